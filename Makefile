@@ -1,0 +1,167 @@
+# fairlock
+#
+# make            builds $(BUILD)/fairlock and installs nothing
+# make deps       installs what a build needs (see .ci/setup)
+# make check      installs what the tests need, builds, runs all tests
+# make check TESTS='tests/wrap.bats'       some of them
+# make BUILD=build/asan SANITIZE=address,undefined
+#
+# Every knob below may be set on the command line or in the environment.
+
+VERSION := 0.1.0
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+BUILD   ?= build
+CFLAGS  ?= -O2 -g
+CPPFLAGS ?=
+LDFLAGS ?=
+SANITIZE ?=
+TESTS   ?=
+PKG_CONFIG ?= pkg-config
+INSTALL ?= install
+# Where .ci/hiredis puts its result, whatever BUILD is.
+BUILDROOT ?= build
+
+# hiredis speaks RESP3 since 1.1. Debian 12 has an older one: there .ci/hiredis
+# has built ours. The static archive saves every process the loading of a library.
+
+HIREDIS_HERE := $(shell $(PKG_CONFIG) --exists 'hiredis >= 1.1' 2>/dev/null && echo yes)
+ifeq ($(HIREDIS_HERE),yes)
+HIREDIS_CFLAGS := $(shell $(PKG_CONFIG) --cflags hiredis)
+HIREDIS_ARCHIVE := $(wildcard $(shell $(PKG_CONFIG) --variable=libdir hiredis)/libhiredis.a)
+HIREDIS_LIBS := $(or $(HIREDIS_ARCHIVE),$(shell $(PKG_CONFIG) --libs hiredis))
+else
+HIREDIS_CFLAGS := -I$(BUILDROOT)/hiredis/include
+HIREDIS_ARCHIVE := $(BUILDROOT)/hiredis/lib/libhiredis.a
+HIREDIS_LIBS := $(HIREDIS_ARCHIVE)
+endif
+
+# libsmartcols is loaded when a table is printed, and only then: its header is enough.
+SMARTCOLS_CFLAGS := $(shell $(PKG_CONFIG) --cflags smartcols 2>/dev/null)
+
+# Flags
+
+try = $(shell printf 'int main(void) { return 0; }\n' | \
+	$(CC) -Werror $(1) -x c -o /dev/null - 2>/dev/null && echo '$(1)')
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
+	-Wmissing-prototypes -Wwrite-strings -Wvla -Wformat=2 -Wundef
+
+HARDENING := -fPIE -fstack-protector-strong \
+	$(call try,-fstack-clash-protection) $(call try,-fcf-protection)
+
+# Fortified functions hide from the sanitizers what these look for; a packager's
+# own level goes before ours.
+ifeq ($(SANITIZE)$(findstring _FORTIFY_SOURCE,$(CFLAGS) $(CPPFLAGS))$(findstring -O0,$(CFLAGS)),)
+HARDENING += -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+endif
+
+ifneq ($(SANITIZE),)
+SANITIZING := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
+
+# The headers of others may warn as they like.
+ALL_CPPFLAGS := -D_GNU_SOURCE -DFAIRLOCK_VERSION='"$(VERSION)"' -Isrc \
+	$(patsubst -I%,-isystem %,$(filter-out -I/usr/include,$(HIREDIS_CFLAGS) $(SMARTCOLS_CFLAGS))) \
+	-MMD -MP $(CPPFLAGS)
+ALL_CFLAGS := -std=c11 $(WARNINGS) $(HARDENING) $(SANITIZING) $(CFLAGS)
+ALL_LDFLAGS := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $(LDFLAGS)
+ALL_LIBS := $(HIREDIS_LIBS) -ldl
+
+# What there is
+
+SOURCES  := $(sort $(wildcard src/*.c))
+SCRIPTS  := $(sort $(filter-out lua/prelude.lua,$(wildcard lua/*.lua)))
+OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/%.o) $(BUILD)/scripts.o
+PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS))
+UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/unit/*.c)))
+# Programs that bats tests drive.
+PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard tests/programs/*.c)))
+
+.PHONY: all tests install uninstall deps check check-built demo lint clean distclean FORCE
+.DELETE_ON_ERROR:
+.SECONDEXPANSION:
+.SECONDARY:
+
+all: $(BUILD)/fairlock
+
+tests: $(BUILD)/fairlock $(UNITS) $(PROGRAMS)
+
+$(BUILD)/fairlock: $(OBJECTS) $(BUILD)/list
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(OBJECTS) $(ALL_LIBS)
+
+$(BUILD)/%.o: src/%.c $(BUILD)/flags | $(HIREDIS_ARCHIVE)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
+
+$(BUILD)/scripts.o: $(BUILD)/scripts.c $(BUILD)/flags
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
+
+$(BUILD)/scripts.c: lua/embed lua/prelude.lua $(SCRIPTS) $(BUILD)/list
+	lua/embed lua/prelude.lua $(SCRIPTS) >$@
+
+$(BUILD)/unit/% $(BUILD)/programs/%: tests/$$(notdir $$(@D))/%.c $(PARTS) $(BUILD)/list
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(PARTS) $(ALL_LIBS)
+
+# These change when the compiler or a flag does, or a file came or went.
+$(BUILD)/flags: export NOW = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)
+$(BUILD)/list: export NOW = $(ALL_LDFLAGS) $(ALL_LIBS) $(OBJECTS)
+
+$(BUILD)/flags $(BUILD)/list: FORCE
+	@mkdir -p $(BUILD)/unit $(BUILD)/programs
+	@printf '%s\n' "$$NOW" | cmp -s - $@ || printf '%s\n' "$$NOW" >$@
+
+$(BUILDROOT)/hiredis/lib/libhiredis.a:
+	@echo 'There is no hiredis 1.1 or later here. "make deps" gets one (with apt-get, as root or through sudo).' >&2
+	@exit 1
+
+-include $(OBJECTS:.o=.d) $(UNITS:=.d) $(PROGRAMS:=.d)
+
+# Installing
+
+share := $(DESTDIR)$(PREFIX)/share
+
+install: all
+	$(INSTALL) -D -m 755 $(BUILD)/fairlock $(DESTDIR)$(PREFIX)/bin/fairlock
+	test ! -e man/fairlock.1 || $(INSTALL) -D -m 644 man/fairlock.1 $(share)/man/man1/fairlock.1
+	test ! -e completions/fairlock.bash || $(INSTALL) -D -m 644 completions/fairlock.bash \
+		$(share)/bash-completion/completions/fairlock
+	test ! -e completions/_fairlock || $(INSTALL) -D -m 644 completions/_fairlock \
+		$(share)/zsh/site-functions/_fairlock
+	test ! -e completions/fairlock.fish || $(INSTALL) -D -m 644 completions/fairlock.fish \
+		$(share)/fish/vendor_completions.d/fairlock.fish
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/fairlock $(share)/man/man1/fairlock.1 \
+		$(share)/bash-completion/completions/fairlock \
+		$(share)/zsh/site-functions/_fairlock \
+		$(share)/fish/vendor_completions.d/fairlock.fish
+
+# Working on it. What set-up brings is seen by a new make only.
+
+deps:
+	.ci/setup build
+
+check:
+	.ci/setup build run test
+	$(MAKE) check-built
+
+check-built: tests
+	BUILD=$(BUILD) tests/run $(TESTS)
+
+demo:
+	.ci/setup build run
+	$(MAKE) all
+	BUILD=$(BUILD) tests/demo
+
+lint:
+	.ci/setup build lint
+	$(MAKE) $(BUILD)/scripts.c
+	BUILD=$(BUILD) .ci/lint
+
+# Our hiredis stays: getting it again takes a network.
+clean:
+	test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name hiredis -exec rm -rf {} +
+
+distclean:
+	rm -rf $(BUILD) $(BUILDROOT)

@@ -1,0 +1,212 @@
+-- acquire: takes the lock, goes in again, or queues for it; the one request of a waiter,
+-- also as its sign of life and to come back after a connection was lost. May be sent twice.
+--
+-- ARGV  2 id       the owner id of a new grant, until then the id in the queue
+--       3 request  identifies the asking process in all of its requests
+--       4 kind     'w' for wrap, 'a' for acquire
+--       5 lease    ms
+--       6 mode     'wait', or 'try': do not queue
+--       7 ticket   from an earlier reply, or ''
+--       8 again    '1' when an earlier copy of this request may have arrived, or the connection is a
+--                  new one, else '0'
+--       9 limit    do not join behind so many present waiters, or ''
+--      10 by       host, pid, user and command of the caller, separated by tabs
+--      11...       owner ids that the caller inherited, any of which may hold the lock already
+--
+-- Returns {'granted', owner, token, ttl ms, waited ms, hold count}
+--         {'queued', ticket, ask again in ms at the latest, 1 when first else 0, ttl of the lock in ms}
+--         {'busy', owner, by}       mode 'try', or held back after a restart
+--         {'full', waiters}
+--         {'removed'}               somebody took the waiter out of the queue
+--         {'spelled', name}         another spelling of this name is in use
+
+local id, hold, lease, mode = ARGV[2], ARGV[4] .. ARGV[3], tonumber(ARGV[5]), ARGV[6]
+local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
+
+local function granted(owner, waited, count)
+	return {'granted', owner, int(state.token or 0), call('PTTL', LOCK), waited, count}
+end
+
+-- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
+local function reenter(owner, count)
+	if not has_hold(hold) then
+		add_hold(hold)
+		count = call('HINCRBY', LOCK, owner, 1)
+	end
+	if call('PTTL', LOCK) < lease then
+		call('PEXPIRE', LOCK, lease)
+		call('HSET', STATE, 'until', int(now + lease))
+	end
+	settle()
+	return granted(owner, state.waited or 0, count)
+end
+
+local function grant()
+	local since = ticket or known(id) or now_us
+	if known(id) then
+		drop(id, call('LINDEX', QUEUE, 0) == id and 0 or nil)
+	end
+	local waited = math.max(0, now - math.floor(since / 1000))
+	state.token = math.max(now, (state.token or 0) + 1)
+	call('HSET', LOCK, id, 1)
+	call('PEXPIRE', LOCK, lease)
+	call('HSET', STATE, 'name', LOCK, 'token', int(state.token), 'owner', id, 'since', int(now),
+		'until', int(now + lease), 'lease', lease, 'waited', int(waited), 'by', by, 'holds', hold)
+	if state.turn or state.forced then
+		call('HDEL', STATE, 'turn', 'turned', 'forced')
+	end
+	record('granted', now, id, state.token, by, waited)
+	announce(lease)
+	settle()
+	return granted(id, waited, 1)
+end
+
+local function count_present(most)
+	local count, index = 0, 0
+	while count < most do
+		local other = call('LINDEX', QUEUE, index)
+		if not other then
+			break
+		end
+		if present(other) then
+			count = count + 1
+		end
+		index = index + 1
+	end
+	return count
+end
+
+-- Before the first of ours with a later ticket. Both ends are looked at first: when all come back
+-- after a restart, most belong there.
+local function return_to_place()
+	local last = known(call('LINDEX', QUEUE, -1) or '')
+	if last and last < ticket then
+		call('RPUSH', QUEUE, id)
+		return
+	end
+	for _, other in ipairs(call('LRANGE', QUEUE, 0, -1)) do
+		local theirs = known(other)
+		if theirs and theirs > ticket then
+			call('LINSERT', QUEUE, 'BEFORE', other, id)
+			return
+		end
+	end
+	call('RPUSH', QUEUE, id)
+end
+
+-- How many of Redisson's stand before us: each grant to one of them may take 300 s from our score.
+local function redisson_ahead()
+	if call('LLEN', QUEUE) <= state.ours then
+		return 0
+	end
+	local count = 0
+	for _, other in ipairs(call('LRANGE', QUEUE, 0, -1)) do
+		if other == id then
+			break
+		end
+		if not known(other) then
+			count = count + 1
+		end
+	end
+	return count
+end
+
+-- Queues the caller, or renews its place: its sign of life.
+local function join()
+	if not ticket then
+		ticket = math.max(now_us, (state.ticket or 0) + 1)
+		call('HSET', STATE, 'name', LOCK, 'ticket', int(ticket))
+	end
+	if not state.run then
+		check_run(false)
+	end
+	local new = call('HSET', STATE, 't:' .. id, int(ticket) .. ' ' .. int(now))
+	if new == 1 then
+		state.ours = call('HINCRBY', STATE, 'ours', 1)
+		call('HSET', STATE, 'd:' .. id, by)
+	end
+	if not call('ZSCORE', TIMEOUTS, id) then
+		call('LREM', QUEUE, 0, id) -- a list without the score is not ours to trust
+		return_to_place()
+	end
+	call('ZADD', TIMEOUTS, int(now + OUR_SCORE_MS + REDISSON_SCORE_MS * redisson_ahead()), id)
+end
+
+-- When a waiter must ask again at the latest if nobody tells it anything.
+local function ask_in(first, ttl)
+	if ttl == -2 and first ~= id then
+		return math.max(1, (state.turn and state.turned or now) + TURN_MS - now)
+	elseif first ~= id then
+		return SIGN_OF_LIFE_MS
+	elseif ttl == -2 then
+		return math.max(1, state.back - now)
+	elseif ttl == -1 then
+		return TURN_MS -- nobody knows when such a lock ends
+	end
+	return math.min(ttl + 1, SIGN_OF_LIFE_MS)
+end
+
+local function queued()
+	local ttl = call('PTTL', LOCK)
+	local first
+	if ttl == -2 then
+		first = pass_on(id)
+	elseif passed_over > 0 then
+		first = announce(ttl, id)
+	else
+		first = first_waiter(false, id)
+	end
+	settle()
+	return {'queued', int(ticket), ask_in(first, ttl), first == id and 1 or 0, ttl}
+end
+
+local owner, count = holder()
+load_state()
+if state.name and state.name ~= LOCK then
+	return {'spelled', state.name}
+end
+notice_end(owner)
+
+for i = 11, #ARGV do
+	if owner == ARGV[i] then
+		return reenter(owner, count)
+	end
+end
+if owner == id then
+	return reenter(owner, count)
+end
+
+if again or ticket then
+	if call('HEXISTS', STATE, 'x:' .. id) == 1 then
+		return {'removed'}
+	end
+	ticket = ticket or known(id)
+end
+if again and ticket then
+	check_run(true)
+end
+
+if ticket then
+	join()
+end
+local first = first_waiter(not owner, id)
+if not owner and now >= state.back and (not first or first == id) then
+	return grant()
+end
+if mode == 'try' then
+	if passed_over > 0 then
+		settle()
+	end
+	return {'busy', owner or first or '', state.by or ''}
+end
+if not ticket then
+	if limit then
+		local waiters = count_present(limit)
+		if waiters >= limit then
+			return {'full', waiters}
+		end
+	end
+	ticket = known(id)
+	join()
+end
+return queued()

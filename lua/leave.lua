@@ -1,0 +1,49 @@
+-- leave: takes a waiter out of the queue. A grant that was made meanwhile is undone. May be sent twice.
+--
+-- ARGV  2 id
+--       3 request   of the waiter itself; '' when somebody else removes it
+--
+-- Returns {'left'}     it is out
+--         {'unknown'}  somebody else asked, and there is no such waiter
+
+local id, request = ARGV[2], ARGV[3]
+local by_other = request == ''
+
+local owner, count = holder()
+load_state()
+notice_end(owner)
+
+local by = call('HGET', STATE, 'd:' .. id) or ''
+local ticket = known(id)
+local was_queued = call('ZSCORE', TIMEOUTS, id)
+local was_first = call('LINDEX', QUEUE, 0) == id
+
+if by_other and not was_queued then
+	return {'unknown'}
+end
+if was_queued or ticket then
+	drop(id)
+	record('left', now, id, nil, by, ticket and math.max(0, now - math.floor(ticket / 1000)))
+end
+if by_other then
+	call('HSET', STATE, 'x:' .. id, int(now))
+	tell(id, '0')
+else
+	call('HDEL', STATE, 'x:' .. id)
+end
+
+local kind = has_hold('w' .. request) and 'w' or has_hold('a' .. request) and 'a'
+if owner and kind and not by_other then
+	if count > 1 then
+		replace_hold(kind .. request, '')
+		call('HINCRBY', LOCK, owner, -1)
+	else
+		let_go(owner, 'released')
+	end
+elseif not owner then
+	pass_on()
+elseif was_first then
+	announce(call('PTTL', LOCK))
+end
+settle()
+return {'left'}

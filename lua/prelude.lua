@@ -1,0 +1,357 @@
+-- What every script shares. The build joins this file in front of each of them.
+-- README.md, beside this file, is the protocol: keys, fields, invariants, reasons.
+--
+-- KEYS     1 the lock (it is NAME itself), 2 queue, 3 timeouts, 4 state, 5 log
+-- ARGV[1]  prefix of the channels
+
+local LOCK, QUEUE, TIMEOUTS, STATE, LOG = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local CHANNEL = ARGV[1]
+
+local SIGN_OF_LIFE_MS = 10200 -- a waiter asks so often; more than 10 s, so never twice in 10 s
+local TURN_MS = 5000          -- a waiter that was told its turn has so long to take it
+local SILENT_MS = 15000       -- who gave no sign of life for so long goes with a hung one
+local AWAY_MS = 2000          -- after a restart of the server everybody gets so long to come back
+local CLOCK_SLACK_MS = 20      -- TIME and the clock of PEXPIRE may differ by so much inside a script
+local OUR_SCORE_MS = 30000
+local REDISSON_SCORE_MS = 300000
+local QUEUE_TTL_MS = 600000   -- beyond the largest score
+local STATE_TTL_MS = 86400000
+local LOG_TTL_MS = 604800000
+local LOG_LENGTH = 1000
+
+local call = redis.call
+
+local clock = call('TIME')
+local now_us = clock[1] * 1000000 + clock[2]
+local now = math.floor(now_us / 1000)
+
+-- Lua prints large numbers with an exponent, which Redis does not read back.
+local function int(number)
+	return string.format('%.0f', number)
+end
+
+-- The fields of our hash that describe a hold, in the order of `state`.
+local HOLD_FIELDS = {'owner', 'since', 'until', 'lease', 'waited', 'by', 'holds', 'taken_up'}
+
+local state = {}
+
+local function load_state()
+	local fields = {
+		'name', 'token', 'owner', 'since', 'until', 'lease', 'waited', 'by', 'holds', 'taken_up',
+		'ended', 'forced', 'ticket', 'ours', 'run', 'back', 'turn', 'turned', 'head',
+	}
+	local values = call('HMGET', STATE, unpack(fields))
+	for i, field in ipairs(fields) do
+		state[field] = values[i] or nil
+	end
+	for _, field in ipairs({'token', 'since', 'until', 'lease', 'waited', 'ticket', 'ours', 'back', 'turned'}) do
+		state[field] = tonumber(state[field])
+	end
+	state.ours = state.ours or 0
+	state.back = state.back or 0
+end
+
+-- The owner and hold count of the lock, or nil when it is free.
+local function holder()
+	local fields = call('HGETALL', LOCK)
+	return fields[1], tonumber(fields[2])
+end
+
+local function channel(id)
+	return CHANNEL .. ':' .. id
+end
+
+-- Present means subscribed. The count that PUBLISH returns would include pattern
+-- subscribers, and so raise the dead.
+local function present(id)
+	return call('PUBSUB', 'NUMSUB', channel(id))[2] > 0
+end
+
+-- Ticket and time of the last sign of life of a waiter of ours; nil for Redisson's.
+local function known(id)
+	local entry = call('HGET', STATE, 't:' .. id)
+	if entry then
+		local ticket, seen = string.match(entry, '^(%d+) (%d+)$')
+		return tonumber(ticket), tonumber(seen)
+	end
+end
+
+-- A full memory must not keep anybody from releasing: the log is best effort.
+local function record(event, time, owner, token, by, waited, held)
+	redis.pcall('XADD', LOG, 'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', int(time),
+		'owner', owner, 'token', token and int(token) or '', 'by', by or '',
+		'waited', waited and int(waited) or '', 'held', held and int(held) or '')
+	redis.pcall('PEXPIRE', LOG, LOG_TTL_MS)
+end
+
+local function forget_hold()
+	call('HDEL', STATE, unpack(HOLD_FIELDS))
+	for _, field in ipairs(HOLD_FIELDS) do
+		state[field] = nil
+	end
+end
+
+-- Writes the end of the hold that our hash describes into the log, and forgets it.
+local function end_hold(event, time)
+	record(event, time, state.owner, state.token, state.by, state.waited, time - (state.since or time))
+	redis.pcall('HSET', STATE, 'ended', int(state.token or 0))
+	forget_hold()
+end
+
+-- Our hash may describe a hold that is over: nobody runs a script when a lease
+-- ends, when a key is deleted, or when Redisson forces a lock open.
+local function notice_end(owner)
+	if state.owner and state.owner ~= owner then
+		local ends = state['until'] or now
+		if ends <= now + CLOCK_SLACK_MS then
+			end_hold('expired', ends)
+		else
+			end_hold('forced', now)
+		end
+	end
+end
+
+-- Takes a waiter out of list and sorted set, always both. index 0 is the head.
+local function drop(id, index)
+	if index == 0 then
+		call('LPOP', QUEUE)
+	else
+		call('LREM', QUEUE, index and 1 or 0, id)
+	end
+	call('ZREM', TIMEOUTS, id)
+	if call('HDEL', STATE, 't:' .. id) == 1 then
+		state.ours = call('HINCRBY', STATE, 'ours', -1)
+	end
+	call('HDEL', STATE, 'd:' .. id, 'a:' .. id)
+	if state.turn == id then
+		call('HDEL', STATE, 'turn', 'turned')
+		state.turn = nil
+	end
+end
+
+-- Notices that this is another server process than the one that the waiters queued on:
+-- then all are away for a moment, and the absent are not dead. waited: the
+-- caller queued before, so a server that knows no run id has lost its data.
+local function check_run(waited)
+	local run = string.match(call('INFO', 'server'), 'run_id:(%w+)')
+	if run == state.run then
+		return
+	end
+	if state.run or waited then
+		state.back = now + AWAY_MS
+		call('HSET', STATE, 'back', int(state.back))
+	end
+	state.run = run
+	call('HSET', STATE, 'run', run)
+end
+
+local run_checked = false
+
+-- Whether an absent waiter of ours may be passed over.
+local function is_dead()
+	if not run_checked then
+		check_run(true)
+		run_checked = true
+	end
+	return now >= state.back
+end
+
+-- Whether a Redisson waiter at the head is to be passed over: its score has passed (so its own
+-- kind would drop it), or it has been absent for longer than its gap between asking and subscribing.
+local function redisson_is_dead(id)
+	local score = tonumber(call('ZSCORE', TIMEOUTS, id))
+	if state.head ~= id then
+		-- it has just become the head: it gets the time that Redisson would give it
+		state.head = id
+		call('HSET', STATE, 'head', id)
+		if not score or score < now + REDISSON_SCORE_MS then
+			call('ZADD', TIMEOUTS, int(now + REDISSON_SCORE_MS), id)
+		end
+	elseif score and score <= now then
+		return true
+	end
+	if present(id) then
+		call('HDEL', STATE, 'a:' .. id)
+		return false
+	end
+	local absent = tonumber(call('HGET', STATE, 'a:' .. id))
+	if not absent then
+		absent = now
+		call('HSET', STATE, 'a:' .. id, int(now))
+	end
+	return now - absent >= TURN_MS
+end
+
+-- The first waiter who is alive; the dead before it are dropped, and counted.
+-- free: nobody holds the lock. me: the caller, who is alive since it asks.
+local passed_over = 0
+
+local function first_waiter(free, me)
+	local with_silent = false
+	while true do
+		local id = call('LINDEX', QUEUE, 0)
+		if not id or id == me then
+			return id or nil
+		end
+		local ticket, seen = known(id)
+		if not ticket then
+			if not redisson_is_dead(id) then
+				return id
+			end
+		elseif present(id) then
+			local hung = free and state.turn == id and now - state.turned >= TURN_MS
+			if not hung and not (with_silent and now - seen >= SILENT_MS) then
+				return id
+			end
+			with_silent = true
+		elseif not is_dead() then
+			return id
+		end
+		drop(id, 0)
+		passed_over = passed_over + 1
+	end
+end
+
+local function tell(id, message)
+	call('PUBLISH', channel(id), message)
+end
+
+-- Asks the waiter behind the first to see after TURN_MS whether the turn was taken: the
+-- server has no timer, and a hung first waiter cannot speak for itself.
+local function tell_second()
+	local index = 1
+	while true do
+		local id = call('LINDEX', QUEUE, index)
+		if not id then
+			return
+		end
+		local ticket, seen = known(id)
+		if not ticket then
+			index = index + 1
+		elseif not present(id) then
+			if not is_dead() then
+				return
+			end
+			drop(id, index)
+		elseif now - seen >= SILENT_MS then
+			index = index + 1
+		else
+			tell(id, 'second ' .. TURN_MS)
+			return
+		end
+	end
+end
+
+-- The lock is free: tells the first waiter, once, and the one behind it. Returns the first.
+local function pass_on(me)
+	local id = first_waiter(true, me)
+	if id and id ~= me and state.turn ~= id and now >= state.back then
+		state.turn, state.turned = id, now
+		call('HSET', STATE, 'turn', id, 'turned', int(now))
+		tell(id, '0')
+		tell_second()
+	end
+	return id
+end
+
+-- The lock is held: tells the first waiter that it is first and when the lease ends.
+local function announce(lease, me)
+	local id = first_waiter(false, me)
+	if id and id ~= me and lease >= 0 and known(id) then
+		tell(id, 'first ' .. lease)
+	end
+	return id
+end
+
+-- Ends the hold of `owner` for good and wakes the next.
+local function let_go(owner, event)
+	call('DEL', LOCK)
+	if state.owner == owner then
+		end_hold(event, now)
+	else
+		record(event, now, owner)
+	end
+	pass_on()
+end
+
+-- The holds of the present owner, as "wREQUEST aREQUEST dREQUEST": w taken by wrap, a by
+-- acquire, d given back by a release that may be repeated.
+local function has_hold(entry)
+	return string.find(state.holds or '', entry, 1, true) ~= nil
+end
+
+local function set_holds(holds)
+	state.holds = holds
+	call('HSET', STATE, 'holds', holds)
+end
+
+local function add_hold(entry)
+	set_holds(state.holds and state.holds .. ' ' .. entry or entry)
+end
+
+-- Replaces one hold by another entry ('' takes it out).
+local function replace_hold(entry, by)
+	local from, to = string.find(state.holds, entry, 1, true)
+	local rest = string.sub(state.holds, 1, from - 1) .. by .. string.sub(state.holds, to + 1)
+	set_holds((string.gsub(string.gsub(rest, '^ ', ''), '  ', ' ')))
+end
+
+-- List and sorted set must agree. They always do after our scripts; others may have
+-- died half way, or deleted a key.
+local function mend()
+	local listed = {}
+	for _, id in ipairs(call('LRANGE', QUEUE, 0, -1)) do
+		if listed[id] then
+			call('LREM', QUEUE, -1, id)
+		elseif not call('ZSCORE', TIMEOUTS, id) then
+			local score = known(id) and OUR_SCORE_MS or REDISSON_SCORE_MS
+			call('ZADD', TIMEOUTS, int(now + score), id)
+		end
+		listed[id] = true
+	end
+	for _, id in ipairs(call('ZRANGE', TIMEOUTS, 0, -1)) do
+		if not listed[id] then
+			if known(id) then
+				call('ZREM', TIMEOUTS, id) -- its next sign of life brings it back to its place
+			else
+				call('RPUSH', QUEUE, id) -- Redisson never pushes an id that has a score
+			end
+		end
+	end
+end
+
+-- Fields of waiters that are in no queue any more (dropped by Redisson's scripts and never seen again).
+local function sweep()
+	for _, field in ipairs(call('HKEYS', STATE)) do
+		if string.find(field, '^[tdax]:') then
+			call('HDEL', STATE, field)
+		end
+	end
+	call('HDEL', STATE, 'ours')
+end
+
+local SWEEP_FIELDS = 40
+
+-- Every script that changed something ends with this: lists agree, times to live are set.
+local function settle()
+	local length = call('LLEN', QUEUE)
+	if call('ZCARD', TIMEOUTS) ~= length then
+		mend()
+		length = call('LLEN', QUEUE)
+	end
+	if length == 0 then
+		if call('HLEN', STATE) > SWEEP_FIELDS then
+			sweep()
+		end
+	elseif length <= state.ours then
+		local largest = call('ZREVRANGE', TIMEOUTS, 0, 0, 'WITHSCORES')[2]
+		local ends = int(tonumber(largest) + QUEUE_TTL_MS)
+		call('PEXPIREAT', QUEUE, ends)
+		call('PEXPIREAT', TIMEOUTS, ends)
+	else
+		-- a Redisson client's RPUSH would not renew a time to live
+		call('PERSIST', QUEUE)
+		call('PERSIST', TIMEOUTS)
+	end
+	call('PEXPIRE', STATE, STATE_TTL_MS)
+end

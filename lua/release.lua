@@ -1,0 +1,106 @@
+-- release: gives a hold back; the last one frees the lock and wakes the next. May be sent twice.
+--
+-- ARGV  2 id
+--       3 request   'own': of the holding process; else of the releasing one
+--       4 mode      'own': the hold of this request (wrap, keeper)
+--                   'any': one hold that acquire took (the release command)
+--                   'force': break the lock, whoever holds it; id is not looked at
+--       5 token     with 'force': only if it is still the holder's, or ''
+--       6 again     '1' when an earlier copy of this request may have arrived
+--
+-- Returns {'released', holds left}
+--         {'forced', owner, by}    {'free'}
+--         {'not held', owner, by}  {'not acquired'}: only wrap's own hold is left
+
+local id, request, mode = ARGV[2], ARGV[3], ARGV[4]
+local token, again = tonumber(ARGV[5]), ARGV[6] == '1'
+
+local function not_held(owner)
+	settle()
+	return {'not held', owner or '', state.by or ''}
+end
+
+-- Breaks the lock. The answer is kept beside the request: sent again, it must not
+-- break the lock of the next holder.
+local function force(owner)
+	local before = call('HMGET', STATE, 'forced_request', 'forced_owner', 'forced_by')
+	if before[1] == request then
+		return {'forced', before[2], before[3]}
+	end
+	if token and (not owner or owner ~= state.owner or state.token ~= token) then
+		return not_held(owner)
+	end
+	if not owner then
+		return {'free'}
+	end
+	local by = state.owner == owner and state.by or ''
+	call('HSET', STATE, 'name', LOCK, 'forced_request', request, 'forced_owner', owner, 'forced_by', by)
+	if state.owner == owner and state.token then
+		call('HSET', STATE, 'forced', int(state.token))
+	end
+	tell(owner, '0')
+	let_go(owner, 'forced')
+	settle()
+	return {'forced', owner, by}
+end
+
+-- Whether an earlier copy of this request has ended the hold already. Owner ids are used once, so
+-- the log knows.
+local function ended_before()
+	for _, entry in ipairs(call('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH)) do
+		local fields = entry[2]
+		if fields[2] == 'released' and fields[6] == id then
+			return true
+		end
+	end
+	return false
+end
+
+local function give_back(entry)
+	local left = call('HINCRBY', LOCK, id, -1)
+	if mode == 'any' then
+		tell(id, '0') -- a keeper of this hold has nothing left to do
+	end
+	if left <= 0 then
+		let_go(id, 'released')
+		left = 0
+	elseif entry then
+		replace_hold(entry, 'd' .. request)
+	end
+	settle()
+	return {'released', left}
+end
+
+local owner = holder()
+load_state()
+notice_end(owner)
+
+if mode == 'force' then
+	return force(owner)
+end
+if owner ~= id then
+	if again and ended_before() then
+		settle()
+		return {'released', 0}
+	end
+	return not_held(owner)
+end
+if has_hold('d' .. request) then
+	return {'released', tonumber(call('HGET', LOCK, id))}
+end
+if not state.holds then
+	return give_back() -- our hash was lost: the lock's own count is what there is
+end
+if mode == 'own' then
+	for _, kind in ipairs({'w', 'a'}) do
+		if has_hold(kind .. request) then
+			return give_back(kind .. request)
+		end
+	end
+	return not_held(owner)
+end
+local entry = string.match(' ' .. state.holds, ' (a%S+)')
+if not entry then
+	return {'not acquired'}
+end
+return give_back(entry)

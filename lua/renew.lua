@@ -1,0 +1,87 @@
+-- renew: gives the owner's lock a fresh lease, never a shorter one. A holder whose server lost
+-- its data takes the lock up again. May be sent twice.
+--
+-- ARGV  2 id
+--       3 request   of the holding process, or '' (the renew command: any hold will do)
+--       4 kind      'w' for wrap, 'a' for acquire
+--       5 lease     ms, or '': the one that the lock was taken with
+--       6 token     of the holder, or '': do not take the lock up
+--       7 by        as for acquire
+--
+-- Returns {'renewed', ttl ms, token, 1 when taken up again else 0}
+--         {'released'}             the owner holds the lock, but this process's hold was given back
+--         {'lost', 'forced' | 'taken' | 'gone', owner, by}
+
+local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local token, by = tonumber(ARGV[6]), ARGV[7]
+
+local function renewed(taken_up)
+	local ttl = call('PTTL', LOCK)
+	if ttl < lease then
+		call('PEXPIRE', LOCK, lease)
+		ttl = lease
+	end
+	call('HSET', STATE, 'until', int(now + ttl))
+	settle()
+	return {'renewed', ttl, int(state.token or 0), taken_up}
+end
+
+-- Writes into our hash what it forgot about this hold.
+local function restore()
+	state.token, state.holds = token, nil
+	call('HSET', STATE, 'name', LOCK, 'token', int(token), 'owner', id, 'since', int(now),
+		'lease', lease, 'by', by, 'taken_up', int(token))
+	add_hold(kind .. request)
+	if not state.run then
+		check_run(false)
+	end
+end
+
+local function take_up()
+	call('HSET', LOCK, id, 1)
+	call('PEXPIRE', LOCK, lease)
+	restore()
+	announce(lease)
+	return renewed(1)
+end
+
+-- Another process of this owner took the lock up first: its hold is not ours.
+local function join_hold()
+	if not state.owner then
+		restore()
+	else
+		add_hold(kind .. request)
+		call('HINCRBY', LOCK, id, 1)
+	end
+	return renewed(1)
+end
+
+local owner = holder()
+load_state()
+notice_end(owner)
+lease = lease or state.lease or OUR_SCORE_MS
+
+if owner == id then
+	if request == '' or has_hold(kind .. request) then
+		return renewed(0)
+	elseif token and (not state.owner or state.taken_up == int(token)) then
+		return join_hold()
+	end
+	return {'released'}
+end
+
+-- Only a loss of data excuses a missing lock: when our hash still names the token, or a
+-- newer one, somebody broke the lock or the lease passed.
+if not owner and token and (not state.token or state.token < token) then
+	return take_up()
+end
+
+if token and state.ended ~= int(token) then
+	record('lost', now, id, token, by)
+	call('HSET', STATE, 'ended', int(token))
+end
+settle()
+if token and state.forced == int(token) then
+	return {'lost', 'forced', owner or '', state.by or ''}
+end
+return {'lost', owner and 'taken' or 'gone', owner or '', state.by or ''}

@@ -1,0 +1,107 @@
+/* fairlock acquire: takes the lock and leaves it held; prints the owner id. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "command.h"
+#include "keeper.h"
+#include "options.h"
+#include "table.h"
+#include "wait.h"
+
+#define DEFAULT_LEASE_MS 30000
+
+/* The process is pinned before we queue: its number may be another's by the time of the grant. */
+static int pin_process(pid_t pid, int *pidfd, struct error *err)
+{
+	struct pollfd slot = {.events = POLLIN};
+
+	*pidfd = -1;
+	if (!pid)
+		return 0;
+	*pidfd = slot.fd = pidfd_open(pid, 0);
+	if (*pidfd < 0 && (errno == ESRCH || errno == EINVAL))
+		return fail(err, STATUS_USAGE, "cannot watch process %d: there is no such process", (int)pid);
+	if (*pidfd < 0)
+		return fail(err, STATUS_OS, "cannot watch process %d: %s", (int)pid, strerror(errno));
+	if (poll(&slot, 1, 0) > 0)
+		return fail(err, STATUS_USAGE, "cannot watch process %d: it has ended", (int)pid);
+	return 0;
+}
+
+static void print_grant(const struct lock *lock, bool json)
+{
+	if (!json) {
+		puts(lock->owner);
+		return;
+	}
+	fputs("{\"name\":", stdout);
+	print_json_string(lock->keys.name);
+	printf(",\"owner\":\"%s\",\"token\":%s,\"lease_ms\":%" PRId64 "}\n", lock->owner, lock->token,
+	       lock->deadline_ms - clock_ms());
+}
+
+/* A lock whose owner id nobody learns would be held for nothing. */
+static int hand_out(struct hold *hold, const struct options *options, struct error *err)
+{
+	struct error ignored;
+
+	print_grant(hold->lock, options->json);
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	fail(err, STATUS_OS, "cannot write the owner id: %s", strerror(errno));
+	hold_release(hold, hold->lock->deadline_ms, &ignored);
+	return -1;
+}
+
+static int keep(struct hold *hold, const struct wait *wait, struct error *err)
+{
+	struct error ignored;
+
+	if (wait->pidfd < 0 || keeper_start(hold, wait->loop, wait->inbox, wait->pidfd, err) == 0)
+		return 0;
+	hold_release(hold, hold->lock->deadline_ms, &ignored);
+	return -1;
+}
+
+static int run(const struct invocation *invocation, int *status, struct error *err)
+{
+	const struct options *options = invocation->options;
+	int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
+	char *words[] = {"fairlock acquire", NULL};
+	struct inbox inbox;
+	struct loop loop;
+	struct lock lock;
+	struct client client;
+	struct hold hold;
+	struct wait wait = {.options = options, .inbox = &inbox, .loop = &loop};
+	int signo, result;
+
+	if (lock_init(&lock, invocation->argv[0], LOCK_ACQUIRE, lease_ms, options->max_queue, words, err) < 0 ||
+	    lock_act_as(&lock, options->owner, err) < 0 ||
+	    pin_process(options->while_pid, &wait.pidfd, err) < 0 || inbox_open(&inbox, err) < 0 ||
+	    loop_open(&loop, err) < 0)
+		return -1;
+	client_init(&client, invocation->server, options->connect_timeout_ms);
+	if (wait_for_lock(&wait, &lock, &client, &signo, err) < 0) {
+		client_close(&client);
+		if (signo)
+			die_of(signo);
+		return wait_outcome(options, err, status);
+	}
+	hold_init(&hold, &lock, &client);
+	result = hand_out(&hold, options, err) < 0 || keep(&hold, &wait, err) < 0 ? -1 : 0;
+	client_close(&client);
+	return result;
+}
+
+const struct command acquire_command = {
+	.name = "acquire",
+	.operands = "NAME",
+	.summary = "take the lock and leave it held; print the owner id",
+	.run = run,
+};

@@ -1,0 +1,94 @@
+#ifndef FAIRLOCK_CLIENT_H
+#define FAIRLOCK_CLIENT_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "error.h"
+
+struct redisContext;
+struct redisReply;
+struct script;
+struct server;
+
+#define REQUEST_ARGS 80
+#define CLIENT_CHANNELS 3
+#define CHANNEL_MAX_BYTES 700
+
+/* One request: a script with its five keys and its arguments, or (script is
+ * NULL) a plain command. The strings belong to the caller and stay until the
+ * reply. again is the index of the argument that becomes "1" when the request
+ * is sent over a new connection, or 0. */
+struct request {
+	const struct script *script;
+	const char *argv[REQUEST_ARGS];
+	int argc;
+	int again;
+};
+
+enum client_event {
+	CLIENT_NOTHING, /* wait for the socket or for client_wake_ms() */
+	CLIENT_REPLY,   /* client->reply answers the request; it lives until the next step */
+	CLIENT_MESSAGE, /* client->message was published on one of our channels */
+	CLIENT_FAILED,  /* client->error; if client->final, the server has refused the request;
+			 * else the connection, and the request, are tried again */
+};
+
+/* One connection that comes back by itself, with at most one request under way. The
+ * greeting, the subscriptions and the request leave in one write. */
+struct client {
+	const struct server *server;
+	int64_t timeout_ms;
+	struct redisContext *redis; /* NULL while there is no connection */
+	int fd;                     /* while connecting, before redis exists */
+	int local_folder;
+	unsigned greetings; /* replies of the greeting still to come */
+	unsigned attempts;
+	int64_t retry_ms;
+	int64_t due_ms;       /* when the reply, or the connection, is overdue */
+	int64_t give_up_ms;   /* until when a private server may take to listen */
+	struct request request;
+	bool pending; /* a request waits for its reply */
+	bool sent;    /* over this connection */
+	bool retried; /* over an earlier connection */
+	bool ever_answered;
+	bool final;
+	int64_t sent_ms; /* when the request last left: what its reply's times count from */
+	char channels[CLIENT_CHANNELS][CHANNEL_MAX_BYTES];
+	int channel_count;
+	int subscribed;
+	struct redisReply *reply;
+	char message[64];
+	struct error error;
+};
+
+/* Nothing is connected until a request is made. timeout_ms bounds an attempt to connect and a
+ * reply that is due. */
+void client_init(struct client *client, const struct server *server, int64_t timeout_ms);
+
+/* Closes this process's end without telling the server anything. */
+void client_close(struct client *client);
+
+/* Listens on a channel from now on, over every connection. */
+void client_subscribe(struct client *client, const char *channel);
+
+/* Makes a request; the one before must have been answered. */
+void client_request(struct client *client, const struct request *request);
+
+/* Drops the request under way: its reply, if it comes, is ignored with its connection. */
+void client_cancel(struct client *client);
+
+/* What to wait for: fills *slot, returns the deadline of the client's own timers. */
+int64_t client_wait(const struct client *client, struct pollfd *slot);
+
+/* Goes on as far as it can without waiting, up to one event. Call until CLIENT_NOTHING. */
+enum client_event client_step(struct client *client);
+
+/* For commands that do one thing: makes the request and waits until until_ms for
+ * its reply, retrying only a private server that is being started (or, with patient, anything).
+ * Returns 0 with client->reply, or -1. */
+int client_call(struct client *client, const struct request *request, int64_t until_ms, bool patient,
+		struct error *err);
+
+#endif

@@ -1,0 +1,13 @@
+#ifndef FAIRLOCK_CLOCK_H
+#define FAIRLOCK_CLOCK_H
+
+#include <stdint.h>
+
+/* A deadline that never comes. */
+#define NEVER_MS INT64_MAX
+
+/* Milliseconds of CLOCK_BOOTTIME: it goes on while the machine is suspended,
+ * as leases do. Every deadline in this program is a value of this clock. */
+int64_t clock_ms(void);
+
+#endif

@@ -1,0 +1,34 @@
+#ifndef FAIRLOCK_ERROR_H
+#define FAIRLOCK_ERROR_H
+
+/* Exit statuses, as the manual lists them; below the commands they double as
+ * the class of a failure. */
+enum status {
+	STATUS_OK = 0,
+	STATUS_USAGE = 64,
+	STATUS_UNAVAILABLE = 69,
+	STATUS_BUG = 70,
+	STATUS_OS = 71,
+	STATUS_NOT_OBTAINED = 75,
+	STATUS_NOT_HELD = 76,
+	STATUS_REFUSED = 77,
+	STATUS_CONFIG = 78,
+	STATUS_NOT_EXECUTABLE = 126,
+	STATUS_NOT_FOUND = 127,
+};
+
+/* Why something failed. The caller owns it; text has neither a "fairlock: "
+ * in front nor a newline behind. */
+struct error {
+	enum status status;
+	char text[512];
+};
+
+/* Fills *err and returns -1, so that a function can `return fail(...)`. */
+__attribute__((format(printf, 3, 4))) int fail(struct error *err, enum status status,
+					       const char *format, ...);
+
+/* Prints "fairlock: TEXT" on standard error, in one write. */
+__attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
+
+#endif

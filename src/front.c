@@ -1,0 +1,209 @@
+#include "front.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "hold.h"
+#include "loop.h"
+#include "options.h"
+#include "tree.h"
+
+#define KILL_REPEAT_MS 5
+
+/* How long the guard may be late before the wrapper does its work. */
+#define LATE_MS 30
+
+enum {
+	SLOT_GUARD,
+	SLOT_SIGNALS,
+	SLOT_TIMER,
+	SLOTS,
+};
+
+/* The wrapper's side of a running COMMAND. */
+struct front {
+	const struct job *job;
+	struct shared *shared;
+	struct loop loop;
+	pid_t guard;
+	int fd;
+	bool takes_over; /* the guard is dead or hangs */
+	int64_t kill_ms; /* valid when it takes over */
+};
+
+/* What the terminal sends reaches COMMAND by itself: it is in our process group. */
+static void pass_on(struct front *front)
+{
+	struct signalfd_siginfo info;
+
+	while (inbox_next(front->job->inbox, &info)) {
+		unsigned char signo = (unsigned char)info.ssi_signo;
+		bool from_guard = (pid_t)info.ssi_pid == front->guard;
+
+		if (signo != SIGCHLD && info.ssi_code <= 0 && !from_guard)
+			(void)!send(front->fd, &signo, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+}
+
+/* The guard cannot do its work any more: all that COMMAND started ends now. */
+static void take_over(struct front *front, const char *why)
+{
+	int64_t latest = guard_kill_ms(front->job, front->shared->deadline_ms);
+	int64_t after = clock_ms() + front->job->kill_after_ms;
+
+	if (front->takes_over)
+		return;
+	front->takes_over = true;
+	front->kill_ms = after < latest ? after : latest;
+	complain("lost the guard of lock %s: %s; stopping %s", front->job->lock->keys.name, why, front->job->argv[0]);
+	tree_signal(getpid(), front->job->options->signal, front->guard);
+	tree_signal(getpid(), SIGCONT, front->guard);
+}
+
+static bool is_done(const struct front *front)
+{
+	return front->shared->phase == GUARD_DONE;
+}
+
+static void mind_guard(struct front *front)
+{
+	unsigned char byte;
+	ssize_t length = recv(front->fd, &byte, 1, MSG_DONTWAIT);
+
+	if (length < 0 || is_done(front))
+		return;
+	close(front->fd);
+	front->fd = -1;
+	take_over(front, "it died");
+}
+
+/* When the wrapper looks whether the guard has done its work. */
+static int64_t check_ms(const struct front *front)
+{
+	int64_t deadline = front->shared->deadline_ms;
+
+	if (front->takes_over)
+		return front->kill_ms;
+	if (front->job->options->on_lost == ON_LOST_WARN)
+		return NEVER_MS;
+	if (front->shared->phase == GUARD_STOPPING)
+		return guard_kill_ms(front->job, deadline) + LATE_MS;
+	return guard_stop_ms(front->job, deadline) + LATE_MS;
+}
+
+static void mind_time(struct front *front)
+{
+	if (clock_ms() < check_ms(front))
+		return;
+	if (!front->takes_over) {
+		take_over(front, "it hangs");
+		return;
+	}
+	front->kill_ms = clock_ms() + KILL_REPEAT_MS;
+	tree_signal(getpid(), SIGKILL, front->guard);
+}
+
+static bool reap(struct front *front)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		if (pid == front->guard)
+			front->guard = 0;
+	return tree_signal(getpid(), 0, front->guard) == 0;
+}
+
+/* All is stopped; the lock need not wait for its lease. */
+static void give_back(const struct front *front)
+{
+	struct client client;
+	struct hold hold = {.lock = front->job->lock, .client = &client};
+	struct error err;
+	int64_t until = front->shared->deadline_ms;
+
+	client_init(&client, front->job->client->server, front->job->options->connect_timeout_ms);
+	if (until > clock_ms() + client.timeout_ms)
+		until = clock_ms() + client.timeout_ms;
+	if (hold_release(&hold, until, &err) < 0)
+		complain("%s", err.text);
+	client_close(&client);
+}
+
+static void end_takeover(struct front *front)
+{
+	front->shared->lost = true;
+	if (front->guard) {
+		kill(front->guard, SIGKILL);
+		waitpid(front->guard, NULL, 0);
+	}
+	give_back(front);
+}
+
+static int watch(struct front *front, struct error *err)
+{
+	struct pollfd slots[SLOTS] = {
+		[SLOT_GUARD] = {.fd = front->fd, .events = POLLIN},
+		[SLOT_SIGNALS] = {.fd = front->job->inbox->fd, .events = POLLIN},
+	};
+
+	while (!is_done(front)) {
+		if (front->takes_over && reap(front)) {
+			end_takeover(front);
+			return 0;
+		}
+		slots[SLOT_GUARD].fd = front->fd;
+		if (loop_wait(&front->loop, slots, SLOTS, check_ms(front), err) < 0)
+			return -1;
+		mind_time(front);
+		if (slots[SLOT_GUARD].revents && front->fd >= 0)
+			mind_guard(front);
+		if (slots[SLOT_SIGNALS].revents)
+			pass_on(front);
+	}
+	return 0;
+}
+
+static int fork_guard(struct front *front, struct error *err)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return fail(err, STATUS_OS, "cannot make a socket pair: %s", strerror(errno));
+	front->guard = fork();
+	if (front->guard < 0)
+		return fail(err, STATUS_OS, "cannot fork: %s", strerror(errno));
+	if (front->guard == 0) {
+		close(ends[0]);
+		guard_run(front->job, front->shared, ends[1]);
+	}
+	close(ends[1]);
+	front->fd = ends[0];
+	return 0;
+}
+
+int front_run(const struct job *job, struct shared *result, struct error *err)
+{
+	struct front front = {.job = job};
+	int status = 0;
+
+	front.shared = mmap(NULL, sizeof(*front.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (front.shared == MAP_FAILED)
+		return fail(err, STATUS_OS, "cannot get memory: %s", strerror(errno));
+	front.shared->deadline_ms = job->lock->deadline_ms;
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (fork_guard(&front, err) < 0 || loop_open(&front.loop, err) < 0)
+		return -1;
+	client_close(job->client); /* the guard has it now */
+	if (watch(&front, err) < 0)
+		return -1;
+	if (front.guard)
+		waitpid(front.guard, &status, 0);
+	*result = *front.shared;
+	return 0;
+}

@@ -1,0 +1,319 @@
+#include "guard.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "hold.h"
+#include "loop.h"
+#include "options.h"
+#include "server.h"
+#include "tree.h"
+#include "wait.h"
+
+/* The lock may be somebody else's already: no time for long farewells. */
+#define LOST_KILL_MS 900
+#define KILL_REPEAT_MS 5
+
+/* In the order in which they are served. The deadline goes before all of them: it is
+ * looked at first on waking, since the whole machine may have slept. */
+enum {
+	SLOT_CHILDREN, /* COMMAND's end: from then on there is nothing to stop */
+	SLOT_FRONT,    /* signals to pass on; the wrapper's death */
+	SLOT_CLIENT,   /* renewals */
+	SLOT_TIMER,
+	SLOTS,
+};
+
+struct guard {
+	const struct job *job;
+	struct shared *shared;
+	struct hold hold;
+	struct loop loop;
+	struct inbox inbox;
+	int front;
+	pid_t wrapper;
+	pid_t command; /* 0: not running */
+	int64_t kill_ms;
+	bool lost;
+	bool killing;
+};
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+int64_t guard_kill_ms(const struct job *job, int64_t deadline_ms)
+{
+	return deadline_ms - clamp(job->lock->lease_ms / 10, 100, 1000);
+}
+
+int64_t guard_stop_ms(const struct job *job, int64_t deadline_ms)
+{
+	return guard_kill_ms(job, deadline_ms) - job->kill_after_ms;
+}
+
+/* ---- COMMAND ---- */
+
+static void set_held(const char *owner)
+{
+	const char *outer = getenv("FAIRLOCK_HELD");
+	char held[(HELD_MAX + 1) * OWNER_MAX_BYTES];
+	size_t at = (size_t)snprintf(held, sizeof(held), "%s", owner);
+	char ids[HELD_MAX][OWNER_MAX_BYTES];
+	int count = outer ? owner_inherited(ids) : 0;
+
+	for (int i = 0; i < count; i++)
+		if (strcmp(ids[i], owner) != 0)
+			at += (size_t)snprintf(held + at, sizeof(held) - at, " %s", ids[i]);
+	setenv("FAIRLOCK_HELD", held, 1);
+}
+
+static void set_environment(const struct job *job)
+{
+	setenv("FAIRLOCK_NAME", job->lock->keys.name, 1);
+	setenv("FAIRLOCK_OWNER", job->lock->owner, 1);
+	setenv("FAIRLOCK_TOKEN", job->lock->token, 1);
+	set_held(job->lock->owner);
+	if (job->options->url_is_flag)
+		setenv("FAIRLOCK_URL", job->client->server->label, 1);
+}
+
+/* vfork: COMMAND's exec is over, well or badly, when it returns, and no page table
+ * was copied for it. The child touches nothing but its signal state. */
+static void start_command(struct guard *guard)
+{
+	volatile int exec_errno = 0;
+	pid_t pid;
+
+	set_environment(guard->job);
+	pid = vfork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, guard->job->options->signal);
+		inbox_restore(guard->job->inbox);
+		execvp(guard->job->argv[0], guard->job->argv);
+		exec_errno = errno;
+		_exit(STATUS_NOT_FOUND);
+	}
+	if (pid < 0) {
+		guard->shared->exec_errno = errno;
+		return;
+	}
+	if (exec_errno) {
+		guard->shared->exec_errno = exec_errno;
+		waitpid(pid, NULL, 0);
+		return;
+	}
+	guard->shared->started = true;
+	guard->command = pid;
+}
+
+/* ---- Stopping ---- */
+
+/* The first signal, to COMMAND and all that it started. What is stopped is continued, or it could not
+ * act on it. */
+static void stop_command(struct guard *guard, int64_t kill_ms)
+{
+	if (guard->shared->phase == GUARD_STOPPING)
+		return;
+	guard->shared->phase = GUARD_STOPPING;
+	guard->kill_ms = kill_ms;
+	tree_signal(getpid(), guard->job->options->signal, 0);
+	tree_signal(getpid(), SIGCONT, 0);
+}
+
+static void lose(struct guard *guard, int64_t kill_ms, const char *why)
+{
+	if (guard->lost)
+		return;
+	guard->lost = true;
+	if (guard->job->options->on_lost == ON_LOST_WARN) {
+		complain("lost lock %s: %s", guard->job->lock->keys.name, why);
+		return;
+	}
+	complain("lost lock %s: %s; stopping %s", guard->job->lock->keys.name, why, guard->job->argv[0]);
+	stop_command(guard, kill_ms);
+}
+
+static void mind_hold(struct guard *guard)
+{
+	int64_t soon = clock_ms() + LOST_KILL_MS;
+	int64_t after = clock_ms() + guard->job->kill_after_ms;
+
+	if (guard->lost)
+		return;
+	hold_step(&guard->hold);
+	guard->shared->deadline_ms = guard->job->lock->deadline_ms;
+	if (guard->hold.state == HOLD_LOST)
+		lose(guard, after < soon ? after : soon, guard->hold.why);
+	else if (guard->hold.state == HOLD_RELEASED)
+		lose(guard, after < soon ? after : soon, "somebody gave it back");
+}
+
+static int64_t lost_from_ms(const struct guard *guard)
+{
+	int64_t deadline = guard->job->lock->deadline_ms;
+
+	return guard->job->options->on_lost == ON_LOST_WARN ? deadline : guard_stop_ms(guard->job, deadline);
+}
+
+/* What time has brought: the deadline, or the end of COMMAND's grace. */
+static void mind_time(struct guard *guard)
+{
+	int64_t now = clock_ms();
+	const char *why = guard->job->client->error.status ? guard->job->client->error.text
+							   : "its lease could not be renewed in time";
+
+	if (!guard->lost && now >= lost_from_ms(guard))
+		lose(guard, guard_kill_ms(guard->job, guard->job->lock->deadline_ms), why);
+	if (guard->shared->phase == GUARD_STOPPING && now >= guard->kill_ms) {
+		guard->killing = true;
+		guard->kill_ms = now + KILL_REPEAT_MS;
+		tree_signal(getpid(), SIGKILL, 0);
+	}
+}
+
+/* ---- Children and the wrapper ---- */
+
+/* When COMMAND stops or goes on by itself, the shell must see the wrapper do the same. */
+static void mirror(const struct guard *guard, int signo)
+{
+	if (getppid() == guard->wrapper)
+		kill(guard->wrapper, signo);
+}
+
+static void mind_children(struct guard *guard)
+{
+	struct signalfd_siginfo info;
+	int status;
+	pid_t pid;
+
+	while (inbox_next(&guard->inbox, &info))
+		;
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
+		if (pid != guard->command)
+			continue;
+		if (WIFSTOPPED(status)) {
+			mirror(guard, WSTOPSIG(status));
+		} else if (WIFCONTINUED(status)) {
+			mirror(guard, SIGCONT);
+		} else {
+			guard->shared->wait_status = status;
+			guard->command = 0;
+		}
+	}
+}
+
+/* Signals that the wrapper passes on; its end, after which COMMAND has no one to belong to. */
+static void mind_front(struct guard *guard)
+{
+	unsigned char signo;
+	ssize_t length;
+
+	while ((length = recv(guard->front, &signo, 1, MSG_DONTWAIT)) == 1)
+		if (guard->command)
+			kill(guard->command, signo);
+	if (length == 0) {
+		close(guard->front);
+		guard->front = -1;
+		stop_command(guard, clock_ms() + guard->job->kill_after_ms);
+	}
+}
+
+/* ---- Life ---- */
+
+static bool is_over(const struct guard *guard)
+{
+	if (guard->command)
+		return false;
+	return guard->shared->phase != GUARD_STOPPING || tree_signal(getpid(), 0, 0) == 0;
+}
+
+static int64_t earliest(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int watch(struct guard *guard, struct error *err)
+{
+	struct pollfd slots[SLOTS] = {
+		[SLOT_CHILDREN] = {.fd = guard->inbox.fd, .events = POLLIN},
+		[SLOT_FRONT] = {.fd = guard->front, .events = POLLIN},
+		[SLOT_CLIENT] = {.fd = -1},
+	};
+	int64_t wake = NEVER_MS;
+
+	if (!guard->lost)
+		wake = earliest(hold_wait(&guard->hold, &slots[SLOT_CLIENT]), lost_from_ms(guard));
+	if (guard->shared->phase == GUARD_STOPPING)
+		wake = earliest(wake, guard->kill_ms);
+	if (loop_wait(&guard->loop, slots, SLOTS, wake, err) < 0)
+		return -1;
+	mind_time(guard);
+	if (slots[SLOT_CHILDREN].revents)
+		mind_children(guard);
+	if (slots[SLOT_FRONT].revents)
+		mind_front(guard);
+	if (guard->command || guard->shared->phase == GUARD_STOPPING)
+		mind_hold(guard);
+	return 0;
+}
+
+static void give_back(struct guard *guard)
+{
+	struct error err;
+	int64_t until = earliest(clock_ms() + guard->job->options->connect_timeout_ms, guard->job->lock->deadline_ms);
+
+	if (guard->lost)
+		return;
+	if (hold_release(&guard->hold, until, &err) < 0)
+		complain("%s", err.text);
+	else
+		tell_step(guard->job->options, "gave lock %s back", guard->job->lock->keys.name);
+}
+
+static void finish(struct guard *guard)
+{
+	guard->shared->lost = guard->lost;
+	guard->shared->phase = GUARD_DONE;
+	if (guard->front >= 0)
+		(void)!send(guard->front, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (guard->lost)
+		mirror(guard, SIGCONT); /* a stopped wrapper is to tell what happened */
+	_exit(0);
+}
+
+_Noreturn void guard_run(const struct job *job, struct shared *shared, int front)
+{
+	struct guard guard = {.job = job, .shared = shared, .front = front, .wrapper = getppid()};
+	struct error err;
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	hold_init(&guard.hold, job->lock, job->client);
+	if (inbox_open_deaf(&guard.inbox, &err) < 0 || loop_open(&guard.loop, &err) < 0) {
+		complain("%s", err.text);
+		finish(&guard);
+	}
+	if (clock_ms() < guard_stop_ms(job, job->lock->deadline_ms))
+		start_command(&guard);
+	else
+		guard.lost = true;
+	/* COMMAND stays in the wrapper's group; the guard leaves it, and with it the terminal's
+	 * signals, but not the session: COMMAND's group would be an orphaned one, which cannot stop. */
+	setpgid(0, 0);
+	while (!is_over(&guard))
+		if (watch(&guard, &err) < 0) {
+			complain("%s", err.text);
+			stop_command(&guard, clock_ms());
+			mind_time(&guard);
+		}
+	give_back(&guard);
+	finish(&guard);
+}

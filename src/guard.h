@@ -1,0 +1,55 @@
+#ifndef FAIRLOCK_GUARD_H
+#define FAIRLOCK_GUARD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client.h"
+#include "lock.h"
+#include "inbox.h"
+
+struct options;
+
+/* COMMAND runs under two processes of ours. The wrapper is what the user started: it
+ * shares terminal, process group and fate with COMMAND. The guard, its child, is COMMAND's parent, in a
+ * process group of its own, so that whatever stops the job does not stop it: it renews the
+ * lease, and stops COMMAND before the lease can pass to somebody else. Each is a subreaper and watches the other, so
+ * that everything COMMAND started can be found and stopped by whichever of them is left. */
+
+struct job {
+	const struct options *options;
+	const struct inbox *inbox; /* what COMMAND inherits */
+	struct lock *lock;	       /* held */
+	struct client *client;	       /* connected */
+	char *const *argv;	       /* COMMAND */
+	int64_t kill_after_ms;
+};
+
+enum guard_phase {
+	GUARD_HOLDING,
+	GUARD_STOPPING,
+	GUARD_DONE,
+};
+
+/* Seen by both processes. */
+struct shared {
+	_Atomic int64_t deadline_ms; /* until when the lock is surely ours */
+	_Atomic int phase;           /* enum guard_phase */
+	/* valid when the phase is GUARD_DONE: */
+	int exec_errno;  /* COMMAND could not be started */
+	int wait_status; /* of COMMAND, as waitpid tells it */
+	bool started;
+	bool lost;
+};
+
+/* When COMMAND must get its first signal, and when SIGKILL, so that nothing of it is alive at the
+ * deadline. */
+int64_t guard_kill_ms(const struct job *job, int64_t deadline_ms);
+int64_t guard_stop_ms(const struct job *job, int64_t deadline_ms);
+
+/* The guard's life, in the forked process: starts COMMAND, never returns. front is a
+ * socket whose other end only the wrapper has: single bytes are signals to pass on. */
+_Noreturn void guard_run(const struct job *job, struct shared *shared, int front);
+
+#endif

@@ -1,0 +1,116 @@
+#include "hold.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+
+void hold_init(struct hold *hold, struct lock *lock, struct client *client)
+{
+	char channel[CHANNEL_MAX_BYTES];
+
+	*hold = (struct hold){.lock = lock, .client = client, .state = HOLD_HELD};
+	hold->renew_ms = client->sent_ms + lock->lease_ms / 3;
+	lock_channel(&lock->keys, lock->owner, channel);
+	client_subscribe(client, channel);
+}
+
+static void renew(struct hold *hold)
+{
+	struct request request;
+
+	lock_renew(hold->lock, &request);
+	client_request(hold->client, &request);
+	hold->renew_ms = NEVER_MS;
+}
+
+static void lose(struct hold *hold, const struct renew_reply *reply)
+{
+	char holder[256];
+
+	hold->state = HOLD_LOST;
+	if (strcmp(reply->why, "forced") == 0) {
+		snprintf(hold->why, sizeof(hold->why), "somebody broke it by force");
+	} else if (strcmp(reply->why, "taken") == 0 && *reply->by) {
+		owner_show(holder, sizeof(holder), reply->by);
+		snprintf(hold->why, sizeof(hold->why), "it is held by %s now", holder);
+	} else if (strcmp(reply->why, "taken") == 0) {
+		snprintf(hold->why, sizeof(hold->why), "somebody else holds it now");
+	} else {
+		snprintf(hold->why, sizeof(hold->why), "its lease ended or its key was deleted");
+	}
+}
+
+static void renewed(struct hold *hold)
+{
+	struct renew_reply reply;
+	struct error err;
+
+	if (lock_renewed(hold->lock, hold->client->reply, hold->client->sent_ms, &reply, &err) < 0) {
+		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 3; /* perhaps it makes sense next time */
+		return;
+	}
+	hold->renew_ms = hold->client->sent_ms + hold->lock->lease_ms / 3;
+	if (reply.outcome == RENEW_LOST)
+		lose(hold, &reply);
+	else if (reply.outcome == RENEW_RELEASED)
+		hold->state = HOLD_RELEASED;
+}
+
+/* A connection that came back is used at once: after a restart without data whoever
+ * presents itself first has the lock. A refusal is not a loss either; the deadline decides. */
+static void failed(struct hold *hold)
+{
+	if (hold->client->final)
+		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
+	else if (!hold->client->pending)
+		renew(hold);
+}
+
+void hold_step(struct hold *hold)
+{
+	while (hold->state == HOLD_HELD) {
+		if (!hold->client->pending && clock_ms() >= hold->renew_ms)
+			renew(hold);
+		switch (client_step(hold->client)) {
+		case CLIENT_NOTHING:
+			return;
+		case CLIENT_REPLY:
+			renewed(hold);
+			break;
+		case CLIENT_MESSAGE:
+			/* somebody broke the lock, or gave a hold of this owner back */
+			if (!hold->client->pending)
+				renew(hold);
+			break;
+		case CLIENT_FAILED:
+			failed(hold);
+			break;
+		}
+	}
+}
+
+int64_t hold_wait(const struct hold *hold, struct pollfd *slot)
+{
+	int64_t wake = client_wait(hold->client, slot);
+
+	return wake < hold->renew_ms ? wake : hold->renew_ms;
+}
+
+int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
+{
+	struct request request;
+	struct release_reply reply;
+
+	if (hold->client->pending)
+		client_cancel(hold->client);
+	lock_release(hold->lock, &request);
+	if (client_call(hold->client, &request, until_ms, true, err) < 0)
+		return -1;
+	if (lock_released(hold->client->reply, &reply, err) < 0)
+		return -1;
+	if (reply.outcome != RELEASED)
+		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: it is not held any more",
+			    hold->lock->keys.name);
+	return 0;
+}

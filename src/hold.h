@@ -1,0 +1,39 @@
+#ifndef FAIRLOCK_HOLD_H
+#define FAIRLOCK_HOLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client.h"
+#include "error.h"
+#include "lock.h"
+
+enum hold_state {
+	HOLD_HELD,
+	HOLD_RELEASED, /* somebody gave this hold back */
+	HOLD_LOST,     /* the server says that it is not ours any more */
+};
+
+/* A held lock that is renewed. lock->deadline_ms says until when it is surely held. */
+struct hold {
+	struct lock *lock;
+	struct client *client;
+	enum hold_state state;
+	int64_t renew_ms; /* when the next renewal is due */
+	char why[400];    /* lost: why, for people */
+};
+
+/* Takes over a lock that was just granted over this client. */
+void hold_init(struct hold *hold, struct lock *lock, struct client *client);
+
+/* Renews when it is time and takes in what the server says; never waits. An unreachable
+ * server is tried again and again; only its own word ends the hold. */
+void hold_step(struct hold *hold);
+
+/* What to wait for: fills *slot, returns when hold_step has something to do. */
+int64_t hold_wait(const struct hold *hold, struct pollfd *slot);
+
+/* Gives the hold back, waiting until until_ms for the server. */
+int hold_release(struct hold *hold, int64_t until_ms, struct error *err);
+
+#endif

@@ -1,0 +1,38 @@
+#ifndef FAIRLOCK_INBOX_H
+#define FAIRLOCK_INBOX_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/signalfd.h>
+
+#include "error.h"
+
+/* How this process takes signals: blocked, and read from a descriptor. Dispositions
+ * are left alone, so that COMMAND starts with those we were started with. */
+struct inbox {
+	sigset_t original;  /* the mask that we were started with */
+	bool child_ignored; /* SIGCHLD was ignored: waiting for children would fail */
+	int fd;
+};
+
+/* Takes what can be passed on, and SIGCHLD. What was ignored or blocked at the
+ * start stays so. */
+int inbox_open(struct inbox *inbox, struct error *err);
+
+/* Takes nothing but SIGCHLD and blocks all the rest: for a process that
+ * obeys only its partner. */
+int inbox_open_deaf(struct inbox *inbox, struct error *err);
+
+/* The next signal, or false when there is none. */
+bool inbox_next(const struct inbox *inbox, struct signalfd_siginfo *info);
+
+/* The next signal that would end a process that does nothing about it, or 0. */
+int inbox_next_deadly(const struct inbox *inbox);
+
+/* Puts back what COMMAND is to inherit. Safe after vfork. */
+void inbox_restore(const struct inbox *inbox);
+
+/* Ends this process by the signal, without a core. */
+_Noreturn void die_of(int signo);
+
+#endif

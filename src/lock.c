@@ -1,0 +1,224 @@
+#include "lock.h"
+
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "script.h"
+
+int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t lease_ms, int64_t limit,
+	      char *const *words, struct error *err)
+{
+	memset(lock, 0, sizeof(*lock));
+	if (name_keys(&lock->keys, name, err) < 0 || owner_new(lock->id, err) < 0)
+		return -1;
+	memcpy(lock->request, lock->id, sizeof(lock->request));
+	lock->kind = kind;
+	lock->lease_ms = lease_ms;
+	lock->inherited_count = owner_inherited(lock->inherited);
+	owner_describe(lock->by, words);
+	snprintf(lock->lease, sizeof(lock->lease), "%" PRId64, lease_ms);
+	if (limit >= 0)
+		snprintf(lock->limit, sizeof(lock->limit), "%" PRId64, limit);
+	return 0;
+}
+
+int lock_act_as(struct lock *lock, const char *owner, struct error *err)
+{
+	if (!owner)
+		return 0;
+	if (!owner_is_valid(owner))
+		return fail(err, STATUS_USAGE, "cannot act as owner '%s': this is no owner id", owner);
+	snprintf(lock->inherited[0], OWNER_MAX_BYTES, "%s", owner);
+	lock->inherited_count = 1;
+	snprintf(lock->id, sizeof(lock->id), "%s", owner);
+	return 0;
+}
+
+void request_add(struct request *request, const char *argument)
+{
+	request->argv[request->argc++] = argument;
+}
+
+void lock_request(const struct lock_keys *keys, struct request *request, const struct script *script)
+{
+	*request = (struct request){.script = script};
+	request_add(request, keys->name);
+	request_add(request, keys->queue);
+	request_add(request, keys->timeouts);
+	request_add(request, keys->state);
+	request_add(request, keys->log);
+	request_add(request, keys->channel);
+}
+
+void lock_channel(const struct lock_keys *keys, const char *id, char channel[CHANNEL_MAX_BYTES])
+{
+	snprintf(channel, CHANNEL_MAX_BYTES, "%s:%s", keys->channel, id);
+}
+
+static const char *kind_word(const struct lock *lock)
+{
+	return lock->kind == LOCK_WRAP ? "w" : "a";
+}
+
+void lock_ask(struct lock *lock, struct request *request, bool try)
+{
+	lock_request(&lock->keys, request, &script_acquire);
+	request_add(request, lock->id);
+	request_add(request, lock->request);
+	request_add(request, kind_word(lock));
+	request_add(request, lock->lease);
+	request_add(request, try ? "try" : "wait");
+	request_add(request, lock->ticket);
+	request->again = request->argc;
+	request_add(request, "0");
+	request_add(request, lock->limit);
+	request_add(request, lock->by);
+	for (int i = 0; i < lock->inherited_count; i++)
+		request_add(request, lock->inherited[i]);
+}
+
+void lock_renew(struct lock *lock, struct request *request)
+{
+	lock_request(&lock->keys, request, &script_renew);
+	request_add(request, lock->owner);
+	request_add(request, lock->request);
+	request_add(request, kind_word(lock));
+	request_add(request, lock->lease);
+	request_add(request, lock->token);
+	request_add(request, lock->by);
+}
+
+void lock_release(struct lock *lock, struct request *request)
+{
+	lock_request(&lock->keys, request, &script_release);
+	request_add(request, lock->owner);
+	request_add(request, lock->request);
+	request_add(request, "own");
+	request_add(request, "");
+	request->again = request->argc;
+	request_add(request, "0");
+}
+
+void lock_leave(struct lock *lock, struct request *request)
+{
+	lock_request(&lock->keys, request, &script_leave);
+	request_add(request, lock->id);
+	request_add(request, lock->request);
+}
+
+/* The element of a reply as text, "" when there is none. */
+static const char *text_at(const redisReply *reply, size_t index)
+{
+	return index < reply->elements && reply->element[index]->type == REDIS_REPLY_STRING
+		       ? reply->element[index]->str
+		       : "";
+}
+
+static long long number_at(const redisReply *reply, size_t index)
+{
+	return index < reply->elements && reply->element[index]->type == REDIS_REPLY_INTEGER
+		       ? reply->element[index]->integer
+		       : 0;
+}
+
+static bool is_tagged(const redisReply *reply, const char *tag, size_t elements)
+{
+	return reply->type == REDIS_REPLY_ARRAY && reply->elements >= elements && strcmp(text_at(reply, 0), tag) == 0;
+}
+
+static int nonsense(struct error *err)
+{
+	return fail(err, STATUS_BUG, "cannot understand the server: a reply that makes no sense");
+}
+
+/* Keeps a string of the reply; what does not fit makes no sense. */
+static int keep(char *to, size_t size, const char *from)
+{
+	size_t length = strlen(from);
+
+	if (length == 0 || length >= size)
+		return -1;
+	memcpy(to, from, length + 1);
+	return 0;
+}
+
+int lock_asked(struct lock *lock, const redisReply *reply, int64_t sent_ms, struct ask_reply *out,
+	       struct error *err)
+{
+	*out = (struct ask_reply){0};
+	if (is_tagged(reply, "granted", 6)) {
+		out->outcome = ASK_GRANTED;
+		lock->deadline_ms = sent_ms + number_at(reply, 3);
+		lock->waited_ms = number_at(reply, 4);
+		return keep(lock->owner, sizeof(lock->owner), text_at(reply, 1)) < 0 ||
+				       keep(lock->token, sizeof(lock->token), text_at(reply, 2)) < 0
+			       ? nonsense(err)
+			       : 0;
+	}
+	if (is_tagged(reply, "queued", 5)) {
+		out->outcome = ASK_QUEUED;
+		out->ask_in_ms = number_at(reply, 2);
+		out->first = number_at(reply, 3) == 1;
+		out->ttl_ms = number_at(reply, 4);
+		return keep(lock->ticket, sizeof(lock->ticket), text_at(reply, 1)) < 0 ? nonsense(err) : 0;
+	}
+	out->other = out->by = "";
+	if (is_tagged(reply, "busy", 3)) {
+		out->outcome = ASK_BUSY;
+		out->other = text_at(reply, 1);
+		out->by = text_at(reply, 2);
+	} else if (is_tagged(reply, "full", 2)) {
+		out->outcome = ASK_FULL;
+		out->waiters = number_at(reply, 1);
+	} else if (is_tagged(reply, "removed", 1)) {
+		out->outcome = ASK_REMOVED;
+	} else if (is_tagged(reply, "spelled", 2)) {
+		out->outcome = ASK_SPELLED;
+		out->other = text_at(reply, 1);
+	} else {
+		return nonsense(err);
+	}
+	return 0;
+}
+
+int lock_renewed(struct lock *lock, const redisReply *reply, int64_t sent_ms, struct renew_reply *out,
+		 struct error *err)
+{
+	*out = (struct renew_reply){.why = "", .by = "", .token = ""};
+	if (is_tagged(reply, "renewed", 4)) {
+		out->outcome = RENEWED;
+		out->ttl_ms = number_at(reply, 1);
+		out->token = text_at(reply, 2);
+		out->taken_up = number_at(reply, 3) == 1;
+		lock->deadline_ms = sent_ms + out->ttl_ms;
+	} else if (is_tagged(reply, "released", 1)) {
+		out->outcome = RENEW_RELEASED;
+	} else if (is_tagged(reply, "lost", 4)) {
+		out->outcome = RENEW_LOST;
+		out->why = text_at(reply, 1);
+		out->by = text_at(reply, 3);
+	} else {
+		return nonsense(err);
+	}
+	return 0;
+}
+
+int lock_released(const redisReply *reply, struct release_reply *out, struct error *err)
+{
+	*out = (struct release_reply){.owner = text_at(reply, 1), .by = text_at(reply, 2)};
+	if (is_tagged(reply, "released", 2))
+		out->outcome = RELEASED;
+	else if (is_tagged(reply, "forced", 3))
+		out->outcome = RELEASE_FORCED;
+	else if (is_tagged(reply, "free", 1))
+		out->outcome = RELEASE_FREE;
+	else if (is_tagged(reply, "not held", 3))
+		out->outcome = RELEASE_NOT_HELD;
+	else if (is_tagged(reply, "not acquired", 1))
+		out->outcome = RELEASE_NOT_ACQUIRED;
+	else
+		return nonsense(err);
+	return 0;
+}

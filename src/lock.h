@@ -1,0 +1,125 @@
+#ifndef FAIRLOCK_LOCK_H
+#define FAIRLOCK_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client.h"
+#include "error.h"
+#include "name.h"
+#include "owner.h"
+
+enum lock_kind {
+	LOCK_WRAP,
+	LOCK_ACQUIRE,
+};
+
+/* One process's dealings with one lock. The requests that the functions below
+ * build point into it. */
+struct lock {
+	struct lock_keys keys;
+	enum lock_kind kind;
+	char id[OWNER_MAX_BYTES];      /* in the queue; the owner of a new grant */
+	char request[OWNER_MAX_BYTES]; /* of this process, in all of its requests */
+	char owner[OWNER_MAX_BYTES]; /* who holds: id, or an inherited owner that went in again */
+	char by[BY_MAX_BYTES];
+	char inherited[HELD_MAX][OWNER_MAX_BYTES];
+	int inherited_count;
+	int64_t lease_ms;
+	int64_t deadline_ms; /* until when the lock is surely ours */
+	char lease[24];
+	char limit[24];
+	char ticket[24];
+	char token[24];
+	int64_t waited_ms;
+};
+
+enum ask_outcome {
+	ASK_GRANTED,
+	ASK_QUEUED,
+	ASK_BUSY,
+	ASK_FULL,
+	ASK_REMOVED,
+	ASK_SPELLED,
+};
+
+/* What the acquire script answered. The strings live as long as the reply. */
+struct ask_reply {
+	enum ask_outcome outcome;
+	int64_t ask_in_ms; /* queued: when to ask again at the latest */
+	bool first;        /* queued: nobody stands before us */
+	int64_t ttl_ms;    /* queued: of the lock; -1: it has none */
+	long long waiters; /* full */
+	const char *other; /* busy: the holder; spelled: the other name */
+	const char *by;    /* busy: about the holder */
+};
+
+enum renew_outcome {
+	RENEWED,
+	RENEW_RELEASED,
+	RENEW_LOST,
+};
+
+struct renew_reply {
+	enum renew_outcome outcome;
+	int64_t ttl_ms;
+	const char *token;
+	bool taken_up;
+	const char *why; /* lost: "forced", "taken" or "gone" */
+	const char *by;  /* lost: about the new holder, or "" */
+};
+
+enum release_outcome {
+	RELEASED,
+	RELEASE_FORCED,
+	RELEASE_FREE,
+	RELEASE_NOT_HELD,
+	RELEASE_NOT_ACQUIRED,
+};
+
+struct release_reply {
+	enum release_outcome outcome;
+	const char *owner;
+	const char *by;
+};
+
+/* Makes this process's id and collects what it inherited. limit: as --max-queue, -1 for none. words is
+ * what `queue` and `status` show as its command. */
+int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t lease_ms, int64_t limit,
+	      char *const *words, struct error *err);
+
+/* Acts as this owner (NULL: as before), not as those of the enclosing holds. */
+int lock_act_as(struct lock *lock, const char *owner, struct error *err);
+
+/* Takes the lock or a place in the queue; also a waiter's sign of life. try: don't queue. */
+void lock_ask(struct lock *lock, struct request *request, bool try);
+
+/* Reads the reply; a grant fills owner, token and deadline_ms. sent_ms: when the request left.
+ * Returns -1 with STATUS_BUG for a reply that makes no sense. */
+int lock_asked(struct lock *lock, const struct redisReply *reply, int64_t sent_ms, struct ask_reply *out,
+	       struct error *err);
+
+/* Renews the hold of this process. */
+void lock_renew(struct lock *lock, struct request *request);
+
+/* Reads the reply; a renewal moves deadline_ms. */
+int lock_renewed(struct lock *lock, const struct redisReply *reply, int64_t sent_ms, struct renew_reply *out,
+		 struct error *err);
+
+/* Gives back the hold of this process. */
+void lock_release(struct lock *lock, struct request *request);
+
+int lock_released(const struct redisReply *reply, struct release_reply *out, struct error *err);
+
+/* Leaves the queue; undoes a grant that was made meanwhile. */
+void lock_leave(struct lock *lock, struct request *request);
+
+/* The arguments that every script of this lock begins with. */
+void lock_request(const struct lock_keys *keys, struct request *request, const struct script *script);
+
+void request_add(struct request *request, const char *argument);
+
+/* The channel of an owner id. */
+void lock_channel(const struct lock_keys *keys, const char *id, char channel[CHANNEL_MAX_BYTES]);
+
+#endif

@@ -1,0 +1,47 @@
+#include "loop.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+int loop_open(struct loop *loop, struct error *err)
+{
+	loop->armed_ms = NEVER_MS;
+	loop->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (loop->timer < 0)
+		return fail(err, STATUS_OS, "cannot create a timer: %s", strerror(errno));
+	return 0;
+}
+
+void loop_close(struct loop *loop)
+{
+	close(loop->timer);
+}
+
+int loop_wait(struct loop *loop, struct pollfd *slots, nfds_t count, int64_t until_ms, struct error *err)
+{
+	struct itimerspec when = {0};
+
+	if (until_ms <= 0)
+		until_ms = 1; /* zero would disarm the timer */
+	if (until_ms != NEVER_MS) {
+		when.it_value.tv_sec = until_ms / 1000;
+		when.it_value.tv_nsec = until_ms % 1000 * 1000000;
+	}
+	if (until_ms != loop->armed_ms) {
+		if (timerfd_settime(loop->timer, TFD_TIMER_ABSTIME, &when, NULL) < 0)
+			return fail(err, STATUS_OS, "cannot set a timer: %s", strerror(errno));
+		loop->armed_ms = until_ms;
+	}
+	slots[count - 1] = (struct pollfd){.fd = loop->timer, .events = POLLIN};
+	if (poll(slots, count, -1) < 0 && errno != EINTR)
+		return fail(err, STATUS_OS, "cannot wait: %s", strerror(errno));
+	/* an expired timer stays readable until it is set anew */
+	if (slots[count - 1].revents)
+		loop->armed_ms = 0;
+	return 0;
+}

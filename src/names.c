@@ -1,0 +1,169 @@
+/* The server has no list of locks. Each lock that fairlock has used lately has a state hash, which
+ * knows the lock's name: these are looked for key by key. */
+#include "names.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "local.h"
+#include "name.h"
+#include "reply.h"
+#include "server.h"
+
+/* A server serves nobody else during one step of a scan. */
+#define KEYS_PER_STEP "1000"
+
+#define PROMPT_MS 300
+
+static int no_memory(struct error *err)
+{
+	return fail(err, STATUS_OS, "cannot list locks: %s", strerror(ENOMEM));
+}
+
+static int add(struct names *names, const char *name, struct error *err)
+{
+	char **list = reallocarray(names->list, names->count + 1, sizeof(*list));
+	char *copy = strdup(name);
+
+	if (list)
+		names->list = list;
+	if (!list || !copy) {
+		free(copy);
+		return no_memory(err);
+	}
+	list[names->count++] = copy;
+	return 0;
+}
+
+void names_free(struct names *names)
+{
+	for (size_t i = 0; i < names->count; i++)
+		free(names->list[i]);
+	free(names->list);
+	*names = (struct names){0};
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A scan may come by the same key twice. */
+static void sort(struct names *names)
+{
+	size_t kept = 0;
+
+	if (names->count > 0)
+		qsort(names->list, names->count, sizeof(*names->list), compare);
+	for (size_t i = 0; i < names->count; i++)
+		if (kept > 0 && strcmp(names->list[kept - 1], names->list[i]) == 0)
+			free(names->list[i]);
+		else
+			names->list[kept++] = names->list[i];
+	names->count = kept;
+}
+
+static int ask(struct client *client, const struct request *request, int64_t until_ms,
+	       struct error *err)
+{
+	int64_t due_ms = clock_ms() + client->timeout_ms;
+
+	return client_call(client, request, due_ms < until_ms ? due_ms : until_ms, false, err);
+}
+
+/* One step of the scan; keys are added to *keys. cursor is "0" behind the last step. */
+static int scan(struct names *keys, char cursor[24], struct client *client, int64_t until_ms,
+		struct error *err)
+{
+	const struct request request = {
+		.argv = {"SCAN", cursor, "MATCH", "fairlock:*", "COUNT", KEYS_PER_STEP, "TYPE",
+			 "hash"},
+		.argc = 8,
+	};
+
+	if (ask(client, &request, until_ms, err) < 0)
+		return -1;
+	if (!reply_fits(client->reply, "sl") || strlen(reply_text(client->reply, 0)) >= 24)
+		return reply_nonsense(err);
+	strcpy(cursor, reply_text(client->reply, 0));
+	const struct redisReply *found = reply_at(client->reply, 1);
+
+	for (size_t i = 0; i < reply_count(found); i++)
+		if (add(keys, reply_text(found, i), err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Adds the name of the lock whose state hash this is; another program's hash is left out. */
+static int add_name(struct names *names, const char *key, struct client *client, int64_t until_ms,
+		    struct error *err)
+{
+	const struct request request = {.argv = {"HGET", key, "name"}, .argc = 3};
+	struct lock_keys derived;
+	struct error ignored;
+	const char *name;
+
+	if (ask(client, &request, until_ms, err) < 0)
+		return -1;
+	name = reply_string(client->reply);
+	if (!name || name_keys(&derived, name, &ignored) < 0 || strcmp(derived.state, key) != 0)
+		return 0;
+	return add(names, name, err);
+}
+
+int names_find(struct names *names, struct client *client, int64_t until_ms, struct error *err)
+{
+	struct names keys = {0};
+	char cursor[24] = "0";
+	int result;
+
+	*names = (struct names){0};
+	do
+		result = scan(&keys, cursor, client, until_ms, err);
+	while (result == 0 && strcmp(cursor, "0") != 0);
+	for (size_t i = 0; result == 0 && i < keys.count; i++)
+		result = add_name(names, keys.list[i], client, until_ms, err);
+	names_free(&keys);
+	sort(names);
+	return result;
+}
+
+static bool is_running(const struct server *server)
+{
+	struct error ignored;
+	int folder, fd = -1;
+
+	if (server->kind != SERVER_LOCAL)
+		return true;
+	folder = local_open(&ignored);
+	if (folder >= 0) {
+		fd = local_connect(folder);
+		close(folder);
+	}
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+void names_find_quickly(struct names *names, const struct server *server)
+{
+	const struct itimerval last_resort = {.it_value.tv_sec = 1};
+	const struct itimerval none = {0};
+	struct client client;
+	struct error ignored;
+
+	*names = (struct names){0};
+	/* The resolver has no deadline: SIGALRM ends us before the user loses patience. */
+	setitimer(ITIMER_REAL, &last_resort, NULL);
+	if (is_running(server)) {
+		client_init(&client, server, PROMPT_MS);
+		names_find(names, &client, clock_ms() + PROMPT_MS, &ignored);
+		client_close(&client);
+	}
+	setitimer(ITIMER_REAL, &none, NULL);
+}

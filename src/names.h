@@ -1,0 +1,28 @@
+#ifndef FAIRLOCK_NAMES_H
+#define FAIRLOCK_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client.h"
+#include "error.h"
+
+struct server;
+
+/* The names of the locks that a server knows of, sorted, each once. */
+struct names {
+	char **list;
+	size_t count;
+};
+
+/* Asks the server for the names until until_ms (NEVER_MS: as long as it takes).
+ * Returns 0, or -1 with what it found before something failed. Call names_free in both cases. */
+int names_find(struct names *names, struct client *client, int64_t until_ms, struct error *err);
+
+/* The same for somebody who waits at a prompt: what can be found at once. Starts no private
+ * server. Call names_free. */
+void names_find_quickly(struct names *names, const struct server *server);
+
+void names_free(struct names *names);
+
+#endif

@@ -1,0 +1,428 @@
+#include "options.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "command.h"
+#include "duration.h"
+#include "server.h"
+#include "signals.h"
+
+#define DAY_MS 86400000
+#define DEFAULT_LEASE_MS 30000
+/* Half, so that no deadline overflows when it is added to a clock. */
+#define LONGEST_MS (INT64_MAX / 2)
+
+enum {
+	WRAP = 1,
+	ACQUIRE = 2,
+	RENEW = 4,
+	RELEASE = 8,
+	STATUS = 16,
+	QUEUE = 32,
+	TAKE = WRAP | ACQUIRE,
+	SHOW = STATUS | QUEUE,
+	ALL = 0xffff, /* those to come too */
+};
+
+static const struct {
+	const char *name;
+	unsigned bit;
+	int least, most; /* operands */
+} scopes[] = {
+	{ "wrap", WRAP, 1, INT_MAX },  { "acquire", ACQUIRE, 1, 1 }, { "renew", RENEW, 1, 1 },
+	{ "release", RELEASE, 1, 1 },  { "status", STATUS, 0, INT_MAX }, { "queue", QUEUE, 1, 1 },
+};
+
+/* kind, offset, min, max, expects of a row */
+#define MEMBER(member) offsetof(struct options, member)
+#define FLAG(member) OPTION_FLAG, MEMBER(member), 0, 1, "yes or no"
+#define TEXT(member, least) OPTION_TEXT, MEMBER(member), least, INT_MAX, "a text"
+#define URL(member) OPTION_URL, MEMBER(member), 1, INT_MAX, "a URL"
+#define DURATION(member, min, max, expects) OPTION_DURATION, MEMBER(member), min, max, expects
+#define NUMBER(member, min) OPTION_NUMBER, MEMBER(member), min, INT64_MAX, "a number"
+#define INT(member, min, max, expects) OPTION_INT, MEMBER(member), min, max, expects
+#define SIGNAL(member) OPTION_SIGNAL, MEMBER(member), 0, 0, "a signal"
+#define ON_LOST(member) OPTION_ON_LOST, MEMBER(member), 0, 0, "kill or warn"
+
+static const struct option_row rows[] = {
+	{ 'u', "url", "URL", "the server", "local:", URL(url), ALL, SOURCE_ALL, HINT_URL },
+	{ 0, "config", "FILE", "read this file instead of the usual ones", NULL, TEXT(config, 1),
+	  ALL, SOURCE_FLAG | SOURCE_ENVIRONMENT, HINT_FILE },
+	/* On a command line everybody could read it. */
+	{ 0, "password", "TEXT", "the password of the server", NULL, TEXT(password, 1), ALL,
+	  SOURCE_ENVIRONMENT | SOURCE_FILE, HINT_NONE },
+	{ 0, "password-file", "FILE", "the password is the first line of this file", NULL,
+	  TEXT(password_file, 1), ALL, SOURCE_ALL, HINT_FILE },
+	{ 0, "connect-timeout", "DUR", "wait so long for a connection or a reply", "5s",
+	  DURATION(connect_timeout_ms, 1, DAY_MS, "a duration from 1ms to 1d"), ALL, SOURCE_ALL,
+	  HINT_NONE },
+	{ 'q', "quiet", NULL, "say nothing about a lock that is busy", NULL, FLAG(quiet), ALL,
+	  SOURCE_ALL, HINT_NONE },
+	{ 'v', "verbose", NULL, "tell each step on standard error", NULL, FLAG(verbose), ALL,
+	  SOURCE_ALL, HINT_NONE },
+	{ 'n', "no-wait", NULL, "fail at once if the lock is busy or somebody waits", NULL,
+	  FLAG(no_wait), TAKE, SOURCE_FLAG, HINT_NONE },
+	{ 'w', "wait", "DUR", "wait at most so long (0 is -n)", "for ever",
+	  DURATION(wait_ms, 0, LONGEST_MS, "a duration"), TAKE, SOURCE_ALL, HINT_NONE },
+	{ 'l', "lease", "DUR", "how long the lock is held without a renewal, 1s to 1d",
+	  "30s, renew: as it was taken", DURATION(lease_ms, 1000, DAY_MS, "a duration from 1s to 1d"),
+	  TAKE | RENEW, SOURCE_ALL, HINT_NONE },
+	{ 'E', "conflict-exit-code", "N", "exit status when the lock was not obtained", "75",
+	  INT(conflict_status, 0, 255, "a number from 0 to 255"), TAKE, SOURCE_ALL, HINT_NONE },
+	{ 0, "max-queue", "N", "do not join behind N waiters", NULL, NUMBER(max_queue, 0), TAKE,
+	  SOURCE_ALL, HINT_NONE },
+	{ 'c', "command", "STR", "run sh -c STR", NULL, TEXT(shell_command, 0), WRAP, SOURCE_FLAG,
+	  HINT_NONE },
+	{ 's', "signal", "SIG", "first signal to a command that must stop", "TERM", SIGNAL(signal),
+	  WRAP, SOURCE_ALL, HINT_SIGNAL },
+	{ 'k', "kill-after", "DUR", "from that signal to SIGKILL, under half of the lease",
+	  "10s or a third of the lease",
+	  DURATION(kill_after_ms, 0, DAY_MS, "a duration under half of the lease"), WRAP,
+	  SOURCE_ALL, HINT_NONE },
+	{ 0, "on-lost", "kill|warn", "what to do when the lock is lost", "kill", ON_LOST(on_lost),
+	  WRAP, SOURCE_ALL, HINT_ON_LOST },
+	{ 0, "while-pid", "PID", "keep renewing until PID ends, then release", NULL,
+	  INT(while_pid, 1, INT_MAX, "a process id"), ACQUIRE, SOURCE_FLAG, HINT_NONE },
+	{ 0, "owner", "ID", "act as this owner", NULL, TEXT(owner, 1), ACQUIRE | RENEW | RELEASE,
+	  SOURCE_FLAG, HINT_NONE },
+	{ 0, "force", NULL, "break the lock whoever holds it", NULL, FLAG(force), RELEASE,
+	  SOURCE_FLAG, HINT_NONE },
+	{ 0, "token", "T", "with --force: only if T is still the holder's token", NULL,
+	  NUMBER(token, 0), RELEASE, SOURCE_FLAG, HINT_NONE },
+	{ 0, "remove", "ID", "take a waiter out of the queue", NULL, TEXT(remove, 1), QUEUE,
+	  SOURCE_FLAG, HINT_NONE },
+	{ 0, "json", NULL, "print JSON", NULL, FLAG(json), SHOW | ACQUIRE, SOURCE_FLAG, HINT_NONE },
+	{ 0, "raw", NULL, "print columns without padding", NULL, FLAG(raw), SHOW, SOURCE_FLAG,
+	  HINT_NONE },
+	{ 0, "noheadings", NULL, "print no headings", NULL, FLAG(no_headings), SHOW, SOURCE_FLAG,
+	  HINT_NONE },
+	{ 'o', "output", "COLS", "print these columns, comma-separated", NULL, TEXT(columns, 1),
+	  SHOW, SOURCE_FLAG, HINT_NONE },
+	{ 0, "help", NULL, "show this help", NULL, FLAG(help), ALL, SOURCE_FLAG, HINT_NONE },
+};
+
+#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+
+_Static_assert(ROW_COUNT <= 64, "options.given has a bit for each row");
+_Static_assert(sizeof(pid_t) == sizeof(int), "OPTION_INT is for process ids too");
+
+void options_init(struct options *options)
+{
+	*options = (struct options){
+		.connect_timeout_ms = 5000,
+		.wait_ms = -1,
+		.conflict_status = STATUS_NOT_OBTAINED,
+		.max_queue = -1,
+		.signal = SIGTERM,
+		.kill_after_ms = -1,
+		.token = -1,
+	};
+}
+
+void options_free(struct options *options)
+{
+	free(options->url_copy);
+	options->url_copy = NULL;
+}
+
+const struct option_row *option_at(size_t index)
+{
+	return index < ROW_COUNT ? &rows[index] : NULL;
+}
+
+static size_t find_scope(const char *command)
+{
+	size_t i = 0;
+
+	while (i < sizeof(scopes) / sizeof(scopes[0]) && strcmp(scopes[i].name, command) != 0)
+		i++;
+	return i;
+}
+
+unsigned command_bit(const char *command)
+{
+	size_t i = find_scope(command);
+
+	return i < sizeof(scopes) / sizeof(scopes[0]) ? scopes[i].bit : 0;
+}
+
+bool command_runs_words(const char *command)
+{
+	return command_bit(command) == WRAP;
+}
+
+int command_operands(const char *command)
+{
+	size_t i = find_scope(command);
+
+	return i < sizeof(scopes) / sizeof(scopes[0]) ? scopes[i].most : 0;
+}
+
+static uint64_t given_bit(const struct option_row *row)
+{
+	return UINT64_C(1) << (row - rows);
+}
+
+bool options_has(const struct options *options, const struct option_row *row)
+{
+	return (options->given & given_bit(row)) != 0;
+}
+
+static int parse_flag(const char *value, int64_t *number)
+{
+	static const char *const words[] = { "no", "yes", "false", "true", "0", "1" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(value, words[i]) == 0) {
+			*number = i % 2;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+static int parse_number(const char *value, int64_t *number)
+{
+	*number = 0;
+	if (*value == '\0')
+		return -1;
+	for (; *value != '\0'; value++) {
+		if (*value < '0' || *value > '9' || __builtin_mul_overflow(*number, 10, number) ||
+		    __builtin_add_overflow(*number, *value - '0', number))
+			return -1;
+	}
+	return 0;
+}
+
+static int parse_signal(const char *value, int64_t *number)
+{
+	int signal = 0;
+	int failed = signal_parse(value, &signal);
+
+	*number = signal;
+	return failed;
+}
+
+static int parse_on_lost(const char *value, int64_t *number)
+{
+	*number = strcmp(value, "warn") == 0 ? ON_LOST_WARN : ON_LOST_KILL;
+	return *number == ON_LOST_WARN || strcmp(value, "kill") == 0 ? 0 : -1;
+}
+
+static int parse_value(const struct option_row *row, const char *value, int64_t *number)
+{
+	switch (row->kind) {
+	case OPTION_FLAG:
+		return parse_flag(value, number);
+	case OPTION_TEXT:
+	case OPTION_URL:
+		*number = (int64_t)strlen(value);
+		return 0;
+	case OPTION_DURATION:
+		return duration_parse(value, number);
+	case OPTION_NUMBER:
+	case OPTION_INT:
+		return parse_number(value, number);
+	case OPTION_SIGNAL:
+		return parse_signal(value, number);
+	case OPTION_ON_LOST:
+		return parse_on_lost(value, number);
+	}
+	return -1;
+}
+
+static bool is_bounded(const struct option_row *row)
+{
+	return row->min != 0 || row->max != 0;
+}
+
+static void store(struct options *options, const struct option_row *row, const char *value,
+		  int64_t number)
+{
+	void *member = (char *)options + row->offset;
+
+	switch (row->kind) {
+	case OPTION_FLAG:
+		*(bool *)member = number != 0;
+		break;
+	case OPTION_TEXT:
+	case OPTION_URL:
+		*(const char **)member = value;
+		break;
+	case OPTION_DURATION:
+	case OPTION_NUMBER:
+		*(int64_t *)member = number;
+		break;
+	case OPTION_INT:
+	case OPTION_SIGNAL:
+		*(int *)member = (int)number;
+		break;
+	case OPTION_ON_LOST:
+		*(enum on_lost *)member = (enum on_lost)number;
+		break;
+	}
+	options->given |= given_bit(row);
+}
+
+int options_set(struct options *options, const struct option_row *row, const char *value)
+{
+	int64_t number = 0;
+
+	if (parse_value(row, value, &number))
+		return -1;
+	if (is_bounded(row) && (number < row->min || number > row->max))
+		return -1;
+	if (options)
+		store(options, row, value, number);
+	return 0;
+}
+
+/* Copies --url and wipes the password in argv, where ps would show it. */
+static int adopt_url(struct options *options, char *url, struct error *err)
+{
+	free(options->url_copy);
+	options->url_copy = strdup(url);
+	if (options->url_copy == NULL)
+		return fail(err, STATUS_OS, "cannot copy the URL: out of memory");
+	server_hide_password(url);
+	options->url = options->url_copy;
+	options->url_is_flag = true;
+	return 0;
+}
+
+static int set_flag(struct options *options, const struct arguments *arguments, struct error *err)
+{
+	const struct option_row *row = arguments->row;
+	char *value = arguments->value;
+
+	if (options_set(options, row, value ? value : "yes"))
+		return fail(err, STATUS_USAGE, "cannot use option '--%s': '%.100s' is not %s",
+			    row->name, value, row->expects);
+	return row->kind == OPTION_URL ? adopt_url(options, value, err) : 0;
+}
+
+static int refuse_option(const struct arguments *arguments, const char *cause, struct error *err)
+{
+	return fail(err, STATUS_USAGE, "cannot use option '%s': %s", arguments->option, cause);
+}
+
+static int check_operands(const struct options *options, const char *command, int count,
+			  struct error *err)
+{
+	const size_t i = find_scope(command);
+	const bool has_words = count > 1, has_text = options->shell_command != NULL;
+
+	assert(i < sizeof(scopes) / sizeof(scopes[0]));
+	if (count < scopes[i].least)
+		return fail(err, STATUS_USAGE, "cannot run '%s': NAME is missing", command);
+	if (count > scopes[i].most)
+		return fail(err, STATUS_USAGE, "cannot run '%s': there is more than one NAME", command);
+	if (scopes[i].bit != WRAP || has_words != has_text)
+		return 0;
+	return fail(err, STATUS_USAGE, has_text ? "cannot run '%s': COMMAND and --command exclude "
+						  "each other" :
+						  "cannot run '%s': COMMAND is missing",
+		    command);
+}
+
+/* Combinations of options that no file or variable can set. */
+static int check_flags(const struct options *options, struct error *err)
+{
+	if (options->token >= 0 && !options->force)
+		return fail(err, STATUS_USAGE, "cannot use option '--token': it needs --force");
+	if (options->json && options->raw)
+		return fail(err, STATUS_USAGE, "cannot use option '--raw': --json excludes it");
+	return 0;
+}
+
+int options_parse(struct options *options, const struct command *command, int *argc, char **argv,
+		  struct error *err)
+{
+	struct arguments arguments;
+	int count = 0;
+
+	arguments_init(&arguments, command->name, *argc, argv);
+	for (;;) {
+		switch (arguments_next(&arguments)) {
+		case ARGUMENT_OPTION:
+			if (set_flag(options, &arguments, err))
+				return -1;
+			if (options->help)
+				return 0;
+			break;
+		case ARGUMENT_OPERAND:
+			argv[count++] = arguments.value;
+			break;
+		case ARGUMENT_COMMAND:
+			while (arguments.at < *argc)
+				argv[count++] = argv[arguments.at++];
+			break;
+		case ARGUMENT_UNKNOWN:
+			return refuse_option(&arguments, "there is no such option", err);
+		case ARGUMENT_AMBIGUOUS:
+			return refuse_option(&arguments, "it is ambiguous", err);
+		case ARGUMENT_NEEDS_VALUE:
+			return refuse_option(&arguments, "its argument is missing", err);
+		case ARGUMENT_TAKES_NO_VALUE:
+			return refuse_option(&arguments, "it takes no argument", err);
+		case ARGUMENT_END:
+			argv[count] = NULL;
+			*argc = count;
+			if (check_operands(options, command->name, count, err))
+				return -1;
+			return check_flags(options, err);
+		}
+	}
+}
+
+int options_settle(struct options *options, const struct command *command, struct error *err)
+{
+	const int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
+
+	if (options->wait_ms == 0)
+		options->no_wait = true;
+	if (command_bit(command->name) == WRAP && options->kill_after_ms >= 0 &&
+	    options->kill_after_ms > (lease_ms - 1) / 2)
+		return fail(err, STATUS_USAGE,
+			    "cannot use --kill-after: %g s is not under half of the lease (%g s)",
+			    (double)options->kill_after_ms / 1000, (double)lease_ms / 1000);
+	return 0;
+}
+
+static void print_row(const struct option_row *row, FILE *out)
+{
+	char left[40];
+
+	snprintf(left, sizeof(left), "%c%c%c --%s%s%s", row->letter ? '-' : ' ',
+		 row->letter ? row->letter : ' ', row->letter ? ',' : ' ', row->name,
+		 row->argument ? " " : "", row->argument ? row->argument : "");
+	fprintf(out, "  %-28s %s", left, row->help);
+	if (row->fallback)
+		fprintf(out, " (default: %s)", row->fallback);
+	putc('\n', out);
+}
+
+void options_help(const struct command *command, FILE *out)
+{
+	const unsigned bit = command_bit(command->name);
+	bool has_duration = false;
+
+	fprintf(out, "Usage: fairlock %s [options] %s\n\n%s\n\nOptions:\n", command->name,
+		command->operands, command->summary);
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		if (!(rows[i].commands & bit) || !(rows[i].sources & SOURCE_FLAG))
+			continue;
+		has_duration |= rows[i].kind == OPTION_DURATION;
+		print_row(&rows[i], out);
+	}
+	if (has_duration)
+		fputs("\nDUR is a number with a unit (ms, s, m, h, d; none: seconds) or a sum of such: "
+		      "90, 0.5, 1h30m\n",
+		      out);
+	fputs("See fairlock(1) for the environment and the configuration files.\n", out);
+}

@@ -1,0 +1,141 @@
+#ifndef FAIRLOCK_OPTIONS_H
+#define FAIRLOCK_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "error.h"
+
+struct command;
+
+enum on_lost {
+	ON_LOST_KILL,
+	ON_LOST_WARN,
+};
+
+/* What the flags, the environment, the configuration files and the defaults
+ * together say. Strings belong to argv, the environment or the settings that
+ * were read, all of which outlive every command. */
+struct options {
+	const char *url;
+	bool url_is_flag; /* --url was given: inner calls must be told */
+	const char *config;
+	const char *password;
+	const char *password_file;
+	int64_t connect_timeout_ms;
+	bool quiet;
+	bool verbose;
+	bool no_wait;	  /* also when wait_ms is 0 */
+	int64_t wait_ms;  /* -1: for ever */
+	int64_t lease_ms; /* 0: the default (renew: that of the grant) */
+	int conflict_status;
+	int64_t max_queue; /* -1: no limit */
+	const char *shell_command;
+	int signal;
+	int64_t kill_after_ms; /* -1: the default */
+	enum on_lost on_lost;
+	pid_t while_pid; /* 0: none */
+	const char *owner;
+	bool force;
+	int64_t token; /* -1: none */
+	const char *remove;
+	bool json;
+	bool raw;
+	bool no_headings;
+	const char *columns;
+
+	bool help;	/* --help was given */
+	uint64_t given; /* rows that have a value already, see options_has */
+	char *url_copy; /* of --url, whose password was wiped from argv, or NULL */
+};
+
+/* What a value is, and so what its member of struct options is. */
+enum option_kind {
+	OPTION_FLAG,	 /* bool; elsewhere than on the command line: yes or no */
+	OPTION_TEXT,	 /* const char *; the bounds are those of its length */
+	OPTION_URL,	 /* the same, and may hide a password */
+	OPTION_DURATION, /* int64_t, in milliseconds */
+	OPTION_NUMBER,	 /* int64_t */
+	OPTION_INT,	 /* int or pid_t */
+	OPTION_SIGNAL,	 /* int */
+	OPTION_ON_LOST,	 /* enum on_lost */
+};
+
+/* What completion offers for a value. */
+enum option_hint {
+	HINT_NONE,
+	HINT_FILE,
+	HINT_URL,
+	HINT_SIGNAL,
+	HINT_ON_LOST,
+};
+
+/* Where an option may be set. */
+enum option_source {
+	SOURCE_FLAG = 1,
+	SOURCE_ENVIRONMENT = 2,
+	SOURCE_FILE = 4,
+	SOURCE_ALL = 7,
+};
+
+/* All there is to know about one option: the command line, --help, the
+ * environment, the configuration files and completion read it from here. */
+struct option_row {
+	char letter;	      /* 0: none */
+	const char *name;     /* long, without the dashes */
+	const char *argument; /* as --help calls it; NULL: a flag */
+	const char *help;
+	const char *fallback; /* the default, for --help; NULL: none worth telling */
+	enum option_kind kind;
+	size_t offset; /* of its member of struct options */
+	int64_t min, max;
+	const char *expects; /* what a value must be: "a number from 0 to 255" */
+	unsigned commands;   /* a set of command bits */
+	unsigned sources;    /* a set of enum option_source */
+	enum option_hint hint;
+};
+
+/* Sets the defaults. */
+void options_init(struct options *options);
+
+/* Gives back what options_init and what follows it took. */
+void options_free(struct options *options);
+
+/* The index-th row of the table, or NULL behind the last. */
+const struct option_row *option_at(size_t index);
+
+/* The bit of a command in option_row.commands, or 0 for an unknown one. */
+unsigned command_bit(const char *command);
+
+/* Whether the words behind NAME are a command line of their own. */
+bool command_runs_words(const char *command);
+
+/* How many operands a command takes at most. */
+int command_operands(const char *command);
+
+/* Whether a source that goes first has set the row already. */
+bool options_has(const struct options *options, const struct option_row *row);
+
+/* Sets the row's member, which may keep a pointer into value. With a NULL
+ * options it only checks. Returns 0, or -1 when value is not what row->expects
+ * says. */
+int options_set(struct options *options, const struct option_row *row, const char *value);
+
+/* Parses the words behind the command's name. In return *argc and argv, which
+ * ends with a NULL, hold the operands only. The password of a --url is wiped
+ * from argv. At a --help it stops and sets options->help. Returns 0, or -1
+ * with STATUS_USAGE (STATUS_OS: no memory). */
+int options_parse(struct options *options, const struct command *command, int *argc, char **argv,
+		  struct error *err);
+
+/* Checks and settles what only all sources together tell. Returns 0, or -1 with
+ * STATUS_USAGE. */
+int options_settle(struct options *options, const struct command *command, struct error *err);
+
+/* Prints the usage of one command. */
+void options_help(const struct command *command, FILE *out);
+
+#endif

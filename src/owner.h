@@ -1,0 +1,31 @@
+#ifndef FAIRLOCK_OWNER_H
+#define FAIRLOCK_OWNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "error.h"
+
+/* UUID:NUMBER, with room to spare for Redisson's. */
+#define OWNER_MAX_BYTES 80
+#define HELD_MAX 32
+#define BY_MAX_BYTES 512
+
+/* Writes a fresh owner id of this process. */
+int owner_new(char id[OWNER_MAX_BYTES], struct error *err);
+
+/* Whether a text may be an owner id, of ours or of Redisson. */
+bool owner_is_valid(const char *id);
+
+/* Splits $FAIRLOCK_HELD, the owner ids of the enclosing holds, into ids. Returns how
+ * many there are; words that are no owner ids are left out. */
+int owner_inherited(char ids[HELD_MAX][OWNER_MAX_BYTES]);
+
+/* Writes "HOST\tPID\tUSER\tCOMMAND" about this process, for people to read. words is the
+ * command, ended by NULL. */
+void owner_describe(char by[BY_MAX_BYTES], char *const *words);
+
+/* Writes "COMMAND (pid PID, USER@HOST)" from what owner_describe wrote. */
+void owner_show(char *text, size_t size, const char *by);
+
+#endif

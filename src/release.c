@@ -1,0 +1,105 @@
+/* fairlock release: gives back what acquire took, or breaks a lock by force. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "clock.h"
+#include "command.h"
+#include "options.h"
+#include "lock.h"
+#include "script.h"
+
+/* One release as the given owner; the reply lives in client. */
+static int release_as(struct client *client, const struct lock *lock, const char *owner,
+		      const struct options *options, struct release_reply *reply, struct error *err)
+{
+	struct request request;
+	char token[24] = "";
+
+	if (options->token >= 0)
+		snprintf(token, sizeof(token), "%" PRId64, options->token);
+	lock_request(&lock->keys, &request, &script_release);
+	request_add(&request, owner);
+	request_add(&request, lock->request);
+	request_add(&request, options->force ? "force" : "any");
+	request_add(&request, token);
+	request.again = request.argc;
+	request_add(&request, "0");
+	if (client_call(client, &request, clock_ms() + options->connect_timeout_ms, false, err) < 0)
+		return -1;
+	return lock_released(client->reply, reply, err);
+}
+
+static void say_whose(const struct lock *lock, const struct release_reply *reply)
+{
+	char holder[300];
+
+	owner_show(holder, sizeof(holder), reply->by);
+	if (*reply->by)
+		printf("lock %s was held by %s as %s\n", lock->keys.name, holder, reply->owner);
+	else
+		printf("lock %s was held by %s\n", lock->keys.name, reply->owner);
+}
+
+static int report(const struct lock *lock, const struct options *options, const struct release_reply *reply,
+		  struct error *err)
+{
+	switch (reply->outcome) {
+	case RELEASED:
+		return 0;
+	case RELEASE_FORCED:
+		if (!options->quiet)
+			say_whose(lock, reply);
+		return 0;
+	case RELEASE_FREE:
+		if (!options->quiet)
+			printf("lock %s was free\n", lock->keys.name);
+		return 0;
+	case RELEASE_NOT_ACQUIRED:
+		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: wrap holds it until its command ends",
+			    lock->keys.name);
+	case RELEASE_NOT_HELD:
+		if (options->force)
+			return fail(err, STATUS_NOT_HELD, "cannot release lock %s: the token is not its holder's",
+				    lock->keys.name);
+		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: not held by this owner (any more)",
+			    lock->keys.name);
+	}
+	return 0;
+}
+
+static int run(const struct invocation *invocation, int *status, struct error *err)
+{
+	const struct options *options = invocation->options;
+	char *words[] = {NULL};
+	struct lock lock;
+	struct client client;
+	struct release_reply reply = {.outcome = RELEASE_NOT_HELD};
+	int result = 0;
+
+	if (lock_init(&lock, invocation->argv[0], LOCK_ACQUIRE, 0, -1, words, err) < 0 ||
+	    lock_act_as(&lock, options->owner, err) < 0)
+		return -1;
+	if (!options->force && lock.inherited_count == 0)
+		return fail(err, STATUS_USAGE, "cannot release lock %s: neither --owner nor an enclosing hold says as whom",
+			    lock.keys.name);
+	client_init(&client, invocation->server, options->connect_timeout_ms);
+	if (options->force)
+		result = release_as(&client, &lock, "", options, &reply, err);
+	for (int i = 0; !options->force && result == 0 && i < lock.inherited_count; i++) {
+		result = release_as(&client, &lock, lock.inherited[i], options, &reply, err);
+		if (reply.outcome != RELEASE_NOT_HELD)
+			break;
+	}
+	if (result == 0)
+		result = report(&lock, options, &reply, err);
+	client_close(&client);
+	*status = STATUS_OK;
+	return result;
+}
+
+const struct command release_command = {
+	.name = "release",
+	.operands = "NAME",
+	.summary = "give the lock back",
+	.run = run,
+};

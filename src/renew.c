@@ -1,0 +1,58 @@
+/* fairlock renew: gives a held lock a fresh lease. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "clock.h"
+#include "command.h"
+#include "lock.h"
+#include "options.h"
+#include "script.h"
+
+static int renew_as(struct client *client, struct lock *lock, const char *owner, const struct options *options,
+		    struct renew_reply *reply, struct error *err)
+{
+	struct request request;
+
+	lock_request(&lock->keys, &request, &script_renew);
+	request_add(&request, owner);
+	request_add(&request, ""); /* whichever of the owner's holds */
+	request_add(&request, "a");
+	request_add(&request, options->lease_ms ? lock->lease : "");
+	request_add(&request, "");
+	request_add(&request, "");
+	if (client_call(client, &request, clock_ms() + options->connect_timeout_ms, false, err) < 0)
+		return -1;
+	return lock_renewed(lock, client->reply, client->sent_ms, reply, err);
+}
+
+static int run(const struct invocation *invocation, int *status, struct error *err)
+{
+	const struct options *options = invocation->options;
+	char *words[] = {NULL};
+	struct lock lock;
+	struct client client;
+	struct renew_reply reply = {.outcome = RENEW_LOST};
+	int result = 0;
+
+	if (lock_init(&lock, invocation->argv[0], LOCK_ACQUIRE, options->lease_ms, -1, words, err) < 0 ||
+	    lock_act_as(&lock, options->owner, err) < 0)
+		return -1;
+	if (lock.inherited_count == 0)
+		return fail(err, STATUS_USAGE, "cannot renew lock %s: neither --owner nor an enclosing hold says as whom",
+			    lock.keys.name);
+	client_init(&client, invocation->server, options->connect_timeout_ms);
+	for (int i = 0; result == 0 && reply.outcome == RENEW_LOST && i < lock.inherited_count; i++)
+		result = renew_as(&client, &lock, lock.inherited[i], options, &reply, err);
+	client_close(&client);
+	if (result == 0 && reply.outcome == RENEW_LOST)
+		return fail(err, STATUS_NOT_HELD, "cannot renew lock %s: not held by this owner (any more)", lock.keys.name);
+	*status = STATUS_OK;
+	return result;
+}
+
+const struct command renew_command = {
+	.name = "renew",
+	.operands = "NAME",
+	.summary = "give a held lock a fresh lease",
+	.run = run,
+};

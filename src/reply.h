@@ -1,0 +1,34 @@
+#ifndef FAIRLOCK_REPLY_H
+#define FAIRLOCK_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "error.h"
+
+struct redisReply;
+
+/* The parts of a server's reply. What they return lives as long as the reply. */
+
+/* Whether a reply is a list that begins with elements of these types: 's' a
+ * string, 'i' an integer, 'l' a list. */
+bool reply_fits(const struct redisReply *reply, const char *types);
+
+/* How many elements a list has; 0 when the reply is none. */
+size_t reply_count(const struct redisReply *reply);
+
+const struct redisReply *reply_at(const struct redisReply *list, size_t index);
+
+/* The element as text, "" when it is none. */
+const char *reply_text(const struct redisReply *list, size_t index);
+
+/* The element as a number, 0 when it is none. */
+long long reply_number(const struct redisReply *list, size_t index);
+
+/* The whole reply as text, NULL when it is none. */
+const char *reply_string(const struct redisReply *reply);
+
+/* Fills *err with STATUS_BUG and returns -1. */
+int reply_nonsense(struct error *err);
+
+#endif

@@ -1,0 +1,21 @@
+#ifndef FAIRLOCK_SCRIPT_H
+#define FAIRLOCK_SCRIPT_H
+
+#include <stddef.h>
+
+/* A Lua script of lua/, joined with its prelude at build time. */
+struct script {
+	const char *name;
+	const char *sha1; /* of text, in hex */
+	const char *text;
+	size_t length;
+};
+
+extern const struct script script_acquire;
+extern const struct script script_renew;
+extern const struct script script_release;
+extern const struct script script_leave;
+extern const struct script script_status;
+extern const struct script script_queue;
+
+#endif

@@ -1,0 +1,325 @@
+#include "settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+
+#define SYSTEM_FILE "/etc/fairlock.conf"
+#define USER_FILE ".config/fairlock.conf"
+#define FILE_MAX_BYTES 65536
+#define LINE_MAX_BYTES 4096
+#define PASSWORD_MAX_BYTES 4096
+
+/* One line of a configuration file. */
+struct line {
+	const char *path;
+	unsigned number;
+	char *text;
+};
+
+static int refuse(const struct line *line, struct error *err, const char *cause)
+{
+	return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: %s", line->path, line->number, cause);
+}
+
+/* FAIRLOCK_ and the option's name in capitals. */
+static const char *variable_name(const struct option_row *row, char *name, size_t size)
+{
+	int length = snprintf(name, size, "FAIRLOCK_%s", row->name);
+
+	for (int i = 0; i < length; i++) {
+		if (name[i] >= 'a' && name[i] <= 'z')
+			name[i] = (char)(name[i] - 'a' + 'A');
+		else if (name[i] == '-')
+			name[i] = '_';
+	}
+	return name;
+}
+
+static const char *get_variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value != '\0' ? value : NULL;
+}
+
+static bool is_open(const struct options *options, const struct option_row *row, unsigned command,
+		    enum option_source source)
+{
+	return (row->sources & source) && (row->commands & command) && !options_has(options, row);
+}
+
+static int read_environment(struct options *options, unsigned command, struct error *err)
+{
+	const struct option_row *row;
+
+	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
+		char name[64];
+		const char *value;
+
+		if (!is_open(options, row, command, SOURCE_ENVIRONMENT))
+			continue;
+		value = get_variable(variable_name(row, name, sizeof(name)));
+		if (value && options_set(options, row, value))
+			return fail(err, STATUS_USAGE, "cannot use %s: '%.100s' is not %s", name, value,
+				    row->expects);
+	}
+	return 0;
+}
+
+static char *trim(char *text)
+{
+	char *end;
+
+	text += strspn(text, " \t\r");
+	end = text + strlen(text);
+	while (end > text && strchr(" \t\r", end[-1]))
+		end--;
+	*end = '\0';
+	return text;
+}
+
+static const struct option_row *find_key(const char *key)
+{
+	const struct option_row *row;
+
+	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
+		if ((row->sources & SOURCE_FILE) && strcmp(row->name, key) == 0)
+			return row;
+	}
+	return NULL;
+}
+
+/* Cuts "key = value" in two. Sets both to "" for an empty line or a comment. */
+static int split_line(const struct line *line, char **key, char **value, struct error *err)
+{
+	const size_t length = strlen(line->text);
+	char *equals;
+
+	if (length > LINE_MAX_BYTES)
+		return refuse(line, err, "the line is too long");
+	for (size_t i = 0; i < length; i++) {
+		const unsigned char c = (unsigned char)line->text[i];
+
+		if ((c < ' ' && c != '\t' && c != '\r') || c == 0x7f)
+			return refuse(line, err, "this is no text");
+	}
+	*key = trim(line->text);
+	*value = *key + strlen(*key);
+	if (**key == '#' || **key == '\0') {
+		*key = *value;
+		return 0;
+	}
+	equals = strchr(*key, '=');
+	if (equals == NULL)
+		return refuse(line, err, "this is not 'key = value'");
+	*equals = '\0';
+	*value = trim(equals + 1);
+	*key = trim(*key);
+	return 0;
+}
+
+/* Checks every line; takes over what concerns the command and no source that
+ * goes first has said. */
+static int read_line(struct options *options, const struct options *before, unsigned command,
+		     const struct line *line, struct error *err)
+{
+	const struct option_row *row;
+	char *key = line->text, *value = line->text;
+
+	if (split_line(line, &key, &value, err))
+		return -1;
+	if (*key == '\0' && *value == '\0')
+		return 0;
+	row = find_key(key);
+	if (row == NULL)
+		return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: there is no key '%.60s'",
+			    line->path, line->number, key);
+	if (options_set(is_open(before, row, command, SOURCE_FILE) ? options : NULL, row, value))
+		return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: '%.60s' is not %s", line->path,
+			    line->number, value, row->expects);
+	return 0;
+}
+
+static int read_lines(struct options *options, unsigned command, const char *path, char *text,
+		      size_t length, struct error *err)
+{
+	/* Within a file the last line about an option counts. */
+	const struct options before = *options;
+	struct line line = { path, 0, text };
+	char *end = text + length;
+
+	while (line.text < end) {
+		char *newline = memchr(line.text, '\n', (size_t)(end - line.text));
+		char *next = newline ? newline + 1 : end;
+
+		line.number++;
+		if (newline)
+			*newline = '\0';
+		if (memchr(line.text, '\0', (size_t)((newline ? newline : end) - line.text)))
+			return refuse(&line, err, "this is no text");
+		if (read_line(options, &before, command, &line, err))
+			return -1;
+		line.text = next;
+	}
+	return 0;
+}
+
+/* Reads at most size bytes. Returns their number, or -1 with errno. */
+static ssize_t read_all(int fd, char *text, size_t size)
+{
+	size_t length = 0;
+
+	while (length < size) {
+		ssize_t got = read(fd, text + length, size - length);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			break;
+		length += (size_t)got;
+	}
+	return (ssize_t)length;
+}
+
+/* Opens and reads a file into text, at most size bytes. Returns their number,
+ * or -1 with errno. */
+static ssize_t slurp(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), saved;
+	ssize_t length;
+
+	if (fd < 0)
+		return -1;
+	length = read_all(fd, text, size);
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return length;
+}
+
+static int read_file(struct options *options, unsigned command, const char *path, bool may_miss,
+		     char **text, struct error *err)
+{
+	char buffer[FILE_MAX_BYTES + 1];
+	ssize_t length = slurp(path, buffer, sizeof(buffer));
+
+	if (length < 0 && may_miss && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	if (length < 0)
+		return fail(err, STATUS_CONFIG, "cannot read %.200s: %s", path, strerror(errno));
+	if (length > FILE_MAX_BYTES)
+		return fail(err, STATUS_CONFIG, "cannot read %.200s: it is longer than %d bytes", path,
+			    FILE_MAX_BYTES);
+	*text = malloc((size_t)length + 1);
+	if (*text == NULL)
+		return fail(err, STATUS_OS, "cannot read %.200s: %s", path, strerror(errno));
+	memcpy(*text, buffer, (size_t)length);
+	(*text)[length] = '\0';
+	return read_lines(options, command, path, *text, (size_t)length, err);
+}
+
+/* $HOME spares most users a look-up in the password database, which costs more
+ * than all the rest of this file. */
+static const char *find_home(void)
+{
+	const char *home = get_variable("HOME");
+	const struct passwd *entry;
+
+	if (home)
+		return home;
+	entry = getpwuid(getuid());
+	return entry ? entry->pw_dir : NULL;
+}
+
+static int read_files(struct settings *settings, unsigned command, struct error *err)
+{
+	struct options *options = &settings->options;
+	const char *home;
+	char path[PATH_MAX];
+
+	if (options->config)
+		return read_file(options, command, options->config, false, &settings->files[0], err);
+	home = find_home();
+	if (home && (size_t)snprintf(path, sizeof(path), "%s/" USER_FILE, home) < sizeof(path) &&
+	    read_file(options, command, path, true, &settings->files[0], err))
+		return -1;
+	return read_file(options, command, SYSTEM_FILE, true, &settings->files[1], err);
+}
+
+static int set_password(struct server *server, const char *text, struct error *err)
+{
+	server->password = strdup(text);
+	return server->password ? 0 : fail(err, STATUS_OS, "cannot copy the password: out of memory");
+}
+
+static int read_password_file(struct server *server, const char *path, struct error *err)
+{
+	char text[PASSWORD_MAX_BYTES + 1];
+	ssize_t length = slurp(path, text, sizeof(text));
+	size_t line;
+	int failed;
+
+	if (length < 0)
+		return fail(err, STATUS_CONFIG, "cannot read password file %.200s: %s", path,
+			    strerror(errno));
+	for (line = 0; line < (size_t)length && text[line] != '\n' && text[line] != '\0';)
+		line++;
+	if (line == 0 || line == sizeof(text) || (line < (size_t)length && text[line] == '\0'))
+		return fail(err, STATUS_CONFIG,
+			    "cannot read password file %.200s: its first line is no password", path);
+	text[line] = '\0';
+	failed = set_password(server, text, err);
+	explicit_bzero(text, sizeof(text));
+	return failed;
+}
+
+static int find_password(struct server *server, const struct options *options, struct error *err)
+{
+	const char *shared;
+
+	if (server->kind == SERVER_LOCAL || server->password)
+		return 0;
+	if (options->password)
+		return set_password(server, options->password, err);
+	if (options->password_file)
+		return read_password_file(server, options->password_file, err);
+	shared = get_variable("REDISCLI_AUTH");
+	return shared ? set_password(server, shared, err) : 0;
+}
+
+void settings_init(struct settings *settings)
+{
+	memset(settings, 0, sizeof(*settings));
+	options_init(&settings->options);
+}
+
+int settings_merge(struct settings *settings, const struct command *command, struct error *err)
+{
+	struct options *options = &settings->options;
+	const unsigned bit = command_bit(command->name);
+
+	if (read_environment(options, bit, err) || read_files(settings, bit, err) ||
+	    options_settle(options, command, err))
+		return -1;
+	if (server_parse(&settings->server, options->url ? options->url : "local:", err))
+		return -1;
+	return find_password(&settings->server, options, err);
+}
+
+void settings_free(struct settings *settings)
+{
+	server_free(&settings->server);
+	options_free(&settings->options);
+	for (size_t i = 0; i < sizeof(settings->files) / sizeof(settings->files[0]); i++)
+		free(settings->files[i]);
+}

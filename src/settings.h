@@ -1,0 +1,29 @@
+#ifndef FAIRLOCK_SETTINGS_H
+#define FAIRLOCK_SETTINGS_H
+
+#include "error.h"
+#include "options.h"
+#include "server.h"
+
+struct command;
+
+/* The outcome of flags, environment, configuration files and defaults, and the
+ * memory that it stands in. */
+struct settings {
+	struct options options;
+	struct server server;
+	char *files[2]; /* texts of the configuration files; options point into them */
+};
+
+/* Makes *settings hold the defaults and no server. */
+void settings_init(struct settings *settings);
+
+/* Adds what the environment and the configuration files say where the options
+ * in *settings are not set yet, and fills settings->server. Returns 0, or -1
+ * with STATUS_USAGE (also for a variable), STATUS_CONFIG or STATUS_OS. */
+int settings_merge(struct settings *settings, const struct command *command, struct error *err);
+
+/* Gives back what settings_merge took, also where it failed. */
+void settings_free(struct settings *settings);
+
+#endif

@@ -1,0 +1,14 @@
+#ifndef FAIRLOCK_SIGNALS_H
+#define FAIRLOCK_SIGNALS_H
+
+#include <stddef.h>
+
+/* Parses "TERM", "SIGTERM" (either in any case) or "15". Returns 0, or -1 when
+ * that is no signal. */
+int signal_parse(const char *text, int *number);
+
+/* The name of the index-th signal that has one, without SIG ("HUP"), or NULL
+ * behind the last. */
+const char *signal_name_at(size_t index);
+
+#endif

@@ -1,0 +1,249 @@
+/* fairlock status: who holds what, for how long, how many wait. */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "about.h"
+#include "clock.h"
+#include "command.h"
+#include "lock.h"
+#include "names.h"
+#include "options.h"
+#include "reply.h"
+#include "script.h"
+#include "table.h"
+
+enum {
+	NAME,
+	STATE,
+	OWNER,
+	HOST,
+	PID,
+	USER,
+	COMMAND,
+	CLIENT,
+	HELD_MS,
+	LEASE_MS,
+	HOLDS,
+	TOKEN,
+	WAITERS,
+	HELD,
+	LEASE,
+	COLUMN_COUNT,
+};
+
+static const struct column columns[COLUMN_COUNT] = {
+	[NAME] = {"NAME", COLUMN_TEXT},
+	[STATE] = {"STATE", COLUMN_TEXT},
+	[OWNER] = {"OWNER", COLUMN_TEXT},
+	[HOST] = {"HOST", COLUMN_TEXT},
+	[PID] = {"PID", COLUMN_NUMBER},
+	[USER] = {"USER", COLUMN_TEXT},
+	[COMMAND] = {"COMMAND", COLUMN_LONG_TEXT},
+	[CLIENT] = {"CLIENT", COLUMN_TEXT},
+	[HELD_MS] = {"HELD_MS", COLUMN_NUMBER},
+	[LEASE_MS] = {"LEASE_MS", COLUMN_NUMBER},
+	[HOLDS] = {"HOLDS", COLUMN_NUMBER},
+	[TOKEN] = {"TOKEN", COLUMN_NUMBER},
+	[WAITERS] = {"WAITERS", COLUMN_NUMBER},
+	[HELD] = {"HELD", COLUMN_DURATION},
+	[LEASE] = {"LEASE", COLUMN_DURATION},
+};
+
+static const struct layout layout = {
+	.name = "locks",
+	.columns = columns,
+	.column_count = COLUMN_COUNT,
+	.people = "NAME,STATE,USER,HOST,PID,COMMAND,HELD,LEASE,WAITERS",
+	.raw = "NAME,STATE,USER,HOST,PID,COMMAND,HELD_MS,LEASE_MS,WAITERS",
+	.json = "NAME,STATE,OWNER,HOST,PID,USER,COMMAND,CLIENT,HELD_MS,LEASE_MS,HOLDS,TOKEN,WAITERS",
+};
+
+/* What the status script answered; the texts live as long as its reply. */
+struct state {
+	const char *name;
+	const char *owner;
+	const char *token;
+	const char *by;
+	bool is_held;
+	bool is_ours; /* fairlock's, so our hash tells more about the hold */
+	long long holds;
+	int64_t held_ms; /* -1: not known */
+	int64_t ttl_ms;	 /* -1: none */
+	long long waiters;
+};
+
+/* What the cells of one line point to. */
+struct line {
+	struct about about;
+	char numbers[COLUMN_COUNT][DURATION_MAX_BYTES];
+	const char *cells[COLUMN_COUNT];
+};
+
+static int read_state(struct state *state, const struct redisReply *reply, struct error *err)
+{
+	const char *since = reply_text(reply, 5);
+
+	*state = (struct state){
+		.owner = reply_text(reply, 0),
+		.holds = reply_number(reply, 1),
+		.ttl_ms = reply_number(reply, 2),
+		.token = reply_text(reply, 3),
+		.by = reply_text(reply, 4),
+		.is_ours = reply_number(reply, 6) == 1,
+		.waiters = reply_number(reply, 7),
+		.name = reply_text(reply, 9),
+		.held_ms = -1,
+	};
+	if (!reply_fits(reply, "siisssiiss"))
+		return reply_nonsense(err);
+	state->is_held = *state->owner != '\0';
+	if (*since)
+		state->held_ms = strtoll(reply_text(reply, 8), NULL, 10) - strtoll(since, NULL, 10);
+	return 0;
+}
+
+static void set_number(struct line *line, int column, int64_t number)
+{
+	snprintf(line->numbers[column], sizeof(line->numbers[column]), "%" PRId64, number);
+	line->cells[column] = line->numbers[column];
+}
+
+/* In milliseconds, and for people. */
+static void set_duration(struct line *line, int column, int shown_column, int64_t ms)
+{
+	set_number(line, column, ms);
+	line->cells[shown_column] = show_duration(line->numbers[shown_column], ms);
+}
+
+static void fill_hold(struct line *line, const struct state *state)
+{
+	about_read(&line->about, state->by);
+	line->cells[OWNER] = state->owner;
+	line->cells[HOST] = line->about.host;
+	line->cells[PID] = line->about.pid;
+	line->cells[USER] = line->about.user;
+	line->cells[COMMAND] = line->about.command;
+	line->cells[CLIENT] = state->is_ours ? "fairlock" : "redisson";
+	line->cells[TOKEN] = state->token;
+	set_number(line, HOLDS, state->holds);
+	if (state->held_ms >= 0)
+		set_duration(line, HELD_MS, HELD, state->held_ms);
+	if (state->ttl_ms >= 0)
+		set_duration(line, LEASE_MS, LEASE, state->ttl_ms);
+	else
+		line->cells[LEASE] = "none";
+}
+
+static int add_line(struct table *table, const struct state *state, struct error *err)
+{
+	struct line line = {0};
+
+	line.cells[NAME] = state->name;
+	line.cells[STATE] = state->is_held ? "held" : "free";
+	set_number(&line, WAITERS, state->waiters);
+	if (state->is_held)
+		fill_hold(&line, state);
+	return table_add(table, line.cells, err);
+}
+
+static int ask(struct state *state, struct client *client, const struct lock_keys *keys,
+	       struct error *err)
+{
+	struct request request;
+
+	lock_request(keys, &request, &script_status);
+	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0 ||
+	    read_state(state, client->reply, err) < 0)
+		return -1;
+	if (strcmp(state->name, keys->name) != 0)
+		return fail(err, STATUS_USAGE,
+			    "cannot use the name %s: it shares keys with %s, which is in use",
+			    keys->name, state->name);
+	return 0;
+}
+
+/* Looks at each of the names. table is NULL when only *held is asked for. A name that something
+ * else uses is told, and keeps nobody from seeing the others. */
+static int look(char *const *names, size_t count, struct client *client, struct table *table,
+		bool *held, int *status, struct error *err)
+{
+	struct lock_keys keys;
+	struct state state;
+
+	for (size_t i = 0; i < count; i++) {
+		if (name_keys(&keys, names[i], err) < 0)
+			return -1;
+		if (ask(&state, client, &keys, err) < 0) {
+			if (err->status != STATUS_CONFIG || count == 1)
+				return -1;
+			complain("%s", err->text);
+			*status = STATUS_CONFIG;
+			continue;
+		}
+		*held |= state.is_held;
+		if (table && add_line(table, &state, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int look_at_all(struct client *client, struct table *table, bool *held, int *status,
+		       struct error *err)
+{
+	struct names names;
+	int result = names_find(&names, client, NEVER_MS, err);
+
+	if (result == 0)
+		result = look(names.list, names.count, client, table, held, status, err);
+	names_free(&names);
+	return result;
+}
+
+/* Mistakes in usage are told before the server is asked anything. */
+static int check_names(char *const *names, int count, struct error *err)
+{
+	struct lock_keys keys;
+
+	for (int i = 0; i < count; i++)
+		if (name_keys(&keys, names[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+static int run(const struct invocation *invocation, int *status, struct error *err)
+{
+	const struct options *options = invocation->options;
+	struct table *table = NULL;
+	struct client client;
+	bool held = false;
+	int result;
+
+	*status = STATUS_OK;
+	if (check_names(invocation->argv, invocation->argc, err) < 0)
+		return -1;
+	if (!options->quiet && !(table = table_open(&layout, options, err)))
+		return -1;
+	client_init(&client, invocation->server, options->connect_timeout_ms);
+	if (invocation->argc > 0)
+		result = look(invocation->argv, (size_t)invocation->argc, &client, table, &held,
+			      status, err);
+	else
+		result = look_at_all(&client, table, &held, status, err);
+	client_close(&client);
+	if (result == 0 && table)
+		result = table_print(table, err);
+	table_close(table);
+	if (options->quiet && (held || *status == STATUS_OK))
+		*status = held ? 0 : 1;
+	return result;
+}
+
+const struct command status_command = {
+	.name = "status",
+	.operands = "[NAME...]",
+	.summary = "who holds what, for how long, how many wait",
+	.run = run,
+};

@@ -1,0 +1,61 @@
+#ifndef FAIRLOCK_TABLE_H
+#define FAIRLOCK_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+
+struct options;
+
+/* Lists as lsblk(8) and lslocks(8) print them: for people, with --raw, with --json. */
+
+enum column_kind {
+	COLUMN_TEXT,
+	COLUMN_LONG_TEXT, /* cut to fit the terminal */
+	COLUMN_DURATION,  /* a text of show_duration */
+	COLUMN_NUMBER,
+	COLUMN_BOOLEAN, /* "1" or "0" */
+};
+
+struct column {
+	const char *name; /* in capitals; in JSON in small letters */
+	enum column_kind kind;
+};
+
+/* What a command can list. people, raw and json are the default columns of these formats. */
+struct layout {
+	const char *name; /* of the list in JSON */
+	const struct column *columns;
+	size_t column_count;
+	const char *people;
+	const char *raw;
+	const char *json;
+};
+
+struct table;
+
+/* Makes an empty table with the columns that the options and the layout ask for; the layout
+ * must outlive it. Returns NULL with STATUS_USAGE for an unknown column, STATUS_OS
+ * when there is no libsmartcols. */
+struct table *table_open(const struct layout *layout, const struct options *options,
+			 struct error *err);
+
+/* Adds a line: a cell for each column of the layout, NULL or "" when unknown. They are copied. */
+int table_add(struct table *table, const char *const *cells, struct error *err);
+
+/* Writes the table to standard output. */
+int table_print(struct table *table, struct error *err);
+
+/* table may be NULL. */
+void table_close(struct table *table);
+
+#define DURATION_MAX_BYTES 32
+
+/* Writes a duration in its two largest units ("1m5s"), as duration_parse reads it. */
+const char *show_duration(char text[DURATION_MAX_BYTES], int64_t ms);
+
+/* Writes a JSON string, with its quotes, to standard output. What is no UTF-8 becomes U+FFFD. */
+void print_json_string(const char *text);
+
+#endif

@@ -1,0 +1,136 @@
+#include "tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "local.h"
+
+struct process {
+	pid_t pid;
+	pid_t parent;
+	bool ended; /* a zombie */
+	bool below; /* a descendant of the root */
+};
+
+struct processes {
+	struct process *list;
+	size_t count;
+	size_t room;
+};
+
+static int read_stat(int proc, const char *pid, char *text, size_t size)
+{
+	char path[32];
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "%.20s/stat", pid);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	length = read(fd, text, size - 1);
+	close(fd);
+	if (length <= 0)
+		return -1;
+	text[length] = '\0';
+	return 0;
+}
+
+static void add(struct processes *all, struct process process)
+{
+	if (all->count == all->room) {
+		size_t room = all->room ? all->room * 2 : 256;
+		struct process *list = realloc(all->list, room * sizeof(*list));
+
+		if (!list)
+			return;
+		all->list = list;
+		all->room = room;
+	}
+	all->list[all->count++] = process;
+}
+
+static void read_processes(struct processes *all)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	char text[512];
+
+	while (dir && (entry = readdir(dir))) {
+		struct process process = {.pid = (pid_t)strtol(entry->d_name, NULL, 10)};
+		char state;
+
+		if (process.pid <= 0 || read_stat(dirfd(dir), entry->d_name, text, sizeof(text)) < 0)
+			continue;
+		/* the name may contain anything, also ")" */
+		const char *behind_name = strrchr(text, ')');
+
+		if (!behind_name || sscanf(behind_name + 1, " %c %d", &state, &process.parent) != 2)
+			continue;
+		process.ended = state == 'Z' || state == 'X';
+		add(all, process);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct process *left = a, *right = b;
+
+	return left->pid < right->pid ? -1 : left->pid > right->pid;
+}
+
+static bool is_below(const struct processes *all, pid_t parent, pid_t root)
+{
+	const struct process key = {.pid = parent};
+	const struct process *found;
+
+	if (parent == root)
+		return true;
+	found = bsearch(&key, all->list, all->count, sizeof(key), by_pid);
+	return found && found->below;
+}
+
+/* Children may stand before their parents in the list, so this goes on until nothing changes. */
+static void mark(struct processes *all, pid_t root)
+{
+	bool changed = true;
+
+	if (all->count > 0)
+		qsort(all->list, all->count, sizeof(*all->list), by_pid);
+	while (changed) {
+		changed = false;
+		for (size_t i = 0; i < all->count; i++) {
+			struct process *process = &all->list[i];
+
+			if (!process->below && is_below(all, process->parent, root))
+				changed = process->below = true;
+		}
+	}
+}
+
+int tree_signal(pid_t root, int signo, pid_t spare)
+{
+	struct processes all = {0};
+	int count = 0;
+
+	read_processes(&all);
+	mark(&all, root);
+	for (size_t i = 0; i < all.count; i++) {
+		const struct process *process = &all.list[i];
+
+		if (!process->below || process->ended || process->pid == spare || local_is_server(process->pid))
+			continue;
+		if (signo == 0 || kill(process->pid, signo) == 0)
+			count++;
+	}
+	free(all.list);
+	return count;
+}

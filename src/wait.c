@@ -1,0 +1,285 @@
+#include "wait.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "clock.h"
+#include "options.h"
+
+/* Nobody is kept from ending for longer because the server is slow. */
+#define LEAVE_MS 2000
+
+enum {
+	SLOT_SIGNALS,
+	SLOT_PID,
+	SLOT_CLIENT,
+	SLOT_TIMER,
+	SLOTS,
+};
+
+/* One wait, from the first question to the grant or to leaving. */
+struct waiting {
+	const struct wait *wait;
+	struct lock *lock;
+	struct client *client;
+	int64_t until_ms; /* the end of --wait */
+	int64_t sign_ms;  /* when to ask again if nobody tells us anything */
+	int64_t watch_ms; /* when to ask again because somebody told us to */
+	bool granted;
+	bool traceless; /* the server knows nothing of us */
+	bool told_no_ttl;
+	char base_channel[CHANNEL_MAX_BYTES];
+};
+
+void tell_step(const struct options *options, const char *format, ...)
+{
+	char text[512];
+	struct timespec now;
+	struct tm tm;
+	char clock[16];
+	va_list args;
+
+	if (!options->verbose)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &tm);
+	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
+	complain("%s.%03ld %s", clock, now.tv_nsec / 1000000, text);
+}
+
+static bool may_queue(const struct waiting *w)
+{
+	return !w->wait->options->no_wait && w->wait->options->wait_ms != 0;
+}
+
+static void ask(struct waiting *w)
+{
+	struct request request;
+
+	lock_ask(w->lock, &request, !may_queue(w));
+	client_request(w->client, &request);
+	w->sign_ms = w->watch_ms = NEVER_MS;
+	w->traceless = false;
+}
+
+static int not_obtained(struct error *err, const struct waiting *w, const char *why)
+{
+	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: %s", w->lock->keys.name, why);
+}
+
+static int busy(struct error *err, const struct waiting *w, const struct ask_reply *reply)
+{
+	char holder[256];
+
+	if (!*reply->by)
+		return not_obtained(err, w, "it is busy");
+	owner_show(holder, sizeof(holder), reply->by);
+	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: held by %s", w->lock->keys.name, holder);
+}
+
+/* A lock that never ends is somebody's mistake; whoever waits for it should know. */
+static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
+{
+	if (ttl_ms == -1 && !w->told_no_ttl)
+		complain("lock %s has no time to live: it is held until somebody deletes it", w->lock->keys.name);
+	w->told_no_ttl = ttl_ms == -1;
+}
+
+static void queued(struct waiting *w, const struct ask_reply *reply)
+{
+	if (!*w->lock->ticket)
+		tell_step(w->wait->options, "waiting for lock %s as %s", w->lock->keys.name, w->lock->id);
+	w->sign_ms = clock_ms() + reply->ask_in_ms;
+	mind_missing_ttl(w, reply->ttl_ms);
+	if (reply->first)
+		client_subscribe(w->client, w->base_channel);
+}
+
+static int asked(struct waiting *w, struct error *err)
+{
+	struct ask_reply reply;
+
+	if (lock_asked(w->lock, w->client->reply, w->client->sent_ms, &reply, err) < 0)
+		return -1;
+	w->traceless = reply.outcome == ASK_BUSY || reply.outcome == ASK_FULL || reply.outcome == ASK_SPELLED;
+	switch (reply.outcome) {
+	case ASK_GRANTED:
+		w->granted = true;
+		tell_step(w->wait->options, "got lock %s, token %s", w->lock->keys.name, w->lock->token);
+		return 0;
+	case ASK_QUEUED:
+		queued(w, &reply);
+		return 0;
+	case ASK_BUSY:
+		return busy(err, w, &reply);
+	case ASK_FULL:
+		return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: the queue is full (%lld wait)",
+			    w->lock->keys.name, reply.waiters);
+	case ASK_REMOVED:
+		return not_obtained(err, w, "removed from the queue");
+	case ASK_SPELLED:
+		return fail(err, STATUS_USAGE, "cannot use the name %s: it shares keys with %s, which is in use",
+			    w->lock->keys.name, reply.other);
+	}
+	return 0;
+}
+
+/* "0": our turn. "first N": we are first, the lease ends in N ms. "second N": see
+ * in N ms whether the one before us took its turn. Anything else, from whomever, is a reason to ask. */
+static void heard(struct waiting *w)
+{
+	const char *message = w->client->message;
+	int64_t in_ms = 0;
+
+	tell_step(w->wait->options, "heard: %s", message);
+	if (sscanf(message, "first %" SCNd64, &in_ms) == 1 && in_ms > 0) {
+		client_subscribe(w->client, w->base_channel);
+		in_ms++; /* the key is there until its last millisecond is over */
+	} else if (sscanf(message, "second %" SCNd64, &in_ms) != 1) {
+		in_ms = 0;
+	}
+	if (w->client->pending)
+		return; /* the answer under way is newer */
+	if (in_ms <= 0)
+		ask(w);
+	else
+		w->watch_ms = clock_ms() + in_ms;
+}
+
+/* The server went away. Whoever never reached it is told at once; a waiter keeps trying, and
+ * presents itself as soon as it is back. */
+static int failed(struct waiting *w, struct error *err)
+{
+	struct client *client = w->client;
+
+	if (client->final || !client->ever_answered) {
+		*err = client->error;
+		return -1;
+	}
+	tell_step(w->wait->options, "%s", client->error.text);
+	if (!client->pending)
+		ask(w);
+	return 0;
+}
+
+static int take_events(struct waiting *w, struct error *err)
+{
+	for (;;) {
+		int result = 0;
+
+		switch (client_step(w->client)) {
+		case CLIENT_NOTHING:
+			return 0;
+		case CLIENT_REPLY:
+			result = asked(w, err);
+			break;
+		case CLIENT_MESSAGE:
+			heard(w);
+			break;
+		case CLIENT_FAILED:
+			result = failed(w, err);
+			break;
+		}
+		if (result < 0 || w->granted)
+			return result;
+	}
+}
+
+/* The time for waiting is over; if the server was away, that is why. */
+static int timed_out(const struct waiting *w, struct error *err)
+{
+	if (w->client->attempts > 0) {
+		*err = w->client->error;
+		return -1;
+	}
+	return not_obtained(err, w, "timed out");
+}
+
+static int64_t earliest(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t ask_again_ms(const struct waiting *w)
+{
+	return earliest(w->sign_ms, w->watch_ms);
+}
+
+/* Waits for the next thing to happen. Returns -1 when the wait is to end. */
+static int pause_waiting(struct waiting *w, int *signo, struct error *err)
+{
+	struct pollfd slots[SLOTS] = {
+		[SLOT_SIGNALS] = {.fd = w->wait->inbox->fd, .events = POLLIN},
+		[SLOT_PID] = {.fd = w->wait->pidfd, .events = POLLIN},
+	};
+	int64_t wake = client_wait(w->client, &slots[SLOT_CLIENT]);
+
+	wake = earliest(wake, earliest(ask_again_ms(w), w->until_ms));
+	if (loop_wait(w->wait->loop, slots, SLOTS, wake, err) < 0)
+		return -1;
+	if (slots[SLOT_SIGNALS].revents && (*signo = inbox_next_deadly(w->wait->inbox)))
+		return not_obtained(err, w, "stopped by a signal");
+	if (slots[SLOT_PID].revents)
+		return not_obtained(err, w, "the process that it was for has ended");
+	return 0;
+}
+
+/* Tells the server that we are gone, also undoing a grant whose reply is under way. */
+static void leave(struct waiting *w)
+{
+	struct request request;
+	struct error ignored;
+
+	client_cancel(w->client);
+	lock_leave(w->lock, &request);
+	if (client_call(w->client, &request, clock_ms() + LEAVE_MS, true, &ignored) < 0)
+		tell_step(w->wait->options, "%s", ignored.text);
+}
+
+int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *client, int *signo,
+		  struct error *err)
+{
+	struct waiting w = {.wait = wait, .lock = lock, .client = client, .until_ms = NEVER_MS};
+	char channel[CHANNEL_MAX_BYTES];
+	int result;
+
+	*signo = 0;
+	if (wait->options->wait_ms > 0)
+		w.until_ms = clock_ms() + wait->options->wait_ms;
+	snprintf(w.base_channel, sizeof(w.base_channel), "%s", lock->keys.channel);
+	lock_channel(&lock->keys, lock->id, channel);
+	client_subscribe(client, channel);
+	ask(&w);
+	for (;;) {
+		result = take_events(&w, err);
+		if (w.granted)
+			return 0;
+		if (result == 0 && clock_ms() >= w.until_ms)
+			result = timed_out(&w, err);
+		if (result == 0 && clock_ms() >= ask_again_ms(&w))
+			ask(&w);
+		else if (result == 0)
+			result = pause_waiting(&w, signo, err);
+		if (result < 0)
+			break;
+	}
+	if (client->ever_answered && !w.traceless)
+		leave(&w);
+	return -1;
+}
+
+int wait_outcome(const struct options *options, const struct error *err, int *status)
+{
+	if (err->status != STATUS_NOT_OBTAINED)
+		return -1;
+	if (!options->quiet)
+		complain("%s", err->text);
+	*status = options->conflict_status;
+	return 0;
+}

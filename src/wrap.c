@@ -1,0 +1,84 @@
+/* fairlock wrap: runs COMMAND while holding the lock. */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "command.h"
+#include "front.h"
+#include "options.h"
+#include "wait.h"
+
+#define DEFAULT_LEASE_MS 30000
+#define DEFAULT_KILL_AFTER_MS 10000
+
+static int64_t kill_after(const struct options *options, int64_t lease_ms)
+{
+	if (options->kill_after_ms >= 0)
+		return options->kill_after_ms;
+	return lease_ms / 3 < DEFAULT_KILL_AFTER_MS ? lease_ms / 3 : DEFAULT_KILL_AFTER_MS;
+}
+
+/* 126 and 127 as the shell has them. */
+static int not_started(const struct job *job, int cause, struct error *err)
+{
+	enum status status = cause == ENOENT			    ? STATUS_NOT_FOUND
+			     : cause == EAGAIN || cause == ENOMEM ? STATUS_OS
+								    : STATUS_NOT_EXECUTABLE;
+
+	return fail(err, status, "cannot execute %s: %s", job->argv[0], strerror(cause));
+}
+
+static int end_as_command(const struct job *job, const struct shared *result, int *status, struct error *err)
+{
+	if (result->exec_errno)
+		return not_started(job, result->exec_errno, err);
+	if (result->lost)
+		*status = STATUS_NOT_HELD;
+	else if (WIFSIGNALED(result->wait_status))
+		die_of(WTERMSIG(result->wait_status));
+	else
+		*status = WEXITSTATUS(result->wait_status);
+	return 0;
+}
+
+static int run(const struct invocation *invocation, int *status, struct error *err)
+{
+	const struct options *options = invocation->options;
+	char *shell[] = {"sh", "-c", (char *)(uintptr_t)options->shell_command, NULL};
+	char *const *argv = options->shell_command ? shell : invocation->argv + 1;
+	int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
+	struct inbox inbox;
+	struct loop loop;
+	struct lock lock;
+	struct client client;
+	struct shared result;
+	const struct wait wait = {.options = options, .inbox = &inbox, .loop = &loop, .pidfd = -1};
+	const struct job job = {.options = options,
+				.inbox = &inbox,
+				.lock = &lock,
+				.client = &client,
+				.argv = argv,
+				.kill_after_ms = kill_after(options, lease_ms)};
+	int signo;
+
+	if (lock_init(&lock, invocation->argv[0], LOCK_WRAP, lease_ms, options->max_queue, argv, err) < 0 ||
+	    inbox_open(&inbox, err) < 0 || loop_open(&loop, err) < 0)
+		return -1;
+	client_init(&client, invocation->server, options->connect_timeout_ms);
+	if (wait_for_lock(&wait, &lock, &client, &signo, err) < 0) {
+		client_close(&client);
+		if (signo)
+			die_of(signo);
+		return wait_outcome(options, err, status);
+	}
+	if (front_run(&job, &result, err) < 0)
+		return -1;
+	return end_as_command(&job, &result, status, err);
+}
+
+const struct command wrap_command = {
+	.name = "wrap",
+	.operands = "NAME [--] COMMAND [ARG...]",
+	.summary = "run a command while holding the lock",
+	.run = run,
+};

@@ -1,0 +1,133 @@
+# What every file of tests loads: `load helpers`.
+#
+# FAIRLOCK  the program under test
+# SERVER    the redis-server or valkey-server to test with
+#
+# Whatever is started here dies with the shell that started it, also when a test
+# fails or the whole run is killed: the kernel does that, no teardown is needed.
+
+TESTS_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+: "${BUILD:=$TESTS_DIR/../build}"
+[[ $BUILD = /* ]] || BUILD=$TESTS_DIR/../$BUILD
+: "${FAIRLOCK:=$BUILD/fairlock}"
+if [ -z "${SERVER:-}" ]; then
+	SERVER=$(command -v redis-server || command -v valkey-server) ||
+		{ echo "helpers: neither redis-server nor valkey-server is here" >&2; exit 1; }
+fi
+export BUILD FAIRLOCK SERVER
+CLI=${CLI:-$(command -v redis-cli || command -v valkey-cli)}
+export CLI
+
+# Nothing of the person who runs the tests may reach them.
+unset FAIRLOCK_URL FAIRLOCK_NAME FAIRLOCK_OWNER FAIRLOCK_TOKEN FAIRLOCK_HELD FAIRLOCK_PASSWORD
+unset REDISCLI_AUTH
+
+for library in bats-support bats-assert; do
+	for folder in /usr/lib/bats /usr/share/bats /usr/lib "${BATS_LIB_PATH:-/usr/lib/bats}"; do
+		if [ -e "$folder/$library/load.bash" ]; then
+			# shellcheck source=/dev/null
+			source "$folder/$library/load.bash"
+			break
+		fi
+	done
+done
+
+# Runs COMMAND in the background, without the descriptors that bats waits for.
+# It is killed when this shell ends. Its process id is in $!.
+background() {
+	setpriv --pdeathsig KILL "$@" 3>&- 4>&- &
+}
+
+# Polls COMMAND until it succeeds, for up to 20 seconds (WAIT_S).
+wait_until() {
+	local until=$((SECONDS + ${WAIT_S:-20}))
+
+	until "$@" >/dev/null 2>&1; do
+		if [ "$SECONDS" -ge "$until" ]; then
+			echo "wait_until: still not so after ${WAIT_S:-20} s: $*" >&2
+			return 1
+		fi
+		sleep 0.02
+	done
+}
+
+# ended PID: it is gone, or a zombie
+ended() {
+	local state
+
+	state=$(sed -n 's/^State:[[:blank:]]*//p' "/proc/$1/status" 2>/dev/null) || return 0
+	[ -z "$state" ] || [[ $state = Z* ]] || [[ $state = X* ]]
+}
+
+# The folder of this test's server, or of this file's when it was started in setup_file.
+server_dir() {
+	echo "${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}"
+}
+
+# start_server [OPTION...]: a private server on a unix socket, without a trace on
+# disk; `start_server --appendonly yes` keeps its data over a restart. Sets
+# SERVER_PID, SERVER_SOCKET and FAIRLOCK_URL.
+start_server() {
+	SERVER_DIR=${SERVER_DIR:-$(server_dir)}
+	SERVER_SOCKET=$SERVER_DIR/redis.sock
+	background "$SERVER" --port 0 --unixsocket redis.sock --unixsocketperm 700 \
+		--dir "$SERVER_DIR" --save '' --appendonly no --appendfsync no \
+		--daemonize no --enable-debug-command yes "$@" >>"$SERVER_DIR/redis.log" 2>&1
+	SERVER_PID=$!
+	export SERVER_PID SERVER_DIR SERVER_SOCKET
+	export FAIRLOCK_URL=unix:$SERVER_SOCKET
+	wait_until server_answers || {
+		tail -n 5 "$SERVER_DIR/redis.log" >&2
+		return 1
+	}
+}
+
+server_answers() {
+	[ "$(cli PING)" = PONG ]
+}
+
+# stop_server [SIGNAL]: ends it (KILL unless told otherwise) and waits until it has.
+stop_server() {
+	kill -s "${1:-KILL}" "$SERVER_PID"
+	kill -s CONT "$SERVER_PID" 2>/dev/null || true
+	wait_until ended "$SERVER_PID"
+	wait "$SERVER_PID" 2>/dev/null || true
+}
+
+# redis-cli on the server of this test
+cli() {
+	"$CLI" -s "$SERVER_SOCKET" "$@" 3>&- 4>&-
+}
+
+# Private servers (`local:`)
+#
+# new_home: makes a process and mount namespace in which this user's home in the
+# password database is the empty folder $HOME_DIR (or the FOLDER given); all that
+# runs in it dies with the test. `at_home COMMAND...` runs there.
+new_home() {
+	local user=() passwd=$BATS_TEST_TMPDIR/passwd
+
+	[ "$(id -u)" = 0 ] || user=(--user --map-root-user)
+	HOME_DIR=${1-$BATS_TEST_TMPDIR/home}
+	[ -z "$HOME_DIR" ] || [ -e "$HOME_DIR" ] || [ $# -gt 0 ] || mkdir -m 700 "$HOME_DIR"
+	printf 'root:x:0:0:root:%s:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/sh\n' \
+		"$HOME_DIR" >"$passwd"
+	unshare "${user[@]}" --mount true 2>/dev/null || skip 'this machine allows no namespaces'
+	# The kernel kills all in a process namespace when its first process ends.
+	# shellcheck disable=SC2016
+	background unshare "${user[@]}" --mount --pid --fork --kill-child --mount-proc \
+		sh -c 'mount --bind "$1" /etc/passwd && : >"$2" && exec sleep infinity' \
+		sh "$passwd" "$BATS_TEST_TMPDIR/home.ready" >"$BATS_TEST_TMPDIR/home.log" 2>&1
+	wait_until test -e "$BATS_TEST_TMPDIR/home.ready" || {
+		cat "$BATS_TEST_TMPDIR/home.log" >&2
+		return 1
+	}
+	HOME_PID=$(pgrep -P $!)
+}
+
+at_home() {
+	local user=()
+
+	[ "$(id -u)" = 0 ] || user=(--user --preserve-credentials)
+	nsenter --target "$HOME_PID" "${user[@]}" --mount --pid --wdns=/ -- "$@" 3>&- 4>&-
+}

@@ -1,0 +1,91 @@
+/* Drives the private server for tests/local.bats.
+ *
+ * local open                  prints the folder
+ * local start                 starts the server unless it runs; waits until it listens; prints its pid
+ * local start-ignoring-child  the same with SIGCHLD ignored and every signal blocked
+ * local pid                   prints the server's pid, or 0
+ * local is-server PID         prints yes or no
+ * A mistake is printed as "STATUS: TEXT". */
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "local.h"
+
+static int report(const struct error *err)
+{
+	printf("%d: %s\n", (int)err->status, err->text);
+	return (int)err->status;
+}
+
+static int start(int folder)
+{
+	const struct timespec pause = {.tv_nsec = 3000000};
+	int64_t until_ms = clock_ms() + 5000;
+	struct error err;
+
+	for (;;) {
+		int fd = local_connect(folder);
+
+		if (fd >= 0) {
+			printf("%d\n", (int)local_pid(folder));
+			close(fd);
+			return 0;
+		}
+		if (clock_ms() > until_ms) {
+			local_failure(folder, &err);
+			return report(&err);
+		}
+		if (local_start(folder, &err) < 0)
+			return report(&err);
+		nanosleep(&pause, NULL);
+	}
+}
+
+static void make_it_hard(void)
+{
+	sigset_t all;
+
+	signal(SIGCHLD, SIG_IGN);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const char *verb = argc > 1 ? argv[1] : "";
+	char link[32];
+	char path[PATH_MAX];
+	struct error err;
+	int folder;
+
+	if (strcmp(verb, "is-server") == 0) {
+		puts(local_is_server((pid_t)atoi(argv[2])) ? "yes" : "no");
+		return 0;
+	}
+	folder = local_open(&err);
+	if (folder < 0)
+		return report(&err);
+	if (strcmp(verb, "open") == 0) {
+		ssize_t length;
+
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", folder);
+		length = readlink(link, path, sizeof(path));
+		printf("%.*s\n", (int)length, path);
+		return 0;
+	}
+	if (strcmp(verb, "pid") == 0) {
+		printf("%d\n", (int)local_pid(folder));
+		return 0;
+	}
+	if (strcmp(verb, "start-ignoring-child") == 0)
+		make_it_hard();
+	return start(folder);
+}

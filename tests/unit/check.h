@@ -1,0 +1,31 @@
+#ifndef FAIRLOCK_TESTS_CHECK_H
+#define FAIRLOCK_TESTS_CHECK_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct tally {
+	int passed, failed;
+};
+
+#define CHECK(tally, condition) check(tally, condition, __FILE__, __LINE__, #condition)
+
+static inline void check(struct tally *tally, bool holds, const char *file, int line,
+			 const char *what)
+{
+	if (holds) {
+		tally->passed++;
+		return;
+	}
+	tally->failed++;
+	printf("%s:%d: does not hold: %s\n", file, line, what);
+}
+
+/* To be returned from main. */
+static inline int conclude(const struct tally *tally)
+{
+	printf("%d passed, %d failed\n", tally->passed, tally->failed);
+	return tally->failed || tally->passed == 0;
+}
+
+#endif
