@@ -79,7 +79,7 @@ UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/un
 # Programs that bats tests drive.
 PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard tests/programs/*.c)))
 
-.PHONY: all tests install uninstall deps check check-built demo lint clean distclean FORCE
+.PHONY: all tests install uninstall deps check check-built demo lint format clean distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 .SECONDARY:
@@ -158,6 +158,9 @@ lint:
 	.ci/setup build lint
 	$(MAKE) $(BUILD)/scripts.c
 	BUILD=$(BUILD) .ci/lint
+
+format:
+	clang-format -i src/*.[ch] tests/*/*.[ch]
 
 # Our hiredis stays: getting it again takes a network.
 clean:

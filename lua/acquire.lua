@@ -76,41 +76,6 @@ local function count_present(most)
 	return count
 end
 
--- Before the first of ours with a later ticket. Both ends are looked at first: when all come back
--- after a restart, most belong there.
-local function return_to_place()
-	local last = known(call('LINDEX', QUEUE, -1) or '')
-	if last and last < ticket then
-		call('RPUSH', QUEUE, id)
-		return
-	end
-	for _, other in ipairs(call('LRANGE', QUEUE, 0, -1)) do
-		local theirs = known(other)
-		if theirs and theirs > ticket then
-			call('LINSERT', QUEUE, 'BEFORE', other, id)
-			return
-		end
-	end
-	call('RPUSH', QUEUE, id)
-end
-
--- How many of Redisson's stand before us: each grant to one of them may take 300 s from our score.
-local function redisson_ahead()
-	if call('LLEN', QUEUE) <= state.ours then
-		return 0
-	end
-	local count = 0
-	for _, other in ipairs(call('LRANGE', QUEUE, 0, -1)) do
-		if other == id then
-			break
-		end
-		if not known(other) then
-			count = count + 1
-		end
-	end
-	return count
-end
-
 -- Queues the caller, or renews its place: its sign of life.
 local function join()
 	if not ticket then
@@ -127,9 +92,9 @@ local function join()
 	end
 	if not call('ZSCORE', TIMEOUTS, id) then
 		call('LREM', QUEUE, 0, id) -- a list without the score is not ours to trust
-		return_to_place()
+		place(id, ticket)
 	end
-	call('ZADD', TIMEOUTS, int(now + OUR_SCORE_MS + REDISSON_SCORE_MS * redisson_ahead()), id)
+	give_score(id)
 end
 
 -- When a waiter must ask again at the latest if nobody tells it anything.

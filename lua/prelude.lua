@@ -7,7 +7,7 @@
 local LOCK, QUEUE, TIMEOUTS, STATE, LOG = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local CHANNEL = ARGV[1]
 
-local SIGN_OF_LIFE_MS = 10200 -- a waiter asks so often; more than 10 s, so never twice in 10 s
+local SIGN_OF_LIFE_MS = 11000 -- a waiter asks so often; more than 10 s, so never twice in 10 s
 local TURN_MS = 5000          -- a waiter that was told its turn has so long to take it
 local SILENT_MS = 15000       -- who gave no sign of life for so long goes with a hung one
 local AWAY_MS = 2000          -- after a restart of the server everybody gets so long to come back
@@ -320,14 +320,70 @@ local function mend()
 	end
 end
 
--- Fields of waiters that are in no queue any more (dropped by Redisson's scripts and never seen again).
+-- Puts a waiter of ours before the first of ours with a later ticket. Both ends are looked at
+-- first: when all come back after a restart, most belong there.
+local function place(id, ticket)
+	local last = known(call('LINDEX', QUEUE, -1) or '')
+	if last and last < ticket then
+		call('RPUSH', QUEUE, id)
+		return
+	end
+	for _, other in ipairs(call('LRANGE', QUEUE, 0, -1)) do
+		local theirs = known(other)
+		if theirs and theirs > ticket then
+			call('LINSERT', QUEUE, 'BEFORE', other, id)
+			return
+		end
+	end
+	call('RPUSH', QUEUE, id)
+end
+
+-- How many of Redisson's stand before a waiter of ours: each grant to one of them may take 300 s
+-- from its score.
+local function redisson_ahead(id)
+	if call('LLEN', QUEUE) <= state.ours then
+		return 0
+	end
+	local count = 0
+	for _, other in ipairs(call('LRANGE', QUEUE, 0, -1)) do
+		if other == id then
+			break
+		end
+		if not known(other) then
+			count = count + 1
+		end
+	end
+	return count
+end
+
+local function give_score(id)
+	call('ZADD', TIMEOUTS, int(now + OUR_SCORE_MS + REDISSON_SCORE_MS * redisson_ahead(id)), id)
+end
+
+-- Our hash knows waiters that are in no queue: Redisson's scripts dropped them. Who is alive gets its
+-- place back, the rest is forgotten.
+local function bring_back()
+	for _, field in ipairs(call('HKEYS', STATE)) do
+		local id = string.match(field, '^t:(.*)$')
+		if id and not call('ZSCORE', TIMEOUTS, id) then
+			local ticket, seen = known(id)
+			if now - seen < SILENT_MS and present(id) then
+				place(id, ticket)
+				give_score(id)
+			else
+				drop(id)
+			end
+		end
+	end
+end
+
+-- Marks on waiters that never came back to be told.
 local function sweep()
 	for _, field in ipairs(call('HKEYS', STATE)) do
-		if string.find(field, '^[tdax]:') then
+		if string.find(field, '^[dax]:') then
 			call('HDEL', STATE, field)
 		end
 	end
-	call('HDEL', STATE, 'ours')
 end
 
 local SWEEP_FIELDS = 40
@@ -339,13 +395,17 @@ local function settle()
 		mend()
 		length = call('LLEN', QUEUE)
 	end
+	if length < state.ours then
+		bring_back()
+		length = call('LLEN', QUEUE)
+	end
 	if length == 0 then
 		if call('HLEN', STATE) > SWEEP_FIELDS then
 			sweep()
 		end
 	elseif length <= state.ours then
 		local largest = call('ZREVRANGE', TIMEOUTS, 0, 0, 'WITHSCORES')[2]
-		local ends = int(tonumber(largest) + QUEUE_TTL_MS)
+		local ends = int(math.max(now, tonumber(largest)) + QUEUE_TTL_MS)
 		call('PEXPIREAT', QUEUE, ends)
 		call('PEXPIREAT', TIMEOUTS, ends)
 	else

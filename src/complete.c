@@ -128,6 +128,16 @@ static void complete_option(const struct command *command, char *word)
 	}
 }
 
+static void set_option(struct options *options, const struct arguments *arguments)
+{
+	const struct option_row *row = arguments->row;
+	struct error err;
+
+	options_set(options, row, arguments->value ? arguments->value : "yes");
+	if (row->kind == OPTION_URL)
+		options_take_url(options, arguments->value, &err);
+}
+
 /* Reads what stands before the last word. Returns ARGUMENT_END (the last word
  * is an option or operand), ARGUMENT_NEEDS_VALUE or ARGUMENT_COMMAND. */
 static enum argument read_words(struct arguments *arguments, struct options *options)
@@ -137,8 +147,7 @@ static enum argument read_words(struct arguments *arguments, struct options *opt
 
 		switch (argument) {
 		case ARGUMENT_OPTION:
-			options_set(options, arguments->row,
-				    arguments->value ? arguments->value : "yes");
+			set_option(options, arguments);
 			break;
 		case ARGUMENT_END:
 		case ARGUMENT_COMMAND:

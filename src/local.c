@@ -31,7 +31,7 @@
 
 /* Between two attempts to start a server that ends at once. */
 #define START_AGAIN_MS 300
-#define LOG_MAX_BYTES (256 * 1024)
+#define LOG_MAX_BYTES 262144
 #define LOG_TAIL_BYTES 2048
 
 /* The descriptors of the server; ours are kept above them until it runs. */
@@ -397,8 +397,7 @@ static int open_log(int folder)
 	int fd = open_above(folder, "server.log", O_WRONLY | O_CREAT | O_APPEND);
 	struct stat st;
 
-	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > LOG_MAX_BYTES &&
-	    ftruncate(fd, 0) < 0) {
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > LOG_MAX_BYTES && ftruncate(fd, 0) < 0) {
 		close(fd);
 		return -1;
 	}
@@ -408,7 +407,8 @@ static int open_log(int folder)
 static int start_server(int folder, int lock, struct error *err)
 {
 	char program[PATH_MAX];
-	struct start start = {.program = program, .folder = -1, .lock = lock, .log = -1, .null = -1};
+	struct start start = {
+		.program = program, .folder = -1, .lock = lock, .log = -1, .null = -1};
 	int result = -1;
 
 	if (!find_program(program))
@@ -440,7 +440,7 @@ static bool started_lately(int lock)
 	if (fstat(lock, &st) < 0 || st.st_size == 0)
 		return false;
 	clock_gettime(CLOCK_REALTIME, &now);
-	ms = ((int64_t)now.tv_sec - st.st_mtim.tv_sec) * 1000 +
+	ms = (int64_t)(now.tv_sec - st.st_mtim.tv_sec) * 1000 +
 	     (now.tv_nsec - st.st_mtim.tv_nsec) / 1000000;
 	return ms >= 0 && ms < START_AGAIN_MS;
 }

@@ -282,8 +282,7 @@ int options_set(struct options *options, const struct option_row *row, const cha
 	return 0;
 }
 
-/* Copies --url and wipes the password in argv, where ps would show it. */
-static int adopt_url(struct options *options, char *url, struct error *err)
+int options_take_url(struct options *options, char *url, struct error *err)
 {
 	free(options->url_copy);
 	options->url_copy = strdup(url);
@@ -303,7 +302,7 @@ static int set_flag(struct options *options, const struct arguments *arguments, 
 	if (options_set(options, row, value ? value : "yes"))
 		return fail(err, STATUS_USAGE, "cannot use option '--%s': '%.100s' is not %s",
 			    row->name, value, row->expects);
-	return row->kind == OPTION_URL ? adopt_url(options, value, err) : 0;
+	return row->kind == OPTION_URL ? options_take_url(options, value, err) : 0;
 }
 
 static int refuse_option(const struct arguments *arguments, const char *cause, struct error *err)

@@ -124,6 +124,11 @@ bool options_has(const struct options *options, const struct option_row *row);
  * says. */
 int options_set(struct options *options, const struct option_row *row, const char *value);
 
+/* Copies a --url (options_free gives it back) and wipes its password from argv,
+ * where ps would show it. The row must have been set with it. Returns 0, or -1
+ * with STATUS_OS. */
+int options_take_url(struct options *options, char *url, struct error *err);
+
 /* Parses the words behind the command's name. In return *argc and argv, which
  * ends with a NULL, hold the operands only. The password of a --url is wiped
  * from argv. At a --help it stops and sets options->help. Returns 0, or -1

@@ -116,8 +116,6 @@ static int choose_columns(struct table *table, const struct options *options, st
 	const char *fallback = options->raw ? layout->raw : layout->people;
 	const char *asked = options->columns;
 
-	if (options->json && options->raw)
-		return fail(err, STATUS_USAGE, "cannot use --json together with --raw");
 	if (options->json)
 		fallback = layout->json;
 	if (!asked)

@@ -19,7 +19,9 @@ CLI=${CLI:-$(command -v redis-cli || command -v valkey-cli)}
 export CLI
 
 # Nothing of the person who runs the tests may reach them.
-unset FAIRLOCK_URL FAIRLOCK_NAME FAIRLOCK_OWNER FAIRLOCK_TOKEN FAIRLOCK_HELD FAIRLOCK_PASSWORD
+# (bats loads this file anew for each test: what start_server exported in setup_file is ours.)
+[ "${SERVER_SOCKET:+unix:$SERVER_SOCKET}" = "${FAIRLOCK_URL:-}" ] || unset FAIRLOCK_URL
+unset FAIRLOCK_NAME FAIRLOCK_OWNER FAIRLOCK_TOKEN FAIRLOCK_HELD FAIRLOCK_PASSWORD
 unset REDISCLI_AUTH
 
 for library in bats-support bats-assert; do
@@ -130,4 +132,31 @@ at_home() {
 
 	[ "$(id -u)" = 0 ] || user=(--user --preserve-credentials)
 	nsenter --target "$HOME_PID" "${user[@]}" --mount --pid --wdns=/ -- "$@" 3>&- 4>&-
+}
+
+# in_queue NAME COUNT: so many wait for the lock, by the server's list
+in_queue() {
+	[ "$(cli LLEN "redisson_lock_queue:{$1}")" = "$2" ]
+}
+
+# Holds a lock in the background until the test ends; its process id is in HOLDER.
+hold() {
+	background "$FAIRLOCK" wrap "$@" sleep 600
+	HOLDER=$!
+	wait_until "$FAIRLOCK" status -q "${!#}"
+}
+
+# No key is left but the two that may outlive a lock, and those go by themselves.
+nothing_left() {
+	local key
+
+	for key in $(cli --raw KEYS '*'); do
+		[[ $key = fairlock:* || $key = fairlock_log:* ]] || { echo "left: $key"; return 1; }
+		[ "$(cli PTTL "$key")" -gt 0 ] || { echo "without a time to live: $key"; return 1; }
+	done
+}
+
+# nobody_present NAME: the server has seen all who wait for it go
+nobody_present() {
+	[ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*" | grep -v "$(cli --raw HKEYS "$1")")" ]
 }

@@ -1,19 +1,16 @@
 #!/usr/bin/env bats
 # fairlock queue
 
+bats_require_minimum_version 1.5.0
+
 load helpers
 
-setup() {
-	start_server
-}
-
-teardown() {
-	stop_server
-}
+setup_file() { start_server; }
+setup() { cli FLUSHALL >/dev/null; }
 
 # A value of the queue of "job": queue .FIELD
 queue() {
-	fairlock queue --json job | jq -c ".queue$1"
+	"$FAIRLOCK" queue --json job | jq -c ".queue$1"
 }
 
 waiting() {
@@ -22,7 +19,7 @@ waiting() {
 
 # Joins the queue of "job" as waiter number $1.
 join_queue() {
-	fairlock acquire job 3>&- >"$BATS_TEST_TMPDIR/owner.$1" &
+	background "$FAIRLOCK" acquire job >"$BATS_TEST_TMPDIR/owner.$1"
 	wait_until waiting "$1"
 }
 
@@ -34,21 +31,19 @@ join_as_redisson() {
 }
 
 @test "nobody waits for a free lock" {
-	run fairlock queue --json job
-	[ "$status" -eq 0 ]
+	run -0 "$FAIRLOCK" queue --json job
 	[ "$(jq -c . <<<"$output")" = '{"queue":[]}' ]
-	run fairlock queue job
-	[ "$status" -eq 0 ]
-	[ -z "$output" ]
+	run -0 "$FAIRLOCK" queue job
+	refute_output
 }
 
 @test "asking who waits leaves no trace" {
-	fairlock queue job
+	"$FAIRLOCK" queue job
 	[ "$(cli DBSIZE)" = 0 ]
 }
 
 @test "waiters are shown in the order in which they came" {
-	fairlock acquire job
+	"$FAIRLOCK" acquire job
 	join_queue 1
 	first=$!
 	join_queue 2
@@ -57,15 +52,15 @@ join_as_redisson() {
 }
 
 @test "a waiter is told with where it runs, who it is, and that it is present" {
-	fairlock acquire job
+	"$FAIRLOCK" acquire job
 	LOGNAME=bob join_queue 1
-	fairlock queue --json job | jq -e --arg host "$(uname -n)" --arg pid $! '.queue[0]
+	"$FAIRLOCK" queue --json job | jq -e --arg host "$(uname -n)" --arg pid $! '.queue[0]
 		| .host == $host and .user == "bob" and "\(.pid)" == $pid and (.owner | endswith(":" + $pid))
 		and .command == "fairlock acquire" and .client == "fairlock" and .present == true'
 }
 
 @test "JSON has the keys that the manual names, in this order" {
-	fairlock acquire job
+	"$FAIRLOCK" acquire job
 	join_queue 1
 	[ "$(queue '[0]|keys_unsorted|join(" ")')" = '"position owner host pid user command client waiting_ms present"' ]
 }
@@ -74,7 +69,7 @@ join_as_redisson() {
 	waited_for_300_ms() {
 		[ "$(queue '[0].waiting_ms')" -ge 300 ]
 	}
-	fairlock acquire job
+	"$FAIRLOCK" acquire job
 	start=$(date +%s%3N)
 	join_queue 1
 	[ "$(queue '[0].waiting_ms')" -le $(($(date +%s%3N) - start)) ]
@@ -82,11 +77,11 @@ join_as_redisson() {
 }
 
 @test "a waiter that was killed is not present" {
-	fairlock acquire job
+	"$FAIRLOCK" acquire job
 	join_queue 1
 	kill -KILL $!
 	wait_until waiting 0
-	[ "$(queue '|map(.present)')" = '[false]' ]
+	[ "$(queue '|map([.client, .present])')" = '[["fairlock",false]]' ]
 }
 
 @test "of Redisson's waiter only the owner id is known" {
@@ -95,9 +90,9 @@ join_as_redisson() {
 }
 
 @test "the table has headings and a line for each waiter" {
-	fairlock acquire job
+	"$FAIRLOCK" acquire job
 	join_queue 1
-	run fairlock queue job
+	run -0 "$FAIRLOCK" queue job
 	[ "${#lines[@]}" -eq 2 ]
 	read -r -a headings <<<"${lines[0]}"
 	[ "${headings[*]}" = "POSITION OWNER USER HOST PID COMMAND WAITING PRESENT" ]
@@ -105,23 +100,22 @@ join_as_redisson() {
 }
 
 @test "raw output has milliseconds" {
-	fairlock acquire job
+	"$FAIRLOCK" acquire job
 	join_queue 1
-	run fairlock queue --raw -o POSITION,PID,WAITING_MS,PRESENT job
+	run -0 "$FAIRLOCK" queue --raw -o POSITION,PID,WAITING_MS,PRESENT job
 	[ "${lines[0]}" = "POSITION PID WAITING_MS PRESENT" ]
 	[[ ${lines[1]} =~ ^1\ $!\ [0-9]+\ 1$ ]]
 }
 
 @test "an unknown column is a mistake in usage" {
-	run fairlock queue -o TOKEN job
-	[ "$status" -eq 64 ]
+	run -64 "$FAIRLOCK" queue -o TOKEN job
 	[[ ${lines[0]} == *"'TOKEN'"*"POSITION, OWNER"* ]]
 }
 
 @test "a waiter that is taken out ends with 75" {
-	fairlock acquire job
+	"$FAIRLOCK" acquire job
 	join_queue 1
-	fairlock queue --remove "$(queue '[0].owner' | jq -r .)" job
+	"$FAIRLOCK" queue --remove "$(queue '[0].owner' | jq -r .)" job
 	status=0
 	wait $! || status=$?
 	[ "$status" -eq 75 ]
@@ -129,14 +123,14 @@ join_as_redisson() {
 }
 
 @test "the others keep their order when a waiter is taken out" {
-	fairlock acquire job
+	"$FAIRLOCK" acquire job
 	join_queue 1
 	first=$!
 	join_queue 2
 	second=$!
 	join_queue 3
 	third=$!
-	fairlock queue --remove "$(queue '[1].owner' | jq -r .)" job
+	"$FAIRLOCK" queue --remove "$(queue '[1].owner' | jq -r .)" job
 	status=0
 	wait $second || status=$?
 	[ "$status" -eq 75 ]
@@ -145,32 +139,28 @@ join_as_redisson() {
 
 @test "Redisson's waiter can be taken out" {
 	join_as_redisson
-	fairlock queue --remove $redisson job
+	"$FAIRLOCK" queue --remove $redisson job
 	[ "$(queue '|length')" = 0 ]
 	[ "$(cli EXISTS 'redisson_lock_timeout:{job}')" = 0 ]
 }
 
 @test "who does not wait cannot be taken out" {
-	run fairlock queue --remove $redisson job
-	[ "$status" -eq 76 ]
+	run -76 "$FAIRLOCK" queue --remove $redisson job
 	[ "$output" = "fairlock: cannot remove waiter $redisson: it does not wait for lock job" ]
 }
 
 @test "the holder cannot be taken out" {
-	owner=$(fairlock acquire job)
-	run fairlock queue --remove "$owner" job
-	[ "$status" -eq 76 ]
+	owner=$("$FAIRLOCK" acquire job)
+	run -76 "$FAIRLOCK" queue --remove "$owner" job
 	[ "$(cli EXISTS job)" = 1 ]
 }
 
 @test "what is no owner id cannot be taken out" {
-	run fairlock queue --remove everybody job
-	[ "$status" -eq 64 ]
+	run -64 "$FAIRLOCK" queue --remove everybody job
 }
 
 @test "a name in use by something that is no lock is refused" {
 	cli SET 'redisson_lock_queue:{job}' precious
-	run fairlock queue job
-	[ "$status" -eq 78 ]
+	run -78 "$FAIRLOCK" queue job
 	[ "$(cli GET 'redisson_lock_queue:{job}')" = precious ]
 }

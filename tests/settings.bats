@@ -4,11 +4,9 @@
 # the lease is too short for shows where it came from.
 
 bats_require_minimum_version 1.5.0
+load helpers
 
 setup() {
-	bats_load_library bats-support
-	bats_load_library bats-assert
-	FAIRLOCK=${FAIRLOCK:-$BATS_TEST_DIRNAME/../${BUILD:-build}/fairlock}
 	unset "${!FAIRLOCK_@}" REDISCLI_AUTH
 	export HOME=$BATS_TEST_TMPDIR/home
 	mkdir -p "$HOME/.config"
@@ -48,6 +46,7 @@ wrong() {
 @test "the user's file goes before the system's, and that before the defaults" {
 	unshare -rm true 2>/dev/null || skip 'no mount namespaces here'
 	in_etc() {
+		# shellcheck disable=SC2016
 		unshare -rm sh -c 'mount -t tmpfs none /etc && echo "url = unix:$gone.etc" >/etc/fairlock.conf &&
 			exec "$0" status x' "$FAIRLOCK"
 	}

@@ -2,19 +2,17 @@
 # What the command line refuses, and how it says so. Nothing here needs a server.
 
 bats_require_minimum_version 1.5.0
+load helpers
 
 setup() {
-	bats_load_library bats-support
-	bats_load_library bats-assert
-	FAIRLOCK=${FAIRLOCK:-$BATS_TEST_DIRNAME/../${BUILD:-build}/fairlock}
 	export HOME=$BATS_TEST_TMPDIR
 	export FAIRLOCK_URL=unix:$BATS_TEST_TMPDIR/no-server
 }
 
-# refused WORD... == CAUSE: fairlock WORD... is a mistake in usage, told in two lines.
+# refused WORD... because CAUSE: fairlock WORD... is a mistake in usage, told in two lines.
 refused() {
 	local words=() hint
-	while [ "$1" != == ]; do
+	while [ "$1" != because ]; do
 		words+=("$1")
 		shift
 	done
@@ -37,111 +35,111 @@ assert_regex() {
 }
 
 @test "no command at all is a usage error" {
-	refused == 'COMMAND is missing'
+	refused because 'COMMAND is missing'
 }
 
 @test "an unknown command is a usage error" {
-	refused lock x == "'lock'"
+	refused lock x because "'lock'"
 }
 
 @test "an option in front of the command is a usage error" {
-	refused --quiet status == "'--quiet'"
+	refused --quiet status because "'--quiet'"
 }
 
 @test "an unknown long option is a usage error" {
-	refused wrap --bogus x true == "'--bogus'"
+	refused wrap --bogus x true because "'--bogus'"
 }
 
 @test "an unknown short option is a usage error, also in a bundle" {
-	refused wrap -nqx x true == "'-x'"
+	refused wrap -nqx x true because "'-x'"
 }
 
 @test "an option of another command is a usage error" {
-	refused acquire --signal TERM x == "'--signal'"
-	refused renew --wait 3 x == "'--wait'"
-	refused status --force x == "'--force'"
+	refused acquire --signal TERM x because "'--signal'"
+	refused renew --wait 3 x because "'--wait'"
+	refused status --force x because "'--force'"
 }
 
 @test "an abbreviation that fits two options is a usage error" {
-	refused wrap --con 3 x true == 'ambiguous'
+	refused wrap --con 3 x true because 'ambiguous'
 }
 
 @test "a missing argument is a usage error" {
-	refused acquire x --wait == "'--wait'"
-	refused acquire x -w == "'-w'"
+	refused acquire x --wait because "'--wait'"
+	refused acquire x -w because "'-w'"
 }
 
 @test "an argument for a flag is a usage error" {
-	refused acquire --quiet=yes x == "'--quiet'"
+	refused acquire --quiet=yes x because "'--quiet'"
 }
 
 @test "a missing NAME is a usage error" {
 	for command in wrap acquire renew release queue; do
-		refused "$command" == 'NAME is missing'
+		refused "$command" because 'NAME is missing'
 	done
 }
 
 @test "a second NAME is a usage error where one is expected" {
 	for command in acquire renew release queue; do
-		refused "$command" a b == 'more than one NAME'
+		refused "$command" a b because 'more than one NAME'
 	done
 }
 
 @test "wrap without a command is a usage error" {
-	refused wrap x == 'COMMAND is missing'
-	refused wrap x -- == 'COMMAND is missing'
+	refused wrap x because 'COMMAND is missing'
+	refused wrap x -- because 'COMMAND is missing'
 }
 
 @test "wrap with both a command and -c is a usage error" {
-	refused wrap -c true x true == '--command'
-	refused wrap x -c true -- true == '--command'
+	refused wrap -c true x true because '--command'
+	refused wrap x -c true -- true because '--command'
 }
 
 @test "what is no duration is a usage error" {
 	for text in '' -1 1h30 1e3 inf nan 0x10 ' 1' '1 ' 1. 99999999999999999999; do
-		refused acquire --wait "$text" x == "'$text' is not a duration"
+		refused acquire --wait "$text" x because "'$text' is not a duration"
 	done
 }
 
 @test "a lease below 1s or above 1d is a usage error" {
-	refused acquire -l 0 x == '1s to 1d'
-	refused acquire -l 999ms x == '1s to 1d'
-	refused acquire -l 24h1ms x == '1s to 1d'
+	refused acquire -l 0 x because '1s to 1d'
+	refused acquire -l 999ms x because '1s to 1d'
+	refused acquire -l 24h1ms x because '1s to 1d'
 }
 
 @test "an exit code outside 0 to 255 is a usage error" {
-	refused acquire -E 256 x == '0 to 255'
-	refused acquire -E -1 x == '0 to 255'
-	refused acquire -E '' x == '0 to 255'
+	refused acquire -E 256 x because '0 to 255'
+	refused acquire -E -1 x because '0 to 255'
+	refused acquire -E '' x because '0 to 255'
 }
 
 @test "a kill-after of half the lease is a usage error" {
-	refused wrap -k 15s x true == 'half of the lease'
-	refused wrap -l 2s -k 1s x true == 'half of the lease'
+	refused wrap -k 15s x true because 'half of the lease'
+	refused wrap -l 2s -k 1s x true because 'half of the lease'
 }
 
 @test "an unknown signal is a usage error" {
 	for signal in FOO SIG 0 65 -1 SIGSIGTERM; do
-		refused wrap -s "$signal" x true == "'$signal' is not a signal"
+		refused wrap -s "$signal" x true because "'$signal' is not a signal"
 	done
 }
 
 @test "--on-lost takes kill and warn only" {
-	refused wrap --on-lost stop x true == 'kill or warn'
+	refused wrap --on-lost stop x true because 'kill or warn'
 }
 
 @test "--while-pid takes a process id only" {
 	for pid in 0 -1 x 2147483648; do
-		refused acquire --while-pid "$pid" x == "'$pid' is not a process id"
+		refused acquire --while-pid "$pid" x because "'$pid' is not a process id"
 	done
 }
 
 @test "--token without --force is a usage error" {
-	refused release --token 3 x == '--force'
+	refused release --token 3 x because '--force'
 }
 
 @test "--json and --raw exclude each other" {
-	refused status --json --raw == '--json'
+	refused status --json --raw because '--json'
 }
 
 @test "a control character in a bad value does not reach the terminal" {

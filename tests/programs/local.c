@@ -1,11 +1,10 @@
 /* Drives the private server for tests/local.bats.
  *
  * local open                  prints the folder
- * local start                 starts the server unless it runs; waits until it listens; prints its pid
- * local start-ignoring-child  the same with SIGCHLD ignored and every signal blocked
- * local pid                   prints the server's pid, or 0
- * local is-server PID         prints yes or no
- * A mistake is printed as "STATUS: TEXT". */
+ * local start                 starts the server unless it runs; waits until it listens; prints its
+ * pid local start-ignoring-child  the same with SIGCHLD ignored and every signal blocked local pid
+ * prints the server's pid, or 0 local is-server PID         prints yes or no A mistake is printed
+ * as "STATUS: TEXT". */
 
 #include <errno.h>
 #include <limits.h>

@@ -1,0 +1,12 @@
+# Prints what completion offers at the end of a line.
+#
+# usage: bash complete.bash FOLDER LINE WORD...    (FOLDER holds fairlock.bash)
+#        LINE as it was typed, WORDs as bash cuts it: also before and behind : and =
+# shellcheck source=/dev/null
+source "$1/fairlock.bash"
+COMP_LINE=$2
+COMP_POINT=${#COMP_LINE}
+COMP_WORDS=("${@:3}")
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_fairlock fairlock "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+[ ${#COMPREPLY[@]} -eq 0 ] || printf '%s\n' "${COMPREPLY[@]}"

@@ -1,0 +1,245 @@
+# The queue: order, the dead, the hung, the idle.
+bats_require_minimum_version 1.5.0
+
+load helpers
+
+setup_file() { start_server; }
+setup() { cli FLUSHALL >/dev/null; cli CONFIG RESETSTAT >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
+
+# enqueue COUNT WORD...: that many waiters, one after another; each appends its number and time to
+# `trace`. Their process ids are in WAITERS.
+enqueue() {
+	local count=$1 before
+
+	shift
+	before=$(cli LLEN redisson_lock_queue:{L})
+	WAITERS=()
+	for i in $(seq "$count"); do
+		# shellcheck disable=SC2016
+		background "$FAIRLOCK" wrap "$@" L -- sh -c 'echo "$0 $(date +%s%N) $FAIRLOCK_TOKEN" >>trace' "$i"
+		WAITERS+=($!)
+		wait_until in_queue L $((before + i))
+	done
+}
+
+# lists_agree NAME: list and sorted set hold the same ids
+lists_agree() {
+	[ "$(cli --raw LRANGE "redisson_lock_queue:{$1}" 0 -1 | sort)" = \
+		"$(cli --raw ZRANGE "redisson_lock_timeout:{$1}" 0 -1 | sort)" ]
+}
+
+# traced COUNT: so many have had their turn
+traced() {
+	[ "$(wc -l <trace)" -ge "$1" ]
+}
+
+now_ns() { date +%s%N; }
+
+@test "100 waiters behind a holder get the lock in the order in which they asked, with growing tokens" {
+	hold L
+	enqueue 100
+	lists_agree L
+	kill -TERM "$HOLDER"
+	wait_until traced 100
+	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = "$(seq 100 | tr '\n' ' ')" ]
+	cut -d' ' -f3 trace | sort -nuc
+	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
+	nothing_left
+}
+
+# The live waiter starts within 200 ms of the release although dead ones stand before it.
+pass_the_dead() {
+	hold L
+	enqueue 50
+	local dead=("${WAITERS[@]}")
+	enqueue 1
+	kill -KILL "${dead[@]}"
+	wait_until test_channels 2 # the holder's and the live one's
+	local released
+	released=$(now_ns)
+	kill -TERM "$HOLDER"
+	wait_until traced 1
+	local started
+	started=$(cut -d' ' -f2 trace)
+	echo "started $(((started - released) / 1000000)) ms after the release"
+	[ $((started - released)) -lt 200000000 ]
+	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
+	nothing_left
+}
+
+test_channels() {
+	[ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{L}:*' | wc -l)" = "$1" ]
+}
+
+@test "50 dead waiters ahead cost the living one nothing" {
+	pass_the_dead
+}
+
+@test "50 dead waiters cost nothing either while somebody listens to all channels" {
+	background "$CLI" -s "$SERVER_SOCKET" psubscribe '*' >/dev/null
+	wait_until patterns 1
+	pass_the_dead
+}
+
+patterns() { [ "$(cli PUBSUB NUMPAT)" = "$1" ]; }
+
+@test "a hung waiter costs 5 s, and gets its turn when it wakes up" {
+	hold L
+	enqueue 2
+	kill -STOP "${WAITERS[0]}"
+	local released
+	released=$(now_ns)
+	kill -TERM "$HOLDER"
+	wait_until traced 1
+	run -0 cut -d' ' -f1 trace
+	assert_output 2
+	[ $(($(cut -d' ' -f2 trace) - released)) -lt 5500000000 ]
+	[ $(($(cut -d' ' -f2 trace) - released)) -gt 4500000000 ]
+	kill -CONT "${WAITERS[0]}"
+	wait_until traced 2
+	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
+	nothing_left
+}
+
+@test "a waiter that was hung comes back to its old place" {
+	hold L
+	enqueue 1
+	local hung=${WAITERS[0]}
+	enqueue 2
+	kill -STOP "$hung"
+	# shellcheck disable=SC2016
+	cli CONFIG RESETSTAT >/dev/null
+	local id
+	id=$(cli --raw LINDEX redisson_lock_queue:{L} 0)
+	# as if its turn had come and gone: out of the queue, by the script's own way
+	cli LREM redisson_lock_queue:{L} 0 "$id" >/dev/null
+	cli ZREM redisson_lock_timeout:{L} "$id" >/dev/null
+	cli HDEL fairlock:{L} "t:$id" "d:$id" >/dev/null
+	kill -CONT "$hung"
+	cli PUBLISH "redisson_lock__channel:{L}:$id" 0 >/dev/null
+	wait_until in_queue L 3
+	[ "$(cli --raw LINDEX redisson_lock_queue:{L} 0)" = "$id" ]
+	lists_agree L
+}
+
+@test "a waiter whose connection was cut keeps its place" {
+	hold L
+	enqueue 3
+	local before
+	before=$(cli --raw LRANGE redisson_lock_queue:{L} 0 -1)
+	cli CLIENT KILL TYPE pubsub >/dev/null
+	wait_until test_channels 4
+	kill -TERM "$HOLDER"
+	wait_until traced 3
+	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = '1 2 3 ' ]
+}
+
+@test "a holder that died costs the rest of its lease, and only the first waiter wakes for it" {
+	background "$FAIRLOCK" wrap -l 2s L sleep 600
+	local holder=$!
+	wait_until "$FAIRLOCK" status -q L
+	enqueue 3
+	# both processes of the holder at once: nothing gives the lock back
+	local guard
+	guard=$(pgrep -P "$holder")
+	cli CONFIG RESETSTAT >/dev/null
+	local ends
+	kill -KILL "$holder" "$guard"
+	ends=$(($(now_ns) + $(cli PTTL L) * 1000000))
+	wait_until traced 1
+	run -0 cut -d' ' -f1 trace
+	assert_line --index 0 1
+	local started
+	started=$(head -n 1 trace | cut -d' ' -f2)
+	echo "started $(((started - ends) / 1000000)) ms after the end of the lease"
+	[ $((started - ends)) -lt 200000000 ]
+}
+
+@test "while the first waits for the end of a lease, the others ask nothing" {
+	cli HSET L redisson:1 1 >/dev/null
+	cli PEXPIRE L 1500 >/dev/null
+	enqueue 5
+	cli CONFIG RESETSTAT >/dev/null
+	wait_until test_free L
+	wait_until traced 1
+	# one question by the first, then a release and a question for each that follows
+	wait_until traced 5
+	local calls
+	calls=$(requests)
+	echo "$calls requests"
+	[ "$calls" -le 11 ]
+}
+
+test_free() { [ "$(cli EXISTS "$1")" = 0 ]; }
+requests() { cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p; s/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }'; }
+
+@test "a holder that keeps the lock longer than every timeout in the queue does not change the order" {
+	hold L
+	enqueue 5
+	# every score in the past, as after ten times the longest timeout
+	local id
+	for id in $(cli --raw ZRANGE redisson_lock_timeout:{L} 0 -1); do
+		cli ZADD redisson_lock_timeout:{L} 1000 "$id" >/dev/null
+	done
+	kill -TERM "$HOLDER"
+	wait_until traced 5
+	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = '1 2 3 4 5 ' ]
+}
+
+@test "100 idle waiters send at most 100 requests in 10 s and use no tick of CPU" {
+	hold L
+	enqueue 100
+	local ticks_before ticks_after calls
+	ticks_before=$(ticks)
+	cli CONFIG RESETSTAT >/dev/null
+	sleep 10
+	calls=$(requests)
+	ticks_after=$(ticks)
+	echo "$calls requests, $((ticks_after - ticks_before)) ticks"
+	[ "$calls" -le 100 ]
+	[ "$ticks_before" = "$ticks_after" ]
+}
+
+# User and system ticks of all waiters together
+ticks() {
+	local pid sum=0
+
+	for pid in "${WAITERS[@]}"; do
+		# shellcheck disable=SC2046
+		set -- $(cat "/proc/$pid/stat")
+		sum=$((sum + ${14} + ${15}))
+	done
+	echo $sum
+}
+
+@test "a lock without a time to live is told of, and its end is noticed" {
+	cli HSET L somebody:1 1 >/dev/null
+	background "$FAIRLOCK" wrap L touch done 2>said
+	wait_until in_queue L 1
+	wait_until grep -q 'no time to live' said
+	cli DEL L >/dev/null
+	wait_until test -e done
+	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
+}
+
+@test "queue --remove takes a waiter out, and it ends with 75" {
+	hold L
+	background "$FAIRLOCK" wrap L true 2>said
+	local waiter=$!
+	wait_until in_queue L 1
+	run -0 "$FAIRLOCK" queue --remove "$(cli --raw LINDEX redisson_lock_queue:{L} 0)" L
+	local status=0
+	wait "$waiter" || status=$?
+	[ "$status" = 75 ]
+	grep -q 'removed from the queue' said
+	in_queue L 0
+}
+
+@test "all waiters dead: queue and scores go by themselves" {
+	hold L
+	enqueue 2
+	kill -KILL "${WAITERS[@]}"
+	[ "$(cli PTTL redisson_lock_queue:{L})" -gt 600000 ]
+	[ "$(cli PTTL redisson_lock_queue:{L})" -lt 700000 ]
+	[ "$(cli PTTL redisson_lock_timeout:{L})" -gt 600000 ]
+}
