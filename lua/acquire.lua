@@ -147,7 +147,7 @@ if again or ticket then
 	end
 	ticket = ticket or known(id)
 end
-if again and ticket then
+if ticket and (again or not state.run) then
 	check_run(true)
 end
 

@@ -216,9 +216,9 @@ local function tell(id, message)
 	call('PUBLISH', channel(id), message)
 end
 
--- Asks the waiter behind the first to see after TURN_MS whether the turn was taken: the
+-- Asks the waiter behind the first to see after some time whether the turn was taken: the
 -- server has no timer, and a hung first waiter cannot speak for itself.
-local function tell_second()
+local function tell_second(ms)
 	local index = 1
 	while true do
 		local id = call('LINDEX', QUEUE, index)
@@ -229,14 +229,15 @@ local function tell_second()
 		if not ticket then
 			index = index + 1
 		elseif not present(id) then
-			if not is_dead() then
-				return
+			if is_dead() then
+				drop(id, index)
+			else
+				index = index + 1
 			end
-			drop(id, index)
 		elseif now - seen >= SILENT_MS then
 			index = index + 1
 		else
-			tell(id, 'second ' .. TURN_MS)
+			tell(id, 'second ' .. ms)
 			return
 		end
 	end
@@ -245,11 +246,17 @@ end
 -- The lock is free: tells the first waiter, once, and the one behind it. Returns the first.
 local function pass_on(me)
 	local id = first_waiter(true, me)
-	if id and id ~= me and state.turn ~= id and now >= state.back then
+	if not id or id == me then
+		return id
+	end
+	if now < state.back then
+		tell(id, 'first ' .. state.back - now)
+		tell_second(state.back - now)
+	elseif state.turn ~= id then
 		state.turn, state.turned = id, now
 		call('HSET', STATE, 'turn', id, 'turned', int(now))
 		tell(id, '0')
-		tell_second()
+		tell_second(TURN_MS)
 	end
 	return id
 end

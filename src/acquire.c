@@ -72,7 +72,8 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 {
 	const struct options *options = invocation->options;
 	int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
-	char *words[] = {"fairlock acquire", NULL};
+	char name[] = "fairlock acquire";
+	char *words[] = {name, NULL};
 	struct inbox inbox;
 	struct loop loop;
 	struct lock lock;

@@ -281,7 +281,9 @@ static void append_request(struct client *client, bool whole_script)
 		argv[argc++] = "5";
 	}
 	for (int i = 0; i < request->argc; i++)
-		argv[argc++] = request->again == i && i > 0 && client->retried ? "1" : request->argv[i];
+		argv[argc++] = request->argv[i];
+	if (request->again && (client->retried || client->returning))
+		argv[argc - request->argc + request->again] = "1";
 	append(client, argc, argv);
 	client->sent = true;
 	client->sent_ms = clock_ms();
@@ -299,6 +301,7 @@ static enum client_event begin(struct client *client)
 	client->redis = redisConnectWithOptions(&options);
 	if (!client->redis || client->redis->err)
 		return lost(client, client->redis ? client->redis->errstr : strerror(ENOMEM));
+	client->returning = client->ever_answered;
 	append_greeting(client);
 	append_subscriptions(client);
 	client->due_ms = clock_ms() + client->timeout_ms;
@@ -410,6 +413,7 @@ static enum client_event take_reply(struct client *client, redisReply *reply)
 	client->pending = false;
 	client->sent = false;
 	client->retried = false;
+	client->returning = false;
 	client->ever_answered = true;
 	client->attempts = 0;
 	return event;

@@ -19,7 +19,7 @@ struct server;
 /* One request: a script with its five keys and its arguments, or (script is
  * NULL) a plain command. The strings belong to the caller and stay until the
  * reply. again is the index of the argument that becomes "1" when the request
- * is sent over a new connection, or 0. */
+ * may have arrived before, or is the first after a connection was lost; 0: none. */
 struct request {
 	const struct script *script;
 	const char *argv[REQUEST_ARGS];
@@ -52,6 +52,7 @@ struct client {
 	bool pending; /* a request waits for its reply */
 	bool sent;    /* over this connection */
 	bool retried; /* over an earlier connection */
+	bool returning; /* this connection is not the first, and has answered nothing yet */
 	bool ever_answered;
 	bool final;
 	int64_t sent_ms; /* when the request last left: what its reply's times count from */

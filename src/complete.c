@@ -17,8 +17,8 @@ struct target {
 	size_t head;
 };
 
-static const char *const schemes[] = { "local:", "redis://", "valkey://", "unix:" };
-static const char *const on_lost[] = { "kill", "warn" };
+static const char *const schemes[] = {"local:", "redis://", "valkey://", "unix:"};
+static const char *const on_lost[] = {"kill", "warn"};
 
 /* Prints start + text as a candidate if it goes on where the value stops. */
 static void offer(const struct target *target, const char *start, const char *text,
@@ -29,7 +29,8 @@ static void offer(const struct target *target, const char *start, const char *te
 
 	if (strncmp(value, start, length < start_length ? length : start_length) != 0)
 		return;
-	if (length > start_length && strncmp(text, value + start_length, length - start_length) != 0)
+	if (length > start_length &&
+	    strncmp(text, value + start_length, length - start_length) != 0)
 		return;
 	printf("%.*s%s%s%s%s\n", (int)target->head, target->word, start, text, meaning ? "\t" : "",
 	       meaning ? meaning : "");
@@ -109,14 +110,14 @@ static void offer_option(const struct option_row *row, const struct target *targ
  * its value in the same word. */
 static void complete_option(const struct command *command, char *word)
 {
-	const struct target whole = { word, 0 };
+	const struct target whole = {word, 0};
 	const struct option_row *row;
 	struct arguments arguments;
 
 	arguments_init(&arguments, command->name, 1, &word);
 	while (arguments_next(&arguments) == ARGUMENT_OPTION) {
 		if (arguments.value) {
-			const struct target value = { word, (size_t)(arguments.value - word) };
+			const struct target value = {word, (size_t)(arguments.value - word)};
 
 			complete_value(arguments.row, &value);
 			return;
@@ -177,7 +178,7 @@ static void complete_operand(struct settings *settings, const struct command *co
 static void complete_words(struct settings *settings, const struct command *command, int count,
 			   char **words)
 {
-	const struct target target = { words[count - 1], 0 };
+	const struct target target = {words[count - 1], 0};
 	struct arguments arguments;
 
 	arguments_init(&arguments, command->name, count - 1, words);
@@ -198,7 +199,7 @@ static void complete_words(struct settings *settings, const struct command *comm
 
 void complete(const struct command *const *commands, int argc, char **argv)
 {
-	const struct target target = { argc > 0 ? argv[0] : "", 0 };
+	const struct target target = {argc > 0 ? argv[0] : "", 0};
 	struct settings settings;
 
 	if (argc <= 1) {

@@ -9,7 +9,7 @@ static const struct {
 	int64_t ms;
 } units[] = {
 	/* "ms" before "m", which is its beginning */
-	{ "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 },
+	{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000},
 };
 
 /* Not isdigit: nothing here may depend on a locale. */

@@ -279,7 +279,7 @@ static void give_back(struct guard *guard)
 		tell_step(guard->job->options, "gave lock %s back", guard->job->lock->keys.name);
 }
 
-static void finish(struct guard *guard)
+static _Noreturn void finish(struct guard *guard)
 {
 	guard->shared->lost = guard->lost;
 	guard->shared->phase = GUARD_DONE;

@@ -11,7 +11,7 @@
 #include "settings.h"
 
 static const struct command *const commands[] = {
-	&wrap_command,	  &acquire_command, &renew_command, &release_command,
+	&wrap_command,   &acquire_command, &renew_command, &release_command,
 	&status_command, &queue_command,   NULL,
 };
 
@@ -60,7 +60,7 @@ static void print_help(void)
 static int run_command(const struct command *command, int argc, char **argv)
 {
 	struct settings settings;
-	struct invocation invocation = { &settings.options, &settings.server, argc, argv };
+	struct invocation invocation = {&settings.options, &settings.server, argc, argv};
 	struct error err;
 	int status = STATUS_OK;
 

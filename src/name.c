@@ -20,7 +20,7 @@ static const char *const prefixes[] = {
  * continuation byte, so nothing behind it is read. */
 static size_t decode(const unsigned char *text, uint32_t *code)
 {
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	size_t length;
 
 	if (text[0] < 0x80) {
@@ -53,8 +53,8 @@ static int check_text(const char *name, struct error *err)
 		size_t length = decode((const unsigned char *)at, &code);
 
 		if (length == 0)
-			return fail(err, STATUS_USAGE, "cannot use NAME: byte %td is not valid UTF-8",
-				    at - name + 1);
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: byte %td is not valid UTF-8", at - name + 1);
 		if (is_control(code))
 			return fail(err, STATUS_USAGE,
 				    "cannot use NAME: byte %td is a control character",
@@ -124,7 +124,8 @@ int name_keys(struct lock_keys *keys, const char *name, struct error *err)
 	derive(keys->channel, channel_prefix, name);
 	/* The other keys differ only before the first brace. */
 	if (!share_slot(keys->name, keys->queue))
-		return fail(err, STATUS_USAGE,
-			    "cannot use NAME: with braces like these a cluster keeps its keys apart");
+		return fail(
+			err, STATUS_USAGE,
+			"cannot use NAME: with braces like these a cluster keeps its keys apart");
 	return 0;
 }

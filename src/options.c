@@ -34,8 +34,8 @@ static const struct {
 	unsigned bit;
 	int least, most; /* operands */
 } scopes[] = {
-	{ "wrap", WRAP, 1, INT_MAX },  { "acquire", ACQUIRE, 1, 1 }, { "renew", RENEW, 1, 1 },
-	{ "release", RELEASE, 1, 1 },  { "status", STATUS, 0, INT_MAX }, { "queue", QUEUE, 1, 1 },
+	{"wrap", WRAP, 1, INT_MAX}, {"acquire", ACQUIRE, 1, 1},     {"renew", RENEW, 1, 1},
+	{"release", RELEASE, 1, 1}, {"status", STATUS, 0, INT_MAX}, {"queue", QUEUE, 1, 1},
 };
 
 /* kind, offset, min, max, expects of a row */
@@ -50,60 +50,61 @@ static const struct {
 #define ON_LOST(member) OPTION_ON_LOST, MEMBER(member), 0, 0, "kill or warn"
 
 static const struct option_row rows[] = {
-	{ 'u', "url", "URL", "the server", "local:", URL(url), ALL, SOURCE_ALL, HINT_URL },
-	{ 0, "config", "FILE", "read this file instead of the usual ones", NULL, TEXT(config, 1),
-	  ALL, SOURCE_FLAG | SOURCE_ENVIRONMENT, HINT_FILE },
+	{'u', "url", "URL", "the server", "local:", URL(url), ALL, SOURCE_ALL, HINT_URL},
+	{0, "config", "FILE", "read this file instead of the usual ones", NULL, TEXT(config, 1),
+	 ALL, SOURCE_FLAG | SOURCE_ENVIRONMENT, HINT_FILE},
 	/* On a command line everybody could read it. */
-	{ 0, "password", "TEXT", "the password of the server", NULL, TEXT(password, 1), ALL,
-	  SOURCE_ENVIRONMENT | SOURCE_FILE, HINT_NONE },
-	{ 0, "password-file", "FILE", "the password is the first line of this file", NULL,
-	  TEXT(password_file, 1), ALL, SOURCE_ALL, HINT_FILE },
-	{ 0, "connect-timeout", "DUR", "wait so long for a connection or a reply", "5s",
-	  DURATION(connect_timeout_ms, 1, DAY_MS, "a duration from 1ms to 1d"), ALL, SOURCE_ALL,
-	  HINT_NONE },
-	{ 'q', "quiet", NULL, "say nothing about a lock that is busy", NULL, FLAG(quiet), ALL,
-	  SOURCE_ALL, HINT_NONE },
-	{ 'v', "verbose", NULL, "tell each step on standard error", NULL, FLAG(verbose), ALL,
-	  SOURCE_ALL, HINT_NONE },
-	{ 'n', "no-wait", NULL, "fail at once if the lock is busy or somebody waits", NULL,
-	  FLAG(no_wait), TAKE, SOURCE_FLAG, HINT_NONE },
-	{ 'w', "wait", "DUR", "wait at most so long (0 is -n)", "for ever",
-	  DURATION(wait_ms, 0, LONGEST_MS, "a duration"), TAKE, SOURCE_ALL, HINT_NONE },
-	{ 'l', "lease", "DUR", "how long the lock is held without a renewal, 1s to 1d",
-	  "30s, renew: as it was taken", DURATION(lease_ms, 1000, DAY_MS, "a duration from 1s to 1d"),
-	  TAKE | RENEW, SOURCE_ALL, HINT_NONE },
-	{ 'E', "conflict-exit-code", "N", "exit status when the lock was not obtained", "75",
-	  INT(conflict_status, 0, 255, "a number from 0 to 255"), TAKE, SOURCE_ALL, HINT_NONE },
-	{ 0, "max-queue", "N", "do not join behind N waiters", NULL, NUMBER(max_queue, 0), TAKE,
-	  SOURCE_ALL, HINT_NONE },
-	{ 'c', "command", "STR", "run sh -c STR", NULL, TEXT(shell_command, 0), WRAP, SOURCE_FLAG,
-	  HINT_NONE },
-	{ 's', "signal", "SIG", "first signal to a command that must stop", "TERM", SIGNAL(signal),
-	  WRAP, SOURCE_ALL, HINT_SIGNAL },
-	{ 'k', "kill-after", "DUR", "from that signal to SIGKILL, under half of the lease",
-	  "10s or a third of the lease",
-	  DURATION(kill_after_ms, 0, DAY_MS, "a duration under half of the lease"), WRAP,
-	  SOURCE_ALL, HINT_NONE },
-	{ 0, "on-lost", "kill|warn", "what to do when the lock is lost", "kill", ON_LOST(on_lost),
-	  WRAP, SOURCE_ALL, HINT_ON_LOST },
-	{ 0, "while-pid", "PID", "keep renewing until PID ends, then release", NULL,
-	  INT(while_pid, 1, INT_MAX, "a process id"), ACQUIRE, SOURCE_FLAG, HINT_NONE },
-	{ 0, "owner", "ID", "act as this owner", NULL, TEXT(owner, 1), ACQUIRE | RENEW | RELEASE,
-	  SOURCE_FLAG, HINT_NONE },
-	{ 0, "force", NULL, "break the lock whoever holds it", NULL, FLAG(force), RELEASE,
-	  SOURCE_FLAG, HINT_NONE },
-	{ 0, "token", "T", "with --force: only if T is still the holder's token", NULL,
-	  NUMBER(token, 0), RELEASE, SOURCE_FLAG, HINT_NONE },
-	{ 0, "remove", "ID", "take a waiter out of the queue", NULL, TEXT(remove, 1), QUEUE,
-	  SOURCE_FLAG, HINT_NONE },
-	{ 0, "json", NULL, "print JSON", NULL, FLAG(json), SHOW | ACQUIRE, SOURCE_FLAG, HINT_NONE },
-	{ 0, "raw", NULL, "print columns without padding", NULL, FLAG(raw), SHOW, SOURCE_FLAG,
-	  HINT_NONE },
-	{ 0, "noheadings", NULL, "print no headings", NULL, FLAG(no_headings), SHOW, SOURCE_FLAG,
-	  HINT_NONE },
-	{ 'o', "output", "COLS", "print these columns, comma-separated", NULL, TEXT(columns, 1),
-	  SHOW, SOURCE_FLAG, HINT_NONE },
-	{ 0, "help", NULL, "show this help", NULL, FLAG(help), ALL, SOURCE_FLAG, HINT_NONE },
+	{0, "password", "TEXT", "the password of the server", NULL, TEXT(password, 1), ALL,
+	 SOURCE_ENVIRONMENT | SOURCE_FILE, HINT_NONE},
+	{0, "password-file", "FILE", "the password is the first line of this file", NULL,
+	 TEXT(password_file, 1), ALL, SOURCE_ALL, HINT_FILE},
+	{0, "connect-timeout", "DUR", "wait so long for a connection or a reply", "5s",
+	 DURATION(connect_timeout_ms, 1, DAY_MS, "a duration from 1ms to 1d"), ALL, SOURCE_ALL,
+	 HINT_NONE},
+	{'q', "quiet", NULL, "say nothing about a lock that is busy", NULL, FLAG(quiet), ALL,
+	 SOURCE_ALL, HINT_NONE},
+	{'v', "verbose", NULL, "tell each step on standard error", NULL, FLAG(verbose), ALL,
+	 SOURCE_ALL, HINT_NONE},
+	{'n', "no-wait", NULL, "fail at once if the lock is busy or somebody waits", NULL,
+	 FLAG(no_wait), TAKE, SOURCE_FLAG, HINT_NONE},
+	{'w', "wait", "DUR", "wait at most so long (0 is -n)", "for ever",
+	 DURATION(wait_ms, 0, LONGEST_MS, "a duration"), TAKE, SOURCE_ALL, HINT_NONE},
+	{'l', "lease", "DUR", "how long the lock is held without a renewal, 1s to 1d",
+	 "30s, renew: as it was taken",
+	 DURATION(lease_ms, 1000, DAY_MS, "a duration from 1s to 1d"), TAKE | RENEW, SOURCE_ALL,
+	 HINT_NONE},
+	{'E', "conflict-exit-code", "N", "exit status when the lock was not obtained", "75",
+	 INT(conflict_status, 0, 255, "a number from 0 to 255"), TAKE, SOURCE_ALL, HINT_NONE},
+	{0, "max-queue", "N", "do not join behind N waiters", NULL, NUMBER(max_queue, 0), TAKE,
+	 SOURCE_ALL, HINT_NONE},
+	{'c', "command", "STR", "run sh -c STR", NULL, TEXT(shell_command, 0), WRAP, SOURCE_FLAG,
+	 HINT_NONE},
+	{'s', "signal", "SIG", "first signal to a command that must stop", "TERM", SIGNAL(signal),
+	 WRAP, SOURCE_ALL, HINT_SIGNAL},
+	{'k', "kill-after", "DUR", "from that signal to SIGKILL, under half of the lease",
+	 "10s or a third of the lease",
+	 DURATION(kill_after_ms, 0, DAY_MS, "a duration under half of the lease"), WRAP, SOURCE_ALL,
+	 HINT_NONE},
+	{0, "on-lost", "kill|warn", "what to do when the lock is lost", "kill", ON_LOST(on_lost),
+	 WRAP, SOURCE_ALL, HINT_ON_LOST},
+	{0, "while-pid", "PID", "keep renewing until PID ends, then release", NULL,
+	 INT(while_pid, 1, INT_MAX, "a process id"), ACQUIRE, SOURCE_FLAG, HINT_NONE},
+	{0, "owner", "ID", "act as this owner", NULL, TEXT(owner, 1), ACQUIRE | RENEW | RELEASE,
+	 SOURCE_FLAG, HINT_NONE},
+	{0, "force", NULL, "break the lock whoever holds it", NULL, FLAG(force), RELEASE,
+	 SOURCE_FLAG, HINT_NONE},
+	{0, "token", "T", "with --force: only if T is still the holder's token", NULL,
+	 NUMBER(token, 0), RELEASE, SOURCE_FLAG, HINT_NONE},
+	{0, "remove", "ID", "take a waiter out of the queue", NULL, TEXT(remove, 1), QUEUE,
+	 SOURCE_FLAG, HINT_NONE},
+	{0, "json", NULL, "print JSON", NULL, FLAG(json), SHOW | ACQUIRE, SOURCE_FLAG, HINT_NONE},
+	{0, "raw", NULL, "print columns without padding", NULL, FLAG(raw), SHOW, SOURCE_FLAG,
+	 HINT_NONE},
+	{0, "noheadings", NULL, "print no headings", NULL, FLAG(no_headings), SHOW, SOURCE_FLAG,
+	 HINT_NONE},
+	{'o', "output", "COLS", "print these columns, comma-separated", NULL, TEXT(columns, 1),
+	 SHOW, SOURCE_FLAG, HINT_NONE},
+	{0, "help", NULL, "show this help", NULL, FLAG(help), ALL, SOURCE_FLAG, HINT_NONE},
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
@@ -175,7 +176,7 @@ bool options_has(const struct options *options, const struct option_row *row)
 
 static int parse_flag(const char *value, int64_t *number)
 {
-	static const char *const words[] = { "no", "yes", "false", "true", "0", "1" };
+	static const char *const words[] = {"no", "yes", "false", "true", "0", "1"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (strcmp(value, words[i]) == 0) {
@@ -320,12 +321,14 @@ static int check_operands(const struct options *options, const char *command, in
 	if (count < scopes[i].least)
 		return fail(err, STATUS_USAGE, "cannot run '%s': NAME is missing", command);
 	if (count > scopes[i].most)
-		return fail(err, STATUS_USAGE, "cannot run '%s': there is more than one NAME", command);
+		return fail(err, STATUS_USAGE, "cannot run '%s': there is more than one NAME",
+			    command);
 	if (scopes[i].bit != WRAP || has_words != has_text)
 		return 0;
-	return fail(err, STATUS_USAGE, has_text ? "cannot run '%s': COMMAND and --command exclude "
-						  "each other" :
-						  "cannot run '%s': COMMAND is missing",
+	return fail(err, STATUS_USAGE,
+		    has_text ? "cannot run '%s': COMMAND and --command exclude "
+			       "each other"
+			     : "cannot run '%s': COMMAND is missing",
 		    command);
 }
 

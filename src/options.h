@@ -28,7 +28,7 @@ struct options {
 	int64_t connect_timeout_ms;
 	bool quiet;
 	bool verbose;
-	bool no_wait;	  /* also when wait_ms is 0 */
+	bool no_wait;     /* also when wait_ms is 0 */
 	int64_t wait_ms;  /* -1: for ever */
 	int64_t lease_ms; /* 0: the default (renew: that of the grant) */
 	int conflict_status;
@@ -47,21 +47,21 @@ struct options {
 	bool no_headings;
 	const char *columns;
 
-	bool help;	/* --help was given */
+	bool help;      /* --help was given */
 	uint64_t given; /* rows that have a value already, see options_has */
 	char *url_copy; /* of --url, whose password was wiped from argv, or NULL */
 };
 
 /* What a value is, and so what its member of struct options is. */
 enum option_kind {
-	OPTION_FLAG,	 /* bool; elsewhere than on the command line: yes or no */
-	OPTION_TEXT,	 /* const char *; the bounds are those of its length */
-	OPTION_URL,	 /* the same, and may hide a password */
+	OPTION_FLAG,     /* bool; elsewhere than on the command line: yes or no */
+	OPTION_TEXT,     /* const char *; the bounds are those of its length */
+	OPTION_URL,      /* the same, and may hide a password */
 	OPTION_DURATION, /* int64_t, in milliseconds */
-	OPTION_NUMBER,	 /* int64_t */
-	OPTION_INT,	 /* int or pid_t */
-	OPTION_SIGNAL,	 /* int */
-	OPTION_ON_LOST,	 /* enum on_lost */
+	OPTION_NUMBER,   /* int64_t */
+	OPTION_INT,      /* int or pid_t */
+	OPTION_SIGNAL,   /* int */
+	OPTION_ON_LOST,  /* enum on_lost */
 };
 
 /* What completion offers for a value. */
@@ -84,7 +84,7 @@ enum option_source {
 /* All there is to know about one option: the command line, --help, the
  * environment, the configuration files and completion read it from here. */
 struct option_row {
-	char letter;	      /* 0: none */
+	char letter;          /* 0: none */
 	const char *name;     /* long, without the dashes */
 	const char *argument; /* as --help calls it; NULL: a flag */
 	const char *help;

@@ -27,6 +27,7 @@ enum {
 	COLUMN_COUNT,
 };
 
+/* clang-format off */
 static const struct column columns[COLUMN_COUNT] = {
 	[POSITION] = {"POSITION", COLUMN_NUMBER},
 	[OWNER] = {"OWNER", COLUMN_TEXT},
@@ -39,6 +40,7 @@ static const struct column columns[COLUMN_COUNT] = {
 	[PRESENT] = {"PRESENT", COLUMN_BOOLEAN},
 	[WAITING] = {"WAITING", COLUMN_DURATION},
 };
+/* clang-format on */
 
 static const struct layout layout = {
 	.name = "queue",

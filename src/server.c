@@ -140,7 +140,8 @@ static int parse_seed(const struct parse *parse, const char *text, size_t length
 	after = host + host_length;
 	if (host_length == 0 || (bracket && *after++ != ']') || (after < end && *after != ':'))
 		return refuse(parse, "this is no HOST, HOST:PORT or [IPV6]:PORT");
-	if (after < end && (parse_number(after + 1, (size_t)(end - after - 1), 65535, &port) || port == 0))
+	if (after < end &&
+	    (parse_number(after + 1, (size_t)(end - after - 1), 65535, &port) || port == 0))
 		return refuse(parse, "the port is not a number from 1 to 65535");
 	if (copy(parse, host, host_length, &seed->host))
 		return -1;
@@ -258,14 +259,14 @@ static const struct scheme {
 	const char *prefix;
 	int (*parse)(const struct parse *parse, const char *text);
 } schemes[] = {
-	{ "local:", parse_local },
-	{ "redis://", parse_tcp },
-	{ "valkey://", parse_tcp },
-	{ "unix:", parse_unix },
-	{ "rediss://", parse_tls },
-	{ "valkeys://", parse_tls },
-	{ "redis+sentinel://", parse_sentinel },
-	{ "rediss+sentinel://", parse_sentinel },
+	{"local:", parse_local},
+	{"redis://", parse_tcp},
+	{"valkey://", parse_tcp},
+	{"unix:", parse_unix},
+	{"rediss://", parse_tls},
+	{"valkeys://", parse_tls},
+	{"redis+sentinel://", parse_sentinel},
+	{"rediss+sentinel://", parse_sentinel},
 };
 
 static const struct scheme *find_scheme(const char *url)
@@ -336,7 +337,7 @@ static int make_label(const struct parse *parse, const struct scheme *scheme)
 
 int server_parse(struct server *server, const char *url, struct error *err)
 {
-	const struct parse parse = { url, server, err };
+	const struct parse parse = {url, server, err};
 	const struct scheme *scheme = find_scheme(url);
 
 	memset(server, 0, sizeof(*server));

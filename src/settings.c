@@ -26,7 +26,8 @@ struct line {
 
 static int refuse(const struct line *line, struct error *err, const char *cause)
 {
-	return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: %s", line->path, line->number, cause);
+	return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: %s", line->path, line->number,
+		    cause);
 }
 
 /* FAIRLOCK_ and the option's name in capitals. */
@@ -68,8 +69,8 @@ static int read_environment(struct options *options, unsigned command, struct er
 			continue;
 		value = get_variable(variable_name(row, name, sizeof(name)));
 		if (value && options_set(options, row, value))
-			return fail(err, STATUS_USAGE, "cannot use %s: '%.100s' is not %s", name, value,
-				    row->expects);
+			return fail(err, STATUS_USAGE, "cannot use %s: '%.100s' is not %s", name,
+				    value, row->expects);
 	}
 	return 0;
 }
@@ -143,8 +144,8 @@ static int read_line(struct options *options, const struct options *before, unsi
 		return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: there is no key '%.60s'",
 			    line->path, line->number, key);
 	if (options_set(is_open(before, row, command, SOURCE_FILE) ? options : NULL, row, value))
-		return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: '%.60s' is not %s", line->path,
-			    line->number, value, row->expects);
+		return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: '%.60s' is not %s",
+			    line->path, line->number, value, row->expects);
 	return 0;
 }
 
@@ -153,7 +154,7 @@ static int read_lines(struct options *options, unsigned command, const char *pat
 {
 	/* Within a file the last line about an option counts. */
 	const struct options before = *options;
-	struct line line = { path, 0, text };
+	struct line line = {path, 0, text};
 	char *end = text + length;
 
 	while (line.text < end) {
@@ -218,8 +219,8 @@ static int read_file(struct options *options, unsigned command, const char *path
 	if (length < 0)
 		return fail(err, STATUS_CONFIG, "cannot read %.200s: %s", path, strerror(errno));
 	if (length > FILE_MAX_BYTES)
-		return fail(err, STATUS_CONFIG, "cannot read %.200s: it is longer than %d bytes", path,
-			    FILE_MAX_BYTES);
+		return fail(err, STATUS_CONFIG, "cannot read %.200s: it is longer than %d bytes",
+			    path, FILE_MAX_BYTES);
 	*text = malloc((size_t)length + 1);
 	if (*text == NULL)
 		return fail(err, STATUS_OS, "cannot read %.200s: %s", path, strerror(errno));
@@ -248,7 +249,8 @@ static int read_files(struct settings *settings, unsigned command, struct error 
 	char path[PATH_MAX];
 
 	if (options->config)
-		return read_file(options, command, options->config, false, &settings->files[0], err);
+		return read_file(options, command, options->config, false, &settings->files[0],
+				 err);
 	home = find_home();
 	if (home && (size_t)snprintf(path, sizeof(path), "%s/" USER_FILE, home) < sizeof(path) &&
 	    read_file(options, command, path, true, &settings->files[0], err))
@@ -259,7 +261,8 @@ static int read_files(struct settings *settings, unsigned command, struct error 
 static int set_password(struct server *server, const char *text, struct error *err)
 {
 	server->password = strdup(text);
-	return server->password ? 0 : fail(err, STATUS_OS, "cannot copy the password: out of memory");
+	return server->password ? 0
+				: fail(err, STATUS_OS, "cannot copy the password: out of memory");
 }
 
 static int read_password_file(struct server *server, const char *path, struct error *err)
@@ -276,7 +279,8 @@ static int read_password_file(struct server *server, const char *path, struct er
 		line++;
 	if (line == 0 || line == sizeof(text) || (line < (size_t)length && text[line] == '\0'))
 		return fail(err, STATUS_CONFIG,
-			    "cannot read password file %.200s: its first line is no password", path);
+			    "cannot read password file %.200s: its first line is no password",
+			    path);
 	text[line] = '\0';
 	failed = set_password(server, text, err);
 	explicit_bzero(text, sizeof(text));

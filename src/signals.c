@@ -7,14 +7,14 @@ static const struct {
 	const char *name;
 	int number;
 } signals[] = {
-	{ "HUP", SIGHUP },   { "INT", SIGINT },	    { "QUIT", SIGQUIT },     { "ILL", SIGILL },
-	{ "TRAP", SIGTRAP }, { "ABRT", SIGABRT },   { "BUS", SIGBUS },	     { "FPE", SIGFPE },
-	{ "KILL", SIGKILL }, { "USR1", SIGUSR1 },   { "SEGV", SIGSEGV },     { "USR2", SIGUSR2 },
-	{ "PIPE", SIGPIPE }, { "ALRM", SIGALRM },   { "TERM", SIGTERM },     { "CHLD", SIGCHLD },
-	{ "CONT", SIGCONT }, { "STOP", SIGSTOP },   { "TSTP", SIGTSTP },     { "TTIN", SIGTTIN },
-	{ "TTOU", SIGTTOU }, { "URG", SIGURG },	    { "XCPU", SIGXCPU },     { "XFSZ", SIGXFSZ },
-	{ "PROF", SIGPROF }, { "WINCH", SIGWINCH }, { "VTALRM", SIGVTALRM }, { "IO", SIGIO },
-	{ "PWR", SIGPWR },   { "SYS", SIGSYS },
+	{"HUP", SIGHUP},   {"INT", SIGINT},     {"QUIT", SIGQUIT},     {"ILL", SIGILL},
+	{"TRAP", SIGTRAP}, {"ABRT", SIGABRT},   {"BUS", SIGBUS},       {"FPE", SIGFPE},
+	{"KILL", SIGKILL}, {"USR1", SIGUSR1},   {"SEGV", SIGSEGV},     {"USR2", SIGUSR2},
+	{"PIPE", SIGPIPE}, {"ALRM", SIGALRM},   {"TERM", SIGTERM},     {"CHLD", SIGCHLD},
+	{"CONT", SIGCONT}, {"STOP", SIGSTOP},   {"TSTP", SIGTSTP},     {"TTIN", SIGTTIN},
+	{"TTOU", SIGTTOU}, {"URG", SIGURG},     {"XCPU", SIGXCPU},     {"XFSZ", SIGXFSZ},
+	{"PROF", SIGPROF}, {"WINCH", SIGWINCH}, {"VTALRM", SIGVTALRM}, {"IO", SIGIO},
+	{"PWR", SIGPWR},   {"SYS", SIGSYS},
 };
 
 static int parse_number(const char *text, int *number)

@@ -58,7 +58,8 @@ static const struct layout layout = {
 	.column_count = COLUMN_COUNT,
 	.people = "NAME,STATE,USER,HOST,PID,COMMAND,HELD,LEASE,WAITERS",
 	.raw = "NAME,STATE,USER,HOST,PID,COMMAND,HELD_MS,LEASE_MS,WAITERS",
-	.json = "NAME,STATE,OWNER,HOST,PID,USER,COMMAND,CLIENT,HELD_MS,LEASE_MS,HOLDS,TOKEN,WAITERS",
+	.json = "NAME,STATE,OWNER,HOST,PID,USER,COMMAND,CLIENT,HELD_MS,LEASE_MS,HOLDS,TOKEN,"
+		"WAITERS",
 };
 
 /* What the status script answered; the texts live as long as its reply. */
@@ -71,7 +72,7 @@ struct state {
 	bool is_ours; /* fairlock's, so our hash tells more about the hold */
 	long long holds;
 	int64_t held_ms; /* -1: not known */
-	int64_t ttl_ms;	 /* -1: none */
+	int64_t ttl_ms;  /* -1: none */
 	long long waiters;
 };
 

@@ -2,6 +2,7 @@
  * make every start of fairlock slower by a third. */
 #include "table.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -20,17 +21,17 @@
 #define CHOSEN_MAX 64
 #define REPLACEMENT "\xef\xbf\xbd"
 
-#define FUNCTIONS(X) \
-	X(new_table) \
-	X(unref_table) \
-	X(table_set_name) \
-	X(table_enable_json) \
-	X(table_enable_raw) \
-	X(table_enable_noheadings) \
-	X(table_new_column) \
-	X(column_set_json_type) \
-	X(table_new_line) \
-	X(line_set_data) \
+#define FUNCTIONS(X)                                                                               \
+	X(new_table)                                                                               \
+	X(unref_table)                                                                             \
+	X(table_set_name)                                                                          \
+	X(table_enable_json)                                                                       \
+	X(table_enable_raw)                                                                        \
+	X(table_enable_noheadings)                                                                 \
+	X(table_new_column)                                                                        \
+	X(column_set_json_type)                                                                    \
+	X(table_new_line)                                                                          \
+	X(line_set_data)                                                                           \
 	X(print_table)
 
 struct library {
@@ -158,6 +159,7 @@ static int make_lines(struct table *table, const struct options *options, struct
 {
 	struct library *library = &table->library;
 
+	assert(library->new_table);
 	setlocale(LC_CTYPE, ""); /* how wide a character is */
 	table->lines = library->new_table();
 	if (!table->lines || library->table_set_name(table->lines, table->layout->name) < 0)

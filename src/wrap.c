@@ -44,7 +44,8 @@ static int end_as_command(const struct job *job, const struct shared *result, in
 static int run(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
-	char *shell[] = {"sh", "-c", (char *)(uintptr_t)options->shell_command, NULL};
+	char sh[] = "sh", dash_c[] = "-c";
+	char *shell[] = {sh, dash_c, (char *)(uintptr_t)options->shell_command, NULL};
 	char *const *argv = options->shell_command ? shell : invocation->argv + 1;
 	int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
 	struct inbox inbox;

@@ -7,24 +7,73 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char *const right[] = {
-	"x", "backup.daily", "a b", "50%done", "{x}", "a{b}c", "{a}{b}", "\xc3\xa4", "\xe2\x82\xac",
-	"\xf0\x9f\x94\x92", "\xf4\x8f\xbf\xbf", "\xc2\xa0", "-n", "--", "fairlock", "fairlock_log",
-	"\xef\xbf\xbd", "\xed\x9f\xbf", "\xee\x80\x80", "*",
+	"x",
+	"backup.daily",
+	"a b",
+	"50%done",
+	"{x}",
+	"a{b}c",
+	"{a}{b}",
+	"\xc3\xa4",
+	"\xe2\x82\xac",
+	"\xf0\x9f\x94\x92",
+	"\xf4\x8f\xbf\xbf",
+	"\xc2\xa0",
+	"-n",
+	"--",
+	"fairlock",
+	"fairlock_log",
+	"\xef\xbf\xbd",
+	"\xed\x9f\xbf",
+	"\xee\x80\x80",
+	"*",
 };
 
 static const char *const wrong[] = {
 	"",
 	/* control characters */
-	"\n", "a\tb", "a\x1f", "\x7f", "\xc2\x80", "\xc2\x9f",
+	"\n",
+	"a\tb",
+	"a\x1f",
+	"\x7f",
+	"\xc2\x80",
+	"\xc2\x9f",
 	/* not UTF-8: cut short, continuation alone, overlong, surrogate, too large */
-	"\xc3", "\xe2\x82", "\xf0\x9f\x94", "\x80", "a\xff", "\xc0\xaf", "\xc1\xbf", "\xe0\x80\xaf",
-	"\xe0\x9f\xbf", "\xf0\x80\x80\xaf", "\xf0\x8f\xbf\xbf", "\xed\xa0\x80", "\xed\xbf\xbf",
-	"\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xf8\x88\x80\x80\x80", "\xfe", "\xe2\x28\xa1",
+	"\xc3",
+	"\xe2\x82",
+	"\xf0\x9f\x94",
+	"\x80",
+	"a\xff",
+	"\xc0\xaf",
+	"\xc1\xbf",
+	"\xe0\x80\xaf",
+	"\xe0\x9f\xbf",
+	"\xf0\x80\x80\xaf",
+	"\xf0\x8f\xbf\xbf",
+	"\xed\xa0\x80",
+	"\xed\xbf\xbf",
+	"\xf4\x90\x80\x80",
+	"\xf5\x80\x80\x80",
+	"\xf8\x88\x80\x80\x80",
+	"\xfe",
+	"\xe2\x28\xa1",
 	/* keys of locks */
-	"redisson_lock_queue:x", "redisson_lock_timeout:{x}", "redisson_lock__channel:x", "fairlock:x",
-	"fairlock:{x}", "fairlock_log:x", "fairlock:",
+	"redisson_lock_queue:x",
+	"redisson_lock_timeout:{x}",
+	"redisson_lock__channel:x",
+	"fairlock:x",
+	"fairlock:{x}",
+	"fairlock_log:x",
+	"fairlock:",
 	/* several slots */
-	"a}b", "}", "a{b", "a{}b", "{}", "{", "a{}{b}", "a}{b",
+	"a}b",
+	"}",
+	"a{b",
+	"a{}b",
+	"{}",
+	"{",
+	"a{}{b}",
+	"a}{b",
 };
 
 static void check_keys(struct tally *tally)
@@ -61,7 +110,7 @@ static void check_length(struct tally *tally)
 
 int main(void)
 {
-	struct tally tally = { 0 };
+	struct tally tally = {0};
 	struct lock_keys keys;
 	struct error err;
 

@@ -28,8 +28,8 @@ static void try(struct trial *trial, const struct command *command, const char *
 	for (char *word; *text != '\0' && (word = strsep(&rest, " ")) != NULL;)
 		trial->words[trial->count++] = word;
 	options_init(&trial->options);
-	trial->result = options_parse(&trial->options, command, &trial->count, trial->words,
-				      &trial->err);
+	trial->result =
+		options_parse(&trial->options, command, &trial->count, trial->words, &trial->err);
 	if (trial->result == 0)
 		trial->result = options_settle(&trial->options, command, &trial->err);
 }
@@ -52,80 +52,80 @@ static const struct {
 	const struct command *command;
 	const char *words, *operands;
 } right[] = {
-	{ &wrap_command, "N true", "N true" },
-	{ &wrap_command, "N -- true", "N true" },
-	{ &wrap_command, "-n N true -n", "N true -n" },
-	{ &wrap_command, "N -n true --lease 3 -- x", "N true --lease 3 -- x" },
-	{ &wrap_command, "N -n -- -x", "N -x" },
-	{ &wrap_command, "N -- -- x", "N -- x" },
-	{ &wrap_command, "-- N true", "N true" },
-	{ &wrap_command, "-- -N true", "-N true" },
-	{ &wrap_command, "-- N -n", "N -n" },
-	{ &wrap_command, "-- N -- -n", "N -n" },
-	{ &wrap_command, "-- -- x", "-- x" },
-	{ &wrap_command, "N - x", "N - x" },
-	{ &wrap_command, "-c true N", "N" },
-	{ &wrap_command, "N -ctrue", "N" },
-	{ &wrap_command, "N -c true --", "N" },
-	{ &acquire_command, "N -n", "N" },
-	{ &acquire_command, "-nq -w5 -- -N", "-N" },
-	{ &status_command, "", "" },
-	{ &status_command, "A --json B -q C", "A B C" },
-	{ &queue_command, "N --remove x", "N" },
+	{&wrap_command, "N true", "N true"},
+	{&wrap_command, "N -- true", "N true"},
+	{&wrap_command, "-n N true -n", "N true -n"},
+	{&wrap_command, "N -n true --lease 3 -- x", "N true --lease 3 -- x"},
+	{&wrap_command, "N -n -- -x", "N -x"},
+	{&wrap_command, "N -- -- x", "N -- x"},
+	{&wrap_command, "-- N true", "N true"},
+	{&wrap_command, "-- -N true", "-N true"},
+	{&wrap_command, "-- N -n", "N -n"},
+	{&wrap_command, "-- N -- -n", "N -n"},
+	{&wrap_command, "-- -- x", "-- x"},
+	{&wrap_command, "N - x", "N - x"},
+	{&wrap_command, "-c true N", "N"},
+	{&wrap_command, "N -ctrue", "N"},
+	{&wrap_command, "N -c true --", "N"},
+	{&acquire_command, "N -n", "N"},
+	{&acquire_command, "-nq -w5 -- -N", "-N"},
+	{&status_command, "", ""},
+	{&status_command, "A --json B -q C", "A B C"},
+	{&queue_command, "N --remove x", "N"},
 };
 
 static const struct {
 	const struct command *command;
 	const char *words, *cause;
 } wrong[] = {
-	{ &wrap_command, "", "NAME" },
-	{ &wrap_command, "N", "COMMAND is missing" },
-	{ &wrap_command, "N --", "COMMAND is missing" },
-	{ &wrap_command, "-c x N true", "exclude" },
-	{ &wrap_command, "-c x N -- true", "exclude" },
-	{ &wrap_command, "N -x true", "'-x'" },
-	{ &wrap_command, "N --owner o true", "'--owner'" },
-	{ &wrap_command, "--json N true", "'--json'" },
-	{ &wrap_command, "-w", "missing" },
-	{ &wrap_command, "N -qw", "missing" },
-	{ &wrap_command, "--wait", "missing" },
-	{ &wrap_command, "--quiet=yes N true", "no argument" },
-	{ &wrap_command, "--c N true", "ambiguous" },
-	{ &wrap_command, "-w -1 N true", "'-1' is not a duration" },
-	{ &wrap_command, "-w 1h30 N true", "'1h30' is not a duration" },
-	{ &wrap_command, "--wait= N true", "'' is not a duration" },
-	{ &wrap_command, "-l 999ms N true", "from 1s to 1d" },
-	{ &wrap_command, "-l 24.1h N true", "from 1s to 1d" },
-	{ &wrap_command, "-l 0 N true", "from 1s to 1d" },
-	{ &wrap_command, "-E 256 N true", "from 0 to 255" },
-	{ &wrap_command, "-E -1 N true", "from 0 to 255" },
-	{ &wrap_command, "-E 0x1 N true", "from 0 to 255" },
-	{ &wrap_command, "-E 99999999999999999999 N true", "from 0 to 255" },
-	{ &wrap_command, "--max-queue 1.5 N true", "a number" },
-	{ &wrap_command, "-s FOO N true", "a signal" },
-	{ &wrap_command, "-s 0 N true", "a signal" },
-	{ &wrap_command, "-s 65 N true", "a signal" },
-	{ &wrap_command, "-s SIG N true", "a signal" },
-	{ &wrap_command, "--on-lost stop N true", "kill or warn" },
-	{ &wrap_command, "--quiet --help=x", "no argument" },
-	{ &wrap_command, "-k 15s N true", "half" },
-	{ &wrap_command, "-l 2s -k 1s N true", "half" },
-	{ &wrap_command, "--connect-timeout 0 N true", "duration" },
-	{ &wrap_command, "--url= N true", "a URL" },
-	{ &acquire_command, "", "NAME" },
-	{ &acquire_command, "A B", "more than one" },
-	{ &acquire_command, "A -- B", "more than one" },
-	{ &acquire_command, "--while-pid 0 A", "process" },
-	{ &acquire_command, "--while-pid -5 A", "process" },
-	{ &acquire_command, "--while-pid 2147483648 A", "process" },
-	{ &acquire_command, "--owner= A", "a text" },
-	{ &acquire_command, "-s TERM A", "'-s'" },
-	{ &renew_command, "-w 3 A", "'-w'" },
-	{ &release_command, "--token 4 A", "--force" },
-	{ &release_command, "--force --token x A", "a number" },
-	{ &status_command, "--json --raw", "excludes" },
-	{ &queue_command, "A B", "more than one" },
-	{ &queue_command, "--force A", "'--force'" },
+	{&wrap_command, "", "NAME"},
+	{&wrap_command, "N", "COMMAND is missing"},
+	{&wrap_command, "N --", "COMMAND is missing"},
+	{&wrap_command, "-c x N true", "exclude"},
+	{&wrap_command, "-c x N -- true", "exclude"},
+	{&wrap_command, "N -x true", "'-x'"},
+	{&wrap_command, "N --owner o true", "'--owner'"},
+	{&wrap_command, "--json N true", "'--json'"},
+	{&wrap_command, "-w", "missing"},
+	{&wrap_command, "N -qw", "missing"},
+	{&wrap_command, "--wait", "missing"},
+	{&wrap_command, "--quiet=yes N true", "no argument"},
+	{&wrap_command, "--c N true", "ambiguous"},
+	{&wrap_command, "-w -1 N true", "'-1' is not a duration"},
+	{&wrap_command, "-w 1h30 N true", "'1h30' is not a duration"},
+	{&wrap_command, "--wait= N true", "'' is not a duration"},
+	{&wrap_command, "-l 999ms N true", "from 1s to 1d"},
+	{&wrap_command, "-l 24.1h N true", "from 1s to 1d"},
+	{&wrap_command, "-l 0 N true", "from 1s to 1d"},
+	{&wrap_command, "-E 256 N true", "from 0 to 255"},
+	{&wrap_command, "-E -1 N true", "from 0 to 255"},
+	{&wrap_command, "-E 0x1 N true", "from 0 to 255"},
+	{&wrap_command, "-E 99999999999999999999 N true", "from 0 to 255"},
+	{&wrap_command, "--max-queue 1.5 N true", "a number"},
+	{&wrap_command, "-s FOO N true", "a signal"},
+	{&wrap_command, "-s 0 N true", "a signal"},
+	{&wrap_command, "-s 65 N true", "a signal"},
+	{&wrap_command, "-s SIG N true", "a signal"},
+	{&wrap_command, "--on-lost stop N true", "kill or warn"},
+	{&wrap_command, "--quiet --help=x", "no argument"},
+	{&wrap_command, "-k 15s N true", "half"},
+	{&wrap_command, "-l 2s -k 1s N true", "half"},
+	{&wrap_command, "--connect-timeout 0 N true", "duration"},
+	{&wrap_command, "--url= N true", "a URL"},
+	{&acquire_command, "", "NAME"},
+	{&acquire_command, "A B", "more than one"},
+	{&acquire_command, "A -- B", "more than one"},
+	{&acquire_command, "--while-pid 0 A", "process"},
+	{&acquire_command, "--while-pid -5 A", "process"},
+	{&acquire_command, "--while-pid 2147483648 A", "process"},
+	{&acquire_command, "--owner= A", "a text"},
+	{&acquire_command, "-s TERM A", "'-s'"},
+	{&renew_command, "-w 3 A", "'-w'"},
+	{&release_command, "--token 4 A", "--force"},
+	{&release_command, "--force --token x A", "a number"},
+	{&status_command, "--json --raw", "excludes"},
+	{&queue_command, "A B", "more than one"},
+	{&queue_command, "--force A", "'--force'"},
 };
 
 static void check_right(struct tally *tally)
@@ -135,7 +135,8 @@ static void check_right(struct tally *tally)
 	for (size_t i = 0; i < COUNT(right); i++) {
 		try(&trial, right[i].command, right[i].words);
 		if (trial.result)
-			printf("%s %s: %s\n", right[i].command->name, right[i].words, trial.err.text);
+			printf("%s %s: %s\n", right[i].command->name, right[i].words,
+			       trial.err.text);
 		CHECK(tally, trial.result == 0 && operands_are(&trial, right[i].operands));
 		options_free(&trial.options);
 	}
@@ -189,7 +190,8 @@ static void check_values(struct tally *tally)
 	try(&trial, &wrap_command, "-s Term -s sigusr1 N -w 0 true");
 	CHECK(tally, options->signal == SIGUSR1 && options->no_wait && options->wait_ms == 0);
 	try(&trial, &acquire_command, "--while-pid=77 --owner a:1 --json N");
-	CHECK(tally, options->while_pid == 77 && strcmp(options->owner, "a:1") == 0 && options->json);
+	CHECK(tally,
+	      options->while_pid == 77 && strcmp(options->owner, "a:1") == 0 && options->json);
 	try(&trial, &release_command, "--force --token 1790000000000 N");
 	CHECK(tally, options->force && options->token == INT64_C(1790000000000));
 	try(&trial, &wrap_command, "N --help --bogus");
@@ -204,14 +206,15 @@ static void check_values(struct tally *tally)
 static void check_url(struct tally *tally)
 {
 	struct trial trial;
-	char *words[] = { trial.text, trial.text + 32, NULL };
+	char *words[] = {trial.text, trial.text + 32, NULL};
 	int count = 2;
 
 	memset(&trial, 0, sizeof(trial));
 	strcpy(words[0], "--url=redis://u:SECRET@h");
 	strcpy(words[1], "N");
 	options_init(&trial.options);
-	CHECK(tally, options_parse(&trial.options, &acquire_command, &count, words, &trial.err) == 0);
+	CHECK(tally,
+	      options_parse(&trial.options, &acquire_command, &count, words, &trial.err) == 0);
 	CHECK(tally, strcmp(trial.options.url, "redis://u:SECRET@h") == 0);
 	CHECK(tally, trial.options.url_is_flag);
 	CHECK(tally, strcmp(trial.text, "--url=redis://u:******@h") == 0);
@@ -220,7 +223,7 @@ static void check_url(struct tally *tally)
 
 int main(void)
 {
-	struct tally tally = { 0 };
+	struct tally tally = {0};
 
 	check_right(&tally);
 	check_wrong(&tally);

@@ -9,41 +9,77 @@
 static const struct {
 	const char *url, *label;
 } right[] = {
-	{ "local:", "local:" },
-	{ "redis://h", "redis://h:6379" },
-	{ "redis://h/", "redis://h:6379" },
-	{ "redis://h:1", "redis://h:1" },
-	{ "redis://h/0", "redis://h:6379" },
-	{ "redis://h/15", "redis://h:6379/15" },
-	{ "valkey://h:65535/1", "valkey://h:65535/1" },
-	{ "redis://[::1]", "redis://[::1]:6379" },
-	{ "redis://[fe80::1%eth0]:7/2", "redis://[fe80::1%eth0]:7/2" },
-	{ "redis://a:1,b,[::1]:3/4", "redis://a:1,b:6379,[::1]:3/4" },
-	{ "redis://:pw@h", "redis://h:6379" },
-	{ "redis://:@h", "redis://h:6379" },
-	{ "redis://u:@h", "redis://u:@h:6379" },
-	{ "redis://u:pw@h", "redis://u:@h:6379" },
-	{ "redis://u%3a%40:pw@h", "redis://u%3A%40:@h:6379" },
-	{ "redis://u:p@w/@h", "redis://u:@h:6379" },
-	{ "unix:/run/r.sock", "unix:/run/r.sock" },
-	{ "unix:/r?db=3", "unix:/r?db=3" },
-	{ "unix:/r?user=a%26b", "unix:/r?user=a%26b" },
-	{ "unix:/r?user=u&db=2", "unix:/r?db=2&user=u" },
+	{"local:", "local:"},
+	{"redis://h", "redis://h:6379"},
+	{"redis://h/", "redis://h:6379"},
+	{"redis://h:1", "redis://h:1"},
+	{"redis://h/0", "redis://h:6379"},
+	{"redis://h/15", "redis://h:6379/15"},
+	{"valkey://h:65535/1", "valkey://h:65535/1"},
+	{"redis://[::1]", "redis://[::1]:6379"},
+	{"redis://[fe80::1%eth0]:7/2", "redis://[fe80::1%eth0]:7/2"},
+	{"redis://a:1,b,[::1]:3/4", "redis://a:1,b:6379,[::1]:3/4"},
+	{"redis://:pw@h", "redis://h:6379"},
+	{"redis://:@h", "redis://h:6379"},
+	{"redis://u:@h", "redis://u:@h:6379"},
+	{"redis://u:pw@h", "redis://u:@h:6379"},
+	{"redis://u%3a%40:pw@h", "redis://u%3A%40:@h:6379"},
+	{"redis://u:p@w/@h", "redis://u:@h:6379"},
+	{"unix:/run/r.sock", "unix:/run/r.sock"},
+	{"unix:/r?db=3", "unix:/r?db=3"},
+	{"unix:/r?user=a%26b", "unix:/r?user=a%26b"},
+	{"unix:/r?user=u&db=2", "unix:/r?db=2&user=u"},
 };
 
 /* All of them hold the word SECRET where a password may stand. */
 static const char *const wrong[] = {
-	"", "local", "local:/x", "SECRET", "http://u:SECRET@h", "foo:SECRET", "redis:h", "redis:/h",
-	"redis://", "redis:///0", "redis://:SECRET", "redis://u:SECRET", "redis://SECRET@h",
-	"redis://:SECRET@", "redis://:SECRET@:1", "redis://:SECRET@h:", "redis://:SECRET@h:0",
-	"redis://:SECRET@h:65536", "redis://:SECRET@h:1x", "redis://:SECRET@h:-1",
-	"redis://:SECRET@h/x", "redis://:SECRET@h/-1", "redis://:SECRET@h/2147483648",
-	"redis://:SECRET@h/1/2", "redis://:SECRET@h?db=1", "redis://:SECRET@h,", "redis://:SECRET@,h",
-	"redis://:SECRET@h h", "redis://:SECRET@[::1", "redis://:SECRET@::1",
-	"redis://:SECRET@[::1]x", "redis://:SECRET@[]", "redis://:SECRET%@h", "redis://:SECRET%4@h",
-	"redis://:SECRET%zz@h", "redis://:SECRET%00@h", "redis://%2:SECRET@h", "unix:", "unix:?db=1",
-	"unix:/r?", "unix:/r?db=", "unix:/r?db=x", "unix:/r?password=SECRET", "unix:/r?db=1&",
-	"rediss://:SECRET@h", "valkeys://:SECRET@h", "redis+sentinel://u:SECRET@h/m",
+	"",
+	"local",
+	"local:/x",
+	"SECRET",
+	"http://u:SECRET@h",
+	"foo:SECRET",
+	"redis:h",
+	"redis:/h",
+	"redis://",
+	"redis:///0",
+	"redis://:SECRET",
+	"redis://u:SECRET",
+	"redis://SECRET@h",
+	"redis://:SECRET@",
+	"redis://:SECRET@:1",
+	"redis://:SECRET@h:",
+	"redis://:SECRET@h:0",
+	"redis://:SECRET@h:65536",
+	"redis://:SECRET@h:1x",
+	"redis://:SECRET@h:-1",
+	"redis://:SECRET@h/x",
+	"redis://:SECRET@h/-1",
+	"redis://:SECRET@h/2147483648",
+	"redis://:SECRET@h/1/2",
+	"redis://:SECRET@h?db=1",
+	"redis://:SECRET@h,",
+	"redis://:SECRET@,h",
+	"redis://:SECRET@h h",
+	"redis://:SECRET@[::1",
+	"redis://:SECRET@::1",
+	"redis://:SECRET@[::1]x",
+	"redis://:SECRET@[]",
+	"redis://:SECRET%@h",
+	"redis://:SECRET%4@h",
+	"redis://:SECRET%zz@h",
+	"redis://:SECRET%00@h",
+	"redis://%2:SECRET@h",
+	"unix:",
+	"unix:?db=1",
+	"unix:/r?",
+	"unix:/r?db=",
+	"unix:/r?db=x",
+	"unix:/r?password=SECRET",
+	"unix:/r?db=1&",
+	"rediss://:SECRET@h",
+	"valkeys://:SECRET@h",
+	"redis+sentinel://u:SECRET@h/m",
 	"rediss+sentinel://u:SECRET@h/m",
 	/* 108 bytes, one too many for a socket */
 	("unix:/01234567890123456789012345678901234567890123456789"
@@ -73,7 +109,7 @@ static void check_right(struct tally *tally, const char *url, const char *label)
 static void check_wrong(struct tally *tally, const char *url)
 {
 	struct server server;
-	struct error err = { STATUS_OK, "" };
+	struct error err = {STATUS_OK, ""};
 	int result = server_parse(&server, url, &err);
 
 	if (result == 0)
@@ -120,7 +156,7 @@ static void check_hiding(struct tally *tally)
 
 int main(void)
 {
-	struct tally tally = { 0 };
+	struct tally tally = {0};
 
 	for (size_t i = 0; i < COUNT(right); i++)
 		check_right(&tally, right[i].url, right[i].label);

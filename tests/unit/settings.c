@@ -98,7 +98,7 @@ static void check_precedence(struct tally *tally)
 
 int main(void)
 {
-	struct tally tally = { 0 };
+	struct tally tally = {0};
 	int config_fd = mkstemp(config), secret_fd = mkstemp(secret);
 
 	CHECK(&tally, config_fd >= 0 && secret_fd >= 0);

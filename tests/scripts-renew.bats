@@ -1,0 +1,310 @@
+#!/usr/bin/env bats
+# The renew script: fresh leases, loss, and taking a lock up after a loss of data.
+
+load helpers
+load scripts
+
+setup_file() {
+	serve_scripts
+}
+
+teardown_file() {
+	stop_server
+}
+
+teardown() {
+	clear_server
+}
+
+# A grant to anna, and a clock that has gone on since.
+granted_to_anna() {
+	acquire anna "$@"
+	wait_until [ "$(now_ms)" -gt "${token[anna]}" ]
+}
+
+@test "a renewal gives a full lease and tells how long it is" {
+	acquire anna lease=30000
+	later 20000
+	renew anna lease=30000
+	answered renewed 30000 "${token[anna]}" 0
+	between 29000 "$(cli PTTL job)" 30000
+}
+
+@test "a renewal never shortens the lease" {
+	acquire anna lease=60000
+	renew anna lease=1000
+	answered renewed
+	between 59000 "${reply[1]}" 60000
+	between 59000 "$(cli PTTL job)" 60000
+}
+
+@test "a renewal without a lease gives the one that the lock was taken with" {
+	acquire anna lease=20000
+	later 15000
+	renew anna lease= request= holder_token=
+	answered renewed 20000 "${token[anna]}"
+}
+
+@test "a renewal without a lease gives that one also after a longer renewal" {
+	acquire anna lease=20000
+	renew anna lease=90000
+	later 85000
+	renew anna lease=
+	answered renewed 20000
+}
+
+@test "a renewal gives a lease to a lock that lost its time to live" {
+	acquire anna
+	cli PERSIST job
+	renew anna lease=4000
+	answered renewed 4000
+	between 3000 "$(cli PTTL job)" 4000
+}
+
+@test "a renewal that is repeated changes nothing" {
+	acquire anna
+	renew anna
+	renew anna
+	answered renewed 30000
+	assert_equal "$(owner) $(holds)" 'anna 1'
+}
+
+@test "a renewal counts for the time at which the lock is said to have expired" {
+	acquire anna lease=5000
+	later 4000
+	renew anna lease=5000
+	later 2000
+	acquire ben mode=try
+	answered busy anna
+	run log_lines
+	refute_output --partial expired
+}
+
+@test "who does not hold the lock cannot renew it" {
+	acquire anna 'by=host 7 root make'
+	before=$(digest job)
+	renew ben holder_token=1
+	answered lost taken anna host 7 root make
+	assert_equal "$(digest job)" "$before"
+}
+
+@test "a process whose hold was given back hears that, not that the lock is lost" {
+	acquire anna
+	acquire inner inherited=anna kind=a
+	release anna mode=any request=command
+	renew anna request=inner kind=a
+	answered released
+	assert_equal "$(holds)" 1
+}
+
+@test "a lock whose lease ended is lost, and not taken up" {
+	granted_to_anna lease=1000
+	later 2000
+	renew anna
+	answered lost gone
+	assert_equal "$(cli EXISTS job)" 0
+}
+
+@test "a lock whose lease ended and that another took is lost" {
+	acquire anna lease=1000
+	later 2000
+	acquire ben 'by=host 8 root make'
+	renew anna
+	answered lost taken ben host 8 root make
+	assert_equal "$(owner)" ben
+}
+
+@test "a deleted lock is lost, and not taken up" {
+	granted_to_anna
+	cli DEL job
+	renew anna
+	answered lost gone
+	renew anna
+	answered lost gone
+	assert_equal "$(cli EXISTS job)" 0
+}
+
+@test "a broken lock is lost, and says why" {
+	granted_to_anna
+	release '' mode=force request=breaker
+	renew anna
+	answered lost forced
+	renew anna
+	answered lost forced
+	assert_equal "$(cli EXISTS job)" 0
+}
+
+@test "a broken lock that another took since is lost" {
+	acquire anna
+	release '' mode=force request=breaker
+	acquire ben
+	renew anna
+	answered lost taken ben
+	assert_equal "$(owner)" ben
+}
+
+@test "a lock that Redisson broke, took and gave back is lost" {
+	granted_to_anna
+	cli DEL job
+	redisson_takes r1
+	redisson_unlocks
+	renew anna
+	answered lost gone
+	assert_equal "$(cli EXISTS job)" 0
+}
+
+@test "a lock that Redisson broke and took is lost" {
+	granted_to_anna
+	cli DEL job
+	redisson_takes r1
+	renew anna
+	answered lost taken r1
+	assert_equal "$(owner)" r1
+}
+
+@test "a lock that another got and gave back since is lost" {
+	granted_to_anna
+	cli FLUSHALL
+	acquire ben
+	release ben
+	renew anna
+	answered lost gone
+	assert_equal "$(cli EXISTS job)" 0
+}
+
+# After a loss of data
+
+@test "a server that lost its data has the lock taken up again, with the same token" {
+	granted_to_anna
+	cli FLUSHALL
+	renew anna lease=20000
+	answered renewed 20000 "${token[anna]}" 1
+	assert_equal "$(owner) $(holds)" 'anna 1'
+	between 19000 "$(cli PTTL job)" 20000
+	assert_equal "$(field token)" "${token[anna]}"
+}
+
+@test "taking up that is repeated holds once" {
+	granted_to_anna
+	cli FLUSHALL
+	renew anna
+	renew anna
+	answered renewed 30000 "${token[anna]}"
+	assert_equal "$(owner) $(holds)" 'anna 1'
+}
+
+@test "a server whose data is older than the grant has the lock taken up again" {
+	acquire zoe
+	release zoe
+	granted_to_anna
+	cli DEL job
+	cli HSET "$(key_state)" token "${token[zoe]}"
+	cli HDEL "$(key_state)" owner since until holds
+	renew anna
+	answered renewed 30000 "${token[anna]}" 1
+}
+
+@test "a lock that another got after the loss of data is lost" {
+	granted_to_anna
+	cli FLUSHALL
+	acquire ben
+	renew anna
+	answered lost taken ben
+	assert_equal "$(owner)" ben
+}
+
+@test "a lock that Redisson got after the loss of data is lost" {
+	granted_to_anna
+	cli FLUSHALL
+	redisson_takes r1
+	renew anna
+	answered lost taken r1
+	assert_equal "$(owner)" r1
+}
+
+@test "the renew command, which knows no token, takes no lock up" {
+	acquire anna
+	cli FLUSHALL
+	renew anna request= holder_token=
+	answered lost gone
+	assert_equal "$(cli EXISTS job)" 0
+}
+
+@test "a lock that was taken up excludes others and is given back as ever" {
+	granted_to_anna
+	cli FLUSHALL
+	renew anna
+	queue_up ben
+	assert_equal "${reply[3]}" 1
+	release anna
+	answered released 0
+	told ben 0
+}
+
+@test "the token after a lock was taken up is larger" {
+	granted_to_anna
+	cli FLUSHALL
+	renew anna
+	release anna
+	acquire ben
+	[ "${token[ben]}" -gt "${token[anna]}" ]
+}
+
+@test "siblings of one owner all keep their holds over a loss of data" {
+	acquire anna
+	acquire left inherited=anna
+	acquire right inherited=anna
+	wait_until [ "$(now_ms)" -gt "${token[anna]}" ]
+	cli FLUSHALL
+	renew anna request=left "holder_token=${token[anna]}"
+	answered renewed 30000 "${token[anna]}" 1
+	renew anna
+	answered renewed
+	renew anna request=right
+	answered renewed
+	renew anna request=left
+	answered renewed
+	assert_equal "$(owner) $(holds)" 'anna 3'
+	release anna request=left
+	answered released 2
+	release anna request=right
+	answered released 1
+	release anna
+	answered released 0
+}
+
+@test "a hold that was given back after the lock was taken up is not counted again" {
+	acquire anna
+	acquire inner inherited=anna kind=a
+	wait_until [ "$(now_ms)" -gt "${token[anna]}" ]
+	cli FLUSHALL
+	renew anna
+	renew anna request=inner kind=a
+	assert_equal "$(holds)" 2
+	release anna mode=any request=command
+	answered released 1
+	renew anna request=inner kind=a
+	answered released
+	assert_equal "$(holds)" 1
+}
+
+@test "a lock that was taken up can be broken, and stays broken" {
+	granted_to_anna
+	cli FLUSHALL
+	renew anna
+	release '' mode=force request=breaker
+	answered forced anna
+	renew anna
+	answered lost forced
+}
+
+@test "who waits when a lock is taken up is told when the lease ends" {
+	acquire anna
+	queue_up ben
+	wait_until [ "$(now_ms)" -gt "${token[anna]}" ]
+	cli FLUSHALL
+	come_back ben
+	renew anna lease=20000
+	answered renewed
+	told ben 'first 20000'
+}
