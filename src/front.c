@@ -37,16 +37,25 @@ struct front {
 	int64_t kill_ms; /* valid when it takes over */
 };
 
-/* What the terminal sends reaches COMMAND by itself: it is in our process group. */
+/* What the terminal sends reaches COMMAND by itself, since it is in our process group; but
+ * when the terminal goes away, only the leader of the session hears of it. */
+static bool is_for_command(const struct front *front, const struct signalfd_siginfo *info)
+{
+	if (info->ssi_signo == SIGCHLD || (pid_t)info->ssi_pid == front->guard)
+		return false;
+	if (info->ssi_code > 0)
+		return info->ssi_signo == SIGHUP && getsid(0) == getpid();
+	return true;
+}
+
 static void pass_on(struct front *front)
 {
 	struct signalfd_siginfo info;
 
 	while (inbox_next(front->job->inbox, &info)) {
 		unsigned char signo = (unsigned char)info.ssi_signo;
-		bool from_guard = (pid_t)info.ssi_pid == front->guard;
 
-		if (signo != SIGCHLD && info.ssi_code <= 0 && !from_guard)
+		if (is_for_command(front, &info))
 			(void)!send(front->fd, &signo, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
 }

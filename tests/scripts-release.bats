@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The release and leave scripts: giving back, breaking, getting out.
+# The release script: giving back, waking the next, breaking.
 
 load helpers
 load scripts

@@ -1,0 +1,331 @@
+#!/usr/bin/env bats
+# The scripts beside Redisson, which has its own ideas of scores and of who is dead.
+
+load helpers
+load scripts
+
+setup_file() {
+	serve_scripts
+}
+
+teardown_file() {
+	stop_server
+}
+
+teardown() {
+	clear_server
+}
+
+score() {
+	cli ZSCORE "$(key_timeouts)" "$1"
+}
+
+# What Redisson's clients see when ours hold the lock.
+@test "a Redisson waiter that is present keeps its turn" {
+	acquire anna
+	redisson_waits r1
+	present r1
+	queue_up ben
+	release anna
+	later 6000
+	ask ben
+	answered queued
+	queue_is r1 ben
+}
+
+@test "a Redisson head that is absent is given 5 s" {
+	acquire anna
+	redisson_waits r1
+	queue_up ben
+	release anna
+	later 4900
+	ask ben
+	answered queued
+	queue_is r1 ben
+}
+
+@test "a Redisson head that was absent for 5 s is passed over, out of list and sorted set" {
+	acquire anna
+	redisson_waits r1
+	queue_up ben
+	release anna
+	later 5000
+	ask ben
+	answered granted ben
+	queue_is
+}
+
+@test "no grace is due at the release for a Redisson head that was seen absent before" {
+	acquire anna
+	redisson_waits r1
+	queue_up ben
+	later 6000
+	renew anna
+	release anna
+	queue_is ben
+	told ben 0
+}
+
+@test "a Redisson head that came back in time starts its 5 s anew" {
+	acquire anna
+	redisson_waits r1
+	queue_up ben
+	later 4000
+	present r1
+	ask ben
+	absent r1
+	ask ben
+	later 4000
+	ask ben
+	queue_is r1 ben
+	later 1000
+	ask ben
+	queue_is ben
+}
+
+@test "a Redisson client that was absent once, got the lock and waits anew is given 5 s" {
+	acquire anna
+	redisson_waits r1
+	queue_up ben
+	release anna
+	redisson_takes r1
+	redisson_unlocks
+	acquire cleo
+	leave ben
+	leave cleo
+	later 600000
+	acquire dora
+	redisson_waits r1
+	acquire emil
+	answered queued
+	queue_is r1 emil
+}
+
+@test "the same when another of Redisson's was head in between" {
+	acquire anna
+	redisson_waits r1
+	acquire ben
+	release anna
+	redisson_takes r1
+	redisson_unlocks
+	redisson_waits r2
+	acquire cleo
+	leave ben
+	leave cleo
+	remove r2
+	later 600000
+	acquire dora
+	redisson_waits r1
+	acquire emil
+	answered queued
+	queue_is r1 emil
+}
+
+@test "a Redisson head whose score has passed is dropped, as by its own kind" {
+	acquire anna
+	redisson_waits r1
+	present r1
+	queue_up ben
+	later 301000
+	ask ben
+	queue_is ben
+}
+
+@test "who becomes head is given 300 s at least" {
+	acquire anna
+	queue_up ben
+	redisson_waits r1 10000
+	release anna
+	ask ben
+	answered granted ben
+	between 299000 "$(ahead r1)" 300000
+	queue_is r1
+}
+
+@test "who becomes head by a leave, by a release or by the death of another is given 300 s too" {
+	acquire anna
+	acquire ben
+	redisson_waits r1 -5000
+	leave ben
+	between 299000 "$(ahead r1)" 300000
+	cli ZADD "$(key_timeouts)" "$(($(now_ms) + 1000000))" r1
+	remove r1
+	acquire cleo
+	redisson_waits r2 1000
+	release anna
+	queue_is r2
+	between 299000 "$(ahead r2)" 300000
+}
+
+@test "a Redisson score is never lowered" {
+	acquire anna
+	queue_up ben
+	redisson_waits r1 3000000
+	redisson_waits r2 4000000
+	present r1 r2
+	first=$(score r1) second=$(score r2)
+	queue_up cleo
+	release anna
+	ask ben
+	answered granted ben
+	ask cleo
+	renew ben
+	release ben
+	leave cleo
+	assert_equal "$(score r1) $(score r2)" "$first $second"
+}
+
+@test "our score is 30 s more than what the Redisson waiters ahead may subtract" {
+	acquire anna
+	queue_up ben
+	between 29000 "$(ahead ben)" 30000
+	redisson_waits r1
+	queue_up cleo
+	between 329000 "$(ahead cleo)" 330000
+	redisson_waits r2
+	queue_up dora
+	between 629000 "$(ahead dora)" 630000
+	ask ben
+	between 29000 "$(ahead ben)" 30000
+	ask cleo
+	between 329000 "$(ahead cleo)" 330000
+}
+
+@test "we are not dropped by the grants and sweeps of the Redisson waiters ahead of us" {
+	redisson_takes r0
+	redisson_waits r1
+	queue_up ben
+	redisson_waits r2
+	queue_up cleo
+	redisson_unlocks
+	redisson_takes r1
+	redisson_unlocks
+	redisson_sweeps 5000
+	queue_is ben r2 cleo
+	ask ben
+	answered granted ben
+}
+
+@test "scores stay bounded, however often all ask" {
+	redisson_takes r0
+	redisson_waits r1
+	present r1
+	queue_up ben cleo
+	for i in 1 2 3 4 5 6 7 8; do
+		later 11000
+		ask ben
+		ask cleo
+	done
+	between 0 "$(ahead ben)" 330000
+	between 0 "$(ahead cleo)" 330000
+	between 0 "$(ahead r1)" 300000
+}
+
+@test "one of ours that Redisson dropped comes back before the first of ours with a later ticket" {
+	acquire anna
+	queue_up ben
+	redisson_waits r1
+	queue_up cleo
+	redisson_waits r2
+	present r1 r2
+	redisson_sweeps 60000
+	assert_equal "$(waiting)" 'r1 cleo r2'
+	ask ben
+	answered queued "${ticket[ben]}"
+	queue_is r1 ben cleo r2
+}
+
+@test "one of ours that Redisson dropped comes back behind Redisson when no later one of ours waits" {
+	acquire anna
+	queue_up ben
+	redisson_waits r1
+	present r1
+	redisson_sweeps 60000
+	ask ben
+	queue_is r1 ben
+	between 329000 "$(ahead ben)" 330000
+}
+
+@test "a Redisson lock is waited for as any other, and granted when it ends" {
+	redisson_takes r0
+	queue_up ben
+	assert_equal "${reply[3]}" 1
+	between 29000 "${reply[4]}" 30000
+	redisson_unlocks
+	told ben 0
+	ask ben
+	answered granted ben
+}
+
+@test "Redisson may go in after us when it is first" {
+	acquire anna
+	redisson_waits r1
+	queue_up ben
+	release anna
+	redisson_takes r1
+	assert_equal "$(owner)" r1
+	queue_is ben
+}
+
+@test "the keys of a queue of ours alone expire 10 minutes after the largest score" {
+	acquire anna
+	queue_up ben cleo
+	between 628000 "$(cli PTTL "$(key_queue)")" 630000
+	between 628000 "$(cli PTTL "$(key_timeouts)")" 630000
+}
+
+@test "the keys of a queue with a Redisson id do not expire" {
+	acquire anna
+	queue_up ben
+	redisson_waits r1
+	present r1
+	queue_up cleo
+	assert_equal "$(cli PTTL "$(key_queue)") $(cli PTTL "$(key_timeouts)")" '-1 -1'
+}
+
+@test "the keys expire again when the last Redisson id is gone" {
+	acquire anna
+	queue_up ben
+	redisson_waits r1
+	queue_up cleo
+	remove r1
+	between 600000 "$(cli PTTL "$(key_queue)")" 930000
+	between 600000 "$(cli PTTL "$(key_timeouts)")" 930000
+}
+
+@test "the keys do not expire when Redisson took out one of ours before another of its own came" {
+	acquire anna
+	queue_up_dead ben
+	redisson_sweeps 60000
+	queue_is
+	redisson_waits r1
+	present r1
+	renew anna
+	assert_equal "$(cli PTTL "$(key_queue)") $(cli PTTL "$(key_timeouts)")" '-1 -1'
+}
+
+@test "our score counts the Redisson ids ahead also when Redisson took out one of ours" {
+	acquire anna
+	queue_up_dead ben
+	redisson_sweeps 60000
+	redisson_waits r1
+	present r1
+	queue_up cleo
+	between 329000 "$(ahead cleo)" 330000
+	assert_equal "$(cli PTTL "$(key_queue)")" -1
+}
+
+@test "our hash does not grow with the Redisson ids that come and go while somebody waits" {
+	local id
+
+	redisson_takes r0
+	for ((i = 1; i <= 60; i++)); do
+		redisson_waits "r$i"
+		acquire ben again=1
+		redisson_unlocks
+		redisson_takes "r$i"
+		cli LREM "$(key_queue)" 0 ben
+		cli ZREM "$(key_timeouts)" ben
+	done >/dev/null
+	between 1 "$(cli HLEN "$(key_state)")" 45
+}

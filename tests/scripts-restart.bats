@@ -1,0 +1,209 @@
+#!/usr/bin/env bats
+# The scripts on a server that was restarted, with its data (its run id changed) or without.
+
+load helpers
+load scripts
+
+setup_file() {
+	serve_scripts
+}
+
+teardown_file() {
+	stop_server
+}
+
+teardown() {
+	clear_server
+}
+
+# As if the server that knows all this had been another process.
+restarted() {
+	cli HSET "$(key_state)" run 0123456789012345678901234567890123456789 >/dev/null
+}
+
+@test "after a restart an absent head is held its place for 2 s" {
+	acquire anna
+	queue_up ben cleo
+	release anna
+	absent ben
+	restarted
+	ask cleo
+	answered queued
+	queue_is ben cleo
+	later 1900
+	ask cleo
+	answered queued
+	queue_is ben cleo
+}
+
+@test "after a restart an absent head is passed over when 2 s have gone" {
+	acquire anna
+	queue_up ben cleo
+	release anna
+	absent ben
+	restarted
+	ask cleo
+	later 2000
+	ask cleo
+	answered granted cleo
+	queue_is
+}
+
+@test "after a restart nobody who waited is passed over in the first 2 s, whoever comes first" {
+	acquire anna lease=1000
+	queue_up ben cleo dora
+	later 2000
+	absent ben cleo dora
+	restarted
+	for id in dora cleo ben; do
+		present "$id"
+		come_back "$id"
+		answered queued "${ticket[$id]}"
+	done
+	queue_is ben cleo dora
+	later 2000
+	ask ben
+	answered granted ben
+}
+
+@test "after a restart the first is asked to look when the 2 s are over" {
+	acquire anna lease=1000
+	queue_up ben
+	later 2000
+	restarted
+	come_back ben
+	answered queued
+	between 1 "${reply[2]}" 2000
+}
+
+@test "after a restart a newcomer is held back behind the absent" {
+	acquire anna lease=1000
+	queue_up_dead ben
+	later 2000
+	restarted
+	acquire cleo mode=try
+	answered busy
+	acquire cleo
+	answered queued
+	queue_is ben cleo
+}
+
+@test "after a restart a release does not drop the absent" {
+	acquire anna
+	queue_up ben cleo
+	absent ben cleo
+	restarted
+	release anna
+	answered released 0
+	queue_is ben cleo
+}
+
+@test "after a restart a waiter that comes back while the lock is held keeps its place" {
+	acquire anna
+	queue_up ben cleo
+	absent ben cleo
+	restarted
+	present cleo
+	come_back cleo
+	queue_is ben cleo
+	present ben
+	come_back ben
+	queue_is ben cleo
+}
+
+@test "the 2 s are given once for a restart" {
+	acquire anna lease=1000
+	queue_up_dead ben
+	later 2000
+	restarted
+	present cleo
+	acquire cleo
+	answered queued
+	back=$(field back)
+	later 1000
+	ask cleo
+	come_back cleo
+	assert_equal "$(field back)" $((back - 1000))
+}
+
+@test "without a restart an absent head is not given 2 s" {
+	acquire anna
+	queue_up ben cleo
+	absent ben
+	release anna
+	told cleo 0
+}
+
+@test "on an empty server who already waited is held back 2 s" {
+	acquire anna
+	queue_up ben
+	cli FLUSHALL
+	come_back ben
+	answered queued "${ticket[ben]}"
+	between 1 "${reply[2]}" 2000
+	assert_equal "$(cli EXISTS job)" 0
+	later 2000
+	ask ben
+	answered granted ben
+}
+
+@test "on an empty server the holder takes the lock up before those who waited get it" {
+	acquire anna
+	queue_up ben
+	wait_until [ "$(now_ms)" -gt "${token[anna]}" ]
+	cli FLUSHALL
+	come_back ben
+	renew anna
+	answered renewed 30000 "${token[anna]}" 1
+	later 2000
+	ask ben
+	answered queued
+	assert_equal "$(owner)" anna
+}
+
+@test "on an empty server those who waited stand in the old order" {
+	acquire anna
+	queue_up ben cleo dora
+	cli FLUSHALL
+	for id in cleo dora ben; do
+		come_back "$id"
+		answered queued "${ticket[$id]}"
+	done
+	queue_is ben cleo dora
+}
+
+@test "on an empty server a newcomer stands behind those who waited" {
+	acquire anna
+	queue_up ben cleo
+	cli FLUSHALL
+	come_back ben
+	acquire dora
+	answered queued
+	come_back cleo
+	queue_is ben cleo dora
+	[ "${ticket[dora]}" -gt "${ticket[cleo]}" ]
+}
+
+@test "a newcomer finds an empty server free" {
+	acquire anna
+	cli FLUSHALL
+	acquire ben
+	answered granted ben
+}
+
+@test "a waiter whose connection alone was lost is not held back" {
+	acquire anna
+	queue_up ben
+	release anna
+	come_back ben
+	answered granted ben
+}
+
+@test "tickets grow also when the one before lies in the future" {
+	acquire anna
+	acquire ben
+	future=$((ticket[ben] + 3600000000))
+	cli HSET "$(key_state)" ticket "$future"
+	acquire cleo
+	assert_equal "${ticket[cleo]}" $((future + 1))
+}

@@ -1,0 +1,164 @@
+# On a real terminal COMMAND behaves as if it had been started directly.
+bats_require_minimum_version 1.5.0
+
+load helpers
+
+setup_file() { start_server; }
+setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
+
+# on_terminal: runs expect's commands from standard input against an interactive shell on a pty
+on_terminal() {
+	{
+		cat <<'END'
+set timeout 20
+proc want {pattern} {
+	expect {
+		-re $pattern {}
+		timeout { puts "\nnever came: $pattern"; exit 1 }
+		eof { puts "\nended before: $pattern"; exit 1 }
+	}
+}
+proc type {line} { send -- "$line\r" }
+log_user 1
+set env(PS1) {PROMPT> }
+set env(TERM) dumb
+spawn bash --norc --noprofile -i
+want {PROMPT> $}
+type {bind 'set enable-bracketed-paste off' 2>/dev/null; stty -echo}
+want {PROMPT> $}
+END
+		cat
+		cat <<'END'
+type {exit}
+expect eof
+exit 0
+END
+	} >script.exp
+	timeout 100 expect script.exp 3>&- 4>&-
+}
+
+@test "Ctrl-C reaches COMMAND once, and the shell loop around the wrapper stops" {
+	cat >job <<'END'
+trap 'echo int >>trace; trap - INT; kill -INT $$' INT
+echo ready
+while :; do sleep 0.05; done
+END
+	run -0 on_terminal <<'END'
+type {for i in 1 2 3; do echo loop $i; "$FAIRLOCK" wrap job sh job; done; echo status $?}
+want {loop 1.*ready}
+send "\003"
+want {PROMPT> $}
+END
+	refute_output --partial 'loop 2'
+	[ "$(cat trace)" = int ]
+	run -1 "$FAIRLOCK" status -q job
+}
+
+@test "COMMAND can read the terminal" {
+	run -0 on_terminal <<'END'
+type {"$FAIRLOCK" wrap job sh -c 'printf "name? "; read name; echo "hello $name"'}
+want {name\? $}
+type {Ada}
+want {hello Ada}
+want {PROMPT> $}
+END
+}
+
+@test "Ctrl-Z and fg work, and the lock stays held and renewed while the job is stopped" {
+	cat >job <<'END'
+echo ready
+while [ ! -e go ]; do sleep 0.05; done
+echo finished
+END
+	run -0 on_terminal <<'END'
+type {"$FAIRLOCK" wrap -l 1s job sh job; echo status $?}
+want {ready}
+send "\032"
+want {Stopped}
+want {PROMPT> $}
+type {sleep 2.5; "$FAIRLOCK" status -q job && echo still held; touch go}
+want {still held}
+want {PROMPT> $}
+type {fg; echo status $?}
+want {finished}
+want {status 0}
+want {PROMPT> $}
+END
+	run -1 "$FAIRLOCK" status -q job
+}
+
+@test "a COMMAND that stops itself stops the job, and fg goes on with it" {
+	run -0 on_terminal <<'END'
+type {"$FAIRLOCK" wrap job sh -c 'kill -STOP $$; echo went on'}
+want {Stopped}
+want {PROMPT> $}
+type {fg; echo status $?}
+want {went on}
+want {status 0}
+want {PROMPT> $}
+END
+}
+
+@test "bg continues a stopped job in the background" {
+	run -0 on_terminal <<'END'
+type {"$FAIRLOCK" wrap job sh -c 'echo ready; sleep 1; touch done'}
+want {ready}
+send "\032"
+want {Stopped}
+want {PROMPT> $}
+type {bg; wait; [ -e done ] && echo it is done}
+want {it is done}
+want {PROMPT> $}
+END
+}
+
+@test "an interactive shell under the lock has working job control" {
+	run -0 on_terminal <<'END'
+type {"$FAIRLOCK" wrap job bash --norc --noprofile -i}
+want {PROMPT> $}
+type {stty -echo; echo "inner $FAIRLOCK_NAME"}
+want {inner job}
+want {PROMPT> $}
+type {sleep 100}
+send "\032"
+want {Stopped}
+want {PROMPT> $}
+type {kill -KILL %1; wait; exit 3}
+want {PROMPT> $}
+type {echo status $?}
+want {status 3}
+want {PROMPT> $}
+END
+	refute_output --partial 'no job control'
+	refute_output --partial 'cannot set terminal process group'
+}
+
+@test "Ctrl-C while waiting leaves the queue" {
+	hold job
+	run -0 on_terminal <<'END'
+type {echo ready; "$FAIRLOCK" wrap job true; echo status $?}
+want {ready}
+while {[exec sh -c {"$CLI" -s "$SERVER_SOCKET" LLEN "redisson_lock_queue:{job}"}] != 1} { after 20 }
+send "\003"
+want {PROMPT> $}
+END
+	in_queue job 0
+}
+
+@test "the terminal hung up: COMMAND is gone, and the lock is free" {
+	cat >hangup.py <<'END'
+import os, pty, sys, time
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp("bash", ["bash", "--norc", "--noprofile", "-i", "-c",
+                       '"$FAIRLOCK" wrap job sh -c "echo \\$\\$ >pid; while :; do sleep 0.05; done"'])
+while not (os.path.exists("pid") and os.path.getsize("pid")):
+    time.sleep(0.02)
+os.close(fd)
+END
+	timeout 20 python3 hangup.py 3>&- 4>&-
+	wait_until ended "$(cat pid)"
+	wait_until is_free job
+}
+
+is_free() { ! "$FAIRLOCK" status -q "$1"; }
