@@ -119,11 +119,16 @@ want {PROMPT> $}
 type {stty -echo; echo "inner $FAIRLOCK_NAME"}
 want {inner job}
 want {PROMPT> $}
-type {sleep 100}
+type {sh -c 'echo started; exec sleep 100'}
+want {started}
 send "\032"
 want {Stopped}
 want {PROMPT> $}
-type {kill -KILL %1; wait; exit 3}
+type {fg}
+want {exec sleep 100}
+send "\003"
+want {PROMPT> $}
+type {exit 3}
 want {PROMPT> $}
 type {echo status $?}
 want {status 3}
