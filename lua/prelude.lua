@@ -21,6 +21,15 @@ local LOG_LENGTH = 1000
 
 local call = redis.call
 
+-- For bookkeeping that must not fail what matters: a server out of memory refuses it, and lets
+-- the holder go all the same. Returns nil when refused.
+local function note(...)
+	local result = redis.pcall(...)
+	if type(result) ~= 'table' or not result.err then
+		return result
+	end
+end
+
 local clock = call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local now = math.floor(now_us / 1000)
@@ -49,6 +58,9 @@ local function load_state()
 	end
 	state.ours = state.ours or 0
 	state.back = state.back or 0
+	-- keys of another type are to fail here, before anything is changed
+	call('LLEN', QUEUE)
+	call('ZCARD', TIMEOUTS)
 end
 
 -- The owner and hold count of the lock, or nil when it is free.
@@ -76,12 +88,11 @@ local function known(id)
 	end
 end
 
--- A full memory must not keep anybody from releasing: the log is best effort.
 local function record(event, time, owner, token, by, waited, held)
-	redis.pcall('XADD', LOG, 'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', int(time),
+	note('XADD', LOG, 'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', int(time),
 		'owner', owner, 'token', token and int(token) or '', 'by', by or '',
 		'waited', waited and int(waited) or '', 'held', held and int(held) or '')
-	redis.pcall('PEXPIRE', LOG, LOG_TTL_MS)
+	note('PEXPIRE', LOG, LOG_TTL_MS)
 end
 
 local function forget_hold()
@@ -94,7 +105,7 @@ end
 -- Writes the end of the hold that our hash describes into the log, and forgets it.
 local function end_hold(event, time)
 	record(event, time, state.owner, state.token, state.by, state.waited, time - (state.since or time))
-	redis.pcall('HSET', STATE, 'ended', int(state.token or 0))
+	note('HSET', STATE, 'ended', int(state.token or 0))
 	forget_hold()
 end
 
@@ -120,7 +131,7 @@ local function drop(id, index)
 	end
 	call('ZREM', TIMEOUTS, id)
 	if call('HDEL', STATE, 't:' .. id) == 1 then
-		state.ours = call('HINCRBY', STATE, 'ours', -1)
+		state.ours = note('HINCRBY', STATE, 'ours', -1) or state.ours - 1
 	end
 	call('HDEL', STATE, 'd:' .. id, 'a:' .. id)
 	if state.turn == id then
@@ -139,10 +150,10 @@ local function check_run(waited)
 	end
 	if state.run or waited then
 		state.back = now + AWAY_MS
-		call('HSET', STATE, 'back', int(state.back))
+		note('HSET', STATE, 'back', int(state.back))
 	end
 	state.run = run
-	call('HSET', STATE, 'run', run)
+	note('HSET', STATE, 'run', run)
 end
 
 local run_checked = false
@@ -163,9 +174,9 @@ local function redisson_is_dead(id)
 	if state.head ~= id then
 		-- it has just become the head: it gets the time that Redisson would give it
 		state.head = id
-		call('HSET', STATE, 'head', id)
+		note('HSET', STATE, 'head', id)
 		if not score or score < now + REDISSON_SCORE_MS then
-			call('ZADD', TIMEOUTS, int(now + REDISSON_SCORE_MS), id)
+			note('ZADD', TIMEOUTS, int(now + REDISSON_SCORE_MS), id)
 		end
 	elseif score and score <= now then
 		return true
@@ -177,7 +188,7 @@ local function redisson_is_dead(id)
 	local absent = tonumber(call('HGET', STATE, 'a:' .. id))
 	if not absent then
 		absent = now
-		call('HSET', STATE, 'a:' .. id, int(now))
+		note('HSET', STATE, 'a:' .. id, int(now))
 	end
 	return now - absent >= TURN_MS
 end
@@ -254,7 +265,7 @@ local function pass_on(me)
 		tell_second(state.back - now)
 	elseif state.turn ~= id then
 		state.turn, state.turned = id, now
-		call('HSET', STATE, 'turn', id, 'turned', int(now))
+		note('HSET', STATE, 'turn', id, 'turned', int(now))
 		tell(id, '0')
 		tell_second(TURN_MS)
 	end

@@ -15,28 +15,30 @@
 local id, request, mode = ARGV[2], ARGV[3], ARGV[4]
 local token, again = tonumber(ARGV[5]), ARGV[6] == '1'
 
-local function not_held(owner)
+local owner, count -- of the lock
+
+local function not_held()
 	settle()
 	return {'not held', owner or '', state.by or ''}
 end
 
 -- Breaks the lock. The answer is kept beside the request: sent again, it must not
 -- break the lock of the next holder.
-local function force(owner)
+local function force()
 	local before = call('HMGET', STATE, 'forced_request', 'forced_owner', 'forced_by')
 	if before[1] == request then
 		return {'forced', before[2], before[3]}
 	end
 	if token and (not owner or owner ~= state.owner or state.token ~= token) then
-		return not_held(owner)
+		return not_held()
 	end
 	if not owner then
 		return {'free'}
 	end
 	local by = state.owner == owner and state.by or ''
-	call('HSET', STATE, 'name', LOCK, 'forced_request', request, 'forced_owner', owner, 'forced_by', by)
+	note('HSET', STATE, 'name', LOCK, 'forced_request', request, 'forced_owner', owner, 'forced_by', by)
 	if state.owner == owner and state.token then
-		call('HSET', STATE, 'forced', int(state.token))
+		note('HSET', STATE, 'forced', int(state.token))
 	end
 	tell(owner, '0')
 	let_go(owner, 'forced')
@@ -47,7 +49,7 @@ end
 -- Whether an earlier copy of this request has ended the hold already. Owner ids are used once, so
 -- the log knows.
 local function ended_before()
-	for _, entry in ipairs(call('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH)) do
+	for _, entry in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
 		local fields = entry[2]
 		if fields[2] == 'released' and fields[6] == id then
 			return true
@@ -57,13 +59,12 @@ local function ended_before()
 end
 
 local function give_back(entry)
-	local left = call('HINCRBY', LOCK, id, -1)
+	local left = count > 1 and call('HINCRBY', LOCK, id, -1) or 0
 	if mode == 'any' then
 		tell(id, '0') -- a keeper of this hold has nothing left to do
 	end
-	if left <= 0 then
+	if left == 0 then
 		let_go(id, 'released')
-		left = 0
 	elseif entry then
 		replace_hold(entry, 'd' .. request)
 	end
@@ -71,19 +72,19 @@ local function give_back(entry)
 	return {'released', left}
 end
 
-local owner = holder()
+owner, count = holder()
 load_state()
 notice_end(owner)
 
 if mode == 'force' then
-	return force(owner)
+	return force()
 end
 if owner ~= id then
 	if again and ended_before() then
 		settle()
 		return {'released', 0}
 	end
-	return not_held(owner)
+	return not_held()
 end
 if has_hold('d' .. request) then
 	return {'released', tonumber(call('HGET', LOCK, id))}
@@ -97,7 +98,7 @@ if mode == 'own' then
 			return give_back(kind .. request)
 		end
 	end
-	return not_held(owner)
+	return not_held()
 end
 local entry = string.match(' ' .. state.holds, ' (a%S+)')
 if not entry then

@@ -269,7 +269,7 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 		if (result < 0)
 			break;
 	}
-	if (client->ever_answered && !w.traceless)
+	if (client->ever_answered && !w.traceless && err->status != STATUS_BUG)
 		leave(&w);
 	return -1;
 }

@@ -33,7 +33,7 @@ section() {
 help_options() {
 	for command in $COMMANDS; do
 		"$FAIRLOCK" "$command" --help |
-			sed -nE "s/^  (-.|  ),? (--[a-z-]+)( [^ ]+)? {2,}.*/$command \1 \2\3/p" | tr -s ' '
+			sed -nE "s/^  (-.,|   ) (--[a-z-]+)( [^ ]+)? .*/$command \1 \2\3/p" | tr -d , | tr -s ' '
 	done
 }
 
@@ -137,7 +137,7 @@ table_rows() {
 		same "columns of $command" "$known" "$(section OPTIONS | awk -v command="$command" '
 			/^\.Cm / { on = $2 == command }
 			/^\.El/ { on = 0 }
-			on && /^[A-Z_, ]+( and |[.;]|$)/' | grep -oE '[A-Z]{2,}(_[A-Z]+)?')"
+			on && /^[A-Z_]+(,| and|[.;]|$)/' | grep -oE '[A-Z]{2,}(_[A-Z]+)?')"
 	done
 }
 

@@ -16,6 +16,16 @@ teardown() {
 	clear_server
 }
 
+# Each asks again and releases; prints who was granted the lock.
+in_one_go() {
+	local id
+
+	for id; do
+		script_line acquire "$id" "$id" w 30000 wait '' 1 '' ''
+		script_line release "$id" "$id" own '' 0
+	done | cli | sed -n '/^granted$/{n;p}'
+}
+
 # Joining
 
 @test "a busy lock queues, with a ticket and what the lock has left" {
@@ -46,20 +56,15 @@ teardown() {
 	for ((i = 1; i <= 100; i++)); do
 		ids+=("w$i")
 	done
+	present_together "${ids[@]}"
 	acquire anna
-	background "$CLI" -s "$SERVER_SOCKET" SUBSCRIBE "${ids[@]/#/$(channel):}" >/dev/null
-	subscriber[all]=$!
-	wait_until listens w100
 	for id in "${ids[@]}"; do
-		acquire "$id"
-	done
+		script_line acquire "$id" "$id" w 30000 wait '' 0 '' ''
+	done | cli >/dev/null
 	queue_is "${ids[@]}"
 	release anna
-	for id in "${ids[@]}"; do
-		ask "$id"
-		answered granted "$id"
-		release "$id"
-	done
+	run in_one_go "${ids[@]}"
+	assert_output "$(printf '%s\n' "${ids[@]}")"
 	queue_is
 }
 
@@ -170,23 +175,21 @@ teardown() {
 	queue_is
 }
 
-@test "fifty who died together behind a holder cost one script" {
-	local ids=()
+@test "fifty who died together cost one script" {
+	local ids=() id
 
 	for ((i = 1; i <= 50; i++)); do
 		ids+=("w$i")
 	done
+	present_together "${ids[@]}"
 	acquire anna
-	background "$CLI" -s "$SERVER_SOCKET" SUBSCRIBE "${ids[@]/#/$(channel):}" >/dev/null
-	subscriber[all]=$!
-	wait_until listens w50
 	for id in "${ids[@]}"; do
-		acquire "$id"
-	done
+		script_line acquire "$id" "$id" w 30000 wait '' 0 '' ''
+	done | cli >/dev/null
 	queue_up live
-	kill "${subscriber[all]}"
+	queue_is "${ids[@]}" live
+	absent together
 	wait_until listens_not w50
-	unset "subscriber[all]"
 	release anna
 	told live 0
 	queue_is live

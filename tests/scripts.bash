@@ -83,6 +83,17 @@ script() {
 	fi
 }
 
+# The same as a line for redis-cli, which takes many at once.
+script_line() {
+	local sha=SHA_$1 in=$lock
+
+	[[ $in = *'{'* ]] || in={$in}
+	printf '%s ' EVALSHA "${!sha}" 5 "$lock" "redisson_lock_queue:$in" "redisson_lock_timeout:$in" \
+		"fairlock:$in" "fairlock_log:$in"
+	printf '"%s" ' "redisson_lock__channel:$in" "${@:2}"
+	echo
+}
+
 acquire() {
 	local id=$1 request=$1 kind=w lease=30000 mode=wait again=0 limit='' by="by $1" inherited=''
 	local old_ticket=''
@@ -171,6 +182,13 @@ present() {
 	done
 }
 
+# The same over one connection, which `absent together` ends.
+present_together() {
+	background "$CLI" -s "$SERVER_SOCKET" SUBSCRIBE "${@/#/$(channel):}" >/dev/null
+	subscriber[together]=$!
+	wait_until listens "${!#}"
+}
+
 # Ends them, and waits until the server has seen it.
 absent() {
 	local id
@@ -208,7 +226,7 @@ queue_up() {
 	done
 }
 
-# The same for those who are not there any more.
+# They queue and are gone before anybody looks.
 queue_up_dead() {
 	local id
 
@@ -257,13 +275,12 @@ ahead() {
 	echo $(($(cli ZSCORE "$(key_timeouts)" "$1") - $(now_ms)))
 }
 
-# Events of the log, oldest first, one a line: its fields as "name=value|..."
+# Events of the log, oldest first, one a line: its seven fields as "name=value|..."
 log_lines() {
-	cli --csv XRANGE "$(key_log)" - + | grep -oE '"event",("[^"]*",?)+' |
-		sed -e 's/^"//' -e 's/",*$//' -e 's/","/\n/g' -e 's/$/\n/' |
-		awk '$0 == "event" && NR > 1 { print line; line = ""; n = 0 }
-			{ line = line (n++ % 2 ? "=" : n > 1 ? "|" : "") $0 }
-			END { print line }'
+	cli XRANGE "$(key_log)" - + | awk '
+		{ i = (NR - 1) % 15 }
+		i > 0 { printf "%s%s", i == 1 ? "" : i % 2 ? "|" : "=", $0 }
+		i == 14 { print "" }'
 }
 
 # All keys, or one key, as a single word. Times to live count only as there or not.

@@ -1,0 +1,74 @@
+"""A unix socket that behaves as no server should: nonsense.py PATH BEHAVIOUR"""
+
+import os
+import socket
+import sys
+import time
+
+
+def http(peer):
+    peer.recv(4096)
+    peer.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+
+
+def close(peer):
+    pass
+
+
+def half(peer):
+    peer.recv(4096)
+    peer.sendall(b"%1\r\n$6\r\nserver\r\n$5\r\nre")
+    time.sleep(60)
+
+
+def silent(peer):
+    time.sleep(60)
+
+
+def endless(peer):
+    peer.recv(4096)
+    peer.sendall(b"+")
+    while True:
+        peer.sendall(b"x" * 65536)
+
+
+def deep(peer):
+    peer.recv(4096)
+    peer.sendall(b"*1\r\n" * 100000)
+
+
+def huge(peer):
+    peer.recv(4096)
+    peer.sendall(b"$9223372036854775807\r\n")
+    time.sleep(60)
+
+
+def wrong(peer):
+    """Greets well, and answers with something that is no answer."""
+    peer.recv(4096)
+    peer.sendall(b"%1\r\n$5\r\nproto\r\n:3\r\n")
+    peer.sendall(b"*2\r\n$6\r\nqueued\r\n:1\r\n")
+    time.sleep(60)
+
+
+def proxy(peer):
+    """Knows RESP2 only."""
+    peer.recv(4096)
+    peer.sendall(b"-NOPROTO sorry, this protocol version is not supported\r\n")
+    time.sleep(60)
+
+
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1] + ".tmp")
+listener.listen()
+os.rename(sys.argv[1] + ".tmp", sys.argv[1])
+while True:
+    connection, _ = listener.accept()
+    if os.fork() == 0:
+        listener.close()
+        try:
+            globals()[sys.argv[2]](connection)
+        except OSError:
+            pass
+        os._exit(0)
+    connection.close()

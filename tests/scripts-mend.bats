@@ -1,0 +1,307 @@
+#!/usr/bin/env bats
+# The scripts on keys that others left in disorder: they mend, and never fail on it.
+
+load helpers
+load scripts
+
+setup_file() {
+	serve_scripts
+}
+
+teardown_file() {
+	stop_server
+}
+
+teardown() {
+	clear_server
+}
+
+# Every script runs without an error, and what is left is in order.
+every_script_works() {
+	acquire zoe mode=try
+	acquire zoe
+	ask zoe
+	release zoe
+	acquire yuri
+	ask ben
+	renew yuri
+	script status
+	script queue
+	leave ben
+	remove zoe
+	release yuri
+	all_well
+}
+
+# Whoever has a score is listed, and the other way round.
+two_disagree() {
+	acquire anna
+	queue_up ben cleo
+}
+
+@test "a Redisson id without a score gets one of 300 s" {
+	two_disagree
+	cli RPUSH "$(key_queue)" r1
+	renew anna
+	queue_is ben cleo r1
+	between 299000 "$(ahead r1)" 300000
+}
+
+@test "one of ours without a score gets one of 30 s" {
+	two_disagree
+	cli ZREM "$(key_timeouts)" cleo
+	renew anna
+	queue_is ben cleo
+	between 29000 "$(ahead cleo)" 30000
+}
+
+@test "a Redisson id that is not listed is put at the end, or nobody would ever push it" {
+	two_disagree
+	redisson_waits r1
+	cli LREM "$(key_queue)" 0 r1
+	renew anna
+	queue_is ben cleo r1
+}
+
+@test "one of ours that is not listed agrees after the next script, and has its place at its next sign" {
+	two_disagree
+	cli LREM "$(key_queue)" 0 ben
+	renew anna
+	all_well
+	ask ben
+	answered queued "${ticket[ben]}"
+	queue_is ben cleo
+}
+
+@test "one of ours that is not listed and asks has its old place at once" {
+	two_disagree
+	cli LREM "$(key_queue)" 0 ben
+	ask ben
+	answered queued "${ticket[ben]}"
+	queue_is ben cleo
+}
+
+@test "a queue whose list was deleted is there again when all have asked, in order" {
+	acquire anna
+	queue_up ben cleo dora
+	cli DEL "$(key_queue)"
+	for id in cleo dora ben; do
+		ask "$id"
+		all_well
+	done
+	queue_is ben cleo dora
+}
+
+@test "a queue whose sorted set was deleted stays in order" {
+	acquire anna
+	queue_up ben cleo dora
+	cli DEL "$(key_timeouts)"
+	for id in cleo dora ben; do
+		ask "$id"
+		all_well
+	done
+	queue_is ben cleo dora
+}
+
+@test "a queue that was deleted whole is there again when all have asked, in order" {
+	acquire anna
+	queue_up ben cleo dora
+	cli DEL "$(key_queue)" "$(key_timeouts)" "$(key_state)"
+	for id in cleo dora ben; do
+		come_back "$id"
+		all_well
+	done
+	queue_is ben cleo dora
+}
+
+@test "who is listed twice keeps the first place only" {
+	two_disagree
+	cli RPUSH "$(key_queue)" ben
+	renew anna
+	queue_is ben cleo
+}
+
+@test "who is listed twice is out of it altogether when it is granted the lock" {
+	two_disagree
+	cli RPUSH "$(key_queue)" ben
+	release anna
+	ask ben
+	answered granted ben
+	queue_is cleo
+}
+
+@test "a list and a sorted set of the same length that name others agree after the next script" {
+	two_disagree
+	cli ZREM "$(key_timeouts)" cleo
+	redisson_waits r1
+	cli LREM "$(key_queue)" 0 r1
+	renew anna
+	all_well
+}
+
+@test "a head without a score agrees after the next script, however long list and sorted set are" {
+	two_disagree
+	cli ZREM "$(key_timeouts)" ben
+	redisson_waits r1
+	cli LREM "$(key_queue)" 0 r1
+	release anna
+	all_well
+}
+
+@test "one listed twice and one not listed agree after the next script" {
+	two_disagree
+	cli RPUSH "$(key_queue)" ben
+	redisson_waits r1
+	cli LREM "$(key_queue)" 0 r1
+	renew anna
+	all_well
+}
+
+@test "odd ids are no error" {
+	acquire anna lease=3600000
+	for id in ' ' '%d+' 'a b c' '*' "it's" $'tab\there' 't:x' 'x:' '12 34' "$(printf 'a\377b')"; do
+		redisson_waits "$id"
+	done
+	cli RPUSH "$(key_queue)" ''
+	release anna
+	every_script_works
+}
+
+@test "odd scores of Redisson's are no error" {
+	acquire anna
+	queue_up ben
+	redisson_waits r1
+	for score in inf -inf 0 -1 1.5 1e300 9007199254740993; do
+		cli ZADD "$(key_timeouts)" "$score" r1
+		renew anna
+		queue_is ben r1
+	done
+	release anna
+	every_script_works
+}
+
+@test "odd scores of ours are no error" {
+	acquire anna
+	queue_up ben
+	for score in inf -inf 0 -1 1.5 1e300 9007199254740993; do
+		cli ZADD "$(key_timeouts)" "$score" ben
+		renew anna
+		queue_is ben
+	done
+	release anna
+	every_script_works
+}
+
+@test "odd values about waiters in our own hash are no error" {
+	acquire anna
+	queue_up ben cleo
+	for field in t:ben d:ben turn head t:ghost a:ghost d:ghost x:ghost t: x:; do
+		cli HSET "$(key_state)" "$field" rubbish
+	done
+	release anna
+	every_script_works
+}
+
+@test "our hash without the rest is no error" {
+	acquire anna
+	queue_up ben cleo
+	cli DEL job "$(key_queue)" "$(key_timeouts)" "$(key_log)"
+	every_script_works
+}
+
+@test "the rest without our hash is no error" {
+	acquire anna
+	queue_up ben cleo
+	cli DEL "$(key_state)"
+	release anna
+	every_script_works
+}
+
+@test "two owners in one lock, which nobody of us makes, are no error" {
+	acquire anna
+	cli HSET job r1 1
+	acquire ben
+	renew anna
+	cli DEL job
+	every_script_works
+}
+
+# A sequence
+
+# one_step: something at random happens
+one_step() {
+	local ours=(anna ben cleo dora) theirs=(r1 r2)
+	local id=${ours[RANDOM % 4]} r=${theirs[RANDOM % 2]} now_owner
+
+	case $((RANDOM % 20)) in
+	0 | 1 | 2 | 3) step="acquire $id again=1 lease=60000" ;;
+	4) step="acquire $id mode=try lease=60000" ;;
+	5 | 6) step="come_back_if_known $id" ;;
+	7 | 8 | 9) step="release ${before:-$id}" ;;
+	10) step="renew $id" ;;
+	11) step="leave $id" ;;
+	12) step="remove $id" ;;
+	13) step="later $((RANDOM % 3 * 5500 + 5000))" ;;
+	14 | 15) step="redisson_waits_once $r" ;;
+	16) step="redisson_takes $r" ;;
+	17) step="redisson_unlocks_own" ;;
+	18) step="redisson_sweeps $((RANDOM % 2 * 60000))" ;;
+	19) step="toggle $id" ;;
+	esac
+	$step >/dev/null
+}
+
+come_back_if_known() {
+	[ -z "${ticket[$1]-}" ] || come_back "$1" lease=60000
+}
+
+redisson_waits_once() {
+	[ -n "$(cli ZSCORE "$(key_timeouts)" "$1")" ] || redisson_waits "$1"
+}
+
+redisson_unlocks_own() {
+	[[ $before != r* ]] || redisson_unlocks
+}
+
+toggle() {
+	if [ -n "${subscriber[$1]-}" ]; then
+		absent "$1"
+	else
+		present "$1"
+	fi
+}
+
+# What the lock says of its owner, or what is wrong.
+look="$(sed 's/return "well"$/return {redis.call("HKEYS", KEYS[1])[1] or "", redis.call("PTTL", KEYS[1])}/' \
+	<<<"$invariants")"
+
+# With a seed of its own, so that it is the same each time.
+@test "after each of 300 random steps list and sorted set agree, and the lock passes through free hands" {
+	local before='' ttl=-2 last_token=0 step after
+
+	RANDOM=20260101
+	present anna cleo
+	for ((i = 1; i <= 300; i++)); do
+		reply=()
+		one_step || {
+			echo "step $i, $step: failed"
+			false
+		}
+		mapfile -t after < <(on_keys EVAL "$look")
+		if [ ${#after[@]} -ne 2 ]; then
+			echo "step $i, $step: ${after[*]}"
+			false
+		fi
+		if [[ ${reply[0]-} = granted ]]; then
+			assert_equal "${after[0]}" "${reply[1]}"
+			[ "${reply[2]}" -ge "$last_token" ]
+			last_token=${reply[2]}
+		fi
+		if [ -n "$before" ] && [ "$ttl" -gt 500 ] && [[ $step != re* && $step != later* && $step != leave* ]] &&
+			[ "${after[0]}" != "$before" ]; then
+			echo "step $i, $step: $before held the lock, then ${after[0]:-nobody}"
+			false
+		fi
+		before=${after[0]} ttl=${after[1]}
+	done
+}
