@@ -121,14 +121,14 @@ local function queued()
 	else
 		first = first_waiter(false, id)
 	end
-	settle()
+	settle(first == id)
 	return {'queued', int(ticket), ask_in(first, ttl), first == id and 1 or 0, ttl}
 end
 
 local owner, count = holder()
 load_state()
-if state.name and state.name ~= LOCK then
-	return {'spelled', state.name}
+if other_spelling() then
+	return {'spelled', other_spelling()}
 end
 notice_end(owner)
 
@@ -154,6 +154,7 @@ end
 if ticket then
 	join()
 end
+traceless = mode == 'try'
 local first = first_waiter(not owner, id)
 if not owner and now >= state.back and (not first or first == id) then
 	return grant()
@@ -168,6 +169,7 @@ if not ticket then
 	if limit then
 		local waiters = count_present(limit)
 		if waiters >= limit then
+			settle()
 			return {'full', waiters}
 		end
 	end

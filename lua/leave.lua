@@ -5,12 +5,16 @@
 --
 -- Returns {'left'}     it is out
 --         {'unknown'}  somebody else asked, and there is no such waiter
+--         {'spelled', name}  another spelling of this name is in use
 
 local id, request = ARGV[2], ARGV[3]
 local by_other = request == ''
 
 local owner, count = holder()
 load_state()
+if other_spelling() then
+	return {'spelled', other_spelling()}
+end
 notice_end(owner)
 
 local by = call('HGET', STATE, 'd:' .. id) or ''
@@ -19,7 +23,7 @@ local was_queued = call('ZSCORE', TIMEOUTS, id)
 local was_first = call('LINDEX', QUEUE, 0) == id
 
 if by_other and not was_queued then
-	return {'unknown'}
+	return {call('HEXISTS', STATE, 'x:' .. id) == 1 and 'left' or 'unknown'}
 end
 if was_queued or ticket then
 	drop(id)
@@ -35,7 +39,7 @@ end
 local kind = has_hold('w' .. request) and 'w' or has_hold('a' .. request) and 'a'
 if owner and kind and not by_other then
 	if count > 1 then
-		replace_hold(kind .. request, '')
+		end_entry(kind .. request, '')
 		call('HINCRBY', LOCK, owner, -1)
 	else
 		let_go(owner, 'released')

@@ -18,6 +18,7 @@ local QUEUE_TTL_MS = 600000   -- beyond the largest score
 local STATE_TTL_MS = 86400000
 local LOG_TTL_MS = 604800000
 local LOG_LENGTH = 1000
+local SHORT_QUEUE = 20         -- is looked through whenever it is touched; a longer one seldom
 
 local call = redis.call
 
@@ -47,7 +48,7 @@ local state = {}
 local function load_state()
 	local fields = {
 		'name', 'token', 'owner', 'since', 'until', 'lease', 'waited', 'by', 'holds', 'taken_up',
-		'ended', 'forced', 'ticket', 'ours', 'run', 'back', 'turn', 'turned', 'head',
+		'ended', 'forced', 'ticket', 'ours', 'run', 'back', 'turn', 'turned', 'head', 'absent',
 	}
 	local values = call('HMGET', STATE, unpack(fields))
 	for i, field in ipairs(fields) do
@@ -61,6 +62,11 @@ local function load_state()
 	-- keys of another type are to fail here, before anything is changed
 	call('LLEN', QUEUE)
 	call('ZCARD', TIMEOUTS)
+end
+
+-- Another spelling of this name ({x} and x share all keys but the lock) is in use: its name.
+local function other_spelling()
+	return state.name and state.name ~= LOCK and state.name
 end
 
 -- The owner and hold count of the lock, or nil when it is free.
@@ -89,10 +95,11 @@ local function known(id)
 end
 
 local function record(event, time, owner, token, by, waited, held)
-	note('XADD', LOG, 'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', int(time),
+	if note('XADD', LOG, 'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', int(time),
 		'owner', owner, 'token', token and int(token) or '', 'by', by or '',
-		'waited', waited and int(waited) or '', 'held', held and int(held) or '')
-	note('PEXPIRE', LOG, LOG_TTL_MS)
+		'waited', waited and int(waited) or '', 'held', held and int(held) or '') then
+		note('PEXPIRE', LOG, LOG_TTL_MS)
+	end
 end
 
 local function forget_hold()
@@ -105,13 +112,18 @@ end
 -- Writes the end of the hold that our hash describes into the log, and forgets it.
 local function end_hold(event, time)
 	record(event, time, state.owner, state.token, state.by, state.waited, time - (state.since or time))
-	note('HSET', STATE, 'ended', int(state.token or 0))
+	state.ended = int(state.token or 0)
+	note('HSET', STATE, 'ended', state.ended)
 	forget_hold()
 end
 
 -- Our hash may describe a hold that is over: nobody runs a script when a lease
 -- ends, when a key is deleted, or when Redisson forces a lock open.
 local function notice_end(owner)
+	if owner and state.turn then
+		call('HDEL', STATE, 'turn', 'turned') -- taken, or snatched away by a plain lock
+		state.turn = nil
+	end
 	if state.owner and state.owner ~= owner then
 		local ends = state['until'] or now
 		if ends <= now + CLOCK_SLACK_MS then
@@ -133,7 +145,7 @@ local function drop(id, index)
 	if call('HDEL', STATE, 't:' .. id) == 1 then
 		state.ours = note('HINCRBY', STATE, 'ours', -1) or state.ours - 1
 	end
-	call('HDEL', STATE, 'd:' .. id, 'a:' .. id)
+	call('HDEL', STATE, 'd:' .. id)
 	if state.turn == id then
 		call('HDEL', STATE, 'turn', 'turned')
 		state.turn = nil
@@ -167,14 +179,20 @@ local function is_dead()
 	return now >= state.back
 end
 
+-- Set for a caller who must leave no trace.
+local traceless = false
+
 -- Whether a Redisson waiter at the head is to be passed over: its score has passed (so its own
 -- kind would drop it), or it has been absent for longer than its gap between asking and subscribing.
 local function redisson_is_dead(id)
 	local score = tonumber(call('ZSCORE', TIMEOUTS, id))
-	if state.head ~= id then
+	if state.head ~= id and traceless then
+		return false
+	elseif state.head ~= id then
 		-- it has just become the head: it gets the time that Redisson would give it
-		state.head = id
+		state.head, state.absent = id, nil
 		note('HSET', STATE, 'head', id)
+		note('HDEL', STATE, 'absent')
 		if not score or score < now + REDISSON_SCORE_MS then
 			note('ZADD', TIMEOUTS, int(now + REDISSON_SCORE_MS), id)
 		end
@@ -182,15 +200,20 @@ local function redisson_is_dead(id)
 		return true
 	end
 	if present(id) then
-		call('HDEL', STATE, 'a:' .. id)
+		if state.absent then
+			call('HDEL', STATE, 'absent')
+			state.absent = nil
+		end
 		return false
 	end
-	local absent = tonumber(call('HGET', STATE, 'a:' .. id))
-	if not absent then
-		absent = now
-		note('HSET', STATE, 'a:' .. id, int(now))
+	-- since when it was seen absent, and when last: an older sighting was of an earlier wait
+	local since, last = string.match(state.absent or '', '^(%d+) (%d+)$')
+	since = last and now - tonumber(last) < SILENT_MS and tonumber(since) or now
+	if not traceless then
+		state.absent = int(since) .. ' ' .. int(now)
+		note('HSET', STATE, 'absent', state.absent)
 	end
-	return now - absent >= TURN_MS
+	return now - since >= TURN_MS
 end
 
 -- The first waiter who is alive; the dead before it are dropped, and counted.
@@ -292,8 +315,8 @@ local function let_go(owner, event)
 	pass_on()
 end
 
--- The holds of the present owner, as "wREQUEST aREQUEST dREQUEST": w taken by wrap, a by
--- acquire, d given back by a release that may be repeated.
+-- The holds of the present owner, as "wREQUEST aREQUEST dREQUEST gREQUEST": w taken by wrap, a by
+-- acquire; of what is over, d: a release that may be repeated, g: a hold that somebody gave back.
 local function has_hold(entry)
 	return string.find(state.holds or '', entry, 1, true) ~= nil
 end
@@ -307,11 +330,32 @@ local function add_hold(entry)
 	set_holds(state.holds and state.holds .. ' ' .. entry or entry)
 end
 
--- Replaces one hold by another entry ('' takes it out).
-local function replace_hold(entry, by)
-	local from, to = string.find(state.holds, entry, 1, true)
-	local rest = string.sub(state.holds, 1, from - 1) .. by .. string.sub(state.holds, to + 1)
-	set_holds((string.gsub(string.gsub(rest, '^ ', ''), '  ', ' ')))
+local ENDED_HOLDS = 8
+
+-- Takes one hold out of the list, and leaves a mark ('' for none) in it. Only the last marks are kept.
+local function end_entry(entry, mark)
+	local rest = {}
+	local marks = mark == '' and 0 or 1
+	for word in string.gmatch(state.holds, '%S+') do
+		if string.find(word, '^[dg]') then
+			marks = marks + 1
+		end
+		if word ~= entry then
+			rest[#rest + 1] = word
+		end
+	end
+	if mark ~= '' then
+		rest[#rest + 1] = mark
+	end
+	local kept, skip = {}, marks - ENDED_HOLDS
+	for _, word in ipairs(rest) do
+		if skip > 0 and string.find(word, '^[dg]') then
+			skip = skip - 1
+		else
+			kept[#kept + 1] = word
+		end
+	end
+	set_holds(table.concat(kept, ' '))
 end
 
 -- List and sorted set must agree. They always do after our scripts; others may have
@@ -359,7 +403,8 @@ end
 -- How many of Redisson's stand before a waiter of ours: each grant to one of them may take 300 s
 -- from its score.
 local function redisson_ahead(id)
-	if call('LLEN', QUEUE) <= state.ours then
+	local length = call('LLEN', QUEUE)
+	if length > SHORT_QUEUE and length <= state.ours then
 		return 0
 	end
 	local count = 0
@@ -381,24 +426,31 @@ end
 -- Our hash knows waiters that are in no queue: Redisson's scripts dropped them. Who is alive gets its
 -- place back, the rest is forgotten.
 local function bring_back()
+	local ours = 0
 	for _, field in ipairs(call('HKEYS', STATE)) do
 		local id = string.match(field, '^t:(.*)$')
+		ours = ours + (id and 1 or 0)
 		if id and not call('ZSCORE', TIMEOUTS, id) then
 			local ticket, seen = known(id)
-			if now - seen < SILENT_MS and present(id) then
+			if ticket and now - seen < SILENT_MS and present(id) then
 				place(id, ticket)
 				give_score(id)
 			else
-				drop(id)
+				call('HDEL', STATE, field, 'd:' .. id)
+				ours = ours - 1
 			end
 		end
 	end
+	if ours ~= state.ours then
+		state.ours = ours
+		note('HSET', STATE, 'ours', ours)
+	end
 end
 
--- Marks on waiters that never came back to be told.
+-- Marks that nobody came back for.
 local function sweep()
 	for _, field in ipairs(call('HKEYS', STATE)) do
-		if string.find(field, '^[dax]:') then
+		if string.find(field, '^[dfx]:') then
 			call('HDEL', STATE, field)
 		end
 	end
@@ -406,30 +458,62 @@ end
 
 local SWEEP_FIELDS = 40
 
--- Every script that changed something ends with this: lists agree, times to live are set.
-local function settle()
-	local length = call('LLEN', QUEUE)
+-- Whether list and sorted set may disagree, or our hash know others than the list. A long
+-- queue is only compared in length, but for its head: what is cheap must stay so.
+local function looks_wrong(length)
 	if call('ZCARD', TIMEOUTS) ~= length then
-		mend()
-		length = call('LLEN', QUEUE)
+		return true
+	elseif length == 0 then
+		return state.ours ~= 0
+	elseif length > SHORT_QUEUE then
+		return length < state.ours or not call('ZSCORE', TIMEOUTS, call('LINDEX', QUEUE, 0))
 	end
-	if length < state.ours then
+	local ids, fields, seen, ours = call('LRANGE', QUEUE, 0, -1), {}, {}, 0
+	for i, id in ipairs(ids) do
+		if seen[id] then
+			return true
+		end
+		seen[id], fields[i] = true, 't:' .. id
+	end
+	for _, score in ipairs(call('ZMSCORE', TIMEOUTS, unpack(ids))) do
+		if not score then
+			return true
+		end
+	end
+	for _, entry in ipairs(call('HMGET', STATE, unpack(fields))) do
+		if entry then
+			ours = ours + 1
+		end
+	end
+	return ours ~= state.ours
+end
+
+-- All in the queue are ours: a time to live may stand on it. A Redisson client's RPUSH would not renew one.
+local function set_queue_ttl(length)
+	if length > state.ours then
+		call('PERSIST', QUEUE)
+		call('PERSIST', TIMEOUTS)
+		return
+	end
+	local largest = tonumber(call('ZREVRANGE', TIMEOUTS, 0, 0, 'WITHSCORES')[2]) or now
+	largest = math.min(math.max(now, largest), now + STATE_TTL_MS)
+	call('PEXPIREAT', QUEUE, int(largest + QUEUE_TTL_MS))
+	call('PEXPIREAT', TIMEOUTS, int(largest + QUEUE_TTL_MS))
+end
+
+-- Every script that changed something ends with this: lists agree, times to live are set. thorough: look
+-- through a long queue too.
+local function settle(thorough)
+	local length = call('LLEN', QUEUE)
+	if looks_wrong(length) or thorough and length > SHORT_QUEUE then
+		mend()
 		bring_back()
 		length = call('LLEN', QUEUE)
 	end
-	if length == 0 then
-		if call('HLEN', STATE) > SWEEP_FIELDS then
-			sweep()
-		end
-	elseif length <= state.ours then
-		local largest = call('ZREVRANGE', TIMEOUTS, 0, 0, 'WITHSCORES')[2]
-		local ends = int(math.max(now, tonumber(largest)) + QUEUE_TTL_MS)
-		call('PEXPIREAT', QUEUE, ends)
-		call('PEXPIREAT', TIMEOUTS, ends)
-	else
-		-- a Redisson client's RPUSH would not renew a time to live
-		call('PERSIST', QUEUE)
-		call('PERSIST', TIMEOUTS)
+	if length > 0 then
+		set_queue_ttl(length)
+	elseif call('HLEN', STATE) > SWEEP_FIELDS then
+		sweep()
 	end
 	call('PEXPIRE', STATE, STATE_TTL_MS)
 end

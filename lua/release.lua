@@ -10,6 +10,7 @@
 --
 -- Returns {'released', holds left}
 --         {'forced', owner, by}    {'free'}
+--         {'spelled', name}        another spelling of this name is in use
 --         {'not held', owner, by}  {'not acquired'}: only wrap's own hold is left
 
 local id, request, mode = ARGV[2], ARGV[3], ARGV[4]
@@ -25,18 +26,20 @@ end
 -- Breaks the lock. The answer is kept beside the request: sent again, it must not
 -- break the lock of the next holder.
 local function force()
-	local before = call('HMGET', STATE, 'forced_request', 'forced_owner', 'forced_by')
-	if before[1] == request then
-		return {'forced', before[2], before[3]}
+	local before = call('HGET', STATE, 'f:' .. request)
+	if before then
+		local whose, by = string.match(before, '^(%S*) (.*)$')
+		return whose == '' and {'free'} or {'forced', whose, by}
 	end
 	if token and (not owner or owner ~= state.owner or state.token ~= token) then
 		return not_held()
 	end
+	local by = state.owner == owner and state.by or ''
+	note('HSET', STATE, 'name', LOCK, 'f:' .. request, (owner or '') .. ' ' .. by)
 	if not owner then
+		settle()
 		return {'free'}
 	end
-	local by = state.owner == owner and state.by or ''
-	note('HSET', STATE, 'name', LOCK, 'forced_request', request, 'forced_owner', owner, 'forced_by', by)
 	if state.owner == owner and state.token then
 		note('HSET', STATE, 'forced', int(state.token))
 	end
@@ -46,8 +49,7 @@ local function force()
 	return {'forced', owner, by}
 end
 
--- Whether an earlier copy of this request has ended the hold already. Owner ids are used once, so
--- the log knows.
+-- Whether an earlier copy of this request has ended the hold already: the log knows.
 local function ended_before()
 	for _, entry in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
 		local fields = entry[2]
@@ -66,7 +68,12 @@ local function give_back(entry)
 	if left == 0 then
 		let_go(id, 'released')
 	elseif entry then
-		replace_hold(entry, 'd' .. request)
+		end_entry(entry, 'd' .. request)
+		if mode == 'any' then
+			end_entry('', 'g' .. string.sub(entry, 2))
+		end
+	else
+		set_holds('d' .. request)
 	end
 	settle()
 	return {'released', left}
@@ -74,6 +81,9 @@ end
 
 owner, count = holder()
 load_state()
+if other_spelling() then
+	return {'spelled', other_spelling()}
+end
 notice_end(owner)
 
 if mode == 'force' then

@@ -10,6 +10,7 @@
 --
 -- Returns {'renewed', ttl ms, token, 1 when taken up again else 0}
 --         {'released'}             the owner holds the lock, but this process's hold was given back
+--         {'spelled', name}        another spelling of this name is in use
 --         {'lost', 'forced' | 'taken' | 'gone', owner, by}
 
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
@@ -27,10 +28,11 @@ local function renewed(taken_up)
 end
 
 -- Writes into our hash what it forgot about this hold.
-local function restore()
+-- counted: whether the lock's own count survived, with the holds of this owner's other processes in it.
+local function restore(counted)
 	state.token, state.holds = token, nil
 	call('HSET', STATE, 'name', LOCK, 'token', int(token), 'owner', id, 'since', int(now),
-		'lease', lease, 'by', by, 'taken_up', int(token))
+		'lease', lease, 'by', by, 'taken_up', (counted and 'counted ' or '') .. int(token))
 	add_hold(kind .. request)
 	if not state.run then
 		check_run(false)
@@ -40,7 +42,7 @@ end
 local function take_up()
 	call('HSET', LOCK, id, 1)
 	call('PEXPIRE', LOCK, lease)
-	restore()
+	restore(false)
 	announce(lease)
 	return renewed(1)
 end
@@ -48,23 +50,29 @@ end
 -- Another process of this owner took the lock up first: its hold is not ours.
 local function join_hold()
 	if not state.owner then
-		restore()
+		restore(true)
 	else
 		add_hold(kind .. request)
-		call('HINCRBY', LOCK, id, 1)
+		if state.taken_up == int(token) then
+			call('HINCRBY', LOCK, id, 1)
+		end
 	end
 	return renewed(1)
 end
 
 local owner = holder()
 load_state()
+if other_spelling() then
+	return {'spelled', other_spelling()}
+end
 notice_end(owner)
 lease = lease or state.lease or OUR_SCORE_MS
 
 if owner == id then
 	if request == '' or has_hold(kind .. request) then
 		return renewed(0)
-	elseif token and (not state.owner or state.taken_up == int(token)) then
+	elseif token and not has_hold('g' .. request) and not has_hold('d' .. request) and
+		(not state.owner or state.taken_up and string.match(state.taken_up, '%d+$') == int(token)) then
 		return join_hold()
 	end
 	return {'released'}

@@ -253,6 +253,13 @@ value() {
 	assert_equal "$(event 2 | value owner)" anna
 }
 
+@test "breaking a lock that Redisson holds is logged with its owner" {
+	redisson_takes r1
+	release '' mode=force request=breaker
+	run event 1
+	assert_output --regexp '^event=forced\|time=[0-9]{13}\|owner=r1\|token=\|by=\|waited=\|held=$'
+}
+
 @test "a hold that another has after a loss of data is logged as lost, once" {
 	acquire anna
 	cli FLUSHALL

@@ -148,15 +148,6 @@ two_disagree() {
 	all_well
 }
 
-@test "one listed twice and one not listed agree after the next script" {
-	two_disagree
-	cli RPUSH "$(key_queue)" ben
-	redisson_waits r1
-	cli LREM "$(key_queue)" 0 r1
-	renew anna
-	all_well
-}
-
 @test "odd ids are no error" {
 	acquire anna lease=3600000
 	for id in ' ' '%d+' 'a b c' '*' "it's" $'tab\there' 't:x' 'x:' '12 34' "$(printf 'a\377b')"; do
@@ -276,12 +267,12 @@ look="$(sed 's/return "well"$/return {redis.call("HKEYS", KEYS[1])[1] or "", red
 	<<<"$invariants")"
 
 # With a seed of its own, so that it is the same each time.
-@test "after each of 300 random steps list and sorted set agree, and the lock passes through free hands" {
+@test "after each of 200 random steps list and sorted set agree, and the lock passes through free hands" {
 	local before='' ttl=-2 last_token=0 step after
 
 	RANDOM=20260101
 	present anna cleo
-	for ((i = 1; i <= 300; i++)); do
+	for ((i = 1; i <= 200; i++)); do
 		reply=()
 		one_step || {
 			echo "step $i, $step: failed"

@@ -127,7 +127,7 @@ in_one_go() {
 	later 2000
 	ask cleo
 	answered queued
-	between 2500 "${reply[2]}" 3000
+	between 2000 "${reply[2]}" 3000
 }
 
 @test "a sign of life renews the score, which is 30 s" {
@@ -261,7 +261,7 @@ somebody_listens_by_pattern() {
 	acquire anna
 	queue_up ben cleo
 	release anna
-	later 4900
+	later 4000
 	ask cleo
 	answered queued
 	queue_is ben cleo

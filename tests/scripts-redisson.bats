@@ -38,7 +38,7 @@ score() {
 	redisson_waits r1
 	queue_up ben
 	release anna
-	later 4900
+	later 4000
 	ask ben
 	answered queued
 	queue_is r1 ben

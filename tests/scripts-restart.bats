@@ -30,7 +30,7 @@ restarted() {
 	ask cleo
 	answered queued
 	queue_is ben cleo
-	later 1900
+	later 1000
 	ask cleo
 	answered queued
 	queue_is ben cleo
@@ -109,6 +109,16 @@ restarted() {
 	present ben
 	come_back ben
 	queue_is ben cleo
+}
+
+@test "a release in the 2 s tells the first two when they are over" {
+	acquire anna
+	queue_up ben cleo dora
+	cli HSET "$(key_state)" back $(($(now_ms) + 1900))
+	release anna
+	between 1000 "$(heard ben | sed -n 's/^first //p')" 1900
+	between 1000 "$(heard cleo | sed -n 's/^second //p')" 1900
+	told dora ''
 }
 
 @test "the 2 s are given once for a restart" {

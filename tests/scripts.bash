@@ -66,7 +66,7 @@ channel() { echo "redisson_lock__channel:$(braced)"; }
 on_keys() {
 	local in=$lock
 
-	[[ $in = *'{'* ]] || in={$in}
+	[[ $in = *'{'* ]] || in="{$in}"
 	cli "$1" "$2" 5 "$lock" "redisson_lock_queue:$in" "redisson_lock_timeout:$in" \
 		"fairlock:$in" "fairlock_log:$in" "${@:3}"
 }
@@ -75,7 +75,7 @@ on_keys() {
 script() {
 	local sha=SHA_$1 in=$lock
 
-	[[ $in = *'{'* ]] || in={$in}
+	[[ $in = *'{'* ]] || in="{$in}"
 	mapfile -t reply < <(on_keys EVALSHA "${!sha}" "redisson_lock__channel:$in" "${@:2}")
 	if [[ ${reply[0]-} =~ ^[A-Z]+\  ]]; then
 		echo "$1 $2: ${reply[*]}" >&2
@@ -87,7 +87,7 @@ script() {
 script_line() {
 	local sha=SHA_$1 in=$lock
 
-	[[ $in = *'{'* ]] || in={$in}
+	[[ $in = *'{'* ]] || in="{$in}"
 	printf '%s ' EVALSHA "${!sha}" 5 "$lock" "redisson_lock_queue:$in" "redisson_lock_timeout:$in" \
 		"fairlock:$in" "fairlock_log:$in"
 	printf '"%s" ' "redisson_lock__channel:$in" "${@:2}"
@@ -151,10 +151,10 @@ answered() {
 
 # between LEAST NUMBER MOST
 between() {
-	[ "$1" -le "$2" ] && [ "$2" -le "$3" ] || {
+	if [ "$2" -lt "$1" ] || [ "$2" -gt "$3" ]; then
 		echo "$2 is not in $1..$3" >&2
 		return 1
-	}
+	fi
 }
 
 # Presence
