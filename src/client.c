@@ -81,17 +81,22 @@ static enum client_event failed(struct client *client)
 	return CLIENT_FAILED;
 }
 
+static const char *shown(const struct client *client)
+{
+	return client->server->kind == SERVER_LOCAL ? "the private server" : client->server->label;
+}
+
 /* The connection, or the attempt to make one, is over; another one follows. */
 static enum client_event lost(struct client *client, const char *cause)
 {
-	fail(&client->error, STATUS_UNAVAILABLE, "cannot reach %s: %s", client->server->label, cause);
+	fail(&client->error, STATUS_UNAVAILABLE, "cannot reach %s: %s", shown(client), cause);
 	return failed(client);
 }
 
 /* What came from the other end is not what a server says. */
 static enum client_event nonsense(struct client *client, const char *what)
 {
-	fail(&client->error, STATUS_BUG, "cannot understand %s: %s", client->server->label, what);
+	fail(&client->error, STATUS_BUG, "cannot understand %s: %s", shown(client), what);
 	return failed(client);
 }
 
@@ -184,25 +189,34 @@ static int connect_tcp(const struct server *server, int64_t until_ms, const char
 	return fd;
 }
 
-/* Nobody listens on the private server's socket: starts it, once an outage, and
- * comes back in a moment. */
-static enum client_event start_local(struct client *client)
+/* A private server that is starting is not down: comes back in a moment, as long as the connect
+ * timeout lasts. Returns false when that is over. */
+static bool await_local(struct client *client)
 {
 	int64_t now = clock_ms();
 
-	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
-		return lost(client, strerror(errno));
 	if (!client->give_up_ms)
 		client->give_up_ms = now + client->timeout_ms;
 	if (now >= client->give_up_ms) {
 		client->give_up_ms = 0;
-		local_failure(client->local_folder, &client->error);
-		return failed(client);
+		return false;
 	}
+	disconnect(client);
+	client->retry_ms = now + LOCAL_START_RETRY_MS;
+	return true;
+}
+
+/* Nobody listens on the private server's socket: starts it. */
+static enum client_event start_local(struct client *client)
+{
+	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
+		return lost(client, strerror(errno));
 	if (local_start(client->local_folder, &client->error) < 0)
 		return failed(client);
-	client->retry_ms = now + LOCAL_START_RETRY_MS;
-	return CLIENT_NOTHING;
+	if (await_local(client))
+		return CLIENT_NOTHING;
+	local_failure(client->local_folder, &client->error);
+	return failed(client);
 }
 
 /* Makes a socket. Returns CLIENT_NOTHING with client->fd, or without it when it is to be tried
@@ -221,7 +235,6 @@ static enum client_event open_socket(struct client *client)
 		client->fd = local_connect(client->local_folder);
 		if (client->fd < 0)
 			return start_local(client);
-		client->give_up_ms = 0;
 		break;
 	case SERVER_UNIX:
 		client->fd = connect_unix(server->path);
@@ -351,13 +364,15 @@ static enum client_event refused(struct client *client, const char *text)
 {
 	enum status status = classify(text);
 
+	if (client->server->kind == SERVER_LOCAL && starts_with_word(text, "LOADING") && await_local(client))
+		return CLIENT_NOTHING;
 	if (strstr(text, "WRONGTYPE") && client->request.script)
 		fail(&client->error, STATUS_CONFIG, "cannot use the name %s: it is in use by something that is no lock",
 		     client->request.argv[0]);
 	else if (status == STATUS_UNAVAILABLE)
-		fail(&client->error, status, "cannot use %s: %s", client->server->label, text);
+		fail(&client->error, status, "cannot use %s: %s", shown(client), text);
 	else
-		fail(&client->error, status, "cannot use %s: the server says: %s", client->server->label, text);
+		fail(&client->error, status, "cannot use %s: the server says: %s", shown(client), text);
 	if (status == STATUS_UNAVAILABLE)
 		return failed(client);
 	client->pending = false;
@@ -414,6 +429,7 @@ static enum client_event take_reply(struct client *client, redisReply *reply)
 	client->sent = false;
 	client->retried = false;
 	client->returning = false;
+	client->give_up_ms = 0;
 	client->ever_answered = true;
 	client->attempts = 0;
 	return event;
@@ -550,7 +566,7 @@ int client_call(struct client *client, const struct request *request, int64_t un
 			if (client->error.status)
 				*err = client->error;
 			else
-				fail(err, STATUS_UNAVAILABLE, "cannot reach %s: no reply in time", client->server->label);
+				fail(err, STATUS_UNAVAILABLE, "cannot reach %s: no reply in time", shown(client));
 			return -1;
 		}
 		if (wake > until_ms)

@@ -199,7 +199,6 @@ static int fork_guard(struct front *front, struct error *err)
 int front_run(const struct job *job, struct shared *result, struct error *err)
 {
 	struct front front = {.job = job};
-	int status = 0;
 
 	front.shared = mmap(NULL, sizeof(*front.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (front.shared == MAP_FAILED)
@@ -212,7 +211,9 @@ int front_run(const struct job *job, struct shared *result, struct error *err)
 	if (watch(&front, err) < 0)
 		return -1;
 	if (front.guard)
-		waitpid(front.guard, &status, 0);
+		waitpid(front.guard, NULL, 0);
 	*result = *front.shared;
+	if (!result->started && !result->exec_errno && !result->lost)
+		return fail(err, STATUS_OS, "cannot start %s: its guard could not watch it", job->argv[0]);
 	return 0;
 }

@@ -301,10 +301,7 @@ _Noreturn void guard_run(const struct job *job, struct shared *shared, int front
 		complain("%s", err.text);
 		finish(&guard);
 	}
-	if (clock_ms() < guard_stop_ms(job, job->lock->deadline_ms))
-		start_command(&guard);
-	else
-		guard.lost = true;
+	start_command(&guard);
 	/* COMMAND stays in the wrapper's group; the guard leaves it, and with it the terminal's
 	 * signals, but not the session: COMMAND's group would be an orphaned one, which cannot stop. */
 	setpgid(0, 0);

@@ -1,10 +1,10 @@
 #include "lock.h"
 
-#include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "reply.h"
 #include "script.h"
 
 int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t lease_ms, int64_t limit,
@@ -108,29 +108,18 @@ void lock_leave(struct lock *lock, struct request *request)
 	request_add(request, lock->request);
 }
 
-/* The element of a reply as text, "" when there is none. */
-static const char *text_at(const redisReply *reply, size_t index)
+static bool is_tagged(const struct redisReply *reply, const char *tag, size_t elements)
 {
-	return index < reply->elements && reply->element[index]->type == REDIS_REPLY_STRING
-		       ? reply->element[index]->str
-		       : "";
+	return reply_count(reply) >= elements && strcmp(reply_text(reply, 0), tag) == 0;
 }
 
-static long long number_at(const redisReply *reply, size_t index)
+int lock_refused(const struct redisReply *reply, struct error *err)
 {
-	return index < reply->elements && reply->element[index]->type == REDIS_REPLY_INTEGER
-		       ? reply->element[index]->integer
-		       : 0;
-}
-
-static bool is_tagged(const redisReply *reply, const char *tag, size_t elements)
-{
-	return reply->type == REDIS_REPLY_ARRAY && reply->elements >= elements && strcmp(text_at(reply, 0), tag) == 0;
-}
-
-static int nonsense(struct error *err)
-{
-	return fail(err, STATUS_BUG, "cannot understand the server: a reply that makes no sense");
+	if (is_tagged(reply, "spelled", 2))
+		return fail(err, STATUS_USAGE,
+			    "cannot use this name: it shares keys with %s, which is in use",
+			    reply_text(reply, 1));
+	return reply_nonsense(err);
 }
 
 /* Keeps a string of the reply; what does not fit makes no sense. */
@@ -144,70 +133,66 @@ static int keep(char *to, size_t size, const char *from)
 	return 0;
 }
 
-int lock_asked(struct lock *lock, const redisReply *reply, int64_t sent_ms, struct ask_reply *out,
+int lock_asked(struct lock *lock, const struct redisReply *reply, int64_t sent_ms, struct ask_reply *out,
 	       struct error *err)
 {
 	*out = (struct ask_reply){0};
 	if (is_tagged(reply, "granted", 6)) {
 		out->outcome = ASK_GRANTED;
-		lock->deadline_ms = sent_ms + number_at(reply, 3);
-		lock->waited_ms = number_at(reply, 4);
-		return keep(lock->owner, sizeof(lock->owner), text_at(reply, 1)) < 0 ||
-				       keep(lock->token, sizeof(lock->token), text_at(reply, 2)) < 0
-			       ? nonsense(err)
+		lock->deadline_ms = sent_ms + reply_number(reply, 3);
+		lock->waited_ms = reply_number(reply, 4);
+		return keep(lock->owner, sizeof(lock->owner), reply_text(reply, 1)) < 0 ||
+				       keep(lock->token, sizeof(lock->token), reply_text(reply, 2)) < 0
+			       ? reply_nonsense(err)
 			       : 0;
 	}
 	if (is_tagged(reply, "queued", 5)) {
 		out->outcome = ASK_QUEUED;
-		out->ask_in_ms = number_at(reply, 2);
-		out->first = number_at(reply, 3) == 1;
-		out->ttl_ms = number_at(reply, 4);
-		return keep(lock->ticket, sizeof(lock->ticket), text_at(reply, 1)) < 0 ? nonsense(err) : 0;
+		out->ask_in_ms = reply_number(reply, 2);
+		out->first = reply_number(reply, 3) == 1;
+		out->ttl_ms = reply_number(reply, 4);
+		return keep(lock->ticket, sizeof(lock->ticket), reply_text(reply, 1)) < 0 ? reply_nonsense(err) : 0;
 	}
-	out->other = out->by = "";
+	out->by = "";
 	if (is_tagged(reply, "busy", 3)) {
 		out->outcome = ASK_BUSY;
-		out->other = text_at(reply, 1);
-		out->by = text_at(reply, 2);
+		out->by = reply_text(reply, 2);
 	} else if (is_tagged(reply, "full", 2)) {
 		out->outcome = ASK_FULL;
-		out->waiters = number_at(reply, 1);
+		out->waiters = reply_number(reply, 1);
 	} else if (is_tagged(reply, "removed", 1)) {
 		out->outcome = ASK_REMOVED;
-	} else if (is_tagged(reply, "spelled", 2)) {
-		out->outcome = ASK_SPELLED;
-		out->other = text_at(reply, 1);
 	} else {
-		return nonsense(err);
+		return lock_refused(reply, err);
 	}
 	return 0;
 }
 
-int lock_renewed(struct lock *lock, const redisReply *reply, int64_t sent_ms, struct renew_reply *out,
+int lock_renewed(struct lock *lock, const struct redisReply *reply, int64_t sent_ms, struct renew_reply *out,
 		 struct error *err)
 {
 	*out = (struct renew_reply){.why = "", .by = "", .token = ""};
 	if (is_tagged(reply, "renewed", 4)) {
 		out->outcome = RENEWED;
-		out->ttl_ms = number_at(reply, 1);
-		out->token = text_at(reply, 2);
-		out->taken_up = number_at(reply, 3) == 1;
+		out->ttl_ms = reply_number(reply, 1);
+		out->token = reply_text(reply, 2);
+		out->taken_up = reply_number(reply, 3) == 1;
 		lock->deadline_ms = sent_ms + out->ttl_ms;
 	} else if (is_tagged(reply, "released", 1)) {
 		out->outcome = RENEW_RELEASED;
 	} else if (is_tagged(reply, "lost", 4)) {
 		out->outcome = RENEW_LOST;
-		out->why = text_at(reply, 1);
-		out->by = text_at(reply, 3);
+		out->why = reply_text(reply, 1);
+		out->by = reply_text(reply, 3);
 	} else {
-		return nonsense(err);
+		return lock_refused(reply, err);
 	}
 	return 0;
 }
 
-int lock_released(const redisReply *reply, struct release_reply *out, struct error *err)
+int lock_released(const struct redisReply *reply, struct release_reply *out, struct error *err)
 {
-	*out = (struct release_reply){.owner = text_at(reply, 1), .by = text_at(reply, 2)};
+	*out = (struct release_reply){.owner = reply_text(reply, 1), .by = reply_text(reply, 2)};
 	if (is_tagged(reply, "released", 2))
 		out->outcome = RELEASED;
 	else if (is_tagged(reply, "forced", 3))
@@ -219,6 +204,6 @@ int lock_released(const redisReply *reply, struct release_reply *out, struct err
 	else if (is_tagged(reply, "not acquired", 1))
 		out->outcome = RELEASE_NOT_ACQUIRED;
 	else
-		return nonsense(err);
+		return lock_refused(reply, err);
 	return 0;
 }

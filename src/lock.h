@@ -40,7 +40,6 @@ enum ask_outcome {
 	ASK_BUSY,
 	ASK_FULL,
 	ASK_REMOVED,
-	ASK_SPELLED,
 };
 
 /* What the acquire script answered. The strings live as long as the reply. */
@@ -50,7 +49,6 @@ struct ask_reply {
 	bool first;        /* queued: nobody stands before us */
 	int64_t ttl_ms;    /* queued: of the lock; -1: it has none */
 	long long waiters; /* full */
-	const char *other; /* busy: the holder; spelled: the other name */
 	const char *by;    /* busy: about the holder */
 };
 
@@ -113,6 +111,10 @@ int lock_released(const struct redisReply *reply, struct release_reply *out, str
 
 /* Leaves the queue; undoes a grant that was made meanwhile. */
 void lock_leave(struct lock *lock, struct request *request);
+
+/* Turns a reply that the caller did not expect into an error: another spelling of the name is in use
+ * (STATUS_USAGE), or it makes no sense. Returns -1. */
+int lock_refused(const struct redisReply *reply, struct error *err);
 
 /* The arguments that every script of this lock begins with. */
 void lock_request(const struct lock_keys *keys, struct request *request, const struct script *script);

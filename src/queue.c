@@ -122,13 +122,11 @@ static int remove_waiter(struct client *client, const struct lock_keys *keys, co
 	request_add(&request, ""); /* not the waiter itself asks */
 	if (call(client, &request, err) < 0)
 		return -1;
-	if (!reply_fits(client->reply, "s"))
-		return reply_nonsense(err);
 	if (strcmp(reply_text(client->reply, 0), "unknown") == 0)
 		return fail(err, STATUS_NOT_HELD,
 			    "cannot remove waiter %s: it does not wait for lock %s", id,
 			    keys->name);
-	return strcmp(reply_text(client->reply, 0), "left") == 0 ? 0 : reply_nonsense(err);
+	return strcmp(reply_text(client->reply, 0), "left") == 0 ? 0 : lock_refused(client->reply, err);
 }
 
 static int run(const struct invocation *invocation, int *status, struct error *err)

@@ -287,13 +287,14 @@ static int read_password_file(struct server *server, const char *path, struct er
 	return failed;
 }
 
-static int find_password(struct server *server, const struct options *options, struct error *err)
+static int find_password(struct server *server, const struct options *options, bool file_is_flag,
+			 struct error *err)
 {
 	const char *shared;
 
 	if (server->kind == SERVER_LOCAL || server->password)
 		return 0;
-	if (options->password)
+	if (options->password && !file_is_flag)
 		return set_password(server, options->password, err);
 	if (options->password_file)
 		return read_password_file(server, options->password_file, err);
@@ -311,13 +312,14 @@ int settings_merge(struct settings *settings, const struct command *command, str
 {
 	struct options *options = &settings->options;
 	const unsigned bit = command_bit(command->name);
+	const bool file_is_flag = options->password_file != NULL;
 
 	if (read_environment(options, bit, err) || read_files(settings, bit, err) ||
 	    options_settle(options, command, err))
 		return -1;
 	if (server_parse(&settings->server, options->url ? options->url : "local:", err))
 		return -1;
-	return find_password(&settings->server, options, err);
+	return find_password(&settings->server, options, file_is_flag, err);
 }
 
 void settings_free(struct settings *settings)

@@ -107,7 +107,7 @@ static int asked(struct waiting *w, struct error *err)
 
 	if (lock_asked(w->lock, w->client->reply, w->client->sent_ms, &reply, err) < 0)
 		return -1;
-	w->traceless = reply.outcome == ASK_BUSY || reply.outcome == ASK_FULL || reply.outcome == ASK_SPELLED;
+	w->traceless = reply.outcome == ASK_BUSY || reply.outcome == ASK_FULL;
 	switch (reply.outcome) {
 	case ASK_GRANTED:
 		w->granted = true;
@@ -123,9 +123,6 @@ static int asked(struct waiting *w, struct error *err)
 			    w->lock->keys.name, reply.waiters);
 	case ASK_REMOVED:
 		return not_obtained(err, w, "removed from the queue");
-	case ASK_SPELLED:
-		return fail(err, STATUS_USAGE, "cannot use the name %s: it shares keys with %s, which is in use",
-			    w->lock->keys.name, reply.other);
 	}
 	return 0;
 }
@@ -242,6 +239,12 @@ static void leave(struct waiting *w)
 		tell_step(w->wait->options, "%s", ignored.text);
 }
 
+/* After a refusal there is nothing to leave. */
+static bool is_worth_leaving(const struct error *err)
+{
+	return err->status == STATUS_NOT_OBTAINED || err->status == STATUS_UNAVAILABLE;
+}
+
 int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *client, int *signo,
 		  struct error *err)
 {
@@ -269,7 +272,7 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 		if (result < 0)
 			break;
 	}
-	if (client->ever_answered && !w.traceless && err->status != STATUS_BUG)
+	if (client->ever_answered && !w.traceless && is_worth_leaving(err))
 		leave(&w);
 	return -1;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "clock.h"
 #include "command.h"
 #include "front.h"
 #include "options.h"
@@ -41,6 +42,24 @@ static int end_as_command(const struct job *job, const struct shared *result, in
 	return 0;
 }
 
+/* A grant may have been long under way: COMMAND is not started on a lease that is as good as over. */
+static int freshen(const struct job *job, struct error *err)
+{
+	struct request request;
+	struct renew_reply reply;
+
+	if (clock_ms() < guard_stop_ms(job, job->lock->deadline_ms))
+		return 0;
+	lock_renew(job->lock, &request);
+	if (client_call(job->client, &request, clock_ms() + job->options->connect_timeout_ms, true, err) < 0 ||
+	    lock_renewed(job->lock, job->client->reply, job->client->sent_ms, &reply, err) < 0)
+		return -1;
+	if (reply.outcome != RENEWED || clock_ms() >= guard_stop_ms(job, job->lock->deadline_ms))
+		return fail(err, STATUS_NOT_HELD, "cannot run %s: its lease was over when the grant arrived",
+			    job->argv[0]);
+	return 0;
+}
+
 static int run(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
@@ -71,6 +90,10 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 		if (signo)
 			die_of(signo);
 		return wait_outcome(options, err, status);
+	}
+	if (freshen(&job, err) < 0) {
+		client_close(&client);
+		return -1;
 	}
 	if (front_run(&job, &result, err) < 0)
 		return -1;

@@ -207,10 +207,12 @@ n=$(cat n); sleep 0.05; echo $((n + 1)) >n
 "$FAIRLOCK" release --owner "$owner" job
 END
 	echo 0 >n
+	local scripts=()
 	for _ in 1 2 3 4 5 6 7 8; do
 		background sh script
+		scripts+=($!)
 	done
-	wait
+	wait "${scripts[@]}"
 	[ "$(cat n)" = 8 ]
 	nothing_left
 }

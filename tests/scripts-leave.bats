@@ -115,6 +115,15 @@ teardown() {
 	answered left
 }
 
+@test "nobody is removed under another spelling of the name" {
+	acquire anna
+	queue_up ben
+	before=$(digest)
+	lock='{job}' remove ben
+	answered spelled job
+	assert_equal "$(digest)" "$before"
+}
+
 @test "the holder is not removed" {
 	acquire anna
 	remove anna

@@ -148,6 +148,32 @@ two_disagree() {
 	all_well
 }
 
+@test "one listed twice and one not listed agree after the next script" {
+	two_disagree
+	cli RPUSH "$(key_queue)" ben
+	redisson_waits r1
+	cli LREM "$(key_queue)" 0 r1
+	renew anna
+	all_well
+}
+
+@test "a long queue agrees, and does not expire with a Redisson id, once its first waiter has asked" {
+	acquire anna
+	mapfile -t ids < <(seq -f w%g 40)
+	present_together "${ids[@]}"
+	for id in "${ids[@]}"; do
+		script_line acquire "$id" "$id" w 30000 wait '' 0 '' ''
+	done | cli >/dev/null
+	cli ZREM "$(key_timeouts)" w20
+	cli LREM "$(key_queue)" 0 w30
+	redisson_waits r1
+	acquire w1 again=1
+	answered queued
+	all_well
+	assert_equal "$(waiting)" "${ids[*]} r1"
+	assert_equal "$(cli PTTL "$(key_queue)")" -1
+}
+
 @test "odd ids are no error" {
 	acquire anna lease=3600000
 	for id in ' ' '%d+' 'a b c' '*' "it's" $'tab\there' 't:x' 'x:' '12 34' "$(printf 'a\377b')"; do

@@ -121,6 +121,24 @@ score() {
 	queue_is r1 emil
 }
 
+@test "the same when it is back within seconds, and it is a new head" {
+	acquire anna
+	redisson_waits r1
+	queue_up ben
+	release anna
+	redisson_takes r1
+	ask ben
+	later 6000
+	redisson_unlocks
+	redisson_waits r1 100000
+	ask ben
+	answered granted ben
+	queue_is r1
+	acquire cleo
+	queue_is r1 cleo
+	between 299000 "$(ahead r1)" 300000
+}
+
 @test "a Redisson head whose score has passed is dropped, as by its own kind" {
 	acquire anna lease=3600000
 	redisson_waits r1

@@ -164,6 +164,16 @@ teardown() {
 	told anna 0
 }
 
+@test "nothing is given back under another spelling of the name" {
+	acquire anna
+	before=$(digest)
+	lock='{job}' release anna
+	answered spelled job
+	lock='{job}' release '' mode=force request=breaker
+	answered spelled job
+	assert_equal "$(digest)" "$before"
+}
+
 # Waking
 
 @test "a release tells the first that it is its turn, and the second to look after it" {

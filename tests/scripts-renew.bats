@@ -88,6 +88,14 @@ granted_to_anna() {
 	assert_equal "$(digest job)" "$before"
 }
 
+@test "nothing is renewed or taken up under another spelling of the name" {
+	acquire anna
+	before=$(digest)
+	lock='{job}' renew anna
+	answered spelled job
+	assert_equal "$(digest)" "$before"
+}
+
 @test "a process whose hold was given back hears that, not that the lock is lost" {
 	acquire anna
 	acquire inner inherited=anna kind=a

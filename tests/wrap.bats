@@ -280,11 +280,13 @@ END
 
 @test "100 wrappers at once count to 100" {
 	echo 0 >n
+	local wrappers=()
 	for _ in $(seq 100); do
 		# shellcheck disable=SC2016
 		background "$FAIRLOCK" wrap L -- sh -c 'n=$(cat n); echo $((n + 1)) >n'
+		wrappers+=($!)
 	done
-	wait
+	wait "${wrappers[@]}"
 	[ "$(cat n)" = 100 ]
 	nothing_left
 }
