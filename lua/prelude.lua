@@ -48,7 +48,7 @@ local state = {}
 local function load_state()
 	local fields = {
 		'name', 'token', 'owner', 'since', 'until', 'lease', 'waited', 'by', 'holds', 'taken_up',
-		'ended', 'forced', 'ticket', 'ours', 'run', 'back', 'turn', 'turned', 'head', 'absent',
+		'ended', 'forced', 'ticket', 'ours', 'run', 'back', 'turn', 'turned', 'head',
 	}
 	local values = call('HMGET', STATE, unpack(fields))
 	for i, field in ipairs(fields) do
@@ -183,37 +183,33 @@ end
 local traceless = false
 
 -- Whether a Redisson waiter at the head is to be passed over: its score has passed (so its own
--- kind would drop it), or it has been absent for longer than its gap between asking and subscribing.
+-- kind would drop it), or it has been absent for longer than its gap between asking and
+-- subscribing. `head` is "SCORE ABSENT-SINCE ID": Redisson uses its ids again, but for one wait at the head
+-- the score stays the same.
 local function redisson_is_dead(id)
-	local score = tonumber(call('ZSCORE', TIMEOUTS, id))
-	if state.head ~= id and traceless then
-		return false
-	elseif state.head ~= id then
+	local score = tonumber(call('ZSCORE', TIMEOUTS, id)) or now
+	local seen, absent, who = string.match(state.head or '', '^(%S+) (%d*) (.*)$')
+	if who ~= id or tonumber(seen) ~= score then
 		-- it has just become the head: it gets the time that Redisson would give it
-		state.head, state.absent = id, nil
-		note('HSET', STATE, 'head', id)
-		note('HDEL', STATE, 'absent')
-		if not score or score < now + REDISSON_SCORE_MS then
-			note('ZADD', TIMEOUTS, int(now + REDISSON_SCORE_MS), id)
+		absent = ''
+		if score < now + REDISSON_SCORE_MS and not traceless then
+			score = now + REDISSON_SCORE_MS
+			note('ZADD', TIMEOUTS, int(score), id)
 		end
-	elseif score and score <= now then
+	elseif score <= now then
 		return true
 	end
 	if present(id) then
-		if state.absent then
-			call('HDEL', STATE, 'absent')
-			state.absent = nil
-		end
-		return false
+		absent = ''
+	elseif absent == '' then
+		absent = int(now)
 	end
-	-- since when it was seen absent, and when last: an older sighting was of an earlier wait
-	local since, last = string.match(state.absent or '', '^(%d+) (%d+)$')
-	since = last and now - tonumber(last) < SILENT_MS and tonumber(since) or now
-	if not traceless then
-		state.absent = int(since) .. ' ' .. int(now)
-		note('HSET', STATE, 'absent', state.absent)
+	local head = int(score) .. ' ' .. absent .. ' ' .. id
+	if head ~= state.head and not traceless then
+		state.head = head
+		note('HSET', STATE, 'head', head)
 	end
-	return now - since >= TURN_MS
+	return absent ~= '' and now - tonumber(absent) >= TURN_MS
 end
 
 -- The first waiter who is alive; the dead before it are dropped, and counted.

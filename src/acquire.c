@@ -25,9 +25,11 @@ static int pin_process(pid_t pid, int *pidfd, struct error *err)
 		return 0;
 	*pidfd = slot.fd = pidfd_open(pid, 0);
 	if (*pidfd < 0 && (errno == ESRCH || errno == EINVAL))
-		return fail(err, STATUS_USAGE, "cannot watch process %d: there is no such process", (int)pid);
+		return fail(err, STATUS_USAGE, "cannot watch process %d: there is no such process",
+			    (int)pid);
 	if (*pidfd < 0)
-		return fail(err, STATUS_OS, "cannot watch process %d: %s", (int)pid, strerror(errno));
+		return fail(err, STATUS_OS, "cannot watch process %d: %s", (int)pid,
+			    strerror(errno));
 	if (poll(&slot, 1, 0) > 0)
 		return fail(err, STATUS_USAGE, "cannot watch process %d: it has ended", (int)pid);
 	return 0;
@@ -41,8 +43,8 @@ static void print_grant(const struct lock *lock, bool json)
 	}
 	fputs("{\"name\":", stdout);
 	print_json_string(lock->keys.name);
-	printf(",\"owner\":\"%s\",\"token\":%s,\"lease_ms\":%" PRId64 "}\n", lock->owner, lock->token,
-	       lock->deadline_ms - clock_ms());
+	printf(",\"owner\":\"%s\",\"token\":%s,\"lease_ms\":%" PRId64 "}\n", lock->owner,
+	       lock->token, lock->deadline_ms - clock_ms());
 }
 
 /* A lock whose owner id nobody learns would be held for nothing. */
@@ -82,7 +84,8 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	struct wait wait = {.options = options, .inbox = &inbox, .loop = &loop};
 	int signo, result;
 
-	if (lock_init(&lock, invocation->argv[0], LOCK_ACQUIRE, lease_ms, options->max_queue, words, err) < 0 ||
+	if (lock_init(&lock, invocation->argv[0], LOCK_ACQUIRE, lease_ms, options->max_queue, words,
+		      err) < 0 ||
 	    lock_act_as(&lock, options->owner, err) < 0 ||
 	    pin_process(options->while_pid, &wait.pidfd, err) < 0 || inbox_open(&inbox, err) < 0 ||
 	    loop_open(&loop, err) < 0)

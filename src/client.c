@@ -309,7 +309,9 @@ static enum client_event begin(struct client *client)
 
 	if (client->fd < 0)
 		return event;
-	redisOptions options = {.type = REDIS_CONN_USERFD, .endpoint.fd = client->fd, .options = REDIS_OPT_NONBLOCK};
+	redisOptions options = {.type = REDIS_CONN_USERFD,
+				.endpoint.fd = client->fd,
+				.options = REDIS_OPT_NONBLOCK};
 
 	client->redis = redisConnectWithOptions(&options);
 	if (!client->redis || client->redis->err)
@@ -340,9 +342,9 @@ static bool is_one_of(const char *text, const char *const *words)
  * sentence of their own, so those words are looked for anywhere. */
 static enum status classify(const char *text)
 {
-	static const char *const unavailable[] = {"LOADING", "READONLY", "OOM", "MISCONF", "CLUSTERDOWN",
-						  "MASTERDOWN", "NOREPLICAS", "BUSY", "TRYAGAIN",
-						  "NOPROTO", NULL};
+	static const char *const unavailable[] = {
+		"LOADING",    "READONLY", "OOM",      "MISCONF", "CLUSTERDOWN", "MASTERDOWN",
+		"NOREPLICAS", "BUSY",     "TRYAGAIN", "NOPROTO", NULL};
 	static const char *const refused[] = {"NOAUTH", "WRONGPASS", "NOPERM", NULL};
 
 	if (is_one_of(text, unavailable) || strstr(text, "max number of clients") ||
@@ -364,15 +366,18 @@ static enum client_event refused(struct client *client, const char *text)
 {
 	enum status status = classify(text);
 
-	if (client->server->kind == SERVER_LOCAL && starts_with_word(text, "LOADING") && await_local(client))
+	if (client->server->kind == SERVER_LOCAL && starts_with_word(text, "LOADING") &&
+	    await_local(client))
 		return CLIENT_NOTHING;
 	if (strstr(text, "WRONGTYPE") && client->request.script)
-		fail(&client->error, STATUS_CONFIG, "cannot use the name %s: it is in use by something that is no lock",
+		fail(&client->error, STATUS_CONFIG,
+		     "cannot use the name %s: it is in use by something that is no lock",
 		     client->request.argv[0]);
 	else if (status == STATUS_UNAVAILABLE)
 		fail(&client->error, status, "cannot use %s: %s", shown(client), text);
 	else
-		fail(&client->error, status, "cannot use %s: the server says: %s", shown(client), text);
+		fail(&client->error, status, "cannot use %s: the server says: %s", shown(client),
+		     text);
 	if (status == STATUS_UNAVAILABLE)
 		return failed(client);
 	client->pending = false;
@@ -386,7 +391,8 @@ static enum client_event take_push(struct client *client, redisReply *push)
 	enum client_event event = CLIENT_NOTHING;
 
 	if (push->elements == 3 && push->element[0]->type == REDIS_REPLY_STRING &&
-	    strcmp(push->element[0]->str, "message") == 0 && push->element[2]->type == REDIS_REPLY_STRING) {
+	    strcmp(push->element[0]->str, "message") == 0 &&
+	    push->element[2]->type == REDIS_REPLY_STRING) {
 		snprintf(client->message, sizeof(client->message), "%s", push->element[2]->str);
 		event = CLIENT_MESSAGE;
 	}
@@ -542,8 +548,8 @@ void client_cancel(struct client *client)
 	client->retried = false;
 }
 
-int client_call(struct client *client, const struct request *request, int64_t until_ms, bool patient,
-		struct error *err)
+int client_call(struct client *client, const struct request *request, int64_t until_ms,
+		bool patient, struct error *err)
 {
 	struct pollfd slot;
 
@@ -553,7 +559,8 @@ int client_call(struct client *client, const struct request *request, int64_t un
 
 		if (event == CLIENT_REPLY)
 			return 0;
-		if (event == CLIENT_FAILED && (client->error.status != STATUS_UNAVAILABLE || !patient)) {
+		if (event == CLIENT_FAILED &&
+		    (client->error.status != STATUS_UNAVAILABLE || !patient)) {
 			*err = client->error;
 			return -1;
 		}
@@ -566,7 +573,8 @@ int client_call(struct client *client, const struct request *request, int64_t un
 			if (client->error.status)
 				*err = client->error;
 			else
-				fail(err, STATUS_UNAVAILABLE, "cannot reach %s: no reply in time", shown(client));
+				fail(err, STATUS_UNAVAILABLE, "cannot reach %s: no reply in time",
+				     shown(client));
 			return -1;
 		}
 		if (wake > until_ms)

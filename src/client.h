@@ -46,12 +46,12 @@ struct client {
 	unsigned greetings; /* replies of the greeting still to come */
 	unsigned attempts;
 	int64_t retry_ms;
-	int64_t due_ms;       /* when the reply, or the connection, is overdue */
-	int64_t give_up_ms;   /* until when a private server may take to listen */
+	int64_t due_ms;     /* when the reply, or the connection, is overdue */
+	int64_t give_up_ms; /* until when a private server may take to listen */
 	struct request request;
-	bool pending; /* a request waits for its reply */
-	bool sent;    /* over this connection */
-	bool retried; /* over an earlier connection */
+	bool pending;   /* a request waits for its reply */
+	bool sent;      /* over this connection */
+	bool retried;   /* over an earlier connection */
 	bool returning; /* this connection is not the first, and has answered nothing yet */
 	bool ever_answered;
 	bool final;
@@ -89,7 +89,7 @@ enum client_event client_step(struct client *client);
 /* For commands that do one thing: makes the request and waits until until_ms for
  * its reply, retrying only a private server that is being started (or, with patient, anything).
  * Returns 0 with client->reply, or -1. */
-int client_call(struct client *client, const struct request *request, int64_t until_ms, bool patient,
-		struct error *err);
+int client_call(struct client *client, const struct request *request, int64_t until_ms,
+		bool patient, struct error *err);
 
 #endif

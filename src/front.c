@@ -70,7 +70,8 @@ static void take_over(struct front *front, const char *why)
 		return;
 	front->takes_over = true;
 	front->kill_ms = after < latest ? after : latest;
-	complain("lost the guard of lock %s: %s; stopping %s", front->job->lock->keys.name, why, front->job->argv[0]);
+	complain("lost the guard of lock %s: %s; stopping %s", front->job->lock->keys.name, why,
+		 front->job->argv[0]);
 	tree_signal(getpid(), front->job->options->signal, front->guard);
 	tree_signal(getpid(), SIGCONT, front->guard);
 }
@@ -200,7 +201,8 @@ int front_run(const struct job *job, struct shared *result, struct error *err)
 {
 	struct front front = {.job = job};
 
-	front.shared = mmap(NULL, sizeof(*front.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	front.shared = mmap(NULL, sizeof(*front.shared), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (front.shared == MAP_FAILED)
 		return fail(err, STATUS_OS, "cannot get memory: %s", strerror(errno));
 	front.shared->deadline_ms = job->lock->deadline_ms;
@@ -214,6 +216,7 @@ int front_run(const struct job *job, struct shared *result, struct error *err)
 		waitpid(front.guard, NULL, 0);
 	*result = *front.shared;
 	if (!result->started && !result->exec_errno && !result->lost)
-		return fail(err, STATUS_OS, "cannot start %s: its guard could not watch it", job->argv[0]);
+		return fail(err, STATUS_OS, "cannot start %s: its guard could not watch it",
+			    job->argv[0]);
 	return 0;
 }

@@ -4,8 +4,8 @@
 #include "error.h"
 #include "guard.h"
 
-/* Runs COMMAND under a guard and waits for its end. Returns 0 with *result, or -1. The lock has been
- * given back, or has been lost, by then. */
+/* Runs COMMAND under a guard and waits for its end. Returns 0 with *result, or -1. The lock has
+ * been given back, or has been lost, by then. */
 int front_run(const struct job *job, struct shared *result, struct error *err);
 
 #endif

@@ -96,6 +96,7 @@ static void start_command(struct guard *guard)
 	set_environment(guard->job);
 	pid = vfork();
 	if (pid == 0) {
+		/* Linux allows it, POSIX does not. NOLINTNEXTLINE(clang-analyzer-unix.Vfork) */
 		prctl(PR_SET_PDEATHSIG, guard->job->options->signal);
 		inbox_restore(guard->job->inbox);
 		execvp(guard->job->argv[0], guard->job->argv);
@@ -117,8 +118,8 @@ static void start_command(struct guard *guard)
 
 /* ---- Stopping ---- */
 
-/* The first signal, to COMMAND and all that it started. What is stopped is continued, or it could not
- * act on it. */
+/* The first signal, to COMMAND and all that it started. What is stopped is continued, or it could
+ * not act on it. */
 static void stop_command(struct guard *guard, int64_t kill_ms)
 {
 	if (guard->shared->phase == GUARD_STOPPING)
@@ -138,7 +139,8 @@ static void lose(struct guard *guard, int64_t kill_ms, const char *why)
 		complain("lost lock %s: %s", guard->job->lock->keys.name, why);
 		return;
 	}
-	complain("lost lock %s: %s; stopping %s", guard->job->lock->keys.name, why, guard->job->argv[0]);
+	complain("lost lock %s: %s; stopping %s", guard->job->lock->keys.name, why,
+		 guard->job->argv[0]);
 	stop_command(guard, kill_ms);
 }
 
@@ -161,15 +163,17 @@ static int64_t lost_from_ms(const struct guard *guard)
 {
 	int64_t deadline = guard->job->lock->deadline_ms;
 
-	return guard->job->options->on_lost == ON_LOST_WARN ? deadline : guard_stop_ms(guard->job, deadline);
+	return guard->job->options->on_lost == ON_LOST_WARN ? deadline
+							    : guard_stop_ms(guard->job, deadline);
 }
 
 /* What time has brought: the deadline, or the end of COMMAND's grace. */
 static void mind_time(struct guard *guard)
 {
 	int64_t now = clock_ms();
-	const char *why = guard->job->client->error.status ? guard->job->client->error.text
-							   : "its lease could not be renewed in time";
+	const char *why = guard->job->client->error.status
+				  ? guard->job->client->error.text
+				  : "its lease could not be renewed in time";
 
 	if (!guard->lost && now >= lost_from_ms(guard))
 		lose(guard, guard_kill_ms(guard->job, guard->job->lock->deadline_ms), why);
@@ -269,7 +273,8 @@ static int watch(struct guard *guard, struct error *err)
 static void give_back(struct guard *guard)
 {
 	struct error err;
-	int64_t until = earliest(clock_ms() + guard->job->options->connect_timeout_ms, guard->job->lock->deadline_ms);
+	int64_t until = earliest(clock_ms() + guard->job->options->connect_timeout_ms,
+				 guard->job->lock->deadline_ms);
 
 	if (guard->lost)
 		return;
@@ -303,7 +308,8 @@ _Noreturn void guard_run(const struct job *job, struct shared *shared, int front
 	}
 	start_command(&guard);
 	/* COMMAND stays in the wrapper's group; the guard leaves it, and with it the terminal's
-	 * signals, but not the session: COMMAND's group would be an orphaned one, which cannot stop. */
+	 * signals, but not the session: COMMAND's group would be an orphaned one, which cannot
+	 * stop. */
 	setpgid(0, 0);
 	while (!is_over(&guard))
 		if (watch(&guard, &err) < 0) {

@@ -6,23 +6,24 @@
 #include <stdint.h>
 
 #include "client.h"
-#include "lock.h"
 #include "inbox.h"
+#include "lock.h"
 
 struct options;
 
 /* COMMAND runs under two processes of ours. The wrapper is what the user started: it
- * shares terminal, process group and fate with COMMAND. The guard, its child, is COMMAND's parent, in a
- * process group of its own, so that whatever stops the job does not stop it: it renews the
- * lease, and stops COMMAND before the lease can pass to somebody else. Each is a subreaper and watches the other, so
- * that everything COMMAND started can be found and stopped by whichever of them is left. */
+ * shares terminal, process group and fate with COMMAND. The guard, its child, is COMMAND's parent,
+ * in a process group of its own, so that whatever stops the job does not stop it: it renews the
+ * lease, and stops COMMAND before the lease can pass to somebody else. Each is a subreaper and
+ * watches the other, so that everything COMMAND started can be found and stopped by whichever of
+ * them is left. */
 
 struct job {
 	const struct options *options;
 	const struct inbox *inbox; /* what COMMAND inherits */
-	struct lock *lock;	       /* held */
-	struct client *client;	       /* connected */
-	char *const *argv;	       /* COMMAND */
+	struct lock *lock;         /* held */
+	struct client *client;     /* connected */
+	char *const *argv;         /* COMMAND */
 	int64_t kill_after_ms;
 };
 

@@ -46,8 +46,10 @@ static void renewed(struct hold *hold)
 	struct renew_reply reply;
 	struct error err;
 
-	if (lock_renewed(hold->lock, hold->client->reply, hold->client->sent_ms, &reply, &err) < 0) {
-		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 3; /* perhaps it makes sense next time */
+	if (lock_renewed(hold->lock, hold->client->reply, hold->client->sent_ms, &reply, &err) <
+	    0) {
+		hold->renew_ms = clock_ms() +
+				 hold->lock->lease_ms / 3; /* perhaps it makes sense next time */
 		return;
 	}
 	hold->renew_ms = hold->client->sent_ms + hold->lock->lease_ms / 3;

@@ -5,8 +5,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static const int passed_on[] = {SIGHUP,	 SIGINT, SIGQUIT,   SIGUSR1, SIGUSR2,  SIGALRM, SIGTERM,
-				SIGCONT, SIGURG, SIGVTALRM, SIGPROF, SIGWINCH, SIGIO,	SIGPWR};
+static const int passed_on[] = {SIGHUP,  SIGINT, SIGQUIT,   SIGUSR1, SIGUSR2,  SIGALRM, SIGTERM,
+				SIGCONT, SIGURG, SIGVTALRM, SIGPROF, SIGWINCH, SIGIO,   SIGPWR};
 
 #define PASSED_ON (sizeof(passed_on) / sizeof(passed_on[0]))
 

@@ -41,7 +41,8 @@ static void close_all_but(int *keep, size_t count)
 	close_range((unsigned)from, UINT_MAX, 0);
 }
 
-static _Noreturn void keep(struct hold *hold, struct loop *loop, const struct inbox *inbox, int pidfd)
+static _Noreturn void keep(struct hold *hold, struct loop *loop, const struct inbox *inbox,
+			   int pidfd)
 {
 	struct pollfd slots[SLOTS] = {
 		[SLOT_PID] = {.fd = pidfd, .events = POLLIN},
@@ -59,7 +60,8 @@ static _Noreturn void keep(struct hold *hold, struct loop *loop, const struct in
 			wake = hold->lock->deadline_ms;
 		if (loop_wait(loop, slots, SLOTS, wake, &ignored) < 0)
 			_exit(STATUS_OS);
-		if (slots[SLOT_PID].revents || (slots[SLOT_SIGNALS].revents && inbox_next_deadly(inbox)))
+		if (slots[SLOT_PID].revents ||
+		    (slots[SLOT_SIGNALS].revents && inbox_next_deadly(inbox)))
 			break;
 	}
 	hold_release(hold, hold->lock->deadline_ms, &ignored);
@@ -69,8 +71,8 @@ static _Noreturn void keep(struct hold *hold, struct loop *loop, const struct in
 int keeper_start(struct hold *hold, struct loop *loop, const struct inbox *inbox, int pidfd,
 		 struct error *err)
 {
-	int ours[] = {hold->client->redis ? hold->client->redis->fd : -1, hold->client->local_folder, pidfd, loop->timer,
-		      inbox->fd};
+	int ours[] = {hold->client->redis ? hold->client->redis->fd : -1,
+		      hold->client->local_folder, pidfd, loop->timer, inbox->fd};
 	pid_t pid = fork();
 
 	if (pid < 0)

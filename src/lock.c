@@ -7,8 +7,8 @@
 #include "reply.h"
 #include "script.h"
 
-int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t lease_ms, int64_t limit,
-	      char *const *words, struct error *err)
+int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t lease_ms,
+	      int64_t limit, char *const *words, struct error *err)
 {
 	memset(lock, 0, sizeof(*lock));
 	if (name_keys(&lock->keys, name, err) < 0 || owner_new(lock->id, err) < 0)
@@ -29,7 +29,8 @@ int lock_act_as(struct lock *lock, const char *owner, struct error *err)
 	if (!owner)
 		return 0;
 	if (!owner_is_valid(owner))
-		return fail(err, STATUS_USAGE, "cannot act as owner '%s': this is no owner id", owner);
+		return fail(err, STATUS_USAGE, "cannot act as owner '%s': this is no owner id",
+			    owner);
 	snprintf(lock->inherited[0], OWNER_MAX_BYTES, "%s", owner);
 	lock->inherited_count = 1;
 	snprintf(lock->id, sizeof(lock->id), "%s", owner);
@@ -41,7 +42,8 @@ void request_add(struct request *request, const char *argument)
 	request->argv[request->argc++] = argument;
 }
 
-void lock_request(const struct lock_keys *keys, struct request *request, const struct script *script)
+void lock_request(const struct lock_keys *keys, struct request *request,
+		  const struct script *script)
 {
 	*request = (struct request){.script = script};
 	request_add(request, keys->name);
@@ -133,8 +135,8 @@ static int keep(char *to, size_t size, const char *from)
 	return 0;
 }
 
-int lock_asked(struct lock *lock, const struct redisReply *reply, int64_t sent_ms, struct ask_reply *out,
-	       struct error *err)
+int lock_asked(struct lock *lock, const struct redisReply *reply, int64_t sent_ms,
+	       struct ask_reply *out, struct error *err)
 {
 	*out = (struct ask_reply){0};
 	if (is_tagged(reply, "granted", 6)) {
@@ -142,7 +144,8 @@ int lock_asked(struct lock *lock, const struct redisReply *reply, int64_t sent_m
 		lock->deadline_ms = sent_ms + reply_number(reply, 3);
 		lock->waited_ms = reply_number(reply, 4);
 		return keep(lock->owner, sizeof(lock->owner), reply_text(reply, 1)) < 0 ||
-				       keep(lock->token, sizeof(lock->token), reply_text(reply, 2)) < 0
+				       keep(lock->token, sizeof(lock->token),
+					    reply_text(reply, 2)) < 0
 			       ? reply_nonsense(err)
 			       : 0;
 	}
@@ -151,7 +154,9 @@ int lock_asked(struct lock *lock, const struct redisReply *reply, int64_t sent_m
 		out->ask_in_ms = reply_number(reply, 2);
 		out->first = reply_number(reply, 3) == 1;
 		out->ttl_ms = reply_number(reply, 4);
-		return keep(lock->ticket, sizeof(lock->ticket), reply_text(reply, 1)) < 0 ? reply_nonsense(err) : 0;
+		return keep(lock->ticket, sizeof(lock->ticket), reply_text(reply, 1)) < 0
+			       ? reply_nonsense(err)
+			       : 0;
 	}
 	out->by = "";
 	if (is_tagged(reply, "busy", 3)) {
@@ -168,8 +173,8 @@ int lock_asked(struct lock *lock, const struct redisReply *reply, int64_t sent_m
 	return 0;
 }
 
-int lock_renewed(struct lock *lock, const struct redisReply *reply, int64_t sent_ms, struct renew_reply *out,
-		 struct error *err)
+int lock_renewed(struct lock *lock, const struct redisReply *reply, int64_t sent_ms,
+		 struct renew_reply *out, struct error *err)
 {
 	*out = (struct renew_reply){.why = "", .by = "", .token = ""};
 	if (is_tagged(reply, "renewed", 4)) {

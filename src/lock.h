@@ -21,7 +21,7 @@ struct lock {
 	enum lock_kind kind;
 	char id[OWNER_MAX_BYTES];      /* in the queue; the owner of a new grant */
 	char request[OWNER_MAX_BYTES]; /* of this process, in all of its requests */
-	char owner[OWNER_MAX_BYTES]; /* who holds: id, or an inherited owner that went in again */
+	char owner[OWNER_MAX_BYTES];   /* who holds: id, or an inherited owner that went in again */
 	char by[BY_MAX_BYTES];
 	char inherited[HELD_MAX][OWNER_MAX_BYTES];
 	int inherited_count;
@@ -81,10 +81,10 @@ struct release_reply {
 	const char *by;
 };
 
-/* Makes this process's id and collects what it inherited. limit: as --max-queue, -1 for none. words is
- * what `queue` and `status` show as its command. */
-int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t lease_ms, int64_t limit,
-	      char *const *words, struct error *err);
+/* Makes this process's id and collects what it inherited. limit: as --max-queue, -1 for none. words
+ * is what `queue` and `status` show as its command. */
+int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t lease_ms,
+	      int64_t limit, char *const *words, struct error *err);
 
 /* Acts as this owner (NULL: as before), not as those of the enclosing holds. */
 int lock_act_as(struct lock *lock, const char *owner, struct error *err);
@@ -94,15 +94,15 @@ void lock_ask(struct lock *lock, struct request *request, bool try);
 
 /* Reads the reply; a grant fills owner, token and deadline_ms. sent_ms: when the request left.
  * Returns -1 with STATUS_BUG for a reply that makes no sense. */
-int lock_asked(struct lock *lock, const struct redisReply *reply, int64_t sent_ms, struct ask_reply *out,
-	       struct error *err);
+int lock_asked(struct lock *lock, const struct redisReply *reply, int64_t sent_ms,
+	       struct ask_reply *out, struct error *err);
 
 /* Renews the hold of this process. */
 void lock_renew(struct lock *lock, struct request *request);
 
 /* Reads the reply; a renewal moves deadline_ms. */
-int lock_renewed(struct lock *lock, const struct redisReply *reply, int64_t sent_ms, struct renew_reply *out,
-		 struct error *err);
+int lock_renewed(struct lock *lock, const struct redisReply *reply, int64_t sent_ms,
+		 struct renew_reply *out, struct error *err);
 
 /* Gives back the hold of this process. */
 void lock_release(struct lock *lock, struct request *request);
@@ -112,12 +112,13 @@ int lock_released(const struct redisReply *reply, struct release_reply *out, str
 /* Leaves the queue; undoes a grant that was made meanwhile. */
 void lock_leave(struct lock *lock, struct request *request);
 
-/* Turns a reply that the caller did not expect into an error: another spelling of the name is in use
- * (STATUS_USAGE), or it makes no sense. Returns -1. */
+/* Turns a reply that the caller did not expect into an error: another spelling of the name is in
+ * use (STATUS_USAGE), or it makes no sense. Returns -1. */
 int lock_refused(const struct redisReply *reply, struct error *err);
 
 /* The arguments that every script of this lock begins with. */
-void lock_request(const struct lock_keys *keys, struct request *request, const struct script *script);
+void lock_request(const struct lock_keys *keys, struct request *request,
+		  const struct script *script);
 
 void request_add(struct request *request, const char *argument);
 

@@ -22,7 +22,8 @@ void loop_close(struct loop *loop)
 	close(loop->timer);
 }
 
-int loop_wait(struct loop *loop, struct pollfd *slots, nfds_t count, int64_t until_ms, struct error *err)
+int loop_wait(struct loop *loop, struct pollfd *slots, nfds_t count, int64_t until_ms,
+	      struct error *err)
 {
 	struct itimerspec when = {0};
 

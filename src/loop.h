@@ -18,6 +18,7 @@ void loop_close(struct loop *loop);
 
 /* Waits until one of the slots is ready or until_ms has come; slots[count - 1] is the timer's
  * and filled in here. Returns -1 with STATUS_OS when the system refuses. */
-int loop_wait(struct loop *loop, struct pollfd *slots, nfds_t count, int64_t until_ms, struct error *err);
+int loop_wait(struct loop *loop, struct pollfd *slots, nfds_t count, int64_t until_ms,
+	      struct error *err);
 
 #endif

@@ -285,6 +285,7 @@ int options_set(struct options *options, const struct option_row *row, const cha
 
 int options_take_url(struct options *options, char *url, struct error *err)
 {
+	assert(url);
 	free(options->url_copy);
 	options->url_copy = strdup(url);
 	if (options->url_copy == NULL)

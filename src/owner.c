@@ -20,15 +20,16 @@ int owner_new(char id[OWNER_MAX_BYTES], struct error *err)
 	b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
 	b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
 	snprintf(id, OWNER_MAX_BYTES,
-		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x:%d", b[0], b[1],
-		 b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15],
-		 (int)getpid());
+		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x:%d", b[0],
+		 b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
+		 b[14], b[15], (int)getpid());
 	return 0;
 }
 
 static bool is_owner(const char *word, size_t length)
 {
-	return length > 0 && length < OWNER_MAX_BYTES && strspn(word, "0123456789abcdefABCDEF-:") >= length;
+	return length > 0 && length < OWNER_MAX_BYTES &&
+	       strspn(word, "0123456789abcdefABCDEF-:") >= length;
 }
 
 bool owner_is_valid(const char *id)
@@ -118,5 +119,6 @@ void owner_show(char *text, size_t size, const char *by)
 	int user_length = (int)strcspn(user, "\t");
 	const char *command = user + user_length + (user[user_length] == '\t');
 
-	snprintf(text, size, "%s (pid %.*s, %.*s@%.*s)", command, pid_length, pid, user_length, user, host, by);
+	snprintf(text, size, "%s (pid %.*s, %.*s@%.*s)", command, pid_length, pid, user_length,
+		 user, host, by);
 }

@@ -126,7 +126,8 @@ static int remove_waiter(struct client *client, const struct lock_keys *keys, co
 		return fail(err, STATUS_NOT_HELD,
 			    "cannot remove waiter %s: it does not wait for lock %s", id,
 			    keys->name);
-	return strcmp(reply_text(client->reply, 0), "left") == 0 ? 0 : lock_refused(client->reply, err);
+	return strcmp(reply_text(client->reply, 0), "left") == 0 ? 0
+								 : lock_refused(client->reply, err);
 }
 
 static int run(const struct invocation *invocation, int *status, struct error *err)

@@ -4,8 +4,8 @@
 
 #include "clock.h"
 #include "command.h"
-#include "options.h"
 #include "lock.h"
+#include "options.h"
 #include "script.h"
 
 /* One release as the given owner; the reply lives in client. */
@@ -40,8 +40,8 @@ static void say_whose(const struct lock *lock, const struct release_reply *reply
 		printf("lock %s was held by %s\n", lock->keys.name, reply->owner);
 }
 
-static int report(const struct lock *lock, const struct options *options, const struct release_reply *reply,
-		  struct error *err)
+static int report(const struct lock *lock, const struct options *options,
+		  const struct release_reply *reply, struct error *err)
 {
 	switch (reply->outcome) {
 	case RELEASED:
@@ -55,13 +55,16 @@ static int report(const struct lock *lock, const struct options *options, const 
 			printf("lock %s was free\n", lock->keys.name);
 		return 0;
 	case RELEASE_NOT_ACQUIRED:
-		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: wrap holds it until its command ends",
+		return fail(err, STATUS_NOT_HELD,
+			    "cannot release lock %s: wrap holds it until its command ends",
 			    lock->keys.name);
 	case RELEASE_NOT_HELD:
 		if (options->force)
-			return fail(err, STATUS_NOT_HELD, "cannot release lock %s: the token is not its holder's",
+			return fail(err, STATUS_NOT_HELD,
+				    "cannot release lock %s: the token is not its holder's",
 				    lock->keys.name);
-		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: not held by this owner (any more)",
+		return fail(err, STATUS_NOT_HELD,
+			    "cannot release lock %s: not held by this owner (any more)",
 			    lock->keys.name);
 	}
 	return 0;
@@ -80,8 +83,10 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	    lock_act_as(&lock, options->owner, err) < 0)
 		return -1;
 	if (!options->force && lock.inherited_count == 0)
-		return fail(err, STATUS_USAGE, "cannot release lock %s: neither --owner nor an enclosing hold says as whom",
-			    lock.keys.name);
+		return fail(
+			err, STATUS_USAGE,
+			"cannot release lock %s: neither --owner nor an enclosing hold says as whom",
+			lock.keys.name);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	if (options->force)
 		result = release_as(&client, &lock, "", options, &reply, err);

@@ -8,8 +8,8 @@
 #include "options.h"
 #include "script.h"
 
-static int renew_as(struct client *client, struct lock *lock, const char *owner, const struct options *options,
-		    struct renew_reply *reply, struct error *err)
+static int renew_as(struct client *client, struct lock *lock, const char *owner,
+		    const struct options *options, struct renew_reply *reply, struct error *err)
 {
 	struct request request;
 
@@ -34,18 +34,23 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	struct renew_reply reply = {.outcome = RENEW_LOST};
 	int result = 0;
 
-	if (lock_init(&lock, invocation->argv[0], LOCK_ACQUIRE, options->lease_ms, -1, words, err) < 0 ||
+	if (lock_init(&lock, invocation->argv[0], LOCK_ACQUIRE, options->lease_ms, -1, words, err) <
+		    0 ||
 	    lock_act_as(&lock, options->owner, err) < 0)
 		return -1;
 	if (lock.inherited_count == 0)
-		return fail(err, STATUS_USAGE, "cannot renew lock %s: neither --owner nor an enclosing hold says as whom",
-			    lock.keys.name);
+		return fail(
+			err, STATUS_USAGE,
+			"cannot renew lock %s: neither --owner nor an enclosing hold says as whom",
+			lock.keys.name);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	for (int i = 0; result == 0 && reply.outcome == RENEW_LOST && i < lock.inherited_count; i++)
 		result = renew_as(&client, &lock, lock.inherited[i], options, &reply, err);
 	client_close(&client);
 	if (result == 0 && reply.outcome == RENEW_LOST)
-		return fail(err, STATUS_NOT_HELD, "cannot renew lock %s: not held by this owner (any more)", lock.keys.name);
+		return fail(err, STATUS_NOT_HELD,
+			    "cannot renew lock %s: not held by this owner (any more)",
+			    lock.keys.name);
 	*status = STATUS_OK;
 	return result;
 }

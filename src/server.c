@@ -52,7 +52,11 @@ static int out_of_memory(const struct parse *parse)
 static int copy(const struct parse *parse, const char *text, size_t length, char **value)
 {
 	*value = strndup(text, length);
-	return *value ? 0 : out_of_memory(parse);
+	if (!*value) {
+		out_of_memory(parse);
+		return -1;
+	}
+	return 0;
 }
 
 static int hex_digit(char c)

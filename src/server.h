@@ -21,7 +21,7 @@ struct seed {
  * server_free gives its strings back. */
 struct server {
 	enum server_kind kind;
-	char *path; /* SERVER_UNIX: the socket */
+	char *path;         /* SERVER_UNIX: the socket */
 	struct seed *seeds; /* SERVER_TCP: tried in order */
 	size_t seed_count;
 	char *user;     /* NULL: the default user */

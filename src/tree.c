@@ -66,7 +66,8 @@ static void read_processes(struct processes *all)
 		struct process process = {.pid = (pid_t)strtol(entry->d_name, NULL, 10)};
 		char state;
 
-		if (process.pid <= 0 || read_stat(dirfd(dir), entry->d_name, text, sizeof(text)) < 0)
+		if (process.pid <= 0 ||
+		    read_stat(dirfd(dir), entry->d_name, text, sizeof(text)) < 0)
 			continue;
 		/* the name may contain anything, also ")" */
 		const char *behind_name = strrchr(text, ')');
@@ -126,7 +127,8 @@ int tree_signal(pid_t root, int signo, pid_t spare)
 	for (size_t i = 0; i < all.count; i++) {
 		const struct process *process = &all.list[i];
 
-		if (!process->below || process->ended || process->pid == spare || local_is_server(process->pid))
+		if (!process->below || process->ended || process->pid == spare ||
+		    local_is_server(process->pid))
 			continue;
 		if (signo == 0 || kill(process->pid, signo) == 0)
 			count++;

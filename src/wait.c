@@ -80,21 +80,24 @@ static int busy(struct error *err, const struct waiting *w, const struct ask_rep
 	if (!*reply->by)
 		return not_obtained(err, w, "it is busy");
 	owner_show(holder, sizeof(holder), reply->by);
-	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: held by %s", w->lock->keys.name, holder);
+	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: held by %s", w->lock->keys.name,
+		    holder);
 }
 
 /* A lock that never ends is somebody's mistake; whoever waits for it should know. */
 static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
 {
 	if (ttl_ms == -1 && !w->told_no_ttl)
-		complain("lock %s has no time to live: it is held until somebody deletes it", w->lock->keys.name);
+		complain("lock %s has no time to live: it is held until somebody deletes it",
+			 w->lock->keys.name);
 	w->told_no_ttl = ttl_ms == -1;
 }
 
 static void queued(struct waiting *w, const struct ask_reply *reply)
 {
 	if (!*w->lock->ticket)
-		tell_step(w->wait->options, "waiting for lock %s as %s", w->lock->keys.name, w->lock->id);
+		tell_step(w->wait->options, "waiting for lock %s as %s", w->lock->keys.name,
+			  w->lock->id);
 	w->sign_ms = clock_ms() + reply->ask_in_ms;
 	mind_missing_ttl(w, reply->ttl_ms);
 	if (reply->first)
@@ -111,7 +114,8 @@ static int asked(struct waiting *w, struct error *err)
 	switch (reply.outcome) {
 	case ASK_GRANTED:
 		w->granted = true;
-		tell_step(w->wait->options, "got lock %s, token %s", w->lock->keys.name, w->lock->token);
+		tell_step(w->wait->options, "got lock %s, token %s", w->lock->keys.name,
+			  w->lock->token);
 		return 0;
 	case ASK_QUEUED:
 		queued(w, &reply);
@@ -119,8 +123,9 @@ static int asked(struct waiting *w, struct error *err)
 	case ASK_BUSY:
 		return busy(err, w, &reply);
 	case ASK_FULL:
-		return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: the queue is full (%lld wait)",
-			    w->lock->keys.name, reply.waiters);
+		return fail(err, STATUS_NOT_OBTAINED,
+			    "cannot get lock %s: the queue is full (%lld wait)", w->lock->keys.name,
+			    reply.waiters);
 	case ASK_REMOVED:
 		return not_obtained(err, w, "removed from the queue");
 	}
@@ -128,7 +133,8 @@ static int asked(struct waiting *w, struct error *err)
 }
 
 /* "0": our turn. "first N": we are first, the lease ends in N ms. "second N": see
- * in N ms whether the one before us took its turn. Anything else, from whomever, is a reason to ask. */
+ * in N ms whether the one before us took its turn. Anything else, from whomever, is a reason to
+ * ask. */
 static void heard(struct waiting *w)
 {
 	const char *message = w->client->message;

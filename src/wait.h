@@ -5,9 +5,9 @@
 
 #include "client.h"
 #include "error.h"
+#include "inbox.h"
 #include "lock.h"
 #include "loop.h"
-#include "inbox.h"
 
 struct options;
 
@@ -25,10 +25,12 @@ struct wait {
 int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *client, int *signo,
 		  struct error *err);
 
-/* Turns "not obtained" into its exit status, told unless --quiet; any other failure stays one (-1). */
+/* Turns "not obtained" into its exit status, told unless --quiet; any other failure stays one (-1).
+ */
 int wait_outcome(const struct options *options, const struct error *err, int *status);
 
 /* Tells a step of ours on standard error, under --verbose. */
-__attribute__((format(printf, 2, 3))) void tell_step(const struct options *options, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void tell_step(const struct options *options,
+						     const char *format, ...);
 
 #endif

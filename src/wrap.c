@@ -22,14 +22,15 @@ static int64_t kill_after(const struct options *options, int64_t lease_ms)
 /* 126 and 127 as the shell has them. */
 static int not_started(const struct job *job, int cause, struct error *err)
 {
-	enum status status = cause == ENOENT			    ? STATUS_NOT_FOUND
+	enum status status = cause == ENOENT                      ? STATUS_NOT_FOUND
 			     : cause == EAGAIN || cause == ENOMEM ? STATUS_OS
-								    : STATUS_NOT_EXECUTABLE;
+								  : STATUS_NOT_EXECUTABLE;
 
 	return fail(err, status, "cannot execute %s: %s", job->argv[0], strerror(cause));
 }
 
-static int end_as_command(const struct job *job, const struct shared *result, int *status, struct error *err)
+static int end_as_command(const struct job *job, const struct shared *result, int *status,
+			  struct error *err)
 {
 	if (result->exec_errno)
 		return not_started(job, result->exec_errno, err);
@@ -42,7 +43,8 @@ static int end_as_command(const struct job *job, const struct shared *result, in
 	return 0;
 }
 
-/* A grant may have been long under way: COMMAND is not started on a lease that is as good as over. */
+/* A grant may have been long under way: COMMAND is not started on a lease that is as good as over.
+ */
 static int freshen(const struct job *job, struct error *err)
 {
 	struct request request;
@@ -51,11 +53,13 @@ static int freshen(const struct job *job, struct error *err)
 	if (clock_ms() < guard_stop_ms(job, job->lock->deadline_ms))
 		return 0;
 	lock_renew(job->lock, &request);
-	if (client_call(job->client, &request, clock_ms() + job->options->connect_timeout_ms, true, err) < 0 ||
+	if (client_call(job->client, &request, clock_ms() + job->options->connect_timeout_ms, true,
+			err) < 0 ||
 	    lock_renewed(job->lock, job->client->reply, job->client->sent_ms, &reply, err) < 0)
 		return -1;
 	if (reply.outcome != RENEWED || clock_ms() >= guard_stop_ms(job, job->lock->deadline_ms))
-		return fail(err, STATUS_NOT_HELD, "cannot run %s: its lease was over when the grant arrived",
+		return fail(err, STATUS_NOT_HELD,
+			    "cannot run %s: its lease was over when the grant arrived",
 			    job->argv[0]);
 	return 0;
 }
@@ -81,7 +85,8 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 				.kill_after_ms = kill_after(options, lease_ms)};
 	int signo;
 
-	if (lock_init(&lock, invocation->argv[0], LOCK_WRAP, lease_ms, options->max_queue, argv, err) < 0 ||
+	if (lock_init(&lock, invocation->argv[0], LOCK_WRAP, lease_ms, options->max_queue, argv,
+		      err) < 0 ||
 	    inbox_open(&inbox, err) < 0 || loop_open(&loop, err) < 0)
 		return -1;
 	client_init(&client, invocation->server, options->connect_timeout_ms);

@@ -91,6 +91,7 @@ status_of() {
 	assert_failure
 	grep -c '' pids
 	kill -CONT "$WRAPPER"
+	# shellcheck disable=SC2046
 	kill -KILL $(cat pids)
 	status_of "$WRAPPER"
 }
@@ -246,6 +247,7 @@ END
 @test "a stopped COMMAND is stopped for good when the lock is lost" {
 	start_server
 	start_job
+	# shellcheck disable=SC2046
 	kill -STOP $(cat pids)
 	"$FAIRLOCK" release --force -q job
 	wait_until all_dead

@@ -142,6 +142,7 @@ in_queue() {
 # Holds a lock in the background until the test ends; its process id is in HOLDER.
 hold() {
 	background "$FAIRLOCK" wrap "$@" sleep 600
+	# shellcheck disable=SC2034 # for the test
 	HOLDER=$!
 	wait_until "$FAIRLOCK" status -q "${!#}"
 }
@@ -158,5 +159,5 @@ nothing_left() {
 
 # nobody_present NAME: the server has seen all who wait for it go
 nobody_present() {
-	[ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*" | grep -v "$(cli --raw HKEYS "$1")")" ]
+	! cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*" | grep -qv "$(cli --raw HKEYS "$1")"
 }
