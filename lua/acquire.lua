@@ -23,8 +23,8 @@
 local id, hold, lease, mode = ARGV[2], ARGV[4] .. ARGV[3], tonumber(ARGV[5]), ARGV[6]
 local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
 
-local function granted(owner, waited, count)
-	return {'granted', owner, int(state.token or 0), call('PTTL', LOCK), waited, count}
+local function granted(owner, ttl, waited, count)
+	return {'granted', owner, int(state.token or 0), ttl, waited, count}
 end
 
 -- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
@@ -38,12 +38,13 @@ local function reenter(owner, count)
 		call('HSET', STATE, 'until', int(now + lease))
 	end
 	settle()
-	return granted(owner, state.waited or 0, count)
+	return granted(owner, call('PTTL', LOCK), state.waited or 0, count)
 end
 
 local function grant()
-	local since = ticket or known(id) or now_us
-	if known(id) then
+	local queued_since = not state.empty and known(id)
+	local since = ticket or queued_since or now_us
+	if queued_since then
 		drop(id, call('LINDEX', QUEUE, 0) == id and 0 or nil)
 	end
 	local waited = math.max(0, now - math.floor(since / 1000))
@@ -58,7 +59,7 @@ local function grant()
 	record('granted', now, id, state.token, by, waited)
 	announce(lease)
 	settle()
-	return granted(id, waited, 1)
+	return granted(id, lease, waited, 1)
 end
 
 local function count_present(most)
@@ -78,6 +79,7 @@ end
 
 -- Queues the caller, or renews its place: its sign of life.
 local function join()
+	state.empty = false
 	if not ticket then
 		ticket = math.max(now_us, (state.ticket or 0) + 1)
 		call('HSET', STATE, 'name', LOCK, 'ticket', int(ticket))

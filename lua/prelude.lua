@@ -43,6 +43,7 @@ end
 -- The fields of our hash that describe a hold, in the order of `state`.
 local HOLD_FIELDS = {'owner', 'since', 'until', 'lease', 'waited', 'by', 'holds', 'taken_up'}
 
+-- What load_state read; `empty`: nobody is queued, and nobody was since.
 local state = {}
 
 local function load_state()
@@ -60,8 +61,8 @@ local function load_state()
 	state.ours = state.ours or 0
 	state.back = state.back or 0
 	-- keys of another type are to fail here, before anything is changed
-	call('LLEN', QUEUE)
-	call('ZCARD', TIMEOUTS)
+	local length, scores = call('LLEN', QUEUE), call('ZCARD', TIMEOUTS)
+	state.empty = length == 0 and scores == 0 and state.ours == 0
 end
 
 -- Another spelling of this name ({x} and x share all keys but the lock) is in use: its name.
@@ -218,7 +219,7 @@ local passed_over = 0
 
 local function first_waiter(free, me)
 	local with_silent = false
-	while true do
+	while not state.empty do
 		local id = call('LINDEX', QUEUE, 0)
 		if not id or id == me then
 			return id or nil
@@ -500,6 +501,10 @@ end
 -- Every script that changed something ends with this: lists agree, times to live are set. thorough: look
 -- through a long queue too.
 local function settle(thorough)
+	call('PEXPIRE', STATE, STATE_TTL_MS)
+	if state.empty then
+		return
+	end
 	local length = call('LLEN', QUEUE)
 	if looks_wrong(length) or thorough and length > SHORT_QUEUE then
 		mend()
@@ -511,5 +516,4 @@ local function settle(thorough)
 	elseif call('HLEN', STATE) > SWEEP_FIELDS then
 		sweep()
 	end
-	call('PEXPIRE', STATE, STATE_TTL_MS)
 end

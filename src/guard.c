@@ -295,6 +295,21 @@ static _Noreturn void finish(struct guard *guard)
 	_exit(0);
 }
 
+/* COMMAND stays in the wrapper's process group; the guard leaves it, and with it what the terminal
+ * sends. Of a job-control shell's job it stays in the session, so that a group that COMMAND makes for
+ * itself can be stopped. Elsewhere it leaves that too: a parent in the session, but not in the group,
+ * would keep the group from being an orphaned one until COMMAND ends, and then the kernel
+ * sends SIGHUP and SIGCONT to all in it if one is stopped. */
+static void leave_group(const struct guard *guard)
+{
+	bool is_job = getpgrp() == guard->wrapper && getsid(guard->wrapper) != guard->wrapper;
+
+	if (is_job)
+		setpgid(0, 0);
+	else
+		setsid();
+}
+
 _Noreturn void guard_run(const struct job *job, struct shared *shared, int front)
 {
 	struct guard guard = {.job = job, .shared = shared, .front = front, .wrapper = getppid()};
@@ -307,10 +322,7 @@ _Noreturn void guard_run(const struct job *job, struct shared *shared, int front
 		finish(&guard);
 	}
 	start_command(&guard);
-	/* COMMAND stays in the wrapper's group; the guard leaves it, and with it the terminal's
-	 * signals, but not the session: COMMAND's group would be an orphaned one, which cannot
-	 * stop. */
-	setpgid(0, 0);
+	leave_group(&guard);
 	while (!is_over(&guard))
 		if (watch(&guard, &err) < 0) {
 			complain("%s", err.text);

@@ -96,15 +96,16 @@ status_of() {
 	status_of "$WRAPPER"
 }
 
-@test "the process group of the wrapper killed: the guard stops the rest" {
+@test "the process group of the wrapper killed: the guard gives the lock back" {
 	start_server
-	write_job
-	background setsid "$FAIRLOCK" wrap -l 3s job sh job
-	wait_until job_runs
+	background setsid "$FAIRLOCK" wrap -l 30s job sh -c 'touch ready; exec sleep 600'
+	wait_until test -e ready
 	[ "$(ps -o pgid= -p $! | tr -d ' ')" = $! ]
 	kill -KILL -- "-$!"
-	dead_before_lease_ends
+	wait_until test_gone job
 }
+
+test_gone() { [ "$(cli EXISTS "$1")" = 0 ]; }
 
 @test "the server frozen past the lease: COMMAND is dead before the lease ends, status 76" {
 	start_server

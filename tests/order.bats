@@ -243,3 +243,20 @@ ticks() {
 	[ "$(cli PTTL redisson_lock_queue:{L})" -lt 700000 ]
 	[ "$(cli PTTL redisson_lock_timeout:{L})" -gt 600000 ]
 }
+
+@test "the end of COMMAND wakes no stopped process of an orphaned process group" {
+	# shellcheck disable=SC2016
+	cat >script <<'END'
+sleep 600 &
+kill -STOP $!
+echo $! >stopped
+trap 'echo hup >hup' HUP
+"$FAIRLOCK" wrap job true
+grep State /proc/$!/status >state
+kill -KILL $!
+END
+	run -0 setsid --fork --wait sh script
+	run -0 cat state
+	assert_output --partial 'T (stopped)'
+	[ ! -e hup ]
+}
