@@ -72,7 +72,7 @@ ALL_LIBS := $(HIREDIS_LIBS) -ldl
 # What there is
 
 SOURCES  := $(sort $(wildcard src/*.c))
-SCRIPTS  := $(sort $(filter-out lua/prelude.lua,$(wildcard lua/*.lua)))
+SCRIPTS  := $(sort $(filter-out lua/prelude.lua lua/waiters.lua,$(wildcard lua/*.lua)))
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/%.o) $(BUILD)/scripts.o
 PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS))
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/unit/*.c)))
@@ -97,8 +97,8 @@ $(BUILD)/%.o: src/%.c $(BUILD)/flags | $(HIREDIS_ARCHIVE)
 $(BUILD)/scripts.o: $(BUILD)/scripts.c $(BUILD)/flags
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
-$(BUILD)/scripts.c: lua/embed lua/prelude.lua $(SCRIPTS) $(BUILD)/list
-	lua/embed lua/prelude.lua $(SCRIPTS) >$@
+$(BUILD)/scripts.c: lua/embed lua/join lua/prelude.lua lua/waiters.lua $(SCRIPTS) $(BUILD)/list
+	lua/embed $(SCRIPTS) >$@
 
 $(BUILD)/unit/% $(BUILD)/programs/%: tests/$$(notdir $$(@D))/%.c $(PARTS) $(BUILD)/list
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(PARTS) $(ALL_LIBS)

@@ -27,8 +27,33 @@ local function granted(owner, ttl, waited, count)
 	return {'granted', owner, int(state.token or 0), ttl, waited, count}
 end
 
+-- Makes the caller the owner.
+local function take(waited)
+	state.token = math.max(now, (state.token or 0) + 1)
+	call('HSET', LOCK, id, 1)
+	call('PEXPIRE', LOCK, lease)
+	call('HSET', STATE, 'name', LOCK, 'token', int(state.token), 'owner', id, 'since', int(now),
+		'until', int(now + lease), 'lease', lease, 'waited', int(waited), 'by', by, 'holds', hold)
+	record('granted', now, id, state.token, by, waited)
+end
+
+local owner, count = holder()
+load_state()
+if other_spelling() then
+	return {'spelled', other_spelling()}
+end
+
+-- The usual case: the lock is free, nobody waits, and no hold has ended unnoticed.
+if not (owner or state.owner or ticket or again or state.forced) and state.empty and now >= state.back then
+	take(0)
+	touch()
+	return granted(id, lease, 0, 1)
+end
+
+-- include waiters.lua
+
 -- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
-local function reenter(owner, count)
+local function reenter()
 	if not has_hold(hold) then
 		add_hold(hold)
 		count = call('HINCRBY', LOCK, owner, 1)
@@ -48,15 +73,10 @@ local function grant()
 		drop(id, call('LINDEX', QUEUE, 0) == id and 0 or nil)
 	end
 	local waited = math.max(0, now - math.floor(since / 1000))
-	state.token = math.max(now, (state.token or 0) + 1)
-	call('HSET', LOCK, id, 1)
-	call('PEXPIRE', LOCK, lease)
-	call('HSET', STATE, 'name', LOCK, 'token', int(state.token), 'owner', id, 'since', int(now),
-		'until', int(now + lease), 'lease', lease, 'waited', int(waited), 'by', by, 'holds', hold)
+	take(waited)
 	if state.turn or state.forced then
 		call('HDEL', STATE, 'turn', 'turned', 'forced')
 	end
-	record('granted', now, id, state.token, by, waited)
 	announce(lease)
 	settle()
 	return granted(id, lease, waited, 1)
@@ -127,20 +147,15 @@ local function queued()
 	return {'queued', int(ticket), ask_in(first, ttl), first == id and 1 or 0, ttl}
 end
 
-local owner, count = holder()
-load_state()
-if other_spelling() then
-	return {'spelled', other_spelling()}
-end
 notice_end(owner)
 
 for i = 11, #ARGV do
 	if owner == ARGV[i] then
-		return reenter(owner, count)
+		return reenter()
 	end
 end
 if owner == id then
-	return reenter(owner, count)
+	return reenter()
 end
 
 if again or ticket then

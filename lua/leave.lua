@@ -10,6 +10,8 @@
 local id, request = ARGV[2], ARGV[3]
 local by_other = request == ''
 
+-- include waiters.lua
+
 local owner, count = holder()
 load_state()
 if other_spelling() then

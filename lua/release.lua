@@ -16,7 +16,22 @@
 local id, request, mode = ARGV[2], ARGV[3], ARGV[4]
 local token, again = tonumber(ARGV[5]), ARGV[6] == '1'
 
-local owner, count -- of the lock
+local owner, count = holder()
+load_state()
+if other_spelling() then
+	return {'spelled', other_spelling()}
+end
+
+-- The usual case: the only hold is given back, and nobody waits.
+if mode == 'own' and owner == id and state.owner == id and count == 1 and state.empty and
+	(state.holds == 'w' .. request or state.holds == 'a' .. request) then
+	call('DEL', LOCK)
+	end_hold('released', now)
+	touch()
+	return {'released', 0}
+end
+
+-- include waiters.lua
 
 local function not_held()
 	settle()
@@ -79,11 +94,6 @@ local function give_back(entry)
 	return {'released', left}
 end
 
-owner, count = holder()
-load_state()
-if other_spelling() then
-	return {'spelled', other_spelling()}
-end
 notice_end(owner)
 
 if mode == 'force' then

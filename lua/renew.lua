@@ -16,13 +16,35 @@
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local token, by = tonumber(ARGV[6]), ARGV[7]
 
-local function renewed(taken_up)
+local owner = holder()
+load_state()
+if other_spelling() then
+	return {'spelled', other_spelling()}
+end
+lease = lease or state.lease or OUR_SCORE_MS
+
+local function extend()
 	local ttl = call('PTTL', LOCK)
 	if ttl < lease then
 		call('PEXPIRE', LOCK, lease)
 		ttl = lease
 	end
 	call('HSET', STATE, 'until', int(now + ttl))
+	return ttl
+end
+
+-- The usual case: the owner holds, and nobody waits.
+if owner == id and state.owner == id and state.empty and not state.turn and
+	(request == '' or has_hold(kind .. request)) then
+	local ttl = extend()
+	touch()
+	return {'renewed', ttl, int(state.token or 0), 0}
+end
+
+-- include waiters.lua
+
+local function renewed(taken_up)
+	local ttl = extend()
 	settle()
 	return {'renewed', ttl, int(state.token or 0), taken_up}
 end
@@ -60,13 +82,7 @@ local function join_hold()
 	return renewed(1)
 end
 
-local owner = holder()
-load_state()
-if other_spelling() then
-	return {'spelled', other_spelling()}
-end
 notice_end(owner)
-lease = lease or state.lease or OUR_SCORE_MS
 
 if owner == id then
 	if request == '' or has_hold(kind .. request) then

@@ -296,9 +296,9 @@ static _Noreturn void finish(struct guard *guard)
 }
 
 /* COMMAND stays in the wrapper's process group; the guard leaves it, and with it what the terminal
- * sends. Of a job-control shell's job it stays in the session, so that a group that COMMAND makes for
- * itself can be stopped. Elsewhere it leaves that too: a parent in the session, but not in the group,
- * would keep the group from being an orphaned one until COMMAND ends, and then the kernel
+ * sends. Of a job-control shell's job it stays in the session, so that a group that COMMAND makes
+ * for itself can be stopped. Elsewhere it leaves that too: a parent in the session, but not in the
+ * group, would keep the group from being an orphaned one until COMMAND ends, and then the kernel
  * sends SIGHUP and SIGCONT to all in it if one is stopped. */
 static void leave_group(const struct guard *guard)
 {

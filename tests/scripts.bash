@@ -19,7 +19,7 @@ serve_scripts() {
 
 	start_server
 	for name in acquire release renew leave queue status; do
-		cat "$LUA/prelude.lua" "$LUA/$name.lua" >"$BATS_FILE_TMPDIR/$name.lua"
+		"$TESTS_DIR/../lua/join" "$LUA/$name.lua" >"$BATS_FILE_TMPDIR/$name.lua"
 		sha=$(cli -x SCRIPT LOAD <"$BATS_FILE_TMPDIR/$name.lua")
 		[[ $sha =~ ^[0-9a-f]{40}$ ]] || {
 			echo "$name.lua: $sha" >&2
