@@ -124,9 +124,7 @@ want {started}
 send "\032"
 want {Stopped}
 want {PROMPT> $}
-type {fg}
-want {exec sleep 100}
-send "\003"
+type {kill -9 %1; while kill -0 %1 2>/dev/null; do :; done}
 want {PROMPT> $}
 type {exit 3}
 want {PROMPT> $}
