@@ -437,6 +437,7 @@ static enum client_event take_reply(struct client *client, redisReply *reply)
 	client->returning = false;
 	client->give_up_ms = 0;
 	client->ever_answered = true;
+	client->error.status = STATUS_OK;
 	client->attempts = 0;
 	return event;
 }

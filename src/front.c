@@ -86,7 +86,8 @@ static void mind_guard(struct front *front)
 	unsigned char byte;
 	ssize_t length = recv(front->fd, &byte, 1, MSG_DONTWAIT);
 
-	if (length < 0 || is_done(front))
+	/* a guard that died with signals unread leaves a reset, not an end */
+	if ((length < 0 && errno == EAGAIN) || is_done(front))
 		return;
 	close(front->fd);
 	front->fd = -1;

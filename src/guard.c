@@ -144,6 +144,15 @@ static void lose(struct guard *guard, int64_t kill_ms, const char *why)
 	stop_command(guard, kill_ms);
 }
 
+/* An attempt to connect may wait, but not past the time when COMMAND must be stopped. */
+static void bound_connecting(const struct guard *guard)
+{
+	int64_t left = guard_stop_ms(guard->job, guard->job->lock->deadline_ms) - clock_ms();
+
+	guard->job->client->timeout_ms =
+		clamp(left, 1, guard->job->options->connect_timeout_ms);
+}
+
 static void mind_hold(struct guard *guard)
 {
 	int64_t soon = clock_ms() + LOST_KILL_MS;
@@ -151,6 +160,7 @@ static void mind_hold(struct guard *guard)
 
 	if (guard->lost)
 		return;
+	bound_connecting(guard);
 	hold_step(&guard->hold);
 	guard->shared->deadline_ms = guard->job->lock->deadline_ms;
 	if (guard->hold.state == HOLD_LOST)
@@ -224,7 +234,7 @@ static void mind_front(struct guard *guard)
 	while ((length = recv(guard->front, &signo, 1, MSG_DONTWAIT)) == 1)
 		if (guard->command)
 			kill(guard->command, signo);
-	if (length == 0) {
+	if (length == 0 || errno != EAGAIN) {
 		close(guard->front);
 		guard->front = -1;
 		stop_command(guard, clock_ms() + guard->job->kill_after_ms);

@@ -81,6 +81,21 @@ status_of() {
 	[ "$STATUS" = 76 ]
 }
 
+@test "a guard that hangs with signals unread, and is killed: COMMAND is stopped all the same" {
+	start_server
+	start_job -l 5s
+	kill -STOP "$GUARD"
+	kill -USR1 "$WRAPPER"
+	wait_until signal_taken
+	kill -KILL "$GUARD"
+	dead_before_lease_ends
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+}
+
+# The wrapper has nothing pending: it has passed it on.
+signal_taken() { grep -q '^ShdPnd:.*0000000000000000$' "/proc/$WRAPPER/status"; }
+
 @test "the wrapper stopped far past its lease: the lock stays held and COMMAND runs" {
 	start_server
 	start_job -l 1s
