@@ -2,15 +2,12 @@
 
 #include <errno.h>
 #include <hiredis/hiredis.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -46,7 +43,9 @@ static void disconnect(struct client *client)
 		close(client->fd);
 	client->redis = NULL;
 	client->fd = -1;
+	client->greetings = 0;
 	client->subscribed = 0;
+	client->confirmations = 0;
 	if (client->pending && client->sent)
 		client->retried = true;
 	client->sent = false;
@@ -107,88 +106,6 @@ static enum client_event broken(struct client *client)
 	return lost(client, client->redis->errstr);
 }
 
-static int connect_unix(const char *path)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd;
-
-	if (strlen(path) >= sizeof(address.sun_path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	strcpy(address.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		int saved = errno;
-
-		close(fd);
-		errno = saved;
-		return -1;
-	}
-	return fd;
-}
-
-/* Waits until the connection stands, at most until until_ms. */
-static int finish_connect(int fd, int64_t until_ms)
-{
-	struct pollfd slot = {.fd = fd, .events = POLLOUT};
-	socklen_t length = sizeof(int);
-	int64_t left = until_ms - clock_ms();
-	int cause = 0;
-
-	if (poll(&slot, 1, left > 0 ? (int)left : 0) == 0) {
-		errno = ETIMEDOUT;
-		return -1;
-	}
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &cause, &length) < 0)
-		return -1;
-	errno = cause;
-	return cause ? -1 : 0;
-}
-
-static int connect_address(const struct addrinfo *address, int64_t until_ms)
-{
-	const int on = 1;
-	int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return -1;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	if (connect(fd, address->ai_addr, address->ai_addrlen) == 0 ||
-	    (errno == EINPROGRESS && finish_connect(fd, until_ms) == 0))
-		return fd;
-	int saved = errno;
-
-	close(fd);
-	errno = saved;
-	return -1;
-}
-
-/* The first seed with an address that answers. *cause says what was wrong with the last one. */
-static int connect_tcp(const struct server *server, int64_t until_ms, const char **cause)
-{
-	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
-	struct addrinfo *list;
-	char port[8];
-	int fd = -1;
-
-	for (size_t i = 0; i < server->seed_count && fd < 0; i++) {
-		snprintf(port, sizeof(port), "%u", server->seeds[i].port);
-		int code = getaddrinfo(server->seeds[i].host, port, &hints, &list);
-
-		if (code) {
-			*cause = gai_strerror(code);
-			continue;
-		}
-		for (struct addrinfo *a = list; a && fd < 0; a = a->ai_next)
-			fd = connect_address(a, until_ms);
-		*cause = strerror(errno);
-		freeaddrinfo(list);
-	}
-	return fd;
-}
-
 /* A private server that is starting is not down: comes back in a moment, as long as the connect
  * timeout lasts. Returns false when that is over. */
 static bool await_local(struct client *client)
@@ -219,32 +136,51 @@ static enum client_event start_local(struct client *client)
 	return failed(client);
 }
 
-/* Makes a socket. Returns CLIENT_NOTHING with client->fd, or without it when it is to be tried
- * again later. */
+/* The attempt at one address failed: the next one is tried at once, if there is one. */
+static enum client_event address_failed(struct client *client)
+{
+	const char *cause = strerror(errno);
+
+	if (!dial_has_more(&client->dial))
+		return lost(client, cause);
+	disconnect(client);
+	client->retry_ms = 0;
+	return CLIENT_NOTHING;
+}
+
+static enum client_event open_tcp(struct client *client)
+{
+	const char *cause;
+
+	if (client->dial.count == 0 && dial_resolve(&client->dial, client->server, &cause) < 0)
+		return lost(client, cause);
+	client->fd = dial_next(&client->dial);
+	return client->fd < 0 ? address_failed(client) : CLIENT_NOTHING;
+}
+
+static enum client_event open_local(struct client *client)
+{
+	if (client->local_folder < 0)
+		client->local_folder = local_open(&client->error);
+	if (client->local_folder < 0)
+		return failed(client);
+	client->fd = local_connect(client->local_folder);
+	return client->fd < 0 ? start_local(client) : CLIENT_NOTHING;
+}
+
+/* Makes a socket: client->fd, which may still be connecting; or none, to be tried again later. */
 static enum client_event open_socket(struct client *client)
 {
-	const struct server *server = client->server;
-	const char *cause = NULL;
-
-	switch (server->kind) {
+	client->due_ms = clock_ms() + client->timeout_ms;
+	switch (client->server->kind) {
 	case SERVER_LOCAL:
-		if (client->local_folder < 0)
-			client->local_folder = local_open(&client->error);
-		if (client->local_folder < 0)
-			return failed(client);
-		client->fd = local_connect(client->local_folder);
-		if (client->fd < 0)
-			return start_local(client);
-		break;
+		return open_local(client);
 	case SERVER_UNIX:
-		client->fd = connect_unix(server->path);
-		break;
+		client->fd = dial_unix(client->server->path);
+		return client->fd < 0 ? lost(client, strerror(errno)) : CLIENT_NOTHING;
 	case SERVER_TCP:
-		client->fd = connect_tcp(server, clock_ms() + client->timeout_ms, &cause);
-		break;
+		return open_tcp(client);
 	}
-	if (client->fd < 0)
-		return lost(client, cause ? cause : strerror(errno));
 	return CLIENT_NOTHING;
 }
 
@@ -260,8 +196,10 @@ static void append_subscriptions(struct client *client)
 
 	for (; client->subscribed < client->channel_count; client->subscribed++)
 		argv[argc++] = client->channels[client->subscribed];
-	if (argc > 1)
-		append(client, argc, argv);
+	if (argc == 1)
+		return;
+	append(client, argc, argv);
+	client->confirmations += argc - 1;
 }
 
 /* HELLO with the password in one command: were they two, a server that needs
@@ -299,16 +237,14 @@ static void append_request(struct client *client, bool whole_script)
 		argv[argc - request->argc + request->again] = "1";
 	append(client, argc, argv);
 	client->sent = true;
+	client->ever_sent = true;
 	client->sent_ms = clock_ms();
 	client->due_ms = client->sent_ms + client->timeout_ms;
 }
 
-static enum client_event begin(struct client *client)
+/* The socket is connected: all that we have to say goes out behind the greeting. */
+static enum client_event greet(struct client *client)
 {
-	enum client_event event = open_socket(client);
-
-	if (client->fd < 0)
-		return event;
 	redisOptions options = {.type = REDIS_CONN_USERFD,
 				.endpoint.fd = client->fd,
 				.options = REDIS_OPT_NONBLOCK};
@@ -321,6 +257,24 @@ static enum client_event begin(struct client *client)
 	append_subscriptions(client);
 	client->due_ms = clock_ms() + client->timeout_ms;
 	return CLIENT_NOTHING;
+}
+
+/* Goes on with connecting; client->redis says whether that is done. */
+static enum client_event begin(struct client *client)
+{
+	enum client_event event = CLIENT_NOTHING;
+
+	if (client->fd < 0)
+		event = open_socket(client);
+	if (client->fd < 0)
+		return event;
+	int result = dial_result(client->fd);
+
+	if (result == 1 && clock_ms() < client->due_ms)
+		return CLIENT_NOTHING;
+	if (result == 1)
+		errno = ETIMEDOUT;
+	return result == 0 ? greet(client) : address_failed(client);
 }
 
 static bool starts_with_word(const char *text, const char *word)
@@ -391,6 +345,9 @@ static enum client_event take_push(struct client *client, redisReply *push)
 	enum client_event event = CLIENT_NOTHING;
 
 	if (push->elements == 3 && push->element[0]->type == REDIS_REPLY_STRING &&
+	    strcmp(push->element[0]->str, "subscribe") == 0)
+		client->confirmations--;
+	if (push->elements == 3 && push->element[0]->type == REDIS_REPLY_STRING &&
 	    strcmp(push->element[0]->str, "message") == 0 &&
 	    push->element[2]->type == REDIS_REPLY_STRING) {
 		snprintf(client->message, sizeof(client->message), "%s", push->element[2]->str);
@@ -420,6 +377,14 @@ static enum client_event take_reply(struct client *client, redisReply *reply)
 	if (!client->pending || !client->sent) {
 		freeReplyObject(reply);
 		return nonsense(client, "a reply that nobody asked for");
+	}
+	if (reply->type == REDIS_REPLY_ERROR && client->confirmations > 0) {
+		/* SUBSCRIBE was refused; the request behind it may have been granted */
+		event = refused(client, reply->str);
+		client->channel_count = 0;
+		disconnect(client);
+		freeReplyObject(reply);
+		return event;
 	}
 	if (reply->type == REDIS_REPLY_ERROR) {
 		event = CLIENT_NOTHING;
@@ -491,13 +456,18 @@ static enum client_event talk(struct client *client)
 	return CLIENT_NOTHING;
 }
 
+static bool is_wanted(const struct client *client)
+{
+	return client->pending || client->channel_count > 0;
+}
+
 enum client_event client_step(struct client *client)
 {
 	int64_t now = clock_ms();
 
 	drop_reply(client);
 	if (!client->redis) {
-		if ((!client->pending && client->channel_count == 0) || now < client->retry_ms)
+		if (client->fd < 0 && (!is_wanted(client) || now < client->retry_ms))
 			return CLIENT_NOTHING;
 		enum client_event event = begin(client);
 
@@ -511,10 +481,12 @@ enum client_event client_step(struct client *client)
 
 int64_t client_wait(const struct client *client, struct pollfd *slot)
 {
-	slot->fd = client->redis ? client->redis->fd : -1;
-	slot->events = POLLIN;
+	slot->fd = client->redis ? client->redis->fd : client->fd;
+	slot->events = client->redis ? POLLIN : POLLOUT;
+	if (!client->redis && client->fd >= 0)
+		return client->due_ms;
 	if (!client->redis)
-		return client->pending || client->channel_count > 0 ? client->retry_ms : NEVER_MS;
+		return is_wanted(client) ? client->retry_ms : NEVER_MS;
 	if (sdslen(client->redis->obuf) > 0)
 		slot->events |= POLLOUT;
 	return client->greetings > 0 || client->sent ? client->due_ms : NEVER_MS;
@@ -549,7 +521,7 @@ void client_cancel(struct client *client)
 	client->retried = false;
 }
 
-int client_call(struct client *client, const struct request *request, int64_t until_ms,
+static int call(struct client *client, const struct request *request, int64_t until_ms,
 		bool patient, struct error *err)
 {
 	struct pollfd slot;
@@ -582,4 +554,24 @@ int client_call(struct client *client, const struct request *request, int64_t un
 			wake = until_ms;
 		poll(&slot, 1, wake > now ? (int)(wake - now) : 0);
 	}
+}
+
+/* A server that goes away is an error to report, not the end of a command that does not block the
+ * signal for other reasons. */
+int client_call(struct client *client, const struct request *request, int64_t until_ms,
+		bool patient, struct error *err)
+{
+	const struct timespec at_once = {0};
+	sigset_t set, before;
+	int result;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &set, &before);
+	result = call(client, request, until_ms, patient, err);
+	if (!sigismember(&before, SIGPIPE)) {
+		sigtimedwait(&set, NULL, &at_once);
+		sigprocmask(SIG_SETMASK, &before, NULL);
+	}
+	return result;
 }

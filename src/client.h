@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dial.h"
 #include "error.h"
 
 struct redisContext;
@@ -42,6 +43,7 @@ struct client {
 	int64_t timeout_ms;
 	struct redisContext *redis; /* NULL while there is no connection */
 	int fd;                     /* while connecting, before redis exists */
+	struct dial dial;
 	int local_folder;
 	unsigned greetings; /* replies of the greeting still to come */
 	unsigned attempts;
@@ -54,11 +56,13 @@ struct client {
 	bool retried;   /* over an earlier connection */
 	bool returning; /* this connection is not the first, and has answered nothing yet */
 	bool ever_answered;
+	bool ever_sent;
 	bool final;
 	int64_t sent_ms; /* when the request last left: what its reply's times count from */
 	char channels[CLIENT_CHANNELS][CHANNEL_MAX_BYTES];
 	int channel_count;
 	int subscribed;
+	int confirmations; /* of subscriptions, still to come */
 	struct redisReply *reply;
 	char message[64];
 	struct error error;

@@ -144,15 +144,6 @@ static void lose(struct guard *guard, int64_t kill_ms, const char *why)
 	stop_command(guard, kill_ms);
 }
 
-/* An attempt to connect may wait, but not past the time when COMMAND must be stopped. */
-static void bound_connecting(const struct guard *guard)
-{
-	int64_t left = guard_stop_ms(guard->job, guard->job->lock->deadline_ms) - clock_ms();
-
-	guard->job->client->timeout_ms =
-		clamp(left, 1, guard->job->options->connect_timeout_ms);
-}
-
 static void mind_hold(struct guard *guard)
 {
 	int64_t soon = clock_ms() + LOST_KILL_MS;
@@ -160,7 +151,6 @@ static void mind_hold(struct guard *guard)
 
 	if (guard->lost)
 		return;
-	bound_connecting(guard);
 	hold_step(&guard->hold);
 	guard->shared->deadline_ms = guard->job->lock->deadline_ms;
 	if (guard->hold.state == HOLD_LOST)

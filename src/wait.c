@@ -241,14 +241,16 @@ static void leave(struct waiting *w)
 
 	client_cancel(w->client);
 	lock_leave(w->lock, &request);
-	if (client_call(w->client, &request, clock_ms() + LEAVE_MS, true, &ignored) < 0)
+	if (client_call(w->client, &request, clock_ms() + LEAVE_MS, w->client->ever_answered,
+			&ignored) < 0)
 		tell_step(w->wait->options, "%s", ignored.text);
 }
 
-/* After a refusal there is nothing to leave. */
+/* A server that makes no sense, or a name that is something else: there is nothing to leave. */
 static bool is_worth_leaving(const struct error *err)
 {
-	return err->status == STATUS_NOT_OBTAINED || err->status == STATUS_UNAVAILABLE;
+	return err->status == STATUS_NOT_OBTAINED || err->status == STATUS_UNAVAILABLE ||
+	       err->status == STATUS_REFUSED;
 }
 
 int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *client, int *signo,
@@ -278,7 +280,7 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 		if (result < 0)
 			break;
 	}
-	if (client->ever_answered && !w.traceless && is_worth_leaving(err))
+	if (client->ever_sent && !w.traceless && is_worth_leaving(err))
 		leave(&w);
 	return -1;
 }
