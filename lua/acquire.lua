@@ -17,7 +17,7 @@
 --         {'queued', ticket, ask again in ms at the latest, 1 when first else 0, ttl of the lock in ms}
 --         {'busy', owner, by}       mode 'try', or held back after a restart
 --         {'full', waiters}
---         {'removed'}               somebody took the waiter out of the queue
+--         {'removed'}               the waiter has left, or somebody took it out of the queue
 --         {'spelled', name}         another spelling of this name is in use
 
 local id, hold, lease, mode = ARGV[2], ARGV[4] .. ARGV[3], tonumber(ARGV[5]), ARGV[6]
@@ -39,12 +39,13 @@ end
 
 local owner, count = holder()
 load_state()
+state.gone = call('HGET', STATE, 'x:' .. id)
 if other_spelling() then
 	return {'spelled', other_spelling()}
 end
 
 -- The usual case: the lock is free, nobody waits, and no hold has ended unnoticed.
-if not (owner or state.owner or ticket or again or state.forced) and state.empty and now >= state.back then
+if not (owner or state.owner or ticket or again or state.forced or state.gone) and state.empty and now >= state.back then
 	take(0)
 	touch()
 	return granted(id, lease, 0, 1)
@@ -54,13 +55,18 @@ end
 
 -- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
 local function reenter()
+	if not state.token then
+		-- our hash was lost: a token that nobody has had
+		state.token = now
+		call('HSET', STATE, 'name', LOCK, 'token', int(now))
+	end
 	if not has_hold(hold) then
 		add_hold(hold)
 		count = call('HINCRBY', LOCK, owner, 1)
 	end
 	if call('PTTL', LOCK) < lease then
 		call('PEXPIRE', LOCK, lease)
-		call('HSET', STATE, 'until', int(now + lease))
+		note('HSET', STATE, 'until', int(now + lease))
 	end
 	settle()
 	return granted(owner, call('PTTL', LOCK), state.waited or 0, count)
@@ -121,8 +127,9 @@ end
 
 -- When a waiter must ask again at the latest if nobody tells it anything.
 local function ask_in(first, ttl)
-	if ttl == -2 and first ~= id then
-		return math.max(1, (state.turn and state.turned or now) + TURN_MS - now)
+	local turn_ends = (state.turn and state.turned or now) + TURN_MS
+	if ttl == -2 and first ~= id and turn_ends > now then
+		return turn_ends - now
 	elseif first ~= id then
 		return SIGN_OF_LIFE_MS
 	elseif ttl == -2 then
@@ -158,10 +165,11 @@ if owner == id then
 	return reenter()
 end
 
-if again or ticket then
-	if call('HEXISTS', STATE, 'x:' .. id) == 1 then
-		return {'removed'}
-	end
+-- A copy of a request that comes late, when its sender has left or has given the lock back, changes nothing.
+if state.gone or ticket and not known(id) and (has_ended(id, 'released') or has_ended(id, 'left')) then
+	return {'removed'}
+end
+if again then
 	ticket = ticket or known(id)
 end
 if ticket and (again or not state.run) then

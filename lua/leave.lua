@@ -24,6 +24,8 @@ local ticket = known(id)
 local was_queued = call('ZSCORE', TIMEOUTS, id)
 local was_first = call('LINDEX', QUEUE, 0) == id
 
+local kind = not by_other and (has_hold('w' .. request) and 'w' or has_hold('a' .. request) and 'a')
+
 if by_other and not was_queued then
 	return {call('HEXISTS', STATE, 'x:' .. id) == 1 and 'left' or 'unknown'}
 end
@@ -31,15 +33,15 @@ if was_queued or ticket then
 	drop(id)
 	record('left', now, id, nil, by, ticket and math.max(0, now - math.floor(ticket / 1000)))
 end
+if by_other or not (was_queued or kind) then
+	-- the waiter is to learn it; or its request is still under way, and must not be granted any more
+	note('HSET', STATE, 'name', LOCK, 'x:' .. id, int(now))
+end
 if by_other then
-	call('HSET', STATE, 'x:' .. id, int(now))
 	tell(id, '0')
-else
-	call('HDEL', STATE, 'x:' .. id)
 end
 
-local kind = has_hold('w' .. request) and 'w' or has_hold('a' .. request) and 'a'
-if owner and kind and not by_other then
+if owner and kind then
 	if count > 1 then
 		end_entry(kind .. request, '')
 		call('HINCRBY', LOCK, owner, -1)

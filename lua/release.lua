@@ -43,14 +43,15 @@ end
 local function force()
 	local before = call('HGET', STATE, 'f:' .. request)
 	if before then
-		local whose, by = string.match(before, '^(%S*) (.*)$')
+		local whose, by = string.match(before, '^%d+ (%S*) (.*)$')
 		return whose == '' and {'free'} or {'forced', whose, by}
 	end
 	if token and (not owner or owner ~= state.owner or state.token ~= token) then
 		return not_held()
 	end
 	local by = state.owner == owner and state.by or ''
-	note('HSET', STATE, 'name', LOCK, 'f:' .. request, (owner or '') .. ' ' .. by)
+	note('HSET', STATE, 'name', LOCK, 'f:' .. request,
+		int(now) .. ' ' .. (owner or '') .. ' ' .. by)
 	if not owner then
 		settle()
 		return {'free'}
@@ -62,17 +63,6 @@ local function force()
 	let_go(owner, 'forced')
 	settle()
 	return {'forced', owner, by}
-end
-
--- Whether an earlier copy of this request has ended the hold already: the log knows.
-local function ended_before()
-	for _, entry in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
-		local fields = entry[2]
-		if fields[2] == 'released' and fields[6] == id then
-			return true
-		end
-	end
-	return false
 end
 
 local function give_back(entry)
@@ -100,7 +90,7 @@ if mode == 'force' then
 	return force()
 end
 if owner ~= id then
-	if again and ended_before() then
+	if again and has_ended(id, 'released') then
 		settle()
 		return {'released', 0}
 	end

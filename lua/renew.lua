@@ -29,7 +29,7 @@ local function extend()
 		call('PEXPIRE', LOCK, lease)
 		ttl = lease
 	end
-	call('HSET', STATE, 'until', int(now + ttl))
+	note('HSET', STATE, 'until', int(now + ttl))
 	return ttl
 end
 

@@ -166,6 +166,17 @@ local function announce(lease, me)
 	return id
 end
 
+-- Whether somebody has ended in this way ('released', 'left'): the log knows.
+local function has_ended(owner, event)
+	for _, entry in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
+		local fields = entry[2]
+		if fields[2] == event and fields[6] == owner then
+			return true
+		end
+	end
+	return false
+end
+
 -- Ends the hold of `owner` for good and wakes the next.
 local function let_go(owner, event)
 	call('DEL', LOCK)
@@ -294,11 +305,17 @@ local function bring_back()
 	end
 end
 
--- Marks that nobody came back for.
+local MARK_MS = 60000
+
+-- Marks for copies of requests that may still come: none comes after a minute.
 local function sweep()
-	for _, field in ipairs(call('HKEYS', STATE)) do
-		if string.find(field, '^[dfx]:') then
-			call('HDEL', STATE, field)
+	local marks = call('HGETALL', STATE)
+	for i = 1, #marks, 2 do
+		local set = string.find(marks[i], '^[fx]:') and string.match(marks[i + 1], '^%d+')
+		if set and now - tonumber(set) > MARK_MS then
+			call('HDEL', STATE, marks[i])
+		elseif string.find(marks[i], '^d:') and not known(string.sub(marks[i], 3)) then
+			call('HDEL', STATE, marks[i])
 		end
 	end
 end
@@ -352,11 +369,8 @@ end
 -- through a long queue too.
 local function settle(thorough)
 	touch()
-	if state.empty then
-		return
-	end
-	local length = call('LLEN', QUEUE)
-	if looks_wrong(length) or thorough and length > SHORT_QUEUE then
+	local length = state.empty and 0 or call('LLEN', QUEUE)
+	if not state.empty and looks_wrong(length) or thorough and length > SHORT_QUEUE then
 		mend()
 		bring_back()
 		length = call('LLEN', QUEUE)

@@ -138,3 +138,25 @@ teardown() {
 	answered left
 	queue_is
 }
+
+@test "a first request that arrives after its sender has left is not granted" {
+	leave ben
+	answered left
+	acquire ben
+	answered removed
+	acquire cleo
+	answered granted
+	all_well
+}
+
+@test "a sign of life that arrives after its sender has given the lock back is not granted" {
+	acquire anna
+	queue_up ben
+	release anna
+	ask ben
+	answered granted
+	release ben
+	ask ben
+	answered removed
+	all_well
+}

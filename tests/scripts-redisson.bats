@@ -352,3 +352,15 @@ score() {
 	done
 	between 1 "$(cli HLEN "$(key_state)")" 40
 }
+
+@test "behind a Redisson waiter that hangs, ours asks seldom" {
+	acquire anna
+	redisson_waits r1
+	present r1
+	queue_up ben
+	release anna
+	later 6000
+	ask ben
+	answered queued
+	between 5000 "${reply[2]}" 11000
+}
