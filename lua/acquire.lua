@@ -166,7 +166,8 @@ if owner == id then
 end
 
 -- A copy of a request that comes late, when its sender has left or has given the lock back, changes nothing.
-if state.gone or ticket and not known(id) and (has_ended(id, 'released') or has_ended(id, 'left')) then
+if state.gone or
+	ticket and not known(id) and (has_ended(id, 'released') or has_ended(id, 'left')) then
 	return {'removed'}
 end
 if again then

@@ -13,7 +13,7 @@ struct redisReply;
 struct script;
 struct server;
 
-#define REQUEST_ARGS 80
+#define REQUEST_ARGS 224
 #define CLIENT_CHANNELS 3
 #define CHANNEL_MAX_BYTES 700
 

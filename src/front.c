@@ -41,7 +41,8 @@ struct front {
  * when the terminal goes away, only the leader of the session hears of it. */
 static bool is_for_command(const struct front *front, const struct signalfd_siginfo *info)
 {
-	if (info->ssi_signo == SIGCHLD || (pid_t)info->ssi_pid == front->guard)
+	if (info->ssi_signo == SIGCHLD || (pid_t)info->ssi_pid == front->guard ||
+	    inbox_ignores((int)info->ssi_signo))
 		return false;
 	if (info->ssi_code > 0)
 		return info->ssi_signo == SIGHUP && getsid(0) == getpid();
@@ -76,6 +77,42 @@ static void take_over(struct front *front, const char *why)
 	tree_signal(getpid(), SIGCONT, front->guard);
 }
 
+/* COMMAND is gone; the lock need not wait for its lease. */
+static void give_back(const struct front *front)
+{
+	struct client client;
+	struct hold hold = {.lock = front->job->lock, .client = &client};
+	struct error err;
+	int64_t until = front->shared->deadline_ms;
+
+	client_init(&client, front->job->client->server, front->job->options->connect_timeout_ms);
+	if (until <= clock_ms())
+		return;
+	if (until > clock_ms() + client.timeout_ms)
+		until = clock_ms() + client.timeout_ms;
+	if (hold_release(&hold, until, &err) < 0)
+		complain("%s", err.text);
+	client_close(&client);
+}
+
+static void end_guard(struct front *front)
+{
+	if (!front->guard)
+		return;
+	kill(front->guard, SIGKILL);
+	waitpid(front->guard, NULL, 0);
+	front->guard = 0;
+}
+
+/* COMMAND has ended, and the guard died or hangs while it gave the lock back: COMMAND's status is
+ * known, and what it left behind is left alone. */
+static void finish_for_guard(struct front *front)
+{
+	end_guard(front);
+	give_back(front);
+	front->shared->phase = GUARD_DONE;
+}
+
 static bool is_done(const struct front *front)
 {
 	return front->shared->phase == GUARD_DONE;
@@ -91,7 +128,10 @@ static void mind_guard(struct front *front)
 		return;
 	close(front->fd);
 	front->fd = -1;
-	take_over(front, "it died");
+	if (front->shared->phase == GUARD_GIVING_BACK)
+		finish_for_guard(front);
+	else
+		take_over(front, "it died");
 }
 
 /* When the wrapper looks whether the guard has done its work. */
@@ -101,6 +141,8 @@ static int64_t check_ms(const struct front *front)
 
 	if (front->takes_over)
 		return front->kill_ms;
+	if (front->shared->phase == GUARD_GIVING_BACK)
+		return deadline;
 	if (front->job->options->on_lost == ON_LOST_WARN)
 		return NEVER_MS;
 	if (front->shared->phase == GUARD_STOPPING)
@@ -112,6 +154,10 @@ static void mind_time(struct front *front)
 {
 	if (clock_ms() < check_ms(front))
 		return;
+	if (front->shared->phase == GUARD_GIVING_BACK) {
+		finish_for_guard(front);
+		return;
+	}
 	if (!front->takes_over) {
 		take_over(front, "it hangs");
 		return;
@@ -127,32 +173,15 @@ static bool reap(struct front *front)
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
 		if (pid == front->guard)
 			front->guard = 0;
-	return tree_signal(getpid(), 0, front->guard) == 0;
-}
+	int left = tree_signal(getpid(), 0, front->guard);
 
-/* All is stopped; the lock need not wait for its lease. */
-static void give_back(const struct front *front)
-{
-	struct client client;
-	struct hold hold = {.lock = front->job->lock, .client = &client};
-	struct error err;
-	int64_t until = front->shared->deadline_ms;
-
-	client_init(&client, front->job->client->server, front->job->options->connect_timeout_ms);
-	if (until > clock_ms() + client.timeout_ms)
-		until = clock_ms() + client.timeout_ms;
-	if (hold_release(&hold, until, &err) < 0)
-		complain("%s", err.text);
-	client_close(&client);
+	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG) < 0);
 }
 
 static void end_takeover(struct front *front)
 {
 	front->shared->lost = true;
-	if (front->guard) {
-		kill(front->guard, SIGKILL);
-		waitpid(front->guard, NULL, 0);
-	}
+	end_guard(front);
 	give_back(front);
 }
 
@@ -208,8 +237,10 @@ int front_run(const struct job *job, struct shared *result, struct error *err)
 		return fail(err, STATUS_OS, "cannot get memory: %s", strerror(errno));
 	front.shared->deadline_ms = job->lock->deadline_ms;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (fork_guard(&front, err) < 0 || loop_open(&front.loop, err) < 0)
+	if (loop_open(&front.loop, err) < 0 || fork_guard(&front, err) < 0) {
+		give_back(&front);
 		return -1;
+	}
 	client_close(job->client); /* the guard has it now */
 	if (watch(&front, err) < 0)
 		return -1;

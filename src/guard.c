@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -42,7 +43,7 @@ struct guard {
 	pid_t command; /* 0: not running */
 	int64_t kill_ms;
 	bool lost;
-	bool killing;
+	bool mirrored; /* the wrapper was stopped because COMMAND was */
 };
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
@@ -118,16 +119,26 @@ static void start_command(struct guard *guard)
 
 /* ---- Stopping ---- */
 
+/* COMMAND itself is reached even where there is no /proc to find its descendants in. */
+static void signal_all(const struct guard *guard, int signo)
+{
+	if (tree_signal(getpid(), signo, 0) < 0 && guard->command)
+		kill(guard->command, signo);
+}
+
 /* The first signal, to COMMAND and all that it started. What is stopped is continued, or it could
  * not act on it. */
 static void stop_command(struct guard *guard, int64_t kill_ms)
 {
-	if (guard->shared->phase == GUARD_STOPPING)
+	if (guard->shared->phase == GUARD_STOPPING) {
+		if (kill_ms < guard->kill_ms)
+			guard->kill_ms = kill_ms;
 		return;
+	}
 	guard->shared->phase = GUARD_STOPPING;
 	guard->kill_ms = kill_ms;
-	tree_signal(getpid(), guard->job->options->signal, 0);
-	tree_signal(getpid(), SIGCONT, 0);
+	signal_all(guard, guard->job->options->signal);
+	signal_all(guard, SIGCONT);
 }
 
 static void lose(struct guard *guard, int64_t kill_ms, const char *why)
@@ -178,17 +189,17 @@ static void mind_time(struct guard *guard)
 	if (!guard->lost && now >= lost_from_ms(guard))
 		lose(guard, guard_kill_ms(guard->job, guard->job->lock->deadline_ms), why);
 	if (guard->shared->phase == GUARD_STOPPING && now >= guard->kill_ms) {
-		guard->killing = true;
 		guard->kill_ms = now + KILL_REPEAT_MS;
-		tree_signal(getpid(), SIGKILL, 0);
+		signal_all(guard, SIGKILL);
 	}
 }
 
 /* ---- Children and the wrapper ---- */
 
 /* When COMMAND stops or goes on by itself, the shell must see the wrapper do the same. */
-static void mirror(const struct guard *guard, int signo)
+static void mirror(struct guard *guard, int signo)
 {
+	guard->mirrored = signo != SIGCONT;
 	if (getppid() == guard->wrapper)
 		kill(guard->wrapper, signo);
 }
@@ -211,6 +222,8 @@ static void mind_children(struct guard *guard)
 		} else {
 			guard->shared->wait_status = status;
 			guard->command = 0;
+			if (guard->mirrored)
+				mirror(guard, SIGCONT);
 		}
 	}
 }
@@ -235,9 +248,15 @@ static void mind_front(struct guard *guard)
 
 static bool is_over(const struct guard *guard)
 {
+	int left;
+
 	if (guard->command)
 		return false;
-	return guard->shared->phase != GUARD_STOPPING || tree_signal(getpid(), 0, 0) == 0;
+	if (guard->shared->phase != GUARD_STOPPING)
+		return true;
+	left = tree_signal(getpid(), 0, 0);
+	/* who cannot look must go by its own children, orphans among them */
+	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG) < 0);
 }
 
 static int64_t earliest(int64_t a, int64_t b)
@@ -278,6 +297,8 @@ static void give_back(struct guard *guard)
 
 	if (guard->lost)
 		return;
+	if (guard->shared->phase == GUARD_HOLDING)
+		guard->shared->phase = GUARD_GIVING_BACK;
 	if (hold_release(&guard->hold, until, &err) < 0)
 		complain("%s", err.text);
 	else
@@ -310,6 +331,19 @@ static void leave_group(const struct guard *guard)
 		setsid();
 }
 
+/* The system does not let us wait for anything: COMMAND ends, and we look again and again. */
+static void end_blindly(struct guard *guard, const struct error *err)
+{
+	const struct timespec pause = {.tv_nsec = KILL_REPEAT_MS * 1000000L};
+
+	if (guard->shared->phase != GUARD_STOPPING)
+		complain("%s; stopping %s", err->text, guard->job->argv[0]);
+	stop_command(guard, clock_ms());
+	mind_time(guard);
+	nanosleep(&pause, NULL);
+	mind_children(guard);
+}
+
 _Noreturn void guard_run(const struct job *job, struct shared *shared, int front)
 {
 	struct guard guard = {.job = job, .shared = shared, .front = front, .wrapper = getppid()};
@@ -319,16 +353,14 @@ _Noreturn void guard_run(const struct job *job, struct shared *shared, int front
 	hold_init(&guard.hold, job->lock, job->client);
 	if (inbox_open_deaf(&guard.inbox, &err) < 0 || loop_open(&guard.loop, &err) < 0) {
 		complain("%s", err.text);
+		give_back(&guard);
 		finish(&guard);
 	}
 	start_command(&guard);
 	leave_group(&guard);
 	while (!is_over(&guard))
-		if (watch(&guard, &err) < 0) {
-			complain("%s", err.text);
-			stop_command(&guard, clock_ms());
-			mind_time(&guard);
-		}
+		if (watch(&guard, &err) < 0)
+			end_blindly(&guard, &err);
 	give_back(&guard);
 	finish(&guard);
 }

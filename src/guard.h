@@ -30,6 +30,7 @@ struct job {
 enum guard_phase {
 	GUARD_HOLDING,
 	GUARD_STOPPING,
+	GUARD_GIVING_BACK, /* COMMAND has ended by itself: wait_status is valid */
 	GUARD_DONE,
 };
 
@@ -37,7 +38,7 @@ enum guard_phase {
 struct shared {
 	_Atomic int64_t deadline_ms; /* until when the lock is surely ours */
 	_Atomic int phase;           /* enum guard_phase */
-	/* valid when the phase is GUARD_DONE: */
+	/* valid from GUARD_GIVING_BACK on: */
 	int exec_errno;  /* COMMAND could not be started */
 	int wait_status; /* of COMMAND, as waitpid tells it */
 	bool started;

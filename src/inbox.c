@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -10,7 +11,7 @@ static const int passed_on[] = {SIGHUP,  SIGINT, SIGQUIT,   SIGUSR1, SIGUSR2,  S
 
 #define PASSED_ON (sizeof(passed_on) / sizeof(passed_on[0]))
 
-static bool is_ignored(int signo)
+bool inbox_ignores(int signo)
 {
 	struct sigaction action;
 
@@ -20,14 +21,14 @@ static bool is_ignored(int signo)
 /* An ignored SIGCHLD would reap COMMAND before its status could be read. */
 static void mind_children(struct inbox *inbox)
 {
-	inbox->child_ignored = is_ignored(SIGCHLD);
+	inbox->child_ignored = inbox_ignores(SIGCHLD);
 	if (inbox->child_ignored)
 		signal(SIGCHLD, SIG_DFL);
 }
 
-static void add_unless_kept(sigset_t *set, const sigset_t *original, int signo)
+static void add_unless_blocked(sigset_t *set, const sigset_t *original, int signo)
 {
-	if (!sigismember(original, signo) && !is_ignored(signo))
+	if (!sigismember(original, signo))
 		sigaddset(set, signo);
 }
 
@@ -48,7 +49,9 @@ int inbox_open(struct inbox *inbox, struct error *err)
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	for (size_t i = 0; i < PASSED_ON; i++)
-		add_unless_kept(&set, &inbox->original, passed_on[i]);
+		add_unless_blocked(&set, &inbox->original, passed_on[i]);
+	for (int signo = SIGRTMIN; signo <= SIGRTMAX; signo++)
+		add_unless_blocked(&set, &inbox->original, signo);
 	blocked = set;
 	sigaddset(&blocked, SIGPIPE); /* a server that is gone is an error, not our end */
 	sigprocmask(SIG_BLOCK, &blocked, NULL);
@@ -74,7 +77,8 @@ bool inbox_next(const struct inbox *inbox, struct signalfd_siginfo *info)
 
 static bool is_deadly(int signo)
 {
-	return signo != SIGCHLD && signo != SIGCONT && signo != SIGURG && signo != SIGWINCH;
+	return signo != SIGCHLD && signo != SIGCONT && signo != SIGURG && signo != SIGWINCH &&
+	       !inbox_ignores(signo);
 }
 
 int inbox_next_deadly(const struct inbox *inbox)
@@ -100,6 +104,7 @@ _Noreturn void die_of(int signo)
 	sigset_t set;
 
 	setrlimit(RLIMIT_CORE, &none);
+	prctl(PR_SET_DUMPABLE, 0); /* a pipe for cores knows no limit */
 	signal(signo, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, signo);

@@ -29,6 +29,9 @@ bool inbox_next(const struct inbox *inbox, struct signalfd_siginfo *info);
 /* The next signal that would end a process that does nothing about it, or 0. */
 int inbox_next_deadly(const struct inbox *inbox);
 
+/* Whether a signal was ignored when we were started: then it is nobody's concern. */
+bool inbox_ignores(int signo);
+
 /* Puts back what COMMAND is to inherit. Safe after vfork. */
 void inbox_restore(const struct inbox *inbox);
 

@@ -7,6 +7,9 @@
 #include "reply.h"
 #include "script.h"
 
+/* No lease is longer than a day, but somebody else may hold. */
+#define TTL_MAX_MS (INT64_C(1) << 50)
+
 int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t lease_ms,
 	      int64_t limit, char *const *words, struct error *err)
 {
@@ -17,6 +20,9 @@ int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t 
 	lock->kind = kind;
 	lock->lease_ms = lease_ms;
 	lock->inherited_count = owner_inherited(lock->inherited);
+	if (lock->inherited_count == HELD_MAX)
+		return fail(err, STATUS_USAGE, "cannot take lock %s: inside %d others", name,
+			    HELD_MAX);
 	owner_describe(lock->by, words);
 	snprintf(lock->lease, sizeof(lock->lease), "%" PRId64, lease_ms);
 	if (limit >= 0)
@@ -135,13 +141,19 @@ static int keep(char *to, size_t size, const char *from)
 	return 0;
 }
 
+/* Whatever a server says, our clocks do not overflow, and we do not spin. */
+static int64_t within(long long value, int64_t low, int64_t high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
 int lock_asked(struct lock *lock, const struct redisReply *reply, int64_t sent_ms,
 	       struct ask_reply *out, struct error *err)
 {
 	*out = (struct ask_reply){0};
 	if (is_tagged(reply, "granted", 6)) {
 		out->outcome = ASK_GRANTED;
-		lock->deadline_ms = sent_ms + reply_number(reply, 3);
+		lock->deadline_ms = sent_ms + within(reply_number(reply, 3), 0, TTL_MAX_MS);
 		lock->waited_ms = reply_number(reply, 4);
 		return keep(lock->owner, sizeof(lock->owner), reply_text(reply, 1)) < 0 ||
 				       keep(lock->token, sizeof(lock->token),
@@ -151,7 +163,7 @@ int lock_asked(struct lock *lock, const struct redisReply *reply, int64_t sent_m
 	}
 	if (is_tagged(reply, "queued", 5)) {
 		out->outcome = ASK_QUEUED;
-		out->ask_in_ms = reply_number(reply, 2);
+		out->ask_in_ms = within(reply_number(reply, 2), 1, TTL_MAX_MS);
 		out->first = reply_number(reply, 3) == 1;
 		out->ttl_ms = reply_number(reply, 4);
 		return keep(lock->ticket, sizeof(lock->ticket), reply_text(reply, 1)) < 0
@@ -179,7 +191,7 @@ int lock_renewed(struct lock *lock, const struct redisReply *reply, int64_t sent
 	*out = (struct renew_reply){.why = "", .by = "", .token = ""};
 	if (is_tagged(reply, "renewed", 4)) {
 		out->outcome = RENEWED;
-		out->ttl_ms = reply_number(reply, 1);
+		out->ttl_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS);
 		out->token = reply_text(reply, 2);
 		out->taken_up = reply_number(reply, 3) == 1;
 		lock->deadline_ms = sent_ms + out->ttl_ms;

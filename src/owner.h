@@ -8,7 +8,7 @@
 
 /* UUID:NUMBER, with room to spare for Redisson's. */
 #define OWNER_MAX_BYTES 80
-#define HELD_MAX 32
+#define HELD_MAX 200
 #define BY_MAX_BYTES 512
 
 /* Writes a fresh owner id of this process. */

@@ -42,27 +42,31 @@ static int read_stat(int proc, const char *pid, char *text, size_t size)
 	return 0;
 }
 
-static void add(struct processes *all, struct process process)
+static int add(struct processes *all, struct process process)
 {
 	if (all->count == all->room) {
 		size_t room = all->room ? all->room * 2 : 256;
 		struct process *list = realloc(all->list, room * sizeof(*list));
 
 		if (!list)
-			return;
+			return -1;
 		all->list = list;
 		all->room = room;
 	}
 	all->list[all->count++] = process;
+	return 0;
 }
 
-static void read_processes(struct processes *all)
+static int read_processes(struct processes *all)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
 	char text[512];
+	int result = 0;
 
-	while (dir && (entry = readdir(dir))) {
+	if (!dir)
+		return -1;
+	while (result == 0 && (entry = readdir(dir))) {
 		struct process process = {.pid = (pid_t)strtol(entry->d_name, NULL, 10)};
 		char state;
 
@@ -75,10 +79,10 @@ static void read_processes(struct processes *all)
 		if (!behind_name || sscanf(behind_name + 1, " %c %d", &state, &process.parent) != 2)
 			continue;
 		process.ended = state == 'Z' || state == 'X';
-		add(all, process);
+		result = add(all, process);
 	}
-	if (dir)
-		closedir(dir);
+	closedir(dir);
+	return result == 0 && all->count > 0 ? 0 : -1;
 }
 
 static int by_pid(const void *a, const void *b)
@@ -122,7 +126,10 @@ int tree_signal(pid_t root, int signo, pid_t spare)
 	struct processes all = {0};
 	int count = 0;
 
-	read_processes(&all);
+	if (read_processes(&all) < 0) {
+		free(all.list);
+		return -1;
+	}
 	mark(&all, root);
 	for (size_t i = 0; i < all.count; i++) {
 		const struct process *process = &all.list[i];

@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "command.h"
 #include "front.h"
+#include "hold.h"
 #include "options.h"
 #include "wait.h"
 
@@ -64,6 +65,16 @@ static int freshen(const struct job *job, struct error *err)
 	return 0;
 }
 
+/* COMMAND will not be started: nobody shall wait for the lease of this grant. */
+static void give_up(const struct job *job)
+{
+	struct hold hold = {.lock = job->lock, .client = job->client};
+	struct error ignored;
+
+	hold_release(&hold, clock_ms() + job->options->connect_timeout_ms, &ignored);
+	client_close(job->client);
+}
+
 static int run(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
@@ -97,7 +108,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 		return wait_outcome(options, err, status);
 	}
 	if (freshen(&job, err) < 0) {
-		client_close(&client);
+		give_up(&job);
 		return -1;
 	}
 	if (front_run(&job, &result, err) < 0)

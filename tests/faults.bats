@@ -309,3 +309,97 @@ END
 	[ "$STATUS" = 69 ]
 	grep -q "cannot reach $FAIRLOCK_URL" said
 }
+
+@test "the server frozen while the lock is given back: COMMAND's status is kept" {
+	start_server
+	background "$FAIRLOCK" wrap -l 2s --connect-timeout 1s job sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done; exit 3' 2>said
+	local wrapper=$!
+	wait_until test -e ready
+	kill -STOP "$SERVER_PID"
+	touch go
+	status_of "$wrapper"
+	kill -CONT "$SERVER_PID"
+	[ "$STATUS" = 3 ]
+	run -1 grep -q stopping said
+}
+
+@test "the wrapper killed, then the lock broken: SIGKILL comes within a second of that" {
+	start_server
+	start_job -l 30s
+	kill -KILL "$WRAPPER"
+	"$FAIRLOCK" release -q --force job
+	local from
+	from=$(ms)
+	wait_until all_dead
+	[ $(($(ms) - from)) -lt 2500 ]
+}
+
+@test "a wait that ends before the first reply leaves nothing behind" {
+	start_server
+	kill -STOP "$SERVER_PID"
+	background "$FAIRLOCK" wrap -w 300ms job true 2>said
+	local waiter=$!
+	sleep 0.8
+	kill -CONT "$SERVER_PID"
+	status_of "$waiter"
+	[ "$STATUS" != 0 ]
+	wait_until test_gone job
+	[ "$(cli EXISTS redisson_lock_queue:{job})" = 0 ]
+	run -0 "$FAIRLOCK" wrap -n job true
+}
+
+@test "COMMAND stopped, then killed: the wrapper does not stay stopped" {
+	start_server
+	# shellcheck disable=SC2016
+	background "$FAIRLOCK" wrap job sh -c 'echo $$ >pid; exec sleep 600'
+	local wrapper=$!
+	wait_until test -s pid
+	kill -STOP "$(cat pid)"
+	wait_until grep -q '^State:.*T' "/proc/$wrapper/status"
+	kill -KILL "$(cat pid)"
+	status_of "$wrapper"
+	[ "$STATUS" = 137 ]
+}
+
+@test "a port that drops everything does not make the guard deaf, though the wrapper is stopped" {
+	local port
+	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	start_server --port "$port" --bind 127.0.0.1
+	FAIRLOCK_URL=redis://127.0.0.1:$port start_job -l 3s
+	kill -STOP "$WRAPPER"
+	local until=$(($(ms) + $(cli PTTL job)))
+	stop_server
+	background python3 "$TESTS_DIR/deaf.py" "$port" "$PWD/deaf"
+	wait_until test -e deaf
+	wait_until all_dead
+	echo "dead $((until - $(ms))) ms before the lease could end"
+	[ "$(ms)" -lt "$until" ]
+	# the guard has woken it, so that it can tell
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+}
+
+@test "a waiter whose server's port drops everything ends at once by a signal, and in time by -w" {
+	local port
+	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	start_server --port "$port" --bind 127.0.0.1
+	hold job
+	FAIRLOCK_URL=redis://127.0.0.1:$port background "$FAIRLOCK" wrap job true
+	local signalled=$!
+	wait_until in_queue job 1
+	FAIRLOCK_URL=redis://127.0.0.1:$port background "$FAIRLOCK" wrap -w 2s job true
+	local timed=$! from
+	wait_until in_queue job 2
+	stop_server
+	background python3 "$TESTS_DIR/deaf.py" "$port" "$PWD/deaf"
+	wait_until test -e deaf
+	sleep 0.5
+	from=$(ms)
+	kill -TERM "$signalled"
+	status_of "$signalled"
+	[ "$STATUS" = 143 ]
+	[ $(($(ms) - from)) -lt 4000 ]
+	status_of "$timed"
+	[ "$STATUS" = 69 ]
+	[ $(($(ms) - from)) -lt 6000 ]
+}

@@ -192,3 +192,24 @@ free_port() {
 	run -0 timeout 10 "$FAIRLOCK" wrap job "$CLI" -s "$SERVER_SOCKET" SCRIPT FLUSH
 	[ "$(cli EXISTS job)" = 0 ]
 }
+
+@test "a server that closes at once is told by every command" {
+	nonsense close
+	local owner=00000000-0000-4000-8000-000000000000:1
+	for _ in 1 2 3 4 5; do
+		run -69 timeout 10 "$FAIRLOCK" status job
+		run -69 timeout 10 "$FAIRLOCK" queue job
+		run -69 timeout 10 "$FAIRLOCK" acquire job
+		run -69 timeout 10 "$FAIRLOCK" renew --owner "$owner" job
+		run -69 timeout 10 "$FAIRLOCK" release --owner "$owner" job
+		one_line 'cannot reach'
+	done
+}
+
+@test "a user who may not subscribe: 77, and the lock is not left held" {
+	start_server
+	cli ACL SETUSER eve on '>pw' '~*' resetchannels +@all >/dev/null
+	FAIRLOCK_PASSWORD=pw run -77 timeout 10 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?user=eve" job true
+	assert_output --partial channel
+	[ "$(cli EXISTS job)" = 0 ]
+}

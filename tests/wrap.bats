@@ -300,3 +300,27 @@ END
 	run -0 "$FAIRLOCK" wrap job true
 	refute_output
 }
+
+@test "wrap goes in again at any depth, through locks of 40 other names" {
+	cat >deeper <<'END'
+[ "$1" = 0 ] && exec "$FAIRLOCK" wrap -w 5s outermost echo in again
+exec "$FAIRLOCK" wrap "job$1" sh deeper $(($1 - 1))
+END
+	run -0 timeout 60 "$FAIRLOCK" wrap outermost sh deeper 40
+	assert_output 'in again'
+}
+
+@test "a real-time signal to the wrapper reaches COMMAND" {
+	cat >job.py <<'END'
+import os, signal, time
+signal.signal(signal.SIGRTMIN + 3, lambda *_: os._exit(9))
+open("ready", "w").close()
+time.sleep(60)
+END
+	background "$FAIRLOCK" wrap job python3 job.py
+	local wrapper=$! status=0
+	wait_until test -e ready
+	kill -s RTMIN+3 "$wrapper"
+	wait "$wrapper" || status=$?
+	[ "$status" = 9 ]
+}
