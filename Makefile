@@ -79,7 +79,7 @@ UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/un
 # Programs that bats tests drive.
 PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard tests/programs/*.c)))
 
-.PHONY: all tests install uninstall deps check check-built demo lint format clean distclean FORCE
+.PHONY: all tests install uninstall deps check check-built bench demo lint format clean distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 .SECONDARY:
@@ -153,6 +153,10 @@ demo:
 	.ci/setup build run
 	$(MAKE) all
 	BUILD=$(BUILD) tests/demo
+
+# Measurements, side by side in one run.
+bench: $(BUILD)/fairlock
+	BUILD=$(BUILD) tests/bench/run
 
 lint:
 	.ci/setup build lint

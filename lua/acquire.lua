@@ -45,7 +45,8 @@ if other_spelling() then
 end
 
 -- The usual case: the lock is free, nobody waits, and no hold has ended unnoticed.
-if not (owner or state.owner or ticket or again or state.forced or state.gone) and state.empty and now >= state.back then
+if state.empty and now >= state.back and
+	not (owner or state.owner or ticket or again or state.forced or state.gone) then
 	take(0)
 	touch()
 	return granted(id, lease, 0, 1)
