@@ -3,6 +3,7 @@
 import os
 import socket
 import sys
+import threading
 import time
 
 
@@ -58,17 +59,18 @@ def proxy(peer):
     time.sleep(60)
 
 
+def serve(peer):
+    with peer:
+        try:
+            globals()[sys.argv[2]](peer)
+        except OSError:
+            pass
+
+
 listener = socket.socket(socket.AF_UNIX)
 listener.bind(sys.argv[1] + ".tmp")
 listener.listen()
 os.rename(sys.argv[1] + ".tmp", sys.argv[1])
 while True:
-    connection, _ = listener.accept()
-    if os.fork() == 0:
-        listener.close()
-        try:
-            globals()[sys.argv[2]](connection)
-        except OSError:
-            pass
-        os._exit(0)
-    connection.close()
+    # threads end with the process, and the process with the test
+    threading.Thread(target=serve, args=[listener.accept()[0]], daemon=True).start()
