@@ -13,8 +13,6 @@
 #include "table.h"
 #include "wait.h"
 
-#define DEFAULT_LEASE_MS 30000
-
 /* The process is pinned before we queue: its number may be another's by the time of the grant. */
 static int pin_process(pid_t pid, int *pidfd, struct error *err)
 {

@@ -10,4 +10,7 @@
  * as leases do. Every deadline in this program is a value of this clock. */
 int64_t clock_ms(void);
 
+/* The earlier of two deadlines. */
+int64_t earliest(int64_t a, int64_t b);
+
 #endif

@@ -14,8 +14,6 @@
 #include "options.h"
 #include "tree.h"
 
-#define KILL_REPEAT_MS 5
-
 /* How long the guard may be late before the wrapper does its work. */
 #define LATE_MS 30
 

@@ -20,7 +20,6 @@
 
 /* The lock may be somebody else's already: no time for long farewells. */
 #define LOST_KILL_MS 900
-#define KILL_REPEAT_MS 5
 
 /* In the order in which they are served. The deadline goes before all of them: it is
  * looked at first on waking, since the whole machine may have slept. */
@@ -257,11 +256,6 @@ static bool is_over(const struct guard *guard)
 	left = tree_signal(getpid(), 0, 0);
 	/* who cannot look must go by its own children, orphans among them */
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG) < 0);
-}
-
-static int64_t earliest(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
 }
 
 static int watch(struct guard *guard, struct error *err)

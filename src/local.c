@@ -326,9 +326,9 @@ __attribute__((noreturn)) static void become_server(const struct start *start)
 	_exit(STATUS_NOT_EXECUTABLE);
 }
 
-/* Runs the server as nobody's child. The process in between ends without
- * SIGCHLD and is seen by __WALL only: callers may ignore that signal, or wait
- * for children of their own whenever it comes. */
+/* Runs the server detached: a child of init, or of a subreaper above us. The process in between
+ * ends without SIGCHLD and is seen by __WALL only: callers may ignore that signal, or wait for
+ * children of their own whenever it comes. */
 static int detach(const struct start *start, struct error *err)
 {
 	sigset_t all, before;

@@ -154,7 +154,6 @@ int lock_asked(struct lock *lock, const struct redisReply *reply, int64_t sent_m
 	if (is_tagged(reply, "granted", 6)) {
 		out->outcome = ASK_GRANTED;
 		lock->deadline_ms = sent_ms + within(reply_number(reply, 3), 0, TTL_MAX_MS);
-		lock->waited_ms = reply_number(reply, 4);
 		return keep(lock->owner, sizeof(lock->owner), reply_text(reply, 1)) < 0 ||
 				       keep(lock->token, sizeof(lock->token),
 					    reply_text(reply, 2)) < 0
@@ -188,12 +187,10 @@ int lock_asked(struct lock *lock, const struct redisReply *reply, int64_t sent_m
 int lock_renewed(struct lock *lock, const struct redisReply *reply, int64_t sent_ms,
 		 struct renew_reply *out, struct error *err)
 {
-	*out = (struct renew_reply){.why = "", .by = "", .token = ""};
+	*out = (struct renew_reply){.why = "", .by = ""};
 	if (is_tagged(reply, "renewed", 4)) {
 		out->outcome = RENEWED;
 		out->ttl_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS);
-		out->token = reply_text(reply, 2);
-		out->taken_up = reply_number(reply, 3) == 1;
 		lock->deadline_ms = sent_ms + out->ttl_ms;
 	} else if (is_tagged(reply, "released", 1)) {
 		out->outcome = RENEW_RELEASED;

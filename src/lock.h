@@ -31,7 +31,6 @@ struct lock {
 	char limit[24];
 	char ticket[24];
 	char token[24];
-	int64_t waited_ms;
 };
 
 enum ask_outcome {
@@ -61,8 +60,6 @@ enum renew_outcome {
 struct renew_reply {
 	enum renew_outcome outcome;
 	int64_t ttl_ms;
-	const char *token;
-	bool taken_up;
 	const char *why; /* lost: "forced", "taken" or "gone" */
 	const char *by;  /* lost: about the new holder, or "" */
 };

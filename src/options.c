@@ -13,7 +13,6 @@
 #include "signals.h"
 
 #define DAY_MS 86400000
-#define DEFAULT_LEASE_MS 30000
 /* Half, so that no deadline overflows when it is added to a clock. */
 #define LONGEST_MS (INT64_MAX / 2)
 

@@ -16,6 +16,9 @@ enum on_lost {
 	ON_LOST_WARN,
 };
 
+/* The lease of wrap and acquire when nobody says otherwise. */
+#define DEFAULT_LEASE_MS 30000
+
 /* What the flags, the environment, the configuration files and the defaults
  * together say. Strings belong to argv, the environment or the settings that
  * were read, all of which outlive every command. */

@@ -9,7 +9,7 @@
 #include "clock.h"
 #include "options.h"
 
-/* Nobody is kept from ending for longer because the server is slow. */
+/* Whoever leaves tells the server so, but waits no longer for its answer. */
 #define LEAVE_MS 2000
 
 enum {
@@ -202,11 +202,6 @@ static int timed_out(const struct waiting *w, struct error *err)
 		return -1;
 	}
 	return not_obtained(err, w, "timed out");
-}
-
-static int64_t earliest(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
 }
 
 static int64_t ask_again_ms(const struct waiting *w)

@@ -10,7 +10,6 @@
 #include "options.h"
 #include "wait.h"
 
-#define DEFAULT_LEASE_MS 30000
 #define DEFAULT_KILL_AFTER_MS 10000
 
 static int64_t kill_after(const struct options *options, int64_t lease_ms)

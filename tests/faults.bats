@@ -70,6 +70,8 @@ status_of() {
 	status_of "$WRAPPER"
 	[ "$STATUS" = 76 ]
 	[ "$(cli EXISTS job)" = 0 ]
+	# at once, not only when the deadline comes near
+	grep -q 'lost the guard of lock job: it died' said
 }
 
 @test "the guard stopped past the lease: nothing of COMMAND is alive at the deadline, and the status is 76" {
