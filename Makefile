@@ -37,8 +37,16 @@ HIREDIS_ARCHIVE := $(BUILDROOT)/hiredis/lib/libhiredis.a
 HIREDIS_LIBS := $(HIREDIS_ARCHIVE)
 endif
 
-# libsmartcols is loaded when a table is printed, and only then: its header is enough.
 SMARTCOLS_CFLAGS := $(shell $(PKG_CONFIG) --cflags smartcols 2>/dev/null)
+SMARTCOLS_LIBS := $(or $(shell $(PKG_CONFIG) --libs smartcols 2>/dev/null),-lsmartcols)
+
+# Where there is musl, and hiredis built with it, fairlock is a static program that starts in a fraction of the
+# time, and leaves to fairlock-full what needs shared libraries (src/program.h). QUICK=no: one program for all.
+
+MUSL_CC ?= musl-gcc
+MUSL := $(shell sed -n 's,.*-specs "\(.*\)/musl-gcc.specs".*,\1,p' "$$(command -v $(MUSL_CC))" 2>/dev/null)
+MUSL_HIREDIS := $(wildcard $(if $(MUSL),$(BUILDROOT)/hiredis/lib/libhiredis-musl.a))
+QUICK ?= $(if $(SANITIZE),no,$(if $(MUSL_HIREDIS),yes,no))
 
 # Flags
 
@@ -62,19 +70,28 @@ SANITIZING := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-p
 endif
 
 # The headers of others may warn as they like.
-ALL_CPPFLAGS := -D_GNU_SOURCE -DFAIRLOCK_VERSION='"$(VERSION)"' -Isrc \
+OWN_CPPFLAGS := -D_GNU_SOURCE -DFAIRLOCK_VERSION='"$(VERSION)"' -DFAIRLOCK_PREFIX='"$(PREFIX)"' -Isrc
+ALL_CPPFLAGS := $(OWN_CPPFLAGS) \
 	$(patsubst -I%,-isystem %,$(filter-out -I/usr/include,$(HIREDIS_CFLAGS) $(SMARTCOLS_CFLAGS))) \
 	-MMD -MP $(CPPFLAGS)
 ALL_CFLAGS := -std=c11 $(WARNINGS) $(HARDENING) $(SANITIZING) $(CFLAGS)
 ALL_LDFLAGS := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $(LDFLAGS)
-ALL_LIBS := $(HIREDIS_LIBS) -ldl
+ALL_LIBS := $(HIREDIS_LIBS) $(SMARTCOLS_LIBS)
+
+# musl's headers have nothing to fortify.
+QUICK_CPPFLAGS := $(OWN_CPPFLAGS) -isystem $(BUILDROOT)/hiredis/include -MMD -MP $(CPPFLAGS)
+QUICK_CFLAGS := -std=c11 $(WARNINGS) -fPIE -fstack-protector-strong $(CFLAGS)
+QUICK_LDFLAGS := -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
 
 # What there is
 
-SOURCES  := $(sort $(wildcard src/*.c))
+SOURCES  := $(sort $(filter-out src/quick.c,$(wildcard src/*.c)))
 SCRIPTS  := $(sort $(filter-out lua/prelude.lua lua/waiters.lua,$(wildcard lua/*.lua)))
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/%.o) $(BUILD)/scripts.o
 PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS))
+NOT_QUICK := full status queue names table complete about
+QUICK_OBJECTS := $(filter-out $(NOT_QUICK:%=$(BUILD)/quick/%.o), \
+	$(OBJECTS:$(BUILD)/%=$(BUILD)/quick/%) $(BUILD)/quick/quick.o)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 # Programs that bats tests drive.
 PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard tests/programs/*.c)))
@@ -84,12 +101,26 @@ PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard 
 .SECONDEXPANSION:
 .SECONDARY:
 
-all: $(BUILD)/fairlock
+FULL := $(BUILD)/fairlock$(if $(filter yes,$(QUICK)),-full)
+PROGRAM := $(sort $(BUILD)/fairlock $(FULL))
 
-tests: $(BUILD)/fairlock $(UNITS) $(PROGRAMS)
+all: $(PROGRAM)
 
-$(BUILD)/fairlock: $(OBJECTS) $(BUILD)/list
+ifeq ($(QUICK),yes)
+$(BUILD)/fairlock: $(QUICK_OBJECTS) $(MUSL_HIREDIS) $(BUILD)/list
+	$(MUSL_CC) $(QUICK_LDFLAGS) -o $@ $(MUSL)/rcrt1.o $(MUSL)/crti.o $(QUICK_OBJECTS) $(MUSL_HIREDIS) $(MUSL)/crtn.o
+endif
+
+tests: $(PROGRAM) $(UNITS) $(PROGRAMS)
+
+$(FULL): $(OBJECTS) $(BUILD)/list
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(OBJECTS) $(ALL_LIBS)
+
+$(BUILD)/quick/%.o: src/%.c $(BUILD)/flags
+	$(MUSL_CC) $(QUICK_CPPFLAGS) $(QUICK_CFLAGS) -c -o $@ $<
+
+$(BUILD)/quick/scripts.o: $(BUILD)/scripts.c $(BUILD)/flags
+	$(MUSL_CC) $(QUICK_CPPFLAGS) $(QUICK_CFLAGS) -c -o $@ $<
 
 $(BUILD)/%.o: src/%.c $(BUILD)/flags | $(HIREDIS_ARCHIVE)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
@@ -105,17 +136,17 @@ $(BUILD)/unit/% $(BUILD)/programs/%: tests/$$(notdir $$(@D))/%.c $(PARTS) $(BUIL
 
 # These change when the compiler or a flag does, or a file came or went.
 $(BUILD)/flags: export NOW = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)
-$(BUILD)/list: export NOW = $(ALL_LDFLAGS) $(ALL_LIBS) $(OBJECTS)
+$(BUILD)/list: export NOW = $(ALL_LDFLAGS) $(ALL_LIBS) $(OBJECTS) quick: $(QUICK) $(QUICK_LDFLAGS) $(QUICK_OBJECTS)
 
 $(BUILD)/flags $(BUILD)/list: FORCE
-	@mkdir -p $(BUILD)/unit $(BUILD)/programs
+	@mkdir -p $(BUILD)/quick $(BUILD)/unit $(BUILD)/programs
 	@printf '%s\n' "$$NOW" | cmp -s - $@ || printf '%s\n' "$$NOW" >$@
 
 $(BUILDROOT)/hiredis/lib/libhiredis.a:
 	@echo 'There is no hiredis 1.1 or later here. "make deps" gets one (with apt-get, as root or through sudo).' >&2
 	@exit 1
 
--include $(OBJECTS:.o=.d) $(UNITS:=.d) $(PROGRAMS:=.d)
+-include $(OBJECTS:.o=.d) $(QUICK_OBJECTS:.o=.d) $(UNITS:=.d) $(PROGRAMS:=.d)
 
 # Installing
 
@@ -123,6 +154,7 @@ share := $(DESTDIR)$(PREFIX)/share
 
 install: all
 	$(INSTALL) -D -m 755 $(BUILD)/fairlock $(DESTDIR)$(PREFIX)/bin/fairlock
+	test $(QUICK) = no || $(INSTALL) -D -m 755 $(FULL) $(DESTDIR)$(PREFIX)/libexec/fairlock-full
 	test ! -e man/fairlock.1 || $(INSTALL) -D -m 644 man/fairlock.1 $(share)/man/man1/fairlock.1
 	test ! -e completions/fairlock.bash || $(INSTALL) -D -m 644 completions/fairlock.bash \
 		$(share)/bash-completion/completions/fairlock
@@ -132,7 +164,8 @@ install: all
 		$(share)/fish/vendor_completions.d/fairlock.fish
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/fairlock $(share)/man/man1/fairlock.1 \
+	rm -f $(DESTDIR)$(PREFIX)/bin/fairlock $(DESTDIR)$(PREFIX)/libexec/fairlock-full \
+		$(share)/man/man1/fairlock.1 \
 		$(share)/bash-completion/completions/fairlock \
 		$(share)/zsh/site-functions/_fairlock \
 		$(share)/fish/vendor_completions.d/fairlock.fish
@@ -155,7 +188,7 @@ demo:
 	BUILD=$(BUILD) tests/demo
 
 # Measurements, side by side in one run.
-bench: $(BUILD)/fairlock
+bench: $(PROGRAM)
 	BUILD=$(BUILD) tests/bench/run
 
 lint:

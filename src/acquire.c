@@ -3,14 +3,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "command.h"
+#include "json.h"
 #include "keeper.h"
 #include "options.h"
-#include "table.h"
 #include "wait.h"
 
 /* The process is pinned before we queue: its number may be another's by the time of the grant. */
@@ -21,7 +21,7 @@ static int pin_process(pid_t pid, int *pidfd, struct error *err)
 	*pidfd = -1;
 	if (!pid)
 		return 0;
-	*pidfd = slot.fd = pidfd_open(pid, 0);
+	*pidfd = slot.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (*pidfd < 0 && (errno == ESRCH || errno == EINVAL))
 		return fail(err, STATUS_USAGE, "cannot watch process %d: there is no such process",
 			    (int)pid);
@@ -40,7 +40,7 @@ static void print_grant(const struct lock *lock, bool json)
 		return;
 	}
 	fputs("{\"name\":", stdout);
-	print_json_string(lock->keys.name);
+	json_print_string(lock->keys.name);
 	printf(",\"owner\":\"%s\",\"token\":%s,\"lease_ms\":%" PRId64 "}\n", lock->owner,
 	       lock->token, lock->deadline_ms - clock_ms());
 }

@@ -571,7 +571,7 @@ int client_call(struct client *client, const struct request *request, int64_t un
 	result = call(client, request, until_ms, patient, err);
 	if (!sigismember(&before, SIGPIPE)) {
 		sigtimedwait(&set, NULL, &at_once);
-		sigprocmask(SIG_SETMASK, &before, NULL);
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
 	}
 	return result;
 }

@@ -1,7 +1,9 @@
 #include "duration.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -104,4 +106,25 @@ int duration_parse(const char *text, int64_t *ms)
 	} while (*text != '\0');
 	*ms = sum;
 	return 0;
+}
+
+const char *duration_show(char text[DURATION_MAX_BYTES], int64_t ms)
+{
+	static const struct {
+		const char *name;
+		int64_t ms;
+	} largest_first[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
+	size_t i = 0;
+
+	while (i < 4 && ms < largest_first[i].ms)
+		i++;
+	int64_t whole = ms / largest_first[i].ms;
+	int64_t rest = i < 3 ? ms % largest_first[i].ms / largest_first[i + 1].ms : 0;
+
+	if (rest > 0)
+		snprintf(text, DURATION_MAX_BYTES, "%" PRId64 "%s%" PRId64 "%s", whole,
+			 largest_first[i].name, rest, largest_first[i + 1].name);
+	else
+		snprintf(text, DURATION_MAX_BYTES, "%" PRId64 "%s", whole, largest_first[i].name);
+	return text;
 }

@@ -48,3 +48,12 @@ void complain(const char *format, ...)
 	if (write(STDERR_FILENO, line, length) < 0)
 		return; /* nobody is left to be told */
 }
+
+int report_failure(const struct error *err, const char *command)
+{
+	complain("%s", err->text);
+	if (err->status == STATUS_USAGE)
+		dprintf(STDERR_FILENO, "Try 'fairlock%s%s --help'.\n", command ? " " : "",
+			command ? command : "");
+	return (int)err->status;
+}

@@ -31,4 +31,8 @@ __attribute__((format(printf, 3, 4))) int fail(struct error *err, enum status st
 /* Prints "fairlock: TEXT" on standard error, in one write. */
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
 
+/* Tells a failure, and for a mistake in usage where to look. command may be NULL. Returns the exit
+ * status. */
+int report_failure(const struct error *err, const char *command);
+
 #endif

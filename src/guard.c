@@ -14,6 +14,7 @@
 #include "hold.h"
 #include "loop.h"
 #include "options.h"
+#include "path.h"
 #include "server.h"
 #include "tree.h"
 #include "wait.h"
@@ -99,7 +100,7 @@ static void start_command(struct guard *guard)
 		/* Linux allows it, POSIX does not. NOLINTNEXTLINE(clang-analyzer-unix.Vfork) */
 		prctl(PR_SET_PDEATHSIG, guard->job->options->signal);
 		inbox_restore(guard->job->inbox);
-		execvp(guard->job->argv[0], guard->job->argv);
+		path_exec(guard->job->argv);
 		exec_errno = errno;
 		_exit(STATUS_NOT_FOUND);
 	}

@@ -4,12 +4,17 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const int passed_on[] = {SIGHUP,  SIGINT, SIGQUIT,   SIGUSR1, SIGUSR2,  SIGALRM, SIGTERM,
 				SIGCONT, SIGURG, SIGVTALRM, SIGPROF, SIGWINCH, SIGIO,   SIGPWR};
 
 #define PASSED_ON (sizeof(passed_on) / sizeof(passed_on[0]))
+
+/* The lower two are the threads' of the GNU library; nobody else gets to use them. */
+#define FIRST_REAL_TIME 34
+#define LAST_REAL_TIME 64
 
 bool inbox_ignores(int signo)
 {
@@ -26,15 +31,22 @@ static void mind_children(struct inbox *inbox)
 		signal(SIGCHLD, SIG_DFL);
 }
 
-static void add_unless_blocked(sigset_t *set, const sigset_t *original, int signo)
+/* The C libraries keep the lowest real-time signals for themselves, not all the same ones, and hide
+ * them from masks. COMMAND may use them: so masks are as the kernel has them. */
+static uint64_t mask_of(int signo)
 {
-	if (!sigismember(original, signo))
-		sigaddset(set, signo);
+	return UINT64_C(1) << (signo - 1);
 }
 
-static int open_descriptor(struct inbox *inbox, const sigset_t *set, struct error *err)
+static void change_mask(int how, uint64_t mask, uint64_t *before)
 {
-	inbox->fd = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
+	syscall(SYS_rt_sigprocmask, how, &mask, before, sizeof(mask));
+}
+
+static int open_descriptor(struct inbox *inbox, uint64_t mask, struct error *err)
+{
+	inbox->fd =
+		(int)syscall(SYS_signalfd4, -1, &mask, sizeof(mask), SFD_CLOEXEC | SFD_NONBLOCK);
 	if (inbox->fd < 0)
 		return fail(err, STATUS_OS, "cannot watch for signals: %s", strerror(errno));
 	return 0;
@@ -42,32 +54,23 @@ static int open_descriptor(struct inbox *inbox, const sigset_t *set, struct erro
 
 int inbox_open(struct inbox *inbox, struct error *err)
 {
-	sigset_t set, blocked;
+	uint64_t mask = 0;
 
 	mind_children(inbox);
-	sigprocmask(SIG_SETMASK, NULL, &inbox->original);
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
 	for (size_t i = 0; i < PASSED_ON; i++)
-		add_unless_blocked(&set, &inbox->original, passed_on[i]);
-	for (int signo = SIGRTMIN; signo <= SIGRTMAX; signo++)
-		add_unless_blocked(&set, &inbox->original, signo);
-	blocked = set;
-	sigaddset(&blocked, SIGPIPE); /* a server that is gone is an error, not our end */
-	sigprocmask(SIG_BLOCK, &blocked, NULL);
-	return open_descriptor(inbox, &set, err);
+		mask |= mask_of(passed_on[i]);
+	for (int signo = FIRST_REAL_TIME; signo <= LAST_REAL_TIME; signo++)
+		mask |= mask_of(signo);
+	/* a server that is gone is an error, not our end */
+	change_mask(SIG_BLOCK, mask | mask_of(SIGCHLD) | mask_of(SIGPIPE), &inbox->original);
+	return open_descriptor(inbox, (mask & ~inbox->original) | mask_of(SIGCHLD), err);
 }
 
 int inbox_open_deaf(struct inbox *inbox, struct error *err)
 {
-	sigset_t set;
-
-	sigfillset(&set);
-	sigprocmask(SIG_SETMASK, &set, &inbox->original);
+	change_mask(SIG_SETMASK, ~UINT64_C(0), &inbox->original);
 	inbox->child_ignored = false;
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	return open_descriptor(inbox, &set, err);
+	return open_descriptor(inbox, mask_of(SIGCHLD), err);
 }
 
 bool inbox_next(const struct inbox *inbox, struct signalfd_siginfo *info)
@@ -95,20 +98,17 @@ void inbox_restore(const struct inbox *inbox)
 {
 	if (inbox->child_ignored)
 		signal(SIGCHLD, SIG_IGN);
-	sigprocmask(SIG_SETMASK, &inbox->original, NULL);
+	change_mask(SIG_SETMASK, inbox->original, NULL);
 }
 
 _Noreturn void die_of(int signo)
 {
 	const struct rlimit none = {0, 0};
-	sigset_t set;
 
 	setrlimit(RLIMIT_CORE, &none);
 	prctl(PR_SET_DUMPABLE, 0); /* a pipe for cores knows no limit */
 	signal(signo, SIG_DFL);
-	sigemptyset(&set);
-	sigaddset(&set, signo);
 	kill(getpid(), signo);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	change_mask(SIG_UNBLOCK, mask_of(signo), NULL);
 	_exit(128 + signo);
 }

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/signalfd.h>
 
 #include "error.h"
@@ -10,7 +11,7 @@
 /* How this process takes signals: blocked, and read from a descriptor. Dispositions
  * are left alone, so that COMMAND starts with those we were started with. */
 struct inbox {
-	sigset_t original;  /* the mask that we were started with */
+	uint64_t original;  /* the mask that we were started with */
 	bool child_ignored; /* SIGCHLD was ignored: waiting for children would fail */
 	int fd;
 };

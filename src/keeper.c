@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "descriptors.h"
 
 enum {
 	SLOT_PID, /* its end is the end of the hold, whatever else has come */
@@ -34,11 +35,11 @@ static void close_all_but(int *keep, size_t count)
 	qsort(keep, count, sizeof(*keep), ascending);
 	for (size_t i = 0; i < count; i++) {
 		if (keep[i] > from)
-			close_range((unsigned)from, (unsigned)keep[i] - 1, 0);
+			descriptors_close((unsigned)from, (unsigned)keep[i] - 1);
 		if (keep[i] >= from)
 			from = keep[i] + 1;
 	}
-	close_range((unsigned)from, UINT_MAX, 0);
+	descriptors_close((unsigned)from, UINT_MAX);
 }
 
 static _Noreturn void keep(struct hold *hold, struct loop *loop, const struct inbox *inbox,

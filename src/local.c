@@ -25,6 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "descriptors.h"
+
 #define BASE_PATH ".local/state/fairlock"
 #define MACHINE_ID_LENGTH 32
 #define FOLDER_NAME_MAX 80
@@ -259,23 +261,27 @@ struct start {
 	int null;
 };
 
+#ifdef __GLIBC__
+typedef __rlimit_resource_t resource_type;
+#else
+typedef int resource_type;
+#endif
+
 /* A caller's limits are not meant for a server that outlives it. */
 static void lift_limits(void)
 {
 	const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
-	const int unlimited[] = {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_AS};
-	const int as_allowed[] = {RLIMIT_CPU, RLIMIT_FSIZE,  RLIMIT_DATA,
-				  RLIMIT_AS,  RLIMIT_NOFILE, RLIMIT_NPROC};
+	const resource_type unlimited[] = {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_AS};
+	const resource_type as_allowed[] = {RLIMIT_CPU, RLIMIT_FSIZE,  RLIMIT_DATA,
+					    RLIMIT_AS,  RLIMIT_NOFILE, RLIMIT_NPROC};
 	struct rlimit limit;
 
 	for (size_t i = 0; i < sizeof(unlimited) / sizeof(unlimited[0]); i++)
-		setrlimit((unsigned int)unlimited[i], &none);
+		setrlimit(unlimited[i], &none);
 	for (size_t i = 0; i < sizeof(as_allowed) / sizeof(as_allowed[0]); i++) {
-		unsigned int resource = (unsigned int)as_allowed[i];
-
-		if (getrlimit(resource, &limit) == 0) {
+		if (getrlimit(as_allowed[i], &limit) == 0) {
 			limit.rlim_cur = limit.rlim_max;
-			setrlimit(resource, &limit);
+			setrlimit(as_allowed[i], &limit);
 		}
 	}
 }
@@ -288,14 +294,6 @@ static void default_signals(void)
 		signal(signo, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static void close_from(unsigned int first)
-{
-	if (close_range(first, ~0U, 0) == 0)
-		return;
-	for (int fd = (int)first; fd < getdtablesize(); fd++)
-		close(fd);
 }
 
 static int write_pid(int lock)
@@ -316,7 +314,7 @@ __attribute__((noreturn)) static void become_server(const struct start *start)
 	if (dup2(start->null, STDIN_FILENO) >= 0 && dup2(start->log, STDOUT_FILENO) >= 0 &&
 	    dup2(start->log, STDERR_FILENO) >= 0 && dup2(start->lock, SERVER_LOCK_FD) >= 0 &&
 	    fchdir(start->folder) == 0 && write_pid(SERVER_LOCK_FD) == 0) {
-		close_from(SERVER_LOCK_FD + 1);
+		descriptors_close(SERVER_LOCK_FD + 1, UINT_MAX);
 		lift_limits();
 		umask(077);
 		default_signals();

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "utf8.h"
+
 static const char queue_prefix[] = "redisson_lock_queue:";
 static const char timeouts_prefix[] = "redisson_lock_timeout:";
 static const char state_prefix[] = "fairlock:";
@@ -15,47 +17,16 @@ static const char *const prefixes[] = {
 	queue_prefix, timeouts_prefix, state_prefix, log_prefix, channel_prefix,
 };
 
-/* Decodes one character of strict UTF-8 (no overlong forms, no surrogates,
- * nothing above U+10FFFF). Returns its length, or 0. The terminating NUL is no
- * continuation byte, so nothing behind it is read. */
-static size_t decode(const unsigned char *text, uint32_t *code)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t length;
-
-	if (text[0] < 0x80) {
-		*code = text[0];
-		return 1;
-	}
-	if (text[0] < 0xc0 || text[0] > 0xf7)
-		return 0;
-	length = text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-	*code = text[0] & (0x7fu >> length);
-	for (size_t i = 1; i < length; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		*code = *code << 6 | (text[i] & 0x3fu);
-	}
-	if (*code < least[length] || *code > 0x10ffff || (*code >= 0xd800 && *code <= 0xdfff))
-		return 0;
-	return length;
-}
-
-static bool is_control(uint32_t code)
-{
-	return code < 0x20 || (code >= 0x7f && code < 0xa0);
-}
-
 static int check_text(const char *name, struct error *err)
 {
 	for (const char *at = name; *at != '\0';) {
 		uint32_t code;
-		size_t length = decode((const unsigned char *)at, &code);
+		size_t length = utf8_decode(at, &code);
 
 		if (length == 0)
 			return fail(err, STATUS_USAGE,
 				    "cannot use NAME: byte %td is not valid UTF-8", at - name + 1);
-		if (is_control(code))
+		if (utf8_is_control(code))
 			return fail(err, STATUS_USAGE,
 				    "cannot use NAME: byte %td is a control character",
 				    at - name + 1);

@@ -53,6 +53,7 @@ struct options {
 	bool help;      /* --help was given */
 	uint64_t given; /* rows that have a value already, see options_has */
 	char *url_copy; /* of --url, whose password was wiped from argv, or NULL */
+	char *url_word; /* where it stood in argv */
 };
 
 /* What a value is, and so what its member of struct options is. */
@@ -131,6 +132,9 @@ int options_set(struct options *options, const struct option_row *row, const cha
  * where ps would show it. The row must have been set with it. Returns 0, or -1
  * with STATUS_OS. */
 int options_take_url(struct options *options, char *url, struct error *err);
+
+/* Undoes that, for another program that gets the same words. */
+void options_restore_url(const struct options *options);
 
 /* Parses the words behind the command's name. In return *argc and argv, which
  * ends with a NULL, hold the operands only. The password of a --url is wiped

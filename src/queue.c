@@ -7,6 +7,7 @@
 #include "about.h"
 #include "clock.h"
 #include "command.h"
+#include "duration.h"
 #include "lock.h"
 #include "options.h"
 #include "reply.h"
@@ -72,7 +73,7 @@ static int add_waiter(struct table *table, const struct redisReply *waiter, size
 	cells[WAITING_MS] = reply_text(waiter, 1);
 	cells[PRESENT] = reply_number(waiter, 4) == 1 ? "1" : "0";
 	if (*cells[WAITING_MS])
-		show_duration(shown, strtoll(cells[WAITING_MS], NULL, 10));
+		duration_show(shown, strtoll(cells[WAITING_MS], NULL, 10));
 	cells[WAITING] = shown;
 	return table_add(table, cells, err);
 }

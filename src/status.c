@@ -8,6 +8,7 @@
 #include "about.h"
 #include "clock.h"
 #include "command.h"
+#include "duration.h"
 #include "lock.h"
 #include "names.h"
 #include "options.h"
@@ -116,7 +117,7 @@ static void set_number(struct line *line, int column, int64_t number)
 static void set_duration(struct line *line, int column, int shown_column, int64_t ms)
 {
 	set_number(line, column, ms);
-	line->cells[shown_column] = show_duration(line->numbers[shown_column], ms);
+	line->cells[shown_column] = duration_show(line->numbers[shown_column], ms);
 }
 
 static void fill_hold(struct line *line, const struct state *state)

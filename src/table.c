@@ -1,9 +1,5 @@
-/* Tables through libsmartcols, which is loaded only here: linked, it would
- * make every start of fairlock slower by a third. */
 #include "table.h"
 
-#include <assert.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <libsmartcols/libsmartcols.h>
@@ -17,64 +13,14 @@
 #include "options.h"
 #include "utf8.h"
 
-#define LIBRARY "libsmartcols.so.1"
 #define CHOSEN_MAX 64
-#define REPLACEMENT "\xef\xbf\xbd"
-
-#define FUNCTIONS(X)                                                                               \
-	X(new_table)                                                                               \
-	X(unref_table)                                                                             \
-	X(table_set_name)                                                                          \
-	X(table_enable_json)                                                                       \
-	X(table_enable_raw)                                                                        \
-	X(table_enable_noheadings)                                                                 \
-	X(table_new_column)                                                                        \
-	X(column_set_json_type)                                                                    \
-	X(table_new_line)                                                                          \
-	X(line_set_data)                                                                           \
-	X(print_table)
-
-struct library {
-	void *handle;
-#define POINTER(function) __typeof__(scols_##function) *function;
-	FUNCTIONS(POINTER)
-#undef POINTER
-};
 
 struct table {
 	const struct layout *layout;
-	struct library library;
 	struct libscols_table *lines;
 	size_t chosen[CHOSEN_MAX]; /* columns of the layout */
 	size_t count;
 };
-
-static int load(struct library *library, struct error *err)
-{
-	static const struct {
-		const char *name;
-		size_t offset;
-	} functions[] = {
-#define ENTRY(function) {"scols_" #function, offsetof(struct library, function)},
-		FUNCTIONS(ENTRY)
-#undef ENTRY
-	};
-
-	library->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	if (!library->handle)
-		return fail(err, STATUS_OS,
-			    "cannot print a table: %s cannot be loaded (package libsmartcols1)",
-			    LIBRARY);
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		void *function = dlsym(library->handle, functions[i].name);
-
-		if (!function)
-			return fail(err, STATUS_OS, "cannot print a table: %s has no %s", LIBRARY,
-				    functions[i].name);
-		memcpy((char *)library + functions[i].offset, &function, sizeof(function));
-	}
-	return 0;
-}
 
 static int unknown_column(const struct layout *layout, const char *word, size_t length,
 			  struct error *err)
@@ -139,7 +85,6 @@ static int broken(struct error *err, int code)
 
 static int make_column(struct table *table, const struct column *column, struct error *err)
 {
-	struct library *library = &table->library;
 	struct libscols_column *made;
 	int flags = 0, type = SCOLS_JSON_STRING;
 
@@ -151,22 +96,19 @@ static int make_column(struct table *table, const struct column *column, struct 
 		type = SCOLS_JSON_NUMBER;
 	else if (column->kind == COLUMN_BOOLEAN)
 		type = SCOLS_JSON_BOOLEAN;
-	made = library->table_new_column(table->lines, column->name, 0, flags);
-	return made && library->column_set_json_type(made, type) == 0 ? 0 : broken(err, 0);
+	made = scols_table_new_column(table->lines, column->name, 0, flags);
+	return made && scols_column_set_json_type(made, type) == 0 ? 0 : broken(err, 0);
 }
 
 static int make_lines(struct table *table, const struct options *options, struct error *err)
 {
-	struct library *library = &table->library;
-
-	assert(library->new_table);
 	setlocale(LC_CTYPE, ""); /* how wide a character is */
-	table->lines = library->new_table();
-	if (!table->lines || library->table_set_name(table->lines, table->layout->name) < 0)
+	table->lines = scols_new_table();
+	if (!table->lines || scols_table_set_name(table->lines, table->layout->name) < 0)
 		return broken(err, 0);
-	library->table_enable_json(table->lines, options->json);
-	library->table_enable_raw(table->lines, options->raw);
-	library->table_enable_noheadings(table->lines, options->no_headings);
+	scols_table_enable_json(table->lines, options->json);
+	scols_table_enable_raw(table->lines, options->raw);
+	scols_table_enable_noheadings(table->lines, options->no_headings);
 	for (size_t i = 0; i < table->count; i++)
 		if (make_column(table, &table->layout->columns[table->chosen[i]], err) < 0)
 			return -1;
@@ -183,8 +125,7 @@ struct table *table_open(const struct layout *layout, const struct options *opti
 		return NULL;
 	}
 	table->layout = layout;
-	if (choose_columns(table, options, err) < 0 || load(&table->library, err) < 0 ||
-	    make_lines(table, options, err) < 0) {
+	if (choose_columns(table, options, err) < 0 || make_lines(table, options, err) < 0) {
 		table_close(table);
 		return NULL;
 	}
@@ -196,30 +137,23 @@ void table_close(struct table *table)
 	if (!table)
 		return;
 	if (table->lines)
-		table->library.unref_table(table->lines);
-	if (table->library.handle)
-		dlclose(table->library.handle);
+		scols_unref_table(table->lines);
 	free(table);
-}
-
-static bool is_control(uint32_t code)
-{
-	return code < 0x20 || (code >= 0x7f && code < 0xa0);
 }
 
 /* libsmartcols writes bytes of JSON as they come, and escapes only ASCII's control
  * characters. Returns a copy to free. */
 static char *clean(const char *text)
 {
-	char *copy = malloc(strlen(text) * (sizeof(REPLACEMENT) - 1) + 1);
+	char *copy = malloc(strlen(text) * (sizeof(UTF8_REPLACEMENT) - 1) + 1);
 	char *end = copy;
 
 	while (copy && *text) {
 		uint32_t code = 0;
 		size_t length = utf8_decode(text, &code);
-		bool usable = length > 0 && !(code >= 0x7f && is_control(code));
+		bool usable = length > 0 && !(code >= 0x7f && utf8_is_control(code));
 
-		end = usable ? mempcpy(end, text, length) : stpcpy(end, REPLACEMENT);
+		end = usable ? mempcpy(end, text, length) : stpcpy(end, UTF8_REPLACEMENT);
 		text += length > 0 ? length : 1;
 	}
 	if (copy)
@@ -239,7 +173,7 @@ static bool is_number(const char *text)
 
 int table_add(struct table *table, const char *const *cells, struct error *err)
 {
-	struct libscols_line *line = table->library.table_new_line(table->lines, NULL);
+	struct libscols_line *line = scols_table_new_line(table->lines, NULL);
 
 	if (!line)
 		return broken(err, 0);
@@ -250,7 +184,7 @@ int table_add(struct table *table, const char *const *cells, struct error *err)
 		if (!cell || !*cell || (column->kind == COLUMN_NUMBER && !is_number(cell)))
 			continue;
 		char *copy = clean(cell);
-		int code = copy ? table->library.line_set_data(line, i, copy) : -ENOMEM;
+		int code = copy ? scols_line_set_data(line, i, copy) : -ENOMEM;
 
 		free(copy);
 		if (code < 0)
@@ -261,48 +195,7 @@ int table_add(struct table *table, const char *const *cells, struct error *err)
 
 int table_print(struct table *table, struct error *err)
 {
-	int code = table->library.print_table(table->lines);
+	int code = scols_print_table(table->lines);
 
 	return code < 0 ? broken(err, code) : 0;
-}
-
-const char *show_duration(char text[DURATION_MAX_BYTES], int64_t ms)
-{
-	static const struct {
-		const char *name;
-		int64_t ms;
-	} units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
-	size_t i = 0;
-
-	while (i < 4 && ms < units[i].ms)
-		i++;
-	int64_t whole = ms / units[i].ms;
-	int64_t rest = i < 3 ? ms % units[i].ms / units[i + 1].ms : 0;
-
-	if (rest > 0)
-		snprintf(text, DURATION_MAX_BYTES, "%" PRId64 "%s%" PRId64 "%s", whole,
-			 units[i].name, rest, units[i + 1].name);
-	else
-		snprintf(text, DURATION_MAX_BYTES, "%" PRId64 "%s", whole, units[i].name);
-	return text;
-}
-
-void print_json_string(const char *text)
-{
-	putchar('"');
-	while (*text) {
-		uint32_t code = 0;
-		size_t length = utf8_decode(text, &code);
-
-		if (length == 0)
-			fputs(REPLACEMENT, stdout);
-		else if (is_control(code))
-			printf("\\u%04" PRIx32, code);
-		else if (code == '"' || code == '\\')
-			printf("\\%c", (int)code);
-		else
-			fwrite(text, 1, length, stdout);
-		text += length > 0 ? length : 1;
-	}
-	putchar('"');
 }

@@ -2,7 +2,6 @@
 #define FAIRLOCK_TABLE_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "error.h"
 
@@ -13,7 +12,7 @@ struct options;
 enum column_kind {
 	COLUMN_TEXT,
 	COLUMN_LONG_TEXT, /* cut to fit the terminal */
-	COLUMN_DURATION,  /* a text of show_duration */
+	COLUMN_DURATION,  /* a text of duration_show */
 	COLUMN_NUMBER,
 	COLUMN_BOOLEAN, /* "1" or "0" */
 };
@@ -36,8 +35,7 @@ struct layout {
 struct table;
 
 /* Makes an empty table with the columns that the options and the layout ask for; the layout
- * must outlive it. Returns NULL with STATUS_USAGE for an unknown column, STATUS_OS
- * when there is no libsmartcols. */
+ * must outlive it. Returns NULL with STATUS_USAGE for an unknown column. */
 struct table *table_open(const struct layout *layout, const struct options *options,
 			 struct error *err);
 
@@ -49,13 +47,5 @@ int table_print(struct table *table, struct error *err);
 
 /* table may be NULL. */
 void table_close(struct table *table);
-
-#define DURATION_MAX_BYTES 32
-
-/* Writes a duration in its two largest units ("1m5s"), as duration_parse reads it. */
-const char *show_duration(char text[DURATION_MAX_BYTES], int64_t ms);
-
-/* Writes a JSON string, with its quotes, to standard output. What is no UTF-8 becomes U+FFFD. */
-void print_json_string(const char *text);
 
 #endif

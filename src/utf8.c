@@ -23,3 +23,8 @@ size_t utf8_decode(const char *text, uint32_t *code)
 		return 0;
 	return length;
 }
+
+bool utf8_is_control(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0);
+}

@@ -1,6 +1,7 @@
 #ifndef FAIRLOCK_UTF8_H
 #define FAIRLOCK_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -8,5 +9,11 @@
  * nothing above U+10FFFF). Returns its length, or 0 when there is none. Never
  * reads behind a terminating NUL. */
 size_t utf8_decode(const char *text, uint32_t *code);
+
+/* Whether it is one of the control characters of ASCII or of Latin-1. */
+bool utf8_is_control(uint32_t code);
+
+/* U+FFFD, for what cannot be decoded. */
+#define UTF8_REPLACEMENT "\xef\xbf\xbd"
 
 #endif

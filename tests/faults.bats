@@ -365,7 +365,7 @@ END
 
 @test "a port that drops everything does not make the guard deaf, though the wrapper is stopped" {
 	local port
-	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	port=$(free_port)
 	start_server --port "$port" --bind 127.0.0.1
 	FAIRLOCK_URL=redis://127.0.0.1:$port start_job -l 3s
 	kill -STOP "$WRAPPER"
@@ -383,7 +383,7 @@ END
 
 @test "a waiter whose server's port drops everything ends at once by a signal, and in time by -w" {
 	local port
-	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	port=$(free_port)
 	start_server --port "$port" --bind 127.0.0.1
 	hold job
 	FAIRLOCK_URL=redis://127.0.0.1:$port background "$FAIRLOCK" wrap job true

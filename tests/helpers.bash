@@ -18,9 +18,10 @@ export BUILD FAIRLOCK SERVER
 CLI=${CLI:-$(command -v redis-cli || command -v valkey-cli)}
 export CLI
 
-# Nothing of the person who runs the tests may reach them.
+# Nothing of the person who runs the tests may reach them, nor they the private server of that person.
 # (bats loads this file anew for each test: what start_server exported in setup_file is ours.)
-[ "${SERVER_SOCKET:+unix:$SERVER_SOCKET}" = "${FAIRLOCK_URL:-}" ] || unset FAIRLOCK_URL
+[ "${SERVER_SOCKET:+unix:$SERVER_SOCKET}" = "${FAIRLOCK_URL:-}" ] ||
+	export FAIRLOCK_URL=unix:/nonexistent/start_server-was-not-called
 unset FAIRLOCK_NAME FAIRLOCK_OWNER FAIRLOCK_TOKEN FAIRLOCK_HELD FAIRLOCK_PASSWORD
 unset REDISCLI_AUTH
 
@@ -88,6 +89,11 @@ server_answers() {
 	[ "$(cli PING)" = PONG ]
 }
 
+# A TCP port that nobody listens on.
+free_port() {
+	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
 # stop_server [SIGNAL]: ends it (KILL unless told otherwise) and waits until it has.
 stop_server() {
 	kill -s "${1:-KILL}" "$SERVER_PID"
@@ -110,6 +116,7 @@ new_home() {
 	local user=() passwd=$BATS_TEST_TMPDIR/passwd
 
 	[ "$(id -u)" = 0 ] || user=(--user --map-root-user)
+	unset FAIRLOCK_URL
 	HOME_DIR=${1-$BATS_TEST_TMPDIR/home}
 	[ -z "$HOME_DIR" ] || [ -e "$HOME_DIR" ] || [ $# -gt 0 ] || mkdir -m 700 "$HOME_DIR"
 	printf 'root:x:0:0:root:%s:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/sh\n' \

@@ -118,10 +118,6 @@ print("too much" if resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss > 600
 	run -1 grep -q sesame environment
 }
 
-free_port() {
-	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
-
 @test "a user without permission: 77, naming what was denied" {
 	start_server
 	cli ACL SETUSER eve on '>pw' '~*' '&*' +@all -evalsha -eval >/dev/null

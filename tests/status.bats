@@ -257,10 +257,3 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	[ "${#lines[@]}" -eq 2 ]
 	[[ $output != *$'\x1b'* && $output != *$'\xc2\x9b'* ]]
 }
-
-@test "only what prints a table loads libsmartcols" {
-	run -0 env LD_DEBUG=files "$FAIRLOCK" status job
-	[[ $output == *libsmartcols* ]]
-	run -1 env LD_DEBUG=files "$FAIRLOCK" status -q job
-	[[ $output != *libsmartcols* ]]
-}

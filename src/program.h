@@ -1,0 +1,25 @@
+#ifndef FAIRLOCK_PROGRAM_H
+#define FAIRLOCK_PROGRAM_H
+
+#include <stdbool.h>
+
+struct command;
+struct server;
+
+/* There are two executables, made of main.c and one of two files that each implement this header.
+ * fairlock-full (full.c) does everything. Half of the time of a short job is the start of
+ * processes, and most of that is the dynamic loader and what a large C library does at the start.
+ * So fairlock (quick.c) is linked statically with musl, does itself what jobs do, and becomes
+ * fairlock-full for the rest. Where it is not built so, fairlock is the full one. */
+
+/* The commands that this executable knows. Ends with a NULL. */
+extern const struct command *const program_commands[];
+
+/* Whether it can deal with this server itself. */
+bool program_reaches(const struct server *server);
+
+/* Does what is not for program_commands or program_reaches. argv is as main got it. Returns the
+ * exit status. */
+int program_other(int argc, char **argv);
+
+#endif
