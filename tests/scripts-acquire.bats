@@ -4,18 +4,6 @@
 load helpers
 load scripts
 
-setup_file() {
-	serve_scripts
-}
-
-teardown_file() {
-	stop_server
-}
-
-teardown() {
-	clear_server
-}
-
 @test "a free lock is granted, with token, time to live, no wait and one hold" {
 	before=$(now_ms)
 	acquire anna lease=20000

@@ -4,18 +4,6 @@
 load helpers
 load scripts
 
-setup_file() {
-	serve_scripts
-}
-
-teardown_file() {
-	stop_server
-}
-
-teardown() {
-	clear_server
-}
-
 # Something that belongs to another program stands under this key.
 foreign() {
 	cli SET "$1" theirs

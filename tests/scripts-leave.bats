@@ -4,18 +4,6 @@
 load helpers
 load scripts
 
-setup_file() {
-	serve_scripts
-}
-
-teardown_file() {
-	stop_server
-}
-
-teardown() {
-	clear_server
-}
-
 @test "a waiter that leaves is out of list, sorted set and hash" {
 	acquire anna
 	queue_up ben cleo

@@ -4,18 +4,6 @@
 load helpers
 load scripts
 
-setup_file() {
-	serve_scripts
-}
-
-teardown_file() {
-	stop_server
-}
-
-teardown() {
-	clear_server
-}
-
 # Every script runs without an error, and what is left is in order.
 every_script_works() {
 	acquire zoe mode=try

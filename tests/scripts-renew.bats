@@ -4,18 +4,6 @@
 load helpers
 load scripts
 
-setup_file() {
-	serve_scripts
-}
-
-teardown_file() {
-	stop_server
-}
-
-teardown() {
-	clear_server
-}
-
 # A grant to anna, and a clock that has gone on since.
 granted_to_anna() {
 	acquire anna "$@"

@@ -4,18 +4,6 @@
 load helpers
 load scripts
 
-setup_file() {
-	serve_scripts
-}
-
-teardown_file() {
-	stop_server
-}
-
-teardown() {
-	clear_server
-}
-
 # As if the server that knows all this had been another process.
 restarted() {
 	cli HSET "$(key_state)" run 0123456789012345678901234567890123456789 >/dev/null

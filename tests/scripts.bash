@@ -1,4 +1,5 @@
-# What the tests of the Lua scripts share: `load helpers`, then `load scripts`.
+# What the tests of the Lua scripts share: `load helpers`, then `load scripts`. Each file has a server, which
+# is empty at the start of every test.
 #
 # LUA   the folder of the scripts under test
 # lock  the NAME that the functions below work on
@@ -13,8 +14,8 @@ declare -gA token=() ticket=() subscriber=()
 declare -ga reply=()
 declare -g lock=job
 
-# Starts a server with all scripts loaded: for setup_file.
-serve_scripts() {
+# Starts a server with all scripts loaded.
+setup_file() {
 	local name sha
 
 	start_server
@@ -29,8 +30,12 @@ serve_scripts() {
 	done
 }
 
-# For teardown: the next test finds an empty server on which nobody listens.
-clear_server() {
+teardown_file() {
+	stop_server
+}
+
+# The next test finds an empty server on which nobody listens.
+teardown() {
 	local pid
 
 	for pid in "${subscriber[@]}"; do
