@@ -106,6 +106,7 @@ end
 
 -- Queues the caller, or renews its place: its sign of life.
 local function join()
+	local newcomer = not ticket and not again
 	state.empty = false
 	if not ticket then
 		ticket = math.max(now_us, (state.ticket or 0) + 1)
@@ -119,7 +120,9 @@ local function join()
 		state.ours = call('HINCRBY', STATE, 'ours', 1)
 		call('HSET', STATE, 'd:' .. id, by)
 	end
-	if not call('ZSCORE', TIMEOUTS, id) then
+	if newcomer and new == 1 then
+		call('RPUSH', QUEUE, id) -- looking through a long queue would take long
+	elseif not call('ZSCORE', TIMEOUTS, id) then
 		call('LREM', QUEUE, 0, id) -- a list without the score is not ours to trust
 		place(id, ticket)
 	end

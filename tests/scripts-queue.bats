@@ -56,6 +56,23 @@ in_one_go() {
 	queue_is
 }
 
+@test "joining, granting and releasing look through no long queue" {
+	local waiters=() i
+	for ((i = 0; i < 60; i++)); do
+		waiters+=("w$i")
+	done
+	acquire anna
+	queue_up "${waiters[@]:0:50}"
+	cli CONFIG RESETSTAT >/dev/null
+	queue_up "${waiters[@]:50}"
+	release anna
+	acquire w0 "old_ticket=${ticket[w0]}"
+	answered granted
+	run -0 cli INFO commandstats
+	refute_output --regexp 'cmdstat_(lrange|lrem|hkeys|zrange):'
+	assert_output --partial 'cmdstat_lpop:'
+}
+
 @test "nobody overtakes: a newcomer queues behind who waits for a free lock" {
 	acquire anna
 	queue_up ben
