@@ -1,6 +1,4 @@
 # fairlock acquire, its keeper, renew and release.
-bats_require_minimum_version 1.5.0
-
 load helpers
 
 setup_file() { start_server; }

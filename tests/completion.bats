@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # Completion in bash, zsh and fish, through the shims, and what the shims ask.
 
-bats_require_minimum_version 1.5.0
 load helpers
 
 setup_file() {

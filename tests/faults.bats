@@ -1,6 +1,4 @@
 # Whatever dies, hangs or goes away: nobody overlaps, nothing outlives its lease.
-bats_require_minimum_version 1.5.0
-
 load helpers
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }

@@ -6,6 +6,8 @@
 # Whatever is started here dies with the shell that started it, also when a test
 # fails or the whole run is killed: the kernel does that, no teardown is needed.
 
+bats_require_minimum_version 1.5.0 2>/dev/null || true # a benchmark may load this, too
+
 TESTS_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 : "${BUILD:=$TESTS_DIR/../build}"
 [[ $BUILD = /* ]] || BUILD=$TESTS_DIR/../$BUILD

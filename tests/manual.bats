@@ -2,7 +2,6 @@
 # The option table, --help, completion, the manual and the README say the same.
 # Nothing here needs a server.
 
-bats_require_minimum_version 1.5.0
 load helpers
 
 COMMANDS='wrap acquire renew release status queue'

@@ -1,6 +1,4 @@
 # The queue: order, the dead, the hung, the idle.
-bats_require_minimum_version 1.5.0
-
 load helpers
 
 setup_file() { start_server; }

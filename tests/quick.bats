@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # The two programs: what starts quickly, and what it leaves to the full one.
 
-bats_require_minimum_version 1.5.0
 load helpers
 
 setup_file() {

@@ -1,6 +1,4 @@
 # What gets refused, and how: servers that cannot serve, answer nonsense or say no.
-bats_require_minimum_version 1.5.0
-
 load helpers
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }

@@ -3,7 +3,6 @@
 # server answers here: a failure names the URL that won, and a kill-after that
 # the lease is too short for shows where it came from.
 
-bats_require_minimum_version 1.5.0
 load helpers
 
 setup() {

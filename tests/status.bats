@@ -1,8 +1,6 @@
 #!/usr/bin/env bats
 # fairlock status
 
-bats_require_minimum_version 1.5.0
-
 load helpers
 
 setup_file() { start_server; }

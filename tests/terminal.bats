@@ -1,6 +1,4 @@
 # On a real terminal COMMAND behaves as if it had been started directly.
-bats_require_minimum_version 1.5.0
-
 load helpers
 
 setup_file() { start_server; }

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # What the command line refuses, and how it says so. Nothing here needs a server.
 
-bats_require_minimum_version 1.5.0
 load helpers
 
 setup() {

@@ -1,6 +1,4 @@
 # fairlock wrap: COMMAND, its surroundings, its end.
-bats_require_minimum_version 1.5.0
-
 load helpers
 
 setup_file() { start_server; }
