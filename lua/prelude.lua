@@ -20,6 +20,7 @@ local QUEUE_TTL_MS = 600000   -- beyond the largest score
 local STATE_TTL_MS = 86400000
 local LOG_TTL_MS = 604800000
 local LOG_LENGTH = 1000
+local LOOK_BEHIND = 200         -- so many are looked at when the head is dead
 local SHORT_QUEUE = 20         -- is looked through whenever it is touched; a longer one seldom
 
 local call = redis.call
@@ -79,6 +80,11 @@ end
 -- subscribers, and so raise the dead.
 local function present(id)
 	return call('PUBSUB', 'NUMSUB', channel(id))[2] > 0
+end
+
+-- Whoever waits for Redisson's plain lock of this name is in no queue: told when nobody is in ours.
+local function tell_outsiders()
+	note('PUBLISH', CHANNEL, '0')
 end
 
 -- Ticket and time of the last sign of life of a waiter of ours; nil for Redisson's.

@@ -28,6 +28,7 @@ if mode == 'own' and owner == id and state.owner == id and count == 1 and state.
 	call('DEL', LOCK)
 	end_hold('released', now)
 	touch()
+	tell_outsiders()
 	return {'released', 0}
 end
 

@@ -48,16 +48,38 @@ end
 -- Set for a caller who must leave no trace.
 local traceless = false
 
+-- The Redisson waiters behind the head that are absent, too, each with a blank in front.
+local function absent_behind(head)
+	local ids, channels, absent = {}, {}, ''
+	for _, id in ipairs(call('LRANGE', QUEUE, 1, LOOK_BEHIND)) do
+		if id ~= head and not known(id) then
+			ids[#ids + 1], channels[#channels + 1] = id, channel(id)
+		end
+	end
+	for i, count in ipairs(#ids > 0 and call('PUBSUB', 'NUMSUB', unpack(channels)) or {}) do
+		if count == 0 then
+			absent = absent .. ' ' .. ids[i / 2]
+		end
+	end
+	return absent
+end
+
+-- Who was absent together with a head that is dead now.
+local doomed = ''
+
 -- Whether a Redisson waiter at the head is to be passed over: its score has passed (so its own
 -- kind would drop it), or it has been absent for longer than its gap between asking and
--- subscribing. `head` is "SCORE ABSENT-SINCE ID": Redisson uses its ids again, but for one wait at the head
--- the score stays the same.
+-- subscribing. `head` is "SCORE ABSENT-SINCE ID", and behind it who was absent then, too. Redisson uses
+-- its ids again, but for one wait at the head the score stays the same.
 local function redisson_is_dead(id)
+	if string.find(doomed .. ' ', ' ' .. id .. ' ', 1, true) and not present(id) then
+		return true
+	end
 	local score = tonumber(call('ZSCORE', TIMEOUTS, id)) or now
-	local seen, absent, who = string.match(state.head or '', '^(%S+) (%d*) (.*)$')
+	local seen, absent, who, others = string.match(state.head or '', '^(%S+) (%d*) (%S+)(.*)$')
 	if who ~= id or tonumber(seen) ~= score then
 		-- it has just become the head: it gets the time that Redisson would give it
-		absent = ''
+		absent, others = '', ''
 		if score < now + REDISSON_SCORE_MS and not traceless then
 			score = now + REDISSON_SCORE_MS
 			note('ZADD', TIMEOUTS, int(score), id)
@@ -66,16 +88,20 @@ local function redisson_is_dead(id)
 		return true
 	end
 	if present(id) then
-		absent = ''
+		absent, others = '', ''
 	elseif absent == '' then
-		absent = int(now)
+		absent, others = int(now), absent_behind(id)
 	end
-	local head = int(score) .. ' ' .. absent .. ' ' .. id
+	local head = int(score) .. ' ' .. absent .. ' ' .. id .. others
 	if head ~= state.head and not traceless then
 		state.head = head
 		note('HSET', STATE, 'head', head)
 	end
-	return absent ~= '' and now - tonumber(absent) >= TURN_MS
+	if absent == '' or now - tonumber(absent) < TURN_MS then
+		return false
+	end
+	doomed = others
+	return true
 end
 
 -- The first waiter who is alive; the dead before it are dropped, and counted.
@@ -185,7 +211,9 @@ local function let_go(owner, event)
 	else
 		record(event, now, owner)
 	end
-	pass_on()
+	if not pass_on() then
+		tell_outsiders()
+	end
 end
 
 local ENDED_HOLDS = 8

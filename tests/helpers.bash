@@ -16,7 +16,8 @@ if [ -z "${SERVER:-}" ]; then
 	SERVER=$(command -v redis-server || command -v valkey-server) ||
 		{ echo "helpers: neither redis-server nor valkey-server is here" >&2; exit 1; }
 fi
-export BUILD FAIRLOCK SERVER
+: "${BUILDROOT:=$TESTS_DIR/../build}"
+export BUILD BUILDROOT FAIRLOCK SERVER
 CLI=${CLI:-$(command -v redis-cli || command -v valkey-cli)}
 export CLI
 

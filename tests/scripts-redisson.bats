@@ -43,6 +43,41 @@ score() {
 	queue_is
 }
 
+@test "Redisson waiters that were absent together are passed over together" {
+	acquire anna
+	redisson_waits r1
+	redisson_waits r2
+	redisson_waits r3
+	queue_up ben
+	release anna
+	later 5000
+	ask ben
+	answered granted ben
+	queue_is
+}
+
+@test "who came later than the dead head, or listens by now, is not passed over with it" {
+	acquire anna
+	redisson_waits r1
+	redisson_waits r2
+	queue_up ben
+	redisson_waits r3
+	release anna
+	redisson_waits r4
+	present r2
+	later 5000
+	ask ben
+	answered queued
+	queue_is r2 ben r3 r4
+	absent r2
+	ask ben
+	answered queued
+	later 5000
+	ask ben
+	answered granted ben
+	queue_is # r3 and r4 were absent together with r2
+}
+
 @test "no grace is due at the release for a Redisson head that was seen absent before" {
 	acquire anna
 	redisson_waits r1

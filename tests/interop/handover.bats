@@ -1,0 +1,241 @@
+#!/usr/bin/env bats
+# One holds, the other waits: how the lock gets from Redisson to fairlock and back.
+
+load ../helpers
+load interop
+
+# Redisson holds
+
+@test "Redisson's unlock wakes a fairlock waiter within 100 ms" {
+	local start took
+	start_java anna
+	ask anna a.1 lock job
+	shell_waits job
+	start=$(ms)
+	tell anna a.1 unlock job
+	took=$(granted_after shell "$start")
+	echo "after $took ms"
+	[ "$took" -lt 100 ]
+}
+
+@test "a fairlock waiter gets the lock when Redisson's lease ends" {
+	local start took
+	start_java anna
+	start=$(ms)
+	ask anna a.1 lock job 2000
+	shell_waits job
+	took=$(granted_after shell "$start")
+	echo "after $took ms"
+	[ "$took" -ge 1990 ]
+	[ "$took" -lt 2400 ]
+}
+
+@test "a fairlock waiter gets the lock when the watchdog's lease of a dead JVM ends" {
+	local start took left
+	start_java anna 3000
+	ask anna a.1 lock job
+	shell_waits job
+	kill_java anna
+	left=$(cli PTTL job)
+	start=$(ms)
+	took=$(granted_after shell "$start")
+	echo "after $took ms, $left ms of the lease were left"
+	[ "$took" -lt $((left + 200)) ]
+}
+
+@test "Redisson's forceUnlock wakes a fairlock waiter" {
+	local start took
+	start_java anna
+	start_java ben
+	ask anna a.1 lock job
+	shell_waits job
+	start=$(ms)
+	ask ben b.1 forceUnlock job
+	[ "$answer" = true ]
+	took=$(granted_after shell "$start")
+	echo "after $took ms"
+	[ "$took" -lt 1000 ]
+}
+
+# fairlock holds
+
+@test "the end of a wrap wakes a Redisson waiter within 100 ms" {
+	local start
+	start_java anna
+	hold job
+	java_waits anna a.1 run job trace redisson 0
+	start=$(ms)
+	kill -TERM "$HOLDER"
+	wait_until traced 1
+	echo "after $(($(ms) - start)) ms"
+	[ $(($(ms) - start)) -lt 200 ]
+	wait_until answered anna a.1 run ok
+	nothing_of_a_queue job
+}
+
+nothing_of_a_queue() {
+	[ "$(cli EXISTS "$1" "redisson_lock_queue:{$1}" "redisson_lock_timeout:{$1}")" = 0 ]
+}
+
+@test "release wakes a Redisson waiter" {
+	local owner
+	start_java anna
+	owner=$("$FAIRLOCK" acquire job)
+	java_waits anna a.1 run job trace redisson 0
+	"$FAIRLOCK" release --owner "$owner" job
+	trace_is redisson
+}
+
+@test "a Redisson waiter gets the lock when a fairlock lease ends" {
+	start_java anna
+	"$FAIRLOCK" acquire -l 2s job
+	java_waits anna a.1 run job trace redisson 0
+	gets_it_at_the_end_of_the_lease
+}
+
+@test "a Redisson waiter gets the lock when the lease of a dead wrap ends" {
+	local guard
+	start_java anna
+	hold -l 2s job
+	guard=$(pgrep -P "$HOLDER")
+	java_waits anna a.1 run job trace redisson 0
+	kill -KILL "$guard" "$HOLDER"
+	gets_it_at_the_end_of_the_lease
+}
+
+# Old versions sleep past the end of a lease, also when it was Redisson's: nobody tells them. The next that
+# asks for the lock wakes them, and stands behind them.
+gets_it_at_the_end_of_the_lease() {
+	wait_until test_free job
+	if [[ $REDISSON != 3.* ]]; then
+		WAIT_S=2 trace_is redisson
+		return
+	fi
+	shell_comes job
+	WAIT_S=2 trace_is redisson shell
+}
+
+@test "release --force wakes a Redisson waiter" {
+	start_java anna
+	hold job
+	java_waits anna a.1 run job trace redisson 0
+	"$FAIRLOCK" release --force job
+	trace_is redisson
+	wait_until ended "$HOLDER"
+}
+
+@test "Redisson's forceUnlock ends what a wrap runs, before long" {
+	start_java anna
+	background "$FAIRLOCK" wrap -l 3s job sleep 600
+	wait_until "$FAIRLOCK" status -q job
+	ask anna a.1 forceUnlock job
+	local status=0
+	wait "$!" || status=$?
+	[ "$status" = 76 ]
+	test_free job
+}
+
+# Ours are ours
+
+@test "Redisson cannot unlock what fairlock holds, nor fairlock what Redisson holds" {
+	start_java anna
+	hold job
+	ask anna a.1 unlock job
+	[[ $answer == *IllegalMonitorState* ]]
+	ask anna a.1 isLocked job
+	[ "$answer" = true ]
+	ask anna a.1 isHeld job
+	[ "$answer" = false ]
+	ask anna a.1 lock other
+	run -76 "$FAIRLOCK" release --owner 12345678-1234-1234-1234-123456789abc:1 other
+	ask anna a.1 isHeld other
+	[ "$answer" = true ]
+}
+
+@test "hold counts are right when Redisson goes in twice with a fairlock waiter behind it" {
+	start_java anna
+	ask anna a.1 lock job
+	shell_waits job
+	ask anna a.1 lock job
+	ask anna a.1 getHoldCount job
+	[ "$answer" = 2 ]
+	ask anna a.1 unlock job
+	[ ! -e trace ]
+	ask anna a.1 unlock job
+	trace_is shell
+}
+
+@test "a Redisson holder's lease is as Redisson made it while fairlock waits" {
+	start_java anna 4000
+	ask anna a.1 lock job
+	shell_waits job
+	local highest=0 left i
+	for i in 1 2 3 4 5 6 7 8; do
+		left=$(cli PTTL job)
+		[ "$left" -gt 0 ] && [ "$left" -le 4000 ]
+		[ "$left" -le "$highest" ] || highest=$left
+		sleep 0.4
+	done
+	[ "$highest" -gt 2500 ] # its watchdog renewed it
+	ask anna a.1 unlock job
+	trace_is shell
+}
+
+# Plain locks
+
+@test "Redisson's plain lock excludes fairlock, and wakes its first waiter at once when it unlocks" {
+	local start took
+	start_java anna
+	ask anna a.1 plainLock job
+	run -75 "$FAIRLOCK" wrap -n job true
+	shell_waits job
+	start=$(ms)
+	tell anna a.1 plainUnlock job
+	took=$(granted_after shell "$start")
+	echo "after $took ms"
+	[ "$took" -lt 100 ]
+}
+
+@test "fairlock excludes Redisson's plain lock" {
+	start_java anna
+	hold job
+	ask anna a.1 isLocked job
+	[ "$answer" = true ]
+	tell anna a.2 plainLock job
+	wait_until listens_to 'redisson_lock__channel:{job}'
+	run -1 grep 'plainLock ok' anna.out
+	kill -TERM "$HOLDER"
+	wait_until answered anna a.2 plainLock ok
+}
+
+listens_to() {
+	[ "$(cli PUBSUB NUMSUB "$1" | tail -n 1)" -gt 0 ]
+}
+
+# Names
+
+@test "names with braces are the same lock for both" {
+	local name
+	start_java anna
+	for name in 'shop:{42}' '{x}y' 'a:b' 'Grüße'; do
+		ask anna a.1 lock "$name"
+		run -75 "$FAIRLOCK" wrap -n "$name" true
+		ask anna a.1 unlock "$name"
+		run -0 "$FAIRLOCK" wrap -n "$name" true
+	done
+}
+
+# What can be seen
+
+@test "status and queue show Redisson's holders and waiters as such" {
+	start_java anna
+	ask anna a.1 lock job
+	java_waits anna a.2 lock job
+	shell_waits job
+	run -0 "$FAIRLOCK" status --json job
+	run -0 jq -r '.locks[0] | .state, .client, .holds, .waiters, .command, .token' <<<"$output"
+	assert_output "$(printf '%s\n' held redisson 1 2 null null)"
+	run -0 "$FAIRLOCK" queue --json job
+	run -0 jq -r '.queue[] | .position, .client, .present, (.pid | type)' <<<"$output"
+	assert_output "$(printf '%s\n' 1 redisson true null 2 fairlock true number)"
+}

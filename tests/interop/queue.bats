@@ -1,0 +1,213 @@
+#!/usr/bin/env bats
+# Redisson and fairlock in one queue: places, scores, the dead.
+
+load ../helpers
+load interop
+
+# Places
+
+@test "a mixed queue is granted in the order of arrival" {
+	start_java anna
+	start_java ben
+	hold job
+	java_waits anna a.1 run job trace 1 20
+	shell_waits job 2
+	java_waits ben b.1 run job trace 3 20
+	java_waits anna a.2 run job trace 4 20
+	shell_waits job 5
+	shell_waits job 6
+	java_waits ben b.2 run job trace 7 20
+	kill -TERM "$HOLDER"
+	trace_is 1 2 3 4 5 6 7
+	wait_until gone job
+}
+
+# Nothing is left of lock and queue.
+gone() {
+	[ "$(cli EXISTS "$1" "redisson_lock_queue:{$1}" "redisson_lock_timeout:{$1}")" = 0 ]
+}
+
+# The waiting time of Redisson's waiters, which is 5 s in old versions and 2 s here in new ones
+java_with_short_wait() {
+	if [[ $REDISSON = 3.* ]]; then
+		start_java "$1" 30000
+		SHORT_S=5
+	else
+		start_java "$1" 30000 2000
+		SHORT_S=2
+	fi
+}
+
+@test "fairlock waiters keep their order under a holder that works longer than Redisson's waiting time" {
+	java_with_short_wait anna
+	ask anna a.0 lock job
+	shell_waits job 1
+	java_waits anna a.1 run job trace r 0
+	shell_waits job 2
+	sleep $((SHORT_S + 1))
+	ask anna a.0 unlock job
+	wait_until traced 3
+	run -0 grep -v r trace
+	assert_output "$(printf '%s\n' 1 2)"
+	[ "$(head -n 1 trace)" = 1 ]
+}
+
+@test "a fairlock waiter keeps its place through several Redisson grants in a row" {
+	start_java anna
+	hold job
+	java_waits anna a.1 run job trace 1 300
+	java_waits anna a.2 run job trace 2 300
+	java_waits anna a.3 run job trace 3 300
+	shell_waits job 4
+	java_waits anna a.4 run job trace 5 300
+	shell_waits job 6
+	java_waits anna a.5 run job trace 7 300
+	kill -TERM "$HOLDER"
+	trace_is 1 2 3 4 5 6 7
+}
+
+@test "a tryLock that times out, in both ways, costs no fairlock waiter its place" {
+	start_java anna
+	hold job
+	shell_waits job 1
+	ask anna a.1 tryLock job 300
+	[ "$answer" = false ]
+	tell anna a.2 tryLockAsync job 300
+	tell anna a.3 tryLockAsync job 300
+	wait_until in_queue job 3
+	shell_waits job 2
+	wait_until in_queue job 2
+	kill -TERM "$HOLDER"
+	trace_is 1 2
+}
+
+@test "a grant to a tryLock with a wait of a day leaves the fairlock waiters behind it in order" {
+	start_java anna
+	hold job
+	java_waits anna a.1 tryLock job 86400000
+	shell_waits job 2
+	shell_waits job 3
+	kill -TERM "$HOLDER"
+	wait_until answered anna a.1 tryLock true
+	# its grant took a day from their scores; their signs of life bring them back
+	WAIT_S=15 wait_until in_order_again
+	ask anna a.1 unlock job
+	trace_is 2 3
+}
+
+in_order_again() {
+	in_queue job 2 && [ "$(cli ZCOUNT 'redisson_lock_timeout:{job}' "$(ms)" +inf)" = 2 ]
+}
+
+@test "a tryLock that finds the lock busy leaves no trace beside fairlock's waiters" {
+	start_java anna
+	hold job
+	shell_waits job 1
+	ask anna a.1 tryLock job 0
+	[ "$answer" = false ]
+	in_queue job 1
+	run -75 "$FAIRLOCK" wrap -n job true
+	in_queue job 1
+	kill -TERM "$HOLDER"
+	trace_is 1
+}
+
+# The dead
+
+@test "a fairlock waiter gets past dead Redisson waiters in about 5 s, past all of them together" {
+	local start took i
+	start_java anna
+	start_java ben
+	hold job
+	for i in 1 2 3 4 5; do
+		java_waits anna "a.$i" run job trace "dead$i" 0
+	done
+	shell_waits job shell
+	java_waits ben b.1 run job trace redisson 0
+	kill_java anna
+	start=$(ms)
+	kill -TERM "$HOLDER"
+	took=$(granted_after shell "$start")
+	echo "after $took ms"
+	[ "$took" -gt 3000 ]
+	[ "$took" -lt 8000 ]
+	# and the Redisson waiter behind it profits
+	trace_is shell redisson
+	wait_until gone job
+}
+
+@test "how long a Redisson waiter was dead before the release counts" {
+	local start took
+	start_java anna
+	hold job
+	java_waits anna a.1 run job trace dead 0
+	shell_waits job shell
+	kill_java anna
+	sleep 12 # a sign of life has seen it absent
+	start=$(ms)
+	kill -TERM "$HOLDER"
+	took=$(granted_after shell "$start")
+	echo "after $took ms"
+	[ "$took" -lt 5500 ]
+}
+
+@test "a live Redisson waiter is not taken for a dead one while it queues" {
+	local i
+	start_java anna
+	hold job
+	for i in 1 2 3 4 5 6 7 8; do
+		java_waits anna "a.$i" run job trace "$i" 0
+		shell_waits job "s$i"
+	done
+	sleep 7
+	kill -TERM "$HOLDER"
+	trace_is 1 s1 2 s2 3 s3 4 s4 5 s5 6 s6 7 s7 8 s8
+}
+
+@test "a Redisson waiter behind dead fairlock waiters gets past them when they are passed over, and asks seldom" {
+	local before calls
+	start_java anna
+	hold job
+	shell_waits job dead1
+	local dead=("$WAITER")
+	shell_waits job dead2
+	dead+=("$WAITER")
+	java_waits anna a.1 run job trace redisson 0
+	shell_waits job shell
+	kill -KILL "${dead[@]}"
+	wait_until nobody_listens_as "${dead[@]}"
+	cli CONFIG RESETSTAT >/dev/null
+	kill -TERM "$HOLDER"
+	trace_is redisson shell
+	calls=$(cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_eval[^:]*:calls=\([0-9]*\),.*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }')
+	echo "$calls scripts"
+	[ "$calls" -lt 30 ]
+}
+
+# The server has seen these processes go.
+nobody_listens_as() {
+	local pid
+
+	for pid; do
+		[ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{job}:*:$pid")" ] || return 1
+	done
+}
+
+@test "only a Redisson waiter behind a dead fairlock waiter: the score that we wrote has to pass, and it asks seldom" {
+	local start calls took score
+	start_java anna
+	ask anna a.0 lock job
+	shell_waits job dead
+	java_waits anna a.1 run job trace redisson 0
+	kill -KILL "$WAITER"
+	wait_until nobody_listens_as "$WAITER"
+	score=$(cli --raw ZRANGE 'redisson_lock_timeout:{job}' 0 0 WITHSCORES | tail -n 1)
+	cli CONFIG RESETSTAT >/dev/null
+	start=$(ms)
+	ask anna a.0 unlock job
+	WAIT_S=45 wait_until traced 1
+	took=$(($(ms) - start))
+	calls=$(cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_eval[^:]*:calls=\([0-9]*\),.*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }')
+	echo "after $took ms, with $calls scripts; its score had $((score - start)) ms left"
+	[ "$took" -lt 35000 ]
+}
