@@ -63,7 +63,8 @@ local function reenter()
 	end
 	if not has_hold(hold) then
 		add_hold(hold)
-		count = call('HINCRBY', LOCK, owner, 1)
+		count = count + 1
+		call('HSET', LOCK, owner, int(count))
 	end
 	if call('PTTL', LOCK) < lease then
 		call('PEXPIRE', LOCK, lease)

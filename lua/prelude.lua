@@ -43,6 +43,14 @@ local function int(number)
 	return string.format('%.0f', number)
 end
 
+-- A number that we wrote, or nil for what others may have put in its place.
+local function number(text)
+	local value = tonumber(text)
+	if value and value >= 0 and value < 9007199254740992 then
+		return value
+	end
+end
+
 -- What load_state read; `empty`: nobody is queued, and nobody was since.
 local state
 
@@ -50,11 +58,12 @@ local function load_state()
 	local field = call('HMGET', STATE, 'name', 'token', 'owner', 'since', 'until', 'lease', 'waited', 'by',
 		'holds', 'taken_up', 'ended', 'forced', 'ticket', 'ours', 'run', 'back', 'turn', 'turned', 'head')
 	state = {
-		name = field[1], token = tonumber(field[2]), owner = field[3], since = tonumber(field[4]),
-		['until'] = tonumber(field[5]), lease = tonumber(field[6]), waited = tonumber(field[7]),
+		name = field[1], token = number(field[2]), owner = field[3], since = number(field[4]),
+		['until'] = number(field[5]), lease = number(field[6]), waited = number(field[7]),
 		by = field[8], holds = field[9], taken_up = field[10], ended = field[11], forced = field[12],
-		ticket = tonumber(field[13]), ours = tonumber(field[14]) or 0, run = field[15],
-		back = tonumber(field[16]) or 0, turn = field[17], turned = tonumber(field[18]), head = field[19],
+		ticket = number(field[13]), ours = number(field[14]) or 0, run = field[15],
+		back = math.min(number(field[16]) or 0, now + AWAY_MS), turn = field[17],
+		turned = math.min(number(field[18]) or now, now), head = field[19],
 	}
 	-- keys of another type are to fail here, before anything is changed
 	local length, scores = call('LLEN', QUEUE), call('ZCARD', TIMEOUTS)
@@ -69,7 +78,7 @@ end
 -- The owner and hold count of the lock, or nil when it is free.
 local function holder()
 	local fields = call('HGETALL', LOCK)
-	return fields[1], tonumber(fields[2])
+	return fields[1], fields[1] and (number(fields[2]) or 1)
 end
 
 local function channel(id)
@@ -92,7 +101,7 @@ local function known(id)
 	local entry = call('HGET', STATE, 't:' .. id)
 	if entry then
 		local ticket, seen = string.match(entry, '^(%d+) (%d+)$')
-		return tonumber(ticket), tonumber(seen)
+		return number(ticket), number(seen)
 	end
 end
 

@@ -98,7 +98,7 @@ if owner ~= id then
 	return not_held()
 end
 if has_hold('d' .. request) then
-	return {'released', tonumber(call('HGET', LOCK, id))}
+	return {'released', count}
 end
 if not state.holds then
 	return give_back() -- our hash was lost: the lock's own count is what there is

@@ -16,7 +16,7 @@
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local token, by = tonumber(ARGV[6]), ARGV[7]
 
-local owner = holder()
+local owner, count = holder()
 load_state()
 if other_spelling() then
 	return {'spelled', other_spelling()}
@@ -76,7 +76,7 @@ local function join_hold()
 	else
 		add_hold(kind .. request)
 		if state.taken_up == int(token) then
-			call('HINCRBY', LOCK, id, 1)
+			call('HSET', LOCK, id, int(count + 1))
 		end
 	end
 	return renewed(1)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -55,6 +56,8 @@ static int hand_out(struct hold *hold, const struct options *options, struct err
 		return 0;
 	fail(err, STATUS_OS, "cannot write the owner id: %s", strerror(errno));
 	hold_release(hold, hold->lock->deadline_ms, &ignored);
+	__fpurge(stdout); /* it has been told of */
+	clearerr(stdout);
 	return -1;
 }
 

@@ -71,8 +71,8 @@ static void take_over(struct front *front, const char *why)
 	front->kill_ms = after < latest ? after : latest;
 	complain("lost the guard of lock %s: %s; stopping %s", front->job->lock->keys.name, why,
 		 front->job->argv[0]);
-	tree_signal(getpid(), front->job->options->signal, front->guard);
-	tree_signal(getpid(), SIGCONT, front->guard);
+	tree_signal(front->job->options->signal, front->guard);
+	tree_signal(SIGCONT, front->guard);
 }
 
 /* COMMAND is gone; the lock need not wait for its lease. */
@@ -83,9 +83,9 @@ static void give_back(const struct front *front)
 	struct error err;
 	int64_t until = front->shared->deadline_ms;
 
-	client_init(&client, front->job->client->server, front->job->options->connect_timeout_ms);
 	if (until <= clock_ms())
 		return;
+	client_init(&client, front->job->client->server, front->job->options->connect_timeout_ms);
 	if (until > clock_ms() + client.timeout_ms)
 		until = clock_ms() + client.timeout_ms;
 	if (hold_release(&hold, until, &err) < 0)
@@ -107,6 +107,8 @@ static void end_guard(struct front *front)
 static void finish_for_guard(struct front *front)
 {
 	end_guard(front);
+	if (front->shared->deadline_ms <= clock_ms())
+		complain("cannot release lock %s: its lease is over", front->job->lock->keys.name);
 	give_back(front);
 	front->shared->phase = GUARD_DONE;
 }
@@ -140,7 +142,7 @@ static int64_t check_ms(const struct front *front)
 	if (front->takes_over)
 		return front->kill_ms;
 	if (front->shared->phase == GUARD_GIVING_BACK)
-		return deadline;
+		return deadline + LATE_MS;
 	if (front->job->options->on_lost == ON_LOST_WARN)
 		return NEVER_MS;
 	if (front->shared->phase == GUARD_STOPPING)
@@ -150,7 +152,7 @@ static int64_t check_ms(const struct front *front)
 
 static void mind_time(struct front *front)
 {
-	if (clock_ms() < check_ms(front))
+	if (is_done(front) || clock_ms() < check_ms(front))
 		return;
 	if (front->shared->phase == GUARD_GIVING_BACK) {
 		finish_for_guard(front);
@@ -161,7 +163,7 @@ static void mind_time(struct front *front)
 		return;
 	}
 	front->kill_ms = clock_ms() + KILL_REPEAT_MS;
-	tree_signal(getpid(), SIGKILL, front->guard);
+	tree_signal(SIGKILL, front->guard);
 }
 
 static bool reap(struct front *front)
@@ -171,7 +173,7 @@ static bool reap(struct front *front)
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
 		if (pid == front->guard)
 			front->guard = 0;
-	int left = tree_signal(getpid(), 0, front->guard);
+	int left = tree_signal(0, front->guard);
 
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG) < 0);
 }
@@ -209,6 +211,7 @@ static int watch(struct front *front, struct error *err)
 
 static int fork_guard(struct front *front, struct error *err)
 {
+	pid_t wrapper = getpid();
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
@@ -218,7 +221,7 @@ static int fork_guard(struct front *front, struct error *err)
 		return fail(err, STATUS_OS, "cannot fork: %s", strerror(errno));
 	if (front->guard == 0) {
 		close(ends[0]);
-		guard_run(front->job, front->shared, ends[1]);
+		guard_run(front->job, front->shared, ends[1], wrapper);
 	}
 	close(ends[1]);
 	front->fd = ends[0];
@@ -231,12 +234,14 @@ int front_run(const struct job *job, struct shared *result, struct error *err)
 
 	front.shared = mmap(NULL, sizeof(*front.shared), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (front.shared == MAP_FAILED)
+	if (front.shared == MAP_FAILED) {
+		hold_give_up(job->lock, job->client);
 		return fail(err, STATUS_OS, "cannot get memory: %s", strerror(errno));
+	}
 	front.shared->deadline_ms = job->lock->deadline_ms;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (loop_open(&front.loop, err) < 0 || fork_guard(&front, err) < 0) {
-		give_back(&front);
+		hold_give_up(job->lock, job->client);
 		return -1;
 	}
 	client_close(job->client); /* the guard has it now */

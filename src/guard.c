@@ -87,30 +87,40 @@ static void set_environment(const struct job *job)
 		setenv("FAIRLOCK_URL", job->client->server->label, 1);
 }
 
-/* vfork: COMMAND's exec is over, well or badly, when it returns, and no page table
- * was copied for it. The child touches nothing but its signal state. */
+/* It may have been stopped since it was forked, and be continued when the lease is over: then
+ * whoever of us wakes first is to end it before it becomes COMMAND. */
+static void await_valid_lease(const struct guard *guard)
+{
+	const struct timespec pause = {.tv_nsec = KILL_REPEAT_MS * 1000000L};
+
+	while (clock_ms() >= guard_stop_ms(guard->job, guard->shared->deadline_ms))
+		nanosleep(&pause, NULL);
+}
+
+static _Noreturn void become_command(const struct guard *guard, pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, guard->job->options->signal);
+	if (getppid() != parent)
+		_exit(STATUS_NOT_FOUND); /* too late for a signal */
+	inbox_restore(guard->job->inbox);
+	await_valid_lease(guard);
+	path_exec(guard->job->argv);
+	guard->shared->exec_errno = errno;
+	_exit(STATUS_NOT_FOUND);
+}
+
+/* Not vfork: between that and exec the child can be stopped with its process group, and we would
+ * wait for it and renew nothing. */
 static void start_command(struct guard *guard)
 {
-	volatile int exec_errno = 0;
-	pid_t pid;
+	pid_t self = getpid(), pid;
 
 	set_environment(guard->job);
-	pid = vfork();
-	if (pid == 0) {
-		/* Linux allows it, POSIX does not. NOLINTNEXTLINE(clang-analyzer-unix.Vfork) */
-		prctl(PR_SET_PDEATHSIG, guard->job->options->signal);
-		inbox_restore(guard->job->inbox);
-		path_exec(guard->job->argv);
-		exec_errno = errno;
-		_exit(STATUS_NOT_FOUND);
-	}
+	pid = fork();
+	if (pid == 0)
+		become_command(guard, self);
 	if (pid < 0) {
 		guard->shared->exec_errno = errno;
-		return;
-	}
-	if (exec_errno) {
-		guard->shared->exec_errno = exec_errno;
-		waitpid(pid, NULL, 0);
 		return;
 	}
 	guard->shared->started = true;
@@ -122,7 +132,7 @@ static void start_command(struct guard *guard)
 /* COMMAND itself is reached even where there is no /proc to find its descendants in. */
 static void signal_all(const struct guard *guard, int signo)
 {
-	if (tree_signal(getpid(), signo, 0) < 0 && guard->command)
+	if (tree_signal(signo, 0) < 0 && guard->command)
 		kill(guard->command, signo);
 }
 
@@ -254,7 +264,7 @@ static bool is_over(const struct guard *guard)
 		return false;
 	if (guard->shared->phase != GUARD_STOPPING)
 		return true;
-	left = tree_signal(getpid(), 0, 0);
+	left = tree_signal(0, 0);
 	/* who cannot look must go by its own children, orphans among them */
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG) < 0);
 }
@@ -339,9 +349,9 @@ static void end_blindly(struct guard *guard, const struct error *err)
 	mind_children(guard);
 }
 
-_Noreturn void guard_run(const struct job *job, struct shared *shared, int front)
+_Noreturn void guard_run(const struct job *job, struct shared *shared, int front, pid_t wrapper)
 {
-	struct guard guard = {.job = job, .shared = shared, .front = front, .wrapper = getppid()};
+	struct guard guard = {.job = job, .shared = shared, .front = front, .wrapper = wrapper};
 	struct error err;
 
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -351,7 +361,9 @@ _Noreturn void guard_run(const struct job *job, struct shared *shared, int front
 		give_back(&guard);
 		finish(&guard);
 	}
-	start_command(&guard);
+	mind_time(&guard); /* we may have been stopped */
+	if (!guard.lost)
+		start_command(&guard);
 	leave_group(&guard);
 	while (!is_over(&guard))
 		if (watch(&guard, &err) < 0)

@@ -42,8 +42,8 @@ struct shared {
 	_Atomic int64_t deadline_ms; /* until when the lock is surely ours */
 	_Atomic int phase;           /* enum guard_phase */
 	/* valid from GUARD_GIVING_BACK on: */
-	int exec_errno;  /* COMMAND could not be started */
-	int wait_status; /* of COMMAND, as waitpid tells it */
+	_Atomic int exec_errno; /* COMMAND could not be started */
+	int wait_status;        /* of COMMAND, as waitpid tells it */
 	bool started;
 	bool lost;
 };
@@ -53,8 +53,8 @@ struct shared {
 int64_t guard_kill_ms(const struct job *job, int64_t deadline_ms);
 int64_t guard_stop_ms(const struct job *job, int64_t deadline_ms);
 
-/* The guard's life, in the forked process: starts COMMAND, never returns. front is a
+/* The guard's life, in the process that wrapper forked: starts COMMAND, never returns. front is a
  * socket whose other end only the wrapper has: single bytes are signals to pass on. */
-_Noreturn void guard_run(const struct job *job, struct shared *shared, int front);
+_Noreturn void guard_run(const struct job *job, struct shared *shared, int front, pid_t wrapper);
 
 #endif

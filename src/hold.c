@@ -116,3 +116,12 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 			    hold->lock->keys.name);
 	return 0;
 }
+
+void hold_give_up(struct lock *lock, struct client *client)
+{
+	struct hold hold = {.lock = lock, .client = client};
+	struct error ignored;
+
+	hold_release(&hold, clock_ms() + client->timeout_ms, &ignored);
+	client_close(client);
+}

@@ -36,4 +36,8 @@ int64_t hold_wait(const struct hold *hold, struct pollfd *slot);
 /* Gives the hold back, waiting until until_ms for the server. */
 int hold_release(struct hold *hold, int64_t until_ms, struct error *err);
 
+/* Gives back a lock that was just granted and will not be used, so that nobody waits for its lease;
+ * closes the client. */
+void hold_give_up(struct lock *lock, struct client *client);
+
 #endif

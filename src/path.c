@@ -47,10 +47,9 @@ void path_exec(char *const *argv)
 	bool denied = false;
 	char file[PATH_MAX];
 
-	if (!*argv[0]) {
-		errno = ENOENT;
+	errno = ENOENT;
+	if (!*argv[0])
 		return;
-	}
 	if (strchr(argv[0], '/')) {
 		run(argv[0], argv);
 		return;
@@ -60,7 +59,6 @@ void path_exec(char *const *argv)
 		int written = snprintf(file, sizeof(file), "%.*s%s%s", length, path,
 				       length ? "/" : "", argv[0]);
 
-		errno = ENAMETOOLONG;
 		if (written < (int)sizeof(file)) {
 			run(file, argv);
 			denied = denied || errno == EACCES;

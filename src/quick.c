@@ -32,8 +32,10 @@ static bool is_found_without_names(const char *host)
 
 bool program_reaches(const struct server *server)
 {
+	const char *home = getenv("HOME");
+
 	/* its configuration file may not have been found */
-	if (!getenv("HOME") && !knows_user(getuid()))
+	if (!(home && *home) && !knows_user(getuid()))
 		return false;
 	switch (server->kind) {
 	case SERVER_LOCAL:

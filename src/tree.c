@@ -11,6 +11,8 @@
 
 #include "local.h"
 
+#define FLEETING_PASSES 100
+
 struct process {
 	pid_t pid;
 	pid_t parent;
@@ -24,21 +26,28 @@ struct processes {
 	size_t room;
 };
 
-static int read_stat(int proc, const char *pid, char *text, size_t size)
+/* Reads what the kernel says of a process. proc is an open /proc. */
+static int read_stat(int proc, struct process *process)
 {
-	char path[32];
+	char path[32], text[512], state;
 	ssize_t length;
 	int fd;
 
-	snprintf(path, sizeof(path), "%.20s/stat", pid);
+	snprintf(path, sizeof(path), "%d/stat", (int)process->pid);
 	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
-	length = read(fd, text, size - 1);
+	length = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	if (length <= 0)
 		return -1;
 	text[length] = '\0';
+	/* the name may contain anything, also ")" */
+	const char *behind_name = strrchr(text, ')');
+
+	if (!behind_name || sscanf(behind_name + 1, " %c %d", &state, &process->parent) != 2)
+		return -1;
+	process->ended = state == 'Z' || state == 'X';
 	return 0;
 }
 
@@ -61,25 +70,15 @@ static int read_processes(struct processes *all)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
-	char text[512];
 	int result = 0;
 
 	if (!dir)
 		return -1;
 	while (result == 0 && (entry = readdir(dir))) {
 		struct process process = {.pid = (pid_t)strtol(entry->d_name, NULL, 10)};
-		char state;
 
-		if (process.pid <= 0 ||
-		    read_stat(dirfd(dir), entry->d_name, text, sizeof(text)) < 0)
-			continue;
-		/* the name may contain anything, also ")" */
-		const char *behind_name = strrchr(text, ')');
-
-		if (!behind_name || sscanf(behind_name + 1, " %c %d", &state, &process.parent) != 2)
-			continue;
-		process.ended = state == 'Z' || state == 'X';
-		result = add(all, process);
+		if (process.pid > 0 && read_stat(dirfd(dir), &process) == 0)
+			result = add(all, process);
 	}
 	closedir(dir);
 	return result == 0 && all->count > 0 ? 0 : -1;
@@ -121,7 +120,54 @@ static void mark(struct processes *all, pid_t root)
 	}
 }
 
-int tree_signal(pid_t root, int signo, pid_t spare)
+/* Signals the children of this process that are alive, and counts them. */
+static int signal_children(int proc, int signo, pid_t spare)
+{
+	char path[48], text[4096];
+	ssize_t length;
+	int fd, count = 0;
+
+	snprintf(path, sizeof(path), "%d/task/%d/children", (int)getpid(), (int)getpid());
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	length = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[length < 0 ? 0 : length] = '\0';
+	for (char *at = text, *next; *at; at = next) {
+		struct process process = {.pid = (pid_t)strtol(at, &next, 10)};
+
+		if (next == at || process.pid <= 0)
+			break;
+		if (process.pid == spare || read_stat(proc, &process) < 0 || process.ended ||
+		    local_is_server(process.pid))
+			continue;
+		if (signo == 0 || kill(process.pid, signo) == 0)
+			count++;
+		next += strspn(next, " ");
+	}
+	return count;
+}
+
+/* Who forks and ends faster than all of /proc can be read is not found there; but each generation
+ * is handed to this process, which is a subreaper, and its own children are found quickly. */
+static int signal_fleeting(int signo, pid_t spare)
+{
+	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int count = 0;
+
+	if (proc < 0)
+		return 0;
+	for (int pass = 0; pass < (signo == SIGKILL ? FLEETING_PASSES : 1); pass++) {
+		count = signal_children(proc, signo, spare);
+		if (count == 0)
+			break;
+	}
+	close(proc);
+	return count;
+}
+
+int tree_signal(int signo, pid_t spare)
 {
 	struct processes all = {0};
 	int count = 0;
@@ -130,7 +176,7 @@ int tree_signal(pid_t root, int signo, pid_t spare)
 		free(all.list);
 		return -1;
 	}
-	mark(&all, root);
+	mark(&all, getpid());
 	for (size_t i = 0; i < all.count; i++) {
 		const struct process *process = &all.list[i];
 
@@ -141,5 +187,7 @@ int tree_signal(pid_t root, int signo, pid_t spare)
 			count++;
 	}
 	free(all.list);
+	if (count == 0 || signo == SIGKILL)
+		count += signal_fleeting(signo, spare);
 	return count;
 }

@@ -64,16 +64,6 @@ static int freshen(const struct job *job, struct error *err)
 	return 0;
 }
 
-/* COMMAND will not be started: nobody shall wait for the lease of this grant. */
-static void give_up(const struct job *job)
-{
-	struct hold hold = {.lock = job->lock, .client = job->client};
-	struct error ignored;
-
-	hold_release(&hold, clock_ms() + job->options->connect_timeout_ms, &ignored);
-	client_close(job->client);
-}
-
 static int run(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
@@ -107,7 +97,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 		return wait_outcome(options, err, status);
 	}
 	if (freshen(&job, err) < 0) {
-		give_up(&job);
+		hold_give_up(&lock, &client);
 		return -1;
 	}
 	if (front_run(&job, &result, err) < 0)

@@ -103,6 +103,7 @@ keepers() { cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"; }
 @test "a full standard output ends with 71, and the lock is given back" {
 	# shellcheck disable=SC2016
 	run -71 sh -c '"$FAIRLOCK" acquire job >/dev/full'
+	assert_output --regexp '^fairlock: cannot write the owner id: [^:]*$'
 	is_free job
 	nothing_left
 }

@@ -403,3 +403,64 @@ END
 	[ "$STATUS" = 69 ]
 	[ $(($(ms) - from)) -lt 6000 ]
 }
+
+@test "a wrapper that was stopped when COMMAND ended lets the daemons be that COMMAND left" {
+	start_server
+	cat >daemon <<'END'
+trap 'touch signalled; exit' TERM CONT
+echo $$ >there
+while :; do sleep 0.1; done
+END
+	background "$FAIRLOCK" wrap -l 2s job sh -c 'setsid sh daemon & while ! test -e go; do sleep 0.02; done; exit 5' 2>said
+	local wrapper=$! until
+	wait_until test -s there
+	kill -STOP "$wrapper"
+	touch go
+	wait_until test_free job
+	until=$(($(ms) + 2500)) # the lease would have ended
+	wait_until later_than "$until"
+	kill -CONT "$wrapper"
+	status_of "$wrapper"
+	[ "$STATUS" = 5 ]
+	run -0 cat said
+	assert_output ''
+	[ ! -e signalled ]
+	kill -KILL "$(cat there)"
+}
+
+test_free() { [ "$(cli EXISTS "$1")" = 0 ]; }
+later_than() { [ "$(ms)" -gt "$1" ]; }
+
+@test "a lock that cannot be given back before its lease ends is told of" {
+	start_server
+	background "$FAIRLOCK" wrap -l 2s job sh -c 'touch there; while ! test -e go; do sleep 0.02; done; exit 5' 2>said
+	local wrapper=$!
+	wait_until test -e there
+	kill -STOP "$SERVER_PID"
+	touch go
+	status_of "$wrapper"
+	[ "$STATUS" = 5 ]
+	run -0 cat said
+	[ -n "$output" ]
+}
+
+@test "the lock is renewed though COMMAND has not been executed yet" {
+	start_server
+	# every execve takes 3 s, and the one of COMMAND is under the lock
+	run -0 strace -f -qq -e trace=execve -e inject=execve:delay_enter=3000000 -o /dev/null \
+		"$FAIRLOCK" wrap -l 2s job "$(command -v echo)" done
+	assert_output done
+}
+
+@test "what forks and ends faster than it can be listed is stopped all the same" {
+	start_server
+	background "$FAIRLOCK" wrap -l 6s job "$BUILD/programs/fleeting" generations 30
+	local wrapper=$! size
+	wait_until test -s generations
+	cli DEL job >/dev/null
+	status_of "$wrapper"
+	[ "$STATUS" = 76 ]
+	size=$(stat -c %s generations)
+	sleep 0.5
+	[ "$(stat -c %s generations)" = "$size" ]
+}

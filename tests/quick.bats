@@ -104,6 +104,8 @@ END
 	refute_output --partial fairlock-full
 	run env -u HOME "${other[@]}" "$FAIRLOCK" wrap job true
 	assert_output --partial fairlock-full
+	HOME='' run "${other[@]}" "$FAIRLOCK" wrap job true
+	assert_output --partial fairlock-full
 	HOME=/ run -78 "${other[@]}" "$FAIRLOCK" wrap -u local: job true
 	assert_output --partial fairlock-full
 	assert_output --partial 'user 4242 has no home directory'

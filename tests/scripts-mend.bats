@@ -207,6 +207,32 @@ two_disagree() {
 	every_script_works
 }
 
+@test "odd numbers in our own hash stop nobody" {
+	local field value
+	for field in token since until lease waited ticket ours back turned; do
+		for value in x '' -1 nan inf 1e300 9007199254740992; do
+			cli HSET "$(key_state)" "$field" "$value" turn zoe >/dev/null
+			every_script_works
+			acquire anna
+			answered granted anna
+			[[ ${token[anna]} =~ ^[0-9]{13,16}$ ]]
+			release anna
+			answered released
+		done
+	done
+}
+
+@test "a hold count that is no number counts as one" {
+	cli HSET job anna many >/dev/null
+	release anna
+	answered released 0
+	cli HSET job anna many >/dev/null
+	acquire anna
+	answered granted anna
+	release anna
+	release anna
+}
+
 @test "our hash without the rest is no error" {
 	acquire anna
 	queue_up ben cleo

@@ -276,6 +276,13 @@ END
 	assert_output 'found here'
 }
 
+@test "a folder in PATH whose name is too long is passed over, as by execvp" {
+	local long
+	long=/$(printf '%5000s' '' | tr ' ' x)
+	PATH=$long:$PATH run -0 "$FAIRLOCK" wrap job true
+	PATH=$long run -127 "$FAIRLOCK" wrap job true
+}
+
 @test "100 wrappers at once count to 100" {
 	echo 0 >n
 	local wrappers=()

@@ -32,7 +32,8 @@ import org.redisson.config.Config;
  * tryLock NAME WAIT [LEASE]      true or false
  * tryLockAsync NAME WAIT [LEASE] the same, by the asynchronous call
  * unlock NAME                    ok
- * run NAME FILE WORD MS [LEASE]  ok: locks, appends WORD to FILE, works, unlocks
+ * run NAME FILE WORD MS [LEASE]  ok: locks, appends WORD to FILE, works, unlocks. Makes the folder FILE.in
+ *                                meanwhile: who finds it there has overlapped with somebody
  * forceUnlock isLocked isHeld getHoldCount remainTimeToLive NAME
  * plainLock NAME [LEASE], plainUnlock NAME: RLock, not RFairLock
  * connect NAME                   ok: makes the client, and does nothing with it
@@ -77,9 +78,13 @@ public final class Client {
     private static Object run(RLock lock, String[] words) throws IOException, InterruptedException {
         lock.lock(number(words, 6, -1), TimeUnit.MILLISECONDS);
         try {
+            Path inside = Path.of(words[3] + ".in");
+
+            Files.createDirectory(inside);
             Files.writeString(Path.of(words[3]), words[4] + "\n", StandardOpenOption.CREATE,
                     StandardOpenOption.APPEND);
             Thread.sleep(number(words, 5, 0));
+            Files.delete(inside);
         } finally {
             lock.unlock();
         }

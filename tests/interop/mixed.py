@@ -1,0 +1,255 @@
+"""Redisson and fairlock queue for one lock in random order, round after round.
+
+usage: tests/interop/mixed.py order GRANTS PORT SOCKET FAIRLOCK CLASSPATH [SEED]
+       tests/interop/mixed.py drift STEPS  PORT SOCKET FAIRLOCK CLASSPATH [SEED]
+
+order: 3 to 20 waiters of both kinds queue one after another behind a holder of either kind, some going in twice;
+they must be granted in that order, without an overlap, until there were GRANTS of them.
+drift: grants, waits that time out and waiters that are killed, STEPS in all, while the queue is hardly ever empty; after
+each step list and sorted set must agree and every score be one that its place explains. In the end nothing is left.
+
+Prints the seed that repeats the run, and what was counted. Exits 1 with the reason when a rule was broken.
+"""
+
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+NAME = "job"
+QUEUE, TIMEOUTS = "redisson_lock_queue:{job}", "redisson_lock_timeout:{job}"
+PATIENCE_MS = 300000  # what one of Redisson's adds to the score before it
+
+
+class Failure(Exception):
+    pass
+
+
+def until(condition, what, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise Failure(f"not so after {seconds} s: {what}")
+        time.sleep(0.005)
+
+
+def die_with_us():
+    # PR_SET_PDEATHSIG
+    __import__("ctypes").CDLL(None).prctl(1, signal.SIGKILL)
+
+
+class World:
+    def __init__(self, port, socket, fairlock, classpath):
+        self.port, self.socket, self.fairlock, self.classpath = port, socket, fairlock, classpath
+        self.trace = pathlib.Path("trace").resolve()
+        self.cli = subprocess.Popen(["redis-cli", "-s", socket], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    text=True, preexec_fn=die_with_us)
+        self.jvms = []
+        self.number = 0
+
+    def call(self, *words):
+        return subprocess.run(["redis-cli", "-s", self.socket, *map(str, words)], stdout=subprocess.PIPE, check=True,
+                              text=True).stdout.split()
+
+    def jvm(self):
+        """One more JVM, with two Redisson clients in it."""
+        output = tempfile.TemporaryFile("w+")
+        process = subprocess.Popen(["java", "-XX:TieredStopAtLevel=1", "-Xmx96m", "-cp", self.classpath,
+                                    "fairlock.Client", self.port, "3000"], stdin=subprocess.PIPE, stdout=output,
+                                   stderr=subprocess.DEVNULL, text=True, preexec_fn=die_with_us)
+        jvm = {"process": process, "output": output, "actors": set()}
+        self.jvms.append(jvm)
+        for client in "ab":
+            self.tell(jvm, f"{client}.0 connect")
+        until(lambda: self.said(jvm).count("connect ok") == 2, "Redisson connected")
+        return jvm
+
+    @staticmethod
+    def said(jvm):
+        jvm["output"].seek(0)
+        return jvm["output"].read()
+
+    @staticmethod
+    def tell(jvm, line):
+        jvm["process"].stdin.write(line + "\n")
+        jvm["process"].stdin.flush()
+
+    def actor(self):
+        self.number += 1
+        return f"{random.choice('ab')}.{self.number}"
+
+    def shell(self, work_ms, word, *options, twice=False):
+        inner = f"mkdir {self.trace}.in && echo {word} >>{self.trace}; sleep {work_ms / 1000}; rmdir {self.trace}.in"
+        command = [self.fairlock, "wrap", *options, NAME, "sh", "-c", inner]
+        if twice:
+            command = [self.fairlock, "wrap", *options, NAME, self.fairlock, "wrap", NAME, "sh", "-c", inner]
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=die_with_us)
+
+    def waiting(self):
+        return int(self.call("LLEN", QUEUE)[0])
+
+    def traced(self):
+        return self.trace.read_text().split() if self.trace.exists() else []
+
+    def left_behind(self):
+        return int(self.call("EXISTS", NAME, QUEUE, TIMEOUTS)[0])
+
+
+def hold(world):
+    """Somebody takes the lock; returns how to give it back."""
+    if random.random() < 0.5:
+        holder = subprocess.Popen([world.fairlock, "wrap", NAME, "sleep", "600"], preexec_fn=die_with_us,
+                                  stderr=subprocess.DEVNULL)
+        until(lambda: world.call("EXISTS", NAME) == ["1"], "fairlock holds")
+        return lambda: (holder.send_signal(signal.SIGTERM), holder.wait())
+    jvm, actor = random.choice(world.jvms), world.actor()
+    world.tell(jvm, f"{actor} lock {NAME}")
+    until(lambda: f"{actor} lock ok" in world.said(jvm), "Redisson holds")
+    return lambda: world.tell(jvm, f"{actor} unlock {NAME}")
+
+
+def play_round(world, count):
+    world.trace.unlink(missing_ok=True)
+    release = hold(world)
+    words, shells = [], []
+    for place in range(count):
+        word = f"{place}"
+        if random.random() < 0.5:
+            shells.append(world.shell(random.randrange(5), f"f{word}", twice=random.random() < 0.2))
+            words.append(f"f{word}")
+        else:
+            world.tell(random.choice(world.jvms),
+                       f"{world.actor()} run {NAME} {world.trace} r{word} {random.randrange(5)}")
+            words.append(f"r{word}")
+        until(lambda: world.waiting() == place + 1, f"{place + 1} wait")
+    release()
+    until(lambda: len(world.traced()) == count, f"all of {words} were granted; {world.traced()} were")
+    for shell in shells:
+        if shell.wait():
+            raise Failure(f"fairlock ended with {shell.returncode}")
+    if world.traced() != words:
+        raise Failure(f"granted as {world.traced()}, arrived as {words}")
+    until(lambda: world.left_behind() == 0, "nothing is left")
+    for jvm in world.jvms:
+        if "failed" in world.said(jvm):
+            raise Failure(world.said(jvm))
+
+
+def play_order(world, grants):
+    world.jvm()
+    world.jvm()
+    done = rounds = 0
+    while done < grants:
+        count = random.randint(3, 20)
+        play_round(world, count)
+        done, rounds = done + count, rounds + 1
+    print(f"{done} grants in {rounds} rounds, all in the order of arrival")
+
+
+def check_scores(world):
+    """One moment of the queue: what of it breaks a rule, or None."""
+    text = ("return {redis.call('TIME')[1], redis.call('PTTL', KEYS[1]), redis.call('LRANGE', KEYS[2], 0, -1), "
+            "redis.call('ZRANGE', KEYS[3], 0, -1, 'WITHSCORES'), redis.call('HKEYS', KEYS[4])}")
+    reply = world.call("EVAL", text, 4, NAME, QUEUE, TIMEOUTS, "fairlock:{job}")
+    now, lease = int(reply[0]) * 1000, max(0, int(reply[1]))
+    listed = [word for word in reply[2:] if word.count("-") == 4 and not word[1] == ":"]
+    return now, lease, listed, reply
+
+
+def snapshot(world):
+    text = ("local out = {redis.call('TIME')[1] .. ' ' .. redis.call('PTTL', KEYS[1])} "
+            "for i, id in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do "
+            "local kind = redis.call('HEXISTS', KEYS[4], 't:' .. id) == 1 and 'f' or 'r' "
+            "out[#out + 1] = kind .. ' ' .. (redis.call('ZSCORE', KEYS[3], id) or 'none') end "
+            "out[#out + 1] = 'scores ' .. redis.call('ZCARD', KEYS[3]) return out")
+    words = world.call("EVAL", text, 4, NAME, QUEUE, TIMEOUTS, "fairlock:{job}")
+    now, lease, *rest = words
+    rows = [(rest[i], rest[i + 1]) for i in range(0, len(rest) - 2, 2)]
+    return int(now) * 1000, max(0, int(lease)), rows, int(rest[-1])
+
+
+def explained(now, lease, rows, extra):
+    """The largest score that each place explains: a fresh start for one of ours, a patience more for one of
+    Redisson's; extra is what waiters that died or gave up may have left behind."""
+    limit, theirs = now + lease, 0
+    for kind, score in rows:
+        if score == "none":
+            raise Failure(f"one of the list has no score: {rows}")
+        if kind == "r":
+            theirs += 1
+        limit = now + lease + 31000 + PATIENCE_MS * (theirs + 1) + extra
+        if float(score) > limit:
+            raise Failure(f"score {float(score) - now:.0f} ms ahead in {rows}, explained are {limit - now}")
+
+
+def play_drift(world, steps):
+    world.jvm()
+    counts = {"grant": 0, "timeout": 0, "kill": 0}
+    shells, largest, deaths = [], 0, 0
+    for step in range(steps):
+        kind = random.random()
+        jvm = random.choice(world.jvms)
+        work = random.randrange(20)
+        if kind < 0.3:
+            shells.append(world.shell(work, "f"))
+            counts["grant"] += 1
+        elif kind < 0.6:
+            world.tell(jvm, f"{world.actor()} run {NAME} {world.trace} r {work}")
+            counts["grant"] += 1
+        elif kind < 0.75:
+            shells.append(world.shell(work, "f", "-w", "0.03"))
+            counts["timeout"] += 1
+        elif kind < 0.9:
+            actor = world.actor()
+            world.tell(jvm, f"{actor} {random.choice(['tryLock', 'tryLockAsync'])} {NAME} {random.randrange(1, 60)} 40")
+            counts["timeout"] += 1
+        elif kind < 0.995:
+            shell = world.shell(work, "f")
+            shells.append(shell)
+            time.sleep(random.random() * 0.02)
+            shell.kill()
+            counts["kill"] += 1
+        else:
+            jvm["process"].kill()
+            jvm["process"].wait()
+            world.jvms.remove(jvm)
+            world.jvm()
+            counts["kill"] += 1
+            deaths += 1
+        shells = [shell for shell in shells if shell.poll() is None]
+        until(lambda: world.waiting() < 15, "the queue gets shorter", 60)
+        now, lease, rows, scores = snapshot(world)
+        if scores != len(rows):
+            raise Failure(f"{len(rows)} in the list, {scores} in the sorted set")
+        largest = max([largest] + [float(score) - now for _, score in rows if score != "none"])
+        # those who gave up: each took its patience with it, up to the ones that died
+        explained(now, lease, rows, PATIENCE_MS * 15 * (1 + deaths))
+    for shell in shells:
+        shell.wait()
+    until(lambda: world.left_behind() == 0, "nothing is left", 120)
+    print(", ".join(f"{count} {what}s" for what, count in counts.items()),
+          f"; the largest score was {largest / 1000:.0f} s ahead")
+
+
+def main():
+    what, count, port, socket, fairlock, classpath = sys.argv[1:7]
+    seed = sys.argv[7] if len(sys.argv) > 7 else str(random.randrange(1 << 32))
+    print(f"seed {seed}", flush=True)
+    random.seed(seed)
+    os.environ["FAIRLOCK_URL"] = "unix:" + socket
+    world = World(port, socket, fairlock, classpath)
+    try:
+        {"order": play_order, "drift": play_drift}[what](world, int(count))
+    except Failure as failure:
+        print(failure)
+        sys.exit(1)
+    finally:
+        for jvm in world.jvms:
+            jvm["process"].kill()
+
+
+main()
