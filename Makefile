@@ -4,6 +4,7 @@
 # make deps       installs what a build needs (see .ci/setup)
 # make check      installs what the tests need, builds, runs all tests
 # make check TESTS='tests/wrap.bats'       some of them
+# make check-interop                       with real Redisson, through a JDK and Maven
 # make BUILD=build/asan SANITIZE=address,undefined
 #
 # Every knob below may be set on the command line or in the environment.
@@ -96,7 +97,7 @@ UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/un
 # Programs that bats tests drive.
 PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard tests/programs/*.c)))
 
-.PHONY: all tests install uninstall deps check check-built bench demo lint format clean distclean FORCE
+.PHONY: all tests install uninstall deps check check-built check-interop bench demo lint format clean distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 .SECONDARY:
@@ -186,6 +187,13 @@ demo:
 	.ci/setup build run
 	$(MAKE) all
 	BUILD=$(BUILD) tests/demo
+
+# With real Redisson beside it.
+check-interop:
+	.ci/setup build run test
+	-.ci/setup interop
+	$(MAKE) $(PROGRAM)
+	BUILD=$(BUILD) BUILDROOT=$(BUILDROOT) tests/interop/run
 
 # Measurements, side by side in one run.
 bench: $(PROGRAM)

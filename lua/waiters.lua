@@ -80,6 +80,9 @@ local function redisson_is_dead(id)
 	if who ~= id or tonumber(seen) ~= score then
 		-- it has just become the head: it gets the time that Redisson would give it
 		absent, others = '', ''
+		if state.turn == id then
+			state.turn = nil -- that of an earlier wait
+		end
 		if score < now + REDISSON_SCORE_MS and not traceless then
 			score = now + REDISSON_SCORE_MS
 			note('ZADD', TIMEOUTS, int(score), id)
@@ -110,19 +113,27 @@ local passed_over = 0
 
 local function first_waiter(free, me)
 	local with_silent = false
+
+	local function had_its_turn(id)
+		return free and state.turn == id and now - state.turned >= TURN_MS
+	end
+
 	while not state.empty do
 		local id = call('LINDEX', QUEUE, 0)
 		if not id or id == me then
 			return id or nil
 		end
 		local ticket, seen = known(id)
+		local hung = false
 		if not ticket then
 			if not redisson_is_dead(id) then
-				return id
+				hung = had_its_turn(id)
+				if not hung then
+					return id
+				end
 			end
 		elseif present(id) then
-			local hung = free and state.turn == id and now - state.turned >= TURN_MS
-			if not hung and not (with_silent and now - seen >= SILENT_MS) then
+			if not had_its_turn(id) and not (with_silent and now - seen >= SILENT_MS) then
 				return id
 			end
 			with_silent = true
@@ -131,6 +142,9 @@ local function first_waiter(free, me)
 		end
 		drop(id, 0)
 		passed_over = passed_over + 1
+		if hung then
+			call('PUBLISH', channel(id), '0') -- should it be alive, it queues again
+		end
 	end
 end
 

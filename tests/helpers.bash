@@ -78,7 +78,7 @@ start_server() {
 	SERVER_SOCKET=$SERVER_DIR/redis.sock
 	background "$SERVER" --port 0 --unixsocket redis.sock --unixsocketperm 700 \
 		--dir "$SERVER_DIR" --save '' --appendonly no --appendfsync no \
-		--daemonize no --enable-debug-command yes "$@" >>"$SERVER_DIR/redis.log" 2>&1
+		--daemonize no "$@" >>"$SERVER_DIR/redis.log" 2>&1
 	SERVER_PID=$!
 	export SERVER_PID SERVER_DIR SERVER_SOCKET
 	export FAIRLOCK_URL=unix:$SERVER_SOCKET

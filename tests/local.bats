@@ -81,11 +81,21 @@ servers() {
 	assert_equal "$(find "$(folder)" -type f -perm /077)" ''
 }
 
+# Until it is gone it may still accept, and whoever starts one finds it.
+kill_server() {
+	at_home kill -9 "$1"
+	wait_until server_is_gone
+}
+
+server_is_gone() {
+	[ "$(at_home "$local_program" pid)" = 0 ]
+}
+
 @test "it starts from an empty environment and from closed descriptors" {
 	new_home
 	pid=$(at_home env -i "$local_program" start)
 	[ "$pid" -gt 0 ]
-	at_home kill -9 "$pid"
+	kill_server "$pid"
 	at_home sh -c '"$0" start <&- >&- 2>&-' "$local_program"
 	again=$(at_home "$local_program" pid)
 	[ "$again" -gt 0 ]
@@ -113,7 +123,7 @@ servers() {
 	new_home
 	first=$(at_home "$local_program" start)
 	for i in $(seq 100); do echo "SET key$i $i"; done | local_cli >/dev/null
-	at_home kill -9 "$first"
+	kill_server "$first"
 	second=$(at_home "$local_program" start)
 	[ "$first" -ne "$second" ]
 	wait_until eval '[ "$(local_cli DBSIZE)" = 100 ]'
@@ -124,7 +134,7 @@ servers() {
 	pid=$(at_home "$local_program" start)
 	local_cli SET first 1
 	local_cli SET second 2
-	at_home kill -9 "$pid"
+	kill_server "$pid"
 	file=$(find "$(folder)" -name '*.aof' -size +0 | grep -v base | head -n 1)
 	truncate -s -5 "$file"
 	at_home "$local_program" start
@@ -157,7 +167,7 @@ servers() {
 @test "without a server installed the package is named" {
 	new_home
 	mkdir "$BATS_TEST_TMPDIR/empty"
-	for folder in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin /opt/redis/bin \
+	for folder in ${PATH//:/ } /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin /opt/redis/bin \
 		/opt/valkey/bin /opt/redis-stack/bin; do
 		for name in redis-server valkey-server; do
 			if [ -e "$folder/$name" ]; then

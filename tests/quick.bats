@@ -4,7 +4,9 @@
 load helpers
 
 setup_file() {
-	start_server
+	PORT=$(free_port)
+	export PORT
+	start_server --port "$PORT" --bind 127.0.0.1
 }
 
 setup() {
@@ -60,10 +62,7 @@ installed() {
 }
 
 @test "a host that has to be looked up is for the full program, which gets the same words" {
-	local port waiter
-	port=$(free_port)
-	cli CONFIG SET bind 127.0.0.1 >/dev/null
-	cli CONFIG SET port "$port" >/dev/null
+	local waiter
 	cli CONFIG SET requirepass sesame >/dev/null
 	unshare -rm true 2>/dev/null || skip 'this machine allows no namespaces'
 	printf '127.0.0.1 lock.example.com\n' >hosts
@@ -71,7 +70,7 @@ installed() {
 mount --bind hosts /etc/hosts &&
 exec "$FAIRLOCK" wrap -l 20s --url="redis://:sesame@lock.example.com:$1" -v -- job sh -c 'printf "%s\n" "$@" >words; readlink /proc/$PPID/exe >program; sleep 600' sh -v 'a b' -- ''
 END
-	background unshare -rm sh job "$port"
+	background unshare -rm sh job "$PORT"
 	waiter=$!
 	wait_until test -s program
 	run -0 cat program
@@ -85,11 +84,8 @@ END
 }
 
 @test "addresses and localhost need no look-up" {
-	local port url
-	port=$(free_port)
-	cli CONFIG SET bind '127.0.0.1' >/dev/null
-	cli CONFIG SET port "$port" >/dev/null
-	for url in "redis://127.0.0.1:$port" "redis://localhost:$port/1" "redis://127.0.0.1:1,localhost:$port"; do
+	local url
+	for url in "redis://127.0.0.1:$PORT" "redis://localhost:$PORT/1" "redis://127.0.0.1:1,localhost:$PORT"; do
 		run -0 strace -f -e trace=execve -o trace "$FAIRLOCK" wrap -u "$url" job true
 		run -1 grep fairlock-full trace
 	done

@@ -102,10 +102,8 @@ print("too much" if resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss > 600
 
 @test "a password in --url is not seen in the arguments of the running wrapper" {
 	local port
-	start_server
 	port=$(free_port)
-	cli CONFIG SET bind 127.0.0.1 >/dev/null
-	cli CONFIG SET port "$port" >/dev/null
+	start_server --port "$port" --bind 127.0.0.1
 	cli CONFIG SET requirepass sesame >/dev/null
 	background "$FAIRLOCK" wrap -u "redis://:sesame@127.0.0.1:$port" job sh -c 'env >environment; sleep 600'
 	local wrapper=$!

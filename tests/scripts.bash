@@ -288,13 +288,14 @@ log_lines() {
 		i == 14 { print "" }'
 }
 
-# All keys, or one key, as a single word. Times to live count only as there or not.
+# All keys, or those named, as a single word. Times to live do not count.
 digest() {
-	if [ $# -eq 0 ]; then
-		cli DEBUG DIGEST
-	else
-		cli DEBUG DIGEST-VALUE "$1"
-	fi
+	local key
+
+	for key in $(if [ $# -gt 0 ]; then echo "$@"; else cli --raw KEYS '*' | sort; fi); do
+		echo "$key"
+		cli DUMP "$key"
+	done | sha1sum
 }
 
 # Redisson, as its scripts do it

@@ -4,6 +4,7 @@
 # REDISSON  the version to test with, which tests/interop/build has made ready
 
 : "${REDISSON:=4.7.0}"
+BUILDROOT=$(realpath -m "$BUILDROOT")
 
 declare -gA JVM=() INPUT=()
 
@@ -11,6 +12,10 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	PORT=$(free_port)
 	start_server --port "$PORT" --bind 127.0.0.1
+}
+
+classpath() {
+	echo "$BUILDROOT/interop/$REDISSON/classes:$BUILDROOT/interop/$REDISSON/lib/*"
 }
 
 # start_java WHO [WATCHDOG_MS [FAIR_WAIT_MS]]: a JVM that takes commands (see Client.java)
@@ -23,8 +28,7 @@ start_java() {
 	: >"$who.out"
 	# not `background`, whose commands read nothing
 	setpriv --pdeathsig KILL java -XX:TieredStopAtLevel=1 -Xmx96m \
-		-cp "$BUILDROOT/interop/$REDISSON/classes:$BUILDROOT/interop/$REDISSON/lib/*" \
-		fairlock.Client "$PORT" "$@" <"$who.in" >"$who.out" 2>"$who.err" 3>&- 4>&- &
+		-cp "$(classpath)" fairlock.Client "$PORT" "$@" <"$who.in" >"$who.out" 2>"$who.err" 3>&- 4>&- &
 	JVM[$who]=$!
 	INPUT[$who]=$input
 	tell "$who" a.0 connect

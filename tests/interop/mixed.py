@@ -46,8 +46,6 @@ class World:
     def __init__(self, port, socket, fairlock, classpath):
         self.port, self.socket, self.fairlock, self.classpath = port, socket, fairlock, classpath
         self.trace = pathlib.Path("trace").resolve()
-        self.cli = subprocess.Popen(["redis-cli", "-s", socket], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                    text=True, preexec_fn=die_with_us)
         self.jvms = []
         self.number = 0
 
@@ -94,6 +92,16 @@ class World:
 
     def traced(self):
         return self.trace.read_text().split() if self.trace.exists() else []
+
+    def everything(self):
+        """All there is on the server, for whoever has to find out why."""
+        lines = [f"lock {self.call('HGETALL', NAME)} {self.call('PTTL', NAME)}"]
+        present = set(self.call("PUBSUB", "CHANNELS"))
+        for identity in self.call("LRANGE", QUEUE, 0, -1):
+            here = f"redisson_lock__channel:{{{NAME}}}:{identity}" in present
+            lines.append(f"{identity} {'present' if here else 'absent'} {self.call('ZSCORE', TIMEOUTS, identity)}")
+        lines += [f"now {self.call('TIME')}", f"ours {self.call('HGETALL', 'fairlock:{job}')}"]
+        return "\n".join(lines)
 
     def left_behind(self):
         return int(self.call("EXISTS", NAME, QUEUE, TIMEOUTS)[0])
@@ -150,17 +158,9 @@ def play_order(world, grants):
     print(f"{done} grants in {rounds} rounds, all in the order of arrival")
 
 
-def check_scores(world):
-    """One moment of the queue: what of it breaks a rule, or None."""
-    text = ("return {redis.call('TIME')[1], redis.call('PTTL', KEYS[1]), redis.call('LRANGE', KEYS[2], 0, -1), "
-            "redis.call('ZRANGE', KEYS[3], 0, -1, 'WITHSCORES'), redis.call('HKEYS', KEYS[4])}")
-    reply = world.call("EVAL", text, 4, NAME, QUEUE, TIMEOUTS, "fairlock:{job}")
-    now, lease = int(reply[0]) * 1000, max(0, int(reply[1]))
-    listed = [word for word in reply[2:] if word.count("-") == 4 and not word[1] == ":"]
-    return now, lease, listed, reply
-
-
 def snapshot(world):
+    """One moment of the queue: the server's time, what the lease has left, (kind, score) of each in the list, and how
+    many scores there are."""
     text = ("local out = {redis.call('TIME')[1] .. ' ' .. redis.call('PTTL', KEYS[1])} "
             "for i, id in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do "
             "local kind = redis.call('HEXISTS', KEYS[4], 't:' .. id) == 1 and 'f' or 'r' "
@@ -221,7 +221,10 @@ def play_drift(world, steps):
             counts["kill"] += 1
             deaths += 1
         shells = [shell for shell in shells if shell.poll() is None]
-        until(lambda: world.waiting() < 15, "the queue gets shorter", 60)
+        try:
+            until(lambda: world.waiting() < 15, "the queue gets shorter", 60)
+        except Failure as failure:
+            raise Failure(f"{failure} at step {step}\n{world.everything()}") from None
         now, lease, rows, scores = snapshot(world)
         if scores != len(rows):
             raise Failure(f"{len(rows)} in the list, {scores} in the sorted set")
@@ -230,7 +233,10 @@ def play_drift(world, steps):
         explained(now, lease, rows, PATIENCE_MS * 15 * (1 + deaths))
     for shell in shells:
         shell.wait()
-    until(lambda: world.left_behind() == 0, "nothing is left", 120)
+    try:
+        until(lambda: world.left_behind() == 0, "nothing is left", 60)
+    except Failure as failure:
+        raise Failure(f"{failure}\n{world.everything()}") from None
     print(", ".join(f"{count} {what}s" for what, count in counts.items()),
           f"; the largest score was {largest / 1000:.0f} s ahead")
 

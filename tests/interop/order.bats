@@ -1,0 +1,17 @@
+#!/usr/bin/env bats
+# Many grants in random order: see mixed.py, which prints the seed that repeats a run.
+
+load ../helpers
+load interop
+
+mixed() {
+	python3 "$BATS_TEST_DIRNAME/mixed.py" "$1" "$2" "$PORT" "$SERVER_SOCKET" "$FAIRLOCK" "$(classpath)"
+}
+
+@test "500 grants in mixed queues of 3 to 20 are in the order of arrival, without an overlap" {
+	mixed order 500
+}
+
+@test "after 1,000 mixed grants, time-outs and deaths scores are bounded, list and sorted set agree, and nothing is left" {
+	mixed drift 1000
+}
