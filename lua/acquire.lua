@@ -130,12 +130,25 @@ local function join()
 	give_score(id)
 end
 
+-- Whether only Redisson's stand before the caller. Nobody tells those when a lease ends, and not all of
+-- them look: so the first of ours does.
+local function is_first_of_ours()
+	for index = 0, LOOK_BEHIND do
+		local other = call('LINDEX', QUEUE, index)
+		if not other or other == id then
+			return other == id
+		elseif known(other) then
+			return false
+		end
+	end
+end
+
 -- When a waiter must ask again at the latest if nobody tells it anything.
 local function ask_in(first, ttl)
 	local turn_ends = (state.turn and state.turned or now) + TURN_MS
 	if ttl == -2 and first ~= id and turn_ends > now then
 		return turn_ends - now
-	elseif first ~= id then
+	elseif first ~= id and (ttl < 0 or not is_first_of_ours()) then
 		return SIGN_OF_LIFE_MS
 	elseif ttl == -2 then
 		return math.max(1, state.back - now)

@@ -197,11 +197,16 @@ local function pass_on(me)
 	return id
 end
 
--- The lock is held: tells the first waiter that it is first and when the lease ends.
+-- The lock is held: tells the first waiter that it is first and when the lease ends. Redisson's are not told
+-- such things, and not all of them look: then the first of ours does.
 local function announce(lease, me)
 	local id = first_waiter(false, me)
-	if id and id ~= me and lease >= 0 and known(id) then
-		tell(id, 'first ' .. lease)
+	if id and id ~= me and lease >= 0 then
+		if known(id) then
+			tell(id, 'first ' .. lease)
+		else
+			tell_second(lease + 1)
+		end
 	end
 	return id
 end

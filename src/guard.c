@@ -264,6 +264,8 @@ static bool is_over(const struct guard *guard)
 		return false;
 	if (guard->shared->phase != GUARD_STOPPING)
 		return true;
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
 	left = tree_signal(0, 0);
 	/* who cannot look must go by its own children, orphans among them */
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG) < 0);

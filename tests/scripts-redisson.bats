@@ -425,3 +425,34 @@ score() {
 	done
 	between 1 "$(cli HLEN "$(key_state)")" 40
 }
+
+@test "the first of ours behind Redisson's looks when a lease ends, since nobody tells those" {
+	acquire anna lease=5000
+	redisson_waits r1
+	redisson_waits r2
+	present r1 r2
+	queue_up ben cleo
+	ask ben
+	between 1 "${reply[2]}" 5001
+	ask cleo
+	assert_equal "${reply[2]}" 11000
+	release anna
+	acquire zoe lease=7000
+	answered queued
+	redisson_takes r1
+	ask ben
+	between 11000 "${reply[2]}" 11000
+}
+
+@test "a grant tells the first of ours behind Redisson's when to look" {
+	acquire anna
+	queue_up ben
+	redisson_waits r1
+	present r1
+	queue_up cleo dora
+	release anna
+	ask ben lease=6000
+	answered granted ben
+	told cleo 'second 5000,second 6001'
+	told dora ''
+}

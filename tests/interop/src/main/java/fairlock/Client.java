@@ -3,6 +3,8 @@ package fairlock;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -17,6 +19,7 @@ import org.redisson.Redisson;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
+import org.redisson.config.SingleServerConfig;
 
 /**
  * Drives real Redisson clients by lines on its standard input:
@@ -31,6 +34,7 @@ import org.redisson.config.Config;
  * lock NAME [LEASE]              ok
  * tryLock NAME WAIT [LEASE]      true or false
  * tryLockAsync NAME WAIT [LEASE] the same, by the asynchronous call
+ * tryLockNote NAME FILE WORD WAIT LEASE  the same as tryLock; when true, appends WORD to FILE
  * unlock NAME                    ok
  * run NAME FILE WORD MS [LEASE]  ok: locks, appends WORD to FILE, works, unlocks. Makes the folder FILE.in
  *                                meanwhile: who finds it there has overlapped with somebody
@@ -40,7 +44,7 @@ import org.redisson.config.Config;
  * shutdown NAME                  ok: ends the client's connections
  * </pre>
  *
- * What fails is answered by {@code ACTOR COMMAND failed EXCEPTION: MESSAGE}. At the end of its input it ends at
+ * The CLIENT "mapped" has a NameMapper. What fails is answered by {@code ACTOR COMMAND failed EXCEPTION: MESSAGE}. At the end of its input it ends at
  * once, as a JVM that is killed.
  *
  * usage: java fairlock.Client PORT [WATCHDOG_MS [FAIR_WAIT_MS]]
@@ -52,10 +56,34 @@ public final class Client {
 
     private Client() {}
 
+    /** Puts "prefix:" before each name. The interface moved from one package to another between versions. */
+    private static void mapNames(SingleServerConfig server) {
+        for (Method method : SingleServerConfig.class.getMethods()) {
+            if (method.getName().equals("setNameMapper")) {
+                Class<?> mapper = method.getParameterTypes()[0];
+
+                try {
+                    method.invoke(server, Proxy.newProxyInstance(mapper.getClassLoader(), new Class<?>[] {mapper},
+                            (proxy, called, args) -> called.getName().equals("map") ? "prefix:" + args[0]
+                                    : ((String) args[0]).replaceFirst("^prefix:", "")));
+                    return;
+                } catch (ReflectiveOperationException e) {
+                    throw new IllegalStateException(e);
+                }
+            }
+        }
+        throw new IllegalStateException("this Redisson has no NameMapper");
+    }
+
     private static RedissonClient connect(String name) {
         Config config = new Config();
-        config.useSingleServer().setAddress("redis://127.0.0.1:" + arguments[0])
-                .setConnectionMinimumIdleSize(1).setSubscriptionConnectionMinimumIdleSize(1);
+        SingleServerConfig server = config.useSingleServer();
+
+        server.setAddress("redis://127.0.0.1:" + arguments[0]).setConnectionMinimumIdleSize(1)
+                .setSubscriptionConnectionMinimumIdleSize(1);
+        if (name.equals("mapped")) {
+            mapNames(server);
+        }
         config.setThreads(4).setNettyThreads(4);
         if (arguments.length > 1) {
             config.setLockWatchdogTimeout(Long.parseLong(arguments[1]));
@@ -75,14 +103,17 @@ public final class Client {
         return index < words.length ? Long.parseLong(words[index]) : otherwise;
     }
 
+    private static void append(String file, String word) throws IOException {
+        Files.writeString(Path.of(file), word + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+    }
+
     private static Object run(RLock lock, String[] words) throws IOException, InterruptedException {
         lock.lock(number(words, 6, -1), TimeUnit.MILLISECONDS);
         try {
             Path inside = Path.of(words[3] + ".in");
 
             Files.createDirectory(inside);
-            Files.writeString(Path.of(words[3]), words[4] + "\n", StandardOpenOption.CREATE,
-                    StandardOpenOption.APPEND);
+            append(words[3], words[4]);
             Thread.sleep(number(words, 5, 0));
             Files.delete(inside);
         } finally {
@@ -107,6 +138,13 @@ public final class Client {
         case "tryLockAsync":
             return lock.tryLockAsync(number(words, 3, 0), number(words, 4, -1), TimeUnit.MILLISECONDS,
                     Thread.currentThread().getId()).get();
+        case "tryLockNote":
+            boolean locked = lock.tryLock(number(words, 5, 0), number(words, 6, -1), TimeUnit.MILLISECONDS);
+
+            if (locked) {
+                append(words[3], words[4]);
+            }
+            return locked;
         case "unlock":
         case "plainUnlock":
             lock.unlock();

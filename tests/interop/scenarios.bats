@@ -1,0 +1,165 @@
+#!/usr/bin/env bats
+# What Redisson's own tests of its fair lock are about, with fairlock in some of the roles.
+
+load ../helpers
+load interop
+
+@test "eight that never unlock get the lock one after another, as each lease ends" {
+	local i wait_s=15
+	# an old one has to be told its turn, and then it takes 5 s until somebody looks again
+	[[ $REDISSON != 3.* ]] || wait_s=50
+	start_java anna
+	for i in 0 2 4 6; do
+		tell anna "a.$i" tryLockNote job "$PWD/trace" "$i" "${wait_s}000" 1000
+		wait_until in_line $((i + 1))
+		acquires_and_forgets $((i + 1)) "${wait_s}s"
+		wait_until in_line $((i + 2))
+	done
+	WAIT_S=$((wait_s + 5)) trace_is 0 1 2 3 4 5 6 7
+}
+
+# So many have come: they wait, or have had the lock.
+in_line() {
+	local had=0
+
+	[ ! -e trace ] || had=$(wc -l <trace)
+	[ $((had + $(cli LLEN 'redisson_lock_queue:{job}'))) -ge "$1" ]
+}
+
+acquires_and_forgets() {
+	background sh -c '"$FAIRLOCK" acquire -w "$2" -l 1s job && echo "$1" >>trace' sh "$@" >/dev/null
+}
+
+@test "a hundred tasks of both kinds all get the lock, and never two at once" {
+	local i workers=()
+	start_java anna
+	for i in $(seq 50); do
+		tell anna "a.$i" run job "$PWD/trace" "$i" 2
+		background "$FAIRLOCK" wrap job sh -c 'mkdir trace.in && echo shell >>trace && rmdir trace.in'
+		workers+=($!)
+	done
+	WAIT_S=60 wait_until traced 100
+	for i in "${workers[@]}"; do
+		wait "$i"
+	done
+	wait_until all_answered 50
+	run -1 grep failed anna.out
+	wait_until gone job
+}
+
+all_answered() {
+	[ "$(grep -c ' run ok$' anna.out)" = "$1" ]
+}
+
+gone() {
+	[ "$(cli EXISTS "$1" "redisson_lock_queue:{$1}" "redisson_lock_timeout:{$1}")" = 0 ]
+}
+
+@test "waits that time out again and again do not push scores into the future" {
+	local i place=0 score
+	start_java anna
+	hold job
+	for i in 1 2 3 4 5; do
+		tell anna a.1 tryLock job 300 30000
+		tell anna a.2 tryLock job 300 30000
+		run -75 "$FAIRLOCK" wrap -w 0.2 job true
+		tell anna a.3 tryLock job 300 30000
+		run -75 "$FAIRLOCK" wrap -w 0.2 job true
+	done
+	java_waits anna a.4 tryLock job 30000
+	shell_waits job
+	kill_java anna
+	for score in $(cli --raw ZRANGE 'redisson_lock_timeout:{job}' 0 -1 WITHSCORES | sed -n 'n;p'); do
+		place=$((place + 1))
+		echo "place $place: $((score - $(ms))) ms ahead"
+		[ $((score - $(ms))) -le $((31000 + 300000 * place)) ]
+	done
+	[ "$place" -ge 2 ]
+}
+
+@test "a waiter that times out has waited its time, and leaves no trace" {
+	local start took
+	start_java anna
+	hold job
+	start=$(ms)
+	ask anna a.1 tryLock job 1000
+	[ "$answer" = false ]
+	took=$(($(ms) - start))
+	[ "$took" -ge 990 ]
+	in_queue job 0
+	kill -TERM "$HOLDER"
+	wait_until ended "$HOLDER"
+	ask anna a.1 lock job
+	start=$(ms)
+	run -75 "$FAIRLOCK" wrap -w 1s job true
+	took=$(($(ms) - start))
+	[ "$took" -ge 990 ]
+	[ "$took" -lt 1500 ]
+	in_queue job 0
+}
+
+@test "what is locked, by whom, and how often, is the same for both" {
+	start_java anna
+	ask anna a.1 isLocked job
+	[ "$answer" = false ]
+	hold job
+	ask anna a.1 isLocked job
+	[ "$answer" = true ]
+	ask anna a.1 getHoldCount job
+	[ "$answer" = 0 ]
+	ask anna a.1 remainTimeToLive job
+	[ "$answer" -gt 0 ] && [ "$answer" -le 30000 ]
+	kill -TERM "$HOLDER"
+	wait_until ended "$HOLDER"
+	ask anna a.1 lock job
+	ask anna a.1 lock job
+	run -0 "$FAIRLOCK" status --raw --noheadings -o CLIENT,HOLDS job
+	assert_output 'redisson 2'
+	ask anna a.1 unlock job
+	run -0 "$FAIRLOCK" status --raw --noheadings -o CLIENT,HOLDS job
+	assert_output 'redisson 1'
+	ask anna a.1 unlock job
+	run -1 "$FAIRLOCK" status -q job
+}
+
+@test "a waiter whose replies do not come leaves a clean queue behind" {
+	start_java anna
+	hold job
+	java_waits anna a.1 run job trace redisson 0
+	background "$FAIRLOCK" wrap -w 1s --connect-timeout 500ms job true 2>said
+	local waiter=$! status=0
+	wait_until in_queue job 2
+	cli CLIENT PAUSE 2500 WRITE >/dev/null
+	wait "$waiter" || status=$?
+	[ "$status" = 75 ] || [ "$status" = 69 ]
+	wait_until in_queue job 1
+	kill -TERM "$HOLDER"
+	trace_is redisson
+	wait_until gone job
+}
+
+@test "a frozen JVM at the head holds nobody up for longer than 5 s, and queues again" {
+	local start took
+	start_java anna
+	hold job
+	java_waits anna a.1 run job trace redisson 0
+	shell_waits job shell
+	kill -STOP "${JVM[anna]}"
+	start=$(ms)
+	kill -TERM "$HOLDER"
+	took=$(granted_after shell "$start")
+	echo "after $took ms"
+	[ "$took" -lt 7000 ]
+	kill -CONT "${JVM[anna]}"
+	trace_is shell redisson
+}
+
+@test "names that a NameMapper has changed are NAME" {
+	[[ $REDISSON != 3.13.* ]] || skip 'this version has no NameMapper'
+	start_java anna
+	ask anna mapped.1 lock job
+	run -0 "$FAIRLOCK" status -q prefix:job
+	run -75 "$FAIRLOCK" wrap -n prefix:job true
+	ask anna mapped.1 unlock job
+	run -0 "$FAIRLOCK" wrap -n prefix:job true
+}
