@@ -29,6 +29,9 @@ local function check_run(waited)
 	if state.run or waited then
 		state.back = now + AWAY_MS
 		note('HSET', STATE, 'back', int(state.back))
+		-- who was told its turn by the old server may not have heard it
+		note('HDEL', STATE, 'turn', 'turned')
+		state.turn = nil
 	end
 	state.run = run
 	note('HSET', STATE, 'run', run)
@@ -186,7 +189,9 @@ local function pass_on(me)
 		return id
 	end
 	if now < state.back then
-		tell(id, 'first ' .. state.back - now)
+		if known(id) then
+			tell(id, 'first ' .. state.back - now)
+		end
 		tell_second(state.back - now)
 	elseif state.turn ~= id then
 		state.turn, state.turned = id, now

@@ -205,3 +205,25 @@ restarted() {
 	acquire cleo
 	assert_equal "${ticket[cleo]}" $((future + 1))
 }
+
+@test "a turn that was told before a restart is told again, and lasts 5 s from then" {
+	acquire anna
+	redisson_waits r1
+	present r1
+	queue_up ben
+	release anna
+	told r1 0
+	restarted
+	later 6000
+	come_back ben
+	answered queued
+	queue_is r1 ben
+	later 2000
+	ask ben
+	answered queued
+	queue_is r1 ben
+	told r1 0,0
+	later 5000
+	ask ben
+	answered granted ben
+}
