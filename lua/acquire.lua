@@ -147,7 +147,7 @@ end
 local function ask_in(first, ttl)
 	local turn_ends = (state.turn and state.turned or now) + TURN_MS
 	if ttl == -2 and first ~= id and turn_ends > now then
-		return turn_ends - now
+		return math.min(turn_ends - now, turn_of(first))
 	elseif first ~= id and (ttl < 0 or not is_first_of_ours()) then
 		return SIGN_OF_LIFE_MS
 	elseif ttl == -2 then

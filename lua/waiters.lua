@@ -182,6 +182,13 @@ local function tell_second(ms)
 	end
 end
 
+-- How long the first waiter has for a turn that begins now: one of Redisson's that was seen absent before has
+-- used up some of it.
+local function turn_of(id)
+	local absent, who = string.match(state.head or '', '^%S+ (%d+) (%S+)')
+	return who == id and math.max(1, tonumber(absent) + TURN_MS - now) or TURN_MS
+end
+
 -- The lock is free: tells the first waiter, once, and the one behind it. Returns the first.
 local function pass_on(me)
 	local id = first_waiter(true, me)
@@ -197,7 +204,7 @@ local function pass_on(me)
 		state.turn, state.turned = id, now
 		note('HSET', STATE, 'turn', id, 'turned', int(now))
 		tell(id, '0')
-		tell_second(TURN_MS)
+		tell_second(turn_of(id))
 	end
 	return id
 end

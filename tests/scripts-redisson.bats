@@ -138,6 +138,20 @@ score() {
 	told ben 0
 }
 
+@test "the time that a Redisson head was seen absent before the release counts" {
+	acquire anna
+	redisson_waits r1
+	queue_up ben
+	later 3000
+	release anna
+	between 1500 "$(heard ben | sed 's/second //')" 2000
+	ask ben
+	between 1000 "${reply[2]}" 2000
+	later 2000
+	ask ben
+	answered granted ben
+}
+
 @test "a Redisson head that came back in time starts its 5 s anew" {
 	acquire anna
 	redisson_waits r1

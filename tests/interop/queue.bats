@@ -148,7 +148,7 @@ in_order_again() {
 	kill -TERM "$HOLDER"
 	took=$(granted_after shell "$start")
 	echo "after $took ms"
-	[ "$took" -lt 5500 ]
+	[ "$took" -lt 4700 ]
 }
 
 @test "a live Redisson waiter is not taken for a dead one while it queues" {
