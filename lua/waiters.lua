@@ -192,7 +192,10 @@ end
 -- The lock is free: tells the first waiter, once, and the one behind it. Returns the first.
 local function pass_on(me)
 	local id = first_waiter(true, me)
-	if not id or id == me then
+	if not id then
+		tell_outsiders()
+		return
+	elseif id == me then
 		return id
 	end
 	if now < state.back then
@@ -242,9 +245,7 @@ local function let_go(owner, event)
 	else
 		record(event, now, owner)
 	end
-	if not pass_on() then
-		tell_outsiders()
-	end
+	pass_on()
 end
 
 local ENDED_HOLDS = 8

@@ -87,14 +87,17 @@ static void set_environment(const struct job *job)
 		setenv("FAIRLOCK_URL", job->client->server->label, 1);
 }
 
-/* It may have been stopped since it was forked, and be continued when the lease is over: then
- * whoever of us wakes first is to end it before it becomes COMMAND. */
+/* It may have been stopped since it was forked, and be continued when the lease is as good as over:
+ * then it does not become COMMAND, unless a renewal comes before the end. */
 static void await_valid_lease(const struct guard *guard)
 {
 	const struct timespec pause = {.tv_nsec = KILL_REPEAT_MS * 1000000L};
 
-	while (clock_ms() >= guard_stop_ms(guard->job, guard->shared->deadline_ms))
+	while (clock_ms() >= guard_stop_ms(guard->job, guard->shared->deadline_ms)) {
+		if (clock_ms() >= guard->shared->deadline_ms)
+			_exit(STATUS_NOT_HELD);
 		nanosleep(&pause, NULL);
+	}
 }
 
 static _Noreturn void become_command(const struct guard *guard, pid_t parent)

@@ -137,7 +137,9 @@ static int signal_children(int proc, int signo, pid_t spare)
 	length = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[length < 0 ? 0 : length] = '\0';
-	for (char *at = text; (pid = (pid_t)strtol(at, &at, 10)) > 0;) {
+	/* a blank follows each; the list may be longer than text, and half a number is another
+	 * process */
+	for (char *at = text; (pid = (pid_t)strtol(at, &at, 10)) > 0 && *at == ' ';) {
 		if (pid == spare || local_is_server(pid))
 			continue;
 		if (signo)

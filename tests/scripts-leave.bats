@@ -148,3 +148,24 @@ load scripts
 	answered removed
 	all_well
 }
+
+@test "when the last waiter leaves a free lock, or the lock is given back, who waits for the plain one is told" {
+	acquire anna
+	queue_up ben
+	present_on_plain_channel
+	release anna
+	told plain ''
+	leave ben
+	told plain 0
+	acquire cleo
+	release cleo
+	told plain 0,0
+}
+
+# A client of Redisson's that waits for its plain lock
+present_on_plain_channel() {
+	: >"$BATS_TEST_TMPDIR/heard.plain"
+	background "$CLI" -s "$SERVER_SOCKET" SUBSCRIBE "$(channel)" "$(channel):plain" >"$BATS_TEST_TMPDIR/heard.plain"
+	subscriber[plain]=$!
+	wait_until listens plain
+}
