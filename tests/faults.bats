@@ -464,3 +464,18 @@ later_than() { [ "$(ms)" -gt "$1" ]; }
 	sleep 0.5
 	[ "$(stat -c %s generations)" = "$size" ]
 }
+
+@test "--on-lost warn: COMMAND that was not executed before the lease ended is not executed at all" {
+	start_server
+	# three prctl(2) stand between the grant and COMMAND, the last in its own process; each takes 3 s
+	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -f -qq -e trace=prctl \
+		-e inject=prctl:delay_enter=3000000 -o /dev/null \
+		"$FAIRLOCK" wrap --on-lost warn -l 8s -k 1s job touch executed 2>said
+	local tracer=$!
+	wait_until "$FAIRLOCK" status -q job
+	kill -STOP "$SERVER_PID"
+	wait_until ended "$tracer"
+	status_of "$tracer"
+	[ "$STATUS" = 76 ]
+	[ ! -e executed ]
+}
