@@ -87,7 +87,7 @@ QUICK_LDFLAGS := -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,r
 # What there is
 
 SOURCES  := $(sort $(filter-out src/quick.c,$(wildcard src/*.c)))
-SCRIPTS  := $(sort $(filter-out lua/prelude.lua lua/waiters.lua,$(wildcard lua/*.lua)))
+SCRIPTS  := $(sort $(filter-out lua/prelude.lua lua/waiters.lua lua/places.lua,$(wildcard lua/*.lua)))
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/%.o) $(BUILD)/scripts.o
 PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS))
 NOT_QUICK := full status queue names table complete about
@@ -129,7 +129,7 @@ $(BUILD)/%.o: src/%.c $(BUILD)/flags | $(HIREDIS_ARCHIVE)
 $(BUILD)/scripts.o: $(BUILD)/scripts.c $(BUILD)/flags
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
-$(BUILD)/scripts.c: lua/embed lua/join lua/prelude.lua lua/waiters.lua $(SCRIPTS) $(BUILD)/list
+$(BUILD)/scripts.c: lua/embed lua/join lua/prelude.lua lua/waiters.lua lua/places.lua $(SCRIPTS) $(BUILD)/list
 	lua/embed $(SCRIPTS) >$@
 
 $(BUILD)/unit/% $(BUILD)/programs/%: tests/$$(notdir $$(@D))/%.c $(PARTS) $(BUILD)/list

@@ -53,6 +53,7 @@ if state.empty and now >= state.back and
 end
 
 -- include waiters.lua
+-- include places.lua
 
 -- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
 local function reenter()

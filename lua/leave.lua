@@ -11,6 +11,7 @@ local id, request = ARGV[2], ARGV[3]
 local by_other = request == ''
 
 -- include waiters.lua
+-- include places.lua
 
 local owner, count = holder()
 load_state()

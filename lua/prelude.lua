@@ -1,4 +1,4 @@
--- What every script shares. lua/join puts this file in front of each of them; waiters.lua goes where
+-- What every script shares. lua/join puts this file in front of each of them; waiters.lua and places.lua go where
 -- a script says so, behind the part that deals with the usual case. Making a function costs time in
 -- every run, and most runs meet an empty queue. README.md, beside this file, is the protocol: keys, fields,
 -- invariants, reasons.

@@ -33,6 +33,7 @@ if mode == 'own' and owner == id and state.owner == id and count == 1 and state.
 end
 
 -- include waiters.lua
+-- include places.lua
 
 local function not_held()
 	settle()

@@ -42,6 +42,7 @@ if owner == id and state.owner == id and state.empty and not state.turn and
 end
 
 -- include waiters.lua
+-- include places.lua
 
 local function renewed(taken_up)
 	local ttl = extend()
