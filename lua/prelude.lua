@@ -1,7 +1,7 @@
--- What every script shares. lua/join puts this file in front of each of them; waiters.lua and places.lua go where
--- a script says so, behind the part that deals with the usual case. Making a function costs time in
--- every run, and most runs meet an empty queue. README.md, beside this file, is the protocol: keys, fields,
--- invariants, reasons.
+-- What every script shares. lua/join puts this file in front of each of them; waiters.lua and
+-- places.lua go where a script says so, behind the part that deals with the usual case. Making a function
+-- costs time in every run, and most runs meet an empty queue. README.md, beside this file, is the protocol:
+-- keys, fields, invariants, reasons.
 --
 -- KEYS     1 the lock (it is NAME itself), 2 queue, 3 timeouts, 4 state, 5 log
 -- ARGV[1]  prefix of the channels
