@@ -1,0 +1,293 @@
+# A cluster of three masters, each with a replica: `load helpers`, then `load cluster`.
+#
+#   setup_file() { start_cluster; }          # or in a test; all of it dies with the file, or the test
+#
+#   @test "..." {
+#       export FAIRLOCK_URL=redis://127.0.0.1:${CLUSTER_PORTS%% *}
+#       slot=$(slot_of job)
+#       old=$(owner_of "$slot")
+#       kill_node "$old"                     # or stop_node, continue_node
+#       wait_until has_moved "$slot" "$old"
+#       start_node "$old"                    # comes back empty, as a replica, and dies with this test
+#       wait_until cluster_is_ready
+#
+#       fail_over_to "$(replica_of "$old")"  # the gentle way
+#
+#       open_slot "$slot" "$to"              # resharding, in steps; or all: move_slot "$slot" "$to"
+#       move_keys "$slot" "$to" job          # some keys, or all of the slot
+#       close_slot "$slot" "$to"
+#   }
+#
+# A node goes by its port of 127.0.0.1, whatever its role is at the moment.
+#
+# CLUSTER_PORTS   of all nodes, the first masters before the first replicas
+# CLUSTER_DIR     PORT.log, PORT.pid and PORT.nodes of each
+#
+# With a password: CLUSTER_PASSWORD=x start_cluster --requirepass x --masterauth x
+
+source "${BASH_SOURCE[0]%/*}/ports.bash"
+
+# start_cluster [OPTION...]: all nodes get the OPTIONs; takes about 3 s.
+start_cluster() {
+	local port
+
+	export CLUSTER_DIR CLUSTER_OPTIONS CLUSTER_PASSWORD CLUSTER_PORTS
+	CLUSTER_DIR=$(server_dir)/cluster
+	mkdir "$CLUSTER_DIR"
+	CLUSTER_OPTIONS=${*@Q}
+	CLUSTER_PORTS=$(free_ports 6 | paste -sd ' ')
+	for port in $CLUSTER_PORTS; do
+		launch_node "$port"
+	done
+	for port in $CLUSTER_PORTS; do
+		wait_until node_says "$port" PONG PING || return
+	done
+	join_nodes &&
+		wait_until cluster_is_ready || {
+		tail -n 5 "$CLUSTER_DIR"/*.log >&2
+		node_cli "${CLUSTER_PORTS%% *}" CLUSTER NODES >&2
+		return 1
+	}
+}
+
+# Without a trace on disk but for what it knows of the cluster.
+launch_node() {
+	local options
+
+	eval "options=($CLUSTER_OPTIONS)"
+	background "$SERVER" --port "$1" --bind 127.0.0.1 --dir "$CLUSTER_DIR" --save '' --appendonly no \
+		--repl-diskless-sync yes --repl-diskless-sync-delay 0 --repl-diskless-load swapdb \
+		--cluster-enabled yes --cluster-config-file "$1.nodes" --cluster-node-timeout 1500 \
+		--cluster-replica-validity-factor 0 "${options[@]}" >>"$CLUSTER_DIR/$1.log" 2>&1
+	echo $! >"$CLUSTER_DIR/$1.pid"
+	disown # the shell need not tell how it ended
+}
+
+# The slots are given out first, so that the greetings tell them at once.
+join_nodes() {
+	local -a node id
+	local i j
+
+	read -r -a node <<<"$CLUSTER_PORTS"
+	for i in 0 1 2; do
+		id[i]=$(node_cli "${node[i]}" CLUSTER MYID)
+		node_does "${node[i]}" CLUSTER SET-CONFIG-EPOCH $((i + 1))
+		# shellcheck disable=SC2046
+		node_does "${node[i]}" CLUSTER ADDSLOTS $(seq $((16384 * i / 3)) $((16384 * (i + 1) / 3 - 1)))
+	done
+	for ((i = 1; i < 6; i++)); do
+		for ((j = 0; j < i; j++)); do
+			node_does "${node[i]}" CLUSTER MEET 127.0.0.1 "${node[j]}"
+		done
+	done
+	for i in 0 1 2; do
+		wait_until node_does "${node[i + 3]}" CLUSTER REPLICATE "${id[i]}"
+	done
+}
+
+# Asking and telling
+
+# node_cli PORT [COMMAND...]: redis-cli on one node, wherever that points
+node_cli() {
+	REDISCLI_AUTH=$CLUSTER_PASSWORD "$CLI" -p "$1" "${@:2}" 3>&- 4>&-
+}
+
+# cluster_cli [COMMAND...]: redis-cli that goes where it is pointed to
+cluster_cli() {
+	node_cli "$(awake_nodes | head -n 1)" -c "$@"
+}
+
+# node_says PORT ANSWER COMMAND...
+node_says() {
+	[ "$(node_cli "$1" "${@:3}")" = "$2" ]
+}
+
+# node_does PORT COMMAND...: the answer is OK
+node_does() {
+	local answer
+
+	answer=$(node_cli "$@")
+	[ "$answer" = OK ] || {
+		echo "$*: $answer" >&2
+		return 1
+	}
+}
+
+# Nodes
+
+node_pid() {
+	cat "$CLUSTER_DIR/$1.pid"
+}
+
+node_id() {
+	node_cli "$1" CLUSTER MYID
+}
+
+# Ports of the nodes that are neither dead nor stopped.
+awake_nodes() {
+	local port state
+
+	for port in $CLUSTER_PORTS; do
+		read -r _ _ state _ 2>/dev/null <"/proc/$(<"$CLUSTER_DIR/$port.pid")/stat" || continue
+		[[ $state = [TZX] ]] || echo "$port"
+	done
+}
+
+# ask_nodes LINE...: what each node that is awake answers, behind a line "node PORT"
+ask_nodes() {
+	local port
+
+	for port in $(awake_nodes); do
+		echo "node $port"
+		printf '%s\n' "$@" | node_cli "$port" | tr -d '\r'
+	done
+}
+
+# What they say of themselves: PORT ROLE EPOCH SLOTS...
+nodes() {
+	ask_nodes 'CLUSTER NODES' | awk '
+		$1 == "node" { port = $2 }
+		$3 ~ /myself/ {
+			printf "%s %s %s", port, $3 ~ /master/ ? "master" : "replica", $7
+			for (i = 9; i <= NF; i++)
+				if ($i !~ /^\[/)
+					printf " %s", $i
+			print ""
+		}'
+}
+
+# Ports of the masters that have slots.
+master_nodes() {
+	nodes | awk '$2 == "master" && NF > 3 { print $1 }'
+}
+
+# replica_of PORT: the port of its replica
+replica_of() {
+	node_cli "$(awake_nodes | head -n 1)" CLUSTER NODES | awk -v port="$1" '
+		{ split($2, address, /[:@]/); port_of[$1] = address[2] }
+		$3 ~ /slave/ && $3 !~ /fail/ { master_of[$1] = $4 }
+		END { for (id in master_of) if (port_of[master_of[id]] == port) print port_of[id] }'
+}
+
+# Those awake say that all slots are served, agree who is what with which slots and that none of them
+# fails, and no replica waits for its master.
+cluster_is_ready() {
+	ask_nodes 'CLUSTER INFO' 'INFO replication' 'CLUSTER NODES' | awk '
+		$1 == "node" { awake[$2]; count++ }
+		/^cluster_state:ok/ { served++ }
+		/^role:master|^master_link_status:up/ { linked++ }
+		NF >= 8 {
+			split($2, address, /[:@]/)
+			if ($3 ~ /fail|handshake/)
+				failing[address[2]]
+			line = $1 " " ($3 ~ /master/) " " $4
+			for (i = 9; i <= NF; i++)
+				line = line " " $i
+			said[line]++
+		}
+		END {
+			for (port in awake)
+				if (port in failing)
+					exit 1
+			for (line in said)
+				if (said[line] != count)
+					exit 1
+			exit !(count && served == count && linked == count)
+		}'
+}
+
+# Failing over
+
+# kill_node PORT [SIGNAL]
+kill_node() {
+	local pid
+
+	pid=$(node_pid "$1")
+	kill -s "${2:-KILL}" "$pid"
+	kill -s CONT "$pid" 2>/dev/null || true
+	wait_until ended "$pid"
+}
+
+stop_node() { kill -s STOP "$(node_pid "$1")"; }
+continue_node() { kill -s CONT "$(node_pid "$1")"; }
+
+# start_node PORT: again, with what it knew of the cluster, and without data
+start_node() {
+	launch_node "$1"
+	wait_until node_says "$1" PONG PING
+}
+
+# fail_over_to PORT: makes a replica the master, without a loss
+fail_over_to() {
+	node_does "$1" CLUSTER FAILOVER
+	wait_until is_master "$1" && wait_until cluster_is_ready
+}
+
+is_master() {
+	node_cli "$1" ROLE | head -n 1 | grep -qx master
+}
+
+# Slots
+
+# slot_of NAME: also for a NAME with braces
+slot_of() {
+	cluster_cli CLUSTER KEYSLOT "$1"
+}
+
+# owner_of SLOT: the port of the master that has it; of two who say so, the later one
+owner_of() {
+	nodes | sort -k 3n | awk -v slot="$1" '
+		$2 == "master" {
+			for (i = 4; i <= NF; i++) {
+				split($i, range, "-")
+				if (slot + 0 == range[1] || (slot >= range[1] + 0 && slot <= range[2] + 0))
+					port = $1
+			}
+		}
+		END { if (!port) exit 1; print port }'
+}
+
+# has_moved SLOT PORT: another node has it
+has_moved() {
+	local owner
+
+	owner=$(owner_of "$1") && [ "$owner" != "$2" ]
+}
+
+# open_slot SLOT PORT: it begins to move there. Who asks its owner for a key that is not there any
+# more, or not yet, gets ASK; for several keys of which some are there, TRYAGAIN.
+open_slot() {
+	local from
+
+	from=$(owner_of "$1") || return
+	node_does "$2" CLUSTER SETSLOT "$1" IMPORTING "$(node_id "$from")" &&
+		node_does "$from" CLUSTER SETSLOT "$1" MIGRATING "$(node_id "$2")"
+}
+
+# move_keys SLOT PORT [KEY...]: all keys of it, or some
+move_keys() {
+	local from keys=("${@:3}") auth=()
+
+	from=$(owner_of "$1") || return
+	[ $# -gt 2 ] || mapfile -t keys < <(node_cli "$from" --raw CLUSTER GETKEYSINSLOT "$1" 10000 | grep .)
+	[ ${#keys[@]} -gt 0 ] || return 0
+	[ -z "$CLUSTER_PASSWORD" ] || auth=(AUTH "$CLUSTER_PASSWORD")
+	node_does "$from" MIGRATE 127.0.0.1 "$2" '' 0 5000 "${auth[@]}" KEYS "${keys[@]}"
+}
+
+# close_slot SLOT PORT: it is there now
+close_slot() {
+	local id from port
+
+	id=$(node_id "$2")
+	from=$(owner_of "$1") || return
+	node_does "$2" CLUSTER SETSLOT "$1" NODE "$id" && node_does "$from" CLUSTER SETSLOT "$1" NODE "$id" || return
+	for port in $(master_nodes); do
+		node_does "$port" CLUSTER SETSLOT "$1" NODE "$id" || return
+	done
+	wait_until cluster_is_ready
+}
+
+move_slot() {
+	open_slot "$@" && move_keys "$@" && close_slot "$@"
+}
