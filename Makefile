@@ -49,6 +49,11 @@ MUSL := $(shell sed -n 's,.*-specs "\(.*\)/musl-gcc.specs".*,\1,p' "$$(command -
 MUSL_HIREDIS := $(wildcard $(if $(MUSL),$(BUILDROOT)/hiredis/lib/libhiredis-musl.a))
 QUICK ?= $(if $(SANITIZE),no,$(if $(MUSL_HIREDIS),yes,no))
 
+# TLS is a program of its own (src/program.h): loading OpenSSL would slow down everybody else's.
+
+OPENSSL_CFLAGS := $(shell $(PKG_CONFIG) --cflags openssl 2>/dev/null)
+OPENSSL_LIBS := $(or $(shell $(PKG_CONFIG) --libs openssl 2>/dev/null),-lssl -lcrypto)
+
 # Flags
 
 try = $(shell printf 'int main(void) { return 0; }\n' | \
@@ -73,7 +78,7 @@ endif
 # The headers of others may warn as they like.
 OWN_CPPFLAGS := -D_GNU_SOURCE -DFAIRLOCK_VERSION='"$(VERSION)"' -DFAIRLOCK_PREFIX='"$(PREFIX)"' -Isrc
 ALL_CPPFLAGS := $(OWN_CPPFLAGS) \
-	$(patsubst -I%,-isystem %,$(filter-out -I/usr/include,$(HIREDIS_CFLAGS) $(SMARTCOLS_CFLAGS))) \
+	$(patsubst -I%,-isystem %,$(filter-out -I/usr/include,$(HIREDIS_CFLAGS) $(SMARTCOLS_CFLAGS) $(OPENSSL_CFLAGS))) \
 	-MMD -MP $(CPPFLAGS)
 ALL_CFLAGS := -std=c11 $(WARNINGS) $(HARDENING) $(SANITIZING) $(CFLAGS)
 ALL_LDFLAGS := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $(LDFLAGS)
@@ -86,9 +91,10 @@ QUICK_LDFLAGS := -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,r
 
 # What there is
 
-SOURCES  := $(sort $(filter-out src/quick.c,$(wildcard src/*.c)))
+SOURCES  := $(sort $(filter-out src/quick.c src/tls.c,$(wildcard src/*.c)))
 SCRIPTS  := $(sort $(filter-out lua/prelude.lua lua/waiters.lua lua/places.lua,$(wildcard lua/*.lua)))
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/%.o) $(BUILD)/scripts.o
+TLS_OBJECTS := $(filter-out $(BUILD)/notls.o,$(OBJECTS)) $(BUILD)/tls.o
 PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS))
 NOT_QUICK := full status queue names table complete about
 QUICK_OBJECTS := $(filter-out $(NOT_QUICK:%=$(BUILD)/quick/%.o), \
@@ -103,7 +109,7 @@ PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard 
 .SECONDARY:
 
 FULL := $(BUILD)/fairlock$(if $(filter yes,$(QUICK)),-full)
-PROGRAM := $(sort $(BUILD)/fairlock $(FULL))
+PROGRAM := $(sort $(BUILD)/fairlock $(FULL) $(BUILD)/fairlock-tls)
 
 all: $(PROGRAM)
 
@@ -116,6 +122,9 @@ tests: $(PROGRAM) $(UNITS) $(PROGRAMS)
 
 $(FULL): $(OBJECTS) $(BUILD)/list
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(OBJECTS) $(ALL_LIBS)
+
+$(BUILD)/fairlock-tls: $(TLS_OBJECTS) $(BUILD)/list
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(TLS_OBJECTS) $(ALL_LIBS) $(OPENSSL_LIBS)
 
 $(BUILD)/quick/%.o: src/%.c $(BUILD)/flags
 	$(MUSL_CC) $(QUICK_CPPFLAGS) $(QUICK_CFLAGS) -c -o $@ $<
@@ -147,7 +156,7 @@ $(BUILDROOT)/hiredis/lib/libhiredis.a:
 	@echo 'There is no hiredis 1.1 or later here. "make deps" gets one (with apt-get, as root or through sudo).' >&2
 	@exit 1
 
--include $(OBJECTS:.o=.d) $(QUICK_OBJECTS:.o=.d) $(UNITS:=.d) $(PROGRAMS:=.d)
+-include $(OBJECTS:.o=.d) $(BUILD)/tls.d $(QUICK_OBJECTS:.o=.d) $(UNITS:=.d) $(PROGRAMS:=.d)
 
 # Installing
 
@@ -156,6 +165,7 @@ share := $(DESTDIR)$(PREFIX)/share
 install: all
 	$(INSTALL) -D -m 755 $(BUILD)/fairlock $(DESTDIR)$(PREFIX)/bin/fairlock
 	test $(QUICK) = no || $(INSTALL) -D -m 755 $(FULL) $(DESTDIR)$(PREFIX)/libexec/fairlock-full
+	$(INSTALL) -D -m 755 $(BUILD)/fairlock-tls $(DESTDIR)$(PREFIX)/libexec/fairlock-tls
 	test ! -e man/fairlock.1 || $(INSTALL) -D -m 644 man/fairlock.1 $(share)/man/man1/fairlock.1
 	test ! -e completions/fairlock.bash || $(INSTALL) -D -m 644 completions/fairlock.bash \
 		$(share)/bash-completion/completions/fairlock
@@ -166,6 +176,7 @@ install: all
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/fairlock $(DESTDIR)$(PREFIX)/libexec/fairlock-full \
+		$(DESTDIR)$(PREFIX)/libexec/fairlock-tls \
 		$(share)/man/man1/fairlock.1 \
 		$(share)/bash-completion/completions/fairlock \
 		$(share)/zsh/site-functions/_fairlock \

@@ -5,10 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dial.h"
 #include "error.h"
+#include "link.h"
 
-struct redisContext;
 struct redisReply;
 struct script;
 struct server;
@@ -20,12 +19,18 @@ struct server;
 /* One request: a script with its five keys and its arguments, or (script is
  * NULL) a plain command. The strings belong to the caller and stay until the
  * reply. again is the index of the argument that becomes "1" when the request
- * may have arrived before, or is the first after a connection was lost; 0: none. */
+ * may have arrived before, or is the first after a connection was lost; 0: none.
+ *
+ * With `replicas`, a reply that begins with the word `durable` comes when so many replicas have
+ * what the script wrote, or after replicas_ms; client->replicas says how many have. */
 struct request {
 	const struct script *script;
 	const char *argv[REQUEST_ARGS];
 	int argc;
 	int again;
+	int64_t replicas;
+	int64_t replicas_ms;
+	const char *durable;
 };
 
 enum client_event {
@@ -39,17 +44,9 @@ enum client_event {
 /* One connection that comes back by itself, with at most one request under way. The
  * greeting, the subscriptions and the request leave in one write. */
 struct client {
-	const struct server *server;
+	struct link link;
 	int64_t timeout_ms;
-	struct redisContext *redis; /* NULL while there is no connection */
-	int fd;                     /* while connecting, before redis exists */
-	struct dial dial;
-	int local_folder;
-	unsigned greetings; /* replies of the greeting still to come */
-	unsigned attempts;
-	int64_t retry_ms;
-	int64_t due_ms;     /* when the reply, or the connection, is overdue */
-	int64_t give_up_ms; /* until when a private server may take to listen */
+	int64_t due_ms; /* when the reply is overdue */
 	struct request request;
 	bool pending;   /* a request waits for its reply */
 	bool sent;      /* over this connection */
@@ -62,7 +59,12 @@ struct client {
 	char channels[CLIENT_CHANNELS][CHANNEL_MAX_BYTES];
 	int channel_count;
 	int subscribed;
-	int confirmations; /* of subscriptions, still to come */
+	bool by_shard;      /* how they are subscribed */
+	int confirmations;  /* of subscriptions, still to come */
+	int unasked;        /* replies to ASKING, still to come */
+	bool whole_script;  /* this server did not know the script */
+	bool confirming;    /* reply is there, and waits for the replicas' word */
+	long long replicas; /* so many have what the last request did */
 	struct redisReply *reply;
 	char message[64];
 	struct error error;
@@ -91,7 +93,8 @@ int64_t client_wait(const struct client *client, struct pollfd *slot);
 enum client_event client_step(struct client *client);
 
 /* For commands that do one thing: makes the request and waits until until_ms for
- * its reply, retrying only a private server that is being started (or, with patient, anything).
+ * its reply, retrying what is getting ready: a private server that starts, a master or a slot on
+ * its way to another place (with patient: anything).
  * Returns 0 with client->reply, or -1. */
 int client_call(struct client *client, const struct request *request, int64_t until_ms,
 		bool patient, struct error *err);

@@ -1,6 +1,7 @@
 #include "dial.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -10,7 +11,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "server.h"
+/* Three probes unanswered, and the peer is gone. With TCP_USER_TIMEOUT set, that decides when. */
+#define KEEPALIVE_IDLE_S 10
+#define KEEPALIVE_INTERVAL_S 5
+#define KEEPALIVE_PROBES 3
 
 static int close_failed(int fd)
 {
@@ -21,50 +25,70 @@ static int close_failed(int fd)
 	return -1;
 }
 
-static void add(struct dial *dial, const struct addrinfo *found)
+void dial_found(struct dial *dial, const struct addrinfo *found)
 {
+	*dial = (struct dial){0};
 	for (; found && dial->count < DIAL_ADDRESSES; found = found->ai_next) {
 		memcpy(&dial->list[dial->count].address, found->ai_addr, found->ai_addrlen);
 		dial->list[dial->count++].length = found->ai_addrlen;
 	}
 }
 
-int dial_resolve(struct dial *dial, const struct server *server, const char **cause)
+static bool add_numeric(struct dial *dial, const char *host, uint16_t port)
 {
-	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
-	char port[8];
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+				       .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+	struct addrinfo *found;
+	struct dial one;
+	char service[8];
 
-	*cause = "it has no address";
-	for (size_t i = 0; i < server->seed_count; i++) {
-		struct addrinfo *found;
-
-		snprintf(port, sizeof(port), "%u", server->seeds[i].port);
-		int code = getaddrinfo(server->seeds[i].host, port, &hints, &found);
-
-		if (code) {
-			*cause = gai_strerror(code);
-			continue;
-		}
-		add(dial, found);
-		freeaddrinfo(found);
-	}
-	return dial->count > 0 ? 0 : -1;
+	snprintf(service, sizeof(service), "%u", port);
+	if (getaddrinfo(host, service, &hints, &found))
+		return false;
+	dial_found(&one, found);
+	freeaddrinfo(found);
+	dial->list[dial->count++] = one.list[0];
+	return true;
 }
 
-int dial_next(struct dial *dial)
+/* localhost is this host, whatever a resolver thinks (RFC 6761). */
+bool dial_known(struct dial *dial, const struct endpoint *endpoint)
 {
-	const int on = 1;
+	*dial = (struct dial){0};
+	if (strcmp(endpoint->host, "localhost") != 0)
+		return add_numeric(dial, endpoint->host, endpoint->port);
+	add_numeric(dial, "127.0.0.1", endpoint->port);
+	add_numeric(dial, "::1", endpoint->port);
+	return true;
+}
 
-	if (dial->next == dial->count)
-		dial->next = 0;
+static void set_option(int fd, int level, int option, int value)
+{
+	setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+/* A peer may vanish without a word: a request's reply is waited for by the client itself, but
+ * a long lease may have nothing to ask for hours. */
+static void set_options(int fd, int64_t timeout_ms)
+{
+	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
+		   timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX);
+	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
+}
+
+int dial_next(struct dial *dial, int64_t timeout_ms)
+{
 	const struct sockaddr *address = (const struct sockaddr *)&dial->list[dial->next].address;
 	socklen_t length = dial->list[dial->next++].length;
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -1;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	set_options(fd, timeout_ms);
 	if (connect(fd, address, length) < 0 && errno != EINPROGRESS)
 		return close_failed(fd);
 	return fd;

@@ -2,14 +2,16 @@
 #define FAIRLOCK_DIAL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
-struct server;
+#include "endpoint.h"
+
+struct addrinfo;
 
 #define DIAL_ADDRESSES 16
 
-/* The addresses of a server, which are tried in turn. Names are looked up once: a resolver may
- * take longer than a lease has left. */
+/* The addresses of one endpoint, which are tried in turn. */
 struct dial {
 	struct {
 		struct sockaddr_storage address;
@@ -19,15 +21,19 @@ struct dial {
 	int next;
 };
 
-/* Looks up the addresses of all seeds of a server. This may wait for a resolver. Returns 0, or -1
- * with *cause when there is none. */
-int dial_resolve(struct dial *dial, const struct server *server, const char **cause);
+/* Fills in the addresses of an endpoint for which nobody needs to be asked: an IP address, or
+ * localhost. Returns false when its name must be looked up. */
+bool dial_known(struct dial *dial, const struct endpoint *endpoint);
 
-/* Begins to connect to the next address; after the last comes the first. Returns a close-on-exec,
- * non-blocking socket, on which dial_result tells more, or -1 with errno. */
-int dial_next(struct dial *dial);
+/* Fills in what a resolver has found. */
+void dial_found(struct dial *dial, const struct addrinfo *found);
 
-/* Whether there is an address left in this round. */
+/* Begins to connect to the next address. What is sent and not acknowledged for timeout_ms, or a
+ * peer that is silent for some 25 s, ends the connection. Returns a close-on-exec, non-blocking
+ * socket, on which dial_result tells more, or -1 with errno. */
+int dial_next(struct dial *dial, int64_t timeout_ms);
+
+/* Whether there is an address left. */
 bool dial_has_more(const struct dial *dial);
 
 /* 0: the socket is connected; 1: not yet; -1: it failed, with errno. */

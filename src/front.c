@@ -85,7 +85,8 @@ static void give_back(const struct front *front)
 
 	if (until <= clock_ms())
 		return;
-	client_init(&client, front->job->client->server, front->job->options->connect_timeout_ms);
+	client_init(&client, front->job->client->link.server,
+		    front->job->options->connect_timeout_ms);
 	if (until > clock_ms() + client.timeout_ms)
 		until = clock_ms() + client.timeout_ms;
 	if (hold_release(&hold, until, &err) < 0)

@@ -5,6 +5,8 @@
 
 #include "command.h"
 #include "complete.h"
+#include "server.h"
+#include "tls.h"
 
 const struct command *const program_commands[] = {
 	&wrap_command,   &acquire_command, &renew_command, &release_command,
@@ -13,8 +15,7 @@ const struct command *const program_commands[] = {
 
 bool program_reaches(const struct server *server)
 {
-	(void)server;
-	return true;
+	return !server->tls || tls_is_here;
 }
 
 static void print_help(void)
@@ -34,11 +35,13 @@ static void print_help(void)
 	     "See fairlock(1).");
 }
 
-int program_other(int argc, char **argv)
+int program_other(int argc, char **argv, const struct server *server)
 {
 	const char *word = argc > 1 ? argv[1] : NULL;
 	struct error err;
 
+	if (server)
+		return program_become("fairlock-tls", argv);
 	if (word == NULL) {
 		fail(&err, STATUS_USAGE, "cannot run: COMMAND is missing");
 		return report_failure(&err, NULL);

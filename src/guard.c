@@ -77,6 +77,29 @@ static void set_held(const char *owner)
 	setenv("FAIRLOCK_HELD", held, 1);
 }
 
+/* COMMAND may go to another working directory first. */
+static void set_path(const char *variable, const char *path)
+{
+	char *absolute = path ? realpath(path, NULL) : NULL;
+
+	if (path)
+		setenv(variable, absolute ? absolute : path, 1);
+	free(absolute);
+}
+
+/* Inner calls are to find the same server. */
+static void set_server(const struct server *server)
+{
+	setenv("FAIRLOCK_URL", server->label, 1);
+	if (!server->tls)
+		return;
+	set_path("FAIRLOCK_TLS_CA", server->tls_files.ca);
+	set_path("FAIRLOCK_TLS_CERT", server->tls_files.cert);
+	set_path("FAIRLOCK_TLS_KEY", server->tls_files.key);
+	if (server->tls_files.insecure)
+		setenv("FAIRLOCK_TLS_INSECURE", "yes", 1);
+}
+
 static void set_environment(const struct job *job)
 {
 	setenv("FAIRLOCK_NAME", job->lock->keys.name, 1);
@@ -84,7 +107,7 @@ static void set_environment(const struct job *job)
 	setenv("FAIRLOCK_TOKEN", job->lock->token, 1);
 	set_held(job->lock->owner);
 	if (job->options->url_is_flag)
-		setenv("FAIRLOCK_URL", job->client->server->label, 1);
+		set_server(job->client->link.server);
 }
 
 /* It may have been stopped since it was forked, and be continued when the lease is as good as over:
@@ -195,9 +218,9 @@ static int64_t lost_from_ms(const struct guard *guard)
 static void mind_time(struct guard *guard)
 {
 	int64_t now = clock_ms();
-	const char *why = guard->job->client->error.status
-				  ? guard->job->client->error.text
-				  : "its lease could not be renewed in time";
+	const char *why = guard->job->client->error.status ? guard->job->client->error.text
+			  : *guard->hold.why               ? guard->hold.why
+					     : "its lease could not be renewed in time";
 
 	if (!guard->lost && now >= lost_from_ms(guard))
 		lose(guard, guard_kill_ms(guard->job, guard->job->lock->deadline_ms), why);

@@ -1,5 +1,6 @@
 #include "hold.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ void hold_init(struct hold *hold, struct lock *lock, struct client *client)
 
 	*hold = (struct hold){.lock = lock, .client = client, .state = HOLD_HELD};
 	hold->renew_ms = client->sent_ms + lock->lease_ms / 3;
+	client->link.back_off_max_ms = earliest(BACK_OFF_MAX_MS, lock->lease_ms / 20);
 	lock_channel(&lock->keys, lock->owner, channel);
 	client_subscribe(client, channel);
 }
@@ -46,17 +48,22 @@ static void renewed(struct hold *hold)
 	struct renew_reply reply;
 	struct error err;
 
-	if (lock_renewed(hold->lock, hold->client->reply, hold->client->sent_ms, &reply, &err) <
-	    0) {
+	if (lock_renewed(hold->lock, hold->client, &reply, &err) < 0) {
 		hold->renew_ms = clock_ms() +
 				 hold->lock->lease_ms / 3; /* perhaps it makes sense next time */
 		return;
 	}
 	hold->renew_ms = hold->client->sent_ms + hold->lock->lease_ms / 3;
-	if (reply.outcome == RENEW_LOST)
+	hold->why[0] = '\0';
+	if (reply.outcome == RENEW_UNSAFE) {
+		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
+		snprintf(hold->why, sizeof(hold->why), "only %lld of %" PRId64 " replicas know it",
+			 hold->client->replicas, hold->lock->replicas);
+	} else if (reply.outcome == RENEW_LOST) {
 		lose(hold, &reply);
-	else if (reply.outcome == RENEW_RELEASED)
+	} else if (reply.outcome == RENEW_RELEASED) {
 		hold->state = HOLD_RELEASED;
+	}
 }
 
 /* A connection that came back is used at once: after a restart without data whoever

@@ -20,7 +20,7 @@ struct hold {
 	struct client *client;
 	enum hold_state state;
 	int64_t renew_ms; /* when the next renewal is due */
-	char why[400];    /* lost: why, for people */
+	char why[400];    /* lost, or about to be: why, for people; or "" */
 };
 
 /* Takes over a lock that was just granted over this client. */

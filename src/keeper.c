@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <hiredis/hiredis.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,8 +71,8 @@ static _Noreturn void keep(struct hold *hold, struct loop *loop, const struct in
 int keeper_start(struct hold *hold, struct loop *loop, const struct inbox *inbox, int pidfd,
 		 struct error *err)
 {
-	int ours[] = {hold->client->redis ? hold->client->redis->fd : -1,
-		      hold->client->local_folder, pidfd, loop->timer, inbox->fd};
+	int ours[] = {hold->client->link.fd, hold->client->link.local_folder, pidfd, loop->timer,
+		      inbox->fd};
 	pid_t pid = fork();
 
 	if (pid < 0)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clock.h"
 #include "reply.h"
 #include "script.h"
 
@@ -28,6 +29,12 @@ int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t 
 	if (limit >= 0)
 		snprintf(lock->limit, sizeof(lock->limit), "%" PRId64, limit);
 	return 0;
+}
+
+void lock_need_replicas(struct lock *lock, int64_t replicas, int64_t timeout_ms)
+{
+	lock->replicas = replicas;
+	lock->replicas_ms = earliest(timeout_ms, lock->lease_ms / 3);
 }
 
 int lock_act_as(struct lock *lock, const char *owner, struct error *err)
@@ -65,6 +72,13 @@ void lock_channel(const struct lock_keys *keys, const char *id, char channel[CHA
 	snprintf(channel, CHANNEL_MAX_BYTES, "%s:%s", keys->channel, id);
 }
 
+static void demand_replicas(const struct lock *lock, struct request *request, const char *durable)
+{
+	request->replicas = lock->replicas;
+	request->replicas_ms = lock->replicas_ms;
+	request->durable = durable;
+}
+
 static const char *kind_word(const struct lock *lock)
 {
 	return lock->kind == LOCK_WRAP ? "w" : "a";
@@ -85,6 +99,7 @@ void lock_ask(struct lock *lock, struct request *request, bool try)
 	request_add(request, lock->by);
 	for (int i = 0; i < lock->inherited_count; i++)
 		request_add(request, lock->inherited[i]);
+	demand_replicas(lock, request, "granted");
 }
 
 void lock_renew(struct lock *lock, struct request *request)
@@ -96,6 +111,7 @@ void lock_renew(struct lock *lock, struct request *request)
 	request_add(request, lock->lease);
 	request_add(request, lock->token);
 	request_add(request, lock->by);
+	demand_replicas(lock, request, "renewed");
 }
 
 void lock_release(struct lock *lock, struct request *request)
@@ -147,13 +163,15 @@ static int64_t within(long long value, int64_t low, int64_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
-int lock_asked(struct lock *lock, const struct redisReply *reply, int64_t sent_ms,
-	       struct ask_reply *out, struct error *err)
+int lock_asked(struct lock *lock, const struct client *client, struct ask_reply *out,
+	       struct error *err)
 {
-	*out = (struct ask_reply){0};
+	const struct redisReply *reply = client->reply;
+
+	*out = (struct ask_reply){.replicas = client->replicas};
 	if (is_tagged(reply, "granted", 6)) {
-		out->outcome = ASK_GRANTED;
-		lock->deadline_ms = sent_ms + within(reply_number(reply, 3), 0, TTL_MAX_MS);
+		out->outcome = client->replicas < lock->replicas ? ASK_UNSAFE : ASK_GRANTED;
+		lock->deadline_ms = client->sent_ms + within(reply_number(reply, 3), 0, TTL_MAX_MS);
 		return keep(lock->owner, sizeof(lock->owner), reply_text(reply, 1)) < 0 ||
 				       keep(lock->token, sizeof(lock->token),
 					    reply_text(reply, 2)) < 0
@@ -184,14 +202,17 @@ int lock_asked(struct lock *lock, const struct redisReply *reply, int64_t sent_m
 	return 0;
 }
 
-int lock_renewed(struct lock *lock, const struct redisReply *reply, int64_t sent_ms,
-		 struct renew_reply *out, struct error *err)
+int lock_renewed(struct lock *lock, const struct client *client, struct renew_reply *out,
+		 struct error *err)
 {
+	const struct redisReply *reply = client->reply;
+
 	*out = (struct renew_reply){.why = "", .by = ""};
 	if (is_tagged(reply, "renewed", 4)) {
-		out->outcome = RENEWED;
+		out->outcome = client->replicas < lock->replicas ? RENEW_UNSAFE : RENEWED;
 		out->ttl_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS);
-		lock->deadline_ms = sent_ms + out->ttl_ms;
+		if (out->outcome == RENEWED)
+			lock->deadline_ms = client->sent_ms + out->ttl_ms;
 	} else if (is_tagged(reply, "released", 1)) {
 		out->outcome = RENEW_RELEASED;
 	} else if (is_tagged(reply, "lost", 4)) {

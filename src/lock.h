@@ -26,6 +26,8 @@ struct lock {
 	char inherited[HELD_MAX][OWNER_MAX_BYTES];
 	int inherited_count;
 	int64_t lease_ms;
+	int64_t replicas;    /* so many must know of a grant or renewal, 0: none */
+	int64_t replicas_ms; /* how long they may take */
 	int64_t deadline_ms; /* until when the lock is surely ours */
 	char lease[24];
 	char limit[24];
@@ -35,6 +37,7 @@ struct lock {
 
 enum ask_outcome {
 	ASK_GRANTED,
+	ASK_UNSAFE, /* granted, but too few replicas know of it */
 	ASK_QUEUED,
 	ASK_BUSY,
 	ASK_FULL,
@@ -44,15 +47,17 @@ enum ask_outcome {
 /* What the acquire script answered. The strings live as long as the reply. */
 struct ask_reply {
 	enum ask_outcome outcome;
-	int64_t ask_in_ms; /* queued: when to ask again at the latest */
-	bool first;        /* queued: nobody stands before us */
-	int64_t ttl_ms;    /* queued: of the lock; -1: it has none */
-	long long waiters; /* full */
-	const char *by;    /* busy: about the holder */
+	int64_t ask_in_ms;  /* queued: when to ask again at the latest */
+	bool first;         /* queued: nobody stands before us */
+	int64_t ttl_ms;     /* queued: of the lock; -1: it has none */
+	long long waiters;  /* full */
+	long long replicas; /* unsafe: so many know */
+	const char *by;     /* busy: about the holder */
 };
 
 enum renew_outcome {
 	RENEWED,
+	RENEW_UNSAFE, /* renewed, but too few replicas know of it: the deadline stays */
 	RENEW_RELEASED,
 	RENEW_LOST,
 };
@@ -83,23 +88,26 @@ struct release_reply {
 int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t lease_ms,
 	      int64_t limit, char *const *words, struct error *err);
 
+/* Demands that so many replicas know of each grant and renewal, which may take them so long. */
+void lock_need_replicas(struct lock *lock, int64_t replicas, int64_t timeout_ms);
+
 /* Acts as this owner (NULL: as before), not as those of the enclosing holds. */
 int lock_act_as(struct lock *lock, const char *owner, struct error *err);
 
 /* Takes the lock or a place in the queue; also a waiter's sign of life. try: don't queue. */
 void lock_ask(struct lock *lock, struct request *request, bool try);
 
-/* Reads the reply; a grant fills owner, token and deadline_ms. sent_ms: when the request left.
- * Returns -1 with STATUS_BUG for a reply that makes no sense. */
-int lock_asked(struct lock *lock, const struct redisReply *reply, int64_t sent_ms,
-	       struct ask_reply *out, struct error *err);
+/* Reads the client's reply; a grant fills owner, token and deadline_ms. Returns -1 with STATUS_BUG
+ * for a reply that makes no sense. */
+int lock_asked(struct lock *lock, const struct client *client, struct ask_reply *out,
+	       struct error *err);
 
 /* Renews the hold of this process. */
 void lock_renew(struct lock *lock, struct request *request);
 
-/* Reads the reply; a renewal moves deadline_ms. */
-int lock_renewed(struct lock *lock, const struct redisReply *reply, int64_t sent_ms,
-		 struct renew_reply *out, struct error *err);
+/* Reads the client's reply; a renewal that enough replicas have moves deadline_ms. */
+int lock_renewed(struct lock *lock, const struct client *client, struct renew_reply *out,
+		 struct error *err);
 
 /* Gives back the hold of this process. */
 void lock_release(struct lock *lock, struct request *request);

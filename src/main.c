@@ -30,7 +30,7 @@ static int leave_to_other(struct settings *settings, int argc, char **words, cha
 {
 	options_restore_url(&settings->options);
 	memcpy(argv, words, (size_t)argc * sizeof(*argv));
-	return program_other(argc, argv);
+	return program_other(argc, argv, &settings->server);
 }
 
 static int run_command(const struct command *command, int argc, char **argv)
@@ -73,7 +73,7 @@ static int run(int argc, char **argv)
 {
 	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
 
-	return command ? run_command(command, argc, argv) : program_other(argc, argv);
+	return command ? run_command(command, argc, argv) : program_other(argc, argv, NULL);
 }
 
 /* Only here can it be told whether all that was printed arrived. */

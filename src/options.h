@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "error.h"
+#include "server.h"
 
 struct command;
 
@@ -28,6 +29,9 @@ struct options {
 	const char *config;
 	const char *password;
 	const char *password_file;
+	const char *sentinel_user;
+	const char *sentinel_password_file;
+	struct tls_files tls_files;
 	int64_t connect_timeout_ms;
 	bool quiet;
 	bool verbose;
@@ -36,6 +40,7 @@ struct options {
 	int64_t lease_ms; /* 0: the default (renew: that of the grant) */
 	int conflict_status;
 	int64_t max_queue; /* -1: no limit */
+	int64_t replicas;  /* 0: none need to know */
 	const char *shell_command;
 	int signal;
 	int64_t kill_after_ms; /* -1: the default */

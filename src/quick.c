@@ -1,10 +1,7 @@
 #include "program.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <limits.h>
 #include <pwd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,12 +34,15 @@ bool program_reaches(const struct server *server)
 	/* its configuration file may not have been found */
 	if (!(home && *home) && !knows_user(getuid()))
 		return false;
+	if (server->tls)
+		return false;
 	switch (server->kind) {
 	case SERVER_LOCAL:
 		return knows_user(geteuid());
 	case SERVER_UNIX:
 		return true;
 	case SERVER_TCP:
+	case SERVER_SENTINEL:
 		for (size_t i = 0; i < server->seed_count; i++)
 			if (!is_found_without_names(server->seeds[i].host))
 				return false;
@@ -51,31 +51,8 @@ bool program_reaches(const struct server *server)
 	return false;
 }
 
-/* The full program lies beside this one, or where an installation puts it. */
-static void become(const char *folder, const char *path, char **argv)
+int program_other(int argc, char **argv, const struct server *server)
 {
-	char program[PATH_MAX];
-
-	if ((size_t)snprintf(program, sizeof(program), "%s/%s", folder, path) < sizeof(program))
-		execv(program, argv);
-}
-
-int program_other(int argc, char **argv)
-{
-	char self[PATH_MAX] = "";
-	char *slash;
-	struct error err;
-
 	(void)argc;
-	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
-		snprintf(self, sizeof(self), "%s/bin/fairlock", FAIRLOCK_PREFIX);
-	slash = strrchr(self, '/');
-	if (slash)
-		*slash = '\0';
-	become(self, "fairlock-full", argv);
-	if (errno == ENOENT)
-		become(self, "../libexec/fairlock-full", argv);
-	fail(&err, STATUS_OS, "cannot run fairlock-full, which belongs beside %s/fairlock: %s",
-	     self, strerror(errno));
-	return report_failure(&err, NULL);
+	return program_become(server && server->tls ? "fairlock-tls" : "fairlock-full", argv);
 }

@@ -22,7 +22,7 @@ static int renew_as(struct client *client, struct lock *lock, const char *owner,
 	request_add(&request, "");
 	if (client_call(client, &request, clock_ms() + options->connect_timeout_ms, false, err) < 0)
 		return -1;
-	return lock_renewed(lock, client->reply, client->sent_ms, reply, err);
+	return lock_renewed(lock, client, reply, err);
 }
 
 static int run(const struct invocation *invocation, int *status, struct error *err)

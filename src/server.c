@@ -9,7 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define DEFAULT_PORT 6379
+#define SERVER_PORT 6379
+#define SENTINEL_PORT 26379
 #define SHOWN_MAX_BYTES 256
 
 #define DIGITS "0123456789"
@@ -25,12 +26,13 @@ struct parse {
 	const char *url;
 	struct server *server;
 	struct error *err;
+	int default_port;
 };
 
 /* Fails with the URL and the cause. In a URL that is malformed, anything
  * between the scheme and the last @, in a query, or (without an @) behind a
  * colon that no slash follows may be a password: it is not shown. */
-static int refuse(const struct parse *parse, const char *cause)
+static int refuse(struct parse *parse, const char *cause)
 {
 	const char *url = parse->url, *at = strrchr(url, '@');
 	const size_t letters = strspn(url, SCHEME_BYTES);
@@ -44,12 +46,12 @@ static int refuse(const struct parse *parse, const char *cause)
 	return fail(parse->err, STATUS_CONFIG, "cannot use URL '%s': %s", shown, cause);
 }
 
-static int out_of_memory(const struct parse *parse)
+static int out_of_memory(struct parse *parse)
 {
 	return fail(parse->err, STATUS_OS, "cannot read the URL: %s", strerror(ENOMEM));
 }
 
-static int copy(const struct parse *parse, const char *text, size_t length, char **value)
+static int copy(struct parse *parse, const char *text, size_t length, char **value)
 {
 	*value = strndup(text, length);
 	if (!*value) {
@@ -68,7 +70,7 @@ static int hex_digit(char c)
 }
 
 /* Decodes percent escapes into a string of its own; nothing becomes NULL. */
-static int decode(const struct parse *parse, const char *text, size_t length, char **value)
+static int decode(struct parse *parse, const char *text, size_t length, char **value)
 {
 	char *out;
 
@@ -110,7 +112,7 @@ static int parse_number(const char *text, size_t length, int max, int *value)
 	return 0;
 }
 
-static int parse_db(const struct parse *parse, const char *text, size_t length)
+static int parse_db(struct parse *parse, const char *text, size_t length)
 {
 	if (parse_number(text, length, INT_MAX, &parse->server->db))
 		return refuse(parse, "the database is not a number");
@@ -119,7 +121,7 @@ static int parse_db(const struct parse *parse, const char *text, size_t length)
 
 /* What stands before the @. A word alone is refused: some programs take it for
  * a user, others for a password, and a password we would show. */
-static int parse_user(const struct parse *parse, const char *text, size_t length)
+static int parse_user(struct parse *parse, const char *text, size_t length)
 {
 	const char *colon = memchr(text, ':', length);
 	size_t user_length;
@@ -133,13 +135,13 @@ static int parse_user(const struct parse *parse, const char *text, size_t length
 }
 
 /* HOST, HOST:PORT, [IPV6] or [IPV6]:PORT. */
-static int parse_seed(const struct parse *parse, const char *text, size_t length)
+static int parse_seed(struct parse *parse, const char *text, size_t length)
 {
-	struct seed *seed = &parse->server->seeds[parse->server->seed_count];
+	struct endpoint *seed = &parse->server->seeds[parse->server->seed_count];
 	const bool bracket = text[0] == '[';
 	const char *host = text + bracket, *end = text + length, *after;
 	const size_t host_length = strspn(host, bracket ? IPV6_BYTES : HOST_BYTES);
-	int port = DEFAULT_PORT;
+	int port = parse->default_port;
 
 	after = host + host_length;
 	if (host_length == 0 || (bracket && *after++ != ']') || (after < end && *after != ':'))
@@ -147,20 +149,22 @@ static int parse_seed(const struct parse *parse, const char *text, size_t length
 	if (after < end &&
 	    (parse_number(after + 1, (size_t)(end - after - 1), 65535, &port) || port == 0))
 		return refuse(parse, "the port is not a number from 1 to 65535");
-	if (copy(parse, host, host_length, &seed->host))
-		return -1;
+	if (host_length >= sizeof(seed->host))
+		return refuse(parse, "the host's name is too long");
+	memcpy(seed->host, host, host_length);
+	seed->host[host_length] = '\0';
 	seed->port = (uint16_t)port;
 	parse->server->seed_count++;
 	return 0;
 }
 
-static int parse_seeds(const struct parse *parse, const char *text, const char *end)
+static int parse_seeds(struct parse *parse, const char *text, const char *end)
 {
 	size_t commas = 0;
 
 	for (const char *at = text; at < end; at++)
 		commas += *at == ',';
-	parse->server->seeds = calloc(commas + 1, sizeof(struct seed));
+	parse->server->seeds = calloc(commas + 1, sizeof(struct endpoint));
 	if (parse->server->seeds == NULL)
 		return out_of_memory(parse);
 	for (;;) {
@@ -174,24 +178,67 @@ static int parse_seeds(const struct parse *parse, const char *text, const char *
 	}
 }
 
-/* [[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]...][/DB] */
-static int parse_tcp(const struct parse *parse, const char *text)
+/* [[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]...]; sets *rest to what follows. */
+static int parse_authority(struct parse *parse, const char *text, const char **rest)
 {
 	const char *at = strrchr(text, '@'), *hosts = at ? at + 1 : text;
-	const char *end = hosts + strcspn(hosts, "/");
 
-	parse->server->kind = SERVER_TCP;
+	*rest = hosts + strcspn(hosts, "/");
 	if (at && parse_user(parse, text, (size_t)(at - text)))
 		return -1;
-	if (parse_seeds(parse, hosts, end))
-		return -1;
-	if (end[0] == '\0' || end[1] == '\0')
+	return parse_seeds(parse, hosts, *rest);
+}
+
+/* [/DB] */
+static int parse_db_path(struct parse *parse, const char *text)
+{
+	if (text[0] == '\0' || text[1] == '\0')
 		return 0;
-	return parse_db(parse, end + 1, strlen(end + 1));
+	return parse_db(parse, text + 1, strlen(text + 1));
+}
+
+static int parse_tcp(struct parse *parse, const char *text)
+{
+	const char *rest;
+
+	parse->server->kind = SERVER_TCP;
+	if (parse_authority(parse, text, &rest))
+		return -1;
+	return parse_db_path(parse, rest);
+}
+
+/* AUTHORITY/MASTER[/DB] */
+static int parse_sentinel(struct parse *parse, const char *text)
+{
+	const char *rest;
+	size_t length;
+
+	parse->server->kind = SERVER_SENTINEL;
+	parse->default_port = SENTINEL_PORT;
+	if (parse_authority(parse, text, &rest))
+		return -1;
+	length = *rest ? strcspn(rest + 1, "/") : 0;
+	if (length == 0)
+		return refuse(parse, "behind the sentinels belongs /MASTER, as they call it");
+	if (decode(parse, rest + 1, length, &parse->server->master))
+		return -1;
+	return parse_db_path(parse, rest + 1 + length);
+}
+
+static int parse_secure_tcp(struct parse *parse, const char *text)
+{
+	parse->server->tls = true;
+	return parse_tcp(parse, text);
+}
+
+static int parse_secure_sentinel(struct parse *parse, const char *text)
+{
+	parse->server->tls = true;
+	return parse_sentinel(parse, text);
 }
 
 /* db=N&user=U, of a unix socket. */
-static int parse_query(const struct parse *parse, const char *text)
+static int parse_query(struct parse *parse, const char *text)
 {
 	for (;;) {
 		size_t length = strcspn(text, "&");
@@ -213,7 +260,7 @@ static int parse_query(const struct parse *parse, const char *text)
 
 /* Makes the path absolute: COMMAND may look for the same socket from another
  * working directory. */
-static int set_path(const struct parse *parse, const char *text, size_t length)
+static int set_path(struct parse *parse, const char *text, size_t length)
 {
 	char folder[PATH_MAX], path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	int written;
@@ -229,7 +276,7 @@ static int set_path(const struct parse *parse, const char *text, size_t length)
 	return copy(parse, path, (size_t)written, &parse->server->path);
 }
 
-static int parse_unix(const struct parse *parse, const char *text)
+static int parse_unix(struct parse *parse, const char *text)
 {
 	const size_t length = strcspn(text, "?");
 
@@ -241,36 +288,26 @@ static int parse_unix(const struct parse *parse, const char *text)
 	return text[length] == '?' ? parse_query(parse, text + length + 1) : 0;
 }
 
-static int parse_local(const struct parse *parse, const char *text)
+static int parse_local(struct parse *parse, const char *text)
 {
 	parse->server->kind = SERVER_LOCAL;
 	return *text == '\0' ? 0 : refuse(parse, "nothing may follow the colon");
 }
 
-static int parse_tls(const struct parse *parse, const char *text)
-{
-	(void)text;
-	return refuse(parse, "TLS is not in this version yet");
-}
-
-static int parse_sentinel(const struct parse *parse, const char *text)
-{
-	(void)text;
-	return refuse(parse, "Sentinel is not in this version yet");
-}
-
 static const struct scheme {
 	const char *prefix;
-	int (*parse)(const struct parse *parse, const char *text);
+	int (*parse)(struct parse *parse, const char *text);
 } schemes[] = {
 	{"local:", parse_local},
 	{"redis://", parse_tcp},
 	{"valkey://", parse_tcp},
 	{"unix:", parse_unix},
-	{"rediss://", parse_tls},
-	{"valkeys://", parse_tls},
+	{"rediss://", parse_secure_tcp},
+	{"valkeys://", parse_secure_tcp},
 	{"redis+sentinel://", parse_sentinel},
-	{"rediss+sentinel://", parse_sentinel},
+	{"rediss+sentinel://", parse_secure_sentinel},
+	{"valkey+sentinel://", parse_sentinel},
+	{"valkeys+sentinel://", parse_secure_sentinel},
 };
 
 static const struct scheme *find_scheme(const char *url)
@@ -299,11 +336,15 @@ static void write_tcp_label(FILE *out, const struct server *server)
 		fputs(":@", out);
 	}
 	for (size_t i = 0; i < server->seed_count; i++) {
-		const struct seed *seed = &server->seeds[i];
+		const struct endpoint *seed = &server->seeds[i];
 		const bool bracket = strchr(seed->host, ':') != NULL;
 
 		fprintf(out, "%s%s%s%s:%u", i ? "," : "", bracket ? "[" : "", seed->host,
 			bracket ? "]" : "", seed->port);
+	}
+	if (server->master) {
+		putc('/', out);
+		write_encoded(out, server->master);
 	}
 	if (server->db)
 		fprintf(out, "/%d", server->db);
@@ -320,7 +361,7 @@ static void write_unix_label(FILE *out, const struct server *server)
 	}
 }
 
-static int make_label(const struct parse *parse, const struct scheme *scheme)
+static int make_label(struct parse *parse, const struct scheme *scheme)
 {
 	struct server *server = parse->server;
 	size_t length;
@@ -332,21 +373,23 @@ static int make_label(const struct parse *parse, const struct scheme *scheme)
 	if (out == NULL)
 		return out_of_memory(parse);
 	fputs(scheme->prefix, out);
-	if (server->kind == SERVER_TCP)
-		write_tcp_label(out, server);
-	else
+	if (server->kind == SERVER_UNIX)
 		write_unix_label(out, server);
+	else
+		write_tcp_label(out, server);
 	return fclose(out) == 0 ? 0 : out_of_memory(parse);
 }
 
 int server_parse(struct server *server, const char *url, struct error *err)
 {
-	const struct parse parse = {url, server, err};
+	struct parse parse = {url, server, err, SERVER_PORT};
 	const struct scheme *scheme = find_scheme(url);
 
 	memset(server, 0, sizeof(*server));
 	if (scheme == NULL)
-		return refuse(&parse, "its scheme is none of local:, redis://, valkey://, unix:");
+		return refuse(&parse,
+			      "its scheme is none of local:, unix:, redis://, rediss://, "
+			      "redis+sentinel://, rediss+sentinel://, or the same with valkey");
 	if (scheme->parse(&parse, url + strlen(scheme->prefix)) || make_label(&parse, scheme)) {
 		server_free(server);
 		return -1;
@@ -368,12 +411,13 @@ void server_hide_password(char *url)
 
 void server_free(struct server *server)
 {
-	for (size_t i = 0; i < server->seed_count; i++)
-		free(server->seeds[i].host);
 	free(server->seeds);
+	free(server->master);
 	free(server->path);
 	free(server->user);
 	free(server->password);
+	free(server->sentinel_user);
+	free(server->sentinel_password);
 	free(server->label);
 	memset(server, 0, sizeof(*server));
 }

@@ -258,14 +258,13 @@ static int read_files(struct settings *settings, unsigned command, struct error 
 	return read_file(options, command, SYSTEM_FILE, true, &settings->files[1], err);
 }
 
-static int set_password(struct server *server, const char *text, struct error *err)
+static int copy(const char *text, char **value, struct error *err)
 {
-	server->password = strdup(text);
-	return server->password ? 0
-				: fail(err, STATUS_OS, "cannot copy the password: out of memory");
+	*value = strdup(text);
+	return *value ? 0 : fail(err, STATUS_OS, "cannot copy a setting: out of memory");
 }
 
-static int read_password_file(struct server *server, const char *path, struct error *err)
+static int read_password_file(const char *path, char **password, struct error *err)
 {
 	char text[PASSWORD_MAX_BYTES + 1];
 	ssize_t length = slurp(path, text, sizeof(text));
@@ -282,7 +281,7 @@ static int read_password_file(struct server *server, const char *path, struct er
 			    "cannot read password file %.200s: its first line is no password",
 			    path);
 	text[line] = '\0';
-	failed = set_password(server, text, err);
+	failed = copy(text, password, err);
 	explicit_bzero(text, sizeof(text));
 	return failed;
 }
@@ -295,11 +294,21 @@ static int find_password(struct server *server, const struct options *options, b
 	if (server->kind == SERVER_LOCAL || server->password)
 		return 0;
 	if (options->password && !file_is_flag)
-		return set_password(server, options->password, err);
+		return copy(options->password, &server->password, err);
 	if (options->password_file)
-		return read_password_file(server, options->password_file, err);
+		return read_password_file(options->password_file, &server->password, err);
 	shared = get_variable("REDISCLI_AUTH");
-	return shared ? set_password(server, shared, err) : 0;
+	return shared ? copy(shared, &server->password, err) : 0;
+}
+
+static int find_sentinel_password(struct server *server, const struct options *options,
+				  struct error *err)
+{
+	if (server->kind != SERVER_SENTINEL || !options->sentinel_password_file)
+		return 0;
+	if (options->sentinel_user && copy(options->sentinel_user, &server->sentinel_user, err))
+		return -1;
+	return read_password_file(options->sentinel_password_file, &server->sentinel_password, err);
 }
 
 void settings_init(struct settings *settings)
@@ -319,7 +328,10 @@ int settings_merge(struct settings *settings, const struct command *command, str
 		return -1;
 	if (server_parse(&settings->server, options->url ? options->url : "local:", err))
 		return -1;
-	return find_password(&settings->server, options, file_is_flag, err);
+	settings->server.tls_files = options->tls_files;
+	if (find_password(&settings->server, options, file_is_flag, err))
+		return -1;
+	return find_sentinel_password(&settings->server, options, err);
 }
 
 void settings_free(struct settings *settings)

@@ -108,7 +108,7 @@ static int asked(struct waiting *w, struct error *err)
 {
 	struct ask_reply reply;
 
-	if (lock_asked(w->lock, w->client->reply, w->client->sent_ms, &reply, err) < 0)
+	if (lock_asked(w->lock, w->client, &reply, err) < 0)
 		return -1;
 	w->traceless = reply.outcome == ASK_BUSY || reply.outcome == ASK_FULL;
 	switch (reply.outcome) {
@@ -117,6 +117,10 @@ static int asked(struct waiting *w, struct error *err)
 		tell_step(w->wait->options, "got lock %s, token %s", w->lock->keys.name,
 			  w->lock->token);
 		return 0;
+	case ASK_UNSAFE:
+		return fail(err, STATUS_NOT_OBTAINED,
+			    "cannot get lock %s: only %lld of %" PRId64 " replicas know of it",
+			    w->lock->keys.name, reply.replicas, w->lock->replicas);
 	case ASK_QUEUED:
 		queued(w, &reply);
 		return 0;
@@ -197,7 +201,7 @@ static int take_events(struct waiting *w, struct error *err)
 /* The time for waiting is over; if the server was away, that is why. */
 static int timed_out(const struct waiting *w, struct error *err)
 {
-	if (w->client->attempts > 0) {
+	if (w->client->link.attempts > 0) {
 		*err = w->client->error;
 		return -1;
 	}

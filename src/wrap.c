@@ -55,7 +55,7 @@ static int freshen(const struct job *job, struct error *err)
 	lock_renew(job->lock, &request);
 	if (client_call(job->client, &request, clock_ms() + job->options->connect_timeout_ms, true,
 			err) < 0 ||
-	    lock_renewed(job->lock, job->client->reply, job->client->sent_ms, &reply, err) < 0)
+	    lock_renewed(job->lock, job->client, &reply, err) < 0)
 		return -1;
 	if (reply.outcome != RENEWED || clock_ms() >= guard_stop_ms(job, job->lock->deadline_ms))
 		return fail(err, STATUS_NOT_HELD,
@@ -89,6 +89,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 		      err) < 0 ||
 	    inbox_open(&inbox, err) < 0 || loop_open(&loop, err) < 0)
 		return -1;
+	lock_need_replicas(&lock, options->replicas, options->connect_timeout_ms);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	if (wait_for_lock(&wait, &lock, &client, &signo, err) < 0) {
 		client_close(&client);

@@ -25,6 +25,11 @@ static const struct {
 	{"redis://u:pw@h", "redis://u:@h:6379"},
 	{"redis://u%3a%40:pw@h", "redis://u%3A%40:@h:6379"},
 	{"redis://u:p@w/@h", "redis://u:@h:6379"},
+	{"rediss://u:pw@h/3", "rediss://u:@h:6379/3"},
+	{"valkeys://a,b:1", "valkeys://a:6379,b:1"},
+	{"redis+sentinel://h/m", "redis+sentinel://h:26379/m"},
+	{"redis+sentinel://u:pw@a,b:1/m/2", "redis+sentinel://u:@a:26379,b:1/m/2"},
+	{"valkeys+sentinel://[::1]/a%20b", "valkeys+sentinel://[::1]:26379/a%20b"},
 	{"unix:/run/r.sock", "unix:/run/r.sock"},
 	{"unix:/r?db=3", "unix:/r?db=3"},
 	{"unix:/r?user=a%26b", "unix:/r?user=a%26b"},
@@ -77,10 +82,14 @@ static const char *const wrong[] = {
 	"unix:/r?db=x",
 	"unix:/r?password=SECRET",
 	"unix:/r?db=1&",
-	"rediss://:SECRET@h",
-	"valkeys://:SECRET@h",
-	"redis+sentinel://u:SECRET@h/m",
-	"rediss+sentinel://u:SECRET@h/m",
+	"rediss://:SECRET@h/x",
+	"valkeys://:SECRET@",
+	"redis+sentinel://u:SECRET@h",
+	"redis+sentinel://u:SECRET@h/",
+	"redis+sentinel://u:SECRET@h//1",
+	"redis+sentinel://u:SECRET@h/m/x",
+	"rediss+sentinel://SECRET@h/m",
+	"sentinel://u:SECRET@h/m",
 	/* 108 bytes, one too many for a socket */
 	("unix:/01234567890123456789012345678901234567890123456789"
 	 "/01234567890123456789012345678901234567890123456789/01234"),
@@ -132,6 +141,10 @@ static void check_parts(struct tally *tally)
 	CHECK(tally, strcmp(server.user, "bob") == 0 && strcmp(server.password, "s:/@w") == 0);
 	CHECK(tally, strcmp(server.seeds[0].host, "a") == 0 && server.seeds[0].port == 1);
 	CHECK(tally, strcmp(server.seeds[1].host, "::1") == 0 && server.seeds[1].port == 6379);
+	server_free(&server);
+	CHECK(tally, server_parse(&server, "rediss+sentinel://:p@h/my%2Fm/4", &err) == 0);
+	CHECK(tally, server.kind == SERVER_SENTINEL && server.tls && server.db == 4);
+	CHECK(tally, strcmp(server.master, "my/m") == 0 && server.seeds[0].port == 26379);
 	server_free(&server);
 	CHECK(tally, server_parse(&server, "unix:/run/r?user=u&db=2", &err) == 0);
 	CHECK(tally, server.kind == SERVER_UNIX && strcmp(server.path, "/run/r") == 0);

@@ -1,0 +1,15 @@
+#ifndef FAIRLOCK_ENDPOINT_H
+#define FAIRLOCK_ENDPOINT_H
+
+#include <stdint.h>
+
+/* No DNS name is longer. */
+#define HOST_MAX_BYTES 256
+
+/* A host, by name or address, and a TCP port; port 0: none. */
+struct endpoint {
+	char host[HOST_MAX_BYTES];
+	uint16_t port;
+};
+
+#endif

@@ -1,0 +1,593 @@
+#include "link.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "local.h"
+#include "lookup.h"
+#include "refusal.h"
+#include "server.h"
+#include "tls.h"
+
+#define BACKOFF_MIN_MS INT64_C(10)
+#define LOCAL_START_RETRY_MS 3
+#define BUFFER_MAX_BYTES (64u << 20)
+#define REDIRECTIONS_MAX 8
+
+void link_init(struct link *link, const struct server *server, int64_t timeout_ms)
+{
+	*link = (struct link){.server = server,
+			      .timeout_ms = timeout_ms,
+			      .back_off_max_ms = BACK_OFF_MAX_MS,
+			      .fd = -1,
+			      .local_folder = -1,
+			      .with_password = server->sentinel_password != NULL};
+}
+
+const char *link_shown(const struct link *link)
+{
+	return link->server->kind == SERVER_LOCAL ? "the private server" : link->server->label;
+}
+
+/* ---- Ends ---- */
+
+static void close_socket(struct link *link)
+{
+	if (link->redis)
+		redisFree(link->redis); /* and its socket */
+	else if (link->fd >= 0)
+		close(link->fd);
+	link->redis = NULL;
+	link->fd = -1;
+	link->greetings = 0;
+	link->stage = LINK_DOWN;
+}
+
+void link_close(struct link *link)
+{
+	close_socket(link);
+	if (link->local_folder >= 0)
+		close(link->local_folder);
+	link->local_folder = -1;
+}
+
+void link_drop(struct link *link)
+{
+	close_socket(link);
+	link->dial = (struct dial){0};
+	link->retry_ms = 0;
+}
+
+/* Half of the delay is random, so that many waiters do not come back in step. */
+static void back_off(struct link *link)
+{
+	const unsigned doublings = link->attempts < 16 ? link->attempts : 16;
+	const int64_t half = earliest(BACKOFF_MIN_MS << doublings, link->back_off_max_ms) / 2;
+	uint32_t dice = 0;
+
+	(void)!getrandom(&dice, sizeof(dice), GRND_NONBLOCK);
+	link->attempts++;
+	link->retry_ms = clock_ms() + half + (int64_t)(dice % (uint64_t)(half + 1));
+}
+
+/* The round of attempts, or the connection, is over; another one follows. Who was named is asked
+ * first after a mishap, but only once, and only where a connection that was fine has ended. */
+static enum link_event lost(struct link *link)
+{
+	if (!link->is_well || link->asking || link->server->kind == SERVER_SENTINEL)
+		link->named.port = 0;
+	link_drop(link);
+	link->tried = 0;
+	link->redirections = 0;
+	link->is_well = false;
+	link->refused = false;
+	back_off(link);
+	return LINK_FAILED;
+}
+
+void link_fail(struct link *link, enum status status, const char *verb, const char *cause)
+{
+	fail(&link->error, status, "cannot %s %s: %s", verb, link_shown(link), cause);
+	lost(link);
+}
+
+static enum link_event unreachable(struct link *link, const char *cause)
+{
+	fail(&link->error, STATUS_UNAVAILABLE, "cannot reach %s: %s", link_shown(link), cause);
+	return lost(link);
+}
+
+/* This attempt failed, link->error says why: the next address or seed follows at once, if there is
+ * one in this round. */
+static enum link_event attempt_failed(struct link *link)
+{
+	if (!dial_has_more(&link->dial) &&
+	    (link->on_named || link->tried >= link->server->seed_count))
+		return lost(link);
+	close_socket(link);
+	link->retry_ms = 0;
+	return LINK_NOTHING;
+}
+
+/* Of several addresses, what the first one said is told: the others may be of a kind that is not
+ * in use here. */
+static enum link_event attempt_failed_for(struct link *link, const char *cause)
+{
+	if (link->dial.next <= 1)
+		fail(&link->error, STATUS_UNAVAILABLE, "cannot reach %s: %s", link_shown(link),
+		     cause);
+	return attempt_failed(link);
+}
+
+bool link_await(struct link *link)
+{
+	const int64_t now = clock_ms();
+
+	if (!link->give_up_ms)
+		link->give_up_ms = now + link->timeout_ms;
+	if (now >= link->give_up_ms) {
+		link->give_up_ms = 0;
+		return false;
+	}
+	link_drop(link);
+	if (link->server->kind == SERVER_LOCAL)
+		link->retry_ms = now + LOCAL_START_RETRY_MS;
+	else
+		back_off(link);
+	return true;
+}
+
+bool link_redirect(struct link *link, const char *text)
+{
+	struct endpoint to;
+
+	if (!refusal_redirects(text, &link->endpoint, &to) ||
+	    link->redirections >= REDIRECTIONS_MAX)
+		return false;
+	link->redirections++;
+	link->named = to;
+	link->asks_next = refusal_is(text, "ASK");
+	link->is_cluster = true;
+	link_drop(link);
+	return true;
+}
+
+void link_is_well(struct link *link)
+{
+	if (!link->on_named && link->tried > 0)
+		link->seed = (link->seed + link->tried - 1) % link->server->seed_count;
+	link->tried = 0;
+	link->is_well = true;
+	link->attempts = 0;
+	link->redirections = 0;
+	link->give_up_ms = 0;
+	link->error.status = STATUS_OK;
+}
+
+/* ---- The way to a socket ---- */
+
+/* Nobody listens on the private server's socket: starts it. */
+static enum link_event start_local(struct link *link)
+{
+	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
+		return unreachable(link, strerror(errno));
+	if (local_start(link->local_folder, &link->error) < 0)
+		return lost(link);
+	if (link_await(link))
+		return LINK_NOTHING;
+	local_failure(link->local_folder, &link->error);
+	return lost(link);
+}
+
+static enum link_event open_local(struct link *link)
+{
+	if (link->local_folder < 0)
+		link->local_folder = local_open(&link->error);
+	if (link->local_folder < 0)
+		return lost(link);
+	link->fd = local_connect(link->local_folder);
+	if (link->fd < 0)
+		return start_local(link);
+	link->stage = LINK_CONNECTING;
+	return LINK_NOTHING;
+}
+
+static enum link_event open_unix(struct link *link)
+{
+	link->fd = dial_unix(link->server->path);
+	if (link->fd < 0)
+		return unreachable(link, strerror(errno));
+	link->stage = LINK_CONNECTING;
+	return LINK_NOTHING;
+}
+
+static enum link_event connect_next(struct link *link)
+{
+	link->fd = dial_next(&link->dial, link->timeout_ms);
+	if (link->fd < 0)
+		return attempt_failed_for(link, strerror(errno));
+	link->stage = LINK_CONNECTING;
+	return LINK_NOTHING;
+}
+
+/* Whom to try now: the one that was named, else the seeds, beginning with the one that was fine
+ * last. */
+static void choose_endpoint(struct link *link)
+{
+	const struct server *server = link->server;
+
+	link->on_named = link->named.port != 0;
+	link->to_sentinel = !link->on_named && server->kind == SERVER_SENTINEL;
+	link->endpoint = link->on_named
+				 ? link->named
+				 : server->seeds[(link->seed + link->tried++) % server->seed_count];
+}
+
+static enum link_event open_tcp(struct link *link)
+{
+	if (dial_has_more(&link->dial))
+		return connect_next(link);
+	choose_endpoint(link);
+	if (dial_known(&link->dial, &link->endpoint))
+		return connect_next(link);
+	link->fd = lookup_start(&link->endpoint);
+	if (link->fd < 0)
+		return attempt_failed_for(link, strerror(errno));
+	link->stage = LINK_LOOKING_UP;
+	return LINK_NOTHING;
+}
+
+static enum link_event begin(struct link *link)
+{
+	if (clock_ms() < link->retry_ms)
+		return LINK_NOTHING;
+	link->due_ms = clock_ms() + link->timeout_ms;
+	link->is_well = false;
+	link->asking = link->asks_next;
+	link->asks_next = false;
+	switch (link->server->kind) {
+	case SERVER_LOCAL:
+		return open_local(link);
+	case SERVER_UNIX:
+		return open_unix(link);
+	case SERVER_TCP:
+	case SERVER_SENTINEL:
+		return open_tcp(link);
+	}
+	return LINK_NOTHING;
+}
+
+static bool is_overdue(const struct link *link)
+{
+	return clock_ms() >= link->due_ms;
+}
+
+static enum link_event mind_lookup(struct link *link)
+{
+	struct pollfd slot = {.fd = link->fd, .events = POLLIN};
+	const char *cause;
+	int fd = link->fd;
+
+	if (poll(&slot, 1, 0) == 0)
+		return is_overdue(link) ? attempt_failed_for(link, "its name was not found in time")
+					: LINK_NOTHING;
+	link->fd = -1;
+	if (lookup_finish(fd, &link->dial, &cause) < 0)
+		return attempt_failed_for(link, cause);
+	return connect_next(link);
+}
+
+/* ---- The greeting ---- */
+
+void link_send(struct link *link, int argc, const char **argv)
+{
+	redisAppendCommandArgv(link->redis, argc, argv, NULL);
+}
+
+/* Who we are for sentinels: as the options say, or else as for the server. */
+static void greet_sentinel(struct link *link)
+{
+	const struct server *server = link->server;
+	const bool own = server->sentinel_password != NULL;
+	const char *user = own ? server->sentinel_user : server->user;
+	const char *password = own ? server->sentinel_password : server->password;
+	const char *ask[] = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", server->master};
+
+	link->greetings = 1;
+	if (link->with_password) {
+		link_send(link, 3, (const char *[]){"AUTH", user ? user : "default", password});
+		link->greetings++;
+	}
+	link_send(link, 3, ask);
+}
+
+/* HELLO with the password in one command: were they two, a server that needs the password would
+ * refuse the first and stay with RESP2. */
+static void greet_server(struct link *link)
+{
+	const struct server *server = link->server;
+	const char *hello[] = {"HELLO", "3", "AUTH", server->user ? server->user : "default",
+			       server->password};
+	char db[16];
+
+	link_send(link, server->password ? 5 : 2, hello);
+	link->greetings = 1;
+	if (server->db) {
+		snprintf(db, sizeof(db), "%d", server->db);
+		link_send(link, 2, (const char *[]){"SELECT", db});
+		link->greetings++;
+	}
+}
+
+static enum link_event opened(struct link *link)
+{
+	link->stage = LINK_OPEN;
+	link->due_ms = clock_ms() + link->timeout_ms;
+	if (link->to_sentinel) {
+		greet_sentinel(link);
+		return LINK_NOTHING;
+	}
+	greet_server(link);
+	return LINK_OPENED;
+}
+
+static enum link_event shake_hands(struct link *link)
+{
+	struct error why;
+
+	switch (tls_shake_hands(link->redis, &link->events, &why)) {
+	case 0:
+		return opened(link);
+	case 1:
+		return is_overdue(link) ? attempt_failed_for(link, "no answer to the TLS handshake "
+								   "in time (does it speak TLS?)")
+					: LINK_NOTHING;
+	default:
+		fail(&link->error, why.status, "cannot reach %s: %s", link_shown(link), why.text);
+		return attempt_failed(link);
+	}
+}
+
+static enum link_event connected(struct link *link)
+{
+	redisOptions options = {
+		.type = REDIS_CONN_USERFD, .endpoint.fd = link->fd, .options = REDIS_OPT_NONBLOCK};
+
+	link->dial.next = link->dial.count; /* no other address is needed */
+	link->redis = redisConnectWithOptions(&options);
+	if (!link->redis || link->redis->err)
+		return unreachable(link, link->redis ? link->redis->errstr : strerror(ENOMEM));
+	if (!link->server->tls)
+		return opened(link);
+	if (tls_start(link->redis, link->server, link->endpoint.host, &link->error) < 0)
+		return lost(link);
+	link->stage = LINK_SECURING;
+	return shake_hands(link);
+}
+
+static enum link_event mind_connect(struct link *link)
+{
+	switch (dial_result(link->fd)) {
+	case 0:
+		return connected(link);
+	case 1:
+		return is_overdue(link) ? attempt_failed_for(link, strerror(ETIMEDOUT))
+					: LINK_NOTHING;
+	default:
+		return attempt_failed_for(link, strerror(errno));
+	}
+}
+
+static const char *field_of(const redisReply *map, const char *name)
+{
+	for (size_t i = 0; i + 1 < map->elements; i += 2)
+		if (map->element[i]->type == REDIS_REPLY_STRING &&
+		    map->element[i + 1]->type == REDIS_REPLY_STRING &&
+		    strcmp(map->element[i]->str, name) == 0)
+			return map->element[i + 1]->str;
+	return "";
+}
+
+/* What the server says about itself. A replica is no place for locks: where there may be another
+ * server, that one is looked for. */
+static enum link_event take_hello(struct link *link, const redisReply *hello)
+{
+	const struct server *server = link->server;
+
+	link->is_cluster = strcmp(field_of(hello, "mode"), "cluster") == 0;
+	link->shards = link->is_cluster && atoi(field_of(hello, "version")) >= 7;
+	if (strcmp(field_of(hello, "role"), "replica") != 0 || link->is_cluster ||
+	    (server->kind != SERVER_SENTINEL && server->seed_count < 2))
+		return LINK_NOTHING;
+	return attempt_failed_for(link, "it is a replica");
+}
+
+/* Not "refused" if it may pass: then another seed, or another time. */
+static enum link_event greeting_failed(struct link *link, const char *text)
+{
+	const enum status status = refusal_status(text);
+
+	if (status == STATUS_UNAVAILABLE) {
+		fail(&link->error, status, "cannot use %s: %s", link_shown(link), text);
+		return attempt_failed(link);
+	}
+	fail(&link->error, status, "cannot use %s: the server says: %s", link_shown(link), text);
+	lost(link);
+	link->refused = true;
+	return LINK_FAILED;
+}
+
+static enum link_event take_greeting(struct link *link, const redisReply *reply)
+{
+	link->greetings--;
+	if (reply->type == REDIS_REPLY_ERROR)
+		return greeting_failed(link, reply->str);
+	if (reply->type == REDIS_REPLY_MAP)
+		return take_hello(link, reply);
+	return LINK_NOTHING;
+}
+
+static enum link_event sentinel_failed(struct link *link, const char *text)
+{
+	const enum status status = refusal_status(text);
+
+	if (status == STATUS_REFUSED && !link->with_password && link->server->password) {
+		link->with_password = true;
+		link->tried--; /* this one again */
+		link_drop(link);
+		return LINK_NOTHING;
+	}
+	fail(&link->error, status == STATUS_REFUSED ? status : STATUS_UNAVAILABLE,
+	     "cannot ask sentinel %s:%u: it says: %s", link->endpoint.host, link->endpoint.port,
+	     text);
+	return attempt_failed(link);
+}
+
+/* Where the master is: the next connection goes there. */
+static enum link_event take_master(struct link *link, const redisReply *reply)
+{
+	char moved[HOST_MAX_BYTES + 32];
+
+	if (reply->type == REDIS_REPLY_ERROR)
+		return sentinel_failed(link, reply->str);
+	if (--link->greetings > 0)
+		return LINK_NOTHING;
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+	    reply->element[0]->type == REDIS_REPLY_STRING &&
+	    reply->element[1]->type == REDIS_REPLY_STRING &&
+	    (size_t)snprintf(moved, sizeof(moved), "MOVED 0 %s:%s", reply->element[0]->str,
+			     reply->element[1]->str) < sizeof(moved) &&
+	    refusal_redirects(moved, &link->endpoint, &link->named)) {
+		link->seed = (link->seed + link->tried - 1) % link->server->seed_count;
+		link_drop(link);
+		return LINK_NOTHING;
+	}
+	fail(&link->error, STATUS_UNAVAILABLE, "cannot find master %s: sentinel %s:%u knows none",
+	     link->server->master, link->endpoint.host, link->endpoint.port);
+	return attempt_failed(link);
+}
+
+/* ---- What goes over it ---- */
+
+/* The connection broke. Before the first answer that may be the other end's idea of TLS. */
+static enum link_event broken(struct link *link)
+{
+	const char *cause = link->redis->errstr;
+
+	if (link->redis->err != REDIS_ERR_PROTOCOL)
+		return link->greetings > 0 ? attempt_failed_for(link, cause)
+					   : unreachable(link, cause);
+	if (link->greetings > 0 && strstr(cause, "\\x15"))
+		return attempt_failed_for(link, "it speaks TLS (rediss://)");
+	fail(&link->error, STATUS_BUG, "cannot understand %s: %s", link_shown(link), cause);
+	return lost(link);
+}
+
+/* The next that the other end has said, or NULL. Returns -1 when the connection is broken. */
+static int next_reply(struct link *link, redisReply **reply)
+{
+	void *next = NULL;
+
+	for (int reads = 0; !next && reads < 2; reads++) {
+		if (reads > 0 && redisBufferRead(link->redis) != REDIS_OK)
+			return -1;
+		if (redisGetReplyFromReader(link->redis, &next) != REDIS_OK)
+			return -1;
+	}
+	*reply = next;
+	return 0;
+}
+
+static int flush(struct link *link)
+{
+	int done = 0;
+
+	return sdslen(link->redis->obuf) == 0 || redisBufferWrite(link->redis, &done) == REDIS_OK
+		       ? 0
+		       : -1;
+}
+
+static enum link_event converse(struct link *link, redisReply **reply)
+{
+	redisReply *next = NULL;
+	enum link_event event = LINK_NOTHING;
+
+	if (link->greetings > 0 && is_overdue(link))
+		return attempt_failed_for(link, "no reply in time");
+	if (flush(link) < 0 || next_reply(link, &next) < 0)
+		return broken(link);
+	if (!next && link->redis->reader->len > BUFFER_MAX_BYTES) {
+		fail(&link->error, STATUS_BUG, "cannot understand %s: a reply that does not end",
+		     link_shown(link));
+		return lost(link);
+	}
+	if (!next)
+		return LINK_NOTHING;
+	if (link->greetings == 0 || next->type == REDIS_REPLY_PUSH) {
+		*reply = next;
+		return LINK_REPLY;
+	}
+	event = link->to_sentinel ? take_master(link, next) : take_greeting(link, next);
+	freeReplyObject(next);
+	return event == LINK_NOTHING && link->stage == LINK_OPEN ? converse(link, reply) : event;
+}
+
+static enum link_event advance(struct link *link, redisReply **reply)
+{
+	switch (link->stage) {
+	case LINK_DOWN:
+		return begin(link);
+	case LINK_LOOKING_UP:
+		return mind_lookup(link);
+	case LINK_CONNECTING:
+		return mind_connect(link);
+	case LINK_SECURING:
+		return shake_hands(link);
+	case LINK_OPEN:
+		return converse(link, reply);
+	}
+	return LINK_NOTHING;
+}
+
+enum link_event link_step(struct link *link, struct redisReply **reply)
+{
+	enum link_event event;
+	enum link_stage stage;
+
+	*reply = NULL;
+	do {
+		stage = link->stage;
+		event = advance(link, reply);
+	} while (event == LINK_NOTHING && link->stage > stage);
+	return event;
+}
+
+int64_t link_wait(const struct link *link, struct pollfd *slot)
+{
+	slot->fd = link->fd;
+	switch (link->stage) {
+	case LINK_DOWN:
+		return link->retry_ms;
+	case LINK_LOOKING_UP:
+		slot->events = POLLIN;
+		return link->due_ms;
+	case LINK_CONNECTING:
+		slot->events = POLLOUT;
+		return link->due_ms;
+	case LINK_SECURING:
+		slot->events = link->events;
+		return link->due_ms;
+	case LINK_OPEN:
+		slot->events = POLLIN;
+		if (sdslen(link->redis->obuf) > 0)
+			slot->events |= POLLOUT;
+		return link->greetings > 0 ? link->due_ms : NEVER_MS;
+	}
+	return NEVER_MS;
+}

@@ -1,0 +1,111 @@
+#ifndef FAIRLOCK_LINK_H
+#define FAIRLOCK_LINK_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dial.h"
+#include "endpoint.h"
+#include "error.h"
+
+struct redisContext;
+struct redisReply;
+struct server;
+
+/* Between two rounds of attempts: short of the 2 s that waiters have to come back to their places
+ * after a restart, and long enough for a thousand of them not to be a burden. */
+#define BACK_OFF_MAX_MS 1280
+
+enum link_stage {
+	LINK_DOWN,       /* retry_ms says when to try again */
+	LINK_LOOKING_UP, /* fd is the look-up's */
+	LINK_CONNECTING, /* fd is the socket */
+	LINK_SECURING,   /* redis exists, TLS is being agreed on */
+	LINK_OPEN,       /* HELLO is on its way, more may be sent behind it */
+};
+
+enum link_event {
+	LINK_NOTHING, /* wait as link_wait says */
+	LINK_OPENED,  /* HELLO has been prepared: what follows it belongs into the same write */
+	LINK_REPLY,   /* the next reply or push */
+	LINK_FAILED,  /* link->error; it is tried again, unless the server has refused who we are
+		       * (link->refused) */
+};
+
+/* The way to a server: which of several, the private server's start, names, sockets, TLS,
+ * sentinels, redirections, the greeting, and the patience between attempts. One socket at a time.
+ */
+struct link {
+	const struct server *server;
+	int64_t timeout_ms;
+	int64_t back_off_max_ms;
+	enum link_stage stage;
+	struct redisContext *redis; /* LINK_SECURING, LINK_OPEN */
+	int fd;
+	int local_folder; /* of a private server, or -1 */
+	short events;     /* LINK_SECURING: what to wait for */
+
+	struct endpoint endpoint; /* at the other end */
+	struct dial dial;         /* its addresses */
+	struct endpoint named;    /* by a sentinel or a redirection: goes before the seeds */
+	size_t seed;              /* to begin a round of attempts with */
+	size_t tried;             /* seeds in this round */
+	bool on_named;            /* the other end is the one that was named */
+	bool to_sentinel;         /* it is a sentinel */
+	bool with_password;       /* sentinels want it */
+	bool asks_next;           /* named by an ASK */
+	bool asking;              /* reached by an ASK: each command needs ASKING before it */
+	unsigned redirections;    /* since an answer */
+	bool is_well;             /* this connection has answered a request */
+
+	unsigned greetings; /* replies of the greeting still to come */
+	unsigned attempts;  /* rounds that failed, one after another */
+	int64_t retry_ms;
+	int64_t due_ms;     /* when this attempt has taken too long */
+	int64_t give_up_ms; /* until when a server may take to get ready; 0: not counted */
+
+	bool is_cluster; /* as its HELLO said */
+	bool shards;     /* it is one that knows sharded channels */
+	bool refused;
+	struct error error;
+};
+
+/* Nothing is connected before link_step. timeout_ms bounds each attempt. */
+void link_init(struct link *link, const struct server *server, int64_t timeout_ms);
+
+/* Closes this process's end without telling the server anything. */
+void link_close(struct link *link);
+
+/* Closes the connection; the next is tried at once. */
+void link_drop(struct link *link);
+
+/* Ends the connection as one that has failed, "cannot VERB the server: CAUSE": fills link->error;
+ * the next is tried after a while. */
+void link_fail(struct link *link, enum status status, const char *verb, const char *cause);
+
+/* Ends the connection to a server that is not ready yet: it is asked again in a moment. False when
+ * that has taken longer than timeout_ms: then the connection is left as it is. */
+bool link_await(struct link *link);
+
+/* Follows MOVED or ASK: the next connection goes there. False when `text` is none, or there have
+ * been too many: then nothing changes. */
+bool link_redirect(struct link *link, const char *text);
+
+/* The server has answered a request: it is well. */
+void link_is_well(struct link *link);
+
+/* Appends a command to what goes out next; LINK_OPEN only. */
+void link_send(struct link *link, int argc, const char **argv);
+
+/* Goes on as far as it can without waiting, up to one event. The caller frees *reply. */
+enum link_event link_step(struct link *link, struct redisReply **reply);
+
+/* What to wait for: fills *slot, returns the deadline of the link's own timers. */
+int64_t link_wait(const struct link *link, struct pollfd *slot);
+
+/* How to call the server in a message. */
+const char *link_shown(const struct link *link);
+
+#endif

@@ -1,0 +1,84 @@
+#include "refusal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+bool refusal_is(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	return strncmp(text, word, length) == 0 && (text[length] == ' ' || text[length] == '\0');
+}
+
+/* Servers before 7 wrap what a script met into a sentence of their own, so some words are looked
+ * for anywhere. */
+enum status refusal_status(const char *text)
+{
+	static const struct {
+		const char *words;
+		bool first; /* stands at the beginning */
+		enum status status;
+	} kinds[] = {
+		{"LOADING", true, STATUS_UNAVAILABLE},
+		{"READONLY", true, STATUS_UNAVAILABLE},
+		{"OOM", true, STATUS_UNAVAILABLE},
+		{"MISCONF", true, STATUS_UNAVAILABLE},
+		{"CLUSTERDOWN", true, STATUS_UNAVAILABLE},
+		{"MASTERDOWN", true, STATUS_UNAVAILABLE},
+		{"NOREPLICAS", true, STATUS_UNAVAILABLE},
+		{"BUSY", true, STATUS_UNAVAILABLE},
+		{"TRYAGAIN", true, STATUS_UNAVAILABLE},
+		{"UNBLOCKED", true, STATUS_UNAVAILABLE},
+		{"NOPROTO", true, STATUS_UNAVAILABLE},
+		{"max number of clients", false, STATUS_UNAVAILABLE},
+		{"unknown command", false, STATUS_UNAVAILABLE},
+		{"OOM command not allowed", false, STATUS_UNAVAILABLE},
+		{"READONLY You can't write", false, STATUS_UNAVAILABLE},
+		{"-MISCONF ", false, STATUS_UNAVAILABLE},
+		{"-NOREPLICAS ", false, STATUS_UNAVAILABLE},
+		{"NOAUTH", true, STATUS_REFUSED},
+		{"WRONGPASS", true, STATUS_REFUSED},
+		{"NOPERM", true, STATUS_REFUSED},
+		{"no permissions", false, STATUS_REFUSED},
+		{"can't run this command or subcommand", false, STATUS_REFUSED},
+		{"WRONGTYPE", false, STATUS_CONFIG},
+		{"DB index is out of range", false, STATUS_CONFIG},
+		{"invalid DB index", false, STATUS_CONFIG},
+		{"SELECT is not allowed in cluster mode", false, STATUS_CONFIG},
+	};
+
+	for (size_t i = 0; i < COUNT(kinds); i++)
+		if (kinds[i].first ? refusal_is(text, kinds[i].words)
+				   : strstr(text, kinds[i].words) != NULL)
+			return kinds[i].status;
+	return STATUS_BUG;
+}
+
+bool refusal_redirects(const char *text, const struct endpoint *here, struct endpoint *to)
+{
+	const char *place, *colon;
+	size_t length;
+	char *end;
+	long port;
+
+	if (!refusal_is(text, "MOVED") && !refusal_is(text, "ASK"))
+		return false;
+	place = strchr(text, ' ');
+	place = place ? strchr(place + 1, ' ') : NULL;
+	colon = place ? strrchr(++place, ':') : NULL; /* an IPv6 address has some of its own */
+	if (!colon)
+		return false;
+	port = strtol(colon + 1, &end, 10);
+	length = (size_t)(colon - place);
+	if (end == colon + 1 || *end || port <= 0 || port > 65535 || length >= sizeof(to->host))
+		return false;
+	*to = *here;
+	if (length > 0 && strncmp(place, "?", length) != 0) {
+		memcpy(to->host, place, length);
+		to->host[length] = '\0';
+	}
+	to->port = (uint16_t)port;
+	return true;
+}

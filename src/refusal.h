@@ -1,0 +1,22 @@
+#ifndef FAIRLOCK_REFUSAL_H
+#define FAIRLOCK_REFUSAL_H
+
+#include <stdbool.h>
+
+#include "endpoint.h"
+#include "error.h"
+
+/* What the error replies of a server mean. The manual's table of faults says the same for people.
+ */
+
+/* Whether an error is of this kind: its first word, as "MOVED". */
+bool refusal_is(const char *text, const char *word);
+
+/* The status for it: STATUS_UNAVAILABLE may pass, so it is asked again; every other is final. */
+enum status refusal_status(const char *text);
+
+/* "MOVED SLOT HOST:PORT" and "ASK SLOT HOST:PORT": where the keys are. A host that is left out is
+ * the one at the other end, *here. Returns false when it is no such error. */
+bool refusal_redirects(const char *text, const struct endpoint *here, struct endpoint *to);
+
+#endif

@@ -1,0 +1,242 @@
+#include "tls.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <hiredis/sds.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server.h"
+
+const bool tls_is_here = true;
+
+/* ---- What hiredis reads and writes through ---- */
+
+static void end_session(void *ssl)
+{
+	SSL_free(
+		ssl); /* says no good-bye: the other process of a fork may go on with the session */
+}
+
+static void close_socket(redisContext *redis)
+{
+	if (redis->fd >= 0)
+		close(redis->fd);
+	redis->fd = REDIS_INVALID_FD;
+}
+
+/* The oldest error that OpenSSL has noted, in its words. */
+static const char *reason(void)
+{
+	unsigned long code = ERR_peek_error();
+	const char *text = code ? ERR_reason_error_string(code) : NULL;
+
+	return text ? text : "no reason given";
+}
+
+/* Says what SSL_read or SSL_write meant by its result. Returns what hiredis wants to hear. */
+static ssize_t passed(redisContext *redis, int result)
+{
+	const int saved = errno;
+	const int code = SSL_get_error(redis->privctx, result);
+
+	if (result > 0)
+		return result;
+	if (code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE)
+		return 0;
+	redis->err = code == SSL_ERROR_ZERO_RETURN ? REDIS_ERR_EOF : REDIS_ERR_IO;
+	snprintf(redis->errstr, sizeof(redis->errstr), "%s",
+		 code == SSL_ERROR_ZERO_RETURN        ? "Server closed the connection"
+		 : code == SSL_ERROR_SYSCALL && saved ? strerror(saved)
+						      : reason());
+	return -1;
+}
+
+static ssize_t read_session(redisContext *redis, char *buffer, size_t size)
+{
+	ERR_clear_error();
+	errno = 0;
+	return passed(redis, SSL_read(redis->privctx, buffer, (int)size));
+}
+
+static ssize_t write_session(redisContext *redis)
+{
+	ERR_clear_error();
+	errno = 0;
+	return passed(redis, SSL_write(redis->privctx, redis->obuf, (int)sdslen(redis->obuf)));
+}
+
+static const redisContextFuncs functions = {
+	.close = close_socket,
+	.free_privctx = end_session,
+	.read = read_session,
+	.write = write_session,
+};
+
+/* ---- Files ---- */
+
+/* A key that needs a password is refused: nobody may be there to type it. */
+static int no_password(char *buffer, int size, int writing, void *data)
+{
+	(void)buffer;
+	(void)size;
+	(void)writing;
+	(void)data;
+	return 0;
+}
+
+static int load_authority(SSL_CTX *context, const char *path)
+{
+	struct stat about;
+
+	if (!path)
+		return SSL_CTX_set_default_verify_paths(context);
+	if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+		return SSL_CTX_load_verify_dir(context, path);
+	return SSL_CTX_load_verify_file(context, path);
+}
+
+static int refuse(struct error *err, const char *option, const char *path)
+{
+	return fail(err, STATUS_CONFIG, "cannot use --%s %.200s: %s", option, path, reason());
+}
+
+static int load_files(SSL_CTX *context, const struct tls_files *files, struct error *err)
+{
+	const char *key = files->key ? files->key : files->cert;
+
+	SSL_CTX_set_default_passwd_cb(context, no_password);
+	if (!load_authority(context, files->ca))
+		return refuse(err, "tls-ca", files->ca ? files->ca : "(that of the system)");
+	if (!files->cert)
+		return 0;
+	if (!SSL_CTX_use_certificate_chain_file(context, files->cert))
+		return refuse(err, "tls-cert", files->cert);
+	if (!SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM))
+		return refuse(err, "tls-key", key);
+	return 0;
+}
+
+/* ---- Sessions ---- */
+
+static bool is_address(const char *host)
+{
+	struct in6_addr address;
+
+	return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
+}
+
+/* The name goes to the server too (SNI), which may have a certificate for each of its names. */
+static int expect_host(SSL *ssl, const char *host)
+{
+	if (is_address(host))
+		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host);
+	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	return SSL_set_tlsext_host_name(ssl, host) == 1 && SSL_set1_host(ssl, host) == 1;
+}
+
+static SSL *new_session(SSL_CTX *context, redisContext *redis, const char *host)
+{
+	SSL *ssl = SSL_new(context);
+
+	if (ssl && SSL_set_fd(ssl, redis->fd) && expect_host(ssl, host)) {
+		SSL_set_connect_state(ssl);
+		return ssl;
+	}
+	SSL_free(ssl);
+	return NULL;
+}
+
+int tls_start(struct redisContext *redis, const struct server *server, const char *host,
+	      struct error *err)
+{
+	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+	SSL *ssl = NULL;
+	int result = -1;
+
+	ERR_clear_error();
+	if (context && load_files(context, &server->tls_files, err) == 0) {
+		SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+		SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
+						  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+		SSL_CTX_set_verify(context,
+				   server->tls_files.insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER,
+				   NULL);
+		ssl = new_session(context, redis, host);
+		result = ssl ? 0 : fail(err, STATUS_OS, "cannot use TLS: %s", reason());
+	} else if (!context) {
+		fail(err, STATUS_OS, "cannot use TLS: %s", reason());
+	}
+	SSL_CTX_free(context); /* the session keeps it */
+	if (ssl) {
+		redis->privctx = ssl;
+		redis->funcs = &functions;
+	}
+	return result;
+}
+
+static bool is_about_our_certificate(int code)
+{
+	switch (code) {
+	case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+	case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+	case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+	case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+	case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+	case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+	case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+	case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int handshake_failed(const SSL *ssl, int saved_errno, struct error *err)
+{
+	const long verdict = SSL_get_verify_result(ssl);
+	const int code = ERR_GET_REASON(ERR_peek_error());
+
+	if (code == SSL_R_CERTIFICATE_VERIFY_FAILED)
+		return fail(err, STATUS_UNAVAILABLE, "its certificate is not trusted: %s",
+			    X509_verify_cert_error_string(verdict));
+	if (is_about_our_certificate(code))
+		return fail(err, STATUS_REFUSED, "it does not accept our certificate: %s",
+			    reason());
+	if (code == SSL_R_WRONG_VERSION_NUMBER)
+		return fail(err, STATUS_UNAVAILABLE, "it does not speak TLS");
+	if (code)
+		return fail(err, STATUS_UNAVAILABLE, "the TLS handshake failed: %s", reason());
+	return fail(err, STATUS_UNAVAILABLE, "the TLS handshake failed: %s",
+		    saved_errno ? strerror(saved_errno) : "the connection was closed");
+}
+
+int tls_shake_hands(struct redisContext *redis, short *events, struct error *err)
+{
+	SSL *ssl = redis->privctx;
+	int result, saved_errno;
+
+	ERR_clear_error();
+	errno = 0;
+	result = SSL_do_handshake(ssl);
+	saved_errno = errno;
+	if (result == 1)
+		return 0;
+	switch (SSL_get_error(ssl, result)) {
+	case SSL_ERROR_WANT_READ:
+		*events = POLLIN;
+		return 1;
+	case SSL_ERROR_WANT_WRITE:
+		*events = POLLOUT;
+		return 1;
+	default:
+		return handshake_failed(ssl, saved_errno, err);
+	}
+}
