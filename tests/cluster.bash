@@ -6,7 +6,7 @@
 #       export FAIRLOCK_URL=redis://127.0.0.1:${CLUSTER_PORTS%% *}
 #       slot=$(slot_of job)
 #       old=$(owner_of "$slot")
-#       kill_node "$old"                     # or stop_node, continue_node
+#       kill_node "$old"                     # or stop_node, continue_node (ports.bash)
 #       wait_until has_moved "$slot" "$old"
 #       start_node "$old"                    # comes back empty, as a replica, and dies with this test
 #       wait_until cluster_is_ready
@@ -21,7 +21,7 @@
 # A node goes by its port of 127.0.0.1, whatever its role is at the moment.
 #
 # CLUSTER_PORTS   of all nodes, the first masters before the first replicas
-# CLUSTER_DIR     PORT.log, PORT.pid and PORT.nodes of each
+# NODES_DIR       PORT.log, PORT.pid and PORT.nodes of each
 #
 # With a password: CLUSTER_PASSWORD=x start_cluster --requirepass x --masterauth x
 
@@ -31,9 +31,9 @@ source "${BASH_SOURCE[0]%/*}/ports.bash"
 start_cluster() {
 	local port
 
-	export CLUSTER_DIR CLUSTER_OPTIONS CLUSTER_PASSWORD CLUSTER_PORTS
-	CLUSTER_DIR=$(server_dir)/cluster
-	mkdir "$CLUSTER_DIR"
+	export CLUSTER_OPTIONS CLUSTER_PASSWORD CLUSTER_PORTS NODES_DIR
+	NODES_DIR=$(server_dir)/nodes
+	mkdir "$NODES_DIR"
 	CLUSTER_OPTIONS=${*@Q}
 	CLUSTER_PORTS=$(free_ports 6 | paste -sd ' ')
 	for port in $CLUSTER_PORTS; do
@@ -44,7 +44,7 @@ start_cluster() {
 	done
 	join_nodes &&
 		wait_until cluster_is_ready || {
-		tail -n 5 "$CLUSTER_DIR"/*.log >&2
+		tail -n 5 "$NODES_DIR"/*.log >&2
 		node_cli "${CLUSTER_PORTS%% *}" CLUSTER NODES >&2
 		return 1
 	}
@@ -55,12 +55,10 @@ launch_node() {
 	local options
 
 	eval "options=($CLUSTER_OPTIONS)"
-	background "$SERVER" --port "$1" --bind 127.0.0.1 --dir "$CLUSTER_DIR" --save '' --appendonly no \
+	launch "$1" "$SERVER" --port "$1" --bind 127.0.0.1 --dir "$NODES_DIR" --save '' --appendonly no \
 		--repl-diskless-sync yes --repl-diskless-sync-delay 0 --repl-diskless-load swapdb \
 		--cluster-enabled yes --cluster-config-file "$1.nodes" --cluster-node-timeout 1500 \
-		--cluster-replica-validity-factor 0 "${options[@]}" >>"$CLUSTER_DIR/$1.log" 2>&1
-	echo $! >"$CLUSTER_DIR/$1.pid"
-	disown # the shell need not tell how it ended
+		--cluster-replica-validity-factor 0 "${options[@]}"
 }
 
 # The slots are given out first, so that the greetings tell them at once.
@@ -115,21 +113,16 @@ node_does() {
 
 # Nodes
 
-node_pid() {
-	cat "$CLUSTER_DIR/$1.pid"
-}
-
 node_id() {
 	node_cli "$1" CLUSTER MYID
 }
 
 # Ports of the nodes that are neither dead nor stopped.
 awake_nodes() {
-	local port state
+	local port
 
 	for port in $CLUSTER_PORTS; do
-		read -r _ _ state _ 2>/dev/null <"/proc/$(<"$CLUSTER_DIR/$port.pid")/stat" || continue
-		[[ $state = [TZX] ]] || echo "$port"
+		! is_awake "$port" || echo "$port"
 	done
 }
 
@@ -197,19 +190,6 @@ cluster_is_ready() {
 }
 
 # Failing over
-
-# kill_node PORT [SIGNAL]
-kill_node() {
-	local pid
-
-	pid=$(node_pid "$1")
-	kill -s "${2:-KILL}" "$pid"
-	kill -s CONT "$pid" 2>/dev/null || true
-	wait_until ended "$pid"
-}
-
-stop_node() { kill -s STOP "$(node_pid "$1")"; }
-continue_node() { kill -s CONT "$(node_pid "$1")"; }
 
 # start_node PORT: again, with what it knew of the cluster, and without data
 start_node() {

@@ -1,4 +1,6 @@
-# TCP ports for servers that cannot be told "any": what tls, sentinel and cluster share.
+# Servers that go by their port of 127.0.0.1: what tls, sentinel and cluster share.
+#
+# NODES_DIR   PORT.log and PORT.pid of those that `launch` started
 
 # free_ports COUNT: ports of 127.0.0.1 that nobody listens on, nor on those 10000 above them, where the
 # nodes of a cluster talk. Connections going out get theirs from above both.
@@ -16,3 +18,34 @@ free_ports() {
 listens() {
 	(: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
+
+# launch PORT COMMAND...: in the background, to be known by its PORT from now on
+launch() {
+	background "${@:2}" >>"$NODES_DIR/$1.log" 2>&1
+	echo $! >"$NODES_DIR/$1.pid"
+	disown # the shell need not tell how it ended
+}
+
+node_pid() {
+	cat "$NODES_DIR/$1.pid"
+}
+
+# is_awake PORT: neither dead nor stopped
+is_awake() {
+	local state
+
+	read -r _ _ state _ 2>/dev/null <"/proc/$(<"$NODES_DIR/$1.pid")/stat" && [[ $state != [TZX] ]]
+}
+
+# kill_node PORT [SIGNAL]: ends it (KILL unless told otherwise) and waits until it has
+kill_node() {
+	local pid
+
+	pid=$(node_pid "$1")
+	kill -s "${2:-KILL}" "$pid"
+	kill -s CONT "$pid" 2>/dev/null || true
+	wait_until ended "$pid"
+}
+
+stop_node() { kill -s STOP "$(node_pid "$1")"; }
+continue_node() { kill -s CONT "$(node_pid "$1")"; }
