@@ -25,6 +25,9 @@ local SHORT_QUEUE = 20         -- is looked through whenever it is touched; a lo
 
 local call = redis.call
 
+-- From version 7 on there are sharded channels, too. In a cluster, clients that know them use nothing else.
+local SHARDED = redis.REDIS_VERSION_NUM ~= nil
+
 -- For bookkeeping that must not fail what matters: a server out of memory refuses it, and lets
 -- the holder go all the same. Returns nil when refused.
 local function note(...)
@@ -85,15 +88,26 @@ local function channel(id)
 	return CHANNEL .. ':' .. id
 end
 
--- Present means subscribed. The count that PUBLISH returns would include pattern
+-- Present means subscribed, in either way. The count that PUBLISH returns would include pattern
 -- subscribers, and so raise the dead.
 local function present(id)
-	return call('PUBSUB', 'NUMSUB', channel(id))[2] > 0
+	local name = channel(id)
+	return call('PUBSUB', 'NUMSUB', name)[2] > 0 or SHARDED and call('PUBSUB', 'SHARDNUMSUB', name)[2] > 0
+end
+
+-- Tells whoever listens, in whatever way; run: call, or note. A cluster sends PUBLISH to all of its nodes: so
+-- not when only sharded subscribers are here, but when nobody is.
+local function publish(run, name, message)
+	local heard = SHARDED and run('SPUBLISH', name, message) or 0
+	local plain = heard > 0 and run('PUBSUB', 'NUMSUB', name)
+	if heard == 0 or plain and plain[2] > 0 then
+		run('PUBLISH', name, message)
+	end
 end
 
 -- Whoever waits for Redisson's plain lock of this name is in no queue: told when nobody is in ours.
 local function tell_outsiders()
-	note('PUBLISH', CHANNEL, '0')
+	publish(note, CHANNEL, '0')
 end
 
 -- Ticket and time of the last sign of life of a waiter of ours; nil for Redisson's.

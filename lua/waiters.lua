@@ -59,9 +59,11 @@ local function absent_behind(head)
 			ids[#ids + 1], channels[#channels + 1] = id, channel(id)
 		end
 	end
-	for i, count in ipairs(#ids > 0 and call('PUBSUB', 'NUMSUB', unpack(channels)) or {}) do
-		if count == 0 then
-			absent = absent .. ' ' .. ids[i / 2]
+	local plain = #ids > 0 and call('PUBSUB', 'NUMSUB', unpack(channels))
+	local sharded = #ids > 0 and SHARDED and call('PUBSUB', 'SHARDNUMSUB', unpack(channels))
+	for i, id in ipairs(ids) do
+		if plain[2 * i] == 0 and not (sharded and sharded[2 * i] > 0) then
+			absent = absent .. ' ' .. id
 		end
 	end
 	return absent
@@ -110,6 +112,10 @@ local function redisson_is_dead(id)
 	return true
 end
 
+local function tell(id, message)
+	publish(call, channel(id), message)
+end
+
 -- The first waiter who is alive; the dead before it are dropped, and counted.
 -- free: nobody holds the lock. me: the caller, who is alive since it asks.
 local passed_over = 0
@@ -146,13 +152,9 @@ local function first_waiter(free, me)
 		drop(id, 0)
 		passed_over = passed_over + 1
 		if hung then
-			call('PUBLISH', channel(id), '0') -- should it be alive, it queues again
+			tell(id, '0') -- should it be alive, it queues again
 		end
 	end
-end
-
-local function tell(id, message)
-	call('PUBLISH', channel(id), message)
 end
 
 -- Asks the waiter behind the first to see after some time whether the turn was taken: the
