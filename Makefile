@@ -4,6 +4,7 @@
 # make deps       installs what a build needs (see .ci/setup)
 # make check      installs what the tests need, builds, runs all tests
 # make check TESTS='tests/wrap.bats'       some of them
+# make check SERVER=build/servers/valkey/bin/valkey-server     with the server of Debian 13 (.ci/servers)
 # make check-interop                       with real Redisson, through a JDK and Maven
 # make BUILD=build/asan SANITIZE=address,undefined
 #
@@ -189,6 +190,7 @@ deps:
 
 check:
 	.ci/setup build run test
+	-.ci/servers
 	$(MAKE) check-built
 
 check-built: tests
@@ -218,9 +220,9 @@ lint:
 format:
 	clang-format -i src/*.[ch] tests/*/*.[ch]
 
-# Our hiredis stays: getting it again takes a network.
+# Our hiredis and the servers stay: getting them again takes a network.
 clean:
-	test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name hiredis -exec rm -rf {} +
+	test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name hiredis ! -name servers -exec rm -rf {} +
 
 distclean:
 	rm -rf $(BUILD) $(BUILDROOT)

@@ -16,6 +16,10 @@ if [ -z "${SERVER:-}" ]; then
 	SERVER=$(command -v redis-server || command -v valkey-server) ||
 		{ echo "helpers: neither redis-server nor valkey-server is here" >&2; exit 1; }
 fi
+case $SERVER in
+/*) ;;
+*/*) SERVER=$TESTS_DIR/../$SERVER ;; # a path is that of the project, as with BUILD
+esac
 : "${BUILDROOT:=$TESTS_DIR/../build}"
 export BUILD BUILDROOT FAIRLOCK SERVER
 CLI=${CLI:-$(command -v redis-cli || command -v valkey-cli)}
@@ -90,6 +94,15 @@ start_server() {
 
 server_answers() {
 	[ "$(cli PING)" = PONG ]
+}
+
+# use_server NAME: from here on SERVER and CLI are the redis or valkey of .ci/servers; skips where that is not.
+use_server() {
+	local bin=$TESTS_DIR/../build/servers/$1/bin
+
+	[ -x "$bin/$1-server" ] || skip "there is no $1 of Debian 13 here, which .ci/servers fetches"
+	SERVER=$bin/$1-server
+	CLI=$bin/$1-cli
 }
 
 # A TCP port that nobody listens on.

@@ -119,6 +119,18 @@ server_is_gone() {
 	assert_equal "$(local_cli CONFIG GET appendfsync | tail -n 1)" no
 }
 
+@test "where there is only Valkey, the private server is one" {
+	use_server valkey
+	new_home
+	hide_servers redis-server
+	pid=$(at_home env PATH="${SERVER%/*}:$PATH" "$local_program" start)
+	[ "$pid" -gt 0 ]
+	assert_equal "$(at_home cat "/proc/$pid/comm")" valkey-server
+	assert_equal "$(at_home "$local_program" pid)" "$pid"
+	assert_equal "$(at_home "$local_program" is-server "$pid")" yes
+	local_cli INFO server | grep -q '^valkey_version:'
+}
+
 @test "its data survives its own death" {
 	new_home
 	first=$(at_home "$local_program" start)
@@ -164,20 +176,27 @@ server_is_gone() {
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/runs")" -le 18 ]
 }
 
-@test "without a server installed the package is named" {
-	new_home
-	mkdir "$BATS_TEST_TMPDIR/empty"
+# hide_servers PROGRAM...: in the new home these are not installed
+hide_servers() {
+	local folder name server
+
 	for folder in ${PATH//:/ } /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin /opt/redis/bin \
 		/opt/valkey/bin /opt/redis-stack/bin; do
-		for name in redis-server valkey-server; do
+		for name; do
 			if [ -e "$folder/$name" ]; then
-				echo "$(readlink -f "$folder/$name")"
+				readlink -f "$folder/$name"
 			fi
 		done
 	done | sort -u >"$BATS_TEST_TMPDIR/servers"
 	while read -r server; do
 		at_home mount --bind /dev/null "$server"
 	done <"$BATS_TEST_TMPDIR/servers"
+}
+
+@test "without a server installed the package is named" {
+	new_home
+	mkdir "$BATS_TEST_TMPDIR/empty"
+	hide_servers redis-server valkey-server
 	run -69 at_home "$local_program" start
 	assert_output --partial 'install the package redis-server or valkey-server'
 	assert_output --partial FAIRLOCK_URL
