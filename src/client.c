@@ -305,9 +305,14 @@ static bool is_open(const struct client *client)
 	return client->link.stage == LINK_OPEN && !client->link.to_sentinel;
 }
 
+static bool has_greeted(const struct client *client)
+{
+	return is_open(client) && client->link.greetings == 0;
+}
+
 static bool is_wanted(const struct client *client)
 {
-	return client->pending || client->channel_count > 0;
+	return client->pending || client->channel_count > 0 || client->eager;
 }
 
 static bool is_overdue(const struct client *client)
@@ -384,16 +389,16 @@ void client_cancel(struct client *client)
 	client->retried = false;
 }
 
-static int call(struct client *client, const struct request *request, int64_t until_ms,
-		bool patient, struct error *err)
+/* Until the request is answered, or, if there is none, the server has greeted us. */
+static int await(struct client *client, int64_t until_ms, bool patient, struct error *err)
 {
+	const bool for_reply = client->pending;
 	struct pollfd slot;
 
-	client_request(client, request);
 	for (;;) {
 		enum client_event event = client_step(client);
 
-		if (event == CLIENT_REPLY)
+		if (event == CLIENT_REPLY || (!for_reply && has_greeted(client)))
 			return 0;
 		if (event == CLIENT_FAILED &&
 		    (client->error.status != STATUS_UNAVAILABLE || !patient)) {
@@ -421,8 +426,7 @@ static int call(struct client *client, const struct request *request, int64_t un
 
 /* A server that goes away is an error to report, not the end of a command that does not block the
  * signal for other reasons. */
-int client_call(struct client *client, const struct request *request, int64_t until_ms,
-		bool patient, struct error *err)
+static int await_in_peace(struct client *client, int64_t until_ms, bool patient, struct error *err)
 {
 	const struct timespec at_once = {0};
 	sigset_t set, before;
@@ -431,10 +435,23 @@ int client_call(struct client *client, const struct request *request, int64_t un
 	sigemptyset(&set);
 	sigaddset(&set, SIGPIPE);
 	sigprocmask(SIG_BLOCK, &set, &before);
-	result = call(client, request, until_ms, patient, err);
+	result = await(client, until_ms, patient, err);
 	if (!sigismember(&before, SIGPIPE)) {
 		sigtimedwait(&set, NULL, &at_once);
 		sigprocmask(SIG_UNBLOCK, &set, NULL);
 	}
 	return result;
+}
+
+int client_call(struct client *client, const struct request *request, int64_t until_ms,
+		bool patient, struct error *err)
+{
+	client_request(client, request);
+	return await_in_peace(client, until_ms, patient, err);
+}
+
+int client_connect(struct client *client, int64_t until_ms, struct error *err)
+{
+	client->eager = true;
+	return await_in_peace(client, until_ms, false, err);
 }

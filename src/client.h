@@ -48,6 +48,7 @@ struct client {
 	int64_t timeout_ms;
 	int64_t due_ms; /* when the reply is overdue */
 	struct request request;
+	bool eager;     /* to be connected, also when there is nothing to ask */
 	bool pending;   /* a request waits for its reply */
 	bool sent;      /* over this connection */
 	bool retried;   /* over an earlier connection */
@@ -91,6 +92,9 @@ int64_t client_wait(const struct client *client, struct pollfd *slot);
 
 /* Goes on as far as it can without waiting, up to one event. Call until CLIENT_NOTHING. */
 enum client_event client_step(struct client *client);
+
+/* Connects and greets, as client_call would. */
+int client_connect(struct client *client, int64_t until_ms, struct error *err);
 
 /* For commands that do one thing: makes the request and waits until until_ms for
  * its reply, retrying what is getting ready: a private server that starts, a master or a slot on

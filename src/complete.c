@@ -42,7 +42,7 @@ static void complete_names(const struct server *server, const struct target *tar
 
 	names_find_quickly(&names, server);
 	for (size_t i = 0; i < names.count; i++)
-		offer(target, "", names.list[i], NULL);
+		offer(target, "", names.list[i].name, NULL);
 	names_free(&names);
 }
 

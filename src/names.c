@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "local.h"
 #include "name.h"
+#include "nodes.h"
 #include "reply.h"
 #include "server.h"
 
@@ -25,9 +25,9 @@ static int no_memory(struct error *err)
 	return fail(err, STATUS_OS, "cannot list locks: %s", strerror(ENOMEM));
 }
 
-static int add(struct names *names, const char *name, struct error *err)
+static int add(struct names *names, const char *name, struct client *client, struct error *err)
 {
-	char **list = reallocarray(names->list, names->count + 1, sizeof(*list));
+	struct found *list = reallocarray(names->list, names->count + 1, sizeof(*list));
 	char *copy = strdup(name);
 
 	if (list)
@@ -36,21 +36,21 @@ static int add(struct names *names, const char *name, struct error *err)
 		free(copy);
 		return no_memory(err);
 	}
-	list[names->count++] = copy;
+	list[names->count++] = (struct found){copy, client};
 	return 0;
 }
 
 void names_free(struct names *names)
 {
 	for (size_t i = 0; i < names->count; i++)
-		free(names->list[i]);
+		free(names->list[i].name);
 	free(names->list);
 	*names = (struct names){0};
 }
 
 static int compare(const void *a, const void *b)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	return strcmp(((const struct found *)a)->name, ((const struct found *)b)->name);
 }
 
 /* A scan may come by the same key twice. */
@@ -61,8 +61,8 @@ static void sort(struct names *names)
 	if (names->count > 0)
 		qsort(names->list, names->count, sizeof(*names->list), compare);
 	for (size_t i = 0; i < names->count; i++)
-		if (kept > 0 && strcmp(names->list[kept - 1], names->list[i]) == 0)
-			free(names->list[i]);
+		if (kept > 0 && strcmp(names->list[kept - 1].name, names->list[i].name) == 0)
+			free(names->list[i].name);
 		else
 			names->list[kept++] = names->list[i];
 	names->count = kept;
@@ -94,7 +94,7 @@ static int scan(struct names *keys, char cursor[24], struct client *client, int6
 	const struct redisReply *found = reply_at(client->reply, 1);
 
 	for (size_t i = 0; i < reply_count(found); i++)
-		if (add(keys, reply_text(found, i), err) < 0)
+		if (add(keys, reply_text(found, i), client, err) < 0)
 			return -1;
 	return 0;
 }
@@ -113,22 +113,32 @@ static int add_name(struct names *names, const char *key, struct client *client,
 	name = reply_string(client->reply);
 	if (!name || name_keys(&derived, name, &ignored) < 0 || strcmp(derived.state, key) != 0)
 		return 0;
-	return add(names, name, err);
+	return add(names, name, client, err);
 }
 
-int names_find(struct names *names, struct client *client, int64_t until_ms, struct error *err)
+/* Adds what one node knows. */
+static int find_at(struct names *names, struct client *client, int64_t until_ms, struct error *err)
 {
 	struct names keys = {0};
 	char cursor[24] = "0";
 	int result;
 
-	*names = (struct names){0};
 	do
 		result = scan(&keys, cursor, client, until_ms, err);
 	while (result == 0 && strcmp(cursor, "0") != 0);
 	for (size_t i = 0; result == 0 && i < keys.count; i++)
-		result = add_name(names, keys.list[i], client, until_ms, err);
+		result = add_name(names, keys.list[i].name, client, until_ms, err);
 	names_free(&keys);
+	return result;
+}
+
+int names_find(struct names *names, const struct nodes *nodes, int64_t until_ms, struct error *err)
+{
+	int result = 0;
+
+	*names = (struct names){0};
+	for (size_t i = 0; result == 0 && i < nodes->count; i++)
+		result = find_at(names, &nodes->clients[i], until_ms, err);
 	sort(names);
 	return result;
 }
@@ -152,18 +162,14 @@ static bool is_running(const struct server *server)
 
 void names_find_quickly(struct names *names, const struct server *server)
 {
-	const struct itimerval last_resort = {.it_value.tv_sec = 1};
-	const struct itimerval none = {0};
-	struct client client;
+	const int64_t until_ms = clock_ms() + PROMPT_MS;
+	struct nodes nodes;
 	struct error ignored;
 
 	*names = (struct names){0};
-	/* The resolver has no deadline: SIGALRM ends us before the user loses patience. */
-	setitimer(ITIMER_REAL, &last_resort, NULL);
-	if (is_running(server)) {
-		client_init(&client, server, PROMPT_MS);
-		names_find(names, &client, clock_ms() + PROMPT_MS, &ignored);
-		client_close(&client);
-	}
-	setitimer(ITIMER_REAL, &none, NULL);
+	if (!is_running(server))
+		return;
+	if (nodes_open(&nodes, server, PROMPT_MS, until_ms, &ignored) == 0)
+		names_find(names, &nodes, until_ms, &ignored);
+	nodes_close(&nodes);
 }

@@ -7,17 +7,21 @@
 #include "client.h"
 #include "error.h"
 
+struct nodes;
 struct server;
 
-/* The names of the locks that a server knows of, sorted, each once. */
+/* The names of the locks that the nodes know of, sorted, each once. */
 struct names {
-	char **list;
+	struct found {
+		char *name;
+		struct client *client; /* of the node that has it */
+	} * list;
 	size_t count;
 };
 
-/* Asks the server for the names until until_ms (NEVER_MS: as long as it takes).
+/* Asks the nodes for the names until until_ms (NEVER_MS: as long as it takes).
  * Returns 0, or -1 with what it found before something failed. Call names_free in both cases. */
-int names_find(struct names *names, struct client *client, int64_t until_ms, struct error *err);
+int names_find(struct names *names, const struct nodes *nodes, int64_t until_ms, struct error *err);
 
 /* The same for somebody who waits at a prompt: what can be found at once. Starts no private
  * server. Call names_free. */

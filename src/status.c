@@ -11,6 +11,7 @@
 #include "duration.h"
 #include "lock.h"
 #include "names.h"
+#include "nodes.h"
 #include "options.h"
 #include "reply.h"
 #include "script.h"
@@ -151,6 +152,14 @@ static int add_line(struct table *table, const struct state *state, struct error
 	return table_add(table, line.cells, err);
 }
 
+/* What has been seen. */
+struct view {
+	struct table *table; /* NULL: nobody looks at it */
+	bool alone;          /* one NAME was asked for */
+	bool held;           /* any of them */
+	int status;
+};
+
 static int ask(struct state *state, struct client *client, const struct lock_keys *keys,
 	       struct error *err)
 {
@@ -167,40 +176,53 @@ static int ask(struct state *state, struct client *client, const struct lock_key
 	return 0;
 }
 
-/* Looks at each of the names. table is NULL when only *held is asked for. A name that something
- * else uses is told, and keeps nobody from seeing the others. */
-static int look(char *const *names, size_t count, struct client *client, struct table *table,
-		bool *held, int *status, struct error *err)
+/* Looks at one lock. A name that something else uses is told, and keeps nobody from seeing the
+ * others. */
+static int look(struct view *view, const char *name, struct client *client, struct error *err)
 {
 	struct lock_keys keys;
 	struct state state;
 
-	for (size_t i = 0; i < count; i++) {
-		if (name_keys(&keys, names[i], err) < 0)
+	if (name_keys(&keys, name, err) < 0)
+		return -1;
+	if (ask(&state, client, &keys, err) < 0) {
+		if (err->status != STATUS_CONFIG || view->alone)
 			return -1;
-		if (ask(&state, client, &keys, err) < 0) {
-			if (err->status != STATUS_CONFIG || count == 1)
-				return -1;
-			complain("%s", err->text);
-			*status = STATUS_CONFIG;
-			continue;
-		}
-		*held |= state.is_held;
-		if (table && add_line(table, &state, err) < 0)
-			return -1;
+		complain("%s", err->text);
+		view->status = STATUS_CONFIG;
+		return 0;
 	}
-	return 0;
+	view->held |= state.is_held;
+	return view->table ? add_line(view->table, &state, err) : 0;
 }
 
-static int look_at_all(struct client *client, struct table *table, bool *held, int *status,
-		       struct error *err)
+static int look_at(struct view *view, const struct invocation *invocation, struct error *err)
 {
-	struct names names;
-	int result = names_find(&names, client, NEVER_MS, err);
+	struct client client;
+	int result = 0;
+
+	view->alone = invocation->argc == 1;
+	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
+	for (int i = 0; result == 0 && i < invocation->argc; i++)
+		result = look(view, invocation->argv[i], &client, err);
+	client_close(&client);
+	return result;
+}
+
+static int look_at_all(struct view *view, const struct invocation *invocation, struct error *err)
+{
+	const int64_t timeout_ms = invocation->options->connect_timeout_ms;
+	struct names names = {0};
+	struct nodes nodes;
+	int result =
+		nodes_open(&nodes, invocation->server, timeout_ms, clock_ms() + timeout_ms, err);
 
 	if (result == 0)
-		result = look(names.list, names.count, client, table, held, status, err);
+		result = names_find(&names, &nodes, NEVER_MS, err);
+	for (size_t i = 0; result == 0 && i < names.count; i++)
+		result = look(view, names.list[i].name, names.list[i].client, err);
 	names_free(&names);
+	nodes_close(&nodes);
 	return result;
 }
 
@@ -218,28 +240,21 @@ static int check_names(char *const *names, int count, struct error *err)
 static int run(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
-	struct table *table = NULL;
-	struct client client;
-	bool held = false;
+	struct view view = {.status = STATUS_OK};
 	int result;
 
-	*status = STATUS_OK;
 	if (check_names(invocation->argv, invocation->argc, err) < 0)
 		return -1;
-	if (!options->quiet && !(table = table_open(&layout, options, err)))
+	if (!options->quiet && !(view.table = table_open(&layout, options, err)))
 		return -1;
-	client_init(&client, invocation->server, options->connect_timeout_ms);
-	if (invocation->argc > 0)
-		result = look(invocation->argv, (size_t)invocation->argc, &client, table, &held,
-			      status, err);
-	else
-		result = look_at_all(&client, table, &held, status, err);
-	client_close(&client);
-	if (result == 0 && table)
-		result = table_print(table, err);
-	table_close(table);
-	if (options->quiet && (held || *status == STATUS_OK))
-		*status = held ? 0 : 1;
+	result = invocation->argc > 0 ? look_at(&view, invocation, err)
+				      : look_at_all(&view, invocation, err);
+	if (result == 0 && view.table)
+		result = table_print(view.table, err);
+	table_close(view.table);
+	*status = view.status;
+	if (options->quiet && (view.held || view.status == STATUS_OK))
+		*status = view.held ? 0 : 1;
 	return result;
 }
 
