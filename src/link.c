@@ -115,11 +115,11 @@ static enum link_event attempt_failed(struct link *link)
 	return LINK_NOTHING;
 }
 
-/* Of several addresses, what the first one said is told: the others may be of a kind that is not
- * in use here. */
+/* Of several addresses where nobody listens, the first one is told: the others may be of a kind
+ * that is not in use here. */
 static enum link_event attempt_failed_for(struct link *link, const char *cause)
 {
-	if (link->dial.next <= 1)
+	if (link->dial.next <= 1 || link->redis)
 		fail(&link->error, STATUS_UNAVAILABLE, "cannot reach %s: %s", link_shown(link),
 		     cause);
 	return attempt_failed(link);

@@ -89,6 +89,15 @@ print("too much" if resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss > 600
 	one_line 'NOPROTO'
 }
 
+@test "a host of several addresses behind which nobody may serve: 69 with the reason" {
+	local port
+
+	port=$(free_port)
+	start_server --port "$port" --bind 127.0.0.1 --replicaof 127.0.0.1 1
+	run -69 timeout 10 "$FAIRLOCK" acquire -u "redis://localhost:$port,localhost:$port" job
+	one_line "cannot reach redis://localhost:$port,localhost:$port: it is a replica"
+}
+
 @test "a wrong or missing password: 77" {
 	start_server
 	cli CONFIG SET requirepass secret >/dev/null
