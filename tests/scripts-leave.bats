@@ -164,8 +164,6 @@ load scripts
 
 # A client of Redisson's that waits for its plain lock
 present_on_plain_channel() {
-	: >"$BATS_TEST_TMPDIR/heard.plain"
-	background "$CLI" -s "$SERVER_SOCKET" SUBSCRIBE "$(channel)" "$(channel):plain" >"$BATS_TEST_TMPDIR/heard.plain"
-	subscriber[plain]=$!
+	listen plain "$(channel)" "$(channel):plain"
 	wait_until listens plain
 }

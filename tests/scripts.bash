@@ -1,8 +1,10 @@
 # What the tests of the Lua scripts share: `load helpers`, then `load scripts`. Each file has a server, which
 # is empty at the start of every test.
 #
-# LUA   the folder of the scripts under test
-# lock  the NAME that the functions below work on
+# LUA         the folder of the scripts under test
+# SCRIPTS_ON  cluster: the server is a cluster of one node, and who is present uses SSUBSCRIBE
+# lock        the NAME that the functions below work on
+# way         SUBSCRIBE or SSUBSCRIBE: how whoever is made present from now on listens
 #
 # A script is called by a function of its name: `acquire ID [WORD=VALUE...]`. Its
 # answer is in the array `reply`; an error of the server fails the test.
@@ -10,15 +12,20 @@
 : "${LUA:=$TESTS_DIR/../lua}"
 
 # bats sources this file from a function.
-declare -gA token=() ticket=() subscriber=()
+declare -gA token=() ticket=() subscriber=() subscribed=()
 declare -ga reply=()
-declare -g lock=job
+declare -g lock=job way=SUBSCRIBE
+[ "${SCRIPTS_ON-}" != cluster ] || way=SSUBSCRIBE
 
 # Starts a server with all scripts loaded.
 setup_file() {
 	local name sha
 
-	start_server
+	if [ "${SCRIPTS_ON-}" = cluster ] && knows_sharded; then
+		start_cluster
+	else
+		start_server
+	fi
 	for name in acquire release renew leave queue status; do
 		"$TESTS_DIR/../lua/join" "$LUA/$name.lua" >"$BATS_FILE_TMPDIR/$name.lua"
 		sha=$(cli -x SCRIPT LOAD <"$BATS_FILE_TMPDIR/$name.lua")
@@ -34,6 +41,22 @@ teardown_file() {
 	stop_server
 }
 
+# Whether the server is of version 7 or later.
+knows_sharded() {
+	! "$SERVER" --version | grep -q ' v=[0-6]\.'
+}
+
+# A cluster of one node, which no other will ever reach.
+start_cluster() {
+	start_server --cluster-enabled yes --cluster-port "$(free_port)"
+	cli CLUSTER ADDSLOTSRANGE 0 16383 >/dev/null
+	wait_until cluster_is_up
+}
+
+cluster_is_up() {
+	cli CLUSTER INFO | grep -q '^cluster_state:ok'
+}
+
 # The next test finds an empty server on which nobody listens.
 teardown() {
 	local pid
@@ -47,7 +70,8 @@ teardown() {
 }
 
 nobody_listens() {
-	[ "$(cli PUBSUB CHANNELS)$(cli PUBSUB NUMPAT)" = 0 ]
+	[ "$(cli PUBSUB CHANNELS)$(cli PUBSUB NUMPAT)" = 0 ] || return
+	! knows_sharded || [ -z "$(cli PUBSUB SHARDCHANNELS)" ]
 }
 
 # The keys of `lock`
@@ -164,12 +188,27 @@ between() {
 
 # Presence
 
+# subscribers CHANNEL: how many it has, of the way that is in use
+subscribers() {
+	local count=NUMSUB
+
+	[ "$way" = SUBSCRIBE ] || count=SHARDNUMSUB
+	cli PUBSUB "$count" "$1" | tail -n 1
+}
+
 listens() {
-	[ "$(cli PUBSUB NUMSUB "$(channel):$1" | tail -n 1)" = 1 ]
+	[ "$(subscribers "$(channel):$1")" = 1 ]
 }
 
 listens_not() {
-	[ "$(cli PUBSUB NUMSUB "$(channel):$1" | tail -n 1)" = 0 ]
+	[ "$(subscribers "$(channel):$1")" = 0 ]
+}
+
+# listen ID CHANNEL...: what comes in there is written down
+listen() {
+	background "$CLI" -s "$SERVER_SOCKET" "$way" "${@:2}" >"$BATS_TEST_TMPDIR/heard.$1"
+	subscriber[$1]=$!
+	subscribed[$1]=$way
 }
 
 # Subscribes each to its channel.
@@ -177,10 +216,7 @@ present() {
 	local id
 
 	for id; do
-		: >"$BATS_TEST_TMPDIR/heard.$id"
-		background "$CLI" -s "$SERVER_SOCKET" SUBSCRIBE "$(channel):$id" \
-			>"$BATS_TEST_TMPDIR/heard.$id"
-		subscriber[$id]=$!
+		listen "$id" "$(channel):$id"
 	done
 	for id; do
 		wait_until listens "$id"
@@ -189,16 +225,16 @@ present() {
 
 # The same over one connection, which `absent together` ends.
 present_together() {
-	background "$CLI" -s "$SERVER_SOCKET" SUBSCRIBE "${@/#/$(channel):}" >/dev/null
-	subscriber[together]=$!
+	listen together "${@/#/$(channel):}"
 	wait_until listens "${!#}"
 }
 
 # Ends them, and waits until the server has seen it.
 absent() {
-	local id
+	local id way
 
 	for id; do
+		way=${subscribed[$id]}
 		kill "${subscriber[$id]}"
 		wait "${subscriber[$id]}" 2>/dev/null || true
 		unset "subscriber[$id]"
@@ -208,9 +244,12 @@ absent() {
 
 # What a present one was told, in order, one message a line.
 heard() {
-	cli PUBLISH "$(channel):$1" 'end of messages' >/dev/null
+	local publish=PUBLISH
+
+	[ "${subscribed[$1]}" = SUBSCRIBE ] || publish=SPUBLISH
+	cli "$publish" "$(channel):$1" 'end of messages' >/dev/null
 	wait_until grep -qx 'end of messages' "$BATS_TEST_TMPDIR/heard.$1"
-	awk 'previous == "message" { name = NR }
+	awk 'previous ~ /^s?message$/ { name = NR }
 		name && NR == name + 1 && $0 != "end of messages"
 		{ previous = $0 }' "$BATS_TEST_TMPDIR/heard.$1"
 }
@@ -342,11 +381,12 @@ redisson_sweeps() {
 }
 
 redisson_unlocks() {
-	local next
+	local next publish=PUBLISH
 
+	[ "$way" = SUBSCRIBE ] || publish=SPUBLISH
 	cli DEL "$lock" >/dev/null
 	next=$(cli LINDEX "$(key_queue)" 0)
-	[ -z "$next" ] || cli PUBLISH "$(channel):$next" 0 >/dev/null
+	[ -z "$next" ] || cli "$publish" "$(channel):$next" 0 >/dev/null
 }
 
 # Time
