@@ -31,6 +31,8 @@ enum status refusal_status(const char *text)
 		{"BUSY", true, STATUS_UNAVAILABLE},
 		{"TRYAGAIN", true, STATUS_UNAVAILABLE},
 		{"UNBLOCKED", true, STATUS_UNAVAILABLE},
+		/* the last key of a slot has just gone to another node: as TRYAGAIN */
+		{"attempted to access a non local key", false, STATUS_UNAVAILABLE},
 		{"NOPROTO", true, STATUS_UNAVAILABLE},
 		{"max number of clients", false, STATUS_UNAVAILABLE},
 		{"unknown command", false, STATUS_UNAVAILABLE},
