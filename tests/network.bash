@@ -1,7 +1,7 @@
 # Two hosts and the wire between them, which can be cut: `load helpers`, then `load network`.
 #
 #   @test "..." {
-#       new_network                               # or in setup_file
+#       new_network                               # not in setup_file: it may skip
 #       start_far_server                          # on the far host; `cli` reaches it, cut or not
 #       export FAIRLOCK_URL=$FAR_URL
 #       background "$NEAR" "$FAIRLOCK" wrap job sleep 600
