@@ -1,0 +1,238 @@
+"""Stands between clients and a server, and does to them what a test wants; see proxy.bash, which starts it.
+
+usage: proxy.py LISTEN TARGET FOLDER      LISTEN, TARGET: HOST:PORT, or the path of a unix socket
+
+Reads commands from the fifo FOLDER/commands, one a line, and says in FOLDER/answers when each is done. The
+first answer is the address that it listens on; one that begins with "error" is none.
+
+    pass                 as if nobody were here
+    cut [up|down]        a dead wire: nothing comes through, not even an end; who connects hangs. What
+                         is sent meanwhile comes at the next `pass`. One way: up is to the server.
+    delay MS [up|down]   whatever is sent comes so much later
+    forget               the connections that there are never carry anything again; new ones do
+    reset                they are reset, at both ends
+    refuse, listen       new connections are refused; are taken again
+    count                how many there are
+"""
+
+import asyncio
+import os
+import resource
+import socket
+import struct
+import sys
+
+
+def new_socket(address):
+    """A socket for it, and what to bind or connect that to."""
+    if "/" in address:
+        return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK), address
+    host, port = address.rsplit(":", 1)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK), (host.strip("[]"), int(port))
+
+
+async def stop(tasks):
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class Way:
+    """One direction, of all connections."""
+
+    def __init__(self):
+        self.delay = 0
+        self.is_open = asyncio.Event()
+        self.is_open.set()
+
+
+class Connection:
+    """A client and the server for it."""
+
+    def __init__(self, proxy, client):
+        self.client = client
+        self.server, self.target = new_socket(proxy.target)
+        self.forgotten = False
+        self.pumps = []
+        self.task = asyncio.create_task(self.run(proxy.up, proxy.down))
+
+    async def run(self, up, down):
+        was_well = False
+        try:
+            await asyncio.get_running_loop().sock_connect(self.server, self.target)
+            self.pump(self.client, self.server, up)
+            self.pump(self.server, self.client, down)
+            await asyncio.gather(*self.pumps)
+            was_well = True
+        except OSError:
+            pass
+        except asyncio.CancelledError:
+            if self.forgotten:
+                await asyncio.Event().wait()
+        finally:
+            await stop(self.pumps)
+            for end in self.client, self.server:
+                if not was_well:
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                end.close()
+
+    def pump(self, source, sink, way):
+        queue = asyncio.Queue(64)
+        if sink.family != socket.AF_UNIX:
+            sink.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.pumps.append(asyncio.create_task(self.read(source, queue, way)))
+        self.pumps.append(asyncio.create_task(self.write(sink, queue, way)))
+
+    async def read(self, source, queue, way):
+        """Puts into the queue what comes and when it is due; at the end b"", or an error."""
+        loop = asyncio.get_running_loop()
+        data = b"?"
+        while data:
+            await way.is_open.wait()
+            try:
+                data = await loop.sock_recv(source, 65536)
+            except OSError as error:
+                await queue.put((loop.time() + way.delay, error))
+                return
+            await queue.put((loop.time() + way.delay, data))
+
+    async def write(self, sink, queue, way):
+        loop = asyncio.get_running_loop()
+        while True:
+            due, data = await queue.get()
+            await asyncio.sleep(max(0, due - loop.time()))
+            await way.is_open.wait()
+            if isinstance(data, OSError):
+                raise data
+            if not data:
+                sink.shutdown(socket.SHUT_WR)
+                return
+            await loop.sock_sendall(sink, data)
+
+
+class Proxy:
+    def __init__(self, address, target):
+        self.address = address
+        self.target = target
+        self.up = Way()
+        self.down = Way()
+        self.connections = []
+        self.listener = None
+        self.accepting = []
+        self.fillers = []
+
+    def listen(self):
+        if self.listener:
+            return
+        self.listener, address = new_socket(self.address)
+        if self.listener.family == socket.AF_UNIX:
+            if os.path.exists(address):
+                os.unlink(address)
+            self.listener.bind(address)
+        else:
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.listener.bind(address)
+            # the port that was free, from now on
+            self.address = f"{self.address.rsplit(':', 1)[0]}:{self.listener.getsockname()[1]}"
+        self.accept()
+
+    def accept(self):
+        self.listener.listen(1024)
+        self.accepting = [asyncio.create_task(self.take(self.listener, self.drain()))]
+
+    def drain(self):
+        """Ends the fillers. Says by what names they may still stand in the queue."""
+        names = [filler.getsockname() for filler in self.fillers]
+        for filler in self.fillers:
+            filler.close()
+        self.fillers = []
+        return names
+
+    async def take(self, listener, fillers):
+        while True:
+            client, name = await asyncio.get_running_loop().sock_accept(listener)
+            if name in fillers:
+                fillers.remove(name)
+                client.close()
+                continue
+            client.setblocking(False)
+            self.connections = [other for other in self.connections if not other.task.done()]
+            self.connections.append(Connection(self, client))
+
+    async def hang(self):
+        """Nobody is accepted. A full queue of connections makes the kernel drop the next."""
+        await stop(self.accepting)
+        self.listener.listen(0)
+        while self.listener.family != socket.AF_UNIX and len(self.fillers) < 4:
+            filler, _ = new_socket(self.address)
+            filler.connect_ex(self.listener.getsockname())
+            self.fillers.append(filler)
+
+    async def refuse(self):
+        if not self.listener:
+            return
+        await stop(self.accepting)
+        self.drain()
+        self.listener.close()
+        self.listener = None
+
+    def present(self):
+        return [connection for connection in self.connections if not connection.task.done()]
+
+    def ways(self, which):
+        return {"up": [self.up], "down": [self.down], "": [self.up, self.down]}[which]
+
+    async def do(self, command, argument="", which=""):
+        if command == "pass":
+            for way in self.ways(""):
+                way.delay = 0
+                way.is_open.set()
+            if self.listener:
+                await stop(self.accepting)
+                self.accept()
+        elif command == "cut":
+            for way in self.ways(argument):
+                way.is_open.clear()
+            if self.listener:
+                await self.hang()
+        elif command == "delay":
+            for way in self.ways(which):
+                way.delay = float(argument) / 1000
+        elif command == "forget":
+            for connection in self.present():
+                connection.forgotten = True
+                await stop(connection.pumps)
+        elif command == "reset":
+            await stop([connection.task for connection in self.present()])
+        elif command == "refuse":
+            await self.refuse()
+        elif command == "listen":
+            self.listen()
+        elif command == "count":
+            return str(len(self.present()))
+        else:
+            raise ValueError(f"there is no command {command}")
+        return "done"
+
+
+async def main(address, target, folder):
+    proxy = Proxy(address, target)
+    commands = asyncio.StreamReader()
+    # Open for both, so that there is no end of file between two who write.
+    fifo = open(folder + "/commands", "r+b", buffering=0)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), fifo)
+    answers = os.open(folder + "/answers", os.O_RDWR)
+    proxy.listen()
+    os.write(answers, (proxy.address + "\n").encode())
+    async for line in commands:
+        try:
+            answer = await proxy.do(*line.decode().split())
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            answer = f"error: {error!r}"
+        os.write(answers, (answer + "\n").encode())
+
+
+files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+asyncio.run(main(*sys.argv[1:4]))
