@@ -87,7 +87,10 @@ join_nodes() {
 
 # node_cli PORT [COMMAND...]: redis-cli on one node, wherever that points
 node_cli() {
-	REDISCLI_AUTH=$CLUSTER_PASSWORD "$CLI" -p "$1" "${@:2}" 3>&- 4>&-
+	local auth=()
+
+	[ -z "${CLUSTER_PASSWORD:-}" ] || auth=(--no-auth-warning -a "$CLUSTER_PASSWORD")
+	"$CLI" "${auth[@]}" -p "$1" "${@:2}" 3>&- 4>&-
 }
 
 # cluster_cli [COMMAND...]: redis-cli that goes where it is pointed to
@@ -251,7 +254,7 @@ move_keys() {
 	from=$(owner_of "$1") || return
 	[ $# -gt 2 ] || mapfile -t keys < <(node_cli "$from" --raw CLUSTER GETKEYSINSLOT "$1" 10000 | grep .)
 	[ ${#keys[@]} -gt 0 ] || return 0
-	[ -z "$CLUSTER_PASSWORD" ] || auth=(AUTH "$CLUSTER_PASSWORD")
+	[ -z "${CLUSTER_PASSWORD:-}" ] || auth=(AUTH "$CLUSTER_PASSWORD")
 	node_does "$from" MIGRATE 127.0.0.1 "$2" '' 0 5000 "${auth[@]}" KEYS "${keys[@]}"
 }
 

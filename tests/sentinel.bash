@@ -99,11 +99,12 @@ hurry() {
 
 # node_cli PORT [COMMAND...]: redis-cli on a server or a sentinel
 node_cli() {
-	local tls=() password=${MASTER_PASSWORD:-}
+	local options=() password=${MASTER_PASSWORD:-}
 
 	[[ " $SENTINEL_PORTS " != *" $1 "* ]] || password=${SENTINEL_PASSWORD:-}
-	[ -z "${SENTINEL_TLS:-}" ] || tls=(--tls --cacert "$TLS_DIR/ca.crt")
-	REDISCLI_AUTH=$password "$CLI" "${tls[@]}" -p "$1" "${@:2}" 3>&- 4>&-
+	[ -z "$password" ] || options+=(--no-auth-warning -a "$password")
+	[ -z "${SENTINEL_TLS:-}" ] || options+=(--tls --cacert "$TLS_DIR/ca.crt")
+	"$CLI" "${options[@]}" -p "$1" "${@:2}" 3>&- 4>&-
 }
 
 # redis-cli on the master
