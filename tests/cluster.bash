@@ -23,7 +23,7 @@
 # CLUSTER_PORTS   of all nodes, the first masters before the first replicas
 # NODES_DIR       PORT.log, PORT.pid and PORT.nodes of each
 #
-# With a password: CLUSTER_PASSWORD=x start_cluster --requirepass x --masterauth x
+# With a password: CLUSTER_PASSWORD=x; start_cluster --requirepass x --masterauth x
 
 source "${BASH_SOURCE[0]%/*}/ports.bash"
 

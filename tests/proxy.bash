@@ -10,17 +10,17 @@
 #   }
 #
 # The commands are told at the top of proxy.py: pass, cut, delay, forget, reset, refuse, listen, count.
-# `proxy` comes back when it is done. A second proxy has a folder of its own:
+# `proxy` comes back when it is done. Of several it means the one that was started last, or that of
+# PROXY_DIR:
 #
-#   PROXY_DIR=$BATS_TEST_TMPDIR/other start_proxy "127.0.0.1:$port"; other=$PROXY_ADDRESS
-#   PROXY_DIR=$BATS_TEST_TMPDIR/other proxy cut
+#   start_proxy "127.0.0.1:$port"; first=$PROXY_DIR
+#   start_proxy "127.0.0.1:$other"
+#   PROXY_DIR=$first proxy cut
 
 # start_proxy TARGET [LISTEN]: LISTEN is a free port of 127.0.0.1, or HOST:PORT, or the path of a unix
-# socket to be made. Sets PROXY_ADDRESS to it, PROXY_PORT, and PROXY_PID.
+# socket to be made. Sets PROXY_ADDRESS to it, PROXY_PORT, PROXY_PID and PROXY_DIR.
 start_proxy() {
-	export PROXY_DIR=${PROXY_DIR:-$(server_dir)/proxy}
-
-	mkdir "$PROXY_DIR"
+	PROXY_DIR=$(mktemp -d "$(server_dir)/proxy.XXXXXX")
 	mkfifo "$PROXY_DIR/commands" "$PROXY_DIR/answers"
 	background python3 "$TESTS_DIR/proxy.py" "${2:-127.0.0.1:0}" "$1" "$PROXY_DIR" >"$PROXY_DIR/log" 2>&1
 	PROXY_PID=$!
@@ -29,7 +29,7 @@ start_proxy() {
 		return 1
 	}
 	PROXY_PORT=${PROXY_ADDRESS##*:}
-	export PROXY_ADDRESS PROXY_PID PROXY_PORT
+	export PROXY_ADDRESS PROXY_DIR PROXY_PID PROXY_PORT
 }
 
 # proxy COMMAND...: tells it, and what it answers
