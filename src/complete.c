@@ -7,6 +7,7 @@
 #include "command.h"
 #include "names.h"
 #include "options.h"
+#include "program.h"
 #include "settings.h"
 #include "signals.h"
 
@@ -17,7 +18,18 @@ struct target {
 	size_t head;
 };
 
-static const char *const schemes[] = {"local:", "redis://", "valkey://", "unix:"};
+static const char *const schemes[] = {
+	"local:",
+	"unix:",
+	"redis://",
+	"rediss://",
+	"redis+sentinel://",
+	"rediss+sentinel://",
+	"valkey://",
+	"valkeys://",
+	"valkey+sentinel://",
+	"valkeys+sentinel://",
+};
 static const char *const on_lost[] = {"kill", "warn"};
 
 /* Prints start + text as a candidate if it goes on where the value stops. */
@@ -46,13 +58,20 @@ static void complete_names(const struct server *server, const struct target *tar
 	names_free(&names);
 }
 
-static void complete_name(struct settings *settings, const struct command *command,
+/* Returns false when this program cannot reach the server. */
+static bool complete_name(struct settings *settings, const struct command *command,
 			  const struct target *target)
 {
 	struct error err;
 
-	if (settings_merge(settings, command, &err) == 0)
-		complete_names(&settings->server, target);
+	if (settings_merge(settings, command, &err) < 0)
+		return true;
+	if (!program_reaches(&settings->server)) {
+		options_restore_url(&settings->options);
+		return false;
+	}
+	complete_names(&settings->server, target);
+	return true;
 }
 
 static void complete_commands(const struct command *const *commands, const struct target *target)
@@ -163,19 +182,20 @@ static enum argument read_words(struct arguments *arguments, struct options *opt
 	}
 }
 
-static void complete_operand(struct settings *settings, const struct command *command,
+static bool complete_operand(struct settings *settings, const struct command *command,
 			     const struct arguments *arguments, const struct target *target)
 {
 	if (arguments->runs_words && arguments->operands == 1) {
 		if (settings->options.shell_command == NULL)
 			printf("\tcommand %d\n", arguments->argc + 1);
 	} else if (arguments->operands < command_operands(command->name)) {
-		complete_name(settings, command, target);
+		return complete_name(settings, command, target);
 	}
+	return true;
 }
 
 /* words are those behind the command's name. */
-static void complete_words(struct settings *settings, const struct command *command, int count,
+static bool complete_words(struct settings *settings, const struct command *command, int count,
 			   char **words)
 {
 	const struct target target = {words[count - 1], 0};
@@ -193,24 +213,27 @@ static void complete_words(struct settings *settings, const struct command *comm
 		if (target.word[0] == '-' && !arguments.options_ended)
 			complete_option(command, words[count - 1]);
 		else
-			complete_operand(settings, command, &arguments, &target);
+			return complete_operand(settings, command, &arguments, &target);
 	}
+	return true;
 }
 
-void complete(const struct command *const *commands, int argc, char **argv)
+bool complete(const struct command *const *commands, int argc, char **argv)
 {
 	const struct target target = {argc > 0 ? argv[0] : "", 0};
 	struct settings settings;
+	bool done;
 
 	if (argc <= 1) {
 		complete_commands(commands, &target);
-		return;
+		return true;
 	}
 	while (*commands && strcmp((*commands)->name, argv[0]) != 0)
 		commands++;
 	if (*commands == NULL)
-		return;
+		return true;
 	settings_init(&settings);
-	complete_words(&settings, *commands, argc - 1, argv + 1);
+	done = complete_words(&settings, *commands, argc - 1, argv + 1);
 	settings_free(&settings);
+	return done;
 }

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_COMPLETE_H
 #define FAIRLOCK_COMPLETE_H
 
+#include <stdbool.h>
+
 struct command;
 
 /* fairlock --complete WORD...
@@ -17,7 +19,8 @@ struct command;
  *
  * Is silent about mistakes: a prompt is no place for them.
  *
- * commands ends with a NULL. */
-void complete(const struct command *const *commands, int argc, char **argv);
+ * commands ends with a NULL. Returns false, and has printed nothing, when another executable
+ * is needed to reach the server. */
+bool complete(const struct command *const *commands, int argc, char **argv);
 
 #endif

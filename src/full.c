@@ -51,7 +51,8 @@ int program_other(int argc, char **argv, const struct server *server)
 	} else if (strcmp(word, "--version") == 0) {
 		puts("fairlock " FAIRLOCK_VERSION);
 	} else if (strcmp(word, "--complete") == 0) {
-		complete(program_commands, argc - 2, argv + 2);
+		if (!complete(program_commands, argc - 2, argv + 2))
+			return program_become("fairlock-tls", argv);
 	} else {
 		fail(&err, STATUS_USAGE, "cannot run '%.100s': there is no such %s", word,
 		     word[0] == '-' ? "option" : "command");

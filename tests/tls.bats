@@ -33,3 +33,12 @@ fails_with() {
 	run -1 "$FAIRLOCK" status -q job
 	run -7 "$FAIRLOCK" wrap job -- sh -c 'exit 7'
 }
+
+@test "completion asks a server with TLS for the names of locks" {
+	start_tls_server
+	export FAIRLOCK_URL=rediss://localhost:$TLS_PORT FAIRLOCK_TLS_CA=$TLS_DIR/ca.crt
+
+	"$FAIRLOCK" wrap job true
+	run -0 "$FAIRLOCK" --complete status j
+	assert_output job
+}
