@@ -109,13 +109,13 @@ end
 -- Queues the caller, or renews its place: its sign of life.
 local function join()
 	local newcomer = not ticket and not again
+	if not state.run or not ticket and state.ours == 0 then
+		check_run(false)
+	end
 	state.empty = false
 	if not ticket then
 		ticket = math.max(now_us, (state.ticket or 0) + 1)
 		call('HSET', STATE, 'name', LOCK, 'ticket', int(ticket))
-	end
-	if not state.run then
-		check_run(false)
 	end
 	local new = call('HSET', STATE, 't:' .. id, int(ticket) .. ' ' .. int(now))
 	if new == 1 then

@@ -19,14 +19,14 @@ local function drop(id, index)
 end
 
 -- Notices that this is another server process than the one that the waiters queued on:
--- then all are away for a moment, and the absent are not dead. waited: the
--- caller queued before, so a server that knows no run id has lost its data.
+-- then all are away for a moment, and the absent are not dead. waited: the caller queued before, or others
+-- are in the queue; then a server that knows no run id has lost its data.
 local function check_run(waited)
 	local run = string.match(call('INFO', 'server'), 'run_id:(%w+)')
 	if run == state.run then
 		return
 	end
-	if state.run or waited then
+	if waited then
 		state.back = now + AWAY_MS
 		note('HSET', STATE, 'back', int(state.back))
 		-- who was told its turn by the old server may not have heard it

@@ -227,3 +227,23 @@ restarted() {
 	ask ben
 	answered granted ben
 }
+
+@test "a restart while nobody waited holds nobody back later" {
+	acquire anna
+	queue_up ben
+	release anna
+	ask ben
+	answered granted
+	restarted
+	queue_up cleo dora emil
+	absent cleo
+	release ben
+	told dora 0
+	ask dora
+	answered granted
+	come_back emil
+	answered queued
+	release dora
+	ask emil
+	answered granted
+}
