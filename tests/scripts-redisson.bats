@@ -15,11 +15,11 @@ score() {
 	present r1
 	queue_up ben
 	release anna
-	later 4900
+	later 4000
 	ask ben
 	answered queued
 	queue_is r1 ben
-	between 1 "${reply[2]}" 100
+	between 1 "${reply[2]}" 1000
 }
 
 @test "a Redisson waiter that did not take its turn for 5 s is passed over, and told once more" {
