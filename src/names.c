@@ -28,15 +28,14 @@ static int no_memory(struct error *err)
 static int add(struct names *names, const char *name, struct client *client, struct error *err)
 {
 	struct found *list = reallocarray(names->list, names->count + 1, sizeof(*list));
-	char *copy = strdup(name);
 
-	if (list)
-		names->list = list;
-	if (!list || !copy) {
-		free(copy);
+	if (!list)
 		return no_memory(err);
-	}
-	list[names->count++] = (struct found){copy, client};
+	names->list = list;
+	list[names->count] = (struct found){strdup(name), client};
+	if (!list[names->count].name)
+		return no_memory(err);
+	names->count++;
 	return 0;
 }
 
