@@ -47,5 +47,8 @@ kill_node() {
 	wait_until ended "$pid"
 }
 
-stop_node() { kill -s STOP "$(node_pid "$1")"; }
+is_asleep() { ! is_awake "$1"; }
+
+# Returns when it is: the kernel takes its time on a busy machine, and who then asks it would wait for ever.
+stop_node() { kill -s STOP "$(node_pid "$1")" && wait_until is_asleep "$1"; }
 continue_node() { kill -s CONT "$(node_pid "$1")"; }
