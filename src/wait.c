@@ -30,6 +30,7 @@ struct waiting {
 	int64_t watch_ms; /* when to ask again because somebody told us to */
 	bool granted;
 	bool traceless; /* the server knows nothing of us */
+	bool told_queued;
 	bool told_no_ttl;
 	char base_channel[CHANNEL_MAX_BYTES];
 };
@@ -95,9 +96,10 @@ static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
 
 static void queued(struct waiting *w, const struct ask_reply *reply)
 {
-	if (!*w->lock->ticket)
+	if (!w->told_queued)
 		tell_step(w->wait->options, "waiting for lock %s as %s", w->lock->keys.name,
 			  w->lock->id);
+	w->told_queued = true;
 	w->sign_ms = clock_ms() + reply->ask_in_ms;
 	mind_missing_ttl(w, reply->ttl_ms);
 	if (reply->first)
