@@ -295,6 +295,7 @@ static enum client_event take(struct client *client, redisReply *reply)
 
 static void opened(struct client *client)
 {
+	forget_connection(client); /* the one before may have ended in its greeting */
 	client->returning = client->ever_answered;
 	client->by_shard = client->link.shards;
 	send_subscriptions(client);
@@ -315,9 +316,9 @@ static bool is_wanted(const struct client *client)
 	return client->pending || client->channel_count > 0 || client->eager;
 }
 
-static bool is_overdue(const struct client *client)
+static int64_t due_ms(const struct client *client)
 {
-	return client->sent && clock_ms() >= client->due_ms;
+	return client->sent && is_open(client) ? client->due_ms : NEVER_MS;
 }
 
 enum client_event client_step(struct client *client)
@@ -329,7 +330,7 @@ enum client_event client_step(struct client *client)
 		drop_reply(client);
 	if (client->link.stage == LINK_DOWN && !is_wanted(client))
 		return CLIENT_NOTHING;
-	if (is_overdue(client))
+	if (clock_ms() >= due_ms(client))
 		return no_reply(client);
 	do {
 		if (is_open(client) && client->pending && !client->sent)
@@ -356,7 +357,7 @@ int64_t client_wait(const struct client *client, struct pollfd *slot)
 
 	if (client->link.stage == LINK_DOWN && !is_wanted(client))
 		return NEVER_MS;
-	return client->sent ? earliest(wake, client->due_ms) : wake;
+	return earliest(wake, due_ms(client));
 }
 
 void client_subscribe(struct client *client, const char *channel)

@@ -77,9 +77,12 @@ static void back_off(struct link *link)
 }
 
 /* The round of attempts, or the connection, is over; another one follows. Who was named is asked
- * first after a mishap, but only once, and only where a connection that was fine has ended. */
+ * first after a mishap, but only once, and only where a connection that was fine has ended. A
+ * sentinel that named somebody who is no good may be the only one that does not know better. */
 static enum link_event lost(struct link *link)
 {
+	if (link->on_named && link->server->kind == SERVER_SENTINEL)
+		link->seed = (link->seed + 1) % link->server->seed_count;
 	if (!link->is_well || link->asking || link->server->kind == SERVER_SENTINEL)
 		link->named.port = 0;
 	link_drop(link);
