@@ -157,6 +157,21 @@ static int keep(char *to, size_t size, const char *from)
 	return 0;
 }
 
+/* Both are printed, and given to COMMAND. */
+static int keep_grant(struct lock *lock, const char *owner, const char *token)
+{
+	bool is_ours = strcmp(owner, lock->id) == 0;
+
+	for (int i = 0; i < lock->inherited_count; i++)
+		is_ours |= strcmp(owner, lock->inherited[i]) == 0;
+	if (!is_ours || token[strspn(token, "0123456789")] != '\0')
+		return -1;
+	return keep(lock->owner, sizeof(lock->owner), owner) < 0 ||
+			       keep(lock->token, sizeof(lock->token), token) < 0
+		       ? -1
+		       : 0;
+}
+
 /* Whatever a server says, our clocks do not overflow, and we do not spin. */
 static int64_t within(long long value, int64_t low, int64_t high)
 {
@@ -172,9 +187,7 @@ int lock_asked(struct lock *lock, const struct client *client, struct ask_reply 
 	if (is_tagged(reply, "granted", 6)) {
 		out->outcome = client->replicas < lock->replicas ? ASK_UNSAFE : ASK_GRANTED;
 		lock->deadline_ms = client->sent_ms + within(reply_number(reply, 3), 0, TTL_MAX_MS);
-		return keep(lock->owner, sizeof(lock->owner), reply_text(reply, 1)) < 0 ||
-				       keep(lock->token, sizeof(lock->token),
-					    reply_text(reply, 2)) < 0
+		return keep_grant(lock, reply_text(reply, 1), reply_text(reply, 2)) < 0
 			       ? reply_nonsense(err)
 			       : 0;
 	}
