@@ -85,6 +85,14 @@ struct line {
 	const char *cells[COLUMN_COUNT];
 };
 
+/* How long ago it was; -1 where the server's times make no sense. */
+static int64_t elapsed_ms(const char *since, const char *now)
+{
+	int64_t begun = strtoll(since, NULL, 10), at = strtoll(now, NULL, 10);
+
+	return begun < 0 || at < begun ? -1 : at - begun;
+}
+
 static int read_state(struct state *state, const struct redisReply *reply, struct error *err)
 {
 	const char *since = reply_text(reply, 5);
@@ -104,7 +112,7 @@ static int read_state(struct state *state, const struct redisReply *reply, struc
 		return reply_nonsense(err);
 	state->is_held = *state->owner != '\0';
 	if (*since)
-		state->held_ms = strtoll(reply_text(reply, 8), NULL, 10) - strtoll(since, NULL, 10);
+		state->held_ms = elapsed_ms(since, reply_text(reply, 8));
 	return 0;
 }
 
