@@ -18,6 +18,10 @@
 /* A server serves nobody else during one step of a scan. */
 #define KEYS_PER_STEP "1000"
 
+/* A server with more is none: a scan must come to an end, whatever it is told. */
+#define SCAN_STEPS_MAX (1 << 20)
+#define NAMES_MAX (1 << 20)
+
 #define PROMPT_MS 300
 
 static int no_memory(struct error *err)
@@ -75,6 +79,17 @@ static int ask(struct client *client, const struct request *request, int64_t unt
 	return client_call(client, request, due_ms < until_ms ? due_ms : until_ms, false, err);
 }
 
+/* A real server's cursor is a number, and another one at each step. */
+static int move_cursor(char cursor[24], const char *next)
+{
+	size_t digits = strspn(next, "0123456789");
+
+	if (digits == 0 || digits >= 24 || next[digits] != '\0' || strcmp(cursor, next) == 0)
+		return -1;
+	memcpy(cursor, next, digits + 1);
+	return 0;
+}
+
 /* One step of the scan; keys are added to *keys. cursor is "0" behind the last step. */
 static int scan(struct names *keys, char cursor[24], struct client *client, int64_t until_ms,
 		struct error *err)
@@ -87,11 +102,15 @@ static int scan(struct names *keys, char cursor[24], struct client *client, int6
 
 	if (ask(client, &request, until_ms, err) < 0)
 		return -1;
-	if (!reply_fits(client->reply, "sl") || strlen(reply_text(client->reply, 0)) >= 24)
-		return reply_nonsense(err);
-	strcpy(cursor, reply_text(client->reply, 0));
 	const struct redisReply *found = reply_at(client->reply, 1);
 
+	if (!reply_fits(client->reply, "sl") || reply_count(found) > NAMES_MAX - keys->count)
+		return reply_nonsense(err);
+	/* the first step may be the last one */
+	if (strcmp(reply_text(client->reply, 0), "0") == 0)
+		strcpy(cursor, "0");
+	else if (move_cursor(cursor, reply_text(client->reply, 0)) < 0)
+		return reply_nonsense(err);
 	for (size_t i = 0; i < reply_count(found); i++)
 		if (add(keys, reply_text(found, i), client, err) < 0)
 			return -1;
@@ -120,10 +139,11 @@ static int find_at(struct names *names, struct client *client, int64_t until_ms,
 {
 	struct names keys = {0};
 	char cursor[24] = "0";
-	int result;
+	int steps = 0, result;
 
 	do
-		result = scan(&keys, cursor, client, until_ms, err);
+		result = ++steps > SCAN_STEPS_MAX ? reply_nonsense(err)
+						  : scan(&keys, cursor, client, until_ms, err);
 	while (result == 0 && strcmp(cursor, "0") != 0);
 	for (size_t i = 0; result == 0 && i < keys.count; i++)
 		result = add_name(names, keys.list[i].name, client, until_ms, err);
