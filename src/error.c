@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "utf8.h"
+
 int fail(struct error *err, enum status status, const char *format, ...)
 {
 	va_list args;
@@ -16,17 +18,15 @@ int fail(struct error *err, enum status status, const char *format, ...)
 	return -1;
 }
 
-/* What others wrote (a name, a server's reply) must neither break the line nor
- * drive the terminal. */
-static void tame(char *text, size_t length)
+void tame(char *text)
 {
-	for (size_t i = 0; i < length; i++) {
-		unsigned char c = (unsigned char)text[i];
+	while (*text) {
+		uint32_t code = 0;
+		size_t length = utf8_decode(text, &code);
 
-		if (c < 0x20 || c == 0x7f)
-			text[i] = '?';
-		else if (c == 0xc2 && i + 1 < length && (unsigned char)text[i + 1] < 0xa0)
-			text[i] = text[i + 1] = '?';
+		if (length == 0 || utf8_is_control(code))
+			memset(text, '?', length > 0 ? length : 1);
+		text += length > 0 ? length : 1;
 	}
 }
 
@@ -42,8 +42,8 @@ void complain(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line + start, sizeof(line) - start - 1, format, args);
 	va_end(args);
+	tame(line + start);
 	length = strlen(line);
-	tame(line + start, length - start);
 	line[length++] = '\n';
 	if (write(STDERR_FILENO, line, length) < 0)
 		return; /* nobody is left to be told */

@@ -28,6 +28,10 @@ struct error {
 __attribute__((format(printf, 3, 4))) int fail(struct error *err, enum status status,
 					       const char *format, ...);
 
+/* What others wrote (a name, a server's reply) must neither break the line nor drive the terminal:
+ * what is no printable character becomes '?'. */
+void tame(char *text);
+
 /* Prints "fairlock: TEXT" on standard error, in one write. */
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
 

@@ -31,13 +31,16 @@ static int release_as(struct client *client, const struct lock *lock, const char
 
 static void say_whose(const struct lock *lock, const struct release_reply *reply)
 {
-	char holder[300];
+	char holder[300], owner[OWNER_MAX_BYTES];
 
 	owner_show(holder, sizeof(holder), reply->by);
+	snprintf(owner, sizeof(owner), "%s", reply->owner);
+	tame(holder);
+	tame(owner);
 	if (*reply->by)
-		printf("lock %s was held by %s as %s\n", lock->keys.name, holder, reply->owner);
+		printf("lock %s was held by %s as %s\n", lock->keys.name, holder, owner);
 	else
-		printf("lock %s was held by %s\n", lock->keys.name, reply->owner);
+		printf("lock %s was held by %s\n", lock->keys.name, owner);
 }
 
 static int report(const struct lock *lock, const struct options *options,
