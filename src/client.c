@@ -12,6 +12,9 @@
 #include "script.h"
 #include "server.h"
 
+/* So much is taken from the server in one step: what else its caller waits for comes between. */
+#define REPLIES_AT_ONCE 100
+
 void client_init(struct client *client, const struct server *server, int64_t timeout_ms)
 {
 	memset(client, 0, sizeof(*client));
@@ -218,7 +221,8 @@ static enum client_event take_error(struct client *client, const char *text)
 		forget_connection(client);
 		return CLIENT_NOTHING;
 	}
-	if (refusal_is(text, "NOSCRIPT") && !of_subscription && !client->whole_script) {
+	if (refusal_is(text, "NOSCRIPT") && !of_subscription && client->request.script &&
+	    !client->whole_script) {
 		client->whole_script = true;
 		send_request(client, true);
 		return CLIENT_NOTHING;
@@ -262,7 +266,9 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 		client->unasked--;
 		return CLIENT_NOTHING;
 	}
-	if (!client->pending || !client->sent)
+	/* nor before the request has left: a server that answers without listening would make us
+	 * pile up requests */
+	if (!client->pending || !client->sent || link_is_sending(&client->link))
 		return nonsense(client, "a reply that nobody asked for");
 	if (client->confirming) {
 		client->replicas = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
@@ -321,7 +327,7 @@ static int64_t due_ms(const struct client *client)
 	return client->sent && is_open(client) ? client->due_ms : NEVER_MS;
 }
 
-enum client_event client_step(struct client *client)
+static enum client_event step(struct client *client)
 {
 	enum client_event event = CLIENT_NOTHING;
 	redisReply *reply;
@@ -332,7 +338,7 @@ enum client_event client_step(struct client *client)
 		return CLIENT_NOTHING;
 	if (clock_ms() >= due_ms(client))
 		return no_reply(client);
-	do {
+	for (int replies = 0; event == CLIENT_NOTHING && replies < REPLIES_AT_ONCE; replies++) {
 		if (is_open(client) && client->pending && !client->sent)
 			send_request(client, false);
 		switch (link_step(&client->link, &reply)) {
@@ -347,14 +353,23 @@ enum client_event client_step(struct client *client)
 		case LINK_FAILED:
 			return lost(client);
 		}
-	} while (event == CLIENT_NOTHING);
+	}
+	client->more = true;
 	return event;
+}
+
+enum client_event client_step(struct client *client)
+{
+	client->more = false;
+	return step(client);
 }
 
 int64_t client_wait(const struct client *client, struct pollfd *slot)
 {
 	int64_t wake = link_wait(&client->link, slot);
 
+	if (client->more)
+		return 0;
 	if (client->link.stage == LINK_DOWN && !is_wanted(client))
 		return NEVER_MS;
 	return earliest(wake, due_ms(client));

@@ -48,6 +48,7 @@ struct client {
 	int64_t timeout_ms;
 	int64_t due_ms; /* when the reply is overdue */
 	struct request request;
+	bool more;      /* the last step brought something, there may be another: do not wait */
 	bool eager;     /* to be connected, also when there is nothing to ask */
 	bool pending;   /* a request waits for its reply */
 	bool sent;      /* over this connection */

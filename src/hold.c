@@ -6,6 +6,9 @@
 
 #include "clock.h"
 
+/* So much is taken from the server at once; the deadline and COMMAND's end come between. */
+#define EVENTS_AT_ONCE 100
+
 void hold_init(struct hold *hold, struct lock *lock, struct client *client)
 {
 	char channel[CHANNEL_MAX_BYTES];
@@ -78,7 +81,7 @@ static void failed(struct hold *hold)
 
 void hold_step(struct hold *hold)
 {
-	while (hold->state == HOLD_HELD) {
+	for (int events = 0; hold->state == HOLD_HELD && events < EVENTS_AT_ONCE; events++) {
 		if (!hold->client->pending && clock_ms() >= hold->renew_ms)
 			renew(hold);
 		switch (client_step(hold->client)) {

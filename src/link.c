@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "bounds.h"
 #include "clock.h"
 #include "local.h"
 #include "lookup.h"
@@ -43,7 +44,9 @@ static void close_socket(struct link *link)
 		redisFree(link->redis); /* and its socket */
 	else if (link->fd >= 0)
 		close(link->fd);
+	bounds_free(link->bounds);
 	link->redis = NULL;
+	link->bounds = NULL;
 	link->fd = -1;
 	link->greetings = 0;
 	link->stage = LINK_DOWN;
@@ -366,6 +369,9 @@ static enum link_event connected(struct link *link)
 	link->redis = redisConnectWithOptions(&options);
 	if (!link->redis || link->redis->err)
 		return unreachable(link, link->redis ? link->redis->errstr : strerror(ENOMEM));
+	link->bounds = bounds_set(link->redis->reader);
+	if (!link->bounds)
+		return unreachable(link, strerror(ENOMEM));
 	if (!link->server->tls)
 		return opened(link);
 	if (tls_start(link->redis, link->server, link->endpoint.host, &link->error) < 0)
@@ -483,12 +489,13 @@ static enum link_event broken(struct link *link)
 {
 	const char *cause = link->redis->errstr;
 
-	if (link->redis->err != REDIS_ERR_PROTOCOL)
+	if (link->redis->err != REDIS_ERR_PROTOCOL && !bounds_exceeded(link->bounds))
 		return link->greetings > 0 ? attempt_failed_for(link, cause)
 					   : unreachable(link, cause);
 	if (link->greetings > 0 && strstr(cause, "\\x15"))
 		return attempt_failed_for(link, "it speaks TLS (rediss://)");
-	fail(&link->error, STATUS_BUG, "cannot understand %s: %s", link_shown(link), cause);
+	fail(&link->error, STATUS_BUG, "cannot understand %s: %s", link_shown(link),
+	     bounds_exceeded(link->bounds) ? "a reply that is too large" : cause);
 	return lost(link);
 }
 
@@ -558,6 +565,11 @@ static enum link_event advance(struct link *link, redisReply **reply)
 	return LINK_NOTHING;
 }
 
+bool link_is_sending(const struct link *link)
+{
+	return link->stage == LINK_OPEN && sdslen(link->redis->obuf) > 0;
+}
+
 enum link_event link_step(struct link *link, struct redisReply **reply)
 {
 	enum link_event event;
@@ -588,7 +600,7 @@ int64_t link_wait(const struct link *link, struct pollfd *slot)
 		return link->due_ms;
 	case LINK_OPEN:
 		slot->events = POLLIN;
-		if (sdslen(link->redis->obuf) > 0)
+		if (link_is_sending(link))
 			slot->events |= POLLOUT;
 		return link->greetings > 0 ? link->due_ms : NEVER_MS;
 	}

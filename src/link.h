@@ -10,6 +10,7 @@
 #include "endpoint.h"
 #include "error.h"
 
+struct bounds;
 struct redisContext;
 struct redisReply;
 struct server;
@@ -43,6 +44,7 @@ struct link {
 	int64_t back_off_max_ms;
 	enum link_stage stage;
 	struct redisContext *redis; /* LINK_SECURING, LINK_OPEN */
+	struct bounds *bounds;      /* of its replies */
 	int fd;
 	int local_folder; /* of a private server, or -1 */
 	short events;     /* LINK_SECURING: what to wait for */
@@ -98,6 +100,9 @@ void link_is_well(struct link *link);
 
 /* Appends a command to what goes out next; LINK_OPEN only. */
 void link_send(struct link *link, int argc, const char **argv);
+
+/* Whether some of that has not left yet. */
+bool link_is_sending(const struct link *link);
 
 /* Goes on as far as it can without waiting, up to one event. The caller frees *reply. */
 enum link_event link_step(struct link *link, struct redisReply **reply);

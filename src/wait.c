@@ -9,6 +9,12 @@
 #include "clock.h"
 #include "options.h"
 
+/* How far ahead a message may send us: nobody needs more, and the clock does not overflow. */
+#define WATCH_MAX_MS (INT64_C(1) << 50)
+
+/* So much is taken from the server at once; signals and the end of --wait come between. */
+#define EVENTS_AT_ONCE 100
+
 /* Whoever leaves tells the server so, but waits no longer for its answer. */
 #define LEAVE_MS 2000
 
@@ -149,10 +155,13 @@ static void heard(struct waiting *w)
 	tell_step(w->wait->options, "heard: %s", message);
 	if (sscanf(message, "first %" SCNd64, &in_ms) == 1 && in_ms > 0) {
 		client_subscribe(w->client, w->base_channel);
-		in_ms++; /* the key is there until its last millisecond is over */
+		/* the key is there until its last millisecond is over */
+		in_ms = in_ms < WATCH_MAX_MS ? in_ms + 1 : WATCH_MAX_MS;
 	} else if (sscanf(message, "second %" SCNd64, &in_ms) != 1) {
 		in_ms = 0;
 	}
+	if (in_ms > WATCH_MAX_MS)
+		in_ms = WATCH_MAX_MS;
 	if (w->client->pending)
 		return; /* the answer under way is newer */
 	if (in_ms <= 0)
@@ -179,7 +188,7 @@ static int failed(struct waiting *w, struct error *err)
 
 static int take_events(struct waiting *w, struct error *err)
 {
-	for (;;) {
+	for (int events = 0; events < EVENTS_AT_ONCE; events++) {
 		int result = 0;
 
 		switch (client_step(w->client)) {
@@ -198,6 +207,7 @@ static int take_events(struct waiting *w, struct error *err)
 		if (result < 0 || w->granted)
 			return result;
 	}
+	return 0;
 }
 
 /* The time for waiting is over; if the server was away, that is why. */
