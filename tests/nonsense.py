@@ -26,24 +26,6 @@ def silent(peer):
     time.sleep(60)
 
 
-def endless(peer):
-    peer.recv(4096)
-    peer.sendall(b"+")
-    while True:
-        peer.sendall(b"x" * 65536)
-
-
-def deep(peer):
-    peer.recv(4096)
-    peer.sendall(b"*1\r\n" * 100000)
-
-
-def huge(peer):
-    peer.recv(4096)
-    peer.sendall(b"$9223372036854775807\r\n")
-    time.sleep(60)
-
-
 def wrong(peer):
     """Greets well, and answers with something that is no answer."""
     peer.recv(4096)
