@@ -187,9 +187,10 @@ def record(folder):
     return {**recorder.answers, **SENTINELS}
 
 
-# What a sentinel and its master say; not recorded.
+# What a sentinel, its master and a node of a cluster say; not recorded.
 SENTINELS = {
     ("sentinel", None): ((b"*", [text("127.0.0.1"), text("@THERE@")]), b""),
+    ("asking", None): ((b"+", b"OK"), b""),
     ("role", None): ((b"*", [text("master"), (b":", 0), (b"*", [])]), b""),
 }
 
@@ -433,7 +434,7 @@ class Connection:
     def do_harm(self, proper):
         self.case.reached = True
         said = self.case.say
-        said = said(proper) if callable(said) else self.with_ports(said)
+        said = said(self.with_ports(proper)) if callable(said) else self.with_ports(said)
         if isinstance(said, list):
             self.case.shown = said
         self.speech.append(iter([said] if isinstance(said, bytes) else said))
@@ -441,8 +442,9 @@ class Connection:
     def with_ports(self, said):
         """Where to send those whom a redirection is to lead astray."""
         if self.case.scenario.url:
-            said = said.replace(b"@HERE@", self.case.ports[self.number])
-            said = said.replace(b"@THERE@", self.case.ports[1 - self.number])
+            for word, number in [(b"@HERE@", self.number), (b"@THERE@", 1 - self.number)]:
+                port = self.case.ports[number]
+                said = said.replace(encode(text(word)), encode(text(port))).replace(word, port)
         return said
 
     def ready(self, mask):
