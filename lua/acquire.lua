@@ -37,6 +37,10 @@ local function take(waited)
 	record('granted', now, id, state.token, by, waited)
 end
 
+local refusal = may_not_write()
+if refusal then
+	return refusal
+end
 local owner, count = holder()
 load_state()
 state.gone = call('HGET', STATE, 'x:' .. id)

@@ -13,6 +13,10 @@ local by_other = request == ''
 -- include waiters.lua
 -- include places.lua
 
+local refusal = may_not_write()
+if refusal then
+	return refusal
+end
 local owner, count = holder()
 load_state()
 if other_spelling() then

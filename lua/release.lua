@@ -16,6 +16,10 @@
 local id, request, mode = ARGV[2], ARGV[3], ARGV[4]
 local token, again = tonumber(ARGV[5]), ARGV[6] == '1'
 
+local refusal = may_not_write()
+if refusal then
+	return refusal
+end
 local owner, count = holder()
 load_state()
 if other_spelling() then

@@ -16,6 +16,10 @@
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local token, by = tonumber(ARGV[6]), ARGV[7]
 
+local refusal = may_not_write()
+if refusal then
+	return refusal
+end
 local owner, count = holder()
 load_state()
 if other_spelling() then
