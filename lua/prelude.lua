@@ -57,6 +57,7 @@ end
 
 if limited then
 	local refusal = denied('', 'TIME') or denied('NUMSUB', 'PUBSUB') or
+		denied('SHARDNUMSUB', 'PUBSUB') or
 		denied(LOCK, 'HGETALL PTTL') or denied(STATE, 'HGET HMGET') or denied(QUEUE, 'LLEN LRANGE') or
 		denied(TIMEOUTS, 'ZCARD')
 	if refusal then
@@ -71,7 +72,7 @@ local function may_not_write()
 		denied(QUEUE, 'LINDEX LINSERT LPOP LREM PERSIST PEXPIREAT RPUSH') or
 		denied(TIMEOUTS, 'PERSIST PEXPIREAT ZADD ZMSCORE ZRANGE ZREM ZREVRANGE ZSCORE') or
 		denied(LOG, 'PEXPIRE XADD XREVRANGE') or denied('server', 'INFO') or
-		denied(CHANNEL, 'PUBLISH') or denied(CHANNEL .. ':0', 'PUBLISH'))
+		denied(CHANNEL, 'PUBLISH SPUBLISH') or denied(CHANNEL .. ':0', 'PUBLISH SPUBLISH'))
 end
 
 local clock = call('TIME')

@@ -157,6 +157,25 @@ static enum client_event nonsense(struct client *client, const char *what)
 	return lost(client);
 }
 
+/* A server does not say which key or channel it denied: these are what the request needs. */
+static void add_denied(struct client *client, const char *text)
+{
+	const struct request *request = &client->request;
+	char names[sizeof(client->error.text)] = "";
+	size_t length = 0;
+
+	if (strstr(text, " key") && request->script)
+		for (int i = 0; i < 5 && length < sizeof(names); i++)
+			length += (size_t)snprintf(names + length, sizeof(names) - length, " %s",
+						   request->argv[i]);
+	else if (strstr(text, " channel") && client->channel_count > 0)
+		snprintf(names, sizeof(names), " %.500s", client->channels[0]);
+	if (*names)
+		fail(&client->error, STATUS_REFUSED,
+		     "cannot use %s: the server says: %s; needed:%s", link_shown(&client->link),
+		     text, names);
+}
+
 /* The server answered with an error: an unavailable one is asked again later, any other answer is
  * final. */
 static enum client_event refused(struct client *client, const char *text)
@@ -178,6 +197,8 @@ static enum client_event refused(struct client *client, const char *text)
 		     client->request.argv[0]);
 	else
 		fail(&client->error, status, "cannot use %s: the server says: %s", shown, text);
+	if (status == STATUS_REFUSED)
+		add_denied(client, text);
 	client->pending = false;
 	client->sent = false;
 	client->confirming = false;

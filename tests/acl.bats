@@ -143,7 +143,8 @@ named() {
 	on | '>'*) grep -q WRONGPASS <<<"$output" ;;
 	+*'|'*) grep -qiE "'${1:1:1}[a-z]*'|'$(tr '|' ' ' <<<"${1#+}")'|'${1#+}'" <<<"${output//|/ }" ;;
 	+*) grep -qiE "'${1#+}[' ]" <<<"$output" ;;
-	'~'*) grep -q ' key' <<<"$output" ;;
+	'~*') grep -q ' key' <<<"$output" ;;
+	'~'*) grep -qF "$(sed -e 's/^~//' -e 's/\*.*//' <<<"$1")" <<<"${output#*needed:}" ;;
 	'&'*) grep -qF "redisson_lock__channel:" <<<"$output" ;;
 	esac
 }
@@ -298,7 +299,7 @@ check_each_of_watcher() {
 @test "the commands of the rules are those of the scripts" {
 	local scripts client='eval evalsha subscribe'
 
-	scripts=$(cat "$TESTS_DIR"/../lua/*.lua | grep -oE "(call|note)\('[A-Z]+'" | grep -oE '[A-Z]+' | tr A-Z a-z)
+	scripts=$(cat "$TESTS_DIR"/../lua/*.lua | grep -oE "(call|note|run)\('[A-Z]+'" | grep -oE '[A-Z]+' | tr A-Z a-z)
 	assert_equal "$(rule backup | sed -n 's/^+\([a-z]*\).*/\1/p' | sort -u)" \
 		"$(printf '%s\n' $scripts $client | sort -u)"
 }
