@@ -150,9 +150,8 @@ end
 
 -- When a waiter must ask again at the latest if nobody tells it anything.
 local function ask_in(first, ttl)
-	local turn_ends = (state.turn and state.turned or now) + TURN_MS
-	if ttl == -2 and first ~= id and turn_ends > now then
-		return math.min(turn_ends - now, turn_of(first))
+	if ttl == -2 and first ~= id then
+		return see_in(first)
 	elseif first ~= id and (ttl < 0 or not is_first_of_ours()) then
 		return SIGN_OF_LIFE_MS
 	elseif ttl == -2 then

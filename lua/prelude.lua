@@ -11,6 +11,7 @@ local CHANNEL = ARGV[1]
 
 local SIGN_OF_LIFE_MS = 11000 -- a waiter asks so often; more than 10 s, so never twice in 10 s
 local TURN_MS = 5000          -- a waiter that was told its turn has so long to take it
+local LOOK_MS = 1000           -- after so long somebody sees whether one of Redisson's has taken its turn
 local SILENT_MS = 15000       -- who gave no sign of life for so long goes with a hung one
 local AWAY_MS = 2000          -- after a restart of the server everybody gets so long to come back
 local CLOCK_SLACK_MS = 20      -- TIME and the clock of PEXPIRE may differ by so much inside a script

@@ -184,11 +184,20 @@ local function tell_second(ms)
 	end
 end
 
--- How long the first waiter has for a turn that begins now: one of Redisson's that was seen absent before has
--- used up some of it.
-local function turn_of(id)
+-- In how many ms to see what became of the first waiter's turn: when it is over, and one of Redisson's
+-- that was seen absent before has used up some of it. Nor do Redisson's tell us that they took it, and
+-- for how long: one looks sooner.
+local function see_in(id)
+	local begun = state.turn == id and state.turned or now
+	local ends = begun + TURN_MS
 	local absent, who = string.match(state.head or '', '^%S+ (%d+) (%S+)')
-	return who == id and math.max(1, tonumber(absent) + TURN_MS - now) or TURN_MS
+	if who == id then
+		ends = math.min(ends, tonumber(absent) + TURN_MS)
+	end
+	if not known(id) and begun + LOOK_MS > now then
+		ends = math.min(ends, begun + LOOK_MS)
+	end
+	return math.max(1, ends - now)
 end
 
 -- The lock is free: tells the first waiter, once, and the one behind it. Returns the first.
@@ -209,7 +218,7 @@ local function pass_on(me)
 		state.turn, state.turned = id, now
 		note('HSET', STATE, 'turn', id, 'turned', int(now))
 		tell(id, '0')
-		tell_second(turn_of(id))
+		tell_second(see_in(id))
 	end
 	return id
 end

@@ -142,11 +142,12 @@ score() {
 	acquire anna
 	redisson_waits r1
 	queue_up ben
-	later 3000
+	later 2000
 	release anna
-	between 1500 "$(heard ben | sed 's/second //')" 2000
+	told ben 'second 1000'
+	later 1000
 	ask ben
-	between 1000 "${reply[2]}" 2000
+	between 1 "${reply[2]}" 2000
 	later 2000
 	ask ben
 	answered granted ben

@@ -193,14 +193,17 @@ load scripts
 	told r1 0
 }
 
-@test "behind a Redisson waiter the first of ours is the second" {
+@test "behind a Redisson waiter the first of ours is the second, and sees in a second whether the turn was taken" {
 	acquire anna
 	redisson_waits r1
 	present r1
 	queue_up ben
 	release anna
 	told r1 0
-	told ben 'second 5000'
+	told ben 'second 1000'
+	later 1000
+	ask ben
+	between 2000 "${reply[2]}" 4000
 }
 
 @test "a grant tells the next of ours that it is first and when the lease ends" {
