@@ -7,32 +7,75 @@ load interop
 # Redisson holds
 
 @test "Redisson's unlock wakes a fairlock waiter within 100 ms" {
-	local start took
 	start_java anna
-	ask anna a.1 lock job
+	one_takes_less_than 100 redisson_to_shell lock unlock
+}
+
+# one_takes_less_than MS COMMAND...: COMMAND leaves its time in `took`. A busy machine may be slow now and then,
+# but not each time, or slow in all that it does; and it never needs seconds, as it would without a message.
+one_takes_less_than() {
+	local round pace
+
+	for round in 1 2 3 4 5 6 7 8; do
+		pace=$(time_of_a_free_lock)
+		"${@:2}"
+		echo "round $round: after $took ms, a free lock takes $pace ms"
+		[ "$took" -lt 5000 ]
+		[ "$took" -ge $(($1 + 3 * pace)) ] || return 0
+	done
+	return 1
+}
+
+time_of_a_free_lock() {
+	local start
+
+	start=$(ms)
+	"$FAIRLOCK" wrap other date >/dev/null
+	echo $(($(ms) - start))
+}
+
+redisson_to_shell() {
+	local start
+
+	rm -f granted.shell
+	ask anna a.1 "$1" job
 	shell_waits job
 	start=$(ms)
-	tell anna a.1 unlock job
+	tell anna a.1 "$2" job
 	took=$(granted_after shell "$start")
-	echo "after $took ms"
-	[ "$took" -lt 100 ]
+	wait_until ended "$WAITER"
 }
 
 @test "a fairlock waiter gets the lock when Redisson's lease ends" {
 	local start took
 	start_java anna
 	start=$(ms)
-	ask anna a.1 lock job 2000
+	ask anna a.1 lock job 4000
 	shell_waits job
 	took=$(granted_after shell "$start")
 	echo "after $took ms"
-	[ "$took" -ge 1990 ]
-	[ "$took" -lt 2400 ]
+	[ "$took" -ge 3990 ]
+	[ "$took" -lt 8000 ]
+}
+
+@test "a fairlock waiter gets the lock when the lease ends that Redisson took at its turn" {
+	local start took
+	start_java anna
+	hold job
+	java_waits anna a.1 tryLockNote job trace redisson 60000 1000
+	shell_waits job
+	start=$(ms)
+	kill -TERM "$HOLDER"
+	took=$(granted_after shell "$start")
+	echo "after $took ms"
+	[ "$took" -ge 980 ]
+	[ "$took" -lt 4000 ]
+	trace_is redisson shell
 }
 
 @test "a fairlock waiter gets the lock when the watchdog's lease of a dead JVM ends" {
 	local start took left
-	start_java anna 3000
+	start_java anna 5000
 	ask anna a.1 lock job
 	shell_waits job
 	kill_java anna
@@ -40,7 +83,7 @@ load interop
 	start=$(ms)
 	took=$(granted_after shell "$start")
 	echo "after $took ms, $left ms of the lease were left"
-	[ "$took" -lt $((left + 200)) ]
+	[ "$took" -lt $((left + 3000)) ]
 }
 
 @test "Redisson's forceUnlock wakes a fairlock waiter" {
@@ -54,23 +97,29 @@ load interop
 	[ "$answer" = true ]
 	took=$(granted_after shell "$start")
 	echo "after $took ms"
-	[ "$took" -lt 1000 ]
+	[ "$took" -lt 5000 ]
 }
 
 # fairlock holds
 
 @test "the end of a wrap wakes a Redisson waiter within 100 ms" {
-	local start
 	start_java anna
+	one_takes_less_than 100 shell_to_redisson
+	nothing_of_a_queue job
+}
+
+shell_to_redisson() {
+	local start answers
+
+	rm -f trace
+	answers=$(answers anna a.1 run)
 	hold job
 	java_waits anna a.1 run job trace redisson 0
 	start=$(ms)
 	kill -TERM "$HOLDER"
 	wait_until traced 1
-	echo "after $(($(ms) - start)) ms"
-	[ $(($(ms) - start)) -lt 200 ]
-	wait_until answered anna a.1 run ok
-	nothing_of_a_queue job
+	took=$(($(ms) - start))
+	wait_until more_answers "$answers" anna a.1 run
 }
 
 nothing_of_a_queue() {
@@ -88,7 +137,7 @@ nothing_of_a_queue() {
 
 @test "a Redisson waiter gets the lock when a fairlock lease ends" {
 	start_java anna
-	"$FAIRLOCK" acquire -l 2s job
+	"$FAIRLOCK" acquire -l 5s job
 	java_waits anna a.1 run job trace redisson 0
 	gets_it_at_the_end_of_the_lease
 }
@@ -96,7 +145,7 @@ nothing_of_a_queue() {
 @test "a Redisson waiter gets the lock when the lease of a dead wrap ends" {
 	local guard
 	start_java anna
-	hold -l 2s job
+	hold -l 5s job
 	guard=$(pgrep -P "$HOLDER")
 	java_waits anna a.1 run job trace redisson 0
 	kill -KILL "$guard" "$HOLDER"
@@ -108,11 +157,11 @@ nothing_of_a_queue() {
 gets_it_at_the_end_of_the_lease() {
 	wait_until test_free job
 	if [[ $REDISSON != 3.* ]]; then
-		WAIT_S=2 trace_is redisson
+		WAIT_S=10 trace_is redisson
 		return
 	fi
 	shell_comes job
-	WAIT_S=2 trace_is redisson shell
+	WAIT_S=10 trace_is redisson shell
 }
 
 @test "release --force wakes a Redisson waiter" {
@@ -166,34 +215,36 @@ gets_it_at_the_end_of_the_lease() {
 }
 
 @test "a Redisson holder's lease is as Redisson made it while fairlock waits" {
-	start_java anna 4000
+	local lowest=9000 left i
+	start_java anna 9000
 	ask anna a.1 lock job
 	shell_waits job
-	local highest=0 left i
-	for i in 1 2 3 4 5 6 7 8; do
-		left=$(cli PTTL job)
-		[ "$left" -gt 0 ] && [ "$left" -le 4000 ]
-		[ "$left" -le "$highest" ] || highest=$left
-		sleep 0.4
+	for i in 1 2; do
+		wait_until is_renewed
+		echo "from $lowest to $left ms"
+		[ "$left" -le 9000 ]
+		lowest=$left
 	done
-	[ "$highest" -gt 2500 ] # its watchdog renewed it
 	ask anna a.1 unlock job
 	trace_is shell
+}
+
+# Its watchdog has raised the lease.
+is_renewed() {
+	left=$(cli PTTL job)
+	[ "$left" -le "$lowest" ] || return 0
+	lowest=$left
+	return 1
 }
 
 # Plain locks
 
 @test "Redisson's plain lock excludes fairlock, and wakes its first waiter at once when it unlocks" {
-	local start took
 	start_java anna
 	ask anna a.1 plainLock job
 	run -75 "$FAIRLOCK" wrap -n job true
-	shell_waits job
-	start=$(ms)
-	tell anna a.1 plainUnlock job
-	took=$(granted_after shell "$start")
-	echo "after $took ms"
-	[ "$took" -lt 100 ]
+	ask anna a.1 plainUnlock job
+	one_takes_less_than 100 redisson_to_shell plainLock plainUnlock
 }
 
 @test "fairlock excludes Redisson's plain lock" {
@@ -206,10 +257,6 @@ gets_it_at_the_end_of_the_lease() {
 	run -1 grep 'plainLock ok' anna.out
 	kill -TERM "$HOLDER"
 	wait_until answered anna a.2 plainLock ok
-}
-
-listens_to() {
-	[ "$(cli PUBSUB NUMSUB "$1" | tail -n 1)" -gt 0 ]
 }
 
 # Names

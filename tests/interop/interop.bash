@@ -4,6 +4,7 @@
 # REDISSON  the version to test with, which tests/interop/build has made ready
 
 : "${REDISSON:=4.7.0}"
+: "${WAIT_S:=60}" # a JVM that meets its code for the first time on a busy machine is slow
 BUILDROOT=$(realpath -m "$BUILDROOT")
 
 declare -gA JVM=() INPUT=()
@@ -12,6 +13,28 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	PORT=$(free_port)
 	start_server --port "$PORT" --bind 127.0.0.1
+}
+
+# What a failure leaves to read: the server's side of it, and what the JVMs said.
+teardown() {
+	local file key
+
+	[ -z "${BATS_TEST_COMPLETED:-}" ] || return 0
+	for key in $(cli --raw KEYS '*' | grep -v '^fairlock_log:'); do
+		echo "$key: $(cli --no-raw PTTL "$key") ms $(everything_in "$key" | tr '\n' ' ')"
+	done
+	cli --raw PUBSUB CHANNELS | sed 's/^/listened to: /'
+	for file in trace *.out *.err; do
+		[ ! -s "$file" ] || tail -n 15 "$file" | sed "s/^/$file: /"
+	done
+}
+
+everything_in() {
+	case $(cli --raw TYPE "$1") in
+	hash) cli --raw HGETALL "$1" ;;
+	list) cli --raw LRANGE "$1" 0 -1 ;;
+	zset) cli --raw ZRANGE "$1" 0 -1 WITHSCORES ;;
+	esac
 }
 
 classpath() {
@@ -65,21 +88,45 @@ more_answers() {
 }
 
 # java_waits WHO ACTOR COMMAND...: tells it, and waits until it stands in the queue of NAME (the next word)
+# and listens: Redisson subscribes only after it has queued
 java_waits() {
 	local before
 
 	before=$(cli LLEN "redisson_lock_queue:{$4}")
 	tell "$@"
 	wait_until in_queue "$4" $((before + 1))
+	wait_until last_listens "$4"
+}
+
+last_listens() {
+	listens_to "redisson_lock__channel:{$1}:$(cli --raw LINDEX "redisson_lock_queue:{$1}" -1)"
+}
+
+listens_to() {
+	[ "$(cli --raw PUBSUB NUMSUB "$1" | tail -n 1)" -gt 0 ]
+}
+
+# freeze_java WHO: stops it when nothing that it asked is under way, else it finds its own time-outs over when
+# it goes on
+freeze_java() {
+	wait_until idle
+	kill -STOP "${JVM[$1]}"
+}
+
+# No JVM has sent anything for a second.
+idle() {
+	! cli --raw CLIENT LIST | grep ' addr=127.0.0.1:' | grep -q ' idle=0 '
 }
 
 # shell_waits NAME [WORD]: a fairlock waiter that writes WORD into `trace` when it is granted
 shell_waits() {
-	local before
-
-	before=$(cli LLEN "redisson_lock_queue:{$1}")
 	shell_comes "$@"
-	wait_until in_queue "$1" $((before + 1))
+	wait_until is_queued "$1" "$WAITER"
+}
+
+# is_queued NAME PID: whatever else comes and goes
+is_queued() {
+	cli --raw LRANGE "redisson_lock_queue:{$1}" 0 -1 | grep -q ":$2\$"
 }
 
 # The same without a look at the queue, for one that may be granted at once

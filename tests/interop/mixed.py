@@ -29,7 +29,7 @@ class Failure(Exception):
     pass
 
 
-def until(condition, what, seconds=30):
+def until(condition, what, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -57,7 +57,7 @@ class World:
         """One more JVM, with two Redisson clients in it."""
         output = tempfile.TemporaryFile("w+")
         process = subprocess.Popen(["java", "-XX:TieredStopAtLevel=1", "-Xmx96m", "-cp", self.classpath,
-                                    "fairlock.Client", self.port, "3000"], stdin=subprocess.PIPE, stdout=output,
+                                    "fairlock.Client", self.port, "6000"], stdin=subprocess.PIPE, stdout=output,
                                    stderr=subprocess.DEVNULL, text=True, preexec_fn=die_with_us)
         jvm = {"process": process, "output": output, "actors": set()}
         self.jvms.append(jvm)
@@ -222,7 +222,7 @@ def play_drift(world, steps):
             deaths += 1
         shells = [shell for shell in shells if shell.poll() is None]
         try:
-            until(lambda: world.waiting() < 15, "the queue gets shorter", 60)
+            until(lambda: world.waiting() < 15, "the queue gets shorter")
         except Failure as failure:
             raise Failure(f"{failure} at step {step}\n{world.everything()}") from None
         now, lease, rows, scores = snapshot(world)
@@ -234,7 +234,7 @@ def play_drift(world, steps):
     for shell in shells:
         shell.wait()
     try:
-        until(lambda: world.left_behind() == 0, "nothing is left", 60)
+        until(lambda: world.left_behind() == 0, "nothing is left")
     except Failure as failure:
         raise Failure(f"{failure}\n{world.everything()}") from None
     print(", ".join(f"{count} {what}s" for what, count in counts.items()),

@@ -50,6 +50,7 @@ import org.redisson.config.SingleServerConfig;
  * usage: java fairlock.Client PORT [WATCHDOG_MS [FAIR_WAIT_MS]]
  */
 public final class Client {
+    private static final int PATIENCE_MS = 30000;
     private static final Map<String, RedissonClient> clients = new ConcurrentHashMap<>();
     private static final Map<String, ExecutorService> actors = new ConcurrentHashMap<>();
     private static String[] arguments;
@@ -75,12 +76,27 @@ public final class Client {
         throw new IllegalStateException("this Redisson has no NameMapper");
     }
 
+    /** Old versions lack some settings. */
+    private static boolean setIfThere(Object config, String setter, Class<?> type, Object value) {
+        try {
+            config.getClass().getMethod(setter, type).invoke(config, value);
+            return true;
+        } catch (NoSuchMethodException e) {
+            return false;
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     private static RedissonClient connect(String name) {
         Config config = new Config();
         SingleServerConfig server = config.useSingleServer();
 
         server.setAddress("redis://127.0.0.1:" + arguments[0]).setConnectionMinimumIdleSize(1)
                 .setSubscriptionConnectionMinimumIdleSize(1);
+        // a machine that is busy is no failure
+        server.setConnectTimeout(PATIENCE_MS).setTimeout(PATIENCE_MS);
+        setIfThere(server, "setSubscriptionTimeout", int.class, PATIENCE_MS);
         if (name.equals("mapped")) {
             mapNames(server);
         }
@@ -89,11 +105,8 @@ public final class Client {
             config.setLockWatchdogTimeout(Long.parseLong(arguments[1]));
         }
         if (arguments.length > 2) {
-            try { // old versions have no such setting
-                Config.class.getMethod("setFairLockWaitTimeout", long.class)
-                        .invoke(config, Long.parseLong(arguments[2]));
-            } catch (ReflectiveOperationException e) {
-                throw new IllegalArgumentException("this Redisson has a fixed waiting time", e);
+            if (!setIfThere(config, "setFairLockWaitTimeout", long.class, Long.parseLong(arguments[2]))) {
+                throw new IllegalArgumentException("this Redisson has a fixed waiting time");
             }
         }
         return Redisson.create(config);
