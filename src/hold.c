@@ -9,13 +9,27 @@
 /* So much is taken from the server at once; the deadline and COMMAND's end come between. */
 #define EVENTS_AT_ONCE 100
 
+/* A reply that has not come by then may still come: no holder asks again sooner. */
+#define HURRY_MIN_MS 1000
+
+/* A holder looks for the way to the server sooner than others: the server may have another place by
+ * now, and the lease does not wait. */
+static void hurry(struct client *client, int64_t lease_ms)
+{
+	const int64_t most = lease_ms / 6 > HURRY_MIN_MS ? lease_ms / 6 : HURRY_MIN_MS;
+
+	client->timeout_ms = earliest(client->timeout_ms, most);
+	client->link.timeout_ms = client->timeout_ms;
+	client->link.back_off_max_ms = earliest(BACK_OFF_MAX_MS, lease_ms / 20);
+}
+
 void hold_init(struct hold *hold, struct lock *lock, struct client *client)
 {
 	char channel[CHANNEL_MAX_BYTES];
 
 	*hold = (struct hold){.lock = lock, .client = client, .state = HOLD_HELD};
 	hold->renew_ms = client->sent_ms + lock->lease_ms / 3;
-	client->link.back_off_max_ms = earliest(BACK_OFF_MAX_MS, lock->lease_ms / 20);
+	hurry(client, lock->lease_ms);
 	lock_channel(&lock->keys, lock->owner, channel);
 	client_subscribe(client, channel);
 }

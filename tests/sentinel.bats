@@ -28,7 +28,7 @@ teardown() {
 # Sentinels of this test alone: what is killed here, nobody else misses.
 own_sentinels() {
 	OWN_SENTINELS=yes
-	start_sentinels "$@"
+	start_sentinels
 	FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster
 	read -r -a sentinel <<<"$SENTINEL_PORTS"
 }
@@ -198,7 +198,7 @@ start_wrong_sentinel() {
 }
 
 @test "the master stopped: the holder goes on under its token, waiters keep their order" {
-	hold_job -l 6s --connect-timeout 1s
+	hold_job -l 15s
 	for who in 1 2 3; do
 		queue_up "$who"
 	done
