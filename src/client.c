@@ -124,7 +124,7 @@ static bool may_pass(const struct client *client)
 {
 	return !client->ever_answered && !client->link.refused &&
 	       client->error.status == STATUS_UNAVAILABLE &&
-	       (client->link.server->kind == SERVER_SENTINEL || client->link.is_cluster);
+	       (client->link.server->kind == SERVER_SENTINEL || client->link.greeting.is_cluster);
 }
 
 /* The connection, or the attempt to make one, is over; another one follows. */
@@ -172,8 +172,8 @@ static void add_denied(struct client *client, const char *text)
 		snprintf(names, sizeof(names), " %.500s", client->channels[0]);
 	if (*names)
 		fail(&client->error, STATUS_REFUSED,
-		     "cannot use %s: the server says: %s; needed:%s", link_shown(&client->link),
-		     text, names);
+		     "cannot use %s: the server says: %s; needed:%s",
+		     server_shown(client->link.server), text, names);
 }
 
 /* The server answered with an error: an unavailable one is asked again later, any other answer is
@@ -181,7 +181,7 @@ static void add_denied(struct client *client, const char *text)
 static enum client_event refused(struct client *client, const char *text)
 {
 	const enum status status = refusal_status(text);
-	const char *shown = link_shown(&client->link);
+	const char *shown = server_shown(client->link.server);
 
 	if (status == STATUS_UNAVAILABLE) {
 		if (refusal_is(text, "LOADING") && client->link.server->kind == SERVER_LOCAL &&
@@ -295,7 +295,7 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 		client->replicas = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
 		return answered(client);
 	}
-	if (client->channel_count > 0 && client->link.shards && !client->by_shard) {
+	if (client->channel_count > 0 && client->link.greeting.shards && !client->by_shard) {
 		/* the greeting has just said what kind of server this is */
 		start_over(client);
 		return CLIENT_NOTHING;
@@ -324,18 +324,18 @@ static void opened(struct client *client)
 {
 	forget_connection(client); /* the one before may have ended in its greeting */
 	client->returning = client->ever_answered;
-	client->by_shard = client->link.shards;
+	client->by_shard = client->link.greeting.shards;
 	send_subscriptions(client);
 }
 
 static bool is_open(const struct client *client)
 {
-	return client->link.stage == LINK_OPEN && !client->link.to_sentinel;
+	return client->link.stage == LINK_OPEN && !client->link.greeting.to_sentinel;
 }
 
 static bool has_greeted(const struct client *client)
 {
-	return is_open(client) && client->link.greetings == 0;
+	return is_open(client) && client->link.greeting.due == 0;
 }
 
 static bool is_wanted(const struct client *client)
@@ -452,7 +452,7 @@ static int await(struct client *client, int64_t until_ms, bool patient, struct e
 				*err = client->error;
 			else
 				fail(err, STATUS_UNAVAILABLE, "cannot reach %s: no reply in time",
-				     link_shown(&client->link));
+				     server_shown(client->link.server));
 			return -1;
 		}
 		if (wake > until_ms)

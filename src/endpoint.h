@@ -1,6 +1,7 @@
 #ifndef FAIRLOCK_ENDPOINT_H
 #define FAIRLOCK_ENDPOINT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* No DNS name is longer. */
@@ -11,5 +12,8 @@ struct endpoint {
 	char host[HOST_MAX_BYTES];
 	uint16_t port;
 };
+
+/* Sets the port from a text of digits. Returns false, and changes nothing, when that is no port. */
+bool endpoint_set_port(struct endpoint *endpoint, const char *text);
 
 #endif

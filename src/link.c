@@ -27,13 +27,8 @@ void link_init(struct link *link, const struct server *server, int64_t timeout_m
 			      .timeout_ms = timeout_ms,
 			      .back_off_max_ms = BACK_OFF_MAX_MS,
 			      .fd = -1,
-			      .local_folder = -1,
-			      .with_password = server->sentinel_password != NULL};
-}
-
-const char *link_shown(const struct link *link)
-{
-	return link->server->kind == SERVER_LOCAL ? "the private server" : link->server->label;
+			      .local_folder = -1};
+	greeting_init(&link->greeting, server);
 }
 
 /* ---- Ends ---- */
@@ -48,7 +43,7 @@ static void close_socket(struct link *link)
 	link->redis = NULL;
 	link->bounds = NULL;
 	link->fd = -1;
-	link->greetings = 0;
+	link->greeting.due = 0;
 	link->stage = LINK_DOWN;
 }
 
@@ -99,13 +94,14 @@ static enum link_event lost(struct link *link)
 
 void link_fail(struct link *link, enum status status, const char *verb, const char *cause)
 {
-	fail(&link->error, status, "cannot %s %s: %s", verb, link_shown(link), cause);
+	fail(&link->error, status, "cannot %s %s: %s", verb, server_shown(link->server), cause);
 	lost(link);
 }
 
 static enum link_event unreachable(struct link *link, const char *cause)
 {
-	fail(&link->error, STATUS_UNAVAILABLE, "cannot reach %s: %s", link_shown(link), cause);
+	fail(&link->error, STATUS_UNAVAILABLE, "cannot reach %s: %s", server_shown(link->server),
+	     cause);
 	return lost(link);
 }
 
@@ -126,8 +122,8 @@ static enum link_event attempt_failed(struct link *link)
 static enum link_event attempt_failed_for(struct link *link, const char *cause)
 {
 	if (link->dial.next <= 1 || link->redis)
-		fail(&link->error, STATUS_UNAVAILABLE, "cannot reach %s: %s", link_shown(link),
-		     cause);
+		fail(&link->error, STATUS_UNAVAILABLE, "cannot reach %s: %s",
+		     server_shown(link->server), cause);
 	return attempt_failed(link);
 }
 
@@ -159,7 +155,7 @@ bool link_redirect(struct link *link, const char *text)
 	link->redirections++;
 	link->named = to;
 	link->asks_next = refusal_is(text, "ASK");
-	link->is_cluster = true;
+	link->greeting.is_cluster = true;
 	link_drop(link);
 	return true;
 }
@@ -229,7 +225,7 @@ static void choose_endpoint(struct link *link)
 	const struct server *server = link->server;
 
 	link->on_named = link->named.port != 0;
-	link->to_sentinel = !link->on_named && server->kind == SERVER_SENTINEL;
+	link->greeting.to_sentinel = !link->on_named && server->kind == SERVER_SENTINEL;
 	link->endpoint = link->on_named
 				 ? link->named
 				 : server->seeds[(link->seed + link->tried++) % server->seed_count];
@@ -289,58 +285,19 @@ static enum link_event mind_lookup(struct link *link)
 	return connect_next(link);
 }
 
-/* ---- The greeting ---- */
+/* ---- From the socket to the greeting ---- */
 
 void link_send(struct link *link, int argc, const char **argv)
 {
 	redisAppendCommandArgv(link->redis, argc, argv, NULL);
 }
 
-/* Who we are for sentinels: as the options say, or else as for the server. */
-static void greet_sentinel(struct link *link)
-{
-	const struct server *server = link->server;
-	const bool own = server->sentinel_password != NULL;
-	const char *user = own ? server->sentinel_user : server->user;
-	const char *password = own ? server->sentinel_password : server->password;
-	const char *ask[] = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", server->master};
-
-	link->greetings = 1;
-	if (link->with_password) {
-		link_send(link, 3, (const char *[]){"AUTH", user ? user : "default", password});
-		link->greetings++;
-	}
-	link_send(link, 3, ask);
-}
-
-/* HELLO with the password in one command: were they two, a server that needs the password would
- * refuse the first and stay with RESP2. */
-static void greet_server(struct link *link)
-{
-	const struct server *server = link->server;
-	const char *hello[] = {"HELLO", "3", "AUTH", server->user ? server->user : "default",
-			       server->password};
-	char db[16];
-
-	link_send(link, server->password ? 5 : 2, hello);
-	link->greetings = 1;
-	if (server->db) {
-		snprintf(db, sizeof(db), "%d", server->db);
-		link_send(link, 2, (const char *[]){"SELECT", db});
-		link->greetings++;
-	}
-}
-
 static enum link_event opened(struct link *link)
 {
 	link->stage = LINK_OPEN;
 	link->due_ms = clock_ms() + link->timeout_ms;
-	if (link->to_sentinel) {
-		greet_sentinel(link);
-		return LINK_NOTHING;
-	}
-	greet_server(link);
-	return LINK_OPENED;
+	greeting_send(&link->greeting, link->redis);
+	return link->greeting.to_sentinel ? LINK_NOTHING : LINK_OPENED;
 }
 
 static enum link_event shake_hands(struct link *link)
@@ -355,7 +312,8 @@ static enum link_event shake_hands(struct link *link)
 								   "in time (does it speak TLS?)")
 					: LINK_NOTHING;
 	default:
-		fail(&link->error, why.status, "cannot reach %s: %s", link_shown(link), why.text);
+		fail(&link->error, why.status, "cannot reach %s: %s", server_shown(link->server),
+		     why.text);
 		return attempt_failed(link);
 	}
 }
@@ -393,93 +351,31 @@ static enum link_event mind_connect(struct link *link)
 	}
 }
 
-static const char *field_of(const redisReply *map, const char *name)
-{
-	for (size_t i = 0; i + 1 < map->elements; i += 2)
-		if (map->element[i]->type == REDIS_REPLY_STRING &&
-		    map->element[i + 1]->type == REDIS_REPLY_STRING &&
-		    strcmp(map->element[i]->str, name) == 0)
-			return map->element[i + 1]->str;
-	return "";
-}
-
-/* What the server says about itself. A replica is no place for locks: where there may be another
- * server, that one is looked for. */
-static enum link_event take_hello(struct link *link, const redisReply *hello)
-{
-	const struct server *server = link->server;
-
-	link->is_cluster = strcmp(field_of(hello, "mode"), "cluster") == 0;
-	link->shards = link->is_cluster && atoi(field_of(hello, "version")) >= 7;
-	if (strcmp(field_of(hello, "role"), "replica") != 0 || link->is_cluster ||
-	    (server->kind != SERVER_SENTINEL && server->seed_count < 2))
-		return LINK_NOTHING;
-	return attempt_failed_for(link, "it is a replica");
-}
-
-/* Not "refused" if it may pass: then another seed, or another time. */
-static enum link_event greeting_failed(struct link *link, const char *text)
-{
-	const enum status status = refusal_status(text);
-
-	if (status == STATUS_UNAVAILABLE) {
-		fail(&link->error, status, "cannot use %s: %s", link_shown(link), text);
-		return attempt_failed(link);
-	}
-	fail(&link->error, status, "cannot use %s: the server says: %s", link_shown(link), text);
-	lost(link);
-	link->refused = true;
-	return LINK_FAILED;
-}
-
+/* What the greeting's next reply means for the way. */
 static enum link_event take_greeting(struct link *link, const redisReply *reply)
 {
-	link->greetings--;
-	if (reply->type == REDIS_REPLY_ERROR)
-		return greeting_failed(link, reply->str);
-	if (reply->type == REDIS_REPLY_MAP)
-		return take_hello(link, reply);
-	return LINK_NOTHING;
-}
+	struct greeting *greeting = &link->greeting;
 
-static enum link_event sentinel_failed(struct link *link, const char *text)
-{
-	const enum status status = refusal_status(text);
-
-	if (status == STATUS_REFUSED && !link->with_password && link->server->password) {
-		link->with_password = true;
-		link->tried--; /* this one again */
-		link_drop(link);
-		return LINK_NOTHING;
-	}
-	fail(&link->error, status == STATUS_REFUSED ? status : STATUS_UNAVAILABLE,
-	     "cannot ask sentinel %s:%u: it says: %s", link->endpoint.host, link->endpoint.port,
-	     text);
-	return attempt_failed(link);
-}
-
-/* Where the master is: the next connection goes there. */
-static enum link_event take_master(struct link *link, const redisReply *reply)
-{
-	char moved[HOST_MAX_BYTES + 32];
-
-	if (reply->type == REDIS_REPLY_ERROR)
-		return sentinel_failed(link, reply->str);
-	if (--link->greetings > 0)
-		return LINK_NOTHING;
-	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-	    reply->element[0]->type == REDIS_REPLY_STRING &&
-	    reply->element[1]->type == REDIS_REPLY_STRING &&
-	    (size_t)snprintf(moved, sizeof(moved), "MOVED 0 %s:%s", reply->element[0]->str,
-			     reply->element[1]->str) < sizeof(moved) &&
-	    refusal_redirects(moved, &link->endpoint, &link->named)) {
+	switch (greeting_take(greeting, reply, &link->endpoint, &link->error)) {
+	case GREETING_GOES_ON:
+		break;
+	case GREETING_NAMES:
+		link->named = greeting->master;
 		link->seed = (link->seed + link->tried - 1) % link->server->seed_count;
 		link_drop(link);
-		return LINK_NOTHING;
+		break;
+	case GREETING_AGAIN:
+		link->tried--;
+		link_drop(link);
+		break;
+	case GREETING_FAILS:
+		return attempt_failed(link);
+	case GREETING_REFUSED:
+		lost(link);
+		link->refused = true;
+		return LINK_FAILED;
 	}
-	fail(&link->error, STATUS_UNAVAILABLE, "cannot find master %s: sentinel %s:%u knows none",
-	     link->server->master, link->endpoint.host, link->endpoint.port);
-	return attempt_failed(link);
+	return LINK_NOTHING;
 }
 
 /* ---- What goes over it ---- */
@@ -490,11 +386,11 @@ static enum link_event broken(struct link *link)
 	const char *cause = link->redis->errstr;
 
 	if (link->redis->err != REDIS_ERR_PROTOCOL && !bounds_exceeded(link->bounds))
-		return link->greetings > 0 ? attempt_failed_for(link, cause)
-					   : unreachable(link, cause);
-	if (link->greetings > 0 && strstr(cause, "\\x15"))
+		return link->greeting.due > 0 ? attempt_failed_for(link, cause)
+					      : unreachable(link, cause);
+	if (link->greeting.due > 0 && strstr(cause, "\\x15"))
 		return attempt_failed_for(link, "it speaks TLS (rediss://)");
-	fail(&link->error, STATUS_BUG, "cannot understand %s: %s", link_shown(link),
+	fail(&link->error, STATUS_BUG, "cannot understand %s: %s", server_shown(link->server),
 	     bounds_exceeded(link->bounds) ? "a reply that is too large" : cause);
 	return lost(link);
 }
@@ -528,22 +424,22 @@ static enum link_event converse(struct link *link, redisReply **reply)
 	redisReply *next = NULL;
 	enum link_event event = LINK_NOTHING;
 
-	if (link->greetings > 0 && is_overdue(link))
+	if (link->greeting.due > 0 && is_overdue(link))
 		return attempt_failed_for(link, "no reply in time");
 	if (flush(link) < 0 || next_reply(link, &next) < 0)
 		return broken(link);
 	if (!next && link->redis->reader->len > BUFFER_MAX_BYTES) {
 		fail(&link->error, STATUS_BUG, "cannot understand %s: a reply that does not end",
-		     link_shown(link));
+		     server_shown(link->server));
 		return lost(link);
 	}
 	if (!next)
 		return LINK_NOTHING;
-	if (link->greetings == 0 || next->type == REDIS_REPLY_PUSH) {
+	if (link->greeting.due == 0 || next->type == REDIS_REPLY_PUSH) {
 		*reply = next;
 		return LINK_REPLY;
 	}
-	event = link->to_sentinel ? take_master(link, next) : take_greeting(link, next);
+	event = take_greeting(link, next);
 	freeReplyObject(next);
 	return event == LINK_NOTHING && link->stage == LINK_OPEN ? converse(link, reply) : event;
 }
@@ -602,7 +498,7 @@ int64_t link_wait(const struct link *link, struct pollfd *slot)
 		slot->events = POLLIN;
 		if (link_is_sending(link))
 			slot->events |= POLLOUT;
-		return link->greetings > 0 ? link->due_ms : NEVER_MS;
+		return link->greeting.due > 0 ? link->due_ms : NEVER_MS;
 	}
 	return NEVER_MS;
 }

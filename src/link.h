@@ -9,6 +9,7 @@
 #include "dial.h"
 #include "endpoint.h"
 #include "error.h"
+#include "greeting.h"
 
 struct bounds;
 struct redisContext;
@@ -55,21 +56,17 @@ struct link {
 	size_t seed;              /* to begin a round of attempts with */
 	size_t tried;             /* seeds in this round */
 	bool on_named;            /* the other end is the one that was named */
-	bool to_sentinel;         /* it is a sentinel */
-	bool with_password;       /* sentinels want it */
 	bool asks_next;           /* named by an ASK */
 	bool asking;              /* reached by an ASK: each command needs ASKING before it */
 	unsigned redirections;    /* since an answer */
 	bool is_well;             /* this connection has answered a request */
 
-	unsigned greetings; /* replies of the greeting still to come */
-	unsigned attempts;  /* rounds that failed, one after another */
+	struct greeting greeting; /* and what the server said of itself in it */
+	unsigned attempts;        /* rounds that failed, one after another */
 	int64_t retry_ms;
 	int64_t due_ms;     /* when this attempt has taken too long */
 	int64_t give_up_ms; /* until when a server may take to get ready; 0: not counted */
 
-	bool is_cluster; /* as its HELLO said */
-	bool shards;     /* it is one that knows sharded channels */
 	bool refused;
 	struct error error;
 };
@@ -109,8 +106,5 @@ enum link_event link_step(struct link *link, struct redisReply **reply);
 
 /* What to wait for: fills *slot, returns the deadline of the link's own timers. */
 int64_t link_wait(const struct link *link, struct pollfd *slot);
-
-/* How to call the server in a message. */
-const char *link_shown(const struct link *link);
 
 #endif

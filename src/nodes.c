@@ -113,7 +113,9 @@ int nodes_open(struct nodes *nodes, const struct server *server, int64_t timeout
 	nodes->count = 1;
 	if (client_connect(nodes->clients, until_ms, err) < 0)
 		return -1;
-	return nodes->clients->link.is_cluster ? reach_masters(nodes, server, until_ms, err) : 0;
+	return nodes->clients->link.greeting.is_cluster
+		       ? reach_masters(nodes, server, until_ms, err)
+		       : 0;
 }
 
 void nodes_close(struct nodes *nodes)

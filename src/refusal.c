@@ -1,6 +1,5 @@
 #include "refusal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -62,9 +61,8 @@ enum status refusal_status(const char *text)
 bool refusal_redirects(const char *text, const struct endpoint *here, struct endpoint *to)
 {
 	const char *place, *colon;
+	struct endpoint found = *here;
 	size_t length;
-	char *end;
-	long port;
 
 	if (!refusal_is(text, "MOVED") && !refusal_is(text, "ASK"))
 		return false;
@@ -73,15 +71,13 @@ bool refusal_redirects(const char *text, const struct endpoint *here, struct end
 	colon = place ? strrchr(++place, ':') : NULL; /* an IPv6 address has some of its own */
 	if (!colon)
 		return false;
-	port = strtol(colon + 1, &end, 10);
 	length = (size_t)(colon - place);
-	if (end == colon + 1 || *end || port <= 0 || port > 65535 || length >= sizeof(to->host))
+	if (length >= sizeof(found.host) || !endpoint_set_port(&found, colon + 1))
 		return false;
-	*to = *here;
 	if (length > 0 && strncmp(place, "?", length) != 0) {
-		memcpy(to->host, place, length);
-		to->host[length] = '\0';
+		memcpy(found.host, place, length);
+		found.host[length] = '\0';
 	}
-	to->port = (uint16_t)port;
+	*to = found;
 	return true;
 }

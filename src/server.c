@@ -397,6 +397,11 @@ int server_parse(struct server *server, const char *url, struct error *err)
 	return 0;
 }
 
+const char *server_shown(const struct server *server)
+{
+	return server->kind == SERVER_LOCAL ? "the private server" : server->label;
+}
+
 void server_hide_password(char *url)
 {
 	char *scheme_end = strstr(url, "://"), *at = strrchr(url, '@');
