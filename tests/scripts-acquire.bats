@@ -9,14 +9,14 @@ load scripts
 	acquire anna lease=20000
 	answered granted anna
 	between "$before" "${reply[2]}" "$(now_ms)"
-	between 19000 "${reply[3]}" 20000
+	left 20000 "${reply[3]}"
 	assert_equal "${reply[*]:4}" '0 1'
 	assert_equal "$(owner)" anna
 }
 
 @test "the lock key expires with the lease" {
 	acquire anna lease=20000
-	between 19000 "$(cli PTTL job)" 20000
+	left 20000 "$(cli PTTL job)"
 }
 
 @test "the same request again gets the same grant, and holds once" {
@@ -33,7 +33,7 @@ load scripts
 	acquire anna lease=30000
 	later 10000
 	acquire anna again=1 lease=5000
-	between 19000 "${reply[3]}" 20000
+	left 20000 "${reply[3]}"
 }
 
 @test "a grant that was repeated after its lease is a new one with a new token" {
@@ -128,32 +128,33 @@ load scripts
 @test "going in again never shortens the lease" {
 	acquire anna lease=60000
 	acquire inner inherited=anna lease=1000
-	between 59000 "${reply[3]}" 60000
-	between 59000 "$(cli PTTL job)" 60000
+	left 60000 "${reply[3]}"
+	left 60000 "$(cli PTTL job)"
 }
 
 @test "going in again with a longer lease lengthens it" {
-	acquire anna lease=5000
+	acquire anna lease=20000
 	acquire inner inherited=anna lease=60000
-	between 59000 "${reply[3]}" 60000
-	between 59000 "$(cli PTTL job)" 60000
+	left 60000 "${reply[3]}"
+	left 60000 "$(cli PTTL job)"
 }
 
 @test "going in again gives a lease to a lock that lost its time to live" {
 	acquire anna
 	cli PERSIST job
-	acquire inner inherited=anna lease=4000
-	between 3000 "$(cli PTTL job)" 4000
+	acquire inner inherited=anna lease=20000
+	left 20000 "$(cli PTTL job)"
 }
 
 @test "after going in again the lock expires at the end of the longer lease, and is logged so" {
-	acquire anna lease=5000
+	acquire anna lease=20000
 	acquire inner inherited=anna lease=60000
 	later 70000
 	acquire ben
 	answered granted ben
 	run log_lines
-	assert_line --index 1 --regexp '^event=expired\|.*\|owner=anna\|.*\|held=60[0-9]{3}$'
+	assert_line --index 1 --regexp '^event=expired\|.*\|owner=anna\|.*\|held=[0-9]+$'
+	grown 60000 "${lines[1]##*=}"
 }
 
 # Tokens

@@ -26,7 +26,7 @@ load scripts
 	acquire anna lease=20000
 	queue_up ben cleo
 	leave ben
-	between 19000 "$(heard cleo | sed -n 's/^first //p')" 20000
+	left 20000 "$(heard cleo | sed -n 's/^first //p')"
 }
 
 @test "the next is told when the first leaves a free lock" {

@@ -15,11 +15,11 @@ score() {
 	present r1
 	queue_up ben
 	release anna
-	later 4000
+	later 3000
 	ask ben
 	answered queued
 	queue_is r1 ben
-	between 1 "${reply[2]}" 1000
+	left 2000 "${reply[2]}"
 }
 
 @test "a Redisson waiter that did not take its turn for 5 s is passed over, and told once more" {
@@ -75,9 +75,10 @@ score() {
 	redisson_waits r1
 	queue_up ben
 	release anna
-	later 4000
+	later 3000
 	ask ben
 	answered queued
+	left 2000 "${reply[2]}"
 	queue_is r1 ben
 }
 
@@ -142,13 +143,13 @@ score() {
 	acquire anna
 	redisson_waits r1
 	queue_up ben
-	later 2000
+	later 1000
 	release anna
 	told ben 'second 1000'
 	later 1000
 	ask ben
-	between 1 "${reply[2]}" 2000
-	later 2000
+	left 3000 "${reply[2]}"
+	later 3000
 	ask ben
 	answered granted ben
 }
@@ -157,15 +158,15 @@ score() {
 	acquire anna
 	redisson_waits r1
 	queue_up ben
-	later 4000
+	later 2500
 	present r1
 	ask ben
 	absent r1
 	ask ben
-	later 4000
+	later 2500
 	ask ben
 	queue_is r1 ben
-	later 1000
+	later 2500
 	ask ben
 	queue_is ben
 }
@@ -223,7 +224,7 @@ score() {
 	queue_is r1
 	acquire cleo
 	queue_is r1 cleo
-	between 299000 "$(ahead r1)" 300000
+	left 300000 "$(ahead r1)"
 }
 
 @test "a Redisson head whose score has passed is dropped, as by its own kind" {
@@ -231,10 +232,10 @@ score() {
 	redisson_waits r1
 	present r1
 	queue_up ben
-	later 299000
+	later 290000
 	ask ben
 	queue_is r1 ben
-	later 1000
+	later 10000
 	ask ben
 	queue_is ben
 }
@@ -246,7 +247,7 @@ score() {
 	release anna
 	ask ben
 	answered granted ben
-	between 299000 "$(ahead r1)" 300000
+	left 300000 "$(ahead r1)"
 	queue_is r1
 }
 
@@ -255,14 +256,14 @@ score() {
 	acquire ben
 	redisson_waits r1 -5000
 	leave ben
-	between 299000 "$(ahead r1)" 300000
+	left 300000 "$(ahead r1)"
 	cli ZADD "$(key_timeouts)" "$(($(now_ms) + 1000000))" r1
 	remove r1
 	acquire cleo
 	redisson_waits r2 1000
 	release anna
 	queue_is r2
-	between 299000 "$(ahead r2)" 300000
+	left 300000 "$(ahead r2)"
 }
 
 @test "a Redisson score is never lowered" {
@@ -286,17 +287,17 @@ score() {
 @test "our score is 30 s more than what the Redisson waiters ahead may subtract" {
 	acquire anna
 	queue_up ben
-	between 29000 "$(ahead ben)" 30000
+	left 30000 "$(ahead ben)"
 	redisson_waits r1
 	queue_up cleo
-	between 329000 "$(ahead cleo)" 330000
+	left 330000 "$(ahead cleo)"
 	redisson_waits r2
 	queue_up dora
-	between 629000 "$(ahead dora)" 630000
+	left 630000 "$(ahead dora)"
 	ask ben
-	between 29000 "$(ahead ben)" 30000
+	left 30000 "$(ahead ben)"
 	ask cleo
-	between 329000 "$(ahead cleo)" 330000
+	left 330000 "$(ahead cleo)"
 }
 
 @test "we are not dropped by the grants and sweeps of the Redisson waiters ahead of us" {
@@ -352,14 +353,14 @@ score() {
 	redisson_sweeps 60000
 	ask ben
 	queue_is r1 ben
-	between 329000 "$(ahead ben)" 330000
+	left 330000 "$(ahead ben)"
 }
 
 @test "a Redisson lock is waited for as any other, and granted when it ends" {
 	redisson_takes r0
 	queue_up ben
 	assert_equal "${reply[3]}" 1
-	between 29000 "${reply[4]}" 30000
+	left 30000 "${reply[4]}"
 	redisson_unlocks
 	told ben 0
 	ask ben
@@ -379,8 +380,8 @@ score() {
 @test "the keys of a queue of ours alone expire 10 minutes after the largest score" {
 	acquire anna
 	queue_up ben cleo
-	between 628000 "$(cli PTTL "$(key_queue)")" 630000
-	between 628000 "$(cli PTTL "$(key_timeouts)")" 630000
+	left 630000 "$(cli PTTL "$(key_queue)")"
+	left 630000 "$(cli PTTL "$(key_timeouts)")"
 }
 
 @test "the keys of a queue with a Redisson id do not expire" {
@@ -420,7 +421,7 @@ score() {
 	redisson_waits r1
 	present r1
 	queue_up cleo
-	between 329000 "$(ahead cleo)" 330000
+	left 330000 "$(ahead cleo)"
 	assert_equal "$(cli PTTL "$(key_queue)")" -1
 }
 
@@ -442,13 +443,13 @@ score() {
 }
 
 @test "the first of ours behind Redisson's looks when a lease ends, since nobody tells those" {
-	acquire anna lease=5000
+	acquire anna lease=10000
 	redisson_waits r1
 	redisson_waits r2
 	present r1 r2
 	queue_up ben cleo
 	ask ben
-	between 1 "${reply[2]}" 5001
+	left 10001 "${reply[2]}"
 	ask cleo
 	assert_equal "${reply[2]}" 11000
 	release anna

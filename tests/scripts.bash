@@ -15,6 +15,7 @@
 declare -gA token=() ticket=() subscriber=() subscribed=()
 declare -ga reply=()
 declare -g lock=job way=SUBSCRIBE
+declare -g began=${EPOCHREALTIME//[.,]/} # of this test, in µs: bats loads this file anew for each
 [ "${SCRIPTS_ON-}" != cluster ] || way=SSUBSCRIBE
 
 # Starts a server with all scripts loaded.
@@ -180,10 +181,25 @@ answered() {
 
 # between LEAST NUMBER MOST
 between() {
-	if [ "$2" -lt "$1" ] || [ "$2" -gt "$3" ]; then
-		echo "$2 is not in $1..$3" >&2
+	if ! [[ $2 =~ ^-?[0-9]+$ ]] || [ "$2" -lt "$1" ] || [ "$2" -gt "$3" ]; then
+		echo "'$2' is not in $1..$3" >&2
 		return 1
 	fi
+}
+
+# The ms that have really passed since the test began, however many that are on this machine.
+passed() {
+	echo $(($(now_ms) - began / 1000))
+}
+
+# left MOST NUMBER: of a time of MOST ms, that began in this test, so much is left
+left() {
+	between $(($1 - $(passed))) "$2" "$1"
+}
+
+# grown LEAST NUMBER: a time was LEAST ms, and grew in this test only
+grown() {
+	between "$1" "$2" $(($1 + $(passed)))
 }
 
 # Presence
@@ -414,7 +430,7 @@ for _, field in ipairs(redis.call("HKEYS", KEYS[4])) do
 	end
 end'
 
-# later MS
+# later MS: for the scripts so much has passed, beside what really passes. Negative: the server is given time.
 later() {
 	on_keys EVAL "$passes" "$1" >/dev/null
 }
