@@ -88,11 +88,11 @@ outsider() {
 	queue_up ben
 	release anna
 	told r1 0
-	told ben 'second 5000'
-	later 4000
+	told ben 'second 1000'
+	later 3000
 	ask ben
 	queue_is r1 ben
-	later 1000
+	later 2000
 	ask ben
 	answered granted ben
 	told r1 0,0
@@ -103,10 +103,10 @@ outsider() {
 	redisson_waits r1
 	queue_up ben
 	release anna
-	later 4000
+	later 3000
 	ask ben
 	queue_is r1 ben
-	later 1000
+	later 2000
 	ask ben
 	answered granted ben
 }
