@@ -23,6 +23,7 @@
 # CLUSTER_PORTS   of all nodes, the first masters before the first replicas
 # NODES_DIR       PORT.log, PORT.pid and PORT.nodes of each
 #
+# With TLS and nothing else (`load tls`, make_certificates): CLUSTER_TLS=yes; start_cluster
 # With a password: CLUSTER_PASSWORD=x; start_cluster --requirepass x --masterauth x
 
 source "${BASH_SOURCE[0]%/*}/ports.bash"
@@ -31,7 +32,7 @@ source "${BASH_SOURCE[0]%/*}/ports.bash"
 start_cluster() {
 	local port
 
-	export CLUSTER_OPTIONS CLUSTER_PASSWORD CLUSTER_PORTS NODES_DIR
+	export CLUSTER_OPTIONS CLUSTER_PASSWORD CLUSTER_PORTS CLUSTER_TLS NODES_DIR
 	NODES_DIR=$(server_dir)/nodes
 	mkdir "$NODES_DIR"
 	CLUSTER_OPTIONS=${*@Q}
@@ -52,10 +53,13 @@ start_cluster() {
 
 # Without a trace on disk but for what it knows of the cluster.
 launch_node() {
-	local options
+	local options tls=(--port "$1")
 
 	eval "options=($CLUSTER_OPTIONS)"
-	launch "$1" "$SERVER" --port "$1" --bind 127.0.0.1 --dir "$NODES_DIR" --save '' --appendonly no \
+	[ -z "${CLUSTER_TLS:-}" ] || tls=(--port 0 --tls-port "$1" --tls-cluster yes --tls-replication yes
+		--tls-auth-clients no --tls-cert-file "$TLS_DIR/server.crt" --tls-key-file "$TLS_DIR/server.key"
+		--tls-ca-cert-file "$TLS_DIR/ca.crt")
+	launch "$1" "$SERVER" "${tls[@]}" --bind 127.0.0.1 --dir "$NODES_DIR" --save '' --appendonly no \
 		--repl-diskless-sync yes --repl-diskless-sync-delay 0 --repl-diskless-load swapdb \
 		--cluster-enabled yes --cluster-config-file "$1.nodes" --cluster-node-timeout 1500 \
 		--cluster-replica-validity-factor 0 "${options[@]}"
@@ -87,10 +91,11 @@ join_nodes() {
 
 # node_cli PORT [COMMAND...]: redis-cli on one node, wherever that points
 node_cli() {
-	local auth=()
+	local auth=() tls=()
 
 	[ -z "${CLUSTER_PASSWORD:-}" ] || auth=(--no-auth-warning -a "$CLUSTER_PASSWORD")
-	"$CLI" "${auth[@]}" -p "$1" "${@:2}" 3>&- 4>&-
+	[ -z "${CLUSTER_TLS:-}" ] || tls=(--tls --cacert "$TLS_DIR/ca.crt")
+	"$CLI" "${tls[@]}" "${auth[@]}" -p "$1" "${@:2}" 3>&- 4>&-
 }
 
 # cluster_cli [COMMAND...]: redis-cli that goes where it is pointed to
