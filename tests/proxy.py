@@ -8,6 +8,7 @@ first answer is the address that it listens on; one that begins with "error" is 
     pass                 as if nobody were here
     cut [up|down]        a dead wire: nothing comes through, not even an end; who connects hangs. What
                          is sent meanwhile comes at the next `pass`. One way: up is to the server.
+    only BYTES [up|down] a dead wire as soon as so much more has come through; who connects does
     delay MS [up|down]   whatever is sent comes so much later
     forget               the connections that there are never carry anything again; new ones do
     reset                they are reset, at both ends
@@ -43,8 +44,16 @@ class Way:
 
     def __init__(self):
         self.delay = 0
+        self.left = None
         self.is_open = asyncio.Event()
         self.is_open.set()
+
+    def sent(self, count):
+        if self.left is not None:
+            self.left -= count
+            if self.left == 0:
+                self.left = None
+                self.is_open.clear()
 
 
 class Connection:
@@ -108,7 +117,12 @@ class Connection:
             if not data:
                 sink.shutdown(socket.SHUT_WR)
                 return
-            await loop.sock_sendall(sink, data)
+            while data:
+                await way.is_open.wait()
+                part = data[: way.left]
+                await loop.sock_sendall(sink, part)
+                way.sent(len(part))
+                data = data[len(part) :]
 
 
 class Proxy:
@@ -187,6 +201,7 @@ class Proxy:
         if command == "pass":
             for way in self.ways(""):
                 way.delay = 0
+                way.left = None
                 way.is_open.set()
             if self.listener:
                 await stop(self.accepting)
@@ -196,6 +211,9 @@ class Proxy:
                 way.is_open.clear()
             if self.listener:
                 await self.hang()
+        elif command == "only":
+            for way in self.ways(which):
+                way.left = int(argument)
         elif command == "delay":
             for way in self.ways(which):
                 way.delay = float(argument) / 1000
