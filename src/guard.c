@@ -77,21 +77,18 @@ static void set_held(const char *owner)
 	setenv("FAIRLOCK_HELD", held, 1);
 }
 
-/* COMMAND may go to another working directory first. */
 static void set_path(const char *variable, const char *path)
 {
-	char *absolute = path ? realpath(path, NULL) : NULL;
-
 	if (path)
-		setenv(variable, absolute ? absolute : path, 1);
-	free(absolute);
+		setenv(variable, path, 1);
 }
 
 /* Inner calls are to find the same server. */
-static void set_server(const struct server *server)
+static void set_server(const struct options *options, const struct server *server)
 {
-	setenv("FAIRLOCK_URL", server->label, 1);
-	if (!server->tls)
+	if (options->url_is_flag)
+		setenv("FAIRLOCK_URL", server->label, 1);
+	if (!server->tls || (!options->url_is_flag && !options->tls_is_flag))
 		return;
 	set_path("FAIRLOCK_TLS_CA", server->tls_files.ca);
 	set_path("FAIRLOCK_TLS_CERT", server->tls_files.cert);
@@ -106,8 +103,7 @@ static void set_environment(const struct job *job)
 	setenv("FAIRLOCK_OWNER", job->lock->owner, 1);
 	setenv("FAIRLOCK_TOKEN", job->lock->token, 1);
 	set_held(job->lock->owner);
-	if (job->options->url_is_flag)
-		set_server(job->client->link.server);
+	set_server(job->options, job->client->link.server);
 }
 
 /* It may have been stopped since it was forked, and be continued when the lease is as good as over:

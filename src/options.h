@@ -26,6 +26,7 @@ enum on_lost {
 struct options {
 	const char *url;
 	bool url_is_flag; /* --url was given: inner calls must be told */
+	bool tls_is_flag; /* and one of --tls-... */
 	const char *config;
 	const char *password;
 	const char *password_file;

@@ -14,7 +14,7 @@ enum server_kind {
 	SERVER_SENTINEL, /* the master that sentinels name */
 };
 
-/* PEM files; NULL: none. The strings are the options'. */
+/* PEM files; NULL: none. The strings are the settings'. */
 struct tls_files {
 	const char *ca;   /* whom to trust, a file or a folder; NULL: whom the system trusts */
 	const char *cert; /* ours */

@@ -311,6 +311,45 @@ static int find_sentinel_password(struct server *server, const struct options *o
 	return read_password_file(options->sentinel_password_file, &server->sentinel_password, err);
 }
 
+/* COMMAND may look for the same file from another working directory, a keeper does so from /. What
+ * a link points to may change, so it stays in the path. */
+static int make_absolute(const char **path, char **absolute, struct error *err)
+{
+	char folder[PATH_MAX];
+
+	if (!*path || **path == '/')
+		return 0;
+	if (!getcwd(folder, sizeof(folder)))
+		return fail(err, STATUS_CONFIG, "cannot use %.200s: the working directory is gone",
+			    *path);
+	if (asprintf(absolute, "%s/%s", folder, *path) < 0) {
+		*absolute = NULL;
+		return fail(err, STATUS_OS, "cannot copy a setting: out of memory");
+	}
+	*path = *absolute;
+	return 0;
+}
+
+static int find_tls_files(struct settings *settings, struct error *err)
+{
+	struct tls_files *files = &settings->server.tls_files;
+	char **absolute = settings->tls_paths;
+
+	if (!settings->server.tls)
+		return 0;
+	*files = settings->options.tls_files;
+	return make_absolute(&files->ca, &absolute[0], err) ||
+			       make_absolute(&files->cert, &absolute[1], err) ||
+			       make_absolute(&files->key, &absolute[2], err)
+		       ? -1
+		       : 0;
+}
+
+static bool has_tls_files(const struct tls_files *files)
+{
+	return files->ca || files->cert || files->key || files->insecure;
+}
+
 void settings_init(struct settings *settings)
 {
 	memset(settings, 0, sizeof(*settings));
@@ -323,13 +362,14 @@ int settings_merge(struct settings *settings, const struct command *command, str
 	const unsigned bit = command_bit(command->name);
 	const bool file_is_flag = options->password_file != NULL;
 
+	options->tls_is_flag = has_tls_files(&options->tls_files);
 	if (read_environment(options, bit, err) || read_files(settings, bit, err) ||
 	    options_settle(options, command, err))
 		return -1;
 	if (server_parse(&settings->server, options->url ? options->url : "local:", err))
 		return -1;
-	settings->server.tls_files = options->tls_files;
-	if (find_password(&settings->server, options, file_is_flag, err))
+	if (find_tls_files(settings, err) ||
+	    find_password(&settings->server, options, file_is_flag, err))
 		return -1;
 	return find_sentinel_password(&settings->server, options, err);
 }
@@ -340,4 +380,6 @@ void settings_free(struct settings *settings)
 	options_free(&settings->options);
 	for (size_t i = 0; i < sizeof(settings->files) / sizeof(settings->files[0]); i++)
 		free(settings->files[i]);
+	for (size_t i = 0; i < sizeof(settings->tls_paths) / sizeof(settings->tls_paths[0]); i++)
+		free(settings->tls_paths[i]);
 }

@@ -12,7 +12,8 @@ struct command;
 struct settings {
 	struct options options;
 	struct server server;
-	char *files[2]; /* texts of the configuration files; options point into them */
+	char *files[2];     /* texts of the configuration files; options point into them */
+	char *tls_paths[3]; /* those that were relative; server.tls_files points to them */
 };
 
 /* Makes *settings hold the defaults and no server. */

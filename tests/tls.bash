@@ -17,6 +17,8 @@
 #   expired       for localhost..., until 2021
 #   unknown       for localhost..., signed by unknown-ca
 #   client        for a client; unknown-client is signed by unknown-ca
+#
+# and what a test makes: COMMON_NAME=localhost new_certificate NAME DNS:a.example,IP:127.0.0.1
 
 source "${BASH_SOURCE[0]%/*}/ports.bash"
 
@@ -39,7 +41,7 @@ make_certificates() {
 # new_key NAME [OPTION of openssl req...]
 new_key() {
 	openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$TLS_DIR/$1.key" \
-		-subj "/CN=test $1" -config <(printf '%s\n' '[req]' 'distinguished_name = none' '[none]') "${@:2}"
+		-subj "/CN=${COMMON_NAME:-test $1}" -config <(printf '%s\n' '[req]' 'distinguished_name = none' '[none]') "${@:2}"
 }
 
 new_authority() {
@@ -47,7 +49,8 @@ new_authority() {
 		-addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign
 }
 
-# new_certificate NAME ALTERNATIVE-NAMES [AUTHORITY [FROM UNTIL]]: times are YYYYMMDDHHMMSSZ
+# new_certificate NAME ALTERNATIVE-NAMES [AUTHORITY [FROM UNTIL]]: times are YYYYMMDDHHMMSSZ; the names
+# may be ''
 new_certificate() {
 	local name=$1 names=$2 authority=${3:-ca} from=${4:-20200101000000Z} until=${5:-20490101000000Z}
 
@@ -69,7 +72,7 @@ new_certificate() {
 		commonName = supplied
 		[extensions]
 		basicConstraints = CA:FALSE
-		subjectAltName = $names
+		${names:+subjectAltName = $names}
 	CONF
 	told openssl ca -batch -notext -config "$TLS_DIR/ca.conf" \
 		-cert "$TLS_DIR/$authority.crt" -keyfile "$TLS_DIR/$authority.key" \
