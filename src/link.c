@@ -380,14 +380,33 @@ static enum link_event take_greeting(struct link *link, const redisReply *reply)
 
 /* ---- What goes over it ---- */
 
+/* Who speaks only TLS ends the connection, most often without a word. Later it is but one of many
+ * reasons. */
+static bool may_speak_tls(const struct link *link)
+{
+	return link->attempts == 0 && link->server->seed_count > 0 && !link->server->tls;
+}
+
+static enum link_event greeting_broke(struct link *link)
+{
+	char cause[192];
+
+	snprintf(cause, sizeof(cause), "%.128s%s", link->redis->errstr,
+		 may_speak_tls(link) ? " (does it want TLS, rediss://?)" : "");
+	return attempt_failed_for(link, cause);
+}
+
 /* The connection broke. Before the first answer that may be the other end's idea of TLS. */
 static enum link_event broken(struct link *link)
 {
 	const char *cause = link->redis->errstr;
 
+	if (link->redis->err == TLS_REFUSED) {
+		fail(&link->error, STATUS_REFUSED, "cannot reach %s: %s", server_shown(link->server), cause);
+		return link->greeting.due > 0 ? attempt_failed(link) : lost(link);
+	}
 	if (link->redis->err != REDIS_ERR_PROTOCOL && !bounds_exceeded(link->bounds))
-		return link->greeting.due > 0 ? attempt_failed_for(link, cause)
-					      : unreachable(link, cause);
+		return link->greeting.due > 0 ? greeting_broke(link) : unreachable(link, cause);
 	if (link->greeting.due > 0 && strstr(cause, "\\x15"))
 		return attempt_failed_for(link, "it speaks TLS (rediss://)");
 	fail(&link->error, STATUS_BUG, "cannot understand %s: %s", server_shown(link->server),

@@ -12,6 +12,10 @@ struct server;
  * OpenSSL; notls.c, of the programs that must not pay for loading that, has none. */
 extern const bool tls_is_here;
 
+/* What redis->err is after the other end wanted another certificate of ours, or any: under TLS 1.3
+ * that may come after the handshake. */
+#define TLS_REFUSED REDIS_ERR_OTHER
+
 /* Begins a session as the client of `host`, whose certificate must be good for that name or
  * address. Returns 0; or -1 with STATUS_CONFIG (a file of server->tls cannot be used) or
  * STATUS_OS. The session ends with the context. */
