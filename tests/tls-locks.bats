@@ -201,6 +201,20 @@ inner() {
 	[ "$(wc -l <said)" -le 2 ]
 }
 
+@test "a waiter that cannot come back for a bad certificate tries until its wait is over: 69" {
+	use_tls_server
+	hold job
+	background "$FAIRLOCK" wrap -w 4s job true 2>said
+	local waiter=$! status=0
+	wait_until in_queue job 1
+	show_certificate expired
+	cli CLIENT KILL TYPE pubsub
+	wait "$waiter" || status=$?
+	[ "$status" = 69 ]
+	run -0 cat said
+	assert_output "fairlock: cannot reach $FAIRLOCK_URL: its certificate is not trusted: certificate has expired"
+}
+
 @test "a file that is gone when it is needed again is no end before the lease's, and may come back" {
 	use_tls_server
 	cp "$TLS_DIR/ca.crt" own.crt
