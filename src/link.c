@@ -402,7 +402,8 @@ static enum link_event broken(struct link *link)
 	const char *cause = link->redis->errstr;
 
 	if (link->redis->err == TLS_REFUSED) {
-		fail(&link->error, STATUS_REFUSED, "cannot reach %s: %s", server_shown(link->server), cause);
+		fail(&link->error, STATUS_REFUSED, "cannot reach %s: %s",
+		     server_shown(link->server), cause);
 		return link->greeting.due > 0 ? attempt_failed(link) : lost(link);
 	}
 	if (link->redis->err != REDIS_ERR_PROTOCOL && !bounds_exceeded(link->bounds))
