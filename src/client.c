@@ -15,6 +15,9 @@
 /* So much is taken from the server in one step: what else its caller waits for comes between. */
 #define REPLIES_AT_ONCE 100
 
+/* A server that cannot serve now is asked over the same connection, but not for ever. */
+#define STAYS_MAX 16
+
 void client_init(struct client *client, const struct server *server, int64_t timeout_ms)
 {
 	memset(client, 0, sizeof(*client));
@@ -78,6 +81,7 @@ static void send_request(struct client *client, bool whole_script)
 		argv[argc - request->argc + request->again] = "1";
 	send_asking(client);
 	link_send(&client->link, argc, argv);
+	client->whole_script = whole_script;
 	client->replicas = 0;
 	client->sent = true;
 	client->ever_sent = true;
@@ -106,6 +110,7 @@ static void forget_connection(struct client *client)
 	client->subscribed = 0;
 	client->confirmations = 0;
 	client->unasked = 0;
+	client->again_ms = 0;
 	if (client->pending && client->sent)
 		client->retried = true;
 	client->sent = false;
@@ -176,6 +181,30 @@ static void add_denied(struct client *client, const char *text)
 		     server_shown(client->link.server), text, names);
 }
 
+/* A server that cannot serve now is asked again over the same connection: a waiter who went away and
+ * came back would miss its turn meanwhile. Now and then the way is looked for anew, for its name may
+ * belong to another server by now; at once where there are others. */
+static bool may_stay(const struct client *client, const char *text)
+{
+	const struct server *server = client->link.server;
+
+	return refusal_is_own(text) && client->confirmations == 0 && !client->link.greeting.is_cluster &&
+	       server->kind != SERVER_SENTINEL && server->seed_count < 2 &&
+	       client->link.attempts % STAYS_MAX != STAYS_MAX - 1;
+}
+
+static enum client_event stay(struct client *client, const char *text)
+{
+	fail(&client->error, STATUS_UNAVAILABLE, "cannot use %s: %s", server_shown(client->link.server),
+	     text);
+	drop_reply(client);
+	client->sent = false;
+	client->retried = true; /* it may have been done in part */
+	client->final = false;
+	client->again_ms = clock_ms() + link_back_off(&client->link);
+	return CLIENT_FAILED;
+}
+
 /* The server answered with an error: an unavailable one is asked again later, any other answer is
  * final. */
 static enum client_event refused(struct client *client, const char *text)
@@ -189,7 +218,7 @@ static enum client_event refused(struct client *client, const char *text)
 			forget_connection(client);
 			return CLIENT_NOTHING;
 		}
-		return lost_for(client, text);
+		return may_stay(client, text) ? stay(client, text) : lost_for(client, text);
 	}
 	if (strstr(text, "WRONGTYPE") && client->request.script)
 		fail(&client->error, STATUS_CONFIG,
@@ -244,7 +273,6 @@ static enum client_event take_error(struct client *client, const char *text)
 	}
 	if (refusal_is(text, "NOSCRIPT") && !of_subscription && client->request.script &&
 	    !client->whole_script) {
-		client->whole_script = true;
 		send_request(client, true);
 		return CLIENT_NOTHING;
 	}
@@ -343,6 +371,11 @@ static bool is_wanted(const struct client *client)
 	return client->pending || client->channel_count > 0 || client->eager;
 }
 
+static bool may_send(const struct client *client)
+{
+	return is_open(client) && client->pending && !client->sent;
+}
+
 static int64_t due_ms(const struct client *client)
 {
 	return client->sent && is_open(client) ? client->due_ms : NEVER_MS;
@@ -360,7 +393,7 @@ static enum client_event step(struct client *client)
 	if (clock_ms() >= due_ms(client))
 		return no_reply(client);
 	for (int replies = 0; event == CLIENT_NOTHING && replies < REPLIES_AT_ONCE; replies++) {
-		if (is_open(client) && client->pending && !client->sent)
+		if (may_send(client) && clock_ms() >= client->again_ms)
 			send_request(client, false);
 		switch (link_step(&client->link, &reply)) {
 		case LINK_NOTHING:
@@ -393,6 +426,8 @@ int64_t client_wait(const struct client *client, struct pollfd *slot)
 		return 0;
 	if (client->link.stage == LINK_DOWN && !is_wanted(client))
 		return NEVER_MS;
+	if (may_send(client))
+		return earliest(wake, client->again_ms);
 	return earliest(wake, due_ms(client));
 }
 
@@ -415,6 +450,7 @@ void client_request(struct client *client, const struct request *request)
 	client->pending = true;
 	client->sent = false;
 	client->retried = false;
+	client->again_ms = 0;
 }
 
 void client_cancel(struct client *client)

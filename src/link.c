@@ -63,7 +63,7 @@ void link_drop(struct link *link)
 }
 
 /* Half of the delay is random, so that many waiters do not come back in step. */
-static void back_off(struct link *link)
+int64_t link_back_off(struct link *link)
 {
 	const unsigned doublings = link->attempts < 16 ? link->attempts : 16;
 	const int64_t half = earliest(BACKOFF_MIN_MS << doublings, link->back_off_max_ms) / 2;
@@ -71,7 +71,12 @@ static void back_off(struct link *link)
 
 	(void)!getrandom(&dice, sizeof(dice), GRND_NONBLOCK);
 	link->attempts++;
-	link->retry_ms = clock_ms() + half + (int64_t)(dice % (uint64_t)(half + 1));
+	return half + (int64_t)(dice % (uint64_t)(half + 1));
+}
+
+static void back_off(struct link *link)
+{
+	link->retry_ms = clock_ms() + link_back_off(link);
 }
 
 /* The round of attempts, or the connection, is over; another one follows. Who was named is asked

@@ -92,6 +92,9 @@ bool link_await(struct link *link);
  * been too many: then nothing changes. */
 bool link_redirect(struct link *link, const char *text);
 
+/* For a server that answers, but cannot serve now: how long to leave it alone, longer each time. */
+int64_t link_back_off(struct link *link);
+
 /* The server has answered a request: it is well. */
 void link_is_well(struct link *link);
 

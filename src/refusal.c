@@ -58,6 +58,16 @@ enum status refusal_status(const char *text)
 	return STATUS_BUG;
 }
 
+bool refusal_is_own(const char *text)
+{
+	static const char *const words[] = {"LOADING ", "BUSY ", "OOM ", "MISCONF ", "NOREPLICAS "};
+
+	for (size_t i = 0; i < COUNT(words); i++)
+		if (strstr(text, words[i]))
+			return true;
+	return false;
+}
+
 bool refusal_redirects(const char *text, const struct endpoint *here, struct endpoint *to)
 {
 	const char *place, *colon;

@@ -12,6 +12,9 @@
 /* Whether an error is of this kind: its first word, as "MOVED". */
 bool refusal_is(const char *text, const char *word);
 
+/* Whether the server itself is in trouble, for a while: another one would not have been meant. */
+bool refusal_is_own(const char *text);
+
 /* The status for it: STATUS_UNAVAILABLE may pass, so it is asked again; every other is final. */
 enum status refusal_status(const char *text);
 
