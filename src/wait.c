@@ -244,17 +244,22 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 	return 0;
 }
 
-/* Tells the server that we are gone, also undoing a grant whose reply is under way. */
-static void leave(struct waiting *w)
+/* Tells the server that we are gone, also undoing a grant whose reply is under way. A waiter may
+ * have had nothing to ask for a while: if the time for waiting is over, and the server turns out to
+ * be away, that is why. */
+static void leave(struct waiting *w, struct error *err)
 {
 	struct request request;
-	struct error ignored;
+	struct error why;
 
 	client_cancel(w->client);
 	lock_leave(w->lock, &request);
 	if (client_call(w->client, &request, clock_ms() + LEAVE_MS, w->client->ever_answered,
-			&ignored) < 0)
-		tell_step(w->wait->options, "%s", ignored.text);
+			&why) == 0)
+		return;
+	tell_step(w->wait->options, "%s", why.text);
+	if (why.status == STATUS_UNAVAILABLE && clock_ms() >= w->until_ms)
+		*err = why;
 }
 
 /* A server that makes no sense, or a name that is something else: there is nothing to leave. */
@@ -292,7 +297,7 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 			break;
 	}
 	if (client->ever_sent && !w.traceless && is_worth_leaving(err))
-		leave(&w);
+		leave(&w, err);
 	return -1;
 }
 
