@@ -181,9 +181,9 @@ static void add_denied(struct client *client, const char *text)
 		     server_shown(client->link.server), text, names);
 }
 
-/* A server that cannot serve now is asked again over the same connection: a waiter who went away and
- * came back would miss its turn meanwhile. Now and then the way is looked for anew, for its name may
- * belong to another server by now; at once where there are others. */
+/* A server that cannot serve now is asked again over the same connection: a waiter who went away
+ * and came back would miss its turn meanwhile. Now and then the way is looked for anew, for its
+ * name may belong to another server by now; at once where there are others. */
 static bool may_stay(const struct client *client, const char *text)
 {
 	const struct server *server = client->link.server;
@@ -256,6 +256,7 @@ static enum client_event take_push(struct client *client, const redisReply *push
 	if (push->element[2]->type != REDIS_REPLY_STRING)
 		return CLIENT_NOTHING;
 	snprintf(client->message, sizeof(client->message), "%s", push->element[2]->str);
+	client->again_ms = 0; /* it serves again, or serves somebody */
 	return CLIENT_MESSAGE;
 }
 

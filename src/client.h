@@ -58,7 +58,7 @@ struct client {
 	bool ever_sent;
 	bool final;
 	int64_t again_ms; /* not to be sent before: the server could not serve it */
-	int64_t sent_ms; /* when the request last left: what its reply's times count from */
+	int64_t sent_ms;  /* when the request last left: what its reply's times count from */
 	char channels[CLIENT_CHANNELS][CHANNEL_MAX_BYTES];
 	int channel_count;
 	int subscribed;
