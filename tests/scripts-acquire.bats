@@ -29,6 +29,19 @@ load scripts
 	assert_equal "$(log_lines | wc -l)" 1
 }
 
+changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_last_save://p'; }
+
+# From version 7.2 on, WAIT on a connection that has written nothing counts replicas that lack what another
+# connection wrote before it was lost.
+@test "a grant and a renewal that are repeated write something all the same: WAIT counts from there" {
+	acquire anna
+	for again in acquire renew acquire renew; do
+		before=$(changes)
+		"$again" anna
+		[ "$(changes)" -gt "$before" ]
+	done
+}
+
 @test "a repeated grant tells the time that is really left when the lease of the first ran on" {
 	acquire anna lease=30000
 	later 10000
