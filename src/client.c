@@ -333,6 +333,7 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 	if (!needs_replicas(client))
 		return answered(client);
 	client->confirming = true;
+	client->ever_answered = true; /* there is something to come back to */
 	send_wait(client);
 	return CLIENT_NOTHING;
 }
@@ -377,9 +378,11 @@ static bool may_send(const struct client *client)
 	return is_open(client) && client->pending && !client->sent;
 }
 
+/* As long as the greeting is unanswered, the link minds the time: another seed may do. */
 static int64_t due_ms(const struct client *client)
 {
-	return client->sent && is_open(client) ? client->due_ms : NEVER_MS;
+	return client->sent && is_open(client) && client->link.greetings == 0 ? client->due_ms
+									      : NEVER_MS;
 }
 
 static enum client_event step(struct client *client)

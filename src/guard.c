@@ -216,7 +216,9 @@ static void mind_time(struct guard *guard)
 	int64_t now = clock_ms();
 	const char *why = guard->job->client->error.status ? guard->job->client->error.text
 			  : *guard->hold.why               ? guard->hold.why
-					     : "its lease could not be renewed in time";
+			  : guard->job->client->confirming
+				  ? "too few replicas know it"
+				  : "its lease could not be renewed in time";
 
 	if (!guard->lost && now >= lost_from_ms(guard))
 		lose(guard, guard_kill_ms(guard->job, guard->job->lock->deadline_ms), why);
