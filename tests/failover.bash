@@ -47,13 +47,11 @@ queue_up() {
 
 # all_went_well COUNT: so many waited, had their turn in order, one after another, and ended well.
 all_went_well() {
-	local who status
+	local who
 
 	for ((who = 1; who <= $1; who++)); do
-		WAIT_S=${WAIT_S:-60} wait_until ended "$(<"waiter.$who.pid")"
-		status=0
-		wait "$(<"waiter.$who.pid")" || status=$?
-		[ "$status" = 0 ] || { echo "waiter $who: $status"; tail -n 30 "waiter.$who"; return 1; }
+		# its process id may long be another's
+		WAIT_S=${WAIT_S:-60} wait_until gave_back "$who" || { cat "waiter.$who"; return 1; }
 	done
 	awk -v count="$1" '
 		function wrong(what) { print FILENAME ":" NR ": " what; bad = 1 }
@@ -73,3 +71,30 @@ all_went_well() {
 			exit bad
 		}' history || { cat history; return 1; }
 }
+
+gave_back() { tail -n 1 "waiter.$1" | grep -q 'gave lock job back$'; }
+
+# fail_often KILL PREPARE: kills the master FAILOVERS times (5, unless told otherwise) under a queue of five;
+# every second time before anybody got the lock since the last. KILL ends the master and returns when there
+# is another one, PREPARE brings the old one back.
+fail_often() {
+	local times=${FAILOVERS:-5} waiters=0 round before
+
+	export SECTION_S=0.4
+	for ((round = 1; round <= times; round++)); do
+		while [ $((waiters - $(turns))) -lt 5 ]; do
+			queue_up $((++waiters)) --replicas 1 --connect-timeout 15s # a release in a failover, too
+		done
+		before=$(turns)
+		[ $((round % 2)) = 0 ] || wait_until has_turned "$before"
+		"$1"
+		echo "failover $round: $(turns) of $waiters had their turn"
+		"$2"
+	done
+	all_went_well "$waiters"
+	echo "$times failovers, $waiters turns, $SECONDS s"
+}
+
+has_turned() { [ "$(turns)" -gt "$1" ]; }
+
+turns() { [ -e history ] && grep -c '^begin' history || echo 0; }

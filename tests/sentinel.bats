@@ -198,7 +198,7 @@ start_wrong_sentinel() {
 }
 
 @test "the master stopped: the holder goes on under its token, waiters keep their order" {
-	hold_job -l 15s
+	hold_job -l 15s --connect-timeout 1s
 	for who in 1 2 3; do
 		queue_up "$who"
 	done
@@ -231,4 +231,20 @@ start_wrong_sentinel() {
 	[ ! -s holder.err ]
 	wait_until has_new_master "$old"
 	[ "$(master_cli EXISTS job)" = 0 ]
+}
+
+kill_master() {
+	old=$(master_port)
+	kill_node "$old"
+	wait_until has_new_master "$old"
+}
+
+bring_master_back() {
+	start_node "$old"
+	wait_until sentinels_are_ready
+}
+
+@test "one failover after another, under a queue and --replicas 1: no overlap, no lost place, tokens grow" {
+	own_sentinels
+	fail_often kill_master bring_master_back
 }
