@@ -188,15 +188,15 @@ static bool may_stay(const struct client *client, const char *text)
 {
 	const struct server *server = client->link.server;
 
-	return refusal_is_own(text) && client->confirmations == 0 && !client->link.greeting.is_cluster &&
-	       server->kind != SERVER_SENTINEL && server->seed_count < 2 &&
-	       client->link.attempts % STAYS_MAX != STAYS_MAX - 1;
+	return refusal_is_own(text) && client->confirmations == 0 &&
+	       !client->link.greeting.is_cluster && server->kind != SERVER_SENTINEL &&
+	       server->seed_count < 2 && client->link.attempts % STAYS_MAX != STAYS_MAX - 1;
 }
 
 static enum client_event stay(struct client *client, const char *text)
 {
-	fail(&client->error, STATUS_UNAVAILABLE, "cannot use %s: %s", server_shown(client->link.server),
-	     text);
+	fail(&client->error, STATUS_UNAVAILABLE, "cannot use %s: %s",
+	     server_shown(client->link.server), text);
 	drop_reply(client);
 	client->sent = false;
 	client->retried = true; /* it may have been done in part */
@@ -381,8 +381,8 @@ static bool may_send(const struct client *client)
 /* As long as the greeting is unanswered, the link minds the time: another seed may do. */
 static int64_t due_ms(const struct client *client)
 {
-	return client->sent && is_open(client) && client->link.greetings == 0 ? client->due_ms
-									      : NEVER_MS;
+	return client->sent && is_open(client) && client->link.greeting.due == 0 ? client->due_ms
+										 : NEVER_MS;
 }
 
 static enum client_event step(struct client *client)
