@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "bounds.h"
@@ -444,6 +445,21 @@ static int flush(struct link *link)
 		       : -1;
 }
 
+/* A server that has too many clients says so and closes, perhaps before we have said anything. */
+static bool hear_last_words(struct link *link, redisReply **reply)
+{
+	char words[256];
+	ssize_t length = -1;
+	void *next = NULL;
+
+	if (link->greeting.due > 0 && !link->server->tls)
+		length = recv(link->fd, words, sizeof(words), MSG_DONTWAIT);
+	if (length > 0 && redisReaderFeed(link->redis->reader, words, (size_t)length) == REDIS_OK &&
+	    redisGetReplyFromReader(link->redis, &next) == REDIS_OK)
+		*reply = next;
+	return next != NULL;
+}
+
 static enum link_event converse(struct link *link, redisReply **reply)
 {
 	redisReply *next = NULL;
@@ -451,7 +467,7 @@ static enum link_event converse(struct link *link, redisReply **reply)
 
 	if (link->greeting.due > 0 && is_overdue(link))
 		return attempt_failed_for(link, "no reply in time");
-	if (flush(link) < 0 || next_reply(link, &next) < 0)
+	if (flush(link) < 0 ? !hear_last_words(link, &next) : next_reply(link, &next) < 0)
 		return broken(link);
 	if (!next && link->redis->reader->len > BUFFER_MAX_BYTES) {
 		fail(&link->error, STATUS_BUG, "cannot understand %s: a reply that does not end",
