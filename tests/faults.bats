@@ -1,55 +1,8 @@
 # Whatever dies, hangs or goes away: nobody overlaps, nothing outlives its lease.
 load helpers
+load jobs
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
-
-# COMMAND with a grandchild in a session of its own; their process ids in `pids`.
-write_job() {
-	cat >job <<'END'
-trap '' TERM
-setsid sh -c 'trap "" TERM; echo $$ >>pids; while :; do sleep 0.1; done' &
-echo $$ >>pids
-sh -c '(trap "" TERM; echo $(exec sh -c "echo \$PPID") >>pids; while :; do sleep 0.1; done) &'
-while :; do sleep 0.1; done
-END
-}
-
-job_runs() { [ "$(wc -l <pids)" = 3 ]; }
-
-all_dead() {
-	local pid
-
-	for pid in $(cat pids); do
-		ended "$pid" || return 1
-	done
-}
-
-# start_job OPTION...: runs it under the lock `job`; WRAPPER and GUARD are set
-start_job() {
-	write_job
-	background "$FAIRLOCK" wrap "$@" job sh job 2>said
-	WRAPPER=$!
-	wait_until job_runs
-	GUARD=$(ps -o ppid= -p "$(sed -n 2p pids)" | tr -d ' ')
-	[ "$(ps -o ppid= -p "$GUARD" | tr -d ' ')" = "$WRAPPER" ] || GUARD=$(pgrep -P "$WRAPPER")
-}
-
-ms() { echo $(($(date +%s%N) / 1000000)); }
-
-# Everything of COMMAND must be gone before the server would let somebody else in.
-dead_before_lease_ends() {
-	local until
-
-	until=$(($(ms) + $(cli PTTL job)))
-	wait_until all_dead
-	echo "dead $((until - $(ms))) ms before the lease ended"
-	[ "$(ms)" -lt "$until" ]
-}
-
-status_of() {
-	STATUS=0
-	wait "$1" || STATUS=$?
-}
 
 @test "the wrapper killed: all that COMMAND started is dead before the lease ends, and the lock is given back" {
 	start_server
@@ -118,89 +71,6 @@ signal_taken() { grep -q '^ShdPnd:.*0000000000000000$' "/proc/$WRAPPER/status"; 
 	[ "$(ps -o pgid= -p $! | tr -d ' ')" = $! ]
 	kill -KILL -- "-$!"
 	wait_until test_gone job
-}
-
-test_gone() { [ "$(cli EXISTS "$1")" = 0 ]; }
-
-@test "the server frozen past the lease: COMMAND is dead before the lease ends, status 76" {
-	start_server
-	start_job -l 2s --connect-timeout 500ms
-	local until=$(($(ms) + $(cli PTTL job)))
-	kill -STOP "$SERVER_PID"
-	wait_until all_dead
-	[ "$(ms)" -lt "$until" ]
-	status_of "$WRAPPER"
-	[ "$STATUS" = 76 ]
-	grep -q 'lost lock job' said
-	kill -CONT "$SERVER_PID"
-}
-
-@test "the server away for less than the lease: nothing is stopped, the token stays" {
-	start_server --appendonly yes
-	# shellcheck disable=SC2016
-	background "$FAIRLOCK" wrap -l 5s job sh -c 'echo "$FAIRLOCK_TOKEN" >token; while [ ! -e go ]; do sleep 0.05; done'
-	local wrapper=$!
-	wait_until test -s token
-	stop_server
-	start_server --appendonly yes
-	wait_until listened job
-	[ "$(cli --raw HGET fairlock:{job} token)" = "$(cat token)" ]
-	touch go
-	status_of "$wrapper"
-	[ "$STATUS" = 0 ]
-	[ "$(cli EXISTS job)" = 0 ]
-}
-
-# listened NAME: its holder is connected
-listened() { [ -n "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*")" ]; }
-
-@test "the server killed and restarted with its data: order and lock stay, tokens grow" {
-	start_server --appendonly yes
-	restart_under_a_queue --appendonly yes
-}
-
-@test "the server killed and restarted without its data: order and lock stay, tokens grow" {
-	start_server
-	restart_under_a_queue
-}
-
-restart_under_a_queue() {
-	# shellcheck disable=SC2016
-	background "$FAIRLOCK" wrap job sh -c 'echo "0 $FAIRLOCK_TOKEN" >>trace; while [ ! -e go ]; do sleep 0.05; done; echo end >>trace'
-	local holder=$! i
-	wait_until test -s trace
-	for i in 1 2 3 4 5; do
-		# shellcheck disable=SC2016
-		background "$FAIRLOCK" wrap job sh -c 'echo "$0 $FAIRLOCK_TOKEN" >>trace' "$i"
-		wait_until in_queue job "$i"
-	done
-	stop_server
-	start_server "$@"
-	wait_until in_queue job 5
-	wait_until test "$(cli EXISTS job)" = 1
-	touch go
-	status_of "$holder"
-	[ "$STATUS" = 0 ]
-	wait_until in_queue job 0
-	wait_until lines_in_trace 7
-	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = '0 end 1 2 3 4 5 ' ]
-	grep -v end trace | cut -d' ' -f2 | sort -nuc
-}
-
-lines_in_trace() { [ "$(wc -l <trace)" = "$1" ]; }
-
-@test "the holder takes the lock up again after a loss of data, under the same token" {
-	start_server
-	# shellcheck disable=SC2016
-	background "$FAIRLOCK" wrap -l 3s job sh -c 'echo "$FAIRLOCK_TOKEN" >token; while [ ! -e go ]; do sleep 0.05; done'
-	local holder=$!
-	wait_until test -s token
-	cli FLUSHALL >/dev/null
-	wait_until "$FAIRLOCK" status -q job
-	[ "$(cli --raw HGET fairlock:{job} token)" = "$(cat token)" ]
-	touch go
-	status_of "$holder"
-	[ "$STATUS" = 0 ]
 }
 
 @test "DEL under a holder: lost, not resurrected" {
@@ -285,44 +155,6 @@ END
 	[ "$(grep -c 'Server initialized' "$HOME_DIR"/.local/state/fairlock/*/server.log)" = 1 ]
 }
 
-@test "giving the lock back fails: COMMAND's status is kept, and it is told" {
-	start_server
-	# shellcheck disable=SC2016
-	background "$FAIRLOCK" wrap --connect-timeout 300ms job sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done; exit 4' 2>said
-	local wrapper=$!
-	wait_until test -e ready
-	stop_server
-	touch go
-	status_of "$wrapper"
-	[ "$STATUS" = 4 ]
-	grep -q "fairlock: cannot reach $FAIRLOCK_URL" said
-}
-
-@test "a waiter whose server goes away ends with 69 at the end of -w, not 75" {
-	start_server
-	hold job
-	background "$FAIRLOCK" wrap -w 1500ms --connect-timeout 300ms job true 2>said
-	local waiter=$!
-	wait_until in_queue job 1
-	stop_server
-	status_of "$waiter"
-	[ "$STATUS" = 69 ]
-	grep -q "cannot reach $FAIRLOCK_URL" said
-}
-
-@test "the server frozen while the lock is given back: COMMAND's status is kept" {
-	start_server
-	background "$FAIRLOCK" wrap -l 2s --connect-timeout 1s job sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done; exit 3' 2>said
-	local wrapper=$!
-	wait_until test -e ready
-	kill -STOP "$SERVER_PID"
-	touch go
-	status_of "$wrapper"
-	kill -CONT "$SERVER_PID"
-	[ "$STATUS" = 3 ]
-	run -1 grep -q stopping said
-}
-
 @test "the wrapper killed, then the lock broken: SIGKILL comes within a second of that" {
 	start_server
 	start_job -l 30s
@@ -332,20 +164,6 @@ END
 	from=$(ms)
 	wait_until all_dead
 	[ $(($(ms) - from)) -lt 2500 ]
-}
-
-@test "a wait that ends before the first reply leaves nothing behind" {
-	start_server
-	kill -STOP "$SERVER_PID"
-	background "$FAIRLOCK" wrap -w 300ms job true 2>said
-	local waiter=$!
-	sleep 0.8
-	kill -CONT "$SERVER_PID"
-	status_of "$waiter"
-	[ "$STATUS" != 0 ]
-	wait_until test_gone job
-	[ "$(cli EXISTS redisson_lock_queue:{job})" = 0 ]
-	run -0 "$FAIRLOCK" wrap -n job true
 }
 
 @test "COMMAND stopped, then killed: the wrapper does not stay stopped" {
@@ -359,49 +177,6 @@ END
 	kill -KILL "$(cat pid)"
 	status_of "$wrapper"
 	[ "$STATUS" = 137 ]
-}
-
-@test "a port that drops everything does not make the guard deaf, though the wrapper is stopped" {
-	local port
-	port=$(free_port)
-	start_server --port "$port" --bind 127.0.0.1
-	FAIRLOCK_URL=redis://127.0.0.1:$port start_job -l 3s
-	kill -STOP "$WRAPPER"
-	local until=$(($(ms) + $(cli PTTL job)))
-	stop_server
-	background python3 "$TESTS_DIR/deaf.py" "$port" "$PWD/deaf"
-	wait_until test -e deaf
-	wait_until all_dead
-	echo "dead $((until - $(ms))) ms before the lease could end"
-	[ "$(ms)" -lt "$until" ]
-	# the guard has woken it, so that it can tell
-	status_of "$WRAPPER"
-	[ "$STATUS" = 76 ]
-}
-
-@test "a waiter whose server's port drops everything ends at once by a signal, and in time by -w" {
-	local port
-	port=$(free_port)
-	start_server --port "$port" --bind 127.0.0.1
-	hold job
-	FAIRLOCK_URL=redis://127.0.0.1:$port background "$FAIRLOCK" wrap job true
-	local signalled=$!
-	wait_until in_queue job 1
-	FAIRLOCK_URL=redis://127.0.0.1:$port background "$FAIRLOCK" wrap -w 2s job true
-	local timed=$! from
-	wait_until in_queue job 2
-	stop_server
-	background python3 "$TESTS_DIR/deaf.py" "$port" "$PWD/deaf"
-	wait_until test -e deaf
-	sleep 0.5
-	from=$(ms)
-	kill -TERM "$signalled"
-	status_of "$signalled"
-	[ "$STATUS" = 143 ]
-	[ $(($(ms) - from)) -lt 4000 ]
-	status_of "$timed"
-	[ "$STATUS" = 69 ]
-	[ $(($(ms) - from)) -lt 6000 ]
 }
 
 @test "a wrapper that was stopped when COMMAND ended lets the daemons be that COMMAND left" {
@@ -430,19 +205,6 @@ END
 
 test_free() { [ "$(cli EXISTS "$1")" = 0 ]; }
 later_than() { [ "$(ms)" -gt "$1" ]; }
-
-@test "a lock that cannot be given back before its lease ends is told of" {
-	start_server
-	background "$FAIRLOCK" wrap -l 2s job sh -c 'touch there; while ! test -e go; do sleep 0.02; done; exit 5' 2>said
-	local wrapper=$!
-	wait_until test -e there
-	kill -STOP "$SERVER_PID"
-	touch go
-	status_of "$wrapper"
-	[ "$STATUS" = 5 ]
-	run -0 cat said
-	[ -n "$output" ]
-}
 
 @test "the lock is renewed though COMMAND has not been executed yet" {
 	start_server

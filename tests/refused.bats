@@ -145,35 +145,6 @@ one_line() {
 	assert_output --partial 'shares keys with x'
 }
 
-@test "a replica, a server out of memory, a server that cannot write: 69 with its words" {
-	start_server
-	cli REPLICAOF 127.0.0.1 1 >/dev/null
-	run -69 timeout 10 "$FAIRLOCK" wrap job true
-	assert_output --partial READONLY
-	cli REPLICAOF NO ONE >/dev/null
-	cli CONFIG SET maxmemory 1 >/dev/null
-	run -69 timeout 10 "$FAIRLOCK" wrap job true
-	assert_output --partial OOM
-	cli CONFIG SET maxmemory 0 >/dev/null
-	cli CONFIG SET min-replicas-to-write 1 >/dev/null
-	run -69 timeout 10 "$FAIRLOCK" wrap job true
-	assert_output --partial NOREPLICAS
-}
-
-@test "a server out of memory still lets a holder go" {
-	start_server
-	# shellcheck disable=SC2016
-	run -0 timeout 10 "$FAIRLOCK" wrap job sh -c '"$CLI" -s "$SERVER_SOCKET" CONFIG SET maxmemory 1 >/dev/null'
-	refute_output
-	[ "$(cli EXISTS job)" = 0 ]
-}
-
-@test "scripts flushed from the server are sent again" {
-	start_server
-	run -0 timeout 10 "$FAIRLOCK" wrap job "$CLI" -s "$SERVER_SOCKET" SCRIPT FLUSH
-	[ "$(cli EXISTS job)" = 0 ]
-}
-
 @test "a server that closes at once is told by every command" {
 	nonsense close
 	local owner=00000000-0000-4000-8000-000000000000:1
