@@ -184,3 +184,13 @@ options_of() {
 	run mandoc -T lint -W warning "$MANUAL"
 	assert_success
 }
+
+@test "every fault of the manual's table has a test that begins with its name" {
+	local fault
+
+	section FAULTS | sed -nE '/^\.It Em/d; s/^\.It (.*)/\1/p' | sed -n 's/ Ta .*//p' >"$BATS_TEST_TMPDIR/faults"
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/faults")" -gt 20 ]
+	while read -r fault; do
+		grep -qE "^@test \"${fault}[:,]" "$TESTS_DIR"/*.bats || fail "there is none for $fault"
+	done <"$BATS_TEST_TMPDIR/faults"
+}
