@@ -67,6 +67,7 @@ all_went_well() {
 			inside = ""; time = $4
 		}
 		END {
+			if (inside != "") wrong(inside " does not end")
 			if (turns != count) wrong(turns " turns, not " count)
 			exit bad
 		}' history || { cat history; return 1; }
