@@ -195,7 +195,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 @test "a token grows across a server that lost its data" {
 	acquire anna
 	cli FLUSHALL
-	wait_until [ "$(now_ms)" -gt "${token[anna]}" ]
+	wait_until is_past "${token[anna]}"
 	acquire ben
 	[ "${token[ben]}" -gt "${token[anna]}" ]
 }

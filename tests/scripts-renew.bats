@@ -7,7 +7,7 @@ load scripts
 # A grant to anna, and a clock that has gone on since.
 granted_to_anna() {
 	acquire anna "$@"
-	wait_until [ "$(now_ms)" -gt "${token[anna]}" ]
+	wait_until is_past "${token[anna]}"
 }
 
 @test "a renewal gives a full lease and tells how long it is" {
@@ -251,7 +251,7 @@ granted_to_anna() {
 	acquire anna
 	acquire left inherited=anna
 	acquire right inherited=anna
-	wait_until [ "$(now_ms)" -gt "${token[anna]}" ]
+	wait_until is_past "${token[anna]}"
 	cli FLUSHALL
 	renew anna request=left "holder_token=${token[anna]}"
 	answered renewed 30000 "${token[anna]}" 1
@@ -273,7 +273,7 @@ granted_to_anna() {
 @test "a hold that was given back after the lock was taken up is not counted again" {
 	acquire anna
 	acquire inner inherited=anna kind=a
-	wait_until [ "$(now_ms)" -gt "${token[anna]}" ]
+	wait_until is_past "${token[anna]}"
 	cli FLUSHALL
 	renew anna
 	renew anna request=inner kind=a
@@ -298,7 +298,7 @@ granted_to_anna() {
 @test "who waits when a lock is taken up is told when the lease ends" {
 	acquire anna
 	queue_up ben
-	wait_until [ "$(now_ms)" -gt "${token[anna]}" ]
+	wait_until is_past "${token[anna]}"
 	cli FLUSHALL
 	come_back ben
 	renew anna lease=20000

@@ -151,7 +151,7 @@ restarted() {
 @test "on an empty server the holder takes the lock up before those who waited get it" {
 	acquire anna
 	queue_up ben
-	wait_until [ "$(now_ms)" -gt "${token[anna]}" ]
+	wait_until is_past "${token[anna]}"
 	cli FLUSHALL
 	come_back ben
 	renew anna

@@ -330,6 +330,10 @@ now_ms() {
 	cli TIME | paste -sd ' ' | awk '{ printf "%.0f\n", $1 * 1000 + int($2 / 1000) }'
 }
 
+is_past() {
+	[ "$(now_ms)" -gt "$1" ]
+}
+
 # How far ahead of now the score of ID is.
 ahead() {
 	echo $(($(cli ZSCORE "$(key_timeouts)" "$1") - $(now_ms)))
