@@ -8,7 +8,7 @@ setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
 on_terminal() {
 	{
 		cat <<'END'
-set timeout 20
+set timeout 60
 proc want {pattern} {
 	expect {
 		-re $pattern {}
@@ -32,7 +32,7 @@ expect eof
 exit 0
 END
 	} >script.exp
-	timeout 100 expect script.exp 3>&- 4>&-
+	timeout 150 expect script.exp 3>&- 4>&-
 }
 
 @test "Ctrl-C reaches COMMAND once, and the shell loop around the wrapper stops" {
@@ -69,12 +69,12 @@ while [ ! -e go ]; do sleep 0.05; done
 echo finished
 END
 	run -0 on_terminal <<'END'
-type {"$FAIRLOCK" wrap -l 1s job sh job; echo status $?}
+type {"$FAIRLOCK" wrap -l 4s job sh job; echo status $?}
 want {ready}
 send "\032"
 want {Stopped}
 want {PROMPT> $}
-type {sleep 2.5; "$FAIRLOCK" status -q job && echo still held; touch go}
+type {sleep 6; "$FAIRLOCK" status -q job && echo still held; touch go}
 want {still held}
 want {PROMPT> $}
 type {fg; echo status $?}
