@@ -51,7 +51,7 @@ signal_taken() { grep -q '^ShdPnd:.*0000000000000000$' "/proc/$WRAPPER/status"; 
 
 @test "the wrapper stopped far past its lease: the lock stays held and COMMAND runs" {
 	start_server
-	start_job -l 4s
+	start_job -l 4s -k 100ms # of a lease, the grace is time that renewals cannot use
 	kill -STOP "$WRAPPER"
 	sleep 6
 	[ "$(cli PTTL job)" -gt 0 ]
@@ -212,7 +212,7 @@ later_than() { [ "$(ms)" -gt "$1" ]; }
 	start_server
 	# every execve takes 6 s, and the one of COMMAND is under the lock; no leak can be looked for beside strace
 	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run -0 strace -f -qq -e trace=execve -e inject=execve:delay_enter=6000000 -o /dev/null \
-		"$FAIRLOCK" wrap -l 5s job /bin/echo done
+		"$FAIRLOCK" wrap -l 5s -k 100ms job /bin/echo done
 	assert_output done
 }
 

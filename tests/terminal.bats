@@ -69,7 +69,7 @@ while [ ! -e go ]; do sleep 0.05; done
 echo finished
 END
 	run -0 on_terminal <<'END'
-type {"$FAIRLOCK" wrap -l 4s job sh job; echo status $?}
+type {"$FAIRLOCK" wrap -l 4s -k 100ms job sh job; echo status $?}
 want {ready}
 send "\032"
 want {Stopped}
