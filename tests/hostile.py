@@ -167,13 +167,12 @@ def record(folder):
             time.sleep(0.01)
 
     run("wrap", "job", "true")
-    run("wrap", "-l", "1s", "job", "sleep", "0.5")
     owner = run("acquire", "job")
     run("acquire", "-w", "50ms", "job")
     waiter = start("wrap", "job", "true")
     waits()
     run("status")
-    run("renew", "--owner", owner, "job")
+    run("renew", "--owner", owner, "job")  # 30 s: what is renewed so is not lost on a busy machine
     run("release", "--owner", owner, "job")
     waiter.communicate(timeout=TIME_S)
     run("acquire", "job")
