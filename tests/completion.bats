@@ -120,11 +120,11 @@ wrap'
 }
 
 @test "names of locks are offered where a NAME may stand" {
-	ask wrap ''
+	offering nightly:backup ask wrap ''
 	assert_output $'nightly:backup\ntwo words'
-	ask release --force n
+	offering nightly:backup ask release --force n
 	assert_output nightly:backup
-	ask status nightly:backup t
+	offering two ask status nightly:backup t
 	assert_output 'two words'
 	ask acquire nightly:backup ''
 	assert_output ''
@@ -162,11 +162,11 @@ wrap'
 }
 
 @test "bash offers names with a colon or a blank" {
-	in_bash 'fairlock wrap n' fairlock wrap n
+	offering nightly:backup in_bash 'fairlock wrap n' fairlock wrap n
 	assert_output nightly:backup
-	in_bash 'fairlock wrap nightly:b' fairlock wrap nightly : b
+	offering backup in_bash 'fairlock wrap nightly:b' fairlock wrap nightly : b
 	assert_output backup
-	in_bash 'fairlock status tw' fairlock status tw
+	offering two in_bash 'fairlock status tw' fairlock status tw
 	assert_output 'two\ words'
 }
 
@@ -196,9 +196,9 @@ wrap'
 }
 
 @test "zsh offers names with a colon or a blank" {
-	in_zsh 'fairlock wrap nightly:b'
+	offering nightly:backup in_zsh 'fairlock wrap nightly:b'
 	assert_line 'line: fairlock wrap nightly:backup '
-	in_zsh 'fairlock status tw'
+	offering two in_zsh 'fairlock status tw'
 	assert_line 'line: fairlock status two\ words '
 }
 
@@ -228,9 +228,9 @@ wrap'
 }
 
 @test "fish offers names with a colon or a blank" {
-	in_fish 'fairlock wrap nightly:b'
+	offering nightly:backup in_fish 'fairlock wrap nightly:b'
 	assert_output nightly:backup
-	in_fish 'fairlock status tw'
+	offering two in_fish 'fairlock status tw'
 	assert_output 'two words'
 }
 

@@ -157,6 +157,18 @@ at_home() {
 	nsenter --target "$HOME_PID" "${user[@]}" --mount --pid --wdns=/ -- "$@" 3>&- 4>&-
 }
 
+# offering TEXT COMMAND...: runs it until its output has this. Completion waits for a server no longer than 0.3 s,
+# and a slow machine may take more.
+offering() {
+	local tries
+
+	for ((tries = 1; tries <= 20; tries++)); do
+		"${@:2}"
+		[[ $output != *"$1"* ]] || return 0
+	done
+	echo "tried $((tries - 1)) times: ${*:2}"
+}
+
 # in_queue NAME COUNT: so many wait for the lock, by the server's list
 in_queue() {
 	[ "$(cli LLEN "redisson_lock_queue:{$1}")" = "$2" ]

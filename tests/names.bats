@@ -24,19 +24,19 @@ silent_within() {
 }
 
 @test "where NAME stands, the names on the server are offered" {
-	run -0 "$FAIRLOCK" --complete status ''
+	offering job1 run -0 "$FAIRLOCK" --complete status ''
 	assert_output $'job1\njob2\nmy job\n{x}'
 }
 
 @test "only names that begin like the word are offered" {
-	run -0 "$FAIRLOCK" --complete release --force j
+	offering job1 run -0 "$FAIRLOCK" --complete release --force j
 	assert_output $'job1\njob2'
 }
 
 @test "the server is the one of the words before" {
 	url=$FAIRLOCK_URL
 	export FAIRLOCK_URL=unix:/nowhere
-	run -0 "$FAIRLOCK" --complete wrap --url "$url" j
+	offering job1 run -0 "$FAIRLOCK" --complete wrap --url "$url" j
 	assert_output $'job1\njob2'
 }
 

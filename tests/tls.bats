@@ -332,7 +332,7 @@ END
 	export FAIRLOCK_URL=rediss://localhost:$TLS_PORT FAIRLOCK_TLS_CA=$TLS_DIR/ca.crt
 
 	"$FAIRLOCK" wrap job true
-	run -0 "$FAIRLOCK" --complete status j
+	offering job run -0 "$FAIRLOCK" --complete status j
 	assert_output job
 }
 
