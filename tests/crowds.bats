@@ -1,4 +1,6 @@
 # Many waiters, many keys: neither is a burden to the server.
+#
+# CROWD   so many waiters, 1000 unless told otherwise
 load helpers
 load jobs
 load outage
@@ -26,7 +28,7 @@ all_present() {
 aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
 
 @test "a thousand waiters keep their places over a restart, and do not storm the server that comes back" {
-	local many=1000 connections requests before
+	local many=${CROWD:-1000} connections requests before
 
 	ulimit -n 4096 2>/dev/null || skip 'this user may not have so many files open'
 	[ "$(ulimit -u)" = unlimited ] || [ "$(ulimit -u)" -gt 3000 ] || skip 'nor so many processes'
