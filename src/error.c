@@ -55,5 +55,6 @@ int report_failure(const struct error *err, const char *command)
 	if (err->status == STATUS_USAGE)
 		dprintf(STDERR_FILENO, "Try 'fairlock%s%s --help'.\n", command ? " " : "",
 			command ? command : "");
-	return (int)err->status;
+	/* a failure that forgot to say what it is must not look like success */
+	return err->status == STATUS_OK ? STATUS_BUG : (int)err->status;
 }
