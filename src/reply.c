@@ -1,6 +1,7 @@
 #include "reply.h"
 
 #include <hiredis/hiredis.h>
+#include <string.h>
 
 static bool is(const redisReply *reply, char type)
 {
@@ -50,7 +51,18 @@ long long reply_number(const redisReply *list, size_t index)
 
 const char *reply_string(const redisReply *reply)
 {
-	return is(reply, 's') ? reply->str : NULL;
+	return is(reply, 's') || reply->type == REDIS_REPLY_VERB ? reply->str : NULL;
+}
+
+const char *reply_field(const redisReply *map, const char *key)
+{
+	const bool is_map = map->type == REDIS_REPLY_MAP;
+
+	for (size_t i = 0; is_map && i + 1 < map->elements; i += 2)
+		if (is(map->element[i], 's') && is(map->element[i + 1], 's') &&
+		    strcmp(map->element[i]->str, key) == 0)
+			return map->element[i + 1]->str;
+	return NULL;
 }
 
 int reply_nonsense(struct error *err)

@@ -28,6 +28,9 @@ long long reply_number(const struct redisReply *list, size_t index);
 /* The whole reply as text, NULL when it is none. */
 const char *reply_string(const struct redisReply *reply);
 
+/* The text that a map has for a key, NULL when it has none. */
+const char *reply_field(const struct redisReply *map, const char *key);
+
 /* Fills *err with STATUS_BUG and returns -1. */
 int reply_nonsense(struct error *err);
 

@@ -322,3 +322,8 @@ int tls_shake_hands(struct redisContext *redis, short *events, struct error *err
 		return handshake_failed(ssl, saved_errno, err);
 	}
 }
+
+const char *tls_protocol(const struct redisContext *redis)
+{
+	return redis->funcs == &functions ? SSL_get_version(redis->privctx) : NULL;
+}

@@ -27,4 +27,7 @@ int tls_start(struct redisContext *redis, const struct server *server, const cha
  * wants another certificate of ours, or any. */
 int tls_shake_hands(struct redisContext *redis, short *events, struct error *err);
 
+/* What was agreed on ("TLSv1.3"); NULL: no session. */
+const char *tls_protocol(const struct redisContext *redis);
+
 #endif
