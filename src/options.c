@@ -122,7 +122,7 @@ static const struct option_row rows[] = {
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
-_Static_assert(ROW_COUNT <= 64, "options.given has a bit for each row");
+_Static_assert(ROW_COUNT <= ROWS_MAX, "options.given has a bit for each row");
 _Static_assert(sizeof(pid_t) == sizeof(int), "OPTION_INT is for process ids too");
 
 void options_init(struct options *options)
@@ -296,6 +296,16 @@ int options_set(struct options *options, const struct option_row *row, const cha
 	return 0;
 }
 
+void options_note(struct options *options, const struct option_row *row, struct origin origin)
+{
+	options->origins[row - rows] = origin;
+}
+
+const struct origin *options_origin(const struct options *options, const struct option_row *row)
+{
+	return &options->origins[row - rows];
+}
+
 int options_take_url(struct options *options, char *url, struct error *err)
 {
 	assert(url);
@@ -324,6 +334,7 @@ static int set_flag(struct options *options, const struct arguments *arguments, 
 	if (options_set(options, row, value ? value : "yes"))
 		return fail(err, STATUS_USAGE, "cannot use option '--%s': '%.100s' is not %s",
 			    row->name, value, row->expects);
+	options_note(options, row, (struct origin){.source = SOURCE_FLAG});
 	return row->kind == OPTION_URL ? options_take_url(options, value, err) : 0;
 }
 

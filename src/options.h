@@ -20,6 +20,32 @@ enum on_lost {
 /* The lease of wrap and acquire when nobody says otherwise. */
 #define DEFAULT_LEASE_MS 30000
 
+/* Where an option may be set. */
+enum option_source {
+	SOURCE_FLAG = 1,
+	SOURCE_ENVIRONMENT = 2,
+	SOURCE_FILE = 4,
+	SOURCE_ALL = 7,
+};
+
+/* Where an option was set. */
+struct origin {
+	enum option_source source; /* 0: nowhere, it has its default */
+	const char *path;          /* SOURCE_FILE */
+	unsigned line;
+};
+
+/* Where the password of the server is from. */
+enum password_source {
+	PASSWORD_NONE,
+	PASSWORD_URL,
+	PASSWORD_TEXT, /* a variable, or a line of a configuration file */
+	PASSWORD_FILE,
+	PASSWORD_SHARED, /* REDISCLI_AUTH */
+};
+
+#define ROWS_MAX 64
+
 /* What the flags, the environment, the configuration files and the defaults
  * together say. Strings belong to argv, the environment or the settings that
  * were read, all of which outlive every command. */
@@ -58,6 +84,8 @@ struct options {
 
 	bool help;      /* --help was given */
 	uint64_t given; /* rows that have a value already, see options_has */
+	struct origin origins[ROWS_MAX];
+	enum password_source password_source;
 	char *url_copy; /* of --url, whose password was wiped from argv, or NULL */
 	char *url_word; /* where it stood in argv */
 };
@@ -81,14 +109,6 @@ enum option_hint {
 	HINT_URL,
 	HINT_SIGNAL,
 	HINT_ON_LOST,
-};
-
-/* Where an option may be set. */
-enum option_source {
-	SOURCE_FLAG = 1,
-	SOURCE_ENVIRONMENT = 2,
-	SOURCE_FILE = 4,
-	SOURCE_ALL = 7,
 };
 
 /* All there is to know about one option: the command line, --help, the
@@ -133,6 +153,12 @@ bool options_has(const struct options *options, const struct option_row *row);
  * options it only checks. Returns 0, or -1 when value is not what row->expects
  * says. */
 int options_set(struct options *options, const struct option_row *row, const char *value);
+
+/* Notes where a row was set, with a path that lives as long as *options. */
+void options_note(struct options *options, const struct option_row *row, struct origin origin);
+
+/* What was noted. */
+const struct origin *options_origin(const struct options *options, const struct option_row *row);
 
 /* Copies a --url (options_free gives it back) and wipes its password from argv,
  * where ps would show it. The row must have been set with it. Returns 0, or -1

@@ -30,8 +30,7 @@ static int refuse(const struct line *line, struct error *err, const char *cause)
 		    cause);
 }
 
-/* FAIRLOCK_ and the option's name in capitals. */
-static const char *variable_name(const struct option_row *row, char *name, size_t size)
+const char *settings_variable(const struct option_row *row, char *name, size_t size)
 {
 	int length = snprintf(name, size, "FAIRLOCK_%s", row->name);
 
@@ -67,10 +66,13 @@ static int read_environment(struct options *options, unsigned command, struct er
 
 		if (!is_open(options, row, command, SOURCE_ENVIRONMENT))
 			continue;
-		value = get_variable(variable_name(row, name, sizeof(name)));
-		if (value && options_set(options, row, value))
+		value = get_variable(settings_variable(row, name, sizeof(name)));
+		if (!value)
+			continue;
+		if (options_set(options, row, value))
 			return fail(err, STATUS_USAGE, "cannot use %s: '%.100s' is not %s", name,
 				    value, row->expects);
+		options_note(options, row, (struct origin){.source = SOURCE_ENVIRONMENT});
 	}
 	return 0;
 }
@@ -134,6 +136,7 @@ static int read_line(struct options *options, const struct options *before, unsi
 {
 	const struct option_row *row;
 	char *key = line->text, *value = line->text;
+	bool counts;
 
 	if (split_line(line, &key, &value, err))
 		return -1;
@@ -143,9 +146,12 @@ static int read_line(struct options *options, const struct options *before, unsi
 	if (row == NULL)
 		return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: there is no key '%.60s'",
 			    line->path, line->number, key);
-	if (options_set(is_open(before, row, command, SOURCE_FILE) ? options : NULL, row, value))
+	counts = is_open(before, row, command, SOURCE_FILE);
+	if (options_set(counts ? options : NULL, row, value))
 		return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: '%.60s' is not %s",
 			    line->path, line->number, value, row->expects);
+	if (counts)
+		options_note(options, row, (struct origin){SOURCE_FILE, line->path, line->number});
 	return 0;
 }
 
@@ -221,11 +227,13 @@ static int read_file(struct options *options, unsigned command, const char *path
 	if (length > FILE_MAX_BYTES)
 		return fail(err, STATUS_CONFIG, "cannot read %.200s: it is longer than %d bytes",
 			    path, FILE_MAX_BYTES);
-	*text = malloc((size_t)length + 1);
+	*text = malloc((size_t)length + 1 + strlen(path) + 1);
 	if (*text == NULL)
 		return fail(err, STATUS_OS, "cannot read %.200s: %s", path, strerror(errno));
 	memcpy(*text, buffer, (size_t)length);
 	(*text)[length] = '\0';
+	/* behind it, for whoever wants to know where a value came from */
+	path = strcpy(*text + length + 1, path);
 	return read_lines(options, command, path, *text, (size_t)length, err);
 }
 
@@ -286,19 +294,36 @@ static int read_password_file(const char *path, char **password, struct error *e
 	return failed;
 }
 
-static int find_password(struct server *server, const struct options *options, bool file_is_flag,
+static enum password_source choose_password(const struct server *server,
+					    const struct options *options, bool file_is_flag)
+{
+	if (server->kind == SERVER_LOCAL)
+		return PASSWORD_NONE;
+	if (server->password)
+		return PASSWORD_URL;
+	if (options->password && !file_is_flag)
+		return PASSWORD_TEXT;
+	if (options->password_file)
+		return PASSWORD_FILE;
+	return get_variable("REDISCLI_AUTH") ? PASSWORD_SHARED : PASSWORD_NONE;
+}
+
+static int find_password(struct server *server, struct options *options, bool file_is_flag,
 			 struct error *err)
 {
-	const char *shared;
-
-	if (server->kind == SERVER_LOCAL || server->password)
+	options->password_source = choose_password(server, options, file_is_flag);
+	switch (options->password_source) {
+	case PASSWORD_NONE:
+	case PASSWORD_URL:
 		return 0;
-	if (options->password && !file_is_flag)
+	case PASSWORD_TEXT:
 		return copy(options->password, &server->password, err);
-	if (options->password_file)
+	case PASSWORD_FILE:
 		return read_password_file(options->password_file, &server->password, err);
-	shared = get_variable("REDISCLI_AUTH");
-	return shared ? copy(shared, &server->password, err) : 0;
+	case PASSWORD_SHARED:
+		return copy(get_variable("REDISCLI_AUTH"), &server->password, err);
+	}
+	return 0;
 }
 
 static int find_sentinel_password(struct server *server, const struct options *options,

@@ -24,6 +24,9 @@ void settings_init(struct settings *settings);
  * with STATUS_USAGE (also for a variable), STATUS_CONFIG or STATUS_OS. */
 int settings_merge(struct settings *settings, const struct command *command, struct error *err);
 
+/* The variable of a row: FAIRLOCK_ and its name in capitals. */
+const char *settings_variable(const struct option_row *row, char *name, size_t size);
+
 /* Gives back what settings_merge took, also where it failed. */
 void settings_free(struct settings *settings);
 
