@@ -23,6 +23,7 @@ enum {
 	RELEASE = 8,
 	STATUS = 16,
 	QUEUE = 32,
+	DOCTOR = 128,
 	TAKE = WRAP | ACQUIRE,
 	SHOW = STATUS | QUEUE,
 	ALL = 0xffff, /* those to come too */
@@ -33,8 +34,9 @@ static const struct {
 	unsigned bit;
 	int least, most; /* operands */
 } scopes[] = {
-	{"wrap", WRAP, 1, INT_MAX}, {"acquire", ACQUIRE, 1, 1},     {"renew", RENEW, 1, 1},
-	{"release", RELEASE, 1, 1}, {"status", STATUS, 0, INT_MAX}, {"queue", QUEUE, 1, 1},
+	{"wrap", WRAP, 1, INT_MAX},     {"acquire", ACQUIRE, 1, 1},     {"renew", RENEW, 1, 1},
+	{"release", RELEASE, 1, 1},     {"status", STATUS, 0, INT_MAX}, {"queue", QUEUE, 1, 1},
+	{"doctor", DOCTOR, 0, INT_MAX},
 };
 
 /* kind, offset, min, max, expects of a row */
@@ -82,14 +84,14 @@ static const struct option_row rows[] = {
 	 DURATION(wait_ms, 0, LONGEST_MS, "a duration"), TAKE, SOURCE_ALL, HINT_NONE},
 	{'l', "lease", "DUR", "how long the lock is held without a renewal, 1s to 1d",
 	 "30s, renew: as it was taken",
-	 DURATION(lease_ms, 1000, DAY_MS, "a duration from 1s to 1d"), TAKE | RENEW, SOURCE_ALL,
-	 HINT_NONE},
+	 DURATION(lease_ms, 1000, DAY_MS, "a duration from 1s to 1d"), TAKE | RENEW | DOCTOR,
+	 SOURCE_ALL, HINT_NONE},
 	{'E', "conflict-exit-code", "N", "exit status when the lock was not obtained", "75",
 	 INT(conflict_status, 0, 255, "a number from 0 to 255"), TAKE, SOURCE_ALL, HINT_NONE},
 	{0, "max-queue", "N", "do not join behind N waiters", NULL, NUMBER(max_queue, 0), TAKE,
 	 SOURCE_ALL, HINT_NONE},
 	{0, "replicas", "N", "hold only what so many replicas know", NULL, NUMBER(replicas, 0),
-	 TAKE, SOURCE_ALL, HINT_NONE},
+	 TAKE | DOCTOR, SOURCE_ALL, HINT_NONE},
 	{'c', "command", "STR", "run sh -c STR", NULL, TEXT(shell_command, 0), WRAP, SOURCE_FLAG,
 	 HINT_NONE},
 	{'s', "signal", "SIG", "first signal to a command that must stop", "TERM", SIGNAL(signal),
@@ -110,7 +112,8 @@ static const struct option_row rows[] = {
 	 NUMBER(token, 0), RELEASE, SOURCE_FLAG, HINT_NONE},
 	{0, "remove", "ID", "take a waiter out of the queue", NULL, TEXT(remove, 1), QUEUE,
 	 SOURCE_FLAG, HINT_NONE},
-	{0, "json", NULL, "print JSON", NULL, FLAG(json), SHOW | ACQUIRE, SOURCE_FLAG, HINT_NONE},
+	{0, "json", NULL, "print JSON", NULL, FLAG(json), SHOW | ACQUIRE | DOCTOR, SOURCE_FLAG,
+	 HINT_NONE},
 	{0, "raw", NULL, "print columns without padding", NULL, FLAG(raw), SHOW, SOURCE_FLAG,
 	 HINT_NONE},
 	{0, "noheadings", NULL, "print no headings", NULL, FLAG(no_headings), SHOW, SOURCE_FLAG,
@@ -163,6 +166,13 @@ unsigned command_bit(const char *command)
 	size_t i = find_scope(command);
 
 	return i < sizeof(scopes) / sizeof(scopes[0]) ? scopes[i].bit : 0;
+}
+
+unsigned command_defaults(const char *command)
+{
+	const unsigned bit = command_bit(command);
+
+	return bit == DOCTOR ? (unsigned)ALL : bit;
 }
 
 bool command_runs_words(const char *command)

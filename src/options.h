@@ -140,6 +140,10 @@ const struct option_row *option_at(size_t index);
 /* The bit of a command in option_row.commands, or 0 for an unknown one. */
 unsigned command_bit(const char *command);
 
+/* The bits of the commands whose variables and files a command reads: its own, and all for the one
+ * that shows them. */
+unsigned command_defaults(const char *command);
+
 /* Whether the words behind NAME are a command line of their own. */
 bool command_runs_words(const char *command);
 

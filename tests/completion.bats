@@ -51,6 +51,7 @@ in_fish() {
 }
 
 commands='acquire
+doctor
 queue
 release
 renew

@@ -42,6 +42,10 @@ hostile() {
 	hostile 'queue/*' 'queue-json/*' 'remove/*'
 }
 
+@test "harm to doctor" {
+	hostile 'doctor/*' 'doctor-json/*'
+}
+
 @test "what a real server said, mutilated at random" {
 	hostile mutant
 	echo "# ${lines[-1]}" >&3

@@ -4,7 +4,7 @@
 
 load helpers
 
-COMMANDS='wrap acquire renew release status queue'
+COMMANDS='wrap acquire renew release status queue doctor'
 
 setup() {
 	PROJECT=$TESTS_DIR/..
@@ -124,9 +124,9 @@ table_rows() {
 
 @test "every exit status of the source is in the manual and the README, and the other way round" {
 	statuses=$(sed -nE 's/^\s*STATUS_[A-Z_]+ = ([0-9]+),.*/\1/p' "$PROJECT/src/error.h")
-	# What status -q says is no failure, so no part of that enum.
-	same manual "$statuses"$'\n1' "$(section 'EXIT STATUS' | sed -nE 's/^\.It ([0-9]+)$/\1/p')"
-	same README "$statuses"$'\n1' "$(sed -n '/^## Exit status/,/^## Hacking/p' "$PROJECT/README.md" |
+	# What status -q and doctor say is no failure, so no part of that enum.
+	same manual "$statuses"$'\n1\n2' "$(section 'EXIT STATUS' | sed -nE 's/^\.It ([0-9]+)$/\1/p')"
+	same README "$statuses"$'\n1\n2' "$(sed -n '/^## Exit status/,/^## Hacking/p' "$PROJECT/README.md" |
 		sed -nE 's/^\| ([0-9, ]+) \|.*/\1/p' | tr -d ' ' | tr ',' '\n')"
 }
 
