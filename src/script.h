@@ -17,5 +17,6 @@ extern const struct script script_release;
 extern const struct script script_leave;
 extern const struct script script_status;
 extern const struct script script_queue;
+extern const struct script script_log;
 
 #endif

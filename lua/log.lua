@@ -1,0 +1,71 @@
+-- log: what happened to the lock lately, and who holds it and waits now. Changes nothing.
+--
+-- ARGV  2 after   id of an entry: only what came after it; or ''
+--       3 since   only what was written so many ms ago or later; or ''
+--       4 now     '1': also who holds and waits, else '0'
+--
+-- Returns {'log', now ms, entries, holder or '', hold, waiters}
+--           entries  {{id, {field, value...}}...}, newest first
+--           hold     what our hash says of the last one: {owner, token, since, until, waited, by}, or {}
+--           waiters  who is present, first is next: {{since ms or '', by}...}
+--         {'spelled', name}  another spelling of this name is in use
+
+local after, since, wants_now = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
+local MOST_ENTRIES = 2 * LOG_LENGTH -- more are no log of ours
+local MOST_WAITERS = 1000
+
+if limited then
+	local refusal = denied(LOG, 'XREVRANGE')
+	if refusal then
+		return refusal
+	end
+end
+load_state()
+if other_spelling() then
+	return {'spelled', other_spelling()}
+end
+
+local function entries_from(first)
+	return call('XREVRANGE', LOG, '+', first, 'COUNT', MOST_ENTRIES)
+end
+
+-- When `after` is gone, the log may have begun anew, with earlier ids than it: then it is all of it that
+-- the caller has to look through.
+local function entries_after()
+	local entries = entries_from(after)
+	if entries[#entries] and entries[#entries][1] == after then
+		entries[#entries] = nil
+		return entries
+	end
+	return entries_from('-')
+end
+
+local function text(value)
+	return value and int(value) or ''
+end
+
+local function present_waiters()
+	local waiters = {}
+	for _, id in ipairs(call('LRANGE', QUEUE, 0, MOST_WAITERS - 1)) do
+		if present(id) then
+			local ticket = known(id)
+			waiters[#waiters + 1] = {ticket and int(math.floor(ticket / 1000)) or '',
+				call('HGET', STATE, 'd:' .. id) or ''}
+		end
+	end
+	return waiters
+end
+
+local entries
+if after ~= '' then
+	entries = entries_after()
+else
+	entries = entries_from(since and int(math.max(0, now - since)) or '-')
+end
+if not wants_now then
+	return {'log', int(now), entries, '', {}, {}}
+end
+return {'log', int(now), entries, holder() or '',
+	state.owner and {state.owner, text(state.token), text(state.since), text(state['until']),
+		text(state.waited), state.by or ''} or {},
+	present_waiters()}
