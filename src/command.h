@@ -29,6 +29,7 @@ extern const struct command renew_command;
 extern const struct command release_command;
 extern const struct command status_command;
 extern const struct command queue_command;
+extern const struct command log_command;
 extern const struct command doctor_command;
 
 #endif

@@ -9,8 +9,9 @@
 #include "tls.h"
 
 const struct command *const program_commands[] = {
-	&wrap_command,   &acquire_command, &renew_command,  &release_command,
-	&status_command, &queue_command,   &doctor_command, NULL,
+	&wrap_command,    &acquire_command, &renew_command,
+	&release_command, &status_command,  &queue_command,
+	&log_command,     &doctor_command,  NULL,
 };
 
 bool program_reaches(const struct server *server)

@@ -23,9 +23,10 @@ enum {
 	RELEASE = 8,
 	STATUS = 16,
 	QUEUE = 32,
+	LOG = 64,
 	DOCTOR = 128,
 	TAKE = WRAP | ACQUIRE,
-	SHOW = STATUS | QUEUE,
+	SHOW = STATUS | QUEUE | LOG,
 	ALL = 0xffff, /* those to come too */
 };
 
@@ -34,9 +35,9 @@ static const struct {
 	unsigned bit;
 	int least, most; /* operands */
 } scopes[] = {
-	{"wrap", WRAP, 1, INT_MAX},     {"acquire", ACQUIRE, 1, 1},     {"renew", RENEW, 1, 1},
-	{"release", RELEASE, 1, 1},     {"status", STATUS, 0, INT_MAX}, {"queue", QUEUE, 1, 1},
-	{"doctor", DOCTOR, 0, INT_MAX},
+	{"wrap", WRAP, 1, INT_MAX}, {"acquire", ACQUIRE, 1, 1},     {"renew", RENEW, 1, 1},
+	{"release", RELEASE, 1, 1}, {"status", STATUS, 0, INT_MAX}, {"queue", QUEUE, 1, 1},
+	{"log", LOG, 1, 1},         {"doctor", DOCTOR, 0, INT_MAX},
 };
 
 /* kind, offset, min, max, expects of a row */
@@ -112,6 +113,10 @@ static const struct option_row rows[] = {
 	 NUMBER(token, 0), RELEASE, SOURCE_FLAG, HINT_NONE},
 	{0, "remove", "ID", "take a waiter out of the queue", NULL, TEXT(remove, 1), QUEUE,
 	 SOURCE_FLAG, HINT_NONE},
+	{0, "since", "DUR", "only what happened so long ago or later", NULL,
+	 DURATION(since_ms, 0, LONGEST_MS, "a duration"), LOG, SOURCE_FLAG, HINT_NONE},
+	{0, "follow", NULL, "print each new event as it comes", NULL, FLAG(follow), LOG,
+	 SOURCE_FLAG, HINT_NONE},
 	{0, "json", NULL, "print JSON", NULL, FLAG(json), SHOW | ACQUIRE | DOCTOR, SOURCE_FLAG,
 	 HINT_NONE},
 	{0, "raw", NULL, "print columns without padding", NULL, FLAG(raw), SHOW, SOURCE_FLAG,
@@ -138,6 +143,7 @@ void options_init(struct options *options)
 		.signal = SIGTERM,
 		.kill_after_ms = -1,
 		.token = -1,
+		.since_ms = -1,
 	};
 }
 

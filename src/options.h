@@ -77,6 +77,8 @@ struct options {
 	bool force;
 	int64_t token; /* -1: none */
 	const char *remove;
+	int64_t since_ms; /* -1: from the beginning */
+	bool follow;
 	bool json;
 	bool raw;
 	bool no_headings;

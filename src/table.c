@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "json.h"
 #include "options.h"
 #include "utf8.h"
 
@@ -20,6 +21,7 @@ struct table {
 	struct libscols_table *lines;
 	size_t chosen[CHOSEN_MAX]; /* columns of the layout */
 	size_t count;
+	bool json_lines;
 };
 
 static int unknown_column(const struct layout *layout, const char *word, size_t length,
@@ -171,10 +173,46 @@ static bool is_number(const char *text)
 	return digits > 0 && text[digits] == '\0' && (*text != '0' || digits == 1);
 }
 
+void table_stream(struct table *table)
+{
+	table->json_lines = scols_table_is_json(table->lines);
+}
+
+static void print_value(enum column_kind kind, const char *cell)
+{
+	if (!cell || !*cell || (kind == COLUMN_NUMBER && !is_number(cell)))
+		fputs("null", stdout);
+	else if (kind == COLUMN_NUMBER)
+		fputs(cell, stdout);
+	else if (kind == COLUMN_BOOLEAN)
+		fputs(*cell == '1' ? "true" : "false", stdout);
+	else
+		json_print_string(cell);
+}
+
+static void print_object(const struct table *table, const char *const *cells)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		const struct column *column = &table->layout->columns[table->chosen[i]];
+
+		printf("%s\"", i > 0 ? "," : "{");
+		for (const char *c = column->name; *c; c++)
+			putchar(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+		fputs("\":", stdout);
+		print_value(column->kind, cells[table->chosen[i]]);
+	}
+	puts("}");
+}
+
 int table_add(struct table *table, const char *const *cells, struct error *err)
 {
-	struct libscols_line *line = scols_table_new_line(table->lines, NULL);
+	struct libscols_line *line;
 
+	if (table->json_lines) {
+		print_object(table, cells);
+		return 0;
+	}
+	line = scols_table_new_line(table->lines, NULL);
 	if (!line)
 		return broken(err, 0);
 	for (size_t i = 0; i < table->count; i++) {
@@ -198,4 +236,27 @@ int table_print(struct table *table, struct error *err)
 	int code = scols_print_table(table->lines);
 
 	return code < 0 ? broken(err, code) : 0;
+}
+
+/* What comes later is to stand below what was printed. */
+static void keep_widths(struct table *table)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		struct libscols_column *column = scols_table_get_column(table->lines, i);
+
+		scols_column_set_whint(column, (double)scols_column_get_width(column));
+	}
+}
+
+int table_flush(struct table *table, struct error *err)
+{
+	if (!scols_table_is_empty(table->lines)) {
+		if (table_print(table, err) < 0)
+			return -1;
+		keep_widths(table);
+		scols_table_enable_noheadings(table->lines, 1);
+		scols_table_remove_lines(table->lines);
+	}
+	fflush(stdout);
+	return 0;
 }

@@ -45,6 +45,12 @@ int table_add(struct table *table, const char *const *cells, struct error *err);
 /* Writes the table to standard output. */
 int table_print(struct table *table, struct error *err);
 
+/* For lists without an end: from now on, JSON is an object a line. Call it before table_add. */
+void table_stream(struct table *table);
+
+/* Writes out the lines that were added since the last time, the headings before the first. */
+int table_flush(struct table *table, struct error *err);
+
 /* table may be NULL. */
 void table_close(struct table *table);
 

@@ -52,6 +52,7 @@ in_fish() {
 
 commands='acquire
 doctor
+log
 queue
 release
 renew
@@ -73,7 +74,7 @@ wrap'
 }
 
 @test "each option that the help of a command shows is offered, and no other" {
-	for command in wrap acquire renew release status queue; do
+	for command in wrap acquire renew release status queue log; do
 		ask "$command" -
 		shown=$("$FAIRLOCK" "$command" --help | sed -nE 's/^  (-.,|   ) (--[a-z-]+).*/\2/p')
 		assert_equal "$output" "$shown"

@@ -4,7 +4,7 @@
 
 load helpers
 
-COMMANDS='wrap acquire renew release status queue doctor'
+COMMANDS='wrap acquire renew release status queue log doctor'
 
 setup() {
 	PROJECT=$TESTS_DIR/..
@@ -131,7 +131,7 @@ table_rows() {
 }
 
 @test "the manual names the columns that there are" {
-	for command in status queue; do
+	for command in status queue log; do
 		known=$("$FAIRLOCK" "$command" -o nonsense x 2>&1 | sed -n 's/.* known are //p' | tr -d ' ' | tr , '\n')
 		same "columns of $command" "$known" "$(section OPTIONS | awk -v command="$command" '
 			/^\.Cm / { on = $2 == command }

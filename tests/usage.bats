@@ -19,7 +19,7 @@ refused() {
 	assert_failure 64
 	assert_output ''
 	case ${words[0]-} in
-	wrap | acquire | renew | release | status | queue) hint="fairlock ${words[0]}" ;;
+	wrap | acquire | renew | release | status | queue | log) hint="fairlock ${words[0]}" ;;
 	*) hint=fairlock ;;
 	esac
 	# shellcheck disable=SC2154 # stderr_lines comes from run
@@ -73,13 +73,13 @@ assert_regex() {
 }
 
 @test "a missing NAME is a usage error" {
-	for command in wrap acquire renew release queue; do
+	for command in wrap acquire renew release queue log; do
 		refused "$command" because 'NAME is missing'
 	done
 }
 
 @test "a second NAME is a usage error where one is expected" {
-	for command in acquire renew release queue; do
+	for command in acquire renew release queue log; do
 		refused "$command" a b because 'more than one NAME'
 	done
 }
@@ -166,7 +166,7 @@ assert_regex() {
 @test "--help prints the commands on standard output" {
 	run --separate-stderr "$FAIRLOCK" --help
 	assert_success
-	for command in wrap acquire renew release status queue; do
+	for command in wrap acquire renew release status queue log; do
 		assert_line --regexp "^  $command "
 	done
 	# shellcheck disable=SC2154

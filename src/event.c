@@ -1,0 +1,91 @@
+#include "event.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "about.h"
+#include "duration.h"
+#include "history.h"
+#include "moment.h"
+#include "options.h"
+#include "table.h"
+
+enum {
+	TIME,
+	EVENT,
+	OWNER,
+	HOST,
+	PID,
+	USER,
+	COMMAND,
+	TOKEN,
+	WAITED_MS,
+	HELD_MS,
+	WAITED,
+	HELD,
+	COLUMN_COUNT,
+};
+
+/* clang-format off */
+static const struct column columns[COLUMN_COUNT] = {
+	[TIME] = {"TIME", COLUMN_TEXT},
+	[EVENT] = {"EVENT", COLUMN_TEXT},
+	[OWNER] = {"OWNER", COLUMN_TEXT},
+	[HOST] = {"HOST", COLUMN_TEXT},
+	[PID] = {"PID", COLUMN_NUMBER},
+	[USER] = {"USER", COLUMN_TEXT},
+	[COMMAND] = {"COMMAND", COLUMN_LONG_TEXT},
+	[TOKEN] = {"TOKEN", COLUMN_NUMBER},
+	[WAITED_MS] = {"WAITED_MS", COLUMN_NUMBER},
+	[HELD_MS] = {"HELD_MS", COLUMN_NUMBER},
+	[WAITED] = {"WAITED", COLUMN_DURATION},
+	[HELD] = {"HELD", COLUMN_DURATION},
+};
+/* clang-format on */
+
+const struct layout event_layout = {
+	.name = "log",
+	.columns = columns,
+	.column_count = COLUMN_COUNT,
+	.people = "TIME,EVENT,WAITED,HELD,USER,HOST,PID,COMMAND",
+	.raw = "TIME,EVENT,WAITED_MS,HELD_MS,USER,HOST,PID,COMMAND",
+	.json = "TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,TOKEN,WAITED_MS,HELD_MS",
+};
+
+/* What an event's cells point to. */
+struct line {
+	struct about about;
+	char time[MOMENT_MAX_BYTES];
+	char numbers[COLUMN_COUNT][DURATION_MAX_BYTES];
+	const char *cells[COLUMN_COUNT];
+};
+
+static void set_duration(struct line *line, int column, int shown_column, int64_t ms)
+{
+	if (ms == UNKNOWN_MS)
+		return;
+	snprintf(line->numbers[column], sizeof(line->numbers[column]), "%" PRId64, ms);
+	line->cells[column] = line->numbers[column];
+	line->cells[shown_column] = duration_show(line->numbers[shown_column], ms);
+}
+
+int event_add(struct table *table, const struct event *event, const struct options *options,
+	      struct error *err)
+{
+	struct line line = {.cells[EVENT] = event->name};
+
+	about_read(&line.about, event->by);
+	if (event->time_ms != UNKNOWN_MS)
+		line.cells[TIME] = options->json || options->raw
+					   ? moment_rfc3339(line.time, event->time_ms)
+					   : moment_local(line.time, event->time_ms, MOMENT_LONG);
+	line.cells[OWNER] = event->owner;
+	line.cells[HOST] = line.about.host;
+	line.cells[PID] = line.about.pid;
+	line.cells[USER] = line.about.user;
+	line.cells[COMMAND] = line.about.command;
+	line.cells[TOKEN] = event->token;
+	set_duration(&line, WAITED_MS, WAITED, event->waited_ms);
+	set_duration(&line, HELD_MS, HELD, event->held_ms);
+	return table_add(table, line.cells, err);
+}
