@@ -1,4 +1,4 @@
-/* fairlock log: what happened to a lock lately. */
+/* fairlock log: what happened to a lock lately, as a list or in figures. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -14,6 +14,7 @@
 #include "history.h"
 #include "lock.h"
 #include "options.h"
+#include "stats.h"
 #include "table.h"
 
 #define BLOCK_MS 5000 /* so long the server keeps silent while nothing happens */
@@ -71,6 +72,20 @@ static int list(struct reader *reader, struct error *err)
 		result = table_print(table, err);
 	history_free(&history);
 	table_close(table);
+	return result;
+}
+
+static int summarise(struct reader *reader, struct error *err)
+{
+	const struct options *options = reader->options;
+	struct history history;
+	int result;
+
+	reader->question.wants_now = true;
+	result = ask(reader, &history, false, err);
+	if (result == 0)
+		result = stats_print(&history, reader->keys.name, options->json, err);
+	history_free(&history);
 	return result;
 }
 
@@ -188,7 +203,9 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 		snprintf(reader.question.since, sizeof(reader.question.since), "%" PRId64,
 			 options->since_ms);
 	client_init(&reader.client, invocation->server, options->connect_timeout_ms);
-	if (options->follow)
+	if (options->stats)
+		result = summarise(&reader, err);
+	else if (options->follow)
 		result = follow(&reader, err);
 	else
 		result = list(&reader, err);

@@ -117,6 +117,8 @@ static const struct option_row rows[] = {
 	 DURATION(since_ms, 0, LONGEST_MS, "a duration"), LOG, SOURCE_FLAG, HINT_NONE},
 	{0, "follow", NULL, "print each new event as it comes", NULL, FLAG(follow), LOG,
 	 SOURCE_FLAG, HINT_NONE},
+	{0, "stats", NULL, "print how often, how long, and how busy", NULL, FLAG(stats), LOG,
+	 SOURCE_FLAG, HINT_NONE},
 	{0, "json", NULL, "print JSON", NULL, FLAG(json), SHOW | ACQUIRE | DOCTOR, SOURCE_FLAG,
 	 HINT_NONE},
 	{0, "raw", NULL, "print columns without padding", NULL, FLAG(raw), SHOW, SOURCE_FLAG,
@@ -380,6 +382,29 @@ static int check_operands(const struct options *options, const char *command, in
 		    command);
 }
 
+/* Figures have no columns, and an end. */
+static int check_log(const struct options *options, struct error *err)
+{
+	const struct {
+		bool given;
+		const char *name;
+	} excluded[] = {
+		{options->follow, "--follow"},
+		{options->raw, "--raw"},
+		{options->no_headings, "--noheadings"},
+		{options->columns != NULL, "--output"},
+	};
+
+	if (!options->stats)
+		return 0;
+	for (size_t i = 0; i < sizeof(excluded) / sizeof(excluded[0]); i++)
+		if (excluded[i].given)
+			return fail(err, STATUS_USAGE,
+				    "cannot use option '%s': --stats excludes it",
+				    excluded[i].name);
+	return 0;
+}
+
 /* Combinations of options that no file or variable can set. */
 static int check_flags(const struct options *options, struct error *err)
 {
@@ -387,7 +412,7 @@ static int check_flags(const struct options *options, struct error *err)
 		return fail(err, STATUS_USAGE, "cannot use option '--token': it needs --force");
 	if (options->json && options->raw)
 		return fail(err, STATUS_USAGE, "cannot use option '--raw': --json excludes it");
-	return 0;
+	return check_log(options, err);
 }
 
 int options_parse(struct options *options, const struct command *command, int *argc, char **argv,

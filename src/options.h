@@ -79,6 +79,7 @@ struct options {
 	const char *remove;
 	int64_t since_ms; /* -1: from the beginning */
 	bool follow;
+	bool stats;
 	bool json;
 	bool raw;
 	bool no_headings;
