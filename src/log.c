@@ -1,4 +1,4 @@
-/* fairlock log: what happened to a lock lately, as a list or in figures. */
+/* fairlock log: what happened to a lock lately, as a list, in figures, or drawn. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -14,6 +14,7 @@
 #include "history.h"
 #include "lock.h"
 #include "options.h"
+#include "plot.h"
 #include "stats.h"
 #include "table.h"
 
@@ -83,7 +84,9 @@ static int summarise(struct reader *reader, struct error *err)
 
 	reader->question.wants_now = true;
 	result = ask(reader, &history, false, err);
-	if (result == 0)
+	if (result == 0 && options->plot)
+		result = plot_print(&history, reader->keys.name, err);
+	else if (result == 0)
 		result = stats_print(&history, reader->keys.name, options->json, err);
 	history_free(&history);
 	return result;
@@ -203,7 +206,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 		snprintf(reader.question.since, sizeof(reader.question.since), "%" PRId64,
 			 options->since_ms);
 	client_init(&reader.client, invocation->server, options->connect_timeout_ms);
-	if (options->stats)
+	if (options->plot || options->stats)
 		result = summarise(&reader, err);
 	else if (options->follow)
 		result = follow(&reader, err);

@@ -119,6 +119,8 @@ static const struct option_row rows[] = {
 	 SOURCE_FLAG, HINT_NONE},
 	{0, "stats", NULL, "print how often, how long, and how busy", NULL, FLAG(stats), LOG,
 	 SOURCE_FLAG, HINT_NONE},
+	{0, "plot", NULL, "draw who waited and held, to scale", NULL, FLAG(plot), LOG, SOURCE_FLAG,
+	 HINT_NONE},
 	{0, "json", NULL, "print JSON", NULL, FLAG(json), SHOW | ACQUIRE | DOCTOR, SOURCE_FLAG,
 	 HINT_NONE},
 	{0, "raw", NULL, "print columns without padding", NULL, FLAG(raw), SHOW, SOURCE_FLAG,
@@ -382,26 +384,28 @@ static int check_operands(const struct options *options, const char *command, in
 		    command);
 }
 
-/* Figures have no columns, and an end. */
+/* Figures and drawings have no columns, and an end. */
 static int check_log(const struct options *options, struct error *err)
 {
+	const char *drawn = options->plot ? "--plot" : "--stats";
 	const struct {
 		bool given;
 		const char *name;
 	} excluded[] = {
+		{options->plot && options->stats, "--stats"},
+		{options->plot && options->json, "--json"},
 		{options->follow, "--follow"},
 		{options->raw, "--raw"},
 		{options->no_headings, "--noheadings"},
 		{options->columns != NULL, "--output"},
 	};
 
-	if (!options->stats)
+	if (!options->plot && !options->stats)
 		return 0;
 	for (size_t i = 0; i < sizeof(excluded) / sizeof(excluded[0]); i++)
 		if (excluded[i].given)
-			return fail(err, STATUS_USAGE,
-				    "cannot use option '%s': --stats excludes it",
-				    excluded[i].name);
+			return fail(err, STATUS_USAGE, "cannot use option '%s': %s excludes it",
+				    excluded[i].name, drawn);
 	return 0;
 }
 

@@ -80,6 +80,7 @@ struct options {
 	int64_t since_ms; /* -1: from the beginning */
 	bool follow;
 	bool stats;
+	bool plot;
 	bool json;
 	bool raw;
 	bool no_headings;

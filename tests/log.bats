@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# fairlock log: the list, --since, --follow, --stats
+# fairlock log: the list, --since, --follow, --stats, --plot
 
 load helpers
 load history
@@ -31,6 +31,8 @@ last_is() {
 	refute_output
 	run -0 "$FAIRLOCK" log --json job
 	assert_equal "$(jq -c . <<<"$output")" '{"log":[]}'
+	run -0 "$FAIRLOCK" log --plot job
+	refute_output
 	assert_equal "$(cli DBSIZE)" 0
 }
 
@@ -130,8 +132,8 @@ free() {
 }
 
 @test "mistakes in usage" {
-	for options in '--stats --follow' '--stats --raw' '--stats --noheadings' '--stats -o TIME' \
-		'--since -1' '--since 1h30' '-o STATE' '--json --raw'; do
+	for options in '--stats --plot' '--stats --follow' '--plot --follow' '--plot --json' '--stats --raw' \
+		'--plot --noheadings' '--stats -o TIME' '--since -1' '--since 1h30' '-o STATE' '--json --raw'; do
 		# shellcheck disable=SC2086
 		run -64 "$FAIRLOCK" log $options job
 	done
