@@ -75,6 +75,7 @@ use_all() {
 	other=$!
 	wait_until waiting "$queue" 2
 	"$FAIRLOCK" status "$name"
+	"$FAIRLOCK" log --plot "$name"
 	run -0 "$FAIRLOCK" queue --raw --noheadings -o OWNER "$name"
 	assert_equal "${#lines[@]}" 2
 	"$FAIRLOCK" queue --remove "${lines[1]}" "$name"
@@ -258,6 +259,12 @@ check_watcher() {
 	run -0 "$FAIRLOCK" status --raw --noheadings -o NAME
 	assert_output $'backup-db\nother'
 	become watcher
+	run -0 "$FAIRLOCK" log --raw --noheadings -o EVENT,OWNER backup-db
+	assert_output "granted $owner"
+	run -0 "$FAIRLOCK" log --stats backup-db
+	run -77 timeout 20 "$FAIRLOCK" log --follow backup-db
+	assert_output --partial "'xread'"
+	run -77 "$FAIRLOCK" log other
 	run -77 "$FAIRLOCK" status
 	assert_output --partial "'scan'"
 	run -77 "$FAIRLOCK" status other
@@ -278,7 +285,7 @@ check_watcher() {
 check_each_of_watcher() {
 	start_on "$1"
 	NAMES=(backup-db)
-	check_each watcher 'status NAME' 'queue NAME'
+	check_each watcher 'status NAME' 'queue NAME' 'log NAME'
 	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" wrap "${NAMES[0]}" true # something is there to be listed
 	check_each monitor status
 }
@@ -302,4 +309,23 @@ check_each_of_watcher() {
 	scripts=$(cat "$TESTS_DIR"/../lua/*.lua | grep -oE "(call|note|run)\('[A-Z]+'" | grep -oE '[A-Z]+' | tr A-Z a-z)
 	assert_equal "$(rule backup | sed -n 's/^+\([a-z]*\).*/\1/p' | sort -u)" \
 		"$(printf '%s\n' $scripts $client | sort -u)"
+}
+
+@test "who may only look and may xread, too, can follow a log" {
+	local words
+
+	start_on system
+	mapfile -t words < <(rule watcher)
+	permit watcher "${words[@]}" +xread
+	become watcher
+	background "$FAIRLOCK" log --follow --raw --noheadings -o EVENT backup-db >"$BATS_TEST_TMPDIR/followed"
+	wait_until is_followed
+	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" wrap backup-db true
+	wait_until grep -q released "$BATS_TEST_TMPDIR/followed"
+	assert_equal "$(cat "$BATS_TEST_TMPDIR/followed")" $'granted\nreleased'
+	nothing_was_denied
+}
+
+is_followed() {
+	cli CLIENT LIST | grep -q 'cmd=xread'
 }
