@@ -42,6 +42,10 @@ hostile() {
 	hostile 'queue/*' 'queue-json/*' 'remove/*'
 }
 
+@test "harm to log" {
+	hostile 'log/*' 'log-json/*' 'log-stats/*' 'log-plot/*'
+}
+
 @test "harm to doctor" {
 	hostile 'doctor/*' 'doctor-json/*'
 }

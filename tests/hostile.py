@@ -138,6 +138,7 @@ class Recorder(threading.Thread):
                 word = tag(value) if words[0].startswith(b"EVAL") and kind != "look" else None
                 if kind == "look":
                     kind = "queue" if not value[1] or value[1][0][0] == b"*" else "status"
+                    kind = "log" if value[1] and value[1][0][1] == b"log" else kind
                 if kind == "status" and not value[1][0][1] or kind == "queue" and not value[1]:
                     return  # says too little
                 self.answers.setdefault((kind, word), (value, owner_of(words)))
@@ -185,6 +186,11 @@ def record(folder):
     run("queue", "--remove", json.loads(run("queue", "--json", "job"))["queue"][0]["owner"], "job")
     waiter.communicate(timeout=TIME_S)
     run("release", "--force", "job")
+    run("acquire", "job")
+    waiter = start("acquire", "job")
+    waits()
+    run("log", "--plot", "job")
+    waiter.kill()
     server.kill()
     server.wait()
     return {**recorder.answers, **SENTINELS}
@@ -262,6 +268,10 @@ SCENARIOS = {
     "doctor-json": Scenario(["doctor", "--json", "job"], {"look": ["status", "queue"]}, None, ["hello2", "info", "look"]),
     "queue": Scenario(["queue", "job"], {"look": ["queue"]}, None, ["look"]),
     "queue-json": Scenario(["queue", "--json", "job"], {"look": ["queue"]}, None, ["look"]),
+    "log": Scenario(["log", "job"], {"look": ["log"]}, None, ["look"]),
+    "log-json": Scenario(["log", "--json", "job"], {"look": ["log"]}, None, ["look"]),
+    "log-stats": Scenario(["log", "--stats", "job"], {"look": ["log"]}, None, ["look"]),
+    "log-plot": Scenario(["log", "--plot", "job"], {"look": ["log"]}, None, ["look"]),
     "moved": Scenario(["wrap", *JOB, *STARTED], {}, "granted", ["acquire"], None, TCP),
     "moved-hold": Scenario(
         ["wrap", "-l", "1s", *JOB, *WORKING], {}, "granted", ["renew"], None, TCP
@@ -717,7 +727,8 @@ HEAVILY = [
 ]
 # Their answers are read by the same code as others'.
 ALIKE = {
-    "wrap/hello", "wrap/subscribe", "wait/acquire2", "eval/acquire2", "status-all/look", "back/acquire2"
+    "wrap/hello", "wrap/subscribe", "wait/acquire2", "eval/acquire2", "status-all/look", "back/acquire2",
+    "log-json/look", "log-stats/look",
 }
 
 
