@@ -64,6 +64,7 @@ static const struct need {
 	{"PUBLISH", CHANNEL},
 	{"SPUBLISH", CHANNEL},
 	/* from here on: not for all */
+	{"XREAD\nSTREAMS", LOG},
 	{"SSUBSCRIBE", CHANNEL},
 	{"ASKING", NOTHING},
 	{"CLUSTER\nSLOTS", NOTHING},
@@ -71,7 +72,8 @@ static const struct need {
 };
 
 #define NEEDS (sizeof(needs) / sizeof(needs[0]))
-#define NEEDS_USUAL (NEEDS - 4)
+#define NEEDS_USUAL (NEEDS - 5)
+#define TO_FOLLOW NEEDS_USUAL /* what log --follow needs */
 /* Commands that want a key or a channel, and can be asked about without: only those may be that
  * take any number of them, of others some servers must not be asked so. */
 #define KEYLESS NEEDS
@@ -92,6 +94,8 @@ static bool is_needed(size_t need, const struct facts *facts, const struct optio
 		return true;
 	if (need == NEEDS - 1)
 		return options->replicas > 0;
+	if (need == TO_FOLLOW)
+		return false;
 	return strcmp(facts->mode, "cluster") == 0;
 }
 
@@ -108,8 +112,8 @@ static void prepare(struct asked *asked, const struct lock_keys *keys)
 	for (size_t i = 0; i < NEEDS; i++) {
 		const char *object = asked->objects[needs[i].object];
 
-		snprintf(asked->texts[i], sizeof(asked->texts[i]), "%s%s%s", needs[i].words,
-			 object ? "\n" : "", object ? object : "");
+		snprintf(asked->texts[i], sizeof(asked->texts[i]), "%s%s%s%s", needs[i].words,
+			 object ? "\n" : "", object ? object : "", i == TO_FOLLOW ? "\n0" : "");
 		asked->commands[i] = asked->texts[i];
 	}
 	asked->commands[KEYLESS] = "HMGET";
@@ -244,6 +248,15 @@ static void lacks(struct report *report, const struct facts *facts, const char *
 			user_of(facts));
 }
 
+static void cannot_follow(struct report *report, const struct facts *facts, const char *name)
+{
+	finding_explain(report_add(report, SEVERITY_NOTE, "permissions",
+				   "user %.80s cannot follow the log%s%.100s", user_of(facts),
+				   name ? " of lock " : "", name ? name : ""),
+			"log --follow is refused (77).", "ACL SETUSER %.80s +xread",
+			user_of(facts));
+}
+
 static void is_limited(struct report *report, const struct facts *facts)
 {
 	finding_explain(report_add(report, SEVERITY_NOTE, "permissions",
@@ -301,6 +314,8 @@ static bool check_name(struct report *report, const struct facts *facts,
 		is_limited(report, facts);
 	else
 		lacks(report, facts, name, missing);
+	if (!*missing && asked.leaves[TO_FOLLOW] == MAY_NOT)
+		cannot_follow(report, facts, name);
 	return true;
 }
 

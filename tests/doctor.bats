@@ -320,6 +320,7 @@ check_rule() {
 	become backup
 	doctor 0 backup-db
 	finds ok permissions 'backup may do all that is needed for lock backup-db'
+	finds note permissions 'backup cannot follow the log of lock backup-db'
 	finds note 'not known'
 	# Nothing of what is asked is refused: its administrator has no trace of us.
 	doctor 0
@@ -338,6 +339,9 @@ check_rule() {
 		word=${word/backup-\*/backup-db}
 		finds error permissions "$word"
 	done
+	cli ACL SETUSER backup "${words[@]}" +xread >/dev/null
+	doctor 0 backup-db
+	refute_line --partial 'cannot follow'
 }
 
 @test "each word that is missing from the manual's rule is named" {
