@@ -18,5 +18,6 @@ extern const struct script script_leave;
 extern const struct script script_status;
 extern const struct script script_queue;
 extern const struct script script_log;
+extern const struct script script_view;
 
 #endif

@@ -27,7 +27,7 @@ setup_file() {
 	else
 		start_server
 	fi
-	for name in acquire release renew leave queue status log; do
+	for name in acquire release renew leave queue status log view; do
 		"$TESTS_DIR/../lua/join" "$LUA/$name.lua" >"$BATS_FILE_TMPDIR/$name.lua"
 		sha=$(cli -x SCRIPT LOAD <"$BATS_FILE_TMPDIR/$name.lua")
 		[[ $sha =~ ^[0-9a-f]{40}$ ]] || {

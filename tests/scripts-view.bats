@@ -1,0 +1,106 @@
+#!/usr/bin/env bats
+# The view script: what a waiter shows on its terminal.
+
+load helpers
+load scripts
+
+# view ID [KNOWN]: the answer is in `reply`, a word a line
+view() {
+	script view "$1" "${2-}"
+}
+
+# held_for MS [EVENT [BY]]: an entry of a hold that was so long
+held_for() {
+	cli XADD "$(key_log)" '*' event "${2-released}" time 1 owner o token 1 \
+		by "${3-$'host\t1\tann\tjob'}" waited 0 held "$1" >/dev/null
+}
+
+@test "place, how many wait, and the holder" {
+	acquire anna by=$'host\t7\tann\tjob'
+	queue_up ben
+	queue_up cleo
+	view cleo
+	assert_equal "${reply[*]:0:5}" $'view 2 2 anna host\t7\tann\tjob'
+	between 0 "${reply[5]}" 60000
+	assert_equal "${reply[*]:6:5}" "${token[anna]} 0 0 0 0"
+	view ben
+	assert_equal "${reply[*]:0:3}" 'view 1 2'
+}
+
+@test "viewing changes nothing" {
+	acquire anna
+	queue_up ben
+	before=$(digest)
+	view ben
+	assert_equal "$(digest)" "$before"
+}
+
+@test "who is not present does not count, but the one who asks does" {
+	acquire anna
+	queue_up ben
+	queue_up cleo
+	absent ben
+	view cleo
+	assert_equal "${reply[*]:0:3}" 'view 1 1'
+	view ben
+	assert_equal "${reply[*]:0:3}" 'view 1 2'
+}
+
+@test "who is not in the queue has no place" {
+	acquire anna
+	queue_up ben
+	view cleo
+	assert_equal "${reply[*]:0:3}" 'view 0 1'
+}
+
+@test "how long holds of the same user and command were given back after, and those of all" {
+	local ms
+
+	for ms in 5000 1000 3000; do held_for "$ms"; done
+	held_for 9000 released $'elsewhere\t2\tann\tjob'
+	held_for 100 released $'host\t1\tann\tother job'
+	held_for 70 expired
+	held_for 60 forced
+	held_for junk
+	acquire anna by=$'host\t7\tann\tjob'
+	view ben
+	assert_equal "${reply[*]: -4}" '4 3000 5 3000'
+}
+
+@test "the latest twenty count" {
+	local ms
+
+	held_for 900000
+	for ms in {1..20}; do held_for "$ms"; done
+	acquire anna by=$'host\t7\tann\tjob'
+	view ben
+	assert_equal "${reply[*]: -4}" '20 10 20 10'
+}
+
+@test "what the caller knows of a hold is not told again, what it knows of another is no help" {
+	held_for 1000
+	acquire anna by=$'host\t7\tann\tjob'
+	view ben "${token[anna]}"
+	assert_equal "${reply[6]}" "${token[anna]}"
+	assert_equal "${reply[7]}" ''
+	view ben 1
+	assert_equal "${reply[*]: -4}" '1 1000 1 1000'
+}
+
+@test "of one of Redisson's only the owner id is known, and of nobody nothing" {
+	acquire anna
+	cli DEL "$lock" >/dev/null
+	view cleo
+	assert_equal "${reply[3]}${reply[4]}${reply[5]}${reply[6]}" ''
+	cli HSET "$lock" redisson:1 1 >/dev/null
+	view ben
+	assert_equal "${reply[3]}" redisson:1
+	assert_equal "${reply[4]}${reply[5]}${reply[6]}" ''
+}
+
+@test "another spelling of the name is told" {
+	acquire anna
+	lock='{job}'
+	view ben
+	answered spelled job
+}
