@@ -99,7 +99,7 @@ TLS_OBJECTS := $(filter-out $(BUILD)/notls.o,$(OBJECTS)) $(BUILD)/tls.o
 PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS))
 NOT_QUICK := full status queue log names nodes table complete about \
 	doctor checkserver checkreplicas checktimes checkuser checklocks facts report origins \
-	event history spans stats plot rows labels crowd axis screen moment
+	event history spans stats plot rows labels crowd axis moment
 QUICK_OBJECTS := $(filter-out $(NOT_QUICK:%=$(BUILD)/quick/%.o), \
 	$(OBJECTS:$(BUILD)/%=$(BUILD)/quick/%) $(BUILD)/quick/quick.o)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/unit/*.c)))

@@ -3,7 +3,7 @@
 -- ARGV  2 id      of the waiter
 --       3 known   token of the hold whose usual length the caller has been told, or ''
 --
--- Returns {'view', place or 0, waiters, owner or '', by, held ms or '', token or '', usual}
+-- Returns {'view', place or 0, waiters, owner or '', by, held ms or -1, token or '', usual}
 --           usual  of holds that were given back lately: {how many of the holder's user and command, the
 --                  median of their lengths in ms, how many of whomever, their median}; {} when it is known
 --         {'spelled', name}  another spelling of this name is in use
@@ -47,7 +47,7 @@ end
 
 local function median(samples)
 	table.sort(samples)
-	return int(samples[math.ceil(#samples / 2)] or 0)
+	return samples[math.ceil(#samples / 2)] or 0
 end
 
 local function usual(by)
@@ -73,5 +73,5 @@ local ours = owner and state.owner == owner
 local token = ours and int(state.token or 0) or ''
 local by = ours and state.by or ''
 return {'view', place, waiters, owner or '', by,
-	ours and state.since and int(math.max(0, now - state.since)) or '', token,
+	ours and state.since and math.max(0, now - state.since) or -1, token,
 	token ~= '' and token ~= known_token and usual(by) or {}}

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "axis.h"
 #include "crowd.h"
@@ -271,7 +272,7 @@ int plot_print(const struct history *history, const char *name, struct error *er
 	struct plot plot = {.cells = NULL};
 	int result;
 
-	screen_look(&plot.screen);
+	screen_look(&plot.screen, STDOUT_FILENO);
 	result = spans_make(&plot.spans, history, err);
 	if (result == 0)
 		result = rows_make(&plot.rows, &plot.spans, err);

@@ -22,25 +22,46 @@ static int from_environment(const char *name)
 	return text && strlen(text) <= 6 ? atoi(text) : 0;
 }
 
-static bool wants_colour(void)
+bool screen_is_dumb(void)
 {
-	const char *term = getenv("TERM"), *refused = getenv("NO_COLOR");
+	const char *term = getenv("TERM");
 
-	return term && *term && strcmp(term, "dumb") != 0 && !(refused && *refused);
+	return !term || !*term || strcmp(term, "dumb") == 0;
 }
 
-void screen_look(struct screen *screen)
+static bool wants_colour(void)
 {
-	const bool is_terminal = isatty(STDOUT_FILENO) == 1;
+	const char *refused = getenv("NO_COLOR");
+
+	return !screen_is_dumb() && !(refused && *refused);
+}
+
+/* Where nothing is set, musl takes it for UTF-8. */
+static bool is_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+	bool is_set = false;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		is_set |= value && *value;
+	}
+	return is_set && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+void screen_look(struct screen *screen, int fd)
+{
+	const bool is_terminal = isatty(fd) == 1;
 	struct winsize size = {0};
 
 	setlocale(LC_CTYPE, "");
 	if (is_terminal)
-		ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+		ioctl(fd, TIOCGWINSZ, &size);
 	*screen = (struct screen){
 		.columns = from_environment("COLUMNS"),
 		.rows = is_terminal ? size.ws_row : 0,
-		.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+		.utf8 = is_utf8(),
 		.colour = is_terminal && wants_colour(),
 	};
 	if (screen->columns <= 0)
@@ -49,6 +70,16 @@ void screen_look(struct screen *screen)
 		screen->columns = COLUMNS_LEAST;
 	if (screen->columns > COLUMNS_MOST)
 		screen->columns = COLUMNS_MOST;
+}
+
+void screen_measure(struct screen *screen, int fd)
+{
+	struct winsize size = {0};
+
+	if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+		size.ws_col = 80;
+	screen->columns = size.ws_col < COLUMNS_MOST ? size.ws_col : COLUMNS_MOST;
+	screen->rows = size.ws_row;
 }
 
 /* These turn the direction of writing, or hide: on a screen they are a trap. */
@@ -86,25 +117,36 @@ int screen_width(const struct screen *screen, const char *text)
 	return total;
 }
 
-void screen_put(const struct screen *screen, const char *text, int width)
+int screen_cut(const struct screen *screen, char *to, size_t size, const char *text, int width)
 {
 	const bool cut = screen_width(screen, text) > width;
-	int left = cut ? width - 1 : width;
+	const char *mark = !cut ? "" : screen->utf8 ? "…" : "~";
+	const int room = cut ? width - 1 : width;
+	int used = 0;
+	size_t length = 0;
 
 	while (*text) {
 		int taken;
-		const size_t length = next(screen, text, &taken);
+		const size_t bytes = next(screen, text, &taken);
 
-		if ((taken < 0 ? 1 : taken) > left)
+		if (used + (taken < 0 ? 1 : taken) > room || length + bytes + strlen(mark) >= size)
 			break;
 		if (taken < 0)
-			putchar('?');
+			to[length++] = '?';
 		else
-			fwrite(text, 1, length, stdout);
-		left -= taken < 0 ? 1 : taken;
-		text += length;
+			memcpy(to + length, text, bytes);
+		length += taken < 0 ? 0 : bytes;
+		used += taken < 0 ? 1 : taken;
+		text += bytes;
 	}
-	if (cut)
-		fputs(screen->utf8 ? "…" : "~", stdout);
-	printf("%*s", left, "");
+	snprintf(to + length, size - length, "%s", mark);
+	return used + cut;
+}
+
+void screen_put(const struct screen *screen, const char *text, int width)
+{
+	char cut[4 * COLUMNS_MOST + 1];
+	const int used = screen_cut(screen, cut, sizeof(cut), text, width);
+
+	printf("%s%*s", cut, width - used, "");
 }

@@ -7,7 +7,9 @@
 #include <time.h>
 
 #include "clock.h"
+#include "line.h"
 #include "options.h"
+#include "view.h"
 
 /* How far ahead a message may send us: nobody needs more, and the clock does not overflow. */
 #define WATCH_MAX_MS (INT64_C(1) << 50)
@@ -17,6 +19,11 @@
 
 /* Whoever leaves tells the server so, but waits no longer for its answer. */
 #define LEAVE_MS 2000
+
+/* A line on a terminal is no reason to ask more often. */
+#define VIEW_MS 1000
+#define VIEW_IN_CROWD_MS 5000
+#define CROWD 50
 
 enum {
 	SLOT_SIGNALS,
@@ -38,6 +45,10 @@ struct waiting {
 	bool traceless; /* the server knows nothing of us */
 	bool told_queued;
 	bool told_no_ttl;
+	bool viewing;    /* the request under way is for the line only */
+	int64_t view_ms; /* when to make the next of these; NEVER_MS: we may not */
+	struct view view;
+	struct line line;
 	char base_channel[CHANNEL_MAX_BYTES];
 };
 
@@ -73,6 +84,13 @@ static void ask(struct waiting *w)
 	client_request(w->client, &request);
 	w->sign_ms = w->watch_ms = NEVER_MS;
 	w->traceless = false;
+	w->viewing = false;
+}
+
+/* What a look at the lock would tell is not worth waiting for: our own question comes first. */
+static bool is_asking(const struct waiting *w)
+{
+	return w->client->pending && !w->viewing;
 }
 
 static int not_obtained(struct error *err, const struct waiting *w, const char *why)
@@ -94,9 +112,11 @@ static int busy(struct error *err, const struct waiting *w, const struct ask_rep
 /* A lock that never ends is somebody's mistake; whoever waits for it should know. */
 static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
 {
-	if (ttl_ms == -1 && !w->told_no_ttl)
+	if (ttl_ms == -1 && !w->told_no_ttl) {
+		line_clear(&w->line);
 		complain("lock %s has no time to live: it is held until somebody deletes it",
 			 w->lock->keys.name);
+	}
 	w->told_no_ttl = ttl_ms == -1;
 }
 
@@ -105,6 +125,8 @@ static void queued(struct waiting *w, const struct ask_reply *reply)
 	if (!w->told_queued)
 		tell_step(w->wait->options, "waiting for lock %s as %s", w->lock->keys.name,
 			  w->lock->id);
+	if (!w->told_queued && !w->wait->options->quiet)
+		line_start(&w->line);
 	w->told_queued = true;
 	w->sign_ms = clock_ms() + reply->ask_in_ms;
 	mind_missing_ttl(w, reply->ttl_ms);
@@ -162,9 +184,9 @@ static void heard(struct waiting *w)
 	}
 	if (in_ms > WATCH_MAX_MS)
 		in_ms = WATCH_MAX_MS;
-	if (w->client->pending)
+	if (is_asking(w))
 		return; /* the answer under way is newer */
-	if (in_ms <= 0)
+	if (in_ms <= 0 && !w->viewing)
 		ask(w);
 	else
 		w->watch_ms = clock_ms() + in_ms;
@@ -176,26 +198,75 @@ static int failed(struct waiting *w, struct error *err)
 {
 	struct client *client = w->client;
 
+	/* without channels it was the subscription that was refused */
+	if (client->final && w->viewing && client->channel_count > 0) {
+		w->viewing = false;
+		w->view_ms = NEVER_MS;
+		client->error.status = STATUS_OK;
+		return 0;
+	}
 	if (client->final || !client->ever_answered) {
 		*err = client->error;
 		return -1;
 	}
 	tell_step(w->wait->options, "%s", client->error.text);
-	if (!client->pending)
+	if (!is_asking(w))
 		ask(w);
 	return 0;
+}
+
+/* ---- The line ---- */
+
+static const char *trouble(const struct waiting *w)
+{
+	return w->client->error.status ? w->client->error.text : NULL;
+}
+
+static void draw(struct waiting *w)
+{
+	line_draw(&w->line, w->lock->keys.name, &w->view, trouble(w));
+}
+
+static void viewed(struct waiting *w)
+{
+	w->viewing = false;
+	view_asked(&w->view, w->client);
+	w->view_ms = w->client->sent_ms + (w->view.waiters > CROWD ? VIEW_IN_CROWD_MS : VIEW_MS);
+	draw(w);
+}
+
+/* The line is due. What it says is asked for while somebody looks and there is nothing else to ask;
+ * the answer draws it. */
+static void mind_line(struct waiting *w)
+{
+	struct request request;
+
+	if (!line_is_seen(&w->line) || w->client->pending || clock_ms() < w->view_ms) {
+		draw(w);
+		return;
+	}
+	view_ask(&w->view, w->lock, &request);
+	client_request(w->client, &request);
+	w->viewing = true;
+	line_put_off(&w->line);
 }
 
 static int take_events(struct waiting *w, struct error *err)
 {
 	for (int events = 0; events < EVENTS_AT_ONCE; events++) {
+		const enum client_event event = client_step(w->client);
 		int result = 0;
 
-		switch (client_step(w->client)) {
+		if (event != CLIENT_NOTHING && w->wait->options->verbose)
+			line_clear(&w->line);
+		switch (event) {
 		case CLIENT_NOTHING:
 			return 0;
 		case CLIENT_REPLY:
-			result = asked(w, err);
+			if (w->viewing)
+				viewed(w);
+			else
+				result = asked(w, err);
 			break;
 		case CLIENT_MESSAGE:
 			heard(w);
@@ -222,7 +293,7 @@ static int timed_out(const struct waiting *w, struct error *err)
 
 static int64_t ask_again_ms(const struct waiting *w)
 {
-	return earliest(w->sign_ms, w->watch_ms);
+	return w->viewing ? NEVER_MS : earliest(w->sign_ms, w->watch_ms);
 }
 
 /* Waits for the next thing to happen. Returns -1 when the wait is to end. */
@@ -235,10 +306,13 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 	int64_t wake = client_wait(w->client, &slots[SLOT_CLIENT]);
 
 	wake = earliest(wake, earliest(ask_again_ms(w), w->until_ms));
+	wake = earliest(wake, w->line.draw_ms);
 	if (loop_wait(w->wait->loop, slots, SLOTS, wake, err) < 0)
 		return -1;
 	if (slots[SLOT_SIGNALS].revents && (*signo = inbox_next_deadly(w->wait->inbox)))
 		return not_obtained(err, w, "stopped by a signal");
+	if (slots[SLOT_SIGNALS].revents)
+		line_hurry(&w->line); /* another size, or in the foreground again */
 	if (slots[SLOT_PID].revents)
 		return not_obtained(err, w, "the process that it was for has ended");
 	return 0;
@@ -277,6 +351,7 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 	int result;
 
 	*signo = 0;
+	line_init(&w.line);
 	if (wait->options->wait_ms > 0)
 		w.until_ms = clock_ms() + wait->options->wait_ms;
 	snprintf(w.base_channel, sizeof(w.base_channel), "%s", lock->keys.channel);
@@ -286,7 +361,9 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 	for (;;) {
 		result = take_events(&w, err);
 		if (w.granted)
-			return 0;
+			break;
+		if (result == 0 && clock_ms() >= w.line.draw_ms)
+			mind_line(&w);
 		if (result == 0 && clock_ms() >= w.until_ms)
 			result = timed_out(&w, err);
 		if (result == 0 && clock_ms() >= ask_again_ms(&w))
@@ -296,6 +373,9 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 		if (result < 0)
 			break;
 	}
+	line_close(&w.line);
+	if (w.granted)
+		return 0;
 	if (client->ever_sent && !w.traceless && is_worth_leaving(err))
 		leave(&w, err);
 	return -1;
