@@ -46,6 +46,32 @@ held_for() {
 	assert_equal "${reply[*]:0:3}" 'view 1 2'
 }
 
+@test "a thousand in the queue: the first 200 are asked after, and it takes less than 5 ms" {
+	local -a ids=()
+	local id took
+
+	for id in {1..1000}; do ids+=("w$id"); done
+	acquire anna by=$'host\t7\tann\tjob'
+	cli --raw EVAL 'for i = 1, 150 do redis.call("XADD", KEYS[1], "*", "event", "released", "time", 1, "owner", "o",
+		"token", 1, "by", "h\t1\tann\tjob", "waited", 0, "held", i) end' 1 "$(key_log)"
+	present_together "${ids[@]}"
+	for id in "${ids[@]}"; do
+		script_line acquire "$id" "$id" w 30000 wait '' 0 '' ''
+	done | cli >/dev/null
+	view w1000
+	assert_equal "${reply[*]:0:3}" 'view 1000 1000'
+	view w7
+	assert_equal "${reply[*]:0:3}" 'view 7 1000'
+	assert_equal "${reply[*]: -4}" '20 140 20 140'
+	cli CONFIG RESETSTAT >/dev/null
+	for id in {1..100}; do
+		view w1000
+	done
+	took=$(cli INFO commandstats | sed -n 's/^cmdstat_evalsha:.*usec_per_call=\([0-9]*\).*/\1/p')
+	echo "# $took us for a view of a queue of 1,000 and a full log" >&3
+	[ "$took" -lt 5000 ]
+}
+
 @test "who is not in the queue has no place" {
 	acquire anna
 	queue_up ben
