@@ -70,6 +70,8 @@ static enum argument read_long(struct arguments *arguments, char *word)
 		return found;
 	if (arguments->row->argument == NULL)
 		return has_value ? ARGUMENT_TAKES_NO_VALUE : ARGUMENT_OPTION;
+	if (!has_value && arguments->row->kind == OPTION_PERIOD)
+		return ARGUMENT_OPTION;
 	if (!has_value)
 		return take_value(arguments);
 	arguments->value = word + length + 1;

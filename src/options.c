@@ -46,6 +46,7 @@ static const struct {
 #define TEXT(member, least) OPTION_TEXT, MEMBER(member), least, INT_MAX, "a text"
 #define URL(member) OPTION_URL, MEMBER(member), 1, INT_MAX, "a URL"
 #define DURATION(member, min, max, expects) OPTION_DURATION, MEMBER(member), min, max, expects
+#define PERIOD(member, min, max, expects) OPTION_PERIOD, MEMBER(member), min, max, expects
 #define NUMBER(member, min) OPTION_NUMBER, MEMBER(member), min, INT64_MAX, "a number"
 #define INT(member, min, max, expects) OPTION_INT, MEMBER(member), min, max, expects
 #define SIGNAL(member) OPTION_SIGNAL, MEMBER(member), 0, 0, "a signal"
@@ -120,6 +121,9 @@ static const struct option_row rows[] = {
 	{0, "stats", NULL, "print how often, how long, and how busy", NULL, FLAG(stats), LOG,
 	 SOURCE_FLAG, HINT_NONE},
 	{0, "plot", NULL, "draw who waited and held, to scale", NULL, FLAG(plot), LOG, SOURCE_FLAG,
+	 HINT_NONE},
+	{0, "watch", "DUR", "redraw so often until q is typed", "1s",
+	 PERIOD(watch_ms, 100, DAY_MS, "a duration from 100ms to 1d"), STATUS | QUEUE, SOURCE_FLAG,
 	 HINT_NONE},
 	{0, "json", NULL, "print JSON", NULL, FLAG(json), SHOW | ACQUIRE | DOCTOR, SOURCE_FLAG,
 	 HINT_NONE},
@@ -258,6 +262,7 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 		*number = (int64_t)strlen(value);
 		return 0;
 	case OPTION_DURATION:
+	case OPTION_PERIOD:
 		return duration_parse(value, number);
 	case OPTION_NUMBER:
 	case OPTION_INT:
@@ -289,6 +294,7 @@ static void store(struct options *options, const struct option_row *row, const c
 		*(const char **)member = value;
 		break;
 	case OPTION_DURATION:
+	case OPTION_PERIOD:
 	case OPTION_NUMBER:
 		*(int64_t *)member = number;
 		break;
@@ -346,12 +352,18 @@ void options_restore_url(const struct options *options)
 		memcpy(options->url_word, options->url_copy, strlen(options->url_copy));
 }
 
+/* What an option without a value stands for. */
+static const char *implied(const struct option_row *row)
+{
+	return row->kind == OPTION_PERIOD ? row->fallback : "yes";
+}
+
 static int set_flag(struct options *options, const struct arguments *arguments, struct error *err)
 {
 	const struct option_row *row = arguments->row;
 	char *value = arguments->value;
 
-	if (options_set(options, row, value ? value : "yes"))
+	if (options_set(options, row, value ? value : implied(row)))
 		return fail(err, STATUS_USAGE, "cannot use option '--%s': '%.100s' is not %s",
 			    row->name, value, row->expects);
 	options_note(options, row, (struct origin){.source = SOURCE_FLAG});
@@ -409,6 +421,19 @@ static int check_log(const struct options *options, struct error *err)
 	return 0;
 }
 
+/* A screen is for people, and has no end. */
+static int check_watch(const struct options *options, struct error *err)
+{
+	const char *excluded = options->json     ? "--json"
+			       : options->raw    ? "--raw"
+			       : options->remove ? "--remove"
+						 : NULL;
+
+	if (options->watch_ms == 0 || !excluded)
+		return 0;
+	return fail(err, STATUS_USAGE, "cannot use option '%s': --watch excludes it", excluded);
+}
+
 /* Combinations of options that no file or variable can set. */
 static int check_flags(const struct options *options, struct error *err)
 {
@@ -416,7 +441,7 @@ static int check_flags(const struct options *options, struct error *err)
 		return fail(err, STATUS_USAGE, "cannot use option '--token': it needs --force");
 	if (options->json && options->raw)
 		return fail(err, STATUS_USAGE, "cannot use option '--raw': --json excludes it");
-	return check_log(options, err);
+	return check_watch(options, err) < 0 ? -1 : check_log(options, err);
 }
 
 int options_parse(struct options *options, const struct command *command, int *argc, char **argv,
@@ -475,11 +500,15 @@ int options_settle(struct options *options, const struct command *command, struc
 
 static void print_row(const struct option_row *row, FILE *out)
 {
+	const bool is_open = row->kind == OPTION_PERIOD; /* the value may be left out */
 	char left[40];
 
-	snprintf(left, sizeof(left), "%c%c%c --%s%s%s", row->letter ? '-' : ' ',
+	snprintf(left, sizeof(left), "%c%c%c --%s%s%s%s", row->letter ? '-' : ' ',
 		 row->letter ? row->letter : ' ', row->letter ? ',' : ' ', row->name,
-		 row->argument ? " " : "", row->argument ? row->argument : "");
+		 is_open         ? "[="
+		 : row->argument ? " "
+				 : "",
+		 row->argument ? row->argument : "", is_open ? "]" : "");
 	fprintf(out, "  %-28s %s", left, row->help);
 	if (row->fallback)
 		fprintf(out, " (default: %s)", row->fallback);

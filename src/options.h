@@ -81,6 +81,7 @@ struct options {
 	bool follow;
 	bool stats;
 	bool plot;
+	int64_t watch_ms; /* 0: once */
 	bool json;
 	bool raw;
 	bool no_headings;
@@ -100,6 +101,7 @@ enum option_kind {
 	OPTION_TEXT,     /* const char *; the bounds are those of its length */
 	OPTION_URL,      /* the same, and may hide a password */
 	OPTION_DURATION, /* int64_t, in milliseconds */
+	OPTION_PERIOD,   /* the same, behind a =; without one it is a second */
 	OPTION_NUMBER,   /* int64_t */
 	OPTION_INT,      /* int or pid_t */
 	OPTION_SIGNAL,   /* int */

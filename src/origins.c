@@ -35,6 +35,7 @@ static void show_value(char *text, size_t size, const struct options *options,
 		snprintf(text, size, "%s", *(const char *const *)member);
 		break;
 	case OPTION_DURATION:
+	case OPTION_PERIOD:
 		snprintf(text, size, "%s", duration_show(duration, *(const int64_t *)member));
 		break;
 	case OPTION_NUMBER:

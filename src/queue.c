@@ -11,8 +11,10 @@
 #include "lock.h"
 #include "options.h"
 #include "reply.h"
+#include "screen.h"
 #include "script.h"
 #include "table.h"
+#include "watch.h"
 
 enum {
 	POSITION,
@@ -53,7 +55,7 @@ static const struct layout layout = {
 };
 
 static int add_waiter(struct table *table, const struct redisReply *waiter, size_t position,
-		      struct error *err)
+		      bool coloured, struct error *err)
 {
 	char number[24], shown[DURATION_MAX_BYTES] = "";
 	struct about about;
@@ -75,17 +77,22 @@ static int add_waiter(struct table *table, const struct redisReply *waiter, size
 	if (*cells[WAITING_MS])
 		duration_show(shown, strtoll(cells[WAITING_MS], NULL, 10));
 	cells[WAITING] = shown;
-	return table_add(table, cells, err);
+	if (table_add(table, cells, err) < 0)
+		return -1;
+	if (coloured && reply_number(waiter, 4) != 1)
+		table_colour(table, "red");
+	return 0;
 }
 
-static int fill(struct table *table, const struct redisReply *reply, struct error *err)
+static int fill(struct table *table, const struct redisReply *reply, bool coloured,
+		struct error *err)
 {
 	if (!reply_fits(reply, ""))
 		return reply_nonsense(err);
 	for (size_t i = 0; i < reply_count(reply); i++)
-		if (add_waiter(table, reply_at(reply, i), i + 1, err) < 0)
+		if (add_waiter(table, reply_at(reply, i), i + 1, coloured, err) < 0)
 			return -1;
-	return table_print(table, err);
+	return 0;
 }
 
 static int call(struct client *client, const struct request *request, struct error *err)
@@ -93,21 +100,63 @@ static int call(struct client *client, const struct request *request, struct err
 	return client_call(client, request, clock_ms() + client->timeout_ms, false, err);
 }
 
-static int show(struct client *client, const struct lock_keys *keys, const struct options *options,
-		struct error *err)
+/* Owner ids are long, and people who watch look for people. */
+static const struct layout watch_layout = {
+	.name = "queue",
+	.columns = columns,
+	.column_count = COLUMN_COUNT,
+	.people = "POSITION,USER,HOST,PID,COMMAND,WAITING,PRESENT",
+};
+
+struct viewer {
+	const struct options *options;
+	struct lock_keys keys;
+	struct client client;
+};
+
+static int look(struct viewer *viewer, struct table *table, bool coloured, struct error *err)
 {
-	struct table *table = table_open(&layout, options, err);
 	struct request request;
+
+	lock_request(&viewer->keys, &request, &script_queue);
+	return call(&viewer->client, &request, err) < 0
+		       ? -1
+		       : fill(table, viewer->client.reply, coloured, err);
+}
+
+static int show(struct viewer *viewer, struct error *err)
+{
+	struct table *table = table_open(&layout, viewer->options, err);
 	int result;
 
 	if (!table)
 		return -1;
-	lock_request(keys, &request, &script_queue);
-	result = call(client, &request, err);
+	result = look(viewer, table, false, err);
 	if (result == 0)
-		result = fill(table, client->reply, err);
+		result = table_print(table, err);
 	table_close(table);
 	return result;
+}
+
+static char *look_again(void *data, int width, struct error *err)
+{
+	struct viewer *viewer = data;
+	struct table *table = table_open(&watch_layout, viewer->options, err);
+	char *text = NULL;
+
+	if (table && look(viewer, table, screen_wants_colour(), err) == 0)
+		text = table_text(table, width, err);
+	table_close(table);
+	return text;
+}
+
+static int watch(struct viewer *viewer, struct error *err)
+{
+	char title[600];
+	const struct watch watch = {title, viewer->options->watch_ms, look_again, viewer};
+
+	snprintf(title, sizeof(title), "fairlock queue %s", viewer->keys.name);
+	return watch_run(&watch, err);
 }
 
 static int remove_waiter(struct client *client, const struct lock_keys *keys, const char *id,
@@ -134,18 +183,17 @@ static int remove_waiter(struct client *client, const struct lock_keys *keys, co
 static int run(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
-	struct lock_keys keys;
-	struct client client;
+	struct viewer viewer = {.options = options};
 	int result;
 
-	if (name_keys(&keys, invocation->argv[0], err) < 0)
+	if (name_keys(&viewer.keys, invocation->argv[0], err) < 0)
 		return -1;
-	client_init(&client, invocation->server, options->connect_timeout_ms);
+	client_init(&viewer.client, invocation->server, options->connect_timeout_ms);
 	if (options->remove)
-		result = remove_waiter(&client, &keys, options->remove, err);
+		result = remove_waiter(&viewer.client, &viewer.keys, options->remove, err);
 	else
-		result = show(&client, &keys, options, err);
-	client_close(&client);
+		result = options->watch_ms ? watch(&viewer, err) : show(&viewer, err);
+	client_close(&viewer.client);
 	*status = STATUS_OK;
 	return result;
 }

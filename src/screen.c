@@ -29,7 +29,7 @@ bool screen_is_dumb(void)
 	return !term || !*term || strcmp(term, "dumb") == 0;
 }
 
-static bool wants_colour(void)
+bool screen_wants_colour(void)
 {
 	const char *refused = getenv("NO_COLOR");
 
@@ -62,7 +62,7 @@ void screen_look(struct screen *screen, int fd)
 		.columns = from_environment("COLUMNS"),
 		.rows = is_terminal ? size.ws_row : 0,
 		.utf8 = is_utf8(),
-		.colour = is_terminal && wants_colour(),
+		.colour = is_terminal && screen_wants_colour(),
 	};
 	if (screen->columns <= 0)
 		screen->columns = size.ws_col > 0 ? size.ws_col : 80;

@@ -18,6 +18,9 @@ void screen_look(struct screen *screen, int fd);
 /* Whether the terminal understands nothing but text, by its name. */
 bool screen_is_dumb(void);
 
+/* By its name, and unless NO_COLOR is set. */
+bool screen_wants_colour(void);
+
 /* The size that the terminal has now, whatever the environment says. */
 void screen_measure(struct screen *screen, int fd);
 

@@ -14,8 +14,10 @@
 #include "nodes.h"
 #include "options.h"
 #include "reply.h"
+#include "screen.h"
 #include "script.h"
 #include "table.h"
+#include "watch.h"
 
 enum {
 	NAME,
@@ -148,7 +150,8 @@ static void fill_hold(struct line *line, const struct state *state)
 		line->cells[LEASE] = "none";
 }
 
-static int add_line(struct table *table, const struct state *state, struct error *err)
+static int add_line(struct table *table, const struct state *state, bool coloured,
+		    struct error *err)
 {
 	struct line line = {0};
 
@@ -157,14 +160,20 @@ static int add_line(struct table *table, const struct state *state, struct error
 	set_number(&line, WAITERS, state->waiters);
 	if (state->is_held)
 		fill_hold(&line, state);
-	return table_add(table, line.cells, err);
+	if (table_add(table, line.cells, err) < 0)
+		return -1;
+	if (coloured)
+		table_colour(table, state->is_held ? "yellow" : "green");
+	return 0;
 }
 
 /* What has been seen. */
 struct view {
 	struct table *table; /* NULL: nobody looks at it */
 	bool alone;          /* one NAME was asked for */
-	bool held;           /* any of them */
+	bool coloured;
+	bool silent;
+	bool held; /* any of them */
 	int status;
 };
 
@@ -196,12 +205,13 @@ static int look(struct view *view, const char *name, struct client *client, stru
 	if (ask(&state, client, &keys, err) < 0) {
 		if (err->status != STATUS_CONFIG || view->alone)
 			return -1;
-		complain("%s", err->text);
+		if (!view->silent)
+			complain("%s", err->text);
 		view->status = STATUS_CONFIG;
 		return 0;
 	}
 	view->held |= state.is_held;
-	return view->table ? add_line(view->table, &state, err) : 0;
+	return view->table ? add_line(view->table, &state, view->coloured, err) : 0;
 }
 
 static int look_at(struct view *view, const struct invocation *invocation, struct error *err)
@@ -245,6 +255,27 @@ static int check_names(char *const *names, int count, struct error *err)
 	return 0;
 }
 
+static int fill(struct view *view, const struct invocation *invocation, struct error *err)
+{
+	return invocation->argc > 0 ? look_at(view, invocation, err)
+				    : look_at_all(view, invocation, err);
+}
+
+static char *look_again(void *data, int width, struct error *err)
+{
+	const struct invocation *invocation = data;
+	/* what something else uses is left out: there is no place to tell it */
+	struct view view = {.table = table_open(&layout, invocation->options, err),
+			    .coloured = screen_wants_colour(),
+			    .silent = true};
+	char *text = NULL;
+
+	if (view.table && fill(&view, invocation, err) == 0)
+		text = table_text(view.table, width, err);
+	table_close(view.table);
+	return text;
+}
+
 static int run(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
@@ -253,10 +284,14 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 
 	if (check_names(invocation->argv, invocation->argc, err) < 0)
 		return -1;
+	*status = STATUS_OK;
+	if (options->watch_ms)
+		return watch_run(&(struct watch){"fairlock status", options->watch_ms, look_again,
+						 (void *)(uintptr_t)invocation},
+				 err);
 	if (!options->quiet && !(view.table = table_open(&layout, options, err)))
 		return -1;
-	result = invocation->argc > 0 ? look_at(&view, invocation, err)
-				      : look_at_all(&view, invocation, err);
+	result = fill(&view, invocation, err);
 	if (result == 0 && view.table)
 		result = table_print(view.table, err);
 	table_close(view.table);

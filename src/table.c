@@ -238,6 +238,32 @@ int table_print(struct table *table, struct error *err)
 	return code < 0 ? broken(err, code) : 0;
 }
 
+char *table_text(struct table *table, int columns, struct error *err)
+{
+	char *text = NULL;
+	int code;
+
+	scols_table_set_termforce(table->lines, SCOLS_TERMFORCE_ALWAYS);
+	scols_table_set_termwidth(table->lines, (size_t)columns);
+	code = scols_print_table_to_string(table->lines, &text);
+	if (code == 0 && text)
+		return text;
+	if (code == 0 && (text = strdup("")) != NULL)
+		return text;
+	broken(err, code);
+	return NULL;
+}
+
+void table_colour(struct table *table, const char *colour)
+{
+	const size_t count = scols_table_get_nlines(table->lines);
+
+	if (!colour || count == 0)
+		return;
+	scols_table_enable_colors(table->lines, 1);
+	scols_line_set_color(scols_table_get_line(table->lines, count - 1), colour);
+}
+
 /* What comes later is to stand below what was printed. */
 static void keep_widths(struct table *table)
 {

@@ -45,6 +45,12 @@ int table_add(struct table *table, const char *const *cells, struct error *err);
 /* Writes the table to standard output. */
 int table_print(struct table *table, struct error *err);
 
+/* The same as a text for people, to free, for a screen so wide. NULL: *err. */
+char *table_text(struct table *table, int columns, struct error *err);
+
+/* The colour, by its name, of the line that was added last; shown by table_text. NULL: none. */
+void table_colour(struct table *table, const char *colour);
+
 /* For lists without an end: from now on, JSON is an object a line. Call it before table_add. */
 void table_stream(struct table *table);
 

@@ -32,7 +32,7 @@ section() {
 help_options() {
 	for command in $COMMANDS; do
 		"$FAIRLOCK" "$command" --help |
-			sed -nE "s/^  (-.,|   ) (--[a-z-]+)( [^ ]+)? .*/$command \1 \2\3/p" | tr -d , | tr -s ' '
+			sed -E 's/\[=([A-Z]+)\]/ \1 /' | sed -nE "s/^  (-.,|   ) (--[a-z-]+)( [^ ]+)? .*/$command \1 \2\3/p" | tr -d , | tr -s ' '
 	done
 }
 
@@ -52,6 +52,7 @@ manual_options() {
 				letter = " -" substr(line, 1, 1)
 				line = substr(line, 5)
 			}
+			sub(/ Ns Op = Ns Ar /, " =", line)
 			sub(/ (Ar|Cm) /, " =", line)
 			gsub(/ \| /, "|", line)
 			sub(/ =/, " ", line)
