@@ -137,18 +137,28 @@ static bool reader_is_gone(void)
 	return poll(&slot, 1, 0) > 0 && (slot.revents & POLLERR) != 0;
 }
 
+/* Behind which there is nothing yet: older entries than were asked for do not wake us. */
+static void find_after(const struct question *question, char after[ENTRY_ID_MAX_BYTES])
+{
+	if (*question->after)
+		strcpy(after, question->after);
+	else
+		snprintf(after, ENTRY_ID_MAX_BYTES, "%" PRId64 "-0",
+			 question->from_ms > 0 ? question->from_ms - 1 : 0);
+}
+
 /* Sleeps until there may be something new, for BLOCK_MS at most. */
 static int await_event(struct reader *reader, struct error *err)
 {
 	struct client *client = &reader->client;
-	const char *after = reader->question.after;
+	char after[ENTRY_ID_MAX_BYTES];
 	const struct request request = {
-		.argv = {"XREAD", "COUNT", "1", "BLOCK", BLOCK, "STREAMS", reader->keys.log,
-			 *after ? after : "0-0"},
+		.argv = {"XREAD", "COUNT", "1", "BLOCK", BLOCK, "STREAMS", reader->keys.log, after},
 		.argc = 8,
 	};
 	int result;
 
+	find_after(&reader->question, after);
 	poll(NULL, 0, PAUSE_MS);
 	client->timeout_ms += BLOCK_MS;
 	result = client_call(client, &request, NEVER_MS, true, err);

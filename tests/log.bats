@@ -231,6 +231,19 @@ asleep() {
 	[ $(($(commands) - count)) -le 20 ]
 }
 
+@test "who follows what happened since asks seldom, too, when all that is there is older" {
+	ago 100 granted
+	follow --since 50
+	wait_until asleep
+	asked() {
+		cli INFO commandstats | sed -n 's/^cmdstat_xread:calls=\([0-9]*\),.*/\1/p'
+	}
+	cli CONFIG RESETSTAT >/dev/null
+	sleep 2
+	count=$(asked)
+	[ "${count:-0}" -le 2 ] || fail "asked $count times in 2 s"
+}
+
 @test "JSON that is followed has an object a line" {
 	"$FAIRLOCK" wrap job true
 	follow --json
