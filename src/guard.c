@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "duration.h"
 #include "hold.h"
 #include "loop.h"
 #include "options.h"
@@ -40,7 +41,8 @@ struct guard {
 	struct inbox inbox;
 	int front;
 	pid_t wrapper;
-	pid_t command; /* 0: not running */
+	pid_t command;  /* 0: not running */
+	int64_t max_ms; /* when --max-hold is over */
 	int64_t kill_ms;
 	bool lost;
 	bool mirrored; /* the wrapper was stopped because COMMAND was */
@@ -146,6 +148,8 @@ static void start_command(struct guard *guard)
 		return;
 	}
 	guard->shared->started = true;
+	if (guard->job->options->max_hold_ms)
+		guard->max_ms = clock_ms() + guard->job->options->max_hold_ms;
 	guard->command = pid;
 }
 
@@ -262,6 +266,23 @@ static void mind_children(struct guard *guard)
 	}
 }
 
+/* The end of --max-hold. A COMMAND that has ended meanwhile was in time. */
+static void mind_max_hold(struct guard *guard)
+{
+	char text[DURATION_MAX_BYTES];
+
+	if (guard->shared->phase != GUARD_HOLDING || clock_ms() < guard->max_ms)
+		return;
+	mind_children(guard);
+	if (!guard->command)
+		return;
+	guard->shared->timed_out = true;
+	complain("lock %s was held for %s, as long as --max-hold allows; stopping %s",
+		 guard->job->lock->keys.name, duration_show(text, guard->job->options->max_hold_ms),
+		 guard->job->argv[0]);
+	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
+}
+
 /* Signals that the wrapper passes on; its end, after which COMMAND has no one to belong to. */
 static void mind_front(struct guard *guard)
 {
@@ -308,9 +329,12 @@ static int watch(struct guard *guard, struct error *err)
 		wake = earliest(hold_wait(&guard->hold, &slots[SLOT_CLIENT]), lost_from_ms(guard));
 	if (guard->shared->phase == GUARD_STOPPING)
 		wake = earliest(wake, guard->kill_ms);
+	else
+		wake = earliest(wake, guard->max_ms);
 	if (loop_wait(&guard->loop, slots, SLOTS, wake, err) < 0)
 		return -1;
 	mind_time(guard);
+	mind_max_hold(guard);
 	if (slots[SLOT_CHILDREN].revents)
 		mind_children(guard);
 	if (slots[SLOT_FRONT].revents)
@@ -377,7 +401,11 @@ static void end_blindly(struct guard *guard, const struct error *err)
 
 _Noreturn void guard_run(const struct job *job, struct shared *shared, int front, pid_t wrapper)
 {
-	struct guard guard = {.job = job, .shared = shared, .front = front, .wrapper = wrapper};
+	struct guard guard = {.job = job,
+			      .shared = shared,
+			      .front = front,
+			      .wrapper = wrapper,
+			      .max_ms = NEVER_MS};
 	struct error err;
 
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -46,6 +46,7 @@ struct shared {
 	int wait_status;        /* of COMMAND, as waitpid tells it */
 	bool started;
 	bool lost;
+	bool timed_out; /* COMMAND was stopped by --max-hold */
 };
 
 /* When COMMAND must get its first signal, and when SIGKILL, so that nothing of it is alive at the

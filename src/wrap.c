@@ -36,6 +36,8 @@ static int end_as_command(const struct job *job, const struct shared *result, in
 		return not_started(job, result->exec_errno, err);
 	if (result->lost)
 		*status = STATUS_NOT_HELD;
+	else if (result->timed_out)
+		*status = STATUS_TIMED_OUT;
 	else if (WIFSIGNALED(result->wait_status))
 		die_of(WTERMSIG(result->wait_status));
 	else
