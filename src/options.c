@@ -104,6 +104,8 @@ static const struct option_row rows[] = {
 	 HINT_NONE},
 	{0, "max-hold", "DUR", "stop COMMAND after so long", NULL,
 	 DURATION(max_hold_ms, 1, LONGEST_MS, "a duration over 0"), WRAP, SOURCE_ALL, HINT_NONE},
+	{0, "jitter", "DUR", "wait a random time up to this before asking", NULL,
+	 DURATION(jitter_ms, 0, DAY_MS, "a duration up to 1d"), WRAP, SOURCE_ALL, HINT_NONE},
 	{0, "on-lost", "kill|warn", "what to do when the lock is lost", "kill", ON_LOST(on_lost),
 	 WRAP, SOURCE_ALL, HINT_ON_LOST},
 	{0, "while-pid", "PID", "keep renewing until PID ends, then release", NULL,

@@ -1,6 +1,8 @@
 /* fairlock wrap: runs COMMAND while holding the lock. */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 
 #include "clock.h"
@@ -66,6 +68,31 @@ static int freshen(const struct job *job, struct error *err)
 	return 0;
 }
 
+/* Waits for a random part of --jitter: many hosts that start at one time do not ask at one time. A
+ * signal ends it, and is in *signo then. */
+static int spread(const struct wait *wait, int *signo, struct error *err)
+{
+	struct pollfd slots[] = {{.fd = wait->inbox->fd, .events = POLLIN}, {.fd = -1}};
+	const uint64_t most = (uint64_t)wait->options->jitter_ms;
+	uint64_t dice = 0;
+
+	*signo = 0;
+	if (most == 0)
+		return 0;
+	(void)!getrandom(&dice, sizeof(dice), 0);
+	dice %= most + 1;
+	tell_step(wait->options, "asking in %" PRIu64 " ms", dice);
+	const int64_t until = clock_ms() + (int64_t)dice;
+
+	while (clock_ms() < until) {
+		if (loop_wait(wait->loop, slots, 2, until, err) < 0)
+			return -1;
+		if (slots[0].revents && (*signo = inbox_next_deadly(wait->inbox)))
+			return fail(err, STATUS_NOT_OBTAINED, "stopped by a signal");
+	}
+	return 0;
+}
+
 static int run(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
@@ -93,7 +120,8 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 		return -1;
 	lock_need_replicas(&lock, options->replicas, options->connect_timeout_ms);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
-	if (wait_for_lock(&wait, &lock, &client, &signo, err) < 0) {
+	if (spread(&wait, &signo, err) < 0 ||
+	    wait_for_lock(&wait, &lock, &client, &signo, err) < 0) {
 		client_close(&client);
 		if (signo)
 			die_of(signo);

@@ -86,3 +86,45 @@ except KeyboardInterrupt: print("INT")'
 	run -64 "$FAIRLOCK" wrap --max-hold 0 job true
 	assert_line "fairlock: cannot use option '--max-hold': '0' is not a duration over 0"
 }
+
+# Spreading
+
+# What --verbose says about the waiting, in ms.
+jitter() {
+	"$FAIRLOCK" wrap -v --jitter "$1" job true 2>&1 | sed -nE 's/.* asking in ([0-9]+) ms$/\1/p'
+}
+
+@test "--jitter waits a random time up to so long, and no two the same" {
+	local begun=${EPOCHREALTIME//[.,]/} waited=0 times=()
+
+	while [ ${#times[@]} -lt 8 ]; do
+		times+=("$(jitter 100ms)")
+		[ "${times[-1]}" -le 100 ]
+		waited=$((waited + times[-1]))
+	done
+	[ $((${EPOCHREALTIME//[.,]/} - begun)) -ge $((waited * 1000)) ]
+	[ "$(printf '%s\n' "${times[@]}" | sort -u | wc -l)" -gt 1 ]
+}
+
+@test "--jitter: a signal ends the wait, and COMMAND does not run" {
+	local waiter
+
+	# whoever draws less than some seconds is too lucky for this test: once in 10,000 times
+	background "$FAIRLOCK" wrap -v --jitter 1d job touch ran 2>said
+	waiter=$!
+	wait_until grep -q 'asking in' said
+	kill -TERM "$waiter"
+	ends_with 143 "$waiter"
+	[ ! -e ran ]
+	gone job
+}
+
+@test "--jitter is not part of --wait" {
+	hold job
+	background "$FAIRLOCK" wrap -v --jitter 300ms -w 1s job true 2>said
+	local waiter=$!
+
+	wait_until grep -q 'waiting for lock' said
+	ends_with 75 "$waiter"
+	kill "$HOLDER"
+}
