@@ -179,11 +179,13 @@ end
 notice_end(owner)
 
 for i = 11, #ARGV do
-	if owner == ARGV[i] then
+	if owner == ARGV[i] and not is_kept() then
 		return reenter()
 	end
 end
-if owner == id then
+if owner == id and is_kept() then
+	return {'removed'} -- a late copy of the request
+elseif owner == id then
 	return reenter()
 end
 

@@ -98,7 +98,8 @@ local state
 
 local function load_state()
 	local field = call('HMGET', STATE, 'name', 'token', 'owner', 'since', 'until', 'lease', 'waited', 'by',
-		'holds', 'taken_up', 'ended', 'forced', 'ticket', 'ours', 'run', 'back', 'turn', 'turned', 'head')
+		'holds', 'taken_up', 'ended', 'forced', 'ticket', 'ours', 'run', 'back', 'turn', 'turned', 'head',
+		'keep')
 	state = {
 		name = field[1], token = number(field[2]), owner = field[3], since = number(field[4]),
 		['until'] = number(field[5]), lease = number(field[6]), waited = number(field[7]),
@@ -106,6 +107,7 @@ local function load_state()
 		ticket = number(field[13]), ours = number(field[14]) or 0, run = field[15],
 		back = math.min(number(field[16]) or 0, now + AWAY_MS), turn = field[17],
 		turned = math.min(number(field[18]) or now, now), head = field[19],
+		keep = number(field[20]),
 	}
 	-- keys of another type are to fail here, before anything is changed
 	local length, scores = call('LLEN', QUEUE), call('ZCARD', TIMEOUTS)
@@ -167,8 +169,8 @@ local function record(event, time, owner, token, by, waited, held)
 end
 
 local function forget_hold()
-	call('HDEL', STATE, 'owner', 'since', 'until', 'lease', 'waited', 'by', 'holds', 'taken_up')
-	state.owner, state.holds, state.taken_up, state.by = nil, nil, nil, nil
+	call('HDEL', STATE, 'owner', 'since', 'until', 'lease', 'waited', 'by', 'holds', 'taken_up', 'keep')
+	state.owner, state.holds, state.taken_up, state.by, state.keep = nil, nil, nil, nil, nil
 end
 
 -- Writes the end of the hold that our hash describes into the log, and forgets it.
@@ -177,6 +179,11 @@ local function end_hold(event, time)
 	state.ended = int(state.token or 0)
 	note('HSET', STATE, 'ended', state.ended)
 	forget_hold()
+end
+
+-- Whether the lock is held for the rest of a --min-hold only: all holds were given back.
+local function is_kept()
+	return string.sub(state.holds or '', 1, 1) == 'k'
 end
 
 -- Our hash may describe a hold that is over: nobody runs a script when a lease
@@ -189,7 +196,7 @@ local function notice_end(owner)
 	if state.owner and state.owner ~= owner then
 		local ends = state['until'] or now
 		if ends <= now + CLOCK_SLACK_MS then
-			end_hold('expired', ends)
+			end_hold(is_kept() and 'released' or 'expired', ends)
 		else
 			end_hold('forced', now)
 		end
@@ -197,7 +204,8 @@ local function notice_end(owner)
 end
 
 -- The holds of the present owner, as "wREQUEST aREQUEST dREQUEST gREQUEST": w taken by wrap, a by
--- acquire; of what is over, d: a release that may be repeated, g: a hold that somebody gave back.
+-- acquire; of what is over, d: a release that may be repeated, g: a hold that somebody gave back. Only
+-- "kREQUEST": all is over but a --min-hold; REQUEST gave the last hold back.
 local function has_hold(entry)
 	return string.find(state.holds or '', entry, 1, true) ~= nil
 end

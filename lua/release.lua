@@ -3,18 +3,21 @@
 -- ARGV  2 id
 --       3 request   'own': of the holding process; else of the releasing one
 --       4 mode      'own': the hold of this request (wrap, keeper)
+--                   'unused': the same, and nothing was done under it
 --                   'any': one hold that acquire took (the release command)
 --                   'force': break the lock, whoever holds it; id is not looked at
 --       5 token     with 'force': only if it is still the holder's, or ''
 --       6 again     '1' when an earlier copy of this request may have arrived
+--       7 min       with 'own': the lock stays held for so many ms from its grant on, or ''
 --
 -- Returns {'released', holds left}
+--         {'kept', ms}             the last hold was given back; the lock stays held for the rest of its min
 --         {'forced', owner, by}    {'free'}
 --         {'spelled', name}        another spelling of this name is in use
 --         {'not held', owner, by}  {'not acquired'}: only wrap's own hold is left
 
 local id, request, mode = ARGV[2], ARGV[3], ARGV[4]
-local token, again = tonumber(ARGV[5]), ARGV[6] == '1'
+local token, again, min = tonumber(ARGV[5]), ARGV[6] == '1', tonumber(ARGV[7])
 
 local refusal = may_not_write()
 if refusal then
@@ -26,8 +29,14 @@ if other_spelling() then
 	return {'spelled', other_spelling()}
 end
 
+-- Until when the lock stays held whatever is given back. Each process that holds it may demand that.
+if min and mode == 'own' and owner == id and state.owner == id and state.since then
+	state.keep = math.max(state.keep or 0, state.since + min)
+end
+local kept_ms = math.max(0, (state.keep or 0) - now)
+
 -- The usual case: the only hold is given back, and nobody waits.
-if mode == 'own' and owner == id and state.owner == id and count == 1 and state.empty and
+if mode == 'own' and owner == id and state.owner == id and count == 1 and state.empty and kept_ms == 0 and
 	(state.holds == 'w' .. request or state.holds == 'a' .. request) then
 	call('DEL', LOCK)
 	end_hold('released', now)
@@ -71,11 +80,37 @@ local function force()
 	return {'forced', owner, by}
 end
 
+-- The last hold is given back before its time: nobody renews the lock any more, and the first
+-- waiter knows when it ends.
+local function keep()
+	call('PEXPIRE', LOCK, kept_ms)
+	set_holds('k' .. request)
+	call('HSET', STATE, 'until', int(now + kept_ms), 'keep', int(state.keep))
+	announce(kept_ms)
+	settle()
+	return {'kept', kept_ms}
+end
+
+-- Others hold on: they, or the lease, end it.
+local function keep_beside()
+	call('HSET', STATE, 'keep', int(state.keep))
+	if call('PTTL', LOCK) < kept_ms then
+		call('PEXPIRE', LOCK, kept_ms)
+		note('HSET', STATE, 'until', int(now + kept_ms))
+	end
+end
+
 local function give_back(entry)
-	local left = count > 1 and call('HINCRBY', LOCK, id, -1) or 0
 	if mode == 'any' then
 		tell(id, '0') -- a keeper of this hold has nothing left to do
 	end
+	if entry and kept_ms > 0 then
+		if count <= 1 then
+			return keep()
+		end
+		keep_beside()
+	end
+	local left = count > 1 and call('HINCRBY', LOCK, id, -1) or 0
 	if left == 0 then
 		let_go(id, 'released')
 	elseif entry then
@@ -102,18 +137,23 @@ if owner ~= id then
 	end
 	return not_held()
 end
-if has_hold('d' .. request) then
+if has_hold('k' .. request) then
+	return {'kept', kept_ms}
+elseif has_hold('d' .. request) then
 	return {'released', count}
 end
 if not state.holds then
 	return give_back() -- our hash was lost: the lock's own count is what there is
 end
-if mode == 'own' then
+if mode == 'own' or mode == 'unused' then
 	for _, kind in ipairs({'w', 'a'}) do
 		if has_hold(kind .. request) then
 			return give_back(kind .. request)
 		end
 	end
+	return not_held()
+end
+if is_kept() then
 	return not_held()
 end
 local entry = string.match(' ' .. state.holds, ' (a%S+)')

@@ -38,7 +38,7 @@ local function extend()
 end
 
 -- The usual case: the owner holds, and nobody waits.
-if owner == id and state.owner == id and state.empty and not state.turn and
+if owner == id and state.owner == id and state.empty and not state.turn and not is_kept() and
 	(request == '' or has_hold(kind .. request)) then
 	local ttl = extend()
 	touch()
@@ -89,6 +89,10 @@ end
 
 notice_end(owner)
 
+if owner == id and is_kept() then
+	settle()
+	return {'released'}
+end
 if owner == id then
 	if request == '' or has_hold(kind .. request) then
 		return renewed(0)

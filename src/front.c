@@ -85,6 +85,7 @@ static void give_back(const struct front *front)
 
 	if (until <= clock_ms())
 		return;
+	front->job->lock->unused = !front->shared->started || front->shared->exec_errno;
 	client_init(&client, front->job->client->link.server,
 		    front->job->options->connect_timeout_ms);
 	if (until > clock_ms() + client.timeout_ms)

@@ -352,6 +352,7 @@ static void give_back(struct guard *guard)
 
 	if (guard->lost)
 		return;
+	guard->job->lock->unused = !guard->shared->started || guard->shared->exec_errno;
 	if (guard->shared->phase == GUARD_HOLDING)
 		guard->shared->phase = GUARD_GIVING_BACK;
 	if (hold_release(&guard->hold, until, &err) < 0)

@@ -135,7 +135,7 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 		return -1;
 	if (lock_released(hold->client->reply, &reply, err) < 0)
 		return -1;
-	if (reply.outcome != RELEASED)
+	if (reply.outcome != RELEASED && reply.outcome != RELEASE_KEPT)
 		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: it is not held any more",
 			    hold->lock->keys.name);
 	return 0;
@@ -146,6 +146,7 @@ void hold_give_up(struct lock *lock, struct client *client)
 	struct hold hold = {.lock = lock, .client = client};
 	struct error ignored;
 
+	lock->unused = true;
 	hold_release(&hold, clock_ms() + client->timeout_ms, &ignored);
 	client_close(client);
 }

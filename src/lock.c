@@ -37,6 +37,12 @@ void lock_need_replicas(struct lock *lock, int64_t replicas, int64_t timeout_ms)
 	lock->replicas_ms = earliest(timeout_ms, lock->lease_ms / 3);
 }
 
+void lock_keep(struct lock *lock, int64_t min_hold_ms)
+{
+	if (min_hold_ms > 0)
+		snprintf(lock->min_hold, sizeof(lock->min_hold), "%" PRId64, min_hold_ms);
+}
+
 int lock_act_as(struct lock *lock, const char *owner, struct error *err)
 {
 	if (!owner)
@@ -119,10 +125,11 @@ void lock_release(struct lock *lock, struct request *request)
 	lock_request(&lock->keys, request, &script_release);
 	request_add(request, lock->owner);
 	request_add(request, lock->request);
-	request_add(request, "own");
+	request_add(request, lock->unused ? "unused" : "own");
 	request_add(request, "");
 	request->again = request->argc;
 	request_add(request, "0");
+	request_add(request, lock->min_hold);
 }
 
 void lock_leave(struct lock *lock, struct request *request)
@@ -243,6 +250,8 @@ int lock_released(const struct redisReply *reply, struct release_reply *out, str
 	*out = (struct release_reply){.owner = reply_text(reply, 1), .by = reply_text(reply, 2)};
 	if (is_tagged(reply, "released", 2))
 		out->outcome = RELEASED;
+	else if (is_tagged(reply, "kept", 2))
+		out->outcome = RELEASE_KEPT;
 	else if (is_tagged(reply, "forced", 3))
 		out->outcome = RELEASE_FORCED;
 	else if (is_tagged(reply, "free", 1))

@@ -31,6 +31,8 @@ struct lock {
 	int64_t deadline_ms; /* until when the lock is surely ours */
 	char lease[24];
 	char limit[24];
+	char min_hold[24];
+	bool unused; /* nothing was done under the lock: it is given back at once */
 	char ticket[24];
 	char token[24];
 };
@@ -71,6 +73,7 @@ struct renew_reply {
 
 enum release_outcome {
 	RELEASED,
+	RELEASE_KEPT, /* given back; the lock stays held for the rest of its time */
 	RELEASE_FORCED,
 	RELEASE_FREE,
 	RELEASE_NOT_HELD,
@@ -90,6 +93,9 @@ int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t 
 
 /* Demands that so many replicas know of each grant and renewal, which may take them so long. */
 void lock_need_replicas(struct lock *lock, int64_t replicas, int64_t timeout_ms);
+
+/* Demands that the lock stays held so long from its grant on, also when it is given back sooner. */
+void lock_keep(struct lock *lock, int64_t min_hold_ms);
 
 /* Acts as this owner (NULL: as before), not as those of the enclosing holds. */
 int lock_act_as(struct lock *lock, const char *owner, struct error *err);

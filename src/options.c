@@ -13,6 +13,7 @@
 #include "signals.h"
 
 #define DAY_MS 86400000
+#define YEAR_MS (INT64_C(365) * DAY_MS)
 /* Half, so that no deadline overflows when it is added to a clock. */
 #define LONGEST_MS (INT64_MAX / 2)
 
@@ -102,6 +103,8 @@ static const struct option_row rows[] = {
 	 "10s or a third of the lease",
 	 DURATION(kill_after_ms, 0, DAY_MS, "a duration under half of the lease"), WRAP, SOURCE_ALL,
 	 HINT_NONE},
+	{0, "min-hold", "DUR", "keep the lock so long, even if COMMAND ends sooner", NULL,
+	 DURATION(min_hold_ms, 0, YEAR_MS, "a duration up to 365d"), WRAP, SOURCE_ALL, HINT_NONE},
 	{0, "max-hold", "DUR", "stop COMMAND after so long", NULL,
 	 DURATION(max_hold_ms, 1, LONGEST_MS, "a duration over 0"), WRAP, SOURCE_ALL, HINT_NONE},
 	{0, "jitter", "DUR", "wait a random time up to this before asking", NULL,

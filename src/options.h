@@ -73,6 +73,7 @@ struct options {
 	int64_t kill_after_ms; /* -1: the default */
 	int64_t max_hold_ms;   /* 0: no limit */
 	int64_t jitter_ms;
+	int64_t min_hold_ms;
 	enum on_lost on_lost;
 	pid_t while_pid; /* 0: none */
 	const char *owner;

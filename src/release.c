@@ -48,6 +48,7 @@ static int report(const struct lock *lock, const struct options *options,
 {
 	switch (reply->outcome) {
 	case RELEASED:
+	case RELEASE_KEPT:
 		return 0;
 	case RELEASE_FORCED:
 		if (!options->quiet)

@@ -128,3 +128,64 @@ jitter() {
 	ends_with 75 "$waiter"
 	kill "$HOLDER"
 }
+
+# A least time
+
+@test "--min-hold: wrap ends with COMMAND and its status, and the lock stays held for the rest" {
+	local begun=$SECONDS
+
+	run -3 "$FAIRLOCK" wrap --min-hold 1m -l 5s job sh -c 'exit 3'
+	refute_output
+	[ $((SECONDS - begun)) -lt 30 ]
+	run -0 "$FAIRLOCK" status -q job
+	[ "$(cli PTTL job)" -gt 10000 ]
+	[ "$(cli PTTL job)" -le 60000 ]
+	run -75 "$FAIRLOCK" wrap -n job true
+}
+
+@test "--min-hold: whoever waits gets the lock when it ends" {
+	local begun
+
+	"$FAIRLOCK" wrap --min-hold 2s -l 1m job true
+	begun=$(cli HGET 'fairlock:{job}' since)
+	run -0 "$FAIRLOCK" wrap -w 20s job true
+	# by the server's clock: the grants lie apart, but not as far as the lease
+	[ $(($(cli HGET 'fairlock:{job}' token) - begun)) -ge 2000 ]
+	[ $(($(cli HGET 'fairlock:{job}' token) - begun)) -lt 20000 ]
+}
+
+@test "--min-hold: a waiter that was there before is woken at its end, not at that of the lease" {
+	background "$FAIRLOCK" wrap --min-hold 2s -l 1m job sh -c 'until test -e go; do sleep 0.02; done'
+	wait_until "$FAIRLOCK" status -q job
+	background "$FAIRLOCK" wrap job touch ran
+	wait_until in_queue job 1
+	touch go
+	wait_until test -e ran # within 20 s
+}
+
+@test "--min-hold: not for a COMMAND that is not found, or cannot be executed" {
+	touch plain
+	run -127 "$FAIRLOCK" wrap --min-hold 1m job no-such-command
+	gone job
+	run -126 "$FAIRLOCK" wrap --min-hold 1m job ./plain
+	gone job
+}
+
+@test "--min-hold also for a COMMAND that is killed, or stopped by --max-hold" {
+	run -124 "$FAIRLOCK" wrap --min-hold 1m --max-hold 100ms job sleep 600
+	[ "$(cli PTTL job)" -gt 10000 ]
+	cli FLUSHALL
+	run "$FAIRLOCK" wrap --min-hold 1m job sh -c 'kill -KILL $$'
+	[ "$status" = 137 ]
+	[ "$(cli PTTL job)" -gt 10000 ]
+}
+
+@test "--min-hold: whoever lost the lock leaves the next holder alone" {
+	background "$FAIRLOCK" wrap --min-hold 1m job -- sh -c "$STAY" 2>said
+	local wrapper=$!
+
+	wait_until test -s pid
+	"$FAIRLOCK" release --force job
+	ends_with 76 "$wrapper"
+	gone job
+}

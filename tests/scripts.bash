@@ -151,11 +151,11 @@ come_back() {
 }
 
 release() {
-	local id=$1 request=$1 mode=own holder_token='' again=0
+	local id=$1 request=$1 mode=own holder_token='' again=0 min=''
 
 	shift
 	[ $# -eq 0 ] || local "$@"
-	script release "$id" "$request" "$mode" "$holder_token" "$again"
+	script release "$id" "$request" "$mode" "$holder_token" "$again" "$min"
 }
 
 renew() {
