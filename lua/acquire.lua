@@ -11,17 +11,20 @@
 --                  new one, else '0'
 --       9 limit    do not join behind so many present waiters, or ''
 --      10 by       host, pid, user and command of the caller, separated by tabs
---      11...       owner ids that the caller inherited, any of which may hold the lock already
+--      11 period   do not run if a COMMAND was started less than nine tenths of so many ms ago, or ''
+--      12...       owner ids that the caller inherited, any of which may hold the lock already
 --
 -- Returns {'granted', owner, token, ttl ms, waited ms, hold count}
 --         {'queued', ticket, ask again in ms at the latest, 1 when first else 0, ttl of the lock in ms}
 --         {'busy', owner, by}       mode 'try', or held back after a restart
 --         {'full', waiters}
+--         {'ran', ms ago}           a COMMAND was started too short a time ago; the waiter has left
 --         {'removed'}               the waiter has left, or somebody took it out of the queue
 --         {'spelled', name}         another spelling of this name is in use
 
 local id, hold, lease, mode = ARGV[2], ARGV[4] .. ARGV[3], tonumber(ARGV[5]), ARGV[6]
 local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
+local period = tonumber(ARGV[11])
 
 local function granted(owner, ttl, waited, count)
 	return {'granted', owner, int(state.token or 0), ttl, waited, count}
@@ -34,7 +37,26 @@ local function take(waited)
 	call('PEXPIRE', LOCK, lease)
 	call('HSET', STATE, 'name', LOCK, 'token', int(state.token), 'owner', id, 'since', int(now),
 		'until', int(now + lease), 'lease', lease, 'waited', int(waited), 'by', by, 'holds', hold)
+	if ARGV[4] == 'w' then
+		-- before COMMAND is started, so that no start is missed; who starts none takes it back
+		call('HSET', STATE, 'started', int(now), 'before', state.started and int(state.started) or '')
+		state.started = now
+		if period then
+			remember(period)
+		end
+	end
 	record('granted', now, id, state.token, by, waited)
+end
+
+-- Whether the last start is too short a time ago. A clock that was set back does not stop us for long.
+local function ran()
+	return period and state.started and math.abs(now - state.started) * 10 < period * 9
+end
+
+local function too_soon()
+	remember(period)
+	touch()
+	return {'ran', math.max(0, now - state.started)}
 end
 
 local refusal = may_not_write()
@@ -50,7 +72,7 @@ end
 
 -- The usual case: the lock is free, nobody waits, and no hold has ended unnoticed.
 if state.empty and now >= state.back and
-	not (owner or state.owner or ticket or again or state.forced or state.gone) then
+	not (owner or state.owner or ticket or again or state.forced or state.gone or ran()) then
 	take(0)
 	touch()
 	return granted(id, lease, 0, 1)
@@ -178,7 +200,7 @@ end
 
 notice_end(owner)
 
-for i = 11, #ARGV do
+for i = 12, #ARGV do
 	if owner == ARGV[i] and not is_kept() then
 		return reenter()
 	end
@@ -192,7 +214,7 @@ end
 -- A copy of a request that comes late, when its sender has left or has given the lock back, changes nothing.
 if state.gone or
 	ticket and not known(id) and (has_ended(id, 'released') or has_ended(id, 'left')) then
-	return {'removed'}
+	return not state.gone and ran() and too_soon() or {'removed'}
 end
 if again then
 	ticket = ticket or known(id)
@@ -205,7 +227,18 @@ if ticket then
 	join()
 end
 traceless = mode == 'try'
+if not ticket and ran() then
+	return too_soon()
+end
 local first = first_waiter(not owner, id)
+if not owner and now >= state.back and (not first or first == id) and ran() then
+	-- this waiter stood behind the run that has just been
+	drop(id, 0)
+	record('left', now, id, nil, by, math.max(0, now - math.floor(ticket / 1000)))
+	pass_on()
+	settle()
+	return too_soon()
+end
 if not owner and now >= state.back and (not first or first == id) then
 	return grant()
 end

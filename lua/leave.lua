@@ -47,6 +47,9 @@ if by_other then
 end
 
 if owner and kind then
+	if kind == 'w' and request == owner then
+		forget_start()
+	end
 	if count > 1 then
 		end_entry(kind .. request, '')
 		call('HINCRBY', LOCK, owner, -1)

@@ -99,7 +99,7 @@ local state
 local function load_state()
 	local field = call('HMGET', STATE, 'name', 'token', 'owner', 'since', 'until', 'lease', 'waited', 'by',
 		'holds', 'taken_up', 'ended', 'forced', 'ticket', 'ours', 'run', 'back', 'turn', 'turned', 'head',
-		'keep')
+		'keep', 'started', 'recall')
 	state = {
 		name = field[1], token = number(field[2]), owner = field[3], since = number(field[4]),
 		['until'] = number(field[5]), lease = number(field[6]), waited = number(field[7]),
@@ -107,7 +107,7 @@ local function load_state()
 		ticket = number(field[13]), ours = number(field[14]) or 0, run = field[15],
 		back = math.min(number(field[16]) or 0, now + AWAY_MS), turn = field[17],
 		turned = math.min(number(field[18]) or now, now), head = field[19],
-		keep = number(field[20]),
+		keep = number(field[20]), started = number(field[21]), recall = number(field[22]),
 	}
 	-- keys of another type are to fail here, before anything is changed
 	local length, scores = call('LLEN', QUEUE), call('ZCARD', TIMEOUTS)
@@ -219,7 +219,16 @@ local function add_hold(entry)
 	set_holds(state.holds and state.holds .. ' ' .. entry or entry)
 end
 
--- Our hash was used: it stays for another day.
+-- Our hash was used: it stays for another day, or for as long as somebody will ask for the last start.
 local function touch()
-	call('PEXPIRE', STATE, STATE_TTL_MS)
+	call('PEXPIRE', STATE, int(math.max(STATE_TTL_MS, (state.recall or 0) - now)))
+end
+
+-- Whoever runs a COMMAND once in so many ms wants to find its last start in our hash.
+local function remember(period)
+	local recall = (state.started or now) + 2 * period
+	if recall > (state.recall or 0) then
+		state.recall = recall
+		note('HSET', STATE, 'recall', int(recall))
+	end
 end

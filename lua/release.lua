@@ -3,7 +3,7 @@
 -- ARGV  2 id
 --       3 request   'own': of the holding process; else of the releasing one
 --       4 mode      'own': the hold of this request (wrap, keeper)
---                   'unused': the same, and nothing was done under it
+--                   'unused': the same, and its COMMAND was not started
 --                   'any': one hold that acquire took (the release command)
 --                   'force': break the lock, whoever holds it; id is not looked at
 --       5 token     with 'force': only if it is still the holder's, or ''
@@ -101,6 +101,9 @@ local function keep_beside()
 end
 
 local function give_back(entry)
+	if mode == 'unused' and request == id and entry == 'w' .. request then
+		forget_start() -- going in again starts nothing that counts
+	end
 	if mode == 'any' then
 		tell(id, '0') -- a keeper of this hold has nothing left to do
 	end

@@ -7,6 +7,7 @@
 --       5 lease     ms, or '': the one that the lock was taken with
 --       6 token     of the holder, or '': do not take the lock up
 --       7 by        as for acquire
+--       8 period    as for acquire
 --
 -- Returns {'renewed', ttl ms, token, 1 when taken up again else 0}
 --         {'released'}             the owner holds the lock, but this process's hold was given back
@@ -14,7 +15,7 @@
 --         {'lost', 'forced' | 'taken' | 'gone', owner, by}
 
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local token, by = tonumber(ARGV[6]), ARGV[7]
+local token, by, period = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8])
 
 local refusal = may_not_write()
 if refusal then
@@ -61,6 +62,13 @@ local function restore(counted)
 	call('HSET', STATE, 'name', LOCK, 'token', int(token), 'owner', id, 'since', int(now),
 		'lease', lease, 'by', by, 'taken_up', (counted and 'counted ' or '') .. int(token))
 	add_hold(kind .. request)
+	if kind == 'w' and request == id and not state.started then
+		state.started = math.min(now, token) -- the token is the time of the grant
+		call('HSET', STATE, 'started', int(state.started))
+		if period then
+			remember(period)
+		end
+	end
 	if not state.run then
 		check_run(false)
 	end

@@ -248,6 +248,17 @@ local function has_ended(owner, event)
 	return false
 end
 
+-- The COMMAND of this grant is not started after all.
+local function forget_start()
+	local before = call('HGET', STATE, 'before')
+	if before and before ~= '' then
+		call('HSET', STATE, 'started', before)
+	else
+		call('HDEL', STATE, 'started')
+	end
+	call('HDEL', STATE, 'before')
+end
+
 -- Ends the hold of `owner` for good and wakes the next.
 local function let_go(owner, event)
 	call('DEL', LOCK)

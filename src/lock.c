@@ -43,6 +43,12 @@ void lock_keep(struct lock *lock, int64_t min_hold_ms)
 		snprintf(lock->min_hold, sizeof(lock->min_hold), "%" PRId64, min_hold_ms);
 }
 
+void lock_once_per(struct lock *lock, int64_t once_per_ms)
+{
+	if (once_per_ms > 0)
+		snprintf(lock->once_per, sizeof(lock->once_per), "%" PRId64, once_per_ms);
+}
+
 int lock_act_as(struct lock *lock, const char *owner, struct error *err)
 {
 	if (!owner)
@@ -103,6 +109,7 @@ void lock_ask(struct lock *lock, struct request *request, bool try)
 	request_add(request, "0");
 	request_add(request, lock->limit);
 	request_add(request, lock->by);
+	request_add(request, lock->once_per);
 	for (int i = 0; i < lock->inherited_count; i++)
 		request_add(request, lock->inherited[i]);
 	demand_replicas(lock, request, "granted");
@@ -117,6 +124,7 @@ void lock_renew(struct lock *lock, struct request *request)
 	request_add(request, lock->lease);
 	request_add(request, lock->token);
 	request_add(request, lock->by);
+	request_add(request, lock->once_per);
 	demand_replicas(lock, request, "renewed");
 }
 
@@ -214,6 +222,9 @@ int lock_asked(struct lock *lock, const struct client *client, struct ask_reply 
 	} else if (is_tagged(reply, "full", 2)) {
 		out->outcome = ASK_FULL;
 		out->waiters = reply_number(reply, 1);
+	} else if (is_tagged(reply, "ran", 2)) {
+		out->outcome = ASK_RAN;
+		out->ran_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS);
 	} else if (is_tagged(reply, "removed", 1)) {
 		out->outcome = ASK_REMOVED;
 	} else {

@@ -32,6 +32,7 @@ struct lock {
 	char lease[24];
 	char limit[24];
 	char min_hold[24];
+	char once_per[24];
 	bool unused; /* nothing was done under the lock: it is given back at once */
 	char ticket[24];
 	char token[24];
@@ -43,6 +44,7 @@ enum ask_outcome {
 	ASK_QUEUED,
 	ASK_BUSY,
 	ASK_FULL,
+	ASK_RAN, /* a COMMAND was started too short a time ago */
 	ASK_REMOVED,
 };
 
@@ -54,6 +56,7 @@ struct ask_reply {
 	int64_t ttl_ms;     /* queued: of the lock; -1: it has none */
 	long long waiters;  /* full */
 	long long replicas; /* unsafe: so many know */
+	int64_t ran_ms;     /* ran: so long ago */
 	const char *by;     /* busy: about the holder */
 };
 
@@ -96,6 +99,9 @@ void lock_need_replicas(struct lock *lock, int64_t replicas, int64_t timeout_ms)
 
 /* Demands that the lock stays held so long from its grant on, also when it is given back sooner. */
 void lock_keep(struct lock *lock, int64_t min_hold_ms);
+
+/* Does not want the lock if a COMMAND of it was started less than nine tenths of so long ago. */
+void lock_once_per(struct lock *lock, int64_t once_per_ms);
 
 /* Acts as this owner (NULL: as before), not as those of the enclosing holds. */
 int lock_act_as(struct lock *lock, const char *owner, struct error *err);

@@ -74,6 +74,7 @@ struct options {
 	int64_t max_hold_ms;   /* 0: no limit */
 	int64_t jitter_ms;
 	int64_t min_hold_ms;
+	int64_t once_per_ms; /* 0: as often as asked */
 	enum on_lost on_lost;
 	pid_t while_pid; /* 0: none */
 	const char *owner;

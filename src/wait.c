@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "clock.h"
+#include "duration.h"
 #include "line.h"
 #include "options.h"
 #include "view.h"
@@ -109,6 +110,16 @@ static int busy(struct error *err, const struct waiting *w, const struct ask_rep
 		    holder);
 }
 
+static int ran(struct error *err, const struct waiting *w, const struct ask_reply *reply)
+{
+	char ago[DURATION_MAX_BYTES], period[DURATION_MAX_BYTES];
+
+	return fail(err, STATUS_NOT_OBTAINED,
+		    "cannot get lock %s: its command ran already, %s ago, once per %s",
+		    w->lock->keys.name, duration_show(ago, reply->ran_ms),
+		    duration_show(period, w->wait->options->once_per_ms));
+}
+
 /* A lock that never ends is somebody's mistake; whoever waits for it should know. */
 static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
 {
@@ -140,7 +151,8 @@ static int asked(struct waiting *w, struct error *err)
 
 	if (lock_asked(w->lock, w->client, &reply, err) < 0)
 		return -1;
-	w->traceless = reply.outcome == ASK_BUSY || reply.outcome == ASK_FULL;
+	w->traceless =
+		reply.outcome == ASK_BUSY || reply.outcome == ASK_FULL || reply.outcome == ASK_RAN;
 	switch (reply.outcome) {
 	case ASK_GRANTED:
 		w->granted = true;
@@ -160,6 +172,8 @@ static int asked(struct waiting *w, struct error *err)
 		return fail(err, STATUS_NOT_OBTAINED,
 			    "cannot get lock %s: the queue is full (%lld wait)", w->lock->keys.name,
 			    reply.waiters);
+	case ASK_RAN:
+		return ran(err, w, &reply);
 	case ASK_REMOVED:
 		return not_obtained(err, w, "removed from the queue");
 	}

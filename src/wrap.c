@@ -120,6 +120,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 		return -1;
 	lock_need_replicas(&lock, options->replicas, options->connect_timeout_ms);
 	lock_keep(&lock, options->min_hold_ms);
+	lock_once_per(&lock, options->once_per_ms);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	if (spread(&wait, &signo, err) < 0 ||
 	    wait_for_lock(&wait, &lock, &client, &signo, err) < 0) {

@@ -69,7 +69,7 @@ wrap'
 }
 
 @test "an offer tells behind a tab what it means" {
-	run "$FAIRLOCK" --complete wrap --on
+	run "$FAIRLOCK" --complete wrap --on-l
 	assert_output --regexp $'^--on-lost\tkill\\|warn: .+'
 }
 
@@ -153,7 +153,7 @@ wrap'
 @test "bash offers commands, options and values" {
 	in_bash 'fairlock ' fairlock ''
 	assert_equal "$(sort <<<"$output")" "$commands"
-	in_bash 'fairlock wrap --on' fairlock wrap --on
+	in_bash 'fairlock wrap --on-l' fairlock wrap --on-l
 	assert_output --on-lost
 	in_bash 'fairlock wrap --on-lost ' fairlock wrap --on-lost ''
 	assert_output $'kill\nwarn'
@@ -189,7 +189,7 @@ wrap'
 @test "zsh offers commands, options and values" {
 	in_zsh 'fairlock '
 	assert_equal "$(sed '$d' <<<"$output" | sort)" "$commands"
-	in_zsh 'fairlock wrap --on'
+	in_zsh 'fairlock wrap --on-l'
 	assert_line 'line: fairlock wrap --on-lost '
 	in_zsh 'fairlock wrap --on-lost='
 	assert_output --partial $'--on-lost=kill\n--on-lost=warn'
@@ -221,7 +221,7 @@ wrap'
 @test "fish offers commands, options and values" {
 	in_fish 'fairlock '
 	assert_equal "$(sort <<<"$output")" "$commands"
-	in_fish 'fairlock wrap --on'
+	in_fish 'fairlock wrap --on-l'
 	assert_output --on-lost
 	in_fish 'fairlock wrap --on-lost='
 	assert_output $'--on-lost=kill\n--on-lost=warn'

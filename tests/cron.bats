@@ -189,3 +189,86 @@ jitter() {
 	ends_with 76 "$wrapper"
 	gone job
 }
+
+# Once per period
+
+@test "--once-per: not obtained when a COMMAND was started just now, and the reason is told" {
+	run -3 "$FAIRLOCK" wrap --once-per 1h job sh -c 'exit 3'
+	refute_output
+	run -75 "$FAIRLOCK" wrap --once-per 1h job echo again
+	assert_output --regexp '^fairlock: cannot get lock job: its command ran already, [0-9]+m?s ago, once per 1h$'
+	run -0 "$FAIRLOCK" wrap -q -E 0 --once-per 1h job echo again
+	refute_output
+	run -0 "$FAIRLOCK" wrap job echo 'who does not ask for it runs'
+	assert_output
+}
+
+@test "--once-per: who waited behind a run ends with 75 at its turn, and the next has its" {
+	owner=$("$FAIRLOCK" acquire -l 10m job)
+	background "$FAIRLOCK" wrap --once-per 1h job touch first
+	wait_until in_queue job 1
+	background "$FAIRLOCK" wrap --once-per 1h job touch second 2>said
+	local second=$!
+	wait_until in_queue job 2
+	background "$FAIRLOCK" wrap job touch third
+	local third=$!
+	wait_until in_queue job 3
+	"$FAIRLOCK" release --owner "$owner" job
+	ends_with 75 "$second"
+	ends_with 0 "$third"
+	[ -e first ]
+	[ ! -e second ]
+	grep -q 'ran already' said
+}
+
+@test "--once-per: a COMMAND that is not found, or cannot be executed, did not run" {
+	touch plain
+	run -127 "$FAIRLOCK" wrap --once-per 1h job no-such-command
+	run -126 "$FAIRLOCK" wrap --once-per 1h job ./plain
+	run -0 "$FAIRLOCK" wrap --once-per 1h job true
+}
+
+@test "--once-per: a COMMAND that failed, or was killed, ran" {
+	run "$FAIRLOCK" wrap --once-per 1h job sh -c 'kill -KILL $$'
+	[ "$status" = 137 ]
+	run -75 "$FAIRLOCK" wrap --once-per 1h job true
+}
+
+@test "--once-per: an inner one goes straight in" {
+	run -0 "$FAIRLOCK" wrap --once-per 1h job "$FAIRLOCK" wrap --once-per 1h job echo inner
+	assert_output inner
+}
+
+# Two hosts
+
+# host MS OPTION...: runs the job at five full minutes of a clock that is MS late; a minute has 3 s
+host() {
+	local late=$1 tick ms
+
+	shift
+	for ((tick = 0; tick < 5; tick++)); do
+		ms=$((BEGIN + tick * 3000 + late - ${EPOCHREALTIME//[.,]/} / 1000))
+		[ "$ms" -le 0 ] || sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
+		"$FAIRLOCK" wrap -nqE 0 "$@" job sh -c "echo $tick >>ran"
+	done
+}
+
+# run_on_two_hosts OPTION...: their clocks are 1 s apart, as 20 s are of a minute; says what they said
+run_on_two_hosts() {
+	export BEGIN=$((${EPOCHREALTIME//[.,]/} / 1000 + 100))
+	background bash -c "$(declare -f host); host \"\$@\"" host 1000 "$@"
+	host 0 "$@"
+	wait
+}
+
+@test "two hosts with skewed clocks and --min-hold: the job runs once a minute, and nobody says a word" {
+	run -0 run_on_two_hosts --min-hold 2500ms
+	refute_output
+	assert_equal "$(paste -sd ' ' ran)" '0 1 2 3 4'
+}
+
+@test "two hosts with skewed clocks and --once-per: the job runs once a minute, and nobody says a word" {
+	run -0 run_on_two_hosts --once-per 3s
+	refute_output
+	assert_equal "$(paste -sd ' ' ran)" '0 1 2 3 4'
+}

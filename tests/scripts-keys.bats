@@ -160,7 +160,7 @@ unharmed() {
 @test "the list of holds does not grow with inner locks that come and go" {
 	acquire anna
 	for ((i = 1; i <= 200; i++)); do
-		script_line acquire "inner$i" "inner$i" w 30000 wait '' 0 '' '' anna
+		script_line acquire "inner$i" "inner$i" w 30000 wait '' 0 '' '' '' anna
 		script_line release anna "inner$i" own '' 0
 	done | cli >/dev/null
 	assert_equal "$(holds)" 1

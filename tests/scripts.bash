@@ -125,14 +125,15 @@ script_line() {
 }
 
 acquire() {
-	local id=$1 request=$1 kind=w lease=30000 mode=wait again=0 limit='' by="by $1" inherited=''
+	local id=$1 request=$1 kind=w lease=30000 mode=wait again=0 limit='' by="by $1" inherited='' period=''
 	local old_ticket=''
 
 	shift
 	# Each word sets one of the variables above.
 	[ $# -eq 0 ] || local "$@"
 	# shellcheck disable=SC2086
-	script acquire "$id" "$request" "$kind" "$lease" "$mode" "$old_ticket" "$again" "$limit" "$by" $inherited ||
+	script acquire "$id" "$request" "$kind" "$lease" "$mode" "$old_ticket" "$again" "$limit" "$by" \
+		"$period" $inherited ||
 		return
 	case ${reply[0]} in
 	granted) token[$id]=${reply[2]} ;;
@@ -159,11 +160,11 @@ release() {
 }
 
 renew() {
-	local id=$1 request=$1 kind=w lease=30000 holder_token=${token[$1]-} by="by $1"
+	local id=$1 request=$1 kind=w lease=30000 holder_token=${token[$1]-} by="by $1" period=''
 
 	shift
 	[ $# -eq 0 ] || local "$@"
-	script renew "$id" "$request" "$kind" "$lease" "$holder_token" "$by"
+	script renew "$id" "$request" "$kind" "$lease" "$holder_token" "$by" "$period"
 }
 
 leave() {
