@@ -22,8 +22,8 @@ ends_with() {
 # A limit in time
 
 @test "--max-hold stops COMMAND, gives the lock back and says so, with status 124" {
-	run -124 "$FAIRLOCK" wrap --max-hold 300ms job -- sh -c "$STAY"
-	assert_output 'fairlock: lock job was held for 300ms, as long as --max-hold allows; stopping sh'
+	run -124 "$FAIRLOCK" wrap --max-hold 2s job -- sh -c "$STAY"
+	assert_output 'fairlock: lock job was held for 2s, as long as --max-hold allows; stopping sh'
 	ended "$(<pid)"
 	gone job
 }
@@ -34,22 +34,19 @@ ends_with() {
 }
 
 @test "--max-hold: what COMMAND makes of the signal does not count" {
-	run -124 "$FAIRLOCK" wrap --max-hold 300ms job -- sh -c 'trap "echo told; exit 0" TERM; while :; do sleep 0.05; done'
+	run -124 "$FAIRLOCK" wrap --max-hold 2s job -- sh -c 'trap "echo told; exit 0" TERM; while :; do sleep 0.05; done'
 	assert_line told
 }
 
 @test "--max-hold: who ignores the signal is killed after --kill-after, with all that it started" {
-	run -124 "$FAIRLOCK" wrap --max-hold 300ms -k 200ms job -- \
+	run -124 "$FAIRLOCK" wrap --max-hold 2s -k 200ms job -- \
 		sh -c 'trap "" TERM; setsid sleep 600 & echo $! >child; while :; do sleep 600; done'
 	ended "$(<child)"
 	gone job
 }
 
 @test "--max-hold: the first signal is that of --signal" {
-	run -124 "$FAIRLOCK" wrap --max-hold 300ms -s INT job -- \
-		python3 -c 'import time
-try: time.sleep(600)
-except KeyboardInterrupt: print("INT")'
+	run -124 "$FAIRLOCK" wrap --max-hold 2s -s INT job -- sh -c 'trap "echo INT; exit 0" INT; while :; do sleep 0.05; done'
 	assert_line INT
 }
 
@@ -62,7 +59,7 @@ except KeyboardInterrupt: print("INT")'
 }
 
 @test "--max-hold: a COMMAND that is stopped is continued for its end" {
-	background "$FAIRLOCK" wrap --max-hold 1s job -- sh -c "$STAY" 2>said
+	background "$FAIRLOCK" wrap --max-hold 2s job -- sh -c "$STAY" 2>said
 	wait_until test -s pid
 	kill -STOP "$(<pid)"
 	ends_with 124 $!
@@ -271,4 +268,77 @@ run_on_two_hosts() {
 	run -0 run_on_two_hosts --once-per 3s
 	refute_output
 	assert_equal "$(paste -sd ' ' ran)" '0 1 2 3 4'
+}
+
+# The recipes of the README, word for word but for the folder of the programs
+
+# recipe NAME: the command of the crontab line for this lock
+recipe() {
+	sed -nE "s/^    ([^ ]+ ){5}(fairlock wrap .* $1 -- .*)/\2/p" "$TESTS_DIR/../README.md" |
+		sed "s,/usr/local/bin,$BATS_TEST_TMPDIR/bin,"
+}
+
+# program NAME TEXT: a program of the recipes
+program() {
+	mkdir -p bin
+	printf '#!/bin/sh\n%s\n' "$2" >"bin/$1"
+	chmod +x "bin/$1"
+}
+
+# as_cron RUNNER COMMAND: as cron runs it, without a terminal and with next to nothing in the environment
+as_cron() {
+	"$1" env -i HOME="$BATS_TEST_TMPDIR" SHELL=/bin/sh PATH="${FAIRLOCK%/*}:/usr/bin:/bin" \
+		FAIRLOCK_URL="$FAIRLOCK_URL" setsid --wait sh -c "exec $2" </dev/null
+}
+
+cron() { as_cron command "$1"; }
+
+@test "recipe: a job that is installed on many hosts runs on one, whenever they come" {
+	run -127 cron "$(recipe nightly)" # on a host without it
+	program report "echo ran >>'$PWD/ran'"
+	for _ in 1 2 3; do
+		run -0 cron "$(recipe nightly)"
+		refute_output
+	done
+	[ "$(wc -l <ran)" = 1 ]
+}
+
+@test "recipe: a short job each minute, with clocks that differ" {
+	program poll "echo ran >>'$PWD/ran'"
+	for _ in 1 2; do
+		run -0 cron "$(recipe poll)"
+		refute_output
+	done
+	[ "$(wc -l <ran)" = 1 ]
+	[ "$(cli PTTL poll)" -gt 0 ]
+}
+
+@test "recipe: one running, one waiting, and the rest end silently" {
+	local pids=()
+
+	program sync-shop "echo ran >>'$PWD/ran'; until test -e '$PWD/go'; do sleep 0.05; done"
+	as_cron background "$(recipe sync)" >said 2>&1
+	pids+=($!)
+	wait_until test -s ran
+	as_cron background "$(recipe sync)" >>said 2>&1
+	pids+=($!)
+	wait_until in_queue sync 1
+	run -0 cron "$(recipe sync)"
+	refute_output
+	touch go
+	ends_with 0 "${pids[0]}"
+	ends_with 0 "${pids[1]}"
+	[ "$(wc -l <ran)" = 2 ]
+	[ ! -s said ]
+}
+
+@test "recipe: a job that hangs is stopped, and the reason is told" {
+	local line
+
+	program import 'exec sleep 600'
+	line=$(recipe import)
+	[[ $line = *'--max-hold 2h --jitter 20s '* ]]
+	line=${line/2h/200ms}
+	run -124 cron "${line/20s/20ms}"
+	assert_output "fairlock: lock import was held for 200ms, as long as --max-hold allows; stopping $PWD/bin/import"
 }
