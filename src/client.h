@@ -95,14 +95,10 @@ int64_t client_wait(const struct client *client, struct pollfd *slot);
 /* Goes on as far as it can without waiting, up to one event. Call until CLIENT_NOTHING. */
 enum client_event client_step(struct client *client);
 
-/* Connects and greets, as client_call would. */
-int client_connect(struct client *client, int64_t until_ms, struct error *err);
+/* Connects also when there is nothing to ask. */
+void client_open(struct client *client);
 
-/* For commands that do one thing: makes the request and waits until until_ms for
- * its reply, retrying what is getting ready: a private server that starts, a master or a slot on
- * its way to another place (with patient: anything).
- * Returns 0 with client->reply, or -1. */
-int client_call(struct client *client, const struct request *request, int64_t until_ms,
-		bool patient, struct error *err);
+/* Whether it is connected, and the server has said who it is. */
+bool client_has_greeted(const struct client *client);
 
 #endif

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "call.h"
 #include "clock.h"
 #include "reply.h"
 #include "server.h"

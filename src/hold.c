@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "call.h"
 #include "clock.h"
 
 /* So much is taken from the server at once; the deadline and COMMAND's end come between. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "call.h"
 #include "clock.h"
 #include "local.h"
 #include "name.h"

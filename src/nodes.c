@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call.h"
 #include "reply.h"
 
 static bool is_known(const struct nodes *nodes, const struct endpoint *endpoint)

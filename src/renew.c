@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "call.h"
 #include "clock.h"
 #include "command.h"
 #include "lock.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "about.h"
+#include "call.h"
 #include "clock.h"
 #include "command.h"
 #include "duration.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "call.h"
 #include "clock.h"
 #include "duration.h"
 #include "line.h"

@@ -5,6 +5,7 @@
 #include <sys/random.h>
 #include <sys/wait.h>
 
+#include "call.h"
 #include "clock.h"
 #include "command.h"
 #include "front.h"
