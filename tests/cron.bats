@@ -236,40 +236,6 @@ jitter() {
 	assert_output inner
 }
 
-# Two hosts
-
-# host MS OPTION...: runs the job at five full minutes of a clock that is MS late; a minute has 3 s
-host() {
-	local late=$1 tick ms
-
-	shift
-	for ((tick = 0; tick < 5; tick++)); do
-		ms=$((BEGIN + tick * 3000 + late - ${EPOCHREALTIME//[.,]/} / 1000))
-		[ "$ms" -le 0 ] || sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
-		"$FAIRLOCK" wrap -nqE 0 "$@" job sh -c "echo $tick >>ran"
-	done
-}
-
-# run_on_two_hosts OPTION...: their clocks are 1 s apart, as 20 s are of a minute; says what they said
-run_on_two_hosts() {
-	export BEGIN=$((${EPOCHREALTIME//[.,]/} / 1000 + 100))
-	background bash -c "$(declare -f host); host \"\$@\"" host 1000 "$@"
-	host 0 "$@"
-	wait
-}
-
-@test "two hosts with skewed clocks and --min-hold: the job runs once a minute, and nobody says a word" {
-	run -0 run_on_two_hosts --min-hold 2500ms
-	refute_output
-	assert_equal "$(paste -sd ' ' ran)" '0 1 2 3 4'
-}
-
-@test "two hosts with skewed clocks and --once-per: the job runs once a minute, and nobody says a word" {
-	run -0 run_on_two_hosts --once-per 3s
-	refute_output
-	assert_equal "$(paste -sd ' ' ran)" '0 1 2 3 4'
-}
-
 # The recipes of the README, word for word but for the folder of the programs
 
 # recipe NAME: the command of the crontab line for this lock
