@@ -46,8 +46,8 @@ ends_with() {
 }
 
 @test "--max-hold: the first signal is that of --signal" {
-	run -124 "$FAIRLOCK" wrap --max-hold 2s -s INT job -- sh -c 'trap "echo INT; exit 0" INT; while :; do sleep 0.05; done'
-	assert_line INT
+	run -124 "$FAIRLOCK" wrap --max-hold 2s -s USR1 job -- sh -c 'trap "echo USR1; exit 0" USR1; while :; do sleep 0.05; done'
+	assert_line USR1
 }
 
 @test "--max-hold: the next in the queue has the lock when COMMAND is gone" {
