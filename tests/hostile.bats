@@ -56,6 +56,7 @@ hostile() {
 }
 
 @test "a program that the harm reaches is found out" {
+	cp "${FAIRLOCK%/*}/scripts.c" .
 	cat >fairlock.sh <<-EOF
 		#!/bin/sh
 		case "\$*" in *recorder*) exec "$FAIRLOCK" "\$@" ;; esac

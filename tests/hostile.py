@@ -14,6 +14,7 @@ Prints what failed, and how to repeat it; ends with a line that counts."""
 import argparse
 import collections
 import fnmatch
+import hashlib
 import heapq
 import json
 import os
@@ -56,6 +57,10 @@ DIES_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
 # ---- What the program asks ----
 
 
+with open(os.path.join(os.path.dirname(FAIRLOCK), "scripts.c"), encoding="utf-8") as made:
+    SCRIPTS = {sha1: name for name, sha1 in re.findall(r'\.name = "(.*)",\s*\.sha1 = "(.*)",', made.read())}
+
+
 def kind_of(words):
     """Which step of the protocol a request is."""
     command = words[0].upper()
@@ -63,15 +68,8 @@ def kind_of(words):
         return command.decode("latin-1").lower()
     if words[2] == b"0":
         return "may" if len(words) < 20 else "user"
-    args = words[8:]  # behind the script, the number of keys, and five keys
-    mode = args[3] if len(args) > 3 else b""
-    if len(args) > 5 and args[5] in (b"wait", b"try"):
-        return "acquire"
-    if mode in (b"own", b"any", b"force"):
-        return "release"
-    if len(args) == 7:
-        return "renew"
-    return "leave" if len(args) == 3 else "look"
+    sha1 = words[1].decode() if command == b"EVALSHA" else hashlib.sha1(words[1]).hexdigest()
+    return SCRIPTS.get(sha1, "unknown")
 
 
 def owner_of(words):
@@ -135,10 +133,7 @@ class Recorder(threading.Thread):
             words = asked.popleft()
             if value[0] != b"-":
                 kind = kind_of(words)
-                word = tag(value) if words[0].startswith(b"EVAL") and kind != "look" else None
-                if kind == "look":
-                    kind = "queue" if not value[1] or value[1][0][0] == b"*" else "status"
-                    kind = "log" if value[1] and value[1][0][1] == b"log" else kind
+                word = tag(value) if kind in DEFAULTS else None
                 if kind == "status" and not value[1][0][1] or kind == "queue" and not value[1]:
                     return  # says too little
                 self.answers.setdefault((kind, word), (value, owner_of(words)))
@@ -258,20 +253,20 @@ SCENARIOS = {
     "force": Scenario(
         ["release", "--force", "job"], {"release": ["forced"]}, "forced", ["release"]
     ),
-    "status": Scenario(["status", "job"], {"look": ["status"]}, None, ["hello", "look"]),
-    "status-json": Scenario(["status", "--json", "job"], {"look": ["status"]}, None, ["look"]),
-    "status-all": Scenario(["status"], {"look": ["status"]}, None, ["scan", "hget", "look"]),
+    "status": Scenario(["status", "job"], {}, None, ["hello", "status"]),
+    "status-json": Scenario(["status", "--json", "job"], {}, None, ["status"]),
+    "status-all": Scenario(["status"], {}, None, ["scan", "hget", "status"]),
     "doctor": Scenario(
-        ["doctor", "job"], {"look": ["status", "queue"]}, None,
-        ["hello", "hello2", "may", "info", "config", "user", "time", "look", "look2"],
+        ["doctor", "job"], {}, None,
+        ["hello", "hello2", "may", "info", "config", "user", "time", "status", "queue"],
     ),
-    "doctor-json": Scenario(["doctor", "--json", "job"], {"look": ["status", "queue"]}, None, ["hello2", "info", "look"]),
-    "queue": Scenario(["queue", "job"], {"look": ["queue"]}, None, ["look"]),
-    "queue-json": Scenario(["queue", "--json", "job"], {"look": ["queue"]}, None, ["look"]),
-    "log": Scenario(["log", "job"], {"look": ["log"]}, None, ["look"]),
-    "log-json": Scenario(["log", "--json", "job"], {"look": ["log"]}, None, ["look"]),
-    "log-stats": Scenario(["log", "--stats", "job"], {"look": ["log"]}, None, ["look"]),
-    "log-plot": Scenario(["log", "--plot", "job"], {"look": ["log"]}, None, ["look"]),
+    "doctor-json": Scenario(["doctor", "--json", "job"], {}, None, ["hello2", "info", "status"]),
+    "queue": Scenario(["queue", "job"], {}, None, ["queue"]),
+    "queue-json": Scenario(["queue", "--json", "job"], {}, None, ["queue"]),
+    "log": Scenario(["log", "job"], {}, None, ["log"]),
+    "log-json": Scenario(["log", "--json", "job"], {}, None, ["log"]),
+    "log-stats": Scenario(["log", "--stats", "job"], {}, None, ["log"]),
+    "log-plot": Scenario(["log", "--plot", "job"], {}, None, ["log"]),
     "moved": Scenario(["wrap", *JOB, *STARTED], {}, "granted", ["acquire"], None, TCP),
     "moved-hold": Scenario(
         ["wrap", "-l", "1s", *JOB, *WORKING], {}, "granted", ["renew"], None, TCP
@@ -280,7 +275,7 @@ SCENARIOS = {
         ["wrap", *JOB, *STARTED], {"acquire": ["queued", "granted"]}, "granted", ["acquire2"],
         "acquire", TCP,
     ),
-    "moved-status": Scenario(["status", "job"], {"look": ["status"]}, None, ["look"], None, TCP),
+    "moved-status": Scenario(["status", "job"], {}, None, ["status"], None, TCP),
     "sentinel": Scenario(
         ["wrap", *JOB, *STARTED], {}, "granted", ["hello", "sentinel"], None, SENTINEL, "/master"
     ),
@@ -304,10 +299,6 @@ def wanted_of(scenario, kind, number):
     """The first word of the answer to the number-th request of a kind."""
     wanted = scenario.answers.get(kind, DEFAULTS.get(kind, [None]))
     return wanted[min(number, len(wanted)) - 1]
-
-
-def key_of(kind, wanted):
-    return (wanted, None) if kind == "look" else (kind, wanted)
 
 
 class Case:
@@ -346,7 +337,7 @@ class Case:
         wanted = wanted_of(self.scenario, kind, self.counts[kind])
         if wanted == "NOSCRIPT":
             return kind, ERRORS["error-NOSCRIPT"]
-        value, owner = answers.get(key_of(kind, wanted), (UNKNOWN, b""))
+        value, owner = answers.get((kind, wanted), (UNKNOWN, b""))
         return kind, encode(replaced(value, owner, owner_of(words)))
 
     def is_harm(self, kind):
@@ -716,19 +707,19 @@ class Runner:
 # at the others a part.
 THOROUGH = {
     "wrap/hello", "wrap/subscribe", "wrap/acquire", "wait/message", "hold/message", "hold/renew",
-    "status/look", "status-all/scan",
+    "status/status", "status-all/scan",
 }
 OFTEN = [*TYPES, *TALK, "array-2147483647", "push-message-null", "push-unknown", "error-ERR",
          "error-shown", "error-NOSCRIPT", "error-TRYAGAIN", "error-MOVED", "error-MOVED-shown"]
 LIGHT = [*TYPES, *LENGTHS, *ERRORS, *PUSHES, *TALK]
 HEAVILY = [
     ("wrap", "hello"), ("wrap", "acquire"), ("wait", "acquire"), ("wait", "message"), ("hold", "message"),
-    ("hold", "renew"), ("status", "look"), ("status-all", "scan"), ("queue", "look"),
+    ("hold", "renew"), ("status", "status"), ("status-all", "scan"), ("queue", "queue"),
 ]
 # Their answers are read by the same code as others'.
 ALIKE = {
-    "wrap/hello", "wrap/subscribe", "wait/acquire2", "eval/acquire2", "status-all/look", "back/acquire2",
-    "log-json/look", "log-stats/look",
+    "wrap/hello", "wrap/subscribe", "wait/acquire2", "eval/acquire2", "status-all/status", "back/acquire2",
+    "log-json/log", "log-stats/log",
 }
 
 
@@ -763,7 +754,7 @@ def recorded(answers, scenario, step):
     """What the server answered at this step for real."""
     kind, number = split(step)
     wanted = wanted_of(SCENARIOS[scenario], kind, number)
-    return answers.get(key_of(kind, wanted), (None, b""))[0]
+    return answers.get((kind, wanted), (None, b""))[0]
 
 
 def element_cases(answers, scenario, step):
