@@ -106,6 +106,8 @@ UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/un
 # Programs that bats tests drive.
 PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard tests/programs/*.c)))
 
+MANUAL   := $(sort $(notdir $(wildcard man/*.[1-9])))
+
 .PHONY: all tests install uninstall deps check check-built check-interop bench demo lint format clean distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
@@ -169,7 +171,8 @@ install: all
 	$(INSTALL) -D -m 755 $(BUILD)/fairlock $(DESTDIR)$(PREFIX)/bin/fairlock
 	test $(QUICK) = no || $(INSTALL) -D -m 755 $(FULL) $(DESTDIR)$(PREFIX)/libexec/fairlock-full
 	$(INSTALL) -D -m 755 $(BUILD)/fairlock-tls $(DESTDIR)$(PREFIX)/libexec/fairlock-tls
-	test ! -e man/fairlock.1 || $(INSTALL) -D -m 644 man/fairlock.1 $(share)/man/man1/fairlock.1
+	set -e; for page in $(MANUAL); do \
+		$(INSTALL) -D -m 644 man/$$page $(share)/man/man$${page##*.}/$$page; done
 	test ! -e completions/fairlock.bash || $(INSTALL) -D -m 644 completions/fairlock.bash \
 		$(share)/bash-completion/completions/fairlock
 	test ! -e completions/_fairlock || $(INSTALL) -D -m 644 completions/_fairlock \
@@ -180,7 +183,7 @@ install: all
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/fairlock $(DESTDIR)$(PREFIX)/libexec/fairlock-full \
 		$(DESTDIR)$(PREFIX)/libexec/fairlock-tls \
-		$(share)/man/man1/fairlock.1 \
+		$(foreach page,$(MANUAL),$(share)/man/man$(subst .,,$(suffix $(page)))/$(page)) \
 		$(share)/bash-completion/completions/fairlock \
 		$(share)/zsh/site-functions/_fairlock \
 		$(share)/fish/vendor_completions.d/fairlock.fish

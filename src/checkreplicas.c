@@ -125,7 +125,7 @@ static void has_none(struct report *report, const struct facts *facts)
 		finding_explain(report_add(report, SEVERITY_NOTE, "replicas", "there is none"),
 				"No failover can forget a lock; but while this server is down none "
 				"can be taken, and jobs stop when their leases end.",
-				"see SAFETY in fairlock(1) before adding one");
+				"see SAFETY in fairlock(7) before adding one");
 }
 
 static void too_few(struct report *report, const struct facts *facts, int64_t in_sync,

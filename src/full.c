@@ -33,7 +33,7 @@ static void print_help(void)
 	     "  --help    show this help, or that of a command: fairlock COMMAND --help\n"
 	     "  --version show the version\n"
 	     "\n"
-	     "See fairlock(1).");
+	     "See fairlock(1), and for a command fairlock-COMMAND(1).");
 }
 
 int program_other(int argc, char **argv, const struct server *server)

@@ -542,5 +542,8 @@ void options_help(const struct command *command, FILE *out)
 		fputs("\nDUR is a number with a unit (ms, s, m, h, d; none: seconds) or a sum of such: "
 		      "90, 0.5, 1h30m\n",
 		      out);
-	fputs("See fairlock(1) for the environment and the configuration files.\n", out);
+	fprintf(out,
+		"See fairlock-%s(1); fairlock(1) for servers and variables, fairlock.conf(5) for "
+		"files.\n",
+		command->name);
 }

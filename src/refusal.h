@@ -6,7 +6,8 @@
 #include "endpoint.h"
 #include "error.h"
 
-/* What the error replies of a server mean. The manual's table of faults says the same for people.
+/* What the error replies of a server mean. The table of faults in fairlock(7) says the same for
+ * people.
  */
 
 /* Whether an error is of this kind: its first word, as "MOVED". */

@@ -196,3 +196,11 @@ nothing_left() {
 nobody_present() {
 	! cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*" | grep -qv "$(cli --raw HKEYS "$1")"
 }
+
+# install_to FOLDER: what an installation puts where. Nothing is built for it.
+install_to() {
+	local quick=no
+
+	[ ! -e "$FAIRLOCK-full" ] || quick=yes
+	run -0 make -C "$TESTS_DIR/.." -o all install QUICK=$quick BUILD="$BUILD" DESTDIR="$1" PREFIX=/usr
+}

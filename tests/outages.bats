@@ -1,4 +1,4 @@
-# Servers that are away, or cannot serve for a while. Each row of FAULTS in the manual that can be had on one
+# Servers that are away, or cannot serve for a while. Each row of FAULTS in fairlock(7) that can be had on one
 # host is here: what the holder does, what the waiters do, and with which status all that ends.
 load helpers
 load jobs

@@ -379,14 +379,6 @@ END
 	run -0 grep -c -e 'libssl.*= [0-9]' -e 'fairlock-tls' trace
 }
 
-# What an installation puts where. Nothing is built for it.
-install_to() {
-	local quick=no
-
-	[ ! -e "$FAIRLOCK-full" ] || quick=yes
-	run -0 make -C "$TESTS_DIR/.." -o all install QUICK=$quick BUILD="$BUILD" DESTDIR="$1" PREFIX=/usr
-}
-
 @test "the installed fairlock finds what it needs for TLS, and says so when that is missing" {
 	start_tls_server
 	install_to "$PWD/root"

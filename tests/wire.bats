@@ -152,7 +152,7 @@ END
 	echo "nameserver $FAR_ADDRESS" >resolv.conf
 }
 
-@test "resolver that says nothing: 69 when the connect timeout is over" {
+@test "resolver is silent: 69 when the connect timeout is over" {
 	local from
 
 	new_names
