@@ -142,6 +142,8 @@ if owner ~= id then
 end
 if has_hold('k' .. request) then
 	return {'kept', kept_ms}
+elseif is_kept() and again then
+	return {'released', 0} -- it was one of those that were given back before the last
 elseif has_hold('d' .. request) then
 	return {'released', count}
 end

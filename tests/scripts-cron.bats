@@ -165,6 +165,20 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	left 20000 "$(cli PTTL job)"
 }
 
+@test "kept: an inner hold's release that is repeated after the outer one's is found done" {
+	acquire anna
+	acquire inner inherited=anna
+	release anna request=inner
+	answered released 1
+	release anna min=10000
+	answered kept
+	release anna request=inner again=1
+	answered released 0
+	release anna request=other
+	answered not held anna
+	left 10000 "$(cli PTTL job)"
+}
+
 @test "a least time says nothing about the next grant" {
 	acquire anna
 	release anna min=10000
