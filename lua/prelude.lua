@@ -219,9 +219,11 @@ local function add_hold(entry)
 	set_holds(state.holds and state.holds .. ' ' .. entry or entry)
 end
 
--- Our hash was used: it stays for another day, or for as long as somebody will ask for the last start.
+-- Our hash was used: it stays for another day, for as long as somebody will ask for the last start, and for
+-- a day after a --min-hold.
 local function touch()
-	call('PEXPIRE', STATE, int(math.max(STATE_TTL_MS, (state.recall or 0) - now)))
+	call('PEXPIRE', STATE, int(math.max(STATE_TTL_MS, (state.recall or 0) - now,
+		(state.keep or 0) - now + STATE_TTL_MS)))
 end
 
 -- Whoever runs a COMMAND once in so many ms wants to find its last start in our hash.

@@ -179,6 +179,20 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	left 10000 "$(cli PTTL job)"
 }
 
+@test "kept for longer than a day: it is known whose it was, until a day after its end" {
+	acquire anna
+	release anna min=259200000
+	left $((259200000 + 86400000)) "$(cli PTTL "$(key_state)")"
+	later 172800000
+	acquire ben
+	answered queued
+	left $((86400000 + 86400000)) "$(cli PTTL "$(key_state)")"
+	later 86400001
+	wait_until gone
+	ask ben again=1
+	assert_equal "$(log_lines | grep -o 'event=[a-z]*' | paste -sd ' ')" 'event=granted event=released event=granted'
+}
+
 @test "a least time says nothing about the next grant" {
 	acquire anna
 	release anna min=10000
