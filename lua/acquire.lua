@@ -38,12 +38,7 @@ local function take(waited)
 	call('HSET', STATE, 'name', LOCK, 'token', int(state.token), 'owner', id, 'since', int(now),
 		'until', int(now + lease), 'lease', lease, 'waited', int(waited), 'by', by, 'holds', hold)
 	if ARGV[4] == 'w' then
-		-- before COMMAND is started, so that no start is missed; who starts none takes it back
-		call('HSET', STATE, 'started', int(now), 'before', state.started and int(state.started) or '')
-		state.started = now
-		if period then
-			remember(period)
-		end
+		note_start(now, period) -- before it is, so that no start is missed
 	end
 	record('granted', now, id, state.token, by, waited)
 end

@@ -234,3 +234,12 @@ local function remember(period)
 		note('HSET', STATE, 'recall', int(recall))
 	end
 end
+
+-- A COMMAND is to be started. Whoever starts none after all takes it back (forget_start).
+local function note_start(at, period)
+	call('HSET', STATE, 'started', int(at), 'before', state.started and int(state.started) or '')
+	state.started = at
+	if period then
+		remember(period)
+	end
+end

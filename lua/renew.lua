@@ -62,12 +62,9 @@ local function restore(counted)
 	call('HSET', STATE, 'name', LOCK, 'token', int(token), 'owner', id, 'since', int(now),
 		'lease', lease, 'by', by, 'taken_up', (counted and 'counted ' or '') .. int(token))
 	add_hold(kind .. request)
-	if kind == 'w' and request == id and not state.started then
-		state.started = math.min(now, token) -- the token is the time of the grant
-		call('HSET', STATE, 'started', int(state.started))
-		if period then
-			remember(period)
-		end
+	local granted = math.min(now, token) -- the token is the time of the grant
+	if kind == 'w' and request == id and (state.started or 0) < granted then
+		note_start(granted, period)
 	end
 	if not state.run then
 		check_run(false)

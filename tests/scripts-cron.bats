@@ -380,6 +380,42 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	answered ran
 }
 
+@test "once per period: a loss of the latest data only does not make a running COMMAND forgotten" {
+	acquire anna
+	release anna
+	later 100000
+	cli COPY "$(key_state)" "{job}old" >/dev/null
+	acquire ben period=60000
+	answered granted
+	# a failover to a replica that has not heard of it
+	cli DEL job "$(key_state)" >/dev/null
+	cli RENAME "{job}old" "$(key_state)" >/dev/null
+	renew ben period=60000
+	answered renewed
+	assert_equal "${reply[3]}" 1
+	release ben
+	acquire cleo period=60000
+	answered ran
+}
+
+@test "once per period: what was taken up and not used did not run, and the start before it counts again" {
+	acquire anna
+	release anna
+	later 100000
+	cli COPY "$(key_state)" "{job}old" >/dev/null
+	acquire ben period=60000
+	cli DEL job "$(key_state)" >/dev/null
+	cli RENAME "{job}old" "$(key_state)" >/dev/null
+	renew ben period=60000
+	answered renewed
+	release ben mode=unused
+	acquire cleo period=200000
+	answered ran
+	grown 100000 "${reply[1]}"
+	acquire cleo period=60000
+	answered granted
+}
+
 @test "once per period: a clock that was set back an hour stops nobody" {
 	acquire anna period=60000
 	release anna
