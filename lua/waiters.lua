@@ -252,7 +252,7 @@ end
 local function forget_start()
 	local before = call('HGET', STATE, 'before')
 	if before and before ~= '' then
-		call('HSET', STATE, 'started', before)
+		note('HSET', STATE, 'started', before)
 	else
 		call('HDEL', STATE, 'started')
 	end

@@ -416,6 +416,25 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	answered granted
 }
 
+@test "a server without memory: what was not used is given back, and undone" {
+	local refused=0
+
+	acquire anna
+	release anna
+	acquire ben
+	cli CONFIG SET maxmemory 1 >/dev/null
+	release ben mode=unused || refused=1
+	cli CONFIG SET maxmemory 0 >/dev/null
+	assert_equal "$refused" 0
+	answered released 0
+	acquire cleo
+	cli CONFIG SET maxmemory 1 >/dev/null
+	leave cleo || refused=1
+	cli CONFIG SET maxmemory 0 >/dev/null
+	assert_equal "$refused" 0
+	assert_equal "$(cli EXISTS job)" 0
+}
+
 @test "once per period: a clock that was set back an hour stops nobody" {
 	acquire anna period=60000
 	release anna
