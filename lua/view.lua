@@ -9,6 +9,7 @@
 --         {'spelled', name}  another spelling of this name is in use
 
 local id, known_token = ARGV[2], ARGV[3]
+local PLACES = 1000 -- are told; behind them one is far away
 local ENTRIES = 150 -- are looked at
 local SAMPLES = 20  -- are enough
 
@@ -23,9 +24,10 @@ if other_spelling() then
 	return {'spelled', other_spelling()}
 end
 
--- Who is present counts; whoever stands far behind in a long queue is taken to be.
+-- Who is present counts; whoever stands far behind in a long queue is taken to be. Nobody needs to know a
+-- place behind thousands, and to fetch the ids of ten thousand takes 3 ms.
 local place, waiters = 0, 0
-for i, waiter in ipairs(call('LRANGE', QUEUE, 0, -1)) do
+for i, waiter in ipairs(call('LRANGE', QUEUE, 0, PLACES - 1)) do
 	if i > LOOK_BEHIND or waiter == id or present(waiter) then
 		waiters = waiters + 1
 		if waiter == id then
@@ -33,6 +35,7 @@ for i, waiter in ipairs(call('LRANGE', QUEUE, 0, -1)) do
 		end
 	end
 end
+waiters = waiters + math.max(0, call('LLEN', QUEUE) - PLACES)
 
 -- User and command, from wherever they run.
 local function job(by)

@@ -72,6 +72,28 @@ held_for() {
 	[ "$took" -lt 5000 ]
 }
 
+@test "twenty thousand in the queue: behind the first thousand nobody is fetched, or told a place" {
+	local took
+
+	cli EVAL 'for i = 1, 20000 do
+		redis.call("RPUSH", KEYS[1], "d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:" .. i)
+		redis.call("ZADD", KEYS[2], 1, "d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:" .. i)
+	end' 2 "$(key_queue)" "$(key_timeouts)" >/dev/null
+	present d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:{3,150}
+	view d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:200
+	assert_equal "${reply[*]:0:3}" 'view 3 19803'
+	view d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:1000
+	assert_equal "${reply[*]:0:3}" 'view 802 19802'
+	cli CONFIG RESETSTAT >/dev/null
+	for _ in {1..50}; do
+		view d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:20000
+	done
+	assert_equal "${reply[*]:0:3}" 'view 0 19802'
+	took=$(cli INFO commandstats | sed -n 's/^cmdstat_evalsha:.*usec_per_call=\([0-9]*\).*/\1/p')
+	echo "# $took us for a view of a queue of 20,000" >&3
+	[ "$took" -lt 3000 ]
+}
+
 @test "who is not in the queue has no place" {
 	acquire anna
 	queue_up ben
