@@ -213,8 +213,9 @@ static int failed(struct waiting *w, struct error *err)
 {
 	struct client *client = w->client;
 
-	/* without channels it was the subscription that was refused */
-	if (client->final && w->viewing && client->channel_count > 0) {
+	/* it was the look that was refused: not the connection, which leaves the request pending,
+	 * nor the subscription, which takes the channels with it */
+	if (client->final && w->viewing && !client->pending && client->channel_count > 0) {
 		w->viewing = false;
 		w->view_ms = NEVER_MS;
 		client->error.status = STATUS_OK;
