@@ -8,7 +8,6 @@
 
 #define OLDEST 60200 /* Redis 6.2 */
 #define CAN_BE_ASKED 70000
-#define VALKEY_OLDEST 70200
 #define BUFFER_LEAST 16384
 #define SCRIPT_LIMIT_LEAST_MS 1000
 
@@ -277,14 +276,15 @@ static void check_clients(struct report *report, const struct facts *facts)
 
 static void check_scripts(struct report *report, const struct facts *facts)
 {
+	/* version 7 calls it busy-reply-threshold, and knows the older name, too */
 	const int64_t limit_ms = setting_number(facts, SETTING_SCRIPT_LIMIT);
 
 	if (limit_ms > 0 && limit_ms < SCRIPT_LIMIT_LEAST_MS)
 		finding_explain(report_add(report, SEVERITY_NOTE, "slow scripts",
-					   "busy-reply-threshold is %" PRId64 " ms", limit_ms),
+					   "lua-time-limit is %" PRId64 " ms", limit_ms),
 				"While anybody's script runs longer than that the server answers "
 				"BUSY: new locks fail (69), waiters and holders try again.",
-				"CONFIG SET busy-reply-threshold 5000");
+				"CONFIG SET lua-time-limit 5000");
 	else if (limit_ms >= 0)
 		report_add(report, SEVERITY_OK, "slow scripts",
 			   limit_ms ? "the server answers BUSY after %" PRId64 " ms"

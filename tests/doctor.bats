@@ -35,6 +35,17 @@ says() {
 	assert_equal "$(jq -r "$1" <<<"$output")" "$2"
 }
 
+# set_as_told COUNT: so many findings say what to set; the server lets itself be set so
+set_as_told() {
+	local line told=0
+
+	while IFS= read -r line; do
+		told=$((told + 1))
+		assert_equal "$(cli <<<"$line")" OK
+	done < <(jq -r '.findings[].remedy | values | capture("^(?<set>CONFIG SET .*?)(, or .*)?$").set' <<<"$output")
+	assert_equal "$told" "$1"
+}
+
 # A server in which nothing is amiss, apart from the OPTIONs; its only notes are of replicas.
 start_well() {
 	start_server --appendonly yes "$@"
@@ -126,11 +137,13 @@ start_well() {
 @test "limits that are too low are told" {
 	port=$(free_port)
 	start_well --port "$port" --bind 127.0.0.1 --tcp-keepalive 0 --maxclients 32 \
-		--client-output-buffer-limit 'pubsub 1kb 1kb 1' --lua-time-limit 100
+		--lua-time-limit 100
+	cli CONFIG SET client-output-buffer-limit 'pubsub 1kb 1kb 1' >/dev/null
 	doctor 1 -u "redis://127.0.0.1:$port"
 	finds warning keepalive 'is 0'
 	finds warning buffers 1024
 	finds note 'slow scripts' '100 ms'
+	set_as_told 3
 	for i in {1..28}; do
 		background sleep 60 >"/dev/tcp/127.0.0.1/$port"
 	done
