@@ -182,17 +182,23 @@ static int examine(struct examination *examination, struct error *err)
 	return look_at_locks(examination, err);
 }
 
+/* Where --quiet leaves the settings out, doctor without it shows them. */
+static const char *remedy_of(const struct error *err)
+{
+	if (err->status == STATUS_REFUSED)
+		return "see in the settings where user and password come from, and PERMISSIONS in "
+		       "fairlock(1)";
+	if (err->status == STATUS_CONFIG)
+		return "mend the URL; see in the settings where it comes from";
+	return "see whether a server listens there, and its log; and in the settings where the "
+	       "address comes from";
+}
+
 /* Whoever reads a list finds it there, too. */
 static void add_failure(struct report *report, const struct error *err)
 {
-	struct finding *finding = report_add(report, SEVERITY_ERROR, "reach", "%s", err->text);
-
-	finding_explain(finding, "The checks ended there.",
-			err->status == STATUS_REFUSED
-				? "see above where user and password come from, and PERMISSIONS in "
-				  "fairlock(1)"
-				: "see above where the address comes from, and whether a server "
-				  "listens there");
+	finding_explain(report_add(report, SEVERITY_ERROR, "reach", "%s", err->text),
+			"The checks ended there.", "%s", remedy_of(err));
 }
 
 /* ---- Showing ---- */
