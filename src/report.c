@@ -1,23 +1,20 @@
 #include "report.h"
 
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "error.h"
 #include "json.h"
-#include "utf8.h"
+#include "screen.h"
 
 /* A finding with its servers. */
 #define LINE_MAX_BYTES (2 * FINDING_MAX_BYTES + 16)
 
 #define PLACE_SEPARATOR ", "
 
-#define WIDTH_USUAL 80
 #define WIDTH_MOST 100 /* longer lines are hard to read */
 #define WIDTH_LEAST 50
 /* Where the columns begin. */
@@ -125,101 +122,68 @@ void report_free(struct report *report)
 
 /* ---- For people ---- */
 
-static size_t find_width(void)
+static int width_of(const struct screen *screen)
 {
-	const char *columns = getenv("COLUMNS");
-	struct winsize size = {0};
-	long width = 0;
-
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-		width = size.ws_col;
-	else if (columns)
-		width = strtol(columns, NULL, 10);
-	if (width <= 0)
-		return WIDTH_USUAL;
-	if (width > WIDTH_MOST)
-		return WIDTH_MOST;
-	return width < WIDTH_LEAST ? WIDTH_LEAST : (size_t)width;
-}
-
-static bool has_colours(void)
-{
-	const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
-
-	return isatty(STDOUT_FILENO) && !(no_colour && *no_colour) && terminal &&
-	       strcmp(terminal, "dumb") != 0;
-}
-
-/* How many columns the first `bytes` of a text take; a character takes one. */
-static size_t columns_of(const char *text, size_t bytes)
-{
-	size_t columns = 0;
-
-	for (size_t at = 0; at < bytes; columns++) {
-		uint32_t code;
-		size_t length = utf8_decode(text + at, &code);
-
-		at += length > 0 ? length : 1;
-	}
-	return columns;
-}
-
-/* Prints words between the columns `at` and width, the first from where the line is now; ends the
- * line. What is longer than that stands on a line of its own, uncut: it may be copied. */
-static void print_wrapped(const char *text, size_t at, size_t width)
-{
-	size_t used = at;
-
-	while (*(text += strspn(text, " "))) {
-		const size_t bytes = strcspn(text, " "), columns = columns_of(text, bytes);
-
-		if (used > at && used + 1 + columns > width) {
-			printf("\n%*s", (int)at, "");
-			used = at;
-		} else if (used > at) {
-			putchar(' ');
-			used++;
-		}
-		fwrite(text, 1, bytes, stdout);
-		used += columns;
-		text += bytes;
-	}
-	putchar('\n');
+	return screen->columns > WIDTH_MOST    ? WIDTH_MOST
+	       : screen->columns < WIDTH_LEAST ? WIDTH_LEAST
+					       : screen->columns;
 }
 
 /* A copy that neither breaks lines nor drives the terminal. */
-static const char *tamed(char *copy, size_t size, const char *text)
+static char *tamed(char *copy, size_t size, const char *text)
 {
 	snprintf(copy, size, "%s", text);
 	tame(copy);
 	return copy;
 }
 
-static void print_paragraph(const char *text, size_t width)
+/* Prints words behind TEXT_AT, the first from where the line is now; ends the line. What is longer
+ * than that stands on a line of its own, uncut: it may be copied. */
+static void print_wrapped(const struct screen *screen, const char *text)
 {
-	char copy[LINE_MAX_BYTES];
+	char copy[LINE_MAX_BYTES], *rest;
+	int used = TEXT_AT;
 
+	tamed(copy, sizeof(copy), text);
+	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		const int columns = screen_width(screen, word);
+
+		if (used > TEXT_AT && used + 1 + columns > width_of(screen)) {
+			printf("\n%*s", TEXT_AT, "");
+			used = TEXT_AT;
+		} else if (used > TEXT_AT) {
+			putchar(' ');
+			used++;
+		}
+		fputs(word, stdout);
+		used += columns;
+	}
+	putchar('\n');
+}
+
+static void print_paragraph(const struct screen *screen, const char *text)
+{
 	if (!text || !*text)
 		return;
 	printf("%*s", TEXT_AT, "");
-	print_wrapped(tamed(copy, sizeof(copy), text), TEXT_AT, width);
+	print_wrapped(screen, text);
 }
 
-static void print_finding(const struct report *report, const struct finding *finding, size_t width,
-			  bool coloured)
+static void print_finding(const struct report *report, const struct finding *finding,
+			  const struct screen *screen)
 {
-	char text[LINE_MAX_BYTES], copy[sizeof(text)], remedy[sizeof(text)];
+	char text[LINE_MAX_BYTES], remedy[sizeof(text)];
 	const bool somewhere = finding->place_count > 0 && finding->place_count < report->places;
 
 	snprintf(text, sizeof(text), "%s%s%s%s", finding->text, somewhere ? " (at " : "",
 		 somewhere ? finding->places : "", somewhere ? ")" : "");
-	printf("  %s%-*s%s%-*s", coloured ? colours[finding->severity] : "", CHECK_AT - 2,
-	       severities[finding->severity], coloured ? "\033[0m" : "", TEXT_AT - CHECK_AT,
+	printf("  %s%-*s%s%-*s", screen->colour ? colours[finding->severity] : "", CHECK_AT - 2,
+	       severities[finding->severity], screen->colour ? "\033[0m" : "", TEXT_AT - CHECK_AT,
 	       finding->check);
-	print_wrapped(tamed(copy, sizeof(copy), text), TEXT_AT, width);
-	print_paragraph(finding->consequence, width);
+	print_wrapped(screen, text);
+	print_paragraph(screen, finding->consequence);
 	snprintf(remedy, sizeof(remedy), "-> %s", finding->remedy);
-	print_paragraph(finding->remedy[0] ? remedy : NULL, width);
+	print_paragraph(screen, finding->remedy[0] ? remedy : NULL);
 }
 
 static void print_counts(const struct report *report)
@@ -236,12 +200,12 @@ static void print_counts(const struct report *report)
 
 void report_print(const struct report *report, enum severity least)
 {
-	const size_t width = find_width();
-	const bool coloured = has_colours();
+	struct screen screen;
 
+	screen_look(&screen, STDOUT_FILENO);
 	for (size_t i = 0; i < report->count; i++)
 		if (report->list[i].severity >= least)
-			print_finding(report, &report->list[i], width, coloured);
+			print_finding(report, &report->list[i], &screen);
 	if (least == SEVERITY_OK)
 		print_counts(report);
 }
@@ -250,12 +214,15 @@ void report_print_line(const char *name, const char *value, const char *remark)
 {
 	char copy[LINE_MAX_BYTES];
 	const char *shown = tamed(copy, sizeof(copy), value);
-	const size_t columns = columns_of(shown, strlen(shown));
-	const size_t room = REMARK_AT - TEXT_AT;
+	const int room = REMARK_AT - TEXT_AT;
+	struct screen screen;
+	int columns;
 
+	screen_look(&screen, STDOUT_FILENO);
+	columns = screen_width(&screen, shown);
 	printf("  %-*s%s", TEXT_AT - 2, name, shown);
 	if (remark && *remark)
-		printf("%*s%s", columns + 2 > room ? 2 : (int)(room - columns), "", remark);
+		printf("%*s%s", columns + 2 > room ? 2 : room - columns, "", remark);
 	putchar('\n');
 }
 

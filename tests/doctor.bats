@@ -535,6 +535,16 @@ setting() {
 	[[ $output != *$'\033'* ]]
 }
 
+@test "wide characters take the room that they take" {
+	local name='夜間 夜間 夜間 夜間 夜間 夜間 夜間 夜間 夜間 夜間 夜間'
+
+	start_well
+	cli HSET "$name" owner 1 >/dev/null
+	COLUMNS=60 LC_ALL=C.UTF-8 run -1 "$FAIRLOCK" doctor --quiet "$name"
+	assert_output --partial 夜間
+	[ "$(LC_ALL=C.UTF-8 wc -L <<<"$output")" -le 60 ]
+}
+
 @test "--quiet tells warnings and errors only, and nothing when there are none" {
 	start_well
 	run -0 "$FAIRLOCK" doctor -q
