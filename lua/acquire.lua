@@ -37,6 +37,10 @@ local function take(waited)
 	call('PEXPIRE', LOCK, lease)
 	call('HSET', STATE, 'name', LOCK, 'token', int(state.token), 'owner', id, 'since', int(now),
 		'until', int(now + lease), 'lease', lease, 'waited', int(waited), 'by', by, 'holds', hold)
+	if state.keep then
+		call('HDEL', STATE, 'keep') -- nobody has demanded that of this hold
+		state.keep = nil
+	end
 	if ARGV[4] == 'w' then
 		note_start(now, period) -- before it is, so that no start is missed
 	end
