@@ -1,4 +1,5 @@
-/* The locks that are in use: those that do not end, and queues with the dead in them. */
+/* The locks that are in use: those that do not end, queues with the dead in them, and logs that are
+ * none. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,6 +125,30 @@ static int look_at_queue(struct report *report, struct seen *seen, const struct 
 	return 0;
 }
 
+/* A lock works without its log. Whoever may not read that is none of those who take locks. */
+static int look_at_log(struct report *report, const struct found *lock, struct lock_keys *keys,
+		       struct error *err)
+{
+	char quoted[QUOTED_MAX_BYTES];
+	struct request request;
+
+	lock_request(keys, &request, &script_log);
+	request_add(&request, "");
+	request_add(&request, "0"); /* nothing but what is written just now */
+	request_add(&request, "0");
+	if (facts_call(lock->client, &request, err) == 0 || err->status == STATUS_REFUSED)
+		return 0;
+	if (err->status != STATUS_CONFIG)
+		return -1;
+	finding_explain(report_add(report, SEVERITY_WARNING, "logs",
+				   "the key of the log of lock %.200s is something that is no log",
+				   lock->name),
+			"Nothing is logged, and who gives it back over a bad line may be told that "
+			"it was not held.",
+			"redis-cli DEL %s", quote(quoted, keys->log));
+	return 0;
+}
+
 /* What is in use by something that is no lock, or by another spelling, is not ours to judge. */
 static int look_at(struct report *report, struct seen *seen, const struct found *lock,
 		   struct error *err)
@@ -133,7 +158,8 @@ static int look_at(struct report *report, struct seen *seen, const struct found 
 	if (name_keys(&keys, lock->name, err) < 0)
 		return -1;
 	if (look_at_lock(report, seen, lock, &keys, err) == 0 &&
-	    look_at_queue(report, seen, lock, &keys, err) == 0) {
+	    look_at_queue(report, seen, lock, &keys, err) == 0 &&
+	    look_at_log(report, lock, &keys, err) == 0) {
 		seen->locks++;
 		return 0;
 	}

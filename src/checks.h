@@ -25,8 +25,8 @@ void check_times(struct report *report, const struct facts *facts, size_t count,
 void check_user(struct report *report, const struct facts *facts, const struct options *options,
 		char *const *names, int count);
 
-/* Locks that do not end, and queues with the dead in them. Returns 0, or -1 when the server cannot
- * be asked any more. */
+/* Locks that do not end, queues with the dead in them, and logs that are none. Returns 0, or -1
+ * when the server cannot be asked any more. */
 int check_locks(struct report *report, const struct names *names, struct error *err);
 
 #endif

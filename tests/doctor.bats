@@ -210,6 +210,18 @@ start_well() {
 	jq -e '.findings | any(.finding == "and 6 more without an end")' <<<"$output"
 }
 
+@test "a log that is none is a warning" {
+	start_well
+	cli SET 'fairlock_log:{job}' precious
+	"$FAIRLOCK" wrap job true
+	doctor 1
+	finds warning logs 'lock job'
+	assert_equal "$(cli GET 'fairlock_log:{job}')" precious
+	bash -c "${CLI@Q} -s ${SERVER_SOCKET@Q} $(jq -r '.findings[] | select(.check == "logs").remedy | ltrimstr("redis-cli ")' <<<"$output")"
+	doctor 0
+	finds_no logs
+}
+
 @test "a name in use by something that is no lock is an error" {
 	start_well
 	cli SET job text
