@@ -31,10 +31,10 @@ static const struct column columns[COLUMN_COUNT] = {
 	[TIME] = {"TIME", COLUMN_TEXT},
 	[EVENT] = {"EVENT", COLUMN_TEXT},
 	[OWNER] = {"OWNER", COLUMN_TEXT},
-	[HOST] = {"HOST", COLUMN_TEXT},
-	[PID] = {"PID", COLUMN_NUMBER},
-	[USER] = {"USER", COLUMN_TEXT},
-	[COMMAND] = {"COMMAND", COLUMN_LONG_TEXT},
+	[HOST] = {"HOST", COLUMN_TEXT, .least = 8, .spare = 1},
+	[PID] = {"PID", COLUMN_NUMBER, .spare = 2},
+	[USER] = {"USER", COLUMN_TEXT, .least = 6},
+	[COMMAND] = {"COMMAND", COLUMN_TEXT, .least = 10},
 	[TOKEN] = {"TOKEN", COLUMN_NUMBER},
 	[WAITED_MS] = {"WAITED_MS", COLUMN_NUMBER},
 	[HELD_MS] = {"HELD_MS", COLUMN_NUMBER},
@@ -50,6 +50,7 @@ const struct layout event_layout = {
 	.people = "TIME,EVENT,WAITED,HELD,USER,HOST,PID,COMMAND",
 	.raw = "TIME,EVENT,WAITED_MS,HELD_MS,USER,HOST,PID,COMMAND",
 	.json = "TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,TOKEN,WAITED_MS,HELD_MS",
+	.nothing = "no events",
 };
 
 /* What an event's cells point to. */

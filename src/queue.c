@@ -34,11 +34,11 @@ enum {
 /* clang-format off */
 static const struct column columns[COLUMN_COUNT] = {
 	[POSITION] = {"POSITION", COLUMN_NUMBER},
-	[OWNER] = {"OWNER", COLUMN_TEXT},
-	[HOST] = {"HOST", COLUMN_TEXT},
-	[PID] = {"PID", COLUMN_NUMBER},
-	[USER] = {"USER", COLUMN_TEXT},
-	[COMMAND] = {"COMMAND", COLUMN_LONG_TEXT},
+	[OWNER] = {"OWNER", COLUMN_TEXT, .spare = 3},
+	[HOST] = {"HOST", COLUMN_TEXT, .least = 8},
+	[PID] = {"PID", COLUMN_NUMBER, .spare = 1},
+	[USER] = {"USER", COLUMN_TEXT, .least = 6},
+	[COMMAND] = {"COMMAND", COLUMN_TEXT, .least = 10},
 	[CLIENT] = {"CLIENT", COLUMN_TEXT},
 	[WAITING_MS] = {"WAITING_MS", COLUMN_NUMBER},
 	[PRESENT] = {"PRESENT", COLUMN_BOOLEAN},
@@ -53,6 +53,7 @@ static const struct layout layout = {
 	.people = "POSITION,OWNER,USER,HOST,PID,COMMAND,WAITING,PRESENT",
 	.raw = "POSITION,OWNER,USER,HOST,PID,COMMAND,WAITING_MS,PRESENT",
 	.json = "POSITION,OWNER,HOST,PID,USER,COMMAND,CLIENT,WAITING_MS,PRESENT",
+	.nothing = "nobody waits",
 };
 
 static int add_waiter(struct table *table, const struct redisReply *waiter, size_t position,
@@ -107,6 +108,7 @@ static const struct layout watch_layout = {
 	.columns = columns,
 	.column_count = COLUMN_COUNT,
 	.people = "POSITION,USER,HOST,PID,COMMAND,WAITING,PRESENT",
+	.nothing = "nobody waits",
 };
 
 struct viewer {

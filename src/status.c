@@ -40,13 +40,13 @@ enum {
 };
 
 static const struct column columns[COLUMN_COUNT] = {
-	[NAME] = {"NAME", COLUMN_TEXT},
+	[NAME] = {"NAME", COLUMN_TEXT, .least = 12},
 	[STATE] = {"STATE", COLUMN_TEXT},
 	[OWNER] = {"OWNER", COLUMN_TEXT},
-	[HOST] = {"HOST", COLUMN_TEXT},
-	[PID] = {"PID", COLUMN_NUMBER},
-	[USER] = {"USER", COLUMN_TEXT},
-	[COMMAND] = {"COMMAND", COLUMN_LONG_TEXT},
+	[HOST] = {"HOST", COLUMN_TEXT, .least = 8},
+	[PID] = {"PID", COLUMN_NUMBER, .spare = 1},
+	[USER] = {"USER", COLUMN_TEXT, .least = 6},
+	[COMMAND] = {"COMMAND", COLUMN_TEXT, .least = 10},
 	[CLIENT] = {"CLIENT", COLUMN_TEXT},
 	[HELD_MS] = {"HELD_MS", COLUMN_NUMBER},
 	[LEASE_MS] = {"LEASE_MS", COLUMN_NUMBER},
@@ -54,7 +54,7 @@ static const struct column columns[COLUMN_COUNT] = {
 	[TOKEN] = {"TOKEN", COLUMN_NUMBER},
 	[WAITERS] = {"WAITERS", COLUMN_NUMBER},
 	[HELD] = {"HELD", COLUMN_DURATION},
-	[LEASE] = {"LEASE", COLUMN_DURATION},
+	[LEASE] = {"LEASE", COLUMN_DURATION, .spare = 2},
 };
 
 static const struct layout layout = {
@@ -65,6 +65,7 @@ static const struct layout layout = {
 	.raw = "NAME,STATE,USER,HOST,PID,COMMAND,HELD_MS,LEASE_MS,WAITERS",
 	.json = "NAME,STATE,OWNER,HOST,PID,USER,COMMAND,CLIENT,HELD_MS,LEASE_MS,HOLDS,TOKEN,"
 		"WAITERS",
+	.nothing = "no locks",
 };
 
 /* What the status script answered; the texts live as long as its reply. */

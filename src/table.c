@@ -9,9 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
+#include "fit.h"
 #include "json.h"
 #include "options.h"
+#include "screen.h"
 #include "utf8.h"
 
 #define CHOSEN_MAX 64
@@ -21,6 +24,9 @@ struct table {
 	struct libscols_table *lines;
 	size_t chosen[CHOSEN_MAX]; /* columns of the layout */
 	size_t count;
+	int widths[CHOSEN_MAX]; /* of what was printed before */
+	bool is_for_people;
+	bool is_chosen; /* by -o: all columns are wanted */
 	bool json_lines;
 };
 
@@ -92,8 +98,6 @@ static int make_column(struct table *table, const struct column *column, struct 
 
 	if (column->kind == COLUMN_NUMBER || column->kind == COLUMN_DURATION)
 		flags = SCOLS_FL_RIGHT;
-	else if (column->kind == COLUMN_LONG_TEXT)
-		flags = SCOLS_FL_TRUNC;
 	if (column->kind == COLUMN_NUMBER)
 		type = SCOLS_JSON_NUMBER;
 	else if (column->kind == COLUMN_BOOLEAN)
@@ -127,6 +131,8 @@ struct table *table_open(const struct layout *layout, const struct options *opti
 		return NULL;
 	}
 	table->layout = layout;
+	table->is_for_people = !options->json && !options->raw;
+	table->is_chosen = options->columns != NULL;
 	if (choose_columns(table, options, err) < 0 || make_lines(table, options, err) < 0) {
 		table_close(table);
 		return NULL;
@@ -231,24 +237,121 @@ int table_add(struct table *table, const char *const *cells, struct error *err)
 	return 0;
 }
 
+/* ---- On a screen ---- */
+
+static const char *cell_of(const struct table *table, size_t line, size_t column)
+{
+	const char *text = scols_line_get_column_data(scols_table_get_line(table->lines, line),
+						      scols_table_get_column(table->lines, column));
+
+	return text ? text : "";
+}
+
+static int width_of(const struct table *table, const struct screen *screen, size_t column)
+{
+	const size_t lines = scols_table_get_nlines(table->lines);
+	int most = screen_width(screen, table->layout->columns[table->chosen[column]].name);
+
+	for (size_t i = 0; i < lines; i++) {
+		const int width = screen_width(screen, cell_of(table, i, column));
+
+		if (width > most)
+			most = width;
+	}
+	return most > table->widths[column] ? most : table->widths[column];
+}
+
+/* What could drive the terminal goes, too. */
+static int cut_cells(struct table *table, const struct screen *screen, size_t column, int width)
+{
+	const size_t lines = scols_table_get_nlines(table->lines);
+	struct libscols_column *to = scols_table_get_column(table->lines, column);
+
+	for (size_t i = 0; i < lines; i++) {
+		const char *text = cell_of(table, i, column);
+		const size_t size = strlen(text) + sizeof("…");
+		char *cut = malloc(size);
+		int code = cut ? 0 : -ENOMEM;
+
+		if (cut)
+			screen_cut(screen, cut, size, text, width);
+		if (cut && *cut)
+			code = scols_line_set_column_data(scols_table_get_line(table->lines, i), to,
+							  cut);
+		free(cut);
+		if (code < 0)
+			return code;
+	}
+	return 0;
+}
+
+static int fit(struct table *table, const struct screen *screen)
+{
+	struct fit columns[CHOSEN_MAX];
+	int code = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct column *column = &table->layout->columns[table->chosen[i]];
+
+		columns[i] = (struct fit){.width = width_of(table, screen, i),
+					  .least = column->least,
+					  .spare = table->is_chosen ? 0 : column->spare};
+	}
+	fit_columns(columns, table->count, screen->columns);
+	for (size_t i = 0; code == 0 && i < table->count; i++) {
+		if (columns[i].hidden)
+			code = scols_column_set_flags(scols_table_get_column(table->lines, i),
+						      SCOLS_FL_HIDDEN);
+		else
+			code = cut_cells(table, screen, i, columns[i].width);
+		table->widths[i] = columns[i].width;
+	}
+	return code;
+}
+
+static bool is_on_screen(const struct table *table)
+{
+	return table->is_for_people && isatty(STDOUT_FILENO);
+}
+
 int table_print(struct table *table, struct error *err)
 {
-	int code = scols_print_table(table->lines);
+	struct screen screen;
+	int code = 0;
 
+	if (is_on_screen(table) && scols_table_is_empty(table->lines)) {
+		puts(table->layout->nothing);
+		return 0;
+	}
+	if (is_on_screen(table)) {
+		screen_look(&screen, STDOUT_FILENO);
+		code = fit(table, &screen);
+	}
+	if (code == 0)
+		code = scols_print_table(table->lines);
 	return code < 0 ? broken(err, code) : 0;
 }
 
 char *table_text(struct table *table, int columns, struct error *err)
 {
+	struct screen screen;
 	char *text = NULL;
 	int code;
 
+	if (scols_table_is_empty(table->lines)) {
+		text = strdup(table->layout->nothing);
+		if (!text)
+			broken(err, 0);
+		return text;
+	}
+	screen_look(&screen, STDOUT_FILENO);
+	screen.columns = columns;
 	scols_table_set_termforce(table->lines, SCOLS_TERMFORCE_ALWAYS);
 	scols_table_set_termwidth(table->lines, (size_t)columns);
-	code = scols_print_table_to_string(table->lines, &text);
+	code = fit(table, &screen);
+	if (code == 0)
+		code = scols_print_table_to_string(table->lines, &text);
 	if (code == 0 && text)
-		return text;
-	if (code == 0 && (text = strdup("")) != NULL)
 		return text;
 	broken(err, code);
 	return NULL;

@@ -11,8 +11,7 @@ struct options;
 
 enum column_kind {
 	COLUMN_TEXT,
-	COLUMN_LONG_TEXT, /* cut to fit the terminal */
-	COLUMN_DURATION,  /* a text of duration_show */
+	COLUMN_DURATION, /* a text of duration_show */
 	COLUMN_NUMBER,
 	COLUMN_BOOLEAN, /* "1" or "0" */
 };
@@ -20,6 +19,8 @@ enum column_kind {
 struct column {
 	const char *name; /* in capitals; in JSON in small letters */
 	enum column_kind kind;
+	int least; /* a text that may be cut down to so many characters, to fit on a screen */
+	int spare; /* without -o: left out, the greatest first, where the screen is too narrow */
 };
 
 /* What a command can list. people, raw and json are the default columns of these formats. */
@@ -30,6 +31,7 @@ struct layout {
 	const char *people;
 	const char *raw;
 	const char *json;
+	const char *nothing; /* what is said on a screen of a table without lines */
 };
 
 struct table;
@@ -42,7 +44,7 @@ struct table *table_open(const struct layout *layout, const struct options *opti
 /* Adds a line: a cell for each column of the layout, NULL or "" when unknown. They are copied. */
 int table_add(struct table *table, const char *const *cells, struct error *err);
 
-/* Writes the table to standard output. */
+/* Writes the table to standard output; on a terminal it is made to fit. */
 int table_print(struct table *table, struct error *err);
 
 /* The same as a text for people, to free, for a screen so wide. NULL: *err. */
