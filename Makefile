@@ -97,7 +97,7 @@ SCRIPTS  := $(sort $(filter-out lua/prelude.lua lua/waiters.lua lua/places.lua,$
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/%.o) $(BUILD)/scripts.o
 TLS_OBJECTS := $(filter-out $(BUILD)/notls.o,$(OBJECTS)) $(BUILD)/tls.o
 PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS))
-NOT_QUICK := full status queue log watch names nodes table fit complete about \
+NOT_QUICK := full status queue log watch looker restorer names nodes table fit complete about \
 	doctor checkserver checkreplicas checktimes checkuser checklocks facts report origins \
 	event history spans stats plot rows labels crowd axis moment
 QUICK_OBJECTS := $(filter-out $(NOT_QUICK:%=$(BUILD)/quick/%.o), \

@@ -120,6 +120,105 @@ watch_it() {
 	restored
 }
 
+# watcher: the process that draws
+watcher() {
+	ps -o pid= --ppid "$(on_terminal display-message -p '#{pane_pid}')" | tr -d ' '
+}
+
+@test "a server that hangs is told, and holds up neither q nor a signal" {
+	hold job
+	terminal 100
+	watch_it status --watch=100ms job
+	kill -STOP "$SERVER_PID"
+	wait_until shows '^no reply for [2-9]s$'
+	shows '^job +held '
+	press q
+	WAIT_S=3 restored
+	kill -CONT "$SERVER_PID"
+	watch_it queue --watch=100ms job
+	kill -STOP "$SERVER_PID"
+	wait_until shows '^no reply for [2-9]s$'
+	press C-c
+	WAIT_S=3 restored
+	kill -CONT "$SERVER_PID"
+	watch_it status --watch=100ms job
+	kill -STOP "$SERVER_PID"
+	wait_until shows '^no reply for '
+	kill -CONT "$SERVER_PID"
+	wait_until shows_not '^no reply for '
+}
+
+@test "a terminal held up by Ctrl-S holds up neither q nor SIGTERM" {
+	terminal 100
+	watch_it status --watch=100ms job
+	press C-s
+	sleep 1 # so long nothing is taken
+	press q
+	restored
+	watch_it status --watch=100ms job
+	press C-s
+	sleep 1
+	kill "$(watcher)"
+	restored
+}
+
+@test "after SIGKILL, too, the terminal is as it was, and nobody is left over" {
+	local group shell
+
+	terminal 100
+	# a shell that does nothing about the terminal itself
+	for shell in bash dash; do
+		type_line "exec $shell"
+		type_line "PS1='$ '; clear; echo before $shell"
+		wait_until shows "^before $shell\$"
+		type_line 'stty -a >was; "$FAIRLOCK" status --watch=100ms job'
+		wait_until shows 'q quits'
+		group=$(ps -o pgid= "$(watcher)" | tr -d ' ')
+		kill -KILL -- "-$group" # as the shell's kill %1 does
+		back() { [ "$(on_terminal display-message -p '#{alternate_on} #{cursor_flag} #{wrap_flag}')" = '0 1 1' ]; }
+		wait_until back
+		type_line "stty -a >is; echo after $shell"
+		wait_until shows "^after $shell\$"
+		shows "^before $shell\$"
+		cmp was is
+		# what has ended may stand there until somebody notices
+		nobody() { ! ps -o stat=,args= -s "$(on_terminal display-message -p '#{pane_pid}')" | grep -v '^Z' | grep fairlock; }
+		wait_until nobody
+	done
+}
+
+@test "nobody and nothing to show is told" {
+	terminal 60
+	watch_it queue --watch=100ms job
+	wait_until shows '^nobody waits$'
+	press q
+	restored
+	watch_it status --watch=100ms
+	wait_until shows '^no locks$'
+}
+
+@test "at 60 columns all that matters is there, to the last column" {
+	"$FAIRLOCK" acquire "$(printf '%.0slong-' {1..30})" -l 1h >/dev/null
+	background "$FAIRLOCK" wrap job sleep 60
+	wait_until "$FAIRLOCK" status -q job
+	terminal 60
+	watch_it status --watch=100ms
+	wait_until shows '^NAME .* WAITERS$'
+	shows '^long-.*… held .* 0$'
+	shows '^job +held .* 0$'
+}
+
+@test "the smallest terminals, and many sizes at once" {
+	terminal 100
+	watch_it status --watch=100ms job
+	for size in '1 1' '200 50' '3 2' '40 1' '7 60' '80 2' '1 24' '100 24'; do
+		on_terminal resize-window -x "${size% *}" -y "${size#* }"
+	done
+	wait_until shows '^job +free .* 0$'
+	press q
+	restored
+}
+
 @test "without a terminal, and with what excludes it, it is a mistake" {
 	run -64 setsid "$FAIRLOCK" status --watch
 	assert_output --partial 'standard output is no terminal to draw on'
