@@ -62,7 +62,10 @@ int inbox_open(struct inbox *inbox, struct error *err)
 	for (int signo = FIRST_REAL_TIME; signo <= LAST_REAL_TIME; signo++)
 		mask |= mask_of(signo);
 	/* a server that is gone is an error, not our end */
-	change_mask(SIG_BLOCK, mask | mask_of(SIGCHLD) | mask_of(SIGPIPE), &inbox->original);
+	/* nor is a terminal that wants no words from the background a reason to stop */
+	change_mask(SIG_BLOCK, mask | mask_of(SIGCHLD) | mask_of(SIGPIPE) | mask_of(SIGTTOU),
+		    &inbox->original);
+	mask |= mask_of(SIGTSTP);
 	return open_descriptor(inbox, (mask & ~inbox->original) | mask_of(SIGCHLD), err);
 }
 
@@ -78,10 +81,10 @@ bool inbox_next(const struct inbox *inbox, struct signalfd_siginfo *info)
 	return read(inbox->fd, info, sizeof(*info)) == sizeof(*info);
 }
 
-static bool is_deadly(int signo)
+bool inbox_is_deadly(int signo)
 {
 	return signo != SIGCHLD && signo != SIGCONT && signo != SIGURG && signo != SIGWINCH &&
-	       !inbox_ignores(signo);
+	       signo != SIGTSTP && !inbox_ignores(signo);
 }
 
 int inbox_next_deadly(const struct inbox *inbox)
@@ -89,7 +92,7 @@ int inbox_next_deadly(const struct inbox *inbox)
 	struct signalfd_siginfo info;
 
 	while (inbox_next(inbox, &info))
-		if (is_deadly((int)info.ssi_signo))
+		if (inbox_is_deadly((int)info.ssi_signo))
 			return (int)info.ssi_signo;
 	return 0;
 }

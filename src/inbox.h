@@ -16,8 +16,8 @@ struct inbox {
 	int fd;
 };
 
-/* Takes what can be passed on, and SIGCHLD. What was ignored or blocked at the
- * start stays so. */
+/* Takes what can be passed on, and SIGCHLD; and SIGTSTP while somebody blocks it. What was ignored
+ * or blocked at the start stays so. */
 int inbox_open(struct inbox *inbox, struct error *err);
 
 /* Takes nothing but SIGCHLD and blocks all the rest: for a process that
@@ -27,7 +27,10 @@ int inbox_open_deaf(struct inbox *inbox, struct error *err);
 /* The next signal, or false when there is none. */
 bool inbox_next(const struct inbox *inbox, struct signalfd_siginfo *info);
 
-/* The next signal that would end a process that does nothing about it, or 0. */
+/* Whether a signal that was taken would end a process that does nothing about it. */
+bool inbox_is_deadly(int signo);
+
+/* The next of these, or 0. */
 int inbox_next_deadly(const struct inbox *inbox);
 
 /* Whether a signal was ignored when we were started: then it is nobody's concern. */

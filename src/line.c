@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "duration.h"
+#include "inbox.h"
 
 #define SHORT_WAIT_MS 300 /* is over before anybody could read */
 #define REDRAW_MS 1000
@@ -21,7 +22,7 @@
 /* So many holds tell what is usual. */
 #define USUAL_LEAST 5
 
-static const char dim[] = "\033[2m", yellow[] = "\033[33m", plain_again[] = "\033[0m";
+static const char dim[] = "\033[2m", magenta[] = "\033[35m", plain_again[] = "\033[0m";
 static const char erase[] = "\033[J"; /* also what wrapped when the terminal became narrower */
 
 /* ---- What it says ---- */
@@ -30,6 +31,7 @@ struct text {
 	char bytes[TEXT_MAX_BYTES];
 	size_t length;
 	bool urgent;
+	bool brief; /* leaves out what can be done without */
 };
 
 __attribute__((format(printf, 2, 3))) static void say(struct text *text, const char *format, ...)
@@ -104,12 +106,21 @@ static void say_turn(struct text *text, const struct view *view)
 		say(text, ", turn soon");
 }
 
+/* Where the program lies says little, and takes room. */
+static const char *without_folder(const char *command)
+{
+	const char *slash = memrchr(command, '/', strcspn(command, " "));
+
+	return slash ? slash + 1 : command;
+}
+
 /* USER@HOST, the process and the command, of which there may be the most. */
 static void say_who(struct text *text, const struct view *view)
 {
 	const char *const host = view->by;
-	const size_t host_length = strcspn(host, "\t");
-	const char *const pid = host + host_length + (host[host_length] == '\t');
+	const size_t whole_length = strcspn(host, "\t");
+	const size_t host_length = text->brief ? strcspn(host, ".\t") : whole_length;
+	const char *const pid = host + whole_length + (host[whole_length] == '\t');
 	const size_t pid_length = strcspn(pid, "\t");
 	const char *const user = pid + pid_length + (pid[pid_length] == '\t');
 	const size_t user_length = strcspn(user, "\t");
@@ -117,7 +128,7 @@ static void say_who(struct text *text, const struct view *view)
 
 	if (*view->by)
 		say(text, " by %.*s@%.*s, pid %.*s: %s", (int)user_length, user, (int)host_length,
-		    host, (int)pid_length, pid, command);
+		    host, (int)pid_length, pid, text->brief ? without_folder(command) : command);
 	else
 		say(text, " by %s", view->owner);
 }
@@ -140,13 +151,14 @@ static void say_holder(struct text *text, const struct view *view, bool has_room
 }
 
 static void compose(struct text *text, const struct line *line, const char *name,
-		    const struct view *view, const char *trouble)
+		    const struct view *view, const char *trouble, bool brief)
 {
 	const int columns = line->screen.columns;
-	const bool has_room = columns >= COLUMNS_PREFIX;
+	const bool has_room = columns >= COLUMNS_PREFIX && !brief;
 	char shown[DURATION_MAX_BYTES], cut[TEXT_MAX_BYTES / 4];
 
 	text->length = 0;
+	text->brief = brief;
 	text->urgent = trouble != NULL;
 	screen_cut(&line->screen, cut, sizeof(cut), name, columns / 3);
 	say(text, "%s%s: ", has_room ? "fairlock: " : "", cut);
@@ -169,6 +181,19 @@ void line_init(struct line *line)
 	*line = (struct line){.fd = -1, .from_ms = clock_ms(), .draw_ms = NEVER_MS};
 }
 
+/* So that what the line says does not stay behind. */
+static void mind_stop(struct line *line, int how)
+{
+	sigset_t set, before;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	if (how == SIG_UNBLOCK && !line->minds_stop)
+		return;
+	sigprocmask(how, &set, &before);
+	line->minds_stop = how == SIG_BLOCK && !sigismember(&before, SIGTSTP);
+}
+
 void line_start(struct line *line)
 {
 	/* only a process whose controlling terminal it is may ask this */
@@ -180,6 +205,8 @@ void line_start(struct line *line)
 	screen_look(&line->screen, line->fd);
 	line->plain = screen_is_dumb();
 	line->draw_ms = clock_ms() + SHORT_WAIT_MS;
+	if (!inbox_ignores(SIGTSTP))
+		mind_stop(line, SIG_BLOCK);
 }
 
 bool line_is_seen(struct line *line)
@@ -188,18 +215,6 @@ bool line_is_seen(struct line *line)
 
 	line->shown &= seen; /* who knows what is there when we come back */
 	return seen;
-}
-
-/* In the background, from one moment to the next, we would be stopped for it. */
-static void put(const struct line *line, const char *bytes, size_t length)
-{
-	sigset_t set, before;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTTOU);
-	sigprocmask(SIG_BLOCK, &set, &before);
-	(void)!write(line->fd, bytes, length);
-	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 /* What stood there goes, so much of it as is not overwritten. */
@@ -215,11 +230,11 @@ static void put_line(struct line *line, const char *text, int taken, bool urgent
 	else
 		length = snprintf(bytes, sizeof(bytes), "\r%s%s%s%s\r",
 				  !coloured ? ""
-				  : urgent  ? yellow
+				  : urgent  ? magenta
 					    : dim,
 				  text, coloured ? plain_again : "", erase);
 	if (length > 0 && (size_t)length < sizeof(bytes))
-		put(line, bytes, (size_t)length);
+		(void)!write(line->fd, bytes, (size_t)length);
 	line->taken = taken;
 }
 
@@ -235,7 +250,9 @@ void line_draw(struct line *line, const char *name, const struct view *view, con
 	screen_measure(&line->screen, line->fd);
 	if (line->screen.columns < COLUMNS_LEAST)
 		return;
-	compose(&text, line, name, view, trouble);
+	compose(&text, line, name, view, trouble, false);
+	if (screen_width(&line->screen, text.bytes) >= line->screen.columns)
+		compose(&text, line, name, view, trouble, true);
 	/* the last column stays free: some terminals go on to the next line when it is taken */
 	taken = screen_cut(&line->screen, cut, sizeof(cut), text.bytes, line->screen.columns - 1);
 	put_line(line, cut, taken, text.urgent);
@@ -261,11 +278,23 @@ void line_clear(struct line *line)
 	line->shown = false;
 }
 
+void line_stop(struct line *line)
+{
+	line_clear(line);
+	raise(SIGTSTP);
+	mind_stop(line, SIG_UNBLOCK);
+	/* here we are stopped, and continued */
+	mind_stop(line, SIG_BLOCK);
+	line_hurry(line);
+}
+
 void line_close(struct line *line)
 {
 	line_clear(line);
-	if (line->fd >= 0)
-		close(line->fd);
+	if (line->fd < 0)
+		return;
+	mind_stop(line, SIG_UNBLOCK);
+	close(line->fd);
 	line->fd = -1;
 	line->draw_ms = NEVER_MS;
 }

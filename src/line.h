@@ -19,6 +19,7 @@ struct line {
 	int64_t draw_ms; /* when to draw next; NEVER_MS: not at all */
 	int taken;       /* columns of what stands there */
 	bool shown;
+	bool minds_stop;
 	bool plain; /* nothing but carriage returns */
 	struct screen screen;
 };
@@ -26,7 +27,8 @@ struct line {
 /* Begins to wait. Nothing is drawn before line_start. */
 void line_init(struct line *line);
 
-/* We are in for a wait: if there is a terminal, the first drawing is due soon. */
+/* We are in for a wait: if there is a terminal, the first drawing is due soon, and SIGTSTP comes
+ * through the inbox until line_close. */
 void line_start(struct line *line);
 
 /* Whether somebody may be looking: not while we are in the background. */
@@ -41,6 +43,9 @@ void line_hurry(struct line *line);
 
 /* Makes room for something else. */
 void line_clear(struct line *line);
+
+/* SIGTSTP has come: stops, without the line, as whoever does nothing about it. */
+void line_stop(struct line *line);
 
 /* The wait is over. */
 void line_close(struct line *line);

@@ -312,6 +312,19 @@ static int64_t ask_again_ms(const struct waiting *w)
 	return w->viewing ? NEVER_MS : earliest(w->sign_ms, w->watch_ms);
 }
 
+/* Returns the one that ends us, or 0. */
+static int take_signals(struct waiting *w)
+{
+	struct signalfd_siginfo info;
+
+	while (inbox_next(w->wait->inbox, &info))
+		if (info.ssi_signo == SIGTSTP)
+			line_stop(&w->line);
+		else if (inbox_is_deadly((int)info.ssi_signo))
+			return (int)info.ssi_signo;
+	return 0;
+}
+
 /* Waits for the next thing to happen. Returns -1 when the wait is to end. */
 static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 {
@@ -325,7 +338,7 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 	wake = earliest(wake, w->line.draw_ms);
 	if (loop_wait(w->wait->loop, slots, SLOTS, wake, err) < 0)
 		return -1;
-	if (slots[SLOT_SIGNALS].revents && (*signo = inbox_next_deadly(w->wait->inbox)))
+	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w)))
 		return not_obtained(err, w, "stopped by a signal");
 	if (slots[SLOT_SIGNALS].revents)
 		line_hurry(&w->line); /* another size, or in the foreground again */

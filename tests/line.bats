@@ -89,10 +89,10 @@ pieces() {
 	hold job
 	held_by "$backup" 700000
 	been_held "$backup" 600000 5
-	terminal 100
+	terminal 120
 	wait_on_terminal
 	wait_until shows 'waited [0-9]s; held 11m4[0-9]s \(usually 10m\) by ada@web1'
-	on_terminal capture-pane -p -e | grep -q $'\033\\[33mfairlock: job'
+	on_terminal capture-pane -p -e | grep -q $'\033\\[35mfairlock: job'
 }
 
 @test "four holds say nothing about the next" {
@@ -217,6 +217,7 @@ pieces() {
 	wait_until shows 'waited'
 	press C-z
 	wait_until shows 'Stopped'
+	pieces 0
 	type_line 'clear; bg; echo now'
 	wait_until shows '^now$'
 	background "$CLI" -s "$SERVER_SOCKET" MONITOR >monitor
@@ -232,6 +233,22 @@ pieces() {
 	wait_until grep -q "$VIEW" monitor
 	kill "$HOLDER"
 	wait_until shows '^got it$'
+}
+
+@test "where room is short, the host goes without its domain, and the command without its folder" {
+	hold job
+	held_by $'db1.example.com\t4711\tpostgres\t/usr/local/bin/pg_dump --format=custom '"$(printf '%200s' x)"
+	terminal 80
+	wait_on_terminal
+	wait_until shows '^job: 1st of 1, waited [0-9]s; held [0-9]+s by postgres@db1, pid 4711: pg_dump --f.*…$'
+}
+
+@test "in the background with tostop a message does not stop the job" {
+	hold job
+	terminal
+	type_line 'clear; stty tostop; "$FAIRLOCK" wrap --wait 1s job true & wait $!; echo ended $?; stty -tostop'
+	wait_until shows '^ended 75$'
+	shows '^fairlock: cannot get lock job: timed out$'
 }
 
 @test "a terminal that is held up by Ctrl-S does not cost the turn" {
