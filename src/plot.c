@@ -31,8 +31,8 @@ static const struct {
 	const char *fine, *plain; /* with UTF-8, without */
 	const char *colour;
 } marks[MARKS] = {
-	[NOTHING] = {" ", " ", ""}, [TICK] = {"┊", "|", "90"}, [WAITS] = {"░", ".", "33"},
-	[HOLDS] = {"█", "#", "32"}, [LEFT] = {"×", "x", "33"}, [BAD] = {"!", "!", "1;31"},
+	[NOTHING] = {" ", " ", ""}, [TICK] = {"┊", "|", "90"}, [WAITS] = {"░", ".", "35"},
+	[HOLDS] = {"█", "#", "32"}, [LEFT] = {"×", "x", "35"}, [BAD] = {"!", "!", "1;31"},
 };
 
 static const char *const levels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -226,7 +226,7 @@ static void put_key(const struct plot *plot, size_t hidden)
 		{HOLDS, "holds"},
 		{WAITS, "waits"},
 		{LEFT, "left the queue"},
-		{BAD, "expired, forced or lost"},
+		{BAD, "expired, forced, lost"},
 	};
 
 	putchar('\n');
@@ -276,9 +276,10 @@ int plot_print(const struct history *history, const char *name, struct error *er
 	result = spans_make(&plot.spans, history, err);
 	if (result == 0)
 		result = rows_make(&plot.rows, &plot.spans, err);
-	/* where nothing happened, there is nothing to see */
 	if (result == 0 && plot.spans.count > 0)
 		result = draw(&plot, name, err);
+	else if (result == 0)
+		printf("%s: nothing is known\n", name);
 	free(plot.cells);
 	crowd_free(&plot.crowd);
 	rows_free(&plot.rows);

@@ -23,7 +23,7 @@
 #define REMARK_AT 50
 
 static const char *const severities[] = {"ok", "note", "warning", "error"};
-static const char *const colours[] = {"\033[32m", "\033[36m", "\033[33m", "\033[1;31m"};
+static const char *const colours[] = {"\033[32m", "\033[36m", "\033[35m", "\033[1;31m"};
 
 /* ---- Findings ---- */
 

@@ -229,15 +229,15 @@ static void print_text(const struct stats *stats, const char *name)
 	const int64_t length_ms = stats->to_ms - stats->from_ms;
 
 	print_bounds(stats, name);
-	fputs("  busy", stdout);
+	fputs(" busy", stdout);
 	for (int i = 0; i < KINDS; i++)
-		printf("  %8s", kinds[i]);
+		printf(" %8s", kinds[i]);
 	if (length_ms > 0)
-		printf("\n%4.0f %%", 100 * (double)stats->busy_ms / (double)length_ms);
+		printf("\n%3.0f %%", 100 * (double)stats->busy_ms / (double)length_ms);
 	else
-		fputs("\n     -", stdout);
+		fputs("\n    -", stdout);
 	for (int i = 0; i < KINDS; i++)
-		printf("  %8zu", stats->counts[i]);
+		printf(" %8zu", stats->counts[i]);
 	puts("\n\n          median      95 %   longest");
 	print_times("waited", &stats->waited);
 	print_times("held", &stats->held);

@@ -165,7 +165,7 @@ static int add_line(struct table *table, const struct state *state, bool coloure
 	if (table_add(table, line.cells, err) < 0)
 		return -1;
 	if (coloured)
-		table_colour(table, state->is_held ? "yellow" : "green");
+		table_colour(table, state->is_held ? "magenta" : "green");
 	return 0;
 }
 

@@ -41,7 +41,7 @@ an_hour_with_an_overrun() {
 		deploy.sh p… cleo@build1 ┊   ░×      ░░███!
 		up to 2 wait                ▄▄▄ ▄▄▄▄███▄
 
-		█ holds  ░ waits  × left the queue  ! expired, forced or lost
+		█ holds  ░ waits  × left the queue  ! expired, forced, lost
 	END
 	)"
 }
@@ -58,7 +58,7 @@ an_hour_with_an_overrun() {
 		deploy.sh production cleo@build1 ┊    ░░×   ┊    ░░░████!           ┊
 		up to 2 wait                          ▄▄▄  ▄▄▄▄▄████▄
 
-		█ holds  ░ waits  × left the queue  ! expired, forced or lost
+		█ holds  ░ waits  × left the queue  ! expired, forced, lost
 	END
 	)"
 }
@@ -75,7 +75,7 @@ an_hour_with_an_overrun() {
 		deploy.sh production cleo@build1 ┊         ░░░░×              ░░░░░░░███████!              ┊             ┊
 		up to 2 wait                              ▄▄▄▄▄▄    ▄▄▄▄▄▄▄▄▄▄█████▄▄▄
 
-		█ holds  ░ waits  × left the queue  ! expired, forced or lost
+		█ holds  ░ waits  × left the queue  ! expired, forced, lost
 	END
 	)"
 }
@@ -92,7 +92,7 @@ an_hour_with_an_overrun() {
 		deploy.sh production cleo@build1 |    ..x   |    ...####!           |
 		up to 2 wait                          111  1111122221
 
-		# holds  . waits  x left the queue  ! expired, forced or lost
+		# holds  . waits  x left the queue  ! expired, forced, lost
 	END
 	)"
 }
@@ -267,7 +267,7 @@ on_terminal() {
 	an_hour_with_an_overrun
 	on_terminal 80 24
 	assert_output --partial "${colour}32m█"
-	assert_output --partial "${colour}33m░"
+	assert_output --partial "${colour}35m░"
 	assert_output --partial "${colour}1;31m!"
 	# all else is as without
 	here=$(sed 's/\x1b\[[0-9;]*m//g' <<<"$output")

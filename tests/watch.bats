@@ -39,7 +39,7 @@ watch_it() {
 	wait_until shows '^NAME +STATE +USER'
 	shows '^job +held .* 0$'
 	shows '^other +free .* 0$'
-	wait_until coloured 33 'job '
+	wait_until coloured 35 'job '
 	wait_until coloured 32 'other '
 	background "$FAIRLOCK" wrap job true
 	wait_until shows '^job +held .* 1$'
