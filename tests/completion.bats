@@ -76,7 +76,8 @@ wrap'
 @test "each option that the help of a command shows is offered, and no other" {
 	for command in wrap acquire renew release status queue log; do
 		ask "$command" -
-		shown=$("$FAIRLOCK" "$command" --help | sed -nE 's/^  (-.,|   ) (--[a-z-]+).*/\2/p')
+		output=$(sort <<<"$output")
+		shown=$("$FAIRLOCK" "$command" --help | sed -nE 's/^  (-.,|   ) (--[a-z-]+).*/\2/p' | sort)
 		assert_equal "$output" "$shown"
 	done
 }

@@ -182,6 +182,17 @@ assert_regex() {
 	assert_equal "$stderr" ''
 }
 
+@test "--help fits on 80 columns, and what a command alone has stands first" {
+	for command in '' wrap acquire renew release status queue log doctor; do
+		# shellcheck disable=SC2086
+		run -0 "$FAIRLOCK" $command --help
+		[ "$(wc -L <<<"$output")" -lt 80 ] || fail "$output"
+		run ! grep ' $' <<<"$output"
+	done
+	run -0 "$FAIRLOCK" wrap --help
+	[[ $output = *'Options:'*--no-wait*'Options of all commands:'*--url* ]]
+}
+
 @test "--help is found behind NAME but not behind COMMAND" {
 	run "$FAIRLOCK" wrap x --help
 	assert_success
