@@ -160,7 +160,11 @@ local function known(id)
 	end
 end
 
+-- Writes an event into the log, and counts it. The log forgets, and what is counted may not fall.
 local function record(event, time, owner, token, by, waited, held)
+	if event ~= 'released' and event ~= 'left' then
+		note('HINCRBY', STATE, 'n:' .. event, 1)
+	end
 	if note('XADD', LOG, 'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', int(time),
 		'owner', owner, 'token', token and int(token) or '', 'by', by or '',
 		'waited', waited and int(waited) or '', 'held', held and int(held) or '') then
@@ -175,10 +179,11 @@ end
 
 -- Writes the end of the hold that our hash describes into the log, and forgets it.
 local function end_hold(event, time)
-	record(event, time, state.owner, state.token, state.by, state.waited, time - (state.since or time))
+	local owner, by = state.owner, state.by
+	forget_hold() -- first: once something was deleted, a server out of memory takes the rest, too
+	record(event, time, owner, state.token, by, state.waited, time - (state.since or time))
 	state.ended = int(state.token or 0)
 	note('HSET', STATE, 'ended', state.ended)
-	forget_hold()
 end
 
 -- Whether the lock is held for the rest of a --min-hold only: all holds were given back.
@@ -187,19 +192,26 @@ local function is_kept()
 end
 
 -- Our hash may describe a hold that is over: nobody runs a script when a lease
--- ends, when a key is deleted, or when Redisson forces a lock open.
+-- ends, when a key is deleted, or when Redisson forces a lock open. Returns how it ended, and when.
+local function unnoticed_end(owner)
+	if not state.owner or state.owner == owner then
+		return
+	end
+	local ends = state['until'] or now
+	if ends > now + CLOCK_SLACK_MS then
+		return 'forced', now
+	end
+	return is_kept() and 'released' or 'expired', ends
+end
+
 local function notice_end(owner)
 	if owner and state.turn then
 		call('HDEL', STATE, 'turn', 'turned') -- taken, or snatched away by a plain lock
 		state.turn = nil
 	end
-	if state.owner and state.owner ~= owner then
-		local ends = state['until'] or now
-		if ends <= now + CLOCK_SLACK_MS then
-			end_hold(is_kept() and 'released' or 'expired', ends)
-		else
-			end_hold('forced', now)
-		end
+	local event, time = unnoticed_end(owner)
+	if event then
+		end_hold(event, time)
 	end
 end
 

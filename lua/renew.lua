@@ -116,7 +116,7 @@ end
 
 if token and state.ended ~= int(token) then
 	record('lost', now, id, token, by)
-	call('HSET', STATE, 'ended', int(token))
+	call('HSET', STATE, 'name', LOCK, 'ended', int(token))
 end
 settle()
 if token and state.forced == int(token) then
