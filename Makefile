@@ -97,7 +97,7 @@ SCRIPTS  := $(sort $(filter-out lua/prelude.lua lua/waiters.lua lua/places.lua,$
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/%.o) $(BUILD)/scripts.o
 TLS_OBJECTS := $(filter-out $(BUILD)/notls.o,$(OBJECTS)) $(BUILD)/tls.o
 PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS))
-NOT_QUICK := full status queue log watch looker restorer names nodes table fit complete about \
+NOT_QUICK := full status queue log watch looker restorer names nodes table metrics fit complete about \
 	doctor checkserver checkreplicas checktimes checkuser checklocks facts report origins \
 	event history spans stats plot rows labels crowd axis moment
 QUICK_OBJECTS := $(filter-out $(NOT_QUICK:%=$(BUILD)/quick/%.o), \
@@ -196,6 +196,7 @@ deps:
 check:
 	.ci/setup build run test
 	-.ci/servers
+	-.ci/promtool
 	$(MAKE) check-built
 
 check-built: tests
@@ -225,9 +226,9 @@ lint:
 format:
 	clang-format -i src/*.[ch] tests/*/*.[ch]
 
-# Our hiredis and the servers stay: getting them again takes a network.
+# Our hiredis, the servers and promtool stay: getting them again takes a network.
 clean:
-	test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name hiredis ! -name servers -exec rm -rf {} +
+	test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name hiredis ! -name servers ! -name promtool -exec rm -rf {} +
 
 distclean:
 	rm -rf $(BUILD) $(BUILDROOT)

@@ -135,6 +135,8 @@ static const struct option_row rows[] = {
 	{0, "watch", "DUR", "redraw so often until q is typed", "1s",
 	 PERIOD(watch_ms, 100, DAY_MS, "a duration from 100ms to 1d"), STATUS | QUEUE, SOURCE_FLAG,
 	 HINT_NONE},
+	{0, "prometheus", NULL, "print metrics for Prometheus", NULL, FLAG(prometheus), STATUS,
+	 SOURCE_FLAG, HINT_NONE},
 	{0, "json", NULL, "print JSON", NULL, FLAG(json), SHOW | ACQUIRE | DOCTOR, SOURCE_FLAG,
 	 HINT_NONE},
 	{0, "raw", NULL, "print columns without padding", NULL, FLAG(raw), SHOW, SOURCE_FLAG,
@@ -410,14 +412,28 @@ static int check_operands(const struct options *options, const char *command, in
 		    command);
 }
 
+struct excluded {
+	bool given;
+	const char *name;
+};
+
+static int refuse_any(const struct excluded *excluded, size_t count, const char *by,
+		      struct error *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (excluded[i].given)
+			return fail(err, STATUS_USAGE, "cannot use option '%s': %s excludes it",
+				    excluded[i].name, by);
+	return 0;
+}
+
+#define REFUSE_ANY(excluded, by, err)                                                              \
+	refuse_any(excluded, sizeof(excluded) / sizeof((excluded)[0]), by, err)
+
 /* Figures and drawings have no columns, and an end. */
 static int check_log(const struct options *options, struct error *err)
 {
-	const char *drawn = options->plot ? "--plot" : "--stats";
-	const struct {
-		bool given;
-		const char *name;
-	} excluded[] = {
+	const struct excluded excluded[] = {
 		{options->plot && options->stats, "--stats"},
 		{options->plot && options->json, "--json"},
 		{options->follow, "--follow"},
@@ -428,24 +444,34 @@ static int check_log(const struct options *options, struct error *err)
 
 	if (!options->plot && !options->stats)
 		return 0;
-	for (size_t i = 0; i < sizeof(excluded) / sizeof(excluded[0]); i++)
-		if (excluded[i].given)
-			return fail(err, STATUS_USAGE, "cannot use option '%s': %s excludes it",
-				    excluded[i].name, drawn);
-	return 0;
+	return REFUSE_ANY(excluded, options->plot ? "--plot" : "--stats", err);
 }
 
 /* A screen is for people, and has no end. */
 static int check_watch(const struct options *options, struct error *err)
 {
-	const char *excluded = options->json     ? "--json"
-			       : options->raw    ? "--raw"
-			       : options->remove ? "--remove"
-						 : NULL;
+	const struct excluded excluded[] = {
+		{options->json, "--json"},
+		{options->raw, "--raw"},
+		{options->remove != NULL, "--remove"},
+	};
 
-	if (options->watch_ms == 0 || !excluded)
-		return 0;
-	return fail(err, STATUS_USAGE, "cannot use option '%s': --watch excludes it", excluded);
+	return options->watch_ms ? REFUSE_ANY(excluded, "--watch", err) : 0;
+}
+
+/* The format is what it is. */
+static int check_prometheus(const struct options *options, struct error *err)
+{
+	const struct excluded excluded[] = {
+		{options->watch_ms != 0, "--watch"},
+		{options->json, "--json"},
+		{options->raw, "--raw"},
+		{options->no_headings, "--noheadings"},
+		{options->columns != NULL, "--output"},
+		{options->quiet, "--quiet"},
+	};
+
+	return options->prometheus ? REFUSE_ANY(excluded, "--prometheus", err) : 0;
 }
 
 /* Combinations of options that no file or variable can set. */
@@ -455,7 +481,9 @@ static int check_flags(const struct options *options, struct error *err)
 		return fail(err, STATUS_USAGE, "cannot use option '--token': it needs --force");
 	if (options->json && options->raw)
 		return fail(err, STATUS_USAGE, "cannot use option '--raw': --json excludes it");
-	return check_watch(options, err) < 0 ? -1 : check_log(options, err);
+	if (check_prometheus(options, err) < 0 || check_watch(options, err) < 0)
+		return -1;
+	return check_log(options, err);
 }
 
 int options_parse(struct options *options, const struct command *command, int *argc, char **argv,

@@ -86,6 +86,7 @@ struct options {
 	bool stats;
 	bool plot;
 	int64_t watch_ms; /* 0: once */
+	bool prometheus;
 	bool json;
 	bool raw;
 	bool no_headings;

@@ -11,6 +11,7 @@
 #include "command.h"
 #include "duration.h"
 #include "lock.h"
+#include "metrics.h"
 #include "names.h"
 #include "nodes.h"
 #include "options.h"
@@ -80,6 +81,9 @@ struct state {
 	int64_t held_ms; /* -1: not known */
 	int64_t ttl_ms;  /* -1: none */
 	long long waiters;
+	int64_t oldest_wait_ms; /* -1: not known */
+	/* how often there was such an event */
+	long long grants, expiries, breaks, losses;
 };
 
 /* What the cells of one line point to. */
@@ -110,9 +114,14 @@ static int read_state(struct state *state, const struct redisReply *reply, struc
 		.is_ours = reply_number(reply, 6) == 1,
 		.waiters = reply_number(reply, 7),
 		.name = reply_text(reply, 9),
+		.oldest_wait_ms = reply_number(reply, 10),
+		.grants = reply_number(reply, 11),
+		.expiries = reply_number(reply, 12),
+		.breaks = reply_number(reply, 13),
+		.losses = reply_number(reply, 14),
 		.held_ms = -1,
 	};
-	if (!reply_fits(reply, "siisssiiss"))
+	if (!reply_fits(reply, "siisssiissiiiii"))
 		return reply_nonsense(err);
 	state->is_held = *state->owner != '\0';
 	if (*since)
@@ -169,10 +178,31 @@ static int add_line(struct table *table, const struct state *state, bool coloure
 	return 0;
 }
 
+static int add_metrics(struct metrics *metrics, const struct state *state, struct error *err)
+{
+	const int64_t values[METRIC_COUNT] = {
+		[METRIC_HELD] = state->is_held,
+		[METRIC_HOLDS] = state->is_held ? state->holds : 0,
+		[METRIC_HOLD_MS] = state->is_held ? state->held_ms : 0,
+		[METRIC_LEASE_MS] = !state->is_held       ? 0
+				    : state->ttl_ms == -1 ? METRIC_ENDLESS
+							  : state->ttl_ms,
+		[METRIC_WAITERS] = state->waiters,
+		[METRIC_OLDEST_WAIT_MS] = state->waiters > 0 ? state->oldest_wait_ms : 0,
+		[METRIC_GRANTS] = state->grants,
+		[METRIC_EXPIRIES] = state->expiries,
+		[METRIC_BREAKS] = state->breaks,
+		[METRIC_LOSSES] = state->losses,
+	};
+
+	return metrics_add(metrics, state->name, values, err);
+}
+
 /* What has been seen. */
 struct view {
-	struct table *table; /* NULL: nobody looks at it */
-	bool alone;          /* one NAME was asked for */
+	struct table *table;     /* NULL: nobody looks at it */
+	struct metrics *metrics; /* NULL: nor Prometheus */
+	bool alone;              /* one NAME was asked for */
 	bool coloured;
 	bool silent;
 	bool held; /* any of them */
@@ -213,6 +243,8 @@ static int look(struct view *view, const char *name, struct client *client, stru
 		return 0;
 	}
 	view->held |= state.is_held;
+	if (view->metrics)
+		return add_metrics(view->metrics, &state, err);
 	return view->table ? add_line(view->table, &state, view->coloured, err) : 0;
 }
 
@@ -278,6 +310,20 @@ static char *look_again(void *data, int width, struct error *err)
 	return text;
 }
 
+/* All or nothing is printed: half of the locks would look as if the others were gone. */
+static int print_metrics(const struct invocation *invocation, int *status, struct error *err)
+{
+	struct metrics metrics = {0};
+	struct view view = {.metrics = &metrics, .status = STATUS_OK};
+	int result = fill(&view, invocation, err);
+
+	if (result == 0)
+		metrics_print(&metrics);
+	metrics_free(&metrics);
+	*status = view.status;
+	return result;
+}
+
 static int run(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
@@ -291,6 +337,8 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 		return watch_run(&(struct watch){"fairlock status", options->watch_ms, look_again,
 						 (void *)(uintptr_t)invocation},
 				 err);
+	if (options->prometheus)
+		return print_metrics(invocation, status, err);
 	if (!options->quiet && !(view.table = table_open(&layout, options, err)))
 		return -1;
 	result = fill(&view, invocation, err);

@@ -251,6 +251,8 @@ check_watcher() {
 		become "$user"
 		run -0 "$FAIRLOCK" status --raw --noheadings -o OWNER,WAITERS backup-db
 		assert_output "$owner 1"
+		run -0 "$FAIRLOCK" status --prometheus backup-db
+		assert_line 'fairlock_grants_total{lock="backup-db"} 1'
 		run -0 "$FAIRLOCK" queue --raw --noheadings -o PRESENT backup-db
 		assert_output 1
 		no_writing "$user"

@@ -117,6 +117,20 @@ waits_at() {
 	"$FAIRLOCK" release --owner "$owner" b
 }
 
+@test "metrics are those of the locks of all masters, each once" {
+	owner=$("$FAIRLOCK" acquire b)
+	"$FAIRLOCK" wrap a true
+	"$FAIRLOCK" wrap c true
+	for port in $CLUSTER_PORTS; do
+		run -0 "$FAIRLOCK" status --prometheus --url "redis://127.0.0.1:$port"
+		assert_equal "$(grep -E '^fairlock_held\{lock="[abc]"\}' <<<"$output" | grep -oE '[abc]".*')" $'a"} 0\nb"} 1\nc"} 0'
+		assert_equal "$(grep -c '^# TYPE fairlock_held ' <<<"$output")" 1
+	done
+	run -0 "$FAIRLOCK" status --prometheus c b
+	assert_line 'fairlock_locks 2'
+	"$FAIRLOCK" release --owner "$owner" b
+}
+
 @test "release --force and queue --remove reach holder and waiter wherever these asked" {
 	hold_job -l 20s
 	queue_up 1 --url "redis://127.0.0.1:$OWNER"

@@ -38,6 +38,10 @@ hostile() {
 	hostile 'status-all/*'
 }
 
+@test "harm to status for Prometheus" {
+	hostile 'status-metrics/*'
+}
+
 @test "harm to queue" {
 	hostile 'queue/*' 'queue-json/*' 'remove/*'
 }

@@ -256,6 +256,7 @@ SCENARIOS = {
     "status": Scenario(["status", "job"], {}, None, ["hello", "status"]),
     "status-json": Scenario(["status", "--json", "job"], {}, None, ["status"]),
     "status-all": Scenario(["status"], {}, None, ["scan", "hget", "status"]),
+    "status-metrics": Scenario(["status", "--prometheus"], {}, None, ["hget", "status"]),
     "doctor": Scenario(
         ["doctor", "job"], {}, None,
         ["hello", "hello2", "may", "info", "config", "user", "time", "status", "queue"],
@@ -395,6 +396,8 @@ class Case:
                 json.loads(data)
             except ValueError:
                 yield f"output that is no JSON: {data[:300]!r}"
+        if "--prometheus" in self.scenario.words and not METRICS.fullmatch(data):
+            yield f"output that is no metrics: {data[:300]!r}"
 
     def faults_of_success(self, succeeded):
         wanted = self.scenario.success
@@ -407,6 +410,11 @@ class Case:
             yield f"status 0, but nobody said {wanted!r}"
         if self.harmless and not succeeded and wanted:
             yield "failed, though nothing happened that matters"
+
+
+METRICS = re.compile(
+    rb'(?:# (?:HELP|TYPE) \w+ [^\n]+\n|\w+(?:\{lock="(?:[^"\\\n]|\\["\\n])+"\})? (?:\d+(?:\.\d+)?|\+Inf)\n)*'
+)
 
 
 def is_printable(data, besides=b""):

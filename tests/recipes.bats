@@ -175,6 +175,43 @@ free() { [ "$(cli EXISTS "$1")" = 0 ]; }
 	assert_line --partial 'holds  '
 }
 
+# The line of the crontab and the rules for alerts, apart.
+metrics_line() {
+	code 'Metrics for Prometheus' | sed -n 's/^\* \* \* \* \* //p' | sed "s,/var/lib/prometheus/node-exporter,$PWD/textfiles,"
+}
+
+@test "recipe: metrics for Prometheus are replaced when all went well, and stay when the server is away" {
+	local line
+
+	mkdir textfiles
+	"$FAIRLOCK" wrap job true
+	line=$(metrics_line)
+	run -0 cron "$line"
+	refute_output
+	grep -qx 'fairlock_grants_total{lock="job"} 1' textfiles/fairlock.prom
+	"$FAIRLOCK" wrap job true
+	FAIRLOCK_URL=unix:$PWD/none run -69 cron "$line"
+	assert_output --partial 'fairlock: cannot reach '
+	grep -qx 'fairlock_grants_total{lock="job"} 1' textfiles/fairlock.prom
+	run -0 cron "$line"
+	grep -qx 'fairlock_grants_total{lock="job"} 2' textfiles/fairlock.prom
+	# nothing else that the collector would read
+	assert_equal "$(ls textfiles)" fairlock.prom
+}
+
+@test "recipe: metrics for Prometheus have rules that Prometheus takes, on metrics that there are" {
+	local promtool=$BUILDROOT/promtool metric
+
+	[ -x "$promtool" ] || promtool=$(command -v promtool) || skip 'there is no promtool here, which .ci/promtool gets'
+	code 'Metrics for Prometheus' | sed '/^\*/d' >rules.yml
+	run -0 "$promtool" check rules rules.yml
+	assert_output --partial '3 rules found'
+	"$FAIRLOCK" status --prometheus >known
+	for metric in $(grep -oE 'fairlock_[a-z_]+' rules.yml); do
+		grep -q "^# TYPE $metric " known || fail "there is no $metric"
+	done
+}
+
 # The README's first example
 
 @test "the example that the README begins with says what it says, but for numbers and names" {
