@@ -36,6 +36,10 @@ void tame(char *text);
 /* Prints "fairlock: TEXT" on standard error, in one write. */
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
 
+/* The same for who must not wait, because a lease does not: nothing is printed where standard error
+ * would not take it at once. */
+__attribute__((format(printf, 1, 2))) void complain_in_passing(const char *format, ...);
+
 /* Tells a failure, and for a mistake in usage where to look. command may be NULL. Returns the exit
  * status. */
 int report_failure(const struct error *err, const char *command);

@@ -69,8 +69,8 @@ static void take_over(struct front *front, const char *why)
 		return;
 	front->takes_over = true;
 	front->kill_ms = after < latest ? after : latest;
-	complain("lost the guard of lock %s: %s; stopping %s", front->job->lock->keys.name, why,
-		 front->job->argv[0]);
+	complain_in_passing("lost the guard of lock %s: %s; stopping %s",
+			    front->job->lock->keys.name, why, front->job->argv[0]);
 	tree_signal(front->job->options->signal, front->guard);
 	tree_signal(SIGCONT, front->guard);
 }
@@ -91,7 +91,7 @@ static void give_back(const struct front *front)
 	if (until > clock_ms() + client.timeout_ms)
 		until = clock_ms() + client.timeout_ms;
 	if (hold_release(&hold, until, &err) < 0)
-		complain("%s", err.text);
+		complain_in_passing("%s", err.text);
 	client_close(&client);
 }
 
@@ -110,7 +110,8 @@ static void finish_for_guard(struct front *front)
 {
 	end_guard(front);
 	if (front->shared->deadline_ms <= clock_ms())
-		complain("cannot release lock %s: its lease is over", front->job->lock->keys.name);
+		complain_in_passing("cannot release lock %s: its lease is over",
+				    front->job->lock->keys.name);
 	give_back(front);
 	front->shared->phase = GUARD_DONE;
 }

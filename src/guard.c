@@ -183,11 +183,11 @@ static void lose(struct guard *guard, int64_t kill_ms, const char *why)
 		return;
 	guard->lost = true;
 	if (guard->job->options->on_lost == ON_LOST_WARN) {
-		complain("lost lock %s: %s", guard->job->lock->keys.name, why);
+		complain_in_passing("lost lock %s: %s", guard->job->lock->keys.name, why);
 		return;
 	}
-	complain("lost lock %s: %s; stopping %s", guard->job->lock->keys.name, why,
-		 guard->job->argv[0]);
+	complain_in_passing("lost lock %s: %s; stopping %s", guard->job->lock->keys.name, why,
+			    guard->job->argv[0]);
 	stop_command(guard, kill_ms);
 }
 
@@ -277,9 +277,10 @@ static void mind_max_hold(struct guard *guard)
 	if (!guard->command)
 		return;
 	guard->shared->timed_out = true;
-	complain("lock %s was held for %s, as long as --max-hold allows; stopping %s",
-		 guard->job->lock->keys.name, duration_show(text, guard->job->options->max_hold_ms),
-		 guard->job->argv[0]);
+	complain_in_passing("lock %s was held for %s, as long as --max-hold allows; stopping %s",
+			    guard->job->lock->keys.name,
+			    duration_show(text, guard->job->options->max_hold_ms),
+			    guard->job->argv[0]);
 	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 }
 
@@ -356,7 +357,7 @@ static void give_back(struct guard *guard)
 	if (guard->shared->phase == GUARD_HOLDING)
 		guard->shared->phase = GUARD_GIVING_BACK;
 	if (hold_release(&guard->hold, until, &err) < 0)
-		complain("%s", err.text);
+		complain_in_passing("%s", err.text);
 	else
 		tell_step(guard->job->options, "gave lock %s back", guard->job->lock->keys.name);
 }
@@ -393,7 +394,7 @@ static void end_blindly(struct guard *guard, const struct error *err)
 	const struct timespec pause = {.tv_nsec = KILL_REPEAT_MS * 1000000L};
 
 	if (guard->shared->phase != GUARD_STOPPING)
-		complain("%s; stopping %s", err->text, guard->job->argv[0]);
+		complain_in_passing("%s; stopping %s", err->text, guard->job->argv[0]);
 	stop_command(guard, clock_ms());
 	mind_time(guard);
 	nanosleep(&pause, NULL);
@@ -412,7 +413,7 @@ _Noreturn void guard_run(const struct job *job, struct shared *shared, int front
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	hold_init(&guard.hold, job->lock, job->client);
 	if (inbox_open_deaf(&guard.inbox, &err) < 0 || loop_open(&guard.loop, &err) < 0) {
-		complain("%s", err.text);
+		complain_in_passing("%s", err.text);
 		give_back(&guard);
 		finish(&guard);
 	}

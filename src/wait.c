@@ -70,7 +70,7 @@ void tell_step(const struct options *options, const char *format, ...)
 	clock_gettime(CLOCK_REALTIME, &now);
 	localtime_r(&now.tv_sec, &tm);
 	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
-	complain("%s.%03ld %s", clock, now.tv_nsec / 1000000, text);
+	complain_in_passing("%s.%03ld %s", clock, now.tv_nsec / 1000000, text);
 }
 
 static bool may_queue(const struct waiting *w)
@@ -126,8 +126,9 @@ static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
 {
 	if (ttl_ms == -1 && !w->told_no_ttl) {
 		line_clear(&w->line);
-		complain("lock %s has no time to live: it is held until somebody deletes it",
-			 w->lock->keys.name);
+		complain_in_passing(
+			"lock %s has no time to live: it is held until somebody deletes it",
+			w->lock->keys.name);
 	}
 	w->told_no_ttl = ttl_ms == -1;
 }

@@ -243,3 +243,32 @@ later_than() { [ "$(ms)" -gt "$1" ]; }
 	[ "$STATUS" = 76 ]
 	[ ! -e executed ]
 }
+
+# Nobody reads what is said, and there is no room for more.
+full_pipe() {
+	mkfifo full
+	exec 8<>full
+	dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null || true
+}
+
+@test "standard error takes nothing more: nothing of COMMAND is alive when the lease ends" {
+	start_server
+	full_pipe
+	SAID=full start_job -l 4s -k 200ms
+	note_lease_end
+	kill -STOP "$SERVER_PID"
+	dead_in_time
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+}
+
+@test "standard error takes nothing more: --verbose costs nobody the turn" {
+	start_server
+	full_pipe
+	background "$FAIRLOCK" wrap -v job sh -c 'until test -e go; do sleep 0.05; done' 2>full
+	wait_until "$FAIRLOCK" status -q job
+	background "$FAIRLOCK" wrap -v job touch ran 2>full
+	wait_until in_queue job 1
+	touch go
+	wait_until test -e ran
+}

@@ -30,10 +30,10 @@ all_dead() {
 	done
 }
 
-# start_job OPTION...: runs it under the lock `job`; WRAPPER and GUARD are set
+# start_job OPTION...: runs it under the lock `job`; WRAPPER and GUARD are set; what they say is in `said` ($SAID)
 start_job() {
 	write_job
-	background "$FAIRLOCK" wrap "$@" job sh job 2>said
+	background "$FAIRLOCK" wrap "$@" job sh job 2>"${SAID:-said}"
 	WRAPPER=$!
 	wait_until job_runs
 	GUARD=$(ps -o ppid= -p "$(sed -n 2p pids)" | tr -d ' ')

@@ -265,6 +265,17 @@ pieces() {
 	wait_until shows '^>'
 }
 
+@test "a terminal that is held up by Ctrl-S does not keep COMMAND alive when the lock is lost" {
+	terminal
+	type_line 'clear; "$FAIRLOCK" wrap -k 200ms job sh -c "echo \$\$ >pid; exec sleep 600"'
+	wait_until test -s pid
+	press C-s
+	"$FAIRLOCK" release --force job
+	wait_until ended "$(<pid)"
+	press C-q
+	wait_until shows '^>'
+}
+
 @test "no line and no request for it: standard error is no terminal, --quiet, or the wait is short" {
 	hold job
 	background "$CLI" -s "$SERVER_SOCKET" MONITOR >monitor
