@@ -162,7 +162,7 @@ statuses() {
 
 @test "every page of a command has all that one looks for in it" {
 	for command in $COMMANDS; do
-		same "sections of fairlock-$command.1" "$(grep -vE '^\.Sh (COLUMNS|ENVIRONMENT)$' \
+		same "sections of fairlock-$command.1" "$(grep -vE '^\.Sh (COLUMNS|ENVIRONMENT|METRICS)$' \
 			"$MANUAL/fairlock-$command.1" | sed -n 's/^\.Sh //p')" \
 			$'NAME\nSYNOPSIS\nDESCRIPTION\nOPTIONS\nEXIT STATUS\nEXAMPLES\nSEE ALSO'
 		section EXAMPLES "$MANUAL/fairlock-$command.1" | grep -q "fairlock $command " ||
