@@ -110,13 +110,13 @@ edit_file() {
 @test "a shell with job control in it" {
 	type_line "\"\$FAIRLOCK\" wrap job -- env PS1='inner ' bash --norc --noprofile -i"
 	wait_until shows '^inner $|^inner$'
-	type_line 'sleep 600'
+	type_line 'sh -c "echo started; exec sleep 600"'
+	wait_until shows '^started$'
 	press C-z
-	wait_until shows 'Stopped +sleep'
+	wait_until shows 'Stopped'
 	"$FAIRLOCK" status -q job
-	type_line 'kill %1; exit 7'
-	type_line 'exit 7' # the first may only warn of the job
-	wait_until shows '^> .*$'
+	type_line 'kill -KILL %1; wait %1; exit 7'
+	wait_until is_free job
 	restored 7
 }
 
