@@ -9,9 +9,11 @@
 
 #include "clock.h"
 #include "command.h"
+#include "hold.h"
 #include "json.h"
 #include "keeper.h"
 #include "options.h"
+#include "tell.h"
 #include "wait.h"
 
 /* The process is pinned before we queue: its number may be another's by the time of the grant. */
@@ -65,7 +67,14 @@ static int keep(struct hold *hold, const struct wait *wait, struct error *err)
 {
 	struct error ignored;
 
-	if (wait->pidfd < 0 || keeper_start(hold, wait->loop, wait->inbox, wait->pidfd, err) == 0)
+	const struct kept kept = {.hold = hold,
+				  .teller = wait->teller,
+				  .loop = wait->loop,
+				  .inbox = wait->inbox,
+				  .pidfd = wait->pidfd,
+				  .pid = wait->options->while_pid};
+
+	if (wait->pidfd < 0 || keeper_start(&kept, err) == 0)
 		return 0;
 	hold_release(hold, hold->lock->deadline_ms, &ignored);
 	return -1;
@@ -82,7 +91,8 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	struct lock lock;
 	struct client client;
 	struct hold hold;
-	struct wait wait = {.options = options, .inbox = &inbox, .loop = &loop};
+	struct wait wait = {
+		.options = options, .teller = invocation->teller, .inbox = &inbox, .loop = &loop};
 	int signo, result;
 
 	if (lock_init(&lock, invocation->argv[0], LOCK_ACQUIRE, lease_ms, options->max_queue, words,
@@ -95,9 +105,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	if (wait_for_lock(&wait, &lock, &client, &signo, err) < 0) {
 		client_close(&client);
-		if (signo)
-			die_of(signo);
-		return wait_outcome(options, err, status);
+		return wait_outcome(&wait, signo, err, status);
 	}
 	hold_init(&hold, &lock, &client);
 	result = hand_out(&hold, options, err) < 0 || keep(&hold, &wait, err) < 0 ? -1 : 0;

@@ -5,11 +5,13 @@
 
 struct options;
 struct server;
+struct teller;
 
 /* What main has made ready when it runs a command. */
 struct invocation {
 	const struct options *options;
 	const struct server *server;
+	struct teller *teller;
 	int argc; /* the operands: NAME, COMMAND, ARG... */
 	char **argv;
 };

@@ -10,12 +10,13 @@
 #include "facts.h"
 #include "json.h"
 #include "local.h"
+#include "name.h"
 #include "names.h"
 #include "nodes.h"
 #include "options.h"
 #include "origins.h"
 #include "report.h"
-#include "wait.h"
+#include "tell.h"
 
 #define SAMPLES 20
 #define PATH_BYTES 400
@@ -67,7 +68,7 @@ static int ask_nodes(struct examination *examination, struct error *err)
 		if (examination->folder[0])
 			snprintf(facts->address, sizeof(facts->address), "%s/socket",
 				 examination->folder);
-		tell_step(invocation->options, "asked %s: %s %s, %s", facts->address,
+		tell_step(invocation->teller, "asked %s: %s %s, %s", facts->address,
 			  facts->software, facts->version, facts->mode);
 	}
 	return 0;
@@ -98,7 +99,7 @@ static void check_nodes(struct examination *examination)
 	}
 	report->place = NULL;
 	check_times(report, examination->facts, examination->nodes.count, invocation->options);
-	tell_step(invocation->options, "checked the server and its user");
+	tell_step(invocation->teller, "checked the server and its user");
 }
 
 /* What is named, or all that there are. */

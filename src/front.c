@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "giveback.h"
 #include "hold.h"
 #include "loop.h"
 #include "options.h"
+#include "tell.h"
 #include "tree.h"
 
 /* How long the guard may be late before the wrapper does its work. */
@@ -69,18 +71,17 @@ static void take_over(struct front *front, const char *why)
 		return;
 	front->takes_over = true;
 	front->kill_ms = after < latest ? after : latest;
-	complain_in_passing("lost the guard of lock %s: %s; stopping %s",
-			    front->job->lock->keys.name, why, front->job->argv[0]);
+	tell(front->job->teller, LOG_ERR, "lost the guard of lock %s: %s; stopping %s",
+	     front->job->lock->keys.name, why, front->job->argv[0]);
 	tree_signal(front->job->options->signal, front->guard);
 	tree_signal(SIGCONT, front->guard);
 }
 
 /* COMMAND is gone; the lock need not wait for its lease. */
-static void give_back(const struct front *front)
+static void give_back_for_guard(const struct front *front)
 {
 	struct client client;
 	struct hold hold = {.lock = front->job->lock, .client = &client};
-	struct error err;
 	int64_t until = front->shared->deadline_ms;
 
 	if (until <= clock_ms())
@@ -90,8 +91,7 @@ static void give_back(const struct front *front)
 		    front->job->options->connect_timeout_ms);
 	if (until > clock_ms() + client.timeout_ms)
 		until = clock_ms() + client.timeout_ms;
-	if (hold_release(&hold, until, &err) < 0)
-		complain_in_passing("%s", err.text);
+	give_back(&hold, front->job->teller, until);
 	client_close(&client);
 }
 
@@ -110,9 +110,9 @@ static void finish_for_guard(struct front *front)
 {
 	end_guard(front);
 	if (front->shared->deadline_ms <= clock_ms())
-		complain_in_passing("cannot release lock %s: its lease is over",
-				    front->job->lock->keys.name);
-	give_back(front);
+		tell(front->job->teller, LOG_ERR, "cannot release lock %s: its lease is over",
+		     front->job->lock->keys.name);
+	give_back_for_guard(front);
 	front->shared->phase = GUARD_DONE;
 }
 
@@ -185,7 +185,7 @@ static void end_takeover(struct front *front)
 {
 	front->shared->lost = true;
 	end_guard(front);
-	give_back(front);
+	give_back_for_guard(front);
 }
 
 static int watch(struct front *front, struct error *err)

@@ -12,13 +12,16 @@
 
 #include "clock.h"
 #include "duration.h"
+#include "giveback.h"
 #include "hold.h"
 #include "loop.h"
 #include "options.h"
 #include "path.h"
 #include "server.h"
+#include "signals.h"
+#include "steps.h"
+#include "tell.h"
 #include "tree.h"
-#include "wait.h"
 
 /* The lock may be somebody else's already: no time for long farewells. */
 #define LOST_KILL_MS 900
@@ -41,10 +44,14 @@ struct guard {
 	struct inbox inbox;
 	int front;
 	pid_t wrapper;
-	pid_t command;  /* 0: not running */
-	int64_t max_ms; /* when --max-hold is over */
+	pid_t command;    /* 0: not running */
+	int64_t start_ms; /* of COMMAND */
+	int64_t max_ms;   /* when --max-hold is over */
 	int64_t kill_ms;
 	bool lost;
+	bool killed; /* SIGKILL was sent */
+	unsigned told_renewals;
+	struct steps steps;
 	bool mirrored; /* the wrapper was stopped because COMMAND was */
 };
 
@@ -148,8 +155,10 @@ static void start_command(struct guard *guard)
 		return;
 	}
 	guard->shared->started = true;
+	guard->start_ms = clock_ms();
+	tell_step(guard->job->teller, "starting %s, pid %d", guard->job->argv[0], (int)pid);
 	if (guard->job->options->max_hold_ms)
-		guard->max_ms = clock_ms() + guard->job->options->max_hold_ms;
+		guard->max_ms = guard->start_ms + guard->job->options->max_hold_ms;
 	guard->command = pid;
 }
 
@@ -166,6 +175,8 @@ static void signal_all(const struct guard *guard, int signo)
  * not act on it. */
 static void stop_command(struct guard *guard, int64_t kill_ms)
 {
+	char name[SIGNAL_MAX_BYTES];
+
 	if (guard->shared->phase == GUARD_STOPPING) {
 		if (kill_ms < guard->kill_ms)
 			guard->kill_ms = kill_ms;
@@ -175,20 +186,39 @@ static void stop_command(struct guard *guard, int64_t kill_ms)
 	guard->kill_ms = kill_ms;
 	signal_all(guard, guard->job->options->signal);
 	signal_all(guard, SIGCONT);
+	tell_step(guard->job->teller, "sent signal %s to %s and what it started",
+		  signal_show(name, guard->job->options->signal), guard->job->argv[0]);
 }
 
 static void lose(struct guard *guard, int64_t kill_ms, const char *why)
 {
+	const char *name = guard->job->lock->keys.name;
+
 	if (guard->lost)
 		return;
 	guard->lost = true;
 	if (guard->job->options->on_lost == ON_LOST_WARN) {
-		complain_in_passing("lost lock %s: %s", guard->job->lock->keys.name, why);
+		tell(guard->job->teller, LOG_ERR, "lost lock %s: %s", name, why);
 		return;
 	}
-	complain_in_passing("lost lock %s: %s; stopping %s", guard->job->lock->keys.name, why,
-			    guard->job->argv[0]);
+	tell(guard->job->teller, LOG_ERR, "lost lock %s: %s; stopping %s", name, why,
+	     guard->job->argv[0]);
 	stop_command(guard, kill_ms);
+}
+
+static void tell_renewal(struct guard *guard)
+{
+	const struct hold *hold = &guard->hold;
+	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
+
+	if (hold->renewals == guard->told_renewals)
+		return;
+	guard->told_renewals = hold->renewals;
+	if (hold->state == HOLD_HELD)
+		tell_step(
+			guard->job->teller, "renewed lock %s in %s, with %s of its lease left%s%s",
+			guard->job->lock->keys.name, duration_show(took, hold->took_ms),
+			duration_show(left, hold->left_ms), *hold->why ? ", but " : "", hold->why);
 }
 
 static void mind_hold(struct guard *guard)
@@ -199,6 +229,8 @@ static void mind_hold(struct guard *guard)
 	if (guard->lost)
 		return;
 	hold_step(&guard->hold);
+	steps_tell(&guard->steps, guard->job->client);
+	tell_renewal(guard);
 	guard->shared->deadline_ms = guard->job->lock->deadline_ms;
 	if (guard->hold.state == HOLD_LOST)
 		lose(guard, after < soon ? after : soon, guard->hold.why);
@@ -217,18 +249,17 @@ static int64_t lost_from_ms(const struct guard *guard)
 /* What time has brought: the deadline, or the end of COMMAND's grace. */
 static void mind_time(struct guard *guard)
 {
-	int64_t now = clock_ms();
-	const char *why = guard->job->client->error.status ? guard->job->client->error.text
-			  : *guard->hold.why               ? guard->hold.why
-			  : guard->job->client->confirming
-				  ? "too few replicas know it"
-				  : "its lease could not be renewed in time";
+	const int64_t now = clock_ms();
 
 	if (!guard->lost && now >= lost_from_ms(guard))
-		lose(guard, guard_kill_ms(guard->job, guard->job->lock->deadline_ms), why);
+		lose(guard, guard_kill_ms(guard->job, guard->job->lock->deadline_ms),
+		     hold_trouble(&guard->hold));
 	if (guard->shared->phase == GUARD_STOPPING && now >= guard->kill_ms) {
 		guard->kill_ms = now + KILL_REPEAT_MS;
 		signal_all(guard, SIGKILL);
+		if (!guard->killed)
+			tell_step(guard->job->teller, "sent signal KILL to all that is left of it");
+		guard->killed = true;
 	}
 }
 
@@ -240,6 +271,25 @@ static void mirror(struct guard *guard, int signo)
 	guard->mirrored = signo != SIGCONT;
 	if (getppid() == guard->wrapper)
 		kill(guard->wrapper, signo);
+}
+
+static void tell_end(const struct guard *guard, int status)
+{
+	const char *command = guard->job->argv[0], *name = guard->job->lock->keys.name;
+	const bool is_killed = WIFSIGNALED(status);
+	char took[DURATION_MAX_BYTES], number[SIGNAL_MAX_BYTES];
+
+	if (guard->shared->exec_errno)
+		return; /* the wrapper says so */
+	duration_show(took, clock_ms() - guard->start_ms);
+	if (is_killed)
+		signal_show(number, WTERMSIG(status));
+	else
+		snprintf(number, sizeof(number), "%d", WEXITSTATUS(status));
+	tell_event(guard->job->teller, status == 0 ? LOG_INFO : LOG_NOTICE,
+		   is_killed ? "%s under lock %s was killed by signal %s after %s"
+			     : "%s under lock %s ended with status %s after %s",
+		   command, name, number, took);
 }
 
 static void mind_children(struct guard *guard)
@@ -260,6 +310,7 @@ static void mind_children(struct guard *guard)
 		} else {
 			guard->shared->wait_status = status;
 			guard->command = 0;
+			tell_end(guard, status);
 			if (guard->mirrored)
 				mirror(guard, SIGCONT);
 		}
@@ -277,11 +328,22 @@ static void mind_max_hold(struct guard *guard)
 	if (!guard->command)
 		return;
 	guard->shared->timed_out = true;
-	complain_in_passing("lock %s was held for %s, as long as --max-hold allows; stopping %s",
-			    guard->job->lock->keys.name,
-			    duration_show(text, guard->job->options->max_hold_ms),
-			    guard->job->argv[0]);
+	tell(guard->job->teller, LOG_ERR,
+	     "lock %s was held for %s, as long as --max-hold allows; stopping %s",
+	     guard->job->lock->keys.name, duration_show(text, guard->job->options->max_hold_ms),
+	     guard->job->argv[0]);
 	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
+}
+
+static void pass_on(const struct guard *guard, int signo)
+{
+	char name[SIGNAL_MAX_BYTES];
+
+	if (!guard->command)
+		return;
+	kill(guard->command, signo);
+	tell_step(guard->job->teller, "passed signal %s on to %s", signal_show(name, signo),
+		  guard->job->argv[0]);
 }
 
 /* Signals that the wrapper passes on; its end, after which COMMAND has no one to belong to. */
@@ -291,11 +353,12 @@ static void mind_front(struct guard *guard)
 	ssize_t length;
 
 	while ((length = recv(guard->front, &signo, 1, MSG_DONTWAIT)) == 1)
-		if (guard->command)
-			kill(guard->command, signo);
+		pass_on(guard, signo);
 	if (length == 0 || errno != EAGAIN) {
 		close(guard->front);
 		guard->front = -1;
+		tell_event(guard->job->teller, LOG_ERR, "lost the wrapper of lock %s; stopping %s",
+			   guard->job->lock->keys.name, guard->job->argv[0]);
 		stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 	}
 }
@@ -345,9 +408,8 @@ static int watch(struct guard *guard, struct error *err)
 	return 0;
 }
 
-static void give_back(struct guard *guard)
+static void give_back_if_held(struct guard *guard)
 {
-	struct error err;
 	int64_t until = earliest(clock_ms() + guard->job->options->connect_timeout_ms,
 				 guard->job->lock->deadline_ms);
 
@@ -356,10 +418,7 @@ static void give_back(struct guard *guard)
 	guard->job->lock->unused = !guard->shared->started || guard->shared->exec_errno;
 	if (guard->shared->phase == GUARD_HOLDING)
 		guard->shared->phase = GUARD_GIVING_BACK;
-	if (hold_release(&guard->hold, until, &err) < 0)
-		complain_in_passing("%s", err.text);
-	else
-		tell_step(guard->job->options, "gave lock %s back", guard->job->lock->keys.name);
+	give_back(&guard->hold, guard->job->teller, until);
 }
 
 static _Noreturn void finish(struct guard *guard)
@@ -394,7 +453,8 @@ static void end_blindly(struct guard *guard, const struct error *err)
 	const struct timespec pause = {.tv_nsec = KILL_REPEAT_MS * 1000000L};
 
 	if (guard->shared->phase != GUARD_STOPPING)
-		complain_in_passing("%s; stopping %s", err->text, guard->job->argv[0]);
+		tell(guard->job->teller, LOG_ERR, "%s; stopping %s", err->text,
+		     guard->job->argv[0]);
 	stop_command(guard, clock_ms());
 	mind_time(guard);
 	nanosleep(&pause, NULL);
@@ -403,18 +463,20 @@ static void end_blindly(struct guard *guard, const struct error *err)
 
 _Noreturn void guard_run(const struct job *job, struct shared *shared, int front, pid_t wrapper)
 {
-	struct guard guard = {.job = job,
-			      .shared = shared,
-			      .front = front,
-			      .wrapper = wrapper,
-			      .max_ms = NEVER_MS};
+	struct guard guard = {
+		.job = job,
+		.shared = shared,
+		.front = front,
+		.wrapper = wrapper,
+		.max_ms = NEVER_MS,
+		.steps = {.teller = job->teller, .connections = job->client->link.connections}};
 	struct error err;
 
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	hold_init(&guard.hold, job->lock, job->client);
 	if (inbox_open_deaf(&guard.inbox, &err) < 0 || loop_open(&guard.loop, &err) < 0) {
-		complain_in_passing("%s", err.text);
-		give_back(&guard);
+		tell(job->teller, LOG_ERR, "%s", err.text);
+		give_back_if_held(&guard);
 		finish(&guard);
 	}
 	mind_time(&guard); /* we may have been stopped */
@@ -424,6 +486,6 @@ _Noreturn void guard_run(const struct job *job, struct shared *shared, int front
 	while (!is_over(&guard))
 		if (watch(&guard, &err) < 0)
 			end_blindly(&guard, &err);
-	give_back(&guard);
+	give_back_if_held(&guard);
 	finish(&guard);
 }

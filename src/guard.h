@@ -10,6 +10,7 @@
 #include "lock.h"
 
 struct options;
+struct teller;
 
 /* COMMAND runs under two processes of ours. The wrapper is what the user started: it
  * shares terminal, process group and fate with COMMAND. The guard, its child, is COMMAND's parent,
@@ -20,6 +21,7 @@ struct options;
 
 struct job {
 	const struct options *options;
+	struct teller *teller;
 	const struct inbox *inbox; /* what COMMAND inherits */
 	struct lock *lock;         /* held */
 	struct client *client;     /* connected */

@@ -48,8 +48,10 @@ static void lose(struct hold *hold, const struct renew_reply *reply)
 {
 	char holder[256];
 
-	hold->state = HOLD_LOST;
+	/* of who deletes the key, or of a lease that ends, nobody is told */
+	hold->state = hold->is_told && hold->lock->kind == LOCK_ACQUIRE ? HOLD_RELEASED : HOLD_LOST;
 	if (strcmp(reply->why, "forced") == 0) {
+		hold->state = HOLD_LOST;
 		snprintf(hold->why, sizeof(hold->why), "somebody broke it by force");
 	} else if (strcmp(reply->why, "taken") == 0 && *reply->by) {
 		owner_show(holder, sizeof(holder), reply->by);
@@ -63,6 +65,7 @@ static void lose(struct hold *hold, const struct renew_reply *reply)
 
 static void renewed(struct hold *hold)
 {
+	const int64_t deadline_ms = hold->lock->deadline_ms;
 	struct renew_reply reply;
 	struct error err;
 
@@ -73,6 +76,11 @@ static void renewed(struct hold *hold)
 	}
 	hold->renew_ms = hold->client->sent_ms + hold->lock->lease_ms / 3;
 	hold->why[0] = '\0';
+	if (reply.outcome == RENEWED)
+		hold->is_told = false;
+	hold->renewals++;
+	hold->took_ms = clock_ms() - hold->client->sent_ms;
+	hold->left_ms = deadline_ms - hold->client->sent_ms;
 	if (reply.outcome == RENEW_UNSAFE) {
 		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
 		snprintf(hold->why, sizeof(hold->why), "only %lld of %" PRId64 " replicas know it",
@@ -107,6 +115,7 @@ void hold_step(struct hold *hold)
 			break;
 		case CLIENT_MESSAGE:
 			/* somebody broke the lock, or gave a hold of this owner back */
+			hold->is_told = true;
 			if (!hold->client->pending)
 				renew(hold);
 			break;
@@ -115,6 +124,16 @@ void hold_step(struct hold *hold)
 			break;
 		}
 	}
+}
+
+const char *hold_trouble(const struct hold *hold)
+{
+	if (hold->client->error.status)
+		return hold->client->error.text;
+	if (*hold->why)
+		return hold->why;
+	return hold->client->confirming ? "too few replicas know it"
+					: "its lease could not be renewed in time";
 }
 
 int64_t hold_wait(const struct hold *hold, struct pollfd *slot)
@@ -139,6 +158,7 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 	if (reply.outcome != RELEASED && reply.outcome != RELEASE_KEPT)
 		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: it is not held any more",
 			    hold->lock->keys.name);
+	hold->is_kept = reply.outcome == RELEASE_KEPT;
 	return 0;
 }
 

@@ -19,8 +19,13 @@ struct hold {
 	struct lock *lock;
 	struct client *client;
 	enum hold_state state;
-	int64_t renew_ms; /* when the next renewal is due */
-	char why[400];    /* lost, or about to be: why, for people; or "" */
+	bool is_told;      /* of a release, since the last renewal */
+	int64_t renew_ms;  /* when the next renewal is due */
+	unsigned renewals; /* so many have been answered */
+	int64_t took_ms;   /* the last of them */
+	int64_t left_ms;   /* of the lease, when it was asked for */
+	bool is_kept;      /* given back, and held by the server for the rest of its time */
+	char why[400];     /* lost, or about to be: why, for people; or "" */
 };
 
 /* Takes over a lock that was just granted over this client. */
@@ -29,6 +34,9 @@ void hold_init(struct hold *hold, struct lock *lock, struct client *client);
 /* Renews when it is time and takes in what the server says; never waits. An unreachable
  * server is tried again and again; only its own word ends the hold. */
 void hold_step(struct hold *hold);
+
+/* Why the lease is about to end. */
+const char *hold_trouble(const struct hold *hold);
 
 /* What to wait for: fills *slot, returns when hold_step has something to do. */
 int64_t hold_wait(const struct hold *hold, struct pollfd *slot);

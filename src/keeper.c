@@ -9,6 +9,11 @@
 
 #include "clock.h"
 #include "descriptors.h"
+#include "giveback.h"
+#include "hold.h"
+#include "inbox.h"
+#include "loop.h"
+#include "tell.h"
 
 enum {
 	SLOT_PID, /* its end is the end of the hold, whatever else has come */
@@ -41,46 +46,64 @@ static void close_all_but(int *keep, size_t count)
 	descriptors_close((unsigned)from, UINT_MAX);
 }
 
-static _Noreturn void keep(struct hold *hold, struct loop *loop, const struct inbox *inbox,
-			   int pidfd)
+/* Why the keeper's work is over without it. */
+static void tell_loss(const struct kept *kept)
 {
+	const char *name = kept->hold->lock->keys.name;
+
+	if (kept->hold->state == HOLD_RELEASED)
+		tell_event(kept->teller, LOG_INFO, "lock %s was given back", name);
+	else
+		tell_event(kept->teller, LOG_ERR, "lost lock %s: %s", name,
+			   kept->hold->state == HOLD_LOST ? kept->hold->why
+							  : hold_trouble(kept->hold));
+}
+
+static _Noreturn void keep(const struct kept *kept)
+{
+	struct hold *hold = kept->hold;
 	struct pollfd slots[SLOTS] = {
-		[SLOT_PID] = {.fd = pidfd, .events = POLLIN},
-		[SLOT_SIGNALS] = {.fd = inbox->fd, .events = POLLIN},
+		[SLOT_PID] = {.fd = kept->pidfd, .events = POLLIN},
+		[SLOT_SIGNALS] = {.fd = kept->inbox->fd, .events = POLLIN},
 	};
 	struct error ignored;
 
 	for (;;) {
 		hold_step(hold);
-		if (hold->state != HOLD_HELD || clock_ms() >= hold->lock->deadline_ms)
+		if (hold->state != HOLD_HELD || clock_ms() >= hold->lock->deadline_ms) {
+			tell_loss(kept);
 			_exit(0);
+		}
 		int64_t wake = hold_wait(hold, &slots[SLOT_CLIENT]);
 
 		if (hold->lock->deadline_ms < wake)
 			wake = hold->lock->deadline_ms;
-		if (loop_wait(loop, slots, SLOTS, wake, &ignored) < 0)
+		if (loop_wait(kept->loop, slots, SLOTS, wake, &ignored) < 0)
 			_exit(STATUS_OS);
 		if (slots[SLOT_PID].revents ||
-		    (slots[SLOT_SIGNALS].revents && inbox_next_deadly(inbox)))
+		    (slots[SLOT_SIGNALS].revents && inbox_next_deadly(kept->inbox)))
 			break;
 	}
-	hold_release(hold, hold->lock->deadline_ms, &ignored);
+	give_back(hold, kept->teller, hold->lock->deadline_ms);
 	_exit(0);
 }
 
-int keeper_start(struct hold *hold, struct loop *loop, const struct inbox *inbox, int pidfd,
-		 struct error *err)
+int keeper_start(const struct kept *kept, struct error *err)
 {
-	int ours[] = {hold->client->link.fd, hold->client->link.local_folder, pidfd, loop->timer,
-		      inbox->fd};
+	const struct link *link = &kept->hold->client->link;
+	int ours[] = {link->fd, link->local_folder, kept->pidfd, kept->loop->timer,
+		      kept->inbox->fd};
 	pid_t pid = fork();
 
 	if (pid < 0)
 		return fail(err, STATUS_OS, "cannot fork: %s", strerror(errno));
-	if (pid > 0)
+	if (pid > 0) {
+		tell_step(kept->teller, "process %d renews lock %s until process %d ends", (int)pid,
+			  kept->hold->lock->keys.name, (int)kept->pid);
 		return 0;
+	}
 	setsid();
 	(void)!chdir("/");
 	close_all_but(ours, sizeof(ours) / sizeof(ours[0]));
-	keep(hold, loop, inbox, pidfd);
+	keep(kept);
 }

@@ -187,6 +187,8 @@ static enum link_event start_local(struct link *link)
 		return unreachable(link, strerror(errno));
 	if (local_start(link->local_folder, &link->error) < 0)
 		return lost(link);
+	if (!link->give_up_ms)
+		link->launches++;
 	if (link_await(link))
 		return LINK_NOTHING;
 	local_failure(link->local_folder, &link->error);
@@ -256,6 +258,8 @@ static enum link_event begin(struct link *link)
 	if (clock_ms() < link->retry_ms)
 		return LINK_NOTHING;
 	link->due_ms = clock_ms() + link->timeout_ms;
+	if (link->connected_ms >= link->begun_ms)
+		link->begun_ms = clock_ms();
 	link->is_well = false;
 	link->asking = link->asks_next;
 	link->asks_next = false;
@@ -364,6 +368,10 @@ static enum link_event take_greeting(struct link *link, const redisReply *reply)
 
 	switch (greeting_take(greeting, reply, &link->endpoint, &link->error)) {
 	case GREETING_GOES_ON:
+		if (greeting->due == 0) {
+			link->connected_ms = clock_ms();
+			link->connections++;
+		}
 		break;
 	case GREETING_NAMES:
 		link->named = greeting->master;

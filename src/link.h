@@ -64,8 +64,12 @@ struct link {
 	struct greeting greeting; /* and what the server said of itself in it */
 	unsigned attempts;        /* rounds that failed, one after another */
 	int64_t retry_ms;
-	int64_t due_ms;     /* when this attempt has taken too long */
-	int64_t give_up_ms; /* until when a server may take to get ready; 0: not counted */
+	int64_t due_ms;   /* when this attempt has taken too long */
+	int64_t begun_ms; /* when the first attempt for this connection began */
+	int64_t connected_ms;
+	unsigned connections; /* so many have been greeted */
+	unsigned launches;    /* so often a private server was found not to run */
+	int64_t give_up_ms;   /* until when a server may take to get ready; 0: not counted */
 
 	bool refused;
 	struct error error;

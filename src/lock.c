@@ -201,6 +201,7 @@ int lock_asked(struct lock *lock, const struct client *client, struct ask_reply 
 	*out = (struct ask_reply){.replicas = client->replicas};
 	if (is_tagged(reply, "granted", 6)) {
 		out->outcome = client->replicas < lock->replicas ? ASK_UNSAFE : ASK_GRANTED;
+		lock->since_ms = client->sent_ms;
 		lock->deadline_ms = client->sent_ms + within(reply_number(reply, 3), 0, TTL_MAX_MS);
 		return keep_grant(lock, reply_text(reply, 1), reply_text(reply, 2)) < 0
 			       ? reply_nonsense(err)

@@ -10,6 +10,7 @@
 #include "options.h"
 #include "program.h"
 #include "settings.h"
+#include "tell.h"
 
 /* Fills slots 0 to 2 where nothing is open, so that no socket lands there and
  * gets our output. What goes in fails when it is used, as a closed slot would;
@@ -33,10 +34,51 @@ static int leave_to_other(struct settings *settings, int argc, char **words, cha
 	return program_other(argc, argv, &settings->server);
 }
 
+static void open_teller(struct teller *teller, const struct options *options,
+			const struct command *command)
+{
+	teller_open(teller, options->verbose, options->syslog && command_takes(command->name));
+}
+
+static void tell_server(const struct teller *teller, const struct settings *settings)
+{
+	char where[600];
+
+	if (!teller->verbose)
+		return;
+	settings_where_url(&settings->options, where, sizeof(where));
+	tell_step(teller, "the server is %s (%s)", settings->server.label,
+		  *where ? where : "the default");
+}
+
+static int refuse(struct teller *teller, const struct settings *settings,
+		  const struct command *command, const struct error *err)
+{
+	open_teller(teller, &settings->options, command);
+	tell_syslog(teller, LOG_ERR, err->text);
+	return report_failure(err, command->name);
+}
+
+static int run_here(const struct invocation *invocation, const struct settings *settings,
+		    const struct command *command)
+{
+	struct error err;
+	int status = STATUS_OK;
+
+	open_teller(invocation->teller, &settings->options, command);
+	tell_server(invocation->teller, settings);
+	if (command->run(invocation, &status, &err) == 0)
+		return status;
+	tell_syslog(invocation->teller, LOG_ERR, err.text);
+	return report_failure(&err, command->name);
+}
+
 static int run_command(const struct command *command, int argc, char **argv)
 {
 	struct settings settings;
-	struct invocation invocation = {&settings.options, &settings.server, argc - 2, argv + 2};
+	struct teller teller;
+	struct invocation invocation = {&settings.options, &settings.server, &teller, argc - 2,
+					argv + 2};
 	char **words = malloc((size_t)argc * sizeof(*words));
 	struct error err;
 	int status = STATUS_OK;
@@ -44,17 +86,18 @@ static int run_command(const struct command *command, int argc, char **argv)
 	if (!words)
 		return STATUS_OS;
 	memcpy(words, argv, (size_t)argc * sizeof(*words));
+	teller_init(&teller);
 	settings_init(&settings);
 	if (options_parse(&settings.options, command, &invocation.argc, invocation.argv, &err))
-		status = report_failure(&err, command->name);
+		status = refuse(&teller, &settings, command, &err);
 	else if (settings.options.help)
 		options_help(command, stdout);
 	else if (settings_merge(&settings, command, &err))
-		status = report_failure(&err, command->name);
+		status = refuse(&teller, &settings, command, &err);
 	else if (!program_reaches(&settings.server))
 		status = leave_to_other(&settings, argc, words, argv);
-	else if (command->run(&invocation, &status, &err))
-		status = report_failure(&err, command->name);
+	else
+		status = run_here(&invocation, &settings, command);
 	settings_free(&settings);
 	free(words);
 	return status;

@@ -81,6 +81,8 @@ static const struct option_row rows[] = {
 	 SOURCE_ALL, HINT_NONE},
 	{'v', "verbose", NULL, "tell each step on standard error", NULL, FLAG(verbose), ALL,
 	 SOURCE_ALL, HINT_NONE},
+	{0, "syslog", NULL, "tell syslog, too, what happens", NULL, FLAG(syslog), TAKE, SOURCE_ALL,
+	 HINT_NONE},
 	{'n', "no-wait", NULL, "fail at once if the lock is busy or somebody waits", NULL,
 	 FLAG(no_wait), TAKE, SOURCE_FLAG, HINT_NONE},
 	{'w', "wait", "DUR", "wait at most so long (0 is -n)", "for ever",
@@ -208,6 +210,11 @@ unsigned command_defaults(const char *command)
 bool command_runs_words(const char *command)
 {
 	return command_bit(command) == WRAP;
+}
+
+bool command_takes(const char *command)
+{
+	return (command_bit(command) & TAKE) != 0;
 }
 
 int command_operands(const char *command)

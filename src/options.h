@@ -62,6 +62,7 @@ struct options {
 	int64_t connect_timeout_ms;
 	bool quiet;
 	bool verbose;
+	bool syslog;
 	bool no_wait;     /* also when wait_ms is 0 */
 	int64_t wait_ms;  /* -1: for ever */
 	int64_t lease_ms; /* 0: the default (renew: that of the grant) */
@@ -157,6 +158,9 @@ unsigned command_defaults(const char *command);
 
 /* Whether the words behind NAME are a command line of their own. */
 bool command_runs_words(const char *command);
+
+/* Whether the command takes a lock: then there is something to tell syslog. */
+bool command_takes(const char *command);
 
 /* How many operands a command takes at most. */
 int command_operands(const char *command);

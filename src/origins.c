@@ -8,23 +8,11 @@
 #include "settings.h"
 #include "signals.h"
 
-static const char *show_signal(char *text, size_t size, int number)
-{
-	const char *name;
-	int known;
-
-	snprintf(text, size, "%d", number);
-	for (size_t i = 0; (name = signal_name_at(i)) != NULL; i++)
-		if (signal_parse(name, &known) == 0 && known == number)
-			snprintf(text, size, "%s", name);
-	return text;
-}
-
 static void show_value(char *text, size_t size, const struct options *options,
 		       const struct option_row *row)
 {
 	const void *member = (const char *)options + row->offset;
-	char duration[DURATION_MAX_BYTES];
+	char duration[DURATION_MAX_BYTES], name[SIGNAL_MAX_BYTES];
 
 	switch (row->kind) {
 	case OPTION_FLAG:
@@ -45,7 +33,7 @@ static void show_value(char *text, size_t size, const struct options *options,
 		snprintf(text, size, "%d", *(const int *)member);
 		break;
 	case OPTION_SIGNAL:
-		show_signal(text, size, *(const int *)member);
+		snprintf(text, size, "%s", signal_show(name, *(const int *)member));
 		break;
 	case OPTION_ON_LOST:
 		snprintf(text, size, "%s",
@@ -54,30 +42,25 @@ static void show_value(char *text, size_t size, const struct options *options,
 	}
 }
 
-static void show_origin(struct shown_setting *shown, const struct origin *origin,
+static const char *source_name(enum option_source source)
+{
+	switch ((int)source) {
+	case SOURCE_FLAG:
+		return "flag";
+	case SOURCE_ENVIRONMENT:
+		return "environment";
+	case SOURCE_FILE:
+		return "file";
+	default:
+		return "default";
+	}
+}
+
+static void show_origin(struct shown_setting *shown, const struct options *options,
 			const struct option_row *row)
 {
-	char variable[64];
-
-	switch ((int)origin->source) {
-	case SOURCE_FLAG:
-		shown->source = "flag";
-		snprintf(shown->where, sizeof(shown->where), "--%s", row->name);
-		break;
-	case SOURCE_ENVIRONMENT:
-		shown->source = "environment";
-		snprintf(shown->where, sizeof(shown->where), "%s",
-			 settings_variable(row, variable, sizeof(variable)));
-		break;
-	case SOURCE_FILE:
-		shown->source = "file";
-		snprintf(shown->where, sizeof(shown->where), "%.480s:%u", origin->path,
-			 origin->line);
-		break;
-	default:
-		shown->source = "default";
-		break;
-	}
+	shown->source = source_name(options_origin(options, row)->source);
+	settings_where(options, row, shown->where, sizeof(shown->where));
 }
 
 static const struct option_row *find_row(const char *name)
@@ -103,14 +86,14 @@ static void show_password(struct shown_setting *shown, const struct options *opt
 		shown->source = "default";
 		break;
 	case PASSWORD_URL:
-		show_origin(shown, options_origin(options, url), url);
+		show_origin(shown, options, url);
 		shown->source = "url";
 		break;
 	case PASSWORD_TEXT:
-		show_origin(shown, options_origin(options, text), text);
+		show_origin(shown, options, text);
 		break;
 	case PASSWORD_FILE:
-		show_origin(shown, options_origin(options, file), file);
+		show_origin(shown, options, file);
 		break;
 	case PASSWORD_SHARED:
 		shown->source = "environment";
@@ -139,7 +122,7 @@ bool origins_show(struct shown_setting *shown, size_t index, const struct option
 		show_password(shown, options);
 		return true;
 	}
-	show_origin(shown, options_origin(options, row), row);
+	show_origin(shown, options, row);
 	if (row->kind == OPTION_URL)
 		snprintf(shown->value, sizeof(shown->value), "%s", server->label);
 	else if (options_has(options, row))

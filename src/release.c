@@ -5,17 +5,29 @@
 #include "call.h"
 #include "clock.h"
 #include "command.h"
+#include "duration.h"
 #include "lock.h"
 #include "options.h"
 #include "script.h"
+#include "steps.h"
+#include "tell.h"
 
 /* One release as the given owner; the reply lives in client. */
 static int release_as(struct client *client, const struct lock *lock, const char *owner,
-		      const struct options *options, struct release_reply *reply, struct error *err)
+		      const struct invocation *invocation, struct release_reply *reply,
+		      struct error *err)
 {
+	const struct options *options = invocation->options;
+	struct steps steps = {.teller = invocation->teller,
+			      .connections = client->link.connections};
 	struct request request;
+	int result;
 	char token[24] = "";
 
+	if (*owner)
+		tell_step(invocation->teller, "giving lock %s back as %s", lock->keys.name, owner);
+	else
+		tell_step(invocation->teller, "breaking lock %s", lock->keys.name);
 	if (options->token >= 0)
 		snprintf(token, sizeof(token), "%" PRId64, options->token);
 	lock_request(&lock->keys, &request, &script_release);
@@ -25,7 +37,10 @@ static int release_as(struct client *client, const struct lock *lock, const char
 	request_add(&request, token);
 	request.again = request.argc;
 	request_add(&request, "0");
-	if (client_call(client, &request, clock_ms() + options->connect_timeout_ms, false, err) < 0)
+	result =
+		client_call(client, &request, clock_ms() + options->connect_timeout_ms, false, err);
+	steps_tell(&steps, client);
+	if (result < 0)
 		return -1;
 	return lock_released(client->reply, reply, err);
 }
@@ -82,6 +97,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	struct lock lock;
 	struct client client;
 	struct release_reply reply = {.outcome = RELEASE_NOT_HELD};
+	char took[DURATION_MAX_BYTES];
 	int result = 0;
 
 	if (lock_init(&lock, invocation->argv[0], LOCK_ACQUIRE, 0, -1, words, err) < 0 ||
@@ -94,14 +110,17 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 			lock.keys.name);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	if (options->force)
-		result = release_as(&client, &lock, "", options, &reply, err);
+		result = release_as(&client, &lock, "", invocation, &reply, err);
 	for (int i = 0; !options->force && result == 0 && i < lock.inherited_count; i++) {
-		result = release_as(&client, &lock, lock.inherited[i], options, &reply, err);
+		result = release_as(&client, &lock, lock.inherited[i], invocation, &reply, err);
 		if (reply.outcome != RELEASE_NOT_HELD)
 			break;
 	}
 	if (result == 0)
 		result = report(&lock, options, &reply, err);
+	if (result == 0)
+		tell_step(invocation->teller, "the server has answered after %s",
+			  duration_show(took, clock_ms() - client.sent_ms));
 	client_close(&client);
 	*status = STATUS_OK;
 	return result;

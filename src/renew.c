@@ -5,14 +5,24 @@
 #include "call.h"
 #include "clock.h"
 #include "command.h"
+#include "duration.h"
 #include "lock.h"
 #include "options.h"
 #include "script.h"
+#include "steps.h"
+#include "tell.h"
 
 static int renew_as(struct client *client, struct lock *lock, const char *owner,
-		    const struct options *options, struct renew_reply *reply, struct error *err)
+		    const struct invocation *invocation, struct renew_reply *reply,
+		    struct error *err)
 {
+	const struct options *options = invocation->options;
+	struct steps steps = {.teller = invocation->teller,
+			      .connections = client->link.connections};
 	struct request request;
+	int result;
+
+	tell_step(invocation->teller, "renewing lock %s as %s", lock->keys.name, owner);
 
 	lock_request(&lock->keys, &request, &script_renew);
 	request_add(&request, owner);
@@ -21,7 +31,10 @@ static int renew_as(struct client *client, struct lock *lock, const char *owner,
 	request_add(&request, options->lease_ms ? lock->lease : "");
 	request_add(&request, "");
 	request_add(&request, "");
-	if (client_call(client, &request, clock_ms() + options->connect_timeout_ms, false, err) < 0)
+	result =
+		client_call(client, &request, clock_ms() + options->connect_timeout_ms, false, err);
+	steps_tell(&steps, client);
+	if (result < 0)
 		return -1;
 	return lock_renewed(lock, client, reply, err);
 }
@@ -33,6 +46,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	struct lock lock;
 	struct client client;
 	struct renew_reply reply = {.outcome = RENEW_LOST};
+	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
 	int result = 0;
 
 	if (lock_init(&lock, invocation->argv[0], LOCK_ACQUIRE, options->lease_ms, -1, words, err) <
@@ -46,12 +60,16 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 			lock.keys.name);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	for (int i = 0; result == 0 && reply.outcome == RENEW_LOST && i < lock.inherited_count; i++)
-		result = renew_as(&client, &lock, lock.inherited[i], options, &reply, err);
+		result = renew_as(&client, &lock, lock.inherited[i], invocation, &reply, err);
 	client_close(&client);
 	if (result == 0 && reply.outcome == RENEW_LOST)
 		return fail(err, STATUS_NOT_HELD,
 			    "cannot renew lock %s: not held by this owner (any more)",
 			    lock.keys.name);
+	if (result == 0)
+		tell_step(invocation->teller, "renewed lock %s in %s, its lease ends in %s",
+			  lock.keys.name, duration_show(took, clock_ms() - client.sent_ms),
+			  duration_show(left, reply.ttl_ms));
 	*status = STATUS_OK;
 	return result;
 }

@@ -355,6 +355,15 @@ static int make_absolute(const char **path, char **absolute, struct error *err)
 	return 0;
 }
 
+static const struct option_row *find_row(size_t offset)
+{
+	size_t i = 0;
+
+	while (option_at(i)->offset != offset)
+		i++;
+	return option_at(i);
+}
+
 static int find_tls_files(struct settings *settings, struct error *err)
 {
 	struct tls_files *files = &settings->server.tls_files;
@@ -397,6 +406,34 @@ int settings_merge(struct settings *settings, const struct command *command, str
 	    find_password(&settings->server, options, file_is_flag, err))
 		return -1;
 	return find_sentinel_password(&settings->server, options, err);
+}
+
+const char *settings_where(const struct options *options, const struct option_row *row, char *text,
+			   size_t size)
+{
+	const struct origin *origin = options_origin(options, row);
+	char variable[64];
+
+	switch ((int)origin->source) {
+	case SOURCE_FLAG:
+		snprintf(text, size, "--%s", row->name);
+		break;
+	case SOURCE_ENVIRONMENT:
+		snprintf(text, size, "%s", settings_variable(row, variable, sizeof(variable)));
+		break;
+	case SOURCE_FILE:
+		snprintf(text, size, "%.480s:%u", origin->path, origin->line);
+		break;
+	default:
+		text[0] = '\0';
+		break;
+	}
+	return text;
+}
+
+const char *settings_where_url(const struct options *options, char *text, size_t size)
+{
+	return settings_where(options, find_row(offsetof(struct options, url)), text, size);
 }
 
 void settings_free(struct settings *settings)

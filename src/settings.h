@@ -27,6 +27,13 @@ int settings_merge(struct settings *settings, const struct command *command, str
 /* The variable of a row: FAIRLOCK_ and its name in capitals. */
 const char *settings_variable(const struct option_row *row, char *name, size_t size);
 
+/* Where a row was set: "--url", "FAIRLOCK_URL" or "/etc/fairlock.conf:3"; "" for a default. */
+const char *settings_where(const struct options *options, const struct option_row *row, char *text,
+			   size_t size);
+
+/* The same for the URL. */
+const char *settings_where_url(const struct options *options, char *text, size_t size);
+
 /* Gives back what settings_merge took, also where it failed. */
 void settings_free(struct settings *settings);
 

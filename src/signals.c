@@ -1,6 +1,7 @@
 #include "signals.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <strings.h>
 
 static const struct {
@@ -47,4 +48,13 @@ int signal_parse(const char *text, int *number)
 const char *signal_name_at(size_t index)
 {
 	return index < sizeof(signals) / sizeof(signals[0]) ? signals[index].name : NULL;
+}
+
+const char *signal_show(char text[SIGNAL_MAX_BYTES], int number)
+{
+	snprintf(text, SIGNAL_MAX_BYTES, "%d", number);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (signals[i].number == number)
+			snprintf(text, SIGNAL_MAX_BYTES, "%s", signals[i].name);
+	return text;
 }

@@ -11,4 +11,9 @@ int signal_parse(const char *text, int *number);
  * behind the last. */
 const char *signal_name_at(size_t index);
 
+#define SIGNAL_MAX_BYTES 16
+
+/* Writes the name of a signal, as signal_parse reads it; its number if it has none. */
+const char *signal_show(char text[SIGNAL_MAX_BYTES], int number);
+
 #endif

@@ -1,16 +1,17 @@
 #include "wait.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "call.h"
 #include "clock.h"
 #include "duration.h"
 #include "line.h"
 #include "options.h"
+#include "signals.h"
+#include "steps.h"
+#include "tell.h"
 #include "view.h"
 
 /* How far ahead a message may send us: nobody needs more, and the clock does not overflow. */
@@ -40,6 +41,7 @@ struct waiting {
 	const struct wait *wait;
 	struct lock *lock;
 	struct client *client;
+	int64_t from_ms;
 	int64_t until_ms; /* the end of --wait */
 	int64_t sign_ms;  /* when to ask again if nobody tells us anything */
 	int64_t watch_ms; /* when to ask again because somebody told us to */
@@ -47,31 +49,15 @@ struct waiting {
 	bool traceless; /* the server knows nothing of us */
 	bool told_queued;
 	bool told_no_ttl;
+	bool place_due; /* --verbose: our place in the queue is to be asked for and told */
+	int64_t told_place;
 	bool viewing;    /* the request under way is for the line only */
 	int64_t view_ms; /* when to make the next of these; NEVER_MS: we may not */
 	struct view view;
 	struct line line;
+	struct steps steps;
 	char base_channel[CHANNEL_MAX_BYTES];
 };
-
-void tell_step(const struct options *options, const char *format, ...)
-{
-	char text[512];
-	struct timespec now;
-	struct tm tm;
-	char clock[16];
-	va_list args;
-
-	if (!options->verbose)
-		return;
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	clock_gettime(CLOCK_REALTIME, &now);
-	localtime_r(&now.tv_sec, &tm);
-	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
-	complain_in_passing("%s.%03ld %s", clock, now.tv_nsec / 1000000, text);
-}
 
 static bool may_queue(const struct waiting *w)
 {
@@ -82,11 +68,13 @@ static void ask(struct waiting *w)
 {
 	struct request request;
 
+	tell_step(w->wait->teller, "asking for lock %s as %s", w->lock->keys.name, w->lock->id);
 	lock_ask(w->lock, &request, !may_queue(w));
 	client_request(w->client, &request);
 	w->sign_ms = w->watch_ms = NEVER_MS;
 	w->traceless = false;
 	w->viewing = false;
+	w->place_due = false;
 }
 
 /* What a look at the lock would tell is not worth waiting for: our own question comes first. */
@@ -126,9 +114,9 @@ static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
 {
 	if (ttl_ms == -1 && !w->told_no_ttl) {
 		line_clear(&w->line);
-		complain_in_passing(
-			"lock %s has no time to live: it is held until somebody deletes it",
-			w->lock->keys.name);
+		tell(w->wait->teller, LOG_NOTICE,
+		     "lock %s has no time to live: it is held until somebody deletes it",
+		     w->lock->keys.name);
 	}
 	w->told_no_ttl = ttl_ms == -1;
 }
@@ -136,15 +124,30 @@ static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
 static void queued(struct waiting *w, const struct ask_reply *reply)
 {
 	if (!w->told_queued)
-		tell_step(w->wait->options, "waiting for lock %s as %s", w->lock->keys.name,
-			  w->lock->id);
+		tell_step(w->wait->teller, "waiting for lock %s", w->lock->keys.name);
 	if (!w->told_queued && !w->wait->options->quiet)
 		line_start(&w->line);
 	w->told_queued = true;
+	w->place_due = w->wait->teller->verbose && w->view_ms != NEVER_MS;
 	w->sign_ms = clock_ms() + reply->ask_in_ms;
 	mind_missing_ttl(w, reply->ttl_ms);
 	if (reply->first)
 		client_subscribe(w->client, w->base_channel);
+}
+
+static void tell_grant(const struct waiting *w)
+{
+	const struct lock *lock = w->lock;
+	char waited[DURATION_MAX_BYTES];
+
+	duration_show(waited, clock_ms() - w->from_ms);
+	if (strcmp(lock->owner, lock->id) == 0)
+		tell_event(w->wait->teller, LOG_INFO, "got lock %s after %s, token %s",
+			   lock->keys.name, waited, lock->token);
+	else
+		tell_event(w->wait->teller, LOG_INFO,
+			   "went into lock %s, which %s holds, after %s, token %s", lock->keys.name,
+			   lock->owner, waited, lock->token);
 }
 
 static int asked(struct waiting *w, struct error *err)
@@ -158,8 +161,7 @@ static int asked(struct waiting *w, struct error *err)
 	switch (reply.outcome) {
 	case ASK_GRANTED:
 		w->granted = true;
-		tell_step(w->wait->options, "got lock %s, token %s", w->lock->keys.name,
-			  w->lock->token);
+		tell_grant(w);
 		return 0;
 	case ASK_UNSAFE:
 		return fail(err, STATUS_NOT_OBTAINED,
@@ -190,7 +192,7 @@ static void heard(struct waiting *w)
 	const char *message = w->client->message;
 	int64_t in_ms = 0;
 
-	tell_step(w->wait->options, "heard: %s", message);
+	tell_step(w->wait->teller, "heard: %s", message);
 	if (sscanf(message, "first %" SCNd64, &in_ms) == 1 && in_ms > 0) {
 		client_subscribe(w->client, w->base_channel);
 		/* the key is there until its last millisecond is over */
@@ -217,7 +219,7 @@ static int failed(struct waiting *w, struct error *err)
 	/* it was the look that was refused: not the connection, which leaves the request pending,
 	 * nor the subscription, which takes the channels with it */
 	if (client->final && w->viewing && !client->pending && client->channel_count > 0) {
-		w->viewing = false;
+		w->viewing = w->place_due = false;
 		w->view_ms = NEVER_MS;
 		client->error.status = STATUS_OK;
 		return 0;
@@ -226,7 +228,6 @@ static int failed(struct waiting *w, struct error *err)
 		*err = client->error;
 		return -1;
 	}
-	tell_step(w->wait->options, "%s", client->error.text);
 	if (!is_asking(w))
 		ask(w);
 	return 0;
@@ -244,28 +245,49 @@ static void draw(struct waiting *w)
 	line_draw(&w->line, w->lock->keys.name, &w->view, trouble(w));
 }
 
+static void tell_place(struct waiting *w)
+{
+	const struct view *view = &w->view;
+	char holder[256];
+
+	w->place_due = false;
+	if (!view->is_known || view->place == w->told_place)
+		return;
+	w->told_place = view->place;
+	owner_show(holder, sizeof(holder), view->by);
+	tell_step(w->wait->teller, "place %" PRId64 " of %" PRId64 "%s%s", view->place,
+		  view->waiters, *view->owner ? ", held by " : "",
+		  *view->by ? holder : view->owner);
+}
+
 static void viewed(struct waiting *w)
 {
 	w->viewing = false;
 	view_asked(&w->view, w->client);
+	if (w->place_due)
+		tell_place(w);
 	w->view_ms = w->client->sent_ms + (w->view.waiters > CROWD ? VIEW_IN_CROWD_MS : VIEW_MS);
 	draw(w);
+}
+
+static void look(struct waiting *w)
+{
+	struct request request;
+
+	view_ask(&w->view, w->lock, &request);
+	client_request(w->client, &request);
+	w->viewing = true;
+	line_put_off(&w->line);
 }
 
 /* The line is due. What it says is asked for while somebody looks and there is nothing else to ask;
  * the answer draws it. */
 static void mind_line(struct waiting *w)
 {
-	struct request request;
-
-	if (!line_is_seen(&w->line) || w->client->pending || clock_ms() < w->view_ms) {
+	if (!line_is_seen(&w->line) || w->client->pending || clock_ms() < w->view_ms)
 		draw(w);
-		return;
-	}
-	view_ask(&w->view, w->lock, &request);
-	client_request(w->client, &request);
-	w->viewing = true;
-	line_put_off(&w->line);
+	else
+		look(w);
 }
 
 static int take_events(struct waiting *w, struct error *err)
@@ -274,8 +296,9 @@ static int take_events(struct waiting *w, struct error *err)
 		const enum client_event event = client_step(w->client);
 		int result = 0;
 
-		if (event != CLIENT_NOTHING && w->wait->options->verbose)
+		if (event != CLIENT_NOTHING && w->wait->teller->verbose)
 			line_clear(&w->line);
+		steps_tell(&w->steps, w->client);
 		switch (event) {
 		case CLIENT_NOTHING:
 			return 0;
@@ -296,6 +319,14 @@ static int take_events(struct waiting *w, struct error *err)
 			return result;
 	}
 	return 0;
+}
+
+int wait_stopped(const struct lock *lock, int signo, struct error *err)
+{
+	char name[SIGNAL_MAX_BYTES];
+
+	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: stopped by signal %s",
+		    lock->keys.name, signal_show(name, signo));
 }
 
 /* The time for waiting is over; if the server was away, that is why. */
@@ -340,7 +371,7 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 	if (loop_wait(w->wait->loop, slots, SLOTS, wake, err) < 0)
 		return -1;
 	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w)))
-		return not_obtained(err, w, "stopped by a signal");
+		return wait_stopped(w->lock, *signo, err);
 	if (slots[SLOT_SIGNALS].revents)
 		line_hurry(&w->line); /* another size, or in the foreground again */
 	if (slots[SLOT_PID].revents)
@@ -356,12 +387,13 @@ static void leave(struct waiting *w, struct error *err)
 	struct request request;
 	struct error why;
 
+	tell_step(w->wait->teller, "leaving the queue");
 	client_cancel(w->client);
 	lock_leave(w->lock, &request);
 	if (client_call(w->client, &request, clock_ms() + LEAVE_MS, w->client->ever_answered,
 			&why) == 0)
 		return;
-	tell_step(w->wait->options, "%s", why.text);
+	tell_step(w->wait->teller, "%s", why.text);
 	if (why.status == STATUS_UNAVAILABLE && clock_ms() >= w->until_ms)
 		*err = why;
 }
@@ -376,14 +408,19 @@ static bool is_worth_leaving(const struct error *err)
 int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *client, int *signo,
 		  struct error *err)
 {
-	struct waiting w = {.wait = wait, .lock = lock, .client = client, .until_ms = NEVER_MS};
+	struct waiting w = {.wait = wait,
+			    .lock = lock,
+			    .client = client,
+			    .from_ms = clock_ms(),
+			    .until_ms = NEVER_MS,
+			    .steps = {.teller = wait->teller}};
 	char channel[CHANNEL_MAX_BYTES];
 	int result;
 
 	*signo = 0;
 	line_init(&w.line);
 	if (wait->options->wait_ms > 0)
-		w.until_ms = clock_ms() + wait->options->wait_ms;
+		w.until_ms = w.from_ms + wait->options->wait_ms;
 	snprintf(w.base_channel, sizeof(w.base_channel), "%s", lock->keys.channel);
 	lock_channel(&lock->keys, lock->id, channel);
 	client_subscribe(client, channel);
@@ -394,6 +431,8 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 			break;
 		if (result == 0 && clock_ms() >= w.line.draw_ms)
 			mind_line(&w);
+		if (result == 0 && w.place_due && !client->pending)
+			look(&w);
 		if (result == 0 && clock_ms() >= w.until_ms)
 			result = timed_out(&w, err);
 		if (result == 0 && clock_ms() >= ask_again_ms(&w))
@@ -411,12 +450,17 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 	return -1;
 }
 
-int wait_outcome(const struct options *options, const struct error *err, int *status)
+int wait_outcome(const struct wait *wait, int signo, const struct error *err, int *status)
 {
+	if (signo) {
+		tell_event(wait->teller, LOG_NOTICE, "%s", err->text);
+		die_of(signo);
+	}
 	if (err->status != STATUS_NOT_OBTAINED)
 		return -1;
-	if (!options->quiet)
+	tell_syslog(wait->teller, LOG_NOTICE, err->text);
+	if (!wait->options->quiet)
 		complain("%s", err->text);
-	*status = options->conflict_status;
+	*status = wait->options->conflict_status;
 	return 0;
 }

@@ -10,10 +10,12 @@
 #include "loop.h"
 
 struct options;
+struct teller;
 
 /* What a waiter listens to beside its server. */
 struct wait {
 	const struct options *options;
+	struct teller *teller;
 	const struct inbox *inbox;
 	struct loop *loop;
 	int pidfd; /* acquire --while-pid: ends the wait; -1: none */
@@ -25,12 +27,11 @@ struct wait {
 int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *client, int *signo,
 		  struct error *err);
 
-/* Turns "not obtained" into its exit status, told unless --quiet; any other failure stays one (-1).
- */
-int wait_outcome(const struct options *options, const struct error *err, int *status);
+/* Fills *err for a wait that a signal has ended. Returns -1. */
+int wait_stopped(const struct lock *lock, int signo, struct error *err);
 
-/* Tells a step of ours on standard error, under --verbose. */
-__attribute__((format(printf, 2, 3))) void tell_step(const struct options *options,
-						     const char *format, ...);
+/* What becomes of a wait that failed. A signal that ended it ends this process. "Not obtained"
+ * turns into its exit status, told unless --quiet; any other failure stays one (-1). */
+int wait_outcome(const struct wait *wait, int signo, const struct error *err, int *status);
 
 #endif

@@ -11,6 +11,7 @@
 #include "front.h"
 #include "hold.h"
 #include "options.h"
+#include "tell.h"
 #include "wait.h"
 
 #define DEFAULT_KILL_AFTER_MS 10000
@@ -71,7 +72,7 @@ static int freshen(const struct job *job, struct error *err)
 
 /* Waits for a random part of --jitter: many hosts that start at one time do not ask at one time. A
  * signal ends it, and is in *signo then. */
-static int spread(const struct wait *wait, int *signo, struct error *err)
+static int spread(const struct wait *wait, const struct lock *lock, int *signo, struct error *err)
 {
 	struct pollfd slots[] = {{.fd = wait->inbox->fd, .events = POLLIN}, {.fd = -1}};
 	const uint64_t most = (uint64_t)wait->options->jitter_ms;
@@ -82,14 +83,14 @@ static int spread(const struct wait *wait, int *signo, struct error *err)
 		return 0;
 	(void)!getrandom(&dice, sizeof(dice), 0);
 	dice %= most + 1;
-	tell_step(wait->options, "asking in %" PRIu64 " ms", dice);
+	tell_step(wait->teller, "asking in %" PRIu64 " ms", dice);
 	const int64_t until = clock_ms() + (int64_t)dice;
 
 	while (clock_ms() < until) {
 		if (loop_wait(wait->loop, slots, 2, until, err) < 0)
 			return -1;
 		if (slots[0].revents && (*signo = inbox_next_deadly(wait->inbox)))
-			return fail(err, STATUS_NOT_OBTAINED, "stopped by a signal");
+			return wait_stopped(lock, *signo, err);
 	}
 	return 0;
 }
@@ -106,8 +107,13 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	struct lock lock;
 	struct client client;
 	struct shared result;
-	const struct wait wait = {.options = options, .inbox = &inbox, .loop = &loop, .pidfd = -1};
+	const struct wait wait = {.options = options,
+				  .teller = invocation->teller,
+				  .inbox = &inbox,
+				  .loop = &loop,
+				  .pidfd = -1};
 	const struct job job = {.options = options,
+				.teller = invocation->teller,
 				.inbox = &inbox,
 				.lock = &lock,
 				.client = &client,
@@ -123,12 +129,10 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	lock_keep(&lock, options->min_hold_ms);
 	lock_once_per(&lock, options->once_per_ms);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
-	if (spread(&wait, &signo, err) < 0 ||
+	if (spread(&wait, &lock, &signo, err) < 0 ||
 	    wait_for_lock(&wait, &lock, &client, &signo, err) < 0) {
 		client_close(&client);
-		if (signo)
-			die_of(signo);
-		return wait_outcome(options, err, status);
+		return wait_outcome(&wait, signo, err, status);
 	}
 	if (freshen(&job, err) < 0) {
 		hold_give_up(&lock, &client);

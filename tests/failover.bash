@@ -73,7 +73,7 @@ all_went_well() {
 		}' history || { cat history; return 1; }
 }
 
-gave_back() { tail -n 1 "waiter.$1" | grep -q 'gave lock job back$'; }
+gave_back() { tail -n 1 "waiter.$1" | grep -q 'gave lock job back in '; }
 
 # fail_often KILL PREPARE: kills the master FAILOVERS times (5, unless told otherwise) under a queue of five;
 # every second time before anybody got the lock since the last. KILL ends the master and returns when there

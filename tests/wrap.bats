@@ -296,11 +296,6 @@ END
 	nothing_left
 }
 
-@test "--verbose tells the steps with times" {
-	run -0 "$FAIRLOCK" wrap -v job true
-	assert_output --regexp 'fairlock: [0-9:.]{12} got lock job, token [0-9]+'
-}
-
 @test "without a terminal a successful run says nothing of its own" {
 	run -0 "$FAIRLOCK" wrap job true
 	refute_output

@@ -1,0 +1,14 @@
+# In a mount namespace of its own: dev.bash FOLDER SOCKET puts a /dev there whose log is a link to SOCKET, and
+# stays. What is in it besides is the machine's.
+set -eu
+
+mount -t tmpfs none "$1"
+for node in null zero full random urandom tty; do
+	: >"$1/$node"
+	mount --bind "/dev/$node" "$1/$node"
+done
+ln -s /proc/self/fd "$1/fd"
+ln -s "$2" "$1/log"
+mount --bind "$1" /dev
+: >"${2%/*}/dev.ready"
+exec sleep infinity
