@@ -93,11 +93,19 @@ static const struct option_row *find_key(const char *key)
 {
 	const struct option_row *row;
 
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
-		if ((row->sources & SOURCE_FILE) && strcmp(row->name, key) == 0)
+	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
+		if (strcmp(row->name, key) == 0)
 			return row;
-	}
 	return NULL;
+}
+
+/* An option that is no default is no key, either; but whoever wrote it did not misspell it. */
+static int refuse_key(const struct line *line, const char *key, const struct option_row *row,
+		      struct error *err)
+{
+	return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: there is no key '%.60s'%s%s%s",
+		    line->path, line->number, key, row ? ": --" : "", row ? row->name : "",
+		    row ? " is no default" : "");
 }
 
 /* Cuts "key = value" in two. Sets both to "" for an empty line or a comment. */
@@ -143,9 +151,8 @@ static int read_line(struct options *options, const struct options *before, unsi
 	if (*key == '\0' && *value == '\0')
 		return 0;
 	row = find_key(key);
-	if (row == NULL)
-		return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: there is no key '%.60s'",
-			    line->path, line->number, key);
+	if (row == NULL || !(row->sources & SOURCE_FILE))
+		return refuse_key(line, key, row, err);
 	counts = is_open(before, row, command, SOURCE_FILE);
 	if (options_set(counts ? options : NULL, row, value))
 		return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: '%.60s' is not %s",
@@ -364,6 +371,32 @@ static const struct option_row *find_row(size_t offset)
 	return option_at(i);
 }
 
+/* What is of no use without another option: whoever sets it means us to use it. */
+static int refuse_alone(const struct options *options, size_t offset, const char *needed,
+			struct error *err)
+{
+	const struct option_row *row = find_row(offset);
+	const bool in_file = options_origin(options, row)->source == SOURCE_FILE;
+	char where[600];
+
+	settings_where(options, row, where, sizeof(where));
+	return fail(err, in_file ? STATUS_CONFIG : STATUS_USAGE,
+		    in_file ? "cannot read %s: %s is of no use without %s"
+			    : "cannot use %s: %s is of no use without --%s",
+		    where, row->name, needed);
+}
+
+static int check_pairs(const struct options *options, struct error *err)
+{
+	if (options->tls_files.key && !options->tls_files.cert)
+		return refuse_alone(options, offsetof(struct options, tls_files.key), "tls-cert",
+				    err);
+	if (options->sentinel_user && !options->sentinel_password_file)
+		return refuse_alone(options, offsetof(struct options, sentinel_user),
+				    "sentinel-password-file", err);
+	return 0;
+}
+
 static int find_tls_files(struct settings *settings, struct error *err)
 {
 	struct tls_files *files = &settings->server.tls_files;
@@ -398,7 +431,7 @@ int settings_merge(struct settings *settings, const struct command *command, str
 
 	options->tls_is_flag = has_tls_files(&options->tls_files);
 	if (read_environment(options, bit, err) || read_files(settings, bit, err) ||
-	    options_settle(options, command, err))
+	    options_settle(options, command, err) || check_pairs(options, err))
 		return -1;
 	if (server_parse(&settings->server, options->url ? options->url : "local:", err))
 		return -1;

@@ -111,9 +111,10 @@ wrong() {
 }
 
 @test "what is no default has no key" {
-	for key in owner force token remove no-wait command while-pid json config help; do
-		configure "$key = 1"
-		wrong ":1: there is no key '$key'"
+	for key in owner force token remove no-wait command while-pid json raw noheadings output watch since \
+		follow stats plot config help; do
+		configure '' "$key = 1"
+		wrong ":2: there is no key '$key': --$key is no default"
 	done
 }
 
@@ -164,19 +165,25 @@ wrong() {
 	assert_output 'fairlock: cannot read /dev/zero: it is longer than 65536 bytes'
 }
 
+# The options of wrap for which x is no value. What is no default has no variable.
+checked_keys() {
+	"$FAIRLOCK" wrap --help | sed -nE 's/^  (-.,|   ) --([a-z-]+).*/\2/p' |
+		grep -vxE 'url|config|command|no-wait|help|tls-(ca|cert|key)|sentinel-user|(sentinel-)?password-file'
+}
+
 @test "every setting can come from the environment, and a bad one is a usage error" {
-	for pair in CONNECT_TIMEOUT=x QUIET=x VERBOSE=x WAIT=x LEASE=x CONFLICT_EXIT_CODE=x MAX_QUEUE=x \
-		SIGNAL=x KILL_AFTER=x ON_LOST=x; do
-		run env "FAIRLOCK_$pair" "$FAIRLOCK" wrap -u "unix:$gone" x true
+	[ "$(checked_keys | wc -l)" -gt 15 ]
+	for key in $(checked_keys); do
+		name=FAIRLOCK_$(tr a-z- A-Z_ <<<"$key")
+		run env "$name=x" "$FAIRLOCK" wrap -u "unix:$gone" x true
 		assert_failure 64
-		assert_line --index 0 --partial "cannot use FAIRLOCK_${pair%=x}: 'x' is not "
+		assert_line --index 0 --partial "cannot use $name: 'x' is not "
 		assert_line --index 1 "Try 'fairlock wrap --help'."
 	done
 }
 
 @test "every setting can come from a file" {
-	for key in connect-timeout quiet verbose wait lease conflict-exit-code max-queue signal kill-after \
-		on-lost; do
+	for key in $(checked_keys); do
 		configure "$key = x"
 		run "$FAIRLOCK" status
 		assert_failure 78
@@ -210,6 +217,32 @@ wrong() {
 	refute_output --partial 'half of the lease'
 	FAIRLOCK_KILL_AFTER=1s run "$FAIRLOCK" wrap -u "unix:$gone" x true
 	refute_output --partial 'half of the lease'
+}
+
+# alone STATUS WHERE WHAT: it is refused, since it needs another one
+alone() {
+	assert_failure "$1"
+	assert_line --index 0 "fairlock: cannot $2: $3"
+}
+
+@test "a key without a certificate is a mistake, wherever it is from" {
+	run "$FAIRLOCK" status -u "unix:$gone" --tls-key k x
+	alone 64 'use --tls-key' 'tls-key is of no use without --tls-cert'
+	FAIRLOCK_TLS_KEY=k run "$FAIRLOCK" status -u "unix:$gone" x
+	alone 64 'use FAIRLOCK_TLS_KEY' 'tls-key is of no use without --tls-cert'
+	configure '' 'tls-key = k'
+	run "$FAIRLOCK" status -u "unix:$gone" x
+	alone 78 "read $conf:2" 'tls-key is of no use without tls-cert'
+	run "$FAIRLOCK" status -u "unix:$gone" --tls-cert c x
+	assert_failure 69
+}
+
+@test "a user for sentinels without a password is a mistake, wherever it is from" {
+	run "$FAIRLOCK" status -u "unix:$gone" --sentinel-user u x
+	alone 64 'use --sentinel-user' 'sentinel-user is of no use without --sentinel-password-file'
+	configure 'sentinel-user = u'
+	run "$FAIRLOCK" status -u "unix:$gone" x
+	alone 78 "read $conf:1" 'sentinel-user is of no use without sentinel-password-file'
 }
 
 @test "a bad URL in a file is a bad configuration" {
