@@ -427,7 +427,7 @@ end
 for _, id in ipairs(redis.call("ZRANGE", KEYS[3], 0, -1)) do
 	redis.call("ZINCRBY", KEYS[3], -ms, id)
 end
-local timeless = {token = true, ended = true, forced = true, taken_up = true}
+local timeless = {token = true, ended = true, forced = true, taken_up = true, run = true}
 for _, field in ipairs(redis.call("HKEYS", KEYS[4])) do
 	if not timeless[field] then
 		local value = redis.call("HGET", KEYS[4], field)
