@@ -107,6 +107,7 @@ UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/un
 PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard tests/programs/*.c)))
 
 MANUAL   := $(sort $(notdir $(wildcard man/*.[1-9])))
+EXAMPLES := $(sort $(notdir $(wildcard man/examples/*)))
 
 .PHONY: all tests install uninstall deps check check-built check-interop bench demo lint format clean distclean FORCE
 .DELETE_ON_ERROR:
@@ -166,6 +167,7 @@ $(BUILDROOT)/hiredis/lib/libhiredis.a:
 # Installing
 
 share := $(DESTDIR)$(PREFIX)/share
+examples := $(share)/doc/fairlock/examples
 
 install: all
 	$(INSTALL) -D -m 755 $(BUILD)/fairlock $(DESTDIR)$(PREFIX)/bin/fairlock
@@ -179,6 +181,8 @@ install: all
 		$(share)/zsh/site-functions/_fairlock
 	test ! -e completions/fairlock.fish || $(INSTALL) -D -m 644 completions/fairlock.fish \
 		$(share)/fish/vendor_completions.d/fairlock.fish
+	$(INSTALL) -d $(examples)
+	$(INSTALL) -m 644 $(EXAMPLES:%=man/examples/%) $(examples)
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/fairlock $(DESTDIR)$(PREFIX)/libexec/fairlock-full \
@@ -186,7 +190,9 @@ uninstall:
 		$(foreach page,$(MANUAL),$(share)/man/man$(subst .,,$(suffix $(page)))/$(page)) \
 		$(share)/bash-completion/completions/fairlock \
 		$(share)/zsh/site-functions/_fairlock \
-		$(share)/fish/vendor_completions.d/fairlock.fish
+		$(share)/fish/vendor_completions.d/fairlock.fish \
+		$(EXAMPLES:%=$(examples)/%)
+	test ! -d $(examples) || rmdir --ignore-fail-on-non-empty $(examples) $(share)/doc/fairlock
 
 # Working on it. What set-up brings is seen by a new make only.
 

@@ -85,7 +85,7 @@ table_rows() {
 
 @test "an option that only one side has is noticed" {
 	mkdir other
-	cp "$MANUAL"/* other
+	cp "$MANUAL"/*.[1-9] other
 	sed -i '/^\.It Fl -max-queue/s/max/most/' other/fairlock-acquire.1
 	run same options "$(help_options)" "$(manual_options other)"
 	assert_failure
@@ -207,7 +207,7 @@ options_of() {
 @test "the examples of manual and README use options that there are" {
 	known=$(help_options | awk '{ for (i = 2; i <= NF && i < 4; i++) print $1, $i }')
 	used=0
-	for file in "$MANUAL"/* "$PROJECT/README.md"; do
+	for file in "$MANUAL"/*.[1-9] "$MANUAL"/examples/*.service "$PROJECT/README.md"; do
 		while read -r -a words; do
 			while read -r option; do
 				used=$((used + 1))
@@ -219,14 +219,14 @@ options_of() {
 }
 
 @test "the manual is free of mistakes that mandoc finds" {
-	run mandoc -T lint -W warning "$MANUAL"/*
+	run mandoc -T lint -W warning "$MANUAL"/*.[1-9]
 	assert_success
 }
 
 @test "what a page refers to is there, and every page is found from the first one" {
 	while read -r name number; do
 		[ -e "$MANUAL/$name.$number" ] || fail "there is no $name($number)"
-	done < <(sed -nE 's/^\.Xr (fairlock[^ ]*) ([1-9]).*/\1 \2/p' "$MANUAL"/* | sort -u)
+	done < <(sed -nE 's/^\.Xr (fairlock[^ ]*) ([1-9]).*/\1 \2/p' "$MANUAL"/*.[1-9] | sort -u)
 	same 'pages that fairlock(1) names' "$(pages | grep -vx fairlock.1)" \
 		"$(sed -nE 's/^\.Xr (fairlock[^ ]*) ([1-9]).*/\1.\2/p' "$MANUAL/fairlock.1")"
 }
