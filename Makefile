@@ -6,6 +6,7 @@
 # make check TESTS='tests/wrap.bats'       some of them
 # make check SERVER=build/servers/valkey/bin/valkey-server     with the server of Debian 13 (.ci/servers)
 # make check-interop                       with real Redisson, through a JDK and Maven
+# make deb        builds a Debian package, $(BUILD)/fairlock_*.deb
 # make BUILD=build/asan SANITIZE=address,undefined
 #
 # Every knob below may be set on the command line or in the environment.
@@ -14,6 +15,8 @@ VERSION := 0.1.0
 
 PREFIX  ?= /usr/local
 DESTDIR ?=
+# Debian's zsh looks in share/zsh/vendor-completions.
+ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
 BUILD   ?= build
 CFLAGS  ?= -O2 -g
 CPPFLAGS ?=
@@ -109,7 +112,8 @@ PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard 
 MANUAL   := $(sort $(notdir $(wildcard man/*.[1-9])))
 EXAMPLES := $(sort $(notdir $(wildcard man/examples/*)))
 
-.PHONY: all tests install uninstall deps check check-built check-interop bench demo lint format clean distclean FORCE
+.PHONY: all tests install uninstall deb deps check check-built check-interop bench demo lint format clean \
+	distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 .SECONDARY:
@@ -178,7 +182,7 @@ install: all
 	test ! -e completions/fairlock.bash || $(INSTALL) -D -m 644 completions/fairlock.bash \
 		$(share)/bash-completion/completions/fairlock
 	test ! -e completions/_fairlock || $(INSTALL) -D -m 644 completions/_fairlock \
-		$(share)/zsh/site-functions/_fairlock
+		$(DESTDIR)$(ZSHDIR)/_fairlock
 	test ! -e completions/fairlock.fish || $(INSTALL) -D -m 644 completions/fairlock.fish \
 		$(share)/fish/vendor_completions.d/fairlock.fish
 	$(INSTALL) -d $(examples)
@@ -189,10 +193,15 @@ uninstall:
 		$(DESTDIR)$(PREFIX)/libexec/fairlock-tls \
 		$(foreach page,$(MANUAL),$(share)/man/man$(subst .,,$(suffix $(page)))/$(page)) \
 		$(share)/bash-completion/completions/fairlock \
-		$(share)/zsh/site-functions/_fairlock \
+		$(DESTDIR)$(ZSHDIR)/_fairlock \
 		$(share)/fish/vendor_completions.d/fairlock.fish \
 		$(EXAMPLES:%=$(examples)/%)
 	test ! -d $(examples) || rmdir --ignore-fail-on-non-empty $(examples) $(share)/doc/fairlock
+
+# What is installed, as a Debian package (dpkg-deb).
+deb:
+	.ci/setup build deb
+	+MAKE='$(MAKE)' BUILD=$(BUILD) VERSION=$(VERSION) .ci/deb
 
 # Working on it. What set-up brings is seen by a new make only.
 
