@@ -7,6 +7,7 @@
 # make check SERVER=build/servers/valkey/bin/valkey-server     with the server of Debian 13 (.ci/servers)
 # make check-interop                       with real Redisson, through a JDK and Maven
 # make deb        builds a Debian package, $(BUILD)/fairlock_*.deb
+# make check-deb  ... installs it in a clean Debian root, and runs it there (as root)
 # make BUILD=build/asan SANITIZE=address,undefined
 #
 # Every knob below may be set on the command line or in the environment.
@@ -112,7 +113,7 @@ PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard 
 MANUAL   := $(sort $(notdir $(wildcard man/*.[1-9])))
 EXAMPLES := $(sort $(notdir $(wildcard man/examples/*)))
 
-.PHONY: all tests install uninstall deb deps check check-built check-interop bench demo lint format clean \
+.PHONY: all tests install uninstall deb deps check check-built check-interop check-deb bench demo lint format clean \
 	distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
@@ -229,6 +230,13 @@ check-interop:
 	$(MAKE) $(PROGRAM)
 	BUILD=$(BUILD) BUILDROOT=$(BUILDROOT) tests/interop/run
 
+# With the package in a clean Debian root.
+check-deb:
+	.ci/setup build run test root
+	$(MAKE) deb all
+	.ci/deb-root $(BUILD)/fairlock_$(VERSION)-*.deb $(SUITE)
+	BUILD=$(BUILD) SUITE=$(SUITE) tests/run tests/deb/*.bats
+
 # Measurements, side by side in one run.
 bench: $(PROGRAM)
 	BUILD=$(BUILD) tests/bench/run
@@ -241,9 +249,10 @@ lint:
 format:
 	clang-format -i src/*.[ch] tests/*/*.[ch]
 
-# Our hiredis, the servers and promtool stay: getting them again takes a network.
+# Our hiredis, the servers, promtool and the Debian root stay: getting them again takes a network.
 clean:
-	test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name hiredis ! -name servers ! -name promtool -exec rm -rf {} +
+	test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name hiredis ! -name servers ! -name promtool \
+		! -name deb-root -exec rm -rf {} +
 
 distclean:
 	rm -rf $(BUILD) $(BUILDROOT)
