@@ -115,7 +115,7 @@ edit_file() {
 	press C-z
 	wait_until shows 'Stopped'
 	"$FAIRLOCK" status -q job
-	type_line 'kill -KILL %1; wait %1; exit 7'
+	type_line 'kill -KILL %1; while kill -0 %1 2>/dev/null; do :; done; exit 7'
 	wait_until is_free job
 	restored 7
 }
