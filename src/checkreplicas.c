@@ -42,7 +42,7 @@ static bool read_replica(struct replica *replica, const char *text)
 /* Returns how many are known. */
 static size_t read_replicas(struct replica list[REPLICAS_MAX], const struct facts *facts)
 {
-	char field[16], text[256];
+	char field[24], text[256];
 	size_t count = 0;
 
 	for (int i = 0; i < REPLICAS_MAX; i++) {
