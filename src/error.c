@@ -33,7 +33,8 @@ void tame(char *text)
 	}
 }
 
-static size_t format_line(char *line, size_t size, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static size_t format_line(char *line, size_t size,
+								const char *format, va_list args)
 {
 	static const char prefix[] = "fairlock: ";
 	const size_t start = sizeof(prefix) - 1;
