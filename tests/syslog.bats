@@ -132,10 +132,10 @@ info='<14>'
 	background "${inside[@]}" "$FAIRLOCK" wrap --syslog job true
 	waiter=$!
 	wait_until in_queue job 1
-	kill -HUP "$waiter"
+	kill -TERM "$waiter"
 	wait "$waiter" || status=$?
-	[ "$status" = 129 ]
-	heard_all 'cannot get lock job: stopped by signal HUP'
+	[ "$status" = 143 ]
+	heard_all 'cannot get lock job: stopped by signal TERM'
 }
 
 @test "errors are told as on standard error: usage, settings, server, COMMAND" {
