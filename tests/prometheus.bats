@@ -244,8 +244,11 @@ set_scene() {
 	counts() { [ "$(counters job)" = "$*" ]; }
 
 	hold -l 1s job
-	# both processes of it at once: nothing gives the lock back
-	kill -KILL "$HOLDER" "$(pgrep -P "$HOLDER")"
+	# both processes of it, stopped first: else the one that dies last might give the lock back
+	wait_until pgrep -P "$HOLDER"
+	both=("$(pgrep -P "$HOLDER")" "$HOLDER")
+	kill -STOP "${both[@]}"
+	kill -KILL "${both[@]}"
 	wait_until counts 1 1 0 0
 	assert_equal "$(cli HGET 'fairlock:{job}' n:expired)" ''
 	"$FAIRLOCK" wrap job true
