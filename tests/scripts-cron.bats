@@ -449,7 +449,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	answered granted
 }
 
-# HAZARDS: with slots of the clock, two hosts and a jitter of 5 ms, one tick in nine ran twice and one in six not.
+# With slots of the clock, two hosts and a jitter of 5 ms, one tick in nine ran twice and one in six not.
 @test "once per period: two hosts whose ticks jitter, in whatever order: one run in each of 100 periods" {
 	local tick runs host
 
