@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "error.h"
+#include "help.h"
 #include "options.h"
 #include "program.h"
 #include "settings.h"
@@ -91,7 +92,7 @@ static int run_command(const struct command *command, int argc, char **argv)
 	if (options_parse(&settings.options, command, &invocation.argc, invocation.argv, &err))
 		status = refuse(&teller, &settings, command, &err);
 	else if (settings.options.help)
-		options_help(command, stdout);
+		help_print(command, stdout);
 	else if (settings_merge(&settings, command, &err))
 		status = refuse(&teller, &settings, command, &err);
 	else if (!program_reaches(&settings.server))

@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/types.h>
 
 #include "error.h"
@@ -149,6 +148,9 @@ void options_free(struct options *options);
 /* The index-th row of the table, or NULL behind the last. */
 const struct option_row *option_at(size_t index);
 
+/* Whether every command has it. */
+bool option_is_of_all(const struct option_row *row);
+
 /* The bit of a command in option_row.commands, or 0 for an unknown one. */
 unsigned command_bit(const char *command);
 
@@ -197,8 +199,5 @@ int options_parse(struct options *options, const struct command *command, int *a
 /* Checks and settles what only all sources together tell. Returns 0, or -1 with
  * STATUS_USAGE. */
 int options_settle(struct options *options, const struct command *command, struct error *err);
-
-/* Prints the usage of one command. */
-void options_help(const struct command *command, FILE *out);
 
 #endif
