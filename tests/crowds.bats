@@ -25,6 +25,8 @@ all_present() {
 	[ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{long}:*' | wc -l)" -gt "$1" ]
 }
 
+has_loaded() { cli INFO persistence | grep -q '^loading:0'; }
+
 aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
 
 @test "a thousand waiters keep their places over a restart, and do not storm the server that comes back" {
@@ -49,6 +51,8 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 	start_server --appendonly yes --maxclients 3000 \
 		--key-load-delay 100000 --loading-process-events-interval-bytes 1024
 	WAIT_S=60 wait_until all_present $many
+	# one can subscribe before that
+	WAIT_S=60 wait_until has_loaded
 	sleep 2
 	connections=$(stat_of total_connections_received)
 	requests=$(($(stat_of cmdstat_evalsha) + $(stat_of cmdstat_hello) + $(stat_of errorstat_LOADING)))
