@@ -6,6 +6,7 @@
 # make check TESTS='tests/wrap.bats'       some of them
 # make check SERVER=build/servers/valkey/bin/valkey-server     with the server of Debian 13 (.ci/servers)
 # make check-interop                       with real Redisson, through a JDK and Maven
+# make check-model                         every state of a model of the protocol, with spin
 # make deb        builds a Debian package, $(BUILD)/fairlock_*.deb
 # make check-deb  ... installs it in a clean Debian root, and runs it there (as root)
 # make BUILD=build/asan SANITIZE=address,undefined
@@ -113,7 +114,7 @@ PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard 
 MANUAL   := $(sort $(notdir $(wildcard man/*.[1-9])))
 EXAMPLES := $(sort $(notdir $(wildcard man/examples/*)))
 
-.PHONY: all tests install uninstall deb deps check check-built check-interop check-deb bench demo lint format clean \
+.PHONY: all tests install uninstall deb deps check check-built check-interop check-model check-deb bench demo lint format clean \
 	distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
@@ -229,6 +230,11 @@ check-interop:
 	-.ci/setup interop
 	$(MAKE) $(PROGRAM)
 	BUILD=$(BUILD) BUILDROOT=$(BUILDROOT) tests/interop/run
+
+# The protocol as a model, with spin.
+check-model:
+	.ci/setup model
+	BUILD=$(BUILD) tests/model/run
 
 # With the package in a clean Debian root.
 check-deb:

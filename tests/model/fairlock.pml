@@ -1,0 +1,1171 @@
+/* A model of fairlock's protocol, for spin. tests/model/run runs it in several small configurations; the
+ * numbers that make one are the macros below.
+ *
+ * What is atomic here is one script on the server, and one step of a client between two waits. From lua/:
+ *
+ *   acquire   acquire.lua: join(), grant(), queued(); its quick path does the same as the long one
+ *   renew     renew.lua, without take-up
+ *   release   release.lua with mode `own`: let_go()
+ *   leave     leave.lua, sent by the waiter itself
+ *   first_waiter, tell_second, pass_on, announce, drop        waiters.lua
+ *   place, settle (mend, bring_back)                          places.lua
+ *   r_ask, r_unlock                                           the scripts of Redisson 4.7.0's fair lock
+ *
+ * and from src/: wait.c (begin, ask, heard, leave), client.c (what is sent again, and `again`), hold.c and guard.c
+ * (renewals, deadline, giving back).
+ *
+ * A connection ends at its client first. What it had sent may still be carried out (`orphan`), or not; its
+ * subscription stays until the server sees the end (`lingers`). A client can lose its connection again only when
+ * the server has seen the end of the one before.
+ *
+ * Abstracted away, and why that is sound:
+ *
+ * - Time is ticks of leases: all time to live and all deadlines count down together, and a tick may come
+ *   between any two steps. Other times are events: the 5 s of a turn can be over only if whoever was told is
+ *   dead, hung, away, or did not get the message; so who is quick enough is never excused. A timer that would
+ *   find nothing changed does not fire, but for the sign of life (TIMERS 2), which fires at any time.
+ * - A message that reaches a client while it asks calls for nothing (heard()), so it is not kept. `0` before
+ *   or behind `first` and `second` leaves what `0` alone does.
+ * - Subscribing and asking leave in one write and arrive as two steps.
+ * - COMMAND ends in time before the deadline: that is the guard's promise, with tests of its own.
+ * - All processes of a kind are alike, so they may start in the order of their numbers.
+ * - Tokens, tickets of time, the log but for "this id has ended", details for people: nobody decides by them.
+ *
+ * What the scripts are known to fail in is excused, unless one of these is defined; then spin finds it:
+ *
+ *   GAP_FIRST_ANSWER   a waiter whose first answer was lost, and that was dropped meanwhile, has lost its place
+ *   GAP_LATE_COPY      a copy of acquire that comes when its sender is done may be granted or queued
+ *   GAP_SWEPT          one of ours that Redisson dropped is passed over by the next of ours, and put back then
+ *   GAP_EXPIRY         the entry of one of ours that died behind Redisson's stays without a time to live
+ *
+ * Mutations, to see that the properties can fail:
+ *
+ *   SKIP_PRESENCE      everybody counts as present: turns go to the dead
+ *   TELL_FIRST         a release tells the next before it deletes the lock, as two scripts
+ *   FORGET_TICKET      who comes back brings no ticket
+ *   LEASE_FROM_RESEND  a grant that is asked for again leaves the lease as it was, and the client counts a
+ *                      whole one from there (the script raises it, and says what is left: either would do)
+ *   NO_SIGN_OF_LIFE    TIMERS 1
+ *
+ * Not modelled: a restart of the server and loss of data, failover and clusters, going in again and inherited
+ * owners, --no-wait, --max-queue, --once-per, --min-hold, --replicas, --remove, --force, plain RLocks, a renewal
+ * that is under way when the lock is given back, more than one Redisson client, its lost requests, its giving up,
+ * queues longer than 20.
+ */
+
+#ifndef WAITERS
+#define WAITERS 2 /* beside the first, who holds the lock at the start */
+#endif
+#ifndef REDISSON
+#define REDISSON 0 /* 1: one of Redisson's waits, too */
+#endif
+/* How often each of these may happen in one run. */
+#ifndef CRASHES
+#define CRASHES 0 /* of a client; the server sees the end of the connection, sooner or later */
+#endif
+#ifndef CUTS
+#define CUTS 0 /* the same, but the server sees no end before all is over */
+#endif
+#ifndef LOSSES
+#define LOSSES 0 /* of a connection, with what was on its way in either direction */
+#endif
+#ifndef LEAVES
+#define LEAVES 0 /* a waiter gives up */
+#endif
+#ifndef HANGS
+#define HANGS 0 /* SIGSTOP, and SIGCONT at some time */
+#endif
+#ifndef MUTES
+#define MUTES 0 /* a message is lost, and its connection stays */
+#endif
+#ifndef STALES
+#define STALES 0 /* a score passes, or Redisson's clocks and subtractions have it so */
+#endif
+#ifndef RENEWALS
+#define RENEWALS 0 /* of each holder */
+#endif
+#ifndef LEASE
+#define LEASE 2 /* ticks */
+#endif
+#ifndef EXPIRY
+#define EXPIRY 2 /* 0: time stands still, 1: who lives renews in time, 2: any lease may end */
+#endif
+#ifndef TIMERS
+#ifdef NO_SIGN_OF_LIFE
+#define TIMERS 1
+#else
+#define TIMERS 2 /* 0: no timer fires, 1: those that the server asked for, 2: signs of life, too */
+#endif
+#endif
+
+#define FIRST 1 /* ids; 0 is nobody */
+#define OURS  (1 + WAITERS)
+#define LAST_BUT_ONE (OURS - 1)
+#define R     (OURS + 1)
+#define IDS   (OURS + REDISSON)
+#define SIZE  (IDS + 1)
+
+mtype = { ASK, RENEW, RELEASE, LEAVE };
+mtype = { GRANTED, QUEUED, REMOVED, RENEWED, LOST, DONE };
+mtype = { TURN, LEASE_END, SEE }; /* messages, and what a timer waits for */
+mtype = { OUT, WAITING, HOLDING, RETURNING, LEAVING, GONE, DEAD, CUT };
+mtype = { PASS_ON, ANNOUNCE, LOOK };
+
+/* ---- The server ---- */
+
+byte owner = FIRST;       /* of the lock; 0: there is no such key */
+byte ttl = LEASE;         /* of the lock */
+byte described = FIRST;   /* our hash: owner */
+byte turn;                /* our hash */
+bool over;                /* the turn was told 5 s ago */
+byte queue[SIZE];         /* the list */
+byte length;
+bool scored[SIZE];        /* the sorted set */
+bool stale[SIZE];         /* ... and the score has passed, as Redisson sees it */
+byte known[SIZE];         /* t:ID, the ticket */
+byte tickets;             /* the last one */
+bool mark[SIZE];          /* x:ID */
+bool ended[SIZE];         /* the log has `released` or `left` of it */
+bool subscribed[SIZE];    /* the present connection */
+bool lingers[SIZE];       /* a former one */
+bool silent[SIZE];        /* its last sign of life is 15 s old */
+bool expires;             /* list and sorted set have a time to live */
+byte head_absent;         /* our hash, of a Redisson head: 1 seen absent, 2 for 5 s */
+bool head_seen;           /* ... its present wait at the head was seen */
+
+/* ---- The clients ---- */
+
+mtype phase[SIZE] = OUT;
+mtype request[SIZE];      /* under way on the present connection */
+bool sent[SIZE];          /* ... and not carried out yet */
+mtype reply[SIZE];        /* on its way back */
+mtype reply_sign[SIZE];
+byte reply_ticket[SIZE];
+mtype orphan[SIZE];       /* under way on a former connection */
+byte orphan_ticket[SIZE];
+bool orphan_again[SIZE];
+bool again[SIZE];
+byte ticket[SIZE];
+byte age[SIZE];           /* ticks since the request was sent */
+byte left[SIZE];          /* ticks until the deadline */
+mtype message[SIZE];      /* on its way */
+mtype sign[SIZE];         /* when to ask: as the reply said */
+mtype watch[SIZE];        /* ... as a message said */
+byte renewals[SIZE];
+bool hung[SIZE];
+bool missed[SIZE];        /* a message was lost */
+bool half[SIZE];          /* a mutation only */
+
+byte crashes = CRASHES, cuts = CUTS, losses = LOSSES, leaves = LEAVES, hangs = HANGS, mutes = MUTES;
+byte stales = STALES;
+
+/* ---- What is to be true. Spin names the one that is not. ---- */
+
+byte arrived[SIZE];       /* the first ticket that the server gave */
+bool answered[SIZE];      /* it knows its ticket, whatever a mutation makes of it */
+bool home[SIZE];          /* its request over the present connection was carried out */
+
+bool exclusion = true;    /* no two hold at once, by their own deadlines */
+bool order = true;        /* nobody is granted before one who came earlier, and is there */
+bool lists = true;        /* list, sorted set and our hash agree */
+bool lost_early = true;   /* no holder is told that it lost the lock before its deadline */
+bool late = true;         /* nothing is granted to one who has ended in good order */
+bool ghosts = true;       /* nothing is left when all is over */
+
+#define is_alive(i)   (phase[i] != GONE && phase[i] != DEAD && phase[i] != CUT)
+#define is_ours(i)    ((i) <= OURS)
+#define is_inside(i)  (phase[i] == HOLDING && left[i] > 0)
+#define is_quiet(i)   (!is_alive(i) || !home[i] || hung[i])
+#define is_prompt(i)  (is_alive(i) && home[i] && !hung[i] && !missed[i])
+#if REDISSON
+#define redisson_alive is_alive(R)
+#else
+#define redisson_alive false
+#endif
+#if WAITERS > 2
+#define all_over !(is_alive(1) || is_alive(2) || is_alive(3) || is_alive(4) || redisson_alive)
+#elif WAITERS > 1
+#define all_over !(is_alive(1) || is_alive(2) || is_alive(3) || redisson_alive)
+#else
+#define all_over !(is_alive(1) || is_alive(2) || redisson_alive)
+#endif
+
+#ifdef SKIP_PRESENCE
+#define present(i) true
+#else
+#define present(i) (subscribed[i] || lingers[i])
+#endif
+
+/* Not part of a state: each script begins anew with them. */
+hidden byte first, second, at, to, id, moved, ticket_now, listed;
+hidden byte with_silent, passed_over, is_dead, is_hung, had_turn, was_queued, was_first, kind;
+hidden byte reply_kept, sign_kept, ticket_kept, what_second, next, caller;
+
+/* ---- Scripts: lists ---- */
+
+inline push(who)
+{
+	queue[length] = who;
+	length++
+}
+
+inline take_out(who)
+{
+	at = 0;
+	to = 0;
+	do
+	:: at < length ->
+		moved = queue[at];
+		queue[at] = 0;
+		if
+		:: moved != who -> queue[to] = moved; to++
+		:: else
+		fi;
+		at++
+	:: else -> break
+	od;
+	length = to
+}
+
+inline drop(who)
+{
+	take_out(who);
+	scored[who] = false;
+	stale[who] = false;
+	known[who] = 0;
+	silent[who] = false;
+	if
+	:: turn == who -> turn = 0; over = false
+	:: else
+	fi
+}
+
+/* before the first of ours with a later ticket */
+inline place(who)
+{
+	to = 0;
+	if
+	:: length > 0 && known[queue[length - 1]] && known[queue[length - 1]] < known[who] -> to = length
+	:: else ->
+		do
+		:: to < length && known[queue[to]] <= known[who] -> to++
+		:: else -> break
+		od
+	fi;
+	at = length;
+	do
+	:: at > to -> queue[at] = queue[at - 1]; at--
+	:: else -> break
+	od;
+	queue[to] = who;
+	length++
+}
+
+/* ---- Scripts: telling ---- */
+
+inline publish(who, what)
+{
+	if
+	:: is_ours(who) && subscribed[who] && phase[who] == WAITING && !sent[who] && message[who] != TURN ->
+		message[who] = what
+	:: !is_ours(who) && subscribed[who] && phase[who] == WAITING ->
+		message[who] = what
+	:: else
+	fi
+}
+
+/* Of one of Redisson's at the head. A new wait there gives it the score that Redisson would. */
+inline see_redisson(who)
+{
+	is_dead = false;
+	if
+	:: !head_seen ->
+		head_seen = true;
+		head_absent = 0;
+		stale[who] = false;
+		turn = (turn == who -> 0 : turn) /* that of an earlier wait */
+	:: else -> is_dead = stale[who]
+	fi;
+	if
+	:: !is_dead && present(who) -> head_absent = 0
+	:: !is_dead && !present(who) && head_absent == 0 -> head_absent = 1
+	:: else
+	fi;
+	is_dead = is_dead || head_absent == 2
+}
+
+inline forget_head(who)
+{
+	if
+	:: !is_ours(who) -> head_seen = false; head_absent = 0
+	:: else
+	fi
+}
+
+/* Sets `first`. */
+inline first_waiter(free, me)
+{
+	with_silent = false;
+	first = 0;
+	do
+	:: length == 0 -> first = 0; break
+	:: else ->
+		first = queue[0];
+		if
+		:: first == me -> break
+		:: else
+		fi;
+		is_hung = false;
+		had_turn = free && turn == first && over;
+		if
+		:: !is_ours(first) ->
+			see_redisson(first);
+			had_turn = free && turn == first && over;
+			if
+			:: !is_dead && !had_turn -> break
+			:: else -> is_hung = !is_dead
+			fi
+		:: is_ours(first) && present(first) ->
+			if
+			:: !had_turn && !(with_silent && silent[first]) -> break
+			:: else -> with_silent = true
+			fi
+		:: else
+		fi;
+		drop(first);
+		forget_head(first);
+		passed_over = true;
+		if
+		:: is_hung -> publish(first, TURN)
+		:: else
+		fi
+	od
+}
+
+inline tell_second(what)
+{
+	second = 1;
+	do
+	:: second >= length -> break
+	:: else ->
+		id = queue[second];
+		if
+		:: !is_ours(id) -> second++
+		:: is_ours(id) && !present(id) -> drop(id)
+		:: is_ours(id) && present(id) && silent[id] -> second++
+		:: else -> publish(id, what); break
+		fi
+	od
+}
+
+/* pass_on() and announce(), and the look at the head that every answer to a waiter takes. */
+inline tell_waiters(me)
+{
+	first_waiter(next == PASS_ON, me);
+	what_second = 0;
+	if
+	:: first == 0 || first == me || next == LOOK
+	:: else ->
+		if
+		:: next == PASS_ON && turn != first ->
+			turn = first;
+			over = false;
+			publish(first, TURN);
+			what_second = SEE
+		:: next == PASS_ON && turn == first
+		:: next == ANNOUNCE && is_ours(first) -> publish(first, LEASE_END)
+		:: next == ANNOUNCE && !is_ours(first) -> what_second = LEASE_END
+		fi
+	fi;
+	if
+	:: what_second != 0 -> tell_second(what_second)
+	:: else
+	fi
+}
+
+/* ---- Scripts: mending ---- */
+
+inline count_listed(who)
+{
+	listed = 0;
+	at = 0;
+	do
+	:: at < length ->
+		if
+		:: queue[at] == who -> listed++
+		:: else
+		fi;
+		at++
+	:: else -> break
+	od
+}
+
+inline check_lists()
+{
+	id = 1;
+	do
+	:: id <= IDS ->
+		count_listed(id);
+		lists = lists && listed == scored[id] && (!is_ours(id) || (known[id] > 0) == scored[id]);
+		id++
+	:: else -> break
+	od;
+	assert(lists)
+}
+
+/* bring_back(), where Redisson's scripts may have dropped one of ours; and whether a time to live may stand. */
+inline settle()
+{
+#if REDISSON
+	second = 1;
+	do
+	:: second <= OURS ->
+		if
+		:: known[second] && !scored[second] && present(second) && !silent[second] ->
+			place(second);
+			scored[second] = true;
+			stale[second] = false
+		:: known[second] && !scored[second] && !(present(second) && !silent[second]) ->
+			known[second] = 0;
+			silent[second] = false
+		:: else
+		fi;
+		second++
+	:: else -> break
+	od;
+	expires = length > 0 && !scored[R];
+#else
+	expires = length > 0;
+#endif
+	check_lists()
+}
+
+inline notice_end()
+{
+	if
+	:: owner != 0 -> turn = 0; over = false
+	:: else
+	fi;
+	if
+	:: described != owner -> described = 0
+	:: else
+	fi;
+	passed_over = false
+}
+
+/* ---- Scripts: ours ---- */
+
+/* The scripts forget who is dropped before it knows its ticket; whom Redisson dropped may be passed over once. */
+#ifdef GAP_FIRST_ANSWER
+#define knows_place(i) true
+#else
+#define knows_place(i) answered[i]
+#endif
+#ifdef GAP_SWEPT
+#define was_swept(i) false
+#else
+#define was_swept(i) (known[i] != 0 && !scored[i])
+#endif
+
+/* Who came earlier, is there and answers in time may not be passed over. */
+inline check_order(who)
+{
+	id = 1;
+	do
+	:: id <= OURS ->
+		order = order && !(id != who && phase[id] == WAITING && is_prompt(id) &&
+			knows_place(id) && !was_swept(id) && arrived[id] != 0 &&
+			(arrived[who] == 0 || arrived[id] < arrived[who]));
+		id++
+	:: else -> break
+	od;
+	assert(order)
+}
+
+inline give_lock(who)
+{
+	owner = who;
+	ttl = LEASE;
+	turn = 0;
+	over = false
+}
+
+/* One who comes back, or gives a sign of life. */
+inline renew_place(me)
+{
+	known[me] = ticket_now;
+	if
+	:: !scored[me] -> take_out(me); place(me)
+	:: else
+	fi;
+	scored[me] = true;
+	stale[me] = false;
+	silent[me] = false;
+	arrived[me] = (arrived[me] -> arrived[me] : ticket_now)
+}
+
+/* A newcomer; also one whose first request was sent again, and is not known. */
+inline join(me)
+{
+	tickets++;
+	ticket_now = tickets;
+	known[me] = ticket_now;
+	push(me);
+	scored[me] = true;
+	stale[me] = false;
+	silent[me] = false;
+	if
+	:: arrived[me] == 0 -> arrived[me] = ticket_now
+	:: else
+	fi
+}
+
+/* When to ask again, if nobody tells: reply_sign */
+inline ask_in(me)
+{
+	at = 0;
+	do
+	:: at < length && queue[at] != me && !is_ours(queue[at]) -> at++
+	:: else -> break
+	od;
+	if
+	:: owner == 0 -> reply_sign[me] = SEE
+	:: owner != 0 && queue[at] == me -> reply_sign[me] = LEASE_END
+	:: else -> reply_sign[me] = 0
+	fi
+}
+
+inline grant(me)
+{
+	late = late && phase[me] != GONE;
+	assert(late);
+	if
+	:: known[me] -> drop(me)
+	:: else
+	fi;
+	check_order(me);
+	arrived[me] = 0;
+	give_lock(me);
+	described = me;
+	next = ANNOUNCE;
+	caller = 0;
+	reply[me] = GRANTED
+}
+
+/* has: its ticket, or 0 */
+inline acquire(me, has, repeated)
+{
+	if
+	:: owner == me ->
+#ifndef LEASE_FROM_RESEND
+		ttl = LEASE;
+#endif
+		reply[me] = GRANTED
+	:: owner != me && (mark[me] || (has != 0 && known[me] == 0 && ended[me])) ->
+		reply[me] = REMOVED
+	:: else ->
+		ticket_now = (repeated && has == 0 -> known[me] : has);
+		if
+		:: ticket_now != 0 -> renew_place(me)
+		:: else
+		fi;
+		first_waiter(owner == 0, me);
+		if
+		:: owner == 0 && (first == 0 || first == me) -> grant(me)
+		:: else ->
+			if
+			:: ticket_now == 0 && known[me] != 0 -> ticket_now = known[me]
+			:: ticket_now == 0 && known[me] == 0 -> join(me)
+			:: else
+			fi;
+			next = (owner == 0 -> PASS_ON : (passed_over -> ANNOUNCE : LOOK));
+			caller = me;
+			reply[me] = QUEUED
+		fi
+	fi
+}
+
+inline renew(me)
+{
+	if
+	:: owner == me -> ttl = LEASE; reply[me] = RENEWED
+	:: else -> reply[me] = LOST
+	fi
+}
+
+inline let_go(me)
+{
+	owner = 0;
+	ttl = 0;
+	described = 0;
+	ended[me] = true;
+	next = PASS_ON
+}
+
+inline release(me)
+{
+	if
+#ifdef TELL_FIRST
+	:: owner == me && !half[me] && !orphan[me] -> next = PASS_ON; half[me] = true; sent[me] = true
+	:: owner == me && half[me] -> let_go(me); next = 0; half[me] = false; reply[me] = DONE
+#else
+	:: owner == me -> let_go(me); reply[me] = DONE
+#endif
+	:: else -> reply[me] = DONE
+	fi
+}
+
+inline leave(me)
+{
+	kind = described == me;
+	was_queued = scored[me];
+	was_first = length > 0 && queue[0] == me;
+	if
+	:: was_queued || known[me] -> drop(me); ended[me] = true
+	:: else
+	fi;
+	if
+	:: !was_queued && !kind -> mark[me] = true
+	:: else
+	fi;
+	if
+	:: owner != 0 && kind -> let_go(me)
+	:: owner == 0 -> next = PASS_ON
+	:: owner != 0 && !kind && was_first -> next = ANNOUNCE
+	:: else
+	fi;
+	reply[me] = DONE
+}
+
+inline script(me, what, has, repeated)
+{
+	notice_end();
+	next = 0;
+	caller = 0;
+	if
+	:: what == ASK -> acquire(me, has, repeated)
+	:: what == RENEW -> renew(me)
+	:: what == RELEASE -> release(me)
+	:: what == LEAVE -> leave(me)
+	fi;
+	if
+	:: next != 0 -> tell_waiters(caller)
+	:: else
+	fi;
+	settle();
+	if
+	:: what == ASK && reply[me] == QUEUED -> ask_in(me); reply_ticket[me] = ticket_now
+	:: else
+	fi;
+	next = 0;
+	caller = 0;
+	printf("%d: %e answered %e; held by %d, queue %d %d %d %d, turn %d\n", me, what, reply[me], owner,
+		queue[0], queue[1], queue[2], queue[SIZE - 1], turn)
+}
+
+/* ---- Scripts: Redisson's ---- */
+
+/* Drops the heads whose score has passed. Our hash is not told. */
+inline r_sweep()
+{
+	do
+	:: length > 0 && stale[queue[0]] ->
+		id = queue[0];
+		forget_head(id);
+		scored[id] = false;
+		stale[id] = false;
+		take_out(id)
+	:: else -> break
+	od
+}
+
+inline r_ask()
+{
+	r_sweep();
+	if
+	:: owner == 0 && (length == 0 || queue[0] == R) ->
+		take_out(R);
+		forget_head(R);
+		scored[R] = false;
+		stale[R] = false;
+		owner = R;
+		ttl = LEASE;
+		reply[R] = GRANTED
+	:: owner == R -> ttl = LEASE; reply[R] = GRANTED
+	:: else ->
+		if
+		:: !scored[R] -> scored[R] = true; push(R)
+		:: else
+		fi;
+		reply[R] = QUEUED
+	fi
+}
+
+inline r_unlock()
+{
+	r_sweep();
+	if
+	:: owner == R -> owner = 0; ttl = 0
+	:: else
+	fi;
+	if
+	:: owner == 0 && length > 0 -> id = queue[0]; publish(id, TURN)
+	:: else
+	fi;
+	reply[R] = DONE
+}
+
+/* ---- A client of ours ---- */
+
+inline make_request(me, what)
+{
+	printf("%d sends %e\n", me, what);
+	request[me] = what;
+	sent[me] = true;
+	age[me] = 0;
+	message[me] = 0; /* comes while we ask */
+	sign[me] = 0;
+	watch[me] = 0
+}
+
+inline close_connection(me)
+{
+	subscribed[me] = false;
+	home[me] = false;
+	sent[me] = false;
+	half[me] = false;
+	reply[me] = 0;
+	reply_sign[me] = 0;
+	reply_ticket[me] = 0;
+	message[me] = 0
+}
+
+inline forget_former(me)
+{
+	orphan[me] = 0;
+	orphan_ticket[me] = 0;
+	orphan_again[me] = false;
+	lingers[me] = false
+}
+
+/* The present connection becomes a former one. */
+inline drop_connection(me)
+{
+	printf("%d loses its connection\n", me);
+	lingers[me] = subscribed[me];
+	orphan[me] = (sent[me] -> request[me] : 0);
+	orphan_ticket[me] = (sent[me] && request[me] == ASK -> ticket[me] : 0);
+	orphan_again[me] = (sent[me] && request[me] == ASK -> again[me] : false);
+	close_connection(me)
+}
+
+/* A process that is no more remembers nothing. Who has no request under way leaves no trace of its connection. */
+inline finish(me, how)
+{
+	if
+	:: how == GONE && request[me] == 0 -> close_connection(me)
+	:: else -> drop_connection(me)
+	fi;
+	printf("%d ends: %e\n", me, how);
+	phase[me] = how;
+	request[me] = 0;
+	again[me] = false;
+	ticket[me] = 0;
+	age[me] = 0;
+	left[me] = 0;
+	sign[me] = 0;
+	watch[me] = 0;
+	renewals[me] = 0;
+	hung[me] = false;
+	missed[me] = false;
+	arrived[me] = 0;
+	answered[me] = false
+}
+
+inline carry_out(me)
+{
+	sent[me] = false;
+	script(me, request[me], ticket[me], again[me]);
+	if
+	:: request[me] == ASK -> home[me] = true; missed[me] = false
+	:: else
+	fi
+}
+
+/* Its answer goes nowhere. */
+inline carry_out_orphan(me)
+{
+	printf("a late copy of %d\n", me);
+	lingers[me] = true;
+	reply_kept = reply[me];
+	sign_kept = reply_sign[me];
+	ticket_kept = reply_ticket[me];
+	script(me, orphan[me], orphan_ticket[me], orphan_again[me]);
+	orphan[me] = 0;
+	orphan_ticket[me] = 0;
+	orphan_again[me] = false;
+	reply[me] = reply_kept;
+	reply_sign[me] = sign_kept;
+	reply_ticket[me] = ticket_kept
+}
+
+inline check_exclusion(me)
+{
+	id = 1;
+	do
+	:: id <= OURS ->
+		exclusion = exclusion && !(id != me && is_inside(id) && left[me] > 0);
+		id++
+	:: else -> break
+	od;
+#if REDISSON
+	exclusion = exclusion && !(phase[R] == HOLDING && owner == R);
+#endif
+	assert(exclusion)
+}
+
+inline set_deadline(me)
+{
+	left[me] = (LEASE > age[me] -> LEASE - age[me] : 0)
+}
+
+/* Every request is answered once over its connection. */
+inline take_reply(me)
+{
+	printf("%d hears %e\n", me, reply[me]);
+	request[me] = 0;
+	again[me] = false;
+	age[me] = (reply[me] == GRANTED || reply[me] == RENEWED -> age[me] : 0);
+	if
+	:: reply[me] == GRANTED ->
+		phase[me] = HOLDING;
+		message[me] = 0;
+		ticket[me] = 0;
+		arrived[me] = 0;
+		answered[me] = false;
+		set_deadline(me);
+		age[me] = 0;
+		reply[me] = 0;
+		if
+		:: left[me] == 0 -> finish(me, GONE) /* too late: COMMAND is not started */
+		:: else -> check_exclusion(me)
+		fi
+	:: reply[me] == QUEUED ->
+		ticket[me] = reply_ticket[me];
+		reply_ticket[me] = 0;
+#ifndef GAP_FIRST_ANSWER
+		arrived[me] = (answered[me] || arrived[me] == 0 -> arrived[me] : ticket[me]);
+#endif
+		answered[me] = true;
+		sign[me] = reply_sign[me];
+		reply_sign[me] = 0;
+		reply[me] = 0
+	:: reply[me] == RENEWED ->
+		set_deadline(me);
+		age[me] = 0;
+		reply[me] = 0;
+		if
+		:: left[me] == 0 -> finish(me, GONE)
+		:: else -> check_exclusion(me)
+		fi
+	:: reply[me] == LOST ->
+		lost_early = lost_early && left[me] == 0;
+		assert(lost_early);
+		finish(me, GONE)
+	:: else -> finish(me, GONE)
+	fi
+}
+
+/* What was under way is sent again; who had nothing under way presents itself. */
+inline come_back(me)
+{
+	again[me] = true;
+#ifdef FORGET_TICKET
+	ticket[me] = 0;
+#endif
+	if
+	:: request[me] == 0 && phase[me] == WAITING -> make_request(me, ASK)
+	:: request[me] == 0 && phase[me] == HOLDING -> make_request(me, RENEW)
+	:: else -> sent[me] = true; age[me] = 0
+	fi
+}
+
+#define is_due(what) ((what) == LEASE_END && owner == 0 || \
+	(what) == SEE && (over || turn == 0 || owner != 0))
+#ifdef GAP_LATE_COPY
+#define is_covered(i) true
+#else
+/* A copy of the first request is not known for late when its sender had a grant or a place by another copy; none is
+ * when the lease ran out. */
+#define is_covered(i) (orphan[i] != ASK || owner == i || mark[i] || (ended[i] -> orphan_ticket[i] != 0 : \
+	(phase[i] == WAITING && reply[i] != GRANTED || phase[i] == LEAVING || phase[i] == DEAD || phase[i] == CUT)))
+#endif
+#define has_former(i) (lingers[i] || orphan[i] != 0)
+/* Where no timer fires, those die whom no message is on its way to, and the server sees it at once. */
+#define may_crash(i) (is_alive(i) && phase[i] != OUT && !has_former(i) && \
+	(TIMERS > 0 || (owner != i && turn != i && message[i] == 0)))
+
+proctype fairlock(byte me)
+{
+	if
+	:: me == FIRST
+	:: else -> d_step {
+		phase[me - 1] != OUT -> /* all are alike */
+			phase[me] = WAITING;
+			make_request(me, ASK)
+	}
+	fi;
+	do
+	/* the server */
+	:: d_step { sent[me] && !subscribed[me] -> subscribed[me] = true; printf("%d subscribed\n", me) }
+	:: d_step { sent[me] && subscribed[me] -> carry_out(me) }
+	:: d_step { orphan[me] != 0 && is_covered(me) -> carry_out_orphan(me) }
+	:: d_step { has_former(me) && (phase[me] != CUT || all_over) ->
+		printf("the server sees the end of a connection of %d\n", me);
+		forget_former(me)
+	}
+	/* the client */
+	:: d_step { reply[me] != 0 && !hung[me] -> take_reply(me) }
+	:: d_step { message[me] != 0 && request[me] == 0 && !hung[me] ->
+		printf("%d is told %e\n", me, message[me]);
+		if
+		:: message[me] == TURN -> make_request(me, ASK)
+		:: else -> watch[me] = message[me]; message[me] = 0
+		fi
+	}
+#if TIMERS > 0
+	:: d_step { phase[me] == WAITING && request[me] == 0 && message[me] == 0 && !hung[me] &&
+		(is_due(sign[me]) || is_due(watch[me])) ->
+			make_request(me, ASK)
+	}
+#endif
+#if TIMERS > 1
+	:: d_step { phase[me] == WAITING && request[me] == 0 && message[me] == 0 && !hung[me] ->
+			make_request(me, ASK)
+	}
+#endif
+#if RENEWALS
+	:: d_step { phase[me] == HOLDING && request[me] == 0 && !hung[me] && renewals[me] < RENEWALS ->
+			renewals[me]++;
+			make_request(me, RENEW)
+	}
+#endif
+	:: d_step { phase[me] == HOLDING && request[me] == 0 && !hung[me] ->
+			phase[me] = RETURNING;
+			make_request(me, RELEASE)
+	}
+	:: d_step { phase[me] == RETURNING && request[me] != 0 && left[me] == 0 && !has_former(me) ->
+			finish(me, GONE)
+	}
+	/* what goes wrong */
+#if LEAVES
+	:: d_step { leaves > 0 && phase[me] == WAITING && !hung[me] && (request[me] == 0 || !has_former(me)) ->
+			leaves--;
+			if
+			:: request[me] != 0 -> drop_connection(me) /* client_cancel() */
+			:: else
+			fi;
+			phase[me] = LEAVING;
+			make_request(me, LEAVE)
+	}
+#endif
+#if LOSSES
+	:: d_step { losses > 0 && is_alive(me) && phase[me] != OUT && !hung[me] && !has_former(me) ->
+			losses--;
+			drop_connection(me);
+			come_back(me)
+	}
+#endif
+#if CRASHES
+	:: d_step { crashes > 0 && may_crash(me) ->
+			crashes--;
+			finish(me, DEAD);
+			if
+			:: TIMERS == 0 -> forget_former(me)
+			:: else
+			fi
+	}
+#endif
+#if CUTS
+	:: d_step { cuts > 0 && may_crash(me) -> cuts--; finish(me, CUT) }
+#endif
+#if HANGS
+	:: d_step { hangs > 0 && is_alive(me) && phase[me] != OUT && !hung[me] -> hangs--; hung[me] = true }
+	:: d_step { hung[me] -> hung[me] = false; missed[me] = phase[me] == WAITING }
+#endif
+#if MUTES
+	:: d_step { mutes > 0 && message[me] != 0 -> mutes--; message[me] = 0; missed[me] = true }
+#endif
+	:: d_step { !is_alive(me) && !has_former(me) -> home[me] = false } -> break
+	od
+}
+
+#if REDISSON
+/* It asks before it subscribes, and again when it has. A watchdog renews its lease. */
+proctype redisson()
+{
+	d_step { phase[R] = WAITING; request[R] = ASK; sent[R] = true; home[R] = true }
+	do
+	:: d_step { sent[R] && request[R] == ASK -> sent[R] = false; r_ask() }
+	:: d_step { sent[R] && request[R] == RELEASE -> sent[R] = false; r_unlock() }
+	:: d_step { reply[R] == QUEUED && !subscribed[R] -> reply[R] = 0; subscribed[R] = true; sent[R] = true }
+	:: d_step { reply[R] == QUEUED && subscribed[R] -> reply[R] = 0; request[R] = 0 }
+	:: d_step { reply[R] == GRANTED ->
+		reply[R] = 0;
+		request[R] = 0;
+		subscribed[R] = false;
+		message[R] = 0;
+		phase[R] = HOLDING;
+		id = 1;
+		do
+		:: id <= OURS -> exclusion = exclusion && !(is_inside(id) && owner == R); id++
+		:: else -> break
+		od;
+		assert(exclusion)
+	}
+	:: d_step { reply[R] == DONE -> reply[R] = 0; request[R] = 0; phase[R] = GONE; home[R] = false }
+	:: d_step { phase[R] == HOLDING && request[R] == 0 -> request[R] = RELEASE; sent[R] = true }
+	:: d_step { phase[R] == WAITING && request[R] == 0 && message[R] != 0 ->
+		message[R] = 0;
+		request[R] = ASK;
+		sent[R] = true
+	}
+	/* its wait ends with the lease that it saw; it asks without a pause while the lock is free */
+	:: d_step { phase[R] == WAITING && request[R] == 0 && message[R] == 0 && owner == 0 &&
+		(length == 0 || queue[0] == R || stale[queue[0]] || !scored[R]) ->
+			request[R] = ASK;
+			sent[R] = true
+	}
+	:: d_step { phase[R] == HOLDING && owner == R && ttl < LEASE -> ttl = LEASE }
+#if CRASHES
+	:: d_step { crashes > 0 && phase[R] != OUT && is_alive(R) ->
+		crashes--;
+		phase[R] = DEAD;
+		home[R] = false;
+		request[R] = 0;
+		sent[R] = false;
+		reply[R] = 0;
+		message[R] = 0;
+		subscribed[R] = false
+	}
+#endif
+	:: d_step { !is_alive(R) -> home[R] = false } -> break
+	od
+}
+#endif
+
+/* ---- Time ---- */
+
+#define pending_age(i) (request[i] != 0 && request[i] != RELEASE && request[i] != LEAVE && age[i] < LEASE)
+
+inline tick(who)
+{
+	if
+	:: pending_age(who) -> age[who]++
+	:: else
+	fi;
+	if
+	:: left[who] > 0 -> left[who]--
+	:: else
+	fi;
+	if
+	:: phase[who] == HOLDING && left[who] == 0 && is_ours(who) -> finish(who, GONE)
+	:: else
+	fi
+}
+
+/* Who loses the lock ends: its former connection must have ended before, as everywhere. */
+#define may_tick(i) !(phase[i] == HOLDING && left[i] == 1 && request[i] != 0 && has_former(i))
+
+proctype clock()
+{
+end:
+	do
+#if EXPIRY
+	:: d_step { (ttl > 0 || left[1] || left[2] || left[LAST_BUT_ONE] || left[OURS]) &&
+		(EXPIRY == 2 || !is_alive(owner)) &&
+		may_tick(1) && may_tick(2) && may_tick(LAST_BUT_ONE) && may_tick(OURS) ->
+			second = 1;
+			do
+			:: second <= OURS -> tick(second); second++
+			:: else -> break
+			od;
+			if
+			:: ttl > 0 -> ttl--
+			:: else
+			fi;
+			if
+			:: ttl == 0 -> owner = 0
+			:: else
+			fi;
+			printf("tick: ttl %d, held by %d\n", ttl, owner)
+	}
+#endif
+	:: d_step { turn != 0 && owner == 0 && !over && TIMERS > 0 && !is_prompt(turn) -> over = true }
+#if HANGS || CUTS
+	:: d_step { TIMERS > 0 && known[1] && is_quiet(1) && !silent[1] -> silent[1] = true }
+	:: d_step { TIMERS > 0 && known[2] && is_quiet(2) && !silent[2] -> silent[2] = true }
+#if WAITERS > 2
+	:: d_step { TIMERS > 0 && known[3] && is_quiet(3) && !silent[3] -> silent[3] = true }
+#endif
+	:: d_step { TIMERS > 0 && known[OURS] && is_quiet(OURS) && !silent[OURS] -> silent[OURS] = true }
+#endif
+#if REDISSON
+	:: d_step { head_absent == 1 && !is_alive(R) -> head_absent = 2 }
+	:: d_step { stales > 0 && length > 0 && !stale[queue[0]] ->
+		stales--;
+		stale[queue[0]] = true
+	}
+	/* the score of a dead one passes in the end */
+	:: d_step { length > 0 && !stale[queue[0]] && !is_alive(queue[0]) -> stale[queue[0]] = true }
+#endif
+	od
+}
+
+/* When all is over, somebody comes and asks. */
+inline check_ghosts()
+{
+#if !REDISSON || defined(GAP_EXPIRY)
+	/* Redisson's scripts may be the last, and set no time to live when one of theirs has gone. */
+	ghosts = ghosts && (length == 0 || expires || !is_ours(queue[0]));
+#endif
+	id = 1;
+	do
+	:: id <= IDS ->
+		ghosts = ghosts && !(scored[id] && phase[id] == GONE) && !subscribed[id];
+		id++
+	:: else -> break
+	od;
+	assert(ghosts);
+	notice_end();
+	head_seen = true;
+	head_absent = 2; /* of Redisson's: it came 5 s ago */
+	first_waiter(true, 0);
+	settle();
+	ghosts = ghosts && first == 0 && length == 0 && described == 0;
+	assert(ghosts)
+}
+
+init
+{
+	atomic {
+		phase[FIRST] = HOLDING;
+		subscribed[FIRST] = true;
+		home[FIRST] = true;
+		left[FIRST] = LEASE;
+		run clock();
+		id = 1;
+		do
+		:: id <= OURS -> run fairlock(id); id++
+		:: else -> break
+		od;
+#if REDISSON
+		run redisson()
+#endif
+	}
+	d_step { _nr_pr == 2 && owner == 0 -> check_ghosts() }
+}
+
+#ifdef FAIR
+ltl served { <> (all_over) }
+#endif
