@@ -136,12 +136,13 @@ awake_nodes() {
 
 # ask_nodes LINE...: what each node that is awake answers, behind a line "node PORT"
 ask_nodes() {
-	local port
+	local port lines
 
+	printf -v lines '%s\n' "$@"
 	for port in $(awake_nodes); do
 		echo "node $port"
-		printf '%s\n' "$@" | node_cli "$port" | tr -d '\r'
-	done
+		node_cli "$port" <<<"${lines%$'\n'}"
+	done | tr -d '\r'
 }
 
 # What they say of themselves: PORT ROLE EPOCH SLOTS...

@@ -35,8 +35,11 @@ unset REDISCLI_AUTH
 for library in bats-support bats-assert; do
 	for folder in /usr/lib/bats /usr/share/bats /usr/lib "${BATS_LIB_PATH:-/usr/lib/bats}"; do
 		if [ -e "$folder/$library/load.bash" ]; then
-			# shellcheck source=/dev/null
-			source "$folder/$library/load.bash"
+			# What load.bash sources, without the twenty processes that it takes for that in each test.
+			for part in "$folder/$library"/src/*.bash; do
+				# shellcheck source=/dev/null
+				source "$part"
+			done
 			break
 		fi
 	done
@@ -48,16 +51,19 @@ background() {
 	setpriv --pdeathsig KILL "$@" 3>&- 4>&- &
 }
 
-# Polls COMMAND until it succeeds, for up to 20 seconds (WAIT_S).
+# Polls COMMAND until it succeeds, for up to 20 seconds (WAIT_S). What takes long is asked after less often: many who
+# wait should leave the machine to what they wait for.
 wait_until() {
-	local until=$((SECONDS + ${WAIT_S:-20}))
+	local - tries=0 pause=0.02 until=$((SECONDS + ${WAIT_S:-20}))
 
+	set +T # bats need not trace what may fail
 	until "$@" >/dev/null 2>&1; do
 		if [ "$SECONDS" -ge "$until" ]; then
 			echo "wait_until: still not so after ${WAIT_S:-20} s: $*" >&2
 			return 1
 		fi
-		sleep 0.02
+		[ $((++tries)) -ne 30 ] || pause=0.1
+		sleep "$pause"
 	done
 }
 
