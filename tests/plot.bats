@@ -292,7 +292,7 @@ harmless() {
 			COLUMNS=$width run -0 timeout 20 "$FAIRLOCK" log $form job
 			[[ $form != *json* ]] || jq -e . <<<"$output" >/dev/null || fail "$form: $output"
 			! LC_ALL=C tr -d '\n' <<<"$output" | LC_ALL=C grep -q '[[:cntrl:]]' || fail "$form: $output"
-			LC_ALL=C.UTF-8 python3 -c 'import sys; sys.stdin.buffer.read().decode()' <<<"$output"
+			iconv -f UTF-8 -t UTF-8 <<<"$output" >/dev/null || fail "$form: $output"
 		done
 	done
 }

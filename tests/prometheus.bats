@@ -5,19 +5,22 @@ load helpers
 load ports
 load proxy
 
-setup_file() { start_server; }
+setup_file() {
+	start_server
+	# The library is Debian's, for Debian's Python.
+	for PYTHON in python3 /usr/bin/python3; do
+		! "$PYTHON" -c 'import prometheus_client' 2>/dev/null || break
+	done
+	export PYTHON
+}
+
 setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
 
 redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 
-# read_metrics: from standard input, as JSON. The library is Debian's, for Debian's Python.
+# read_metrics: from standard input, as JSON
 read_metrics() {
-	local python
-
-	for python in python3 /usr/bin/python3; do
-		! "$python" -c 'import prometheus_client' 2>/dev/null || break
-	done
-	"$python" "$TESTS_DIR/prometheus.py"
+	"$PYTHON" "$TESTS_DIR/prometheus.py"
 }
 
 # metrics [NAME...]: what is told of these
@@ -33,9 +36,8 @@ metric() {
 
 # counters LOCK: grants, expiries, breaks, losses
 counters() {
-	metrics "$1" | jq -r --arg lock "$1" \
-		'[.fairlock_grants_total, .fairlock_expiries_total, .fairlock_breaks_total, .fairlock_losses_total
-			| .[$lock]] | join(" ")'
+	"$FAIRLOCK" status --prometheus -- "$1" |
+		sed -nE 's/^fairlock_(grants|expiries|breaks|losses)_total\{.*\} //p' | paste -sd ' '
 }
 
 # a scene with a bit of everything
@@ -293,7 +295,7 @@ set_scene() {
 }
 
 @test "whatever happens to a lock, no counter falls" {
-	local before='0 0 0 0' after acts=(
+	local before='0 0 0 0' after act acts=(
 		'wrap -n job true' 'wrap -w 100ms job true' 'wrap job false' 'acquire -n -l 1s job' 'acquire -w 100ms -l 1s job'
 		'release --force job' 'release --owner x job' 'renew --owner x job' 'wrap -n --min-hold 1s job true'
 		'wrap -n --once-per 1s job true'
@@ -301,8 +303,11 @@ set_scene() {
 
 	RANDOM=7
 	for _ in {1..60}; do
+		act=${acts[RANDOM % ${#acts[@]}]}
+		# something is there to be broken, however slow the machine
+		[[ $act != *--force* ]] || "$FAIRLOCK" acquire -n -l 1m job >/dev/null 2>&1 || true
 		# shellcheck disable=SC2086
-		"$FAIRLOCK" ${acts[RANDOM % ${#acts[@]}]} >/dev/null 2>&1 || true
+		"$FAIRLOCK" $act >/dev/null 2>&1 || true
 		[ $((RANDOM % 8)) -gt 0 ] || cli DEL job 'fairlock_log:{job}' >/dev/null
 		after=$(counters job)
 		paste -d ' ' <(tr ' ' '\n' <<<"$before") <(tr ' ' '\n' <<<"$after") >both
