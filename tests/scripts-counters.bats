@@ -245,6 +245,7 @@ one_step() {
 		done
 		before=("${after[@]}")
 	done
+	later 600000 # no lease ends between what follows
 	redisson_takes r1 >/dev/null
 	acquire zoe # notices what has ended
 	counts "$(events granted)" "$(events expired)" "$(events forced)" "$(events lost)"
