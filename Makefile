@@ -5,6 +5,7 @@
 # make check      installs what the tests need, builds, runs all tests
 # make check TESTS='tests/wrap.bats'       some of them
 # make check SERVER=build/servers/valkey/bin/valkey-server     with the server of Debian 13 (.ci/servers)
+# make matrix     all tests, on every Redis and Valkey that Debian has; takes an hour
 # make check-interop                       with real Redisson, through a JDK and Maven
 # make check-model                         every state of a model of the protocol, with spin
 # make deb        builds a Debian package, $(BUILD)/fairlock_*.deb
@@ -114,7 +115,7 @@ PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard 
 MANUAL   := $(sort $(notdir $(wildcard man/*.[1-9])))
 EXAMPLES := $(sort $(notdir $(wildcard man/examples/*)))
 
-.PHONY: all tests install uninstall deb deps check check-built check-interop check-model check-deb bench demo lint format clean \
+.PHONY: all tests install uninstall deb deps check check-built matrix check-interop check-model check-deb bench demo lint format clean \
 	distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
@@ -219,6 +220,12 @@ check:
 check-built: tests
 	BUILD=$(BUILD) tests/run $(TESTS)
 
+# On every server that Debian has; SERVERS='redis@bookworm valkey@sid' for some.
+matrix:
+	.ci/setup build run test
+	$(MAKE) tests
+	BUILD=$(BUILD) .ci/matrix $(SERVERS)
+
 demo:
 	.ci/setup build run
 	$(MAKE) all
@@ -249,7 +256,7 @@ bench: $(PROGRAM)
 
 lint:
 	.ci/setup build lint
-	$(MAKE) $(BUILD)/scripts.c
+	$(MAKE) $(BUILD)/scripts.c $(BUILD)/flags
 	BUILD=$(BUILD) .ci/lint
 
 format:
