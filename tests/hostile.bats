@@ -4,7 +4,7 @@ load helpers
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
-# hostile PATTERN...: none of these cases does any harm
+# hostile [--jobs N] PATTERN...: none of these cases does any harm. Those that wait most of the time can be many at once.
 hostile() {
 	TMPDIR=$BATS_TEST_TMPDIR run -0 timeout 170 python3 "$TESTS_DIR/hostile.py" "$@"
 	assert_line --regexp '^[0-9]+ cases, 0 failed, '
@@ -15,11 +15,11 @@ hostile() {
 }
 
 @test "harm while waiting" {
-	hostile 'wait/*' 'back/*' 'leave/*'
+	hostile --jobs 16 'wait/*' 'back/*' 'leave/*'
 }
 
 @test "harm while COMMAND runs" {
-	hostile 'hold/*' 'moved-hold/*'
+	hostile --jobs 16 'hold/*' 'moved-hold/*'
 }
 
 @test "harm to acquire" {
