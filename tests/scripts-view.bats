@@ -46,6 +46,11 @@ held_for() {
 	assert_equal "${reply[*]:0:3}" 'view 1 2'
 }
 
+# Microseconds of CPU that the server has used: on a busy machine, it waits for more.
+server_us() {
+	cli INFO cpu | tr -d '\r' | awk -F: '/^used_cpu_(sys|user):/ { sum += $2 } END { printf "%.0f\n", sum * 1000000 }'
+}
+
 @test "a thousand in the queue: the first 200 are asked after, and it takes less than 5 ms" {
 	local -a ids=()
 	local id took
@@ -63,11 +68,11 @@ held_for() {
 	view w7
 	assert_equal "${reply[*]:0:3}" 'view 7 1000'
 	assert_equal "${reply[*]: -4}" '20 140 20 140'
-	cli CONFIG RESETSTAT >/dev/null
+	took=$(server_us)
 	for id in {1..100}; do
 		view w1000
 	done
-	took=$(cli INFO commandstats | sed -n 's/^cmdstat_evalsha:.*usec_per_call=\([0-9]*\).*/\1/p')
+	took=$((($(server_us) - took) / 100))
 	echo "# $took us for a view of a queue of 1,000 and a full log" >&3
 	[ "$took" -lt 5000 ]
 }
@@ -84,12 +89,12 @@ held_for() {
 	assert_equal "${reply[*]:0:3}" 'view 3 19803'
 	view d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:1000
 	assert_equal "${reply[*]:0:3}" 'view 802 19802'
-	cli CONFIG RESETSTAT >/dev/null
+	took=$(server_us)
 	for _ in {1..50}; do
 		view d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:20000
 	done
+	took=$((($(server_us) - took) / 50))
 	assert_equal "${reply[*]:0:3}" 'view 0 19802'
-	took=$(cli INFO commandstats | sed -n 's/^cmdstat_evalsha:.*usec_per_call=\([0-9]*\).*/\1/p')
 	echo "# $took us for a view of a queue of 20,000" >&3
 	[ "$took" -lt 3000 ]
 }
