@@ -103,8 +103,9 @@ on_keys() {
 
 # script NAME ARG...: what ARGV[2] and on shall be
 script() {
-	local sha=SHA_$1 in=$lock
+	local - sha=SHA_$1 in=$lock
 
+	set +T # bats looks at each command that it may trace: a third of the time of these tests
 	[[ $in = *'{'* ]] || in="{$in}"
 	mapfile -t reply < <(on_keys EVALSHA "${!sha}" "redisson_lock__channel:$in" "${@:2}")
 	if [[ ${reply[0]-} =~ ^[A-Z]+\  ]]; then
