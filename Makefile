@@ -118,7 +118,6 @@ EXAMPLES := $(sort $(notdir $(wildcard man/examples/*)))
 .PHONY: all tests install uninstall deb deps check check-built matrix check-interop check-model check-deb bench demo lint format clean \
 	distclean FORCE
 .DELETE_ON_ERROR:
-.SECONDEXPANSION:
 .SECONDARY:
 
 FULL := $(BUILD)/fairlock$(if $(filter yes,$(QUICK)),-full)
@@ -154,8 +153,14 @@ $(BUILD)/scripts.o: $(BUILD)/scripts.c $(BUILD)/flags
 $(BUILD)/scripts.c: lua/embed lua/join lua/prelude.lua lua/waiters.lua lua/places.lua $(SCRIPTS) $(BUILD)/list
 	lua/embed $(SCRIPTS) >$@
 
-$(BUILD)/unit/% $(BUILD)/programs/%: tests/$$(notdir $$(@D))/%.c $(PARTS) $(BUILD)/list
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(PARTS) $(ALL_LIBS)
+# A rule each: to make 4.4, two patterns in one are two files that one command makes.
+LINK_TEST = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(PARTS) $(ALL_LIBS)
+
+$(BUILD)/unit/%: tests/unit/%.c $(PARTS) $(BUILD)/list
+	$(LINK_TEST)
+
+$(BUILD)/programs/%: tests/programs/%.c $(PARTS) $(BUILD)/list
+	$(LINK_TEST)
 
 # These change when the compiler or a flag does, or a file came or went.
 $(BUILD)/flags: export NOW = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)
