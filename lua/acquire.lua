@@ -12,19 +12,20 @@
 --       9 limit    do not join behind so many present waiters, or ''
 --      10 by       host, pid, user and command of the caller, separated by tabs
 --      11 period   do not run if a COMMAND was started less than nine tenths of so many ms ago, or ''
---      12...       owner ids that the caller inherited, any of which may hold the lock already
+--      12 strays   how many requests this process has left under way on connections that are no more
+--      13...       owner ids that the caller inherited, any of which may hold the lock already
 --
 -- Returns {'granted', owner, token, ttl ms, waited ms, hold count}
 --         {'queued', ticket, ask again in ms at the latest, 1 when first else 0, ttl of the lock in ms}
 --         {'busy', owner, by}       mode 'try', or held back after a restart
 --         {'full', waiters}
 --         {'ran', ms ago}           a COMMAND was started too short a time ago; the waiter has left
---         {'removed'}               the waiter has left, or somebody took it out of the queue
+--         {'removed'}               somebody took the waiter out of the queue; or this is a late copy
 --         {'spelled', name}         another spelling of this name is in use
 
 local id, hold, lease, mode = ARGV[2], ARGV[4] .. ARGV[3], tonumber(ARGV[5]), ARGV[6]
 local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
-local period = tonumber(ARGV[11])
+local period, strays = tonumber(ARGV[11]), tonumber(ARGV[12]) or 0
 
 local function granted(owner, ttl, waited, count)
 	return {'granted', owner, int(state.token or 0), ttl, waited, count}
@@ -64,9 +65,18 @@ if refusal then
 end
 local owner, count = holder()
 load_state()
-state.gone = call('HGET', STATE, 'x:' .. id)
+local copies
+state.gone, copies = unpack(call('HMGET', STATE, 'x:' .. id, 'c:' .. ARGV[3]))
 if other_spelling() then
 	return {'spelled', other_spelling()}
+end
+local newest = copies and number(string.match(copies, ' (%d+)$')) or 0
+if strays < newest then
+	return {'removed'} -- left under way on a connection that is no more: nobody hears this
+elseif strays > newest then
+	note('HSET', STATE, 'c:' .. ARGV[3], int(now) .. ' ' .. int(strays))
+	state.marked = true
+	touch()
 end
 
 -- The usual case: the lock is free, nobody waits, and no hold has ended unnoticed.
@@ -199,21 +209,21 @@ end
 
 notice_end(owner)
 
-for i = 12, #ARGV do
+for i = 13, #ARGV do
 	if owner == ARGV[i] and not is_kept() then
 		return reenter()
 	end
 end
 if owner == id and is_kept() then
-	return {'removed'} -- a late copy of the request
+	return {'removed'} -- all of it was given back
 elseif owner == id then
 	return reenter()
 end
 
--- A copy of a request that comes late, when its sender has left or has given the lock back, changes nothing.
-if state.gone or
-	ticket and not known(id) and (has_ended(id, 'released') or has_ended(id, 'left')) then
-	return not state.gone and ran() and too_soon() or {'removed'}
+if state.gone then
+	return {'removed'}
+elseif ticket and ran() and not known(id) and has_ended(id, 'left') then
+	return too_soon() -- it was answered so, and has not heard it
 end
 if again then
 	ticket = ticket or known(id)

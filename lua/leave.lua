@@ -2,13 +2,14 @@
 --
 -- ARGV  2 id
 --       3 request   of the waiter itself; '' when somebody else removes it
+--       4 strays    as for acquire
 --
 -- Returns {'left'}     it is out
 --         {'unknown'}  somebody else asked, and there is no such waiter
 --         {'spelled', name}  another spelling of this name is in use
 
 local id, request = ARGV[2], ARGV[3]
-local by_other = request == ''
+local by_other, strays = request == '', tonumber(ARGV[4]) or 0
 
 -- include waiters.lua
 -- include places.lua
@@ -38,13 +39,13 @@ if was_queued or ticket then
 	drop(id)
 	record('left', now, id, nil, by, ticket and math.max(0, now - math.floor(ticket / 1000)))
 end
-if by_other or not (was_queued or kind) then
-	-- the waiter is to learn it; or its request is still under way, and must not be granted any more
-	note('HSET', STATE, 'name', LOCK, 'x:' .. id, int(now))
-end
 if by_other then
+	note('HSET', STATE, 'name', LOCK, 'x:' .. id, int(now)) -- it is to learn it
 	tell(id, '0')
+elseif strays > 0 then
+	note('HSET', STATE, 'c:' .. request, int(now) .. ' ' .. int(strays)) -- they must not be granted any more
 end
+state.marked = by_other or strays > 0
 
 if owner and kind then
 	if kind == 'w' and request == owner then

@@ -90,13 +90,21 @@ local function bring_back()
 	end
 end
 
-local MARK_MS = 60000
+local MARK_MS = 600000
+local SWEEP_FIELDS = 40
+local SWEEP_MS = 60000
 
--- Marks for copies of requests that may still come: none comes after a minute.
+-- Marks for copies of requests that may still come: none comes after ten minutes. To look through many takes
+-- a while, so that is done once in a minute.
 local function sweep()
+	local swept = number(call('HGET', STATE, 'swept'))
+	if swept and math.abs(now - swept) < SWEEP_MS then
+		return
+	end
+	note('HSET', STATE, 'swept', int(now))
 	local marks = call('HGETALL', STATE)
 	for i = 1, #marks, 2 do
-		local set = string.find(marks[i], '^[fx]:') and string.match(marks[i + 1], '^%d+')
+		local set = string.find(marks[i], '^[cfx]:') and string.match(marks[i + 1], '^%d+')
 		if set and now - tonumber(set) > MARK_MS then
 			call('HDEL', STATE, marks[i])
 		elseif string.find(marks[i], '^d:') and not known(string.sub(marks[i], 3)) then
@@ -104,8 +112,6 @@ local function sweep()
 		end
 	end
 end
-
-local SWEEP_FIELDS = 40
 
 -- Whether list and sorted set may disagree, or our hash know others than the list. A long
 -- queue is only compared in length, but for its head: what is cheap must stay so.
@@ -162,7 +168,8 @@ local function settle(thorough)
 	end
 	if length > 0 then
 		set_queue_ttl(length)
-	elseif call('HLEN', STATE) > SWEEP_FIELDS then
+	end
+	if (state.marked or length == 0) and call('HLEN', STATE) > SWEEP_FIELDS + 2 * state.ours then
 		sweep()
 	end
 end

@@ -67,6 +67,7 @@ local function force()
 	local by = state.owner == owner and state.by or ''
 	note('HSET', STATE, 'name', LOCK, 'f:' .. request,
 		int(now) .. ' ' .. (owner or '') .. ' ' .. by)
+	state.marked = true
 	if not owner then
 		settle()
 		return {'free'}

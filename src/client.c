@@ -77,6 +77,10 @@ static void send_request(struct client *client, bool whole_script)
 		argv[argc++] = request->argv[i];
 	if (request->again && (client->retried || client->returning))
 		argv[argc - request->argc + request->again] = "1";
+	if (request->strays) {
+		snprintf(client->strays_text, sizeof(client->strays_text), "%d", client->strays);
+		argv[argc - request->argc + request->strays] = client->strays_text;
+	}
 	send_asking(client);
 	link_send(&client->link, argc, argv);
 	client->whole_script = whole_script;
@@ -109,8 +113,10 @@ static void forget_connection(struct client *client)
 	client->confirmations = 0;
 	client->unasked = 0;
 	client->again_ms = 0;
-	if (client->pending && client->sent)
+	if (client->pending && client->sent) {
 		client->retried = true;
+		client->strays++;
+	}
 	client->sent = false;
 }
 
@@ -278,6 +284,7 @@ static enum client_event take_error(struct client *client, const char *text)
 	event = refused(client, text);
 	if (of_subscription && client->final) {
 		/* the request behind it may have been granted */
+		client->strays++;
 		client->channel_count = 0;
 		start_over(client);
 	}
@@ -323,7 +330,9 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 		return answered(client);
 	}
 	if (client->channel_count > 0 && client->link.greeting.shards && !client->by_shard) {
-		/* the greeting has just said what kind of server this is */
+		/* the greeting has just said what kind of server this is; this copy is no stray */
+		client->sent = false;
+		client->retried = true;
 		start_over(client);
 		return CLIENT_NOTHING;
 	}

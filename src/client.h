@@ -19,7 +19,8 @@ struct server;
 /* One request: a script with its five keys and its arguments, or (script is
  * NULL) a plain command. The strings belong to the caller and stay until the
  * reply. again is the index of the argument that becomes "1" when the request
- * may have arrived before, or is the first after a connection was lost; 0: none.
+ * may have arrived before, or is the first after a connection was lost; 0: none. strays is the
+ * index of the one that becomes client->strays.
  *
  * With `replicas`, a reply that begins with the word `durable` comes when so many replicas have
  * what the script wrote, or after replicas_ms; client->replicas says how many have. */
@@ -28,6 +29,7 @@ struct request {
 	const char *argv[REQUEST_ARGS];
 	int argc;
 	int again;
+	int strays;
 	int64_t replicas;
 	int64_t replicas_ms;
 	const char *durable;
@@ -48,11 +50,13 @@ struct client {
 	int64_t timeout_ms;
 	int64_t due_ms; /* when the reply is overdue */
 	struct request request;
-	bool more;      /* the last step brought something, there may be another: do not wait */
-	bool eager;     /* to be connected, also when there is nothing to ask */
-	bool pending;   /* a request waits for its reply */
-	bool sent;      /* over this connection */
-	bool retried;   /* over an earlier connection */
+	bool more;    /* the last step brought something, there may be another: do not wait */
+	bool eager;   /* to be connected, also when there is nothing to ask */
+	bool pending; /* a request waits for its reply */
+	bool sent;    /* over this connection */
+	bool retried; /* over an earlier connection */
+	int strays;   /* requests that were under way on connections that are no more */
+	char strays_text[12];
 	bool returning; /* this connection is not the first, and has answered nothing yet */
 	bool ever_answered;
 	bool ever_sent;

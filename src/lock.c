@@ -110,6 +110,8 @@ void lock_ask(struct lock *lock, struct request *request, bool try)
 	request_add(request, lock->limit);
 	request_add(request, lock->by);
 	request_add(request, lock->once_per);
+	request->strays = request->argc;
+	request_add(request, "0");
 	for (int i = 0; i < lock->inherited_count; i++)
 		request_add(request, lock->inherited[i]);
 	demand_replicas(lock, request, "granted");
@@ -145,6 +147,8 @@ void lock_leave(struct lock *lock, struct request *request)
 	lock_request(&lock->keys, request, &script_leave);
 	request_add(request, lock->id);
 	request_add(request, lock->request);
+	request->strays = request->argc;
+	request_add(request, "0");
 }
 
 static bool is_tagged(const struct redisReply *reply, const char *tag, size_t elements)

@@ -1,5 +1,6 @@
 # The queue: order, the dead, the hung, the idle.
 load helpers
+load proxy
 
 setup_file() { start_server; }
 setup() { cli FLUSHALL >/dev/null; cli CONFIG RESETSTAT >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
@@ -266,4 +267,22 @@ END
 	run -0 cat state
 	assert_output --partial 'T (stopped)'
 	[ ! -e hup ]
+}
+
+connections_are() { [ "$(proxy count)" "$@" ]; }
+
+@test "a request that comes late, when its sender has had the lock and has ended, gets nothing" {
+	start_proxy "$SERVER_SOCKET"
+	hold job
+	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap --connect-timeout 500ms job true 2>said
+	local waiter=$!
+	wait_until in_queue job 1
+	proxy delay 5000 up
+	kill -TERM "$HOLDER"
+	wait_until connections_are -ge 2 # it has asked, and given that up
+	proxy delay 0 up
+	wait "$waiter"
+	wait_until connections_are -eq 0
+	[ "$(cli EXISTS job)" = 0 ]
+	[ "$(cli --raw XRANGE 'fairlock_log:{job}' - + | grep -c granted)" = 2 ]
 }

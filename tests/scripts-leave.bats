@@ -127,28 +127,6 @@ load scripts
 	queue_is
 }
 
-@test "a first request that arrives after its sender has left is not granted" {
-	leave ben
-	answered left
-	acquire ben
-	answered removed
-	acquire cleo
-	answered granted
-	all_well
-}
-
-@test "a sign of life that arrives after its sender has given the lock back is not granted" {
-	acquire anna
-	queue_up ben
-	release anna
-	ask ben
-	answered granted
-	release ben
-	ask ben
-	answered removed
-	all_well
-}
-
 @test "when the last waiter leaves a free lock, or the lock is given back, who waits for the plain one is told" {
 	acquire anna
 	queue_up ben

@@ -127,14 +127,14 @@ script_line() {
 
 acquire() {
 	local id=$1 request=$1 kind=w lease=30000 mode=wait again=0 limit='' by="by $1" inherited='' period=''
-	local old_ticket=''
+	local old_ticket='' strays=0
 
 	shift
 	# Each word sets one of the variables above.
 	[ $# -eq 0 ] || local "$@"
 	# shellcheck disable=SC2086
 	script acquire "$id" "$request" "$kind" "$lease" "$mode" "$old_ticket" "$again" "$limit" "$by" \
-		"$period" $inherited ||
+		"$period" "$strays" $inherited ||
 		return
 	case ${reply[0]} in
 	granted) token[$id]=${reply[2]} ;;
@@ -169,7 +169,11 @@ renew() {
 }
 
 leave() {
-	script leave "$1" "$1"
+	local id=$1 request=$1 strays=0
+
+	shift
+	[ $# -eq 0 ] || local "$@"
+	script leave "$id" "$request" "$strays"
 }
 
 remove() {

@@ -29,12 +29,11 @@
  * - Subscribing and asking leave in one write and arrive as two steps.
  * - COMMAND ends in time before the deadline: that is the guard's promise, with tests of its own.
  * - All processes of a kind are alike, so they may start in the order of their numbers.
- * - Tokens, tickets of time, the log but for "this id has ended", details for people: nobody decides by them.
+ * - Tokens, tickets of time, the log, details for people: nobody decides by them.
  *
  * What the scripts are known to fail in is excused, unless one of these is defined; then spin finds it:
  *
  *   GAP_FIRST_ANSWER   a waiter whose first answer was lost, and that was dropped meanwhile, has lost its place
- *   GAP_LATE_COPY      a copy of acquire that comes when its sender is done may be granted or queued
  *   GAP_SWEPT          one of ours that Redisson dropped is passed over by the next of ours, and put back then
  *   GAP_EXPIRY         the entry of one of ours that died behind Redisson's stays without a time to live
  *
@@ -45,6 +44,7 @@
  *   FORGET_TICKET      who comes back brings no ticket
  *   LEASE_FROM_RESEND  a grant that is asked for again leaves the lease as it was, and the client counts a
  *                      whole one from there (the script raises it, and says what is left: either would do)
+ *   COUNT_NO_STRAYS    a request does not say how many were left under way before it
  *   NO_SIGN_OF_LIFE    TIMERS 1
  *
  * Not modelled: a restart of the server and loss of data, failover and clusters, going in again and inherited
@@ -124,8 +124,7 @@ bool scored[SIZE];        /* the sorted set */
 bool stale[SIZE];         /* ... and the score has passed, as Redisson sees it */
 byte known[SIZE];         /* t:ID, the ticket */
 byte tickets;             /* the last one */
-bool mark[SIZE];          /* x:ID */
-bool ended[SIZE];         /* the log has `released` or `left` of it */
+byte newest[SIZE];        /* c:ID, the strays of the newest of its requests */
 bool subscribed[SIZE];    /* the present connection */
 bool lingers[SIZE];       /* a former one */
 bool silent[SIZE];        /* its last sign of life is 15 s old */
@@ -144,7 +143,9 @@ byte reply_ticket[SIZE];
 mtype orphan[SIZE];       /* under way on a former connection */
 byte orphan_ticket[SIZE];
 bool orphan_again[SIZE];
+byte orphan_strays[SIZE];
 bool again[SIZE];
+byte strays[SIZE];        /* requests left under way on former connections */
 byte ticket[SIZE];
 byte age[SIZE];           /* ticks since the request was sent */
 byte left[SIZE];          /* ticks until the deadline */
@@ -553,17 +554,18 @@ inline grant(me)
 }
 
 /* has: its ticket, or 0 */
-inline acquire(me, has, repeated)
+inline acquire(me, has, repeated, old)
 {
 	if
-	:: owner == me ->
+	:: old < newest[me] -> reply[me] = REMOVED /* a late copy */
+	:: owner == me && old >= newest[me] ->
+		newest[me] = old;
 #ifndef LEASE_FROM_RESEND
 		ttl = LEASE;
 #endif
 		reply[me] = GRANTED
-	:: owner != me && (mark[me] || (has != 0 && known[me] == 0 && ended[me])) ->
-		reply[me] = REMOVED
 	:: else ->
+		newest[me] = old;
 		ticket_now = (repeated && has == 0 -> known[me] : has);
 		if
 		:: ticket_now != 0 -> renew_place(me)
@@ -598,7 +600,6 @@ inline let_go(me)
 	owner = 0;
 	ttl = 0;
 	described = 0;
-	ended[me] = true;
 	next = PASS_ON
 }
 
@@ -615,19 +616,16 @@ inline release(me)
 	fi
 }
 
-inline leave(me)
+inline leave(me, old)
 {
 	kind = described == me;
 	was_queued = scored[me];
 	was_first = length > 0 && queue[0] == me;
 	if
-	:: was_queued || known[me] -> drop(me); ended[me] = true
+	:: was_queued || known[me] -> drop(me)
 	:: else
 	fi;
-	if
-	:: !was_queued && !kind -> mark[me] = true
-	:: else
-	fi;
+	newest[me] = (old > 0 -> old : newest[me]);
 	if
 	:: owner != 0 && kind -> let_go(me)
 	:: owner == 0 -> next = PASS_ON
@@ -637,16 +635,16 @@ inline leave(me)
 	reply[me] = DONE
 }
 
-inline script(me, what, has, repeated)
+inline script(me, what, has, repeated, old)
 {
 	notice_end();
 	next = 0;
 	caller = 0;
 	if
-	:: what == ASK -> acquire(me, has, repeated)
+	:: what == ASK -> acquire(me, has, repeated, old)
 	:: what == RENEW -> renew(me)
 	:: what == RELEASE -> release(me)
-	:: what == LEAVE -> leave(me)
+	:: what == LEAVE -> leave(me, old)
 	fi;
 	if
 	:: next != 0 -> tell_waiters(caller)
@@ -740,11 +738,15 @@ inline close_connection(me)
 	message[me] = 0
 }
 
+/* When no copy can come any more it makes no difference to begin to count anew. */
 inline forget_former(me)
 {
 	orphan[me] = 0;
 	orphan_ticket[me] = 0;
 	orphan_again[me] = false;
+	orphan_strays[me] = 0;
+	strays[me] = 0;
+	newest[me] = 0;
 	lingers[me] = false
 }
 
@@ -756,6 +758,10 @@ inline drop_connection(me)
 	orphan[me] = (sent[me] -> request[me] : 0);
 	orphan_ticket[me] = (sent[me] && request[me] == ASK -> ticket[me] : 0);
 	orphan_again[me] = (sent[me] && request[me] == ASK -> again[me] : false);
+	orphan_strays[me] = (sent[me] -> strays[me] : 0);
+#ifndef COUNT_NO_STRAYS
+	strays[me] = (request[me] == ASK || request[me] == LEAVE -> strays[me] + 1 : strays[me]);
+#endif
 	close_connection(me)
 }
 
@@ -770,6 +776,7 @@ inline finish(me, how)
 	phase[me] = how;
 	request[me] = 0;
 	again[me] = false;
+	strays[me] = 0;
 	ticket[me] = 0;
 	age[me] = 0;
 	left[me] = 0;
@@ -785,7 +792,7 @@ inline finish(me, how)
 inline carry_out(me)
 {
 	sent[me] = false;
-	script(me, request[me], ticket[me], again[me]);
+	script(me, request[me], ticket[me], again[me], strays[me]);
 	if
 	:: request[me] == ASK -> home[me] = true; missed[me] = false
 	:: else
@@ -800,10 +807,11 @@ inline carry_out_orphan(me)
 	reply_kept = reply[me];
 	sign_kept = reply_sign[me];
 	ticket_kept = reply_ticket[me];
-	script(me, orphan[me], orphan_ticket[me], orphan_again[me]);
+	script(me, orphan[me], orphan_ticket[me], orphan_again[me], orphan_strays[me]);
 	orphan[me] = 0;
 	orphan_ticket[me] = 0;
 	orphan_again[me] = false;
+	orphan_strays[me] = 0;
 	reply[me] = reply_kept;
 	reply_sign[me] = sign_kept;
 	reply_ticket[me] = ticket_kept
@@ -892,14 +900,6 @@ inline come_back(me)
 
 #define is_due(what) ((what) == LEASE_END && owner == 0 || \
 	(what) == SEE && (over || turn == 0 || owner != 0))
-#ifdef GAP_LATE_COPY
-#define is_covered(i) true
-#else
-/* A copy of the first request is not known for late when its sender had a grant or a place by another copy; none is
- * when the lease ran out. */
-#define is_covered(i) (orphan[i] != ASK || owner == i || mark[i] || (ended[i] -> orphan_ticket[i] != 0 : \
-	(phase[i] == WAITING && reply[i] != GRANTED || phase[i] == LEAVING || phase[i] == DEAD || phase[i] == CUT)))
-#endif
 #define has_former(i) (lingers[i] || orphan[i] != 0)
 /* Where no timer fires, those die whom no message is on its way to, and the server sees it at once. */
 #define may_crash(i) (is_alive(i) && phase[i] != OUT && !has_former(i) && \
@@ -919,7 +919,7 @@ proctype fairlock(byte me)
 	/* the server */
 	:: d_step { sent[me] && !subscribed[me] -> subscribed[me] = true; printf("%d subscribed\n", me) }
 	:: d_step { sent[me] && subscribed[me] -> carry_out(me) }
-	:: d_step { orphan[me] != 0 && is_covered(me) -> carry_out_orphan(me) }
+	:: d_step { orphan[me] != 0 -> carry_out_orphan(me) }
 	:: d_step { has_former(me) && (phase[me] != CUT || all_over) ->
 		printf("the server sees the end of a connection of %d\n", me);
 		forget_former(me)
