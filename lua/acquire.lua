@@ -152,10 +152,11 @@ local function join()
 		ticket = math.max(now_us, (state.ticket or 0) + 1)
 		call('HSET', STATE, 'name', LOCK, 'ticket', int(ticket))
 	end
-	local new = call('HSET', STATE, 't:' .. id, int(ticket) .. ' ' .. int(now))
+	local new = call('HSET', STATE, 't:' .. id, int(ticket) .. ' ' .. int(now) ..
+		(ARGV[7] == '' and ' unheard' or ''))
 	if new == 1 then
-		state.ours = call('HINCRBY', STATE, 'ours', 1)
-		call('HSET', STATE, 'd:' .. id, by)
+		state.ours = state.ours + 1
+		call('HSET', STATE, 'd:' .. id, by, 'ours', state.ours)
 	end
 	if newcomer and new == 1 then
 		call('RPUSH', QUEUE, id) -- looking through a long queue would take long
@@ -164,6 +165,9 @@ local function join()
 		place(id, ticket)
 	end
 	give_score(id)
+	if new == 1 and not newcomer then
+		call('HDEL', STATE, 'p:' .. id)
+	end
 end
 
 -- Whether only Redisson's stand before the caller. Nobody tells those when a lease ends, and not all of
@@ -225,8 +229,10 @@ if state.gone then
 elseif ticket and ran() and not known(id) and has_ended(id, 'left') then
 	return too_soon() -- it was answered so, and has not heard it
 end
-if again then
-	ticket = ticket or known(id)
+if again and not ticket then
+	-- it has not heard its ticket; it may have been dropped since
+	local kept = call('HGET', STATE, 'p:' .. id)
+	ticket = known(id) or kept and number(string.match(kept, ' (%d+)$'))
 end
 if ticket and (again or not state.run) then
 	check_run(true)

@@ -35,6 +35,7 @@ local kind = not by_other and (has_hold('w' .. request) and 'w' or has_hold('a' 
 if by_other and not was_queued then
 	return {call('HEXISTS', STATE, 'x:' .. id) == 1 and 'left' or 'unknown'}
 end
+call('HDEL', STATE, 'p:' .. id)
 if was_queued or ticket then
 	drop(id)
 	record('left', now, id, nil, by, ticket and math.max(0, now - math.floor(ticket / 1000)))

@@ -74,13 +74,16 @@ local function bring_back()
 		local id = string.match(field, '^t:(.*)$')
 		ours = ours + (id and 1 or 0)
 		if id and not call('ZSCORE', TIMEOUTS, id) then
-			local ticket, seen = known(id)
+			local ticket, seen, unheard = known(id)
 			if ticket and now - seen < SILENT_MS and present(id) then
 				place(id, ticket)
 				give_score(id)
 			else
 				call('HDEL', STATE, field, 'd:' .. id)
 				ours = ours - 1
+				if unheard then
+					keep_ticket(id, ticket)
+				end
 			end
 		end
 	end
@@ -94,7 +97,8 @@ local MARK_MS = 600000
 local SWEEP_FIELDS = 40
 local SWEEP_MS = 60000
 
--- Marks for copies of requests that may still come: none comes after ten minutes. To look through many takes
+-- Marks for copies of requests that may still come, and tickets of those who may come back: none comes after ten
+-- minutes. To look through many takes
 -- a while, so that is done once in a minute.
 local function sweep()
 	local swept = number(call('HGET', STATE, 'swept'))
@@ -104,7 +108,7 @@ local function sweep()
 	note('HSET', STATE, 'swept', int(now))
 	local marks = call('HGETALL', STATE)
 	for i = 1, #marks, 2 do
-		local set = string.find(marks[i], '^[cfx]:') and string.match(marks[i + 1], '^%d+')
+		local set = string.find(marks[i], '^[cfpx]:') and string.match(marks[i + 1], '^%d+')
 		if set and now - tonumber(set) > MARK_MS then
 			call('HDEL', STATE, marks[i])
 		elseif string.find(marks[i], '^d:') and not known(string.sub(marks[i], 3)) then

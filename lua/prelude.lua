@@ -151,12 +151,13 @@ local function tell_outsiders()
 	publish(note, CHANNEL, '0')
 end
 
--- Ticket and time of the last sign of life of a waiter of ours; nil for Redisson's.
+-- Ticket and time of the last sign of life of a waiter of ours, and whether it may not have heard its ticket
+-- yet; nil for Redisson's.
 local function known(id)
 	local entry = call('HGET', STATE, 't:' .. id)
 	if entry then
-		local ticket, seen = string.match(entry, '^(%d+) (%d+)$')
-		return number(ticket), number(seen)
+		local ticket, seen, unheard = string.match(entry, '^(%d+) (%d+)( ?%a*)$')
+		return number(ticket), number(seen), unheard == ' unheard'
 	end
 end
 

@@ -18,6 +18,13 @@ local function drop(id, index)
 	end
 end
 
+-- One that seems dead, and may not have heard its ticket, cannot bring that when it comes back all the same: so
+-- we keep it.
+local function keep_ticket(id, ticket)
+	note('HSET', STATE, 'p:' .. id, int(now) .. ' ' .. int(ticket))
+	state.marked = true
+end
+
 -- Notices that this is another server process than the one that the waiters queued on:
 -- then all are away for a moment, and the absent are not dead. waited: the caller queued before, or others
 -- are in the queue; then a server that knows no run id has lost its data.
@@ -132,7 +139,7 @@ local function first_waiter(free, me)
 		if not id or id == me then
 			return id or nil
 		end
-		local ticket, seen = known(id)
+		local ticket, seen, unheard = known(id)
 		local hung = false
 		if not ticket then
 			if not redisson_is_dead(id) then
@@ -150,6 +157,9 @@ local function first_waiter(free, me)
 			return id
 		end
 		drop(id, 0)
+		if unheard then
+			keep_ticket(id, ticket)
+		end
 		passed_over = passed_over + 1
 		if hung then
 			tell(id, '0') -- should it be alive, it queues again
@@ -166,12 +176,15 @@ local function tell_second(ms)
 		if not id then
 			return
 		end
-		local ticket, seen = known(id)
+		local ticket, seen, unheard = known(id)
 		if not ticket then
 			index = index + 1
 		elseif not present(id) then
 			if is_dead() then
 				drop(id, index)
+				if unheard then
+					keep_ticket(id, ticket)
+				end
 			else
 				index = index + 1
 			end

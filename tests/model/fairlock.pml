@@ -33,7 +33,6 @@
  *
  * What the scripts are known to fail in is excused, unless one of these is defined; then spin finds it:
  *
- *   GAP_FIRST_ANSWER   a waiter whose first answer was lost, and that was dropped meanwhile, has lost its place
  *   GAP_SWEPT          one of ours that Redisson dropped is passed over by the next of ours, and put back then
  *   GAP_EXPIRY         the entry of one of ours that died behind Redisson's stays without a time to live
  *
@@ -42,6 +41,7 @@
  *   SKIP_PRESENCE      everybody counts as present: turns go to the dead
  *   TELL_FIRST         a release tells the next before it deletes the lock, as two scripts
  *   FORGET_TICKET      who comes back brings no ticket
+ *   KEEP_NO_TICKET     nor does the server keep that of one who may not have heard it
  *   LEASE_FROM_RESEND  a grant that is asked for again leaves the lease as it was, and the client counts a
  *                      whole one from there (the script raises it, and says what is left: either would do)
  *   COUNT_NO_STRAYS    a request does not say how many were left under way before it
@@ -123,6 +123,8 @@ byte length;
 bool scored[SIZE];        /* the sorted set */
 bool stale[SIZE];         /* ... and the score has passed, as Redisson sees it */
 byte known[SIZE];         /* t:ID, the ticket */
+bool unheard[SIZE];       /* ... which it may not have heard */
+byte kept[SIZE];          /* p:ID, the ticket of one that was dropped then */
 byte tickets;             /* the last one */
 byte newest[SIZE];        /* c:ID, the strays of the newest of its requests */
 bool subscribed[SIZE];    /* the present connection */
@@ -163,7 +165,6 @@ byte stales = STALES;
 /* ---- What is to be true. Spin names the one that is not. ---- */
 
 byte arrived[SIZE];       /* the first ticket that the server gave */
-bool answered[SIZE];      /* it knows its ticket, whatever a mutation makes of it */
 bool home[SIZE];          /* its request over the present connection was carried out */
 
 bool exclusion = true;    /* no two hold at once, by their own deadlines */
@@ -175,6 +176,7 @@ bool ghosts = true;       /* nothing is left when all is over */
 
 #define is_alive(i)   (phase[i] != GONE && phase[i] != DEAD && phase[i] != CUT)
 #define is_ours(i)    ((i) <= OURS)
+#define has_former(i) (lingers[i] || orphan[i] != 0)
 #define is_inside(i)  (phase[i] == HOLDING && left[i] > 0)
 #define is_quiet(i)   (!is_alive(i) || !home[i] || hung[i])
 #define is_prompt(i)  (is_alive(i) && home[i] && !hung[i] && !missed[i])
@@ -234,12 +236,21 @@ inline drop(who)
 	scored[who] = false;
 	stale[who] = false;
 	known[who] = 0;
+	unheard[who] = false;
 	silent[who] = false;
 	if
 	:: turn == who -> turn = 0; over = false
 	:: else
 	fi
 }
+
+/* Whoever has ended will not ask for its ticket. */
+#ifdef KEEP_NO_TICKET
+#define keep_ticket(who) skip
+#else
+#define keep_ticket(who) \
+	kept[who] = (unheard[who] && (is_alive(who) || has_former(who)) -> known[who] : kept[who])
+#endif
 
 /* before the first of ours with a later ticket */
 inline place(who)
@@ -333,6 +344,7 @@ inline first_waiter(free, me)
 			fi
 		:: else
 		fi;
+		keep_ticket(first);
 		drop(first);
 		forget_head(first);
 		passed_over = true;
@@ -352,7 +364,7 @@ inline tell_second(what)
 		id = queue[second];
 		if
 		:: !is_ours(id) -> second++
-		:: is_ours(id) && !present(id) -> drop(id)
+		:: is_ours(id) && !present(id) -> keep_ticket(id); drop(id)
 		:: is_ours(id) && present(id) && silent[id] -> second++
 		:: else -> publish(id, what); break
 		fi
@@ -427,7 +439,9 @@ inline settle()
 			scored[second] = true;
 			stale[second] = false
 		:: known[second] && !scored[second] && !(present(second) && !silent[second]) ->
+			keep_ticket(second);
 			known[second] = 0;
+			unheard[second] = false;
 			silent[second] = false
 		:: else
 		fi;
@@ -456,12 +470,7 @@ inline notice_end()
 
 /* ---- Scripts: ours ---- */
 
-/* The scripts forget who is dropped before it knows its ticket; whom Redisson dropped may be passed over once. */
-#ifdef GAP_FIRST_ANSWER
-#define knows_place(i) true
-#else
-#define knows_place(i) answered[i]
-#endif
+/* Whom Redisson dropped may be passed over once. */
 #ifdef GAP_SWEPT
 #define was_swept(i) false
 #else
@@ -475,7 +484,7 @@ inline check_order(who)
 	do
 	:: id <= OURS ->
 		order = order && !(id != who && phase[id] == WAITING && is_prompt(id) &&
-			knows_place(id) && !was_swept(id) && arrived[id] != 0 &&
+			!was_swept(id) && arrived[id] != 0 &&
 			(arrived[who] == 0 || arrived[id] < arrived[who]));
 		id++
 	:: else -> break
@@ -492,9 +501,11 @@ inline give_lock(who)
 }
 
 /* One who comes back, or gives a sign of life. */
-inline renew_place(me)
+inline renew_place(me, has)
 {
 	known[me] = ticket_now;
+	unheard[me] = has == 0;
+	kept[me] = 0;
 	if
 	:: !scored[me] -> take_out(me); place(me)
 	:: else
@@ -511,6 +522,7 @@ inline join(me)
 	tickets++;
 	ticket_now = tickets;
 	known[me] = ticket_now;
+	unheard[me] = true;
 	push(me);
 	scored[me] = true;
 	stale[me] = false;
@@ -566,9 +578,9 @@ inline acquire(me, has, repeated, old)
 		reply[me] = GRANTED
 	:: else ->
 		newest[me] = old;
-		ticket_now = (repeated && has == 0 -> known[me] : has);
+		ticket_now = (repeated && has == 0 -> (known[me] -> known[me] : kept[me]) : has);
 		if
-		:: ticket_now != 0 -> renew_place(me)
+		:: ticket_now != 0 -> renew_place(me, has)
 		:: else
 		fi;
 		first_waiter(owner == 0, me);
@@ -626,6 +638,7 @@ inline leave(me, old)
 	:: else
 	fi;
 	newest[me] = (old > 0 -> old : newest[me]);
+	kept[me] = 0;
 	if
 	:: owner != 0 && kind -> let_go(me)
 	:: owner == 0 -> next = PASS_ON
@@ -785,8 +798,7 @@ inline finish(me, how)
 	renewals[me] = 0;
 	hung[me] = false;
 	missed[me] = false;
-	arrived[me] = 0;
-	answered[me] = false
+	arrived[me] = 0
 }
 
 inline carry_out(me)
@@ -850,7 +862,6 @@ inline take_reply(me)
 		message[me] = 0;
 		ticket[me] = 0;
 		arrived[me] = 0;
-		answered[me] = false;
 		set_deadline(me);
 		age[me] = 0;
 		reply[me] = 0;
@@ -861,10 +872,6 @@ inline take_reply(me)
 	:: reply[me] == QUEUED ->
 		ticket[me] = reply_ticket[me];
 		reply_ticket[me] = 0;
-#ifndef GAP_FIRST_ANSWER
-		arrived[me] = (answered[me] || arrived[me] == 0 -> arrived[me] : ticket[me]);
-#endif
-		answered[me] = true;
 		sign[me] = reply_sign[me];
 		reply_sign[me] = 0;
 		reply[me] = 0
@@ -900,7 +907,6 @@ inline come_back(me)
 
 #define is_due(what) ((what) == LEASE_END && owner == 0 || \
 	(what) == SEE && (over || turn == 0 || owner != 0))
-#define has_former(i) (lingers[i] || orphan[i] != 0)
 /* Where no timer fires, those die whom no message is on its way to, and the server sees it at once. */
 #define may_crash(i) (is_alive(i) && phase[i] != OUT && !has_former(i) && \
 	(TIMERS > 0 || (owner != i && turn != i && message[i] == 0)))
@@ -922,7 +928,8 @@ proctype fairlock(byte me)
 	:: d_step { orphan[me] != 0 -> carry_out_orphan(me) }
 	:: d_step { has_former(me) && (phase[me] != CUT || all_over) ->
 		printf("the server sees the end of a connection of %d\n", me);
-		forget_former(me)
+		forget_former(me);
+		kept[me] = (is_alive(me) -> kept[me] : 0)
 	}
 	/* the client */
 	:: d_step { reply[me] != 0 && !hung[me] -> take_reply(me) }
