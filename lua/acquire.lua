@@ -238,6 +238,7 @@ if ticket and (again or not state.run) then
 	check_run(true)
 end
 
+local was_amiss = check_queue()
 if ticket then
 	join()
 end
@@ -258,7 +259,7 @@ if not owner and now >= state.back and (not first or first == id) then
 	return grant()
 end
 if mode == 'try' then
-	if passed_over > 0 then
+	if passed_over > 0 or was_amiss then
 		settle()
 	end
 	return {'busy', owner or first or '', state.by or ''}

@@ -28,6 +28,7 @@ notice_end(owner)
 local by = call('HGET', STATE, 'd:' .. id) or ''
 local ticket = known(id)
 local was_queued = call('ZSCORE', TIMEOUTS, id)
+check_queue()
 local was_first = call('LINDEX', QUEUE, 0) == id
 
 local kind = not by_other and (has_hold('w' .. request) and 'w' or has_hold('a' .. request) and 'a')

@@ -160,14 +160,33 @@ local function set_queue_ttl(length)
 	call('PEXPIREAT', TIMEOUTS, int(largest + QUEUE_TTL_MS))
 end
 
+local function repair()
+	mend()
+	bring_back()
+end
+
+-- Whoever is to decide who is next calls this first: somebody whom others dropped may stand before that one.
+-- What our own scripts do to the lists leaves them in order. Returns whether something was amiss.
+local is_checked = false
+
+local function check_queue()
+	is_checked = true
+	if not state.empty and looks_wrong(call('LLEN', QUEUE)) then
+		repair()
+		return true
+	end
+end
+
 -- Every script that changed something ends with this: lists agree, times to live are set. thorough: look
 -- through a long queue too.
 local function settle(thorough)
 	touch()
+	if not is_checked then
+		check_queue()
+	end
 	local length = state.empty and 0 or call('LLEN', QUEUE)
-	if not state.empty and looks_wrong(length) or thorough and length > SHORT_QUEUE then
-		mend()
-		bring_back()
+	if thorough and length > SHORT_QUEUE then
+		repair()
 		length = call('LLEN', QUEUE)
 	end
 	if length > 0 then

@@ -75,6 +75,7 @@ local function force()
 	if state.owner == owner and state.token then
 		note('HSET', STATE, 'forced', int(state.token))
 	end
+	check_queue()
 	tell(owner, '0')
 	let_go(owner, 'forced')
 	settle()
@@ -102,6 +103,7 @@ local function keep_beside()
 end
 
 local function give_back(entry)
+	check_queue()
 	if mode == 'unused' and request == id and entry == 'w' .. request then
 		forget_start() -- going in again starts nothing that counts
 	end

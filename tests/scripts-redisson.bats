@@ -472,3 +472,49 @@ score() {
 	told cleo 'second 5000,second 6001'
 	told dora ''
 }
+
+# redisson_drops ID: its clock is ahead, and it thinks the head dead
+redisson_drops() {
+	cli ZADD "$(key_timeouts)" 1 "$1" >/dev/null
+	redisson_sweeps
+}
+
+@test "one of ours that Redisson's unlock dropped is put back before the next of ours is granted" {
+	redisson_takes r1
+	queue_up anna ben
+	redisson_drops anna
+	redisson_unlocks
+	told ben 0
+	ask ben
+	answered queued
+	queue_is anna ben
+	told anna 0
+	ask anna
+	answered granted
+	queue_is ben
+	all_well
+}
+
+@test "one of ours that Redisson dropped is told its turn by a release of ours" {
+	acquire zed
+	queue_up anna ben
+	redisson_drops anna
+	release zed
+	told anna 0
+	queue_is anna ben
+}
+
+@test "one of ours that Redisson dropped, alone in the queue, is passed over by nobody" {
+	redisson_takes r1
+	queue_up anna
+	redisson_drops anna
+	redisson_unlocks
+	acquire ben mode=try
+	answered busy anna
+	queue_is anna
+	[ "$(cli PTTL "$(key_queue)")" -gt 0 ]
+	redisson_drops anna
+	queue_up ben
+	queue_is anna ben
+	told anna 0
+}

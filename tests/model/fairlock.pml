@@ -33,7 +33,6 @@
  *
  * What the scripts are known to fail in is excused, unless one of these is defined; then spin finds it:
  *
- *   GAP_SWEPT          one of ours that Redisson dropped is passed over by the next of ours, and put back then
  *   GAP_EXPIRY         the entry of one of ours that died behind Redisson's stays without a time to live
  *
  * Mutations, to see that the properties can fail:
@@ -41,6 +40,7 @@
  *   SKIP_PRESENCE      everybody counts as present: turns go to the dead
  *   TELL_FIRST         a release tells the next before it deletes the lock, as two scripts
  *   FORGET_TICKET      who comes back brings no ticket
+ *   MEND_LATER         one of ours that Redisson dropped is put back when the script has decided who is next
  *   KEEP_NO_TICKET     nor does the server keep that of one who may not have heard it
  *   LEASE_FROM_RESEND  a grant that is asked for again leaves the lease as it was, and the client counts a
  *                      whole one from there (the script raises it, and says what is left: either would do)
@@ -426,8 +426,8 @@ inline check_lists()
 	assert(lists)
 }
 
-/* bring_back(), where Redisson's scripts may have dropped one of ours; and whether a time to live may stand. */
-inline settle()
+/* check_queue(): bring_back(), where Redisson's scripts may have dropped one of ours. */
+inline check_queue()
 {
 #if REDISSON
 	second = 1;
@@ -447,7 +447,19 @@ inline settle()
 		fi;
 		second++
 	:: else -> break
-	od;
+	od
+#else
+	skip
+#endif
+}
+
+inline settle()
+{
+#ifdef MEND_LATER
+	check_queue();
+#endif
+	/* whether a time to live may stand */
+#if REDISSON
 	expires = length > 0 && !scored[R];
 #else
 	expires = length > 0;
@@ -470,13 +482,6 @@ inline notice_end()
 
 /* ---- Scripts: ours ---- */
 
-/* Whom Redisson dropped may be passed over once. */
-#ifdef GAP_SWEPT
-#define was_swept(i) false
-#else
-#define was_swept(i) (known[i] != 0 && !scored[i])
-#endif
-
 /* Who came earlier, is there and answers in time may not be passed over. */
 inline check_order(who)
 {
@@ -484,7 +489,7 @@ inline check_order(who)
 	do
 	:: id <= OURS ->
 		order = order && !(id != who && phase[id] == WAITING && is_prompt(id) &&
-			!was_swept(id) && arrived[id] != 0 &&
+			arrived[id] != 0 &&
 			(arrived[who] == 0 || arrived[id] < arrived[who]));
 		id++
 	:: else -> break
@@ -651,6 +656,9 @@ inline leave(me, old)
 inline script(me, what, has, repeated, old)
 {
 	notice_end();
+#ifndef MEND_LATER
+	check_queue();
+#endif
 	next = 0;
 	caller = 0;
 	if
@@ -1145,6 +1153,7 @@ inline check_ghosts()
 	od;
 	assert(ghosts);
 	notice_end();
+	check_queue();
 	head_seen = true;
 	head_absent = 2; /* of Redisson's: it came 5 s ago */
 	first_waiter(true, 0);
