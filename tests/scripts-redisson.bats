@@ -518,3 +518,29 @@ redisson_drops() {
 	queue_is anna ben
 	told anna 0
 }
+
+@test "what one of ours leaves that died behind Redisson's goes with an unlock after its score, or when somebody asks" {
+	redisson_takes r1
+	redisson_waits r2
+	present r2
+	queue_up anna
+	absent anna
+	redisson_unlocks
+	redisson_takes r2
+	later 30001
+	redisson_sweeps
+	queue_is
+
+	redisson_waits r3
+	present r3
+	queue_up ben
+	absent ben
+	redisson_unlocks
+	redisson_takes r3
+	redisson_unlocks
+	queue_is ben
+	acquire cleo
+	answered granted
+	queue_is
+	all_well
+}

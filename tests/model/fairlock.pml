@@ -31,9 +31,18 @@
  * - All processes of a kind are alike, so they may start in the order of their numbers.
  * - Tokens, tickets of time, the log, details for people: nobody decides by them.
  *
- * What the scripts are known to fail in is excused, unless one of these is defined; then spin finds it:
+ * What no script of ours can do is excused, unless this is defined; then spin finds it:
  *
  *   GAP_EXPIRY         the entry of one of ours that died behind Redisson's stays without a time to live
+ *
+ * Why: after the last script of one of ours that waits behind Redisson's and dies, only Redisson's scripts may run.
+ * They set no time to live and take none away, and they leave the entry there while its score has not passed,
+ * which it may not have as long as its owner could be alive. Suppose our last script left the lists without a
+ * time to live: Redisson's take their turns, unlock and never come back, and the entry stays. Suppose it left them
+ * one, of any length: before those of Redisson's ahead are done, another one queues, and so on, so that the list is
+ * never empty, and never a new key; it expires at its time, beneath a live waiter, who loses its place and whom no
+ * unlock wakes. Up to our last script the two runs are the same, so it cannot choose rightly. It chooses that
+ * nobody alive is harmed.
  *
  * Mutations, to see that the properties can fail:
  *
