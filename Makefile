@@ -8,6 +8,7 @@
 # make matrix     all tests, on every Redis and Valkey that Debian has; takes an hour
 # make check-interop                       with real Redisson, through a JDK and Maven
 # make check-model                         every state of a model of the protocol, with spin
+# make torture DURATION=1h [SEED=N]        dozens of processes, and all that can be done to them
 # make deb        builds a Debian package, $(BUILD)/fairlock_*.deb
 # make check-deb  ... installs it in a clean Debian root, and runs it there (as root)
 # make BUILD=build/asan SANITIZE=address,undefined
@@ -26,6 +27,8 @@ CPPFLAGS ?=
 LDFLAGS ?=
 SANITIZE ?=
 TESTS   ?=
+DURATION ?= 60s
+SEED    ?=
 PKG_CONFIG ?= pkg-config
 INSTALL ?= install
 # Where .ci/hiredis puts its result, whatever BUILD is.
@@ -115,7 +118,8 @@ PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard 
 MANUAL   := $(sort $(notdir $(wildcard man/*.[1-9])))
 EXAMPLES := $(sort $(notdir $(wildcard man/examples/*)))
 
-.PHONY: all tests install uninstall deb deps check check-built matrix check-interop check-model check-deb bench demo lint format clean \
+.PHONY: all tests install uninstall deb deps check check-built matrix check-interop check-model check-deb torture bench demo \
+	lint format clean \
 	distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -247,6 +251,12 @@ check-interop:
 check-model:
 	.ci/setup model
 	BUILD=$(BUILD) tests/model/run
+
+# Random faults, and a checker of the history that they leave.
+torture:
+	.ci/setup build run torture
+	$(MAKE) $(PROGRAM) $(BUILD)/programs/section $(BUILD)/programs/stalls
+	BUILD=$(BUILD) tests/torture/run $(DURATION) $(SEED)
 
 # With the package in a clean Debian root.
 check-deb:

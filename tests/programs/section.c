@@ -1,0 +1,193 @@
+/* A critical section of the torture test: it says in a history when it began, every few
+ *milliseconds that it still runs, and when it ended. Each line is one write, and its time was taken
+ *before that: at that time this process did run.
+ *
+ * section [-m MS] [-x STATUS] [-u NS] [-t] [-d] HISTORY LOCK JOB [COMMAND...]
+ *	-m	lasts so long; with a COMMAND as long as that runs
+ *	-x	ends with this status
+ *	-u	knows that the lock is held until then (CLOCK_BOOTTIME): says nothing afterwards,
+ *ends with 76 -t	ignores TERM -d	has a child in a session of its own that does the same
+ * section now		prints that clock */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BEAT_NS 5000000
+#define LATE 76
+
+struct section {
+	const char *lock;
+	const char *job;
+	const char *token;
+	const char *owner;
+	int history;
+	int64_t until; /* 0: always */
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static void say(const struct section *section, const char *what)
+{
+	char line[1024];
+	const int64_t now = now_ns();
+	int length;
+
+	if (section->until && now >= section->until)
+		_exit(LATE);
+	length = snprintf(line, sizeof(line),
+			  "{\"at\":%" PRId64 ",\"what\":\"%s\",\"lock\":\"%s\",\"token\":%s,"
+			  "\"job\":\"%s\",\"pid\":%d,\"owner\":\"%s\"}\n",
+			  now, what, section->lock, section->token, section->job, (int)getpid(),
+			  section->owner);
+	if (length <= 0 || write(section->history, line, (size_t)length) != length)
+		_exit(71);
+}
+
+static void beat(const struct section *section)
+{
+	const struct timespec pause = {.tv_nsec = BEAT_NS};
+
+	nanosleep(&pause, NULL);
+	say(section, "beat");
+}
+
+/* Whoever runs COMMAND leaves none of its descriptors to it. */
+static int count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int count = 0;
+
+	if (!dir)
+		return 0;
+	while ((entry = readdir(dir)) != NULL) {
+		const int fd = atoi(entry->d_name);
+
+		count += fd > STDERR_FILENO && fd != dirfd(dir);
+	}
+	closedir(dir);
+	return count;
+}
+
+static void last(const struct section *section, int64_t end)
+{
+	while (now_ns() < end)
+		beat(section);
+}
+
+static pid_t start_child(const struct section *section, int64_t end)
+{
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		setsid();
+		last(section, end);
+		_exit(0);
+	}
+	return pid;
+}
+
+/* Runs COMMAND, and says that it lives until that has ended. Returns its status. */
+static int run(const struct section *section, char **argv)
+{
+	const pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		setenv("TORTURE_INNER", "yes", 1);
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	while (waitpid(pid, &status, WNOHANG) == 0)
+		beat(section);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static const char *variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : "0";
+}
+
+int main(int argc, char **argv)
+{
+	struct section section = {.token = variable("FAIRLOCK_TOKEN"),
+				  .owner = variable("FAIRLOCK_OWNER")};
+	int64_t length = 0;
+	int option, status = 0;
+	bool deaf = false, has_child = false;
+	pid_t child = 0;
+	const int descriptors = count_descriptors();
+
+	if (argc == 2 && strcmp(argv[1], "now") == 0)
+		return printf("%" PRId64 "\n", now_ns()) < 0;
+	while ((option = getopt(argc, argv, "+m:x:u:td")) != -1) {
+		switch (option) {
+		case 'm':
+			length = atoll(optarg) * 1000000;
+			break;
+		case 'x':
+			status = atoi(optarg);
+			break;
+		case 'u':
+			section.until = atoll(optarg);
+			break;
+		case 't':
+			deaf = true;
+			break;
+		case 'd':
+			has_child = true;
+			break;
+		default:
+			return 64;
+		}
+	}
+	if (argc - optind < 3)
+		return 64;
+	if (deaf)
+		signal(SIGTERM, SIG_IGN);
+	section.lock = argv[optind + 1];
+	section.job = argv[optind + 2];
+	section.history = open(argv[optind], O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	if (section.history < 0)
+		return 71;
+	say(&section, "start");
+	if (descriptors > 0)
+		say(&section, "descriptors");
+
+	const int64_t end = now_ns() + length;
+
+	if (has_child)
+		child = start_child(&section, end);
+	if (argc - optind > 3) {
+		const int result = run(&section, argv + optind + 3);
+
+		status = status ? status : result;
+	} else {
+		last(&section, end);
+	}
+	if (child > 0)
+		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+			;
+	say(&section, "end");
+	return status;
+}

@@ -1,0 +1,450 @@
+# The torture test's checker: it must find what is wrong in a history, and excuse no more than it says.
+# The test itself is `make torture`.
+
+load helpers
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	at=1000000000
+	touch events history
+}
+
+# event WHAT FIELDS [MS]: at this time, for which the others are counted on. FIELDS are those of an object.
+later() { at=$((at + $1 * 1000000)); }
+event() { echo "{\"at\":$at,\"until\":$at,\"what\":\"$1\",$2}" >>events; }
+
+# job NAME [FIELDS]: a wrap of the lock x that begins now
+job() {
+	event job "\"job\":\"$1\",\"kind\":\"wrap\",\"lock\":\"x\",\"lease\":3000,\"own\":0,\"wait\":null${2:+,$2}"
+}
+
+ends() { event exit "\"job\":\"$1\",\"status\":$2"; }
+fault() { event fault "\"fault\":\"$1\",\"job\":\"$2\",\"role\":\"$3\",\"pid\":${4:-7}"; }
+
+# say WHAT JOB TOKEN: what its section writes
+say() {
+	echo "{\"at\":$at,\"what\":\"$1\",\"lock\":\"x\",\"token\":$3,\"job\":\"$2\",\"pid\":7,\"owner\":\"$2:7\"}" >>history
+}
+
+# seen HOLDER WAITER...: a look at the lock; a waiter with a minus is not present
+seen() {
+	local queue='' waiter holder=$1
+	shift
+
+	for waiter; do
+		queue+="${queue:+,}[\"${waiter#-}:7\",$([[ $waiter = -* ]]; echo $?)]"
+		grep -q "\"owner\":\"${waiter#-}:7\"" events || event waiter "\"owner\":\"${waiter#-}:7\",\"job\":\"${waiter#-}\""
+	done
+	event seen "\"lock\":\"x\",\"holder\":\"${holder:+$holder:7}\",\"queue\":[$queue],\"ttl\":0,\"queue_ttl\":0,\"agree\":${AGREE:-true}"
+}
+
+# A section of this job, from now on for 100 ms.
+section() {
+	say start "$1" "$2"
+	later 50
+	say beat "$1" "$2"
+	later 50
+	say end "$1" "$2"
+	ends "$1" 0
+}
+
+check() { run python3 -B "$TESTS_DIR/torture/check.py" .; }
+
+violated() {
+	check
+	assert_failure 1
+	assert_line --partial "$1"
+	assert_output --partial ' 1 violations, '
+}
+
+fine() {
+	check
+	assert_success
+}
+
+@test "a history in which all is well" {
+	job one
+	job two
+	seen one two
+	section one 5
+	later 1
+	seen '' two
+	section two 6
+	fine
+	assert_output '2 critical sections, 0 violations, 0 excused'
+}
+
+@test "two critical sections that overlap" {
+	job one
+	job two
+	say start one 5
+	later 10
+	say start two 6
+	later 1
+	say beat one 5
+	later 10
+	say end one 5
+	ends one 0
+	say end two 6
+	ends two 0
+	violated 'exclusion: lock x: one (token 5) ran 1.0 ms after two (token 6) had begun'
+}
+
+# overlapping FUNCTION: one goes on 50 ms after two has begun, and what happened before is FUNCTION's
+overlapping() {
+	job one
+	job two
+	say start one 5
+	later 1000
+	"$@"
+	later 1000
+	say start two 6
+	later 10
+	say end two 6
+	ends two 0
+	later 40
+	say beat one 5
+	ends one "${STATUS:-76}"
+}
+
+one_guard() { fault kill one guard; }
+both_guards() {
+	fault kill one guard
+	fault stop one wrapper 8
+}
+one_after_the_other() {
+	fault stop one guard 8
+	later 100
+	fault cont one guard 8
+	later 100
+	fault stop one wrapper 9
+}
+
+@test "an overlap counts though one guard was killed" {
+	overlapping one_guard
+	violated 'exclusion: lock x: one (token 5) ran 50.0 ms after two (token 6) had begun'
+}
+
+@test "an overlap counts though both guards were stopped, one after the other" {
+	overlapping one_after_the_other
+	violated 'exclusion: '
+}
+
+@test "an overlap is excused when both guards were down at once" {
+	overlapping both_guards
+	fine
+}
+
+lock_broken() {
+	event force '"lock":"x"'
+}
+
+@test "a COMMAND whose lock was broken may go on for a moment only" {
+	overlapping lock_broken
+	fine
+	later 6000
+	say beat one 5
+	violated 'exclusion: '
+}
+
+data_lost() {
+	event outage '"kind":"killed","path":"server","lost":true,"up":'$at
+}
+
+data_kept() {
+	event outage '"kind":"killed","path":"server","up":'$at
+}
+
+@test "a holder of a server that lost its data may overlap for a moment only" {
+	overlapping data_lost
+	fine
+	later 7000
+	say beat one 5
+	violated 'exclusion: '
+}
+
+@test "an overlap counts though the server was restarted with its data" {
+	overlapping data_kept
+	# no reason for 76, either
+	check
+	assert_failure
+	assert_line --partial 'exclusion: '
+}
+
+@test "an overlap while the machine stood still is counted apart" {
+	overlapping one_guard
+	echo "{\"at\":$((at - 300000000)),\"what\":\"stall\",\"until\":$((at - 100000000))}" >>history
+	fine
+	assert_output --partial ', 1 excused'
+}
+
+@test "a script counts to the end of its lease, whatever was done to it" {
+	event job '"job":"one","kind":"script","lock":"x","lease":3000'
+	fault stop one script
+	job two
+	say start one 5
+	later 10
+	say start two 6
+	later 10
+	say beat one 5
+	ends one 76
+	say end two 6
+	ends two 0
+	violated 'exclusion: '
+}
+
+# kept LEASE-PART: a script with a keeper that was killed goes on for so long beside another
+keeper() {
+	event job '"job":"one","kind":"keeper","lock":"x","lease":3000'
+	job two
+	say start one 5
+	later 10
+	fault kill one keeper
+	later "$1"
+	say start two 6
+	later 10
+	say beat one 5
+	ends one 0
+	say end two 6
+	ends two 0
+}
+
+@test "a script whose keeper was killed counts for a third of the lease" {
+	keeper 900
+	violated 'exclusion: '
+}
+
+@test "a script whose keeper was killed does not count after that" {
+	keeper 1100
+	fine
+}
+
+@test "a token that is smaller than one before" {
+	job one
+	job two
+	section one 6
+	later 1
+	section two 5
+	violated 'tokens: lock x: two began with token 5 after one, with 6'
+}
+
+@test "a token that two had" {
+	job one
+	job two
+	section one 6
+	later 1
+	section two 6
+	violated 'tokens: two and one both had token 6'
+}
+
+# swapped FUNCTION: one came first, and two went first
+swapped() {
+	job one
+	job two
+	job three
+	say start three 4
+	later 5
+	seen three one
+	later 5
+	seen three one two
+	"$@"
+	later 5
+	say end three 4
+	ends three 0
+	seen two "${ONE-one}"
+	section two 5
+	later 5
+	section one 6
+}
+
+@test "a waiter who went before one that came earlier" {
+	swapped true
+	violated 'order: lock x: two was granted token 5 before one, who waited longer'
+}
+
+@test "a waiter who never got a turn that others had" {
+	job one
+	job two
+	seen zero one
+	later 5
+	seen zero one two
+	later 5
+	seen two one
+	section two 5
+	later 5
+	seen '' one
+	later 5
+	seen '' one
+	ends one 75
+	check
+	assert_failure
+	assert_line --partial 'order: lock x: two was granted token 5 before one, who waited longer'
+}
+
+@test "a waiter who was stopped may be passed over" {
+	swapped fault stop one wrapper
+	fine
+}
+
+@test "a waiter who went on long ago may not" {
+	swapped_later() {
+		fault stop one wrapper
+		later 100
+		fault cont one wrapper
+		later 4000
+		seen three one two
+	}
+	swapped swapped_later
+	violated 'order: '
+}
+
+cut_off() {
+	fault cut one wrapper
+	later 200
+	seen three -one two
+	later 100
+	seen three -one two
+}
+
+@test "a waiter who was cut off and is not back may be passed over" {
+	ONE=-one swapped cut_off
+	fine
+}
+
+cut_and_back() {
+	fault cut one wrapper
+	later 500
+	seen three one two
+}
+
+@test "a waiter who is back from being cut off may not" {
+	swapped cut_and_back
+	violated 'order: '
+}
+
+restarted() {
+	event outage "\"kind\":\"killed\",\"path\":\"server\",\"up\":$at"
+	later "$1"
+	seen '' -one two
+}
+
+@test "nobody who waited is passed over right after a restart" {
+	ONE=-one swapped restarted 1500
+	violated 'order: lock x: two was granted token 5 before one'
+}
+
+@test "a waiter who is not back 2 s after a restart may be passed over" {
+	ONE=-one swapped restarted 2500
+	fine
+}
+
+@test "a waiter that nobody had seen, and that went before one who waited" {
+	job one
+	seen three one
+	later 5
+	job two
+	later 5
+	seen two one
+	section two 5
+	seen '' one
+	later 5
+	section one 6
+	violated 'order: lock x: two was granted token 5 before one'
+}
+
+@test "a job that does not end" {
+	job one
+	later 1000
+	event end '"x":0'
+	violated 'served: one (wrap, lock x) had not ended when all was over: it never got the lock'
+}
+
+@test "a lock lost without a reason" {
+	job one
+	say start one 5
+	later 100
+	say beat one 5
+	ends one 76
+	violated 'statuses: one (lock x, lease 3000 ms): it ended with 76'
+}
+
+@test "a lock lost when the server was away for a moment only" {
+	job one
+	say start one 5
+	later 10
+	event outage '"kind":"frozen","path":"server"'
+	ends one 76
+	violated 'statuses: '
+}
+
+@test "a lock lost when the way to the server was cut" {
+	job one '"path":"proxy"'
+	say start one 5
+	later 10
+	echo "{\"at\":$at,\"until\":$((at + 2000000000)),\"what\":\"outage\",\"kind\":\"cut\",\"path\":\"proxy\"}" >>events
+	later 2000
+	ends one 76
+	fine
+	# that was not the way of another
+	at=1100000000
+	job two
+	later 2000
+	ends two 76
+	violated 'statuses: two '
+}
+
+@test "a wait that ended too early" {
+	job one '"wait":500'
+	later 400
+	ends one 75
+	violated 'statuses: one (lock x, lease 3000 ms): it ended with 75'
+}
+
+@test "a wait that ended when its time was over" {
+	job one '"wait":500'
+	later 501
+	ends one 75
+	fine
+}
+
+@test "a COMMAND's own status that was not passed on" {
+	job one '"own":7'
+	section one 5
+	violated 'statuses: one (lock x, lease 3000 ms): it ended with 0, not with any of [7]'
+}
+
+@test "a status that is a bug" {
+	job one
+	event outage '"kind":"frozen","path":"server"'
+	ends one 70
+	violated 'statuses: '
+}
+
+@test "a script's release that was refused without a reason" {
+	event job '"job":"one","kind":"script","lock":"x","lease":3000'
+	echo "{\"at\":$at,\"what\":\"status\",\"job\":\"one\",\"command\":\"release\",\"status\":76}" >>history
+	ends one 0
+	violated 'statuses: one (lock x, lease 3000 ms): release ended with 76'
+}
+
+@test "what is left behind" {
+	event left '"text":"channel y"'
+	violated 'left: channel y'
+}
+
+@test "a list and a sorted set that do not agree" {
+	AGREE=false seen one two
+	violated 'left: list and sorted set of lock x did not agree'
+}
+
+@test "a lock without a time to live" {
+	event seen '"lock":"x","holder":"one:7","queue":[],"ttl":-1,"queue_ttl":0,"agree":true'
+	violated 'left: lock x had no time to live'
+}
+
+@test "a descriptor that COMMAND got" {
+	job one
+	say descriptors one 5
+	section one 5
+	violated 'left: one got descriptors'
+}

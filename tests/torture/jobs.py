@@ -1,0 +1,160 @@
+"""The jobs of a round: what the seed wants the n-th of them to be."""
+
+import os
+import random
+
+LOCKS = ["alpha", "two words", "{gamma}1", "δέλτα"]
+SHORT_LEASES = [1000, 1500, 2000, 3000]
+LONG_LEASES = [6000, 10000]
+
+KINDS = {
+    "plain": 44,  # wrap
+    "wait": 12,  # wrap -w
+    "try": 8,  # wrap -n
+    "crowd": 4,  # wrap --max-queue
+    "limited": 4,  # wrap --max-hold
+    "again": 4,  # wrap, and in it wrap of the same lock
+    "beside": 4,  # wrap, and in it wrap of another lock
+    "turns": 10,  # acquire, renew, release
+    "keeper": 6,  # acquire --while-pid, release
+    "exec": 4,  # acquire --while-pid, and the script becomes its section
+}
+
+
+def pick(dice, weights):
+    return dice.choices(list(weights), weights.values())[0]
+
+
+class Plan:
+    """Draws the same for the n-th job whatever happened to those before it."""
+
+    def __init__(self, seed):
+        self.seed = seed
+        self.count = 0
+
+    def next(self):
+        self.count += 1
+        return Job(random.Random(f"{self.seed} job {self.count}"), f"j{self.count}")
+
+
+class Job:
+    def __init__(self, dice, name, kind=None, lock=None):
+        self.name = name
+        self.what = kind or pick(dice, KINDS)
+        self.lock = lock or dice.choice(LOCKS)
+        self.lease = dice.choice(SHORT_LEASES if dice.random() < 0.75 else LONG_LEASES)
+        self.ms = min(400, int(dice.expovariate(1 / 60)))
+        if dice.random() < 0.08:
+            self.ms = dice.randrange(500, 4000)
+        self.own = dice.choice([0, 0, 0, 1, 7])
+        self.path = "proxy" if dice.random() < 0.3 else "direct"
+        self.verbose = dice.random() < 0.5
+        self.deaf = dice.random() < 0.25
+        self.child = dice.random() < 0.25
+        self.kill_after = dice.choice([None, None, None, 0, 200])
+        self.wait = dice.randrange(50, 6000) if self.what == "wait" or dice.random() < 0.1 else None
+        if self.what == "try":
+            self.wait = 0
+        self.most = dice.randrange(1, 8)
+        self.turns = dice.randrange(1, 4)
+        self.inner_ms = dice.randrange(0, 60)
+        self.max_hold = None
+        if self.what == "limited":
+            self.ms, self.max_hold = 3000, dice.randrange(50, 300)
+        if self.is_script:
+            self.lease = max(2000, self.lease)
+            self.ms = min(self.ms if self.what == "turns" else 5 * self.ms, self.lease // 4)
+            self.own = 0
+
+    @property
+    def is_script(self):
+        return self.what in ("turns", "keeper", "exec")
+
+    @property
+    def kind(self):
+        """As the checker knows it."""
+        return "script" if self.what == "turns" else "keeper" if self.is_script else "wrap"
+
+    @property
+    def inner(self):
+        """The lock that is taken inside. Those who go from one to the next never meet somebody who comes back."""
+        if self.what == "again":
+            return self.lock
+        at = LOCKS.index(self.lock) + 1 if self.what == "beside" else len(LOCKS)
+        return LOCKS[at] if at < len(LOCKS) else None
+
+    def fields(self):
+        """What the history says of it."""
+        fields = {
+            "job": self.name,
+            "kind": self.kind,
+            "lock": self.lock,
+            "lease": self.lease,
+            "path": self.path,
+            "own": self.own,
+            "wait": self.wait,
+            "max_hold": self.max_hold,
+            "told": self.what,
+        }
+        if self.what == "crowd":
+            fields["wait"] = 0  # may be refused at once
+        if self.inner:
+            fields["inner"] = [self.inner]
+        return fields
+
+    def waiting(self):
+        """The options of waiting."""
+        if self.what == "try":
+            return ["-n"]
+        options = [] if self.wait is None else ["-w", f"{self.wait}ms"]
+        return options + (["--max-queue", str(self.most)] if self.what == "crowd" else [])
+
+    def section(self, tools, lock, name, ms, inner=()):
+        argv = [tools.section, "-m", str(ms), "-x", str(self.own if not inner else 0)]
+        if self.deaf and not inner:
+            argv.append("-t")
+        if self.child and not inner and self.inner is None:
+            argv.append("-d")
+        return [*argv, tools.history, lock, name, *inner]
+
+    def argv(self, tools):
+        if self.is_script:
+            return [tools.script, self.what, str(self.turns), str(self.ms), str(self.lease), *self.waiting()]
+        inner = ()
+        if self.inner:
+            # the status comes from inside
+            inner = [
+                tools.fairlock,
+                "wrap",
+                "-l",
+                f"{self.lease}ms",
+                self.inner,
+                *self.section(tools, self.inner, self.name + "/inner", self.inner_ms),
+            ]
+        options = ["-l", f"{self.lease}ms", *self.waiting()]
+        if self.kill_after is not None:
+            options += ["-k", f"{self.kill_after}ms"]
+        if self.max_hold is not None:
+            options += ["--max-hold", f"{self.max_hold}ms"]
+        return [
+            tools.fairlock,
+            "wrap",
+            *options,
+            self.lock,
+            *self.section(tools, self.lock, self.name, self.ms, inner),
+        ]
+
+    def environment(self, tools):
+        variables = dict(
+            os.environ,
+            FAIRLOCK_URL=tools.urls[self.path],
+            HOME=tools.folder,
+            LOCK=self.lock,
+            JOB=self.name,
+            HISTORY=tools.history,
+            FAIRLOCK=tools.fairlock,
+            SECTION=tools.section,
+        )
+        if self.verbose:
+            variables["FAIRLOCK_VERBOSE"] = "yes"
+        return variables

@@ -1,0 +1,255 @@
+"""The server of a round, the proxy before it, and who looks at its queues all the time."""
+
+import os
+import random
+import signal
+import socket
+import sys
+import threading
+import time
+
+from machine import now
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from resp import Incomplete, bulk, parse
+
+LOOK_S = 0.015
+SLOW_NS = 100_000_000
+
+# What a look at some locks tells of each: holder, time to live, queue, who of it is there, whether list and
+# sorted set agree, and the queue's time to live. It runs as a whole, between two scripts of fairlock's.
+LOOK = """
+local found = {}
+for _, name in ipairs(ARGV) do
+	local braced = string.find(name, '{', 1, true) and name or '{' .. name .. '}'
+	local list, set = 'redisson_lock_queue:' .. braced, 'redisson_lock_timeout:' .. braced
+	local ids, channels, agree = redis.call('LRANGE', list, 0, -1), {}, 1
+	for i, id in ipairs(ids) do
+		channels[i] = 'redisson_lock__channel:' .. braced .. ':' .. id
+		if not redis.call('ZSCORE', set, id) then
+			agree = 0
+		end
+	end
+	if redis.call('ZCARD', set) ~= #ids then
+		agree = 0
+	end
+	found[#found + 1] = {redis.call('HKEYS', name)[1] or '', redis.call('PTTL', name), ids,
+		#ids > 0 and redis.call('PUBSUB', 'NUMSUB', unpack(channels)) or {}, agree, redis.call('PTTL', list)}
+end
+return found
+"""
+
+
+class Away(Exception):
+    """The server does not answer."""
+
+
+class Connection:
+    def __init__(self, port, timeout):
+        self.data = bytearray()
+        try:
+            self.socket = socket.create_connection(("127.0.0.1", port), timeout)
+        except OSError as error:
+            raise Away from error
+
+    def ask(self, *words):
+        """The answer as Python has it; an error of the server is an Exception."""
+        try:
+            self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(bulk(str(word)) for word in words))
+            while True:
+                try:
+                    value, end = parse(self.data)
+                    break
+                except Incomplete:
+                    part = self.socket.recv(65536)
+                    if not part:
+                        raise Away from None
+                    self.data += part
+        except OSError as error:
+            raise Away from error
+        del self.data[:end]
+        return plain(value)
+
+    def close(self):
+        self.socket.close()
+
+
+def plain(value):
+    kind, content = value
+    if kind == b"-":
+        raise RuntimeError(content.decode())
+    if isinstance(content, list):
+        return [plain(part) for part in content]
+    return content.decode() if isinstance(content, bytes) else content
+
+
+class Server:
+    def __init__(self, machine, program, folder, volatile):
+        self.machine, self.program, self.folder, self.volatile = machine, program, folder, volatile
+        self.pid = None
+        self.connection = None
+        self.port = free_port()
+
+    def start(self):
+        """Returns at once; see is_up."""
+        persistence = (
+            ["--appendonly", "no"] if self.volatile else ["--appendonly", "yes", "--appendfsync", "always"]
+        )
+        self.pid = self.machine.start(
+            [
+                self.program,
+                "--port",
+                str(self.port),
+                "--bind",
+                "127.0.0.1",
+                "--dir",
+                self.folder,
+                "--save",
+                "",
+                "--auto-aof-rewrite-percentage",
+                "0",
+                *persistence,
+            ],
+            os.environ,
+            output=os.path.join(self.folder, "server.log"),
+        )
+
+    def signal(self, signo):
+        os.kill(self.pid, signo)
+
+    def kill(self):
+        self.forget_connection()
+        self.signal(signal.SIGKILL)
+        self.signal(signal.SIGCONT)
+
+    def forget_connection(self):
+        if self.connection:
+            self.connection.close()
+            self.connection = None
+
+    def ask(self, *words):
+        try:
+            if not self.connection:
+                self.connection = Connection(self.port, 5)
+            return self.connection.ask(*words)
+        except Away:
+            self.forget_connection()
+            raise
+
+    def is_up(self):
+        try:
+            return self.ask("PING") == "PONG"
+        except (Away, RuntimeError):
+            return False
+
+
+def free_port():
+    """Connections going out get theirs from above these: nobody takes it while the server is away."""
+    while True:
+        port = random.randrange(10000, 20000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+
+
+class Proxy:
+    """tests/proxy.py: see there."""
+
+    def __init__(self, machine, folder, port):
+        self.folder = folder
+        for name in "commands", "answers":
+            os.mkfifo(f"{folder}/{name}")
+        self.answers = os.open(f"{folder}/answers", os.O_RDWR | os.O_CLOEXEC)
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "proxy.py")
+        self.pid = machine.start(
+            [sys.executable, path, "127.0.0.1:0", f"127.0.0.1:{port}", folder],
+            os.environ,
+            output=f"{folder}/log",
+        )
+        self.address = self.read()
+        self.commands = os.open(f"{folder}/commands", os.O_WRONLY | os.O_CLOEXEC)
+
+    def read(self):
+        answer = b""
+        while not answer.endswith(b"\n"):
+            answer += os.read(self.answers, 1)
+        return answer.decode().strip()
+
+    def tell(self, command):
+        os.write(self.commands, command.encode() + b"\n")
+        answer = self.read()
+        if answer.startswith("error"):
+            raise RuntimeError(f"proxy {command}: {answer}")
+        return answer
+
+    def close(self):
+        os.close(self.answers)
+        os.close(self.commands)
+
+
+class Looker(threading.Thread):
+    """Writes down who holds and who waits, whenever that changes, and the last look before."""
+
+    def __init__(self, server, machine, journal, locks):
+        super().__init__(daemon=True)
+        self.server, self.machine, self.journal, self.locks = server, machine, journal, locks
+        self.over = threading.Event()
+        self.owners = {}
+        self.last = {}
+        self.unwritten = {}
+        self.queues = {lock: [] for lock in locks}
+
+    def run(self):
+        connection = None
+        while not self.over.is_set():
+            try:
+                connection = connection or Connection(self.server.port, 60)
+                self.look(connection)
+            except (Away, RuntimeError):
+                if connection:
+                    connection.close()
+                connection = None
+            time.sleep(LOOK_S)
+        if connection:
+            connection.close()
+
+    def look(self, connection):
+        at = now()
+        found = connection.ask("EVAL", LOOK, 0, *self.locks)
+        until = now()
+        if until - at > SLOW_NS:
+            self.journal.say("slow", at=at, until=until)
+        for lock, (holder, ttl, ids, counts, agree, queue_ttl) in zip(self.locks, found):
+            queue = [[id_, 1 if counts[2 * i + 1] > 0 else 0] for i, id_ in enumerate(ids)]
+            self.name(ids)
+            self.queues[lock] = ids
+            look = {
+                "lock": lock,
+                "holder": holder,
+                "queue": queue,
+                "ttl": min(ttl, 0),
+                "agree": agree == 1,
+                "queue_ttl": min(queue_ttl, 0),
+            }
+            self.write(lock, look, at, until)
+
+    def write(self, lock, look, at, until):
+        if self.last.get(lock) == look:
+            self.unwritten[lock] = at, until
+            return
+        if lock in self.unwritten:
+            before_at, before_until = self.unwritten.pop(lock)
+            self.journal.say("seen", at=before_at, until=before_until, **self.last[lock])
+        self.last[lock] = look
+        self.journal.say("seen", at=at, until=until, **look)
+
+    def name(self, ids):
+        """An owner id ends with the process id of who waits."""
+        for id_ in ids:
+            if id_ not in self.owners:
+                self.owners[id_] = self.machine.job_of_pid(int(id_.rpartition(":")[2]))
+                if self.owners[id_]:
+                    self.journal.say("waiter", owner=id_, job=self.owners[id_])
