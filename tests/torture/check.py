@@ -3,8 +3,9 @@
 usage: check.py FOLDER        prints each violation, and what stands in the history around it
 
 FOLDER has `history`, which the critical sections themselves wrote, and `events`, of the driver: an object
-a line, with the time in ns of CLOCK_BOOTTIME (`at`, often also `until`: not before, not after). No clock of the server is
-looked at. What is excused, since fairlock(7) does not promise it, is found from the faults as they were logged:
+a line, with the time in ns of CLOCK_BOOTTIME (`at`, often also `until`: not before, not after). No clock of
+the server is looked at. What is excused, since fairlock(7) does not promise it, is found from the faults as
+they were logged:
 
     both guards of a COMMAND killed or stopped      its section counts no more from the second on
     COMMAND killed                                  what it left behind counts no more
@@ -102,7 +103,7 @@ class Job:
         return sorted(found)
 
     def unguarded(self):
-        """Since when both of the guarding processes were down at once. COMMAND's stop is the wrapper's, too."""
+        """Since when both guarding processes were down at once. COMMAND's stop is the wrapper's, too."""
         return min(
             (
                 max(one[0], other[0])
@@ -277,7 +278,8 @@ class Round:
                     )
 
     def judge_overlap(self, lock, at, older, newer):
-        """The older token was used at this time, when the newer one had been already. Returns whether that is settled."""
+        """The older token was used at this time, when the newer one had been already. Returns whether that
+        is settled."""
         (token, name, begun), (largest, owner, since) = older, newer
         if begun > since:
             self.violated(
@@ -319,7 +321,7 @@ class Round:
             Line(self, lock, looks, granted[lock]).check()
 
     def was_away(self, job, since, until):
-        """Whether a fault may have kept a waiter from taking a turn in this time, though it looked present."""
+        """Whether a fault may have kept a waiter from taking a turn then, though it looked present."""
         for event in job.faults:
             if event["fault"] == "cut" and meets(
                 (event["at"] - 50 * MS, event["until"] + 50 * MS), (since, until)
@@ -649,6 +651,7 @@ if __name__ == "__main__":
     for line in report(checked):
         print(line)
     print(
-        f"{checked.sections} critical sections, {len(checked.violations)} violations, {checked.excused} excused"
+        f"{checked.sections} critical sections, {len(checked.violations)} violations, "
+        f"{checked.excused} excused"
     )
     sys.exit(1 if checked.violations else 0)

@@ -1,5 +1,5 @@
-"""What is done to the jobs, the server and the way between them. The n-th fault, its time, what it is and how long it lasts are
-the seed's; whom it hits is, too, but among those who are there at that moment."""
+"""What is done to the jobs, the server and the way between them. The n-th fault, its time, what it is and how
+long it lasts are the seed's; whom it hits is, too, but among those who are there at that moment."""
 
 import os
 import random
@@ -38,8 +38,8 @@ FAULTS = {
     "force": 3,
     "look": 8,
     "server-kill": 2,
-    "server-freeze": 2,
-    "proxy-cut": 2,
+    "server-freeze": 6,
+    "proxy-cut": 6,
     "proxy-reset": 2,
     "proxy-forget": 1,
     "proxy-delay": 2,
@@ -149,7 +149,9 @@ class Faults:
     # ---- Connections
 
     def cut(self, fault):
-        process = self.victim(fault, "wrapper", "guard", "acquire", "keeper", "client")
+        # holders are few
+        roles = ("guard", "keeper", "client") if fault.long < 0.4 else ("wrapper", "acquire")
+        process = self.victim(fault, *roles)
         address = process and connection_of(process.pid, self.round.server.port)
         if address is None:
             return
@@ -229,7 +231,7 @@ class Faults:
             server.signal(signal.SIGCONT)
             self.round.await_server()
 
-        self.outage("frozen", "server", begin, end, fault.lasts // (1 if fault.long < 0.4 else 5))
+        self.outage("frozen", "server", begin, end, fault.lasts // 5 + (S if fault.long < 0.5 else 0))
 
     def proxy_for(self, kind, command, lasts):
         proxy = self.round.proxy
@@ -243,7 +245,7 @@ class Faults:
         self.outage(kind, "proxy", begin, end, lasts)
 
     def proxy_cut(self, fault):
-        self.proxy_for("cut", "cut", fault.lasts)
+        self.proxy_for("cut", "cut", fault.lasts + (S if fault.long < 0.5 else 0))
 
     def proxy_reset(self, _fault):
         self.proxy_for("cut", "reset", 0)

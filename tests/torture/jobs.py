@@ -3,7 +3,7 @@
 import os
 import random
 
-LOCKS = ["alpha", "two words", "{gamma}1", "δέλτα"]
+LOCKS = ["alpha", "two words", "{gamma}1", "δέλτα", "epsilon%d", "ζ/6"]
 SHORT_LEASES = [1000, 1500, 2000, 3000]
 LONG_LEASES = [6000, 10000]
 
@@ -44,8 +44,9 @@ class Job:
         self.lock = lock or dice.choice(LOCKS)
         self.lease = dice.choice(SHORT_LEASES if dice.random() < 0.75 else LONG_LEASES)
         self.ms = min(400, int(dice.expovariate(1 / 60)))
-        if dice.random() < 0.08:
-            self.ms = dice.randrange(500, 4000)
+        if dice.random() < 0.3:
+            # long enough to lose the lock
+            self.ms = min(6000, int(dice.uniform(0.3, 3) * self.lease))
         self.own = dice.choice([0, 0, 0, 1, 7])
         self.path = "proxy" if dice.random() < 0.3 else "direct"
         self.verbose = dice.random() < 0.5
@@ -77,7 +78,7 @@ class Job:
 
     @property
     def inner(self):
-        """The lock that is taken inside. Those who go from one to the next never meet somebody who comes back."""
+        """The lock that is taken inside. All go the same way round, so that nobody waits for himself."""
         if self.what == "again":
             return self.lock
         at = LOCKS.index(self.lock) + 1 if self.what == "beside" else len(LOCKS)

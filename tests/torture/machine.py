@@ -1,4 +1,4 @@
-"""The processes of a round: starting them, finding them, signalling them; and what is written down about all of it."""
+"""The processes of a round: starting and finding them; and what is written down about all of it."""
 
 import collections
 import ctypes
@@ -55,6 +55,8 @@ class Machine:
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
         environment = dict(environment, TORTURE_RUN=self.run, TORTURE_JOB=job or "")
+        if os.getpid() != 1:  # in no namespace that ends with us
+            argv = ["setpriv", "--pdeathsig", "KILL", *argv]
         # Python ignores SIGPIPE
         pid = os.posix_spawnp(
             argv[0], argv, environment, file_actions=actions, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ]
@@ -107,6 +109,8 @@ class Machine:
         program = os.path.basename(argv[0]).decode(errors="replace")
         if inner:
             return "inner"
+        if program == "setpriv":
+            return None
         if program == "sh":
             return "script"
         if not program.startswith("fairlock"):

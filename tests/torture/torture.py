@@ -22,7 +22,7 @@ from server import Looker, Proxy, Server
 S = 1_000_000_000
 CHAOS_S = 25  # of one round
 DRAIN_S = 150  # everybody who is left has had his turn by then
-POPULATION = 36  # jobs at a time
+POPULATION = 48  # jobs at a time
 PER_S = 40  # new ones, at most
 MOST_FAILURES = 5  # rounds; there is no use in more
 
@@ -119,6 +119,7 @@ class Round:
         for job, pid, status in self.machine.reap():
             self.gone.add(pid)
             if job:
+                self.counts[f"ended {status}"] += 1
                 self.journal.say("exit", job=job, status=status)
             elif pid in self.commands:
                 self.command_ended(pid, status)
@@ -155,7 +156,7 @@ class Round:
             time.sleep(0.003)
 
     def drain(self):
-        """No more faults: all go on, and all who are left get their turn. What comes last is to find nobody."""
+        """No more faults: all go on, and all who are left get their turn. The last is to find nobody."""
         self.do_due(check.FOREVER)
         begun = now()
         self.await_nobody(begun + DRAIN_S * S)
@@ -176,7 +177,8 @@ class Round:
             time.sleep(0.02)
 
     def continue_orphans(self, processes):
-        """A guard stops the wrapper when COMMAND was stopped. Without a guard nobody but a shell's fg would continue it."""
+        """A guard stops the wrapper when COMMAND was stopped. Without a guard only a shell's fg would
+        continue it."""
         guarded = {process.job for process in processes if process.role == "guard"}
         for process in processes:
             if process.role == "wrapper" and process.state == "T" and process.job not in guarded:
@@ -289,9 +291,10 @@ class Run:
         self.excused += checked.excused
         self.violations += len(checked.violations)
         self.totals += round_.counts
-        faults = sum(count for what, count in round_.counts.items() if what != "jobs")
+        faults = sum(count for what, count in round_.counts.items() if what != "jobs" and "ended" not in what)
         print(
-            f"seed {seed} ({round_.mode}): {round_.counts['jobs']} jobs, {checked.sections} critical sections, "
+            f"seed {seed} ({round_.mode}): {round_.counts['jobs']} jobs, "
+            f"{checked.sections} critical sections, "
             f"{faults} faults, all over after {took / S:.0f} s more: "
             f"{', '.join(sorted(broken)) + ' VIOLATED' if broken else 'ok'}",
             flush=True,
@@ -306,10 +309,11 @@ class Run:
 
     def summary(self, rounds):
         print(
-            f"\n{rounds} rounds in {(now() - self.started) / S:.0f} s, seeds {self.options.seed} to {self.options.seed + rounds - 1}"
+            f"\n{rounds} rounds in {(now() - self.started) / S:.0f} s, "
+            f"seeds {self.options.seed} to {self.options.seed + rounds - 1}"
         )
         for what, count in sorted(self.totals.items()):
-            print(f"{count:8} {what}")
+            print(f"{count:8} {what}" if "ended" not in what else f"{count:8} jobs {what}")
         print(f"{self.sections:8} critical sections")
         print(f"{self.excused:8} overlaps excused, since the machine stood still")
         print(f"{self.violations:8} violations")
