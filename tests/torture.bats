@@ -357,6 +357,10 @@ restarted() {
 	later 1000
 	event end '"x":0'
 	violated 'served: one (wrap, lock x) had not ended when all was over: it never got the lock'
+	# that is when the driver kills who is left
+	later 1000
+	ends one -9
+	violated 'served: one (wrap, lock x) had not ended when all was over: it never got the lock'
 }
 
 @test "a lock lost without a reason" {

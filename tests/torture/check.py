@@ -351,7 +351,7 @@ class Round:
     def check_ends(self):
         end = next((event["at"] for event in self.of("end")), FOREVER)
         for job in self.jobs.values():
-            if job.status is None:
+            if job.status is None or job.ended > end:
                 self.violated(
                     "served",
                     f"{job.name} ({job.kind}, lock {job.locks[0]}) had not ended when all was over"
