@@ -176,6 +176,10 @@ data_kept() {
 	echo "{\"at\":$((at - 300000000)),\"what\":\"stall\",\"until\":$((at - 100000000))}" >>history
 	fine
 	assert_output --partial ', 1 excused'
+	# but no longer
+	later 200
+	say beat one 5
+	violated 'exclusion: lock x: one (token 5) ran 250.0 ms after two'
 }
 
 @test "a script counts to the end of its lease, whatever was done to it" {
@@ -439,6 +443,28 @@ restarted() {
 @test "a list and a sorted set that do not agree" {
 	AGREE=false seen one two
 	violated 'left: list and sorted set of lock x did not agree'
+}
+
+@test "a waiter who has ended and is still in the queue" {
+	job one '"wait":500'
+	seen two one
+	later 501
+	ends one 75
+	fine
+	later 5
+	seen two one
+	violated 'left: one had ended with 75, and was still in the queue of lock x'
+}
+
+@test "a waiter who was killed may be in the queue for a while" {
+	job one
+	seen two one
+	later 100
+	fault kill one wrapper
+	ends one -9
+	later 5
+	seen two one
+	fine
 }
 
 @test "a lock without a time to live" {

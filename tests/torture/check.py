@@ -12,7 +12,7 @@ they were logged:
     the lock broken by force                        its section may go on for FORCED_S
     a script with a keeper                          counts until the keeper, or its way to the server, was hit
     the server lost its data                        who held then counts again after LOST_S
-    the machine stood still                         as long as it takes; such overlaps are counted
+    the machine stood still                         for as long as that; such overlaps are counted
 """
 
 import bisect
@@ -30,6 +30,7 @@ LOST_S = 8  # a holder finds the server within 1.3 s, and stops within 1 s
 BACK_S = 3  # who was away, and is back, takes so long to be there on a busy machine
 CUT_S = 10  # who is not there after so long was not cut off by that
 FORGOTTEN_S = 25  # a waiter on a dead wire finds out with its sign of life (11 s), and connects anew
+LEAVING_S = 6  # who leaves waits no longer for the server, and before that for a connection
 RESTART_S = 2  # after a restart nobody who waited is passed over for so long
 STALL_MS = 50  # a machine that stood still for so long may be late to stop a COMMAND
 SLOW_MS = 100  # so is a server that took so long to answer
@@ -246,10 +247,10 @@ class Round:
             found[event["lock"]].append((at, event["token"], name, event["what"]))
         return found
 
-    def stood_still(self, at):
-        return any(
-            stall[1] - stall[0] >= STALL_MS * MS and meets(stall, (at - S, at)) for stall in self.stalls
-        )
+    def stood_still(self, since, at):
+        """Whether the machine stood still shortly before this time, for longer than somebody was late."""
+        least = max(STALL_MS * MS, at - since)
+        return any(stall[1] - stall[0] >= least and meets(stall, (since - S, at)) for stall in self.stalls)
 
     def check_exclusion(self):
         """At each moment there is one token; each is larger than those before, and does not come back."""
@@ -295,7 +296,7 @@ class Round:
             for event in self.forced(lock, job)
         ):
             return False
-        if self.stood_still(at):
+        if self.stood_still(since, at):
             self.stalled.add((lock, token))
             return False
         self.violated(
@@ -366,6 +367,7 @@ class Round:
 
     def lost_its_lock(self, job, since=None, until=None):
         """Whether there was a reason for 76."""
+        since = since or max(job.spawned, (job.started or job.ended) - job.lease)
         return (
             self.late(job, since, until) >= job.lease * 0.1
             or any(self.forced(lock, job) for lock in job.locks)
@@ -386,7 +388,7 @@ class Round:
                 allowed.add(69)
         if self.lost_its_lock(job) or job.hit("kill", "guard") or job.hit("stop", "guard"):
             allowed.add(76)
-        if job.max_hold is not None and job.started and job.ended - job.started >= (job.max_hold - 50) * MS:
+        if job.max_hold is not None and job.ended - job.spawned >= job.max_hold * MS:
             allowed.add(124)
         if job.started is None and stopped >= job.lease * 0.1:
             allowed.add(76)
@@ -490,6 +492,31 @@ class Round:
             if event["status"] not in (0, 1) and not (away and event["status"] == 69):
                 self.violated("statuses", f"{event['command']} ended with {event['status']}", event["at"])
 
+    def check_ghosts(self):
+        """Who ends by itself leaves the queue first."""
+        said = set()
+        for event in self.of("seen"):
+            for owner, _ in event["queue"]:
+                job = self.job_of(self.owners.get(owner) or "")
+                if job is None or owner in said or event["at"] <= job.ended or self.could_not_leave(job):
+                    continue
+                said.add(owner)
+                self.violated(
+                    "left",
+                    f"{job.name} had ended with {job.status}, and was still in the queue of lock {event['lock']}",
+                    event["at"],
+                    (event["lock"], job.name),
+                )
+
+    def could_not_leave(self, job):
+        end = (job.ended - LEAVING_S * S, job.ended)
+        return (
+            bool(job.hit("kill"))
+            or any(meets((event["at"], event["until"]), end) for event in self.ways(job) + job.hit("cut"))
+            or any(meets(stop, end) for stop in job.down("wrapper", "acquire", "script"))
+            or self.late(job, *end) > S
+        )
+
     PROPERTIES = ("exclusion", "tokens", "order", "served", "statuses", "left")
 
     def check(self):
@@ -497,6 +524,7 @@ class Round:
         self.check_order()
         self.check_ends()
         self.check_left()
+        self.check_ghosts()
         return self.violations
 
     def excerpt(self, at, about, around=S // 2, most=40):
