@@ -137,8 +137,9 @@ class Server:
             raise
 
     def is_up(self):
+        """It is ours, and serves: while it was away, somebody else may have taken the port."""
         try:
-            return self.ask("PING") == "PONG"
+            return f"process_id:{self.pid}\r" in self.ask("INFO", "server") and self.ask("PING") == "PONG"
         except (Away, RuntimeError):
             return False
 
