@@ -276,6 +276,17 @@ static int set_path(struct parse *parse, const char *text, size_t length)
 	return copy(parse, path, (size_t)written, &parse->server->path);
 }
 
+/* unix://USER:PASSWORD@/PATH, as other programs have it. A path is shown. */
+static bool has_password(const char *url)
+{
+	const char *slashes = strstr(url, "://");
+	const char *user = slashes ? slashes + 3 : "";
+	const size_t length = strcspn(user, "/?");
+	const char *colon = memchr(user, ':', length);
+
+	return colon && memchr(colon, '@', length - (size_t)(colon - user));
+}
+
 static int parse_unix(struct parse *parse, const char *text)
 {
 	const size_t length = strcspn(text, "?");
@@ -283,6 +294,8 @@ static int parse_unix(struct parse *parse, const char *text)
 	parse->server->kind = SERVER_UNIX;
 	if (length == 0)
 		return refuse(parse, "the path of the socket is missing");
+	if (has_password(parse->url))
+		return refuse(parse, "in front of the path of a socket stands no password");
 	if (set_path(parse, text, length))
 		return -1;
 	return text[length] == '?' ? parse_query(parse, text + length + 1) : 0;
