@@ -144,7 +144,8 @@ static int parse_seed(struct parse *parse, const char *text, size_t length)
 	int port = parse->default_port;
 
 	after = host + host_length;
-	if (host_length == 0 || (bracket && *after++ != ']') || (after < end && *after != ':'))
+	if (host_length == 0 || (bracket && !memchr(host, ':', host_length)) ||
+	    (bracket && *after++ != ']') || (after < end && *after != ':'))
 		return refuse(parse, "this is no HOST, HOST:PORT or [IPV6]:PORT");
 	if (after < end &&
 	    (parse_number(after + 1, (size_t)(end - after - 1), 65535, &port) || port == 0))

@@ -71,6 +71,7 @@ static const char *const wrong[] = {
 	"redis://:SECRET@::1",
 	"redis://:SECRET@[::1]x",
 	"redis://:SECRET@[]",
+	"redis://:SECRET@[h%2fx]",
 	"redis://:SECRET%@h",
 	"redis://:SECRET%4@h",
 	"redis://:SECRET%zz@h",
