@@ -264,7 +264,7 @@ static void check_clients(struct report *report, const struct facts *facts)
 		most = facts_number(facts, "maxclients");
 	if (now < 0 || most <= 0)
 		return;
-	if (now * 10 >= most * 8)
+	if (now >= most - most / 5)
 		finding_explain(report_add(report, SEVERITY_WARNING, "connections",
 					   "%" PRId64 " of %" PRId64 " are in use", now, most),
 				"Each waiter and each holder needs one; who gets none fails (69).",
