@@ -5,6 +5,8 @@
 
 static bool is(const redisReply *reply, char type)
 {
+	if (!reply)
+		return false;
 	switch (type) {
 	case 's':
 		return reply->type == REDIS_REPLY_STRING;
@@ -39,14 +41,14 @@ const char *reply_text(const redisReply *list, size_t index)
 {
 	const redisReply *element = reply_at(list, index);
 
-	return element && is(element, 's') ? element->str : "";
+	return is(element, 's') ? element->str : "";
 }
 
 long long reply_number(const redisReply *list, size_t index)
 {
 	const redisReply *element = reply_at(list, index);
 
-	return element && is(element, 'i') ? element->integer : 0;
+	return is(element, 'i') ? element->integer : 0;
 }
 
 const char *reply_string(const redisReply *reply)

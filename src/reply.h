@@ -8,7 +8,8 @@
 
 struct redisReply;
 
-/* The parts of a server's reply. What they return lives as long as the reply. */
+/* The parts of a server's reply. What they return lives as long as the reply. A list may be NULL,
+ * as reply_at returns it: it has no elements. */
 
 /* Whether a reply is a list that begins with elements of these types: 's' a
  * string, 'i' an integer, 'l' a list. */
