@@ -210,7 +210,7 @@ waits_at() {
 }
 
 @test "a slot that moves slowly, with its keys one by one: nothing is lost" {
-	hold_job -l 15s
+	hold_job -l 30s
 	for who in 1 2; do
 		queue_up "$who"
 	done
@@ -244,7 +244,7 @@ waits_at() {
 
 @test "the master killed: the holder goes on under its token, waiters keep their order" {
 	own_cluster
-	hold_job -l 10s --replicas 1
+	hold_job -l 20s --replicas 1
 	for who in 1 2 3; do
 		queue_up "$who"
 	done
