@@ -9,6 +9,7 @@
 # make check-interop                       with real Redisson, through a JDK and Maven
 # make check-model                         every state of a model of the protocol, with spin
 # make torture DURATION=1h [SEED=N]        dozens of processes, and all that can be done to them
+# make fuzz [FUZZ=url] [FUZZ_SECONDS=60]   everything that reads what others wrote, with libFuzzer
 # make deb        builds a Debian package, $(BUILD)/fairlock_*.deb
 # make check-deb  ... installs it in a clean Debian root, and runs it there (as root)
 # make BUILD=build/asan SANITIZE=address,undefined
@@ -118,9 +119,8 @@ PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard 
 MANUAL   := $(sort $(notdir $(wildcard man/*.[1-9])))
 EXAMPLES := $(sort $(notdir $(wildcard man/examples/*)))
 
-.PHONY: all tests install uninstall deb deps check check-built matrix check-interop check-model check-deb torture bench demo \
-	lint format clean \
-	distclean FORCE
+.PHONY: all tests install uninstall deb deps check check-built matrix check-interop check-model fuzz fuzz-targets \
+	torture check-deb bench demo lint format clean distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -171,14 +171,32 @@ $(BUILD)/flags: export NOW = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)
 $(BUILD)/list: export NOW = $(ALL_LDFLAGS) $(ALL_LIBS) $(OBJECTS) quick: $(QUICK) $(QUICK_LDFLAGS) $(QUICK_OBJECTS)
 
 $(BUILD)/flags $(BUILD)/list: FORCE
-	@mkdir -p $(BUILD)/quick $(BUILD)/unit $(BUILD)/programs
+	@mkdir -p $(BUILD)/quick $(BUILD)/unit $(BUILD)/programs $(BUILD)/targets/parts
 	@printf '%s\n' "$$NOW" | cmp -s - $@ || printf '%s\n' "$$NOW" >$@
 
 $(BUILDROOT)/hiredis/lib/libhiredis.a:
 	@echo 'There is no hiredis 1.1 or later here. "make deps" gets one (with apt-get, as root or through sudo).' >&2
 	@exit 1
 
--include $(OBJECTS:.o=.d) $(BUILD)/tls.d $(QUICK_OBJECTS:.o=.d) $(UNITS:=.d) $(PROGRAMS:=.d)
+# With BUILD=build/fuzz CC=clang SANITIZE=fuzzer-no-link,...: see tests/fuzz/run. The parts stand in for what a fuzzed
+# program must not reach: time, sockets, terminals.
+FUZZ_PARTS := $(sort $(wildcard tests/fuzz/parts/*.c))
+FUZZ_WRAPS = $(shell sed -n 's/.*"__wrap_\(.*\)".*/-Wl,--wrap=\1/p' $(FUZZ_PARTS))
+
+FUZZ_TARGETS := $(patsubst tests/fuzz/%.c,$(BUILD)/targets/%,$(sort $(wildcard tests/fuzz/*.c)))
+
+fuzz-targets: $(FUZZ_TARGETS)
+
+$(BUILD)/targets/parts/%.o: tests/fuzz/parts/%.c $(BUILD)/flags
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -fno-sanitize=fuzzer-no-link -fno-profile-instr-generate \
+		-fno-coverage-mapping -c -o $@ $<
+
+$(BUILD)/targets/%: tests/fuzz/%.c $(FUZZ_PARTS:tests/fuzz/%.c=$(BUILD)/targets/%.o) $(PARTS) $(BUILD)/list
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -fsanitize=fuzzer $(ALL_LDFLAGS) $(FUZZ_WRAPS) -o $@ $< \
+		$(filter %.o,$^) $(ALL_LIBS)
+
+-include $(OBJECTS:.o=.d) $(BUILD)/tls.d $(QUICK_OBJECTS:.o=.d) $(UNITS:=.d) $(PROGRAMS:=.d) \
+	$(FUZZ_TARGETS:=.d) $(FUZZ_PARTS:tests/fuzz/%.c=$(BUILD)/targets/%.d)
 
 # Installing
 
@@ -258,6 +276,13 @@ torture:
 	$(MAKE) $(PROGRAM) $(BUILD)/programs/section $(BUILD)/programs/stalls
 	BUILD=$(BUILD) tests/torture/run $(DURATION) $(SEED)
 
+# What others write, made up by libFuzzer.
+fuzz:
+	.ci/setup build fuzz
+	$(MAKE) BUILD=$(BUILD)/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined \
+		CFLAGS='-O1 -g -fprofile-instr-generate=$(BUILD)/fuzz/default.raw -fcoverage-mapping' fuzz-targets
+	BUILD=$(BUILD)/fuzz tests/fuzz/run $(FUZZ)
+
 # With the package in a clean Debian root.
 check-deb:
 	.ci/setup build run test root
@@ -275,7 +300,7 @@ lint:
 	BUILD=$(BUILD) .ci/lint
 
 format:
-	clang-format -i src/*.[ch] tests/*/*.[ch]
+	clang-format -i src/*.[ch] tests/*/*.[ch] tests/*/*/*.[ch]
 
 # Our hiredis, the servers, promtool and the Debian root stay: getting them again takes a network.
 clean:

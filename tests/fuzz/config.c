@@ -1,0 +1,285 @@
+/* Settings: what the environment and files say. An input has up to five parts, separated by a line
+ * of "===": variables, one a line, behind a first byte that chooses the command; the file of
+ * --config; the user's file; the system's; and a file with a password, called "pw".
+ *
+ * For: settings.c origins.c server.c */
+#include "settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "origins.h"
+#include "parts/fuzz.h"
+#include "parts/same.h"
+#include "parts/world.h"
+#include "program.h"
+
+#define COMMANDS 8
+#define VARIABLES 32
+
+enum part {
+	VARIABLES_PART,
+	CONFIG_PART,
+	USER_PART,
+	SYSTEM_PART,
+	PASSWORD_PART,
+	PARTS,
+};
+
+static const char *const paths[PARTS] = {NULL, "config", "/home/somebody/.config/fairlock.conf",
+					 "/etc/fairlock.conf", "pw"};
+
+struct trial {
+	const struct command *command;
+	struct world_file files[PARTS];
+	char *variables[VARIABLES + 2];
+	bool has_config;
+	bool is_elsewhere; /* the file of --config has another name */
+	struct settings settings;
+	struct error err;
+	int result;
+};
+
+/* What follows the first byte of the variables, one a line. */
+static void set_variables(struct trial *trial, char *lines)
+{
+	static char home[] = "HOME=/home/somebody";
+	size_t count = 0;
+
+	trial->variables[count++] = home;
+	while (lines && count < VARIABLES + 1) {
+		char *line = fuzz_next(&lines, "\n");
+
+		if (strchr(line, '='))
+			trial->variables[count++] = line;
+	}
+	trial->variables[count] = NULL;
+}
+
+static void merge(struct trial *trial)
+{
+	char **before = environ;
+
+	trial->err = (struct error){.status = STATUS_OK};
+	settings_init(&trial->settings);
+	if (trial->has_config)
+		trial->settings.options.config = paths[CONFIG_PART];
+	world_files(trial->files + 1, PARTS - 1);
+	environ = trial->variables;
+	trial->result = settings_merge(&trial->settings, trial->command, &trial->err);
+	environ = before;
+	world_files(NULL, 0);
+	trial->is_elsewhere = trial->settings.options.config &&
+			      strcmp(trial->settings.options.config, paths[CONFIG_PART]) != 0;
+}
+
+/* ---- What was read ---- */
+
+static size_t count_lines(const struct world_file *file)
+{
+	size_t count = 1;
+
+	for (size_t i = 0; i < file->length; i++)
+		count += file->text[i] == '\n';
+	return count;
+}
+
+static const struct world_file *find_file(const struct trial *trial, const char *path,
+					  size_t length)
+{
+	for (size_t i = CONFIG_PART; i <= SYSTEM_PART; i++)
+		if (strlen(paths[i]) == length && strncmp(paths[i], path, length) == 0)
+			return &trial->files[i];
+	return NULL;
+}
+
+/* Where something was set is said by its name: a flag, a variable, or a line of a file. */
+static void check_where(const struct trial *trial, const char *where)
+{
+	const char *colon = strrchr(where, ':');
+	const struct world_file *file =
+		colon ? find_file(trial, where, (size_t)(colon - where)) : NULL;
+
+	if (file)
+		HOLDS(atoi(colon + 1) >= 1 && (size_t)atoi(colon + 1) <= count_lines(file));
+	else
+		HOLDS(!*where || strncmp(where, "FAIRLOCK_", 9) == 0 ||
+		      !strcmp(where, "REDISCLI_AUTH") || strncmp(where, "--", 2) == 0);
+}
+
+static bool says(const char *text)
+{
+	return strstr(text, SECRET) != NULL;
+}
+
+static void check_shown(const struct trial *trial, bool is_secret)
+{
+	const struct settings *settings = &trial->settings;
+	struct shown_setting shown;
+
+	for (size_t i = 0; origins_show(&shown, i, &settings->options, &settings->server); i++) {
+		check_where(trial, shown.where);
+		HOLDS(!is_secret || !(says(shown.value) || says(shown.where)));
+	}
+	HOLDS(!is_secret || !says(server_shown(&settings->server)));
+}
+
+/* The word stands in the password, and nowhere else. */
+static bool is_secret(const struct trial *trial)
+{
+	const struct settings *settings = &trial->settings;
+	const char *server = settings->server.password, *text = settings->options.password;
+	size_t count = 0;
+
+	for (size_t i = 0; trial->variables[i]; i++)
+		count += fuzz_count(trial->variables[i], SECRET);
+	for (size_t i = CONFIG_PART; i < PARTS; i++)
+		count += fuzz_count(trial->files[i].text, SECRET);
+	return count == 1 && ((server && says(server)) || (text && says(text)));
+}
+
+/* ---- What was refused ---- */
+
+/* "cannot read PATH:LINE: CAUSE" names the first line that is wrong: without it and what follows,
+ * no line is. */
+static void check_refused_line(struct trial *trial)
+{
+	static const char verb[] = "cannot read ";
+	const char *path = trial->err.text + strlen(verb);
+	const char *colon =
+		strncmp(trial->err.text, verb, strlen(verb)) == 0 ? strchr(path, ':') : NULL;
+	const struct world_file *found =
+		colon ? find_file(trial, path, (size_t)(colon - path)) : NULL;
+	struct world_file *file = &trial->files[found ? found - trial->files : 0];
+	const size_t length = file->length;
+	size_t line = found ? (size_t)atoi(colon + 1) : 0, at = 0;
+	char named[128];
+
+	if (!found || line == 0 || trial->is_elsewhere || strstr(colon, " is of no use without "))
+		return;
+	HOLDS(line <= count_lines(file));
+	while (--line > 0)
+		at += strcspn(file->text + at, "\n") + 1;
+	snprintf(named, sizeof(named), "%.*s", (int)(colon - trial->err.text), trial->err.text);
+	file->length = at;
+	merge(trial);
+	if (trial->result < 0)
+		HOLDS(strncmp(trial->err.text, named, strlen(named)) != 0 ||
+		      trial->err.text[strlen(named)] != ':' ||
+		      strstr(trial->err.text, " is of no use without "));
+	settings_free(&trial->settings);
+	file->length = length;
+}
+
+static void check_refusal(struct trial *trial)
+{
+	HOLDS(trial->err.status == STATUS_USAGE || trial->err.status == STATUS_CONFIG);
+	HOLDS(*trial->err.text);
+}
+
+/* ---- The same in other words ---- */
+
+/* What the user's file says means the same in the system's, and with the line ends of others. */
+static void check_elsewhere(struct trial *trial)
+{
+	struct world_file *from = &trial->files[USER_PART], *to = &trial->files[SYSTEM_PART];
+	const struct world_file before = *from, system = *to;
+	struct settings first = trial->settings;
+	char *text = malloc(2 * before.length + 1), *out = text;
+
+	if (!text)
+		abort();
+	for (size_t i = 0; i < before.length; i++) {
+		if (before.text[i] == '\n')
+			*out++ = '\r';
+		*out++ = before.text[i];
+	}
+	*out = '\0';
+	*to = (struct world_file){paths[SYSTEM_PART], text, (size_t)(out - text)};
+	from->length = 0;
+	if (to->length <= 60000 && before.length < 4000) {
+		merge(trial);
+		HOLDS(trial->result == 0 && same_options(&first.options, &trial->settings.options));
+		settings_free(&trial->settings);
+	}
+	free(text);
+	*from = before;
+	*to = system;
+	trial->settings = first;
+}
+
+/* A value of a file means the same in a variable. */
+static void check_variables(struct trial *trial)
+{
+	struct settings first = trial->settings;
+	char *variables[VARIABLES + 2], texts[VARIABLES][256];
+	const struct option_row *row;
+	size_t count = 0;
+
+	memcpy(variables, trial->variables, sizeof(variables));
+	for (size_t i = 0; (row = option_at(i)) && count < VARIABLES; i++) {
+		char name[64], value[128];
+
+		value_of(value, sizeof(value), &first.options, row);
+		if (!options_has(&first.options, row) || !(row->sources & SOURCE_ENVIRONMENT))
+			continue;
+		if (!*value || strlen(value) == sizeof(value) - 1)
+			goto out; /* too long to be told */
+		snprintf(texts[count], sizeof(texts[count]), "%s=%s",
+			 settings_variable(row, name, sizeof(name)), value);
+		trial->variables[count] = texts[count];
+		count++;
+	}
+	trial->variables[count] = NULL;
+	for (size_t i = CONFIG_PART; i <= SYSTEM_PART; i++)
+		trial->files[i].length = 0;
+	merge(trial);
+	HOLDS(trial->result == 0 ? same_options(&first.options, &trial->settings.options)
+				 : strstr(trial->err.text, "password") != NULL);
+	settings_free(&trial->settings);
+out:
+	memcpy(trial->variables, variables, sizeof(variables));
+	trial->settings = first;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_text(data, size), *rest = text;
+	const unsigned char choice = size > 0 ? data[0] : 0;
+	struct trial trial = {.command = program_commands[choice % COMMANDS],
+			      .has_config = choice & 0x20};
+	char *part = fuzz_next(&rest, "\n===\n");
+
+	set_variables(&trial, size > 0 ? part + 1 : part);
+	for (size_t i = CONFIG_PART; i < PARTS; i++) {
+		const char *said = rest ? fuzz_next(&rest, "\n===\n") : "";
+
+		/* the last part may have a NUL in it */
+		trial.files[i] = (struct world_file){paths[i], said,
+						     rest || !*said ? strlen(said)
+								    : (size_t)(text + size - said)};
+	}
+	merge(&trial);
+	if (trial.result == 0) {
+		check_shown(&trial, is_secret(&trial));
+		if (!trial.has_config && trial.files[SYSTEM_PART].length == 0)
+			check_elsewhere(&trial);
+		settings_free(&trial.settings);
+	} else {
+		HOLDS(!is_secret(&trial) || !says(trial.err.text));
+		settings_free(&trial.settings);
+		check_refusal(&trial);
+		check_refused_line(&trial);
+	}
+	if (trial.result == 0) {
+		merge(&trial);
+		if (trial.result == 0)
+			check_variables(&trial);
+		settings_free(&trial.settings);
+	}
+	free(text);
+	return 0;
+}

@@ -1,0 +1,288 @@
+/* Command lines. An input is their words, one a line; the first names the command by its first
+ * byte.
+ *
+ * For: options.c arguments.c complete.c name.c owner.c signals.c help.c */
+#include "options.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arguments.h"
+#include "command.h"
+#include "complete.h"
+#include "help.h"
+#include "name.h"
+#include "owner.h"
+#include "parts/fuzz.h"
+#include "parts/same.h"
+#include "parts/valid.h"
+#include "parts/world.h"
+#include "program.h"
+#include "signals.h"
+
+#define COMMANDS 8
+#define WORDS 64
+#define ROOM (2 * WORDS + 8)
+
+/* A command line, and what it was found to mean. */
+struct parsed {
+	const struct command *command;
+	char *words[ROOM];
+	char *argv[ROOM]; /* options_parse moves them about */
+	int argc, count;
+	struct options options;
+	struct error err;
+	int result;
+};
+
+__attribute__((format(printf, 2, 3))) static void add_word(struct parsed *parsed,
+							   const char *format, ...)
+{
+	va_list args;
+
+	HOLDS(parsed->count < ROOM - 1);
+	va_start(args, format);
+	HOLDS(vasprintf(&parsed->words[parsed->count++], format, args) >= 0);
+	va_end(args);
+}
+
+static void parse(struct parsed *parsed)
+{
+	parsed->argc = parsed->count;
+	memcpy(parsed->argv, parsed->words, sizeof(parsed->argv));
+	options_init(&parsed->options);
+	parsed->result = options_parse(&parsed->options, parsed->command, &parsed->argc,
+				       parsed->argv, &parsed->err);
+}
+
+static void free_parsed(struct parsed *parsed)
+{
+	options_free(&parsed->options);
+	for (int i = 0; i < parsed->count; i++)
+		free(parsed->words[i]);
+}
+
+/* ---- Two spellings ---- */
+
+/* By its letter, if that is wanted and it has one, or by its long name. */
+static void respell(struct parsed *to, const struct option_row *row, const char *value,
+		    bool by_letter)
+{
+	if (by_letter && row->letter && value && !*value) {
+		add_word(to, "-%c", row->letter);
+		add_word(to, "%s", "");
+	} else if (by_letter && row->letter) {
+		add_word(to, "-%c%s", row->letter, value ? value : "");
+	} else {
+		add_word(to, "--%s%s%s", row->name, value ? "=" : "", value ? value : "");
+	}
+}
+
+/* The same command line with all options in front, in other words. */
+static void rewrite(const struct parsed *from, char **words, struct parsed *to, bool by_letter)
+{
+	struct arguments arguments;
+	enum argument next;
+
+	*to = (struct parsed){.command = from->command};
+	arguments_init(&arguments, from->command->name, from->count, words);
+	while ((next = arguments_next(&arguments)) == ARGUMENT_OPTION || next == ARGUMENT_OPERAND)
+		if (next == ARGUMENT_OPTION)
+			respell(to, arguments.row, arguments.value, by_letter);
+	add_word(to, "--");
+	for (int i = 0; i < from->argc; i++) {
+		add_word(to, "%s", from->argv[i]);
+		if (i == 0 && command_runs_words(from->command->name) && from->argc > 1)
+			add_word(to, "--");
+	}
+}
+
+static void check_spelling(const struct parsed *parsed, char **words, bool by_letter)
+{
+	struct parsed other;
+
+	rewrite(parsed, words, &other, by_letter);
+	parse(&other);
+	HOLDS(other.result == 0 && other.argc == parsed->argc);
+	HOLDS(same_options(&parsed->options, &other.options));
+	for (int i = 0; i < parsed->argc; i++)
+		HOLDS(strcmp(parsed->argv[i], other.argv[i]) == 0);
+	free_parsed(&other);
+}
+
+/* ---- Names and ids ---- */
+
+/* What a cluster hashes, by the words of its specification. */
+static void hash_tag(const char *key, char *tag)
+{
+	const char *open = strchr(key, '{'), *close = open ? strchr(open, '}') : NULL;
+
+	if (close && close - open > 1)
+		sprintf(tag, "%.*s", (int)(close - open - 1), open + 1);
+	else
+		strcpy(tag, key);
+}
+
+static void check_name(const char *name)
+{
+	static const char *const ours[] = {"fairlock:", "fairlock_log:", "redisson_lock_queue:",
+					   "redisson_lock_timeout:", "redisson_lock__channel:"};
+	char first[KEY_MAX_BYTES], tag[KEY_MAX_BYTES];
+	struct lock_keys keys;
+	struct error err = {.status = STATUS_OK};
+
+	if (name_keys(&keys, name, &err) < 0) {
+		HOLDS(err.status == STATUS_USAGE);
+		return;
+	}
+	HOLDS(strcmp(keys.name, name) == 0);
+	HOLDS(*name && strlen(name) <= 512 && valid_text(name, strlen(name), ""));
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		HOLDS(strncmp(name, ours[i], strlen(ours[i])) != 0);
+	hash_tag(name, first);
+	for (const char *const *key = (const char *const[]){keys.queue, keys.timeouts, keys.state,
+							    keys.log, keys.channel, NULL};
+	     *key; key++) {
+		hash_tag(*key, tag);
+		HOLDS(strcmp(first, tag) == 0 && strstr(*key, name));
+	}
+}
+
+/* $FAIRLOCK_HELD, as somebody else may have set it. */
+static void check_held(const char *words)
+{
+	static char ids[HELD_MAX][OWNER_MAX_BYTES];
+	int count;
+
+	setenv("FAIRLOCK_HELD", words, 1);
+	count = owner_inherited(ids);
+	unsetenv("FAIRLOCK_HELD");
+	HOLDS(count >= 0 && count <= HELD_MAX);
+	for (int i = 0; i < count; i++)
+		HOLDS(owner_is_valid(ids[i]) && strstr(words, ids[i]));
+}
+
+static void check_words(const struct parsed *parsed)
+{
+	char by[BY_MAX_BYTES], shown[300], again[SIGNAL_MAX_BYTES];
+	int number = 0, same = 0;
+
+	for (int i = 0; i < parsed->count; i++) {
+		check_name(parsed->words[i]);
+		check_held(parsed->words[i]);
+		owner_show(shown, sizeof(shown), parsed->words[i]);
+		if (signal_parse(parsed->words[i], &number) == 0)
+			HOLDS(signal_parse(signal_show(again, number), &same) == 0 &&
+			      same == number);
+	}
+	owner_describe(by, parsed->words);
+	HOLDS(strlen(by) < BY_MAX_BYTES);
+	owner_show(shown, sizeof(shown), by);
+}
+
+/* ---- Completion ---- */
+
+/* What is offered goes on where the word stops. */
+static void check_candidates(const char *text, size_t length, const char *word)
+{
+	while (length > 0) {
+		const char *newline = memchr(text, '\n', length);
+
+		HOLDS(newline);
+		HOLDS(*text == '\t' || strncmp(text, word, strlen(word)) == 0);
+		length -= (size_t)(newline + 1 - text);
+		text = newline + 1;
+	}
+}
+
+static void check_completion(const struct parsed *parsed)
+{
+	const char *const last =
+		parsed->count > 0 ? parsed->words[parsed->count - 1] : parsed->command->name;
+	char *words[ROOM + 1], *copies[ROOM + 1], *word = strdup(last);
+	const int count = parsed->count + 1;
+	const struct world_file none = {"none", "", 0};
+	const char *output;
+	size_t length;
+
+	words[0] = strdup(parsed->command->name);
+	for (int i = 1; i < count; i++)
+		words[i] = strdup(parsed->words[i - 1]);
+	memcpy(copies, words, sizeof(copies));
+	fuzz_capture();
+	world_files(&none, 1);
+	complete(program_commands, count, words);
+	world_files(NULL, 0);
+	output = fuzz_captured(&length);
+	if (!strpbrk(word, "\n"))
+		check_candidates(output, length, word);
+	for (int i = 0; i < count; i++)
+		free(copies[i]);
+	free(word);
+}
+
+/* ---- All of it ---- */
+
+static void check_help(const struct command *command)
+{
+	size_t length;
+	const char *output;
+
+	fuzz_capture();
+	help_print(command, stdout);
+	output = fuzz_captured(&length);
+	HOLDS(length > 0 && valid_text(output, length, "\n"));
+}
+
+/* A password stands behind a colon and before the last @, as in url.c. */
+static void check_wiped(const struct parsed *parsed)
+{
+	const char *url = parsed->options.url_copy;
+	const char *slashes = url ? strstr(url, "://") : NULL,
+		   *secret = url ? strstr(url, SECRET) : NULL;
+	const char *colon = slashes ? strchr(slashes + 3, ':') : NULL,
+		   *at = url ? strrchr(url, '@') : NULL;
+
+	if (secret && colon && at && colon < secret && secret < at)
+		HOLDS(!strstr(parsed->options.url_word, SECRET) || fuzz_count(url, SECRET) > 1);
+}
+
+/* What options_parse has made of it; the words are as they were. */
+static void check_parsed(const struct parsed *parsed, char **words)
+{
+	if (parsed->result < 0) {
+		HOLDS(parsed->err.status == STATUS_USAGE && *parsed->err.text);
+	} else if (parsed->options.help) {
+		check_help(parsed->command);
+	} else {
+		check_wiped(parsed);
+		check_spelling(parsed, words, false);
+		check_spelling(parsed, words, true);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_text(data, size), *rest = text;
+	struct parsed parsed = {.command = program_commands[(size > 0 ? data[0] : 0) % COMMANDS]};
+	struct parsed before = {.command = parsed.command};
+
+	fuzz_next(&rest, "\n");
+	while (rest && parsed.count < WORDS) {
+		const char *word = fuzz_next(&rest, "\n");
+
+		add_word(&parsed, "%s", word);
+		add_word(&before, "%s", word);
+	}
+	check_words(&parsed);
+	check_completion(&parsed);
+	parse(&parsed);
+	check_parsed(&parsed, before.words);
+	free_parsed(&parsed);
+	free_parsed(&before);
+	free(text);
+	return 0;
+}

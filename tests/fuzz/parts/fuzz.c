@@ -1,0 +1,97 @@
+#include "fuzz.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static FILE *real_output;
+static char *output;
+static size_t output_length;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	signal(SIGPIPE, SIG_IGN);
+	setenv("LC_ALL", "C.UTF-8", 1);
+	setenv("TZ", "UTC", 1);
+	setenv("TERM", "xterm", 1);
+	setenv("COLUMNS", "80", 1);
+	setenv("LOGNAME", "somebody", 1);
+	unsetenv("FAIRLOCK_HELD");
+	return 0;
+}
+
+void fuzz_show(const char *what, const char *bytes, size_t length)
+{
+	fprintf(stderr, "%s: ", what);
+	for (size_t i = 0; i < length; i++) {
+		const unsigned char c = (unsigned char)bytes[i];
+
+		if (c >= ' ' && c < 0x7f && c != '\\')
+			putc(c, stderr);
+		else
+			fprintf(stderr, "\\x%02x", c);
+	}
+	putc('\n', stderr);
+}
+
+void fuzz_holds(bool holds, const char *file, int line, const char *what)
+{
+	if (holds)
+		return;
+	if (output)
+		fuzz_show("standard output", output, output_length);
+	fprintf(stderr, "%s:%d: does not hold: %s\n", file, line, what);
+	abort();
+}
+
+char *fuzz_text(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+
+	if (!text)
+		abort();
+	if (size > 0)
+		memcpy(text, data, size);
+	text[size] = '\0';
+	return text;
+}
+
+char *fuzz_next(char **rest, const char *separator)
+{
+	char *word = *rest, *end = word ? strstr(word, separator) : NULL;
+
+	if (end)
+		*end = '\0';
+	*rest = end ? end + strlen(separator) : NULL;
+	return word;
+}
+
+void fuzz_capture(void)
+{
+	free(output);
+	output = NULL;
+	real_output = stdout;
+	stdout = open_memstream(&output, &output_length);
+	if (!stdout)
+		abort();
+}
+
+const char *fuzz_captured(size_t *length)
+{
+	fclose(stdout);
+	stdout = real_output;
+	*length = output_length;
+	return output;
+}
+
+size_t fuzz_count(const char *text, const char *word)
+{
+	size_t count = 0;
+
+	for (; (text = strstr(text, word)) != NULL; text++)
+		count++;
+	return count;
+}

@@ -1,0 +1,579 @@
+#include "world.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "command.h"
+#include "front.h"
+#include "fuzz.h"
+#include "giveback.h"
+#include "hold.h"
+#include "inbox.h"
+#include "lookup.h"
+#include "loop.h"
+#include "names.h"
+#include "options.h"
+#include "owner.h"
+#include "program.h"
+#include "server.h"
+#include "tell.h"
+#include "valid.h"
+#include "watch.h"
+
+/* What the linker puts in their places, and what it calls them then. */
+int real_poll(struct pollfd *slots, nfds_t count, int timeout_ms) __asm__("__real_poll");
+int world_poll(struct pollfd *slots, nfds_t count, int timeout_ms) __asm__("__wrap_poll");
+int64_t real_clock_ms(void) __asm__("__real_clock_ms");
+int64_t world_clock_ms(void) __asm__("__wrap_clock_ms");
+int world_loop_open(struct loop *loop, struct error *err) __asm__("__wrap_loop_open");
+int world_loop_wait(struct loop *loop, struct pollfd *slots, nfds_t count, int64_t until_ms,
+		    struct error *err) __asm__("__wrap_loop_wait");
+int world_dial_unix(const char *path) __asm__("__wrap_dial_unix");
+int world_dial_next(struct dial *dial, int64_t timeout_ms) __asm__("__wrap_dial_next");
+int world_lookup_start(const struct endpoint *endpoint) __asm__("__wrap_lookup_start");
+int world_owner_new(char id[OWNER_MAX_BYTES], struct error *err) __asm__("__wrap_owner_new");
+int world_inbox_open(struct inbox *inbox, struct error *err) __asm__("__wrap_inbox_open");
+void world_names_find_quickly(struct names *names,
+			      const struct server *server) __asm__("__wrap_names_find_quickly");
+int real_open(const char *path, int flags, ...) __asm__("__real_open");
+int world_open(const char *path, int flags, ...) __asm__("__wrap_open");
+pid_t real_tcgetpgrp(int fd) __asm__("__real_tcgetpgrp");
+pid_t world_tcgetpgrp(int fd) __asm__("__wrap_tcgetpgrp");
+ssize_t real_write(int fd, const void *bytes, size_t length) __asm__("__real_write");
+ssize_t world_write(int fd, const void *bytes, size_t length) __asm__("__wrap_write");
+int world_front_run(const struct job *job, struct shared *result,
+		    struct error *err) __asm__("__wrap_front_run");
+int world_watch_run(const struct watch *watch, struct error *err) __asm__("__wrap_watch_run");
+
+#define BEGIN_MS INT64_C(1000000000)
+#define PEERS 16
+#define WORDS 32
+
+/* So often a connection is refused before the client is told that there is no hope. */
+#define REFUSALS 20
+/* Nobody looks so often without waiting, and nothing takes so many waits. */
+#define LOOKS_MAX 1000
+#define WAITS_MAX 20000
+/* So many renewals' worth of COMMAND. */
+#define HOLD_STEPS 30
+
+/* The server's end of a connection. */
+struct peer {
+	int client, fd;
+	const char *at, *end; /* what is still to be said */
+	bool hangs_up;        /* behind that */
+	bool has_heard;       /* something, since it last spoke */
+	bool is_hasty;        /* speaks without that */
+};
+
+static struct world {
+	bool is_on;
+	bool has_terminal;
+	bool has_started;
+	const char *at, *end; /* what is still to be said */
+	int64_t now_ms;
+	struct peer peers[PEERS];
+	size_t peer_count;
+	unsigned refusals;
+	unsigned looks, waits;
+	int terminal;
+	const struct world_file *files;
+	size_t file_count;
+} world;
+
+/* ---- What the server says ---- */
+
+/* What is said at once; a longer speech is cut off. */
+struct speech {
+	char bytes[1 << 17];
+	size_t length;
+};
+
+static void add(struct speech *speech, const char *bytes, size_t length)
+{
+	const size_t room = sizeof(speech->bytes) - speech->length;
+	const size_t most = length < room ? length : room;
+
+	memcpy(speech->bytes + speech->length, bytes, most);
+	speech->length += most;
+}
+
+/* How long it is on its way: \n in it is two bytes there, too. */
+static void add_string(struct speech *speech, const char *text, size_t length)
+{
+	char head[32];
+
+	add(speech, head, (size_t)snprintf(head, sizeof(head), "$%zu\r\n", length));
+	for (size_t i = 0; i < length; i++) {
+		const bool is_end = text[i] == '\\' && i + 1 < length && text[i + 1] == 'n';
+
+		add(speech, is_end ? "\r\n" : text + i, is_end ? 2 : 1);
+		i += is_end;
+	}
+	add(speech, "\r\n", 2);
+}
+
+/* Where the line that *at points to ends; *at is moved behind it. */
+static const char *next_line(const char **at, const char *end)
+{
+	const char *newline = memchr(*at, '\n', (size_t)(end - *at));
+	const char *line_end = newline ? newline : end;
+
+	*at = newline ? newline + 1 : end;
+	return line_end;
+}
+
+static bool is_mark(const char *line, const char *end, const char *mark)
+{
+	return end - line == 3 && memcmp(line, mark, 3) == 0;
+}
+
+/* Takes a mark of a pause: what follows is said sooner or later. */
+static bool take_pause(struct peer *peer, const char *line, const char *end)
+{
+	peer->is_hasty = is_mark(line, end, "...");
+	return peer->is_hasty || is_mark(line, end, "---");
+}
+
+/* All up to the next pause. A client that does not read misses it. */
+static void speak(struct peer *peer)
+{
+	static struct speech speech;
+	bool pauses = false;
+
+	speech.length = 0;
+	while (peer->at < peer->end && !pauses) {
+		const char *line = peer->at, *end = next_line(&peer->at, peer->end);
+		const size_t length = (size_t)(end - line);
+
+		pauses = take_pause(peer, line, end);
+		if (length > 0 && *line == '"')
+			add_string(&speech, line + 1, length - 1);
+		else if (!pauses)
+			add(&speech, line, length);
+		if (!pauses && *line != '"' && end < peer->end)
+			add(&speech, "\r\n", 2);
+	}
+	(void)!send(peer->fd, speech.bytes, speech.length, MSG_DONTWAIT | MSG_NOSIGNAL);
+	peer->has_heard = false;
+}
+
+static void hang_up(struct peer *peer)
+{
+	if (peer->fd >= 0)
+		close(peer->fd);
+	peer->fd = -1;
+}
+
+/* The last connection over that descriptor. */
+static struct peer *find_peer(int client)
+{
+	for (size_t i = world.peer_count; i > 0; i--)
+		if (world.peers[i - 1].client == client)
+			return &world.peers[i - 1];
+	return NULL;
+}
+
+/* A descriptor that is used again belongs to a client that has closed it. */
+static struct peer *make_peer(int client, int fd)
+{
+	struct peer *peer = find_peer(client);
+
+	if (!peer) {
+		HOLDS(world.peer_count < PEERS);
+		peer = &world.peers[world.peer_count++];
+		peer->fd = -1;
+	}
+	hang_up(peer);
+	*peer = (struct peer){.client = client, .fd = fd};
+	return peer;
+}
+
+/* What is said over the next connection. */
+static void take_script(struct peer *peer)
+{
+	static const char no_hope[] = "%0\n-ERR no hope\n-ERR no hope\n";
+
+	if (world.at == world.end) {
+		peer->at = no_hope;
+		peer->end = no_hope + strlen(no_hope);
+		return;
+	}
+	peer->at = peer->end = world.at;
+	while (world.at < world.end && !peer->hangs_up) {
+		const char *line = world.at, *end = next_line(&world.at, world.end);
+
+		peer->hangs_up = is_mark(line, end, "===");
+		peer->end = peer->hangs_up ? line : world.at;
+	}
+}
+
+static int answer_call(void)
+{
+	int ends[2];
+	struct peer *peer;
+
+	if (world.at == world.end && ++world.refusals < REFUSALS) {
+		errno = ECONNREFUSED;
+		return -1;
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0)
+		abort();
+	peer = make_peer(ends[0], ends[1]);
+	take_script(peer);
+	if (peer->end - peer->at > 3 && memcmp(peer->at, "...\n", 4) == 0) {
+		peer->at += 4;
+		speak(peer);
+	}
+	return ends[0];
+}
+
+/* What the client has said is not looked at. */
+static void hear(void)
+{
+	static char bytes[65536];
+
+	for (size_t i = 0; i < world.peer_count; i++)
+		while (world.peers[i].fd >= 0 &&
+		       recv(world.peers[i].fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+			world.peers[i].has_heard = true;
+}
+
+/* The server's end of the first slot on which somebody waits for its words. */
+static struct peer *find_awaited(const struct pollfd *slots, nfds_t count)
+{
+	struct peer *peer = NULL;
+
+	for (nfds_t i = 0; i < count && !peer; i++) {
+		peer = slots[i].fd >= 0 && (slots[i].events & POLLIN) ? find_peer(slots[i].fd)
+								      : NULL;
+		peer = peer && peer->fd >= 0 ? peer : NULL;
+	}
+	return peer;
+}
+
+/* The server says or does the next thing, if it is time for that. */
+static bool go_on(struct peer *peer, bool is_urgent)
+{
+	const bool is_done = peer->at == peer->end;
+
+	if (is_done && !peer->hangs_up && !is_urgent)
+		return false;
+	if (is_done)
+		hang_up(peer);
+	else if (peer->has_heard || peer->is_hasty || is_urgent)
+		speak(peer);
+	else
+		return false;
+	return true;
+}
+
+/* ---- Time ---- */
+
+/* Nobody would wait for ever: the server's next words, or the connection's end, come at last. */
+static int wait_until(struct pollfd *slots, nfds_t count, int64_t until_ms)
+{
+	const int ready = real_poll(slots, count, 0);
+	struct peer *peer;
+
+	hear();
+	if (ready != 0 || until_ms <= world.now_ms) {
+		HOLDS(++world.looks < LOOKS_MAX); /* else it spins */
+		return ready;
+	}
+	world.looks = 0;
+	HOLDS(++world.waits < WAITS_MAX);
+	peer = find_awaited(slots, count);
+	HOLDS(peer || until_ms != NEVER_MS); /* else it waits for nothing */
+	if (peer && go_on(peer, until_ms == NEVER_MS))
+		world.now_ms++;
+	else
+		world.now_ms = until_ms;
+	return real_poll(slots, count, 0);
+}
+
+int world_poll(struct pollfd *slots, nfds_t count, int timeout_ms)
+{
+	if (!world.is_on)
+		return real_poll(slots, count, timeout_ms);
+	/* what becomes of our own output is not looked at */
+	if (count == 1 && slots->fd >= 0 && slots->fd <= 2) {
+		slots->revents = slots->events & POLLOUT;
+		return slots->revents != 0;
+	}
+	return wait_until(slots, count, timeout_ms < 0 ? NEVER_MS : world.now_ms + timeout_ms);
+}
+
+int64_t world_clock_ms(void)
+{
+	return world.is_on ? world.now_ms : real_clock_ms();
+}
+
+int world_loop_open(struct loop *loop, struct error *err)
+{
+	(void)err;
+	*loop = (struct loop){.timer = -1};
+	return 0;
+}
+
+int world_loop_wait(struct loop *loop, struct pollfd *slots, nfds_t count, int64_t until_ms,
+		    struct error *err)
+{
+	(void)loop;
+	(void)err;
+	slots[count - 1] = (struct pollfd){.fd = -1};
+	wait_until(slots, count, until_ms);
+	return 0;
+}
+
+/* ---- The way to the server, and who we are ---- */
+
+int world_dial_unix(const char *path)
+{
+	(void)path;
+	return answer_call();
+}
+
+int world_dial_next(struct dial *dial, int64_t timeout_ms)
+{
+	(void)timeout_ms;
+	HOLDS(dial->next < dial->count);
+	dial->next++;
+	return answer_call();
+}
+
+int world_lookup_start(const struct endpoint *endpoint)
+{
+	(void)endpoint;
+	errno = ENETUNREACH;
+	return -1;
+}
+
+int world_owner_new(char id[OWNER_MAX_BYTES], struct error *err)
+{
+	(void)err;
+	strcpy(id, WORLD_ID);
+	return 0;
+}
+
+int world_inbox_open(struct inbox *inbox, struct error *err)
+{
+	(void)err;
+	*inbox = (struct inbox){.fd = -1};
+	return 0;
+}
+
+/* Completion asks no server here. */
+void world_names_find_quickly(struct names *names, const struct server *server)
+{
+	(void)server;
+	*names = (struct names){0};
+}
+
+/* ---- Files and terminals ---- */
+
+/* A file of its own each time: its offset is where reading begins. */
+static int open_text(const struct world_file *file)
+{
+	const int fd = memfd_create("file", MFD_CLOEXEC);
+
+	if (fd < 0 || real_write(fd, file->text, file->length) != (ssize_t)file->length ||
+	    lseek(fd, 0, SEEK_SET) != 0)
+		abort();
+	return fd;
+}
+
+int world_open(const char *path, int flags, ...)
+{
+	mode_t mode;
+	va_list args;
+
+	va_start(args, flags);
+	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+	va_end(args);
+	if (world.files) {
+		for (size_t i = 0; i < world.file_count; i++)
+			if (strcmp(path, world.files[i].path) == 0)
+				return open_text(&world.files[i]);
+		errno = ENOENT;
+		return -1;
+	}
+	if (!world.is_on)
+		return real_open(path, flags, mode);
+	world.terminal = real_open("/dev/null", O_WRONLY | O_CLOEXEC);
+	return world.terminal;
+}
+
+void world_files(const struct world_file *files, size_t count)
+{
+	world.files = files;
+	world.file_count = count;
+}
+
+pid_t world_tcgetpgrp(int fd)
+{
+	if (!world.is_on)
+		return real_tcgetpgrp(fd);
+	return world.has_terminal ? getpgrp() : -1;
+}
+
+/* The line goes back to where it begins, and erases what stood there. */
+static void check_drawn(const char *text, size_t length)
+{
+	static const char erase[] = "\r\033[J\r";
+	const char *end = text + length;
+
+	HOLDS(length >= 5 && text[0] == '\r' && memcmp(end - 4, erase + 1, 4) == 0);
+	HOLDS(valid_text(text + 1, length - 5, ""));
+}
+
+ssize_t world_write(int fd, const void *bytes, size_t length)
+{
+	if (!world.is_on || (fd != STDERR_FILENO && fd != world.terminal))
+		return real_write(fd, bytes, length);
+	if (fd == STDERR_FILENO)
+		HOLDS(valid_messages(bytes, length));
+	else
+		check_drawn(bytes, length);
+	return (ssize_t)length;
+}
+
+/* ---- COMMAND, and a screen ---- */
+
+/* What the guard does: the hold is renewed, and given back when it was not lost. */
+int world_front_run(const struct job *job, struct shared *result, struct error *err)
+{
+	struct lock *lock = job->lock;
+	struct pollfd slots[2] = {{.fd = -1}, {.fd = -1}};
+	struct hold hold;
+
+	(void)err;
+	world.has_started = true;
+	HOLDS(world.now_ms < lock->deadline_ms && *lock->token);
+	HOLDS(lock->token[strspn(lock->token, "0123456789")] == '\0');
+	hold_init(&hold, lock, job->client);
+	for (int i = 0; i < HOLD_STEPS; i++) {
+		const int64_t wake = earliest(hold_wait(&hold, &slots[0]), lock->deadline_ms);
+
+		if (hold.state != HOLD_HELD || world.now_ms >= lock->deadline_ms)
+			break;
+		wait_until(slots, 1, wake);
+		hold_step(&hold);
+	}
+	tell_step(job->teller, "%s", hold_trouble(&hold));
+	if (hold.state == HOLD_HELD && world.now_ms < lock->deadline_ms)
+		give_back(&hold, job->teller, earliest(world.now_ms + 5000, lock->deadline_ms));
+	client_close(job->client);
+	*result = (struct shared){.started = true, .lost = hold.state != HOLD_HELD};
+	return 0;
+}
+
+int world_watch_run(const struct watch *watch, struct error *err)
+{
+	for (int i = 0; i < 2; i++) {
+		char *text = watch->look(watch->data, 20 + 30 * i, err);
+
+		if (!text)
+			return -1;
+		/* colours are switched on and off */
+		HOLDS(valid_text(text, strlen(text), "\n\033"));
+		free(text);
+	}
+	return 0;
+}
+
+bool world_has_started(void)
+{
+	return world.has_started;
+}
+
+/* ---- Life ---- */
+
+void world_begin(const char *script, size_t length, bool has_terminal)
+{
+	world = (struct world){.is_on = true,
+			       .has_terminal = has_terminal,
+			       .at = script,
+			       .end = script + length,
+			       .now_ms = BEGIN_MS,
+			       .terminal = -1};
+}
+
+void world_end(void)
+{
+	for (size_t i = 0; i < world.peer_count; i++)
+		hang_up(&world.peers[i]);
+	world.is_on = false;
+}
+
+static const struct command *find_command(const char *name)
+{
+	size_t i = 0;
+
+	while (strcmp(program_commands[i]->name, name) != 0)
+		i++;
+	return program_commands[i];
+}
+
+static int run(const struct command *command, const char *url, int argc, char **argv)
+{
+	struct options options;
+	struct server server;
+	struct teller teller;
+	struct invocation invocation = {&options, &server, &teller, argc, argv};
+	struct error err = {.status = STATUS_OK};
+	int status = STATUS_OK, result;
+
+	options_init(&options);
+	teller_init(&teller);
+	HOLDS(options_parse(&options, command, &invocation.argc, argv, &err) == 0);
+	HOLDS(options_settle(&options, command, &err) == 0);
+	HOLDS(server_parse(&server, url, &err) == 0);
+	teller_open(&teller, options.verbose, false);
+	result = command->run(&invocation, &status, &err);
+	if (result < 0) {
+		complain("%s", err.text);
+		status = (int)err.status;
+		HOLDS(status != STATUS_OK);
+	}
+	server_free(&server);
+	options_free(&options);
+	return status;
+}
+
+/* 1 and 2 are what those that only look have found. */
+static bool is_told(int status)
+{
+	static const int told[] = {0, 1, 2, 64, 69, 70, 75, 76, 77, 78};
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+		if (status == told[i])
+			return true;
+	return false;
+}
+
+int world_run(const char *url, const char *words)
+{
+	char *text = strdup(words), *rest = text, *argv[WORDS + 1];
+	int argc = 0, status;
+
+	if (!text)
+		abort();
+	while (rest && argc < WORDS)
+		argv[argc++] = fuzz_next(&rest, " ");
+	argv[argc] = NULL;
+	status = run(find_command(argv[0]), url, argc - 1, argv + 1);
+	free(text);
+	HOLDS(is_told(status));
+	return status;
+}
