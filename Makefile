@@ -115,6 +115,8 @@ QUICK_OBJECTS := $(filter-out $(NOT_QUICK:%=$(BUILD)/quick/%.o), \
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 # Programs that bats tests drive.
 PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard tests/programs/*.c)))
+# Programs that benchmarks run: built as fairlock is.
+BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/*.c)))
 
 MANUAL   := $(sort $(notdir $(wildcard man/*.[1-9])))
 EXAMPLES := $(sort $(notdir $(wildcard man/examples/*)))
@@ -134,7 +136,7 @@ $(BUILD)/fairlock: $(QUICK_OBJECTS) $(MUSL_HIREDIS) $(BUILD)/list
 	$(MUSL_CC) $(QUICK_LDFLAGS) -o $@ $(MUSL)/rcrt1.o $(MUSL)/crti.o $(QUICK_OBJECTS) $(MUSL_HIREDIS) $(MUSL)/crtn.o
 endif
 
-tests: $(PROGRAM) $(UNITS) $(PROGRAMS)
+tests: $(PROGRAM) $(UNITS) $(PROGRAMS) $(BENCHES)
 
 $(FULL): $(OBJECTS) $(BUILD)/list
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(OBJECTS) $(ALL_LIBS)
@@ -166,12 +168,21 @@ $(BUILD)/unit/%: tests/unit/%.c $(PARTS) $(BUILD)/list
 $(BUILD)/programs/%: tests/programs/%.c $(PARTS) $(BUILD)/list
 	$(LINK_TEST)
 
+ifeq ($(QUICK),yes)
+$(BUILD)/bench/%: tests/bench/%.c $(MUSL_HIREDIS) $(BUILD)/flags
+	$(MUSL_CC) $(QUICK_CPPFLAGS) $(QUICK_CFLAGS) $(QUICK_LDFLAGS) -o $@ $(MUSL)/rcrt1.o $(MUSL)/crti.o $< \
+		$(MUSL_HIREDIS) $(MUSL)/crtn.o
+else
+$(BUILD)/bench/%: tests/bench/%.c $(BUILD)/flags | $(HIREDIS_ARCHIVE)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(HIREDIS_LIBS)
+endif
+
 # These change when the compiler or a flag does, or a file came or went.
 $(BUILD)/flags: export NOW = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)
 $(BUILD)/list: export NOW = $(ALL_LDFLAGS) $(ALL_LIBS) $(OBJECTS) quick: $(QUICK) $(QUICK_LDFLAGS) $(QUICK_OBJECTS)
 
 $(BUILD)/flags $(BUILD)/list: FORCE
-	@mkdir -p $(BUILD)/quick $(BUILD)/unit $(BUILD)/programs $(BUILD)/targets/parts
+	@mkdir -p $(BUILD)/quick $(BUILD)/unit $(BUILD)/programs $(BUILD)/targets/parts $(BUILD)/bench
 	@printf '%s\n' "$$NOW" | cmp -s - $@ || printf '%s\n' "$$NOW" >$@
 
 $(BUILDROOT)/hiredis/lib/libhiredis.a:
@@ -196,7 +207,7 @@ $(BUILD)/targets/%: tests/fuzz/%.c $(FUZZ_PARTS:tests/fuzz/%.c=$(BUILD)/targets/
 		$(filter %.o,$^) $(ALL_LIBS)
 
 -include $(OBJECTS:.o=.d) $(BUILD)/tls.d $(QUICK_OBJECTS:.o=.d) $(UNITS:=.d) $(PROGRAMS:=.d) \
-	$(FUZZ_TARGETS:=.d) $(FUZZ_PARTS:tests/fuzz/%.c=$(BUILD)/targets/%.d)
+	$(FUZZ_TARGETS:=.d) $(FUZZ_PARTS:tests/fuzz/%.c=$(BUILD)/targets/%.d) $(BENCHES:=.d)
 
 # Installing
 
@@ -290,9 +301,14 @@ check-deb:
 	.ci/deb-root $(BUILD)/fairlock_$(VERSION)-*.deb $(SUITE)
 	BUILD=$(BUILD) SUITE=$(SUITE) tests/run tests/deb/*.bats
 
-# Measurements, side by side in one run.
-bench: $(PROGRAM)
-	BUILD=$(BUILD) tests/bench/run
+# Measurements beside other lock tools, in one run: see tests/bench/README.md. It does without those that cannot
+# be installed.
+bench:
+	.ci/setup build run bench
+	-.ci/setup peers interop
+	-tests/interop/build 4.7.0
+	$(MAKE) $(PROGRAM) $(BENCHES)
+	BUILD=$(BUILD) BUILDROOT=$(BUILDROOT) tests/bench/run $(ROUNDS)
 
 lint:
 	.ci/setup build lint

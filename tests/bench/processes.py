@@ -1,57 +1,136 @@
-"""How long whole processes take, side by side in one run, in random order.
-
-usage: tests/bench/processes.py ROUNDS FAIRLOCK SOCKET FOLDER
-"""
+"""Processes that are started, waited for, looked at and ended."""
 
 import os
-import random
+import shutil
+import signal
+import socket
 import subprocess
-import sys
 import time
 
-
-def timed(command):
-    start = time.perf_counter()
-    pid = os.posix_spawnp(command[0], command, os.environ,
-                          file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
-    _, status = os.waitpid(pid, 0)
-    if status:
-        raise RuntimeError(f"{command}: status {status}")
-    return time.perf_counter() - start
+# Whatever is started here dies with us: the kernel sees to it, also when we are killed.
+BOUND = [shutil.which("setpriv") or "setpriv", "--pdeathsig", "KILL"]
+TICK = os.sysconf("SC_CLK_TCK")
 
 
-def main():
-    rounds, fairlock, socket, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
-    os.environ["FAIRLOCK_URL"] = "unix:" + socket
-    owner = subprocess.run([fairlock, "acquire", "-l", "1h", "held"], stdout=subprocess.PIPE, check=True,
-                           text=True).stdout.strip()
-    commands = {
-        "true": ["true"],
-        "flock FILE true": ["flock", os.path.join(folder, "flock"), "true"],
-        "fairlock wrap NAME true": [fairlock, "wrap", "job", "true"],
-        "redis-cli ping": ["redis-cli", "-s", socket, "ping"],
-        "fairlock renew": [fairlock, "renew", "--owner", owner, "held"],
-        "fairlock acquire": [fairlock, "acquire", "--owner", owner, "held"],
-        "fairlock release": [fairlock, "release", "--owner", owner, "held"],
-    }
-    times = {name: [] for name in commands}
-    for number in range(rounds + 5):
-        # a release gives back what the acquire of its round took
-        names = [name for name in commands if name != "fairlock release"]
-        random.shuffle(names)
-        for name in [*names, "fairlock release"]:
-            seconds = timed(commands[name])
-            if number >= 5:
-                times[name].append(seconds * 1000)
-    median = {name: sorted(values)[rounds // 2] for name, values in times.items()}
-    base = {"fairlock wrap NAME true": "flock FILE true", "fairlock renew": "redis-cli ping",
-            "fairlock acquire": "redis-cli ping", "fairlock release": "redis-cli ping"}
-    print(f"{'median of ' + str(rounds):28} {'ms':>7}   {'10 % to 90 %':>14}")
-    for name, values in times.items():
-        values.sort()
-        spread = f"{values[rounds // 10]:.2f} to {values[rounds * 9 // 10]:.2f}"
-        ratio = f"   {median[name] / median[base[name]]:.2f} of {base[name]}" if name in base else ""
-        print(f"{name:28} {median[name]:7.3f}   {spread:>14}{ratio}")
+def wait_until(condition, limit=60, pause=0.002, what="it"):
+    end = time.monotonic() + limit
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > end:
+            raise TimeoutError(f"{what}: still not so after {limit} s")
+        time.sleep(pause)
 
 
-main()
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def spawn(command, log, stdin=None):
+    """Starts a command and returns its process id."""
+    actions = [(os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+               (os.POSIX_SPAWN_DUP2, 1, 2)]
+    if stdin is None:
+        actions.append((os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0))
+    return os.posix_spawnp(command[0], command, os.environ, file_actions=actions)
+
+
+class Process:
+    """A child of ours, which dies with us."""
+
+    def __init__(self, command, log):
+        self.pid = spawn(BOUND + command, log)
+        self.status = None
+
+    def ended(self):
+        if self.status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.status = status
+        return self.status is not None
+
+    def kill(self, signo=signal.SIGKILL):
+        if not self.ended():
+            os.kill(self.pid, signo)
+
+    def family(self):
+        return [] if self.ended() else family([self.pid])
+
+    def end(self, limit=20):
+        """Waits for its end, or makes one."""
+        try:
+            wait_until(self.ended, limit)
+        except TimeoutError:
+            self.kill()
+            wait_until(self.ended)
+
+
+class Service(subprocess.Popen):
+    """A server."""
+
+    def __init__(self, command, log, **more):
+        with open(log, "ab") as file:
+            super().__init__(BOUND + command, stdin=more.pop("stdin", subprocess.DEVNULL),
+                             stdout=more.pop("stdout", file), stderr=file, **more)
+
+    def end(self):
+        self.kill()
+        self.wait()
+
+
+def parents():
+    """Process id -> that of its parent, for all there are."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            fields = stat(name)
+            if fields:
+                found[int(name)] = int(fields[1])
+    return found
+
+
+def stat(pid):
+    """The fields of /proc/PID/stat from the state on, or None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def family(pids):
+    """These processes and all that descend from them."""
+    above, found, size = parents(), set(pids), 0
+    while len(found) != size:
+        size = len(found)
+        found |= {pid for pid, parent in above.items() if parent in found}
+    return sorted(found)
+
+
+def kill(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def ticks(pids):
+    """Clock ticks of processor time that they have used."""
+    fields = [stat(pid) for pid in pids]
+    return sum(int(field[11]) + int(field[12]) for field in fields if field)
+
+
+def pss_kb(pids):
+    """Their memory: what several share is counted to each in part."""
+    total = 0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/smaps_rollup") as file:
+                total += sum(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return total

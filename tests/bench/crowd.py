@@ -1,0 +1,86 @@
+"""A holder and those who wait behind it."""
+
+import itertools
+import os
+import time
+
+from processes import kill, wait_until
+
+numbers = itertools.count(1)
+
+
+class Crowd:
+    def __init__(self, peer, folder):
+        number = next(numbers)
+        self.peer = peer
+        self.lock = f"lock{number}"
+        self.stamps = str(folder / f"stamps{number}")
+        self.fifo = str(folder / f"fifo{number}")
+        self.holder, self.waiters = None, []
+        os.mkfifo(self.fifo)
+
+    def hold(self):
+        """Somebody takes the lock, until release()."""
+        self.holder = self.peer.section(self.lock, self.stamps, 0, self.fifo)
+        wait_until(lambda: os.path.exists(self.stamps), what=f"{self.peer.name}: the holder")
+        time.sleep(0.02)
+
+    def join(self, count, work_us, in_order=True):
+        """So many wait, who have come one after the other; or come as fast as they can."""
+        for _ in range(count):
+            number = len(self.waiters) + 1
+            self.waiters.append(self.peer.section(self.lock, self.stamps, number, work_us))
+            if in_order or number % 8 == 0:
+                self.await_waiting(number)
+        self.await_waiting(len(self.waiters))
+        time.sleep(0.1)
+
+    def await_waiting(self, count):
+        if self.peer.waiting(self.lock) is None:
+            time.sleep(0.2)  # nobody can see whether it waits already
+        else:
+            wait_until(lambda: self.peer.waiting(self.lock) >= count, 60, what=f"{self.peer.name}: {count} waiters")
+
+    def release(self):
+        """The holder ends."""
+        wait_until(self.has_let_go, 20, what=f"{self.peer.name}: the holder's end")
+
+    def has_let_go(self):
+        try:
+            os.close(os.open(self.fifo, os.O_WRONLY | os.O_NONBLOCK))
+            return True
+        except OSError:
+            if self.holder.ended():
+                raise RuntimeError("the holder has lost the lock") from None
+            return False
+
+    def times(self):
+        """(number, start, end) in ns of each section that is over, in the order of their starts."""
+        if not os.path.exists(self.stamps):
+            return []
+        with open(self.stamps) as file:
+            lines = [line.split() for line in file if line.endswith("\n")]
+        return sorted(((int(number), int(start), int(end)) for number, start, end in lines), key=lambda time: time[1])
+
+    def await_times(self, count, limit):
+        """Waits for so many sections; returns what there is when the time is over."""
+        try:
+            wait_until(lambda: len(self.times()) >= count, limit, 0.02)
+        except TimeoutError:
+            pass
+        return self.times()
+
+    def end(self):
+        handles = ([self.holder] if self.holder else []) + self.waiters
+        if len(self.times()) <= len(self.waiters):
+            kill({pid for handle in handles for pid in handle.family()})
+        for handle in handles:
+            handle.end()
+        for path in (self.fifo, self.stamps):
+            if os.path.exists(path):
+                os.unlink(path)
+
+
+def inversions(numbers):
+    """How many of them went before somebody who had come earlier: those who were passed over wait longer."""
+    return sum(any(later < number for later in numbers[index + 1:]) for index, number in enumerate(numbers))

@@ -1,0 +1,60 @@
+"""(b) From the end of one section to the start of the next, and whether those who came first go first.
+(c) How long many who wait take to be through."""
+
+from crowd import Crowd, inversions
+
+WORK_US = 5000   # long enough for what is left of the section before to be over
+LIMIT_S = 60
+
+
+def gaps(times):
+    """Milliseconds between sections; a negative one is an overlap."""
+    return [(later[1] - earlier[2]) / 1e6 for earlier, later in zip(times, times[1:])]
+
+
+def drained(bench, peer, count, work_us, in_order):
+    crowd = Crowd(peer, bench.folder)
+    try:
+        crowd.hold()
+        crowd.join(count, work_us, in_order)
+        crowd.release()
+        return crowd.await_times(count + 1, LIMIT_S)
+    finally:
+        crowd.end()
+
+
+def hand_over(bench, peer, count):
+    times = drained(bench, peer, count, WORK_US, True)
+    between = gaps(times)
+    if not between:
+        return
+    # while at least half of them still wait
+    bench.samples.add("b hand-over", count, peer.name, "ms", *between[:max(1, count // 2)])
+    passed_over = inversions([number for number, _, _ in times])
+    bench.samples.add("b out of order", count, peer.name, "%", 100 * passed_over / count)
+    if len(times) <= count:
+        bench.samples.note("b hand-over", count, peer.name, f"{len(times) - 1} of {count} in {LIMIT_S} s")
+    if min(between) < 0:
+        bench.samples.note("b hand-over", count, peer.name, "OVERLAP")
+
+
+def drain(bench, peer, count):
+    times = drained(bench, peer, count, 0, False)
+    if len(times) < 3:
+        return
+    # from the first of those who waited, so that what wakes it is not counted
+    spent = (times[-1][1] - times[1][1]) / 1e6 / (len(times) - 2)
+    bench.samples.add("c drain", count, peer.name, "ms", spent)
+    if len(times) <= count:
+        bench.samples.note("c drain", count, peer.name, f"{len(times) - 1} in {LIMIT_S} s")
+
+
+def run(bench):
+    for number in range(bench.crowd_rounds):
+        for count in bench.waiters:
+            for peer in bench.shuffled():
+                if peer.slow < 10 or number == 0:
+                    bench.trial("b hand-over", count, peer, hand_over, count)
+        for peer in bench.shuffled():
+            if peer.slow == 1 or number == 0:
+                bench.trial("c drain", bench.drain, peer, drain, bench.drain)

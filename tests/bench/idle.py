@@ -1,0 +1,38 @@
+"""(e) What many who wait cost while nothing happens."""
+
+import functools
+import time
+
+from crowd import Crowd
+from processes import pss_kb, ticks
+
+
+def requests(peer):
+    return peer.server.calls() if peer.server else 0
+
+
+def idle(bench, peer):
+    count, seconds = bench.idle
+    crowd = Crowd(peer, bench.folder)
+    try:
+        crowd.hold()
+        crowd.join(count, 0, False)
+        time.sleep(min(2, seconds))  # what they do at first is over
+        pids = {pid for waiter in crowd.waiters for pid in waiter.family()}
+        calls, used = requests(peer), ticks(pids)
+        time.sleep(seconds)
+        used, calls = ticks(pids) - used, requests(peer) - calls
+        add = functools.partial(bench.samples.add, "e idle")
+        add("requests", peer.name, f"in {seconds} s", calls)
+        add("processor", peer.name, f"ticks in {seconds} s", used)
+        add("memory", peer.name, "kB PSS each", pss_kb(pids) / count)
+        add("processes", peer.name, "each", len(pids) / count)
+    finally:
+        crowd.end()
+
+
+def run(bench):
+    for number in range(bench.crowd_rounds):
+        for peer in bench.shuffled():
+            if number == 0 or peer.fair and peer.slow == 1:
+                bench.trial("e idle", "requests", peer, idle)

@@ -1,0 +1,410 @@
+"""The lock tools that are measured, each with how it is started, and what it needs.
+
+A peer runs sections under a lock: the program stamp (see stamp.c), as a process of the tool's own where it is a
+tool, in a thread of one JVM where it is Redisson.
+"""
+
+import base64
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import threading
+import urllib.request
+
+from processes import Process, Service, free_port, wait_until
+from wire import Wire
+
+HERE = pathlib.Path(__file__).resolve().parent
+REDISSON = "4.7.0"
+# What clients of Redis send while they wait, and no script calls.
+REQUESTS = {"eval", "evalsha", "fcall", "hello", "ping", "set", "subscribe", "ssubscribe", "wait"}
+
+
+class Missing(Exception):
+    """A peer cannot be measured here, and why."""
+
+
+def needs(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            raise Missing(f"there is no {program} here")
+
+
+def says(*command):
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return next((line.strip() for line in result.stdout.splitlines() if line.strip()), "?")
+
+
+def debian_version(package):
+    return says("dpkg-query", "-W", "-f", "${Version}\n", package) if shutil.which("dpkg-query") else "?"
+
+
+class Redis:
+    """A redis-server or valkey-server, on a unix socket and a port of its own."""
+
+    def __init__(self, folder, *options):
+        self.folder, self.options = folder, options
+        self.socket, self.port = str(folder / "redis.sock"), free_port()
+        folder.mkdir()
+        self.start()
+
+    def start(self):
+        self.service = Service([os.environ["SERVER"], "--port", str(self.port), "--bind", "127.0.0.1",
+                                "--unixsocket", self.socket, "--unixsocketperm", "700", "--dir", str(self.folder),
+                                "--save", "", "--appendfsync", "no", "--maxclients", "5000", *self.options],
+                               self.folder / "log")
+        wait_until(self.answers, what="redis-server")
+
+    def answers(self):
+        try:
+            self.wire = Wire(self.socket)
+            return self.wire.call("PING") == "PONG"
+        except (OSError, RuntimeError):
+            return False
+
+    def call(self, *words):
+        return self.wire.call(*words)
+
+    def persist(self):
+        """From now on it comes back with its data."""
+        if "--appendonly" not in self.options:
+            self.options = (*self.options, "--appendonly", "yes")
+            self.call("CONFIG", "SET", "appendonly", "yes")
+            wait_until(lambda: "aof_rewrite_in_progress:0" in self.call("INFO", "persistence"))
+
+    def calls(self):
+        """How many requests came. What scripts call is no request."""
+        stats = self.call("INFO", "commandstats").split("\r\n")
+        return sum(int(line.split("calls=")[1].split(",")[0]) for line in stats
+                   if line.split(":")[0][8:] in REQUESTS)
+
+    def end(self):
+        self.service.end()
+
+
+class Etcd:
+    """One etcd, which writes to disk what it says it has written."""
+
+    def __init__(self, folder):
+        self.folder, self.port = folder, free_port()
+        folder.mkdir()
+        self.peer_port = free_port()
+        self.start()
+
+    def start(self):
+        client, peer = (f"http://127.0.0.1:{port}" for port in (self.port, self.peer_port))
+        self.service = Service(["etcd", "--data-dir", str(self.folder / "data"), "--logger", "zap", "--log-level", "error",
+                                "--listen-client-urls", client, "--advertise-client-urls", client,
+                                "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                                "--initial-cluster", f"default={peer}"], self.folder / "log")
+        wait_until(self.answers, what="etcd")
+
+    def answers(self):
+        try:
+            return '"true"' in self.get("/health")
+        except OSError:
+            return False
+
+    def get(self, path, question=None):
+        data = json.dumps(question).encode() if question else None
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", data, 10) as reply:
+            return reply.read().decode()
+
+    def count(self, prefix):
+        first, last = (base64.b64encode(word.encode()).decode() for word in (prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)))
+        return int(json.loads(self.get("/v3/kv/range", {"key": first, "range_end": last, "count_only": True}))
+                   .get("count", 0))
+
+    def calls(self):
+        """Messages that clients sent."""
+        return sum(float(line.split()[1]) for line in self.get("/metrics").splitlines()
+                   if line.startswith("grpc_server_msg_received_total"))
+
+    def persist(self):
+        """It always does."""
+
+    def end(self):
+        self.service.end()
+
+
+class Peer:
+    """What most have in common: a tool that runs a command under a lock."""
+
+    fair = False      # promises an order
+    server = None     # what it talks to
+    lease_s = None    # of the next locks, where there is such a thing; None: the tool's own
+    slow = 1          # takes part in each so many-th round only
+    package = None    # of Debian, for its version
+    has_lease = False
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        self.log = str(folder / "log")
+        self.set_up()
+
+    def set_up(self):
+        pass
+
+    def version(self):
+        return debian_version(self.package)
+
+    def command(self, lock, argv):
+        raise NotImplementedError
+
+    def section(self, lock, stamps, number, how_long):
+        """Starts one: STAMPS gets its times."""
+        stamp = os.path.join(os.environ["BUILD"], "bench", "stamp")
+        return Process(self.command(lock, [stamp, stamps, str(number), str(how_long)]), self.log)
+
+    def separate(self, _who):
+        """Sections started after this can be killed without those that were started before."""
+
+    def waiting(self, lock):
+        """How many wait for it, or None if there is no way to see."""
+        path = self.folder / lock
+        if not path.exists():
+            return 0
+        inode = f":{path.stat().st_ino} "
+        with open("/proc/locks") as file:
+            return sum("->" in line and inode in line for line in file)
+
+    def end(self):
+        if self.server:
+            self.server.end()
+
+
+class Flock(Peer):
+    name = "flock"
+
+    def set_up(self):
+        needs("flock")
+
+    def version(self):
+        return says("flock", "--version").split()[-1]
+
+    def command(self, lock, argv):
+        return ["flock", str(self.folder / lock), *argv]
+
+
+class WithLockEx(Peer):
+    name = "with-lock-ex"
+    package = "chiark-utils-bin"
+
+    def set_up(self):
+        needs("with-lock-ex")
+
+    def command(self, lock, argv):
+        return ["with-lock-ex", "-w", str(self.folder / lock), *argv]
+
+
+class Lckdo(Peer):
+    name = "lckdo"
+    package = "moreutils"
+
+    def set_up(self):
+        needs("lckdo")
+
+    def command(self, lock, argv):
+        return ["lckdo", "-w", str(self.folder / lock), *argv]
+
+
+class Sem(Peer):
+    name = "GNU sem"
+    package = "parallel"
+    slow = 10
+
+    def set_up(self):
+        needs("sem")
+        self.env = ["env", f"PARALLEL_HOME={self.folder}", f"HOME={self.folder}"]
+
+    def command(self, lock, argv):
+        return [*self.env, "sem", "--will-cite", "--fg", "--id", lock, *argv]
+
+    def waiting(self, lock):
+        return None
+
+
+class Fairlock(Peer):
+    name = "fairlock"
+    fair = True
+    has_lease = True
+
+    def set_up(self):
+        self.server = Redis(self.folder / "server")
+        os.environ["FAIRLOCK_URL"] = f"unix:{self.server.socket}"
+
+    def version(self):
+        return says(os.environ["FAIRLOCK"], "--version").split()[-1]
+
+    def command(self, lock, argv):
+        lease = ["-l", str(self.lease_s)] if self.lease_s else []
+        return [os.environ["FAIRLOCK"], "wrap", *lease, lock, *argv]
+
+    def waiting(self, lock):
+        return self.server.call("LLEN", f"redisson_lock_queue:{{{lock}}}")
+
+
+class Etcdctl(Peer):
+    name = "etcdctl lock"
+    package = "etcd-client"
+    fair = True
+    has_lease = True
+    slow = 3
+
+    def set_up(self):
+        needs("etcd", "etcdctl")
+        os.environ["ETCDCTL_API"] = "3"
+        self.server = Etcd(self.folder / "server")
+
+    def command(self, lock, argv):
+        ttl = [f"--ttl={self.lease_s}"] if self.lease_s else []
+        return ["etcdctl", f"--endpoints=127.0.0.1:{self.server.port}", "lock", *ttl, lock, *argv]
+
+    def waiting(self, lock):
+        return self.server.count(f"{lock}/") - 1
+
+
+class RedisPy(Peer):
+    name = "redis-py Lock"
+    package = "python3-redis"
+    has_lease = True
+    slow = 10
+
+    def set_up(self):
+        # Debian's modules are for Debian's Python
+        self.python = next((python for python in (sys.executable, "/usr/bin/python3") if self.has_redis(python)), None)
+        if not self.python:
+            raise Missing("there is no redis-py here")
+        self.server = Redis(self.folder / "server")
+
+    def command(self, lock, argv):
+        return [self.python, str(HERE / "redislock.py"), self.server.socket, str(self.lease_s or 600), lock, *argv]
+
+    @staticmethod
+    def has_redis(python):
+        return not subprocess.run([python, "-c", "import redis"], stderr=subprocess.DEVNULL, check=False).returncode
+
+    def release_script(self):
+        return subprocess.check_output([self.python, "-c", "import redis.lock; print(redis.lock.Lock.LUA_RELEASE_SCRIPT)"],
+                                       text=True)
+
+    def waiting(self, lock):
+        # each asked for it once, the holder too
+        return sum(" cmd=set " in line or " cmd=evalsha " in line
+                   for line in self.server.call("CLIENT", "LIST").splitlines()) - 1
+
+
+class Answer:
+    """One thing that a JVM does, in place of a process."""
+
+    def __init__(self, jvm, line):
+        self.jvm, self.done = jvm, threading.Event()
+        self.word = None
+        jvm.tell(self, line)
+
+    def ended(self):
+        return self.done.is_set() or self.jvm.ended()
+
+    def kill(self):
+        self.jvm.end()
+
+    def family(self):
+        return [self.jvm.service.pid]
+
+    def end(self, limit=20):
+        try:
+            wait_until(self.ended, limit)
+        except TimeoutError:
+            self.jvm.end()
+
+    def result(self, limit=120):
+        wait_until(self.ended, limit, what="Redisson")
+        if self.word is None or self.word.startswith("failed"):
+            raise RuntimeError(f"Redisson: {self.word}")
+        return self.word
+
+
+class Jvm:
+    def __init__(self, port, lease_s, log):
+        jars = os.path.join(os.environ["BUILDROOT"], "interop", REDISSON, "lib", "*")
+        watchdog = [str(lease_s * 1000)] if lease_s else []
+        self.answers, self.count = {}, 0
+        self.service = Service(["java", "-cp", jars, str(HERE / "FairLock.java"), str(port), *watchdog], log,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.ready = threading.Event()
+        threading.Thread(target=self.read, daemon=True).start()
+        wait_until(lambda: self.ready.is_set() or self.ended(), what="Redisson")
+        if self.ended():
+            raise Missing(f"a JVM with Redisson ends at once: see {log}")
+
+    def read(self):
+        for line in self.service.stdout:
+            number, _, word = line.strip().partition(" ")
+            if number == "ready":
+                self.ready.set()
+            elif number in self.answers:
+                answer = self.answers.pop(number)
+                answer.word = word
+                answer.done.set()
+
+    def tell(self, answer, line):
+        self.count += 1
+        self.answers[str(self.count)] = answer
+        self.service.stdin.write(f"{self.count} {line}\n")
+        self.service.stdin.flush()
+
+    def ended(self):
+        return self.service.poll() is not None
+
+    def end(self):
+        self.service.end()
+
+
+class Redisson(Peer):
+    name = "Redisson fair lock"
+    fair = True
+    has_lease = True
+    slow = 3
+    who = "all"       # the JVM that is told what follows
+
+    def set_up(self):
+        needs("java", "javac")
+        if not os.path.exists(os.path.join(os.environ["BUILDROOT"], "interop", REDISSON, "ready")):
+            raise Missing(f"Redisson {REDISSON} was not built here (tests/interop/build)")
+        self.server = Redis(self.folder / "server")
+        self.jvms = {}
+
+    def version(self):
+        return REDISSON + ", " + says("java", "-version")
+
+    def jvm(self, who="all"):
+        """Threads of one share their process; who has another is on its own."""
+        jvm = self.jvms.get((who, self.lease_s))
+        if not jvm or jvm.ended():
+            jvm = self.jvms[who, self.lease_s] = Jvm(self.server.port, self.lease_s, self.log)
+        return jvm
+
+    def separate(self, who):
+        self.who = who
+        self.jvm(who)
+
+    def ask(self, line):
+        return Answer(self.jvm(), line).result()
+
+    def section(self, lock, stamps, number, how_long):
+        return Answer(self.jvm(self.who), f"section {lock} {stamps} {number} {how_long}")
+
+    def waiting(self, lock):
+        return self.server.call("LLEN", f"redisson_lock_queue:{{{lock}}}")
+
+    def end(self):
+        for jvm in self.jvms.values():
+            jvm.end()
+        super().end()
+
+
+PEERS = (Flock, WithLockEx, Lckdo, Fairlock, Etcdctl, RedisPy, Redisson, Sem)

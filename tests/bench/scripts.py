@@ -1,0 +1,176 @@
+"""(d) What a grant, a release, an enqueue and a cancel cost the server, with few and with many waiters.
+
+Both are sent by this program: ours as our client does it, Redisson's as a real one did that was listened to. Waiters
+of ours are real subscriptions, made over a few connections; Redisson's scripts do not ask who is there, so entries in
+its keys will do. Who cancels stands at the end.
+"""
+
+import pathlib
+import re
+import subprocess
+import time
+import uuid
+
+from crowd import Crowd
+from peers import Fairlock, Redisson
+from wire import Wire
+
+MEASURE = "d server time"
+NAME = "bench"
+KEYS = [NAME] + [f"{prefix}:{{{NAME}}}" for prefix in
+                 ("redisson_lock_queue", "redisson_lock_timeout", "fairlock", "fairlock_log")]
+CHANNEL = f"redisson_lock__channel:{{{NAME}}}"
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "lua"
+
+
+def joined(name):
+    return subprocess.run([SCRIPTS / "join", SCRIPTS / f"{name}.lua"], stdout=subprocess.PIPE, check=True, text=True).stdout
+
+
+def timed(server, function, *words):
+    """Microseconds on the server, and the reply."""
+    server.call("CONFIG", "RESETSTAT")
+    result = function(*words)
+    for line in server.call("INFO", "commandstats").split("\r\n"):
+        if line.startswith("cmdstat_evalsha:"):
+            return float(line.split("usec=")[1].split(",")[0]), result
+    raise RuntimeError("no script ran")
+
+
+class Ours:
+    def __init__(self, server):
+        self.server = server
+        self.sha = {name: server.call("SCRIPT", "LOAD", joined(name)) for name in ("acquire", "release", "leave")}
+        self.subscribers = []
+
+    def script(self, name, *words):
+        return self.server.call("EVALSHA", self.sha[name], 5, *KEYS, CHANNEL, *words)
+
+    def acquire(self, waiter):
+        return self.script("acquire", waiter, waiter, "w", 600000, "wait", "", 0, "", "host\t1\tuser\tcommand", "")
+
+    def release(self, holder):
+        return self.script("release", holder, holder, "own", "", 0, "")
+
+    def leave(self, waiter):
+        return self.script("leave", waiter, waiter)
+
+    def present(self, waiters):
+        subscriber = Wire(self.server.socket)
+        subscriber.send("SUBSCRIBE", *(f"{CHANNEL}:{waiter}" for waiter in waiters))
+        for _ in waiters:
+            subscriber.read()
+        self.subscribers.append(subscriber)
+
+    def end(self):
+        for subscriber in self.subscribers:
+            subscriber.close()
+        self.server.call("FLUSHALL")
+
+
+def ours(bench, server, count, rounds):
+    side = Ours(server)
+    waiters = [f"{count:08x}-0000-4000-8000-000000000000:{number}" for number in range(count + rounds)]
+    comes_and_goes = f"{count:08x}-0000-4000-8000-00000000000a:1"
+    for start in range(0, len(waiters), 1000):
+        side.present(waiters[start:start + 1000])
+    side.present([comes_and_goes])
+    side.acquire("holder")
+    for waiter in waiters[:count]:
+        side.acquire(waiter)
+    holder = "holder"
+    for number in range(rounds):
+        took = {"enqueue": timed(server, side.acquire, waiters[count + number])[0]}
+        side.acquire(comes_and_goes)
+        took["cancel"], _ = timed(server, side.leave, comes_and_goes)
+        took["release"], _ = timed(server, side.release, holder)
+        holder = waiters[number]
+        took["grant"], reply = timed(server, side.acquire, holder)
+        if reply[0] != "granted":
+            raise RuntimeError(f"not granted: {reply}")
+        for what, spent in took.items():
+            bench.samples.add(MEASURE, f"{what} {count}", Fairlock.name, "µs", spent)
+    side.end()
+
+
+def recorded(redisson, folder):
+    """What a Redisson client sends to lock, to give up and to unlock: lists of words, by what they are for."""
+    server = redisson.server
+    crowd = Crowd(redisson, folder)
+    server.call("CONFIG", "SET", "slowlog-log-slower-than", 0)
+    server.call("CONFIG", "SET", "slowlog-max-len", 1000)
+    try:
+        crowd.hold()
+        redisson.ask(f"try {crowd.lock} 50")
+        crowd.release()
+        crowd.await_times(1, 60)
+        time.sleep(0.1)
+    finally:
+        crowd.end()
+        server.call("CONFIG", "SET", "slowlog-log-slower-than", -1)
+    requests = [entry[3] for entry in sorted(server.call("SLOWLOG", "GET", 1000)) if entry[3][0].lower() == "evalsha"]
+    return {"acquire": next(words for words in requests if words[2] == "3"),
+            "cancel": next(words for words in requests if words[2] == "2"),
+            "release": next(words for words in requests if words[2] in ("4", "5"))}
+
+
+class Theirs:
+    """Redisson's requests with other ids."""
+
+    def __init__(self, server, requests):
+        self.server, self.requests = server, requests
+
+    def send(self, what, waiter):
+        words = []
+        for word in self.requests[what]:
+            if re.fullmatch(r"[0-9a-f-]{36}:\d+", word):
+                word = waiter
+            elif re.fullmatch(r"1\d{12}", word):
+                word = int(time.time() * 1000)
+            elif "latch" in word:
+                word = word[:-32] + uuid.uuid4().hex  # a request sent twice would do nothing
+            words.append(word)
+        return self.server.call(*words)
+
+    def fill(self, ids):
+        """So many wait."""
+        _, _, _, _, queue, timeouts, *_ = self.requests["acquire"]
+        later = int(time.time() * 1000) + 1000 * 300000
+        for start in range(0, len(ids), 1000):
+            some = ids[start:start + 1000]
+            self.server.call("RPUSH", queue, *some)
+            self.server.call("ZADD", timeouts, *(word for waiter in some for word in (later, waiter)))
+
+
+def redissons(bench, redisson, requests, count, rounds):
+    server = redisson.server
+    side = Theirs(server, requests)
+    server.call("FLUSHALL")
+    waiters = [f"{number:08x}-0000-4000-8000-000000000000:1" for number in range(count + rounds)]
+    holder, comes_and_goes = (f"{number:08x}-0000-4000-8000-00000000000a:1" for number in range(2))
+    side.send("acquire", holder)
+    side.fill(waiters[:count])
+    for number in range(rounds):
+        took = {"enqueue": timed(server, side.send, "acquire", comes_and_goes)[0],
+                "cancel": timed(server, side.send, "cancel", comes_and_goes)[0],
+                "release": timed(server, side.send, "release", holder)[0]}
+        holder = waiters[number]
+        took["grant"], reply = timed(server, side.send, "acquire", holder)
+        if reply is not None:
+            raise RuntimeError(f"not granted: {reply}")
+        side.fill(waiters[count + number:count + number + 1])
+        for what, spent in took.items():
+            bench.samples.add(MEASURE, f"{what} {count}", redisson.name, "µs", spent)
+    server.call("FLUSHALL")
+
+
+def run(bench):
+    server = bench.peer(Fairlock).server
+    redisson = bench.peer(Redisson)
+    requests = recorded(redisson, bench.folder) if redisson else None
+    for _ in range(bench.crowd_rounds):
+        for count in bench.lengths:
+            bench.say(f"server time, {count} waiters")
+            ours(bench, server, count, bench.script_rounds)
+            if redisson:
+                redissons(bench, redisson, requests, count, bench.script_rounds)

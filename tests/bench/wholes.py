@@ -1,0 +1,79 @@
+"""(a) Whole processes: lock, run `true`, give back; and the floors, which no lock can be faster than."""
+
+import os
+import random
+import subprocess
+import time
+
+from peers import Fairlock, Redisson
+
+MEASURE = "a uncontended"
+
+
+def timed(command, output=None):
+    """Milliseconds from its start to its end. What it says goes to the descriptor output, or nowhere."""
+    action = (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0) if output is None else (os.POSIX_SPAWN_DUP2, output, 1)
+    start = time.perf_counter()
+    pid = os.posix_spawnp(command[0], command, os.environ, file_actions=[action])
+    _, status = os.waitpid(pid, 0)
+    spent = (time.perf_counter() - start) * 1000
+    if status:
+        raise RuntimeError(f"{command}: status {status}")
+    return spent
+
+
+def one_shots(fairlock, pipe, add):
+    """acquire, renew and release, each a process, beside one that only asks PING."""
+    add("acquire", timed([fairlock, "acquire", "shot"], pipe[1]))
+    act_as = ["--owner", os.read(pipe[0], 200).decode().strip(), "shot"]
+    add("renew", timed([fairlock, "renew", *act_as]))
+    add("release", timed([fairlock, "release", *act_as]))
+
+
+def floors(bench, server, count=4):
+    """In milliseconds, by their names."""
+    program = os.path.join(os.environ["BUILD"], "bench", "floor")
+    stamp = os.path.join(os.environ["BUILD"], "bench", "stamp")
+    cases = {
+        "fork, exec, wait: true": ["spawn", "true"],
+        "byte on a pipe to exec": ["release", stamp, str(bench.folder / "released")],
+        "round trip of PING": ["ping", server.socket],
+        "PUBLISH to SUBSCRIBE": ["publish", server.socket],
+    }
+    for name, words in random.sample(sorted(cases.items()), len(cases)):
+        output = subprocess.run([program, str(count), *words], stdout=subprocess.PIPE, check=True, text=True).stdout
+        bench.samples.add("floors", "", name, "ms", *(int(line) / 1e6 for line in output.split()))
+
+
+def run(bench):
+    fairlock = bench.peer(Fairlock)
+    ping = [os.path.join(os.environ["BUILD"], "bench", "ping"), fairlock.server.socket]
+    whole = {peer.name: (peer, peer.command("job", ["true"])) for peer in bench.peers if not isinstance(peer, Redisson)}
+    redisson = bench.peer(Redisson)
+    pipe, warm_up = os.pipe(), 3
+
+    def add(who, spent, case="whole"):
+        if number >= warm_up:
+            bench.samples.add(MEASURE, case, who, "ms", spent)
+
+    def one(peer, command):
+        if number % peer.slow == 0 or number < warm_up:
+            add(peer.name, timed(command))
+
+    def warm_jvm():
+        for _ in range(10 if number == 0 else 1):
+            spent = int(redisson.ask("run job true")) / 1e6
+        add(redisson.name, spent)
+
+    tasks = [lambda peer=peer, command=command: one(peer, command) for peer, command in whole.values()]
+    tasks += [lambda: add("PING program", timed(ping), "one-shot"),
+              lambda: one_shots(os.environ["FAIRLOCK"], pipe, lambda who, spent: add(who, spent, "one-shot"))]
+    if redisson:
+        tasks.append(warm_jvm)
+        bench.samples.note(MEASURE, "whole", redisson.name, "in a JVM that is warm")
+    for number in range(bench.rounds + warm_up):
+        random.shuffle(tasks)
+        for task in tasks:
+            task()
+        if number % 10 == 0:
+            floors(bench, fairlock.server)
