@@ -15,7 +15,7 @@ local MOST_ENTRIES = 2 * LOG_LENGTH -- more are no log of ours
 local MOST_WAITERS = 1000
 
 if limited then
-	local refusal = denied(LOG, 'XREVRANGE')
+	local refusal = denied(LOG, 'XREVRANGE2')
 	if refusal then
 		return refusal
 	end

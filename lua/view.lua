@@ -14,7 +14,7 @@ local ENTRIES = 150 -- are looked at
 local SAMPLES = 20  -- are enough
 
 if limited then
-	local refusal = denied(LOG, 'XREVRANGE')
+	local refusal = denied(LOG, 'XREVRANGE2')
 	if refusal then
 		return refusal
 	end

@@ -14,68 +14,70 @@ enum object { NOTHING, LOCK, STATE, QUEUE, TIMEOUTS, LOG, PLAIN, CHANNEL, OBJECT
 static const struct need {
 	const char *words; /* separated by line ends, without the object */
 	enum object object;
+	int more; /* words behind it: from 8.6 on, Redis answers about whole commands only */
 } needs[] = {
-	{"EVALSHA\nscript\n0", NOTHING},
-	{"TIME", NOTHING},
-	{"INFO\nserver", NOTHING},
-	{"PUBSUB\nNUMSUB", NOTHING},
-	{"PUBSUB\nSHARDNUMSUB", NOTHING},
-	{"HGETALL", LOCK},
-	{"PTTL", LOCK},
-	{"PEXPIRE", LOCK},
-	{"HSET", LOCK},
-	{"HINCRBY", LOCK},
-	{"DEL", LOCK},
-	{"HGET", STATE},
-	{"HMGET", STATE},
-	{"HGETALL", STATE},
-	{"HKEYS", STATE},
-	{"HLEN", STATE},
-	{"HEXISTS", STATE},
-	{"HSET", STATE},
-	{"HDEL", STATE},
-	{"HINCRBY", STATE},
-	{"PEXPIRE", STATE},
-	{"LRANGE", QUEUE},
-	{"LLEN", QUEUE},
-	{"LINDEX", QUEUE},
-	{"RPUSH", QUEUE},
-	{"LINSERT", QUEUE},
-	{"LPOP", QUEUE},
-	{"LREM", QUEUE},
-	{"PEXPIREAT", QUEUE},
-	{"PERSIST", QUEUE},
-	{"ZCARD", TIMEOUTS},
-	{"ZSCORE", TIMEOUTS},
-	{"ZMSCORE", TIMEOUTS},
-	{"ZRANGE", TIMEOUTS},
-	{"ZREVRANGE", TIMEOUTS},
-	{"ZADD", TIMEOUTS},
-	{"ZREM", TIMEOUTS},
-	{"PEXPIREAT", TIMEOUTS},
-	{"PERSIST", TIMEOUTS},
-	{"XADD", LOG},
-	{"XREVRANGE", LOG},
-	{"PEXPIRE", LOG},
-	{"SUBSCRIBE", PLAIN},
-	{"PUBLISH", PLAIN},
-	{"SPUBLISH", PLAIN},
-	{"SUBSCRIBE", CHANNEL},
-	{"PUBLISH", CHANNEL},
-	{"SPUBLISH", CHANNEL},
+	{"EVALSHA\nscript\n0", NOTHING, 0},
+	{"TIME", NOTHING, 0},
+	{"INFO\nserver", NOTHING, 0},
+	{"PUBSUB\nNUMSUB", NOTHING, 0},
+	{"PUBSUB\nSHARDNUMSUB", NOTHING, 0},
+	{"HGETALL", LOCK, 0},
+	{"PTTL", LOCK, 0},
+	{"PEXPIRE", LOCK, 1},
+	{"HSET", LOCK, 2},
+	{"HINCRBY", LOCK, 2},
+	{"DEL", LOCK, 0},
+	{"HGET", STATE, 1},
+	{"HMGET", STATE, 1},
+	{"HGETALL", STATE, 0},
+	{"HKEYS", STATE, 0},
+	{"HLEN", STATE, 0},
+	{"HEXISTS", STATE, 1},
+	{"HSET", STATE, 2},
+	{"HDEL", STATE, 1},
+	{"HINCRBY", STATE, 2},
+	{"PEXPIRE", STATE, 1},
+	{"LRANGE", QUEUE, 2},
+	{"LLEN", QUEUE, 0},
+	{"LINDEX", QUEUE, 1},
+	{"RPUSH", QUEUE, 1},
+	{"LINSERT", QUEUE, 3},
+	{"LPOP", QUEUE, 0},
+	{"LREM", QUEUE, 2},
+	{"PEXPIREAT", QUEUE, 1},
+	{"PERSIST", QUEUE, 0},
+	{"ZCARD", TIMEOUTS, 0},
+	{"ZSCORE", TIMEOUTS, 1},
+	{"ZMSCORE", TIMEOUTS, 1},
+	{"ZRANGE", TIMEOUTS, 2},
+	{"ZREVRANGE", TIMEOUTS, 2},
+	{"ZADD", TIMEOUTS, 2},
+	{"ZREM", TIMEOUTS, 1},
+	{"PEXPIREAT", TIMEOUTS, 1},
+	{"PERSIST", TIMEOUTS, 0},
+	{"XADD", LOG, 3},
+	{"XREVRANGE", LOG, 2},
+	{"PEXPIRE", LOG, 1},
+	{"SUBSCRIBE", PLAIN, 0},
+	{"PUBLISH", PLAIN, 1},
+	{"SPUBLISH", PLAIN, 1},
+	{"SUBSCRIBE", CHANNEL, 0},
+	{"PUBLISH", CHANNEL, 1},
+	{"SPUBLISH", CHANNEL, 1},
 	/* from here on: not for all */
-	{"XREAD\nSTREAMS", LOG},
-	{"SSUBSCRIBE", CHANNEL},
-	{"ASKING", NOTHING},
-	{"CLUSTER\nSLOTS", NOTHING},
-	{"WAIT\n0\n0", NOTHING},
+	{"XREAD\nSTREAMS", LOG, 1},
+	{"SSUBSCRIBE", CHANNEL, 0},
+	{"ASKING", NOTHING, 0},
+	{"CLUSTER\nSLOTS", NOTHING, 0},
+	{"WAIT\n0\n0", NOTHING, 0},
 };
 
 #define NEEDS (sizeof(needs) / sizeof(needs[0]))
 #define NEEDS_USUAL (NEEDS - 5)
 #define TO_FOLLOW NEEDS_USUAL /* what log --follow needs */
 /* Commands that want a key or a channel, and can be asked about without: only those may be that
- * take any number of them, of others some servers must not be asked so. */
+ * take any number of them, of others some servers must not be asked so. Redis 8.6 does not answer
+ * that: there, who can reach nothing of a lock is taken for one who lacks the keys. */
 #define KEYLESS NEEDS
 #define CHANNELLESS (NEEDS + 1)
 #define QUESTIONS (NEEDS + 2)
@@ -112,8 +114,8 @@ static void prepare(struct asked *asked, const struct lock_keys *keys)
 	for (size_t i = 0; i < NEEDS; i++) {
 		const char *object = asked->objects[needs[i].object];
 
-		snprintf(asked->texts[i], sizeof(asked->texts[i]), "%s%s%s%s", needs[i].words,
-			 object ? "\n" : "", object ? object : "", i == TO_FOLLOW ? "\n0" : "");
+		snprintf(asked->texts[i], sizeof(asked->texts[i]), "%s%s%s%.*s", needs[i].words,
+			 object ? "\n" : "", object ? object : "", 2 * needs[i].more, "\n0\n0\n0");
 		asked->commands[i] = asked->texts[i];
 	}
 	asked->commands[KEYLESS] = "HMGET";
@@ -180,7 +182,7 @@ static bool is_shut(const struct asked *asked, enum object object)
 
 static bool all_keys_are_shut(const struct asked *asked)
 {
-	return asked->leaves[KEYLESS] == MAY && is_shut(asked, LOCK) && is_shut(asked, STATE) &&
+	return asked->leaves[KEYLESS] != MAY_NOT && is_shut(asked, LOCK) && is_shut(asked, STATE) &&
 	       is_shut(asked, QUEUE) && is_shut(asked, TIMEOUTS) && is_shut(asked, LOG);
 }
 
@@ -191,7 +193,7 @@ static bool is_out_of_reach(const struct asked *asked, enum object object)
 
 	if (object == NOTHING || !is_shut(asked, object))
 		return false;
-	if (is_channel ? asked->leaves[CHANNELLESS] == MAY : all_keys_are_shut(asked))
+	if (is_channel ? asked->leaves[CHANNELLESS] != MAY_NOT : all_keys_are_shut(asked))
 		return true;
 	for (size_t i = 0; i < NEEDS; i++)
 		if (needs[i].object == object && may_elsewhere(asked, i))

@@ -313,6 +313,20 @@ check_each_of_watcher() {
 		"$(printf '%s\n' $scripts $client | sort -u)"
 }
 
+# From 8.6 on, Redis wants that, and others do not mind.
+@test "the scripts ask about commands with as many words as these take" {
+	local command more arity
+
+	start_on system
+	while read -r command more; do
+		arity=$(cli --raw COMMAND INFO "$command" | sed -n 2p)
+		[ "$arity" = $((2 + more)) ] || { [ "$arity" -lt 0 ] && [ $((2 + more)) -ge "${arity#-}" ]; } ||
+			fail "$command takes $arity words, and is asked about with $((2 + more))"
+	done < <(cat "$TESTS_DIR"/../lua/*.lua | grep -o "denied([^)]*')" | sed "s/.*'\([^']*\)')/\1/" |
+		tr ' ' '\n' | sed -E 's/[A-Z]$/& 0/; s/[0-9]$/ &/' | sort -u | tee "$BATS_TEST_TMPDIR/asked")
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/asked")" -gt 30 ]
+}
+
 @test "who may only look and may xread, too, can follow a log" {
 	local words
 
