@@ -63,8 +63,8 @@ installed() {
 
 @test "a host that has to be looked up is for the full program, which gets the same words" {
 	local waiter
-	cli CONFIG SET requirepass sesame >/dev/null
 	unshare -rm true 2>/dev/null || skip 'this machine allows no namespaces'
+	cli CONFIG SET requirepass sesame >/dev/null
 	printf '127.0.0.1 lock.example.com\n' >hosts
 	cat >job <<'END'
 mount --bind hosts /etc/hosts &&
@@ -96,6 +96,8 @@ END
 	getent passwd 4242 && skip 'somebody is user 4242'
 	local other=(setpriv --reuid 4242 --regid 4242 --clear-groups strace -f -e trace=execve)
 	chmod 755 "$BATS_RUN_TMPDIR"
+	cp "$FAIRLOCK" "$FAIRLOCK-full" "$BATS_TEST_TMPDIR" # where the project is, that user may not go
+	FAIRLOCK=$BATS_TEST_TMPDIR/fairlock
 	HOME=/ run "${other[@]}" "$FAIRLOCK" wrap job true
 	refute_output --partial fairlock-full
 	run env -u HOME "${other[@]}" "$FAIRLOCK" wrap job true

@@ -89,10 +89,10 @@ outsider() {
 	release anna
 	told r1 0
 	told ben 'second 1000'
-	later 3000
+	later 1000
 	ask ben
 	queue_is r1 ben
-	later 2000
+	later 4000
 	ask ben
 	answered granted ben
 	told r1 0,0
@@ -103,10 +103,10 @@ outsider() {
 	redisson_waits r1
 	queue_up ben
 	release anna
-	later 3000
+	later 1000
 	ask ben
 	queue_is r1 ben
-	later 2000
+	later 4000
 	ask ben
 	answered granted ben
 }

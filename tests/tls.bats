@@ -34,9 +34,13 @@ fails() {
 	assert_output --partial "$2"
 }
 
+# hosts_or_skip: for a test that uses what follows
+hosts_or_skip() {
+	unshare -rm true 2>/dev/null || skip 'this machine allows no namespaces'
+}
+
 # with_hosts NAME COMMAND...: where NAME is 127.0.0.1
 with_hosts() {
-	unshare -rm true 2>/dev/null || skip 'this machine allows no namespaces'
 	echo "127.0.0.1 localhost $1" >hosts
 	# shellcheck disable=SC2016
 	unshare -rm sh -c 'mount --bind hosts /etc/hosts && exec "$@"' sh "${@:2}" 3>&- 4>&-
@@ -150,6 +154,7 @@ openssl_server() {
 }
 
 @test "a wildcard stands for one whole label" {
+	hosts_or_skip
 	local name
 
 	new_certificate wildcard 'DNS:*.example.com,DNS:lo*.example.org,DNS:*'
@@ -164,6 +169,7 @@ openssl_server() {
 }
 
 @test "the server hears the name that is meant, and shows the certificate for it" {
+	hosts_or_skip
 	new_certificate other DNS:lock.example.com
 	openssl_server server -servername lock.example.com -cert2 "$TLS_DIR/other.crt" -key2 "$TLS_DIR/other.key"
 	# the handshake is fine: what is said then is no Redis
@@ -279,8 +285,9 @@ connected() { [ "$(proxy count)" = 1 ]; }
 		fails 77 "cannot reach $(url): it wants a certificate of ours (--tls-cert): "
 		fails 77 'it does not accept our certificate: tlsv1 alert unknown ca' \
 			--tls-cert "$TLS_DIR/unknown-client.crt" --tls-key "$TLS_DIR/unknown-client.key"
-		fails 77 'it does not accept our certificate: sslv3 alert certificate expired' \
+		fails 77 'it does not accept our certificate: ' \
 			--tls-cert "$TLS_DIR/expired-client.crt" --tls-key "$TLS_DIR/expired-client.key"
+		assert_output --partial 'alert certificate expired' # OpenSSL 3.0 says sslv3, later ones ssl/tls
 	done
 }
 
