@@ -41,7 +41,7 @@ const char *reply_text(const redisReply *list, size_t index)
 {
 	const redisReply *element = reply_at(list, index);
 
-	return is(element, 's') ? element->str : "";
+	return is(element, 's') && strlen(element->str) == element->len ? element->str : "";
 }
 
 long long reply_number(const redisReply *list, size_t index)

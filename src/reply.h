@@ -20,7 +20,7 @@ size_t reply_count(const struct redisReply *reply);
 
 const struct redisReply *reply_at(const struct redisReply *list, size_t index);
 
-/* The element as text, "" when it is none. */
+/* The element as text, "" when it is none, or has a NUL in it: of that we would see a part only. */
 const char *reply_text(const struct redisReply *list, size_t index);
 
 /* The element as a number, 0 when it is none. */
