@@ -85,6 +85,7 @@ static void send_request(struct client *client, bool whole_script)
 	link_send(&client->link, argc, argv);
 	client->whole_script = whole_script;
 	client->replicas = 0;
+	client->before_reply = client->confirmations;
 	client->sent = true;
 	client->ever_sent = true;
 	client->sent_ms = clock_ms();
@@ -111,6 +112,7 @@ static void forget_connection(struct client *client)
 	drop_reply(client);
 	client->subscribed = 0;
 	client->confirmations = 0;
+	client->before_reply = 0;
 	client->unasked = 0;
 	client->again_ms = 0;
 	if (client->pending && client->sent) {
@@ -188,13 +190,13 @@ static void add_denied(struct client *client, const char *text)
 /* A server that cannot serve now is asked again over the same connection: a waiter who went away
  * and came back would miss its turn meanwhile. Now and then the way is looked for anew, for its
  * name may belong to another server by now; at once where there are others. */
-static bool may_stay(const struct client *client, const char *text)
+static bool may_stay(const struct client *client, const char *text, bool of_subscription)
 {
 	const struct server *server = client->link.server;
 
-	return refusal_is_own(text) && client->confirmations == 0 &&
-	       !client->link.greeting.is_cluster && server->kind != SERVER_SENTINEL &&
-	       server->seed_count < 2 && client->link.attempts % STAYS_MAX != STAYS_MAX - 1;
+	return refusal_is_own(text) && !of_subscription && !client->link.greeting.is_cluster &&
+	       server->kind != SERVER_SENTINEL && server->seed_count < 2 &&
+	       client->link.attempts % STAYS_MAX != STAYS_MAX - 1;
 }
 
 static enum client_event stay(struct client *client, const char *text)
@@ -211,7 +213,7 @@ static enum client_event stay(struct client *client, const char *text)
 
 /* The server answered with an error: an unavailable one is asked again later, any other answer is
  * final. */
-static enum client_event refused(struct client *client, const char *text)
+static enum client_event refused(struct client *client, const char *text, bool of_subscription)
 {
 	const enum status status = refusal_status(text);
 	const char *shown = server_shown(client->link.server);
@@ -222,7 +224,8 @@ static enum client_event refused(struct client *client, const char *text)
 			forget_connection(client);
 			return CLIENT_NOTHING;
 		}
-		return may_stay(client, text) ? stay(client, text) : lost_for(client, text);
+		return may_stay(client, text, of_subscription) ? stay(client, text)
+							       : lost_for(client, text);
 	}
 	if (strstr(text, "WRONGTYPE") && client->request.script)
 		fail(&client->error, STATUS_CONFIG,
@@ -246,12 +249,26 @@ static bool is_text(const redisReply *reply, const char *text)
 	return reply->type == REDIS_REPLY_STRING && strcmp(reply->str, text) == 0;
 }
 
+static void confirmed(struct client *client)
+{
+	client->confirmations--;
+	if (client->before_reply > 0)
+		client->before_reply--;
+}
+
+/* An error says not what it answers: who becomes first may have subscribed to another channel while
+ * a request was under way. */
+static bool is_of_subscription(const struct client *client)
+{
+	return client->sent ? client->before_reply > 0 : client->confirmations > 0;
+}
+
 static enum client_event take_push(struct client *client, const redisReply *push)
 {
 	if (push->elements != 3)
 		return CLIENT_NOTHING;
 	if (is_text(push->element[0], "subscribe") || is_text(push->element[0], "ssubscribe"))
-		client->confirmations--;
+		confirmed(client);
 	if (is_text(push->element[0], "sunsubscribe"))
 		/* the slot has moved: whoever waits does so at its new place */
 		return lost_for(client, "the lock has moved to another node");
@@ -266,7 +283,7 @@ static enum client_event take_push(struct client *client, const redisReply *push
 
 static enum client_event take_error(struct client *client, const char *text)
 {
-	const bool of_subscription = client->confirmations > 0;
+	const bool of_subscription = is_of_subscription(client);
 	enum client_event event;
 
 	if (refusal_is(text, "MOVED") || refusal_is(text, "ASK")) {
@@ -281,7 +298,7 @@ static enum client_event take_error(struct client *client, const char *text)
 		send_request(client, true);
 		return CLIENT_NOTHING;
 	}
-	event = refused(client, text);
+	event = refused(client, text, of_subscription);
 	if (of_subscription && client->final) {
 		/* the request behind it may have been granted */
 		client->strays++;

@@ -68,6 +68,7 @@ struct client {
 	int subscribed;
 	bool by_shard;      /* how they are subscribed */
 	int confirmations;  /* of subscriptions, still to come */
+	int before_reply;   /* those of them that left before the request */
 	int unasked;        /* replies to ASKING, still to come */
 	bool whole_script;  /* this server did not know the script */
 	bool confirming;    /* reply is there, and waits for the replicas' word */

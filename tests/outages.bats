@@ -3,6 +3,7 @@
 load helpers
 load jobs
 load outage
+load proxy
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
@@ -127,6 +128,26 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 	# shellcheck disable=SC2046
 	kill -KILL $(cat short.pids)
 	long_goes_on
+}
+
+@test "a script that the server does not know, asked for just before another channel is subscribed to" {
+	start_server
+	hold job
+	background "$FAIRLOCK" wrap job true
+	wait_until in_queue job 1
+	start_proxy "$SERVER_SOCKET"
+	# so the look at the queue that --verbose takes is under way when the waiter hears that it is first
+	proxy delay 3000 up
+	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap -v job true 2>said
+	local waiter=$!
+	wait_until in_queue job 2
+	cli PUBLISH "redisson_lock__channel:{job}:$(cli LINDEX 'redisson_lock_queue:{job}' 1)" 'first 20000'
+	wait_until grep 'heard: first 20000' said
+	refute grep 'place 2 of 2' said
+	wait_until grep 'place 2 of 2' said
+	proxy pass
+	kill "$HOLDER"
+	wait "$waiter"
 }
 
 # console COMMAND: over a connection that stays; the first line of its reply

@@ -245,7 +245,7 @@ class Faults:
         self.outage(kind, "proxy", begin, end, lasts)
 
     def proxy_cut(self, fault):
-        self.proxy_for("cut", "cut", fault.lasts + (S if fault.long < 0.5 else 0))
+        self.proxy_for("cut", "cut", fault.lasts + (2 * S if fault.long < 0.7 else 0))
 
     def proxy_reset(self, _fault):
         self.proxy_for("cut", "reset", 0)
