@@ -456,6 +456,16 @@ restarted() {
 	violated 'left: one had ended with 75, and was still in the queue of lock x'
 }
 
+@test "a holder who has ended and still holds" {
+	job one
+	seen one
+	section one 5
+	fine
+	later 5
+	seen one
+	violated 'left: one had ended with 0, and still held lock x'
+}
+
 @test "a waiter who was killed may be in the queue for a while" {
 	job one
 	seen two one

@@ -493,9 +493,25 @@ class Round:
                 self.violated("statuses", f"{event['command']} ended with {event['status']}", event["at"])
 
     def check_ghosts(self):
-        """Who ends by itself leaves the queue first."""
+        """Who ends by itself leaves the queue, or gives the lock back, first."""
         said = set()
         for event in self.of("seen"):
+            job = self.job_of(self.owners.get(event["holder"]) or "")
+            if (
+                job is not None
+                and job.kind == "wrap"
+                and job.status in (job.own, 124)
+                and event["at"] > job.ended
+                and event["holder"] not in said
+                and not self.could_not_leave(job)
+            ):
+                said.add(event["holder"])
+                self.violated(
+                    "left",
+                    f"{job.name} had ended with {job.status}, and still held lock {event['lock']}",
+                    event["at"],
+                    (event["lock"], job.name),
+                )
             for owner, _ in event["queue"]:
                 job = self.job_of(self.owners.get(owner) or "")
                 if job is None or owner in said or event["at"] <= job.ended or self.could_not_leave(job):

@@ -194,6 +194,7 @@ class Round:
                 self.journal.say("left", text=f"process {process.pid}, the {process.role} of {process.job}")
         if self.machine.jobs:
             return
+        self.await_leases()
         for key in self.server.ask("KEYS", "*"):
             ttl = self.server.ask("PTTL", key)
             if not key.startswith(("fairlock:", "fairlock_log:")):
@@ -208,6 +209,12 @@ class Round:
             self.journal.say("left", text=f"channel {channel}")
         for name in os.listdir(self.tools.folder):
             self.journal.say("left", text=f"file {name} in the home of the jobs")
+
+    def await_leases(self):
+        """The last holder may have lost its lock, when the machine stood still: that ends by itself."""
+        until = now() + 20 * S
+        while now() < until and self.server.ask("EXISTS", *LOCKS) > 0:
+            time.sleep(0.05)
 
     def await_connections(self):
         """The server sees a moment later that a process has ended."""
