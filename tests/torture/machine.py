@@ -109,12 +109,12 @@ class Machine:
         program = os.path.basename(argv[0]).decode(errors="replace")
         if inner:
             return "inner"
-        if program == "setpriv":
-            return None
         if program == "sh":
             return "script"
-        if not program.startswith("fairlock"):
+        if program == "section":
             return "command"
+        if not program.startswith("fairlock"):
+            return None  # what a script takes to read an answer
         if argv[1] == b"acquire":
             return "keeper" if session == pid else "acquire"
         if argv[1] != b"wrap":
