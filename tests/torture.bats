@@ -453,7 +453,7 @@ restarted() {
 	fine
 	later 5
 	seen two one
-	violated 'left: one had ended with 75, and was still in the queue of lock x'
+	violated 'left: one had ended with 75, and still waited for lock x'
 }
 
 @test "a holder who has ended and still holds" {

@@ -496,30 +496,22 @@ class Round:
         """Who ends by itself leaves the queue, or gives the lock back, first."""
         said = set()
         for event in self.of("seen"):
-            job = self.job_of(self.owners.get(event["holder"]) or "")
-            if (
-                job is not None
-                and job.kind == "wrap"
-                and job.status in (job.own, 124)
-                and event["at"] > job.ended
-                and event["holder"] not in said
-                and not self.could_not_leave(job)
-            ):
-                said.add(event["holder"])
-                self.violated(
-                    "left",
-                    f"{job.name} had ended with {job.status}, and still held lock {event['lock']}",
-                    event["at"],
-                    (event["lock"], job.name),
-                )
+            holder = self.job_of(self.owners.get(event["holder"]) or "")
+            ghosts = []
+            if holder is not None and holder.kind == "wrap" and holder.status in (holder.own, 124):
+                ghosts.append((holder, event["holder"], "held"))
             for owner, _ in event["queue"]:
                 job = self.job_of(self.owners.get(owner) or "")
-                if job is None or owner in said or event["at"] <= job.ended or self.could_not_leave(job):
+                # what a COMMAND left behind may go on waiting inside it
+                if job is not None and event["lock"] == job.locks[0]:
+                    ghosts.append((job, owner, "waited for"))
+            for job, owner, did in ghosts:
+                if event["at"] <= job.ended or owner in said or self.could_not_leave(job):
                     continue
                 said.add(owner)
                 self.violated(
                     "left",
-                    f"{job.name} had ended with {job.status}, and was still in the queue of lock {event['lock']}",
+                    f"{job.name} had ended with {job.status}, and still {did} lock {event['lock']}",
                     event["at"],
                     (event["lock"], job.name),
                 )
