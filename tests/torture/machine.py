@@ -41,6 +41,7 @@ class Machine:
     def __init__(self, run):
         self.run = run
         self.jobs = {}  # pid -> name, of those that we started and that have not ended
+        self.roots = {}  # name -> pid
         self.guards = {}
         self.environments = {}
         libc = ctypes.CDLL(None, use_errno=True)
@@ -63,6 +64,7 @@ class Machine:
         )
         if job:
             self.jobs[pid] = job
+            self.roots[job] = pid
         return pid
 
     def reap(self):
@@ -107,6 +109,9 @@ class Machine:
 
     def role(self, pid, parent, session, job, argv, inner):
         program = os.path.basename(argv[0]).decode(errors="replace")
+        root = self.roots.get(job)
+        if root is None:
+            return None  # it has just been started
         if inner:
             return "inner"
         if program == "sh":
@@ -119,9 +124,9 @@ class Machine:
             return "keeper" if session == pid else "acquire"
         if argv[1] != b"wrap":
             return "client"
-        if self.jobs.get(pid) == job:
+        if pid == root:
             return "wrapper"
-        if self.guards.get(job, pid) == pid and (self.jobs.get(parent) == job or parent == os.getpid()):
+        if self.guards.get(job, pid) == pid and parent in (root, os.getpid()):
             self.guards[job] = pid
             return "guard"
         return "command"  # it has not become it yet
