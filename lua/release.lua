@@ -125,7 +125,7 @@ local function give_back(entry)
 			end_entry('', 'g' .. string.sub(entry, 2))
 		end
 	else
-		set_holds('d' .. request)
+		add_hold('d' .. request)
 	end
 	settle()
 	return {'released', left}
@@ -150,7 +150,7 @@ elseif is_kept() and again then
 elseif has_hold('d' .. request) then
 	return {'released', count}
 end
-if not state.holds then
+if not state.owner then
 	return give_back() -- our hash was lost: the lock's own count is what there is
 end
 if mode == 'own' or mode == 'unused' then

@@ -216,6 +216,24 @@ load scripts
 	told dora ''
 }
 
+@test "holds that our hash has forgotten are given back one by one, each once" {
+	acquire anna
+	acquire left inherited=anna
+	acquire right inherited=anna
+	cli DEL "$(key_state)"
+	release anna request=right
+	answered released 2
+	release anna request=right again=1
+	answered released 2
+	release anna request=left
+	answered released 1
+	release anna request=right again=1
+	answered released 1
+	release anna
+	answered released 0
+	assert_equal "$(cli EXISTS job)" 0
+}
+
 @test "nobody is told when an inner hold is given back" {
 	acquire anna
 	acquire inner inherited=anna
