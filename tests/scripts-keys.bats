@@ -157,6 +157,18 @@ unharmed() {
 	between 1 "$(cli HLEN "$(key_state)")" 45
 }
 
+@test "our hash does not keep what is said of waiters that are in it no more" {
+	local i
+
+	acquire anna
+	for ((i = 1; i <= 50; i++)); do
+		echo HSET "$(key_state)" "d:w$i" somebody
+	done | cli >/dev/null
+	queue_up ben
+	leave ben
+	between 1 "$(cli HLEN "$(key_state)")" 45
+}
+
 @test "the list of holds does not grow with inner locks that come and go" {
 	acquire anna
 	for ((i = 1; i <= 200; i++)); do

@@ -285,6 +285,21 @@ granted_to_anna() {
 	assert_equal "$(holds)" 1
 }
 
+@test "what our hash forgot of a hold is in it again after the next renewal, and nothing is held twice" {
+	acquire anna
+	acquire inner inherited=anna
+	cli DEL "$(key_state)"
+	renew anna
+	answered renewed 30000 "${token[anna]}" 1
+	renew anna request=inner "holder_token=${token[anna]}"
+	answered renewed 30000 "${token[anna]}" 1
+	assert_equal "$(owner) $(holds)" 'anna 2'
+	release anna request=inner
+	answered released 1
+	release anna
+	answered released 0
+}
+
 @test "a lock that was taken up can be broken, and stays broken" {
 	granted_to_anna
 	cli FLUSHALL
