@@ -33,14 +33,15 @@ static int no_memory(struct error *err)
 static int add(struct names *names, const char *name, struct client *client, struct error *err)
 {
 	struct found *list = reallocarray(names->list, names->count + 1, sizeof(*list));
+	char *copy;
 
 	if (!list)
 		return no_memory(err);
 	names->list = list;
-	list[names->count] = (struct found){strdup(name), client};
-	if (!list[names->count].name)
+	copy = strdup(name);
+	if (!copy)
 		return no_memory(err);
-	names->count++;
+	list[names->count++] = (struct found){copy, client};
 	return 0;
 }
 
