@@ -31,8 +31,10 @@ static int pin_process(pid_t pid, int *pidfd, struct error *err)
 	if (*pidfd < 0)
 		return fail(err, STATUS_OS, "cannot watch process %d: %s", (int)pid,
 			    strerror(errno));
-	if (poll(&slot, 1, 0) > 0)
+	if (poll(&slot, 1, 0) > 0) {
+		close(*pidfd);
 		return fail(err, STATUS_USAGE, "cannot watch process %d: it has ended", (int)pid);
+	}
 	return 0;
 }
 
@@ -105,11 +107,16 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	if (wait_for_lock(&wait, &lock, &client, &signo, err) < 0) {
 		client_close(&client);
-		return wait_outcome(&wait, signo, err, status);
+		result = wait_outcome(&wait, signo, err, status);
+	} else {
+		hold_init(&hold, &lock, &client);
+		result = hand_out(&hold, options, err) < 0 || keep(&hold, &wait, err) < 0 ? -1 : 0;
+		client_close(&client);
 	}
-	hold_init(&hold, &lock, &client);
-	result = hand_out(&hold, options, err) < 0 || keep(&hold, &wait, err) < 0 ? -1 : 0;
-	client_close(&client);
+	loop_close(&loop);
+	inbox_close(&inbox);
+	if (wait.pidfd >= 0)
+		close(wait.pidfd);
 	return result;
 }
 

@@ -252,6 +252,9 @@ int front_run(const struct job *job, struct shared *result, struct error *err)
 		return -1;
 	if (front.guard)
 		waitpid(front.guard, NULL, 0);
+	if (front.fd >= 0)
+		close(front.fd);
+	loop_close(&front.loop);
 	*result = *front.shared;
 	if (!result->started && !result->exec_errno && !result->lost)
 		return fail(err, STATUS_OS, "cannot start %s: its guard could not watch it",

@@ -76,6 +76,11 @@ int inbox_open_deaf(struct inbox *inbox, struct error *err)
 	return open_descriptor(inbox, mask_of(SIGCHLD), err);
 }
 
+void inbox_close(struct inbox *inbox)
+{
+	close(inbox->fd);
+}
+
 bool inbox_next(const struct inbox *inbox, struct signalfd_siginfo *info)
 {
 	return read(inbox->fd, info, sizeof(*info)) == sizeof(*info);

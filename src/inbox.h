@@ -24,6 +24,8 @@ int inbox_open(struct inbox *inbox, struct error *err);
  * obeys only its partner. */
 int inbox_open_deaf(struct inbox *inbox, struct error *err);
 
+void inbox_close(struct inbox *inbox);
+
 /* The next signal, or false when there is none. */
 bool inbox_next(const struct inbox *inbox, struct signalfd_siginfo *info);
 

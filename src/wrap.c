@@ -95,6 +95,27 @@ static int spread(const struct wait *wait, const struct lock *lock, int *signo, 
 	return 0;
 }
 
+/* Gets the lock, runs COMMAND, and gives the lock back. */
+static int get_and_run(const struct wait *wait, const struct job *job, int *status,
+		       struct error *err)
+{
+	struct shared result;
+	int signo;
+
+	if (spread(wait, job->lock, &signo, err) < 0 ||
+	    wait_for_lock(wait, job->lock, job->client, &signo, err) < 0) {
+		client_close(job->client);
+		return wait_outcome(wait, signo, err, status);
+	}
+	if (freshen(job, err) < 0) {
+		hold_give_up(job->lock, job->client);
+		return -1;
+	}
+	if (front_run(job, &result, err) < 0)
+		return -1;
+	return end_as_command(job, &result, status, err);
+}
+
 static int run(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
@@ -106,7 +127,6 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	struct loop loop;
 	struct lock lock;
 	struct client client;
-	struct shared result;
 	const struct wait wait = {.options = options,
 				  .teller = invocation->teller,
 				  .inbox = &inbox,
@@ -119,7 +139,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 				.client = &client,
 				.argv = argv,
 				.kill_after_ms = kill_after(options, lease_ms)};
-	int signo;
+	int result;
 
 	if (lock_init(&lock, invocation->argv[0], LOCK_WRAP, lease_ms, options->max_queue, argv,
 		      err) < 0 ||
@@ -129,18 +149,10 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	lock_keep(&lock, options->min_hold_ms);
 	lock_once_per(&lock, options->once_per_ms);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
-	if (spread(&wait, &lock, &signo, err) < 0 ||
-	    wait_for_lock(&wait, &lock, &client, &signo, err) < 0) {
-		client_close(&client);
-		return wait_outcome(&wait, signo, err, status);
-	}
-	if (freshen(&job, err) < 0) {
-		hold_give_up(&lock, &client);
-		return -1;
-	}
-	if (front_run(&job, &result, err) < 0)
-		return -1;
-	return end_as_command(&job, &result, status, err);
+	result = get_and_run(&wait, &job, status, err);
+	loop_close(&loop);
+	inbox_close(&inbox);
+	return result;
 }
 
 const struct command wrap_command = {
