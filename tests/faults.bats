@@ -49,6 +49,27 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 # The wrapper has nothing pending: it has passed it on.
 signal_taken() { grep -q '^ShdPnd:.*0000000000000000$' "/proc/$WRAPPER/status"; }
 
+# The frozen server has a request that it has not read.
+asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { exit !found }'; }
+
+@test "the guard killed while it gives the lock back: the wrapper does that, and the status is COMMAND's" {
+	start_server
+	background "$FAIRLOCK" wrap -l 5m --connect-timeout 30s job sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 3'
+	WRAPPER=$!
+	wait_until "$FAIRLOCK" status -q job
+	wait_until pgrep -P "$WRAPPER"
+	GUARD=$(pgrep -P "$WRAPPER")
+	kill -STOP "$SERVER_PID"
+	touch go
+	wait_until asked
+	kill -KILL "$GUARD"
+	wait_until ended "$GUARD"
+	kill -CONT "$SERVER_PID"
+	status_of "$WRAPPER"
+	[ "$STATUS" = 3 ]
+	[ "$(cli EXISTS job)" = 0 ]
+}
+
 @test "the wrapper stopped far past its lease: the lock stays held and COMMAND runs" {
 	start_server
 	start_job -l 4s -k 100ms # of a lease, the grace is time that renewals cannot use
