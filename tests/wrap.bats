@@ -26,6 +26,16 @@ setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
 	run -1 "$FAIRLOCK" status -q job
 }
 
+@test "a COMMAND without #! is one for sh, which gets its words untouched" {
+	# shellcheck disable=SC2016
+	echo 'printf "<%s>\n" "$@"; exit 4' >script
+	chmod +x script
+	run -4 "$FAIRLOCK" wrap job ./script 'a  b' '' '*'
+	assert_output "$(printf '<%s>\n' 'a  b' '' '*')"
+	PATH=$PWD:$PATH run -4 "$FAIRLOCK" wrap job script
+	assert_output '<>'
+}
+
 @test "a COMMAND that may not be executed ends with 126 and gives the lock back" {
 	touch plain
 	run -126 "$FAIRLOCK" wrap job ./plain
