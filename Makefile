@@ -11,6 +11,7 @@
 # make torture DURATION=1h [SEED=N]        dozens of processes, and all that can be done to them
 # make fuzz [FUZZ=url] [FUZZ_SECONDS=60]   everything that reads what others wrote, with libFuzzer
 # make deb        builds a Debian package, $(BUILD)/fairlock_*.deb
+# make coverage   lines and branches that the tests reach, of src/ and lua/
 # make check-deb  ... installs it in a clean Debian root, and runs it there (as root)
 # make BUILD=build/asan SANITIZE=address,undefined
 #
@@ -27,6 +28,7 @@ CFLAGS  ?= -O2 -g
 CPPFLAGS ?=
 LDFLAGS ?=
 SANITIZE ?=
+COVERAGE ?=
 TESTS   ?=
 DURATION ?= 60s
 SEED    ?=
@@ -54,11 +56,12 @@ SMARTCOLS_LIBS := $(or $(shell $(PKG_CONFIG) --libs smartcols 2>/dev/null),-lsma
 
 # Where there is musl, and hiredis built with it, fairlock is a static program that starts in a fraction of the
 # time, and leaves to fairlock-full what needs shared libraries (src/program.h). QUICK=no: one program for all.
+# QUICK=shared: the same division without musl, which neither sanitizers nor gcov know.
 
 MUSL_CC ?= musl-gcc
 MUSL := $(shell sed -n 's,.*-specs "\(.*\)/musl-gcc.specs".*,\1,p' "$$(command -v $(MUSL_CC))" 2>/dev/null)
 MUSL_HIREDIS := $(wildcard $(if $(MUSL),$(BUILDROOT)/hiredis/lib/libhiredis-musl.a))
-QUICK ?= $(if $(SANITIZE),no,$(if $(MUSL_HIREDIS),yes,no))
+QUICK ?= $(if $(COVERAGE),shared,$(if $(SANITIZE),no,$(if $(MUSL_HIREDIS),yes,no)))
 
 # TLS is a program of its own (src/program.h): loading OpenSSL would slow down everybody else's.
 
@@ -86,13 +89,18 @@ ifneq ($(SANITIZE),)
 SANITIZING := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
 
+ifneq ($(COVERAGE),)
+COVERING := --coverage
+COVERING_LDFLAGS := -Wl,--wrap=_exit,--wrap=execv,--wrap=execve,--wrap=kill,--wrap=raise
+endif
+
 # The headers of others may warn as they like.
 OWN_CPPFLAGS := -D_GNU_SOURCE -DFAIRLOCK_VERSION='"$(VERSION)"' -DFAIRLOCK_PREFIX='"$(PREFIX)"' -Isrc
 ALL_CPPFLAGS := $(OWN_CPPFLAGS) \
 	$(patsubst -I%,-isystem %,$(filter-out -I/usr/include,$(HIREDIS_CFLAGS) $(SMARTCOLS_CFLAGS) $(OPENSSL_CFLAGS))) \
 	-MMD -MP $(CPPFLAGS)
-ALL_CFLAGS := -std=c11 $(WARNINGS) $(HARDENING) $(SANITIZING) $(CFLAGS)
-ALL_LDFLAGS := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $(LDFLAGS)
+ALL_CFLAGS := -std=c11 $(WARNINGS) $(HARDENING) $(SANITIZING) $(COVERING) $(CFLAGS)
+ALL_LDFLAGS := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $(COVERING_LDFLAGS) $(LDFLAGS)
 ALL_LIBS := $(HIREDIS_LIBS) $(SMARTCOLS_LIBS)
 
 # musl's headers have nothing to fortify.
@@ -104,7 +112,7 @@ QUICK_LDFLAGS := -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,r
 
 SOURCES  := $(sort $(filter-out src/quick.c src/tls.c,$(wildcard src/*.c)))
 SCRIPTS  := $(sort $(filter-out lua/prelude.lua lua/waiters.lua lua/places.lua,$(wildcard lua/*.lua)))
-OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/%.o) $(BUILD)/scripts.o
+OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/%.o) $(BUILD)/scripts.o $(if $(COVERAGE),$(BUILD)/ends.o)
 TLS_OBJECTS := $(filter-out $(BUILD)/notls.o,$(OBJECTS)) $(BUILD)/tls.o
 PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS))
 NOT_QUICK := full status queue log watch looker restorer names nodes table metrics fit complete about \
@@ -112,6 +120,7 @@ NOT_QUICK := full status queue log watch looker restorer names nodes table metri
 	event history spans stats plot rows labels crowd axis moment
 QUICK_OBJECTS := $(filter-out $(NOT_QUICK:%=$(BUILD)/quick/%.o), \
 	$(OBJECTS:$(BUILD)/%=$(BUILD)/quick/%) $(BUILD)/quick/quick.o)
+SHARED_QUICK_OBJECTS := $(QUICK_OBJECTS:$(BUILD)/quick/%=$(BUILD)/%)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 # Programs that bats tests drive.
 PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard tests/programs/*.c)))
@@ -122,11 +131,11 @@ MANUAL   := $(sort $(notdir $(wildcard man/*.[1-9])))
 EXAMPLES := $(sort $(notdir $(wildcard man/examples/*)))
 
 .PHONY: all tests install uninstall deb deps check check-built matrix check-interop check-model fuzz fuzz-targets \
-	torture check-deb bench demo lint format clean distclean FORCE
+	torture check-deb coverage bench demo lint format clean distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-FULL := $(BUILD)/fairlock$(if $(filter yes,$(QUICK)),-full)
+FULL := $(BUILD)/fairlock$(if $(filter no,$(QUICK)),,-full)
 PROGRAM := $(sort $(BUILD)/fairlock $(FULL) $(BUILD)/fairlock-tls)
 
 all: $(PROGRAM)
@@ -134,6 +143,11 @@ all: $(PROGRAM)
 ifeq ($(QUICK),yes)
 $(BUILD)/fairlock: $(QUICK_OBJECTS) $(MUSL_HIREDIS) $(BUILD)/list
 	$(MUSL_CC) $(QUICK_LDFLAGS) -o $@ $(MUSL)/rcrt1.o $(MUSL)/crti.o $(QUICK_OBJECTS) $(MUSL_HIREDIS) $(MUSL)/crtn.o
+endif
+
+ifeq ($(QUICK),shared)
+$(BUILD)/fairlock: $(SHARED_QUICK_OBJECTS) $(BUILD)/list
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(SHARED_QUICK_OBJECTS) $(ALL_LIBS)
 endif
 
 tests: $(PROGRAM) $(UNITS) $(PROGRAMS) $(BENCHES)
@@ -152,6 +166,10 @@ $(BUILD)/quick/scripts.o: $(BUILD)/scripts.c $(BUILD)/flags
 
 $(BUILD)/%.o: src/%.c $(BUILD)/flags | $(HIREDIS_ARCHIVE)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
+
+# That a process ends is not to be counted.
+$(BUILD)/ends.o: tests/coverage/ends.c $(BUILD)/flags
+	$(CC) $(ALL_CPPFLAGS) $(filter-out $(COVERING),$(ALL_CFLAGS)) -c -o $@ $<
 
 $(BUILD)/scripts.o: $(BUILD)/scripts.c $(BUILD)/flags
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
@@ -206,7 +224,7 @@ $(BUILD)/targets/%: tests/fuzz/%.c $(FUZZ_PARTS:tests/fuzz/%.c=$(BUILD)/targets/
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -fsanitize=fuzzer $(ALL_LDFLAGS) $(FUZZ_WRAPS) -o $@ $< \
 		$(filter %.o,$^) $(ALL_LIBS)
 
--include $(OBJECTS:.o=.d) $(BUILD)/tls.d $(QUICK_OBJECTS:.o=.d) $(UNITS:=.d) $(PROGRAMS:=.d) \
+-include $(OBJECTS:.o=.d) $(BUILD)/tls.d $(BUILD)/quick.d $(QUICK_OBJECTS:.o=.d) $(UNITS:=.d) $(PROGRAMS:=.d) \
 	$(FUZZ_TARGETS:=.d) $(FUZZ_PARTS:tests/fuzz/%.c=$(BUILD)/targets/%.d) $(BENCHES:=.d)
 
 # Installing
@@ -268,6 +286,12 @@ demo:
 	.ci/setup build run
 	$(MAKE) all
 	BUILD=$(BUILD) tests/demo
+
+# What the tests reach. -O0: so that each line is one.
+coverage:
+	.ci/setup build run test
+	$(MAKE) BUILD=$(BUILD)/coverage COVERAGE=yes CFLAGS='-O0 -g -Werror' tests
+	BUILD=$(BUILD)/coverage tests/coverage/run $(TESTS)
 
 # With real Redisson beside it.
 check-interop:

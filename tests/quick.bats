@@ -13,6 +13,7 @@ setup() {
 	[ -e "$FAIRLOCK-full" ] || skip 'built as one program'
 	cd "$BATS_TEST_TMPDIR" || return
 	cli FLUSHALL >/dev/null
+	export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" # cannot be looked for beside strace
 }
 
 # The two as they are installed
@@ -23,6 +24,7 @@ installed() {
 }
 
 @test "what takes a lock opens no library and becomes no other program" {
+	[ ! -e "$BUILD/ends.o" ] || skip 'built to measure coverage, with shared libraries'
 	run -0 strace -f -e trace=open,openat,execve -o trace "$FAIRLOCK" acquire job
 	run -1 grep -e '\.so' -e fairlock-full trace
 	run -0 grep -c execve trace

@@ -52,6 +52,7 @@ server_us() {
 }
 
 @test "a thousand in the queue: the first 200 are asked after, and it takes less than 5 ms" {
+	marks_take_time
 	local -a ids=()
 	local id took
 
@@ -78,6 +79,7 @@ server_us() {
 }
 
 @test "twenty thousand in the queue: behind the first thousand nobody is fetched, or told a place" {
+	marks_take_time
 	local took
 
 	cli EVAL 'for i = 1, 20000 do

@@ -185,6 +185,11 @@ answered() {
 	[[ "${reply[*]} " == "$* "* ]] || assert_equal "${reply[*]}" "$*"
 }
 
+# In a test of how long a script takes: tests/coverage/run puts marks into the scripts.
+marks_take_time() {
+	[ -z "${MARKED-}" ] || skip 'the scripts have marks, which take time'
+}
+
 # between LEAST NUMBER MOST
 between() {
 	if ! [[ $2 =~ ^-?[0-9]+$ ]] || [ "$2" -lt "$1" ] || [ "$2" -gt "$3" ]; then

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Which statements of the scripts have run: the server's Lua has no debugger's hook to tell.
+
+usage: marks.py put FILE.lua... FOLDER    writes the files to FOLDER with a mark before each statement and each
+                                          condition of an elseif; a mark that is reached is in the server's log
+       marks.py count LOG FILE.lua...     prints, for each file, how many lines with a mark were reached in full,
+                                          and which were not; fails when there are any
+
+A statement counts with the line on which it begins.
+"""
+import os
+import re
+import sys
+
+# The log of a server gets long enough without the marks that a run of a script reaches again.
+DEFINITION = ("local seen__ = {} local function mark__(at) if not seen__[at] then seen__[at] = true "
+              "redis.log(redis.LOG_NOTICE, 'reached ' .. at) end return true end ")
+
+TOKEN = re.compile(r"""
+    (?P<blank> \s+ | --\[\[.*?\]\] | --[^\n]* )
+  | (?P<text> '(?:\\.|[^'\\])*' | "(?:\\.|[^"\\])*" | \[\[.*?\]\] )
+  | (?P<word> [A-Za-z_]\w* )
+  | (?P<number> 0x[0-9a-fA-F]+ | \d+(?:\.\d+)?(?:[eE][+-]?\d+)? )
+  | (?P<other> \.\.\. | \.\. | [=~<>]= | . )
+""", re.VERBOSE | re.DOTALL)
+
+KEYWORDS = set("and break do else elseif end false for function if in local nil not or repeat return then true "
+               "until while".split())
+BEGIN = {"break", "do", "for", "function", "if", "local", "repeat", "return", "while"}
+# What an expression ends with: behind it, and behind what opens a block, a word can only begin a statement.
+ENDS = {")", "]", "}", "...", "end", "false", "nil", "true"}
+OPENS = {"do", "else", "repeat", "then", ";", "break", None}
+
+
+def tokens_of(source):
+    return [(match.lastgroup, match.group(), match.start()) for match in TOKEN.finditer(source)
+            if match.lastgroup != "blank"]
+
+
+def is_name(kind, token):
+    return kind == "word" and token not in KEYWORDS
+
+
+def begins_statement(before, kind, token):
+    """before: kind and text of the token ahead"""
+    if not (is_name(kind, token) or token in BEGIN):
+        return False
+    ended = before[0] in ("text", "number") or is_name(*before) or before[1] in ENDS
+    # in "for i = 1, n do" the do belongs to the for
+    return before[1] in OPENS or ended and token != "do"
+
+
+def marks_of(source):
+    """Pairs of position and what is to be inserted there, and the names of the marks."""
+    inserted, names, before, seen, heads = [], [], (None, None), {}, 0
+    for kind, token, at in tokens_of(source):
+        line = source.count("\n", 0, at) + 1
+        if token == "elseif" or begins_statement(before, kind, token):
+            seen[line] = seen.get(line, 0) + 1
+            name = "%d" % line if seen[line] == 1 else "%d.%d" % (line, seen[line])
+            names.append(name)
+            if token == "elseif":
+                inserted.append((at + len(token), " mark__'%s' and (", name))
+                heads += 1
+            else:
+                inserted.append((at, "mark__'%s' ", name))
+        if token == "then" and heads:
+            inserted.append((at, ") ", None))
+            heads -= 1
+        before = (kind, token)
+    return inserted, names
+
+
+def put(files, folder):
+    for path in files:
+        with open(path, encoding="utf-8") as file:
+            source = file.read()
+        module = os.path.basename(path)
+        marked, end = [], 0
+        for at, text, name in marks_of(source)[0]:
+            marked += [source[end:at], text % (module + ":" + name) if name else text]
+            end = at
+        marked.append(source[end:])
+        if module == "prelude.lua":
+            marked.insert(1, DEFINITION)
+        with open(os.path.join(folder, module), "w", encoding="utf-8") as file:
+            file.write("".join(marked))
+
+
+def count(log, files):
+    with open(log, encoding="utf-8", errors="replace") as file:
+        reached = set(re.findall(r"reached ([a-z]+\.lua:[0-9.]+)$", file.read(), re.MULTILINE))
+    all_lines = all_missed = 0
+    for path in files:
+        with open(path, encoding="utf-8") as file:
+            source = file.read()
+        module = os.path.basename(path)
+        names = marks_of(source)[1]
+        lines = {int(float(name)) for name in names}
+        missed = sorted({int(float(name)) for name in names if module + ":" + name not in reached})
+        print("%6.2f %% of %4d lines  %s" % (100 - 100 * len(missed) / len(lines), len(lines), path))
+        for line in missed:
+            print("        %s:%d: %s" % (path, line, source.split("\n")[line - 1].strip()))
+        all_lines += len(lines)
+        all_missed += len(missed)
+    print("%6.2f %% of %4d lines  in all" % (100 - 100 * all_missed / all_lines, all_lines))
+    return 1 if all_missed else 0
+
+
+def main():
+    words = sys.argv[1:]
+    if len(words) >= 3 and words[0] == "put":
+        return put(words[1:-1], words[-1])
+    if len(words) >= 3 and words[0] == "count":
+        return count(words[1], words[2:])
+    sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
