@@ -12,6 +12,7 @@
 # make fuzz [FUZZ=url] [FUZZ_SECONDS=60]   everything that reads what others wrote, with libFuzzer
 # make deb        builds a Debian package, $(BUILD)/fairlock_*.deb
 # make coverage   lines and branches that the tests reach, of src/ and lua/
+# make valgrind   no leak, no descriptor left open
 # make check-deb  ... installs it in a clean Debian root, and runs it there (as root)
 # make BUILD=build/asan SANITIZE=address,undefined
 #
@@ -131,7 +132,7 @@ MANUAL   := $(sort $(notdir $(wildcard man/*.[1-9])))
 EXAMPLES := $(sort $(notdir $(wildcard man/examples/*)))
 
 .PHONY: all tests install uninstall deb deps check check-built matrix check-interop check-model fuzz fuzz-targets \
-	torture check-deb coverage bench demo lint format clean distclean FORCE
+	torture check-deb coverage valgrind bench demo lint format clean distclean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -292,6 +293,12 @@ coverage:
 	.ci/setup build run test
 	$(MAKE) BUILD=$(BUILD)/coverage COVERAGE=yes CFLAGS='-O0 -g -Werror' tests
 	BUILD=$(BUILD)/coverage tests/coverage/run $(TESTS)
+
+# No leak, no descriptor left open.
+valgrind:
+	.ci/setup build run valgrind
+	$(MAKE) BUILD=$(BUILD)/valgrind QUICK=no CFLAGS='-O1 -g' all
+	BUILD=$(BUILD)/valgrind tests/run tests/valgrind/*.bats
 
 # With real Redisson beside it.
 check-interop:

@@ -1,0 +1,209 @@
+#!/usr/bin/env bats
+# Under valgrind: no leak, no wrong access, and no descriptor left open by a process that ends of itself. What it
+# forks (the guard, a keeper) ends without closing what it inherited; there, memory only is looked at.
+
+load ../helpers
+load ../tls
+load ../cluster
+
+setup_file() {
+	make_certificates
+	export PROGRAM=$FAIRLOCK LOGS=$BATS_FILE_TMPDIR/logs
+	FAIRLOCK=$BATS_FILE_TMPDIR/fairlock
+	export FAIRLOCK
+	mkdir -m 1777 "$LOGS"
+	# Our own programs are followed, not COMMAND. A process that forks goes on in a log of its own.
+	cat >"$FAIRLOCK" <<-'END'
+		#!/bin/sh
+		exec valgrind --leak-check=full --show-leak-kinds=all --errors-for-leak-kinds=all \
+			--track-fds=yes --error-exitcode=99 --trace-children=yes \
+			--trace-children-skip='*/bin/*,*/sbin/*' --log-file="$LOGS/%p.%n" "$PROGRAM" "$@"
+	END
+	chmod +x "$FAIRLOCK"
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	export FAIRLOCK_CONNECT_TIMEOUT=30s
+	rm -f "$LOGS"/*
+}
+
+# What valgrind blames, and descriptors that were not there before. (bats does not stop at what fails here.)
+teardown() {
+	local log blamed=0
+
+	wait_until all_ended || return
+	[ "$(find "$LOGS" -name '*.1' | wc -l)" -gt 0 ] || return
+	for log in "$LOGS"/*; do
+		blames "$log" || continue
+		cat "$log"
+		blamed=1
+	done
+	return "$blamed"
+}
+
+# blames LOG
+blames() {
+	local wrong='Invalid|Conditional|Use of|Syscall param|Mismatched|.* are (definitely|indirectly) lost'
+
+	# Whom somebody forked, or a signal ended, leaves what others reach to the kernel.
+	if [[ $1 = *.1 ]] && ! grep -q 'Process terminating' "$1"; then
+		wrong+='|[0-9,]+ .*bytes in .* in loss record'
+		awk '/ Open / { what = $0; next } what { if (!/<inherited from parent>/) print what; what = "" }' "$1" |
+			grep . && return
+	fi
+	grep -E "^==[0-9]+== ($wrong)" "$1"
+}
+
+all_ended() {
+	local log
+
+	for log in "$LOGS"/*; do
+		grep -q 'ERROR SUMMARY' "$log" && continue
+		log=${log##*/}
+		ended "${log%.*}" || return
+	done
+}
+
+# Waits for what runs in the background: it ends with STATUS.
+ends_with() {
+	local status=0
+
+	wait "$2" || status=$?
+	assert_equal "$status" "$1"
+}
+
+# Every way in which a process of ours gets to a lock and ends.
+use_all() {
+	local owner waiter
+
+	run -3 "$FAIRLOCK" wrap job sh -c 'exit 3'
+	run -127 "$FAIRLOCK" wrap job /nonexistent
+	owner=$("$FAIRLOCK" acquire --lease 5m job)
+	run -75 "$FAIRLOCK" wrap -w 1s job true
+	background "$FAIRLOCK" wrap job true
+	waiter=$!
+	wait_until in_line 1
+	run -0 "$FAIRLOCK" renew --owner "$owner" job
+	run -0 "$FAIRLOCK" status
+	run -0 "$FAIRLOCK" status --json job
+	run -0 "$FAIRLOCK" queue job
+	run -0 "$FAIRLOCK" release --owner "$owner" job
+	ends_with 0 "$waiter"
+	run -0 "$FAIRLOCK" log job
+	run -0 "$FAIRLOCK" log --json job
+}
+
+in_line() {
+	"$PROGRAM" queue --raw --noheadings job | wc -l | grep -qx "$1"
+}
+
+@test "the commands, on a unix socket" {
+	start_server
+	use_all
+}
+
+@test "what else is shown: figures, a plot, metrics, doctor, help, completion" {
+	start_server
+	"$PROGRAM" wrap job true
+	run -0 "$FAIRLOCK" log --plot job
+	run -0 "$FAIRLOCK" log --stats job
+	run -0 "$FAIRLOCK" status --prometheus
+	run "$FAIRLOCK" doctor
+	[ "$status" -lt 99 ]
+	run -0 "$FAIRLOCK" wrap --help
+	run -0 "$FAIRLOCK" --complete 2 fairlock status j
+}
+
+@test "a keeper gives the lock back when its process ends" {
+	start_server
+	background sleep 600
+	run "$FAIRLOCK" acquire --while-pid $! job
+	[[ $output != *'Function not implemented'* ]] || skip 'this valgrind does not know pidfd_open'
+	[ "$status" = 0 ] || fail "$output"
+	run -64 "$FAIRLOCK" acquire --while-pid 999999999 other
+	kill $!
+	wait $! || true
+	wait_until in_state free
+}
+
+in_state() {
+	"$PROGRAM" status --noheadings -o STATE job | grep -qx "$1"
+}
+
+@test "COMMAND is stopped: by --max-hold, by a signal, by force" {
+	local wrapper
+
+	start_server
+	run -124 "$FAIRLOCK" wrap --max-hold 1s job sleep 600
+	background "$FAIRLOCK" wrap job sleep 600
+	wrapper=$!
+	wait_until in_state held
+	kill -s TERM "$wrapper"
+	ends_with 143 "$wrapper"
+	background "$FAIRLOCK" wrap job sleep 600
+	wrapper=$!
+	wait_until in_state held
+	run -0 "$FAIRLOCK" release --force job
+	ends_with 76 "$wrapper"
+}
+
+@test "a waiter that gets a signal leaves the queue" {
+	local waiter
+
+	start_server
+	"$PROGRAM" acquire job >/dev/null
+	background "$FAIRLOCK" wrap job true
+	waiter=$!
+	wait_until in_line 1
+	kill -s TERM "$waiter"
+	ends_with 143 "$waiter"
+	wait_until in_line 0
+}
+
+@test "mistakes and refusals" {
+	start_server
+	cli CONFIG SET requirepass sesame >/dev/null
+	run -64 "$FAIRLOCK"
+	run -64 "$FAIRLOCK" nonsense
+	run -64 "$FAIRLOCK" wrap
+	run -64 "$FAIRLOCK" wrap --wait 1h30 job true
+	run -78 "$FAIRLOCK" status -u redis://host:port
+	run -77 "$FAIRLOCK" wrap job true
+	run -69 "$FAIRLOCK" status -u unix:/nonexistent
+	run -69 "$FAIRLOCK" wrap --connect-timeout 1s -w 1s -u unix:/nonexistent job true
+	printf 'lease = 1x\n' >conf
+	run -78 "$FAIRLOCK" status --config conf
+	printf 'wait = 5s\nurl = unix:%s\npassword-file = %s\n' "$SERVER_SOCKET" "$PWD/secret" >conf
+	(umask 077 && echo sesame >secret)
+	run -0 "$FAIRLOCK" wrap --config conf job true
+}
+
+# valgrind does not know the clone that starts it. COMMAND would be in the way: process ids there are others.
+@test "a server of its own" {
+	new_home
+	run -0 at_home "$PROGRAM" status job
+	run -0 at_home "$FAIRLOCK" acquire job
+	run -0 at_home "$FAIRLOCK" status job
+	run -0 at_home "$FAIRLOCK" release --force job
+}
+
+@test "TLS, and a certificate that is refused" {
+	local url
+
+	start_tls_server
+	url=rediss://localhost:$TLS_PORT
+	run -0 "$FAIRLOCK" wrap -u "$url" --tls-ca "$TLS_DIR/ca.crt" job true
+	run -0 "$FAIRLOCK" status -u "$url" --tls-ca "$TLS_DIR/ca.crt"
+	run -69 "$FAIRLOCK" status -u "$url" --tls-ca "$TLS_DIR/unknown-ca.crt"
+	run -69 "$FAIRLOCK" status -u "redis://localhost:$TLS_PORT"
+}
+
+@test "a cluster, through any of its nodes" {
+	start_cluster
+	for port in $(master_nodes); do
+		run -0 "$FAIRLOCK" wrap -u "redis://127.0.0.1:$port" job true
+	done
+	run -0 "$FAIRLOCK" status -u "redis://127.0.0.1:$port"
+	run -0 "$FAIRLOCK" log -u "redis://127.0.0.1:$port" job
+}
