@@ -490,6 +490,12 @@ void client_cancel(struct client *client)
 	client->retried = false;
 }
 
+bool client_is_still(const struct client *client)
+{
+	return client_has_greeted(client) && !client->pending && !client->confirming &&
+	       client->confirmations == 0 && client->unasked == 0 && link_is_still(&client->link);
+}
+
 void client_open(struct client *client)
 {
 	client->eager = true;

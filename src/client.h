@@ -100,6 +100,10 @@ int64_t client_wait(const struct client *client, struct pollfd *slot);
 /* Goes on as far as it can without waiting, up to one event. Call until CLIENT_NOTHING. */
 enum client_event client_step(struct client *client);
 
+/* Whether all is answered and confirmed: a copy of this process, forked now, may take the client
+ * over later, as long as this one is still again then, and on the same connection. */
+bool client_is_still(const struct client *client);
+
 /* Connects also when there is nothing to ask. */
 void client_open(struct client *client);
 

@@ -1,6 +1,7 @@
 #include "front.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -212,11 +213,25 @@ static int watch(struct front *front, struct error *err)
 	return 0;
 }
 
+/* ---- Starting the guard ---- */
+
+static struct shared *share_memory(void)
+{
+	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return shared == MAP_FAILED ? NULL : shared;
+}
+
 static int fork_guard(struct front *front, struct error *err)
 {
 	pid_t wrapper = getpid();
 	int ends[2];
 
+	front->shared = share_memory();
+	if (!front->shared)
+		return fail(err, STATUS_OS, "cannot get memory: %s", strerror(errno));
+	front->shared->deadline_ms = front->job->lock->deadline_ms;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return fail(err, STATUS_OS, "cannot make a socket pair: %s", strerror(errno));
 	front->guard = fork();
@@ -231,21 +246,101 @@ static int fork_guard(struct front *front, struct error *err)
 	return 0;
 }
 
-int front_run(const struct job *job, struct shared *result, struct error *err)
+/* Both are there, or none. */
+static int open_ways(int ends[2], int start[2])
+{
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return -1;
+	if (pipe2(start, O_CLOEXEC) == 0)
+		return 0;
+	close(ends[0]);
+	close(ends[1]);
+	return -1;
+}
+
+void front_stand_by(struct standby *standby, const struct job *job)
+{
+	const pid_t wrapper = getpid();
+	int ends[2], start[2];
+
+	if (standby->guard && standby->connections == job->client->link.connections)
+		return;
+	front_stand_down(standby);
+	if (open_ways(ends, start) < 0)
+		return;
+	*standby = (struct standby){.fd = ends[0],
+				    .start = start[1],
+				    .connections = job->client->link.connections,
+				    .shared = share_memory()};
+	standby->guard = standby->shared ? fork() : -1;
+	if (standby->guard == 0) {
+		close(ends[0]);
+		guard_stand_by(job, standby->shared, ends[1], start, wrapper);
+	}
+	close(ends[1]);
+	close(start[0]);
+	if (standby->guard < 0)
+		front_stand_down(standby);
+}
+
+void front_stand_down(struct standby *standby)
+{
+	if (!standby->guard)
+		return;
+	close(standby->fd);
+	close(standby->start);
+	if (standby->guard > 0) {
+		kill(standby->guard, SIGKILL);
+		waitpid(standby->guard, NULL, 0);
+	}
+	if (standby->shared)
+		munmap(standby->shared, sizeof(*standby->shared));
+	*standby = (struct standby){0};
+}
+
+/* Tells those who stand by that the lock is ours: the guard first. False if they cannot be used:
+ * one is dead, or the connection is not what they know. */
+static bool set_off(struct front *front, struct standby *standby)
+{
+	const struct job *job = front->job;
+	struct shared *shared = standby->shared;
+
+	if (!standby->guard || standby->connections != job->client->link.connections ||
+	    !client_is_still(job->client))
+		return false;
+	shared->deadline_ms = job->lock->deadline_ms;
+	memcpy(shared->grant.owner, job->lock->owner, sizeof(shared->grant.owner));
+	memcpy(shared->grant.token, job->lock->token, sizeof(shared->grant.token));
+	shared->grant.since_ms = job->lock->since_ms;
+	shared->grant.sent_ms = job->client->sent_ms;
+	shared->started = true;
+	if (send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
+		return false;
+	(void)!write(standby->start, "", 1); /* SIGPIPE is blocked; the guard sees it end */
+	close(standby->start);
+	front->shared = shared;
+	front->guard = standby->guard;
+	front->fd = standby->fd;
+	return true;
+}
+
+int front_run(const struct job *job, struct standby *standby, struct shared *result,
+	      struct error *err)
 {
 	struct front front = {.job = job};
 
-	front.shared = mmap(NULL, sizeof(*front.shared), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (front.shared == MAP_FAILED) {
-		hold_give_up(job->lock, job->client);
-		return fail(err, STATUS_OS, "cannot get memory: %s", strerror(errno));
-	}
-	front.shared->deadline_ms = job->lock->deadline_ms;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (loop_open(&front.loop, err) < 0 || fork_guard(&front, err) < 0) {
+	if (loop_open(&front.loop, err) < 0) {
+		front_stand_down(standby);
 		hold_give_up(job->lock, job->client);
 		return -1;
+	}
+	if (!set_off(&front, standby)) {
+		front_stand_down(standby);
+		if (fork_guard(&front, err) < 0) {
+			hold_give_up(job->lock, job->client);
+			return -1;
+		}
 	}
 	client_close(job->client); /* the guard has it now */
 	if (watch(&front, err) < 0)

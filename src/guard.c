@@ -128,6 +128,18 @@ static void await_valid_lease(const struct guard *guard)
 	}
 }
 
+static void take_grant(const struct guard *guard)
+{
+	const struct grant *grant = &guard->shared->grant;
+	struct lock *lock = guard->job->lock;
+
+	memcpy(lock->owner, grant->owner, sizeof(lock->owner));
+	memcpy(lock->token, grant->token, sizeof(lock->token));
+	lock->since_ms = grant->since_ms;
+	lock->deadline_ms = guard->shared->deadline_ms;
+	guard->job->client->sent_ms = grant->sent_ms;
+}
+
 static _Noreturn void become_command(const struct guard *guard, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, guard->job->options->signal);
@@ -138,6 +150,35 @@ static _Noreturn void become_command(const struct guard *guard, pid_t parent)
 	path_exec(guard->job->argv);
 	guard->shared->exec_errno = errno;
 	_exit(STATUS_NOT_FOUND);
+}
+
+/* As long as it waits, it takes no signals: what is sent to the process group is the wrapper's
+ * affair. And it must not outlive the guard, even when it was stopped. */
+static _Noreturn void await_start(const struct guard *guard, const int start[2], pid_t parent)
+{
+	char byte;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* the ends of these are how the others see each other go */
+	close(start[1]);
+	close(guard->front);
+	client_close(guard->job->client);
+	if (getppid() != parent || read(start[0], &byte, 1) != 1)
+		_exit(STATUS_NOT_FOUND);
+	kill(getpid(), SIGCONT); /* takes back a Ctrl-Z that the wrapper alone has got over */
+	take_grant(guard);
+	set_environment(guard->job);
+	become_command(guard, parent);
+}
+
+static void mind_start(struct guard *guard, pid_t pid)
+{
+	guard->shared->started = true;
+	guard->start_ms = clock_ms();
+	tell_step(guard->job->teller, "starting %s, pid %d", guard->job->argv[0], (int)pid);
+	if (guard->job->options->max_hold_ms)
+		guard->max_ms = guard->start_ms + guard->job->options->max_hold_ms;
+	guard->command = pid;
 }
 
 /* Not vfork: between that and exec the child can be stopped with its process group, and we would
@@ -154,12 +195,7 @@ static void start_command(struct guard *guard)
 		guard->shared->exec_errno = errno;
 		return;
 	}
-	guard->shared->started = true;
-	guard->start_ms = clock_ms();
-	tell_step(guard->job->teller, "starting %s, pid %d", guard->job->argv[0], (int)pid);
-	if (guard->job->options->max_hold_ms)
-		guard->max_ms = guard->start_ms + guard->job->options->max_hold_ms;
-	guard->command = pid;
+	mind_start(guard, pid);
 }
 
 /* ---- Stopping ---- */
@@ -461,20 +497,41 @@ static void end_blindly(struct guard *guard, const struct error *err)
 	mind_children(guard);
 }
 
-_Noreturn void guard_run(const struct job *job, struct shared *shared, int front, pid_t wrapper)
+static struct guard guard_of(const struct job *job, struct shared *shared, int front, pid_t wrapper)
 {
-	struct guard guard = {
+	return (struct guard){
 		.job = job,
 		.shared = shared,
 		.front = front,
 		.wrapper = wrapper,
 		.max_ms = NEVER_MS,
 		.steps = {.teller = job->teller, .connections = job->client->link.connections}};
+}
+
+static int get_ready(struct guard *guard, struct error *err)
+{
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	return inbox_open_deaf(&guard->inbox, err) < 0 ? -1 : loop_open(&guard->loop, err);
+}
+
+static _Noreturn void see_to_end(struct guard *guard)
+{
 	struct error err;
 
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	while (!is_over(guard))
+		if (watch(guard, &err) < 0)
+			end_blindly(guard, &err);
+	give_back_if_held(guard);
+	finish(guard);
+}
+
+_Noreturn void guard_run(const struct job *job, struct shared *shared, int front, pid_t wrapper)
+{
+	struct guard guard = guard_of(job, shared, front, wrapper);
+	struct error err;
+
 	hold_init(&guard.hold, job->lock, job->client);
-	if (inbox_open_deaf(&guard.inbox, &err) < 0 || loop_open(&guard.loop, &err) < 0) {
+	if (get_ready(&guard, &err) < 0) {
 		tell(job->teller, LOG_ERR, "%s", err.text);
 		give_back_if_held(&guard);
 		finish(&guard);
@@ -483,9 +540,48 @@ _Noreturn void guard_run(const struct job *job, struct shared *shared, int front
 	if (!guard.lost)
 		start_command(&guard);
 	leave_group(&guard);
-	while (!is_over(&guard))
-		if (watch(&guard, &err) < 0)
-			end_blindly(&guard, &err);
-	give_back_if_held(&guard);
-	finish(&guard);
+	see_to_end(&guard);
+}
+
+/* False when the wrapper is gone, or the process that was to become COMMAND. */
+static bool await_grant(const struct guard *guard, pid_t command)
+{
+	struct pollfd slots[] = {{.fd = guard->front, .events = POLLIN},
+				 {.fd = guard->inbox.fd, .events = POLLIN}};
+	struct signalfd_siginfo info;
+	char byte;
+
+	for (;;) {
+		if (poll(slots, 2, -1) < 0 && errno != EINTR)
+			return false;
+		if (slots[0].revents)
+			return recv(guard->front, &byte, 1, 0) == 1;
+		while (inbox_next(&guard->inbox, &info))
+			;
+		if (waitpid(command, NULL, WNOHANG) != 0)
+			return false;
+	}
+}
+
+_Noreturn void guard_stand_by(const struct job *job, struct shared *shared, int front,
+			      const int start[2], pid_t wrapper)
+{
+	struct guard guard = guard_of(job, shared, front, wrapper);
+	const pid_t self = getpid();
+	struct error ignored;
+	pid_t command;
+
+	if (get_ready(&guard, &ignored) < 0 || (command = fork()) < 0)
+		_exit(STATUS_OS);
+	if (command == 0)
+		await_start(&guard, start, self);
+	leave_group(&guard);
+	close(start[0]);
+	close(start[1]);
+	if (!await_grant(&guard, command))
+		_exit(0);
+	take_grant(&guard);
+	hold_init(&guard.hold, job->lock, job->client);
+	mind_start(&guard, command);
+	see_to_end(&guard);
 }

@@ -39,7 +39,14 @@ enum guard_phase {
 	GUARD_DONE,
 };
 
-/* Seen by both processes. */
+struct grant {
+	char owner[OWNER_MAX_BYTES];
+	char token[24];
+	int64_t since_ms;
+	int64_t sent_ms; /* of the request that was granted */
+};
+
+/* Seen by all three processes. */
 struct shared {
 	_Atomic int64_t deadline_ms; /* until when the lock is surely ours */
 	_Atomic int phase;           /* enum guard_phase */
@@ -48,7 +55,8 @@ struct shared {
 	int wait_status;        /* of COMMAND, as waitpid tells it */
 	bool started;
 	bool lost;
-	bool timed_out; /* COMMAND was stopped by --max-hold */
+	bool timed_out;     /* COMMAND was stopped by --max-hold */
+	struct grant grant; /* what a guard that was forked before it does not know */
 };
 
 /* When COMMAND must get its first signal, and when SIGKILL, so that nothing of it is alive at the
@@ -59,5 +67,12 @@ int64_t guard_stop_ms(const struct job *job, int64_t deadline_ms);
 /* The guard's life, in the process that wrapper forked: starts COMMAND, never returns. front is a
  * socket whose other end only the wrapper has: single bytes are signals to pass on. */
 _Noreturn void guard_run(const struct job *job, struct shared *shared, int front, pid_t wrapper);
+
+/* The same, forked before the lock is granted, so that neither guard nor COMMAND's process has to
+ * be made then. Both wait: the guard for the first byte from front, the process that is to become
+ * COMMAND for one from `start`, a pipe. By then the wrapper has filled shared->grant and the
+ * deadline. Both end when the wrapper does. */
+_Noreturn void guard_stand_by(const struct job *job, struct shared *shared, int front,
+			      const int start[2], pid_t wrapper);
 
 #endif

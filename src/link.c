@@ -515,6 +515,18 @@ bool link_is_sending(const struct link *link)
 	return link->stage == LINK_OPEN && sdslen(link->redis->obuf) > 0;
 }
 
+bool link_is_still(const struct link *link)
+{
+	const redisReader *reader;
+
+	if (link->stage != LINK_OPEN || link->server->tls || link_is_sending(link))
+		return false;
+	reader = link->redis->reader;
+	/* it may have looked for a reply that has not begun */
+	return reader->pos == reader->len &&
+	       (reader->ridx < 0 || (reader->ridx == 0 && reader->task[0]->type < 0));
+}
+
 enum link_event link_step(struct link *link, struct redisReply **reply)
 {
 	enum link_event event;

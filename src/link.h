@@ -108,6 +108,10 @@ void link_send(struct link *link, int argc, const char **argv);
 /* Whether some of that has not left yet. */
 bool link_is_sending(const struct link *link);
 
+/* Whether nothing is under way in this process in either direction: then a copy of it may go on
+ * with the connection. With TLS never. */
+bool link_is_still(const struct link *link);
+
 /* Goes on as far as it can without waiting, up to one event. The caller frees *reply. */
 enum link_event link_step(struct link *link, struct redisReply **reply);
 

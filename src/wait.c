@@ -47,6 +47,7 @@ struct waiting {
 	int64_t watch_ms; /* when to ask again because somebody told us to */
 	bool granted;
 	bool traceless; /* the server knows nothing of us */
+	bool first;     /* to be told to on_first */
 	bool told_queued;
 	bool told_no_ttl;
 	bool place_due; /* --verbose: our place in the queue is to be asked for and told */
@@ -121,6 +122,13 @@ static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
 	w->told_no_ttl = ttl_ms == -1;
 }
 
+/* From here on a plain Redisson lock that is given back is our turn, too. */
+static void become_first(struct waiting *w)
+{
+	client_subscribe(w->client, w->base_channel);
+	w->first = true;
+}
+
 static void queued(struct waiting *w, const struct ask_reply *reply)
 {
 	if (!w->told_queued)
@@ -132,7 +140,7 @@ static void queued(struct waiting *w, const struct ask_reply *reply)
 	w->sign_ms = clock_ms() + reply->ask_in_ms;
 	mind_missing_ttl(w, reply->ttl_ms);
 	if (reply->first)
-		client_subscribe(w->client, w->base_channel);
+		become_first(w);
 }
 
 static void tell_grant(const struct waiting *w)
@@ -194,7 +202,7 @@ static void heard(struct waiting *w)
 
 	tell_step(w->wait->teller, "heard: %s", message);
 	if (sscanf(message, "first %" SCNd64, &in_ms) == 1 && in_ms > 0) {
-		client_subscribe(w->client, w->base_channel);
+		become_first(w);
 		/* the key is there until its last millisecond is over */
 		in_ms = in_ms < WATCH_MAX_MS ? in_ms + 1 : WATCH_MAX_MS;
 	} else if (sscanf(message, "second %" SCNd64, &in_ms) != 1) {
@@ -405,6 +413,13 @@ static bool is_worth_leaving(const struct error *err)
 	       err->status == STATUS_REFUSED;
 }
 
+static void tell_first(struct waiting *w)
+{
+	w->first = false;
+	if (w->wait->on_first)
+		w->wait->on_first(w->wait->context);
+}
+
 int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *client, int *signo,
 		  struct error *err)
 {
@@ -431,6 +446,8 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 			break;
 		if (result == 0 && clock_ms() >= w.line.draw_ms)
 			mind_line(&w);
+		if (result == 0 && w.first && client_is_still(client))
+			tell_first(&w);
 		if (result == 0 && w.place_due && !client->pending)
 			look(&w);
 		if (result == 0 && clock_ms() >= w.until_ms)

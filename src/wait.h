@@ -19,6 +19,10 @@ struct wait {
 	const struct inbox *inbox;
 	struct loop *loop;
 	int pidfd; /* acquire --while-pid: ends the wait; -1: none */
+
+	/* Called when the lock is likely to be ours next, and the client is still; or NULL. */
+	void (*on_first)(const void *context);
+	const void *context;
 };
 
 /* Takes the lock, queueing for it as the options say. Returns 0 when lock is held.

@@ -95,23 +95,41 @@ static int spread(const struct wait *wait, const struct lock *lock, int *signo, 
 	return 0;
 }
 
-/* Gets the lock, runs COMMAND, and gives the lock back. */
-static int get_and_run(const struct wait *wait, const struct job *job, int *status,
-		       struct error *err)
+/* What on_first gets. */
+struct next {
+	const struct job *job;
+	struct standby *standby;
+};
+
+static void stand_by(const void *context)
 {
+	const struct next *next = context;
+
+	front_stand_by(next->standby, next->job);
+}
+
+/* Gets the lock, runs COMMAND, and gives the lock back. */
+static int get_and_run(struct wait *wait, const struct job *job, int *status, struct error *err)
+{
+	struct standby standby = {0};
+	const struct next next = {.job = job, .standby = &standby};
 	struct shared result;
 	int signo;
 
+	wait->on_first = stand_by;
+	wait->context = &next;
 	if (spread(wait, job->lock, &signo, err) < 0 ||
 	    wait_for_lock(wait, job->lock, job->client, &signo, err) < 0) {
+		front_stand_down(&standby);
 		client_close(job->client);
 		return wait_outcome(wait, signo, err, status);
 	}
 	if (freshen(job, err) < 0) {
+		front_stand_down(&standby);
 		hold_give_up(job->lock, job->client);
 		return -1;
 	}
-	if (front_run(job, &result, err) < 0)
+	if (front_run(job, &standby, &result, err) < 0)
 		return -1;
 	return end_as_command(job, &result, status, err);
 }
@@ -127,11 +145,11 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	struct loop loop;
 	struct lock lock;
 	struct client client;
-	const struct wait wait = {.options = options,
-				  .teller = invocation->teller,
-				  .inbox = &inbox,
-				  .loop = &loop,
-				  .pidfd = -1};
+	struct wait wait = {.options = options,
+			    .teller = invocation->teller,
+			    .inbox = &inbox,
+			    .loop = &loop,
+			    .pidfd = -1};
 	const struct job job = {.options = options,
 				.teller = invocation->teller,
 				.inbox = &inbox,

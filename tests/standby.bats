@@ -1,0 +1,165 @@
+# Whoever is first in the queue has its guard and a process for COMMAND ready, so that little is left to do when its
+# turn comes. COMMAND must not notice, and nobody else either.
+
+load helpers
+load jobs
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	start_server
+}
+
+# first_waits WORD...: the lock is held, and `wrap job WORD...` waits for it, in $WAITER with its guard $GUARD and
+# $READY, which is to become COMMAND
+first_waits() {
+	hold job
+	background "$FAIRLOCK" wrap "$@" >out 2>said
+	WAITER=$!
+	stands_by
+}
+
+stands_by() {
+	wait_until in_queue job 1
+	wait_until has_both
+}
+
+has_both() {
+	GUARD=$(pgrep -P "$WAITER") && READY=$(pgrep -P "$GUARD")
+}
+
+both_end() {
+	wait_until ended "$GUARD"
+	wait_until ended "$READY"
+}
+
+@test 'COMMAND of one who waited has what any COMMAND has' {
+	# shellcheck disable=SC2016
+	local show='grep -E "^(Sig(Blk|Ign|Cgt)|PPid|NSsid)" /proc/self/status | sed "s/PPid.*/PPid/"; ls /proc/self/fd | wc -l
+		echo "$FAIRLOCK_NAME $FAIRLOCK_HELD" | sed "s/$FAIRLOCK_OWNER/OWNER/"; cat -'
+
+	# in the background, where shells have SIGINT ignored
+	"$FAIRLOCK" wrap job sh -c "$show" >want <<<input 3>&- 4>&- &
+	wait $!
+	hold job
+	setpriv --pdeathsig KILL "$FAIRLOCK" wrap job sh -c "$show; echo \"\$FAIRLOCK_OWNER \$FAIRLOCK_TOKEN\" >who; \"\$FAIRLOCK\" status --json >status" \
+		>got <<<input 3>&- 4>&- &
+	WAITER=$!
+	stands_by
+	kill "$HOLDER"
+	wait "$WAITER"
+	run -0 diff want got
+	assert_equal "$(cat who)" "$(jq -r '.locks[0] | "\(.owner) \(.token)"' status)"
+	wait_until nothing_left
+}
+
+@test 'only the first has them, and the next when it has become first' {
+	local next
+
+	first_waits job sleep 600
+	background "$FAIRLOCK" wrap job true
+	next=$!
+	wait_until in_queue job 2
+	run -1 pgrep -P "$next"
+	kill "$HOLDER"
+	wait_until pgrep -P "$next"
+}
+
+@test 'a lock that its first waiter got is renewed, and given back' {
+	first_waits -l 1 job sh -c 'echo begins; sleep 2.5; echo ends'
+	kill "$HOLDER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	assert_equal "$(cat out)" $'begins\nends'
+	assert_equal "$(cat said)" ''
+	wait_until nothing_left
+}
+
+@test 'COMMAND of the first that is not there ends with 127, and the lock is given back' {
+	first_waits job /nonexistent
+	kill "$HOLDER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 127
+	wait_until nothing_left
+}
+
+@test 'the first gives up: both that stood by are gone when it ends' {
+	hold job
+	run -75 "$FAIRLOCK" wrap -w 0.5 job touch ran
+	background "$FAIRLOCK" wrap job touch ran
+	WAITER=$!
+	stands_by
+	kill "$WAITER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 143
+	[ ! -e "/proc/$GUARD" ]
+	wait_until ended "$READY"
+	[ ! -e ran ]
+}
+
+@test 'the first is killed: both that stood by end, though one is stopped, and nobody waits for it' {
+	first_waits job touch ran
+	kill -STOP "$READY"
+	kill -KILL "$WAITER"
+	both_end
+	wait_until nobody_present job
+	[ ! -e ran ]
+}
+
+@test 'those that stand by are killed: the first gets its turn all the same' {
+	first_waits job touch ran
+	kill -KILL "$GUARD"
+	wait_until ended "$READY"
+	kill "$HOLDER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	[ -e ran ]
+
+	rm ran
+	first_waits job touch ran
+	kill -KILL "$READY"
+	wait_until ended "$GUARD"
+	kill "$HOLDER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	[ -e ran ]
+}
+
+@test 'a connection that was lost while it was first: COMMAND runs once, and the lock is renewed' {
+	local before
+
+	first_waits -l 1 job sh -c 'echo runs >>runs; sleep 2'
+	before=$GUARD
+	cli CLIENT KILL TYPE pubsub >/dev/null
+	wait_until ended "$before"
+	stands_by
+	kill "$HOLDER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	assert_equal "$(cat runs)" runs
+}
+
+@test 'Ctrl-Z while waiting, and only the wrapper goes on: COMMAND runs' {
+	hold job
+	background setsid -w "$FAIRLOCK" wrap job touch ran
+	WAITER=
+	wait_until in_queue job 1
+	WAITER=$(cli --raw LRANGE 'redisson_lock_queue:{job}' 0 0 | cut -d : -f 2)
+	stands_by
+	kill -TSTP "$READY"
+	kill -CONT "$WAITER"
+	kill "$HOLDER"
+	wait_until test -e ran
+}
+
+@test 'the guard hangs before the lock is granted: COMMAND is stopped before the lease ends' {
+	write_job
+	first_waits -l 2 job sh job
+	kill -STOP "$GUARD"
+	kill "$HOLDER"
+	wait_until job_runs
+	note_lease_end
+	dead_in_time
+	status_of "$WAITER"
+	assert_equal "$STATUS" 76
+	assert_regex "$(cat said)" 'lost the guard of lock job: it hangs'
+}
