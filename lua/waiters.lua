@@ -230,8 +230,8 @@ local function pass_on(me)
 	elseif state.turn ~= id then
 		state.turn, state.turned = id, now
 		note('HSET', STATE, 'turn', id, 'turned', int(now))
-		tell(id, '0')
 		tell_second(see_in(id))
+		tell(id, '0') -- what is said last leaves first
 	end
 	return id
 end
