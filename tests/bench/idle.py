@@ -15,7 +15,9 @@ def idle(bench, peer):
     count, seconds = bench.idle
     crowd = Crowd(peer, bench.folder)
     try:
+        peer.lease_s = 3600 if peer.has_lease else None  # what the holder does is not what they cost
         crowd.hold()
+        peer.lease_s = None
         crowd.join(count, 0, False)
         time.sleep(min(2, seconds))  # what they do at first is over
         pids = {pid for waiter in crowd.waiters for pid in waiter.family()}

@@ -126,6 +126,25 @@ def verdicts(bench):
     return rows(lines)
 
 
+def summary(bench):
+    """For the project's README: a line for each tool."""
+    most, dead = bench.waiters[-1], bench.dead
+    columns = {"lock, `true`, unlock: ms": ("a uncontended", "whole"),
+               f"hand-over, {most} waiters: ms": ("b hand-over", most),
+               "out of order: %": ("b out of order", most),
+               f"{bench.drain} waiters, each: ms": ("c drain", bench.drain),
+               "memory of a waiter: kB": ("e idle", "memory"),
+               f"requests of {bench.idle[0]} waiters in {bench.idle[1]} s": ("e idle", "requests"),
+               f"start behind {dead} dead: s": ("f recovery", f"{dead} waiters killed")}
+    lines = [["", *columns]]
+    for peer in bench.peers:
+        found = [bench.samples.median(measure, case, peer.name) for measure, case in columns.values()]
+        notes = [bench.samples.notes.get((measure, str(case), peer.name), "") for measure, case in columns.values()]
+        lines.append([peer.name, *("" if value is None else "over " * note.startswith("not within") + number(value)
+                                   for value, note in zip(found, notes))])
+    return rows(lines)
+
+
 def whole(bench, head, seconds):
     text = ["# Benchmark", ""] + [f"- {line}" for line in head]
     text.append(f"- {seconds:.0f} s; {bench.rounds} rounds of processes, {bench.crowd_rounds} of crowds; "
@@ -135,5 +154,6 @@ def whole(bench, head, seconds):
     for measure, title in TITLES.items():
         if measure in found:
             text += ["", f"## {title}", "", *table(bench.samples, measure)]
+    text += ["", "## In short", "", *summary(bench)]
     text += ["", "## Bars", "", *verdicts(bench), ""]
     return "\n".join(text)
