@@ -59,7 +59,7 @@ class Crowd:
         if not os.path.exists(self.stamps):
             return []
         with open(self.stamps) as file:
-            lines = [line.split() for line in file if line.endswith("\n")]
+            lines = [line.split() for line in file.read().split("\n")[:-1]]  # the last may not be whole yet
         return sorted(((int(number), int(start), int(end)) for number, start, end in lines), key=lambda time: time[1])
 
     def await_times(self, count, limit):
