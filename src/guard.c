@@ -571,7 +571,9 @@ _Noreturn void guard_stand_by(const struct job *job, struct shared *shared, int 
 	struct error ignored;
 	pid_t command;
 
-	if (get_ready(&guard, &ignored) < 0 || (command = fork()) < 0)
+	/* also when it was stopped: it has the connection by which the server sees that we live */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != wrapper || get_ready(&guard, &ignored) < 0 || (command = fork()) < 0)
 		_exit(STATUS_OS);
 	if (command == 0)
 		await_start(&guard, start, self);
@@ -580,6 +582,7 @@ _Noreturn void guard_stand_by(const struct job *job, struct shared *shared, int 
 	close(start[1]);
 	if (!await_grant(&guard, command))
 		_exit(0);
+	prctl(PR_SET_PDEATHSIG, 0);
 	take_grant(&guard);
 	hold_init(&guard.hold, job->lock, job->client);
 	mind_start(&guard, command);

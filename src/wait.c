@@ -46,8 +46,9 @@ struct waiting {
 	int64_t sign_ms;  /* when to ask again if nobody tells us anything */
 	int64_t watch_ms; /* when to ask again because somebody told us to */
 	bool granted;
-	bool traceless; /* the server knows nothing of us */
-	bool first;     /* to be told to on_first */
+	bool traceless;  /* the server knows nothing of us */
+	bool first;      /* to be told to on_first */
+	bool told_first; /* and to on_away, when it is so far */
 	bool told_queued;
 	bool told_no_ttl;
 	bool place_due; /* --verbose: our place in the queue is to be asked for and told */
@@ -416,8 +417,15 @@ static bool is_worth_leaving(const struct error *err)
 static void tell_first(struct waiting *w)
 {
 	w->first = false;
-	if (w->wait->on_first)
+	w->told_first = w->wait->on_first;
+	if (w->told_first)
 		w->wait->on_first(w->wait->context);
+}
+
+static void tell_away(struct waiting *w)
+{
+	w->told_first = false;
+	w->wait->on_away(w->wait->context);
 }
 
 int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *client, int *signo,
@@ -446,6 +454,8 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 			break;
 		if (result == 0 && clock_ms() >= w.line.draw_ms)
 			mind_line(&w);
+		if (w.told_first && !client_has_greeted(client))
+			tell_away(&w);
 		if (result == 0 && w.first && client_is_still(client))
 			tell_first(&w);
 		if (result == 0 && w.place_due && !client->pending)

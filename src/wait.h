@@ -20,8 +20,10 @@ struct wait {
 	struct loop *loop;
 	int pidfd; /* acquire --while-pid: ends the wait; -1: none */
 
-	/* Called when the lock is likely to be ours next, and the client is still; or NULL. */
+	/* Called when the lock is likely to be ours next, and the client is still; and when the
+	 * connection has been lost after that. Or NULL. */
 	void (*on_first)(const void *context);
+	void (*on_away)(const void *context);
 	const void *context;
 };
 

@@ -95,7 +95,7 @@ static int spread(const struct wait *wait, const struct lock *lock, int *signo, 
 	return 0;
 }
 
-/* What on_first gets. */
+/* What on_first and on_away get. */
 struct next {
 	const struct job *job;
 	struct standby *standby;
@@ -108,6 +108,13 @@ static void stand_by(const void *context)
 	front_stand_by(next->standby, next->job);
 }
 
+static void stand_down(const void *context)
+{
+	const struct next *next = context;
+
+	front_stand_down(next->standby);
+}
+
 /* Gets the lock, runs COMMAND, and gives the lock back. */
 static int get_and_run(struct wait *wait, const struct job *job, int *status, struct error *err)
 {
@@ -117,6 +124,7 @@ static int get_and_run(struct wait *wait, const struct job *job, int *status, st
 	int signo;
 
 	wait->on_first = stand_by;
+	wait->on_away = stand_down;
 	wait->context = &next;
 	if (spread(wait, job->lock, &signo, err) < 0 ||
 	    wait_for_lock(wait, job->lock, job->client, &signo, err) < 0) {

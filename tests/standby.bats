@@ -96,9 +96,9 @@ both_end() {
 	[ ! -e ran ]
 }
 
-@test 'the first is killed: both that stood by end, though one is stopped, and nobody waits for it' {
+@test 'the first is killed: both that stood by end, though they are stopped, and nobody waits for it' {
 	first_waits job touch ran
-	kill -STOP "$READY"
+	kill -STOP "$READY" "$GUARD"
 	kill -KILL "$WAITER"
 	both_end
 	wait_until nobody_present job
@@ -136,6 +136,12 @@ both_end() {
 	status_of "$WAITER"
 	assert_equal "$STATUS" 0
 	assert_equal "$(cat runs)" runs
+}
+
+@test 'the server is away: the first keeps nobody standing by who would keep its connection open' {
+	first_waits job true
+	stop_server
+	both_end
 }
 
 @test 'Ctrl-Z while waiting, and only the wrapper goes on: COMMAND runs' {
