@@ -49,8 +49,8 @@ local function refuse(what)
 	return redis.error_reply("NOPERM this user has no permissions to run '" .. what .. "'")
 end
 
--- The refusal of the first of these commands that the user may not run with this word, or nil. Behind a command is
--- how many more words it takes: from 8.6 on, Redis answers about a whole command only.
+-- The refusal of the first of these commands that the user may not run with this word, or nil. Behind a
+-- command is how many more words it takes: from 8.6 on, Redis answers about a whole command only.
 local MORE = {'0', '0', '0'}
 local function denied(word, commands)
 	for command, more in string.gmatch(commands, '(%u+)(%d?)') do
