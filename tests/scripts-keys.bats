@@ -154,6 +154,10 @@ unharmed() {
 		echo DEL "$(key_queue)" "$(key_timeouts)"
 	done | cli >/dev/null
 	release anna
+	later 600001 # their tickets are kept for so long
+	acquire zed
+	queue_up ben
+	leave ben
 	between 1 "$(cli HLEN "$(key_state)")" 45
 }
 

@@ -96,14 +96,14 @@ nobody_holds() {
 }
 
 @test "late: a copy does not renew the lease of a holder, nor put back who was passed over" {
-	acquire anna again=1 strays=1 lease=2000
+	acquire anna again=1 strays=1 lease=60000
 	acquire anna
 	answered removed
-	left 2000 "$(cli PTTL job)"
+	left 60000 "$(cli PTTL job)"
 	queue_up ben
 	come_back ben strays=1
 	absent ben
-	later 2001
+	later 60001
 	acquire cleo
 	answered granted
 	ask ben
