@@ -90,8 +90,10 @@ ifneq ($(SANITIZE),)
 SANITIZING := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
 
+ENDS :=
 ifneq ($(COVERAGE),)
 COVERING := --coverage
+ENDS := $(BUILD)/ends.o
 COVERING_LDFLAGS := -Wl,--wrap=_exit,--wrap=execv,--wrap=execve,--wrap=kill,--wrap=raise
 endif
 
@@ -113,7 +115,7 @@ QUICK_LDFLAGS := -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,r
 
 SOURCES  := $(sort $(filter-out src/quick.c src/tls.c,$(wildcard src/*.c)))
 SCRIPTS  := $(sort $(filter-out lua/prelude.lua lua/waiters.lua lua/places.lua,$(wildcard lua/*.lua)))
-OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/%.o) $(BUILD)/scripts.o $(if $(COVERAGE),$(BUILD)/ends.o)
+OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/%.o) $(BUILD)/scripts.o $(ENDS)
 TLS_OBJECTS := $(filter-out $(BUILD)/notls.o,$(OBJECTS)) $(BUILD)/tls.o
 PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS))
 NOT_QUICK := full status queue log watch looker restorer names nodes table metrics fit complete about \
@@ -192,8 +194,8 @@ $(BUILD)/bench/%: tests/bench/%.c $(MUSL_HIREDIS) $(BUILD)/flags
 	$(MUSL_CC) $(QUICK_CPPFLAGS) $(QUICK_CFLAGS) $(QUICK_LDFLAGS) -o $@ $(MUSL)/rcrt1.o $(MUSL)/crti.o $< \
 		$(MUSL_HIREDIS) $(MUSL)/crtn.o
 else
-$(BUILD)/bench/%: tests/bench/%.c $(BUILD)/flags | $(HIREDIS_ARCHIVE)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(HIREDIS_LIBS)
+$(BUILD)/bench/%: tests/bench/%.c $(ENDS) $(BUILD)/flags | $(HIREDIS_ARCHIVE)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(ENDS) $(HIREDIS_LIBS)
 endif
 
 # These change when the compiler or a flag does, or a file came or went.
