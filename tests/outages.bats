@@ -335,9 +335,19 @@ is_connected() { find "/proc/$1/fd" -lname 'socket:*' | grep -q .; }
 	start_server --port "$port" --bind 127.0.0.1 --appendonly yes
 	FAIRLOCK_URL=redis://127.0.0.1:$port
 	use_locks
-	stop_server
-	background python3 -m http.server --bind 127.0.0.1 "$port" 2>/dev/null
+	# It is there as soon as the port is free, however long Python takes to start.
+	background python3 -c 'import http.server, sys, time
+print("ready", flush=True)
+while True:
+    try:
+        server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), http.server.SimpleHTTPRequestHandler)
+        break
+    except OSError:
+        time.sleep(0.02)
+server.serve_forever()' "$port" >http 2>/dev/null
 	local other=$!
+	wait_until test -s http
+	stop_server
 	short_is_stopped
 	status_of "$TIMED"
 	[ "$STATUS" = 70 ]
