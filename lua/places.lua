@@ -97,9 +97,8 @@ local MARK_MS = 600000
 local SWEEP_FIELDS = 40
 local SWEEP_MS = 60000
 
--- Marks for copies of requests that may still come, and tickets of those who may come back: none comes after ten
--- minutes. To look through many takes
--- a while, so that is done once in a minute.
+-- Marks for copies of requests that may still come, and tickets of those who may come back: none comes after
+-- ten minutes. To look through many takes a while, so that is done once in a minute.
 local function sweep()
 	local swept = number(call('HGET', STATE, 'swept'))
 	if swept and math.abs(now - swept) < SWEEP_MS then

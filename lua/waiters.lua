@@ -18,8 +18,8 @@ local function drop(id, index)
 	end
 end
 
--- One that seems dead, and may not have heard its ticket, cannot bring that when it comes back all the same: so
--- we keep it.
+-- One that seems dead, and may not have heard its ticket, cannot bring that when it comes back all the same:
+-- so we keep it.
 local function keep_ticket(id, ticket)
 	note('HSET', STATE, 'p:' .. id, int(now) .. ' ' .. int(ticket))
 	state.marked = true

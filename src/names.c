@@ -41,7 +41,7 @@ static int add(struct names *names, const char *name, struct client *client, str
 	copy = strdup(name);
 	if (!copy)
 		return no_memory(err);
-	list[names->count++] = (struct found){copy, client};
+	list[names->count++] = (struct found){.name = copy, .client = client};
 	return 0;
 }
 

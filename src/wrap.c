@@ -116,28 +116,25 @@ static void stand_down(const void *context)
 }
 
 /* Gets the lock, runs COMMAND, and gives the lock back. */
-static int get_and_run(struct wait *wait, const struct job *job, int *status, struct error *err)
+static int get_and_run(const struct wait *wait, const struct next *next, int *status,
+		       struct error *err)
 {
-	struct standby standby = {0};
-	const struct next next = {.job = job, .standby = &standby};
+	const struct job *job = next->job;
 	struct shared result;
 	int signo;
 
-	wait->on_first = stand_by;
-	wait->on_away = stand_down;
-	wait->context = &next;
 	if (spread(wait, job->lock, &signo, err) < 0 ||
 	    wait_for_lock(wait, job->lock, job->client, &signo, err) < 0) {
-		front_stand_down(&standby);
+		front_stand_down(next->standby);
 		client_close(job->client);
 		return wait_outcome(wait, signo, err, status);
 	}
 	if (freshen(job, err) < 0) {
-		front_stand_down(&standby);
+		front_stand_down(next->standby);
 		hold_give_up(job->lock, job->client);
 		return -1;
 	}
-	if (front_run(job, &standby, &result, err) < 0)
+	if (front_run(job, next->standby, &result, err) < 0)
 		return -1;
 	return end_as_command(job, &result, status, err);
 }
@@ -153,11 +150,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	struct loop loop;
 	struct lock lock;
 	struct client client;
-	struct wait wait = {.options = options,
-			    .teller = invocation->teller,
-			    .inbox = &inbox,
-			    .loop = &loop,
-			    .pidfd = -1};
+	struct standby standby = {0};
 	const struct job job = {.options = options,
 				.teller = invocation->teller,
 				.inbox = &inbox,
@@ -165,6 +158,15 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 				.client = &client,
 				.argv = argv,
 				.kill_after_ms = kill_after(options, lease_ms)};
+	const struct next next = {.job = &job, .standby = &standby};
+	const struct wait wait = {.options = options,
+				  .teller = invocation->teller,
+				  .inbox = &inbox,
+				  .loop = &loop,
+				  .pidfd = -1,
+				  .on_first = stand_by,
+				  .on_away = stand_down,
+				  .context = &next};
 	int result;
 
 	if (lock_init(&lock, invocation->argv[0], LOCK_WRAP, lease_ms, options->max_queue, argv,
@@ -175,7 +177,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	lock_keep(&lock, options->min_hold_ms);
 	lock_once_per(&lock, options->once_per_ms);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
-	result = get_and_run(&wait, &job, status, err);
+	result = get_and_run(&wait, &next, status, err);
 	loop_close(&loop);
 	inbox_close(&inbox);
 	return result;

@@ -269,7 +269,7 @@ END
 	[ ! -e hup ]
 }
 
-connections_are() { [ "$(proxy count)" "$@" ]; }
+connections_are() { test "$(proxy count)" "$@"; }
 
 @test "a request that comes late, when its sender has had the lock and has ended, gets nothing" {
 	start_proxy "$SERVER_SOCKET"

@@ -5,55 +5,57 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-void __gcov_dump(void);
-void __gcov_reset(void);
+void gcov_dump(void) __asm__("__gcov_dump");
+void gcov_reset(void) __asm__("__gcov_reset");
 
-__attribute__((noreturn)) void __real__exit(int status);
-int __real_execv(const char *path, char *const *argv);
-int __real_execve(const char *path, char *const *argv, char *const *environment);
-int __real_kill(pid_t pid, int signo);
-int __real_raise(int signo);
+__attribute__((noreturn)) void real_exit(int status) __asm__("__real__exit");
+int real_execv(const char *path, char *const *argv) __asm__("__real_execv");
+int real_execve(const char *path, char *const *argv,
+		char *const *environment) __asm__("__real_execve");
+int real_kill(pid_t pid, int signo) __asm__("__real_kill");
+int real_raise(int signo) __asm__("__real_raise");
 
-__attribute__((noreturn)) void __wrap__exit(int status);
-int __wrap_execv(const char *path, char *const *argv);
-int __wrap_execve(const char *path, char *const *argv, char *const *environment);
-int __wrap_kill(pid_t pid, int signo);
-int __wrap_raise(int signo);
+__attribute__((noreturn)) void counted_exit(int status) __asm__("__wrap__exit");
+int counted_execv(const char *path, char *const *argv) __asm__("__wrap_execv");
+int counted_execve(const char *path, char *const *argv,
+		   char *const *environment) __asm__("__wrap_execve");
+int counted_kill(pid_t pid, int signo) __asm__("__wrap_kill");
+int counted_raise(int signo) __asm__("__wrap_raise");
 
 /* It may go on after all: then counting goes on from 0. */
 static void write_counts(void)
 {
-	__gcov_dump();
-	__gcov_reset();
+	gcov_dump();
+	gcov_reset();
 }
 
-void __wrap__exit(int status)
+void counted_exit(int status)
 {
 	write_counts();
-	__real__exit(status);
+	real_exit(status);
 }
 
-int __wrap_execv(const char *path, char *const *argv)
+int counted_execv(const char *path, char *const *argv)
 {
 	write_counts();
-	return __real_execv(path, argv);
+	return real_execv(path, argv);
 }
 
-int __wrap_execve(const char *path, char *const *argv, char *const *environment)
+int counted_execve(const char *path, char *const *argv, char *const *environment)
 {
 	write_counts();
-	return __real_execve(path, argv, environment);
+	return real_execve(path, argv, environment);
 }
 
-int __wrap_kill(pid_t pid, int signo)
+int counted_kill(pid_t pid, int signo)
 {
 	if (signo != 0 && pid == getpid())
 		write_counts();
-	return __real_kill(pid, signo);
+	return real_kill(pid, signo);
 }
 
-int __wrap_raise(int signo)
+int counted_raise(int signo)
 {
 	write_counts();
-	return __real_raise(signo);
+	return real_raise(signo);
 }
