@@ -42,7 +42,7 @@ class Machine:
         self.run = run
         self.jobs = {}  # pid -> name, of those that we started and that have not ended
         self.roots = {}  # name -> pid
-        self.guards = {}
+        self.known = {}  # (pid, name) -> whether it is a guard
         self.environments = {}
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0:
@@ -126,10 +126,9 @@ class Machine:
             return "client"
         if pid == root:
             return "wrapper"
-        if self.guards.get(job, pid) == pid and parent in (root, os.getpid()):
-            self.guards[job] = pid
-            return "guard"
-        return "command"  # it has not become it yet
+        # what was somebody's child when it was first seen may have lost its parent since
+        is_guard = self.known.setdefault((pid, job), parent in (root, os.getpid()))
+        return "guard" if is_guard else "command"  # which has not become it yet
 
     def processes(self):
         found = []
