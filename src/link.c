@@ -542,7 +542,7 @@ enum link_event link_step(struct link *link, struct redisReply **reply)
 
 int64_t link_wait(const struct link *link, struct pollfd *slot)
 {
-	slot->fd = link->fd;
+	*slot = (struct pollfd){.fd = link->fd};
 	switch (link->stage) {
 	case LINK_DOWN:
 		return link->retry_ms;
