@@ -518,7 +518,7 @@ inline give_lock(who)
 inline renew_place(me, has)
 {
 	known[me] = ticket_now;
-	unheard[me] = has == 0;
+	unheard[me] = LOSSES > 0 && has == 0;
 	kept[me] = 0;
 	if
 	:: !scored[me] -> take_out(me); place(me)
@@ -536,7 +536,7 @@ inline join(me)
 	tickets++;
 	ticket_now = tickets;
 	known[me] = ticket_now;
-	unheard[me] = true;
+	unheard[me] = LOSSES > 0; /* who has lost no connection will hear it, or ask no more */
 	push(me);
 	scored[me] = true;
 	stale[me] = false;
