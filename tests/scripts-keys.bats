@@ -153,10 +153,7 @@ unharmed() {
 		script_line acquire "w$i" "w$i" w 30000 wait '' 0 '' ''
 		echo DEL "$(key_queue)" "$(key_timeouts)"
 	done | cli >/dev/null
-	later 61000 # what is known of them is for those who come back
-	acquire anna
-	queue_up ben
-	leave ben
+	release anna
 	later 600001 # their tickets are kept for so long
 	acquire zed
 	queue_up ben
