@@ -171,12 +171,12 @@ inner() {
 @test "a certificate that is replaced by another good one goes unnoticed" {
 	use_tls_server
 	new_certificate next DNS:localhost
-	hold -l 3s job
+	hold -l 6s job
 	local token
 	token=$(token job)
 	show_certificate next
 	cut_off
-	sleep 4 # more than a lease
+	sleep 7 # more than a lease
 	[ "$(cli EXISTS job)" = 1 ]
 	[ "$(token job)" = "$token" ]
 	ended "$HOLDER" && return 1
