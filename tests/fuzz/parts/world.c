@@ -51,7 +51,9 @@ pid_t real_tcgetpgrp(int fd) __asm__("__real_tcgetpgrp");
 pid_t world_tcgetpgrp(int fd) __asm__("__wrap_tcgetpgrp");
 ssize_t real_write(int fd, const void *bytes, size_t length) __asm__("__real_write");
 ssize_t world_write(int fd, const void *bytes, size_t length) __asm__("__wrap_write");
-int world_front_run(const struct job *job, struct shared *result,
+void world_front_stand_by(struct standby *standby,
+			  const struct job *job) __asm__("__wrap_front_stand_by");
+int world_front_run(const struct job *job, struct standby *standby, struct shared *result,
 		    struct error *err) __asm__("__wrap_front_run");
 int world_watch_run(const struct watch *watch, struct error *err) __asm__("__wrap_watch_run");
 
@@ -450,13 +452,22 @@ ssize_t world_write(int fd, const void *bytes, size_t length)
 
 /* ---- COMMAND, and a screen ---- */
 
+/* Nobody is forked here. */
+void world_front_stand_by(struct standby *standby, const struct job *job)
+{
+	(void)standby;
+	HOLDS(client_is_still(job->client));
+}
+
 /* What the guard does: the hold is renewed, and given back when it was not lost. */
-int world_front_run(const struct job *job, struct shared *result, struct error *err)
+int world_front_run(const struct job *job, struct standby *standby, struct shared *result,
+		    struct error *err)
 {
 	struct lock *lock = job->lock;
 	struct pollfd slots[2] = {{.fd = -1}, {.fd = -1}};
 	struct hold hold;
 
+	(void)standby;
 	(void)err;
 	world.has_started = true;
 	HOLDS(world.now_ms < lock->deadline_ms && *lock->token);
