@@ -299,6 +299,7 @@ coverage:
 # No leak, no descriptor left open.
 valgrind:
 	.ci/setup build run valgrind
+	.ci/memcheck
 	$(MAKE) BUILD=$(BUILD)/valgrind QUICK=no CFLAGS='-O1 -g' all
 	BUILD=$(BUILD)/valgrind tests/run tests/valgrind/*.bats
 
@@ -306,7 +307,7 @@ valgrind:
 check-interop:
 	.ci/setup build run test
 	-.ci/setup interop
-	$(MAKE) $(PROGRAM)
+	$(MAKE) all
 	BUILD=$(BUILD) BUILDROOT=$(BUILDROOT) tests/interop/run
 
 # The protocol as a model, with spin.
@@ -317,7 +318,7 @@ check-model:
 # Random faults, and a checker of the history that they leave.
 torture:
 	.ci/setup build run torture
-	$(MAKE) $(PROGRAM) $(BUILD)/programs/section $(BUILD)/programs/stalls
+	$(MAKE) all $(BUILD)/programs/section $(BUILD)/programs/stalls
 	BUILD=$(BUILD) tests/torture/run $(DURATION) $(SEED)
 
 # What others write, made up by libFuzzer.
@@ -340,7 +341,7 @@ bench:
 	.ci/setup build run bench
 	-.ci/setup peers interop
 	-tests/interop/build 4.7.0
-	$(MAKE) $(PROGRAM) $(BENCHES)
+	$(MAKE) all $(BENCHES)
 	BUILD=$(BUILD) BUILDROOT=$(BUILDROOT) tests/bench/run $(ROUNDS)
 
 lint:
@@ -351,10 +352,10 @@ lint:
 format:
 	clang-format -i src/*.[ch] tests/*/*.[ch] tests/*/*/*.[ch]
 
-# Our hiredis, the servers, promtool and the Debian root stay: getting them again takes a network.
+# Our hiredis, the servers, promtool, valgrind and the Debian root stay: getting them again takes a network.
 clean:
 	test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name hiredis ! -name servers ! -name promtool \
-		! -name deb-root -exec rm -rf {} +
+		! -name memcheck ! -name deb-root -exec rm -rf {} +
 
 distclean:
 	rm -rf $(BUILD) $(BUILDROOT)

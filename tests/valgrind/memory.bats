@@ -8,14 +8,20 @@ load ../cluster
 
 setup_file() {
 	make_certificates
-	export PROGRAM=$FAIRLOCK LOGS=$BATS_FILE_TMPDIR/logs
+	export PROGRAM=$FAIRLOCK LOGS=$BATS_FILE_TMPDIR/logs VALGRIND=$BUILDROOT/memcheck/valgrind
 	FAIRLOCK=$BATS_FILE_TMPDIR/fairlock
 	export FAIRLOCK
+	[ -x "$VALGRIND" ] || VALGRIND=valgrind
 	mkdir -m 1777 "$LOGS"
 	# Our own programs are followed, not COMMAND. A process that forks goes on in a log of its own.
 	cat >"$FAIRLOCK" <<-'END'
-		#!/bin/sh
-		exec valgrind --leak-check=full --show-leak-kinds=all --errors-for-leak-kinds=all \
+		#!/bin/bash
+		# From 3.24 on it counts as errors what others left open for us.
+		for path in /proc/self/fd/*; do
+			fd=${path##*/}
+			[ "$fd" -le 2 ] || [ "$fd" -eq 255 ] || eval "exec $fd>&-"
+		done
+		exec "$VALGRIND" --leak-check=full --show-leak-kinds=all --errors-for-leak-kinds=all \
 			--track-fds=yes --error-exitcode=99 --trace-children=yes \
 			--trace-children-skip='*/bin/*,*/sbin/*' --log-file="$LOGS/%p.%n" "$PROGRAM" "$@"
 	END
@@ -118,9 +124,7 @@ in_line() {
 @test "a keeper gives the lock back when its process ends" {
 	start_server
 	background sleep 600
-	run "$FAIRLOCK" acquire --while-pid $! job
-	[[ $output != *'Function not implemented'* ]] || skip 'this valgrind does not know pidfd_open'
-	[ "$status" = 0 ] || fail "$output"
+	run -0 "$FAIRLOCK" acquire --while-pid $! job
 	run -64 "$FAIRLOCK" acquire --while-pid 999999999 other
 	kill $!
 	wait $! || true
