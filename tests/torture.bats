@@ -147,6 +147,24 @@ lock_broken() {
 	violated 'exclusion: '
 }
 
+@test "a script whose lock was broken may go on for ever, since nothing stops it" {
+	event job '"job":"one","kind":"keeper","lock":"x","lease":3000'
+	job two
+	say start one 5
+	later 1000
+	event force '"lock":"x"'
+	later 10
+	say start two 6
+	say end two 6
+	later 9000
+	say beat one 5
+	say end one 5
+	echo "{\"at\":$at,\"what\":\"status\",\"job\":\"one\",\"command\":\"release\",\"status\":76}" >>history
+	ends one 76
+	ends two 0
+	fine
+}
+
 data_lost() {
 	event outage '"kind":"killed","path":"server","lost":true,"up":'$at
 }

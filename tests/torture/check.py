@@ -9,7 +9,7 @@ they were logged:
 
     both guards of a COMMAND killed or stopped      its section counts no more from the second on
     COMMAND killed                                  what it left behind counts no more
-    the lock broken by force                        its section may go on for FORCED_S
+    the lock broken by force                        its section may go on for FORCED_S; a script, for ever
     a script with a keeper                          counts until the keeper, or its way to the server, was hit
     the server lost its data                        who held then counts again after LOST_S
     the machine stood still                         for as long as that; such overlaps are counted
@@ -210,6 +210,10 @@ class Round:
             found.append((job.unguarded(), FOREVER))
             found += [(event["at"], FOREVER) for event in job.hit("kill", "command")]
             found += [(event["at"], FOREVER) for event in job.hit("term", "command", "wrapper")]
+        if job.kind in ("keeper", "script"):  # nothing stops a script
+            found += [
+                (event["at"], FOREVER) for lock in job.locks for event in self.forced(lock, job)
+            ]
         lost = FOREVER if job.kind in ("keeper", "script") else LOST_S * S
         found += [
             (event["at"], min(FOREVER, event["until"] + lost))
