@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "commandline.h"
 #include "error.h"
 #include "help.h"
 #include "options.h"
@@ -27,7 +28,7 @@ static int fill_standard_slots(void)
 	return 0;
 }
 
-/* The words as they came: options_parse moves them about. */
+/* The words as they came: commandline_parse moves them about. */
 static int leave_to_other(struct settings *settings, int argc, char **words, char **argv)
 {
 	options_restore_url(&settings->options);
@@ -89,7 +90,7 @@ static int run_command(const struct command *command, int argc, char **argv)
 	memcpy(words, argv, (size_t)argc * sizeof(*words));
 	teller_init(&teller);
 	settings_init(&settings);
-	if (options_parse(&settings.options, command, &invocation.argc, invocation.argv, &err))
+	if (commandline_parse(&settings.options, command, &invocation.argc, invocation.argv, &err))
 		status = refuse(&teller, &settings, command, &err);
 	else if (settings.options.help)
 		help_print(command, stdout);

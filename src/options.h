@@ -164,11 +164,16 @@ bool command_runs_words(const char *command);
 /* Whether the command takes a lock: then there is something to tell syslog. */
 bool command_takes(const char *command);
 
-/* How many operands a command takes at most. */
+/* How many operands a command takes at most, and at least. */
 int command_operands(const char *command);
+int command_needs(const char *command);
 
 /* Whether a source that goes first has set the row already. */
 bool options_has(const struct options *options, const struct option_row *row);
+
+/* Whether a source may set the row for a command (its bit): no source that goes first has. */
+bool options_takes(const struct options *options, const struct option_row *row, unsigned command,
+		   enum option_source source);
 
 /* Sets the row's member, which may keep a pointer into value. With a NULL
  * options it only checks. Returns 0, or -1 when value is not what row->expects
@@ -188,13 +193,6 @@ int options_take_url(struct options *options, char *url, struct error *err);
 
 /* Undoes that, for another program that gets the same words. */
 void options_restore_url(const struct options *options);
-
-/* Parses the words behind the command's name. In return *argc and argv, which
- * ends with a NULL, hold the operands only. The password of a --url is wiped
- * from argv. At a --help it stops and sets options->help. Returns 0, or -1
- * with STATUS_USAGE (STATUS_OS: no memory). */
-int options_parse(struct options *options, const struct command *command, int *argc, char **argv,
-		  struct error *err);
 
 /* Checks and settles what only all sources together tell. Returns 0, or -1 with
  * STATUS_USAGE. */

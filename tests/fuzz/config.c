@@ -2,7 +2,7 @@
  * of "===": variables, one a line, behind a first byte that chooses the command; the file of
  * --config; the user's file; the system's; and a file with a password, called "pw".
  *
- * For: settings.c origins.c server.c */
+ * For: settings.c config.c origins.c server.c */
 #include "settings.h"
 
 #include <stdio.h>
@@ -138,7 +138,8 @@ static bool is_secret(const struct trial *trial)
 		count += fuzz_count(trial->variables[i], SECRET);
 	for (size_t i = CONFIG_PART; i < PARTS; i++)
 		count += fuzz_count(trial->files[i].text, SECRET);
-	return count == 1 && ((server && says(server)) || (text && says(text)));
+	return count == 1 && !fuzz_shows_secret(&settings->server) &&
+	       ((server && says(server)) || (text && says(text)));
 }
 
 /* ---- What was refused ---- */

@@ -1,7 +1,7 @@
 /* Command lines. An input is their words, one a line; the first names the command by its first
  * byte.
  *
- * For: options.c arguments.c complete.c name.c owner.c signals.c help.c */
+ * For: options.c commandline.c arguments.c complete.c name.c owner.c signals.c help.c */
 #include "options.h"
 
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 
 #include "arguments.h"
 #include "command.h"
+#include "commandline.h"
 #include "complete.h"
 #include "help.h"
 #include "name.h"
@@ -25,13 +26,15 @@
 
 #define COMMANDS 8
 #define WORDS 64
-#define ROOM (2 * WORDS + 8)
+/* Each byte may be an option, and an option two words. */
+#define LONGEST 512
+#define ROOM (2 * LONGEST + 8)
 
 /* A command line, and what it was found to mean. */
 struct parsed {
 	const struct command *command;
 	char *words[ROOM];
-	char *argv[ROOM]; /* options_parse moves them about */
+	char *argv[ROOM]; /* commandline_parse moves them about */
 	int argc, count;
 	struct options options;
 	struct error err;
@@ -54,8 +57,8 @@ static void parse(struct parsed *parsed)
 	parsed->argc = parsed->count;
 	memcpy(parsed->argv, parsed->words, sizeof(parsed->argv));
 	options_init(&parsed->options);
-	parsed->result = options_parse(&parsed->options, parsed->command, &parsed->argc,
-				       parsed->argv, &parsed->err);
+	parsed->result = commandline_parse(&parsed->options, parsed->command, &parsed->argc,
+					   parsed->argv, &parsed->err);
 }
 
 static void free_parsed(struct parsed *parsed)
@@ -250,7 +253,7 @@ static void check_wiped(const struct parsed *parsed)
 		HOLDS(!strstr(parsed->options.url_word, SECRET) || fuzz_count(url, SECRET) > 1);
 }
 
-/* What options_parse has made of it; the words are as they were. */
+/* What commandline_parse has made of it; the words are as they were. */
 static void check_parsed(const struct parsed *parsed, char **words)
 {
 	if (parsed->result < 0) {
@@ -266,7 +269,7 @@ static void check_parsed(const struct parsed *parsed, char **words)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *text = fuzz_text(data, size), *rest = text;
+	char *text = fuzz_text(data, size > LONGEST ? LONGEST : size), *rest = text;
 	struct parsed parsed = {.command = program_commands[(size > 0 ? data[0] : 0) % COMMANDS]};
 	struct parsed before = {.command = parsed.command};
 

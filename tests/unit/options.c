@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "command.h"
+#include "commandline.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -28,8 +29,8 @@ static void try(struct trial *trial, const struct command *command, const char *
 	for (char *word; *text != '\0' && (word = strsep(&rest, " ")) != NULL;)
 		trial->words[trial->count++] = word;
 	options_init(&trial->options);
-	trial->result =
-		options_parse(&trial->options, command, &trial->count, trial->words, &trial->err);
+	trial->result = commandline_parse(&trial->options, command, &trial->count, trial->words,
+					  &trial->err);
 	if (trial->result == 0)
 		trial->result = options_settle(&trial->options, command, &trial->err);
 }
@@ -214,7 +215,7 @@ static void check_url(struct tally *tally)
 	strcpy(words[1], "N");
 	options_init(&trial.options);
 	CHECK(tally,
-	      options_parse(&trial.options, &acquire_command, &count, words, &trial.err) == 0);
+	      commandline_parse(&trial.options, &acquire_command, &count, words, &trial.err) == 0);
 	CHECK(tally, strcmp(trial.options.url, "redis://u:SECRET@h") == 0);
 	CHECK(tally, trial.options.url_is_flag);
 	CHECK(tally, strcmp(trial.text, "--url=redis://u:******@h") == 0);

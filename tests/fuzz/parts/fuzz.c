@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server.h"
+
 static FILE *real_output;
 static char *output;
 static size_t output_length;
@@ -94,4 +96,10 @@ size_t fuzz_count(const char *text, const char *word)
 	for (; (text = strstr(text, word)) != NULL; text++)
 		count++;
 	return count;
+}
+
+bool fuzz_shows_secret(const struct server *server)
+{
+	return (server->user && strstr(server->user, SECRET)) ||
+	       (server->master && strstr(server->master, SECRET));
 }

@@ -1,0 +1,38 @@
+#include "slurp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+/* Reads at most size bytes. Returns their number, or -1 with errno. */
+static ssize_t read_all(int fd, char *text, size_t size)
+{
+	size_t length = 0;
+
+	while (length < size) {
+		ssize_t got = read(fd, text + length, size - length);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			break;
+		length += (size_t)got;
+	}
+	return (ssize_t)length;
+}
+
+ssize_t slurp(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), saved;
+	ssize_t length;
+
+	if (fd < 0)
+		return -1;
+	length = read_all(fd, text, size);
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return length;
+}
