@@ -13,10 +13,13 @@
 --      10 by       host, pid, user and command of the caller, separated by tabs
 --      11 period   do not run if a COMMAND was started less than nine tenths of so many ms ago, or ''
 --      12 strays   how many requests this process has left under way on connections that are no more
---      13...       owner ids that the caller inherited, any of which may hold the lock already
+--      13 handed   '1' when the lock can be handed to the caller, which takes the message `granted` for a
+--                  grant: a wrap whose request is its id, and without a period; else ''
+--      14...       owner ids that the caller inherited, any of which may hold the lock already
 --
 -- Returns {'granted', owner, token, ttl ms, waited ms, hold count}
---         {'queued', ticket, ask again in ms at the latest, 1 when first else 0, ttl of the lock in ms}
+--         {'queued', ticket, ask again in ms at the latest, 1 when first else 0, ttl of the lock in ms,
+--          now ms}
 --         {'busy', owner, by}       mode 'try', or held back after a restart
 --         {'full', waiters}
 --         {'ran', ms ago}           a COMMAND was started too short a time ago; the waiter has left
@@ -32,20 +35,8 @@ local function granted(owner, ttl, waited, count)
 end
 
 -- Makes the caller the owner.
-local function take(waited)
-	state.token = math.max(now, (state.token or 0) + 1)
-	call('HSET', LOCK, id, 1)
-	call('PEXPIRE', LOCK, lease)
-	call('HSET', STATE, 'name', LOCK, 'token', int(state.token), 'owner', id, 'since', int(now),
-		'until', int(now + lease), 'lease', lease, 'waited', int(waited), 'by', by, 'holds', hold)
-	if state.keep then
-		call('HDEL', STATE, 'keep') -- nobody has demanded that of this hold
-		state.keep = nil
-	end
-	if ARGV[4] == 'w' then
-		note_start(now, period) -- before it is, so that no start is missed
-	end
-	record('granted', now, id, state.token, by, waited)
+local function take_lock(waited)
+	take(id, hold, lease, lease, by, waited, period)
 end
 
 -- Whether the last start is too short a time ago. A clock that was set back does not stop us for long.
@@ -64,9 +55,7 @@ if refusal then
 	return refusal
 end
 local owner, count = holder()
-load_state()
-local copies
-state.gone, copies = unpack(call('HMGET', STATE, 'x:' .. id, 'c:' .. ARGV[3]))
+local gone, copies = load_state('x:' .. id, 'c:' .. ARGV[3])
 if other_spelling() then
 	return {'spelled', other_spelling()}
 end
@@ -81,8 +70,8 @@ end
 
 -- The usual case: the lock is free, nobody waits, and no hold has ended unnoticed.
 if state.empty and now >= state.back and
-	not (owner or state.owner or ticket or again or state.forced or state.gone or ran()) then
-	take(0)
+	not (owner or state.owner or ticket or again or state.forced or gone or ran()) then
+	take_lock(0)
 	touch()
 	return granted(id, lease, 0, 1)
 end
@@ -95,16 +84,16 @@ local function reenter()
 	if not state.token then
 		-- our hash was lost: a token that nobody has had
 		state.token = now
-		call('HSET', STATE, 'name', LOCK, 'token', int(now))
+		call('HSET', STATE, 'name', LOCK, 'token', now)
 	end
 	if not has_hold(hold) then
 		add_hold(hold)
 		count = count + 1
-		call('HSET', LOCK, owner, int(count))
+		call('HSET', LOCK, owner, count)
 	end
 	if call('PTTL', LOCK) < lease then
 		call('PEXPIRE', LOCK, lease)
-		note('HSET', STATE, 'until', int(now + lease))
+		note('HSET', STATE, 'until', now + lease)
 	end
 	settle()
 	return granted(owner, call('PTTL', LOCK), state.waited or 0, count)
@@ -117,10 +106,7 @@ local function grant()
 		drop(id, call('LINDEX', QUEUE, 0) == id and 0 or nil)
 	end
 	local waited = math.max(0, now - math.floor(since / 1000))
-	take(waited)
-	if state.turn or state.forced then
-		call('HDEL', STATE, 'turn', 'turned', 'forced')
-	end
+	take_lock(waited)
 	announce(lease)
 	settle()
 	return granted(id, lease, waited, 1)
@@ -150,16 +136,17 @@ local function join()
 	state.empty = false
 	if not ticket then
 		ticket = math.max(now_us, (state.ticket or 0) + 1)
-		call('HSET', STATE, 'name', LOCK, 'ticket', int(ticket))
+		call('HSET', STATE, 'name', LOCK, 'ticket', ticket)
 	end
 	local new = call('HSET', STATE, 't:' .. id, int(ticket) .. ' ' .. int(now) ..
-		(ARGV[7] == '' and ' unheard' or ''))
+		(ARGV[13] == '1' and ' ' .. lease or '') .. (ARGV[7] == '' and ' unheard' or ''))
+	tickets[id] = nil
 	if new == 1 then
 		state.ours = state.ours + 1
-		call('HSET', STATE, 'd:' .. id, by, 'ours', state.ours)
+		call('HSET', STATE, 'd:' .. id, by, 'ours', int(state.ours))
 	end
 	if newcomer and new == 1 then
-		call('RPUSH', QUEUE, id) -- looking through a long queue would take long
+		state.length = call('RPUSH', QUEUE, id) -- looking through a long queue would take long
 	elseif not call('ZSCORE', TIMEOUTS, id) then
 		call('LREM', QUEUE, 0, id) -- a list without the score is not ours to trust
 		place(id, ticket)
@@ -202,18 +189,19 @@ local function queued()
 	local first
 	if ttl == -2 then
 		first = pass_on(id)
+		ttl = call('PTTL', LOCK)
 	elseif passed_over > 0 then
 		first = announce(ttl, id)
 	else
 		first = first_waiter(false, id)
 	end
 	settle(first == id)
-	return {'queued', int(ticket), ask_in(first, ttl), first == id and 1 or 0, ttl}
+	return {'queued', int(ticket), ask_in(first, ttl), first == id and 1 or 0, ttl, now}
 end
 
 notice_end(owner)
 
-for i = 13, #ARGV do
+for i = 14, #ARGV do
 	if owner == ARGV[i] and not is_kept() then
 		return reenter()
 	end
@@ -224,7 +212,7 @@ elseif owner == id then
 	return reenter()
 end
 
-if state.gone then
+if gone then
 	return {'removed'}
 elseif ticket and ran() and not known(id) and has_ended(id, 'left') then
 	return too_soon() -- it was answered so, and has not heard it

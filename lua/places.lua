@@ -5,12 +5,13 @@
 -- died half way, or deleted a key.
 local function mend()
 	local listed = {}
+	state.length, state.scores, state.scored = nil, nil, true
 	for _, id in ipairs(call('LRANGE', QUEUE, 0, -1)) do
 		if listed[id] then
 			call('LREM', QUEUE, -1, id)
 		elseif not call('ZSCORE', TIMEOUTS, id) then
 			local score = known(id) and OUR_SCORE_MS or REDISSON_SCORE_MS
-			call('ZADD', TIMEOUTS, int(now + score), id)
+			call('ZADD', TIMEOUTS, now + score, id)
 		end
 		listed[id] = true
 	end
@@ -28,6 +29,7 @@ end
 -- Puts a waiter of ours before the first of ours with a later ticket. Both ends are looked at
 -- first: when all come back after a restart, most belong there.
 local function place(id, ticket)
+	state.length, state.scored = nil, true
 	local last = known(call('LINDEX', QUEUE, -1) or '')
 	if last and last < ticket then
 		call('RPUSH', QUEUE, id)
@@ -43,10 +45,15 @@ local function place(id, ticket)
 	call('RPUSH', QUEUE, id)
 end
 
+local function queue_length()
+	state.length = state.length or call('LLEN', QUEUE)
+	return state.length
+end
+
 -- How many of Redisson's stand before a waiter of ours: each grant to one of them may take 300 s
 -- from its score.
 local function redisson_ahead(id)
-	local length = call('LLEN', QUEUE)
+	local length = queue_length()
 	if length > SHORT_QUEUE and length <= state.ours then
 		return 0
 	end
@@ -63,7 +70,9 @@ local function redisson_ahead(id)
 end
 
 local function give_score(id)
-	call('ZADD', TIMEOUTS, int(now + OUR_SCORE_MS + REDISSON_SCORE_MS * redisson_ahead(id)), id)
+	local score = now + OUR_SCORE_MS + REDISSON_SCORE_MS * redisson_ahead(id)
+	count_queue(0, call('ZADD', TIMEOUTS, score, id))
+	state.scored = true
 end
 
 -- Our hash knows waiters that are in no queue: Redisson's scripts dropped them. Who is alive gets its
@@ -80,10 +89,9 @@ local function bring_back()
 				give_score(id)
 			else
 				call('HDEL', STATE, field, 'd:' .. id)
+				tickets[id] = false
 				ours = ours - 1
-				if unheard then
-					keep_ticket(id, ticket)
-				end
+				keep_ticket(id, unheard and ticket)
 			end
 		end
 	end
@@ -104,7 +112,7 @@ local function sweep()
 	if swept and math.abs(now - swept) < SWEEP_MS then
 		return
 	end
-	note('HSET', STATE, 'swept', int(now))
+	note('HSET', STATE, 'swept', now)
 	local marks = call('HGETALL', STATE)
 	for i = 1, #marks, 2 do
 		local set = string.find(marks[i], '^[cfpx]:') and string.match(marks[i + 1], '^%d+')
@@ -119,7 +127,7 @@ end
 -- Whether list and sorted set may disagree, or our hash know others than the list. A long
 -- queue is only compared in length, but for its head: what is cheap must stay so.
 local function looks_wrong(length)
-	if call('ZCARD', TIMEOUTS) ~= length then
+	if (state.scores or call('ZCARD', TIMEOUTS)) ~= length then
 		return true
 	elseif length == 0 then
 		return state.ours ~= 0
@@ -138,7 +146,8 @@ local function looks_wrong(length)
 			return true
 		end
 	end
-	for _, entry in ipairs(call('HMGET', STATE, unpack(fields))) do
+	for i, entry in ipairs(call('HMGET', STATE, unpack(fields))) do
+		tickets[ids[i]] = entry
 		if entry then
 			ours = ours + 1
 		end
@@ -147,8 +156,12 @@ local function looks_wrong(length)
 end
 
 -- All in the queue are ours: a time to live may stand on it. A Redisson client's RPUSH would not renew one.
+-- Who has left took nothing from the time of those who stay.
 local function set_queue_ttl(length)
-	if length > state.ours then
+	local ttl = not state.scored and call('PTTL', QUEUE)
+	if ttl and (ttl > 0) == (length == state.ours) then
+		return
+	elseif length > state.ours then
 		call('PERSIST', QUEUE)
 		call('PERSIST', TIMEOUTS)
 		return
@@ -170,7 +183,7 @@ local is_checked = false
 
 local function check_queue()
 	is_checked = true
-	if not state.empty and looks_wrong(call('LLEN', QUEUE)) then
+	if not state.empty and looks_wrong(queue_length()) then
 		repair()
 		return true
 	end
@@ -183,10 +196,10 @@ local function settle(thorough)
 	if not is_checked then
 		check_queue()
 	end
-	local length = state.empty and 0 or call('LLEN', QUEUE)
+	local length = queue_length()
 	if thorough and length > SHORT_QUEUE then
 		repair()
-		length = call('LLEN', QUEUE)
+		length = queue_length()
 	end
 	if length > 0 then
 		set_queue_ttl(length)

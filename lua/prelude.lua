@@ -86,7 +86,8 @@ local clock = call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local now = math.floor(now_us / 1000)
 
--- Lua prints large numbers with an exponent, which Redis does not read back.
+-- Lua prints large numbers with an exponent, which Redis does not read back. (Those that it gets as numbers
+-- it prints itself, as they are.)
 local function int(number)
 	return string.format('%.0f', number)
 end
@@ -95,29 +96,36 @@ end
 local function number(text)
 	local value = tonumber(text)
 	if value and value >= 0 and value < 9007199254740992 then
-		return value
+		return math.floor(value)
 	end
 end
 
--- What load_state read; `empty`: nobody is queued, and nobody was since.
+-- What load_state read. `empty`: nobody is queued, and nobody was since. `length`, `scores`: how many are in
+-- list and sorted set, or nil when that is to be asked anew. `unsaved_end`, `unsaved_ours`: the end of the
+-- hold, and `ours`, are yet to be written.
 local state
 
-local function load_state()
-	local field = call('HMGET', STATE, 'name', 'token', 'owner', 'since', 'until', 'lease', 'waited', 'by',
-		'holds', 'taken_up', 'ended', 'forced', 'ticket', 'ours', 'run', 'back', 'turn', 'turned', 'head',
-		'keep', 'started', 'recall')
+-- Our hash, and two more fields of it, which it returns. Each call costs 3 to 10 us where caches are cold: so
+-- all is read at once, and what is written goes together, too.
+local function load_state(another, one_more)
+	local field = call('HMGET', STATE, 'name', 'token', 'ended', 'forced', 'ticket', 'ours', 'run', 'back',
+		'turn', 'turned', 'head', 'started', 'recall', 'n:granted', 'owner', 'since', 'until', 'lease',
+		'waited', 'by', 'holds', 'taken_up', 'keep', 'unheard', another or 'name', one_more or 'name')
 	state = {
-		name = field[1], token = number(field[2]), owner = field[3], since = number(field[4]),
-		['until'] = number(field[5]), lease = number(field[6]), waited = number(field[7]),
-		by = field[8], holds = field[9], taken_up = field[10], ended = field[11], forced = field[12],
-		ticket = number(field[13]), ours = number(field[14]) or 0, run = field[15],
-		back = math.min(number(field[16]) or 0, now + AWAY_MS), turn = field[17],
-		turned = math.min(number(field[18]) or now, now), head = field[19],
-		keep = number(field[20]), started = number(field[21]), recall = number(field[22]),
+		name = field[1], token = number(field[2]), ended = field[3], forced = field[4],
+		ticket = number(field[5]), ours = number(field[6]) or 0, run = field[7],
+		back = math.min(number(field[8]) or 0, now + AWAY_MS), turn = field[9],
+		turned = math.min(number(field[10]) or now, now), head = field[11],
+		started = number(field[12]), recall = number(field[13]), grants = number(field[14]) or 0,
+		owner = field[15], since = number(field[16]), ['until'] = number(field[17]),
+		lease = number(field[18]), waited = number(field[19]), by = field[20], holds = field[21],
+		taken_up = field[22], keep = number(field[23]), unheard = number(field[24]),
+		is_marked = field[22] or field[23],
 	}
 	-- keys of another type are to fail here, before anything is changed
-	local length, scores = call('LLEN', QUEUE), call('ZCARD', TIMEOUTS)
-	state.empty = length == 0 and scores == 0 and state.ours == 0
+	state.length, state.scores = call('LLEN', QUEUE), call('ZCARD', TIMEOUTS)
+	state.empty = state.length == 0 and state.scores == 0 and state.ours == 0
+	return field[25], field[26]
 end
 
 -- Another spelling of this name ({x} and x share all keys but the lock) is in use: its name.
@@ -136,10 +144,13 @@ local function channel(id)
 end
 
 -- Present means subscribed, in either way. The count that PUBLISH returns would include pattern
--- subscribers, and so raise the dead.
+-- subscribers, and so raise the dead. In which way is remembered: nobody else listens there.
+local ways = {}
 local function present(id)
 	local name = channel(id)
-	return call('PUBSUB', 'NUMSUB', name)[2] > 0 or SHARDED and call('PUBSUB', 'SHARDNUMSUB', name)[2] > 0
+	ways[id] = call('PUBSUB', 'NUMSUB', name)[2] > 0 and 'PUBLISH' or
+		SHARDED and call('PUBSUB', 'SHARDNUMSUB', name)[2] > 0 and 'SPUBLISH' or nil
+	return ways[id] ~= nil
 end
 
 -- Tells whoever listens, in whatever way; run: call, or note. A cluster sends PUBLISH to all of its nodes: so
@@ -157,40 +168,55 @@ local function tell_outsiders()
 	publish(note, CHANNEL, '0')
 end
 
--- Ticket and time of the last sign of life of a waiter of ours, and whether it may not have heard its ticket
--- yet; nil for Redisson's.
+-- Ticket and time of the last sign of life of a waiter of ours, whether it may not have heard its ticket
+-- yet, and the lease that it wants if the lock can be handed to it; nil for Redisson's.
+local tickets = {} -- the entries that were read in this run; false: there is none
 local function known(id)
-	local entry = call('HGET', STATE, 't:' .. id)
+	local entry = tickets[id]
+	if entry == nil then
+		entry = call('HGET', STATE, 't:' .. id)
+		tickets[id] = entry
+	end
 	if entry then
-		local ticket, seen, unheard = string.match(entry, '^(%d+) (%d+)( ?%a*)$')
-		return number(ticket), number(seen), unheard == ' unheard'
+		local ticket, seen, lease, unheard = string.match(entry, '^(%d+) (%d+) ?(%d*) ?(%a*)$')
+		return number(ticket), number(seen), unheard == 'unheard', number(lease)
 	end
 end
 
 -- Writes an event into the log, and counts it. The log forgets, and what is counted may not fall.
 local function record(event, time, owner, token, by, waited, held)
-	if event ~= 'released' and event ~= 'left' then
+	if event ~= 'released' and event ~= 'left' and event ~= 'granted' then
 		note('HINCRBY', STATE, 'n:' .. event, 1)
 	end
-	if note('XADD', LOG, 'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', int(time),
-		'owner', owner, 'token', token and int(token) or '', 'by', by or '',
-		'waited', waited and int(waited) or '', 'held', held and int(held) or '') then
-		note('PEXPIRE', LOG, LOG_TTL_MS)
-	end
+	state.logged = note('XADD', LOG, 'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', time,
+		'owner', owner, 'token', token or '', 'by', by or '',
+		'waited', waited or '', 'held', held or '') or state.logged
 end
 
-local function forget_hold()
-	call('HDEL', STATE, 'owner', 'since', 'until', 'lease', 'waited', 'by', 'holds', 'taken_up', 'keep')
-	state.owner, state.holds, state.taken_up, state.by, state.keep = nil, nil, nil, nil, nil
-end
-
--- Writes the end of the hold that our hash describes into the log, and forgets it.
+-- Writes the end of the hold that our hash describes into the log, and forgets it. The next grant, or save,
+-- does so in our hash.
 local function end_hold(event, time)
-	local owner, by = state.owner, state.by
-	forget_hold() -- first: once something was deleted, a server out of memory takes the rest, too
-	record(event, time, owner, state.token, by, state.waited, time - (state.since or time))
+	record(event, time, state.owner, state.token, state.by, state.waited, time - (state.since or time))
 	state.ended = int(state.token or 0)
-	note('HSET', STATE, 'ended', state.ended)
+	state.owner, state.holds, state.taken_up, state.by, state.keep = nil, nil, nil, nil, nil
+	state.unsaved_end = true
+end
+
+-- Writes what scripts put off. Whoever changes something ends with it, in touch or settle.
+local function save()
+	if state.logged then
+		note('PEXPIRE', LOG, LOG_TTL_MS)
+		state.logged = false
+	end
+	if state.unsaved_end then
+		call('HDEL', STATE, 'owner', 'since', 'until', 'lease', 'waited', 'by', 'holds', 'taken_up', 'keep',
+			'unheard')
+		note('HSET', STATE, 'ended', state.ended)
+	end
+	if state.unsaved_ours then
+		note('HSET', STATE, 'ours', state.ours)
+	end
+	state.unsaved_end, state.unsaved_ours = false, false
 end
 
 -- Whether the lock is held for the rest of a --min-hold only: all holds were given back.
@@ -211,6 +237,15 @@ local function unnoticed_end(owner)
 	return is_kept() and 'released' or 'expired', ends
 end
 
+-- One that seems dead cannot bring a ticket that it may not have heard when it comes back all the same: so we
+-- keep it. ticket: nil or false if it has heard it.
+local function keep_ticket(id, ticket)
+	if ticket then
+		note('HSET', STATE, 'p:' .. id, int(now) .. ' ' .. int(ticket))
+		state.marked = true
+	end
+end
+
 local function notice_end(owner)
 	if owner and state.turn then
 		call('HDEL', STATE, 'turn', 'turned') -- taken, or snatched away by a plain lock
@@ -218,7 +253,12 @@ local function notice_end(owner)
 	end
 	local event, time = unnoticed_end(owner)
 	if event then
+		if event == 'expired' and time - (state.since or 0) < (state.lease or 0) then
+			keep_ticket(state.owner, state.unheard) -- it was handed the lock, and may not know
+		end
+		call('HDEL', STATE, 'owner') -- once something was deleted, a server out of memory takes the rest, too
 		end_hold(event, time)
+		save()
 	end
 end
 
@@ -241,8 +281,9 @@ end
 -- Our hash was used: it stays for another day, for as long as somebody will ask for the last start, and for
 -- a day after a --min-hold.
 local function touch()
-	call('PEXPIRE', STATE, int(math.max(STATE_TTL_MS, (state.recall or 0) - now,
-		(state.keep or 0) - now + STATE_TTL_MS)))
+	save()
+	call('PEXPIRE', STATE, math.max(STATE_TTL_MS, (state.recall or 0) - now,
+		(state.keep or 0) - now + STATE_TTL_MS))
 end
 
 -- Whoever runs a COMMAND once in so many ms wants to find its last start in our hash.
@@ -250,15 +291,41 @@ local function remember(period)
 	local recall = (state.started or now) + 2 * period
 	if recall > (state.recall or 0) then
 		state.recall = recall
-		note('HSET', STATE, 'recall', int(recall))
+		note('HSET', STATE, 'recall', recall)
 	end
 end
 
--- A COMMAND is to be started. Whoever starts none after all takes it back (forget_start).
-local function note_start(at, period)
-	call('HSET', STATE, 'started', int(at), 'before', state.started and int(state.started) or '')
-	state.started = at
+-- Makes id the owner, for ttl ms at first. hold: as in `holds`. unheard: a ticket that it may not have heard.
+local function take(id, hold, lease, ttl, by, waited, period, unheard)
+	state.token = math.max(now, (state.token or 0) + 1)
+	call('HSET', LOCK, id, 1)
+	call('PEXPIRE', LOCK, ttl)
+	local grant = {'name', LOCK, 'token', state.token, 'owner', id, 'since', now, 'until', now + ttl,
+		'lease', lease, 'waited', waited, 'by', by, 'holds', hold, 'n:granted', state.grants + 1,
+		'unheard', unheard or ''}
+	local function add(field, value)
+		grant[#grant + 1], grant[#grant + 2] = field, value
+	end
+	if state.unsaved_end then
+		add('ended', state.ended)
+	end
+	if state.unsaved_ours then
+		add('ours', state.ours)
+	end
+	if string.sub(hold, 1, 1) == 'w' then
+		add('started', now) -- before it is, so that no start is missed
+		add('before', state.started or '')
+		state.started = now
+	end
+	call('HSET', STATE, unpack(grant))
+	state.owner, state.unsaved_end, state.unsaved_ours = id, false, false
 	if period then
 		remember(period)
 	end
+	if state.turn or state.forced or state.is_marked then
+		-- nobody has demanded these of this hold
+		call('HDEL', STATE, 'turn', 'turned', 'taken_up', 'keep', state.forced and 'forced' or 'turn')
+		state.turn, state.keep = nil, nil
+	end
+	record('granted', now, id, state.token, by, waited)
 end

@@ -73,7 +73,8 @@ local function force()
 		return {'free'}
 	end
 	if state.owner == owner and state.token then
-		note('HSET', STATE, 'forced', int(state.token))
+		note('HSET', STATE, 'forced', state.token)
+		state.forced = nil -- it stays there for its owner, also when the next has the lock at once
 	end
 	check_queue()
 	tell(owner, '0')
@@ -87,7 +88,7 @@ end
 local function keep()
 	call('PEXPIRE', LOCK, kept_ms)
 	set_holds('k' .. request)
-	call('HSET', STATE, 'until', int(now + kept_ms), 'keep', int(state.keep))
+	call('HSET', STATE, 'until', now + kept_ms, 'keep', state.keep)
 	announce(kept_ms)
 	settle()
 	return {'kept', kept_ms}
@@ -95,10 +96,10 @@ end
 
 -- Others hold on: they, or the lease, end it.
 local function keep_beside()
-	call('HSET', STATE, 'keep', int(state.keep))
+	call('HSET', STATE, 'keep', state.keep)
 	if call('PTTL', LOCK) < kept_ms then
 		call('PEXPIRE', LOCK, kept_ms)
-		note('HSET', STATE, 'until', int(now + kept_ms))
+		note('HSET', STATE, 'until', now + kept_ms)
 	end
 end
 

@@ -34,7 +34,7 @@ local function extend()
 		call('PEXPIRE', LOCK, lease)
 		ttl = lease
 	end
-	note('HSET', STATE, 'until', int(now + ttl))
+	note('HSET', STATE, 'until', now + ttl)
 	return ttl
 end
 
@@ -58,13 +58,17 @@ end
 -- Writes into our hash what it forgot about this hold.
 -- counted: whether the lock's own count survived, with the holds of this owner's other processes in it.
 local function restore(counted)
-	state.token, state.holds = token, nil
-	call('HSET', STATE, 'name', LOCK, 'token', int(token), 'owner', id, 'since', int(now),
+	state.token, state.holds, state.owner = token, nil, id
+	call('HSET', STATE, 'name', LOCK, 'token', token, 'owner', id, 'since', now,
 		'lease', lease, 'by', by, 'taken_up', (counted and 'counted ' or '') .. int(token))
 	add_hold(kind .. request)
 	local granted = math.min(now, token) -- the token is the time of the grant
 	if kind == 'w' and request == id and (state.started or 0) < granted then
-		note_start(granted, period)
+		call('HSET', STATE, 'started', granted, 'before', state.started or '')
+		state.started = granted
+		if period then
+			remember(period)
+		end
 	end
 	if not state.run then
 		check_run(false)
@@ -86,7 +90,7 @@ local function join_hold()
 	else
 		add_hold(kind .. request)
 		if state.taken_up == int(token) then
-			call('HSET', LOCK, id, int(count + 1))
+			call('HSET', LOCK, id, count + 1)
 		end
 	end
 	return renewed(1)
@@ -116,7 +120,7 @@ end
 
 if token and state.ended ~= int(token) then
 	record('lost', now, id, token, by)
-	call('HSET', STATE, 'name', LOCK, 'ended', int(token))
+	call('HSET', STATE, 'name', LOCK, 'ended', token)
 end
 settle()
 if token and state.forced == int(token) then

@@ -1,28 +1,30 @@
 -- The queue: who is alive in it, whose turn it is, and who is told. For scripts that meet one.
 
+-- So many more are in list and sorted set.
+local function count_queue(listed, scored)
+	state.length = state.length and state.length + listed
+	state.scores = state.scores and state.scores + scored
+end
+
 -- Takes a waiter out of list and sorted set, always both. index 0 is the head.
 local function drop(id, index)
+	local listed = 1
 	if index == 0 then
 		call('LPOP', QUEUE)
 	else
-		call('LREM', QUEUE, index and 1 or 0, id)
+		listed = call('LREM', QUEUE, index and 1 or 0, id)
 	end
-	call('ZREM', TIMEOUTS, id)
-	if call('HDEL', STATE, 't:' .. id) == 1 then
-		state.ours = note('HINCRBY', STATE, 'ours', -1) or state.ours - 1
+	count_queue(-listed, -call('ZREM', TIMEOUTS, id))
+	known(id)
+	if tickets[id] then
+		call('HDEL', STATE, 't:' .. id, 'd:' .. id)
+		state.ours, state.unsaved_ours = state.ours - 1, true
 	end
-	call('HDEL', STATE, 'd:' .. id)
+	tickets[id] = false
 	if state.turn == id then
 		call('HDEL', STATE, 'turn', 'turned')
 		state.turn = nil
 	end
-end
-
--- One that seems dead, and may not have heard its ticket, cannot bring that when it comes back all the same:
--- so we keep it.
-local function keep_ticket(id, ticket)
-	note('HSET', STATE, 'p:' .. id, int(now) .. ' ' .. int(ticket))
-	state.marked = true
 end
 
 -- Notices that this is another server process than the one that the waiters queued on:
@@ -35,7 +37,7 @@ local function check_run(waited)
 	end
 	if waited then
 		state.back = now + AWAY_MS
-		note('HSET', STATE, 'back', int(state.back))
+		note('HSET', STATE, 'back', state.back)
 		-- who was told its turn by the old server may not have heard it
 		note('HDEL', STATE, 'turn', 'turned')
 		state.turn = nil
@@ -97,7 +99,7 @@ local function redisson_is_dead(id)
 		end
 		if score < now + REDISSON_SCORE_MS and not traceless then
 			score = now + REDISSON_SCORE_MS
-			note('ZADD', TIMEOUTS, int(score), id)
+			note('ZADD', TIMEOUTS, score, id)
 		end
 	elseif score <= now then
 		return true
@@ -120,7 +122,11 @@ local function redisson_is_dead(id)
 end
 
 local function tell(id, message)
-	publish(call, channel(id), message)
+	if ways[id] then
+		call(ways[id], channel(id), message)
+	else
+		publish(call, channel(id), message)
+	end
 end
 
 -- The first waiter who is alive; the dead before it are dropped, and counted.
@@ -157,9 +163,7 @@ local function first_waiter(free, me)
 			return id
 		end
 		drop(id, 0)
-		if unheard then
-			keep_ticket(id, ticket)
-		end
+		keep_ticket(id, unheard and ticket)
 		passed_over = passed_over + 1
 		if hung then
 			tell(id, '0') -- should it be alive, it queues again
@@ -182,9 +186,7 @@ local function tell_second(ms)
 		elseif not present(id) then
 			if is_dead() then
 				drop(id, index)
-				if unheard then
-					keep_ticket(id, ticket)
-				end
+				keep_ticket(id, unheard and ticket)
 			else
 				index = index + 1
 			end
@@ -213,7 +215,40 @@ local function see_in(id)
 	return math.max(1, ends - now)
 end
 
--- The lock is free: tells the first waiter, once, and the one behind it. Returns the first.
+-- The lock is held: tells the first waiter that it is first and when the lease ends. Redisson's are not told
+-- such things, and not all of them look: then the first of ours does.
+local function announce(lease, me)
+	local id = first_waiter(false, me)
+	if id and id ~= me and lease >= 0 then
+		if known(id) then
+			tell(id, 'first ' .. lease)
+		else
+			tell_second(lease + 1)
+		end
+	end
+	return id
+end
+
+-- Gives the free lock to the first waiter, if it can be handed to it, and tells it so: it need not ask. At
+-- first it is given for no longer than a turn: who is alive renews it, and whoever hangs costs as much as one
+-- that was told. Returns whether it was, and the new first.
+local function hand_over(id, me)
+	local ticket, seen, unheard, lease = known(id)
+	-- a slot of a cluster that is moving refuses the key that has just gone: then it is told, as others are
+	if not lease or now - seen >= SILENT_MS or not note('HSET', LOCK, id, 1) then
+		return false
+	end
+	local by = call('HGET', STATE, 'd:' .. id) or ''
+	local ttl = math.min(TURN_MS, lease - 1)
+	drop(id, 0)
+	take(id, 'w' .. id, lease, ttl, by, math.max(0, now - math.floor(ticket / 1000)), nil, unheard and ticket)
+	local first = announce(ttl, me)
+	tell(id, 'granted ' .. int(state.token) .. ' ' .. ttl .. ' ' .. int(now)) -- what is said last leaves first
+	return true, first
+end
+
+-- The lock is free: hands it to the first waiter, or tells that one, once, and the one behind it. Returns the
+-- first.
 local function pass_on(me)
 	local id = first_waiter(true, me)
 	if not id then
@@ -228,24 +263,14 @@ local function pass_on(me)
 		end
 		tell_second(state.back - now)
 	elseif state.turn ~= id then
-		state.turn, state.turned = id, now
-		note('HSET', STATE, 'turn', id, 'turned', int(now))
-		tell_second(see_in(id))
-		tell(id, '0') -- what is said last leaves first
-	end
-	return id
-end
-
--- The lock is held: tells the first waiter that it is first and when the lease ends. Redisson's are not told
--- such things, and not all of them look: then the first of ours does.
-local function announce(lease, me)
-	local id = first_waiter(false, me)
-	if id and id ~= me and lease >= 0 then
-		if known(id) then
-			tell(id, 'first ' .. lease)
-		else
-			tell_second(lease + 1)
+		local done, first = hand_over(id, me)
+		if done then
+			return first
 		end
+		state.turn, state.turned = id, now
+		note('HSET', STATE, 'turn', id, 'turned', now)
+		tell_second(see_in(id))
+		tell(id, '0')
 	end
 	return id
 end
@@ -270,6 +295,7 @@ local function forget_start()
 		call('HDEL', STATE, 'started')
 	end
 	call('HDEL', STATE, 'before')
+	state.started = number(before or nil)
 end
 
 -- Ends the hold of `owner` for good and wakes the next.

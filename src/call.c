@@ -73,3 +73,12 @@ int client_connect(struct client *client, int64_t until_ms, struct error *err)
 	client_open(client);
 	return await_in_peace(client, until_ms, false, err);
 }
+
+void client_finish(struct client *client, int64_t until_ms)
+{
+	struct error ignored;
+
+	if (client->pending)
+		await_in_peace(client, until_ms, false, &ignored);
+	client_cancel(client);
+}

@@ -17,4 +17,8 @@ int client_connect(struct client *client, int64_t until_ms, struct error *err);
 int client_call(struct client *client, const struct request *request, int64_t until_ms,
 		bool patient, struct error *err);
 
+/* Waits until until_ms for the reply to the request that is under way, and drops it. Then, or if it
+ * has not come, there is none. */
+void client_finish(struct client *client, int64_t until_ms);
+
 #endif

@@ -62,6 +62,19 @@ static void send_subscriptions(struct client *client)
 	client->confirmations += argc - 1;
 }
 
+/* A server writes to its clients when it has read all that came at once, and begins with whom it
+ * had something for last. That is who made the request, unless it has got an answer before: so it
+ * asks for something else first, which changes nothing. */
+static void be_answered_last(struct client *client)
+{
+	const char *command = client->by_shard ? "SSUBSCRIBE" : "SUBSCRIBE";
+
+	if (client->subscribed == 0 || client->link.asking)
+		return;
+	link_send(&client->link, 2, (const char *[]){command, client->channels[0]});
+	client->confirmations++;
+}
+
 static void send_request(struct client *client, bool whole_script)
 {
 	const struct request *request = &client->request;
@@ -81,6 +94,8 @@ static void send_request(struct client *client, bool whole_script)
 		snprintf(client->strays_text, sizeof(client->strays_text), "%d", client->strays);
 		argv[argc - request->argc + request->strays] = client->strays_text;
 	}
+	if (request->tells)
+		be_answered_last(client);
 	send_asking(client);
 	link_send(&client->link, argc, argv);
 	client->whole_script = whole_script;
@@ -490,10 +505,15 @@ void client_cancel(struct client *client)
 	client->retried = false;
 }
 
+bool client_is_silent(const struct client *client)
+{
+	return link_is_silent(&client->link);
+}
+
 bool client_is_still(const struct client *client)
 {
 	return client_has_greeted(client) && !client->pending && !client->confirming &&
-	       client->confirmations == 0 && client->unasked == 0 && link_is_still(&client->link);
+	       client->confirmations == 0 && client->unasked == 0 && client_is_silent(client);
 }
 
 void client_open(struct client *client)

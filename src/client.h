@@ -33,6 +33,8 @@ struct request {
 	int64_t replicas;
 	int64_t replicas_ms;
 	const char *durable;
+	bool tells; /* somebody else waits for what the script tells: the server is to do that first
+		     */
 };
 
 enum client_event {
@@ -100,9 +102,12 @@ int64_t client_wait(const struct client *client, struct pollfd *slot);
 /* Goes on as far as it can without waiting, up to one event. Call until CLIENT_NOTHING. */
 enum client_event client_step(struct client *client);
 
-/* Whether all is answered and confirmed: a copy of this process, forked now, may take the client
- * over later, as long as this one is still again then, and on the same connection. */
+/* Whether all is answered and confirmed: then another process can go on with a copy of *client, if
+ * it was forked when this connection was there and client_is_silent. */
 bool client_is_still(const struct client *client);
+
+/* Whether it is connected, nothing is left to be sent, and no reply has come in part. */
+bool client_is_silent(const struct client *client);
 
 /* Connects also when there is nothing to ask. */
 void client_open(struct client *client);

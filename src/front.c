@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -11,6 +10,7 @@
 
 #include "clock.h"
 #include "giveback.h"
+#include "guard.h"
 #include "hold.h"
 #include "loop.h"
 #include "options.h"
@@ -31,7 +31,6 @@ enum {
 struct front {
 	const struct job *job;
 	struct shared *shared;
-	struct loop loop;
 	pid_t guard;
 	int fd;
 	bool takes_over; /* the guard is dead or hangs */
@@ -65,7 +64,7 @@ static void pass_on(struct front *front)
 /* The guard cannot do its work any more: all that COMMAND started ends now. */
 static void take_over(struct front *front, const char *why)
 {
-	int64_t latest = guard_kill_ms(front->job, front->shared->deadline_ms);
+	int64_t latest = job_kill_ms(front->job, front->shared->deadline_ms);
 	int64_t after = clock_ms() + front->job->kill_after_ms;
 
 	if (front->takes_over)
@@ -150,8 +149,8 @@ static int64_t check_ms(const struct front *front)
 	if (front->job->options->on_lost == ON_LOST_WARN)
 		return NEVER_MS;
 	if (front->shared->phase == GUARD_STOPPING)
-		return guard_kill_ms(front->job, deadline) + LATE_MS;
-	return guard_stop_ms(front->job, deadline) + LATE_MS;
+		return job_kill_ms(front->job, deadline) + LATE_MS;
+	return job_stop_ms(front->job, deadline) + LATE_MS;
 }
 
 static void mind_time(struct front *front)
@@ -202,7 +201,7 @@ static int watch(struct front *front, struct error *err)
 			return 0;
 		}
 		slots[SLOT_GUARD].fd = front->fd;
-		if (loop_wait(&front->loop, slots, SLOTS, check_ms(front), err) < 0)
+		if (loop_wait(front->job->loop, slots, SLOTS, check_ms(front), err) < 0)
 			return -1;
 		mind_time(front);
 		if (slots[SLOT_GUARD].revents && front->fd >= 0)
@@ -215,20 +214,12 @@ static int watch(struct front *front, struct error *err)
 
 /* ---- Starting the guard ---- */
 
-static struct shared *share_memory(void)
-{
-	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	return shared == MAP_FAILED ? NULL : shared;
-}
-
 static int fork_guard(struct front *front, struct error *err)
 {
 	pid_t wrapper = getpid();
 	int ends[2];
 
-	front->shared = share_memory();
+	front->shared = shared_new();
 	if (!front->shared)
 		return fail(err, STATUS_OS, "cannot get memory: %s", strerror(errno));
 	front->shared->deadline_ms = front->job->lock->deadline_ms;
@@ -246,79 +237,12 @@ static int fork_guard(struct front *front, struct error *err)
 	return 0;
 }
 
-/* Both are there, or none. */
-static int open_ways(int ends[2], int start[2])
+/* False if there is none, or it cannot be used. */
+static bool take_standby(struct front *front, const struct standby *standby)
 {
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-		return -1;
-	if (pipe2(start, O_CLOEXEC) == 0)
-		return 0;
-	close(ends[0]);
-	close(ends[1]);
-	return -1;
-}
-
-void front_stand_by(struct standby *standby, const struct job *job)
-{
-	const pid_t wrapper = getpid();
-	int ends[2], start[2];
-
-	if (standby->guard && standby->connections == job->client->link.connections)
-		return;
-	front_stand_down(standby);
-	if (open_ways(ends, start) < 0)
-		return;
-	*standby = (struct standby){.fd = ends[0],
-				    .start = start[1],
-				    .connections = job->client->link.connections,
-				    .shared = share_memory()};
-	standby->guard = standby->shared ? fork() : -1;
-	if (standby->guard == 0) {
-		close(ends[0]);
-		guard_stand_by(job, standby->shared, ends[1], start, wrapper);
-	}
-	close(ends[1]);
-	close(start[0]);
-	if (standby->guard < 0)
-		front_stand_down(standby);
-}
-
-void front_stand_down(struct standby *standby)
-{
-	if (!standby->guard)
-		return;
-	close(standby->fd);
-	close(standby->start);
-	if (standby->guard > 0) {
-		kill(standby->guard, SIGKILL);
-		waitpid(standby->guard, NULL, 0);
-	}
-	if (standby->shared)
-		munmap(standby->shared, sizeof(*standby->shared));
-	*standby = (struct standby){0};
-}
-
-/* Tells those who stand by that the lock is ours: the guard first. False if they cannot be used:
- * one is dead, or the connection is not what they know. */
-static bool set_off(struct front *front, struct standby *standby)
-{
-	const struct job *job = front->job;
-	struct shared *shared = standby->shared;
-
-	if (!standby->guard || standby->connections != job->client->link.connections ||
-	    !client_is_still(job->client))
+	if (!standby_set_off(standby, front->job))
 		return false;
-	shared->deadline_ms = job->lock->deadline_ms;
-	memcpy(shared->grant.owner, job->lock->owner, sizeof(shared->grant.owner));
-	memcpy(shared->grant.token, job->lock->token, sizeof(shared->grant.token));
-	shared->grant.since_ms = job->lock->since_ms;
-	shared->grant.sent_ms = job->client->sent_ms;
-	shared->started = true;
-	if (send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
-		return false;
-	(void)!write(standby->start, "", 1); /* SIGPIPE is blocked; the guard sees it end */
-	close(standby->start);
-	front->shared = shared;
+	front->shared = standby->shared;
 	front->guard = standby->guard;
 	front->fd = standby->fd;
 	return true;
@@ -330,13 +254,8 @@ int front_run(const struct job *job, struct standby *standby, struct shared *res
 	struct front front = {.job = job};
 
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (loop_open(&front.loop, err) < 0) {
-		front_stand_down(standby);
-		hold_give_up(job->lock, job->client);
-		return -1;
-	}
-	if (!set_off(&front, standby)) {
-		front_stand_down(standby);
+	if (!take_standby(&front, standby)) {
+		standby_end(standby);
 		if (fork_guard(&front, err) < 0) {
 			hold_give_up(job->lock, job->client);
 			return -1;
@@ -349,7 +268,6 @@ int front_run(const struct job *job, struct standby *standby, struct shared *res
 		waitpid(front.guard, NULL, 0);
 	if (front.fd >= 0)
 		close(front.fd);
-	loop_close(&front.loop);
 	*result = *front.shared;
 	if (!result->started && !result->exec_errno && !result->lost)
 		return fail(err, STATUS_OS, "cannot start %s: its guard could not watch it",

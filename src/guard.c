@@ -1,6 +1,7 @@
 #include "guard.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "clock.h"
 #include "duration.h"
 #include "giveback.h"
 #include "hold.h"
 #include "loop.h"
 #include "options.h"
-#include "path.h"
-#include "server.h"
 #include "signals.h"
 #include "steps.h"
 #include "tell.h"
@@ -55,121 +55,7 @@ struct guard {
 	bool mirrored; /* the wrapper was stopped because COMMAND was */
 };
 
-static int64_t clamp(int64_t value, int64_t low, int64_t high)
-{
-	return value < low ? low : value > high ? high : value;
-}
-
-int64_t guard_kill_ms(const struct job *job, int64_t deadline_ms)
-{
-	return deadline_ms - clamp(job->lock->lease_ms / 10, 100, 1000);
-}
-
-int64_t guard_stop_ms(const struct job *job, int64_t deadline_ms)
-{
-	return guard_kill_ms(job, deadline_ms) - job->kill_after_ms;
-}
-
 /* ---- COMMAND ---- */
-
-static void set_held(const char *owner)
-{
-	const char *outer = getenv("FAIRLOCK_HELD");
-	char held[(HELD_MAX + 1) * OWNER_MAX_BYTES];
-	size_t at = (size_t)snprintf(held, sizeof(held), "%s", owner);
-	char ids[HELD_MAX][OWNER_MAX_BYTES];
-	int count = outer ? owner_inherited(ids) : 0;
-
-	for (int i = 0; i < count; i++)
-		if (strcmp(ids[i], owner) != 0)
-			at += (size_t)snprintf(held + at, sizeof(held) - at, " %s", ids[i]);
-	setenv("FAIRLOCK_HELD", held, 1);
-}
-
-static void set_path(const char *variable, const char *path)
-{
-	if (path)
-		setenv(variable, path, 1);
-}
-
-/* Inner calls are to find the same server. */
-static void set_server(const struct options *options, const struct server *server)
-{
-	if (options->url_is_flag)
-		setenv("FAIRLOCK_URL", server->label, 1);
-	if (!server->tls || (!options->url_is_flag && !options->tls_is_flag))
-		return;
-	set_path("FAIRLOCK_TLS_CA", server->tls_files.ca);
-	set_path("FAIRLOCK_TLS_CERT", server->tls_files.cert);
-	set_path("FAIRLOCK_TLS_KEY", server->tls_files.key);
-	if (server->tls_files.insecure)
-		setenv("FAIRLOCK_TLS_INSECURE", "yes", 1);
-}
-
-static void set_environment(const struct job *job)
-{
-	setenv("FAIRLOCK_NAME", job->lock->keys.name, 1);
-	setenv("FAIRLOCK_OWNER", job->lock->owner, 1);
-	setenv("FAIRLOCK_TOKEN", job->lock->token, 1);
-	set_held(job->lock->owner);
-	set_server(job->options, job->client->link.server);
-}
-
-/* It may have been stopped since it was forked, and be continued when the lease is as good as over:
- * then it does not become COMMAND, unless a renewal comes before the end. */
-static void await_valid_lease(const struct guard *guard)
-{
-	const struct timespec pause = {.tv_nsec = KILL_REPEAT_MS * 1000000L};
-
-	while (clock_ms() >= guard_stop_ms(guard->job, guard->shared->deadline_ms)) {
-		if (clock_ms() >= guard->shared->deadline_ms)
-			_exit(STATUS_NOT_HELD);
-		nanosleep(&pause, NULL);
-	}
-}
-
-static void take_grant(const struct guard *guard)
-{
-	const struct grant *grant = &guard->shared->grant;
-	struct lock *lock = guard->job->lock;
-
-	memcpy(lock->owner, grant->owner, sizeof(lock->owner));
-	memcpy(lock->token, grant->token, sizeof(lock->token));
-	lock->since_ms = grant->since_ms;
-	lock->deadline_ms = guard->shared->deadline_ms;
-	guard->job->client->sent_ms = grant->sent_ms;
-}
-
-static _Noreturn void become_command(const struct guard *guard, pid_t parent)
-{
-	prctl(PR_SET_PDEATHSIG, guard->job->options->signal);
-	if (getppid() != parent)
-		_exit(STATUS_NOT_FOUND); /* too late for a signal */
-	inbox_restore(guard->job->inbox);
-	await_valid_lease(guard);
-	path_exec(guard->job->argv);
-	guard->shared->exec_errno = errno;
-	_exit(STATUS_NOT_FOUND);
-}
-
-/* As long as it waits, it takes no signals: what is sent to the process group is the wrapper's
- * affair. And it must not outlive the guard, even when it was stopped. */
-static _Noreturn void await_start(const struct guard *guard, const int start[2], pid_t parent)
-{
-	char byte;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* the ends of these are how the others see each other go */
-	close(start[1]);
-	close(guard->front);
-	client_close(guard->job->client);
-	if (getppid() != parent || read(start[0], &byte, 1) != 1)
-		_exit(STATUS_NOT_FOUND);
-	kill(getpid(), SIGCONT); /* takes back a Ctrl-Z that the wrapper alone has got over */
-	take_grant(guard);
-	set_environment(guard->job);
-	become_command(guard, parent);
-}
 
 static void mind_start(struct guard *guard, pid_t pid)
 {
@@ -187,10 +73,10 @@ static void start_command(struct guard *guard)
 {
 	pid_t self = getpid(), pid;
 
-	set_environment(guard->job);
+	child_set_environment(guard->job);
 	pid = fork();
 	if (pid == 0)
-		become_command(guard, self);
+		child_become(guard->job, guard->shared, self);
 	if (pid < 0) {
 		guard->shared->exec_errno = errno;
 		return;
@@ -279,7 +165,7 @@ static int64_t lost_from_ms(const struct guard *guard)
 	int64_t deadline = guard->job->lock->deadline_ms;
 
 	return guard->job->options->on_lost == ON_LOST_WARN ? deadline
-							    : guard_stop_ms(guard->job, deadline);
+							    : job_stop_ms(guard->job, deadline);
 }
 
 /* What time has brought: the deadline, or the end of COMMAND's grace. */
@@ -288,7 +174,7 @@ static void mind_time(struct guard *guard)
 	const int64_t now = clock_ms();
 
 	if (!guard->lost && now >= lost_from_ms(guard))
-		lose(guard, guard_kill_ms(guard->job, guard->job->lock->deadline_ms),
+		lose(guard, job_kill_ms(guard->job, guard->job->lock->deadline_ms),
 		     hold_trouble(&guard->hold));
 	if (guard->shared->phase == GUARD_STOPPING && now >= guard->kill_ms) {
 		guard->kill_ms = now + KILL_REPEAT_MS;
@@ -563,28 +449,44 @@ static bool await_grant(const struct guard *guard, pid_t command)
 	}
 }
 
+/* Not before we outlive the wrapper: COMMAND may not be left to itself when that dies now. */
+static void set_off(struct guard *guard, int start, pid_t command)
+{
+	prctl(PR_SET_PDEATHSIG, 0);
+	guard->shared->started = true;
+	(void)!write(start, "", 1); /* SIGPIPE is blocked; we see it end */
+	close(start);
+	shared_take_grant(guard->shared, guard->job);
+	shared_take_client(guard->shared, guard->job);
+	guard->steps.connections = guard->job->client->link.connections;
+	hold_init(&guard->hold, guard->job->lock, guard->job->client);
+	mind_start(guard, command);
+}
+
 _Noreturn void guard_stand_by(const struct job *job, struct shared *shared, int front,
-			      const int start[2], pid_t wrapper)
+			      pid_t wrapper)
 {
 	struct guard guard = guard_of(job, shared, front, wrapper);
 	const pid_t self = getpid();
 	struct error ignored;
+	int start[2];
 	pid_t command;
 
 	/* also when it was stopped: it has the connection by which the server sees that we live */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != wrapper || get_ready(&guard, &ignored) < 0 || (command = fork()) < 0)
+	if (getppid() != wrapper || get_ready(&guard, &ignored) < 0 ||
+	    pipe2(start, O_CLOEXEC) < 0 || (command = fork()) < 0)
 		_exit(STATUS_OS);
-	if (command == 0)
-		await_start(&guard, start, self);
-	leave_group(&guard);
+	if (command == 0) {
+		close(start[1]);
+		close(front); /* whoever has these ends is seen to be alive */
+		child_stand_by(job, shared, start[0], self);
+	}
+	shared->command = command;
 	close(start[0]);
-	close(start[1]);
+	leave_group(&guard);
 	if (!await_grant(&guard, command))
 		_exit(0);
-	prctl(PR_SET_PDEATHSIG, 0);
-	take_grant(&guard);
-	hold_init(&guard.hold, job->lock, job->client);
-	mind_start(&guard, command);
+	set_off(&guard, start[1], command);
 	see_to_end(&guard);
 }

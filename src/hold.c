@@ -13,6 +13,9 @@
 /* A reply that has not come by then may still come: no holder asks again sooner. */
 #define HURRY_MIN_MS 1000
 
+/* Who was handed the lock has it for a short time: but many a COMMAND has ended before this. */
+#define HANDED_RENEW_MS 50
+
 /* A holder looks for the way to the server sooner than others: the server may have another place by
  * now, and the lease does not wait. */
 static void hurry(struct client *client, int64_t lease_ms)
@@ -29,7 +32,8 @@ void hold_init(struct hold *hold, struct lock *lock, struct client *client)
 	char channel[CHANNEL_MAX_BYTES];
 
 	*hold = (struct hold){.lock = lock, .client = client, .state = HOLD_HELD};
-	hold->renew_ms = client->sent_ms + lock->lease_ms / 3;
+	hold->renew_ms =
+		lock->handed ? clock_ms() + HANDED_RENEW_MS : client->sent_ms + lock->lease_ms / 3;
 	hurry(client, lock->lease_ms);
 	lock_channel(&lock->keys, lock->owner, channel);
 	client_subscribe(client, channel);
@@ -148,8 +152,8 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 	struct request request;
 	struct release_reply reply;
 
-	if (hold->client->pending)
-		client_cancel(hold->client);
+	/* a renewal under way is answered soon, or the connection is no good */
+	client_finish(hold->client, earliest(until_ms, clock_ms() + HURRY_MIN_MS));
 	lock_release(hold->lock, &request);
 	if (client_call(hold->client, &request, until_ms, true, err) < 0)
 		return -1;

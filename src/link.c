@@ -305,6 +305,7 @@ void link_send(struct link *link, int argc, const char **argv)
 static enum link_event opened(struct link *link)
 {
 	link->stage = LINK_OPEN;
+	link->opened++;
 	link->due_ms = clock_ms() + link->timeout_ms;
 	greeting_send(&link->greeting, link->redis);
 	return link->greeting.to_sentinel ? LINK_NOTHING : LINK_OPENED;
@@ -515,7 +516,7 @@ bool link_is_sending(const struct link *link)
 	return link->stage == LINK_OPEN && sdslen(link->redis->obuf) > 0;
 }
 
-bool link_is_still(const struct link *link)
+bool link_is_silent(const struct link *link)
 {
 	const redisReader *reader;
 

@@ -67,7 +67,8 @@ struct link {
 	int64_t due_ms;   /* when this attempt has taken too long */
 	int64_t begun_ms; /* when the first attempt for this connection began */
 	int64_t connected_ms;
-	unsigned connections; /* so many have been greeted */
+	unsigned opened;      /* so many connections were there */
+	unsigned connections; /* so many of them have been greeted */
 	unsigned launches;    /* so often a private server was found not to run */
 	int64_t give_up_ms;   /* until when a server may take to get ready; 0: not counted */
 
@@ -110,7 +111,7 @@ bool link_is_sending(const struct link *link);
 
 /* Whether nothing is under way in this process in either direction: then a copy of it may go on
  * with the connection. With TLS never. */
-bool link_is_still(const struct link *link);
+bool link_is_silent(const struct link *link);
 
 /* Goes on as far as it can without waiting, up to one event. The caller frees *reply. */
 enum link_event link_step(struct link *link, struct redisReply **reply);

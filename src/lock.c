@@ -11,6 +11,11 @@
 /* No lease is longer than a day, but somebody else may hold. */
 #define TTL_MAX_MS (INT64_C(1) << 50)
 
+#define HANDED "granted "
+
+/* This part of a time to live may pass until who was handed the lock hears it. */
+#define HANDED_PART 10
+
 int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t lease_ms,
 	      int64_t limit, char *const *words, struct error *err)
 {
@@ -47,6 +52,11 @@ void lock_once_per(struct lock *lock, int64_t once_per_ms)
 {
 	if (once_per_ms > 0)
 		snprintf(lock->once_per, sizeof(lock->once_per), "%" PRId64, once_per_ms);
+}
+
+void lock_let_hand_over(struct lock *lock)
+{
+	lock->handable = lock->replicas == 0 && !*lock->once_per;
 }
 
 int lock_act_as(struct lock *lock, const char *owner, struct error *err)
@@ -112,6 +122,7 @@ void lock_ask(struct lock *lock, struct request *request, bool try)
 	request_add(request, lock->once_per);
 	request->strays = request->argc;
 	request_add(request, "0");
+	request_add(request, lock->handable ? "1" : "");
 	for (int i = 0; i < lock->inherited_count; i++)
 		request_add(request, lock->inherited[i]);
 	demand_replicas(lock, request, "granted");
@@ -140,6 +151,7 @@ void lock_release(struct lock *lock, struct request *request)
 	request->again = request->argc;
 	request_add(request, "0");
 	request_add(request, lock->min_hold);
+	request->tells = *lock->ticket != '\0'; /* where we have waited, others may wait */
 }
 
 void lock_leave(struct lock *lock, struct request *request)
@@ -211,8 +223,10 @@ int lock_asked(struct lock *lock, const struct client *client, struct ask_reply 
 			       ? reply_nonsense(err)
 			       : 0;
 	}
-	if (is_tagged(reply, "queued", 5)) {
+	if (is_tagged(reply, "queued", 6)) {
 		out->outcome = ASK_QUEUED;
+		lock->heard_ms = client->sent_ms;
+		lock->server_ms = within(reply_number(reply, 5), 0, TTL_MAX_MS);
 		out->ask_in_ms = within(reply_number(reply, 2), 1, TTL_MAX_MS);
 		out->first = reply_number(reply, 3) == 1;
 		out->ttl_ms = reply_number(reply, 4);
@@ -236,6 +250,35 @@ int lock_asked(struct lock *lock, const struct client *client, struct ask_reply 
 		return lock_refused(reply, err);
 	}
 	return 0;
+}
+
+/* When the server did something at_ms by its clock, by ours: not before what it had done for us
+ * before, and not in the future. */
+static int64_t ours_of(const struct lock *lock, int64_t at_ms)
+{
+	const int64_t since = at_ms - lock->server_ms;
+
+	return earliest(clock_ms(), lock->heard_ms + (since > 0 ? since : 0));
+}
+
+bool lock_was_handed(struct lock *lock, const char *message)
+{
+	char token[sizeof(lock->token)];
+	int64_t ttl_ms, at_ms;
+
+	if (!lock->handable || strncmp(message, HANDED, strlen(HANDED)) != 0 ||
+	    sscanf(message + strlen(HANDED), "%23[0-9] %" SCNd64 " %" SCNd64, token, &ttl_ms,
+		   &at_ms) != 3)
+		return false;
+	ttl_ms = within(ttl_ms, 0, TTL_MAX_MS);
+	lock->since_ms = ours_of(lock, within(at_ms, 0, TTL_MAX_MS));
+	if (clock_ms() - lock->since_ms > ttl_ms / HANDED_PART)
+		return false;
+	lock->deadline_ms = lock->since_ms + ttl_ms;
+	lock->handed = true;
+	memcpy(lock->token, token, sizeof(lock->token));
+	memcpy(lock->owner, lock->id, sizeof(lock->owner));
+	return true;
 }
 
 int lock_renewed(struct lock *lock, const struct client *client, struct renew_reply *out,

@@ -34,7 +34,11 @@ struct lock {
 	char limit[24];
 	char min_hold[24];
 	char once_per[24];
-	bool unused; /* nothing was done under the lock: it is given back at once */
+	bool unused;       /* nothing was done under the lock: it is given back at once */
+	bool handable;     /* it may be handed to us while we wait */
+	bool handed;       /* it was: the server waits for a renewal, and not long */
+	int64_t heard_ms;  /* when we asked last and were queued ... */
+	int64_t server_ms; /* ... and what the server's clock said then */
 	char ticket[24];
 	char token[24];
 };
@@ -104,6 +108,10 @@ void lock_keep(struct lock *lock, int64_t min_hold_ms);
 /* Does not want the lock if a COMMAND of it was started less than nine tenths of so long ago. */
 void lock_once_per(struct lock *lock, int64_t once_per_ms);
 
+/* Takes the lock also when it is handed over while we wait: nobody needs to ask for it then.
+ * Replicas and lock_once_per rule that out. */
+void lock_let_hand_over(struct lock *lock);
+
 /* Acts as this owner (NULL: as before), not as those of the enclosing holds. */
 int lock_act_as(struct lock *lock, const char *owner, struct error *err);
 
@@ -114,6 +122,10 @@ void lock_ask(struct lock *lock, struct request *request, bool try);
  * for a reply that makes no sense. */
 int lock_asked(struct lock *lock, const struct client *client, struct ask_reply *out,
 	       struct error *err);
+
+/* Whether the message, heard while nothing was asked, hands the lock over: then owner, token and
+ * deadline_ms are filled. One that was long under way is none: the lock may be somebody else's. */
+bool lock_was_handed(struct lock *lock, const char *message);
 
 /* Renews the hold of this process. */
 void lock_renew(struct lock *lock, struct request *request);

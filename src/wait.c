@@ -47,8 +47,8 @@ struct waiting {
 	int64_t watch_ms; /* when to ask again because somebody told us to */
 	bool granted;
 	bool traceless;  /* the server knows nothing of us */
-	bool first;      /* to be told to on_first */
-	bool told_first; /* and to on_away, when it is so far */
+	bool first;      /* on_first is to be called */
+	bool told_first; /* it was, and on_away was not */
 	bool told_queued;
 	bool told_no_ttl;
 	bool place_due; /* --verbose: our place in the queue is to be asked for and told */
@@ -123,6 +123,20 @@ static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
 	w->told_no_ttl = ttl_ms == -1;
 }
 
+static void tell_first(struct waiting *w)
+{
+	w->first = false;
+	w->told_first = w->wait->on_first;
+	if (w->told_first)
+		w->wait->on_first(w->wait->context);
+}
+
+static void tell_away(struct waiting *w)
+{
+	w->told_first = false;
+	w->wait->on_away(w->wait->context);
+}
+
 /* From here on a plain Redisson lock that is given back is our turn, too. */
 static void become_first(struct waiting *w)
 {
@@ -140,8 +154,13 @@ static void queued(struct waiting *w, const struct ask_reply *reply)
 	w->place_due = w->wait->teller->verbose && w->view_ms != NEVER_MS;
 	w->sign_ms = clock_ms() + reply->ask_in_ms;
 	mind_missing_ttl(w, reply->ttl_ms);
-	if (reply->first)
+	if (reply->first) {
 		become_first(w);
+		return;
+	}
+	w->first = false;
+	if (w->told_first)
+		tell_away(w);
 }
 
 static void tell_grant(const struct waiting *w)
@@ -193,15 +212,20 @@ static int asked(struct waiting *w, struct error *err)
 	return 0;
 }
 
-/* "0": our turn. "first N": we are first, the lease ends in N ms. "second N": see
- * in N ms whether the one before us took its turn. Anything else, from whomever, is a reason to
- * ask. */
+/* "granted ...": the lock is ours. "0": our turn. "first N": we are first, the lease ends in N ms.
+ * "second N": see in N ms whether the one before us took its turn. Anything else, from whomever, is
+ * a reason to ask. */
 static void heard(struct waiting *w)
 {
 	const char *message = w->client->message;
 	int64_t in_ms = 0;
 
 	tell_step(w->wait->teller, "heard: %s", message);
+	if (!w->client->pending && lock_was_handed(w->lock, message)) {
+		w->granted = true;
+		tell_grant(w);
+		return;
+	}
 	if (sscanf(message, "first %" SCNd64, &in_ms) == 1 && in_ms > 0) {
 		become_first(w);
 		/* the key is there until its last millisecond is over */
@@ -414,20 +438,6 @@ static bool is_worth_leaving(const struct error *err)
 	       err->status == STATUS_REFUSED;
 }
 
-static void tell_first(struct waiting *w)
-{
-	w->first = false;
-	w->told_first = w->wait->on_first;
-	if (w->told_first)
-		w->wait->on_first(w->wait->context);
-}
-
-static void tell_away(struct waiting *w)
-{
-	w->told_first = false;
-	w->wait->on_away(w->wait->context);
-}
-
 int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *client, int *signo,
 		  struct error *err)
 {
@@ -448,15 +458,17 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 	lock_channel(&lock->keys, lock->id, channel);
 	client_subscribe(client, channel);
 	ask(&w);
+	/* Perhaps: and while the server makes up its mind, there is time to get ready. */
+	w.first = true;
 	for (;;) {
 		result = take_events(&w, err);
 		if (w.granted)
 			break;
 		if (result == 0 && clock_ms() >= w.line.draw_ms)
 			mind_line(&w);
-		if (w.told_first && !client_has_greeted(client))
+		if (w.told_first && client->link.stage != LINK_OPEN)
 			tell_away(&w);
-		if (result == 0 && w.first && client_is_still(client))
+		if (result == 0 && w.first && client_is_silent(client))
 			tell_first(&w);
 		if (result == 0 && w.place_due && !client->pending)
 			look(&w);

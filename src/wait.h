@@ -20,8 +20,8 @@ struct wait {
 	struct loop *loop;
 	int pidfd; /* acquire --while-pid: ends the wait; -1: none */
 
-	/* Called when the lock is likely to be ours next, and the client is still; and when the
-	 * connection has been lost after that. Or NULL. */
+	/* Called when the lock may be ours next, and client_is_silent; and when it turns out that
+	 * somebody else is before us, or the connection has been lost. Or NULL. */
 	void (*on_first)(const void *context);
 	void (*on_away)(const void *context);
 	const void *context;

@@ -56,14 +56,14 @@ static int freshen(const struct job *job, struct error *err)
 	struct request request;
 	struct renew_reply reply;
 
-	if (clock_ms() < guard_stop_ms(job, job->lock->deadline_ms))
+	if (clock_ms() < job_stop_ms(job, job->lock->deadline_ms))
 		return 0;
 	lock_renew(job->lock, &request);
 	if (client_call(job->client, &request, clock_ms() + job->options->connect_timeout_ms, true,
 			err) < 0 ||
 	    lock_renewed(job->lock, job->client, &reply, err) < 0)
 		return -1;
-	if (reply.outcome != RENEWED || clock_ms() >= guard_stop_ms(job, job->lock->deadline_ms))
+	if (reply.outcome != RENEWED || clock_ms() >= job_stop_ms(job, job->lock->deadline_ms))
 		return fail(err, STATUS_NOT_HELD,
 			    "cannot run %s: its lease was over when the grant arrived",
 			    job->argv[0]);
@@ -105,14 +105,14 @@ static void stand_by(const void *context)
 {
 	const struct next *next = context;
 
-	front_stand_by(next->standby, next->job);
+	standby_make(next->standby, next->job);
 }
 
 static void stand_down(const void *context)
 {
 	const struct next *next = context;
 
-	front_stand_down(next->standby);
+	standby_end(next->standby);
 }
 
 /* Gets the lock, runs COMMAND, and gives the lock back. */
@@ -125,12 +125,12 @@ static int get_and_run(const struct wait *wait, const struct next *next, int *st
 
 	if (spread(wait, job->lock, &signo, err) < 0 ||
 	    wait_for_lock(wait, job->lock, job->client, &signo, err) < 0) {
-		front_stand_down(next->standby);
+		standby_end(next->standby);
 		client_close(job->client);
 		return wait_outcome(wait, signo, err, status);
 	}
 	if (freshen(job, err) < 0) {
-		front_stand_down(next->standby);
+		standby_end(next->standby);
 		hold_give_up(job->lock, job->client);
 		return -1;
 	}
@@ -154,6 +154,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	const struct job job = {.options = options,
 				.teller = invocation->teller,
 				.inbox = &inbox,
+				.loop = &loop,
 				.lock = &lock,
 				.client = &client,
 				.argv = argv,
@@ -176,6 +177,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	lock_need_replicas(&lock, options->replicas, options->connect_timeout_ms);
 	lock_keep(&lock, options->min_hold_ms);
 	lock_once_per(&lock, options->once_per_ms);
+	lock_let_hand_over(&lock);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	result = get_and_run(&wait, &next, status, err);
 	loop_close(&loop);

@@ -227,6 +227,28 @@ waits_at() {
 	all_went_well 3
 }
 
+# How many holds the log calls broken. (A test before may have broken some.)
+broken_locks() {
+	"$FAIRLOCK" log --json job | jq '[.log[] | select(.event == "forced")] | length'
+}
+
+# Who frees the lock would hand it to the first waiter: but its key, which has just gone, is refused then.
+@test "a lock that is given back while its slot begins to move: the first waiter is told, and keeps its place" {
+	before=$(broken_locks)
+	hold_job -l 9s
+	for who in 1 2; do
+		queue_up "$who"
+	done
+	open_slot "$SLOT" "$OTHER"
+	held_on
+	run -1 grep -qx job <(node_cli "$OWNER" --raw CLUSTER GETKEYSINSLOT "$SLOT" 10)
+	assert_equal "$(node_cli "$OWNER" LLEN 'redisson_lock_queue:{job}')" 2
+	move_keys "$SLOT" "$OTHER"
+	close_slot "$SLOT" "$OTHER"
+	all_went_well 2
+	assert_equal "$(broken_locks)" "$before"
+}
+
 # ---- Failover
 
 @test "a gentle failover: the holder goes on under its token, waiters keep their order" {

@@ -273,12 +273,11 @@ connections_are() { test "$(proxy count)" "$@"; }
 
 @test "a request that comes late, when its sender has had the lock and has ended, gets nothing" {
 	start_proxy "$SERVER_SOCKET"
-	hold job
+	run -0 "$FAIRLOCK" acquire --lease 3s job
 	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap --connect-timeout 500ms job true 2>said
 	local waiter=$!
 	wait_until in_queue job 1
 	proxy delay 5000 up
-	kill -TERM "$HOLDER"
 	wait_until connections_are -ge 2 # it has asked, and given that up
 	proxy delay 0 up
 	wait "$waiter"

@@ -346,3 +346,32 @@ load scripts
 	release '' mode=force request=breaker "holder_token=${token[anna]}"
 	answered not held
 }
+
+@test "what was given back of a hold that our hash has forgotten stays known, also when a dead waiter goes" {
+	acquire anna
+	acquire left inherited=anna
+	acquire right inherited=anna
+	cli DEL "$(key_state)"
+	release anna request=right
+	queue_up_dead ben carl
+	cli HSET "$(key_state)" run "$(cli INFO server | tr -d '\r' | sed -n 's/^run_id://p')" >/dev/null
+	acquire dora mode=try
+	queue_is
+	release anna request=right again=1
+	answered released 2
+}
+
+@test "of the holds that are over, the last eight are remembered" {
+	local i
+
+	acquire anna
+	for i in {1..10}; do
+		acquire "inner$i" inherited=anna
+		release anna request="inner$i"
+		answered released 1
+	done
+	assert_equal "$(field holds)" "wanna$(printf ' dinner%s' {3..10})"
+	release anna request=inner10 again=1
+	answered released 1
+	assert_equal "$(holds)" 1
+}

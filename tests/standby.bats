@@ -27,6 +27,10 @@ has_both() {
 	GUARD=$(pgrep -P "$WAITER") && READY=$(pgrep -P "$GUARD")
 }
 
+has_none() {
+	! pgrep -P "$1"
+}
+
 both_end() {
 	wait_until ended "$GUARD"
 	wait_until ended "$READY"
@@ -59,7 +63,7 @@ both_end() {
 	background "$FAIRLOCK" wrap job true
 	next=$!
 	wait_until in_queue job 2
-	run -1 pgrep -P "$next"
+	wait_until has_none "$next" # it had them while it did not know that it was not the first
 	kill "$HOLDER"
 	wait_until pgrep -P "$next"
 }
@@ -157,15 +161,46 @@ both_end() {
 	wait_until test -e ran
 }
 
-@test 'the guard hangs before the lock is granted: COMMAND is stopped before the lease ends' {
-	write_job
-	first_waits -l 2 job sh job
+@test 'the guard hangs before the lock is granted: COMMAND is not started, and the next has the lock' {
+	local next
+
+	first_waits -l 2 job touch ran
+	background "$FAIRLOCK" wrap job true
+	next=$!
+	wait_until in_queue job 2
 	kill -STOP "$GUARD"
 	kill "$HOLDER"
-	wait_until job_runs
-	note_lease_end
-	dead_in_time
 	status_of "$WAITER"
 	assert_equal "$STATUS" 76
 	assert_regex "$(cat said)" 'lost the guard of lock job: it hangs'
+	status_of "$next"
+	assert_equal "$STATUS" 0
+	[ ! -e ran ]
+	wait_until ended "$READY"
+}
+
+@test 'the wrapper is killed before the guard has heard of the grant: COMMAND is not started' {
+	first_waits -l 2 job touch ran
+	kill -STOP "$GUARD"
+	kill "$HOLDER"
+	wait_until owner_is_of "$WAITER"
+	kill -KILL "$WAITER"
+	both_end
+	wait_until nothing_left
+	[ ! -e ran ]
+}
+
+owner_is_of() {
+	[[ $(cli HKEYS job) == *:"$1" ]]
+}
+
+@test 'whoever was refused leaves no process behind, not even a dead one' {
+	hold job
+	unshare -r --pid --fork --mount-proc true || skip 'nobody may make a process namespace here'
+	# the first process there reaps nobody but its own
+	# shellcheck disable=SC2016
+	run unshare -r --pid --fork --mount-proc sh -c '
+		for i in 1 2 3 4 5; do "$FAIRLOCK" wrap -nq job true; done
+		ps -e -o stat,comm | grep "^Z"'
+	assert_output ''
 }

@@ -65,7 +65,7 @@ def granted(owner=ID, token=str(NOW), ttl=30000):
 
 
 def queued(ask_in=10000, first=0, ttl=29000, ticket="1795261602123001"):
-    return say(["queued", ticket, ask_in, first, ttl])
+    return say(["queued", ticket, ask_in, first, ttl, NOW])
 
 
 RENEWED = say(["renewed", 30000, str(NOW), 0])
@@ -75,6 +75,10 @@ MESSAGE = push("message", f"{CHANNEL}:{ID}", "0")
 
 def message(words):
     return push("message", f"{CHANNEL}:{ID}", words)
+
+
+def handed(ttl, at=NOW):
+    return message(f"granted {NOW} {ttl} {at}")
 
 
 VIEW = say(["view", 2, 5, OTHER, BY, 61000, str(NOW), [7, 50000, 20, 40000]])
@@ -92,6 +96,10 @@ REPLIES = {
         text(BEGIN, granted(), PAUSE, RENEWED, PAUSE, RELEASED),
         text(BEGIN, queued(), SOON, MESSAGE, PAUSE, granted(), PAUSE, RENEWED, RENEWED, PAUSE, say(["kept", 900])),
         text(BEGIN, queued(first=1), SOON, message("first 2500"), SOON, message("second 100"), PAUSE, granted()),
+        text(BEGIN, queued(), SOON, handed(5000), PAUSE, RENEWED, PAUSE, RELEASED),
+        text(BEGIN, queued(), SOON, handed(5000, NOW - 60000), PAUSE, granted(), PAUSE, RELEASED),
+        text(BEGIN, queued(), SOON, handed(5000, NOW + 60000), SOON, handed(0), SOON, message("granted 1 x"), PAUSE),
+        text(BEGIN, queued(), SOON, handed(10 ** 18, 10 ** 18), PAUSE, END, BEGIN, RENEWED),
         text(BEGIN, queued(), END, BEGIN, queued(), END, END, BEGIN, granted(), END, BEGIN, RENEWED),
         text(BEGIN, error("NOSCRIPT No matching script."), PAUSE, granted(ttl=1), PAUSE, RENEWED),
         text(BEGIN, granted(), PAUSE, say(["lost", "taken", OTHER, BY]), PAUSE),

@@ -7,7 +7,7 @@
  *   renew     renew.lua, without take-up
  *   release   release.lua with mode `own`: let_go()
  *   leave     leave.lua, sent by the waiter itself
- *   first_waiter, tell_second, pass_on, announce, drop        waiters.lua
+ *   first_waiter, tell_second, hand_over, pass_on, announce, drop   waiters.lua
  *   place, settle (mend, bring_back)                          places.lua
  *   r_ask, r_unlock                                           the scripts of Redisson 4.7.0's fair lock
  *
@@ -28,6 +28,8 @@
  *   or behind `first` and `second` leaves what `0` alone does.
  * - Subscribing and asking leave in one write and arrive as two steps.
  * - COMMAND ends in time before the deadline: that is the guard's promise, with tests of its own.
+ * - A lock that is handed over is held for one tick at first, whatever a lease is. What its message says of the
+ *   server's clock is what has passed: so `given` counts down on its way.
  * - All processes of a kind are alike, so they may start in the order of their numbers.
  * - Tokens, tickets of time, the log, details for people: nobody decides by them.
  *
@@ -54,10 +56,11 @@
  *   LEASE_FROM_RESEND  a grant that is asked for again leaves the lease as it was, and the client counts a
  *                      whole one from there (the script raises it, and says what is left: either would do)
  *   COUNT_NO_STRAYS    a request does not say how many were left under way before it
+ *   COUNT_FROM_HEARING who is handed the lock counts its time from when it hears of it
  *   NO_SIGN_OF_LIFE    TIMERS 1
  *
- * Not modelled: a restart of the server and loss of data, failover and clusters, going in again and inherited
- * owners, --no-wait, --max-queue, --once-per, --min-hold, --replicas, --remove, --force, plain RLocks, a renewal
+ * Not modelled: the ticket of one who is handed the lock and has not heard it, a restart of the server and loss
+ * of data, failover and clusters, going in again and inherited owners, --no-wait, --max-queue, --once-per, --min-hold, --replicas, --remove, --force, plain RLocks, a renewal
  * that is under way when the lock is given back, more than one Redisson client, its lost requests, its giving up,
  * queues longer than 20.
  */
@@ -90,6 +93,9 @@
 #ifndef STALES
 #define STALES 0 /* a score passes, or Redisson's clocks and subtractions have it so */
 #endif
+#ifndef HAND
+#define HAND 1 /* to whom of ours the lock is handed: 0 nobody, 1 all, 2 those with an even number */
+#endif
 #ifndef RENEWALS
 #define RENEWALS 0 /* of each holder */
 #endif
@@ -116,7 +122,7 @@
 
 mtype = { ASK, RENEW, RELEASE, LEAVE };
 mtype = { GRANTED, QUEUED, REMOVED, RENEWED, LOST, DONE };
-mtype = { TURN, LEASE_END, SEE }; /* messages, and what a timer waits for */
+mtype = { GIVEN, TURN, LEASE_END, SEE }; /* messages, and what a timer waits for */
 mtype = { OUT, WAITING, HOLDING, RETURNING, LEAVING, GONE, DEAD, CUT };
 mtype = { PASS_ON, ANNOUNCE, LOOK };
 
@@ -161,6 +167,7 @@ byte ticket[SIZE];
 byte age[SIZE];           /* ticks since the request was sent */
 byte left[SIZE];          /* ticks until the deadline */
 mtype message[SIZE];      /* on its way */
+byte given[SIZE];         /* ... ticks that are left of what it gives */
 mtype sign[SIZE];         /* when to ask: as the reply said */
 mtype watch[SIZE];        /* ... as a message said */
 byte renewals[SIZE];
@@ -185,6 +192,7 @@ bool ghosts = true;       /* nothing is left when all is over */
 
 #define is_alive(i)   (phase[i] != GONE && phase[i] != DEAD && phase[i] != CUT)
 #define is_ours(i)    ((i) <= OURS)
+#define is_handable(i) (is_ours(i) && (HAND == 1 || HAND == 2 && (i) % 2 == 0) && !silent[i])
 #define has_former(i) (lingers[i] || orphan[i] != 0)
 #define is_inside(i)  (phase[i] == HOLDING && left[i] > 0)
 #define is_quiet(i)   (!is_alive(i) || !home[i] || hung[i])
@@ -380,11 +388,39 @@ inline tell_second(what)
 	od
 }
 
+/* The lock goes to `first`. It may have given up, which undoes that, but not have ended. */
+inline hand_over(me)
+{
+	late = late && phase[first] != GONE;
+	assert(late);
+	if
+	:: is_alive(first) -> check_order(first)
+	:: else /* nobody has seen yet that it died */
+	fi;
+	arrived[first] = 0;
+	publish(first, GIVEN);
+	given[first] = (message[first] == GIVEN -> 1 : 0);
+	owner = first;
+	ttl = 1;
+	described = first;
+	drop(first);
+	turn = 0;
+	over = false;
+	next = ANNOUNCE;
+	first_waiter(false, me)
+}
+
 /* pass_on() and announce(), and the look at the head that every answer to a waiter takes. */
 inline tell_waiters(me)
 {
 	first_waiter(next == PASS_ON, me);
 	what_second = 0;
+#ifndef TELL_FIRST
+	if
+	:: first != 0 && first != me && next == PASS_ON && turn != first && is_handable(first) -> hand_over(me)
+	:: else
+	fi;
+#endif
 	if
 	:: first == 0 || first == me || next == LOOK
 	:: else ->
@@ -752,6 +788,7 @@ inline make_request(me, what)
 	sent[me] = true;
 	age[me] = 0;
 	message[me] = 0; /* comes while we ask */
+	given[me] = 0;
 	sign[me] = 0;
 	watch[me] = 0
 }
@@ -765,7 +802,8 @@ inline close_connection(me)
 	reply[me] = 0;
 	reply_sign[me] = 0;
 	reply_ticket[me] = 0;
-	message[me] = 0
+	message[me] = 0;
+	given[me] = 0
 }
 
 /* When no copy can come any more it makes no difference to begin to count anew. */
@@ -866,6 +904,20 @@ inline set_deadline(me)
 	left[me] = (LEASE > age[me] -> LEASE - age[me] : 0)
 }
 
+/* It was handed the lock while it waited, and nothing was under way. */
+inline be_given(me)
+{
+	phase[me] = HOLDING;
+	left[me] = given[me];
+	given[me] = 0;
+	message[me] = 0;
+	ticket[me] = 0;
+	again[me] = false;
+	sign[me] = 0;
+	watch[me] = 0;
+	check_exclusion(me)
+}
+
 /* Every request is answered once over its connection. */
 inline take_reply(me)
 {
@@ -877,6 +929,7 @@ inline take_reply(me)
 	:: reply[me] == GRANTED ->
 		phase[me] = HOLDING;
 		message[me] = 0;
+		given[me] = 0;
 		ticket[me] = 0;
 		arrived[me] = 0;
 		set_deadline(me);
@@ -953,7 +1006,9 @@ proctype fairlock(byte me)
 	:: d_step { message[me] != 0 && request[me] == 0 && !hung[me] ->
 		printf("%d is told %e\n", me, message[me]);
 		if
-		:: message[me] == TURN -> make_request(me, ASK)
+		:: message[me] == TURN || message[me] == GIVEN && (phase[me] != WAITING || given[me] == 0) ->
+			make_request(me, ASK)
+		:: message[me] == GIVEN && phase[me] == WAITING && given[me] > 0 -> be_given(me)
 		:: else -> watch[me] = message[me]; message[me] = 0
 		fi
 	}
@@ -1018,7 +1073,7 @@ proctype fairlock(byte me)
 	:: d_step { hung[me] -> hung[me] = false; missed[me] = phase[me] == WAITING }
 #endif
 #if MUTES
-	:: d_step { mutes > 0 && message[me] != 0 -> mutes--; message[me] = 0; missed[me] = true }
+	:: d_step { mutes > 0 && message[me] != 0 -> mutes--; message[me] = 0; given[me] = 0; missed[me] = true }
 #endif
 	:: d_step { !is_alive(me) && !has_former(me) -> home[me] = false } -> break
 	od
@@ -1092,6 +1147,9 @@ inline tick(who)
 	:: left[who] > 0 -> left[who]--
 	:: else
 	fi;
+#ifndef COUNT_FROM_HEARING
+	given[who] = (given[who] > 0 -> given[who] - 1 : 0);
+#endif
 	if
 	:: phase[who] == HOLDING && left[who] == 0 && is_ours(who) -> finish(who, GONE)
 	:: else
@@ -1107,7 +1165,7 @@ end:
 	do
 #if EXPIRY
 	:: d_step { (ttl > 0 || left[1] || left[2] || left[LAST_BUT_ONE] || left[OURS]) &&
-		(EXPIRY == 2 || !is_alive(owner)) &&
+		(EXPIRY == 2 || !is_alive(owner) || phase[owner] == WAITING && !is_prompt(owner)) &&
 		may_tick(1) && may_tick(2) && may_tick(LAST_BUT_ONE) && may_tick(OURS) ->
 			second = 1;
 			do

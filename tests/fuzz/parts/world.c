@@ -14,6 +14,7 @@
 
 #include "clock.h"
 #include "command.h"
+#include "commandline.h"
 #include "front.h"
 #include "fuzz.h"
 #include "giveback.h"
@@ -51,8 +52,8 @@ pid_t real_tcgetpgrp(int fd) __asm__("__real_tcgetpgrp");
 pid_t world_tcgetpgrp(int fd) __asm__("__wrap_tcgetpgrp");
 ssize_t real_write(int fd, const void *bytes, size_t length) __asm__("__real_write");
 ssize_t world_write(int fd, const void *bytes, size_t length) __asm__("__wrap_write");
-void world_front_stand_by(struct standby *standby,
-			  const struct job *job) __asm__("__wrap_front_stand_by");
+void world_standby_make(struct standby *standby,
+			const struct job *job) __asm__("__wrap_standby_make");
 int world_front_run(const struct job *job, struct standby *standby, struct shared *result,
 		    struct error *err) __asm__("__wrap_front_run");
 int world_watch_run(const struct watch *watch, struct error *err) __asm__("__wrap_watch_run");
@@ -453,10 +454,10 @@ ssize_t world_write(int fd, const void *bytes, size_t length)
 /* ---- COMMAND, and a screen ---- */
 
 /* Nobody is forked here. */
-void world_front_stand_by(struct standby *standby, const struct job *job)
+void world_standby_make(struct standby *standby, const struct job *job)
 {
 	(void)standby;
-	HOLDS(client_is_still(job->client));
+	HOLDS(client_is_silent(job->client));
 }
 
 /* What the guard does: the hold is renewed, and given back when it was not lost. */
@@ -547,7 +548,7 @@ static int run(const struct command *command, const char *url, int argc, char **
 
 	options_init(&options);
 	teller_init(&teller);
-	HOLDS(options_parse(&options, command, &invocation.argc, argv, &err) == 0);
+	HOLDS(commandline_parse(&options, command, &invocation.argc, argv, &err) == 0);
 	HOLDS(options_settle(&options, command, &err) == 0);
 	HOLDS(server_parse(&server, url, &err) == 0);
 	teller_open(&teller, options.verbose, false);

@@ -1,0 +1,76 @@
+#include "job.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "clock.h"
+#include "tell.h"
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+int64_t job_kill_ms(const struct job *job, int64_t deadline_ms)
+{
+	return deadline_ms - clamp(job->lock->lease_ms / 10, 100, 1000);
+}
+
+/* A lock that was handed to us is ours for a short time at first. */
+int64_t job_stop_ms(const struct job *job, int64_t deadline_ms)
+{
+	return job_kill_ms(job, deadline_ms) -
+	       earliest(job->kill_after_ms, (deadline_ms - job->lock->since_ms) / 2);
+}
+
+struct shared *shared_new(void)
+{
+	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return shared == MAP_FAILED ? NULL : shared;
+}
+
+void shared_free(struct shared *shared)
+{
+	if (shared)
+		munmap(shared, sizeof(*shared));
+}
+
+void shared_put_grant(struct shared *shared, const struct job *job)
+{
+	struct grant *grant = &shared->grant;
+
+	memcpy(grant->owner, job->lock->owner, sizeof(grant->owner));
+	memcpy(grant->token, job->lock->token, sizeof(grant->token));
+	grant->since_ms = job->lock->since_ms;
+	grant->handed = job->lock->handed;
+	memcpy(grant->ticket, job->lock->ticket, sizeof(grant->ticket));
+	shared->deadline_ms = job->lock->deadline_ms;
+}
+
+void shared_take_grant(const struct shared *shared, const struct job *job)
+{
+	const struct grant *grant = &shared->grant;
+
+	memcpy(job->lock->owner, grant->owner, sizeof(job->lock->owner));
+	memcpy(job->lock->token, grant->token, sizeof(job->lock->token));
+	job->lock->since_ms = grant->since_ms;
+	job->lock->deadline_ms = shared->deadline_ms;
+	job->lock->handed = grant->handed;
+	memcpy(job->lock->ticket, grant->ticket, sizeof(grant->ticket));
+}
+
+/* The reply is in the wrapper's memory; all else that it points to is in both. */
+void shared_put_client(struct shared *shared, const struct job *job)
+{
+	shared->client = *job->client;
+	shared->client.reply = NULL;
+	shared->is_deaf = job->teller->is_deaf;
+}
+
+void shared_take_client(const struct shared *shared, const struct job *job)
+{
+	*job->client = shared->client;
+	job->teller->is_deaf = shared->is_deaf;
+}

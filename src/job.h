@@ -1,0 +1,88 @@
+#ifndef FAIRLOCK_JOB_H
+#define FAIRLOCK_JOB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "client.h"
+#include "inbox.h"
+#include "lock.h"
+
+struct loop;
+struct options;
+struct teller;
+
+/* COMMAND runs under two processes of ours. The wrapper (front.h) is what the user started: it
+ * shares terminal, process group and fate with COMMAND. The guard (guard.h), its child, is
+ * COMMAND's parent, in a process group of its own, so that whatever stops the job does not stop it:
+ * it renews the lease, and stops COMMAND before the lease can pass to somebody else. Each is a
+ * subreaper and watches the other, so that everything COMMAND started can be found and stopped by
+ * whichever of them is left. Here is what all of them know. */
+
+struct job {
+	const struct options *options;
+	struct teller *teller;
+	const struct inbox *inbox; /* what COMMAND inherits */
+	struct loop *loop;         /* of the wrapper */
+	struct lock *lock;         /* held */
+	struct client *client;     /* connected */
+	char *const *argv;         /* COMMAND */
+	int64_t kill_after_ms;
+};
+
+/* SIGKILL is repeated so often, for those who forked meanwhile. */
+#define KILL_REPEAT_MS 5
+
+enum guard_phase {
+	GUARD_HOLDING,
+	GUARD_STOPPING,
+	GUARD_GIVING_BACK, /* COMMAND has ended by itself: wait_status is valid */
+	GUARD_DONE,
+};
+
+struct grant {
+	char owner[OWNER_MAX_BYTES];
+	char token[24];
+	int64_t since_ms;
+	bool handed;
+	char ticket[24];
+};
+
+/* Memory that all three processes see. */
+struct shared {
+	_Atomic int64_t deadline_ms; /* until when the lock is surely ours */
+	_Atomic int phase;           /* enum guard_phase */
+	/* valid from GUARD_GIVING_BACK on: */
+	_Atomic int exec_errno; /* COMMAND could not be started */
+	int wait_status;        /* of COMMAND, as waitpid tells it */
+	bool started;
+	bool lost;
+	bool timed_out;        /* COMMAND was stopped by --max-hold */
+	_Atomic pid_t command; /* the process that stands by to become it; 0: there is none */
+	/* what processes that were forked before the grant do not know: */
+	struct grant grant;
+	struct client client; /* with the same connection */
+	bool is_deaf;         /* syslog, as was told */
+};
+
+/* When COMMAND must get its first signal, and when SIGKILL, so that nothing of it is alive at the
+ * deadline. */
+int64_t job_stop_ms(const struct job *job, int64_t deadline_ms);
+int64_t job_kill_ms(const struct job *job, int64_t deadline_ms);
+
+/* Returns NULL when there is no memory. */
+struct shared *shared_new(void);
+void shared_free(struct shared *shared);
+
+/* Puts what job's lock was granted there, and takes it from there into a process's own. */
+void shared_put_grant(struct shared *shared, const struct job *job);
+void shared_take_grant(const struct shared *shared, const struct job *job);
+
+/* The same with the client, which is still (client_is_still), in a process that was forked when
+ * this connection was there already; and with what the teller has told. */
+void shared_put_client(struct shared *shared, const struct job *job);
+void shared_take_client(const struct shared *shared, const struct job *job);
+
+#endif

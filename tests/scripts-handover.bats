@@ -1,0 +1,329 @@
+#!/usr/bin/env bats
+# Handing the lock over: the script that frees it grants it to the first waiter, and tells it so.
+
+load helpers
+load scripts
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# want ID...: they wait for the lock, and it can be handed to them
+want() {
+	local id
+
+	present "$@"
+	for id; do
+		acquire "$id" handed=1
+		answered queued
+	done
+}
+
+# handed ID TTL: it was told so, last of all, and holds
+handed() {
+	local message
+
+	message=$(heard "$1" | tail -n 1)
+	assert_equal "${message% *}" "granted $(field token) $2"
+	between $(($(now_ms) - $(passed))) "${message##* }" "$(now_ms)"
+	assert_equal "$(owner) $(holds)" "$1 1"
+}
+
+@test "a release hands the lock to the first waiter, with all that a grant has" {
+	acquire anna
+	want ben
+	at=${reply[5]}
+	between $(($(now_ms) - $(passed))) "$at" "$(now_ms)"
+	before=$(field token)
+	release anna
+	answered released 0
+	handed ben 5000
+	left 5000 "$(cli PTTL job)"
+	[ "$(field token)" -gt "$before" ]
+	queue_is
+	assert_equal "$(field owner) $(field by) $(field holds)" 'ben by ben wben'
+	assert_equal "$(field lease)" 30000
+	assert_equal "$(field n:granted)" 2
+	assert_equal "$(log_lines | tail -n 1 | grep -o 'event=granted.*owner=ben')" "$(log_lines | tail -n 1 | grep -o 'event.*owner=ben')"
+	assert_equal "$(field turn)" ''
+	all_well
+}
+
+@test "the next in line is told that it is first, and when the short lease ends" {
+	acquire anna
+	want ben carl dora
+	release anna
+	handed ben 5000
+	told carl 'first 5000'
+	told dora ''
+	queue_is carl dora
+}
+
+@test "whoever did not say that it takes such a grant is told its turn" {
+	acquire anna
+	queue_up ben
+	release anna
+	told ben 0
+	assert_equal "$(cli EXISTS job)" 0
+	queue_is ben
+}
+
+@test "a sign of life says anew whether the lock can be handed over" {
+	acquire anna
+	want ben
+	ask ben
+	release anna
+	told ben 0
+}
+
+@test "the first renewal gives the whole lease" {
+	acquire anna
+	want ben
+	release anna
+	token[ben]=$(field token)
+	renew ben
+	answered renewed 30000 "${token[ben]}" 0
+	left 30000 "$(cli PTTL job)"
+}
+
+@test "a lease that is shorter than a turn: the grant is shorter still, and is renewed" {
+	acquire anna
+	present ben
+	acquire ben handed=1 lease=1000
+	release anna
+	handed ben 999
+	token[ben]=$(field token)
+	renew ben lease=1000
+	answered renewed 1000
+}
+
+@test "who has not heard of it and asks goes on as the owner, with the whole lease" {
+	acquire anna
+	want ben
+	release anna
+	before=$(field token)
+	ask ben handed=1
+	answered granted ben "$before"
+	left 30000 "${reply[3]}"
+	assert_equal "$(holds) $(field holds)" '1 wben'
+	assert_equal "$(field n:granted)" 2
+}
+
+@test "who had not heard its ticket either, and asks again, is the owner" {
+	acquire anna
+	want ben
+	release anna
+	come_back ben old_ticket= handed=1
+	answered granted ben "$(field token)"
+	left 30000 "${reply[3]}"
+}
+
+@test "who hangs costs a turn, and has its place when it comes back" {
+	acquire anna
+	want ben carl
+	release anna
+	handed ben 5000
+	later 5001
+	ask carl handed=1
+	answered granted carl
+	assert_equal "$(log_lines | grep -o 'event=[a-z]*' | paste -sd ' ')" \
+		'event=granted event=released event=granted event=expired event=granted'
+	queue_up dora
+	ask ben handed=1
+	answered queued "${ticket[ben]}"
+	queue_is ben dora
+}
+
+@test "one that gave no sign of life for long is told its turn, and goes with the others that did not" {
+	acquire anna lease=60000
+	want ben carl
+	want dora
+	later 14000
+	ask dora handed=1
+	later 2000
+	release anna
+	told ben 0
+	assert_equal "$(cli EXISTS job)" 0
+	later 5000
+	ask dora handed=1
+	answered granted dora
+}
+
+@test "the dead are passed over, and whoever stands behind them has the lock" {
+	acquire anna
+	want ben carl dora
+	absent ben carl
+	release anna
+	handed dora 5000
+	queue_is
+}
+
+@test "one of Redisson's at the head is told; one of ours behind it looks" {
+	acquire anna
+	redisson_waits rita
+	present rita
+	want ben
+	release anna
+	told rita 0
+	assert_equal "$(heard ben)" 'second 1000'
+	assert_equal "$(cli EXISTS job)" 0
+}
+
+@test "after a restart nobody is handed the lock before all are back" {
+	acquire anna
+	want ben
+	cli HSET "$(key_state)" run another >/dev/null
+	present carl
+	acquire carl again=1 handed=1
+	absent carl
+	cli HSET "$(key_state)" back $(($(now_ms) + 1500)) >/dev/null
+	release anna
+	assert_equal "$(cli EXISTS job)" 0
+	heard ben | grep -q '^first 1'
+}
+
+@test "a release that is repeated hands nothing over twice" {
+	acquire anna
+	want ben carl
+	release anna
+	release anna again=1
+	answered released 0
+	assert_equal "$(owner)" ben
+	assert_equal "$(log_lines | grep -c 'event=granted')" 2
+}
+
+@test "whoever leaves gives back what it was handed meanwhile, and the next has it" {
+	acquire anna
+	want ben carl
+	release anna
+	handed ben 5000
+	leave ben
+	answered left
+	handed carl 5000
+	assert_equal "$(heard ben | grep -c granted)" 1
+}
+
+@test "it is given back as any lock is, also when COMMAND was not started" {
+	acquire anna
+	want ben
+	release anna
+	started=$(field started)
+	release ben mode=unused
+	answered released 0
+	[ "$(field started)" -lt "$started" ]
+	assert_equal "$(cli EXISTS job)" 0
+}
+
+@test "a lease that ended: whoever asks first hands the lock to the head" {
+	acquire anna lease=1000
+	want ben carl
+	later 1001
+	ask carl handed=1
+	answered queued "${ticket[carl]}" 5001 1 5000
+	handed ben 5000
+	queue_is carl
+}
+
+@test "breaking a lock hands it over, and whose it was learns that it was broken" {
+	acquire anna
+	want ben
+	script release '' breaker force '' 0 ''
+	answered forced anna
+	handed ben 5000
+	renew anna
+	answered lost forced ben
+}
+
+@test "the lock is kept for a --min-hold: it is handed to nobody before" {
+	acquire anna
+	want ben
+	release anna min=20000
+	answered kept
+	assert_equal "$(owner)" anna
+	assert_equal "$(heard ben | grep -c granted)" 0
+}
+
+@test "a server out of memory hands over all the same" {
+	acquire anna
+	want ben
+	cli CONFIG SET maxmemory 1 >/dev/null
+	release anna
+	cli CONFIG SET maxmemory 0 >/dev/null
+	answered released 0
+	handed ben 5000
+	all_well
+}
+
+@test "what it costs does not grow with the queue: a long one is touched at its ends only" {
+	local id
+
+	acquire anna
+	want ben carl
+	for id in {1..20}; do
+		acquire "dead$id"
+	done
+	cli CONFIG RESETSTAT >/dev/null
+	release anna
+	cli INFO commandstats >stats
+	handed ben 5000
+	run -1 grep -E 'cmdstat_(lrange|lrem|linsert|zrange|hkeys):' stats
+}
+
+@test "who had not heard its ticket, and was handed the lock in vain, has its place when it comes back" {
+	acquire anna
+	want ben
+	release anna
+	later 5001
+	acquire carl
+	answered granted
+	queue_up dora
+	come_back ben old_ticket= handed=1
+	answered queued
+	queue_is ben dora
+}
+
+@test "what was not started did not run, whoever is handed the lock by that" {
+	acquire anna kind=a
+	want ben carl
+	release anna
+	release ben mode=unused
+	release carl mode=unused
+	assert_equal "$(field started)" ''
+	acquire dora period=3600000
+	answered granted
+}
+
+@test "a lock that was taken up keeps all its holds, also when a dead waiter is passed over" {
+	acquire anna
+	acquire inner inherited=anna kind=a
+	holder=$(field token)
+	queue_up_dead ben
+	cli DEL job >/dev/null
+	cli HSET "$(key_state)" token $((holder - 1)) >/dev/null
+	cli HDEL "$(key_state)" owner since until holds >/dev/null
+	cli HSET "$(key_state)" run "$(cli INFO server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p')" >/dev/null
+	renew anna holder_token="$holder"
+	answered renewed
+	assert_equal "${reply[3]}" 1
+	assert_equal "$(field owner) $(field holds)" 'anna wanna'
+	renew anna request=inner kind=a holder_token="$holder"
+	answered renewed
+	assert_equal "$(holds)" 2
+}
+
+@test "the log keeps its time to live, whatever notices the end of a lease" {
+	acquire anna lease=1000
+	queue_up ben
+	later 1001
+	cli DEL "$(key_log)" >/dev/null
+	acquire carl mode=try
+	all_well
+}
+
+@test "the sorted set has a time to live again when somebody deleted it" {
+	acquire anna
+	want ben
+	cli DEL "$(key_timeouts)" >/dev/null
+	renew anna
+	[ "$(cli PTTL "$(key_timeouts)")" -gt 0 ]
+}
