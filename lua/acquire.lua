@@ -36,6 +36,7 @@ end
 
 -- Makes the caller the owner.
 local function take_lock(waited)
+	call('HSET', LOCK, id, 1)
 	take(id, hold, lease, lease, by, waited, period)
 end
 

@@ -20,6 +20,7 @@ local REDISSON_SCORE_MS = 300000
 local QUEUE_TTL_MS = 600000   -- beyond the largest score
 local STATE_TTL_MS = 86400000
 local LOG_TTL_MS = 604800000
+local FRESH_MS = 60000         -- times to live of hash and log are renewed once in so long
 local LOG_LENGTH = 1000
 local LOOK_BEHIND = 200         -- so many are looked at when the head is dead
 local SHORT_QUEUE = 20         -- is looked through whenever it is touched; a longer one seldom
@@ -101,8 +102,8 @@ local function number(text)
 end
 
 -- What load_state read. `empty`: nobody is queued, and nobody was since. `length`, `scores`: how many are in
--- list and sorted set, or nil when that is to be asked anew. `unsaved_end`, `unsaved_ours`: the end of the
--- hold, and `ours`, are yet to be written.
+-- list and sorted set, or nil when that is to be asked anew. `touched`, `logged`: when hash and log got their
+-- times to live. `unsaved_end`, `unsaved_ours`: the end of the hold, and `ours`, are yet to be written.
 local state
 
 -- Our hash, and two more fields of it, which it returns. Each call costs 3 to 10 us where caches are cold: so
@@ -110,7 +111,8 @@ local state
 local function load_state(another, one_more)
 	local field = call('HMGET', STATE, 'name', 'token', 'ended', 'forced', 'ticket', 'ours', 'run', 'back',
 		'turn', 'turned', 'head', 'started', 'recall', 'n:granted', 'owner', 'since', 'until', 'lease',
-		'waited', 'by', 'holds', 'taken_up', 'keep', 'unheard', another or 'name', one_more or 'name')
+		'waited', 'by', 'holds', 'taken_up', 'keep', 'unheard', 'touched', 'logged',
+		another or 'name', one_more or 'name')
 	state = {
 		name = field[1], token = number(field[2]), ended = field[3], forced = field[4],
 		ticket = number(field[5]), ours = number(field[6]) or 0, run = field[7],
@@ -121,11 +123,12 @@ local function load_state(another, one_more)
 		lease = number(field[18]), waited = number(field[19]), by = field[20], holds = field[21],
 		taken_up = field[22], keep = number(field[23]), unheard = number(field[24]),
 		is_marked = field[22] or field[23],
+		touched = number(field[25]), logged = number(field[26]),
 	}
 	-- keys of another type are to fail here, before anything is changed
 	state.length, state.scores = call('LLEN', QUEUE), call('ZCARD', TIMEOUTS)
 	state.empty = state.length == 0 and state.scores == 0 and state.ours == 0
-	return field[25], field[26]
+	return field[27], field[28]
 end
 
 -- Another spelling of this name ({x} and x share all keys but the lock) is in use: its name.
@@ -183,14 +186,26 @@ local function known(id)
 	end
 end
 
+-- Whether something was done so short a time ago that it need not be done again.
+local function is_fresh(time)
+	return time and math.abs(now - time) < FRESH_MS
+end
+
 -- Writes an event into the log, and counts it. The log forgets, and what is counted may not fall.
 local function record(event, time, owner, token, by, waited, held)
 	if event ~= 'released' and event ~= 'left' and event ~= 'granted' then
 		note('HINCRBY', STATE, 'n:' .. event, 1)
 	end
-	state.logged = note('XADD', LOG, 'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', time,
-		'owner', owner, 'token', token or '', 'by', by or '',
-		'waited', waited or '', 'held', held or '') or state.logged
+	local entry = {'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', time, 'owner', owner,
+		'token', token or '', 'by', by or '', 'waited', waited or '', 'held', held or ''}
+	if is_fresh(state.logged) and note('XADD', LOG, 'NOMKSTREAM', unpack(entry)) then
+		return
+	end
+	if note('XADD', LOG, unpack(entry)) then
+		note('PEXPIRE', LOG, LOG_TTL_MS)
+		note('HSET', STATE, 'logged', now)
+		state.logged = now
+	end
 end
 
 -- Writes the end of the hold that our hash describes into the log, and forgets it. The next grant, or save,
@@ -204,10 +219,6 @@ end
 
 -- Writes what scripts put off. Whoever changes something ends with it, in touch or settle.
 local function save()
-	if state.logged then
-		note('PEXPIRE', LOG, LOG_TTL_MS)
-		state.logged = false
-	end
 	if state.unsaved_end then
 		call('HDEL', STATE, 'owner', 'since', 'until', 'lease', 'waited', 'by', 'holds', 'taken_up', 'keep',
 			'unheard')
@@ -282,8 +293,13 @@ end
 -- a day after a --min-hold.
 local function touch()
 	save()
-	call('PEXPIRE', STATE, math.max(STATE_TTL_MS, (state.recall or 0) - now,
-		(state.keep or 0) - now + STATE_TTL_MS))
+	if is_fresh(state.touched) and not state.recall and not state.keep then
+		return
+	end
+	if call('PEXPIRE', STATE, math.max(STATE_TTL_MS, (state.recall or 0) - now,
+		(state.keep or 0) - now + STATE_TTL_MS)) == 1 then
+		note('HSET', STATE, 'touched', now)
+	end
 end
 
 -- Whoever runs a COMMAND once in so many ms wants to find its last start in our hash.
@@ -295,10 +311,10 @@ local function remember(period)
 	end
 end
 
--- Makes id the owner, for ttl ms at first. hold: as in `holds`. unheard: a ticket that it may not have heard.
+-- Makes id, whose name is in the lock by now, the owner, for ttl ms at first. hold: as in `holds`. unheard: a
+-- ticket that it may not have heard.
 local function take(id, hold, lease, ttl, by, waited, period, unheard)
 	state.token = math.max(now, (state.token or 0) + 1)
-	call('HSET', LOCK, id, 1)
 	call('PEXPIRE', LOCK, ttl)
 	local grant = {'name', LOCK, 'token', state.token, 'owner', id, 'since', now, 'until', now + ttl,
 		'lease', lease, 'waited', waited, 'by', by, 'holds', hold, 'n:granted', state.grants + 1,

@@ -35,9 +35,24 @@ if min and mode == 'own' and owner == id and state.owner == id and state.since t
 end
 local kept_ms = math.max(0, (state.keep or 0) - now)
 
+local function is_only_hold()
+	if mode == 'own' then
+		return state.holds == 'w' .. request or state.holds == 'a' .. request
+	end
+	return mode == 'any' and string.find(state.holds, '^a%S+$')
+end
+
+-- A keeper of this hold has nothing left to do.
+local function tell_keeper()
+	publish(call, channel(id), '0')
+end
+
 -- The usual case: the only hold is given back, and nobody waits.
-if mode == 'own' and owner == id and state.owner == id and count == 1 and state.empty and kept_ms == 0 and
-	(state.holds == 'w' .. request or state.holds == 'a' .. request) then
+if owner == id and state.owner == id and count == 1 and state.empty and kept_ms == 0 and state.holds and
+	is_only_hold() then
+	if mode == 'any' then
+		tell_keeper()
+	end
 	call('DEL', LOCK)
 	end_hold('released', now)
 	touch()
@@ -109,7 +124,7 @@ local function give_back(entry)
 		forget_start() -- going in again starts nothing that counts
 	end
 	if mode == 'any' then
-		tell(id, '0') -- a keeper of this hold has nothing left to do
+		tell_keeper()
 	end
 	if entry and kept_ms > 0 then
 		if count <= 1 then

@@ -132,14 +132,14 @@ static int read_lines(struct options *options, unsigned command, const char *pat
 	return 0;
 }
 
-int config_read(struct options *options, unsigned command, const char *path, bool may_miss,
-		char **text, struct error *err)
+/* An open file, whose path is for messages, and for whoever wants to know where a value came from.
+ */
+static int read_file(struct options *options, unsigned command, int fd, const char *path,
+		     char **text, struct error *err)
 {
 	char buffer[FILE_MAX_BYTES + 1];
-	ssize_t length = slurp(path, buffer, sizeof(buffer));
+	ssize_t length = slurp(fd, buffer, sizeof(buffer));
 
-	if (length < 0 && may_miss && (errno == ENOENT || errno == ENOTDIR))
-		return 0;
 	if (length < 0)
 		return fail(err, STATUS_CONFIG, "cannot read %.200s: %s", path, strerror(errno));
 	if (length > FILE_MAX_BYTES)
@@ -150,7 +150,18 @@ int config_read(struct options *options, unsigned command, const char *path, boo
 		return fail(err, STATUS_OS, "cannot read %.200s: %s", path, strerror(errno));
 	memcpy(*text, buffer, (size_t)length);
 	(*text)[length] = '\0';
-	/* behind it, for whoever wants to know where a value came from */
 	path = strcpy(*text + length + 1, path);
 	return read_lines(options, command, path, *text, (size_t)length, err);
+}
+
+int config_read(struct options *options, unsigned command, const char *path, bool may_miss,
+		char **text, struct error *err)
+{
+	int fd = slurp_open(path);
+
+	if (fd < 0 && may_miss && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	if (fd < 0)
+		return fail(err, STATUS_CONFIG, "cannot read %.200s: %s", path, strerror(errno));
+	return read_file(options, command, fd, path, text, err);
 }

@@ -23,8 +23,6 @@ struct lock {
 	char request[OWNER_MAX_BYTES]; /* of this process, in all of its requests */
 	char owner[OWNER_MAX_BYTES];   /* who holds: id, or an inherited owner that went in again */
 	char by[BY_MAX_BYTES];
-	char inherited[HELD_MAX][OWNER_MAX_BYTES];
-	int inherited_count;
 	int64_t lease_ms;
 	int64_t replicas;    /* so many must know of a grant or renewal, 0: none */
 	int64_t replicas_ms; /* how long they may take */
@@ -41,6 +39,8 @@ struct lock {
 	int64_t server_ms; /* ... and what the server's clock said then */
 	char ticket[24];
 	char token[24];
+	int inherited_count;
+	char inherited[HELD_MAX][OWNER_MAX_BYTES]; /* last: 16 kB, of which most stay untouched */
 };
 
 enum ask_outcome {

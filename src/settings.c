@@ -95,7 +95,7 @@ static int copy(const char *text, char **value, struct error *err)
 static int read_password_file(const char *path, char **password, struct error *err)
 {
 	char text[PASSWORD_MAX_BYTES + 1];
-	ssize_t length = slurp(path, text, sizeof(text));
+	ssize_t length = slurp(slurp_open(path), text, sizeof(text));
 	size_t line;
 	int failed;
 

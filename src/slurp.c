@@ -23,10 +23,15 @@ static ssize_t read_all(int fd, char *text, size_t size)
 	return (ssize_t)length;
 }
 
-ssize_t slurp(const char *path, char *text, size_t size)
+int slurp_open(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), saved;
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+}
+
+ssize_t slurp(int fd, char *text, size_t size)
+{
 	ssize_t length;
+	int saved;
 
 	if (fd < 0)
 		return -1;

@@ -4,7 +4,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Reads a file into text, at most size bytes. Returns their number, or -1 with errno. */
-ssize_t slurp(const char *path, char *text, size_t size);
+/* Opens a file to be read whole. Returns a descriptor, or -1 with errno. */
+int slurp_open(const char *path);
+
+/* Reads a file into text, at most size bytes, and closes it. fd: what slurp_open has returned.
+ * Returns the number of bytes, or -1 with errno. */
+ssize_t slurp(int fd, char *text, size_t size);
 
 #endif

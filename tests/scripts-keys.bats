@@ -105,13 +105,33 @@ unharmed() {
 	between 604700 "$(cli TTL "$(key_log)")" 604800
 }
 
-@test "each use of the lock gives our keys their time again" {
+@test "use of the lock gives our keys their time again, once in a minute" {
 	acquire anna
-	cli EXPIRE "$(key_state)" 100
-	cli EXPIRE "$(key_log)" 100
+	for time in 0 -61000 122000; do
+		cli EXPIRE "$(key_state)" 100
+		cli EXPIRE "$(key_log)" 100
+		cli HINCRBY "$(key_state)" touched "$time"
+		cli HINCRBY "$(key_state)" logged "$time"
+		release anna
+		if [ "$time" = 0 ]; then # it is not a minute ago
+			between 1 "$(cli TTL "$(key_state)")" 100
+			between 1 "$(cli TTL "$(key_log)")" 100
+		else # it is; or the clock was set back
+			between 86300 "$(cli TTL "$(key_state)")" 86400
+			between 604700 "$(cli TTL "$(key_log)")" 604800
+		fi
+		acquire anna
+	done
+}
+
+@test "our keys have their time as soon as they are there again" {
+	acquire anna
+	cli DEL "$(key_log)"
 	release anna
-	between 86300 "$(cli TTL "$(key_state)")" 86400
 	between 604700 "$(cli TTL "$(key_log)")" 604800
+	cli DEL "$(key_state)"
+	acquire anna
+	between 86300 "$(cli TTL "$(key_state)")" 86400
 }
 
 @test "whatever is asked first of a new server, no key stays for ever" {

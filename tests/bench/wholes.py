@@ -5,6 +5,7 @@ import random
 import subprocess
 import time
 
+from overhear import overhear
 from peers import Fairlock, Redisson
 
 MEASURE = "a uncontended"
@@ -30,6 +31,35 @@ def one_shots(fairlock, pipe, add):
     add("release", timed([fairlock, "release", *act_as]))
 
 
+class Requests:
+    """What the commands of fairlock ask, from a program that does nothing else."""
+
+    def __init__(self, bench, server):
+        self.program = os.path.join(os.environ["BUILD"], "bench", "requests")
+        self.folder, self.server = bench.folder, server.socket
+        fairlock, url = os.environ["FAIRLOCK"], ["--url", f"unix:{bench.folder / 'between'}"]
+        one_shots(fairlock, os.pipe(), lambda *_: None)  # the server is to know the scripts
+        owner, self.acquire = self.hear("acquire", [fairlock, "acquire", *url, "asked"])
+        _, self.release = self.hear("release", [fairlock, "release", *url, "--owner", owner.strip(), "asked"])
+        _, self.wrap = self.hear("wrap", [fairlock, "wrap", *url, "asked", "true"])
+
+    def hear(self, name, command):
+        between = self.folder / "between"
+        output, sent = overhear(self.server, str(between), command)
+        between.unlink()
+        words = []
+        for number, (text, count) in enumerate(sent):
+            path = self.folder / f"{name}.{number}"
+            path.write_bytes(text)
+            words += [str(path), str(count)]
+        return output, [self.program, self.server, *words]
+
+    def ask(self, add):
+        add("the requests of acquire", timed(self.acquire))
+        add("the requests of release", timed(self.release))
+        add("the requests of wrap", timed(self.wrap))
+
+
 def floors(bench, server, count=4):
     """In milliseconds, by their names."""
     program = os.path.join(os.environ["BUILD"], "bench", "floor")
@@ -50,6 +80,7 @@ def run(bench):
     ping = [os.path.join(os.environ["BUILD"], "bench", "ping"), fairlock.server.socket]
     whole = {peer.name: (peer, peer.command("job", ["true"])) for peer in bench.peers if not isinstance(peer, Redisson)}
     redisson = bench.peer(Redisson)
+    requests = Requests(bench, fairlock.server)
     pipe, warm_up = os.pipe(), 3
 
     def add(who, spent, case="whole"):
@@ -67,7 +98,8 @@ def run(bench):
 
     tasks = [lambda peer=peer, command=command: one(peer, command) for peer, command in whole.values()]
     tasks += [lambda: add("PING program", timed(ping), "one-shot"),
-              lambda: one_shots(os.environ["FAIRLOCK"], pipe, lambda who, spent: add(who, spent, "one-shot"))]
+              lambda: one_shots(os.environ["FAIRLOCK"], pipe, lambda who, spent: add(who, spent, "one-shot")),
+              lambda: requests.ask(lambda who, spent: add(who, spent, "one-shot"))]
     if redisson:
         tasks.append(warm_jvm)
         bench.samples.note(MEASURE, "whole", redisson.name, "in a JVM that is warm")

@@ -80,7 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (secret)
 		check_hidden(url);
 	if (server_parse(&server, url, &err) == 0) {
-		HOLDS(!secret || !strstr(server_shown(&server), SECRET) || fuzz_shows_secret(&server));
+		HOLDS(!secret || !strstr(server_shown(&server), SECRET) ||
+		      fuzz_shows_secret(&server));
 		check_server(&server);
 		server_free(&server);
 	} else {

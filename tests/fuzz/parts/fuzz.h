@@ -36,8 +36,8 @@ const char *fuzz_captured(size_t *length);
 /* How often it stands there. */
 size_t fuzz_count(const char *text, const char *word);
 
-/* Whether the word is in one of those parts of a URL that are shown. There it may be written in a way
- * that fuzz_count does not see (%53). */
+/* Whether the word is in one of those parts of a URL that are shown. There it may be written in a
+ * way that fuzz_count does not see (%53). */
 bool fuzz_shows_secret(const struct server *server);
 
 #endif
