@@ -140,13 +140,13 @@ no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"
 
 @test "the keeper ends when the lock is released, and when it is broken" {
 	sleep 600 3>&- 4>&- &
-	local pid=$! owner keeper
-	owner=$("$FAIRLOCK" acquire --while-pid "$pid" job)
-	keeper=$(pgrep -f -- "acquire --while-pid $pid job")
+	local pid=$! owner keeper # which renews after a minute: until then it must be told
+	owner=$("$FAIRLOCK" acquire -l 3m --while-pid "$pid" job)
+	keeper=$(pgrep -f -- "acquire -l 3m --while-pid $pid job")
 	"$FAIRLOCK" release --owner "$owner" job
 	wait_until ended "$keeper"
-	owner=$("$FAIRLOCK" acquire --while-pid "$pid" job)
-	keeper=$(pgrep -f -- "acquire --while-pid $pid job")
+	owner=$("$FAIRLOCK" acquire -l 3m --while-pid "$pid" job)
+	keeper=$(pgrep -f -- "acquire -l 3m --while-pid $pid job")
 	"$FAIRLOCK" release -q --force job
 	wait_until ended "$keeper"
 	is_free job

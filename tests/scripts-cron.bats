@@ -362,6 +362,9 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	acquire anna period=60000
 	release anna
 	left 86400000 "$(cli PTTL "$(key_state)")"
+	acquire ben period=604800000 # also in the minute for which times to live are left alone
+	answered ran
+	left $((2 * 604800000)) "$(cli PTTL "$(key_state)")"
 	later 60000
 	acquire anna period=604800000
 	answered ran
