@@ -14,7 +14,7 @@
 --      11 period   do not run if a COMMAND was started less than nine tenths of so many ms ago, or ''
 --      12 strays   how many requests this process has left under way on connections that are no more
 --      13 handed   '1' when the lock can be handed to the caller, which takes the message `granted` for a
---                  grant: a wrap whose request is its id, and without a period; else ''
+--                  grant: a wrap whose request is its id, without a period and without replicas; else ''
 --      14...       owner ids that the caller inherited, any of which may hold the lock already
 --
 -- Returns {'granted', owner, token, ttl ms, waited ms, hold count}

@@ -47,7 +47,7 @@ if by_other then
 elseif strays > 0 then
 	note('HSET', STATE, 'c:' .. request, int(now) .. ' ' .. int(strays)) -- they must not be granted any more
 end
-state.marked = by_other or strays > 0
+state.marked = state.marked or by_other or strays > 0
 
 if owner and kind then
 	if kind == 'w' and request == owner then

@@ -77,7 +77,7 @@ end
 local function may_not_write()
 	return limited and (denied(LOCK, 'DEL HINCRBY2 HSET2 PEXPIRE1') or
 		denied(STATE, 'HDEL1 HEXISTS1 HGETALL HINCRBY2 HKEYS HLEN HSET2 PEXPIRE1') or
-		denied(QUEUE, 'LINDEX1 LINSERT3 LPOP LREM2 PERSIST PEXPIREAT1 RPUSH1') or
+		denied(QUEUE, 'LINDEX1 LINSERT3 LPOP LREM2 PERSIST PEXPIREAT1 PTTL RPUSH1') or
 		denied(TIMEOUTS, 'PERSIST PEXPIREAT1 ZADD2 ZMSCORE1 ZRANGE2 ZREM1 ZREVRANGE2 ZSCORE1') or
 		denied(LOG, 'PEXPIRE1 XADD3 XREVRANGE2') or denied('server', 'INFO') or
 		denied(CHANNEL, 'PUBLISH1 SPUBLISH1') or denied(CHANNEL .. ':0', 'PUBLISH1 SPUBLISH1'))
@@ -191,7 +191,8 @@ local function is_fresh(time)
 	return time and math.abs(now - time) < FRESH_MS
 end
 
--- Writes an event into the log, and counts it. The log forgets, and what is counted may not fall.
+-- Writes an event into the log, and counts it (take counts grants). The log forgets, and what is counted may
+-- not fall.
 local function record(event, time, owner, token, by, waited, held)
 	if event ~= 'released' and event ~= 'left' and event ~= 'granted' then
 		note('HINCRBY', STATE, 'n:' .. event, 1)
@@ -264,10 +265,10 @@ local function notice_end(owner)
 	end
 	local event, time = unnoticed_end(owner)
 	if event then
+		call('HDEL', STATE, 'owner') -- once something was deleted, a server out of memory takes the rest, too
 		if event == 'expired' and time - (state.since or 0) < (state.lease or 0) then
 			keep_ticket(state.owner, state.unheard) -- it was handed the lock, and may not know
 		end
-		call('HDEL', STATE, 'owner') -- once something was deleted, a server out of memory takes the rest, too
 		end_hold(event, time)
 		save()
 	end

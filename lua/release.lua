@@ -80,6 +80,7 @@ local function force()
 		return not_held()
 	end
 	local by = state.owner == owner and state.by or ''
+	call('HDEL', STATE, 'f:' .. request) -- nothing; but after that a server out of memory takes the rest, too
 	note('HSET', STATE, 'name', LOCK, 'f:' .. request,
 		int(now) .. ' ' .. (owner or '') .. ' ' .. by)
 	state.marked = true

@@ -37,9 +37,9 @@ local function check_run(waited)
 	end
 	if waited then
 		state.back = now + AWAY_MS
-		note('HSET', STATE, 'back', state.back)
 		-- who was told its turn by the old server may not have heard it
 		note('HDEL', STATE, 'turn', 'turned')
+		note('HSET', STATE, 'back', state.back)
 		state.turn = nil
 	end
 	state.run = run
@@ -99,7 +99,7 @@ local function redisson_is_dead(id)
 		end
 		if score < now + REDISSON_SCORE_MS and not traceless then
 			score = now + REDISSON_SCORE_MS
-			note('ZADD', TIMEOUTS, score, id)
+			count_queue(0, note('ZADD', TIMEOUTS, score, id) or 0)
 		end
 	elseif score <= now then
 		return true
@@ -127,6 +127,14 @@ local function tell(id, message)
 	else
 		publish(call, channel(id), message)
 	end
+end
+
+-- Drops one that seems dead. ticket: as in keep_ticket. What has ended is written first: a slot of a cluster
+-- that is moving refuses a list that is empty, and stops the script.
+local function drop_dead(id, index, ticket)
+	save()
+	drop(id, index)
+	keep_ticket(id, ticket)
 end
 
 -- The first waiter who is alive; the dead before it are dropped, and counted.
@@ -162,8 +170,7 @@ local function first_waiter(free, me)
 		elseif not is_dead() then
 			return id
 		end
-		drop(id, 0)
-		keep_ticket(id, unheard and ticket)
+		drop_dead(id, 0, unheard and ticket)
 		passed_over = passed_over + 1
 		if hung then
 			tell(id, '0') -- should it be alive, it queues again
@@ -185,8 +192,7 @@ local function tell_second(ms)
 			index = index + 1
 		elseif not present(id) then
 			if is_dead() then
-				drop(id, index)
-				keep_ticket(id, unheard and ticket)
+				drop_dead(id, index, unheard and ticket)
 			else
 				index = index + 1
 			end
@@ -289,12 +295,12 @@ end
 -- The COMMAND of this grant is not started after all.
 local function forget_start()
 	local before = call('HGET', STATE, 'before')
+	call('HDEL', STATE, 'before') -- first, for a server out of memory
 	if before and before ~= '' then
 		note('HSET', STATE, 'started', before)
 	else
 		call('HDEL', STATE, 'started')
 	end
-	call('HDEL', STATE, 'before')
 	state.started = number(before or nil)
 end
 

@@ -1,7 +1,6 @@
 #include "front.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>

@@ -18,23 +18,28 @@
 
 /* A holder looks for the way to the server sooner than others: the server may have another place by
  * now, and the lease does not wait. */
-static void hurry(struct client *client, int64_t lease_ms)
+static void hurry(const struct hold *hold, int64_t timeout_ms)
 {
-	const int64_t most = lease_ms / 6 > HURRY_MIN_MS ? lease_ms / 6 : HURRY_MIN_MS;
+	struct client *client = hold->client;
 
-	client->timeout_ms = earliest(client->timeout_ms, most);
+	if (timeout_ms < HURRY_MIN_MS)
+		timeout_ms = HURRY_MIN_MS;
+	client->timeout_ms = earliest(hold->patience_ms, timeout_ms);
 	client->link.timeout_ms = client->timeout_ms;
-	client->link.back_off_max_ms = earliest(BACK_OFF_MAX_MS, lease_ms / 20);
+	client->link.back_off_max_ms = earliest(BACK_OFF_MAX_MS, hold->lock->lease_ms / 20);
 }
 
 void hold_init(struct hold *hold, struct lock *lock, struct client *client)
 {
 	char channel[CHANNEL_MAX_BYTES];
 
-	*hold = (struct hold){.lock = lock, .client = client, .state = HOLD_HELD};
+	*hold = (struct hold){.lock = lock,
+			      .client = client,
+			      .state = HOLD_HELD,
+			      .patience_ms = client->timeout_ms};
 	hold->renew_ms =
 		lock->handed ? clock_ms() + HANDED_RENEW_MS : client->sent_ms + lock->lease_ms / 3;
-	hurry(client, lock->lease_ms);
+	hurry(hold, lock->handed ? (lock->deadline_ms - lock->since_ms) / 3 : lock->lease_ms / 6);
 	lock_channel(&lock->keys, lock->owner, channel);
 	client_subscribe(client, channel);
 }
@@ -80,8 +85,10 @@ static void renewed(struct hold *hold)
 	}
 	hold->renew_ms = hold->client->sent_ms + hold->lock->lease_ms / 3;
 	hold->why[0] = '\0';
-	if (reply.outcome == RENEWED)
+	if (reply.outcome == RENEWED) {
 		hold->is_told = false;
+		hurry(hold, hold->lock->lease_ms / 6);
+	}
 	hold->renewals++;
 	hold->took_ms = clock_ms() - hold->client->sent_ms;
 	hold->left_ms = deadline_ms - hold->client->sent_ms;
@@ -153,7 +160,8 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 	struct release_reply reply;
 
 	/* a renewal under way is answered soon, or the connection is no good */
-	client_finish(hold->client, earliest(until_ms, clock_ms() + HURRY_MIN_MS));
+	client_finish(hold->client,
+		      clock_ms() + earliest((until_ms - clock_ms()) / 2, HURRY_MIN_MS));
 	lock_release(hold->lock, &request);
 	if (client_call(hold->client, &request, until_ms, true, err) < 0)
 		return -1;

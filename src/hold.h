@@ -19,13 +19,14 @@ struct hold {
 	struct lock *lock;
 	struct client *client;
 	enum hold_state state;
-	bool is_told;      /* of a release, since the last renewal */
-	int64_t renew_ms;  /* when the next renewal is due */
-	unsigned renewals; /* so many have been answered */
-	int64_t took_ms;   /* the last of them */
-	int64_t left_ms;   /* of the lease, when it was asked for */
-	bool is_kept;      /* given back, and held by the server for the rest of its time */
-	char why[400];     /* lost, or about to be: why, for people; or "" */
+	bool is_told;        /* of a release, since the last renewal */
+	int64_t renew_ms;    /* when the next renewal is due */
+	unsigned renewals;   /* so many have been answered */
+	int64_t took_ms;     /* the last of them */
+	int64_t patience_ms; /* how long a request may take, as the client was told */
+	int64_t left_ms;     /* of the lease, when it was asked for */
+	bool is_kept;        /* given back, and held by the server for the rest of its time */
+	char why[400];       /* lost, or about to be: why, for people; or "" */
 };
 
 /* Takes over a lock that was just granted over this client. */

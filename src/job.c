@@ -16,11 +16,14 @@ int64_t job_kill_ms(const struct job *job, int64_t deadline_ms)
 	return deadline_ms - clamp(job->lock->lease_ms / 10, 100, 1000);
 }
 
-/* A lock that was handed to us is ours for a short time at first. */
+/* A lock that was handed to us is ours for a short time at first. The renewal needs that more than
+ * a COMMAND that has just begun. */
 int64_t job_stop_ms(const struct job *job, int64_t deadline_ms)
 {
-	return job_kill_ms(job, deadline_ms) -
-	       earliest(job->kill_after_ms, (deadline_ms - job->lock->since_ms) / 2);
+	const int64_t ttl_ms = deadline_ms - job->lock->since_ms;
+	const int64_t most_ms = ttl_ms < job->lock->lease_ms ? ttl_ms / 5 : job->kill_after_ms;
+
+	return job_kill_ms(job, deadline_ms) - earliest(job->kill_after_ms, most_ms);
 }
 
 struct shared *shared_new(void)

@@ -264,17 +264,18 @@ static int64_t ours_of(const struct lock *lock, int64_t at_ms)
 bool lock_was_handed(struct lock *lock, const char *message)
 {
 	char token[sizeof(lock->token)];
-	int64_t ttl_ms, at_ms;
+	int64_t ttl_ms, at_ms, since_ms;
 
 	if (!lock->handable || strncmp(message, HANDED, strlen(HANDED)) != 0 ||
 	    sscanf(message + strlen(HANDED), "%23[0-9] %" SCNd64 " %" SCNd64, token, &ttl_ms,
 		   &at_ms) != 3)
 		return false;
 	ttl_ms = within(ttl_ms, 0, TTL_MAX_MS);
-	lock->since_ms = ours_of(lock, within(at_ms, 0, TTL_MAX_MS));
-	if (clock_ms() - lock->since_ms > ttl_ms / HANDED_PART)
+	since_ms = ours_of(lock, within(at_ms, 0, TTL_MAX_MS));
+	if (clock_ms() - since_ms > ttl_ms / HANDED_PART)
 		return false;
-	lock->deadline_ms = lock->since_ms + ttl_ms;
+	lock->since_ms = since_ms;
+	lock->deadline_ms = since_ms + ttl_ms;
 	lock->handed = true;
 	memcpy(lock->token, token, sizeof(lock->token));
 	memcpy(lock->owner, lock->id, sizeof(lock->owner));

@@ -46,9 +46,10 @@ struct waiting {
 	int64_t sign_ms;  /* when to ask again if nobody tells us anything */
 	int64_t watch_ms; /* when to ask again because somebody told us to */
 	bool granted;
-	bool traceless;  /* the server knows nothing of us */
-	bool first;      /* on_first is to be called */
-	bool told_first; /* it was, and on_away was not */
+	bool traceless;   /* the server knows nothing of us */
+	bool first;       /* on_first is to be called */
+	bool told_first;  /* it was, and on_away was not */
+	unsigned told_on; /* the connection that was there then */
 	bool told_queued;
 	bool told_no_ttl;
 	bool place_due; /* --verbose: our place in the queue is to be asked for and told */
@@ -127,6 +128,7 @@ static void tell_first(struct waiting *w)
 {
 	w->first = false;
 	w->told_first = w->wait->on_first;
+	w->told_on = w->client->link.opened;
 	if (w->told_first)
 		w->wait->on_first(w->wait->context);
 }
@@ -466,7 +468,8 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 			break;
 		if (result == 0 && clock_ms() >= w.line.draw_ms)
 			mind_line(&w);
-		if (w.told_first && client->link.stage != LINK_OPEN)
+		if (w.told_first &&
+		    (client->link.stage != LINK_OPEN || client->link.opened != w.told_on))
 			tell_away(&w);
 		if (result == 0 && w.first && client_is_silent(client))
 			tell_first(&w);

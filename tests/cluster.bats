@@ -249,6 +249,28 @@ broken_locks() {
 	assert_equal "$(broken_locks)" "$before"
 }
 
+# Who is dead is taken out, and the list is gone, which the node refuses as well.
+@test "a lock that is given back while its slot begins to move, with only a dead waiter: it was not broken" {
+	before=$(broken_locks)
+	hold_job -l 9s
+	queue_up 1
+	kill -KILL "$(<waiter.1.pid)"
+	wait_until ended "$(<waiter.1.pid)"
+	assert_equal "$(node_cli "$OWNER" LLEN 'redisson_lock_queue:{job}')" 1
+	open_slot "$SLOT" "$OTHER"
+	touch go
+	wait_until job_is_gone
+	move_keys "$SLOT" "$OTHER"
+	close_slot "$SLOT" "$OTHER"
+	held_on
+	"$FAIRLOCK" wrap job true
+	assert_equal "$(broken_locks)" "$before"
+}
+
+job_is_gone() {
+	! node_cli "$OWNER" --raw CLUSTER GETKEYSINSLOT "$SLOT" 10 | grep -qx job
+}
+
 # ---- Failover
 
 @test "a gentle failover: the holder goes on under its token, waiters keep their order" {

@@ -120,6 +120,15 @@ log_times() {
 	grep -q 'lost lock job' said
 }
 
+@test "the server stands still for 2 s right after it: COMMAND goes on, and keeps the lock" {
+	hold job
+	wait_in_line job sh -c 'kill -STOP "$1"; sleep 2; kill -CONT "$1"; sleep 4; echo done >ended' - "$SERVER_PID"
+	kill "$HOLDER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	assert_equal "$(cat ended)" done
+}
+
 @test "COMMAND ends while its first renewal is under way: the lock is given back over the same connection" {
 	local far
 

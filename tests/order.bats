@@ -257,7 +257,7 @@ cpu_times() {
 	cat >script <<'END'
 sleep 600 &
 kill -STOP $!
-echo $! >stopped
+until grep -q 'T (stopped)' /proc/$!/status; do sleep 0.05; done
 trap 'echo hup >hup' HUP
 "$FAIRLOCK" wrap job true
 grep State /proc/$!/status >state

@@ -426,16 +426,19 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 }
 
 @test "a server without memory: what was not used is given back, and undone" {
-	local refused=0
+	local refused=0 started
 
 	acquire anna
 	release anna
+	started=$(cli HGET "$(key_state)" started)
+	later 1000
 	acquire ben
 	cli CONFIG SET maxmemory 1 >/dev/null
 	release ben mode=unused || refused=1
 	cli CONFIG SET maxmemory 0 >/dev/null
 	assert_equal "$refused" 0
 	answered released 0
+	assert_equal "$(cli HGET "$(key_state)" started)" $((started - 1000))
 	acquire cleo
 	cli CONFIG SET maxmemory 1 >/dev/null
 	leave cleo || refused=1

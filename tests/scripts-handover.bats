@@ -282,6 +282,20 @@ handed() {
 	queue_is ben dora
 }
 
+@test "a server without memory: who was handed the lock in vain has its place, too" {
+	acquire anna
+	want ben
+	release anna
+	later 5001
+	cli CONFIG SET maxmemory 1 >/dev/null
+	acquire carl
+	cli CONFIG SET maxmemory 0 >/dev/null
+	answered granted
+	queue_up dora
+	come_back ben old_ticket= handed=1
+	queue_is ben dora
+}
+
 @test "what was not started did not run, whoever is handed the lock by that" {
 	acquire anna kind=a
 	want ben carl

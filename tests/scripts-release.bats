@@ -375,3 +375,15 @@ load scripts
 	answered released 1
 	assert_equal "$(holds)" 1
 }
+
+@test "a server without memory: a repeated release by force does not break the next one's lock" {
+	acquire anna
+	cli CONFIG SET maxmemory 1 >/dev/null
+	release '' mode=force request=breaker
+	cli CONFIG SET maxmemory 0 >/dev/null
+	answered forced anna by anna
+	acquire ben
+	release '' mode=force request=breaker again=1
+	answered forced anna by anna
+	assert_equal "$(owner)" ben
+}
