@@ -20,10 +20,13 @@ int64_t job_kill_ms(const struct job *job, int64_t deadline_ms)
  * a COMMAND that has just begun. */
 int64_t job_stop_ms(const struct job *job, int64_t deadline_ms)
 {
-	const int64_t ttl_ms = deadline_ms - job->lock->since_ms;
-	const int64_t most_ms = ttl_ms < job->lock->lease_ms ? ttl_ms / 5 : job->kill_after_ms;
+	const struct lock *lock = job->lock;
+	const int64_t ttl_ms = deadline_ms - lock->since_ms;
+	int64_t grace_ms = job->kill_after_ms;
 
-	return job_kill_ms(job, deadline_ms) - earliest(job->kill_after_ms, most_ms);
+	if (lock->handed && ttl_ms < lock->lease_ms)
+		grace_ms = earliest(grace_ms, ttl_ms / 5);
+	return job_kill_ms(job, deadline_ms) - grace_ms;
 }
 
 struct shared *shared_new(void)
