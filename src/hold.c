@@ -10,7 +10,8 @@
 /* So much is taken from the server at once; the deadline and COMMAND's end come between. */
 #define EVENTS_AT_ONCE 100
 
-/* A reply that has not come by then may still come: no holder asks again sooner. */
+/* A reply that has not come by then may still come: no holder asks again sooner, unless its lease
+ * is so short that it could not ask a second time. */
 #define HURRY_MIN_MS 1000
 
 /* Who was handed the lock has it for a short time: but many a COMMAND has ended before this. */
@@ -20,10 +21,11 @@
  * now, and the lease does not wait. */
 static void hurry(const struct hold *hold, int64_t timeout_ms)
 {
+	const int64_t least_ms = earliest(HURRY_MIN_MS, hold->lock->lease_ms / 4);
 	struct client *client = hold->client;
 
-	if (timeout_ms < HURRY_MIN_MS)
-		timeout_ms = HURRY_MIN_MS;
+	if (timeout_ms < least_ms)
+		timeout_ms = least_ms;
 	client->timeout_ms = earliest(hold->patience_ms, timeout_ms);
 	client->link.timeout_ms = client->timeout_ms;
 	client->link.back_off_max_ms = earliest(BACK_OFF_MAX_MS, hold->lock->lease_ms / 20);

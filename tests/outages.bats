@@ -150,6 +150,19 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 	wait "$waiter"
 }
 
+@test "a connection that carries nothing any more, without a word: a short lease is renewed over another" {
+	start_server
+	start_proxy "$SERVER_SOCKET"
+	# shellcheck disable=SC2016
+	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap -l 1800ms -k 100ms job sh -c '
+		touch begun; sleep 5; echo "$FAIRLOCK_TOKEN" >ended' 2>said
+	local waiter=$!
+	wait_until test -e begun
+	proxy forget
+	wait "$waiter"
+	assert_equal "$(cat ended)" "$("$FAIRLOCK" log --json job | jq -r '[.log[] | select(.event == "granted")][-1].token')"
+}
+
 # console COMMAND: over a connection that stays; the first line of its reply
 console() {
 	local line
