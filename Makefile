@@ -282,6 +282,8 @@ check-built: tests
 # On every server that Debian has; SERVERS='redis@bookworm valkey@sid' for some.
 matrix:
 	.ci/setup build run test
+	-.ci/servers
+	-.ci/promtool
 	$(MAKE) tests
 	BUILD=$(BUILD) .ci/matrix $(SERVERS)
 
