@@ -219,7 +219,10 @@ handed() {
 	want ben carl
 	later 1001
 	ask carl handed=1
-	answered queued "${ticket[carl]}" 5001 1 5000
+	answered queued "${ticket[carl]}"
+	left 5001 "${reply[2]}"
+	assert_equal "${reply[3]}" 1
+	left 5000 "${reply[4]}"
 	handed ben 5000
 	queue_is carl
 }
