@@ -35,16 +35,6 @@ static char *trim(char *text)
 	return text;
 }
 
-static const struct option_row *find_key(const char *key)
-{
-	const struct option_row *row;
-
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
-		if (strcmp(row->name, key) == 0)
-			return row;
-	return NULL;
-}
-
 /* An option that is no default is no key, either; but whoever wrote it did not misspell it. */
 static int refuse_key(const struct line *line, const char *key, const struct option_row *row,
 		      struct error *err)
@@ -96,7 +86,7 @@ static int read_line(struct options *options, const struct options *before, unsi
 		return -1;
 	if (*key == '\0' && *value == '\0')
 		return 0;
-	row = find_key(key);
+	row = option_named(key);
 	if (row == NULL || !(row->sources & SOURCE_FILE))
 		return refuse_key(line, key, row, err);
 	counts = options_takes(before, row, command, SOURCE_FILE);

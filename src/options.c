@@ -179,6 +179,14 @@ const struct option_row *option_at(size_t index)
 	return index < ROW_COUNT ? &rows[index] : NULL;
 }
 
+const struct option_row *option_named(const char *name)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++)
+		if (strcmp(rows[i].name, name) == 0)
+			return &rows[i];
+	return NULL;
+}
+
 bool option_is_of_all(const struct option_row *row)
 {
 	return row->commands == ALL;

@@ -148,6 +148,9 @@ void options_free(struct options *options);
 /* The index-th row of the table, or NULL behind the last. */
 const struct option_row *option_at(size_t index);
 
+/* The row with this long name, or NULL. */
+const struct option_row *option_named(const char *name);
+
 /* Whether every command has it. */
 bool option_is_of_all(const struct option_row *row);
 

@@ -63,22 +63,12 @@ static void show_origin(struct shown_setting *shown, const struct options *optio
 	settings_where(options, row, shown->where, sizeof(shown->where));
 }
 
-static const struct option_row *find_row(const char *name)
-{
-	const struct option_row *row;
-
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
-		if (strcmp(row->name, name) == 0)
-			return row;
-	return NULL;
-}
-
 /* The row of the password says at most where one may be from: which one counts is another matter.
  */
 static void show_password(struct shown_setting *shown, const struct options *options)
 {
-	const struct option_row *url = find_row("url"), *text = find_row("password"),
-				*file = find_row("password-file");
+	const struct option_row *url = option_named("url"), *text = option_named("password"),
+				*file = option_named("password-file");
 
 	shown->is_secret = options->password_source != PASSWORD_NONE;
 	switch (options->password_source) {

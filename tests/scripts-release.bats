@@ -4,6 +4,15 @@
 load helpers
 load scripts
 
+# Anna holds three times, our hash forgets it, and the third hold is given back: two are left.
+forget_holds_but_release_right() {
+	acquire anna
+	acquire left inherited=anna
+	acquire right inherited=anna
+	cli DEL "$(key_state)"
+	release anna request=right
+}
+
 # Giving back
 
 @test "the last hold given back frees the lock" {
@@ -217,11 +226,7 @@ load scripts
 }
 
 @test "holds that our hash has forgotten are given back one by one, each once" {
-	acquire anna
-	acquire left inherited=anna
-	acquire right inherited=anna
-	cli DEL "$(key_state)"
-	release anna request=right
+	forget_holds_but_release_right
 	answered released 2
 	release anna request=right again=1
 	answered released 2
@@ -348,11 +353,7 @@ load scripts
 }
 
 @test "what was given back of a hold that our hash has forgotten stays known, also when a dead waiter goes" {
-	acquire anna
-	acquire left inherited=anna
-	acquire right inherited=anna
-	cli DEL "$(key_state)"
-	release anna request=right
+	forget_holds_but_release_right
 	queue_up_dead ben carl
 	cli HSET "$(key_state)" run "$(cli INFO server | tr -d '\r' | sed -n 's/^run_id://p')" >/dev/null
 	acquire dora mode=try
