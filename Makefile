@@ -110,10 +110,11 @@ ALL_LIBS := $(HIREDIS_LIBS) $(SMARTCOLS_LIBS)
 QUICK_CPPFLAGS := $(OWN_CPPFLAGS) -isystem $(BUILDROOT)/hiredis/include -MMD -MP $(CPPFLAGS)
 QUICK_CFLAGS := -std=c11 $(WARNINGS) -fPIE -fstack-protector-strong $(CFLAGS)
 QUICK_LDFLAGS := -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
+POOL_LDFLAGS := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 
 # What there is
 
-SOURCES  := $(sort $(filter-out src/quick.c src/tls.c,$(wildcard src/*.c)))
+SOURCES  := $(sort $(filter-out src/quick.c src/pool.c src/tls.c,$(wildcard src/*.c)))
 SCRIPTS  := $(sort $(filter-out lua/prelude.lua lua/waiters.lua lua/places.lua,$(wildcard lua/*.lua)))
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/%.o) $(BUILD)/scripts.o $(ENDS)
 TLS_OBJECTS := $(filter-out $(BUILD)/notls.o,$(OBJECTS)) $(BUILD)/tls.o
@@ -123,6 +124,7 @@ NOT_QUICK := full status queue log watch looker restorer names nodes table metri
 	event history spans stats plot rows labels crowd axis moment
 QUICK_OBJECTS := $(filter-out $(NOT_QUICK:%=$(BUILD)/quick/%.o), \
 	$(OBJECTS:$(BUILD)/%=$(BUILD)/quick/%) $(BUILD)/quick/quick.o)
+POOL     := $(BUILD)/quick/pool.o
 SHARED_QUICK_OBJECTS := $(QUICK_OBJECTS:$(BUILD)/quick/%=$(BUILD)/%)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 # Programs that bats tests drive.
@@ -144,8 +146,9 @@ PROGRAM := $(sort $(BUILD)/fairlock $(FULL) $(BUILD)/fairlock-tls)
 all: $(PROGRAM)
 
 ifeq ($(QUICK),yes)
-$(BUILD)/fairlock: $(QUICK_OBJECTS) $(MUSL_HIREDIS) $(BUILD)/list
-	$(MUSL_CC) $(QUICK_LDFLAGS) -o $@ $(MUSL)/rcrt1.o $(MUSL)/crti.o $(QUICK_OBJECTS) $(MUSL_HIREDIS) $(MUSL)/crtn.o
+$(BUILD)/fairlock: $(QUICK_OBJECTS) $(POOL) $(MUSL_HIREDIS) $(BUILD)/list
+	$(MUSL_CC) $(QUICK_LDFLAGS) $(POOL_LDFLAGS) -o $@ $(MUSL)/rcrt1.o $(MUSL)/crti.o $(QUICK_OBJECTS) $(POOL) \
+		$(MUSL_HIREDIS) $(MUSL)/crtn.o
 endif
 
 ifeq ($(QUICK),shared)
@@ -200,7 +203,7 @@ endif
 
 # These change when the compiler or a flag does, or a file came or went.
 $(BUILD)/flags: export NOW = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)
-$(BUILD)/list: export NOW = $(ALL_LDFLAGS) $(ALL_LIBS) $(OBJECTS) quick: $(QUICK) $(QUICK_LDFLAGS) $(QUICK_OBJECTS)
+$(BUILD)/list: export NOW = $(ALL_LDFLAGS) $(ALL_LIBS) $(OBJECTS) quick: $(QUICK) $(QUICK_LDFLAGS) $(POOL_LDFLAGS) $(QUICK_OBJECTS)
 
 $(BUILD)/flags $(BUILD)/list: FORCE
 	@mkdir -p $(BUILD)/quick $(BUILD)/unit $(BUILD)/programs $(BUILD)/targets/parts $(BUILD)/bench
@@ -227,7 +230,8 @@ $(BUILD)/targets/%: tests/fuzz/%.c $(FUZZ_PARTS:tests/fuzz/%.c=$(BUILD)/targets/
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -fsanitize=fuzzer $(ALL_LDFLAGS) $(FUZZ_WRAPS) -o $@ $< \
 		$(filter %.o,$^) $(ALL_LIBS)
 
--include $(OBJECTS:.o=.d) $(BUILD)/tls.d $(BUILD)/quick.d $(QUICK_OBJECTS:.o=.d) $(UNITS:=.d) $(PROGRAMS:=.d) \
+-include $(OBJECTS:.o=.d) $(BUILD)/tls.d $(BUILD)/quick.d $(QUICK_OBJECTS:.o=.d) $(POOL:.o=.d) \
+	$(UNITS:=.d) $(PROGRAMS:=.d) \
 	$(FUZZ_TARGETS:=.d) $(FUZZ_PARTS:tests/fuzz/%.c=$(BUILD)/targets/%.d) $(BENCHES:=.d)
 
 # Installing
