@@ -18,11 +18,10 @@
 
 static void set_held(const char *owner)
 {
-	const char *outer = getenv("FAIRLOCK_HELD");
 	char held[(HELD_MAX + 1) * OWNER_MAX_BYTES];
 	size_t at = (size_t)snprintf(held, sizeof(held), "%s", owner);
-	char ids[HELD_MAX][OWNER_MAX_BYTES];
-	int count = outer ? owner_inherited(ids) : 0;
+	char(*ids)[OWNER_MAX_BYTES];
+	int count = owner_inherited(&ids);
 
 	for (int i = 0; i < count; i++)
 		if (strcmp(ids[i], owner) != 0)

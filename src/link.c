@@ -178,124 +178,12 @@ void link_is_well(struct link *link)
 	link->error.status = STATUS_OK;
 }
 
-/* ---- The way to a socket ---- */
-
-/* Nobody listens on the private server's socket: starts it. */
-static enum link_event start_local(struct link *link)
-{
-	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
-		return unreachable(link, strerror(errno));
-	if (local_start(link->local_folder, &link->error) < 0)
-		return lost(link);
-	if (!link->give_up_ms)
-		link->launches++;
-	if (link_await(link))
-		return LINK_NOTHING;
-	local_failure(link->local_folder, &link->error);
-	return lost(link);
-}
-
-static enum link_event open_local(struct link *link)
-{
-	if (link->local_folder < 0)
-		link->local_folder = local_open(&link->error);
-	if (link->local_folder < 0)
-		return lost(link);
-	link->fd = local_connect(link->local_folder);
-	if (link->fd < 0)
-		return start_local(link);
-	link->stage = LINK_CONNECTING;
-	return LINK_NOTHING;
-}
-
-static enum link_event open_unix(struct link *link)
-{
-	link->fd = dial_unix(link->server->path);
-	if (link->fd < 0)
-		return unreachable(link, strerror(errno));
-	link->stage = LINK_CONNECTING;
-	return LINK_NOTHING;
-}
-
-static enum link_event connect_next(struct link *link)
-{
-	link->fd = dial_next(&link->dial, link->timeout_ms);
-	if (link->fd < 0)
-		return attempt_failed_for(link, strerror(errno));
-	link->stage = LINK_CONNECTING;
-	return LINK_NOTHING;
-}
-
-/* Whom to try now: the one that was named, else the seeds, beginning with the one that was fine
- * last. */
-static void choose_endpoint(struct link *link)
-{
-	const struct server *server = link->server;
-
-	link->on_named = link->named.port != 0;
-	link->greeting.to_sentinel = !link->on_named && server->kind == SERVER_SENTINEL;
-	link->endpoint = link->on_named
-				 ? link->named
-				 : server->seeds[(link->seed + link->tried++) % server->seed_count];
-}
-
-static enum link_event open_tcp(struct link *link)
-{
-	if (dial_has_more(&link->dial))
-		return connect_next(link);
-	choose_endpoint(link);
-	if (dial_known(&link->dial, &link->endpoint))
-		return connect_next(link);
-	link->fd = lookup_start(&link->endpoint);
-	if (link->fd < 0)
-		return attempt_failed_for(link, strerror(errno));
-	link->stage = LINK_LOOKING_UP;
-	return LINK_NOTHING;
-}
-
-static enum link_event begin(struct link *link)
-{
-	if (clock_ms() < link->retry_ms)
-		return LINK_NOTHING;
-	link->due_ms = clock_ms() + link->timeout_ms;
-	if (link->connected_ms >= link->begun_ms)
-		link->begun_ms = clock_ms();
-	link->is_well = false;
-	link->asking = link->asks_next;
-	link->asks_next = false;
-	switch (link->server->kind) {
-	case SERVER_LOCAL:
-		return open_local(link);
-	case SERVER_UNIX:
-		return open_unix(link);
-	case SERVER_TCP:
-	case SERVER_SENTINEL:
-		return open_tcp(link);
-	}
-	return LINK_NOTHING;
-}
+/* ---- From the socket to the greeting ---- */
 
 static bool is_overdue(const struct link *link)
 {
 	return clock_ms() >= link->due_ms;
 }
-
-static enum link_event mind_lookup(struct link *link)
-{
-	struct pollfd slot = {.fd = link->fd, .events = POLLIN};
-	const char *cause;
-	int fd = link->fd;
-
-	if (poll(&slot, 1, 0) == 0)
-		return is_overdue(link) ? attempt_failed_for(link, "its name was not found in time")
-					: LINK_NOTHING;
-	link->fd = -1;
-	if (lookup_finish(fd, &link->dial, &cause) < 0)
-		return attempt_failed_for(link, cause);
-	return connect_next(link);
-}
-
-/* ---- From the socket to the greeting ---- */
 
 void link_send(struct link *link, int argc, const char **argv)
 {
@@ -361,6 +249,114 @@ static enum link_event mind_connect(struct link *link)
 		return attempt_failed_for(link, strerror(errno));
 	}
 }
+
+/* ---- The way to a socket ---- */
+
+/* Nobody listens on the private server's socket: starts it. */
+static enum link_event start_local(struct link *link)
+{
+	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
+		return unreachable(link, strerror(errno));
+	if (local_start(link->local_folder, &link->error) < 0)
+		return lost(link);
+	if (!link->give_up_ms)
+		link->launches++;
+	if (link_await(link))
+		return LINK_NOTHING;
+	local_failure(link->local_folder, &link->error);
+	return lost(link);
+}
+
+static enum link_event open_local(struct link *link)
+{
+	if (link->local_folder < 0)
+		link->local_folder = local_open(&link->error);
+	if (link->local_folder < 0)
+		return lost(link);
+	link->fd = local_connect(link->local_folder);
+	return link->fd < 0 ? start_local(link) : connected(link);
+}
+
+static enum link_event open_unix(struct link *link)
+{
+	link->fd = dial_unix(link->server->path);
+	return link->fd < 0 ? unreachable(link, strerror(errno)) : connected(link);
+}
+
+static enum link_event connect_next(struct link *link)
+{
+	link->fd = dial_next(&link->dial, link->timeout_ms);
+	if (link->fd < 0)
+		return attempt_failed_for(link, strerror(errno));
+	link->stage = LINK_CONNECTING;
+	return LINK_NOTHING;
+}
+
+/* Whom to try now: the one that was named, else the seeds, beginning with the one that was fine
+ * last. */
+static void choose_endpoint(struct link *link)
+{
+	const struct server *server = link->server;
+
+	link->on_named = link->named.port != 0;
+	link->greeting.to_sentinel = !link->on_named && server->kind == SERVER_SENTINEL;
+	link->endpoint = link->on_named
+				 ? link->named
+				 : server->seeds[(link->seed + link->tried++) % server->seed_count];
+}
+
+static enum link_event open_tcp(struct link *link)
+{
+	if (dial_has_more(&link->dial))
+		return connect_next(link);
+	choose_endpoint(link);
+	if (dial_known(&link->dial, &link->endpoint))
+		return connect_next(link);
+	link->fd = lookup_start(&link->endpoint);
+	if (link->fd < 0)
+		return attempt_failed_for(link, strerror(errno));
+	link->stage = LINK_LOOKING_UP;
+	return LINK_NOTHING;
+}
+
+static enum link_event begin(struct link *link)
+{
+	if (clock_ms() < link->retry_ms)
+		return LINK_NOTHING;
+	link->due_ms = clock_ms() + link->timeout_ms;
+	if (link->connected_ms >= link->begun_ms)
+		link->begun_ms = clock_ms();
+	link->is_well = false;
+	link->asking = link->asks_next;
+	link->asks_next = false;
+	switch (link->server->kind) {
+	case SERVER_LOCAL:
+		return open_local(link);
+	case SERVER_UNIX:
+		return open_unix(link);
+	case SERVER_TCP:
+	case SERVER_SENTINEL:
+		return open_tcp(link);
+	}
+	return LINK_NOTHING;
+}
+
+static enum link_event mind_lookup(struct link *link)
+{
+	struct pollfd slot = {.fd = link->fd, .events = POLLIN};
+	const char *cause;
+	int fd = link->fd;
+
+	if (poll(&slot, 1, 0) == 0)
+		return is_overdue(link) ? attempt_failed_for(link, "its name was not found in time")
+					: LINK_NOTHING;
+	link->fd = -1;
+	if (lookup_finish(fd, &link->dial, &cause) < 0)
+		return attempt_failed_for(link, cause);
+	return connect_next(link);
+}
+
+/* ---- The greeting ---- */
 
 /* What the greeting's next reply means for the way. */
 static enum link_event take_greeting(struct link *link, const redisReply *reply)

@@ -19,13 +19,13 @@
 int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t lease_ms,
 	      int64_t limit, char *const *words, struct error *err)
 {
-	memset(lock, 0, offsetof(struct lock, inherited));
+	memset(lock, 0, sizeof(*lock));
 	if (name_keys(&lock->keys, name, err) < 0 || owner_new(lock->id, err) < 0)
 		return -1;
 	memcpy(lock->request, lock->id, sizeof(lock->request));
 	lock->kind = kind;
 	lock->lease_ms = lease_ms;
-	lock->inherited_count = owner_inherited(lock->inherited);
+	lock->inherited_count = owner_inherited(&lock->inherited);
 	if (lock->inherited_count == HELD_MAX)
 		return fail(err, STATUS_USAGE, "cannot take lock %s: inside %d others", name,
 			    HELD_MAX);
@@ -66,9 +66,9 @@ int lock_act_as(struct lock *lock, const char *owner, struct error *err)
 	if (!owner_is_valid(owner))
 		return fail(err, STATUS_USAGE, "cannot act as owner '%s': this is no owner id",
 			    owner);
-	snprintf(lock->inherited[0], OWNER_MAX_BYTES, "%s", owner);
-	lock->inherited_count = 1;
 	snprintf(lock->id, sizeof(lock->id), "%s", owner);
+	lock->inherited = &lock->id;
+	lock->inherited_count = 1;
 	return 0;
 }
 

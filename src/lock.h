@@ -40,7 +40,7 @@ struct lock {
 	char ticket[24];
 	char token[24];
 	int inherited_count;
-	char inherited[HELD_MAX][OWNER_MAX_BYTES]; /* last: 16 kB, of which most stay untouched */
+	char (*inherited)[OWNER_MAX_BYTES]; /* as whom we may act, too */
 };
 
 enum ask_outcome {

@@ -73,7 +73,11 @@ static void derive(char *key, const char *prefix, const char *name)
 {
 	const bool braces = strchr(name, '{') == NULL;
 
-	snprintf(key, KEY_MAX_BYTES, braces ? "%s{%s}" : "%s%s", prefix, name);
+	key = stpcpy(key, prefix);
+	if (braces)
+		*key++ = '{';
+	key = stpcpy(key, name);
+	strcpy(key, braces ? "}" : "");
 }
 
 int name_keys(struct lock_keys *keys, const char *name, struct error *err)

@@ -10,19 +10,24 @@
 #include <unistd.h>
 
 #define WORD_SEPARATOR " "
+#define UUID_LENGTH 36
 
 int owner_new(char id[OWNER_MAX_BYTES], struct error *err)
 {
+	static const char digits[] = "0123456789abcdef";
 	uint8_t b[16];
 
 	if (getrandom(b, sizeof(b), 0) != sizeof(b))
 		return fail(err, STATUS_OS, "cannot get random bytes: %s", strerror(errno));
 	b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
 	b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-	snprintf(id, OWNER_MAX_BYTES,
-		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x:%d", b[0],
-		 b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
-		 b[14], b[15], (int)getpid());
+	for (size_t i = 0; i < sizeof(b); i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			*id++ = '-';
+		*id++ = digits[b[i] >> 4];
+		*id++ = digits[b[i] & 0x0f];
+	}
+	snprintf(id, OWNER_MAX_BYTES - UUID_LENGTH, ":%d", (int)getpid());
 	return 0;
 }
 
@@ -37,8 +42,9 @@ bool owner_is_valid(const char *id)
 	return is_owner(id, strlen(id));
 }
 
-int owner_inherited(char ids[HELD_MAX][OWNER_MAX_BYTES])
+int owner_inherited(char (**ids)[OWNER_MAX_BYTES])
 {
+	static char list[HELD_MAX][OWNER_MAX_BYTES]; /* 16 kB, of which most stay untouched */
 	const char *word = getenv("FAIRLOCK_HELD");
 	int count = 0;
 
@@ -46,12 +52,13 @@ int owner_inherited(char ids[HELD_MAX][OWNER_MAX_BYTES])
 		size_t length = strcspn(word, WORD_SEPARATOR);
 
 		if (is_owner(word, length)) {
-			memcpy(ids[count], word, length);
-			ids[count++][length] = '\0';
+			memcpy(list[count], word, length);
+			list[count++][length] = '\0';
 		}
 		word += length;
 		word += strspn(word, WORD_SEPARATOR);
 	}
+	*ids = list;
 	return count;
 }
 

@@ -17,9 +17,10 @@ int owner_new(char id[OWNER_MAX_BYTES], struct error *err);
 /* Whether a text may be an owner id, of ours or of Redisson. */
 bool owner_is_valid(const char *id);
 
-/* Splits $FAIRLOCK_HELD, the owner ids of the enclosing holds, into ids. Returns how
- * many there are; words that are no owner ids are left out. */
-int owner_inherited(char ids[HELD_MAX][OWNER_MAX_BYTES]);
+/* Splits $FAIRLOCK_HELD, the owner ids of the enclosing holds. Returns how many there are, and
+ * where: they stay there. Words that are no owner ids are left out, and what is more than HELD_MAX.
+ */
+int owner_inherited(char (**ids)[OWNER_MAX_BYTES]);
 
 /* Writes "HOST\tPID\tUSER\tCOMMAND" about this process, for people to read. words is the
  * command, ended by NULL. */

@@ -1,5 +1,6 @@
 #include "settings.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>
@@ -14,19 +15,43 @@
 
 #define SYSTEM_FILE "/etc/fairlock.conf"
 #define USER_FILE ".config/fairlock.conf"
+#define VARIABLE_PREFIX "FAIRLOCK_"
 #define PASSWORD_MAX_BYTES 4096
+
+static char variable_letter(char c)
+{
+	return c == '-' ? '_' : (char)toupper((unsigned char)c);
+}
 
 const char *settings_variable(const struct option_row *row, char *name, size_t size)
 {
-	int length = snprintf(name, size, "FAIRLOCK_%s", row->name);
+	int length = snprintf(name, size, VARIABLE_PREFIX "%s", row->name);
 
-	for (int i = 0; i < length; i++) {
-		if (name[i] >= 'a' && name[i] <= 'z')
-			name[i] = (char)(name[i] - 'a' + 'A');
-		else if (name[i] == '-')
-			name[i] = '_';
-	}
+	for (int i = 0; i < length; i++)
+		name[i] = variable_letter(name[i]);
 	return name;
+}
+
+/* entry: of the environment, NAME=VALUE, behind the prefix. */
+static bool is_variable_of(const struct option_row *row, const char *entry)
+{
+	const char *name = row->name;
+
+	while (*name && *entry == variable_letter(*name)) {
+		name++;
+		entry++;
+	}
+	return *name == '\0' && *entry == '=';
+}
+
+static const struct option_row *find_variable(const char *entry)
+{
+	const struct option_row *row;
+
+	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
+		if (is_variable_of(row, entry))
+			return row;
+	return NULL;
 }
 
 static const char *get_variable(const char *name)
@@ -36,23 +61,31 @@ static const char *get_variable(const char *name)
 	return value && *value != '\0' ? value : NULL;
 }
 
+static int read_variable(struct options *options, const struct option_row *row, struct error *err)
+{
+	char name[64];
+	const char *value = get_variable(settings_variable(row, name, sizeof(name)));
+
+	if (!value)
+		return 0;
+	if (options_set(options, row, value))
+		return fail(err, STATUS_USAGE, "cannot use %s: '%.100s' is not %s", name, value,
+			    row->expects);
+	options_note(options, row, (struct origin){.source = SOURCE_ENVIRONMENT});
+	return 0;
+}
+
+/* The environment is looked through once, and not for each option: most jobs set none here. */
 static int read_environment(struct options *options, unsigned command, struct error *err)
 {
-	const struct option_row *row;
+	for (char **entry = environ; entry && *entry; entry++) {
+		const struct option_row *row = NULL;
 
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
-		char name[64];
-		const char *value;
-
-		if (!options_takes(options, row, command, SOURCE_ENVIRONMENT))
-			continue;
-		value = get_variable(settings_variable(row, name, sizeof(name)));
-		if (!value)
-			continue;
-		if (options_set(options, row, value))
-			return fail(err, STATUS_USAGE, "cannot use %s: '%.100s' is not %s", name,
-				    value, row->expects);
-		options_note(options, row, (struct origin){.source = SOURCE_ENVIRONMENT});
+		if (strncmp(*entry, VARIABLE_PREFIX, strlen(VARIABLE_PREFIX)) == 0)
+			row = find_variable(*entry + strlen(VARIABLE_PREFIX));
+		if (row && options_takes(options, row, command, SOURCE_ENVIRONMENT) &&
+		    read_variable(options, row, err))
+			return -1;
 	}
 	return 0;
 }

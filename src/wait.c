@@ -59,7 +59,6 @@ struct waiting {
 	struct view view;
 	struct line line;
 	struct steps steps;
-	char base_channel[CHANNEL_MAX_BYTES];
 };
 
 static bool may_queue(const struct waiting *w)
@@ -142,7 +141,7 @@ static void tell_away(struct waiting *w)
 /* From here on a plain Redisson lock that is given back is our turn, too. */
 static void become_first(struct waiting *w)
 {
-	client_subscribe(w->client, w->base_channel);
+	client_subscribe(w->client, w->lock->keys.channel);
 	w->first = true;
 }
 
@@ -456,7 +455,6 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 	line_init(&w.line);
 	if (wait->options->wait_ms > 0)
 		w.until_ms = w.from_ms + wait->options->wait_ms;
-	snprintf(w.base_channel, sizeof(w.base_channel), "%s", lock->keys.channel);
 	lock_channel(&lock->keys, lock->id, channel);
 	client_subscribe(client, channel);
 	ask(&w);
