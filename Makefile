@@ -184,7 +184,10 @@ $(BUILD)/scripts.c: lua/embed lua/join lua/prelude.lua lua/waiters.lua lua/place
 	lua/embed $(SCRIPTS) >$@
 
 # A rule each: to make 4.4, two patterns in one are two files that one command makes.
-LINK_TEST = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(PARTS) $(ALL_LIBS)
+LINK_TEST = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(PARTS) $(MORE_PARTS) $(ALL_LIBS)
+
+$(BUILD)/unit/pool: MORE_PARTS := $(BUILD)/pool.o
+$(BUILD)/unit/pool: $(BUILD)/pool.o
 
 $(BUILD)/unit/%: tests/unit/%.c $(PARTS) $(BUILD)/list
 	$(LINK_TEST)
@@ -230,7 +233,7 @@ $(BUILD)/targets/%: tests/fuzz/%.c $(FUZZ_PARTS:tests/fuzz/%.c=$(BUILD)/targets/
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -fsanitize=fuzzer $(ALL_LDFLAGS) $(FUZZ_WRAPS) -o $@ $< \
 		$(filter %.o,$^) $(ALL_LIBS)
 
--include $(OBJECTS:.o=.d) $(BUILD)/tls.d $(BUILD)/quick.d $(QUICK_OBJECTS:.o=.d) $(POOL:.o=.d) \
+-include $(OBJECTS:.o=.d) $(BUILD)/tls.d $(BUILD)/quick.d $(QUICK_OBJECTS:.o=.d) $(POOL:.o=.d) $(BUILD)/pool.d \
 	$(UNITS:=.d) $(PROGRAMS:=.d) \
 	$(FUZZ_TARGETS:=.d) $(FUZZ_PARTS:tests/fuzz/%.c=$(BUILD)/targets/%.d) $(BENCHES:=.d)
 

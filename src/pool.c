@@ -1,29 +1,10 @@
-/* The first memory of a short life, for the static program: the linker puts these functions in the
- * place of malloc(3) and its kin (--wrap, in the Makefile).
- *
- * To take and give back a free lock is the work of a millisecond. musl's malloc asks the kernel for
- * a page for each size of what it gives out, hands pages back as soon as it can, and fetches them
- * again: a tenth of that time. So what is asked for first is laid side by side in memory that the
- * program has anyway, and is never given back; who lives longer goes on with musl's malloc. */
+#include "pool.h"
 
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#define POOL_BYTES (16u << 10)
-
-void *pool_malloc(size_t bytes) __asm__("__wrap_malloc");
-void *pool_calloc(size_t count, size_t each) __asm__("__wrap_calloc");
-void *pool_realloc(void *memory, size_t bytes) __asm__("__wrap_realloc");
-void pool_free(void *memory) __asm__("__wrap_free");
-
-void *musl_malloc(size_t bytes) __asm__("__real_malloc");
-void *musl_calloc(size_t count, size_t each) __asm__("__real_calloc");
-void *musl_realloc(void *memory, size_t bytes) __asm__("__real_realloc");
-void musl_free(void *memory) __asm__("__real_free");
 
 struct block {
 	size_t bytes;
@@ -67,7 +48,7 @@ void *pool_malloc(size_t bytes)
 {
 	void *memory = take(bytes);
 
-	return memory ? memory : musl_malloc(bytes);
+	return memory ? memory : pool_next_malloc(bytes);
 }
 
 void *pool_calloc(size_t count, size_t each)
@@ -75,7 +56,7 @@ void *pool_calloc(size_t count, size_t each)
 	size_t bytes;
 	void *memory = __builtin_mul_overflow(count, each, &bytes) ? NULL : take(bytes);
 
-	return memory ? memory : musl_calloc(count, each);
+	return memory ? memory : pool_next_calloc(count, each);
 }
 
 void *pool_realloc(void *memory, size_t bytes)
@@ -84,7 +65,7 @@ void *pool_realloc(void *memory, size_t bytes)
 	size_t before;
 
 	if (!is_ours(memory))
-		return memory ? musl_realloc(memory, bytes) : pool_malloc(bytes);
+		return memory ? pool_next_realloc(memory, bytes) : pool_malloc(bytes);
 	before = block_of(memory)->bytes;
 	if (bytes <= before)
 		return memory;
@@ -95,5 +76,5 @@ void *pool_realloc(void *memory, size_t bytes)
 void pool_free(void *memory)
 {
 	if (!is_ours(memory))
-		musl_free(memory);
+		pool_next_free(memory);
 }

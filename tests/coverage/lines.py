@@ -18,8 +18,7 @@ def counted(folder):
     """By file and line: how often it ran, and how often each branch was taken."""
     lines, branches = {}, {}
     with tempfile.TemporaryDirectory() as place:
-        notes = [os.path.abspath(path) for path in glob.glob(os.path.join(folder, "*.gcno")) +
-                 glob.glob(os.path.join(folder, "unit", "pool*.gcno"))]  # it is in no program that gcov knows
+        notes = [os.path.abspath(path) for path in glob.glob(os.path.join(folder, "*.gcno"))]
         subprocess.run(["gcov", "--json-format", "--branch-probabilities", *notes], cwd=place, check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for path in glob.glob(os.path.join(place, "*.gcov.json.gz")):

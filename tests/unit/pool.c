@@ -1,32 +1,34 @@
-/* The pool is in no program but the static one, which neither sanitizers nor gcov know: so it is
- * included here, and what stands behind it is the malloc of this program, which counts. */
-#include <pool.c>
+/* What stands behind the pool is the malloc of this program here, which counts. */
+#include "pool.h"
 
+#include <stdalign.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "check.h"
 
 static int asked, returned;
 
-void *musl_malloc(size_t bytes)
+void *pool_next_malloc(size_t bytes)
 {
 	asked++;
 	return malloc(bytes);
 }
 
-void *musl_calloc(size_t count, size_t each)
+void *pool_next_calloc(size_t count, size_t each)
 {
 	asked++;
 	return calloc(count, each);
 }
 
-void *musl_realloc(void *memory, size_t bytes)
+void *pool_next_realloc(void *memory, size_t bytes)
 {
 	asked++;
 	return realloc(memory, bytes);
 }
 
-void musl_free(void *memory)
+void pool_next_free(void *memory)
 {
 	returned += memory != NULL;
 	free(memory);
@@ -51,6 +53,8 @@ static void check_first(struct tally *t)
 	char *zeroed = pool_calloc(3, 100);
 
 	CHECK(t, one && two && none && zeroed && asked == 0);
+	if (!one || !two || !none || !zeroed)
+		return;
 	CHECK(t, is_aligned(one) && is_aligned(two) && is_aligned(none) && is_aligned(zeroed));
 	CHECK(t, one != two && two != none && none != zeroed);
 	CHECK(t, is_filled(zeroed, 300, '\0'));
@@ -75,10 +79,10 @@ static void check_growth(struct tally *t)
 	CHECK(t, pool_realloc(text, 5) == text);
 	CHECK(t, pool_realloc(text, 10) == text);
 	larger = pool_realloc(text, 200);
-	CHECK(t, larger != text && is_ours(larger) && is_filled(larger, 10, 'x'));
+	CHECK(t, larger != text && asked == 0 && is_filled(larger, 10, 'x'));
 	memset(larger, 'y', 200);
 	text = pool_realloc(larger, POOL_BYTES);
-	CHECK(t, !is_ours(text) && asked == 1 && is_filled(text, 200, 'y'));
+	CHECK(t, asked == 1 && is_filled(text, 200, 'y'));
 	text = pool_realloc(text, 2 * POOL_BYTES);
 	CHECK(t, asked == 2 && is_filled(text, 200, 'y'));
 	pool_free(text);
@@ -108,7 +112,7 @@ static void check_end(struct tally *t)
 		memset(blocks[count], (char)count, 100);
 		count++;
 	}
-	CHECK(t, asked == 1 && count > 10 && !is_ours(blocks[count - 1]));
+	CHECK(t, asked == 1 && count > 10);
 	for (size_t i = 0; i < count; i++) {
 		CHECK(t, is_filled(blocks[i], 100, (char)i));
 		pool_free(blocks[i]);
