@@ -130,7 +130,7 @@ UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/un
 # Programs that bats tests drive.
 PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard tests/programs/*.c)))
 # Programs that benchmarks run: built as fairlock is.
-BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/*.c)))
+BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/*.c))) $(BUILD)/bench/ping-shared
 
 MANUAL   := $(sort $(notdir $(wildcard man/*.[1-9])))
 EXAMPLES := $(sort $(notdir $(wildcard man/examples/*)))
@@ -194,6 +194,9 @@ $(BUILD)/unit/%: tests/unit/%.c $(PARTS) $(BUILD)/list
 
 $(BUILD)/programs/%: tests/programs/%.c $(PARTS) $(BUILD)/list
 	$(LINK_TEST)
+
+$(BUILD)/bench/ping-shared: tests/bench/ping.c $(ENDS) $(BUILD)/flags | $(HIREDIS_ARCHIVE)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(ENDS) $(HIREDIS_LIBS)
 
 ifeq ($(QUICK),yes)
 $(BUILD)/bench/%: tests/bench/%.c $(MUSL_HIREDIS) $(BUILD)/flags

@@ -75,7 +75,7 @@ end
 
 -- The same for a script that changes something: each begins with this.
 local function may_not_write()
-	return limited and (denied(LOCK, 'DEL HINCRBY2 HSET2 PEXPIRE1') or
+	return limited and (denied(LOCK, 'DEL HDEL1 HINCRBY2 HSET2 PEXPIRE1') or
 		denied(STATE, 'HDEL1 HEXISTS1 HGETALL HINCRBY2 HKEYS HLEN HSET2 PEXPIRE1') or
 		denied(QUEUE, 'LINDEX1 LINSERT3 LPOP LREM2 PERSIST PEXPIREAT1 PTTL RPUSH1') or
 		denied(TIMEOUTS, 'PERSIST PEXPIREAT1 ZADD2 ZMSCORE1 ZRANGE2 ZREM1 ZREVRANGE2 ZSCORE1') or

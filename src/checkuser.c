@@ -25,6 +25,7 @@ static const struct need {
 	{"PTTL", LOCK, 0},
 	{"PEXPIRE", LOCK, 1},
 	{"HSET", LOCK, 2},
+	{"HDEL", LOCK, 1},
 	{"HINCRBY", LOCK, 2},
 	{"DEL", LOCK, 0},
 	{"HGET", STATE, 1},

@@ -265,11 +265,99 @@ handed() {
 	for id in {1..20}; do
 		acquire "dead$id"
 	done
-	cli CONFIG RESETSTAT >/dev/null
+	hear_calls
 	release anna
-	cli INFO commandstats >stats
 	handed ben 5000
-	run -1 grep -E 'cmdstat_(lrange|lrem|linsert|zrange|hkeys):' stats
+	run -1 looked_through
+}
+
+@test "what it costs: 18 calls beside the questions of who may and what time it is, when the queue is in order" {
+	acquire anna
+	want ben carl dora
+	hear_calls
+	release anna
+	handed ben 5000
+	told carl 'first 5000'
+	[ "$(calls | grep -cv '"TIME"')" -le 18 ]
+}
+
+@test "the keeper of a hold that the release command gave back is told, also when others wait" {
+	present anna
+	acquire anna kind=a
+	want ben
+	release anna request=by-hand mode=any
+	told anna 0
+	handed ben 5000
+}
+
+@test "the second is gone: the third is told that it is first" {
+	acquire anna
+	want ben carl dora
+	absent carl
+	release anna
+	handed ben 5000
+	told dora 'first 5000'
+	queue_is dora
+}
+
+@test "whom others dropped goes first, also when the numbers agree" {
+	acquire anna
+	want ben carl
+	cli LREM "$(key_queue)" 0 ben
+	cli ZREM "$(key_timeouts)" ben
+	present rita
+	redisson_waits rita
+	release anna
+	handed ben 5000
+	queue_is carl rita
+}
+
+@test "whom others dropped from the list goes first" {
+	acquire anna
+	want ben carl
+	cli LREM "$(key_queue)" 0 ben
+	release anna
+	handed ben 5000
+	queue_is carl
+}
+
+@test "the first is gone: the second is handed the lock" {
+	acquire anna
+	want ben carl dora
+	absent ben
+	release anna
+	handed carl 5000
+	told dora 'first 5000'
+	queue_is dora
+}
+
+@test "a score that others have taken is there again after a release" {
+	acquire anna
+	want ben carl dora
+	cli ZREM "$(key_timeouts)" dora
+	release anna
+	handed ben 5000
+	queue_is carl dora
+}
+
+@test "after a restart of the server the lock is not handed over for a while: others may stand before who is there" {
+	acquire anna
+	want carl dora
+	cli HSET "$(key_state)" back $(($(now_ms) + 1500)) >/dev/null
+	release anna
+	[[ $(heard carl) =~ ^first\ [0-9]+$ ]]
+	assert_equal "$(cli EXISTS job)" 0
+}
+
+@test "who stands twice does not put out who is not there, also when the numbers agree" {
+	acquire anna
+	want ben carl dora
+	cli LREM "$(key_queue)" 0 carl
+	cli LPUSH "$(key_queue)" ben
+	release anna
+	handed ben 5000
+	told carl 'first 5000'
+	queue_is carl dora
 }
 
 @test "who had not heard its ticket, and was handed the lock in vain, has its place when it comes back" {

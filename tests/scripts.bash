@@ -475,3 +475,21 @@ return "well"'
 all_well() {
 	assert_equal "$(on_keys EVAL "$invariants")" well
 }
+
+# What the scripts call from now on is remembered.
+hear_calls() {
+	background "$CLI" -s "$SERVER_SOCKET" MONITOR >"$BATS_TEST_TMPDIR/calls"
+	wait_until grep -q OK "$BATS_TEST_TMPDIR/calls"
+}
+
+# These calls of scripts since then, a line each.
+calls() {
+	cli ECHO 'heard all' >/dev/null
+	wait_until grep -q 'heard all' "$BATS_TEST_TMPDIR/calls"
+	grep -F ' lua] ' "$BATS_TEST_TMPDIR/calls"
+}
+
+# Whether one of them has looked through the queue, or taken something out of its middle.
+looked_through() {
+	calls | grep -E '"LRANGE" "[^"]*" "0" "-1"|"(LREM|LINSERT|ZRANGE|HKEYS)"'
+}

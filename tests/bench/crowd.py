@@ -55,12 +55,7 @@ class Crowd:
             return False
 
     def times(self):
-        """(number, start, end) in ns of each section that is over, in the order of their starts."""
-        if not os.path.exists(self.stamps):
-            return []
-        with open(self.stamps) as file:
-            lines = [line.split() for line in file.read().split("\n")[:-1]]  # the last may not be whole yet
-        return sorted(((int(number), int(start), int(end)) for number, start, end in lines), key=lambda time: time[1])
+        return read_stamps(self.stamps) if os.path.exists(self.stamps) else []
 
     def await_times(self, count, limit):
         """Waits for so many sections; returns what there is when the time is over."""
@@ -79,6 +74,13 @@ class Crowd:
         for path in (self.fifo, self.stamps):
             if os.path.exists(path):
                 os.unlink(path)
+
+
+def read_stamps(path):
+    """(number, start, end) in ns of each section that is over, in the order of their starts."""
+    with open(path) as file:
+        lines = [line.split() for line in file.read().split("\n")[:-1]]  # the last may not be whole yet
+    return sorted(((int(number), int(start), int(end)) for number, start, end in lines), key=lambda time: time[1])
 
 
 def inversions(numbers):

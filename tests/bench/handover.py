@@ -1,8 +1,13 @@
 """(b) From the end of one section to the start of the next, and whether those who came first go first.
 (c) How long many who wait take to be through."""
 
-from crowd import Crowd, inversions
+import os
+import subprocess
 
+from crowd import Crowd, inversions, read_stamps
+from peers import Fairlock
+
+RELAY = "relay: no lock"  # relay.c: what no hand-over over a server can be faster than
 WORK_US = 5000   # long enough for what is left of the section before to be over
 LIMIT_S = 60
 
@@ -49,8 +54,27 @@ def drain(bench, peer, count):
         bench.samples.note("c drain", count, peer.name, f"{len(times) - 1} in {LIMIT_S} s")
 
 
+def relay(bench, count, work_us):
+    stamps = bench.folder / "relay"
+    stamps.unlink(missing_ok=True)
+    programs = os.path.join(os.environ["BUILD"], "bench")
+    subprocess.run([f"{programs}/relay", str(count), bench.peer(Fairlock).server.socket, f"{programs}/stamp",
+                    str(stamps), str(work_us)], check=True)
+    return read_stamps(stamps)
+
+
+def relays(bench):
+    for count in bench.waiters:
+        between = gaps(relay(bench, count, WORK_US))
+        bench.samples.add("b hand-over", count, RELAY, "ms", *between[:max(1, count // 2)])
+    times = relay(bench, bench.drain, 0)
+    bench.samples.add("c drain", bench.drain, RELAY, "ms", (times[-1][1] - times[0][1]) / 1e6 / (len(times) - 1))
+
+
 def run(bench):
     for number in range(bench.crowd_rounds):
+        if bench.peer(Fairlock):
+            relays(bench)
         for count in bench.waiters:
             for peer in bench.shuffled():
                 if peer.slow < 10 or number == 0:

@@ -77,7 +77,8 @@ def floors(bench, server, count=4):
 
 def run(bench):
     fairlock = bench.peer(Fairlock)
-    ping = [os.path.join(os.environ["BUILD"], "bench", "ping"), fairlock.server.socket]
+    programs = os.path.join(os.environ["BUILD"], "bench")
+    ping, shared_ping = ([os.path.join(programs, name), fairlock.server.socket] for name in ("ping", "ping-shared"))
     whole = {peer.name: (peer, peer.command("job", ["true"])) for peer in bench.peers if not isinstance(peer, Redisson)}
     redisson = bench.peer(Redisson)
     requests = Requests(bench, fairlock.server)
@@ -98,6 +99,7 @@ def run(bench):
 
     tasks = [lambda peer=peer, command=command: one(peer, command) for peer, command in whole.values()]
     tasks += [lambda: add("PING program", timed(ping), "one-shot"),
+              lambda: add("PING program, shared libraries", timed(shared_ping), "one-shot"),
               lambda: one_shots(os.environ["FAIRLOCK"], pipe, lambda who, spent: add(who, spent, "one-shot")),
               lambda: requests.ask(lambda who, spent: add(who, spent, "one-shot"))]
     if redisson:
