@@ -5,6 +5,7 @@ of ours are real subscriptions, made over a few connections; Redisson's scripts 
 its keys will do. Who cancels stands at the end.
 """
 
+import contextlib
 import pathlib
 import re
 import subprocess
@@ -27,14 +28,22 @@ def joined(name):
     return subprocess.run([SCRIPTS / "join", SCRIPTS / f"{name}.lua"], stdout=subprocess.PIPE, check=True, text=True).stdout
 
 
+@contextlib.contextmanager
+def slow_log(server):
+    """All that the server is asked is in there meanwhile."""
+    server.call("CONFIG", "SET", "slowlog-log-slower-than", 0)
+    server.call("CONFIG", "SET", "slowlog-max-len", 1000)
+    try:
+        yield
+    finally:
+        server.call("CONFIG", "SET", "slowlog-log-slower-than", -1)
+
+
 def timed(server, function, *words):
-    """Microseconds on the server, and the reply."""
-    server.call("CONFIG", "RESETSTAT")
+    """Microseconds on the server, and the reply. To ask INFO each time would leave nothing of a script in the caches."""
     result = function(*words)
-    for line in server.call("INFO", "commandstats").split("\r\n"):
-        if line.startswith("cmdstat_evalsha:"):
-            return float(line.split("usec=")[1].split(",")[0]), result
-    raise RuntimeError("no script ran")
+    entry = next(entry for entry in server.call("SLOWLOG", "GET", 4) if entry[3][0].lower() == "evalsha")
+    return float(entry[2]), result
 
 
 class Ours:
@@ -46,8 +55,8 @@ class Ours:
     def script(self, name, *words):
         return self.server.call("EVALSHA", self.sha[name], 5, *KEYS, CHANNEL, *words)
 
-    def acquire(self, waiter):
-        return self.script("acquire", waiter, waiter, "w", 600000, "wait", "", 0, "", "host\t1\tuser\tcommand", "")
+    def acquire(self, waiter, handed=""):
+        return self.script("acquire", waiter, waiter, "w", 600000, "wait", "", 0, "", "host\t1\tuser\tcommand", "", 0, handed)
 
     def release(self, holder):
         return self.script("release", holder, holder, "own", "", 0, "")
@@ -68,16 +77,22 @@ class Ours:
         self.server.call("FLUSHALL")
 
 
+def queue(side, waiters, count, handed=""):
+    """All are present, so many wait."""
+    for start in range(0, len(waiters), 1000):
+        side.present(waiters[start:start + 1000])
+    side.acquire("holder")
+    for waiter in waiters[:count]:
+        side.acquire(waiter, handed)
+
+
 def ours(bench, server, count, rounds):
+    """Who was told its turn asks for the lock."""
     side = Ours(server)
     waiters = [f"{count:08x}-0000-4000-8000-000000000000:{number}" for number in range(count + rounds)]
     comes_and_goes = f"{count:08x}-0000-4000-8000-00000000000a:1"
-    for start in range(0, len(waiters), 1000):
-        side.present(waiters[start:start + 1000])
     side.present([comes_and_goes])
-    side.acquire("holder")
-    for waiter in waiters[:count]:
-        side.acquire(waiter)
+    queue(side, waiters, count)
     holder = "holder"
     for number in range(rounds):
         took = {"enqueue": timed(server, side.acquire, waiters[count + number])[0]}
@@ -93,12 +108,26 @@ def ours(bench, server, count, rounds):
     side.end()
 
 
+def hand_overs(bench, server, count, rounds):
+    """Release and grant are one script."""
+    side = Ours(server)
+    waiters = [f"{count:08x}-0000-4000-8000-000000000000:{number}" for number in range(count + rounds)]
+    queue(side, waiters, count, "1")
+    holder = "holder"
+    for number in range(rounds):
+        side.acquire(waiters[count + number], "1")
+        took, _ = timed(server, side.release, holder)
+        holder = waiters[number]
+        if server.call("HGET", NAME, holder) != "1":
+            raise RuntimeError("not handed over")
+        bench.samples.add(MEASURE, f"hand-over {count}", Fairlock.name, "µs", took)
+    side.end()
+
+
 def recorded(redisson, folder):
     """What a Redisson client sends to lock, to give up and to unlock: lists of words, by what they are for."""
     server = redisson.server
     crowd = Crowd(redisson, folder)
-    server.call("CONFIG", "SET", "slowlog-log-slower-than", 0)
-    server.call("CONFIG", "SET", "slowlog-max-len", 1000)
     try:
         crowd.hold()
         redisson.ask(f"try {crowd.lock} 50")
@@ -107,7 +136,6 @@ def recorded(redisson, folder):
         time.sleep(0.1)
     finally:
         crowd.end()
-        server.call("CONFIG", "SET", "slowlog-log-slower-than", -1)
     requests = [entry[3] for entry in sorted(server.call("SLOWLOG", "GET", 1000)) if entry[3][0].lower() == "evalsha"]
     return {"acquire": next(words for words in requests if words[2] == "3"),
             "cancel": next(words for words in requests if words[2] == "2"),
@@ -167,10 +195,14 @@ def redissons(bench, redisson, requests, count, rounds):
 def run(bench):
     server = bench.peer(Fairlock).server
     redisson = bench.peer(Redisson)
-    requests = recorded(redisson, bench.folder) if redisson else None
-    for _ in range(bench.crowd_rounds):
-        for count in bench.lengths:
-            bench.say(f"server time, {count} waiters")
-            ours(bench, server, count, bench.script_rounds)
-            if redisson:
-                redissons(bench, redisson, requests, count, bench.script_rounds)
+    with contextlib.ExitStack() as logs:
+        for one in {server, redisson.server} if redisson else {server}:
+            logs.enter_context(slow_log(one))
+        requests = recorded(redisson, bench.folder) if redisson else None
+        for _ in range(bench.crowd_rounds):
+            for count in bench.lengths:
+                bench.say(f"{MEASURE}, {count}: {Fairlock.name}")
+                ours(bench, server, count, bench.script_rounds)
+                hand_overs(bench, server, count, bench.script_rounds)
+                if redisson:
+                    bench.trial(MEASURE, f"grant {count}", redisson, redissons, requests, count, bench.script_rounds)
