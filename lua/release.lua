@@ -47,55 +47,7 @@ local function tell_keeper()
 	publish(call, channel(id), '0')
 end
 
--- Hands the lock to the first who waits, and tells the second, if all of them are ours, and those two are there.
--- Else it changes nothing, and returns nothing: waiters.lua deals with any queue, in more calls.
-local function hand_on()
-	local ids = call('LRANGE', QUEUE, 0, state.length > SHORT_QUEUE and 1 or -1)
-	local first, second, fields, listed = ids[1], ids[2] or ids[1], {}, {}
-	for i, other in ipairs(ids) do
-		if listed[other] then
-			return
-		end
-		listed[other], fields[i] = true, 't:' .. other
-	end
-	local entries = call('HMGET', STATE, 'd:' .. first, unpack(fields))
-	for i, other in ipairs(ids) do
-		tickets[other] = entries[i + 1]
-		if not tickets[other] then
-			return
-		end
-	end
-	local ticket, seen, unheard, lease = known(first)
-	if not lease or now - seen >= SILENT_MS then
-		return
-	end
-	local here = call('PUBSUB', 'NUMSUB', channel(first), channel(second))
-	-- a server out of memory refuses this, and so it comes first; and the key is never gone, which a slot of a
-	-- cluster that is moving would not forgive
-	if here[2] == 0 or here[4] == 0 or not note('HSET', LOCK, first, 1) then
-		return
-	end
-	call('HDEL', LOCK, id)
-	if mode == 'any' then
-		tell_keeper()
-	end
-	end_hold('released', now)
-	call('LPOP', QUEUE)
-	call('ZREM', TIMEOUTS, first)
-	call('HDEL', STATE, 't:' .. first, 'd:' .. first)
-	state.ours, state.unsaved_ours = state.ours - 1, true
-	local ttl = math.min(TURN_MS, lease - 1)
-	take(first, 'w' .. first, lease, ttl, entries[1] or '', math.max(0, now - math.floor(ticket / 1000)), nil,
-		unheard and ticket)
-	touch()
-	if second ~= first then
-		call('PUBLISH', channel(second), 'first ' .. ttl)
-	end
-	call('PUBLISH', channel(first), 'granted ' .. int(state.token) .. ' ' .. ttl .. ' ' .. int(now))
-	return true
-end
-
--- The usual cases: the only hold is given back, and nobody waits, or a queue that is in order.
+-- The usual cases: the only hold is given back, and nobody waits, or those who do are in order.
 if owner == id and state.owner == id and count == 1 and kept_ms == 0 and state.holds and is_only_hold() then
 	if state.empty then
 		if mode == 'any' then
@@ -107,8 +59,59 @@ if owner == id and state.owner == id and count == 1 and kept_ms == 0 and state.h
 		tell_outsiders()
 		return {'released', 0}
 	end
-	if state.length == state.ours and state.scores == state.ours and now >= state.back and hand_on() then
+
+	-- Puts the first waiter into the holder's place, and tells it and the second, if both are ours, like all who
+	-- wait, and there. Else it changes nothing, and returns nothing: waiters.lua deals with any queue, and mends
+	-- it, in more calls. So it does on a cluster, where who waits uses SSUBSCRIBE, and a slot may be moving.
+	local function succeed()
+		local ids = call('LRANGE', QUEUE, 0, state.length > SHORT_QUEUE and 1 or -1)
+		local first, second, fields, listed = ids[1], ids[2] or ids[1], {}, {}
+		local here = call('PUBSUB', 'NUMSUB', channel(first), channel(second))
+		if here[2] == 0 or here[4] == 0 or first == id then
+			return
+		end
+		for i, other in ipairs(ids) do
+			if listed[other] then
+				return
+			end
+			listed[other], fields[i] = true, 't:' .. other
+		end
+		local entries = call('HMGET', STATE, 'd:' .. first, unpack(fields))
+		for i, other in ipairs(ids) do
+			tickets[other] = entries[i + 1]
+			if not tickets[other] then
+				return
+			end
+		end
+		local ticket, seen, unheard, lease = known(first)
+		-- of all that follows, only the HSET is refused for want of memory
+		if not lease or now - seen >= SILENT_MS or not note('HSET', LOCK, first, 1) then
+			return
+		end
+		call('HDEL', LOCK, id)
+		if mode == 'any' then
+			tell_keeper()
+		end
+		end_hold('released', now)
+		call('LPOP', QUEUE)
+		call('ZREM', TIMEOUTS, first)
+		call('HDEL', STATE, 't:' .. first, 'd:' .. first)
+		state.ours, state.unsaved_ours = state.ours - 1, true
+		local ttl = math.min(TURN_MS, lease - 1)
+		take(first, 'w' .. first, lease, ttl, entries[1] or '', math.max(0, now - math.floor(ticket / 1000)), nil,
+			unheard and ticket)
+		touch()
+		if second ~= first then
+			call('PUBLISH', channel(second), 'first ' .. ttl)
+		end
+		call('PUBLISH', channel(first), 'granted ' .. int(state.token) .. ' ' .. ttl .. ' ' .. int(now))
 		return {'released', 0}
+	end
+
+	local done = SHARDED and state.length == state.ours and state.scores == state.ours and now >= state.back and
+		succeed()
+	if done then
+		return done
 	end
 end
 

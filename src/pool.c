@@ -27,11 +27,14 @@ static struct block *block_of(void *memory)
 	return (struct block *)((unsigned char *)memory - offsetof(struct block, memory));
 }
 
-/* Zeroed memory, or NULL if there is not so much left. */
+/* Zeroed memory, or NULL if there is not so much left. (musl's calloc asks pool_malloc when
+ * pool_calloc could not: it must not get what it believes to be its own. Nothing is given back, so
+ * there is not so much left then, either.) */
 static void *take(size_t bytes)
 {
 	const size_t grain = alignof(struct block);
-	const size_t whole = sizeof(struct block) + (bytes + grain - 1) / grain * grain;
+	const size_t room = bytes + !bytes; /* nothing has an address, too */
+	const size_t whole = sizeof(struct block) + (room + grain - 1) / grain * grain;
 	struct block *block;
 	size_t at = 0; /* if it is more, the exchange says so */
 

@@ -1,6 +1,5 @@
 #include "settings.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>
@@ -20,7 +19,9 @@
 
 static char variable_letter(char c)
 {
-	return c == '-' ? '_' : (char)toupper((unsigned char)c);
+	if (c >= 'a' && c <= 'z') /* whatever the locale */
+		return (char)(c - 'a' + 'A');
+	return c == '-' ? '_' : c;
 }
 
 const char *settings_variable(const struct option_row *row, char *name, size_t size)

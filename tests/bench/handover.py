@@ -59,7 +59,7 @@ def relay(bench, count, work_us):
     stamps.unlink(missing_ok=True)
     programs = os.path.join(os.environ["BUILD"], "bench")
     subprocess.run([f"{programs}/relay", str(count), bench.peer(Fairlock).server.socket, f"{programs}/stamp",
-                    str(stamps), str(work_us)], check=True)
+                    str(stamps), str(work_us)], check=True, timeout=LIMIT_S)
     return read_stamps(stamps)
 
 

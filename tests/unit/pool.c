@@ -10,16 +10,22 @@
 
 static int asked, returned;
 
+/* AddressSanitizer ends the program where malloc returns NULL. */
+static bool is_huge(size_t bytes)
+{
+	return bytes > SIZE_MAX / 4;
+}
+
 void *pool_next_malloc(size_t bytes)
 {
 	asked++;
-	return malloc(bytes);
+	return is_huge(bytes) ? NULL : malloc(bytes);
 }
 
 void *pool_next_calloc(size_t count, size_t each)
 {
 	asked++;
-	return calloc(count, each);
+	return is_huge(count) ? NULL : calloc(count, each);
 }
 
 void *pool_next_realloc(void *memory, size_t bytes)
@@ -100,6 +106,22 @@ static void check_nonsense(struct tally *t)
 	CHECK(t, pool_malloc(1) && asked == 3);
 }
 
+/* A block without bytes is the pool's, wherever it is. */
+static void check_nothing(struct tally *t)
+{
+	char *memory;
+
+	asked = returned = 0;
+	memory = pool_malloc(0);
+	while (asked == 0) {
+		pool_free(memory);
+		CHECK(t, returned == 0);
+		memory = pool_malloc(0);
+	}
+	pool_free(memory);
+	CHECK(t, returned == 1);
+}
+
 /* All of it is used, nothing twice, and then it is malloc's turn. */
 static void check_end(struct tally *t)
 {
@@ -132,5 +154,6 @@ int main(void)
 	check_growth(&tally);
 	check_nonsense(&tally);
 	check_end(&tally);
+	check_nothing(&tally);
 	return conclude(&tally);
 }
