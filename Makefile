@@ -75,7 +75,7 @@ try = $(shell printf 'int main(void) { return 0; }\n' | \
 	$(CC) -Werror $(1) -x c -o /dev/null - 2>/dev/null && echo '$(1)')
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
-	-Wmissing-prototypes -Wwrite-strings -Wvla -Wformat=2 -Wundef
+	-Wmissing-prototypes -Wwrite-strings -Wvla -Wformat=2 -Wundef -Werror=incompatible-pointer-types
 
 HARDENING := -fPIE -fstack-protector-strong \
 	$(call try,-fstack-clash-protection) $(call try,-fcf-protection)

@@ -229,8 +229,12 @@ END
 	kill -KILL "$waiter"
 	wait_until nobody_present job
 	background "$FAIRLOCK" wrap --max-queue 1 job true
-	wait_until in_queue job 1
-	[ "$(cli --raw LINDEX redisson_lock_queue:{job} 0 | sed 's/.*://')" = $! ]
+	wait_until stands_first job $! # the dead one does until then
+}
+
+# stands_first NAME PID
+stands_first() {
+	[ "$(cli --raw LINDEX "redisson_lock_queue:{$1}" 0 | sed 's/.*://')" = "$2" ]
 }
 
 @test "a signal to a waiter takes it out of the queue, and it dies of it" {

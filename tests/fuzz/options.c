@@ -157,11 +157,11 @@ static void check_name(const char *name)
 /* $FAIRLOCK_HELD, as somebody else may have set it. */
 static void check_held(const char *words)
 {
-	static char ids[HELD_MAX][OWNER_MAX_BYTES];
+	char(*ids)[OWNER_MAX_BYTES];
 	int count;
 
 	setenv("FAIRLOCK_HELD", words, 1);
-	count = owner_inherited(ids);
+	count = owner_inherited(&ids);
 	unsetenv("FAIRLOCK_HELD");
 	HOLDS(count >= 0 && count <= HELD_MAX);
 	for (int i = 0; i < count; i++)

@@ -98,8 +98,16 @@ size_t fuzz_count(const char *text, const char *word)
 	return count;
 }
 
+static bool says_secret(const char *text)
+{
+	return text && strstr(text, SECRET);
+}
+
 bool fuzz_shows_secret(const struct server *server)
 {
-	return (server->user && strstr(server->user, SECRET)) ||
-	       (server->master && strstr(server->master, SECRET));
+	for (size_t i = 0; i < server->seed_count; i++)
+		if (says_secret(server->seeds[i].host))
+			return true;
+	return says_secret(server->user) || says_secret(server->master) ||
+	       says_secret(server->path);
 }
