@@ -21,6 +21,8 @@ values() {
 		[ "$(values "$measure" fairlock)" -gt 0 ] || fail "no value of $measure for fairlock"
 	done
 	[ "$(values 'd server time' fairlock)" -gt 0 ]
+	[ "$(values 'b hand-over' 'relay: no lock')" -gt 0 ]
+	[ "$(values 'c drain' 'relay: no lock')" -gt 0 ]
 	assert_equal "$(values 'b out of order' fairlock)" 2
 	assert_equal "$(awk -F , '$1 == "b out of order" && $3 == "fairlock" && $5 != 0' "$RESULTS/samples.csv")" ''
 	bars=$(grep -cE '\| (met|MISSED|not measured) +\|$' "$RESULTS/table.md")

@@ -1,9 +1,15 @@
-/* What no lock can be faster than. Prints nanoseconds, a line for each time.
+/* What no lock can be faster than. Prints nanoseconds, a line for each time; but for relay, whose
+ * STAMPs say it all.
  *
  * floor COUNT spawn PROGRAM        fork, exec and wait
  * floor COUNT release STAMP FILE   a byte on a pipe, for which a child waits, until STAMP runs
  * floor COUNT ping SOCKET          a round trip over an open connection
- * floor COUNT publish SOCKET       from PUBLISH in one process to the message in another */
+ * floor COUNT publish SOCKET       from PUBLISH in one process to the message in another
+ * floor COUNT relay SOCKET STAMP FILE MICROSECONDS
+ *                                  the least that a hand-over over a server can take: nobody holds
+ *                                  anything. COUNT processes wait for a message, each with a child
+ *                                  that waits to become STAMP. Who gets the message lets its child
+ *                                  go, waits for its end, and sends the message for the next */
 
 #include <hiredis/hiredis.h>
 #include <signal.h>
@@ -73,30 +79,50 @@ static int64_t last_start_ns(const char *path)
 	return start;
 }
 
-static void release(int count, const char *stamp, const char *file)
+/* A child that becomes the stamp when *start gets a byte. */
+static pid_t make_ready(char **stamp, int *start)
 {
+	int ends[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(ends) < 0 || (pid = fork()) < 0)
+		die("cannot fork");
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(ends[1]);
+		if (read(ends[0], &byte, 1) == 1)
+			execv(*stamp, stamp);
+		_exit(127);
+	}
+	close(ends[0]);
+	*start = ends[1];
+	return pid;
+}
+
+static void let_go(pid_t pid, int start)
+{
+	int status;
+
+	if (write(start, "", 1) != 1 || waitpid(pid, &status, 0) != pid || status)
+		die("cannot run the stamp");
+	close(start);
+}
+
+static void release(int count, char *stamp, char *file)
+{
+	char zero[] = "0";
+	char *words[] = {stamp, file, zero, zero, NULL};
+
 	for (int i = 0; i < count; i++) {
-		int ends[2], status;
-		char byte;
+		int end;
+		const pid_t pid = make_ready(words, &end);
 
-		if (pipe(ends) < 0)
-			die("cannot make a pipe");
-		const pid_t pid = fork();
-
-		if (pid == 0) {
-			close(ends[1]);
-			if (read(ends[0], &byte, 1) == 1)
-				execl(stamp, stamp, file, "0", "0", (char *)NULL);
-			_exit(127);
-		}
-		close(ends[0]);
 		pause_a_little();
 		const int64_t start = now_ns();
 
-		if (write(ends[1], "", 1) != 1 || waitpid(pid, &status, 0) != pid || status)
-			die("cannot run the stamp");
+		let_go(pid, end);
 		tell(last_start_ns(file) - start);
-		close(ends[1]);
 	}
 }
 
@@ -161,6 +187,75 @@ static void publish(int count, const char *path)
 	redisFree(server);
 }
 
+/* ---- The relay ---- */
+
+/* Subscriptions and messages are both pushes. */
+static void await_push(redisContext *server)
+{
+	void *push;
+
+	if (redisGetReply(server, &push) != REDIS_OK)
+		die("the connection has ended");
+	freeReplyObject(push);
+}
+
+static void pass_on(redisContext *server, int to)
+{
+	int done = 0;
+
+	redisAppendCommand(server, "PUBLISH relay:%d go", to);
+	while (!done)
+		if (redisBufferWrite(server, &done) != REDIS_OK)
+			die("cannot send");
+}
+
+/* One of them. In protocol 3 a subscriber may send, too. */
+static _Noreturn void take_part(int number, const char *path, char **stamp, int ready)
+{
+	redisContext *server = server_at(path);
+	int start;
+	pid_t child;
+
+	freeReplyObject(redisCommand(server, "HELLO 3"));
+	redisSetPushCallback(server, NULL);
+	redisAppendCommand(server, "SUBSCRIBE relay:%d", number);
+	await_push(server);
+	child = make_ready(stamp, &start);
+	if (write(ready, "", 1) != 1)
+		die("cannot say that we are ready");
+	await_push(server);
+	let_go(child, start);
+	pass_on(server, number + 1);
+	_exit(0);
+}
+
+/* words: STAMP FILE MICROSECONDS */
+static void relay(int count, const char *path, char **words)
+{
+	int ready[2], status;
+	char number[16], byte;
+	char *stamp[] = {words[0], words[1], number, words[2], NULL};
+
+	if (pipe(ready) < 0)
+		die("cannot make a pipe");
+	for (int i = 1; i <= count; i++) {
+		snprintf(number, sizeof(number), "%d", i);
+		const pid_t pid = fork();
+
+		if (pid == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			take_part(i, path, stamp, ready[1]);
+		}
+		if (pid < 0 || read(ready[0], &byte, 1) != 1)
+			die("cannot fork");
+	}
+	nanosleep(&(struct timespec){0, 200000000}, NULL);
+	pass_on(server_at(path), 1);
+	while (count-- > 0)
+		if (wait(&status) < 0 || status)
+			die("somebody has failed");
+}
+
 int main(int argc, char **argv)
 {
 	const int count = argc > 3 ? atoi(argv[1]) : 0;
@@ -175,6 +270,8 @@ int main(int argc, char **argv)
 		ping(count, argv[3]);
 	else if (strcmp(argv[2], "publish") == 0)
 		publish(count, argv[3]);
+	else if (strcmp(argv[2], "relay") == 0 && argc == 7)
+		relay(count, argv[3], argv + 4);
 	else
 		return 64;
 	return 0;

@@ -7,7 +7,7 @@ import subprocess
 from crowd import Crowd, inversions, read_stamps
 from peers import Fairlock
 
-RELAY = "relay: no lock"  # relay.c: what no hand-over over a server can be faster than
+RELAY = "relay: no lock"  # see floor.c
 WORK_US = 5000   # long enough for what is left of the section before to be over
 LIMIT_S = 60
 
@@ -58,7 +58,7 @@ def relay(bench, count, work_us):
     stamps = bench.folder / "relay"
     stamps.unlink(missing_ok=True)
     programs = os.path.join(os.environ["BUILD"], "bench")
-    subprocess.run([f"{programs}/relay", str(count), bench.peer(Fairlock).server.socket, f"{programs}/stamp",
+    subprocess.run([f"{programs}/floor", str(count), "relay", bench.peer(Fairlock).server.socket, f"{programs}/stamp",
                     str(stamps), str(work_us)], check=True, timeout=LIMIT_S)
     return read_stamps(stamps)
 

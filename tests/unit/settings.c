@@ -119,6 +119,25 @@ static void check_kinds(struct tally *tally)
 	settings_free(&settings);
 }
 
+/* As getenv(3) has it: the first of two counts, and what only looks alike does not. */
+static void check_odd_environment(struct tally *tally)
+{
+	const char *odd[] = {"FAIRLOCK_",        "FAIRLOCK_LEASE",       "FAIRLOCK_LEASES=1",
+			     "FAIRLOCK_LEAS=1",  "FAIRLOCK_lease=1",     "FAIRLOCK_LEASE=1m",
+			     "FAIRLOCK_LEASE=?", "FAIRLOCK_WAIT=",       "FAIRLOCK_WAIT=?",
+			     "XFAIRLOCK_WAIT=?", "FAIRLOCK_MAX-QUEUE=?", NULL};
+	char **before = environ;
+	struct settings settings;
+
+	write_file(config, "max-queue = 3\n");
+	environ = (char **)odd;
+	CHECK(tally, merge(&settings, "local:") == 0);
+	CHECK(tally, settings.options.lease_ms == 60000 && settings.options.max_queue == 3);
+	CHECK(tally, settings.options.wait_ms == -1);
+	settings_free(&settings);
+	environ = before;
+}
+
 int main(void)
 {
 	struct tally tally = {0};
@@ -129,6 +148,7 @@ int main(void)
 	check_password(&tally);
 	check_precedence(&tally);
 	check_kinds(&tally);
+	check_odd_environment(&tally);
 	close(config_fd);
 	close(secret_fd);
 	unlink(config);
