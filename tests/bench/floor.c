@@ -5,14 +5,17 @@
  * floor COUNT release STAMP FILE   a byte on a pipe, for which a child waits, until STAMP runs
  * floor COUNT ping SOCKET          a round trip over an open connection
  * floor COUNT publish SOCKET       from PUBLISH in one process to the message in another
- * floor COUNT relay SOCKET STAMP FILE MICROSECONDS
+ * floor COUNT relay SOCKET STAMP FILE MICROSECONDS [ID ASK ANSWERS RELEASE]
  *                                  the least that a hand-over over a server can take: nobody holds
  *                                  anything. COUNT processes wait for a message, each with a child
  *                                  that waits to become STAMP. Who gets the message lets its child
- *                                  go, waits for its end, and sends the message for the next */
+ *                                  go, waits for its end, and sends the message for the next. Or it
+ *                                  takes and releases a lock: the files ASK and RELEASE have the
+ *                                  requests of one ID, the server gives ANSWERS to ASK */
 
 #include <hiredis/hiredis.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,53 +192,109 @@ static void publish(int count, const char *path)
 
 /* ---- The relay ---- */
 
-/* Subscriptions and messages are both pushes. */
-static void await_push(redisContext *server)
-{
-	void *push;
+/* What its members send: a lock's requests, or what does without a lock. */
+struct say {
+	const char *id; /* of whom the requests were heard; NULL: no lock */
+	const char *ask;
+	int answers; /* to ask */
+	const char *release;
+};
 
-	if (redisGetReply(server, &push) != REDIS_OK)
-		die("the connection has ended");
-	freeReplyObject(push);
+static void read_answers(redisContext *server, int count)
+{
+	redisReply *reply;
+
+	while (count-- > 0) {
+		if (redisGetReply(server, (void **)&reply) != REDIS_OK ||
+		    reply->type == REDIS_REPLY_ERROR)
+			die("the server refused a request");
+		freeReplyObject(reply);
+	}
 }
 
-static void pass_on(redisContext *server, int to)
+static void await_grant(redisContext *server)
+{
+	redisReply *push;
+	bool granted = false;
+
+	while (!granted) {
+		if (redisGetReply(server, (void **)&push) != REDIS_OK)
+			die("the connection has ended");
+		granted = push->elements == 3 && push->element[2]->type == REDIS_REPLY_STRING &&
+			  strncmp(push->element[2]->str, "granted", 7) == 0;
+		freeReplyObject(push);
+	}
+}
+
+/* The file's requests, as of another process: all ids are of one length. */
+static void append(redisContext *server, const char *path, const char *id, int number)
+{
+	char text[8192], digits[16];
+	FILE *file = fopen(path, "r");
+	const size_t length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+
+	if (length == 0 || length == sizeof(text) - 1)
+		die("there are no such requests");
+	fclose(file);
+	text[length] = '\0';
+	snprintf(digits, sizeof(digits), "%08d", number);
+	for (char *at = strstr(text, id); at; at = strstr(at, id))
+		memcpy(at, digits, 8);
+	redisAppendFormattedCommand(server, text, length);
+}
+
+static void ask(redisContext *server, const struct say *say, int number)
+{
+	redisSetPushCallback(server, NULL); /* they are read like answers */
+	if (say->id) {
+		append(server, say->ask, say->id, number);
+	} else {
+		/* in protocol 3 a subscriber may send, too */
+		redisAppendCommand(server, "HELLO 3");
+		redisAppendCommand(server, "SUBSCRIBE relay:%d", number);
+	}
+	read_answers(server, say->answers);
+}
+
+static void pass_on(redisContext *server, const struct say *say, int number)
 {
 	int done = 0;
 
-	redisAppendCommand(server, "PUBLISH relay:%d go", to);
+	if (say->id)
+		append(server, say->release, say->id, number);
+	else
+		redisAppendCommand(server, "PUBLISH relay:%d granted", number + 1);
 	while (!done)
 		if (redisBufferWrite(server, &done) != REDIS_OK)
 			die("cannot send");
 }
 
-/* One of them. In protocol 3 a subscriber may send, too. */
-static _Noreturn void take_part(int number, const char *path, char **stamp, int ready)
+static _Noreturn void take_part(int number, const char *path, const struct say *say, char **stamp,
+				int ready)
 {
 	redisContext *server = server_at(path);
 	int start;
 	pid_t child;
 
-	freeReplyObject(redisCommand(server, "HELLO 3"));
-	redisSetPushCallback(server, NULL);
-	redisAppendCommand(server, "SUBSCRIBE relay:%d", number);
-	await_push(server);
+	ask(server, say, number);
 	child = make_ready(stamp, &start);
 	if (write(ready, "", 1) != 1)
 		die("cannot say that we are ready");
-	await_push(server);
+	await_grant(server);
 	let_go(child, start);
-	pass_on(server, number + 1);
+	pass_on(server, say, number);
 	_exit(0);
 }
 
 /* words: STAMP FILE MICROSECONDS */
-static void relay(int count, const char *path, char **words)
+static void relay(int count, const char *path, const struct say *say, char **words)
 {
+	redisContext *server = server_at(path);
 	int ready[2], status;
 	char number[16], byte;
 	char *stamp[] = {words[0], words[1], number, words[2], NULL};
 
+	ask(server, say, 0);
 	if (pipe(ready) < 0)
 		die("cannot make a pipe");
 	for (int i = 1; i <= count; i++) {
@@ -244,13 +303,13 @@ static void relay(int count, const char *path, char **words)
 
 		if (pid == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			take_part(i, path, stamp, ready[1]);
+			take_part(i, path, say, stamp, ready[1]);
 		}
 		if (pid < 0 || read(ready[0], &byte, 1) != 1)
 			die("cannot fork");
 	}
 	nanosleep(&(struct timespec){0, 200000000}, NULL);
-	pass_on(server_at(path), 1);
+	pass_on(server, say, 0);
 	while (count-- > 0)
 		if (wait(&status) < 0 || status)
 			die("somebody has failed");
@@ -271,7 +330,10 @@ int main(int argc, char **argv)
 	else if (strcmp(argv[2], "publish") == 0)
 		publish(count, argv[3]);
 	else if (strcmp(argv[2], "relay") == 0 && argc == 7)
-		relay(count, argv[3], argv + 4);
+		relay(count, argv[3], &(struct say){.answers = 2}, argv + 4);
+	else if (strcmp(argv[2], "relay") == 0 && argc == 11)
+		relay(count, argv[3], &(struct say){argv[7], argv[8], atoi(argv[9]), argv[10]},
+		      argv + 4);
 	else
 		return 64;
 	return 0;

@@ -5,9 +5,10 @@ import os
 import subprocess
 
 from crowd import Crowd, inversions, read_stamps
+from overhear import overhear
 from peers import Fairlock
 
-RELAY = "relay: no lock"  # see floor.c
+RELAYS = ("relay: no lock", "relay: the requests of wrap")  # see floor.c
 WORK_US = 5000   # long enough for what is left of the section before to be over
 LIMIT_S = 60
 
@@ -54,21 +55,31 @@ def drain(bench, peer, count):
         bench.samples.note("c drain", count, peer.name, f"{len(times) - 1} in {LIMIT_S} s")
 
 
-def relay(bench, count, work_us):
+def relay(bench, lock, count, work_us):
+    """lock: nothing, or whose requests are to be sent, and the requests."""
     stamps = bench.folder / "relay"
     stamps.unlink(missing_ok=True)
     programs = os.path.join(os.environ["BUILD"], "bench")
     subprocess.run([f"{programs}/floor", str(count), "relay", bench.peer(Fairlock).server.socket, f"{programs}/stamp",
-                    str(stamps), str(work_us)], check=True, timeout=LIMIT_S)
+                    str(stamps), str(work_us), *lock], check=True, timeout=LIMIT_S)
     return read_stamps(stamps)
 
 
+def requests_of_wrap(bench):
+    command = [os.environ["FAIRLOCK"], "wrap", "passed", "printenv", "FAIRLOCK_OWNER"]
+    for _ in range(2):  # the second time the server knows the scripts
+        owner, words = overhear(bench.peer(Fairlock).server.socket, bench.folder, "passed", command)
+    ask, answers, release, _ = words
+    return [owner, ask, answers, release]
+
+
 def relays(bench):
-    for count in bench.waiters:
-        between = gaps(relay(bench, count, WORK_US))
-        bench.samples.add("b hand-over", count, RELAY, "ms", *between[:max(1, count // 2)])
-    times = relay(bench, bench.drain, 0)
-    bench.samples.add("c drain", bench.drain, RELAY, "ms", (times[-1][1] - times[0][1]) / 1e6 / (len(times) - 1))
+    for name, lock in zip(RELAYS, ([], requests_of_wrap(bench))):
+        for count in bench.waiters:
+            between = gaps(relay(bench, lock, count, WORK_US))
+            bench.samples.add("b hand-over", count, name, "ms", *between[:max(1, count // 2)])
+        times = relay(bench, lock, bench.drain, 0)
+        bench.samples.add("c drain", bench.drain, name, "ms", (times[-1][1] - times[0][1]) / 1e6 / (len(times) - 1))
 
 
 def run(bench):

@@ -5,9 +5,23 @@ import socket
 import subprocess
 
 
-def overhear(server, path, command):
-    """Runs a command, whose way to the server's socket leads over path. Returns its output, and what it has sent: a list
-    of (bytes, how many requests) with the server's replies between one and the next."""
+def overhear(server, folder, name, command):
+    """Runs a command, and --url, which leads it over here to the server's socket. Returns its output, and what it has
+    sent, as a list: a file in the folder, how many requests it holds, the next file after the server's replies, ..."""
+    path = folder / "between"
+    try:
+        output, sent = stand_between(server, str(path), [*command[:2], "--url", f"unix:{path}", *command[2:]])
+    finally:
+        path.unlink()
+    words = []
+    for number, part in enumerate(sent):
+        file = folder / f"{name}.{number}"
+        file.write_bytes(part)
+        words += [str(file), str(count_requests(part))]
+    return output.strip(), words
+
+
+def stand_between(server, path, command):
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
@@ -19,7 +33,7 @@ def overhear(server, path, command):
     output = client.communicate(timeout=10)[0]
     if client.returncode:
         raise RuntimeError(f"{command}: status {client.returncode}")
-    return output.decode(), [(part, count_requests(part)) for part in sent]
+    return output.decode(), sent
 
 
 def relay(near, far):

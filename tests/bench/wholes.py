@@ -37,21 +37,14 @@ class Requests:
     def __init__(self, bench, server):
         self.program = os.path.join(os.environ["BUILD"], "bench", "requests")
         self.folder, self.server = bench.folder, server.socket
-        fairlock, url = os.environ["FAIRLOCK"], ["--url", f"unix:{bench.folder / 'between'}"]
+        fairlock = os.environ["FAIRLOCK"]
         one_shots(fairlock, os.pipe(), lambda *_: None)  # the server is to know the scripts
-        owner, self.acquire = self.hear("acquire", [fairlock, "acquire", *url, "asked"])
-        _, self.release = self.hear("release", [fairlock, "release", *url, "--owner", owner.strip(), "asked"])
-        _, self.wrap = self.hear("wrap", [fairlock, "wrap", *url, "asked", "true"])
+        owner, self.acquire = self.hear("acquire", [fairlock, "acquire", "asked"])
+        _, self.release = self.hear("release", [fairlock, "release", "--owner", owner, "asked"])
+        _, self.wrap = self.hear("wrap", [fairlock, "wrap", "asked", "true"])
 
     def hear(self, name, command):
-        between = self.folder / "between"
-        output, sent = overhear(self.server, str(between), command)
-        between.unlink()
-        words = []
-        for number, (text, count) in enumerate(sent):
-            path = self.folder / f"{name}.{number}"
-            path.write_bytes(text)
-            words += [str(path), str(count)]
+        output, words = overhear(self.server, self.folder, name, command)
         return output, [self.program, self.server, *words]
 
     def ask(self, add):
