@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "options.h"
+#include "pages.h"
 #include "path.h"
 #include "server.h"
 
@@ -92,6 +93,7 @@ _Noreturn void child_stand_by(const struct job *job, struct shared *shared, int 
 	char byte;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pages_fetch();
 	client_close(job->client); /* its end is how the server sees the guard go */
 	if (getppid() != parent || read(start, &byte, 1) != 1)
 		_exit(STATUS_NOT_FOUND);

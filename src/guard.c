@@ -17,6 +17,7 @@
 #include "hold.h"
 #include "loop.h"
 #include "options.h"
+#include "pages.h"
 #include "signals.h"
 #include "steps.h"
 #include "tell.h"
@@ -484,6 +485,7 @@ _Noreturn void guard_stand_by(const struct job *job, struct shared *shared, int 
 	shared->command = command;
 	close(start[0]);
 	leave_group(&guard);
+	pages_fetch();
 	if (!await_grant(&guard, command))
 		_exit(0);
 	set_off(&guard, start[1], command);

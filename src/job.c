@@ -32,7 +32,7 @@ int64_t job_stop_ms(const struct job *job, int64_t deadline_ms)
 struct shared *shared_new(void)
 {
 	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+				     MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	return shared == MAP_FAILED ? NULL : shared;
 }
