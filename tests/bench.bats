@@ -21,7 +21,7 @@ values() {
 		[ "$(values "$measure" fairlock)" -gt 0 ] || fail "no value of $measure for fairlock"
 	done
 	[ "$(values 'd server time' fairlock)" -gt 0 ]
-	for relay in 'relay: no lock' 'relay: the requests of wrap'; do
+	for relay in 'relay: no lock' 'relay: a bare fair lock' 'relay: the requests of wrap'; do
 		[ "$(values 'b hand-over' "$relay")" -gt 0 ]
 		[ "$(values 'c drain' "$relay")" -gt 0 ]
 	done

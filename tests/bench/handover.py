@@ -4,11 +4,11 @@
 import os
 import subprocess
 
+from bare import requests_of_bare_lock
 from crowd import Crowd, inversions, read_stamps
 from overhear import overhear
 from peers import Fairlock
 
-RELAYS = ("relay: no lock", "relay: the requests of wrap")  # see floor.c
 WORK_US = 5000   # long enough for what is left of the section before to be over
 LIMIT_S = 60
 
@@ -66,6 +66,7 @@ def relay(bench, lock, count, work_us):
 
 
 def requests_of_wrap(bench):
+    """What somebody who holds and releases sends: its id, the requests for the lock, how many, the release."""
     command = [os.environ["FAIRLOCK"], "wrap", "passed", "printenv", "FAIRLOCK_OWNER"]
     for _ in range(2):  # the second time the server knows the scripts
         owner, words = overhear(bench.peer(Fairlock).server.socket, bench.folder, "passed", command)
@@ -74,7 +75,11 @@ def requests_of_wrap(bench):
 
 
 def relays(bench):
-    for name, lock in zip(RELAYS, ([], requests_of_wrap(bench))):
+    """See floor.c."""
+    requests = {"no lock": [], "a bare fair lock": requests_of_bare_lock(bench.folder),
+                "the requests of wrap": requests_of_wrap(bench)}
+    for what, lock in requests.items():
+        name = f"relay: {what}"
         for count in bench.waiters:
             between = gaps(relay(bench, lock, count, WORK_US))
             bench.samples.add("b hand-over", count, name, "ms", *between[:max(1, count // 2)])
