@@ -200,6 +200,11 @@ struct say {
 	const char *release;
 };
 
+struct text {
+	char bytes[8192];
+	size_t length;
+};
+
 static void read_answers(redisContext *server, int count)
 {
 	redisReply *reply;
@@ -226,28 +231,30 @@ static void await_grant(redisContext *server)
 	}
 }
 
-/* The file's requests, as of another process: all ids are of one length. */
-static void append(redisContext *server, const char *path, const char *id, int number)
+/* As of another process: all ids are of one length. */
+static void read_requests(struct text *text, const char *path, const char *id, int number)
 {
-	char text[8192], digits[16];
 	FILE *file = fopen(path, "r");
-	const size_t length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+	char digits[16];
 
-	if (length == 0 || length == sizeof(text) - 1)
+	text->length = file ? fread(text->bytes, 1, sizeof(text->bytes) - 1, file) : 0;
+	if (text->length == 0 || text->length == sizeof(text->bytes) - 1)
 		die("there are no such requests");
 	fclose(file);
-	text[length] = '\0';
+	text->bytes[text->length] = '\0';
 	snprintf(digits, sizeof(digits), "%08d", number);
-	for (char *at = strstr(text, id); at; at = strstr(at, id))
+	for (char *at = strstr(text->bytes, id); at; at = strstr(at, id))
 		memcpy(at, digits, 8);
-	redisAppendFormattedCommand(server, text, length);
 }
 
 static void ask(redisContext *server, const struct say *say, int number)
 {
+	struct text text;
+
 	redisSetPushCallback(server, NULL); /* they are read like answers */
 	if (say->id) {
-		append(server, say->ask, say->id, number);
+		read_requests(&text, say->ask, say->id, number);
+		redisAppendFormattedCommand(server, text.bytes, text.length);
 	} else {
 		/* in protocol 3 a subscriber may send, too */
 		redisAppendCommand(server, "HELLO 3");
@@ -256,14 +263,22 @@ static void ask(redisContext *server, const struct say *say, int number)
 	read_answers(server, say->answers);
 }
 
-static void pass_on(redisContext *server, const struct say *say, int number)
+/* What is to be sent when it is the next one's turn. */
+static void prepare(struct text *text, const struct say *say, int number)
+{
+	if (say->id) {
+		read_requests(text, say->release, say->id, number);
+		return;
+	}
+	text->length = (size_t)snprintf(text->bytes, sizeof(text->bytes),
+					"PUBLISH relay:%d granted\r\n", number + 1);
+}
+
+static void pass_on(redisContext *server, const struct text *text)
 {
 	int done = 0;
 
-	if (say->id)
-		append(server, say->release, say->id, number);
-	else
-		redisAppendCommand(server, "PUBLISH relay:%d granted", number + 1);
+	redisAppendFormattedCommand(server, text->bytes, text->length);
 	while (!done)
 		if (redisBufferWrite(server, &done) != REDIS_OK)
 			die("cannot send");
@@ -273,16 +288,18 @@ static _Noreturn void take_part(int number, const char *path, const struct say *
 				int ready)
 {
 	redisContext *server = server_at(path);
+	struct text release;
 	int start;
 	pid_t child;
 
 	ask(server, say, number);
+	prepare(&release, say, number);
 	child = make_ready(stamp, &start);
 	if (write(ready, "", 1) != 1)
 		die("cannot say that we are ready");
 	await_grant(server);
 	let_go(child, start);
-	pass_on(server, say, number);
+	pass_on(server, &release);
 	_exit(0);
 }
 
@@ -290,11 +307,13 @@ static _Noreturn void take_part(int number, const char *path, const struct say *
 static void relay(int count, const char *path, const struct say *say, char **words)
 {
 	redisContext *server = server_at(path);
+	struct text release;
 	int ready[2], status;
 	char number[16], byte;
 	char *stamp[] = {words[0], words[1], number, words[2], NULL};
 
 	ask(server, say, 0);
+	prepare(&release, say, 0);
 	if (pipe(ready) < 0)
 		die("cannot make a pipe");
 	for (int i = 1; i <= count; i++) {
@@ -309,7 +328,7 @@ static void relay(int count, const char *path, const struct say *say, char **wor
 			die("cannot fork");
 	}
 	nanosleep(&(struct timespec){0, 200000000}, NULL);
-	pass_on(server, say, 0);
+	pass_on(server, &release);
 	while (count-- > 0)
 		if (wait(&status) < 0 || status)
 			die("somebody has failed");
