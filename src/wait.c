@@ -422,6 +422,9 @@ static void leave(struct waiting *w, struct error *err)
 	struct error why;
 
 	tell_step(w->wait->teller, "leaving the queue");
+	/* the connection may carry nothing any more, without a word: that leaves time for another */
+	w->client->timeout_ms = earliest(w->client->timeout_ms, LEAVE_MS / 2);
+	w->client->link.timeout_ms = w->client->timeout_ms;
 	client_cancel(w->client);
 	lock_leave(w->lock, &request);
 	if (client_call(w->client, &request, clock_ms() + LEAVE_MS, w->client->ever_answered,

@@ -163,6 +163,20 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 	assert_equal "$(cat ended)" "$("$FAIRLOCK" log --json job | jq -r '[.log[] | select(.event == "granted")][-1].token')"
 }
 
+@test "a connection that carries nothing any more, without a word: whose --wait is over leaves over another" {
+	start_server
+	hold job
+	start_proxy "$SERVER_SOCKET"
+	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap -w 3 job true 2>said
+	local waiter=$! result=0
+	wait_until in_queue job 1
+	proxy forget
+	wait "$waiter" || result=$?
+	assert_equal "$(cli LLEN 'redisson_lock_queue:{job}')" 0
+	assert_equal "$(cat said)" 'fairlock: cannot get lock job: timed out'
+	assert_equal "$result" 75
+}
+
 # console COMMAND: over a connection that stays; the first line of its reply
 console() {
 	local line
