@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "guard.h"
-#include "pages.h"
 
 void standby_make(struct standby *standby, const struct job *job)
 {
@@ -30,8 +29,6 @@ void standby_make(struct standby *standby, const struct job *job)
 	close(ends[1]);
 	if (standby->guard < 0)
 		standby_end(standby);
-	else
-		pages_fetch();
 }
 
 void standby_end(struct standby *standby)

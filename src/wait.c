@@ -9,6 +9,7 @@
 #include "duration.h"
 #include "line.h"
 #include "options.h"
+#include "pages.h"
 #include "signals.h"
 #include "steps.h"
 #include "tell.h"
@@ -128,8 +129,11 @@ static void tell_first(struct waiting *w)
 	w->first = false;
 	w->told_first = w->wait->on_first;
 	w->told_on = w->client->link.opened;
-	if (w->told_first)
-		w->wait->on_first(w->wait->context);
+	if (!w->told_first)
+		return;
+	w->wait->on_first(w->wait->context);
+	if (w->told_queued)
+		pages_fetch(); /* those that a fork there has left shared */
 }
 
 static void tell_away(struct waiting *w)
@@ -422,7 +426,8 @@ static void leave(struct waiting *w, struct error *err)
 	struct error why;
 
 	tell_step(w->wait->teller, "leaving the queue");
-	/* the connection may carry nothing any more, without a word: that leaves time for another */
+	/* the connection may carry nothing any more, without a word: that leaves time for another
+	 */
 	w->client->timeout_ms = earliest(w->client->timeout_ms, LEAVE_MS / 2);
 	w->client->link.timeout_ms = w->client->timeout_ms;
 	client_cancel(w->client);
