@@ -75,8 +75,8 @@ static void check_fetched(struct tally *tally, void (*write)(volatile char *), i
 	const int with = faults_of_child(pages_fetch, write);
 
 	printf("%d pages: %d faults without, %d with\n", pages, without, with);
-	CHECK(tally, without >= pages / 2);
-	CHECK(tally, with >= 0 && with < pages / 2);
+	/* sanitizers have pages of their own, which are not fetched */
+	CHECK(tally, with >= 0 && without - with >= pages / 2);
 }
 
 static bool kernel_can(void)
