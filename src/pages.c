@@ -13,8 +13,7 @@
 #define CALLEES_BYTES 24576
 #define CALLERS_BYTES 40960
 
-/* end(3): between them is what is zero at first. What is not stands on the same page, or before it.
- */
+/* end(3): between them is what is zero at first; what is not stands on the same page or before. */
 extern char edata[], end[];
 
 /* What is no memory at all is left out by the kernel, with all behind it. */

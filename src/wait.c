@@ -426,8 +426,7 @@ static void leave(struct waiting *w, struct error *err)
 	struct error why;
 
 	tell_step(w->wait->teller, "leaving the queue");
-	/* the connection may carry nothing any more, without a word: that leaves time for another
-	 */
+	/* a connection that carries nothing any more must leave time for another */
 	w->client->timeout_ms = earliest(w->client->timeout_ms, LEAVE_MS / 2);
 	w->client->link.timeout_ms = w->client->timeout_ms;
 	client_cancel(w->client);

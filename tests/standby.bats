@@ -36,6 +36,25 @@ both_end() {
 	wait_until ended "$READY"
 }
 
+# own_kb PID: memory that is its own, not its program's file
+own_kb() {
+	awk '$1 == "Anonymous:" { print $2 }' "/proc/$1/smaps_rollup"
+}
+
+# has_fetched FIRST OTHER: the first in the queue has what it will write to, the other has not
+has_fetched() {
+	[ "$(own_kb "$1")" -ge $(($(own_kb "$2") + 16)) ]
+}
+
+@test 'only the first in the queue has fetched the memory that it needs then' {
+	[ "$(printf '5.14\n%s\n' "$(uname -r)" | sort -V | head -n 1)" = 5.14 ] || skip 'Linux can do that from 5.14 on'
+	first_waits job true
+	background "$FAIRLOCK" wrap job true
+	wait_until in_queue job 2
+	wait_until has_none $!
+	wait_until has_fetched "$WAITER" $!
+}
+
 @test 'COMMAND of one who waited has what any COMMAND has' {
 	# shellcheck disable=SC2016
 	local show='grep -E "^(Sig(Blk|Ign|Cgt)|PPid|NSsid)" /proc/self/status | sed "s/PPid.*/PPid/"; ls /proc/self/fd | wc -l

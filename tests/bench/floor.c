@@ -82,6 +82,24 @@ static int64_t last_start_ns(const char *path)
 	return start;
 }
 
+/* Its child does not outlive us. */
+static pid_t fork_tied(void)
+{
+	const pid_t pid = fork();
+
+	if (pid < 0)
+		die("cannot fork");
+	if (pid == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
+static void make_pipe(int ends[2])
+{
+	if (pipe(ends) < 0)
+		die("cannot make a pipe");
+}
+
 /* A child that becomes the stamp when *start gets a byte. */
 static pid_t make_ready(char **stamp, int *start)
 {
@@ -89,10 +107,9 @@ static pid_t make_ready(char **stamp, int *start)
 	char byte;
 	pid_t pid;
 
-	if (pipe(ends) < 0 || (pid = fork()) < 0)
-		die("cannot fork");
+	make_pipe(ends);
+	pid = fork_tied();
 	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(ends[1]);
 		if (read(ends[0], &byte, 1) == 1)
 			execv(*stamp, stamp);
@@ -174,12 +191,10 @@ static void publish(int count, const char *path)
 	char byte;
 	pid_t pid;
 
-	if (pipe(ends) < 0 || (pid = fork()) < 0)
-		die("cannot fork");
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	make_pipe(ends);
+	pid = fork_tied();
+	if (pid == 0)
 		listen_to(path, count, ends[1]);
-	}
 	if (read(ends[0], &byte, 1) != 1)
 		die("nobody listens");
 	while (count-- > 0) {
@@ -314,18 +329,13 @@ static void relay(int count, const char *path, const struct say *say, char **wor
 
 	ask(server, say, 0);
 	prepare(&release, say, 0);
-	if (pipe(ready) < 0)
-		die("cannot make a pipe");
+	make_pipe(ready);
 	for (int i = 1; i <= count; i++) {
 		snprintf(number, sizeof(number), "%d", i);
-		const pid_t pid = fork();
-
-		if (pid == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (fork_tied() == 0)
 			take_part(i, path, say, stamp, ready[1]);
-		}
-		if (pid < 0 || read(ready[0], &byte, 1) != 1)
-			die("cannot fork");
+		if (read(ready[0], &byte, 1) != 1)
+			die("somebody has failed");
 	}
 	nanosleep(&(struct timespec){0, 200000000}, NULL);
 	pass_on(server, &release);
