@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -463,6 +465,13 @@ static void set_off(struct guard *guard, int start, pid_t command)
 	mind_start(guard, command);
 }
 
+/* fork, which has the child's id written before either goes on: whoever kills us then must know
+ * whom to reap. */
+static pid_t fork_into(_Atomic pid_t *child)
+{
+	return (pid_t)syscall(SYS_clone, CLONE_PARENT_SETTID | SIGCHLD, 0UL, child, 0UL, 0UL);
+}
+
 _Noreturn void guard_stand_by(const struct job *job, struct shared *shared, int front,
 			      pid_t wrapper)
 {
@@ -475,14 +484,13 @@ _Noreturn void guard_stand_by(const struct job *job, struct shared *shared, int 
 	/* also when it was stopped: it has the connection by which the server sees that we live */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != wrapper || get_ready(&guard, &ignored) < 0 ||
-	    pipe2(start, O_CLOEXEC) < 0 || (command = fork()) < 0)
+	    pipe2(start, O_CLOEXEC) < 0 || (command = fork_into(&shared->command)) < 0)
 		_exit(STATUS_OS);
 	if (command == 0) {
 		close(start[1]);
 		close(front); /* whoever has these ends is seen to be alive */
 		child_stand_by(job, shared, start[0], self);
 	}
-	shared->command = command;
 	close(start[0]);
 	leave_group(&guard);
 	pages_fetch();
