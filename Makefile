@@ -115,7 +115,8 @@ POOL_LDFLAGS := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 # What there is
 
 SOURCES  := $(sort $(filter-out src/quick.c src/pool.c src/tls.c,$(wildcard src/*.c)))
-SCRIPTS  := $(sort $(filter-out lua/prelude.lua lua/waiters.lua lua/places.lua,$(wildcard lua/*.lua)))
+LUA_PARTS := lua/prelude.lua lua/ending.lua lua/succeed.lua lua/holds.lua lua/waiters.lua lua/places.lua
+SCRIPTS  := $(sort $(filter-out $(LUA_PARTS),$(wildcard lua/*.lua)))
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/%.o) $(BUILD)/scripts.o $(ENDS)
 TLS_OBJECTS := $(filter-out $(BUILD)/notls.o,$(OBJECTS)) $(BUILD)/tls.o
 PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS))
@@ -180,7 +181,7 @@ $(BUILD)/ends.o: tests/coverage/ends.c $(BUILD)/flags
 $(BUILD)/scripts.o: $(BUILD)/scripts.c $(BUILD)/flags
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
-$(BUILD)/scripts.c: lua/embed lua/join lua/prelude.lua lua/waiters.lua lua/places.lua $(SCRIPTS) $(BUILD)/list
+$(BUILD)/scripts.c: lua/embed lua/join $(LUA_PARTS) $(SCRIPTS) $(BUILD)/list
 	lua/embed $(SCRIPTS) >$@
 
 # A rule each: to make 4.4, two patterns in one are two files that one command makes.

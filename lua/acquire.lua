@@ -30,14 +30,36 @@ local id, hold, lease, mode = ARGV[2], ARGV[4] .. ARGV[3], tonumber(ARGV[5]), AR
 local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
 local period, strays = tonumber(ARGV[11]), tonumber(ARGV[12]) or 0
 
-local function granted(owner, ttl, waited, count)
-	return {'granted', owner, int(state.token or 0), ttl, waited, count}
+local refusal = denied and may_not_write()
+if refusal then
+	return refusal
+end
+local owner, count, gone, copies = read_keys('x:' .. id, 'c:' .. ARGV[3])
+if state.spelled then
+	return {'spelled', state.spelled}
 end
 
--- Makes the caller the owner.
-local function take_lock(waited)
+-- The usual case: the lock is free, nobody waits, and no hold has ended unnoticed.
+if state.empty and now >= state.back and
+	not (owner or state.owner or ticket or again or state.forced or gone or copies or strays > 0 or period) then
 	call('HSET', LOCK, id, 1)
-	take(id, hold, lease, lease, by, waited, period)
+	take(id, hold, lease, lease, by, 0)
+	touch()
+	return {'granted', id, int(state.token), lease, 0, 1}
+end
+
+-- include ending.lua
+-- include holds.lua
+-- include waiters.lua
+-- include places.lua
+
+local newest = copies and number(string.match(copies, ' (%d+)$')) or 0
+if strays < newest then
+	return {'removed'} -- left under way on a connection that is no more: nobody hears this
+elseif strays > newest then
+	note('HSET', STATE, 'c:' .. ARGV[3], int(now) .. ' ' .. int(strays))
+	state.marked = true
+	touch()
 end
 
 -- Whether the last start is too short a time ago. A clock that was set back does not stop us for long.
@@ -50,35 +72,6 @@ local function too_soon()
 	touch()
 	return {'ran', math.max(0, now - state.started)}
 end
-
-local refusal = may_not_write()
-if refusal then
-	return refusal
-end
-local owner, count = holder()
-local gone, copies = load_state('x:' .. id, 'c:' .. ARGV[3])
-if other_spelling() then
-	return {'spelled', other_spelling()}
-end
-local newest = copies and number(string.match(copies, ' (%d+)$')) or 0
-if strays < newest then
-	return {'removed'} -- left under way on a connection that is no more: nobody hears this
-elseif strays > newest then
-	note('HSET', STATE, 'c:' .. ARGV[3], int(now) .. ' ' .. int(strays))
-	state.marked = true
-	touch()
-end
-
--- The usual case: the lock is free, nobody waits, and no hold has ended unnoticed.
-if state.empty and now >= state.back and
-	not (owner or state.owner or ticket or again or state.forced or gone or ran()) then
-	take_lock(0)
-	touch()
-	return granted(id, lease, 0, 1)
-end
-
--- include waiters.lua
--- include places.lua
 
 -- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
 local function reenter()
@@ -97,7 +90,7 @@ local function reenter()
 		note('HSET', STATE, 'until', now + lease)
 	end
 	settle()
-	return granted(owner, call('PTTL', LOCK), state.waited or 0, count)
+	return {'granted', owner, int(state.token), call('PTTL', LOCK), state.waited or 0, count}
 end
 
 local function grant()
@@ -107,10 +100,14 @@ local function grant()
 		drop(id, call('LINDEX', QUEUE, 0) == id and 0 or nil)
 	end
 	local waited = math.max(0, now - math.floor(since / 1000))
-	take_lock(waited)
+	call('HSET', LOCK, id, 1)
+	take(id, hold, lease, lease, by, waited)
+	if period then
+		remember(period)
+	end
 	announce(lease)
 	settle()
-	return granted(id, lease, waited, 1)
+	return {'granted', id, int(state.token), lease, waited, 1}
 end
 
 local function count_present(most)

@@ -11,17 +11,18 @@
 local id, request = ARGV[2], ARGV[3]
 local by_other, strays = request == '', tonumber(ARGV[4]) or 0
 
+-- include ending.lua
+-- include holds.lua
 -- include waiters.lua
 -- include places.lua
 
-local refusal = may_not_write()
+local refusal = denied and may_not_write()
 if refusal then
 	return refusal
 end
-local owner, count = holder()
-load_state()
-if other_spelling() then
-	return {'spelled', other_spelling()}
+local owner, count = read_keys()
+if state.spelled then
+	return {'spelled', state.spelled}
 end
 notice_end(owner)
 

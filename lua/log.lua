@@ -14,15 +14,16 @@ local after, since, wants_now = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local MOST_ENTRIES = 2 * LOG_LENGTH -- more are no log of ours
 local MOST_WAITERS = 1000
 
-if limited then
-	local refusal = denied(LOG, 'XREVRANGE2')
-	if refusal then
-		return refusal
-	end
+-- include ending.lua
+-- include holds.lua
+
+local refusal = denied and denied(LOG, 'XREVRANGE2')
+if refusal then
+	return refusal
 end
-load_state()
-if other_spelling() then
-	return {'spelled', other_spelling()}
+local owner = read_keys()
+if state.spelled then
+	return {'spelled', state.spelled}
 end
 
 local function entries_from(first)
@@ -65,7 +66,7 @@ end
 if not wants_now then
 	return {'log', int(now), entries, '', {}, {}}
 end
-return {'log', int(now), entries, holder() or '',
+return {'log', int(now), entries, owner or '',
 	state.owner and {state.owner, text(state.token), text(state.since), text(state['until']),
 		text(state.waited), state.by or ''} or {},
 	present_waiters()}

@@ -1,7 +1,7 @@
--- What every script shares. lua/join puts this file in front of each of them; waiters.lua and
--- places.lua go where a script says so, behind the part that deals with the usual case. Making a function
--- costs time in every run, and most runs meet an empty queue. README.md, beside this file, is the protocol:
--- keys, fields, invariants, reasons.
+-- What every script begins with: lua/join puts this file in front of each of them. ending.lua, holds.lua,
+-- waiters.lua and places.lua, in this order, go where a script says so, behind the part that deals with the
+-- usual case: making a function costs time in every run. README.md, beside this file, is the protocol: keys,
+-- fields, invariants, reasons.
 --
 -- KEYS     1 the lock (it is NAME itself), 2 queue, 3 timeouts, 4 state, 5 log
 -- ARGV[1]  prefix of the channels
@@ -25,6 +25,10 @@ local LOG_LENGTH = 1000
 local LOOK_BEHIND = 200         -- so many are looked at when the head is dead
 local SHORT_QUEUE = 20         -- is looked through whenever it is touched; a longer one seldom
 
+-- What our hash says of a waiter: ticket, last sign of life, its lease if the lock can be handed to it, and
+-- `unheard` while it may not have heard its ticket.
+local WAITER = '^(%d+) (%d+) ?(%d*) ?(%a*)$'
+
 local call = redis.call
 
 -- From version 7 on there are sharded channels, too. In a cluster, clients that know them use nothing else.
@@ -44,25 +48,38 @@ end
 -- may do everything pays for one question.
 local check = redis.acl_check_cmd
 local asked, allowed = pcall(check or error, 'FLUSHALL')
-local limited = check and not (asked and allowed)
 
-local function refuse(what)
-	return redis.error_reply("NOPERM this user has no permissions to run '" .. what .. "'")
-end
+-- Both are nil for who may do everything. denied: the refusal of the first of these commands that the user
+-- may not run with this word, or nil. Behind a command is how many more words it takes: from 8.6 on, Redis
+-- answers about a whole command only. may_not_write: the same for a script that changes something; each
+-- begins with it.
+local denied, may_not_write
 
--- The refusal of the first of these commands that the user may not run with this word, or nil. Behind a
--- command is how many more words it takes: from 8.6 on, Redis answers about a whole command only.
-local MORE = {'0', '0', '0'}
-local function denied(word, commands)
-	for command, more in string.gmatch(commands, '(%u+)(%d?)') do
-		asked, allowed = pcall(check, command, word, unpack(MORE, 1, tonumber(more) or 0))
-		if asked and not allowed then
-			return refuse(command .. ' ' .. word)
+if check and not (asked and allowed) then
+	local MORE = {'0', '0', '0'}
+
+	local function refuse(what)
+		return redis.error_reply("NOPERM this user has no permissions to run '" .. what .. "'")
+	end
+
+	function denied(word, commands)
+		for command, more in string.gmatch(commands, '(%u+)(%d?)') do
+			asked, allowed = pcall(check, command, word, unpack(MORE, 1, tonumber(more) or 0))
+			if asked and not allowed then
+				return refuse(command .. ' ' .. word)
+			end
 		end
 	end
-end
 
-if limited then
+	function may_not_write()
+		return denied(LOCK, 'DEL HDEL1 HINCRBY2 HSET2 PEXPIRE1') or
+			denied(STATE, 'HDEL1 HEXISTS1 HGETALL HINCRBY2 HKEYS HLEN HSET2 PEXPIRE1') or
+			denied(QUEUE, 'LINDEX1 LINSERT3 LPOP LREM2 PERSIST PEXPIREAT1 PTTL RPUSH1') or
+			denied(TIMEOUTS, 'PERSIST PEXPIREAT1 ZADD2 ZMSCORE1 ZRANGE2 ZREM1 ZREVRANGE2 ZSCORE1') or
+			denied(LOG, 'PEXPIRE1 XADD3 XREVRANGE2') or denied('server', 'INFO') or
+			denied(CHANNEL, 'PUBLISH1 SPUBLISH1') or denied(CHANNEL .. ':0', 'PUBLISH1 SPUBLISH1')
+	end
+
 	asked, allowed = pcall(check, 'TIME')
 	local refusal = asked and not allowed and refuse('TIME') or denied('NUMSUB', 'PUBSUB') or
 		denied('SHARDNUMSUB', 'PUBSUB') or
@@ -71,16 +88,6 @@ if limited then
 	if refusal then
 		return refusal
 	end
-end
-
--- The same for a script that changes something: each begins with this.
-local function may_not_write()
-	return limited and (denied(LOCK, 'DEL HDEL1 HINCRBY2 HSET2 PEXPIRE1') or
-		denied(STATE, 'HDEL1 HEXISTS1 HGETALL HINCRBY2 HKEYS HLEN HSET2 PEXPIRE1') or
-		denied(QUEUE, 'LINDEX1 LINSERT3 LPOP LREM2 PERSIST PEXPIREAT1 PTTL RPUSH1') or
-		denied(TIMEOUTS, 'PERSIST PEXPIREAT1 ZADD2 ZMSCORE1 ZRANGE2 ZREM1 ZREVRANGE2 ZSCORE1') or
-		denied(LOG, 'PEXPIRE1 XADD3 XREVRANGE2') or denied('server', 'INFO') or
-		denied(CHANNEL, 'PUBLISH1 SPUBLISH1') or denied(CHANNEL .. ':0', 'PUBLISH1 SPUBLISH1'))
 end
 
 local clock = call('TIME')
@@ -101,94 +108,39 @@ local function number(text)
 	end
 end
 
--- What load_state read. `empty`: nobody is queued, and nobody was since. `length`, `scores`: how many are in
--- list and sorted set, or nil when that is to be asked anew. `touched`, `logged`: when hash and log got their
--- times to live. `unsaved_end`, `unsaved_ours`: the end of the hold, and `ours`, are yet to be written.
+-- What read_keys read, and what has become of it. `empty`: nobody is queued, and nobody was since. `length`,
+-- `scores`: how many are in list and sorted set, or nil when that is to be asked anew. `touched`, `logged`:
+-- when hash and log got their times to live. `unsaved_end`, `unsaved_ours`: the end of the hold, and `ours`,
+-- are yet to be written. `spelled`: the other spelling of this name that is in use, if one is ({x} and x
+-- share all keys but the lock).
 local state
 
--- Our hash, and two more fields of it, which it returns. Each call costs 3 to 10 us where caches are cold: so
--- all is read at once, and what is written goes together, too.
-local function load_state(another, one_more)
+-- Returns owner and hold count of the lock, or nil when it is free; and two more fields of our hash. Each
+-- call costs 3 to 10 us where caches are cold: so all is read at once, and what is written goes together.
+local function read_keys(another, one_more)
+	local lock = call('HGETALL', LOCK)
 	local field = call('HMGET', STATE, 'name', 'token', 'ended', 'forced', 'ticket', 'ours', 'run', 'back',
 		'turn', 'turned', 'head', 'started', 'recall', 'n:granted', 'owner', 'since', 'until', 'lease',
 		'waited', 'by', 'holds', 'taken_up', 'keep', 'unheard', 'touched', 'logged',
 		another or 'name', one_more or 'name')
 	state = {
-		name = field[1], token = number(field[2]), ended = field[3], forced = field[4],
+		spelled = field[1] ~= LOCK and field[1], token = number(field[2]), ended = field[3], forced = field[4],
 		ticket = number(field[5]), ours = number(field[6]) or 0, run = field[7],
 		back = math.min(number(field[8]) or 0, now + AWAY_MS), turn = field[9],
 		turned = math.min(number(field[10]) or now, now), head = field[11],
 		started = number(field[12]), recall = number(field[13]), grants = number(field[14]) or 0,
-		owner = field[15], since = number(field[16]), ['until'] = number(field[17]),
-		lease = number(field[18]), waited = number(field[19]), by = field[20], holds = field[21],
-		taken_up = field[22], keep = number(field[23]), unheard = number(field[24]),
-		is_marked = field[22] or field[23],
-		touched = number(field[25]), logged = number(field[26]),
+		is_marked = field[22] or field[23], touched = number(field[25]) or 0, logged = number(field[26]) or 0,
 	}
+	if field[15] ~= '' then -- else what is left there is of a hold that is over
+		state.owner, state.since, state['until'] = field[15] or nil, number(field[16]), number(field[17])
+		state.lease, state.waited, state.by = number(field[18]), number(field[19]), field[20]
+		state.holds, state.taken_up, state.keep = field[21], field[22], number(field[23])
+		state.unheard = number(field[24])
+	end
 	-- keys of another type are to fail here, before anything is changed
 	state.length, state.scores = call('LLEN', QUEUE), call('ZCARD', TIMEOUTS)
 	state.empty = state.length == 0 and state.scores == 0 and state.ours == 0
-	return field[27], field[28]
-end
-
--- Another spelling of this name ({x} and x share all keys but the lock) is in use: its name.
-local function other_spelling()
-	return state.name and state.name ~= LOCK and state.name
-end
-
--- The owner and hold count of the lock, or nil when it is free.
-local function holder()
-	local fields = call('HGETALL', LOCK)
-	return fields[1], fields[1] and (number(fields[2]) or 1)
-end
-
-local function channel(id)
-	return CHANNEL .. ':' .. id
-end
-
--- Present means subscribed, in either way. The count that PUBLISH returns would include pattern
--- subscribers, and so raise the dead. In which way is remembered: nobody else listens there.
-local ways = {}
-local function present(id)
-	local name = channel(id)
-	ways[id] = call('PUBSUB', 'NUMSUB', name)[2] > 0 and 'PUBLISH' or
-		SHARDED and call('PUBSUB', 'SHARDNUMSUB', name)[2] > 0 and 'SPUBLISH' or nil
-	return ways[id] ~= nil
-end
-
--- Tells whoever listens, in whatever way; run: call, or note. A cluster sends PUBLISH to all of its nodes: so
--- not when only sharded subscribers are here, but when nobody is.
-local function publish(run, name, message)
-	local heard = SHARDED and run('SPUBLISH', name, message) or 0
-	local plain = heard > 0 and run('PUBSUB', 'NUMSUB', name)
-	if heard == 0 or plain and plain[2] > 0 then
-		run('PUBLISH', name, message)
-	end
-end
-
--- Whoever waits for Redisson's plain lock of this name is in no queue: told when nobody is in ours.
-local function tell_outsiders()
-	publish(note, CHANNEL, '0')
-end
-
--- Ticket and time of the last sign of life of a waiter of ours, whether it may not have heard its ticket
--- yet, and the lease that it wants if the lock can be handed to it; nil for Redisson's.
-local tickets = {} -- the entries that were read in this run; false: there is none
-local function known(id)
-	local entry = tickets[id]
-	if entry == nil then
-		entry = call('HGET', STATE, 't:' .. id)
-		tickets[id] = entry
-	end
-	if entry then
-		local ticket, seen, lease, unheard = string.match(entry, '^(%d+) (%d+) ?(%d*) ?(%a*)$')
-		return number(ticket), number(seen), unheard == 'unheard', number(lease)
-	end
-end
-
--- Whether something was done so short a time ago that it need not be done again.
-local function is_fresh(time)
-	return time and math.abs(now - time) < FRESH_MS
+	return lock[1], lock[1] and (number(lock[2]) or 1), field[27], field[28]
 end
 
 -- Writes an event into the log, and counts it (take counts grants). The log forgets, and what is counted may
@@ -199,7 +151,7 @@ local function record(event, time, owner, token, by, waited, held)
 	end
 	local entry = {'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', time, 'owner', owner,
 		'token', token or '', 'by', by or '', 'waited', waited or '', 'held', held or ''}
-	if is_fresh(state.logged) and note('XADD', LOG, 'NOMKSTREAM', unpack(entry)) then
+	if math.abs(now - state.logged) < FRESH_MS and note('XADD', LOG, 'NOMKSTREAM', unpack(entry)) then
 		return
 	end
 	if note('XADD', LOG, unpack(entry)) then
@@ -209,21 +161,10 @@ local function record(event, time, owner, token, by, waited, held)
 	end
 end
 
--- Writes the end of the hold that our hash describes into the log, and forgets it. The next grant, or save,
--- does so in our hash.
-local function end_hold(event, time)
-	record(event, time, state.owner, state.token, state.by, state.waited, time - (state.since or time))
-	state.ended = int(state.token or 0)
-	state.owner, state.holds, state.taken_up, state.by, state.keep = nil, nil, nil, nil, nil
-	state.unsaved_end = true
-end
-
 -- Writes what scripts put off. Whoever changes something ends with it, in touch or settle.
 local function save()
 	if state.unsaved_end then
-		call('HDEL', STATE, 'owner', 'since', 'until', 'lease', 'waited', 'by', 'holds', 'taken_up', 'keep',
-			'unheard')
-		note('HSET', STATE, 'ended', state.ended)
+		call('HSET', STATE, 'owner', '', 'ended', state.ended)
 	end
 	if state.unsaved_ours then
 		note('HSET', STATE, 'ours', state.ours)
@@ -231,70 +172,11 @@ local function save()
 	state.unsaved_end, state.unsaved_ours = false, false
 end
 
--- Whether the lock is held for the rest of a --min-hold only: all holds were given back.
-local function is_kept()
-	return string.sub(state.holds or '', 1, 1) == 'k'
-end
-
--- Our hash may describe a hold that is over: nobody runs a script when a lease
--- ends, when a key is deleted, or when Redisson forces a lock open. Returns how it ended, and when.
-local function unnoticed_end(owner)
-	if not state.owner or state.owner == owner then
-		return
-	end
-	local ends = state['until'] or now
-	if ends > now + CLOCK_SLACK_MS then
-		return 'forced', now
-	end
-	return is_kept() and 'released' or 'expired', ends
-end
-
--- One that seems dead cannot bring a ticket that it may not have heard when it comes back all the same: so we
--- keep it. ticket: nil or false if it has heard it.
-local function keep_ticket(id, ticket)
-	if ticket then
-		note('HSET', STATE, 'p:' .. id, int(now) .. ' ' .. int(ticket))
-		state.marked = true
-	end
-end
-
-local function notice_end(owner)
-	if owner and state.turn then
-		call('HDEL', STATE, 'turn', 'turned') -- taken, or snatched away by a plain lock
-		state.turn = nil
-	end
-	local event, time = unnoticed_end(owner)
-	if event then
-		call('HDEL', STATE, 'owner') -- once something was deleted, a server out of memory takes the rest, too
-		if event == 'expired' and time - (state.since or 0) < (state.lease or 0) then
-			keep_ticket(state.owner, state.unheard) -- it was handed the lock, and may not know
-		end
-		end_hold(event, time)
-		save()
-	end
-end
-
--- The holds of the present owner, as "wREQUEST aREQUEST dREQUEST gREQUEST": w taken by wrap, a by
--- acquire; of what is over, d: a release that may be repeated, g: a hold that somebody gave back. Only
--- "kREQUEST": all is over but a --min-hold; REQUEST gave the last hold back.
-local function has_hold(entry)
-	return string.find(state.holds or '', entry, 1, true) ~= nil
-end
-
-local function set_holds(holds)
-	state.holds = holds
-	call('HSET', STATE, 'holds', holds)
-end
-
-local function add_hold(entry)
-	set_holds(state.holds and state.holds .. ' ' .. entry or entry)
-end
-
 -- Our hash was used: it stays for another day, for as long as somebody will ask for the last start, and for
 -- a day after a --min-hold.
 local function touch()
 	save()
-	if is_fresh(state.touched) and not state.recall and not state.keep then
+	if math.abs(now - state.touched) < FRESH_MS and not state.recall and not state.keep then
 		return
 	end
 	if call('PEXPIRE', STATE, math.max(STATE_TTL_MS, (state.recall or 0) - now,
@@ -303,18 +185,9 @@ local function touch()
 	end
 end
 
--- Whoever runs a COMMAND once in so many ms wants to find its last start in our hash.
-local function remember(period)
-	local recall = (state.started or now) + 2 * period
-	if recall > (state.recall or 0) then
-		state.recall = recall
-		note('HSET', STATE, 'recall', recall)
-	end
-end
-
 -- Makes id, whose name is in the lock by now, the owner, for ttl ms at first. hold: as in `holds`. unheard: a
 -- ticket that it may not have heard.
-local function take(id, hold, lease, ttl, by, waited, period, unheard)
+local function take(id, hold, lease, ttl, by, waited, unheard)
 	state.token = math.max(now, (state.token or 0) + 1)
 	call('PEXPIRE', LOCK, ttl)
 	local grant = {'name', LOCK, 'token', state.token, 'owner', id, 'since', now, 'until', now + ttl,
@@ -336,9 +209,6 @@ local function take(id, hold, lease, ttl, by, waited, period, unheard)
 	end
 	call('HSET', STATE, unpack(grant))
 	state.owner, state.unsaved_end, state.unsaved_ours = id, false, false
-	if period then
-		remember(period)
-	end
 	if state.turn or state.forced or state.is_marked then
 		-- nobody has demanded these of this hold
 		call('HDEL', STATE, 'turn', 'turned', 'taken_up', 'keep', state.forced and 'forced' or 'turn')

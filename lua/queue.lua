@@ -2,6 +2,9 @@
 --
 -- Returns a list of {id, waiting ms or '', by, 1 when ours else 0, 1 when present else 0}
 
+-- include ending.lua
+-- include holds.lua
+
 local queue = {}
 for _, id in ipairs(call('LRANGE', QUEUE, 0, -1)) do
 	local ticket = known(id)

@@ -19,14 +19,13 @@
 local id, request, mode = ARGV[2], ARGV[3], ARGV[4]
 local token, again, min = tonumber(ARGV[5]), ARGV[6] == '1', tonumber(ARGV[7])
 
-local refusal = may_not_write()
+local refusal = denied and may_not_write()
 if refusal then
 	return refusal
 end
-local owner, count = holder()
-load_state()
-if other_spelling() then
-	return {'spelled', other_spelling()}
+local owner, count = read_keys()
+if state.spelled then
+	return {'spelled', state.spelled}
 end
 
 -- Until when the lock stays held whatever is given back. Each process that holds it may demand that.
@@ -35,86 +34,31 @@ if min and mode == 'own' and owner == id and state.owner == id and state.since t
 end
 local kept_ms = math.max(0, (state.keep or 0) - now)
 
-local function is_only_hold()
-	if mode == 'own' then
-		return state.holds == 'w' .. request or state.holds == 'a' .. request
-	end
-	return mode == 'any' and string.find(state.holds, '^a%S+$')
-end
+-- include ending.lua
 
--- A keeper of this hold has nothing left to do.
+-- The release command: a keeper of this hold has nothing left to do.
 local function tell_keeper()
-	publish(call, channel(id), '0')
+	if mode == 'any' then
+		publish(call, channel(id), '0')
+	end
 end
 
 -- The usual cases: the only hold is given back, and nobody waits, or those who do are in order.
-if owner == id and state.owner == id and count == 1 and kept_ms == 0 and state.holds and is_only_hold() then
+if owner == id and state.owner == id and count == 1 and kept_ms == 0 and state.holds and
+	(mode == 'own' and (state.holds == 'w' .. request or state.holds == 'a' .. request) or
+	mode == 'any' and string.find(state.holds, '^a%S+$')) then
 	if state.empty then
-		if mode == 'any' then
-			tell_keeper()
-		end
+		tell_keeper()
 		call('DEL', LOCK)
 		end_hold('released', now)
 		touch()
 		tell_outsiders()
 		return {'released', 0}
 	end
-
-	-- Puts the first waiter into the holder's place, and tells it and the second, if both are ours, like all who
-	-- wait, and there. Else it changes nothing, and returns nothing: waiters.lua deals with any queue, and mends
-	-- it, in more calls. So it does on a cluster, where who waits uses SSUBSCRIBE, and a slot may be moving.
-	local function succeed()
-		local ids = call('LRANGE', QUEUE, 0, state.length > SHORT_QUEUE and 1 or -1)
-		local first, second, fields, listed = ids[1], ids[2] or ids[1], {}, {}
-		local here = call('PUBSUB', 'NUMSUB', channel(first), channel(second))
-		if here[2] == 0 or here[4] == 0 or first == id then
-			return
-		end
-		for i, other in ipairs(ids) do
-			if listed[other] then
-				return
-			end
-			listed[other], fields[i] = true, 't:' .. other
-		end
-		local entries = call('HMGET', STATE, 'd:' .. first, unpack(fields))
-		for i, other in ipairs(ids) do
-			tickets[other] = entries[i + 1]
-			if not tickets[other] then
-				return
-			end
-		end
-		local ticket, seen, unheard, lease = known(first)
-		-- of all that follows, only the HSET is refused for want of memory
-		if not lease or now - seen >= SILENT_MS or not note('HSET', LOCK, first, 1) then
-			return
-		end
-		call('HDEL', LOCK, id)
-		if mode == 'any' then
-			tell_keeper()
-		end
-		end_hold('released', now)
-		call('LPOP', QUEUE)
-		call('ZREM', TIMEOUTS, first)
-		call('HDEL', STATE, 't:' .. first, 'd:' .. first)
-		state.ours, state.unsaved_ours = state.ours - 1, true
-		local ttl = math.min(TURN_MS, lease - 1)
-		take(first, 'w' .. first, lease, ttl, entries[1] or '', math.max(0, now - math.floor(ticket / 1000)), nil,
-			unheard and ticket)
-		touch()
-		if second ~= first then
-			call('PUBLISH', channel(second), 'first ' .. ttl)
-		end
-		call('PUBLISH', channel(first), 'granted ' .. int(state.token) .. ' ' .. ttl .. ' ' .. int(now))
-		return {'released', 0}
-	end
-
-	local done = SHARDED and state.length == state.ours and state.scores == state.ours and now >= state.back and
-		succeed()
-	if done then
-		return done
-	end
+	-- include succeed.lua
 end
 
+-- include holds.lua
 -- include waiters.lua
 -- include places.lua
 
@@ -179,9 +123,7 @@ local function give_back(entry)
 	if mode == 'unused' and request == id and entry == 'w' .. request then
 		forget_start() -- going in again starts nothing that counts
 	end
-	if mode == 'any' then
-		tell_keeper()
-	end
+	tell_keeper()
 	if entry and kept_ms > 0 then
 		if count <= 1 then
 			return keep()

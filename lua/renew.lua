@@ -17,14 +17,13 @@
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local token, by, period = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8])
 
-local refusal = may_not_write()
+local refusal = denied and may_not_write()
 if refusal then
 	return refusal
 end
-local owner, count = holder()
-load_state()
-if other_spelling() then
-	return {'spelled', other_spelling()}
+local owner, count = read_keys()
+if state.spelled then
+	return {'spelled', state.spelled}
 end
 lease = lease or state.lease or OUR_SCORE_MS
 
@@ -39,13 +38,15 @@ local function extend()
 end
 
 -- The usual case: the owner holds, and nobody waits.
-if owner == id and state.owner == id and state.empty and not state.turn and not is_kept() and
-	(request == '' or has_hold(kind .. request)) then
+if owner == id and state.owner == id and state.empty and not state.turn and request ~= '' and state.holds and
+	string.find(state.holds, kind .. request, 1, true) then
 	local ttl = extend()
 	touch()
 	return {'renewed', ttl, int(state.token or 0), 0}
 end
 
+-- include ending.lua
+-- include holds.lua
 -- include waiters.lua
 -- include places.lua
 
@@ -59,6 +60,7 @@ end
 -- counted: whether the lock's own count survived, with the holds of this owner's other processes in it.
 local function restore(counted)
 	state.token, state.holds, state.owner = token, nil, id
+	forget_hold()
 	call('HSET', STATE, 'name', LOCK, 'token', token, 'owner', id, 'since', now,
 		'lease', lease, 'by', by, 'taken_up', (counted and 'counted ' or '') .. int(token))
 	add_hold(kind .. request)

@@ -4,8 +4,10 @@
 --          present waiters, now ms, NAME as it is spelled,
 --          ms that the longest of ours has waited or -1, grants, expiries, breaks by force, losses}
 
-load_state()
-local owner, count = holder()
+-- include ending.lua
+-- include holds.lua
+
+local owner, count = read_keys()
 local ours = owner ~= nil and state.owner == owner
 
 -- Those of ours stand in the order of their tickets.
@@ -29,4 +31,4 @@ end
 
 return {owner or '', count or 0, call('PTTL', LOCK), ours and int(state.token or 0) or '',
 	ours and state.by or '', ours and state.since and int(state.since) or '', ours and 1 or 0,
-	waiters, int(now), state.name or LOCK, waited, unpack(events)}
+	waiters, int(now), state.spelled or LOCK, waited, unpack(events)}

@@ -13,15 +13,16 @@ local PLACES = 1000 -- are told; behind them one is far away
 local ENTRIES = 150 -- are looked at
 local SAMPLES = 20  -- are enough
 
-if limited then
-	local refusal = denied(LOG, 'XREVRANGE2')
-	if refusal then
-		return refusal
-	end
+-- include ending.lua
+-- include holds.lua
+
+local refusal = denied and denied(LOG, 'XREVRANGE2')
+if refusal then
+	return refusal
 end
-load_state()
-if other_spelling() then
-	return {'spelled', other_spelling()}
+local owner = read_keys()
+if state.spelled then
+	return {'spelled', state.spelled}
 end
 
 -- Who is present counts; whoever stands far behind in a long queue is taken to be. Nobody needs to know a
@@ -71,7 +72,6 @@ local function usual(by)
 	return {#of_job, median(of_job), #of_all, median(of_all)}
 end
 
-local owner = holder()
 local ours = owner and state.owner == owner
 local token = ours and int(state.token or 0) or ''
 local by = ours and state.by or ''

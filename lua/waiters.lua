@@ -247,7 +247,7 @@ local function hand_over(id, me)
 	local by = call('HGET', STATE, 'd:' .. id) or ''
 	local ttl = math.min(TURN_MS, lease - 1)
 	drop(id, 0)
-	take(id, 'w' .. id, lease, ttl, by, math.max(0, now - math.floor(ticket / 1000)), nil, unheard and ticket)
+	take(id, 'w' .. id, lease, ttl, by, math.max(0, now - math.floor(ticket / 1000)), unheard and ticket)
 	local first = announce(ttl, me)
 	tell(id, 'granted ' .. int(state.token) .. ' ' .. ttl .. ' ' .. int(now)) -- what is said last leaves first
 	return true, first

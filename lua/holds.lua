@@ -1,0 +1,102 @@
+-- Who holds and who waits, looked at closely: for scripts that are beyond their usual case.
+
+-- Whether the lock is held for the rest of a --min-hold only: all holds were given back.
+local function is_kept()
+	return string.sub(state.holds or '', 1, 1) == 'k'
+end
+
+-- The holds of the present owner, as "wREQUEST aREQUEST dREQUEST gREQUEST": w taken by wrap, a by
+-- acquire; of what is over, d: a release that may be repeated, g: a hold that somebody gave back. Only
+-- "kREQUEST": all is over but a --min-hold; REQUEST gave the last hold back.
+local function has_hold(entry)
+	return string.find(state.holds or '', entry, 1, true) ~= nil
+end
+
+-- Present means subscribed, in either way. The count that PUBLISH returns would include pattern
+-- subscribers, and so raise the dead. In which way is remembered: nobody else listens there.
+local ways = {}
+local function present(id)
+	local name = channel(id)
+	ways[id] = call('PUBSUB', 'NUMSUB', name)[2] > 0 and 'PUBLISH' or
+		SHARDED and call('PUBSUB', 'SHARDNUMSUB', name)[2] > 0 and 'SPUBLISH' or nil
+	return ways[id] ~= nil
+end
+
+-- Ticket and time of the last sign of life of a waiter of ours, whether it may not have heard its ticket
+-- yet, and the lease that it wants if the lock can be handed to it; nil for Redisson's.
+local tickets = {} -- the entries that were read in this run; false: there is none
+local function known(id)
+	local entry = tickets[id]
+	if entry == nil then
+		entry = call('HGET', STATE, 't:' .. id)
+		tickets[id] = entry
+	end
+	if entry then
+		local ticket, seen, lease, unheard = string.match(entry, WAITER)
+		return number(ticket), number(seen), unheard == 'unheard', number(lease)
+	end
+end
+
+-- Takes all out of our hash that is left there of a hold that is over.
+local function forget_hold()
+	call('HDEL', STATE, 'owner', 'since', 'until', 'lease', 'waited', 'by', 'taken_up', 'keep', 'unheard')
+end
+
+local function set_holds(holds)
+	state.holds = holds
+	if not state.owner then
+		forget_hold() -- our hash was lost, or knows of the hold before only
+	end
+	call('HSET', STATE, 'holds', holds)
+end
+
+local function add_hold(entry)
+	set_holds(state.holds and state.holds .. ' ' .. entry or entry)
+end
+
+-- Whoever runs a COMMAND once in so many ms wants to find its last start in our hash.
+local function remember(period)
+	local recall = (state.started or now) + 2 * period
+	if recall > (state.recall or 0) then
+		state.recall = recall
+		note('HSET', STATE, 'recall', recall)
+	end
+end
+
+-- Our hash may describe a hold that is over: nobody runs a script when a lease
+-- ends, when a key is deleted, or when Redisson forces a lock open. Returns how it ended, and when.
+local function unnoticed_end(owner)
+	if not state.owner or state.owner == owner then
+		return
+	end
+	local ends = state['until'] or now
+	if ends > now + CLOCK_SLACK_MS then
+		return 'forced', now
+	end
+	return is_kept() and 'released' or 'expired', ends
+end
+
+-- One that seems dead cannot bring a ticket that it may not have heard when it comes back all the same: so we
+-- keep it. ticket: nil or false if it has heard it.
+local function keep_ticket(id, ticket)
+	if ticket then
+		note('HSET', STATE, 'p:' .. id, int(now) .. ' ' .. int(ticket))
+		state.marked = true
+	end
+end
+
+local function notice_end(owner)
+	if owner and state.turn then
+		call('HDEL', STATE, 'turn', 'turned') -- taken, or snatched away by a plain lock
+		state.turn = nil
+	end
+	local event, time = unnoticed_end(owner)
+	if event then
+		call('HDEL', STATE, 'owner') -- once something was deleted, a server out of memory takes the rest, too
+		if event == 'expired' and time - (state.since or 0) < (state.lease or 0) then
+			keep_ticket(state.owner, state.unheard) -- it was handed the lock, and may not know
+		end
+		end_hold(event, time)
+		save()
+	end
+end
