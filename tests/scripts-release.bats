@@ -239,6 +239,19 @@ forget_holds_but_release_right() {
 	assert_equal "$(cli EXISTS job)" 0
 }
 
+@test "what was given back inside a lock of Redisson stays known, also behind a hold of ours that is over" {
+	acquire anna
+	release anna
+	redisson_takes rex
+	acquire inner inherited=rex
+	answered granted rex
+	acquire other inherited=rex
+	release rex request=inner
+	answered released 2
+	release rex request=inner again=1
+	answered released 2
+}
+
 @test "nobody is told when an inner hold is given back" {
 	acquire anna
 	acquire inner inherited=anna

@@ -41,6 +41,14 @@ granted_to_anna() {
 	answered renewed 20000
 }
 
+@test "a renewal without a lease gives Redisson's lock the usual one, not that of the hold before" {
+	acquire anna lease=90000
+	release anna
+	redisson_takes rex
+	renew rex lease= request= holder_token=
+	answered renewed 30000
+}
+
 @test "a renewal gives a lease to a lock that lost its time to live" {
 	acquire anna
 	cli PERSIST job
@@ -199,6 +207,17 @@ granted_to_anna() {
 	cli HDEL "$(key_state)" owner since until holds
 	renew anna
 	answered renewed 30000 "${token[anna]}" 1
+}
+
+@test "what is left of a hold that is over is not told of the lock that is taken up" {
+	acquire zoe
+	cli HSET "$(key_state)" waited 77777
+	release zoe
+	token[anna]=$((token[zoe] + 1))
+	renew anna
+	answered renewed 30000 "${token[anna]}" 1
+	acquire inner inherited=anna
+	answered granted anna "${token[anna]}" 30000 0 2
 }
 
 @test "a lock that another got after the loss of data is lost" {
