@@ -28,6 +28,10 @@ if first then
     redis.call('ZREM', KEYS[3], first)
     redis.call('HSET', KEYS[1], first, 1)
     redis.call('PEXPIRE', KEYS[1], ARGV[3])
+    local second = redis.call('LINDEX', KEYS[2], 0)
+    if second then
+        redis.call('PUBLISH', ARGV[2] .. second, 'first')
+    end
     redis.call('PUBLISH', ARGV[2] .. first, 'granted')
 end
 return 1

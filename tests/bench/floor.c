@@ -7,11 +7,10 @@
  * floor COUNT publish SOCKET       from PUBLISH in one process to the message in another
  * floor COUNT relay SOCKET STAMP FILE MICROSECONDS [ID ASK ANSWERS RELEASE]
  *                                  the least that a hand-over over a server can take: nobody holds
- *                                  anything. COUNT processes wait for a message, each with a child
- *                                  that waits to become STAMP. Who gets the message lets its child
- *                                  go, waits for its end, and sends the message for the next. Or it
- *                                  takes and releases a lock: the files ASK and RELEASE have the
- *                                  requests of one ID, the server gives ANSWERS to ASK */
+ *                                  anything. COUNT processes wait for a message. Who is told that
+ * it is first makes a child that waits to become STAMP, and when it is granted its turn it lets
+ * that go, waits for its end, and sends the messages for the next two. Or it takes and releases a
+ * lock: the files ASK and RELEASE have the requests of one ID, the server gives ANSWERS to ASK */
 
 #include <hiredis/hiredis.h>
 #include <signal.h>
@@ -232,18 +231,28 @@ static void read_answers(redisContext *server, int count)
 	}
 }
 
-static void await_grant(redisContext *server)
+static bool says(const redisReply *push, const char *word)
+{
+	return push->elements == 3 && push->element[2]->type == REDIS_REPLY_STRING &&
+	       strncmp(push->element[2]->str, word, strlen(word)) == 0;
+}
+
+/* Returns the child, as make_ready does. */
+static pid_t await_grant(redisContext *server, char **stamp, int *start)
 {
 	redisReply *push;
 	bool granted = false;
+	pid_t child = 0;
 
 	while (!granted) {
 		if (redisGetReply(server, (void **)&push) != REDIS_OK)
 			die("the connection has ended");
-		granted = push->elements == 3 && push->element[2]->type == REDIS_REPLY_STRING &&
-			  strncmp(push->element[2]->str, "granted", 7) == 0;
+		granted = says(push, "granted");
+		if (child == 0 && (granted || says(push, "first")))
+			child = make_ready(stamp, start);
 		freeReplyObject(push);
 	}
+	return child;
 }
 
 /* As of another process: all ids are of one length. */
@@ -286,7 +295,8 @@ static void prepare(struct text *text, const struct say *say, int number)
 		return;
 	}
 	text->length = (size_t)snprintf(text->bytes, sizeof(text->bytes),
-					"PUBLISH relay:%d granted\r\n", number + 1);
+					"PUBLISH relay:%d first\r\nPUBLISH relay:%d granted\r\n",
+					number + 2, number + 1);
 }
 
 static void pass_on(redisContext *server, const struct text *text)
@@ -309,10 +319,9 @@ static _Noreturn void take_part(int number, const char *path, const struct say *
 
 	ask(server, say, number);
 	prepare(&release, say, number);
-	child = make_ready(stamp, &start);
 	if (write(ready, "", 1) != 1)
 		die("cannot say that we are ready");
-	await_grant(server);
+	child = await_grant(server, stamp, &start);
 	let_go(child, start);
 	pass_on(server, &release);
 	_exit(0);
