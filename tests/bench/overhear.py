@@ -1,8 +1,12 @@
-"""What a client sends to its server: heard by standing between them."""
+"""What a client sends to its server: heard by standing between them. And what scripts call there."""
 
+import pathlib
+import re
 import select
 import socket
 import subprocess
+
+from wire import Wire
 
 
 def overhear(server, folder, name, command):
@@ -61,3 +65,30 @@ def count_requests(text):
             text = text[int(length[1:]) + 2:]
         count += 1
     return count
+
+
+def bare_calls(server, words, run):
+    """The requests of overhear with another script in the last one's place: it calls what scripts call on the server
+    while run() runs, one after the other, and decides nothing."""
+    file, count = words[-2:]
+    script = "".join(f"redis.call({', '.join(call)})\n" for call in calls_of_scripts(server, run))
+    sha1 = Wire(server).call("SCRIPT", "LOAD", script)
+    path = pathlib.Path(file + ".bare")
+    path.write_bytes(re.sub(rb"(EVALSHA\r\n\$40\r\n)[0-9a-f]{40}", rb"\g<1>" + sha1.encode(),
+                            pathlib.Path(file).read_bytes()))
+    return [*words[:-2], str(path), count]
+
+
+def calls_of_scripts(server, run):
+    """Lists of words, each in quotes, as MONITOR prints them: Lua reads those, too, of what is text."""
+    monitor = Wire(server)
+    monitor.call("MONITOR")
+    run()
+    Wire(server).call("ECHO", "over")
+    calls, line = [], ""
+    while "over" not in line:
+        line = monitor.read()
+        if " lua] " in line:
+            calls.append(re.findall(r'"(?:[^"\\]|\\.)*"', line))
+    monitor.close()
+    return calls

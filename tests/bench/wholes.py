@@ -5,7 +5,7 @@ import random
 import subprocess
 import time
 
-from overhear import overhear
+from overhear import bare_calls, overhear
 from peers import Fairlock, Redisson
 
 MEASURE = "a uncontended"
@@ -32,7 +32,8 @@ def one_shots(fairlock, pipe, add):
 
 
 class Requests:
-    """What the commands of fairlock ask, from a program that does nothing else."""
+    """What the commands of fairlock ask, from a program that does nothing else; and from one whose scripts only call what
+    ours do."""
 
     def __init__(self, bench, server):
         self.program = os.path.join(os.environ["BUILD"], "bench", "requests")
@@ -42,6 +43,8 @@ class Requests:
         owner, self.acquire = self.hear("acquire", [fairlock, "acquire", "asked"])
         _, self.release = self.hear("release", [fairlock, "release", "--owner", owner, "asked"])
         _, self.wrap = self.hear("wrap", [fairlock, "wrap", "asked", "true"])
+        self.acquire_calls = bare_calls(self.server, self.acquire, lambda: timed(self.acquire))
+        self.release_calls = bare_calls(self.server, self.release, lambda: timed(self.release))
 
     def hear(self, name, command):
         output, words = overhear(self.server, self.folder, name, command)
@@ -51,6 +54,8 @@ class Requests:
         add("the requests of acquire", timed(self.acquire))
         add("the requests of release", timed(self.release))
         add("the requests of wrap", timed(self.wrap))
+        add("the calls of acquire", timed(self.acquire_calls))
+        add("the calls of release", timed(self.release_calls))
 
 
 def floors(bench, server, count=4):
