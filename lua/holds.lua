@@ -37,17 +37,17 @@ local function known(id)
 	end
 end
 
--- Takes all out of our hash that is left there of a hold that is over.
+-- Takes out of our hash what is left there of a hold that is over, but for `holds`, which the caller writes.
 local function forget_hold()
 	call('HDEL', STATE, 'owner', 'since', 'until', 'lease', 'waited', 'by', 'taken_up', 'keep', 'unheard')
 end
 
 local function set_holds(holds)
 	state.holds = holds
+	call('HSET', STATE, 'holds', holds) -- the first to be refused by a server out of memory
 	if not state.owner then
 		forget_hold() -- our hash was lost, or knows of the hold before only
 	end
-	call('HSET', STATE, 'holds', holds)
 end
 
 local function add_hold(entry)

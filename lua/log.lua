@@ -21,9 +21,10 @@ local refusal = denied and denied(LOG, 'XREVRANGE2')
 if refusal then
 	return refusal
 end
-local owner = read_keys()
-if state.spelled then
-	return {'spelled', state.spelled}
+-- Not by read_keys: the history is told also when somebody has put something else in the lock's place.
+local name = call('HGET', STATE, 'name')
+if name and name ~= LOCK then
+	return {'spelled', name}
 end
 
 local function entries_from(first)
@@ -66,6 +67,7 @@ end
 if not wants_now then
 	return {'log', int(now), entries, '', {}, {}}
 end
+local owner = read_keys()
 return {'log', int(now), entries, owner or '',
 	state.owner and {state.owner, text(state.token), text(state.since), text(state['until']),
 		text(state.waited), state.by or ''} or {},

@@ -60,7 +60,7 @@ end
 -- counted: whether the lock's own count survived, with the holds of this owner's other processes in it.
 local function restore(counted)
 	state.token, state.holds, state.owner = token, nil, id
-	forget_hold()
+	forget_hold() -- first: once something was deleted, a server out of memory takes the rest, too
 	call('HSET', STATE, 'name', LOCK, 'token', token, 'owner', id, 'since', now,
 		'lease', lease, 'by', by, 'taken_up', (counted and 'counted ' or '') .. int(token))
 	add_hold(kind .. request)

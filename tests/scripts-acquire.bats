@@ -326,3 +326,15 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	acquire ben
 	answered spelled '{job}'
 }
+
+@test "a server out of memory lets nobody into a lock of Redisson" {
+	acquire anna
+	release anna
+	redisson_takes rex
+	cli CONFIG SET maxmemory 1 >/dev/null
+	run acquire inner inherited=rex
+	cli CONFIG SET maxmemory 0 >/dev/null
+	assert_failure
+	assert_output --partial OOM
+	assert_equal "$(holds)" 1
+}

@@ -125,6 +125,14 @@ free() {
 	answered spelled job
 }
 
+@test "what happened is told also when something else is in the lock's place by now" {
+	acquire anna
+	release anna
+	cli SET job x >/dev/null
+	script log '' '' 0
+	answered log
+}
+
 @test "a log that is no stream is refused" {
 	cli SET "$(key_log)" precious >/dev/null
 	run look

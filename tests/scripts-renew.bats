@@ -220,6 +220,32 @@ granted_to_anna() {
 	answered granted anna "${token[anna]}" 30000 0 2
 }
 
+@test "a --min-hold of a hold that was broken is none of the lock that is taken up" {
+	acquire zoe
+	release zoe min=20000
+	answered kept
+	release x request=f mode=force
+	token[anna]=$((token[zoe] + 1))
+	renew anna
+	answered renewed 30000 "${token[anna]}" 1
+	release anna
+	answered released 0
+}
+
+@test "the unheard ticket of a hold that is over is none of the lock that is taken up" {
+	acquire zoe
+	present ben
+	acquire ben handed=1
+	release zoe
+	renew ben holder_token="$(field token)"
+	release ben
+	answered released 0
+	token[anna]=$(($(field token) + 1))
+	renew anna
+	answered renewed 30000 "${token[anna]}" 1
+	assert_equal "$(field unheard)" ''
+}
+
 @test "a lock that another got after the loss of data is lost" {
 	granted_to_anna
 	cli FLUSHALL
