@@ -110,6 +110,8 @@ def bars(bench):
         get, (d, f"grant {many}", OURS), (d, f"grant {few}", OURS))
     yield f"a grant on the server, {many} waiters, of Redisson", 1 / 300, ratio(
         get, (d, f"grant {many}", OURS), (d, f"grant {many}", REDISSON))
+    yield f"release and grant in one, {many} waiters, of Redisson's grant", 1 / 300, ratio(
+        get, (d, f"hand-over {many}", OURS), (d, f"grant {many}", REDISSON))
     yield f"{bench.idle[0]} idle waiters, {bench.idle[1]} s: ticks", 0, get.worst(idle, "processor", OURS)
     yield f"{bench.idle[0]} idle waiters, {bench.idle[1]} s: requests", 100, get.worst(idle, "requests", OURS)
     yield "an idle waiter, kB PSS", 150, get.worst(idle, "memory", OURS)
