@@ -134,7 +134,7 @@ class Proxy:
         self.connections = []
         self.listener = None
         self.accepting = []
-        self.fillers = []
+        self.fillers = {}  # by their names; each keeps its port from any client until it is taken
 
     def listen(self):
         if self.listener:
@@ -153,21 +153,14 @@ class Proxy:
 
     def accept(self):
         self.listener.listen(1024)
-        self.accepting = [asyncio.create_task(self.take(self.listener, self.drain()))]
+        self.accepting = [asyncio.create_task(self.take(self.listener))]
 
-    def drain(self):
-        """Ends the fillers. Says by what names they may still stand in the queue."""
-        names = [filler.getsockname() for filler in self.fillers]
-        for filler in self.fillers:
-            filler.close()
-        self.fillers = []
-        return names
-
-    async def take(self, listener, fillers):
+    async def take(self, listener):
         while True:
             client, name = await asyncio.get_running_loop().sock_accept(listener)
-            if name in fillers:
-                fillers.remove(name)
+            filler = self.fillers.pop(name, None) if name else None
+            if filler:
+                filler.close()
                 client.close()
                 continue
             client.setblocking(False)
@@ -178,16 +171,18 @@ class Proxy:
         """Nobody is accepted. A full queue of connections makes the kernel drop the next."""
         await stop(self.accepting)
         self.listener.listen(0)
-        while self.listener.family != socket.AF_UNIX and len(self.fillers) < 4:
+        for _ in range(4 if self.listener.family != socket.AF_UNIX else 0):
             filler, _ = new_socket(self.address)
             filler.connect_ex(self.listener.getsockname())
-            self.fillers.append(filler)
+            self.fillers[filler.getsockname()] = filler
 
     async def refuse(self):
         if not self.listener:
             return
         await stop(self.accepting)
-        self.drain()
+        for filler in self.fillers.values():
+            filler.close()
+        self.fillers = {}
         self.listener.close()
         self.listener = None
 

@@ -1,0 +1,27 @@
+# The proxy of other tests: what it does to nobody.
+
+load helpers
+load proxy
+
+setup() {
+	start_server
+	start_proxy "$SERVER_SOCKET"
+}
+
+# fillers STATE: how many connections to the proxy are in this state of the kernel's, in hexadecimal
+fillers() {
+	awk -v port=":$(printf %04X "$PROXY_PORT")" -v state="$1" 'index($3, port) && $4 == state' /proc/net/tcp | wc -l
+}
+
+# SYN_SENT, TIME_WAIT
+all_taken() {
+	[ "$(fillers 02)" = 0 ] && [ "$(fillers 06)" = 4 ]
+}
+
+@test "what fills the queue of connections during a cut is taken after it: no client is, for having its port" {
+	proxy cut
+	[ "$(fillers 02)" -gt 0 ]
+	proxy pass
+	wait_until all_taken
+	assert_equal "$(proxy count)" 0
+}
