@@ -115,7 +115,7 @@ POOL_LDFLAGS := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 # What there is
 
 SOURCES  := $(sort $(filter-out src/quick.c src/pool.c src/tls.c,$(wildcard src/*.c)))
-LUA_PARTS := lua/prelude.lua lua/ending.lua lua/succeed.lua lua/holds.lua lua/waiters.lua lua/places.lua
+LUA_PARTS := lua/prelude.lua $(shell sed -n 's,^[[:blank:]]*-- include ,lua/,p' lua/*.lua | sort -u)
 SCRIPTS  := $(sort $(filter-out $(LUA_PARTS),$(wildcard lua/*.lua)))
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/%.o) $(BUILD)/scripts.o $(ENDS)
 TLS_OBJECTS := $(filter-out $(BUILD)/notls.o,$(OBJECTS)) $(BUILD)/tls.o

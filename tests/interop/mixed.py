@@ -55,15 +55,19 @@ class World:
 
     def jvm(self):
         """One more JVM, with two Redisson clients in it."""
-        output = tempfile.TemporaryFile("w+")
+        output, errors = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
         process = subprocess.Popen(["java", "-XX:TieredStopAtLevel=1", "-Xmx96m", "-cp", self.classpath,
                                     "fairlock.Client", self.port, "6000"], stdin=subprocess.PIPE, stdout=output,
-                                   stderr=subprocess.DEVNULL, text=True, preexec_fn=die_with_us)
+                                   stderr=errors, text=True, preexec_fn=die_with_us)
         jvm = {"process": process, "output": output, "actors": set()}
         self.jvms.append(jvm)
         for client in "ab":
             self.tell(jvm, f"{client}.0 connect")
-        until(lambda: self.said(jvm).count("connect ok") == 2, "Redisson connected")
+        try:
+            until(lambda: self.said(jvm).count("connect ok") == 2, "Redisson connected")
+        except Failure as failure:
+            errors.seek(0)
+            raise Failure(f"{failure}; it said: {self.said(jvm)}{errors.read()[-2000:]}") from None
         return jvm
 
     @staticmethod

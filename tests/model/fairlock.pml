@@ -5,7 +5,7 @@
  *
  *   acquire   acquire.lua: join(), grant(), queued(); its quick path does the same as the long one
  *   renew     renew.lua, without take-up
- *   release   release.lua with mode `own`: let_go()
+ *   release   release.lua with mode `own`: let_go(); its quick ways, one of them succeed.lua, do the same
  *   leave     leave.lua, sent by the waiter itself
  *   first_waiter, tell_second, hand_over, pass_on, announce, drop   waiters.lua
  *   place, settle (mend, bring_back)                          places.lua
