@@ -1,6 +1,7 @@
 #include "loop.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -22,24 +23,32 @@ void loop_close(struct loop *loop)
 	close(loop->timer);
 }
 
-int loop_wait(struct loop *loop, struct pollfd *slots, nfds_t count, int64_t until_ms,
-	      struct error *err)
+static int arm(struct loop *loop, int64_t until_ms, struct error *err)
 {
 	struct itimerspec when = {0};
 
-	if (until_ms <= 0)
-		until_ms = 1; /* zero would disarm the timer */
+	if (until_ms == loop->armed_ms)
+		return 0;
 	if (until_ms != NEVER_MS) {
 		when.it_value.tv_sec = until_ms / 1000;
 		when.it_value.tv_nsec = until_ms % 1000 * 1000000;
 	}
-	if (until_ms != loop->armed_ms) {
-		if (timerfd_settime(loop->timer, TFD_TIMER_ABSTIME, &when, NULL) < 0)
-			return fail(err, STATUS_OS, "cannot set a timer: %s", strerror(errno));
-		loop->armed_ms = until_ms;
-	}
-	slots[count - 1] = (struct pollfd){.fd = loop->timer, .events = POLLIN};
-	if (poll(slots, count, -1) < 0 && errno != EINTR)
+	if (timerfd_settime(loop->timer, TFD_TIMER_ABSTIME, &when, NULL) < 0)
+		return fail(err, STATUS_OS, "cannot set a timer: %s", strerror(errno));
+	loop->armed_ms = until_ms;
+	return 0;
+}
+
+/* What is due already needs no timer: to have one expire at once is dear. */
+int loop_wait(struct loop *loop, struct pollfd *slots, nfds_t count, int64_t until_ms,
+	      struct error *err)
+{
+	const bool is_due = until_ms <= clock_ms();
+
+	if (!is_due && arm(loop, until_ms, err) < 0)
+		return -1;
+	slots[count - 1] = (struct pollfd){.fd = is_due ? -1 : loop->timer, .events = POLLIN};
+	if (poll(slots, count, is_due ? 0 : -1) < 0 && errno != EINTR)
 		return fail(err, STATUS_OS, "cannot wait: %s", strerror(errno));
 	/* an expired timer stays readable until it is set anew */
 	if (slots[count - 1].revents)

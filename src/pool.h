@@ -11,7 +11,7 @@
  * again: a tenth of that time. So what is asked for first is laid side by side in memory that the
  * program has anyway, and is never used again; who lives longer goes on with musl's malloc. */
 
-#define POOL_BYTES ((size_t)16 << 10)
+#define POOL_BYTES ((size_t)20 << 10)
 
 void *pool_malloc(size_t bytes) __asm__("__wrap_malloc");
 void *pool_calloc(size_t count, size_t each) __asm__("__wrap_calloc");
