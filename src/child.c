@@ -1,7 +1,6 @@
 #include "child.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 
 #include "clock.h"
 #include "options.h"
-#include "pages.h"
 #include "path.h"
 #include "server.h"
 
@@ -87,18 +85,19 @@ _Noreturn void child_become(const struct job *job, struct shared *shared, pid_t 
 }
 
 /* As long as it waits, it takes no signals: what is sent to the process group is the wrapper's
- * affair. And it must not outlive the guard, even when it was stopped. */
+ * affair. But it is stopped with it, so that the guard hears of that. And it must not outlive the
+ * guard, even then. */
 _Noreturn void child_stand_by(const struct job *job, struct shared *shared, int start, pid_t parent)
 {
 	char byte;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	pages_fetch();
-	client_close(job->client); /* its end is how the server sees the guard go */
+	inbox_let_stop(job->inbox);
+	client_close(job->client);  /* its end is how the server sees the guard go */
+	child_set_environment(job); /* a rehearsal: the memory that it takes is there then */
 	if (getppid() != parent || read(start, &byte, 1) != 1)
 		_exit(STATUS_NOT_FOUND);
-	kill(getpid(), SIGCONT); /* takes back a Ctrl-Z that the wrapper alone has got over */
-	shared_take_grant(shared, job);
+	shared_take_locked(shared, job);
 	child_set_environment(job);
 	child_become(job, shared, parent);
 }

@@ -516,6 +516,28 @@ bool client_is_still(const struct client *client)
 	       client->confirmations == 0 && client->unasked == 0 && client_is_silent(client);
 }
 
+size_t client_foresee(struct client *twin, struct client *client, enum client_event *event)
+{
+	size_t length;
+
+	drop_reply(client);
+	*twin = *client;
+	length = link_twin(&twin->link, &client->link);
+	if (length > 0)
+		*event = client_step(twin);
+	return length;
+}
+
+void client_become(struct client *client, struct client *twin, size_t length)
+{
+	struct link link = client->link;
+
+	link_become(&link, &twin->link, length);
+	*client = *twin;
+	client->link = link;
+	client->more = false;
+}
+
 void client_open(struct client *client)
 {
 	client->eager = true;

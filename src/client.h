@@ -109,6 +109,14 @@ bool client_is_still(const struct client *client);
 /* Whether it is connected, nothing is left to be sent, and no reply has come in part. */
 bool client_is_silent(const struct client *client);
 
+/* What client_step would bring. *twin has gone there, on its own, from what has come over the
+ * connection of *client, which is silent; there nothing has been taken or sent. Returns how many
+ * bytes these are; 0: none, and no twin. It ends with client_close or client_become. */
+size_t client_foresee(struct client *twin, struct client *client, enum client_event *event);
+
+/* Goes on as the twin, which has done nothing but read these bytes (client_is_still). */
+void client_become(struct client *client, struct client *twin, size_t length);
+
 /* Connects also when there is nothing to ask. */
 void client_open(struct client *client);
 

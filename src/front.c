@@ -126,7 +126,7 @@ static void mind_guard(struct front *front)
 	ssize_t length = recv(front->fd, &byte, 1, MSG_DONTWAIT);
 
 	/* a guard that died with signals unread leaves a reset, not an end */
-	if ((length < 0 && errno == EAGAIN) || is_done(front))
+	if (length == 1 || (length < 0 && errno == EAGAIN) || is_done(front))
 		return;
 	close(front->fd);
 	front->fd = -1;

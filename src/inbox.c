@@ -102,6 +102,11 @@ int inbox_next_deadly(const struct inbox *inbox)
 	return 0;
 }
 
+void inbox_let_stop(const struct inbox *inbox)
+{
+	change_mask(SIG_UNBLOCK, mask_of(SIGTSTP) & ~inbox->original, NULL);
+}
+
 void inbox_restore(const struct inbox *inbox)
 {
 	if (inbox->child_ignored)

@@ -38,6 +38,9 @@ int inbox_next_deadly(const struct inbox *inbox);
 /* Whether a signal was ignored when we were started: then it is nobody's concern. */
 bool inbox_ignores(int signo);
 
+/* Lets SIGTSTP stop this process, as it would have stopped who had opened the inbox. */
+void inbox_let_stop(const struct inbox *inbox);
+
 /* Puts back what COMMAND is to inherit. Safe after vfork. */
 void inbox_restore(const struct inbox *inbox);
 

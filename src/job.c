@@ -1,6 +1,5 @@
 #include "job.h"
 
-#include <string.h>
 #include <sys/mman.h>
 
 #include "clock.h"
@@ -43,40 +42,28 @@ void shared_free(struct shared *shared)
 		munmap(shared, sizeof(*shared));
 }
 
-void shared_put_grant(struct shared *shared, const struct job *job)
+/* The reply is in the wrapper's memory; all else that these point to is in both. */
+void shared_lend(struct shared *shared, const struct job *job)
 {
-	struct grant *grant = &shared->grant;
-
-	memcpy(grant->owner, job->lock->owner, sizeof(grant->owner));
-	memcpy(grant->token, job->lock->token, sizeof(grant->token));
-	grant->since_ms = job->lock->since_ms;
-	grant->handed = job->lock->handed;
-	memcpy(grant->ticket, job->lock->ticket, sizeof(grant->ticket));
-	shared->deadline_ms = job->lock->deadline_ms;
-}
-
-void shared_take_grant(const struct shared *shared, const struct job *job)
-{
-	const struct grant *grant = &shared->grant;
-
-	memcpy(job->lock->owner, grant->owner, sizeof(job->lock->owner));
-	memcpy(job->lock->token, grant->token, sizeof(job->lock->token));
-	job->lock->since_ms = grant->since_ms;
-	job->lock->deadline_ms = shared->deadline_ms;
-	job->lock->handed = grant->handed;
-	memcpy(job->lock->ticket, grant->ticket, sizeof(grant->ticket));
-}
-
-/* The reply is in the wrapper's memory; all else that it points to is in both. */
-void shared_put_client(struct shared *shared, const struct job *job)
-{
+	shared->lock = *job->lock;
 	shared->client = *job->client;
 	shared->client.reply = NULL;
 	shared->is_deaf = job->teller->is_deaf;
 }
 
-void shared_take_client(const struct shared *shared, const struct job *job)
+void shared_borrow(const struct shared *shared, const struct job *job)
 {
+	*job->lock = shared->lock;
 	*job->client = shared->client;
 	job->teller->is_deaf = shared->is_deaf;
+}
+
+void shared_put_locked(struct shared *shared, const struct job *job)
+{
+	shared->locked = *job->lock;
+}
+
+void shared_take_locked(const struct shared *shared, const struct job *job)
+{
+	*job->lock = shared->locked;
 }

@@ -1,6 +1,7 @@
 #ifndef FAIRLOCK_JOB_H
 #define FAIRLOCK_JOB_H
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,13 +43,12 @@ enum guard_phase {
 	GUARD_DONE,
 };
 
-struct grant {
-	char owner[OWNER_MAX_BYTES];
-	char token[24];
-	int64_t since_ms;
-	bool handed;
-	char ticket[24];
-};
+/* Who may take what the server says, while a guard stands by: an even number is the wrapper's turn,
+ * an odd one the guard's, to whom the wrapper has lent its connection; each change is another
+ * number. A guard is lent what it is forked with. At the end the lock is held, and the connection
+ * the guard's. */
+#define TURN_FIRST 1u
+#define TURN_OVER UINT_MAX
 
 /* Memory that all three processes see. */
 struct shared {
@@ -61,10 +61,12 @@ struct shared {
 	bool lost;
 	bool timed_out;        /* COMMAND was stopped by --max-hold */
 	_Atomic pid_t command; /* the process that stands by to become it; 0: there is none */
-	/* what processes that were forked before the grant do not know: */
-	struct grant grant;
-	struct client client; /* with the same connection */
-	bool is_deaf;         /* syslog, as was told */
+	_Atomic unsigned turn;
+	/* what the wrapper lends to a guard that was forked before, with the same connection: */
+	struct lock lock;
+	struct client client;
+	bool is_deaf;       /* syslog, as was told */
+	struct lock locked; /* what the guard has made of it: valid when the turns are over */
 };
 
 /* When COMMAND must get its first signal, and when SIGKILL, so that nothing of it is alive at the
@@ -76,13 +78,14 @@ int64_t job_kill_ms(const struct job *job, int64_t deadline_ms);
 struct shared *shared_new(void);
 void shared_free(struct shared *shared);
 
-/* Puts what job's lock was granted there, and takes it from there into a process's own. */
-void shared_put_grant(struct shared *shared, const struct job *job);
-void shared_take_grant(const struct shared *shared, const struct job *job);
+/* Puts job's lock and client, which is silent (client_is_silent), and what its teller has told
+ * there; and takes all that from there, in a process that was forked when this connection was there
+ * already. */
+void shared_lend(struct shared *shared, const struct job *job);
+void shared_borrow(const struct shared *shared, const struct job *job);
 
-/* The same with the client, which is still (client_is_still), in a process that was forked when
- * this connection was there already; and with what the teller has told. */
-void shared_put_client(struct shared *shared, const struct job *job);
-void shared_take_client(const struct shared *shared, const struct job *job);
+/* Puts job's lock there, which is held; and takes it from there. */
+void shared_put_locked(struct shared *shared, const struct job *job);
+void shared_take_locked(const struct shared *shared, const struct job *job);
 
 #endif

@@ -26,6 +26,7 @@ struct lock {
 	int64_t lease_ms;
 	int64_t replicas;    /* so many must know of a grant or renewal, 0: none */
 	int64_t replicas_ms; /* how long they may take */
+	int64_t wanted_ms;   /* when we began to wait for it */
 	int64_t since_ms;    /* when we asked and got it, or were handed it */
 	int64_t deadline_ms; /* until when the lock is surely ours */
 	char lease[24];

@@ -11,7 +11,7 @@
 
 /* Of the stack. Reading from the server alone takes 16 kB. */
 #define CALLEES_BYTES 24576
-#define CALLERS_BYTES 40960
+#define CALLERS_BYTES 20480
 
 /* end(3): between them is what is zero at first; what is not stands on the same page or before. */
 extern char edata[], end[];

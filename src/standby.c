@@ -1,5 +1,6 @@
 #include "standby.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -21,6 +22,8 @@ void standby_make(struct standby *standby, const struct job *job)
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* the guard's child is ours when it is gone */
 	*standby = (struct standby){
 		.fd = ends[0], .opened = job->client->link.opened, .shared = shared_new()};
+	if (standby->shared)
+		standby->shared->turn = TURN_FIRST;
 	standby->guard = standby->shared ? fork() : -1;
 	if (standby->guard == 0) {
 		close(ends[0]);
@@ -47,12 +50,62 @@ void standby_end(struct standby *standby)
 	*standby = (struct standby){0};
 }
 
+static bool wake(const struct standby *standby)
+{
+	return send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
+int standby_lend(struct standby *standby, const struct job *job)
+{
+	if (!standby->guard || standby->opened != job->client->link.opened)
+		return -1;
+	if (standby->shared->turn % 2 == 0) {
+		shared_lend(standby->shared, job);
+		standby->shared->turn++;
+		if (!wake(standby))
+			standby_end(standby);
+	}
+	return standby->guard ? standby->fd : -1;
+}
+
+bool standby_reclaim(struct standby *standby, const struct job *job)
+{
+	struct shared *shared = standby->shared;
+	unsigned turn = shared->turn;
+	int64_t unknown = 0;
+	char byte;
+
+	while (turn % 2 == 1 && turn != TURN_OVER)
+		if (atomic_compare_exchange_weak(&shared->turn, &turn, turn + 1))
+			turn++;
+	if (turn == TURN_OVER) {
+		shared_take_locked(shared, job);
+		/* the guard may be on its way there */
+		atomic_compare_exchange_strong(&shared->deadline_ms, &unknown,
+					       job->lock->deadline_ms);
+		return false;
+	}
+	while (recv(standby->fd, &byte, 1, MSG_DONTWAIT) == 1)
+		;
+	if (errno != EAGAIN)
+		standby_end(standby);
+	return true;
+}
+
+bool standby_has_lock(const struct standby *standby)
+{
+	return standby->guard && standby->shared->turn == TURN_OVER;
+}
+
 bool standby_set_off(const struct standby *standby, const struct job *job)
 {
+	if (standby_has_lock(standby))
+		return true;
 	if (!standby->guard || standby->opened != job->client->link.opened ||
 	    !client_is_still(job->client))
 		return false;
-	shared_put_grant(standby->shared, job);
-	shared_put_client(standby->shared, job);
-	return send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+	shared_lend(standby->shared, job);
+	standby->shared->deadline_ms = job->lock->deadline_ms;
+	standby->shared->turn = TURN_OVER;
+	return wake(standby);
 }

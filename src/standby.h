@@ -4,7 +4,9 @@
 #include "job.h"
 
 /* A guard, and a process that is to become COMMAND, which wait for the lock to be granted: then
- * neither has to be made. */
+ * neither has to be made. While the wrapper has nothing to do but wait, it lends the guard its
+ * connection: the guard then sees for itself that the lock is granted, and the wrapper, which has
+ * to be woken for nothing, sleeps on. What is no grant the guard leaves to the wrapper. */
 struct standby {
 	pid_t guard; /* 0: there is none */
 	int fd;
@@ -13,16 +15,26 @@ struct standby {
 };
 
 /* Makes one while the lock is not ours yet, unless there is one that knows the client's connection,
- * on which all that there is to say has been sent, and nothing was heard in part. There is none
- * afterwards if it cannot be made. */
+ * on which all that there is to say has been sent, and nothing was heard in part. It is lent that
+ * at once. There is none afterwards if it cannot be made. */
 void standby_make(struct standby *standby, const struct job *job);
 
 /* Ends it, if there is one. */
 void standby_end(struct standby *standby);
 
-/* Tells it that the lock is ours. False if it cannot be used: one of them is dead, or the
- * connection is not what they know; then there is no COMMAND and it is to be ended. Else guard, fd
- * and shared are the caller's. */
+/* Lends it the client's connection (client_is_silent), if it is not lent yet. Returns what becomes
+ * readable when the guard is done with it, or dead; -1: there is none that could use it. */
+int standby_lend(struct standby *standby, const struct job *job);
+
+/* Takes that back. False: the guard has the lock meanwhile, and job's lock is held. */
+bool standby_reclaim(struct standby *standby, const struct job *job);
+
+/* Whether the guard has taken the lock. */
+bool standby_has_lock(const struct standby *standby);
+
+/* Tells it that the lock is ours, unless it knows. False if it cannot be used: one of them is dead,
+ * or the connection is not what they know; then there is no COMMAND and it is to be ended. Else
+ * guard, fd and shared are the caller's. */
 bool standby_set_off(const struct standby *standby, const struct job *job);
 
 #endif

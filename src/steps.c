@@ -32,6 +32,12 @@ static void tell_trouble(struct steps *steps, const struct error *error)
 	tell_step(steps->teller, "%s", error->text);
 }
 
+void steps_skip(struct steps *steps, const struct client *client)
+{
+	steps->connections = client->link.connections;
+	steps->launches = client->link.launches;
+}
+
 void steps_tell(struct steps *steps, const struct client *client)
 {
 	const struct link *link = &client->link;

@@ -18,4 +18,7 @@ struct steps {
  * it is connected. */
 void steps_tell(struct steps *steps, const struct client *client);
 
+/* What has come until now, somebody else has told. */
+void steps_skip(struct steps *steps, const struct client *client);
+
 #endif

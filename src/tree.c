@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "local.h"
+#include "proc.h"
 
 #define FLEETING_PASSES 100
 
@@ -26,29 +27,21 @@ struct processes {
 	size_t room;
 };
 
-/* Reads what the kernel says of a process. proc is an open /proc. */
-static int read_stat(int proc, struct process *process)
+static int look_at(struct process *process)
 {
-	char path[32], text[512], state;
-	ssize_t length;
-	int fd;
+	const int fd = proc_open(process->pid);
+	struct proc proc;
+	int result = -1;
 
-	snprintf(path, sizeof(path), "%d/stat", (int)process->pid);
-	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	length = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (length <= 0)
-		return -1;
-	text[length] = '\0';
-	/* the name may contain anything, also ")" */
-	const char *behind_name = strrchr(text, ')');
-
-	if (!behind_name || sscanf(behind_name + 1, " %c %d", &state, &process->parent) != 2)
-		return -1;
-	process->ended = state == 'Z' || state == 'X';
-	return 0;
+	if (fd >= 0) {
+		result = proc_read(fd, &proc);
+		close(fd);
+	}
+	if (result == 0) {
+		process->parent = proc.parent;
+		process->ended = proc.state == 'Z' || proc.state == 'X';
+	}
+	return result;
 }
 
 static int add(struct processes *all, struct process process)
@@ -77,7 +70,7 @@ static int read_processes(struct processes *all)
 	while (result == 0 && (entry = readdir(dir))) {
 		struct process process = {.pid = (pid_t)strtol(entry->d_name, NULL, 10)};
 
-		if (process.pid > 0 && read_stat(dirfd(dir), &process) == 0)
+		if (process.pid > 0 && look_at(&process) == 0)
 			result = add(all, process);
 	}
 	closedir(dir);

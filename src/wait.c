@@ -9,7 +9,6 @@
 #include "duration.h"
 #include "line.h"
 #include "options.h"
-#include "pages.h"
 #include "signals.h"
 #include "steps.h"
 #include "tell.h"
@@ -29,6 +28,13 @@
 #define VIEW_IN_CROWD_MS 5000
 #define CROWD 50
 
+/* The first in the queue listens for plain Redisson locks, too, if its turn has not come so soon.
+ */
+#define LISTEN_MS 20
+
+/* A deputy that has taken the lock may be left alone so long. */
+#define LENT_MS 1000
+
 enum {
 	SLOT_SIGNALS,
 	SLOT_PID,
@@ -42,15 +48,16 @@ struct waiting {
 	const struct wait *wait;
 	struct lock *lock;
 	struct client *client;
-	int64_t from_ms;
 	int64_t until_ms; /* the end of --wait */
 	int64_t sign_ms;  /* when to ask again if nobody tells us anything */
 	int64_t watch_ms; /* when to ask again because somebody told us to */
 	bool granted;
-	bool traceless;   /* the server knows nothing of us */
-	bool first;       /* on_first is to be called */
-	bool told_first;  /* it was, and on_away was not */
-	unsigned told_on; /* the connection that was there then */
+	bool traceless;       /* the server knows nothing of us */
+	bool first;           /* in the queue, as far as we know */
+	bool hears_outsiders; /* on the channel of plain Redisson locks */
+	bool to_call;         /* the deputy is to be called */
+	bool called;          /* it was, and not dismissed */
+	unsigned called_on;   /* the connection that was there then */
 	bool told_queued;
 	bool told_no_ttl;
 	bool place_due; /* --verbose: our place in the queue is to be asked for and told */
@@ -67,11 +74,20 @@ static bool may_queue(const struct waiting *w)
 	return !w->wait->options->no_wait && w->wait->options->wait_ms != 0;
 }
 
+/* From here on a plain Redisson lock that is given back is our turn, too. */
+static void hear_outsiders(struct waiting *w)
+{
+	client_subscribe(w->client, w->lock->keys.channel);
+	w->hears_outsiders = true;
+}
+
 static void ask(struct waiting *w)
 {
 	struct request request;
 
 	tell_step(w->wait->teller, "asking for lock %s as %s", w->lock->keys.name, w->lock->id);
+	if (w->first)
+		hear_outsiders(w);
 	lock_ask(w->lock, &request, !may_queue(w));
 	client_request(w->client, &request);
 	w->sign_ms = w->watch_ms = NEVER_MS;
@@ -124,29 +140,26 @@ static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
 	w->told_no_ttl = ttl_ms == -1;
 }
 
-static void tell_first(struct waiting *w)
+/* While the server makes up its mind for the first time, or when it has all that it is to know. */
+static bool may_call(const struct waiting *w)
 {
-	w->first = false;
-	w->told_first = w->wait->on_first;
-	w->told_on = w->client->link.opened;
-	if (!w->told_first)
-		return;
-	w->wait->on_first(w->wait->context);
-	if (w->told_queued)
-		pages_fetch(); /* those that a fork there has left shared */
+	return w->to_call &&
+	       (w->told_queued ? client_is_still(w->client) : client_is_silent(w->client));
 }
 
-static void tell_away(struct waiting *w)
+static void call_deputy(struct waiting *w)
 {
-	w->told_first = false;
-	w->wait->on_away(w->wait->context);
+	w->to_call = false;
+	w->called = w->wait->deputy;
+	w->called_on = w->client->link.opened;
+	if (w->called)
+		w->wait->deputy->call(w->wait->deputy->context);
 }
 
-/* From here on a plain Redisson lock that is given back is our turn, too. */
-static void become_first(struct waiting *w)
+static void dismiss_deputy(struct waiting *w)
 {
-	client_subscribe(w->client, w->lock->keys.channel);
-	w->first = true;
+	w->called = false;
+	w->wait->deputy->dismiss(w->wait->deputy->context);
 }
 
 static void queued(struct waiting *w, const struct ask_reply *reply)
@@ -159,26 +172,23 @@ static void queued(struct waiting *w, const struct ask_reply *reply)
 	w->place_due = w->wait->teller->verbose && w->view_ms != NEVER_MS;
 	w->sign_ms = clock_ms() + reply->ask_in_ms;
 	mind_missing_ttl(w, reply->ttl_ms);
-	if (reply->first) {
-		become_first(w);
-		return;
-	}
-	w->first = false;
-	if (w->told_first)
-		tell_away(w);
+	w->first = w->to_call = reply->first;
+	if (w->first)
+		hear_outsiders(w);
+	else if (w->called)
+		dismiss_deputy(w);
 }
 
-static void tell_grant(const struct waiting *w)
+void wait_tell_grant(struct teller *teller, const struct lock *lock)
 {
-	const struct lock *lock = w->lock;
 	char waited[DURATION_MAX_BYTES];
 
-	duration_show(waited, clock_ms() - w->from_ms);
+	duration_show(waited, clock_ms() - lock->wanted_ms);
 	if (strcmp(lock->owner, lock->id) == 0)
-		tell_event(w->wait->teller, LOG_INFO, "got lock %s after %s, token %s",
-			   lock->keys.name, waited, lock->token);
+		tell_event(teller, LOG_INFO, "got lock %s after %s, token %s", lock->keys.name,
+			   waited, lock->token);
 	else
-		tell_event(w->wait->teller, LOG_INFO,
+		tell_event(teller, LOG_INFO,
 			   "went into lock %s, which %s holds, after %s, token %s", lock->keys.name,
 			   lock->owner, waited, lock->token);
 }
@@ -194,7 +204,7 @@ static int asked(struct waiting *w, struct error *err)
 	switch (reply.outcome) {
 	case ASK_GRANTED:
 		w->granted = true;
-		tell_grant(w);
+		wait_tell_grant(w->wait->teller, w->lock);
 		return 0;
 	case ASK_UNSAFE:
 		return fail(err, STATUS_NOT_OBTAINED,
@@ -228,13 +238,15 @@ static void heard(struct waiting *w)
 	tell_step(w->wait->teller, "heard: %s", message);
 	if (!w->client->pending && lock_was_handed(w->lock, message)) {
 		w->granted = true;
-		tell_grant(w);
+		wait_tell_grant(w->wait->teller, w->lock);
 		return;
 	}
 	if (sscanf(message, "first %" SCNd64, &in_ms) == 1 && in_ms > 0) {
-		become_first(w);
+		w->first = w->to_call = true;
 		/* the key is there until its last millisecond is over */
 		in_ms = in_ms < WATCH_MAX_MS ? in_ms + 1 : WATCH_MAX_MS;
+		if (!w->hears_outsiders)
+			in_ms = earliest(in_ms, LISTEN_MS);
 	} else if (sscanf(message, "second %" SCNd64, &in_ms) != 1) {
 		in_ms = 0;
 	}
@@ -395,6 +407,20 @@ static int take_signals(struct waiting *w)
 	return 0;
 }
 
+/* The deputy may take what comes, unless there is a line, which is to be gone first. Puts what to
+ * wait for instead of the client there. */
+static bool lend(struct waiting *w, struct pollfd *slot)
+{
+	int fd;
+
+	if (!w->called || w->line.fd >= 0 || !client_is_silent(w->client))
+		return false;
+	fd = w->wait->deputy->lend(w->wait->deputy->context);
+	if (fd >= 0)
+		*slot = (struct pollfd){.fd = fd, .events = POLLIN};
+	return fd >= 0;
+}
+
 /* Waits for the next thing to happen. Returns -1 when the wait is to end. */
 static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 {
@@ -403,10 +429,19 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 		[SLOT_PID] = {.fd = w->wait->pidfd, .events = POLLIN},
 	};
 	int64_t wake = client_wait(w->client, &slots[SLOT_CLIENT]);
+	const bool is_lent = lend(w, &slots[SLOT_CLIENT]);
+	int result;
 
 	wake = earliest(wake, earliest(ask_again_ms(w), w->until_ms));
 	wake = earliest(wake, w->line.draw_ms);
-	if (loop_wait(w->wait->loop, slots, SLOTS, wake, err) < 0)
+	if (is_lent) /* whoever has the lock is minded soon */
+		wake = earliest(wake, clock_ms() + earliest(LENT_MS, w->lock->lease_ms / 4));
+	result = loop_wait(w->wait->loop, slots, SLOTS, wake, err);
+	if (is_lent && !w->wait->deputy->reclaim(w->wait->deputy->context)) {
+		w->granted = true;
+		return 0;
+	}
+	if (result < 0)
 		return -1;
 	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w)))
 		return wait_stopped(w->lock, *signo, err);
@@ -452,32 +487,32 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 	struct waiting w = {.wait = wait,
 			    .lock = lock,
 			    .client = client,
-			    .from_ms = clock_ms(),
 			    .until_ms = NEVER_MS,
 			    .steps = {.teller = wait->teller}};
 	char channel[CHANNEL_MAX_BYTES];
 	int result;
 
 	*signo = 0;
+	lock->wanted_ms = clock_ms();
 	line_init(&w.line);
 	if (wait->options->wait_ms > 0)
-		w.until_ms = w.from_ms + wait->options->wait_ms;
+		w.until_ms = lock->wanted_ms + wait->options->wait_ms;
 	lock_channel(&lock->keys, lock->id, channel);
 	client_subscribe(client, channel);
 	ask(&w);
 	/* Perhaps: and while the server makes up its mind, there is time to get ready. */
-	w.first = true;
+	w.to_call = true;
 	for (;;) {
 		result = take_events(&w, err);
 		if (w.granted)
 			break;
 		if (result == 0 && clock_ms() >= w.line.draw_ms)
 			mind_line(&w);
-		if (w.told_first &&
-		    (client->link.stage != LINK_OPEN || client->link.opened != w.told_on))
-			tell_away(&w);
-		if (result == 0 && w.first && client_is_silent(client))
-			tell_first(&w);
+		if (w.called &&
+		    (client->link.stage != LINK_OPEN || client->link.opened != w.called_on))
+			dismiss_deputy(&w);
+		if (result == 0 && may_call(&w))
+			call_deputy(&w);
 		if (result == 0 && w.place_due && !client->pending)
 			look(&w);
 		if (result == 0 && clock_ms() >= w.until_ms)
@@ -486,7 +521,7 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 			ask(&w);
 		else if (result == 0)
 			result = pause_waiting(&w, signo, err);
-		if (result < 0)
+		if (result < 0 || w.granted)
 			break;
 	}
 	line_close(&w.line);
@@ -495,6 +530,19 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 	if (client->ever_sent && !w.traceless && is_worth_leaving(err))
 		leave(&w, err);
 	return -1;
+}
+
+bool wait_is_over(struct lock *lock, const struct client *client, enum client_event event)
+{
+	struct ask_reply reply;
+	struct error ignored;
+
+	if (!client_is_still(client))
+		return false;
+	if (event == CLIENT_MESSAGE)
+		return lock_was_handed(lock, client->message);
+	return event == CLIENT_REPLY && lock_asked(lock, client, &reply, &ignored) == 0 &&
+	       reply.outcome == ASK_GRANTED;
 }
 
 int wait_outcome(const struct wait *wait, int signo, const struct error *err, int *status)

@@ -20,18 +20,37 @@ struct wait {
 	struct loop *loop;
 	int pidfd; /* acquire --while-pid: ends the wait; -1: none */
 
+	const struct deputy *deputy; /* or NULL */
+};
+
+/* Who gets ready while we wait, and may take the lock for us. */
+struct deputy {
 	/* Called when the lock may be ours next, and client_is_silent; and when it turns out that
-	 * somebody else is before us, or the connection has been lost. Or NULL. */
-	void (*on_first)(const void *context);
-	void (*on_away)(const void *context);
+	 * somebody else is before us, or the connection has been lost. */
+	void (*call)(const void *context);
+	void (*dismiss)(const void *context);
+	/* Lends it the client, which is silent. Returns a descriptor that is readable when it wants
+	 * nothing more of it, or -1: it cannot. */
+	int (*lend)(const void *context);
+	/* Whether the client is ours again: else the lock is held now, and the client the deputy's.
+	 */
+	bool (*reclaim)(const void *context);
 	const void *context;
 };
 
-/* Takes the lock, queueing for it as the options say. Returns 0 when lock is held.
+/* Takes the lock, queueing for it as the options say. Returns 0 when lock is held, by the deputy
+ * perhaps.
  * Else -1 after leaving the queue: with *err (busy and the like: STATUS_NOT_OBTAINED), or with
  * *signo set when a signal ended the wait. */
 int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *client, int *signo,
 		  struct error *err);
+
+/* For a deputy: whether what the client has brought is the grant, and nothing else is under way. If
+ * so, lock is filled. */
+bool wait_is_over(struct lock *lock, const struct client *client, enum client_event event);
+
+/* Tells that the lock was got. */
+void wait_tell_grant(struct teller *teller, const struct lock *lock);
 
 /* Fills *err for a wait that a signal has ended. Returns -1. */
 int wait_stopped(const struct lock *lock, int signo, struct error *err);

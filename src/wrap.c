@@ -95,7 +95,7 @@ static int spread(const struct wait *wait, const struct lock *lock, int *signo, 
 	return 0;
 }
 
-/* What on_first and on_away get. */
+/* What the deputy gets. */
 struct next {
 	const struct job *job;
 	struct standby *standby;
@@ -115,6 +115,20 @@ static void stand_down(const void *context)
 	standby_end(next->standby);
 }
 
+static int lend(const void *context)
+{
+	const struct next *next = context;
+
+	return standby_lend(next->standby, next->job);
+}
+
+static bool reclaim(const void *context)
+{
+	const struct next *next = context;
+
+	return standby_reclaim(next->standby, next->job);
+}
+
 /* Gets the lock, runs COMMAND, and gives the lock back. */
 static int get_and_run(const struct wait *wait, const struct next *next, int *status,
 		       struct error *err)
@@ -129,7 +143,7 @@ static int get_and_run(const struct wait *wait, const struct next *next, int *st
 		client_close(job->client);
 		return wait_outcome(wait, signo, err, status);
 	}
-	if (freshen(job, err) < 0) {
+	if (!standby_has_lock(next->standby) && freshen(job, err) < 0) {
 		standby_end(next->standby);
 		hold_give_up(job->lock, job->client);
 		return -1;
@@ -160,14 +174,17 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 				.argv = argv,
 				.kill_after_ms = kill_after(options, lease_ms)};
 	const struct next next = {.job = &job, .standby = &standby};
+	const struct deputy deputy = {.call = stand_by,
+				      .dismiss = stand_down,
+				      .lend = lend,
+				      .reclaim = reclaim,
+				      .context = &next};
 	const struct wait wait = {.options = options,
 				  .teller = invocation->teller,
 				  .inbox = &inbox,
 				  .loop = &loop,
 				  .pidfd = -1,
-				  .on_first = stand_by,
-				  .on_away = stand_down,
-				  .context = &next};
+				  .deputy = &deputy};
 	int result;
 
 	if (lock_init(&lock, invocation->argv[0], LOCK_WRAP, lease_ms, options->max_queue, argv,

@@ -41,18 +41,15 @@ own_kb() {
 	awk '$1 == "Anonymous:" { print $2 }' "/proc/$1/smaps_rollup"
 }
 
-# has_fetched FIRST OTHER: the first in the queue has what it will write to, the other has not
+# has_fetched PID OTHER: it has what it will write to, the other has not
 has_fetched() {
 	[ "$(own_kb "$1")" -ge $(($(own_kb "$2") + 16)) ]
 }
 
-@test 'only the first in the queue has fetched the memory that it needs then' {
+@test 'only who stands by has fetched the memory that is needed then' {
 	[ "$(printf '5.14\n%s\n' "$(uname -r)" | sort -V | head -n 1)" = 5.14 ] || skip 'Linux can do that from 5.14 on'
 	first_waits job true
-	background "$FAIRLOCK" wrap job true
-	wait_until in_queue job 2
-	wait_until has_none $!
-	wait_until has_fetched "$WAITER" $!
+	wait_until has_fetched "$GUARD" "$WAITER"
 }
 
 @test 'COMMAND of one who waited has what any COMMAND has' {
@@ -167,17 +164,69 @@ has_fetched() {
 	both_end
 }
 
-@test 'Ctrl-Z while waiting, and only the wrapper goes on: COMMAND runs' {
-	hold job
-	background setsid -w "$FAIRLOCK" wrap job touch ran
-	WAITER=
-	wait_until in_queue job 1
-	WAITER=$(cli --raw LRANGE 'redisson_lock_queue:{job}' 0 0 | cut -d : -f 2)
-	stands_by
-	kill -TSTP "$READY"
-	kill -CONT "$WAITER"
+@test 'the wrapper sleeps on when the lock is granted: its guard sees for itself' {
+	local before after
+
+	# now and then the wrapper looks by itself
+	for _ in $(seq 10); do
+		rm -f ran
+		first_waits job sh -c 'touch ran; exec sleep 600'
+		wait_until is_asleep "$WAITER"
+		before=$(naps "$WAITER")
+		kill "$HOLDER"
+		wait_until test -e ran
+		after=$(naps "$WAITER")
+		[ "$after" != "$before" ] || break
+		kill "$WAITER"
+		wait_until ended "$WAITER"
+		wait_until nothing_left
+	done
+	assert_equal "$after" "$before"
+}
+
+# so often a process has gone to sleep
+naps() {
+	awk '$1 == "voluntary_ctxt_switches:" { print $2 }' "/proc/$1/status"
+}
+
+# it has waited in vain for a while
+is_asleep() {
+	local before
+
+	before=$(naps "$1")
+	sleep 0.2
+	[ "$(naps "$1")" = "$before" ]
+}
+
+@test 'the process that is to become COMMAND is stopped, and the wrapper is not: COMMAND runs' {
+	first_waits job touch ran
+	kill -STOP "$READY"
+	wait_until is_continued "$READY"
 	kill "$HOLDER"
-	wait_until test -e ran
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	[ -e ran ]
+}
+
+is_continued() {
+	! grep -q '^State:.T' "/proc/$1/status"
+}
+
+@test 'the wrapper is stopped: COMMAND is not started before it goes on' {
+	first_waits job touch ran
+	kill -STOP "$WAITER"
+	kill "$HOLDER"
+	wait_until owner_is_of "$WAITER"
+	wait_until nothing_held # by then the lock has been handed on
+	[ ! -e ran ]
+	kill -CONT "$WAITER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	[ -e ran ]
+}
+
+nothing_held() {
+	[ -z "$(cli HKEYS job)" ]
 }
 
 @test 'the guard hangs before the lock is granted: COMMAND is not started, and the next has the lock' {

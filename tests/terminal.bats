@@ -1,5 +1,6 @@
 # On a real terminal COMMAND behaves as if it had been started directly.
 load helpers
+load jobs
 
 setup_file() { start_server; }
 setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
@@ -163,3 +164,22 @@ END
 }
 
 is_free() { ! "$FAIRLOCK" status -q "$1"; }
+
+@test "Ctrl-Z while waiting, without a line: COMMAND is not started before fg" {
+	hold job
+	export HOLDER
+	cat >standing <<'END'
+until waiter=$(pgrep -o -f 'wrap -q [j]ob') && guard=$(pgrep -P "$waiter") && pgrep -P "$guard"; do sleep 0.05; done
+END
+	run -0 on_terminal <<'END'
+type {"$FAIRLOCK" wrap -q job sh -c 'echo runs >>ran'}
+exec sh standing
+send "\032"
+want {Stopped.*PROMPT> $}
+exec kill $env(HOLDER)
+exec sh -c {while "$FAIRLOCK" status -q job; do sleep 0.05; done; test ! -e ran}
+type {fg}
+want {PROMPT> $}
+END
+	assert_equal "$(cat ran)" runs
+}
