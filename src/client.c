@@ -37,6 +37,11 @@ void client_close(struct client *client)
 	link_close(&client->link);
 }
 
+void client_be_brief(struct client *client)
+{
+	link_be_brief(&client->link);
+}
+
 /* ---- What goes out ---- */
 
 /* At a node that a slot is on its way to, each command needs this before it. */
@@ -157,6 +162,8 @@ static bool may_pass(const struct client *client)
 static enum client_event lost(struct client *client)
 {
 	forget_connection(client);
+	if (client->link.opened > 0 && link_be_formal(&client->link))
+		return CLIENT_NOTHING; /* that may have been why; else it is said again */
 	client->error = client->link.error;
 	client->final = client->link.refused;
 	if (may_pass(client) && link_await(&client->link))
@@ -172,6 +179,7 @@ static enum client_event lost_for(struct client *client, const char *cause)
 
 static enum client_event no_reply(struct client *client)
 {
+	client->link.greeting.is_brief = false; /* a greeting would take as long */
 	link_fail(&client->link, STATUS_UNAVAILABLE, "reach", "no reply in time");
 	return lost(client);
 }
@@ -311,6 +319,12 @@ static enum client_event take_error(struct client *client, const char *text)
 	if (refusal_is(text, "NOSCRIPT") && !of_subscription && client->request.script &&
 	    !client->whole_script) {
 		send_request(client, true);
+		return CLIENT_NOTHING;
+	}
+	if (link_be_formal(&client->link)) {
+		client->sent = false; /* it is answered */
+		client->retried = true;
+		forget_connection(client);
 		return CLIENT_NOTHING;
 	}
 	event = refused(client, text, of_subscription);
@@ -482,6 +496,8 @@ void client_subscribe(struct client *client, const char *channel)
 	if (client->channel_count == CLIENT_CHANNELS)
 		return;
 	snprintf(client->channels[client->channel_count++], CHANNEL_MAX_BYTES, "%s", channel);
+	if (link_be_formal(&client->link))
+		forget_connection(client);
 	if (is_open(client))
 		send_subscriptions(client);
 }

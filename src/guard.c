@@ -19,13 +19,11 @@
 #include "hold.h"
 #include "loop.h"
 #include "options.h"
-#include "pages.h"
-#include "proc.h"
 #include "signals.h"
 #include "steps.h"
 #include "tell.h"
 #include "tree.h"
-#include "wait.h"
+#include "vigil.h"
 
 /* The lock may be somebody else's already: no time for long farewells. */
 #define LOST_KILL_MS 900
@@ -56,7 +54,6 @@ struct guard {
 	bool killed; /* SIGKILL was sent */
 	unsigned told_renewals;
 	struct steps steps;
-	int watched;   /* what tells whether the wrapper is stopped, while we stand by */
 	bool mirrored; /* the wrapper was stopped because COMMAND was */
 };
 
@@ -437,134 +434,6 @@ _Noreturn void guard_run(const struct job *job, struct shared *shared, int front
 
 /* ---- Standing by ---- */
 
-static bool is_lent(unsigned turn)
-{
-	return turn % 2 == 1;
-}
-
-/* The wrapper has lent us its connection, or the lock is held. */
-static void borrow(struct guard *guard, pid_t command)
-{
-	shared_borrow(guard->shared, guard->job);
-	steps_skip(&guard->steps, guard->job->client);
-	kill(command, SIGCONT); /* the wrapper runs: it has got over a Ctrl-Z */
-}
-
-/* False: the wrapper has reclaimed it since this turn. */
-static bool claim(struct guard *guard, unsigned turn)
-{
-	shared_put_locked(guard->shared, guard->job);
-	return atomic_compare_exchange_strong(&guard->shared->turn, &turn, TURN_OVER);
-}
-
-/* Whoever stops the wrapper while it waits wants nothing to be started before it goes on. */
-static bool wrapper_runs(const struct guard *guard)
-{
-	struct proc proc;
-
-	return proc_read(guard->watched, &proc) == 0 && proc.state != 'T';
-}
-
-/* Takes the grant, if that is what has come. */
-static bool take_grant(struct guard *guard, unsigned turn)
-{
-	const struct job *job = guard->job;
-	const struct lock before = *job->lock;
-	enum client_event event;
-	struct client twin;
-	const size_t length = client_foresee(&twin, job->client, &event);
-
-	if (length == 0)
-		return false;
-	if (wait_is_over(job->lock, &twin, event) && wrapper_runs(guard) &&
-	    clock_ms() < job_stop_ms(job, job->lock->deadline_ms) && claim(guard, turn)) {
-		client_become(job->client, &twin, length);
-		return true;
-	}
-	*job->lock = before;
-	client_close(&twin);
-	return false;
-}
-
-/* From now on what comes is the wrapper's affair. */
-static void hand_back(const struct guard *guard, unsigned *turn)
-{
-	if (is_lent(*turn) && atomic_compare_exchange_strong(&guard->shared->turn, turn, *turn + 1))
-		(void)!send(guard->front, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-	*turn = 0;
-}
-
-static void tell_grant(struct guard *guard)
-{
-	const struct client *client = guard->job->client;
-
-	steps_tell(&guard->steps, client);
-	if (guard->job->lock->handed)
-		tell_step(guard->job->teller, "heard: %s", client->message);
-	wait_tell_grant(guard->job->teller, guard->job->lock);
-}
-
-/* Of the process that is to become COMMAND. A Ctrl-Z stops it, as it stops the wrapper, and
- * nothing is started before that goes on. False: it is gone. */
-static bool mind_command(const struct guard *guard, pid_t command, unsigned *turn)
-{
-	struct signalfd_siginfo info;
-	int status;
-	pid_t pid;
-
-	while (inbox_next(&guard->inbox, &info))
-		;
-	while ((pid = waitpid(command, &status, WNOHANG | WUNTRACED)) == command) {
-		if (!WIFSTOPPED(status))
-			return false;
-		hand_back(guard, turn);
-	}
-	return pid == 0;
-}
-
-/* What the wrapper has changed. False: it is gone. */
-static bool mind_wrapper(struct guard *guard, pid_t command, unsigned *turn)
-{
-	char byte;
-
-	if (recv(guard->front, &byte, 1, 0) != 1)
-		return false;
-	*turn = guard->shared->turn;
-	if (is_lent(*turn))
-		borrow(guard, command);
-	return true;
-}
-
-/* False when the wrapper is gone, or the process that was to become COMMAND. */
-static bool await_grant(struct guard *guard, pid_t command)
-{
-	enum { FRONT, COMMAND, CLIENT, COUNT };
-	struct pollfd slots[COUNT] = {
-		[FRONT] = {.fd = guard->front, .events = POLLIN},
-		[COMMAND] = {.fd = guard->inbox.fd, .events = POLLIN},
-		[CLIENT] = {.events = POLLIN},
-	};
-	unsigned turn = TURN_FIRST;
-
-	while (turn != TURN_OVER) {
-		slots[CLIENT].fd = is_lent(turn) ? guard->job->client->link.fd : -1;
-		if (poll(slots, COUNT, -1) < 0 && errno != EINTR)
-			return false;
-		if (slots[COMMAND].revents && !mind_command(guard, command, &turn))
-			return false;
-		if (slots[CLIENT].revents && is_lent(turn) && take_grant(guard, turn)) {
-			tell_grant(guard);
-			return true;
-		}
-		if (slots[CLIENT].revents)
-			hand_back(guard, &turn);
-		if (slots[FRONT].revents && !mind_wrapper(guard, command, &turn))
-			return false;
-	}
-	shared_put_locked(guard->shared, guard->job);
-	return true;
-}
-
 /* Not before we outlive the wrapper: COMMAND may not be left to itself when that dies now. */
 static void set_off(struct guard *guard, int start, pid_t command)
 {
@@ -605,12 +474,14 @@ _Noreturn void guard_stand_by(const struct job *job, struct shared *shared, int 
 	}
 	close(start[0]);
 	leave_group(&guard);
-	guard.watched = proc_open(wrapper);
-	if (*job->lock->ticket)
-		pages_fetch(); /* there is time: the lock is not granted this very moment */
-	if (!await_grant(&guard, command))
+	if (!vigil_keep(&(struct vigil){.job = job,
+					.shared = shared,
+					.front = front,
+					.inbox = &guard.inbox,
+					.steps = &guard.steps,
+					.wrapper = wrapper,
+					.command = command}))
 		_exit(0);
-	close(guard.watched);
 	set_off(&guard, start[1], command);
 	see_to_end(&guard);
 }

@@ -30,7 +30,7 @@ struct processes {
 static int look_at(struct process *process)
 {
 	const int fd = proc_open(process->pid);
-	struct proc proc;
+	struct proc proc = {0};
 	int result = -1;
 
 	if (fd >= 0) {

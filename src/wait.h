@@ -18,7 +18,8 @@ struct wait {
 	struct teller *teller;
 	const struct inbox *inbox;
 	struct loop *loop;
-	int pidfd; /* acquire --while-pid: ends the wait; -1: none */
+	bool tries; /* asks briefly at first (client_be_brief), and queues if that is not enough */
+	int pidfd;  /* acquire --while-pid: ends the wait; -1: none */
 
 	const struct deputy *deputy; /* or NULL */
 };

@@ -1,0 +1,199 @@
+#include "vigil.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "inbox.h"
+#include "pages.h"
+#include "proc.h"
+#include "steps.h"
+#include "tell.h"
+#include "wait.h"
+
+enum {
+	SLOT_FRONT,
+	SLOT_COMMAND,
+	SLOT_CLIENT,
+	SLOTS,
+};
+
+struct watch {
+	const struct vigil *vigil;
+	int wrapper;   /* what the kernel says of it */
+	unsigned turn; /* in which we have been lent the connection; 0: we have not */
+	bool has_pages;
+};
+
+/* ---- The connection ---- */
+
+static bool is_lent(unsigned turn)
+{
+	return turn % 2 == 1;
+}
+
+/* There is time, when the lock is not granted this very moment. */
+static void fetch_pages(struct watch *watch)
+{
+	if (!watch->has_pages)
+		pages_fetch();
+	watch->has_pages = true;
+}
+
+/* The wrapper has lent us its connection, or the lock is held. */
+static void borrow(struct watch *watch)
+{
+	const struct vigil *vigil = watch->vigil;
+
+	shared_borrow(vigil->shared, vigil->job);
+	steps_skip(vigil->steps, vigil->job->client);
+	kill(vigil->command, SIGCONT); /* the wrapper runs: it has got over a Ctrl-Z */
+	if (watch->turn != TURN_OVER)
+		fetch_pages(watch);
+}
+
+/* From now on what comes is the wrapper's affair. */
+static void hand_back(struct watch *watch)
+{
+	const struct vigil *vigil = watch->vigil;
+	unsigned turn = watch->turn;
+
+	if (is_lent(turn) && atomic_compare_exchange_strong(&vigil->shared->turn, &turn, turn + 1))
+		(void)!send(vigil->front, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	watch->turn = 0;
+}
+
+/* Whoever stops the wrapper while it waits wants nothing to be started before it goes on. */
+static bool wrapper_runs(const struct watch *watch)
+{
+	struct proc proc;
+
+	return proc_read(watch->wrapper, &proc) == 0 && proc.state != 'T';
+}
+
+/* False: the wrapper has reclaimed it since. */
+static bool claim(const struct watch *watch)
+{
+	const struct vigil *vigil = watch->vigil;
+	unsigned turn = watch->turn;
+
+	shared_put_locked(vigil->shared, vigil->job);
+	return atomic_compare_exchange_strong(&vigil->shared->turn, &turn, TURN_OVER);
+}
+
+/* Takes the grant, if that is what has come. */
+static bool take_grant(const struct watch *watch)
+{
+	const struct job *job = watch->vigil->job;
+	const struct lock before = *job->lock;
+	enum client_event event;
+	struct client twin;
+	const size_t length = client_foresee(&twin, job->client, &event);
+
+	if (length == 0)
+		return false;
+	if (wait_is_over(job->lock, &twin, event) && wrapper_runs(watch) &&
+	    clock_ms() < job_stop_ms(job, job->lock->deadline_ms) && claim(watch)) {
+		client_become(job->client, &twin, length);
+		return true;
+	}
+	*job->lock = before;
+	client_close(&twin);
+	return false;
+}
+
+static void tell_grant(const struct vigil *vigil)
+{
+	const struct client *client = vigil->job->client;
+
+	steps_tell(vigil->steps, client);
+	if (vigil->job->lock->handed)
+		tell_step(vigil->job->teller, "heard: %s", client->message);
+	wait_tell_grant(vigil->job->teller, vigil->job->lock);
+}
+
+static void mind_client(struct watch *watch)
+{
+	if (is_lent(watch->turn) && take_grant(watch)) {
+		watch->turn = TURN_OVER;
+		tell_grant(watch->vigil);
+	} else {
+		hand_back(watch);
+	}
+}
+
+/* ---- The others ---- */
+
+/* A Ctrl-Z stops the process that is to become COMMAND, as it stops the wrapper, and nothing is
+ * started before that goes on. False: it is gone. */
+static bool mind_command(struct watch *watch)
+{
+	const pid_t command = watch->vigil->command;
+	struct signalfd_siginfo info;
+	int status;
+	pid_t pid;
+
+	while (inbox_next(watch->vigil->inbox, &info))
+		;
+	while ((pid = waitpid(command, &status, WNOHANG | WUNTRACED)) == command) {
+		if (!WIFSTOPPED(status))
+			return false;
+		hand_back(watch);
+	}
+	return pid == 0;
+}
+
+/* False: the wrapper is gone. */
+static bool mind_wrapper(struct watch *watch)
+{
+	char byte;
+
+	if (recv(watch->vigil->front, &byte, 1, 0) != 1)
+		return false;
+	watch->turn = watch->vigil->shared->turn;
+	if (is_lent(watch->turn))
+		borrow(watch);
+	if (watch->turn == TURN_OVER)
+		shared_put_locked(watch->vigil->shared, watch->vigil->job);
+	return true;
+}
+
+static bool await_grant(struct watch *watch)
+{
+	const struct vigil *vigil = watch->vigil;
+	struct pollfd slots[SLOTS] = {
+		[SLOT_FRONT] = {.fd = vigil->front, .events = POLLIN},
+		[SLOT_COMMAND] = {.fd = vigil->inbox->fd, .events = POLLIN},
+		[SLOT_CLIENT] = {.events = POLLIN},
+	};
+
+	while (watch->turn != TURN_OVER) {
+		slots[SLOT_CLIENT].fd = is_lent(watch->turn) ? vigil->job->client->link.fd : -1;
+		if (poll(slots, SLOTS, -1) < 0 && errno != EINTR)
+			return false;
+		if (slots[SLOT_COMMAND].revents && !mind_command(watch))
+			return false;
+		if (slots[SLOT_CLIENT].revents)
+			mind_client(watch);
+		if (watch->turn != TURN_OVER && slots[SLOT_FRONT].revents && !mind_wrapper(watch))
+			return false;
+	}
+	return true;
+}
+
+bool vigil_keep(const struct vigil *vigil)
+{
+	struct watch watch = {
+		.vigil = vigil, .wrapper = proc_open(vigil->wrapper), .turn = TURN_FIRST};
+	bool is_held;
+
+	if (*vigil->job->lock->ticket)
+		fetch_pages(&watch);
+	is_held = await_grant(&watch);
+	close(watch.wrapper);
+	return is_held;
+}
