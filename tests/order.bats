@@ -176,6 +176,25 @@ patterns() { [ "$(cli PUBSUB NUMPAT)" = "$1" ]; }
 }
 
 test_free() { [ "$(cli EXISTS "$1")" = 0 ]; }
+
+@test "a plain lock is given back the moment somebody becomes first, before it listens for that: it asks all the same" {
+	local first
+
+	cli HSET L redisson:1 1 >/dev/null
+	cli PEXPIRE L 600000 >/dev/null
+	enqueue 2
+	first=$(cli LINDEX 'redisson_lock_queue:{L}' 0)
+	kill -STOP "${WAITERS[0]}" # which listens
+	cli >/dev/null <<END
+LREM redisson_lock_queue:{L} 0 $first
+ZREM redisson_lock_timeout:{L} $first
+PUBLISH redisson_lock__channel:{L}:$(cli LINDEX 'redisson_lock_queue:{L}' 1) "first 600000"
+DEL L
+PUBLISH redisson_lock__channel:{L} 0
+END
+	WAIT_S=8 wait_until traced 1 # a sign of life would be due after 11 s
+	kill -CONT "${WAITERS[0]}"
+}
 requests() { cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p; s/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }'; }
 
 @test "a holder that keeps the lock longer than every timeout in the queue does not change the order" {
