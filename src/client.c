@@ -496,8 +496,10 @@ void client_subscribe(struct client *client, const char *channel)
 	if (client->channel_count == CLIENT_CHANNELS)
 		return;
 	snprintf(client->channels[client->channel_count++], CHANNEL_MAX_BYTES, "%s", channel);
-	if (link_be_formal(&client->link))
+	if (link_be_formal(&client->link)) {
 		forget_connection(client);
+		client->ever_answered = false; /* whoever greets comes for the first time */
+	}
 	if (is_open(client))
 		send_subscriptions(client);
 }

@@ -10,11 +10,12 @@ void give_back(struct hold *hold, struct teller *teller, int64_t until_ms)
 {
 	const char *name = hold->lock->keys.name;
 	const int64_t from_ms = clock_ms();
-	struct steps steps = {.teller = teller, .connections = hold->client->link.connections};
+	struct steps steps = {.teller = teller};
 	char took[DURATION_MAX_BYTES], held[DURATION_MAX_BYTES];
 	struct error err;
 	int result;
 
+	steps_skip(&steps, hold->client);
 	duration_show(held, from_ms - hold->lock->since_ms);
 	result = hold_release(hold, until_ms, &err);
 	steps_tell(&steps, hold->client);

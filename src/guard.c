@@ -388,13 +388,15 @@ static void end_blindly(struct guard *guard, const struct error *err)
 
 static struct guard guard_of(const struct job *job, struct shared *shared, int front, pid_t wrapper)
 {
-	return (struct guard){
-		.job = job,
-		.shared = shared,
-		.front = front,
-		.wrapper = wrapper,
-		.max_ms = NEVER_MS,
-		.steps = {.teller = job->teller, .connections = job->client->link.connections}};
+	struct guard guard = {.job = job,
+			      .shared = shared,
+			      .front = front,
+			      .wrapper = wrapper,
+			      .max_ms = NEVER_MS,
+			      .steps = {.teller = job->teller}};
+
+	steps_skip(&guard.steps, job->client);
+	return guard;
 }
 
 static int get_ready(struct guard *guard, struct error *err)

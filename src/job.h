@@ -45,8 +45,8 @@ enum guard_phase {
 
 /* Who may take what the server says, while a guard stands by: an even number is the wrapper's turn,
  * an odd one the guard's, to whom the wrapper has lent its connection; each change is another
- * number. A guard is lent what it is forked with. At the end the lock is held, and the connection
- * the guard's. */
+ * number. A guard may be forked in the first turn, or after it. At the end the lock is held, and
+ * the connection the guard's. */
 #define TURN_FIRST 1u
 #define TURN_OVER UINT_MAX
 

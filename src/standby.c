@@ -1,6 +1,7 @@
 #include "standby.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -9,7 +10,7 @@
 
 #include "guard.h"
 
-void standby_make(struct standby *standby, const struct job *job)
+void standby_make(struct standby *standby, const struct job *job, bool lends)
 {
 	const pid_t wrapper = getpid();
 	int ends[2];
@@ -23,7 +24,7 @@ void standby_make(struct standby *standby, const struct job *job)
 	*standby = (struct standby){
 		.fd = ends[0], .opened = job->client->link.opened, .shared = shared_new()};
 	if (standby->shared)
-		standby->shared->turn = TURN_FIRST;
+		standby->shared->turn = lends ? TURN_FIRST : TURN_FIRST + 1;
 	standby->guard = standby->shared ? fork() : -1;
 	if (standby->guard == 0) {
 		close(ends[0]);
@@ -68,16 +69,36 @@ int standby_lend(struct standby *standby, const struct job *job)
 	return standby->guard ? standby->fd : -1;
 }
 
+static bool has_input(const struct job *job)
+{
+	struct pollfd slot = {.fd = job->client->link.fd, .events = POLLIN};
+
+	return poll(&slot, 1, 0) == 1;
+}
+
+/* Takes what the guard has told: only that there is something. False: it is dead. */
+static bool hear(const struct standby *standby)
+{
+	ssize_t length;
+	char byte;
+
+	while ((length = recv(standby->fd, &byte, 1, MSG_DONTWAIT)) == 1)
+		;
+	return length < 0 && errno == EAGAIN;
+}
+
 bool standby_reclaim(struct standby *standby, const struct job *job)
 {
 	struct shared *shared = standby->shared;
 	unsigned turn = shared->turn;
 	int64_t unknown = 0;
-	char byte;
+	bool hangs = false;
 
 	while (turn % 2 == 1 && turn != TURN_OVER)
-		if (atomic_compare_exchange_weak(&shared->turn, &turn, turn + 1))
+		if (atomic_compare_exchange_weak(&shared->turn, &turn, turn + 1)) {
 			turn++;
+			hangs = has_input(job);
+		}
 	if (turn == TURN_OVER) {
 		shared_take_locked(shared, job);
 		/* the guard may be on its way there */
@@ -85,9 +106,7 @@ bool standby_reclaim(struct standby *standby, const struct job *job)
 					       job->lock->deadline_ms);
 		return false;
 	}
-	while (recv(standby->fd, &byte, 1, MSG_DONTWAIT) == 1)
-		;
-	if (errno != EAGAIN)
+	if (!hear(standby) || hangs)
 		standby_end(standby);
 	return true;
 }

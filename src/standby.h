@@ -15,9 +15,9 @@ struct standby {
 };
 
 /* Makes one while the lock is not ours yet, unless there is one that knows the client's connection,
- * on which all that there is to say has been sent, and nothing was heard in part. It is lent that
- * at once. There is none afterwards if it cannot be made. */
-void standby_make(struct standby *standby, const struct job *job);
+ * on which all that there is to say has been sent, and nothing was heard in part. With `lends` it
+ * is lent that at once. There is none afterwards if it cannot be made. */
+void standby_make(struct standby *standby, const struct job *job, bool lends);
 
 /* Ends it, if there is one. */
 void standby_end(struct standby *standby);
@@ -26,7 +26,8 @@ void standby_end(struct standby *standby);
  * readable when the guard is done with it, or dead; -1: there is none that could use it. */
 int standby_lend(struct standby *standby, const struct job *job);
 
-/* Takes that back. False: the guard has the lock meanwhile, and job's lock is held. */
+/* Takes that back; ends a guard that does not see what has come. False: the guard has the lock
+ * meanwhile, and job's lock is held. */
 bool standby_reclaim(struct standby *standby, const struct job *job);
 
 /* Whether the guard has taken the lock. */

@@ -187,8 +187,11 @@ static bool await_grant(struct watch *watch)
 
 bool vigil_keep(const struct vigil *vigil)
 {
-	struct watch watch = {
-		.vigil = vigil, .wrapper = proc_open(vigil->wrapper), .turn = TURN_FIRST};
+	/* another turn than the first is told of by a byte */
+	const bool is_first = vigil->shared->turn == TURN_FIRST;
+	struct watch watch = {.vigil = vigil,
+			      .wrapper = proc_open(vigil->wrapper),
+			      .turn = is_first ? TURN_FIRST : 0};
 	bool is_held;
 
 	if (*vigil->job->lock->ticket)

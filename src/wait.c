@@ -158,13 +158,13 @@ static bool may_call(const struct waiting *w)
 	       (w->told_queued ? client_is_still(w->client) : client_is_silent(w->client));
 }
 
-static void call_deputy(struct waiting *w)
+static void call_deputy(struct waiting *w, bool lends)
 {
 	w->to_call = false;
 	w->called = w->wait->deputy;
 	w->called_on = w->client->link.opened;
 	if (w->called)
-		w->wait->deputy->call(w->wait->deputy->context);
+		w->wait->deputy->call(w->wait->deputy->context, lends);
 }
 
 static void dismiss_deputy(struct waiting *w)
@@ -422,13 +422,16 @@ static int take_signals(struct waiting *w)
 	return 0;
 }
 
-/* The deputy may take what comes, unless there is a line, which is to be gone first. Puts what to
- * wait for instead of the client there. */
+/* The deputy may take what comes while we do nothing but wait, unless there is a line, which is to
+ * be gone first. Puts what to wait for instead of the client there. */
 static bool lend(struct waiting *w, struct pollfd *slot)
 {
+	const bool lends = w->line.fd < 0 && client_is_silent(w->client);
 	int fd;
 
-	if (!w->called || w->line.fd >= 0 || !client_is_silent(w->client))
+	if (may_call(w))
+		call_deputy(w, lends);
+	if (!w->called || !lends)
 		return false;
 	fd = w->wait->deputy->lend(w->wait->deputy->context);
 	if (fd >= 0)
@@ -529,8 +532,6 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 		if (w.called &&
 		    (client->link.stage != LINK_OPEN || client->link.opened != w.called_on))
 			dismiss_deputy(&w);
-		if (result == 0 && may_call(&w))
-			call_deputy(&w);
 		if (result == 0 && w.place_due && !client->pending)
 			look(&w);
 		if (result == 0 && clock_ms() >= w.until_ms)

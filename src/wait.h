@@ -26,12 +26,13 @@ struct wait {
 
 /* Who gets ready while we wait, and may take the lock for us. */
 struct deputy {
-	/* Called when the lock may be ours next, and client_is_silent; and when it turns out that
-	 * somebody else is before us, or the connection has been lost. */
-	void (*call)(const void *context);
+	/* Called when the lock may be ours next, and client_is_silent, to be lent the client at
+	 * once or not; and when it turns out that somebody else is before us, or the connection has
+	 * been lost. */
+	void (*call)(const void *context, bool lends);
 	void (*dismiss)(const void *context);
-	/* Lends it the client, which is silent. Returns a descriptor that is readable when it wants
-	 * nothing more of it, or -1: it cannot. */
+	/* Lends it the client, which is silent, if it is not lent yet. Returns a descriptor that is
+	 * readable when it wants nothing more of it, or -1: it cannot. */
 	int (*lend)(const void *context);
 	/* Whether the client is ours again: else the lock is held now, and the client the deputy's.
 	 */

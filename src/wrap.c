@@ -101,11 +101,11 @@ struct next {
 	struct standby *standby;
 };
 
-static void stand_by(const void *context)
+static void stand_by(const void *context, bool lends)
 {
 	const struct next *next = context;
 
-	standby_make(next->standby, next->job);
+	standby_make(next->standby, next->job, lends);
 }
 
 static void stand_down(const void *context)

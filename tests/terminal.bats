@@ -183,3 +183,21 @@ want {PROMPT> $}
 END
 	assert_equal "$(cat ran)" runs
 }
+
+@test "on a terminal, behind one who holds for a moment: COMMAND runs once, and to its end" {
+	cat >rounds <<'END'
+for i in 1 2 3 4 5 6 7 8; do
+	"$FAIRLOCK" wrap job sleep 0.5 2>errors &
+	until "$FAIRLOCK" status -q job; do sleep 0.02; done
+	"$FAIRLOCK" wrap job sleep 0.01 2>errors &
+	until [ "$("$FAIRLOCK" queue job | wc -l)" -gt 1 ]; do sleep 0.02; done
+	"$FAIRLOCK" wrap job sh -c 'echo begins >>trace; sleep 0.2; echo ends >>trace' || echo "status $?" >>trace
+	wait
+done
+END
+	run -0 on_terminal <<'END'
+type {sh rounds}
+want {PROMPT> $}
+END
+	assert_equal "$(uniq -c trace | sort | uniq -c | xargs)" '8 1 begins 8 1 ends'
+}
