@@ -62,7 +62,7 @@ log_times() {
 @test "stopped, and continued while the lock is still its own: COMMAND runs under that grant, once" {
 	hold job
 	wait_in_line job sh -c 'echo "$FAIRLOCK_TOKEN" >>tokens'
-	kill -STOP "$WAITER"
+	stop "$WAITER"
 	kill "$HOLDER"
 	wait_until owner_is_of "$WAITER"
 	token=$(cli HGET 'fairlock:{job}' token)
@@ -81,7 +81,7 @@ log_times() {
 	first=$WAITER
 	wait_in_line job sh -c 'echo next >>order; until [ -e end ]; do sleep 0.05; done; touch ended'
 	next=$WAITER
-	kill -STOP "$first"
+	stop "$first"
 	kill "$HOLDER"
 	wait_until owner_is_of "$first"
 	wait_until test -e order

@@ -67,6 +67,16 @@ wait_until() {
 	done
 }
 
+# stop PID: it is stopped when this returns, and not a moment later
+stop() {
+	kill -STOP "$1"
+	wait_until is_stopped "$1"
+}
+
+is_stopped() {
+	grep -q '^State:.T' "/proc/$1/status"
+}
+
 # ended PID: it is gone, or a zombie
 ended() {
 	local state

@@ -86,7 +86,7 @@ patterns() { [ "$(cli PUBSUB NUMPAT)" = "$1" ]; }
 @test "a hung waiter costs 5 s, and gets its turn when it wakes up" {
 	hold L
 	enqueue 2
-	kill -STOP "${WAITERS[0]}"
+	stop "${WAITERS[0]}"
 	local released
 	released=$(now_ns)
 	kill -TERM "$HOLDER"
@@ -107,7 +107,7 @@ patterns() { [ "$(cli PUBSUB NUMPAT)" = "$1" ]; }
 	enqueue 1
 	local hung=${WAITERS[0]}
 	enqueue 2
-	kill -STOP "$hung"
+	stop "$hung"
 	# shellcheck disable=SC2016
 	cli CONFIG RESETSTAT >/dev/null
 	local id
@@ -184,7 +184,7 @@ test_free() { [ "$(cli EXISTS "$1")" = 0 ]; }
 	cli PEXPIRE L 600000 >/dev/null
 	enqueue 2
 	first=$(cli LINDEX 'redisson_lock_queue:{L}' 0)
-	kill -STOP "${WAITERS[0]}" # which listens
+	stop "${WAITERS[0]}" # which listens
 	cli >/dev/null <<END
 LREM redisson_lock_queue:{L} 0 $first
 ZREM redisson_lock_timeout:{L} $first

@@ -209,12 +209,12 @@ is_asleep() {
 }
 
 is_continued() {
-	! grep -q '^State:.T' "/proc/$1/status"
+	! is_stopped "$1"
 }
 
 @test 'the wrapper is stopped: COMMAND is not started before it goes on' {
 	first_waits job touch ran
-	kill -STOP "$WAITER"
+	stop "$WAITER"
 	kill "$HOLDER"
 	wait_until owner_is_of "$WAITER"
 	wait_until nothing_held # by then the lock has been handed on
@@ -231,7 +231,7 @@ nothing_held() {
 
 @test 'the guard hangs before the lock is granted: another takes its place' {
 	first_waits job touch ran
-	kill -STOP "$GUARD"
+	stop "$GUARD"
 	kill "$HOLDER"
 	status_of "$WAITER"
 	assert_equal "$STATUS" 0
@@ -242,7 +242,7 @@ nothing_held() {
 
 @test 'the wrapper is killed before the guard has heard of the grant: COMMAND is not started' {
 	first_waits -l 2 job touch ran
-	kill -STOP "$GUARD"
+	stop "$GUARD"
 	kill "$HOLDER"
 	wait_until owner_is_of "$WAITER"
 	kill -KILL "$WAITER"
