@@ -125,7 +125,8 @@ static void mind_guard(struct front *front)
 	unsigned char byte;
 	ssize_t length = recv(front->fd, &byte, 1, MSG_DONTWAIT);
 
-	/* a guard that died with signals unread leaves a reset, not an end */
+	/* a byte may be late, from when it stood by; a guard that died with signals unread leaves a
+	 * reset, not an end */
 	if (length == 1 || (length < 0 && errno == EAGAIN) || is_done(front))
 		return;
 	close(front->fd);

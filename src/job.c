@@ -28,6 +28,11 @@ int64_t job_stop_ms(const struct job *job, int64_t deadline_ms)
 	return job_kill_ms(job, deadline_ms) - grace_ms;
 }
 
+bool turn_is_lent(unsigned turn)
+{
+	return turn % 2 == 1 && turn != TURN_OVER;
+}
+
 struct shared *shared_new(void)
 {
 	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,

@@ -60,7 +60,7 @@ int standby_lend(struct standby *standby, const struct job *job)
 {
 	if (!standby->guard || standby->opened != job->client->link.opened)
 		return -1;
-	if (standby->shared->turn % 2 == 0) {
+	if (!turn_is_lent(standby->shared->turn)) {
 		shared_lend(standby->shared, job);
 		standby->shared->turn++;
 		if (!wake(standby))
@@ -94,7 +94,7 @@ bool standby_reclaim(struct standby *standby, const struct job *job)
 	int64_t unknown = 0;
 	bool hangs = false;
 
-	while (turn % 2 == 1 && turn != TURN_OVER)
+	while (turn_is_lent(turn))
 		if (atomic_compare_exchange_weak(&shared->turn, &turn, turn + 1)) {
 			turn++;
 			hangs = has_input(job);

@@ -5,8 +5,8 @@
 
 /* A guard, and a process that is to become COMMAND, which wait for the lock to be granted: then
  * neither has to be made. While the wrapper has nothing to do but wait, it lends the guard its
- * connection: the guard then sees for itself that the lock is granted, and the wrapper, which has
- * to be woken for nothing, sleeps on. What is no grant the guard leaves to the wrapper. */
+ * connection: the guard then sees for itself that the lock is granted, and the wrapper need not be
+ * woken. What is no grant the guard leaves to the wrapper. */
 struct standby {
 	pid_t guard; /* 0: there is none */
 	int fd;

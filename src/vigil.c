@@ -31,11 +31,6 @@ struct watch {
 
 /* ---- The connection ---- */
 
-static bool is_lent(unsigned turn)
-{
-	return turn % 2 == 1;
-}
-
 /* There is time, when the lock is not granted this very moment. */
 static void fetch_pages(struct watch *watch)
 {
@@ -45,15 +40,13 @@ static void fetch_pages(struct watch *watch)
 }
 
 /* The wrapper has lent us its connection, or the lock is held. */
-static void borrow(struct watch *watch)
+static void borrow(const struct watch *watch)
 {
 	const struct vigil *vigil = watch->vigil;
 
 	shared_borrow(vigil->shared, vigil->job);
 	steps_skip(vigil->steps, vigil->job->client);
 	kill(vigil->command, SIGCONT); /* the wrapper runs: it has got over a Ctrl-Z */
-	if (watch->turn != TURN_OVER)
-		fetch_pages(watch);
 }
 
 /* From now on what comes is the wrapper's affair. */
@@ -62,7 +55,8 @@ static void hand_back(struct watch *watch)
 	const struct vigil *vigil = watch->vigil;
 	unsigned turn = watch->turn;
 
-	if (is_lent(turn) && atomic_compare_exchange_strong(&vigil->shared->turn, &turn, turn + 1))
+	if (turn_is_lent(turn) &&
+	    atomic_compare_exchange_strong(&vigil->shared->turn, &turn, turn + 1))
 		(void)!send(vigil->front, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	watch->turn = 0;
 }
@@ -85,6 +79,21 @@ static bool claim(const struct watch *watch)
 	return atomic_compare_exchange_strong(&vigil->shared->turn, &turn, TURN_OVER);
 }
 
+/* Whether what the client has brought is the grant, and nothing else is under way. If so, lock is
+ * filled. */
+static bool is_grant(struct lock *lock, const struct client *client, enum client_event event)
+{
+	struct ask_reply reply;
+	struct error ignored;
+
+	if (!client_is_still(client))
+		return false;
+	if (event == CLIENT_MESSAGE)
+		return lock_was_handed(lock, client->message);
+	return event == CLIENT_REPLY && lock_asked(lock, client, &reply, &ignored) == 0 &&
+	       reply.outcome == ASK_GRANTED;
+}
+
 /* Takes the grant, if that is what has come. */
 static bool take_grant(const struct watch *watch)
 {
@@ -96,7 +105,7 @@ static bool take_grant(const struct watch *watch)
 
 	if (length == 0)
 		return false;
-	if (wait_is_over(job->lock, &twin, event) && wrapper_runs(watch) &&
+	if (is_grant(job->lock, &twin, event) && wrapper_runs(watch) &&
 	    clock_ms() < job_stop_ms(job, job->lock->deadline_ms) && claim(watch)) {
 		client_become(job->client, &twin, length);
 		return true;
@@ -118,7 +127,7 @@ static void tell_grant(const struct vigil *vigil)
 
 static void mind_client(struct watch *watch)
 {
-	if (is_lent(watch->turn) && take_grant(watch)) {
+	if (turn_is_lent(watch->turn) && take_grant(watch)) {
 		watch->turn = TURN_OVER;
 		tell_grant(watch->vigil);
 	} else {
@@ -155,10 +164,13 @@ static bool mind_wrapper(struct watch *watch)
 	if (recv(watch->vigil->front, &byte, 1, 0) != 1)
 		return false;
 	watch->turn = watch->vigil->shared->turn;
-	if (is_lent(watch->turn))
+	if (turn_is_lent(watch->turn)) {
 		borrow(watch);
-	if (watch->turn == TURN_OVER)
+		fetch_pages(watch);
+	} else if (watch->turn == TURN_OVER) {
+		borrow(watch);
 		shared_put_locked(watch->vigil->shared, watch->vigil->job);
+	}
 	return true;
 }
 
@@ -172,7 +184,8 @@ static bool await_grant(struct watch *watch)
 	};
 
 	while (watch->turn != TURN_OVER) {
-		slots[SLOT_CLIENT].fd = is_lent(watch->turn) ? vigil->job->client->link.fd : -1;
+		slots[SLOT_CLIENT].fd =
+			turn_is_lent(watch->turn) ? vigil->job->client->link.fd : -1;
 		if (poll(slots, SLOTS, -1) < 0 && errno != EINTR)
 			return false;
 		if (slots[SLOT_COMMAND].revents && !mind_command(watch))

@@ -551,19 +551,6 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 	return -1;
 }
 
-bool wait_is_over(struct lock *lock, const struct client *client, enum client_event event)
-{
-	struct ask_reply reply;
-	struct error ignored;
-
-	if (!client_is_still(client))
-		return false;
-	if (event == CLIENT_MESSAGE)
-		return lock_was_handed(lock, client->message);
-	return event == CLIENT_REPLY && lock_asked(lock, client, &reply, &ignored) == 0 &&
-	       reply.outcome == ASK_GRANTED;
-}
-
 int wait_outcome(const struct wait *wait, int signo, const struct error *err, int *status)
 {
 	if (signo) {

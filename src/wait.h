@@ -47,10 +47,6 @@ struct deputy {
 int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *client, int *signo,
 		  struct error *err);
 
-/* For a deputy: whether what the client has brought is the grant, and nothing else is under way. If
- * so, lock is filled. */
-bool wait_is_over(struct lock *lock, const struct client *client, enum client_event event);
-
 /* Tells that the lock was got. */
 void wait_tell_grant(struct teller *teller, const struct lock *lock);
 
