@@ -103,7 +103,6 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	    pin_process(options->while_pid, &wait.pidfd, err) < 0 || inbox_open(&inbox, err) < 0 ||
 	    loop_open(&loop, err) < 0)
 		return -1;
-	wait.tries = wait.pidfd < 0; /* else there is a lease to renew */
 	lock_need_replicas(&lock, options->replicas, options->connect_timeout_ms);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	if (wait_for_lock(&wait, &lock, &client, &signo, err) < 0) {

@@ -37,11 +37,6 @@ void client_close(struct client *client)
 	link_close(&client->link);
 }
 
-void client_be_brief(struct client *client)
-{
-	link_be_brief(&client->link);
-}
-
 /* ---- What goes out ---- */
 
 /* At a node that a slot is on its way to, each command needs this before it. */
@@ -162,8 +157,6 @@ static bool may_pass(const struct client *client)
 static enum client_event lost(struct client *client)
 {
 	forget_connection(client);
-	if (client->link.opened > 0 && link_be_formal(&client->link))
-		return CLIENT_NOTHING; /* that may have been why; else it is said again */
 	client->error = client->link.error;
 	client->final = client->link.refused;
 	if (may_pass(client) && link_await(&client->link))
@@ -179,7 +172,6 @@ static enum client_event lost_for(struct client *client, const char *cause)
 
 static enum client_event no_reply(struct client *client)
 {
-	client->link.greeting.is_brief = false; /* a greeting would take as long */
 	link_fail(&client->link, STATUS_UNAVAILABLE, "reach", "no reply in time");
 	return lost(client);
 }
@@ -321,12 +313,6 @@ static enum client_event take_error(struct client *client, const char *text)
 		send_request(client, true);
 		return CLIENT_NOTHING;
 	}
-	if (link_be_formal(&client->link)) {
-		client->sent = false; /* it is answered */
-		client->retried = true;
-		forget_connection(client);
-		return CLIENT_NOTHING;
-	}
 	event = refused(client, text, of_subscription);
 	if (of_subscription && client->final) {
 		/* the request behind it may have been granted */
@@ -447,8 +433,6 @@ static enum client_event step(struct client *client)
 		drop_reply(client);
 	if (client->link.stage == LINK_DOWN && !is_wanted(client))
 		return CLIENT_NOTHING;
-	if (clock_ms() >= due_ms(client))
-		return no_reply(client);
 	for (int replies = 0; event == CLIENT_NOTHING && replies < REPLIES_AT_ONCE; replies++) {
 		if (may_send(client) && clock_ms() >= client->again_ms)
 			send_request(client, false);
@@ -469,10 +453,15 @@ static enum client_event step(struct client *client)
 	return event;
 }
 
+/* Who was late itself, stopped perhaps, may find the reply there. */
 enum client_event client_step(struct client *client)
 {
+	const bool was_due = clock_ms() >= due_ms(client);
+	enum client_event event;
+
 	client->more = false;
-	return step(client);
+	event = step(client);
+	return was_due && clock_ms() >= due_ms(client) ? no_reply(client) : event;
 }
 
 int64_t client_wait(const struct client *client, struct pollfd *slot)
@@ -496,10 +485,6 @@ void client_subscribe(struct client *client, const char *channel)
 	if (client->channel_count == CLIENT_CHANNELS)
 		return;
 	snprintf(client->channels[client->channel_count++], CHANNEL_MAX_BYTES, "%s", channel);
-	if (link_be_formal(&client->link)) {
-		forget_connection(client);
-		client->ever_answered = false; /* whoever greets comes for the first time */
-	}
 	if (is_open(client))
 		send_subscriptions(client);
 }

@@ -84,10 +84,6 @@ struct client {
  * reply that is due. */
 void client_init(struct client *client, const struct server *server, int64_t timeout_ms);
 
-/* For a request or two, and nothing to listen for: the server is not greeted, unless it is needed.
- */
-void client_be_brief(struct client *client);
-
 /* Closes this process's end without telling the server anything. */
 void client_close(struct client *client);
 

@@ -54,8 +54,6 @@ static void greet_server(struct greeting *greeting, struct redisContext *redis)
 void greeting_send(struct greeting *greeting, struct redisContext *redis)
 {
 	greeting->due = 0;
-	if (greeting->is_brief)
-		return;
 	if (greeting->to_sentinel)
 		greet_sentinel(greeting, redis);
 	else

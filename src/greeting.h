@@ -14,7 +14,6 @@ struct server;
  * answer to HELLO, a sentinel when it is asked for the master. */
 struct greeting {
 	const struct server *server;
-	bool is_brief;          /* nothing is said */
 	bool to_sentinel;       /* this connection's other end is one */
 	bool with_password;     /* sentinels want it */
 	unsigned due;           /* replies still to come */

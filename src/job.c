@@ -28,9 +28,14 @@ int64_t job_stop_ms(const struct job *job, int64_t deadline_ms)
 	return job_kill_ms(job, deadline_ms) - grace_ms;
 }
 
+bool turn_is_wrappers(unsigned turn)
+{
+	return turn % 2 == 0;
+}
+
 bool turn_is_lent(unsigned turn)
 {
-	return turn % 2 == 1 && turn != TURN_OVER;
+	return !turn_is_wrappers(turn) && turn != TURN_OVER;
 }
 
 struct shared *shared_new(void)

@@ -74,7 +74,8 @@ struct shared {
 int64_t job_stop_ms(const struct job *job, int64_t deadline_ms);
 int64_t job_kill_ms(const struct job *job, int64_t deadline_ms);
 
-/* Whether it is the guard's, and not the last. */
+/* Whether it is the wrapper's, or the guard's and not the last. */
+bool turn_is_wrappers(unsigned turn);
 bool turn_is_lent(unsigned turn);
 
 /* Returns NULL when there is no memory. */

@@ -33,25 +33,6 @@ void link_init(struct link *link, const struct server *server, int64_t timeout_m
 	greeting_init(&link->greeting, server);
 }
 
-/* A password and a database have to be told, and among several servers the right one looked for. */
-void link_be_brief(struct link *link)
-{
-	const struct server *server = link->server;
-
-	link->greeting.is_brief = server->kind != SERVER_SENTINEL && server->seed_count < 2 &&
-				  !server->password && !server->db && !server->tls;
-}
-
-bool link_be_formal(struct link *link)
-{
-	if (!link->greeting.is_brief)
-		return false;
-	link->greeting.is_brief = false;
-	link->attempts = 0;
-	link_drop(link);
-	return true;
-}
-
 /* ---- Ends ---- */
 
 static void close_socket(struct link *link)
@@ -210,20 +191,12 @@ void link_send(struct link *link, int argc, const char **argv)
 	redisAppendCommandArgv(link->redis, argc, argv, NULL);
 }
 
-static void greeted(struct link *link)
-{
-	link->connected_ms = clock_ms();
-	link->connections++;
-}
-
 static enum link_event opened(struct link *link)
 {
 	link->stage = LINK_OPEN;
 	link->opened++;
 	link->due_ms = clock_ms() + link->timeout_ms;
 	greeting_send(&link->greeting, link->redis);
-	if (link->greeting.due == 0)
-		greeted(link);
 	return link->greeting.to_sentinel ? LINK_NOTHING : LINK_OPENED;
 }
 
@@ -399,8 +372,10 @@ static enum link_event take_greeting(struct link *link, const redisReply *reply)
 
 	switch (greeting_take(greeting, reply, &link->endpoint, &link->error)) {
 	case GREETING_GOES_ON:
-		if (greeting->due == 0)
-			greeted(link);
+		if (greeting->due == 0) {
+			link->connected_ms = clock_ms();
+			link->connections++;
+		}
 		break;
 	case GREETING_NAMES:
 		link->named = greeting->master;
@@ -499,13 +474,17 @@ static bool hear_last_words(struct link *link, redisReply **reply)
 
 static enum link_event converse(struct link *link, redisReply **reply)
 {
+	const bool is_late = link->greeting.due > 0 && is_overdue(link);
 	redisReply *next = NULL;
 	enum link_event event = LINK_NOTHING;
 
-	if (link->greeting.due > 0 && is_overdue(link))
-		return attempt_failed_for(link, "no reply in time");
 	if (flush(link) < 0 ? !hear_last_words(link, &next) : next_reply(link, &next) < 0)
 		return broken(link);
+	/* what has come while we were late ourselves is in time */
+	if (is_late && (!next || next->type == REDIS_REPLY_PUSH)) {
+		freeReplyObject(next);
+		return attempt_failed_for(link, "no reply in time");
+	}
 	if (!next && link->redis->reader->len > BUFFER_MAX_BYTES) {
 		fail(&link->error, STATUS_BUG, "cannot understand %s: a reply that does not end",
 		     server_shown(link->server));

@@ -80,14 +80,6 @@ struct link {
 /* Nothing is connected before link_step. timeout_ms bounds each attempt. */
 void link_init(struct link *link, const struct server *server, int64_t timeout_ms);
 
-/* Says nothing to the server before what is sent, and so knows nothing of it, as long as the
- * connection is plain and that goes well. */
-void link_be_brief(struct link *link);
-
-/* Greets from now on, over a new connection. False when it has always done so, and nothing
- * changes. */
-bool link_be_formal(struct link *link);
-
 /* Closes this process's end without telling the server anything. */
 void link_close(struct link *link);
 

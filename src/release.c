@@ -109,7 +109,6 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 			"cannot release lock %s: neither --owner nor an enclosing hold says as whom",
 			lock.keys.name);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
-	client_be_brief(&client);
 	if (options->force)
 		result = release_as(&client, &lock, "", invocation, &reply, err);
 	for (int i = 0; !options->force && result == 0 && i < lock.inherited_count; i++) {

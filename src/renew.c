@@ -59,7 +59,6 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 			"cannot renew lock %s: neither --owner nor an enclosing hold says as whom",
 			lock.keys.name);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
-	client_be_brief(&client);
 	for (int i = 0; result == 0 && reply.outcome == RENEW_LOST && i < lock.inherited_count; i++)
 		result = renew_as(&client, &lock, lock.inherited[i], invocation, &reply, err);
 	client_close(&client);

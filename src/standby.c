@@ -60,7 +60,8 @@ int standby_lend(struct standby *standby, const struct job *job)
 {
 	if (!standby->guard || standby->opened != job->client->link.opened)
 		return -1;
-	if (!turn_is_lent(standby->shared->turn)) {
+	/* one that was lent it when it was forked may have the lock by now */
+	if (turn_is_wrappers(standby->shared->turn)) {
 		shared_lend(standby->shared, job);
 		standby->shared->turn++;
 		if (!wake(standby))

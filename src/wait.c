@@ -53,7 +53,6 @@ struct waiting {
 	int64_t watch_ms; /* when to ask again because somebody told us to */
 	bool granted;
 	bool traceless;       /* the server knows nothing of us */
-	bool trying;          /* to get it without a place in the queue */
 	bool first;           /* in the queue, as far as we know */
 	bool hears_outsiders; /* on the channel of plain Redisson locks */
 	bool to_call;         /* the deputy is to be called */
@@ -89,22 +88,12 @@ static void ask(struct waiting *w)
 	tell_step(w->wait->teller, "asking for lock %s as %s", w->lock->keys.name, w->lock->id);
 	if (w->first)
 		hear_outsiders(w);
-	lock_ask(w->lock, &request, w->trying || !may_queue(w));
+	lock_ask(w->lock, &request, !may_queue(w));
 	client_request(w->client, &request);
 	w->sign_ms = w->watch_ms = NEVER_MS;
 	w->traceless = false;
 	w->viewing = false;
 	w->place_due = false;
-}
-
-/* Who listens first misses nothing. */
-static void join(struct waiting *w)
-{
-	char channel[CHANNEL_MAX_BYTES];
-
-	lock_channel(&w->lock->keys, w->lock->id, channel);
-	client_subscribe(w->client, channel);
-	ask(w);
 }
 
 /* What a look at the lock would tell is not worth waiting for: our own question comes first. */
@@ -225,11 +214,7 @@ static int asked(struct waiting *w, struct error *err)
 		queued(w, &reply);
 		return 0;
 	case ASK_BUSY:
-		if (!w->trying || !may_queue(w))
-			return busy(err, w, &reply);
-		w->trying = false;
-		join(w);
-		return 0;
+		return busy(err, w, &reply);
 	case ASK_FULL:
 		return fail(err, STATUS_NOT_OBTAINED,
 			    "cannot get lock %s: the queue is full (%lld wait)", w->lock->keys.name,
@@ -507,6 +492,7 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 			    .client = client,
 			    .until_ms = NEVER_MS,
 			    .steps = {.teller = wait->teller}};
+	char channel[CHANNEL_MAX_BYTES];
 	int result;
 
 	*signo = 0;
@@ -514,13 +500,9 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 	line_init(&w.line);
 	if (wait->options->wait_ms > 0)
 		w.until_ms = lock->wanted_ms + wait->options->wait_ms;
-	if (wait->tries) {
-		w.trying = true;
-		client_be_brief(client);
-		ask(&w);
-	} else {
-		join(&w);
-	}
+	lock_channel(&lock->keys, lock->id, channel);
+	client_subscribe(client, channel);
+	ask(&w);
 	/* Perhaps: and while the server makes up its mind, there is time to get ready. */
 	w.to_call = true;
 	for (;;) {

@@ -18,8 +18,7 @@ struct wait {
 	struct teller *teller;
 	const struct inbox *inbox;
 	struct loop *loop;
-	bool tries; /* asks briefly at first (client_be_brief), and queues if that is not enough */
-	int pidfd;  /* acquire --while-pid: ends the wait; -1: none */
+	int pidfd; /* acquire --while-pid: ends the wait; -1: none */
 
 	const struct deputy *deputy; /* or NULL */
 };

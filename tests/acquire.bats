@@ -1,7 +1,5 @@
 # fairlock acquire, its keeper, renew and release.
 load helpers
-load proxy
-load jobs
 
 setup_file() { start_server; }
 setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
@@ -215,45 +213,5 @@ END
 	done
 	wait "${scripts[@]}"
 	[ "$(cat n)" = 8 ]
-	nothing_left
-}
-
-# sent MARK: what clients have sent, without what the scripts do
-sent() {
-	cli ECHO "$1" >/dev/null
-	wait_until grep -q "\"ECHO\" \"$1\"" monitor
-	grep -av ' lua]' monitor | grep -aoE '"(HELLO|SUBSCRIBE|EVAL|EVALSHA|SELECT)"' | tr -d '"' | xargs
-}
-
-@test "one-shot commands send nothing but their request; for a busy lock they queue as everybody does" {
-	local owner
-
-	# the server knows the scripts then
-	owner=$("$FAIRLOCK" acquire job)
-	"$FAIRLOCK" renew --owner "$owner" job
-	"$FAIRLOCK" release --owner "$owner" job
-	background "$CLI" -s "$SERVER_SOCKET" MONITOR >monitor
-	wait_until grep -q OK monitor
-	owner=$("$FAIRLOCK" acquire job)
-	"$FAIRLOCK" renew --owner "$owner" job
-	assert_equal "$(sent first)" 'EVALSHA EVALSHA'
-	background "$FAIRLOCK" acquire job >out
-	wait_until in_queue job 1
-	assert_equal "$(sent second | cut -d ' ' -f 3-6)" 'EVALSHA HELLO SUBSCRIBE EVALSHA'
-	"$FAIRLOCK" release --owner "$owner" job
-	wait_until test -s out
-}
-
-@test "acquire whose connection ends before the answer asks again, and takes the lock once" {
-	start_proxy "$SERVER_SOCKET"
-	proxy delay 60000 down
-	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" acquire job >out
-	wait_until held job
-	proxy delay 0 down
-	proxy reset
-	status_of $!
-	assert_equal "$STATUS" 0
-	assert_equal "$(cli HGET job "$(cat out)")" 1
-	run -0 "$FAIRLOCK" release --owner "$(cat out)" job
 	nothing_left
 }

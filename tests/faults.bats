@@ -1,6 +1,7 @@
 # Whatever dies, hangs or goes away: nobody overlaps, nothing outlives its lease.
 load helpers
 load jobs
+load proxy
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
@@ -252,14 +253,17 @@ later_than() { [ "$(ms)" -gt "$1" ]; }
 
 @test "--on-lost warn: COMMAND that was not executed before the lease ended is not executed at all" {
 	start_server
-	# three prctl(2) stand between the grant and COMMAND, the last in its own process; each takes 3 s
-	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -f -qq -e trace=prctl \
-		-e inject=prctl:delay_enter=3000000 -o /dev/null \
+	"$FAIRLOCK" wrap job true # the server knows the scripts then
+	start_proxy "$SERVER_SOCKET" "$PWD/far"
+	proxy delay 20
+	# COMMAND's process, which stood by, looks for its parent the second time when the lock is granted
+	FAIRLOCK_URL=unix://$PWD/far ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -f -qq -e trace=getppid \
+		-e inject=getppid:delay_enter=10000000:when=2 -o /dev/null \
 		"$FAIRLOCK" wrap --on-lost warn -l 8s -k 1s job touch executed 2>said
 	local tracer=$!
 	wait_until "$FAIRLOCK" status -q job
 	kill -STOP "$SERVER_PID"
-	wait_until ended "$tracer"
+	WAIT_S=60 wait_until ended "$tracer"
 	status_of "$tracer"
 	[ "$STATUS" = 76 ]
 	[ ! -e executed ]

@@ -3,6 +3,7 @@
 
 load helpers
 load jobs
+load proxy
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -240,6 +241,57 @@ nothing_held() {
 	wait_until nothing_left
 }
 
+@test 'stopped while the answer is under way, for longer than that may take: the answer counts' {
+	local answer
+
+	start_proxy "$SERVER_SOCKET" "$PWD/far"
+	proxy delay 500
+	# the server does not know the script at first: then its greeting has come already
+	for answer in later first; do
+		FAIRLOCK_URL=unix://$PWD/far background "$FAIRLOCK" wrap --connect-timeout 2 "$answer" touch "$answer.ran"
+		WAITER=$!
+		wait_until has_both
+		[ "$answer" = first ] || wait_until held_by "$WAITER" "$answer"
+		stop "$WAITER"
+		wait_until held_by "$WAITER" "$answer"
+		sleep 3 # more than the two seconds
+		[ ! -e "$answer.ran" ]
+		kill -CONT "$WAITER"
+		status_of "$WAITER"
+		assert_equal "$STATUS" 0
+		[ -e "$answer.ran" ]
+	done
+}
+
+# held_by PID NAME
+held_by() {
+	[[ $(cli HKEYS "$2") == *:"$1" ]]
+}
+
+# forks_slowly WORD...: `wrap WORD...` far from its server, whose wrapper goes on half a second after it has
+# forked
+forks_slowly() {
+	"$FAIRLOCK" wrap job true # the server knows the scripts then
+	start_proxy "$SERVER_SOCKET" "$PWD/far"
+	proxy delay 20
+	FAIRLOCK_URL=unix://$PWD/far ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run strace -qq -e trace=fork,clone \
+		-e inject=fork,clone:delay_exit=500000:when=1 -o /dev/null "$FAIRLOCK" wrap "$@"
+}
+
+@test 'the guard has the lock before the wrapper goes on after the fork' {
+	forks_slowly job sh -c 'echo runs >>ran'
+	assert_success
+	assert_equal "$(cat ran)" runs
+	nothing_left
+}
+
+@test 'the time to wait is over before the wrapper goes on after the fork: COMMAND has the lock, or does not run' {
+	forks_slowly -w 0.2 job sh -c '"$FAIRLOCK" status -q job && echo holds >>ran; sleep 0.7; "$FAIRLOCK" status -q job && echo holds >>ran'
+	assert_success
+	assert_equal "$(cat ran)" $'holds\nholds'
+	nothing_left
+}
+
 @test 'the wrapper is killed before the guard has heard of the grant: COMMAND is not started' {
 	first_waits -l 2 job touch ran
 	stop "$GUARD"
@@ -252,7 +304,7 @@ nothing_held() {
 }
 
 owner_is_of() {
-	[[ $(cli HKEYS job) == *:"$1" ]]
+	held_by "$1" job
 }
 
 @test 'whoever was refused leaves no process behind, not even a dead one' {
