@@ -12,7 +12,7 @@
 #include "duration.h"
 #include "inbox.h"
 
-#define SHORT_WAIT_MS 300 /* is over before anybody could read */
+#define SHORT_WAIT_MS 300
 #define REDRAW_MS 1000
 
 #define COLUMNS_LEAST 16
@@ -204,7 +204,7 @@ void line_start(struct line *line)
 		return;
 	screen_look(&line->screen, line->fd);
 	line->plain = screen_is_dumb();
-	line->draw_ms = clock_ms() + SHORT_WAIT_MS;
+	line->first_ms = line->draw_ms = clock_ms() + SHORT_WAIT_MS;
 	if (!inbox_ignores(SIGTSTP))
 		mind_stop(line, SIG_BLOCK);
 }
@@ -267,8 +267,10 @@ void line_put_off(struct line *line)
 
 void line_hurry(struct line *line)
 {
+	const int64_t now = clock_ms();
+
 	if (line->fd >= 0)
-		line->draw_ms = clock_ms();
+		line->draw_ms = now < line->first_ms ? line->first_ms : now;
 }
 
 void line_clear(struct line *line)

@@ -14,10 +14,11 @@
  * own, which never makes us wait, for a terminal that is held up by Ctrl-S must not cost our turn.
  */
 struct line {
-	int fd;          /* -1: nobody is there to look */
-	int64_t from_ms; /* when the wait began */
-	int64_t draw_ms; /* when to draw next; NEVER_MS: not at all */
-	int taken;       /* columns of what stands there */
+	int fd;           /* -1: nobody is there to look */
+	int64_t from_ms;  /* when the wait began */
+	int64_t draw_ms;  /* when to draw next; NEVER_MS: not at all */
+	int64_t first_ms; /* not before: most waits are over before anybody could read */
+	int taken;        /* columns of what stands there */
 	bool shown;
 	bool minds_stop;
 	bool plain; /* nothing but carriage returns */
@@ -37,7 +38,7 @@ bool line_is_seen(struct line *line);
 /* Draws it, and is due again in a second. trouble: why nothing is known, or NULL. */
 void line_draw(struct line *line, const char *name, const struct view *view, const char *trouble);
 
-/* It is due again in a second, or now. */
+/* It is due again in a second; or now, but not before the first drawing is. */
 void line_put_off(struct line *line);
 void line_hurry(struct line *line);
 

@@ -509,15 +509,15 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 		result = take_events(&w, err);
 		if (w.granted)
 			break;
-		if (result == 0 && clock_ms() >= w.line.draw_ms)
-			mind_line(&w);
 		if (w.called &&
 		    (client->link.stage != LINK_OPEN || client->link.opened != w.called_on))
 			dismiss_deputy(&w);
-		if (result == 0 && w.place_due && !client->pending)
-			look(&w);
 		if (result == 0 && clock_ms() >= w.until_ms)
 			result = timed_out(&w, err);
+		if (result == 0 && clock_ms() >= w.line.draw_ms)
+			mind_line(&w);
+		if (result == 0 && w.place_due && !client->pending)
+			look(&w);
 		if (result == 0 && clock_ms() >= ask_again_ms(&w))
 			ask(&w);
 		else if (result == 0)

@@ -294,6 +294,19 @@ pieces() {
 	wait_until grep -q "$VIEW" monitor
 }
 
+@test "no signal hastens the first line: a wait that is short stays without" {
+	hold job
+	background "$CLI" -s "$SERVER_SOCKET" MONITOR >monitor
+	wait_until grep -q OK monitor
+	terminal
+	# SIGWINCH all the time
+	background bash -c 'while :; do tmux -S "$0" resize-window -x 79 && tmux -S "$0" resize-window -x 80 && : >resized; done' "$TERMINAL"
+	wait_until test -e resized
+	type_line 'clear; "$FAIRLOCK" wrap -w 250ms job true; echo ended $?'
+	wait_until shows '^ended 75$'
+	run ! grep -q "$VIEW" monitor
+}
+
 @test "it asks once a second at most" {
 	hold job
 	background "$CLI" -s "$SERVER_SOCKET" MONITOR >monitor
