@@ -80,7 +80,7 @@ _Noreturn void child_become(const struct job *job, struct shared *shared, pid_t 
 	inbox_restore(job->inbox);
 	await_valid_lease(job, shared);
 	path_exec(job->argv);
-	shared->exec_errno = errno;
+	shared->ending.exec_errno = errno;
 	_exit(STATUS_NOT_FOUND);
 }
 

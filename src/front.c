@@ -85,7 +85,8 @@ static void give_back_for_guard(const struct front *front)
 
 	if (until <= clock_ms())
 		return;
-	front->job->lock->unused = !front->shared->started || front->shared->exec_errno;
+	front->job->lock->unused =
+		!front->shared->ending.started || front->shared->ending.exec_errno;
 	client_init(&client, front->job->client->link.server,
 		    front->job->options->connect_timeout_ms);
 	if (until > clock_ms() + client.timeout_ms)
@@ -183,7 +184,7 @@ static bool reap(struct front *front)
 
 static void end_takeover(struct front *front)
 {
-	front->shared->lost = true;
+	front->shared->ending.lost = true;
 	end_guard(front);
 	give_back_for_guard(front);
 }
@@ -248,7 +249,7 @@ static bool take_standby(struct front *front, const struct standby *standby)
 	return true;
 }
 
-int front_run(const struct job *job, struct standby *standby, struct shared *result,
+int front_run(const struct job *job, struct standby *standby, struct ending *ending,
 	      struct error *err)
 {
 	struct front front = {.job = job};
@@ -268,8 +269,8 @@ int front_run(const struct job *job, struct standby *standby, struct shared *res
 		waitpid(front.guard, NULL, 0);
 	if (front.fd >= 0)
 		close(front.fd);
-	*result = *front.shared;
-	if (!result->started && !result->exec_errno && !result->lost)
+	*ending = front.shared->ending;
+	if (!ending->started && !ending->exec_errno && !ending->lost)
 		return fail(err, STATUS_OS, "cannot start %s: its guard could not watch it",
 			    job->argv[0]);
 	return 0;

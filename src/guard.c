@@ -61,7 +61,7 @@ struct guard {
 
 static void mind_start(struct guard *guard, pid_t pid)
 {
-	guard->shared->started = true;
+	guard->shared->ending.started = true;
 	guard->start_ms = clock_ms();
 	tell_step(guard->job->teller, "starting %s, pid %d", guard->job->argv[0], (int)pid);
 	if (guard->job->options->max_hold_ms)
@@ -80,7 +80,7 @@ static void start_command(struct guard *guard)
 	if (pid == 0)
 		child_become(guard->job, guard->shared, self);
 	if (pid < 0) {
-		guard->shared->exec_errno = errno;
+		guard->shared->ending.exec_errno = errno;
 		return;
 	}
 	mind_start(guard, pid);
@@ -203,7 +203,7 @@ static void tell_end(const struct guard *guard, int status)
 	const bool is_killed = WIFSIGNALED(status);
 	char took[DURATION_MAX_BYTES], number[SIGNAL_MAX_BYTES];
 
-	if (guard->shared->exec_errno)
+	if (guard->shared->ending.exec_errno)
 		return; /* the wrapper says so */
 	duration_show(took, clock_ms() - guard->start_ms);
 	if (is_killed)
@@ -232,7 +232,7 @@ static void mind_children(struct guard *guard)
 		} else if (WIFCONTINUED(status)) {
 			mirror(guard, SIGCONT);
 		} else {
-			guard->shared->wait_status = status;
+			guard->shared->ending.wait_status = status;
 			guard->command = 0;
 			tell_end(guard, status);
 			if (guard->mirrored)
@@ -251,7 +251,7 @@ static void mind_max_hold(struct guard *guard)
 	mind_children(guard);
 	if (!guard->command)
 		return;
-	guard->shared->timed_out = true;
+	guard->shared->ending.timed_out = true;
 	tell(guard->job->teller, LOG_ERR,
 	     "lock %s was held for %s, as long as --max-hold allows; stopping %s",
 	     guard->job->lock->keys.name, duration_show(text, guard->job->options->max_hold_ms),
@@ -340,7 +340,8 @@ static void give_back_if_held(struct guard *guard)
 
 	if (guard->lost)
 		return;
-	guard->job->lock->unused = !guard->shared->started || guard->shared->exec_errno;
+	guard->job->lock->unused =
+		!guard->shared->ending.started || guard->shared->ending.exec_errno;
 	if (guard->shared->phase == GUARD_HOLDING)
 		guard->shared->phase = GUARD_GIVING_BACK;
 	give_back(&guard->hold, guard->job->teller, until);
@@ -348,7 +349,7 @@ static void give_back_if_held(struct guard *guard)
 
 static _Noreturn void finish(struct guard *guard)
 {
-	guard->shared->lost = guard->lost;
+	guard->shared->ending.lost = guard->lost;
 	guard->shared->phase = GUARD_DONE;
 	if (guard->front >= 0)
 		(void)!send(guard->front, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -441,7 +442,7 @@ static void set_off(struct guard *guard, int start, pid_t command)
 {
 	prctl(PR_SET_PDEATHSIG, 0);
 	guard->shared->deadline_ms = guard->job->lock->deadline_ms;
-	guard->shared->started = true;
+	guard->shared->ending.started = true;
 	(void)!write(start, "", 1); /* SIGPIPE is blocked; we see it end */
 	close(start);
 	hold_init(&guard->hold, guard->job->lock, guard->job->client);

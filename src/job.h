@@ -50,17 +50,21 @@ enum guard_phase {
 #define TURN_FIRST 1u
 #define TURN_OVER UINT_MAX
 
+/* What has become of COMMAND. */
+struct ending {
+	_Atomic int exec_errno; /* it could not be started */
+	int wait_status;        /* as waitpid tells it */
+	bool started;
+	bool lost;      /* the lock, while it ran */
+	bool timed_out; /* it was stopped by --max-hold */
+};
+
 /* Memory that all three processes see. */
 struct shared {
 	_Atomic int64_t deadline_ms; /* until when the lock is surely ours */
 	_Atomic int phase;           /* enum guard_phase */
-	/* valid from GUARD_GIVING_BACK on: */
-	_Atomic int exec_errno; /* COMMAND could not be started */
-	int wait_status;        /* of COMMAND, as waitpid tells it */
-	bool started;
-	bool lost;
-	bool timed_out;        /* COMMAND was stopped by --max-hold */
-	_Atomic pid_t command; /* the process that stands by to become it; 0: there is none */
+	struct ending ending;        /* valid from GUARD_GIVING_BACK on */
+	_Atomic pid_t command; /* the process that stands by to become COMMAND; 0: there is none */
 	_Atomic unsigned turn;
 	/* what the wrapper lends to a guard that was forked before, with the same connection: */
 	struct lock lock;

@@ -33,19 +33,19 @@ static int not_started(const struct job *job, int cause, struct error *err)
 	return fail(err, status, "cannot execute %s: %s", job->argv[0], strerror(cause));
 }
 
-static int end_as_command(const struct job *job, const struct shared *result, int *status,
+static int end_as_command(const struct job *job, const struct ending *ending, int *status,
 			  struct error *err)
 {
-	if (result->exec_errno)
-		return not_started(job, result->exec_errno, err);
-	if (result->lost)
+	if (ending->exec_errno)
+		return not_started(job, ending->exec_errno, err);
+	if (ending->lost)
 		*status = STATUS_NOT_HELD;
-	else if (result->timed_out)
+	else if (ending->timed_out)
 		*status = STATUS_TIMED_OUT;
-	else if (WIFSIGNALED(result->wait_status))
-		die_of(WTERMSIG(result->wait_status));
+	else if (WIFSIGNALED(ending->wait_status))
+		die_of(WTERMSIG(ending->wait_status));
 	else
-		*status = WEXITSTATUS(result->wait_status);
+		*status = WEXITSTATUS(ending->wait_status);
 	return 0;
 }
 
@@ -134,7 +134,7 @@ static int get_and_run(const struct wait *wait, const struct next *next, int *st
 		       struct error *err)
 {
 	const struct job *job = next->job;
-	struct shared result;
+	struct ending ending;
 	int signo;
 
 	if (spread(wait, job->lock, &signo, err) < 0 ||
@@ -148,9 +148,9 @@ static int get_and_run(const struct wait *wait, const struct next *next, int *st
 		hold_give_up(job->lock, job->client);
 		return -1;
 	}
-	if (front_run(job, next->standby, &result, err) < 0)
+	if (front_run(job, next->standby, &ending, err) < 0)
 		return -1;
-	return end_as_command(job, &result, status, err);
+	return end_as_command(job, &ending, status, err);
 }
 
 static int run(const struct invocation *invocation, int *status, struct error *err)

@@ -54,7 +54,7 @@ ssize_t real_write(int fd, const void *bytes, size_t length) __asm__("__real_wri
 ssize_t world_write(int fd, const void *bytes, size_t length) __asm__("__wrap_write");
 void world_standby_make(struct standby *standby,
 			const struct job *job) __asm__("__wrap_standby_make");
-int world_front_run(const struct job *job, struct standby *standby, struct shared *result,
+int world_front_run(const struct job *job, struct standby *standby, struct ending *ending,
 		    struct error *err) __asm__("__wrap_front_run");
 int world_watch_run(const struct watch *watch, struct error *err) __asm__("__wrap_watch_run");
 
@@ -461,7 +461,7 @@ void world_standby_make(struct standby *standby, const struct job *job)
 }
 
 /* What the guard does: the hold is renewed, and given back when it was not lost. */
-int world_front_run(const struct job *job, struct standby *standby, struct shared *result,
+int world_front_run(const struct job *job, struct standby *standby, struct ending *ending,
 		    struct error *err)
 {
 	struct lock *lock = job->lock;
@@ -486,7 +486,7 @@ int world_front_run(const struct job *job, struct standby *standby, struct share
 	if (hold.state == HOLD_HELD && world.now_ms < lock->deadline_ms)
 		give_back(&hold, job->teller, earliest(world.now_ms + 5000, lock->deadline_ms));
 	client_close(job->client);
-	*result = (struct shared){.started = true, .lost = hold.state != HOLD_HELD};
+	*ending = (struct ending){.started = true, .lost = hold.state != HOLD_HELD};
 	return 0;
 }
 
