@@ -48,6 +48,7 @@ if state.empty and now >= state.back and
 	return {'granted', id, int(state.token), lease, 0, 1}
 end
 
+-- in a function from here on
 -- include ending.lua
 -- include holds.lua
 -- include waiters.lua
@@ -93,11 +94,12 @@ local function reenter()
 	return {'granted', owner, int(state.token), call('PTTL', LOCK), state.waited or 0, count}
 end
 
-local function grant()
+-- is_next: the caller is known to stand first.
+local function grant(is_next)
 	local queued_since = not state.empty and known(id)
 	local since = ticket or queued_since or now_us
 	if queued_since then
-		drop(id, call('LINDEX', QUEUE, 0) == id and 0 or nil)
+		drop(id, (is_next or call('LINDEX', QUEUE, 0) == id) and 0 or nil)
 	end
 	local waited = math.max(0, now - math.floor(since / 1000))
 	call('HSET', LOCK, id, 1)
@@ -225,14 +227,16 @@ if ticket and (again or not state.run) then
 end
 
 local was_amiss = check_queue()
-if ticket then
+-- Whether the lock is free, and the caller the first in the queue: then its place needs no renewal.
+local is_next = ticket and not owner and now >= state.back and call('LINDEX', QUEUE, 0) == id and known(id)
+if ticket and not is_next then
 	join()
 end
 traceless = mode == 'try'
 if not ticket and ran() then
 	return too_soon()
 end
-local first = first_waiter(not owner, id)
+local first = is_next and id or first_waiter(not owner, id)
 if not owner and now >= state.back and (not first or first == id) and ran() then
 	-- this waiter stood behind the run that has just been
 	drop(id, 0)
@@ -242,7 +246,7 @@ if not owner and now >= state.back and (not first or first == id) and ran() then
 	return too_soon()
 end
 if not owner and now >= state.back and (not first or first == id) then
-	return grant()
+	return grant(is_next)
 end
 if mode == 'try' then
 	if passed_over > 0 or was_amiss then

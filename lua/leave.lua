@@ -11,6 +11,7 @@
 local id, request = ARGV[2], ARGV[3]
 local by_other, strays = request == '', tonumber(ARGV[4]) or 0
 
+-- in a function from here on
 -- include ending.lua
 -- include holds.lua
 -- include waiters.lua

@@ -58,6 +58,7 @@ if owner == id and state.owner == id and count == 1 and kept_ms == 0 and state.h
 	-- include succeed.lua
 end
 
+-- in a function from here on
 -- include holds.lua
 -- include waiters.lua
 -- include places.lua

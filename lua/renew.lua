@@ -45,6 +45,7 @@ if owner == id and state.owner == id and state.empty and not state.turn and requ
 	return {'renewed', ttl, int(state.token or 0), 0}
 end
 
+-- in a function from here on
 -- include ending.lua
 -- include holds.lua
 -- include waiters.lua

@@ -59,8 +59,9 @@ class Ours:
     def script(self, name, *words):
         return self.server.call("EVALSHA", self.sha[name], 5, *KEYS, CHANNEL, *words)
 
-    def acquire(self, waiter, handed=""):
-        return self.script("acquire", waiter, waiter, "w", 600000, "wait", "", 0, "", "host\t1\tuser\tcommand", "", 0, handed)
+    def acquire(self, waiter, handed="", ticket=""):
+        return self.script("acquire", waiter, waiter, "w", 600000, "wait", ticket, 0, "", "host\t1\tuser\tcommand", "", 0,
+                           handed)
 
     def release(self, holder):
         return self.script("release", holder, holder, "own", "", 0, "")
@@ -82,12 +83,11 @@ class Ours:
 
 
 def queue(side, waiters, count, handed=""):
-    """All are present, so many wait."""
+    """All are present, so many wait. Returns their tickets."""
     for start in range(0, len(waiters), 1000):
         side.present(waiters[start:start + 1000])
     side.acquire("holder")
-    for waiter in waiters[:count]:
-        side.acquire(waiter, handed)
+    return [side.acquire(waiter, handed)[1] for waiter in waiters[:count]]
 
 
 def ours(bench, server, count, rounds):
@@ -96,15 +96,17 @@ def ours(bench, server, count, rounds):
     waiters = [f"{count:08x}-0000-4000-8000-000000000000:{number}" for number in range(count + rounds)]
     comes_and_goes = f"{count:08x}-0000-4000-8000-00000000000a:1"
     side.present([comes_and_goes])
-    queue(side, waiters, count)
+    tickets = queue(side, waiters, count)
     holder = "holder"
     for number in range(rounds):
-        took = {"enqueue": timed(server, side.acquire, waiters[count + number])[0]}
+        took = {}
+        took["enqueue"], reply = timed(server, side.acquire, waiters[count + number])
+        tickets.append(reply[1])
         side.acquire(comes_and_goes)
         took["cancel"], _ = timed(server, side.leave, comes_and_goes)
         took["release"], _ = timed(server, side.release, holder)
         holder = waiters[number]
-        took["grant"], reply = timed(server, side.acquire, holder)
+        took["grant"], reply = timed(server, side.acquire, holder, "", tickets[number])
         if reply[0] != "granted":
             raise RuntimeError(f"not granted: {reply}")
         for what, spent in took.items():
