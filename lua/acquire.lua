@@ -43,9 +43,9 @@ end
 if state.empty and now >= state.back and
 	not (owner or state.owner or ticket or again or state.forced or gone or copies or strays > 0 or period) then
 	call('HSET', LOCK, id, 1)
-	take(id, hold, lease, lease, by, 0)
+	local token = take(id, hold, lease, lease, by, 0)
 	touch()
-	return {'granted', id, int(state.token), lease, 0, 1}
+	return {'granted', id, token, lease, 0, 1}
 end
 
 -- in a function from here on
@@ -58,7 +58,7 @@ local newest = copies and number(string.match(copies, ' (%d+)$')) or 0
 if strays < newest then
 	return {'removed'} -- left under way on a connection that is no more: nobody hears this
 elseif strays > newest then
-	note('HSET', STATE, 'c:' .. ARGV[3], int(now) .. ' ' .. int(strays))
+	note('HSET', STATE, 'c:' .. ARGV[3], stamp .. ' ' .. int(strays))
 	state.marked = true
 	touch()
 end
@@ -103,13 +103,13 @@ local function grant(is_next)
 	end
 	local waited = math.max(0, now - math.floor(since / 1000))
 	call('HSET', LOCK, id, 1)
-	take(id, hold, lease, lease, by, waited)
+	local token = take(id, hold, lease, lease, by, waited)
 	if period then
 		remember(period)
 	end
 	announce(lease)
 	settle()
-	return {'granted', id, int(state.token), lease, waited, 1}
+	return {'granted', id, token, lease, waited, 1}
 end
 
 local function count_present(most)
@@ -138,7 +138,7 @@ local function join()
 		ticket = math.max(now_us, (state.ticket or 0) + 1)
 		call('HSET', STATE, 'name', LOCK, 'ticket', ticket)
 	end
-	local new = call('HSET', STATE, 't:' .. id, int(ticket) .. ' ' .. int(now) ..
+	local new = call('HSET', STATE, 't:' .. id, int(ticket) .. ' ' .. stamp ..
 		(ARGV[13] == '1' and ' ' .. lease or '') .. (ARGV[7] == '' and ' unheard' or ''))
 	tickets[id] = nil
 	if new == 1 then

@@ -22,8 +22,9 @@ end
 -- Writes the end of the hold that our hash describes into the log, and forgets it. The next grant, or save,
 -- does so in our hash.
 local function end_hold(event, time)
-	record(event, time, state.owner, state.token, state.by, state.waited, time - (state.since or time))
-	state.ended = int(state.token or 0)
+	local token = int(state.token or 0)
+	record(event, time, state.owner, token, state.by, state.waited, time - (state.since or time))
+	state.ended = token
 	state.owner, state.holds, state.taken_up, state.by, state.keep = nil, nil, nil, nil, nil
 	state.unsaved_end = true
 end

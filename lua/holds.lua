@@ -80,7 +80,7 @@ end
 -- keep it. ticket: nil or false if it has heard it.
 local function keep_ticket(id, ticket)
 	if ticket then
-		note('HSET', STATE, 'p:' .. id, int(now) .. ' ' .. int(ticket))
+		note('HSET', STATE, 'p:' .. id, stamp .. ' ' .. int(ticket))
 		state.marked = true
 	end
 end

@@ -44,10 +44,10 @@ if was_queued or ticket then
 	record('left', now, id, nil, by, ticket and math.max(0, now - math.floor(ticket / 1000)))
 end
 if by_other then
-	note('HSET', STATE, 'name', LOCK, 'x:' .. id, int(now)) -- it is to learn it
+	note('HSET', STATE, 'name', LOCK, 'x:' .. id, stamp) -- it is to learn it
 	tell(id, '0')
 elseif strays > 0 then
-	note('HSET', STATE, 'c:' .. request, int(now) .. ' ' .. int(strays)) -- they must not be granted any more
+	note('HSET', STATE, 'c:' .. request, stamp .. ' ' .. int(strays)) -- they must not be granted any more
 end
 state.marked = state.marked or by_other or strays > 0
 

@@ -65,10 +65,10 @@ else
 	entries = entries_from(since and int(math.max(0, now - since)) or '-')
 end
 if not wants_now then
-	return {'log', int(now), entries, '', {}, {}}
+	return {'log', stamp, entries, '', {}, {}}
 end
 local owner = read_keys()
-return {'log', int(now), entries, owner or '',
+return {'log', stamp, entries, owner or '',
 	state.owner and {state.owner, text(state.token), text(state.since), text(state['until']),
 		text(state.waited), state.by or ''} or {},
 	present_waiters()}

@@ -21,7 +21,7 @@ local QUEUE_TTL_MS = 600000   -- beyond the largest score
 local STATE_TTL_MS = 86400000
 local LOG_TTL_MS = 604800000
 local FRESH_MS = 60000         -- times to live of hash and log are renewed once in so long
-local LOG_LENGTH = 1000
+local LOG_LENGTH = '1000'
 local LOOK_BEHIND = 200         -- so many are looked at when the head is dead
 local SHORT_QUEUE = 20         -- is looked through whenever it is touched; a longer one seldom
 
@@ -95,16 +95,19 @@ local now_us = clock[1] * 1000000 + clock[2]
 local now = math.floor(now_us / 1000)
 
 -- Lua prints large numbers with an exponent, which Redis does not read back. (Those that it gets as numbers
--- it prints itself, as they are.)
+-- it prints itself, as they are; that takes as long as a short command. So what is written often is a word.)
+local format = string.format
 local function int(number)
-	return string.format('%.0f', number)
+	return format('%.0f', number)
 end
+
+local stamp = int(now) -- the same as a word
 
 -- A number that we wrote, or nil for what others may have put in its place.
 local function number(text)
 	local value = tonumber(text)
 	if value and value >= 0 and value < 9007199254740992 then
-		return math.floor(value)
+		return value - value % 1
 	end
 end
 
@@ -117,12 +120,11 @@ local state
 
 -- Returns owner and hold count of the lock, or nil when it is free; and two more fields of our hash. Each
 -- call costs 3 to 10 us where caches are cold: so all is read at once, and what is written goes together.
-local function read_keys(another, one_more)
+local function read_keys(...)
 	local lock = call('HGETALL', LOCK)
 	local field = call('HMGET', STATE, 'name', 'token', 'ended', 'forced', 'ticket', 'ours', 'run', 'back',
 		'turn', 'turned', 'head', 'started', 'recall', 'n:granted', 'owner', 'since', 'until', 'lease',
-		'waited', 'by', 'holds', 'taken_up', 'keep', 'unheard', 'touched', 'logged',
-		another or 'name', one_more or 'name')
+		'waited', 'by', 'holds', 'taken_up', 'keep', 'unheard', 'touched', 'logged', ...)
 	state = {
 		spelled = field[1] ~= LOCK and field[1], token = number(field[2]), ended = field[3], forced = field[4],
 		ticket = number(field[5]), ours = number(field[6]) or 0, run = field[7],
@@ -149,8 +151,8 @@ local function record(event, time, owner, token, by, waited, held)
 	if event ~= 'released' and event ~= 'left' and event ~= 'granted' then
 		note('HINCRBY', STATE, 'n:' .. event, 1)
 	end
-	local entry = {'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', time, 'owner', owner,
-		'token', token or '', 'by', by or '', 'waited', waited or '', 'held', held or ''}
+	local entry = {'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', time == now and stamp or time,
+		'owner', owner, 'token', token or '', 'by', by or '', 'waited', waited or '', 'held', held or ''}
 	if math.abs(now - state.logged) < FRESH_MS and note('XADD', LOG, 'NOMKSTREAM', unpack(entry)) then
 		return
 	end
@@ -186,33 +188,27 @@ local function touch()
 end
 
 -- Makes id, whose name is in the lock by now, the owner, for ttl ms at first. hold: as in `holds`. unheard: a
--- ticket that it may not have heard.
+-- ticket that it may not have heard. Returns the token, as a word.
 local function take(id, hold, lease, ttl, by, waited, unheard)
 	state.token = math.max(now, (state.token or 0) + 1)
 	call('PEXPIRE', LOCK, ttl)
-	local grant = {'name', LOCK, 'token', state.token, 'owner', id, 'since', now, 'until', now + ttl,
-		'lease', lease, 'waited', waited, 'by', by, 'holds', hold, 'n:granted', state.grants + 1,
-		'unheard', unheard or ''}
-	local function add(field, value)
-		grant[#grant + 1], grant[#grant + 2] = field, value
-	end
-	if state.unsaved_end then
-		add('ended', state.ended)
-	end
-	if state.unsaved_ours then
-		add('ours', state.ours)
-	end
+	local token = int(state.token)
+	local grant = {'name', LOCK, 'token', token, 'owner', id, 'since', stamp, 'until', now + ttl, 'lease', lease,
+		'waited', waited, 'by', by, 'holds', hold, 'n:granted', state.grants + 1, 'unheard', unheard or '',
+		'ended', state.ended or '', 'ours', state.ours}
 	if string.sub(hold, 1, 1) == 'w' then
-		add('started', now) -- before it is, so that no start is missed
-		add('before', state.started or '')
+		-- before it is, so that no start is missed
+		call('HSET', STATE, 'started', stamp, 'before', state.started or '', unpack(grant))
 		state.started = now
+	else
+		call('HSET', STATE, unpack(grant))
 	end
-	call('HSET', STATE, unpack(grant))
 	state.owner, state.unsaved_end, state.unsaved_ours = id, false, false
 	if state.turn or state.forced or state.is_marked then
 		-- nobody has demanded these of this hold
 		call('HDEL', STATE, 'turn', 'turned', 'taken_up', 'keep', state.forced and 'forced' or 'turn')
 		state.turn, state.keep = nil, nil
 	end
-	record('granted', now, id, state.token, by, waited)
+	record('granted', now, id, token, by, waited)
+	return token
 end

@@ -82,7 +82,7 @@ local function force()
 	local by = state.owner == owner and state.by or ''
 	call('HDEL', STATE, 'f:' .. request) -- nothing; but after that a server out of memory takes the rest, too
 	note('HSET', STATE, 'name', LOCK, 'f:' .. request,
-		int(now) .. ' ' .. (owner or '') .. ' ' .. by)
+		stamp .. ' ' .. (owner or '') .. ' ' .. by)
 	state.marked = true
 	if not owner then
 		settle()

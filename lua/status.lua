@@ -31,4 +31,4 @@ end
 
 return {owner or '', count or 0, call('PTTL', LOCK), ours and int(state.token or 0) or '',
 	ours and state.by or '', ours and state.since and int(state.since) or '', ours and 1 or 0,
-	waiters, int(now), state.spelled or LOCK, waited, unpack(events)}
+	waiters, stamp, state.spelled or LOCK, waited, unpack(events)}

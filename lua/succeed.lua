@@ -5,7 +5,7 @@
 -- first.
 
 if SHARDED and state.length == state.ours and state.scores == state.ours and now >= state.back then
-	local ids = call('LRANGE', QUEUE, 0, state.length > SHORT_QUEUE and 1 or -1)
+	local ids = call('LRANGE', QUEUE, '0', state.length > SHORT_QUEUE and '1' or '-1')
 	local first, second, fields, listed = ids[1], ids[2] or ids[1], {}, {}
 	local here = call('PUBSUB', 'NUMSUB', channel(first), channel(second))
 	local in_order = here[2] > 0 and here[4] > 0 and first ~= id
@@ -20,7 +20,7 @@ if SHARDED and state.length == state.ours and state.scores == state.ours and now
 	local ticket, seen, lease, unheard = string.match(entries[2] or '', WAITER)
 	ticket, seen, lease = number(ticket), number(seen), number(lease)
 	-- of all that follows, only the HSET is refused for want of memory
-	if in_order and lease and now - seen < SILENT_MS and note('HSET', LOCK, first, 1) then
+	if in_order and lease and now - seen < SILENT_MS and note('HSET', LOCK, first, '1') then
 		call('HDEL', LOCK, id)
 		tell_keeper()
 		end_hold('released', now)
@@ -29,12 +29,13 @@ if SHARDED and state.length == state.ours and state.scores == state.ours and now
 		call('HDEL', STATE, 't:' .. first, 'd:' .. first)
 		state.ours, state.unsaved_ours = state.ours - 1, true
 		local ttl, waited = math.min(TURN_MS, lease - 1), math.max(0, now - math.floor(ticket / 1000))
-		take(first, 'w' .. first, lease, ttl, entries[1] or '', waited, unheard == 'unheard' and ticket)
+		local new_token = take(first, 'w' .. first, lease, ttl, entries[1] or '', waited,
+			unheard == 'unheard' and ticket)
 		touch()
 		if second ~= first then
 			call('PUBLISH', channel(second), 'first ' .. ttl)
 		end
-		call('PUBLISH', channel(first), 'granted ' .. int(state.token) .. ' ' .. ttl .. ' ' .. int(now))
+		call('PUBLISH', channel(first), 'granted ' .. new_token .. ' ' .. ttl .. ' ' .. stamp)
 		return {'released', 0}
 	end
 end

@@ -107,7 +107,7 @@ local function redisson_is_dead(id)
 	if present(id) then
 		absent, others = '', ''
 	elseif absent == '' then
-		absent, others = int(now), absent_behind(id)
+		absent, others = stamp, absent_behind(id)
 	end
 	local head = int(score) .. ' ' .. absent .. ' ' .. id .. others
 	if head ~= state.head and not traceless then
@@ -247,9 +247,10 @@ local function hand_over(id, me)
 	local by = call('HGET', STATE, 'd:' .. id) or ''
 	local ttl = math.min(TURN_MS, lease - 1)
 	drop(id, 0)
-	take(id, 'w' .. id, lease, ttl, by, math.max(0, now - math.floor(ticket / 1000)), unheard and ticket)
+	local token = take(id, 'w' .. id, lease, ttl, by, math.max(0, now - math.floor(ticket / 1000)),
+		unheard and ticket)
 	local first = announce(ttl, me)
-	tell(id, 'granted ' .. int(state.token) .. ' ' .. ttl .. ' ' .. int(now)) -- what is said last leaves first
+	tell(id, 'granted ' .. token .. ' ' .. ttl .. ' ' .. stamp) -- what is said last leaves first
 	return true, first
 end
 
