@@ -14,6 +14,7 @@
 #include "keeper.h"
 #include "options.h"
 #include "tell.h"
+#include "verdict.h"
 #include "wait.h"
 
 /* The process is pinned before we queue: its number may be another's by the time of the grant. */
@@ -107,7 +108,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	if (wait_for_lock(&wait, &lock, &client, &signo, err) < 0) {
 		client_close(&client);
-		result = wait_outcome(&wait, signo, err, status);
+		result = verdict_carry_out(wait.teller, options, signo, err, status);
 	} else {
 		hold_init(&hold, &lock, &client);
 		result = hand_out(&hold, options, err) < 0 || keep(&hold, &wait, err) < 0 ? -1 : 0;

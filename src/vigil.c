@@ -13,7 +13,7 @@
 #include "proc.h"
 #include "steps.h"
 #include "tell.h"
-#include "wait.h"
+#include "verdict.h"
 
 enum {
 	SLOT_FRONT,
@@ -122,7 +122,7 @@ static void tell_grant(const struct vigil *vigil)
 	steps_tell(vigil->steps, client);
 	if (vigil->job->lock->handed)
 		tell_step(vigil->job->teller, "heard: %s", client->message);
-	wait_tell_grant(vigil->job->teller, vigil->job->lock);
+	verdict_tell_grant(vigil->job->teller, vigil->job->lock);
 }
 
 static void mind_client(struct watch *watch)

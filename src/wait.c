@@ -6,12 +6,11 @@
 
 #include "call.h"
 #include "clock.h"
-#include "duration.h"
 #include "line.h"
 #include "options.h"
-#include "signals.h"
 #include "steps.h"
 #include "tell.h"
+#include "verdict.h"
 #include "view.h"
 
 /* How far ahead a message may send us: nobody needs more, and the clock does not overflow. */
@@ -102,32 +101,6 @@ static bool is_asking(const struct waiting *w)
 	return w->client->pending && !w->viewing;
 }
 
-static int not_obtained(struct error *err, const struct waiting *w, const char *why)
-{
-	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: %s", w->lock->keys.name, why);
-}
-
-static int busy(struct error *err, const struct waiting *w, const struct ask_reply *reply)
-{
-	char holder[256];
-
-	if (!*reply->by)
-		return not_obtained(err, w, "it is busy");
-	owner_show(holder, sizeof(holder), reply->by);
-	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: held by %s", w->lock->keys.name,
-		    holder);
-}
-
-static int ran(struct error *err, const struct waiting *w, const struct ask_reply *reply)
-{
-	char ago[DURATION_MAX_BYTES], period[DURATION_MAX_BYTES];
-
-	return fail(err, STATUS_NOT_OBTAINED,
-		    "cannot get lock %s: its command ran already, %s ago, once per %s",
-		    w->lock->keys.name, duration_show(ago, reply->ran_ms),
-		    duration_show(period, w->wait->options->once_per_ms));
-}
-
 /* A lock that never ends is somebody's mistake; whoever waits for it should know. */
 static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
 {
@@ -179,18 +152,10 @@ static void queued(struct waiting *w, const struct ask_reply *reply)
 		dismiss_deputy(w);
 }
 
-void wait_tell_grant(struct teller *teller, const struct lock *lock)
+static void got_it(struct waiting *w)
 {
-	char waited[DURATION_MAX_BYTES];
-
-	duration_show(waited, clock_ms() - lock->wanted_ms);
-	if (strcmp(lock->owner, lock->id) == 0)
-		tell_event(teller, LOG_INFO, "got lock %s after %s, token %s", lock->keys.name,
-			   waited, lock->token);
-	else
-		tell_event(teller, LOG_INFO,
-			   "went into lock %s, which %s holds, after %s, token %s", lock->keys.name,
-			   lock->owner, waited, lock->token);
+	w->granted = true;
+	verdict_tell_grant(w->wait->teller, w->lock);
 }
 
 static int asked(struct waiting *w, struct error *err)
@@ -201,29 +166,12 @@ static int asked(struct waiting *w, struct error *err)
 		return -1;
 	w->traceless =
 		reply.outcome == ASK_BUSY || reply.outcome == ASK_FULL || reply.outcome == ASK_RAN;
-	switch (reply.outcome) {
-	case ASK_GRANTED:
-		w->granted = true;
-		wait_tell_grant(w->wait->teller, w->lock);
-		return 0;
-	case ASK_UNSAFE:
-		return fail(err, STATUS_NOT_OBTAINED,
-			    "cannot get lock %s: only %lld of %" PRId64 " replicas know of it",
-			    w->lock->keys.name, reply.replicas, w->lock->replicas);
-	case ASK_QUEUED:
+	if (reply.outcome == ASK_GRANTED)
+		got_it(w);
+	else if (reply.outcome == ASK_QUEUED)
 		queued(w, &reply);
-		return 0;
-	case ASK_BUSY:
-		return busy(err, w, &reply);
-	case ASK_FULL:
-		return fail(err, STATUS_NOT_OBTAINED,
-			    "cannot get lock %s: the queue is full (%lld wait)", w->lock->keys.name,
-			    reply.waiters);
-	case ASK_RAN:
-		return ran(err, w, &reply);
-	case ASK_REMOVED:
-		return not_obtained(err, w, "removed from the queue");
-	}
+	else
+		return verdict_refused(err, w->lock, &reply, w->wait->options->once_per_ms);
 	return 0;
 }
 
@@ -237,8 +185,7 @@ static void heard(struct waiting *w)
 
 	tell_step(w->wait->teller, "heard: %s", message);
 	if (!w->client->pending && lock_was_handed(w->lock, message)) {
-		w->granted = true;
-		wait_tell_grant(w->wait->teller, w->lock);
+		got_it(w);
 		return;
 	}
 	if (sscanf(message, "first %" SCNd64, &in_ms) == 1 && in_ms > 0) {
@@ -371,14 +318,6 @@ static int take_events(struct waiting *w, struct error *err)
 	return 0;
 }
 
-int wait_stopped(const struct lock *lock, int signo, struct error *err)
-{
-	char name[SIGNAL_MAX_BYTES];
-
-	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: stopped by signal %s",
-		    lock->keys.name, signal_show(name, signo));
-}
-
 /* The time for waiting is over; if the server was away, that is why. */
 static int timed_out(const struct waiting *w, struct error *err)
 {
@@ -386,7 +325,7 @@ static int timed_out(const struct waiting *w, struct error *err)
 		*err = w->client->error;
 		return -1;
 	}
-	return not_obtained(err, w, "timed out");
+	return verdict_not_obtained(err, w->lock, "timed out");
 }
 
 static int64_t ask_again_ms(const struct waiting *w)
@@ -447,11 +386,11 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 	if (result < 0)
 		return -1;
 	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w)))
-		return wait_stopped(w->lock, *signo, err);
+		return verdict_stopped(err, w->lock, *signo);
 	if (slots[SLOT_SIGNALS].revents)
 		line_hurry(&w->line); /* another size, or in the foreground again */
 	if (slots[SLOT_PID].revents)
-		return not_obtained(err, w, "the process that it was for has ended");
+		return verdict_not_obtained(err, w->lock, "the process that it was for has ended");
 	return 0;
 }
 
@@ -531,19 +470,4 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 	if (client->ever_sent && !w.traceless && is_worth_leaving(err))
 		leave(&w, err);
 	return -1;
-}
-
-int wait_outcome(const struct wait *wait, int signo, const struct error *err, int *status)
-{
-	if (signo) {
-		tell_event(wait->teller, LOG_NOTICE, "%s", err->text);
-		die_of(signo);
-	}
-	if (err->status != STATUS_NOT_OBTAINED)
-		return -1;
-	tell_syslog(wait->teller, LOG_NOTICE, err->text);
-	if (!wait->options->quiet)
-		complain("%s", err->text);
-	*status = wait->options->conflict_status;
-	return 0;
 }

@@ -46,14 +46,4 @@ struct deputy {
 int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *client, int *signo,
 		  struct error *err);
 
-/* Tells that the lock was got. */
-void wait_tell_grant(struct teller *teller, const struct lock *lock);
-
-/* Fills *err for a wait that a signal has ended. Returns -1. */
-int wait_stopped(const struct lock *lock, int signo, struct error *err);
-
-/* What becomes of a wait that failed. A signal that ended it ends this process. "Not obtained"
- * turns into its exit status, told unless --quiet; any other failure stays one (-1). */
-int wait_outcome(const struct wait *wait, int signo, const struct error *err, int *status);
-
 #endif

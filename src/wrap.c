@@ -12,6 +12,7 @@
 #include "hold.h"
 #include "options.h"
 #include "tell.h"
+#include "verdict.h"
 #include "wait.h"
 
 #define DEFAULT_KILL_AFTER_MS 10000
@@ -90,7 +91,7 @@ static int spread(const struct wait *wait, const struct lock *lock, int *signo, 
 		if (loop_wait(wait->loop, slots, 2, until, err) < 0)
 			return -1;
 		if (slots[0].revents && (*signo = inbox_next_deadly(wait->inbox)))
-			return wait_stopped(lock, *signo, err);
+			return verdict_stopped(err, lock, *signo);
 	}
 	return 0;
 }
@@ -141,7 +142,7 @@ static int get_and_run(const struct wait *wait, const struct next *next, int *st
 	    wait_for_lock(wait, job->lock, job->client, &signo, err) < 0) {
 		standby_end(next->standby);
 		client_close(job->client);
-		return wait_outcome(wait, signo, err, status);
+		return verdict_carry_out(wait->teller, wait->options, signo, err, status);
 	}
 	if (!standby_has_lock(next->standby) && freshen(job, err) < 0) {
 		standby_end(next->standby);

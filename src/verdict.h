@@ -1,0 +1,30 @@
+#ifndef FAIRLOCK_VERDICT_H
+#define FAIRLOCK_VERDICT_H
+
+#include <stdint.h>
+
+#include "error.h"
+#include "lock.h"
+
+struct options;
+struct teller;
+
+/* How a wait for a lock ends, in words. */
+
+/* Tells that the lock was got. */
+void verdict_tell_grant(struct teller *teller, const struct lock *lock);
+
+/* These fill *err, and return -1: an answer that neither grants the lock nor queues us (period_ms:
+ * of
+ * --once-per), a signal that has ended the wait, or another reason. */
+int verdict_refused(struct error *err, const struct lock *lock, const struct ask_reply *reply,
+		    int64_t period_ms);
+int verdict_stopped(struct error *err, const struct lock *lock, int signo);
+int verdict_not_obtained(struct error *err, const struct lock *lock, const char *why);
+
+/* What becomes of a wait that failed. A signal that ended it ends this process. "Not obtained"
+ * turns into its exit status, told unless --quiet; any other failure stays one (-1). */
+int verdict_carry_out(struct teller *teller, const struct options *options, int signo,
+		      const struct error *err, int *status);
+
+#endif
