@@ -10,7 +10,10 @@
  *                                  anything. COUNT processes wait for a message. Who is told that
  * it is first makes a child that waits to become STAMP, and when it is granted its turn it lets
  * that go, waits for its end, and sends the messages for the next two. Or it takes and releases a
- * lock: the files ASK and RELEASE have the requests of one ID, the server gives ANSWERS to ASK */
+ * lock: the files ASK and RELEASE have the requests of one ID, the server gives ANSWERS to ASK
+ * floor COUNT guarded ...          the same with as many processes as wrap has: who is told that it
+ *                                  is first makes one that does all of this, and waits for its end
+ */
 
 #include <hiredis/hiredis.h>
 #include <signal.h>
@@ -208,6 +211,7 @@ static void publish(int count, const char *path)
 
 /* What its members send: a lock's requests, or what does without a lock. */
 struct say {
+	bool guarded;
 	const char *id; /* of whom the requests were heard; NULL: no lock */
 	const char *ask;
 	int answers; /* to ask */
@@ -237,8 +241,18 @@ static bool says(const redisReply *push, const char *word)
 	       strncmp(push->element[2]->str, word, strlen(word)) == 0;
 }
 
+/* Goes on in another process. */
+static void have_a_guard(void)
+{
+	const pid_t guard = fork_tied();
+	int status;
+
+	if (guard)
+		_exit(waitpid(guard, &status, 0) != guard || status);
+}
+
 /* Returns the child, as make_ready does. */
-static pid_t await_grant(redisContext *server, char **stamp, int *start)
+static pid_t await_grant(redisContext *server, bool guarded, char **stamp, int *start)
 {
 	redisReply *push;
 	bool granted = false;
@@ -248,8 +262,11 @@ static pid_t await_grant(redisContext *server, char **stamp, int *start)
 		if (redisGetReply(server, (void **)&push) != REDIS_OK)
 			die("the connection has ended");
 		granted = says(push, "granted");
-		if (child == 0 && (granted || says(push, "first")))
+		if (child == 0 && (granted || says(push, "first"))) {
+			if (guarded)
+				have_a_guard();
 			child = make_ready(stamp, start);
+		}
 		freeReplyObject(push);
 	}
 	return child;
@@ -321,7 +338,7 @@ static _Noreturn void take_part(int number, const char *path, const struct say *
 	prepare(&release, say, number);
 	if (write(ready, "", 1) != 1)
 		die("cannot say that we are ready");
-	child = await_grant(server, stamp, &start);
+	child = await_grant(server, say->guarded, stamp, &start);
 	let_go(child, start);
 	pass_on(server, &release);
 	_exit(0);
@@ -356,9 +373,11 @@ static void relay(int count, const char *path, const struct say *say, char **wor
 int main(int argc, char **argv)
 {
 	const int count = argc > 3 ? atoi(argv[1]) : 0;
+	bool guarded;
 
 	if (count <= 0)
 		return 64;
+	guarded = strcmp(argv[2], "guarded") == 0;
 	if (strcmp(argv[2], "spawn") == 0)
 		spawn(count, argv + 3);
 	else if (strcmp(argv[2], "release") == 0 && argc == 5)
@@ -367,11 +386,11 @@ int main(int argc, char **argv)
 		ping(count, argv[3]);
 	else if (strcmp(argv[2], "publish") == 0)
 		publish(count, argv[3]);
-	else if (strcmp(argv[2], "relay") == 0 && argc == 7)
-		relay(count, argv[3], &(struct say){.answers = 2}, argv + 4);
-	else if (strcmp(argv[2], "relay") == 0 && argc == 11)
-		relay(count, argv[3], &(struct say){argv[7], argv[8], atoi(argv[9]), argv[10]},
-		      argv + 4);
+	else if ((guarded || strcmp(argv[2], "relay") == 0) && argc == 7)
+		relay(count, argv[3], &(struct say){guarded, .answers = 2}, argv + 4);
+	else if ((guarded || strcmp(argv[2], "relay") == 0) && argc == 11)
+		relay(count, argv[3],
+		      &(struct say){guarded, argv[7], argv[8], atoi(argv[9]), argv[10]}, argv + 4);
 	else
 		return 64;
 	return 0;

@@ -6,7 +6,7 @@ import subprocess
 
 from bare import requests_of_bare_lock
 from crowd import Crowd, inversions, read_stamps
-from overhear import overhear
+from overhear import calls_of_scripts, overhear, with_script
 from peers import Fairlock
 
 WORK_US = 5000   # long enough for what is left of the section before to be over
@@ -55,12 +55,12 @@ def drain(bench, peer, count):
         bench.samples.note("c drain", count, peer.name, f"{len(times) - 1} in {LIMIT_S} s")
 
 
-def relay(bench, lock, count, work_us):
-    """lock: nothing, or whose requests are to be sent, and the requests."""
+def relay(bench, kind, lock, count, work_us):
+    """kind: see floor.c. lock: nothing, or whose requests are to be sent, and the requests."""
     stamps = bench.folder / "relay"
     stamps.unlink(missing_ok=True)
     programs = os.path.join(os.environ["BUILD"], "bench")
-    subprocess.run([f"{programs}/floor", str(count), "relay", bench.peer(Fairlock).server.socket, f"{programs}/stamp",
+    subprocess.run([f"{programs}/floor", str(count), kind, bench.peer(Fairlock).server.socket, f"{programs}/stamp",
                     str(stamps), str(work_us), *lock], check=True, timeout=LIMIT_S)
     return read_stamps(stamps)
 
@@ -74,16 +74,47 @@ def requests_of_wrap(bench):
     return [owner, ask, answers, release]
 
 
+def calls_of_wrap(bench, requests):
+    """The same with another script in the place of release: it calls what ours does when two wait, and decides nothing."""
+    server = bench.peer(Fairlock).server
+    queue = "redisson_lock_queue:{passed}"
+    crowd = Crowd(bench.peer(Fairlock), bench.folder)
+    crowd.lock = "passed"
+    try:
+        crowd.hold()
+        crowd.join(2, 0)
+        places = {server.call("HKEYS", crowd.lock)[0]: "ARGV[2]"}
+        places.update(zip(server.call("LRANGE", queue, 0, -1), ("ids[1]", "ids[2]")))
+        calls = calls_of_scripts(server.socket, lambda: crowd.release() or crowd.await_times(3, LIMIT_S))
+    finally:
+        crowd.end()
+    script = f"""local ids = redis.call('LRANGE', '{queue}', 0, 1)
+if not ids[1] then
+    return redis.call('DEL', KEYS[1])
+end
+ids[2] = ids[2] or ids[1]
+"""
+    for call in calls[:calls.index(['"TIME"'], 1)]:  # there the next release begins
+        line = f"redis.call({', '.join(call)})\n"
+        for id, place in places.items():
+            line = line.replace(id, f'" .. {place} .. "')
+        script += "" if "LRANGE" in line else line
+    *ask, release = requests
+    return [*ask, with_script(server.socket, release, script)]
+
+
 def relays(bench):
     """See floor.c."""
-    requests = {"no lock": [], "a bare fair lock": requests_of_bare_lock(bench.folder),
-                "the requests of wrap": requests_of_wrap(bench)}
-    for what, lock in requests.items():
+    requests = requests_of_wrap(bench)
+    kinds = {"no lock": ("relay", []), "a bare fair lock": ("relay", requests_of_bare_lock(bench.folder)),
+             "the calls of wrap": ("relay", calls_of_wrap(bench, requests)),
+             "the requests of wrap": ("relay", requests), "requests and processes of wrap": ("guarded", requests)}
+    for what, (kind, lock) in kinds.items():
         name = f"relay: {what}"
         for count in bench.waiters:
-            between = gaps(relay(bench, lock, count, WORK_US))
+            between = gaps(relay(bench, kind, lock, count, WORK_US))
             bench.samples.add("b hand-over", count, name, "ms", *between[:max(1, count // 2)])
-        times = relay(bench, lock, bench.drain, 0)
+        times = relay(bench, kind, lock, bench.drain, 0)
         bench.samples.add("c drain", bench.drain, name, "ms", (times[-1][1] - times[0][1]) / 1e6 / (len(times) - 1))
 
 

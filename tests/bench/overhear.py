@@ -70,13 +70,18 @@ def count_requests(text):
 def bare_calls(server, words, run):
     """The requests of overhear with another script in the last one's place: it calls what scripts call on the server
     while run() runs, one after the other, and decides nothing."""
-    file, count = words[-2:]
+    *before, file, count = words
     script = "".join(f"redis.call({', '.join(call)})\n" for call in calls_of_scripts(server, run))
+    return [*before, with_script(server, file, script), count]
+
+
+def with_script(server, file, script):
+    """Another file with the same requests, but for the script that they run."""
     sha1 = Wire(server).call("SCRIPT", "LOAD", script)
     path = pathlib.Path(file + ".bare")
     path.write_bytes(re.sub(rb"(EVALSHA\r\n\$40\r\n)[0-9a-f]{40}", rb"\g<1>" + sha1.encode(),
                             pathlib.Path(file).read_bytes()))
-    return [*words[:-2], str(path), count]
+    return str(path)
 
 
 def calls_of_scripts(server, run):
