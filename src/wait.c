@@ -438,7 +438,8 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 	lock->wanted_ms = clock_ms();
 	line_init(&w.line);
 	if (wait->options->wait_ms > 0)
-		w.until_ms = lock->wanted_ms + wait->options->wait_ms;
+		/* the millisecond that it is has begun already */
+		w.until_ms = lock->wanted_ms + wait->options->wait_ms + 1;
 	lock_channel(&lock->keys, lock->id, channel);
 	client_subscribe(client, channel);
 	ask(&w);
