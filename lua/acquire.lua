@@ -94,12 +94,13 @@ local function reenter()
 	return {'granted', owner, int(state.token), call('PTTL', LOCK), state.waited or 0, count}
 end
 
--- is_next: the caller is known to stand first.
-local function grant(is_next)
+-- is_first: the caller stands at the head of the queue. What takes it out comes first: then a server out of
+-- memory takes the rest, too.
+local function grant(is_first)
 	local queued_since = not state.empty and known(id)
 	local since = ticket or queued_since or now_us
 	if queued_since then
-		drop(id, (is_next or call('LINDEX', QUEUE, 0) == id) and 0 or nil)
+		drop(id, is_first and 0 or nil)
 	end
 	local waited = math.max(0, now - math.floor(since / 1000))
 	call('HSET', LOCK, id, 1)
@@ -246,7 +247,7 @@ if not owner and now >= state.back and (not first or first == id) and ran() then
 	return too_soon()
 end
 if not owner and now >= state.back and (not first or first == id) then
-	return grant(is_next)
+	return grant(first == id)
 end
 if mode == 'try' then
 	if passed_over > 0 or was_amiss then

@@ -1,6 +1,6 @@
 -- What every script begins with: lua/join puts this file in front of each of them. ending.lua, holds.lua,
 -- waiters.lua and places.lua, in this order, go where a script says so, behind the part that deals with the
--- usual case: making a function costs time in every run, so that they are made inside of one (see join).
+-- usual case: making a function costs time in every run. (Inside of another one it costs less: see join.)
 -- README.md, beside this file, is the protocol: keys, fields, invariants, reasons.
 --
 -- KEYS     1 the lock (it is NAME itself), 2 queue, 3 timeouts, 4 state, 5 log
@@ -94,14 +94,14 @@ local clock = call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local now = math.floor(now_us / 1000)
 
--- Lua prints large numbers with an exponent, which Redis does not read back. (Those that it gets as numbers
--- it prints itself, as they are; that takes as long as a short command. So what is written often is a word.)
+-- Lua prints large numbers with an exponent, which Redis does not read back. (Those that it gets as
+-- numbers it prints itself, in the time of a short command: what goes to several places is text.)
 local format = string.format
 local function int(number)
 	return format('%.0f', number)
 end
 
-local stamp = int(now) -- the same as a word
+local stamp = int(now)
 
 -- A number that we wrote, or nil for what others may have put in its place.
 local function number(text)
@@ -118,8 +118,8 @@ end
 -- share all keys but the lock).
 local state
 
--- Returns owner and hold count of the lock, or nil when it is free; and two more fields of our hash. Each
--- call costs 3 to 10 us where caches are cold: so all is read at once, and what is written goes together.
+-- Returns owner and hold count of the lock, or nil when it is free; and up to two more fields of our hash.
+-- Each call costs 3 to 10 us where caches are cold: all is read at once, and what is written goes together.
 local function read_keys(...)
 	local lock = call('HGETALL', LOCK)
 	local field = call('HMGET', STATE, 'name', 'token', 'ended', 'forced', 'ticket', 'ours', 'run', 'back',
@@ -188,7 +188,7 @@ local function touch()
 end
 
 -- Makes id, whose name is in the lock by now, the owner, for ttl ms at first. hold: as in `holds`. unheard: a
--- ticket that it may not have heard. Returns the token, as a word.
+-- ticket that it may not have heard. Returns the token, as text.
 local function take(id, hold, lease, ttl, by, waited, unheard)
 	state.token = math.max(now, (state.token or 0) + 1)
 	call('PEXPIRE', LOCK, ttl)

@@ -338,3 +338,18 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	assert_output --partial OOM
 	assert_equal "$(holds)" 1
 }
+
+@test "who stands first is granted without a sign of life, on a server out of memory too" {
+	acquire anna
+	queue_up ben carl
+	cli DEL "$lock" >/dev/null
+	hear_calls
+	cli CONFIG SET maxmemory 1 >/dev/null
+	run acquire ben "old_ticket=${ticket[ben]}"
+	cli CONFIG SET maxmemory 0 >/dev/null
+	assert_success
+	assert_equal "$(owner) $(waiting)" 'ben carl'
+	calls >"$BATS_TEST_TMPDIR/called"
+	grep -q '"LPOP"' "$BATS_TEST_TMPDIR/called"
+	run ! grep -E '"ZADD"|"HSET" "[^"]*" "t:' "$BATS_TEST_TMPDIR/called"
+}
