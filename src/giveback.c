@@ -16,10 +16,10 @@ void give_back(struct hold *hold, struct teller *teller, int64_t until_ms)
 	int result;
 
 	steps_skip(&steps, hold->client);
-	duration_show(held, from_ms - hold->lock->since_ms);
 	result = hold_release(hold, until_ms, &err);
 	steps_tell(&steps, hold->client);
 	duration_show(took, clock_ms() - from_ms);
+	duration_show(held, from_ms - hold->lock->since_ms);
 	if (result < 0)
 		tell(teller, LOG_ERR, "%s", err.text);
 	else if (hold->is_kept)

@@ -244,6 +244,10 @@ void line_draw(struct line *line, const char *name, const struct view *view, con
 	char cut[TEXT_MAX_BYTES];
 	int taken;
 
+	if (clock_ms() < line->first_ms) {
+		line_hurry(line);
+		return;
+	}
 	line_put_off(line);
 	if (!line_is_seen(line))
 		return;

@@ -119,12 +119,17 @@ void tell_syslog(struct teller *teller, int priority, const char *text)
 
 /* ---- Both ---- */
 
+bool tell_is_on(const struct teller *teller)
+{
+	return teller->verbose || teller->syslog;
+}
+
 void tell_event(struct teller *teller, int priority, const char *format, ...)
 {
 	char text[TEXT_MAX_BYTES];
 	va_list args;
 
-	if (!teller->verbose && !teller->syslog)
+	if (!tell_is_on(teller))
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);

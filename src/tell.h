@@ -29,6 +29,9 @@ void teller_open(struct teller *teller, bool verbose, bool syslog);
 __attribute__((format(printf, 3, 4))) void tell(struct teller *teller, int priority,
 						const char *format, ...);
 
+/* Whether steps or events are told at all; if not, they need not be put into words. */
+bool tell_is_on(const struct teller *teller);
+
 /* What a success is silent about: a step, and for syslog. */
 __attribute__((format(printf, 3, 4))) void tell_event(struct teller *teller, int priority,
 						      const char *format, ...);

@@ -74,9 +74,12 @@ int verdict_refused(struct error *err, const struct lock *lock, const struct ask
 		return ran(err, lock, reply->ran_ms, period_ms);
 	case ASK_REMOVED:
 		return verdict_not_obtained(err, lock, "removed from the queue");
-	default:
-		return busy(err, lock, reply);
+	case ASK_GRANTED:
+	case ASK_QUEUED:
+	case ASK_BUSY:
+		break;
 	}
+	return busy(err, lock, reply);
 }
 
 int verdict_carry_out(struct teller *teller, const struct options *options, int signo,

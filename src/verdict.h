@@ -14,12 +14,16 @@ struct teller;
 /* Tells that the lock was got. */
 void verdict_tell_grant(struct teller *teller, const struct lock *lock);
 
-/* These fill *err, and return -1: an answer that neither grants the lock nor queues us (period_ms:
- * of
- * --once-per), a signal that has ended the wait, or another reason. */
+/* Each of these fills *err, and returns -1. */
+
+/* The answer neither grants the lock nor queues us. period_ms: that of --once-per. */
 int verdict_refused(struct error *err, const struct lock *lock, const struct ask_reply *reply,
 		    int64_t period_ms);
+
+/* A signal has ended the wait. */
 int verdict_stopped(struct error *err, const struct lock *lock, int signo);
+
+/* It has ended for another reason. */
 int verdict_not_obtained(struct error *err, const struct lock *lock, const char *why);
 
 /* What becomes of a wait that failed. A signal that ended it ends this process. "Not obtained"

@@ -307,6 +307,17 @@ pieces() {
 	run ! grep -q "$VIEW" monitor
 }
 
+@test "--verbose does not hasten the first line either" {
+	hold job
+	wait_until tells_its_place_only
+}
+
+# On a busy machine the wait may be over before the place is known, or the line be due.
+tells_its_place_only() {
+	run script -qec 'stty cols 80; "$FAIRLOCK" wrap --verbose -w 200ms job true' /dev/null
+	[[ $output == *'place 1 of 1'* && $output != *'waited '* ]]
+}
+
 @test "it asks once a second at most" {
 	hold job
 	background "$CLI" -s "$SERVER_SOCKET" MONITOR >monitor
