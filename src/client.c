@@ -519,13 +519,17 @@ bool client_is_still(const struct client *client)
 	       client->confirmations == 0 && client->unasked == 0 && client_is_silent(client);
 }
 
-size_t client_foresee(struct client *twin, struct client *client, enum client_event *event)
+bool client_twin(struct client *twin, struct client *client)
 {
-	size_t length;
-
 	drop_reply(client);
 	*twin = *client;
-	length = link_twin(&twin->link, &client->link);
+	return link_twin(&twin->link, &client->link);
+}
+
+size_t client_foresee(struct client *twin, const struct client *client, enum client_event *event)
+{
+	const size_t length = link_foresee(&twin->link, &client->link);
+
 	if (length > 0)
 		*event = client_step(twin);
 	return length;

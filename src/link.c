@@ -535,21 +535,25 @@ bool link_is_silent(const struct link *link)
 	       (reader->ridx < 0 || (reader->ridx == 0 && reader->task[0]->type < 0));
 }
 
-size_t link_twin(struct link *twin, const struct link *link)
+bool link_twin(struct link *twin, const struct link *link)
+{
+	*twin = *link;
+	twin->fd = twin->local_folder = -1;
+	twin->is_twin = true;
+	if (have_hiredis(twin))
+		return true;
+	link_close(twin);
+	return false;
+}
+
+size_t link_foresee(struct link *twin, const struct link *link)
 {
 	char bytes[TWIN_BYTES];
 	const ssize_t length = recv(link->fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 
-	if (length <= 0)
+	if (length <= 0 || redisReaderFeed(twin->redis->reader, bytes, (size_t)length) != REDIS_OK)
 		return 0;
-	*twin = *link;
-	twin->fd = twin->local_folder = -1;
-	twin->is_twin = true;
-	if (have_hiredis(twin) &&
-	    redisReaderFeed(twin->redis->reader, bytes, (size_t)length) == REDIS_OK)
-		return (size_t)length;
-	link_close(twin);
-	return 0;
+	return (size_t)length;
 }
 
 void link_become(struct link *link, struct link *twin, size_t length)

@@ -114,11 +114,14 @@ bool link_is_sending(const struct link *link);
  * with the connection. With TLS never. */
 bool link_is_silent(const struct link *link);
 
-/* Makes *twin a link that is silent as `link` is, and has read what is there to be read, without
- * taking it from the socket: it can go through that, and do nothing else. Returns how many bytes
- * that is; 0: there is nothing, or no memory, and no twin. It ends with link_close or
- * link_become. */
-size_t link_twin(struct link *twin, const struct link *link);
+/* Makes *twin a link that is silent as `link` is, and can only go through what link_foresee brings
+ * it. It ends with link_close or link_become. False: no memory, and no twin. */
+bool link_twin(struct link *twin, const struct link *link);
+
+/* Brings the twin what is there to be read, once, without taking it from the socket of `link`,
+ * which is as it was. Returns how many bytes that is; 0: there is nothing, or no memory, and the
+ * twin is of no use. */
+size_t link_foresee(struct link *twin, const struct link *link);
 
 /* Takes these bytes from the socket, and goes on where the twin has come to. */
 void link_become(struct link *link, struct link *twin, size_t length);

@@ -15,6 +15,10 @@
 #include "tell.h"
 #include "verdict.h"
 
+/* So soon after the wrapper has asked we need not look whether it runs: who stops it in between
+ * might have been too late as well. */
+#define SURE_MS 10
+
 enum {
 	SLOT_FRONT,
 	SLOT_COMMAND,
@@ -24,26 +28,44 @@ enum {
 
 struct watch {
 	const struct vigil *vigil;
-	int wrapper;   /* what the kernel says of it */
+	int wrapper;   /* what the kernel says of it; -1: not asked yet */
 	unsigned turn; /* in which we have been lent the connection; 0: we have not */
-	bool has_pages;
+	bool is_ready;
+	bool has_twin;
+	struct client twin; /* goes ahead of the client that we have been lent */
 };
 
 /* ---- The connection ---- */
 
 /* There is time, when the lock is not granted this very moment. */
-static void fetch_pages(struct watch *watch)
+static void get_ready(struct watch *watch)
 {
-	if (!watch->has_pages)
-		pages_fetch();
-	watch->has_pages = true;
+	if (watch->is_ready)
+		return;
+	watch->is_ready = true;
+	watch->wrapper = proc_open(watch->vigil->wrapper);
+	pages_fetch();
+}
+
+static void make_twin(struct watch *watch)
+{
+	if (!watch->has_twin)
+		watch->has_twin = client_twin(&watch->twin, watch->vigil->job->client);
+}
+
+static void drop_twin(struct watch *watch)
+{
+	if (watch->has_twin)
+		client_close(&watch->twin);
+	watch->has_twin = false;
 }
 
 /* The wrapper has lent us its connection, or the lock is held. */
-static void borrow(const struct watch *watch)
+static void borrow(struct watch *watch)
 {
 	const struct vigil *vigil = watch->vigil;
 
+	drop_twin(watch); /* of a turn before */
 	shared_borrow(vigil->shared, vigil->job);
 	steps_skip(vigil->steps, vigil->job->client);
 	kill(vigil->command, SIGCONT); /* the wrapper runs: it has got over a Ctrl-Z */
@@ -55,6 +77,7 @@ static void hand_back(struct watch *watch)
 	const struct vigil *vigil = watch->vigil;
 	unsigned turn = watch->turn;
 
+	drop_twin(watch);
 	if (turn_is_lent(turn) &&
 	    atomic_compare_exchange_strong(&vigil->shared->turn, &turn, turn + 1))
 		(void)!send(vigil->front, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -62,10 +85,13 @@ static void hand_back(struct watch *watch)
 }
 
 /* Whoever stops the wrapper while it waits wants nothing to be started before it goes on. */
-static bool wrapper_runs(const struct watch *watch)
+static bool wrapper_runs(struct watch *watch)
 {
 	struct proc proc;
 
+	if (clock_ms() - watch->vigil->job->client->sent_ms < SURE_MS)
+		return true;
+	get_ready(watch);
 	return proc_read(watch->wrapper, &proc) == 0 && proc.state != 'T';
 }
 
@@ -94,24 +120,25 @@ static bool is_grant(struct lock *lock, const struct client *client, enum client
 	       reply.outcome == ASK_GRANTED;
 }
 
-/* Takes the grant, if that is what has come. */
-static bool take_grant(const struct watch *watch)
+/* Takes the grant, if that is what has come. Else it is for the wrapper to read: the connection is
+ * to be handed back, and the twin with it. */
+static bool take_grant(struct watch *watch)
 {
 	const struct job *job = watch->vigil->job;
 	const struct lock before = *job->lock;
 	enum client_event event;
-	struct client twin;
-	const size_t length = client_foresee(&twin, job->client, &event);
+	size_t length;
 
-	if (length == 0)
+	make_twin(watch);
+	if (!watch->has_twin || !(length = client_foresee(&watch->twin, job->client, &event)))
 		return false;
-	if (is_grant(job->lock, &twin, event) && wrapper_runs(watch) &&
+	if (is_grant(job->lock, &watch->twin, event) && wrapper_runs(watch) &&
 	    clock_ms() < job_stop_ms(job, job->lock->deadline_ms) && claim(watch)) {
-		client_become(job->client, &twin, length);
+		client_become(job->client, &watch->twin, length);
+		watch->has_twin = false;
 		return true;
 	}
 	*job->lock = before;
-	client_close(&twin);
 	return false;
 }
 
@@ -166,7 +193,8 @@ static bool mind_wrapper(struct watch *watch)
 	watch->turn = watch->vigil->shared->turn;
 	if (turn_is_lent(watch->turn)) {
 		borrow(watch);
-		fetch_pages(watch);
+		get_ready(watch);
+		make_twin(watch);
 	} else if (watch->turn == TURN_OVER) {
 		borrow(watch);
 		shared_put_locked(watch->vigil->shared, watch->vigil->job);
@@ -202,14 +230,16 @@ bool vigil_keep(const struct vigil *vigil)
 {
 	/* another turn than the first is told of by a byte */
 	const bool is_first = vigil->shared->turn == TURN_FIRST;
-	struct watch watch = {.vigil = vigil,
-			      .wrapper = proc_open(vigil->wrapper),
-			      .turn = is_first ? TURN_FIRST : 0};
+	struct watch watch = {.vigil = vigil, .wrapper = -1, .turn = is_first ? TURN_FIRST : 0};
 	bool is_held;
 
-	if (*vigil->job->lock->ticket)
-		fetch_pages(&watch);
+	if (*vigil->job->lock->ticket) {
+		get_ready(&watch);
+		if (is_first)
+			make_twin(&watch);
+	}
 	is_held = await_grant(&watch);
-	close(watch.wrapper);
+	if (watch.wrapper >= 0)
+		close(watch.wrapper);
 	return is_held;
 }
