@@ -13,7 +13,7 @@
 #include "path.h"
 #include "server.h"
 
-/* ---- COMMAND's environment ---- */
+/* ---- COMMAND's environment: which lock is held, where, and by which owner ---- */
 
 static void set_held(const char *owner)
 {
@@ -48,7 +48,7 @@ static void set_server(const struct options *options, const struct server *serve
 		setenv("FAIRLOCK_TLS_INSECURE", "yes", 1);
 }
 
-void child_set_environment(const struct job *job)
+static void set_environment(const struct job *job)
 {
 	setenv("FAIRLOCK_NAME", job->lock->keys.name, 1);
 	setenv("FAIRLOCK_OWNER", job->lock->owner, 1);
@@ -72,7 +72,7 @@ static void await_valid_lease(const struct job *job, const struct shared *shared
 	}
 }
 
-_Noreturn void child_become(const struct job *job, struct shared *shared, pid_t parent)
+static _Noreturn void become_command(const struct job *job, struct shared *shared, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, job->options->signal);
 	if (getppid() != parent)
@@ -87,17 +87,17 @@ _Noreturn void child_become(const struct job *job, struct shared *shared, pid_t 
 /* As long as it waits, it takes no signals: what is sent to the process group is the wrapper's
  * affair. But it is stopped with it, so that the guard hears of that. And it must not outlive the
  * guard, even then. */
-_Noreturn void child_stand_by(const struct job *job, struct shared *shared, int start, pid_t parent)
+_Noreturn void child_run(const struct job *job, struct shared *shared, int start, pid_t parent)
 {
 	char byte;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	inbox_let_stop(job->inbox);
-	client_close(job->client);  /* its end is how the server sees the guard go */
-	child_set_environment(job); /* a rehearsal: the memory that it takes is there then */
+	client_close(job->client); /* its end is how the server sees the guard go */
+	set_environment(job);      /* a rehearsal: the memory that it takes is there then */
 	if (getppid() != parent || read(start, &byte, 1) != 1)
 		_exit(STATUS_NOT_FOUND);
 	shared_take_locked(shared, job);
-	child_set_environment(job);
-	child_become(job, shared, parent);
+	set_environment(job);
+	become_command(job, shared, parent);
 }

@@ -5,19 +5,10 @@
 
 #include "job.h"
 
-/* The process that becomes COMMAND, from fork to exec. `parent` is the guard, whose death ends it.
- */
-
-/* What COMMAND finds in its environment: which lock is held, where, and by which owner. */
-void child_set_environment(const struct job *job);
-
-/* Becomes COMMAND, unless the lease is as good as over. shared->exec_errno tells why it could not.
- */
-_Noreturn void child_become(const struct job *job, struct shared *shared, pid_t parent);
-
-/* The same, forked before the lock is granted: becomes COMMAND when there is a byte to read from
- * `start`. By then the grant is in *shared. Ends if the pipe does. */
-_Noreturn void child_stand_by(const struct job *job, struct shared *shared, int start,
-			      pid_t parent);
+/* The life of the process that becomes COMMAND, from fork to exec. `parent` is the guard, whose
+ * death ends it. Becomes COMMAND when there is a byte to read from `start`: by then the lock is
+ * held, and in *shared (shared_put_locked). Ends if the pipe does, or the lease is as good as over.
+ * shared->exec_errno tells why it could not become COMMAND. */
+_Noreturn void child_run(const struct job *job, struct shared *shared, int start, pid_t parent);
 
 #endif

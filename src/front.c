@@ -1,15 +1,12 @@
 #include "front.h"
 
 #include <errno.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "giveback.h"
-#include "guard.h"
 #include "hold.h"
 #include "loop.h"
 #include "options.h"
@@ -32,6 +29,8 @@ struct front {
 	struct shared *shared;
 	pid_t guard;
 	int fd;
+	uint64_t early;  /* untaken signals that came before the guard: COMMAND has not got them */
+	uint64_t late;   /* untaken signals that COMMAND has got from us already */
 	bool takes_over; /* the guard is dead or hangs */
 	int64_t kill_ms; /* valid when it takes over */
 };
@@ -41,9 +40,9 @@ struct front {
 static bool is_for_command(const struct front *front, const struct signalfd_siginfo *info)
 {
 	if (info->ssi_signo == SIGCHLD || (pid_t)info->ssi_pid == front->guard ||
-	    inbox_ignores((int)info->ssi_signo))
+	    inbox_ignores((int)info->ssi_signo) || inbox_has(front->late, (int)info->ssi_signo))
 		return false;
-	if (info->ssi_code > 0)
+	if (info->ssi_code > 0 && !inbox_has(front->early, (int)info->ssi_signo))
 		return info->ssi_signo == SIGHUP && getsid(0) == getpid();
 	return true;
 }
@@ -58,6 +57,7 @@ static void pass_on(struct front *front)
 		if (is_for_command(front, &info))
 			(void)!send(front->fd, &signo, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
+	front->early = front->late = 0; /* they were among these */
 }
 
 /* The guard cannot do its work any more: all that COMMAND started ends now. */
@@ -213,55 +213,21 @@ static int watch(struct front *front, struct error *err)
 	return 0;
 }
 
-/* ---- Starting the guard ---- */
-
-static int fork_guard(struct front *front, struct error *err)
-{
-	pid_t wrapper = getpid();
-	int ends[2];
-
-	front->shared = shared_new();
-	if (!front->shared)
-		return fail(err, STATUS_OS, "cannot get memory: %s", strerror(errno));
-	front->shared->deadline_ms = front->job->lock->deadline_ms;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-		return fail(err, STATUS_OS, "cannot make a socket pair: %s", strerror(errno));
-	front->guard = fork();
-	if (front->guard < 0)
-		return fail(err, STATUS_OS, "cannot fork: %s", strerror(errno));
-	if (front->guard == 0) {
-		close(ends[0]);
-		guard_run(front->job, front->shared, ends[1], wrapper);
-	}
-	close(ends[1]);
-	front->fd = ends[0];
-	return 0;
-}
-
-/* False if there is none, or it cannot be used. */
-static bool take_standby(struct front *front, const struct standby *standby)
-{
-	if (!standby_set_off(standby, front->job))
-		return false;
-	front->shared = standby->shared;
-	front->guard = standby->guard;
-	front->fd = standby->fd;
-	return true;
-}
-
 int front_run(const struct job *job, struct standby *standby, struct ending *ending,
 	      struct error *err)
 {
-	struct front front = {.job = job};
-
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (!take_standby(&front, standby)) {
-		standby_end(standby);
-		if (fork_guard(&front, err) < 0) {
-			hold_give_up(job->lock, job->client);
-			return -1;
-		}
+	if (!standby_set_off(standby, job) && standby_start(standby, job, err) < 0) {
+		hold_give_up(job->lock, job->client);
+		return -1;
 	}
+	const uint64_t untaken = inbox_pending();
+	struct front front = {.job = job,
+			      .shared = standby->shared,
+			      .guard = standby->guard,
+			      .fd = standby->fd,
+			      .early = standby->early & untaken,
+			      .late = standby->late & untaken};
+
 	client_close(job->client); /* the guard has it now */
 	if (watch(&front, err) < 0)
 		return -1;

@@ -59,31 +59,70 @@ struct guard {
 
 /* ---- COMMAND ---- */
 
-static void mind_start(struct guard *guard, pid_t pid)
+/* COMMAND stays in the wrapper's process group; the guard leaves it, and with it what the terminal
+ * sends. Of a job-control shell's job it stays in the session, so that a group that COMMAND makes
+ * for itself can be stopped. Elsewhere it leaves that too: a parent in the session, but not in the
+ * group, would keep the group from being an orphaned one until COMMAND ends, and then the kernel
+ * sends SIGHUP and SIGCONT to all in it if one is stopped. */
+static void leave_group(const struct guard *guard)
 {
-	guard->shared->ending.started = true;
-	guard->start_ms = clock_ms();
-	tell_step(guard->job->teller, "starting %s, pid %d", guard->job->argv[0], (int)pid);
-	if (guard->job->options->max_hold_ms)
-		guard->max_ms = guard->start_ms + guard->job->options->max_hold_ms;
-	guard->command = pid;
+	bool is_job = getpgrp() == guard->wrapper && getsid(guard->wrapper) != guard->wrapper;
+
+	if (is_job)
+		setpgid(0, 0);
+	else
+		setsid();
 }
 
-/* Not vfork: between that and exec the child can be stopped with its process group, and we would
- * wait for it and renew nothing. */
-static void start_command(struct guard *guard)
+/* fork, which has the child's id written before either goes on: whoever kills us then must know
+ * whom to reap. Not vfork: between that and exec the child can be stopped with its process group,
+ * and we would wait for it and renew nothing. */
+static pid_t fork_into(_Atomic pid_t *child)
 {
-	pid_t self = getpid(), pid;
+	return (pid_t)syscall(SYS_clone, CLONE_PARENT_SETTID | SIGCHLD, 0UL, child, 0UL, 0UL);
+}
 
-	child_set_environment(guard->job);
-	pid = fork();
-	if (pid == 0)
-		child_become(guard->job, guard->shared, self);
-	if (pid < 0) {
-		guard->shared->ending.exec_errno = errno;
-		return;
+/* Makes the process that is to become COMMAND. Returns where to write what lets it go; -1 with
+ * errno. What the terminal has sent us in its place is handed down: it takes no signals yet. */
+static int prepare_command(const struct guard *guard)
+{
+	const pid_t self = getpid();
+	int start[2];
+	pid_t pid;
+
+	if (pipe2(start, O_CLOEXEC) < 0)
+		return -1;
+	pid = fork_into(&guard->shared->command);
+	if (pid == 0) {
+		close(start[1]);
+		close(guard->front); /* whoever has these ends is seen to be alive */
+		child_run(guard->job, guard->shared, start[0], self);
 	}
-	mind_start(guard, pid);
+	close(start[0]);
+	if (pid < 0) {
+		close(start[1]);
+		return -1;
+	}
+	leave_group(guard);
+	inbox_hand_down(inbox_pending(), pid);
+	return start[1];
+}
+
+/* Not before we outlive the wrapper: COMMAND may not be left to itself when that dies now. */
+static void start_command(struct guard *guard, int start)
+{
+	const struct job *job = guard->job;
+
+	prctl(PR_SET_PDEATHSIG, 0);
+	guard->shared->deadline_ms = job->lock->deadline_ms;
+	guard->shared->ending.started = true;
+	(void)!write(start, "", 1); /* SIGPIPE is blocked; we see it end */
+	close(start);
+	guard->command = guard->shared->command;
+	guard->start_ms = clock_ms();
+	tell_step(job->teller, "starting %s, pid %d", job->argv[0], (int)guard->command);
+	if (job->options->max_hold_ms)
+		guard->max_ms = guard->start_ms + job->options->max_hold_ms;
 }
 
 /* ---- Stopping ---- */
@@ -203,8 +242,8 @@ static void tell_end(const struct guard *guard, int status)
 	const bool is_killed = WIFSIGNALED(status);
 	char took[DURATION_MAX_BYTES], number[SIGNAL_MAX_BYTES];
 
-	if (guard->shared->ending.exec_errno)
-		return; /* the wrapper says so */
+	if (guard->shared->ending.exec_errno || !tell_is_on(guard->job->teller))
+		return; /* the wrapper says so, or nobody does: the next one waits */
 	duration_show(took, clock_ms() - guard->start_ms);
 	if (is_killed)
 		signal_show(number, WTERMSIG(status));
@@ -358,21 +397,6 @@ static _Noreturn void finish(struct guard *guard)
 	_exit(0);
 }
 
-/* COMMAND stays in the wrapper's process group; the guard leaves it, and with it what the terminal
- * sends. Of a job-control shell's job it stays in the session, so that a group that COMMAND makes
- * for itself can be stopped. Elsewhere it leaves that too: a parent in the session, but not in the
- * group, would keep the group from being an orphaned one until COMMAND ends, and then the kernel
- * sends SIGHUP and SIGCONT to all in it if one is stopped. */
-static void leave_group(const struct guard *guard)
-{
-	bool is_job = getpgrp() == guard->wrapper && getsid(guard->wrapper) != guard->wrapper;
-
-	if (is_job)
-		setpgid(0, 0);
-	else
-		setsid();
-}
-
 /* The system does not let us wait for anything: COMMAND ends, and we look again and again. */
 static void end_blindly(struct guard *guard, const struct error *err)
 {
@@ -421,70 +445,39 @@ _Noreturn void guard_run(const struct job *job, struct shared *shared, int front
 {
 	struct guard guard = guard_of(job, shared, front, wrapper);
 	struct error err;
+	int start;
 
 	hold_init(&guard.hold, job->lock, job->client);
-	if (get_ready(&guard, &err) < 0) {
+	if (get_ready(&guard, &err) < 0)
 		tell(job->teller, LOG_ERR, "%s", err.text);
-		give_back_if_held(&guard);
-		finish(&guard);
-	}
-	mind_time(&guard); /* we may have been stopped */
-	if (!guard.lost)
-		start_command(&guard);
-	leave_group(&guard);
-	see_to_end(&guard);
-}
-
-/* ---- Standing by ---- */
-
-/* Not before we outlive the wrapper: COMMAND may not be left to itself when that dies now. */
-static void set_off(struct guard *guard, int start, pid_t command)
-{
-	prctl(PR_SET_PDEATHSIG, 0);
-	guard->shared->deadline_ms = guard->job->lock->deadline_ms;
-	guard->shared->ending.started = true;
-	(void)!write(start, "", 1); /* SIGPIPE is blocked; we see it end */
-	close(start);
-	hold_init(&guard->hold, guard->job->lock, guard->job->client);
-	mind_start(guard, command);
-}
-
-/* fork, which has the child's id written before either goes on: whoever kills us then must know
- * whom to reap. */
-static pid_t fork_into(_Atomic pid_t *child)
-{
-	return (pid_t)syscall(SYS_clone, CLONE_PARENT_SETTID | SIGCHLD, 0UL, child, 0UL, 0UL);
+	else if ((start = prepare_command(&guard)) < 0)
+		shared->ending.exec_errno = errno;
+	else
+		start_command(&guard, start);
+	see_to_end(&guard); /* without COMMAND that is now */
 }
 
 _Noreturn void guard_stand_by(const struct job *job, struct shared *shared, int front,
 			      pid_t wrapper)
 {
 	struct guard guard = guard_of(job, shared, front, wrapper);
-	const pid_t self = getpid();
 	struct error ignored;
-	int start[2];
-	pid_t command;
+	int start;
 
 	/* also when it was stopped: it has the connection by which the server sees that we live */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != wrapper || get_ready(&guard, &ignored) < 0 ||
-	    pipe2(start, O_CLOEXEC) < 0 || (command = fork_into(&shared->command)) < 0)
+	    (start = prepare_command(&guard)) < 0)
 		_exit(STATUS_OS);
-	if (command == 0) {
-		close(start[1]);
-		close(front); /* whoever has these ends is seen to be alive */
-		child_stand_by(job, shared, start[0], self);
-	}
-	close(start[0]);
-	leave_group(&guard);
 	if (!vigil_keep(&(struct vigil){.job = job,
 					.shared = shared,
 					.front = front,
 					.inbox = &guard.inbox,
 					.steps = &guard.steps,
 					.wrapper = wrapper,
-					.command = command}))
+					.command = shared->command}))
 		_exit(0);
-	set_off(&guard, start[1], command);
+	hold_init(&guard.hold, job->lock, job->client);
+	start_command(&guard, start);
 	see_to_end(&guard);
 }

@@ -86,6 +86,26 @@ bool inbox_next(const struct inbox *inbox, struct signalfd_siginfo *info)
 	return read(inbox->fd, info, sizeof(*info)) == sizeof(*info);
 }
 
+uint64_t inbox_pending(void)
+{
+	uint64_t signals = 0;
+
+	syscall(SYS_rt_sigpending, &signals, sizeof(signals));
+	return signals & ~mask_of(SIGCHLD);
+}
+
+bool inbox_has(uint64_t signals, int signo)
+{
+	return signals & mask_of(signo);
+}
+
+void inbox_hand_down(uint64_t signals, pid_t child)
+{
+	for (int signo = 1; signals && signo <= LAST_REAL_TIME; signo++)
+		if (inbox_has(signals, signo))
+			kill(child, signo);
+}
+
 bool inbox_is_deadly(int signo)
 {
 	return signo != SIGCHLD && signo != SIGCONT && signo != SIGURG && signo != SIGWINCH &&

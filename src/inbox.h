@@ -29,6 +29,17 @@ void inbox_close(struct inbox *inbox);
 /* The next signal, or false when there is none. */
 bool inbox_next(const struct inbox *inbox, struct signalfd_siginfo *info);
 
+/* Those that wait to be taken, a bit each, from 1 on; without SIGCHLD, which is nobody else's. */
+uint64_t inbox_pending(void);
+
+/* Whether a signal is one of these. */
+bool inbox_has(uint64_t signals, int signo);
+
+/* Sends a child these of a deaf process: what the terminal sends to a process group, that has got
+ * in the child's place before there was one. They are to be from before the child was made; or the
+ * child takes no signals yet: then it gets none twice. */
+void inbox_hand_down(uint64_t signals, pid_t child);
+
 /* Whether a signal that was taken would end a process that does nothing about it. */
 bool inbox_is_deadly(int signo);
 

@@ -52,19 +52,19 @@ void shared_free(struct shared *shared)
 		munmap(shared, sizeof(*shared));
 }
 
-/* The reply is in the wrapper's memory; all else that these point to is in both. */
 void shared_lend(struct shared *shared, const struct job *job)
 {
 	shared->lock = *job->lock;
 	shared->client = *job->client;
-	shared->client.reply = NULL;
 	shared->is_deaf = job->teller->is_deaf;
 }
 
+/* The reply is in the wrapper's memory; all else that these point to is in both. */
 void shared_borrow(const struct shared *shared, const struct job *job)
 {
 	*job->lock = shared->lock;
 	*job->client = shared->client;
+	job->client->reply = NULL;
 	job->teller->is_deaf = shared->is_deaf;
 }
 

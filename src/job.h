@@ -54,16 +54,16 @@ enum guard_phase {
 struct ending {
 	_Atomic int exec_errno; /* it could not be started */
 	int wait_status;        /* as waitpid tells it */
-	bool started;
-	bool lost;      /* the lock, while it ran */
-	bool timed_out; /* it was stopped by --max-hold */
+	bool started;           /* its process was let go */
+	bool lost;              /* the lock, while it ran */
+	bool timed_out;         /* it was stopped by --max-hold */
 };
 
 /* Memory that all three processes see. */
 struct shared {
 	_Atomic int64_t deadline_ms; /* until when the lock is surely ours */
 	_Atomic int phase;           /* enum guard_phase */
-	struct ending ending;        /* valid from GUARD_GIVING_BACK on */
+	struct ending ending;        /* wait_status: valid from GUARD_GIVING_BACK on */
 	_Atomic pid_t command; /* the process that stands by to become COMMAND; 0: there is none */
 	_Atomic unsigned turn;
 	/* what the wrapper lends to a guard that was forked before, with the same connection: */

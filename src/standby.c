@@ -2,37 +2,107 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "guard.h"
 
-void standby_make(struct standby *standby, const struct job *job, bool lends)
+/* How long the guard may take to make COMMAND's process: first looking all the time, then asleep.
+ */
+#define LOOKS 2000
+#define NAPS 20000
+#define NAP_NS 100000L
+
+/* What came about when the guard was forked: nobody knows whether it came before, and the guard
+ * does not have it, or after. COMMAND's process takes no signals yet, and gets none twice. */
+static void hand_down_late(struct standby *standby)
+{
+	const struct timespec nap = {.tv_nsec = NAP_NS};
+
+	standby->late = inbox_pending() & ~standby->early;
+	for (int i = 0; standby->late && !standby->shared->command && i < LOOKS + NAPS; i++)
+		if (i < LOOKS)
+			sched_yield();
+		else
+			nanosleep(&nap, NULL);
+	if (standby->shared->command)
+		inbox_hand_down(standby->late, standby->shared->command);
+	else
+		standby->late = 0; /* nobody has got them */
+}
+
+/* Never returns. */
+typedef void guard_life(const struct job *job, struct shared *shared, int front, pid_t wrapper);
+
+/* Makes one that lives like that. *standby is empty before, and when this fails: returns -1, with
+ * errno. Takes shared, which may be NULL: that is a failure, too. */
+static int make(struct standby *standby, const struct job *job, struct shared *shared,
+		guard_life *live)
 {
 	const pid_t wrapper = getpid();
-	int ends[2];
+	int ends[2], cause;
+
+	if (!shared)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
+		cause = errno;
+		shared_free(shared);
+		errno = cause;
+		return -1;
+	}
+	prctl(PR_SET_CHILD_SUBREAPER, 1); /* the guard's child is ours when it is gone */
+	*standby = (struct standby){
+		.fd = ends[0], .opened = job->client->link.opened, .shared = shared};
+	standby->early = inbox_pending();
+	standby->guard = fork();
+	cause = errno;
+	if (standby->guard == 0) {
+		close(ends[0]);
+		live(job, shared, ends[1], wrapper);
+	}
+	close(ends[1]);
+	if (standby->guard > 0) {
+		hand_down_late(standby);
+		return 0;
+	}
+	standby_end(standby);
+	errno = cause;
+	return -1;
+}
+
+void standby_make(struct standby *standby, const struct job *job, bool lends)
+{
+	struct shared *shared;
 
 	if (standby->guard && standby->opened == job->client->link.opened)
 		return;
 	standby_end(standby);
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-		return;
-	prctl(PR_SET_CHILD_SUBREAPER, 1); /* the guard's child is ours when it is gone */
-	*standby = (struct standby){
-		.fd = ends[0], .opened = job->client->link.opened, .shared = shared_new()};
-	if (standby->shared)
-		standby->shared->turn = lends ? TURN_FIRST : TURN_FIRST + 1;
-	standby->guard = standby->shared ? fork() : -1;
-	if (standby->guard == 0) {
-		close(ends[0]);
-		guard_stand_by(job, standby->shared, ends[1], wrapper);
+	shared = shared_new();
+	if (shared)
+		shared->turn = lends ? TURN_FIRST : TURN_FIRST + 1;
+	make(standby, job, shared, guard_stand_by);
+}
+
+int standby_start(struct standby *standby, const struct job *job, struct error *err)
+{
+	struct shared *shared;
+
+	standby_end(standby);
+	shared = shared_new();
+	if (shared) {
+		shared->deadline_ms = job->lock->deadline_ms;
+		shared_put_locked(shared, job);
 	}
-	close(ends[1]);
-	if (standby->guard < 0)
-		standby_end(standby);
+	if (make(standby, job, shared, guard_run) < 0)
+		return fail(err, STATUS_OS, "cannot make a process to run %s in: %s", job->argv[0],
+			    strerror(errno));
+	return 0;
 }
 
 void standby_end(struct standby *standby)

@@ -3,14 +3,16 @@
 
 #include "job.h"
 
-/* A guard, and a process that is to become COMMAND, which wait for the lock to be granted: then
- * neither has to be made. While the wrapper has nothing to do but wait, it lends the guard its
- * connection: the guard then sees for itself that the lock is granted, and the wrapper need not be
- * woken. What is no grant the guard leaves to the wrapper. */
+/* The wrapper's end of a guard. Mostly that, and the process that is to become COMMAND, wait for
+ * the lock to be granted: then neither has to be made. While the wrapper has nothing to do but
+ * wait, it lends the guard its connection: the guard then sees for itself that the lock is granted,
+ * and the wrapper need not be woken. What is no grant the guard leaves to the wrapper. */
 struct standby {
 	pid_t guard; /* 0: there is none */
 	int fd;
 	unsigned opened; /* it knows this connection of the client's */
+	uint64_t early;  /* signals that the wrapper got before there was a guard */
+	uint64_t late;   /* those that it got about then: COMMAND's process has got them, too */
 	struct shared *shared;
 };
 
@@ -18,6 +20,10 @@ struct standby {
  * on which all that there is to say has been sent, and nothing was heard in part. With `lends` it
  * is lent that at once. There is none afterwards if it cannot be made. */
 void standby_make(struct standby *standby, const struct job *job, bool lends);
+
+/* Ends it, if there is one, and makes one that has the lock from the beginning, since job's lock is
+ * held. There is none when this fails: returns -1, and *err is filled. */
+int standby_start(struct standby *standby, const struct job *job, struct error *err);
 
 /* Ends it, if there is one. */
 void standby_end(struct standby *standby);

@@ -27,9 +27,11 @@ static int64_t kill_after(const struct options *options, int64_t lease_ms)
 /* 126 and 127 as the shell has them. */
 static int not_started(const struct job *job, int cause, struct error *err)
 {
-	enum status status = cause == ENOENT                      ? STATUS_NOT_FOUND
-			     : cause == EAGAIN || cause == ENOMEM ? STATUS_OS
-								  : STATUS_NOT_EXECUTABLE;
+	const bool is_short =
+		cause == EAGAIN || cause == ENOMEM || cause == EMFILE || cause == ENFILE;
+	enum status status = cause == ENOENT ? STATUS_NOT_FOUND
+			     : is_short      ? STATUS_OS
+					     : STATUS_NOT_EXECUTABLE;
 
 	return fail(err, status, "cannot execute %s: %s", job->argv[0], strerror(cause));
 }

@@ -292,6 +292,31 @@ forks_slowly() {
 	nothing_left
 }
 
+@test 'what the guard says too late, that something else than the grant has come, is not taken for its end' {
+	first_waits job sh -c 'echo runs >>ran'
+	background strace -qq -p "$GUARD" -o calls -e trace=sendto -e inject=sendto:delay_enter=2000000:when=1
+	wait_until is_traced "$GUARD"
+	wait_until speaks_late
+	kill "$HOLDER"
+	wait_until owner_is_of "$WAITER"
+	kill -WINCH "$WAITER" # it looks by itself
+	status_of "$WAITER"
+	assert_equal "$STATUS $(cat ran)" '0 runs'
+	assert_equal "$(cat said)" ''
+	nothing_left
+}
+
+is_traced() {
+	! grep -q '^TracerPid:.0$' "/proc/$1/status"
+}
+
+# it hears something, and is held up on the way to saying so
+speaks_late() {
+	cli PUBLISH "$(cli PUBSUB CHANNELS '*job*' | head -n 1)" 'second 600000' >/dev/null
+	sleep 0.05
+	grep -q '^State:.t' "/proc/$GUARD/status"
+}
+
 @test 'the wrapper is killed before the guard has heard of the grant: COMMAND is not started' {
 	first_waits -l 2 job touch ran
 	stop "$GUARD"

@@ -43,6 +43,24 @@ setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
 	run -1 "$FAIRLOCK" status -q job
 }
 
+@test "too few descriptors: 71 or 69, the cause is told, and the lock is free" {
+	local limit told=
+
+	for limit in {4..40}; do
+		# shellcheck disable=SC2016
+		ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run \
+			sh -c 'ulimit -n "$1"; exec "$FAIRLOCK" wrap job true' - "$limit" 3>&- 4>&-
+		[ "$status" -ne 0 ] || break
+		[ "$status" -ne 127 ] || continue # it could not be loaded
+		[ "$status" -eq 71 ] || [ "$status" -eq 69 ]
+		[[ $output =~ No\ file\ descriptors\ available|Too\ many\ open\ files ]]
+		told+=$output
+		run -1 "$FAIRLOCK" status -q job
+	done
+	assert_success
+	[[ $told = *'cannot execute true'* ]]
+}
+
 @test "the wrapper dies of the signal that killed COMMAND, without a core" {
 	ulimit -c unlimited
 	# shellcheck disable=SC2016
