@@ -158,7 +158,7 @@ patterns() { [ "$(cli PUBSUB NUMPAT)" = "$1" ]; }
 }
 
 @test "while the first waits for the end of a lease, the others ask nothing" {
-	local began=$SECONDS calls
+	local began=$SECONDS calls before
 	cli HSET L redisson:1 1 >/dev/null
 	cli PEXPIRE L 600000 >/dev/null
 	enqueue 5
@@ -166,16 +166,18 @@ patterns() { [ "$(cli PUBSUB NUMPAT)" = "$1" ]; }
 	# as if it had ended sooner by a plain lock's unlock, and had been taken again: the first asks
 	cli PEXPIRE L 1500 >/dev/null
 	cli PUBLISH redisson_lock__channel:{L} 0 >/dev/null
-	wait_until test_free L
-	wait_until traced 1
-	# another question by the first, then a release and a question for each that follows
+	while calls=$(requests) && [ "$(cli HEXISTS L redisson:1)" = 1 ]; do
+		before=$calls
+		sleep 0.05
+	done
+	echo "$before requests until then"
+	[ "$before" -le $((1 + 5 * ((SECONDS - began) / 10))) ] # and signs of life, where that took so long
 	wait_until traced 5
 	calls=$(requests)
 	echo "$calls requests"
-	[ "$calls" -le $((12 + 5 * ((SECONDS - began) / 10))) ] # and signs of life, where that took so long
+	# on a slow machine each asks when it is first, renews its lease and gives it back; and some scripts are new
+	[ "$calls" -le $((2 + 5 * 3 + 3 + 5 * ((SECONDS - began) / 10))) ]
 }
-
-test_free() { [ "$(cli EXISTS "$1")" = 0 ]; }
 
 @test "a plain lock is given back the moment somebody becomes first, before it listens for that: it asks all the same" {
 	local first
