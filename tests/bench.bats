@@ -21,7 +21,8 @@ values() {
 		[ "$(values "$measure" fairlock)" -gt 0 ] || fail "no value of $measure for fairlock"
 	done
 	[ "$(values 'd server time' fairlock)" -gt 0 ]
-	for relay in 'relay: no lock' 'relay: a bare fair lock' 'relay: the requests of wrap'; do
+	for relay in 'relay: no lock' 'relay: a bare fair lock' 'relay: the calls of wrap' 'relay: the requests of wrap' \
+		'relay: requests and processes of wrap'; do
 		[ "$(values 'b hand-over' "$relay")" -gt 0 ]
 		[ "$(values 'c drain' "$relay")" -gt 0 ]
 	done
@@ -29,6 +30,7 @@ values() {
 		[ "$(values 'a uncontended' "the requests of $measure")" -gt 0 ]
 		[ "$(values 'a uncontended' "the calls of $measure")" -gt 0 ]
 	done
+	[ "$(values 'a uncontended' 'requests and processes of wrap')" -gt 0 ]
 	assert_equal "$(values 'b out of order' fairlock)" 2
 	assert_equal "$(awk -F , '$1 == "b out of order" && $3 == "fairlock" && $5 != 0' "$RESULTS/samples.csv")" ''
 	bars=$(grep -cE '\| (met|MISSED|not measured) +\|$' "$RESULTS/table.md")

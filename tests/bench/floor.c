@@ -209,9 +209,9 @@ static void publish(int count, const char *path)
 
 /* ---- The relay ---- */
 
-/* What its members send: a lock's requests, or what does without a lock. */
+/* What its members do: a lock's requests, or what does without a lock. */
 struct say {
-	bool guarded;
+	bool guarded;   /* each has two processes */
 	const char *id; /* of whom the requests were heard; NULL: no lock */
 	const char *ask;
 	int answers; /* to ask */

@@ -88,6 +88,8 @@ def calls_of_wrap(bench, requests):
         calls = calls_of_scripts(server.socket, lambda: crowd.release() or crowd.await_times(3, LIMIT_S))
     finally:
         crowd.end()
+    if calls[0] != ['"TIME"']:
+        raise RuntimeError(f"this is not the beginning of a release: {calls[0]}")
     script = f"""local ids = redis.call('LRANGE', '{queue}', 0, 1)
 if not ids[1] then
     return redis.call('DEL', KEYS[1])

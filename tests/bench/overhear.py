@@ -89,9 +89,9 @@ def calls_of_scripts(server, run):
     monitor = Wire(server)
     monitor.call("MONITOR")
     run()
-    Wire(server).call("ECHO", "over")
+    Wire(server).call("ECHO", "heard all of it")
     calls, line = [], ""
-    while "over" not in line:
+    while not line.endswith('"ECHO" "heard all of it"'):
         line = monitor.read()
         if " lua] " in line:
             calls.append(re.findall(r'"(?:[^"\\]|\\.)*"', line))

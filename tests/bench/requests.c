@@ -1,12 +1,17 @@
 /* The least that a program can do that asks a Redis server what it was told to ask: connect, send,
  * read the replies, send what comes next, end.
  *
- * requests SOCKET [FILE COUNT]...    FILE is sent as it is; COUNT replies come back */
+ * requests SOCKET [FILE COUNT]... [-- PROGRAM...]
+ *
+ * FILE is sent as it is; COUNT replies come back. When the first have come, a process is made that
+ * runs PROGRAM and does all the rest, as `wrap` has one; the program waits for its end. */
 
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Subscriptions are confirmed by pushes, which count as well. */
@@ -37,15 +42,44 @@ static int ask(redisContext *server, const char *path, int count)
 	return 0;
 }
 
+static int await_end(pid_t pid)
+{
+	int status;
+
+	return pid < 0 || waitpid(pid, &status, 0) != pid || status;
+}
+
+/* Goes on in another process. */
+static int run_guarded(char **program)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		_exit(await_end(pid));
+	pid = fork();
+	if (pid == 0) {
+		execvp(program[0], program);
+		_exit(127);
+	}
+	return await_end(pid);
+}
+
 int main(int argc, char **argv)
 {
 	redisContext *server = argc > 1 ? redisConnectUnix(argv[1]) : NULL;
+	char **program = NULL;
 
+	for (int i = 2; i + 1 < argc && !program; i++)
+		if (strcmp(argv[i], "--") == 0)
+			program = argv + i + 1;
 	if (!server || server->err)
 		return 1;
 	redisSetPushCallback(server, NULL);
-	for (int i = 2; i + 1 < argc; i += 2)
+	for (int i = 2; i + 1 < argc && strcmp(argv[i], "--") != 0; i += 2) {
 		if (ask(server, argv[i], atoi(argv[i + 1])))
 			return 1;
+		if (i == 2 && program && run_guarded(program))
+			return 1;
+	}
 	return 0;
 }

@@ -57,6 +57,9 @@ class Requests:
     def ask_for_wrap(self, add):
         add("the requests of wrap", timed(self.wrap))
 
+    def run(self, add):
+        add("requests and processes of wrap", timed([*self.wrap, "--", "true"]))
+
     def call(self, add):
         add("the calls of acquire", timed(self.acquire_calls))
         add("the calls of release", timed(self.release_calls))
@@ -108,6 +111,7 @@ def run(bench):
               lambda: one_shots(os.environ["FAIRLOCK"], pipe, add_shot)]
     # each of these comes first in its task, or second, as acquire and release do: what has just run is faster
     tasks += [lambda ask=ask: ask(add_shot) for ask in (requests.ask, requests.ask_for_wrap, requests.call)]
+    tasks.append(lambda: requests.run(add))
     if redisson:
         tasks.append(warm_jvm)
         bench.samples.note(MEASURE, "whole", redisson.name, "in a JVM that is warm")
