@@ -235,6 +235,8 @@ def play_drift(world, steps):
         largest = max([largest] + [float(score) - now for _, score in rows if score != "none"])
         # those who gave up: each took its patience with it, up to the ones that died
         explained(now, lease, rows, PATIENCE_MS * 15 * (1 + deaths))
+    # A JVM that died at the very end may have left a waiter, and there is nobody behind it who would remove it.
+    shells.append(world.shell(0, "f"))
     for shell in shells:
         shell.wait()
     try:
