@@ -25,6 +25,8 @@
 # MASTER_PASSWORD     what the servers ask for
 # SENTINEL_PASSWORD   what the sentinels ask for
 # SENTINEL_TLS=yes    all speak TLS and nothing else (`load tls`, make_certificates)
+# SENTINEL_DOWN_MS    who is silent for so long is down (1000). More, where a second failover, because a busy
+#                     machine held up the new master, would spoil the test
 
 source "${BASH_SOURCE[0]%/*}/ports.bash"
 
@@ -62,7 +64,7 @@ write_sentinel() {
 	{
 		printf '%s\n' "dir $NODES_DIR" 'bind 127.0.0.1' \
 			"sentinel monitor mymaster 127.0.0.1 ${SERVER_PORTS%% *} 2" \
-			'sentinel down-after-milliseconds mymaster 1000' \
+			"sentinel down-after-milliseconds mymaster ${SENTINEL_DOWN_MS:-1000}" \
 			'sentinel failover-timeout mymaster 3000' \
 			'sentinel parallel-syncs mymaster 2'
 		[ -z "${MASTER_PASSWORD:-}" ] || echo "sentinel auth-pass mymaster \"$MASTER_PASSWORD\""
