@@ -68,7 +68,7 @@ static enum argument read_long(struct arguments *arguments, char *word)
 	snprintf(arguments->option, sizeof(arguments->option), "%.*s", (int)length, word);
 	if (found != ARGUMENT_OPTION)
 		return found;
-	if (arguments->row->argument == NULL)
+	if (!*arguments->row->argument)
 		return has_value ? ARGUMENT_TAKES_NO_VALUE : ARGUMENT_OPTION;
 	if (!has_value && arguments->row->kind == OPTION_PERIOD)
 		return ARGUMENT_OPTION;
@@ -85,7 +85,7 @@ static enum argument read_letter(struct arguments *arguments, char *letters)
 	arguments->row = find_letter(arguments, letters[0]);
 	if (arguments->row == NULL)
 		return ARGUMENT_UNKNOWN;
-	if (arguments->row->argument == NULL) {
+	if (!*arguments->row->argument) {
 		arguments->bundle = letters[1] != '\0' ? letters + 1 : NULL;
 		return ARGUMENT_OPTION;
 	}

@@ -120,8 +120,8 @@ static void offer_option(const struct option_row *row, const struct target *targ
 {
 	char meaning[160];
 
-	snprintf(meaning, sizeof(meaning), "%s%s%s", row->argument ? row->argument : "",
-		 row->argument ? ": " : "", row->help);
+	snprintf(meaning, sizeof(meaning), "%s%s%s", row->argument, *row->argument ? ": " : "",
+		 row->help);
 	offer(target, "--", row->name, meaning);
 }
 

@@ -32,15 +32,15 @@ static void print_wrapped(const char *text, bool fits, FILE *out)
 static void print_row(const struct option_row *row, FILE *out)
 {
 	const bool is_open = row->kind == OPTION_PERIOD; /* the value may be left out */
-	char left[40], right[200];
+	char left[48], right[200];
 
 	snprintf(left, sizeof(left), "%c%c%c --%s%s%s%s", row->letter ? '-' : ' ',
 		 row->letter ? row->letter : ' ', row->letter ? ',' : ' ', row->name,
-		 is_open         ? "[="
-		 : row->argument ? " "
-				 : "",
-		 row->argument ? row->argument : "", is_open ? "]" : "");
-	snprintf(right, sizeof(right), row->fallback ? "%s (default: %s)" : "%s", row->help,
+		 is_open          ? "[="
+		 : *row->argument ? " "
+				  : "",
+		 row->argument, is_open ? "]" : "");
+	snprintf(right, sizeof(right), *row->fallback ? "%s (default: %s)" : "%s", row->help,
 		 row->fallback);
 	fprintf(out, "  %-*s", HELP_AT - 3, left);
 	print_wrapped(right, strlen(left) < HELP_AT - 2, out);

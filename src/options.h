@@ -123,19 +123,20 @@ enum option_hint {
 };
 
 /* All there is to know about one option: the command line, --help, the
- * environment, the configuration files and completion read it from here. */
+ * environment, the configuration files and completion read it from here. The texts are in it, so
+ * that no pointer to them has to be put right when the program starts. */
 struct option_row {
-	char letter;          /* 0: none */
-	const char *name;     /* long, without the dashes */
-	const char *argument; /* as --help calls it; NULL: a flag */
-	const char *help;
-	const char *fallback; /* the default, for --help; NULL: none worth telling */
+	char letter;       /* 0: none */
+	char name[24];     /* long, without the dashes */
+	char argument[12]; /* as --help calls it; "": a flag */
+	char help[64];
+	char fallback[32]; /* the default, for --help; "": none worth telling */
 	enum option_kind kind;
 	size_t offset; /* of its member of struct options */
 	int64_t min, max;
-	const char *expects; /* what a value must be: "a number from 0 to 255" */
-	unsigned commands;   /* a set of command bits */
-	unsigned sources;    /* a set of enum option_source */
+	char expects[40];  /* what a value must be: "a number from 0 to 255" */
+	unsigned commands; /* a set of command bits */
+	unsigned sources;  /* a set of enum option_source */
 	enum option_hint hint;
 };
 

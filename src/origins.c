@@ -117,7 +117,7 @@ bool origins_show(struct shown_setting *shown, size_t index, const struct option
 		snprintf(shown->value, sizeof(shown->value), "%s", server->label);
 	else if (options_has(options, row))
 		show_value(shown->value, sizeof(shown->value), options, row);
-	else if (row->fallback)
+	else if (*row->fallback)
 		snprintf(shown->value, sizeof(shown->value), "%s", row->fallback);
 	return true;
 }

@@ -222,6 +222,21 @@ static void check_url(struct tally *tally)
 	options_free(&trial.options);
 }
 
+/* C takes a text that fills its array, and leaves out its end. */
+#define ENDS(text) (memchr(text, '\0', sizeof(text)) != NULL)
+
+static void check_texts(struct tally *tally)
+{
+	const struct option_row *row;
+
+	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
+		CHECK(tally, ENDS(row->name) && ENDS(row->argument) && ENDS(row->help));
+		CHECK(tally, ENDS(row->fallback) && ENDS(row->expects));
+		CHECK(tally, *row->name && *row->help && *row->expects);
+		CHECK(tally, !*row->argument == (row->kind == OPTION_FLAG));
+	}
+}
+
 int main(void)
 {
 	struct tally tally = {0};
@@ -231,5 +246,6 @@ int main(void)
 	check_defaults(&tally);
 	check_values(&tally);
 	check_url(&tally);
+	check_texts(&tally);
 	return conclude(&tally);
 }
