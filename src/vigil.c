@@ -15,8 +15,8 @@
 #include "tell.h"
 #include "verdict.h"
 
-/* So soon after the wrapper has asked we need not look whether it runs: who stops it in between
- * might have been too late as well. */
+/* When the answer comes so soon after the wrapper has asked, we need not look whether that runs:
+ * who stops it in between might have been too late as well. */
 #define SURE_MS 10
 
 enum {
@@ -85,11 +85,11 @@ static void hand_back(struct watch *watch)
 }
 
 /* Whoever stops the wrapper while it waits wants nothing to be started before it goes on. */
-static bool wrapper_runs(struct watch *watch)
+static bool wrapper_runs(struct watch *watch, enum client_event event)
 {
 	struct proc proc;
 
-	if (clock_ms() - watch->vigil->job->client->sent_ms < SURE_MS)
+	if (event == CLIENT_REPLY && clock_ms() - watch->vigil->job->client->sent_ms < SURE_MS)
 		return true;
 	get_ready(watch);
 	return proc_read(watch->wrapper, &proc) == 0 && proc.state != 'T';
@@ -132,7 +132,7 @@ static bool take_grant(struct watch *watch)
 	make_twin(watch);
 	if (!watch->has_twin || !(length = client_foresee(&watch->twin, job->client, &event)))
 		return false;
-	if (is_grant(job->lock, &watch->twin, event) && wrapper_runs(watch) &&
+	if (is_grant(job->lock, &watch->twin, event) && wrapper_runs(watch, event) &&
 	    clock_ms() < job_stop_ms(job, job->lock->deadline_ms) && claim(watch)) {
 		client_become(job->client, &watch->twin, length);
 		watch->has_twin = false;

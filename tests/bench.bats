@@ -43,7 +43,7 @@ values() {
 	local program
 
 	mkdir bin
-	for program in bash cat dirname env mktemp rm setpriv; do
+	for program in basename bash cat cp dirname env mkdir mktemp rm setpriv; do
 		! command -v "$program" >/dev/null || ln -s "$(command -v "$program")" bin/
 	done
 	ln -s "$(python3 -c 'import sys; print(sys.executable)')" bin/python3
