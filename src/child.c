@@ -93,8 +93,8 @@ _Noreturn void child_run(const struct job *job, struct shared *shared, int start
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	inbox_let_stop(job->inbox);
-	client_close(job->client); /* its end is how the server sees the guard go */
-	set_environment(job);      /* a rehearsal: the memory that it takes is there then */
+	link_leave(&job->client->link); /* its end is how the server sees the guard go */
+	set_environment(job);           /* a rehearsal: the memory that it takes is there then */
 	if (getppid() != parent || read(start, &byte, 1) != 1)
 		_exit(STATUS_NOT_FOUND);
 	shared_take_locked(shared, job);

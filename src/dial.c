@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
@@ -29,6 +28,8 @@ void dial_found(struct dial *dial, const struct addrinfo *found)
 {
 	*dial = (struct dial){0};
 	for (; found && dial->count < DIAL_ADDRESSES; found = found->ai_next) {
+		if (found->ai_addrlen > sizeof(dial->list[0].address))
+			continue; /* of no IP */
 		memcpy(&dial->list[dial->count].address, found->ai_addr, found->ai_addrlen);
 		dial->list[dial->count++].length = found->ai_addrlen;
 	}
@@ -82,7 +83,7 @@ static void set_options(int fd, int64_t timeout_ms)
 
 int dial_next(struct dial *dial, int64_t timeout_ms)
 {
-	const struct sockaddr *address = (const struct sockaddr *)&dial->list[dial->next].address;
+	const struct sockaddr *address = &dial->list[dial->next].address.any;
 	socklen_t length = dial->list[dial->next++].length;
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 

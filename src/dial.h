@@ -1,6 +1,7 @@
 #ifndef FAIRLOCK_DIAL_H
 #define FAIRLOCK_DIAL_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -14,7 +15,11 @@ struct addrinfo;
 /* The addresses of one endpoint, which are tried in turn. */
 struct dial {
 	struct {
-		struct sockaddr_storage address;
+		union {
+			struct sockaddr any;
+			struct sockaddr_in v4;
+			struct sockaddr_in6 v6;
+		} address;
 		socklen_t length;
 	} list[DIAL_ADDRESSES];
 	int count;

@@ -57,6 +57,14 @@ void link_close(struct link *link)
 	link->local_folder = -1;
 }
 
+void link_leave(const struct link *link)
+{
+	if (link->fd >= 0)
+		close(link->fd);
+	if (link->local_folder >= 0)
+		close(link->local_folder);
+}
+
 void link_drop(struct link *link)
 {
 	close_socket(link);

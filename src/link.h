@@ -83,6 +83,10 @@ void link_init(struct link *link, const struct server *server, int64_t timeout_m
 /* Closes this process's end without telling the server anything. */
 void link_close(struct link *link);
 
+/* Closes the descriptors of a process that has nothing more to do with it: another one, which has
+ * them, too, goes on. */
+void link_leave(const struct link *link);
+
 /* Closes the connection; the next is tried at once. */
 void link_drop(struct link *link);
 
