@@ -526,6 +526,8 @@ static enum link_event advance(struct link *link, redisReply **reply)
 	return LINK_NOTHING;
 }
 
+/* ---- Another process goes on with it ---- */
+
 bool link_is_sending(const struct link *link)
 {
 	return link->stage == LINK_OPEN && sdslen(link->redis->obuf) > 0;
