@@ -25,6 +25,7 @@
 --         {'ran', ms ago}           a COMMAND was started too short a time ago; the waiter has left
 --         {'removed'}               somebody took the waiter out of the queue; or this is a late copy
 --         {'spelled', name}         another spelling of this name is in use
+--         {'version', theirs, ours} the lock is in use by another version of this protocol
 
 local id, hold, lease, mode = ARGV[2], ARGV[4] .. ARGV[3], tonumber(ARGV[5]), ARGV[6]
 local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
@@ -35,8 +36,8 @@ if refusal then
 	return refusal
 end
 local owner, count, gone, copies = read_keys('x:' .. id, 'c:' .. ARGV[3])
-if state.spelled then
-	return {'spelled', state.spelled}
+if state.refusal then
+	return state.refusal
 end
 
 -- The usual case: the lock is free, nobody waits, and no hold has ended unnoticed.
@@ -79,7 +80,8 @@ local function reenter()
 	if not state.token then
 		-- our hash was lost: a token that nobody has had
 		state.token = now
-		call('HSET', STATE, 'name', LOCK, 'token', now)
+		introduce(call)
+		call('HSET', STATE, 'token', now)
 	end
 	if not has_hold(hold) then
 		add_hold(hold)
@@ -135,9 +137,10 @@ local function join()
 		check_run(false)
 	end
 	state.empty = false
+	introduce(call)
 	if not ticket then
 		ticket = math.max(now_us, (state.ticket or 0) + 1)
-		call('HSET', STATE, 'name', LOCK, 'ticket', ticket)
+		call('HSET', STATE, 'ticket', ticket)
 	end
 	local new = call('HSET', STATE, 't:' .. id, int(ticket) .. ' ' .. stamp ..
 		(ARGV[13] == '1' and ' ' .. lease or '') .. (ARGV[7] == '' and ' unheard' or ''))
@@ -171,10 +174,17 @@ local function is_first_of_ours()
 	end
 end
 
+-- Whether one or two others stand between the caller and the first.
+local function is_near()
+	return call('LINDEX', QUEUE, 1) == id or call('LINDEX', QUEUE, 2) == id or call('LINDEX', QUEUE, 3) == id
+end
+
 -- When a waiter must ask again at the latest if nobody tells it anything.
 local function ask_in(first, ttl)
 	if ttl == -2 and first ~= id then
 		return see_in(first)
+	elseif first ~= id and ttl >= 0 and is_untaken() and is_near() then
+		return math.min(ttl + TURN_MS + 1, SIGN_OF_LIFE_MS) -- both the owner and the first may hang
 	elseif first ~= id and (ttl < 0 or not is_first_of_ours()) then
 		return SIGN_OF_LIFE_MS
 	elseif ttl == -2 then
@@ -196,7 +206,7 @@ local function queued()
 	else
 		first = first_waiter(false, id)
 	end
-	settle(first == id)
+	settle(true)
 	return {'queued', int(ticket), ask_in(first, ttl), first == id and 1 or 0, ttl, now}
 end
 
@@ -223,7 +233,10 @@ if again and not ticket then
 	local kept = call('HGET', STATE, 'p:' .. id)
 	ticket = known(id) or kept and number(string.match(kept, ' (%d+)$'))
 end
-if ticket and (again or not state.run) then
+if ticket then
+	notice_loss(ticket / 1000)
+end
+if ticket and again then
 	check_run(true)
 end
 

@@ -85,6 +85,22 @@ local function keep_ticket(id, ticket)
 	end
 end
 
+-- Whether the lock was handed to the present owner, which has not renewed it yet.
+local function is_untaken()
+	return state.owner and state['until'] and state['until'] - (state.since or 0) < (state.lease or 0)
+end
+
+-- The owner was handed the lock and hangs: it has missed its turn. The waiter behind it was told when that turn would
+-- end, and has had its own since then.
+local function notice_missed_turn(time)
+	local head = call('LINDEX', QUEUE, 0)
+	state.missed = true
+	if head and known(head) then
+		state.turn, state.turned = head, math.min(time, now)
+		note('HSET', STATE, 'turn', head, 'turned', state.turned)
+	end
+end
+
 local function notice_end(owner)
 	if owner and state.turn then
 		call('HDEL', STATE, 'turn', 'turned') -- taken, or snatched away by a plain lock
@@ -92,11 +108,15 @@ local function notice_end(owner)
 	end
 	local event, time = unnoticed_end(owner)
 	if event then
+		local is_missed = event == 'expired' and is_untaken()
 		call('HDEL', STATE, 'owner') -- once something was deleted, a server out of memory takes the rest, too
-		if event == 'expired' and time - (state.since or 0) < (state.lease or 0) then
-			keep_ticket(state.owner, state.unheard) -- it was handed the lock, and may not know
+		if is_missed then
+			keep_ticket(state.owner, state.unheard) -- it may not know
 		end
 		end_hold(event, time)
 		save()
+		if is_missed and not owner then
+			notice_missed_turn(time)
+		end
 	end
 end

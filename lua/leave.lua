@@ -7,6 +7,7 @@
 -- Returns {'left'}     it is out
 --         {'unknown'}  somebody else asked, and there is no such waiter
 --         {'spelled', name}  another spelling of this name is in use
+--         {'version', theirs, ours}  another version of this protocol
 
 local id, request = ARGV[2], ARGV[3]
 local by_other, strays = request == '', tonumber(ARGV[4]) or 0
@@ -22,8 +23,8 @@ if refusal then
 	return refusal
 end
 local owner, count = read_keys()
-if state.spelled then
-	return {'spelled', state.spelled}
+if state.refusal then
+	return state.refusal
 end
 notice_end(owner)
 
@@ -44,7 +45,8 @@ if was_queued or ticket then
 	record('left', now, id, nil, by, ticket and math.max(0, now - math.floor(ticket / 1000)))
 end
 if by_other then
-	note('HSET', STATE, 'name', LOCK, 'x:' .. id, stamp) -- it is to learn it
+	introduce(note)
+	note('HSET', STATE, 'x:' .. id, stamp) -- it is to learn it
 	tell(id, '0')
 elseif strays > 0 then
 	note('HSET', STATE, 'c:' .. request, stamp .. ' ' .. int(strays)) -- they must not be granted any more

@@ -1,6 +1,10 @@
 -- Places in the queue: who stands where and with which score, and mending what others left in disorder. For
 -- scripts that meet a queue, behind waiters.lua.
 
+local function give_missing_score(id)
+	call('ZADD', TIMEOUTS, now + (known(id) and OUR_SCORE_MS or REDISSON_SCORE_MS), id)
+end
+
 -- List and sorted set must agree. They always do after our scripts; others may have
 -- died half way, or deleted a key.
 local function mend()
@@ -10,8 +14,7 @@ local function mend()
 		if listed[id] then
 			call('LREM', QUEUE, -1, id)
 		elseif not call('ZSCORE', TIMEOUTS, id) then
-			local score = known(id) and OUR_SCORE_MS or REDISSON_SCORE_MS
-			call('ZADD', TIMEOUTS, now + score, id)
+			give_missing_score(id)
 		end
 		listed[id] = true
 	end
@@ -75,52 +78,41 @@ local function give_score(id)
 	state.scored = true
 end
 
--- Our hash knows waiters that are in no queue: Redisson's scripts dropped them. Who is alive gets its
--- place back, the rest is forgotten.
-local function bring_back()
-	local ours = 0
-	for _, field in ipairs(call('HKEYS', STATE)) do
-		local id = string.match(field, '^t:(.*)$')
-		ours = ours + (id and 1 or 0)
-		if id and not call('ZSCORE', TIMEOUTS, id) then
-			local ticket, seen, unheard = known(id)
-			if ticket and now - seen < SILENT_MS and present(id) then
-				place(id, ticket)
-				give_score(id)
-			else
-				call('HDEL', STATE, field, 'd:' .. id)
-				tickets[id] = false
-				ours = ours - 1
-				keep_ticket(id, unheard and ticket)
-			end
-		end
+-- Our hash knows a waiter that is in no queue: Redisson's scripts dropped it. If it is alive it gets its place
+-- back, else it is forgotten. Returns whether it is one of ours now.
+local function bring_back(id)
+	if call('ZSCORE', TIMEOUTS, id) then
+		return true
 	end
-	if ours ~= state.ours then
-		state.ours = ours
-		note('HSET', STATE, 'ours', ours)
+	local ticket, seen, unheard = known(id)
+	if ticket and now - seen < SILENT_MS and present(id) then
+		call('LREM', QUEUE, 0, id) -- it may be listed without a score
+		place(id, ticket)
+		give_score(id)
+		return true
 	end
+	call('HDEL', STATE, 't:' .. id, 'd:' .. id)
+	tickets[id] = false
+	keep_ticket(id, unheard and ticket)
+	return false
 end
 
-local MARK_MS = 600000
-local SWEEP_FIELDS = 40
-local SWEEP_MS = 60000
-
--- Marks for copies of requests that may still come, and tickets of those who may come back: none comes after
--- ten minutes. To look through many takes a while, so that is done once in a minute.
-local function sweep()
-	local swept = number(call('HGET', STATE, 'swept'))
-	if swept and math.abs(now - swept) < SWEEP_MS then
-		return
-	end
-	note('HSET', STATE, 'swept', now)
-	local marks = call('HGETALL', STATE)
-	for i = 1, #marks, 2 do
-		local set = string.find(marks[i], '^[cfpx]:') and string.match(marks[i + 1], '^%d+')
-		if set and now - tonumber(set) > MARK_MS then
-			call('HDEL', STATE, marks[i])
-		elseif string.find(marks[i], '^d:') and not known(string.sub(marks[i], 3)) then
-			call('HDEL', STATE, marks[i])
+-- All of them, and counts those of ours.
+local function bring_all_back()
+	local is_ours, ours, cursor = {}, 0, '0'
+	repeat
+		local page = call('HSCAN', STATE, cursor, 'MATCH', 't:*', 'COUNT', SHORT_QUEUE * 10)
+		cursor = page[1]
+		for i = 1, #page[2], 2 do
+			local id = string.sub(page[2][i], 3)
+			if is_ours[id] == nil then
+				is_ours[id] = bring_back(id)
+				ours = ours + (is_ours[id] and 1 or 0)
+			end
 		end
+	until cursor == '0'
+	if ours ~= state.ours then
+		state.ours, state.unsaved_ours = ours, true
 	end
 end
 
@@ -155,6 +147,57 @@ local function looks_wrong(length)
 	return ours ~= state.ours
 end
 
+-- A mark is for a copy of a request that may still come, and a kept ticket for a waiter that may come back: neither
+-- comes after ten minutes.
+local MARK_MS = 600000
+local MARKS_MOST = 40
+
+local function tend_field(field, value)
+	local kind, id = string.match(field, '^([cdfptx]):(.*)$')
+	local set = kind and number(string.match(value, '^%d+'))
+	if kind == 't' then
+		if not bring_back(id) then
+			state.ours, state.unsaved_ours = state.ours - 1, true
+		end
+	elseif kind == 'd' and not known(id) or kind and kind ~= 'd' and set and now - set > MARK_MS then
+		call('HDEL', STATE, field)
+	end
+end
+
+-- Looks after a few fields of our hash, from the cursor on. Returns the next cursor; '0' is the beginning.
+local function tend_fields(cursor)
+	local page = call('HSCAN', STATE, cursor, 'COUNT', SHORT_QUEUE)
+	for i = 1, #page[2], 2 do
+		tend_field(page[2][i], page[2][i + 1])
+	end
+	return page[1]
+end
+
+-- Looks after a few places in the list, from this one on. Returns the next place.
+local function tend_places(place)
+	local ids = call('LRANGE', QUEUE, place, place + SHORT_QUEUE - 1)
+	if #ids == 0 then
+		return 0
+	end
+	for i, score in ipairs(call('ZMSCORE', TIMEOUTS, unpack(ids))) do
+		if not score then
+			give_missing_score(ids[i])
+		end
+	end
+	return place + #ids
+end
+
+-- A queue or a hash that is too long to look through at once is looked after in parts: each script that comes by goes
+-- on where the one before has stopped.
+local function tend(with_queue)
+	local place, cursor = string.match(call('HGET', STATE, 'tended') or '', '^(%d+) (%d+)')
+	place, cursor = number(place) or 0, tend_fields(cursor or '0')
+	if with_queue then
+		place = tend_places(place)
+	end
+	note('HSET', STATE, 'tended', int(place) .. ' ' .. cursor)
+end
+
 -- All in the queue are ours: a time to live may stand on it. A Redisson client's RPUSH would not renew one.
 -- Who has left took nothing from the time of those who stay.
 local function set_queue_ttl(length)
@@ -172,9 +215,31 @@ local function set_queue_ttl(length)
 	call('PEXPIREAT', TIMEOUTS, int(largest + QUEUE_TTL_MS))
 end
 
+local MEND_MS = 60000
+
+-- List and sorted set of a long queue differ in length. To look through all of it takes the server a while, so that is
+-- done once in a minute. The head has a score at any rate, or Redisson's clients would be stuck.
+local function mend_seldom()
+	local mended = number(call('HGET', STATE, 'mended'))
+	if mended and math.abs(now - mended) < MEND_MS then
+		local head = call('LINDEX', QUEUE, 0)
+		if head and not call('ZSCORE', TIMEOUTS, head) then
+			give_missing_score(head)
+		end
+	else
+		note('HSET', STATE, 'mended', now)
+		mend()
+	end
+end
+
 local function repair()
-	mend()
-	bring_back()
+	if math.max(queue_length(), state.scores or call('ZCARD', TIMEOUTS)) > SHORT_QUEUE then
+		mend_seldom()
+		tend(true)
+	else
+		mend()
+		bring_all_back()
+	end
 end
 
 -- Whoever is to decide who is next calls this first: somebody whom others dropped may stand before that one.
@@ -190,21 +255,21 @@ local function check_queue()
 end
 
 -- Every script that changed something ends with this: lists agree, times to live are set. thorough: look
--- through a long queue too.
+-- after a part of a long queue, too.
 local function settle(thorough)
-	touch()
+	save()
 	if not is_checked then
 		check_queue()
 	end
 	local length = queue_length()
 	if thorough and length > SHORT_QUEUE then
-		repair()
+		tend(true)
 		length = queue_length()
+	elseif (state.marked or length == 0) and call('HLEN', STATE) > MARKS_MOST + 2 * state.ours then
+		tend(false)
 	end
 	if length > 0 then
 		set_queue_ttl(length)
 	end
-	if (state.marked or length == 0) and call('HLEN', STATE) > SWEEP_FIELDS + 2 * state.ours then
-		sweep()
-	end
+	touch()
 end

@@ -9,8 +9,10 @@
 local LOCK, QUEUE, TIMEOUTS, STATE, LOG = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local CHANNEL = ARGV[1]
 
-local SIGN_OF_LIFE_MS = 11000 -- a waiter asks so often; more than 10 s, so never twice in 10 s
+local VERSION = 2              -- of this protocol; a hash without the field `v` is of version 1
+local SIGN_OF_LIFE_MS = 10500 -- a waiter asks so often; more than 10 s, so never twice in 10 s
 local TURN_MS = 5000          -- a waiter that was told its turn has so long to take it
+local TURN_LEAST_MS = 1000    -- also when that turn began before it was told
 local LOOK_MS = 1000           -- after so long somebody sees whether one of Redisson's has taken its turn
 local SILENT_MS = 15000       -- who gave no sign of life for so long goes with a hung one
 local AWAY_MS = 2000          -- after a restart of the server everybody gets so long to come back
@@ -73,7 +75,7 @@ if check and not (asked and allowed) then
 
 	function may_not_write()
 		return denied(LOCK, 'DEL HDEL1 HINCRBY2 HSET2 PEXPIRE1') or
-			denied(STATE, 'HDEL1 HEXISTS1 HGETALL HINCRBY2 HKEYS HLEN HSET2 PEXPIRE1') or
+			denied(STATE, 'HDEL1 HEXISTS1 HINCRBY2 HLEN HSCAN1 HSET2 PEXPIRE1') or
 			denied(QUEUE, 'LINDEX1 LINSERT3 LPOP LREM2 PERSIST PEXPIREAT1 PTTL RPUSH1') or
 			denied(TIMEOUTS, 'PERSIST PEXPIREAT1 ZADD2 ZMSCORE1 ZRANGE2 ZREM1 ZREVRANGE2 ZSCORE1') or
 			denied(LOG, 'PEXPIRE1 XADD3 XREVRANGE2') or denied('server', 'INFO') or
@@ -115,8 +117,19 @@ end
 -- `scores`: how many are in list and sorted set, or nil when that is to be asked anew. `touched`, `logged`:
 -- when hash and log got their times to live. `unsaved_end`, `unsaved_ours`: the end of the hold, and `ours`,
 -- are yet to be written. `spelled`: the other spelling of this name that is in use, if one is ({x} and x
--- share all keys but the lock).
+-- share all keys but the lock). `refusal`: the answer of a script that may change nothing, or nil. `is_new`: there
+-- is no hash of ours yet. `is_old`: it is of an older version, and nobody uses it.
 local state
+
+-- Why a script may change nothing: another spelling of the name is in use, or our hash is of another version of the
+-- protocol. A hash that nobody uses is raised to ours.
+local function refusal_of(version, in_use)
+	if state.spelled then
+		return {'spelled', state.spelled}
+	elseif version > VERSION or version < VERSION and in_use then
+		return {'version', version, VERSION}
+	end
+end
 
 -- Returns owner and hold count of the lock, or nil when it is free; and up to two more fields of our hash.
 -- Each call costs 3 to 10 us where caches are cold: all is read at once, and what is written goes together.
@@ -124,14 +137,15 @@ local function read_keys(...)
 	local lock = call('HGETALL', LOCK)
 	local field = call('HMGET', STATE, 'name', 'token', 'ended', 'forced', 'ticket', 'ours', 'run', 'back',
 		'turn', 'turned', 'head', 'started', 'recall', 'n:granted', 'owner', 'since', 'until', 'lease',
-		'waited', 'by', 'holds', 'taken_up', 'keep', 'unheard', 'touched', 'logged', ...)
+		'waited', 'by', 'holds', 'taken_up', 'keep', 'unheard', 'touched', 'logged', 'v', 'up', ...)
 	state = {
-		spelled = field[1] ~= LOCK and field[1], token = number(field[2]), ended = field[3], forced = field[4],
+		is_new = not field[1], spelled = field[1] ~= LOCK and field[1], token = number(field[2]), ended = field[3], forced = field[4],
 		ticket = number(field[5]), ours = number(field[6]) or 0, run = field[7],
 		back = math.min(number(field[8]) or 0, now + AWAY_MS), turn = field[9],
 		turned = math.min(number(field[10]) or now, now), head = field[11],
 		started = number(field[12]), recall = number(field[13]), grants = number(field[14]) or 0,
 		is_marked = field[22] or field[23], touched = number(field[25]) or 0, logged = number(field[26]) or 0,
+		up = number(field[28]),
 	}
 	if field[15] ~= '' then -- else what is left there is of a hold that is over
 		state.owner, state.since, state['until'] = field[15] or nil, number(field[16]), number(field[17])
@@ -142,7 +156,20 @@ local function read_keys(...)
 	-- keys of another type are to fail here, before anything is changed
 	state.length, state.scores = call('LLEN', QUEUE), call('ZCARD', TIMEOUTS)
 	state.empty = state.length == 0 and state.scores == 0 and state.ours == 0
-	return lock[1], lock[1] and (number(lock[2]) or 1), field[27], field[28]
+	local version = state.is_new and VERSION or number(field[27]) or 1
+	state.refusal, state.is_old = refusal_of(version, lock[1] or not state.empty), version < VERSION
+	return lock[1], lock[1] and (number(lock[2]) or 1), field[29], field[30]
+end
+
+-- Says of a new hash which name it is for, in which version, and when it was made: a ticket or a token from before that
+-- was given by a server that has lost its data since. run: call, or note.
+local function introduce(run)
+	if state.is_new then
+		run('HSET', STATE, 'name', LOCK, 'v', VERSION, 'up', stamp)
+	elseif state.is_old then
+		run('HSET', STATE, 'v', VERSION)
+	end
+	state.is_new, state.is_old = false, false
 end
 
 -- Writes an event into the log, and counts it (take counts grants). The log forgets, and what is counted may
@@ -192,8 +219,9 @@ end
 local function take(id, hold, lease, ttl, by, waited, unheard)
 	state.token = math.max(now, (state.token or 0) + 1)
 	call('PEXPIRE', LOCK, ttl)
+	introduce(call)
 	local token = int(state.token)
-	local grant = {'name', LOCK, 'token', token, 'owner', id, 'since', stamp, 'until', now + ttl, 'lease', lease,
+	local grant = {'token', token, 'owner', id, 'since', stamp, 'until', now + ttl, 'lease', lease,
 		'waited', waited, 'by', by, 'holds', hold, 'n:granted', state.grants + 1, 'unheard', unheard or '',
 		'ended', state.ended or '', 'ours', state.ours}
 	if string.sub(hold, 1, 1) == 'w' then

@@ -14,6 +14,7 @@
 --         {'kept', ms}             the last hold was given back; the lock stays held for the rest of its min
 --         {'forced', owner, by}    {'free'}
 --         {'spelled', name}        another spelling of this name is in use
+--         {'version', theirs, ours}   another version of this protocol
 --         {'not held', owner, by}  {'not acquired'}: only wrap's own hold is left
 
 local id, request, mode = ARGV[2], ARGV[3], ARGV[4]
@@ -24,8 +25,8 @@ if refusal then
 	return refusal
 end
 local owner, count = read_keys()
-if state.spelled then
-	return {'spelled', state.spelled}
+if state.refusal then
+	return state.refusal
 end
 
 -- Until when the lock stays held whatever is given back. Each process that holds it may demand that.
@@ -81,8 +82,8 @@ local function force()
 	end
 	local by = state.owner == owner and state.by or ''
 	call('HDEL', STATE, 'f:' .. request) -- nothing; but after that a server out of memory takes the rest, too
-	note('HSET', STATE, 'name', LOCK, 'f:' .. request,
-		stamp .. ' ' .. (owner or '') .. ' ' .. by)
+	introduce(note)
+	note('HSET', STATE, 'f:' .. request, stamp .. ' ' .. (owner or '') .. ' ' .. by)
 	state.marked = true
 	if not owner then
 		settle()

@@ -12,6 +12,7 @@
 -- Returns {'renewed', ttl ms, token, 1 when taken up again else 0}
 --         {'released'}             the owner holds the lock, but this process's hold was given back
 --         {'spelled', name}        another spelling of this name is in use
+--         {'version', theirs, ours}   another version of this protocol
 --         {'lost', 'forced' | 'taken' | 'gone', owner, by}
 
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
@@ -22,8 +23,8 @@ if refusal then
 	return refusal
 end
 local owner, count = read_keys()
-if state.spelled then
-	return {'spelled', state.spelled}
+if state.refusal then
+	return state.refusal
 end
 lease = lease or state.lease or OUR_SCORE_MS
 
@@ -62,7 +63,8 @@ end
 local function restore(counted)
 	state.token, state.holds, state.owner = token, nil, id
 	forget_hold() -- first: once something was deleted, a server out of memory takes the rest, too
-	call('HSET', STATE, 'name', LOCK, 'token', token, 'owner', id, 'since', now,
+	introduce(call)
+	call('HSET', STATE, 'token', token, 'owner', id, 'since', now,
 		'lease', lease, 'by', by, 'taken_up', (counted and 'counted ' or '') .. int(token))
 	add_hold(kind .. request)
 	local granted = math.min(now, token) -- the token is the time of the grant
@@ -72,9 +74,6 @@ local function restore(counted)
 		if period then
 			remember(period)
 		end
-	end
-	if not state.run then
-		check_run(false)
 	end
 end
 
@@ -117,13 +116,17 @@ end
 
 -- Only a loss of data excuses a missing lock: when our hash still names the token, or a
 -- newer one, somebody broke the lock or the lease passed.
+if token then
+	notice_loss(token)
+end
 if not owner and token and (not state.token or state.token < token) then
 	return take_up()
 end
 
 if token and state.ended ~= int(token) then
 	record('lost', now, id, token, by)
-	call('HSET', STATE, 'name', LOCK, 'ended', token)
+	introduce(call)
+	call('HSET', STATE, 'ended', token)
 end
 settle()
 if token and state.forced == int(token) then

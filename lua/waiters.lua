@@ -27,23 +27,38 @@ local function drop(id, index)
 	end
 end
 
--- Notices that this is another server process than the one that the waiters queued on:
--- then all are away for a moment, and the absent are not dead. waited: the caller queued before, or others
--- are in the queue; then a server that knows no run id has lost its data.
+-- The server was restarted, so all waiters are away for a moment: they get the time to come back, once.
+local function hold_back()
+	state.back = now + AWAY_MS
+	introduce(note)
+	-- the old server may have told a waiter its turn in vain
+	note('HDEL', STATE, 'turn', 'turned', 'up')
+	note('HSET', STATE, 'back', state.back)
+	state.turn, state.up = nil, nil
+end
+
+-- Compares the server process with the one that the waiters queued on. waited: the caller queued before, or
+-- others are in the queue. If it was a newcomer that noticed the restart, `up` is left for those who come back.
 local function check_run(waited)
 	local run = string.match(call('INFO', 'server'), 'run_id:(%w+)')
 	if run == state.run then
 		return
 	end
 	if waited then
-		state.back = now + AWAY_MS
-		-- who was told its turn by the old server may not have heard it
-		note('HDEL', STATE, 'turn', 'turned')
-		note('HSET', STATE, 'back', state.back)
-		state.turn = nil
+		hold_back()
+	elseif state.run then
+		note('HSET', STATE, 'up', stamp)
 	end
 	state.run = run
 	note('HSET', STATE, 'run', run)
+end
+
+-- The caller has a ticket or a token from that time (ms). If that is before our hash met this server, others have
+-- waited, too, and come back.
+local function notice_loss(since)
+	if state.is_new or state.up and since < state.up then
+		hold_back()
+	end
 end
 
 local run_checked = false
@@ -140,9 +155,12 @@ end
 -- The first waiter who is alive; the dead before it are dropped, and counted.
 -- free: nobody holds the lock. me: the caller, who is alive since it asks.
 local passed_over = 0
+-- When the turn of the first begins: when the one before it had missed its own, even if the script that finds that
+-- out comes late. Else several hung ones would cost more than 5 s each.
+local turn_begins = now
 
 local function first_waiter(free, me)
-	local with_silent = false
+	local with_silent = free and state.missed
 
 	local function had_its_turn(id)
 		return free and state.turn == id and now - state.turned >= TURN_MS
@@ -169,6 +187,9 @@ local function first_waiter(free, me)
 			with_silent = true
 		elseif not is_dead() then
 			return id
+		end
+		if had_its_turn(id) then
+			turn_begins = state.turned + TURN_MS
 		end
 		drop_dead(id, 0, unheard and ticket)
 		passed_over = passed_over + 1
@@ -235,6 +256,11 @@ local function announce(lease, me)
 	return id
 end
 
+-- How long the turn of the first is from now on: whoever is alive needs some time to take it.
+local function turn_left()
+	return math.max(TURN_LEAST_MS, turn_begins + TURN_MS - now)
+end
+
 -- Gives the free lock to the first waiter, if it can be handed to it, and tells it so: it need not ask. At
 -- first it is given for no longer than a turn: who is alive renews it, and whoever hangs costs as much as one
 -- that was told. Returns whether it was, and the new first.
@@ -245,7 +271,7 @@ local function hand_over(id, me)
 		return false
 	end
 	local by = call('HGET', STATE, 'd:' .. id) or ''
-	local ttl = math.min(TURN_MS, lease - 1)
+	local ttl = math.min(turn_left(), lease - 1)
 	drop(id, 0)
 	local token = take(id, 'w' .. id, lease, ttl, by, math.max(0, now - math.floor(ticket / 1000)),
 		unheard and ticket)
@@ -274,8 +300,8 @@ local function pass_on(me)
 		if done then
 			return first
 		end
-		state.turn, state.turned = id, now
-		note('HSET', STATE, 'turn', id, 'turned', now)
+		state.turn, state.turned = id, now + turn_left() - TURN_MS
+		note('HSET', STATE, 'turn', id, 'turned', state.turned)
 		tell_second(see_in(id))
 		tell(id, '0')
 	end

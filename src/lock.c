@@ -174,6 +174,11 @@ int lock_refused(const struct redisReply *reply, struct error *err)
 		return fail(err, STATUS_USAGE,
 			    "cannot use this name: it shares keys with %s, which is in use",
 			    reply_text(reply, 1));
+	if (is_tagged(reply, "version", 3))
+		return fail(err, STATUS_CONFIG,
+			    "cannot use this lock: fairlock with protocol version %lld uses it, "
+			    "and this is version %lld",
+			    reply_number(reply, 1), reply_number(reply, 2));
 	return reply_nonsense(err);
 }
 

@@ -144,7 +144,8 @@ int lock_released(const struct redisReply *reply, struct release_reply *out, str
 void lock_leave(struct lock *lock, struct request *request);
 
 /* Turns a reply that the caller did not expect into an error: another spelling of the name is in
- * use (STATUS_USAGE), or it makes no sense. Returns -1. */
+ * use (STATUS_USAGE), another version of fairlock uses the lock (STATUS_CONFIG), or it makes no
+ * sense. Returns -1. */
 int lock_refused(const struct redisReply *reply, struct error *err);
 
 /* The arguments that every script of this lock begins with. */

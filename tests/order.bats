@@ -93,13 +93,61 @@ patterns() { [ "$(cli PUBSUB NUMPAT)" = "$1" ]; }
 	wait_until traced 1
 	run -0 cut -d' ' -f1 trace
 	assert_output 2
-	# nobody told it to look: it would do so 11 s after it was queued
+	# nobody told it to look: it would do so 10.5 s after it was queued
 	[ $(($(cut -d' ' -f2 trace) - released)) -lt 9500000000 ]
 	[ $(($(cut -d' ' -f2 trace) - released)) -gt 4500000000 ]
 	kill -CONT "${WAITERS[0]}"
 	wait_until traced 2
 	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
 	nothing_left
+}
+
+# hang PID: a waiter and the processes that stand by for it do nothing any more, and stay connected
+hang() {
+	local pid
+
+	for pid in "$1" $(pgrep -P "$1") $(pgrep -P "$(pgrep -d , -P "$1")"); do
+		stop "$pid"
+	done
+}
+
+# hung_ahead COUNT MOST: COUNT waiters in a row hang; the one behind them starts within MOST s of the release
+hung_ahead() {
+	local released pid started
+
+	hold L
+	enqueue $(($1 + 1))
+	wait_until stands_by "${WAITERS[0]}"
+	for pid in "${WAITERS[@]:0:$1}"; do
+		hang "$pid"
+	done
+	released=$(now_ns)
+	kill -TERM "$HOLDER"
+	WAIT_S=40 wait_until traced 1
+	run -0 cut -d' ' -f1 trace
+	assert_output $(($1 + 1))
+	started=$(cut -d' ' -f2 trace)
+	echo "started $(((started - released) / 1000000)) ms after the release"
+	[ $((started - released)) -lt $(($2 * 1000000000)) ]
+	for pid in "${WAITERS[@]:0:$1}"; do
+		kill -CONT "$pid" $(pgrep -P "$pid") $(pgrep -P "$(pgrep -d , -P "$pid")")
+	done
+	WAIT_S=40 wait_until traced $(($1 + 1))
+	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
+	nothing_left
+}
+
+# The first in the queue has a guard and COMMAND's process ready.
+stands_by() {
+	[ -n "$(pgrep -P "$(pgrep -d , -P "$1")")" ]
+}
+
+@test "two hung waiters in a row cost 10 s" {
+	hung_ahead 2 13
+}
+
+@test "three hung waiters in a row cost 15 s" {
+	hung_ahead 3 18
 }
 
 @test "a waiter that was hung comes back to its old place" {
@@ -153,7 +201,7 @@ patterns() { [ "$(cli PUBSUB NUMPAT)" = "$1" ]; }
 	local started
 	started=$(head -n 1 trace | cut -d' ' -f2)
 	echo "started $(((started - ends) / 1000000)) ms after the end of the lease"
-	# by itself it asks every 11 s
+	# by itself it asks every 10.5 s
 	[ $((started - ends)) -lt 4000000000 ]
 }
 
@@ -194,7 +242,7 @@ PUBLISH redisson_lock__channel:{L}:$(cli LINDEX 'redisson_lock_queue:{L}' 1) "fi
 DEL L
 PUBLISH redisson_lock__channel:{L} 0
 END
-	WAIT_S=8 wait_until traced 1 # a sign of life would be due after 11 s
+	WAIT_S=8 wait_until traced 1 # a sign of life would be due after 10.5 s
 	kill -CONT "${WAITERS[0]}"
 }
 requests() { cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p; s/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }'; }
@@ -305,4 +353,35 @@ connections_are() { test "$(proxy count)" "$@"; }
 	wait_until connections_are -eq 0
 	[ "$(cli EXISTS job)" = 0 ]
 	[ "$(cli --raw XRANGE 'fairlock_log:{job}' - + | grep -c granted)" = 2 ]
+}
+
+@test "those who waited on a server that lost its data keep their order, whoever is back first" {
+	local pid newcomers=()
+
+	hold L
+	enqueue 6
+	for pid in "${WAITERS[@]}" "$HOLDER"; do
+		hang "$pid"
+	done
+	stop_server
+	start_server
+	for i in 7 8; do
+		# shellcheck disable=SC2016
+		background "$FAIRLOCK" wrap L -- sh -c 'until [ -e go ]; do sleep 0.02; done
+			echo "$0 $(date +%s%N) $FAIRLOCK_TOKEN" >>trace' "$i"
+		newcomers+=($!)
+		wait_until in_queue L $((i - 7))
+		wait_until "$FAIRLOCK" status -q L
+	done
+	kill -CONT "${WAITERS[5]}"
+	wait_until in_queue L 2
+	touch go
+	wait "${newcomers[0]}"
+	for i in 2 0 4 1 3; do
+		kill -CONT "${WAITERS[i]}"
+	done
+	wait_until traced 8
+	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = '7 1 2 3 4 5 6 8 ' ]
+	kill -CONT "$HOLDER" $(pgrep -P "$HOLDER") || true
+	wait "${WAITERS[@]}" "${newcomers[@]}" || true
 }

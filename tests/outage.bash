@@ -78,7 +78,7 @@ timed_out_with_69() {
 	grep -qF "$1" timed.said
 }
 
-# As if it were their turn: who waits has nothing to ask for 11 s else.
+# As if it were their turn: who waits has nothing to ask for 10.5 s else.
 tell_all_to_ask() {
 	local id
 

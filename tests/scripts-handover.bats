@@ -489,3 +489,102 @@ left_behind() {
 	renew anna
 	[ "$(cli PTTL "$(key_timeouts)")" -gt 0 ]
 }
+
+# hung COUNT: anna's lock was handed to the first of COUNT waiters, which do nothing more; zoe waits behind them
+hung() {
+	acquire anna
+	want h1 h2 h3 h4 h5
+	for id in h1 h2 h3 h4 h5; do
+		[ "${id#h}" -le "$1" ] || leave "$id"
+	done
+	want zoe
+	release anna
+	handed h1 5000
+}
+
+@test "two that hang cost 10 s when the one behind them has asked meanwhile" {
+	hung 2
+	later 7000
+	ask zoe handed=1
+	answered queued
+	left 3000 "${reply[2]}"
+	later 3000
+	ask zoe handed=1
+	answered granted zoe
+}
+
+@test "two that hang cost 10 s when the one behind them asks before the first has missed its turn" {
+	hung 2
+	later 3000
+	ask zoe handed=1
+	answered queued
+	left 7001 "${reply[2]}"
+	later 7001
+	ask zoe handed=1
+	answered granted zoe
+}
+
+@test "two that hang cost no more than a sign of life when nobody asks before that" {
+	hung 2
+	later 10500
+	ask zoe handed=1
+	answered granted zoe
+}
+
+@test "three that hang cost 15 s" {
+	hung 3
+	later 7000
+	ask zoe handed=1
+	answered queued
+	left 3000 "${reply[2]}"
+	later 3000
+	ask zoe handed=1
+	answered queued
+	assert_equal "$(owner) ${reply[3]}" 'h3 1'
+	left 5000 "$(cli PTTL job)"
+	later 5001
+	ask zoe handed=1
+	answered granted zoe
+}
+
+@test "three that hang cost 15 s also when nobody asks before the next sign of life" {
+	hung 3
+	later 10500
+	ask zoe handed=1
+	answered queued
+	assert_equal "$(owner)" h3
+	left 4500 "$(cli PTTL job)"
+	later 4501
+	ask zoe handed=1
+	answered granted zoe
+}
+
+@test "one that could not ask for long has a second to take its turn" {
+	hung 3
+	later 60000
+	cli HSET "$(key_state)" t:h3 "${ticket[h3]} $(now_ms) 30000" >/dev/null # it asked elsewhere just now
+	ask zoe handed=1
+	answered queued
+	handed h3 1000
+}
+
+@test "those that were silent for long are passed over with one that did not take what it was handed" {
+	acquire anna lease=60000
+	want h1 h2 h3
+	want zoe
+	later 12000
+	ask h1 handed=1
+	ask zoe handed=1
+	release anna
+	handed h1 5000
+	later 5001
+	ask zoe handed=1
+	answered granted zoe
+}
+
+@test "a waiter that lives behind one that hangs is not passed over, whenever that is found out" {
+	hung 2
+	later 9000
+	ask h2 handed=1
+	answered granted h2
+}

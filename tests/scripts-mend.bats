@@ -4,6 +4,10 @@
 load helpers
 load scripts
 
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
 # Every script runs without an error, and what is left is in order.
 every_script_works() {
 	acquire zoe mode=try
@@ -145,7 +149,7 @@ two_disagree() {
 	all_well
 }
 
-@test "a long queue agrees, and does not expire with a Redisson id, once its first waiter has asked" {
+@test "a long queue agrees, and does not expire with a Redisson id, once its first waiter has asked some times" {
 	acquire anna
 	mapfile -t ids < <(seq -f w%g 40)
 	present_together "${ids[@]}"
@@ -155,8 +159,10 @@ two_disagree() {
 	cli ZREM "$(key_timeouts)" w20
 	cli LREM "$(key_queue)" 0 w30
 	redisson_waits r1
-	acquire w1 again=1
-	answered queued
+	for i in $(seq 10); do
+		acquire w1 again=1
+		answered queued
+	done
 	all_well
 	assert_equal "$(waiting)" "${ids[*]} r1"
 	assert_equal "$(cli PTTL "$(key_queue)")" -1
@@ -337,5 +343,64 @@ look="$(sed 's/return "well"$/local clock = redis.call("TIME")\
 			false
 		fi
 		before=${after[0]} ttl=${after[1]} looked=${after[2]}
+	done
+}
+
+# crowd COUNT: anna holds, and so many of ours wait, w1 first. All of them are present.
+crowd() {
+	acquire anna lease=600000
+	mapfile -t ids < <(seq -f w%g "$1")
+	present_together "${ids[@]}"
+	for id in "${ids[@]}"; do
+		script_line acquire "$id" "$id" w 30000 wait '' 0 '' '' '' 0 ''
+	done | cli >/dev/null
+	assert_equal "$(cli LLEN "$(key_queue)")" "$1"
+}
+
+@test "what the first of a long queue asks, and each sign of life, looks at a part of it only" {
+	crowd 300
+	hear_calls
+	acquire w1 again=1
+	answered queued
+	acquire w150 again=1
+	answered queued
+	calls >called
+	run -1 grep -E '"LRANGE" "[^"]*" "0" "-1"|"(LREM|LINSERT|ZRANGE|HKEYS|HGETALL)" "(redisson|fairlock)' called
+	# a part of the list, and a part of the hash, are some dozens of calls
+	[ "$(wc -l <called)" -lt 200 ]
+}
+
+@test "a long queue is mended in parts, by scripts that come by" {
+	crowd 100
+	cli ZREM "$(key_timeouts)" w90 >/dev/null
+	cli LREM "$(key_queue)" 0 w95 >/dev/null
+	for i in $(seq 40); do
+		acquire w1 again=1
+	done
+	all_well
+	assert_equal "$(waiting)" "${ids[*]}"
+}
+
+@test "a long queue that differs in length is looked through once in a minute" {
+	crowd 100
+	cli ZREM "$(key_timeouts)" w90 >/dev/null
+	acquire w1 again=1
+	all_well
+	cli LREM "$(key_queue)" 0 w80 >/dev/null
+	hear_calls
+	acquire w1 again=1
+	calls >called
+	run -1 grep -E '"LRANGE" "[^"]*" "0" "-1"' called
+	later 61000
+	acquire w1 again=1
+	all_well
+}
+
+@test "the head of a long queue has a score after each script" {
+	crowd 100
+	for i in 1 2; do
+		cli ZREM "$(key_timeouts)" w1 >/dev/null
+		renew anna
+		[ -n "$(cli ZSCORE "$(key_timeouts)" w1)" ]
 	done
 }

@@ -95,6 +95,7 @@ in_one_go() {
 	acquire anna
 	queue_up ben
 	release anna
+	cli HINCRBY "$(key_state)" up -5000 # it was there by then
 	ask ben "old_ticket=$((ticket[ben] - 5000000))"
 	answered granted ben
 	grown 5000 "${reply[4]}"

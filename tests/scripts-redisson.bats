@@ -451,13 +451,13 @@ score() {
 	ask ben
 	left 10001 "${reply[2]}"
 	ask cleo
-	assert_equal "${reply[2]}" 11000
+	assert_equal "${reply[2]}" 10500
 	release anna
 	acquire zoe lease=7000
 	answered queued
 	redisson_takes r1
 	ask ben
-	between 11000 "${reply[2]}" 11000
+	assert_equal "${reply[2]}" 10500
 }
 
 @test "a grant tells the first of ours behind Redisson's when to look" {

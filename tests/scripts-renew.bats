@@ -278,6 +278,7 @@ granted_to_anna() {
 	renew anna
 	queue_up ben
 	assert_equal "${reply[3]}" 1
+	later 2000
 	release anna
 	answered released 0
 	told ben 0
@@ -288,6 +289,7 @@ granted_to_anna() {
 	cli FLUSHALL
 	renew anna
 	release anna
+	later 2000
 	acquire ben
 	[ "${token[ben]}" -gt "${token[anna]}" ]
 }

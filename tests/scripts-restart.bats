@@ -251,3 +251,98 @@ restarted() {
 	ask emil
 	answered granted
 }
+
+@test "on an empty server a newcomer is granted at once, and those who waited before it come back in their order" {
+	acquire anna
+	queue_up ben cleo dora
+	absent ben cleo dora
+	wait_until is_past "${token[anna]}"
+	cli FLUSHALL
+	acquire emil
+	answered granted emil
+	present fred
+	acquire fred
+	answered queued
+	present dora
+	come_back dora
+	release emil
+	assert_equal "$(cli EXISTS job)" 0
+	for id in cleo ben; do
+		present "$id"
+		come_back "$id"
+		answered queued "${ticket[$id]}"
+		later -10000 # all of them come in the 2 s
+	done
+	queue_is ben cleo dora fred
+	later 22000
+	ask dora
+	answered queued
+	ask ben
+	answered granted ben
+}
+
+@test "on an empty server a lock that its holder has taken up and given back waits for all who waited" {
+	acquire anna
+	queue_up ben cleo dora
+	absent ben cleo dora
+	wait_until is_past "${token[anna]}"
+	cli FLUSHALL
+	renew anna
+	answered renewed 30000 "${token[anna]}" 1
+	release anna
+	present dora
+	come_back dora
+	answered queued "${ticket[dora]}"
+	acquire emil mode=try
+	answered busy
+	present ben
+	come_back ben
+	answered queued "${ticket[ben]}"
+	later 2000
+	ask ben
+	answered granted ben
+}
+
+@test "on an empty server the 2 s are given once, however many come back later" {
+	acquire anna
+	queue_up ben cleo
+	wait_until is_past "${token[anna]}"
+	cli FLUSHALL
+	acquire emil
+	come_back ben
+	back=$(field back)
+	come_back cleo
+	assert_equal "$(field back)" "$back"
+	later 2000
+	come_back cleo
+	release emil
+	told ben 0
+}
+
+@test "a newcomer that notices a restart takes the 2 s from nobody" {
+	acquire anna
+	queue_up ben cleo dora
+	release anna
+	ask ben
+	answered granted
+	leave cleo # what the server wrote last is gone with the restart
+	leave dora
+	absent cleo dora
+	wait_until is_past $((${ticket[dora]} / 1000))
+	restarted
+	present emil
+	acquire emil
+	answered queued
+	present dora
+	come_back dora
+	release ben
+	assert_equal "$(cli EXISTS job)" 0
+	ask dora
+	answered queued
+	present cleo
+	come_back cleo
+	queue_is cleo dora emil
+	later 2000
+	ask cleo
+	answered granted cleo
+}
