@@ -125,11 +125,6 @@ NOT_QUICK := full status queue log watch looker restorer names nodes table metri
 	event history spans stats plot rows labels crowd axis moment
 QUICK_OBJECTS := $(filter-out $(NOT_QUICK:%=$(BUILD)/quick/%.o), \
 	$(OBJECTS:$(BUILD)/%=$(BUILD)/quick/%) $(BUILD)/quick/quick.o)
-# A file is mapped sixteen pages at a time. So what each start of the quick program needs stands together, libraries
-# and all; then what only wrap needs; then what is seldom needed.
-BEHIND   := wrap front standby guard child job proc path tree giveback steps pages vigil view become lookup notls json \
-	line keeper help local launch scripts
-BEHIND_OBJECTS := $(BEHIND:%=$(BUILD)/quick/%.o)
 POOL     := $(BUILD)/quick/pool.o
 SHARED_QUICK_OBJECTS := $(QUICK_OBJECTS:$(BUILD)/quick/%=$(BUILD)/%)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/unit/*.c)))
@@ -154,8 +149,7 @@ all: $(PROGRAM)
 ifeq ($(QUICK),yes)
 $(BUILD)/fairlock: $(QUICK_OBJECTS) $(POOL) $(MUSL_HIREDIS) $(BUILD)/list
 	$(MUSL_CC) $(QUICK_LDFLAGS) $(POOL_LDFLAGS) -o $@ $(MUSL)/crti.o \
-		$(filter-out $(BEHIND_OBJECTS),$(QUICK_OBJECTS)) $(MUSL_HIREDIS) $(MUSL)/rcrt1.o -lc \
-		$(POOL) $(BEHIND_OBJECTS) $(MUSL_HIREDIS) $(MUSL)/crtn.o
+		$(QUICK_OBJECTS) $(POOL) $(MUSL_HIREDIS) $(MUSL)/rcrt1.o -lc $(MUSL)/crtn.o
 endif
 
 ifeq ($(QUICK),shared)
