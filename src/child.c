@@ -97,7 +97,7 @@ _Noreturn void child_run(const struct job *job, struct shared *shared, int start
 	set_environment(job);           /* a rehearsal: the memory that it takes is there then */
 	if (getppid() != parent || read(start, &byte, 1) != 1)
 		_exit(STATUS_NOT_FOUND);
-	shared_take_locked(shared, job);
+	shared_take_lock(shared, job);
 	set_environment(job);
 	become_command(job, shared, parent);
 }

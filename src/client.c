@@ -519,32 +519,6 @@ bool client_is_still(const struct client *client)
 	       client->confirmations == 0 && client->unasked == 0 && client_is_silent(client);
 }
 
-bool client_twin(struct client *twin, struct client *client)
-{
-	drop_reply(client);
-	*twin = *client;
-	return link_twin(&twin->link, &client->link);
-}
-
-size_t client_foresee(struct client *twin, const struct client *client, enum client_event *event)
-{
-	const size_t length = link_foresee(&twin->link, &client->link);
-
-	if (length > 0)
-		*event = client_step(twin);
-	return length;
-}
-
-void client_become(struct client *client, struct client *twin, size_t length)
-{
-	struct link link = client->link;
-
-	link_become(&link, &twin->link, length);
-	*client = *twin;
-	client->link = link;
-	client->more = false;
-}
-
 void client_open(struct client *client)
 {
 	client->eager = true;

@@ -109,18 +109,6 @@ bool client_is_still(const struct client *client);
 /* Whether it is connected, nothing is left to be sent, and no reply has come in part. */
 bool client_is_silent(const struct client *client);
 
-/* Makes *twin what can go ahead of *client, which is silent, by client_foresee. The last reply is
- * dropped. It ends with client_close or client_become. False: no memory, and no twin. */
-bool client_twin(struct client *twin, struct client *client);
-
-/* What client_step would bring. The twin goes there, once, on its own, by what has come over the
- * connection of *client, which is as it was; there nothing is taken or sent. Returns how many bytes
- * these are; 0: none, or there was no memory, and the twin is of no use. */
-size_t client_foresee(struct client *twin, const struct client *client, enum client_event *event);
-
-/* Goes on as the twin, which has done nothing but read these bytes (client_is_still). */
-void client_become(struct client *client, struct client *twin, size_t length);
-
 /* Connects also when there is nothing to ask. */
 void client_open(struct client *client);
 

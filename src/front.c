@@ -126,9 +126,8 @@ static void mind_guard(struct front *front)
 	unsigned char byte;
 	ssize_t length = recv(front->fd, &byte, 1, MSG_DONTWAIT);
 
-	/* a byte may be late, from when it stood by; a guard that died with signals unread leaves a
-	 * reset, not an end */
-	if (length == 1 || (length < 0 && errno == EAGAIN) || is_done(front))
+	/* a guard that died with signals unread leaves a reset, not an end */
+	if (is_done(front) || (length < 0 && errno == EAGAIN))
 		return;
 	close(front->fd);
 	front->fd = -1;

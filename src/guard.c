@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,14 +20,18 @@
 #include "hold.h"
 #include "loop.h"
 #include "options.h"
+#include "pages.h"
 #include "signals.h"
 #include "steps.h"
 #include "tell.h"
 #include "tree.h"
-#include "vigil.h"
 
 /* The lock may be somebody else's already: no time for long farewells. */
 #define LOST_KILL_MS 900
+
+/* A lock that is free is granted within this time: until then there are better things to do than to
+ * get ready. */
+#define SOON_MS 10
 
 /* In the order in which they are served. The deadline goes before all of them: it is
  * looked at first on waking, since the whole machine may have slept. */
@@ -316,8 +321,7 @@ static void mind_front(struct guard *guard)
 	ssize_t length;
 
 	while ((length = recv(guard->front, &signo, 1, MSG_DONTWAIT)) == 1)
-		if (signo) /* else it has lent us what we had taken already */
-			pass_on(guard, signo);
+		pass_on(guard, signo);
 	if (length == 0 || errno != EAGAIN) {
 		close(guard->front);
 		guard->front = -1;
@@ -417,6 +421,8 @@ static struct guard guard_of(const struct job *job, struct shared *shared, int f
 			      .shared = shared,
 			      .front = front,
 			      .wrapper = wrapper,
+			      .loop = {.timer = -1},
+			      .inbox = {.fd = -1},
 			      .max_ms = NEVER_MS,
 			      .steps = {.teller = job->teller}};
 
@@ -424,10 +430,13 @@ static struct guard guard_of(const struct job *job, struct shared *shared, int f
 	return guard;
 }
 
+/* What it needs for itself. It can be called again when it has failed. */
 static int get_ready(struct guard *guard, struct error *err)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	return inbox_open_deaf(&guard->inbox, err) < 0 ? -1 : loop_open(&guard->loop, err);
+	if (guard->inbox.fd < 0 && inbox_open_deaf(&guard->inbox, err) < 0)
+		return -1;
+	return guard->loop.timer < 0 ? loop_open(&guard->loop, err) : 0;
 }
 
 static _Noreturn void see_to_end(struct guard *guard)
@@ -441,42 +450,88 @@ static _Noreturn void see_to_end(struct guard *guard)
 	finish(guard);
 }
 
-_Noreturn void guard_run(const struct job *job, struct shared *shared, int front, pid_t wrapper)
+/* False: the process that is to become COMMAND is gone. That it was stopped, as by a Ctrl-Z, is
+ * nothing to us. */
+static bool command_lives(const struct guard *guard)
 {
-	struct guard guard = guard_of(job, shared, front, wrapper);
+	struct signalfd_siginfo info;
+
+	while (inbox_next(&guard->inbox, &info))
+		;
+	return waitpid(guard->shared->command, NULL, WNOHANG) == 0;
+}
+
+/* Waits until the wrapper says that the lock is ours. False: the wrapper is gone, or the process
+ * that is to become COMMAND. */
+static bool await_grant(const struct guard *guard)
+{
+	struct pollfd slots[] = {
+		{.fd = guard->inbox.fd, .events = POLLIN},
+		{.fd = guard->front, .events = POLLIN},
+	};
+	int patience_ms = SOON_MS, count;
+	char byte;
+
+	for (;;) {
+		count = poll(slots, 2, patience_ms);
+		if (count < 0 && errno != EINTR)
+			return false;
+		if (count == 0) {
+			pages_fetch();
+			patience_ms = -1;
+		}
+		if (count > 0 && slots[0].revents && !command_lives(guard))
+			return false;
+		if (count > 0 && slots[1].revents)
+			return recv(guard->front, &byte, 1, 0) == 1;
+	}
+}
+
+/* The lock is held, and nothing is prepared. */
+static _Noreturn void run(struct guard *guard)
+{
+	const struct job *job = guard->job;
 	struct error err;
 	int start;
 
-	hold_init(&guard.hold, job->lock, job->client);
-	if (get_ready(&guard, &err) < 0)
+	hold_init(&guard->hold, job->lock, job->client);
+	if (get_ready(guard, &err) < 0)
 		tell(job->teller, LOG_ERR, "%s", err.text);
-	else if ((start = prepare_command(&guard)) < 0)
-		shared->ending.exec_errno = errno;
+	else if ((start = prepare_command(guard)) < 0)
+		guard->shared->ending.exec_errno = errno;
 	else
-		start_command(&guard, start);
-	see_to_end(&guard); /* without COMMAND that is now */
+		start_command(guard, start);
+	see_to_end(guard); /* without COMMAND that is now */
 }
 
+_Noreturn void guard_run(const struct job *job, struct shared *shared, int front, pid_t wrapper)
+{
+	struct guard guard = guard_of(job, shared, front, wrapper);
+
+	run(&guard);
+}
+
+/* If something cannot be made now, perhaps it can when the lock is granted. */
 _Noreturn void guard_stand_by(const struct job *job, struct shared *shared, int front,
 			      pid_t wrapper)
 {
 	struct guard guard = guard_of(job, shared, front, wrapper);
 	struct error ignored;
-	int start;
+	int start = -1;
 
 	/* also when it was stopped: it has the connection by which the server sees that we live */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != wrapper || get_ready(&guard, &ignored) < 0 ||
-	    (start = prepare_command(&guard)) < 0)
+	if (getppid() != wrapper)
 		_exit(STATUS_OS);
-	if (!vigil_keep(&(struct vigil){.job = job,
-					.shared = shared,
-					.front = front,
-					.inbox = &guard.inbox,
-					.steps = &guard.steps,
-					.wrapper = wrapper,
-					.command = shared->command}))
+	if (get_ready(&guard, &ignored) == 0)
+		start = prepare_command(&guard);
+	if (!await_grant(&guard))
 		_exit(0);
+	shared_take(shared, job);
+	steps_skip(&guard.steps, job->client);
+	if (start < 0)
+		run(&guard);
+	kill(shared->command, SIGCONT); /* the wrapper runs: it has got over a Ctrl-Z */
 	hold_init(&guard.hold, job->lock, job->client);
 	start_command(&guard, start);
 	see_to_end(&guard);

@@ -7,7 +7,7 @@
  * makes the process that becomes COMMAND, and tells its id in shared->command. front is a socket
  * whose other end only the wrapper has: single bytes are signals to pass on. */
 
-/* The lock is held, and is in *shared, too (shared_put_locked). */
+/* The lock is held, and is in *shared, too (shared_put_lock). */
 _Noreturn void guard_run(const struct job *job, struct shared *shared, int front, pid_t wrapper);
 
 /* The lock is not granted yet, and neither guard nor COMMAND's process has to be made then. A first

@@ -28,16 +28,6 @@ int64_t job_stop_ms(const struct job *job, int64_t deadline_ms)
 	return job_kill_ms(job, deadline_ms) - grace_ms;
 }
 
-bool turn_is_wrappers(unsigned turn)
-{
-	return turn % 2 == 0;
-}
-
-bool turn_is_lent(unsigned turn)
-{
-	return !turn_is_wrappers(turn) && turn != TURN_OVER;
-}
-
 struct shared *shared_new(void)
 {
 	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -52,28 +42,28 @@ void shared_free(struct shared *shared)
 		munmap(shared, sizeof(*shared));
 }
 
-void shared_lend(struct shared *shared, const struct job *job)
+void shared_put_lock(struct shared *shared, const struct job *job)
 {
 	shared->lock = *job->lock;
+}
+
+void shared_take_lock(const struct shared *shared, const struct job *job)
+{
+	*job->lock = shared->lock;
+}
+
+void shared_put(struct shared *shared, const struct job *job)
+{
+	shared_put_lock(shared, job);
 	shared->client = *job->client;
 	shared->is_deaf = job->teller->is_deaf;
 }
 
 /* The reply is in the wrapper's memory; all else that these point to is in both. */
-void shared_borrow(const struct shared *shared, const struct job *job)
+void shared_take(const struct shared *shared, const struct job *job)
 {
-	*job->lock = shared->lock;
+	shared_take_lock(shared, job);
 	*job->client = shared->client;
 	job->client->reply = NULL;
 	job->teller->is_deaf = shared->is_deaf;
-}
-
-void shared_put_locked(struct shared *shared, const struct job *job)
-{
-	shared->locked = *job->lock;
-}
-
-void shared_take_locked(const struct shared *shared, const struct job *job)
-{
-	*job->lock = shared->locked;
 }

@@ -1,7 +1,6 @@
 #ifndef FAIRLOCK_JOB_H
 #define FAIRLOCK_JOB_H
 
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,13 +42,6 @@ enum guard_phase {
 	GUARD_DONE,
 };
 
-/* Who may take what the server says, while a guard stands by: an even number is the wrapper's turn,
- * an odd one the guard's, to whom the wrapper has lent its connection; each change is another
- * number. A guard may be forked in the first turn, or after it. At the end the lock is held, and
- * the connection the guard's. */
-#define TURN_FIRST 1u
-#define TURN_OVER UINT_MAX
-
 /* What has become of COMMAND. */
 struct ending {
 	_Atomic int exec_errno; /* it could not be started */
@@ -65,12 +57,10 @@ struct shared {
 	_Atomic int phase;           /* enum guard_phase */
 	struct ending ending;        /* wait_status: valid from GUARD_GIVING_BACK on */
 	_Atomic pid_t command; /* the process that stands by to become COMMAND; 0: there is none */
-	_Atomic unsigned turn;
-	/* what the wrapper lends to a guard that was forked before, with the same connection: */
-	struct lock lock;
+	struct lock lock;      /* as it was granted: valid when the guard has set off */
+	/* the wrapper hands these to a guard that it forked before the grant: */
 	struct client client;
-	bool is_deaf;       /* syslog, as was told */
-	struct lock locked; /* what the guard has made of it: valid when the turns are over */
+	bool is_deaf; /* syslog, as was told */
 };
 
 /* When COMMAND must get its first signal, and when SIGKILL, so that nothing of it is alive at the
@@ -78,22 +68,17 @@ struct shared {
 int64_t job_stop_ms(const struct job *job, int64_t deadline_ms);
 int64_t job_kill_ms(const struct job *job, int64_t deadline_ms);
 
-/* Whether it is the wrapper's, or the guard's and not the last. */
-bool turn_is_wrappers(unsigned turn);
-bool turn_is_lent(unsigned turn);
-
 /* Returns NULL when there is no memory. */
 struct shared *shared_new(void);
 void shared_free(struct shared *shared);
 
-/* Puts job's lock and client, which is silent (client_is_silent), and what its teller has told
- * there; and takes all that from there, in a process that was forked when this connection was there
- * already. */
-void shared_lend(struct shared *shared, const struct job *job);
-void shared_borrow(const struct shared *shared, const struct job *job);
-
 /* Puts job's lock there, which is held; and takes it from there. */
-void shared_put_locked(struct shared *shared, const struct job *job);
-void shared_take_locked(const struct shared *shared, const struct job *job);
+void shared_put_lock(struct shared *shared, const struct job *job);
+void shared_take_lock(const struct shared *shared, const struct job *job);
+
+/* The same with lock, client (client_is_still), and what the teller has told. The process that
+ * takes them was forked when this connection was open already. */
+void shared_put(struct shared *shared, const struct job *job);
+void shared_take(const struct shared *shared, const struct job *job);
 
 #endif

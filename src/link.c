@@ -21,7 +21,6 @@
 #define LOCAL_START_RETRY_MS 3
 #define BUFFER_MAX_BYTES (64u << 20)
 #define REDIRECTIONS_MAX 8
-#define TWIN_BYTES 4096
 
 void link_init(struct link *link, const struct server *server, int64_t timeout_ms)
 {
@@ -336,7 +335,7 @@ static enum link_event open_tcp(struct link *link)
 
 static enum link_event begin(struct link *link)
 {
-	if (link->is_twin || clock_ms() < link->retry_ms)
+	if (clock_ms() < link->retry_ms)
 		return LINK_NOTHING;
 	link->due_ms = clock_ms() + link->timeout_ms;
 	if (link->connected_ms >= link->begun_ms)
@@ -543,41 +542,6 @@ bool link_is_silent(const struct link *link)
 	/* it may have looked for a reply that has not begun */
 	return reader->pos == reader->len &&
 	       (reader->ridx < 0 || (reader->ridx == 0 && reader->task[0]->type < 0));
-}
-
-bool link_twin(struct link *twin, const struct link *link)
-{
-	*twin = *link;
-	twin->fd = twin->local_folder = -1;
-	twin->is_twin = true;
-	if (have_hiredis(twin))
-		return true;
-	link_close(twin);
-	return false;
-}
-
-size_t link_foresee(struct link *twin, const struct link *link)
-{
-	char bytes[TWIN_BYTES];
-	const ssize_t length = recv(link->fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
-
-	if (length <= 0 || redisReaderFeed(twin->redis->reader, bytes, (size_t)length) != REDIS_OK)
-		return 0;
-	return (size_t)length;
-}
-
-void link_become(struct link *link, struct link *twin, size_t length)
-{
-	const int fd = link->fd, local_folder = link->local_folder;
-	char bytes[TWIN_BYTES];
-
-	(void)!recv(fd, bytes, length, MSG_DONTWAIT);
-	link->redis->fd = REDIS_INVALID_FD; /* it goes, its socket stays */
-	close_socket(link);
-	*link = *twin;
-	link->fd = link->redis->fd = fd;
-	link->local_folder = local_folder;
-	link->is_twin = false;
 }
 
 enum link_event link_step(struct link *link, struct redisReply **reply)

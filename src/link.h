@@ -72,7 +72,6 @@ struct link {
 	unsigned launches;    /* so often a private server was found not to run */
 	int64_t give_up_ms;   /* until when a server may take to get ready; 0: not counted */
 
-	bool is_twin; /* it has no other end: see link_twin */
 	bool refused;
 	struct error error;
 };
@@ -117,18 +116,6 @@ bool link_is_sending(const struct link *link);
 /* Whether nothing is under way in this process in either direction: then a copy of it may go on
  * with the connection. With TLS never. */
 bool link_is_silent(const struct link *link);
-
-/* Makes *twin a link that is silent as `link` is, and can only go through what link_foresee brings
- * it. It ends with link_close or link_become. False: no memory, and no twin. */
-bool link_twin(struct link *twin, const struct link *link);
-
-/* Brings the twin what is there to be read, once, without taking it from the socket of `link`,
- * which is as it was. Returns how many bytes that is; 0: there is nothing, or no memory, and the
- * twin is of no use. */
-size_t link_foresee(struct link *twin, const struct link *link);
-
-/* Takes these bytes from the socket, and goes on where the twin has come to. */
-void link_become(struct link *link, struct link *twin, size_t length);
 
 /* Goes on as far as it can without waiting, up to one event. The caller frees *reply. */
 enum link_event link_step(struct link *link, struct redisReply **reply);

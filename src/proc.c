@@ -5,20 +5,19 @@
 #include <string.h>
 #include <unistd.h>
 
-int proc_open(pid_t pid)
+int proc_read(pid_t pid, struct proc *proc)
 {
-	char path[32];
+	char path[32], text[512];
+	const char *behind_name;
+	ssize_t length;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-int proc_read(int fd, struct proc *proc)
-{
-	char text[512];
-	const ssize_t length = pread(fd, text, sizeof(text) - 1, 0);
-	const char *behind_name;
-
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	length = read(fd, text, sizeof(text) - 1);
+	close(fd);
 	if (length <= 0)
 		return -1;
 	text[length] = '\0';

@@ -9,10 +9,7 @@ struct proc {
 	pid_t parent;
 };
 
-/* Returns a descriptor of what there is to read of a process, the caller's, or -1. */
-int proc_open(pid_t pid);
-
-/* Reads how it is now. Returns -1 when it is gone, or nobody may look. */
-int proc_read(int fd, struct proc *proc);
+/* Returns -1 when the process is gone, or nobody may look. */
+int proc_read(pid_t pid, struct proc *proc);
 
 #endif

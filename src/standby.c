@@ -1,7 +1,6 @@
 #include "standby.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -76,17 +75,12 @@ static int make(struct standby *standby, const struct job *job, struct shared *s
 	return -1;
 }
 
-void standby_make(struct standby *standby, const struct job *job, bool lends)
+void standby_make(struct standby *standby, const struct job *job)
 {
-	struct shared *shared;
-
 	if (standby->guard && standby->opened == job->client->link.opened)
 		return;
 	standby_end(standby);
-	shared = shared_new();
-	if (shared)
-		shared->turn = lends ? TURN_FIRST : TURN_FIRST + 1;
-	make(standby, job, shared, guard_stand_by);
+	make(standby, job, shared_new(), guard_stand_by);
 }
 
 int standby_start(struct standby *standby, const struct job *job, struct error *err)
@@ -97,7 +91,7 @@ int standby_start(struct standby *standby, const struct job *job, struct error *
 	shared = shared_new();
 	if (shared) {
 		shared->deadline_ms = job->lock->deadline_ms;
-		shared_put_locked(shared, job);
+		shared_put_lock(shared, job);
 	}
 	if (make(standby, job, shared, guard_run) < 0)
 		return fail(err, STATUS_OS, "cannot make a process to run %s in: %s", job->argv[0],
@@ -121,81 +115,15 @@ void standby_end(struct standby *standby)
 	*standby = (struct standby){0};
 }
 
-static bool wake(const struct standby *standby)
-{
-	return send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
-}
-
-int standby_lend(struct standby *standby, const struct job *job)
-{
-	if (!standby->guard || standby->opened != job->client->link.opened)
-		return -1;
-	/* one that was lent it when it was forked may have the lock by now */
-	if (turn_is_wrappers(standby->shared->turn)) {
-		shared_lend(standby->shared, job);
-		standby->shared->turn++;
-		if (!wake(standby))
-			standby_end(standby);
-	}
-	return standby->guard ? standby->fd : -1;
-}
-
-static bool has_input(const struct job *job)
-{
-	struct pollfd slot = {.fd = job->client->link.fd, .events = POLLIN};
-
-	return poll(&slot, 1, 0) == 1;
-}
-
-/* Takes what the guard has told: only that there is something. False: it is dead. */
-static bool hear(const struct standby *standby)
-{
-	ssize_t length;
-	char byte;
-
-	while ((length = recv(standby->fd, &byte, 1, MSG_DONTWAIT)) == 1)
-		;
-	return length < 0 && errno == EAGAIN;
-}
-
-bool standby_reclaim(struct standby *standby, const struct job *job)
-{
-	struct shared *shared = standby->shared;
-	unsigned turn = shared->turn;
-	int64_t unknown = 0;
-	bool hangs = false;
-
-	while (turn_is_lent(turn))
-		if (atomic_compare_exchange_weak(&shared->turn, &turn, turn + 1)) {
-			turn++;
-			hangs = has_input(job);
-		}
-	if (turn == TURN_OVER) {
-		shared_take_locked(shared, job);
-		/* the guard may be on its way there */
-		atomic_compare_exchange_strong(&shared->deadline_ms, &unknown,
-					       job->lock->deadline_ms);
-		return false;
-	}
-	if (!hear(standby) || hangs)
-		standby_end(standby);
-	return true;
-}
-
-bool standby_has_lock(const struct standby *standby)
-{
-	return standby->guard && standby->shared->turn == TURN_OVER;
-}
-
 bool standby_set_off(const struct standby *standby, const struct job *job)
 {
-	if (standby_has_lock(standby))
-		return true;
 	if (!standby->guard || standby->opened != job->client->link.opened ||
 	    !client_is_still(job->client))
 		return false;
-	shared_lend(standby->shared, job);
+	shared_put(standby->shared, job);
 	standby->shared->deadline_ms = job->lock->deadline_ms;
-	standby->shared->turn = TURN_OVER;
-	return wake(standby);
+	if (send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
+		return false;
+	kill(standby->guard, SIGCONT); /* it may have been stopped, and the lease does not wait */
+	return true;
 }

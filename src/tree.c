@@ -29,19 +29,13 @@ struct processes {
 
 static int look_at(struct process *process)
 {
-	const int fd = proc_open(process->pid);
-	struct proc proc = {0};
-	int result = -1;
+	struct proc proc;
 
-	if (fd >= 0) {
-		result = proc_read(fd, &proc);
-		close(fd);
-	}
-	if (result == 0) {
-		process->parent = proc.parent;
-		process->ended = proc.state == 'Z' || proc.state == 'X';
-	}
-	return result;
+	if (proc_read(process->pid, &proc) < 0)
+		return -1;
+	process->parent = proc.parent;
+	process->ended = proc.state == 'Z' || proc.state == 'X';
+	return 0;
 }
 
 static int add(struct processes *all, struct process process)

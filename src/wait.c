@@ -31,9 +31,6 @@
  */
 #define LISTEN_MS 20
 
-/* A deputy that has taken the lock may be left alone so long. */
-#define LENT_MS 1000
-
 enum {
 	SLOT_SIGNALS,
 	SLOT_PID,
@@ -120,13 +117,13 @@ static bool may_call(const struct waiting *w)
 	       (w->told_queued ? client_is_still(w->client) : client_is_silent(w->client));
 }
 
-static void call_deputy(struct waiting *w, bool lends)
+static void call_deputy(struct waiting *w)
 {
 	w->to_call = false;
 	w->called = w->wait->deputy;
 	w->called_on = w->client->link.opened;
 	if (w->called)
-		w->wait->deputy->call(w->wait->deputy->context, lends);
+		w->wait->deputy->call(w->wait->deputy->context);
 }
 
 static void dismiss_deputy(struct waiting *w)
@@ -346,23 +343,6 @@ static int take_signals(struct waiting *w)
 	return 0;
 }
 
-/* The deputy may take what comes while we do nothing but wait, unless there is a line, which is to
- * be gone first. Puts what to wait for instead of the client there. */
-static bool lend(struct waiting *w, struct pollfd *slot)
-{
-	const bool lends = w->line.fd < 0 && client_is_silent(w->client);
-	int fd;
-
-	if (may_call(w))
-		call_deputy(w, lends);
-	if (!w->called || !lends)
-		return false;
-	fd = w->wait->deputy->lend(w->wait->deputy->context);
-	if (fd >= 0)
-		*slot = (struct pollfd){.fd = fd, .events = POLLIN};
-	return fd >= 0;
-}
-
 /* Waits for the next thing to happen. Returns -1 when the wait is to end. */
 static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 {
@@ -371,19 +351,12 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 		[SLOT_PID] = {.fd = w->wait->pidfd, .events = POLLIN},
 	};
 	int64_t wake = client_wait(w->client, &slots[SLOT_CLIENT]);
-	const bool is_lent = lend(w, &slots[SLOT_CLIENT]);
-	int result;
 
+	if (may_call(w))
+		call_deputy(w);
 	wake = earliest(wake, earliest(ask_again_ms(w), w->until_ms));
 	wake = earliest(wake, w->line.draw_ms);
-	if (is_lent) /* whoever has the lock is minded soon */
-		wake = earliest(wake, clock_ms() + earliest(LENT_MS, w->lock->lease_ms / 4));
-	result = loop_wait(w->wait->loop, slots, SLOTS, wake, err);
-	if (is_lent && !w->wait->deputy->reclaim(w->wait->deputy->context)) {
-		w->granted = true;
-		return 0;
-	}
-	if (result < 0)
+	if (loop_wait(w->wait->loop, slots, SLOTS, wake, err) < 0)
 		return -1;
 	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w)))
 		return verdict_stopped(err, w->lock, *signo);

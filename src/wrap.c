@@ -104,11 +104,11 @@ struct next {
 	struct standby *standby;
 };
 
-static void stand_by(const void *context, bool lends)
+static void stand_by(const void *context)
 {
 	const struct next *next = context;
 
-	standby_make(next->standby, next->job, lends);
+	standby_make(next->standby, next->job);
 }
 
 static void stand_down(const void *context)
@@ -116,20 +116,6 @@ static void stand_down(const void *context)
 	const struct next *next = context;
 
 	standby_end(next->standby);
-}
-
-static int lend(const void *context)
-{
-	const struct next *next = context;
-
-	return standby_lend(next->standby, next->job);
-}
-
-static bool reclaim(const void *context)
-{
-	const struct next *next = context;
-
-	return standby_reclaim(next->standby, next->job);
 }
 
 /* Gets the lock, runs COMMAND, and gives the lock back. */
@@ -146,7 +132,7 @@ static int get_and_run(const struct wait *wait, const struct next *next, int *st
 		client_close(job->client);
 		return verdict_carry_out(wait->teller, wait->options, signo, err, status);
 	}
-	if (!standby_has_lock(next->standby) && freshen(job, err) < 0) {
+	if (freshen(job, err) < 0) {
 		standby_end(next->standby);
 		hold_give_up(job->lock, job->client);
 		return -1;
@@ -177,11 +163,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 				.argv = argv,
 				.kill_after_ms = kill_after(options, lease_ms)};
 	const struct next next = {.job = &job, .standby = &standby};
-	const struct deputy deputy = {.call = stand_by,
-				      .dismiss = stand_down,
-				      .lend = lend,
-				      .reclaim = reclaim,
-				      .context = &next};
+	const struct deputy deputy = {.call = stand_by, .dismiss = stand_down, .context = &next};
 	const struct wait wait = {.options = options,
 				  .teller = invocation->teller,
 				  .inbox = &inbox,

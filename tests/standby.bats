@@ -165,52 +165,13 @@ has_fetched() {
 	both_end
 }
 
-@test 'the wrapper sleeps on when the lock is granted: its guard sees for itself' {
-	local before after
-
-	# now and then the wrapper looks by itself
-	for _ in $(seq 10); do
-		rm -f ran
-		first_waits job sh -c 'touch ran; exec sleep 600'
-		wait_until is_asleep "$WAITER"
-		before=$(naps "$WAITER")
-		kill "$HOLDER"
-		wait_until test -e ran
-		after=$(naps "$WAITER")
-		[ "$after" != "$before" ] || break
-		kill "$WAITER"
-		wait_until ended "$WAITER"
-		wait_until nothing_left
-	done
-	assert_equal "$after" "$before"
-}
-
-# so often a process has gone to sleep
-naps() {
-	awk '$1 == "voluntary_ctxt_switches:" { print $2 }' "/proc/$1/status"
-}
-
-# it has waited in vain for a while
-is_asleep() {
-	local before
-
-	before=$(naps "$1")
-	sleep 0.2
-	[ "$(naps "$1")" = "$before" ]
-}
-
 @test 'the process that is to become COMMAND is stopped, and the wrapper is not: COMMAND runs' {
 	first_waits job touch ran
-	kill -STOP "$READY"
-	wait_until is_continued "$READY"
+	stop "$READY"
 	kill "$HOLDER"
 	status_of "$WAITER"
 	assert_equal "$STATUS" 0
 	[ -e ran ]
-}
-
-is_continued() {
-	! is_stopped "$1"
 }
 
 @test 'the wrapper is stopped: COMMAND is not started before it goes on' {
@@ -230,7 +191,7 @@ nothing_held() {
 	[ -z "$(cli HKEYS job)" ]
 }
 
-@test 'the guard hangs before the lock is granted: another takes its place' {
+@test 'the guard is stopped before the lock is granted: it goes on' {
 	first_waits job touch ran
 	stop "$GUARD"
 	kill "$HOLDER"
@@ -278,13 +239,6 @@ forks_slowly() {
 		-e inject=fork,clone:delay_exit=500000:when=1 -o /dev/null "$FAIRLOCK" wrap "$@"
 }
 
-@test 'the guard has the lock before the wrapper goes on after the fork' {
-	forks_slowly job sh -c 'echo runs >>ran'
-	assert_success
-	assert_equal "$(cat ran)" runs
-	nothing_left
-}
-
 @test 'the time to wait is over before the wrapper goes on after the fork: COMMAND has the lock, or does not run' {
 	forks_slowly -w 0.2 job sh -c '"$FAIRLOCK" status -q job && echo holds >>ran; sleep 0.7; "$FAIRLOCK" status -q job && echo holds >>ran'
 	assert_success
@@ -292,33 +246,9 @@ forks_slowly() {
 	nothing_left
 }
 
-@test 'what the guard says too late, that something else than the grant has come, is not taken for its end' {
-	first_waits job sh -c 'echo runs >>ran'
-	background strace -qq -p "$GUARD" -o calls -e trace=sendto -e inject=sendto:delay_enter=2000000:when=1
-	wait_until is_traced "$GUARD"
-	wait_until speaks_late
-	kill "$HOLDER"
-	wait_until owner_is_of "$WAITER"
-	kill -WINCH "$WAITER" # it looks by itself
-	status_of "$WAITER"
-	assert_equal "$STATUS $(cat ran)" '0 runs'
-	assert_equal "$(cat said)" ''
-	nothing_left
-}
-
-is_traced() {
-	! grep -q '^TracerPid:.0$' "/proc/$1/status"
-}
-
-# it hears something, and is held up on the way to saying so
-speaks_late() {
-	cli PUBLISH "$(cli PUBSUB CHANNELS '*job*' | head -n 1)" 'second 600000' >/dev/null
-	sleep 0.05
-	grep -q '^State:.t' "/proc/$GUARD/status"
-}
-
 @test 'the wrapper is killed before the guard has heard of the grant: COMMAND is not started' {
 	first_waits -l 2 job touch ran
+	stop "$WAITER"
 	stop "$GUARD"
 	kill "$HOLDER"
 	wait_until owner_is_of "$WAITER"
