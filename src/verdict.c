@@ -62,8 +62,8 @@ int verdict_refused(struct error *err, const struct lock *lock, const struct ask
 		    int64_t period_ms)
 {
 	switch (reply->outcome) {
-	case ASK_UNSAFE:
-		return fail(err, STATUS_NOT_OBTAINED,
+	case ASK_UNSAFE: /* an outage: the lock is free, but cannot be granted safely */
+		return fail(err, STATUS_UNAVAILABLE,
 			    "cannot get lock %s: only %lld of %" PRId64 " replicas know of it",
 			    lock->keys.name, reply->replicas, lock->replicas);
 	case ASK_FULL:

@@ -315,9 +315,12 @@ static int take_events(struct waiting *w, struct error *err)
 	return 0;
 }
 
-/* The time for waiting is over; if the server was away, that is why. */
+/* The time for waiting is over; if the server was away, or its replicas, that is why. */
 static int timed_out(const struct waiting *w, struct error *err)
 {
+	if (w->client->confirming)
+		return fail(err, STATUS_UNAVAILABLE,
+			    "cannot get lock %s: too few replicas know of it", w->lock->keys.name);
 	if (w->client->link.attempts > 0) {
 		*err = w->client->error;
 		return -1;

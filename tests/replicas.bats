@@ -58,18 +58,28 @@ waiting_for_replicas() {
 	nothing_left
 }
 
-@test "a replica short: the grant is undone, 75 says how many have it, and the next goes on" {
+@test "too few for --replicas: the grant is undone, 69 says how many have it, and the next goes on" {
 	stop_node "$REPLICA"
-	run --separate-stderr -75 "$FAIRLOCK" acquire --connect-timeout 500ms --replicas 2 job
+	run --separate-stderr -69 "$FAIRLOCK" acquire --connect-timeout 500ms --replicas 2 job
 	[ -z "$output" ]
 	[ "$stderr" = 'fairlock: cannot get lock job: only 1 of 2 replicas know of it' ]
 	nothing_left
-	run -3 "$FAIRLOCK" wrap -q -E 3 --connect-timeout 500ms --replicas 2 job touch ran
-	[ ! -e ran ]
-	nothing_left
 	run -7 "$FAIRLOCK" wrap --replicas 1 job sh -c 'exit 7'
-	run -75 "$FAIRLOCK" wrap --connect-timeout 500ms --replicas 3 job true
+	run -69 "$FAIRLOCK" wrap --connect-timeout 500ms --replicas 3 job true
 	[[ $output = *'only 1 of 3 replicas'* ]]
+}
+
+@test "a replica short is an outage: neither -q nor -E hides it" {
+	stop_node "$REPLICA"
+	export FAIRLOCK_REPLICAS=2 FAIRLOCK_CONNECT_TIMEOUT=500ms
+	for command in "wrap -nqE 0 job touch ran" "wrap -qE 3 job touch ran" "acquire -nqE 0 job"; do
+		# shellcheck disable=SC2086
+		run --separate-stderr -69 "$FAIRLOCK" $command
+		[ -z "$output" ]
+		assert_equal "$stderr" 'fairlock: cannot get lock job: only 1 of 2 replicas know of it'
+		nothing_left
+	done
+	[ ! -e ran ]
 }
 
 @test "a waiter whose grant has too few replicas lets the next one go on" {
@@ -83,7 +93,7 @@ waiting_for_replicas() {
 	all_went_well 1
 	status=0
 	wait "$first" || status=$?
-	[ "$status" = 75 ]
+	[ "$status" = 69 ]
 	[ ! -e ran ]
 	grep -q 'only 1 of 2 replicas' first.err
 }
@@ -91,7 +101,7 @@ waiting_for_replicas() {
 @test "going in again without the replicas gives back that hold, and not the outer one" {
 	hold_job -l 20s
 	stop_node "$REPLICA"
-	FAIRLOCK_HELD=$HOLD_OWNER run -75 "$FAIRLOCK" wrap --connect-timeout 500ms --replicas 2 job touch ran
+	FAIRLOCK_HELD=$HOLD_OWNER run -69 "$FAIRLOCK" wrap --connect-timeout 500ms --replicas 2 job touch ran
 	[ ! -e ran ]
 	[ "$(node_cli "$MASTER" HGET job "$HOLD_OWNER")" = 1 ]
 	continue_node "$REPLICA"
@@ -144,7 +154,7 @@ waiting_for_replicas() {
 	[ "$(node_cli "$MASTER" HLEN job)" = 1 ]
 	status=0
 	wait "$wrapper" || status=$?
-	[ "$status" = 75 ]
+	[ "$status" = 69 ]
 	[ ! -e ran ]
 	grep -q 'only 0 of 1 replicas' err
 	nothing_left
@@ -162,7 +172,8 @@ waiting_for_replicas() {
 @test "the wait for replicas ends with --wait, with a signal and with the server, and the grant is undone" {
 	stop_node "$REPLICA"
 	stop_node "$OTHER"
-	run -75 "$FAIRLOCK" wrap -w 500ms --replicas 1 --connect-timeout 10s -l 1m job touch ran
+	run -69 "$FAIRLOCK" wrap -qE 0 -w 500ms --replicas 1 --connect-timeout 10s -l 1m job touch ran
+	assert_output 'fairlock: cannot get lock job: too few replicas know of it'
 	nothing_left
 	background "$FAIRLOCK" wrap --replicas 1 --connect-timeout 10s -l 1m job touch ran
 	wrapper=$!
