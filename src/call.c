@@ -7,8 +7,21 @@
 #include "clock.h"
 #include "server.h"
 
+/* What is tried again. */
+enum patience {
+	AT_ONCE,  /* nothing */
+	ON_BREAK, /* a connection that was made, and broke */
+	ALWAYS,   /* whatever the server is away for */
+};
+
+static bool goes_on(const struct client *client, enum patience patience)
+{
+	return client->error.status == STATUS_UNAVAILABLE &&
+	       (patience == ALWAYS || (patience == ON_BREAK && client->link.broke));
+}
+
 /* Until the request is answered, or, if there is none, the server has greeted us. */
-static int await(struct client *client, int64_t until_ms, bool patient, struct error *err)
+static int await(struct client *client, int64_t until_ms, enum patience patience, struct error *err)
 {
 	const bool for_reply = client->pending;
 	struct pollfd slot;
@@ -18,8 +31,7 @@ static int await(struct client *client, int64_t until_ms, bool patient, struct e
 
 		if (event == CLIENT_REPLY || (!for_reply && client_has_greeted(client)))
 			return 0;
-		if (event == CLIENT_FAILED &&
-		    (client->error.status != STATUS_UNAVAILABLE || !patient)) {
+		if (event == CLIENT_FAILED && !goes_on(client, patience)) {
 			*err = client->error;
 			return -1;
 		}
@@ -44,7 +56,8 @@ static int await(struct client *client, int64_t until_ms, bool patient, struct e
 
 /* A server that goes away is an error to report, not the end of a command that does not block the
  * signal for other reasons. */
-static int await_in_peace(struct client *client, int64_t until_ms, bool patient, struct error *err)
+static int await_in_peace(struct client *client, int64_t until_ms, enum patience patience,
+			  struct error *err)
 {
 	const struct timespec at_once = {0};
 	sigset_t set, before;
@@ -53,7 +66,7 @@ static int await_in_peace(struct client *client, int64_t until_ms, bool patient,
 	sigemptyset(&set);
 	sigaddset(&set, SIGPIPE);
 	sigprocmask(SIG_BLOCK, &set, &before);
-	result = await(client, until_ms, patient, err);
+	result = await(client, until_ms, patience, err);
 	if (!sigismember(&before, SIGPIPE)) {
 		sigtimedwait(&set, NULL, &at_once);
 		sigprocmask(SIG_UNBLOCK, &set, NULL);
@@ -65,13 +78,13 @@ int client_call(struct client *client, const struct request *request, int64_t un
 		bool patient, struct error *err)
 {
 	client_request(client, request);
-	return await_in_peace(client, until_ms, patient, err);
+	return await_in_peace(client, until_ms, patient ? ALWAYS : ON_BREAK, err);
 }
 
 int client_connect(struct client *client, int64_t until_ms, struct error *err)
 {
 	client_open(client);
-	return await_in_peace(client, until_ms, false, err);
+	return await_in_peace(client, until_ms, ON_BREAK, err);
 }
 
 void client_finish(struct client *client, int64_t until_ms)
@@ -79,6 +92,6 @@ void client_finish(struct client *client, int64_t until_ms)
 	struct error ignored;
 
 	if (client->pending)
-		await_in_peace(client, until_ms, false, &ignored);
+		await_in_peace(client, until_ms, AT_ONCE, &ignored);
 	client_cancel(client);
 }

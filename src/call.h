@@ -11,8 +11,8 @@
 int client_connect(struct client *client, int64_t until_ms, struct error *err);
 
 /* For commands that do one thing: makes the request and waits until until_ms for
- * its reply, retrying what is getting ready: a private server that starts, a master or a slot on
- * its way to another place (with patient: anything).
+ * its reply, retrying what is getting ready (a private server that starts, a master or a slot on
+ * its way to another place) and what broke: a connection that was made. With patient: anything.
  * Returns 0 with client->reply, or -1. */
 int client_call(struct client *client, const struct request *request, int64_t until_ms,
 		bool patient, struct error *err);

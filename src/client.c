@@ -144,13 +144,16 @@ static void start_over(struct client *client)
 	link_drop(&client->link);
 }
 
-/* Whoever asks for the first time may come in the seconds in which a replica becomes the master, or
- * a slot is moved: that is no server that is down. */
+/* The first request may come in the seconds in which a replica becomes the master, or a slot is
+ * moved. A connection that was made and broke tells little, too: the next one may work. Neither is
+ * a server that is down. */
 static bool may_pass(const struct client *client)
 {
-	return !client->ever_answered && !client->link.refused &&
+	const struct link *link = &client->link;
+
+	return !client->ever_answered && !link->refused &&
 	       client->error.status == STATUS_UNAVAILABLE &&
-	       (client->link.server->kind == SERVER_SENTINEL || client->link.greeting.is_cluster);
+	       (link->broke || link->server->kind == SERVER_SENTINEL || link->greeting.is_cluster);
 }
 
 /* The connection, or the attempt to make one, is over; another one follows. */
@@ -209,6 +212,9 @@ static bool may_stay(const struct client *client, const char *text, bool of_subs
 {
 	const struct server *server = client->link.server;
 
+	/* this server was restarted under the first request, which is made again */
+	if (client->link.broke && !client->ever_answered)
+		return false;
 	return refusal_is_own(text) && !of_subscription && !client->link.greeting.is_cluster &&
 	       server->kind != SERVER_SENTINEL && server->seed_count < 2 &&
 	       client->link.attempts % STAYS_MAX != STAYS_MAX - 1;

@@ -183,6 +183,7 @@ void link_is_well(struct link *link)
 	link->attempts = 0;
 	link->redirections = 0;
 	link->give_up_ms = 0;
+	link->broke = false;
 	link->error.status = STATUS_OK;
 }
 
@@ -219,6 +220,7 @@ static enum link_event shake_hands(struct link *link)
 								   "in time (does it speak TLS?)")
 					: LINK_NOTHING;
 	default:
+		link->broke |= link->redis->err == REDIS_ERR_EOF;
 		fail(&link->error, why.status, "cannot reach %s: %s", server_shown(link->server),
 		     why.text);
 		return attempt_failed(link);
@@ -405,11 +407,11 @@ static enum link_event take_greeting(struct link *link, const redisReply *reply)
 
 /* ---- What goes over it ---- */
 
-/* Who speaks only TLS ends the connection, most often without a word. Later it is but one of many
- * reasons. */
+/* A server that speaks only TLS ends the connection, most often without a word. One that has
+ * greeted us before has another reason. */
 static bool may_speak_tls(const struct link *link)
 {
-	return link->attempts == 0 && link->server->seed_count > 0 && !link->server->tls;
+	return link->connections == 0 && link->server->seed_count > 0 && !link->server->tls;
 }
 
 static enum link_event greeting_broke(struct link *link)
@@ -431,8 +433,10 @@ static enum link_event broken(struct link *link)
 		     server_shown(link->server), cause);
 		return link->greeting.due > 0 ? attempt_failed(link) : lost(link);
 	}
-	if (link->redis->err != REDIS_ERR_PROTOCOL && !bounds_exceeded(link->bounds))
+	if (link->redis->err != REDIS_ERR_PROTOCOL && !bounds_exceeded(link->bounds)) {
+		link->broke = true;
 		return link->greeting.due > 0 ? greeting_broke(link) : unreachable(link, cause);
+	}
 	if (link->greeting.due > 0 && strstr(cause, "\\x15"))
 		return attempt_failed_for(link, "it speaks TLS (rediss://)");
 	fail(&link->error, STATUS_BUG, "cannot understand %s: %s", server_shown(link->server),

@@ -72,6 +72,7 @@ struct link {
 	unsigned launches;    /* so often a private server was found not to run */
 	int64_t give_up_ms;   /* until when a server may take to get ready; 0: not counted */
 
+	bool broke; /* a connection that was made has broken since the last answer */
 	bool refused;
 	struct error error;
 };

@@ -282,8 +282,9 @@ int tls_start(struct redisContext *redis, const struct server *server, const cha
 	return result;
 }
 
-static int handshake_failed(SSL *ssl, int saved_errno, struct error *err)
+static int handshake_failed(struct redisContext *redis, int saved_errno, struct error *err)
 {
+	SSL *ssl = redis->privctx;
 	const long verdict = SSL_get_verify_result(ssl);
 	const int code = ERR_GET_REASON(ERR_peek_error());
 
@@ -296,6 +297,7 @@ static int handshake_failed(SSL *ssl, int saved_errno, struct error *err)
 		return fail(err, STATUS_UNAVAILABLE, "it does not speak TLS");
 	if (code && code != SSL_R_UNEXPECTED_EOF_WHILE_READING)
 		return fail(err, STATUS_UNAVAILABLE, "the TLS handshake failed: %s", reason());
+	redis->err = REDIS_ERR_EOF;
 	return fail(err, STATUS_UNAVAILABLE, "the TLS handshake failed: %s",
 		    saved_errno ? strerror(saved_errno) : "the connection was closed");
 }
@@ -319,7 +321,7 @@ int tls_shake_hands(struct redisContext *redis, short *events, struct error *err
 		*events = POLLOUT;
 		return 1;
 	default:
-		return handshake_failed(ssl, saved_errno, err);
+		return handshake_failed(redis, saved_errno, err);
 	}
 }
 

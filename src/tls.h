@@ -24,7 +24,8 @@ int tls_start(struct redisContext *redis, const struct server *server, const cha
 
 /* Goes on with the handshake without waiting. Returns 0 when it is done, 1 when the socket must
  * first get ready for *events, or -1 with STATUS_UNAVAILABLE, or STATUS_REFUSED when the other end
- * wants another certificate of ours, or any. */
+ * wants another certificate of ours, or any. redis->err is REDIS_ERR_EOF when the connection broke
+ * without a word. */
 int tls_shake_hands(struct redisContext *redis, short *events, struct error *err);
 
 /* What was agreed on ("TLSv1.3"); NULL: no session. */

@@ -22,6 +22,9 @@
 /* Whoever leaves tells the server so, but waits no longer for its answer. */
 #define LEAVE_MS 2000
 
+/* A server that has answered nothing within the connect timeout gets less. */
+#define LEAVE_UNHEARD_MS 500
+
 /* A line on a terminal is no reason to ask more often. */
 #define VIEW_MS 1000
 #define VIEW_IN_CROWD_MS 5000
@@ -375,6 +378,8 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
  * be away, that is why. */
 static void leave(struct waiting *w, struct error *err)
 {
+	const int64_t until_ms =
+		clock_ms() + (w->client->ever_answered ? LEAVE_MS : LEAVE_UNHEARD_MS);
 	struct request request;
 	struct error why;
 
@@ -384,8 +389,7 @@ static void leave(struct waiting *w, struct error *err)
 	w->client->link.timeout_ms = w->client->timeout_ms;
 	client_cancel(w->client);
 	lock_leave(w->lock, &request);
-	if (client_call(w->client, &request, clock_ms() + LEAVE_MS, w->client->ever_answered,
-			&why) == 0)
+	if (client_call(w->client, &request, until_ms, w->client->ever_answered, &why) == 0)
 		return;
 	tell_step(w->wait->teller, "%s", why.text);
 	if (why.status == STATUS_UNAVAILABLE && clock_ms() >= w->until_ms)

@@ -9,7 +9,8 @@
 #       [ "$(proxy count)" = 1 ]
 #   }
 #
-# The commands are told at the top of proxy.py: pass, cut, only, delay, forget, reset, refuse, listen, count.
+# The commands are told at the top of proxy.py: pass, cut, only, delay, forget, reset, snap, snaps,
+# refuse, listen, count.
 # `proxy` comes back when it is done. Of several it means the one that was started last, or that of
 # PROXY_DIR:
 #

@@ -12,6 +12,9 @@ first answer is the address that it listens on; one that begins with "error" is 
     delay MS [up|down]   whatever is sent comes so much later
     forget               the connections that there are never carry anything again; new ones do
     reset                they are reset, at both ends
+    snap up|down [BYTES] the next connection is reset when it is to carry more than that (0) that way;
+                         another `snap` is for the one after it
+    snaps                how many of these are still to come
     refuse, listen       new connections are refused; are taken again
     count                how many there are
 """
@@ -63,6 +66,7 @@ class Connection:
         self.client = client
         self.server, self.target = new_socket(proxy.target)
         self.forgotten = False
+        self.snap = proxy.snaps.pop(0) if proxy.snaps else {}
         self.pumps = []
         self.task = asyncio.create_task(self.run(proxy.up, proxy.down))
 
@@ -70,8 +74,8 @@ class Connection:
         was_well = False
         try:
             await asyncio.get_running_loop().sock_connect(self.server, self.target)
-            self.pump(self.client, self.server, up)
-            self.pump(self.server, self.client, down)
+            self.pump(self.client, self.server, up, self.snap.get("up"))
+            self.pump(self.server, self.client, down, self.snap.get("down"))
             await asyncio.gather(*self.pumps)
             was_well = True
         except OSError:
@@ -86,15 +90,15 @@ class Connection:
                     end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 end.close()
 
-    def pump(self, source, sink, way):
+    def pump(self, source, sink, way, most):
         queue = asyncio.Queue(64)
         if sink.family != socket.AF_UNIX:
             sink.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.pumps.append(asyncio.create_task(self.read(source, queue, way)))
+        self.pumps.append(asyncio.create_task(self.read(source, queue, way, most)))
         self.pumps.append(asyncio.create_task(self.write(sink, queue, way)))
 
-    async def read(self, source, queue, way):
-        """Puts into the queue what comes and when it is due; at the end b"", or an error."""
+    async def read(self, source, queue, way, most):
+        """Puts into the queue what comes and when it is due; at the end b"", or an error, also behind `most` bytes."""
         loop = asyncio.get_running_loop()
         data = b"?"
         while data:
@@ -104,6 +108,11 @@ class Connection:
             except OSError as error:
                 await queue.put((loop.time() + way.delay, error))
                 return
+            if most is not None and len(data) > most:
+                await queue.put((loop.time() + way.delay, data[:most] or ConnectionError()))
+                await queue.put((loop.time() + way.delay, ConnectionError()))
+                return
+            most = most and most - len(data)
             await queue.put((loop.time() + way.delay, data))
 
     async def write(self, sink, queue, way):
@@ -134,6 +143,7 @@ class Proxy:
         self.connections = []
         self.listener = None
         self.accepting = []
+        self.snaps = []
         self.fillers = {}  # by their names; each keeps its port from any client until it is taken
 
     def listen(self):
@@ -218,6 +228,10 @@ class Proxy:
                 await stop(connection.pumps)
         elif command == "reset":
             await stop([connection.task for connection in self.present()])
+        elif command == "snap":
+            self.snaps.append({argument: int(which or 0)})
+        elif command == "snaps":
+            return str(len(self.snaps))
         elif command == "refuse":
             await self.refuse()
         elif command == "listen":
