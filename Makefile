@@ -129,7 +129,10 @@ POOL     := $(BUILD)/quick/pool.o
 SHARED_QUICK_OBJECTS := $(QUICK_OBJECTS:$(BUILD)/quick/%=$(BUILD)/%)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 # Programs that bats tests drive.
-PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(wildcard tests/programs/*.c)))
+PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(filter-out tests/programs/clockwork.c, \
+	$(wildcard tests/programs/*.c))))
+# A library that they preload.
+CLOCKWORK := $(BUILD)/programs/clockwork.so
 # Programs that benchmarks run: built as fairlock is.
 BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/*.c))) $(BUILD)/bench/ping-shared
 
@@ -157,7 +160,7 @@ $(BUILD)/fairlock: $(SHARED_QUICK_OBJECTS) $(BUILD)/list
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(SHARED_QUICK_OBJECTS) $(ALL_LIBS)
 endif
 
-tests: $(PROGRAM) $(UNITS) $(PROGRAMS) $(BENCHES)
+tests: $(PROGRAM) $(UNITS) $(PROGRAMS) $(CLOCKWORK) $(BENCHES)
 
 $(FULL): $(OBJECTS) $(BUILD)/list
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(OBJECTS) $(ALL_LIBS)
@@ -195,6 +198,10 @@ $(BUILD)/unit/%: tests/unit/%.c $(PARTS) $(BUILD)/list
 
 $(BUILD)/programs/%: tests/programs/%.c $(PARTS) $(BUILD)/list
 	$(LINK_TEST)
+
+# No sanitizer: a server takes it, too.
+$(CLOCKWORK): tests/programs/clockwork.c $(BUILD)/flags
+	$(CC) $(OWN_CPPFLAGS) -std=c11 $(WARNINGS) -O2 -g -fPIC -shared -o $@ $<
 
 $(BUILD)/bench/ping-shared: tests/bench/ping.c $(ENDS) $(BUILD)/flags | $(HIREDIS_ARCHIVE)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(ENDS) $(HIREDIS_LIBS)
@@ -331,7 +338,7 @@ check-model:
 # Random faults, and a checker of the history that they leave.
 torture:
 	.ci/setup build run torture
-	$(MAKE) all $(BUILD)/programs/section $(BUILD)/programs/stalls
+	$(MAKE) all $(BUILD)/programs/section $(BUILD)/programs/stalls $(CLOCKWORK)
 	BUILD=$(BUILD) tests/torture/run $(DURATION) $(SEED)
 
 # What others write, made up by libFuzzer.

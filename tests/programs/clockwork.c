@@ -1,0 +1,154 @@
+/* The clock of a program as a test wants it: a library that is preloaded into a dynamically linked
+ * program, a server or fairlock. Its clocks run at another rate, are stepped, or lose the time for
+ * which it was stopped, as those of a virtual machine that was paused do.
+ *
+ * LD_PRELOAD=clockwork.so CLOCKWORK_RATE=1.08 CLOCKWORK_AHEAD_MS=0 PROGRAM     from its start on
+ * LD_PRELOAD=clockwork.so CLOCKWORK_FILE=FILE PROGRAM                          as FILE says, at any
+ * time
+ *
+ * FILE is a struct clockwork, which tests/torture/clockwork.py writes. A program sees the true
+ * clock when it asks the kernel by syscall(2). Timers of absolute time expire by the clock that the
+ * program sees; those that were set before FILE changed expire by the clock of that time. */
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define S INT64_C(1000000000)
+
+struct setting {
+	int64_t since_ns; /* CLOCK_BOOTTIME, the true one */
+	int64_t ahead_ns; /* at that time */
+	double rate;
+};
+
+/* The writer fills the setting that is not current, and then makes it so. */
+struct clockwork {
+	volatile int64_t current;
+	struct setting settings[2];
+};
+
+static struct clockwork own = {.settings = {{.rate = 1}}};
+static const struct clockwork *clockwork = &own;
+
+static int64_t true_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	if (syscall(SYS_clock_gettime, clock, &now) < 0)
+		return -1;
+	return now.tv_sec * S + now.tv_nsec;
+}
+
+static struct setting setting(void)
+{
+	return clockwork->settings[clockwork->current];
+}
+
+/* How far the clocks are ahead of the true ones now. */
+static int64_t ahead_ns(void)
+{
+	const struct setting now = setting();
+
+	return now.ahead_ns +
+	       (int64_t)((now.rate - 1) * (double)(true_ns(CLOCK_BOOTTIME) - now.since_ns));
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	const char *rate = getenv("CLOCKWORK_RATE"), *ahead = getenv("CLOCKWORK_AHEAD_MS");
+	const char *name = getenv("CLOCKWORK_FILE");
+	const int file = name ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+	void *shared = MAP_FAILED;
+
+	own.settings[0].since_ns = true_ns(CLOCK_BOOTTIME);
+	if (rate)
+		own.settings[0].rate = atof(rate);
+	if (ahead)
+		own.settings[0].ahead_ns = atoll(ahead) * 1000000;
+	if (file >= 0) {
+		shared = mmap(NULL, sizeof(own), PROT_READ, MAP_SHARED, file, 0);
+		close(file);
+	}
+	if (shared != MAP_FAILED)
+		clockwork = shared;
+	else if (name)
+		abort();
+}
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	const int result = (int)syscall(SYS_clock_gettime, clock, now);
+	int64_t ns;
+
+	if (result < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID)
+		return result;
+	ns = now->tv_sec * S + now->tv_nsec + ahead_ns();
+	now->tv_sec = ns / S;
+	now->tv_nsec = ns % S;
+	return 0;
+}
+
+int gettimeofday(struct timeval *restrict now, void *restrict zone)
+{
+	struct timespec exact;
+
+	(void)zone;
+	clock_gettime(CLOCK_REALTIME, &exact);
+	now->tv_sec = exact.tv_sec;
+	now->tv_usec = exact.tv_nsec / 1000;
+	return 0;
+}
+
+time_t time(time_t *now)
+{
+	struct timespec exact;
+
+	clock_gettime(CLOCK_REALTIME, &exact);
+	if (now)
+		*now = exact.tv_sec;
+	return exact.tv_sec;
+}
+
+/* The kernel's time of what the program calls so; 0 disarms a timer. */
+static void translate(struct timespec *when, int is_absolute)
+{
+	const struct setting now = setting();
+	const int64_t left = when->tv_sec * S + when->tv_nsec -
+			     (is_absolute ? true_ns(CLOCK_BOOTTIME) + ahead_ns() : 0);
+	int64_t ns = (int64_t)((double)left / now.rate);
+
+	if (when->tv_sec == 0 && when->tv_nsec == 0)
+		return;
+	ns += is_absolute ? true_ns(CLOCK_BOOTTIME) : 0;
+	ns = ns > 0 ? ns : 1;
+	when->tv_sec = ns / S;
+	when->tv_nsec = ns % S;
+}
+
+/* All such timers of ours are of CLOCK_BOOTTIME, and expire once. */
+int timerfd_settime(int timer, int flags, const struct itimerspec *when, struct itimerspec *before)
+{
+	struct itimerspec translated = *when;
+
+	translate(&translated.it_value, flags & TFD_TIMER_ABSTIME);
+	return (int)syscall(SYS_timerfd_settime, timer, flags, &translated, before);
+}
+
+int timer_settime(timer_t timer, int flags, const struct itimerspec *when,
+		  struct itimerspec *before)
+{
+	typedef int settime(timer_t, int, const struct itimerspec *, struct itimerspec *);
+	settime *const next = (settime *)(uintptr_t)dlsym(RTLD_NEXT, "timer_settime");
+	struct itimerspec translated = *when;
+
+	translate(&translated.it_value, flags & TIMER_ABSTIME);
+	return next(timer, flags, &translated, before);
+}
