@@ -61,12 +61,12 @@ static void set_environment(const struct job *job)
 
 /* It may have been stopped since it was forked, and be continued when the lease is as good as over:
  * then it does not become COMMAND, unless a renewal comes before the end. */
-static void await_valid_lease(const struct job *job, const struct shared *shared)
+static void await_valid_lease(const struct shared *shared)
 {
 	const struct timespec pause = {.tv_nsec = KILL_REPEAT_MS * 1000000L};
 
-	while (clock_ms() >= job_stop_ms(job, shared->deadline_ms)) {
-		if (clock_ms() >= shared->deadline_ms)
+	while (clock_ms() >= shared->stop_ms) {
+		if (clock_ms() >= shared->kill_ms)
 			_exit(STATUS_NOT_HELD);
 		nanosleep(&pause, NULL);
 	}
@@ -78,7 +78,7 @@ static _Noreturn void become_command(const struct job *job, struct shared *share
 	if (getppid() != parent)
 		_exit(STATUS_NOT_FOUND); /* too late for a signal */
 	inbox_restore(job->inbox);
-	await_valid_lease(job, shared);
+	await_valid_lease(shared);
 	path_exec(job->argv);
 	shared->ending.exec_errno = errno;
 	_exit(STATUS_NOT_FOUND);

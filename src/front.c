@@ -63,7 +63,7 @@ static void pass_on(struct front *front)
 /* The guard cannot do its work any more: all that COMMAND started ends now. */
 static void take_over(struct front *front, const char *why)
 {
-	int64_t latest = job_kill_ms(front->job, front->shared->deadline_ms);
+	int64_t latest = front->shared->kill_ms;
 	int64_t after = clock_ms() + front->job->kill_after_ms;
 
 	if (front->takes_over)
@@ -140,17 +140,15 @@ static void mind_guard(struct front *front)
 /* When the wrapper looks whether the guard has done its work. */
 static int64_t check_ms(const struct front *front)
 {
-	int64_t deadline = front->shared->deadline_ms;
-
 	if (front->takes_over)
 		return front->kill_ms;
 	if (front->shared->phase == GUARD_GIVING_BACK)
-		return deadline + LATE_MS;
+		return front->shared->deadline_ms + LATE_MS;
 	if (front->job->options->on_lost == ON_LOST_WARN)
 		return NEVER_MS;
 	if (front->shared->phase == GUARD_STOPPING)
-		return job_kill_ms(front->job, deadline) + LATE_MS;
-	return job_stop_ms(front->job, deadline) + LATE_MS;
+		return front->shared->kill_ms + LATE_MS;
+	return front->shared->stop_ms + LATE_MS;
 }
 
 static void mind_time(struct front *front)

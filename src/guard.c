@@ -119,7 +119,6 @@ static void start_command(struct guard *guard, int start)
 	const struct job *job = guard->job;
 
 	prctl(PR_SET_PDEATHSIG, 0);
-	guard->shared->deadline_ms = job->lock->deadline_ms;
 	guard->shared->ending.started = true;
 	(void)!write(start, "", 1); /* SIGPIPE is blocked; we see it end */
 	close(start);
@@ -199,7 +198,7 @@ static void mind_hold(struct guard *guard)
 	hold_step(&guard->hold);
 	steps_tell(&guard->steps, guard->job->client);
 	tell_renewal(guard);
-	guard->shared->deadline_ms = guard->job->lock->deadline_ms;
+	shared_put_times(guard->shared, guard->job);
 	if (guard->hold.state == HOLD_LOST)
 		lose(guard, after < soon ? after : soon, guard->hold.why);
 	else if (guard->hold.state == HOLD_RELEASED)
@@ -208,10 +207,8 @@ static void mind_hold(struct guard *guard)
 
 static int64_t lost_from_ms(const struct guard *guard)
 {
-	int64_t deadline = guard->job->lock->deadline_ms;
-
-	return guard->job->options->on_lost == ON_LOST_WARN ? deadline
-							    : job_stop_ms(guard->job, deadline);
+	return guard->job->options->on_lost == ON_LOST_WARN ? guard->job->lock->deadline_ms
+							    : job_stop_ms(guard->job);
 }
 
 /* What time has brought: the deadline, or the end of COMMAND's grace. */
@@ -220,8 +217,7 @@ static void mind_time(struct guard *guard)
 	const int64_t now = clock_ms();
 
 	if (!guard->lost && now >= lost_from_ms(guard))
-		lose(guard, job_kill_ms(guard->job, guard->job->lock->deadline_ms),
-		     hold_trouble(&guard->hold));
+		lose(guard, job_kill_ms(guard->job), hold_trouble(&guard->hold));
 	if (guard->shared->phase == GUARD_STOPPING && now >= guard->kill_ms) {
 		guard->kill_ms = now + KILL_REPEAT_MS;
 		signal_all(guard, SIGKILL);

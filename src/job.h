@@ -53,7 +53,9 @@ struct ending {
 
 /* Memory that all three processes see. */
 struct shared {
-	_Atomic int64_t deadline_ms; /* until when the lock is surely ours */
+	_Atomic int64_t stop_ms;     /* when COMMAND gets its first signal, */
+	_Atomic int64_t kill_ms;     /* when it gets SIGKILL, */
+	_Atomic int64_t deadline_ms; /* and until when the lock is surely ours */
 	_Atomic int phase;           /* enum guard_phase */
 	struct ending ending;        /* wait_status: valid from GUARD_GIVING_BACK on */
 	_Atomic pid_t command; /* the process that stands by to become COMMAND; 0: there is none */
@@ -63,16 +65,19 @@ struct shared {
 	bool is_deaf; /* syslog, as was told */
 };
 
-/* When COMMAND must get its first signal, and when SIGKILL, so that nothing of it is alive at the
- * deadline. */
-int64_t job_stop_ms(const struct job *job, int64_t deadline_ms);
-int64_t job_kill_ms(const struct job *job, int64_t deadline_ms);
+/* When COMMAND must get its first signal, and when SIGKILL, so that nothing of it is alive when the
+ * lease ends, by the server's clock too. They follow from job's lock. */
+int64_t job_stop_ms(const struct job *job);
+int64_t job_kill_ms(const struct job *job);
 
 /* Returns NULL when there is no memory. */
 struct shared *shared_new(void);
 void shared_free(struct shared *shared);
 
-/* Puts job's lock there, which is held; and takes it from there. */
+/* Puts the times of job's lock there, after each renewal. */
+void shared_put_times(struct shared *shared, const struct job *job);
+
+/* Puts job's lock there, which is held, with its times; and takes it from there. */
 void shared_put_lock(struct shared *shared, const struct job *job);
 void shared_take_lock(const struct shared *shared, const struct job *job);
 

@@ -223,7 +223,8 @@ int lock_asked(struct lock *lock, const struct client *client, struct ask_reply 
 	if (is_tagged(reply, "granted", 6)) {
 		out->outcome = client->replicas < lock->replicas ? ASK_UNSAFE : ASK_GRANTED;
 		lock->since_ms = client->sent_ms;
-		lock->deadline_ms = client->sent_ms + within(reply_number(reply, 3), 0, TTL_MAX_MS);
+		lock->ttl_ms = within(reply_number(reply, 3), 0, TTL_MAX_MS);
+		lock->deadline_ms = client->sent_ms + lock->ttl_ms;
 		return keep_grant(lock, reply_text(reply, 1), reply_text(reply, 2)) < 0
 			       ? reply_nonsense(err)
 			       : 0;
@@ -280,6 +281,7 @@ bool lock_was_handed(struct lock *lock, const char *message)
 	if (clock_ms() - since_ms > ttl_ms / HANDED_PART)
 		return false;
 	lock->since_ms = since_ms;
+	lock->ttl_ms = ttl_ms;
 	lock->deadline_ms = since_ms + ttl_ms;
 	lock->handed = true;
 	memcpy(lock->token, token, sizeof(lock->token));
@@ -296,8 +298,10 @@ int lock_renewed(struct lock *lock, const struct client *client, struct renew_re
 	if (is_tagged(reply, "renewed", 4)) {
 		out->outcome = client->replicas < lock->replicas ? RENEW_UNSAFE : RENEWED;
 		out->ttl_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS);
-		if (out->outcome == RENEWED)
+		if (out->outcome == RENEWED) {
+			lock->ttl_ms = out->ttl_ms;
 			lock->deadline_ms = client->sent_ms + out->ttl_ms;
+		}
 	} else if (is_tagged(reply, "released", 1)) {
 		out->outcome = RENEW_RELEASED;
 	} else if (is_tagged(reply, "lost", 4)) {

@@ -28,7 +28,8 @@ struct lock {
 	int64_t replicas_ms; /* how long they may take */
 	int64_t wanted_ms;   /* when we began to wait for it */
 	int64_t since_ms;    /* when we asked and got it, or were handed it */
-	int64_t deadline_ms; /* until when the lock is surely ours */
+	int64_t deadline_ms; /* until when it is surely ours, if the server's clock runs as ours */
+	int64_t ttl_ms;      /* what deadline_ms was counted from: the server gave us so long */
 	char lease[24];
 	char limit[24];
 	char min_hold[24];

@@ -100,10 +100,10 @@ static const struct option_row rows[] = {
 	 HINT_NONE},
 	{'s', "signal", "SIG", "first signal to a command that must stop", "TERM", SIGNAL(signal),
 	 WRAP, SOURCE_ALL, HINT_SIGNAL},
-	{'k', "kill-after", "DUR", "from that signal to SIGKILL, under half of the lease",
+	{'k', "kill-after", "DUR", "from that signal to SIGKILL, at most a third of the lease",
 	 "10s or a third of the lease",
-	 DURATION(kill_after_ms, 0, DAY_MS, "a duration under half of the lease"), WRAP, SOURCE_ALL,
-	 HINT_NONE},
+	 DURATION(kill_after_ms, 0, DAY_MS, "a duration up to a third of the lease"), WRAP,
+	 SOURCE_ALL, HINT_NONE},
 	{0, "min-hold", "DUR", "keep the lock so long, even if COMMAND ends sooner", "",
 	 DURATION(min_hold_ms, 0, YEAR_MS, "a duration up to 365d"), WRAP, SOURCE_ALL, HINT_NONE},
 	{0, "max-hold", "DUR", "stop COMMAND after so long", "",
@@ -403,9 +403,10 @@ int options_settle(struct options *options, const struct command *command, struc
 	if (options->wait_ms == 0)
 		options->no_wait = true;
 	if (command_bit(command->name) == WRAP && options->kill_after_ms >= 0 &&
-	    options->kill_after_ms > (lease_ms - 1) / 2)
-		return fail(err, STATUS_USAGE,
-			    "cannot use --kill-after: %g s is not under half of the lease (%g s)",
-			    (double)options->kill_after_ms / 1000, (double)lease_ms / 1000);
+	    options->kill_after_ms > lease_ms / 3)
+		return fail(
+			err, STATUS_USAGE,
+			"cannot use --kill-after: %g s is more than a third of the lease (%g s)",
+			(double)options->kill_after_ms / 1000, (double)lease_ms / 1000);
 	return 0;
 }

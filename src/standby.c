@@ -89,10 +89,8 @@ int standby_start(struct standby *standby, const struct job *job, struct error *
 
 	standby_end(standby);
 	shared = shared_new();
-	if (shared) {
-		shared->deadline_ms = job->lock->deadline_ms;
+	if (shared)
 		shared_put_lock(shared, job);
-	}
 	if (make(standby, job, shared, guard_run) < 0)
 		return fail(err, STATUS_OS, "cannot make a process to run %s in: %s", job->argv[0],
 			    strerror(errno));
@@ -121,7 +119,6 @@ bool standby_set_off(const struct standby *standby, const struct job *job)
 	    !client_is_still(job->client))
 		return false;
 	shared_put(standby->shared, job);
-	standby->shared->deadline_ms = job->lock->deadline_ms;
 	if (send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
 		return false;
 	kill(standby->guard, SIGCONT); /* it may have been stopped, and the lease does not wait */

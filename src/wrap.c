@@ -59,14 +59,14 @@ static int freshen(const struct job *job, struct error *err)
 	struct request request;
 	struct renew_reply reply;
 
-	if (clock_ms() < job_stop_ms(job, job->lock->deadline_ms))
+	if (clock_ms() < job_stop_ms(job))
 		return 0;
 	lock_renew(job->lock, &request);
 	if (client_call(job->client, &request, clock_ms() + job->options->connect_timeout_ms, true,
 			err) < 0 ||
 	    lock_renewed(job->lock, job->client, &reply, err) < 0)
 		return -1;
-	if (reply.outcome != RENEWED || clock_ms() >= job_stop_ms(job, job->lock->deadline_ms))
+	if (reply.outcome != RENEWED || clock_ms() >= job_stop_ms(job))
 		return fail(err, STATUS_NOT_HELD,
 			    "cannot run %s: its lease was over when the grant arrived",
 			    job->argv[0]);

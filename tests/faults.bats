@@ -297,3 +297,17 @@ full_pipe() {
 	touch go
 	wait_until test -e ran
 }
+
+@test "the server's clock runs a twelfth faster than the holder's, which is cut off: the next one starts when COMMAND is dead" {
+	LD_PRELOAD=$BUILD/programs/clockwork.so CLOCKWORK_RATE=1.083 start_server
+	start_proxy "$SERVER_SOCKET" "$PWD/far"
+	FAIRLOCK_URL=unix://$PWD/far start_job -l 20s -k 500ms
+	# shellcheck disable=SC2016
+	background sh -c 'until "$FAIRLOCK" wrap -nq job sh -c "read -r up rest </proc/uptime; echo \"\$up\" >next"; do sleep 0.05; done'
+	proxy cut
+	WAIT_S=40 wait_until test -s next
+	LEASE_END=$(cat next)
+	dead_in_time
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+}

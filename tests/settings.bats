@@ -212,11 +212,11 @@ checked_keys() {
 	configure 'kill-after = 20s'
 	run "$FAIRLOCK" wrap -u "unix:$gone" x true
 	assert_failure 64
-	assert_output --partial 'half of the lease'
-	run "$FAIRLOCK" wrap -u "unix:$gone" -l 41s x true
-	refute_output --partial 'half of the lease'
+	assert_output --partial 'a third of the lease'
+	run "$FAIRLOCK" wrap -u "unix:$gone" -l 1m x true
+	refute_output --partial 'a third of the lease'
 	FAIRLOCK_KILL_AFTER=1s run "$FAIRLOCK" wrap -u "unix:$gone" x true
-	refute_output --partial 'half of the lease'
+	refute_output --partial 'a third of the lease'
 }
 
 # alone STATUS WHERE WHAT: it is refused, since it needs another one

@@ -112,9 +112,10 @@ assert_regex() {
 	refused acquire -E '' x because '0 to 255'
 }
 
-@test "a kill-after of half the lease is a usage error" {
-	refused wrap -k 15s x true because 'half of the lease'
-	refused wrap -l 2s -k 1s x true because 'half of the lease'
+@test "a kill-after of more than a third of the lease is a usage error" {
+	refused wrap -k 10001ms x true because 'more than a third of the lease'
+	refused wrap -l 1s -k 0.49s x true because 'more than a third of the lease'
+	run -69 "$FAIRLOCK" wrap -u unix:/nonexistent -l 3s -k 1s x true
 }
 
 @test "an unknown signal is a usage error" {

@@ -109,8 +109,8 @@ static const struct {
 	{&wrap_command, "-s SIG N true", "a signal"},
 	{&wrap_command, "--on-lost stop N true", "kill or warn"},
 	{&wrap_command, "--quiet --help=x", "no argument"},
-	{&wrap_command, "-k 15s N true", "half"},
-	{&wrap_command, "-l 2s -k 1s N true", "half"},
+	{&wrap_command, "-k 10001ms N true", "third"},
+	{&wrap_command, "-l 1s -k 0.49s N true", "third"},
 	{&wrap_command, "--connect-timeout 0 N true", "duration"},
 	{&wrap_command, "--url= N true", "a URL"},
 	{&acquire_command, "", "NAME"},
@@ -178,12 +178,12 @@ static void check_values(struct tally *tally)
 	const struct options *options = &trial.options;
 
 	try(&trial, &wrap_command,
-	    "-qv -w1.5 --lease=1m N -E0 --max-queue 3 -s SIGHUP -k 29.999 --on-lost warn true");
+	    "-qv -w1.5 --lease=1m N -E0 --max-queue 3 -s SIGHUP -k 20 --on-lost warn true");
 	CHECK(tally, trial.result == 0 && operands_are(&trial, "N true"));
 	CHECK(tally, options->quiet && options->verbose && !options->no_wait);
 	CHECK(tally, options->wait_ms == 1500 && options->lease_ms == 60000);
 	CHECK(tally, options->conflict_status == 0 && options->max_queue == 3);
-	CHECK(tally, options->signal == SIGHUP && options->kill_after_ms == 29999);
+	CHECK(tally, options->signal == SIGHUP && options->kill_after_ms == 20000);
 	CHECK(tally, options->on_lost == ON_LOST_WARN);
 	try(&trial, &wrap_command, "-s 9 --connect 250ms --no N true");
 	CHECK(tally, options->signal == SIGKILL && options->connect_timeout_ms == 250);
