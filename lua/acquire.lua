@@ -13,8 +13,9 @@
 --      10 by       host, pid, user and command of the caller, separated by tabs
 --      11 period   do not run if a COMMAND was started less than nine tenths of so many ms ago, or ''
 --      12 strays   how many requests this process has left under way on connections that are no more
---      13 handed   '1' when the lock can be handed to the caller, which takes the message `granted` for a
---                  grant: a wrap whose request is its id, without a period and without replicas; else ''
+--      13 secret   hexadecimal digits, when the lock can be handed to the caller, which takes the message
+--                  `granted` with this secret for a grant: a wrap whose request is its id, without a period
+--                  and without replicas; else ''
 --      14...       owner ids that the caller inherited, any of which may hold the lock already
 --
 -- Returns {'granted', owner, token, ttl ms, waited ms, hold count}
@@ -143,7 +144,7 @@ local function join()
 		call('HSET', STATE, 'ticket', ticket)
 	end
 	local new = call('HSET', STATE, 't:' .. id, int(ticket) .. ' ' .. stamp ..
-		(ARGV[13] == '1' and ' ' .. lease or '') .. (ARGV[7] == '' and ' unheard' or ''))
+		((ARGV[13] or '') ~= '' and ' ' .. lease .. ' ' .. ARGV[13] or '') .. (ARGV[7] == '' and ' unheard' or ''))
 	tickets[id] = nil
 	if new == 1 then
 		state.ours = state.ours + 1

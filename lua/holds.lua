@@ -23,7 +23,7 @@ local function present(id)
 end
 
 -- Ticket and time of the last sign of life of a waiter of ours, whether it may not have heard its ticket
--- yet, and the lease that it wants if the lock can be handed to it; nil for Redisson's.
+-- yet, and the lease that it wants and its secret if the lock can be handed to it; nil for Redisson's.
 local tickets = {} -- the entries that were read in this run; false: there is none
 local function known(id)
 	local entry = tickets[id]
@@ -32,8 +32,8 @@ local function known(id)
 		tickets[id] = entry
 	end
 	if entry then
-		local ticket, seen, lease, unheard = string.match(entry, WAITER)
-		return number(ticket), number(seen), unheard == 'unheard', number(lease)
+		local ticket, seen, lease, secret, unheard = string.match(entry, WAITER)
+		return number(ticket), number(seen), unheard == 'unheard', number(lease), secret
 	end
 end
 

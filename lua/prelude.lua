@@ -27,9 +27,9 @@ local LOG_LENGTH = '1000'
 local LOOK_BEHIND = 200         -- so many are looked at when the head is dead
 local SHORT_QUEUE = 20         -- is looked through whenever it is touched; a longer one seldom
 
--- What our hash says of a waiter: ticket, last sign of life, its lease if the lock can be handed to it, and
--- `unheard` while it may not have heard its ticket.
-local WAITER = '^(%d+) (%d+) ?(%d*) ?(%a*)$'
+-- What our hash says of a waiter: ticket, last sign of life, its lease and the secret of its last request if
+-- the lock can be handed to it, and `unheard` while it may not have heard its ticket.
+local WAITER = '^(%d+) (%d+) ?(%d*) ?(%x*) ?(%a*)$'
 
 local call = redis.call
 

@@ -17,10 +17,10 @@ if SHARDED and state.length == state.ours and state.scores == state.ours and now
 	for i = 1, #ids do
 		in_order = in_order and entries[i + 1]
 	end
-	local ticket, seen, lease, unheard = string.match(entries[2] or '', WAITER)
+	local ticket, seen, lease, secret, unheard = string.match(entries[2] or '', WAITER)
 	ticket, seen, lease = number(ticket), number(seen), number(lease)
 	-- of all that follows, only the HSET is refused for want of memory
-	if in_order and lease and now - seen < SILENT_MS and note('HSET', LOCK, first, '1') then
+	if in_order and lease and secret ~= '' and now - seen < SILENT_MS and note('HSET', LOCK, first, '1') then
 		call('HDEL', LOCK, id)
 		tell_keeper()
 		end_hold('released', now)
@@ -35,7 +35,7 @@ if SHARDED and state.length == state.ours and state.scores == state.ours and now
 		if second ~= first then
 			call('PUBLISH', channel(second), 'first ' .. ttl)
 		end
-		call('PUBLISH', channel(first), 'granted ' .. new_token .. ' ' .. ttl .. ' ' .. stamp)
+		call('PUBLISH', channel(first), 'granted ' .. new_token .. ' ' .. ttl .. ' ' .. stamp .. ' ' .. secret)
 		return {'released', 0}
 	end
 end

@@ -265,9 +265,9 @@ end
 -- first it is given for no longer than a turn: who is alive renews it, and whoever hangs costs as much as one
 -- that was told. Returns whether it was, and the new first.
 local function hand_over(id, me)
-	local ticket, seen, unheard, lease = known(id)
+	local ticket, seen, unheard, lease, secret = known(id)
 	-- a slot of a cluster that is moving refuses the key that has just gone: then it is told, as others are
-	if not lease or now - seen >= SILENT_MS or not note('HSET', LOCK, id, 1) then
+	if not lease or secret == '' or now - seen >= SILENT_MS or not note('HSET', LOCK, id, 1) then
 		return false
 	end
 	local by = call('HGET', STATE, 'd:' .. id) or ''
@@ -276,7 +276,8 @@ local function hand_over(id, me)
 	local token = take(id, 'w' .. id, lease, ttl, by, math.max(0, now - math.floor(ticket / 1000)),
 		unheard and ticket)
 	local first = announce(ttl, me)
-	tell(id, 'granted ' .. token .. ' ' .. ttl .. ' ' .. stamp) -- what is said last leaves first
+	-- what is said last leaves first
+	tell(id, 'granted ' .. token .. ' ' .. ttl .. ' ' .. stamp .. ' ' .. secret)
 	return true, first
 end
 

@@ -284,6 +284,23 @@ static bool is_of_subscription(const struct client *client)
 	return client->sent ? client->before_reply > 0 : client->confirmations > 0;
 }
 
+static int find_channel(const struct client *client, const redisReply *name)
+{
+	int i = client->channel_count - 1;
+
+	while (i >= 0 && !is_text(name, client->channels[i]))
+		i--;
+	return i;
+}
+
+/* A message counts as a whole: the beginning of a longer one must not pass for it. */
+static void keep_message(struct client *client, const redisReply *text)
+{
+	const bool fits = text->len < sizeof(client->message) && strlen(text->str) == text->len;
+
+	snprintf(client->message, sizeof(client->message), "%s", fits ? text->str : "");
+}
+
 static enum client_event take_push(struct client *client, const redisReply *push)
 {
 	if (push->elements != 3)
@@ -297,7 +314,8 @@ static enum client_event take_push(struct client *client, const redisReply *push
 		return CLIENT_NOTHING;
 	if (push->element[2]->type != REDIS_REPLY_STRING)
 		return CLIENT_NOTHING;
-	snprintf(client->message, sizeof(client->message), "%s", push->element[2]->str);
+	client->heard_on = find_channel(client, push->element[1]);
+	keep_message(client, push->element[2]);
 	client->again_ms = 0; /* it serves again, or serves somebody */
 	return CLIENT_MESSAGE;
 }

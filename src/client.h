@@ -15,6 +15,7 @@ struct server;
 #define REQUEST_ARGS 224
 #define CLIENT_CHANNELS 3
 #define CHANNEL_MAX_BYTES 700
+#define MESSAGE_MAX_BYTES 128 /* a grant has 76 */
 
 /* One request: a script with its five keys and its arguments, or (script is
  * NULL) a plain command. The strings belong to the caller and stay until the
@@ -40,7 +41,7 @@ struct request {
 enum client_event {
 	CLIENT_NOTHING, /* wait for the socket or for client_wake_ms() */
 	CLIENT_REPLY,   /* client->reply answers the request; it lives until the next step */
-	CLIENT_MESSAGE, /* client->message was published on one of our channels */
+	CLIENT_MESSAGE, /* client->message was published, on client->channels[client->heard_on] */
 	CLIENT_FAILED,  /* client->error; if client->final, the server has refused the request;
 			 * else the connection, and the request, are tried again */
 };
@@ -76,7 +77,8 @@ struct client {
 	bool confirming;    /* reply is there, and waits for the replicas' word */
 	long long replicas; /* so many have what the last request did */
 	struct redisReply *reply;
-	char message[64];
+	char message[MESSAGE_MAX_BYTES]; /* "" if it is longer, or has a zero byte in it */
+	int heard_on;                    /* -1: a channel that we never subscribed to */
 	struct error error;
 };
 

@@ -9,6 +9,9 @@
 #include "name.h"
 #include "owner.h"
 
+/* Sixteen digits: a script's numbers are exact up to 2^53. */
+#define TOKEN_MAX_BYTES 17
+
 enum lock_kind {
 	LOCK_WRAP,
 	LOCK_ACQUIRE,
@@ -40,7 +43,9 @@ struct lock {
 	int64_t heard_ms;  /* when we asked last and were queued ... */
 	int64_t server_ms; /* ... and what the server's clock said then */
 	char ticket[24];
-	char token[24];
+	char token[TOKEN_MAX_BYTES];
+	char secret[SECRET_BYTES]; /* of our last question: a message that hands us the lock
+				    * repeats it. "": it has none, and no message does */
 	int inherited_count;
 	char (*inherited)[OWNER_MAX_BYTES]; /* as whom we may act, too */
 };
@@ -125,9 +130,9 @@ void lock_ask(struct lock *lock, struct request *request, bool try);
 int lock_asked(struct lock *lock, const struct client *client, struct ask_reply *out,
 	       struct error *err);
 
-/* Whether the message, heard while nothing was asked, hands the lock over: then owner, token and
- * deadline_ms are filled. One that was long under way is none: the lock may be somebody else's. */
-bool lock_was_handed(struct lock *lock, const char *message);
+/* Whether the client's message, heard while nothing was asked, hands the lock over: then owner,
+ * token and deadline_ms are filled. If not, nothing has changed, and the waiter had better ask. */
+bool lock_was_handed(struct lock *lock, const struct client *client);
 
 /* Renews the hold of this process. */
 void lock_renew(struct lock *lock, struct request *request);

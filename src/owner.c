@@ -12,9 +12,16 @@
 #define WORD_SEPARATOR " "
 #define UUID_LENGTH 36
 
+/* Returns where the next is to be put. */
+static char *put_byte(char *text, uint8_t byte)
+{
+	*text++ = SECRET_DIGITS[byte >> 4];
+	*text++ = SECRET_DIGITS[byte & 0x0f];
+	return text;
+}
+
 int owner_new(char id[OWNER_MAX_BYTES], struct error *err)
 {
-	static const char digits[] = "0123456789abcdef";
 	uint8_t b[16];
 
 	if (getrandom(b, sizeof(b), 0) != sizeof(b))
@@ -24,11 +31,22 @@ int owner_new(char id[OWNER_MAX_BYTES], struct error *err)
 	for (size_t i = 0; i < sizeof(b); i++) {
 		if (i == 4 || i == 6 || i == 8 || i == 10)
 			*id++ = '-';
-		*id++ = digits[b[i] >> 4];
-		*id++ = digits[b[i] & 0x0f];
+		id = put_byte(id, b[i]);
 	}
 	snprintf(id, OWNER_MAX_BYTES - UUID_LENGTH, ":%d", (int)getpid());
 	return 0;
+}
+
+void owner_draw_secret(char secret[SECRET_BYTES])
+{
+	uint8_t b[SECRET_BYTES / 2];
+
+	*secret = '\0';
+	if (getrandom(b, sizeof(b), 0) != sizeof(b))
+		return;
+	for (size_t i = 0; i < sizeof(b); i++)
+		secret = put_byte(secret, b[i]);
+	*secret = '\0';
 }
 
 static bool is_owner(const char *word, size_t length)

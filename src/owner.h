@@ -11,8 +11,14 @@
 #define HELD_MAX 200
 #define BY_MAX_BYTES 512
 
+#define SECRET_DIGITS "0123456789abcdef"
+#define SECRET_BYTES 17
+
 /* Writes a fresh owner id of this process. */
 int owner_new(char id[OWNER_MAX_BYTES], struct error *err);
+
+/* Writes sixteen digits that nobody can guess, or "" when the kernel has none to give. */
+void owner_draw_secret(char secret[SECRET_BYTES]);
 
 /* Whether a text may be an owner id, of ours or of Redisson. */
 bool owner_is_valid(const char *id);

@@ -184,7 +184,7 @@ static void heard(struct waiting *w)
 	int64_t in_ms = 0;
 
 	tell_step(w->wait->teller, "heard: %s", message);
-	if (!w->client->pending && lock_was_handed(w->lock, message)) {
+	if (!w->client->pending && lock_was_handed(w->lock, w->client)) {
 		got_it(w);
 		return;
 	}

@@ -8,7 +8,7 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-# want ID...: they wait for the lock, and it can be handed to them
+# want ID...: they wait for the lock, and it can be handed to them with the secret 1
 want() {
 	local id
 
@@ -19,13 +19,13 @@ want() {
 	done
 }
 
-# handed ID TTL: it was told so, last of all, and holds
+# handed ID TTL [SECRET]: it was told so, last of all, and holds
 handed() {
-	local message
+	local said token ttl at secret
 
-	message=$(heard "$1" | tail -n 1)
-	assert_equal "${message% *}" "granted $(field token) $2"
-	between $(($(now_ms) - $(passed))) "${message##* }" "$(now_ms)"
+	read -r said token ttl at secret < <(heard "$1" | tail -n 1)
+	assert_equal "$said $token $ttl $secret" "granted $(field token) $2 ${3-1}"
+	between $(($(now_ms) - $(passed))) "$at" "$(now_ms)"
 	assert_equal "$(owner) $(holds)" "$1 1"
 }
 
@@ -332,7 +332,7 @@ left_behind() {
 	present anna
 	cli LPUSH "$(key_queue)" anna
 	cli ZADD "$(key_timeouts)" $(($(now_ms) + 30000)) anna
-	cli HSET "$(key_state)" t:anna "1 $(now_ms) 30000" d:anna 'by anna' ours 3
+	cli HSET "$(key_state)" t:anna "1 $(now_ms) 30000 1" d:anna 'by anna' ours 3
 	release anna
 	handed anna 5000
 	queue_is ben carl

@@ -127,7 +127,7 @@ script_line() {
 
 acquire() {
 	local id=$1 request=$1 kind=w lease=30000 mode=wait again=0 limit='' by="by $1" inherited='' period=''
-	local old_ticket='' strays=0 handed=''
+	local old_ticket='' strays=0 handed='' # a secret, if the lock can be handed to it
 
 	shift
 	# Each word sets one of the variables above.
