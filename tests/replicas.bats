@@ -227,7 +227,7 @@ is_held_under() { [ "$(master_cli HGET 'fairlock:{job}' token)" = "$1" ]; }
 
 @test "a holder whose lock is somebody else's after a failover stops at its next renewal" {
 	own_sentinels
-	hold_job -l 6s --connect-timeout 1s
+	hold_job -l 12s --connect-timeout 1s
 	stop_node "$MASTER"
 	wait_until has_new_master "$MASTER"
 	# what a failover that lost the grant would let in; the holder has not come back yet, or has

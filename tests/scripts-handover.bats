@@ -562,7 +562,7 @@ hung() {
 @test "one that could not ask for long has a second to take its turn" {
 	hung 3
 	later 60000
-	cli HSET "$(key_state)" t:h3 "${ticket[h3]} $(now_ms) 30000" >/dev/null # it asked elsewhere just now
+	cli HSET "$(key_state)" t:h3 "${ticket[h3]} $(now_ms) 30000 1" >/dev/null # it asked elsewhere just now
 	ask zoe handed=1
 	answered queued
 	handed h3 1000
