@@ -56,13 +56,8 @@ end
 -- include waiters.lua
 -- include places.lua
 
-local newest = copies and number(string.match(copies, ' (%d+)$')) or 0
-if strays < newest then
-	return {'removed'} -- left under way on a connection that is no more: nobody hears this
-elseif strays > newest then
-	note('HSET', STATE, 'c:' .. ARGV[3], stamp .. ' ' .. int(strays))
-	state.marked = true
-	touch()
+if is_late(ARGV[3], strays, copies) then
+	return {'removed'}
 end
 
 -- Whether the last start is too short a time ago. A clock that was set back does not stop us for long.

@@ -1,16 +1,18 @@
 -- leave: takes a waiter out of the queue. A grant that was made meanwhile is undone. May be sent twice.
 --
 -- ARGV  2 id
---       3 request   of the waiter itself; '' when somebody else removes it
+--       3 request   as for acquire
 --       4 strays    as for acquire
+--       5 mode      'own': the waiter itself leaves; 'remove': somebody else takes it out
 --
 -- Returns {'left'}     it is out
+--         {'late'}     this is a late copy
 --         {'unknown'}  somebody else asked, and there is no such waiter
 --         {'spelled', name}  another spelling of this name is in use
 --         {'version', theirs, ours}  another version of this protocol
 
 local id, request = ARGV[2], ARGV[3]
-local by_other, strays = request == '', tonumber(ARGV[4]) or 0
+local by_other, strays = ARGV[5] == 'remove', tonumber(ARGV[4]) or 0
 
 -- in a function from here on
 -- include ending.lua
@@ -22,9 +24,11 @@ local refusal = denied and may_not_write()
 if refusal then
 	return refusal
 end
-local owner, count = read_keys()
+local owner, count, copies = read_keys('c:' .. request)
 if state.refusal then
 	return state.refusal
+elseif is_late(request, strays, copies) then
+	return {'late'}
 end
 notice_end(owner)
 
@@ -48,10 +52,8 @@ if by_other then
 	introduce(note)
 	note('HSET', STATE, 'x:' .. id, stamp) -- it is to learn it
 	tell(id, '0')
-elseif strays > 0 then
-	note('HSET', STATE, 'c:' .. request, stamp .. ' ' .. int(strays)) -- they must not be granted any more
+	state.marked = true
 end
-state.marked = state.marked or by_other or strays > 0
 
 if owner and kind then
 	if kind == 'w' and request == owner then

@@ -214,6 +214,21 @@ local function touch()
 	end
 end
 
+-- Whether this is a late copy of a request: the server has read a newer request of the same process, which says
+-- that it left more requests under way on connections that are no more. Nobody hears the answer to a copy, and
+-- the copy may change nothing. mark: what read_keys read of 'c:' .. request.
+local function is_late(request, strays, mark)
+	local newest = mark and number(string.match(mark, ' (%d+)$')) or 0
+	if strays > newest then
+		-- the first deletes nothing; but after it a server out of memory takes the second, too
+		call('HDEL', STATE, 'c:' .. request)
+		note('HSET', STATE, 'c:' .. request, stamp .. ' ' .. int(strays))
+		state.marked = true
+		touch()
+	end
+	return strays < newest
+end
+
 -- Makes id, whose name is in the lock by now, the owner, for ttl ms at first. hold: as in `holds`. unheard: a
 -- ticket that it may not have heard. Returns the token, as text.
 local function take(id, hold, lease, ttl, by, waited, unheard)

@@ -9,24 +9,29 @@
 --       5 token     with 'force': only if it is still the holder's, or ''
 --       6 again     '1' when an earlier copy of this request may have arrived
 --       7 min       with 'own': the lock stays held for so many ms from its grant on, or ''
+--       8 strays    as for acquire
 --
 -- Returns {'released', holds left}
 --         {'kept', ms}             the last hold was given back; the lock stays held for the rest of its min
 --         {'forced', owner, by}    {'free'}
 --         {'spelled', name}        another spelling of this name is in use
 --         {'version', theirs, ours}   another version of this protocol
+--         {'late'}                 this is a late copy
 --         {'not held', owner, by}  {'not acquired'}: only wrap's own hold is left
 
 local id, request, mode = ARGV[2], ARGV[3], ARGV[4]
 local token, again, min = tonumber(ARGV[5]), ARGV[6] == '1', tonumber(ARGV[7])
+local strays = tonumber(ARGV[8]) or 0
 
 local refusal = denied and may_not_write()
 if refusal then
 	return refusal
 end
-local owner, count = read_keys()
+local owner, count, copies = read_keys('c:' .. request)
 if state.refusal then
 	return state.refusal
+elseif (copies or strays > 0) and is_late(request, strays, copies) then
+	return {'late'}
 end
 
 -- Until when the lock stays held whatever is given back. Each process that holds it may demand that.
@@ -45,7 +50,7 @@ local function tell_keeper()
 end
 
 -- The usual cases: the only hold is given back, and nobody waits, or those who do are in order.
-if owner == id and state.owner == id and count == 1 and kept_ms == 0 and state.holds and
+if owner == id and state.owner == id and count == 1 and kept_ms == 0 and state.holds and not state.marked and
 	(mode == 'own' and (state.holds == 'w' .. request or state.holds == 'a' .. request) or
 	mode == 'any' and string.find(state.holds, '^a%S+$')) then
 	if state.empty then

@@ -2,29 +2,33 @@
 -- its data takes the lock up again. May be sent twice.
 --
 -- ARGV  2 id
---       3 request   of the holding process, or '' (the renew command: any hold will do)
---       4 kind      'w' for wrap, 'a' for acquire
+--       3 request   of the holding process, or of the renew command
+--       4 kind      'w' for wrap, 'a' for acquire, or '' for the renew command: any hold will do
 --       5 lease     ms, or '': the one that the lock was taken with
 --       6 token     of the holder, or '': do not take the lock up
 --       7 by        as for acquire
 --       8 period    as for acquire
+--       9 strays    as for acquire
 --
 -- Returns {'renewed', ttl ms, token, 1 when taken up again else 0}
 --         {'released'}             the owner holds the lock, but this process's hold was given back
+--         {'late'}                 this is a late copy
 --         {'spelled', name}        another spelling of this name is in use
 --         {'version', theirs, ours}   another version of this protocol
 --         {'lost', 'forced' | 'taken' | 'gone', owner, by}
 
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local token, by, period = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8])
+local token, by, period, strays = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9]) or 0
 
 local refusal = denied and may_not_write()
 if refusal then
 	return refusal
 end
-local owner, count = read_keys()
+local owner, count, copies = read_keys('c:' .. request)
 if state.refusal then
 	return state.refusal
+elseif (copies or strays > 0) and is_late(request, strays, copies) then
+	return {'late'}
 end
 lease = lease or state.lease or OUR_SCORE_MS
 
@@ -39,8 +43,8 @@ local function extend()
 end
 
 -- The usual case: the owner holds, and nobody waits.
-if owner == id and state.owner == id and state.empty and not state.turn and request ~= '' and state.holds and
-	string.find(state.holds, kind .. request, 1, true) then
+if owner == id and state.owner == id and state.empty and not state.turn and not state.marked and kind ~= '' and
+	state.holds and string.find(state.holds, kind .. request, 1, true) then
 	local ttl = extend()
 	touch()
 	return {'renewed', ttl, int(state.token or 0), 0}
@@ -105,7 +109,7 @@ if owner == id and is_kept() then
 	return {'released'}
 end
 if owner == id then
-	if request == '' or has_hold(kind .. request) then
+	if kind == '' or has_hold(kind .. request) then
 		return renewed(0)
 	elseif token and not has_hold('g' .. request) and not has_hold('d' .. request) and
 		(not state.owner or state.taken_up and string.match(state.taken_up, '%d+$') == int(token)) then

@@ -14,6 +14,11 @@ struct server;
 
 #define REQUEST_ARGS 224
 #define CLIENT_CHANNELS 3
+
+/* The count of a process that goes on for a dead one, under that one's request id: more than the
+ * dead one has left under way. */
+#define STRAYS_OF_HEIR 1000000
+
 #define CHANNEL_MAX_BYTES 700
 #define MESSAGE_MAX_BYTES 128 /* a grant has 76 */
 

@@ -89,6 +89,7 @@ static void give_back_for_guard(const struct front *front)
 		!front->shared->ending.started || front->shared->ending.exec_errno;
 	client_init(&client, front->job->client->link.server,
 		    front->job->options->connect_timeout_ms);
+	client.strays = STRAYS_OF_HEIR;
 	if (until > clock_ms() + client.timeout_ms)
 		until = clock_ms() + client.timeout_ms;
 	give_back(&hold, front->job->teller, until);

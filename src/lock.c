@@ -86,6 +86,12 @@ void request_add(struct request *request, const char *argument)
 	request->argv[request->argc++] = argument;
 }
 
+void request_add_strays(struct request *request)
+{
+	request->strays = request->argc;
+	request_add(request, "0");
+}
+
 void lock_request(const struct lock_keys *keys, struct request *request,
 		  const struct script *script)
 {
@@ -129,8 +135,7 @@ void lock_ask(struct lock *lock, struct request *request, bool try)
 	request_add(request, lock->limit);
 	request_add(request, lock->by);
 	request_add(request, lock->once_per);
-	request->strays = request->argc;
-	request_add(request, "0");
+	request_add_strays(request);
 	if (lock->handable)
 		owner_draw_secret(lock->secret);
 	request_add(request, lock->secret);
@@ -149,6 +154,7 @@ void lock_renew(struct lock *lock, struct request *request)
 	request_add(request, lock->token);
 	request_add(request, lock->by);
 	request_add(request, lock->once_per);
+	request_add_strays(request);
 	demand_replicas(lock, request, "renewed");
 }
 
@@ -162,6 +168,7 @@ void lock_release(struct lock *lock, struct request *request)
 	request->again = request->argc;
 	request_add(request, "0");
 	request_add(request, lock->min_hold);
+	request_add_strays(request);
 	request->tells = *lock->ticket != '\0'; /* where we have waited, others may wait */
 }
 
@@ -170,8 +177,8 @@ void lock_leave(struct lock *lock, struct request *request)
 	lock_request(&lock->keys, request, &script_leave);
 	request_add(request, lock->id);
 	request_add(request, lock->request);
-	request->strays = request->argc;
-	request_add(request, "0");
+	request_add_strays(request);
+	request_add(request, "own");
 }
 
 static bool is_tagged(const struct redisReply *reply, const char *tag, size_t elements)

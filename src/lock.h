@@ -160,6 +160,10 @@ void lock_request(const struct lock_keys *keys, struct request *request,
 
 void request_add(struct request *request, const char *argument);
 
+/* Adds how many requests the client has left under way: every script that changes something wants
+ * to know, so that a late copy of a request changes nothing. */
+void request_add_strays(struct request *request);
+
 /* The channel of an owner id. */
 void lock_channel(const struct lock_keys *keys, const char *id, char channel[CHANNEL_MAX_BYTES]);
 

@@ -166,13 +166,18 @@ static int remove_waiter(struct client *client, const struct lock_keys *keys, co
 			 struct error *err)
 {
 	struct request request;
+	char own_id[OWNER_MAX_BYTES];
 
 	if (!owner_is_valid(id))
 		return fail(err, STATUS_USAGE, "cannot remove waiter '%s': this is no owner id",
 			    id);
+	if (owner_new(own_id, err) < 0)
+		return -1;
 	lock_request(keys, &request, &script_leave);
 	request_add(&request, id);
-	request_add(&request, ""); /* not the waiter itself asks */
+	request_add(&request, own_id);
+	request_add_strays(&request);
+	request_add(&request, "remove");
 	if (call(client, &request, err) < 0)
 		return -1;
 	if (strcmp(reply_text(client->reply, 0), "unknown") == 0)

@@ -37,6 +37,8 @@ static int release_as(struct client *client, const struct lock *lock, const char
 	request_add(&request, token);
 	request.again = request.argc;
 	request_add(&request, "0");
+	request_add(&request, "");
+	request_add_strays(&request);
 	result =
 		client_call(client, &request, clock_ms() + options->connect_timeout_ms, false, err);
 	steps_tell(&steps, client);

@@ -26,11 +26,13 @@ static int renew_as(struct client *client, struct lock *lock, const char *owner,
 
 	lock_request(&lock->keys, &request, &script_renew);
 	request_add(&request, owner);
+	request_add(&request, lock->request);
 	request_add(&request, ""); /* whichever of the owner's holds */
-	request_add(&request, "a");
 	request_add(&request, options->lease_ms ? lock->lease : "");
 	request_add(&request, "");
 	request_add(&request, "");
+	request_add(&request, "");
+	request_add_strays(&request);
 	result =
 		client_call(client, &request, clock_ms() + options->connect_timeout_ms, false, err);
 	steps_tell(&steps, client);

@@ -84,7 +84,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	release anna min=10000
 	renew anna lease=60000
 	answered released
-	renew anna request='' holder_token='' lease=60000
+	renew anna kind='' holder_token='' lease=60000
 	answered released
 	acquire daemon mode=try inherited=anna
 	answered busy anna

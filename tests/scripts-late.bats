@@ -13,7 +13,7 @@ nobody_holds() {
 @test "late: the first request, when a second copy was granted and the lock given back" {
 	acquire anna again=1 strays=1
 	answered granted anna
-	release anna
+	release anna strays=1
 	answered released
 	acquire anna
 	answered removed
@@ -57,7 +57,7 @@ nobody_holds() {
 	release zed
 	come_back anna strays=1
 	answered granted
-	release anna
+	release anna strays=1
 	ask anna
 	answered removed
 	nobody_holds
@@ -88,7 +88,7 @@ nobody_holds() {
 	acquire anna
 	acquire inner inherited=anna again=1 strays=1
 	answered granted anna
-	release anna request=inner
+	release anna request=inner strays=1
 	answered released 1
 	acquire inner inherited=anna
 	answered removed
@@ -127,7 +127,7 @@ nobody_holds() {
 
 @test "late: nobody is taken for it who acts as the same owner" {
 	acquire anna again=1 strays=1
-	release anna
+	release anna strays=1
 	acquire anna request=second inherited=anna
 	answered granted anna
 	release anna request=second
@@ -155,6 +155,153 @@ nobody_holds() {
 	later 600001
 	acquire cleo again=1 strays=1
 	answered queued
+	between 1 "$(cli HLEN "$(key_state)")" 45
+}
+
+@test "late: a release by hand, when a second copy gave the lock back and the same owner has it again" {
+	acquire anna kind=a
+	release anna request=by-hand mode=any again=1 strays=1
+	answered released 0
+	acquire anna request=second kind=a
+	answered granted anna
+	release anna request=by-hand mode=any
+	answered late
+	assert_equal "$(owner) $(holds) $(field holds)" 'anna 1 asecond'
+}
+
+@test "late: a release of its own hold, when the same process has taken the lock again" {
+	for mode in own unused; do
+		acquire anna
+		release anna again=1 strays=1 mode=$mode
+		answered released 0
+		acquire anna strays=1
+		answered granted anna
+		release anna mode=$mode
+		answered late
+		assert_equal "$(owner) $(holds)" 'anna 1'
+		cli FLUSHALL >/dev/null
+	done
+}
+
+@test "late: a release that would hand the lock over, or keep it for the rest of --min-hold" {
+	acquire anna
+	release anna again=1 strays=1
+	acquire anna strays=1
+	present ben
+	acquire ben handed=1
+	release anna
+	answered late
+	release anna min=60000
+	answered late
+	told ben ''
+	assert_equal "$(owner) $(field keep)" 'anna '
+	left 30000 "$(cli PTTL job)"
+}
+
+@test "late: a release by force breaks the lock of nobody, however old the answer to the second copy is" {
+	acquire anna
+	release anna request=breaker mode=force again=1 strays=1
+	answered forced anna
+	acquire ben
+	cli HDEL "$(key_state)" f:breaker >/dev/null
+	release anna request=breaker mode=force
+	answered late
+	assert_equal "$(owner)" ben
+}
+
+@test "late: a renewal, when its sender has renewed again, or given the lock back" {
+	acquire anna lease=1000
+	renew anna lease=1000 strays=1
+	answered renewed
+	renew anna lease=60000
+	answered late
+	left 1000 "$(cli PTTL job)"
+	release anna strays=1
+	renew anna
+	answered late
+	nobody_holds
+	assert_equal "$(log_lines | grep -o 'event=[a-z]*' | paste -sd ' ')" 'event=granted event=released'
+}
+
+@test "late: a renewal by hand, when the same owner has the lock again, for a shorter time" {
+	acquire anna kind=a
+	renew anna request=by-hand kind='' holder_token='' lease=60000 strays=1
+	answered renewed 60000
+	release anna request=gives-back mode=any
+	acquire anna request=second kind=a lease=1000
+	renew anna request=by-hand kind='' holder_token='' lease=60000
+	answered late
+	left 1000 "$(cli PTTL job)"
+}
+
+@test "late: a waiter's leave, when it waits again" {
+	acquire zed
+	acquire anna
+	leave anna strays=1
+	answered left
+	acquire anna strays=1
+	answered queued
+	leave anna
+	answered late
+	queue_is anna
+}
+
+@test "late: a removal, when somebody waits again under this id" {
+	acquire zed
+	acquire anna
+	remove anna strays=1
+	answered left
+	cli HDEL "$(key_state)" x:anna >/dev/null
+	acquire anna request=second
+	answered queued
+	remove anna
+	answered late
+	queue_is anna
+}
+
+@test "late: whatever the guard left under way, when the wrapper has given the lock back for it" {
+	acquire anna
+	renew anna strays=3
+	release anna strays=1000000
+	answered released 0
+	acquire anna request=second
+	release anna strays=3
+	answered late
+	renew anna strays=4
+	answered late
+	assert_equal "$(owner) $(field holds)" 'anna wsecond'
+}
+
+@test "a server without memory knows late copies, too" {
+	acquire anna kind=a
+	cli CONFIG SET maxmemory 1 >/dev/null
+	release anna request=by-hand mode=any again=1 strays=1
+	cli CONFIG SET maxmemory 0 >/dev/null
+	answered released 0
+	acquire anna request=second kind=a
+	release anna request=by-hand mode=any
+	answered late
+}
+
+@test "what knows late copies costs the usual renewal and release nothing but a field that is read" {
+	acquire anna
+	hear_calls
+	renew anna
+	release anna
+	calls >"$BATS_TEST_TMPDIR/called"
+	assert_equal "$(grep -c '"c:anna"' "$BATS_TEST_TMPDIR/called")" 2
+	assert_equal "$(grep '"c:anna"' "$BATS_TEST_TMPDIR/called" | grep -c HMGET)" 2
+}
+
+@test "our hash does not grow with marks of releases, when nobody ever waits" {
+	for ((i = 1; i <= 100; i++)); do
+		script_line acquire "w$i" "w$i" w 30000 wait '' 0 '' ''
+		script_line release "w$i" "w$i" own '' 1 '' 1
+	done | cli >/dev/null
+	between 100 "$(cli HLEN "$(key_state)")" 140
+	later 600001
+	acquire anna
+	release anna strays=1
 	between 1 "$(cli HLEN "$(key_state)")" 45
 }
 

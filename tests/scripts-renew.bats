@@ -29,7 +29,7 @@ granted_to_anna() {
 @test "a renewal without a lease gives the one that the lock was taken with" {
 	acquire anna lease=20000
 	later 10000
-	renew anna lease= request= holder_token=
+	renew anna lease= kind= holder_token=
 	answered renewed 20000 "${token[anna]}"
 }
 
@@ -45,7 +45,7 @@ granted_to_anna() {
 	acquire anna lease=90000
 	release anna
 	redisson_takes rex
-	renew rex lease= request= holder_token=
+	renew rex lease= kind= holder_token=
 	answered renewed 30000
 }
 
@@ -267,7 +267,7 @@ granted_to_anna() {
 @test "the renew command, which knows no token, takes no lock up" {
 	acquire anna
 	cli FLUSHALL
-	renew anna request= holder_token=
+	renew anna kind= holder_token=
 	answered lost gone
 	assert_equal "$(cli EXISTS job)" 0
 }

@@ -153,19 +153,19 @@ come_back() {
 }
 
 release() {
-	local id=$1 request=$1 mode=own holder_token='' again=0 min=''
+	local id=$1 request=$1 mode=own holder_token='' again=0 min='' strays=0
 
 	shift
 	[ $# -eq 0 ] || local "$@"
-	script release "$id" "$request" "$mode" "$holder_token" "$again" "$min"
+	script release "$id" "$request" "$mode" "$holder_token" "$again" "$min" "$strays"
 }
 
 renew() {
-	local id=$1 request=$1 kind=w lease=30000 holder_token=${token[$1]-} by="by $1" period=''
+	local id=$1 request=$1 kind=w lease=30000 holder_token=${token[$1]-} by="by $1" period='' strays=0
 
 	shift
 	[ $# -eq 0 ] || local "$@"
-	script renew "$id" "$request" "$kind" "$lease" "$holder_token" "$by" "$period"
+	script renew "$id" "$request" "$kind" "$lease" "$holder_token" "$by" "$period" "$strays"
 }
 
 leave() {
@@ -173,11 +173,16 @@ leave() {
 
 	shift
 	[ $# -eq 0 ] || local "$@"
-	script leave "$id" "$request" "$strays"
+	script leave "$id" "$request" "$strays" own
 }
 
+# remove ID: somebody else takes the waiter out
 remove() {
-	script leave "$1" ''
+	local id=$1 request=remover strays=0
+
+	shift
+	[ $# -eq 0 ] || local "$@"
+	script leave "$id" "$request" "$strays" remove
 }
 
 # answered WORD...: the last answer begins with these words
