@@ -76,7 +76,7 @@ static void print_server(const struct examination *examination)
 	report_print_line("url", server->label, NULL);
 	if (!facts)
 		return;
-	for (size_t i = 0; i < examination->nodes.count; i++)
+	for (size_t i = 0; i < examination->fact_count; i++)
 		report_print_line(i == 0 ? "address" : "", examination->facts[i].address, NULL);
 	snprintf(text, sizeof(text), "%s %s, %s, %s",
 		 strcmp(facts->software, "valkey") == 0 ? "Valkey" : "Redis", facts->version,
@@ -156,7 +156,7 @@ static void print_server_json(const struct examination *examination)
 	print_member("user", user_of(server));
 	print_member("tls", facts ? facts->tls : NULL);
 	fputs(",\"addresses\":[", stdout);
-	for (size_t i = 0; facts && i < examination->nodes.count; i++) {
+	for (size_t i = 0; facts && i < examination->fact_count; i++) {
 		fputs(i > 0 ? "," : "", stdout);
 		json_print_string(facts[i].address);
 	}

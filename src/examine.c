@@ -38,27 +38,36 @@ static int ask_nodes(struct examination *examination, struct error *err)
 	if (!examination->facts)
 		return fail(err, STATUS_OS, "cannot examine the server: out of memory");
 	for (size_t i = 0; i < nodes->count; i++) {
-		struct facts *facts = &examination->facts[i];
+		struct facts *facts = &examination->facts[examination->fact_count];
 
-		if (facts_ask(facts, &nodes->clients[i], SAMPLES, err) < 0)
-			return -1;
+		if (facts_ask(facts, &nodes->clients[i], SAMPLES, err) < 0) {
+			facts_free(facts);
+			*facts = (struct facts){0};
+			if (!nodes_lose(nodes, &nodes->clients[i], err))
+				return -1;
+			continue;
+		}
+		examination->fact_count++;
 		if (examination->folder[0])
 			snprintf(facts->address, sizeof(facts->address), "%s/socket",
 				 examination->folder);
 		tell_step(invocation->teller, "asked %s: %s %s, %s", facts->address,
 			  facts->software, facts->version, facts->mode);
 	}
-	return 0;
+	return examination->fact_count > 0 ? 0 : -1;
 }
 
-/* A cluster whose slots are given to nobody is in order as far as its nodes go. */
+/* The nodes of a cluster may be well, and a part of its slots with none of them. */
 static void check_slots(struct examination *examination)
 {
-	if (examination->nodes.count == 0)
-		finding_explain(report_add(&examination->report, SEVERITY_ERROR, "slots",
-					   "no node of this cluster has any"),
-				"No lock can be taken (CLUSTERDOWN, 69).",
-				"redis-cli --cluster check HOST:PORT");
+	char text[FINDING_MAX_BYTES];
+
+	for (size_t gap = 0; gap <= examination->nodes.count; gap++)
+		if (nodes_show_gap(&examination->nodes, gap, text, sizeof(text)))
+			finding_explain(report_add(&examination->report, SEVERITY_ERROR, "slots",
+						   "%s", text),
+					"Locks in these slots can be neither taken nor seen (69).",
+					"redis-cli --cluster check HOST:PORT");
 }
 
 static void check_nodes(struct examination *examination)
@@ -66,8 +75,8 @@ static void check_nodes(struct examination *examination)
 	const struct invocation *invocation = examination->invocation;
 	struct report *report = &examination->report;
 
-	report->places = examination->nodes.count;
-	for (size_t i = 0; i < examination->nodes.count; i++) {
+	report->places = examination->fact_count;
+	for (size_t i = 0; i < examination->fact_count; i++) {
 		const struct facts *facts = &examination->facts[i];
 
 		report->place = facts->address;
@@ -75,7 +84,7 @@ static void check_nodes(struct examination *examination)
 		check_user(report, facts, invocation->options, invocation->argv, invocation->argc);
 	}
 	report->place = NULL;
-	check_times(report, examination->facts, examination->nodes.count, invocation->options);
+	check_times(report, examination->facts, examination->fact_count, invocation->options);
 	tell_step(invocation->teller, "checked the server and its user");
 }
 
@@ -118,6 +127,15 @@ static void cannot_find(struct report *report)
 			"name the locks, fairlock doctor NAME..., or allow +scan and all keys");
 }
 
+/* A lock in a part of the cluster that is missing; that is a finding of its own. */
+static void cannot_see(struct report *report, const struct error *err)
+{
+	finding_explain(
+		report_add(report, SEVERITY_NOTE, "locks", "not all looked at: %s", err->text),
+		"Locks without an end and dead waiters are not seen.",
+		"look again when the cluster is whole");
+}
+
 static int look_at_locks(struct examination *examination, struct error *err)
 {
 	const struct invocation *invocation = examination->invocation;
@@ -137,6 +155,10 @@ static int look_at_locks(struct examination *examination, struct error *err)
 		cannot_find(&examination->report);
 		result = 0;
 	}
+	if (result < 0 && err->status == STATUS_UNAVAILABLE && nodes_unseen(&examination->nodes)) {
+		cannot_see(&examination->report, err);
+		result = 0;
+	}
 	names_free(&names);
 	client_close(&client);
 	return result;
@@ -150,7 +172,6 @@ static int look(struct examination *examination, struct error *err)
 	if (nodes_open(&examination->nodes, invocation->server, timeout_ms, clock_ms() + timeout_ms,
 		       err) < 0)
 		return -1;
-	check_slots(examination);
 	if (examination->nodes.count == 0)
 		return 0;
 	find_private(examination);
@@ -185,6 +206,7 @@ int examine(struct examination *examination, const struct invocation *invocation
 
 	*examination = (struct examination){.invocation = invocation};
 	result = look(examination, err);
+	check_slots(examination);
 	if (result < 0)
 		add_failure(&examination->report, err);
 	return result;
@@ -192,7 +214,7 @@ int examine(struct examination *examination, const struct invocation *invocation
 
 void examination_free(struct examination *examination)
 {
-	for (size_t i = 0; examination->facts && i < examination->nodes.count; i++)
+	for (size_t i = 0; i < examination->fact_count; i++)
 		facts_free(&examination->facts[i]);
 	free(examination->facts);
 	report_free(&examination->report);

@@ -16,7 +16,8 @@ struct invocation;
 struct examination {
 	const struct invocation *invocation;
 	struct nodes nodes;
-	struct facts *facts; /* one for each node, or NULL */
+	struct facts *facts; /* one for each node that answers, or NULL */
+	size_t fact_count;
 	struct report report;
 	char folder[FOLDER_MAX_BYTES]; /* of a private server, or "" */
 	pid_t pid;

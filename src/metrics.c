@@ -120,6 +120,10 @@ void metrics_print(struct metrics *metrics)
 	puts("# HELP fairlock_locks Locks listed here.");
 	puts("# TYPE fairlock_locks gauge");
 	printf("fairlock_locks %zu\n", metrics->count);
+	puts("# HELP fairlock_unseen_slots Slots of the cluster whose locks cannot be seen.");
+	puts("# TYPE fairlock_unseen_slots gauge");
+	if (metrics->unseen_slots >= 0)
+		printf("fairlock_unseen_slots %" PRId64 "\n", metrics->unseen_slots);
 	for (enum metric metric = 0; metric < METRIC_COUNT; metric++)
 		print_family(metrics, metric);
 }

@@ -32,6 +32,7 @@ struct metrics {
 		int64_t values[METRIC_COUNT];
 	} * list;
 	size_t count;
+	int64_t unseen_slots; /* of a cluster; METRIC_UNKNOWN: is left out */
 };
 
 /* Adds a lock; its name is copied. One that is added again counts once. Returns 0, or -1 with

@@ -153,13 +153,19 @@ static int find_at(struct names *names, struct client *client, int64_t until_ms,
 	return result;
 }
 
-int names_find(struct names *names, const struct nodes *nodes, int64_t until_ms, struct error *err)
+int names_find(struct names *names, struct nodes *nodes, int64_t until_ms, struct error *err)
 {
 	int result = 0;
 
 	*names = (struct names){0};
-	for (size_t i = 0; result == 0 && i < nodes->count; i++)
-		result = find_at(names, &nodes->clients[i], until_ms, err);
+	for (size_t i = 0; result == 0 && i < nodes->count; i++) {
+		struct client *client = &nodes->clients[i];
+
+		if (!nodes_has_lost(nodes, client))
+			result = find_at(names, client, until_ms, err);
+		if (result < 0 && nodes_lose(nodes, client, err))
+			result = 0;
+	}
 	sort(names);
 	return result;
 }

@@ -19,9 +19,10 @@ struct names {
 	size_t count;
 };
 
-/* Asks the nodes for the names until until_ms (NEVER_MS: as long as it takes).
- * Returns 0, or -1 with what it found before something failed. Call names_free in both cases. */
-int names_find(struct names *names, const struct nodes *nodes, int64_t until_ms, struct error *err);
+/* Asks the nodes for the names until until_ms (NEVER_MS: as long as it takes). Goes on without
+ * nodes of a cluster that do not answer (nodes_lose). Returns 0, or -1 with what it found before
+ * something failed. Call names_free in both cases. */
+int names_find(struct names *names, struct nodes *nodes, int64_t until_ms, struct error *err);
 
 /* The same for somebody who waits at a prompt: what can be found at once. Starts no private
  * server. Call names_free. */

@@ -203,10 +203,13 @@ struct view {
 	struct table *table;     /* NULL: nobody looks at it */
 	struct metrics *metrics; /* NULL: nor Prometheus */
 	bool alone;              /* one NAME was asked for */
+	bool named;              /* one or more */
 	bool coloured;
 	bool silent;
 	bool held; /* any of them */
 	int status;
+	struct error gap; /* which part of a cluster is not among it; STATUS_OK: none */
+	int64_t unseen;   /* so many slots; METRIC_UNKNOWN: no cluster, or not all was asked for */
 };
 
 static int ask(struct state *state, struct client *client, const struct lock_keys *keys,
@@ -225,8 +228,31 @@ static int ask(struct state *state, struct client *client, const struct lock_key
 	return 0;
 }
 
-/* Looks at one lock. A name that something else uses is told, and keeps nobody from seeing the
- * others. */
+/* What is seen of a cluster of which a part is missing is shown first. */
+static int tell_gap(const struct view *view, struct error *err)
+{
+	if (view->gap.status == STATUS_OK)
+		return 0;
+	*err = view->gap;
+	return -1;
+}
+
+/* A name that something else uses, and a slot of a cluster that is not served, are told, and keep
+ * nobody from seeing the others. */
+static int pass_over(struct view *view, const struct client *client, const struct error *err)
+{
+	const bool is_gap = view->named && err->status == STATUS_UNAVAILABLE &&
+			    client->link.greeting.is_cluster;
+
+	if (view->alone || (err->status != STATUS_CONFIG && !is_gap))
+		return -1;
+	if (!view->silent)
+		complain("%s", err->text);
+	if (view->status == STATUS_OK || is_gap)
+		view->status = err->status;
+	return 0;
+}
+
 static int look(struct view *view, const char *name, struct client *client, struct error *err)
 {
 	struct lock_keys keys;
@@ -234,14 +260,8 @@ static int look(struct view *view, const char *name, struct client *client, stru
 
 	if (name_keys(&keys, name, err) < 0)
 		return -1;
-	if (ask(&state, client, &keys, err) < 0) {
-		if (err->status != STATUS_CONFIG || view->alone)
-			return -1;
-		if (!view->silent)
-			complain("%s", err->text);
-		view->status = STATUS_CONFIG;
-		return 0;
-	}
+	if (ask(&state, client, &keys, err) < 0)
+		return pass_over(view, client, err);
 	view->held |= state.is_held;
 	if (view->metrics)
 		return add_metrics(view->metrics, &state, err);
@@ -254,11 +274,23 @@ static int look_at(struct view *view, const struct invocation *invocation, struc
 	int result = 0;
 
 	view->alone = invocation->argc == 1;
+	view->named = true;
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
 	for (int i = 0; result == 0 && i < invocation->argc; i++)
 		result = look(view, invocation->argv[i], &client, err);
 	client_close(&client);
 	return result;
+}
+
+/* A node may go away between the question for its locks and the one for their state. */
+static int look_unless_lost(struct view *view, struct nodes *nodes, const struct found *lock,
+			    struct error *err)
+{
+	if (nodes_has_lost(nodes, lock->client))
+		return 0;
+	if (look(view, lock->name, lock->client, err) == 0)
+		return 0;
+	return nodes_lose(nodes, lock->client, err) ? 0 : -1;
 }
 
 static int look_at_all(struct view *view, const struct invocation *invocation, struct error *err)
@@ -272,7 +304,13 @@ static int look_at_all(struct view *view, const struct invocation *invocation, s
 	if (result == 0)
 		result = names_find(&names, &nodes, NEVER_MS, err);
 	for (size_t i = 0; result == 0 && i < names.count; i++)
-		result = look(view, names.list[i].name, names.list[i].client, err);
+		result = look_unless_lost(view, &nodes, &names.list[i], err);
+	view->unseen = nodes.owners ? (int64_t)nodes_unseen(&nodes) : METRIC_UNKNOWN;
+	view->gap.status = STATUS_OK;
+	if (result == 0 && nodes_check(&nodes, &view->gap) < 0 && view->unseen == CLUSTER_SLOTS) {
+		*err = view->gap;
+		result = -1;
+	}
 	names_free(&names);
 	nodes_close(&nodes);
 	return result;
@@ -302,26 +340,32 @@ static char *look_again(void *data, int width, struct error *err)
 	struct view view = {.table = table_open(&layout, invocation->options, err),
 			    .coloured = screen_wants_colour(),
 			    .silent = true};
-	char *text = NULL;
+	char *text = NULL, *with_gap = NULL;
 
 	if (view.table && fill(&view, invocation, err) == 0)
 		text = table_text(view.table, width, err);
 	table_close(view.table);
-	return text;
+	if (!text || view.gap.status == STATUS_OK ||
+	    asprintf(&with_gap, "%s%s\n", text, view.gap.text) < 0)
+		return text;
+	free(text);
+	return with_gap;
 }
 
-/* All or nothing is printed: half of the locks would look as if the others were gone. */
+/* When something fails nothing is printed: half of the locks would look as if the others were gone.
+ * A missing part of a cluster is among the metrics. */
 static int print_metrics(const struct invocation *invocation, int *status, struct error *err)
 {
 	struct metrics metrics = {0};
-	struct view view = {.metrics = &metrics, .status = STATUS_OK};
+	struct view view = {.metrics = &metrics, .status = STATUS_OK, .unseen = METRIC_UNKNOWN};
 	int result = fill(&view, invocation, err);
 
+	metrics.unseen_slots = view.unseen;
 	if (result == 0)
 		metrics_print(&metrics);
 	metrics_free(&metrics);
 	*status = view.status;
-	return result;
+	return result == 0 ? tell_gap(&view, err) : result;
 }
 
 static int run(const struct invocation *invocation, int *status, struct error *err)
@@ -348,7 +392,8 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	*status = view.status;
 	if (options->quiet && (view.held || view.status == STATUS_OK))
 		*status = view.held ? 0 : 1;
-	return result;
+	/* that one is held is sure, whatever else is */
+	return result == 0 && !(options->quiet && view.held) ? tell_gap(&view, err) : result;
 }
 
 const struct command status_command = {
