@@ -7,7 +7,7 @@
 # make check SERVER=build/servers/valkey/bin/valkey-server     with the server of Debian 13 (.ci/servers)
 # make matrix     all tests, on every Redis and Valkey that Debian has; takes an hour
 # make check-interop                       with real Redisson, through a JDK and Maven
-# make check-model                         every state of a model of the protocol, with spin
+# make check-model                         every state of the models, with spin
 # make torture DURATION=1h [SEED=N]        dozens of processes, and all that can be done to them
 # make fuzz [FUZZ=url] [FUZZ_SECONDS=60]   everything that reads what others wrote, with libFuzzer
 # make deb        builds a Debian package, $(BUILD)/fairlock_*.deb
@@ -336,7 +336,7 @@ check-interop:
 	$(MAKE) all
 	BUILD=$(BUILD) BUILDROOT=$(BUILDROOT) tests/interop/run
 
-# The protocol as a model, with spin.
+# The protocol and the processes around COMMAND as models, with spin.
 check-model:
 	.ci/setup model
 	BUILD=$(BUILD) tests/model/run

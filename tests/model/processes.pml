@@ -1,0 +1,490 @@
+/* A model of the processes around a running COMMAND, for spin: the wrapper, its guard, COMMAND, and something that
+ * COMMAND has started. Each of them can be stopped and continued at any moment and as often as one likes, and some of
+ * them are killed. tests/model/run runs it beside fairlock.pml. The server and its answers are not in it, but for
+ * renewals.
+ *
+ * A step is what a process does between two waits: see src/front.c (the wrapper), src/guard.c (the guard),
+ * src/child.c (what becomes COMMAND) and src/standby.c (the start).
+ *
+ * Time goes in steps from one of these moments to the next:
+ *
+ *   0          the lease is fresh; 1: it is not
+ *   STOP_AT    the guard must have sent COMMAND its first signal
+ *   TAKE_AT    the wrapper takes over, if the guard has not
+ *   KILL_AT    the guard must have killed all of COMMAND
+ *   LATE_AT    the wrapper must have done so, if it has taken over; the kernel's timers are over
+ *   DEADLINE   the lock may be somebody else's
+ *
+ * A process that runs does what is due before time goes on; a process that is stopped or dead does nothing. A renewal
+ * sets the time back to 0.
+ *
+ * The kernel does three things by itself: it sends COMMAND's process a signal when its parent, the guard, ends; it
+ * sends a process's exit signal to its parent, and SIGCONT continues a stopped one; and it has timers. A timer
+ * fires once. So two things are excused, unless these are defined; then spin finds them:
+ *
+ *   GAP_STOP_AGAIN   a process is stopped again after the kernel has woken it
+ *   GAP_BOTH         the wrapper is killed, and the guard is stopped until its timer kills it; not with TIMER 2
+ *
+ * COMMAND ignores every signal that can be ignored, or ends: it may end at any moment.
+ *
+ * Mutations:
+ *
+ *   MUTE_EXIT        the guard's end does not continue a stopped wrapper
+ *   NO_TIMER         the guard has no timer
+ *   NO_TAKEOVER      the wrapper leaves everything to the guard
+ *   TAKE_SILENTLY    the wrapper takes over, and a guard that goes on takes COMMAND's end for one by itself
+ *   NO_LEASE_CHECK   what becomes COMMAND does not look at the lease
+ *   KILL_ONCE        SIGKILL is not repeated for what was forked meanwhile
+ *   LEAVE_REST       the lock is given back when COMMAND itself has been killed, whatever it started
+ *   START_AGAIN      the wrapper makes another guard when the first one dies after it was set off
+ *   FORGET_STATUS    the wrapper takes over also when the guard has COMMAND's status and dies as it gives back
+ */
+
+#ifndef KILLS
+#define KILLS 0 /* of the wrapper, the guard or COMMAND */
+#endif
+#ifndef STOPS
+#define STOPS 2 /* of whom: 0 nobody, 1 COMMAND and what it started, 2 the wrapper and the guard, too */
+#endif
+#ifndef RENEWALS
+#define RENEWALS 1
+#endif
+#ifndef MIRROR
+#define MIRROR 1 /* when COMMAND stops, the guard stops the wrapper: a job-control shell is to see it */
+#endif
+#ifndef EXIT_CONT
+#ifdef MUTE_EXIT
+#define EXIT_CONT 0
+#else
+#define EXIT_CONT 1 /* the guard's exit signal is SIGCONT */
+#endif
+#endif
+#ifndef TIMER
+#ifdef NO_TIMER
+#define TIMER 0
+#else
+#define TIMER 1 /* of the guard: 1 it is killed, 2 it is continued, and so is the wrapper by one of its own */
+#endif
+#endif
+
+#define STOP_AT  2
+#define TAKE_AT  3
+#define KILL_AT  4
+#define LATE_AT  5
+#define DEADLINE 6
+
+#define WRAPPER 0
+#define GUARD   1
+#define COMMAND 2
+#define REST    3 /* what COMMAND has started */
+
+mtype = { HOLDING, STOPPING, GIVING_BACK, DONE };              /* shared: what the guard does */
+mtype = { GRANTED, CHECKED, WATCHING, TAKING_OVER, REPORTED }; /* the wrapper */
+mtype = { STANDS_BY, LET_GO, SURE, RUNS };                     /* COMMAND's process */
+mtype = { NOTHING, OWN, LOST };                                /* which status was reported */
+
+byte now;
+bool held = true;       /* the lock, by us */
+bool alive[4];
+bool stopped[4];
+bool woken[2];          /* by the kernel; not stopped again then */
+bool armed[2];          /* the kernel's timers */
+
+mtype phase = HOLDING;
+mtype wrapper = GRANTED;
+mtype command = STANDS_BY;
+mtype reported = NOTHING;
+bool set_off;           /* the wrapper has told the guard to start COMMAND */
+bool started;           /* the guard has */
+bool noted_end;         /* the guard knows that COMMAND has ended */
+bool noted_stop;        /* ... that it is stopped */
+bool lost;              /* the guard has stopped it since the lease ends */
+bool left_alone;        /* COMMAND ended by itself: what it left behind may live on */
+bool killed_once;       /* a mutation only */
+bool fresh;             /* REST was forked just now */
+byte starts;
+byte kills = KILLS, renewals = RENEWALS;
+
+/* ---- What is to be true ---- */
+
+bool in_time = true;    /* nothing of COMMAND runs at the deadline or later */
+bool kept = true;       /* the lock is not given back while COMMAND runs */
+bool once = true;       /* COMMAND is started once */
+bool status = true;     /* what is reported is what happened */
+
+#define runs(who)   (alive[who] && !stopped[who])
+#define is_command  (alive[COMMAND] && command == RUNS)
+#define is_rest     (alive[REST] && !left_alone)
+#define tree_is_empty (!alive[COMMAND] && !alive[REST])
+
+inline check_time()
+{
+	in_time = in_time && !(now == DEADLINE &&
+		(is_command && !stopped[COMMAND] || is_rest && !stopped[REST]));
+	assert(in_time)
+}
+
+inline let_go_of_lock()
+{
+	kept = kept && !(held && (is_command || is_rest));
+	assert(kept);
+	held = false
+}
+
+/* ---- The kernel ---- */
+
+inline end_command()
+{
+	printf("COMMAND ends\n");
+	alive[COMMAND] = false;
+	stopped[COMMAND] = false
+}
+
+inline end_guard()
+{
+	printf("the guard ends\n");
+	alive[GUARD] = false;
+	stopped[GUARD] = false;
+	armed[GUARD] = false;
+#if EXIT_CONT
+	stopped[WRAPPER] = false;
+	woken[WRAPPER] = woken[WRAPPER] || TIMER < 2;
+#endif
+	if
+	:: alive[COMMAND] && command == STANDS_BY -> end_command()
+	:: else
+	fi
+}
+
+/* A guard that stands by dies with the wrapper. */
+inline end_wrapper()
+{
+	printf("the wrapper ends\n");
+	alive[WRAPPER] = false;
+	stopped[WRAPPER] = false;
+	armed[WRAPPER] = false;
+	if
+	:: alive[GUARD] && !started -> end_guard()
+	:: else
+	fi
+}
+
+/* SIGKILL to all that COMMAND started; who forks meanwhile can escape it once. */
+inline kill_tree()
+{
+	printf("all of COMMAND is killed\n");
+	if
+	:: alive[REST] -> alive[REST] = false; stopped[REST] = false
+	:: alive[REST] && fresh -> fresh = false
+	:: !alive[REST]
+	fi;
+	end_command()
+}
+
+/* Which of the two is armed, for this lease. */
+inline arm()
+{
+#if TIMER
+	armed[GUARD] = started && alive[GUARD];
+#endif
+#if TIMER > 1
+	armed[WRAPPER] = alive[WRAPPER];
+#endif
+	woken[GUARD] = false;
+	woken[WRAPPER] = EXIT_CONT && TIMER < 2 && !alive[GUARD]
+}
+
+#define timer_is_over(who) (armed[who] && now >= LATE_AT)
+
+/* ---- The guard ---- */
+
+#define guard_starts    (set_off && !started)
+#define sees_end        (started && !alive[COMMAND] && !noted_end)
+#define sees_stop       (started && !noted_end && stopped[COMMAND] != noted_stop)
+#define sees_wrapper_go (started && !alive[WRAPPER] && phase == HOLDING)
+#define must_stop       (started && !lost && phase != GIVING_BACK && !noted_end && now >= STOP_AT)
+#define must_kill       (started && phase == STOPPING && now >= KILL_AT && !tree_is_empty)
+#ifdef LEAVE_REST
+#define is_over         (started && noted_end && phase != GIVING_BACK)
+#else
+#define is_over         (started && noted_end && phase != GIVING_BACK && (phase == HOLDING || tree_is_empty))
+#endif
+#ifdef KILL_ONCE
+#define kills_again (!killed_once)
+#define note_kill killed_once = true
+#else
+#define kills_again true
+#define note_kill skip
+#endif
+#define guard_is_due (guard_starts || sees_end || sees_stop || sees_wrapper_go || must_stop || \
+	must_kill && kills_again || is_over || phase == GIVING_BACK)
+
+inline mirror(is_stop)
+{
+	if
+	:: MIRROR && alive[WRAPPER] && (!is_stop || !woken[WRAPPER]) -> stopped[WRAPPER] = is_stop
+	:: else
+	fi
+}
+
+proctype guard()
+{
+	do
+	/* it starts COMMAND, which goes on by itself */
+	:: d_step { runs(GUARD) && guard_starts ->
+		printf("the guard lets COMMAND go\n");
+		started = true;
+		command = (alive[COMMAND] -> LET_GO : command);
+		arm()
+	}
+	:: d_step { runs(GUARD) && sees_end ->
+		printf("the guard sees COMMAND's end\n");
+		noted_end = true;
+		if
+		:: noted_stop -> noted_stop = false; mirror(false)
+		:: else
+		fi
+	}
+	:: d_step { runs(GUARD) && sees_stop -> printf("the guard mirrors a stop or its end\n"); noted_stop = stopped[COMMAND]; mirror(noted_stop) }
+	:: d_step { runs(GUARD) && sees_wrapper_go -> phase = STOPPING }
+	:: d_step { runs(GUARD) && must_stop -> printf("the guard stops COMMAND\n"); lost = true; phase = STOPPING; stopped[COMMAND] = false; stopped[REST] = false; check_time() }
+	/* its grace may be over earlier than it must */
+	:: atomic { runs(GUARD) && started && phase == STOPPING && !tree_is_empty && kills_again ->
+		kill_tree();
+		note_kill
+	}
+	:: d_step { runs(GUARD) && started && phase == HOLDING && !noted_end && now < STOP_AT && now > 0 && renewals > 0 ->
+		printf("the guard renews\n");
+		renewals--;
+		now = 0;
+		arm()
+	}
+	:: d_step { runs(GUARD) && is_over ->
+		armed[GUARD] = false;
+		if
+		:: lost -> phase = DONE; mirror(false); alive[GUARD] = false
+		:: !lost && phase == HOLDING -> phase = GIVING_BACK
+		:: !lost && phase == STOPPING -> let_go_of_lock(); phase = DONE; alive[GUARD] = false
+		:: else
+		fi
+	}
+	:: d_step { runs(GUARD) && phase == GIVING_BACK -> let_go_of_lock(); phase = DONE; alive[GUARD] = false }
+	:: d_step { !alive[GUARD] && wrapper != GRANTED && wrapper != CHECKED } -> break
+	:: d_step { !alive[GUARD] && !alive[WRAPPER] } -> break
+	od
+}
+
+/* ---- The wrapper ---- */
+
+#define starts_command  (wrapper == GRANTED || wrapper == CHECKED)
+#define sees_done       (wrapper == WATCHING && phase == DONE)
+#define sees_guard_die  (wrapper == WATCHING && !alive[GUARD] && phase != DONE)
+#ifdef NO_TAKEOVER
+#define must_take_over false
+#else
+#define must_take_over  (wrapper == WATCHING && alive[GUARD] && \
+	(phase == HOLDING && now >= TAKE_AT || phase == STOPPING && now >= LATE_AT))
+#endif
+#define must_finish     (wrapper == WATCHING && phase == GIVING_BACK && now == DEADLINE)
+#define must_kill_too   (wrapper == TAKING_OVER && now >= LATE_AT && !tree_is_empty)
+#define is_over_too     (wrapper == TAKING_OVER && tree_is_empty)
+#define wrapper_is_due  (sees_done || sees_guard_die || must_take_over || must_finish || must_kill_too || is_over_too)
+
+inline report(what)
+{
+	reported = what;
+	wrapper = REPORTED;
+	armed[WRAPPER] = false;
+	status = status && (what == LOST || noted_end && !lost);
+	assert(status);
+	printf("the wrapper reports %e\n", what);
+	end_wrapper()
+}
+
+inline set_guard_off()
+{
+	wrapper = WATCHING;
+	set_off = true;
+#if TIMER > 1
+	armed[WRAPPER] = true
+#endif
+}
+
+/* The first one stood by, and is dead: with it died what was to become COMMAND. */
+inline make_guard()
+{
+	alive[GUARD] = true;
+	alive[COMMAND] = true;
+	command = STANDS_BY;
+	started = false;
+	noted_end = false;
+	woken[WRAPPER] = false
+}
+
+inline take_over()
+{
+	printf("the wrapper takes over\n");
+	status = status && phase != GIVING_BACK; /* COMMAND's status is known */
+	assert(status);
+	wrapper = TAKING_OVER;
+#ifndef TAKE_SILENTLY
+	phase = (phase == HOLDING -> STOPPING : phase);
+#endif
+	stopped[COMMAND] = false;
+	stopped[REST] = false;
+	check_time()
+}
+
+proctype front()
+{
+	do
+	:: d_step { runs(WRAPPER) && wrapper == GRANTED && now < STOP_AT -> wrapper = CHECKED }
+	:: d_step { runs(WRAPPER) && wrapper == GRANTED && now >= STOP_AT ->
+		if
+		:: alive[GUARD] -> end_guard()
+		:: else
+		fi;
+		report(LOST)
+	}
+	:: d_step { runs(WRAPPER) && wrapper == CHECKED && alive[GUARD] -> set_guard_off() }
+	:: d_step { runs(WRAPPER) && wrapper == CHECKED && !alive[GUARD] -> make_guard(); set_guard_off() }
+	:: d_step { runs(WRAPPER) && sees_done -> report((lost -> LOST : OWN)) }
+	:: d_step { runs(WRAPPER) && sees_guard_die ->
+		if
+#ifdef START_AGAIN
+		:: starts < 2 && phase == HOLDING -> make_guard()
+#endif
+#ifdef FORGET_STATUS
+		:: phase == GIVING_BACK -> take_over()
+#else
+		:: phase == GIVING_BACK -> let_go_of_lock(); report(OWN)
+#endif
+#ifdef NO_TAKEOVER
+		:: phase != GIVING_BACK -> report(LOST)
+#else
+		:: phase != GIVING_BACK -> take_over()
+#endif
+		:: else
+		fi
+	}
+	:: d_step { runs(WRAPPER) && must_take_over -> take_over() }
+	/* the lease is over, and the guard still hangs as it gives the lock back */
+	:: d_step { runs(WRAPPER) && must_finish -> end_guard(); report(OWN) }
+	:: atomic { runs(WRAPPER) && wrapper == TAKING_OVER && !tree_is_empty -> kill_tree() }
+	:: d_step { runs(WRAPPER) && is_over_too ->
+		if
+		:: alive[GUARD] -> end_guard()
+		:: else
+		fi;
+		let_go_of_lock();
+		report(LOST)
+	}
+	:: d_step { !alive[WRAPPER] } -> break
+	od
+}
+
+/* ---- COMMAND ---- */
+
+#ifdef NO_LEASE_CHECK
+#define lease_is_good true
+#else
+#define lease_is_good (now < STOP_AT)
+#endif
+
+proctype job()
+{
+	do
+	/* a lease that is as good as over: it waits for a renewal or for the end */
+	:: d_step { runs(COMMAND) && command == LET_GO && lease_is_good -> command = SURE }
+	:: d_step { runs(COMMAND) && command == LET_GO && now == DEADLINE -> end_command() }
+	:: d_step { runs(COMMAND) && command == SURE ->
+		printf("COMMAND begins\n");
+		command = RUNS;
+		starts++;
+		once = once && starts == 1;
+		assert(once);
+		check_time()
+	}
+	:: d_step { runs(COMMAND) && command == RUNS && !alive[REST] && !left_alone && !fresh -> alive[REST] = true; fresh = true; check_time() }
+	/* by itself, or by a signal */
+	:: d_step { runs(COMMAND) && command == RUNS ->
+		left_alone = phase == HOLDING && wrapper != TAKING_OVER;
+		end_command()
+	}
+	:: d_step { runs(REST) -> alive[REST] = false }
+	:: d_step { !alive[WRAPPER] && !alive[GUARD] && !alive[COMMAND] && (!alive[REST] || left_alone) } -> break
+	od
+}
+
+/* ---- What happens to them ---- */
+
+#ifdef GAP_STOP_AGAIN
+#define is_excused(who) false
+#else
+#define is_excused(who) woken[who]
+#endif
+#if defined(GAP_BOTH) || TIMER == 2
+#define guard_is_all false
+#define may_kill_wrapper true
+#else
+#define guard_is_all (!alive[WRAPPER])
+#define may_kill_wrapper (runs(GUARD) && now < LATE_AT)
+#endif
+#define may_stop(who) (alive[who] && !stopped[who])
+
+proctype fate()
+{
+end:
+	do
+	:: d_step { now < DEADLINE && !timer_is_over(GUARD) && !timer_is_over(WRAPPER) &&
+		!(runs(WRAPPER) && wrapper_is_due) && !(runs(GUARD) && guard_is_due) &&
+		(alive[WRAPPER] || alive[GUARD] || alive[COMMAND] || alive[REST]) ->
+			now++;
+		printf("time %d\n", now);
+			held = held && now < DEADLINE;
+			check_time()
+	}
+#if TIMER == 1
+	:: d_step { timer_is_over(GUARD) -> end_guard() }
+#endif
+#if TIMER == 2
+	:: d_step { timer_is_over(GUARD) -> armed[GUARD] = false; stopped[GUARD] = false; woken[GUARD] = true }
+	:: d_step { timer_is_over(WRAPPER) -> armed[WRAPPER] = false; stopped[WRAPPER] = false; woken[WRAPPER] = true }
+#endif
+#if STOPS
+	:: d_step { may_stop(COMMAND) -> printf("COMMAND is stopped\n"); stopped[COMMAND] = true }
+	:: d_step { may_stop(REST) -> printf("the rest is stopped\n"); stopped[REST] = true }
+#endif
+#if STOPS > 1
+	:: d_step { may_stop(WRAPPER) && !is_excused(WRAPPER) -> printf("the wrapper is stopped\n"); stopped[WRAPPER] = true }
+	:: d_step { may_stop(GUARD) && !is_excused(GUARD) && !guard_is_all -> printf("the guard is stopped\n"); stopped[GUARD] = true }
+#endif
+	:: d_step { stopped[WRAPPER] -> printf("the wrapper goes on\n"); stopped[WRAPPER] = false }
+	:: d_step { stopped[GUARD] -> printf("the guard goes on\n"); stopped[GUARD] = false }
+	:: d_step { stopped[COMMAND] -> printf("COMMAND goes on\n"); stopped[COMMAND] = false; check_time() }
+	:: d_step { stopped[REST] -> printf("the rest goes on\n"); stopped[REST] = false; check_time() }
+#if KILLS
+	:: d_step { kills > 0 && alive[WRAPPER] && may_kill_wrapper -> kills--; end_wrapper() }
+	:: d_step { kills > 0 && alive[GUARD] -> kills--; end_guard() }
+	:: d_step { kills > 0 && alive[COMMAND] ->
+		printf("COMMAND is killed\n");
+		kills--;
+		left_alone = command == RUNS && phase == HOLDING && wrapper != TAKING_OVER;
+		end_command()
+	}
+#endif
+	od
+}
+
+init
+{
+	atomic {
+		alive[WRAPPER] = true;
+		alive[GUARD] = true;
+		alive[COMMAND] = true;
+		run front();
+		run guard();
+		run job();
+		run fate()
+	}
+}
