@@ -7,12 +7,26 @@ a line, with the time in ns of CLOCK_BOOTTIME (`at`, often also `until`: not bef
 the server is looked at. What is excused, since fairlock(7) does not promise it, is found from the faults as
 they were logged:
 
-    both guards of a COMMAND killed or stopped      its section counts no more from the second on
+    both guards of a COMMAND killed or stopped      its section counts no more from the second on; that COMMAND
+                                                    was stopped is no excuse, whatever that did to its guards
     COMMAND killed                                  what it left behind counts no more
     the lock broken by force                        its section may go on for FORCED_S; a script, for ever
     a script with a keeper                          counts until the keeper, or its way to the server, was hit
-    the server lost its data                        who held then counts again after LOST_S
+    the server lost its data                        a holder of that time counts again after LOST_S
+    the server's clock was set forward              a holder of that time counts again a third of its lease and
+                                                    LOST_S later; a script, never
+    the machine of a holder stood still, with       its section counts again a lease after that. If it was
+    its clock                                       still seen waiting in that time, nothing is excused
     the machine stood still                         for as long as that; such overlaps are counted
+
+Nothing excuses disorder among waiters that were there, or had RESTART_S to come back: no loss of data, no
+failover. After a loss of data a newcomer may go first as long as no waiter is back. A server's clock that is
+set excuses what comes in the SET_S behind it. A clock that runs up to 8 % fast excuses nothing, nor does a
+waiter's that stood still.
+
+How long a lock was idle is judged for the waiters that nothing was done to, while the server was there: each of
+the first three ahead of them that were hit by something costs HUNG_S, as does each that is hit meanwhile;
+a holder that was hit costs its lease and ORPHANED_S.
 """
 
 import bisect
@@ -32,6 +46,14 @@ CUT_S = 10  # who is not there after so long was not cut off by that
 FORGOTTEN_S = 25  # a waiter on a dead wire finds out with its sign of life (11 s), and connects anew
 LEAVING_S = 6  # who leaves waits no longer for the server, and before that for a connection
 RESTART_S = 2  # after a restart nobody who waited is passed over for so long
+SET_S = 3  # a hold that was handed over ends at once when the clock is set
+HUNG_S = 5  # costs a waiter that does not take its turn
+MOST_HUNG = 3  # of them: they are silent by then, and passed over together
+ORPHANED_S = 10  # costs it that a holder and the first waiter are lost at once
+IDLE_S = 3  # is for what else there is to do on a busy machine
+TOLD_MS = 30  # a message takes no longer, or was seen to be late
+CONNECT_S = 5  # the connect timeout
+NEVER = 4102444800000  # a token from there on was in a forged message
 STALL_MS = 50  # a machine that stood still for so long may be late to stop a COMMAND
 SLOW_MS = 100  # so is a server that took so long to answer
 
@@ -74,6 +96,7 @@ class Job:
         self.ended = FOREVER
         self.status = None
         self.faults = []
+        self.pauses = []
         self.reports = []
         self.removed = []
         self.started = None  # its first section
@@ -104,11 +127,11 @@ class Job:
         return sorted(found)
 
     def unguarded(self):
-        """Since when both guarding processes were down at once. COMMAND's stop is the wrapper's, too."""
+        """Since when both guarding processes were down at once."""
         return min(
             (
                 max(one[0], other[0])
-                for one in self.down("wrapper", "command")
+                for one in self.down("wrapper")
                 for other in self.down("guard")
                 if meets(one, other)
             ),
@@ -125,6 +148,10 @@ class Round:
         self.sections = 0
         self.jobs = {event["job"]: Job(event) for event in self.of("job")}
         self.outages = self.of("outage")
+        self.steps = self.of("step")
+        self.looks = collections.defaultdict(list)
+        for event in self.of("seen"):
+            self.looks[event["lock"]].append(event)
         self.stalls = [(event["at"], event["until"]) for event in self.history if event["what"] == "stall"]
         self.mode = next((event["mode"] for event in self.of("round")), "kept")
         self.owners = {event["owner"]: event["job"] for event in self.of("waiter")}
@@ -150,6 +177,8 @@ class Round:
                 job.ended, job.status = event["at"], event["status"]
             elif event["what"] == "fault":
                 job.faults.append(event)
+            elif event["what"] == "paused":
+                job.pauses.append(event)
             elif event["what"] == "removed":
                 job.removed.append(event)
             elif event["what"] == "waiter":
@@ -220,9 +249,35 @@ class Round:
             for event in self.outages
             if event.get("lost") and job.started and job.started <= event["until"]
         ]
+        found += self.set_under(job) + self.paused_holding(job, name)
         if "/" in name and job.faults:  # what is inside is not hit by itself, but may lose both of its guards
             found.append((job.faults[0]["at"], FOREVER))
         return [interval for interval in found if interval[0] < FOREVER]
+
+    def set_under(self, job):
+        """The server's clock was set when it held."""
+        lasts = FOREVER if job.kind in ("keeper", "script") else job.lease // 3 + LOST_S * S
+        return [
+            (step["at"], min(FOREVER, step["until"] + lasts))
+            for step in self.steps
+            if step["ms"] > 0 and job.started and job.started <= step["until"] + S
+        ]
+
+    def paused_holding(self, job, name):
+        """The holder's clock stood still, unless it waited: also unless the grant came meanwhile."""
+        return [
+            (pause["at"], pause["until"] + job.lease + S)
+            for pause in job.pauses
+            if "/" in name or not self.waited_at(job, pause["at"] + TOLD_MS * MS)
+        ]
+
+    def waited_at(self, job, at):
+        """Whether it was seen waiting then, or later, before its section began."""
+        return any(
+            at <= look["at"] <= (job.started or FOREVER)
+            and any(self.owners.get(owner) == job.name for owner, _ in look["queue"])
+            for look in self.looks[job.locks[0]]
+        )
 
     def forced(self, lock, job):
         """When this lock was broken, or may have been, while the job lived."""
@@ -312,18 +367,28 @@ class Round:
         )
         return True
 
+    def check_forged(self):
+        """No message that somebody made up starts anything."""
+        for event in self.history:
+            if event["what"] == "start" and event["token"] >= NEVER:
+                self.violated(
+                    "forged",
+                    f"lock {event['lock']}: {event['job']} began with token {event['token']}, of a forged message",
+                    event["at"],
+                    (event["lock"],),
+                )
+
     # ---- Order
 
     def check_order(self):
-        seen = collections.defaultdict(list)
-        for event in self.of("seen"):
-            seen[event["lock"]].append(event)
         granted = collections.defaultdict(dict)  # by lock: owner -> (token, time)
         for event in self.history:
             if event["what"] == "start" and event["owner"] not in granted[event["lock"]]:
                 granted[event["lock"]][event["owner"]] = event["token"], event["at"]
-        for lock, looks in seen.items():
-            Line(self, lock, looks, granted[lock]).check()
+        for lock, looks in self.looks.items():
+            line = Line(self, lock, looks, granted[lock])
+            line.check()
+            line.check_idle([event for event in self.history if event.get("lock") == lock])
 
     def was_away(self, job, since, until):
         """Whether a fault may have kept a waiter from taking a turn then, though it looked present."""
@@ -375,20 +440,35 @@ class Round:
         return (
             self.late(job, since, until) >= job.lease * 0.1
             or any(self.forced(lock, job) for lock in job.locks)
+            or any(meets((event["at"], event["until"] + LOST_S * S), job.life) for event in self.steps)
+            or job.pauses
             or any(
                 event.get("lost") and meets((event["at"], event["until"] + LOST_S * S), job.life)
                 for event in self.outages
             )
         )
 
+    def outages_of(self, job, times):
+        """Those for which a command may give up: the server refused, or did not answer for long. A connection
+        that breaks is made again."""
+        return [
+            event
+            for event in self.ways(job)
+            if meets((event["at"], event["until"] + S), times)
+            and (
+                event["kind"] in ("killed", "forget")
+                or overlap((event["at"], event["until"] + S), times) >= (CONNECT_S - 1) * S
+            )
+        ]
+
     def check_wrap(self, job):
         allowed = {job.own} if job.finished else set()
         stopped = sum(overlap(job.life, (since, until)) for since, until in job.down("wrapper"))
-        outages = [event for event in self.ways(job) if meets((event["at"], event["until"] + S), job.life)]
+        outages = self.outages_of(job, job.life)
         if job.started is None:
             if job.wait is not None and job.ended - job.spawned >= job.wait * MS or job.removed:
                 allowed.add(75)
-            if outages or job.hit("stop") or job.hit("cut") and not job.queued or self.late(job) > S:
+            if outages or job.hit("stop") or self.late(job) > S:
                 allowed.add(69)
         if self.lost_its_lock(job) or job.hit("kill", "guard") or job.hit("stop", "guard"):
             allowed.add(76)
@@ -416,14 +496,7 @@ class Round:
         since = job.spawned
         for report in job.reports:
             allowed, command = {0} | signals, report["command"]
-            if (
-                any(
-                    meets((event["at"], event["until"] + S), (since, report["at"]))
-                    for event in self.ways(job)
-                )
-                or job.hit("cut")
-                or job.hit("stop")
-            ):
+            if self.outages_of(job, (since, report["at"])) or job.hit("stop"):
                 allowed.add(69)
             if command == "acquire":
                 if (
@@ -529,9 +602,10 @@ class Round:
             or self.late(job, *end) > S
         )
 
-    PROPERTIES = ("exclusion", "tokens", "order", "served", "statuses", "left")
+    PROPERTIES = ("exclusion", "tokens", "forged", "order", "idle", "served", "statuses", "left")
 
     def check(self):
+        self.check_forged()
         self.check_exclusion()
         self.check_order()
         self.check_ends()
@@ -651,6 +725,8 @@ class Line:
             return True
         if self.is_newcomer_after_loss(owner, until):
             return True
+        if any(meets((step["at"], step["until"] + SET_S * S), times) for step in self.round.steps):
+            return True
         return (
             not all(self.is_there(waiter, index) for index in looks)
             and self.round.was_cut(job, until)
@@ -658,19 +734,129 @@ class Line:
         )
 
     def is_just_restarted(self, job, at):
-        return any(
-            event["kind"] == "killed" and event["up"] <= at < event["up"] + RESTART_S * S
-            for event in self.round.ways(job)
-            if not event.get("lost")
+        for event in self.round.ways(job):
+            since = event["kind"] == "killed" and self.known_since(event)
+            if since and since <= at < since + RESTART_S * S:
+                return True
+        return False
+
+    def known_since(self, outage):
+        """When the new server knows that there are waiters: after a loss of data, when the first is back."""
+        if not outage.get("lost"):
+            return outage["up"]
+        return self.back_since(outage, self.first)
+
+    def back_since(self, outage, owners):
+        """When one of those who had come before the server was lost was there again, or None."""
+        known = {owner for owner in owners if self.looks[self.first[owner]]["at"] < outage["at"]}
+        return next(
+            (
+                look["at"]
+                for look in self.looks
+                if look["at"] >= outage["up"] and any(owner in known for owner, _ in look["queue"])
+            ),
+            None,
         )
 
     def is_newcomer_after_loss(self, owner, at):
-        """An empty server knows nobody: who asks first is granted, if it had not waited before."""
+        """An empty server knows nobody: one who had not waited before is granted if it asks first."""
         first = self.looks[self.first[owner]]["at"] if owner in self.first else at
-        return any(
-            event.get("lost") and first >= event["at"] and at <= event["until"] + BACK_S * S
+        for event in self.round.outages:
+            if event.get("lost") and event["at"] <= first and event["at"] <= at <= event["until"] + BACK_S * S:
+                since = self.back_since(event, self.first)
+                if since is None or at <= since + TOLD_MS * MS:
+                    return True
+        return False
+
+    # ---- How long nobody had it
+
+    def check_idle(self, points):
+        """Between two sections, while somebody waited to whom nothing was done."""
+        for before, after in zip(points, points[1:]):
+            if (
+                after["what"] == "start"
+                and after["at"] - before["at"] > (HUNG_S + IDLE_S) * S
+                and not self.is_disturbed(before["at"], after["at"])
+            ):
+                self.judge_idle(before, after)
+
+    def is_disturbed(self, since, until):
+        times = (since - 2 * S, until)
+        return any(meets((event["at"], event["until"] + BACK_S * S), times) for event in self.round.steps) or any(
+            event["path"] == "server" and meets((event["at"], event["until"] + BACK_S * S), times)
             for event in self.round.outages
         )
+
+    def judge_idle(self, before, after):
+        since, until = before["at"], after["at"]
+        patient = self.patient(since, until)
+        if patient is None:
+            return
+        hit = [
+            self.hit_since(owner, until)
+            for owner in self.ahead_of(patient, since, until)
+            if self.hit_since(owner, until) is not None
+        ]
+        early = sum(at < since + S for at in hit)
+        allowed = (HUNG_S * (min(early, MOST_HUNG) + len(hit) - early) + IDLE_S) * S
+        holder = self.round.job_of(before["job"])
+        if holder is None or holder.faults or holder.pauses or holder.path != "direct":
+            allowed += (holder.lease if holder else 0) + ORPHANED_S * S
+        allowed += sum(overlap((since, until), stall) for stall in self.round.stalls)
+        allowed += sum(overlap((since, until), (event["at"], event["until"])) for event in self.round.of("slow"))
+        if until - since > allowed:
+            name = self.round.owners.get(patient, patient)
+            self.round.violated(
+                "idle",
+                f"lock {self.lock}: nobody had it for {(until - since) / S:.1f} s, not {allowed / S:.1f}, while "
+                f"{name} waited, behind {len(hit)} that were hit",
+                until,
+                (self.lock,),
+            )
+
+    def patient(self, since, until):
+        """One who waited all that time, and to whom nothing was done: the first of them."""
+        here = [look for look in self.looks if since <= look["at"] and look["until"] <= until]
+        if not here:
+            return None
+        for owner, _ in here[0]["queue"]:
+            job = self.round.job_of(self.round.owners.get(owner, ""))
+            if (
+                job is not None
+                and not job.faults
+                and not job.pauses
+                and job.path == "direct"
+                and self.looks[self.first[owner]]["at"] <= since
+                and all([owner, 1] in look["queue"] or look["holder"] == owner for look in here)
+            ):
+                return owner
+        return None
+
+    def ahead_of(self, patient, since, until):
+        """All who held, or waited before it, at some time between these."""
+        found = set()
+        for look in self.looks:
+            if look["until"] < since - S or look["at"] > until:
+                continue
+            owners = [owner for owner, _ in look["queue"]]
+            if patient in owners:
+                found |= set(owners[: owners.index(patient)])
+            if look["holder"] and look["at"] > since:
+                found.add(look["holder"])
+        # who went out of the queue because it hung may come back
+        found |= {owner for owner in self.first if self.first[owner] < self.first[patient]}
+        return {owner for owner in found if owner != patient and self.may_return(owner, since)}
+
+    def may_return(self, owner, since):
+        job = self.round.job_of(self.round.owners.get(owner, ""))
+        return job is not None and job.ended > since and not (job.started and job.started < since)
+
+    def hit_since(self, owner, until):
+        """When this waiter was first hit by something, or None."""
+        job = self.round.job_of(self.round.owners.get(owner, ""))
+        if job.path != "direct":
+            return job.spawned
+        return min((event["at"] for event in job.faults if event["at"] < until), default=None)
 
 
 def report(round_, most=5):

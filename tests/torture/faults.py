@@ -4,7 +4,9 @@ long it lasts are the seed's; whom it hits is, too, but among those who are ther
 import os
 import random
 import signal
+import time
 
+from grounds import freeze, thaw
 from jobs import LOCKS, pick
 from machine import connection_of, now
 from server import Away
@@ -31,12 +33,18 @@ FAULTS = {
     "term-acquire": 2,
     "term-command": 2,
     "kill-both": 2,
+    "orphan": 3,
+    "mixture": 6,
     "freeze": 4,
+    "hang": 1,
+    "pause": 6,
     "cut": 24,
     "cut-all": 1,
     "remove": 5,
     "force": 3,
+    "forge": 8,
     "look": 8,
+    "step": 2,
     "server-kill": 2,
     "server-freeze": 6,
     "proxy-cut": 6,
@@ -45,6 +53,30 @@ FAULTS = {
     "proxy-delay": 2,
 }
 MEAN_S = 0.15
+# For a round in which the server is always there: how long a lock is idle can be judged then.
+CALM = {"hang": 6, "pause": 12, "forge": 12, "orphan": 4, "mixture": 4, "look": 4}
+CALM_MEAN_S = 0.5
+
+HANG_S = 21  # longer than any number of waiters that hang may cost
+STEP_MS = 4000  # more, and all who wait would have been silent for too long
+STEPS_APART_S = 12
+
+MIXED = ("wrapper", "guard", "command")
+
+FORGED = [
+    "granted {token} 1125899906842624 1",
+    "granted {token} 5000 {ms}",
+    "granted {token} 5000 {ms} {secret}",
+    "granted {secret} {token} 5000 {ms}",
+    "granted {token} 1000 99999999999999 {secret}",
+    "0",
+    "first 1",
+    "first 99999999999999999999",
+    "granted",
+    "granted {token}",
+    "\0\n{secret}",
+]
+NEVER = 4102444800000  # a token from there on is none of the server: it would have to be the year 2100
 
 LOOKS = [
     ["status"],
@@ -56,10 +88,19 @@ LOOKS = [
 ]
 
 
+def forged(dice):
+    """A message, and the token in it."""
+    token = NEVER + dice.randrange(1 << 30)
+    if dice.random() < 0.3:
+        token *= 10**9
+    secret = f"{dice.getrandbits(128):032x}" if dice.random() < 0.5 else str(dice.getrandbits(53))
+    return dice.choice(FORGED).format(token=token, ms=time.time_ns() // MS, secret=secret), token
+
+
 class Fault:
-    def __init__(self, dice):
-        self.after = int(dice.expovariate(1 / MEAN_S) * S)
-        self.kind = pick(dice, FAULTS)
+    def __init__(self, dice, calm):
+        self.after = int(dice.expovariate(1 / (CALM_MEAN_S if calm else MEAN_S)) * S)
+        self.kind = pick(dice, CALM if calm else FAULTS)
         self.which = dice.randrange(1 << 30)
         self.lasts = int(min(dice.expovariate(1.0) * 0.8, 6) * S)
         self.long = dice.random()
@@ -71,12 +112,16 @@ class Faults:
         self.seed, self.round = seed, round_
         self.count = 0
         self.busy = set()  # what has an outage already
+        self.hung = {}  # until when waiters of a lock are stopped
+        self.stepped = 0
 
     def next(self):
         self.count += 1
-        return Fault(random.Random(f"{self.seed} fault {self.count}"))
+        return Fault(random.Random(f"{self.seed} fault {self.count}"), self.round.is_calm)
 
     def do(self, fault):
+        if fault.kind in self.round.without:
+            return
         action, _, role = fault.kind.partition("-")
         if action in ("kill", "stop", "term") and role != "both":
             self.signal(fault, action, role)
@@ -146,33 +191,143 @@ class Faults:
         for process in self.job_of_victim(fault):
             self.stop(fault, process)
 
+    def of_job(self, name):
+        return [process for process in self.round.machine.processes() if process.job == name]
+
+    def orphan(self, fault):
+        """COMMAND is stopped, the guard is killed, and COMMAND goes on when the lease is over."""
+        processes = {process.role: process for process in self.job_of_victim(fault)}
+        command, guard = processes.get("command"), processes.get("guard")
+        pidfd = command and guard and self.send("stop", command)
+        if not pidfd:
+            return
+        self.round.later(S // 3, lambda: self.once("kill", guard))
+        lease = self.round.leases.get(command.job, 0) * MS
+        self.round.later(lease + S // 3 + fault.lasts // 2, lambda: self.go_on(pidfd, command))
+
+    def once(self, word, process):
+        pidfd = self.send(word, process)
+        if pidfd is not None:
+            os.close(pidfd)
+
+    def mixture(self, fault):
+        """Some of what can be done to wrapper, guard and COMMAND, in some order."""
+        dice = random.Random(fault.which)
+        processes = {process.role: process for process in self.job_of_victim(fault)}
+        stopped = {}
+        after = 0
+        for _ in range(dice.randrange(2, 7)):
+            word, role = dice.choice(["stop", "stop", "cont", "cont", "kill"]), dice.choice(MIXED)
+            after += dice.randrange(1200) * MS
+            if role in processes:
+                self.round.later(after, lambda w=word, p=processes[role]: self.one_of_many(w, p, stopped))
+        self.round.later(after + MS, lambda: self.continue_all(stopped))
+
+    def one_of_many(self, word, process, stopped):
+        if word == "stop":
+            stopped[process.pid] = process
+        self.once(word, process)
+
+    def continue_all(self, stopped):
+        for process in stopped.values():
+            self.once("cont", process)
+
+    def waiting(self, lock):
+        """The jobs that wait for it, each once, first come first: wraps that nobody stopped."""
+        jobs = [self.round.looker.owners.get(owner) for owner in self.round.looker.queues[lock]]
+        roots = {
+            process.job
+            for process in self.round.machine.processes()
+            if process.role == "wrapper" and process.state != "T"
+        }
+        return [job for job in dict.fromkeys(jobs) if job in roots]
+
+    def hang(self, fault):
+        """The two or three that are next."""
+        count = 2 + fault.which % 2
+        jobs = self.waiting(fault.lock)[:count]
+        if len(jobs) < count or self.hung.get(fault.lock, 0) > now():
+            return
+        self.hung[fault.lock] = now() + HANG_S * S
+        fault.lasts = HANG_S * S
+        for process in [process for job in jobs for process in self.of_job(job)]:
+            self.stop(fault, process)
+
+    def pause(self, fault):
+        """The machine of the first waiter whose clock is ours: its clock stands still, too."""
+        job = next((job for job in self.waiting(fault.lock) if job in self.round.clocks), None)
+        if job is None:
+            return
+        lasts = fault.lasts // 2 if fault.long < 0.3 else int((5 + 4 * fault.long) * S)
+        processes = self.of_job(job)
+        stopped = [(self.send("stop", process), process) for process in processes]
+        at = now()
+        self.round.later(lasts, lambda: self.wake(job, at, stopped))
+
+    def wake(self, job, at, stopped):
+        self.round.clocks[job].step(at - now())
+        self.round.say_pause(job, at)
+        for pidfd, process in stopped:
+            if pidfd is not None:
+                self.go_on(pidfd, process)
+
     # ---- Connections
 
     def cut(self, fault):
         # holders are few
         roles = ("guard", "keeper", "client") if fault.long < 0.4 else ("wrapper", "acquire")
         process = self.victim(fault, *roles)
-        address = process and connection_of(process.pid, self.round.server.port)
-        if address is None:
+        ports = self.round.ground.ports()
+        found = process and connection_of(process.pid, ports)
+        if found is None:
             return
         at = now()
-        if self.ask("CLIENT", "KILL", "ADDR", address) is not None:
+        if self.ask(ports[found[1]], "CLIENT", "KILL", "ADDR", found[0]) is not None:
             self.round.say_fault("cut", process, at)
 
     def cut_all(self, _fault):
+        ground = self.round.ground
+        if ground.fails_over:
+            return  # servers are clients of each other there
         at = now()
-        if self.ask("CLIENT", "KILL", "TYPE", "pubsub") is not None:
-            self.ask("CLIENT", "KILL", "TYPE", "normal")
+        if self.ask(ground.server, "CLIENT", "KILL", "TYPE", "pubsub") is not None:
+            self.ask(ground.server, "CLIENT", "KILL", "TYPE", "normal")
             self.round.say_outage("cut", "server", at)
 
-    def ask(self, *words):
+    def ask(self, server, *words):
         """None if the server is not there now."""
         if "server" in self.busy:
             return None
         try:
-            return self.round.server.ask(*words)
+            return server.ask(*words)
         except (Away, RuntimeError):
             return None
+
+    def forge(self, fault):
+        """Somebody publishes what a waiter might take for its grant. Such tokens the server never gives."""
+        dice = random.Random(fault.which)
+        server = self.round.ground.server_of(fault.lock)
+        if server is None:
+            return
+        braced = fault.lock if "{" in fault.lock else "{" + fault.lock + "}"
+        channel = f"redisson_lock__channel:{braced}"
+        owners = self.round.looker.queues[fault.lock][:3]
+        message, token = forged(dice)
+        self.round.journal.say("forged", lock=fault.lock, token=token, message=message)
+        for name in [channel] + [f"{channel}:{owner}" for owner in owners]:
+            for way in "PUBLISH", "SPUBLISH":
+                self.ask(server, way, name, message)
+        self.round.counts["forged messages"] += 1
+
+    def step(self, fault):
+        """The server's clock is set."""
+        if not self.round.steps or now() - self.stepped < STEPS_APART_S * S:
+            return
+        self.stepped = at = now()
+        ms = (STEP_MS if fault.which % 3 else -STEP_MS) * (1 - fault.long / 2)
+        self.round.server_clock.step(int(ms * MS))
+        self.round.counts["clock steps"] += 1
+        self.round.journal.say("step", at=at, until=now(), ms=int(ms))
 
     # ---- Commands
 
@@ -210,31 +365,44 @@ class Faults:
         self.round.later(lasts, over)
 
     def server_kill(self, fault):
-        server = self.round.server
+        ground = self.round.ground
+        if self.busy & {"server"} or not ground.may_be_killed():
+            return
+        self.busy.add("server")
+        at = now()
+        ground.kill(fault.lock)
 
-        def end():
-            up = now()
-            self.round.await_end(server.pid)
-            server.start()
-            self.round.await_server()
-            return {"up": up, "lost": server.volatile}
+        def back(until):
+            if now() > until:
+                raise RuntimeError("the server does not come back")
+            if not ground.is_back():
+                self.round.later(S // 50, lambda: back(until))
+                return
+            self.busy.discard("server")
+            self.round.say_outage("killed", "server", at, up=ground.up, lost=ground.loses)
 
-        self.outage("killed", "server", server.kill, end, fault.lasts // (1 if fault.long < 0.3 else 4))
+        def revive():
+            ground.revive()
+            back(now() + 60 * S)
+
+        self.round.later(fault.lasts // (1 if fault.long < 0.3 else 4), revive)
 
     def server_freeze(self, fault):
-        server = self.round.server
-
-        def begin():
-            server.signal(signal.SIGSTOP)
+        ground = self.round.ground
+        lasts = fault.lasts // 5 + (S if fault.long < 0.5 else 0)
+        if ground.fails_over:
+            lasts = min(lasts, S // 2)  # nor is it to be the master when it goes on, and another one is
 
         def end():
-            server.signal(signal.SIGCONT)
+            thaw(ground)
             self.round.await_server()
 
-        self.outage("frozen", "server", begin, end, fault.lasts // 5 + (S if fault.long < 0.5 else 0))
+        self.outage("frozen", "server", lambda: freeze(ground), end, lasts)
 
     def proxy_for(self, kind, command, lasts):
-        proxy = self.round.proxy
+        proxy = self.round.ground.proxy
+        if proxy is None:
+            return
 
         def end():
             proxy.tell("pass")

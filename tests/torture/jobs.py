@@ -4,6 +4,7 @@ import os
 import random
 
 LOCKS = ["alpha", "two words", "{gamma}1", "δέλτα", "epsilon%d", "ζ/6"]
+DRIFTING = "drifting"  # a lock with few jobs, in rounds in which the server is always there
 SHORT_LEASES = [1000, 1500, 2000, 3000]
 LONG_LEASES = [6000, 10000]
 
@@ -28,13 +29,33 @@ def pick(dice, weights):
 class Plan:
     """Draws the same for the n-th job whatever happened to those before it."""
 
-    def __init__(self, seed):
-        self.seed = seed
+    def __init__(self, seed, calm):
+        self.seed, self.calm = seed, calm
         self.count = 0
 
     def next(self):
         self.count += 1
-        return Job(random.Random(f"{self.seed} job {self.count}"), f"j{self.count}")
+        dice = random.Random(f"{self.seed} job {self.count}")
+        job = Job(dice, f"j{self.count}", "plain" if self.calm else None)
+        if self.calm:
+            job.patiently(dice)
+        return job
+
+
+def cut_off():
+    """A holder that is cut off for longer than its lease."""
+    job = Job(random.Random("cut off"), "cut off", "plain", DRIFTING)
+    job.patiently(random.Random("cut off"))
+    job.lease, job.ms, job.path, job.deaf, job.clocked = 30000, 60000, "proxy", True, False
+    return job
+
+
+def newcomer(number):
+    """One that takes the lock if the lease is over at that moment."""
+    job = Job(random.Random(number), f"newcomer{number}", "try", DRIFTING)
+    job.patiently(random.Random(number))
+    job.wait, job.ms, job.clocked = 0, 100, False
+    return job
 
 
 class Job:
@@ -59,6 +80,7 @@ class Job:
         self.most = dice.randrange(1, 8)
         self.turns = dice.randrange(1, 4)
         self.inner_ms = dice.randrange(0, 60)
+        self.clocked = not self.is_script and dice.random() < 0.25
         self.max_hold = None
         if self.what == "limited":
             self.ms, self.max_hold = 3000, dice.randrange(50, 300)
@@ -66,6 +88,11 @@ class Job:
             self.lease = max(2000, self.lease)
             self.ms = min(self.ms if self.what == "turns" else 5 * self.ms, self.lease // 4)
             self.own = 0
+
+    def patiently(self, dice):
+        """It waits as long as it takes, and holds long enough to be seen."""
+        self.wait, self.own, self.path = None, 0, "direct"
+        self.ms = dice.randrange(50, 1200)
 
     @property
     def is_script(self):
@@ -97,6 +124,8 @@ class Job:
             "max_hold": self.max_hold,
             "told": self.what,
         }
+        if self.clocked:
+            fields["clocked"] = True
         if self.what == "crowd":
             fields["wait"] = 0  # may be refused at once
         if self.inner:
@@ -109,6 +138,10 @@ class Job:
             return ["-n"]
         options = [] if self.wait is None else ["-w", f"{self.wait}ms"]
         return options + (["--max-queue", str(self.most)] if self.what == "crowd" else [])
+
+    def fairlock(self, tools):
+        """A static program keeps its clock."""
+        return tools.shared if self.clocked else tools.fairlock
 
     def section(self, tools, lock, name, ms, inner=()):
         argv = [tools.section, "-m", str(ms), "-x", str(self.own if not inner else 0)]
@@ -125,7 +158,7 @@ class Job:
         if self.inner:
             # the status comes from inside
             inner = [
-                tools.fairlock,
+                self.fairlock(tools),
                 "wrap",
                 "-l",
                 f"{self.lease}ms",
@@ -138,16 +171,18 @@ class Job:
         if self.max_hold is not None:
             options += ["--max-hold", f"{self.max_hold}ms"]
         return [
-            tools.fairlock,
+            self.fairlock(tools),
             "wrap",
             *options,
             self.lock,
             *self.section(tools, self.lock, self.name, self.ms, inner),
         ]
 
-    def environment(self, tools):
+    def environment(self, tools, clock=None):
         variables = dict(
             os.environ,
+            **tools.variables,
+            **(clock.environment() if clock else {}),
             FAIRLOCK_URL=tools.urls[self.path],
             HOME=tools.folder,
             LOCK=self.lock,

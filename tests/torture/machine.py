@@ -44,6 +44,8 @@ class Machine:
         self.roots = {}  # name -> pid
         self.known = {}  # (pid, name) -> whether it is a guard
         self.environments = {}
+        self.gone = set()
+        self.ended = []
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0:
             raise OSError(ctypes.get_errno(), "cannot become a subreaper")
@@ -68,8 +70,18 @@ class Machine:
         return pid
 
     def reap(self):
-        """[(job or None, pid, status)...] of those that have ended."""
-        ended = []
+        """[(job or None, pid, status, when)...] of those that have ended, and were not told yet."""
+        self.collect()
+        ended, self.ended = self.ended, []
+        return ended
+
+    def await_end(self, pid):
+        """The end of a child. Others that end meanwhile are told later."""
+        while pid not in self.gone:
+            self.collect()
+            time.sleep(0.002)
+
+    def collect(self):
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -77,8 +89,8 @@ class Machine:
                 break
             if pid == 0:
                 break
-            ended.append((self.jobs.pop(pid, None), pid, os.waitstatus_to_exitcode(status)))
-        return ended
+            self.gone.add(pid)
+            self.ended.append((self.jobs.pop(pid, None), pid, os.waitstatus_to_exitcode(status), now()))
 
     def environment(self, pid, started):
         """Two of its variables, read once for each program that it becomes."""
@@ -167,8 +179,8 @@ def sockets_of(pid):
     return found
 
 
-def connection_of(pid, port):
-    """The local address of its connection to this port of 127.0.0.1, or None."""
+def connection_of(pid, ports):
+    """The local address of its connection to one of these ports of 127.0.0.1, and that port; or None."""
     try:
         inodes = sockets_of(pid)
         with open("/proc/net/tcp", encoding="ascii") as file:
@@ -177,6 +189,7 @@ def connection_of(pid, port):
         return None
     for line in lines:
         fields = line.split()
-        if fields[9] in inodes and fields[2].endswith(f":{port:04X}") and fields[3] == "01":
-            return f"127.0.0.1:{int(fields[1].split(':')[1], 16)}"
+        port = int(fields[2].split(":")[1], 16)
+        if fields[9] in inodes and port in ports and fields[3] == "01":
+            return f"127.0.0.1:{int(fields[1].split(':')[1], 16)}", port
     return None

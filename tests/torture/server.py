@@ -1,5 +1,6 @@
 """The server of a round, the proxy before it, and who looks at its queues all the time."""
 
+import collections
 import os
 import random
 import signal
@@ -16,10 +17,10 @@ from resp import Incomplete, bulk, parse
 LOOK_S = 0.015
 SLOW_NS = 100_000_000
 
-# What a look at some locks tells of each: holder, time to live, queue, who of it is there, whether list and
+# What a look at some locks of a server tells of each: holder, time to live, queue, who of it is there, whether list and
 # sorted set agree, and the queue's time to live. It runs as a whole, between two scripts of fairlock's.
 LOOK = """
-local found = {}
+local found, numsub = {}, table.remove(ARGV, 1)
 for _, name in ipairs(ARGV) do
 	local braced = string.find(name, '{', 1, true) and name or '{' .. name .. '}'
 	local list, set = 'redisson_lock_queue:' .. braced, 'redisson_lock_timeout:' .. braced
@@ -34,7 +35,7 @@ for _, name in ipairs(ARGV) do
 		agree = 0
 	end
 	found[#found + 1] = {redis.call('HKEYS', name)[1] or '', redis.call('PTTL', name), ids,
-		#ids > 0 and redis.call('PUBSUB', 'NUMSUB', unpack(channels)) or {}, agree, redis.call('PTTL', list)}
+		#ids > 0 and redis.call('PUBSUB', numsub, unpack(channels)) or {}, agree, redis.call('PTTL', list)}
 end
 return found
 """
@@ -84,43 +85,34 @@ def plain(value):
 
 
 class Server:
-    def __init__(self, machine, program, folder, volatile):
-        self.machine, self.program, self.folder, self.volatile = machine, program, folder, volatile
+    def __init__(self, machine, program, folder, options, environment):
+        self.machine, self.program, self.folder = machine, program, folder
+        self.options, self.environment = list(options), environment
         self.pid = None
         self.connection = None
         self.port = free_port()
+        self.ports = [self.port]
 
-    def start(self):
+    def start(self, argv=(), extra=()):
         """Returns at once; see is_up."""
-        persistence = (
-            ["--appendonly", "no"] if self.volatile else ["--appendonly", "yes", "--appendfsync", "always"]
-        )
+        self.forget_connection()
+        if not argv:
+            argv = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.folder, "--save", ""]
+            argv += ["--auto-aof-rewrite-percentage", "0", *self.options, *extra]
         self.pid = self.machine.start(
-            [
-                self.program,
-                "--port",
-                str(self.port),
-                "--bind",
-                "127.0.0.1",
-                "--dir",
-                self.folder,
-                "--save",
-                "",
-                "--auto-aof-rewrite-percentage",
-                "0",
-                *persistence,
-            ],
-            os.environ,
-            output=os.path.join(self.folder, "server.log"),
+            [self.program, *argv],
+            {**os.environ, **self.environment},
+            output=os.path.join(self.folder, f"{self.port}.log"),
         )
 
     def signal(self, signo):
         os.kill(self.pid, signo)
 
     def kill(self):
+        """Returns when it has ended."""
         self.forget_connection()
         self.signal(signal.SIGKILL)
-        self.signal(signal.SIGCONT)
+        self.machine.await_end(self.pid)
 
     def forget_connection(self):
         if self.connection:
@@ -145,15 +137,17 @@ class Server:
 
 
 def free_port():
-    """Connections going out get theirs from above these: nobody takes it while the server is away."""
+    """Connections going out get theirs from above these, and from above those 10000 higher, where the nodes
+    of a cluster talk: nobody takes it while the server is away."""
     while True:
         port = random.randrange(10000, 20000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
+        try:
+            for number in port, port + 10000:
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", number))
+            return port
+        except OSError:
+            continue
 
 
 class Proxy:
@@ -194,39 +188,50 @@ class Proxy:
 class Looker(threading.Thread):
     """Writes down who holds and who waits, whenever that changes, and the last look before."""
 
-    def __init__(self, server, machine, journal, locks):
+    def __init__(self, ground, machine, journal, locks):
         super().__init__(daemon=True)
-        self.server, self.machine, self.journal, self.locks = server, machine, journal, locks
+        self.ground, self.machine, self.journal, self.locks = ground, machine, journal, locks
         self.over = threading.Event()
         self.owners = {}
         self.last = {}
         self.unwritten = {}
         self.queues = {lock: [] for lock in locks}
+        self.holders = {lock: "" for lock in locks}
+        self.connections = {}
 
     def run(self):
-        connection = None
         while not self.over.is_set():
-            try:
-                connection = connection or Connection(self.server.port, 60)
-                self.look(connection)
-            except (Away, RuntimeError):
-                if connection:
-                    connection.close()
-                connection = None
+            for port, locks in self.places().items():
+                try:
+                    if port not in self.connections:
+                        self.connections[port] = Connection(port, 60)
+                    self.look(self.connections[port], locks)
+                except (Away, RuntimeError):
+                    if port in self.connections:
+                        self.connections.pop(port).close()
             time.sleep(LOOK_S)
-        if connection:
+        for connection in self.connections.values():
             connection.close()
 
-    def look(self, connection):
+    def places(self):
+        """The locks by the port of the server that serves them."""
+        found = collections.defaultdict(list)
+        for lock in self.locks:
+            server = self.ground.server_of(lock)
+            if server is not None:
+                found[server.port].append(lock)
+        return found
+
+    def look(self, connection, locks):
         at = now()
-        found = connection.ask("EVAL", LOOK, 0, *self.locks)
+        found = connection.ask("EVAL", LOOK, 0, self.ground.numsub, *locks)
         until = now()
         if until - at > SLOW_NS:
             self.journal.say("slow", at=at, until=until)
-        for lock, (holder, ttl, ids, counts, agree, queue_ttl) in zip(self.locks, found):
+        for lock, (holder, ttl, ids, counts, agree, queue_ttl) in zip(locks, found):
             queue = [[id_, 1 if counts[2 * i + 1] > 0 else 0] for i, id_ in enumerate(ids)]
-            self.name(ids)
-            self.queues[lock] = ids
+            self.name([*ids, holder] if holder else ids)
+            self.queues[lock], self.holders[lock] = ids, holder
             look = {
                 "lock": lock,
                 "holder": holder,

@@ -14,13 +14,18 @@ import uuid
 
 sys.dont_write_bytecode = True  # nothing is left beside the tests
 import check
+from clockwork import Clockwork
 from faults import Faults
-from jobs import LOCKS, Job, Plan
+from grounds import new_ground
+from jobs import DRIFTING, LOCKS, Job, Plan, cut_off, newcomer
 from machine import Journal, Machine, now
-from server import Looker, Proxy, Server
+from server import Looker
 
 S = 1_000_000_000
 CHAOS_S = 25  # of one round
+CALM_S = 45  # of one in which the server is always there
+CUT_OFF_S = 34  # a holder with a lease of 30 s
+NEWCOMERS = 35  # in the seconds in which that lease ends
 DRAIN_S = 150  # everybody who is left has had his turn by then
 POPULATION = 48  # jobs at a time
 PER_S = 40  # new ones, at most
@@ -28,7 +33,25 @@ MOST_FAILURES = 5  # rounds; there is no use in more
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-Tools = collections.namedtuple("Tools", "fairlock section script history folder urls")
+Tools = collections.namedtuple("Tools", "fairlock shared section script history folder urls variables")
+
+# What a round is like is up to its seed: ground, faults, how much faster the server's clock runs, and whether that
+# is set now and then. Rounds that follow each other see all of it.
+KINDS = [
+    ("kept", "chaos", 1.0, False),
+    ("volatile", "chaos", 1.08, False),
+    ("kept", "calm", 1.08, False),
+    ("sentinel", "chaos", 1.0, False),
+    ("tls", "chaos", 1.08, False),
+    ("cluster", "chaos", 1.0, False),
+    ("kept", "chaos", 1.0, True),
+    ("volatile", "chaos", 1.0, False),
+    ("tls", "calm", 1.08, False),
+    ("kept", "chaos", 1.08, False),
+    ("sentinel", "chaos", 1.08, False),
+    ("volatile", "chaos", 1.0, True),
+    ("cluster", "calm", 1.08, False),
+]
 
 
 class Round:
@@ -38,33 +61,55 @@ class Round:
         os.mkdir(os.path.join(folder, "proxy"))
         os.mkdir(os.path.join(folder, "home"))
         os.mkdir(os.path.join(folder, "said"))
+        os.mkdir(os.path.join(folder, "clocks"))
         self.machine = Machine(uuid.uuid4().hex)
         self.journal = Journal(os.path.join(folder, "events"))
-        self.mode = "volatile" if random.Random(f"{seed} mode").random() < 0.25 else "kept"
-        self.gone = set()
+        self.kind = KINDS[seed % len(KINDS)]
+        mode, faults, rate, self.steps = self.kind
+        self.is_calm = faults == "calm"
+        self.looked = now()
+        self.without = os.environ.get("WITHOUT", "").split()
         self.commands = {}
         self.actions = []
+        self.leases = {}
+        self.clocks = {}
         self.sequence = itertools.count()
         self.counts = collections.Counter()
-        self.journal.say("round", seed=seed, mode=self.mode)
-        self.server = Server(
-            self.machine, server_program, os.path.join(folder, "server"), self.mode == "volatile"
+        self.journal.say("round", seed=seed, mode=mode, faults=faults, rate=rate, steps=self.steps)
+        self.library = os.path.join(build, "programs/clockwork.so")
+        self.server_clock = Clockwork(self.library, os.path.join(folder, "clock"), rate)
+        self.ground = new_ground(
+            mode,
+            self.machine,
+            server_program,
+            os.path.join(folder, "server"),
+            self.server_clock.environment() if rate != 1 or self.steps else {},
         )
-        self.server.start()
+        self.ground.start()
         self.await_server()
-        self.proxy = Proxy(self.machine, os.path.join(folder, "proxy"), self.server.port)
+        if not self.ground.fails_over:
+            self.ground.open_proxy(os.path.join(folder, "proxy"))
         self.history = os.path.join(folder, "history")
         self.stalls = self.machine.start([os.path.join(build, "programs/stalls"), self.history], os.environ)
+        fairlock = os.environ.get("FAIRLOCK") or os.path.join(build, "fairlock")
         self.tools = Tools(
-            os.environ.get("FAIRLOCK") or os.path.join(build, "fairlock"),
+            fairlock,
+            fairlock + "-full" if os.path.exists(fairlock + "-full") else fairlock,
             os.path.join(build, "programs/section"),
             os.path.join(TESTS, "torture/script"),
             self.history,
             os.path.join(folder, "home"),
-            {"direct": f"redis://127.0.0.1:{self.server.port}", "proxy": f"redis://{self.proxy.address}"},
+            self.ground.urls(),
+            self.ground.variables,
         )
-        self.looker = Looker(self.server, self.machine, self.journal, LOCKS)
+        self.looker = Looker(self.ground, self.machine, self.journal, [*LOCKS, DRIFTING])
         self.looker.start()
+
+    @property
+    def described(self):
+        mode, faults, rate, steps = self.kind
+        clock = ", the clock is set" if steps else ", a fast clock" if rate != 1 else ""
+        return f"{mode}, {faults}{clock}"
 
     # ---- What happened
 
@@ -78,6 +123,10 @@ class Round:
         self.counts[f"{path} {kind}"] += 1
         self.journal.say("outage", at=at, until=now(), kind=kind, path=path, **fields)
 
+    def say_pause(self, job, at):
+        self.counts["paused machines"] += 1
+        self.journal.say("paused", at=at, until=now(), job=job)
+
     # ---- Doing
 
     def later(self, lasts, action):
@@ -88,10 +137,16 @@ class Round:
             heapq.heappop(self.actions)[2]()
 
     def start_job(self, job):
+        if job.path not in self.tools.urls:
+            job.path = "direct"
+        if job.clocked:
+            path = os.path.join(self.folder, "clocks", job.name)
+            self.clocks[job.name] = Clockwork(self.library, path)
+        self.leases[job.name] = job.lease
         at = now()
         pid = self.machine.start(
             job.argv(self.tools),
-            job.environment(self.tools),
+            job.environment(self.tools, self.clocks.get(job.name)),
             job.name,
             os.path.join(self.folder, "said", job.name),
         )
@@ -102,7 +157,12 @@ class Round:
         """A fairlock beside the jobs; what becomes of it is written down when it ends."""
         output = os.path.join(self.folder, "said", f"c{next(self.sequence)}")
         at = now()
-        environment = dict(os.environ, FAIRLOCK_URL=self.tools.urls["direct"], HOME=self.tools.folder)
+        environment = dict(
+            os.environ,
+            **self.tools.variables,
+            FAIRLOCK_URL=self.tools.urls["direct"],
+            HOME=self.tools.folder,
+        )
         pid = self.machine.start([self.tools.fairlock, *words], environment, output=output)
         self.commands[pid] = at, what, fields, output
 
@@ -116,22 +176,18 @@ class Round:
         self.journal.say(what, at=at, until=now(), status=status, **fields)
 
     def reap(self):
-        for job, pid, status in self.machine.reap():
-            self.gone.add(pid)
+        for job, pid, status, at in self.machine.reap():
             if job:
                 self.counts[f"ended {status}"] += 1
-                self.journal.say("exit", job=job, status=status)
+                self.journal.say("exit", at=at, job=job, status=status)
+                if job in self.clocks:
+                    self.clocks.pop(job).close()
             elif pid in self.commands:
                 self.command_ended(pid, status)
 
-    def await_end(self, pid):
-        while pid not in self.gone:
-            self.reap()
-            time.sleep(0.002)
-
     def await_server(self):
         until = now() + 60 * S
-        while not self.server.is_up():
+        while not self.ground.is_up():
             if now() > until:
                 raise RuntimeError("the server does not come up")
             time.sleep(0.005)
@@ -139,8 +195,10 @@ class Round:
     # ---- The course of it
 
     def chaos(self, seconds):
-        plan, faults = Plan(self.seed), Faults(self.seed, self)
+        plan, faults = Plan(self.seed, self.is_calm), Faults(self.seed, self)
         end = now() + int(seconds * S)
+        if self.is_calm and self.ground.proxy:
+            self.let_drift(faults)
         fault = faults.next()
         fault_at, job_at = now() + S // 2, now()
         while now() < end:
@@ -153,7 +211,23 @@ class Round:
             if now() >= job_at and len(self.machine.jobs) < POPULATION:
                 self.start_job(plan.next())
                 job_at = max(job_at, now() - S // 10) + S // PER_S
+            self.look_at_ground(faults)
             time.sleep(0.003)
+
+    def let_drift(self, faults):
+        """A holder is cut off for longer than its lease, and others come when that ends."""
+        self.start_job(cut_off())
+        self.later(S, lambda: faults.proxy_for("cut", "cut", CUT_OFF_S * S))
+        for number in range(NEWCOMERS):
+            self.later((27 * S + number * S // 10), lambda number=number: self.start_job(newcomer(number)))
+
+    def look_at_ground(self, faults):
+        """On a machine as busy as this one a server may be taken for dead, and replaced."""
+        if not self.ground.fails_over or now() - self.looked < S:
+            return
+        since, self.looked = self.looked, now()
+        if "server" not in faults.busy and self.ground.has_moved():
+            self.say_outage("killed", "server", since - 3 * S, up=since, lost=True)
 
     def drain(self):
         """No more faults: all go on, and all who are left get their turn. The last is to find nobody."""
@@ -173,18 +247,7 @@ class Round:
             processes = self.machine.processes()
             if not self.machine.jobs and not self.commands and not processes:
                 return
-            self.continue_orphans(processes)
             time.sleep(0.02)
-
-    def continue_orphans(self, processes):
-        """A guard stops the wrapper when COMMAND was stopped. Without a guard only a shell's fg would
-        continue it."""
-        guarded = {process.job for process in processes if process.role == "guard"}
-        for process in processes:
-            if process.role == "wrapper" and process.state == "T" and process.job not in guarded:
-                at = now()
-                os.kill(process.pid, signal.SIGCONT)
-                self.say_fault("cont", process, at)
 
     def look_for_leftovers(self):
         for _, what, fields, _ in self.commands.values():
@@ -195,51 +258,69 @@ class Round:
         if self.machine.jobs:
             return
         self.await_leases()
-        for key in self.server.ask("KEYS", "*"):
-            ttl = self.server.ask("PTTL", key)
+        for server in self.ground.masters():
+            self.look_for_keys(server)
+        for name in os.listdir(self.tools.folder):
+            self.journal.say("left", text=f"file {name} in the home of the jobs")
+
+    def look_for_keys(self, server):
+        for key in server.ask("KEYS", "*"):
+            ttl = server.ask("PTTL", key)
             if not key.startswith(("fairlock:", "fairlock_log:")):
                 self.journal.say("left", text=f"key {key}")
             elif ttl <= 0:
                 self.journal.say("left", text=f"key {key} without a time to live")
             if key.startswith("fairlock:"):
-                for field in self.server.ask("HKEYS", key):
+                for field in server.ask("HKEYS", key):
                     if field[:2] in ("t:", "d:"):
                         self.journal.say("left", text=f"a waiter in {key}: {field}")
-        for channel in self.server.ask("PUBSUB", "CHANNELS"):
-            self.journal.say("left", text=f"channel {channel}")
-        for name in os.listdir(self.tools.folder):
-            self.journal.say("left", text=f"file {name} in the home of the jobs")
+        sharded = self.ground.numsub == "SHARDNUMSUB"
+        for channel in server.ask("PUBSUB", "CHANNELS") + (server.ask("PUBSUB", "SHARDCHANNELS") if sharded else []):
+            if not channel.startswith("__sentinel__"):
+                self.journal.say("left", text=f"channel {channel}")
 
     def await_leases(self):
         """The last holder may have lost its lock, when the machine stood still: that ends by itself."""
         until = now() + 20 * S
-        while now() < until and self.server.ask("EXISTS", *LOCKS) > 0:
+        while now() < until and any(self.ground.server_of(lock).ask("EXISTS", lock) for lock in LOCKS):
             time.sleep(0.05)
+
+    def clients(self):
+        """Connections of fairlock, so far as one can tell: not ours, and not those of servers."""
+        count = 0
+        for server in self.ground.masters():
+            for line in server.ask("CLIENT", "LIST").splitlines():
+                flags = line.partition(" flags=")[2].partition(" ")[0]
+                count += line != "" and " name=sentinel-" not in line and not set("SM") & set(flags)
+            count -= 2  # the looker's, and this one
+        return count
 
     def await_connections(self):
         """The server sees a moment later that a process has ended."""
         until = now() + 20 * S
         while now() < until:
-            clients = [line for line in self.server.ask("CLIENT", "LIST").splitlines() if line]
-            if len(clients) <= 2:  # the looker and we
+            if self.clients() <= 0:
                 return
             time.sleep(0.05)
-        self.journal.say("left", text=f"{len(clients) - 2} connections")
+        self.journal.say("left", text=f"{self.clients()} connections")
 
     def end(self):
         self.looker.over.set()
         self.looker.join(10)
         self.journal.say("end")
         self.kill_all()
-        self.proxy.close()
-        self.server.forget_connection()
+        if self.ground.proxy:
+            self.ground.proxy.close()
+        self.ground.forget_connections()
+        for clock in [*self.clocks.values(), self.server_clock]:
+            clock.close()
         self.journal.close()
 
     def kill(self, *pids):
         for pid in pids:
-            if pid not in self.gone:
+            if pid not in self.machine.gone:
                 os.kill(pid, signal.SIGKILL)
-                self.await_end(pid)
+                self.machine.await_end(pid)
 
     def kill_all(self):
         for pid in {process.pid for process in self.machine.processes()} | set(self.machine.jobs):
@@ -247,13 +328,14 @@ class Round:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        self.kill(self.server.pid, self.proxy.pid, self.stalls)
+        self.kill(*self.ground.processes(), self.stalls)
 
     def run(self, seconds):
         try:
             self.chaos(seconds)
             took = self.drain()
-            self.kill(self.proxy.pid)  # it keeps connections that it forgot
+            if self.ground.proxy:
+                self.kill(self.ground.proxy.pid)  # it keeps connections that it forgot
             if not self.machine.jobs:
                 self.await_connections()
             self.look_for_leftovers()
@@ -288,7 +370,7 @@ class Run:
         folder = os.path.join(self.options.folder, str(seed))
         shutil.rmtree(folder, ignore_errors=True)
         round_ = Round(seed, folder, self.options.build, self.options.server)
-        took = round_.run(max(5, min(CHAOS_S, self.left_s() - 10)))
+        took = round_.run(max(5, min(CALM_S if round_.is_calm else CHAOS_S, self.left_s() - 10)))
         checked = check.Round(folder)
         checked.check()
         broken = {name for name, *_ in checked.violations}
@@ -300,7 +382,7 @@ class Run:
         self.totals += round_.counts
         faults = sum(count for what, count in round_.counts.items() if what != "jobs" and "ended" not in what)
         print(
-            f"seed {seed} ({round_.mode}): {round_.counts['jobs']} jobs, "
+            f"seed {seed} ({round_.described}): {round_.counts['jobs']} jobs, "
             f"{checked.sections} critical sections, "
             f"{faults} faults, all over after {took / S:.0f} s more: "
             f"{', '.join(sorted(broken)) + ' VIOLATED' if broken else 'ok'}",

@@ -1,0 +1,42 @@
+"""Other clocks for some processes, through the preloaded library tests/programs/clockwork.c."""
+
+import mmap
+import struct
+
+from machine import now
+
+SETTING = struct.Struct("=qqd")
+CURRENT = struct.Struct("=q")
+
+
+class Clockwork:
+    """The clocks of all processes that have its environment."""
+
+    def __init__(self, library, path, rate=1.0):
+        self.library, self.path = library, path
+        self.since, self.ahead, self.rate = now(), 0, rate
+        self.current = 0
+        with open(path, "wb+") as file:
+            file.truncate(CURRENT.size + 2 * SETTING.size)
+            self.memory = mmap.mmap(file.fileno(), 0)
+        self.write()
+
+    def environment(self):
+        return {"LD_PRELOAD": self.library, "CLOCKWORK_FILE": self.path}
+
+    def write(self):
+        """Into the setting that is not in use; then the library takes that."""
+        self.current = 1 - self.current
+        at = CURRENT.size + self.current * SETTING.size
+        SETTING.pack_into(self.memory, at, self.since, self.ahead, self.rate)
+        CURRENT.pack_into(self.memory, 0, self.current)
+
+    def step(self, ns):
+        """All of a sudden it is so much later."""
+        at = now()
+        self.ahead += round((self.rate - 1) * (at - self.since)) + ns
+        self.since = at
+        self.write()
+
+    def close(self):
+        self.memory.close()
