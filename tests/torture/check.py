@@ -400,16 +400,20 @@ class Round:
         for stop in job.down("wrapper", "acquire", "script"):
             if meets((stop[0], min(FOREVER, stop[1] + BACK_S * S)), (since, until)):
                 return True
+        restarted = max((event["at"] for event in self.outages if self.is_restart(event, since)), default=0)
         for event in self.ways(job):
+            if event["kind"] == "killed" or event["path"] == "server" and event["until"] < restarted:
+                continue  # all have the time to come back then
             back = FORGOTTEN_S if event["kind"] == "forget" else BACK_S
-            if event["kind"] != "killed" and meets((event["at"], event["until"] + back * S), (since, until)):
-                return True
-            if event["kind"] == "killed" and meets((event["at"], event["until"]), (since, until)):
+            if meets((event["at"], event["until"] + back * S), (since, until)):
                 return True
         return any(
             stall[1] - stall[0] > S and meets((stall[0] - 5 * S, stall[1] + S), (since, until))
             for stall in self.stalls
         )
+
+    def is_restart(self, event, at):
+        return event["kind"] == "killed" and event["up"] <= at
 
     def was_cut(self, job, at):
         """Whether its connection was lost a short time ago."""
@@ -736,7 +740,7 @@ class Line:
     def is_just_restarted(self, job, at):
         for event in self.round.ways(job):
             since = event["kind"] == "killed" and self.known_since(event)
-            if since and since <= at < since + RESTART_S * S:
+            if since and since <= at < since + RESTART_S * S - SLOW_MS * MS:
                 return True
         return False
 
@@ -744,16 +748,17 @@ class Line:
         """When the new server knows that there are waiters: after a loss of data, when the first is back."""
         if not outage.get("lost"):
             return outage["up"]
-        return self.back_since(outage, self.first)
+        return self.back_since(outage)
 
-    def back_since(self, outage, owners):
+    def back_since(self, outage):
         """When one of those who had come before the server was lost was there again, or None."""
-        known = {owner for owner in owners if self.looks[self.first[owner]]["at"] < outage["at"]}
+        known = {owner for owner in self.first if self.looks[self.first[owner]]["at"] < outage["at"]}
         return next(
             (
                 look["at"]
                 for look in self.looks
-                if look["at"] >= outage["up"] and any(owner in known for owner, _ in look["queue"])
+                if look["at"] >= outage["up"]
+                and (look["holder"] in known or any(owner in known for owner, _ in look["queue"]))
             ),
             None,
         )
@@ -763,7 +768,7 @@ class Line:
         first = self.looks[self.first[owner]]["at"] if owner in self.first else at
         for event in self.round.outages:
             if event.get("lost") and event["at"] <= first and event["at"] <= at <= event["until"] + BACK_S * S:
-                since = self.back_since(event, self.first)
+                since = self.back_since(event)
                 if since is None or at <= since + TOLD_MS * MS:
                     return True
         return False

@@ -51,7 +51,9 @@ FAULTS = {
     "proxy-reset": 2,
     "proxy-forget": 1,
     "proxy-delay": 2,
+    "proxy-break": 4,
 }
+OFTEN = {"volatile": {"server-kill": 8}}  # on some grounds
 MEAN_S = 0.15
 # For a round in which the server is always there: how long a lock is idle can be judged then.
 CALM = {"hang": 6, "pause": 12, "forge": 12, "orphan": 4, "mixture": 4, "look": 4}
@@ -98,9 +100,9 @@ def forged(dice):
 
 
 class Fault:
-    def __init__(self, dice, calm):
+    def __init__(self, dice, ground, calm):
         self.after = int(dice.expovariate(1 / (CALM_MEAN_S if calm else MEAN_S)) * S)
-        self.kind = pick(dice, CALM if calm else FAULTS)
+        self.kind = pick(dice, CALM if calm else {**FAULTS, **OFTEN.get(ground, {})})
         self.which = dice.randrange(1 << 30)
         self.lasts = int(min(dice.expovariate(1.0) * 0.8, 6) * S)
         self.long = dice.random()
@@ -117,7 +119,8 @@ class Faults:
 
     def next(self):
         self.count += 1
-        return Fault(random.Random(f"{self.seed} fault {self.count}"), self.round.is_calm)
+        dice = random.Random(f"{self.seed} fault {self.count}")
+        return Fault(dice, self.round.kind[0], self.round.is_calm)
 
     def do(self, fault):
         if fault.kind in self.round.without:
@@ -249,6 +252,13 @@ class Faults:
         if len(jobs) < count or self.hung.get(fault.lock, 0) > now():
             return
         self.hung[fault.lock] = now() + HANG_S * S
+        fault.lasts = HANG_S * S
+        for process in [process for job in jobs for process in self.of_job(job)]:
+            self.stop(fault, process)
+
+    def hang_all(self, jobs):
+        """These for good, or until all is over."""
+        fault = Fault(random.Random(self.seed), None, True)
         fault.lasts = HANG_S * S
         for process in [process for job in jobs for process in self.of_job(job)]:
             self.stop(fault, process)
@@ -424,3 +434,10 @@ class Faults:
 
     def proxy_delay(self, fault):
         self.proxy_for("delay", f"delay {20 + fault.which % 250}", fault.lasts)
+
+    def proxy_break(self, fault):
+        """No outage: whoever connects next is to connect once more."""
+        if self.round.ground.proxy and not self.busy & {"proxy", "server"}:
+            for _ in range(1 + fault.which % 2):
+                self.round.ground.proxy.tell("snap up")
+            self.round.counts["proxy breaks"] += 1

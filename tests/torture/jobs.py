@@ -4,7 +4,9 @@ import os
 import random
 
 LOCKS = ["alpha", "two words", "{gamma}1", "δέλτα", "epsilon%d", "ζ/6"]
-DRIFTING = "drifting"  # a lock with few jobs, in rounds in which the server is always there
+# Locks with few jobs, in rounds in which the server is always there.
+DRIFTING = "drifting"
+HUNG = ["hung 2", "hung 3", "hung 4"]  # by so many
 SHORT_LEASES = [1000, 1500, 2000, 3000]
 LONG_LEASES = [6000, 10000]
 
@@ -48,6 +50,19 @@ def cut_off():
     job.patiently(random.Random("cut off"))
     job.lease, job.ms, job.path, job.deaf, job.clocked = 30000, 60000, "proxy", True, False
     return job
+
+
+def behind_hung(lock):
+    """A holder, those who are to hang, and one who lives."""
+    count = int(lock.split()[1])
+    jobs = []
+    for number in range(count + 2):
+        name = f"{lock.replace(' ', '')}.{number}"
+        job = Job(random.Random(name), name, "plain", lock)
+        job.patiently(random.Random(name))
+        job.ms, job.clocked = 3000 if number == 0 else 100, False
+        jobs.append(job)
+    return jobs
 
 
 def newcomer(number):

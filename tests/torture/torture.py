@@ -17,7 +17,7 @@ import check
 from clockwork import Clockwork
 from faults import Faults
 from grounds import new_ground
-from jobs import DRIFTING, LOCKS, Job, Plan, cut_off, newcomer
+from jobs import DRIFTING, HUNG, LOCKS, Job, Plan, behind_hung, cut_off, newcomer
 from machine import Journal, Machine, now
 from server import Looker
 
@@ -102,7 +102,7 @@ class Round:
             self.ground.urls(),
             self.ground.variables,
         )
-        self.looker = Looker(self.ground, self.machine, self.journal, [*LOCKS, DRIFTING])
+        self.looker = Looker(self.ground, self.machine, self.journal, [*LOCKS, DRIFTING, *HUNG])
         self.looker.start()
 
     @property
@@ -197,6 +197,8 @@ class Round:
     def chaos(self, seconds):
         plan, faults = Plan(self.seed, self.is_calm), Faults(self.seed, self)
         end = now() + int(seconds * S)
+        if self.is_calm:
+            self.let_hang(faults)
         if self.is_calm and self.ground.proxy:
             self.let_drift(faults)
         fault = faults.next()
@@ -213,6 +215,15 @@ class Round:
                 job_at = max(job_at, now() - S // 10) + S // PER_S
             self.look_at_ground(faults)
             time.sleep(0.003)
+
+    def let_hang(self, faults):
+        """Some who are next hang, and nobody comes who would see that."""
+        for lock in HUNG:
+            jobs = behind_hung(lock)
+            for number, job in enumerate(jobs):
+                self.later(number * S // 4, lambda job=job: self.start_job(job))
+            names = [job.name for job in jobs[1:-1]]
+            self.later(2 * S, lambda names=names: faults.hang_all(names))
 
     def let_drift(self, faults):
         """A holder is cut off for longer than its lease, and others come when that ends."""
