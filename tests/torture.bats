@@ -135,6 +135,77 @@ one_after_the_other() {
 	fine
 }
 
+command_stopped() {
+	fault stop one command 9
+	later 100
+	fault kill one guard
+	later 100
+	fault cont one command 9
+}
+
+@test "an overlap counts though COMMAND was stopped when its guard was killed" {
+	overlapping command_stopped
+	violated 'exclusion: '
+}
+
+clock_set() {
+	event step "\"ms\":$1"
+}
+
+@test "a holder may overlap for a moment when the server's clock was set forward" {
+	overlapping clock_set 4000
+	fine
+	later 9000
+	say beat one 5
+	violated 'exclusion: '
+}
+
+@test "an overlap counts though the server's clock was set back" {
+	overlapping clock_set -4000
+	violated 'exclusion: '
+}
+
+# paused SEEN: while the machine of one stands still for 2 s; SEEN is a look in that time
+paused() {
+	job one
+	job two
+	seen three one
+	say start two 4
+	later 100
+	event paused '"job":"one"'
+	sed -i "\$s/\"until\":[0-9]*/\"until\":$((at + 2000000000))/" events
+	later 500
+	"$@"
+	later 500
+	say end two 4
+	ends two 0
+	job four
+	say start four 6
+	later 1100
+	say start one 5
+	later 10
+	say end one 5
+	ends one 76
+	say end four 6
+	ends four 0
+}
+
+@test "a waiter that was paused with its clock, and then began beside another" {
+	paused seen two one
+	violated 'tokens: lock x: one began with token 5 after four, with 6'
+}
+
+@test "a holder that was paused with its clock may overlap" {
+	paused seen one
+	fine
+}
+
+@test "a token of a forged message" {
+	job one
+	section one 4102444800123
+	violated 'forged: lock x: one began with token 4102444800123, of a forged message'
+}
+
 lock_broken() {
 	event force '"lock":"x"'
 }
@@ -360,6 +431,127 @@ restarted() {
 	fine
 }
 
+# Two is back at once, one after 100 ms, as after a restart in which all was lost.
+all_lost() {
+	event outage "\"kind\":\"killed\",\"path\":\"server\",\"lost\":true,\"up\":$at"
+	later 100
+	seen '' -one two
+	later "$1"
+	seen '' -one two
+}
+
+@test "nobody who waited is passed over right after a loss of data" {
+	ONE=-one swapped all_lost 1500
+	violated 'order: lock x: two was granted token 5 before one, which was not there'
+}
+
+@test "a waiter who is not back 2 s after the first one may be passed over" {
+	ONE=-one swapped all_lost 2500
+	fine
+}
+
+# newcomer [WAITER...]: comes after a loss of data, and is granted when these are back
+newcomer() {
+	job one
+	job zero
+	seen zero one
+	later 5
+	event outage "\"kind\":\"killed\",\"path\":\"server\",\"lost\":true,\"up\":$at"
+	later 100
+	job two
+	seen '' "$@"
+	later 100
+	seen two
+	section two 5
+	later 5
+	seen '' one
+	later 5
+	section one 6
+	ends zero 76
+}
+
+@test "a newcomer may be granted before any waiter is back from a loss of data" {
+	newcomer
+	fine
+}
+
+@test "a newcomer may not when a waiter is back" {
+	newcomer one
+	violated 'order: lock x: two was granted token 5 before one'
+}
+
+frozen_before() {
+	echo "{\"at\":$at,\"until\":$((at + 1000000000)),\"what\":\"outage\",\"kind\":\"frozen\",\"path\":\"server\"}" >>events
+	later 1500
+	all_lost 1000
+}
+
+@test "an outage is no excuse when a restart has followed" {
+	ONE=-one swapped frozen_before
+	violated 'order: '
+}
+
+# idle SECONDS HUNG...: nobody has the lock for so long while these hang before one who lives
+idle() {
+	local seconds=$1 waiter
+	shift
+
+	job zero
+	for waiter in "$@" one; do
+		job "$waiter"
+	done
+	say start zero 4
+	seen zero "$@" one
+	for waiter; do
+		fault stop "$waiter" wrapper
+	done
+	later 100
+	say end zero 4
+	ends zero 0
+	later 10
+	seen '' "$@" one
+	later $((seconds * 1000))
+	seen '' "$@" one
+	later 10
+	section one 5
+	for waiter; do
+		fault cont "$waiter" wrapper
+		section "$waiter" $((++token + 5))
+	done
+}
+
+@test "a lock is idle for 5 s for each waiter that hangs, and for 15 s at most" {
+	idle 12 two three
+	fine
+	: >events >history
+	idle 17 two three four five
+	fine
+}
+
+@test "a lock that is idle for longer than two waiters that hang may cost" {
+	idle 14 two three
+	violated 'idle: lock x: nobody had it for 14.0 s, not 13.0, while one waited, behind 2 that were hit'
+}
+
+@test "a lock that is idle for longer than many waiters that hang may cost" {
+	idle 19 two three four five
+	violated 'idle: lock x: nobody had it for 19.0 s, not 18.0, while one waited, behind 4 that were hit'
+}
+
+@test "a lock that is idle while nobody hangs" {
+	idle 9
+	violated 'idle: lock x: nobody had it for 9.0 s, not 3.0, while one waited, behind 0 that were hit'
+}
+
+@test "a lock that is idle while the server is away" {
+	away() {
+		echo "{\"at\":$at,\"until\":$((at + 9000000000)),\"what\":\"outage\",\"kind\":\"frozen\",\"path\":\"server\"}" >>events
+	}
+	away
+	idle 9
+	fine
+}
+
 @test "a waiter that nobody had seen, and that went before one who waited" {
 	job one
 	seen three one
@@ -417,6 +609,30 @@ restarted() {
 	later 2000
 	ends two 76
 	violated 'statuses: two '
+}
+
+@test "a command that gave up when its connection broke" {
+	job one '"path":"proxy"'
+	fault cut one wrapper
+	later 200
+	ends one 69
+	violated 'statuses: one (lock x, lease 3000 ms): it ended with 69'
+}
+
+@test "a command that gave up when the server was frozen for a moment" {
+	job one
+	echo "{\"at\":$at,\"until\":$((at + 900000000)),\"what\":\"outage\",\"kind\":\"frozen\",\"path\":\"server\"}" >>events
+	later 800
+	ends one 69
+	violated 'statuses: '
+}
+
+@test "a command that gave up when nobody listened" {
+	job one
+	data_kept
+	later 10
+	ends one 69
+	fine
 }
 
 @test "a wait that ended too early" {

@@ -260,7 +260,7 @@ class Round:
         return [
             (step["at"], min(FOREVER, step["until"] + lasts))
             for step in self.steps
-            if step["ms"] > 0 and job.started and job.started <= step["until"] + S
+            if step["ms"] > 0 and job.started and job.started <= step["until"] + S // 2
         ]
 
     def paused_holding(self, job, name):
