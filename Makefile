@@ -133,8 +133,6 @@ PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(sort $(filter-ou
 	$(wildcard tests/programs/*.c))))
 # A library that they preload.
 CLOCKWORK := $(BUILD)/programs/clockwork.so
-# Libraries that bats tests load into fairlock.
-PRELOADS := $(patsubst tests/preload/%.c,$(BUILD)/preload/%.so,$(sort $(wildcard tests/preload/*.c)))
 # Programs that benchmarks run: built as fairlock is.
 BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/*.c))) $(BUILD)/bench/ping-shared
 
@@ -162,7 +160,7 @@ $(BUILD)/fairlock: $(SHARED_QUICK_OBJECTS) $(BUILD)/list
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(SHARED_QUICK_OBJECTS) $(ALL_LIBS)
 endif
 
-tests: $(PROGRAM) $(UNITS) $(PROGRAMS) $(CLOCKWORK) $(PRELOADS) $(BENCHES)
+tests: $(PROGRAM) $(UNITS) $(PROGRAMS) $(CLOCKWORK) $(BENCHES)
 
 $(FULL): $(OBJECTS) $(BUILD)/list
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(OBJECTS) $(ALL_LIBS)
@@ -204,10 +202,6 @@ $(BUILD)/programs/%: tests/programs/%.c $(PARTS) $(BUILD)/list
 # No sanitizer: a server takes it, too.
 $(CLOCKWORK): tests/programs/clockwork.c $(BUILD)/flags
 	$(CC) $(OWN_CPPFLAGS) -std=c11 $(WARNINGS) -O2 -g -fPIC -shared -o $@ $<
-
-$(BUILD)/preload/%.so: tests/preload/%.c $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(CC) $(OWN_CPPFLAGS) -std=c11 $(WARNINGS) -O2 -fPIC -shared -o $@ $< -ldl
 
 $(BUILD)/bench/ping-shared: tests/bench/ping.c $(ENDS) $(BUILD)/flags | $(HIREDIS_ARCHIVE)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(ENDS) $(HIREDIS_LIBS)

@@ -137,7 +137,8 @@ now_ms() {
 
 	[ ! -e "$FAIRLOCK-full" ] || full=$FAIRLOCK-full # the other one loads no libraries
 	hold job
-	LAG=$PWD/lag LD_PRELOAD=$BUILD/preload/lag.so ASAN_OPTIONS=verify_asan_link_order=0 \
+	clock_is 0 0
+	CLOCKWORK_FILE=$PWD/clock LD_PRELOAD=$BUILD/programs/clockwork.so ASAN_OPTIONS=verify_asan_link_order=0 \
 		background "$full" wrap job sh -c '[ -e ended ] && echo first >>order || echo beside >>order' 2>said
 	paused=$!
 	wait_until in_queue job 1
@@ -154,8 +155,7 @@ now_ms() {
 	kill "$HOLDER"
 	wait_until test -e order
 	assert_equal "$(cat order)" next
-	echo $(($(ms) - from)) >lag.new
-	mv lag.new lag
+	clock_is 1 $((from - $(ms)))
 	for pid in $(cat stopped); do
 		kill -CONT "$pid" 2>/dev/null || true # the first may end the others
 	done
@@ -167,6 +167,17 @@ now_ms() {
 	status_of "$paused"
 	assert_equal "$STATUS" 0
 	assert_equal "$(cat order)" $'next\nfirst'
+}
+
+# clock_is WHICH MS: so far ahead are the clocks of those who have the file `clock` (see tests/programs/clockwork.c);
+# WHICH is 0 at first, then 1
+clock_is() {
+	python3 -c 'import os, struct, sys
+which, ms = map(int, sys.argv[1:])
+file = os.open("clock", os.O_RDWR | os.O_CREAT)
+os.pwrite(file, struct.pack("=qqd", 0, ms * 1000000, 1), 8 + 24 * which)
+os.pwrite(file, struct.pack("=q", which), 0)
+os.ftruncate(file, 56)' "$@"
 }
 
 has_guard() {
