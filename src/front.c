@@ -35,10 +35,19 @@ struct front {
 	int64_t kill_ms; /* valid when it takes over */
 };
 
+/* The end of a guard, this one or one before, tells us so by SIGCONT. */
+static bool is_end_of_guard(const struct signalfd_siginfo *info)
+{
+	return info->ssi_signo == SIGCONT && info->ssi_code >= CLD_EXITED &&
+	       info->ssi_code <= CLD_CONTINUED;
+}
+
 /* What the terminal sends reaches COMMAND by itself, since it is in our process group; but
  * when the terminal goes away, only the leader of the session hears of it. */
 static bool is_for_command(const struct front *front, const struct signalfd_siginfo *info)
 {
+	if (is_end_of_guard(info))
+		return false;
 	if (info->ssi_signo == SIGCHLD || (pid_t)info->ssi_pid == front->guard ||
 	    inbox_ignores((int)info->ssi_signo) || inbox_has(front->late, (int)info->ssi_signo))
 		return false;
@@ -101,7 +110,7 @@ static void end_guard(struct front *front)
 	if (!front->guard)
 		return;
 	kill(front->guard, SIGKILL);
-	waitpid(front->guard, NULL, 0);
+	waitpid(front->guard, NULL, __WALL);
 	front->guard = 0;
 }
 
@@ -172,12 +181,12 @@ static bool reap(struct front *front)
 {
 	pid_t pid;
 
-	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+	while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
 		if (pid == front->guard)
 			front->guard = 0;
 	int left = tree_signal(0, front->guard);
 
-	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG) < 0);
+	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG | __WALL) < 0);
 }
 
 static void end_takeover(struct front *front)
@@ -230,7 +239,7 @@ int front_run(const struct job *job, struct standby *standby, struct ending *end
 	if (watch(&front, err) < 0)
 		return -1;
 	if (front.guard)
-		waitpid(front.guard, NULL, 0);
+		waitpid(front.guard, NULL, __WALL);
 	if (front.fd >= 0)
 		close(front.fd);
 	*ending = front.shared->ending;

@@ -3,12 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,11 +14,13 @@
 #include "child.h"
 #include "clock.h"
 #include "duration.h"
+#include "fuse.h"
 #include "giveback.h"
 #include "hold.h"
 #include "loop.h"
 #include "options.h"
 #include "pages.h"
+#include "proc.h"
 #include "signals.h"
 #include "steps.h"
 #include "tell.h"
@@ -28,6 +28,11 @@
 
 /* The lock may be somebody else's already: no time for long farewells. */
 #define LOST_KILL_MS 900
+
+/* How late it may be before its fuse ends it: later than when a wrapper that is not stopped does
+ * its work (front.c). And how long it may take to send SIGKILL to all. */
+#define FUSE_MS 60
+#define KILLING_MS 1000
 
 /* A lock that is free is granted within this time: until then there are better things to do than to
  * get ready. */
@@ -59,7 +64,7 @@ struct guard {
 	bool killed; /* SIGKILL was sent */
 	unsigned told_renewals;
 	struct steps steps;
-	bool mirrored; /* the wrapper was stopped because COMMAND was */
+	struct fuse fuse;
 };
 
 /* ---- COMMAND ---- */
@@ -79,14 +84,6 @@ static void leave_group(const struct guard *guard)
 		setsid();
 }
 
-/* fork, which has the child's id written before either goes on: whoever kills us then must know
- * whom to reap. Not vfork: between that and exec the child can be stopped with its process group,
- * and we would wait for it and renew nothing. */
-static pid_t fork_into(_Atomic pid_t *child)
-{
-	return (pid_t)syscall(SYS_clone, CLONE_PARENT_SETTID | SIGCHLD, 0UL, child, 0UL, 0UL);
-}
-
 /* Makes the process that is to become COMMAND. Returns where to write what lets it go; -1 with
  * errno. What the terminal has sent us in its place is handed down: it takes no signals yet. */
 static int prepare_command(const struct guard *guard)
@@ -97,7 +94,10 @@ static int prepare_command(const struct guard *guard)
 
 	if (pipe2(start, O_CLOEXEC) < 0)
 		return -1;
-	pid = fork_into(&guard->shared->command);
+	/* Its id is known before either goes on: the wrapper must know whom to reap if we are
+	 * killed. Not vfork: between that and exec the child can be stopped with its process group,
+	 * and we would wait for it and renew nothing. */
+	pid = proc_fork(SIGCHLD, &guard->shared->command);
 	if (pid == 0) {
 		close(start[1]);
 		close(guard->front); /* whoever has these ends is seen to be alive */
@@ -113,13 +113,32 @@ static int prepare_command(const struct guard *guard)
 	return start[1];
 }
 
+/* A guard that is stopped cannot stop COMMAND in time. Then it dies, and its death wakes the
+ * wrapper (standby.c), even if that is stopped, too. */
+static void mind_fuse(struct guard *guard)
+{
+	const struct job *job = guard->job;
+	int64_t due_ms;
+
+	if (job->options->on_lost == ON_LOST_WARN)
+		return;
+	if (guard->killed)
+		due_ms = clock_ms() + KILLING_MS;
+	else if (guard->shared->phase == GUARD_STOPPING)
+		due_ms = job_kill_ms(job);
+	else
+		due_ms = job_stop_ms(job);
+	fuse_set(&guard->fuse, due_ms + FUSE_MS);
+}
+
 /* Not before we outlive the wrapper: COMMAND may not be left to itself when that dies now. */
 static void start_command(struct guard *guard, int start)
 {
 	const struct job *job = guard->job;
 
-	prctl(PR_SET_PDEATHSIG, 0);
+	prctl(PR_SET_PDEATHSIG, SIGCONT); /* if we are stopped when the wrapper dies, we go on */
 	guard->shared->ending.started = true;
+	mind_fuse(guard);
 	(void)!write(start, "", 1); /* SIGPIPE is blocked; we see it end */
 	close(start);
 	guard->command = guard->shared->command;
@@ -151,6 +170,7 @@ static void stop_command(struct guard *guard, int64_t kill_ms)
 	}
 	guard->shared->phase = GUARD_STOPPING;
 	guard->kill_ms = kill_ms;
+	mind_fuse(guard);
 	signal_all(guard, guard->job->options->signal);
 	signal_all(guard, SIGCONT);
 	tell_step(guard->job->teller, "sent signal %s to %s and what it started",
@@ -219,20 +239,22 @@ static void mind_time(struct guard *guard)
 	if (!guard->lost && now >= lost_from_ms(guard))
 		lose(guard, job_kill_ms(guard->job), hold_trouble(&guard->hold));
 	if (guard->shared->phase == GUARD_STOPPING && now >= guard->kill_ms) {
+		const bool is_first = !guard->killed;
+
 		guard->kill_ms = now + KILL_REPEAT_MS;
-		signal_all(guard, SIGKILL);
-		if (!guard->killed)
-			tell_step(guard->job->teller, "sent signal KILL to all that is left of it");
 		guard->killed = true;
+		mind_fuse(guard);
+		signal_all(guard, SIGKILL);
+		if (is_first)
+			tell_step(guard->job->teller, "sent signal KILL to all that is left of it");
 	}
 }
 
 /* ---- Children and the wrapper ---- */
 
 /* When COMMAND stops or goes on by itself, the shell must see the wrapper do the same. */
-static void mirror(struct guard *guard, int signo)
+static void mirror(const struct guard *guard, int signo)
 {
-	guard->mirrored = signo != SIGCONT;
 	if (getppid() == guard->wrapper)
 		kill(guard->wrapper, signo);
 }
@@ -275,8 +297,6 @@ static void mind_children(struct guard *guard)
 			guard->shared->ending.wait_status = status;
 			guard->command = 0;
 			tell_end(guard, status);
-			if (guard->mirrored)
-				mirror(guard, SIGCONT);
 		}
 	}
 }
@@ -359,6 +379,7 @@ static int watch(struct guard *guard, struct error *err)
 		wake = earliest(wake, guard->kill_ms);
 	else
 		wake = earliest(wake, guard->max_ms);
+	mind_fuse(guard);
 	if (loop_wait(&guard->loop, slots, SLOTS, wake, err) < 0)
 		return -1;
 	mind_time(guard);
@@ -383,6 +404,7 @@ static void give_back_if_held(struct guard *guard)
 		!guard->shared->ending.started || guard->shared->ending.exec_errno;
 	if (guard->shared->phase == GUARD_HOLDING)
 		guard->shared->phase = GUARD_GIVING_BACK;
+	fuse_set(&guard->fuse, guard->job->lock->deadline_ms + FUSE_MS);
 	give_back(&guard->hold, guard->job->teller, until);
 }
 
@@ -392,8 +414,6 @@ static _Noreturn void finish(struct guard *guard)
 	guard->shared->phase = GUARD_DONE;
 	if (guard->front >= 0)
 		(void)!send(guard->front, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (guard->lost)
-		mirror(guard, SIGCONT); /* a stopped wrapper is to tell what happened */
 	_exit(0);
 }
 
@@ -430,6 +450,8 @@ static struct guard guard_of(const struct job *job, struct shared *shared, int f
 static int get_ready(struct guard *guard, struct error *err)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (!guard->fuse.is_there)
+		fuse_open(&guard->fuse);
 	if (guard->inbox.fd < 0 && inbox_open_deaf(&guard->inbox, err) < 0)
 		return -1;
 	return guard->loop.timer < 0 ? loop_open(&guard->loop, err) : 0;

@@ -19,7 +19,9 @@ struct teller;
  * COMMAND's parent, in a process group of its own, so that whatever stops the job does not stop it:
  * it renews the lease, and stops COMMAND before the lease can pass to somebody else. Each is a
  * subreaper and watches the other, so that everything COMMAND started can be found and stopped by
- * whichever of them is left. Here is what all of them know. */
+ * whichever of them is left. The death of each continues the other, in case that is stopped; and a
+ * guard that is itself stopped when COMMAND should be dies of its fuse (fuse.h). Here is what all
+ * of them know. */
 
 struct job {
 	const struct options *options;

@@ -1,9 +1,18 @@
 #include "proc.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+pid_t proc_fork(int end_signal, _Atomic pid_t *child)
+{
+	const int flags = end_signal | (child ? CLONE_PARENT_SETTID : 0);
+
+	return (pid_t)syscall(SYS_clone, (unsigned long)flags, 0UL, child, 0UL, 0UL);
+}
 
 int proc_read(pid_t pid, struct proc *proc)
 {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "guard.h"
+#include "proc.h"
 
 /* How long the guard may take to make COMMAND's process: first looking all the time, then asleep.
  */
@@ -59,7 +60,8 @@ static int make(struct standby *standby, const struct job *job, struct shared *s
 	*standby = (struct standby){
 		.fd = ends[0], .opened = job->client->link.opened, .shared = shared};
 	standby->early = inbox_pending();
-	standby->guard = fork();
+	/* The guard's death wakes us if we are stopped then. */
+	standby->guard = proc_fork(SIGCONT, NULL);
 	cause = errno;
 	if (standby->guard == 0) {
 		close(ends[0]);
@@ -104,7 +106,7 @@ void standby_end(struct standby *standby)
 	close(standby->fd);
 	if (standby->guard > 0) {
 		kill(standby->guard, SIGKILL);
-		waitpid(standby->guard, NULL, 0);
+		waitpid(standby->guard, NULL, __WALL);
 		/* it dies with the guard; nobody else may be there to reap it */
 		if (standby->shared->command)
 			waitpid(standby->shared->command, NULL, 0);

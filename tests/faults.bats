@@ -35,6 +35,64 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	[ "$STATUS" = 76 ]
 }
 
+@test "COMMAND and the wrapper are stopped, the guard is killed, COMMAND goes on: nothing of it is alive at the deadline" {
+	start_server
+	start_job -l 6s
+	stop "$(pgrep -P "$GUARD" -xf 'sh job')"
+	stop "$WRAPPER"
+	kill -KILL "$GUARD"
+	wait_until ended "$GUARD"
+	kill -CONT "$(sed -n 2p pids)" "$(sed -n 1p pids)"
+	dead_before_lease_ends
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+	[ "$(cli EXISTS job)" = 0 ]
+}
+
+@test "the guard is stopped, and the wrapper killed: the guard goes on, and gives the lock back" {
+	start_server
+	start_job -l 6s
+	stop "$GUARD"
+	kill -KILL "$WRAPPER"
+	dead_before_lease_ends
+	wait_until ended "$GUARD"
+	[ "$(cli EXISTS job)" = 0 ]
+}
+
+@test "both guarding processes are stopped: nothing of COMMAND is alive at the deadline, and the status is 76" {
+	start_server
+	start_job -l 6s
+	stop "$GUARD"
+	stop "$WRAPPER"
+	dead_before_lease_ends
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+}
+
+@test "all are stopped, and COMMAND alone goes on: nothing of it is alive at the deadline" {
+	local command
+
+	start_server
+	start_job -l 6s
+	command=$(pgrep -P "$GUARD" -xf 'sh job')
+	kill -STOP "$GUARD" "$command" "$WRAPPER"
+	wait_until is_stopped "$WRAPPER"
+	kill -CONT "$command"
+	dead_before_lease_ends
+}
+
+@test "both guarding processes are stopped while COMMAND has time to end: it is killed in time" {
+	start_server
+	start_proxy "$SERVER_SOCKET" "$PWD/far"
+	FAIRLOCK_URL=unix://$PWD/far start_job -l 6s -k 2s
+	proxy cut
+	note_lease_end
+	wait_until grep -q 'lost lock job' said
+	stop "$GUARD"
+	stop "$WRAPPER"
+	dead_in_time
+}
+
 @test "a guard that hangs with signals unread, and is killed: COMMAND is stopped all the same" {
 	start_server
 	start_job -l 5s
@@ -203,7 +261,7 @@ END
 	[ "$STATUS" = 137 ]
 }
 
-@test "a wrapper that was stopped when COMMAND ended lets the daemons be that COMMAND left" {
+@test "a wrapper that was stopped when COMMAND ended goes on, and lets the daemons be that COMMAND left" {
 	start_server
 	cat >daemon <<'END'
 trap 'touch signalled; exit' TERM CONT
@@ -213,14 +271,13 @@ END
 	background "$FAIRLOCK" wrap -l 5s job sh -c 'setsid sh daemon & while ! test -e go; do sleep 0.02; done; exit 5' 2>said
 	local wrapper=$! until
 	wait_until test -s there
-	kill -STOP "$wrapper"
-	touch go
-	wait_until test_free job
 	until=$(($(ms) + 5500)) # the lease would have ended
-	wait_until later_than "$until"
-	kill -CONT "$wrapper"
+	stop "$wrapper"
+	touch go
 	status_of "$wrapper"
 	[ "$STATUS" = 5 ]
+	test_free job
+	wait_until later_than "$until"
 	run -0 cat said
 	assert_output ''
 	[ ! -e signalled ]
