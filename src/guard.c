@@ -1,7 +1,6 @@
 #include "guard.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +18,6 @@
 #include "hold.h"
 #include "loop.h"
 #include "options.h"
-#include "pages.h"
 #include "proc.h"
 #include "signals.h"
 #include "steps.h"
@@ -33,10 +31,6 @@
  * its work (front.c). And how long it may take to send SIGKILL to all. */
 #define FUSE_MS 60
 #define KILLING_MS 1000
-
-/* A lock that is free is granted within this time: until then there are better things to do than to
- * get ready. */
-#define SOON_MS 10
 
 /* In the order in which they are served. The deadline goes before all of them: it is
  * looked at first on waking, since the whole machine may have slept. */
@@ -84,33 +78,25 @@ static void leave_group(const struct guard *guard)
 		setsid();
 }
 
-/* Makes the process that is to become COMMAND. Returns where to write what lets it go; -1 with
- * errno. What the terminal has sent us in its place is handed down: it takes no signals yet. */
-static int prepare_command(const struct guard *guard)
+/* Makes the process that is to become COMMAND. Returns -1 with errno when that fails. What the
+ * terminal has sent us in its place is handed down: it takes no signals yet. */
+static int prepare_command(const struct guard *guard, int start)
 {
 	const pid_t self = getpid();
-	int start[2];
-	pid_t pid;
-
-	if (pipe2(start, O_CLOEXEC) < 0)
-		return -1;
 	/* Its id is known before either goes on: the wrapper must know whom to reap if we are
 	 * killed. Not vfork: between that and exec the child can be stopped with its process group,
 	 * and we would wait for it and renew nothing. */
-	pid = proc_fork(SIGCHLD, &guard->shared->command);
+	const pid_t pid = proc_fork(SIGCHLD, &guard->shared->command);
+
 	if (pid == 0) {
-		close(start[1]);
-		close(guard->front); /* whoever has these ends is seen to be alive */
-		child_run(guard->job, guard->shared, start[0], self);
+		close(guard->front); /* a process that has this end is taken for the guard */
+		child_run(guard->job, guard->shared, start, self);
 	}
-	close(start[0]);
-	if (pid < 0) {
-		close(start[1]);
+	if (pid < 0)
 		return -1;
-	}
 	leave_group(guard);
 	inbox_hand_down(inbox_pending(), pid);
-	return start[1];
+	return 0;
 }
 
 /* A guard that is stopped cannot stop COMMAND in time. Then it dies, and its death wakes the
@@ -131,18 +117,14 @@ static void mind_fuse(struct guard *guard)
 	fuse_set(&guard->fuse, due_ms + FUSE_MS);
 }
 
-/* Not before we outlive the wrapper: COMMAND may not be left to itself when that dies now. */
-static void start_command(struct guard *guard, int start)
+/* COMMAND was let go: from here on it is ours to see to. */
+static void adopt_command(struct guard *guard)
 {
 	const struct job *job = guard->job;
 
-	prctl(PR_SET_PDEATHSIG, SIGCONT); /* if we are stopped when the wrapper dies, we go on */
-	guard->shared->ending.started = true;
-	mind_fuse(guard);
-	(void)!write(start, "", 1); /* SIGPIPE is blocked; we see it end */
-	close(start);
 	guard->command = guard->shared->command;
-	guard->start_ms = clock_ms();
+	guard->start_ms = guard->shared->start_ms;
+	mind_fuse(guard);
 	tell_step(job->teller, "starting %s, pid %d", job->argv[0], (int)guard->command);
 	if (job->options->max_hold_ms)
 		guard->max_ms = guard->start_ms + job->options->max_hold_ms;
@@ -431,30 +413,13 @@ static void end_blindly(struct guard *guard, const struct error *err)
 	mind_children(guard);
 }
 
-static struct guard guard_of(const struct job *job, struct shared *shared, int front, pid_t wrapper)
-{
-	struct guard guard = {.job = job,
-			      .shared = shared,
-			      .front = front,
-			      .wrapper = wrapper,
-			      .loop = {.timer = -1},
-			      .inbox = {.fd = -1},
-			      .max_ms = NEVER_MS,
-			      .steps = {.teller = job->teller}};
-
-	steps_skip(&guard.steps, job->client);
-	return guard;
-}
-
 /* What it needs for itself. It can be called again when it has failed. */
 static int get_ready(struct guard *guard, struct error *err)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (!guard->fuse.is_there)
 		fuse_open(&guard->fuse);
-	if (guard->inbox.fd < 0 && inbox_open_deaf(&guard->inbox, err) < 0)
-		return -1;
-	return guard->loop.timer < 0 ? loop_open(&guard->loop, err) : 0;
+	return guard->inbox.fd < 0 ? inbox_open_deaf(&guard->inbox, err) : 0;
 }
 
 static _Noreturn void see_to_end(struct guard *guard)
@@ -479,78 +444,70 @@ static bool command_lives(const struct guard *guard)
 	return waitpid(guard->shared->command, NULL, WNOHANG) == 0;
 }
 
-/* Waits until the wrapper says that the lock is ours. False: the wrapper is gone, or the process
- * that is to become COMMAND. */
-static bool await_grant(const struct guard *guard)
+/* Waits until the wrapper has let COMMAND go. False: the wrapper is gone, or the process that is to
+ * become COMMAND. */
+static bool await_start(const struct guard *guard)
 {
 	struct pollfd slots[] = {
 		{.fd = guard->inbox.fd, .events = POLLIN},
 		{.fd = guard->front, .events = POLLIN},
+		{.fd = guard->loop.timer, .events = POLLIN},
 	};
-	int patience_ms = SOON_MS, count;
-	char byte;
 
-	for (;;) {
-		count = poll(slots, 2, patience_ms);
-		if (count < 0 && errno != EINTR)
+	while (!guard->shared->is_let_go) {
+		if (poll(slots, 3, -1) < 0 && errno != EINTR)
 			return false;
-		if (count == 0) {
-			pages_fetch();
-			patience_ms = -1;
-		}
-		if (count > 0 && slots[0].revents && !command_lives(guard))
+		if (guard->shared->is_let_go)
+			break;
+		if (slots[1].revents || (slots[0].revents && !command_lives(guard)))
 			return false;
-		if (count > 0 && slots[1].revents)
-			return recv(guard->front, &byte, 1, 0) == 1;
 	}
+	return true;
 }
 
-/* The lock is held, and nothing is prepared. */
-static _Noreturn void run(struct guard *guard)
+/* What could not be made before is tried once more. Returns whether there is a COMMAND. */
+static bool prepare_again(struct guard *guard, int start)
 {
-	const struct job *job = guard->job;
 	struct error err;
-	int start;
 
-	hold_init(&guard->hold, job->lock, job->client);
-	if (get_ready(guard, &err) < 0)
-		tell(job->teller, LOG_ERR, "%s", err.text);
-	else if ((start = prepare_command(guard)) < 0)
+	if (get_ready(guard, &err) < 0) {
+		tell(guard->job->teller, LOG_ERR, "%s", err.text);
+		guard->shared->ending.started = false;
+		return false;
+	}
+	if (prepare_command(guard, start) < 0) {
 		guard->shared->ending.exec_errno = errno;
-	else
-		start_command(guard, start);
-	see_to_end(guard); /* without COMMAND that is now */
+		return false;
+	}
+	return true;
 }
 
-_Noreturn void guard_run(const struct job *job, struct shared *shared, int front, pid_t wrapper)
+_Noreturn void guard_run(const struct job *job, struct shared *shared,
+			 const struct guard_ends *ends)
 {
-	struct guard guard = guard_of(job, shared, front, wrapper);
-
-	run(&guard);
-}
-
-/* If something cannot be made now, perhaps it can when the lock is granted. */
-_Noreturn void guard_stand_by(const struct job *job, struct shared *shared, int front,
-			      pid_t wrapper)
-{
-	struct guard guard = guard_of(job, shared, front, wrapper);
+	struct guard guard = {.job = job,
+			      .shared = shared,
+			      .front = ends->front,
+			      .wrapper = ends->wrapper,
+			      .loop = {.timer = ends->waking},
+			      .inbox = {.fd = -1},
+			      .max_ms = NEVER_MS,
+			      .steps = {.teller = job->teller}};
 	struct error ignored;
-	int start = -1;
+	bool is_ready;
 
-	/* also when it was stopped: it has the connection by which the server sees that we live */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != wrapper)
+	/* if we are stopped when the wrapper dies, we go on */
+	prctl(PR_SET_PDEATHSIG, SIGCONT);
+	if (getppid() != ends->wrapper)
 		_exit(STATUS_OS);
-	if (get_ready(&guard, &ignored) == 0)
-		start = prepare_command(&guard);
-	if (!await_grant(&guard))
+	is_ready = get_ready(&guard, &ignored) == 0 && prepare_command(&guard, ends->start) == 0;
+	if (!await_start(&guard))
 		_exit(0);
 	shared_take(shared, job);
 	steps_skip(&guard.steps, job->client);
-	if (start < 0)
-		run(&guard);
-	kill(shared->command, SIGCONT); /* the wrapper runs: it has got over a Ctrl-Z */
 	hold_init(&guard.hold, job->lock, job->client);
-	start_command(&guard, start);
-	see_to_end(&guard);
+	if (is_ready || prepare_again(&guard, ends->start))
+		adopt_command(&guard);
+	close(ends->start);
+	see_to_end(&guard); /* without COMMAND that is now */
 }

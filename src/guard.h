@@ -3,17 +3,21 @@
 
 #include "job.h"
 
-/* The guard's life, in the process that the wrapper forked: runs COMMAND, and never returns. It
- * makes the process that becomes COMMAND, and tells its id in shared->command. front is a socket
- * whose other end only the wrapper has: single bytes are signals to pass on. */
+/* What the guard has to itself. */
+struct guard_ends {
+	int front;  /* a socket whose other end only the wrapper has: its bytes are signals to pass
+		       on */
+	int start;  /* of a pipe: a byte in it lets COMMAND go */
+	int waking; /* a timer, which the wrapper sets when it lets COMMAND go */
+	pid_t wrapper;
+};
 
-/* The lock is held, and is in *shared, too (shared_put_lock). */
-_Noreturn void guard_run(const struct job *job, struct shared *shared, int front, pid_t wrapper);
-
-/* The lock is not granted yet, and neither guard nor COMMAND's process has to be made then. A first
- * byte from front tells that it is; by then the wrapper has put the grant there, and the client.
- * Until then both end when the wrapper does. */
-_Noreturn void guard_stand_by(const struct job *job, struct shared *shared, int front,
-			      pid_t wrapper);
+/* The guard's life, in the process that the wrapper forked: it never returns. It makes the process
+ * that becomes COMMAND, and tells its id in shared->command. The wrapper lets that process go when
+ * the lock is granted; by then the grant, and the client, are in *shared (shared_put). From then on
+ * the guard renews the lease and sees to COMMAND's end. Until then both end when the wrapper does.
+ */
+_Noreturn void guard_run(const struct job *job, struct shared *shared,
+			 const struct guard_ends *ends);
 
 #endif

@@ -64,7 +64,9 @@ struct shared {
 	struct lock lock;      /* as it was granted: valid when the guard has set off */
 	/* the wrapper hands these to a guard that it forked before the grant: */
 	struct client client;
-	bool is_deaf; /* syslog, as was told */
+	bool is_deaf;           /* syslog, as was told */
+	int64_t start_ms;       /* of COMMAND */
+	_Atomic bool is_let_go; /* COMMAND: all of the above is there */
 };
 
 /* When COMMAND must get its first signal, and when SIGKILL, so that nothing of it is alive when the

@@ -1,6 +1,7 @@
 #include "standby.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -10,14 +11,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "guard.h"
 #include "proc.h"
+#include "tell.h"
 
 /* How long the guard may take to make COMMAND's process: first looking all the time, then asleep.
  */
 #define LOOKS 2000
 #define NAPS 20000
 #define NAP_NS 100000L
+
+/* How long COMMAND runs until its guard is woken. */
+#define WAKING_MS 5
 
 /* What came about when the guard was forked: nobody knows whether it came before, and the guard
  * does not have it, or after. COMMAND's process takes no signals yet, and gets none twice. */
@@ -37,37 +43,68 @@ static void hand_down_late(struct standby *standby)
 		standby->late = 0; /* nobody has got them */
 }
 
-/* Never returns. */
-typedef void guard_life(const struct job *job, struct shared *shared, int front, pid_t wrapper);
+/* The wrapper's ends of what it shares with the guard alone. */
+static void close_ends(struct standby *standby)
+{
+	close(standby->fd);
+	close(standby->start);
+	loop_close(&standby->waking);
+}
 
-/* Makes one that lives like that. *standby is empty before, and when this fails: returns -1, with
- * errno. Takes shared, which may be NULL: that is a failure, too. */
-static int make(struct standby *standby, const struct job *job, struct shared *shared,
-		guard_life *live)
+/* Makes what both ends share: the guard gets ends and start[0], the wrapper the rest. */
+static int open_ends(struct standby *standby, int *guards_end, int start[2])
+{
+	struct error ignored;
+	int ends[2];
+
+	*standby = (struct standby){.shared = shared_new()};
+	if (!standby->shared)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
+		if (pipe2(start, O_CLOEXEC) == 0) {
+			if (loop_open(&standby->waking, &ignored) == 0) {
+				standby->fd = ends[0];
+				standby->start = start[1];
+				*guards_end = ends[1];
+				return 0;
+			}
+			close(start[0]);
+			close(start[1]);
+		}
+		close(ends[0]);
+		close(ends[1]);
+	}
+	shared_free(standby->shared);
+	return -1;
+}
+
+/* *standby is empty before, and when this fails: returns -1, with errno. */
+static int make(struct standby *standby, const struct job *job)
 {
 	const pid_t wrapper = getpid();
-	int ends[2], cause;
+	int guards_end, start[2], cause;
 
-	if (!shared)
-		return -1;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
-		cause = errno;
-		shared_free(shared);
-		errno = cause;
+	if (open_ends(standby, &guards_end, start) < 0) {
+		*standby = (struct standby){0};
 		return -1;
 	}
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* the guard's child is ours when it is gone */
-	*standby = (struct standby){
-		.fd = ends[0], .opened = job->client->link.opened, .shared = shared};
+	standby->opened = job->client->link.opened;
 	standby->early = inbox_pending();
 	/* The guard's death wakes us if we are stopped then. */
 	standby->guard = proc_fork(SIGCONT, NULL);
 	cause = errno;
 	if (standby->guard == 0) {
-		close(ends[0]);
-		live(job, shared, ends[1], wrapper);
+		close(standby->fd);
+		close(standby->start);
+		guard_run(job, standby->shared,
+			  &(struct guard_ends){.front = guards_end,
+					       .start = start[0],
+					       .waking = standby->waking.timer,
+					       .wrapper = wrapper});
 	}
-	close(ends[1]);
+	close(guards_end);
+	close(start[0]);
 	if (standby->guard > 0) {
 		hand_down_late(standby);
 		return 0;
@@ -82,28 +119,14 @@ void standby_make(struct standby *standby, const struct job *job)
 	if (standby->guard && standby->opened == job->client->link.opened)
 		return;
 	standby_end(standby);
-	make(standby, job, shared_new(), guard_stand_by);
-}
-
-int standby_start(struct standby *standby, const struct job *job, struct error *err)
-{
-	struct shared *shared;
-
-	standby_end(standby);
-	shared = shared_new();
-	if (shared)
-		shared_put_lock(shared, job);
-	if (make(standby, job, shared, guard_run) < 0)
-		return fail(err, STATUS_OS, "cannot make a process to run %s in: %s", job->argv[0],
-			    strerror(errno));
-	return 0;
+	make(standby, job);
 }
 
 void standby_end(struct standby *standby)
 {
 	if (!standby->guard)
 		return;
-	close(standby->fd);
+	close_ends(standby);
 	if (standby->guard > 0) {
 		kill(standby->guard, SIGKILL);
 		waitpid(standby->guard, NULL, __WALL);
@@ -115,14 +138,51 @@ void standby_end(struct standby *standby)
 	*standby = (struct standby){0};
 }
 
-bool standby_set_off(const struct standby *standby, const struct job *job)
+static bool lives(const struct standby *standby)
+{
+	char byte;
+
+	return recv(standby->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+/* The guard is woken by COMMAND's end, or after a moment: most often COMMAND has ended by then.
+ * With
+ * --verbose it has something to tell. */
+static void let_go(struct standby *standby, const struct job *job)
+{
+	struct shared *shared = standby->shared;
+	struct error ignored;
+
+	shared_put(shared, job);
+	shared->start_ms = clock_ms();
+	shared->ending.started = true;
+	shared->is_let_go = true;
+	loop_arm(&standby->waking, shared->start_ms + (job->teller->verbose ? 0 : WAKING_MS),
+		 &ignored);
+	(void)!write(standby->start, "", 1); /* SIGPIPE is blocked; we see the guard end */
+	/* they may have been stopped, and the lease does not wait */
+	kill(standby->guard, SIGCONT);
+	if (shared->command)
+		kill(shared->command, SIGCONT);
+	close(standby->start);
+	loop_close(&standby->waking);
+}
+
+int standby_start(struct standby *standby, const struct job *job, struct error *err)
+{
+	standby_end(standby);
+	if (make(standby, job) < 0)
+		return fail(err, STATUS_OS, "cannot make a process to run %s in: %s", job->argv[0],
+			    strerror(errno));
+	let_go(standby, job);
+	return 0;
+}
+
+bool standby_set_off(struct standby *standby, const struct job *job)
 {
 	if (!standby->guard || standby->opened != job->client->link.opened ||
-	    !client_is_still(job->client))
+	    !client_is_still(job->client) || !lives(standby))
 		return false;
-	shared_put(standby->shared, job);
-	if (send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
-		return false;
-	kill(standby->guard, SIGCONT); /* it may have been stopped, and the lease does not wait */
+	let_go(standby, job);
 	return true;
 }

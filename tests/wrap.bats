@@ -58,7 +58,7 @@ setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
 		run -1 "$FAIRLOCK" status -q job
 	done
 	assert_success
-	[[ $told = *'cannot execute true'* ]]
+	[[ $told = *'cannot make a process to run true in'* ]]
 }
 
 @test "the wrapper dies of the signal that killed COMMAND, without a core" {
