@@ -2,6 +2,9 @@
 
 #include <time.h>
 
+#define PACE_MS 100
+#define PACE_AT_ONCE 10
+
 int64_t clock_ms(void)
 {
 	struct timespec now;
@@ -13,4 +16,16 @@ int64_t clock_ms(void)
 int64_t earliest(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
+}
+
+int64_t pace_ms(const struct pace *pace)
+{
+	return pace->paid_ms - (PACE_AT_ONCE - 1) * PACE_MS;
+}
+
+void pace_take(struct pace *pace)
+{
+	const int64_t now = clock_ms();
+
+	pace->paid_ms = (pace->paid_ms > now ? pace->paid_ms : now) + PACE_MS;
 }

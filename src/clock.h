@@ -13,4 +13,16 @@ int64_t clock_ms(void);
 /* The earlier of two deadlines. */
 int64_t earliest(int64_t a, int64_t b);
 
+/* How often something is done that a message asks for: ten times at once, then ten times a second.
+ * Starts as zero. */
+struct pace {
+	int64_t paid_ms;
+};
+
+/* From when on it may be done again. */
+int64_t pace_ms(const struct pace *pace);
+
+/* It is being done. */
+void pace_take(struct pace *pace);
+
 #endif

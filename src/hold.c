@@ -53,6 +53,7 @@ static void renew(struct hold *hold)
 	lock_renew(hold->lock, &request);
 	client_request(hold->client, &request);
 	hold->renew_ms = NEVER_MS;
+	pace_take(&hold->pace);
 }
 
 static void lose(struct hold *hold, const struct renew_reply *reply)
@@ -130,7 +131,7 @@ void hold_step(struct hold *hold)
 			/* somebody broke the lock, or gave a hold of this owner back */
 			hold->is_told = true;
 			if (!hold->client->pending)
-				renew(hold);
+				hold->renew_ms = earliest(hold->renew_ms, pace_ms(&hold->pace));
 			break;
 		case CLIENT_FAILED:
 			failed(hold);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "client.h"
+#include "clock.h"
 #include "error.h"
 #include "lock.h"
 
@@ -21,6 +22,7 @@ struct hold {
 	enum hold_state state;
 	bool is_told;        /* of a release, since the last renewal */
 	int64_t renew_ms;    /* when the next renewal is due */
+	struct pace pace;    /* of the renewals: anybody who may publish could demand more */
 	unsigned renewals;   /* so many have been answered */
 	int64_t took_ms;     /* the last of them */
 	int64_t patience_ms; /* how long a request may take, as the client was told */

@@ -50,6 +50,7 @@ struct waiting {
 	int64_t until_ms; /* the end of --wait */
 	int64_t sign_ms;  /* when to ask again if nobody tells us anything */
 	int64_t watch_ms; /* when to ask again because somebody told us to */
+	struct pace pace; /* of the questions: anybody who may publish could demand more */
 	bool granted;
 	bool traceless;       /* the server knows nothing of us */
 	bool first;           /* in the queue, as far as we know */
@@ -90,6 +91,7 @@ static void ask(struct waiting *w)
 	lock_ask(w->lock, &request, !may_queue(w));
 	client_request(w->client, &request);
 	w->sign_ms = w->watch_ms = NEVER_MS;
+	pace_take(&w->pace);
 	w->traceless = false;
 	w->viewing = false;
 	w->place_due = false;
@@ -175,6 +177,11 @@ static int asked(struct waiting *w, struct error *err)
 	return 0;
 }
 
+static int64_t ask_again_ms(const struct waiting *w)
+{
+	return w->viewing ? NEVER_MS : earliest(w->sign_ms, w->watch_ms);
+}
+
 /* "granted ...": the lock is ours. "0": our turn. "first N": we are first, the lease ends in N ms.
  * "second N": see in N ms whether the one before us took its turn. Anything else, from whomever, is
  * a reason to ask. */
@@ -201,10 +208,11 @@ static void heard(struct waiting *w)
 		in_ms = WATCH_MAX_MS;
 	if (is_asking(w))
 		return; /* the answer under way is newer */
-	if (in_ms <= 0 && !w->viewing)
+	w->watch_ms = clock_ms() + (in_ms > 0 ? in_ms : 0);
+	if (w->watch_ms < pace_ms(&w->pace))
+		w->watch_ms = pace_ms(&w->pace);
+	if (clock_ms() >= ask_again_ms(w))
 		ask(w);
-	else
-		w->watch_ms = clock_ms() + in_ms;
 }
 
 /* The server went away. Whoever never reached it is told at once; a waiter keeps trying, and
@@ -329,11 +337,6 @@ static int timed_out(const struct waiting *w, struct error *err)
 		return -1;
 	}
 	return verdict_not_obtained(err, w->lock, "timed out");
-}
-
-static int64_t ask_again_ms(const struct waiting *w)
-{
-	return w->viewing ? NEVER_MS : earliest(w->sign_ms, w->watch_ms);
 }
 
 /* Returns the one that ends us, or 0. */

@@ -115,6 +115,50 @@ below() {
 	[[ $(secret) =~ ^[0-9a-f]{16}$ ]]
 }
 
+# flood CHANNEL: 20,000 messages, in which nothing is true. Prints how many scripts the server ran meanwhile, and how many
+# there may be.
+flood() {
+	local before from
+
+	before=$(scripts_run)
+	from=$(ms)
+	for ((i = 0; i < 5000; i++)); do
+		printf 'PUBLISH "%s" "%s"\n' "$1" 0 "$1" 'first 1' "$1" 'second 1' "$1" 'granted 1 5000 1 0000000000000000'
+	done | cli | grep -c 1 >sent
+	echo $(($(scripts_run) - before)) $((20 + ($(ms) - from) / 100))
+}
+
+scripts_run() {
+	cli INFO commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\).*/\1/p'
+}
+
+@test "a flood of messages makes a waiter ask ten times a second, and it is handed the lock all the same" {
+	local run most
+
+	wait_behind_holder
+	read -r run most < <(flood "redisson_lock__channel:{job}:$(waiter_id)")
+	assert_equal "$(cat sent)" 20000
+	[ "$run" -le "$most" ] || fail "$run scripts, $most at most"
+	[ "$run" -ge 10 ]
+	kill "$HOLDER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	[ -e started ]
+}
+
+@test "a flood of messages makes a holder renew ten times a second, and a release is noticed all the same" {
+	local run most
+
+	hold job
+	read -r run most < <(flood "redisson_lock__channel:{job}:$(cli HKEYS job)")
+	assert_equal "$(cat sent)" 20000
+	[ "$run" -le "$most" ] || fail "$run scripts, $most at most"
+	[ "$run" -ge 10 ]
+	run -0 "$FAIRLOCK" release --force job
+	status_of "$HOLDER"
+	assert_equal "$STATUS" 76
+}
+
 @test "no grant comes over the channel of plain Redisson locks, to which a first waiter listens, too" {
 	local plain='redisson_lock__channel:{job}'
 
