@@ -103,6 +103,29 @@ shows_all_but() {
 	assert_line 'fairlock_unseen_slots 0'
 }
 
+# As a cluster is unless it is told otherwise: it serves nothing.
+@test "slots that no node has, and the others are not served either: all are named" {
+	lone_node 0 16383
+	"$FAIRLOCK" wrap job true
+	node_does "$NODE" CONFIG SET cluster-require-full-coverage yes
+	# shellcheck disable=SC2046
+	node_does "$NODE" CLUSTER DELSLOTS $(seq 8192 16383)
+	wait_until is_down
+	local missing="slots 8192-16383: no node has them; slots 0-8191: cannot use $FAIRLOCK_URL: CLUSTERDOWN The cluster is down"
+	shows_all_but "$missing" 69 status
+	[ -z "$output" ]
+	shows_all_but "$missing" 69 status --prometheus
+	[ -z "$output" ]
+	run -2 "$FAIRLOCK" doctor
+	assert_output --partial 'slots 8192-16383: no node has them'
+	node_cli "$NODE" FLUSHALL
+	shows_all_but 'slots 8192-16383: no node has them' 69 status
+	shows_all_but 'slots 8192-16383: no node has them' 69 status --prometheus
+	assert_line 'fairlock_unseen_slots 8192'
+}
+
+is_down() { node_cli "$NODE" CLUSTER INFO | grep -q cluster_state:fail; }
+
 @test "doctor of a lock whose slot is not served names the slots" {
 	lone_node 0 8191
 	run -2 "$FAIRLOCK" doctor --json a
