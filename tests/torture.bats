@@ -627,6 +627,14 @@ idle() {
 	violated 'statuses: '
 }
 
+@test "a command that gave up when its wait was over and the server frozen" {
+	job one '"wait":500'
+	echo "{\"at\":$at,\"until\":$((at + 900000000)),\"what\":\"outage\",\"kind\":\"frozen\",\"path\":\"server\"}" >>events
+	later 800
+	ends one 69
+	fine
+}
+
 @test "a command that gave up when nobody listened" {
 	job one
 	data_kept

@@ -453,14 +453,16 @@ class Round:
         )
 
     def outages_of(self, job, times):
-        """Those for which a command may give up: the server refused, or did not answer for long. A connection
-        that breaks is made again."""
+        """Those for which a command may give up: the server refused, or did not answer for long, or until the
+        wait was over. A connection that breaks is made again."""
+        over = FOREVER if job.wait is None else job.spawned + job.wait * MS
         return [
             event
             for event in self.ways(job)
             if meets((event["at"], event["until"] + S), times)
             and (
                 event["kind"] in ("killed", "forget")
+                or event["until"] + S >= over
                 or overlap((event["at"], event["until"] + S), times) >= (CONNECT_S - 1) * S
             )
         ]

@@ -53,7 +53,7 @@ FAULTS = {
     "proxy-delay": 2,
     "proxy-break": 4,
 }
-OFTEN = {"volatile": {"server-kill": 8}}  # on some grounds
+OFTEN = {ground: {"server-kill": 8} for ground in ("volatile", "sentinel", "cluster")}
 MEAN_S = 0.15
 # For a round in which the server is always there: how long a lock is idle can be judged then.
 CALM = {"hang": 6, "pause": 12, "forge": 12, "orphan": 4, "mixture": 4, "look": 4}
