@@ -110,7 +110,22 @@ overlapping() {
 one_guard() { fault kill one guard; }
 both_guards() {
 	fault kill one guard
+	later 1
 	fault stop one wrapper 8
+}
+both_killed() {
+	fault kill one wrapper 8
+	later 100
+	fault kill one guard
+}
+both_stopped() {
+	fault stop one guard
+	fault stop one wrapper 8
+}
+stopped_and_killed() {
+	fault stop one wrapper 8
+	later 100
+	fault kill one guard
 }
 one_after_the_other() {
 	fault stop one guard 8
@@ -130,8 +145,23 @@ one_after_the_other() {
 	violated 'exclusion: '
 }
 
-@test "an overlap is excused when both guards were down at once" {
+@test "an overlap counts though both guards were stopped at once" {
+	overlapping both_stopped
+	violated 'exclusion: '
+}
+
+@test "an overlap counts though one guard was killed when the other was stopped" {
+	overlapping stopped_and_killed
+	violated 'exclusion: '
+}
+
+@test "an overlap is excused when one guard was killed and then the other one stopped" {
 	overlapping both_guards
+	fine
+}
+
+@test "an overlap is excused when both guards were killed" {
+	STATUS=-9 overlapping both_killed
 	fine
 }
 

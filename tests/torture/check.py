@@ -7,8 +7,8 @@ a line, with the time in ns of CLOCK_BOOTTIME (`at`, often also `until`: not bef
 the server is looked at. What is excused, since fairlock(7) does not promise it, is found from the faults as
 they were logged:
 
-    both guards of a COMMAND killed or stopped      its section counts no more from the second on; that COMMAND
-                                                    was stopped is no excuse, whatever that did to its guards
+    both guards of a COMMAND killed, or one killed  its section counts no more from then on. That both, or
+    and then the other one stopped                  COMMAND, were stopped excuses nothing
     COMMAND killed                                  what it left behind counts no more
     the lock broken by force                        its section may go on for FORCED_S; a script, for ever
     a script with a keeper                          counts until the keeper, or its way to the server, was hit
@@ -127,13 +127,15 @@ class Job:
         return sorted(found)
 
     def unguarded(self):
-        """Since when both guarding processes were down at once."""
+        """Since when nothing guards COMMAND: both processes were killed, or the one that was left was stopped
+        after that. The end of one continues the other, and one that is stopped for too long ends."""
         return min(
             (
-                max(one[0], other[0])
-                for one in self.down("wrapper")
-                for other in self.down("guard")
-                if meets(one, other)
+                max(event["at"], since)
+                for one, other in (GUARDS, GUARDS[::-1])
+                for event in self.hit("kill", one)
+                for since, _ in self.down(other)
+                if since >= event["at"] or since in [kill["at"] for kill in self.hit("kill", other)]
             ),
             default=FOREVER,
         )
@@ -400,9 +402,16 @@ class Round:
         for stop in job.down("wrapper", "acquire", "script"):
             if meets((stop[0], min(FOREVER, stop[1] + BACK_S * S)), (since, until)):
                 return True
-        restarted = max((event["at"] for event in self.outages if self.is_restart(event, since)), default=0)
+        restarted = max(
+            (
+                event["at"]
+                for event in self.outages
+                if self.restarts(event, job.locks[0]) and event["up"] <= since
+            ),
+            default=0,
+        )
         for event in self.ways(job):
-            if event["kind"] == "killed" or event["path"] == "server" and event["until"] < restarted:
+            if self.restarts(event, job.locks[0]) or event["path"] == "server" and event["until"] < restarted:
                 continue  # all have the time to come back then
             back = FORGOTTEN_S if event["kind"] == "forget" else BACK_S
             if meets((event["at"], event["until"] + back * S), (since, until)):
@@ -412,8 +421,9 @@ class Round:
             for stall in self.stalls
         )
 
-    def is_restart(self, event, at):
-        return event["kind"] == "killed" and event["up"] <= at
+    def restarts(self, event, lock):
+        """Whether the server of this lock was killed: a cluster is down for a while without any of them."""
+        return event["kind"] == "killed" and lock in event.get("hit", [lock])
 
     def was_cut(self, job, at):
         """Whether its connection was lost a short time ago."""
@@ -741,7 +751,7 @@ class Line:
 
     def is_just_restarted(self, job, at):
         for event in self.round.ways(job):
-            since = event["kind"] == "killed" and self.known_since(event)
+            since = self.round.restarts(event, self.lock) and self.known_since(event)
             if since and since <= at < since + RESTART_S * S - SLOW_MS * MS:
                 return True
         return False

@@ -380,6 +380,7 @@ class Faults:
             return
         self.busy.add("server")
         at = now()
+        hit = [lock for lock in LOCKS if ground.server_of(lock) is ground.server_of(fault.lock)]
         ground.kill(fault.lock)
 
         def back(until):
@@ -389,7 +390,7 @@ class Faults:
                 self.round.later(S // 50, lambda: back(until))
                 return
             self.busy.discard("server")
-            self.round.say_outage("killed", "server", at, up=ground.up, lost=ground.loses)
+            self.round.say_outage("killed", "server", at, up=ground.up, lost=ground.loses, hit=hit)
 
         def revive():
             ground.revive()

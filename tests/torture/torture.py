@@ -238,7 +238,7 @@ class Round:
             return
         since, self.looked = self.looked, now()
         if "server" not in faults.busy and self.ground.has_moved():
-            self.say_outage("killed", "server", since - 3 * S, up=since, lost=True)
+            self.say_outage("killed", "server", since - 3 * S, up=since, lost=True, hit=[])
 
     def drain(self):
         """No more faults: all go on, and all who are left get their turn. The last is to find nobody."""
