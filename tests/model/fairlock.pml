@@ -4,7 +4,7 @@
  * What is atomic here is one script on the server, and one step of a client between two waits. From lua/:
  *
  *   acquire   acquire.lua: join(), grant(), queued(); its quick path does the same as the long one
- *   renew     renew.lua, without take-up
+ *   renew     renew.lua; take-up after a loss of data
  *   release   release.lua with mode `own`: let_go(); its quick ways, one of them succeed.lua, do the same
  *   leave     leave.lua, sent by the waiter itself
  *   first_waiter, tell_second, hand_over, pass_on, announce, drop   waiters.lua
@@ -17,6 +17,10 @@
  * A connection ends at its client first. What it had sent may still be carried out (`orphan`), or not; its
  * subscription stays until the server sees the end (`lingers`). A client can lose its connection again only when
  * the server has seen the end of the one before.
+ *
+ * A restart of the server ends all connections, with what is on its way. Whoever waited or held comes back within the pause:
+ * it is not over before. When data was lost, exclusion cannot be promised: the lock may go to a newcomer before its
+ * holder is back. That is excused, and so is what newcomers do to the order, until one comes back who can prove that it was there.
  *
  * Abstracted away, and why that is sound:
  *
@@ -57,10 +61,13 @@
  *                      whole one from there (the script raises it, and says what is left: either would do)
  *   COUNT_NO_STRAYS    a request does not say how many were left under way before it
  *   COUNT_FROM_HEARING who is handed the lock counts its time from when it hears of it
+ *   LATE_RELEASE       release and renew do not look at these counts
+ *   FORGET_RUN         another run of the server is not taken for a restart
+ *   FORGET_UP          our hash does not say when it first met the server, so a loss of data is not noticed
+ *   GRANT_IN_PAUSE     the lock is granted in the pause after a restart
  *   NO_SIGN_OF_LIFE    TIMERS 1
  *
- * Not modelled: the ticket of one who is handed the lock and has not heard it, a restart of the server and loss
- * of data, failover and clusters, going in again and inherited owners, --no-wait, --max-queue, --once-per, --min-hold, --replicas, --remove, --force, plain RLocks, a renewal
+ * Not modelled: the ticket of one who is handed the lock and has not heard it, failover and clusters, going in again and inherited owners, --no-wait, --max-queue, --once-per, --min-hold, --replicas, --remove, --force, plain RLocks, a renewal
  * that is under way when the lock is given back, more than one Redisson client, its lost requests, its giving up,
  * queues longer than 20.
  */
@@ -89,6 +96,15 @@
 #endif
 #ifndef MUTES
 #define MUTES 0 /* a message is lost, and its connection stays */
+#endif
+#ifndef RESTARTS
+#define RESTARTS 0 /* of the server, which ends all connections */
+#endif
+#ifndef KEEPS_DATA
+#define KEEPS_DATA 1 /* ... when it restarts */
+#endif
+#ifndef RETURNS
+#define RETURNS 0 /* an owner that has given the lock back asks for it again */
 #endif
 #ifndef STALES
 #define STALES 0 /* a score passes, or Redisson's clocks and subtractions have it so */
@@ -120,6 +136,9 @@
 #define IDS   (OURS + REDISSON)
 #define SIZE  (IDS + 1)
 
+#define SAME  1 /* met; 0: there is no hash */
+#define OTHER 2
+
 mtype = { ASK, RENEW, RELEASE, LEAVE };
 mtype = { GRANTED, QUEUED, REMOVED, RENEWED, LOST, DONE };
 mtype = { GIVEN, TURN, LEASE_END, SEE }; /* messages, and what a timer waits for */
@@ -148,6 +167,11 @@ bool silent[SIZE];        /* its last sign of life is 15 s old */
 bool expires;             /* list and sorted set have a time to live */
 byte head_absent;         /* our hash, of a Redisson head: 1 seen absent, 2 for 5 s */
 bool head_seen;           /* ... its present wait at the head was seen */
+byte token;               /* our hash, of the last grant; counted with the tickets, since both are times */
+byte met = SAME;          /* our hash: whether it names this run of the server */
+byte up;                  /* our hash: when it first met the server */
+bool has_up = true;       /* ... and nobody has come who is older */
+bool back;                /* the pause after a restart */
 
 /* ---- The clients ---- */
 
@@ -174,14 +198,20 @@ byte renewals[SIZE];
 bool hung[SIZE];
 bool missed[SIZE];        /* a message was lost */
 bool half[SIZE];          /* a mutation only */
+byte held_token[SIZE];    /* of its last grant */
+bool away[SIZE];          /* the server has restarted, and it is not back */
 
 byte crashes = CRASHES, cuts = CUTS, losses = LOSSES, leaves = LEAVES, hangs = HANGS, mutes = MUTES;
-byte stales = STALES;
+byte stales = STALES, restarts = RESTARTS, returns = RETURNS;
 
 /* ---- What is to be true. Spin names the one that is not. ---- */
 
 byte arrived[SIZE];       /* the first ticket that the server gave */
 bool home[SIZE];          /* its request over the present connection was carried out */
+
+bool expected[SIZE];      /* it held or waited at the restart, and has not come back */
+bool one_is_back;         /* ... and one of these has */
+bool excused;             /* data was lost, and a newcomer came before all of these */
 
 bool exclusion = true;    /* no two hold at once, by their own deadlines */
 bool order = true;        /* nobody is granted before one who came earlier, and is there */
@@ -331,6 +361,13 @@ inline forget_head(who)
 	fi
 }
 
+/* In the pause after a restart the absent are not dead, and nobody is granted the lock. */
+#ifdef GRANT_IN_PAUSE
+#define may_grant true
+#else
+#define may_grant (!back)
+#endif
+
 /* Sets `first`. */
 inline first_waiter(free, me)
 {
@@ -359,6 +396,7 @@ inline first_waiter(free, me)
 			:: !had_turn && !(with_silent && silent[first]) -> break
 			:: else -> with_silent = true
 			fi
+		:: is_ours(first) && !present(first) && back -> break
 		:: else
 		fi;
 		keep_ticket(first);
@@ -381,11 +419,23 @@ inline tell_second(what)
 		id = queue[second];
 		if
 		:: !is_ours(id) -> second++
-		:: is_ours(id) && !present(id) -> keep_ticket(id); drop(id)
+		:: is_ours(id) && !present(id) && back -> second++
+		:: is_ours(id) && !present(id) && !back -> keep_ticket(id); drop(id)
 		:: is_ours(id) && present(id) && silent[id] -> second++
 		:: else -> publish(id, what); break
 		fi
 	od
+}
+
+inline new_token(who)
+{
+#if RESTARTS
+	tickets++;
+	token = tickets;
+	held_token[who] = token
+#else
+	skip
+#endif
 }
 
 /* The lock goes to `first`. It may have given up, which undoes that, but not have ended. */
@@ -398,6 +448,7 @@ inline hand_over(me)
 	:: else /* nobody has seen yet that it died */
 	fi;
 	arrived[first] = 0;
+	new_token(first);
 	publish(first, GIVEN);
 	given[first] = (message[first] == GIVEN -> 1 : 0);
 	owner = first;
@@ -417,7 +468,7 @@ inline tell_waiters(me)
 	what_second = 0;
 #ifndef TELL_FIRST
 	if
-	:: first != 0 && first != me && next == PASS_ON && turn != first && is_handable(first) -> hand_over(me)
+	:: first != 0 && first != me && next == PASS_ON && turn != first && is_handable(first) && may_grant -> hand_over(me)
 	:: else
 	fi;
 #endif
@@ -425,12 +476,15 @@ inline tell_waiters(me)
 	:: first == 0 || first == me || next == LOOK
 	:: else ->
 		if
-		:: next == PASS_ON && turn != first ->
+		:: next == PASS_ON && !may_grant ->
+			publish(first, LEASE_END);
+			what_second = SEE
+		:: next == PASS_ON && turn != first && may_grant ->
 			turn = first;
 			over = false;
 			publish(first, TURN);
 			what_second = SEE
-		:: next == PASS_ON && turn == first
+		:: next == PASS_ON && turn == first && may_grant
 		:: next == ANNOUNCE && is_ours(first) -> publish(first, LEASE_END)
 		:: next == ANNOUNCE && !is_ours(first) -> what_second = LEASE_END
 		fi
@@ -536,6 +590,12 @@ inline check_order(who)
 		order = order && !(id != who && phase[id] == WAITING && is_prompt(id) &&
 			arrived[id] != 0 &&
 			(arrived[who] == 0 || arrived[id] < arrived[who]));
+#if RESTARTS
+		/* all come back within the pause; when data is lost, newcomers may come before all of them */
+		order = order && !(id != who && expected[id] && arrived[id] != 0 && (KEEPS_DATA || one_is_back) &&
+			(arrived[who] == 0 || arrived[id] < arrived[who]));
+		excused = excused || !KEEPS_DATA && expected[id] && !one_is_back;
+#endif
 		id++
 	:: else -> break
 	od;
@@ -554,7 +614,7 @@ inline give_lock(who)
 inline renew_place(me, has)
 {
 	known[me] = ticket_now;
-	unheard[me] = LOSSES > 0 && has == 0;
+	unheard[me] = (LOSSES > 0 || RESTARTS > 0) && has == 0;
 	kept[me] = 0;
 	if
 	:: !scored[me] -> take_out(me); place(me)
@@ -572,7 +632,7 @@ inline join(me)
 	tickets++;
 	ticket_now = tickets;
 	known[me] = ticket_now;
-	unheard[me] = LOSSES > 0; /* who has lost no connection will hear it, or ask no more */
+	unheard[me] = LOSSES > 0 || RESTARTS > 0; /* who has lost no connection will hear it, or ask no more */
 	push(me);
 	scored[me] = true;
 	stale[me] = false;
@@ -592,7 +652,8 @@ inline ask_in(me)
 	:: else -> break
 	od;
 	if
-	:: owner == 0 -> reply_sign[me] = SEE
+	:: owner == 0 && !(back && queue[at] == me) -> reply_sign[me] = SEE
+	:: owner == 0 && back && queue[at] == me -> reply_sign[me] = LEASE_END
 	:: owner != 0 && queue[at] == me -> reply_sign[me] = LEASE_END
 	:: else -> reply_sign[me] = 0
 	fi
@@ -609,6 +670,7 @@ inline grant(me)
 	check_order(me);
 	arrived[me] = 0;
 	give_lock(me);
+	new_token(me);
 	described = me;
 	next = ANNOUNCE;
 	caller = 0;
@@ -635,7 +697,7 @@ inline acquire(me, has, repeated, old)
 		fi;
 		first_waiter(owner == 0, me);
 		if
-		:: owner == 0 && (first == 0 || first == me) -> grant(me)
+		:: owner == 0 && (first == 0 || first == me) && may_grant -> grant(me)
 		:: else ->
 			if
 			:: ticket_now == 0 && known[me] != 0 -> ticket_now = known[me]
@@ -649,10 +711,29 @@ inline acquire(me, has, repeated, old)
 	fi
 }
 
-inline renew(me)
+/* A copy of a request that was sent again, and was overtaken. */
+#ifdef LATE_RELEASE
+#define is_late(i, old) false
+#else
+#define is_late(i, old) ((old) < newest[i])
+#endif
+
+inline renew(me, old)
 {
 	if
-	:: owner == me -> ttl = LEASE; reply[me] = RENEWED
+	:: is_late(me, old) -> reply[me] = LOST
+	:: !is_late(me, old) && owner == me -> ttl = LEASE; reply[me] = RENEWED
+#if RESTARTS
+	/* the server has lost this grant */
+	:: !is_late(me, old) && owner == 0 && token < held_token[me] ->
+		late = late && phase[me] != GONE;
+		assert(late);
+		owner = me;
+		ttl = LEASE;
+		described = me;
+		token = held_token[me];
+		reply[me] = RENEWED
+#endif
 	:: else -> reply[me] = LOST
 	fi
 }
@@ -665,14 +746,15 @@ inline let_go(me)
 	next = PASS_ON
 }
 
-inline release(me)
+inline release(me, old)
 {
 	if
+	:: is_late(me, old) -> reply[me] = DONE
 #ifdef TELL_FIRST
-	:: owner == me && !half[me] && !orphan[me] -> next = PASS_ON; half[me] = true; sent[me] = true
-	:: owner == me && half[me] -> let_go(me); next = 0; half[me] = false; reply[me] = DONE
+	:: !is_late(me, old) && owner == me && !half[me] && !orphan[me] -> next = PASS_ON; half[me] = true; sent[me] = true
+	:: !is_late(me, old) && owner == me && half[me] -> let_go(me); next = 0; half[me] = false; reply[me] = DONE
 #else
-	:: owner == me -> let_go(me); reply[me] = DONE
+	:: !is_late(me, old) && owner == me -> let_go(me); reply[me] = DONE
 #endif
 	:: else -> reply[me] = DONE
 	fi
@@ -698,8 +780,43 @@ inline leave(me, old)
 	reply[me] = DONE
 }
 
+/* A hash that first meets a server says when. An older ticket or token then proves that data was lost. Another run of the
+ * server is a restart, which matters if somebody waited. */
+inline check_run(me, what, has)
+{
+#if RESTARTS
+#ifndef FORGET_RUN
+	back = back || met == OTHER && length > 0;
+#endif
+	if
+	:: met == 0 -> up = tickets; has_up = true
+	:: else
+	fi;
+	met = SAME;
+#ifndef FORGET_UP
+	if
+	:: has_up && (what == ASK && has != 0 && has <= up || what == RENEW && held_token[me] <= up) ->
+		back = true;
+		has_up = false;
+		up = 0
+	:: else
+	fi
+#else
+	has_up = false
+#endif
+#else
+	skip
+#endif
+}
+
+inline note_strays(me, old)
+{
+	newest[me] = (old > newest[me] -> old : newest[me])
+}
+
 inline script(me, what, has, repeated, old)
 {
+	check_run(me, what, has);
 	notice_end();
 #ifndef MEND_LATER
 	check_queue();
@@ -708,8 +825,8 @@ inline script(me, what, has, repeated, old)
 	caller = 0;
 	if
 	:: what == ASK -> acquire(me, has, repeated, old)
-	:: what == RENEW -> renew(me)
-	:: what == RELEASE -> release(me)
+	:: what == RENEW -> renew(me, old); note_strays(me, old)
+	:: what == RELEASE -> release(me, old); note_strays(me, old)
 	:: what == LEAVE -> leave(me, old)
 	fi;
 	if
@@ -828,7 +945,7 @@ inline drop_connection(me)
 	orphan_again[me] = (sent[me] && request[me] == ASK -> again[me] : false);
 	orphan_strays[me] = (sent[me] -> strays[me] : 0);
 #ifndef COUNT_NO_STRAYS
-	strays[me] = (request[me] == ASK || request[me] == LEAVE -> strays[me] + 1 : strays[me]);
+	strays[me] = (request[me] != 0 -> strays[me] + 1 : strays[me]);
 #endif
 	close_connection(me)
 }
@@ -853,17 +970,26 @@ inline finish(me, how)
 	renewals[me] = 0;
 	hung[me] = false;
 	missed[me] = false;
+	away[me] = false;
+	expected[me] = false;
 	arrived[me] = 0
 }
 
 inline carry_out(me)
 {
 	sent[me] = false;
+#if RESTARTS
+	/* with a ticket or a token; other requests prove nothing */
+	one_is_back = one_is_back || expected[me] && (request[me] == RENEW || request[me] == ASK && ticket[me] != 0);
+#endif
 	script(me, request[me], ticket[me], again[me], strays[me]);
 	if
 	:: request[me] == ASK -> home[me] = true; missed[me] = false
 	:: else
-	fi
+	fi;
+#if RESTARTS
+	expected[me] = false
+#endif
 }
 
 /* Its answer goes nowhere. */
@@ -889,7 +1015,7 @@ inline check_exclusion(me)
 	id = 1;
 	do
 	:: id <= OURS ->
-		exclusion = exclusion && !(id != me && is_inside(id) && left[me] > 0);
+		exclusion = exclusion && !(id != me && is_inside(id) && left[me] > 0 && !excused);
 		id++
 	:: else -> break
 	od;
@@ -954,7 +1080,7 @@ inline take_reply(me)
 		:: else -> check_exclusion(me)
 		fi
 	:: reply[me] == LOST ->
-		lost_early = lost_early && left[me] == 0;
+		lost_early = lost_early && (left[me] == 0 || excused);
 		assert(lost_early);
 		finish(me, GONE)
 	:: else -> finish(me, GONE)
@@ -975,8 +1101,8 @@ inline come_back(me)
 	fi
 }
 
-#define is_due(what) ((what) == LEASE_END && owner == 0 || \
-	(what) == SEE && (over || turn == 0 || owner != 0))
+#define is_due(what) (!back && (what) == LEASE_END && owner == 0 || \
+	!back && (what) == SEE && (over || turn == 0 || owner != 0))
 /* Where no timer fires, those die whom no message is on its way to, and the server sees it at once. */
 #define may_crash(i) (is_alive(i) && phase[i] != OUT && !has_former(i) && \
 	(TIMERS > 0 || (owner != i && turn != i && message[i] == 0)))
@@ -1036,9 +1162,26 @@ proctype fairlock(byte me)
 	:: d_step { phase[me] == RETURNING && request[me] != 0 && left[me] == 0 && !has_former(me) ->
 			finish(me, GONE)
 	}
+#if RETURNS
+	:: d_step { returns > 0 && phase[me] == RETURNING && reply[me] == DONE && !hung[me] ->
+			returns--;
+			reply[me] = 0;
+			again[me] = false;
+			left[me] = 0;
+			phase[me] = WAITING;
+			make_request(me, ASK)
+	}
+#endif
+#if RESTARTS
+	:: d_step { away[me] && !hung[me] ->
+			away[me] = false;
+			sent[me] = true;
+			age[me] = 0
+	}
+#endif
 	/* what goes wrong */
 #if LEAVES
-	:: d_step { leaves > 0 && phase[me] == WAITING && !hung[me] && (request[me] == 0 || !has_former(me)) ->
+	:: d_step { leaves > 0 && !away[me] && phase[me] == WAITING && !hung[me] && (request[me] == 0 || !has_former(me)) ->
 			leaves--;
 			if
 			:: request[me] != 0 -> drop_connection(me) /* client_cancel() */
@@ -1049,7 +1192,7 @@ proctype fairlock(byte me)
 	}
 #endif
 #if LOSSES
-	:: d_step { losses > 0 && is_alive(me) && phase[me] != OUT && !hung[me] && !has_former(me) ->
+	:: d_step { losses > 0 && !away[me] && is_alive(me) && phase[me] != OUT && !hung[me] && !has_former(me) ->
 			losses--;
 			drop_connection(me);
 			come_back(me)
@@ -1133,6 +1276,69 @@ proctype redisson()
 }
 #endif
 
+/* ---- Restarts ---- */
+
+#if RESTARTS
+/* All connections end, and what was on its way is lost. */
+inline restart()
+{
+	printf("the server restarts\n");
+	id = 1;
+	do
+	:: id <= OURS ->
+		forget_former(id);
+		close_connection(id);
+		if
+		:: is_alive(id) && phase[id] != OUT ->
+			away[id] = true;
+			come_back(id);
+			sent[id] = false;
+			expected[id] = phase[id] == HOLDING || phase[id] == WAITING && (KEEPS_DATA -> known[id] : ticket[id]) != 0;
+			arrived[id] = (KEEPS_DATA -> arrived[id] : (phase[id] == WAITING -> ticket[id] : 0))
+		:: else
+		fi;
+		id++
+	:: else -> break
+	od;
+	met = (met -> OTHER : 0);
+#if !KEEPS_DATA
+	owner = 0;
+	ttl = 0;
+	described = 0;
+	turn = 0;
+	over = false;
+	token = 0;
+	met = 0;
+	up = 0;
+	has_up = false;
+	back = false;
+	expires = false;
+	length = 0;
+	id = 1;
+	do
+	:: id <= OURS ->
+		queue[id - 1] = 0;
+		scored[id] = false;
+		known[id] = 0;
+		unheard[id] = false;
+		kept[id] = 0;
+		silent[id] = false;
+		id++
+	:: else -> break
+	od;
+#endif
+	id = 0
+}
+
+#if WAITERS > 2
+#define all_are_back (!(expected[1] || expected[2] || expected[3] || expected[4]))
+#elif WAITERS > 1
+#define all_are_back (!(expected[1] || expected[2] || expected[3]))
+#else
+#define all_are_back (!(expected[1] || expected[2]))
+#endif
+#endif
+
 /* ---- Time ---- */
 
 #define pending_age(i) (request[i] != 0 && request[i] != RELEASE && request[i] != LEAVE && age[i] < LEASE)
@@ -1163,6 +1369,10 @@ proctype clock()
 {
 end:
 	do
+#if RESTARTS
+	:: d_step { restarts > 0 && !(all_over) -> restarts--; restart() }
+	:: d_step { back && all_are_back -> back = false; printf("the pause is over\n") }
+#endif
 #if EXPIRY
 	:: d_step { (ttl > 0 || left[1] || left[2] || left[LAST_BUT_ONE] || left[OURS]) &&
 		(EXPIRY == 2 || !is_alive(owner) || phase[owner] == WAITING && !is_prompt(owner)) &&
@@ -1219,6 +1429,7 @@ inline check_ghosts()
 	:: else -> break
 	od;
 	assert(ghosts);
+	back = false;
 	notice_end();
 	check_queue();
 	head_seen = true;
@@ -1233,6 +1444,7 @@ init
 {
 	atomic {
 		phase[FIRST] = HOLDING;
+		new_token(FIRST);
 		subscribed[FIRST] = true;
 		home[FIRST] = true;
 		left[FIRST] = LEASE;
