@@ -51,36 +51,49 @@ static void print_grant(const struct lock *lock, bool json)
 	       lock->token, lock->deadline_ms - clock_ms());
 }
 
-/* A lock whose owner id nobody learns would be held for nothing. */
-static int hand_out(struct hold *hold, const struct options *options, struct error *err)
+static int write_grant(const struct lock *lock, bool json, struct error *err)
 {
-	struct error ignored;
-
-	print_grant(hold->lock, options->json);
+	print_grant(lock, json);
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return 0;
 	fail(err, STATUS_OS, "cannot write the owner id: %s", strerror(errno));
-	hold_release(hold, hold->lock->deadline_ms, &ignored);
 	__fpurge(stdout); /* it has been told of */
 	clearerr(stdout);
 	return -1;
 }
 
-static int keep(struct hold *hold, const struct wait *wait, struct error *err)
+/* From the moment when the caller knows the owner id, it relies on the keeper. */
+static int write_kept(struct hold *hold, const struct wait *wait, struct error *err)
 {
-	struct error ignored;
-
 	const struct kept kept = {.hold = hold,
 				  .teller = wait->teller,
 				  .loop = wait->loop,
 				  .inbox = wait->inbox,
 				  .pidfd = wait->pidfd,
 				  .pid = wait->options->while_pid};
+	struct keeper keeper;
 
-	if (wait->pidfd < 0 || keeper_start(&kept, err) == 0)
-		return 0;
-	hold_release(hold, hold->lock->deadline_ms, &ignored);
-	return -1;
+	if (keeper_start(&keeper, &kept, err) < 0)
+		return -1;
+	if (write_grant(hold->lock, wait->options->json, err) < 0) {
+		keeper_end(&keeper);
+		return -1;
+	}
+	keeper_let_go(&keeper);
+	return 0;
+}
+
+/* A lock whose owner id nobody learns would be held for nothing. */
+static int hand_out(struct hold *hold, const struct wait *wait, struct error *err)
+{
+	struct error ignored;
+	const int result = wait->pidfd < 0 ? write_grant(hold->lock, wait->options->json, err)
+					   : write_kept(hold, wait, err);
+
+	if (result < 0)
+		hold_release(hold, hold->lock->deadline_ms, &ignored);
+	client_close(hold->client);
+	return result;
 }
 
 static int run(const struct invocation *invocation, int *status, struct error *err)
@@ -111,8 +124,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 		result = verdict_carry_out(wait.teller, options, signo, err, status);
 	} else {
 		hold_init(&hold, &lock, &client);
-		result = hand_out(&hold, options, err) < 0 || keep(&hold, &wait, err) < 0 ? -1 : 0;
-		client_close(&client);
+		result = hand_out(&hold, &wait, err);
 	}
 	loop_close(&loop);
 	inbox_close(&inbox);

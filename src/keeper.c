@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -88,22 +91,74 @@ static _Noreturn void keep(const struct kept *kept)
 	_exit(0);
 }
 
-int keeper_start(const struct kept *kept, struct error *err)
+/* What came until now was sent to the process group that it has left: it is for others. */
+static void leave_group(const struct inbox *inbox)
+{
+	struct signalfd_siginfo ignored;
+
+	setsid();
+	while (inbox_next(inbox, &ignored))
+		;
+}
+
+/* A caller that was killed before it let us go may have told the owner id: then somebody
+ * relies on us. */
+static void await_start(int fd)
+{
+	char byte;
+
+	(void)!send(fd, "", 1, MSG_NOSIGNAL);
+	(void)!recv(fd, &byte, 1, 0); /* the other end is closed */
+	close(fd);
+}
+
+static _Noreturn void live(const struct kept *kept, int fd)
 {
 	const struct link *link = &kept->hold->client->link;
-	int ours[] = {link->fd, link->local_folder, kept->pidfd, kept->loop->timer,
-		      kept->inbox->fd};
-	pid_t pid = fork();
+	int ours[] = {link->fd,          link->local_folder, kept->pidfd,
+		      kept->loop->timer, kept->inbox->fd,    fd};
 
-	if (pid < 0)
-		return fail(err, STATUS_OS, "cannot fork: %s", strerror(errno));
-	if (pid > 0) {
-		tell_step(kept->teller, "process %d renews lock %s until process %d ends", (int)pid,
-			  kept->hold->lock->keys.name, (int)kept->pid);
-		return 0;
-	}
-	setsid();
+	leave_group(kept->inbox);
 	(void)!chdir("/");
 	close_all_but(ours, sizeof(ours) / sizeof(ours[0]));
+	await_start(fd);
 	keep(kept);
+}
+
+int keeper_start(struct keeper *keeper, const struct kept *kept, struct error *err)
+{
+	int ends[2];
+	char byte;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return fail(err, STATUS_OS, "cannot make a socket: %s", strerror(errno));
+	*keeper = (struct keeper){.pid = fork(), .fd = ends[0]};
+	if (keeper->pid == 0) {
+		close(ends[0]);
+		live(kept, ends[1]);
+	}
+	const int cause = errno;
+
+	close(ends[1]);
+	if (keeper->pid > 0 && recv(keeper->fd, &byte, 1, 0) == 1) {
+		tell_step(kept->teller, "process %d renews lock %s until process %d ends",
+			  (int)keeper->pid, kept->hold->lock->keys.name, (int)kept->pid);
+		return 0;
+	}
+	close(keeper->fd);
+	return keeper->pid < 0 ? fail(err, STATUS_OS, "cannot fork: %s", strerror(cause))
+			       : fail(err, STATUS_OS, "cannot keep lock %s: its keeper was killed",
+				      kept->hold->lock->keys.name);
+}
+
+void keeper_let_go(const struct keeper *keeper)
+{
+	close(keeper->fd);
+}
+
+void keeper_end(const struct keeper *keeper)
+{
+	kill(keeper->pid, SIGKILL);
+	waitpid(keeper->pid, NULL, 0);
+	close(keeper->fd);
 }

@@ -20,10 +20,22 @@ struct kept {
 	pid_t pid; /* its id */
 };
 
-/* Forks the keeper of a hold: it renews in the background until that process ends, then
- * releases; or until the hold is given back or lost. It keeps nothing that we inherited: no
- * descriptor, terminal, session or folder. Returns 0 in the caller, who then leaves the connection
- * to it. */
-int keeper_start(const struct kept *kept, struct error *err);
+/* One that was forked. */
+struct keeper {
+	pid_t pid;
+	int fd; /* the other end is the keeper's */
+};
+
+/* Forks the keeper of a hold, and returns when nothing that is sent to our process group or
+ * terminal can reach it any more. It keeps nothing that we inherited: no descriptor, terminal,
+ * session or folder. It waits until it is let go. */
+int keeper_start(struct keeper *keeper, const struct kept *kept, struct error *err);
+
+/* Leaves the connection to it. It renews in the background until the process that it is for ends,
+ * then releases; or until the hold is given back or lost. */
+void keeper_let_go(const struct keeper *keeper);
+
+/* Ends it. It has not used the connection. */
+void keeper_end(const struct keeper *keeper);
 
 #endif

@@ -164,6 +164,40 @@ no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"
 	kill "$pid"
 }
 
+@test "--while-pid: what is sent to the caller's process group when acquire has returned does not reach the keeper" {
+	local pid
+
+	background sleep 600
+	pid=$!
+	for i in $(seq 200); do
+		# shellcheck disable=SC2016
+		setsid --wait sh -c '"$FAIRLOCK" acquire --while-pid "$1" "job$2" >id; trap "" HUP; kill -HUP 0' - "$pid" "$i"
+	done
+	# each would have given its lock back by then
+	sleep 0.5
+	[ "$(cli --raw KEYS 'job*' | wc -l)" = 200 ]
+	kill "$pid"
+	wait_until no_locks
+}
+
+no_locks() { [ -z "$(cli --raw KEYS 'job*')" ]; }
+
+@test "--while-pid: stdout takes nothing: 71, and neither lock nor keeper stays" {
+	background sleep 600
+	run -71 sh -c '"$FAIRLOCK" acquire --while-pid "$1" job >/dev/full' - $!
+	assert_output --partial 'cannot write the owner id'
+	run -1 held job
+	run pgrep -f -- "acquire --while-pid $! job"
+	assert_output ''
+}
+
+@test "--while-pid: SIGTERM to the keeper itself has it give the lock back" {
+	background sleep 600
+	"$FAIRLOCK" acquire --while-pid $! job >/dev/null
+	kill "$(pgrep -f -- "acquire --while-pid $! job")"
+	wait_until is_free job
+}
+
 @test "--while-pid of a process that is not there, or has ended, is a usage error" {
 	run -64 "$FAIRLOCK" acquire --while-pid 4194304 job
 	assert_line --partial 'there is no such process'
