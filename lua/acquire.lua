@@ -53,6 +53,7 @@ end
 -- in a function from here on
 -- include ending.lua
 -- include holds.lua
+-- include patience.lua
 -- include waiters.lua
 -- include places.lua
 
@@ -236,13 +237,13 @@ if ticket and again then
 	check_run(true)
 end
 
+traceless = mode == 'try'
 local was_amiss = check_queue()
 -- Whether the lock is free, and the caller the first in the queue: then its place needs no renewal.
 local is_next = ticket and not owner and now >= state.back and call('LINDEX', QUEUE, 0) == id and known(id)
 if ticket and not is_next then
 	join()
 end
-traceless = mode == 'try'
 if not ticket and ran() then
 	return too_soon()
 end

@@ -17,6 +17,7 @@ local by_other, strays = ARGV[5] == 'remove', tonumber(ARGV[4]) or 0
 -- in a function from here on
 -- include ending.lua
 -- include holds.lua
+-- include patience.lua
 -- include waiters.lua
 -- include places.lua
 

@@ -53,27 +53,17 @@ local function queue_length()
 	return state.length
 end
 
--- How many of Redisson's stand before a waiter of ours: each grant to one of them may take 300 s
--- from its score.
+-- How much may still be taken from a score of ours. A long queue of ours alone is not looked through.
 local function redisson_ahead(id)
 	local length = queue_length()
 	if length > SHORT_QUEUE and length <= state.ours then
 		return 0
 	end
-	local count = 0
-	for _, other in ipairs(call('LRANGE', QUEUE, 0, -1)) do
-		if other == id then
-			break
-		end
-		if not known(other) then
-			count = count + 1
-		end
-	end
-	return count
+	return patience_ahead(id)
 end
 
 local function give_score(id)
-	local score = now + OUR_SCORE_MS + REDISSON_SCORE_MS * redisson_ahead(id)
+	local score = now + OUR_SCORE_MS + redisson_ahead(id)
 	count_queue(0, call('ZADD', TIMEOUTS, score, id))
 	state.scored = true
 end
@@ -233,6 +223,7 @@ local function mend_seldom()
 end
 
 local function repair()
+	note_patience()
 	if math.max(queue_length(), state.scores or call('ZCARD', TIMEOUTS)) > SHORT_QUEUE then
 		mend_seldom()
 		tend(true)
@@ -248,10 +239,17 @@ local is_checked = false
 
 local function check_queue()
 	is_checked = true
-	if not state.empty and looks_wrong(queue_length()) then
+	if state.empty then
+		return false
+	end
+	if queue_length() > state.ours then
+		note_patience()
+	end
+	if looks_wrong(queue_length()) then
 		repair()
 		return true
 	end
+	return false
 end
 
 -- Every script that changed something ends with this: lists agree, times to live are set. thorough: look
@@ -260,6 +258,9 @@ local function settle(thorough)
 	save()
 	if not is_checked then
 		check_queue()
+	end
+	if has_forgotten then
+		write_patience()
 	end
 	local length = queue_length()
 	if thorough and length > SHORT_QUEUE then

@@ -1,6 +1,7 @@
 -- What every script begins with: lua/join puts this file in front of each of them. ending.lua, holds.lua,
--- waiters.lua and places.lua, in this order, go where a script says so, behind the part that deals with the
--- usual case: making a function costs time in every run. (Inside of another one it costs less: see join.)
+-- patience.lua, waiters.lua and places.lua, in this order, go where a script says so, behind the part that
+-- deals with the usual case: making a function costs time in every run. (Inside of another one it costs
+-- less: see join.)
 -- README.md, beside this file, is the protocol: keys, fields, invariants, reasons.
 --
 -- KEYS     1 the lock (it is NAME itself), 2 queue, 3 timeouts, 4 state, 5 log

@@ -66,6 +66,7 @@ end
 
 -- in a function from here on
 -- include holds.lua
+-- include patience.lua
 -- include waiters.lua
 -- include places.lua
 

@@ -53,11 +53,29 @@ end
 -- in a function from here on
 -- include ending.lua
 -- include holds.lua
+-- include patience.lua
 -- include waiters.lua
 -- include places.lua
 
+-- A Redisson waiter at the head may be dead. Where only its own kind waits, no script but the holder's
+-- sees that: it takes note, so that the release need not wait 5 s, after which no script comes by.
+local function look_at_redisson(ttl)
+	if queue_length() <= state.ours then
+		return
+	end
+	check_queue()
+	local head = call('LINDEX', QUEUE, 0)
+	if head and not known(head) then
+		first_waiter(false)
+		if passed_over > 0 then
+			announce(ttl)
+		end
+	end
+end
+
 local function renewed(taken_up)
 	local ttl = extend()
+	look_at_redisson(ttl)
 	settle()
 	return {'renewed', ttl, int(state.token or 0), taken_up}
 end

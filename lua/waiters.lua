@@ -19,6 +19,8 @@ local function drop(id, index)
 	if tickets[id] then
 		call('HDEL', STATE, 't:' .. id, 'd:' .. id)
 		state.ours, state.unsaved_ours = state.ours - 1, true
+	else
+		forget_patience(id)
 	end
 	tickets[id] = false
 	if state.turn == id then
@@ -72,9 +74,6 @@ local function is_dead()
 	return now >= state.back
 end
 
--- Set for a caller who must leave no trace.
-local traceless = false
-
 -- The Redisson waiters behind the head that are absent, too, each with a blank in front.
 local function absent_behind(head)
 	local ids, channels, absent = {}, {}, ''
@@ -113,6 +112,7 @@ local function redisson_is_dead(id)
 			state.turn = nil -- that of an earlier wait
 		end
 		if score < now + REDISSON_SCORE_MS and not traceless then
+			note_patience()
 			score = now + REDISSON_SCORE_MS
 			count_queue(0, note('ZADD', TIMEOUTS, score, id) or 0)
 		end

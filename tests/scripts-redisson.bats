@@ -136,7 +136,7 @@ score() {
 	renew anna
 	release anna
 	queue_is ben
-	told ben 0
+	told ben 'first 30000,0'
 }
 
 @test "the time that a Redisson head was seen absent before the release counts" {
@@ -543,4 +543,407 @@ redisson_drops() {
 	answered granted
 	queue_is
 	all_well
+}
+
+# Redisson's patience: what a waiter adds to its score, and takes from all behind it
+
+redisson_asks='
+while redis.call("LLEN", KEYS[2]) > 0 do
+	local first = redis.call("LINDEX", KEYS[2], 0)
+	local score = redis.call("ZSCORE", KEYS[3], first)
+	if not score or tonumber(score) > tonumber(ARGV[3]) then
+		break
+	end
+	redis.call("ZREM", KEYS[3], first)
+	redis.call("LPOP", KEYS[2])
+end
+if redis.call("EXISTS", KEYS[1]) == 0 and (redis.call("EXISTS", KEYS[2]) == 0
+		or redis.call("LINDEX", KEYS[2], 0) == ARGV[1]) then
+	redis.call("LPOP", KEYS[2])
+	redis.call("ZREM", KEYS[3], ARGV[1])
+	for _, id in ipairs(redis.call("ZRANGE", KEYS[3], 0, -1)) do
+		redis.call("ZINCRBY", KEYS[3], -tonumber(ARGV[2]), id)
+	end
+	redis.call("HSET", KEYS[1], ARGV[1], 1)
+	redis.call("PEXPIRE", KEYS[1], 30000)
+	return "granted"
+elseif redis.call("ZSCORE", KEYS[3], ARGV[1]) then
+	return "queued"
+end
+local last = redis.call("LINDEX", KEYS[2], -1)
+local score = last and redis.call("ZSCORE", KEYS[3], last) or ARGV[3] + redis.call("PTTL", KEYS[1])
+redis.call("ZADD", KEYS[3], score + ARGV[2], ARGV[1])
+redis.call("RPUSH", KEYS[2], ARGV[1])
+return "queued"'
+
+redisson_gives_up='
+local behind = false
+for _, id in ipairs(redis.call("LRANGE", KEYS[2], 0, -1)) do
+	if behind then
+		redis.call("ZINCRBY", KEYS[3], -tonumber(ARGV[2]), id)
+	end
+	behind = behind or id == ARGV[1]
+end
+redis.call("ZREM", KEYS[3], ARGV[1])
+redis.call("LREM", KEYS[2], 0, ARGV[1])'
+
+# asks ID PATIENCE ANSWER: its tryLock, at first and whenever it is woken
+asks() {
+	assert_equal "$(on_keys EVAL "$redisson_asks" "$1" "$2" "$(now_ms)")" "$3"
+}
+
+gives_up() {
+	on_keys EVAL "$redisson_gives_up" "$1" "$2"
+}
+
+minute=60000 hour=3600000 day=86400000
+
+@test "ours keep their places when Redisson's before them are granted, however patient these are" {
+	local ms
+
+	for ms in 1000 $((5 * minute)) $hour $day; do
+		acquire anna
+		asks r1 $ms queued
+		present r1 ben cleo
+		acquire ben
+		acquire cleo
+		release anna
+		asks r1 $ms granted
+		asks r2 $((5 * minute)) queued
+		queue_is ben cleo r2
+		redisson_unlocks
+		ask ben
+		answered granted ben
+		release ben
+		queue_is cleo r2
+		ask cleo
+		answered granted
+		release cleo
+		gives_up r2 $((5 * minute))
+		absent r1 ben cleo
+		all_well
+	done
+}
+
+@test "ours keep their places when Redisson's before them give up, however patient these were" {
+	local ms
+
+	for ms in 1000 $((5 * minute)) $hour $day; do
+		acquire anna
+		asks r1 $ms queued
+		present r1 ben cleo
+		acquire ben
+		acquire cleo
+		gives_up r1 $ms
+		asks r2 $((5 * minute)) queued
+		queue_is ben cleo r2
+		gives_up r2 $((5 * minute))
+		release anna
+		ask ben
+		release ben
+		ask cleo
+		release cleo
+		absent r1 ben cleo
+		all_well
+	done
+}
+
+# Old versions take 300 s when they give up, whatever they added.
+@test "ours keep their places when one of Redisson's took more than its patience" {
+	acquire anna
+	asks r1 1000 queued
+	asks r2 1000 queued
+	present r1 r2
+	queue_up ben
+	gives_up r1 300000
+	gives_up r2 300000
+	asks r3 1000 queued
+	queue_is ben r3
+}
+
+@test "theirs and ours in turn, with any patience: all are granted in the order of arrival" {
+	local id ms order='r1 f1 r2 f2 r3 f3 r4 f4 r5 f5'
+	local -A ms=([r1]=$hour [r2]=$day [r3]=1000 [r4]=300000 [r5]=$((2 * hour)))
+
+	acquire anna
+	for id in $order; do
+		present "$id"
+		if [ "${ms[$id]-}" ]; then
+			asks "$id" "${ms[$id]}" queued
+		else
+			acquire "$id"
+		fi
+	done
+	later 8000
+	release anna
+	for id in $order; do
+		if [ "${ms[$id]-}" ]; then
+			asks "$id" "${ms[$id]}" granted
+			asks last 5000 queued # looks for dead ones first
+			order=${order#* }
+			queue_is $order last
+			gives_up last 5000
+			redisson_unlocks
+		else
+			ask "$id"
+			answered granted
+			release "$id"
+			order=${order#* }
+		fi
+		all_well
+	done
+}
+
+@test "the same when every second of Redisson's gives up" {
+	local id
+
+	acquire anna
+	present r1 f1 r2 f2 r3 f3
+	asks r1 $hour queued
+	acquire f1
+	asks r2 $day queued
+	acquire f2
+	asks r3 $((2 * hour)) queued
+	acquire f3
+	gives_up r2 $day
+	asks r4 1000 queued
+	queue_is r1 f1 f2 r3 f3 r4
+	release anna
+	asks r1 $hour granted
+	asks r4 1000 queued
+	queue_is f1 f2 r3 f3 r4
+	redisson_unlocks
+	for id in f1 f2; do
+		ask $id
+		answered granted
+		release $id
+	done
+	asks r3 $((2 * hour)) granted
+	asks r4 1000 queued
+	queue_is f3 r4
+}
+
+# dies_behind PATIENCE: one of ours waits behind such a one of Redisson's, and dies when only Redisson's are left
+dies_behind() {
+	acquire anna
+	asks r1 "$1" queued
+	present r1
+	queue_up dead
+	asks r2 1000 queued
+	release anna
+	absent dead
+	asks r1 "$1" granted
+	redisson_unlocks
+}
+
+@test "a dead one of ours holds up Redisson's for less than a minute after a grant to an hour's patience" {
+	dies_behind $hour
+	between 29000 "$(ahead dead)" 60000
+	later 60000
+	asks r2 1000 granted
+}
+
+@test "the same after a grant to a day's patience" {
+	dies_behind $day
+	between 29000 "$(ahead dead)" 60000
+	later 60000
+	asks r2 1000 granted
+}
+
+@test "the same takes 330 s when the patience is less than 300 s" {
+	dies_behind 1000
+	between 320000 "$(ahead dead)" 329000
+	asks r2 1000 queued
+	later 330000
+	asks r2 1000 granted
+}
+
+@test "the lease of the holder is no patience" {
+	acquire anna lease=$day
+	asks r1 $((5 * minute)) queued
+	present r1
+	queue_up ben
+	between 330000 "$(ahead ben)" 361000
+}
+
+@test "nor is it when the holder's renewal is the first to see the Redisson waiter" {
+	acquire anna lease=$day
+	later $hour
+	asks r1 $((5 * minute)) queued
+	renew anna lease=$day
+	acquire ben
+	between 330000 "$(ahead ben)" 361000
+}
+
+@test "patience is noted before a renewal gives a new head more time" {
+	acquire anna
+	asks r1 1000 queued
+	asks r2 $hour queued
+	present r1 r2
+	renew anna
+	gives_up r1 1000
+	queue_up ben
+	release anna
+	asks r2 $hour granted
+	asks r3 1000 queued
+	queue_is ben r3
+}
+
+@test "patience is noted before a sign of life or a leave changes what it counts from" {
+	acquire anna
+	queue_up ben
+	asks r2 $hour queued
+	present r2
+	later 9000
+	ask ben
+	queue_up cleo
+	between $((hour + 29000)) "$(ahead cleo)" $((hour + 31000))
+	leave ben
+	release anna
+	asks r2 $hour granted
+	asks r3 1000 queued
+	queue_is cleo r3
+}
+
+@test "a score of one of ours falls when the patient one before it is gone" {
+	acquire anna
+	asks r1 $hour queued
+	present r1
+	queue_up ben cleo
+	asks r2 $((5 * minute)) queued
+	present r2
+	queue_up dora
+	gives_up r1 $hour
+	ask ben
+	ask cleo
+	ask dora
+	left 30000 "$(ahead ben)"
+	left 30000 "$(ahead cleo)"
+	left 330000 "$(ahead dora)"
+}
+
+@test "a Redisson thread that waits again is noted anew" {
+	acquire anna
+	asks r1 $hour queued
+	present r1
+	queue_up ben
+	release anna
+	asks r1 $hour granted
+	redisson_unlocks
+	asks r1 $((5 * minute)) queued
+	queue_up cleo
+	left 330000 "$(ahead cleo)"
+	leave ben
+	leave cleo
+	gives_up r1 $((5 * minute))
+	later $day
+
+	acquire anna
+	asks r1 $hour queued
+	queue_up dora
+	between $((hour + 29000)) "$(ahead dora)" $((hour + 61000))
+	gives_up r1 $hour
+	asks r1 $day queued
+	queue_up emil
+	between $((day + 29000)) "$(ahead emil)" $((day + 61000))
+}
+
+@test "the notes on Redisson's waiters go with them" {
+	local i
+
+	acquire anna
+	present ben
+	acquire ben
+	for ((i = 1; i <= 30; i++)); do
+		asks r$i $hour queued
+		ask ben
+		gives_up r$i $hour
+	done
+	assert_equal "$(field theirs | wc -w)" 4
+	asks r31 $hour queued
+	acquire cleo
+	remove r31
+	assert_equal "$(field theirs)" ''
+	all_well
+}
+
+many='
+for i = 1, 250 do
+	local last = redis.call("LINDEX", KEYS[2], -1)
+	local score = last and redis.call("ZSCORE", KEYS[3], last) or ARGV[1]
+	redis.call("RPUSH", KEYS[2], "r" .. i)
+	redis.call("ZADD", KEYS[3], score + ARGV[2], "r" .. i)
+end'
+
+@test "hundreds of Redisson's are noted once" {
+	acquire anna
+	on_keys EVAL "$many" "$(now_ms)" $hour
+	present ben r1
+	acquire ben
+	between $((250 * hour)) "$(ahead ben)" $((250 * hour + 30000))
+	assert_equal "$(field theirs | wc -w)" 1000
+	hear_calls
+	renew anna
+	looked_not_through
+	ask ben
+	between $((250 * hour)) "$(ahead ben)" $((250 * hour + 30000))
+	run -1 grep '"theirs" "' <(calls)
+}
+
+# Only Redisson's wait
+
+@test "the holder's renewals see that a Redisson head is dead: the release wakes the one behind it" {
+	acquire anna
+	asks dead $((5 * minute)) queued
+	asks r2 $((5 * minute)) queued
+	present r2
+	renew anna
+	queue_is dead r2
+	later 5000
+	renew anna
+	queue_is r2
+	release anna
+	told r2 0
+	asks r2 $((5 * minute)) granted
+}
+
+@test "a release passes over a Redisson head that a renewal saw absent 5 s before" {
+	acquire anna
+	asks dead $((5 * minute)) queued
+	asks r2 $((5 * minute)) queued
+	present r2
+	renew anna
+	later 5000
+	release anna
+	told r2 0
+	queue_is r2
+}
+
+@test "renewals leave a Redisson head alone that is there, or was away for a moment" {
+	acquire anna
+	asks r1 $((5 * minute)) queued
+	asks r2 $((5 * minute)) queued
+	renew anna
+	later 4000
+	present r1
+	renew anna
+	absent r1
+	later 4000
+	renew anna
+	queue_is r1 r2
+	present r1
+	later 6000
+	renew anna
+	queue_is r1 r2
+	told r1 ''
+	release anna
+	told r1 0
+}
+
+@test "a renewal looks at nobody where only ours wait" {
+	acquire anna
+	queue_up ben
+	hear_calls
+	renew anna
+	run -1 grep -E '"(PUBSUB|LINDEX)"|theirs' <(calls)
 }

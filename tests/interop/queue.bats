@@ -83,22 +83,46 @@ java_with_short_wait() {
 	trace_is 1 2
 }
 
-@test "a grant to a tryLock with a wait of a day leaves the fairlock waiters behind it in order" {
+# ours_stay_behind PATIENCE_MS: such a tryLock is granted before them, and a second client asks at once
+ours_stay_behind() {
 	start_java anna
+	start_java ben
 	hold job
-	java_waits anna a.1 tryLock job 86400000
+	java_waits anna a.1 tryLock job "$1"
 	shell_waits job 2
 	shell_waits job 3
 	kill -TERM "$HOLDER"
 	wait_until answered anna a.1 tryLock true
-	# its grant took a day from their scores; their signs of life bring them back
-	wait_until in_order_again
+	java_waits ben b.1 run job trace 4 0 # first its script drops those that it takes for dead
+	in_queue job 3
 	ask anna a.1 unlock job
-	trace_is 2 3
+	trace_is 2 3 4
 }
 
-in_order_again() {
-	in_queue job 2 && [ "$(cli ZCOUNT 'redisson_lock_timeout:{job}' "$(ms)" +inf)" = 2 ]
+@test "a grant to a tryLock with a wait of an hour leaves the fairlock waiters behind it in their places" {
+	ours_stay_behind 3600000
+}
+
+@test "a grant to a tryLock with a wait of a day leaves the fairlock waiters behind it in their places" {
+	ours_stay_behind 86400000
+}
+
+@test "a patient tryLock that gives up costs no fairlock waiter its place" {
+	start_java anna
+	start_java ben
+	hold job
+	java_waits anna a.1 tryLock job 3600000
+	tell ben b.1 tryLock job 3000
+	wait_until in_queue job 2
+	shell_waits job 2
+	wait_until answered ben b.1 tryLock false
+	shell_waits job 3
+	kill -TERM "$HOLDER"
+	wait_until answered anna a.1 tryLock true
+	java_waits ben b.2 run job trace 4 0
+	in_queue job 3
+	ask anna a.1 unlock job
+	trace_is 2 3 4
 }
 
 @test "a tryLock that finds the lock busy leaves no trace beside fairlock's waiters" {
@@ -157,6 +181,23 @@ in_order_again() {
 # A sign of life has found the head absent.
 seen_absent() {
 	cli --raw HGET 'fairlock:{job}' head | grep -qE '^[0-9]+ [0-9]+ '
+}
+
+@test "a holder's renewals see that a Redisson waiter is dead: the one behind it gets the lock at the release" {
+	local start took
+	start_java anna
+	start_java ben
+	hold -l 10s job
+	java_waits anna a.1 run job trace dead 0
+	java_waits ben b.1 run job trace redisson 0
+	kill_java anna
+	wait_until in_queue job 1
+	start=$(ms)
+	kill -TERM "$HOLDER"
+	trace_is redisson
+	took=$(($(ms) - start))
+	echo "after $took ms"
+	[ "$took" -lt 4000 ]
 }
 
 @test "a live Redisson waiter is not taken for a dead one while it queues" {
