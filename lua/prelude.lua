@@ -215,9 +215,9 @@ local function touch()
 	end
 end
 
--- Whether this is a late copy of a request: the server has read a newer request of the same process, which says
--- that it left more requests under way on connections that are no more. Nobody hears the answer to a copy, and
--- the copy may change nothing. mark: what read_keys read of 'c:' .. request.
+-- Whether this is a late copy of a request: the server has read a newer request of the same process, which
+-- says that it left more requests under way on connections that are no more. Nobody hears the answer to a
+-- copy, and the copy may change nothing. mark: what read_keys read of 'c:' .. request.
 local function is_late(request, strays, mark)
 	local newest = mark and number(string.match(mark, ' (%d+)$')) or 0
 	if strays > newest then

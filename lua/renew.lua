@@ -43,8 +43,8 @@ local function extend()
 end
 
 -- The usual case: the owner holds, and nobody waits.
-if owner == id and state.owner == id and state.empty and not state.turn and not state.marked and kind ~= '' and
-	state.holds and string.find(state.holds, kind .. request, 1, true) then
+if owner == id and state.owner == id and state.empty and not state.turn and not state.marked and
+	kind ~= '' and state.holds and string.find(state.holds, kind .. request, 1, true) then
 	local ttl = extend()
 	touch()
 	return {'renewed', ttl, int(state.token or 0), 0}

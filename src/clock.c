@@ -3,7 +3,9 @@
 #include <time.h>
 
 #define PACE_MS 100
-#define PACE_AT_ONCE 10
+
+/* So much of the pace may be spent at once, before the next has to wait. */
+#define PACE_AHEAD_MS 900
 
 int64_t clock_ms(void)
 {
@@ -20,7 +22,7 @@ int64_t earliest(int64_t a, int64_t b)
 
 int64_t pace_ms(const struct pace *pace)
 {
-	return pace->paid_ms - (PACE_AT_ONCE - 1) * PACE_MS;
+	return pace->paid_ms - PACE_AHEAD_MS;
 }
 
 void pace_take(struct pace *pace)

@@ -55,7 +55,7 @@ setup_steps() {
 	wait_until in_queue job 2
 	kill "$HOLDER"
 	wait "$waiter"
-	grep -qE "^${step}heard: granted [0-9]+ 5000 [0-9]+$" said
+	grep -qE "^${step}heard: granted [0-9]+ 5000 [0-9]+ [0-9a-f]{16}$" said
 	grep -qE "^${step}got lock job after $took, token [0-9]+$" said
 }
 

@@ -36,13 +36,14 @@ static const struct {
 	{SENTINELS, "release --force job", false},
 };
 
-/* In a message there is no id: its channel is ours. */
+/* A message has no id in it: its channel is ours, and it has the secret. */
 static bool may_be_handed(const char *script, size_t length, const char *words)
 {
 	static const char word[] = "granted ";
 
 	return strncmp(words, "wrap", 4) == 0 && !strstr(words, "--replicas") &&
-	       !strstr(words, "--once-per") && memmem(script, length, word, strlen(word));
+	       !strstr(words, "--once-per") && memmem(script, length, word, strlen(word)) &&
+	       memmem(script, length, WORLD_SECRET, strlen(WORLD_SECRET));
 }
 
 /* Nobody else's id makes a grant, whatever else is said: ours follows the word at once, but for its

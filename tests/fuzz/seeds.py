@@ -77,14 +77,36 @@ def message(words):
     return push("message", f"{CHANNEL}:{ID}", words)
 
 
-def handed(ttl, at=NOW):
-    return message(f"granted {NOW} {ttl} {at}")
+SECRET = "0123456789abcdef"
+
+
+def handed(ttl, at=NOW, secret=SECRET, token=NOW):
+    return message(f"granted {token} {ttl} {at} {secret}")
 
 
 VIEW = say(["view", 2, 5, OTHER, BY, 61000, str(NOW), [7, 50000, 20, 40000]])
 SENTINEL = say(["127.0.0.1", "7000"])
 
 LONG = "x" * 700  # longer than any buffer for a part of a reply
+
+# Channel and message: @ is the secret, ~ the server's time.
+HANDED = [
+    f"{channel}\n{words}" for channel, words in (
+        ("own", "granted ~ 5000 ~ @"),
+        ("plain", "granted ~ 5000 ~ @"),
+        ("none", "granted ~ 5000 ~ @"),
+        ("own", "granted ~ 5000 ~"),
+        ("own", f"granted ~ 5000 ~ {SECRET[::-1]}"),
+        ("own", "granted ~ 5000 ~ @ @"),
+        ("own", "granted ~ 30001 ~ @"),
+        ("own", "granted ~ 0 ~ @"),
+        ("own", "granted ~ 5000 9~ @"),
+        ("own", "granted ~ 5000 1 @"),
+        ("own", "granted 1111 ~ 5000 ~ @"),
+        ("own", "granted 99999999999999999999999 1125899906842624 1"),
+        ("own", "first 100"),
+    )
+]
 
 REPLIES = {
     "a": [
@@ -97,6 +119,8 @@ REPLIES = {
         text(BEGIN, queued(), SOON, MESSAGE, PAUSE, granted(), PAUSE, RENEWED, RENEWED, PAUSE, say(["kept", 900])),
         text(BEGIN, queued(first=1), SOON, message("first 2500"), SOON, message("second 100"), PAUSE, granted()),
         text(BEGIN, queued(), SOON, handed(5000), PAUSE, RENEWED, PAUSE, RELEASED),
+        text(BEGIN, queued(), SOON, handed(5000, secret="f" * 16), SOON, handed(5000, token="1" * 17), PAUSE, granted()),
+        text(BEGIN, queued(), SOON, push("message", CHANNEL, f"granted {NOW} 5000 {NOW} {SECRET}"), PAUSE, granted()),
         text(BEGIN, queued(), SOON, handed(5000, NOW - 60000), PAUSE, granted(), PAUSE, RELEASED),
         text(BEGIN, queued(), SOON, handed(5000, NOW + 60000), SOON, handed(0), SOON, message("granted 1 x"), PAUSE),
         text(BEGIN, queued(), SOON, handed(10 ** 18, 10 ** 18), PAUSE, END, BEGIN, RENEWED),
@@ -424,6 +448,7 @@ SEEDS = {
     "options": [COMMANDS[line.split(" ")[0]] + line[1:].replace(" ", "\n") for line in LINES],
     "duration": DURATIONS,
     "url": URLS,
+    "handed": HANDED,
     "replies": [key + said for key, list_ in REPLIES.items() for said in list_],
     "shown": [key + said for key, list_ in SHOWN.items() for said in list_],
 }

@@ -43,6 +43,7 @@ int world_dial_unix(const char *path) __asm__("__wrap_dial_unix");
 int world_dial_next(struct dial *dial, int64_t timeout_ms) __asm__("__wrap_dial_next");
 int world_lookup_start(const struct endpoint *endpoint) __asm__("__wrap_lookup_start");
 int world_owner_new(char id[OWNER_MAX_BYTES], struct error *err) __asm__("__wrap_owner_new");
+void world_owner_draw_secret(char secret[SECRET_BYTES]) __asm__("__wrap_owner_draw_secret");
 int world_inbox_open(struct inbox *inbox, struct error *err) __asm__("__wrap_inbox_open");
 void world_names_find_quickly(struct names *names,
 			      const struct server *server) __asm__("__wrap_names_find_quickly");
@@ -367,6 +368,11 @@ int world_owner_new(char id[OWNER_MAX_BYTES], struct error *err)
 	(void)err;
 	strcpy(id, WORLD_ID);
 	return 0;
+}
+
+void world_owner_draw_secret(char secret[SECRET_BYTES])
+{
+	strcpy(secret, WORLD_SECRET);
 }
 
 int world_inbox_open(struct inbox *inbox, struct error *err)

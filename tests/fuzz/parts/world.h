@@ -33,6 +33,9 @@ int world_run(const char *url, const char *words);
 /* The owner id that every lock has. */
 #define WORLD_ID "00000000-0000-4000-8000-000000000000:1"
 
+/* The secret of each question. */
+#define WORLD_SECRET "0123456789abcdef"
+
 /* Whether COMMAND was started. */
 bool world_has_started(void);
 
