@@ -5,20 +5,20 @@ setup() {
 	load helpers
 	load cluster
 	cd "$BATS_TEST_TMPDIR" || return
-	export FAIRLOCK_CONNECT_TIMEOUT=1s
+	export FAIRLOCK_CONNECT_TIMEOUT=1s FAIRLOCK_URL # each test has its own
 }
 
 # lone_node FIRST LAST: a cluster of one node that has these slots, and serves them. Sets NODE.
 lone_node() {
 	export NODES_DIR=$BATS_TEST_TMPDIR CLUSTER_OPTIONS='--cluster-require-full-coverage no' CLUSTER_PORTS
-	NODE=$(free_port)
+	NODE=$(free_ports 1)
 	CLUSTER_PORTS=$NODE
 	launch_node "$NODE"
 	wait_until node_says "$NODE" PONG PING
 	# shellcheck disable=SC2046
 	[ $# = 0 ] || node_does "$NODE" CLUSTER ADDSLOTS $(seq "$1" "$2")
 	[ $# = 0 ] || wait_until serves
-	export FAIRLOCK_URL=redis://127.0.0.1:$NODE
+	FAIRLOCK_URL=redis://127.0.0.1:$NODE
 }
 
 serves() { node_cli "$NODE" CLUSTER INFO | grep -q cluster_state:ok; }
@@ -135,7 +135,7 @@ is_down() { node_cli "$NODE" CLUSTER INFO | grep -q cluster_state:fail; }
 
 @test "a master that is dead without a replica: it is named with its slots, and the rest is shown" {
 	start_cluster --cluster-require-full-coverage no
-	export FAIRLOCK_URL=redis://127.0.0.1:$(owner_of 5337)
+	FAIRLOCK_URL=redis://127.0.0.1:$(owner_of 5337)
 	for name in job a b; do
 		"$FAIRLOCK" wrap "$name" true
 	done
@@ -157,7 +157,7 @@ is_down() { node_cli "$NODE" CLUSTER INFO | grep -q cluster_state:fail; }
 
 @test "a master that hangs is missing after the connect timeout" {
 	start_cluster --cluster-require-full-coverage no --cluster-node-timeout 60000
-	export FAIRLOCK_URL=redis://127.0.0.1:$(owner_of 5337)
+	FAIRLOCK_URL=redis://127.0.0.1:$(owner_of 5337)
 	"$FAIRLOCK" wrap job true
 	hung=$(owner_of 15495)
 	stop_node "$hung"
