@@ -275,7 +275,9 @@ class Faults:
         self.round.later(lasts, lambda: self.wake(job, at, stopped))
 
     def wake(self, job, at, stopped):
-        self.round.clocks[job].step(at - now())
+        clock = self.round.clocks.get(job)
+        if clock:  # else something has killed it meanwhile
+            clock.step(at - now())
         self.round.say_pause(job, at)
         for pidfd, process in stopped:
             if pidfd is not None:
