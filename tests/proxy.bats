@@ -25,3 +25,16 @@ all_taken() {
 	wait_until all_taken
 	assert_equal "$(proxy count)" 0
 }
+
+ping_proxy() {
+	"$CLI" -h 127.0.0.1 -p "$PROXY_PORT" PING
+}
+
+@test "a connection that is to snap does so when its first request comes, and those after it do not" {
+	proxy snap up
+	run ping_proxy
+	assert_failure
+	refute_output PONG
+	run ping_proxy
+	assert_output PONG
+}

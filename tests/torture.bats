@@ -553,7 +553,8 @@ idle() {
 @test "a lock is idle for 5 s for each waiter that hangs, and for 15 s at most" {
 	idle 12 two three
 	fine
-	: >events >history
+	: >events
+	: >history
 	idle 17 two three four five
 	fine
 }
