@@ -10,27 +10,32 @@
  *
  *   0          the lease is fresh; 1: it is not
  *   STOP_AT    the guard must have sent COMMAND its first signal
- *   TAKE_AT    the wrapper takes over, if the guard has not
+ *   TAKE_AT    the wrapper takes over, if the guard has not done so
+ *   FUSE_AT    the fuse kills the guard, if it has not done so
  *   KILL_AT    the guard must have killed all of COMMAND
- *   LATE_AT    the wrapper must have done so, if it has taken over; the kernel's timers are over
+ *   LATE_AT    the wrapper must have done so, if it has taken over
+ *   LAST_AT    the fuse kills the guard, if it has stopped COMMAND and not killed all of it
  *   DEADLINE   the lock may be somebody else's
  *
- * A process that runs does what is due before time goes on; a process that is stopped or dead does nothing. A renewal
- * sets the time back to 0.
+ * Without grace (GRACE 0) the first signal and SIGKILL are due at one time. A process that runs does what is due before
+ * time goes on; a process that is stopped or dead does nothing. A renewal sets the time back to 0.
  *
- * The kernel does three things by itself: it sends COMMAND's process a signal when its parent, the guard, ends; it
- * sends a process's exit signal to its parent, and SIGCONT continues a stopped one; and it has timers. A timer
- * fires once. So two things are excused, unless these are defined; then spin finds them:
- *
- *   GAP_STOP_AGAIN   a process is stopped again after the kernel has woken it
- *   GAP_BOTH         the wrapper is killed, and the guard is stopped until its timer kills it; not with TIMER 2
+ * The kernel does four things by itself. COMMAND's process gets a signal when its parent, the guard, ends. SIGCONT continues
+ * a stopped wrapper when the guard ends, since that is the guard's exit signal; and a stopped guard when the wrapper ends, which
+ * the guard has asked for when it let COMMAND go. And there is the guard's fuse: a timer that kills it, stopped or not.
  *
  * COMMAND ignores every signal that can be ignored, or ends: it may end at any moment.
+ *
+ * When one of wrapper and guard is dead, it is excused that the other is stopped or killed, too, unless this is defined; then
+ * spin finds it:
+ *
+ *   GAP_SURVIVOR     the one that is left is stopped
  *
  * Mutations:
  *
  *   MUTE_EXIT        the guard's end does not continue a stopped wrapper
- *   NO_TIMER         the guard has no timer
+ *   MUTE_WRAPPER     the wrapper's end does not continue a stopped guard
+ *   NO_FUSE          the guard has no fuse
  *   NO_TAKEOVER      the wrapper leaves everything to the guard
  *   TAKE_SILENTLY    the wrapper takes over, and a guard that goes on takes COMMAND's end for one by itself
  *   NO_LEASE_CHECK   what becomes COMMAND does not look at the lease
@@ -52,26 +57,24 @@
 #ifndef MIRROR
 #define MIRROR 1 /* when COMMAND stops, the guard stops the wrapper: a job-control shell is to see it */
 #endif
-#ifndef EXIT_CONT
-#ifdef MUTE_EXIT
-#define EXIT_CONT 0
-#else
-#define EXIT_CONT 1 /* the guard's exit signal is SIGCONT */
-#endif
-#endif
-#ifndef TIMER
-#ifdef NO_TIMER
-#define TIMER 0
-#else
-#define TIMER 1 /* of the guard: 1 it is killed, 2 it is continued, and so is the wrapper by one of its own */
-#endif
+#ifndef GRACE
+#define GRACE 1 /* 0: --kill-after 0 */
 #endif
 
 #define STOP_AT  2
 #define TAKE_AT  3
-#define KILL_AT  4
-#define LATE_AT  5
-#define DEADLINE 6
+#define FUSE_AT  4
+#if GRACE
+#define KILL_AT  5
+#define LATE_AT  6
+#define LAST_AT  7
+#define DEADLINE 8
+#else
+#define KILL_AT  STOP_AT
+#define LATE_AT  TAKE_AT
+#define LAST_AT  FUSE_AT
+#define DEADLINE 5
+#endif
 
 #define WRAPPER 0
 #define GUARD   1
@@ -87,8 +90,7 @@ byte now;
 bool held = true;       /* the lock, by us */
 bool alive[4];
 bool stopped[4];
-bool woken[2];          /* by the kernel; not stopped again then */
-bool armed[2];          /* the kernel's timers */
+byte fuse;              /* when the guard is killed; 0: never */
 
 mtype phase = HOLDING;
 mtype wrapper = GRANTED;
@@ -145,10 +147,9 @@ inline end_guard()
 	printf("the guard ends\n");
 	alive[GUARD] = false;
 	stopped[GUARD] = false;
-	armed[GUARD] = false;
-#if EXIT_CONT
+	fuse = 0;
+#ifndef MUTE_EXIT
 	stopped[WRAPPER] = false;
-	woken[WRAPPER] = woken[WRAPPER] || TIMER < 2;
 #endif
 	if
 	:: alive[COMMAND] && command == STANDS_BY -> end_command()
@@ -162,7 +163,9 @@ inline end_wrapper()
 	printf("the wrapper ends\n");
 	alive[WRAPPER] = false;
 	stopped[WRAPPER] = false;
-	armed[WRAPPER] = false;
+#ifndef MUTE_WRAPPER
+	stopped[GUARD] = false;
+#endif
 	if
 	:: alive[GUARD] && !started -> end_guard()
 	:: else
@@ -181,20 +184,16 @@ inline kill_tree()
 	end_command()
 }
 
-/* Which of the two is armed, for this lease. */
-inline arm()
+inline set_fuse(at)
 {
-#if TIMER
-	armed[GUARD] = started && alive[GUARD];
+#ifndef NO_FUSE
+	fuse = at
+#else
+	skip
 #endif
-#if TIMER > 1
-	armed[WRAPPER] = alive[WRAPPER];
-#endif
-	woken[GUARD] = false;
-	woken[WRAPPER] = EXIT_CONT && TIMER < 2 && !alive[GUARD]
 }
 
-#define timer_is_over(who) (armed[who] && now >= LATE_AT)
+#define fuse_is_over (fuse != 0 && now >= fuse)
 
 /* ---- The guard ---- */
 
@@ -202,6 +201,7 @@ inline arm()
 #define sees_end        (started && !alive[COMMAND] && !noted_end)
 #define sees_stop       (started && !noted_end && stopped[COMMAND] != noted_stop)
 #define sees_wrapper_go (started && !alive[WRAPPER] && phase == HOLDING)
+#define sees_takeover   (started && phase == STOPPING && fuse == FUSE_AT && LAST_AT != FUSE_AT)
 #define must_stop       (started && !lost && phase != GIVING_BACK && !noted_end && now >= STOP_AT)
 #define must_kill       (started && phase == STOPPING && now >= KILL_AT && !tree_is_empty)
 #ifdef LEAVE_REST
@@ -216,13 +216,13 @@ inline arm()
 #define kills_again true
 #define note_kill skip
 #endif
-#define guard_is_due (guard_starts || sees_end || sees_stop || sees_wrapper_go || must_stop || \
+#define guard_is_due (guard_starts || sees_end || sees_stop || sees_wrapper_go || sees_takeover || must_stop || \
 	must_kill && kills_again || is_over || phase == GIVING_BACK)
 
 inline mirror(is_stop)
 {
 	if
-	:: MIRROR && alive[WRAPPER] && (!is_stop || !woken[WRAPPER]) -> stopped[WRAPPER] = is_stop
+	:: MIRROR && alive[WRAPPER] -> stopped[WRAPPER] = is_stop
 	:: else
 	fi
 }
@@ -235,7 +235,7 @@ proctype guard()
 		printf("the guard lets COMMAND go\n");
 		started = true;
 		command = (alive[COMMAND] -> LET_GO : command);
-		arm()
+		set_fuse(FUSE_AT)
 	}
 	:: d_step { runs(GUARD) && sees_end ->
 		printf("the guard sees COMMAND's end\n");
@@ -246,8 +246,10 @@ proctype guard()
 		fi
 	}
 	:: d_step { runs(GUARD) && sees_stop -> printf("the guard mirrors a stop or its end\n"); noted_stop = stopped[COMMAND]; mirror(noted_stop) }
-	:: d_step { runs(GUARD) && sees_wrapper_go -> phase = STOPPING }
-	:: d_step { runs(GUARD) && must_stop -> printf("the guard stops COMMAND\n"); lost = true; phase = STOPPING; stopped[COMMAND] = false; stopped[REST] = false; check_time() }
+	:: d_step { runs(GUARD) && sees_wrapper_go -> set_fuse(LAST_AT); phase = STOPPING }
+	/* the wrapper has begun to stop COMMAND */
+	:: d_step { runs(GUARD) && sees_takeover -> set_fuse(LAST_AT) }
+	:: d_step { runs(GUARD) && must_stop -> printf("the guard stops COMMAND\n"); set_fuse(LAST_AT); lost = true; phase = STOPPING; stopped[COMMAND] = false; stopped[REST] = false; check_time() }
 	/* its grace may be over earlier than it must */
 	:: atomic { runs(GUARD) && started && phase == STOPPING && !tree_is_empty && kills_again ->
 		kill_tree();
@@ -257,10 +259,10 @@ proctype guard()
 		printf("the guard renews\n");
 		renewals--;
 		now = 0;
-		arm()
+		set_fuse(FUSE_AT)
 	}
 	:: d_step { runs(GUARD) && is_over ->
-		armed[GUARD] = false;
+		fuse = 0;
 		if
 		:: lost -> phase = DONE; mirror(false); alive[GUARD] = false
 		:: !lost && phase == HOLDING -> phase = GIVING_BACK
@@ -294,7 +296,6 @@ inline report(what)
 {
 	reported = what;
 	wrapper = REPORTED;
-	armed[WRAPPER] = false;
 	status = status && (what == LOST || noted_end && !lost);
 	assert(status);
 	printf("the wrapper reports %e\n", what);
@@ -304,10 +305,7 @@ inline report(what)
 inline set_guard_off()
 {
 	wrapper = WATCHING;
-	set_off = true;
-#if TIMER > 1
-	armed[WRAPPER] = true
-#endif
+	set_off = true
 }
 
 /* The first one stood by, and is dead: with it died what was to become COMMAND. */
@@ -317,8 +315,7 @@ inline make_guard()
 	alive[COMMAND] = true;
 	command = STANDS_BY;
 	started = false;
-	noted_end = false;
-	woken[WRAPPER] = false
+	noted_end = false
 }
 
 inline take_over()
@@ -418,25 +415,19 @@ proctype job()
 
 /* ---- What happens to them ---- */
 
-#ifdef GAP_STOP_AGAIN
+#ifdef GAP_SURVIVOR
 #define is_excused(who) false
 #else
-#define is_excused(who) woken[who]
+#define is_excused(who) (!alive[WRAPPER + GUARD - (who)])
 #endif
-#if defined(GAP_BOTH) || TIMER == 2
-#define guard_is_all false
-#define may_kill_wrapper true
-#else
-#define guard_is_all (!alive[WRAPPER])
-#define may_kill_wrapper (runs(GUARD) && now < LATE_AT)
-#endif
+#define may_kill_wrapper (alive[GUARD] && !fuse_is_over)
 #define may_stop(who) (alive[who] && !stopped[who])
 
 proctype fate()
 {
 end:
 	do
-	:: d_step { now < DEADLINE && !timer_is_over(GUARD) && !timer_is_over(WRAPPER) &&
+	:: d_step { now < DEADLINE && !fuse_is_over &&
 		!(runs(WRAPPER) && wrapper_is_due) && !(runs(GUARD) && guard_is_due) &&
 		(alive[WRAPPER] || alive[GUARD] || alive[COMMAND] || alive[REST]) ->
 			now++;
@@ -444,20 +435,14 @@ end:
 			held = held && now < DEADLINE;
 			check_time()
 	}
-#if TIMER == 1
-	:: d_step { timer_is_over(GUARD) -> end_guard() }
-#endif
-#if TIMER == 2
-	:: d_step { timer_is_over(GUARD) -> armed[GUARD] = false; stopped[GUARD] = false; woken[GUARD] = true }
-	:: d_step { timer_is_over(WRAPPER) -> armed[WRAPPER] = false; stopped[WRAPPER] = false; woken[WRAPPER] = true }
-#endif
+	:: d_step { fuse_is_over && alive[GUARD] -> printf("the fuse\n"); end_guard() }
 #if STOPS
 	:: d_step { may_stop(COMMAND) -> printf("COMMAND is stopped\n"); stopped[COMMAND] = true }
 	:: d_step { may_stop(REST) -> printf("the rest is stopped\n"); stopped[REST] = true }
 #endif
 #if STOPS > 1
 	:: d_step { may_stop(WRAPPER) && !is_excused(WRAPPER) -> printf("the wrapper is stopped\n"); stopped[WRAPPER] = true }
-	:: d_step { may_stop(GUARD) && !is_excused(GUARD) && !guard_is_all -> printf("the guard is stopped\n"); stopped[GUARD] = true }
+	:: d_step { may_stop(GUARD) && !is_excused(GUARD) -> printf("the guard is stopped\n"); stopped[GUARD] = true }
 #endif
 	:: d_step { stopped[WRAPPER] -> printf("the wrapper goes on\n"); stopped[WRAPPER] = false }
 	:: d_step { stopped[GUARD] -> printf("the guard goes on\n"); stopped[GUARD] = false }
