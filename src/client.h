@@ -110,7 +110,8 @@ int64_t client_wait(const struct client *client, struct pollfd *slot);
 enum client_event client_step(struct client *client);
 
 /* Whether all is answered and confirmed: then another process can go on with a copy of *client, if
- * it was forked when this connection was there and client_is_silent. */
+ * it was forked when this connection was there and client_is_silent. (With a connection of its own
+ * if that cannot be shared, see link_can_be_shared.) */
 bool client_is_still(const struct client *client);
 
 /* Whether it is connected, nothing is left to be sent, and no reply has come in part. */

@@ -319,7 +319,8 @@ static void mind_front(struct guard *guard)
 	ssize_t length;
 
 	while ((length = recv(guard->front, &signo, 1, MSG_DONTWAIT)) == 1)
-		pass_on(guard, signo);
+		if (signo) /* else it was to wake us */
+			pass_on(guard, signo);
 	if (length == 0 || errno != EAGAIN) {
 		close(guard->front);
 		guard->front = -1;
@@ -500,10 +501,14 @@ _Noreturn void guard_run(const struct job *job, struct shared *shared,
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	if (getppid() != ends->wrapper)
 		_exit(STATUS_OS);
+	if (ends->needs_connection)
+		client_close(job->client); /* the server is to see the wrapper go */
 	is_ready = get_ready(&guard, &ignored) == 0 && prepare_command(&guard, ends->start) == 0;
 	if (!await_start(&guard))
 		_exit(0);
 	shared_take(shared, job);
+	if (ends->needs_connection)
+		link_forget_connection(&job->client->link);
 	steps_skip(&guard.steps, job->client);
 	hold_init(&guard.hold, job->lock, job->client);
 	if (is_ready || prepare_again(&guard, ends->start))

@@ -10,6 +10,7 @@ struct guard_ends {
 	int start;  /* of a pipe: a byte in it lets COMMAND go */
 	int waking; /* a timer, which the wrapper sets when it lets COMMAND go */
 	pid_t wrapper;
+	bool needs_connection; /* it cannot go on with the wrapper's */
 };
 
 /* The guard's life, in the process that the wrapper forked: it never returns. It makes the process

@@ -14,8 +14,9 @@
  * is so short that it could not ask a second time. */
 #define HURRY_MIN_MS 1000
 
-/* Who was handed the lock has it for a short time: but many a COMMAND has ended before this. */
-#define HANDED_RENEW_MS 50
+/* A lock that was handed over has a short lease; and a holder that has no connection yet hears
+ * nothing. Such a holder renews soon: but many a COMMAND has ended before this. */
+#define EARLY_RENEW_MS 50
 
 /* A holder looks for the way to the server sooner than others: the server may have another place by
  * now, and the lease does not wait. */
@@ -39,8 +40,9 @@ void hold_init(struct hold *hold, struct lock *lock, struct client *client)
 			      .client = client,
 			      .state = HOLD_HELD,
 			      .patience_ms = client->timeout_ms};
-	hold->renew_ms =
-		lock->handed ? clock_ms() + HANDED_RENEW_MS : client->sent_ms + lock->lease_ms / 3;
+	hold->renew_ms = lock->handed || client->link.stage == LINK_DOWN
+				 ? clock_ms() + EARLY_RENEW_MS
+				 : client->sent_ms + lock->lease_ms / 3;
 	hurry(hold, lock->handed ? (lock->deadline_ms - lock->since_ms) / 3 : lock->lease_ms / 6);
 	lock_channel(&lock->keys, lock->owner, channel);
 	client_subscribe(client, channel);

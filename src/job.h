@@ -86,7 +86,8 @@ void shared_put_lock(struct shared *shared, const struct job *job);
 void shared_take_lock(const struct shared *shared, const struct job *job);
 
 /* The same with lock, client (client_is_still), and what the teller has told. The process that
- * takes them was forked when this connection was open already. */
+ * takes them was forked when this connection was open already, and goes on with it, or with one of
+ * its own if it cannot be shared. */
 void shared_put(struct shared *shared, const struct job *job);
 void shared_take(const struct shared *shared, const struct job *job);
 

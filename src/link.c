@@ -540,12 +540,25 @@ bool link_is_silent(const struct link *link)
 {
 	const redisReader *reader;
 
-	if (link->stage != LINK_OPEN || link->server->tls || link_is_sending(link))
+	if (link->stage != LINK_OPEN || link_is_sending(link))
 		return false;
 	reader = link->redis->reader;
 	/* it may have looked for a reply that has not begun */
 	return reader->pos == reader->len &&
 	       (reader->ridx < 0 || (reader->ridx == 0 && reader->task[0]->type < 0));
+}
+
+bool link_can_be_shared(const struct link *link)
+{
+	return !link->server->tls;
+}
+
+void link_forget_connection(struct link *link)
+{
+	link->redis = NULL;
+	link->bounds = NULL;
+	link->fd = -1;
+	link_drop(link);
 }
 
 enum link_event link_step(struct link *link, struct redisReply **reply)

@@ -114,9 +114,15 @@ void link_send(struct link *link, int argc, const char **argv);
 /* Whether some of that has not left yet. */
 bool link_is_sending(const struct link *link);
 
-/* Whether nothing is under way in this process in either direction: then a copy of it may go on
- * with the connection. With TLS never. */
+/* Whether nothing is under way in this process in either direction. */
 bool link_is_silent(const struct link *link);
+
+/* Whether a process that was forked with it can go on with the connection when this one has used it
+ * since (link_is_silent). With TLS it cannot. */
+bool link_can_be_shared(const struct link *link);
+
+/* In a copy that another process has made: there is no connection yet. */
+void link_forget_connection(struct link *link);
 
 /* Goes on as far as it can without waiting, up to one event. The caller frees *reply. */
 enum link_event link_step(struct link *link, struct redisReply **reply);

@@ -78,8 +78,9 @@ static int open_ends(struct standby *standby, int *guards_end, int start[2])
 	return -1;
 }
 
-/* *standby is empty before, and when this fails: returns -1, with errno. */
-static int make(struct standby *standby, const struct job *job)
+/* *standby is empty before, and when this fails: returns -1, with errno. is_granted: this process
+ * does nothing more with the connection. */
+static int make(struct standby *standby, const struct job *job, bool is_granted)
 {
 	const pid_t wrapper = getpid();
 	int guards_end, start[2], cause;
@@ -101,7 +102,10 @@ static int make(struct standby *standby, const struct job *job)
 			  &(struct guard_ends){.front = guards_end,
 					       .start = start[0],
 					       .waking = standby->waking.timer,
-					       .wrapper = wrapper});
+					       .wrapper = wrapper,
+					       .needs_connection =
+						       !is_granted &&
+						       !link_can_be_shared(&job->client->link)});
 	}
 	close(guards_end);
 	close(start[0]);
@@ -119,7 +123,7 @@ void standby_make(struct standby *standby, const struct job *job)
 	if (standby->guard && standby->opened == job->client->link.opened)
 		return;
 	standby_end(standby);
-	make(standby, job);
+	make(standby, job, false);
 }
 
 void standby_end(struct standby *standby)
@@ -157,8 +161,9 @@ static void let_go(struct standby *standby, const struct job *job)
 	shared->start_ms = clock_ms();
 	shared->ending.started = true;
 	shared->is_let_go = true;
-	loop_arm(&standby->waking, shared->start_ms + (job->teller->verbose ? 0 : WAKING_MS),
-		 &ignored);
+	if (loop_arm(&standby->waking, shared->start_ms + (job->teller->verbose ? 0 : WAKING_MS),
+		     &ignored) < 0)
+		(void)!send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	(void)!write(standby->start, "", 1); /* SIGPIPE is blocked; we see the guard end */
 	/* they may have been stopped, and the lease does not wait */
 	kill(standby->guard, SIGCONT);
@@ -171,7 +176,7 @@ static void let_go(struct standby *standby, const struct job *job)
 int standby_start(struct standby *standby, const struct job *job, struct error *err)
 {
 	standby_end(standby);
-	if (make(standby, job) < 0)
+	if (make(standby, job, true) < 0)
 		return fail(err, STATUS_OS, "cannot make a process to run %s in: %s", job->argv[0],
 			    strerror(errno));
 	let_go(standby, job);

@@ -8,7 +8,8 @@
  * stand by while the wrapper waits for the lock: then neither has to be made when the lock is
  * granted. Only the wrapper reads the connection meanwhile. When the lock is granted, the wrapper
  * lets COMMAND go; the guard goes on with the connection, which it has inherited, when it has
- * something to do. */
+ * something to do. A connection with TLS cannot be shared: a guard that was forked before the grant
+ * then makes one of its own. */
 struct standby {
 	pid_t guard; /* 0: there is none */
 	int fd;

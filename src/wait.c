@@ -118,8 +118,12 @@ static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
 /* While the server makes up its mind for the first time, or when it has all that it is to know. */
 static bool may_call(const struct waiting *w)
 {
-	return w->to_call &&
-	       (w->told_queued ? client_is_still(w->client) : client_is_silent(w->client));
+	if (!w->to_call)
+		return false;
+	if (w->told_queued)
+		return client_is_still(w->client);
+	/* a connection of the deputy's own is worth its time only where there is time */
+	return client_is_silent(w->client) && link_can_be_shared(&w->client->link);
 }
 
 static void call_deputy(struct waiting *w)

@@ -75,6 +75,50 @@ END
 	wait_until nothing_left
 }
 
+@test "the first in the queue has its processes ready, and its guard renews over a connection of its own" {
+	local waiter ready
+
+	use_tls_server
+	hold job
+	# shellcheck disable=SC2016
+	background "$FAIRLOCK" wrap -l 1s job sh -c 'echo $$ >pid; sleep 2.5; "$FAIRLOCK" status -q job; echo $? >held; exit 5' 2>said
+	waiter=$!
+	wait_until has_both "$waiter"
+	ready=$READY
+	kill "$HOLDER"
+	wait_until test -s pid
+	[ "$(cat pid)" = "$ready" ]
+	status=0
+	wait "$waiter" || status=$?
+	[ "$status" = 5 ]
+	[ "$(cat held)" = 0 ]
+	[ ! -s said ]
+	wait_until nothing_left
+}
+
+# has_both WAITER: a guard, and READY, which is to become COMMAND
+has_both() {
+	local guard
+
+	guard=$(pgrep -P "$1") && READY=$(pgrep -P "$guard")
+}
+
+@test "a waiter is killed while its guard stands by: both end" {
+	local waiter guard
+
+	use_tls_server
+	hold job
+	background "$FAIRLOCK" wrap job touch ran
+	waiter=$!
+	wait_until has_both "$waiter"
+	guard=$(pgrep -P "$waiter")
+	kill -KILL "$waiter"
+	wait_until ended "$guard"
+	wait_until ended "$READY"
+	wait_until nobody_present job
+	[ ! -e ran ]
+}
+
 @test "the keeper of --while-pid renews and connects again, also where --tls-ca was relative" {
 	use_tls_server
 	unset FAIRLOCK_TLS_CA
