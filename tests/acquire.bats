@@ -180,6 +180,24 @@ no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"
 	wait_until no_locks
 }
 
+@test "--while-pid: what is sent to acquire's process group while the keeper is still in it is not for the keeper" {
+	local acquire keeper
+
+	background sleep 600
+	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -f -qq -o calls -e trace=setsid \
+		-e inject=setsid:delay_enter=1000000 "$FAIRLOCK" acquire --while-pid $! job >id
+	wait_until has_keeper $!
+	kill -HUP "$acquire" "$keeper"
+	wait_until test -s id
+	wait_until has_left "$keeper"
+	sleep 0.5 # it would have given the lock back by then
+	held job
+}
+
+# has_keeper TRACER: acquire, and its keeper
+has_keeper() { acquire=$(pgrep -P "$1") && keeper=$(pgrep -P "$acquire"); }
+has_left() { [ "$(ps -o sid= -p "$1" | tr -d ' ')" = "$1" ]; }
+
 no_locks() { [ -z "$(cli --raw KEYS 'job*')" ]; }
 
 @test "--while-pid: stdout takes nothing: 71, and neither lock nor keeper stays" {
