@@ -60,6 +60,7 @@ CALM = {"hang": 6, "pause": 12, "forge": 12, "orphan": 4, "mixture": 4, "look": 
 CALM_MEAN_S = 0.5
 
 HANG_S = 21  # longer than any number of waiters that hang may cost
+LONG_S = 32  # and longer than it has ever cost
 STEP_MS = 4000  # more, and all who wait would have been silent for too long
 STEPS_APART_S = 12
 
@@ -137,7 +138,7 @@ class Faults:
         found = [
             process
             for process in self.round.machine.processes()
-            if process.role in roles and process.state != "T"
+            if process.role in roles and process.state != "T" and process.job not in self.round.spared
         ]
         return found[fault.which % len(found)] if found else None
 
@@ -257,9 +258,8 @@ class Faults:
             self.stop(fault, process)
 
     def hang_all(self, jobs):
-        """These for good, or until all is over."""
         fault = Fault(random.Random(self.seed), None, True)
-        fault.lasts = HANG_S * S
+        fault.lasts = LONG_S * S
         for process in [process for job in jobs for process in self.of_job(job)]:
             self.stop(fault, process)
 

@@ -72,6 +72,7 @@ class Round:
         self.commands = {}
         self.actions = []
         self.leases = {}
+        self.spared = set()  # jobs to which nothing is done at random
         self.clocks = {}
         self.sequence = itertools.count()
         self.counts = collections.Counter()
@@ -220,6 +221,7 @@ class Round:
         """Some who are next hang, and nobody comes who would see that."""
         for lock in HUNG:
             jobs = behind_hung(lock)
+            self.spared |= {job.name for job in jobs}
             for number, job in enumerate(jobs):
                 self.later(number * S // 4, lambda job=job: self.start_job(job))
             names = [job.name for job in jobs[1:-1]]
@@ -227,7 +229,9 @@ class Round:
 
     def let_drift(self, faults):
         """A holder is cut off for longer than its lease, and others come when that ends."""
-        self.start_job(cut_off())
+        holder = cut_off()
+        self.spared.add(holder.name)
+        self.start_job(holder)
         self.later(S, lambda: faults.proxy_for("cut", "cut", CUT_OFF_S * S))
         for number in range(NEWCOMERS):
             self.later((27 * S + number * S // 10), lambda number=number: self.start_job(newcomer(number)))
