@@ -90,8 +90,8 @@ local function is_untaken()
 	return state.owner and state['until'] and state['until'] - (state.since or 0) < (state.lease or 0)
 end
 
--- The owner was handed the lock and hangs: it has missed its turn. The waiter behind it was told when that turn would
--- end, and has had its own since then.
+-- The owner was handed the lock and hangs: it has missed its turn. The waiter behind it was told when
+-- that turn would end, and has had its own since then.
 local function notice_missed_turn(time)
 	local head = call('LINDEX', QUEUE, 0)
 	state.missed = true

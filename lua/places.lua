@@ -68,8 +68,8 @@ local function give_score(id)
 	state.scored = true
 end
 
--- Our hash knows a waiter that is in no queue: Redisson's scripts dropped it. If it is alive it gets its place
--- back, else it is forgotten. Returns whether it is one of ours now.
+-- Our hash knows a waiter that is in no queue: Redisson's scripts dropped it. If it is alive it gets
+-- its place back, else it is forgotten. Returns whether it is one of ours now.
 local function bring_back(id)
 	if call('ZSCORE', TIMEOUTS, id) then
 		return true
@@ -137,8 +137,8 @@ local function looks_wrong(length)
 	return ours ~= state.ours
 end
 
--- A mark is for a copy of a request that may still come, and a kept ticket for a waiter that may come back: neither
--- comes after ten minutes.
+-- A mark is for a copy of a request that may still come, and a kept ticket for a waiter that may come
+-- back: neither comes after ten minutes.
 local MARK_MS = 600000
 local MARKS_MOST = 40
 
@@ -177,8 +177,8 @@ local function tend_places(place)
 	return place + #ids
 end
 
--- A queue or a hash that is too long to look through at once is looked after in parts: each script that comes by goes
--- on where the one before has stopped.
+-- A queue or a hash that is too long to look through at once is looked after in parts: each script that
+-- comes by goes on where the one before has stopped.
 local function tend(with_queue)
 	local place, cursor = string.match(call('HGET', STATE, 'tended') or '', '^(%d+) (%d+)')
 	place, cursor = number(place) or 0, tend_fields(cursor or '0')
@@ -207,8 +207,9 @@ end
 
 local MEND_MS = 60000
 
--- List and sorted set of a long queue differ in length. To look through all of it takes the server a while, so that is
--- done once in a minute. The head has a score at any rate, or Redisson's clients would be stuck.
+-- List and sorted set of a long queue differ in length. To look through all of it takes the server a
+-- while, so that is done once in a minute. The head has a score at any rate, or Redisson's clients
+-- would be stuck.
 local function mend_seldom()
 	local mended = number(call('HGET', STATE, 'mended'))
 	if mended and math.abs(now - mended) < MEND_MS then

@@ -114,16 +114,17 @@ local function number(text)
 	end
 end
 
--- What read_keys read, and what has become of it. `empty`: nobody is queued, and nobody was since. `length`,
--- `scores`: how many are in list and sorted set, or nil when that is to be asked anew. `touched`, `logged`:
--- when hash and log got their times to live. `unsaved_end`, `unsaved_ours`: the end of the hold, and `ours`,
--- are yet to be written. `spelled`: the other spelling of this name that is in use, if one is ({x} and x
--- share all keys but the lock). `refusal`: the answer of a script that may change nothing, or nil. `is_new`: there
--- is no hash of ours yet. `is_old`: it is of an older version, and nobody uses it.
+-- What read_keys read, and what has become of it. `empty`: nobody is queued, and nobody was since.
+-- `length`, `scores`: how many are in list and sorted set, or nil when that is to be asked anew.
+-- `touched`, `logged`: when hash and log got their times to live. `unsaved_end`, `unsaved_ours`: the
+-- end of the hold, and `ours`, are yet to be written. `spelled`: the other spelling of this name that
+-- is in use, if one is ({x} and x share all keys but the lock). `refusal`: the answer of a script that
+-- may change nothing, or nil. `is_new`: there is no hash of ours yet. `is_old`: it is of an older
+-- version, and nobody uses it.
 local state
 
--- Why a script may change nothing: another spelling of the name is in use, or our hash is of another version of the
--- protocol. A hash that nobody uses is raised to ours.
+-- Why a script may change nothing: another spelling of the name is in use, or our hash is of another
+-- version of the protocol. A hash that nobody uses is raised to ours.
 local function refusal_of(version, in_use)
 	if state.spelled then
 		return {'spelled', state.spelled}
@@ -140,7 +141,8 @@ local function read_keys(...)
 		'turn', 'turned', 'head', 'started', 'recall', 'n:granted', 'owner', 'since', 'until', 'lease',
 		'waited', 'by', 'holds', 'taken_up', 'keep', 'unheard', 'touched', 'logged', 'v', 'up', ...)
 	state = {
-		is_new = not field[1], spelled = field[1] ~= LOCK and field[1], token = number(field[2]), ended = field[3], forced = field[4],
+		is_new = not field[1], spelled = field[1] ~= LOCK and field[1], token = number(field[2]),
+		ended = field[3], forced = field[4],
 		ticket = number(field[5]), ours = number(field[6]) or 0, run = field[7],
 		back = math.min(number(field[8]) or 0, now + AWAY_MS), turn = field[9],
 		turned = math.min(number(field[10]) or now, now), head = field[11],
@@ -162,8 +164,8 @@ local function read_keys(...)
 	return lock[1], lock[1] and (number(lock[2]) or 1), field[29], field[30]
 end
 
--- Says of a new hash which name it is for, in which version, and when it was made: a ticket or a token from before that
--- was given by a server that has lost its data since. run: call, or note.
+-- Says of a new hash which name it is for, in which version, and when it was made: a ticket or a token
+-- from before that was given by a server that has lost its data since. run: call, or note.
 local function introduce(run)
 	if state.is_new then
 		run('HSET', STATE, 'name', LOCK, 'v', VERSION, 'up', stamp)

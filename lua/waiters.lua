@@ -39,8 +39,9 @@ local function hold_back()
 	state.turn, state.up = nil, nil
 end
 
--- Compares the server process with the one that the waiters queued on. waited: the caller queued before, or
--- others are in the queue. If it was a newcomer that noticed the restart, `up` is left for those who come back.
+-- Compares the server process with the one that the waiters queued on. waited: the caller queued
+-- before, or others are in the queue. If it was a newcomer that noticed the restart, `up` is left for
+-- those who come back.
 local function check_run(waited)
 	local run = string.match(call('INFO', 'server'), 'run_id:(%w+)')
 	if run == state.run then
@@ -55,8 +56,8 @@ local function check_run(waited)
 	note('HSET', STATE, 'run', run)
 end
 
--- The caller has a ticket or a token from that time (ms). If that is before our hash met this server, others have
--- waited, too, and come back.
+-- The caller has a ticket or a token from that time (ms). If that is before our hash met this server,
+-- others have waited, too, and come back.
 local function notice_loss(since)
 	if state.is_new or state.up and since < state.up then
 		hold_back()
@@ -155,8 +156,8 @@ end
 -- The first waiter who is alive; the dead before it are dropped, and counted.
 -- free: nobody holds the lock. me: the caller, who is alive since it asks.
 local passed_over = 0
--- When the turn of the first begins: when the one before it had missed its own, even if the script that finds that
--- out comes late. Else several hung ones would cost more than 5 s each.
+-- When the turn of the first begins: when the one before it had missed its own, even if the script that
+-- finds that out comes late. Else several hung ones would cost more than 5 s each.
 local turn_begins = now
 
 local function first_waiter(free, me)
