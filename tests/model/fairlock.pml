@@ -22,6 +22,9 @@
  * it is not over before. When data was lost, exclusion cannot be promised: the lock may go to a newcomer before its
  * holder is back. That is excused, and so is what newcomers do to the order, until one comes back who can prove that it was there.
  *
+ * A waiter's machine may be paused with its clock, and be handed the lock meanwhile. Excused is a pause that begins when the
+ * message is under way already, or has been taken: no clock of the waiter's can tell, as with a holder that is paused.
+ *
  * Abstracted away, and why that is sound:
  *
  * - Time is ticks of leases: all time to live and all deadlines count down together, and a tick may come
@@ -62,6 +65,9 @@
  *   COUNT_NO_STRAYS    a request does not say how many were left under way before it
  *   COUNT_FROM_HEARING who is handed the lock counts its time from when it hears of it
  *   LATE_RELEASE       release and renew do not look at these counts
+ *   BELIEVE_ANYBODY    a grant that comes as a message needs no secret
+ *   BELIEVE_FUTURE     such a message counts from now when the waiter's clock has not come to its time
+ *   NO_MARGIN          COMMAND ends at the deadline, not a margin before it
  *   FORGET_RUN         another run of the server is not taken for a restart
  *   FORGET_UP          our hash does not say when it first met the server, so a loss of data is not noticed
  *   GRANT_IN_PAUSE     the lock is granted in the pause after a restart
@@ -96,6 +102,20 @@
 #endif
 #ifndef MUTES
 #define MUTES 0 /* a message is lost, and its connection stays */
+#endif
+#ifndef FORGERIES
+#define FORGERIES 0 /* somebody publishes a grant that no script has made */
+#endif
+#ifndef FREEZES
+#define FREEZES 0 /* a waiter's machine is paused with its clock */
+#endif
+#ifndef EARLY
+#define EARLY 0 /* 1: the server's clock is fast: a lease may end a tick early there */
+#endif
+#ifdef NO_MARGIN
+#define MARGIN 0
+#else
+#define MARGIN EARLY
 #endif
 #ifndef RESTARTS
 #define RESTARTS 0 /* of the server, which ends all connections */
@@ -199,10 +219,14 @@ bool hung[SIZE];
 bool missed[SIZE];        /* a message was lost */
 bool half[SIZE];          /* a mutation only */
 byte held_token[SIZE];    /* of its last grant */
+bool forged[SIZE];        /* the message has not the secret of its last request */
+bool frozen[SIZE];        /* hung, and its clock stands still */
+bool lost_time[SIZE];     /* its clock has, since its last answer */
+bool future[SIZE];        /* the message's time is one that its clock has not come to */
 bool away[SIZE];          /* the server has restarted, and it is not back */
 
 byte crashes = CRASHES, cuts = CUTS, losses = LOSSES, leaves = LEAVES, hangs = HANGS, mutes = MUTES;
-byte stales = STALES, restarts = RESTARTS, returns = RETURNS;
+byte stales = STALES, restarts = RESTARTS, returns = RETURNS, forgeries = FORGERIES, freezes = FREEZES;
 
 /* ---- What is to be true. Spin names the one that is not. ---- */
 
@@ -450,9 +474,11 @@ inline hand_over(me)
 	arrived[first] = 0;
 	new_token(first);
 	publish(first, GIVEN);
-	given[first] = (message[first] == GIVEN -> 1 : 0);
+	given[first] = (message[first] == GIVEN -> 1 + EARLY - MARGIN : 0);
+	forged[first] = false;
+	future[first] = lost_time[first];
 	owner = first;
-	ttl = 1;
+	ttl = 1 + EARLY;
 	described = first;
 	drop(first);
 	turn = 0;
@@ -906,6 +932,8 @@ inline make_request(me, what)
 	age[me] = 0;
 	message[me] = 0; /* comes while we ask */
 	given[me] = 0;
+	forged[me] = false;
+	future[me] = false;
 	sign[me] = 0;
 	watch[me] = 0
 }
@@ -920,7 +948,9 @@ inline close_connection(me)
 	reply_sign[me] = 0;
 	reply_ticket[me] = 0;
 	message[me] = 0;
-	given[me] = 0
+	given[me] = 0;
+	forged[me] = false;
+	future[me] = false
 }
 
 /* When no copy can come any more it makes no difference to begin to count anew. */
@@ -970,6 +1000,8 @@ inline finish(me, how)
 	renewals[me] = 0;
 	hung[me] = false;
 	missed[me] = false;
+	frozen[me] = false;
+	lost_time[me] = false;
 	away[me] = false;
 	expected[me] = false;
 	arrived[me] = 0
@@ -1027,7 +1059,7 @@ inline check_exclusion(me)
 
 inline set_deadline(me)
 {
-	left[me] = (LEASE > age[me] -> LEASE - age[me] : 0)
+	left[me] = (LEASE - MARGIN > age[me] -> LEASE - MARGIN - age[me] : 0)
 }
 
 /* It was handed the lock while it waited, and nothing was under way. */
@@ -1070,6 +1102,7 @@ inline take_reply(me)
 		reply_ticket[me] = 0;
 		sign[me] = reply_sign[me];
 		reply_sign[me] = 0;
+		lost_time[me] = false;
 		reply[me] = 0
 	:: reply[me] == RENEWED ->
 		set_deadline(me);
@@ -1100,6 +1133,14 @@ inline come_back(me)
 	:: else -> sent[me] = true; age[me] = 0
 	fi
 }
+
+#ifdef BELIEVE_ANYBODY
+#define is_doubtful(i) future[i]
+#elif defined(BELIEVE_FUTURE)
+#define is_doubtful(i) forged[i]
+#else
+#define is_doubtful(i) (forged[i] || future[i])
+#endif
 
 #define is_due(what) (!back && (what) == LEASE_END && owner == 0 || \
 	!back && (what) == SEE && (over || turn == 0 || owner != 0))
@@ -1132,9 +1173,9 @@ proctype fairlock(byte me)
 	:: d_step { message[me] != 0 && request[me] == 0 && !hung[me] ->
 		printf("%d is told %e\n", me, message[me]);
 		if
-		:: message[me] == TURN || message[me] == GIVEN && (phase[me] != WAITING || given[me] == 0) ->
+		:: message[me] == TURN || message[me] == GIVEN && (phase[me] != WAITING || given[me] == 0 || is_doubtful(me)) ->
 			make_request(me, ASK)
-		:: message[me] == GIVEN && phase[me] == WAITING && given[me] > 0 -> be_given(me)
+		:: message[me] == GIVEN && phase[me] == WAITING && given[me] > 0 && !is_doubtful(me) -> be_given(me)
 		:: else -> watch[me] = message[me]; message[me] = 0
 		fi
 	}
@@ -1213,7 +1254,30 @@ proctype fairlock(byte me)
 #endif
 #if HANGS
 	:: d_step { hangs > 0 && is_alive(me) && phase[me] != OUT && !hung[me] -> hangs--; hung[me] = true }
-	:: d_step { hung[me] -> hung[me] = false; missed[me] = phase[me] == WAITING }
+	:: d_step { hung[me] && !frozen[me] -> hung[me] = false; missed[me] = phase[me] == WAITING }
+#endif
+#if FORGERIES
+	:: d_step { forgeries > 0 && phase[me] == WAITING && request[me] == 0 && subscribed[me] && message[me] == 0 ->
+			printf("a forged message to %d\n", me);
+			forgeries--;
+			message[me] = GIVEN;
+			given[me] = 1;
+			forged[me] = true
+	}
+#endif
+#if FREEZES
+	:: d_step { freezes > 0 && phase[me] == WAITING && request[me] == 0 && message[me] == 0 && !hung[me] ->
+			printf("the machine of %d is paused\n", me);
+			freezes--;
+			hung[me] = true;
+			frozen[me] = true
+	}
+	:: d_step { frozen[me] ->
+			printf("the machine of %d goes on\n", me);
+			hung[me] = false;
+			frozen[me] = false;
+			missed[me] = true
+	}
 #endif
 #if MUTES
 	:: d_step { mutes > 0 && message[me] != 0 -> mutes--; message[me] = 0; given[me] = 0; missed[me] = true }
@@ -1354,8 +1418,9 @@ inline tick(who)
 	:: else
 	fi;
 #ifndef COUNT_FROM_HEARING
-	given[who] = (given[who] > 0 -> given[who] - 1 : 0);
+	given[who] = (given[who] > 0 && !frozen[who] -> given[who] - 1 : given[who]);
 #endif
+	lost_time[who] = lost_time[who] || frozen[who] && message[who] != GIVEN;
 	if
 	:: phase[who] == HOLDING && left[who] == 0 && is_ours(who) -> finish(who, GONE)
 	:: else
@@ -1363,7 +1428,8 @@ inline tick(who)
 }
 
 /* Who loses the lock ends: its former connection must have ended before, as everywhere. */
-#define may_tick(i) !(phase[i] == HOLDING && left[i] == 1 && request[i] != 0 && has_former(i))
+#define may_tick(i) (!(phase[i] == HOLDING && left[i] == 1 && request[i] != 0 && has_former(i)) && \
+	!(frozen[i] && message[i] == GIVEN && !future[i]))
 
 proctype clock()
 {
@@ -1391,6 +1457,13 @@ end:
 			:: else
 			fi;
 			printf("tick: ttl %d, held by %d\n", ttl, owner)
+	}
+#endif
+#if EARLY
+	:: d_step { ttl == EARLY && (EXPIRY == 2 || !is_alive(owner) || left[owner] == 0) ->
+		ttl = 0;
+		owner = 0;
+		printf("tick: early, by the server's clock\n")
 	}
 #endif
 	:: d_step { turn != 0 && owner == 0 && !over && TIMERS > 0 && !is_prompt(turn) -> over = true }
@@ -1447,7 +1520,7 @@ init
 		new_token(FIRST);
 		subscribed[FIRST] = true;
 		home[FIRST] = true;
-		left[FIRST] = LEASE;
+		left[FIRST] = LEASE - MARGIN;
 		run clock();
 		id = 1;
 		do
