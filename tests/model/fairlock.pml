@@ -73,9 +73,10 @@
  *   GRANT_IN_PAUSE     the lock is granted in the pause after a restart
  *   NO_SIGN_OF_LIFE    TIMERS 1
  *
- * Not modelled: the ticket of one who is handed the lock and has not heard it, failover and clusters, going in again and inherited owners, --no-wait, --max-queue, --once-per, --min-hold, --replicas, --remove, --force, plain RLocks, a renewal
- * that is under way when the lock is given back, more than one Redisson client, its lost requests, its giving up,
- * queues longer than 20.
+ * Not modelled: the ticket of one who is handed the lock and has not heard it, how long several hung ones take together, a
+ * restart that some do not get over within the pause, or a second one, failover and clusters, going in again and inherited
+ * owners, --no-wait, --max-queue, --once-per, --min-hold, --replicas, --remove, --force, plain RLocks, a renewal that is
+ * under way when the lock is given back, more than one Redisson client, its lost requests, its giving up, queues longer than 20.
  */
 
 #ifndef WAITERS
