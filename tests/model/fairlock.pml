@@ -18,8 +18,8 @@
  * subscription stays until the server sees the end (`lingers`). A client can lose its connection again only when
  * the server has seen the end of the one before.
  *
- * A restart of the server ends all connections, with what is on its way. Whoever waited or held comes back within the pause:
- * it is not over before. When data was lost, exclusion cannot be promised: the lock may go to a newcomer before its
+ * A restart of the server ends all connections, with what is on its way. All waiters and the holder come back within the
+ * pause: it is not over before. When data was lost, exclusion cannot be promised: the lock may go to a newcomer before its
  * holder is back. That is excused, and so is what newcomers do to the order, until one comes back who can prove that it was there.
  *
  * A waiter's machine may be paused with its clock, and be handed the lock meanwhile. Excused is a pause that begins when the
