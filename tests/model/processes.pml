@@ -245,11 +245,23 @@ proctype guard()
 		:: else
 		fi
 	}
-	:: d_step { runs(GUARD) && sees_stop -> printf("the guard mirrors a stop or its end\n"); noted_stop = stopped[COMMAND]; mirror(noted_stop) }
+	:: d_step { runs(GUARD) && sees_stop ->
+		printf("the guard mirrors a stop or its end\n");
+		noted_stop = stopped[COMMAND];
+		mirror(noted_stop)
+	}
 	:: d_step { runs(GUARD) && sees_wrapper_go -> set_fuse(LAST_AT); phase = STOPPING }
 	/* the wrapper has begun to stop COMMAND */
 	:: d_step { runs(GUARD) && sees_takeover -> set_fuse(LAST_AT) }
-	:: d_step { runs(GUARD) && must_stop -> printf("the guard stops COMMAND\n"); set_fuse(LAST_AT); lost = true; phase = STOPPING; stopped[COMMAND] = false; stopped[REST] = false; check_time() }
+	:: d_step { runs(GUARD) && must_stop ->
+		printf("the guard stops COMMAND\n");
+		set_fuse(LAST_AT);
+		lost = true;
+		phase = STOPPING;
+		stopped[COMMAND] = false;
+		stopped[REST] = false;
+		check_time()
+	}
 	/* its grace may be over earlier than it must */
 	:: atomic { runs(GUARD) && started && phase == STOPPING && !tree_is_empty && kills_again ->
 		kill_tree();
@@ -402,7 +414,11 @@ proctype job()
 		assert(once);
 		check_time()
 	}
-	:: d_step { runs(COMMAND) && command == RUNS && !alive[REST] && !left_alone && !fresh -> alive[REST] = true; fresh = true; check_time() }
+	:: d_step { runs(COMMAND) && command == RUNS && !alive[REST] && !left_alone && !fresh ->
+		alive[REST] = true;
+		fresh = true;
+		check_time()
+	}
 	/* by itself, or by a signal */
 	:: d_step { runs(COMMAND) && command == RUNS ->
 		left_alone = phase == HOLDING && wrapper != TAKING_OVER;
