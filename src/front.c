@@ -69,13 +69,19 @@ static void pass_on(struct front *front)
 	front->early = front->late = 0; /* they were among these */
 }
 
-/* The guard cannot do its work any more: all that COMMAND started ends now. */
+/* The guard cannot do its work any more: all that COMMAND started ends now. A guard that was
+ * stopped may go on meanwhile; then it knows by the phase that COMMAND did not end by itself, and
+ * that the lock is not to be given back before all of it is gone. */
 static void take_over(struct front *front, const char *why)
 {
 	int64_t latest = front->shared->kill_ms;
 	int64_t after = clock_ms() + front->job->kill_after_ms;
+	int phase = GUARD_HOLDING;
 
 	if (front->takes_over)
+		return;
+	if (!atomic_compare_exchange_strong(&front->shared->phase, &phase, GUARD_STOPPING) &&
+	    phase != GUARD_STOPPING)
 		return;
 	front->takes_over = true;
 	front->kill_ms = after < latest ? after : latest;
@@ -243,6 +249,7 @@ int front_run(const struct job *job, struct standby *standby, struct ending *end
 	if (front.fd >= 0)
 		close(front.fd);
 	*ending = front.shared->ending;
+	ending->lost |= front.takes_over;
 	if (!ending->started && !ending->exec_errno && !ending->lost)
 		return fail(err, STATUS_OS, "cannot start %s: its guard could not watch it",
 			    job->argv[0]);

@@ -347,6 +347,14 @@ static bool is_over(const struct guard *guard)
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG) < 0);
 }
 
+/* The wrapper took over while we were stopped: it has sent the first signal. */
+static void mind_takeover(struct guard *guard)
+{
+	if (guard->shared->phase == GUARD_STOPPING && guard->kill_ms == NEVER_MS)
+		guard->kill_ms =
+			earliest(clock_ms() + guard->job->kill_after_ms, job_kill_ms(guard->job));
+}
+
 static int watch(struct guard *guard, struct error *err)
 {
 	struct pollfd slots[SLOTS] = {
@@ -356,6 +364,7 @@ static int watch(struct guard *guard, struct error *err)
 	};
 	int64_t wake = NEVER_MS;
 
+	mind_takeover(guard);
 	if (!guard->lost)
 		wake = earliest(hold_wait(&guard->hold, &slots[SLOT_CLIENT]), lost_from_ms(guard));
 	if (guard->shared->phase == GUARD_STOPPING)
@@ -385,8 +394,6 @@ static void give_back_if_held(struct guard *guard)
 		return;
 	guard->job->lock->unused =
 		!guard->shared->ending.started || guard->shared->ending.exec_errno;
-	if (guard->shared->phase == GUARD_HOLDING)
-		guard->shared->phase = GUARD_GIVING_BACK;
 	fuse_set(&guard->fuse, guard->job->lock->deadline_ms + FUSE_MS);
 	give_back(&guard->hold, guard->job->teller, until);
 }
@@ -423,13 +430,24 @@ static int get_ready(struct guard *guard, struct error *err)
 	return guard->inbox.fd < 0 ? inbox_open_deaf(&guard->inbox, err) : 0;
 }
 
+/* COMMAND has ended by itself. False if the wrapper took over before we saw that. */
+static bool may_give_back(struct guard *guard)
+{
+	int phase = GUARD_HOLDING;
+
+	return atomic_compare_exchange_strong(&guard->shared->phase, &phase, GUARD_GIVING_BACK) ||
+	       is_over(guard);
+}
+
 static _Noreturn void see_to_end(struct guard *guard)
 {
 	struct error err;
 
-	while (!is_over(guard))
-		if (watch(guard, &err) < 0)
-			end_blindly(guard, &err);
+	do
+		while (!is_over(guard))
+			if (watch(guard, &err) < 0)
+				end_blindly(guard, &err);
+	while (!may_give_back(guard));
 	give_back_if_held(guard);
 	finish(guard);
 }
@@ -493,6 +511,7 @@ _Noreturn void guard_run(const struct job *job, struct shared *shared,
 			      .loop = {.timer = ends->waking},
 			      .inbox = {.fd = -1},
 			      .max_ms = NEVER_MS,
+			      .kill_ms = NEVER_MS,
 			      .steps = {.teller = job->teller}};
 	struct error ignored;
 	bool is_ready;
