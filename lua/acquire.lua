@@ -181,7 +181,8 @@ local function ask_in(first, ttl)
 	if ttl == -2 and first ~= id then
 		return see_in(first)
 	elseif first ~= id and ttl >= 0 and is_untaken() and is_near() then
-		return math.min(ttl + TURN_MS + 1, SIGN_OF_LIFE_MS) -- both the owner and the first may hang
+		-- both the owner and the first may hang
+		return math.min(turn_ends(first, now + ttl) - now + 1, SIGN_OF_LIFE_MS)
 	elseif first ~= id and (ttl < 0 or not is_first_of_ours()) then
 		return SIGN_OF_LIFE_MS
 	elseif ttl == -2 then

@@ -249,7 +249,8 @@ local function take(id, hold, lease, ttl, by, waited, unheard)
 	else
 		call('HSET', STATE, unpack(grant))
 	end
-	state.owner, state.unsaved_end, state.unsaved_ours = id, false, false
+	state.owner, state.since, state['until'], state.lease = id, now, now + ttl, tonumber(lease)
+	state.unsaved_end, state.unsaved_ours = false, false
 	if state.turn or state.forced or state.is_marked then
 		-- nobody has demanded these of this hold
 		call('HDEL', STATE, 'turn', 'turned', 'taken_up', 'keep', state.forced and 'forced' or 'turn')

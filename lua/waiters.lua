@@ -153,6 +153,13 @@ local function drop_dead(id, index, ticket)
 	keep_ticket(id, ticket)
 end
 
+-- When a turn that begins at this time is over: a waiter that is silent, or will be by then, has less time.
+local function turn_ends(id, begins)
+	local _, seen = known(id)
+	local ends = begins + TURN_MS
+	return seen and math.max(begins + TURN_LEAST_MS, math.min(ends, seen + SILENT_MS)) or ends
+end
+
 -- The first waiter who is alive; the dead before it are dropped, and counted.
 -- free: nobody holds the lock. me: the caller, who is alive since it asks.
 local passed_over = 0
@@ -164,7 +171,7 @@ local function first_waiter(free, me)
 	local with_silent = free and state.missed
 
 	local function had_its_turn(id)
-		return free and state.turn == id and now - state.turned >= TURN_MS
+		return free and state.turn == id and now >= turn_ends(id, state.turned)
 	end
 
 	while not state.empty do
@@ -190,7 +197,7 @@ local function first_waiter(free, me)
 			return id
 		end
 		if had_its_turn(id) then
-			turn_begins = state.turned + TURN_MS
+			turn_begins = turn_ends(id, state.turned)
 		end
 		drop_dead(id, 0, unheard and ticket)
 		passed_over = passed_over + 1
@@ -232,7 +239,7 @@ end
 -- for how long: one looks sooner.
 local function see_in(id)
 	local begun = state.turn == id and state.turned or now
-	local ends = begun + TURN_MS
+	local ends = turn_ends(id, begun)
 	local absent, who = string.match(state.head or '', '^%S+ (%d+) (%S+)')
 	if who == id then
 		ends = math.min(ends, tonumber(absent) + TURN_MS)

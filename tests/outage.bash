@@ -47,7 +47,7 @@ END
 	TIMED=$!
 	wait_as 3 second
 	QUEUE="$(queued_id long 0) $(queued_id long 2)"
-	background "$FAIRLOCK" wrap -l 2s short sh deaf.sh 2>short.said
+	background "$FAIRLOCK" wrap -l 2s -k 200ms short sh deaf.sh 2>short.said
 	SHORT=$!
 	wait_until both_run
 	# shellcheck disable=SC2046

@@ -559,6 +559,37 @@ hung() {
 	answered granted zoe
 }
 
+@test "four that hang cost 16 s: the last one is silent by then, and has a second" {
+	hung 4
+	later 7000
+	ask zoe handed=1
+	left 3000 "${reply[2]}"
+	later 3000
+	ask zoe handed=1
+	answered queued
+	assert_equal "$(owner)" h3
+	# the turn of h4 begins in 5 s; it was seen 10 s ago
+	left 6001 "${reply[2]}"
+	later 6001
+	ask zoe handed=1
+	answered granted zoe
+}
+
+@test "a silent waiter that is told its turn has a second to take it" {
+	acquire anna lease=60000
+	want ben
+	want zoe
+	later 15000
+	ask zoe handed=1
+	release anna
+	told ben 0
+	ask zoe handed=1
+	left 1000 "${reply[2]}"
+	later 1000
+	ask zoe handed=1
+	answered granted zoe
+}
+
 @test "one that could not ask for long has a second to take its turn" {
 	hung 3
 	later 60000

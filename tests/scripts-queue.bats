@@ -359,5 +359,5 @@ somebody_listens_by_pattern() {
 	release anna
 	told ben 0
 	told cleo ''
-	told dora 'second 5000'
+	told dora 'second 1000'
 }
