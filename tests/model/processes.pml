@@ -20,9 +20,12 @@
  * Without grace (GRACE 0) the first signal and SIGKILL are due at one time. A process that runs does what is due before
  * time goes on; a process that is stopped or dead does nothing. A renewal sets the time back to 0.
  *
+ * The wrapper lets COMMAND go. The guard learns of it a moment later, and then sets its fuse: a timer that kills it, stopped or
+ * not.
+ *
  * The kernel does four things by itself. COMMAND's process gets a signal when its parent, the guard, ends. SIGCONT continues
  * a stopped wrapper when the guard ends, since that is the guard's exit signal; and a stopped guard when the wrapper ends, which
- * the guard has asked for when it let COMMAND go. And there is the guard's fuse: a timer that kills it, stopped or not.
+ * the guard has asked for. And there is the fuse.
  *
  * COMMAND ignores every signal that can be ignored, or ends: it may end at any moment.
  *
@@ -30,6 +33,10 @@
  * spin finds it:
  *
  *   GAP_SURVIVOR     the one that is left is stopped
+ *
+ * It is also excused that both are stopped before the guard has learned of the start, unless this is defined:
+ *
+ *   GAP_EARLY        they are
  *
  * Mutations:
  *
@@ -96,8 +103,8 @@ mtype phase = HOLDING;
 mtype wrapper = GRANTED;
 mtype command = STANDS_BY;
 mtype reported = NOTHING;
-bool set_off;           /* the wrapper has told the guard to start COMMAND */
-bool started;           /* the guard has */
+bool set_off;           /* the wrapper has let COMMAND go */
+bool started;           /* the guard knows */
 bool noted_end;         /* the guard knows that COMMAND has ended */
 bool noted_stop;        /* ... that it is stopped */
 bool lost;              /* the guard has stopped it since the lease ends */
@@ -157,7 +164,7 @@ inline end_guard()
 	fi
 }
 
-/* A guard that stands by dies with the wrapper. */
+/* A guard that stands by ends when the wrapper does. */
 inline end_wrapper()
 {
 	printf("the wrapper ends\n");
@@ -167,7 +174,7 @@ inline end_wrapper()
 	stopped[GUARD] = false;
 #endif
 	if
-	:: alive[GUARD] && !started -> end_guard()
+	:: alive[GUARD] && !set_off && !stopped[GUARD] -> end_guard()
 	:: else
 	fi
 }
@@ -197,7 +204,8 @@ inline set_fuse(at)
 
 /* ---- The guard ---- */
 
-#define guard_starts    (set_off && !started)
+#define guard_learns    (set_off && !started)
+#define is_left         (!set_off && !alive[WRAPPER])
 #define sees_end        (started && !alive[COMMAND] && !noted_end)
 #define sees_stop       (started && !noted_end && stopped[COMMAND] != noted_stop)
 #define sees_wrapper_go (started && !alive[WRAPPER] && phase == HOLDING)
@@ -216,7 +224,7 @@ inline set_fuse(at)
 #define kills_again true
 #define note_kill skip
 #endif
-#define guard_is_due (guard_starts || sees_end || sees_stop || sees_wrapper_go || sees_takeover || must_stop || \
+#define guard_is_due (guard_learns || is_left || sees_end || sees_stop || sees_wrapper_go || sees_takeover || must_stop || \
 	must_kill && kills_again || is_over || phase == GIVING_BACK)
 
 inline mirror(is_stop)
@@ -230,13 +238,13 @@ inline mirror(is_stop)
 proctype guard()
 {
 	do
-	/* it starts COMMAND, which goes on by itself */
-	:: d_step { runs(GUARD) && guard_starts ->
-		printf("the guard lets COMMAND go\n");
+	/* by COMMAND's end, by the wrapper's, or by its timer */
+	:: d_step { runs(GUARD) && guard_learns ->
+		printf("the guard learns that COMMAND was let go\n");
 		started = true;
-		command = (alive[COMMAND] -> LET_GO : command);
-		set_fuse(FUSE_AT)
+		set_fuse((phase == STOPPING -> LAST_AT : FUSE_AT))
 	}
+	:: d_step { runs(GUARD) && is_left -> end_guard() }
 	:: d_step { runs(GUARD) && sees_end ->
 		printf("the guard sees COMMAND's end\n");
 		noted_end = true;
@@ -317,7 +325,10 @@ inline report(what)
 inline set_guard_off()
 {
 	wrapper = WATCHING;
-	set_off = true
+	set_off = true;
+	command = (alive[COMMAND] -> LET_GO : command);
+	stopped[GUARD] = false;
+	stopped[COMMAND] = false
 }
 
 /* The first one stood by, and is dead: with it died what was to become COMMAND. */
@@ -326,6 +337,7 @@ inline make_guard()
 	alive[GUARD] = true;
 	alive[COMMAND] = true;
 	command = STANDS_BY;
+	set_off = false;
 	started = false;
 	noted_end = false
 }
@@ -361,7 +373,7 @@ proctype front()
 	:: d_step { runs(WRAPPER) && sees_guard_die ->
 		if
 #ifdef START_AGAIN
-		:: starts < 2 && phase == HOLDING -> make_guard()
+		:: starts < 2 && phase == HOLDING -> make_guard(); set_guard_off()
 #endif
 #ifdef FORGET_STATUS
 		:: phase == GIVING_BACK -> take_over()
@@ -436,6 +448,11 @@ proctype job()
 #else
 #define is_excused(who) (!alive[WRAPPER + GUARD - (who)])
 #endif
+#ifdef GAP_EARLY
+#define is_early(who) false
+#else
+#define is_early(who) (set_off && !started && stopped[WRAPPER + GUARD - (who)])
+#endif
 #define may_kill_wrapper (alive[GUARD] && !fuse_is_over)
 #define may_stop(who) (alive[who] && !stopped[who])
 
@@ -457,8 +474,8 @@ end:
 	:: d_step { may_stop(REST) -> printf("the rest is stopped\n"); stopped[REST] = true }
 #endif
 #if STOPS > 1
-	:: d_step { may_stop(WRAPPER) && !is_excused(WRAPPER) -> printf("the wrapper is stopped\n"); stopped[WRAPPER] = true }
-	:: d_step { may_stop(GUARD) && !is_excused(GUARD) -> printf("the guard is stopped\n"); stopped[GUARD] = true }
+	:: d_step { may_stop(WRAPPER) && !is_excused(WRAPPER) && !is_early(WRAPPER) -> printf("the wrapper is stopped\n"); stopped[WRAPPER] = true }
+	:: d_step { may_stop(GUARD) && !is_excused(GUARD) && !is_early(GUARD) -> printf("the guard is stopped\n"); stopped[GUARD] = true }
 #endif
 	:: d_step { stopped[WRAPPER] -> printf("the wrapper goes on\n"); stopped[WRAPPER] = false }
 	:: d_step { stopped[GUARD] -> printf("the guard goes on\n"); stopped[GUARD] = false }
