@@ -75,6 +75,11 @@ local function not_held()
 	return {'not held', owner or '', state.by or ''}
 end
 
+-- Deletes nothing; but after it a server out of memory takes the rest, too.
+local function begin_in_any_case()
+	call('HDEL', STATE, 'f:' .. request)
+end
+
 -- Breaks the lock. The answer is kept beside the request: sent again, it must not
 -- break the lock of the next holder.
 local function force()
@@ -87,7 +92,7 @@ local function force()
 		return not_held()
 	end
 	local by = state.owner == owner and state.by or ''
-	call('HDEL', STATE, 'f:' .. request) -- nothing; but after that a server out of memory takes the rest, too
+	begin_in_any_case()
 	introduce(note)
 	note('HSET', STATE, 'f:' .. request, stamp .. ' ' .. (owner or '') .. ' ' .. by)
 	state.marked = true
@@ -127,6 +132,9 @@ local function keep_beside()
 end
 
 local function give_back(entry)
+	if count > 1 then
+		begin_in_any_case()
+	end
 	check_queue()
 	if mode == 'unused' and request == id and entry == 'w' .. request then
 		forget_start() -- going in again starts nothing that counts

@@ -401,3 +401,17 @@ forget_holds_but_release_right() {
 	answered forced anna by anna
 	assert_equal "$(owner)" ben
 }
+
+@test "a server without memory: each of several holds is given back, also for the rest of --min-hold" {
+	acquire anna
+	acquire inner inherited=anna
+	acquire short inherited=anna
+	cli CONFIG SET maxmemory 1 >/dev/null
+	release anna request=inner
+	answered released 2
+	release anna request=short min=60000
+	answered released 1
+	release anna
+	cli CONFIG SET maxmemory 0 >/dev/null
+	assert_equal "${reply[0]}" kept
+}
