@@ -147,8 +147,8 @@ end
 
 if token and state.ended ~= int(token) then
 	record('lost', now, id, token, by)
-	introduce(call)
-	call('HSET', STATE, 'ended', token)
+	introduce(note)
+	note('HSET', STATE, 'ended', token)
 end
 settle()
 if token and state.forced == int(token) then

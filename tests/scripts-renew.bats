@@ -367,3 +367,14 @@ granted_to_anna() {
 	answered renewed
 	told ben 'first 20000'
 }
+
+@test "a server without memory: a holder learns that another has the lock" {
+	acquire carl
+	release carl
+	sleep 0.01
+	acquire ben
+	cli CONFIG SET maxmemory 1 >/dev/null
+	renew anna "holder_token=$((token[ben] - 1))"
+	cli CONFIG SET maxmemory 0 >/dev/null
+	answered lost taken ben 'by ben'
+}
