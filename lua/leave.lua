@@ -42,6 +42,7 @@ local was_first = call('LINDEX', QUEUE, 0) == id
 local kind = not by_other and (has_hold('w' .. request) and 'w' or has_hold('a' .. request) and 'a')
 
 if by_other and not was_queued then
+	settle()
 	return {call('HEXISTS', STATE, 'x:' .. id) == 1 and 'left' or 'unknown'}
 end
 call('HDEL', STATE, 'p:' .. id)

@@ -404,3 +404,15 @@ crowd() {
 		[ -n "$(cli ZSCORE "$(key_timeouts)" w1)" ]
 	done
 }
+
+@test "a script that is asked to remove somebody who does not wait writes down what it has mended" {
+	acquire anna
+	queue_up cleo
+	queue_up_dead ben
+	cli LREM "$(key_queue)" 0 ben
+	cli ZREM "$(key_timeouts)" ben
+	remove zoe
+	answered unknown
+	queue_is cleo
+	assert_equal "$(field ours)" 1
+}
