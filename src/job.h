@@ -53,7 +53,7 @@ struct ending {
 	bool timed_out;         /* it was stopped by --max-hold */
 };
 
-/* Memory that all three processes see. */
+/* Memory that the wrapper, the guard and COMMAND's process share. */
 struct shared {
 	_Atomic int64_t stop_ms;     /* when COMMAND gets its first signal, */
 	_Atomic int64_t kill_ms;     /* when it gets SIGKILL, */

@@ -149,9 +149,8 @@ static bool lives(const struct standby *standby)
 	return recv(standby->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-/* The guard is woken by COMMAND's end, or after a moment: most often COMMAND has ended by then.
- * With
- * --verbose it has something to tell. */
+/* COMMAND's end wakes the guard, or the timer does after a moment: most often COMMAND has ended by
+ * then. With --verbose the guard is woken at once, since it has something to tell. */
 static void let_go(struct standby *standby, const struct job *job)
 {
 	struct shared *shared = standby->shared;

@@ -23,7 +23,7 @@ struct wait {
 	const struct deputy *deputy; /* or NULL */
 };
 
-/* Gets ready while we wait. */
+/* Makes ready what the grant will need (wrap: the guard and COMMAND's process) while we wait. */
 struct deputy {
 	/* Called when the lock may be ours next, and client_is_silent; and when it turns out that
 	 * another waiter is before us, or that the connection has been lost. */
