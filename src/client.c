@@ -416,7 +416,8 @@ static enum client_event take(struct client *client, redisReply *reply)
 static void opened(struct client *client)
 {
 	forget_connection(client); /* the one before may have ended in its greeting */
-	client->returning = client->ever_answered;
+	/* who goes on for a dead process does not know what that was told */
+	client->returning = client->ever_answered || client->strays > 0;
 	client->by_shard = client->link.greeting.shards;
 	send_subscriptions(client);
 }
