@@ -10,6 +10,7 @@
 #include "hold.h"
 #include "loop.h"
 #include "options.h"
+#include "proc.h"
 #include "tell.h"
 #include "tree.h"
 
@@ -132,6 +133,24 @@ static void finish_for_guard(struct front *front)
 	front->shared->phase = GUARD_DONE;
 }
 
+/* COMMAND has ended while its guard was there, which hangs and has not seen it: nothing was lost,
+ * and its status counts. A COMMAND that ended because of its guard's death would not be the guard's
+ * child any more. */
+static bool finish_unseen(struct front *front)
+{
+	const pid_t command = front->shared->command;
+	struct proc proc;
+
+	if (front->shared->phase != GUARD_HOLDING || !command || proc_read(command, &proc) < 0 ||
+	    proc.state != 'Z' || proc.parent != front->guard)
+		return false;
+	end_guard(front);
+	if (waitpid(command, &front->shared->ending.wait_status, 0) < 0)
+		return false;
+	finish_for_guard(front);
+	return true;
+}
+
 static bool is_done(const struct front *front)
 {
 	return front->shared->phase == GUARD_DONE;
@@ -176,7 +195,8 @@ static void mind_time(struct front *front)
 		return;
 	}
 	if (!front->takes_over) {
-		take_over(front, "it hangs");
+		if (!finish_unseen(front))
+			take_over(front, "it hangs");
 		return;
 	}
 	front->kill_ms = clock_ms() + KILL_REPEAT_MS;

@@ -35,6 +35,28 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	[ "$STATUS" = 76 ]
 }
 
+@test "COMMAND ends while its guard is stopped: its status counts, and the lock is given back" {
+	local command
+
+	start_server
+	background "$FAIRLOCK" wrap -l 3s job sh -c 'sleep 600 & echo $! >daemon; while [ ! -e go ]; do sleep 0.05; done; exit 3' 2>said
+	WRAPPER=$!
+	wait_until test -s daemon
+	GUARD=$(pgrep -P "$WRAPPER")
+	command=$(pgrep -P "$GUARD")
+	stop "$GUARD"
+	touch go
+	wait_until has_ended_unseen "$command"
+	status_of "$WRAPPER"
+	[ "$STATUS" = 3 ]
+	assert_equal "$(cat said)" ''
+	[ "$(cli EXISTS job)" = 0 ]
+	wait_until ended "$GUARD"
+	kill "$(cat daemon)" # it was left alone
+}
+
+has_ended_unseen() { [ "$(ps -o stat= -p "$1" | cut -c1)" = Z ]; }
+
 @test "COMMAND and the wrapper are stopped, the guard is killed, COMMAND goes on: nothing of it is alive at the deadline" {
 	start_server
 	start_job -l 6s
