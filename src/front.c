@@ -17,6 +17,9 @@
 /* How long the guard may be late before the wrapper does its work. */
 #define LATE_MS 30
 
+/* How often a guard that may warn only is continued after the lease, in case that it is stopped. */
+#define NUDGE_MS 1000
+
 enum {
 	SLOT_GUARD,
 	SLOT_SIGNALS,
@@ -30,10 +33,11 @@ struct front {
 	struct shared *shared;
 	pid_t guard;
 	int fd;
-	uint64_t early;  /* untaken signals that came before the guard: COMMAND has not got them */
-	uint64_t late;   /* untaken signals that COMMAND has got from us already */
-	bool takes_over; /* the guard is dead or hangs */
-	int64_t kill_ms; /* valid when it takes over */
+	uint64_t early;   /* untaken signals that came before the guard: COMMAND has not got them */
+	uint64_t late;    /* untaken signals that COMMAND has got from us already */
+	bool takes_over;  /* the guard is dead or hangs */
+	int64_t kill_ms;  /* valid when it takes over */
+	int64_t nudge_ms; /* with --on-lost warn: not before */
 };
 
 /* The end of a guard, this one or one before, tells us so by SIGCONT. */
@@ -172,6 +176,11 @@ static void mind_guard(struct front *front)
 		take_over(front, "it died");
 }
 
+static bool warns_only(const struct front *front)
+{
+	return front->job->options->on_lost == ON_LOST_WARN;
+}
+
 /* When the wrapper looks whether the guard has done its work. */
 static int64_t check_ms(const struct front *front)
 {
@@ -179,8 +188,10 @@ static int64_t check_ms(const struct front *front)
 		return front->kill_ms;
 	if (front->shared->phase == GUARD_GIVING_BACK)
 		return front->shared->deadline_ms + LATE_MS;
-	if (front->job->options->on_lost == ON_LOST_WARN)
-		return NEVER_MS;
+	if (warns_only(front))
+		return front->nudge_ms > front->shared->deadline_ms + LATE_MS
+			       ? front->nudge_ms
+			       : front->shared->deadline_ms + LATE_MS;
 	if (front->shared->phase == GUARD_STOPPING)
 		return front->shared->kill_ms + LATE_MS;
 	return front->shared->stop_ms + LATE_MS;
@@ -192,6 +203,11 @@ static void mind_time(struct front *front)
 		return;
 	if (front->shared->phase == GUARD_GIVING_BACK) {
 		finish_for_guard(front);
+		return;
+	}
+	if (!front->takes_over && warns_only(front)) {
+		kill(front->guard, SIGCONT);
+		front->nudge_ms = clock_ms() + NUDGE_MS;
 		return;
 	}
 	if (!front->takes_over) {

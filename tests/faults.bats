@@ -216,6 +216,20 @@ asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { ex
 	[ -e done ]
 }
 
+@test "--on-lost warn, and the guard is stopped: the loss is told, and the wrapper ends with COMMAND" {
+	start_server
+	background "$FAIRLOCK" wrap -l 1s --on-lost warn job sh -c 'touch runs; while [ ! -e go ]; do sleep 0.05; done' 2>said
+	WRAPPER=$!
+	wait_until test -e runs
+	GUARD=$(pgrep -P "$WRAPPER")
+	stop "$GUARD"
+	wait_until grep -q 'lost lock job' said
+	stop "$GUARD"
+	touch go
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+}
+
 @test "COMMAND gets the signal that -s names, and time until SIGKILL" {
 	start_server
 	cat >job <<'END'
