@@ -111,7 +111,7 @@ static void mind_fuse(struct guard *guard)
 	if (guard->killed)
 		due_ms = clock_ms() + KILLING_MS;
 	else if (guard->shared->phase == GUARD_STOPPING)
-		due_ms = job_kill_ms(job);
+		due_ms = earliest(guard->kill_ms, job_kill_ms(job));
 	else
 		due_ms = job_stop_ms(job);
 	fuse_set(&guard->fuse, due_ms + FUSE_MS);

@@ -186,6 +186,19 @@ static int64_t ask_again_ms(const struct waiting *w)
 	return w->viewing ? NEVER_MS : earliest(w->sign_ms, w->watch_ms);
 }
 
+/* When to ask again. A question that waits for its time already is not put off by another message.
+ */
+static void watch_in(struct waiting *w, int64_t in_ms)
+{
+	const int64_t least_ms = pace_ms(&w->pace);
+
+	if (w->watch_ms <= least_ms)
+		return;
+	w->watch_ms = clock_ms() + in_ms;
+	if (w->watch_ms < least_ms)
+		w->watch_ms = least_ms;
+}
+
 /* "granted ...": the lock is ours. "0": our turn. "first N": we are first, the lease ends in N ms.
  * "second N": see in N ms whether the one before us took its turn. Anything else, from whomever, is
  * a reason to ask. */
@@ -212,9 +225,7 @@ static void heard(struct waiting *w)
 		in_ms = WATCH_MAX_MS;
 	if (is_asking(w))
 		return; /* the answer under way is newer */
-	w->watch_ms = clock_ms() + (in_ms > 0 ? in_ms : 0);
-	if (w->watch_ms < pace_ms(&w->pace))
-		w->watch_ms = pace_ms(&w->pace);
+	watch_in(w, in_ms > 0 ? in_ms : 0);
 	if (clock_ms() >= ask_again_ms(w))
 		ask(w);
 }
