@@ -307,6 +307,8 @@ proctype guard()
 #define must_take_over  (wrapper == WATCHING && alive[GUARD] && \
 	(phase == HOLDING && now >= TAKE_AT || phase == STOPPING && now >= LATE_AT))
 #endif
+/* COMMAND has ended while its guard hung: its status is there to be read */
+#define ended_unseen    (must_take_over && phase == HOLDING && !alive[COMMAND] && starts > 0)
 #define must_finish     (wrapper == WATCHING && phase == GIVING_BACK && now == DEADLINE)
 #define must_kill_too   (wrapper == TAKING_OVER && now >= LATE_AT && !tree_is_empty)
 #define is_over_too     (wrapper == TAKING_OVER && tree_is_empty)
@@ -388,7 +390,8 @@ proctype front()
 		:: else
 		fi
 	}
-	:: d_step { runs(WRAPPER) && must_take_over -> take_over() }
+	:: d_step { runs(WRAPPER) && must_take_over && !ended_unseen -> take_over() }
+	:: d_step { runs(WRAPPER) && ended_unseen -> end_guard(); noted_end = true; let_go_of_lock(); report(OWN) }
 	/* the lease is over, and the guard still hangs as it gives the lock back */
 	:: d_step { runs(WRAPPER) && must_finish -> end_guard(); report(OWN) }
 	:: atomic { runs(WRAPPER) && wrapper == TAKING_OVER && !tree_is_empty -> kill_tree() }
