@@ -249,7 +249,7 @@ static int pass_over(struct view *view, const struct client *client, const struc
 	if (!view->silent)
 		complain("%s", err->text);
 	if (view->status == STATUS_OK || is_gap)
-		view->status = err->status;
+		view->status = (int)err->status;
 	return 0;
 }
 
