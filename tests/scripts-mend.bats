@@ -416,3 +416,14 @@ crowd() {
 	queue_is cleo
 	assert_equal "$(field ours)" 1
 }
+
+@test "a Redisson id without a score gets one also in a long queue whose lengths agree" {
+	crowd 100
+	cli RPUSH "$(key_queue)" r1 >/dev/null
+	cli ZADD "$(key_timeouts)" "$(now_ms)" r2 >/dev/null
+	for i in $(seq 8); do
+		acquire w1 again=1
+	done
+	[ -n "$(cli ZSCORE "$(key_timeouts)" r1)" ]
+	all_well
+}

@@ -947,3 +947,17 @@ end'
 	renew anna
 	run -1 grep -E '"(PUBSUB|LINDEX)"|theirs' <(calls)
 }
+
+@test "one that does not wait and passes over a dead Redisson waiter takes it out of the notes, too" {
+	acquire anna
+	redisson_waits r1
+	queue_up ben
+	[ -n "$(field theirs)" ]
+	release anna
+	ask ben
+	later 5500
+	acquire zoe mode=try
+	answered busy
+	queue_is ben
+	assert_equal "$(field theirs)" ''
+}
