@@ -295,9 +295,10 @@ class Round:
                 self.journal.say("left", text=f"channel {channel}")
 
     def await_leases(self):
-        """The last holder may have lost its lock, when the machine stood still: that ends by itself."""
-        until = now() + 20 * S
-        while now() < until and any(self.ground.server_of(lock).ask("EXISTS", lock) for lock in LOCKS):
+        """The last holder may have lost its lock, when the machine stood still or it was cut off: that ends by itself."""
+        until = now() + 35 * S  # the longest lease is 30 s
+        locks = [*LOCKS, *HUNG, DRIFTING]
+        while now() < until and any(self.ground.server_of(lock).ask("EXISTS", lock) for lock in locks):
             time.sleep(0.05)
 
     def clients(self):
