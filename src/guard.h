@@ -8,7 +8,7 @@ struct guard_ends {
 	int front;  /* a socket whose other end only the wrapper has: its bytes are signals to pass
 		       on */
 	int start;  /* of a pipe: a byte in it lets COMMAND go */
-	int waking; /* a timer, which the wrapper sets when it lets COMMAND go */
+	int waking; /* its timer */
 	pid_t wrapper;
 	bool needs_connection; /* it cannot go on with the wrapper's */
 };

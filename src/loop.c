@@ -23,7 +23,7 @@ void loop_close(struct loop *loop)
 	close(loop->timer);
 }
 
-int loop_arm(struct loop *loop, int64_t until_ms, struct error *err)
+static int arm(struct loop *loop, int64_t until_ms, struct error *err)
 {
 	struct itimerspec when = {0};
 
@@ -45,7 +45,7 @@ int loop_wait(struct loop *loop, struct pollfd *slots, nfds_t count, int64_t unt
 {
 	const bool is_due = until_ms <= clock_ms();
 
-	if (!is_due && loop_arm(loop, until_ms, err) < 0)
+	if (!is_due && arm(loop, until_ms, err) < 0)
 		return -1;
 	slots[count - 1] = (struct pollfd){.fd = is_due ? -1 : loop->timer, .events = POLLIN};
 	if (poll(slots, count, is_due ? 0 : -1) < 0 && errno != EINTR)

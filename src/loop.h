@@ -16,10 +16,6 @@ int loop_open(struct loop *loop, struct error *err);
 
 void loop_close(struct loop *loop);
 
-/* Sets the timer to that time; NEVER_MS: to none. Returns -1 with STATUS_OS when the system
- * refuses. */
-int loop_arm(struct loop *loop, int64_t until_ms, struct error *err);
-
 /* Waits until one of the slots is ready or until_ms has come; slots[count - 1] is the timer's
  * and filled in here. Returns -1 with STATUS_OS when the system refuses. */
 int loop_wait(struct loop *loop, struct pollfd *slots, nfds_t count, int64_t until_ms,

@@ -14,16 +14,12 @@
 #include "clock.h"
 #include "guard.h"
 #include "proc.h"
-#include "tell.h"
 
 /* How long the guard may take to make COMMAND's process: first looking all the time, then asleep.
  */
 #define LOOKS 2000
 #define NAPS 20000
 #define NAP_NS 100000L
-
-/* How long COMMAND runs until its guard is woken. */
-#define WAKING_MS 5
 
 /* What came about when the guard was forked: nobody knows whether it came before, and the guard
  * does not have it, or after. COMMAND's process takes no signals yet, and gets none twice. */
@@ -149,20 +145,16 @@ static bool lives(const struct standby *standby)
 	return recv(standby->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-/* COMMAND's end wakes the guard, or the timer does after a moment: most often COMMAND has ended by
- * then. With --verbose the guard is woken at once, since it has something to tell. */
+/* The guard is told first: until it has set its fuse, it cannot help if both of us are stopped. */
 static void let_go(struct standby *standby, const struct job *job)
 {
 	struct shared *shared = standby->shared;
-	struct error ignored;
 
 	shared_put(shared, job);
 	shared->start_ms = clock_ms();
 	shared->ending.started = true;
 	shared->is_let_go = true;
-	if (loop_arm(&standby->waking, shared->start_ms + (job->teller->verbose ? 0 : WAKING_MS),
-		     &ignored) < 0)
-		(void)!send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)!send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	(void)!write(standby->start, "", 1); /* SIGPIPE is blocked; we see the guard end */
 	/* they may have been stopped, and the lease does not wait */
 	kill(standby->guard, SIGCONT);

@@ -7,14 +7,14 @@
 /* The wrapper's end of a guard. Most often the guard, and the process that is to become COMMAND,
  * stand by while the wrapper waits for the lock: then neither has to be made when the lock is
  * granted. Only the wrapper reads the connection meanwhile. When the lock is granted, the wrapper
- * lets COMMAND go; the guard goes on with the connection, which it has inherited, when it has
- * something to do. A connection with TLS cannot be shared: a guard that was forked before the grant
- * then makes one of its own. */
+ * tells the guard, which goes on with the connection that it has inherited, and lets COMMAND go. A
+ * connection with TLS cannot be shared: a guard that was forked before the grant then makes one of
+ * its own. */
 struct standby {
 	pid_t guard; /* 0: there is none */
 	int fd;
 	int start;          /* a byte that is written there lets COMMAND go */
-	struct loop waking; /* a timer of the guard's, which the wrapper sets first */
+	struct loop waking; /* the guard's timer */
 	unsigned opened;    /* it has this connection of the client's */
 	uint64_t early;     /* signals that the wrapper got before there was a guard */
 	uint64_t late;      /* those that it got about then: COMMAND's process has got them, too */
