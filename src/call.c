@@ -7,7 +7,7 @@
 #include "clock.h"
 #include "server.h"
 
-/* What is tried again. */
+/* Which failures a call repeats its request after. */
 enum patience {
 	AT_ONCE,  /* nothing */
 	ON_BREAK, /* a connection that was made, and broke */

@@ -421,7 +421,7 @@ static void end_blindly(struct guard *guard, const struct error *err)
 	mind_children(guard);
 }
 
-/* What it needs for itself. It can be called again when it has failed. */
+/* Opens what the guard needs for itself. A call that failed can be repeated. */
 static int get_ready(struct guard *guard, struct error *err)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -484,7 +484,7 @@ static bool await_start(const struct guard *guard)
 	return true;
 }
 
-/* What could not be made before is tried once more. Returns whether there is a COMMAND. */
+/* Tries once more what failed before the start. Returns whether there is a COMMAND. */
 static bool prepare_again(struct guard *guard, int start)
 {
 	struct error err;

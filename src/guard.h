@@ -3,7 +3,7 @@
 
 #include "job.h"
 
-/* What the guard has to itself. */
+/* The descriptors that the guard gets from the wrapper, and how it goes on. */
 struct guard_ends {
 	int front;  /* a socket whose other end only the wrapper has: its bytes are signals to pass
 		       on */

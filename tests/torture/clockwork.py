@@ -13,7 +13,7 @@ class Clockwork:
     """The clocks of all processes that have its environment."""
 
     def __init__(self, library, path, rate=1.0):
-        self.library, self.path = library, path
+        self.preload, self.path = library, path
         self.since, self.ahead, self.rate = now(), 0, rate
         self.current = 0
         with open(path, "wb+") as file:
@@ -22,7 +22,7 @@ class Clockwork:
         self.write()
 
     def environment(self):
-        return {"LD_PRELOAD": self.library, "CLOCKWORK_FILE": self.path}
+        return {"LD_PRELOAD": self.preload, "CLOCKWORK_FILE": self.path}
 
     def write(self):
         """Into the setting that is not in use; then the library takes that."""

@@ -77,8 +77,8 @@ class Round:
         self.sequence = itertools.count()
         self.counts = collections.Counter()
         self.journal.say("round", seed=seed, mode=mode, faults=faults, rate=rate, steps=self.steps)
-        self.library = os.path.join(build, "programs/clockwork.so")
-        self.server_clock = Clockwork(self.library, os.path.join(folder, "clock"), rate)
+        self.preload = os.path.join(build, "programs/clockwork.so")
+        self.server_clock = Clockwork(self.preload, os.path.join(folder, "clock"), rate)
         self.ground = new_ground(
             mode,
             self.machine,
@@ -142,7 +142,7 @@ class Round:
             job.path = "direct"
         if job.clocked:
             path = os.path.join(self.folder, "clocks", job.name)
-            self.clocks[job.name] = Clockwork(self.library, path)
+            self.clocks[job.name] = Clockwork(self.preload, path)
         self.leases[job.name] = job.lease
         at = now()
         pid = self.machine.start(
