@@ -402,9 +402,7 @@ static _Noreturn void finish(struct guard *guard)
 {
 	guard->shared->ending.lost = guard->lost;
 	guard->shared->phase = GUARD_DONE;
-	if (guard->front >= 0)
-		(void)!send(guard->front, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-	_exit(0);
+	_exit(0); /* which the wrapper sees */
 }
 
 /* The system does not let us wait for anything: COMMAND ends, and we look again and again. */
@@ -427,6 +425,8 @@ static int get_ready(struct guard *guard, struct error *err)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (!guard->fuse.is_there)
 		fuse_open(&guard->fuse);
+	if (guard->loop.timer < 0 && loop_open(&guard->loop, err) < 0)
+		return -1;
 	return guard->inbox.fd < 0 ? inbox_open_deaf(&guard->inbox, err) : 0;
 }
 
@@ -470,11 +470,10 @@ static bool await_start(const struct guard *guard)
 	struct pollfd slots[] = {
 		{.fd = guard->inbox.fd, .events = POLLIN},
 		{.fd = guard->front, .events = POLLIN},
-		{.fd = guard->loop.timer, .events = POLLIN},
 	};
 
 	while (!guard->shared->is_let_go) {
-		if (poll(slots, 3, -1) < 0 && errno != EINTR)
+		if (poll(slots, 2, -1) < 0 && errno != EINTR)
 			return false;
 		if (guard->shared->is_let_go)
 			break;
@@ -508,7 +507,7 @@ _Noreturn void guard_run(const struct job *job, struct shared *shared,
 			      .shared = shared,
 			      .front = ends->front,
 			      .wrapper = ends->wrapper,
-			      .loop = {.timer = ends->waking},
+			      .loop = {.timer = -1},
 			      .inbox = {.fd = -1},
 			      .max_ms = NEVER_MS,
 			      .kill_ms = NEVER_MS,

@@ -5,10 +5,9 @@
 
 /* The descriptors that the guard gets from the wrapper, and how it goes on. */
 struct guard_ends {
-	int front;  /* a socket whose other end only the wrapper has: its bytes are signals to pass
-		       on */
-	int start;  /* of a pipe: a byte in it lets COMMAND go */
-	int waking; /* its timer */
+	int front; /* a socket whose other end only the wrapper has: its bytes are signals to pass
+		      on */
+	int start; /* of a pipe: a byte in it lets COMMAND go */
 	pid_t wrapper;
 	bool needs_connection; /* it cannot go on with the wrapper's */
 };

@@ -44,13 +44,11 @@ static void close_ends(struct standby *standby)
 {
 	close(standby->fd);
 	close(standby->start);
-	loop_close(&standby->waking);
 }
 
 /* Makes what both ends share: the guard gets ends and start[0], the wrapper the rest. */
 static int open_ends(struct standby *standby, int *guards_end, int start[2])
 {
-	struct error ignored;
 	int ends[2];
 
 	*standby = (struct standby){.shared = shared_new()};
@@ -58,14 +56,10 @@ static int open_ends(struct standby *standby, int *guards_end, int start[2])
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
 		if (pipe2(start, O_CLOEXEC) == 0) {
-			if (loop_open(&standby->waking, &ignored) == 0) {
-				standby->fd = ends[0];
-				standby->start = start[1];
-				*guards_end = ends[1];
-				return 0;
-			}
-			close(start[0]);
-			close(start[1]);
+			standby->fd = ends[0];
+			standby->start = start[1];
+			*guards_end = ends[1];
+			return 0;
 		}
 		close(ends[0]);
 		close(ends[1]);
@@ -97,7 +91,6 @@ static int make(struct standby *standby, const struct job *job, bool is_granted)
 		guard_run(job, standby->shared,
 			  &(struct guard_ends){.front = guards_end,
 					       .start = start[0],
-					       .waking = standby->waking.timer,
 					       .wrapper = wrapper,
 					       .needs_connection =
 						       !is_granted &&
@@ -161,7 +154,6 @@ static void let_go(struct standby *standby, const struct job *job)
 	if (shared->command)
 		kill(shared->command, SIGCONT);
 	close(standby->start);
-	loop_close(&standby->waking);
 }
 
 int standby_start(struct standby *standby, const struct job *job, struct error *err)

@@ -2,7 +2,6 @@
 #define FAIRLOCK_STANDBY_H
 
 #include "job.h"
-#include "loop.h"
 
 /* The wrapper's end of a guard. Most often the guard, and the process that is to become COMMAND,
  * stand by while the wrapper waits for the lock: then neither has to be made when the lock is
@@ -13,11 +12,10 @@
 struct standby {
 	pid_t guard; /* 0: there is none */
 	int fd;
-	int start;          /* a byte that is written there lets COMMAND go */
-	struct loop waking; /* the guard's timer */
-	unsigned opened;    /* it has this connection of the client's */
-	uint64_t early;     /* signals that the wrapper got before there was a guard */
-	uint64_t late;      /* those that it got about then: COMMAND's process has got them, too */
+	int start;       /* a byte that is written there lets COMMAND go */
+	unsigned opened; /* it has this connection of the client's */
+	uint64_t early;  /* signals that the wrapper got before there was a guard */
+	uint64_t late;   /* those that it got about then: COMMAND's process has got them, too */
 	struct shared *shared;
 };
 
