@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "options.h"
+#include "pages.h"
 #include "path.h"
 #include "server.h"
 
@@ -95,6 +96,8 @@ _Noreturn void child_run(const struct job *job, struct shared *shared, int start
 	inbox_let_stop(job->inbox);
 	link_leave(&job->client->link); /* its end is how the server sees the guard go */
 	set_environment(job);           /* a rehearsal: the memory that it takes is there then */
+	if (shared->has_time)
+		pages_fetch();
 	if (getppid() != parent || read(start, &byte, 1) != 1)
 		_exit(STATUS_NOT_FOUND);
 	shared_take_lock(shared, job);

@@ -18,6 +18,7 @@
 #include "hold.h"
 #include "loop.h"
 #include "options.h"
+#include "pages.h"
 #include "proc.h"
 #include "signals.h"
 #include "steps.h"
@@ -522,6 +523,8 @@ _Noreturn void guard_run(const struct job *job, struct shared *shared,
 	if (ends->needs_connection)
 		client_close(job->client); /* the server is to see the wrapper go */
 	is_ready = get_ready(&guard, &ignored) == 0 && prepare_command(&guard, ends->start) == 0;
+	if (shared->has_time)
+		pages_fetch();
 	if (!await_start(&guard))
 		_exit(0);
 	shared_take(shared, job);

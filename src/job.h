@@ -59,6 +59,7 @@ struct shared {
 	_Atomic int64_t kill_ms;     /* when it gets SIGKILL, */
 	_Atomic int64_t deadline_ms; /* and until when the lock is surely ours */
 	_Atomic int phase;           /* enum guard_phase */
+	bool has_time;               /* they stand by for a waiter: pages.h */
 	struct ending ending;        /* wait_status: valid from GUARD_GIVING_BACK on */
 	_Atomic pid_t command; /* the process that stands by to become COMMAND; 0: there is none */
 	struct lock lock;      /* as it was granted: valid when the guard has set off */

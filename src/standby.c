@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "guard.h"
+#include "pages.h"
 #include "proc.h"
 
 /* How long the guard may take to make COMMAND's process: first looking all the time, then asleep.
@@ -82,6 +83,7 @@ static int make(struct standby *standby, const struct job *job, bool is_granted)
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* the guard's child is ours when it is gone */
 	standby->opened = job->client->link.opened;
 	standby->early = inbox_pending();
+	standby->shared->has_time = !is_granted && *job->lock->ticket;
 	/* The guard's death wakes us if we are stopped then. */
 	standby->guard = proc_fork(SIGCONT, NULL);
 	cause = errno;
@@ -112,7 +114,8 @@ void standby_make(struct standby *standby, const struct job *job)
 	if (standby->guard && standby->opened == job->client->link.opened)
 		return;
 	standby_end(standby);
-	make(standby, job, false);
+	if (make(standby, job, false) == 0 && standby->shared->has_time)
+		pages_fetch();
 }
 
 void standby_end(struct standby *standby)

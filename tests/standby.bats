@@ -69,6 +69,30 @@ both_end() {
 	wait_until pgrep -P "$next"
 }
 
+# private_kb PID: memory that it shares with nobody
+private_kb() {
+	awk '$1 == "Private_Dirty:" { print $2 }' "/proc/$1/smaps_rollup"
+}
+
+# has_fetched PID OTHER: it has its own copy of what it will write to, which is more than what the other has written to
+has_fetched() {
+	[ "$(private_kb "$1")" -ge $(($(private_kb "$2") + 16)) ]
+}
+
+@test 'the three processes of the first waiter have their own copies of the memory that they will write to' {
+	local next pid
+
+	[ "$(printf '5.14\n%s\n' "$(uname -r)" | sort -V | head -n 1)" = 5.14 ] || skip 'Linux can do that from 5.14 on'
+	first_waits job true
+	background "$FAIRLOCK" wrap job true
+	next=$!
+	wait_until in_queue job 2
+	wait_until has_none "$next"
+	for pid in "$WAITER" "$GUARD" "$READY"; do
+		wait_until has_fetched "$pid" "$next"
+	done
+}
+
 @test 'a lock that its first waiter got is renewed, and given back' {
 	first_waits -l 1 job sh -c 'echo begins; sleep 2.5; echo ends'
 	kill "$HOLDER"
