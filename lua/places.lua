@@ -142,24 +142,43 @@ end
 local MARK_MS = 600000
 local MARKS_MOST = 40
 
-local function tend_field(field, value)
-	local kind, id = string.match(field, '^([cdfptx]):(.*)$')
-	local set = kind and number(string.match(value, '^%d+'))
-	if kind == 't' then
-		if not bring_back(id) then
+-- Brings back those of these waiters of ours that are in no queue.
+local function tend_waiters(ids)
+	for i, score in ipairs(scores_of(ids)) do
+		if not score and not bring_back(ids[i]) then
 			state.ours, state.unsaved_ours = state.ours - 1, true
 		end
-	elseif kind == 'd' and not known(id) or kind and kind ~= 'd' and set and now - set > MARK_MS then
-		call('HDEL', STATE, field)
 	end
 end
 
--- Looks after a few fields of our hash, from the cursor on. Returns the next cursor; '0' is the beginning.
+-- Deletes what our hash says of the commands of those that are no waiters of ours any more.
+local function tend_details(ids)
+	look_up(ids)
+	for _, id in ipairs(ids) do
+		if not known(id) then
+			call('HDEL', STATE, 'd:' .. id)
+		end
+	end
+end
+
+-- Looks after a few fields of our hash, from the cursor on. A hash of up to some hundred fields has no
+-- places to go on from: HSCAN returns all of it. Returns the next cursor; '0' is the beginning.
 local function tend_fields(cursor)
 	local page = call('HSCAN', STATE, cursor, 'COUNT', SHORT_QUEUE)
+	local found = {t = {}, d = {}} -- ids
 	for i = 1, #page[2], 2 do
-		tend_field(page[2][i], page[2][i + 1])
+		local field, value = page[2][i], page[2][i + 1]
+		local kind, id = string.match(field, '^([cdfptx]):(.*)$')
+		local set = kind and number(string.match(value, '^%d+'))
+		if found[kind] then
+			table.insert(found[kind], id)
+			tickets[id] = kind == 't' and value or tickets[id]
+		elseif set and now - set > MARK_MS then
+			call('HDEL', STATE, field)
+		end
 	end
+	tend_waiters(found.t)
+	tend_details(found.d)
 	return page[1]
 end
 
@@ -177,15 +196,20 @@ local function tend_places(place)
 	return place + #ids
 end
 
--- A queue or a hash that is too long to look through at once is looked after in parts: each script that
--- comes by goes on where the one before has stopped.
+local TEND_MS = 100
+
+-- A queue or a hash that is too long to look through at once is looked after in parts, ten times a second at
+-- most: a script that comes by goes on where the one before has stopped.
 local function tend(with_queue)
-	local place, cursor = string.match(call('HGET', STATE, 'tended') or '', '^(%d+) (%d+)')
-	place, cursor = number(place) or 0, tend_fields(cursor or '0')
+	local tended, place, cursor = string.match(state.tended or '', '^(%d+) (%d+) (%d+)$')
+	if math.abs(now - (number(tended) or 0)) < TEND_MS then
+		return
+	end
+	place, cursor = number(place) or 0, tend_fields(cursor and #cursor < 20 and cursor or '0')
 	if with_queue then
 		place = tend_places(place)
 	end
-	note('HSET', STATE, 'tended', int(place) .. ' ' .. cursor)
+	note('HSET', STATE, 'tended', stamp .. ' ' .. int(place) .. ' ' .. cursor)
 end
 
 -- All in the queue are ours: a time to live may stand on it. A Redisson client's RPUSH would not renew one.

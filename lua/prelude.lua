@@ -139,7 +139,7 @@ local function read_keys(...)
 	local lock = call('HGETALL', LOCK)
 	local field = call('HMGET', STATE, 'name', 'token', 'ended', 'forced', 'ticket', 'ours', 'run', 'back',
 		'turn', 'turned', 'head', 'started', 'recall', 'n:granted', 'owner', 'since', 'until', 'lease',
-		'waited', 'by', 'holds', 'taken_up', 'keep', 'unheard', 'touched', 'logged', 'v', 'up', ...)
+		'waited', 'by', 'holds', 'taken_up', 'keep', 'unheard', 'touched', 'logged', 'v', 'up', 'tended', ...)
 	state = {
 		is_new = not field[1], spelled = field[1] ~= LOCK and field[1], token = number(field[2]),
 		ended = field[3], forced = field[4],
@@ -148,7 +148,7 @@ local function read_keys(...)
 		turned = math.min(number(field[10]) or now, now), head = field[11],
 		started = number(field[12]), recall = number(field[13]), grants = number(field[14]) or 0,
 		is_marked = field[22] or field[23], touched = number(field[25]) or 0, logged = number(field[26]) or 0,
-		up = number(field[28]),
+		up = number(field[28]), tended = field[29],
 	}
 	if field[15] ~= '' then -- else what is left there is of a hold that is over
 		state.owner, state.since, state['until'] = field[15] or nil, number(field[16]), number(field[17])
@@ -161,7 +161,7 @@ local function read_keys(...)
 	state.empty = state.length == 0 and state.scores == 0 and state.ours == 0
 	local version = state.is_new and VERSION or number(field[27]) or 1
 	state.refusal, state.is_old = refusal_of(version, lock[1] or not state.empty), version < VERSION
-	return lock[1], lock[1] and (number(lock[2]) or 1), field[29], field[30]
+	return lock[1], lock[1] and (number(lock[2]) or 1), field[30], field[31]
 end
 
 -- Says of a new hash which name it is for, in which version, and when it was made: a ticket or a token

@@ -34,7 +34,7 @@ values() {
 	assert_equal "$(values 'b out of order' fairlock)" 2
 	assert_equal "$(awk -F , '$1 == "b out of order" && $3 == "fairlock" && $5 != 0' "$RESULTS/samples.csv")" ''
 	bars=$(grep -cE '\| (met|MISSED|not measured) +\|$' "$RESULTS/table.md")
-	assert_equal "$bars" 15
+	assert_equal "$bars" 17
 	assert_output --partial "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
 	run -0 python3 -c 'import sys, xml.dom.minidom as dom; dom.parse(sys.argv[1])' "$RESULTS/plot.svg"
 }

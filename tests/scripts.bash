@@ -490,8 +490,8 @@ hear_calls() {
 # The calls of scripts since then, a line each.
 calls() {
 	cli ECHO 'heard all' >/dev/null
-	wait_until grep -q 'heard all' "$BATS_TEST_TMPDIR/calls"
-	grep -F ' lua] ' "$BATS_TEST_TMPDIR/calls"
+	wait_until grep -aq 'heard all' "$BATS_TEST_TMPDIR/calls"
+	grep -aF ' lua] ' "$BATS_TEST_TMPDIR/calls"
 }
 
 # None of them has looked through the queue, or taken something out of its middle.

@@ -108,6 +108,9 @@ def bars(bench):
     yield f"drain of {bench.drain}, per grant, of flock", 1.3, ratio(get, (c, bench.drain, OURS), (c, bench.drain, FLOCK))
     yield f"a grant on the server, {many} waiters against {few}", 1.3, ratio(
         get, (d, f"grant {many}", OURS), (d, f"grant {few}", OURS))
+    for what in ("question of the first", "sign of life of the last"):
+        yield f"the {what} on the server, {many} waiters against {few}", 1.5, ratio(
+            get, (d, f"{what} {many}", OURS), (d, f"{what} {few}", OURS))
     yield f"a grant on the server, {many} waiters, of Redisson", 1 / 300, ratio(
         get, (d, f"grant {many}", OURS), (d, f"grant {many}", REDISSON))
     yield f"release and grant in one, {many} waiters, of Redisson's grant", 1 / 300, ratio(

@@ -1,4 +1,4 @@
-"""(d) What a grant, a release, an enqueue and a cancel cost the server, with few and with many waiters.
+"""(d) What a grant, a release, an enqueue, a cancel and a waiter's question cost the server, with few and with many waiters.
 
 Both are sent by this program: ours as our client does it, Redisson's as a real one did that was listened to. Waiters
 of ours are real subscriptions, made over a few connections; Redisson's scripts do not ask who is there, so entries in
@@ -102,6 +102,9 @@ def ours(bench, server, count, rounds):
         took = {}
         took["enqueue"], reply = timed(server, side.acquire, waiters[count + number])
         tickets.append(reply[1])
+        first, last = (waiters[number], "", tickets[number]), (waiters[count + number], "", tickets[-1])
+        took["question of the first"], _ = timed(server, side.acquire, *first)
+        took["sign of life of the last"], _ = timed(server, side.acquire, *last)
         side.acquire(comes_and_goes)
         took["cancel"], _ = timed(server, side.leave, comes_and_goes)
         took["release"], _ = timed(server, side.release, holder)
