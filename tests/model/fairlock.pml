@@ -60,6 +60,7 @@
  *   FORGET_TICKET      who comes back brings no ticket
  *   MEND_LATER         one of ours that Redisson dropped is put back when the script has decided who is next
  *   KEEP_NO_TICKET     nor does the server keep that of one who may not have heard it
+ *   FORGET_HANDED      nor that of one who was handed the lock and may have heard neither
  *   LEASE_FROM_RESEND  a grant that is asked for again leaves the lease as it was, and the client counts a
  *                      whole one from there (the script raises it, and says what is left: either would do)
  *   COUNT_NO_STRAYS    a request does not say how many were left under way before it
@@ -73,17 +74,17 @@
  *   GRANT_IN_PAUSE     the lock is granted in the pause after a restart
  *   NO_SIGN_OF_LIFE    TIMERS 1
  *
- * Not modelled: the ticket of one who is handed the lock and has not heard it, how long several hung ones take together, a
+ * Not modelled: how long several hung ones take together, a
  * restart that some do not get over within the pause, or a second one, failover and clusters, going in again and inherited
  * owners, --no-wait, --max-queue, --once-per, --min-hold, --replicas, --remove, --force, plain RLocks, a renewal that is
- * under way when the lock is given back, more than one Redisson client, its lost requests, its giving up, queues longer than 20.
+ * under way when the lock is given back, a Redisson client's lost requests, its giving up, queues longer than 20.
  */
 
 #ifndef WAITERS
 #define WAITERS 2 /* beside the first, who holds the lock at the start */
 #endif
 #ifndef REDISSON
-#define REDISSON 0 /* 1: one of Redisson's waits, too */
+#define REDISSON 0 /* of Redisson's: 1 or 2 wait, too */
 #endif
 /* How often each of these may happen in one run. */
 #ifndef CRASHES
@@ -153,7 +154,8 @@
 #define FIRST 1 /* ids; 0 is nobody */
 #define OURS  (1 + WAITERS)
 #define LAST_BUT_ONE (OURS - 1)
-#define R     (OURS + 1)
+#define R     (OURS + 1)          /* the first of Redisson's, and the last one */
+#define R_LAST (OURS + REDISSON)
 #define IDS   (OURS + REDISSON)
 #define SIZE  (IDS + 1)
 
@@ -171,6 +173,7 @@ mtype = { PASS_ON, ANNOUNCE, LOOK };
 byte owner = FIRST;       /* of the lock; 0: there is no such key */
 byte ttl = LEASE;         /* of the lock */
 byte described = FIRST;   /* our hash: owner */
+byte handed_ticket;       /* our hash: its ticket, if it was handed the lock, may not have heard it, and has not renewed */
 byte turn;                /* our hash */
 bool over;                /* the turn was told 5 s ago */
 byte queue[SIZE];         /* the list */
@@ -217,6 +220,7 @@ mtype sign[SIZE];         /* when to ask: as the reply said */
 mtype watch[SIZE];        /* ... as a message said */
 byte renewals[SIZE];
 bool hung[SIZE];
+bool tardy[SIZE];         /* a grant came too late; fairlock gives up after three */
 bool missed[SIZE];        /* a message was lost */
 bool half[SIZE];          /* a mutation only */
 byte held_token[SIZE];    /* of its last grant */
@@ -253,7 +257,8 @@ bool ghosts = true;       /* nothing is left when all is over */
 #define is_quiet(i)   (!is_alive(i) || !home[i] || hung[i])
 #define is_prompt(i)  (is_alive(i) && home[i] && !hung[i] && !missed[i])
 #if REDISSON
-#define redisson_alive is_alive(R)
+#define redisson_alive (is_alive(R) || is_alive(R_LAST))
+#define redisson_queued (scored[R] || scored[R_LAST])
 #else
 #define redisson_alive false
 #endif
@@ -472,7 +477,6 @@ inline hand_over(me)
 	:: is_alive(first) -> check_order(first)
 	:: else /* nobody has seen yet that it died */
 	fi;
-	arrived[first] = 0;
 	new_token(first);
 	publish(first, GIVEN);
 	given[first] = (message[first] == GIVEN -> 1 + EARLY - MARGIN : 0);
@@ -481,6 +485,9 @@ inline hand_over(me)
 	owner = first;
 	ttl = 1 + EARLY;
 	described = first;
+#ifndef FORGET_HANDED
+	handed_ticket = (unheard[first] -> known[first] : 0);
+#endif
 	drop(first);
 	turn = 0;
 	over = false;
@@ -586,7 +593,7 @@ inline settle()
 #endif
 	/* whether a time to live may stand */
 #if REDISSON
-	expires = length > 0 && !scored[R];
+	expires = length > 0 && !redisson_queued;
 #else
 	expires = length > 0;
 #endif
@@ -600,7 +607,13 @@ inline notice_end()
 	:: else
 	fi;
 	if
-	:: described != owner -> described = 0
+	:: described != owner ->
+		if
+		:: handed_ticket != 0 && (is_alive(described) || has_former(described)) -> kept[described] = handed_ticket
+		:: else
+		fi;
+		described = 0;
+		handed_ticket = 0
 	:: else
 	fi;
 	passed_over = false
@@ -631,6 +644,7 @@ inline check_order(who)
 
 inline give_lock(who)
 {
+	handed_ticket = 0;
 	owner = who;
 	ttl = LEASE;
 	turn = 0;
@@ -711,6 +725,8 @@ inline acquire(me, has, repeated, old)
 	:: old < newest[me] -> reply[me] = REMOVED /* a late copy */
 	:: owner == me && old >= newest[me] ->
 		newest[me] = old;
+		arrived[me] = 0; /* who lets this lease pass has its place only by its ticket */
+		handed_ticket = 0;
 #ifndef LEASE_FROM_RESEND
 		ttl = LEASE;
 #endif
@@ -749,7 +765,7 @@ inline renew(me, old)
 {
 	if
 	:: is_late(me, old) -> reply[me] = LOST
-	:: !is_late(me, old) && owner == me -> ttl = LEASE; reply[me] = RENEWED
+	:: !is_late(me, old) && owner == me -> ttl = LEASE; handed_ticket = 0; reply[me] = RENEWED
 #if RESTARTS
 	/* the server has lost this grant */
 	:: !is_late(me, old) && owner == 0 && token < held_token[me] ->
@@ -770,6 +786,7 @@ inline let_go(me)
 	owner = 0;
 	ttl = 0;
 	described = 0;
+	handed_ticket = 0;
 	next = PASS_ON
 }
 
@@ -887,40 +904,40 @@ inline r_sweep()
 	od
 }
 
-inline r_ask()
+inline r_ask(me)
 {
 	r_sweep();
 	if
-	:: owner == 0 && (length == 0 || queue[0] == R) ->
-		take_out(R);
-		forget_head(R);
-		scored[R] = false;
-		stale[R] = false;
-		owner = R;
+	:: owner == 0 && (length == 0 || queue[0] == me) ->
+		take_out(me);
+		forget_head(me);
+		scored[me] = false;
+		stale[me] = false;
+		owner = me;
 		ttl = LEASE;
-		reply[R] = GRANTED
-	:: owner == R -> ttl = LEASE; reply[R] = GRANTED
+		reply[me] = GRANTED
+	:: owner == me -> ttl = LEASE; reply[me] = GRANTED
 	:: else ->
 		if
-		:: !scored[R] -> scored[R] = true; push(R)
+		:: !scored[me] -> scored[me] = true; push(me)
 		:: else
 		fi;
-		reply[R] = QUEUED
+		reply[me] = QUEUED
 	fi
 }
 
-inline r_unlock()
+inline r_unlock(me)
 {
 	r_sweep();
 	if
-	:: owner == R -> owner = 0; ttl = 0
+	:: owner == me -> owner = 0; ttl = 0
 	:: else
 	fi;
 	if
 	:: owner == 0 && length > 0 -> id = queue[0]; publish(id, TURN)
 	:: else
 	fi;
-	reply[R] = DONE
+	reply[me] = DONE
 }
 
 /* ---- A client of ours ---- */
@@ -1001,6 +1018,7 @@ inline finish(me, how)
 	renewals[me] = 0;
 	hung[me] = false;
 	missed[me] = false;
+	tardy[me] = false;
 	frozen[me] = false;
 	lost_time[me] = false;
 	away[me] = false;
@@ -1015,11 +1033,11 @@ inline carry_out(me)
 	/* with a ticket or a token; other requests prove nothing */
 	one_is_back = one_is_back || expected[me] && (request[me] == RENEW || request[me] == ASK && ticket[me] != 0);
 #endif
-	script(me, request[me], ticket[me], again[me], strays[me]);
 	if
 	:: request[me] == ASK -> home[me] = true; missed[me] = false
 	:: else
 	fi;
+	script(me, request[me], ticket[me], again[me], strays[me]);
 #if RESTARTS
 	expected[me] = false
 #endif
@@ -1053,7 +1071,7 @@ inline check_exclusion(me)
 	:: else -> break
 	od;
 #if REDISSON
-	exclusion = exclusion && !(phase[R] == HOLDING && owner == R);
+	exclusion = exclusion && !(phase[R] == HOLDING && owner == R) && !(phase[R_LAST] == HOLDING && owner == R_LAST);
 #endif
 	assert(exclusion)
 }
@@ -1071,6 +1089,7 @@ inline be_given(me)
 	given[me] = 0;
 	message[me] = 0;
 	ticket[me] = 0;
+	arrived[me] = 0;
 	again[me] = false;
 	sign[me] = 0;
 	watch[me] = 0;
@@ -1086,17 +1105,20 @@ inline take_reply(me)
 	age[me] = (reply[me] == GRANTED || reply[me] == RENEWED -> age[me] : 0);
 	if
 	:: reply[me] == GRANTED ->
-		phase[me] = HOLDING;
 		message[me] = 0;
 		given[me] = 0;
-		ticket[me] = 0;
-		arrived[me] = 0;
 		set_deadline(me);
 		age[me] = 0;
 		reply[me] = 0;
 		if
-		:: left[me] == 0 -> finish(me, GONE) /* too late: COMMAND is not started */
-		:: else -> check_exclusion(me)
+		/* too late: COMMAND is not started */
+		:: left[me] == 0 && !tardy[me] -> tardy[me] = true; make_request(me, ASK)
+		:: left[me] == 0 && tardy[me] -> finish(me, GONE)
+		:: else ->
+			phase[me] = HOLDING;
+			ticket[me] = 0;
+			arrived[me] = 0;
+			check_exclusion(me)
 		fi
 	:: reply[me] == QUEUED ->
 		ticket[me] = reply_ticket[me];
@@ -1289,54 +1311,56 @@ proctype fairlock(byte me)
 
 #if REDISSON
 /* It asks before it subscribes, and again when it has. A watchdog renews its lease. */
-proctype redisson()
+proctype redisson(byte me)
 {
-	d_step { phase[R] = WAITING; request[R] = ASK; sent[R] = true; home[R] = true }
+	d_step { phase[me] = WAITING; request[me] = ASK; sent[me] = true; home[me] = true }
 	do
-	:: d_step { sent[R] && request[R] == ASK -> sent[R] = false; r_ask() }
-	:: d_step { sent[R] && request[R] == RELEASE -> sent[R] = false; r_unlock() }
-	:: d_step { reply[R] == QUEUED && !subscribed[R] -> reply[R] = 0; subscribed[R] = true; sent[R] = true }
-	:: d_step { reply[R] == QUEUED && subscribed[R] -> reply[R] = 0; request[R] = 0 }
-	:: d_step { reply[R] == GRANTED ->
-		reply[R] = 0;
-		request[R] = 0;
-		subscribed[R] = false;
-		message[R] = 0;
-		phase[R] = HOLDING;
+	:: d_step { sent[me] && request[me] == ASK -> sent[me] = false; r_ask(me) }
+	:: d_step { sent[me] && request[me] == RELEASE -> sent[me] = false; r_unlock(me) }
+	:: d_step { reply[me] == QUEUED && !subscribed[me] -> reply[me] = 0; subscribed[me] = true; sent[me] = true }
+	:: d_step { reply[me] == QUEUED && subscribed[me] -> reply[me] = 0; request[me] = 0 }
+	:: d_step { reply[me] == GRANTED ->
+		reply[me] = 0;
+		request[me] = 0;
+		subscribed[me] = false;
+		message[me] = 0;
+		phase[me] = HOLDING;
 		id = 1;
 		do
-		:: id <= OURS -> exclusion = exclusion && !(is_inside(id) && owner == R); id++
+		:: id <= OURS -> exclusion = exclusion && !(is_inside(id) && owner == me); id++
 		:: else -> break
 		od;
+		id = R + R_LAST - me; /* the other one */
+		exclusion = exclusion && !(REDISSON == 2 && phase[id] == HOLDING && request[id] == 0);
 		assert(exclusion)
 	}
-	:: d_step { reply[R] == DONE -> reply[R] = 0; request[R] = 0; phase[R] = GONE; home[R] = false }
-	:: d_step { phase[R] == HOLDING && request[R] == 0 -> request[R] = RELEASE; sent[R] = true }
-	:: d_step { phase[R] == WAITING && request[R] == 0 && message[R] != 0 ->
-		message[R] = 0;
-		request[R] = ASK;
-		sent[R] = true
+	:: d_step { reply[me] == DONE -> reply[me] = 0; request[me] = 0; phase[me] = GONE; home[me] = false }
+	:: d_step { phase[me] == HOLDING && request[me] == 0 -> request[me] = RELEASE; sent[me] = true }
+	:: d_step { phase[me] == WAITING && request[me] == 0 && message[me] != 0 ->
+		message[me] = 0;
+		request[me] = ASK;
+		sent[me] = true
 	}
 	/* its wait ends with the lease that it saw; it asks without a pause while the lock is free */
-	:: d_step { phase[R] == WAITING && request[R] == 0 && message[R] == 0 && owner == 0 &&
-		(length == 0 || queue[0] == R || stale[queue[0]] || !scored[R]) ->
-			request[R] = ASK;
-			sent[R] = true
+	:: d_step { phase[me] == WAITING && request[me] == 0 && message[me] == 0 && owner == 0 &&
+		(length == 0 || queue[0] == me || stale[queue[0]] || !scored[me]) ->
+			request[me] = ASK;
+			sent[me] = true
 	}
-	:: d_step { phase[R] == HOLDING && owner == R && ttl < LEASE -> ttl = LEASE }
+	:: d_step { phase[me] == HOLDING && owner == me && ttl < LEASE -> ttl = LEASE }
 #if CRASHES
-	:: d_step { crashes > 0 && phase[R] != OUT && is_alive(R) ->
+	:: d_step { crashes > 0 && phase[me] != OUT && is_alive(me) ->
 		crashes--;
-		phase[R] = DEAD;
-		home[R] = false;
-		request[R] = 0;
-		sent[R] = false;
-		reply[R] = 0;
-		message[R] = 0;
-		subscribed[R] = false
+		phase[me] = DEAD;
+		home[me] = false;
+		request[me] = 0;
+		sent[me] = false;
+		reply[me] = 0;
+		message[me] = 0;
+		subscribed[me] = false
 	}
 #endif
-	:: d_step { !is_alive(R) -> home[R] = false } -> break
+	:: d_step { !is_alive(me) -> home[me] = false } -> break
 	od
 }
 #endif
@@ -1370,6 +1394,7 @@ inline restart()
 	owner = 0;
 	ttl = 0;
 	described = 0;
+	handed_ticket = 0;
 	turn = 0;
 	over = false;
 	token = 0;
@@ -1428,6 +1453,9 @@ inline tick(who)
 	fi
 }
 
+/* It was handed the lock, and had time to take it. */
+#define give_up_on_owner() missed[owner] = missed[owner] || is_ours(owner) && phase[owner] == WAITING
+
 /* Who loses the lock ends: its former connection must have ended before, as everywhere. */
 #define may_tick(i) (!(phase[i] == HOLDING && left[i] == 1 && request[i] != 0 && has_former(i)) && \
 	!(frozen[i] && message[i] == GIVEN && !future[i]))
@@ -1454,7 +1482,9 @@ end:
 			:: else
 			fi;
 			if
-			:: ttl == 0 -> owner = 0
+			:: ttl == 0 ->
+				give_up_on_owner();
+				owner = 0
 			:: else
 			fi;
 			printf("tick: ttl %d, held by %d\n", ttl, owner)
@@ -1463,6 +1493,7 @@ end:
 #if EARLY
 	:: d_step { ttl == EARLY && (EXPIRY == 2 || !is_alive(owner) || left[owner] == 0) ->
 		ttl = 0;
+		give_up_on_owner();
 		owner = 0;
 		printf("tick: early, by the server's clock\n")
 	}
@@ -1477,7 +1508,7 @@ end:
 	:: d_step { TIMERS > 0 && known[OURS] && is_quiet(OURS) && !silent[OURS] -> silent[OURS] = true }
 #endif
 #if REDISSON
-	:: d_step { head_absent == 1 && !is_alive(R) -> head_absent = 2 }
+	:: d_step { head_absent == 1 && length > 0 && !is_ours(queue[0]) && !is_alive(queue[0]) -> head_absent = 2 }
 	:: d_step { stales > 0 && length > 0 && !stale[queue[0]] ->
 		stales--;
 		stale[queue[0]] = true
@@ -1529,7 +1560,10 @@ init
 		:: else -> break
 		od;
 #if REDISSON
-		run redisson()
+		run redisson(R);
+#endif
+#if REDISSON > 1
+		run redisson(R_LAST)
 #endif
 	}
 	d_step { _nr_pr == 2 && owner == 0 -> check_ghosts() }
