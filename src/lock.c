@@ -341,6 +341,11 @@ static int64_t ours_of(const struct lock *lock, int64_t at_ms)
 	return lock->heard_ms + within(since, 0, waited);
 }
 
+bool lock_is_fresh(const struct lock *lock)
+{
+	return lock->deadline_ms - clock_ms() >= lock->ttl_ms / 5 * 3;
+}
+
 bool lock_was_handed(struct lock *lock, const struct client *client)
 {
 	struct handing handing;

@@ -34,6 +34,10 @@
  */
 #define LISTEN_MS 20
 
+/* A grant that comes late is not used, and we ask again. After so many of them the way to the
+ * server takes too long for the lease. */
+#define LATE_GRANTS 3
+
 enum {
 	SLOT_SIGNALS,
 	SLOT_PID,
@@ -52,6 +56,7 @@ struct waiting {
 	int64_t watch_ms; /* when to ask again because somebody told us to */
 	struct pace pace; /* of the questions: anybody who may publish could demand more */
 	bool granted;
+	int late_grants;
 	bool traceless;       /* the server knows nothing of us */
 	bool first;           /* in the queue, as far as we know */
 	bool hears_outsiders; /* on the channel of plain Redisson locks */
@@ -164,6 +169,24 @@ static void got_it(struct waiting *w)
 	verdict_tell_grant(w->wait->teller, w->lock);
 }
 
+/* We may have been stopped while the answer was under way, for longer than the lease: nobody starts
+ * anything on a lease that is as good as over. The next question renews it, or finds our old place
+ * in the queue. */
+static int granted(struct waiting *w, struct error *err)
+{
+	if (lock_is_fresh(w->lock)) {
+		got_it(w);
+		return 0;
+	}
+	tell_step(w->wait->teller, "the grant of lock %s came late", w->lock->keys.name);
+	if (++w->late_grants == LATE_GRANTS)
+		return fail(err, STATUS_UNAVAILABLE,
+			    "cannot get lock %s: each grant came late; a longer --lease helps",
+			    w->lock->keys.name);
+	ask(w);
+	return 0;
+}
+
 static int asked(struct waiting *w, struct error *err)
 {
 	struct ask_reply reply;
@@ -173,9 +196,13 @@ static int asked(struct waiting *w, struct error *err)
 	w->traceless =
 		reply.outcome == ASK_BUSY || reply.outcome == ASK_FULL || reply.outcome == ASK_RAN;
 	if (reply.outcome == ASK_GRANTED)
-		got_it(w);
-	else if (reply.outcome == ASK_QUEUED)
+		return granted(w, err);
+	if (reply.outcome == ASK_QUEUED)
 		queued(w, &reply);
+	else if (reply.outcome == ASK_RAN && w->late_grants > 0)
+		return fail(err, STATUS_NOT_HELD,
+			    "lost lock %s before its command began, which counts for --once-per",
+			    w->lock->keys.name);
 	else
 		return verdict_refused(err, w->lock, &reply, w->wait->options->once_per_ms);
 	return 0;

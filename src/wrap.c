@@ -5,11 +5,9 @@
 #include <sys/random.h>
 #include <sys/wait.h>
 
-#include "call.h"
 #include "clock.h"
 #include "command.h"
 #include "front.h"
-#include "hold.h"
 #include "options.h"
 #include "tell.h"
 #include "verdict.h"
@@ -49,27 +47,6 @@ static int end_as_command(const struct job *job, const struct ending *ending, in
 		die_of(WTERMSIG(ending->wait_status));
 	else
 		*status = WEXITSTATUS(ending->wait_status);
-	return 0;
-}
-
-/* A grant may have been long under way: COMMAND is not started on a lease that is as good as over.
- */
-static int freshen(const struct job *job, struct error *err)
-{
-	struct request request;
-	struct renew_reply reply;
-
-	if (clock_ms() < job_stop_ms(job))
-		return 0;
-	lock_renew(job->lock, &request);
-	if (client_call(job->client, &request, clock_ms() + job->options->connect_timeout_ms, true,
-			err) < 0 ||
-	    lock_renewed(job->lock, job->client, &reply, err) < 0)
-		return -1;
-	if (reply.outcome != RENEWED || clock_ms() >= job_stop_ms(job))
-		return fail(err, STATUS_NOT_HELD,
-			    "cannot run %s: its lease was over when the grant arrived",
-			    job->argv[0]);
 	return 0;
 }
 
@@ -131,11 +108,6 @@ static int get_and_run(const struct wait *wait, const struct next *next, int *st
 		standby_end(next->standby);
 		client_close(job->client);
 		return verdict_carry_out(wait->teller, wait->options, signo, err, status);
-	}
-	if (freshen(job, err) < 0) {
-		standby_end(next->standby);
-		hold_give_up(job->lock, job->client);
-		return -1;
 	}
 	if (front_run(job, next->standby, &ending, err) < 0)
 		return -1;
