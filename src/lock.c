@@ -343,7 +343,7 @@ static int64_t ours_of(const struct lock *lock, int64_t at_ms)
 
 bool lock_is_fresh(const struct lock *lock)
 {
-	return lock->deadline_ms - clock_ms() >= lock->ttl_ms / 5 * 3;
+	return lock->deadline_ms - clock_ms() > lock->ttl_ms / 5 * 3;
 }
 
 bool lock_was_handed(struct lock *lock, const struct client *client)
