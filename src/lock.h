@@ -130,8 +130,8 @@ void lock_ask(struct lock *lock, struct request *request, bool try);
 int lock_asked(struct lock *lock, const struct client *client, struct ask_reply *out,
 	       struct error *err);
 
-/* Whether more than three fifths are left of the lease that was granted: then COMMAND can begin, and is not
- * stopped (job_stop_ms) before the lease can be renewed. */
+/* Whether more than three fifths are left of the lease that was granted: then COMMAND can begin,
+ * and is not stopped (job_stop_ms) before the lease can be renewed. */
 bool lock_is_fresh(const struct lock *lock);
 
 /* Whether the client's message, heard while nothing was asked, hands the lock over: then owner,

@@ -61,6 +61,12 @@ refuses() {
 	[ ! -e started ] || fail "started by: $message"
 }
 
+# The waiter takes a true grant that is heard in time. A busy machine may deliver one too late: then it needs another.
+grants() {
+	cli PUBLISH "redisson_lock__channel:{job}:$(waiter_id)" "granted 1795261602123 5000 $(now_ms) $(secret)"
+	[ -e started ]
+}
+
 # below PID: its process id, and those of all processes below it
 below() {
 	local pid
@@ -100,8 +106,7 @@ below() {
 		form=${form//LATER/$(($(now_ms) + 1000))}
 		refuses "granted ${form//NOW/$(now_ms)}"
 	done
-	cli PUBLISH "redisson_lock__channel:{job}:$(waiter_id)" "granted 1795261602123 5000 $(now_ms) $(secret)"
-	wait_until test -e started
+	wait_until grants
 }
 
 @test "a secret is good for one question" {
