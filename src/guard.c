@@ -101,7 +101,8 @@ static int prepare_command(const struct guard *guard, int start)
 }
 
 /* A guard that is stopped cannot stop COMMAND in time. Then it dies, and its death wakes the
- * wrapper (standby.c), even if that is stopped, too. */
+ * wrapper (standby.c), even if that is stopped, too. Only the lease is a reason for that: a guard
+ * that a busy machine holds up at the end of --max-hold still has time. */
 static void mind_fuse(struct guard *guard)
 {
 	const struct job *job = guard->job;
@@ -112,7 +113,8 @@ static void mind_fuse(struct guard *guard)
 	if (guard->killed)
 		due_ms = clock_ms() + KILLING_MS;
 	else if (guard->shared->phase == GUARD_STOPPING)
-		due_ms = earliest(guard->kill_ms, job_kill_ms(job));
+		due_ms =
+			guard->lost ? earliest(guard->kill_ms, job_kill_ms(job)) : job_kill_ms(job);
 	else
 		due_ms = job_stop_ms(job);
 	fuse_set(&guard->fuse, due_ms + FUSE_MS);

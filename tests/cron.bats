@@ -45,6 +45,20 @@ ends_with() {
 	gone job
 }
 
+@test "--max-hold: a guard that is held up for a moment at the end of --kill-after goes on, while the lease lasts" {
+	local guard
+
+	background "$FAIRLOCK" wrap --max-hold 1s -k 1s -l 1m job -- \
+		sh -c 'trap "touch asked" TERM; while :; do sleep 0.05; done' 2>said
+	wait_until test -e asked
+	guard=$(pgrep -P "$!")
+	kill -STOP "$guard"
+	sleep 1.5 # SIGKILL is due half a second ago
+	kill -CONT "$guard"
+	ends_with 124 $!
+	gone job
+}
+
 @test "--max-hold: the first signal is that of --signal" {
 	run -124 "$FAIRLOCK" wrap --max-hold 2s -s USR1 job -- sh -c 'trap "echo USR1; exit 0" USR1; while :; do sleep 0.05; done'
 	assert_line USR1
