@@ -5,14 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
-#include "commandline.h"
-#include "error.h"
-#include "help.h"
-#include "options.h"
-#include "program.h"
-#include "settings.h"
-#include "tell.h"
+#include "base/error.h"
+#include "base/message.h"
+#include "cli/command.h"
+#include "cli/help.h"
+#include "cli/options.h"
+#include "cli/parse_args.h"
+#include "cli/settings.h"
+#include "commands/program.h"
 
 /* Fills slots 0 to 2 where nothing is open, so that no socket lands there and
  * gets our output. What goes in fails when it is used, as a closed slot would;

@@ -74,7 +74,7 @@ completed_options() {
 
 # table_rows SOURCE: the names of the rows that may be set there
 table_rows() {
-	awk '/option_row rows\[\] = \{/ { on = 1; next } /^};/ { on = 0 } on' "$PROJECT/src/options.c" |
+	awk '/option_row rows\[\] = \{/ { on = 1; next } /^};/ { on = 0 } on' "$PROJECT/src/cli/options.c" |
 		tr '\n' ' ' | sed -E "s/\{ *('.'|0), *\"/\n\"/g" |
 		sed -nE "/SOURCE_ALL|SOURCE_$1/s/^\"([a-z-]+)\".*/\1/p"
 }
@@ -149,7 +149,7 @@ statuses() {
 
 @test "every exit status of the source is in the manual and the README, and the other way round" {
 	# What status -q and doctor say is no failure, so no part of that enum.
-	known=$(sed -nE 's/^\s*STATUS_[A-Z_]+ = ([0-9]+),.*/\1/p' "$PROJECT/src/error.h")$'\n1\n2'
+	known=$(sed -nE 's/^\s*STATUS_[A-Z_]+ = ([0-9]+),.*/\1/p' "$PROJECT/src/base/error.h")$'\n1\n2'
 	same manual "$known" "$(statuses fairlock.1)"
 	same README "$known" "$(sed -n '/^## Exit status/,/^## Hacking/p' "$PROJECT/README.md" |
 		sed -nE 's/^\| ([0-9, ]+) \|.*/\1/p' | tr -d ' ' | tr ',' '\n')"
@@ -247,7 +247,7 @@ options_of() {
 			[ -e "$MANUAL/$page" ] || fail "$command --help: there is no $page"
 		done <pages
 	done
-	cat "$PROJECT"/src/*.c | tr -d '\n' | sed 's/"[[:space:]]*"//g' | grep -oE '[A-Z]+ in fairlock\([17]\)' |
+	cat "$PROJECT"/src/*.c "$PROJECT"/src/*/*.c | tr -d '\n' | sed 's/"[[:space:]]*"//g' | grep -oE '[A-Z]+ in fairlock\([17]\)' |
 		sed -E 's/(.*) in fairlock\((.)\)/\1 \2/' | sort -u >sections
 	[ -s sections ]
 	while read -r name number; do

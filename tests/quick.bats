@@ -24,7 +24,7 @@ installed() {
 }
 
 @test "what takes a lock opens no library and becomes no other program" {
-	[ ! -e "$BUILD/ends.o" ] || skip 'built to measure coverage, with shared libraries'
+	[ ! -e "$BUILD/tests/ends.o" ] || skip 'built to measure coverage, with shared libraries'
 	run -0 strace -f -e trace=open,openat,execve -o trace "$FAIRLOCK" acquire job
 	run -1 grep -e '\.so' -e fairlock-full trace
 	run -0 grep -c execve trace

@@ -18,7 +18,7 @@ def counted(folder):
     """By file and line: how often it ran, and how often each branch was taken."""
     lines, branches = {}, {}
     with tempfile.TemporaryDirectory() as place:
-        notes = [os.path.abspath(path) for path in glob.glob(os.path.join(folder, "*.gcno"))]
+        notes = [os.path.abspath(path) for path in glob.glob(os.path.join(folder, "**/*.gcno"), recursive=True)]
         subprocess.run(["gcov", "--json-format", "--branch-probabilities", *notes], cwd=place, check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for path in glob.glob(os.path.join(place, "*.gcov.json.gz")):
@@ -51,9 +51,9 @@ def main():
         sys.exit(__doc__)
     folder, least = sys.argv[1], float(sys.argv[2])
     lines, branches = counted(folder)
-    for name in sorted(glob.glob("src/*.c")):
+    for name in sorted(glob.glob("src/**/*.c", recursive=True)):
         own = [count for at, count in lines.items() if at[0] == name]
-        if not own and os.path.exists(os.path.join(folder, os.path.basename(name)[:-2] + ".o")):
+        if not own and os.path.exists(os.path.join(folder, name[len("src/"):-2] + ".o")):
             continue  # a table
         print_row(name, own or [0], [count for at, list in branches.items() if at[0] == name for count in list])
     print_row("in all", lines.values(), [count for list in branches.values() for count in list])

@@ -2,20 +2,20 @@
  * of "===": variables, one a line, behind a first byte that chooses the command; the file of
  * --config; the user's file; the system's; and a file with a password, called "pw".
  *
- * For: settings.c config.c origins.c server.c */
-#include "settings.h"
+ * For: cli/settings.c cli/config_file.c doctor/setting_source.c redis/server_url.c */
+#include "cli/settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
-#include "origins.h"
+#include "cli/command.h"
+#include "commands/program.h"
+#include "doctor/setting_source.h"
 #include "parts/fuzz.h"
 #include "parts/same.h"
 #include "parts/world.h"
-#include "program.h"
 
 #define COMMANDS 8
 #define VARIABLES 32

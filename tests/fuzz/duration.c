@@ -1,7 +1,7 @@
 /* Durations.
  *
- * For: duration.c */
-#include "duration.h"
+ * For: base/duration.c */
+#include "base/duration.h"
 
 #include <inttypes.h>
 #include <stdio.h>

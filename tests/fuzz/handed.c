@@ -2,15 +2,15 @@
  * "own", "plain" or "none"; the rest is the message, in which @ stands for the secret of the
  * waiter's last question, and ~ for the server's time.
  *
- * For: lock.c */
-#include "lock.h"
+ * For: lock/lock.c */
+#include "lock/lock.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "parts/fuzz.h"
 
 #define LEASE_MS 30000

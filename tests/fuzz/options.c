@@ -1,8 +1,9 @@
 /* Command lines. An input is their words, one a line; the first names the command by its first
  * byte.
  *
- * For: options.c commandline.c arguments.c complete.c name.c owner.c signals.c help.c */
-#include "options.h"
+ * For: cli/options.c cli/parse_args.c cli/argv_reader.c commands/complete.c lock/lock_keys.c
+ * lock/owner.c base/signal_names.c cli/help.c */
+#include "cli/options.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,19 +11,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "arguments.h"
-#include "command.h"
-#include "commandline.h"
-#include "complete.h"
-#include "help.h"
-#include "name.h"
-#include "owner.h"
+#include "base/signal_names.h"
+#include "cli/argv_reader.h"
+#include "cli/command.h"
+#include "cli/help.h"
+#include "cli/parse_args.h"
+#include "commands/complete.h"
+#include "commands/program.h"
+#include "lock/lock_keys.h"
+#include "lock/owner.h"
 #include "parts/fuzz.h"
 #include "parts/same.h"
 #include "parts/valid.h"
 #include "parts/world.h"
-#include "program.h"
-#include "signals.h"
 
 #define COMMANDS 8
 #define WORDS 64

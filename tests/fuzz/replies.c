@@ -1,8 +1,10 @@
 /* What a server says to whoever takes, renews and gives back locks. The first byte of an input
  * chooses the command, the rest is what the server says: see parts/world.h.
  *
- * For: reply.c lock.c client.c call.c link.c greeting.c refusal.c bounds.c hold.c giveback.c
- * For: wait.c view.c line.c owner.c wrap.c acquire.c renew.c release.c steps.c tell.c */
+ * For: redis/reply.c lock/lock.c redis/client.c redis/client_call.c redis/connection.c
+ * redis/handshake.c redis/server_error.c redis/reply_limits.c lock/hold.c supervise/release_hold.c
+ * lock/wait.c lock/waiter_view.c lock/progress.c lock/owner.c commands/wrap.c
+ * commands/acquire.c commands/renew.c commands/release.c redis/connection_trace.c base/message.c */
 #include <stdlib.h>
 #include <string.h>
 

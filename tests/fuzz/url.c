@@ -1,7 +1,7 @@
 /* URLs, with a word in them that stands for a password.
  *
- * For: server.c endpoint.c */
-#include "server.h"
+ * For: redis/server_url.c redis/endpoint.c */
+#include "redis/server_url.h"
 
 #include <stdio.h>
 #include <stdlib.h>

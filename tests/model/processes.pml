@@ -3,8 +3,8 @@
  * them are killed. tests/model/run runs it beside fairlock.pml. The server and its answers are not in it, but for
  * renewals.
  *
- * A step is what a process does between two waits: see src/front.c (the wrapper), src/guard.c (the guard),
- * src/child.c (what becomes COMMAND) and src/standby.c (the start).
+ * A step is what a process does between two waits: see src/supervise/wrapper.c (the wrapper), src/supervise/guard.c (the guard),
+ * src/supervise/exec_child.c (what becomes COMMAND) and src/supervise/standby.c (the start).
  *
  * Time goes in steps from one of these moments to the next:
  *

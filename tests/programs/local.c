@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "local.h"
+#include "base/clock.h"
+#include "redis/local_server.h"
 
 static int report(const struct error *err)
 {

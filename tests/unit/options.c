@@ -1,12 +1,12 @@
-#include "options.h"
+#include "cli/options.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
-#include "command.h"
-#include "commandline.h"
+#include "cli/command.h"
+#include "cli/parse_args.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

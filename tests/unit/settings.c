@@ -1,4 +1,4 @@
-#include "settings.h"
+#include "cli/settings.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "command.h"
+#include "cli/command.h"
 
 /* A configuration file, which all trials read instead of the usual ones. */
 static char config[] = "/tmp/fairlock-settings-XXXXXX";

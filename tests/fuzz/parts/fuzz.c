@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server.h"
+#include "redis/server_url.h"
 
 static FILE *real_output;
 static char *output;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "options.h"
+#include "cli/options.h"
 
 bool same_text(const char *a, const char *b)
 {

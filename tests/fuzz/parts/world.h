@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "error.h"
+#include "base/error.h"
 
 /* Where the real client talks to a server that says what the fuzzer found. Its sockets are real,
  * and it reads from them as it always does. Time is not: nobody waits, a clock that the client

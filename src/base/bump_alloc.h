@@ -1,0 +1,27 @@
+#ifndef FAIRLOCK_BUMP_ALLOC_H
+#define FAIRLOCK_BUMP_ALLOC_H
+
+#include <stddef.h>
+
+/* The first memory of a short life, for the static program: the linker puts these functions in the
+ * place of malloc(3) and its kin (--wrap, in the Makefile).
+ *
+ * To take and give back a free lock is the work of a millisecond. musl's malloc asks the kernel for
+ * a page for each size of what it gives out, hands pages back as soon as it can, and fetches them
+ * again: a tenth of that time. So what is asked for first is laid side by side in memory that the
+ * program has anyway, and is never used again; who lives longer goes on with musl's malloc. */
+
+#define POOL_BYTES ((size_t)20 << 10)
+
+void *pool_malloc(size_t bytes) __asm__("__wrap_malloc");
+void *pool_calloc(size_t count, size_t each) __asm__("__wrap_calloc");
+void *pool_realloc(void *memory, size_t bytes) __asm__("__wrap_realloc");
+void pool_free(void *memory) __asm__("__wrap_free");
+
+/* What stands behind it: musl's, as the linker names them then. */
+void *pool_next_malloc(size_t bytes) __asm__("__real_malloc");
+void *pool_next_calloc(size_t count, size_t each) __asm__("__real_calloc");
+void *pool_next_realloc(void *memory, size_t bytes) __asm__("__real_realloc");
+void pool_next_free(void *memory) __asm__("__real_free");
+
+#endif

@@ -1,0 +1,33 @@
+#include "base/clock.h"
+
+#include <time.h>
+
+#define PACE_MS 100
+
+/* So much of the pace may be spent at once, before the next has to wait. */
+#define PACE_AHEAD_MS 900
+
+int64_t clock_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t earliest(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+int64_t pace_ms(const struct pace *pace)
+{
+	return pace->paid_ms - PACE_AHEAD_MS;
+}
+
+void pace_take(struct pace *pace)
+{
+	const int64_t now = clock_ms();
+
+	pace->paid_ms = (pace->paid_ms > now ? pace->paid_ms : now) + PACE_MS;
+}

@@ -1,0 +1,7 @@
+#ifndef FAIRLOCK_CLOSE_RANGE_H
+#define FAIRLOCK_CLOSE_RANGE_H
+
+/* Closes all descriptors from first to last, open or not. */
+void descriptors_close(unsigned int first, unsigned int last);
+
+#endif

@@ -1,0 +1,57 @@
+#include "base/deadline_poll.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+int loop_open(struct loop *loop, struct error *err)
+{
+	loop->armed_ms = NEVER_MS;
+	loop->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (loop->timer < 0)
+		return fail(err, STATUS_OS, "cannot create a timer: %s", strerror(errno));
+	return 0;
+}
+
+void loop_close(struct loop *loop)
+{
+	close(loop->timer);
+}
+
+static int arm(struct loop *loop, int64_t until_ms, struct error *err)
+{
+	struct itimerspec when = {0};
+
+	if (until_ms == loop->armed_ms)
+		return 0;
+	if (until_ms != NEVER_MS) {
+		when.it_value.tv_sec = until_ms / 1000;
+		when.it_value.tv_nsec = until_ms % 1000 * 1000000;
+	}
+	if (timerfd_settime(loop->timer, TFD_TIMER_ABSTIME, &when, NULL) < 0)
+		return fail(err, STATUS_OS, "cannot set a timer: %s", strerror(errno));
+	loop->armed_ms = until_ms;
+	return 0;
+}
+
+/* What is due already needs no timer: to have one expire at once is dear. */
+int loop_wait(struct loop *loop, struct pollfd *slots, nfds_t count, int64_t until_ms,
+	      struct error *err)
+{
+	const bool is_due = until_ms <= clock_ms();
+
+	if (!is_due && arm(loop, until_ms, err) < 0)
+		return -1;
+	slots[count - 1] = (struct pollfd){.fd = is_due ? -1 : loop->timer, .events = POLLIN};
+	if (poll(slots, count, is_due ? 0 : -1) < 0 && errno != EINTR)
+		return fail(err, STATUS_OS, "cannot wait: %s", strerror(errno));
+	/* an expired timer stays readable until it is set anew */
+	if (slots[count - 1].revents)
+		loop->armed_ms = 0;
+	return 0;
+}

@@ -1,0 +1,151 @@
+#include "base/message.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+/* As long as a struct error's, and something around it. */
+#define TEXT_MAX_BYTES 800
+#define DATAGRAM_MAX_BYTES 1024 /* so much any syslog takes */
+
+void teller_init(struct teller *teller)
+{
+	*teller = (struct teller){.start_ms = clock_ms()};
+}
+
+/* Steps count from the start; when that was, the first one says. */
+static void tell_start(const struct teller *teller)
+{
+	const time_t now = time(NULL);
+	struct tm parts = {0};
+	char text[64] = "";
+
+	localtime_r(&now, &parts);
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &parts);
+	tell_step(teller, "fairlock %s, pid %d, %s", FAIRLOCK_VERSION, (int)getpid(), text);
+}
+
+void teller_open(struct teller *teller, bool verbose, bool syslog)
+{
+	teller->verbose = verbose;
+	teller->syslog = syslog;
+	if (syslog)
+		teller->pid = getpid();
+	if (verbose)
+		tell_start(teller);
+}
+
+static void print_step(const struct teller *teller, const char *text)
+{
+	const int64_t ms = clock_ms() - teller->start_ms;
+
+	if (teller->verbose)
+		complain_in_passing("[%5" PRId64 ".%03" PRId64 "] %s", ms / 1000, ms % 1000, text);
+}
+
+void tell_step(const struct teller *teller, const char *format, ...)
+{
+	char text[TEXT_MAX_BYTES];
+	va_list args;
+
+	if (!teller->verbose)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	print_step(teller, text);
+}
+
+/* ---- Syslog ---- */
+
+/* "<PRIORITY>Nov 21 03:00:01 fairlock[PID]: TEXT" */
+static size_t format_datagram(char *datagram, size_t size, const struct teller *teller,
+			      int priority, const char *text)
+{
+	const time_t now = time(NULL);
+	struct tm parts = {0};
+	char stamp[32] = "";
+	int length;
+
+	localtime_r(&now, &parts);
+	strftime(stamp, sizeof(stamp), "%b %e %H:%M:%S", &parts);
+	length = snprintf(datagram, size, "<%d>%s fairlock[%d]: %s", LOG_USER | priority, stamp,
+			  (int)teller->pid, text);
+	tame(datagram);
+	return (size_t)length < size ? (size_t)length : size - 1;
+}
+
+static int send_datagram(const char *datagram, size_t length)
+{
+	const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = _PATH_LOG};
+	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ssize_t sent;
+	int cause;
+
+	if (fd < 0)
+		return -1;
+	sent = sendto(fd, datagram, length, MSG_DONTWAIT | MSG_NOSIGNAL,
+		      (const struct sockaddr *)&address, sizeof(address));
+	cause = errno;
+	close(fd);
+	errno = cause;
+	return sent < 0 ? -1 : 0;
+}
+
+void tell_syslog(struct teller *teller, int priority, const char *text)
+{
+	char datagram[DATAGRAM_MAX_BYTES];
+	size_t length;
+
+	if (!teller->syslog)
+		return;
+	length = format_datagram(datagram, sizeof(datagram), teller, priority, text);
+	if (send_datagram(datagram, length) == 0)
+		return;
+	/* a job is no worse for it */
+	if (!teller->is_deaf)
+		tell_step(teller, "cannot tell syslog: %s: %s", _PATH_LOG, strerror(errno));
+	teller->is_deaf = true;
+}
+
+/* ---- Both ---- */
+
+bool tell_is_on(const struct teller *teller)
+{
+	return teller->verbose || teller->syslog;
+}
+
+void tell_event(struct teller *teller, int priority, const char *format, ...)
+{
+	char text[TEXT_MAX_BYTES];
+	va_list args;
+
+	if (!tell_is_on(teller))
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	print_step(teller, text);
+	tell_syslog(teller, priority, text);
+}
+
+void tell(struct teller *teller, int priority, const char *format, ...)
+{
+	char text[TEXT_MAX_BYTES];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	complain_in_passing("%s", text);
+	tell_syslog(teller, priority, text);
+}

@@ -1,0 +1,46 @@
+#ifndef FAIRLOCK_MESSAGE_H
+#define FAIRLOCK_MESSAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <syslog.h>
+
+/* What is told while a lock is waited for and held: messages on standard error, with --verbose each
+ * step, too, and with --syslog messages and outcomes to syslog. Nothing here ever waits, for a
+ * lease does not: what standard error or syslog would not take at once is lost.
+ *
+ * That is why syslog(3) is not used: it waits for a daemon that hangs. It also keeps a descriptor.
+ * Here each message is a datagram of its own to /dev/log, in the form that syslog(3) gives it. */
+struct teller {
+	bool verbose;
+	bool syslog;
+	pid_t pid;        /* of what the user started: the guard and the keeper speak for it */
+	int64_t start_ms; /* steps count from here */
+	bool is_deaf;     /* syslog did not take a message, which was told */
+};
+
+/* The program's beginning. Nothing is told yet but messages. */
+void teller_init(struct teller *teller);
+
+void teller_open(struct teller *teller, bool verbose, bool syslog);
+
+/* A message: standard error and syslog. The priority is one of syslog(3). */
+__attribute__((format(printf, 3, 4))) void tell(struct teller *teller, int priority,
+						const char *format, ...);
+
+/* Whether steps or events are told at all; if not, they need not be put into words. */
+bool tell_is_on(const struct teller *teller);
+
+/* What a success is silent about: a step, and for syslog. */
+__attribute__((format(printf, 3, 4))) void tell_event(struct teller *teller, int priority,
+						      const char *format, ...);
+
+/* "fairlock: [    1.234] TEXT", for --verbose only. */
+__attribute__((format(printf, 2, 3))) void tell_step(const struct teller *teller,
+						     const char *format, ...);
+
+/* What the caller prints by itself. */
+void tell_syslog(struct teller *teller, int priority, const char *text);
+
+#endif

@@ -1,0 +1,147 @@
+#include "base/signal_fd.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const int passed_on[] = {SIGHUP,  SIGINT, SIGQUIT,   SIGUSR1, SIGUSR2,  SIGALRM, SIGTERM,
+				SIGCONT, SIGURG, SIGVTALRM, SIGPROF, SIGWINCH, SIGIO,   SIGPWR};
+
+#define PASSED_ON (sizeof(passed_on) / sizeof(passed_on[0]))
+
+/* The lower two are the threads' of the GNU library; nobody else gets to use them. */
+#define FIRST_REAL_TIME 34
+#define LAST_REAL_TIME 64
+
+bool inbox_ignores(int signo)
+{
+	struct sigaction action;
+
+	return sigaction(signo, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/* An ignored SIGCHLD would reap COMMAND before its status could be read. */
+static void mind_children(struct inbox *inbox)
+{
+	inbox->child_ignored = inbox_ignores(SIGCHLD);
+	if (inbox->child_ignored)
+		signal(SIGCHLD, SIG_DFL);
+}
+
+/* The C libraries keep the lowest real-time signals for themselves, not all the same ones, and hide
+ * them from masks. COMMAND may use them: so masks are as the kernel has them. */
+static uint64_t mask_of(int signo)
+{
+	return UINT64_C(1) << (signo - 1);
+}
+
+static void change_mask(int how, uint64_t mask, uint64_t *before)
+{
+	syscall(SYS_rt_sigprocmask, how, &mask, before, sizeof(mask));
+}
+
+static int open_descriptor(struct inbox *inbox, uint64_t mask, struct error *err)
+{
+	inbox->fd =
+		(int)syscall(SYS_signalfd4, -1, &mask, sizeof(mask), SFD_CLOEXEC | SFD_NONBLOCK);
+	if (inbox->fd < 0)
+		return fail(err, STATUS_OS, "cannot watch for signals: %s", strerror(errno));
+	return 0;
+}
+
+int inbox_open(struct inbox *inbox, struct error *err)
+{
+	uint64_t mask = 0;
+
+	mind_children(inbox);
+	for (size_t i = 0; i < PASSED_ON; i++)
+		mask |= mask_of(passed_on[i]);
+	for (int signo = FIRST_REAL_TIME; signo <= LAST_REAL_TIME; signo++)
+		mask |= mask_of(signo);
+	/* a server that is gone is an error, not our end */
+	/* nor is a terminal that wants no words from the background a reason to stop */
+	change_mask(SIG_BLOCK, mask | mask_of(SIGCHLD) | mask_of(SIGPIPE) | mask_of(SIGTTOU),
+		    &inbox->original);
+	mask |= mask_of(SIGTSTP);
+	return open_descriptor(inbox, (mask & ~inbox->original) | mask_of(SIGCHLD), err);
+}
+
+int inbox_open_deaf(struct inbox *inbox, struct error *err)
+{
+	change_mask(SIG_SETMASK, ~UINT64_C(0), &inbox->original);
+	inbox->child_ignored = false;
+	return open_descriptor(inbox, mask_of(SIGCHLD), err);
+}
+
+void inbox_close(struct inbox *inbox)
+{
+	close(inbox->fd);
+}
+
+bool inbox_next(const struct inbox *inbox, struct signalfd_siginfo *info)
+{
+	return read(inbox->fd, info, sizeof(*info)) == sizeof(*info);
+}
+
+uint64_t inbox_pending(void)
+{
+	uint64_t signals = 0;
+
+	syscall(SYS_rt_sigpending, &signals, sizeof(signals));
+	return signals & ~mask_of(SIGCHLD);
+}
+
+bool inbox_has(uint64_t signals, int signo)
+{
+	return signals & mask_of(signo);
+}
+
+void inbox_hand_down(uint64_t signals, pid_t child)
+{
+	for (int signo = 1; signals && signo <= LAST_REAL_TIME; signo++)
+		if (inbox_has(signals, signo))
+			kill(child, signo);
+}
+
+bool inbox_is_deadly(int signo)
+{
+	return signo != SIGCHLD && signo != SIGCONT && signo != SIGURG && signo != SIGWINCH &&
+	       signo != SIGTSTP && !inbox_ignores(signo);
+}
+
+int inbox_next_deadly(const struct inbox *inbox)
+{
+	struct signalfd_siginfo info;
+
+	while (inbox_next(inbox, &info))
+		if (inbox_is_deadly((int)info.ssi_signo))
+			return (int)info.ssi_signo;
+	return 0;
+}
+
+void inbox_let_stop(const struct inbox *inbox)
+{
+	change_mask(SIG_UNBLOCK, mask_of(SIGTSTP) & ~inbox->original, NULL);
+}
+
+void inbox_restore(const struct inbox *inbox)
+{
+	if (inbox->child_ignored)
+		signal(SIGCHLD, SIG_IGN);
+	change_mask(SIG_SETMASK, inbox->original, NULL);
+}
+
+_Noreturn void die_of(int signo)
+{
+	const struct rlimit none = {0, 0};
+
+	setrlimit(RLIMIT_CORE, &none);
+	prctl(PR_SET_DUMPABLE, 0); /* a pipe for cores knows no limit */
+	signal(signo, SIG_DFL);
+	kill(getpid(), signo);
+	change_mask(SIG_UNBLOCK, mask_of(signo), NULL);
+	_exit(128 + signo);
+}

@@ -1,0 +1,61 @@
+#ifndef FAIRLOCK_SIGNAL_FD_H
+#define FAIRLOCK_SIGNAL_FD_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/signalfd.h>
+
+#include "base/error.h"
+
+/* How this process takes signals: blocked, and read from a descriptor. Dispositions
+ * are left alone, so that COMMAND starts with those we were started with. */
+struct inbox {
+	uint64_t original;  /* the mask that we were started with */
+	bool child_ignored; /* SIGCHLD was ignored: waiting for children would fail */
+	int fd;
+};
+
+/* Takes what can be passed on, and SIGCHLD; and SIGTSTP while somebody blocks it. What was ignored
+ * or blocked at the start stays so. */
+int inbox_open(struct inbox *inbox, struct error *err);
+
+/* Takes nothing but SIGCHLD and blocks all the rest: for a process that
+ * obeys only its partner. */
+int inbox_open_deaf(struct inbox *inbox, struct error *err);
+
+void inbox_close(struct inbox *inbox);
+
+/* The next signal, or false when there is none. */
+bool inbox_next(const struct inbox *inbox, struct signalfd_siginfo *info);
+
+/* Those that wait to be taken, a bit each, from 1 on; without SIGCHLD, which is nobody else's. */
+uint64_t inbox_pending(void);
+
+/* Whether a signal is one of these. */
+bool inbox_has(uint64_t signals, int signo);
+
+/* Sends a child these of a deaf process: what the terminal sends to a process group, that has got
+ * in the child's place before there was one. They are to be from before the child was made; or the
+ * child takes no signals yet: then it gets none twice. */
+void inbox_hand_down(uint64_t signals, pid_t child);
+
+/* Whether a signal that was taken would end a process that does nothing about it. */
+bool inbox_is_deadly(int signo);
+
+/* The next of these, or 0. */
+int inbox_next_deadly(const struct inbox *inbox);
+
+/* Whether a signal was ignored when we were started: then it is nobody's concern. */
+bool inbox_ignores(int signo);
+
+/* Lets SIGTSTP stop this process, as it would have stopped who had opened the inbox. */
+void inbox_let_stop(const struct inbox *inbox);
+
+/* Puts back what COMMAND is to inherit. Safe after vfork. */
+void inbox_restore(const struct inbox *inbox);
+
+/* Ends this process by the signal, without a core. */
+_Noreturn void die_of(int signo);
+
+#endif

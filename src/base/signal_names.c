@@ -1,0 +1,60 @@
+#include "base/signal_names.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <strings.h>
+
+static const struct {
+	const char *name;
+	int number;
+} signals[] = {
+	{"HUP", SIGHUP},   {"INT", SIGINT},     {"QUIT", SIGQUIT},     {"ILL", SIGILL},
+	{"TRAP", SIGTRAP}, {"ABRT", SIGABRT},   {"BUS", SIGBUS},       {"FPE", SIGFPE},
+	{"KILL", SIGKILL}, {"USR1", SIGUSR1},   {"SEGV", SIGSEGV},     {"USR2", SIGUSR2},
+	{"PIPE", SIGPIPE}, {"ALRM", SIGALRM},   {"TERM", SIGTERM},     {"CHLD", SIGCHLD},
+	{"CONT", SIGCONT}, {"STOP", SIGSTOP},   {"TSTP", SIGTSTP},     {"TTIN", SIGTTIN},
+	{"TTOU", SIGTTOU}, {"URG", SIGURG},     {"XCPU", SIGXCPU},     {"XFSZ", SIGXFSZ},
+	{"PROF", SIGPROF}, {"WINCH", SIGWINCH}, {"VTALRM", SIGVTALRM}, {"IO", SIGIO},
+	{"PWR", SIGPWR},   {"SYS", SIGSYS},
+};
+
+static int parse_number(const char *text, int *number)
+{
+	int value = 0;
+
+	for (; *text >= '0' && *text <= '9' && value <= SIGRTMAX; text++)
+		value = value * 10 + (*text - '0');
+	if (*text != '\0' || value < 1 || value > SIGRTMAX)
+		return -1;
+	*number = value;
+	return 0;
+}
+
+int signal_parse(const char *text, int *number)
+{
+	if (*text >= '0' && *text <= '9')
+		return parse_number(text, number);
+	if (strncasecmp(text, "SIG", 3) == 0)
+		text += 3;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		if (strcasecmp(text, signals[i].name) == 0) {
+			*number = signals[i].number;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+const char *signal_name_at(size_t index)
+{
+	return index < sizeof(signals) / sizeof(signals[0]) ? signals[index].name : NULL;
+}
+
+const char *signal_show(char text[SIGNAL_MAX_BYTES], int number)
+{
+	snprintf(text, SIGNAL_MAX_BYTES, "%d", number);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (signals[i].number == number)
+			snprintf(text, SIGNAL_MAX_BYTES, "%s", signals[i].name);
+	return text;
+}

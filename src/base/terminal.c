@@ -1,0 +1,152 @@
+#include "base/terminal.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "base/utf8.h"
+
+#define COLUMNS_LEAST 30
+#define COLUMNS_MOST 1000
+
+static int from_environment(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text && strlen(text) <= 6 ? atoi(text) : 0;
+}
+
+bool screen_is_dumb(void)
+{
+	const char *term = getenv("TERM");
+
+	return !term || !*term || strcmp(term, "dumb") == 0;
+}
+
+bool screen_wants_colour(void)
+{
+	const char *refused = getenv("NO_COLOR");
+
+	return !screen_is_dumb() && !(refused && *refused);
+}
+
+/* Where nothing is set, musl takes it for UTF-8. */
+static bool is_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+	bool is_set = false;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		is_set |= value && *value;
+	}
+	return is_set && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+void screen_look(struct screen *screen, int fd)
+{
+	const bool is_terminal = isatty(fd) == 1;
+	struct winsize size = {0};
+
+	setlocale(LC_CTYPE, "");
+	if (is_terminal)
+		ioctl(fd, TIOCGWINSZ, &size);
+	*screen = (struct screen){
+		.columns = from_environment("COLUMNS"),
+		.rows = is_terminal ? size.ws_row : 0,
+		.utf8 = is_utf8(),
+		.colour = is_terminal && screen_wants_colour(),
+	};
+	if (screen->columns <= 0)
+		screen->columns = size.ws_col > 0 ? size.ws_col : 80;
+	if (screen->columns < COLUMNS_LEAST)
+		screen->columns = COLUMNS_LEAST;
+	if (screen->columns > COLUMNS_MOST)
+		screen->columns = COLUMNS_MOST;
+}
+
+void screen_measure(struct screen *screen, int fd)
+{
+	struct winsize size = {0};
+
+	if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+		size.ws_col = 80;
+	screen->columns = size.ws_col < COLUMNS_MOST ? size.ws_col : COLUMNS_MOST;
+	screen->rows = size.ws_row;
+}
+
+/* These turn the direction of writing, or hide: on a screen they are a trap. */
+static bool is_invisible(uint32_t code)
+{
+	return (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+	       (code >= 0x2060 && code <= 0x206f) || code == 0xfeff || code == 0xad ||
+	       code == 0x61c;
+}
+
+/* The first character: its bytes, and its width, or -1 where it cannot be shown. */
+static size_t next(const struct screen *screen, const char *text, int *width)
+{
+	uint32_t code = 0;
+	size_t length = utf8_decode(text, &code);
+
+	*width = -1;
+	if (length == 0)
+		return 1;
+	if (code < 0x80 ? !utf8_is_control(code) : screen->utf8 && !is_invisible(code))
+		*width = wcwidth((wchar_t)code);
+	return length;
+}
+
+int screen_width(const struct screen *screen, const char *text)
+{
+	int total = 0;
+
+	while (*text) {
+		int width;
+
+		text += next(screen, text, &width);
+		total += width < 0 ? 1 : width;
+	}
+	return total;
+}
+
+int screen_cut(const struct screen *screen, char *to, size_t size, const char *text, int width)
+{
+	const bool cut = screen_width(screen, text) > width;
+	const char *mark = !cut ? "" : screen->utf8 ? "…" : "~";
+	const int room = cut ? width - 1 : width;
+	int used = 0;
+	size_t length = 0;
+
+	while (*text) {
+		int taken;
+		const size_t bytes = next(screen, text, &taken);
+
+		if (used + (taken < 0 ? 1 : taken) > room || length + bytes + strlen(mark) >= size)
+			break;
+		if (taken < 0)
+			to[length++] = '?';
+		else
+			memcpy(to + length, text, bytes);
+		length += taken < 0 ? 0 : bytes;
+		used += taken < 0 ? 1 : taken;
+		text += bytes;
+	}
+	snprintf(to + length, size - length, "%s", mark);
+	return used + cut;
+}
+
+void screen_put(const struct screen *screen, const char *text, int width)
+{
+	char cut[4 * COLUMNS_MOST + 1];
+	const int used = screen_cut(screen, cut, sizeof(cut), text, width);
+
+	printf("%s%*s", cut, width - used, "");
+}

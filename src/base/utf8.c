@@ -1,0 +1,30 @@
+#include "base/utf8.h"
+
+size_t utf8_decode(const char *text, uint32_t *code)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	const unsigned char *bytes = (const unsigned char *)text;
+	size_t length;
+
+	if (bytes[0] < 0x80) {
+		*code = bytes[0];
+		return 1;
+	}
+	if (bytes[0] < 0xc0 || bytes[0] > 0xf7)
+		return 0;
+	length = bytes[0] < 0xe0 ? 2 : bytes[0] < 0xf0 ? 3 : 4;
+	*code = bytes[0] & (0x7fu >> length);
+	for (size_t i = 1; i < length; i++) {
+		if ((bytes[i] & 0xc0) != 0x80)
+			return 0;
+		*code = *code << 6 | (bytes[i] & 0x3fu);
+	}
+	if (*code < least[length] || *code > 0x10ffff || (*code >= 0xd800 && *code <= 0xdfff))
+		return 0;
+	return length;
+}
+
+bool utf8_is_control(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0);
+}

@@ -1,0 +1,157 @@
+#include "cli/config_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/options.h"
+#include "cli/read_file.h"
+
+#define FILE_MAX_BYTES 65536
+#define LINE_MAX_BYTES 4096
+
+/* One line of a configuration file. */
+struct line {
+	const char *path;
+	unsigned number;
+	char *text;
+};
+
+static int refuse(const struct line *line, struct error *err, const char *cause)
+{
+	return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: %s", line->path, line->number,
+		    cause);
+}
+
+static char *trim(char *text)
+{
+	char *end;
+
+	text += strspn(text, " \t\r");
+	end = text + strlen(text);
+	while (end > text && strchr(" \t\r", end[-1]))
+		end--;
+	*end = '\0';
+	return text;
+}
+
+/* An option that is no default is no key, either; but whoever wrote it did not misspell it. */
+static int refuse_key(const struct line *line, const char *key, const struct option_row *row,
+		      struct error *err)
+{
+	return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: there is no key '%.60s'%s%s%s",
+		    line->path, line->number, key, row ? ": --" : "", row ? row->name : "",
+		    row ? " is no default" : "");
+}
+
+/* Cuts "key = value" in two. Sets both to "" for an empty line or a comment. */
+static int split_line(const struct line *line, char **key, char **value, struct error *err)
+{
+	const size_t length = strlen(line->text);
+	char *equals;
+
+	if (length > LINE_MAX_BYTES)
+		return refuse(line, err, "the line is too long");
+	for (size_t i = 0; i < length; i++) {
+		const unsigned char c = (unsigned char)line->text[i];
+
+		if ((c < ' ' && c != '\t' && c != '\r') || c == 0x7f)
+			return refuse(line, err, "this is no text");
+	}
+	*key = trim(line->text);
+	*value = *key + strlen(*key);
+	if (**key == '#' || **key == '\0') {
+		*key = *value;
+		return 0;
+	}
+	equals = strchr(*key, '=');
+	if (equals == NULL)
+		return refuse(line, err, "this is not 'key = value'");
+	*equals = '\0';
+	*value = trim(equals + 1);
+	*key = trim(*key);
+	return 0;
+}
+
+/* Checks every line; takes over what concerns the command and no source that
+ * goes first has said. */
+static int read_line(struct options *options, const struct options *before, unsigned command,
+		     const struct line *line, struct error *err)
+{
+	const struct option_row *row;
+	char *key = line->text, *value = line->text;
+	bool counts;
+
+	if (split_line(line, &key, &value, err))
+		return -1;
+	if (*key == '\0' && *value == '\0')
+		return 0;
+	row = option_named(key);
+	if (row == NULL || !(row->sources & SOURCE_FILE))
+		return refuse_key(line, key, row, err);
+	counts = options_takes(before, row, command, SOURCE_FILE);
+	if (options_set(counts ? options : NULL, row, value))
+		return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: '%.60s' is not %s",
+			    line->path, line->number, value, row->expects);
+	if (counts)
+		options_note(options, row, (struct origin){SOURCE_FILE, line->path, line->number});
+	return 0;
+}
+
+static int read_lines(struct options *options, unsigned command, const char *path, char *text,
+		      size_t length, struct error *err)
+{
+	/* Within a file the last line about an option counts. */
+	const struct options before = *options;
+	struct line line = {path, 0, text};
+	char *end = text + length;
+
+	while (line.text < end) {
+		char *newline = memchr(line.text, '\n', (size_t)(end - line.text));
+		char *next = newline ? newline + 1 : end;
+
+		line.number++;
+		if (newline)
+			*newline = '\0';
+		if (memchr(line.text, '\0', (size_t)((newline ? newline : end) - line.text)))
+			return refuse(&line, err, "this is no text");
+		if (read_line(options, &before, command, &line, err))
+			return -1;
+		line.text = next;
+	}
+	return 0;
+}
+
+/* An open file, whose path is for messages, and for whoever wants to know where a value came from.
+ */
+static int read_file(struct options *options, unsigned command, int fd, const char *path,
+		     char **text, struct error *err)
+{
+	char buffer[FILE_MAX_BYTES + 1];
+	ssize_t length = slurp(fd, buffer, sizeof(buffer));
+
+	if (length < 0)
+		return fail(err, STATUS_CONFIG, "cannot read %.200s: %s", path, strerror(errno));
+	if (length > FILE_MAX_BYTES)
+		return fail(err, STATUS_CONFIG, "cannot read %.200s: it is longer than %d bytes",
+			    path, FILE_MAX_BYTES);
+	*text = malloc((size_t)length + 1 + strlen(path) + 1);
+	if (*text == NULL)
+		return fail(err, STATUS_OS, "cannot read %.200s: %s", path, strerror(errno));
+	memcpy(*text, buffer, (size_t)length);
+	(*text)[length] = '\0';
+	path = strcpy(*text + length + 1, path);
+	return read_lines(options, command, path, *text, (size_t)length, err);
+}
+
+int config_read(struct options *options, unsigned command, const char *path, bool may_miss,
+		char **text, struct error *err)
+{
+	int fd = slurp_open(path);
+
+	if (fd < 0 && may_miss && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	if (fd < 0)
+		return fail(err, STATUS_CONFIG, "cannot read %.200s: %s", path, strerror(errno));
+	return read_file(options, command, fd, path, text, err);
+}

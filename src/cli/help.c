@@ -1,0 +1,75 @@
+#include "cli/help.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/options.h"
+
+/* Of --help: where the texts begin, and where they end. */
+#define HELP_AT 31
+#define HELP_WIDTH 80
+
+/* The text stands in a column of its own; fits: beside what stands before it. */
+static void print_wrapped(const char *text, bool fits, FILE *out)
+{
+	int used = fits ? HELP_AT - 1 : HELP_WIDTH;
+
+	while (*text) {
+		const int length = (int)strcspn(text, " ");
+
+		if (used + 1 + length > HELP_WIDTH) {
+			fprintf(out, "\n%*s", HELP_AT - 1, "");
+			used = HELP_AT - 1;
+		}
+		fprintf(out, " %.*s", length, text);
+		used += 1 + length;
+		text += length + (text[length] == ' ');
+	}
+	putc('\n', out);
+}
+
+static void print_row(const struct option_row *row, FILE *out)
+{
+	const bool is_open = row->kind == OPTION_PERIOD; /* the value may be left out */
+	char left[48], right[200];
+
+	snprintf(left, sizeof(left), "%c%c%c --%s%s%s%s", row->letter ? '-' : ' ',
+		 row->letter ? row->letter : ' ', row->letter ? ',' : ' ', row->name,
+		 is_open          ? "[="
+		 : *row->argument ? " "
+				  : "",
+		 row->argument, is_open ? "]" : "");
+	snprintf(right, sizeof(right), *row->fallback ? "%s (default: %s)" : "%s", row->help,
+		 row->fallback);
+	fprintf(out, "  %-*s", HELP_AT - 3, left);
+	print_wrapped(right, strlen(left) < HELP_AT - 2, out);
+}
+
+static void print_rows(unsigned bit, bool of_all, FILE *out)
+{
+	const struct option_row *row;
+
+	for (size_t i = 0; (row = option_at(i)); i++)
+		if ((row->commands & bit) && (row->sources & SOURCE_FLAG) &&
+		    option_is_of_all(row) == of_all)
+			print_row(row, out);
+}
+
+void help_print(const struct command *command, FILE *out)
+{
+	const unsigned bit = command_bit(command->name);
+
+	fprintf(out, "Usage: fairlock %s [options] %s\n\n%s\n\nOptions:\n", command->name,
+		command->operands, command->summary);
+	print_rows(bit, false, out);
+	fputs("\nOptions of all commands:\n", out);
+	print_rows(bit, true, out);
+	fputs("\nDUR is a number with a unit (ms, s, m, h, d; none: seconds), or a sum of such:\n"
+	      "90, 0.5, 1h30m\n",
+	      out);
+	fprintf(out,
+		"See fairlock-%s(1); fairlock(1) for servers and variables,\n"
+		"fairlock.conf(5) for files.\n",
+		command->name);
+}

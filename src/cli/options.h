@@ -1,0 +1,205 @@
+#ifndef FAIRLOCK_OPTIONS_H
+#define FAIRLOCK_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "redis/server_url.h"
+
+struct command;
+
+enum on_lost {
+	ON_LOST_KILL,
+	ON_LOST_WARN,
+};
+
+/* The lease of wrap and acquire when nobody says otherwise. */
+#define DEFAULT_LEASE_MS 30000
+
+/* Where an option may be set. */
+enum option_source {
+	SOURCE_FLAG = 1,
+	SOURCE_ENVIRONMENT = 2,
+	SOURCE_FILE = 4,
+	SOURCE_ALL = 7,
+};
+
+/* Where an option was set. */
+struct origin {
+	enum option_source source; /* 0: nowhere, it has its default */
+	const char *path;          /* SOURCE_FILE */
+	unsigned line;
+};
+
+/* Where the password of the server is from. */
+enum password_source {
+	PASSWORD_NONE,
+	PASSWORD_URL,
+	PASSWORD_TEXT, /* a variable, or a line of a configuration file */
+	PASSWORD_FILE,
+	PASSWORD_SHARED, /* REDISCLI_AUTH */
+};
+
+#define ROWS_MAX 64
+
+/* What the flags, the environment, the configuration files and the defaults
+ * together say. Strings belong to argv, the environment or the settings that
+ * were read, all of which outlive every command. */
+struct options {
+	const char *url;
+	bool url_is_flag; /* --url was given: inner calls must be told */
+	bool tls_is_flag; /* and one of --tls-... */
+	const char *config;
+	const char *password;
+	const char *password_file;
+	const char *sentinel_user;
+	const char *sentinel_password_file;
+	struct tls_files tls_files;
+	int64_t connect_timeout_ms;
+	bool quiet;
+	bool verbose;
+	bool syslog;
+	bool no_wait;     /* also when wait_ms is 0 */
+	int64_t wait_ms;  /* -1: for ever */
+	int64_t lease_ms; /* 0: the default (renew: that of the grant) */
+	int conflict_status;
+	int64_t max_queue; /* -1: no limit */
+	int64_t replicas;  /* 0: none need to know */
+	const char *shell_command;
+	int signal;
+	int64_t kill_after_ms; /* -1: the default */
+	int64_t max_hold_ms;   /* 0: no limit */
+	int64_t jitter_ms;
+	int64_t min_hold_ms;
+	int64_t once_per_ms; /* 0: as often as asked */
+	enum on_lost on_lost;
+	pid_t while_pid; /* 0: none */
+	const char *owner;
+	bool force;
+	int64_t token; /* -1: none */
+	const char *remove;
+	int64_t since_ms; /* -1: from the beginning */
+	bool follow;
+	bool stats;
+	bool plot;
+	int64_t watch_ms; /* 0: once */
+	bool prometheus;
+	bool json;
+	bool raw;
+	bool no_headings;
+	const char *columns;
+
+	bool help;      /* --help was given */
+	uint64_t given; /* rows that have a value already, see options_has */
+	struct origin origins[ROWS_MAX];
+	enum password_source password_source;
+	char *url_copy; /* of --url, whose password was wiped from argv, or NULL */
+	char *url_word; /* where it stood in argv */
+};
+
+/* What a value is, and so what its member of struct options is. */
+enum option_kind {
+	OPTION_FLAG,     /* bool; elsewhere than on the command line: yes or no */
+	OPTION_TEXT,     /* const char *; the bounds are those of its length */
+	OPTION_URL,      /* the same, and may hide a password */
+	OPTION_DURATION, /* int64_t, in milliseconds */
+	OPTION_PERIOD,   /* the same, behind a =; without one it is a second */
+	OPTION_NUMBER,   /* int64_t */
+	OPTION_INT,      /* int or pid_t */
+	OPTION_SIGNAL,   /* int */
+	OPTION_ON_LOST,  /* enum on_lost */
+};
+
+/* What completion offers for a value. */
+enum option_hint {
+	HINT_NONE,
+	HINT_FILE,
+	HINT_URL,
+	HINT_SIGNAL,
+	HINT_ON_LOST,
+};
+
+/* All there is to know about one option: the command line, --help, the
+ * environment, the configuration files and completion read it from here. The texts are in it, so
+ * that no pointer to them has to be put right when the program starts. */
+struct option_row {
+	char letter;       /* 0: none */
+	char name[24];     /* long, without the dashes */
+	char argument[12]; /* as --help calls it; "": a flag */
+	char help[64];
+	char fallback[32]; /* the default, for --help; "": none worth telling */
+	enum option_kind kind;
+	size_t offset; /* of its member of struct options */
+	int64_t min, max;
+	char expects[40];  /* what a value must be: "a number from 0 to 255" */
+	unsigned commands; /* a set of command bits */
+	unsigned sources;  /* a set of enum option_source */
+	enum option_hint hint;
+};
+
+/* Sets the defaults. */
+void options_init(struct options *options);
+
+/* Gives back what options_init and what follows it took. */
+void options_free(struct options *options);
+
+/* The index-th row of the table, or NULL behind the last. */
+const struct option_row *option_at(size_t index);
+
+/* The row with this long name, or NULL. */
+const struct option_row *option_named(const char *name);
+
+/* Whether every command has it. */
+bool option_is_of_all(const struct option_row *row);
+
+/* The bit of a command in option_row.commands, or 0 for an unknown one. */
+unsigned command_bit(const char *command);
+
+/* The bits of the commands whose variables and files a command reads: its own, and all for the one
+ * that shows them. */
+unsigned command_defaults(const char *command);
+
+/* Whether the words behind NAME are a command line of their own. */
+bool command_runs_words(const char *command);
+
+/* Whether the command takes a lock: then there is something to tell syslog. */
+bool command_takes(const char *command);
+
+/* How many operands a command takes at most, and at least. */
+int command_operands(const char *command);
+int command_needs(const char *command);
+
+/* Whether a source that goes first has set the row already. */
+bool options_has(const struct options *options, const struct option_row *row);
+
+/* Whether a source may set the row for a command (its bit): no source that goes first has. */
+bool options_takes(const struct options *options, const struct option_row *row, unsigned command,
+		   enum option_source source);
+
+/* Sets the row's member, which may keep a pointer into value. With a NULL
+ * options it only checks. Returns 0, or -1 when value is not what row->expects
+ * says. */
+int options_set(struct options *options, const struct option_row *row, const char *value);
+
+/* Notes where a row was set, with a path that lives as long as *options. */
+void options_note(struct options *options, const struct option_row *row, struct origin origin);
+
+/* What was noted. */
+const struct origin *options_origin(const struct options *options, const struct option_row *row);
+
+/* Copies a --url (options_free gives it back) and wipes its password from argv,
+ * where ps would show it. The row must have been set with it. Returns 0, or -1
+ * with STATUS_OS. */
+int options_take_url(struct options *options, char *url, struct error *err);
+
+/* Undoes that, for another program that gets the same words. */
+void options_restore_url(const struct options *options);
+
+/* Checks and settles what only all sources together tell. Returns 0, or -1 with
+ * STATUS_USAGE. */
+int options_settle(struct options *options, const struct command *command, struct error *err);
+
+#endif

@@ -1,0 +1,327 @@
+#include "cli/settings.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/config_file.h"
+#include "cli/read_file.h"
+
+#define SYSTEM_FILE "/etc/fairlock.conf"
+#define USER_FILE ".config/fairlock.conf"
+#define VARIABLE_PREFIX "FAIRLOCK_"
+#define PASSWORD_MAX_BYTES 4096
+
+static char variable_letter(char c)
+{
+	if (c >= 'a' && c <= 'z') /* whatever the locale */
+		return (char)(c - 'a' + 'A');
+	return c == '-' ? '_' : c;
+}
+
+const char *settings_variable(const struct option_row *row, char *name, size_t size)
+{
+	int length = snprintf(name, size, VARIABLE_PREFIX "%s", row->name);
+
+	for (int i = 0; i < length; i++)
+		name[i] = variable_letter(name[i]);
+	return name;
+}
+
+/* entry: of the environment, NAME=VALUE, behind the prefix. */
+static bool is_variable_of(const struct option_row *row, const char *entry)
+{
+	const char *name = row->name;
+
+	while (*name && *entry == variable_letter(*name)) {
+		name++;
+		entry++;
+	}
+	return *name == '\0' && *entry == '=';
+}
+
+static const struct option_row *find_variable(const char *entry)
+{
+	const struct option_row *row;
+
+	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
+		if (is_variable_of(row, entry))
+			return row;
+	return NULL;
+}
+
+static const char *get_variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value != '\0' ? value : NULL;
+}
+
+static int read_variable(struct options *options, const struct option_row *row, struct error *err)
+{
+	char name[64];
+	const char *value = get_variable(settings_variable(row, name, sizeof(name)));
+
+	if (!value)
+		return 0;
+	if (options_set(options, row, value))
+		return fail(err, STATUS_USAGE, "cannot use %s: '%.100s' is not %s", name, value,
+			    row->expects);
+	options_note(options, row, (struct origin){.source = SOURCE_ENVIRONMENT});
+	return 0;
+}
+
+/* The environment is looked through once, and not for each option: most jobs set none here. */
+static int read_environment(struct options *options, unsigned command, struct error *err)
+{
+	for (char **entry = environ; entry && *entry; entry++) {
+		const struct option_row *row = NULL;
+
+		if (strncmp(*entry, VARIABLE_PREFIX, strlen(VARIABLE_PREFIX)) == 0)
+			row = find_variable(*entry + strlen(VARIABLE_PREFIX));
+		if (row && options_takes(options, row, command, SOURCE_ENVIRONMENT) &&
+		    read_variable(options, row, err))
+			return -1;
+	}
+	return 0;
+}
+
+/* $HOME spares most users a look-up in the password database, which costs more
+ * than all the rest of this file. */
+static const char *find_home(void)
+{
+	const char *home = get_variable("HOME");
+	const struct passwd *entry;
+
+	if (home)
+		return home;
+	entry = getpwuid(getuid());
+	return entry ? entry->pw_dir : NULL;
+}
+
+static int read_files(struct settings *settings, unsigned command, struct error *err)
+{
+	struct options *options = &settings->options;
+	const char *home;
+	char path[PATH_MAX];
+
+	if (options->config)
+		return config_read(options, command, options->config, false, &settings->files[0],
+				   err);
+	home = find_home();
+	if (home && (size_t)snprintf(path, sizeof(path), "%s/" USER_FILE, home) < sizeof(path) &&
+	    config_read(options, command, path, true, &settings->files[0], err))
+		return -1;
+	return config_read(options, command, SYSTEM_FILE, true, &settings->files[1], err);
+}
+
+static int copy(const char *text, char **value, struct error *err)
+{
+	*value = strdup(text);
+	return *value ? 0 : fail(err, STATUS_OS, "cannot copy a setting: out of memory");
+}
+
+static int read_password_file(const char *path, char **password, struct error *err)
+{
+	char text[PASSWORD_MAX_BYTES + 1];
+	ssize_t length = slurp(slurp_open(path), text, sizeof(text));
+	size_t line;
+	int failed;
+
+	if (length < 0)
+		return fail(err, STATUS_CONFIG, "cannot read password file %.200s: %s", path,
+			    strerror(errno));
+	for (line = 0; line < (size_t)length && text[line] != '\n' && text[line] != '\0';)
+		line++;
+	if (line == 0 || line == sizeof(text) || (line < (size_t)length && text[line] == '\0'))
+		return fail(err, STATUS_CONFIG,
+			    "cannot read password file %.200s: its first line is no password",
+			    path);
+	text[line] = '\0';
+	failed = copy(text, password, err);
+	explicit_bzero(text, sizeof(text));
+	return failed;
+}
+
+static enum password_source choose_password(const struct server *server,
+					    const struct options *options, bool file_is_flag)
+{
+	if (server->kind == SERVER_LOCAL)
+		return PASSWORD_NONE;
+	if (server->password)
+		return PASSWORD_URL;
+	if (options->password && !file_is_flag)
+		return PASSWORD_TEXT;
+	if (options->password_file)
+		return PASSWORD_FILE;
+	return get_variable("REDISCLI_AUTH") ? PASSWORD_SHARED : PASSWORD_NONE;
+}
+
+static int find_password(struct server *server, struct options *options, bool file_is_flag,
+			 struct error *err)
+{
+	options->password_source = choose_password(server, options, file_is_flag);
+	switch (options->password_source) {
+	case PASSWORD_NONE:
+	case PASSWORD_URL:
+		return 0;
+	case PASSWORD_TEXT:
+		return copy(options->password, &server->password, err);
+	case PASSWORD_FILE:
+		return read_password_file(options->password_file, &server->password, err);
+	case PASSWORD_SHARED:
+		return copy(get_variable("REDISCLI_AUTH"), &server->password, err);
+	}
+	return 0;
+}
+
+static int find_sentinel_password(struct server *server, const struct options *options,
+				  struct error *err)
+{
+	if (server->kind != SERVER_SENTINEL || !options->sentinel_password_file)
+		return 0;
+	if (options->sentinel_user && copy(options->sentinel_user, &server->sentinel_user, err))
+		return -1;
+	return read_password_file(options->sentinel_password_file, &server->sentinel_password, err);
+}
+
+/* COMMAND may look for the same file from another working directory, a keeper does so from /. What
+ * a link points to may change, so it stays in the path. */
+static int make_absolute(const char **path, char **absolute, struct error *err)
+{
+	char folder[PATH_MAX];
+
+	if (!*path || **path == '/')
+		return 0;
+	if (!getcwd(folder, sizeof(folder)))
+		return fail(err, STATUS_CONFIG, "cannot use %.200s: the working directory is gone",
+			    *path);
+	if (asprintf(absolute, "%s/%s", folder, *path) < 0) {
+		*absolute = NULL;
+		return fail(err, STATUS_OS, "cannot copy a setting: out of memory");
+	}
+	*path = *absolute;
+	return 0;
+}
+
+static const struct option_row *find_row(size_t offset)
+{
+	size_t i = 0;
+
+	while (option_at(i)->offset != offset)
+		i++;
+	return option_at(i);
+}
+
+/* What is of no use without another option: whoever sets it means us to use it. */
+static int refuse_alone(const struct options *options, size_t offset, const char *needed,
+			struct error *err)
+{
+	const struct option_row *row = find_row(offset);
+	const bool in_file = options_origin(options, row)->source == SOURCE_FILE;
+	char where[600];
+
+	settings_where(options, row, where, sizeof(where));
+	return fail(err, in_file ? STATUS_CONFIG : STATUS_USAGE,
+		    in_file ? "cannot read %s: %s is of no use without %s"
+			    : "cannot use %s: %s is of no use without --%s",
+		    where, row->name, needed);
+}
+
+static int check_pairs(const struct options *options, struct error *err)
+{
+	if (options->tls_files.key && !options->tls_files.cert)
+		return refuse_alone(options, offsetof(struct options, tls_files.key), "tls-cert",
+				    err);
+	if (options->sentinel_user && !options->sentinel_password_file)
+		return refuse_alone(options, offsetof(struct options, sentinel_user),
+				    "sentinel-password-file", err);
+	return 0;
+}
+
+static int find_tls_files(struct settings *settings, struct error *err)
+{
+	struct tls_files *files = &settings->server.tls_files;
+	char **absolute = settings->tls_paths;
+
+	if (!settings->server.tls)
+		return 0;
+	*files = settings->options.tls_files;
+	return make_absolute(&files->ca, &absolute[0], err) ||
+			       make_absolute(&files->cert, &absolute[1], err) ||
+			       make_absolute(&files->key, &absolute[2], err)
+		       ? -1
+		       : 0;
+}
+
+static bool has_tls_files(const struct tls_files *files)
+{
+	return files->ca || files->cert || files->key || files->insecure;
+}
+
+void settings_init(struct settings *settings)
+{
+	memset(settings, 0, sizeof(*settings));
+	options_init(&settings->options);
+}
+
+int settings_merge(struct settings *settings, const struct command *command, struct error *err)
+{
+	struct options *options = &settings->options;
+	const unsigned bit = command_defaults(command->name);
+	const bool file_is_flag = options->password_file != NULL;
+
+	options->tls_is_flag = has_tls_files(&options->tls_files);
+	if (read_environment(options, bit, err) || read_files(settings, bit, err) ||
+	    options_settle(options, command, err) || check_pairs(options, err))
+		return -1;
+	if (server_parse(&settings->server, options->url ? options->url : "local:", err))
+		return -1;
+	if (find_tls_files(settings, err) ||
+	    find_password(&settings->server, options, file_is_flag, err))
+		return -1;
+	return find_sentinel_password(&settings->server, options, err);
+}
+
+const char *settings_where(const struct options *options, const struct option_row *row, char *text,
+			   size_t size)
+{
+	const struct origin *origin = options_origin(options, row);
+	char variable[64];
+
+	switch ((int)origin->source) {
+	case SOURCE_FLAG:
+		snprintf(text, size, "--%s", row->name);
+		break;
+	case SOURCE_ENVIRONMENT:
+		snprintf(text, size, "%s", settings_variable(row, variable, sizeof(variable)));
+		break;
+	case SOURCE_FILE:
+		snprintf(text, size, "%.480s:%u", origin->path, origin->line);
+		break;
+	default:
+		text[0] = '\0';
+		break;
+	}
+	return text;
+}
+
+const char *settings_where_url(const struct options *options, char *text, size_t size)
+{
+	return settings_where(options, find_row(offsetof(struct options, url)), text, size);
+}
+
+void settings_free(struct settings *settings)
+{
+	server_free(&settings->server);
+	options_free(&settings->options);
+	for (size_t i = 0; i < sizeof(settings->files) / sizeof(settings->files[0]); i++)
+		free(settings->files[i]);
+	for (size_t i = 0; i < sizeof(settings->tls_paths) / sizeof(settings->tls_paths[0]); i++)
+		free(settings->tls_paths[i]);
+}

@@ -1,0 +1,141 @@
+/* fairlock acquire: takes the lock and leaves it held; prints the owner id. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdio_ext.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/message.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "lock/hold.h"
+#include "lock/wait.h"
+#include "lock/wait_result.h"
+#include "supervise/keepalive.h"
+
+/* The process is pinned before we queue: its number may be another's by the time of the grant. */
+static int pin_process(pid_t pid, int *pidfd, struct error *err)
+{
+	struct pollfd slot = {.events = POLLIN};
+
+	*pidfd = -1;
+	if (!pid)
+		return 0;
+	*pidfd = slot.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (*pidfd < 0 && (errno == ESRCH || errno == EINVAL))
+		return fail(err, STATUS_USAGE, "cannot watch process %d: there is no such process",
+			    (int)pid);
+	if (*pidfd < 0)
+		return fail(err, STATUS_OS, "cannot watch process %d: %s", (int)pid,
+			    strerror(errno));
+	if (poll(&slot, 1, 0) > 0) {
+		close(*pidfd);
+		return fail(err, STATUS_USAGE, "cannot watch process %d: it has ended", (int)pid);
+	}
+	return 0;
+}
+
+static void print_grant(const struct lock *lock, bool json)
+{
+	if (!json) {
+		puts(lock->owner);
+		return;
+	}
+	fputs("{\"name\":", stdout);
+	json_print_string(lock->keys.name);
+	printf(",\"owner\":\"%s\",\"token\":%s,\"lease_ms\":%" PRId64 "}\n", lock->owner,
+	       lock->token, lock->deadline_ms - clock_ms());
+}
+
+static int write_grant(const struct lock *lock, bool json, struct error *err)
+{
+	print_grant(lock, json);
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	fail(err, STATUS_OS, "cannot write the owner id: %s", strerror(errno));
+	__fpurge(stdout); /* it has been told of */
+	clearerr(stdout);
+	return -1;
+}
+
+/* From the moment when the caller knows the owner id, it relies on the keeper. */
+static int write_kept(struct hold *hold, const struct wait *wait, struct error *err)
+{
+	const struct kept kept = {.hold = hold,
+				  .teller = wait->teller,
+				  .loop = wait->loop,
+				  .inbox = wait->inbox,
+				  .pidfd = wait->pidfd,
+				  .pid = wait->options->while_pid};
+	struct keeper keeper;
+
+	if (keeper_start(&keeper, &kept, err) < 0)
+		return -1;
+	if (write_grant(hold->lock, wait->options->json, err) < 0) {
+		keeper_end(&keeper);
+		return -1;
+	}
+	keeper_let_go(&keeper);
+	return 0;
+}
+
+/* A lock whose owner id nobody learns would be held for nothing. */
+static int hand_out(struct hold *hold, const struct wait *wait, struct error *err)
+{
+	struct error ignored;
+	const int result = wait->pidfd < 0 ? write_grant(hold->lock, wait->options->json, err)
+					   : write_kept(hold, wait, err);
+
+	if (result < 0)
+		hold_release(hold, hold->lock->deadline_ms, &ignored);
+	client_close(hold->client);
+	return result;
+}
+
+static int run(const struct invocation *invocation, int *status, struct error *err)
+{
+	const struct options *options = invocation->options;
+	int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
+	char name[] = "fairlock acquire";
+	char *words[] = {name, NULL};
+	struct inbox inbox;
+	struct loop loop;
+	struct lock lock;
+	struct client client;
+	struct hold hold;
+	struct wait wait = {
+		.options = options, .teller = invocation->teller, .inbox = &inbox, .loop = &loop};
+	int signo, result;
+
+	if (lock_init(&lock, invocation->argv[0], LOCK_ACQUIRE, lease_ms, options->max_queue, words,
+		      err) < 0 ||
+	    lock_act_as(&lock, options->owner, err) < 0 ||
+	    pin_process(options->while_pid, &wait.pidfd, err) < 0 || inbox_open(&inbox, err) < 0 ||
+	    loop_open(&loop, err) < 0)
+		return -1;
+	lock_need_replicas(&lock, options->replicas, options->connect_timeout_ms);
+	client_init(&client, invocation->server, options->connect_timeout_ms);
+	if (wait_for_lock(&wait, &lock, &client, &signo, err) < 0) {
+		client_close(&client);
+		result = verdict_carry_out(wait.teller, options, signo, err, status);
+	} else {
+		hold_init(&hold, &lock, &client);
+		result = hand_out(&hold, &wait, err);
+	}
+	loop_close(&loop);
+	inbox_close(&inbox);
+	if (wait.pidfd >= 0)
+		close(wait.pidfd);
+	return result;
+}
+
+const struct command acquire_command = {
+	.name = "acquire",
+	.operands = "NAME",
+	.summary = "take the lock and leave it held; print the owner id",
+	.run = run,
+};

@@ -1,0 +1,239 @@
+#include "commands/complete.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/signal_names.h"
+#include "cli/argv_reader.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/settings.h"
+#include "commands/program.h"
+#include "lock/lock_list.h"
+
+/* The word that is being completed. Where a value stands in it behind its
+ * option (--lease=30), head is the length of what comes before the value. */
+struct target {
+	const char *word;
+	size_t head;
+};
+
+static const char *const schemes[] = {
+	"local:",
+	"unix:",
+	"redis://",
+	"rediss://",
+	"redis+sentinel://",
+	"rediss+sentinel://",
+	"valkey://",
+	"valkeys://",
+	"valkey+sentinel://",
+	"valkeys+sentinel://",
+};
+static const char *const on_lost[] = {"kill", "warn"};
+
+/* Prints start + text as a candidate if it goes on where the value stops. */
+static void offer(const struct target *target, const char *start, const char *text,
+		  const char *meaning)
+{
+	const char *value = target->word + target->head;
+	const size_t length = strlen(value), start_length = strlen(start);
+
+	if (strncmp(value, start, length < start_length ? length : start_length) != 0)
+		return;
+	if (length > start_length &&
+	    strncmp(text, value + start_length, length - start_length) != 0)
+		return;
+	printf("%.*s%s%s%s%s\n", (int)target->head, target->word, start, text, meaning ? "\t" : "",
+	       meaning ? meaning : "");
+}
+
+static void complete_names(const struct server *server, const struct target *target)
+{
+	struct names names;
+
+	names_find_quickly(&names, server);
+	for (size_t i = 0; i < names.count; i++)
+		offer(target, "", names.list[i].name, NULL);
+	names_free(&names);
+}
+
+/* Returns false when this program cannot reach the server. */
+static bool complete_name(struct settings *settings, const struct command *command,
+			  const struct target *target)
+{
+	struct error err;
+
+	if (settings_merge(settings, command, &err) < 0)
+		return true;
+	if (!program_reaches(&settings->server)) {
+		options_restore_url(&settings->options);
+		return false;
+	}
+	complete_names(&settings->server, target);
+	return true;
+}
+
+static void complete_commands(const struct command *const *commands, const struct target *target)
+{
+	for (; *commands; commands++)
+		offer(target, "", (*commands)->name, (*commands)->summary);
+	if (target->word[0] != '-')
+		return;
+	offer(target, "", "--help", "show the list of commands");
+	offer(target, "", "--version", "show the version");
+}
+
+static void complete_signal(const struct target *target)
+{
+	const bool with_sig = strncmp(target->word + target->head, "SIG", 3) == 0;
+	const char *name;
+
+	for (size_t i = 0; (name = signal_name_at(i)) != NULL; i++)
+		offer(target, with_sig ? "SIG" : "", name, NULL);
+}
+
+static void complete_value(const struct option_row *row, const struct target *target)
+{
+	switch (row->hint) {
+	case HINT_NONE:
+		break;
+	case HINT_FILE:
+		printf("\tfiles %zu\n", target->head);
+		break;
+	case HINT_URL:
+		for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+			offer(target, "", schemes[i], NULL);
+		break;
+	case HINT_SIGNAL:
+		complete_signal(target);
+		break;
+	case HINT_ON_LOST:
+		for (size_t i = 0; i < sizeof(on_lost) / sizeof(on_lost[0]); i++)
+			offer(target, "", on_lost[i], NULL);
+		break;
+	}
+}
+
+/* The help of a row, and what its argument is called. */
+static void offer_option(const struct option_row *row, const struct target *target)
+{
+	char meaning[160];
+
+	snprintf(meaning, sizeof(meaning), "%s%s%s", row->argument, *row->argument ? ": " : "",
+		 row->help);
+	offer(target, "--", row->name, meaning);
+}
+
+/* A word that begins with a dash: the beginning of an option, or an option with
+ * its value in the same word. */
+static void complete_option(const struct command *command, char *word)
+{
+	const struct target whole = {word, 0};
+	const struct option_row *row;
+	struct arguments arguments;
+
+	arguments_init(&arguments, command->name, 1, &word);
+	while (arguments_next(&arguments) == ARGUMENT_OPTION) {
+		if (arguments.value) {
+			const struct target value = {word, (size_t)(arguments.value - word)};
+
+			complete_value(arguments.row, &value);
+			return;
+		}
+	}
+	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
+		if ((row->commands & arguments.command) && (row->sources & SOURCE_FLAG))
+			offer_option(row, &whole);
+	}
+}
+
+static void set_option(struct options *options, const struct arguments *arguments)
+{
+	const struct option_row *row = arguments->row;
+	struct error err;
+
+	options_set(options, row, arguments->value ? arguments->value : "yes");
+	if (row->kind == OPTION_URL)
+		options_take_url(options, arguments->value, &err);
+}
+
+/* Reads what stands before the last word. Returns ARGUMENT_END (the last word
+ * is an option or operand), ARGUMENT_NEEDS_VALUE or ARGUMENT_COMMAND. */
+static enum argument read_words(struct arguments *arguments, struct options *options)
+{
+	for (;;) {
+		enum argument argument = arguments_next(arguments);
+
+		switch (argument) {
+		case ARGUMENT_OPTION:
+			set_option(options, arguments);
+			break;
+		case ARGUMENT_END:
+		case ARGUMENT_COMMAND:
+		case ARGUMENT_NEEDS_VALUE:
+			return argument;
+		case ARGUMENT_OPERAND:
+		case ARGUMENT_UNKNOWN:
+		case ARGUMENT_AMBIGUOUS:
+		case ARGUMENT_TAKES_NO_VALUE:
+			break;
+		}
+	}
+}
+
+static bool complete_operand(struct settings *settings, const struct command *command,
+			     const struct arguments *arguments, const struct target *target)
+{
+	if (arguments->runs_words && arguments->operands == 1) {
+		if (settings->options.shell_command == NULL)
+			printf("\tcommand %d\n", arguments->argc + 1);
+	} else if (arguments->operands < command_operands(command->name)) {
+		return complete_name(settings, command, target);
+	}
+	return true;
+}
+
+/* words are those behind the command's name. */
+static bool complete_words(struct settings *settings, const struct command *command, int count,
+			   char **words)
+{
+	const struct target target = {words[count - 1], 0};
+	struct arguments arguments;
+
+	arguments_init(&arguments, command->name, count - 1, words);
+	switch ((int)read_words(&arguments, &settings->options)) {
+	case ARGUMENT_NEEDS_VALUE:
+		complete_value(arguments.row, &target);
+		break;
+	case ARGUMENT_COMMAND:
+		printf("\tcommand %d\n", arguments.at + 1);
+		break;
+	default:
+		if (target.word[0] == '-' && !arguments.options_ended)
+			complete_option(command, words[count - 1]);
+		else
+			return complete_operand(settings, command, &arguments, &target);
+	}
+	return true;
+}
+
+bool complete(const struct command *const *commands, int argc, char **argv)
+{
+	const struct target target = {argc > 0 ? argv[0] : "", 0};
+	struct settings settings;
+	bool done;
+
+	if (argc <= 1) {
+		complete_commands(commands, &target);
+		return true;
+	}
+	while (*commands && strcmp((*commands)->name, argv[0]) != 0)
+		commands++;
+	if (*commands == NULL)
+		return true;
+	settings_init(&settings);
+	done = complete_words(&settings, *commands, argc - 1, argv + 1);
+	settings_free(&settings);
+	return done;
+}

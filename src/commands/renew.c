@@ -1,0 +1,84 @@
+/* fairlock renew: gives a held lock a fresh lease. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/message.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "lock/lock.h"
+#include "redis/client_call.h"
+#include "redis/connection_trace.h"
+#include "redis/script.h"
+
+static int renew_as(struct client *client, struct lock *lock, const char *owner,
+		    const struct invocation *invocation, struct renew_reply *reply,
+		    struct error *err)
+{
+	const struct options *options = invocation->options;
+	struct steps steps = {.teller = invocation->teller,
+			      .connections = client->link.connections};
+	struct request request;
+	int result;
+
+	tell_step(invocation->teller, "renewing lock %s as %s", lock->keys.name, owner);
+
+	lock_request(&lock->keys, &request, &script_renew);
+	request_add(&request, owner);
+	request_add(&request, lock->request);
+	request_add(&request, ""); /* whichever of the owner's holds */
+	request_add(&request, options->lease_ms ? lock->lease : "");
+	request_add(&request, "");
+	request_add(&request, "");
+	request_add(&request, "");
+	request_add_strays(&request);
+	result =
+		client_call(client, &request, clock_ms() + options->connect_timeout_ms, false, err);
+	steps_tell(&steps, client);
+	if (result < 0)
+		return -1;
+	return lock_renewed(lock, client, reply, err);
+}
+
+static int run(const struct invocation *invocation, int *status, struct error *err)
+{
+	const struct options *options = invocation->options;
+	char *words[] = {NULL};
+	struct lock lock;
+	struct client client;
+	struct renew_reply reply = {.outcome = RENEW_LOST};
+	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
+	int result = 0;
+
+	if (lock_init(&lock, invocation->argv[0], LOCK_ACQUIRE, options->lease_ms, -1, words, err) <
+		    0 ||
+	    lock_act_as(&lock, options->owner, err) < 0)
+		return -1;
+	if (lock.inherited_count == 0)
+		return fail(
+			err, STATUS_USAGE,
+			"cannot renew lock %s: neither --owner nor an enclosing hold says as whom",
+			lock.keys.name);
+	client_init(&client, invocation->server, options->connect_timeout_ms);
+	for (int i = 0; result == 0 && reply.outcome == RENEW_LOST && i < lock.inherited_count; i++)
+		result = renew_as(&client, &lock, lock.inherited[i], invocation, &reply, err);
+	client_close(&client);
+	if (result == 0 && reply.outcome == RENEW_LOST)
+		return fail(err, STATUS_NOT_HELD,
+			    "cannot renew lock %s: not held by this owner (any more)",
+			    lock.keys.name);
+	if (result == 0)
+		tell_step(invocation->teller, "renewed lock %s in %s, its lease ends in %s",
+			  lock.keys.name, duration_show(took, clock_ms() - client.sent_ms),
+			  duration_show(left, reply.ttl_ms));
+	*status = STATUS_OK;
+	return result;
+}
+
+const struct command renew_command = {
+	.name = "renew",
+	.operands = "NAME",
+	.summary = "give a held lock a fresh lease",
+	.run = run,
+};

@@ -1,0 +1,167 @@
+/* fairlock wrap: runs COMMAND while holding the lock. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/message.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "lock/wait.h"
+#include "lock/wait_result.h"
+#include "supervise/wrapper.h"
+
+#define DEFAULT_KILL_AFTER_MS 10000
+
+static int64_t kill_after(const struct options *options, int64_t lease_ms)
+{
+	if (options->kill_after_ms >= 0)
+		return options->kill_after_ms;
+	return lease_ms / 3 < DEFAULT_KILL_AFTER_MS ? lease_ms / 3 : DEFAULT_KILL_AFTER_MS;
+}
+
+/* 126 and 127 as the shell has them. */
+static int not_started(const struct job *job, int cause, struct error *err)
+{
+	const bool is_short =
+		cause == EAGAIN || cause == ENOMEM || cause == EMFILE || cause == ENFILE;
+	enum status status = cause == ENOENT ? STATUS_NOT_FOUND
+			     : is_short      ? STATUS_OS
+					     : STATUS_NOT_EXECUTABLE;
+
+	return fail(err, status, "cannot execute %s: %s", job->argv[0], strerror(cause));
+}
+
+static int end_as_command(const struct job *job, const struct ending *ending, int *status,
+			  struct error *err)
+{
+	if (ending->exec_errno)
+		return not_started(job, ending->exec_errno, err);
+	if (ending->lost)
+		*status = STATUS_NOT_HELD;
+	else if (ending->timed_out)
+		*status = STATUS_TIMED_OUT;
+	else if (WIFSIGNALED(ending->wait_status))
+		die_of(WTERMSIG(ending->wait_status));
+	else
+		*status = WEXITSTATUS(ending->wait_status);
+	return 0;
+}
+
+/* Waits for a random part of --jitter: many hosts that start at one time do not ask at one time. A
+ * signal ends it, and is in *signo then. */
+static int spread(const struct wait *wait, const struct lock *lock, int *signo, struct error *err)
+{
+	struct pollfd slots[] = {{.fd = wait->inbox->fd, .events = POLLIN}, {.fd = -1}};
+	const uint64_t most = (uint64_t)wait->options->jitter_ms;
+	uint64_t dice = 0;
+
+	*signo = 0;
+	if (most == 0)
+		return 0;
+	(void)!getrandom(&dice, sizeof(dice), 0);
+	dice %= most + 1;
+	tell_step(wait->teller, "asking in %" PRIu64 " ms", dice);
+	const int64_t until = clock_ms() + (int64_t)dice;
+
+	while (clock_ms() < until) {
+		if (loop_wait(wait->loop, slots, 2, until, err) < 0)
+			return -1;
+		if (slots[0].revents && (*signo = inbox_next_deadly(wait->inbox)))
+			return verdict_stopped(err, lock, *signo);
+	}
+	return 0;
+}
+
+/* What the deputy gets. */
+struct next {
+	const struct job *job;
+	struct standby *standby;
+};
+
+static void stand_by(const void *context)
+{
+	const struct next *next = context;
+
+	standby_make(next->standby, next->job);
+}
+
+static void stand_down(const void *context)
+{
+	const struct next *next = context;
+
+	standby_end(next->standby);
+}
+
+/* Gets the lock, runs COMMAND, and gives the lock back. */
+static int get_and_run(const struct wait *wait, const struct next *next, int *status,
+		       struct error *err)
+{
+	const struct job *job = next->job;
+	struct ending ending;
+	int signo;
+
+	if (spread(wait, job->lock, &signo, err) < 0 ||
+	    wait_for_lock(wait, job->lock, job->client, &signo, err) < 0) {
+		standby_end(next->standby);
+		client_close(job->client);
+		return verdict_carry_out(wait->teller, wait->options, signo, err, status);
+	}
+	if (front_run(job, next->standby, &ending, err) < 0)
+		return -1;
+	return end_as_command(job, &ending, status, err);
+}
+
+static int run(const struct invocation *invocation, int *status, struct error *err)
+{
+	const struct options *options = invocation->options;
+	char sh[] = "sh", dash_c[] = "-c";
+	char *shell[] = {sh, dash_c, (char *)(uintptr_t)options->shell_command, NULL};
+	char *const *argv = options->shell_command ? shell : invocation->argv + 1;
+	int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
+	struct inbox inbox;
+	struct loop loop;
+	struct lock lock;
+	struct client client;
+	struct standby standby = {0};
+	const struct job job = {.options = options,
+				.teller = invocation->teller,
+				.inbox = &inbox,
+				.loop = &loop,
+				.lock = &lock,
+				.client = &client,
+				.argv = argv,
+				.kill_after_ms = kill_after(options, lease_ms)};
+	const struct next next = {.job = &job, .standby = &standby};
+	const struct deputy deputy = {.call = stand_by, .dismiss = stand_down, .context = &next};
+	const struct wait wait = {.options = options,
+				  .teller = invocation->teller,
+				  .inbox = &inbox,
+				  .loop = &loop,
+				  .pidfd = -1,
+				  .deputy = &deputy};
+	int result;
+
+	if (lock_init(&lock, invocation->argv[0], LOCK_WRAP, lease_ms, options->max_queue, argv,
+		      err) < 0 ||
+	    inbox_open(&inbox, err) < 0 || loop_open(&loop, err) < 0)
+		return -1;
+	lock_need_replicas(&lock, options->replicas, options->connect_timeout_ms);
+	lock_keep(&lock, options->min_hold_ms);
+	lock_once_per(&lock, options->once_per_ms);
+	lock_let_hand_over(&lock);
+	client_init(&client, invocation->server, options->connect_timeout_ms);
+	result = get_and_run(&wait, &next, status, err);
+	loop_close(&loop);
+	inbox_close(&inbox);
+	return result;
+}
+
+const struct command wrap_command = {
+	.name = "wrap",
+	.operands = "NAME [--] COMMAND [ARG...]",
+	.summary = "run a command while holding the lock",
+	.run = run,
+};

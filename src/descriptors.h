@@ -1,7 +1,0 @@
-#ifndef FAIRLOCK_DESCRIPTORS_H
-#define FAIRLOCK_DESCRIPTORS_H
-
-/* Closes all descriptors from first to last, open or not. */
-void descriptors_close(unsigned int first, unsigned int last);
-
-#endif

@@ -1,0 +1,124 @@
+/* How far away the servers are, and what their clocks say. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "doctor/checks.h"
+
+#define CLOCK_MOST_US 1000000
+#define TRIP_MOST_US 100000
+
+/* "0.08 ms", "12 ms" */
+static const char *show(char text[32], int64_t us)
+{
+	if (us < 10000)
+		snprintf(text, 32, "%.2f ms", (double)us / 1000);
+	else
+		snprintf(text, 32, "%" PRId64 " ms", us / 1000);
+	return text;
+}
+
+static void check_trips(struct report *report, const struct timing *timing, int64_t lease_ms)
+{
+	char median[32], longest[32];
+	struct finding *finding;
+	const int64_t third_us = lease_ms * 1000 / 3;
+
+	show(median, timing->median_us);
+	show(longest, timing->longest_us);
+	finding = report_add(report,
+			     timing->longest_us > third_us       ? SEVERITY_ERROR
+			     : timing->longest_us > third_us / 4 ? SEVERITY_WARNING
+			     : timing->median_us > TRIP_MOST_US  ? SEVERITY_NOTE
+								 : SEVERITY_OK,
+			     "round trip", "median %s, longest %s (of %d)", median, longest,
+			     timing->samples);
+	if (finding->severity == SEVERITY_OK)
+		return;
+	if (finding->severity == SEVERITY_NOTE)
+		finding_explain(finding, "A lock that changes hands stays idle that long.",
+				"a server that is nearer");
+	else
+		finding_explain(finding,
+				"A lease is renewed every third of it: answers that late lose "
+				"locks.",
+				"a longer --lease (it is %g s), or a server that is nearer",
+				(double)lease_ms / 1000);
+}
+
+/* Safety does not depend on it. */
+static void check_clock(struct report *report, const struct timing *timing)
+{
+	const int64_t off_us = llabs(timing->ahead_us);
+	const int64_t most_us = off_us + timing->quickest_us / 2; /* it is not known better */
+	char off[32];
+
+	if (off_us >= CLOCK_MOST_US)
+		finding_explain(report_add(report, SEVERITY_NOTE, "clock", "%.1f s %s ours",
+					   (double)off_us / 1e6,
+					   timing->ahead_us > 0 ? "ahead of" : "behind"),
+				"No lock depends on it, but fencing tokens and the times in lists "
+				"are the server's.",
+				"keep both clocks right (NTP)");
+	else if (most_us < 1000)
+		report_add(report, SEVERITY_OK, "clock", "differs from ours by less than 1 ms");
+	else
+		report_add(report, SEVERITY_OK, "clock", "differs from ours by less than %s",
+			   show(off, most_us));
+}
+
+/* Slots move from one to another. */
+static void compare_clocks(struct report *report, const struct facts *facts, size_t count)
+{
+	int64_t least = INT64_MAX, most = INT64_MIN;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!facts[i].timing.is_known)
+			continue;
+		if (facts[i].timing.ahead_us < least)
+			least = facts[i].timing.ahead_us;
+		if (facts[i].timing.ahead_us > most)
+			most = facts[i].timing.ahead_us;
+	}
+	if (most >= least && most - least >= CLOCK_MOST_US)
+		finding_explain(report_add(report, SEVERITY_WARNING, "clocks",
+					   "the nodes' differ by %.1f s",
+					   (double)(most - least) / 1e6),
+				"When a lock's slot moves, its lease ends early or late by that, "
+				"and fencing tokens may fall back.",
+				"keep the clocks of the nodes right (NTP)");
+}
+
+/* The worst of all. */
+static void join(struct timing *all, const struct timing *one)
+{
+	if (!one->is_known)
+		return;
+	all->is_known = true;
+	all->samples += one->samples;
+	if (one->median_us > all->median_us)
+		all->median_us = one->median_us;
+	if (one->longest_us > all->longest_us)
+		all->longest_us = one->longest_us;
+	if (llabs(one->ahead_us) >= llabs(all->ahead_us)) {
+		all->ahead_us = one->ahead_us;
+		all->quickest_us = one->quickest_us;
+	}
+}
+
+void check_times(struct report *report, const struct facts *facts, size_t count,
+		 const struct options *options)
+{
+	struct timing all = {0};
+
+	for (size_t i = 0; i < count; i++)
+		join(&all, &facts[i].timing);
+	if (!all.is_known) {
+		finding_explain(report_add(report, SEVERITY_NOTE, "round trip", "not known"),
+				"This user may not ask for the time.", "allow +time");
+		return;
+	}
+	check_trips(report, &all, options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS);
+	check_clock(report, &all);
+	compare_clocks(report, facts, count);
+}

@@ -1,0 +1,32 @@
+#ifndef FAIRLOCK_CHECKS_H
+#define FAIRLOCK_CHECKS_H
+
+#include "cli/options.h"
+#include "doctor/findings.h"
+#include "doctor/server_info.h"
+#include "lock/lock_list.h"
+#include "redis/server_url.h"
+
+/* What could break locks. Each function adds what it finds to the report, good or bad, and changes
+ * nothing on the server. */
+
+/* The server as it is set up and doing. */
+void check_server(struct report *report, const struct facts *facts, const struct options *options);
+
+/* Its replicas: how many, and whether they would know us and the time. */
+void check_replicas(struct report *report, const struct facts *facts,
+		    const struct options *options);
+
+/* Round trips and clocks of all servers. */
+void check_times(struct report *report, const struct facts *facts, size_t count,
+		 const struct options *options);
+
+/* What this user may do, with the keys of each of these locks. */
+void check_user(struct report *report, const struct facts *facts, const struct options *options,
+		char *const *names, int count);
+
+/* Locks that do not end, queues with the dead in them, and logs that are none. Returns 0, or -1
+ * when the server cannot be asked any more. */
+int check_locks(struct report *report, const struct names *names, struct error *err);
+
+#endif

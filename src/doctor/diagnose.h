@@ -1,0 +1,33 @@
+#ifndef FAIRLOCK_DIAGNOSE_H
+#define FAIRLOCK_DIAGNOSE_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "doctor/findings.h"
+#include "doctor/server_info.h"
+#include "redis/cluster_nodes.h"
+
+#define FOLDER_MAX_BYTES 400
+
+struct invocation;
+
+/* All that doctor found out. */
+struct examination {
+	const struct invocation *invocation;
+	struct nodes nodes;
+	struct facts *facts; /* one for each node that answers, or NULL */
+	size_t fact_count;
+	struct report report;
+	char folder[FOLDER_MAX_BYTES]; /* of a private server, or "" */
+	pid_t pid;
+};
+
+/* Asks the server all that there is to know, and has it checked. Returns 0, or -1 when that ended
+ * early; then the report says so, too. examination_free in both cases. */
+int examine(struct examination *examination, const struct invocation *invocation,
+	    struct error *err);
+
+void examination_free(struct examination *examination);
+
+#endif

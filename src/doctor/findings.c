@@ -1,0 +1,274 @@
+#include "doctor/findings.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/terminal.h"
+
+/* A finding with its servers. */
+#define LINE_MAX_BYTES (2 * FINDING_MAX_BYTES + 16)
+
+#define PLACE_SEPARATOR ", "
+
+#define WIDTH_MOST 100 /* longer lines are hard to read */
+#define WIDTH_LEAST 50
+/* Where the columns begin. */
+#define CHECK_AT 11
+#define TEXT_AT 26
+#define REMARK_AT 50
+
+static const char *const severities[] = {"ok", "note", "warning", "error"};
+static const char *const colours[] = {"\033[32m", "\033[36m", "\033[35m", "\033[1;31m"};
+
+/* ---- Findings ---- */
+
+static struct finding *find(struct report *report, const struct finding *like)
+{
+	for (size_t i = 0; i < report->count; i++) {
+		struct finding *finding = &report->list[i];
+
+		if (finding->severity == like->severity &&
+		    strcmp(finding->check, like->check) == 0 &&
+		    strcmp(finding->text, like->text) == 0)
+			return finding;
+	}
+	return NULL;
+}
+
+static struct finding *append(struct report *report)
+{
+	struct finding *list = reallocarray(report->list, report->count + 1, sizeof(*list));
+
+	if (!list) {
+		report->is_incomplete = true;
+		return &report->spare;
+	}
+	report->list = list;
+	list[report->count] = report->spare;
+	return &list[report->count++];
+}
+
+static void add_place(struct finding *finding, const char *place)
+{
+	const size_t length = strlen(finding->places);
+
+	if (!place)
+		return;
+	snprintf(finding->places + length, sizeof(finding->places) - length, "%s%s",
+		 length ? PLACE_SEPARATOR : "", place);
+	finding->place_count++;
+}
+
+struct finding *report_add(struct report *report, enum severity severity, const char *check,
+			   const char *format, ...)
+{
+	struct finding *finding = &report->spare;
+	va_list args;
+
+	*finding = (struct finding){.severity = severity, .check = check};
+	va_start(args, format);
+	vsnprintf(finding->text, sizeof(finding->text), format, args);
+	va_end(args);
+	finding = find(report, &report->spare);
+	if (!finding)
+		finding = append(report);
+	add_place(finding, report->place);
+	return finding;
+}
+
+void finding_explain(struct finding *finding, const char *consequence, const char *remedy, ...)
+{
+	va_list args;
+
+	finding->consequence = consequence;
+	va_start(args, remedy);
+	vsnprintf(finding->remedy, sizeof(finding->remedy), remedy, args);
+	va_end(args);
+}
+
+/* A sort that keeps the order of equals; there are a few dozen. */
+void report_sort(struct report *report)
+{
+	for (size_t i = 1; i < report->count; i++)
+		for (size_t j = i; j > 0 && report->list[j].severity > report->list[j - 1].severity;
+		     j--) {
+			struct finding moved = report->list[j];
+
+			report->list[j] = report->list[j - 1];
+			report->list[j - 1] = moved;
+		}
+}
+
+enum severity report_worst(const struct report *report)
+{
+	enum severity worst = SEVERITY_OK;
+
+	for (size_t i = 0; i < report->count; i++)
+		if (report->list[i].severity > worst)
+			worst = report->list[i].severity;
+	return worst;
+}
+
+void report_free(struct report *report)
+{
+	free(report->list);
+	*report = (struct report){0};
+}
+
+/* ---- For people ---- */
+
+static int width_of(const struct screen *screen)
+{
+	return screen->columns > WIDTH_MOST    ? WIDTH_MOST
+	       : screen->columns < WIDTH_LEAST ? WIDTH_LEAST
+					       : screen->columns;
+}
+
+/* A copy that neither breaks lines nor drives the terminal. */
+static char *tamed(char *copy, size_t size, const char *text)
+{
+	snprintf(copy, size, "%s", text);
+	tame(copy);
+	return copy;
+}
+
+/* Prints words behind TEXT_AT, the first from where the line is now; ends the line. What is longer
+ * than that stands on a line of its own, uncut: it may be copied. */
+static void print_wrapped(const struct screen *screen, const char *text)
+{
+	char copy[LINE_MAX_BYTES], *rest;
+	int used = TEXT_AT;
+
+	tamed(copy, sizeof(copy), text);
+	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		const int columns = screen_width(screen, word);
+
+		if (used > TEXT_AT && used + 1 + columns > width_of(screen)) {
+			printf("\n%*s", TEXT_AT, "");
+			used = TEXT_AT;
+		} else if (used > TEXT_AT) {
+			putchar(' ');
+			used++;
+		}
+		fputs(word, stdout);
+		used += columns;
+	}
+	putchar('\n');
+}
+
+static void print_paragraph(const struct screen *screen, const char *text)
+{
+	if (!text || !*text)
+		return;
+	printf("%*s", TEXT_AT, "");
+	print_wrapped(screen, text);
+}
+
+static void print_finding(const struct report *report, const struct finding *finding,
+			  const struct screen *screen)
+{
+	char text[LINE_MAX_BYTES], remedy[sizeof(text)];
+	const bool somewhere = finding->place_count > 0 && finding->place_count < report->places;
+
+	snprintf(text, sizeof(text), "%s%s%s%s", finding->text, somewhere ? " (at " : "",
+		 somewhere ? finding->places : "", somewhere ? ")" : "");
+	printf("  %s%-*s%s%-*s", screen->colour ? colours[finding->severity] : "", CHECK_AT - 2,
+	       severities[finding->severity], screen->colour ? "\033[0m" : "", TEXT_AT - CHECK_AT,
+	       finding->check);
+	print_wrapped(screen, text);
+	print_paragraph(screen, finding->consequence);
+	snprintf(remedy, sizeof(remedy), "-> %s", finding->remedy);
+	print_paragraph(screen, finding->remedy[0] ? remedy : NULL);
+}
+
+static void print_counts(const struct report *report)
+{
+	size_t counts[SEVERITY_ERROR + 1] = {0};
+
+	for (size_t i = 0; i < report->count; i++)
+		counts[report->list[i].severity]++;
+	printf("\n%zu error%s, %zu warning%s, %zu note%s, %zu ok\n", counts[SEVERITY_ERROR],
+	       counts[SEVERITY_ERROR] == 1 ? "" : "s", counts[SEVERITY_WARNING],
+	       counts[SEVERITY_WARNING] == 1 ? "" : "s", counts[SEVERITY_NOTE],
+	       counts[SEVERITY_NOTE] == 1 ? "" : "s", counts[SEVERITY_OK]);
+}
+
+void report_print(const struct report *report, enum severity least)
+{
+	struct screen screen;
+
+	screen_look(&screen, STDOUT_FILENO);
+	for (size_t i = 0; i < report->count; i++)
+		if (report->list[i].severity >= least)
+			print_finding(report, &report->list[i], &screen);
+	if (least == SEVERITY_OK)
+		print_counts(report);
+}
+
+void report_print_line(const char *name, const char *value, const char *remark)
+{
+	char copy[LINE_MAX_BYTES];
+	const char *shown = tamed(copy, sizeof(copy), value);
+	const int room = REMARK_AT - TEXT_AT;
+	struct screen screen;
+	int columns;
+
+	screen_look(&screen, STDOUT_FILENO);
+	columns = screen_width(&screen, shown);
+	printf("  %-*s%s", TEXT_AT - 2, name, shown);
+	if (remark && *remark)
+		printf("%*s%s", columns + 2 > room ? 2 : room - columns, "", remark);
+	putchar('\n');
+}
+
+/* ---- For programs ---- */
+
+static void print_member(const char *name, const char *text, const char *end)
+{
+	printf("\"%s\":", name);
+	if (text && *text)
+		json_print_string(text);
+	else
+		fputs("null", stdout);
+	fputs(end, stdout);
+}
+
+static void print_places(const char *places)
+{
+	char place[FINDING_MAX_BYTES];
+
+	fputs("\"servers\":[", stdout);
+	for (const char *separator = ""; *places; separator = ",") {
+		const char *end = strstr(places, PLACE_SEPARATOR);
+		const size_t length = end ? (size_t)(end - places) : strlen(places);
+
+		snprintf(place, sizeof(place), "%.*s", (int)length, places);
+		fputs(separator, stdout);
+		json_print_string(place);
+		places += length + (end ? strlen(PLACE_SEPARATOR) : 0);
+	}
+	putchar(']');
+}
+
+void report_print_json(const struct report *report)
+{
+	putchar('[');
+	for (size_t i = 0; i < report->count; i++) {
+		const struct finding *finding = &report->list[i];
+
+		fputs(i > 0 ? ",\n{" : "\n{", stdout);
+		print_member("severity", severities[finding->severity], ",");
+		print_member("check", finding->check, ",");
+		print_member("finding", finding->text, ",");
+		print_member("consequence", finding->consequence, ",");
+		print_member("remedy", finding->remedy, ",");
+		print_places(finding->places);
+		putchar('}');
+	}
+	putchar(']');
+}

@@ -1,0 +1,84 @@
+#ifndef FAIRLOCK_SERVER_INFO_H
+#define FAIRLOCK_SERVER_INFO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "redis/client.h"
+
+/* What one server says about itself, as far as it may be asked. */
+
+enum setting {
+	SETTING_SAVE,
+	SETTING_APPENDFSYNC,
+	SETTING_STOP_WRITES,
+	SETTING_MIN_REPLICAS,
+	SETTING_TIMEOUT,
+	SETTING_KEEPALIVE,
+	SETTING_BUFFERS,
+	SETTING_MAXCLIENTS,
+	SETTING_SCRIPT_LIMIT,
+	SETTING_COUNT,
+};
+
+/* Round trips, and what the server's clock said in the quickest. */
+struct timing {
+	bool is_known;
+	int samples;
+	int64_t median_us;
+	int64_t longest_us;
+	int64_t ahead_us; /* the server's clock, of ours; by half of quickest_us more or less */
+	int64_t quickest_us;
+};
+
+struct facts {
+	struct client *client;
+	char address[512]; /* at the other end: HOST:PORT, or the path of a socket */
+	char software[24]; /* "redis", "valkey" */
+	char version[32];
+	int number; /* 70015 for 7.0.15 */
+	char mode[16];
+	bool is_replica;
+	const char *tls; /* NULL: none */
+	bool can_ask;    /* what this user may do, without trying it */
+	bool has_config; /* the server lets this user read its configuration */
+	char *info;
+	char settings[SETTING_COUNT][160]; /* "": not known */
+	struct timing timing;
+};
+
+/* Asks, with samples round trips. Returns 0, or -1 when the server cannot be asked anything. Call
+ * facts_free in both cases. */
+int facts_ask(struct facts *facts, struct client *client, int samples, struct error *err);
+
+/* Only reaches the server and takes round trips. */
+int facts_time(struct facts *facts, struct client *client, int samples, struct error *err);
+
+/* A field of INFO; NULL when it is not known. value has room for its text. */
+const char *facts_text(const struct facts *facts, const char *field, char value[256]);
+
+/* The same as a number; -1 when it is not known. */
+int64_t facts_number(const struct facts *facts, const char *field);
+
+/* A setting of the server; NULL when it is not known. */
+const char *facts_setting(const struct facts *facts, enum setting setting);
+
+/* One request within the client's timeout; the reply is the client's. */
+int facts_call(struct client *client, const struct request *request, struct error *err);
+
+enum leave {
+	MAY_NOT,
+	MAY,
+	IS_UNKNOWN, /* such a command is not there, or nobody can be asked */
+};
+
+/* Asks whether this user may run commands, each with its arguments, separated by blanks, without
+ * running them. At most REQUEST_ARGS - 3. Returns 0; 1 when the server is too old to be asked; or
+ * -1. */
+int facts_may(struct client *client, int count, const char *const *commands, enum leave *leaves,
+	      struct error *err);
+
+void facts_free(struct facts *facts);
+
+#endif

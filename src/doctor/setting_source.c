@@ -1,0 +1,123 @@
+#include "doctor/setting_source.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/signal_names.h"
+#include "cli/settings.h"
+
+static void show_value(char *text, size_t size, const struct options *options,
+		       const struct option_row *row)
+{
+	const void *member = (const char *)options + row->offset;
+	char duration[DURATION_MAX_BYTES], name[SIGNAL_MAX_BYTES];
+
+	switch (row->kind) {
+	case OPTION_FLAG:
+		snprintf(text, size, "%s", *(const bool *)member ? "yes" : "no");
+		break;
+	case OPTION_TEXT:
+	case OPTION_URL:
+		snprintf(text, size, "%s", *(const char *const *)member);
+		break;
+	case OPTION_DURATION:
+	case OPTION_PERIOD:
+		snprintf(text, size, "%s", duration_show(duration, *(const int64_t *)member));
+		break;
+	case OPTION_NUMBER:
+		snprintf(text, size, "%" PRId64, *(const int64_t *)member);
+		break;
+	case OPTION_INT:
+		snprintf(text, size, "%d", *(const int *)member);
+		break;
+	case OPTION_SIGNAL:
+		snprintf(text, size, "%s", signal_show(name, *(const int *)member));
+		break;
+	case OPTION_ON_LOST:
+		snprintf(text, size, "%s",
+			 *(const enum on_lost *)member == ON_LOST_WARN ? "warn" : "kill");
+		break;
+	}
+}
+
+static const char *source_name(enum option_source source)
+{
+	switch ((int)source) {
+	case SOURCE_FLAG:
+		return "flag";
+	case SOURCE_ENVIRONMENT:
+		return "environment";
+	case SOURCE_FILE:
+		return "file";
+	default:
+		return "default";
+	}
+}
+
+static void show_origin(struct shown_setting *shown, const struct options *options,
+			const struct option_row *row)
+{
+	shown->source = source_name(options_origin(options, row)->source);
+	settings_where(options, row, shown->where, sizeof(shown->where));
+}
+
+/* The row of the password says at most where one may be from: which one counts is another matter.
+ */
+static void show_password(struct shown_setting *shown, const struct options *options)
+{
+	const struct option_row *url = option_named("url"), *text = option_named("password"),
+				*file = option_named("password-file");
+
+	shown->is_secret = options->password_source != PASSWORD_NONE;
+	switch (options->password_source) {
+	case PASSWORD_NONE:
+		shown->source = "default";
+		break;
+	case PASSWORD_URL:
+		show_origin(shown, options, url);
+		shown->source = "url";
+		break;
+	case PASSWORD_TEXT:
+		show_origin(shown, options, text);
+		break;
+	case PASSWORD_FILE:
+		show_origin(shown, options, file);
+		break;
+	case PASSWORD_SHARED:
+		shown->source = "environment";
+		snprintf(shown->where, sizeof(shown->where), "REDISCLI_AUTH");
+		break;
+	}
+}
+
+static bool is_setting(const struct option_row *row)
+{
+	return (row->sources & (SOURCE_ENVIRONMENT | SOURCE_FILE)) != 0;
+}
+
+bool origins_show(struct shown_setting *shown, size_t index, const struct options *options,
+		  const struct server *server)
+{
+	const struct option_row *row;
+
+	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
+		if (is_setting(row) && index-- == 0)
+			break;
+	if (!row)
+		return false;
+	*shown = (struct shown_setting){.name = row->name};
+	if (strcmp(row->name, "password") == 0) {
+		show_password(shown, options);
+		return true;
+	}
+	show_origin(shown, options, row);
+	if (row->kind == OPTION_URL)
+		snprintf(shown->value, sizeof(shown->value), "%s", server->label);
+	else if (options_has(options, row))
+		show_value(shown->value, sizeof(shown->value), options, row);
+	else if (*row->fallback)
+		snprintf(shown->value, sizeof(shown->value), "%s", row->fallback);
+	return true;
+}

@@ -1,0 +1,23 @@
+#ifndef FAIRLOCK_SETTING_SOURCE_H
+#define FAIRLOCK_SETTING_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/options.h"
+#include "redis/server_url.h"
+
+/* One setting for people who ask why it is as it is. */
+struct shown_setting {
+	const char *name;
+	char value[512];    /* "": none; never a password */
+	bool is_secret;     /* it has one that is not shown */
+	const char *source; /* "flag", "environment", "file", "default"; a password: also "url" */
+	char where[512];    /* "--url", "FAIRLOCK_URL", "/etc/fairlock.conf:3"; "": nowhere */
+};
+
+/* The index-th setting that may have a default of the user's. Returns false behind the last. */
+bool origins_show(struct shown_setting *shown, size_t index, const struct options *options,
+		  const struct server *server);
+
+#endif

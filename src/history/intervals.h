@@ -1,0 +1,50 @@
+#ifndef FAIRLOCK_INTERVALS_H
+#define FAIRLOCK_INTERVALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct history;
+
+enum span_end {
+	SPAN_GOES_ON,
+	SPAN_RELEASED,
+	SPAN_EXPIRED,
+	SPAN_FORCED,
+	SPAN_LOST,
+	SPAN_LEFT, /* the queue, without a grant */
+	SPAN_UNKNOWN,
+};
+
+/* One who waited and then held the lock, or left, or still does either. Always
+ * waits_ms <= holds_ms <= ends_ms. */
+struct span {
+	int64_t waits_ms; /* since then it waited */
+	int64_t holds_ms; /* since then it held; where it never did, as ends_ms */
+	int64_t ends_ms;
+	bool holds; /* it held the lock at some time */
+	enum span_end end;
+	const char *by;
+	int64_t token;
+};
+
+struct spans {
+	struct span *list;
+	size_t count;
+	bool goes_on;    /* somebody holds or waits now */
+	int64_t from_ms; /* what they all lie in: from what was asked for, else from the first one,
+			    ... */
+	int64_t to_ms;   /* ... to now, or, if all was asked for and nothing goes on, to the last
+			    event */
+};
+
+/* Puts together what belongs together. Texts live as long as the history's. Returns 0, or -1 with
+ * STATUS_OS. Call spans_free in both cases. */
+int spans_make(struct spans *spans, const struct history *history, struct error *err);
+
+void spans_free(struct spans *spans);
+
+#endif

@@ -1,0 +1,173 @@
+/* What the log script answers, made fit for use: others can write into a stream, too. */
+#include "history/log_reply.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lock/lock.h"
+#include "redis/reply.h"
+#include "redis/script.h"
+
+/* The first millisecond that RFC 3339 cannot tell: it has four digits for a year. */
+#define YEAR_10000_MS INT64_C(253402300800000)
+
+/* So many the server keeps at least. */
+#define LOG_LENGTH 1000
+
+static int64_t read_digits(const char *text, size_t length)
+{
+	int64_t number = 0;
+
+	if (length == 0 || length > 15)
+		return UNKNOWN_MS;
+	for (size_t i = 0; i < length; i++)
+		number = number * 10 + (text[i] - '0');
+	return number < YEAR_10000_MS ? number : UNKNOWN_MS;
+}
+
+int64_t history_number(const char *text)
+{
+	const size_t digits = strspn(text, "0123456789");
+
+	return text[digits] == '\0' ? read_digits(text, digits) : UNKNOWN_MS;
+}
+
+void history_request(const struct question *question, const struct lock_keys *keys,
+		     struct request *request)
+{
+	lock_request(keys, request, &script_log);
+	request_add(request, question->after);
+	request_add(request, question->since);
+	request_add(request, question->wants_now ? "1" : "0");
+}
+
+static void read_field(struct event *event, const char *field, const char *value)
+{
+	if (strcmp(field, "event") == 0)
+		event->name = value;
+	else if (strcmp(field, "time") == 0)
+		event->time_ms = history_number(value);
+	else if (strcmp(field, "owner") == 0)
+		event->owner = value;
+	else if (strcmp(field, "token") == 0)
+		event->token = value;
+	else if (strcmp(field, "by") == 0)
+		event->by = value;
+	else if (strcmp(field, "waited") == 0)
+		event->waited_ms = history_number(value);
+	else if (strcmp(field, "held") == 0)
+		event->held_ms = history_number(value);
+}
+
+static int read_event(struct event *event, const struct redisReply *entry)
+{
+	const struct redisReply *fields = reply_at(entry, 1);
+
+	*event = (struct event){
+		.id = reply_text(entry, 0),
+		.name = "",
+		.owner = "",
+		.token = "",
+		.by = "",
+		.time_ms = UNKNOWN_MS,
+		.waited_ms = UNKNOWN_MS,
+		.held_ms = UNKNOWN_MS,
+	};
+	if (!reply_fits(entry, "sl") || strlen(event->id) >= ENTRY_ID_MAX_BYTES)
+		return -1;
+	for (size_t i = 0; i + 1 < reply_count(fields); i += 2)
+		read_field(event, reply_text(fields, i), reply_text(fields, i + 1));
+	/* an id begins with the time when the entry was written */
+	if (event->time_ms == UNKNOWN_MS)
+		event->time_ms = read_digits(event->id, strspn(event->id, "0123456789"));
+	return 0;
+}
+
+static int read_events(struct history *history, const struct redisReply *entries)
+{
+	for (size_t i = reply_count(entries); i > 0; i--) {
+		struct event *event = &history->events[history->count];
+
+		if (read_event(event, reply_at(entries, i - 1)) < 0)
+			return -1;
+		history->last_id = event->id;
+		if (event->time_ms >= history->from_ms)
+			history->count++;
+	}
+	history->may_lack = reply_count(entries) >= LOG_LENGTH;
+	return 0;
+}
+
+static void read_hold(struct last_hold *hold, const struct redisReply *reply)
+{
+	*hold = (struct last_hold){
+		.owner = reply_text(reply, 0),
+		.token = reply_text(reply, 1),
+		.since_ms = history_number(reply_text(reply, 2)),
+		.until_ms = history_number(reply_text(reply, 3)),
+		.waited_ms = history_number(reply_text(reply, 4)),
+		.by = reply_text(reply, 5),
+	};
+}
+
+static void read_waiters(struct history *history, const struct redisReply *waiters)
+{
+	for (size_t i = 0; i < reply_count(waiters); i++) {
+		const struct redisReply *waiter = reply_at(waiters, i);
+
+		history->waiters[history->waiter_count++] = (struct present){
+			.since_ms = history_number(reply_text(waiter, 0)),
+			.by = reply_text(waiter, 1),
+		};
+	}
+}
+
+/* One more than needed: none is no list either, for calloc. */
+static int make_room(struct history *history, size_t events, size_t waiters, struct error *err)
+{
+	history->events = calloc(events + 1, sizeof(*history->events));
+	history->waiters = calloc(waiters + 1, sizeof(*history->waiters));
+	if (history->events && history->waiters)
+		return 0;
+	return fail(err, STATUS_OS, "cannot read a log: %s", strerror(ENOMEM));
+}
+
+/* When what was asked for begins. An entry may be written long after what it tells, so that the
+ * script cannot leave out all that is too old. */
+static int64_t find_beginning(struct question *question, int64_t now_ms)
+{
+	if (question->since[0] && question->from_ms == UNKNOWN_MS) {
+		const int64_t since_ms = strtoll(question->since, NULL, 10);
+
+		question->from_ms = since_ms < now_ms ? now_ms - since_ms : 0;
+	}
+	return question->from_ms;
+}
+
+int history_read(struct history *history, struct question *question, const struct redisReply *reply,
+		 struct error *err)
+{
+	const struct redisReply *entries = reply_at(reply, 2), *waiters = reply_at(reply, 5);
+
+	*history = (struct history){.now_ms = history_number(reply_text(reply, 1)), .last_id = ""};
+	if (!reply_fits(reply, "sslsll") || strcmp(reply_text(reply, 0), "log") != 0 ||
+	    history->now_ms == UNKNOWN_MS)
+		return lock_refused(reply, err);
+	history->from_ms = find_beginning(question, history->now_ms);
+	history->holder = reply_text(reply, 3);
+	if (make_room(history, reply_count(entries), reply_count(waiters), err) < 0)
+		return -1;
+	if (read_events(history, entries) < 0)
+		return reply_nonsense(err);
+	read_hold(&history->hold, reply_at(reply, 4));
+	read_waiters(history, waiters);
+	return 0;
+}
+
+void history_free(struct history *history)
+{
+	free(history->events);
+	free(history->waiters);
+	*history = (struct history){0};
+}

@@ -1,0 +1,82 @@
+#ifndef FAIRLOCK_LOG_REPLY_H
+#define FAIRLOCK_LOG_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "redis/client.h"
+
+struct lock_keys;
+
+/* A time or duration that is not known. */
+#define UNKNOWN_MS (-1)
+
+/* The id of an entry of a stream: two numbers of 64 bits. */
+#define ENTRY_ID_MAX_BYTES 48
+
+/* An entry of the log. Texts are "" when they are not known. */
+struct event {
+	const char *id;
+	const char *name; /* "granted", "released", ... */
+	const char *owner;
+	const char *token;
+	const char *by;
+	int64_t time_ms; /* since the epoch, by the server's clock, as all times here */
+	int64_t waited_ms;
+	int64_t held_ms;
+};
+
+/* The last hold that the server remembers; it may be over. */
+struct last_hold {
+	const char *owner; /* "": there is none */
+	const char *token;
+	const char *by;
+	int64_t since_ms;
+	int64_t until_ms; /* when its lease ends */
+	int64_t waited_ms;
+};
+
+/* A waiter that is there now. */
+struct present {
+	int64_t since_ms;
+	const char *by;
+};
+
+/* What the log script answered. The texts live as long as its reply. */
+struct history {
+	int64_t now_ms;
+	int64_t from_ms;      /* nothing of before that was asked for; UNKNOWN_MS: all was */
+	const char *last_id;  /* of the newest entry, whether asked for or not; "": there is none */
+	struct event *events; /* oldest first */
+	size_t count;
+	bool may_lack;      /* earlier events, which the server dropped: a log has an end */
+	const char *holder; /* "": the lock is free, or nobody asked */
+	struct last_hold hold;
+	struct present *waiters; /* first is next */
+	size_t waiter_count;
+};
+
+/* What to ask the log script for. */
+struct question {
+	char after[ENTRY_ID_MAX_BYTES]; /* only what came after this entry; "": all */
+	char since[24];                 /* only what happened so many ms ago or later; "": all */
+	bool wants_now;                 /* who holds and waits, too */
+	int64_t from_ms; /* since when that is, once the first answer told the time */
+};
+
+/* A time of the server, or UNKNOWN_MS for what is none. */
+int64_t history_number(const char *text);
+
+void history_request(const struct question *question, const struct lock_keys *keys,
+		     struct request *request);
+
+/* Reads the reply to it. Returns 0, or -1 when it makes no sense. Call history_free in both cases.
+ */
+int history_read(struct history *history, struct question *question, const struct redisReply *reply,
+		 struct error *err);
+
+void history_free(struct history *history);
+
+#endif

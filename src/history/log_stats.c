@@ -1,0 +1,282 @@
+#include "history/log_stats.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "history/intervals.h"
+#include "history/log_reply.h"
+#include "output/timestamp.h"
+
+/* The names of events, in the order in which they are told. */
+enum {
+	GRANTED,
+	RELEASED,
+	EXPIRED,
+	FORCED,
+	LOST,
+	LEFT,
+	KINDS,
+};
+
+static const char *const kinds[KINDS] = {"granted", "released", "expired",
+					 "forced",  "lost",     "left"};
+
+struct times {
+	int64_t *list;
+	size_t count;
+	int64_t median, p95, longest; /* UNKNOWN_MS where there are none */
+};
+
+struct stats {
+	int64_t from_ms, to_ms;
+	int64_t busy_ms;
+	int64_t holding_ms; /* so long has the present holder had it, or UNKNOWN_MS */
+	size_t waiting;
+	size_t counts[KINDS];
+	struct times waited; /* of those who were granted the lock */
+	struct times held;   /* of the holds that are over */
+};
+
+static int compare_times(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The median is the middle one, or lies midway between the two; of a hundred, 95 are no longer than
+ * the 95th percentile. */
+static void evaluate(struct times *times)
+{
+	const size_t n = times->count;
+
+	times->median = times->p95 = times->longest = UNKNOWN_MS;
+	if (n == 0)
+		return;
+	qsort(times->list, n, sizeof(*times->list), compare_times);
+	times->median = (times->list[(n - 1) / 2] + times->list[n / 2]) / 2;
+	times->p95 = times->list[(n * 95 + 99) / 100 - 1];
+	times->longest = times->list[n - 1];
+}
+
+static void note(struct times *times, int64_t ms)
+{
+	if (ms != UNKNOWN_MS)
+		times->list[times->count++] = ms;
+}
+
+static void count(struct stats *stats, const struct history *history)
+{
+	for (size_t i = 0; i < history->count; i++) {
+		const struct event *event = &history->events[i];
+		int kind = 0;
+
+		while (kind < KINDS && strcmp(event->name, kinds[kind]) != 0)
+			kind++;
+		if (kind == KINDS)
+			continue;
+		stats->counts[kind]++;
+		if (kind == GRANTED)
+			note(&stats->waited, event->waited_ms);
+		else if (kind != LEFT)
+			note(&stats->held, event->held_ms);
+	}
+	evaluate(&stats->waited);
+	evaluate(&stats->held);
+}
+
+/* From what was asked for, else from the first event. A log that is full may not reach back so far.
+ */
+static void find_bounds(struct stats *stats, const struct history *history,
+			const struct spans *spans)
+{
+	int64_t first = spans->to_ms;
+
+	for (size_t i = 0; i < spans->count; i++)
+		if (spans->list[i].holds_ms < first)
+			first = spans->list[i].holds_ms;
+	stats->from_ms = history->from_ms;
+	if (stats->from_ms == UNKNOWN_MS || (history->may_lack && first > stats->from_ms))
+		stats->from_ms = first;
+	stats->to_ms = spans->to_ms;
+}
+
+static int compare_holds(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return (x->holds_ms > y->holds_ms) - (x->holds_ms < y->holds_ms);
+}
+
+/* Holds may overlap after a server lost its data: what is covered twice counts once. */
+static void measure(struct stats *stats, struct spans *spans)
+{
+	int64_t covered_ms = stats->from_ms;
+
+	qsort(spans->list, spans->count, sizeof(*spans->list), compare_holds);
+	for (size_t i = 0; i < spans->count; i++) {
+		const struct span *span = &spans->list[i];
+		int64_t begins = span->holds_ms > covered_ms ? span->holds_ms : covered_ms;
+
+		if (span->end == SPAN_GOES_ON && span->holds)
+			stats->holding_ms = span->ends_ms - span->holds_ms;
+		if (span->holds && span->ends_ms > begins) {
+			stats->busy_ms += span->ends_ms - begins;
+			covered_ms = span->ends_ms;
+		}
+	}
+}
+
+static void print_json_times(const char *name, const struct times *times)
+{
+	const struct {
+		const char *name;
+		int64_t ms;
+	} figures[] = {
+		{"median", times->median},
+		{"p95", times->p95},
+		{"longest", times->longest},
+	};
+
+	printf(",\"%s\":", name);
+	for (size_t i = 0; i < 3; i++) {
+		printf("%s\"%s\":", i > 0 ? "," : "{", figures[i].name);
+		if (figures[i].ms == UNKNOWN_MS)
+			fputs("null", stdout);
+		else
+			printf("%" PRId64, figures[i].ms);
+	}
+	putchar('}');
+}
+
+static void print_json_moment(const char *name, int64_t ms)
+{
+	char text[MOMENT_MAX_BYTES];
+
+	if (ms == UNKNOWN_MS)
+		printf("\"%s\":null,", name);
+	else
+		printf("\"%s\":\"%s\",", name, moment_rfc3339(text, ms));
+}
+
+static void print_json(const struct stats *stats)
+{
+	const int64_t length_ms = stats->to_ms - stats->from_ms;
+
+	fputs("{\"stats\":{", stdout);
+	print_json_moment("from", stats->from_ms);
+	print_json_moment("to", stats->to_ms);
+	for (int i = 0; i < KINDS; i++)
+		printf("\"%s\":%zu,", kinds[i], stats->counts[i]);
+	if (stats->holding_ms == UNKNOWN_MS)
+		fputs("\"holding_ms\":null,", stdout);
+	else
+		printf("\"holding_ms\":%" PRId64 ",", stats->holding_ms);
+	printf("\"waiting\":%zu,", stats->waiting);
+	if (length_ms > 0)
+		printf("\"busy\":%.4f", (double)stats->busy_ms / (double)length_ms);
+	else
+		fputs("\"busy\":null", stdout);
+	print_json_times("waited_ms", &stats->waited);
+	print_json_times("held_ms", &stats->held);
+	puts("}}");
+}
+
+static void print_times(const char *name, const struct times *times)
+{
+	const int64_t figures[] = {times->median, times->p95, times->longest};
+	char text[DURATION_MAX_BYTES];
+
+	printf("%-6s", name);
+	for (size_t i = 0; i < 3; i++)
+		printf("  %8s", figures[i] == UNKNOWN_MS ? "-" : duration_show(text, figures[i]));
+	putchar('\n');
+}
+
+static void print_bounds(const struct stats *stats, const char *name)
+{
+	char from[MOMENT_MAX_BYTES], to[MOMENT_MAX_BYTES], length[DURATION_MAX_BYTES];
+
+	if (stats->from_ms == UNKNOWN_MS) {
+		printf("%s: nothing is known\n\n", name);
+		return;
+	}
+	printf("%s: %s to %s (%s)\n\n", name, moment_local(from, stats->from_ms, MOMENT_LONG),
+	       moment_local(to, stats->to_ms, MOMENT_LONG),
+	       duration_show(length, stats->to_ms - stats->from_ms));
+}
+
+static void print_now(const struct stats *stats)
+{
+	char text[DURATION_MAX_BYTES];
+
+	if (stats->holding_ms != UNKNOWN_MS)
+		printf("\nheld now, for %s", duration_show(text, stats->holding_ms));
+	else if (stats->waiting > 0)
+		fputs("\nfree now", stdout);
+	else
+		return;
+	printf("; %zu waiting\n", stats->waiting);
+}
+
+static void print_text(const struct stats *stats, const char *name)
+{
+	const int64_t length_ms = stats->to_ms - stats->from_ms;
+
+	print_bounds(stats, name);
+	fputs(" busy", stdout);
+	for (int i = 0; i < KINDS; i++)
+		printf(" %8s", kinds[i]);
+	if (length_ms > 0)
+		printf("\n%3.0f %%", 100 * (double)stats->busy_ms / (double)length_ms);
+	else
+		fputs("\n    -", stdout);
+	for (int i = 0; i < KINDS; i++)
+		printf(" %8zu", stats->counts[i]);
+	puts("\n\n          median      95 %   longest");
+	print_times("waited", &stats->waited);
+	print_times("held", &stats->held);
+	print_now(stats);
+}
+
+static int make_room(struct stats *stats, size_t events, struct error *err)
+{
+	stats->waited.list = calloc(events + 1, sizeof(int64_t));
+	stats->held.list = calloc(events + 1, sizeof(int64_t));
+	if (stats->waited.list && stats->held.list)
+		return 0;
+	return fail(err, STATUS_OS, "cannot count: %s", strerror(ENOMEM));
+}
+
+static void work_out(struct stats *stats, const struct history *history, struct spans *spans)
+{
+	count(stats, history);
+	find_bounds(stats, history, spans);
+	measure(stats, spans);
+}
+
+int stats_print(const struct history *history, const char *name, bool json, struct error *err)
+{
+	struct stats stats = {.holding_ms = UNKNOWN_MS, .waiting = history->waiter_count};
+	struct spans spans;
+	int result = spans_make(&spans, history, err);
+
+	if (result == 0)
+		result = make_room(&stats, history->count, err);
+	if (result == 0) {
+		work_out(&stats, history, &spans);
+		if (json)
+			print_json(&stats);
+		else
+			print_text(&stats, name);
+	}
+	spans_free(&spans);
+	free(stats.waited.list);
+	free(stats.held.list);
+	return result;
+}

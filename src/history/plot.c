@@ -1,0 +1,288 @@
+#include "history/plot.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/terminal.h"
+#include "history/intervals.h"
+#include "history/log_reply.h"
+#include "history/plot_axis.h"
+#include "history/plot_labels.h"
+#include "history/plot_queue.h"
+#include "history/plot_rows.h"
+#include "output/timestamp.h"
+
+/* What a column of a row shows; where several would, the greatest. */
+enum mark {
+	NOTHING,
+	TICK,
+	WAITS,
+	HOLDS,
+	LEFT,
+	BAD, /* expired, forced or lost */
+	MARKS,
+};
+
+static const struct {
+	const char *fine, *plain; /* with UTF-8, without */
+	const char *colour;
+} marks[MARKS] = {
+	[NOTHING] = {" ", " ", ""}, [TICK] = {"┊", "|", "90"}, [WAITS] = {"░", ".", "35"},
+	[HOLDS] = {"█", "#", "32"}, [LEFT] = {"×", "x", "35"}, [BAD] = {"!", "!", "1;31"},
+};
+
+static const char *const levels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+
+#define LEVELS 8
+#define LABELS_MOST 48
+#define ROWS_LEAST 5
+#define ROWS_BESIDE 9    /* on a screen: what is no row, and the prompt */
+#define ROWS_UNSEEN 40   /* where there is no screen to fit on */
+#define ROWS_PER_AXIS 15 /* with more, there is a second axis below */
+
+struct plot {
+	struct screen screen;
+	struct axis axis;
+	struct spans spans;
+	struct rows rows;
+	struct labels labels;
+	unsigned char *cells; /* of one row */
+	struct crowd crowd;
+};
+
+static void set_colour(const struct plot *plot, const char *colour)
+{
+	if (plot->screen.colour)
+		printf("\033[%sm", colour);
+}
+
+static void put_mark(const struct plot *plot, enum mark mark)
+{
+	fputs(plot->screen.utf8 ? marks[mark].fine : marks[mark].plain, stdout);
+}
+
+static void put_marks(const struct plot *plot, const unsigned char *cells)
+{
+	enum mark before = NOTHING;
+	int end = plot->axis.columns;
+
+	while (end > 0 && cells[end - 1] == NOTHING)
+		end--;
+	for (int i = 0; i < end; i++) {
+		const enum mark mark = cells[i];
+
+		if (mark != before && mark != NOTHING)
+			set_colour(plot, marks[mark].colour);
+		put_mark(plot, mark);
+		before = mark != NOTHING ? mark : before;
+	}
+	set_colour(plot, "");
+	putchar('\n');
+}
+
+static void mark(struct plot *plot, int from, int to, enum mark with)
+{
+	for (int i = from; i <= to; i++)
+		if (plot->cells[i] < with)
+			plot->cells[i] = (unsigned char)with;
+}
+
+/* A hold is seen however short it was; waiting has its true length. */
+static void mark_span(struct plot *plot, const struct span *span)
+{
+	const struct axis *axis = &plot->axis;
+	const int holds = axis_column(axis, span->holds_ms);
+	const int last = axis_column(axis, span->ends_ms > span->holds_ms ? span->ends_ms - 1
+									  : span->ends_ms);
+	const int64_t half_ms = (axis->to_ms - axis->from_ms) / axis->columns / 2;
+
+	if (span->ends_ms < axis->from_ms)
+		return;
+	if (span->holds_ms > span->waits_ms)
+		mark(plot, axis_column(axis, span->waits_ms + half_ms),
+		     axis_column(axis, span->holds_ms - 1), WAITS);
+	if (span->holds)
+		mark(plot, holds, last, HOLDS);
+	else if (span->end == SPAN_LEFT)
+		mark(plot, last, last, LEFT);
+	else if (span->waits_ms == span->ends_ms)
+		mark(plot, last, last, WAITS);
+	if (span->end == SPAN_EXPIRED || span->end == SPAN_FORCED || span->end == SPAN_LOST)
+		mark(plot, last, last, BAD);
+}
+
+static int max(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+static int min(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+/* ---- The parts, from top to bottom ---- */
+
+static void put_title(const struct plot *plot, const char *name)
+{
+	const struct spans *spans = &plot->spans;
+	char text[1600], from[MOMENT_MAX_BYTES], to[MOMENT_MAX_BYTES], length[DURATION_MAX_BYTES];
+
+	snprintf(text, sizeof(text), "%s: %s to %s (%s)%s%s", name,
+		 moment_local(from, spans->from_ms, MOMENT_LONG),
+		 spans->goes_on ? "now" : moment_local(to, spans->to_ms, MOMENT_LONG),
+		 duration_show(length, spans->to_ms - spans->from_ms),
+		 *plot->labels.place ? ", all by " : "", plot->labels.place);
+	screen_put(&plot->screen, text,
+		   min(screen_width(&plot->screen, text), plot->screen.columns));
+	puts("\n");
+}
+
+static void put_axis(const struct plot *plot)
+{
+	const struct axis *axis = &plot->axis;
+	char text[MOMENT_MAX_BYTES];
+	int at = 0;
+
+	labels_put(&plot->labels, &plot->screen, NULL);
+	for (int64_t tick = axis_next_tick(axis, axis->from_ms - 1); tick < axis->to_ms;
+	     tick = axis_next_tick(axis, tick)) {
+		const int column = axis_column(axis, tick);
+
+		axis_label(axis, tick, text);
+		if (column < at || column + (int)strlen(text) > axis->columns)
+			continue;
+		at += printf("%*s%s", column - at, "", text);
+	}
+	putchar('\n');
+}
+
+static void clear_cells(struct plot *plot)
+{
+	const struct axis *axis = &plot->axis;
+
+	memset(plot->cells, NOTHING, (size_t)axis->columns);
+	for (int64_t tick = axis_next_tick(axis, axis->from_ms - 1); tick < axis->to_ms;
+	     tick = axis_next_tick(axis, tick))
+		plot->cells[axis_column(axis, tick)] = TICK;
+}
+
+static void put_rows(struct plot *plot)
+{
+	const struct rows *rows = &plot->rows;
+	size_t before = rows->job_count;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct row *row = &rows->list[i];
+
+		if (!row->shown)
+			continue;
+		clear_cells(plot);
+		for (size_t s = 0; s < plot->spans.count; s++)
+			if (rows->of_span[s] == i)
+				mark_span(plot, &plot->spans.list[s]);
+		labels_put(&plot->labels, &plot->screen,
+			   row->job != before ? &rows->jobs[row->job] : NULL);
+		put_marks(plot, plot->cells);
+		before = row->job;
+	}
+}
+
+/* How many waited at once: a pile-up, even where it has more rows than the screen. */
+static void put_crowd(const struct plot *plot)
+{
+	const struct crowd *crowd = &plot->crowd;
+	int end = plot->axis.columns;
+	char text[64];
+
+	while (end > 0 && crowd->columns[end - 1] == 0)
+		end--;
+	snprintf(text, sizeof(text), "up to %zu wait", crowd->most);
+	screen_put(&plot->screen, text, labels_width(&plot->labels) - 1);
+	putchar(' ');
+	set_colour(plot, marks[WAITS].colour);
+	for (int i = 0; i < end; i++) {
+		const size_t count = crowd->columns[i];
+
+		if (plot->screen.utf8)
+			fputs(levels[(count * LEVELS + crowd->most - 1) / crowd->most], stdout);
+		else
+			putchar(count == 0 ? ' ' : count > 9 ? '+' : (char)('0' + count));
+	}
+	set_colour(plot, "");
+	putchar('\n');
+}
+
+static void put_key(const struct plot *plot, size_t hidden)
+{
+	static const struct {
+		enum mark mark;
+		const char *text;
+	} keys[] = {
+		{HOLDS, "holds"},
+		{WAITS, "waits"},
+		{LEFT, "left the queue"},
+		{BAD, "expired, forced, lost"},
+	};
+
+	putchar('\n');
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		fputs(i > 0 ? "  " : "", stdout);
+		set_colour(plot, marks[keys[i].mark].colour);
+		put_mark(plot, keys[i].mark);
+		set_colour(plot, "");
+		printf(" %s", keys[i].text);
+	}
+	putchar('\n');
+	if (hidden > 0)
+		printf("%zu more rows are not shown\n", hidden);
+}
+
+static int draw(struct plot *plot, const char *name, struct error *err)
+{
+	const int rows = plot->screen.rows;
+	const int most = rows > 0 ? max(ROWS_LEAST, rows - ROWS_BESIDE) : ROWS_UNSEEN;
+	const size_t hidden = rows_limit(&plot->rows, (size_t)most);
+
+	labels_measure(&plot->labels, &plot->rows, &plot->screen);
+	axis_init(&plot->axis, plot->spans.from_ms, plot->spans.to_ms,
+		  plot->screen.columns - labels_width(&plot->labels));
+	plot->cells = calloc((size_t)plot->axis.columns, sizeof(*plot->cells));
+	if (!plot->cells)
+		return fail(err, STATUS_OS, "cannot draw: %s", strerror(ENOMEM));
+	if (crowd_count(&plot->crowd, &plot->spans, &plot->axis, err) < 0)
+		return -1;
+	put_title(plot, name);
+	put_axis(plot);
+	put_rows(plot);
+	if (plot->crowd.most > 1)
+		put_crowd(plot);
+	if (plot->rows.count - hidden > ROWS_PER_AXIS)
+		put_axis(plot);
+	put_key(plot, hidden);
+	return 0;
+}
+
+int plot_print(const struct history *history, const char *name, struct error *err)
+{
+	struct plot plot = {.cells = NULL};
+	int result;
+
+	screen_look(&plot.screen, STDOUT_FILENO);
+	result = spans_make(&plot.spans, history, err);
+	if (result == 0)
+		result = rows_make(&plot.rows, &plot.spans, err);
+	if (result == 0 && plot.spans.count > 0)
+		result = draw(&plot, name, err);
+	else if (result == 0)
+		printf("%s: nothing is known\n", name);
+	free(plot.cells);
+	crowd_free(&plot.crowd);
+	rows_free(&plot.rows);
+	spans_free(&plot.spans);
+	return result;
+}

@@ -1,0 +1,55 @@
+#include "history/plot_labels.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/terminal.h"
+#include "history/plot_rows.h"
+
+#define WIDTH_MOST 48
+#define WIDTH_LEAST 13 /* for "up to 10 wait" */
+
+static int max(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+static int min(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+void labels_measure(struct labels *labels, const struct rows *rows, const struct screen *screen)
+{
+	const int most = min(screen->columns * 2 / 5, WIDTH_MOST);
+	int command = WIDTH_LEAST, place = 0;
+
+	labels->place = rows->jobs[0].place;
+	for (size_t i = 0; i < rows->job_count; i++) {
+		command = max(command, screen_width(screen, rows->jobs[i].about.command));
+		place = max(place, screen_width(screen, rows->jobs[i].place));
+		if (strcmp(rows->jobs[0].place, rows->jobs[i].place) != 0)
+			labels->place = "";
+	}
+	if (*labels->place)
+		place = 0;
+	if (place > 0)
+		place = min(place, max(most / 2, most - command - 1));
+	labels->place_width = place;
+	labels->command_width = min(command, most - place - (place > 0));
+}
+
+int labels_width(const struct labels *labels)
+{
+	return labels->command_width + labels->place_width + (labels->place_width > 0) + 1;
+}
+
+void labels_put(const struct labels *labels, const struct screen *screen, const struct job *job)
+{
+	screen_put(screen, job ? job->about.command : "", labels->command_width);
+	if (labels->place_width > 0) {
+		putchar(' ');
+		screen_put(screen, job ? job->place : "", labels->place_width);
+	}
+	putchar(' ');
+}

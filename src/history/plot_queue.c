@@ -1,0 +1,80 @@
+#include "history/plot_queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "history/intervals.h"
+#include "history/plot_axis.h"
+
+struct change {
+	int64_t at_ms;
+	int by; /* 1: one more waits; -1: one less */
+};
+
+/* Who goes is counted before who comes in the same moment. */
+static int compare(const void *a, const void *b)
+{
+	const struct change *x = a, *y = b;
+
+	if (x->at_ms != y->at_ms)
+		return x->at_ms > y->at_ms ? 1 : -1;
+	return x->by - y->by;
+}
+
+static size_t collect(struct change *changes, const struct spans *spans, const struct axis *axis)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < spans->count; i++) {
+		const struct span *span = &spans->list[i];
+
+		if (span->holds_ms <= span->waits_ms || span->holds_ms <= axis->from_ms)
+			continue;
+		changes[count++] = (struct change){span->waits_ms, 1};
+		changes[count++] = (struct change){span->holds_ms, -1};
+	}
+	qsort(changes, count, sizeof(*changes), compare);
+	return count;
+}
+
+static void raise_columns(struct crowd *crowd, int from, int to, size_t waiting)
+{
+	for (int i = from; i <= to; i++)
+		if (crowd->columns[i] < waiting)
+			crowd->columns[i] = waiting;
+	if (crowd->most < waiting)
+		crowd->most = waiting;
+}
+
+int crowd_count(struct crowd *crowd, const struct spans *spans, const struct axis *axis,
+		struct error *err)
+{
+	struct change *changes = calloc(2 * spans->count + 1, sizeof(*changes));
+	size_t count, waiting = 0;
+
+	*crowd = (struct crowd){
+		.columns = calloc((size_t)axis->columns, sizeof(*crowd->columns)),
+	};
+	if (!changes || !crowd->columns) {
+		free(changes);
+		return fail(err, STATUS_OS, "cannot count: %s", strerror(ENOMEM));
+	}
+	count = collect(changes, spans, axis);
+	for (size_t i = 0; i + 1 < count; i++) {
+		const int64_t from_ms = changes[i].at_ms, to_ms = changes[i + 1].at_ms;
+
+		waiting += (size_t)changes[i].by;
+		if (to_ms > from_ms && to_ms > axis->from_ms)
+			raise_columns(crowd, axis_column(axis, from_ms),
+				      axis_column(axis, to_ms - 1), waiting);
+	}
+	free(changes);
+	return 0;
+}
+
+void crowd_free(struct crowd *crowd)
+{
+	free(crowd->columns);
+	*crowd = (struct crowd){0};
+}

@@ -1,0 +1,43 @@
+#ifndef FAIRLOCK_PLOT_ROWS_H
+#define FAIRLOCK_PLOT_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "lock/about.h"
+
+struct spans;
+
+/* A command of one user on one host, however often it ran. */
+struct job {
+	struct about about;
+	char place[BY_MAX_BYTES + 1]; /* user@host */
+};
+
+/* A line of a drawing. A job has one, and more for those that ran or waited at the same time. */
+struct row {
+	size_t job;
+	int64_t last_ms; /* when its last span ended */
+	bool shown;
+};
+
+struct rows {
+	struct job *jobs;
+	size_t job_count;
+	struct row *list; /* jobs in the order of their first spans, the rows of one together */
+	size_t count;
+	size_t *of_span; /* the row of each span */
+};
+
+/* Sorts the spans by their beginnings and gives each a row. Returns 0, or -1 with STATUS_OS. Call
+ * rows_free in both cases. */
+int rows_make(struct rows *rows, struct spans *spans, struct error *err);
+
+/* Has only the latest rows shown, and returns how many are not. */
+size_t rows_limit(struct rows *rows, size_t most);
+
+void rows_free(struct rows *rows);
+
+#endif

@@ -1,0 +1,190 @@
+#include "lock/hold.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "redis/client_call.h"
+
+/* So much is taken from the server at once; the deadline and COMMAND's end come between. */
+#define EVENTS_AT_ONCE 100
+
+/* A reply that has not come by then may still come: no holder asks again sooner, unless its lease
+ * is so short that it could not ask a second time. */
+#define HURRY_MIN_MS 1000
+
+/* A lock that was handed over has a short lease; and a holder that has no connection yet hears
+ * nothing. Such a holder renews soon: but many a COMMAND has ended before this. */
+#define EARLY_RENEW_MS 50
+
+/* A holder looks for the way to the server sooner than others: the server may have another place by
+ * now, and the lease does not wait. */
+static void hurry(const struct hold *hold, int64_t timeout_ms)
+{
+	const int64_t least_ms = earliest(HURRY_MIN_MS, hold->lock->lease_ms / 4);
+	struct client *client = hold->client;
+
+	if (timeout_ms < least_ms)
+		timeout_ms = least_ms;
+	client->timeout_ms = earliest(hold->patience_ms, timeout_ms);
+	client->link.timeout_ms = client->timeout_ms;
+	client->link.back_off_max_ms = earliest(BACK_OFF_MAX_MS, hold->lock->lease_ms / 20);
+}
+
+void hold_init(struct hold *hold, struct lock *lock, struct client *client)
+{
+	char channel[CHANNEL_MAX_BYTES];
+
+	*hold = (struct hold){.lock = lock,
+			      .client = client,
+			      .state = HOLD_HELD,
+			      .patience_ms = client->timeout_ms};
+	hold->renew_ms = lock->handed || client->link.stage == LINK_DOWN
+				 ? clock_ms() + EARLY_RENEW_MS
+				 : client->sent_ms + lock->lease_ms / 3;
+	hurry(hold, lock->handed ? (lock->deadline_ms - lock->since_ms) / 3 : lock->lease_ms / 6);
+	lock_channel(&lock->keys, lock->owner, channel);
+	client_subscribe(client, channel);
+}
+
+static void renew(struct hold *hold)
+{
+	struct request request;
+
+	lock_renew(hold->lock, &request);
+	client_request(hold->client, &request);
+	hold->renew_ms = NEVER_MS;
+	pace_take(&hold->pace);
+}
+
+static void lose(struct hold *hold, const struct renew_reply *reply)
+{
+	char holder[256];
+
+	/* of who deletes the key, or of a lease that ends, nobody is told */
+	hold->state = hold->is_told && hold->lock->kind == LOCK_ACQUIRE ? HOLD_RELEASED : HOLD_LOST;
+	if (strcmp(reply->why, "forced") == 0) {
+		hold->state = HOLD_LOST;
+		snprintf(hold->why, sizeof(hold->why), "somebody broke it by force");
+	} else if (strcmp(reply->why, "taken") == 0 && *reply->by) {
+		owner_show(holder, sizeof(holder), reply->by);
+		snprintf(hold->why, sizeof(hold->why), "it is held by %s now", holder);
+	} else if (strcmp(reply->why, "taken") == 0) {
+		snprintf(hold->why, sizeof(hold->why), "somebody else holds it now");
+	} else {
+		snprintf(hold->why, sizeof(hold->why), "its lease ended or its key was deleted");
+	}
+}
+
+static void renewed(struct hold *hold)
+{
+	const int64_t deadline_ms = hold->lock->deadline_ms;
+	struct renew_reply reply;
+	struct error err;
+
+	if (lock_renewed(hold->lock, hold->client, &reply, &err) < 0) {
+		hold->renew_ms = clock_ms() +
+				 hold->lock->lease_ms / 3; /* perhaps it makes sense next time */
+		return;
+	}
+	hold->renew_ms = hold->client->sent_ms + hold->lock->lease_ms / 3;
+	hold->why[0] = '\0';
+	if (reply.outcome == RENEWED) {
+		hold->is_told = false;
+		hurry(hold, hold->lock->lease_ms / 6);
+	}
+	hold->renewals++;
+	hold->took_ms = clock_ms() - hold->client->sent_ms;
+	hold->left_ms = deadline_ms - hold->client->sent_ms;
+	if (reply.outcome == RENEW_UNSAFE) {
+		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
+		snprintf(hold->why, sizeof(hold->why), "only %lld of %" PRId64 " replicas know it",
+			 hold->client->replicas, hold->lock->replicas);
+	} else if (reply.outcome == RENEW_LOST) {
+		lose(hold, &reply);
+	} else if (reply.outcome == RENEW_RELEASED) {
+		hold->state = HOLD_RELEASED;
+	}
+}
+
+/* A connection that came back is used at once: after a restart without data whoever
+ * presents itself first has the lock. A refusal is not a loss either; the deadline decides. */
+static void failed(struct hold *hold)
+{
+	if (hold->client->final)
+		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
+	else if (!hold->client->pending)
+		renew(hold);
+}
+
+void hold_step(struct hold *hold)
+{
+	for (int events = 0; hold->state == HOLD_HELD && events < EVENTS_AT_ONCE; events++) {
+		if (!hold->client->pending && clock_ms() >= hold->renew_ms)
+			renew(hold);
+		switch (client_step(hold->client)) {
+		case CLIENT_NOTHING:
+			return;
+		case CLIENT_REPLY:
+			renewed(hold);
+			break;
+		case CLIENT_MESSAGE:
+			/* somebody broke the lock, or gave a hold of this owner back */
+			hold->is_told = true;
+			if (!hold->client->pending)
+				hold->renew_ms = earliest(hold->renew_ms, pace_ms(&hold->pace));
+			break;
+		case CLIENT_FAILED:
+			failed(hold);
+			break;
+		}
+	}
+}
+
+const char *hold_trouble(const struct hold *hold)
+{
+	if (hold->client->error.status)
+		return hold->client->error.text;
+	if (*hold->why)
+		return hold->why;
+	return hold->client->confirming ? "too few replicas know it"
+					: "its lease could not be renewed in time";
+}
+
+int64_t hold_wait(const struct hold *hold, struct pollfd *slot)
+{
+	int64_t wake = client_wait(hold->client, slot);
+
+	return wake < hold->renew_ms ? wake : hold->renew_ms;
+}
+
+int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
+{
+	struct request request;
+	struct release_reply reply;
+
+	/* a renewal under way is answered soon, or the connection is no good */
+	client_finish(hold->client,
+		      clock_ms() + earliest((until_ms - clock_ms()) / 2, HURRY_MIN_MS));
+	lock_release(hold->lock, &request);
+	if (client_call(hold->client, &request, until_ms, true, err) < 0)
+		return -1;
+	if (lock_released(hold->client->reply, &reply, err) < 0)
+		return -1;
+	if (reply.outcome != RELEASED && reply.outcome != RELEASE_KEPT)
+		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: it is not held any more",
+			    hold->lock->keys.name);
+	hold->is_kept = reply.outcome == RELEASE_KEPT;
+	return 0;
+}
+
+void hold_give_up(struct lock *lock, struct client *client)
+{
+	struct hold hold = {.lock = lock, .client = client};
+	struct error ignored;
+
+	lock->unused = true;
+	hold_release(&hold, clock_ms() + client->timeout_ms, &ignored);
+	client_close(client);
+}

@@ -1,0 +1,106 @@
+#include "lock/lock_keys.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+static const char queue_prefix[] = "redisson_lock_queue:";
+static const char timeouts_prefix[] = "redisson_lock_timeout:";
+static const char state_prefix[] = "fairlock:";
+static const char log_prefix[] = "fairlock_log:";
+static const char channel_prefix[] = "redisson_lock__channel:";
+
+static const char *const prefixes[] = {
+	queue_prefix, timeouts_prefix, state_prefix, log_prefix, channel_prefix,
+};
+
+static int check_text(const char *name, struct error *err)
+{
+	for (const char *at = name; *at != '\0';) {
+		uint32_t code;
+		size_t length = utf8_decode(at, &code);
+
+		if (length == 0)
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: byte %td is not valid UTF-8", at - name + 1);
+		if (utf8_is_control(code))
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: byte %td is a control character",
+				    at - name + 1);
+		at += length;
+	}
+	return 0;
+}
+
+static int check_prefix(const char *name, struct error *err)
+{
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: names that begin with '%s' belong to locks",
+				    prefixes[i]);
+	}
+	return 0;
+}
+
+/* The part of a key that a cluster hashes: what stands between the first { and
+ * the next }, unless that is nothing. Returns its length. */
+static size_t hash_tag(const char *key, const char **tag)
+{
+	const char *open = strchr(key, '{');
+	const char *close = open ? strchr(open, '}') : NULL;
+
+	if (close == NULL || close == open + 1) {
+		*tag = key;
+		return strlen(key);
+	}
+	*tag = open + 1;
+	return (size_t)(close - open - 1);
+}
+
+static bool share_slot(const char *key, const char *other)
+{
+	const char *tag, *other_tag;
+	size_t length = hash_tag(key, &tag);
+
+	return hash_tag(other, &other_tag) == length && memcmp(tag, other_tag, length) == 0;
+}
+
+static void derive(char *key, const char *prefix, const char *name)
+{
+	const bool braces = strchr(name, '{') == NULL;
+
+	key = stpcpy(key, prefix);
+	if (braces)
+		*key++ = '{';
+	key = stpcpy(key, name);
+	strcpy(key, braces ? "}" : "");
+}
+
+int name_keys(struct lock_keys *keys, const char *name, struct error *err)
+{
+	size_t length = strlen(name);
+
+	if (length == 0)
+		return fail(err, STATUS_USAGE, "cannot use NAME: it is empty");
+	if (length > NAME_MAX_BYTES)
+		return fail(err, STATUS_USAGE, "cannot use NAME: it is longer than %d bytes",
+			    NAME_MAX_BYTES);
+	if (check_text(name, err) || check_prefix(name, err))
+		return -1;
+	memcpy(keys->name, name, length + 1);
+	derive(keys->queue, queue_prefix, name);
+	derive(keys->timeouts, timeouts_prefix, name);
+	derive(keys->state, state_prefix, name);
+	derive(keys->log, log_prefix, name);
+	derive(keys->channel, channel_prefix, name);
+	/* The other keys differ only before the first brace. */
+	if (!share_slot(keys->name, keys->queue))
+		return fail(
+			err, STATUS_USAGE,
+			"cannot use NAME: with braces like these a cluster keeps its keys apart");
+	return 0;
+}

@@ -1,0 +1,23 @@
+#ifndef FAIRLOCK_LOCK_KEYS_H
+#define FAIRLOCK_LOCK_KEYS_H
+
+#include "base/error.h"
+
+#define NAME_MAX_BYTES 512
+#define KEY_MAX_BYTES (NAME_MAX_BYTES + 64)
+
+/* The keys of one lock, in the order in which every script takes them, and the
+ * prefix of its channels. */
+struct lock_keys {
+	char name[NAME_MAX_BYTES + 1];
+	char queue[KEY_MAX_BYTES];
+	char timeouts[KEY_MAX_BYTES];
+	char state[KEY_MAX_BYTES];
+	char log[KEY_MAX_BYTES];
+	char channel[KEY_MAX_BYTES];
+};
+
+/* Checks NAME and derives its keys. Returns 0, or -1 with STATUS_USAGE. */
+int name_keys(struct lock_keys *keys, const char *name, struct error *err);
+
+#endif

@@ -1,0 +1,202 @@
+/* The server has no list of locks. Each lock that fairlock has used lately has a state hash, which
+ * knows the lock's name: these are looked for key by key. */
+#include "lock/lock_list.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "lock/lock_keys.h"
+#include "redis/client_call.h"
+#include "redis/cluster_nodes.h"
+#include "redis/local_server.h"
+#include "redis/reply.h"
+#include "redis/server_url.h"
+
+/* A server serves nobody else during one step of a scan. */
+#define KEYS_PER_STEP "1000"
+
+/* A server with more is none: a scan must come to an end, whatever it is told. */
+#define SCAN_STEPS_MAX (1 << 20)
+#define NAMES_MAX (1 << 20)
+
+#define PROMPT_MS 300
+
+static int no_memory(struct error *err)
+{
+	return fail(err, STATUS_OS, "cannot list locks: %s", strerror(ENOMEM));
+}
+
+static int add(struct names *names, const char *name, struct client *client, struct error *err)
+{
+	struct found *list = reallocarray(names->list, names->count + 1, sizeof(*list));
+	char *copy;
+
+	if (!list)
+		return no_memory(err);
+	names->list = list;
+	copy = strdup(name);
+	if (!copy)
+		return no_memory(err);
+	list[names->count++] = (struct found){.name = copy, .client = client};
+	return 0;
+}
+
+void names_free(struct names *names)
+{
+	for (size_t i = 0; i < names->count; i++)
+		free(names->list[i].name);
+	free(names->list);
+	*names = (struct names){0};
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(((const struct found *)a)->name, ((const struct found *)b)->name);
+}
+
+/* A scan may come by the same key twice. */
+static void sort(struct names *names)
+{
+	size_t kept = 0;
+
+	if (names->count > 0)
+		qsort(names->list, names->count, sizeof(*names->list), compare);
+	for (size_t i = 0; i < names->count; i++)
+		if (kept > 0 && strcmp(names->list[kept - 1].name, names->list[i].name) == 0)
+			free(names->list[i].name);
+		else
+			names->list[kept++] = names->list[i];
+	names->count = kept;
+}
+
+static int ask(struct client *client, const struct request *request, int64_t until_ms,
+	       struct error *err)
+{
+	int64_t due_ms = clock_ms() + client->timeout_ms;
+
+	return client_call(client, request, due_ms < until_ms ? due_ms : until_ms, false, err);
+}
+
+/* A real server's cursor is a number, and another one at each step. */
+static int move_cursor(char cursor[24], const char *next)
+{
+	size_t digits = strspn(next, "0123456789");
+
+	if (digits == 0 || digits >= 24 || next[digits] != '\0' || strcmp(cursor, next) == 0)
+		return -1;
+	memcpy(cursor, next, digits + 1);
+	return 0;
+}
+
+/* One step of the scan; keys are added to *keys. cursor is "0" behind the last step. */
+static int scan(struct names *keys, char cursor[24], struct client *client, int64_t until_ms,
+		struct error *err)
+{
+	const struct request request = {
+		.argv = {"SCAN", cursor, "MATCH", "fairlock:*", "COUNT", KEYS_PER_STEP, "TYPE",
+			 "hash"},
+		.argc = 8,
+	};
+
+	if (ask(client, &request, until_ms, err) < 0)
+		return -1;
+	const struct redisReply *found = reply_at(client->reply, 1);
+
+	if (!reply_fits(client->reply, "sl") || reply_count(found) > NAMES_MAX - keys->count)
+		return reply_nonsense(err);
+	/* the first step may be the last one */
+	if (strcmp(reply_text(client->reply, 0), "0") == 0)
+		strcpy(cursor, "0");
+	else if (move_cursor(cursor, reply_text(client->reply, 0)) < 0)
+		return reply_nonsense(err);
+	for (size_t i = 0; i < reply_count(found); i++)
+		if (add(keys, reply_text(found, i), client, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Adds the name of the lock whose state hash this is; another program's hash is left out. */
+static int add_name(struct names *names, const char *key, struct client *client, int64_t until_ms,
+		    struct error *err)
+{
+	const struct request request = {.argv = {"HGET", key, "name"}, .argc = 3};
+	struct lock_keys derived;
+	struct error ignored;
+	const char *name;
+
+	if (ask(client, &request, until_ms, err) < 0)
+		return -1;
+	name = reply_string(client->reply);
+	if (!name || name_keys(&derived, name, &ignored) < 0 || strcmp(derived.state, key) != 0)
+		return 0;
+	return add(names, name, client, err);
+}
+
+/* Adds what one node knows. */
+static int find_at(struct names *names, struct client *client, int64_t until_ms, struct error *err)
+{
+	struct names keys = {0};
+	char cursor[24] = "0";
+	int steps = 0, result;
+
+	do
+		result = ++steps > SCAN_STEPS_MAX ? reply_nonsense(err)
+						  : scan(&keys, cursor, client, until_ms, err);
+	while (result == 0 && strcmp(cursor, "0") != 0);
+	for (size_t i = 0; result == 0 && i < keys.count; i++)
+		result = add_name(names, keys.list[i].name, client, until_ms, err);
+	names_free(&keys);
+	return result;
+}
+
+int names_find(struct names *names, struct nodes *nodes, int64_t until_ms, struct error *err)
+{
+	int result = 0;
+
+	*names = (struct names){0};
+	for (size_t i = 0; result == 0 && i < nodes->count; i++) {
+		struct client *client = &nodes->clients[i];
+
+		if (!nodes_has_lost(nodes, client))
+			result = find_at(names, client, until_ms, err);
+		if (result < 0 && nodes_lose(nodes, client, err))
+			result = 0;
+	}
+	sort(names);
+	return result;
+}
+
+static bool is_running(const struct server *server)
+{
+	struct error ignored;
+	int folder, fd = -1;
+
+	if (server->kind != SERVER_LOCAL)
+		return true;
+	folder = local_open(&ignored);
+	if (folder >= 0) {
+		fd = local_connect(folder);
+		close(folder);
+	}
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+void names_find_quickly(struct names *names, const struct server *server)
+{
+	const int64_t until_ms = clock_ms() + PROMPT_MS;
+	struct nodes nodes;
+	struct error ignored;
+
+	*names = (struct names){0};
+	if (!is_running(server))
+		return;
+	if (nodes_open(&nodes, server, PROMPT_MS, until_ms, &ignored) == 0)
+		names_find(names, &nodes, until_ms, &ignored);
+	nodes_close(&nodes);
+}

@@ -1,0 +1,149 @@
+#include "lock/owner.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define WORD_SEPARATOR " "
+#define UUID_LENGTH 36
+
+/* Returns where the next is to be put. */
+static char *put_byte(char *text, uint8_t byte)
+{
+	*text++ = SECRET_DIGITS[byte >> 4];
+	*text++ = SECRET_DIGITS[byte & 0x0f];
+	return text;
+}
+
+int owner_new(char id[OWNER_MAX_BYTES], struct error *err)
+{
+	uint8_t b[16];
+
+	if (getrandom(b, sizeof(b), 0) != sizeof(b))
+		return fail(err, STATUS_OS, "cannot get random bytes: %s", strerror(errno));
+	b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
+	b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
+	for (size_t i = 0; i < sizeof(b); i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			*id++ = '-';
+		id = put_byte(id, b[i]);
+	}
+	snprintf(id, OWNER_MAX_BYTES - UUID_LENGTH, ":%d", (int)getpid());
+	return 0;
+}
+
+void owner_draw_secret(char secret[SECRET_BYTES])
+{
+	uint8_t b[SECRET_BYTES / 2];
+
+	*secret = '\0';
+	if (getrandom(b, sizeof(b), 0) != sizeof(b))
+		return;
+	for (size_t i = 0; i < sizeof(b); i++)
+		secret = put_byte(secret, b[i]);
+	*secret = '\0';
+}
+
+static bool is_owner(const char *word, size_t length)
+{
+	return length > 0 && length < OWNER_MAX_BYTES &&
+	       strspn(word, "0123456789abcdefABCDEF-:") >= length;
+}
+
+bool owner_is_valid(const char *id)
+{
+	return is_owner(id, strlen(id));
+}
+
+int owner_inherited(char (**ids)[OWNER_MAX_BYTES])
+{
+	static char list[HELD_MAX][OWNER_MAX_BYTES]; /* 16 kB, of which most stay untouched */
+	const char *word = getenv("FAIRLOCK_HELD");
+	int count = 0;
+
+	while (word && *word && count < HELD_MAX) {
+		size_t length = strcspn(word, WORD_SEPARATOR);
+
+		if (is_owner(word, length)) {
+			memcpy(list[count], word, length);
+			list[count++][length] = '\0';
+		}
+		word += length;
+		word += strspn(word, WORD_SEPARATOR);
+	}
+	*ids = list;
+	return count;
+}
+
+/* Appends text; control characters become '?', so that tabs stay separators. */
+static void append(char *by, const char *text)
+{
+	size_t at = strlen(by);
+
+	for (; *text && at < BY_MAX_BYTES - 1; text++)
+		by[at++] = (unsigned char)*text < ' ' || *text == 127 ? '?' : *text;
+	by[at] = '\0';
+}
+
+static void tab(char *by)
+{
+	size_t at = strlen(by);
+
+	if (at < BY_MAX_BYTES - 1)
+		memcpy(by + at, "\t", 2);
+}
+
+/* The name that the user goes by: $LOGNAME costs no look-up in the password
+ * database, and this is only for people to read. */
+static const char *user_name(char *number, size_t size)
+{
+	const char *name = getenv("LOGNAME");
+
+	if (!name || !*name)
+		name = getenv("USER");
+	if (name && *name)
+		return name;
+	if (geteuid() == 0)
+		return "root";
+	snprintf(number, size, "%u", (unsigned)geteuid());
+	return number;
+}
+
+void owner_describe(char by[BY_MAX_BYTES], char *const *words)
+{
+	char host[65] = "";
+	char number[16];
+
+	by[0] = '\0';
+	gethostname(host, sizeof(host) - 1);
+	append(by, host);
+	tab(by);
+	snprintf(number, sizeof(number), "%d", (int)getpid());
+	append(by, number);
+	tab(by);
+	append(by, user_name(number, sizeof(number)));
+	tab(by);
+	for (; *words; words++) {
+		append(by, *words);
+		if (words[1])
+			append(by, " ");
+	}
+}
+
+void owner_show(char *text, size_t size, const char *by)
+{
+	int host = (int)strcspn(by, "\t");
+	const char *pid = by + host + (by[host] == '\t');
+	int pid_length = (int)strcspn(pid, "\t");
+	const char *user = pid + pid_length + (pid[pid_length] == '\t');
+	int user_length = (int)strcspn(user, "\t");
+	const char *command = user + user_length + (user[user_length] == '\t');
+
+	snprintf(text, size, "%s (pid %.*s, %.*s@%.*s)", command, pid_length, pid, user_length,
+		 user, host, by);
+}

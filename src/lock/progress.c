@@ -1,0 +1,306 @@
+#include "lock/progress.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/signal_fd.h"
+
+#define SHORT_WAIT_MS 300
+#define REDRAW_MS 1000
+
+#define COLUMNS_LEAST 16
+#define COLUMNS_PREFIX 80 /* where there is room to say who is talking, and more */
+#define TEXT_MAX_BYTES 4096
+
+/* So many holds tell what is usual. */
+#define USUAL_LEAST 5
+
+static const char dim[] = "\033[2m", magenta[] = "\033[35m", plain_again[] = "\033[0m";
+static const char erase[] = "\033[J"; /* also what wrapped when the terminal became narrower */
+
+/* ---- What it says ---- */
+
+struct text {
+	char bytes[TEXT_MAX_BYTES];
+	size_t length;
+	bool urgent;
+	bool brief; /* leaves out what can be done without */
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct text *text, const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(text->bytes + text->length, sizeof(text->bytes) - text->length, format,
+			   args);
+	va_end(args);
+	if (length > 0)
+		text->length += (size_t)length;
+	if (text->length >= sizeof(text->bytes))
+		text->length = sizeof(text->bytes) - 1;
+}
+
+static const char *seconds(char shown[DURATION_MAX_BYTES], int64_t ms)
+{
+	if (ms < 1000)
+		return "0s";
+	return duration_show(shown, ms - ms % 1000);
+}
+
+/* "1st", "2nd", "11th" */
+static const char *ordinal_ending(int64_t number)
+{
+	static const char *const endings[] = {"th", "st", "nd", "rd"};
+	const int64_t last = number % 10;
+
+	return number / 10 % 10 == 1 || last > 3 ? endings[0] : endings[last];
+}
+
+static bool is_enough(struct usual usual)
+{
+	return usual.count >= USUAL_LEAST;
+}
+
+static int64_t held_ms(const struct view *view)
+{
+	return view->held_ms < 0 ? -1 : view->held_ms + clock_ms() - view->at_ms;
+}
+
+/* It is held for longer than usual. */
+static bool is_overdue(const struct view *view)
+{
+	return is_enough(view->of_job) && held_ms(view) > view->of_job.ms;
+}
+
+/* As precise as such a guess may be. */
+static int64_t rounded(int64_t ms)
+{
+	const int64_t unit = ms < 120000 ? 10000 : 60000;
+
+	return (ms + unit / 2) / unit * unit;
+}
+
+/* What those before us usually need, the holder less what it had. */
+static void say_turn(struct text *text, const struct view *view)
+{
+	const int64_t held = held_ms(view);
+	char shown[DURATION_MAX_BYTES];
+	int64_t left;
+
+	if (held < 0 || view->place < 1 || !is_enough(view->of_job) || is_overdue(view) ||
+	    (view->place > 1 && !is_enough(view->of_all)))
+		return;
+	left = rounded(view->of_job.ms - held + (view->place - 1) * view->of_all.ms);
+	if (left > 0)
+		say(text, ", turn in about %s", duration_show(shown, left));
+	else
+		say(text, ", turn soon");
+}
+
+/* Where the program lies says little, and takes room. */
+static const char *without_folder(const char *command)
+{
+	const char *slash = memrchr(command, '/', strcspn(command, " "));
+
+	return slash ? slash + 1 : command;
+}
+
+/* USER@HOST, the process and the command, of which there may be the most. */
+static void say_who(struct text *text, const struct view *view)
+{
+	const char *const host = view->by;
+	const size_t whole_length = strcspn(host, "\t");
+	const size_t host_length = text->brief ? strcspn(host, ".\t") : whole_length;
+	const char *const pid = host + whole_length + (host[whole_length] == '\t');
+	const size_t pid_length = strcspn(pid, "\t");
+	const char *const user = pid + pid_length + (pid[pid_length] == '\t');
+	const size_t user_length = strcspn(user, "\t");
+	const char *const command = user + user_length + (user[user_length] == '\t');
+
+	if (*view->by)
+		say(text, " by %.*s@%.*s, pid %.*s: %s", (int)user_length, user, (int)host_length,
+		    host, (int)pid_length, pid, text->brief ? without_folder(command) : command);
+	else
+		say(text, " by %s", view->owner);
+}
+
+static void say_holder(struct text *text, const struct view *view, bool has_room)
+{
+	char shown[DURATION_MAX_BYTES];
+
+	if (!*view->owner) {
+		say(text, "; it is free just now");
+		return;
+	}
+	say(text, "; held");
+	if (view->held_ms >= 0)
+		say(text, " %s", seconds(shown, held_ms(view)));
+	if (is_overdue(view) || (has_room && is_enough(view->of_job)))
+		say(text, " (usually %s)", seconds(shown, view->of_job.ms));
+	say_who(text, view);
+	text->urgent = is_overdue(view);
+}
+
+static void compose(struct text *text, const struct line *line, const char *name,
+		    const struct view *view, const char *trouble, bool brief)
+{
+	const int columns = line->screen.columns;
+	const bool has_room = columns >= COLUMNS_PREFIX && !brief;
+	char shown[DURATION_MAX_BYTES], cut[TEXT_MAX_BYTES / 4];
+
+	text->length = 0;
+	text->brief = brief;
+	text->urgent = trouble != NULL;
+	screen_cut(&line->screen, cut, sizeof(cut), name, columns / 3);
+	say(text, "%s%s: ", has_room ? "fairlock: " : "", cut);
+	if (view->is_known && view->place > 0 && !trouble)
+		say(text, "%" PRId64 "%s of %" PRId64 ", ", view->place,
+		    ordinal_ending(view->place), view->waiters);
+	say(text, "waited %s", seconds(shown, clock_ms() - line->from_ms));
+	if (trouble) {
+		say(text, "; %s", trouble);
+	} else if (view->is_known) {
+		say_turn(text, view);
+		say_holder(text, view, has_room);
+	}
+}
+
+/* ---- How it gets there ---- */
+
+void line_init(struct line *line)
+{
+	*line = (struct line){.fd = -1, .from_ms = clock_ms(), .draw_ms = NEVER_MS};
+}
+
+/* So that what the line says does not stay behind. */
+static void mind_stop(struct line *line, int how)
+{
+	sigset_t set, before;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	if (how == SIG_UNBLOCK && !line->minds_stop)
+		return;
+	sigprocmask(how, &set, &before);
+	line->minds_stop = how == SIG_BLOCK && !sigismember(&before, SIGTSTP);
+}
+
+void line_start(struct line *line)
+{
+	/* only a process whose controlling terminal it is may ask this */
+	if (tcgetpgrp(STDERR_FILENO) < 0)
+		return;
+	line->fd = open("/dev/tty", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (line->fd < 0)
+		return;
+	screen_look(&line->screen, line->fd);
+	line->plain = screen_is_dumb();
+	line->first_ms = line->draw_ms = clock_ms() + SHORT_WAIT_MS;
+	if (!inbox_ignores(SIGTSTP))
+		mind_stop(line, SIG_BLOCK);
+}
+
+bool line_is_seen(struct line *line)
+{
+	const bool seen = line->fd >= 0 && tcgetpgrp(line->fd) == getpgrp();
+
+	line->shown &= seen; /* who knows what is there when we come back */
+	return seen;
+}
+
+/* What stood there goes, so much of it as is not overwritten. */
+static void put_line(struct line *line, const char *text, int taken, bool urgent)
+{
+	char bytes[TEXT_MAX_BYTES + 64];
+	const bool coloured = line->screen.colour && taken > 0;
+	const int left = line->shown && line->taken > taken ? line->taken - taken : 0;
+	int length;
+
+	if (line->plain)
+		length = snprintf(bytes, sizeof(bytes), "\r%s%*s\r", text, left, "");
+	else
+		length = snprintf(bytes, sizeof(bytes), "\r%s%s%s%s\r",
+				  !coloured ? ""
+				  : urgent  ? magenta
+					    : dim,
+				  text, coloured ? plain_again : "", erase);
+	if (length > 0 && (size_t)length < sizeof(bytes))
+		(void)!write(line->fd, bytes, (size_t)length);
+	line->taken = taken;
+}
+
+void line_draw(struct line *line, const char *name, const struct view *view, const char *trouble)
+{
+	struct text text;
+	char cut[TEXT_MAX_BYTES];
+	int taken;
+
+	if (clock_ms() < line->first_ms) {
+		line_hurry(line);
+		return;
+	}
+	line_put_off(line);
+	if (!line_is_seen(line))
+		return;
+	screen_measure(&line->screen, line->fd);
+	if (line->screen.columns < COLUMNS_LEAST)
+		return;
+	compose(&text, line, name, view, trouble, false);
+	if (screen_width(&line->screen, text.bytes) >= line->screen.columns)
+		compose(&text, line, name, view, trouble, true);
+	/* the last column stays free: some terminals go on to the next line when it is taken */
+	taken = screen_cut(&line->screen, cut, sizeof(cut), text.bytes, line->screen.columns - 1);
+	put_line(line, cut, taken, text.urgent);
+	line->shown = true;
+}
+
+void line_put_off(struct line *line)
+{
+	if (line->fd >= 0)
+		line->draw_ms = clock_ms() + REDRAW_MS;
+}
+
+void line_hurry(struct line *line)
+{
+	const int64_t now = clock_ms();
+
+	if (line->fd >= 0)
+		line->draw_ms = now < line->first_ms ? line->first_ms : now;
+}
+
+void line_clear(struct line *line)
+{
+	if (line->shown && line_is_seen(line))
+		put_line(line, "", 0, false);
+	line->shown = false;
+}
+
+void line_stop(struct line *line)
+{
+	line_clear(line);
+	raise(SIGTSTP);
+	mind_stop(line, SIG_UNBLOCK);
+	/* here we are stopped, and continued */
+	mind_stop(line, SIG_BLOCK);
+	line_hurry(line);
+}
+
+void line_close(struct line *line)
+{
+	line_clear(line);
+	if (line->fd < 0)
+		return;
+	mind_stop(line, SIG_UNBLOCK);
+	close(line->fd);
+	line->fd = -1;
+	line->draw_ms = NEVER_MS;
+}

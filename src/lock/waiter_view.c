@@ -1,0 +1,54 @@
+#include "lock/waiter_view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "redis/reply.h"
+#include "redis/script.h"
+
+/* Whatever a server says: longer than any lock was held, and short enough for sums. */
+#define HELD_MAX_MS (INT64_C(1) << 45)
+#define WAITERS_MAX 100000000
+
+void view_ask(const struct view *view, const struct lock *lock, struct request *request)
+{
+	lock_request(&lock->keys, request, &script_view);
+	request_add(request, lock->id);
+	request_add(request, view->token);
+}
+
+static int64_t number_at(const struct redisReply *list, size_t index, int64_t most)
+{
+	const long long value = reply_number(list, index);
+
+	return value < 0 ? 0 : value > most ? most : value;
+}
+
+static struct usual usual_at(const struct redisReply *list, size_t index)
+{
+	return (struct usual){.count = number_at(list, index, WAITERS_MAX),
+			      .ms = number_at(list, index + 1, HELD_MAX_MS)};
+}
+
+void view_asked(struct view *view, const struct client *client)
+{
+	const struct redisReply *reply = client->reply, *usual;
+	const char *token;
+
+	if (reply_count(reply) < 8 || strcmp(reply_text(reply, 0), "view") != 0)
+		return;
+	view->is_known = true;
+	view->at_ms = client->sent_ms;
+	view->place = number_at(reply, 1, WAITERS_MAX);
+	view->waiters = number_at(reply, 2, WAITERS_MAX);
+	snprintf(view->owner, sizeof(view->owner), "%s", reply_text(reply, 3));
+	snprintf(view->by, sizeof(view->by), "%s", reply_text(reply, 4));
+	view->held_ms = reply_number(reply, 5) < 0 ? -1 : number_at(reply, 5, HELD_MAX_MS);
+	token = reply_text(reply, 6);
+	usual = reply_at(reply, 7);
+	if (reply_count(usual) >= 4 || strcmp(token, view->token) != 0) {
+		view->of_job = usual_at(usual, 0);
+		view->of_all = usual_at(usual, 2);
+	}
+	snprintf(view->token, sizeof(view->token), "%s", token);
+}

@@ -1,0 +1,36 @@
+#ifndef FAIRLOCK_WAITER_VIEW_H
+#define FAIRLOCK_WAITER_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lock/lock.h"
+#include "redis/client.h"
+
+/* How long holds usually last, as the log has it. */
+struct usual {
+	int64_t count; /* of so many */
+	int64_t ms;
+};
+
+/* What somebody who waits for a lock sees of it. */
+struct view {
+	bool is_known; /* there has been an answer */
+	int64_t at_ms; /* when the last one was true */
+	int64_t place; /* 0: not in the queue */
+	int64_t waiters;
+	int64_t held_ms; /* for so long at at_ms; -1: unknown */
+	char owner[OWNER_MAX_BYTES];
+	char by[BY_MAX_BYTES];
+	char token[24];
+	struct usual of_job; /* holds of the same user and command as the present one */
+	struct usual of_all;
+};
+
+/* Asks for it on behalf of a waiter. The request points into both. */
+void view_ask(const struct view *view, const struct lock *lock, struct request *request);
+
+/* Reads the client's reply; one that makes no sense leaves what was known. */
+void view_asked(struct view *view, const struct client *client);
+
+#endif

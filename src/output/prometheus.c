@@ -1,0 +1,137 @@
+#include "output/prometheus.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind {
+	GAUGE,
+	GAUGE_MS, /* shown in seconds */
+	COUNTER,
+};
+
+/* Their names follow the conventions of Prometheus: base units, and _total for what only grows. */
+static const struct family {
+	const char *name;
+	enum kind kind;
+	const char *help;
+} families[METRIC_COUNT] = {
+	[METRIC_HELD] = {"fairlock_held", GAUGE, "Whether somebody holds the lock."},
+	[METRIC_HOLDS] = {"fairlock_holds", GAUGE,
+			  "Hold count of the owner, more than 1 when it went in again."},
+	[METRIC_HOLD_MS] =
+		{"fairlock_hold_seconds", GAUGE_MS,
+		 "For how long the lock has been held; not known of Redisson's holders."},
+	[METRIC_LEASE_MS] = {"fairlock_lease_remaining_seconds", GAUGE_MS,
+			     "What is left of the lease."},
+	[METRIC_WAITERS] = {"fairlock_waiters", GAUGE, "Waiters who are present."},
+	[METRIC_OLDEST_WAIT_MS] =
+		{"fairlock_oldest_wait_seconds", GAUGE_MS,
+		 "For how long the first of them has waited; not known of Redisson's."},
+	[METRIC_GRANTS] = {"fairlock_grants_total", COUNTER,
+			   "Grants by fairlock, not going in again; Redisson's are not seen."},
+	[METRIC_EXPIRIES] = {"fairlock_expiries_total", COUNTER,
+			     "Holds whose lease ended before they were given back."},
+	[METRIC_BREAKS] = {"fairlock_breaks_total", COUNTER, "Holds that were ended by force."},
+	[METRIC_LOSSES] = {"fairlock_losses_total", COUNTER,
+			   "Holds that were over when the holder asked, after a loss of data."},
+};
+
+int metrics_add(struct metrics *metrics, const char *name, const int64_t values[METRIC_COUNT],
+		struct error *err)
+{
+	struct sample *list =
+		reallocarray(metrics->list, metrics->count + 1, sizeof(*metrics->list));
+
+	if (list)
+		metrics->list = list;
+	if (!list || !(list[metrics->count].name = strdup(name)))
+		return fail(err, STATUS_OS, "cannot list locks: %s", strerror(ENOMEM));
+	memcpy(list[metrics->count++].values, values, sizeof(list->values));
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(((const struct sample *)a)->name, ((const struct sample *)b)->name);
+}
+
+/* The format allows no two samples with the same label. */
+static void sort(struct metrics *metrics)
+{
+	size_t kept = 0;
+
+	if (metrics->count > 0)
+		qsort(metrics->list, metrics->count, sizeof(*metrics->list), compare);
+	for (size_t i = 0; i < metrics->count; i++)
+		if (kept > 0 && compare(&metrics->list[kept - 1], &metrics->list[i]) == 0)
+			free(metrics->list[i].name);
+		else
+			metrics->list[kept++] = metrics->list[i];
+	metrics->count = kept;
+}
+
+/* A name is UTF-8 without control characters, so there are two to escape. */
+static void print_label(const char *name)
+{
+	for (; *name; name++) {
+		if (*name == '\\' || *name == '"')
+			putchar('\\');
+		putchar(*name);
+	}
+}
+
+static void print_value(const struct family *family, int64_t value)
+{
+	if (value == METRIC_ENDLESS)
+		puts("+Inf");
+	else if (family->kind == GAUGE_MS)
+		printf("%" PRId64 ".%03d\n", value / 1000, (int)(value % 1000));
+	else
+		printf("%" PRId64 "\n", value);
+}
+
+static void print_head(const struct family *family)
+{
+	printf("# HELP %s %s\n", family->name, family->help);
+	printf("# TYPE %s %s\n", family->name, family->kind == COUNTER ? "counter" : "gauge");
+}
+
+static void print_family(const struct metrics *metrics, enum metric metric)
+{
+	const struct family *family = &families[metric];
+
+	print_head(family);
+	for (size_t i = 0; i < metrics->count; i++) {
+		if (metrics->list[i].values[metric] < 0)
+			continue;
+		printf("%s{lock=\"", family->name);
+		print_label(metrics->list[i].name);
+		fputs("\"} ", stdout);
+		print_value(family, metrics->list[i].values[metric]);
+	}
+}
+
+void metrics_print(struct metrics *metrics)
+{
+	sort(metrics);
+	puts("# HELP fairlock_locks Locks listed here.");
+	puts("# TYPE fairlock_locks gauge");
+	printf("fairlock_locks %zu\n", metrics->count);
+	puts("# HELP fairlock_unseen_slots Slots of the cluster whose locks cannot be seen.");
+	puts("# TYPE fairlock_unseen_slots gauge");
+	if (metrics->unseen_slots >= 0)
+		printf("fairlock_unseen_slots %" PRId64 "\n", metrics->unseen_slots);
+	for (enum metric metric = 0; metric < METRIC_COUNT; metric++)
+		print_family(metrics, metric);
+}
+
+void metrics_free(struct metrics *metrics)
+{
+	for (size_t i = 0; i < metrics->count; i++)
+		free(metrics->list[i].name);
+	free(metrics->list);
+	*metrics = (struct metrics){0};
+}

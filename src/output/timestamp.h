@@ -1,0 +1,27 @@
+#ifndef FAIRLOCK_TIMESTAMP_H
+#define FAIRLOCK_TIMESTAMP_H
+
+#include <stdint.h>
+
+/* Times as people and programs write them. ms: since the epoch, before the year 10000. */
+
+#define MOMENT_MAX_BYTES 64
+
+/* As RFC 3339 has it, in UTC: 2026-11-21T03:00:12.345Z. */
+const char *moment_rfc3339(char text[MOMENT_MAX_BYTES], int64_t ms);
+
+enum moment_form {
+	MOMENT_LONG,   /* Nov 21 03:00:12 */
+	MOMENT_DATE,   /* 2026-11-21 */
+	MOMENT_DAY,    /* Nov 21 */
+	MOMENT_MINUTE, /* 03:00 */
+	MOMENT_SECOND, /* 03:00:12 */
+};
+
+/* In local time. */
+const char *moment_local(char text[MOMENT_MAX_BYTES], int64_t ms, enum moment_form form);
+
+/* How far local time is ahead of UTC then. */
+int64_t moment_offset_ms(int64_t ms);
+
+#endif

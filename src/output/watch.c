@@ -1,0 +1,432 @@
+/* Three processes: this one draws and takes keys and signals, never waiting for anything else; one
+ * looks (output/watch_worker.h); and one is there for the terminal's sake if we are killed
+ * (output/restore_terminal.h). */
+#include "output/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/signal_fd.h"
+#include "base/terminal.h"
+#include "output/restore_terminal.h"
+#include "output/watch_worker.h"
+
+/* Another screen, without cursor, whose long lines are cut; and back. */
+#define ENTER "\033[?1049h\033[?25l\033[?7l"
+#define LEAVE "\033[?7h\033[?25h\033[?1049l"
+
+/* So long a terminal may take for it, and no longer. */
+#define LEAVE_MS 1000
+
+/* Silence of the server that is told. */
+#define SILENCE_MS 2000
+#define CLOCK_MS 1000
+
+struct watching {
+	const struct watch *watch;
+	int tty; /* does not wait for a terminal that is held up; standard input may be something
+		    else */
+	int signals;
+	sigset_t before;
+	struct restorer restorer;
+	struct looker looker;
+	struct screen screen;
+	char *text; /* what was seen last */
+	struct error trouble;
+	int64_t look_ms;  /* when to look again */
+	int64_t asked_ms; /* since when an answer is due */
+	int64_t clock_ms; /* when to say again how long there was none */
+	char *frame;      /* what the terminal has not taken yet is part of */
+	size_t length, sent;
+	bool stale; /* there is something newer to draw */
+	bool entered;
+};
+
+/* ---- The terminal ---- */
+
+/* As much of the frame as the terminal takes. */
+static void push(struct watching *w)
+{
+	while (w->sent < w->length) {
+		const ssize_t written = write(w->tty, w->frame + w->sent, w->length - w->sent);
+
+		if (written < 0 && errno == EAGAIN)
+			return;
+		if (written < 0 && errno != EINTR)
+			w->sent = w->length; /* the terminal is gone: a signal follows */
+		if (written > 0)
+			w->sent += (size_t)written;
+	}
+}
+
+/* A few bytes that matter. */
+static void put(const struct watching *w, const char *text)
+{
+	const int64_t until_ms = clock_ms() + LEAVE_MS;
+	struct pollfd slot = {.fd = w->tty, .events = POLLOUT};
+	size_t length = strlen(text);
+
+	while (length > 0 && clock_ms() < until_ms) {
+		const ssize_t written = write(w->tty, text, length);
+
+		if (written > 0) {
+			text += written;
+			length -= (size_t)written;
+		} else if (errno == EAGAIN) {
+			poll(&slot, 1, (int)LEAVE_MS);
+		} else if (errno != EINTR) {
+			return;
+		}
+	}
+}
+
+static void enter(struct watching *w)
+{
+	tcsetattr(w->tty, TCSADRAIN, &w->restorer.ours);
+	*w->restorer.needed = true;
+	put(w, ENTER);
+	w->entered = true;
+}
+
+static void leave(struct watching *w)
+{
+	if (!w->entered)
+		return;
+	/* whoever held it up by Ctrl-S wants the shell now; alone, the second does nothing about
+	 * that */
+	tcflow(w->tty, TCOOFF);
+	tcflow(w->tty, TCOON);
+	put(w, LEAVE);
+	tcsetattr(w->tty, TCSANOW, &w->restorer.usual);
+	*w->restorer.needed = false;
+	w->sent = w->length;
+	w->entered = false;
+}
+
+/* ---- Drawing ---- */
+
+/* The last column stays free: erasing the rest of a line that is full would take its end. */
+static int width(const struct watching *w)
+{
+	return w->screen.columns > 1 ? w->screen.columns - 1 : 1;
+}
+
+static void head(const struct watching *w, FILE *frame)
+{
+	char now[16], line[512], cut[2048];
+	const time_t seconds = time(NULL);
+	struct tm parts = {0};
+
+	localtime_r(&seconds, &parts);
+	strftime(now, sizeof(now), "%H:%M:%S", &parts);
+	snprintf(line, sizeof(line), "%s  %s  q quits", w->watch->title, now);
+	screen_cut(&w->screen, cut, sizeof(cut), line, width(w));
+	fprintf(frame, "%s\033[K\r\n", cut);
+	screen_cut(&w->screen, cut, sizeof(cut), w->trouble.status ? w->trouble.text : "",
+		   width(w));
+	fprintf(frame, "%s\033[K", cut);
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t count = 0;
+
+	while (*text) {
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+		count++;
+	}
+	return count;
+}
+
+static void body(const struct watching *w, FILE *frame)
+{
+	const char *text = w->text ? w->text : "";
+	const size_t lines = count_lines(text);
+	const size_t rows = w->screen.rows > 3 ? (size_t)w->screen.rows - 2 : 1;
+	const size_t shown = lines <= rows ? lines : rows - 1;
+
+	for (size_t i = 0; i < shown; i++) {
+		const size_t length = strcspn(text, "\n");
+
+		fprintf(frame, "\r\n%.*s\033[K", (int)length, text);
+		text += length + (text[length] == '\n');
+	}
+	if (shown < lines)
+		fprintf(frame, "\r\n%zu more\033[K", lines - shown);
+}
+
+static bool is_drawn(const struct watching *w)
+{
+	return w->sent == w->length;
+}
+
+/* One write for all, each line over the one that stood there: nothing flickers. A frame that was
+ * begun is finished first. */
+static void draw(struct watching *w)
+{
+	FILE *frame;
+
+	w->stale = w->sent > 0 && !is_drawn(w);
+	if (w->stale)
+		return;
+	free(w->frame);
+	w->frame = NULL;
+	w->length = w->sent = 0;
+	frame = open_memstream(&w->frame, &w->length);
+	if (!frame)
+		return;
+	fputs("\033[H", frame);
+	head(w, frame);
+	body(w, frame);
+	fputs("\033[J", frame);
+	if (fclose(frame) != 0)
+		w->length = 0;
+	push(w);
+}
+
+/* ---- Looking ---- */
+
+static void look(struct watching *w)
+{
+	w->look_ms = clock_ms() + w->watch->period_ms;
+	if (w->looker.asked)
+		return;
+	looker_ask(&w->looker, width(w));
+	w->asked_ms = clock_ms();
+	w->clock_ms = w->asked_ms + SILENCE_MS;
+}
+
+/* Returns -1 when there will be no more. */
+static int take_look(struct watching *w, struct error *err)
+{
+	char *text;
+
+	switch (looker_take(&w->looker, &text, &w->trouble)) {
+	case LOOKER_NOT_YET:
+		return 0;
+	case LOOKER_SAW:
+		free(w->text);
+		w->text = text;
+		w->trouble.status = STATUS_OK;
+		break;
+	case LOOKER_FAILED:
+		break;
+	case LOOKER_GONE:
+		return fail(err, STATUS_OS, "cannot look any more: out of memory, or killed");
+	}
+	draw(w);
+	return 0;
+}
+
+static void tell_silence(struct watching *w)
+{
+	const int64_t silent_ms = clock_ms() - w->asked_ms;
+	char shown[DURATION_MAX_BYTES];
+
+	w->clock_ms = clock_ms() + CLOCK_MS;
+	fail(&w->trouble, STATUS_UNAVAILABLE, "no reply for %s",
+	     duration_show(shown, silent_ms - silent_ms % 1000));
+	draw(w);
+}
+
+/* ---- Keys and signals ---- */
+
+/* What is there is cut to the new size at once, and looked at anew. */
+static void resize(struct watching *w)
+{
+	screen_measure(&w->screen, STDOUT_FILENO);
+	draw(w);
+	look(w);
+}
+
+/* As Ctrl-Z does with whoever does nothing about it. */
+static void stop(struct watching *w)
+{
+	leave(w);
+	raise(SIGSTOP);
+	enter(w);
+	resize(w);
+}
+
+static void take_signals(struct watching *w)
+{
+	struct signalfd_siginfo info;
+
+	while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
+		switch (info.ssi_signo) {
+		case SIGWINCH:
+			resize(w);
+			break;
+		case SIGTSTP:
+			stop(w);
+			break;
+		default:
+			leave(w);
+			looker_end(&w->looker);
+			restorer_end(&w->restorer);
+			die_of((int)info.ssi_signo);
+		}
+	}
+}
+
+/* Whether it is over. */
+static bool take_keys(struct watching *w)
+{
+	char keys[64];
+	const ssize_t length = read(w->tty, keys, sizeof(keys));
+
+	if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR))
+		return true;
+	for (ssize_t i = 0; i < length; i++)
+		if (keys[i] == 'q' || keys[i] == 'Q')
+			return true;
+	return false;
+}
+
+static int64_t wake_ms(const struct watching *w)
+{
+	return w->looker.asked ? w->clock_ms : w->look_ms;
+}
+
+static void mind_time(struct watching *w)
+{
+	if (clock_ms() < wake_ms(w))
+		return;
+	if (w->looker.asked)
+		tell_silence(w);
+	else
+		look(w);
+}
+
+static int wait_and_draw(struct watching *w, struct error *err)
+{
+	enum { SIGNALS, KEYS, LOOK, SCREEN, SLOTS };
+	struct pollfd slots[SLOTS] = {[SIGNALS] = {.fd = w->signals, .events = POLLIN},
+				      [KEYS] = {.fd = w->tty, .events = POLLIN},
+				      [LOOK] = {.fd = w->looker.fd, .events = POLLIN},
+				      [SCREEN] = {.events = POLLOUT}};
+
+	for (;;) {
+		const int64_t left = wake_ms(w) - clock_ms();
+
+		slots[SCREEN].fd = is_drawn(w) ? -1 : w->tty;
+		if (poll(slots, SLOTS, left > 0 ? (int)left : 0) < 0) {
+			if (errno != EINTR)
+				return 0;
+			continue;
+		}
+		if (slots[SIGNALS].revents)
+			take_signals(w);
+		if ((slots[KEYS].revents & (POLLHUP | POLLERR)) ||
+		    (slots[KEYS].revents && take_keys(w)))
+			return 0;
+		if (slots[LOOK].revents && take_look(w, err) < 0)
+			return -1;
+		if (slots[SCREEN].revents)
+			push(w);
+		if (w->stale && is_drawn(w))
+			draw(w);
+		mind_time(w);
+	}
+}
+
+/* ---- Beginning and end ---- */
+
+static int open_terminal(struct watching *w, struct error *err)
+{
+	struct restorer *restorer = &w->restorer;
+
+	w->tty = open("/dev/tty", O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	/* only of a terminal that controls us a process may ask this */
+	if (w->tty < 0 || tcgetpgrp(STDOUT_FILENO) < 0 || screen_is_dumb() ||
+	    tcgetattr(w->tty, &restorer->usual) < 0)
+		return fail(
+			err, STATUS_USAGE,
+			"cannot use option '--watch': standard output is no terminal to draw on");
+	restorer->ours = restorer->usual;
+	restorer->ours.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	/* not 0: a shell that comes back before this is put right would take it for the end */
+	restorer->ours.c_cc[VMIN] = 1;
+	restorer->ours.c_cc[VTIME] = 0;
+	screen_look(&w->screen, STDOUT_FILENO);
+	screen_measure(&w->screen, STDOUT_FILENO);
+	return 0;
+}
+
+static int open_signals(struct watching *w, struct error *err)
+{
+	static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (!inbox_ignores(signals[i]) || signals[i] == SIGWINCH)
+			sigaddset(&set, signals[i]);
+	sigprocmask(SIG_BLOCK, &set, &w->before);
+	w->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return w->signals < 0
+		       ? fail(err, STATUS_OS, "cannot watch for signals: %s", strerror(errno))
+		       : 0;
+}
+
+/* What cannot be seen at all is a failure as any other, on the usual screen. */
+static int look_first(struct watching *w, struct error *err)
+{
+	w->text = w->watch->look(w->watch->data, width(w), err);
+	w->look_ms = clock_ms() + w->watch->period_ms;
+	return w->text ? 0 : -1;
+}
+
+static int open_all(struct watching *w, struct error *err)
+{
+	if (open_terminal(w, err) < 0 || look_first(w, err) < 0 || open_signals(w, err) < 0 ||
+	    restorer_start(&w->restorer, err) < 0)
+		return -1;
+	return looker_start(&w->looker, w->watch->look, w->watch->data, err);
+}
+
+static void close_all(struct watching *w)
+{
+	looker_end(&w->looker);
+	restorer_end(&w->restorer);
+	if (w->tty >= 0)
+		close(w->tty);
+	if (w->signals >= 0)
+		close(w->signals);
+	free(w->text);
+	free(w->frame);
+}
+
+int watch_run(const struct watch *watch, struct error *err)
+{
+	struct watching w = {.watch = watch,
+			     .tty = -1,
+			     .signals = -1,
+			     .restorer = {.leave = LEAVE},
+			     .looker = {.fd = -1}};
+	int result = open_all(&w, err);
+
+	if (result == 0) {
+		enter(&w);
+		draw(&w);
+		result = wait_and_draw(&w, err);
+		leave(&w);
+	}
+	if (w.signals >= 0)
+		sigprocmask(SIG_SETMASK, &w.before, NULL);
+	close_all(&w);
+	return result;
+}

@@ -1,0 +1,135 @@
+#include "output/watch_worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PIECE_BYTES 65536
+
+/* What stands before a text. Both ends are the same program. */
+struct answer {
+	struct error err;
+	size_t length;
+};
+
+/* ---- The one that looks ---- */
+
+static void send_all(int fd, const void *from, size_t length)
+{
+	const char *bytes = from;
+
+	while (length > 0) {
+		const ssize_t sent = send(fd, bytes, length, MSG_NOSIGNAL);
+
+		if (sent < 0 && errno != EINTR)
+			_exit(0);
+		if (sent > 0) {
+			bytes += sent;
+			length -= (size_t)sent;
+		}
+	}
+}
+
+static _Noreturn void look_on(int fd, char *(*look)(void *data, int columns, struct error *err),
+			      void *data)
+{
+	int columns;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (read(fd, &columns, sizeof(columns)) == sizeof(columns)) {
+		struct answer answer = {.length = 0};
+		char *text = look(data, columns, &answer.err);
+
+		answer.length = text ? strlen(text) : 0;
+		send_all(fd, &answer, sizeof(answer));
+		send_all(fd, text, answer.length);
+		free(text);
+	}
+	_exit(0); /* whoever started us has gone */
+}
+
+/* ---- The one that asks ---- */
+
+int looker_start(struct looker *looker, char *(*look)(void *data, int columns, struct error *err),
+		 void *data, struct error *err)
+{
+	int ends[2];
+
+	*looker = (struct looker){.fd = -1};
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return fail(err, STATUS_OS, "cannot make a socket pair: %s", strerror(errno));
+	looker->pid = fork();
+	if (looker->pid == 0) {
+		close(ends[0]);
+		look_on(ends[1], look, data);
+	}
+	close(ends[1]);
+	looker->fd = ends[0];
+	return looker->pid < 0 ? fail(err, STATUS_OS, "cannot fork: %s", strerror(errno)) : 0;
+}
+
+void looker_ask(struct looker *looker, int columns)
+{
+	if (!looker->asked &&
+	    send(looker->fd, &columns, sizeof(columns), MSG_NOSIGNAL) == sizeof(columns))
+		looker->asked = true;
+}
+
+/* Returns LOOKER_SAW when all of the answer is here. */
+static enum looker_result receive(struct looker *looker, struct answer *answer)
+{
+	for (;;) {
+		char *room = realloc(looker->bytes, looker->length + PIECE_BYTES);
+		ssize_t length;
+
+		if (!room)
+			return LOOKER_GONE;
+		looker->bytes = room;
+		length = recv(looker->fd, room + looker->length, PIECE_BYTES, MSG_DONTWAIT);
+		if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR))
+			return LOOKER_GONE;
+		if (length < 0)
+			return LOOKER_NOT_YET;
+		looker->length += (size_t)length;
+		if (looker->length < sizeof(*answer))
+			continue;
+		memcpy(answer, looker->bytes, sizeof(*answer));
+		if (looker->length == sizeof(*answer) + answer->length)
+			return LOOKER_SAW;
+	}
+}
+
+enum looker_result looker_take(struct looker *looker, char **text, struct error *err)
+{
+	struct answer answer;
+	const enum looker_result result = receive(looker, &answer);
+
+	if (result != LOOKER_SAW)
+		return result;
+	looker->asked = false;
+	looker->length = 0;
+	if (answer.err.status) {
+		*err = answer.err;
+		return LOOKER_FAILED;
+	}
+	*text = strndup(looker->bytes + sizeof(answer), answer.length);
+	return *text ? LOOKER_SAW : LOOKER_GONE;
+}
+
+void looker_end(struct looker *looker)
+{
+	if (looker->pid > 0) {
+		kill(looker->pid, SIGKILL);
+		while (waitpid(looker->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	if (looker->fd >= 0)
+		close(looker->fd);
+	free(looker->bytes);
+	*looker = (struct looker){.fd = -1};
+}

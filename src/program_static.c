@@ -1,0 +1,58 @@
+#include "commands/program.h"
+
+#include <arpa/inet.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "redis/server_url.h"
+
+const struct command *const program_commands[] = {
+	&wrap_command, &acquire_command, &renew_command, &release_command, NULL,
+};
+
+/* musl asks /etc/passwd; there may be others to ask. */
+static bool knows_user(uid_t uid)
+{
+	return getpwuid(uid) != NULL;
+}
+
+static bool is_found_without_names(const char *host)
+{
+	struct in6_addr address;
+
+	return inet_pton(AF_INET, host, &address) == 1 ||
+	       inet_pton(AF_INET6, host, &address) == 1 || strcmp(host, "localhost") == 0;
+}
+
+bool program_reaches(const struct server *server)
+{
+	const char *home = getenv("HOME");
+
+	/* its configuration file may not have been found */
+	if (!(home && *home) && !knows_user(getuid()))
+		return false;
+	if (server->tls)
+		return false;
+	switch (server->kind) {
+	case SERVER_LOCAL:
+		return knows_user(geteuid());
+	case SERVER_UNIX:
+		return true;
+	case SERVER_TCP:
+	case SERVER_SENTINEL:
+		for (size_t i = 0; i < server->seed_count; i++)
+			if (!is_found_without_names(server->seeds[i].host))
+				return false;
+		return true;
+	}
+	return false;
+}
+
+int program_other(int argc, char **argv, const struct server *server)
+{
+	(void)argc;
+	return program_become(server && server->tls ? "fairlock-tls" : "fairlock-full", argv);
+}

@@ -1,0 +1,97 @@
+#include "redis/client_call.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "redis/server_url.h"
+
+/* Which failures a call repeats its request after. */
+enum patience {
+	AT_ONCE,  /* nothing */
+	ON_BREAK, /* a connection that was made, and broke */
+	ALWAYS,   /* whatever the server is away for */
+};
+
+static bool goes_on(const struct client *client, enum patience patience)
+{
+	return client->error.status == STATUS_UNAVAILABLE &&
+	       (patience == ALWAYS || (patience == ON_BREAK && client->link.broke));
+}
+
+/* Until the request is answered, or, if there is none, the server has greeted us. */
+static int await(struct client *client, int64_t until_ms, enum patience patience, struct error *err)
+{
+	const bool for_reply = client->pending;
+	struct pollfd slot;
+
+	for (;;) {
+		enum client_event event = client_step(client);
+
+		if (event == CLIENT_REPLY || (!for_reply && client_has_greeted(client)))
+			return 0;
+		if (event == CLIENT_FAILED && !goes_on(client, patience)) {
+			*err = client->error;
+			return -1;
+		}
+		if (event != CLIENT_NOTHING)
+			continue;
+		int64_t now = clock_ms();
+		int64_t wake = client_wait(client, &slot);
+
+		if (now >= until_ms) {
+			if (client->error.status)
+				*err = client->error;
+			else
+				fail(err, STATUS_UNAVAILABLE, "cannot reach %s: no reply in time",
+				     server_shown(client->link.server));
+			return -1;
+		}
+		if (wake > until_ms)
+			wake = until_ms;
+		poll(&slot, 1, wake > now ? (int)(wake - now) : 0);
+	}
+}
+
+/* A server that goes away is an error to report, not the end of a command that does not block the
+ * signal for other reasons. */
+static int await_in_peace(struct client *client, int64_t until_ms, enum patience patience,
+			  struct error *err)
+{
+	const struct timespec at_once = {0};
+	sigset_t set, before;
+	int result;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &set, &before);
+	result = await(client, until_ms, patience, err);
+	if (!sigismember(&before, SIGPIPE)) {
+		sigtimedwait(&set, NULL, &at_once);
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+	}
+	return result;
+}
+
+int client_call(struct client *client, const struct request *request, int64_t until_ms,
+		bool patient, struct error *err)
+{
+	client_request(client, request);
+	return await_in_peace(client, until_ms, patient ? ALWAYS : ON_BREAK, err);
+}
+
+int client_connect(struct client *client, int64_t until_ms, struct error *err)
+{
+	client_open(client);
+	return await_in_peace(client, until_ms, ON_BREAK, err);
+}
+
+void client_finish(struct client *client, int64_t until_ms)
+{
+	struct error ignored;
+
+	if (client->pending)
+		await_in_peace(client, until_ms, AT_ONCE, &ignored);
+	client_cancel(client);
+}

@@ -1,0 +1,243 @@
+#include "redis/cluster_nodes.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "redis/client_call.h"
+#include "redis/reply.h"
+
+/* A message names so many ranges of slots and counts the rest. */
+#define RANGES_NAMED 6
+
+/* The place of the node that is there; nodes->count: it is not known yet. */
+static size_t find(const struct nodes *nodes, const struct endpoint *endpoint)
+{
+	size_t i = 0;
+
+	while (i < nodes->count && (nodes->servers[i].seeds->port != endpoint->port ||
+				    strcmp(nodes->servers[i].seeds->host, endpoint->host) != 0))
+		i++;
+	return i;
+}
+
+/* The same server as far as who we are and what we trust goes, at one place. False: no memory. */
+static bool add(struct nodes *nodes, const struct server *like, const struct endpoint *endpoint)
+{
+	const bool is_ipv6 = strchr(endpoint->host, ':') != NULL;
+	struct server *server = &nodes->servers[nodes->count++];
+
+	*server = *like;
+	server->kind = SERVER_TCP;
+	server->seeds = malloc(sizeof(*endpoint));
+	server->seed_count = 1;
+	server->label = NULL;
+	if (!server->seeds ||
+	    asprintf(&server->label, "%s://%s%s%s:%u", like->tls ? "rediss" : "redis",
+		     is_ipv6 ? "[" : "", endpoint->host, is_ipv6 ? "]" : "", endpoint->port) < 0)
+		return false;
+	*server->seeds = *endpoint;
+	return true;
+}
+
+/* One range of slots: FIRST LAST MASTER REPLICA..., where a node is HOST PORT ...; a host that is
+ * left out is the one that was asked. Returns false when the reply makes no sense. */
+static bool read_range(const struct redisReply *range, const struct endpoint *asked,
+		       struct endpoint *master)
+{
+	const long long first = reply_number(range, 0), last = reply_number(range, 1);
+	const struct redisReply *node = reply_at(range, 2);
+	const char *host = reply_text(node, 0);
+	const long long port = reply_number(node, 1);
+
+	if (port < 1 || port > 65535 || strlen(host) >= sizeof(master->host) || first < 0 ||
+	    first > last || last >= CLUSTER_SLOTS)
+		return false;
+	*master = *asked;
+	if (*host)
+		strcpy(master->host, host);
+	master->port = (uint16_t)port;
+	return true;
+}
+
+static int no_memory(struct error *err)
+{
+	return fail(err, STATUS_OS, "cannot list the nodes of a cluster: %s", strerror(ENOMEM));
+}
+
+static int read_masters(struct nodes *nodes, const struct client *client,
+			const struct server *server, struct error *err)
+{
+	const size_t ranges = reply_count(client->reply);
+	struct endpoint master;
+
+	nodes->servers = calloc(ranges ? ranges : 1, sizeof(*nodes->servers));
+	nodes->gaps = calloc(ranges ? ranges : 1, sizeof(*nodes->gaps));
+	nodes->owners = calloc(CLUSTER_SLOTS, sizeof(*nodes->owners));
+	if (!nodes->servers || !nodes->gaps || !nodes->owners)
+		return no_memory(err);
+	if (ranges > CLUSTER_SLOTS)
+		return reply_nonsense(err);
+	for (size_t i = 0; i < ranges; i++) {
+		const struct redisReply *range = reply_at(client->reply, i);
+
+		if (!read_range(range, &client->link.endpoint, &master))
+			return reply_nonsense(err);
+		const size_t place = find(nodes, &master);
+
+		if (place == nodes->count && !add(nodes, server, &master))
+			return no_memory(err);
+		for (long long slot = reply_number(range, 0); slot <= reply_number(range, 1);
+		     slot++)
+			nodes->owners[slot] = (uint16_t)(place + 1);
+	}
+	return 0;
+}
+
+static int find_masters(struct nodes *nodes, struct client *client, const struct server *server,
+			int64_t until_ms, struct error *err)
+{
+	const struct request request = {.argv = {"CLUSTER", "SLOTS"}, .argc = 2};
+
+	if (client_call(client, &request, until_ms, false, err) < 0)
+		return -1;
+	return read_masters(nodes, client, server, err);
+}
+
+/* A client for each master, in place of the one that found them. */
+static int reach_masters(struct nodes *nodes, const struct server *server, int64_t until_ms,
+			 struct error *err)
+{
+	struct client *seed = nodes->clients;
+	const int64_t timeout_ms = seed->timeout_ms;
+	int result;
+
+	nodes->clients = NULL;
+	nodes->count = 0;
+	result = find_masters(nodes, seed, server, until_ms, err);
+	client_close(seed);
+	free(seed);
+	if (result < 0) { /* nothing is known of the slots */
+		free(nodes->owners);
+		nodes->owners = NULL;
+	}
+	if (result == 0)
+		nodes->clients = calloc(nodes->count ? nodes->count : 1, sizeof(*nodes->clients));
+	for (size_t i = 0; nodes->clients && i < nodes->count; i++)
+		client_init(&nodes->clients[i], &nodes->servers[i], timeout_ms);
+	return result == 0 && !nodes->clients ? no_memory(err) : result;
+}
+
+int nodes_open(struct nodes *nodes, const struct server *server, int64_t timeout_ms,
+	       int64_t until_ms, struct error *err)
+{
+	*nodes = (struct nodes){.clients = calloc(1, sizeof(*nodes->clients))};
+	if (!nodes->clients)
+		return no_memory(err);
+	client_init(nodes->clients, server, timeout_ms);
+	nodes->count = 1;
+	if (client_connect(nodes->clients, until_ms, err) < 0)
+		return -1;
+	return nodes->clients->link.greeting.is_cluster
+		       ? reach_masters(nodes, server, until_ms, err)
+		       : 0;
+}
+
+void nodes_close(struct nodes *nodes)
+{
+	for (size_t i = 0; i < nodes->count; i++) {
+		if (nodes->clients)
+			client_close(&nodes->clients[i]);
+		if (nodes->servers) {
+			free(nodes->servers[i].seeds);
+			free(nodes->servers[i].label);
+		}
+	}
+	free(nodes->owners);
+	free(nodes->gaps);
+	free(nodes->clients);
+	free(nodes->servers);
+	*nodes = (struct nodes){0};
+}
+
+/* ---- What cannot be seen ---- */
+
+bool nodes_lose(struct nodes *nodes, const struct client *client, const struct error *why)
+{
+	if (!nodes->owners || why->status != STATUS_UNAVAILABLE)
+		return false;
+	nodes->gaps[client - nodes->clients] = *why;
+	return true;
+}
+
+bool nodes_has_lost(const struct nodes *nodes, const struct client *client)
+{
+	return nodes->owners && nodes->gaps[client - nodes->clients].status != STATUS_OK;
+}
+
+static bool is_unseen(const struct nodes *nodes, size_t slot)
+{
+	const uint16_t owner = nodes->owners[slot];
+
+	return owner == 0 || nodes->gaps[owner - 1].status != STATUS_OK;
+}
+
+size_t nodes_unseen(const struct nodes *nodes)
+{
+	size_t count = 0;
+
+	for (size_t slot = 0; nodes->owners && slot < CLUSTER_SLOTS; slot++)
+		count += is_unseen(nodes, slot);
+	return count;
+}
+
+/* "slots 0-99, 200"; returns the length. */
+static size_t show_slots(const uint16_t *owners, size_t owner, char *text, size_t size)
+{
+	size_t length = 0, ranges = 0, last;
+
+	for (size_t slot = 0; slot < CLUSTER_SLOTS; slot = last + 1) {
+		last = slot;
+		if (owners[slot] != owner)
+			continue;
+		while (last + 1 < CLUSTER_SLOTS && owners[last + 1] == owner)
+			last++;
+		if (++ranges <= RANGES_NAMED)
+			length += (size_t)snprintf(text + length, size - length, "%s%zu",
+						   ranges == 1 ? "slots " : ", ", slot);
+		if (ranges <= RANGES_NAMED && last > slot)
+			length += (size_t)snprintf(text + length, size - length, "-%zu", last);
+	}
+	if (ranges > RANGES_NAMED)
+		length += (size_t)snprintf(text + length, size - length, " and %zu more ranges",
+					   ranges - RANGES_NAMED);
+	return length;
+}
+
+bool nodes_show_gap(const struct nodes *nodes, size_t gap, char *text, size_t size)
+{
+	char slots[RANGES_NAMED * 16 + 48];
+
+	*text = '\0';
+	if (!nodes->owners || (gap > 0 && nodes->gaps[gap - 1].status == STATUS_OK) ||
+	    show_slots(nodes->owners, gap, slots, sizeof(slots)) == 0)
+		return false;
+	snprintf(text, size, "%s: %s", slots,
+		 gap > 0 ? nodes->gaps[gap - 1].text : "no node has them");
+	return true;
+}
+
+int nodes_check(const struct nodes *nodes, struct error *err)
+{
+	char list[sizeof(err->text)] = "", text[sizeof(err->text)];
+	size_t length = 0;
+
+	for (size_t gap = 0; gap <= nodes->count && length < sizeof(list); gap++)
+		if (nodes_show_gap(nodes, gap, text, sizeof(text)))
+			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s",
+						   length ? "; " : "", text);
+	return length ? fail(err, STATUS_UNAVAILABLE, "cannot see a part of the cluster: %s", list)
+		      : 0;
+}

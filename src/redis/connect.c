@@ -1,0 +1,131 @@
+#include "redis/connect.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Three probes unanswered, and the peer is gone. With TCP_USER_TIMEOUT set, that decides when. */
+#define KEEPALIVE_IDLE_S 10
+#define KEEPALIVE_INTERVAL_S 5
+#define KEEPALIVE_PROBES 3
+
+static int close_failed(int fd)
+{
+	int saved = errno;
+
+	close(fd);
+	errno = saved;
+	return -1;
+}
+
+void dial_found(struct dial *dial, const struct addrinfo *found)
+{
+	*dial = (struct dial){0};
+	for (; found && dial->count < DIAL_ADDRESSES; found = found->ai_next) {
+		if (found->ai_addrlen > sizeof(dial->list[0].address))
+			continue; /* of no IP */
+		memcpy(&dial->list[dial->count].address, found->ai_addr, found->ai_addrlen);
+		dial->list[dial->count++].length = found->ai_addrlen;
+	}
+}
+
+static bool add_numeric(struct dial *dial, const char *host, uint16_t port)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+				       .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+	struct addrinfo *found;
+	struct dial one;
+	char service[8];
+
+	snprintf(service, sizeof(service), "%u", port);
+	if (getaddrinfo(host, service, &hints, &found))
+		return false;
+	dial_found(&one, found);
+	freeaddrinfo(found);
+	dial->list[dial->count++] = one.list[0];
+	return true;
+}
+
+/* localhost is this host, whatever a resolver thinks (RFC 6761). */
+bool dial_known(struct dial *dial, const struct endpoint *endpoint)
+{
+	*dial = (struct dial){0};
+	if (strcmp(endpoint->host, "localhost") != 0)
+		return add_numeric(dial, endpoint->host, endpoint->port);
+	add_numeric(dial, "127.0.0.1", endpoint->port);
+	add_numeric(dial, "::1", endpoint->port);
+	return true;
+}
+
+static void set_option(int fd, int level, int option, int value)
+{
+	setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+/* A peer may vanish without a word: a request's reply is waited for by the client itself, but
+ * a long lease may have nothing to ask for hours. */
+static void set_options(int fd, int64_t timeout_ms)
+{
+	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
+		   timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX);
+	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
+}
+
+int dial_next(struct dial *dial, int64_t timeout_ms)
+{
+	const struct sockaddr *address = &dial->list[dial->next].address.any;
+	socklen_t length = dial->list[dial->next++].length;
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	set_options(fd, timeout_ms);
+	if (connect(fd, address, length) < 0 && errno != EINPROGRESS)
+		return close_failed(fd);
+	return fd;
+}
+
+bool dial_has_more(const struct dial *dial)
+{
+	return dial->next < dial->count;
+}
+
+int dial_result(int fd)
+{
+	struct pollfd slot = {.fd = fd, .events = POLLOUT};
+	socklen_t length = sizeof(int);
+	int cause = 0;
+
+	if (poll(&slot, 1, 0) == 0)
+		return 1;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &cause, &length) < 0)
+		return -1;
+	errno = cause;
+	return cause ? -1 : 0;
+}
+
+int dial_unix(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (strlen(path) >= sizeof(address.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return close_failed(fd);
+	return fd;
+}

@@ -1,0 +1,50 @@
+#ifndef FAIRLOCK_CONNECT_H
+#define FAIRLOCK_CONNECT_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "redis/endpoint.h"
+
+struct addrinfo;
+
+#define DIAL_ADDRESSES 16
+
+/* The addresses of one endpoint, which are tried in turn. */
+struct dial {
+	struct {
+		union {
+			struct sockaddr any;
+			struct sockaddr_in v4;
+			struct sockaddr_in6 v6;
+		} address;
+		socklen_t length;
+	} list[DIAL_ADDRESSES];
+	int count;
+	int next;
+};
+
+/* Fills in the addresses of an endpoint for which nobody needs to be asked: an IP address, or
+ * localhost. Returns false when its name must be looked up. */
+bool dial_known(struct dial *dial, const struct endpoint *endpoint);
+
+/* Fills in what a resolver has found. */
+void dial_found(struct dial *dial, const struct addrinfo *found);
+
+/* Begins to connect to the next address. What is sent and not acknowledged for timeout_ms, or a
+ * peer that is silent for some 25 s, ends the connection. Returns a close-on-exec, non-blocking
+ * socket, on which dial_result tells more, or -1 with errno. */
+int dial_next(struct dial *dial, int64_t timeout_ms);
+
+/* Whether there is an address left. */
+bool dial_has_more(const struct dial *dial);
+
+/* 0: the socket is connected; 1: not yet; -1: it failed, with errno. */
+int dial_result(int fd);
+
+/* Connects to a unix socket, at once. Returns a socket as dial_next does. */
+int dial_unix(const char *path);
+
+#endif

@@ -1,0 +1,24 @@
+#ifndef FAIRLOCK_CONNECTION_TRACE_H
+#define FAIRLOCK_CONNECTION_TRACE_H
+
+#include "base/error.h"
+
+struct client;
+struct teller;
+
+/* What a connection does by itself, told step by step to who uses it. */
+struct steps {
+	const struct teller *teller;
+	unsigned connections; /* so many of them are told */
+	unsigned launches;
+	char trouble[sizeof(((struct error *)0)->text)]; /* the last that was told, or "" */
+};
+
+/* Tells what has come since it was called last: that the private server was started, trouble, that
+ * it is connected. */
+void steps_tell(struct steps *steps, const struct client *client);
+
+/* What has come until now, somebody else has told. */
+void steps_skip(struct steps *steps, const struct client *client);
+
+#endif

@@ -1,0 +1,155 @@
+#include "redis/handshake.h"
+
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "redis/server_error.h"
+#include "redis/server_url.h"
+
+void greeting_init(struct greeting *greeting, const struct server *server)
+{
+	*greeting = (struct greeting){.server = server,
+				      .with_password = server->sentinel_password != NULL};
+}
+
+static void send(struct greeting *greeting, struct redisContext *redis, int argc, const char **argv)
+{
+	redisAppendCommandArgv(redis, argc, argv, NULL);
+	greeting->due++;
+}
+
+/* Who we are for sentinels: as the options say, or else as for the server. */
+static void greet_sentinel(struct greeting *greeting, struct redisContext *redis)
+{
+	const struct server *server = greeting->server;
+	const bool own = server->sentinel_password != NULL;
+	const char *user = own ? server->sentinel_user : server->user;
+	const char *password = own ? server->sentinel_password : server->password;
+	const char *auth[] = {"AUTH", user ? user : "default", password};
+	const char *ask[] = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", server->master};
+
+	if (greeting->with_password)
+		send(greeting, redis, 3, auth);
+	send(greeting, redis, 3, ask);
+}
+
+/* HELLO with the password in one command: were they two, a server that needs the password would
+ * refuse the first and stay with RESP2. */
+static void greet_server(struct greeting *greeting, struct redisContext *redis)
+{
+	const struct server *server = greeting->server;
+	const char *hello[] = {"HELLO", "3", "AUTH", server->user ? server->user : "default",
+			       server->password};
+	char db[16];
+
+	send(greeting, redis, server->password ? 5 : 2, hello);
+	if (server->db) {
+		snprintf(db, sizeof(db), "%d", server->db);
+		send(greeting, redis, 2, (const char *[]){"SELECT", db});
+	}
+}
+
+void greeting_send(struct greeting *greeting, struct redisContext *redis)
+{
+	greeting->due = 0;
+	if (greeting->to_sentinel)
+		greet_sentinel(greeting, redis);
+	else
+		greet_server(greeting, redis);
+}
+
+static const char *text_of(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_STRING ? reply->str : "";
+}
+
+static const char *field_of(const redisReply *map, const char *name)
+{
+	for (size_t i = 0; i + 1 < map->elements; i += 2)
+		if (strcmp(text_of(map->element[i]), name) == 0)
+			return text_of(map->element[i + 1]);
+	return "";
+}
+
+/* A replica is no place for locks: where there may be another server, that one is looked for. */
+static enum greeting_outcome take_hello(struct greeting *greeting, const redisReply *hello,
+					struct error *err)
+{
+	const struct server *server = greeting->server;
+
+	greeting->is_cluster = strcmp(field_of(hello, "mode"), "cluster") == 0;
+	greeting->shards = greeting->is_cluster && atoi(field_of(hello, "version")) >= 7;
+	if (strcmp(field_of(hello, "role"), "replica") != 0 || greeting->is_cluster ||
+	    (server->kind != SERVER_SENTINEL && server->seed_count < 2))
+		return GREETING_GOES_ON;
+	fail(err, STATUS_UNAVAILABLE, "cannot reach %s: it is a replica", server_shown(server));
+	return GREETING_FAILS;
+}
+
+static enum greeting_outcome take_server(struct greeting *greeting, const redisReply *reply,
+					 struct error *err)
+{
+	const char *shown = server_shown(greeting->server);
+
+	if (reply->type == REDIS_REPLY_MAP)
+		return take_hello(greeting, reply, err);
+	if (reply->type != REDIS_REPLY_ERROR)
+		return GREETING_GOES_ON;
+	if (refusal_status(reply->str) == STATUS_UNAVAILABLE) {
+		fail(err, STATUS_UNAVAILABLE, "cannot use %s: %s", shown, reply->str);
+		return GREETING_FAILS;
+	}
+	fail(err, refusal_status(reply->str), "cannot use %s: the server says: %s", shown,
+	     reply->str);
+	return GREETING_REFUSED;
+}
+
+static enum greeting_outcome sentinel_refused(struct greeting *greeting, const char *text,
+					      const struct endpoint *here, struct error *err)
+{
+	const enum status status = refusal_status(text);
+
+	if (status == STATUS_REFUSED && !greeting->with_password && greeting->server->password) {
+		greeting->with_password = true;
+		return GREETING_AGAIN;
+	}
+	fail(err, status == STATUS_REFUSED ? status : STATUS_UNAVAILABLE,
+	     "cannot ask sentinel %s:%u: it says: %s", here->host, here->port, text);
+	return GREETING_FAILS;
+}
+
+/* HOST and PORT, both as texts. */
+static bool read_master(const redisReply *reply, struct endpoint *master)
+{
+	const bool is_pair = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2;
+	const char *host = is_pair ? text_of(reply->element[0]) : "";
+
+	if (!*host || strlen(host) >= sizeof(master->host))
+		return false;
+	strcpy(master->host, host);
+	return endpoint_set_port(master, text_of(reply->element[1]));
+}
+
+static enum greeting_outcome take_sentinel(struct greeting *greeting, const redisReply *reply,
+					   const struct endpoint *here, struct error *err)
+{
+	if (reply->type == REDIS_REPLY_ERROR)
+		return sentinel_refused(greeting, reply->str, here, err);
+	if (greeting->due > 0)
+		return GREETING_GOES_ON;
+	if (read_master(reply, &greeting->master))
+		return GREETING_NAMES;
+	fail(err, STATUS_UNAVAILABLE, "cannot find master %s: sentinel %s:%u knows none",
+	     greeting->server->master, here->host, here->port);
+	return GREETING_FAILS;
+}
+
+enum greeting_outcome greeting_take(struct greeting *greeting, const struct redisReply *reply,
+				    const struct endpoint *here, struct error *err)
+{
+	greeting->due--;
+	return greeting->to_sentinel ? take_sentinel(greeting, reply, here, err)
+				     : take_server(greeting, reply, err);
+}

@@ -1,0 +1,42 @@
+#ifndef FAIRLOCK_HANDSHAKE_H
+#define FAIRLOCK_HANDSHAKE_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "redis/endpoint.h"
+
+struct redisContext;
+struct redisReply;
+struct server;
+
+/* What is said first on a connection, and what the other end says about itself: a server in its
+ * answer to HELLO, a sentinel when it is asked for the master. */
+struct greeting {
+	const struct server *server;
+	bool to_sentinel;       /* this connection's other end is one */
+	bool with_password;     /* sentinels want it */
+	unsigned due;           /* replies still to come */
+	bool is_cluster;        /* as its HELLO said */
+	bool shards;            /* it is one that knows sharded channels */
+	struct endpoint master; /* as a sentinel said */
+};
+
+enum greeting_outcome {
+	GREETING_GOES_ON,
+	GREETING_NAMES,   /* the master: that is whom to connect to */
+	GREETING_AGAIN,   /* the same sentinel, now with the password */
+	GREETING_FAILS,   /* another server may do, or another time: *err */
+	GREETING_REFUSED, /* who we are, or the database: *err */
+};
+
+void greeting_init(struct greeting *greeting, const struct server *server);
+
+/* Prepares what is to be sent. */
+void greeting_send(struct greeting *greeting, struct redisContext *redis);
+
+/* Takes the next reply, from the server at `here`. */
+enum greeting_outcome greeting_take(struct greeting *greeting, const struct redisReply *reply,
+				    const struct endpoint *here, struct error *err);
+
+#endif

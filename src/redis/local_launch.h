@@ -1,0 +1,18 @@
+#ifndef FAIRLOCK_LOCAL_LAUNCH_H
+#define FAIRLOCK_LOCAL_LAUNCH_H
+
+#include "base/error.h"
+
+/* The descriptor under which a private server keeps the lock of its folder. */
+#define LAUNCH_LOCK_FD 3
+
+/* Opens a file in a folder so that it is not in the way of the server's own descriptors, also where
+ * this process was started with 0, 1 or 2 closed. Returns the descriptor, or -1 with errno. */
+int launch_open(int folder, const char *name, int flags);
+
+/* Starts a redis-server or valkey-server in a folder, detached from this process, and does not wait
+ * until it listens. It inherits lock, a flocked file of launch_open. Returns 0, or -1 with
+ * STATUS_UNAVAILABLE when neither is installed, STATUS_OS when it cannot be started. */
+int launch_server(int folder, int lock, struct error *err);
+
+#endif

@@ -1,0 +1,38 @@
+#ifndef FAIRLOCK_REPLY_H
+#define FAIRLOCK_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct redisReply;
+
+/* The parts of a server's reply. What they return lives as long as the reply. A list may be NULL,
+ * as reply_at returns it: it has no elements. */
+
+/* Whether a reply is a list that begins with elements of these types: 's' a
+ * string, 'i' an integer, 'l' a list. */
+bool reply_fits(const struct redisReply *reply, const char *types);
+
+/* How many elements a list has; 0 when the reply is none. */
+size_t reply_count(const struct redisReply *reply);
+
+const struct redisReply *reply_at(const struct redisReply *list, size_t index);
+
+/* The element as text, "" when it is none, or has a NUL in it: of that we would see a part only. */
+const char *reply_text(const struct redisReply *list, size_t index);
+
+/* The element as a number, 0 when it is none. */
+long long reply_number(const struct redisReply *list, size_t index);
+
+/* The whole reply as text, NULL when it is none. */
+const char *reply_string(const struct redisReply *reply);
+
+/* The text that a map has for a key, NULL when it has none. */
+const char *reply_field(const struct redisReply *map, const char *key);
+
+/* Fills *err with STATUS_BUG and returns -1. */
+int reply_nonsense(struct error *err);
+
+#endif

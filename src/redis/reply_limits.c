@@ -1,0 +1,78 @@
+#include "redis/reply_limits.h"
+
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+/* The longest reply of use is a queue: six elements, and less than a kilobyte, for each who waits.
+ */
+#define REPLY_MAX_BYTES (64u << 20)
+#define REPLY_MAX_DEPTH 8
+
+struct bounds {
+	const redisReplyObjectFunctions *plain; /* hiredis's own */
+	redisReplyObjectFunctions limited;
+	size_t bytes; /* about what the present reply takes */
+	bool exceeded;
+};
+
+/* Every element belongs to a list, which announced it: so it is enough to look at lists and texts.
+ */
+static bool fits(const redisReadTask *task, size_t bytes)
+{
+	struct bounds *bounds = task->privdata;
+	int depth = 0;
+
+	if (!task->parent)
+		bounds->bytes = 0;
+	for (const redisReadTask *at = task->parent; at; at = at->parent)
+		depth++;
+	if (depth > REPLY_MAX_DEPTH || bytes > REPLY_MAX_BYTES - bounds->bytes) {
+		bounds->exceeded = true;
+		return false;
+	}
+	bounds->bytes += bytes;
+	return true;
+}
+
+static void *create_array(const redisReadTask *task, size_t elements)
+{
+	const size_t each = sizeof(redisReply) + sizeof(redisReply *);
+	const size_t most = REPLY_MAX_BYTES / each + 1;
+	const struct bounds *bounds = task->privdata;
+
+	if (!fits(task, (elements < most ? elements : most) * each))
+		return NULL;
+	return bounds->plain->createArray(task, elements);
+}
+
+static void *create_string(const redisReadTask *task, char *text, size_t length)
+{
+	const struct bounds *bounds = task->privdata;
+
+	return fits(task, length) ? bounds->plain->createString(task, text, length) : NULL;
+}
+
+struct bounds *bounds_set(redisReader *reader)
+{
+	struct bounds *bounds = calloc(1, sizeof(*bounds));
+
+	if (!bounds)
+		return NULL;
+	bounds->plain = reader->fn;
+	bounds->limited = *reader->fn;
+	bounds->limited.createArray = create_array;
+	bounds->limited.createString = create_string;
+	reader->fn = &bounds->limited;
+	reader->privdata = bounds;
+	return bounds;
+}
+
+bool bounds_exceeded(const struct bounds *bounds)
+{
+	return bounds->exceeded;
+}
+
+void bounds_free(struct bounds *bounds)
+{
+	free(bounds);
+}

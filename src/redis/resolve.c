@@ -1,0 +1,100 @@
+#include "redis/resolve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The thread's own: it may outlive who asked. */
+struct question {
+	struct endpoint endpoint;
+	int answer_fd;
+};
+
+struct answer {
+	int code; /* of getaddrinfo */
+	int saved_errno;
+	struct addrinfo *found;
+};
+
+static void *look_up(void *argument)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
+	struct question *question = argument;
+	struct answer answer = {0};
+	char port[8];
+
+	snprintf(port, sizeof(port), "%u", question->endpoint.port);
+	answer.code = getaddrinfo(question->endpoint.host, port, &hints, &answer.found);
+	answer.saved_errno = errno;
+	if (write(question->answer_fd, &answer, sizeof(answer)) != sizeof(answer) &&
+	    answer.code == 0)
+		freeaddrinfo(answer.found); /* nobody wants to know any more */
+	close(question->answer_fd);
+	free(question);
+	return NULL;
+}
+
+/* No signal is for the thread: those of the process are waited for elsewhere. */
+static int start_thread(struct question *question)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	sigset_t all, before;
+	int code;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	code = pthread_create(&thread, &attributes, look_up, question);
+	pthread_attr_destroy(&attributes);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return code;
+}
+
+int lookup_start(const struct endpoint *endpoint)
+{
+	struct question *question = malloc(sizeof(*question));
+	int ends[2];
+
+	if (!question || pipe2(ends, O_CLOEXEC) < 0) {
+		free(question);
+		return -1;
+	}
+	*question = (struct question){*endpoint, ends[1]};
+	errno = start_thread(question);
+	if (errno == 0)
+		return ends[0];
+	close(ends[0]);
+	close(ends[1]);
+	free(question);
+	return -1;
+}
+
+int lookup_finish(int fd, struct dial *dial, const char **cause)
+{
+	struct answer answer;
+	bool complete = read(fd, &answer, sizeof(answer)) == sizeof(answer);
+
+	close(fd);
+	if (!complete) {
+		*cause = "the look-up of its name failed";
+		return -1;
+	}
+	if (answer.code) {
+		*cause = answer.code == EAI_SYSTEM ? strerror(answer.saved_errno)
+						   : gai_strerror(answer.code);
+		return -1;
+	}
+	dial_found(dial, answer.found);
+	freeaddrinfo(answer.found);
+	*cause = "its name has no address";
+	return dial->count > 0 ? 0 : -1;
+}

@@ -1,0 +1,16 @@
+#ifndef FAIRLOCK_RESOLVE_H
+#define FAIRLOCK_RESOLVE_H
+
+#include "redis/connect.h"
+
+/* Looks names up without waiting: a resolver has no deadline, and a lease has one. Each look-up is
+ * a thread of its own, which is left to itself when nobody wants to know any more. */
+
+/* Begins to look up an endpoint. Returns a close-on-exec descriptor that becomes readable when
+ * there is an answer (close it to forget the matter), or -1 with errno. */
+int lookup_start(const struct endpoint *endpoint);
+
+/* Takes the answer, and closes the descriptor. Returns 0 with *dial filled, or -1 with *cause. */
+int lookup_finish(int fd, struct dial *dial, const char **cause);
+
+#endif

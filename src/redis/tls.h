@@ -1,0 +1,35 @@
+#ifndef FAIRLOCK_TLS_H
+#define FAIRLOCK_TLS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+struct redisContext;
+struct server;
+
+/* TLS under a connection of hiredis. There are two of this: redis/tls.c, of fairlock-tls, has it
+ * through OpenSSL; redis/tls_none.c, of the programs that must not pay for loading that, has none.
+ */
+extern const bool tls_is_here;
+
+/* What redis->err is after the other end wanted another certificate of ours, or any: under TLS 1.3
+ * that may come after the handshake. */
+#define TLS_REFUSED REDIS_ERR_OTHER
+
+/* Begins a session as the client of `host`, whose certificate must be good for that name or
+ * address. Returns 0; or -1 with STATUS_CONFIG (a file of server->tls cannot be used) or
+ * STATUS_OS. The session ends with the context. */
+int tls_start(struct redisContext *redis, const struct server *server, const char *host,
+	      struct error *err);
+
+/* Goes on with the handshake without waiting. Returns 0 when it is done, 1 when the socket must
+ * first get ready for *events, or -1 with STATUS_UNAVAILABLE, or STATUS_REFUSED when the other end
+ * wants another certificate of ours, or any. redis->err is REDIS_ERR_EOF when the connection broke
+ * without a word. */
+int tls_shake_hands(struct redisContext *redis, short *events, struct error *err);
+
+/* What was agreed on ("TLSv1.3"); NULL: no session. */
+const char *tls_protocol(const struct redisContext *redis);
+
+#endif

@@ -1,0 +1,27 @@
+#include "redis/tls.h"
+
+#include <stddef.h>
+
+const bool tls_is_here = false;
+
+int tls_start(struct redisContext *redis, const struct server *server, const char *host,
+	      struct error *err)
+{
+	(void)redis;
+	(void)server;
+	(void)host;
+	return fail(err, STATUS_OS, "cannot use TLS: this program is without");
+}
+
+int tls_shake_hands(struct redisContext *redis, short *events, struct error *err)
+{
+	(void)redis;
+	*events = 0;
+	return fail(err, STATUS_OS, "cannot use TLS: this program is without");
+}
+
+const char *tls_protocol(const struct redisContext *redis)
+{
+	(void)redis;
+	return NULL;
+}

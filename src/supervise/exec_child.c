@@ -1,0 +1,106 @@
+#include "supervise/exec_child.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/options.h"
+#include "redis/server_url.h"
+#include "supervise/exec_path.h"
+#include "supervise/prefault.h"
+
+/* ---- COMMAND's environment: which lock is held, where, and by which owner ---- */
+
+static void set_held(const char *owner)
+{
+	char held[(HELD_MAX + 1) * OWNER_MAX_BYTES];
+	size_t at = (size_t)snprintf(held, sizeof(held), "%s", owner);
+	char(*ids)[OWNER_MAX_BYTES];
+	int count = owner_inherited(&ids);
+
+	for (int i = 0; i < count; i++)
+		if (strcmp(ids[i], owner) != 0)
+			at += (size_t)snprintf(held + at, sizeof(held) - at, " %s", ids[i]);
+	setenv("FAIRLOCK_HELD", held, 1);
+}
+
+static void set_path(const char *variable, const char *path)
+{
+	if (path)
+		setenv(variable, path, 1);
+}
+
+/* Inner calls are to find the same server. */
+static void set_server(const struct options *options, const struct server *server)
+{
+	if (options->url_is_flag)
+		setenv("FAIRLOCK_URL", server->label, 1);
+	if (!server->tls || (!options->url_is_flag && !options->tls_is_flag))
+		return;
+	set_path("FAIRLOCK_TLS_CA", server->tls_files.ca);
+	set_path("FAIRLOCK_TLS_CERT", server->tls_files.cert);
+	set_path("FAIRLOCK_TLS_KEY", server->tls_files.key);
+	if (server->tls_files.insecure)
+		setenv("FAIRLOCK_TLS_INSECURE", "yes", 1);
+}
+
+static void set_environment(const struct job *job)
+{
+	setenv("FAIRLOCK_NAME", job->lock->keys.name, 1);
+	setenv("FAIRLOCK_OWNER", job->lock->owner, 1);
+	setenv("FAIRLOCK_TOKEN", job->lock->token, 1);
+	set_held(job->lock->owner);
+	set_server(job->options, job->client->link.server);
+}
+
+/* ---- Until exec ---- */
+
+/* It may have been stopped since it was forked, and be continued when the lease is as good as over:
+ * then it does not become COMMAND, unless a renewal comes before the end. */
+static void await_valid_lease(const struct shared *shared)
+{
+	const struct timespec pause = {.tv_nsec = KILL_REPEAT_MS * 1000000L};
+
+	while (clock_ms() >= shared->stop_ms) {
+		if (clock_ms() >= shared->kill_ms)
+			_exit(STATUS_NOT_HELD);
+		nanosleep(&pause, NULL);
+	}
+}
+
+static _Noreturn void become_command(const struct job *job, struct shared *shared, pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, job->options->signal);
+	if (getppid() != parent)
+		_exit(STATUS_NOT_FOUND); /* too late for a signal */
+	inbox_restore(job->inbox);
+	await_valid_lease(shared);
+	path_exec(job->argv);
+	shared->ending.exec_errno = errno;
+	_exit(STATUS_NOT_FOUND);
+}
+
+/* As long as it waits, it takes no signals: what is sent to the process group is the wrapper's
+ * affair. But it is stopped with it, so that the guard hears of that. And it must not outlive the
+ * guard, even then. */
+_Noreturn void child_run(const struct job *job, struct shared *shared, int start, pid_t parent)
+{
+	char byte;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	inbox_let_stop(job->inbox);
+	link_leave(&job->client->link); /* its end is how the server sees the guard go */
+	set_environment(job);           /* a rehearsal: the memory that it takes is there then */
+	if (shared->has_time)
+		pages_fetch();
+	if (getppid() != parent || read(start, &byte, 1) != 1)
+		_exit(STATUS_NOT_FOUND);
+	shared_take_lock(shared, job);
+	set_environment(job);
+	become_command(job, shared, parent);
+}

@@ -1,0 +1,541 @@
+#include "supervise/guard.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/deadline_poll.h"
+#include "base/duration.h"
+#include "base/message.h"
+#include "base/signal_names.h"
+#include "cli/options.h"
+#include "lock/hold.h"
+#include "redis/connection_trace.h"
+#include "supervise/descendants.h"
+#include "supervise/exec_child.h"
+#include "supervise/kill_timer.h"
+#include "supervise/prefault.h"
+#include "supervise/proc_stat.h"
+#include "supervise/release_hold.h"
+
+/* The lock may be somebody else's already: no time for long farewells. */
+#define LOST_KILL_MS 900
+
+/* How late it may be before its fuse ends it: later than when a wrapper that is not stopped does
+ * its work (supervise/wrapper.c). And how long it may take to send SIGKILL to all. */
+#define FUSE_MS 60
+#define KILLING_MS 1000
+
+/* In the order in which they are served. The deadline goes before all of them: it is
+ * looked at first on waking, since the whole machine may have slept. */
+enum {
+	SLOT_CHILDREN, /* COMMAND's end: from then on there is nothing to stop */
+	SLOT_FRONT,    /* signals to pass on; the wrapper's death */
+	SLOT_CLIENT,   /* renewals */
+	SLOT_TIMER,
+	SLOTS,
+};
+
+struct guard {
+	const struct job *job;
+	struct shared *shared;
+	struct hold hold;
+	struct loop loop;
+	struct inbox inbox;
+	int front;
+	pid_t wrapper;
+	pid_t command;    /* 0: not running */
+	int64_t start_ms; /* of COMMAND */
+	int64_t max_ms;   /* when --max-hold is over */
+	int64_t kill_ms;
+	bool lost;
+	bool killed; /* SIGKILL was sent */
+	unsigned told_renewals;
+	struct steps steps;
+	struct fuse fuse;
+};
+
+/* ---- COMMAND ---- */
+
+/* COMMAND stays in the wrapper's process group; the guard leaves it, and with it what the terminal
+ * sends. Of a job-control shell's job it stays in the session, so that a group that COMMAND makes
+ * for itself can be stopped. Elsewhere it leaves that too: a parent in the session, but not in the
+ * group, would keep the group from being an orphaned one until COMMAND ends, and then the kernel
+ * sends SIGHUP and SIGCONT to all in it if one is stopped. */
+static void leave_group(const struct guard *guard)
+{
+	bool is_job = getpgrp() == guard->wrapper && getsid(guard->wrapper) != guard->wrapper;
+
+	if (is_job)
+		setpgid(0, 0);
+	else
+		setsid();
+}
+
+/* Makes the process that is to become COMMAND. Returns -1 with errno when that fails. What the
+ * terminal has sent us in its place is handed down: it takes no signals yet. */
+static int prepare_command(const struct guard *guard, int start)
+{
+	const pid_t self = getpid();
+	/* Its id is known before either goes on: the wrapper must know whom to reap if we are
+	 * killed. Not vfork: between that and exec the child can be stopped with its process group,
+	 * and we would wait for it and renew nothing. */
+	const pid_t pid = proc_fork(SIGCHLD, &guard->shared->command);
+
+	if (pid == 0) {
+		close(guard->front); /* a process that has this end is taken for the guard */
+		child_run(guard->job, guard->shared, start, self);
+	}
+	if (pid < 0)
+		return -1;
+	leave_group(guard);
+	inbox_hand_down(inbox_pending(), pid);
+	return 0;
+}
+
+/* A guard that is stopped cannot stop COMMAND in time. Then it dies, and its death wakes the
+ * wrapper (supervise/standby.c), even if that is stopped, too. Only the lease is a reason for that:
+ * a guard that a busy machine holds up at the end of --max-hold still has time. */
+static void mind_fuse(struct guard *guard)
+{
+	const struct job *job = guard->job;
+	int64_t due_ms;
+
+	if (job->options->on_lost == ON_LOST_WARN)
+		return;
+	if (guard->killed)
+		due_ms = clock_ms() + KILLING_MS;
+	else if (guard->shared->phase == GUARD_STOPPING)
+		due_ms =
+			guard->lost ? earliest(guard->kill_ms, job_kill_ms(job)) : job_kill_ms(job);
+	else
+		due_ms = job_stop_ms(job);
+	fuse_set(&guard->fuse, due_ms + FUSE_MS);
+}
+
+/* COMMAND was let go: from here on it is ours to see to. */
+static void adopt_command(struct guard *guard)
+{
+	const struct job *job = guard->job;
+
+	guard->command = guard->shared->command;
+	guard->start_ms = guard->shared->start_ms;
+	mind_fuse(guard);
+	tell_step(job->teller, "starting %s, pid %d", job->argv[0], (int)guard->command);
+	if (job->options->max_hold_ms)
+		guard->max_ms = guard->start_ms + job->options->max_hold_ms;
+}
+
+/* ---- Stopping ---- */
+
+/* COMMAND itself is reached even where there is no /proc to find its descendants in. */
+static void signal_all(const struct guard *guard, int signo)
+{
+	if (tree_signal(signo, 0) < 0 && guard->command)
+		kill(guard->command, signo);
+}
+
+/* The first signal, to COMMAND and all that it started. What is stopped is continued, or it could
+ * not act on it. */
+static void stop_command(struct guard *guard, int64_t kill_ms)
+{
+	char name[SIGNAL_MAX_BYTES];
+
+	if (guard->shared->phase == GUARD_STOPPING) {
+		if (kill_ms < guard->kill_ms)
+			guard->kill_ms = kill_ms;
+		return;
+	}
+	guard->shared->phase = GUARD_STOPPING;
+	guard->kill_ms = kill_ms;
+	mind_fuse(guard);
+	signal_all(guard, guard->job->options->signal);
+	signal_all(guard, SIGCONT);
+	tell_step(guard->job->teller, "sent signal %s to %s and what it started",
+		  signal_show(name, guard->job->options->signal), guard->job->argv[0]);
+}
+
+static void lose(struct guard *guard, int64_t kill_ms, const char *why)
+{
+	const char *name = guard->job->lock->keys.name;
+
+	if (guard->lost)
+		return;
+	guard->lost = true;
+	if (guard->job->options->on_lost == ON_LOST_WARN) {
+		tell(guard->job->teller, LOG_ERR, "lost lock %s: %s", name, why);
+		return;
+	}
+	tell(guard->job->teller, LOG_ERR, "lost lock %s: %s; stopping %s", name, why,
+	     guard->job->argv[0]);
+	stop_command(guard, kill_ms);
+}
+
+static void tell_renewal(struct guard *guard)
+{
+	const struct hold *hold = &guard->hold;
+	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
+
+	if (hold->renewals == guard->told_renewals)
+		return;
+	guard->told_renewals = hold->renewals;
+	if (hold->state == HOLD_HELD)
+		tell_step(
+			guard->job->teller, "renewed lock %s in %s, with %s of its lease left%s%s",
+			guard->job->lock->keys.name, duration_show(took, hold->took_ms),
+			duration_show(left, hold->left_ms), *hold->why ? ", but " : "", hold->why);
+}
+
+static void mind_hold(struct guard *guard)
+{
+	int64_t soon = clock_ms() + LOST_KILL_MS;
+	int64_t after = clock_ms() + guard->job->kill_after_ms;
+
+	if (guard->lost)
+		return;
+	hold_step(&guard->hold);
+	steps_tell(&guard->steps, guard->job->client);
+	tell_renewal(guard);
+	shared_put_times(guard->shared, guard->job);
+	if (guard->hold.state == HOLD_LOST)
+		lose(guard, after < soon ? after : soon, guard->hold.why);
+	else if (guard->hold.state == HOLD_RELEASED)
+		lose(guard, after < soon ? after : soon, "somebody gave it back");
+}
+
+static int64_t lost_from_ms(const struct guard *guard)
+{
+	return guard->job->options->on_lost == ON_LOST_WARN ? guard->job->lock->deadline_ms
+							    : job_stop_ms(guard->job);
+}
+
+/* What time has brought: the deadline, or the end of COMMAND's grace. */
+static void mind_time(struct guard *guard)
+{
+	const int64_t now = clock_ms();
+
+	if (!guard->lost && now >= lost_from_ms(guard))
+		lose(guard, job_kill_ms(guard->job), hold_trouble(&guard->hold));
+	if (guard->shared->phase == GUARD_STOPPING && now >= guard->kill_ms) {
+		const bool is_first = !guard->killed;
+
+		guard->kill_ms = now + KILL_REPEAT_MS;
+		guard->killed = true;
+		mind_fuse(guard);
+		signal_all(guard, SIGKILL);
+		if (is_first)
+			tell_step(guard->job->teller, "sent signal KILL to all that is left of it");
+	}
+}
+
+/* ---- Children and the wrapper ---- */
+
+/* When COMMAND stops or goes on by itself, the shell must see the wrapper do the same. */
+static void mirror(const struct guard *guard, int signo)
+{
+	if (getppid() == guard->wrapper)
+		kill(guard->wrapper, signo);
+}
+
+static void tell_end(const struct guard *guard, int status)
+{
+	const char *command = guard->job->argv[0], *name = guard->job->lock->keys.name;
+	const bool is_killed = WIFSIGNALED(status);
+	char took[DURATION_MAX_BYTES], number[SIGNAL_MAX_BYTES];
+
+	if (guard->shared->ending.exec_errno || !tell_is_on(guard->job->teller))
+		return; /* the wrapper says so, or nobody does: the next one waits */
+	duration_show(took, clock_ms() - guard->start_ms);
+	if (is_killed)
+		signal_show(number, WTERMSIG(status));
+	else
+		snprintf(number, sizeof(number), "%d", WEXITSTATUS(status));
+	tell_event(guard->job->teller, status == 0 ? LOG_INFO : LOG_NOTICE,
+		   is_killed ? "%s under lock %s was killed by signal %s after %s"
+			     : "%s under lock %s ended with status %s after %s",
+		   command, name, number, took);
+}
+
+static void mind_children(struct guard *guard)
+{
+	struct signalfd_siginfo info;
+	int status;
+	pid_t pid;
+
+	while (inbox_next(&guard->inbox, &info))
+		;
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
+		if (pid != guard->command)
+			continue;
+		if (WIFSTOPPED(status)) {
+			mirror(guard, WSTOPSIG(status));
+		} else if (WIFCONTINUED(status)) {
+			mirror(guard, SIGCONT);
+		} else {
+			guard->shared->ending.wait_status = status;
+			guard->command = 0;
+			tell_end(guard, status);
+		}
+	}
+}
+
+/* The end of --max-hold. A COMMAND that has ended meanwhile was in time. */
+static void mind_max_hold(struct guard *guard)
+{
+	char text[DURATION_MAX_BYTES];
+
+	if (guard->shared->phase != GUARD_HOLDING || clock_ms() < guard->max_ms)
+		return;
+	mind_children(guard);
+	if (!guard->command)
+		return;
+	guard->shared->ending.timed_out = true;
+	tell(guard->job->teller, LOG_ERR,
+	     "lock %s was held for %s, as long as --max-hold allows; stopping %s",
+	     guard->job->lock->keys.name, duration_show(text, guard->job->options->max_hold_ms),
+	     guard->job->argv[0]);
+	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
+}
+
+static void pass_on(const struct guard *guard, int signo)
+{
+	char name[SIGNAL_MAX_BYTES];
+
+	if (!guard->command)
+		return;
+	kill(guard->command, signo);
+	tell_step(guard->job->teller, "passed signal %s on to %s", signal_show(name, signo),
+		  guard->job->argv[0]);
+}
+
+/* Signals that the wrapper passes on; its end, after which COMMAND has no one to belong to. */
+static void mind_front(struct guard *guard)
+{
+	unsigned char signo;
+	ssize_t length;
+
+	while ((length = recv(guard->front, &signo, 1, MSG_DONTWAIT)) == 1)
+		if (signo) /* else it was to wake us */
+			pass_on(guard, signo);
+	if (length == 0 || errno != EAGAIN) {
+		close(guard->front);
+		guard->front = -1;
+		tell_event(guard->job->teller, LOG_ERR, "lost the wrapper of lock %s; stopping %s",
+			   guard->job->lock->keys.name, guard->job->argv[0]);
+		stop_command(guard, clock_ms() + guard->job->kill_after_ms);
+	}
+}
+
+/* ---- Life ---- */
+
+static bool is_over(const struct guard *guard)
+{
+	int left;
+
+	if (guard->command)
+		return false;
+	if (guard->shared->phase != GUARD_STOPPING)
+		return true;
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	left = tree_signal(0, 0);
+	/* who cannot look must go by its own children, orphans among them */
+	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG) < 0);
+}
+
+/* The wrapper took over while we were stopped: it has sent the first signal. */
+static void mind_takeover(struct guard *guard)
+{
+	if (guard->shared->phase == GUARD_STOPPING && guard->kill_ms == NEVER_MS)
+		guard->kill_ms =
+			earliest(clock_ms() + guard->job->kill_after_ms, job_kill_ms(guard->job));
+}
+
+static int watch(struct guard *guard, struct error *err)
+{
+	struct pollfd slots[SLOTS] = {
+		[SLOT_CHILDREN] = {.fd = guard->inbox.fd, .events = POLLIN},
+		[SLOT_FRONT] = {.fd = guard->front, .events = POLLIN},
+		[SLOT_CLIENT] = {.fd = -1},
+	};
+	int64_t wake = NEVER_MS;
+
+	mind_takeover(guard);
+	if (!guard->lost)
+		wake = earliest(hold_wait(&guard->hold, &slots[SLOT_CLIENT]), lost_from_ms(guard));
+	if (guard->shared->phase == GUARD_STOPPING)
+		wake = earliest(wake, guard->kill_ms);
+	else
+		wake = earliest(wake, guard->max_ms);
+	mind_fuse(guard);
+	if (loop_wait(&guard->loop, slots, SLOTS, wake, err) < 0)
+		return -1;
+	mind_time(guard);
+	mind_max_hold(guard);
+	if (slots[SLOT_CHILDREN].revents)
+		mind_children(guard);
+	if (slots[SLOT_FRONT].revents)
+		mind_front(guard);
+	if (guard->command || guard->shared->phase == GUARD_STOPPING)
+		mind_hold(guard);
+	return 0;
+}
+
+static void give_back_if_held(struct guard *guard)
+{
+	int64_t until = earliest(clock_ms() + guard->job->options->connect_timeout_ms,
+				 guard->job->lock->deadline_ms);
+
+	if (guard->lost)
+		return;
+	guard->job->lock->unused =
+		!guard->shared->ending.started || guard->shared->ending.exec_errno;
+	fuse_set(&guard->fuse, guard->job->lock->deadline_ms + FUSE_MS);
+	give_back(&guard->hold, guard->job->teller, until);
+}
+
+static _Noreturn void finish(struct guard *guard)
+{
+	guard->shared->ending.lost = guard->lost;
+	guard->shared->phase = GUARD_DONE;
+	_exit(0); /* which the wrapper sees */
+}
+
+/* The system does not let us wait for anything: COMMAND ends, and we look again and again. */
+static void end_blindly(struct guard *guard, const struct error *err)
+{
+	const struct timespec pause = {.tv_nsec = KILL_REPEAT_MS * 1000000L};
+
+	if (guard->shared->phase != GUARD_STOPPING)
+		tell(guard->job->teller, LOG_ERR, "%s; stopping %s", err->text,
+		     guard->job->argv[0]);
+	stop_command(guard, clock_ms());
+	mind_time(guard);
+	nanosleep(&pause, NULL);
+	mind_children(guard);
+}
+
+/* Opens what the guard needs for itself. A call that failed can be repeated. */
+static int get_ready(struct guard *guard, struct error *err)
+{
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (!guard->fuse.is_there)
+		fuse_open(&guard->fuse);
+	if (guard->loop.timer < 0 && loop_open(&guard->loop, err) < 0)
+		return -1;
+	return guard->inbox.fd < 0 ? inbox_open_deaf(&guard->inbox, err) : 0;
+}
+
+/* COMMAND has ended by itself. False if the wrapper took over before we saw that. */
+static bool may_give_back(struct guard *guard)
+{
+	int phase = GUARD_HOLDING;
+
+	return atomic_compare_exchange_strong(&guard->shared->phase, &phase, GUARD_GIVING_BACK) ||
+	       is_over(guard);
+}
+
+static _Noreturn void see_to_end(struct guard *guard)
+{
+	struct error err;
+
+	do
+		while (!is_over(guard))
+			if (watch(guard, &err) < 0)
+				end_blindly(guard, &err);
+	while (!may_give_back(guard));
+	give_back_if_held(guard);
+	finish(guard);
+}
+
+/* False: the process that is to become COMMAND is gone. That it was stopped, as by a Ctrl-Z, is
+ * nothing to us. */
+static bool command_lives(const struct guard *guard)
+{
+	struct signalfd_siginfo info;
+
+	while (inbox_next(&guard->inbox, &info))
+		;
+	return waitpid(guard->shared->command, NULL, WNOHANG) == 0;
+}
+
+/* Waits until the wrapper has let COMMAND go. False: the wrapper is gone, or the process that is to
+ * become COMMAND. */
+static bool await_start(const struct guard *guard)
+{
+	struct pollfd slots[] = {
+		{.fd = guard->inbox.fd, .events = POLLIN},
+		{.fd = guard->front, .events = POLLIN},
+	};
+
+	while (!guard->shared->is_let_go) {
+		if (poll(slots, 2, -1) < 0 && errno != EINTR)
+			return false;
+		if (guard->shared->is_let_go)
+			break;
+		if (slots[1].revents || (slots[0].revents && !command_lives(guard)))
+			return false;
+	}
+	return true;
+}
+
+/* Tries once more what failed before the start. Returns whether there is a COMMAND. */
+static bool prepare_again(struct guard *guard, int start)
+{
+	struct error err;
+
+	if (get_ready(guard, &err) < 0) {
+		tell(guard->job->teller, LOG_ERR, "%s", err.text);
+		guard->shared->ending.started = false;
+		return false;
+	}
+	if (prepare_command(guard, start) < 0) {
+		guard->shared->ending.exec_errno = errno;
+		return false;
+	}
+	return true;
+}
+
+_Noreturn void guard_run(const struct job *job, struct shared *shared,
+			 const struct guard_ends *ends)
+{
+	struct guard guard = {.job = job,
+			      .shared = shared,
+			      .front = ends->front,
+			      .wrapper = ends->wrapper,
+			      .loop = {.timer = -1},
+			      .inbox = {.fd = -1},
+			      .max_ms = NEVER_MS,
+			      .kill_ms = NEVER_MS,
+			      .steps = {.teller = job->teller}};
+	struct error ignored;
+	bool is_ready;
+
+	/* if we are stopped when the wrapper dies, we go on */
+	prctl(PR_SET_PDEATHSIG, SIGCONT);
+	if (getppid() != ends->wrapper)
+		_exit(STATUS_OS);
+	if (ends->needs_connection)
+		client_close(job->client); /* the server is to see the wrapper go */
+	is_ready = get_ready(&guard, &ignored) == 0 && prepare_command(&guard, ends->start) == 0;
+	if (shared->has_time)
+		pages_fetch();
+	if (!await_start(&guard))
+		_exit(0);
+	shared_take(shared, job);
+	if (ends->needs_connection)
+		link_forget_connection(&job->client->link);
+	steps_skip(&guard.steps, job->client);
+	hold_init(&guard.hold, job->lock, job->client);
+	if (is_ready || prepare_again(&guard, ends->start))
+		adopt_command(&guard);
+	close(ends->start);
+	see_to_end(&guard); /* without COMMAND that is now */
+}

@@ -1,0 +1,164 @@
+#include "supervise/keepalive.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/close_range.h"
+#include "base/deadline_poll.h"
+#include "base/message.h"
+#include "base/signal_fd.h"
+#include "lock/hold.h"
+#include "supervise/release_hold.h"
+
+enum {
+	SLOT_PID, /* its end is the end of the hold, whatever else has come */
+	SLOT_SIGNALS,
+	SLOT_CLIENT,
+	SLOT_TIMER,
+	SLOTS,
+};
+
+static int ascending(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Whoever reads our standard output waits for all who might still write to it. */
+static void close_all_but(int *keep, size_t count)
+{
+	int from = 3;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		dup2(null, fd);
+	qsort(keep, count, sizeof(*keep), ascending);
+	for (size_t i = 0; i < count; i++) {
+		if (keep[i] > from)
+			descriptors_close((unsigned)from, (unsigned)keep[i] - 1);
+		if (keep[i] >= from)
+			from = keep[i] + 1;
+	}
+	descriptors_close((unsigned)from, UINT_MAX);
+}
+
+/* Why the keeper's work is over without it. */
+static void tell_loss(const struct kept *kept)
+{
+	const char *name = kept->hold->lock->keys.name;
+
+	if (kept->hold->state == HOLD_RELEASED)
+		tell_event(kept->teller, LOG_INFO, "lock %s was given back", name);
+	else
+		tell_event(kept->teller, LOG_ERR, "lost lock %s: %s", name,
+			   kept->hold->state == HOLD_LOST ? kept->hold->why
+							  : hold_trouble(kept->hold));
+}
+
+static _Noreturn void keep(const struct kept *kept)
+{
+	struct hold *hold = kept->hold;
+	struct pollfd slots[SLOTS] = {
+		[SLOT_PID] = {.fd = kept->pidfd, .events = POLLIN},
+		[SLOT_SIGNALS] = {.fd = kept->inbox->fd, .events = POLLIN},
+	};
+	struct error ignored;
+
+	for (;;) {
+		hold_step(hold);
+		if (hold->state != HOLD_HELD || clock_ms() >= hold->lock->deadline_ms) {
+			tell_loss(kept);
+			_exit(0);
+		}
+		int64_t wake = hold_wait(hold, &slots[SLOT_CLIENT]);
+
+		if (hold->lock->deadline_ms < wake)
+			wake = hold->lock->deadline_ms;
+		if (loop_wait(kept->loop, slots, SLOTS, wake, &ignored) < 0)
+			_exit(STATUS_OS);
+		if (slots[SLOT_PID].revents ||
+		    (slots[SLOT_SIGNALS].revents && inbox_next_deadly(kept->inbox)))
+			break;
+	}
+	give_back(hold, kept->teller, hold->lock->deadline_ms);
+	_exit(0);
+}
+
+/* What came until now was sent to the process group that it has left: it is for others. */
+static void leave_group(const struct inbox *inbox)
+{
+	struct signalfd_siginfo ignored;
+
+	setsid();
+	while (inbox_next(inbox, &ignored))
+		;
+}
+
+/* A caller that was killed before it let us go may have told the owner id: then somebody
+ * relies on us. */
+static void await_start(int fd)
+{
+	char byte;
+
+	(void)!send(fd, "", 1, MSG_NOSIGNAL);
+	(void)!recv(fd, &byte, 1, 0); /* the other end is closed */
+	close(fd);
+}
+
+static _Noreturn void live(const struct kept *kept, int fd)
+{
+	const struct link *link = &kept->hold->client->link;
+	int ours[] = {link->fd,          link->local_folder, kept->pidfd,
+		      kept->loop->timer, kept->inbox->fd,    fd};
+
+	leave_group(kept->inbox);
+	(void)!chdir("/");
+	close_all_but(ours, sizeof(ours) / sizeof(ours[0]));
+	await_start(fd);
+	keep(kept);
+}
+
+int keeper_start(struct keeper *keeper, const struct kept *kept, struct error *err)
+{
+	int ends[2];
+	char byte;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return fail(err, STATUS_OS, "cannot make a socket: %s", strerror(errno));
+	*keeper = (struct keeper){.pid = fork(), .fd = ends[0]};
+	if (keeper->pid == 0) {
+		close(ends[0]);
+		live(kept, ends[1]);
+	}
+	const int cause = errno;
+
+	close(ends[1]);
+	if (keeper->pid > 0 && recv(keeper->fd, &byte, 1, 0) == 1) {
+		tell_step(kept->teller, "process %d renews lock %s until process %d ends",
+			  (int)keeper->pid, kept->hold->lock->keys.name, (int)kept->pid);
+		return 0;
+	}
+	close(keeper->fd);
+	return keeper->pid < 0 ? fail(err, STATUS_OS, "cannot fork: %s", strerror(cause))
+			       : fail(err, STATUS_OS, "cannot keep lock %s: its keeper was killed",
+				      kept->hold->lock->keys.name);
+}
+
+void keeper_let_go(const struct keeper *keeper)
+{
+	close(keeper->fd);
+}
+
+void keeper_end(const struct keeper *keeper)
+{
+	kill(keeper->pid, SIGKILL);
+	waitpid(keeper->pid, NULL, 0);
+	close(keeper->fd);
+}

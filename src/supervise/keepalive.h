@@ -1,0 +1,41 @@
+#ifndef FAIRLOCK_KEEPALIVE_H
+#define FAIRLOCK_KEEPALIVE_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct hold;
+struct inbox;
+struct loop;
+struct teller;
+
+/* What a keeper needs. */
+struct kept {
+	struct hold *hold;
+	struct teller *teller;
+	struct loop *loop;
+	const struct inbox *inbox;
+	int pidfd; /* of the process that it is for */
+	pid_t pid; /* its id */
+};
+
+/* One that was forked. */
+struct keeper {
+	pid_t pid;
+	int fd; /* the other end is the keeper's */
+};
+
+/* Forks the keeper of a hold, and returns when nothing that is sent to our process group or
+ * terminal can reach it any more. It keeps nothing that we inherited: no descriptor, terminal,
+ * session or folder. It waits until it is let go. */
+int keeper_start(struct keeper *keeper, const struct kept *kept, struct error *err);
+
+/* Leaves the connection to it. It renews in the background until the process that it is for ends,
+ * then releases; or until the hold is given back or lost. */
+void keeper_let_go(const struct keeper *keeper);
+
+/* Ends it. It has not used the connection. */
+void keeper_end(const struct keeper *keeper);
+
+#endif

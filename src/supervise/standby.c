@@ -1,0 +1,179 @@
+#include "supervise/standby.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "supervise/guard.h"
+#include "supervise/prefault.h"
+#include "supervise/proc_stat.h"
+
+/* How long the guard may take to make COMMAND's process: first looking all the time, then asleep.
+ */
+#define LOOKS 2000
+#define NAPS 20000
+#define NAP_NS 100000L
+
+/* What came about when the guard was forked: nobody knows whether it came before, and the guard
+ * does not have it, or after. COMMAND's process takes no signals yet, and gets none twice. */
+static void hand_down_late(struct standby *standby)
+{
+	const struct timespec nap = {.tv_nsec = NAP_NS};
+
+	standby->late = inbox_pending() & ~standby->early;
+	for (int i = 0; standby->late && !standby->shared->command && i < LOOKS + NAPS; i++)
+		if (i < LOOKS)
+			sched_yield();
+		else
+			nanosleep(&nap, NULL);
+	if (standby->shared->command)
+		inbox_hand_down(standby->late, standby->shared->command);
+	else
+		standby->late = 0; /* nobody has got them */
+}
+
+/* The wrapper's ends of what it shares with the guard alone. */
+static void close_ends(struct standby *standby)
+{
+	close(standby->fd);
+	close(standby->start);
+}
+
+/* Makes what both ends share: the guard gets ends and start[0], the wrapper the rest. */
+static int open_ends(struct standby *standby, int *guards_end, int start[2])
+{
+	int ends[2];
+
+	*standby = (struct standby){.shared = shared_new()};
+	if (!standby->shared)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
+		if (pipe2(start, O_CLOEXEC) == 0) {
+			standby->fd = ends[0];
+			standby->start = start[1];
+			*guards_end = ends[1];
+			return 0;
+		}
+		close(ends[0]);
+		close(ends[1]);
+	}
+	shared_free(standby->shared);
+	return -1;
+}
+
+/* *standby is empty before, and when this fails: returns -1, with errno. is_granted: this process
+ * does nothing more with the connection. */
+static int make(struct standby *standby, const struct job *job, bool is_granted)
+{
+	const pid_t wrapper = getpid();
+	int guards_end, start[2], cause;
+
+	if (open_ends(standby, &guards_end, start) < 0) {
+		*standby = (struct standby){0};
+		return -1;
+	}
+	prctl(PR_SET_CHILD_SUBREAPER, 1); /* the guard's child is ours when it is gone */
+	standby->opened = job->client->link.opened;
+	standby->early = inbox_pending();
+	standby->shared->has_time = !is_granted && *job->lock->ticket;
+	/* The guard's death wakes us if we are stopped then. */
+	standby->guard = proc_fork(SIGCONT, NULL);
+	cause = errno;
+	if (standby->guard == 0) {
+		close(standby->fd);
+		close(standby->start);
+		guard_run(job, standby->shared,
+			  &(struct guard_ends){.front = guards_end,
+					       .start = start[0],
+					       .wrapper = wrapper,
+					       .needs_connection =
+						       !is_granted &&
+						       !link_can_be_shared(&job->client->link)});
+	}
+	close(guards_end);
+	close(start[0]);
+	if (standby->guard > 0) {
+		hand_down_late(standby);
+		return 0;
+	}
+	standby_end(standby);
+	errno = cause;
+	return -1;
+}
+
+void standby_make(struct standby *standby, const struct job *job)
+{
+	if (standby->guard && standby->opened == job->client->link.opened)
+		return;
+	standby_end(standby);
+	if (make(standby, job, false) == 0 && standby->shared->has_time)
+		pages_fetch();
+}
+
+void standby_end(struct standby *standby)
+{
+	if (!standby->guard)
+		return;
+	close_ends(standby);
+	if (standby->guard > 0) {
+		kill(standby->guard, SIGKILL);
+		waitpid(standby->guard, NULL, __WALL);
+		/* it dies with the guard; nobody else may be there to reap it */
+		if (standby->shared->command)
+			waitpid(standby->shared->command, NULL, 0);
+	}
+	shared_free(standby->shared);
+	*standby = (struct standby){0};
+}
+
+static bool lives(const struct standby *standby)
+{
+	char byte;
+
+	return recv(standby->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+/* The guard is told first: until it has set its fuse, it cannot help if both of us are stopped. */
+static void let_go(struct standby *standby, const struct job *job)
+{
+	struct shared *shared = standby->shared;
+
+	shared_put(shared, job);
+	shared->start_ms = clock_ms();
+	shared->ending.started = true;
+	shared->is_let_go = true;
+	(void)!send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)!write(standby->start, "", 1); /* SIGPIPE is blocked; we see the guard end */
+	/* they may have been stopped, and the lease does not wait */
+	kill(standby->guard, SIGCONT);
+	if (shared->command)
+		kill(shared->command, SIGCONT);
+	close(standby->start);
+}
+
+int standby_start(struct standby *standby, const struct job *job, struct error *err)
+{
+	standby_end(standby);
+	if (make(standby, job, true) < 0)
+		return fail(err, STATUS_OS, "cannot make a process to run %s in: %s", job->argv[0],
+			    strerror(errno));
+	let_go(standby, job);
+	return 0;
+}
+
+bool standby_set_off(struct standby *standby, const struct job *job)
+{
+	if (!standby->guard || standby->opened != job->client->link.opened ||
+	    !client_is_still(job->client) || !lives(standby))
+		return false;
+	let_go(standby, job);
+	return true;
+}
