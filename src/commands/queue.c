@@ -9,8 +9,8 @@
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "lock/about.h"
 #include "lock/lock.h"
+#include "lock/owner.h"
 #include "output/table.h"
 #include "output/watch.h"
 #include "redis/client_call.h"
@@ -60,19 +60,19 @@ static int add_waiter(struct table *table, const struct redisReply *waiter, size
 		      bool coloured, struct error *err)
 {
 	char number[24], shown[DURATION_MAX_BYTES] = "";
-	struct about about;
+	struct owner_process process;
 	const char *cells[COLUMN_COUNT];
 
 	if (!reply_fits(waiter, "sssii"))
 		return reply_nonsense(err);
 	snprintf(number, sizeof(number), "%zu", position);
-	about_read(&about, reply_text(waiter, 2));
+	owner_parse(&process, reply_text(waiter, 2));
 	cells[POSITION] = number;
 	cells[OWNER] = reply_text(waiter, 0);
-	cells[HOST] = about.host;
-	cells[PID] = about.pid;
-	cells[USER] = about.user;
-	cells[COMMAND] = about.command;
+	cells[HOST] = process.host;
+	cells[PID] = process.pid;
+	cells[USER] = process.user;
+	cells[COMMAND] = process.command;
 	cells[CLIENT] = reply_number(waiter, 3) == 1 ? "fairlock" : "redisson";
 	cells[WAITING_MS] = reply_text(waiter, 1);
 	cells[PRESENT] = reply_number(waiter, 4) == 1 ? "1" : "0";

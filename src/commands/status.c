@@ -10,9 +10,9 @@
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "lock/about.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
+#include "lock/owner.h"
 #include "output/prometheus.h"
 #include "output/table.h"
 #include "output/watch.h"
@@ -88,7 +88,7 @@ struct state {
 
 /* What the cells of one line point to. */
 struct line {
-	struct about about;
+	struct owner_process process;
 	char numbers[COLUMN_COUNT][DURATION_MAX_BYTES];
 	const char *cells[COLUMN_COUNT];
 };
@@ -144,12 +144,12 @@ static void set_duration(struct line *line, int column, int shown_column, int64_
 
 static void fill_hold(struct line *line, const struct state *state)
 {
-	about_read(&line->about, state->by);
+	owner_parse(&line->process, state->by);
 	line->cells[OWNER] = state->owner;
-	line->cells[HOST] = line->about.host;
-	line->cells[PID] = line->about.pid;
-	line->cells[USER] = line->about.user;
-	line->cells[COMMAND] = line->about.command;
+	line->cells[HOST] = line->process.host;
+	line->cells[PID] = line->process.pid;
+	line->cells[USER] = line->process.user;
+	line->cells[COMMAND] = line->process.command;
 	line->cells[CLIENT] = state->is_ours ? "fairlock" : "redisson";
 	line->cells[TOKEN] = state->token;
 	set_number(line, HOLDS, state->holds);

@@ -6,7 +6,7 @@
 #include "base/duration.h"
 #include "cli/options.h"
 #include "history/log_reply.h"
-#include "lock/about.h"
+#include "lock/owner.h"
 #include "output/table.h"
 #include "output/timestamp.h"
 
@@ -55,7 +55,7 @@ const struct layout event_layout = {
 
 /* What an event's cells point to. */
 struct line {
-	struct about about;
+	struct owner_process process;
 	char time[MOMENT_MAX_BYTES];
 	char numbers[COLUMN_COUNT][DURATION_MAX_BYTES];
 	const char *cells[COLUMN_COUNT];
@@ -75,16 +75,16 @@ int event_add(struct table *table, const struct event *event, const struct optio
 {
 	struct line line = {.cells[EVENT] = event->name};
 
-	about_read(&line.about, event->by);
+	owner_parse(&line.process, event->by);
 	if (event->time_ms != UNKNOWN_MS)
 		line.cells[TIME] = options->json || options->raw
 					   ? moment_rfc3339(line.time, event->time_ms)
 					   : moment_local(line.time, event->time_ms, MOMENT_LONG);
 	line.cells[OWNER] = event->owner;
-	line.cells[HOST] = line.about.host;
-	line.cells[PID] = line.about.pid;
-	line.cells[USER] = line.about.user;
-	line.cells[COMMAND] = line.about.command;
+	line.cells[HOST] = line.process.host;
+	line.cells[PID] = line.process.pid;
+	line.cells[USER] = line.process.user;
+	line.cells[COMMAND] = line.process.command;
 	line.cells[TOKEN] = event->token;
 	set_duration(&line, WAITED_MS, WAITED, event->waited_ms);
 	set_duration(&line, HELD_MS, HELD, event->held_ms);

@@ -26,7 +26,7 @@ void labels_measure(struct labels *labels, const struct rows *rows, const struct
 
 	labels->place = rows->jobs[0].place;
 	for (size_t i = 0; i < rows->job_count; i++) {
-		command = max(command, screen_width(screen, rows->jobs[i].about.command));
+		command = max(command, screen_width(screen, rows->jobs[i].process.command));
 		place = max(place, screen_width(screen, rows->jobs[i].place));
 		if (strcmp(rows->jobs[0].place, rows->jobs[i].place) != 0)
 			labels->place = "";
@@ -46,7 +46,7 @@ int labels_width(const struct labels *labels)
 
 void labels_put(const struct labels *labels, const struct screen *screen, const struct job *job)
 {
-	screen_put(screen, job ? job->about.command : "", labels->command_width);
+	screen_put(screen, job ? job->process.command : "", labels->command_width);
 	if (labels->place_width > 0) {
 		putchar(' ');
 		screen_put(screen, job ? job->place : "", labels->place_width);

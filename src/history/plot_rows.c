@@ -16,25 +16,16 @@ static int compare_spans(const void *a, const void *b)
 	return (x->ends_ms > y->ends_ms) - (x->ends_ms < y->ends_ms);
 }
 
-/* Where the program lies says little, and takes room. */
-static const char *without_folder(const char *command)
-{
-	const size_t word = strcspn(command, " ");
-	const char *slash = memrchr(command, '/', word);
-
-	return slash && slash + 1 < command + word ? slash + 1 : command;
-}
-
 static void describe(struct job *job, const char *by)
 {
 	const char *user, *host;
 
-	about_read(&job->about, by);
-	job->about.command = without_folder(job->about.command);
-	if (!*job->about.command)
-		job->about.command = "?";
-	user = job->about.user;
-	host = job->about.host;
+	owner_parse(&job->process, by);
+	job->process.command = owner_without_folder(job->process.command);
+	if (!*job->process.command)
+		job->process.command = "?";
+	user = job->process.user;
+	host = job->process.host;
 	snprintf(job->place, sizeof(job->place), "%s%s%s", user, *user && *host ? "@" : "", host);
 }
 
@@ -44,7 +35,7 @@ static size_t find_job(struct rows *rows, const char *by)
 	size_t i = 0;
 
 	describe(new, by);
-	while (strcmp(rows->jobs[i].about.command, new->about.command) != 0 ||
+	while (strcmp(rows->jobs[i].process.command, new->process.command) != 0 ||
 	       strcmp(rows->jobs[i].place, new->place) != 0)
 		i++; /* the new one ends the search */
 	rows->job_count += i == rows->job_count;

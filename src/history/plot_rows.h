@@ -6,13 +6,13 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "lock/about.h"
+#include "lock/owner.h"
 
 struct spans;
 
 /* A command of one user on one host, however often it ran. */
 struct job {
-	struct about about;
+	struct owner_process process;
 	char place[BY_MAX_BYTES + 1]; /* user@host */
 };
 

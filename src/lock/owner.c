@@ -135,15 +135,41 @@ void owner_describe(char by[BY_MAX_BYTES], char *const *words)
 	}
 }
 
+/* Ends the word at *rest, which then begins behind it. */
+static const char *next_word(char **rest)
+{
+	char *word = *rest;
+
+	*rest += strcspn(word, "\t");
+	if (**rest)
+		*(*rest)++ = '\0';
+	return word;
+}
+
+void owner_parse(struct owner_process *process, const char *by)
+{
+	char *rest = process->text;
+
+	snprintf(process->text, sizeof(process->text), "%s", by);
+	process->host = next_word(&rest);
+	process->pid = next_word(&rest);
+	process->user = next_word(&rest);
+	process->command = rest;
+}
+
 void owner_show(char *text, size_t size, const char *by)
 {
-	int host = (int)strcspn(by, "\t");
-	const char *pid = by + host + (by[host] == '\t');
-	int pid_length = (int)strcspn(pid, "\t");
-	const char *user = pid + pid_length + (pid[pid_length] == '\t');
-	int user_length = (int)strcspn(user, "\t");
-	const char *command = user + user_length + (user[user_length] == '\t');
+	struct owner_process process;
 
-	snprintf(text, size, "%s (pid %.*s, %.*s@%.*s)", command, pid_length, pid, user_length,
-		 user, host, by);
+	owner_parse(&process, by);
+	snprintf(text, size, "%s (pid %s, %s@%s)", process.command, process.pid, process.user,
+		 process.host);
+}
+
+const char *owner_without_folder(const char *command)
+{
+	const size_t word = strcspn(command, " ");
+	const char *slash = memrchr(command, '/', word);
+
+	return slash && slash + 1 < command + word ? slash + 1 : command;
 }

@@ -32,7 +32,21 @@ int owner_inherited(char (**ids)[OWNER_MAX_BYTES]);
  * command, ended by NULL. */
 void owner_describe(char by[BY_MAX_BYTES], char *const *words);
 
+/* The parts of what owner_describe wrote; "" for what is not known. They point into text. */
+struct owner_process {
+	char text[BY_MAX_BYTES];
+	const char *host;
+	const char *pid;
+	const char *user;
+	const char *command;
+};
+
+void owner_parse(struct owner_process *process, const char *by);
+
 /* Writes "COMMAND (pid PID, USER@HOST)" from what owner_describe wrote. */
 void owner_show(char *text, size_t size, const char *by);
+
+/* The command without the folder of its program. Points into command. */
+const char *owner_without_folder(const char *command);
 
 #endif

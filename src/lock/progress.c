@@ -106,31 +106,19 @@ static void say_turn(struct text *text, const struct view *view)
 		say(text, ", turn soon");
 }
 
-/* Where the program lies says little, and takes room. */
-static const char *without_folder(const char *command)
-{
-	const char *slash = memrchr(command, '/', strcspn(command, " "));
-
-	return slash ? slash + 1 : command;
-}
-
 /* USER@HOST, the process and the command, of which there may be the most. */
 static void say_who(struct text *text, const struct view *view)
 {
-	const char *const host = view->by;
-	const size_t whole_length = strcspn(host, "\t");
-	const size_t host_length = text->brief ? strcspn(host, ".\t") : whole_length;
-	const char *const pid = host + whole_length + (host[whole_length] == '\t');
-	const size_t pid_length = strcspn(pid, "\t");
-	const char *const user = pid + pid_length + (pid[pid_length] == '\t');
-	const size_t user_length = strcspn(user, "\t");
-	const char *const command = user + user_length + (user[user_length] == '\t');
+	struct owner_process process;
 
-	if (*view->by)
-		say(text, " by %.*s@%.*s, pid %.*s: %s", (int)user_length, user, (int)host_length,
-		    host, (int)pid_length, pid, text->brief ? without_folder(command) : command);
-	else
+	if (!*view->by) {
 		say(text, " by %s", view->owner);
+		return;
+	}
+	owner_parse(&process, view->by);
+	say(text, " by %s@%.*s, pid %s: %s", process.user,
+	    (int)strcspn(process.host, text->brief ? "." : ""), process.host, process.pid,
+	    text->brief ? owner_without_folder(process.command) : process.command);
 }
 
 static void say_holder(struct text *text, const struct view *view, bool has_room)
