@@ -1,6 +1,6 @@
 /* Three processes: this one draws and takes keys and signals, never waiting for anything else; one
  * looks (output/watch_worker.h); and one is there for the terminal's sake if we are killed
- * (output/restore_terminal.h). */
+ * (output/terminal_restorer.h). */
 #include "output/watch.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "base/duration.h"
 #include "base/signal_fd.h"
 #include "base/terminal.h"
-#include "output/restore_terminal.h"
+#include "output/terminal_restorer.h"
 #include "output/watch_worker.h"
 
 /* Another screen, without cursor, whose long lines are cut; and back. */

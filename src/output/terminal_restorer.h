@@ -1,5 +1,5 @@
-#ifndef FAIRLOCK_RESTORE_TERMINAL_H
-#define FAIRLOCK_RESTORE_TERMINAL_H
+#ifndef FAIRLOCK_TERMINAL_RESTORER_H
+#define FAIRLOCK_TERMINAL_RESTORER_H
 
 #include <stdbool.h>
 #include <sys/types.h>

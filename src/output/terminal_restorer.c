@@ -1,4 +1,4 @@
-#include "output/restore_terminal.h"
+#include "output/terminal_restorer.h"
 
 #include <errno.h>
 #include <fcntl.h>
