@@ -28,7 +28,7 @@ static int fill_standard_slots(void)
 	return 0;
 }
 
-/* The words as they came: commandline_parse moves them about. */
+/* The words as they came: parse_args moves them about. */
 static int leave_to_other(struct settings *settings, int argc, char **words, char **argv)
 {
 	options_restore_url(&settings->options);
@@ -36,28 +36,29 @@ static int leave_to_other(struct settings *settings, int argc, char **words, cha
 	return program_other(argc, argv, &settings->server);
 }
 
-static void open_teller(struct teller *teller, const struct options *options,
+static void open_teller(struct messenger *messenger, const struct options *options,
 			const struct command *command)
 {
-	teller_open(teller, options->verbose, options->syslog && command_takes(command->name));
+	messenger_open(messenger, options->verbose,
+		       options->syslog && command_takes(command->name));
 }
 
-static void tell_server(const struct teller *teller, const struct settings *settings)
+static void tell_server(const struct messenger *messenger, const struct settings *settings)
 {
 	char where[600];
 
-	if (!teller->verbose)
+	if (!messenger->verbose)
 		return;
 	settings_where_url(&settings->options, where, sizeof(where));
-	tell_step(teller, "the server is %s (%s)", settings->server.label,
-		  *where ? where : "the default");
+	message_step(messenger, "the server is %s (%s)", settings->server.label,
+		     *where ? where : "the default");
 }
 
-static int refuse(struct teller *teller, const struct settings *settings,
+static int refuse(struct messenger *messenger, const struct settings *settings,
 		  const struct command *command, const struct error *err)
 {
-	open_teller(teller, &settings->options, command);
-	tell_syslog(teller, LOG_ERR, err->text);
+	open_teller(messenger, &settings->options, command);
+	message_syslog(messenger, LOG_ERR, err->text);
 	return report_failure(err, command->name);
 }
 
@@ -67,19 +68,19 @@ static int run_here(const struct invocation *invocation, const struct settings *
 	struct error err;
 	int status = STATUS_OK;
 
-	open_teller(invocation->teller, &settings->options, command);
-	tell_server(invocation->teller, settings);
+	open_teller(invocation->messenger, &settings->options, command);
+	tell_server(invocation->messenger, settings);
 	if (command->run(invocation, &status, &err) == 0)
 		return status;
-	tell_syslog(invocation->teller, LOG_ERR, err.text);
+	message_syslog(invocation->messenger, LOG_ERR, err.text);
 	return report_failure(&err, command->name);
 }
 
 static int run_command(const struct command *command, int argc, char **argv)
 {
 	struct settings settings;
-	struct teller teller;
-	struct invocation invocation = {&settings.options, &settings.server, &teller, argc - 2,
+	struct messenger messenger;
+	struct invocation invocation = {&settings.options, &settings.server, &messenger, argc - 2,
 					argv + 2};
 	char **words = malloc((size_t)argc * sizeof(*words));
 	struct error err;
@@ -88,14 +89,14 @@ static int run_command(const struct command *command, int argc, char **argv)
 	if (!words)
 		return STATUS_OS;
 	memcpy(words, argv, (size_t)argc * sizeof(*words));
-	teller_init(&teller);
+	messenger_init(&messenger);
 	settings_init(&settings);
-	if (commandline_parse(&settings.options, command, &invocation.argc, invocation.argv, &err))
-		status = refuse(&teller, &settings, command, &err);
+	if (parse_args(&settings.options, command, &invocation.argc, invocation.argv, &err))
+		status = refuse(&messenger, &settings, command, &err);
 	else if (settings.options.help)
 		help_print(command, stdout);
 	else if (settings_merge(&settings, command, &err))
-		status = refuse(&teller, &settings, command, &err);
+		status = refuse(&messenger, &settings, command, &err);
 	else if (!program_reaches(&settings.server))
 		status = leave_to_other(&settings, argc, words, argv);
 	else

@@ -3,7 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-void descriptors_close(unsigned int first, unsigned int last)
+void close_descriptors_from(unsigned int first, unsigned int last)
 {
 	int count = getdtablesize();
 

@@ -2,6 +2,6 @@
 #define FAIRLOCK_CLOSE_RANGE_H
 
 /* Closes all descriptors from first to last, open or not. */
-void descriptors_close(unsigned int first, unsigned int last);
+void close_descriptors_from(unsigned int first, unsigned int last);
 
 #endif

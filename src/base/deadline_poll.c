@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 
-int loop_open(struct loop *loop, struct error *err)
+int deadline_poll_open(struct deadline_poll *loop, struct error *err)
 {
 	loop->armed_ms = NEVER_MS;
 	loop->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -18,12 +18,12 @@ int loop_open(struct loop *loop, struct error *err)
 	return 0;
 }
 
-void loop_close(struct loop *loop)
+void deadline_poll_close(struct deadline_poll *loop)
 {
 	close(loop->timer);
 }
 
-static int arm(struct loop *loop, int64_t until_ms, struct error *err)
+static int arm(struct deadline_poll *loop, int64_t until_ms, struct error *err)
 {
 	struct itimerspec when = {0};
 
@@ -40,8 +40,8 @@ static int arm(struct loop *loop, int64_t until_ms, struct error *err)
 }
 
 /* What is due already needs no timer: to have one expire at once is dear. */
-int loop_wait(struct loop *loop, struct pollfd *slots, nfds_t count, int64_t until_ms,
-	      struct error *err)
+int deadline_poll(struct deadline_poll *loop, struct pollfd *slots, nfds_t count, int64_t until_ms,
+		  struct error *err)
 {
 	const bool is_due = until_ms <= clock_ms();
 

@@ -17,13 +17,13 @@
 #define TEXT_MAX_BYTES 800
 #define DATAGRAM_MAX_BYTES 1024 /* so much any syslog takes */
 
-void teller_init(struct teller *teller)
+void messenger_init(struct messenger *messenger)
 {
-	*teller = (struct teller){.start_ms = clock_ms()};
+	*messenger = (struct messenger){.start_ms = clock_ms()};
 }
 
 /* Steps count from the start; when that was, the first one says. */
-static void tell_start(const struct teller *teller)
+static void tell_start(const struct messenger *messenger)
 {
 	const time_t now = time(NULL);
 	struct tm parts = {0};
@@ -31,44 +31,44 @@ static void tell_start(const struct teller *teller)
 
 	localtime_r(&now, &parts);
 	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &parts);
-	tell_step(teller, "fairlock %s, pid %d, %s", FAIRLOCK_VERSION, (int)getpid(), text);
+	message_step(messenger, "fairlock %s, pid %d, %s", FAIRLOCK_VERSION, (int)getpid(), text);
 }
 
-void teller_open(struct teller *teller, bool verbose, bool syslog)
+void messenger_open(struct messenger *messenger, bool verbose, bool syslog)
 {
-	teller->verbose = verbose;
-	teller->syslog = syslog;
+	messenger->verbose = verbose;
+	messenger->syslog = syslog;
 	if (syslog)
-		teller->pid = getpid();
+		messenger->pid = getpid();
 	if (verbose)
-		tell_start(teller);
+		tell_start(messenger);
 }
 
-static void print_step(const struct teller *teller, const char *text)
+static void print_step(const struct messenger *messenger, const char *text)
 {
-	const int64_t ms = clock_ms() - teller->start_ms;
+	const int64_t ms = clock_ms() - messenger->start_ms;
 
-	if (teller->verbose)
+	if (messenger->verbose)
 		complain_in_passing("[%5" PRId64 ".%03" PRId64 "] %s", ms / 1000, ms % 1000, text);
 }
 
-void tell_step(const struct teller *teller, const char *format, ...)
+void message_step(const struct messenger *messenger, const char *format, ...)
 {
 	char text[TEXT_MAX_BYTES];
 	va_list args;
 
-	if (!teller->verbose)
+	if (!messenger->verbose)
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	print_step(teller, text);
+	print_step(messenger, text);
 }
 
 /* ---- Syslog ---- */
 
 /* "<PRIORITY>Nov 21 03:00:01 fairlock[PID]: TEXT" */
-static size_t format_datagram(char *datagram, size_t size, const struct teller *teller,
+static size_t format_datagram(char *datagram, size_t size, const struct messenger *messenger,
 			      int priority, const char *text)
 {
 	const time_t now = time(NULL);
@@ -79,7 +79,7 @@ static size_t format_datagram(char *datagram, size_t size, const struct teller *
 	localtime_r(&now, &parts);
 	strftime(stamp, sizeof(stamp), "%b %e %H:%M:%S", &parts);
 	length = snprintf(datagram, size, "<%d>%s fairlock[%d]: %s", LOG_USER | priority, stamp,
-			  (int)teller->pid, text);
+			  (int)messenger->pid, text);
 	tame(datagram);
 	return (size_t)length < size ? (size_t)length : size - 1;
 }
@@ -101,44 +101,44 @@ static int send_datagram(const char *datagram, size_t length)
 	return sent < 0 ? -1 : 0;
 }
 
-void tell_syslog(struct teller *teller, int priority, const char *text)
+void message_syslog(struct messenger *messenger, int priority, const char *text)
 {
 	char datagram[DATAGRAM_MAX_BYTES];
 	size_t length;
 
-	if (!teller->syslog)
+	if (!messenger->syslog)
 		return;
-	length = format_datagram(datagram, sizeof(datagram), teller, priority, text);
+	length = format_datagram(datagram, sizeof(datagram), messenger, priority, text);
 	if (send_datagram(datagram, length) == 0)
 		return;
 	/* a job is no worse for it */
-	if (!teller->is_deaf)
-		tell_step(teller, "cannot tell syslog: %s: %s", _PATH_LOG, strerror(errno));
-	teller->is_deaf = true;
+	if (!messenger->is_deaf)
+		message_step(messenger, "cannot tell syslog: %s: %s", _PATH_LOG, strerror(errno));
+	messenger->is_deaf = true;
 }
 
 /* ---- Both ---- */
 
-bool tell_is_on(const struct teller *teller)
+bool message_step_is_on(const struct messenger *messenger)
 {
-	return teller->verbose || teller->syslog;
+	return messenger->verbose || messenger->syslog;
 }
 
-void tell_event(struct teller *teller, int priority, const char *format, ...)
+void message_event(struct messenger *messenger, int priority, const char *format, ...)
 {
 	char text[TEXT_MAX_BYTES];
 	va_list args;
 
-	if (!tell_is_on(teller))
+	if (!message_step_is_on(messenger))
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	print_step(teller, text);
-	tell_syslog(teller, priority, text);
+	print_step(messenger, text);
+	message_syslog(messenger, priority, text);
 }
 
-void tell(struct teller *teller, int priority, const char *format, ...)
+void message(struct messenger *messenger, int priority, const char *format, ...)
 {
 	char text[TEXT_MAX_BYTES];
 	va_list args;
@@ -147,5 +147,5 @@ void tell(struct teller *teller, int priority, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	complain_in_passing("%s", text);
-	tell_syslog(teller, priority, text);
+	message_syslog(messenger, priority, text);
 }

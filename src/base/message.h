@@ -12,7 +12,7 @@
  *
  * That is why syslog(3) is not used: it waits for a daemon that hangs. It also keeps a descriptor.
  * Here each message is a datagram of its own to /dev/log, in the form that syslog(3) gives it. */
-struct teller {
+struct messenger {
 	bool verbose;
 	bool syslog;
 	pid_t pid;        /* of what the user started: the guard and the keeper speak for it */
@@ -21,26 +21,26 @@ struct teller {
 };
 
 /* The program's beginning. Nothing is told yet but messages. */
-void teller_init(struct teller *teller);
+void messenger_init(struct messenger *messenger);
 
-void teller_open(struct teller *teller, bool verbose, bool syslog);
+void messenger_open(struct messenger *messenger, bool verbose, bool syslog);
 
 /* A message: standard error and syslog. The priority is one of syslog(3). */
-__attribute__((format(printf, 3, 4))) void tell(struct teller *teller, int priority,
-						const char *format, ...);
+__attribute__((format(printf, 3, 4))) void message(struct messenger *messenger, int priority,
+						   const char *format, ...);
 
 /* Whether steps or events are told at all; if not, they need not be put into words. */
-bool tell_is_on(const struct teller *teller);
+bool message_step_is_on(const struct messenger *messenger);
 
 /* What a success is silent about: a step, and for syslog. */
-__attribute__((format(printf, 3, 4))) void tell_event(struct teller *teller, int priority,
-						      const char *format, ...);
+__attribute__((format(printf, 3, 4))) void message_event(struct messenger *messenger, int priority,
+							 const char *format, ...);
 
 /* "fairlock: [    1.234] TEXT", for --verbose only. */
-__attribute__((format(printf, 2, 3))) void tell_step(const struct teller *teller,
-						     const char *format, ...);
+__attribute__((format(printf, 2, 3))) void message_step(const struct messenger *messenger,
+							const char *format, ...);
 
 /* What the caller prints by itself. */
-void tell_syslog(struct teller *teller, int priority, const char *text);
+void message_syslog(struct messenger *messenger, int priority, const char *text);
 
 #endif

@@ -16,7 +16,7 @@ static const int passed_on[] = {SIGHUP,  SIGINT, SIGQUIT,   SIGUSR1, SIGUSR2,  S
 #define FIRST_REAL_TIME 34
 #define LAST_REAL_TIME 64
 
-bool inbox_ignores(int signo)
+bool signal_fd_ignores(int signo)
 {
 	struct sigaction action;
 
@@ -24,10 +24,10 @@ bool inbox_ignores(int signo)
 }
 
 /* An ignored SIGCHLD would reap COMMAND before its status could be read. */
-static void mind_children(struct inbox *inbox)
+static void mind_children(struct signal_fd *signals)
 {
-	inbox->child_ignored = inbox_ignores(SIGCHLD);
-	if (inbox->child_ignored)
+	signals->child_ignored = signal_fd_ignores(SIGCHLD);
+	if (signals->child_ignored)
 		signal(SIGCHLD, SIG_DFL);
 }
 
@@ -43,20 +43,20 @@ static void change_mask(int how, uint64_t mask, uint64_t *before)
 	syscall(SYS_rt_sigprocmask, how, &mask, before, sizeof(mask));
 }
 
-static int open_descriptor(struct inbox *inbox, uint64_t mask, struct error *err)
+static int open_descriptor(struct signal_fd *signals, uint64_t mask, struct error *err)
 {
-	inbox->fd =
+	signals->fd =
 		(int)syscall(SYS_signalfd4, -1, &mask, sizeof(mask), SFD_CLOEXEC | SFD_NONBLOCK);
-	if (inbox->fd < 0)
+	if (signals->fd < 0)
 		return fail(err, STATUS_OS, "cannot watch for signals: %s", strerror(errno));
 	return 0;
 }
 
-int inbox_open(struct inbox *inbox, struct error *err)
+int signal_fd_open(struct signal_fd *signals, struct error *err)
 {
 	uint64_t mask = 0;
 
-	mind_children(inbox);
+	mind_children(signals);
 	for (size_t i = 0; i < PASSED_ON; i++)
 		mask |= mask_of(passed_on[i]);
 	for (int signo = FIRST_REAL_TIME; signo <= LAST_REAL_TIME; signo++)
@@ -64,29 +64,29 @@ int inbox_open(struct inbox *inbox, struct error *err)
 	/* a server that is gone is an error, not our end */
 	/* nor is a terminal that wants no words from the background a reason to stop */
 	change_mask(SIG_BLOCK, mask | mask_of(SIGCHLD) | mask_of(SIGPIPE) | mask_of(SIGTTOU),
-		    &inbox->original);
+		    &signals->original);
 	mask |= mask_of(SIGTSTP);
-	return open_descriptor(inbox, (mask & ~inbox->original) | mask_of(SIGCHLD), err);
+	return open_descriptor(signals, (mask & ~signals->original) | mask_of(SIGCHLD), err);
 }
 
-int inbox_open_deaf(struct inbox *inbox, struct error *err)
+int signal_fd_open_deaf(struct signal_fd *signals, struct error *err)
 {
-	change_mask(SIG_SETMASK, ~UINT64_C(0), &inbox->original);
-	inbox->child_ignored = false;
-	return open_descriptor(inbox, mask_of(SIGCHLD), err);
+	change_mask(SIG_SETMASK, ~UINT64_C(0), &signals->original);
+	signals->child_ignored = false;
+	return open_descriptor(signals, mask_of(SIGCHLD), err);
 }
 
-void inbox_close(struct inbox *inbox)
+void signal_fd_close(struct signal_fd *signals)
 {
-	close(inbox->fd);
+	close(signals->fd);
 }
 
-bool inbox_next(const struct inbox *inbox, struct signalfd_siginfo *info)
+bool signal_fd_next(const struct signal_fd *signals, struct signalfd_siginfo *info)
 {
-	return read(inbox->fd, info, sizeof(*info)) == sizeof(*info);
+	return read(signals->fd, info, sizeof(*info)) == sizeof(*info);
 }
 
-uint64_t inbox_pending(void)
+uint64_t signal_fd_pending(void)
 {
 	uint64_t signals = 0;
 
@@ -94,44 +94,44 @@ uint64_t inbox_pending(void)
 	return signals & ~mask_of(SIGCHLD);
 }
 
-bool inbox_has(uint64_t signals, int signo)
+bool signal_fd_has(uint64_t signals, int signo)
 {
 	return signals & mask_of(signo);
 }
 
-void inbox_hand_down(uint64_t signals, pid_t child)
+void signal_fd_hand_down(uint64_t signals, pid_t child)
 {
 	for (int signo = 1; signals && signo <= LAST_REAL_TIME; signo++)
-		if (inbox_has(signals, signo))
+		if (signal_fd_has(signals, signo))
 			kill(child, signo);
 }
 
-bool inbox_is_deadly(int signo)
+bool signal_fd_is_deadly(int signo)
 {
 	return signo != SIGCHLD && signo != SIGCONT && signo != SIGURG && signo != SIGWINCH &&
-	       signo != SIGTSTP && !inbox_ignores(signo);
+	       signo != SIGTSTP && !signal_fd_ignores(signo);
 }
 
-int inbox_next_deadly(const struct inbox *inbox)
+int signal_fd_next_deadly(const struct signal_fd *signals)
 {
 	struct signalfd_siginfo info;
 
-	while (inbox_next(inbox, &info))
-		if (inbox_is_deadly((int)info.ssi_signo))
+	while (signal_fd_next(signals, &info))
+		if (signal_fd_is_deadly((int)info.ssi_signo))
 			return (int)info.ssi_signo;
 	return 0;
 }
 
-void inbox_let_stop(const struct inbox *inbox)
+void signal_fd_let_stop(const struct signal_fd *signals)
 {
-	change_mask(SIG_UNBLOCK, mask_of(SIGTSTP) & ~inbox->original, NULL);
+	change_mask(SIG_UNBLOCK, mask_of(SIGTSTP) & ~signals->original, NULL);
 }
 
-void inbox_restore(const struct inbox *inbox)
+void signal_fd_restore(const struct signal_fd *signals)
 {
-	if (inbox->child_ignored)
+	if (signals->child_ignored)
 		signal(SIGCHLD, SIG_IGN);
-	change_mask(SIG_SETMASK, inbox->original, NULL);
+	change_mask(SIG_SETMASK, signals->original, NULL);
 }
 
 _Noreturn void die_of(int signo)

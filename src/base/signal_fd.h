@@ -10,7 +10,7 @@
 
 /* How this process takes signals: blocked, and read from a descriptor. Dispositions
  * are left alone, so that COMMAND starts with those we were started with. */
-struct inbox {
+struct signal_fd {
 	uint64_t original;  /* the mask that we were started with */
 	bool child_ignored; /* SIGCHLD was ignored: waiting for children would fail */
 	int fd;
@@ -18,42 +18,42 @@ struct inbox {
 
 /* Takes what can be passed on, and SIGCHLD; and SIGTSTP while somebody blocks it. What was ignored
  * or blocked at the start stays so. */
-int inbox_open(struct inbox *inbox, struct error *err);
+int signal_fd_open(struct signal_fd *signals, struct error *err);
 
 /* Takes nothing but SIGCHLD and blocks all the rest: for a process that
  * obeys only its partner. */
-int inbox_open_deaf(struct inbox *inbox, struct error *err);
+int signal_fd_open_deaf(struct signal_fd *signals, struct error *err);
 
-void inbox_close(struct inbox *inbox);
+void signal_fd_close(struct signal_fd *signals);
 
 /* The next signal, or false when there is none. */
-bool inbox_next(const struct inbox *inbox, struct signalfd_siginfo *info);
+bool signal_fd_next(const struct signal_fd *signals, struct signalfd_siginfo *info);
 
 /* Those that wait to be taken, a bit each, from 1 on; without SIGCHLD, which is nobody else's. */
-uint64_t inbox_pending(void);
+uint64_t signal_fd_pending(void);
 
 /* Whether a signal is one of these. */
-bool inbox_has(uint64_t signals, int signo);
+bool signal_fd_has(uint64_t signals, int signo);
 
 /* Sends a child these of a deaf process: what the terminal sends to a process group, that has got
  * in the child's place before there was one. They are to be from before the child was made; or the
  * child takes no signals yet: then it gets none twice. */
-void inbox_hand_down(uint64_t signals, pid_t child);
+void signal_fd_hand_down(uint64_t signals, pid_t child);
 
 /* Whether a signal that was taken would end a process that does nothing about it. */
-bool inbox_is_deadly(int signo);
+bool signal_fd_is_deadly(int signo);
 
 /* The next of these, or 0. */
-int inbox_next_deadly(const struct inbox *inbox);
+int signal_fd_next_deadly(const struct signal_fd *signals);
 
 /* Whether a signal was ignored when we were started: then it is nobody's concern. */
-bool inbox_ignores(int signo);
+bool signal_fd_ignores(int signo);
 
 /* Lets SIGTSTP stop this process, as it would have stopped who had opened the inbox. */
-void inbox_let_stop(const struct inbox *inbox);
+void signal_fd_let_stop(const struct signal_fd *signals);
 
 /* Puts back what COMMAND is to inherit. Safe after vfork. */
-void inbox_restore(const struct inbox *inbox);
+void signal_fd_restore(const struct signal_fd *signals);
 
 /* Ends this process by the signal, without a core. */
 _Noreturn void die_of(int signo);

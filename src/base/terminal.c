@@ -22,18 +22,18 @@ static int from_environment(const char *name)
 	return text && strlen(text) <= 6 ? atoi(text) : 0;
 }
 
-bool screen_is_dumb(void)
+bool terminal_is_dumb(void)
 {
 	const char *term = getenv("TERM");
 
 	return !term || !*term || strcmp(term, "dumb") == 0;
 }
 
-bool screen_wants_colour(void)
+bool terminal_wants_colour(void)
 {
 	const char *refused = getenv("NO_COLOR");
 
-	return !screen_is_dumb() && !(refused && *refused);
+	return !terminal_is_dumb() && !(refused && *refused);
 }
 
 /* Where nothing is set, musl takes it for UTF-8. */
@@ -50,7 +50,7 @@ static bool is_utf8(void)
 	return is_set && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-void screen_look(struct screen *screen, int fd)
+void terminal_init(struct terminal *terminal, int fd)
 {
 	const bool is_terminal = isatty(fd) == 1;
 	struct winsize size = {0};
@@ -58,28 +58,28 @@ void screen_look(struct screen *screen, int fd)
 	setlocale(LC_CTYPE, "");
 	if (is_terminal)
 		ioctl(fd, TIOCGWINSZ, &size);
-	*screen = (struct screen){
+	*terminal = (struct terminal){
 		.columns = from_environment("COLUMNS"),
 		.rows = is_terminal ? size.ws_row : 0,
 		.utf8 = is_utf8(),
-		.colour = is_terminal && screen_wants_colour(),
+		.colour = is_terminal && terminal_wants_colour(),
 	};
-	if (screen->columns <= 0)
-		screen->columns = size.ws_col > 0 ? size.ws_col : 80;
-	if (screen->columns < COLUMNS_LEAST)
-		screen->columns = COLUMNS_LEAST;
-	if (screen->columns > COLUMNS_MOST)
-		screen->columns = COLUMNS_MOST;
+	if (terminal->columns <= 0)
+		terminal->columns = size.ws_col > 0 ? size.ws_col : 80;
+	if (terminal->columns < COLUMNS_LEAST)
+		terminal->columns = COLUMNS_LEAST;
+	if (terminal->columns > COLUMNS_MOST)
+		terminal->columns = COLUMNS_MOST;
 }
 
-void screen_measure(struct screen *screen, int fd)
+void terminal_measure(struct terminal *terminal, int fd)
 {
 	struct winsize size = {0};
 
 	if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
 		size.ws_col = 80;
-	screen->columns = size.ws_col < COLUMNS_MOST ? size.ws_col : COLUMNS_MOST;
-	screen->rows = size.ws_row;
+	terminal->columns = size.ws_col < COLUMNS_MOST ? size.ws_col : COLUMNS_MOST;
+	terminal->rows = size.ws_row;
 }
 
 /* These turn the direction of writing, or hide: on a screen they are a trap. */
@@ -91,7 +91,7 @@ static bool is_invisible(uint32_t code)
 }
 
 /* The first character: its bytes, and its width, or -1 where it cannot be shown. */
-static size_t next(const struct screen *screen, const char *text, int *width)
+static size_t next(const struct terminal *terminal, const char *text, int *width)
 {
 	uint32_t code = 0;
 	size_t length = utf8_decode(text, &code);
@@ -99,35 +99,36 @@ static size_t next(const struct screen *screen, const char *text, int *width)
 	*width = -1;
 	if (length == 0)
 		return 1;
-	if (code < 0x80 ? !utf8_is_control(code) : screen->utf8 && !is_invisible(code))
+	if (code < 0x80 ? !utf8_is_control(code) : terminal->utf8 && !is_invisible(code))
 		*width = wcwidth((wchar_t)code);
 	return length;
 }
 
-int screen_width(const struct screen *screen, const char *text)
+int terminal_width(const struct terminal *terminal, const char *text)
 {
 	int total = 0;
 
 	while (*text) {
 		int width;
 
-		text += next(screen, text, &width);
+		text += next(terminal, text, &width);
 		total += width < 0 ? 1 : width;
 	}
 	return total;
 }
 
-int screen_cut(const struct screen *screen, char *to, size_t size, const char *text, int width)
+int terminal_cut(const struct terminal *terminal, char *to, size_t size, const char *text,
+		 int width)
 {
-	const bool cut = screen_width(screen, text) > width;
-	const char *mark = !cut ? "" : screen->utf8 ? "…" : "~";
+	const bool cut = terminal_width(terminal, text) > width;
+	const char *mark = !cut ? "" : terminal->utf8 ? "…" : "~";
 	const int room = cut ? width - 1 : width;
 	int used = 0;
 	size_t length = 0;
 
 	while (*text) {
 		int taken;
-		const size_t bytes = next(screen, text, &taken);
+		const size_t bytes = next(terminal, text, &taken);
 
 		if (used + (taken < 0 ? 1 : taken) > room || length + bytes + strlen(mark) >= size)
 			break;
@@ -143,10 +144,10 @@ int screen_cut(const struct screen *screen, char *to, size_t size, const char *t
 	return used + cut;
 }
 
-void screen_put(const struct screen *screen, const char *text, int width)
+void terminal_put(const struct terminal *terminal, const char *text, int width)
 {
 	char cut[4 * COLUMNS_MOST + 1];
-	const int used = screen_cut(screen, cut, sizeof(cut), text, width);
+	const int used = terminal_cut(terminal, cut, sizeof(cut), text, width);
 
 	printf("%s%*s", cut, width - used, "");
 }

@@ -5,13 +5,13 @@
 
 struct options;
 struct server;
-struct teller;
+struct messenger;
 
 /* What main has made ready when it runs a command. */
 struct invocation {
 	const struct options *options;
 	const struct server *server;
-	struct teller *teller;
+	struct messenger *messenger;
 	int argc; /* the operands: NAME, COMMAND, ARG... */
 	char **argv;
 };

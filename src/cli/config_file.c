@@ -124,11 +124,11 @@ static int read_lines(struct options *options, unsigned command, const char *pat
 
 /* An open file, whose path is for messages, and for whoever wants to know where a value came from.
  */
-static int read_file(struct options *options, unsigned command, int fd, const char *path,
-		     char **text, struct error *err)
+static int read_open_file(struct options *options, unsigned command, int fd, const char *path,
+			  char **text, struct error *err)
 {
 	char buffer[FILE_MAX_BYTES + 1];
-	ssize_t length = slurp(fd, buffer, sizeof(buffer));
+	ssize_t length = read_file(fd, buffer, sizeof(buffer));
 
 	if (length < 0)
 		return fail(err, STATUS_CONFIG, "cannot read %.200s: %s", path, strerror(errno));
@@ -144,14 +144,14 @@ static int read_file(struct options *options, unsigned command, int fd, const ch
 	return read_lines(options, command, path, *text, (size_t)length, err);
 }
 
-int config_read(struct options *options, unsigned command, const char *path, bool may_miss,
-		char **text, struct error *err)
+int config_file_read(struct options *options, unsigned command, const char *path, bool may_miss,
+		     char **text, struct error *err)
 {
-	int fd = slurp_open(path);
+	int fd = read_file_open(path);
 
 	if (fd < 0 && may_miss && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	if (fd < 0)
 		return fail(err, STATUS_CONFIG, "cannot read %.200s: %s", path, strerror(errno));
-	return read_file(options, command, fd, path, text, err);
+	return read_open_file(options, command, fd, path, text, err);
 }

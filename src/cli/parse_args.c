@@ -120,8 +120,8 @@ static int check_flags(const struct options *options, struct error *err)
 	return check_log(options, err);
 }
 
-int commandline_parse(struct options *options, const struct command *command, int *argc,
-		      char **argv, struct error *err)
+int parse_args(struct options *options, const struct command *command, int *argc, char **argv,
+	       struct error *err)
 {
 	struct arguments arguments;
 	int count = 0;

@@ -10,7 +10,7 @@ struct options;
  * ends with a NULL, hold the operands only. The password of a --url is wiped
  * from argv. At a --help it stops and sets options->help. Returns 0, or -1
  * with STATUS_USAGE (STATUS_OS: no memory). */
-int commandline_parse(struct options *options, const struct command *command, int *argc,
-		      char **argv, struct error *err);
+int parse_args(struct options *options, const struct command *command, int *argc, char **argv,
+	       struct error *err);
 
 #endif

@@ -23,12 +23,12 @@ static ssize_t read_all(int fd, char *text, size_t size)
 	return (ssize_t)length;
 }
 
-int slurp_open(const char *path)
+int read_file_open(const char *path)
 {
 	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
-ssize_t slurp(int fd, char *text, size_t size)
+ssize_t read_file(int fd, char *text, size_t size)
 {
 	ssize_t length;
 	int saved;

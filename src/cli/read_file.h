@@ -5,10 +5,10 @@
 #include <sys/types.h>
 
 /* Opens a file to be read whole. Returns a descriptor, or -1 with errno. */
-int slurp_open(const char *path);
+int read_file_open(const char *path);
 
-/* Reads a file into text, at most size bytes, and closes it. fd: what slurp_open has returned.
+/* Reads a file into text, at most size bytes, and closes it. fd: what read_file_open has returned.
  * Returns the number of bytes, or -1 with errno. */
-ssize_t slurp(int fd, char *text, size_t size);
+ssize_t read_file(int fd, char *text, size_t size);
 
 #endif

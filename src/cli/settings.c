@@ -111,13 +111,13 @@ static int read_files(struct settings *settings, unsigned command, struct error 
 	char path[PATH_MAX];
 
 	if (options->config)
-		return config_read(options, command, options->config, false, &settings->files[0],
-				   err);
+		return config_file_read(options, command, options->config, false,
+					&settings->files[0], err);
 	home = find_home();
 	if (home && (size_t)snprintf(path, sizeof(path), "%s/" USER_FILE, home) < sizeof(path) &&
-	    config_read(options, command, path, true, &settings->files[0], err))
+	    config_file_read(options, command, path, true, &settings->files[0], err))
 		return -1;
-	return config_read(options, command, SYSTEM_FILE, true, &settings->files[1], err);
+	return config_file_read(options, command, SYSTEM_FILE, true, &settings->files[1], err);
 }
 
 static int copy(const char *text, char **value, struct error *err)
@@ -129,7 +129,7 @@ static int copy(const char *text, char **value, struct error *err)
 static int read_password_file(const char *path, char **password, struct error *err)
 {
 	char text[PASSWORD_MAX_BYTES + 1];
-	ssize_t length = slurp(slurp_open(path), text, sizeof(text));
+	ssize_t length = read_file(read_file_open(path), text, sizeof(text));
 	size_t line;
 	int failed;
 

@@ -66,20 +66,20 @@ static int write_grant(const struct lock *lock, bool json, struct error *err)
 static int write_kept(struct hold *hold, const struct wait *wait, struct error *err)
 {
 	const struct kept kept = {.hold = hold,
-				  .teller = wait->teller,
+				  .messenger = wait->messenger,
 				  .loop = wait->loop,
-				  .inbox = wait->inbox,
+				  .signals = wait->signals,
 				  .pidfd = wait->pidfd,
 				  .pid = wait->options->while_pid};
-	struct keeper keeper;
+	struct keepalive keeper;
 
-	if (keeper_start(&keeper, &kept, err) < 0)
+	if (keepalive_start(&keeper, &kept, err) < 0)
 		return -1;
 	if (write_grant(hold->lock, wait->options->json, err) < 0) {
-		keeper_end(&keeper);
+		keepalive_end(&keeper);
 		return -1;
 	}
-	keeper_let_go(&keeper);
+	keepalive_let_go(&keeper);
 	return 0;
 }
 
@@ -102,32 +102,34 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
 	char name[] = "fairlock acquire";
 	char *words[] = {name, NULL};
-	struct inbox inbox;
-	struct loop loop;
+	struct signal_fd signals;
+	struct deadline_poll loop;
 	struct lock lock;
 	struct client client;
 	struct hold hold;
-	struct wait wait = {
-		.options = options, .teller = invocation->teller, .inbox = &inbox, .loop = &loop};
+	struct wait wait = {.options = options,
+			    .messenger = invocation->messenger,
+			    .signals = &signals,
+			    .loop = &loop};
 	int signo, result;
 
 	if (lock_init(&lock, invocation->argv[0], LOCK_ACQUIRE, lease_ms, options->max_queue, words,
 		      err) < 0 ||
 	    lock_act_as(&lock, options->owner, err) < 0 ||
-	    pin_process(options->while_pid, &wait.pidfd, err) < 0 || inbox_open(&inbox, err) < 0 ||
-	    loop_open(&loop, err) < 0)
+	    pin_process(options->while_pid, &wait.pidfd, err) < 0 ||
+	    signal_fd_open(&signals, err) < 0 || deadline_poll_open(&loop, err) < 0)
 		return -1;
 	lock_need_replicas(&lock, options->replicas, options->connect_timeout_ms);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	if (wait_for_lock(&wait, &lock, &client, &signo, err) < 0) {
 		client_close(&client);
-		result = verdict_carry_out(wait.teller, options, signo, err, status);
+		result = wait_result_carry_out(wait.messenger, options, signo, err, status);
 	} else {
 		hold_init(&hold, &lock, &client);
 		result = hand_out(&hold, &wait, err);
 	}
-	loop_close(&loop);
-	inbox_close(&inbox);
+	deadline_poll_close(&loop);
+	signal_fd_close(&signals);
 	if (wait.pidfd >= 0)
 		close(wait.pidfd);
 	return result;

@@ -50,12 +50,12 @@ static void offer(const struct target *target, const char *start, const char *te
 
 static void complete_names(const struct server *server, const struct target *target)
 {
-	struct names names;
+	struct lock_list names;
 
-	names_find_quickly(&names, server);
+	lock_list_find_quickly(&names, server);
 	for (size_t i = 0; i < names.count; i++)
 		offer(target, "", names.list[i].name, NULL);
-	names_free(&names);
+	lock_list_free(&names);
 }
 
 /* Returns false when this program cannot reach the server. */

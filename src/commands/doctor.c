@@ -14,14 +14,14 @@ enum {
 	EXIT_ERRORS = 2,
 };
 
-static const struct facts *first_facts(const struct examination *examination)
+static const struct server_info *first_facts(const struct diagnosis *examination)
 {
-	const struct facts *facts = examination->facts;
+	const struct server_info *info = examination->info;
 
-	return facts && facts->version[0] ? facts : NULL;
+	return info && info->version[0] ? info : NULL;
 }
 
-static const char *mode_of(const struct examination *examination)
+static const char *mode_of(const struct diagnosis *examination)
 {
 	switch (examination->invocation->server->kind) {
 	case SERVER_LOCAL:
@@ -35,9 +35,9 @@ static const char *mode_of(const struct examination *examination)
 	return first_facts(examination)->mode;
 }
 
-static const char *role_of(const struct facts *facts)
+static const char *role_of(const struct server_info *info)
 {
-	return facts->is_replica ? "replica" : "master";
+	return info->is_replica ? "replica" : "master";
 }
 
 static const char *user_of(const struct server *server)
@@ -46,74 +46,75 @@ static const char *user_of(const struct server *server)
 }
 
 /* How to end the private server. From within its folder: a socket's path may be short only. */
-static void show_shutdown(char *text, size_t size, const struct examination *examination)
+static void show_shutdown(char *text, size_t size, const struct diagnosis *examination)
 {
 	snprintf(text, size, "cd '%s' && %s-cli -s socket shutdown", examination->folder,
 		 strcmp(first_facts(examination)->software, "valkey") == 0 ? "valkey" : "redis");
 }
 
-static void print_private(const struct examination *examination)
+static void print_private(const struct diagnosis *examination)
 {
 	char text[FOLDER_MAX_BYTES + 64];
 
 	if (!examination->folder[0])
 		return;
 	snprintf(text, sizeof(text), "%s/server.log", examination->folder);
-	report_print_line("log", text, NULL);
+	findings_print_line("log", text, NULL);
 	snprintf(text, sizeof(text), "%ld", (long)examination->pid);
-	report_print_line("process id", text, NULL);
+	findings_print_line("process id", text, NULL);
 	show_shutdown(text, sizeof(text), examination);
-	report_print_line("to end it", text, NULL);
+	findings_print_line("to end it", text, NULL);
 }
 
-static void print_server(const struct examination *examination)
+static void print_server(const struct diagnosis *examination)
 {
 	const struct server *server = examination->invocation->server;
-	const struct facts *facts = first_facts(examination);
+	const struct server_info *info = first_facts(examination);
 	char text[256];
 
 	puts("Server");
-	report_print_line("url", server->label, NULL);
-	if (!facts)
+	findings_print_line("url", server->label, NULL);
+	if (!info)
 		return;
 	for (size_t i = 0; i < examination->fact_count; i++)
-		report_print_line(i == 0 ? "address" : "", examination->facts[i].address, NULL);
+		findings_print_line(i == 0 ? "address" : "", examination->info[i].address, NULL);
 	snprintf(text, sizeof(text), "%s %s, %s, %s",
-		 strcmp(facts->software, "valkey") == 0 ? "Valkey" : "Redis", facts->version,
-		 mode_of(examination), role_of(facts));
-	report_print_line("software", text, NULL);
-	report_print_line("user", user_of(server), NULL);
-	if (facts->tls)
-		report_print_line("TLS", facts->tls,
-				  server->tls_files.insecure ? "certificate not verified" : NULL);
+		 strcmp(info->software, "valkey") == 0 ? "Valkey" : "Redis", info->version,
+		 mode_of(examination), role_of(info));
+	findings_print_line("software", text, NULL);
+	findings_print_line("user", user_of(server), NULL);
+	if (info->tls)
+		findings_print_line("TLS", info->tls,
+				    server->tls_files.insecure ? "certificate not verified" : NULL);
 	print_private(examination);
 }
 
-static void print_settings(const struct examination *examination)
+static void print_settings(const struct diagnosis *examination)
 {
 	const struct options *options = examination->invocation->options;
 	struct shown_setting shown;
 
 	puts("\nSettings");
-	for (size_t i = 0; origins_show(&shown, i, options, examination->invocation->server); i++) {
+	for (size_t i = 0; setting_source_show(&shown, i, options, examination->invocation->server);
+	     i++) {
 		const bool is_default = strcmp(shown.source, "default") == 0;
 
 		if (is_default && strcmp(shown.name, "url") != 0 && !options->verbose)
 			continue;
-		report_print_line(shown.name,
-				  shown.is_secret       ? "(not shown)"
-				  : shown.value[0] == 0 ? "-"
-							: shown.value,
-				  is_default ? "default" : shown.where);
+		findings_print_line(shown.name,
+				    shown.is_secret       ? "(not shown)"
+				    : shown.value[0] == 0 ? "-"
+							  : shown.value,
+				    is_default ? "default" : shown.where);
 	}
 }
 
-static void print_people(const struct examination *examination)
+static void print_people(const struct diagnosis *examination)
 {
 	print_server(examination);
 	print_settings(examination);
 	puts("\nFindings");
-	report_print(&examination->report, SEVERITY_OK);
+	findings_print(&examination->report, SEVERITY_OK);
 }
 
 static void print_member(const char *name, const char *text)
@@ -125,7 +126,7 @@ static void print_member(const char *name, const char *text)
 		fputs("null", stdout);
 }
 
-static void print_private_json(const struct examination *examination)
+static void print_private_json(const struct diagnosis *examination)
 {
 	char text[FOLDER_MAX_BYTES + 64] = "", log[FOLDER_MAX_BYTES + 64] = "";
 
@@ -142,30 +143,30 @@ static void print_private_json(const struct examination *examination)
 		fputs(",\"pid\":null", stdout);
 }
 
-static void print_server_json(const struct examination *examination)
+static void print_server_json(const struct diagnosis *examination)
 {
 	const struct server *server = examination->invocation->server;
-	const struct facts *facts = first_facts(examination);
+	const struct server_info *info = first_facts(examination);
 
 	fputs("\"server\":{\"url\":", stdout);
 	json_print_string(server->label);
-	print_member("software", facts ? facts->software : NULL);
-	print_member("version", facts ? facts->version : NULL);
-	print_member("mode", facts ? mode_of(examination) : NULL);
-	print_member("role", facts ? role_of(facts) : NULL);
+	print_member("software", info ? info->software : NULL);
+	print_member("version", info ? info->version : NULL);
+	print_member("mode", info ? mode_of(examination) : NULL);
+	print_member("role", info ? role_of(info) : NULL);
 	print_member("user", user_of(server));
-	print_member("tls", facts ? facts->tls : NULL);
+	print_member("tls", info ? info->tls : NULL);
 	fputs(",\"addresses\":[", stdout);
-	for (size_t i = 0; facts && i < examination->fact_count; i++) {
+	for (size_t i = 0; info && i < examination->fact_count; i++) {
 		fputs(i > 0 ? "," : "", stdout);
-		json_print_string(facts[i].address);
+		json_print_string(info[i].address);
 	}
 	putchar(']');
 	print_private_json(examination);
 	putchar('}');
 }
 
-static void print_json(const struct examination *examination)
+static void print_json(const struct diagnosis *examination)
 {
 	const struct invocation *invocation = examination->invocation;
 	struct shown_setting shown;
@@ -173,7 +174,8 @@ static void print_json(const struct examination *examination)
 	putchar('{');
 	print_server_json(examination);
 	fputs(",\n\"settings\":[", stdout);
-	for (size_t i = 0; origins_show(&shown, i, invocation->options, invocation->server); i++) {
+	for (size_t i = 0; setting_source_show(&shown, i, invocation->options, invocation->server);
+	     i++) {
 		fputs(i > 0 ? ",\n{\"name\":" : "\n{\"name\":", stdout);
 		json_print_string(shown.name);
 		print_member("value", shown.value);
@@ -182,27 +184,27 @@ static void print_json(const struct examination *examination)
 		putchar('}');
 	}
 	fputs("],\n\"findings\":", stdout);
-	report_print_json(&examination->report);
+	findings_print_json(&examination->report);
 	puts("}");
 }
 
-static void print(struct examination *examination)
+static void print(struct diagnosis *examination)
 {
 	const struct options *options = examination->invocation->options;
 
-	report_sort(&examination->report);
+	findings_sort(&examination->report);
 	if (options->json)
 		print_json(examination);
 	else if (options->quiet)
-		report_print(&examination->report, SEVERITY_WARNING);
+		findings_print(&examination->report, SEVERITY_WARNING);
 	else
 		print_people(examination);
 	fflush(stdout); /* before main says what failed */
 }
 
-static int exit_status(const struct report *report)
+static int exit_status(const struct findings *report)
 {
-	switch (report_worst(report)) {
+	switch (findings_worst(report)) {
 	case SEVERITY_OK:
 	case SEVERITY_NOTE:
 		break;
@@ -216,19 +218,19 @@ static int exit_status(const struct report *report)
 
 static int run(const struct invocation *invocation, int *status, struct error *err)
 {
-	struct examination examination;
+	struct diagnosis examination;
 	struct lock_keys keys;
 	int result;
 
 	for (int i = 0; i < invocation->argc; i++)
-		if (name_keys(&keys, invocation->argv[i], err) < 0)
+		if (lock_keys_make(&keys, invocation->argv[i], err) < 0)
 			return -1;
-	result = examine(&examination, invocation, err);
+	result = diagnose(&examination, invocation, err);
 	print(&examination);
 	*status = exit_status(&examination.report);
 	if (result == 0 && examination.report.is_incomplete)
 		result = fail(err, STATUS_OS, "cannot list all findings: out of memory");
-	examination_free(&examination);
+	diagnosis_free(&examination);
 	return result;
 }
 

@@ -39,21 +39,21 @@ struct reader {
 	const struct options *options;
 	struct client client;
 	struct lock_keys keys;
-	struct question question;
+	struct log_query question;
 };
 
 /* patient: waits for a server that is away. */
-static int ask(struct reader *reader, struct history *history, bool patient, struct error *err)
+static int ask(struct reader *reader, struct log_reply *history, bool patient, struct error *err)
 {
 	struct client *client = &reader->client;
 	const int64_t until_ms = patient ? NEVER_MS : clock_ms() + client->timeout_ms;
 	struct request request;
 
-	*history = (struct history){0};
-	history_request(&reader->question, &reader->keys, &request);
+	*history = (struct log_reply){0};
+	log_reply_request(&reader->question, &reader->keys, &request);
 	if (client_call(client, &request, until_ms, patient, err) < 0)
 		return -1;
-	return history_read(history, &reader->question, client->reply, err);
+	return log_reply_read(history, &reader->question, client->reply, err);
 }
 
 /* ---- All that is there ---- */
@@ -62,17 +62,17 @@ static int list(struct reader *reader, struct error *err)
 {
 	const struct options *options = reader->options;
 	struct table *table = table_open(&event_layout, options, err);
-	struct history history = {0};
+	struct log_reply history = {0};
 	int result;
 
 	if (!table)
 		return -1;
 	result = ask(reader, &history, false, err);
 	for (size_t i = 0; result == 0 && i < history.count; i++)
-		result = event_add(table, &history.events[i], options, err);
+		result = log_table_add(table, &history.events[i], options, err);
 	if (result == 0)
 		result = table_print(table, err);
-	history_free(&history);
+	log_reply_free(&history);
 	table_close(table);
 	return result;
 }
@@ -80,7 +80,7 @@ static int list(struct reader *reader, struct error *err)
 static int summarise(struct reader *reader, struct error *err)
 {
 	const struct options *options = reader->options;
-	struct history history;
+	struct log_reply history;
 	int result;
 
 	reader->question.wants_now = true;
@@ -88,8 +88,8 @@ static int summarise(struct reader *reader, struct error *err)
 	if (result == 0 && options->plot)
 		result = plot_print(&history, reader->keys.name, err);
 	else if (result == 0)
-		result = stats_print(&history, reader->keys.name, options->json, err);
-	history_free(&history);
+		result = log_stats_print(&history, reader->keys.name, options->json, err);
+	log_reply_free(&history);
 	return result;
 }
 
@@ -119,11 +119,11 @@ static bool is_new(struct seen *seen, const char *text)
 }
 
 static int print_new(struct reader *reader, struct table *table, struct seen *seen,
-		     const struct history *history, struct error *err)
+		     const struct log_reply *history, struct error *err)
 {
 	for (size_t i = 0; i < history->count; i++)
 		if (is_new(seen, history->events[i].id) &&
-		    event_add(table, &history->events[i], reader->options, err) < 0)
+		    log_table_add(table, &history->events[i], reader->options, err) < 0)
 			return -1;
 	if (*history->last_id)
 		strcpy(reader->question.after, history->last_id);
@@ -139,7 +139,7 @@ static bool reader_is_gone(void)
 }
 
 /* Behind which there is nothing yet: older entries than were asked for do not wake us. */
-static void find_after(const struct question *question, char after[ENTRY_ID_MAX_BYTES])
+static void find_after(const struct log_query *question, char after[ENTRY_ID_MAX_BYTES])
 {
 	if (*question->after)
 		strcpy(after, question->after);
@@ -173,12 +173,12 @@ static int follow_into(struct reader *reader, struct table *table, struct error 
 	bool patient = false;
 
 	for (;;) {
-		struct history history;
+		struct log_reply history;
 		int result = ask(reader, &history, patient, err);
 
 		if (result == 0)
 			result = print_new(reader, table, &seen, &history, err);
-		history_free(&history);
+		log_reply_free(&history);
 		if (result < 0)
 			return -1;
 		if (reader_is_gone())
@@ -211,7 +211,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	int result;
 
 	*status = STATUS_OK;
-	if (name_keys(&reader.keys, invocation->argv[0], err) < 0)
+	if (lock_keys_make(&reader.keys, invocation->argv[0], err) < 0)
 		return -1;
 	if (options->since_ms >= 0)
 		snprintf(reader.question.since, sizeof(reader.question.since), "%" PRId64,

@@ -147,7 +147,7 @@ static char *look_again(void *data, int width, struct error *err)
 	struct table *table = table_open(&watch_layout, viewer->options, err);
 	char *text = NULL;
 
-	if (table && look(viewer, table, screen_wants_colour(), err) == 0)
+	if (table && look(viewer, table, terminal_wants_colour(), err) == 0)
 		text = table_text(table, width, err);
 	table_close(table);
 	return text;
@@ -194,7 +194,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	struct viewer viewer = {.options = options};
 	int result;
 
-	if (name_keys(&viewer.keys, invocation->argv[0], err) < 0)
+	if (lock_keys_make(&viewer.keys, invocation->argv[0], err) < 0)
 		return -1;
 	client_init(&viewer.client, invocation->server, options->connect_timeout_ms);
 	if (options->remove)

@@ -18,16 +18,17 @@ static int release_as(struct client *client, const struct lock *lock, const char
 		      struct error *err)
 {
 	const struct options *options = invocation->options;
-	struct steps steps = {.teller = invocation->teller,
-			      .connections = client->link.connections};
+	struct connection_trace steps = {.messenger = invocation->messenger,
+					 .connections = client->connection.connections};
 	struct request request;
 	int result;
 	char token[24] = "";
 
 	if (*owner)
-		tell_step(invocation->teller, "giving lock %s back as %s", lock->keys.name, owner);
+		message_step(invocation->messenger, "giving lock %s back as %s", lock->keys.name,
+			     owner);
 	else
-		tell_step(invocation->teller, "breaking lock %s", lock->keys.name);
+		message_step(invocation->messenger, "breaking lock %s", lock->keys.name);
 	if (options->token >= 0)
 		snprintf(token, sizeof(token), "%" PRId64, options->token);
 	lock_request(&lock->keys, &request, &script_release);
@@ -41,7 +42,7 @@ static int release_as(struct client *client, const struct lock *lock, const char
 	request_add_strays(&request);
 	result =
 		client_call(client, &request, clock_ms() + options->connect_timeout_ms, false, err);
-	steps_tell(&steps, client);
+	connection_trace_tell(&steps, client);
 	if (result < 0)
 		return -1;
 	return lock_released(client->reply, reply, err);
@@ -121,8 +122,8 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	if (result == 0)
 		result = report(&lock, options, &reply, err);
 	if (result == 0)
-		tell_step(invocation->teller, "the server has answered after %s",
-			  duration_show(took, clock_ms() - client.sent_ms));
+		message_step(invocation->messenger, "the server has answered after %s",
+			     duration_show(took, clock_ms() - client.sent_ms));
 	client_close(&client);
 	*status = STATUS_OK;
 	return result;

@@ -17,12 +17,12 @@ static int renew_as(struct client *client, struct lock *lock, const char *owner,
 		    struct error *err)
 {
 	const struct options *options = invocation->options;
-	struct steps steps = {.teller = invocation->teller,
-			      .connections = client->link.connections};
+	struct connection_trace steps = {.messenger = invocation->messenger,
+					 .connections = client->connection.connections};
 	struct request request;
 	int result;
 
-	tell_step(invocation->teller, "renewing lock %s as %s", lock->keys.name, owner);
+	message_step(invocation->messenger, "renewing lock %s as %s", lock->keys.name, owner);
 
 	lock_request(&lock->keys, &request, &script_renew);
 	request_add(&request, owner);
@@ -35,7 +35,7 @@ static int renew_as(struct client *client, struct lock *lock, const char *owner,
 	request_add_strays(&request);
 	result =
 		client_call(client, &request, clock_ms() + options->connect_timeout_ms, false, err);
-	steps_tell(&steps, client);
+	connection_trace_tell(&steps, client);
 	if (result < 0)
 		return -1;
 	return lock_renewed(lock, client, reply, err);
@@ -69,9 +69,9 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 			    "cannot renew lock %s: not held by this owner (any more)",
 			    lock.keys.name);
 	if (result == 0)
-		tell_step(invocation->teller, "renewed lock %s in %s, its lease ends in %s",
-			  lock.keys.name, duration_show(took, clock_ms() - client.sent_ms),
-			  duration_show(left, reply.ttl_ms));
+		message_step(invocation->messenger, "renewed lock %s in %s, its lease ends in %s",
+			     lock.keys.name, duration_show(took, clock_ms() - client.sent_ms),
+			     duration_show(left, reply.ttl_ms));
 	*status = STATUS_OK;
 	return result;
 }

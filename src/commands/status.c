@@ -178,7 +178,7 @@ static int add_line(struct table *table, const struct state *state, bool coloure
 	return 0;
 }
 
-static int add_metrics(struct metrics *metrics, const struct state *state, struct error *err)
+static int add_metrics(struct prometheus *metrics, const struct state *state, struct error *err)
 {
 	const int64_t values[METRIC_COUNT] = {
 		[METRIC_HELD] = state->is_held,
@@ -195,15 +195,15 @@ static int add_metrics(struct metrics *metrics, const struct state *state, struc
 		[METRIC_LOSSES] = state->losses,
 	};
 
-	return metrics_add(metrics, state->name, values, err);
+	return prometheus_add(metrics, state->name, values, err);
 }
 
 /* What has been seen. */
-struct view {
-	struct table *table;     /* NULL: nobody looks at it */
-	struct metrics *metrics; /* NULL: nor Prometheus */
-	bool alone;              /* one NAME was asked for */
-	bool named;              /* one or more */
+struct waiter_view {
+	struct table *table;        /* NULL: nobody looks at it */
+	struct prometheus *metrics; /* NULL: nor Prometheus */
+	bool alone;                 /* one NAME was asked for */
+	bool named;                 /* one or more */
 	bool coloured;
 	bool silent;
 	bool held; /* any of them */
@@ -229,7 +229,7 @@ static int ask(struct state *state, struct client *client, const struct lock_key
 }
 
 /* What is seen of a cluster of which a part is missing is shown first. */
-static int tell_gap(const struct view *view, struct error *err)
+static int tell_gap(const struct waiter_view *view, struct error *err)
 {
 	if (view->gap.status == STATUS_OK)
 		return 0;
@@ -239,10 +239,10 @@ static int tell_gap(const struct view *view, struct error *err)
 
 /* A name that something else uses, and a slot of a cluster that is not served, are told, and keep
  * nobody from seeing the others. */
-static int pass_over(struct view *view, const struct client *client, const struct error *err)
+static int pass_over(struct waiter_view *view, const struct client *client, const struct error *err)
 {
 	const bool is_gap = view->named && err->status == STATUS_UNAVAILABLE &&
-			    client->link.greeting.is_cluster;
+			    client->connection.handshake.is_cluster;
 
 	if (view->alone || (err->status != STATUS_CONFIG && !is_gap))
 		return -1;
@@ -253,12 +253,13 @@ static int pass_over(struct view *view, const struct client *client, const struc
 	return 0;
 }
 
-static int look(struct view *view, const char *name, struct client *client, struct error *err)
+static int look(struct waiter_view *view, const char *name, struct client *client,
+		struct error *err)
 {
 	struct lock_keys keys;
 	struct state state;
 
-	if (name_keys(&keys, name, err) < 0)
+	if (lock_keys_make(&keys, name, err) < 0)
 		return -1;
 	if (ask(&state, client, &keys, err) < 0)
 		return pass_over(view, client, err);
@@ -268,7 +269,7 @@ static int look(struct view *view, const char *name, struct client *client, stru
 	return view->table ? add_line(view->table, &state, view->coloured, err) : 0;
 }
 
-static int look_at(struct view *view, const struct invocation *invocation, struct error *err)
+static int look_at(struct waiter_view *view, const struct invocation *invocation, struct error *err)
 {
 	struct client client;
 	int result = 0;
@@ -283,36 +284,38 @@ static int look_at(struct view *view, const struct invocation *invocation, struc
 }
 
 /* A node may go away between the question for its locks and the one for their state. */
-static int look_unless_lost(struct view *view, struct nodes *nodes, const struct found *lock,
-			    struct error *err)
+static int look_unless_lost(struct waiter_view *view, struct cluster_nodes *nodes,
+			    const struct found *lock, struct error *err)
 {
-	if (nodes_has_lost(nodes, lock->client))
+	if (cluster_nodes_has_lost(nodes, lock->client))
 		return 0;
 	if (look(view, lock->name, lock->client, err) == 0)
 		return 0;
-	return nodes_lose(nodes, lock->client, err) ? 0 : -1;
+	return cluster_nodes_lose(nodes, lock->client, err) ? 0 : -1;
 }
 
-static int look_at_all(struct view *view, const struct invocation *invocation, struct error *err)
+static int look_at_all(struct waiter_view *view, const struct invocation *invocation,
+		       struct error *err)
 {
 	const int64_t timeout_ms = invocation->options->connect_timeout_ms;
-	struct names names = {0};
-	struct nodes nodes;
-	int result =
-		nodes_open(&nodes, invocation->server, timeout_ms, clock_ms() + timeout_ms, err);
+	struct lock_list names = {0};
+	struct cluster_nodes nodes;
+	int result = cluster_nodes_open(&nodes, invocation->server, timeout_ms,
+					clock_ms() + timeout_ms, err);
 
 	if (result == 0)
-		result = names_find(&names, &nodes, NEVER_MS, err);
+		result = lock_list_find(&names, &nodes, NEVER_MS, err);
 	for (size_t i = 0; result == 0 && i < names.count; i++)
 		result = look_unless_lost(view, &nodes, &names.list[i], err);
-	view->unseen = nodes.owners ? (int64_t)nodes_unseen(&nodes) : METRIC_UNKNOWN;
+	view->unseen = nodes.owners ? (int64_t)cluster_nodes_unseen(&nodes) : METRIC_UNKNOWN;
 	view->gap.status = STATUS_OK;
-	if (result == 0 && nodes_check(&nodes, &view->gap) < 0 && view->unseen == CLUSTER_SLOTS) {
+	if (result == 0 && cluster_nodes_check(&nodes, &view->gap) < 0 &&
+	    view->unseen == CLUSTER_SLOTS) {
 		*err = view->gap;
 		result = -1;
 	}
-	names_free(&names);
-	nodes_close(&nodes);
+	lock_list_free(&names);
+	cluster_nodes_close(&nodes);
 	return result;
 }
 
@@ -322,12 +325,12 @@ static int check_names(char *const *names, int count, struct error *err)
 	struct lock_keys keys;
 
 	for (int i = 0; i < count; i++)
-		if (name_keys(&keys, names[i], err) < 0)
+		if (lock_keys_make(&keys, names[i], err) < 0)
 			return -1;
 	return 0;
 }
 
-static int fill(struct view *view, const struct invocation *invocation, struct error *err)
+static int fill(struct waiter_view *view, const struct invocation *invocation, struct error *err)
 {
 	return invocation->argc > 0 ? look_at(view, invocation, err)
 				    : look_at_all(view, invocation, err);
@@ -337,9 +340,9 @@ static char *look_again(void *data, int width, struct error *err)
 {
 	const struct invocation *invocation = data;
 	/* what something else uses is left out: there is no place to tell it */
-	struct view view = {.table = table_open(&layout, invocation->options, err),
-			    .coloured = screen_wants_colour(),
-			    .silent = true};
+	struct waiter_view view = {.table = table_open(&layout, invocation->options, err),
+				   .coloured = terminal_wants_colour(),
+				   .silent = true};
 	char *text = NULL, *with_gap = NULL;
 
 	if (view.table && fill(&view, invocation, err) == 0)
@@ -356,14 +359,15 @@ static char *look_again(void *data, int width, struct error *err)
  * A missing part of a cluster is among the metrics. */
 static int print_metrics(const struct invocation *invocation, int *status, struct error *err)
 {
-	struct metrics metrics = {0};
-	struct view view = {.metrics = &metrics, .status = STATUS_OK, .unseen = METRIC_UNKNOWN};
+	struct prometheus metrics = {0};
+	struct waiter_view view = {
+		.metrics = &metrics, .status = STATUS_OK, .unseen = METRIC_UNKNOWN};
 	int result = fill(&view, invocation, err);
 
 	metrics.unseen_slots = view.unseen;
 	if (result == 0)
-		metrics_print(&metrics);
-	metrics_free(&metrics);
+		prometheus_print(&metrics);
+	prometheus_free(&metrics);
 	*status = view.status;
 	return result == 0 ? tell_gap(&view, err) : result;
 }
@@ -371,7 +375,7 @@ static int print_metrics(const struct invocation *invocation, int *status, struc
 static int run(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
-	struct view view = {.status = STATUS_OK};
+	struct waiter_view view = {.status = STATUS_OK};
 	int result;
 
 	if (check_names(invocation->argv, invocation->argc, err) < 0)

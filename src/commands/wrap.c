@@ -54,7 +54,7 @@ static int end_as_command(const struct job *job, const struct ending *ending, in
  * signal ends it, and is in *signo then. */
 static int spread(const struct wait *wait, const struct lock *lock, int *signo, struct error *err)
 {
-	struct pollfd slots[] = {{.fd = wait->inbox->fd, .events = POLLIN}, {.fd = -1}};
+	struct pollfd slots[] = {{.fd = wait->signals->fd, .events = POLLIN}, {.fd = -1}};
 	const uint64_t most = (uint64_t)wait->options->jitter_ms;
 	uint64_t dice = 0;
 
@@ -63,14 +63,14 @@ static int spread(const struct wait *wait, const struct lock *lock, int *signo, 
 		return 0;
 	(void)!getrandom(&dice, sizeof(dice), 0);
 	dice %= most + 1;
-	tell_step(wait->teller, "asking in %" PRIu64 " ms", dice);
+	message_step(wait->messenger, "asking in %" PRIu64 " ms", dice);
 	const int64_t until = clock_ms() + (int64_t)dice;
 
 	while (clock_ms() < until) {
-		if (loop_wait(wait->loop, slots, 2, until, err) < 0)
+		if (deadline_poll(wait->loop, slots, 2, until, err) < 0)
 			return -1;
-		if (slots[0].revents && (*signo = inbox_next_deadly(wait->inbox)))
-			return verdict_stopped(err, lock, *signo);
+		if (slots[0].revents && (*signo = signal_fd_next_deadly(wait->signals)))
+			return wait_result_stopped(err, lock, *signo);
 	}
 	return 0;
 }
@@ -107,9 +107,9 @@ static int get_and_run(const struct wait *wait, const struct next *next, int *st
 	    wait_for_lock(wait, job->lock, job->client, &signo, err) < 0) {
 		standby_end(next->standby);
 		client_close(job->client);
-		return verdict_carry_out(wait->teller, wait->options, signo, err, status);
+		return wait_result_carry_out(wait->messenger, wait->options, signo, err, status);
 	}
-	if (front_run(job, next->standby, &ending, err) < 0)
+	if (wrapper_run(job, next->standby, &ending, err) < 0)
 		return -1;
 	return end_as_command(job, &ending, status, err);
 }
@@ -121,14 +121,14 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	char *shell[] = {sh, dash_c, (char *)(uintptr_t)options->shell_command, NULL};
 	char *const *argv = options->shell_command ? shell : invocation->argv + 1;
 	int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
-	struct inbox inbox;
-	struct loop loop;
+	struct signal_fd signals;
+	struct deadline_poll loop;
 	struct lock lock;
 	struct client client;
 	struct standby standby = {0};
 	const struct job job = {.options = options,
-				.teller = invocation->teller,
-				.inbox = &inbox,
+				.messenger = invocation->messenger,
+				.signals = &signals,
 				.loop = &loop,
 				.lock = &lock,
 				.client = &client,
@@ -137,8 +137,8 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	const struct next next = {.job = &job, .standby = &standby};
 	const struct deputy deputy = {.call = stand_by, .dismiss = stand_down, .context = &next};
 	const struct wait wait = {.options = options,
-				  .teller = invocation->teller,
-				  .inbox = &inbox,
+				  .messenger = invocation->messenger,
+				  .signals = &signals,
 				  .loop = &loop,
 				  .pidfd = -1,
 				  .deputy = &deputy};
@@ -146,7 +146,7 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 
 	if (lock_init(&lock, invocation->argv[0], LOCK_WRAP, lease_ms, options->max_queue, argv,
 		      err) < 0 ||
-	    inbox_open(&inbox, err) < 0 || loop_open(&loop, err) < 0)
+	    signal_fd_open(&signals, err) < 0 || deadline_poll_open(&loop, err) < 0)
 		return -1;
 	lock_need_replicas(&lock, options->replicas, options->connect_timeout_ms);
 	lock_keep(&lock, options->min_hold_ms);
@@ -154,8 +154,8 @@ static int run(const struct invocation *invocation, int *status, struct error *e
 	lock_let_hand_over(&lock);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	result = get_and_run(&wait, &next, status, err);
-	loop_close(&loop);
-	inbox_close(&inbox);
+	deadline_poll_close(&loop);
+	signal_fd_close(&signals);
 	return result;
 }
 

@@ -90,7 +90,7 @@ struct asked {
 	enum leave leaves[QUESTIONS];
 };
 
-static bool is_needed(size_t need, const struct facts *facts, const struct options *options)
+static bool is_needed(size_t need, const struct server_info *info, const struct options *options)
 {
 	if (need < NEEDS_USUAL)
 		return true;
@@ -98,7 +98,7 @@ static bool is_needed(size_t need, const struct facts *facts, const struct optio
 		return options->replicas > 0;
 	if (need == TO_FOLLOW)
 		return false;
-	return strcmp(facts->mode, "cluster") == 0;
+	return strcmp(info->mode, "cluster") == 0;
 }
 
 static void prepare(struct asked *asked, const struct lock_keys *keys)
@@ -214,14 +214,14 @@ static void list_objects(char *text, size_t size, const struct asked *asked)
 }
 
 static void list_missing(char *text, size_t size, const struct asked *asked,
-			 const struct facts *facts, const struct options *options)
+			 const struct server_info *info, const struct options *options)
 {
 	char rule[64];
 
 	text[0] = '\0';
 	list_objects(text, size, asked);
 	for (size_t i = 0; i < NEEDS; i++) {
-		if (asked->leaves[i] != MAY_NOT || !is_needed(i, facts, options) ||
+		if (asked->leaves[i] != MAY_NOT || !is_needed(i, info, options) ||
 		    is_out_of_reach(asked, needs[i].object))
 			continue;
 		rule_of(rule, needs[i].words);
@@ -232,61 +232,61 @@ static void list_missing(char *text, size_t size, const struct asked *asked,
 
 /* ---- Findings ---- */
 
-static const char *user_of(const struct facts *facts)
+static const char *user_of(const struct server_info *info)
 {
-	const char *user = facts->client->link.server->user;
+	const char *user = info->client->connection.server->user;
 
 	return user ? user : "default";
 }
 
-static void lacks(struct report *report, const struct facts *facts, const char *name,
+static void lacks(struct findings *report, const struct server_info *info, const char *name,
 		  const char *missing)
 {
-	finding_explain(report_add(report, SEVERITY_ERROR, "permissions",
-				   "user %.80s lacks %.330s%s%.60s", user_of(facts), missing,
-				   name ? " for lock " : "", name ? name : ""),
+	finding_explain(findings_add(report, SEVERITY_ERROR, "permissions",
+				     "user %.80s lacks %.330s%s%.60s", user_of(info), missing,
+				     name ? " for lock " : "", name ? name : ""),
 			"Commands that need it are refused (77).",
 			"ACL SETUSER %.80s, with these words; see PERMISSIONS in fairlock(1)",
-			user_of(facts));
+			user_of(info));
 }
 
-static void cannot_follow(struct report *report, const struct facts *facts, const char *name)
+static void cannot_follow(struct findings *report, const struct server_info *info, const char *name)
 {
-	finding_explain(report_add(report, SEVERITY_NOTE, "permissions",
-				   "user %.80s cannot follow the log%s%.100s", user_of(facts),
-				   name ? " of lock " : "", name ? name : ""),
-			"log --follow is refused (77).", "ACL SETUSER %.80s +xread",
-			user_of(facts));
+	finding_explain(findings_add(report, SEVERITY_NOTE, "permissions",
+				     "user %.80s cannot follow the log%s%.100s", user_of(info),
+				     name ? " of lock " : "", name ? name : ""),
+			"log --follow is refused (77).", "ACL SETUSER %.80s +xread", user_of(info));
 }
 
-static void is_limited(struct report *report, const struct facts *facts)
+static void is_limited(struct findings *report, const struct server_info *info)
 {
-	finding_explain(report_add(report, SEVERITY_NOTE, "permissions",
-				   "user %.80s may use some keys only", user_of(facts)),
+	finding_explain(findings_add(report, SEVERITY_NOTE, "permissions",
+				     "user %.80s may use some keys only", user_of(info)),
 			"Which names can be locks is not known from here.",
 			"name a lock, to have it checked: fairlock doctor NAME");
 }
 
-static void is_mute(struct report *report)
+static void is_mute(struct findings *report)
 {
-	finding_explain(report_add(report, SEVERITY_NOTE, "permissions",
-				   "not known: this server cannot be asked"),
+	finding_explain(findings_add(report, SEVERITY_NOTE, "permissions",
+				     "not known: this server cannot be asked"),
 			"What is missing shows when a command is refused (77).",
 			"compare with PERMISSIONS in fairlock(1)");
 }
 
-static void cannot_ask(struct report *report, const struct facts *facts, const struct error *err)
+static void cannot_ask(struct findings *report, const struct server_info *info,
+		       const struct error *err)
 {
 	if (err->status == STATUS_REFUSED)
-		lacks(report, facts, NULL, "+eval");
+		lacks(report, info, NULL, "+eval");
 	else
 		finding_explain(
-			report_add(report, SEVERITY_ERROR, "permissions", "%.400s", err->text),
+			findings_add(report, SEVERITY_ERROR, "permissions", "%.400s", err->text),
 			"No script runs, and so no lock can be taken.", "see the server's log");
 }
 
 /* Returns false when nobody can be asked. */
-static bool check_name(struct report *report, const struct facts *facts,
+static bool check_name(struct findings *report, const struct server_info *info,
 		       const struct options *options, const char *name)
 {
 	struct lock_keys keys;
@@ -294,37 +294,37 @@ static bool check_name(struct report *report, const struct facts *facts,
 	struct error err;
 	char missing[331];
 
-	if (name_keys(&keys, name ? name : SOME_NAME, &err) < 0)
+	if (lock_keys_make(&keys, name ? name : SOME_NAME, &err) < 0)
 		return true;
 	prepare(&asked, &keys);
-	switch (facts_may(facts->client, QUESTIONS, asked.commands, asked.leaves, &err)) {
+	switch (server_info_may(info->client, QUESTIONS, asked.commands, asked.leaves, &err)) {
 	case 0:
 		break;
 	case 1:
 		is_mute(report);
 		return false;
 	default:
-		cannot_ask(report, facts, &err);
+		cannot_ask(report, info, &err);
 		return false;
 	}
-	list_missing(missing, sizeof(missing), &asked, facts, options);
+	list_missing(missing, sizeof(missing), &asked, info, options);
 	if (!*missing)
-		report_add(report, SEVERITY_OK, "permissions",
-			   "user %.80s may do all that is needed%s%.100s", user_of(facts),
-			   name ? " for lock " : "", name ? name : "");
+		findings_add(report, SEVERITY_OK, "permissions",
+			     "user %.80s may do all that is needed%s%.100s", user_of(info),
+			     name ? " for lock " : "", name ? name : "");
 	else if (!name && all_keys_are_shut(&asked))
-		is_limited(report, facts);
+		is_limited(report, info);
 	else
-		lacks(report, facts, name, missing);
+		lacks(report, info, name, missing);
 	if (!*missing && asked.leaves[TO_FOLLOW] == MAY_NOT)
-		cannot_follow(report, facts, name);
+		cannot_follow(report, info, name);
 	return true;
 }
 
-void check_user(struct report *report, const struct facts *facts, const struct options *options,
-		char *const *names, int count)
+void check_user(struct findings *report, const struct server_info *info,
+		const struct options *options, char *const *names, int count)
 {
 	for (int i = 0; i < (count > 0 ? count : 1); i++)
-		if (!check_name(report, facts, options, count > 0 ? names[i] : NULL))
+		if (!check_name(report, info, options, count > 0 ? names[i] : NULL))
 			break;
 }

@@ -18,7 +18,7 @@ static const char *show(char text[32], int64_t us)
 	return text;
 }
 
-static void check_trips(struct report *report, const struct timing *timing, int64_t lease_ms)
+static void check_trips(struct findings *report, const struct timing *timing, int64_t lease_ms)
 {
 	char median[32], longest[32];
 	struct finding *finding;
@@ -26,13 +26,13 @@ static void check_trips(struct report *report, const struct timing *timing, int6
 
 	show(median, timing->median_us);
 	show(longest, timing->longest_us);
-	finding = report_add(report,
-			     timing->longest_us > third_us       ? SEVERITY_ERROR
-			     : timing->longest_us > third_us / 4 ? SEVERITY_WARNING
-			     : timing->median_us > TRIP_MOST_US  ? SEVERITY_NOTE
-								 : SEVERITY_OK,
-			     "round trip", "median %s, longest %s (of %d)", median, longest,
-			     timing->samples);
+	finding = findings_add(report,
+			       timing->longest_us > third_us       ? SEVERITY_ERROR
+			       : timing->longest_us > third_us / 4 ? SEVERITY_WARNING
+			       : timing->median_us > TRIP_MOST_US  ? SEVERITY_NOTE
+								   : SEVERITY_OK,
+			       "round trip", "median %s, longest %s (of %d)", median, longest,
+			       timing->samples);
 	if (finding->severity == SEVERITY_OK)
 		return;
 	if (finding->severity == SEVERITY_NOTE)
@@ -47,43 +47,43 @@ static void check_trips(struct report *report, const struct timing *timing, int6
 }
 
 /* Safety does not depend on it. */
-static void check_clock(struct report *report, const struct timing *timing)
+static void check_clock(struct findings *report, const struct timing *timing)
 {
 	const int64_t off_us = llabs(timing->ahead_us);
 	const int64_t most_us = off_us + timing->quickest_us / 2; /* it is not known better */
 	char off[32];
 
 	if (off_us >= CLOCK_MOST_US)
-		finding_explain(report_add(report, SEVERITY_NOTE, "clock", "%.1f s %s ours",
-					   (double)off_us / 1e6,
-					   timing->ahead_us > 0 ? "ahead of" : "behind"),
+		finding_explain(findings_add(report, SEVERITY_NOTE, "clock", "%.1f s %s ours",
+					     (double)off_us / 1e6,
+					     timing->ahead_us > 0 ? "ahead of" : "behind"),
 				"No lock depends on it, but fencing tokens and the times in lists "
 				"are the server's.",
 				"keep both clocks right (NTP)");
 	else if (most_us < 1000)
-		report_add(report, SEVERITY_OK, "clock", "differs from ours by less than 1 ms");
+		findings_add(report, SEVERITY_OK, "clock", "differs from ours by less than 1 ms");
 	else
-		report_add(report, SEVERITY_OK, "clock", "differs from ours by less than %s",
-			   show(off, most_us));
+		findings_add(report, SEVERITY_OK, "clock", "differs from ours by less than %s",
+			     show(off, most_us));
 }
 
 /* Slots move from one to another. */
-static void compare_clocks(struct report *report, const struct facts *facts, size_t count)
+static void compare_clocks(struct findings *report, const struct server_info *info, size_t count)
 {
 	int64_t least = INT64_MAX, most = INT64_MIN;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!facts[i].timing.is_known)
+		if (!info[i].timing.is_known)
 			continue;
-		if (facts[i].timing.ahead_us < least)
-			least = facts[i].timing.ahead_us;
-		if (facts[i].timing.ahead_us > most)
-			most = facts[i].timing.ahead_us;
+		if (info[i].timing.ahead_us < least)
+			least = info[i].timing.ahead_us;
+		if (info[i].timing.ahead_us > most)
+			most = info[i].timing.ahead_us;
 	}
 	if (most >= least && most - least >= CLOCK_MOST_US)
-		finding_explain(report_add(report, SEVERITY_WARNING, "clocks",
-					   "the nodes' differ by %.1f s",
-					   (double)(most - least) / 1e6),
+		finding_explain(findings_add(report, SEVERITY_WARNING, "clocks",
+					     "the nodes' differ by %.1f s",
+					     (double)(most - least) / 1e6),
 				"When a lock's slot moves, its lease ends early or late by that, "
 				"and fencing tokens may fall back.",
 				"keep the clocks of the nodes right (NTP)");
@@ -106,19 +106,19 @@ static void join(struct timing *all, const struct timing *one)
 	}
 }
 
-void check_times(struct report *report, const struct facts *facts, size_t count,
+void check_times(struct findings *report, const struct server_info *info, size_t count,
 		 const struct options *options)
 {
 	struct timing all = {0};
 
 	for (size_t i = 0; i < count; i++)
-		join(&all, &facts[i].timing);
+		join(&all, &info[i].timing);
 	if (!all.is_known) {
-		finding_explain(report_add(report, SEVERITY_NOTE, "round trip", "not known"),
+		finding_explain(findings_add(report, SEVERITY_NOTE, "round trip", "not known"),
 				"This user may not ask for the time.", "allow +time");
 		return;
 	}
 	check_trips(report, &all, options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS);
 	check_clock(report, &all);
-	compare_clocks(report, facts, count);
+	compare_clocks(report, info, count);
 }

@@ -51,10 +51,10 @@ static int ask(const struct found *lock, struct lock_keys *keys, const struct sc
 	struct request request;
 
 	lock_request(keys, &request, script);
-	return facts_call(lock->client, &request, err);
+	return server_info_call(lock->client, &request, err);
 }
 
-static int look_at_lock(struct report *report, struct seen *seen, const struct found *lock,
+static int look_at_lock(struct findings *report, struct seen *seen, const struct found *lock,
 			struct lock_keys *keys, struct error *err)
 {
 	char quoted[QUOTED_MAX_BYTES];
@@ -68,15 +68,15 @@ static int look_at_lock(struct report *report, struct seen *seen, const struct f
 	seen->held++;
 	if (reply_number(lock->client->reply, 2) >= 0 || ++seen->endless > NAMED)
 		return 0;
-	finding_explain(report_add(report, SEVERITY_WARNING, "leases",
-				   "lock %.200s has no time to live; its owner is %.80s",
-				   lock->name, reply_text(lock->client->reply, 0)),
+	finding_explain(findings_add(report, SEVERITY_WARNING, "leases",
+				     "lock %.200s has no time to live; its owner is %.80s",
+				     lock->name, reply_text(lock->client->reply, 0)),
 			"Nothing but a release ends it, also when its holder is dead.",
 			"fairlock release --force %s", quote(quoted, lock->name));
 	return 0;
 }
 
-static void see_ghost(struct report *report, struct seen *seen, const char *name, const char *id,
+static void see_ghost(struct findings *report, struct seen *seen, const char *name, const char *id,
 		      bool is_ours)
 {
 	char quoted[QUOTED_MAX_BYTES], of_id[QUOTED_MAX_BYTES];
@@ -86,22 +86,22 @@ static void see_ghost(struct report *report, struct seen *seen, const char *name
 	if (is_ours ? ++seen->ghosts > NAMED : ++seen->theirs > NAMED)
 		return;
 	if (is_ours)
-		finding_explain(report_add(report, SEVERITY_NOTE, "queues",
-					   "%.80s waits for lock %.200s and is not connected", id,
-					   name),
+		finding_explain(findings_add(report, SEVERITY_NOTE, "queues",
+					     "%.80s waits for lock %.200s and is not connected", id,
+					     name),
 				"It is dead or on its way back; the next grant passes it over.",
 				"fairlock queue --remove %.80s %s", of_id, quoted);
 	else
-		finding_explain(report_add(report, SEVERITY_WARNING, "queues",
-					   "%.80s, of Redisson, waits for lock %.200s and is not "
-					   "connected",
-					   id, name),
+		finding_explain(findings_add(report, SEVERITY_WARNING, "queues",
+					     "%.80s, of Redisson, waits for lock %.200s and is not "
+					     "connected",
+					     id, name),
 				"When its turn comes, it costs those behind it 5 s, and 5 min "
 				"where they are Redisson's.",
 				"fairlock queue --remove %.80s %s", of_id, quoted);
 }
 
-static int look_at_queue(struct report *report, struct seen *seen, const struct found *lock,
+static int look_at_queue(struct findings *report, struct seen *seen, const struct found *lock,
 			 struct lock_keys *keys, struct error *err)
 {
 	const struct redisReply *queue;
@@ -126,7 +126,7 @@ static int look_at_queue(struct report *report, struct seen *seen, const struct 
 }
 
 /* A lock works without its log. Whoever may not read that is none of those who take locks. */
-static int look_at_log(struct report *report, const struct found *lock, struct lock_keys *keys,
+static int look_at_log(struct findings *report, const struct found *lock, struct lock_keys *keys,
 		       struct error *err)
 {
 	char quoted[QUOTED_MAX_BYTES];
@@ -136,26 +136,27 @@ static int look_at_log(struct report *report, const struct found *lock, struct l
 	request_add(&request, "");
 	request_add(&request, "0"); /* nothing but what is written just now */
 	request_add(&request, "0");
-	if (facts_call(lock->client, &request, err) == 0 || err->status == STATUS_REFUSED)
+	if (server_info_call(lock->client, &request, err) == 0 || err->status == STATUS_REFUSED)
 		return 0;
 	if (err->status != STATUS_CONFIG)
 		return -1;
-	finding_explain(report_add(report, SEVERITY_WARNING, "logs",
-				   "the key of the log of lock %.200s is something that is no log",
-				   lock->name),
-			"Nothing is logged, and who gives it back over a bad line may be told that "
-			"it was not held.",
-			"redis-cli DEL %s", quote(quoted, keys->log));
+	finding_explain(
+		findings_add(report, SEVERITY_WARNING, "logs",
+			     "the key of the log of lock %.200s is something that is no log",
+			     lock->name),
+		"Nothing is logged, and who gives it back over a bad line may be told that "
+		"it was not held.",
+		"redis-cli DEL %s", quote(quoted, keys->log));
 	return 0;
 }
 
 /* What is in use by something that is no lock, or by another spelling, is not ours to judge. */
-static int look_at(struct report *report, struct seen *seen, const struct found *lock,
+static int look_at(struct findings *report, struct seen *seen, const struct found *lock,
 		   struct error *err)
 {
 	struct lock_keys keys;
 
-	if (name_keys(&keys, lock->name, err) < 0)
+	if (lock_keys_make(&keys, lock->name, err) < 0)
 		return -1;
 	if (look_at_lock(report, seen, lock, &keys, err) == 0 &&
 	    look_at_queue(report, seen, lock, &keys, err) == 0 &&
@@ -166,37 +167,37 @@ static int look_at(struct report *report, struct seen *seen, const struct found 
 	if (err->status == STATUS_UNAVAILABLE)
 		return -1;
 	if (err->status == STATUS_REFUSED)
-		report_add(report, SEVERITY_NOTE, "locks",
-			   "lock %.300s was not looked at: this user may not", lock->name);
+		findings_add(report, SEVERITY_NOTE, "locks",
+			     "lock %.300s was not looked at: this user may not", lock->name);
 	else
 		finding_explain(
-			report_add(report,
-				   err->status == STATUS_CONFIG ? SEVERITY_ERROR : SEVERITY_NOTE,
-				   "locks", "%.400s", err->text),
+			findings_add(report,
+				     err->status == STATUS_CONFIG ? SEVERITY_ERROR : SEVERITY_NOTE,
+				     "locks", "%.400s", err->text),
 			"No lock of this name can be taken.", "use another name");
 	return 0;
 }
 
-static void sum_up(struct report *report, const struct seen *seen, size_t tried, size_t count)
+static void sum_up(struct findings *report, const struct seen *seen, size_t tried, size_t count)
 {
 	if (seen->endless > NAMED)
-		report_add(report, SEVERITY_WARNING, "leases", "and %zu more without an end",
-			   seen->endless - NAMED);
+		findings_add(report, SEVERITY_WARNING, "leases", "and %zu more without an end",
+			     seen->endless - NAMED);
 	if (seen->ghosts > NAMED)
-		report_add(report, SEVERITY_NOTE, "queues", "and %zu more who are not connected",
-			   seen->ghosts - NAMED);
+		findings_add(report, SEVERITY_NOTE, "queues", "and %zu more who are not connected",
+			     seen->ghosts - NAMED);
 	if (seen->theirs > NAMED)
-		report_add(report, SEVERITY_WARNING, "queues",
-			   "and %zu more of Redisson's who are not connected",
-			   seen->theirs - NAMED);
+		findings_add(report, SEVERITY_WARNING, "queues",
+			     "and %zu more of Redisson's who are not connected",
+			     seen->theirs - NAMED);
 	if (tried < count)
-		report_add(report, SEVERITY_NOTE, "locks",
-			   "only %zu of %zu were looked at: it took too long", tried, count);
-	report_add(report, SEVERITY_OK, "locks", "%zu looked at, %zu held; %zu waiters present",
-		   seen->locks, seen->held, seen->waiters);
+		findings_add(report, SEVERITY_NOTE, "locks",
+			     "only %zu of %zu were looked at: it took too long", tried, count);
+	findings_add(report, SEVERITY_OK, "locks", "%zu looked at, %zu held; %zu waiters present",
+		     seen->locks, seen->held, seen->waiters);
 }
 
-int check_locks(struct report *report, const struct names *names, struct error *err)
+int check_locks(struct findings *report, const struct lock_list *names, struct error *err)
 {
 	const int64_t until_ms = clock_ms() + LOOKING_MS;
 	struct seen seen = {0};

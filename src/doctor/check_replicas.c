@@ -40,14 +40,14 @@ static bool read_replica(struct replica *replica, const char *text)
 }
 
 /* Returns how many are known. */
-static size_t read_replicas(struct replica list[REPLICAS_MAX], const struct facts *facts)
+static size_t read_replicas(struct replica list[REPLICAS_MAX], const struct server_info *info)
 {
 	char field[24], text[256];
 	size_t count = 0;
 
 	for (int i = 0; i < REPLICAS_MAX; i++) {
 		snprintf(field, sizeof(field), "slave%d", i);
-		if (facts_text(facts, field, text) && read_replica(&list[count], text))
+		if (server_info_text(info, field, text) && read_replica(&list[count], text))
 			count++;
 	}
 	return count;
@@ -55,41 +55,42 @@ static size_t read_replicas(struct replica list[REPLICAS_MAX], const struct fact
 
 /* ---- One of them ---- */
 
-static void compare_clocks(struct report *report, const char *where, const struct timing *master,
+static void compare_clocks(struct findings *report, const char *where, const struct timing *master,
 			   const struct timing *replica)
 {
 	const int64_t apart_ms = llabs(replica->ahead_us - master->ahead_us) / 1000;
 
 	if (!master->is_known || apart_ms < CLOCK_MOST_MS)
 		return;
-	finding_explain(report_add(report, SEVERITY_WARNING, "clocks",
-				   "replica %s differs from its master by %.1f s", where,
-				   (double)apart_ms / 1000),
+	finding_explain(findings_add(report, SEVERITY_WARNING, "clocks",
+				     "replica %s differs from its master by %.1f s", where,
+				     (double)apart_ms / 1000),
 			"If it becomes the master, leases end early or late by that, and fencing "
 			"tokens may fall back.",
 			"keep the clocks of the servers right (NTP)");
 }
 
-static void cannot_use(struct report *report, const char *where, const struct error *err)
+static void cannot_use(struct findings *report, const char *where, const struct error *err)
 {
 	if (err->status == STATUS_REFUSED)
 		finding_explain(
-			report_add(report, SEVERITY_WARNING, "replica",
-				   "%s does not let this user in", where),
+			findings_add(report, SEVERITY_WARNING, "replica",
+				     "%s does not let this user in", where),
 			"If it becomes the master, every command fails (77).",
 			"give it the same users and passwords: a master does not pass them on");
 	else
-		finding_explain(report_add(report, SEVERITY_NOTE, "replica",
-					   "%s cannot be reached from here", where),
+		finding_explain(findings_add(report, SEVERITY_NOTE, "replica",
+					     "%s cannot be reached from here", where),
 				"Its clock, and whether it knows this user, are not known.",
 				"run doctor where it can be reached");
 }
 
-static void look_at(struct report *report, const struct facts *facts, const struct replica *replica)
+static void look_at(struct findings *report, const struct server_info *info,
+		    const struct replica *replica)
 {
 	struct endpoint endpoint = replica->endpoint;
-	struct server server = *facts->client->link.server;
-	struct facts its = {0};
+	struct server server = *info->client->connection.server;
+	struct server_info its = {0};
 	struct client client;
 	struct error err;
 	char where[HOST_MAX_BYTES + 8];
@@ -99,73 +100,75 @@ static void look_at(struct report *report, const struct facts *facts, const stru
 	server.seeds = &endpoint;
 	server.seed_count = 1;
 	client_init(&client, &server,
-		    facts->client->timeout_ms < REACH_MS ? facts->client->timeout_ms : REACH_MS);
-	if (facts_time(&its, &client, SAMPLES, &err) < 0)
+		    info->client->timeout_ms < REACH_MS ? info->client->timeout_ms : REACH_MS);
+	if (server_info_measure(&its, &client, SAMPLES, &err) < 0)
 		cannot_use(report, where, &err);
 	else
-		compare_clocks(report, where, &facts->timing, &its.timing);
-	facts_free(&its);
+		compare_clocks(report, where, &info->timing, &its.timing);
+	server_info_free(&its);
 	client_close(&client);
 }
 
 /* ---- All of them ---- */
 
-static void has_none(struct report *report, const struct facts *facts)
+static void has_none(struct findings *report, const struct server_info *info)
 {
-	const bool follows = facts->client->link.server->kind == SERVER_SENTINEL;
+	const bool follows = info->client->connection.server->kind == SERVER_SENTINEL;
 
-	if (facts->client->link.server->kind == SERVER_LOCAL)
-		report_add(report, SEVERITY_OK, "replicas", "none, and none needed on one host");
-	else if (follows || strcmp(facts->mode, "cluster") == 0)
-		finding_explain(report_add(report, SEVERITY_WARNING, "replicas", "there is none"),
+	if (info->client->connection.server->kind == SERVER_LOCAL)
+		findings_add(report, SEVERITY_OK, "replicas", "none, and none needed on one host");
+	else if (follows || strcmp(info->mode, "cluster") == 0)
+		finding_explain(findings_add(report, SEVERITY_WARNING, "replicas", "there is none"),
 				"When this server dies, nothing takes over: no lock can be taken "
 				"or renewed until it is back.",
 				"add a replica");
 	else
-		finding_explain(report_add(report, SEVERITY_NOTE, "replicas", "there is none"),
+		finding_explain(findings_add(report, SEVERITY_NOTE, "replicas", "there is none"),
 				"No failover can forget a lock; but while this server is down none "
 				"can be taken, and jobs stop when their leases end.",
 				"see SAFETY in fairlock(7) before adding one");
 }
 
-static void too_few(struct report *report, const struct facts *facts, int64_t in_sync,
+static void too_few(struct findings *report, const struct server_info *info, int64_t in_sync,
 		    int64_t wanted)
 {
-	const char *setting = facts_setting(facts, SETTING_MIN_REPLICAS);
+	const char *setting = server_info_setting(info, SETTING_MIN_REPLICAS);
 	const int64_t demanded = setting ? strtoll(setting, NULL, 10) : 0;
 
 	if (in_sync < demanded)
-		finding_explain(report_add(report, SEVERITY_ERROR, "replicas",
-					   "%" PRId64 " in sync, min-replicas-to-write is %" PRId64,
-					   in_sync, demanded),
+		finding_explain(findings_add(report, SEVERITY_ERROR, "replicas",
+					     "%" PRId64
+					     " in sync, min-replicas-to-write is %" PRId64,
+					     in_sync, demanded),
 				"The server refuses every change (NOREPLICAS, 69).",
 				"mend the replicas, or lower min-replicas-to-write");
 	if (in_sync < wanted)
-		finding_explain(
-			report_add(report, SEVERITY_ERROR, "replicas",
-				   "%" PRId64 " in sync, --replicas is %" PRId64, in_sync, wanted),
-			"Every grant is undone (75).", "mend the replicas, or lower --replicas");
+		finding_explain(findings_add(report, SEVERITY_ERROR, "replicas",
+					     "%" PRId64 " in sync, --replicas is %" PRId64, in_sync,
+					     wanted),
+				"Every grant is undone (75).",
+				"mend the replicas, or lower --replicas");
 }
 
-static void count_replicas(struct report *report, const struct facts *facts, int64_t count,
+static void count_replicas(struct findings *report, const struct server_info *info, int64_t count,
 			   int64_t in_sync, int64_t wanted)
 {
 	if (in_sync < count)
-		finding_explain(report_add(report, SEVERITY_WARNING, "replicas",
-					   "%" PRId64 " of %" PRId64 " are not in sync",
-					   count - in_sync, count),
+		finding_explain(findings_add(report, SEVERITY_WARNING, "replicas",
+					     "%" PRId64 " of %" PRId64 " are not in sync",
+					     count - in_sync, count),
 				"A failover to one of them would forget locks.",
 				"see the replica's log");
-	too_few(report, facts, in_sync, wanted);
+	too_few(report, info, in_sync, wanted);
 	if (in_sync == 0 || in_sync < wanted)
 		return;
 	if (wanted >= count)
-		report_add(report, SEVERITY_OK, "replicas",
-			   "%" PRId64 " in sync, and --replicas waits for them", in_sync);
+		findings_add(report, SEVERITY_OK, "replicas",
+			     "%" PRId64 " in sync, and --replicas waits for them", in_sync);
 	else
-		finding_explain(report_add(report, SEVERITY_NOTE, "replicas",
-					   "%" PRId64 " in sync, --replicas is %" PRId64, in_sync,
-					   wanted),
+		finding_explain(findings_add(report, SEVERITY_NOTE, "replicas",
+					     "%" PRId64 " in sync, --replicas is %" PRId64, in_sync,
+					     wanted),
 				"A failover may forget the latest grants: two can hold a lock "
 				"until the first one's next renewal.",
 				"replicas = %" PRId64 " in fairlock.conf, if every grant may wait "
@@ -173,23 +176,24 @@ static void count_replicas(struct report *report, const struct facts *facts, int
 				count);
 }
 
-void check_replicas(struct report *report, const struct facts *facts, const struct options *options)
+void check_replicas(struct findings *report, const struct server_info *info,
+		    const struct options *options)
 {
-	const int64_t count = facts_number(facts, "connected_slaves");
+	const int64_t count = server_info_number(info, "connected_slaves");
 	struct replica list[REPLICAS_MAX];
-	const size_t known = read_replicas(list, facts);
+	const size_t known = read_replicas(list, info);
 	int64_t in_sync = 0;
 
-	if (facts->is_replica || count < 0)
+	if (info->is_replica || count < 0)
 		return;
 	for (size_t i = 0; i < known; i++)
 		in_sync += list[i].in_sync;
 	if (count == 0) {
-		has_none(report, facts);
-		too_few(report, facts, 0, options->replicas);
+		has_none(report, info);
+		too_few(report, info, 0, options->replicas);
 		return;
 	}
-	count_replicas(report, facts, count, in_sync, options->replicas);
+	count_replicas(report, info, count, in_sync, options->replicas);
 	for (size_t i = 0; i < known; i++)
-		look_at(report, facts, &list[i]);
+		look_at(report, info, &list[i]);
 }

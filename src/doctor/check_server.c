@@ -11,30 +11,31 @@
 #define BUFFER_LEAST 16384
 #define SCRIPT_LIMIT_LEAST_MS 1000
 
-static const char *software(const struct facts *facts)
+static const char *software(const struct server_info *info)
 {
-	return strcmp(facts->software, "valkey") == 0 ? "Valkey" : "Redis";
+	return strcmp(info->software, "valkey") == 0 ? "Valkey" : "Redis";
 }
 
-static bool is_on_this_host(const struct facts *facts)
+static bool is_on_this_host(const struct server_info *info)
 {
-	const enum server_kind kind = facts->client->link.server->kind;
+	const enum server_kind kind = info->client->connection.server->kind;
 
 	return kind == SERVER_LOCAL || kind == SERVER_UNIX;
 }
 
 /* Whoever may see little is told so once. */
-static void check_unknown(struct report *report, const struct facts *facts)
+static void check_unknown(struct findings *report, const struct server_info *info)
 {
 	const struct {
 		bool is_known;
 		const char *what;
 	} things[] = {
-		{facts_number(facts, "maxmemory") >= 0, "whether it evicts keys"},
-		{facts_number(facts, "aof_enabled") >= 0, "what survives a restart"},
-		{facts_number(facts, "connected_slaves") >= 0, "how many replicas there are"},
-		{facts_number(facts, "connected_clients") >= 0, "how many connections are in use"},
-		{facts->has_config, "timeouts and limits"},
+		{server_info_number(info, "maxmemory") >= 0, "whether it evicts keys"},
+		{server_info_number(info, "aof_enabled") >= 0, "what survives a restart"},
+		{server_info_number(info, "connected_slaves") >= 0, "how many replicas there are"},
+		{server_info_number(info, "connected_clients") >= 0,
+		 "how many connections are in use"},
+		{info->has_config, "timeouts and limits"},
 	};
 	char list[FINDING_MAX_BYTES] = "";
 	size_t length = 0;
@@ -44,55 +45,57 @@ static void check_unknown(struct report *report, const struct facts *facts)
 			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s",
 						   length ? ", " : "", things[i].what);
 	if (length)
-		finding_explain(report_add(report, SEVERITY_NOTE, "not known", "%s", list),
+		finding_explain(findings_add(report, SEVERITY_NOTE, "not known", "%s", list),
 				"The server does not let this user see it.",
 				"ask whoever runs it, or let a user with +info +config|get look");
 }
 
-static void check_version(struct report *report, const struct facts *facts)
+static void check_version(struct findings *report, const struct server_info *info)
 {
-	const char *name = software(facts);
+	const char *name = software(info);
 
-	if (facts->number < OLDEST)
-		finding_explain(report_add(report, SEVERITY_ERROR, "version",
-					   "%s %s is older than 6.2", name, facts->version),
+	if (info->number < OLDEST)
+		finding_explain(findings_add(report, SEVERITY_ERROR, "version",
+					     "%s %s is older than 6.2", name, info->version),
 				"The scripts use commands that it does not have.",
 				"use Redis 6.2 or later, or Valkey 7.2 or later");
-	else if (facts->number < CAN_BE_ASKED)
+	else if (info->number < CAN_BE_ASKED)
 		finding_explain(
-			report_add(report, SEVERITY_NOTE, "version", "%s %s", name, facts->version),
+			findings_add(report, SEVERITY_NOTE, "version", "%s %s", name,
+				     info->version),
 			"It cannot be asked what a user may do: a missing permission shows only "
 			"in the middle of a script.",
 			"use version 7.0 or later where users have limits");
 	else
-		report_add(report, SEVERITY_OK, "version", "%s %s, RESP3", name, facts->version);
+		findings_add(report, SEVERITY_OK, "version", "%s %s, RESP3", name, info->version);
 }
 
-static void check_role(struct report *report, const struct facts *facts)
+static void check_role(struct findings *report, const struct server_info *info)
 {
 	char host[256], port[256];
 
-	if (!facts->is_replica)
+	if (!info->is_replica)
 		return;
-	if (!facts_text(facts, "master_host", host) || !facts_text(facts, "master_port", port))
+	if (!server_info_text(info, "master_host", host) ||
+	    !server_info_text(info, "master_port", port))
 		strcpy(host, "?"), strcpy(port, "?");
-	finding_explain(report_add(report, SEVERITY_ERROR, "role",
-				   "this is a replica, of %.200s:%.20s", host, port),
+	finding_explain(findings_add(report, SEVERITY_ERROR, "role",
+				     "this is a replica, of %.200s:%.20s", host, port),
 			"It refuses what changes a lock (69).",
 			"name its master, or the sentinels: redis+sentinel://HOST:PORT/MASTER");
 }
 
 /* ---- Memory ---- */
 
-static void may_evict(struct report *report, const char *policy, int64_t evicted)
+static void may_evict(struct findings *report, const char *policy, int64_t evicted)
 {
 	char so_far[64] = "";
 
 	if (evicted > 0)
 		snprintf(so_far, sizeof(so_far), "; %" PRId64 " keys were evicted so far", evicted);
-	finding_explain(report_add(report, SEVERITY_ERROR, "memory",
-				   "maxmemory is set, and maxmemory-policy is %s%s", policy,
-				   so_far),
+	finding_explain(findings_add(report, SEVERITY_ERROR, "memory",
+				     "maxmemory is set, and maxmemory-policy is %s%s", policy,
+				     so_far),
 			strncmp(policy, "volatile", 8) == 0
 				? "When memory is full the server deletes keys that have a time to "
 				  "live, as every lock has: two may hold the same one."
@@ -101,213 +104,216 @@ static void may_evict(struct report *report, const char *policy, int64_t evicted
 			"CONFIG SET maxmemory-policy noeviction, or a server of its own for locks");
 }
 
-static void check_memory(struct report *report, const struct facts *facts)
+static void check_memory(struct findings *report, const struct server_info *info)
 {
-	const int64_t most = facts_number(facts, "maxmemory");
-	const int64_t used = facts_number(facts, "used_memory");
+	const int64_t most = server_info_number(info, "maxmemory");
+	const int64_t used = server_info_number(info, "used_memory");
 	char policy[256];
 
-	if (most < 0 || !facts_text(facts, "maxmemory_policy", policy))
+	if (most < 0 || !server_info_text(info, "maxmemory_policy", policy))
 		return;
 	if (most > 0 && strcmp(policy, "noeviction") != 0)
-		may_evict(report, policy, facts_number(facts, "evicted_keys"));
+		may_evict(report, policy, server_info_number(info, "evicted_keys"));
 	else if (most > 0 && used > most / 10 * 9)
-		finding_explain(report_add(report, SEVERITY_WARNING, "memory",
-					   "%" PRId64 " %% of maxmemory is in use",
-					   used / (most / 100 + 1)),
+		finding_explain(findings_add(report, SEVERITY_WARNING, "memory",
+					     "%" PRId64 " %% of maxmemory is in use",
+					     used / (most / 100 + 1)),
 				"When it is full, no lock can be taken or renewed (69).",
 				"raise maxmemory, or find out what fills it");
 	else
-		report_add(report, SEVERITY_OK, "memory", "%s",
-			   most > 0 ? "maxmemory-policy is noeviction"
-				    : "no maxmemory, so no key is evicted");
+		findings_add(report, SEVERITY_OK, "memory", "%s",
+			     most > 0 ? "maxmemory-policy is noeviction"
+				      : "no maxmemory, so no key is evicted");
 }
 
 /* ---- Persistence ---- */
 
-static void check_disk(struct report *report, const struct facts *facts)
+static void check_disk(struct findings *report, const struct server_info *info)
 {
-	const char *stops = facts_setting(facts, SETTING_STOP_WRITES);
+	const char *stops = server_info_setting(info, SETTING_STOP_WRITES);
 	char aof[256], rdb[256];
 	const bool aof_fails =
-		facts_text(facts, "aof_last_write_status", aof) && strcmp(aof, "err") == 0;
+		server_info_text(info, "aof_last_write_status", aof) && strcmp(aof, "err") == 0;
 	const bool rdb_fails =
-		facts_text(facts, "rdb_last_bgsave_status", rdb) && strcmp(rdb, "err") == 0;
+		server_info_text(info, "rdb_last_bgsave_status", rdb) && strcmp(rdb, "err") == 0;
 
 	if (aof_fails)
-		finding_explain(report_add(report, SEVERITY_ERROR, "disk",
-					   "the append-only file cannot be written"),
+		finding_explain(findings_add(report, SEVERITY_ERROR, "disk",
+					     "the append-only file cannot be written"),
 				"The server refuses every change (MISCONF, 69).",
 				"see the server's log: is the disk full?");
 	if (rdb_fails && !(stops && strcmp(stops, "no") == 0))
-		finding_explain(report_add(report, SEVERITY_ERROR, "disk",
-					   "the last snapshot could not be written"),
+		finding_explain(findings_add(report, SEVERITY_ERROR, "disk",
+					     "the last snapshot could not be written"),
 				"The server refuses every change until one can (MISCONF, 69).",
 				"see the server's log: is the disk full?");
 }
 
-static void appends(struct report *report, const char *fsync)
+static void appends(struct findings *report, const char *fsync)
 {
 	if (!fsync)
-		report_add(report, SEVERITY_OK, "persistence", "append-only file");
+		findings_add(report, SEVERITY_OK, "persistence", "append-only file");
 	else if (strcmp(fsync, "always") == 0)
-		report_add(report, SEVERITY_OK, "persistence",
-			   "append-only file, fsync always: nothing is lost, each change waits for "
-			   "the disk");
+		findings_add(
+			report, SEVERITY_OK, "persistence",
+			"append-only file, fsync always: nothing is lost, each change waits for "
+			"the disk");
 	else if (strcmp(fsync, "no") == 0)
-		report_add(report, SEVERITY_OK, "persistence",
-			   "append-only file, fsync no: survives its own end, not a power cut");
+		findings_add(report, SEVERITY_OK, "persistence",
+			     "append-only file, fsync no: survives its own end, not a power cut");
 	else
-		report_add(report, SEVERITY_OK, "persistence",
-			   "append-only file, fsync every second: a crash loses the last 2 s at "
-			   "most, and a slow disk delays changes as long");
+		findings_add(report, SEVERITY_OK, "persistence",
+			     "append-only file, fsync every second: a crash loses the last 2 s at "
+			     "most, and a slow disk delays changes as long");
 }
 
-static void saves(struct report *report, const char *when)
+static void saves(struct findings *report, const char *when)
 {
 	if (!when)
 		finding_explain(
-			report_add(report, SEVERITY_NOTE, "persistence",
-				   "no append-only file; whether it takes snapshots is not known"),
+			findings_add(
+				report, SEVERITY_NOTE, "persistence",
+				"no append-only file; whether it takes snapshots is not known"),
 			"After a crash the server has forgotten the latest locks, or all.",
 			"CONFIG SET appendonly yes");
 	else if (strcmp(when, "never") == 0)
-		finding_explain(report_add(report, SEVERITY_WARNING, "persistence",
-					   "nothing is written to disk"),
+		finding_explain(findings_add(report, SEVERITY_WARNING, "persistence",
+					     "nothing is written to disk"),
 				"After a restart it knows no lock. A wrap takes its lock up again "
 				"when it is back, unless somebody else was there first.",
 				"CONFIG SET appendonly yes");
 	else
-		finding_explain(report_add(report, SEVERITY_NOTE, "persistence",
-					   "snapshots only, no append-only file"),
+		finding_explain(findings_add(report, SEVERITY_NOTE, "persistence",
+					     "snapshots only, no append-only file"),
 				"After a crash the latest locks are forgotten. A wrap takes its "
 				"lock up again when it is back, unless somebody else was there "
 				"first.",
 				"CONFIG SET appendonly yes");
 }
 
-static void check_persistence(struct report *report, const struct facts *facts)
+static void check_persistence(struct findings *report, const struct server_info *info)
 {
-	const int64_t appending = facts_number(facts, "aof_enabled");
+	const int64_t appending = server_info_number(info, "aof_enabled");
 
-	check_disk(report, facts);
+	check_disk(report, info);
 	if (appending > 0)
-		appends(report, facts_setting(facts, SETTING_APPENDFSYNC));
+		appends(report, server_info_setting(info, SETTING_APPENDFSYNC));
 	else if (appending == 0)
-		saves(report, facts_setting(facts, SETTING_SAVE));
+		saves(report, server_info_setting(info, SETTING_SAVE));
 }
 
 /* ---- Connections ---- */
 
-static int64_t setting_number(const struct facts *facts, enum setting setting)
+static int64_t setting_number(const struct server_info *info, enum setting setting)
 {
-	const char *text = facts_setting(facts, setting);
+	const char *text = server_info_setting(info, setting);
 
 	return text ? strtoll(text, NULL, 10) : -1;
 }
 
-static void check_timeout(struct report *report, const struct facts *facts)
+static void check_timeout(struct findings *report, const struct server_info *info)
 {
-	const int64_t timeout_s = setting_number(facts, SETTING_TIMEOUT);
+	const int64_t timeout_s = setting_number(info, SETTING_TIMEOUT);
 
 	/* The server spares those who are subscribed, and whoever waits or renews is. */
 	if (timeout_s > 0)
-		report_add(report, SEVERITY_OK, "idle timeout",
-			   "%" PRId64 " s, which spares waiters and holders: they are subscribed",
-			   timeout_s);
+		findings_add(report, SEVERITY_OK, "idle timeout",
+			     "%" PRId64 " s, which spares waiters and holders: they are subscribed",
+			     timeout_s);
 	else if (timeout_s == 0)
-		report_add(report, SEVERITY_OK, "idle timeout", "none");
+		findings_add(report, SEVERITY_OK, "idle timeout", "none");
 }
 
-static void check_keepalive(struct report *report, const struct facts *facts)
+static void check_keepalive(struct findings *report, const struct server_info *info)
 {
-	const int64_t keepalive_s = setting_number(facts, SETTING_KEEPALIVE);
+	const int64_t keepalive_s = setting_number(info, SETTING_KEEPALIVE);
 
-	if (keepalive_s < 0 || is_on_this_host(facts))
+	if (keepalive_s < 0 || is_on_this_host(info))
 		return;
 	if (keepalive_s == 0 || keepalive_s > 600)
-		finding_explain(report_add(report, SEVERITY_WARNING, "keepalive",
-					   "tcp-keepalive is %" PRId64, keepalive_s),
+		finding_explain(findings_add(report, SEVERITY_WARNING, "keepalive",
+					     "tcp-keepalive is %" PRId64, keepalive_s),
 				"A waiter whose host vanished counts as present: it costs those "
 				"behind it 5 s, and its connection stays.",
 				"CONFIG SET tcp-keepalive 60");
 	else
-		report_add(report, SEVERITY_OK, "keepalive", "after %" PRId64 " s", keepalive_s);
+		findings_add(report, SEVERITY_OK, "keepalive", "after %" PRId64 " s", keepalive_s);
 }
 
 /* "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60" */
-static void check_buffers(struct report *report, const struct facts *facts)
+static void check_buffers(struct findings *report, const struct server_info *info)
 {
-	const char *limits = facts_setting(facts, SETTING_BUFFERS);
+	const char *limits = server_info_setting(info, SETTING_BUFFERS);
 	const char *ours = limits ? strstr(limits, "pubsub ") : NULL;
 	long long hard = 0, soft = 0, seconds = 0;
 
 	if (!ours || sscanf(ours, "pubsub %lld %lld %lld", &hard, &soft, &seconds) != 3)
 		return;
 	if ((hard > 0 && hard < BUFFER_LEAST) || (soft > 0 && soft < BUFFER_LEAST))
-		finding_explain(report_add(report, SEVERITY_WARNING, "buffers",
-					   "client-output-buffer-limit pubsub is %lld %lld %lld",
-					   hard, soft, seconds),
+		finding_explain(findings_add(report, SEVERITY_WARNING, "buffers",
+					     "client-output-buffer-limit pubsub is %lld %lld %lld",
+					     hard, soft, seconds),
 				"Waiters and holders are subscribed: an answer that is longer ends "
 				"their connection.",
 				"CONFIG SET client-output-buffer-limit \"pubsub 32mb 8mb 60\"");
 	else
-		report_add(report, SEVERITY_OK, "buffers", "enough for subscribers");
+		findings_add(report, SEVERITY_OK, "buffers", "enough for subscribers");
 }
 
-static void check_clients(struct report *report, const struct facts *facts)
+static void check_clients(struct findings *report, const struct server_info *info)
 {
-	const int64_t now = facts_number(facts, "connected_clients");
-	int64_t most = setting_number(facts, SETTING_MAXCLIENTS);
+	const int64_t now = server_info_number(info, "connected_clients");
+	int64_t most = setting_number(info, SETTING_MAXCLIENTS);
 
 	if (most < 0)
-		most = facts_number(facts, "maxclients");
+		most = server_info_number(info, "maxclients");
 	if (now < 0 || most <= 0)
 		return;
 	if (now >= most - most / 5)
-		finding_explain(report_add(report, SEVERITY_WARNING, "connections",
-					   "%" PRId64 " of %" PRId64 " are in use", now, most),
+		finding_explain(findings_add(report, SEVERITY_WARNING, "connections",
+					     "%" PRId64 " of %" PRId64 " are in use", now, most),
 				"Each waiter and each holder needs one; who gets none fails (69).",
 				"raise maxclients (and the server's limit of open files)");
 	else
-		report_add(report, SEVERITY_OK, "connections", "few of %" PRId64 " are in use",
-			   most);
+		findings_add(report, SEVERITY_OK, "connections", "few of %" PRId64 " are in use",
+			     most);
 }
 
-static void check_scripts(struct report *report, const struct facts *facts)
+static void check_scripts(struct findings *report, const struct server_info *info)
 {
 	/* version 7 calls it busy-reply-threshold, and knows the older name, too */
-	const int64_t limit_ms = setting_number(facts, SETTING_SCRIPT_LIMIT);
+	const int64_t limit_ms = setting_number(info, SETTING_SCRIPT_LIMIT);
 
 	if (limit_ms > 0 && limit_ms < SCRIPT_LIMIT_LEAST_MS)
-		finding_explain(report_add(report, SEVERITY_NOTE, "slow scripts",
-					   "lua-time-limit is %" PRId64 " ms", limit_ms),
+		finding_explain(findings_add(report, SEVERITY_NOTE, "slow scripts",
+					     "lua-time-limit is %" PRId64 " ms", limit_ms),
 				"While anybody's script runs longer than that the server answers "
 				"BUSY: new locks fail (69), waiters and holders try again.",
 				"CONFIG SET lua-time-limit 5000");
 	else if (limit_ms >= 0)
-		report_add(report, SEVERITY_OK, "slow scripts",
-			   limit_ms ? "the server answers BUSY after %" PRId64 " ms"
-				    : "the server never answers BUSY (%" PRId64 ")",
-			   limit_ms);
+		findings_add(report, SEVERITY_OK, "slow scripts",
+			     limit_ms ? "the server answers BUSY after %" PRId64 " ms"
+				      : "the server never answers BUSY (%" PRId64 ")",
+			     limit_ms);
 }
 
-static void check_connections(struct report *report, const struct facts *facts)
+static void check_connections(struct findings *report, const struct server_info *info)
 {
-	check_timeout(report, facts);
-	check_keepalive(report, facts);
-	check_buffers(report, facts);
-	check_clients(report, facts);
-	check_scripts(report, facts);
+	check_timeout(report, info);
+	check_keepalive(report, info);
+	check_buffers(report, info);
+	check_clients(report, info);
+	check_scripts(report, info);
 }
 
-void check_server(struct report *report, const struct facts *facts, const struct options *options)
+void check_server(struct findings *report, const struct server_info *info,
+		  const struct options *options)
 {
-	check_version(report, facts);
-	check_role(report, facts);
-	check_memory(report, facts);
-	check_persistence(report, facts);
-	check_replicas(report, facts, options);
-	check_connections(report, facts);
-	check_unknown(report, facts);
+	check_version(report, info);
+	check_role(report, info);
+	check_memory(report, info);
+	check_persistence(report, info);
+	check_replicas(report, info, options);
+	check_connections(report, info);
+	check_unknown(report, info);
 }

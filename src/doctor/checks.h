@@ -11,22 +11,23 @@
  * nothing on the server. */
 
 /* The server as it is set up and doing. */
-void check_server(struct report *report, const struct facts *facts, const struct options *options);
+void check_server(struct findings *report, const struct server_info *info,
+		  const struct options *options);
 
 /* Its replicas: how many, and whether they would know us and the time. */
-void check_replicas(struct report *report, const struct facts *facts,
+void check_replicas(struct findings *report, const struct server_info *info,
 		    const struct options *options);
 
 /* Round trips and clocks of all servers. */
-void check_times(struct report *report, const struct facts *facts, size_t count,
+void check_times(struct findings *report, const struct server_info *info, size_t count,
 		 const struct options *options);
 
 /* What this user may do, with the keys of each of these locks. */
-void check_user(struct report *report, const struct facts *facts, const struct options *options,
-		char *const *names, int count);
+void check_user(struct findings *report, const struct server_info *info,
+		const struct options *options, char *const *names, int count);
 
 /* Locks that do not end, queues with the dead in them, and logs that are none. Returns 0, or -1
  * when the server cannot be asked any more. */
-int check_locks(struct report *report, const struct names *names, struct error *err);
+int check_locks(struct findings *report, const struct lock_list *names, struct error *err);
 
 #endif

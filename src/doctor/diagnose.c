@@ -15,88 +15,89 @@
 
 #define SAMPLES 20
 
-static void find_private(struct examination *examination)
+static void find_private(struct diagnosis *examination)
 {
-	const int folder = examination->nodes.clients[0].link.local_folder;
-	char link[32];
+	const int folder = examination->nodes.clients[0].connection.local_folder;
+	char connection[32];
 	ssize_t length;
 
 	if (folder < 0)
 		return;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", folder);
-	length = readlink(link, examination->folder, sizeof(examination->folder) - 1);
+	snprintf(connection, sizeof(connection), "/proc/self/fd/%d", folder);
+	length = readlink(connection, examination->folder, sizeof(examination->folder) - 1);
 	examination->folder[length > 0 ? length : 0] = '\0';
-	examination->pid = local_pid(folder);
+	examination->pid = local_server_pid(folder);
 }
 
-static int ask_nodes(struct examination *examination, struct error *err)
+static int ask_nodes(struct diagnosis *examination, struct error *err)
 {
-	struct nodes *nodes = &examination->nodes;
+	struct cluster_nodes *nodes = &examination->nodes;
 	const struct invocation *invocation = examination->invocation;
 
-	examination->facts = calloc(nodes->count, sizeof(*examination->facts));
-	if (!examination->facts)
+	examination->info = calloc(nodes->count, sizeof(*examination->info));
+	if (!examination->info)
 		return fail(err, STATUS_OS, "cannot examine the server: out of memory");
 	for (size_t i = 0; i < nodes->count; i++) {
-		struct facts *facts = &examination->facts[examination->fact_count];
+		struct server_info *info = &examination->info[examination->fact_count];
 
-		if (facts_ask(facts, &nodes->clients[i], SAMPLES, err) < 0) {
-			facts_free(facts);
-			*facts = (struct facts){0};
-			if (!nodes_lose(nodes, &nodes->clients[i], err))
+		if (server_info_ask(info, &nodes->clients[i], SAMPLES, err) < 0) {
+			server_info_free(info);
+			*info = (struct server_info){0};
+			if (!cluster_nodes_lose(nodes, &nodes->clients[i], err))
 				return -1;
 			continue;
 		}
 		examination->fact_count++;
 		if (examination->folder[0])
-			snprintf(facts->address, sizeof(facts->address), "%s/socket",
+			snprintf(info->address, sizeof(info->address), "%s/socket",
 				 examination->folder);
-		tell_step(invocation->teller, "asked %s: %s %s, %s", facts->address,
-			  facts->software, facts->version, facts->mode);
+		message_step(invocation->messenger, "asked %s: %s %s, %s", info->address,
+			     info->software, info->version, info->mode);
 	}
 	return examination->fact_count > 0 ? 0 : -1;
 }
 
 /* The nodes of a cluster may be well, and a part of its slots with none of them. */
-static void check_slots(struct examination *examination)
+static void check_slots(struct diagnosis *examination)
 {
 	char text[FINDING_MAX_BYTES];
 
 	for (size_t gap = 0; gap <= examination->nodes.count; gap++)
-		if (nodes_show_gap(&examination->nodes, gap, text, sizeof(text)))
-			finding_explain(report_add(&examination->report, SEVERITY_ERROR, "slots",
-						   "%s", text),
+		if (cluster_nodes_show_gap(&examination->nodes, gap, text, sizeof(text)))
+			finding_explain(findings_add(&examination->report, SEVERITY_ERROR, "slots",
+						     "%s", text),
 					"Locks in these slots can be neither taken nor seen (69).",
 					"redis-cli --cluster check HOST:PORT");
 }
 
-static void check_nodes(struct examination *examination)
+static void check_nodes(struct diagnosis *examination)
 {
 	const struct invocation *invocation = examination->invocation;
-	struct report *report = &examination->report;
+	struct findings *report = &examination->report;
 
 	report->places = examination->fact_count;
 	for (size_t i = 0; i < examination->fact_count; i++) {
-		const struct facts *facts = &examination->facts[i];
+		const struct server_info *info = &examination->info[i];
 
-		report->place = facts->address;
-		check_server(report, facts, invocation->options);
-		check_user(report, facts, invocation->options, invocation->argv, invocation->argc);
+		report->place = info->address;
+		check_server(report, info, invocation->options);
+		check_user(report, info, invocation->options, invocation->argv, invocation->argc);
 	}
 	report->place = NULL;
-	check_times(report, examination->facts, examination->fact_count, invocation->options);
-	tell_step(invocation->teller, "checked the server and its user");
+	check_times(report, examination->info, examination->fact_count, invocation->options);
+	message_step(invocation->messenger, "checked the server and its user");
 }
 
 /* What is named, or all that there are. */
-static int find_names(struct examination *examination, struct names *names, struct client *client,
+static int find_names(struct diagnosis *examination, struct lock_list *names, struct client *client,
 		      struct error *err)
 {
 	const struct invocation *invocation = examination->invocation;
 
-	*names = (struct names){0};
+	*names = (struct lock_list){0};
 	if (invocation->argc == 0)
-		return names_find(names, &examination->nodes, clock_ms() + client->timeout_ms, err);
+		return lock_list_find(names, &examination->nodes, clock_ms() + client->timeout_ms,
+				      err);
 	names->list = calloc((size_t)invocation->argc, sizeof(*names->list));
 	for (int i = 0; names->list && i < invocation->argc; i++) {
 		names->list[i].name = strdup(invocation->argv[i]);
@@ -109,41 +110,41 @@ static int find_names(struct examination *examination, struct names *names, stru
 }
 
 /* Whoever may not is not sent: the refusal would stand in the ACL log. */
-static bool may_scan(const struct facts *facts)
+static bool may_scan(const struct server_info *info)
 {
 	const char *const scan = "SCAN\n0";
 	enum leave leave = MAY;
 	struct error ignored;
 
-	return !facts->can_ask ||
-	       (facts_may(facts->client, 1, &scan, &leave, &ignored) == 0 && leave == MAY);
+	return !info->can_ask ||
+	       (server_info_may(info->client, 1, &scan, &leave, &ignored) == 0 && leave == MAY);
 }
 
-static void cannot_find(struct report *report)
+static void cannot_find(struct findings *report)
 {
-	finding_explain(report_add(report, SEVERITY_NOTE, "locks",
-				   "not known: this user may not look for them"),
+	finding_explain(findings_add(report, SEVERITY_NOTE, "locks",
+				     "not known: this user may not look for them"),
 			"Locks without an end and dead waiters are not seen.",
 			"name the locks, fairlock doctor NAME..., or allow +scan and all keys");
 }
 
 /* A lock in a part of the cluster that is missing; that is a finding of its own. */
-static void cannot_see(struct report *report, const struct error *err)
+static void cannot_see(struct findings *report, const struct error *err)
 {
 	finding_explain(
-		report_add(report, SEVERITY_NOTE, "locks", "not all looked at: %s", err->text),
+		findings_add(report, SEVERITY_NOTE, "locks", "not all looked at: %s", err->text),
 		"Locks without an end and dead waiters are not seen.",
 		"look again when the cluster is whole");
 }
 
-static int look_at_locks(struct examination *examination, struct error *err)
+static int look_at_locks(struct diagnosis *examination, struct error *err)
 {
 	const struct invocation *invocation = examination->invocation;
 	struct client client; /* of those that are named, wherever they are */
-	struct names names;
+	struct lock_list names;
 	int result;
 
-	if (invocation->argc == 0 && !may_scan(examination->facts)) {
+	if (invocation->argc == 0 && !may_scan(examination->info)) {
 		cannot_find(&examination->report);
 		return 0;
 	}
@@ -155,22 +156,23 @@ static int look_at_locks(struct examination *examination, struct error *err)
 		cannot_find(&examination->report);
 		result = 0;
 	}
-	if (result < 0 && err->status == STATUS_UNAVAILABLE && nodes_unseen(&examination->nodes)) {
+	if (result < 0 && err->status == STATUS_UNAVAILABLE &&
+	    cluster_nodes_unseen(&examination->nodes)) {
 		cannot_see(&examination->report, err);
 		result = 0;
 	}
-	names_free(&names);
+	lock_list_free(&names);
 	client_close(&client);
 	return result;
 }
 
-static int look(struct examination *examination, struct error *err)
+static int look(struct diagnosis *examination, struct error *err)
 {
 	const struct invocation *invocation = examination->invocation;
 	const int64_t timeout_ms = invocation->options->connect_timeout_ms;
 
-	if (nodes_open(&examination->nodes, invocation->server, timeout_ms, clock_ms() + timeout_ms,
-		       err) < 0)
+	if (cluster_nodes_open(&examination->nodes, invocation->server, timeout_ms,
+			       clock_ms() + timeout_ms, err) < 0)
 		return -1;
 	if (examination->nodes.count == 0)
 		return 0;
@@ -194,17 +196,17 @@ static const char *remedy_of(const struct error *err)
 }
 
 /* Whoever reads a list finds it there, too. */
-static void add_failure(struct report *report, const struct error *err)
+static void add_failure(struct findings *report, const struct error *err)
 {
-	finding_explain(report_add(report, SEVERITY_ERROR, "reach", "%s", err->text),
+	finding_explain(findings_add(report, SEVERITY_ERROR, "reach", "%s", err->text),
 			"The checks ended there.", "%s", remedy_of(err));
 }
 
-int examine(struct examination *examination, const struct invocation *invocation, struct error *err)
+int diagnose(struct diagnosis *examination, const struct invocation *invocation, struct error *err)
 {
 	int result;
 
-	*examination = (struct examination){.invocation = invocation};
+	*examination = (struct diagnosis){.invocation = invocation};
 	result = look(examination, err);
 	check_slots(examination);
 	if (result < 0)
@@ -212,11 +214,11 @@ int examine(struct examination *examination, const struct invocation *invocation
 	return result;
 }
 
-void examination_free(struct examination *examination)
+void diagnosis_free(struct diagnosis *examination)
 {
 	for (size_t i = 0; i < examination->fact_count; i++)
-		facts_free(&examination->facts[i]);
-	free(examination->facts);
-	report_free(&examination->report);
-	nodes_close(&examination->nodes);
+		server_info_free(&examination->info[i]);
+	free(examination->info);
+	findings_free(&examination->report);
+	cluster_nodes_close(&examination->nodes);
 }

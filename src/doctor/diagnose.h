@@ -13,21 +13,20 @@
 struct invocation;
 
 /* All that doctor found out. */
-struct examination {
+struct diagnosis {
 	const struct invocation *invocation;
-	struct nodes nodes;
-	struct facts *facts; /* one for each node that answers, or NULL */
+	struct cluster_nodes nodes;
+	struct server_info *info; /* one for each node that answers, or NULL */
 	size_t fact_count;
-	struct report report;
+	struct findings report;
 	char folder[FOLDER_MAX_BYTES]; /* of a private server, or "" */
 	pid_t pid;
 };
 
 /* Asks the server all that there is to know, and has it checked. Returns 0, or -1 when that ended
- * early; then the report says so, too. examination_free in both cases. */
-int examine(struct examination *examination, const struct invocation *invocation,
-	    struct error *err);
+ * early; then the report says so, too. diagnosis_free in both cases. */
+int diagnose(struct diagnosis *examination, const struct invocation *invocation, struct error *err);
 
-void examination_free(struct examination *examination);
+void diagnosis_free(struct diagnosis *examination);
 
 #endif

@@ -27,7 +27,7 @@ static const char *const colours[] = {"\033[32m", "\033[36m", "\033[35m", "\033[
 
 /* ---- Findings ---- */
 
-static struct finding *find(struct report *report, const struct finding *like)
+static struct finding *find(struct findings *report, const struct finding *like)
 {
 	for (size_t i = 0; i < report->count; i++) {
 		struct finding *finding = &report->list[i];
@@ -40,7 +40,7 @@ static struct finding *find(struct report *report, const struct finding *like)
 	return NULL;
 }
 
-static struct finding *append(struct report *report)
+static struct finding *append(struct findings *report)
 {
 	struct finding *list = reallocarray(report->list, report->count + 1, sizeof(*list));
 
@@ -64,8 +64,8 @@ static void add_place(struct finding *finding, const char *place)
 	finding->place_count++;
 }
 
-struct finding *report_add(struct report *report, enum severity severity, const char *check,
-			   const char *format, ...)
+struct finding *findings_add(struct findings *report, enum severity severity, const char *check,
+			     const char *format, ...)
 {
 	struct finding *finding = &report->spare;
 	va_list args;
@@ -92,7 +92,7 @@ void finding_explain(struct finding *finding, const char *consequence, const cha
 }
 
 /* A sort that keeps the order of equals; there are a few dozen. */
-void report_sort(struct report *report)
+void findings_sort(struct findings *report)
 {
 	for (size_t i = 1; i < report->count; i++)
 		for (size_t j = i; j > 0 && report->list[j].severity > report->list[j - 1].severity;
@@ -104,7 +104,7 @@ void report_sort(struct report *report)
 		}
 }
 
-enum severity report_worst(const struct report *report)
+enum severity findings_worst(const struct findings *report)
 {
 	enum severity worst = SEVERITY_OK;
 
@@ -114,19 +114,19 @@ enum severity report_worst(const struct report *report)
 	return worst;
 }
 
-void report_free(struct report *report)
+void findings_free(struct findings *report)
 {
 	free(report->list);
-	*report = (struct report){0};
+	*report = (struct findings){0};
 }
 
 /* ---- For people ---- */
 
-static int width_of(const struct screen *screen)
+static int width_of(const struct terminal *terminal)
 {
-	return screen->columns > WIDTH_MOST    ? WIDTH_MOST
-	       : screen->columns < WIDTH_LEAST ? WIDTH_LEAST
-					       : screen->columns;
+	return terminal->columns > WIDTH_MOST    ? WIDTH_MOST
+	       : terminal->columns < WIDTH_LEAST ? WIDTH_LEAST
+						 : terminal->columns;
 }
 
 /* A copy that neither breaks lines nor drives the terminal. */
@@ -139,16 +139,16 @@ static char *tamed(char *copy, size_t size, const char *text)
 
 /* Prints words behind TEXT_AT, the first from where the line is now; ends the line. What is longer
  * than that stands on a line of its own, uncut: it may be copied. */
-static void print_wrapped(const struct screen *screen, const char *text)
+static void print_wrapped(const struct terminal *terminal, const char *text)
 {
 	char copy[LINE_MAX_BYTES], *rest;
 	int used = TEXT_AT;
 
 	tamed(copy, sizeof(copy), text);
 	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-		const int columns = screen_width(screen, word);
+		const int columns = terminal_width(terminal, word);
 
-		if (used > TEXT_AT && used + 1 + columns > width_of(screen)) {
+		if (used > TEXT_AT && used + 1 + columns > width_of(terminal)) {
 			printf("\n%*s", TEXT_AT, "");
 			used = TEXT_AT;
 		} else if (used > TEXT_AT) {
@@ -161,32 +161,32 @@ static void print_wrapped(const struct screen *screen, const char *text)
 	putchar('\n');
 }
 
-static void print_paragraph(const struct screen *screen, const char *text)
+static void print_paragraph(const struct terminal *terminal, const char *text)
 {
 	if (!text || !*text)
 		return;
 	printf("%*s", TEXT_AT, "");
-	print_wrapped(screen, text);
+	print_wrapped(terminal, text);
 }
 
-static void print_finding(const struct report *report, const struct finding *finding,
-			  const struct screen *screen)
+static void print_finding(const struct findings *report, const struct finding *finding,
+			  const struct terminal *terminal)
 {
 	char text[LINE_MAX_BYTES], remedy[sizeof(text)];
 	const bool somewhere = finding->place_count > 0 && finding->place_count < report->places;
 
 	snprintf(text, sizeof(text), "%s%s%s%s", finding->text, somewhere ? " (at " : "",
 		 somewhere ? finding->places : "", somewhere ? ")" : "");
-	printf("  %s%-*s%s%-*s", screen->colour ? colours[finding->severity] : "", CHECK_AT - 2,
-	       severities[finding->severity], screen->colour ? "\033[0m" : "", TEXT_AT - CHECK_AT,
+	printf("  %s%-*s%s%-*s", terminal->colour ? colours[finding->severity] : "", CHECK_AT - 2,
+	       severities[finding->severity], terminal->colour ? "\033[0m" : "", TEXT_AT - CHECK_AT,
 	       finding->check);
-	print_wrapped(screen, text);
-	print_paragraph(screen, finding->consequence);
+	print_wrapped(terminal, text);
+	print_paragraph(terminal, finding->consequence);
 	snprintf(remedy, sizeof(remedy), "-> %s", finding->remedy);
-	print_paragraph(screen, finding->remedy[0] ? remedy : NULL);
+	print_paragraph(terminal, finding->remedy[0] ? remedy : NULL);
 }
 
-static void print_counts(const struct report *report)
+static void print_counts(const struct findings *report)
 {
 	size_t counts[SEVERITY_ERROR + 1] = {0};
 
@@ -198,28 +198,28 @@ static void print_counts(const struct report *report)
 	       counts[SEVERITY_NOTE] == 1 ? "" : "s", counts[SEVERITY_OK]);
 }
 
-void report_print(const struct report *report, enum severity least)
+void findings_print(const struct findings *report, enum severity least)
 {
-	struct screen screen;
+	struct terminal terminal;
 
-	screen_look(&screen, STDOUT_FILENO);
+	terminal_init(&terminal, STDOUT_FILENO);
 	for (size_t i = 0; i < report->count; i++)
 		if (report->list[i].severity >= least)
-			print_finding(report, &report->list[i], &screen);
+			print_finding(report, &report->list[i], &terminal);
 	if (least == SEVERITY_OK)
 		print_counts(report);
 }
 
-void report_print_line(const char *name, const char *value, const char *remark)
+void findings_print_line(const char *name, const char *value, const char *remark)
 {
 	char copy[LINE_MAX_BYTES];
 	const char *shown = tamed(copy, sizeof(copy), value);
 	const int room = REMARK_AT - TEXT_AT;
-	struct screen screen;
+	struct terminal terminal;
 	int columns;
 
-	screen_look(&screen, STDOUT_FILENO);
-	columns = screen_width(&screen, shown);
+	terminal_init(&terminal, STDOUT_FILENO);
+	columns = terminal_width(&terminal, shown);
 	printf("  %-*s%s", TEXT_AT - 2, name, shown);
 	if (remark && *remark)
 		printf("%*s%s", columns + 2 > room ? 2 : room - columns, "", remark);
@@ -255,7 +255,7 @@ static void print_places(const char *places)
 	putchar(']');
 }
 
-void report_print_json(const struct report *report)
+void findings_print_json(const struct findings *report)
 {
 	putchar('[');
 	for (size_t i = 0; i < report->count; i++) {

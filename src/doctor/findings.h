@@ -27,7 +27,7 @@ struct finding {
 
 /* The findings, and the server that those to come are about. Several servers with the same finding
  * share it. */
-struct report {
+struct findings {
 	struct finding *list;
 	size_t count;
 	const char *place;
@@ -37,10 +37,10 @@ struct report {
 };
 
 /* Adds a finding. Never NULL; valid until the next is added. */
-__attribute__((format(printf, 4, 5))) struct finding *report_add(struct report *report,
-								 enum severity severity,
-								 const char *check,
-								 const char *format, ...);
+__attribute__((format(printf, 4, 5))) struct finding *findings_add(struct findings *report,
+								   enum severity severity,
+								   const char *check,
+								   const char *format, ...);
 
 /* Says what a finding leads to, and what to do. */
 __attribute__((format(printf, 3, 4))) void finding_explain(struct finding *finding,
@@ -48,20 +48,20 @@ __attribute__((format(printf, 3, 4))) void finding_explain(struct finding *findi
 							   const char *remedy, ...);
 
 /* The worst first; of the same severity in the order in which they came. */
-void report_sort(struct report *report);
+void findings_sort(struct findings *report);
 
-enum severity report_worst(const struct report *report);
+enum severity findings_worst(const struct findings *report);
 
 /* On standard output, wrapped for its terminal, those that are at least so severe, and how many
  * there are. */
-void report_print(const struct report *report, enum severity least);
+void findings_print(const struct findings *report, enum severity least);
 
 /* The value of "findings". */
-void report_print_json(const struct report *report);
+void findings_print_json(const struct findings *report);
 
 /* A line "  NAME  VALUE   REMARK" of what stands above the findings. */
-void report_print_line(const char *name, const char *value, const char *remark);
+void findings_print_line(const char *name, const char *value, const char *remark);
 
-void report_free(struct report *report);
+void findings_free(struct findings *report);
 
 #endif

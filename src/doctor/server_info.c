@@ -53,13 +53,13 @@ static const char *const setting_names[SETTING_COUNT] = {
 	[SETTING_SCRIPT_LIMIT] = "lua-time-limit", /* its older name is known to all */
 };
 
-int facts_call(struct client *client, const struct request *request, struct error *err)
+int server_info_call(struct client *client, const struct request *request, struct error *err)
 {
 	return client_call(client, request, clock_ms() + client->timeout_ms, false, err);
 }
 
-int facts_may(struct client *client, int count, const char *const *commands, enum leave *leaves,
-	      struct error *err)
+int server_info_may(struct client *client, int count, const char *const *commands,
+		    enum leave *leaves, struct error *err)
 {
 	struct request request = {.argv = {"EVAL", may_text, "0"}, .argc = 3};
 
@@ -67,7 +67,7 @@ int facts_may(struct client *client, int count, const char *const *commands, enu
 		request.argv[request.argc++] = commands[i];
 		leaves[i] = IS_UNKNOWN;
 	}
-	if (facts_call(client, &request, err) < 0)
+	if (server_info_call(client, &request, err) < 0)
 		return -1;
 	if (reply_count(client->reply) != (size_t)count)
 		return reply_fits(client->reply, "") ? 1 : reply_nonsense(err);
@@ -78,25 +78,26 @@ int facts_may(struct client *client, int count, const char *const *commands, enu
 
 /* ---- Who it is ---- */
 
-static void find_address(struct facts *facts)
+static void find_address(struct server_info *info)
 {
-	const struct client *client = facts->client;
+	const struct client *client = info->client;
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof(address);
 	char host[INET6_ADDRSTRLEN] = "";
 	const struct sockaddr_in *four = (const struct sockaddr_in *)&address;
 	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&address;
 
-	if (client->link.server->kind == SERVER_UNIX)
-		snprintf(facts->address, sizeof(facts->address), "%s", client->link.server->path);
-	if (getpeername(client->link.fd, (struct sockaddr *)&address, &length) < 0)
+	if (client->connection.server->kind == SERVER_UNIX)
+		snprintf(info->address, sizeof(info->address), "%s",
+			 client->connection.server->path);
+	if (getpeername(client->connection.fd, (struct sockaddr *)&address, &length) < 0)
 		return;
 	if (address.ss_family == AF_INET && inet_ntop(AF_INET, &four->sin_addr, host, sizeof(host)))
-		snprintf(facts->address, sizeof(facts->address), "%s:%u", host,
+		snprintf(info->address, sizeof(info->address), "%s:%u", host,
 			 ntohs(four->sin_port));
 	if (address.ss_family == AF_INET6 &&
 	    inet_ntop(AF_INET6, &six->sin6_addr, host, sizeof(host)))
-		snprintf(facts->address, sizeof(facts->address), "[%s]:%u", host,
+		snprintf(info->address, sizeof(info->address), "[%s]:%u", host,
 			 ntohs(six->sin6_port));
 }
 
@@ -117,35 +118,35 @@ static void copy_field(char *to, size_t size, const struct client *client, const
 	snprintf(to, size, "%s", text ? text : "");
 }
 
-static int greet(struct facts *facts, struct error *err)
+static int greet(struct server_info *info, struct error *err)
 {
 	const struct request request = {.argv = {"HELLO"}, .argc = 1};
-	struct client *client = facts->client;
+	struct client *client = info->client;
 	char role[16];
 
-	if (facts_call(client, &request, err) < 0)
+	if (server_info_call(client, &request, err) < 0)
 		return -1;
-	copy_field(facts->software, sizeof(facts->software), client, "server");
-	copy_field(facts->version, sizeof(facts->version), client, "version");
-	copy_field(facts->mode, sizeof(facts->mode), client, "mode");
+	copy_field(info->software, sizeof(info->software), client, "server");
+	copy_field(info->version, sizeof(info->version), client, "version");
+	copy_field(info->mode, sizeof(info->mode), client, "mode");
 	copy_field(role, sizeof(role), client, "role");
-	facts->is_replica = strcmp(role, "replica") == 0;
-	facts->number = number_of(facts->version);
-	facts->tls = tls_protocol(client->link.redis);
-	find_address(facts);
+	info->is_replica = strcmp(role, "replica") == 0;
+	info->number = number_of(info->version);
+	info->tls = tls_protocol(client->connection.redis);
+	find_address(info);
 	return 0;
 }
 
 /* ---- What it tells ---- */
 
-static int append_info(struct facts *facts, const char *text, struct error *err)
+static int append_info(struct server_info *info, const char *text, struct error *err)
 {
-	const size_t before = facts->info ? strlen(facts->info) : 0;
-	char *longer = realloc(facts->info, before + strlen(text) + 2);
+	const size_t before = info->info ? strlen(info->info) : 0;
+	char *longer = realloc(info->info, before + strlen(text) + 2);
 
 	if (!longer)
 		return fail(err, STATUS_OS, "cannot keep what the server says: out of memory");
-	facts->info = longer;
+	info->info = longer;
 	longer[before] = '\n';
 	strcpy(longer + before + 1, text);
 	return 0;
@@ -157,30 +158,30 @@ static bool is_gone(const struct error *err)
 	return err->status == STATUS_UNAVAILABLE && !strstr(err->text, "unknown command");
 }
 
-static int ask_info(struct facts *facts, const char *section, struct error *err)
+static int ask_info(struct server_info *info, const char *section, struct error *err)
 {
 	const struct request request = {.argv = {"INFO", section}, .argc = 2};
 
-	if (facts_call(facts->client, &request, err) < 0)
+	if (server_info_call(info->client, &request, err) < 0)
 		return is_gone(err) ? -1 : 0;
-	if (!reply_string(facts->client->reply))
+	if (!reply_string(info->client->reply))
 		return reply_nonsense(err);
-	return append_info(facts, reply_string(facts->client->reply), err);
+	return append_info(info, reply_string(info->client->reply), err);
 }
 
 /* Where one is refused, the others are not asked for. */
-static int ask_setting(struct facts *facts, enum setting setting, struct error *err)
+static int ask_setting(struct server_info *info, enum setting setting, struct error *err)
 {
 	const struct request request = {.argv = {"CONFIG", "GET", setting_names[setting]},
 					.argc = 3};
 	const char *value;
 
-	facts->has_config = facts_call(facts->client, &request, err) == 0;
-	if (!facts->has_config)
+	info->has_config = server_info_call(info->client, &request, err) == 0;
+	if (!info->has_config)
 		return is_gone(err) ? -1 : 0;
-	value = reply_field(facts->client->reply, setting_names[setting]);
+	value = reply_field(info->client->reply, setting_names[setting]);
 	/* never to save is something else than not to say */
-	snprintf(facts->settings[setting], sizeof(facts->settings[setting]), "%s",
+	snprintf(info->settings[setting], sizeof(info->settings[setting]), "%s",
 		 !value                               ? ""
 		 : setting == SETTING_SAVE && !*value ? "never"
 						      : value);
@@ -188,7 +189,7 @@ static int ask_setting(struct facts *facts, enum setting setting, struct error *
 }
 
 /* Whatever is refused stands in the server's ACL log: what it is known to refuse is not tried. */
-static int ask_what_it_may(struct facts *facts, struct error *err)
+static int ask_what_it_may(struct server_info *info, struct error *err)
 {
 	enum { CONFIG, SECTIONS, COUNT = SECTIONS + sizeof(sections) / sizeof(sections[0]) };
 	const char *commands[COUNT] = {"CONFIG\nGET\nsave"};
@@ -200,23 +201,23 @@ static int ask_what_it_may(struct facts *facts, struct error *err)
 		snprintf(texts[i], sizeof(texts[i]), "INFO\n%s", sections[i - SECTIONS]);
 		commands[i] = texts[i];
 	}
-	result = facts_may(facts->client, COUNT, commands, leaves, err);
-	facts->can_ask = result == 0;
+	result = server_info_may(info->client, COUNT, commands, leaves, err);
+	info->can_ask = result == 0;
 	result = result < 0 && is_gone(err) ? -1 : 0;
 	for (int i = SECTIONS; result == 0 && i < COUNT; i++)
-		if (!facts->can_ask || leaves[i] == MAY)
-			result = ask_info(facts, sections[i - SECTIONS], err);
-	facts->has_config = !facts->can_ask || leaves[CONFIG] == MAY;
-	for (int i = 0; result == 0 && facts->has_config && i < SETTING_COUNT; i++)
-		result = ask_setting(facts, (enum setting)i, err);
+		if (!info->can_ask || leaves[i] == MAY)
+			result = ask_info(info, sections[i - SECTIONS], err);
+	info->has_config = !info->can_ask || leaves[CONFIG] == MAY;
+	for (int i = 0; result == 0 && info->has_config && i < SETTING_COUNT; i++)
+		result = ask_setting(info, (enum setting)i, err);
 	return result;
 }
 
-const char *facts_text(const struct facts *facts, const char *field, char value[256])
+const char *server_info_text(const struct server_info *info, const char *field, char value[256])
 {
 	const size_t length = strlen(field);
 
-	for (const char *line = facts->info; line; line = strchr(line, '\n')) {
+	for (const char *line = info->info; line; line = strchr(line, '\n')) {
 		line++;
 		if (strncmp(line, field, length) == 0 && line[length] == ':') {
 			line += length + 1;
@@ -227,20 +228,20 @@ const char *facts_text(const struct facts *facts, const char *field, char value[
 	return NULL;
 }
 
-int64_t facts_number(const struct facts *facts, const char *field)
+int64_t server_info_number(const struct server_info *info, const char *field)
 {
 	char value[256], *end;
 	int64_t number;
 
-	if (!facts_text(facts, field, value))
+	if (!server_info_text(info, field, value))
 		return -1;
 	number = strtoll(value, &end, 10);
 	return end == value || *end != '\0' || number < 0 ? -1 : number;
 }
 
-const char *facts_setting(const struct facts *facts, enum setting setting)
+const char *server_info_setting(const struct server_info *info, enum setting setting)
 {
-	return facts->settings[setting][0] ? facts->settings[setting] : NULL;
+	return info->settings[setting][0] ? info->settings[setting] : NULL;
 }
 
 /* ---- Times ---- */
@@ -297,7 +298,7 @@ static int take_times(struct timing *timing, struct client *client, int samples,
 	do {
 		const int64_t begun_us = now_us(CLOCK_REALTIME), from = now_us(CLOCK_MONOTONIC);
 
-		if (facts_call(client, &request, err) < 0)
+		if (server_info_call(client, &request, err) < 0)
 			return -1;
 		took[count] = now_us(CLOCK_MONOTONIC) - from;
 		timing->samples = count;
@@ -312,24 +313,25 @@ static int take_times(struct timing *timing, struct client *client, int samples,
 	return 0;
 }
 
-int facts_time(struct facts *facts, struct client *client, int samples, struct error *err)
+int server_info_measure(struct server_info *info, struct client *client, int samples,
+			struct error *err)
 {
-	*facts = (struct facts){.client = client};
-	if (greet(facts, err) < 0)
+	*info = (struct server_info){.client = client};
+	if (greet(info, err) < 0)
 		return -1;
-	return take_times(&facts->timing, client, samples, err);
+	return take_times(&info->timing, client, samples, err);
 }
 
-int facts_ask(struct facts *facts, struct client *client, int samples, struct error *err)
+int server_info_ask(struct server_info *info, struct client *client, int samples, struct error *err)
 {
-	*facts = (struct facts){.client = client};
-	if (greet(facts, err) < 0 || ask_what_it_may(facts, err) < 0)
+	*info = (struct server_info){.client = client};
+	if (greet(info, err) < 0 || ask_what_it_may(info, err) < 0)
 		return -1;
-	return take_times(&facts->timing, client, samples, err) < 0 && is_gone(err) ? -1 : 0;
+	return take_times(&info->timing, client, samples, err) < 0 && is_gone(err) ? -1 : 0;
 }
 
-void facts_free(struct facts *facts)
+void server_info_free(struct server_info *info)
 {
-	free(facts->info);
-	facts->info = NULL;
+	free(info->info);
+	info->info = NULL;
 }

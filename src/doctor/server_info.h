@@ -32,7 +32,7 @@ struct timing {
 	int64_t quickest_us;
 };
 
-struct facts {
+struct server_info {
 	struct client *client;
 	char address[512]; /* at the other end: HOST:PORT, or the path of a socket */
 	char software[24]; /* "redis", "valkey" */
@@ -49,23 +49,25 @@ struct facts {
 };
 
 /* Asks, with samples round trips. Returns 0, or -1 when the server cannot be asked anything. Call
- * facts_free in both cases. */
-int facts_ask(struct facts *facts, struct client *client, int samples, struct error *err);
+ * server_info_free in both cases. */
+int server_info_ask(struct server_info *info, struct client *client, int samples,
+		    struct error *err);
 
 /* Only reaches the server and takes round trips. */
-int facts_time(struct facts *facts, struct client *client, int samples, struct error *err);
+int server_info_measure(struct server_info *info, struct client *client, int samples,
+			struct error *err);
 
 /* A field of INFO; NULL when it is not known. value has room for its text. */
-const char *facts_text(const struct facts *facts, const char *field, char value[256]);
+const char *server_info_text(const struct server_info *info, const char *field, char value[256]);
 
 /* The same as a number; -1 when it is not known. */
-int64_t facts_number(const struct facts *facts, const char *field);
+int64_t server_info_number(const struct server_info *info, const char *field);
 
 /* A setting of the server; NULL when it is not known. */
-const char *facts_setting(const struct facts *facts, enum setting setting);
+const char *server_info_setting(const struct server_info *info, enum setting setting);
 
 /* One request within the client's timeout; the reply is the client's. */
-int facts_call(struct client *client, const struct request *request, struct error *err);
+int server_info_call(struct client *client, const struct request *request, struct error *err);
 
 enum leave {
 	MAY_NOT,
@@ -76,9 +78,9 @@ enum leave {
 /* Asks whether this user may run commands, each with its arguments, separated by blanks, without
  * running them. At most REQUEST_ARGS - 3. Returns 0; 1 when the server is too old to be asked; or
  * -1. */
-int facts_may(struct client *client, int count, const char *const *commands, enum leave *leaves,
-	      struct error *err);
+int server_info_may(struct client *client, int count, const char *const *commands,
+		    enum leave *leaves, struct error *err);
 
-void facts_free(struct facts *facts);
+void server_info_free(struct server_info *info);
 
 #endif

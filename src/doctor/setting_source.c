@@ -97,8 +97,8 @@ static bool is_setting(const struct option_row *row)
 	return (row->sources & (SOURCE_ENVIRONMENT | SOURCE_FILE)) != 0;
 }
 
-bool origins_show(struct shown_setting *shown, size_t index, const struct options *options,
-		  const struct server *server)
+bool setting_source_show(struct shown_setting *shown, size_t index, const struct options *options,
+			 const struct server *server)
 {
 	const struct option_row *row;
 

@@ -17,7 +17,7 @@ struct shown_setting {
 };
 
 /* The index-th setting that may have a default of the user's. Returns false behind the last. */
-bool origins_show(struct shown_setting *shown, size_t index, const struct options *options,
-		  const struct server *server);
+bool setting_source_show(struct shown_setting *shown, size_t index, const struct options *options,
+			 const struct server *server);
 
 #endif

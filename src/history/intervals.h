@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-struct history;
+struct log_reply;
 
 enum span_end {
 	SPAN_GOES_ON,
@@ -21,7 +21,7 @@ enum span_end {
 
 /* One who waited and then held the lock, or left, or still does either. Always
  * waits_ms <= holds_ms <= ends_ms. */
-struct span {
+struct interval {
 	int64_t waits_ms; /* since then it waited */
 	int64_t holds_ms; /* since then it held; where it never did, as ends_ms */
 	int64_t ends_ms;
@@ -31,8 +31,8 @@ struct span {
 	int64_t token;
 };
 
-struct spans {
-	struct span *list;
+struct intervals {
+	struct interval *list;
 	size_t count;
 	bool goes_on;    /* somebody holds or waits now */
 	int64_t from_ms; /* what they all lie in: from what was asked for, else from the first one,
@@ -42,9 +42,9 @@ struct spans {
 };
 
 /* Puts together what belongs together. Texts live as long as the history's. Returns 0, or -1 with
- * STATUS_OS. Call spans_free in both cases. */
-int spans_make(struct spans *spans, const struct history *history, struct error *err);
+ * STATUS_OS. Call intervals_free in both cases. */
+int intervals_make(struct intervals *intervals, const struct log_reply *history, struct error *err);
 
-void spans_free(struct spans *spans);
+void intervals_free(struct intervals *intervals);
 
 #endif

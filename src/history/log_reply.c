@@ -26,15 +26,15 @@ static int64_t read_digits(const char *text, size_t length)
 	return number < YEAR_10000_MS ? number : UNKNOWN_MS;
 }
 
-int64_t history_number(const char *text)
+int64_t log_reply_number(const char *text)
 {
 	const size_t digits = strspn(text, "0123456789");
 
 	return text[digits] == '\0' ? read_digits(text, digits) : UNKNOWN_MS;
 }
 
-void history_request(const struct question *question, const struct lock_keys *keys,
-		     struct request *request)
+void log_reply_request(const struct log_query *question, const struct lock_keys *keys,
+		       struct request *request)
 {
 	lock_request(keys, request, &script_log);
 	request_add(request, question->after);
@@ -42,12 +42,12 @@ void history_request(const struct question *question, const struct lock_keys *ke
 	request_add(request, question->wants_now ? "1" : "0");
 }
 
-static void read_field(struct event *event, const char *field, const char *value)
+static void read_field(struct log_event *event, const char *field, const char *value)
 {
 	if (strcmp(field, "event") == 0)
 		event->name = value;
 	else if (strcmp(field, "time") == 0)
-		event->time_ms = history_number(value);
+		event->time_ms = log_reply_number(value);
 	else if (strcmp(field, "owner") == 0)
 		event->owner = value;
 	else if (strcmp(field, "token") == 0)
@@ -55,16 +55,16 @@ static void read_field(struct event *event, const char *field, const char *value
 	else if (strcmp(field, "by") == 0)
 		event->by = value;
 	else if (strcmp(field, "waited") == 0)
-		event->waited_ms = history_number(value);
+		event->waited_ms = log_reply_number(value);
 	else if (strcmp(field, "held") == 0)
-		event->held_ms = history_number(value);
+		event->held_ms = log_reply_number(value);
 }
 
-static int read_event(struct event *event, const struct redisReply *entry)
+static int read_event(struct log_event *event, const struct redisReply *entry)
 {
 	const struct redisReply *fields = reply_at(entry, 1);
 
-	*event = (struct event){
+	*event = (struct log_event){
 		.id = reply_text(entry, 0),
 		.name = "",
 		.owner = "",
@@ -84,10 +84,10 @@ static int read_event(struct event *event, const struct redisReply *entry)
 	return 0;
 }
 
-static int read_events(struct history *history, const struct redisReply *entries)
+static int read_events(struct log_reply *history, const struct redisReply *entries)
 {
 	for (size_t i = reply_count(entries); i > 0; i--) {
-		struct event *event = &history->events[history->count];
+		struct log_event *event = &history->events[history->count];
 
 		if (read_event(event, reply_at(entries, i - 1)) < 0)
 			return -1;
@@ -104,27 +104,27 @@ static void read_hold(struct last_hold *hold, const struct redisReply *reply)
 	*hold = (struct last_hold){
 		.owner = reply_text(reply, 0),
 		.token = reply_text(reply, 1),
-		.since_ms = history_number(reply_text(reply, 2)),
-		.until_ms = history_number(reply_text(reply, 3)),
-		.waited_ms = history_number(reply_text(reply, 4)),
+		.since_ms = log_reply_number(reply_text(reply, 2)),
+		.until_ms = log_reply_number(reply_text(reply, 3)),
+		.waited_ms = log_reply_number(reply_text(reply, 4)),
 		.by = reply_text(reply, 5),
 	};
 }
 
-static void read_waiters(struct history *history, const struct redisReply *waiters)
+static void read_waiters(struct log_reply *history, const struct redisReply *waiters)
 {
 	for (size_t i = 0; i < reply_count(waiters); i++) {
 		const struct redisReply *waiter = reply_at(waiters, i);
 
 		history->waiters[history->waiter_count++] = (struct present){
-			.since_ms = history_number(reply_text(waiter, 0)),
+			.since_ms = log_reply_number(reply_text(waiter, 0)),
 			.by = reply_text(waiter, 1),
 		};
 	}
 }
 
 /* One more than needed: none is no list either, for calloc. */
-static int make_room(struct history *history, size_t events, size_t waiters, struct error *err)
+static int make_room(struct log_reply *history, size_t events, size_t waiters, struct error *err)
 {
 	history->events = calloc(events + 1, sizeof(*history->events));
 	history->waiters = calloc(waiters + 1, sizeof(*history->waiters));
@@ -135,7 +135,7 @@ static int make_room(struct history *history, size_t events, size_t waiters, str
 
 /* When what was asked for begins. An entry may be written long after what it tells, so that the
  * script cannot leave out all that is too old. */
-static int64_t find_beginning(struct question *question, int64_t now_ms)
+static int64_t find_beginning(struct log_query *question, int64_t now_ms)
 {
 	if (question->since[0] && question->from_ms == UNKNOWN_MS) {
 		const int64_t since_ms = strtoll(question->since, NULL, 10);
@@ -145,12 +145,13 @@ static int64_t find_beginning(struct question *question, int64_t now_ms)
 	return question->from_ms;
 }
 
-int history_read(struct history *history, struct question *question, const struct redisReply *reply,
-		 struct error *err)
+int log_reply_read(struct log_reply *history, struct log_query *question,
+		   const struct redisReply *reply, struct error *err)
 {
 	const struct redisReply *entries = reply_at(reply, 2), *waiters = reply_at(reply, 5);
 
-	*history = (struct history){.now_ms = history_number(reply_text(reply, 1)), .last_id = ""};
+	*history =
+		(struct log_reply){.now_ms = log_reply_number(reply_text(reply, 1)), .last_id = ""};
 	if (!reply_fits(reply, "sslsll") || strcmp(reply_text(reply, 0), "log") != 0 ||
 	    history->now_ms == UNKNOWN_MS)
 		return lock_refused(reply, err);
@@ -165,9 +166,9 @@ int history_read(struct history *history, struct question *question, const struc
 	return 0;
 }
 
-void history_free(struct history *history)
+void log_reply_free(struct log_reply *history)
 {
 	free(history->events);
 	free(history->waiters);
-	*history = (struct history){0};
+	*history = (struct log_reply){0};
 }

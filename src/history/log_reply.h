@@ -17,7 +17,7 @@ struct lock_keys;
 #define ENTRY_ID_MAX_BYTES 48
 
 /* An entry of the log. Texts are "" when they are not known. */
-struct event {
+struct log_event {
 	const char *id;
 	const char *name; /* "granted", "released", ... */
 	const char *owner;
@@ -45,11 +45,11 @@ struct present {
 };
 
 /* What the log script answered. The texts live as long as its reply. */
-struct history {
+struct log_reply {
 	int64_t now_ms;
-	int64_t from_ms;      /* nothing of before that was asked for; UNKNOWN_MS: all was */
-	const char *last_id;  /* of the newest entry, whether asked for or not; "": there is none */
-	struct event *events; /* oldest first */
+	int64_t from_ms;     /* nothing of before that was asked for; UNKNOWN_MS: all was */
+	const char *last_id; /* of the newest entry, whether asked for or not; "": there is none */
+	struct log_event *events; /* oldest first */
 	size_t count;
 	bool may_lack;      /* earlier events, which the server dropped: a log has an end */
 	const char *holder; /* "": the lock is free, or nobody asked */
@@ -59,7 +59,7 @@ struct history {
 };
 
 /* What to ask the log script for. */
-struct question {
+struct log_query {
 	char after[ENTRY_ID_MAX_BYTES]; /* only what came after this entry; "": all */
 	char since[24];                 /* only what happened so many ms ago or later; "": all */
 	bool wants_now;                 /* who holds and waits, too */
@@ -67,16 +67,17 @@ struct question {
 };
 
 /* A time of the server, or UNKNOWN_MS for what is none. */
-int64_t history_number(const char *text);
+int64_t log_reply_number(const char *text);
 
-void history_request(const struct question *question, const struct lock_keys *keys,
-		     struct request *request);
+void log_reply_request(const struct log_query *question, const struct lock_keys *keys,
+		       struct request *request);
 
-/* Reads the reply to it. Returns 0, or -1 when it makes no sense. Call history_free in both cases.
+/* Reads the reply to it. Returns 0, or -1 when it makes no sense. Call log_reply_free in both
+ * cases.
  */
-int history_read(struct history *history, struct question *question, const struct redisReply *reply,
-		 struct error *err);
+int log_reply_read(struct log_reply *history, struct log_query *question,
+		   const struct redisReply *reply, struct error *err);
 
-void history_free(struct history *history);
+void log_reply_free(struct log_reply *history);
 
 #endif

@@ -70,10 +70,10 @@ static void note(struct times *times, int64_t ms)
 		times->list[times->count++] = ms;
 }
 
-static void count(struct stats *stats, const struct history *history)
+static void count(struct stats *stats, const struct log_reply *history)
 {
 	for (size_t i = 0; i < history->count; i++) {
-		const struct event *event = &history->events[i];
+		const struct log_event *event = &history->events[i];
 		int kind = 0;
 
 		while (kind < KINDS && strcmp(event->name, kinds[kind]) != 0)
@@ -92,35 +92,35 @@ static void count(struct stats *stats, const struct history *history)
 
 /* From what was asked for, else from the first event. A log that is full may not reach back so far.
  */
-static void find_bounds(struct stats *stats, const struct history *history,
-			const struct spans *spans)
+static void find_bounds(struct stats *stats, const struct log_reply *history,
+			const struct intervals *intervals)
 {
-	int64_t first = spans->to_ms;
+	int64_t first = intervals->to_ms;
 
-	for (size_t i = 0; i < spans->count; i++)
-		if (spans->list[i].holds_ms < first)
-			first = spans->list[i].holds_ms;
+	for (size_t i = 0; i < intervals->count; i++)
+		if (intervals->list[i].holds_ms < first)
+			first = intervals->list[i].holds_ms;
 	stats->from_ms = history->from_ms;
 	if (stats->from_ms == UNKNOWN_MS || (history->may_lack && first > stats->from_ms))
 		stats->from_ms = first;
-	stats->to_ms = spans->to_ms;
+	stats->to_ms = intervals->to_ms;
 }
 
 static int compare_holds(const void *a, const void *b)
 {
-	const struct span *x = a, *y = b;
+	const struct interval *x = a, *y = b;
 
 	return (x->holds_ms > y->holds_ms) - (x->holds_ms < y->holds_ms);
 }
 
 /* Holds may overlap after a server lost its data: what is covered twice counts once. */
-static void measure(struct stats *stats, struct spans *spans)
+static void measure(struct stats *stats, struct intervals *intervals)
 {
 	int64_t covered_ms = stats->from_ms;
 
-	qsort(spans->list, spans->count, sizeof(*spans->list), compare_holds);
-	for (size_t i = 0; i < spans->count; i++) {
-		const struct span *span = &spans->list[i];
+	qsort(intervals->list, intervals->count, sizeof(*intervals->list), compare_holds);
+	for (size_t i = 0; i < intervals->count; i++) {
+		const struct interval *span = &intervals->list[i];
 		int64_t begins = span->holds_ms > covered_ms ? span->holds_ms : covered_ms;
 
 		if (span->end == SPAN_GOES_ON && span->holds)
@@ -161,7 +161,7 @@ static void print_json_moment(const char *name, int64_t ms)
 	if (ms == UNKNOWN_MS)
 		printf("\"%s\":null,", name);
 	else
-		printf("\"%s\":\"%s\",", name, moment_rfc3339(text, ms));
+		printf("\"%s\":\"%s\",", name, timestamp_rfc3339(text, ms));
 }
 
 static void print_json(const struct stats *stats)
@@ -206,8 +206,8 @@ static void print_bounds(const struct stats *stats, const char *name)
 		printf("%s: nothing is known\n\n", name);
 		return;
 	}
-	printf("%s: %s to %s (%s)\n\n", name, moment_local(from, stats->from_ms, MOMENT_LONG),
-	       moment_local(to, stats->to_ms, MOMENT_LONG),
+	printf("%s: %s to %s (%s)\n\n", name, timestamp_local(from, stats->from_ms, MOMENT_LONG),
+	       timestamp_local(to, stats->to_ms, MOMENT_LONG),
 	       duration_show(length, stats->to_ms - stats->from_ms));
 }
 
@@ -253,29 +253,30 @@ static int make_room(struct stats *stats, size_t events, struct error *err)
 	return fail(err, STATUS_OS, "cannot count: %s", strerror(ENOMEM));
 }
 
-static void work_out(struct stats *stats, const struct history *history, struct spans *spans)
+static void work_out(struct stats *stats, const struct log_reply *history,
+		     struct intervals *intervals)
 {
 	count(stats, history);
-	find_bounds(stats, history, spans);
-	measure(stats, spans);
+	find_bounds(stats, history, intervals);
+	measure(stats, intervals);
 }
 
-int stats_print(const struct history *history, const char *name, bool json, struct error *err)
+int log_stats_print(const struct log_reply *history, const char *name, bool json, struct error *err)
 {
 	struct stats stats = {.holding_ms = UNKNOWN_MS, .waiting = history->waiter_count};
-	struct spans spans;
-	int result = spans_make(&spans, history, err);
+	struct intervals intervals;
+	int result = intervals_make(&intervals, history, err);
 
 	if (result == 0)
 		result = make_room(&stats, history->count, err);
 	if (result == 0) {
-		work_out(&stats, history, &spans);
+		work_out(&stats, history, &intervals);
 		if (json)
 			print_json(&stats);
 		else
 			print_text(&stats, name);
 	}
-	spans_free(&spans);
+	intervals_free(&intervals);
 	free(stats.waited.list);
 	free(stats.held.list);
 	return result;

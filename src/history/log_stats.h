@@ -5,9 +5,10 @@
 
 #include "base/error.h"
 
-struct history;
+struct log_reply;
 
 /* Prints how often a lock was taken, how long that took and lasted, and how busy it was. */
-int stats_print(const struct history *history, const char *name, bool json, struct error *err);
+int log_stats_print(const struct log_reply *history, const char *name, bool json,
+		    struct error *err);
 
 #endif

@@ -70,16 +70,17 @@ static void set_duration(struct line *line, int column, int shown_column, int64_
 	line->cells[shown_column] = duration_show(line->numbers[shown_column], ms);
 }
 
-int event_add(struct table *table, const struct event *event, const struct options *options,
-	      struct error *err)
+int log_table_add(struct table *table, const struct log_event *event, const struct options *options,
+		  struct error *err)
 {
 	struct line line = {.cells[EVENT] = event->name};
 
 	owner_parse(&line.process, event->by);
 	if (event->time_ms != UNKNOWN_MS)
-		line.cells[TIME] = options->json || options->raw
-					   ? moment_rfc3339(line.time, event->time_ms)
-					   : moment_local(line.time, event->time_ms, MOMENT_LONG);
+		line.cells[TIME] =
+			options->json || options->raw
+				? timestamp_rfc3339(line.time, event->time_ms)
+				: timestamp_local(line.time, event->time_ms, MOMENT_LONG);
 	line.cells[OWNER] = event->owner;
 	line.cells[HOST] = line.process.host;
 	line.cells[PID] = line.process.pid;

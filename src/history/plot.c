@@ -45,24 +45,24 @@ static const char *const levels[] = {" ", "▁", "▂", "▃", "▄", "▅", "�
 #define ROWS_PER_AXIS 15 /* with more, there is a second axis below */
 
 struct plot {
-	struct screen screen;
-	struct axis axis;
-	struct spans spans;
-	struct rows rows;
-	struct labels labels;
+	struct terminal terminal;
+	struct plot_axis axis;
+	struct intervals intervals;
+	struct plot_rows rows;
+	struct plot_labels labels;
 	unsigned char *cells; /* of one row */
-	struct crowd crowd;
+	struct plot_queue crowd;
 };
 
 static void set_colour(const struct plot *plot, const char *colour)
 {
-	if (plot->screen.colour)
+	if (plot->terminal.colour)
 		printf("\033[%sm", colour);
 }
 
 static void put_mark(const struct plot *plot, enum mark mark)
 {
-	fputs(plot->screen.utf8 ? marks[mark].fine : marks[mark].plain, stdout);
+	fputs(plot->terminal.utf8 ? marks[mark].fine : marks[mark].plain, stdout);
 }
 
 static void put_marks(const struct plot *plot, const unsigned char *cells)
@@ -92,19 +92,19 @@ static void mark(struct plot *plot, int from, int to, enum mark with)
 }
 
 /* A hold is seen however short it was; waiting has its true length. */
-static void mark_span(struct plot *plot, const struct span *span)
+static void mark_span(struct plot *plot, const struct interval *span)
 {
-	const struct axis *axis = &plot->axis;
-	const int holds = axis_column(axis, span->holds_ms);
-	const int last = axis_column(axis, span->ends_ms > span->holds_ms ? span->ends_ms - 1
-									  : span->ends_ms);
+	const struct plot_axis *axis = &plot->axis;
+	const int holds = plot_axis_column(axis, span->holds_ms);
+	const int last = plot_axis_column(axis, span->ends_ms > span->holds_ms ? span->ends_ms - 1
+									       : span->ends_ms);
 	const int64_t half_ms = (axis->to_ms - axis->from_ms) / axis->columns / 2;
 
 	if (span->ends_ms < axis->from_ms)
 		return;
 	if (span->holds_ms > span->waits_ms)
-		mark(plot, axis_column(axis, span->waits_ms + half_ms),
-		     axis_column(axis, span->holds_ms - 1), WAITS);
+		mark(plot, plot_axis_column(axis, span->waits_ms + half_ms),
+		     plot_axis_column(axis, span->holds_ms - 1), WAITS);
 	if (span->holds)
 		mark(plot, holds, last, HOLDS);
 	else if (span->end == SPAN_LEFT)
@@ -129,31 +129,31 @@ static int min(int a, int b)
 
 static void put_title(const struct plot *plot, const char *name)
 {
-	const struct spans *spans = &plot->spans;
+	const struct intervals *intervals = &plot->intervals;
 	char text[1600], from[MOMENT_MAX_BYTES], to[MOMENT_MAX_BYTES], length[DURATION_MAX_BYTES];
 
 	snprintf(text, sizeof(text), "%s: %s to %s (%s)%s%s", name,
-		 moment_local(from, spans->from_ms, MOMENT_LONG),
-		 spans->goes_on ? "now" : moment_local(to, spans->to_ms, MOMENT_LONG),
-		 duration_show(length, spans->to_ms - spans->from_ms),
+		 timestamp_local(from, intervals->from_ms, MOMENT_LONG),
+		 intervals->goes_on ? "now" : timestamp_local(to, intervals->to_ms, MOMENT_LONG),
+		 duration_show(length, intervals->to_ms - intervals->from_ms),
 		 *plot->labels.place ? ", all by " : "", plot->labels.place);
-	screen_put(&plot->screen, text,
-		   min(screen_width(&plot->screen, text), plot->screen.columns));
+	terminal_put(&plot->terminal, text,
+		     min(terminal_width(&plot->terminal, text), plot->terminal.columns));
 	puts("\n");
 }
 
 static void put_axis(const struct plot *plot)
 {
-	const struct axis *axis = &plot->axis;
+	const struct plot_axis *axis = &plot->axis;
 	char text[MOMENT_MAX_BYTES];
 	int at = 0;
 
-	labels_put(&plot->labels, &plot->screen, NULL);
-	for (int64_t tick = axis_next_tick(axis, axis->from_ms - 1); tick < axis->to_ms;
-	     tick = axis_next_tick(axis, tick)) {
-		const int column = axis_column(axis, tick);
+	plot_labels_put(&plot->labels, &plot->terminal, NULL);
+	for (int64_t tick = plot_axis_next_tick(axis, axis->from_ms - 1); tick < axis->to_ms;
+	     tick = plot_axis_next_tick(axis, tick)) {
+		const int column = plot_axis_column(axis, tick);
 
-		axis_label(axis, tick, text);
+		plot_axis_label(axis, tick, text);
 		if (column < at || column + (int)strlen(text) > axis->columns)
 			continue;
 		at += printf("%*s%s", column - at, "", text);
@@ -163,30 +163,30 @@ static void put_axis(const struct plot *plot)
 
 static void clear_cells(struct plot *plot)
 {
-	const struct axis *axis = &plot->axis;
+	const struct plot_axis *axis = &plot->axis;
 
 	memset(plot->cells, NOTHING, (size_t)axis->columns);
-	for (int64_t tick = axis_next_tick(axis, axis->from_ms - 1); tick < axis->to_ms;
-	     tick = axis_next_tick(axis, tick))
-		plot->cells[axis_column(axis, tick)] = TICK;
+	for (int64_t tick = plot_axis_next_tick(axis, axis->from_ms - 1); tick < axis->to_ms;
+	     tick = plot_axis_next_tick(axis, tick))
+		plot->cells[plot_axis_column(axis, tick)] = TICK;
 }
 
 static void put_rows(struct plot *plot)
 {
-	const struct rows *rows = &plot->rows;
+	const struct plot_rows *rows = &plot->rows;
 	size_t before = rows->job_count;
 
 	for (size_t i = 0; i < rows->count; i++) {
-		const struct row *row = &rows->list[i];
+		const struct plot_row *row = &rows->list[i];
 
 		if (!row->shown)
 			continue;
 		clear_cells(plot);
-		for (size_t s = 0; s < plot->spans.count; s++)
+		for (size_t s = 0; s < plot->intervals.count; s++)
 			if (rows->of_span[s] == i)
-				mark_span(plot, &plot->spans.list[s]);
-		labels_put(&plot->labels, &plot->screen,
-			   row->job != before ? &rows->jobs[row->job] : NULL);
+				mark_span(plot, &plot->intervals.list[s]);
+		plot_labels_put(&plot->labels, &plot->terminal,
+				row->job != before ? &rows->jobs[row->job] : NULL);
 		put_marks(plot, plot->cells);
 		before = row->job;
 	}
@@ -195,20 +195,20 @@ static void put_rows(struct plot *plot)
 /* How many waited at once: a pile-up, even where it has more rows than the screen. */
 static void put_crowd(const struct plot *plot)
 {
-	const struct crowd *crowd = &plot->crowd;
+	const struct plot_queue *crowd = &plot->crowd;
 	int end = plot->axis.columns;
 	char text[64];
 
 	while (end > 0 && crowd->columns[end - 1] == 0)
 		end--;
 	snprintf(text, sizeof(text), "up to %zu wait", crowd->most);
-	screen_put(&plot->screen, text, labels_width(&plot->labels) - 1);
+	terminal_put(&plot->terminal, text, plot_labels_width(&plot->labels) - 1);
 	putchar(' ');
 	set_colour(plot, marks[WAITS].colour);
 	for (int i = 0; i < end; i++) {
 		const size_t count = crowd->columns[i];
 
-		if (plot->screen.utf8)
+		if (plot->terminal.utf8)
 			fputs(levels[(count * LEVELS + crowd->most - 1) / crowd->most], stdout);
 		else
 			putchar(count == 0 ? ' ' : count > 9 ? '+' : (char)('0' + count));
@@ -244,17 +244,17 @@ static void put_key(const struct plot *plot, size_t hidden)
 
 static int draw(struct plot *plot, const char *name, struct error *err)
 {
-	const int rows = plot->screen.rows;
+	const int rows = plot->terminal.rows;
 	const int most = rows > 0 ? max(ROWS_LEAST, rows - ROWS_BESIDE) : ROWS_UNSEEN;
-	const size_t hidden = rows_limit(&plot->rows, (size_t)most);
+	const size_t hidden = plot_rows_limit(&plot->rows, (size_t)most);
 
-	labels_measure(&plot->labels, &plot->rows, &plot->screen);
-	axis_init(&plot->axis, plot->spans.from_ms, plot->spans.to_ms,
-		  plot->screen.columns - labels_width(&plot->labels));
+	plot_labels_measure(&plot->labels, &plot->rows, &plot->terminal);
+	plot_axis_init(&plot->axis, plot->intervals.from_ms, plot->intervals.to_ms,
+		       plot->terminal.columns - plot_labels_width(&plot->labels));
 	plot->cells = calloc((size_t)plot->axis.columns, sizeof(*plot->cells));
 	if (!plot->cells)
 		return fail(err, STATUS_OS, "cannot draw: %s", strerror(ENOMEM));
-	if (crowd_count(&plot->crowd, &plot->spans, &plot->axis, err) < 0)
+	if (plot_queue_count(&plot->crowd, &plot->intervals, &plot->axis, err) < 0)
 		return -1;
 	put_title(plot, name);
 	put_axis(plot);
@@ -267,22 +267,22 @@ static int draw(struct plot *plot, const char *name, struct error *err)
 	return 0;
 }
 
-int plot_print(const struct history *history, const char *name, struct error *err)
+int plot_print(const struct log_reply *history, const char *name, struct error *err)
 {
 	struct plot plot = {.cells = NULL};
 	int result;
 
-	screen_look(&plot.screen, STDOUT_FILENO);
-	result = spans_make(&plot.spans, history, err);
+	terminal_init(&plot.terminal, STDOUT_FILENO);
+	result = intervals_make(&plot.intervals, history, err);
 	if (result == 0)
-		result = rows_make(&plot.rows, &plot.spans, err);
-	if (result == 0 && plot.spans.count > 0)
+		result = plot_rows_make(&plot.rows, &plot.intervals, err);
+	if (result == 0 && plot.intervals.count > 0)
 		result = draw(&plot, name, err);
 	else if (result == 0)
 		printf("%s: nothing is known\n", name);
 	free(plot.cells);
-	crowd_free(&plot.crowd);
-	rows_free(&plot.rows);
-	spans_free(&plot.spans);
+	plot_queue_free(&plot.crowd);
+	plot_rows_free(&plot.rows);
+	intervals_free(&plot.intervals);
 	return result;
 }

@@ -30,7 +30,7 @@ static int label_width(int64_t step_ms)
 	return (int)strlen("Nov 21");
 }
 
-int axis_column(const struct axis *axis, int64_t ms)
+int plot_axis_column(const struct plot_axis *axis, int64_t ms)
 {
 	const int64_t column = (ms - axis->from_ms) * axis->columns / (axis->to_ms - axis->from_ms);
 
@@ -39,41 +39,42 @@ int axis_column(const struct axis *axis, int64_t ms)
 	return column < axis->columns ? (int)column : axis->columns - 1;
 }
 
-void axis_init(struct axis *axis, int64_t from_ms, int64_t to_ms, int columns)
+void plot_axis_init(struct plot_axis *axis, int64_t from_ms, int64_t to_ms, int columns)
 {
 	size_t i = 0;
 
 	if (to_ms - from_ms < LENGTH_LEAST)
 		from_ms = to_ms - LENGTH_LEAST;
-	*axis = (struct axis){.from_ms = from_ms, .to_ms = to_ms, .columns = columns};
+	*axis = (struct plot_axis){.from_ms = from_ms, .to_ms = to_ms, .columns = columns};
 	while (i + 1 < sizeof(steps) / sizeof(steps[0]) &&
 	       steps[i] * columns / (to_ms - from_ms) < label_width(steps[i]) + GAP)
 		i++;
 	axis->step_ms = steps[i];
 }
 
-int64_t axis_next_tick(const struct axis *axis, int64_t ms)
+int64_t plot_axis_next_tick(const struct plot_axis *axis, int64_t ms)
 {
-	const int64_t offset_ms = moment_offset_ms(ms);
+	const int64_t offset_ms = timestamp_offset_ms(ms);
 	const int64_t local_ms = ((ms + offset_ms) / axis->step_ms + 1) * axis->step_ms;
 	/* summer time may begin in between */
-	const int64_t tick_ms = local_ms - moment_offset_ms(local_ms - offset_ms);
+	const int64_t tick_ms = local_ms - timestamp_offset_ms(local_ms - offset_ms);
 
 	return tick_ms > ms ? tick_ms : ms + axis->step_ms;
 }
 
-const char *axis_label(const struct axis *axis, int64_t tick_ms, char text[MOMENT_MAX_BYTES])
+const char *plot_axis_label(const struct plot_axis *axis, int64_t tick_ms,
+			    char text[MOMENT_MAX_BYTES])
 {
-	const bool is_midnight = (tick_ms + moment_offset_ms(tick_ms)) % DAY == 0;
+	const bool is_midnight = (tick_ms + timestamp_offset_ms(tick_ms)) % DAY == 0;
 	size_t length;
 
 	if (axis->step_ms > 28 * DAY)
-		return moment_local(text, tick_ms, MOMENT_DATE);
+		return timestamp_local(text, tick_ms, MOMENT_DATE);
 	if (axis->step_ms >= DAY || (is_midnight && axis->step_ms >= MINUTE))
-		return moment_local(text, tick_ms, MOMENT_DAY);
+		return timestamp_local(text, tick_ms, MOMENT_DAY);
 	if (axis->step_ms >= MINUTE)
-		return moment_local(text, tick_ms, MOMENT_MINUTE);
-	moment_local(text, tick_ms, MOMENT_SECOND);
+		return timestamp_local(text, tick_ms, MOMENT_MINUTE);
+	timestamp_local(text, tick_ms, MOMENT_SECOND);
 	length = strlen(text);
 	if (axis->step_ms < SECOND)
 		snprintf(text + length, MOMENT_MAX_BYTES - length, ".%d",

@@ -19,15 +19,16 @@ static int min(int a, int b)
 	return a < b ? a : b;
 }
 
-void labels_measure(struct labels *labels, const struct rows *rows, const struct screen *screen)
+void plot_labels_measure(struct plot_labels *labels, const struct plot_rows *rows,
+			 const struct terminal *terminal)
 {
-	const int most = min(screen->columns * 2 / 5, WIDTH_MOST);
+	const int most = min(terminal->columns * 2 / 5, WIDTH_MOST);
 	int command = WIDTH_LEAST, place = 0;
 
 	labels->place = rows->jobs[0].place;
 	for (size_t i = 0; i < rows->job_count; i++) {
-		command = max(command, screen_width(screen, rows->jobs[i].process.command));
-		place = max(place, screen_width(screen, rows->jobs[i].place));
+		command = max(command, terminal_width(terminal, rows->jobs[i].process.command));
+		place = max(place, terminal_width(terminal, rows->jobs[i].place));
 		if (strcmp(rows->jobs[0].place, rows->jobs[i].place) != 0)
 			labels->place = "";
 	}
@@ -39,17 +40,18 @@ void labels_measure(struct labels *labels, const struct rows *rows, const struct
 	labels->command_width = min(command, most - place - (place > 0));
 }
 
-int labels_width(const struct labels *labels)
+int plot_labels_width(const struct plot_labels *labels)
 {
 	return labels->command_width + labels->place_width + (labels->place_width > 0) + 1;
 }
 
-void labels_put(const struct labels *labels, const struct screen *screen, const struct job *job)
+void plot_labels_put(const struct plot_labels *labels, const struct terminal *terminal,
+		     const struct job *job)
 {
-	screen_put(screen, job ? job->process.command : "", labels->command_width);
+	terminal_put(terminal, job ? job->process.command : "", labels->command_width);
 	if (labels->place_width > 0) {
 		putchar(' ');
-		screen_put(screen, job ? job->place : "", labels->place_width);
+		terminal_put(terminal, job ? job->place : "", labels->place_width);
 	}
 	putchar(' ');
 }

@@ -2,23 +2,25 @@
 #define FAIRLOCK_PLOT_LABELS_H
 
 struct job;
-struct rows;
-struct screen;
+struct plot_rows;
+struct terminal;
 
 /* What stands left of a drawing: the command, and where it runs. */
-struct labels {
+struct plot_labels {
 	const char *place; /* of all jobs, where it is the same and no label shows it; else "" */
 	int command_width;
 	int place_width; /* 0: it is not shown */
 };
 
 /* As wide as they need to be, if that leaves enough room; else they are cut. */
-void labels_measure(struct labels *labels, const struct rows *rows, const struct screen *screen);
+void plot_labels_measure(struct plot_labels *labels, const struct plot_rows *rows,
+			 const struct terminal *terminal);
 
 /* With the blank behind them. */
-int labels_width(const struct labels *labels);
+int plot_labels_width(const struct plot_labels *labels);
 
 /* Prints the label of a job, or (job is NULL) as many blanks. */
-void labels_put(const struct labels *labels, const struct screen *screen, const struct job *job);
+void plot_labels_put(const struct plot_labels *labels, const struct terminal *terminal,
+		     const struct job *job);
 
 #endif

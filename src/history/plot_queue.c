@@ -22,12 +22,13 @@ static int compare(const void *a, const void *b)
 	return x->by - y->by;
 }
 
-static size_t collect(struct change *changes, const struct spans *spans, const struct axis *axis)
+static size_t collect(struct change *changes, const struct intervals *intervals,
+		      const struct plot_axis *axis)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < spans->count; i++) {
-		const struct span *span = &spans->list[i];
+	for (size_t i = 0; i < intervals->count; i++) {
+		const struct interval *span = &intervals->list[i];
 
 		if (span->holds_ms <= span->waits_ms || span->holds_ms <= axis->from_ms)
 			continue;
@@ -38,7 +39,7 @@ static size_t collect(struct change *changes, const struct spans *spans, const s
 	return count;
 }
 
-static void raise_columns(struct crowd *crowd, int from, int to, size_t waiting)
+static void raise_columns(struct plot_queue *crowd, int from, int to, size_t waiting)
 {
 	for (int i = from; i <= to; i++)
 		if (crowd->columns[i] < waiting)
@@ -47,34 +48,34 @@ static void raise_columns(struct crowd *crowd, int from, int to, size_t waiting)
 		crowd->most = waiting;
 }
 
-int crowd_count(struct crowd *crowd, const struct spans *spans, const struct axis *axis,
-		struct error *err)
+int plot_queue_count(struct plot_queue *crowd, const struct intervals *intervals,
+		     const struct plot_axis *axis, struct error *err)
 {
-	struct change *changes = calloc(2 * spans->count + 1, sizeof(*changes));
+	struct change *changes = calloc(2 * intervals->count + 1, sizeof(*changes));
 	size_t count, waiting = 0;
 
-	*crowd = (struct crowd){
+	*crowd = (struct plot_queue){
 		.columns = calloc((size_t)axis->columns, sizeof(*crowd->columns)),
 	};
 	if (!changes || !crowd->columns) {
 		free(changes);
 		return fail(err, STATUS_OS, "cannot count: %s", strerror(ENOMEM));
 	}
-	count = collect(changes, spans, axis);
+	count = collect(changes, intervals, axis);
 	for (size_t i = 0; i + 1 < count; i++) {
 		const int64_t from_ms = changes[i].at_ms, to_ms = changes[i + 1].at_ms;
 
 		waiting += (size_t)changes[i].by;
 		if (to_ms > from_ms && to_ms > axis->from_ms)
-			raise_columns(crowd, axis_column(axis, from_ms),
-				      axis_column(axis, to_ms - 1), waiting);
+			raise_columns(crowd, plot_axis_column(axis, from_ms),
+				      plot_axis_column(axis, to_ms - 1), waiting);
 	}
 	free(changes);
 	return 0;
 }
 
-void crowd_free(struct crowd *crowd)
+void plot_queue_free(struct plot_queue *crowd)
 {
 	free(crowd->columns);
-	*crowd = (struct crowd){0};
+	*crowd = (struct plot_queue){0};
 }

@@ -5,19 +5,19 @@
 
 #include "base/error.h"
 
-struct axis;
-struct spans;
+struct plot_axis;
+struct intervals;
 
 /* How many waited at once. */
-struct crowd {
+struct plot_queue {
 	size_t *columns; /* the most within each column of the axis */
 	size_t most;
 };
 
-/* Returns 0, or -1 with STATUS_OS. Call crowd_free in both cases. */
-int crowd_count(struct crowd *crowd, const struct spans *spans, const struct axis *axis,
-		struct error *err);
+/* Returns 0, or -1 with STATUS_OS. Call plot_queue_free in both cases. */
+int plot_queue_count(struct plot_queue *crowd, const struct intervals *intervals,
+		     const struct plot_axis *axis, struct error *err);
 
-void crowd_free(struct crowd *crowd);
+void plot_queue_free(struct plot_queue *crowd);
 
 #endif

@@ -9,7 +9,7 @@
 
 static int compare_spans(const void *a, const void *b)
 {
-	const struct span *x = a, *y = b;
+	const struct interval *x = a, *y = b;
 
 	if (x->waits_ms != y->waits_ms)
 		return x->waits_ms > y->waits_ms ? 1 : -1;
@@ -29,7 +29,7 @@ static void describe(struct job *job, const char *by)
 	snprintf(job->place, sizeof(job->place), "%s%s%s", user, *user && *host ? "@" : "", host);
 }
 
-static size_t find_job(struct rows *rows, const char *by)
+static size_t find_job(struct plot_rows *rows, const char *by)
 {
 	struct job *new = &rows->jobs[rows->job_count];
 	size_t i = 0;
@@ -42,7 +42,7 @@ static size_t find_job(struct rows *rows, const char *by)
 	return i;
 }
 
-static size_t find_row(struct rows *rows, size_t job, const struct span *span)
+static size_t find_row(struct plot_rows *rows, size_t job, const struct interval *span)
 {
 	size_t i = 0;
 
@@ -50,13 +50,13 @@ static size_t find_row(struct rows *rows, size_t job, const struct span *span)
 	       (rows->list[i].job != job || rows->list[i].last_ms > span->waits_ms))
 		i++;
 	if (i == rows->count)
-		rows->list[rows->count++] = (struct row){.job = job, .shown = true};
+		rows->list[rows->count++] = (struct plot_row){.job = job, .shown = true};
 	rows->list[i].last_ms = span->ends_ms;
 	return i;
 }
 
 /* Puts the rows of a job together, by counting. places and moved have room for all. */
-static void order(struct rows *rows, size_t span_count, size_t *places, struct row *moved)
+static void order(struct plot_rows *rows, size_t span_count, size_t *places, struct plot_row *moved)
 {
 	size_t place = 0;
 
@@ -71,13 +71,13 @@ static void order(struct rows *rows, size_t span_count, size_t *places, struct r
 		rows->of_span[i] = places[rows->of_span[i]];
 }
 
-int rows_make(struct rows *rows, struct spans *spans, struct error *err)
+int plot_rows_make(struct plot_rows *rows, struct intervals *intervals, struct error *err)
 {
-	const size_t most = spans->count + 1;
+	const size_t most = intervals->count + 1;
 	size_t *places = calloc(most, sizeof(*places));
-	struct row *moved = calloc(most, sizeof(*moved));
+	struct plot_row *moved = calloc(most, sizeof(*moved));
 
-	*rows = (struct rows){
+	*rows = (struct plot_rows){
 		.jobs = calloc(most, sizeof(*rows->jobs)),
 		.list = calloc(most, sizeof(*rows->list)),
 		.of_span = calloc(most, sizeof(*rows->of_span)),
@@ -87,11 +87,11 @@ int rows_make(struct rows *rows, struct spans *spans, struct error *err)
 		free(moved);
 		return fail(err, STATUS_OS, "cannot draw: %s", strerror(ENOMEM));
 	}
-	qsort(spans->list, spans->count, sizeof(*spans->list), compare_spans);
-	for (size_t i = 0; i < spans->count; i++)
+	qsort(intervals->list, intervals->count, sizeof(*intervals->list), compare_spans);
+	for (size_t i = 0; i < intervals->count; i++)
 		rows->of_span[i] =
-			find_row(rows, find_job(rows, spans->list[i].by), &spans->list[i]);
-	order(rows, spans->count, places, moved);
+			find_row(rows, find_job(rows, intervals->list[i].by), &intervals->list[i]);
+	order(rows, intervals->count, places, moved);
 	free(places);
 	free(moved);
 	return 0;
@@ -104,7 +104,7 @@ static int compare_times(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-size_t rows_limit(struct rows *rows, size_t most)
+size_t plot_rows_limit(struct plot_rows *rows, size_t most)
 {
 	int64_t *ends = most < rows->count ? calloc(rows->count, sizeof(*ends)) : NULL;
 	size_t ties = most;
@@ -120,7 +120,7 @@ size_t rows_limit(struct rows *rows, size_t most)
 	for (size_t i = 0; i < rows->count; i++)
 		ties -= rows->list[i].last_ms > least;
 	for (size_t i = 0; i < rows->count; i++) {
-		struct row *row = &rows->list[i];
+		struct plot_row *row = &rows->list[i];
 
 		row->shown = row->last_ms > least || (row->last_ms == least && ties > 0);
 		ties -= row->last_ms == least && row->shown;
@@ -128,10 +128,10 @@ size_t rows_limit(struct rows *rows, size_t most)
 	return rows->count - most;
 }
 
-void rows_free(struct rows *rows)
+void plot_rows_free(struct plot_rows *rows)
 {
 	free(rows->jobs);
 	free(rows->list);
 	free(rows->of_span);
-	*rows = (struct rows){0};
+	*rows = (struct plot_rows){0};
 }

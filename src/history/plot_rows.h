@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "lock/owner.h"
 
-struct spans;
+struct intervals;
 
 /* A command of one user on one host, however often it ran. */
 struct job {
@@ -17,27 +17,28 @@ struct job {
 };
 
 /* A line of a drawing. A job has one, and more for those that ran or waited at the same time. */
-struct row {
+struct plot_row {
 	size_t job;
 	int64_t last_ms; /* when its last span ended */
 	bool shown;
 };
 
-struct rows {
+struct plot_rows {
 	struct job *jobs;
 	size_t job_count;
-	struct row *list; /* jobs in the order of their first spans, the rows of one together */
+	struct plot_row
+		*list; /* jobs in the order of their first spans, the rows of one together */
 	size_t count;
 	size_t *of_span; /* the row of each span */
 };
 
 /* Sorts the spans by their beginnings and gives each a row. Returns 0, or -1 with STATUS_OS. Call
- * rows_free in both cases. */
-int rows_make(struct rows *rows, struct spans *spans, struct error *err);
+ * plot_rows_free in both cases. */
+int plot_rows_make(struct plot_rows *rows, struct intervals *intervals, struct error *err);
 
 /* Has only the latest rows shown, and returns how many are not. */
-size_t rows_limit(struct rows *rows, size_t most);
+size_t plot_rows_limit(struct plot_rows *rows, size_t most);
 
-void rows_free(struct rows *rows);
+void plot_rows_free(struct plot_rows *rows);
 
 #endif

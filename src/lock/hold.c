@@ -28,8 +28,8 @@ static void hurry(const struct hold *hold, int64_t timeout_ms)
 	if (timeout_ms < least_ms)
 		timeout_ms = least_ms;
 	client->timeout_ms = earliest(hold->patience_ms, timeout_ms);
-	client->link.timeout_ms = client->timeout_ms;
-	client->link.back_off_max_ms = earliest(BACK_OFF_MAX_MS, hold->lock->lease_ms / 20);
+	client->connection.timeout_ms = client->timeout_ms;
+	client->connection.back_off_max_ms = earliest(BACK_OFF_MAX_MS, hold->lock->lease_ms / 20);
 }
 
 void hold_init(struct hold *hold, struct lock *lock, struct client *client)
@@ -40,7 +40,7 @@ void hold_init(struct hold *hold, struct lock *lock, struct client *client)
 			      .client = client,
 			      .state = HOLD_HELD,
 			      .patience_ms = client->timeout_ms};
-	hold->renew_ms = lock->handed || client->link.stage == LINK_DOWN
+	hold->renew_ms = lock->handed || client->connection.stage == CONNECTION_DOWN
 				 ? clock_ms() + EARLY_RENEW_MS
 				 : client->sent_ms + lock->lease_ms / 3;
 	hurry(hold, lock->handed ? (lock->deadline_ms - lock->since_ms) / 3 : lock->lease_ms / 6);

@@ -29,7 +29,7 @@ int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t 
 	      int64_t limit, char *const *words, struct error *err)
 {
 	memset(lock, 0, sizeof(*lock));
-	if (name_keys(&lock->keys, name, err) < 0 || owner_new(lock->id, err) < 0)
+	if (lock_keys_make(&lock->keys, name, err) < 0 || owner_new(lock->id, err) < 0)
 		return -1;
 	memcpy(lock->request, lock->id, sizeof(lock->request));
 	lock->kind = kind;

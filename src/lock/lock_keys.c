@@ -80,7 +80,7 @@ static void derive(char *key, const char *prefix, const char *name)
 	strcpy(key, braces ? "}" : "");
 }
 
-int name_keys(struct lock_keys *keys, const char *name, struct error *err)
+int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err)
 {
 	size_t length = strlen(name);
 

@@ -18,6 +18,6 @@ struct lock_keys {
 };
 
 /* Checks NAME and derives its keys. Returns 0, or -1 with STATUS_USAGE. */
-int name_keys(struct lock_keys *keys, const char *name, struct error *err);
+int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err);
 
 #endif

@@ -30,7 +30,7 @@ static int no_memory(struct error *err)
 	return fail(err, STATUS_OS, "cannot list locks: %s", strerror(ENOMEM));
 }
 
-static int add(struct names *names, const char *name, struct client *client, struct error *err)
+static int add(struct lock_list *names, const char *name, struct client *client, struct error *err)
 {
 	struct found *list = reallocarray(names->list, names->count + 1, sizeof(*list));
 	char *copy;
@@ -45,12 +45,12 @@ static int add(struct names *names, const char *name, struct client *client, str
 	return 0;
 }
 
-void names_free(struct names *names)
+void lock_list_free(struct lock_list *names)
 {
 	for (size_t i = 0; i < names->count; i++)
 		free(names->list[i].name);
 	free(names->list);
-	*names = (struct names){0};
+	*names = (struct lock_list){0};
 }
 
 static int compare(const void *a, const void *b)
@@ -59,7 +59,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* A scan may come by the same key twice. */
-static void sort(struct names *names)
+static void sort(struct lock_list *names)
 {
 	size_t kept = 0;
 
@@ -93,7 +93,7 @@ static int move_cursor(char cursor[24], const char *next)
 }
 
 /* One step of the scan; keys are added to *keys. cursor is "0" behind the last step. */
-static int scan(struct names *keys, char cursor[24], struct client *client, int64_t until_ms,
+static int scan(struct lock_list *keys, char cursor[24], struct client *client, int64_t until_ms,
 		struct error *err)
 {
 	const struct request request = {
@@ -120,8 +120,8 @@ static int scan(struct names *keys, char cursor[24], struct client *client, int6
 }
 
 /* Adds the name of the lock whose state hash this is; another program's hash is left out. */
-static int add_name(struct names *names, const char *key, struct client *client, int64_t until_ms,
-		    struct error *err)
+static int add_name(struct lock_list *names, const char *key, struct client *client,
+		    int64_t until_ms, struct error *err)
 {
 	const struct request request = {.argv = {"HGET", key, "name"}, .argc = 3};
 	struct lock_keys derived;
@@ -131,15 +131,17 @@ static int add_name(struct names *names, const char *key, struct client *client,
 	if (ask(client, &request, until_ms, err) < 0)
 		return -1;
 	name = reply_string(client->reply);
-	if (!name || name_keys(&derived, name, &ignored) < 0 || strcmp(derived.state, key) != 0)
+	if (!name || lock_keys_make(&derived, name, &ignored) < 0 ||
+	    strcmp(derived.state, key) != 0)
 		return 0;
 	return add(names, name, client, err);
 }
 
 /* Adds what one node knows. */
-static int find_at(struct names *names, struct client *client, int64_t until_ms, struct error *err)
+static int find_at(struct lock_list *names, struct client *client, int64_t until_ms,
+		   struct error *err)
 {
-	struct names keys = {0};
+	struct lock_list keys = {0};
 	char cursor[24] = "0";
 	int steps = 0, result;
 
@@ -149,21 +151,22 @@ static int find_at(struct names *names, struct client *client, int64_t until_ms,
 	while (result == 0 && strcmp(cursor, "0") != 0);
 	for (size_t i = 0; result == 0 && i < keys.count; i++)
 		result = add_name(names, keys.list[i].name, client, until_ms, err);
-	names_free(&keys);
+	lock_list_free(&keys);
 	return result;
 }
 
-int names_find(struct names *names, struct nodes *nodes, int64_t until_ms, struct error *err)
+int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
+		   struct error *err)
 {
 	int result = 0;
 
-	*names = (struct names){0};
+	*names = (struct lock_list){0};
 	for (size_t i = 0; result == 0 && i < nodes->count; i++) {
 		struct client *client = &nodes->clients[i];
 
-		if (!nodes_has_lost(nodes, client))
+		if (!cluster_nodes_has_lost(nodes, client))
 			result = find_at(names, client, until_ms, err);
-		if (result < 0 && nodes_lose(nodes, client, err))
+		if (result < 0 && cluster_nodes_lose(nodes, client, err))
 			result = 0;
 	}
 	sort(names);
@@ -177,9 +180,9 @@ static bool is_running(const struct server *server)
 
 	if (server->kind != SERVER_LOCAL)
 		return true;
-	folder = local_open(&ignored);
+	folder = local_server_open(&ignored);
 	if (folder >= 0) {
-		fd = local_connect(folder);
+		fd = local_server_connect(folder);
 		close(folder);
 	}
 	if (fd >= 0)
@@ -187,16 +190,16 @@ static bool is_running(const struct server *server)
 	return fd >= 0;
 }
 
-void names_find_quickly(struct names *names, const struct server *server)
+void lock_list_find_quickly(struct lock_list *names, const struct server *server)
 {
 	const int64_t until_ms = clock_ms() + PROMPT_MS;
-	struct nodes nodes;
+	struct cluster_nodes nodes;
 	struct error ignored;
 
-	*names = (struct names){0};
+	*names = (struct lock_list){0};
 	if (!is_running(server))
 		return;
-	if (nodes_open(&nodes, server, PROMPT_MS, until_ms, &ignored) == 0)
-		names_find(names, &nodes, until_ms, &ignored);
-	nodes_close(&nodes);
+	if (cluster_nodes_open(&nodes, server, PROMPT_MS, until_ms, &ignored) == 0)
+		lock_list_find(names, &nodes, until_ms, &ignored);
+	cluster_nodes_close(&nodes);
 }

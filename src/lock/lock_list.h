@@ -7,11 +7,11 @@
 #include "base/error.h"
 #include "redis/client.h"
 
-struct nodes;
+struct cluster_nodes;
 struct server;
 
 /* The names of the locks that the nodes know of, sorted, each once. */
-struct names {
+struct lock_list {
 	struct found {
 		char *name;
 		struct client *client; /* of the node that has it */
@@ -20,14 +20,15 @@ struct names {
 };
 
 /* Asks the nodes for the names until until_ms (NEVER_MS: as long as it takes). Goes on without
- * nodes of a cluster that do not answer (nodes_lose). Returns 0, or -1 with what it found before
- * something failed. Call names_free in both cases. */
-int names_find(struct names *names, struct nodes *nodes, int64_t until_ms, struct error *err);
+ * nodes of a cluster that do not answer (cluster_nodes_lose). Returns 0, or -1 with what it found
+ * before something failed. Call lock_list_free in both cases. */
+int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
+		   struct error *err);
 
 /* The same for somebody who waits at a prompt: what can be found at once. Starts no private
- * server. Call names_free. */
-void names_find_quickly(struct names *names, const struct server *server);
+ * server. Call lock_list_free. */
+void lock_list_find_quickly(struct lock_list *names, const struct server *server);
 
-void names_free(struct names *names);
+void lock_list_free(struct lock_list *names);
 
 #endif

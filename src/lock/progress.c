@@ -70,13 +70,13 @@ static bool is_enough(struct usual usual)
 	return usual.count >= USUAL_LEAST;
 }
 
-static int64_t held_ms(const struct view *view)
+static int64_t held_ms(const struct waiter_view *view)
 {
 	return view->held_ms < 0 ? -1 : view->held_ms + clock_ms() - view->at_ms;
 }
 
 /* It is held for longer than usual. */
-static bool is_overdue(const struct view *view)
+static bool is_overdue(const struct waiter_view *view)
 {
 	return is_enough(view->of_job) && held_ms(view) > view->of_job.ms;
 }
@@ -90,7 +90,7 @@ static int64_t rounded(int64_t ms)
 }
 
 /* What those before us usually need, the holder less what it had. */
-static void say_turn(struct text *text, const struct view *view)
+static void say_turn(struct text *text, const struct waiter_view *view)
 {
 	const int64_t held = held_ms(view);
 	char shown[DURATION_MAX_BYTES];
@@ -107,7 +107,7 @@ static void say_turn(struct text *text, const struct view *view)
 }
 
 /* USER@HOST, the process and the command, of which there may be the most. */
-static void say_who(struct text *text, const struct view *view)
+static void say_who(struct text *text, const struct waiter_view *view)
 {
 	struct owner_process process;
 
@@ -121,7 +121,7 @@ static void say_who(struct text *text, const struct view *view)
 	    text->brief ? owner_without_folder(process.command) : process.command);
 }
 
-static void say_holder(struct text *text, const struct view *view, bool has_room)
+static void say_holder(struct text *text, const struct waiter_view *view, bool has_room)
 {
 	char shown[DURATION_MAX_BYTES];
 
@@ -139,16 +139,16 @@ static void say_holder(struct text *text, const struct view *view, bool has_room
 }
 
 static void compose(struct text *text, const struct line *line, const char *name,
-		    const struct view *view, const char *trouble, bool brief)
+		    const struct waiter_view *view, const char *trouble, bool brief)
 {
-	const int columns = line->screen.columns;
+	const int columns = line->terminal.columns;
 	const bool has_room = columns >= COLUMNS_PREFIX && !brief;
 	char shown[DURATION_MAX_BYTES], cut[TEXT_MAX_BYTES / 4];
 
 	text->length = 0;
 	text->brief = brief;
 	text->urgent = trouble != NULL;
-	screen_cut(&line->screen, cut, sizeof(cut), name, columns / 3);
+	terminal_cut(&line->terminal, cut, sizeof(cut), name, columns / 3);
 	say(text, "%s%s: ", has_room ? "fairlock: " : "", cut);
 	if (view->is_known && view->place > 0 && !trouble)
 		say(text, "%" PRId64 "%s of %" PRId64 ", ", view->place,
@@ -190,10 +190,10 @@ void line_start(struct line *line)
 	line->fd = open("/dev/tty", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (line->fd < 0)
 		return;
-	screen_look(&line->screen, line->fd);
-	line->plain = screen_is_dumb();
+	terminal_init(&line->terminal, line->fd);
+	line->plain = terminal_is_dumb();
 	line->first_ms = line->draw_ms = clock_ms() + SHORT_WAIT_MS;
-	if (!inbox_ignores(SIGTSTP))
+	if (!signal_fd_ignores(SIGTSTP))
 		mind_stop(line, SIG_BLOCK);
 }
 
@@ -209,7 +209,7 @@ bool line_is_seen(struct line *line)
 static void put_line(struct line *line, const char *text, int taken, bool urgent)
 {
 	char bytes[TEXT_MAX_BYTES + 64];
-	const bool coloured = line->screen.colour && taken > 0;
+	const bool coloured = line->terminal.colour && taken > 0;
 	const int left = line->shown && line->taken > taken ? line->taken - taken : 0;
 	int length;
 
@@ -226,7 +226,8 @@ static void put_line(struct line *line, const char *text, int taken, bool urgent
 	line->taken = taken;
 }
 
-void line_draw(struct line *line, const char *name, const struct view *view, const char *trouble)
+void line_draw(struct line *line, const char *name, const struct waiter_view *view,
+	       const char *trouble)
 {
 	struct text text;
 	char cut[TEXT_MAX_BYTES];
@@ -239,14 +240,15 @@ void line_draw(struct line *line, const char *name, const struct view *view, con
 	line_put_off(line);
 	if (!line_is_seen(line))
 		return;
-	screen_measure(&line->screen, line->fd);
-	if (line->screen.columns < COLUMNS_LEAST)
+	terminal_measure(&line->terminal, line->fd);
+	if (line->terminal.columns < COLUMNS_LEAST)
 		return;
 	compose(&text, line, name, view, trouble, false);
-	if (screen_width(&line->screen, text.bytes) >= line->screen.columns)
+	if (terminal_width(&line->terminal, text.bytes) >= line->terminal.columns)
 		compose(&text, line, name, view, trouble, true);
 	/* the last column stays free: some terminals go on to the next line when it is taken */
-	taken = screen_cut(&line->screen, cut, sizeof(cut), text.bytes, line->screen.columns - 1);
+	taken = terminal_cut(&line->terminal, cut, sizeof(cut), text.bytes,
+			     line->terminal.columns - 1);
 	put_line(line, cut, taken, text.urgent);
 	line->shown = true;
 }

@@ -22,7 +22,7 @@ struct line {
 	bool shown;
 	bool minds_stop;
 	bool plain; /* nothing but carriage returns */
-	struct screen screen;
+	struct terminal terminal;
 };
 
 /* Begins to wait. Nothing is drawn before line_start. */
@@ -36,7 +36,8 @@ void line_start(struct line *line);
 bool line_is_seen(struct line *line);
 
 /* Draws it, and is due again in a second. trouble: why nothing is known, or NULL. */
-void line_draw(struct line *line, const char *name, const struct view *view, const char *trouble);
+void line_draw(struct line *line, const char *name, const struct waiter_view *view,
+	       const char *trouble);
 
 /* It is due again in a second; or now, but not before the first drawing is. */
 void line_put_off(struct line *line);

@@ -69,9 +69,9 @@ struct waiting {
 	int64_t told_place;
 	bool viewing;    /* the request under way is for the line only */
 	int64_t view_ms; /* when to make the next of these; NEVER_MS: we may not */
-	struct view view;
+	struct waiter_view view;
 	struct line line;
-	struct steps steps;
+	struct connection_trace steps;
 };
 
 static bool may_queue(const struct waiting *w)
@@ -90,7 +90,8 @@ static void ask(struct waiting *w)
 {
 	struct request request;
 
-	tell_step(w->wait->teller, "asking for lock %s as %s", w->lock->keys.name, w->lock->id);
+	message_step(w->wait->messenger, "asking for lock %s as %s", w->lock->keys.name,
+		     w->lock->id);
 	if (w->first)
 		hear_outsiders(w);
 	lock_ask(w->lock, &request, !may_queue(w));
@@ -113,9 +114,9 @@ static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
 {
 	if (ttl_ms == -1 && !w->told_no_ttl) {
 		line_clear(&w->line);
-		tell(w->wait->teller, LOG_NOTICE,
-		     "lock %s has no time to live: it is held until somebody deletes it",
-		     w->lock->keys.name);
+		message(w->wait->messenger, LOG_NOTICE,
+			"lock %s has no time to live: it is held until somebody deletes it",
+			w->lock->keys.name);
 	}
 	w->told_no_ttl = ttl_ms == -1;
 }
@@ -128,14 +129,14 @@ static bool may_call(const struct waiting *w)
 	if (w->told_queued)
 		return client_is_still(w->client);
 	/* a connection of the deputy's own is worth its time only where there is time */
-	return client_is_silent(w->client) && link_can_be_shared(&w->client->link);
+	return client_is_silent(w->client) && connection_can_be_shared(&w->client->connection);
 }
 
 static void call_deputy(struct waiting *w)
 {
 	w->to_call = false;
 	w->called = w->wait->deputy;
-	w->called_on = w->client->link.opened;
+	w->called_on = w->client->connection.opened;
 	if (w->called)
 		w->wait->deputy->call(w->wait->deputy->context);
 }
@@ -149,11 +150,11 @@ static void dismiss_deputy(struct waiting *w)
 static void queued(struct waiting *w, const struct ask_reply *reply)
 {
 	if (!w->told_queued)
-		tell_step(w->wait->teller, "waiting for lock %s", w->lock->keys.name);
+		message_step(w->wait->messenger, "waiting for lock %s", w->lock->keys.name);
 	if (!w->told_queued && !w->wait->options->quiet)
 		line_start(&w->line);
 	w->told_queued = true;
-	w->place_due = w->wait->teller->verbose && w->view_ms != NEVER_MS;
+	w->place_due = w->wait->messenger->verbose && w->view_ms != NEVER_MS;
 	w->sign_ms = clock_ms() + reply->ask_in_ms;
 	mind_missing_ttl(w, reply->ttl_ms);
 	w->first = w->to_call = reply->first;
@@ -166,7 +167,7 @@ static void queued(struct waiting *w, const struct ask_reply *reply)
 static void got_it(struct waiting *w)
 {
 	w->granted = true;
-	verdict_tell_grant(w->wait->teller, w->lock);
+	wait_result_tell_grant(w->wait->messenger, w->lock);
 }
 
 /* We may have been stopped while the answer was under way, for longer than the lease: nobody starts
@@ -178,7 +179,7 @@ static int granted(struct waiting *w, struct error *err)
 		got_it(w);
 		return 0;
 	}
-	tell_step(w->wait->teller, "the grant of lock %s came late", w->lock->keys.name);
+	message_step(w->wait->messenger, "the grant of lock %s came late", w->lock->keys.name);
 	if (++w->late_grants == LATE_GRANTS)
 		return fail(err, STATUS_UNAVAILABLE,
 			    "cannot get lock %s: each grant came late; a longer --lease helps",
@@ -204,7 +205,7 @@ static int asked(struct waiting *w, struct error *err)
 			    "lost lock %s before its command began, which counts for --once-per",
 			    w->lock->keys.name);
 	else
-		return verdict_refused(err, w->lock, &reply, w->wait->options->once_per_ms);
+		return wait_result_refused(err, w->lock, &reply, w->wait->options->once_per_ms);
 	return 0;
 }
 
@@ -234,7 +235,7 @@ static void heard(struct waiting *w)
 	const char *message = w->client->message;
 	int64_t in_ms = 0;
 
-	tell_step(w->wait->teller, "heard: %s", message);
+	message_step(w->wait->messenger, "heard: %s", message);
 	if (!w->client->pending && lock_was_handed(w->lock, w->client)) {
 		got_it(w);
 		return;
@@ -294,7 +295,7 @@ static void draw(struct waiting *w)
 
 static void tell_place(struct waiting *w)
 {
-	const struct view *view = &w->view;
+	const struct waiter_view *view = &w->view;
 	char holder[256];
 
 	w->place_due = false;
@@ -302,15 +303,15 @@ static void tell_place(struct waiting *w)
 		return;
 	w->told_place = view->place;
 	owner_show(holder, sizeof(holder), view->by);
-	tell_step(w->wait->teller, "place %" PRId64 " of %" PRId64 "%s%s", view->place,
-		  view->waiters, *view->owner ? ", held by " : "",
-		  *view->by ? holder : view->owner);
+	message_step(w->wait->messenger, "place %" PRId64 " of %" PRId64 "%s%s", view->place,
+		     view->waiters, *view->owner ? ", held by " : "",
+		     *view->by ? holder : view->owner);
 }
 
 static void viewed(struct waiting *w)
 {
 	w->viewing = false;
-	view_asked(&w->view, w->client);
+	waiter_view_read(&w->view, w->client);
 	if (w->place_due)
 		tell_place(w);
 	w->view_ms = w->client->sent_ms + (w->view.waiters > CROWD ? VIEW_IN_CROWD_MS : VIEW_MS);
@@ -321,7 +322,7 @@ static void look(struct waiting *w)
 {
 	struct request request;
 
-	view_ask(&w->view, w->lock, &request);
+	waiter_view_ask(&w->view, w->lock, &request);
 	client_request(w->client, &request);
 	w->viewing = true;
 	line_put_off(&w->line);
@@ -343,9 +344,9 @@ static int take_events(struct waiting *w, struct error *err)
 		const enum client_event event = client_step(w->client);
 		int result = 0;
 
-		if (event != CLIENT_NOTHING && w->wait->teller->verbose)
+		if (event != CLIENT_NOTHING && w->wait->messenger->verbose)
 			line_clear(&w->line);
-		steps_tell(&w->steps, w->client);
+		connection_trace_tell(&w->steps, w->client);
 		switch (event) {
 		case CLIENT_NOTHING:
 			return 0;
@@ -374,11 +375,11 @@ static int timed_out(const struct waiting *w, struct error *err)
 	if (w->client->confirming)
 		return fail(err, STATUS_UNAVAILABLE,
 			    "cannot get lock %s: too few replicas know of it", w->lock->keys.name);
-	if (w->client->link.attempts > 0) {
+	if (w->client->connection.attempts > 0) {
 		*err = w->client->error;
 		return -1;
 	}
-	return verdict_not_obtained(err, w->lock, "timed out");
+	return wait_result_not_obtained(err, w->lock, "timed out");
 }
 
 /* Returns the one that ends us, or 0. */
@@ -386,10 +387,10 @@ static int take_signals(struct waiting *w)
 {
 	struct signalfd_siginfo info;
 
-	while (inbox_next(w->wait->inbox, &info))
+	while (signal_fd_next(w->wait->signals, &info))
 		if (info.ssi_signo == SIGTSTP)
 			line_stop(&w->line);
-		else if (inbox_is_deadly((int)info.ssi_signo))
+		else if (signal_fd_is_deadly((int)info.ssi_signo))
 			return (int)info.ssi_signo;
 	return 0;
 }
@@ -398,7 +399,7 @@ static int take_signals(struct waiting *w)
 static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 {
 	struct pollfd slots[SLOTS] = {
-		[SLOT_SIGNALS] = {.fd = w->wait->inbox->fd, .events = POLLIN},
+		[SLOT_SIGNALS] = {.fd = w->wait->signals->fd, .events = POLLIN},
 		[SLOT_PID] = {.fd = w->wait->pidfd, .events = POLLIN},
 	};
 	int64_t wake = client_wait(w->client, &slots[SLOT_CLIENT]);
@@ -407,14 +408,15 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 		call_deputy(w);
 	wake = earliest(wake, earliest(ask_again_ms(w), w->until_ms));
 	wake = earliest(wake, w->line.draw_ms);
-	if (loop_wait(w->wait->loop, slots, SLOTS, wake, err) < 0)
+	if (deadline_poll(w->wait->loop, slots, SLOTS, wake, err) < 0)
 		return -1;
 	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w)))
-		return verdict_stopped(err, w->lock, *signo);
+		return wait_result_stopped(err, w->lock, *signo);
 	if (slots[SLOT_SIGNALS].revents)
 		line_hurry(&w->line); /* another size, or in the foreground again */
 	if (slots[SLOT_PID].revents)
-		return verdict_not_obtained(err, w->lock, "the process that it was for has ended");
+		return wait_result_not_obtained(err, w->lock,
+						"the process that it was for has ended");
 	return 0;
 }
 
@@ -428,15 +430,15 @@ static void leave(struct waiting *w, struct error *err)
 	struct request request;
 	struct error why;
 
-	tell_step(w->wait->teller, "leaving the queue");
+	message_step(w->wait->messenger, "leaving the queue");
 	/* a connection that carries nothing any more must leave time for another */
 	w->client->timeout_ms = earliest(w->client->timeout_ms, LEAVE_MS / 2);
-	w->client->link.timeout_ms = w->client->timeout_ms;
+	w->client->connection.timeout_ms = w->client->timeout_ms;
 	client_cancel(w->client);
 	lock_leave(w->lock, &request);
 	if (client_call(w->client, &request, until_ms, w->client->ever_answered, &why) == 0)
 		return;
-	tell_step(w->wait->teller, "%s", why.text);
+	message_step(w->wait->messenger, "%s", why.text);
 	if (why.status == STATUS_UNAVAILABLE && clock_ms() >= w->until_ms)
 		*err = why;
 }
@@ -455,7 +457,7 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 			    .lock = lock,
 			    .client = client,
 			    .until_ms = NEVER_MS,
-			    .steps = {.teller = wait->teller}};
+			    .steps = {.messenger = wait->messenger}};
 	char channel[CHANNEL_MAX_BYTES];
 	int result;
 
@@ -474,8 +476,8 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 		result = take_events(&w, err);
 		if (w.granted)
 			break;
-		if (w.called &&
-		    (client->link.stage != LINK_OPEN || client->link.opened != w.called_on))
+		if (w.called && (client->connection.stage != CONNECTION_OPEN ||
+				 client->connection.opened != w.called_on))
 			dismiss_deputy(&w);
 		if (result == 0 && clock_ms() >= w.until_ms)
 			result = timed_out(&w, err);

@@ -10,14 +10,14 @@
 #include "redis/client.h"
 
 struct options;
-struct teller;
+struct messenger;
 
 /* What a waiter listens to beside its server. */
 struct wait {
 	const struct options *options;
-	struct teller *teller;
-	const struct inbox *inbox;
-	struct loop *loop;
+	struct messenger *messenger;
+	const struct signal_fd *signals;
+	struct deadline_poll *loop;
 	int pidfd; /* acquire --while-pid: ends the wait; -1: none */
 
 	const struct deputy *deputy; /* or NULL */

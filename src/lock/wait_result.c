@@ -11,26 +11,26 @@
 #include "cli/options.h"
 #include "lock/owner.h"
 
-void verdict_tell_grant(struct teller *teller, const struct lock *lock)
+void wait_result_tell_grant(struct messenger *messenger, const struct lock *lock)
 {
 	char waited[DURATION_MAX_BYTES];
 
 	duration_show(waited, clock_ms() - lock->wanted_ms);
 	if (strcmp(lock->owner, lock->id) == 0)
-		tell_event(teller, LOG_INFO, "got lock %s after %s, token %s", lock->keys.name,
-			   waited, lock->token);
+		message_event(messenger, LOG_INFO, "got lock %s after %s, token %s",
+			      lock->keys.name, waited, lock->token);
 	else
-		tell_event(teller, LOG_INFO,
-			   "went into lock %s, which %s holds, after %s, token %s", lock->keys.name,
-			   lock->owner, waited, lock->token);
+		message_event(messenger, LOG_INFO,
+			      "went into lock %s, which %s holds, after %s, token %s",
+			      lock->keys.name, lock->owner, waited, lock->token);
 }
 
-int verdict_not_obtained(struct error *err, const struct lock *lock, const char *why)
+int wait_result_not_obtained(struct error *err, const struct lock *lock, const char *why)
 {
 	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: %s", lock->keys.name, why);
 }
 
-int verdict_stopped(struct error *err, const struct lock *lock, int signo)
+int wait_result_stopped(struct error *err, const struct lock *lock, int signo)
 {
 	char name[SIGNAL_MAX_BYTES];
 
@@ -43,7 +43,7 @@ static int busy(struct error *err, const struct lock *lock, const struct ask_rep
 	char holder[256];
 
 	if (!*reply->by)
-		return verdict_not_obtained(err, lock, "it is busy");
+		return wait_result_not_obtained(err, lock, "it is busy");
 	owner_show(holder, sizeof(holder), reply->by);
 	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: held by %s", lock->keys.name,
 		    holder);
@@ -58,8 +58,8 @@ static int ran(struct error *err, const struct lock *lock, int64_t ran_ms, int64
 		    lock->keys.name, duration_show(ago, ran_ms), duration_show(period, period_ms));
 }
 
-int verdict_refused(struct error *err, const struct lock *lock, const struct ask_reply *reply,
-		    int64_t period_ms)
+int wait_result_refused(struct error *err, const struct lock *lock, const struct ask_reply *reply,
+			int64_t period_ms)
 {
 	switch (reply->outcome) {
 	case ASK_UNSAFE: /* an outage: the lock is free, but cannot be granted safely */
@@ -73,7 +73,7 @@ int verdict_refused(struct error *err, const struct lock *lock, const struct ask
 	case ASK_RAN:
 		return ran(err, lock, reply->ran_ms, period_ms);
 	case ASK_REMOVED:
-		return verdict_not_obtained(err, lock, "removed from the queue");
+		return wait_result_not_obtained(err, lock, "removed from the queue");
 	case ASK_GRANTED:
 	case ASK_QUEUED:
 	case ASK_BUSY:
@@ -82,16 +82,16 @@ int verdict_refused(struct error *err, const struct lock *lock, const struct ask
 	return busy(err, lock, reply);
 }
 
-int verdict_carry_out(struct teller *teller, const struct options *options, int signo,
-		      const struct error *err, int *status)
+int wait_result_carry_out(struct messenger *messenger, const struct options *options, int signo,
+			  const struct error *err, int *status)
 {
 	if (signo) {
-		tell_event(teller, LOG_NOTICE, "%s", err->text);
+		message_event(messenger, LOG_NOTICE, "%s", err->text);
 		die_of(signo);
 	}
 	if (err->status != STATUS_NOT_OBTAINED)
 		return -1;
-	tell_syslog(teller, LOG_NOTICE, err->text);
+	message_syslog(messenger, LOG_NOTICE, err->text);
 	if (!options->quiet)
 		complain("%s", err->text);
 	*status = options->conflict_status;

@@ -7,28 +7,28 @@
 #include "lock/lock.h"
 
 struct options;
-struct teller;
+struct messenger;
 
 /* How a wait for a lock ends, in words. */
 
 /* Tells that the lock was got. */
-void verdict_tell_grant(struct teller *teller, const struct lock *lock);
+void wait_result_tell_grant(struct messenger *messenger, const struct lock *lock);
 
 /* Each of these fills *err, and returns -1. */
 
 /* The answer neither grants the lock nor queues us. period_ms: that of --once-per. */
-int verdict_refused(struct error *err, const struct lock *lock, const struct ask_reply *reply,
-		    int64_t period_ms);
+int wait_result_refused(struct error *err, const struct lock *lock, const struct ask_reply *reply,
+			int64_t period_ms);
 
 /* A signal has ended the wait. */
-int verdict_stopped(struct error *err, const struct lock *lock, int signo);
+int wait_result_stopped(struct error *err, const struct lock *lock, int signo);
 
 /* It has ended for another reason. */
-int verdict_not_obtained(struct error *err, const struct lock *lock, const char *why);
+int wait_result_not_obtained(struct error *err, const struct lock *lock, const char *why);
 
 /* What becomes of a wait that failed. A signal that ended it ends this process. "Not obtained"
  * turns into its exit status, told unless --quiet; any other failure stays one (-1). */
-int verdict_carry_out(struct teller *teller, const struct options *options, int signo,
-		      const struct error *err, int *status);
+int wait_result_carry_out(struct messenger *messenger, const struct options *options, int signo,
+			  const struct error *err, int *status);
 
 #endif

@@ -10,7 +10,8 @@
 #define HELD_MAX_MS (INT64_C(1) << 45)
 #define WAITERS_MAX 100000000
 
-void view_ask(const struct view *view, const struct lock *lock, struct request *request)
+void waiter_view_ask(const struct waiter_view *view, const struct lock *lock,
+		     struct request *request)
 {
 	lock_request(&lock->keys, request, &script_view);
 	request_add(request, lock->id);
@@ -30,7 +31,7 @@ static struct usual usual_at(const struct redisReply *list, size_t index)
 			      .ms = number_at(list, index + 1, HELD_MAX_MS)};
 }
 
-void view_asked(struct view *view, const struct client *client)
+void waiter_view_read(struct waiter_view *view, const struct client *client)
 {
 	const struct redisReply *reply = client->reply, *usual;
 	const char *token;

@@ -14,7 +14,7 @@ struct usual {
 };
 
 /* What somebody who waits for a lock sees of it. */
-struct view {
+struct waiter_view {
 	bool is_known; /* there has been an answer */
 	int64_t at_ms; /* when the last one was true */
 	int64_t place; /* 0: not in the queue */
@@ -28,9 +28,10 @@ struct view {
 };
 
 /* Asks for it on behalf of a waiter. The request points into both. */
-void view_ask(const struct view *view, const struct lock *lock, struct request *request);
+void waiter_view_ask(const struct waiter_view *view, const struct lock *lock,
+		     struct request *request);
 
 /* Reads the client's reply; one that makes no sense leaves what was known. */
-void view_asked(struct view *view, const struct client *client);
+void waiter_view_read(struct waiter_view *view, const struct client *client);
 
 #endif

@@ -1,6 +1,6 @@
 #include "output/column_fit.h"
 
-static int excess(const struct fit *columns, size_t count, int room)
+static int excess(const struct column_fit *columns, size_t count, int room)
 {
 	int total = -1;
 
@@ -10,12 +10,12 @@ static int excess(const struct fit *columns, size_t count, int room)
 	return total - room;
 }
 
-static bool may_be_cut(const struct fit *column)
+static bool may_be_cut(const struct column_fit *column)
 {
 	return !column->hidden && column->least > 0 && column->width > column->least;
 }
 
-static int slack(const struct fit *columns, size_t count)
+static int slack(const struct column_fit *columns, size_t count)
 {
 	int total = 0;
 
@@ -25,9 +25,9 @@ static int slack(const struct fit *columns, size_t count)
 	return total;
 }
 
-static bool leave_one_out(struct fit *columns, size_t count)
+static bool leave_one_out(struct column_fit *columns, size_t count)
 {
-	struct fit *chosen = NULL;
+	struct column_fit *chosen = NULL;
 
 	for (size_t i = 0; i < count; i++)
 		if (!columns[i].hidden && columns[i].spare > (chosen ? chosen->spare : 0))
@@ -38,9 +38,9 @@ static bool leave_one_out(struct fit *columns, size_t count)
 }
 
 /* Cuts the widest by one. */
-static bool cut_one(struct fit *columns, size_t count)
+static bool cut_one(struct column_fit *columns, size_t count)
 {
-	struct fit *widest = NULL;
+	struct column_fit *widest = NULL;
 
 	for (size_t i = 0; i < count; i++)
 		if (may_be_cut(&columns[i]) && (!widest || columns[i].width > widest->width))
@@ -50,7 +50,7 @@ static bool cut_one(struct fit *columns, size_t count)
 	return widest != NULL;
 }
 
-void fit_columns(struct fit *columns, size_t count, int room)
+void fit_columns(struct column_fit *columns, size_t count, int room)
 {
 	while (excess(columns, count, room) > slack(columns, count) &&
 	       leave_one_out(columns, count))

@@ -39,8 +39,8 @@ static const struct family {
 			   "Holds that were over when the holder asked, after a loss of data."},
 };
 
-int metrics_add(struct metrics *metrics, const char *name, const int64_t values[METRIC_COUNT],
-		struct error *err)
+int prometheus_add(struct prometheus *metrics, const char *name, const int64_t values[METRIC_COUNT],
+		   struct error *err)
 {
 	struct sample *list =
 		reallocarray(metrics->list, metrics->count + 1, sizeof(*metrics->list));
@@ -59,7 +59,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* The format allows no two samples with the same label. */
-static void sort(struct metrics *metrics)
+static void sort(struct prometheus *metrics)
 {
 	size_t kept = 0;
 
@@ -99,7 +99,7 @@ static void print_head(const struct family *family)
 	printf("# TYPE %s %s\n", family->name, family->kind == COUNTER ? "counter" : "gauge");
 }
 
-static void print_family(const struct metrics *metrics, enum metric metric)
+static void print_family(const struct prometheus *metrics, enum metric metric)
 {
 	const struct family *family = &families[metric];
 
@@ -114,7 +114,7 @@ static void print_family(const struct metrics *metrics, enum metric metric)
 	}
 }
 
-void metrics_print(struct metrics *metrics)
+void prometheus_print(struct prometheus *metrics)
 {
 	sort(metrics);
 	puts("# HELP fairlock_locks Locks listed here.");
@@ -128,10 +128,10 @@ void metrics_print(struct metrics *metrics)
 		print_family(metrics, metric);
 }
 
-void metrics_free(struct metrics *metrics)
+void prometheus_free(struct prometheus *metrics)
 {
 	for (size_t i = 0; i < metrics->count; i++)
 		free(metrics->list[i].name);
 	free(metrics->list);
-	*metrics = (struct metrics){0};
+	*metrics = (struct prometheus){0};
 }

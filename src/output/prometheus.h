@@ -26,7 +26,7 @@ enum metric {
 #define METRIC_UNKNOWN (-1) /* is left out */
 #define METRIC_ENDLESS INT64_MAX
 
-struct metrics {
+struct prometheus {
 	struct sample {
 		char *name; /* of the lock */
 		int64_t values[METRIC_COUNT];
@@ -37,12 +37,12 @@ struct metrics {
 
 /* Adds a lock; its name is copied. One that is added again counts once. Returns 0, or -1 with
  * STATUS_OS. */
-int metrics_add(struct metrics *metrics, const char *name, const int64_t values[METRIC_COUNT],
-		struct error *err);
+int prometheus_add(struct prometheus *metrics, const char *name, const int64_t values[METRIC_COUNT],
+		   struct error *err);
 
 /* Writes them to standard output, by their names. */
-void metrics_print(struct metrics *metrics);
+void prometheus_print(struct prometheus *metrics);
 
-void metrics_free(struct metrics *metrics);
+void prometheus_free(struct prometheus *metrics);
 
 #endif

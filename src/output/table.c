@@ -247,13 +247,13 @@ static const char *cell_of(const struct table *table, size_t line, size_t column
 	return text ? text : "";
 }
 
-static int width_of(const struct table *table, const struct screen *screen, size_t column)
+static int width_of(const struct table *table, const struct terminal *terminal, size_t column)
 {
 	const size_t lines = scols_table_get_nlines(table->lines);
-	int most = screen_width(screen, table->layout->columns[table->chosen[column]].name);
+	int most = terminal_width(terminal, table->layout->columns[table->chosen[column]].name);
 
 	for (size_t i = 0; i < lines; i++) {
-		const int width = screen_width(screen, cell_of(table, i, column));
+		const int width = terminal_width(terminal, cell_of(table, i, column));
 
 		if (width > most)
 			most = width;
@@ -262,7 +262,7 @@ static int width_of(const struct table *table, const struct screen *screen, size
 }
 
 /* What could drive the terminal goes, too. */
-static int cut_cells(struct table *table, const struct screen *screen, size_t column, int width)
+static int cut_cells(struct table *table, const struct terminal *terminal, size_t column, int width)
 {
 	const size_t lines = scols_table_get_nlines(table->lines);
 	struct libscols_column *to = scols_table_get_column(table->lines, column);
@@ -274,7 +274,7 @@ static int cut_cells(struct table *table, const struct screen *screen, size_t co
 		int code = cut ? 0 : -ENOMEM;
 
 		if (cut)
-			screen_cut(screen, cut, size, text, width);
+			terminal_cut(terminal, cut, size, text, width);
 		if (cut && *cut)
 			code = scols_line_set_column_data(scols_table_get_line(table->lines, i), to,
 							  cut);
@@ -285,25 +285,25 @@ static int cut_cells(struct table *table, const struct screen *screen, size_t co
 	return 0;
 }
 
-static int fit(struct table *table, const struct screen *screen)
+static int fit(struct table *table, const struct terminal *terminal)
 {
-	struct fit columns[CHOSEN_MAX];
+	struct column_fit columns[CHOSEN_MAX];
 	int code = 0;
 
 	for (size_t i = 0; i < table->count; i++) {
 		const struct column *column = &table->layout->columns[table->chosen[i]];
 
-		columns[i] = (struct fit){.width = width_of(table, screen, i),
-					  .least = column->least,
-					  .spare = table->is_chosen ? 0 : column->spare};
+		columns[i] = (struct column_fit){.width = width_of(table, terminal, i),
+						 .least = column->least,
+						 .spare = table->is_chosen ? 0 : column->spare};
 	}
-	fit_columns(columns, table->count, screen->columns);
+	fit_columns(columns, table->count, terminal->columns);
 	for (size_t i = 0; code == 0 && i < table->count; i++) {
 		if (columns[i].hidden)
 			code = scols_column_set_flags(scols_table_get_column(table->lines, i),
 						      SCOLS_FL_HIDDEN);
 		else
-			code = cut_cells(table, screen, i, columns[i].width);
+			code = cut_cells(table, terminal, i, columns[i].width);
 		table->widths[i] = columns[i].width;
 	}
 	return code;
@@ -316,7 +316,7 @@ static bool is_on_screen(const struct table *table)
 
 int table_print(struct table *table, struct error *err)
 {
-	struct screen screen;
+	struct terminal terminal;
 	int code = 0;
 
 	if (is_on_screen(table) && scols_table_is_empty(table->lines)) {
@@ -324,8 +324,8 @@ int table_print(struct table *table, struct error *err)
 		return 0;
 	}
 	if (is_on_screen(table)) {
-		screen_look(&screen, STDOUT_FILENO);
-		code = fit(table, &screen);
+		terminal_init(&terminal, STDOUT_FILENO);
+		code = fit(table, &terminal);
 	}
 	if (code == 0)
 		code = scols_print_table(table->lines);
@@ -334,7 +334,7 @@ int table_print(struct table *table, struct error *err)
 
 char *table_text(struct table *table, int columns, struct error *err)
 {
-	struct screen screen;
+	struct terminal terminal;
 	char *text = NULL;
 	int code;
 
@@ -344,11 +344,11 @@ char *table_text(struct table *table, int columns, struct error *err)
 			broken(err, 0);
 		return text;
 	}
-	screen_look(&screen, STDOUT_FILENO);
-	screen.columns = columns;
+	terminal_init(&terminal, STDOUT_FILENO);
+	terminal.columns = columns;
 	scols_table_set_termforce(table->lines, SCOLS_TERMFORCE_ALWAYS);
 	scols_table_set_termwidth(table->lines, (size_t)columns);
-	code = fit(table, &screen);
+	code = fit(table, &terminal);
 	if (code == 0)
 		code = scols_print_table_to_string(table->lines, &text);
 	if (code == 0 && text)

@@ -16,7 +16,7 @@ static bool are_same(const struct termios *a, const struct termios *b)
 	       memcmp(a->c_cc, b->c_cc, sizeof(a->c_cc)) == 0;
 }
 
-static void restore(const struct restorer *restorer, int tty)
+static void restore(const struct terminal_restorer *restorer, int tty)
 {
 	struct termios now;
 
@@ -26,7 +26,7 @@ static void restore(const struct restorer *restorer, int tty)
 		tcsetattr(tty, TCSANOW, &restorer->usual);
 }
 
-static _Noreturn void stand_by(const struct restorer *restorer, int pidfd)
+static _Noreturn void stand_by(const struct terminal_restorer *restorer, int pidfd)
 {
 	struct pollfd slot = {.fd = pidfd, .events = POLLIN};
 	int tty;
@@ -41,7 +41,7 @@ static _Noreturn void stand_by(const struct restorer *restorer, int pidfd)
 	_exit(0);
 }
 
-static int fork_it(struct restorer *restorer, int pidfd)
+static int fork_it(struct terminal_restorer *restorer, int pidfd)
 {
 	sigset_t all, before;
 
@@ -57,7 +57,7 @@ static int fork_it(struct restorer *restorer, int pidfd)
 	return restorer->pid < 0 ? -1 : 0;
 }
 
-int restorer_start(struct restorer *restorer, struct error *err)
+int terminal_restorer_start(struct terminal_restorer *restorer, struct error *err)
 {
 	const int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	int result = -1;
@@ -73,7 +73,7 @@ int restorer_start(struct restorer *restorer, struct error *err)
 	return result;
 }
 
-void restorer_end(struct restorer *restorer)
+void terminal_restorer_end(struct terminal_restorer *restorer)
 {
 	if (restorer->pid <= 0)
 		return;

@@ -8,7 +8,7 @@
 #include "base/error.h"
 
 /* What a terminal is to be again. */
-struct restorer {
+struct terminal_restorer {
 	const char *leave; /* what is written to it */
 	struct termios usual;
 	struct termios ours; /* found as it is put back; what others set since is left alone */
@@ -19,8 +19,8 @@ struct restorer {
 /* Starts a process that restores the terminal when we are gone and it is needed: nobody can do
  * anything about SIGKILL, and the shell would sit in the dark. It is in a process group of its own,
  * so that a signal to ours does not reach it. */
-int restorer_start(struct restorer *restorer, struct error *err);
+int terminal_restorer_start(struct terminal_restorer *restorer, struct error *err);
 
-void restorer_end(struct restorer *restorer);
+void terminal_restorer_end(struct terminal_restorer *restorer);
 
 #endif

@@ -12,7 +12,7 @@ static struct tm local_time(int64_t ms)
 	return parts;
 }
 
-const char *moment_rfc3339(char text[MOMENT_MAX_BYTES], int64_t ms)
+const char *timestamp_rfc3339(char text[MOMENT_MAX_BYTES], int64_t ms)
 {
 	const time_t seconds = (time_t)(ms / 1000);
 	struct tm parts = {0};
@@ -24,7 +24,7 @@ const char *moment_rfc3339(char text[MOMENT_MAX_BYTES], int64_t ms)
 	return text;
 }
 
-const char *moment_local(char text[MOMENT_MAX_BYTES], int64_t ms, enum moment_form form)
+const char *timestamp_local(char text[MOMENT_MAX_BYTES], int64_t ms, enum timestamp_form form)
 {
 	const struct tm parts = local_time(ms);
 
@@ -48,7 +48,7 @@ const char *moment_local(char text[MOMENT_MAX_BYTES], int64_t ms, enum moment_fo
 	return text;
 }
 
-int64_t moment_offset_ms(int64_t ms)
+int64_t timestamp_offset_ms(int64_t ms)
 {
 	return (int64_t)local_time(ms).tm_gmtoff * 1000;
 }

@@ -8,9 +8,9 @@
 #define MOMENT_MAX_BYTES 64
 
 /* As RFC 3339 has it, in UTC: 2026-11-21T03:00:12.345Z. */
-const char *moment_rfc3339(char text[MOMENT_MAX_BYTES], int64_t ms);
+const char *timestamp_rfc3339(char text[MOMENT_MAX_BYTES], int64_t ms);
 
-enum moment_form {
+enum timestamp_form {
 	MOMENT_LONG,   /* Nov 21 03:00:12 */
 	MOMENT_DATE,   /* 2026-11-21 */
 	MOMENT_DAY,    /* Nov 21 */
@@ -19,9 +19,9 @@ enum moment_form {
 };
 
 /* In local time. */
-const char *moment_local(char text[MOMENT_MAX_BYTES], int64_t ms, enum moment_form form);
+const char *timestamp_local(char text[MOMENT_MAX_BYTES], int64_t ms, enum timestamp_form form);
 
 /* How far local time is ahead of UTC then. */
-int64_t moment_offset_ms(int64_t ms);
+int64_t timestamp_offset_ms(int64_t ms);
 
 #endif

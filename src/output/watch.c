@@ -40,9 +40,9 @@ struct watching {
 		    else */
 	int signals;
 	sigset_t before;
-	struct restorer restorer;
-	struct looker looker;
-	struct screen screen;
+	struct terminal_restorer restorer;
+	struct watch_worker worker;
+	struct terminal terminal;
 	char *text; /* what was seen last */
 	struct error trouble;
 	int64_t look_ms;  /* when to look again */
@@ -120,7 +120,7 @@ static void leave(struct watching *w)
 /* The last column stays free: erasing the rest of a line that is full would take its end. */
 static int width(const struct watching *w)
 {
-	return w->screen.columns > 1 ? w->screen.columns - 1 : 1;
+	return w->terminal.columns > 1 ? w->terminal.columns - 1 : 1;
 }
 
 static void head(const struct watching *w, FILE *frame)
@@ -132,10 +132,10 @@ static void head(const struct watching *w, FILE *frame)
 	localtime_r(&seconds, &parts);
 	strftime(now, sizeof(now), "%H:%M:%S", &parts);
 	snprintf(line, sizeof(line), "%s  %s  q quits", w->watch->title, now);
-	screen_cut(&w->screen, cut, sizeof(cut), line, width(w));
+	terminal_cut(&w->terminal, cut, sizeof(cut), line, width(w));
 	fprintf(frame, "%s\033[K\r\n", cut);
-	screen_cut(&w->screen, cut, sizeof(cut), w->trouble.status ? w->trouble.text : "",
-		   width(w));
+	terminal_cut(&w->terminal, cut, sizeof(cut), w->trouble.status ? w->trouble.text : "",
+		     width(w));
 	fprintf(frame, "%s\033[K", cut);
 }
 
@@ -155,7 +155,7 @@ static void body(const struct watching *w, FILE *frame)
 {
 	const char *text = w->text ? w->text : "";
 	const size_t lines = count_lines(text);
-	const size_t rows = w->screen.rows > 3 ? (size_t)w->screen.rows - 2 : 1;
+	const size_t rows = w->terminal.rows > 3 ? (size_t)w->terminal.rows - 2 : 1;
 	const size_t shown = lines <= rows ? lines : rows - 1;
 
 	for (size_t i = 0; i < shown; i++) {
@@ -202,9 +202,9 @@ static void draw(struct watching *w)
 static void look(struct watching *w)
 {
 	w->look_ms = clock_ms() + w->watch->period_ms;
-	if (w->looker.asked)
+	if (w->worker.asked)
 		return;
-	looker_ask(&w->looker, width(w));
+	watch_worker_ask(&w->worker, width(w));
 	w->asked_ms = clock_ms();
 	w->clock_ms = w->asked_ms + SILENCE_MS;
 }
@@ -214,7 +214,7 @@ static int take_look(struct watching *w, struct error *err)
 {
 	char *text;
 
-	switch (looker_take(&w->looker, &text, &w->trouble)) {
+	switch (watch_worker_take(&w->worker, &text, &w->trouble)) {
 	case LOOKER_NOT_YET:
 		return 0;
 	case LOOKER_SAW:
@@ -247,7 +247,7 @@ static void tell_silence(struct watching *w)
 /* What is there is cut to the new size at once, and looked at anew. */
 static void resize(struct watching *w)
 {
-	screen_measure(&w->screen, STDOUT_FILENO);
+	terminal_measure(&w->terminal, STDOUT_FILENO);
 	draw(w);
 	look(w);
 }
@@ -275,8 +275,8 @@ static void take_signals(struct watching *w)
 			break;
 		default:
 			leave(w);
-			looker_end(&w->looker);
-			restorer_end(&w->restorer);
+			watch_worker_end(&w->worker);
+			terminal_restorer_end(&w->restorer);
 			die_of((int)info.ssi_signo);
 		}
 	}
@@ -298,14 +298,14 @@ static bool take_keys(struct watching *w)
 
 static int64_t wake_ms(const struct watching *w)
 {
-	return w->looker.asked ? w->clock_ms : w->look_ms;
+	return w->worker.asked ? w->clock_ms : w->look_ms;
 }
 
 static void mind_time(struct watching *w)
 {
 	if (clock_ms() < wake_ms(w))
 		return;
-	if (w->looker.asked)
+	if (w->worker.asked)
 		tell_silence(w);
 	else
 		look(w);
@@ -316,7 +316,7 @@ static int wait_and_draw(struct watching *w, struct error *err)
 	enum { SIGNALS, KEYS, LOOK, SCREEN, SLOTS };
 	struct pollfd slots[SLOTS] = {[SIGNALS] = {.fd = w->signals, .events = POLLIN},
 				      [KEYS] = {.fd = w->tty, .events = POLLIN},
-				      [LOOK] = {.fd = w->looker.fd, .events = POLLIN},
+				      [LOOK] = {.fd = w->worker.fd, .events = POLLIN},
 				      [SCREEN] = {.events = POLLOUT}};
 
 	for (;;) {
@@ -347,11 +347,11 @@ static int wait_and_draw(struct watching *w, struct error *err)
 
 static int open_terminal(struct watching *w, struct error *err)
 {
-	struct restorer *restorer = &w->restorer;
+	struct terminal_restorer *restorer = &w->restorer;
 
 	w->tty = open("/dev/tty", O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	/* only of a terminal that controls us a process may ask this */
-	if (w->tty < 0 || tcgetpgrp(STDOUT_FILENO) < 0 || screen_is_dumb() ||
+	if (w->tty < 0 || tcgetpgrp(STDOUT_FILENO) < 0 || terminal_is_dumb() ||
 	    tcgetattr(w->tty, &restorer->usual) < 0)
 		return fail(
 			err, STATUS_USAGE,
@@ -361,8 +361,8 @@ static int open_terminal(struct watching *w, struct error *err)
 	/* not 0: a shell that comes back before this is put right would take it for the end */
 	restorer->ours.c_cc[VMIN] = 1;
 	restorer->ours.c_cc[VTIME] = 0;
-	screen_look(&w->screen, STDOUT_FILENO);
-	screen_measure(&w->screen, STDOUT_FILENO);
+	terminal_init(&w->terminal, STDOUT_FILENO);
+	terminal_measure(&w->terminal, STDOUT_FILENO);
 	return 0;
 }
 
@@ -373,7 +373,7 @@ static int open_signals(struct watching *w, struct error *err)
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (!inbox_ignores(signals[i]) || signals[i] == SIGWINCH)
+		if (!signal_fd_ignores(signals[i]) || signals[i] == SIGWINCH)
 			sigaddset(&set, signals[i]);
 	sigprocmask(SIG_BLOCK, &set, &w->before);
 	w->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -393,15 +393,15 @@ static int look_first(struct watching *w, struct error *err)
 static int open_all(struct watching *w, struct error *err)
 {
 	if (open_terminal(w, err) < 0 || look_first(w, err) < 0 || open_signals(w, err) < 0 ||
-	    restorer_start(&w->restorer, err) < 0)
+	    terminal_restorer_start(&w->restorer, err) < 0)
 		return -1;
-	return looker_start(&w->looker, w->watch->look, w->watch->data, err);
+	return watch_worker_start(&w->worker, w->watch->look, w->watch->data, err);
 }
 
 static void close_all(struct watching *w)
 {
-	looker_end(&w->looker);
-	restorer_end(&w->restorer);
+	watch_worker_end(&w->worker);
+	terminal_restorer_end(&w->restorer);
 	if (w->tty >= 0)
 		close(w->tty);
 	if (w->signals >= 0)
@@ -416,7 +416,7 @@ int watch_run(const struct watch *watch, struct error *err)
 			     .tty = -1,
 			     .signals = -1,
 			     .restorer = {.leave = LEAVE},
-			     .looker = {.fd = -1}};
+			     .worker = {.fd = -1}};
 	int result = open_all(&w, err);
 
 	if (result == 0) {

@@ -55,81 +55,83 @@ static _Noreturn void look_on(int fd, char *(*look)(void *data, int columns, str
 
 /* ---- The one that asks ---- */
 
-int looker_start(struct looker *looker, char *(*look)(void *data, int columns, struct error *err),
-		 void *data, struct error *err)
+int watch_worker_start(struct watch_worker *worker,
+		       char *(*look)(void *data, int columns, struct error *err), void *data,
+		       struct error *err)
 {
 	int ends[2];
 
-	*looker = (struct looker){.fd = -1};
+	*worker = (struct watch_worker){.fd = -1};
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return fail(err, STATUS_OS, "cannot make a socket pair: %s", strerror(errno));
-	looker->pid = fork();
-	if (looker->pid == 0) {
+	worker->pid = fork();
+	if (worker->pid == 0) {
 		close(ends[0]);
 		look_on(ends[1], look, data);
 	}
 	close(ends[1]);
-	looker->fd = ends[0];
-	return looker->pid < 0 ? fail(err, STATUS_OS, "cannot fork: %s", strerror(errno)) : 0;
+	worker->fd = ends[0];
+	return worker->pid < 0 ? fail(err, STATUS_OS, "cannot fork: %s", strerror(errno)) : 0;
 }
 
-void looker_ask(struct looker *looker, int columns)
+void watch_worker_ask(struct watch_worker *worker, int columns)
 {
-	if (!looker->asked &&
-	    send(looker->fd, &columns, sizeof(columns), MSG_NOSIGNAL) == sizeof(columns))
-		looker->asked = true;
+	if (!worker->asked &&
+	    send(worker->fd, &columns, sizeof(columns), MSG_NOSIGNAL) == sizeof(columns))
+		worker->asked = true;
 }
 
 /* Returns LOOKER_SAW when all of the answer is here. */
-static enum looker_result receive(struct looker *looker, struct answer *answer)
+static enum watch_worker_result receive(struct watch_worker *worker, struct answer *answer)
 {
 	for (;;) {
-		char *room = realloc(looker->bytes, looker->length + PIECE_BYTES);
+		char *room = realloc(worker->bytes, worker->length + PIECE_BYTES);
 		ssize_t length;
 
 		if (!room)
 			return LOOKER_GONE;
-		looker->bytes = room;
-		length = recv(looker->fd, room + looker->length, PIECE_BYTES, MSG_DONTWAIT);
+		worker->bytes = room;
+		length = recv(worker->fd, room + worker->length, PIECE_BYTES, MSG_DONTWAIT);
 		if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR))
 			return LOOKER_GONE;
 		if (length < 0)
 			return LOOKER_NOT_YET;
-		looker->length += (size_t)length;
-		if (looker->length < sizeof(*answer))
+		worker->length += (size_t)length;
+		if (worker->length < sizeof(*answer))
 			continue;
-		memcpy(answer, looker->bytes, sizeof(*answer));
-		if (looker->length == sizeof(*answer) + answer->length)
+		memcpy(answer, worker->bytes, sizeof(*answer));
+		if (worker->length == sizeof(*answer) + answer->length)
 			return LOOKER_SAW;
 	}
 }
 
-enum looker_result looker_take(struct looker *looker, char **text, struct error *err)
+enum watch_worker_result watch_worker_take(struct watch_worker *worker, char **text,
+					   struct error *err)
 {
 	struct answer answer;
-	const enum looker_result result = receive(looker, &answer);
+	const enum watch_worker_result result = receive(worker, &answer);
 
 	if (result != LOOKER_SAW)
 		return result;
-	looker->asked = false;
-	looker->length = 0;
+	worker->asked = false;
+	worker->length = 0;
 	if (answer.err.status) {
 		*err = answer.err;
 		return LOOKER_FAILED;
 	}
-	*text = strndup(looker->bytes + sizeof(answer), answer.length);
+	*text = strndup(worker->bytes + sizeof(answer), answer.length);
 	return *text ? LOOKER_SAW : LOOKER_GONE;
 }
 
-void looker_end(struct looker *looker)
+void watch_worker_end(struct watch_worker *worker)
 {
-	if (looker->pid > 0) {
-		kill(looker->pid, SIGKILL);
-		while (waitpid(looker->pid, NULL, 0) < 0 && errno == EINTR)
+	if (worker->pid > 0) {
+		kill(worker->pid, SIGKILL);
+		while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
-	if (looker->fd >= 0)
-		close(looker->fd);
-	free(looker->bytes);
-	*looker = (struct looker){.fd = -1};
+	if (worker->fd >= 0)
+		close(worker->fd);
+	free(worker->bytes);
+	*worker = (struct watch_worker){.fd = -1};
 }

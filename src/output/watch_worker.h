@@ -9,7 +9,7 @@
 
 /* A process that looks, so that the one that draws never waits: a server may be silent for as long
  * as it likes, and so may whoever knows its address. It ends with the process that started it. */
-struct looker {
+struct watch_worker {
 	pid_t pid;
 	int fd;     /* readable when there is something to take */
 	bool asked; /* an answer is due */
@@ -18,13 +18,14 @@ struct looker {
 };
 
 /* look returns a text for a screen so wide, which is freed, or NULL with *err. */
-int looker_start(struct looker *looker, char *(*look)(void *data, int columns, struct error *err),
-		 void *data, struct error *err);
+int watch_worker_start(struct watch_worker *worker,
+		       char *(*look)(void *data, int columns, struct error *err), void *data,
+		       struct error *err);
 
 /* Asks for a look, unless one is under way. */
-void looker_ask(struct looker *looker, int columns);
+void watch_worker_ask(struct watch_worker *worker, int columns);
 
-enum looker_result {
+enum watch_worker_result {
 	LOOKER_NOT_YET,
 	LOOKER_SAW, /* *text is the caller's */
 	LOOKER_FAILED,
@@ -32,8 +33,9 @@ enum looker_result {
 };
 
 /* Takes what has come, without waiting. */
-enum looker_result looker_take(struct looker *looker, char **text, struct error *err);
+enum watch_worker_result watch_worker_take(struct watch_worker *worker, char **text,
+					   struct error *err);
 
-void looker_end(struct looker *looker);
+void watch_worker_end(struct watch_worker *worker);
 
 #endif

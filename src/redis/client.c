@@ -20,7 +20,7 @@ void client_init(struct client *client, const struct server *server, int64_t tim
 {
 	memset(client, 0, sizeof(*client));
 	client->timeout_ms = timeout_ms;
-	link_init(&client->link, server, timeout_ms);
+	connection_init(&client->connection, server, timeout_ms);
 }
 
 static void drop_reply(struct client *client)
@@ -34,7 +34,7 @@ static void drop_reply(struct client *client)
 void client_close(struct client *client)
 {
 	drop_reply(client);
-	link_close(&client->link);
+	connection_close(&client->connection);
 }
 
 /* ---- What goes out ---- */
@@ -42,9 +42,9 @@ void client_close(struct client *client)
 /* At a node that a slot is on its way to, each command needs this before it. */
 static void send_asking(struct client *client)
 {
-	if (!client->link.asking)
+	if (!client->connection.asking)
 		return;
-	link_send(&client->link, 1, (const char *[]){"ASKING"});
+	connection_send(&client->connection, 1, (const char *[]){"ASKING"});
 	client->unasked++;
 }
 
@@ -58,7 +58,7 @@ static void send_subscriptions(struct client *client)
 	if (argc == 1)
 		return;
 	send_asking(client);
-	link_send(&client->link, argc, argv);
+	connection_send(&client->connection, argc, argv);
 	client->confirmations += argc - 1;
 }
 
@@ -69,9 +69,9 @@ static void be_answered_last(struct client *client)
 {
 	const char *command = client->by_shard ? "SSUBSCRIBE" : "SUBSCRIBE";
 
-	if (client->subscribed == 0 || client->link.asking)
+	if (client->subscribed == 0 || client->connection.asking)
 		return;
-	link_send(&client->link, 2, (const char *[]){command, client->channels[0]});
+	connection_send(&client->connection, 2, (const char *[]){command, client->channels[0]});
 	client->confirmations++;
 }
 
@@ -97,7 +97,7 @@ static void send_request(struct client *client, bool whole_script)
 	if (request->tells)
 		be_answered_last(client);
 	send_asking(client);
-	link_send(&client->link, argc, argv);
+	connection_send(&client->connection, argc, argv);
 	client->whole_script = whole_script;
 	client->replicas = 0;
 	client->before_reply = client->confirmations;
@@ -115,7 +115,7 @@ static void send_wait(struct client *client)
 
 	snprintf(replicas, sizeof(replicas), "%" PRId64, request->replicas);
 	snprintf(ms, sizeof(ms), "%" PRId64, request->replicas_ms);
-	link_send(&client->link, 3, (const char *[]){"WAIT", replicas, ms});
+	connection_send(&client->connection, 3, (const char *[]){"WAIT", replicas, ms});
 	client->due_ms = clock_ms() + request->replicas_ms + client->timeout_ms;
 }
 
@@ -141,7 +141,7 @@ static void forget_connection(struct client *client)
 static void start_over(struct client *client)
 {
 	forget_connection(client);
-	link_drop(&client->link);
+	connection_drop(&client->connection);
 }
 
 /* The first request may come in the seconds in which a replica becomes the master, or a slot is
@@ -149,40 +149,41 @@ static void start_over(struct client *client)
  * a server that is down. */
 static bool may_pass(const struct client *client)
 {
-	const struct link *link = &client->link;
+	const struct connection *connection = &client->connection;
 
-	return !client->ever_answered && !link->refused &&
+	return !client->ever_answered && !connection->refused &&
 	       client->error.status == STATUS_UNAVAILABLE &&
-	       (link->broke || link->server->kind == SERVER_SENTINEL || link->greeting.is_cluster);
+	       (connection->broke || connection->server->kind == SERVER_SENTINEL ||
+		connection->handshake.is_cluster);
 }
 
 /* The connection, or the attempt to make one, is over; another one follows. */
 static enum client_event lost(struct client *client)
 {
 	forget_connection(client);
-	client->error = client->link.error;
-	client->final = client->link.refused;
-	if (may_pass(client) && link_await(&client->link))
+	client->error = client->connection.error;
+	client->final = client->connection.refused;
+	if (may_pass(client) && connection_await(&client->connection))
 		return CLIENT_NOTHING;
 	return CLIENT_FAILED;
 }
 
 static enum client_event lost_for(struct client *client, const char *cause)
 {
-	link_fail(&client->link, STATUS_UNAVAILABLE, "use", cause);
+	connection_fail(&client->connection, STATUS_UNAVAILABLE, "use", cause);
 	return lost(client);
 }
 
 static enum client_event no_reply(struct client *client)
 {
-	link_fail(&client->link, STATUS_UNAVAILABLE, "reach", "no reply in time");
+	connection_fail(&client->connection, STATUS_UNAVAILABLE, "reach", "no reply in time");
 	return lost(client);
 }
 
 /* What came from the other end is not what a server says. */
 static enum client_event nonsense(struct client *client, const char *what)
 {
-	link_fail(&client->link, STATUS_BUG, "understand", what);
+	connection_fail(&client->connection, STATUS_BUG, "understand", what);
 	return lost(client);
 }
 
@@ -202,7 +203,7 @@ static void add_denied(struct client *client, const char *text)
 	if (*names)
 		fail(&client->error, STATUS_REFUSED,
 		     "cannot use %s: the server says: %s; needed:%s",
-		     server_shown(client->link.server), text, names);
+		     server_shown(client->connection.server), text, names);
 }
 
 /* A server that cannot serve now is asked again over the same connection: a waiter who went away
@@ -210,25 +211,25 @@ static void add_denied(struct client *client, const char *text)
  * name may belong to another server by now; at once where there are others. */
 static bool may_stay(const struct client *client, const char *text, bool of_subscription)
 {
-	const struct server *server = client->link.server;
+	const struct server *server = client->connection.server;
 
 	/* this server was restarted under the first request, which is made again */
-	if (client->link.broke && !client->ever_answered)
+	if (client->connection.broke && !client->ever_answered)
 		return false;
-	return refusal_is_own(text) && !of_subscription && !client->link.greeting.is_cluster &&
-	       server->kind != SERVER_SENTINEL && server->seed_count < 2 &&
-	       client->link.attempts % STAYS_MAX != STAYS_MAX - 1;
+	return server_error_is_own(text) && !of_subscription &&
+	       !client->connection.handshake.is_cluster && server->kind != SERVER_SENTINEL &&
+	       server->seed_count < 2 && client->connection.attempts % STAYS_MAX != STAYS_MAX - 1;
 }
 
 static enum client_event stay(struct client *client, const char *text)
 {
 	fail(&client->error, STATUS_UNAVAILABLE, "cannot use %s: %s",
-	     server_shown(client->link.server), text);
+	     server_shown(client->connection.server), text);
 	drop_reply(client);
 	client->sent = false;
 	client->retried = true; /* it may have been done in part */
 	client->final = false;
-	client->again_ms = clock_ms() + link_back_off(&client->link);
+	client->again_ms = clock_ms() + connection_back_off(&client->connection);
 	return CLIENT_FAILED;
 }
 
@@ -236,12 +237,13 @@ static enum client_event stay(struct client *client, const char *text)
  * final. */
 static enum client_event refused(struct client *client, const char *text, bool of_subscription)
 {
-	const enum status status = refusal_status(text);
-	const char *shown = server_shown(client->link.server);
+	const enum status status = server_error_status(text);
+	const char *shown = server_shown(client->connection.server);
 
 	if (status == STATUS_UNAVAILABLE) {
-		if (refusal_is(text, "LOADING") && client->link.server->kind == SERVER_LOCAL &&
-		    link_await(&client->link)) {
+		if (server_error_is(text, "LOADING") &&
+		    client->connection.server->kind == SERVER_LOCAL &&
+		    connection_await(&client->connection)) {
 			forget_connection(client);
 			return CLIENT_NOTHING;
 		}
@@ -325,14 +327,14 @@ static enum client_event take_error(struct client *client, const char *text)
 	const bool of_subscription = is_of_subscription(client);
 	enum client_event event;
 
-	if (refusal_is(text, "MOVED") || refusal_is(text, "ASK")) {
-		if (!link_redirect(&client->link, text))
+	if (server_error_is(text, "MOVED") || server_error_is(text, "ASK")) {
+		if (!connection_redirect(&client->connection, text))
 			return lost_for(client, text);
 		client->sent = false; /* nothing was done there */
 		forget_connection(client);
 		return CLIENT_NOTHING;
 	}
-	if (refusal_is(text, "NOSCRIPT") && !of_subscription && client->request.script &&
+	if (server_error_is(text, "NOSCRIPT") && !of_subscription && client->request.script &&
 	    !client->whole_script) {
 		send_request(client, true);
 		return CLIENT_NOTHING;
@@ -349,7 +351,7 @@ static enum client_event take_error(struct client *client, const char *text)
 
 static enum client_event answered(struct client *client)
 {
-	link_is_well(&client->link);
+	connection_is_well(&client->connection);
 	client->pending = false;
 	client->sent = false;
 	client->confirming = false;
@@ -379,13 +381,13 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 	}
 	/* nor before the request has left: a server that answers without listening would make us
 	 * pile up requests */
-	if (!client->pending || !client->sent || link_is_sending(&client->link))
+	if (!client->pending || !client->sent || connection_is_sending(&client->connection))
 		return nonsense(client, "a reply that nobody asked for");
 	if (client->confirming) {
 		client->replicas = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
 		return answered(client);
 	}
-	if (client->channel_count > 0 && client->link.greeting.shards && !client->by_shard) {
+	if (client->channel_count > 0 && client->connection.handshake.shards && !client->by_shard) {
 		/* the greeting has just said what kind of server this is; this copy is no stray */
 		client->sent = false;
 		client->retried = true;
@@ -418,18 +420,19 @@ static void opened(struct client *client)
 	forget_connection(client); /* the one before may have ended in its greeting */
 	/* who goes on for a dead process does not know what that was told */
 	client->returning = client->ever_answered || client->strays > 0;
-	client->by_shard = client->link.greeting.shards;
+	client->by_shard = client->connection.handshake.shards;
 	send_subscriptions(client);
 }
 
 static bool is_open(const struct client *client)
 {
-	return client->link.stage == LINK_OPEN && !client->link.greeting.to_sentinel;
+	return client->connection.stage == CONNECTION_OPEN &&
+	       !client->connection.handshake.to_sentinel;
 }
 
 bool client_has_greeted(const struct client *client)
 {
-	return is_open(client) && client->link.greeting.due == 0;
+	return is_open(client) && client->connection.handshake.due == 0;
 }
 
 static bool is_wanted(const struct client *client)
@@ -445,8 +448,9 @@ static bool may_send(const struct client *client)
 /* As long as the greeting is unanswered, the link minds the time: another seed may do. */
 static int64_t due_ms(const struct client *client)
 {
-	return client->sent && is_open(client) && client->link.greeting.due == 0 ? client->due_ms
-										 : NEVER_MS;
+	return client->sent && is_open(client) && client->connection.handshake.due == 0
+		       ? client->due_ms
+		       : NEVER_MS;
 }
 
 static enum client_event step(struct client *client)
@@ -456,21 +460,21 @@ static enum client_event step(struct client *client)
 
 	if (!client->confirming)
 		drop_reply(client);
-	if (client->link.stage == LINK_DOWN && !is_wanted(client))
+	if (client->connection.stage == CONNECTION_DOWN && !is_wanted(client))
 		return CLIENT_NOTHING;
 	for (int replies = 0; event == CLIENT_NOTHING && replies < REPLIES_AT_ONCE; replies++) {
 		if (may_send(client) && clock_ms() >= client->again_ms)
 			send_request(client, false);
-		switch (link_step(&client->link, &reply)) {
-		case LINK_NOTHING:
+		switch (connection_step(&client->connection, &reply)) {
+		case CONNECTION_NOTHING:
 			return CLIENT_NOTHING;
-		case LINK_OPENED:
+		case CONNECTION_OPENED:
 			opened(client);
 			break;
-		case LINK_REPLY:
+		case CONNECTION_REPLY:
 			event = take(client, reply);
 			break;
-		case LINK_FAILED:
+		case CONNECTION_FAILED:
 			return lost(client);
 		}
 	}
@@ -491,11 +495,11 @@ enum client_event client_step(struct client *client)
 
 int64_t client_wait(const struct client *client, struct pollfd *slot)
 {
-	int64_t wake = link_wait(&client->link, slot);
+	int64_t wake = connection_wait(&client->connection, slot);
 
 	if (client->more)
 		return 0;
-	if (client->link.stage == LINK_DOWN && !is_wanted(client))
+	if (client->connection.stage == CONNECTION_DOWN && !is_wanted(client))
 		return NEVER_MS;
 	if (may_send(client))
 		return earliest(wake, client->again_ms);
@@ -535,7 +539,7 @@ void client_cancel(struct client *client)
 
 bool client_is_silent(const struct client *client)
 {
-	return link_is_silent(&client->link);
+	return connection_is_silent(&client->connection);
 }
 
 bool client_is_still(const struct client *client)

@@ -54,7 +54,7 @@ enum client_event {
 /* One connection that comes back by itself, with at most one request under way. The
  * greeting, the subscriptions and the request leave in one write. */
 struct client {
-	struct link link;
+	struct connection connection;
 	int64_t timeout_ms;
 	int64_t due_ms; /* when the reply is overdue */
 	struct request request;
@@ -111,7 +111,7 @@ enum client_event client_step(struct client *client);
 
 /* Whether all is answered and confirmed: then another process can go on with a copy of *client, if
  * it was forked when this connection was there and client_is_silent. (With a connection of its own
- * if that cannot be shared, see link_can_be_shared.) */
+ * if that cannot be shared, see connection_can_be_shared.) */
 bool client_is_still(const struct client *client);
 
 /* Whether it is connected, nothing is left to be sent, and no reply has come in part. */

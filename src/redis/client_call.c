@@ -17,7 +17,7 @@ enum patience {
 static bool goes_on(const struct client *client, enum patience patience)
 {
 	return client->error.status == STATUS_UNAVAILABLE &&
-	       (patience == ALWAYS || (patience == ON_BREAK && client->link.broke));
+	       (patience == ALWAYS || (patience == ON_BREAK && client->connection.broke));
 }
 
 /* Until the request is answered, or, if there is none, the server has greeted us. */
@@ -45,7 +45,7 @@ static int await(struct client *client, int64_t until_ms, enum patience patience
 				*err = client->error;
 			else
 				fail(err, STATUS_UNAVAILABLE, "cannot reach %s: no reply in time",
-				     server_shown(client->link.server));
+				     server_shown(client->connection.server));
 			return -1;
 		}
 		if (wake > until_ms)

@@ -13,7 +13,7 @@
 #define RANGES_NAMED 6
 
 /* The place of the node that is there; nodes->count: it is not known yet. */
-static size_t find(const struct nodes *nodes, const struct endpoint *endpoint)
+static size_t find(const struct cluster_nodes *nodes, const struct endpoint *endpoint)
 {
 	size_t i = 0;
 
@@ -24,7 +24,8 @@ static size_t find(const struct nodes *nodes, const struct endpoint *endpoint)
 }
 
 /* The same server as far as who we are and what we trust goes, at one place. False: no memory. */
-static bool add(struct nodes *nodes, const struct server *like, const struct endpoint *endpoint)
+static bool add(struct cluster_nodes *nodes, const struct server *like,
+		const struct endpoint *endpoint)
 {
 	const bool is_ipv6 = strchr(endpoint->host, ':') != NULL;
 	struct server *server = &nodes->servers[nodes->count++];
@@ -67,7 +68,7 @@ static int no_memory(struct error *err)
 	return fail(err, STATUS_OS, "cannot list the nodes of a cluster: %s", strerror(ENOMEM));
 }
 
-static int read_masters(struct nodes *nodes, const struct client *client,
+static int read_masters(struct cluster_nodes *nodes, const struct client *client,
 			const struct server *server, struct error *err)
 {
 	const size_t ranges = reply_count(client->reply);
@@ -83,7 +84,7 @@ static int read_masters(struct nodes *nodes, const struct client *client,
 	for (size_t i = 0; i < ranges; i++) {
 		const struct redisReply *range = reply_at(client->reply, i);
 
-		if (!read_range(range, &client->link.endpoint, &master))
+		if (!read_range(range, &client->connection.endpoint, &master))
 			return reply_nonsense(err);
 		const size_t place = find(nodes, &master);
 
@@ -96,8 +97,8 @@ static int read_masters(struct nodes *nodes, const struct client *client,
 	return 0;
 }
 
-static int find_masters(struct nodes *nodes, struct client *client, const struct server *server,
-			int64_t until_ms, struct error *err)
+static int find_masters(struct cluster_nodes *nodes, struct client *client,
+			const struct server *server, int64_t until_ms, struct error *err)
 {
 	const struct request request = {.argv = {"CLUSTER", "SLOTS"}, .argc = 2};
 
@@ -107,7 +108,7 @@ static int find_masters(struct nodes *nodes, struct client *client, const struct
 }
 
 /* A client for each master, in place of the one that found them. */
-static int reach_masters(struct nodes *nodes, const struct server *server, int64_t until_ms,
+static int reach_masters(struct cluster_nodes *nodes, const struct server *server, int64_t until_ms,
 			 struct error *err)
 {
 	struct client *seed = nodes->clients;
@@ -130,22 +131,22 @@ static int reach_masters(struct nodes *nodes, const struct server *server, int64
 	return result == 0 && !nodes->clients ? no_memory(err) : result;
 }
 
-int nodes_open(struct nodes *nodes, const struct server *server, int64_t timeout_ms,
-	       int64_t until_ms, struct error *err)
+int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server, int64_t timeout_ms,
+		       int64_t until_ms, struct error *err)
 {
-	*nodes = (struct nodes){.clients = calloc(1, sizeof(*nodes->clients))};
+	*nodes = (struct cluster_nodes){.clients = calloc(1, sizeof(*nodes->clients))};
 	if (!nodes->clients)
 		return no_memory(err);
 	client_init(nodes->clients, server, timeout_ms);
 	nodes->count = 1;
 	if (client_connect(nodes->clients, until_ms, err) < 0)
 		return -1;
-	return nodes->clients->link.greeting.is_cluster
+	return nodes->clients->connection.handshake.is_cluster
 		       ? reach_masters(nodes, server, until_ms, err)
 		       : 0;
 }
 
-void nodes_close(struct nodes *nodes)
+void cluster_nodes_close(struct cluster_nodes *nodes)
 {
 	for (size_t i = 0; i < nodes->count; i++) {
 		if (nodes->clients)
@@ -159,12 +160,13 @@ void nodes_close(struct nodes *nodes)
 	free(nodes->gaps);
 	free(nodes->clients);
 	free(nodes->servers);
-	*nodes = (struct nodes){0};
+	*nodes = (struct cluster_nodes){0};
 }
 
 /* ---- What cannot be seen ---- */
 
-bool nodes_lose(struct nodes *nodes, const struct client *client, const struct error *why)
+bool cluster_nodes_lose(struct cluster_nodes *nodes, const struct client *client,
+			const struct error *why)
 {
 	if (!nodes->owners || why->status != STATUS_UNAVAILABLE)
 		return false;
@@ -172,19 +174,19 @@ bool nodes_lose(struct nodes *nodes, const struct client *client, const struct e
 	return true;
 }
 
-bool nodes_has_lost(const struct nodes *nodes, const struct client *client)
+bool cluster_nodes_has_lost(const struct cluster_nodes *nodes, const struct client *client)
 {
 	return nodes->owners && nodes->gaps[client - nodes->clients].status != STATUS_OK;
 }
 
-static bool is_unseen(const struct nodes *nodes, size_t slot)
+static bool is_unseen(const struct cluster_nodes *nodes, size_t slot)
 {
 	const uint16_t owner = nodes->owners[slot];
 
 	return owner == 0 || nodes->gaps[owner - 1].status != STATUS_OK;
 }
 
-size_t nodes_unseen(const struct nodes *nodes)
+size_t cluster_nodes_unseen(const struct cluster_nodes *nodes)
 {
 	size_t count = 0;
 
@@ -216,7 +218,7 @@ static size_t show_slots(const uint16_t *owners, size_t owner, char *text, size_
 	return length;
 }
 
-bool nodes_show_gap(const struct nodes *nodes, size_t gap, char *text, size_t size)
+bool cluster_nodes_show_gap(const struct cluster_nodes *nodes, size_t gap, char *text, size_t size)
 {
 	char slots[RANGES_NAMED * 16 + 48];
 
@@ -229,13 +231,13 @@ bool nodes_show_gap(const struct nodes *nodes, size_t gap, char *text, size_t si
 	return true;
 }
 
-int nodes_check(const struct nodes *nodes, struct error *err)
+int cluster_nodes_check(const struct cluster_nodes *nodes, struct error *err)
 {
 	char list[sizeof(err->text)] = "", text[sizeof(err->text)];
 	size_t length = 0;
 
 	for (size_t gap = 0; gap <= nodes->count && length < sizeof(list); gap++)
-		if (nodes_show_gap(nodes, gap, text, sizeof(text)))
+		if (cluster_nodes_show_gap(nodes, gap, text, sizeof(text)))
 			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s",
 						   length ? "; " : "", text);
 	return length ? fail(err, STATUS_UNAVAILABLE, "cannot see a part of the cluster: %s", list)

@@ -24,9 +24,9 @@ static int close_failed(int fd)
 	return -1;
 }
 
-void dial_found(struct dial *dial, const struct addrinfo *found)
+void connect_found(struct connect *dial, const struct addrinfo *found)
 {
-	*dial = (struct dial){0};
+	*dial = (struct connect){0};
 	for (; found && dial->count < DIAL_ADDRESSES; found = found->ai_next) {
 		if (found->ai_addrlen > sizeof(dial->list[0].address))
 			continue; /* of no IP */
@@ -35,27 +35,27 @@ void dial_found(struct dial *dial, const struct addrinfo *found)
 	}
 }
 
-static bool add_numeric(struct dial *dial, const char *host, uint16_t port)
+static bool add_numeric(struct connect *dial, const char *host, uint16_t port)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 				       .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
 	struct addrinfo *found;
-	struct dial one;
+	struct connect one;
 	char service[8];
 
 	snprintf(service, sizeof(service), "%u", port);
 	if (getaddrinfo(host, service, &hints, &found))
 		return false;
-	dial_found(&one, found);
+	connect_found(&one, found);
 	freeaddrinfo(found);
 	dial->list[dial->count++] = one.list[0];
 	return true;
 }
 
 /* localhost is this host, whatever a resolver thinks (RFC 6761). */
-bool dial_known(struct dial *dial, const struct endpoint *endpoint)
+bool connect_known(struct connect *dial, const struct endpoint *endpoint)
 {
-	*dial = (struct dial){0};
+	*dial = (struct connect){0};
 	if (strcmp(endpoint->host, "localhost") != 0)
 		return add_numeric(dial, endpoint->host, endpoint->port);
 	add_numeric(dial, "127.0.0.1", endpoint->port);
@@ -81,7 +81,7 @@ static void set_options(int fd, int64_t timeout_ms)
 	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
 }
 
-int dial_next(struct dial *dial, int64_t timeout_ms)
+int connect_next(struct connect *dial, int64_t timeout_ms)
 {
 	const struct sockaddr *address = &dial->list[dial->next].address.any;
 	socklen_t length = dial->list[dial->next++].length;
@@ -95,12 +95,12 @@ int dial_next(struct dial *dial, int64_t timeout_ms)
 	return fd;
 }
 
-bool dial_has_more(const struct dial *dial)
+bool connect_has_more(const struct connect *dial)
 {
 	return dial->next < dial->count;
 }
 
-int dial_result(int fd)
+int connect_result(int fd)
 {
 	struct pollfd slot = {.fd = fd, .events = POLLOUT};
 	socklen_t length = sizeof(int);
@@ -114,7 +114,7 @@ int dial_result(int fd)
 	return cause ? -1 : 0;
 }
 
-int dial_unix(const char *path)
+int connect_unix(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd;

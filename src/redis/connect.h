@@ -13,7 +13,7 @@ struct addrinfo;
 #define DIAL_ADDRESSES 16
 
 /* The addresses of one endpoint, which are tried in turn. */
-struct dial {
+struct connect {
 	struct {
 		union {
 			struct sockaddr any;
@@ -28,23 +28,23 @@ struct dial {
 
 /* Fills in the addresses of an endpoint for which nobody needs to be asked: an IP address, or
  * localhost. Returns false when its name must be looked up. */
-bool dial_known(struct dial *dial, const struct endpoint *endpoint);
+bool connect_known(struct connect *dial, const struct endpoint *endpoint);
 
 /* Fills in what a resolver has found. */
-void dial_found(struct dial *dial, const struct addrinfo *found);
+void connect_found(struct connect *dial, const struct addrinfo *found);
 
 /* Begins to connect to the next address. What is sent and not acknowledged for timeout_ms, or a
  * peer that is silent for some 25 s, ends the connection. Returns a close-on-exec, non-blocking
- * socket, on which dial_result tells more, or -1 with errno. */
-int dial_next(struct dial *dial, int64_t timeout_ms);
+ * socket, on which connect_result tells more, or -1 with errno. */
+int connect_next(struct connect *dial, int64_t timeout_ms);
 
 /* Whether there is an address left. */
-bool dial_has_more(const struct dial *dial);
+bool connect_has_more(const struct connect *dial);
 
 /* 0: the socket is connected; 1: not yet; -1: it failed, with errno. */
-int dial_result(int fd);
+int connect_result(int fd);
 
-/* Connects to a unix socket, at once. Returns a socket as dial_next does. */
-int dial_unix(const char *path);
+/* Connects to a unix socket, at once. Returns a socket as connect_next does. */
+int connect_unix(const char *path);
 
 #endif

@@ -22,578 +22,601 @@
 #define BUFFER_MAX_BYTES (64u << 20)
 #define REDIRECTIONS_MAX 8
 
-void link_init(struct link *link, const struct server *server, int64_t timeout_ms)
+void connection_init(struct connection *connection, const struct server *server, int64_t timeout_ms)
 {
-	*link = (struct link){.server = server,
-			      .timeout_ms = timeout_ms,
-			      .back_off_max_ms = BACK_OFF_MAX_MS,
-			      .fd = -1,
-			      .local_folder = -1};
-	greeting_init(&link->greeting, server);
+	*connection = (struct connection){.server = server,
+					  .timeout_ms = timeout_ms,
+					  .back_off_max_ms = BACK_OFF_MAX_MS,
+					  .fd = -1,
+					  .local_folder = -1};
+	handshake_init(&connection->handshake, server);
 }
 
 /* ---- Ends ---- */
 
-static void close_socket(struct link *link)
+static void close_socket(struct connection *connection)
 {
-	if (link->redis)
-		redisFree(link->redis); /* and its socket */
-	else if (link->fd >= 0)
-		close(link->fd);
-	bounds_free(link->bounds);
-	link->redis = NULL;
-	link->bounds = NULL;
-	link->fd = -1;
-	link->greeting.due = 0;
-	link->stage = LINK_DOWN;
+	if (connection->redis)
+		redisFree(connection->redis); /* and its socket */
+	else if (connection->fd >= 0)
+		close(connection->fd);
+	reply_limits_free(connection->bounds);
+	connection->redis = NULL;
+	connection->bounds = NULL;
+	connection->fd = -1;
+	connection->handshake.due = 0;
+	connection->stage = CONNECTION_DOWN;
 }
 
-void link_close(struct link *link)
+void connection_close(struct connection *connection)
 {
-	close_socket(link);
-	if (link->local_folder >= 0)
-		close(link->local_folder);
-	link->local_folder = -1;
+	close_socket(connection);
+	if (connection->local_folder >= 0)
+		close(connection->local_folder);
+	connection->local_folder = -1;
 }
 
-void link_leave(const struct link *link)
+void connection_leave(const struct connection *connection)
 {
-	if (link->fd >= 0)
-		close(link->fd);
-	if (link->local_folder >= 0)
-		close(link->local_folder);
+	if (connection->fd >= 0)
+		close(connection->fd);
+	if (connection->local_folder >= 0)
+		close(connection->local_folder);
 }
 
-void link_drop(struct link *link)
+void connection_drop(struct connection *connection)
 {
-	close_socket(link);
-	link->dial = (struct dial){0};
-	link->retry_ms = 0;
+	close_socket(connection);
+	connection->dial = (struct connect){0};
+	connection->retry_ms = 0;
 }
 
 /* Half of the delay is random, so that many waiters do not come back in step. */
-int64_t link_back_off(struct link *link)
+int64_t connection_back_off(struct connection *connection)
 {
-	const unsigned doublings = link->attempts < 16 ? link->attempts : 16;
-	const int64_t half = earliest(BACKOFF_MIN_MS << doublings, link->back_off_max_ms) / 2;
+	const unsigned doublings = connection->attempts < 16 ? connection->attempts : 16;
+	const int64_t half = earliest(BACKOFF_MIN_MS << doublings, connection->back_off_max_ms) / 2;
 	uint32_t dice = 0;
 
 	(void)!getrandom(&dice, sizeof(dice), GRND_NONBLOCK);
-	link->attempts++;
+	connection->attempts++;
 	return half + (int64_t)(dice % (uint64_t)(half + 1));
 }
 
-static void back_off(struct link *link)
+static void back_off(struct connection *connection)
 {
-	link->retry_ms = clock_ms() + link_back_off(link);
+	connection->retry_ms = clock_ms() + connection_back_off(connection);
 }
 
 /* The round of attempts, or the connection, is over; another one follows. Who was named is asked
  * first after a mishap, but only once, and only where a connection that was fine has ended. A
  * sentinel that named somebody who is no good may be the only one that does not know better. */
-static enum link_event lost(struct link *link)
+static enum connection_event lost(struct connection *connection)
 {
-	if (link->on_named && link->server->kind == SERVER_SENTINEL)
-		link->seed = (link->seed + 1) % link->server->seed_count;
-	if (!link->is_well || link->asking || link->server->kind == SERVER_SENTINEL)
-		link->named.port = 0;
-	link_drop(link);
-	link->tried = 0;
-	link->redirections = 0;
-	link->is_well = false;
-	link->refused = false;
-	back_off(link);
-	return LINK_FAILED;
+	if (connection->on_named && connection->server->kind == SERVER_SENTINEL)
+		connection->seed = (connection->seed + 1) % connection->server->seed_count;
+	if (!connection->is_well || connection->asking ||
+	    connection->server->kind == SERVER_SENTINEL)
+		connection->named.port = 0;
+	connection_drop(connection);
+	connection->tried = 0;
+	connection->redirections = 0;
+	connection->is_well = false;
+	connection->refused = false;
+	back_off(connection);
+	return CONNECTION_FAILED;
 }
 
-void link_fail(struct link *link, enum status status, const char *verb, const char *cause)
+void connection_fail(struct connection *connection, enum status status, const char *verb,
+		     const char *cause)
 {
-	fail(&link->error, status, "cannot %s %s: %s", verb, server_shown(link->server), cause);
-	lost(link);
-}
-
-static enum link_event unreachable(struct link *link, const char *cause)
-{
-	fail(&link->error, STATUS_UNAVAILABLE, "cannot reach %s: %s", server_shown(link->server),
+	fail(&connection->error, status, "cannot %s %s: %s", verb, server_shown(connection->server),
 	     cause);
-	return lost(link);
+	lost(connection);
+}
+
+static enum connection_event unreachable(struct connection *connection, const char *cause)
+{
+	fail(&connection->error, STATUS_UNAVAILABLE, "cannot reach %s: %s",
+	     server_shown(connection->server), cause);
+	return lost(connection);
 }
 
 /* This attempt failed, link->error says why: the next address or seed follows at once, if there is
  * one in this round. */
-static enum link_event attempt_failed(struct link *link)
+static enum connection_event attempt_failed(struct connection *connection)
 {
-	if (!dial_has_more(&link->dial) &&
-	    (link->on_named || link->tried >= link->server->seed_count))
-		return lost(link);
-	close_socket(link);
-	link->retry_ms = 0;
-	return LINK_NOTHING;
+	if (!connect_has_more(&connection->dial) &&
+	    (connection->on_named || connection->tried >= connection->server->seed_count))
+		return lost(connection);
+	close_socket(connection);
+	connection->retry_ms = 0;
+	return CONNECTION_NOTHING;
 }
 
 /* Of several addresses where nobody listens, the first one is told: the others may be of a kind
  * that is not in use here. */
-static enum link_event attempt_failed_for(struct link *link, const char *cause)
+static enum connection_event attempt_failed_for(struct connection *connection, const char *cause)
 {
-	if (link->dial.next <= 1 || link->redis)
-		fail(&link->error, STATUS_UNAVAILABLE, "cannot reach %s: %s",
-		     server_shown(link->server), cause);
-	return attempt_failed(link);
+	if (connection->dial.next <= 1 || connection->redis)
+		fail(&connection->error, STATUS_UNAVAILABLE, "cannot reach %s: %s",
+		     server_shown(connection->server), cause);
+	return attempt_failed(connection);
 }
 
-bool link_await(struct link *link)
+bool connection_await(struct connection *connection)
 {
 	const int64_t now = clock_ms();
 
-	if (!link->give_up_ms)
-		link->give_up_ms = now + link->timeout_ms;
-	if (now >= link->give_up_ms) {
-		link->give_up_ms = 0;
+	if (!connection->give_up_ms)
+		connection->give_up_ms = now + connection->timeout_ms;
+	if (now >= connection->give_up_ms) {
+		connection->give_up_ms = 0;
 		return false;
 	}
-	link_drop(link);
-	if (link->server->kind == SERVER_LOCAL)
-		link->retry_ms = now + LOCAL_START_RETRY_MS;
+	connection_drop(connection);
+	if (connection->server->kind == SERVER_LOCAL)
+		connection->retry_ms = now + LOCAL_START_RETRY_MS;
 	else
-		back_off(link);
+		back_off(connection);
 	return true;
 }
 
-bool link_redirect(struct link *link, const char *text)
+bool connection_redirect(struct connection *connection, const char *text)
 {
 	struct endpoint to;
 
-	if (!refusal_redirects(text, &link->endpoint, &to) ||
-	    link->redirections >= REDIRECTIONS_MAX)
+	if (!server_error_redirects(text, &connection->endpoint, &to) ||
+	    connection->redirections >= REDIRECTIONS_MAX)
 		return false;
-	link->redirections++;
-	link->named = to;
-	link->asks_next = refusal_is(text, "ASK");
-	link->greeting.is_cluster = true;
-	link_drop(link);
+	connection->redirections++;
+	connection->named = to;
+	connection->asks_next = server_error_is(text, "ASK");
+	connection->handshake.is_cluster = true;
+	connection_drop(connection);
 	return true;
 }
 
-void link_is_well(struct link *link)
+void connection_is_well(struct connection *connection)
 {
-	if (!link->on_named && link->tried > 0)
-		link->seed = (link->seed + link->tried - 1) % link->server->seed_count;
-	link->tried = 0;
-	link->is_well = true;
-	link->attempts = 0;
-	link->redirections = 0;
-	link->give_up_ms = 0;
-	link->broke = false;
-	link->error.status = STATUS_OK;
+	if (!connection->on_named && connection->tried > 0)
+		connection->seed =
+			(connection->seed + connection->tried - 1) % connection->server->seed_count;
+	connection->tried = 0;
+	connection->is_well = true;
+	connection->attempts = 0;
+	connection->redirections = 0;
+	connection->give_up_ms = 0;
+	connection->broke = false;
+	connection->error.status = STATUS_OK;
 }
 
 /* ---- From the socket to the greeting ---- */
 
-static bool is_overdue(const struct link *link)
+static bool is_overdue(const struct connection *connection)
 {
-	return clock_ms() >= link->due_ms;
+	return clock_ms() >= connection->due_ms;
 }
 
-void link_send(struct link *link, int argc, const char **argv)
+void connection_send(struct connection *connection, int argc, const char **argv)
 {
-	redisAppendCommandArgv(link->redis, argc, argv, NULL);
+	redisAppendCommandArgv(connection->redis, argc, argv, NULL);
 }
 
-static enum link_event opened(struct link *link)
+static enum connection_event opened(struct connection *connection)
 {
-	link->stage = LINK_OPEN;
-	link->opened++;
-	link->due_ms = clock_ms() + link->timeout_ms;
-	greeting_send(&link->greeting, link->redis);
-	return link->greeting.to_sentinel ? LINK_NOTHING : LINK_OPENED;
+	connection->stage = CONNECTION_OPEN;
+	connection->opened++;
+	connection->due_ms = clock_ms() + connection->timeout_ms;
+	handshake_send(&connection->handshake, connection->redis);
+	return connection->handshake.to_sentinel ? CONNECTION_NOTHING : CONNECTION_OPENED;
 }
 
-static enum link_event shake_hands(struct link *link)
+static enum connection_event shake_hands(struct connection *connection)
 {
 	struct error why;
 
-	switch (tls_shake_hands(link->redis, &link->events, &why)) {
+	switch (tls_shake_hands(connection->redis, &connection->events, &why)) {
 	case 0:
-		return opened(link);
+		return opened(connection);
 	case 1:
-		return is_overdue(link) ? attempt_failed_for(link, "no answer to the TLS handshake "
-								   "in time (does it speak TLS?)")
-					: LINK_NOTHING;
+		return is_overdue(connection)
+			       ? attempt_failed_for(connection, "no answer to the TLS handshake "
+								"in time (does it speak TLS?)")
+			       : CONNECTION_NOTHING;
 	default:
-		link->broke |= link->redis->err == REDIS_ERR_EOF;
-		fail(&link->error, why.status, "cannot reach %s: %s", server_shown(link->server),
-		     why.text);
-		return attempt_failed(link);
+		connection->broke |= connection->redis->err == REDIS_ERR_EOF;
+		fail(&connection->error, why.status, "cannot reach %s: %s",
+		     server_shown(connection->server), why.text);
+		return attempt_failed(connection);
 	}
 }
 
 /* False when there is no memory: what there is of it goes with the socket. */
-static bool have_hiredis(struct link *link)
+static bool have_hiredis(struct connection *connection)
 {
-	redisOptions options = {
-		.type = REDIS_CONN_USERFD, .endpoint.fd = link->fd, .options = REDIS_OPT_NONBLOCK};
+	redisOptions options = {.type = REDIS_CONN_USERFD,
+				.endpoint.fd = connection->fd,
+				.options = REDIS_OPT_NONBLOCK};
 
-	link->bounds = NULL;
-	link->redis = redisConnectWithOptions(&options);
-	if (link->redis && !link->redis->err)
-		link->bounds = bounds_set(link->redis->reader);
-	return link->bounds;
+	connection->bounds = NULL;
+	connection->redis = redisConnectWithOptions(&options);
+	if (connection->redis && !connection->redis->err)
+		connection->bounds = reply_limits_set(connection->redis->reader);
+	return connection->bounds;
 }
 
-static enum link_event connected(struct link *link)
+static enum connection_event connected(struct connection *connection)
 {
-	link->dial.next = link->dial.count; /* no other address is needed */
-	if (!have_hiredis(link))
-		return unreachable(link, strerror(ENOMEM));
-	if (!link->server->tls)
-		return opened(link);
-	if (tls_start(link->redis, link->server, link->endpoint.host, &link->error) < 0)
-		return lost(link);
-	link->stage = LINK_SECURING;
-	return shake_hands(link);
+	connection->dial.next = connection->dial.count; /* no other address is needed */
+	if (!have_hiredis(connection))
+		return unreachable(connection, strerror(ENOMEM));
+	if (!connection->server->tls)
+		return opened(connection);
+	if (tls_start(connection->redis, connection->server, connection->endpoint.host,
+		      &connection->error) < 0)
+		return lost(connection);
+	connection->stage = CONNECTION_SECURING;
+	return shake_hands(connection);
 }
 
-static enum link_event mind_connect(struct link *link)
+static enum connection_event mind_connect(struct connection *connection)
 {
-	switch (dial_result(link->fd)) {
+	switch (connect_result(connection->fd)) {
 	case 0:
-		return connected(link);
+		return connected(connection);
 	case 1:
-		return is_overdue(link) ? attempt_failed_for(link, strerror(ETIMEDOUT))
-					: LINK_NOTHING;
+		return is_overdue(connection) ? attempt_failed_for(connection, strerror(ETIMEDOUT))
+					      : CONNECTION_NOTHING;
 	default:
-		return attempt_failed_for(link, strerror(errno));
+		return attempt_failed_for(connection, strerror(errno));
 	}
 }
 
 /* ---- The way to a socket ---- */
 
 /* Nobody listens on the private server's socket: starts it. */
-static enum link_event start_local(struct link *link)
+static enum connection_event start_local(struct connection *connection)
 {
 	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
-		return unreachable(link, strerror(errno));
-	if (local_start(link->local_folder, &link->error) < 0)
-		return lost(link);
-	if (!link->give_up_ms)
-		link->launches++;
-	if (link_await(link))
-		return LINK_NOTHING;
-	local_failure(link->local_folder, &link->error);
-	return lost(link);
+		return unreachable(connection, strerror(errno));
+	if (local_server_start(connection->local_folder, &connection->error) < 0)
+		return lost(connection);
+	if (!connection->give_up_ms)
+		connection->launches++;
+	if (connection_await(connection))
+		return CONNECTION_NOTHING;
+	local_server_failure(connection->local_folder, &connection->error);
+	return lost(connection);
 }
 
-static enum link_event open_local(struct link *link)
+static enum connection_event open_local(struct connection *connection)
 {
-	if (link->local_folder < 0)
-		link->local_folder = local_open(&link->error);
-	if (link->local_folder < 0)
-		return lost(link);
-	link->fd = local_connect(link->local_folder);
-	return link->fd < 0 ? start_local(link) : connected(link);
+	if (connection->local_folder < 0)
+		connection->local_folder = local_server_open(&connection->error);
+	if (connection->local_folder < 0)
+		return lost(connection);
+	connection->fd = local_server_connect(connection->local_folder);
+	return connection->fd < 0 ? start_local(connection) : connected(connection);
 }
 
-static enum link_event open_unix(struct link *link)
+static enum connection_event open_unix(struct connection *connection)
 {
-	link->fd = dial_unix(link->server->path);
-	return link->fd < 0 ? unreachable(link, strerror(errno)) : connected(link);
+	connection->fd = connect_unix(connection->server->path);
+	return connection->fd < 0 ? unreachable(connection, strerror(errno))
+				  : connected(connection);
 }
 
-static enum link_event connect_next(struct link *link)
+static enum connection_event try_next_address(struct connection *connection)
 {
-	link->fd = dial_next(&link->dial, link->timeout_ms);
-	if (link->fd < 0)
-		return attempt_failed_for(link, strerror(errno));
-	link->stage = LINK_CONNECTING;
-	return LINK_NOTHING;
+	connection->fd = connect_next(&connection->dial, connection->timeout_ms);
+	if (connection->fd < 0)
+		return attempt_failed_for(connection, strerror(errno));
+	connection->stage = CONNECTION_CONNECTING;
+	return CONNECTION_NOTHING;
 }
 
 /* Whom to try now: the one that was named, else the seeds, beginning with the one that was fine
  * last. */
-static void choose_endpoint(struct link *link)
+static void choose_endpoint(struct connection *connection)
 {
-	const struct server *server = link->server;
+	const struct server *server = connection->server;
 
-	link->on_named = link->named.port != 0;
-	link->greeting.to_sentinel = !link->on_named && server->kind == SERVER_SENTINEL;
-	link->endpoint = link->on_named
-				 ? link->named
-				 : server->seeds[(link->seed + link->tried++) % server->seed_count];
+	connection->on_named = connection->named.port != 0;
+	connection->handshake.to_sentinel =
+		!connection->on_named && server->kind == SERVER_SENTINEL;
+	connection->endpoint = connection->on_named
+				       ? connection->named
+				       : server->seeds[(connection->seed + connection->tried++) %
+						       server->seed_count];
 }
 
-static enum link_event open_tcp(struct link *link)
+static enum connection_event open_tcp(struct connection *connection)
 {
-	if (dial_has_more(&link->dial))
-		return connect_next(link);
-	choose_endpoint(link);
-	if (dial_known(&link->dial, &link->endpoint))
-		return connect_next(link);
-	link->fd = lookup_start(&link->endpoint);
-	if (link->fd < 0)
-		return attempt_failed_for(link, strerror(errno));
-	link->stage = LINK_LOOKING_UP;
-	return LINK_NOTHING;
+	if (connect_has_more(&connection->dial))
+		return try_next_address(connection);
+	choose_endpoint(connection);
+	if (connect_known(&connection->dial, &connection->endpoint))
+		return try_next_address(connection);
+	connection->fd = resolve_start(&connection->endpoint);
+	if (connection->fd < 0)
+		return attempt_failed_for(connection, strerror(errno));
+	connection->stage = CONNECTION_LOOKING_UP;
+	return CONNECTION_NOTHING;
 }
 
-static enum link_event begin(struct link *link)
+static enum connection_event begin(struct connection *connection)
 {
-	if (clock_ms() < link->retry_ms)
-		return LINK_NOTHING;
-	link->due_ms = clock_ms() + link->timeout_ms;
-	if (link->connected_ms >= link->begun_ms)
-		link->begun_ms = clock_ms();
-	link->is_well = false;
-	link->asking = link->asks_next;
-	link->asks_next = false;
-	switch (link->server->kind) {
+	if (clock_ms() < connection->retry_ms)
+		return CONNECTION_NOTHING;
+	connection->due_ms = clock_ms() + connection->timeout_ms;
+	if (connection->connected_ms >= connection->begun_ms)
+		connection->begun_ms = clock_ms();
+	connection->is_well = false;
+	connection->asking = connection->asks_next;
+	connection->asks_next = false;
+	switch (connection->server->kind) {
 	case SERVER_LOCAL:
-		return open_local(link);
+		return open_local(connection);
 	case SERVER_UNIX:
-		return open_unix(link);
+		return open_unix(connection);
 	case SERVER_TCP:
 	case SERVER_SENTINEL:
-		return open_tcp(link);
+		return open_tcp(connection);
 	}
-	return LINK_NOTHING;
+	return CONNECTION_NOTHING;
 }
 
-static enum link_event mind_lookup(struct link *link)
+static enum connection_event mind_lookup(struct connection *connection)
 {
-	struct pollfd slot = {.fd = link->fd, .events = POLLIN};
+	struct pollfd slot = {.fd = connection->fd, .events = POLLIN};
 	const char *cause;
-	int fd = link->fd;
+	int fd = connection->fd;
 
 	if (poll(&slot, 1, 0) == 0)
-		return is_overdue(link) ? attempt_failed_for(link, "its name was not found in time")
-					: LINK_NOTHING;
-	link->fd = -1;
-	if (lookup_finish(fd, &link->dial, &cause) < 0)
-		return attempt_failed_for(link, cause);
-	return connect_next(link);
+		return is_overdue(connection)
+			       ? attempt_failed_for(connection, "its name was not found in time")
+			       : CONNECTION_NOTHING;
+	connection->fd = -1;
+	if (resolve_finish(fd, &connection->dial, &cause) < 0)
+		return attempt_failed_for(connection, cause);
+	return try_next_address(connection);
 }
 
 /* ---- The greeting ---- */
 
 /* What the greeting's next reply means for the way. */
-static enum link_event take_greeting(struct link *link, const redisReply *reply)
+static enum connection_event take_greeting(struct connection *connection, const redisReply *reply)
 {
-	struct greeting *greeting = &link->greeting;
+	struct handshake *handshake = &connection->handshake;
 
-	switch (greeting_take(greeting, reply, &link->endpoint, &link->error)) {
-	case GREETING_GOES_ON:
-		if (greeting->due == 0) {
-			link->connected_ms = clock_ms();
-			link->connections++;
+	switch (handshake_take(handshake, reply, &connection->endpoint, &connection->error)) {
+	case HANDSHAKE_GOES_ON:
+		if (handshake->due == 0) {
+			connection->connected_ms = clock_ms();
+			connection->connections++;
 		}
 		break;
-	case GREETING_NAMES:
-		link->named = greeting->master;
-		link->seed = (link->seed + link->tried - 1) % link->server->seed_count;
-		link_drop(link);
+	case HANDSHAKE_NAMES:
+		connection->named = handshake->master;
+		connection->seed =
+			(connection->seed + connection->tried - 1) % connection->server->seed_count;
+		connection_drop(connection);
 		break;
-	case GREETING_AGAIN:
-		link->tried--;
-		link_drop(link);
+	case HANDSHAKE_AGAIN:
+		connection->tried--;
+		connection_drop(connection);
 		break;
-	case GREETING_FAILS:
-		return attempt_failed(link);
-	case GREETING_REFUSED:
-		lost(link);
-		link->refused = true;
-		return LINK_FAILED;
+	case HANDSHAKE_FAILS:
+		return attempt_failed(connection);
+	case HANDSHAKE_REFUSED:
+		lost(connection);
+		connection->refused = true;
+		return CONNECTION_FAILED;
 	}
-	return LINK_NOTHING;
+	return CONNECTION_NOTHING;
 }
 
 /* ---- What goes over it ---- */
 
 /* A server that speaks only TLS ends the connection, most often without a word. One that has
  * greeted us before has another reason. */
-static bool may_speak_tls(const struct link *link)
+static bool may_speak_tls(const struct connection *connection)
 {
-	return link->connections == 0 && link->server->seed_count > 0 && !link->server->tls;
+	return connection->connections == 0 && connection->server->seed_count > 0 &&
+	       !connection->server->tls;
 }
 
-static enum link_event greeting_broke(struct link *link)
+static enum connection_event greeting_broke(struct connection *connection)
 {
 	char cause[192];
 
-	snprintf(cause, sizeof(cause), "%.128s%s", link->redis->errstr,
-		 may_speak_tls(link) ? " (does it want TLS, rediss://?)" : "");
-	return attempt_failed_for(link, cause);
+	snprintf(cause, sizeof(cause), "%.128s%s", connection->redis->errstr,
+		 may_speak_tls(connection) ? " (does it want TLS, rediss://?)" : "");
+	return attempt_failed_for(connection, cause);
 }
 
 /* The connection broke. Before the first answer that may be the other end's idea of TLS. */
-static enum link_event broken(struct link *link)
+static enum connection_event broken(struct connection *connection)
 {
-	const char *cause = link->redis->errstr;
+	const char *cause = connection->redis->errstr;
 
-	if (link->redis->err == TLS_REFUSED) {
-		fail(&link->error, STATUS_REFUSED, "cannot reach %s: %s",
-		     server_shown(link->server), cause);
-		return link->greeting.due > 0 ? attempt_failed(link) : lost(link);
+	if (connection->redis->err == TLS_REFUSED) {
+		fail(&connection->error, STATUS_REFUSED, "cannot reach %s: %s",
+		     server_shown(connection->server), cause);
+		return connection->handshake.due > 0 ? attempt_failed(connection)
+						     : lost(connection);
 	}
-	if (link->redis->err != REDIS_ERR_PROTOCOL && !bounds_exceeded(link->bounds)) {
-		link->broke = true;
-		return link->greeting.due > 0 ? greeting_broke(link) : unreachable(link, cause);
+	if (connection->redis->err != REDIS_ERR_PROTOCOL &&
+	    !reply_limits_exceeded(connection->bounds)) {
+		connection->broke = true;
+		return connection->handshake.due > 0 ? greeting_broke(connection)
+						     : unreachable(connection, cause);
 	}
-	if (link->greeting.due > 0 && strstr(cause, "\\x15"))
-		return attempt_failed_for(link, "it speaks TLS (rediss://)");
-	fail(&link->error, STATUS_BUG, "cannot understand %s: %s", server_shown(link->server),
-	     bounds_exceeded(link->bounds) ? "a reply that is too large" : cause);
-	return lost(link);
+	if (connection->handshake.due > 0 && strstr(cause, "\\x15"))
+		return attempt_failed_for(connection, "it speaks TLS (rediss://)");
+	fail(&connection->error, STATUS_BUG, "cannot understand %s: %s",
+	     server_shown(connection->server),
+	     reply_limits_exceeded(connection->bounds) ? "a reply that is too large" : cause);
+	return lost(connection);
 }
 
 /* The next that the other end has said, or NULL. Returns -1 when the connection is broken. */
-static int next_reply(struct link *link, redisReply **reply)
+static int next_reply(struct connection *connection, redisReply **reply)
 {
 	void *next = NULL;
 
 	for (int reads = 0; !next && reads < 2; reads++) {
-		if (reads > 0 && redisBufferRead(link->redis) != REDIS_OK)
+		if (reads > 0 && redisBufferRead(connection->redis) != REDIS_OK)
 			return -1;
-		if (redisGetReplyFromReader(link->redis, &next) != REDIS_OK)
+		if (redisGetReplyFromReader(connection->redis, &next) != REDIS_OK)
 			return -1;
 	}
 	*reply = next;
 	return 0;
 }
 
-static int flush(struct link *link)
+static int flush(struct connection *connection)
 {
 	int done = 0;
 
-	return sdslen(link->redis->obuf) == 0 || redisBufferWrite(link->redis, &done) == REDIS_OK
+	return sdslen(connection->redis->obuf) == 0 ||
+			       redisBufferWrite(connection->redis, &done) == REDIS_OK
 		       ? 0
 		       : -1;
 }
 
 /* A server that has too many clients says so and closes, perhaps before we have said anything. */
-static bool hear_last_words(struct link *link, redisReply **reply)
+static bool hear_last_words(struct connection *connection, redisReply **reply)
 {
 	char words[256];
 	ssize_t length = -1;
 	void *next = NULL;
 
-	if (link->greeting.due > 0 && !link->server->tls)
-		length = recv(link->fd, words, sizeof(words), MSG_DONTWAIT);
-	if (length > 0 && redisReaderFeed(link->redis->reader, words, (size_t)length) == REDIS_OK &&
-	    redisGetReplyFromReader(link->redis, &next) == REDIS_OK)
+	if (connection->handshake.due > 0 && !connection->server->tls)
+		length = recv(connection->fd, words, sizeof(words), MSG_DONTWAIT);
+	if (length > 0 &&
+	    redisReaderFeed(connection->redis->reader, words, (size_t)length) == REDIS_OK &&
+	    redisGetReplyFromReader(connection->redis, &next) == REDIS_OK)
 		*reply = next;
 	return next != NULL;
 }
 
-static enum link_event converse(struct link *link, redisReply **reply)
+static enum connection_event converse(struct connection *connection, redisReply **reply)
 {
-	const bool is_late = link->greeting.due > 0 && is_overdue(link);
+	const bool is_late = connection->handshake.due > 0 && is_overdue(connection);
 	redisReply *next = NULL;
-	enum link_event event = LINK_NOTHING;
+	enum connection_event event = CONNECTION_NOTHING;
 
-	if (flush(link) < 0 ? !hear_last_words(link, &next) : next_reply(link, &next) < 0)
-		return broken(link);
+	if (flush(connection) < 0 ? !hear_last_words(connection, &next)
+				  : next_reply(connection, &next) < 0)
+		return broken(connection);
 	/* what has come while we were late ourselves is in time */
 	if (is_late && (!next || next->type == REDIS_REPLY_PUSH)) {
 		freeReplyObject(next);
-		return attempt_failed_for(link, "no reply in time");
+		return attempt_failed_for(connection, "no reply in time");
 	}
-	if (!next && link->redis->reader->len > BUFFER_MAX_BYTES) {
-		fail(&link->error, STATUS_BUG, "cannot understand %s: a reply that does not end",
-		     server_shown(link->server));
-		return lost(link);
+	if (!next && connection->redis->reader->len > BUFFER_MAX_BYTES) {
+		fail(&connection->error, STATUS_BUG,
+		     "cannot understand %s: a reply that does not end",
+		     server_shown(connection->server));
+		return lost(connection);
 	}
 	if (!next)
-		return LINK_NOTHING;
-	if (link->greeting.due == 0 || next->type == REDIS_REPLY_PUSH) {
+		return CONNECTION_NOTHING;
+	if (connection->handshake.due == 0 || next->type == REDIS_REPLY_PUSH) {
 		*reply = next;
-		return LINK_REPLY;
+		return CONNECTION_REPLY;
 	}
-	event = take_greeting(link, next);
+	event = take_greeting(connection, next);
 	freeReplyObject(next);
-	return event == LINK_NOTHING && link->stage == LINK_OPEN ? converse(link, reply) : event;
+	return event == CONNECTION_NOTHING && connection->stage == CONNECTION_OPEN
+		       ? converse(connection, reply)
+		       : event;
 }
 
-static enum link_event advance(struct link *link, redisReply **reply)
+static enum connection_event advance(struct connection *connection, redisReply **reply)
 {
-	switch (link->stage) {
-	case LINK_DOWN:
-		return begin(link);
-	case LINK_LOOKING_UP:
-		return mind_lookup(link);
-	case LINK_CONNECTING:
-		return mind_connect(link);
-	case LINK_SECURING:
-		return shake_hands(link);
-	case LINK_OPEN:
-		return converse(link, reply);
+	switch (connection->stage) {
+	case CONNECTION_DOWN:
+		return begin(connection);
+	case CONNECTION_LOOKING_UP:
+		return mind_lookup(connection);
+	case CONNECTION_CONNECTING:
+		return mind_connect(connection);
+	case CONNECTION_SECURING:
+		return shake_hands(connection);
+	case CONNECTION_OPEN:
+		return converse(connection, reply);
 	}
-	return LINK_NOTHING;
+	return CONNECTION_NOTHING;
 }
 
 /* ---- Another process goes on with it ---- */
 
-bool link_is_sending(const struct link *link)
+bool connection_is_sending(const struct connection *connection)
 {
-	return link->stage == LINK_OPEN && sdslen(link->redis->obuf) > 0;
+	return connection->stage == CONNECTION_OPEN && sdslen(connection->redis->obuf) > 0;
 }
 
-bool link_is_silent(const struct link *link)
+bool connection_is_silent(const struct connection *connection)
 {
 	const redisReader *reader;
 
-	if (link->stage != LINK_OPEN || link_is_sending(link))
+	if (connection->stage != CONNECTION_OPEN || connection_is_sending(connection))
 		return false;
-	reader = link->redis->reader;
+	reader = connection->redis->reader;
 	/* it may have looked for a reply that has not begun */
 	return reader->pos == reader->len &&
 	       (reader->ridx < 0 || (reader->ridx == 0 && reader->task[0]->type < 0));
 }
 
-bool link_can_be_shared(const struct link *link)
+bool connection_can_be_shared(const struct connection *connection)
 {
-	return !link->server->tls;
+	return !connection->server->tls;
 }
 
-void link_forget_connection(struct link *link)
+void connection_forget(struct connection *connection)
 {
-	link->redis = NULL;
-	link->bounds = NULL;
-	link->fd = -1;
-	link_drop(link);
+	connection->redis = NULL;
+	connection->bounds = NULL;
+	connection->fd = -1;
+	connection_drop(connection);
 }
 
-enum link_event link_step(struct link *link, struct redisReply **reply)
+enum connection_event connection_step(struct connection *connection, struct redisReply **reply)
 {
-	enum link_event event;
-	enum link_stage stage;
+	enum connection_event event;
+	enum connection_stage stage;
 
 	*reply = NULL;
 	do {
-		stage = link->stage;
-		event = advance(link, reply);
-	} while (event == LINK_NOTHING && link->stage > stage);
+		stage = connection->stage;
+		event = advance(connection, reply);
+	} while (event == CONNECTION_NOTHING && connection->stage > stage);
 	return event;
 }
 
-int64_t link_wait(const struct link *link, struct pollfd *slot)
+int64_t connection_wait(const struct connection *connection, struct pollfd *slot)
 {
-	*slot = (struct pollfd){.fd = link->fd};
-	switch (link->stage) {
-	case LINK_DOWN:
-		return link->retry_ms;
-	case LINK_LOOKING_UP:
+	*slot = (struct pollfd){.fd = connection->fd};
+	switch (connection->stage) {
+	case CONNECTION_DOWN:
+		return connection->retry_ms;
+	case CONNECTION_LOOKING_UP:
 		slot->events = POLLIN;
-		return link->due_ms;
-	case LINK_CONNECTING:
+		return connection->due_ms;
+	case CONNECTION_CONNECTING:
 		slot->events = POLLOUT;
-		return link->due_ms;
-	case LINK_SECURING:
-		slot->events = link->events;
-		return link->due_ms;
-	case LINK_OPEN:
+		return connection->due_ms;
+	case CONNECTION_SECURING:
+		slot->events = connection->events;
+		return connection->due_ms;
+	case CONNECTION_OPEN:
 		slot->events = POLLIN;
-		if (link_is_sending(link))
+		if (connection_is_sending(connection))
 			slot->events |= POLLOUT;
-		return link->greeting.due > 0 ? link->due_ms : NEVER_MS;
+		return connection->handshake.due > 0 ? connection->due_ms : NEVER_MS;
 	}
 	return NEVER_MS;
 }

@@ -11,7 +11,7 @@
 #include "redis/endpoint.h"
 #include "redis/handshake.h"
 
-struct bounds;
+struct reply_limits;
 struct redisContext;
 struct redisReply;
 struct server;
@@ -20,38 +20,39 @@ struct server;
  * after a restart, and long enough for a thousand of them not to be a burden. */
 #define BACK_OFF_MAX_MS 1280
 
-enum link_stage {
-	LINK_DOWN,       /* retry_ms says when to try again */
-	LINK_LOOKING_UP, /* fd is the look-up's */
-	LINK_CONNECTING, /* fd is the socket */
-	LINK_SECURING,   /* redis exists, TLS is being agreed on */
-	LINK_OPEN,       /* HELLO is on its way, more may be sent behind it */
+enum connection_stage {
+	CONNECTION_DOWN,       /* retry_ms says when to try again */
+	CONNECTION_LOOKING_UP, /* fd is the look-up's */
+	CONNECTION_CONNECTING, /* fd is the socket */
+	CONNECTION_SECURING,   /* redis exists, TLS is being agreed on */
+	CONNECTION_OPEN,       /* HELLO is on its way, more may be sent behind it */
 };
 
-enum link_event {
-	LINK_NOTHING, /* wait as link_wait says */
-	LINK_OPENED,  /* HELLO has been prepared: what follows it belongs into the same write */
-	LINK_REPLY,   /* the next reply or push */
-	LINK_FAILED,  /* link->error; it is tried again, unless the server has refused who we are
-		       * (link->refused) */
+enum connection_event {
+	CONNECTION_NOTHING, /* wait as connection_wait says */
+	CONNECTION_OPENED,  /* HELLO has been prepared: what follows it belongs into the same write
+			     */
+	CONNECTION_REPLY,   /* the next reply or push */
+	CONNECTION_FAILED,  /* link->error; it is tried again, unless the server has refused who we
+			     * are  (link->refused) */
 };
 
 /* The way to a server: which of several, the private server's start, names, sockets, TLS,
  * sentinels, redirections, the greeting, and the patience between attempts. One socket at a time.
  */
-struct link {
+struct connection {
 	const struct server *server;
 	int64_t timeout_ms;
 	int64_t back_off_max_ms;
-	enum link_stage stage;
-	struct redisContext *redis; /* LINK_SECURING, LINK_OPEN */
-	struct bounds *bounds;      /* of its replies */
+	enum connection_stage stage;
+	struct redisContext *redis;  /* LINK_SECURING, LINK_OPEN */
+	struct reply_limits *bounds; /* of its replies */
 	int fd;
 	int local_folder; /* of a private server, or -1 */
 	short events;     /* LINK_SECURING: what to wait for */
 
 	struct endpoint endpoint; /* at the other end */
-	struct dial dial;         /* its addresses */
+	struct connect dial;      /* its addresses */
 	struct endpoint named;    /* by a sentinel or a redirection: goes before the seeds */
 	size_t seed;              /* to begin a round of attempts with */
 	size_t tried;             /* seeds in this round */
@@ -61,8 +62,8 @@ struct link {
 	unsigned redirections;    /* since an answer */
 	bool is_well;             /* this connection has answered a request */
 
-	struct greeting greeting; /* and what the server said of itself in it */
-	unsigned attempts;        /* rounds that failed, one after another */
+	struct handshake handshake; /* and what the server said of itself in it */
+	unsigned attempts;          /* rounds that failed, one after another */
 	int64_t retry_ms;
 	int64_t due_ms;   /* when this attempt has taken too long */
 	int64_t begun_ms; /* when the first attempt for this connection began */
@@ -77,57 +78,59 @@ struct link {
 	struct error error;
 };
 
-/* Nothing is connected before link_step. timeout_ms bounds each attempt. */
-void link_init(struct link *link, const struct server *server, int64_t timeout_ms);
+/* Nothing is connected before connection_step. timeout_ms bounds each attempt. */
+void connection_init(struct connection *connection, const struct server *server,
+		     int64_t timeout_ms);
 
 /* Closes this process's end without telling the server anything. */
-void link_close(struct link *link);
+void connection_close(struct connection *connection);
 
 /* Closes the descriptors of a process that has nothing more to do with it: another one, which has
  * them, too, goes on. */
-void link_leave(const struct link *link);
+void connection_leave(const struct connection *connection);
 
 /* Closes the connection; the next is tried at once. */
-void link_drop(struct link *link);
+void connection_drop(struct connection *connection);
 
 /* Ends the connection as one that has failed, "cannot VERB the server: CAUSE": fills link->error;
  * the next is tried after a while. */
-void link_fail(struct link *link, enum status status, const char *verb, const char *cause);
+void connection_fail(struct connection *connection, enum status status, const char *verb,
+		     const char *cause);
 
 /* Ends the connection to a server that is not ready yet: it is asked again in a moment. False when
  * that has taken longer than timeout_ms: then the connection is left as it is. */
-bool link_await(struct link *link);
+bool connection_await(struct connection *connection);
 
 /* Follows MOVED or ASK: the next connection goes there. False when `text` is none, or there have
  * been too many: then nothing changes. */
-bool link_redirect(struct link *link, const char *text);
+bool connection_redirect(struct connection *connection, const char *text);
 
 /* For a server that answers, but cannot serve now: how long to leave it alone, longer each time. */
-int64_t link_back_off(struct link *link);
+int64_t connection_back_off(struct connection *connection);
 
 /* The server has answered a request: it is well. */
-void link_is_well(struct link *link);
+void connection_is_well(struct connection *connection);
 
 /* Appends a command to what goes out next; LINK_OPEN only. */
-void link_send(struct link *link, int argc, const char **argv);
+void connection_send(struct connection *connection, int argc, const char **argv);
 
 /* Whether some of that has not left yet. */
-bool link_is_sending(const struct link *link);
+bool connection_is_sending(const struct connection *connection);
 
 /* Whether nothing is under way in this process in either direction. */
-bool link_is_silent(const struct link *link);
+bool connection_is_silent(const struct connection *connection);
 
 /* Whether a process that was forked with it can go on with the connection when this one has used it
- * since (link_is_silent). With TLS it cannot. */
-bool link_can_be_shared(const struct link *link);
+ * since (connection_is_silent). With TLS it cannot. */
+bool connection_can_be_shared(const struct connection *connection);
 
 /* In a copy that another process has made: there is no connection yet. */
-void link_forget_connection(struct link *link);
+void connection_forget(struct connection *connection);
 
 /* Goes on as far as it can without waiting, up to one event. The caller frees *reply. */
-enum link_event link_step(struct link *link, struct redisReply **reply);
+enum connection_event connection_step(struct connection *connection, struct redisReply **reply);
 
 /* What to wait for: fills *slot, returns the deadline of the link's own timers. */
-int64_t link_wait(const struct link *link, struct pollfd *slot);
+int64_t connection_wait(const struct connection *connection, struct pollfd *slot);
 
 #endif

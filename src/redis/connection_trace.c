@@ -9,48 +9,50 @@
 #include "redis/server_url.h"
 
 /* Of several servers, which one; or of a name, which port. */
-static void tell_connection(const struct steps *steps, const struct link *link)
+static void tell_connection(const struct connection_trace *steps,
+			    const struct connection *connection)
 {
-	const bool is_one = link->server->kind == SERVER_LOCAL || link->server->kind == SERVER_UNIX;
+	const bool is_one =
+		connection->server->kind == SERVER_LOCAL || connection->server->kind == SERVER_UNIX;
 	char took[DURATION_MAX_BYTES];
 
-	duration_show(took, link->connected_ms - link->begun_ms);
+	duration_show(took, connection->connected_ms - connection->begun_ms);
 	if (is_one)
-		tell_step(steps->teller, "connected to %s after %s", server_shown(link->server),
-			  took);
+		message_step(steps->messenger, "connected to %s after %s",
+			     server_shown(connection->server), took);
 	else
-		tell_step(steps->teller, "connected to %s:%u after %s", link->endpoint.host,
-			  link->endpoint.port, took);
+		message_step(steps->messenger, "connected to %s:%u after %s",
+			     connection->endpoint.host, connection->endpoint.port, took);
 }
 
 /* The same trouble may come back many times a second. */
-static void tell_trouble(struct steps *steps, const struct error *error)
+static void tell_trouble(struct connection_trace *steps, const struct error *error)
 {
 	if (!error->status || strcmp(error->text, steps->trouble) == 0)
 		return;
 	snprintf(steps->trouble, sizeof(steps->trouble), "%s", error->text);
-	tell_step(steps->teller, "%s", error->text);
+	message_step(steps->messenger, "%s", error->text);
 }
 
-void steps_skip(struct steps *steps, const struct client *client)
+void connection_trace_skip(struct connection_trace *steps, const struct client *client)
 {
-	steps->connections = client->link.connections;
-	steps->launches = client->link.launches;
+	steps->connections = client->connection.connections;
+	steps->launches = client->connection.launches;
 }
 
-void steps_tell(struct steps *steps, const struct client *client)
+void connection_trace_tell(struct connection_trace *steps, const struct client *client)
 {
-	const struct link *link = &client->link;
+	const struct connection *connection = &client->connection;
 
-	if (!steps->teller->verbose)
+	if (!steps->messenger->verbose)
 		return;
-	if (link->launches != steps->launches)
-		tell_step(steps->teller, "no private server runs; starting one");
-	steps->launches = link->launches;
+	if (connection->launches != steps->launches)
+		message_step(steps->messenger, "no private server runs; starting one");
+	steps->launches = connection->launches;
 	tell_trouble(steps, &client->error);
-	if (link->connections == steps->connections)
+	if (connection->connections == steps->connections)
 		return;
-	tell_connection(steps, link);
-	steps->connections = link->connections;
+	tell_connection(steps, connection);
+	steps->connections = connection->connections;
 	steps->trouble[0] = '\0';
 }

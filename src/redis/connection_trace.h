@@ -4,11 +4,11 @@
 #include "base/error.h"
 
 struct client;
-struct teller;
+struct messenger;
 
 /* What a connection does by itself, told step by step to who uses it. */
-struct steps {
-	const struct teller *teller;
+struct connection_trace {
+	const struct messenger *messenger;
 	unsigned connections; /* so many of them are told */
 	unsigned launches;
 	char trouble[sizeof(((struct error *)0)->text)]; /* the last that was told, or "" */
@@ -16,9 +16,9 @@ struct steps {
 
 /* Tells what has come since it was called last: that the private server was started, trouble, that
  * it is connected. */
-void steps_tell(struct steps *steps, const struct client *client);
+void connection_trace_tell(struct connection_trace *steps, const struct client *client);
 
 /* What has come until now, somebody else has told. */
-void steps_skip(struct steps *steps, const struct client *client);
+void connection_trace_skip(struct connection_trace *steps, const struct client *client);
 
 #endif

@@ -8,56 +8,57 @@
 #include "redis/server_error.h"
 #include "redis/server_url.h"
 
-void greeting_init(struct greeting *greeting, const struct server *server)
+void handshake_init(struct handshake *handshake, const struct server *server)
 {
-	*greeting = (struct greeting){.server = server,
-				      .with_password = server->sentinel_password != NULL};
+	*handshake = (struct handshake){.server = server,
+					.with_password = server->sentinel_password != NULL};
 }
 
-static void send(struct greeting *greeting, struct redisContext *redis, int argc, const char **argv)
+static void send(struct handshake *handshake, struct redisContext *redis, int argc,
+		 const char **argv)
 {
 	redisAppendCommandArgv(redis, argc, argv, NULL);
-	greeting->due++;
+	handshake->due++;
 }
 
 /* Who we are for sentinels: as the options say, or else as for the server. */
-static void greet_sentinel(struct greeting *greeting, struct redisContext *redis)
+static void greet_sentinel(struct handshake *handshake, struct redisContext *redis)
 {
-	const struct server *server = greeting->server;
+	const struct server *server = handshake->server;
 	const bool own = server->sentinel_password != NULL;
 	const char *user = own ? server->sentinel_user : server->user;
 	const char *password = own ? server->sentinel_password : server->password;
 	const char *auth[] = {"AUTH", user ? user : "default", password};
 	const char *ask[] = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", server->master};
 
-	if (greeting->with_password)
-		send(greeting, redis, 3, auth);
-	send(greeting, redis, 3, ask);
+	if (handshake->with_password)
+		send(handshake, redis, 3, auth);
+	send(handshake, redis, 3, ask);
 }
 
 /* HELLO with the password in one command: were they two, a server that needs the password would
  * refuse the first and stay with RESP2. */
-static void greet_server(struct greeting *greeting, struct redisContext *redis)
+static void greet_server(struct handshake *handshake, struct redisContext *redis)
 {
-	const struct server *server = greeting->server;
+	const struct server *server = handshake->server;
 	const char *hello[] = {"HELLO", "3", "AUTH", server->user ? server->user : "default",
 			       server->password};
 	char db[16];
 
-	send(greeting, redis, server->password ? 5 : 2, hello);
+	send(handshake, redis, server->password ? 5 : 2, hello);
 	if (server->db) {
 		snprintf(db, sizeof(db), "%d", server->db);
-		send(greeting, redis, 2, (const char *[]){"SELECT", db});
+		send(handshake, redis, 2, (const char *[]){"SELECT", db});
 	}
 }
 
-void greeting_send(struct greeting *greeting, struct redisContext *redis)
+void handshake_send(struct handshake *handshake, struct redisContext *redis)
 {
-	greeting->due = 0;
-	if (greeting->to_sentinel)
-		greet_sentinel(greeting, redis);
+	handshake->due = 0;
+	if (handshake->to_sentinel)
+		greet_sentinel(handshake, redis);
 	else
-		greet_server(greeting, redis);
+		greet_server(handshake, redis);
 }
 
 static const char *text_of(const redisReply *reply)
@@ -74,50 +75,50 @@ static const char *field_of(const redisReply *map, const char *name)
 }
 
 /* A replica is no place for locks: where there may be another server, that one is looked for. */
-static enum greeting_outcome take_hello(struct greeting *greeting, const redisReply *hello,
-					struct error *err)
-{
-	const struct server *server = greeting->server;
-
-	greeting->is_cluster = strcmp(field_of(hello, "mode"), "cluster") == 0;
-	greeting->shards = greeting->is_cluster && atoi(field_of(hello, "version")) >= 7;
-	if (strcmp(field_of(hello, "role"), "replica") != 0 || greeting->is_cluster ||
-	    (server->kind != SERVER_SENTINEL && server->seed_count < 2))
-		return GREETING_GOES_ON;
-	fail(err, STATUS_UNAVAILABLE, "cannot reach %s: it is a replica", server_shown(server));
-	return GREETING_FAILS;
-}
-
-static enum greeting_outcome take_server(struct greeting *greeting, const redisReply *reply,
+static enum handshake_outcome take_hello(struct handshake *handshake, const redisReply *hello,
 					 struct error *err)
 {
-	const char *shown = server_shown(greeting->server);
+	const struct server *server = handshake->server;
 
-	if (reply->type == REDIS_REPLY_MAP)
-		return take_hello(greeting, reply, err);
-	if (reply->type != REDIS_REPLY_ERROR)
-		return GREETING_GOES_ON;
-	if (refusal_status(reply->str) == STATUS_UNAVAILABLE) {
-		fail(err, STATUS_UNAVAILABLE, "cannot use %s: %s", shown, reply->str);
-		return GREETING_FAILS;
-	}
-	fail(err, refusal_status(reply->str), "cannot use %s: the server says: %s", shown,
-	     reply->str);
-	return GREETING_REFUSED;
+	handshake->is_cluster = strcmp(field_of(hello, "mode"), "cluster") == 0;
+	handshake->shards = handshake->is_cluster && atoi(field_of(hello, "version")) >= 7;
+	if (strcmp(field_of(hello, "role"), "replica") != 0 || handshake->is_cluster ||
+	    (server->kind != SERVER_SENTINEL && server->seed_count < 2))
+		return HANDSHAKE_GOES_ON;
+	fail(err, STATUS_UNAVAILABLE, "cannot reach %s: it is a replica", server_shown(server));
+	return HANDSHAKE_FAILS;
 }
 
-static enum greeting_outcome sentinel_refused(struct greeting *greeting, const char *text,
-					      const struct endpoint *here, struct error *err)
+static enum handshake_outcome take_server(struct handshake *handshake, const redisReply *reply,
+					  struct error *err)
 {
-	const enum status status = refusal_status(text);
+	const char *shown = server_shown(handshake->server);
 
-	if (status == STATUS_REFUSED && !greeting->with_password && greeting->server->password) {
-		greeting->with_password = true;
-		return GREETING_AGAIN;
+	if (reply->type == REDIS_REPLY_MAP)
+		return take_hello(handshake, reply, err);
+	if (reply->type != REDIS_REPLY_ERROR)
+		return HANDSHAKE_GOES_ON;
+	if (server_error_status(reply->str) == STATUS_UNAVAILABLE) {
+		fail(err, STATUS_UNAVAILABLE, "cannot use %s: %s", shown, reply->str);
+		return HANDSHAKE_FAILS;
+	}
+	fail(err, server_error_status(reply->str), "cannot use %s: the server says: %s", shown,
+	     reply->str);
+	return HANDSHAKE_REFUSED;
+}
+
+static enum handshake_outcome sentinel_refused(struct handshake *handshake, const char *text,
+					       const struct endpoint *here, struct error *err)
+{
+	const enum status status = server_error_status(text);
+
+	if (status == STATUS_REFUSED && !handshake->with_password && handshake->server->password) {
+		handshake->with_password = true;
+		return HANDSHAKE_AGAIN;
 	}
 	fail(err, status == STATUS_REFUSED ? status : STATUS_UNAVAILABLE,
 	     "cannot ask sentinel %s:%u: it says: %s", here->host, here->port, text);
-	return GREETING_FAILS;
+	return HANDSHAKE_FAILS;
 }
 
 /* HOST and PORT, both as texts. */
@@ -132,24 +133,24 @@ static bool read_master(const redisReply *reply, struct endpoint *master)
 	return endpoint_set_port(master, text_of(reply->element[1]));
 }
 
-static enum greeting_outcome take_sentinel(struct greeting *greeting, const redisReply *reply,
-					   const struct endpoint *here, struct error *err)
+static enum handshake_outcome take_sentinel(struct handshake *handshake, const redisReply *reply,
+					    const struct endpoint *here, struct error *err)
 {
 	if (reply->type == REDIS_REPLY_ERROR)
-		return sentinel_refused(greeting, reply->str, here, err);
-	if (greeting->due > 0)
-		return GREETING_GOES_ON;
-	if (read_master(reply, &greeting->master))
-		return GREETING_NAMES;
+		return sentinel_refused(handshake, reply->str, here, err);
+	if (handshake->due > 0)
+		return HANDSHAKE_GOES_ON;
+	if (read_master(reply, &handshake->master))
+		return HANDSHAKE_NAMES;
 	fail(err, STATUS_UNAVAILABLE, "cannot find master %s: sentinel %s:%u knows none",
-	     greeting->server->master, here->host, here->port);
-	return GREETING_FAILS;
+	     handshake->server->master, here->host, here->port);
+	return HANDSHAKE_FAILS;
 }
 
-enum greeting_outcome greeting_take(struct greeting *greeting, const struct redisReply *reply,
-				    const struct endpoint *here, struct error *err)
+enum handshake_outcome handshake_take(struct handshake *handshake, const struct redisReply *reply,
+				      const struct endpoint *here, struct error *err)
 {
-	greeting->due--;
-	return greeting->to_sentinel ? take_sentinel(greeting, reply, here, err)
-				     : take_server(greeting, reply, err);
+	handshake->due--;
+	return handshake->to_sentinel ? take_sentinel(handshake, reply, here, err)
+				      : take_server(handshake, reply, err);
 }

@@ -12,7 +12,7 @@ struct server;
 
 /* What is said first on a connection, and what the other end says about itself: a server in its
  * answer to HELLO, a sentinel when it is asked for the master. */
-struct greeting {
+struct handshake {
 	const struct server *server;
 	bool to_sentinel;       /* this connection's other end is one */
 	bool with_password;     /* sentinels want it */
@@ -22,21 +22,21 @@ struct greeting {
 	struct endpoint master; /* as a sentinel said */
 };
 
-enum greeting_outcome {
-	GREETING_GOES_ON,
-	GREETING_NAMES,   /* the master: that is whom to connect to */
-	GREETING_AGAIN,   /* the same sentinel, now with the password */
-	GREETING_FAILS,   /* another server may do, or another time: *err */
-	GREETING_REFUSED, /* who we are, or the database: *err */
+enum handshake_outcome {
+	HANDSHAKE_GOES_ON,
+	HANDSHAKE_NAMES,   /* the master: that is whom to connect to */
+	HANDSHAKE_AGAIN,   /* the same sentinel, now with the password */
+	HANDSHAKE_FAILS,   /* another server may do, or another time: *err */
+	HANDSHAKE_REFUSED, /* who we are, or the database: *err */
 };
 
-void greeting_init(struct greeting *greeting, const struct server *server);
+void handshake_init(struct handshake *handshake, const struct server *server);
 
 /* Prepares what is to be sent. */
-void greeting_send(struct greeting *greeting, struct redisContext *redis);
+void handshake_send(struct handshake *handshake, struct redisContext *redis);
 
 /* Takes the next reply, from the server at `here`. */
-enum greeting_outcome greeting_take(struct greeting *greeting, const struct redisReply *reply,
-				    const struct endpoint *here, struct error *err);
+enum handshake_outcome handshake_take(struct handshake *handshake, const struct redisReply *reply,
+				      const struct endpoint *here, struct error *err);
 
 #endif

@@ -139,7 +139,7 @@ __attribute__((noreturn)) static void become_server(const struct start *start)
 	if (dup2(start->null, STDIN_FILENO) >= 0 && dup2(start->log, STDOUT_FILENO) >= 0 &&
 	    dup2(start->log, STDERR_FILENO) >= 0 && dup2(start->lock, LAUNCH_LOCK_FD) >= 0 &&
 	    fchdir(start->folder) == 0 && write_pid(LAUNCH_LOCK_FD) == 0) {
-		descriptors_close(LAUNCH_LOCK_FD + 1, UINT_MAX);
+		close_descriptors_from(LAUNCH_LOCK_FD + 1, UINT_MAX);
 		lift_limits();
 		umask(077);
 		default_signals();
@@ -184,7 +184,7 @@ static int detach(const struct start *start, struct error *err)
 	return 0;
 }
 
-int launch_open(int folder, const char *name, int flags)
+int local_launch_open(int folder, const char *name, int flags)
 {
 	int low = openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
 	int fd;
@@ -215,7 +215,7 @@ static int write_conf(int folder)
 
 static int open_log(int folder)
 {
-	int fd = launch_open(folder, "server.log", O_WRONLY | O_CREAT | O_APPEND);
+	int fd = local_launch_open(folder, "server.log", O_WRONLY | O_CREAT | O_APPEND);
 	struct stat st;
 
 	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > LOG_MAX_BYTES && ftruncate(fd, 0) < 0) {
@@ -225,7 +225,7 @@ static int open_log(int folder)
 	return fd;
 }
 
-int launch_server(int folder, int lock, struct error *err)
+int local_launch(int folder, int lock, struct error *err)
 {
 	char program[PATH_MAX];
 	struct start start = {
@@ -239,7 +239,7 @@ int launch_server(int folder, int lock, struct error *err)
 			    "valkey-server, or name a server with FAIRLOCK_URL");
 	start.folder = fcntl(folder, F_DUPFD_CLOEXEC, OURS_MIN_FD);
 	start.log = open_log(folder);
-	start.null = launch_open(AT_FDCWD, "/dev/null", O_RDWR);
+	start.null = local_launch_open(AT_FDCWD, "/dev/null", O_RDWR);
 	if (start.folder < 0 || start.log < 0 || start.null < 0 || write_conf(folder) < 0 ||
 	    ftruncate(lock, 0) < 0)
 		fail(err, STATUS_OS, "cannot start %s: %s", program, strerror(errno));

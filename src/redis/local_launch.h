@@ -8,11 +8,11 @@
 
 /* Opens a file in a folder so that it is not in the way of the server's own descriptors, also where
  * this process was started with 0, 1 or 2 closed. Returns the descriptor, or -1 with errno. */
-int launch_open(int folder, const char *name, int flags);
+int local_launch_open(int folder, const char *name, int flags);
 
 /* Starts a redis-server or valkey-server in a folder, detached from this process, and does not wait
- * until it listens. It inherits lock, a flocked file of launch_open. Returns 0, or -1 with
+ * until it listens. It inherits lock, a flocked file of local_launch_open. Returns 0, or -1 with
  * STATUS_UNAVAILABLE when neither is installed, STATUS_OS when it cannot be started. */
-int launch_server(int folder, int lock, struct error *err);
+int local_launch(int folder, int lock, struct error *err);
 
 #endif

@@ -152,7 +152,7 @@ static int open_folder(const char *home, struct error *err)
 	return folder;
 }
 
-int local_open(struct error *err)
+int local_server_open(struct error *err)
 {
 	/* Not $HOME: cron, sudo and units must come to the same place. */
 	const struct passwd *user = getpwuid(geteuid());
@@ -170,7 +170,7 @@ int local_open(struct error *err)
 	return folder;
 }
 
-int local_connect(int folder)
+int local_server_connect(int folder)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -209,7 +209,7 @@ static bool started_lately(int lock)
  * connect and the lock. */
 static bool somebody_listens(int folder)
 {
-	int fd = local_connect(folder);
+	int fd = local_server_connect(folder);
 
 	if (fd < 0)
 		return errno == EAGAIN;
@@ -227,13 +227,13 @@ static int start_unless_taken(int folder, int lock, struct error *err)
 	}
 	if (somebody_listens(folder) || started_lately(lock))
 		return 0;
-	return launch_server(folder, lock, err);
+	return local_launch(folder, lock, err);
 }
 
-int local_start(int folder, struct error *err)
+int local_server_start(int folder, struct error *err)
 {
 	mode_t mask = umask(077);
-	int lock = launch_open(folder, "lock", O_RDWR | O_CREAT);
+	int lock = local_launch_open(folder, "lock", O_RDWR | O_CREAT);
 	int result;
 
 	if (lock < 0) {
@@ -277,16 +277,16 @@ static const char *last_line(int folder, char *text, size_t size)
 	return message_of(newline ? newline + 1 : text);
 }
 
-int local_failure(int folder, struct error *err)
+int local_server_failure(int folder, struct error *err)
 {
 	char text[LOG_TAIL_BYTES];
 	char path[PATH_MAX] = "its folder";
-	char link[32];
+	char connection[32];
 	const char *line = last_line(folder, text, sizeof(text));
 	ssize_t length;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", folder);
-	length = readlink(link, path, sizeof(path) - 1);
+	snprintf(connection, sizeof(connection), "/proc/self/fd/%d", folder);
+	length = readlink(connection, path, sizeof(path) - 1);
 	if (length >= 0)
 		path[length] = '\0';
 	return fail(err, STATUS_UNAVAILABLE,
@@ -308,7 +308,7 @@ static pid_t read_pid(int fd)
 	return *end == '\n' && pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
 }
 
-pid_t local_pid(int folder)
+pid_t local_server_pid(int folder)
 {
 	int fd = openat(folder, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	pid_t pid = 0;
@@ -323,24 +323,24 @@ pid_t local_pid(int folder)
 
 /* By the lock that it keeps open and that names it, because neither its name
  * nor its environment tells: it overwrites both. */
-bool local_is_server(pid_t pid)
+bool local_server_is_ours(pid_t pid)
 {
 	static const char file[] = "/lock";
-	char link[48];
+	char connection[48];
 	char path[PATH_MAX];
 	ssize_t length;
 	int fd;
 	bool is_server;
 
-	snprintf(link, sizeof(link), "/proc/%ld/fd/%d", (long)pid, LAUNCH_LOCK_FD);
-	length = readlink(link, path, sizeof(path) - 1);
+	snprintf(connection, sizeof(connection), "/proc/%ld/fd/%d", (long)pid, LAUNCH_LOCK_FD);
+	length = readlink(connection, path, sizeof(path) - 1);
 	if (length < (ssize_t)sizeof(file))
 		return false;
 	path[length] = '\0';
 	if (strcmp(path + length - (sizeof(file) - 1), file) != 0 ||
 	    !strstr(path, "/" BASE_PATH "/"))
 		return false;
-	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = open(connection, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return false;
 	is_server = read_pid(fd) == pid;

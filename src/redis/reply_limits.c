@@ -8,7 +8,7 @@
 #define REPLY_MAX_BYTES (64u << 20)
 #define REPLY_MAX_DEPTH 8
 
-struct bounds {
+struct reply_limits {
 	const redisReplyObjectFunctions *plain; /* hiredis's own */
 	redisReplyObjectFunctions limited;
 	size_t bytes; /* about what the present reply takes */
@@ -19,7 +19,7 @@ struct bounds {
  */
 static bool fits(const redisReadTask *task, size_t bytes)
 {
-	struct bounds *bounds = task->privdata;
+	struct reply_limits *bounds = task->privdata;
 	int depth = 0;
 
 	if (!task->parent)
@@ -38,7 +38,7 @@ static void *create_array(const redisReadTask *task, size_t elements)
 {
 	const size_t each = sizeof(redisReply) + sizeof(redisReply *);
 	const size_t most = REPLY_MAX_BYTES / each + 1;
-	const struct bounds *bounds = task->privdata;
+	const struct reply_limits *bounds = task->privdata;
 
 	if (!fits(task, (elements < most ? elements : most) * each))
 		return NULL;
@@ -47,14 +47,14 @@ static void *create_array(const redisReadTask *task, size_t elements)
 
 static void *create_string(const redisReadTask *task, char *text, size_t length)
 {
-	const struct bounds *bounds = task->privdata;
+	const struct reply_limits *bounds = task->privdata;
 
 	return fits(task, length) ? bounds->plain->createString(task, text, length) : NULL;
 }
 
-struct bounds *bounds_set(redisReader *reader)
+struct reply_limits *reply_limits_set(redisReader *reader)
 {
-	struct bounds *bounds = calloc(1, sizeof(*bounds));
+	struct reply_limits *bounds = calloc(1, sizeof(*bounds));
 
 	if (!bounds)
 		return NULL;
@@ -67,12 +67,12 @@ struct bounds *bounds_set(redisReader *reader)
 	return bounds;
 }
 
-bool bounds_exceeded(const struct bounds *bounds)
+bool reply_limits_exceeded(const struct reply_limits *bounds)
 {
 	return bounds->exceeded;
 }
 
-void bounds_free(struct bounds *bounds)
+void reply_limits_free(struct reply_limits *bounds)
 {
 	free(bounds);
 }

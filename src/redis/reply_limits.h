@@ -7,15 +7,15 @@ struct redisReader;
 
 /* What a server may make us read. A few bytes can announce more elements than there is memory, or
  * be nested until the stack is full, and hiredis has no limit that would help. */
-struct bounds;
+struct reply_limits;
 
 /* Bounds the replies of a new reader. Returns NULL when there is no memory. To be freed, with
- * bounds_free, after the reader. */
-struct bounds *bounds_set(struct redisReader *reader);
+ * reply_limits_free, after the reader. */
+struct reply_limits *reply_limits_set(struct redisReader *reader);
 
 /* Whether a reply went beyond them: then that is why the reader failed. */
-bool bounds_exceeded(const struct bounds *bounds);
+bool reply_limits_exceeded(const struct reply_limits *bounds);
 
-void bounds_free(struct bounds *bounds);
+void reply_limits_free(struct reply_limits *bounds);
 
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* The thread's own: it may outlive who asked. */
-struct question {
+struct log_query {
 	struct endpoint endpoint;
 	int answer_fd;
 };
@@ -26,7 +26,7 @@ struct answer {
 static void *look_up(void *argument)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
-	struct question *question = argument;
+	struct log_query *question = argument;
 	struct answer answer = {0};
 	char port[8];
 
@@ -42,7 +42,7 @@ static void *look_up(void *argument)
 }
 
 /* No signal is for the thread: those of the process are waited for elsewhere. */
-static int start_thread(struct question *question)
+static int start_thread(struct log_query *question)
 {
 	pthread_attr_t attributes;
 	pthread_t thread;
@@ -59,16 +59,16 @@ static int start_thread(struct question *question)
 	return code;
 }
 
-int lookup_start(const struct endpoint *endpoint)
+int resolve_start(const struct endpoint *endpoint)
 {
-	struct question *question = malloc(sizeof(*question));
+	struct log_query *question = malloc(sizeof(*question));
 	int ends[2];
 
 	if (!question || pipe2(ends, O_CLOEXEC) < 0) {
 		free(question);
 		return -1;
 	}
-	*question = (struct question){*endpoint, ends[1]};
+	*question = (struct log_query){*endpoint, ends[1]};
 	errno = start_thread(question);
 	if (errno == 0)
 		return ends[0];
@@ -78,7 +78,7 @@ int lookup_start(const struct endpoint *endpoint)
 	return -1;
 }
 
-int lookup_finish(int fd, struct dial *dial, const char **cause)
+int resolve_finish(int fd, struct connect *dial, const char **cause)
 {
 	struct answer answer;
 	bool complete = read(fd, &answer, sizeof(answer)) == sizeof(answer);
@@ -93,7 +93,7 @@ int lookup_finish(int fd, struct dial *dial, const char **cause)
 						   : gai_strerror(answer.code);
 		return -1;
 	}
-	dial_found(dial, answer.found);
+	connect_found(dial, answer.found);
 	freeaddrinfo(answer.found);
 	*cause = "its name has no address";
 	return dial->count > 0 ? 0 : -1;

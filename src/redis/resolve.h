@@ -8,9 +8,9 @@
 
 /* Begins to look up an endpoint. Returns a close-on-exec descriptor that becomes readable when
  * there is an answer (close it to forget the matter), or -1 with errno. */
-int lookup_start(const struct endpoint *endpoint);
+int resolve_start(const struct endpoint *endpoint);
 
 /* Takes the answer, and closes the descriptor. Returns 0 with *dial filled, or -1 with *cause. */
-int lookup_finish(int fd, struct dial *dial, const char **cause);
+int resolve_finish(int fd, struct connect *dial, const char **cause);
 
 #endif

@@ -4,7 +4,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-bool refusal_is(const char *text, const char *word)
+bool server_error_is(const char *text, const char *word)
 {
 	size_t length = strlen(word);
 
@@ -13,7 +13,7 @@ bool refusal_is(const char *text, const char *word)
 
 /* Servers before 7 wrap what a script met into a sentence of their own, so some words are looked
  * for anywhere. */
-enum status refusal_status(const char *text)
+enum status server_error_status(const char *text)
 {
 	static const struct {
 		const char *words;
@@ -52,13 +52,13 @@ enum status refusal_status(const char *text)
 	};
 
 	for (size_t i = 0; i < COUNT(kinds); i++)
-		if (kinds[i].first ? refusal_is(text, kinds[i].words)
+		if (kinds[i].first ? server_error_is(text, kinds[i].words)
 				   : strstr(text, kinds[i].words) != NULL)
 			return kinds[i].status;
 	return STATUS_BUG;
 }
 
-bool refusal_is_own(const char *text)
+bool server_error_is_own(const char *text)
 {
 	static const char *const words[] = {"LOADING ", "BUSY ", "OOM ", "MISCONF ", "NOREPLICAS "};
 
@@ -68,13 +68,13 @@ bool refusal_is_own(const char *text)
 	return false;
 }
 
-bool refusal_redirects(const char *text, const struct endpoint *here, struct endpoint *to)
+bool server_error_redirects(const char *text, const struct endpoint *here, struct endpoint *to)
 {
 	const char *place, *colon;
 	struct endpoint found = *here;
 	size_t length;
 
-	if (!refusal_is(text, "MOVED") && !refusal_is(text, "ASK"))
+	if (!server_error_is(text, "MOVED") && !server_error_is(text, "ASK"))
 		return false;
 	place = strchr(text, ' ');
 	place = place ? strchr(place + 1, ' ') : NULL;

@@ -29,9 +29,9 @@ struct processes {
 
 static int look_at(struct process *process)
 {
-	struct proc proc;
+	struct proc_stat proc;
 
-	if (proc_read(process->pid, &proc) < 0)
+	if (proc_stat_read(process->pid, &proc) < 0)
 		return -1;
 	process->parent = proc.parent;
 	process->ended = proc.state == 'Z' || proc.state == 'X';
@@ -127,7 +127,7 @@ static int signal_children(int proc, int signo, pid_t spare)
 	/* a blank follows each; the list may be longer than text, and half a number is another
 	 * process */
 	for (char *at = text; (pid = (pid_t)strtol(at, &at, 10)) > 0 && *at == ' ';) {
-		if (pid == spare || local_is_server(pid))
+		if (pid == spare || local_server_is_ours(pid))
 			continue;
 		if (signo)
 			kill(pid, signo);
@@ -154,7 +154,7 @@ static int signal_fleeting(int signo, pid_t spare)
 	return count;
 }
 
-int tree_signal(int signo, pid_t spare)
+int descendants_signal(int signo, pid_t spare)
 {
 	struct processes all = {0};
 	int count = 0;
@@ -168,7 +168,7 @@ int tree_signal(int signo, pid_t spare)
 		const struct process *process = &all.list[i];
 
 		if (!process->below || process->ended || process->pid == spare ||
-		    local_is_server(process->pid))
+		    local_server_is_ours(process->pid))
 			continue;
 		if (signo == 0 || kill(process->pid, signo) == 0)
 			count++;

@@ -55,14 +55,14 @@ static void set_environment(const struct job *job)
 	setenv("FAIRLOCK_OWNER", job->lock->owner, 1);
 	setenv("FAIRLOCK_TOKEN", job->lock->token, 1);
 	set_held(job->lock->owner);
-	set_server(job->options, job->client->link.server);
+	set_server(job->options, job->client->connection.server);
 }
 
 /* ---- Until exec ---- */
 
 /* It may have been stopped since it was forked, and be continued when the lease is as good as over:
  * then it does not become COMMAND, unless a renewal comes before the end. */
-static void await_valid_lease(const struct shared *shared)
+static void await_valid_lease(const struct shared_state *shared)
 {
 	const struct timespec pause = {.tv_nsec = KILL_REPEAT_MS * 1000000L};
 
@@ -73,14 +73,15 @@ static void await_valid_lease(const struct shared *shared)
 	}
 }
 
-static _Noreturn void become_command(const struct job *job, struct shared *shared, pid_t parent)
+static _Noreturn void become_command(const struct job *job, struct shared_state *shared,
+				     pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, job->options->signal);
 	if (getppid() != parent)
 		_exit(STATUS_NOT_FOUND); /* too late for a signal */
-	inbox_restore(job->inbox);
+	signal_fd_restore(job->signals);
 	await_valid_lease(shared);
-	path_exec(job->argv);
+	exec_path(job->argv);
 	shared->ending.exec_errno = errno;
 	_exit(STATUS_NOT_FOUND);
 }
@@ -88,19 +89,21 @@ static _Noreturn void become_command(const struct job *job, struct shared *share
 /* As long as it waits, it takes no signals: what is sent to the process group is the wrapper's
  * affair. But it is stopped with it, so that the guard hears of that. And it must not outlive the
  * guard, even then. */
-_Noreturn void child_run(const struct job *job, struct shared *shared, int start, pid_t parent)
+_Noreturn void exec_child(const struct job *job, struct shared_state *shared, int start,
+			  pid_t parent)
 {
 	char byte;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	inbox_let_stop(job->inbox);
-	link_leave(&job->client->link); /* its end is how the server sees the guard go */
-	set_environment(job);           /* a rehearsal: the memory that it takes is there then */
+	signal_fd_let_stop(job->signals);
+	connection_leave(
+		&job->client->connection); /* its end is how the server sees the guard go */
+	set_environment(job);              /* a rehearsal: the memory that it takes is there then */
 	if (shared->has_time)
-		pages_fetch();
+		prefault();
 	if (getppid() != parent || read(start, &byte, 1) != 1)
 		_exit(STATUS_NOT_FOUND);
-	shared_take_lock(shared, job);
+	shared_state_take_lock(shared, job);
 	set_environment(job);
 	become_command(job, shared, parent);
 }

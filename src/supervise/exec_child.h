@@ -7,8 +7,9 @@
 
 /* The life of the process that becomes COMMAND, from fork to exec. `parent` is the guard, whose
  * death ends it. Becomes COMMAND when there is a byte to read from `start`: by then the lock is
- * held, and in *shared (shared_put_lock). Ends if the pipe does, or the lease is as good as over.
- * shared->exec_errno tells why it could not become COMMAND. */
-_Noreturn void child_run(const struct job *job, struct shared *shared, int start, pid_t parent);
+ * held, and in *shared (shared_state_put_lock). Ends if the pipe does, or the lease is as good as
+ * over. shared->exec_errno tells why it could not become COMMAND. */
+_Noreturn void exec_child(const struct job *job, struct shared_state *shared, int start,
+			  pid_t parent);
 
 #endif

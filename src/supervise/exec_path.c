@@ -41,7 +41,7 @@ static bool may_be_elsewhere(int cause)
 	       cause == ENODEV || cause == ETIMEDOUT;
 }
 
-void path_exec(char *const *argv)
+void exec_path(char *const *argv)
 {
 	const char *path = getenv("PATH");
 	bool denied = false;

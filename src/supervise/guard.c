@@ -30,14 +30,14 @@
 
 /* How late it may be before its fuse ends it: later than when a wrapper that is not stopped does
  * its work (supervise/wrapper.c). And how long it may take to send SIGKILL to all. */
-#define FUSE_MS 60
+#define KILL_TIMER_MS 60
 #define KILLING_MS 1000
 
 /* In the order in which they are served. The deadline goes before all of them: it is
  * looked at first on waking, since the whole machine may have slept. */
 enum {
 	SLOT_CHILDREN, /* COMMAND's end: from then on there is nothing to stop */
-	SLOT_FRONT,    /* signals to pass on; the wrapper's death */
+	SLOT_WRAPPER,  /* signals to pass on; the wrapper's death */
 	SLOT_CLIENT,   /* renewals */
 	SLOT_TIMER,
 	SLOTS,
@@ -45,11 +45,11 @@ enum {
 
 struct guard {
 	const struct job *job;
-	struct shared *shared;
+	struct shared_state *shared;
 	struct hold hold;
-	struct loop loop;
-	struct inbox inbox;
-	int front;
+	struct deadline_poll loop;
+	struct signal_fd signals;
+	int socket;
 	pid_t wrapper;
 	pid_t command;    /* 0: not running */
 	int64_t start_ms; /* of COMMAND */
@@ -58,8 +58,8 @@ struct guard {
 	bool lost;
 	bool killed; /* SIGKILL was sent */
 	unsigned told_renewals;
-	struct steps steps;
-	struct fuse fuse;
+	struct connection_trace steps;
+	struct kill_timer kill_timer;
 };
 
 /* ---- COMMAND ---- */
@@ -90,20 +90,20 @@ static int prepare_command(const struct guard *guard, int start)
 	const pid_t pid = proc_fork(SIGCHLD, &guard->shared->command);
 
 	if (pid == 0) {
-		close(guard->front); /* a process that has this end is taken for the guard */
-		child_run(guard->job, guard->shared, start, self);
+		close(guard->socket); /* a process that has this end is taken for the guard */
+		exec_child(guard->job, guard->shared, start, self);
 	}
 	if (pid < 0)
 		return -1;
 	leave_group(guard);
-	inbox_hand_down(inbox_pending(), pid);
+	signal_fd_hand_down(signal_fd_pending(), pid);
 	return 0;
 }
 
 /* A guard that is stopped cannot stop COMMAND in time. Then it dies, and its death wakes the
  * wrapper (supervise/standby.c), even if that is stopped, too. Only the lease is a reason for that:
  * a guard that a busy machine holds up at the end of --max-hold still has time. */
-static void mind_fuse(struct guard *guard)
+static void mind_kill_timer(struct guard *guard)
 {
 	const struct job *job = guard->job;
 	int64_t due_ms;
@@ -117,7 +117,7 @@ static void mind_fuse(struct guard *guard)
 			guard->lost ? earliest(guard->kill_ms, job_kill_ms(job)) : job_kill_ms(job);
 	else
 		due_ms = job_stop_ms(job);
-	fuse_set(&guard->fuse, due_ms + FUSE_MS);
+	kill_timer_set(&guard->kill_timer, due_ms + KILL_TIMER_MS);
 }
 
 /* COMMAND was let go: from here on it is ours to see to. */
@@ -127,8 +127,8 @@ static void adopt_command(struct guard *guard)
 
 	guard->command = guard->shared->command;
 	guard->start_ms = guard->shared->start_ms;
-	mind_fuse(guard);
-	tell_step(job->teller, "starting %s, pid %d", job->argv[0], (int)guard->command);
+	mind_kill_timer(guard);
+	message_step(job->messenger, "starting %s, pid %d", job->argv[0], (int)guard->command);
 	if (job->options->max_hold_ms)
 		guard->max_ms = guard->start_ms + job->options->max_hold_ms;
 }
@@ -138,7 +138,7 @@ static void adopt_command(struct guard *guard)
 /* COMMAND itself is reached even where there is no /proc to find its descendants in. */
 static void signal_all(const struct guard *guard, int signo)
 {
-	if (tree_signal(signo, 0) < 0 && guard->command)
+	if (descendants_signal(signo, 0) < 0 && guard->command)
 		kill(guard->command, signo);
 }
 
@@ -155,11 +155,11 @@ static void stop_command(struct guard *guard, int64_t kill_ms)
 	}
 	guard->shared->phase = GUARD_STOPPING;
 	guard->kill_ms = kill_ms;
-	mind_fuse(guard);
+	mind_kill_timer(guard);
 	signal_all(guard, guard->job->options->signal);
 	signal_all(guard, SIGCONT);
-	tell_step(guard->job->teller, "sent signal %s to %s and what it started",
-		  signal_show(name, guard->job->options->signal), guard->job->argv[0]);
+	message_step(guard->job->messenger, "sent signal %s to %s and what it started",
+		     signal_show(name, guard->job->options->signal), guard->job->argv[0]);
 }
 
 static void lose(struct guard *guard, int64_t kill_ms, const char *why)
@@ -170,11 +170,11 @@ static void lose(struct guard *guard, int64_t kill_ms, const char *why)
 		return;
 	guard->lost = true;
 	if (guard->job->options->on_lost == ON_LOST_WARN) {
-		tell(guard->job->teller, LOG_ERR, "lost lock %s: %s", name, why);
+		message(guard->job->messenger, LOG_ERR, "lost lock %s: %s", name, why);
 		return;
 	}
-	tell(guard->job->teller, LOG_ERR, "lost lock %s: %s; stopping %s", name, why,
-	     guard->job->argv[0]);
+	message(guard->job->messenger, LOG_ERR, "lost lock %s: %s; stopping %s", name, why,
+		guard->job->argv[0]);
 	stop_command(guard, kill_ms);
 }
 
@@ -187,10 +187,11 @@ static void tell_renewal(struct guard *guard)
 		return;
 	guard->told_renewals = hold->renewals;
 	if (hold->state == HOLD_HELD)
-		tell_step(
-			guard->job->teller, "renewed lock %s in %s, with %s of its lease left%s%s",
-			guard->job->lock->keys.name, duration_show(took, hold->took_ms),
-			duration_show(left, hold->left_ms), *hold->why ? ", but " : "", hold->why);
+		message_step(guard->job->messenger,
+			     "renewed lock %s in %s, with %s of its lease left%s%s",
+			     guard->job->lock->keys.name, duration_show(took, hold->took_ms),
+			     duration_show(left, hold->left_ms), *hold->why ? ", but " : "",
+			     hold->why);
 }
 
 static void mind_hold(struct guard *guard)
@@ -201,9 +202,9 @@ static void mind_hold(struct guard *guard)
 	if (guard->lost)
 		return;
 	hold_step(&guard->hold);
-	steps_tell(&guard->steps, guard->job->client);
+	connection_trace_tell(&guard->steps, guard->job->client);
 	tell_renewal(guard);
-	shared_put_times(guard->shared, guard->job);
+	shared_state_put_times(guard->shared, guard->job);
 	if (guard->hold.state == HOLD_LOST)
 		lose(guard, after < soon ? after : soon, guard->hold.why);
 	else if (guard->hold.state == HOLD_RELEASED)
@@ -228,10 +229,11 @@ static void mind_time(struct guard *guard)
 
 		guard->kill_ms = now + KILL_REPEAT_MS;
 		guard->killed = true;
-		mind_fuse(guard);
+		mind_kill_timer(guard);
 		signal_all(guard, SIGKILL);
 		if (is_first)
-			tell_step(guard->job->teller, "sent signal KILL to all that is left of it");
+			message_step(guard->job->messenger,
+				     "sent signal KILL to all that is left of it");
 	}
 }
 
@@ -250,17 +252,17 @@ static void tell_end(const struct guard *guard, int status)
 	const bool is_killed = WIFSIGNALED(status);
 	char took[DURATION_MAX_BYTES], number[SIGNAL_MAX_BYTES];
 
-	if (guard->shared->ending.exec_errno || !tell_is_on(guard->job->teller))
+	if (guard->shared->ending.exec_errno || !message_step_is_on(guard->job->messenger))
 		return; /* the wrapper says so, or nobody does: the next one waits */
 	duration_show(took, clock_ms() - guard->start_ms);
 	if (is_killed)
 		signal_show(number, WTERMSIG(status));
 	else
 		snprintf(number, sizeof(number), "%d", WEXITSTATUS(status));
-	tell_event(guard->job->teller, status == 0 ? LOG_INFO : LOG_NOTICE,
-		   is_killed ? "%s under lock %s was killed by signal %s after %s"
-			     : "%s under lock %s ended with status %s after %s",
-		   command, name, number, took);
+	message_event(guard->job->messenger, status == 0 ? LOG_INFO : LOG_NOTICE,
+		      is_killed ? "%s under lock %s was killed by signal %s after %s"
+				: "%s under lock %s ended with status %s after %s",
+		      command, name, number, took);
 }
 
 static void mind_children(struct guard *guard)
@@ -269,7 +271,7 @@ static void mind_children(struct guard *guard)
 	int status;
 	pid_t pid;
 
-	while (inbox_next(&guard->inbox, &info))
+	while (signal_fd_next(&guard->signals, &info))
 		;
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
 		if (pid != guard->command)
@@ -297,10 +299,10 @@ static void mind_max_hold(struct guard *guard)
 	if (!guard->command)
 		return;
 	guard->shared->ending.timed_out = true;
-	tell(guard->job->teller, LOG_ERR,
-	     "lock %s was held for %s, as long as --max-hold allows; stopping %s",
-	     guard->job->lock->keys.name, duration_show(text, guard->job->options->max_hold_ms),
-	     guard->job->argv[0]);
+	message(guard->job->messenger, LOG_ERR,
+		"lock %s was held for %s, as long as --max-hold allows; stopping %s",
+		guard->job->lock->keys.name, duration_show(text, guard->job->options->max_hold_ms),
+		guard->job->argv[0]);
 	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 }
 
@@ -311,24 +313,25 @@ static void pass_on(const struct guard *guard, int signo)
 	if (!guard->command)
 		return;
 	kill(guard->command, signo);
-	tell_step(guard->job->teller, "passed signal %s on to %s", signal_show(name, signo),
-		  guard->job->argv[0]);
+	message_step(guard->job->messenger, "passed signal %s on to %s", signal_show(name, signo),
+		     guard->job->argv[0]);
 }
 
 /* Signals that the wrapper passes on; its end, after which COMMAND has no one to belong to. */
-static void mind_front(struct guard *guard)
+static void mind_wrapper(struct guard *guard)
 {
 	unsigned char signo;
 	ssize_t length;
 
-	while ((length = recv(guard->front, &signo, 1, MSG_DONTWAIT)) == 1)
+	while ((length = recv(guard->socket, &signo, 1, MSG_DONTWAIT)) == 1)
 		if (signo) /* else it was to wake us */
 			pass_on(guard, signo);
 	if (length == 0 || errno != EAGAIN) {
-		close(guard->front);
-		guard->front = -1;
-		tell_event(guard->job->teller, LOG_ERR, "lost the wrapper of lock %s; stopping %s",
-			   guard->job->lock->keys.name, guard->job->argv[0]);
+		close(guard->socket);
+		guard->socket = -1;
+		message_event(guard->job->messenger, LOG_ERR,
+			      "lost the wrapper of lock %s; stopping %s",
+			      guard->job->lock->keys.name, guard->job->argv[0]);
 		stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 	}
 }
@@ -345,7 +348,7 @@ static bool is_over(const struct guard *guard)
 		return true;
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
-	left = tree_signal(0, 0);
+	left = descendants_signal(0, 0);
 	/* who cannot look must go by its own children, orphans among them */
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG) < 0);
 }
@@ -361,8 +364,8 @@ static void mind_takeover(struct guard *guard)
 static int watch(struct guard *guard, struct error *err)
 {
 	struct pollfd slots[SLOTS] = {
-		[SLOT_CHILDREN] = {.fd = guard->inbox.fd, .events = POLLIN},
-		[SLOT_FRONT] = {.fd = guard->front, .events = POLLIN},
+		[SLOT_CHILDREN] = {.fd = guard->signals.fd, .events = POLLIN},
+		[SLOT_WRAPPER] = {.fd = guard->socket, .events = POLLIN},
 		[SLOT_CLIENT] = {.fd = -1},
 	};
 	int64_t wake = NEVER_MS;
@@ -374,15 +377,15 @@ static int watch(struct guard *guard, struct error *err)
 		wake = earliest(wake, guard->kill_ms);
 	else
 		wake = earliest(wake, guard->max_ms);
-	mind_fuse(guard);
-	if (loop_wait(&guard->loop, slots, SLOTS, wake, err) < 0)
+	mind_kill_timer(guard);
+	if (deadline_poll(&guard->loop, slots, SLOTS, wake, err) < 0)
 		return -1;
 	mind_time(guard);
 	mind_max_hold(guard);
 	if (slots[SLOT_CHILDREN].revents)
 		mind_children(guard);
-	if (slots[SLOT_FRONT].revents)
-		mind_front(guard);
+	if (slots[SLOT_WRAPPER].revents)
+		mind_wrapper(guard);
 	if (guard->command || guard->shared->phase == GUARD_STOPPING)
 		mind_hold(guard);
 	return 0;
@@ -397,8 +400,8 @@ static void give_back_if_held(struct guard *guard)
 		return;
 	guard->job->lock->unused =
 		!guard->shared->ending.started || guard->shared->ending.exec_errno;
-	fuse_set(&guard->fuse, guard->job->lock->deadline_ms + FUSE_MS);
-	give_back(&guard->hold, guard->job->teller, until);
+	kill_timer_set(&guard->kill_timer, guard->job->lock->deadline_ms + KILL_TIMER_MS);
+	release_hold(&guard->hold, guard->job->messenger, until);
 }
 
 static _Noreturn void finish(struct guard *guard)
@@ -414,8 +417,8 @@ static void end_blindly(struct guard *guard, const struct error *err)
 	const struct timespec pause = {.tv_nsec = KILL_REPEAT_MS * 1000000L};
 
 	if (guard->shared->phase != GUARD_STOPPING)
-		tell(guard->job->teller, LOG_ERR, "%s; stopping %s", err->text,
-		     guard->job->argv[0]);
+		message(guard->job->messenger, LOG_ERR, "%s; stopping %s", err->text,
+			guard->job->argv[0]);
 	stop_command(guard, clock_ms());
 	mind_time(guard);
 	nanosleep(&pause, NULL);
@@ -426,11 +429,11 @@ static void end_blindly(struct guard *guard, const struct error *err)
 static int get_ready(struct guard *guard, struct error *err)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (!guard->fuse.is_there)
-		fuse_open(&guard->fuse);
-	if (guard->loop.timer < 0 && loop_open(&guard->loop, err) < 0)
+	if (!guard->kill_timer.is_there)
+		kill_timer_open(&guard->kill_timer);
+	if (guard->loop.timer < 0 && deadline_poll_open(&guard->loop, err) < 0)
 		return -1;
-	return guard->inbox.fd < 0 ? inbox_open_deaf(&guard->inbox, err) : 0;
+	return guard->signals.fd < 0 ? signal_fd_open_deaf(&guard->signals, err) : 0;
 }
 
 /* COMMAND has ended by itself. False if the wrapper took over before we saw that. */
@@ -461,7 +464,7 @@ static bool command_lives(const struct guard *guard)
 {
 	struct signalfd_siginfo info;
 
-	while (inbox_next(&guard->inbox, &info))
+	while (signal_fd_next(&guard->signals, &info))
 		;
 	return waitpid(guard->shared->command, NULL, WNOHANG) == 0;
 }
@@ -471,8 +474,8 @@ static bool command_lives(const struct guard *guard)
 static bool await_start(const struct guard *guard)
 {
 	struct pollfd slots[] = {
-		{.fd = guard->inbox.fd, .events = POLLIN},
-		{.fd = guard->front, .events = POLLIN},
+		{.fd = guard->signals.fd, .events = POLLIN},
+		{.fd = guard->socket, .events = POLLIN},
 	};
 
 	while (!guard->shared->is_let_go) {
@@ -492,7 +495,7 @@ static bool prepare_again(struct guard *guard, int start)
 	struct error err;
 
 	if (get_ready(guard, &err) < 0) {
-		tell(guard->job->teller, LOG_ERR, "%s", err.text);
+		message(guard->job->messenger, LOG_ERR, "%s", err.text);
 		guard->shared->ending.started = false;
 		return false;
 	}
@@ -503,18 +506,18 @@ static bool prepare_again(struct guard *guard, int start)
 	return true;
 }
 
-_Noreturn void guard_run(const struct job *job, struct shared *shared,
+_Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 			 const struct guard_ends *ends)
 {
 	struct guard guard = {.job = job,
 			      .shared = shared,
-			      .front = ends->front,
+			      .socket = ends->socket,
 			      .wrapper = ends->wrapper,
 			      .loop = {.timer = -1},
-			      .inbox = {.fd = -1},
+			      .signals = {.fd = -1},
 			      .max_ms = NEVER_MS,
 			      .kill_ms = NEVER_MS,
-			      .steps = {.teller = job->teller}};
+			      .steps = {.messenger = job->messenger}};
 	struct error ignored;
 	bool is_ready;
 
@@ -526,13 +529,13 @@ _Noreturn void guard_run(const struct job *job, struct shared *shared,
 		client_close(job->client); /* the server is to see the wrapper go */
 	is_ready = get_ready(&guard, &ignored) == 0 && prepare_command(&guard, ends->start) == 0;
 	if (shared->has_time)
-		pages_fetch();
+		prefault();
 	if (!await_start(&guard))
 		_exit(0);
-	shared_take(shared, job);
+	shared_state_take(shared, job);
 	if (ends->needs_connection)
-		link_forget_connection(&job->client->link);
-	steps_skip(&guard.steps, job->client);
+		connection_forget(&job->client->connection);
+	connection_trace_skip(&guard.steps, job->client);
 	hold_init(&guard.hold, job->lock, job->client);
 	if (is_ready || prepare_again(&guard, ends->start))
 		adopt_command(&guard);

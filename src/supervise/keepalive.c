@@ -42,11 +42,11 @@ static void close_all_but(int *keep, size_t count)
 	qsort(keep, count, sizeof(*keep), ascending);
 	for (size_t i = 0; i < count; i++) {
 		if (keep[i] > from)
-			descriptors_close((unsigned)from, (unsigned)keep[i] - 1);
+			close_descriptors_from((unsigned)from, (unsigned)keep[i] - 1);
 		if (keep[i] >= from)
 			from = keep[i] + 1;
 	}
-	descriptors_close((unsigned)from, UINT_MAX);
+	close_descriptors_from((unsigned)from, UINT_MAX);
 }
 
 /* Why the keeper's work is over without it. */
@@ -55,11 +55,11 @@ static void tell_loss(const struct kept *kept)
 	const char *name = kept->hold->lock->keys.name;
 
 	if (kept->hold->state == HOLD_RELEASED)
-		tell_event(kept->teller, LOG_INFO, "lock %s was given back", name);
+		message_event(kept->messenger, LOG_INFO, "lock %s was given back", name);
 	else
-		tell_event(kept->teller, LOG_ERR, "lost lock %s: %s", name,
-			   kept->hold->state == HOLD_LOST ? kept->hold->why
-							  : hold_trouble(kept->hold));
+		message_event(kept->messenger, LOG_ERR, "lost lock %s: %s", name,
+			      kept->hold->state == HOLD_LOST ? kept->hold->why
+							     : hold_trouble(kept->hold));
 }
 
 static _Noreturn void keep(const struct kept *kept)
@@ -67,7 +67,7 @@ static _Noreturn void keep(const struct kept *kept)
 	struct hold *hold = kept->hold;
 	struct pollfd slots[SLOTS] = {
 		[SLOT_PID] = {.fd = kept->pidfd, .events = POLLIN},
-		[SLOT_SIGNALS] = {.fd = kept->inbox->fd, .events = POLLIN},
+		[SLOT_SIGNALS] = {.fd = kept->signals->fd, .events = POLLIN},
 	};
 	struct error ignored;
 
@@ -81,23 +81,23 @@ static _Noreturn void keep(const struct kept *kept)
 
 		if (hold->lock->deadline_ms < wake)
 			wake = hold->lock->deadline_ms;
-		if (loop_wait(kept->loop, slots, SLOTS, wake, &ignored) < 0)
+		if (deadline_poll(kept->loop, slots, SLOTS, wake, &ignored) < 0)
 			_exit(STATUS_OS);
 		if (slots[SLOT_PID].revents ||
-		    (slots[SLOT_SIGNALS].revents && inbox_next_deadly(kept->inbox)))
+		    (slots[SLOT_SIGNALS].revents && signal_fd_next_deadly(kept->signals)))
 			break;
 	}
-	give_back(hold, kept->teller, hold->lock->deadline_ms);
+	release_hold(hold, kept->messenger, hold->lock->deadline_ms);
 	_exit(0);
 }
 
 /* What came until now was sent to the process group that it has left: it is for others. */
-static void leave_group(const struct inbox *inbox)
+static void leave_group(const struct signal_fd *signals)
 {
 	struct signalfd_siginfo ignored;
 
 	setsid();
-	while (inbox_next(inbox, &ignored))
+	while (signal_fd_next(signals, &ignored))
 		;
 }
 
@@ -114,25 +114,25 @@ static void await_start(int fd)
 
 static _Noreturn void live(const struct kept *kept, int fd)
 {
-	const struct link *link = &kept->hold->client->link;
-	int ours[] = {link->fd,          link->local_folder, kept->pidfd,
-		      kept->loop->timer, kept->inbox->fd,    fd};
+	const struct connection *connection = &kept->hold->client->connection;
+	int ours[] = {connection->fd,    connection->local_folder, kept->pidfd,
+		      kept->loop->timer, kept->signals->fd,        fd};
 
-	leave_group(kept->inbox);
+	leave_group(kept->signals);
 	(void)!chdir("/");
 	close_all_but(ours, sizeof(ours) / sizeof(ours[0]));
 	await_start(fd);
 	keep(kept);
 }
 
-int keeper_start(struct keeper *keeper, const struct kept *kept, struct error *err)
+int keepalive_start(struct keepalive *keeper, const struct kept *kept, struct error *err)
 {
 	int ends[2];
 	char byte;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return fail(err, STATUS_OS, "cannot make a socket: %s", strerror(errno));
-	*keeper = (struct keeper){.pid = fork(), .fd = ends[0]};
+	*keeper = (struct keepalive){.pid = fork(), .fd = ends[0]};
 	if (keeper->pid == 0) {
 		close(ends[0]);
 		live(kept, ends[1]);
@@ -141,8 +141,8 @@ int keeper_start(struct keeper *keeper, const struct kept *kept, struct error *e
 
 	close(ends[1]);
 	if (keeper->pid > 0 && recv(keeper->fd, &byte, 1, 0) == 1) {
-		tell_step(kept->teller, "process %d renews lock %s until process %d ends",
-			  (int)keeper->pid, kept->hold->lock->keys.name, (int)kept->pid);
+		message_step(kept->messenger, "process %d renews lock %s until process %d ends",
+			     (int)keeper->pid, kept->hold->lock->keys.name, (int)kept->pid);
 		return 0;
 	}
 	close(keeper->fd);
@@ -151,12 +151,12 @@ int keeper_start(struct keeper *keeper, const struct kept *kept, struct error *e
 				      kept->hold->lock->keys.name);
 }
 
-void keeper_let_go(const struct keeper *keeper)
+void keepalive_let_go(const struct keepalive *keeper)
 {
 	close(keeper->fd);
 }
 
-void keeper_end(const struct keeper *keeper)
+void keepalive_end(const struct keepalive *keeper)
 {
 	kill(keeper->pid, SIGKILL);
 	waitpid(keeper->pid, NULL, 0);

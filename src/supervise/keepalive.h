@@ -6,22 +6,22 @@
 #include "base/error.h"
 
 struct hold;
-struct inbox;
-struct loop;
-struct teller;
+struct signal_fd;
+struct deadline_poll;
+struct messenger;
 
 /* What a keeper needs. */
 struct kept {
 	struct hold *hold;
-	struct teller *teller;
-	struct loop *loop;
-	const struct inbox *inbox;
+	struct messenger *messenger;
+	struct deadline_poll *loop;
+	const struct signal_fd *signals;
 	int pidfd; /* of the process that it is for */
 	pid_t pid; /* its id */
 };
 
 /* One that was forked. */
-struct keeper {
+struct keepalive {
 	pid_t pid;
 	int fd; /* the other end is the keeper's */
 };
@@ -29,13 +29,13 @@ struct keeper {
 /* Forks the keeper of a hold, and returns when nothing that is sent to our process group or
  * terminal can reach it any more. It keeps nothing that we inherited: no descriptor, terminal,
  * session or folder. It waits until it is let go. */
-int keeper_start(struct keeper *keeper, const struct kept *kept, struct error *err);
+int keepalive_start(struct keepalive *keeper, const struct kept *kept, struct error *err);
 
 /* Leaves the connection to it. It renews in the background until the process that it is for ends,
  * then releases; or until the hold is given back or lost. */
-void keeper_let_go(const struct keeper *keeper);
+void keepalive_let_go(const struct keepalive *keeper);
 
 /* Ends it. It has not used the connection. */
-void keeper_end(const struct keeper *keeper);
+void keepalive_end(const struct keepalive *keeper);
 
 #endif

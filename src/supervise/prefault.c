@@ -25,7 +25,7 @@ static void fetch(char *from, const char *to)
 	madvise(from - past, (size_t)(to - from + past), MADV_POPULATE_WRITE);
 }
 
-void pages_fetch(void)
+void prefault(void)
 {
 	char callees[CALLEES_BYTES];
 

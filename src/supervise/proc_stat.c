@@ -14,7 +14,7 @@ pid_t proc_fork(int end_signal, _Atomic pid_t *child)
 	return (pid_t)syscall(SYS_clone, (unsigned long)flags, 0UL, child, 0UL, 0UL);
 }
 
-int proc_read(pid_t pid, struct proc *proc)
+int proc_stat_read(pid_t pid, struct proc_stat *proc)
 {
 	char path[32], text[512];
 	const char *behind_name;

@@ -4,7 +4,7 @@
 #include <sys/types.h>
 
 /* What the kernel says of a process (proc(5)). */
-struct proc {
+struct proc_stat {
 	char state; /* T: stopped, Z or X: ended */
 	pid_t parent;
 };
@@ -15,6 +15,6 @@ struct proc {
 pid_t proc_fork(int end_signal, _Atomic pid_t *child);
 
 /* Returns -1 when the process is gone, or nobody may look. */
-int proc_read(pid_t pid, struct proc *proc);
+int proc_stat_read(pid_t pid, struct proc_stat *proc);
 
 #endif

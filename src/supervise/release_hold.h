@@ -4,9 +4,9 @@
 #include <stdint.h>
 
 struct hold;
-struct teller;
+struct messenger;
 
 /* Gives a hold back, waiting until until_ms for the server, and tells how that went. */
-void give_back(struct hold *hold, struct teller *teller, int64_t until_ms);
+void release_hold(struct hold *hold, struct messenger *messenger, int64_t until_ms);
 
 #endif

@@ -34,50 +34,50 @@ int64_t job_stop_ms(const struct job *job)
 	return job_kill_ms(job) - grace_ms;
 }
 
-struct shared *shared_new(void)
+struct shared_state *shared_state_new(void)
 {
-	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-				     MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	struct shared_state *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+					   MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	return shared == MAP_FAILED ? NULL : shared;
 }
 
-void shared_free(struct shared *shared)
+void shared_state_free(struct shared_state *shared)
 {
 	if (shared)
 		munmap(shared, sizeof(*shared));
 }
 
-void shared_put_times(struct shared *shared, const struct job *job)
+void shared_state_put_times(struct shared_state *shared, const struct job *job)
 {
 	shared->deadline_ms = job->lock->deadline_ms;
 	shared->kill_ms = job_kill_ms(job);
 	shared->stop_ms = job_stop_ms(job);
 }
 
-void shared_put_lock(struct shared *shared, const struct job *job)
+void shared_state_put_lock(struct shared_state *shared, const struct job *job)
 {
 	shared->lock = *job->lock;
-	shared_put_times(shared, job);
+	shared_state_put_times(shared, job);
 }
 
-void shared_take_lock(const struct shared *shared, const struct job *job)
+void shared_state_take_lock(const struct shared_state *shared, const struct job *job)
 {
 	*job->lock = shared->lock;
 }
 
-void shared_put(struct shared *shared, const struct job *job)
+void shared_state_put(struct shared_state *shared, const struct job *job)
 {
-	shared_put_lock(shared, job);
+	shared_state_put_lock(shared, job);
 	shared->client = *job->client;
-	shared->is_deaf = job->teller->is_deaf;
+	shared->is_deaf = job->messenger->is_deaf;
 }
 
 /* The reply is in the wrapper's memory; all else that these point to is in both. */
-void shared_take(const struct shared *shared, const struct job *job)
+void shared_state_take(const struct shared_state *shared, const struct job *job)
 {
-	shared_take_lock(shared, job);
+	shared_state_take_lock(shared, job);
 	*job->client = shared->client;
 	job->client->reply = NULL;
-	job->teller->is_deaf = shared->is_deaf;
+	job->messenger->is_deaf = shared->is_deaf;
 }

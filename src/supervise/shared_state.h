@@ -10,9 +10,9 @@
 #include "lock/lock.h"
 #include "redis/client.h"
 
-struct loop;
+struct deadline_poll;
 struct options;
-struct teller;
+struct messenger;
 
 /* COMMAND runs under two processes of ours. The wrapper (supervise/wrapper.h) is what the user
  * started: it shares terminal, process group and fate with COMMAND. The guard (supervise/guard.h),
@@ -25,12 +25,12 @@ struct teller;
 
 struct job {
 	const struct options *options;
-	struct teller *teller;
-	const struct inbox *inbox; /* what COMMAND inherits */
-	struct loop *loop;         /* of the wrapper */
-	struct lock *lock;         /* held */
-	struct client *client;     /* connected */
-	char *const *argv;         /* COMMAND */
+	struct messenger *messenger;
+	const struct signal_fd *signals; /* what COMMAND inherits */
+	struct deadline_poll *loop;      /* of the wrapper */
+	struct lock *lock;               /* held */
+	struct client *client;           /* connected */
+	char *const *argv;               /* COMMAND */
 	int64_t kill_after_ms;
 };
 
@@ -54,7 +54,7 @@ struct ending {
 };
 
 /* Memory that the wrapper, the guard and COMMAND's process share. */
-struct shared {
+struct shared_state {
 	_Atomic int64_t stop_ms;     /* when COMMAND gets its first signal, */
 	_Atomic int64_t kill_ms;     /* when it gets SIGKILL, */
 	_Atomic int64_t deadline_ms; /* and until when the lock is surely ours */
@@ -76,20 +76,20 @@ int64_t job_stop_ms(const struct job *job);
 int64_t job_kill_ms(const struct job *job);
 
 /* Returns NULL when there is no memory. */
-struct shared *shared_new(void);
-void shared_free(struct shared *shared);
+struct shared_state *shared_state_new(void);
+void shared_state_free(struct shared_state *shared);
 
 /* Puts the times of job's lock there, after each renewal. */
-void shared_put_times(struct shared *shared, const struct job *job);
+void shared_state_put_times(struct shared_state *shared, const struct job *job);
 
 /* Puts job's lock there, which is held, with its times; and takes it from there. */
-void shared_put_lock(struct shared *shared, const struct job *job);
-void shared_take_lock(const struct shared *shared, const struct job *job);
+void shared_state_put_lock(struct shared_state *shared, const struct job *job);
+void shared_state_take_lock(const struct shared_state *shared, const struct job *job);
 
 /* The same with lock, client (client_is_still), and what the teller has told. The process that
  * takes them was forked when this connection was open already, and goes on with it, or with one of
  * its own if it cannot be shared. */
-void shared_put(struct shared *shared, const struct job *job);
-void shared_take(const struct shared *shared, const struct job *job);
+void shared_state_put(struct shared_state *shared, const struct job *job);
+void shared_state_take(const struct shared_state *shared, const struct job *job);
 
 #endif

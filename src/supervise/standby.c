@@ -28,14 +28,14 @@ static void hand_down_late(struct standby *standby)
 {
 	const struct timespec nap = {.tv_nsec = NAP_NS};
 
-	standby->late = inbox_pending() & ~standby->early;
+	standby->late = signal_fd_pending() & ~standby->early;
 	for (int i = 0; standby->late && !standby->shared->command && i < LOOKS + NAPS; i++)
 		if (i < LOOKS)
 			sched_yield();
 		else
 			nanosleep(&nap, NULL);
 	if (standby->shared->command)
-		inbox_hand_down(standby->late, standby->shared->command);
+		signal_fd_hand_down(standby->late, standby->shared->command);
 	else
 		standby->late = 0; /* nobody has got them */
 }
@@ -52,7 +52,7 @@ static int open_ends(struct standby *standby, int *guards_end, int start[2])
 {
 	int ends[2];
 
-	*standby = (struct standby){.shared = shared_new()};
+	*standby = (struct standby){.shared = shared_state_new()};
 	if (!standby->shared)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
@@ -65,7 +65,7 @@ static int open_ends(struct standby *standby, int *guards_end, int start[2])
 		close(ends[0]);
 		close(ends[1]);
 	}
-	shared_free(standby->shared);
+	shared_state_free(standby->shared);
 	return -1;
 }
 
@@ -81,8 +81,8 @@ static int make(struct standby *standby, const struct job *job, bool is_granted)
 		return -1;
 	}
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* the guard's child is ours when it is gone */
-	standby->opened = job->client->link.opened;
-	standby->early = inbox_pending();
+	standby->opened = job->client->connection.opened;
+	standby->early = signal_fd_pending();
 	standby->shared->has_time = !is_granted && *job->lock->ticket;
 	/* The guard's death wakes us if we are stopped then. */
 	standby->guard = proc_fork(SIGCONT, NULL);
@@ -91,12 +91,13 @@ static int make(struct standby *standby, const struct job *job, bool is_granted)
 		close(standby->fd);
 		close(standby->start);
 		guard_run(job, standby->shared,
-			  &(struct guard_ends){.front = guards_end,
-					       .start = start[0],
-					       .wrapper = wrapper,
-					       .needs_connection =
-						       !is_granted &&
-						       !link_can_be_shared(&job->client->link)});
+			  &(struct guard_ends){
+				  .socket = guards_end,
+				  .start = start[0],
+				  .wrapper = wrapper,
+				  .needs_connection =
+					  !is_granted &&
+					  !connection_can_be_shared(&job->client->connection)});
 	}
 	close(guards_end);
 	close(start[0]);
@@ -111,11 +112,11 @@ static int make(struct standby *standby, const struct job *job, bool is_granted)
 
 void standby_make(struct standby *standby, const struct job *job)
 {
-	if (standby->guard && standby->opened == job->client->link.opened)
+	if (standby->guard && standby->opened == job->client->connection.opened)
 		return;
 	standby_end(standby);
 	if (make(standby, job, false) == 0 && standby->shared->has_time)
-		pages_fetch();
+		prefault();
 }
 
 void standby_end(struct standby *standby)
@@ -130,7 +131,7 @@ void standby_end(struct standby *standby)
 		if (standby->shared->command)
 			waitpid(standby->shared->command, NULL, 0);
 	}
-	shared_free(standby->shared);
+	shared_state_free(standby->shared);
 	*standby = (struct standby){0};
 }
 
@@ -144,9 +145,9 @@ static bool lives(const struct standby *standby)
 /* The guard is told first: until it has set its fuse, it cannot help if both of us are stopped. */
 static void let_go(struct standby *standby, const struct job *job)
 {
-	struct shared *shared = standby->shared;
+	struct shared_state *shared = standby->shared;
 
-	shared_put(shared, job);
+	shared_state_put(shared, job);
 	shared->start_ms = clock_ms();
 	shared->ending.started = true;
 	shared->is_let_go = true;
@@ -171,7 +172,7 @@ int standby_start(struct standby *standby, const struct job *job, struct error *
 
 bool standby_set_off(struct standby *standby, const struct job *job)
 {
-	if (!standby->guard || standby->opened != job->client->link.opened ||
+	if (!standby->guard || standby->opened != job->client->connection.opened ||
 	    !client_is_still(job->client) || !lives(standby))
 		return false;
 	let_go(standby, job);

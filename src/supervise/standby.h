@@ -16,7 +16,7 @@ struct standby {
 	unsigned opened; /* it has this connection of the client's */
 	uint64_t early;  /* signals that the wrapper got before there was a guard */
 	uint64_t late;   /* those that it got about then: COMMAND's process has got them, too */
-	struct shared *shared;
+	struct shared_state *shared;
 };
 
 /* Makes one while the lock is not ours yet, unless there is one that has the client's connection.

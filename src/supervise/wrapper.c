@@ -28,9 +28,9 @@ enum {
 };
 
 /* The wrapper's side of a running COMMAND. */
-struct front {
+struct wrapper {
 	const struct job *job;
-	struct shared *shared;
+	struct shared_state *shared;
 	pid_t guard;
 	int fd;
 	uint64_t early;   /* untaken signals that came before the guard: COMMAND has not got them */
@@ -49,243 +49,245 @@ static bool is_end_of_guard(const struct signalfd_siginfo *info)
 
 /* What the terminal sends reaches COMMAND by itself, since it is in our process group; but
  * when the terminal goes away, only the leader of the session hears of it. */
-static bool is_for_command(const struct front *front, const struct signalfd_siginfo *info)
+static bool is_for_command(const struct wrapper *wrapper, const struct signalfd_siginfo *info)
 {
 	if (is_end_of_guard(info))
 		return false;
-	if (info->ssi_signo == SIGCHLD || (pid_t)info->ssi_pid == front->guard ||
-	    inbox_ignores((int)info->ssi_signo) || inbox_has(front->late, (int)info->ssi_signo))
+	if (info->ssi_signo == SIGCHLD || (pid_t)info->ssi_pid == wrapper->guard ||
+	    signal_fd_ignores((int)info->ssi_signo) ||
+	    signal_fd_has(wrapper->late, (int)info->ssi_signo))
 		return false;
-	if (info->ssi_code > 0 && !inbox_has(front->early, (int)info->ssi_signo))
+	if (info->ssi_code > 0 && !signal_fd_has(wrapper->early, (int)info->ssi_signo))
 		return info->ssi_signo == SIGHUP && getsid(0) == getpid();
 	return true;
 }
 
-static void pass_on(struct front *front)
+static void pass_on(struct wrapper *wrapper)
 {
 	struct signalfd_siginfo info;
 
-	while (inbox_next(front->job->inbox, &info)) {
+	while (signal_fd_next(wrapper->job->signals, &info)) {
 		unsigned char signo = (unsigned char)info.ssi_signo;
 
-		if (is_for_command(front, &info))
-			(void)!send(front->fd, &signo, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (is_for_command(wrapper, &info))
+			(void)!send(wrapper->fd, &signo, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
-	front->early = front->late = 0; /* they were among these */
+	wrapper->early = wrapper->late = 0; /* they were among these */
 }
 
 /* The guard cannot do its work any more: all that COMMAND started ends now. A guard that was
  * stopped may go on meanwhile; then it knows by the phase that COMMAND did not end by itself, and
  * that the lock is not to be given back before all of it is gone. */
-static void take_over(struct front *front, const char *why)
+static void take_over(struct wrapper *wrapper, const char *why)
 {
-	int64_t latest = front->shared->kill_ms;
-	int64_t after = clock_ms() + front->job->kill_after_ms;
+	int64_t latest = wrapper->shared->kill_ms;
+	int64_t after = clock_ms() + wrapper->job->kill_after_ms;
 	int phase = GUARD_HOLDING;
 
-	if (front->takes_over)
+	if (wrapper->takes_over)
 		return;
-	if (!atomic_compare_exchange_strong(&front->shared->phase, &phase, GUARD_STOPPING) &&
+	if (!atomic_compare_exchange_strong(&wrapper->shared->phase, &phase, GUARD_STOPPING) &&
 	    phase != GUARD_STOPPING)
 		return;
-	front->takes_over = true;
-	front->kill_ms = after < latest ? after : latest;
-	tell(front->job->teller, LOG_ERR, "lost the guard of lock %s: %s; stopping %s",
-	     front->job->lock->keys.name, why, front->job->argv[0]);
-	tree_signal(front->job->options->signal, front->guard);
-	tree_signal(SIGCONT, front->guard);
+	wrapper->takes_over = true;
+	wrapper->kill_ms = after < latest ? after : latest;
+	message(wrapper->job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopping %s",
+		wrapper->job->lock->keys.name, why, wrapper->job->argv[0]);
+	descendants_signal(wrapper->job->options->signal, wrapper->guard);
+	descendants_signal(SIGCONT, wrapper->guard);
 }
 
 /* COMMAND is gone; the lock need not wait for its lease. */
-static void give_back_for_guard(const struct front *front)
+static void give_back_for_guard(const struct wrapper *wrapper)
 {
 	struct client client;
-	struct hold hold = {.lock = front->job->lock, .client = &client};
-	int64_t until = front->shared->deadline_ms;
+	struct hold hold = {.lock = wrapper->job->lock, .client = &client};
+	int64_t until = wrapper->shared->deadline_ms;
 
 	if (until <= clock_ms())
 		return;
-	front->job->lock->unused =
-		!front->shared->ending.started || front->shared->ending.exec_errno;
-	client_init(&client, front->job->client->link.server,
-		    front->job->options->connect_timeout_ms);
+	wrapper->job->lock->unused =
+		!wrapper->shared->ending.started || wrapper->shared->ending.exec_errno;
+	client_init(&client, wrapper->job->client->connection.server,
+		    wrapper->job->options->connect_timeout_ms);
 	client.strays = STRAYS_OF_HEIR;
 	if (until > clock_ms() + client.timeout_ms)
 		until = clock_ms() + client.timeout_ms;
-	give_back(&hold, front->job->teller, until);
+	release_hold(&hold, wrapper->job->messenger, until);
 	client_close(&client);
 }
 
-static void end_guard(struct front *front)
+static void end_guard(struct wrapper *wrapper)
 {
-	if (!front->guard)
+	if (!wrapper->guard)
 		return;
-	kill(front->guard, SIGKILL);
-	waitpid(front->guard, NULL, __WALL);
-	front->guard = 0;
+	kill(wrapper->guard, SIGKILL);
+	waitpid(wrapper->guard, NULL, __WALL);
+	wrapper->guard = 0;
 }
 
 /* COMMAND has ended, and the guard died or hangs while it gave the lock back: COMMAND's status is
  * known, and what it left behind is left alone. */
-static void finish_for_guard(struct front *front)
+static void finish_for_guard(struct wrapper *wrapper)
 {
-	end_guard(front);
-	if (front->shared->deadline_ms <= clock_ms())
-		tell(front->job->teller, LOG_ERR, "cannot release lock %s: its lease is over",
-		     front->job->lock->keys.name);
-	give_back_for_guard(front);
-	front->shared->phase = GUARD_DONE;
+	end_guard(wrapper);
+	if (wrapper->shared->deadline_ms <= clock_ms())
+		message(wrapper->job->messenger, LOG_ERR,
+			"cannot release lock %s: its lease is over", wrapper->job->lock->keys.name);
+	give_back_for_guard(wrapper);
+	wrapper->shared->phase = GUARD_DONE;
 }
 
 /* COMMAND has ended while its guard was there, which hangs and has not seen it: nothing was lost,
  * and its status counts. A COMMAND that ended because of its guard's death would not be the guard's
  * child any more. */
-static bool finish_unseen(struct front *front)
+static bool finish_unseen(struct wrapper *wrapper)
 {
-	const pid_t command = front->shared->command;
-	struct proc proc;
+	const pid_t command = wrapper->shared->command;
+	struct proc_stat proc;
 
-	if (front->shared->phase != GUARD_HOLDING || !command || proc_read(command, &proc) < 0 ||
-	    proc.state != 'Z' || proc.parent != front->guard)
+	if (wrapper->shared->phase != GUARD_HOLDING || !command ||
+	    proc_stat_read(command, &proc) < 0 || proc.state != 'Z' ||
+	    proc.parent != wrapper->guard)
 		return false;
-	end_guard(front);
-	if (waitpid(command, &front->shared->ending.wait_status, 0) < 0)
+	end_guard(wrapper);
+	if (waitpid(command, &wrapper->shared->ending.wait_status, 0) < 0)
 		return false;
-	finish_for_guard(front);
+	finish_for_guard(wrapper);
 	return true;
 }
 
-static bool is_done(const struct front *front)
+static bool is_done(const struct wrapper *wrapper)
 {
-	return front->shared->phase == GUARD_DONE;
+	return wrapper->shared->phase == GUARD_DONE;
 }
 
-static void mind_guard(struct front *front)
+static void mind_guard(struct wrapper *wrapper)
 {
 	unsigned char byte;
-	ssize_t length = recv(front->fd, &byte, 1, MSG_DONTWAIT);
+	ssize_t length = recv(wrapper->fd, &byte, 1, MSG_DONTWAIT);
 
 	/* a guard that died with signals unread leaves a reset, not an end */
-	if (is_done(front) || (length < 0 && errno == EAGAIN))
+	if (is_done(wrapper) || (length < 0 && errno == EAGAIN))
 		return;
-	close(front->fd);
-	front->fd = -1;
-	if (front->shared->phase == GUARD_GIVING_BACK)
-		finish_for_guard(front);
+	close(wrapper->fd);
+	wrapper->fd = -1;
+	if (wrapper->shared->phase == GUARD_GIVING_BACK)
+		finish_for_guard(wrapper);
 	else
-		take_over(front, "it died");
+		take_over(wrapper, "it died");
 }
 
-static bool warns_only(const struct front *front)
+static bool warns_only(const struct wrapper *wrapper)
 {
-	return front->job->options->on_lost == ON_LOST_WARN;
+	return wrapper->job->options->on_lost == ON_LOST_WARN;
 }
 
 /* When the wrapper looks whether the guard has done its work. */
-static int64_t check_ms(const struct front *front)
+static int64_t check_ms(const struct wrapper *wrapper)
 {
-	if (front->takes_over)
-		return front->kill_ms;
-	if (front->shared->phase == GUARD_GIVING_BACK)
-		return front->shared->deadline_ms + LATE_MS;
-	if (warns_only(front))
-		return front->nudge_ms > front->shared->deadline_ms + LATE_MS
-			       ? front->nudge_ms
-			       : front->shared->deadline_ms + LATE_MS;
-	if (front->shared->phase == GUARD_STOPPING)
-		return front->shared->kill_ms + LATE_MS;
-	return front->shared->stop_ms + LATE_MS;
+	if (wrapper->takes_over)
+		return wrapper->kill_ms;
+	if (wrapper->shared->phase == GUARD_GIVING_BACK)
+		return wrapper->shared->deadline_ms + LATE_MS;
+	if (warns_only(wrapper))
+		return wrapper->nudge_ms > wrapper->shared->deadline_ms + LATE_MS
+			       ? wrapper->nudge_ms
+			       : wrapper->shared->deadline_ms + LATE_MS;
+	if (wrapper->shared->phase == GUARD_STOPPING)
+		return wrapper->shared->kill_ms + LATE_MS;
+	return wrapper->shared->stop_ms + LATE_MS;
 }
 
-static void mind_time(struct front *front)
+static void mind_time(struct wrapper *wrapper)
 {
-	if (is_done(front) || clock_ms() < check_ms(front))
+	if (is_done(wrapper) || clock_ms() < check_ms(wrapper))
 		return;
-	if (front->shared->phase == GUARD_GIVING_BACK) {
-		finish_for_guard(front);
-		return;
-	}
-	if (!front->takes_over && warns_only(front)) {
-		kill(front->guard, SIGCONT);
-		front->nudge_ms = clock_ms() + NUDGE_MS;
+	if (wrapper->shared->phase == GUARD_GIVING_BACK) {
+		finish_for_guard(wrapper);
 		return;
 	}
-	if (!front->takes_over) {
-		if (!finish_unseen(front))
-			take_over(front, "it hangs");
+	if (!wrapper->takes_over && warns_only(wrapper)) {
+		kill(wrapper->guard, SIGCONT);
+		wrapper->nudge_ms = clock_ms() + NUDGE_MS;
 		return;
 	}
-	front->kill_ms = clock_ms() + KILL_REPEAT_MS;
-	tree_signal(SIGKILL, front->guard);
+	if (!wrapper->takes_over) {
+		if (!finish_unseen(wrapper))
+			take_over(wrapper, "it hangs");
+		return;
+	}
+	wrapper->kill_ms = clock_ms() + KILL_REPEAT_MS;
+	descendants_signal(SIGKILL, wrapper->guard);
 }
 
-static bool reap(struct front *front)
+static bool reap(struct wrapper *wrapper)
 {
 	pid_t pid;
 
 	while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
-		if (pid == front->guard)
-			front->guard = 0;
-	int left = tree_signal(0, front->guard);
+		if (pid == wrapper->guard)
+			wrapper->guard = 0;
+	int left = descendants_signal(0, wrapper->guard);
 
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG | __WALL) < 0);
 }
 
-static void end_takeover(struct front *front)
+static void end_takeover(struct wrapper *wrapper)
 {
-	front->shared->ending.lost = true;
-	end_guard(front);
-	give_back_for_guard(front);
+	wrapper->shared->ending.lost = true;
+	end_guard(wrapper);
+	give_back_for_guard(wrapper);
 }
 
-static int watch(struct front *front, struct error *err)
+static int watch(struct wrapper *wrapper, struct error *err)
 {
 	struct pollfd slots[SLOTS] = {
-		[SLOT_GUARD] = {.fd = front->fd, .events = POLLIN},
-		[SLOT_SIGNALS] = {.fd = front->job->inbox->fd, .events = POLLIN},
+		[SLOT_GUARD] = {.fd = wrapper->fd, .events = POLLIN},
+		[SLOT_SIGNALS] = {.fd = wrapper->job->signals->fd, .events = POLLIN},
 	};
 
-	while (!is_done(front)) {
-		if (front->takes_over && reap(front)) {
-			end_takeover(front);
+	while (!is_done(wrapper)) {
+		if (wrapper->takes_over && reap(wrapper)) {
+			end_takeover(wrapper);
 			return 0;
 		}
-		slots[SLOT_GUARD].fd = front->fd;
-		if (loop_wait(front->job->loop, slots, SLOTS, check_ms(front), err) < 0)
+		slots[SLOT_GUARD].fd = wrapper->fd;
+		if (deadline_poll(wrapper->job->loop, slots, SLOTS, check_ms(wrapper), err) < 0)
 			return -1;
-		mind_time(front);
-		if (slots[SLOT_GUARD].revents && front->fd >= 0)
-			mind_guard(front);
+		mind_time(wrapper);
+		if (slots[SLOT_GUARD].revents && wrapper->fd >= 0)
+			mind_guard(wrapper);
 		if (slots[SLOT_SIGNALS].revents)
-			pass_on(front);
+			pass_on(wrapper);
 	}
 	return 0;
 }
 
-int front_run(const struct job *job, struct standby *standby, struct ending *ending,
-	      struct error *err)
+int wrapper_run(const struct job *job, struct standby *standby, struct ending *ending,
+		struct error *err)
 {
 	if (!standby_set_off(standby, job) && standby_start(standby, job, err) < 0) {
 		hold_give_up(job->lock, job->client);
 		return -1;
 	}
-	const uint64_t untaken = inbox_pending();
-	struct front front = {.job = job,
-			      .shared = standby->shared,
-			      .guard = standby->guard,
-			      .fd = standby->fd,
-			      .early = standby->early & untaken,
-			      .late = standby->late & untaken};
+	const uint64_t untaken = signal_fd_pending();
+	struct wrapper wrapper = {.job = job,
+				  .shared = standby->shared,
+				  .guard = standby->guard,
+				  .fd = standby->fd,
+				  .early = standby->early & untaken,
+				  .late = standby->late & untaken};
 
 	client_close(job->client); /* the guard has it now */
-	if (watch(&front, err) < 0)
+	if (watch(&wrapper, err) < 0)
 		return -1;
-	if (front.guard)
-		waitpid(front.guard, NULL, __WALL);
-	if (front.fd >= 0)
-		close(front.fd);
-	*ending = front.shared->ending;
-	ending->lost |= front.takes_over;
+	if (wrapper.guard)
+		waitpid(wrapper.guard, NULL, __WALL);
+	if (wrapper.fd >= 0)
+		close(wrapper.fd);
+	*ending = wrapper.shared->ending;
+	ending->lost |= wrapper.takes_over;
 	if (!ending->started && !ending->exec_errno && !ending->lost)
 		return fail(err, STATUS_OS, "cannot start %s: its guard could not watch it",
 			    job->argv[0]);

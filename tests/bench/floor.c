@@ -41,7 +41,7 @@ static void pause_a_little(void)
 	nanosleep(&(struct timespec){0, 2000000}, NULL);
 }
 
-static void tell(int64_t ns)
+static void message(int64_t ns)
 {
 	printf("%lld\n", (long long)ns);
 }
@@ -64,7 +64,7 @@ static void spawn(int count, char **program)
 		}
 		if (pid < 0 || waitpid(pid, NULL, 0) < 0)
 			die("cannot fork");
-		tell(now_ns() - start);
+		message(now_ns() - start);
 	}
 }
 
@@ -144,7 +144,7 @@ static void release(int count, char *stamp, char *file)
 		const int64_t start = now_ns();
 
 		let_go(pid, end);
-		tell(last_start_ns(file) - start);
+		message(last_start_ns(file) - start);
 	}
 }
 
@@ -166,7 +166,7 @@ static void ping(int count, const char *path)
 		const int64_t start = now_ns();
 
 		freeReplyObject(redisCommand(server, "PING"));
-		tell(now_ns() - start);
+		message(now_ns() - start);
 	}
 	redisFree(server);
 }
@@ -179,7 +179,7 @@ static void listen_to(const char *path, int count, int ready)
 	freeReplyObject(reply);
 	(void)!write(ready, "", 1);
 	while (count-- > 0 && redisGetReply(server, (void **)&reply) == REDIS_OK) {
-		tell(now_ns() - strtoll(reply->element[2]->str, NULL, 10));
+		message(now_ns() - strtoll(reply->element[2]->str, NULL, 10));
 		freeReplyObject(reply);
 	}
 	fflush(stdout);

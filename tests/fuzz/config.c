@@ -120,7 +120,8 @@ static void check_shown(const struct trial *trial, bool is_secret)
 	const struct settings *settings = &trial->settings;
 	struct shown_setting shown;
 
-	for (size_t i = 0; origins_show(&shown, i, &settings->options, &settings->server); i++) {
+	for (size_t i = 0; setting_source_show(&shown, i, &settings->options, &settings->server);
+	     i++) {
 		check_where(trial, shown.where);
 		HOLDS(!is_secret || !(says(shown.value) || says(shown.where)));
 	}

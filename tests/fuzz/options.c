@@ -35,7 +35,7 @@
 struct parsed {
 	const struct command *command;
 	char *words[ROOM];
-	char *argv[ROOM]; /* commandline_parse moves them about */
+	char *argv[ROOM]; /* parse_args moves them about */
 	int argc, count;
 	struct options options;
 	struct error err;
@@ -58,8 +58,8 @@ static void parse(struct parsed *parsed)
 	parsed->argc = parsed->count;
 	memcpy(parsed->argv, parsed->words, sizeof(parsed->argv));
 	options_init(&parsed->options);
-	parsed->result = commandline_parse(&parsed->options, parsed->command, &parsed->argc,
-					   parsed->argv, &parsed->err);
+	parsed->result = parse_args(&parsed->options, parsed->command, &parsed->argc, parsed->argv,
+				    &parsed->err);
 }
 
 static void free_parsed(struct parsed *parsed)
@@ -138,7 +138,7 @@ static void check_name(const char *name)
 	struct lock_keys keys;
 	struct error err = {.status = STATUS_OK};
 
-	if (name_keys(&keys, name, &err) < 0) {
+	if (lock_keys_make(&keys, name, &err) < 0) {
 		HOLDS(err.status == STATUS_USAGE);
 		return;
 	}
@@ -254,7 +254,7 @@ static void check_wiped(const struct parsed *parsed)
 		HOLDS(!strstr(parsed->options.url_word, SECRET) || fuzz_count(url, SECRET) > 1);
 }
 
-/* What commandline_parse has made of it; the words are as they were. */
+/* What parse_args has made of it; the words are as they were. */
 static void check_parsed(const struct parsed *parsed, char **words)
 {
 	if (parsed->result < 0) {

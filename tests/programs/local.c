@@ -31,18 +31,18 @@ static int start(int folder)
 	struct error err;
 
 	for (;;) {
-		int fd = local_connect(folder);
+		int fd = local_server_connect(folder);
 
 		if (fd >= 0) {
-			printf("%d\n", (int)local_pid(folder));
+			printf("%d\n", (int)local_server_pid(folder));
 			close(fd);
 			return 0;
 		}
 		if (clock_ms() > until_ms) {
-			local_failure(folder, &err);
+			local_server_failure(folder, &err);
 			return report(&err);
 		}
-		if (local_start(folder, &err) < 0)
+		if (local_server_start(folder, &err) < 0)
 			return report(&err);
 		nanosleep(&pause, NULL);
 	}
@@ -60,28 +60,28 @@ static void make_it_hard(void)
 int main(int argc, char **argv)
 {
 	const char *verb = argc > 1 ? argv[1] : "";
-	char link[32];
+	char connection[32];
 	char path[PATH_MAX];
 	struct error err;
 	int folder;
 
 	if (strcmp(verb, "is-server") == 0) {
-		puts(local_is_server((pid_t)atoi(argv[2])) ? "yes" : "no");
+		puts(local_server_is_ours((pid_t)atoi(argv[2])) ? "yes" : "no");
 		return 0;
 	}
-	folder = local_open(&err);
+	folder = local_server_open(&err);
 	if (folder < 0)
 		return report(&err);
 	if (strcmp(verb, "open") == 0) {
 		ssize_t length;
 
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", folder);
-		length = readlink(link, path, sizeof(path));
+		snprintf(connection, sizeof(connection), "/proc/self/fd/%d", folder);
+		length = readlink(connection, path, sizeof(path));
 		printf("%.*s\n", (int)length, path);
 		return 0;
 	}
 	if (strcmp(verb, "pid") == 0) {
-		printf("%d\n", (int)local_pid(folder));
+		printf("%d\n", (int)local_server_pid(folder));
 		return 0;
 	}
 	if (strcmp(verb, "start-ignoring-child") == 0)

@@ -7,7 +7,7 @@
 /* Widths afterwards; -1: left out. */
 static const struct {
 	int room;
-	struct fit columns[3];
+	struct column_fit columns[3];
 	int widths[3];
 } cases[] = {
 	/* what fits stays as it is */
@@ -32,7 +32,7 @@ int main(void)
 	struct tally tally = {0};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct fit columns[3];
+		struct column_fit columns[3];
 
 		for (size_t c = 0; c < 3; c++)
 			columns[c] = cases[i].columns[c];

@@ -81,14 +81,14 @@ static void check_keys(struct tally *tally)
 	struct lock_keys keys;
 	struct error err;
 
-	CHECK(tally, name_keys(&keys, "job", &err) == 0);
+	CHECK(tally, lock_keys_make(&keys, "job", &err) == 0);
 	CHECK(tally, strcmp(keys.name, "job") == 0);
 	CHECK(tally, strcmp(keys.queue, "redisson_lock_queue:{job}") == 0);
 	CHECK(tally, strcmp(keys.timeouts, "redisson_lock_timeout:{job}") == 0);
 	CHECK(tally, strcmp(keys.state, "fairlock:{job}") == 0);
 	CHECK(tally, strcmp(keys.log, "fairlock_log:{job}") == 0);
 	CHECK(tally, strcmp(keys.channel, "redisson_lock__channel:{job}") == 0);
-	CHECK(tally, name_keys(&keys, "a{b}c", &err) == 0);
+	CHECK(tally, lock_keys_make(&keys, "a{b}c", &err) == 0);
 	CHECK(tally, strcmp(keys.name, "a{b}c") == 0);
 	CHECK(tally, strcmp(keys.queue, "redisson_lock_queue:a{b}c") == 0);
 	CHECK(tally, strcmp(keys.channel, "redisson_lock__channel:a{b}c") == 0);
@@ -101,10 +101,10 @@ static void check_length(struct tally *tally)
 	char name[NAME_MAX_BYTES + 2] = "";
 
 	memset(name, 'n', NAME_MAX_BYTES);
-	CHECK(tally, name_keys(&keys, name, &err) == 0);
+	CHECK(tally, lock_keys_make(&keys, name, &err) == 0);
 	CHECK(tally, strlen(keys.channel) == strlen("redisson_lock__channel:{}") + NAME_MAX_BYTES);
 	name[NAME_MAX_BYTES] = 'n';
-	CHECK(tally, name_keys(&keys, name, &err) == -1);
+	CHECK(tally, lock_keys_make(&keys, name, &err) == -1);
 	CHECK(tally, err.status == STATUS_USAGE);
 }
 
@@ -115,14 +115,14 @@ int main(void)
 	struct error err;
 
 	for (size_t i = 0; i < COUNT(right); i++) {
-		int result = name_keys(&keys, right[i], &err);
+		int result = lock_keys_make(&keys, right[i], &err);
 
 		if (result)
 			printf("'%s': %s\n", right[i], err.text);
 		CHECK(&tally, result == 0);
 	}
 	for (size_t i = 0; i < COUNT(wrong); i++) {
-		int result = name_keys(&keys, wrong[i], &err);
+		int result = lock_keys_make(&keys, wrong[i], &err);
 
 		if (result == 0)
 			printf("wrong[%zu] '%s' passed\n", i, wrong[i]);

@@ -29,8 +29,8 @@ static void try(struct trial *trial, const struct command *command, const char *
 	for (char *word; *text != '\0' && (word = strsep(&rest, " ")) != NULL;)
 		trial->words[trial->count++] = word;
 	options_init(&trial->options);
-	trial->result = commandline_parse(&trial->options, command, &trial->count, trial->words,
-					  &trial->err);
+	trial->result =
+		parse_args(&trial->options, command, &trial->count, trial->words, &trial->err);
 	if (trial->result == 0)
 		trial->result = options_settle(&trial->options, command, &trial->err);
 }
@@ -214,8 +214,7 @@ static void check_url(struct tally *tally)
 	strcpy(words[0], "--url=redis://u:SECRET@h");
 	strcpy(words[1], "N");
 	options_init(&trial.options);
-	CHECK(tally,
-	      commandline_parse(&trial.options, &acquire_command, &count, words, &trial.err) == 0);
+	CHECK(tally, parse_args(&trial.options, &acquire_command, &count, words, &trial.err) == 0);
 	CHECK(tally, strcmp(trial.options.url, "redis://u:SECRET@h") == 0);
 	CHECK(tally, trial.options.url_is_flag);
 	CHECK(tally, strcmp(trial.text, "--url=redis://u:******@h") == 0);

@@ -72,7 +72,7 @@ static int faults_of_child(void (*prepare)(void), void (*write)(volatile char *)
 static void check_fetched(struct tally *tally, void (*write)(volatile char *), int pages)
 {
 	const int without = faults_of_child(do_nothing, write);
-	const int with = faults_of_child(pages_fetch, write);
+	const int with = faults_of_child(prefault, write);
 
 	printf("%d pages: %d faults without, %d with\n", pages, without, with);
 	/* sanitizers have pages of their own, which are not fetched */
@@ -91,8 +91,8 @@ int main(void)
 	struct tally tally = {0};
 
 	if (!kernel_can()) {
-		pages_fetch();
-		CHECK(&tally, faults_of_child(pages_fetch, write_data) >= 0);
+		prefault();
+		CHECK(&tally, faults_of_child(prefault, write_data) >= 0);
 		printf("this kernel fetches no pages before they are written to\n");
 		return conclude(&tally);
 	}

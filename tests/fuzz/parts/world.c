@@ -36,17 +36,18 @@ int real_poll(struct pollfd *slots, nfds_t count, int timeout_ms) __asm__("__rea
 int world_poll(struct pollfd *slots, nfds_t count, int timeout_ms) __asm__("__wrap_poll");
 int64_t real_clock_ms(void) __asm__("__real_clock_ms");
 int64_t world_clock_ms(void) __asm__("__wrap_clock_ms");
-int world_loop_open(struct loop *loop, struct error *err) __asm__("__wrap_loop_open");
-int world_loop_wait(struct loop *loop, struct pollfd *slots, nfds_t count, int64_t until_ms,
-		    struct error *err) __asm__("__wrap_loop_wait");
-int world_dial_unix(const char *path) __asm__("__wrap_dial_unix");
-int world_dial_next(struct dial *dial, int64_t timeout_ms) __asm__("__wrap_dial_next");
-int world_lookup_start(const struct endpoint *endpoint) __asm__("__wrap_lookup_start");
+int world_loop_open(struct deadline_poll *loop,
+		    struct error *err) __asm__("__wrap_deadline_poll_open");
+int world_loop_wait(struct deadline_poll *loop, struct pollfd *slots, nfds_t count,
+		    int64_t until_ms, struct error *err) __asm__("__wrap_deadline_poll");
+int world_dial_unix(const char *path) __asm__("__wrap_connect_unix");
+int world_dial_next(struct connect *dial, int64_t timeout_ms) __asm__("__wrap_connect_next");
+int world_lookup_start(const struct endpoint *endpoint) __asm__("__wrap_resolve_start");
 int world_owner_new(char id[OWNER_MAX_BYTES], struct error *err) __asm__("__wrap_owner_new");
 void world_owner_draw_secret(char secret[SECRET_BYTES]) __asm__("__wrap_owner_draw_secret");
-int world_inbox_open(struct inbox *inbox, struct error *err) __asm__("__wrap_inbox_open");
-void world_names_find_quickly(struct names *names,
-			      const struct server *server) __asm__("__wrap_names_find_quickly");
+int world_inbox_open(struct signal_fd *signals, struct error *err) __asm__("__wrap_signal_fd_open");
+void world_names_find_quickly(struct lock_list *names,
+			      const struct server *server) __asm__("__wrap_lock_list_find_quickly");
 int real_open(const char *path, int flags, ...) __asm__("__real_open");
 int world_open(const char *path, int flags, ...) __asm__("__wrap_open");
 pid_t real_tcgetpgrp(int fd) __asm__("__real_tcgetpgrp");
@@ -56,7 +57,7 @@ ssize_t world_write(int fd, const void *bytes, size_t length) __asm__("__wrap_wr
 void world_standby_make(struct standby *standby,
 			const struct job *job) __asm__("__wrap_standby_make");
 int world_front_run(const struct job *job, struct standby *standby, struct ending *ending,
-		    struct error *err) __asm__("__wrap_front_run");
+		    struct error *err) __asm__("__wrap_wrapper_run");
 int world_watch_run(const struct watch *watch, struct error *err) __asm__("__wrap_watch_run");
 
 #define BEGIN_MS INT64_C(1000000000)
@@ -323,15 +324,15 @@ int64_t world_clock_ms(void)
 	return world.is_on ? world.now_ms : real_clock_ms();
 }
 
-int world_loop_open(struct loop *loop, struct error *err)
+int world_loop_open(struct deadline_poll *loop, struct error *err)
 {
 	(void)err;
-	*loop = (struct loop){.timer = -1};
+	*loop = (struct deadline_poll){.timer = -1};
 	return 0;
 }
 
-int world_loop_wait(struct loop *loop, struct pollfd *slots, nfds_t count, int64_t until_ms,
-		    struct error *err)
+int world_loop_wait(struct deadline_poll *loop, struct pollfd *slots, nfds_t count,
+		    int64_t until_ms, struct error *err)
 {
 	(void)loop;
 	(void)err;
@@ -348,7 +349,7 @@ int world_dial_unix(const char *path)
 	return answer_call();
 }
 
-int world_dial_next(struct dial *dial, int64_t timeout_ms)
+int world_dial_next(struct connect *dial, int64_t timeout_ms)
 {
 	(void)timeout_ms;
 	HOLDS(dial->next < dial->count);
@@ -375,18 +376,18 @@ void world_owner_draw_secret(char secret[SECRET_BYTES])
 	strcpy(secret, WORLD_SECRET);
 }
 
-int world_inbox_open(struct inbox *inbox, struct error *err)
+int world_inbox_open(struct signal_fd *signals, struct error *err)
 {
 	(void)err;
-	*inbox = (struct inbox){.fd = -1};
+	*signals = (struct signal_fd){.fd = -1};
 	return 0;
 }
 
 /* Completion asks no server here. */
-void world_names_find_quickly(struct names *names, const struct server *server)
+void world_names_find_quickly(struct lock_list *names, const struct server *server)
 {
 	(void)server;
-	*names = (struct names){0};
+	*names = (struct lock_list){0};
 }
 
 /* ---- Files and terminals ---- */
@@ -488,9 +489,10 @@ int world_front_run(const struct job *job, struct standby *standby, struct endin
 		wait_until(slots, 1, wake);
 		hold_step(&hold);
 	}
-	tell_step(job->teller, "%s", hold_trouble(&hold));
+	message_step(job->messenger, "%s", hold_trouble(&hold));
 	if (hold.state == HOLD_HELD && world.now_ms < lock->deadline_ms)
-		give_back(&hold, job->teller, earliest(world.now_ms + 5000, lock->deadline_ms));
+		release_hold(&hold, job->messenger,
+			     earliest(world.now_ms + 5000, lock->deadline_ms));
 	client_close(job->client);
 	*ending = (struct ending){.started = true, .lost = hold.state != HOLD_HELD};
 	return 0;
@@ -547,17 +549,17 @@ static int run(const struct command *command, const char *url, int argc, char **
 {
 	struct options options;
 	struct server server;
-	struct teller teller;
-	struct invocation invocation = {&options, &server, &teller, argc, argv};
+	struct messenger messenger;
+	struct invocation invocation = {&options, &server, &messenger, argc, argv};
 	struct error err = {.status = STATUS_OK};
 	int status = STATUS_OK, result;
 
 	options_init(&options);
-	teller_init(&teller);
-	HOLDS(commandline_parse(&options, command, &invocation.argc, argv, &err) == 0);
+	messenger_init(&messenger);
+	HOLDS(parse_args(&options, command, &invocation.argc, argv, &err) == 0);
 	HOLDS(options_settle(&options, command, &err) == 0);
 	HOLDS(server_parse(&server, url, &err) == 0);
-	teller_open(&teller, options.verbose, false);
+	messenger_open(&messenger, options.verbose, false);
 	result = command->run(&invocation, &status, &err);
 	if (result < 0) {
 		complain("%s", err.text);
