@@ -14,6 +14,8 @@
 #include "supervise/exec_path.h"
 #include "supervise/prefault.h"
 
+#define PAUSE_NS 5000000L
+
 /* ---- COMMAND's environment: which lock is held, where, and by which owner ---- */
 
 static void set_held(const char *owner)
@@ -64,7 +66,7 @@ static void set_environment(const struct job *job)
  * then it does not become COMMAND, unless a renewal comes before the end. */
 static void await_valid_lease(const struct shared_state *shared)
 {
-	const struct timespec pause = {.tv_nsec = KILL_REPEAT_MS * 1000000L};
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 
 	while (clock_ms() >= shared->stop_ms) {
 		if (clock_ms() >= shared->kill_ms)

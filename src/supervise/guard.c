@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,19 +17,20 @@
 #include "lock/hold.h"
 #include "redis/connection_trace.h"
 #include "supervise/descendants.h"
-#include "supervise/exec_child.h"
-#include "supervise/kill_timer.h"
-#include "supervise/prefault.h"
-#include "supervise/proc_stat.h"
+#include "supervise/guard_messages.h"
+#include "supervise/guard_standby.h"
 #include "supervise/release_hold.h"
+#include "supervise/stop.h"
 
 /* The lock may be somebody else's already: no time for long farewells. */
 #define LOST_KILL_MS 900
 
-/* How late it may be before its fuse ends it: later than when a wrapper that is not stopped does
+/* How late it may be before its timer ends it: later than when a wrapper that is not stopped does
  * its work (supervise/wrapper.c). And how long it may take to send SIGKILL to all. */
 #define KILL_TIMER_MS 60
 #define KILLING_MS 1000
+
+#define PAUSE_NS 5000000L
 
 /* In the order in which they are served. The deadline goes before all of them: it is
  * looked at first on waking, since the whole machine may have slept. */
@@ -46,59 +45,20 @@ enum {
 struct guard {
 	const struct job *job;
 	struct shared_state *shared;
+	struct guard_standby standby;
 	struct hold hold;
-	struct deadline_poll loop;
-	struct signal_fd signals;
 	int socket;
 	pid_t wrapper;
-	pid_t command;    /* 0: not running */
 	int64_t start_ms; /* of COMMAND */
 	int64_t max_ms;   /* when --max-hold is over */
-	int64_t kill_ms;
+	struct stop stop; /* its command: 0 when it does not run */
 	bool lost;
 	bool killed; /* SIGKILL was sent */
 	unsigned told_renewals;
 	struct connection_trace steps;
-	struct kill_timer kill_timer;
 };
 
 /* ---- COMMAND ---- */
-
-/* COMMAND stays in the wrapper's process group; the guard leaves it, and with it what the terminal
- * sends. Of a job-control shell's job it stays in the session, so that a group that COMMAND makes
- * for itself can be stopped. Elsewhere it leaves that too: a parent in the session, but not in the
- * group, would keep the group from being an orphaned one until COMMAND ends, and then the kernel
- * sends SIGHUP and SIGCONT to all in it if one is stopped. */
-static void leave_group(const struct guard *guard)
-{
-	bool is_job = getpgrp() == guard->wrapper && getsid(guard->wrapper) != guard->wrapper;
-
-	if (is_job)
-		setpgid(0, 0);
-	else
-		setsid();
-}
-
-/* Makes the process that is to become COMMAND. Returns -1 with errno when that fails. What the
- * terminal has sent us in its place is handed down: it takes no signals yet. */
-static int prepare_command(const struct guard *guard, int start)
-{
-	const pid_t self = getpid();
-	/* Its id is known before either goes on: the wrapper must know whom to reap if we are
-	 * killed. Not vfork: between that and exec the child can be stopped with its process group,
-	 * and we would wait for it and renew nothing. */
-	const pid_t pid = proc_fork(SIGCHLD, &guard->shared->command);
-
-	if (pid == 0) {
-		close(guard->socket); /* a process that has this end is taken for the guard */
-		exec_child(guard->job, guard->shared, start, self);
-	}
-	if (pid < 0)
-		return -1;
-	leave_group(guard);
-	signal_fd_hand_down(signal_fd_pending(), pid);
-	return 0;
-}
 
 /* A guard that is stopped cannot stop COMMAND in time. Then it dies, and its death wakes the
  * wrapper (supervise/standby.c), even if that is stopped, too. Only the lease is a reason for that:
@@ -113,11 +73,11 @@ static void mind_kill_timer(struct guard *guard)
 	if (guard->killed)
 		due_ms = clock_ms() + KILLING_MS;
 	else if (guard->shared->phase == GUARD_STOPPING)
-		due_ms =
-			guard->lost ? earliest(guard->kill_ms, job_kill_ms(job)) : job_kill_ms(job);
+		due_ms = guard->lost ? earliest(guard->stop.kill_ms, job_kill_ms(job))
+				     : job_kill_ms(job);
 	else
 		due_ms = job_stop_ms(job);
-	kill_timer_set(&guard->kill_timer, due_ms + KILL_TIMER_MS);
+	kill_timer_set(&guard->standby.kill_timer, due_ms + KILL_TIMER_MS);
 }
 
 /* COMMAND was let go: from here on it is ours to see to. */
@@ -125,39 +85,29 @@ static void adopt_command(struct guard *guard)
 {
 	const struct job *job = guard->job;
 
-	guard->command = guard->shared->command;
+	guard->stop.command = guard->shared->command;
 	guard->start_ms = guard->shared->start_ms;
 	mind_kill_timer(guard);
-	message_step(job->messenger, "starting %s, pid %d", job->argv[0], (int)guard->command);
+	message_step(job->messenger, "starting %s, pid %d", job->argv[0], (int)guard->stop.command);
 	if (job->options->max_hold_ms)
 		guard->max_ms = guard->start_ms + job->options->max_hold_ms;
 }
 
 /* ---- Stopping ---- */
 
-/* COMMAND itself is reached even where there is no /proc to find its descendants in. */
-static void signal_all(const struct guard *guard, int signo)
-{
-	if (descendants_signal(signo, 0) < 0 && guard->command)
-		kill(guard->command, signo);
-}
-
-/* The first signal, to COMMAND and all that it started. What is stopped is continued, or it could
- * not act on it. */
 static void stop_command(struct guard *guard, int64_t kill_ms)
 {
 	char name[SIGNAL_MAX_BYTES];
 
 	if (guard->shared->phase == GUARD_STOPPING) {
-		if (kill_ms < guard->kill_ms)
-			guard->kill_ms = kill_ms;
+		if (kill_ms < guard->stop.kill_ms)
+			guard->stop.kill_ms = kill_ms;
 		return;
 	}
 	guard->shared->phase = GUARD_STOPPING;
-	guard->kill_ms = kill_ms;
+	guard->stop.kill_ms = kill_ms;
 	mind_kill_timer(guard);
-	signal_all(guard, guard->job->options->signal);
-	signal_all(guard, SIGCONT);
+	stop_begin(&guard->stop, guard->job->options->signal, kill_ms);
 	message_step(guard->job->messenger, "sent signal %s to %s and what it started",
 		     signal_show(name, guard->job->options->signal), guard->job->argv[0]);
 }
@@ -178,22 +128,6 @@ static void lose(struct guard *guard, int64_t kill_ms, const char *why)
 	stop_command(guard, kill_ms);
 }
 
-static void tell_renewal(struct guard *guard)
-{
-	const struct hold *hold = &guard->hold;
-	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
-
-	if (hold->renewals == guard->told_renewals)
-		return;
-	guard->told_renewals = hold->renewals;
-	if (hold->state == HOLD_HELD)
-		message_step(guard->job->messenger,
-			     "renewed lock %s in %s, with %s of its lease left%s%s",
-			     guard->job->lock->keys.name, duration_show(took, hold->took_ms),
-			     duration_show(left, hold->left_ms), *hold->why ? ", but " : "",
-			     hold->why);
-}
-
 static void mind_hold(struct guard *guard)
 {
 	int64_t soon = clock_ms() + LOST_KILL_MS;
@@ -203,7 +137,9 @@ static void mind_hold(struct guard *guard)
 		return;
 	hold_step(&guard->hold);
 	connection_trace_tell(&guard->steps, guard->job->client);
-	tell_renewal(guard);
+	if (guard->hold.renewals != guard->told_renewals)
+		guard_tell_renewal(guard->job, &guard->hold);
+	guard->told_renewals = guard->hold.renewals;
 	shared_state_put_times(guard->shared, guard->job);
 	if (guard->hold.state == HOLD_LOST)
 		lose(guard, after < soon ? after : soon, guard->hold.why);
@@ -224,13 +160,12 @@ static void mind_time(struct guard *guard)
 
 	if (!guard->lost && now >= lost_from_ms(guard))
 		lose(guard, job_kill_ms(guard->job), hold_trouble(&guard->hold));
-	if (guard->shared->phase == GUARD_STOPPING && now >= guard->kill_ms) {
+	if (guard->shared->phase == GUARD_STOPPING && now >= guard->stop.kill_ms) {
 		const bool is_first = !guard->killed;
 
-		guard->kill_ms = now + KILL_REPEAT_MS;
 		guard->killed = true;
 		mind_kill_timer(guard);
-		signal_all(guard, SIGKILL);
+		stop_kill(&guard->stop);
 		if (is_first)
 			message_step(guard->job->messenger,
 				     "sent signal KILL to all that is left of it");
@@ -246,35 +181,16 @@ static void mirror(const struct guard *guard, int signo)
 		kill(guard->wrapper, signo);
 }
 
-static void tell_end(const struct guard *guard, int status)
-{
-	const char *command = guard->job->argv[0], *name = guard->job->lock->keys.name;
-	const bool is_killed = WIFSIGNALED(status);
-	char took[DURATION_MAX_BYTES], number[SIGNAL_MAX_BYTES];
-
-	if (guard->shared->ending.exec_errno || !message_step_is_on(guard->job->messenger))
-		return; /* the wrapper says so, or nobody does: the next one waits */
-	duration_show(took, clock_ms() - guard->start_ms);
-	if (is_killed)
-		signal_show(number, WTERMSIG(status));
-	else
-		snprintf(number, sizeof(number), "%d", WEXITSTATUS(status));
-	message_event(guard->job->messenger, status == 0 ? LOG_INFO : LOG_NOTICE,
-		      is_killed ? "%s under lock %s was killed by signal %s after %s"
-				: "%s under lock %s ended with status %s after %s",
-		      command, name, number, took);
-}
-
 static void mind_children(struct guard *guard)
 {
 	struct signalfd_siginfo info;
 	int status;
 	pid_t pid;
 
-	while (signal_fd_next(&guard->signals, &info))
+	while (signal_fd_next(&guard->standby.signals, &info))
 		;
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
-		if (pid != guard->command)
+		if (pid != guard->stop.command)
 			continue;
 		if (WIFSTOPPED(status)) {
 			mirror(guard, WSTOPSIG(status));
@@ -282,8 +198,9 @@ static void mind_children(struct guard *guard)
 			mirror(guard, SIGCONT);
 		} else {
 			guard->shared->ending.wait_status = status;
-			guard->command = 0;
-			tell_end(guard, status);
+			guard->stop.command = 0;
+			if (!guard->shared->ending.exec_errno) /* the wrapper says that */
+				guard_tell_end(guard->job, status, clock_ms() - guard->start_ms);
 		}
 	}
 }
@@ -296,7 +213,7 @@ static void mind_max_hold(struct guard *guard)
 	if (guard->shared->phase != GUARD_HOLDING || clock_ms() < guard->max_ms)
 		return;
 	mind_children(guard);
-	if (!guard->command)
+	if (!guard->stop.command)
 		return;
 	guard->shared->ending.timed_out = true;
 	message(guard->job->messenger, LOG_ERR,
@@ -310,9 +227,9 @@ static void pass_on(const struct guard *guard, int signo)
 {
 	char name[SIGNAL_MAX_BYTES];
 
-	if (!guard->command)
+	if (!guard->stop.command)
 		return;
-	kill(guard->command, signo);
+	kill(guard->stop.command, signo);
 	message_step(guard->job->messenger, "passed signal %s on to %s", signal_show(name, signo),
 		     guard->job->argv[0]);
 }
@@ -342,7 +259,7 @@ static bool is_over(const struct guard *guard)
 {
 	int left;
 
-	if (guard->command)
+	if (guard->stop.command)
 		return false;
 	if (guard->shared->phase != GUARD_STOPPING)
 		return true;
@@ -356,15 +273,15 @@ static bool is_over(const struct guard *guard)
 /* The wrapper took over while we were stopped: it has sent the first signal. */
 static void mind_takeover(struct guard *guard)
 {
-	if (guard->shared->phase == GUARD_STOPPING && guard->kill_ms == NEVER_MS)
-		guard->kill_ms =
+	if (guard->shared->phase == GUARD_STOPPING && guard->stop.kill_ms == NEVER_MS)
+		guard->stop.kill_ms =
 			earliest(clock_ms() + guard->job->kill_after_ms, job_kill_ms(guard->job));
 }
 
 static int watch(struct guard *guard, struct error *err)
 {
 	struct pollfd slots[SLOTS] = {
-		[SLOT_CHILDREN] = {.fd = guard->signals.fd, .events = POLLIN},
+		[SLOT_CHILDREN] = {.fd = guard->standby.signals.fd, .events = POLLIN},
 		[SLOT_WRAPPER] = {.fd = guard->socket, .events = POLLIN},
 		[SLOT_CLIENT] = {.fd = -1},
 	};
@@ -374,11 +291,11 @@ static int watch(struct guard *guard, struct error *err)
 	if (!guard->lost)
 		wake = earliest(hold_wait(&guard->hold, &slots[SLOT_CLIENT]), lost_from_ms(guard));
 	if (guard->shared->phase == GUARD_STOPPING)
-		wake = earliest(wake, guard->kill_ms);
+		wake = earliest(wake, guard->stop.kill_ms);
 	else
 		wake = earliest(wake, guard->max_ms);
 	mind_kill_timer(guard);
-	if (deadline_poll(&guard->loop, slots, SLOTS, wake, err) < 0)
+	if (deadline_poll(&guard->standby.loop, slots, SLOTS, wake, err) < 0)
 		return -1;
 	mind_time(guard);
 	mind_max_hold(guard);
@@ -386,7 +303,7 @@ static int watch(struct guard *guard, struct error *err)
 		mind_children(guard);
 	if (slots[SLOT_WRAPPER].revents)
 		mind_wrapper(guard);
-	if (guard->command || guard->shared->phase == GUARD_STOPPING)
+	if (guard->stop.command || guard->shared->phase == GUARD_STOPPING)
 		mind_hold(guard);
 	return 0;
 }
@@ -400,7 +317,7 @@ static void give_back_if_held(struct guard *guard)
 		return;
 	guard->job->lock->unused =
 		!guard->shared->ending.started || guard->shared->ending.exec_errno;
-	kill_timer_set(&guard->kill_timer, guard->job->lock->deadline_ms + KILL_TIMER_MS);
+	kill_timer_set(&guard->standby.kill_timer, guard->job->lock->deadline_ms + KILL_TIMER_MS);
 	release_hold(&guard->hold, guard->job->messenger, until);
 }
 
@@ -414,7 +331,7 @@ static _Noreturn void finish(struct guard *guard)
 /* The system does not let us wait for anything: COMMAND ends, and we look again and again. */
 static void end_blindly(struct guard *guard, const struct error *err)
 {
-	const struct timespec pause = {.tv_nsec = KILL_REPEAT_MS * 1000000L};
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 
 	if (guard->shared->phase != GUARD_STOPPING)
 		message(guard->job->messenger, LOG_ERR, "%s; stopping %s", err->text,
@@ -423,17 +340,6 @@ static void end_blindly(struct guard *guard, const struct error *err)
 	mind_time(guard);
 	nanosleep(&pause, NULL);
 	mind_children(guard);
-}
-
-/* Opens what the guard needs for itself. A call that failed can be repeated. */
-static int get_ready(struct guard *guard, struct error *err)
-{
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (!guard->kill_timer.is_there)
-		kill_timer_open(&guard->kill_timer);
-	if (guard->loop.timer < 0 && deadline_poll_open(&guard->loop, err) < 0)
-		return -1;
-	return guard->signals.fd < 0 ? signal_fd_open_deaf(&guard->signals, err) : 0;
 }
 
 /* COMMAND has ended by itself. False if the wrapper took over before we saw that. */
@@ -458,86 +364,29 @@ static _Noreturn void see_to_end(struct guard *guard)
 	finish(guard);
 }
 
-/* False: the process that is to become COMMAND is gone. That it was stopped, as by a Ctrl-Z, is
- * nothing to us. */
-static bool command_lives(const struct guard *guard)
-{
-	struct signalfd_siginfo info;
-
-	while (signal_fd_next(&guard->signals, &info))
-		;
-	return waitpid(guard->shared->command, NULL, WNOHANG) == 0;
-}
-
-/* Waits until the wrapper has let COMMAND go. False: the wrapper is gone, or the process that is to
- * become COMMAND. */
-static bool await_start(const struct guard *guard)
-{
-	struct pollfd slots[] = {
-		{.fd = guard->signals.fd, .events = POLLIN},
-		{.fd = guard->socket, .events = POLLIN},
-	};
-
-	while (!guard->shared->is_let_go) {
-		if (poll(slots, 2, -1) < 0 && errno != EINTR)
-			return false;
-		if (guard->shared->is_let_go)
-			break;
-		if (slots[1].revents || (slots[0].revents && !command_lives(guard)))
-			return false;
-	}
-	return true;
-}
-
-/* Tries once more what failed before the start. Returns whether there is a COMMAND. */
-static bool prepare_again(struct guard *guard, int start)
-{
-	struct error err;
-
-	if (get_ready(guard, &err) < 0) {
-		message(guard->job->messenger, LOG_ERR, "%s", err.text);
-		guard->shared->ending.started = false;
-		return false;
-	}
-	if (prepare_command(guard, start) < 0) {
-		guard->shared->ending.exec_errno = errno;
-		return false;
-	}
-	return true;
-}
-
 _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 			 const struct guard_ends *ends)
 {
 	struct guard guard = {.job = job,
 			      .shared = shared,
+			      .standby = {.job = job,
+					  .shared = shared,
+					  .ends = ends,
+					  .loop = {.timer = -1},
+					  .signals = {.fd = -1}},
 			      .socket = ends->socket,
 			      .wrapper = ends->wrapper,
-			      .loop = {.timer = -1},
-			      .signals = {.fd = -1},
 			      .max_ms = NEVER_MS,
-			      .kill_ms = NEVER_MS,
+			      .stop = {.kill_ms = NEVER_MS},
 			      .steps = {.messenger = job->messenger}};
-	struct error ignored;
-	bool is_ready;
 
-	/* if we are stopped when the wrapper dies, we go on */
-	prctl(PR_SET_PDEATHSIG, SIGCONT);
-	if (getppid() != ends->wrapper)
-		_exit(STATUS_OS);
-	if (ends->needs_connection)
-		client_close(job->client); /* the server is to see the wrapper go */
-	is_ready = get_ready(&guard, &ignored) == 0 && prepare_command(&guard, ends->start) == 0;
-	if (shared->has_time)
-		prefault();
-	if (!await_start(&guard))
-		_exit(0);
+	guard_standby_run(&guard.standby);
 	shared_state_take(shared, job);
 	if (ends->needs_connection)
 		connection_forget(&job->client->connection);
 	connection_trace_skip(&guard.steps, job->client);
 	hold_init(&guard.hold, job->lock, job->client);
-	if (is_ready || prepare_again(&guard, ends->start))
+	if (guard_standby_has_command(&guard.standby))
 		adopt_command(&guard);
 	close(ends->start);
 	see_to_end(&guard); /* without COMMAND that is now */

@@ -1,16 +1,7 @@
 #ifndef FAIRLOCK_GUARD_H
 #define FAIRLOCK_GUARD_H
 
-#include "supervise/shared_state.h"
-
-/* The descriptors that the guard gets from the wrapper, and how it goes on. */
-struct guard_ends {
-	int socket; /* a socket whose other end only the wrapper has: its bytes are signals to pass
-		      on */
-	int start;  /* of a pipe: a byte in it lets COMMAND go */
-	pid_t wrapper;
-	bool needs_connection; /* it cannot go on with the wrapper's */
-};
+#include "supervise/guard_standby.h"
 
 /* The guard's life, in the process that the wrapper forked: it never returns. It makes the process
  * that becomes COMMAND, and tells its id in shared->command. The wrapper lets that process go when

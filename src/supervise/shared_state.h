@@ -34,9 +34,6 @@ struct job {
 	int64_t kill_after_ms;
 };
 
-/* SIGKILL is repeated so often, for those who forked meanwhile. */
-#define KILL_REPEAT_MS 5
-
 enum guard_phase {
 	GUARD_HOLDING,
 	GUARD_STOPPING,

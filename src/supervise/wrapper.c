@@ -13,6 +13,7 @@
 #include "supervise/descendants.h"
 #include "supervise/proc_stat.h"
 #include "supervise/release_hold.h"
+#include "supervise/stop.h"
 
 /* How long the guard may be late before the wrapper does its work. */
 #define LATE_MS 30
@@ -36,7 +37,7 @@ struct wrapper {
 	uint64_t early;   /* untaken signals that came before the guard: COMMAND has not got them */
 	uint64_t late;    /* untaken signals that COMMAND has got from us already */
 	bool takes_over;  /* the guard is dead or hangs */
-	int64_t kill_ms;  /* valid when it takes over */
+	struct stop stop; /* of COMMAND, when it takes over */
 	int64_t nudge_ms; /* with --on-lost warn: not before */
 };
 
@@ -90,11 +91,10 @@ static void take_over(struct wrapper *wrapper, const char *why)
 	    phase != GUARD_STOPPING)
 		return;
 	wrapper->takes_over = true;
-	wrapper->kill_ms = after < latest ? after : latest;
 	message(wrapper->job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopping %s",
 		wrapper->job->lock->keys.name, why, wrapper->job->argv[0]);
-	descendants_signal(wrapper->job->options->signal, wrapper->guard);
-	descendants_signal(SIGCONT, wrapper->guard);
+	wrapper->stop = (struct stop){.spare = wrapper->guard};
+	stop_begin(&wrapper->stop, wrapper->job->options->signal, earliest(after, latest));
 }
 
 /* COMMAND is gone; the lock need not wait for its lease. */
@@ -187,7 +187,7 @@ static bool warns_only(const struct wrapper *wrapper)
 static int64_t check_ms(const struct wrapper *wrapper)
 {
 	if (wrapper->takes_over)
-		return wrapper->kill_ms;
+		return wrapper->stop.kill_ms;
 	if (wrapper->shared->phase == GUARD_GIVING_BACK)
 		return wrapper->shared->deadline_ms + LATE_MS;
 	if (warns_only(wrapper))
@@ -217,8 +217,8 @@ static void mind_time(struct wrapper *wrapper)
 			take_over(wrapper, "it hangs");
 		return;
 	}
-	wrapper->kill_ms = clock_ms() + KILL_REPEAT_MS;
-	descendants_signal(SIGKILL, wrapper->guard);
+	wrapper->stop.spare = wrapper->guard;
+	stop_kill(&wrapper->stop);
 }
 
 static bool reap(struct wrapper *wrapper)

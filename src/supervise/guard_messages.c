@@ -1,0 +1,37 @@
+#include "supervise/guard_messages.h"
+
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "base/duration.h"
+#include "base/message.h"
+#include "base/signal_names.h"
+
+void guard_tell_renewal(const struct job *job, const struct hold *hold)
+{
+	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
+
+	if (hold->state == HOLD_HELD)
+		message_step(job->messenger, "renewed lock %s in %s, with %s of its lease left%s%s",
+			     job->lock->keys.name, duration_show(took, hold->took_ms),
+			     duration_show(left, hold->left_ms), *hold->why ? ", but " : "",
+			     hold->why);
+}
+
+void guard_tell_end(const struct job *job, int status, int64_t took_ms)
+{
+	const bool is_killed = WIFSIGNALED(status);
+	char took[DURATION_MAX_BYTES], number[SIGNAL_MAX_BYTES];
+
+	if (!message_step_is_on(job->messenger))
+		return; /* showing it costs time, and the next one waits */
+	duration_show(took, took_ms);
+	if (is_killed)
+		signal_show(number, WTERMSIG(status));
+	else
+		snprintf(number, sizeof(number), "%d", WEXITSTATUS(status));
+	message_event(job->messenger, status == 0 ? LOG_INFO : LOG_NOTICE,
+		      is_killed ? "%s under lock %s was killed by signal %s after %s"
+				: "%s under lock %s ended with status %s after %s",
+		      job->argv[0], job->lock->keys.name, number, took);
+}

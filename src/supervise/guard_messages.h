@@ -1,0 +1,16 @@
+#ifndef FAIRLOCK_GUARD_MESSAGES_H
+#define FAIRLOCK_GUARD_MESSAGES_H
+
+/* What the guard tells with --verbose or --syslog. */
+
+#include <stdint.h>
+
+#include "lock/hold.h"
+#include "supervise/shared_state.h"
+
+void guard_tell_renewal(const struct job *job, const struct hold *hold);
+
+/* status is COMMAND's, as waitpid gives it. */
+void guard_tell_end(const struct job *job, int status, int64_t took_ms);
+
+#endif

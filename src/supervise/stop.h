@@ -1,0 +1,24 @@
+#ifndef FAIRLOCK_STOP_H
+#define FAIRLOCK_STOP_H
+
+/* How COMMAND is stopped, by the guard or, if that is gone, by the wrapper: a first signal and
+ * SIGCONT, then SIGKILL, to COMMAND and everything that it started. */
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct stop {
+	pid_t command;   /* reached even where there is no /proc; 0: not known */
+	pid_t spare;     /* a child that is not COMMAND's; 0: none */
+	int64_t kill_ms; /* when SIGKILL is due, by clock_ms(); NEVER_MS: nothing is being stopped
+			  */
+};
+
+/* Sends the first signal; a process that is stopped is continued, so that it can act on it. */
+void stop_begin(struct stop *stop, int signo, int64_t kill_ms);
+
+/* Sends SIGKILL, and sets kill_ms to a few milliseconds later: a process that was just forked may
+ * have escaped. */
+void stop_kill(struct stop *stop);
+
+#endif
