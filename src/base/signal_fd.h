@@ -49,7 +49,7 @@ int signal_fd_next_deadly(const struct signal_fd *signals);
 /* Whether a signal was ignored when we were started: then it is nobody's concern. */
 bool signal_fd_ignores(int signo);
 
-/* Lets SIGTSTP stop this process, as it would have stopped who had opened the inbox. */
+/* Lets SIGTSTP stop this process, as it would have stopped who had opened it. */
 void signal_fd_let_stop(const struct signal_fd *signals);
 
 /* Puts back what COMMAND is to inherit. Safe after vfork. */

@@ -27,13 +27,13 @@ struct plot_rows {
 	struct job *jobs;
 	size_t job_count;
 	struct plot_row
-		*list; /* jobs in the order of their first spans, the rows of one together */
+		*list; /* jobs in the order of their first intervals, the rows of one together */
 	size_t count;
 	size_t *of_span; /* the row of each span */
 };
 
-/* Sorts the spans by their beginnings and gives each a row. Returns 0, or -1 with STATUS_OS. Call
- * plot_rows_free in both cases. */
+/* Sorts the intervals by their beginnings and gives each a row. Returns 0, or -1 with STATUS_OS.
+ * Call plot_rows_free in both cases. */
 int plot_rows_make(struct plot_rows *rows, struct intervals *intervals, struct error *err);
 
 /* Has only the latest rows shown, and returns how many are not. */

@@ -388,7 +388,7 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 		return answered(client);
 	}
 	if (client->channel_count > 0 && client->connection.handshake.shards && !client->by_shard) {
-		/* the greeting has just said what kind of server this is; this copy is no stray */
+		/* the handshake has just said what kind of server this is; this copy is no stray */
 		client->sent = false;
 		client->retried = true;
 		start_over(client);
@@ -417,7 +417,7 @@ static enum client_event take(struct client *client, redisReply *reply)
 
 static void opened(struct client *client)
 {
-	forget_connection(client); /* the one before may have ended in its greeting */
+	forget_connection(client); /* the one before may have ended in its handshake */
 	/* who goes on for a dead process does not know what that was told */
 	client->returning = client->ever_answered || client->strays > 0;
 	client->by_shard = client->connection.handshake.shards;
@@ -445,7 +445,7 @@ static bool may_send(const struct client *client)
 	return is_open(client) && client->pending && !client->sent;
 }
 
-/* As long as the greeting is unanswered, the link minds the time: another seed may do. */
+/* As long as the handshake is unanswered, the connection minds the time: another seed may do. */
 static int64_t due_ms(const struct client *client)
 {
 	return client->sent && is_open(client) && client->connection.handshake.due == 0

@@ -24,23 +24,24 @@ static int close_failed(int fd)
 	return -1;
 }
 
-void connect_found(struct connect *dial, const struct addrinfo *found)
+void connect_found(struct addresses *addresses, const struct addrinfo *found)
 {
-	*dial = (struct connect){0};
-	for (; found && dial->count < DIAL_ADDRESSES; found = found->ai_next) {
-		if (found->ai_addrlen > sizeof(dial->list[0].address))
+	*addresses = (struct addresses){0};
+	for (; found && addresses->count < CONNECT_ADDRESSES; found = found->ai_next) {
+		if (found->ai_addrlen > sizeof(addresses->list[0].address))
 			continue; /* of no IP */
-		memcpy(&dial->list[dial->count].address, found->ai_addr, found->ai_addrlen);
-		dial->list[dial->count++].length = found->ai_addrlen;
+		memcpy(&addresses->list[addresses->count].address, found->ai_addr,
+		       found->ai_addrlen);
+		addresses->list[addresses->count++].length = found->ai_addrlen;
 	}
 }
 
-static bool add_numeric(struct connect *dial, const char *host, uint16_t port)
+static bool add_numeric(struct addresses *addresses, const char *host, uint16_t port)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 				       .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
 	struct addrinfo *found;
-	struct connect one;
+	struct addresses one;
 	char service[8];
 
 	snprintf(service, sizeof(service), "%u", port);
@@ -48,18 +49,18 @@ static bool add_numeric(struct connect *dial, const char *host, uint16_t port)
 		return false;
 	connect_found(&one, found);
 	freeaddrinfo(found);
-	dial->list[dial->count++] = one.list[0];
+	addresses->list[addresses->count++] = one.list[0];
 	return true;
 }
 
 /* localhost is this host, whatever a resolver thinks (RFC 6761). */
-bool connect_known(struct connect *dial, const struct endpoint *endpoint)
+bool connect_known(struct addresses *addresses, const struct endpoint *endpoint)
 {
-	*dial = (struct connect){0};
+	*addresses = (struct addresses){0};
 	if (strcmp(endpoint->host, "localhost") != 0)
-		return add_numeric(dial, endpoint->host, endpoint->port);
-	add_numeric(dial, "127.0.0.1", endpoint->port);
-	add_numeric(dial, "::1", endpoint->port);
+		return add_numeric(addresses, endpoint->host, endpoint->port);
+	add_numeric(addresses, "127.0.0.1", endpoint->port);
+	add_numeric(addresses, "::1", endpoint->port);
 	return true;
 }
 
@@ -81,10 +82,10 @@ static void set_options(int fd, int64_t timeout_ms)
 	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
 }
 
-int connect_next(struct connect *dial, int64_t timeout_ms)
+int connect_next(struct addresses *addresses, int64_t timeout_ms)
 {
-	const struct sockaddr *address = &dial->list[dial->next].address.any;
-	socklen_t length = dial->list[dial->next++].length;
+	const struct sockaddr *address = &addresses->list[addresses->next].address.any;
+	socklen_t length = addresses->list[addresses->next++].length;
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
@@ -95,9 +96,9 @@ int connect_next(struct connect *dial, int64_t timeout_ms)
 	return fd;
 }
 
-bool connect_has_more(const struct connect *dial)
+bool connect_has_more(const struct addresses *addresses)
 {
-	return dial->next < dial->count;
+	return addresses->next < addresses->count;
 }
 
 int connect_result(int fd)

@@ -10,10 +10,10 @@
 
 struct addrinfo;
 
-#define DIAL_ADDRESSES 16
+#define CONNECT_ADDRESSES 16
 
 /* The addresses of one endpoint, which are tried in turn. */
-struct connect {
+struct addresses {
 	struct {
 		union {
 			struct sockaddr any;
@@ -21,25 +21,25 @@ struct connect {
 			struct sockaddr_in6 v6;
 		} address;
 		socklen_t length;
-	} list[DIAL_ADDRESSES];
+	} list[CONNECT_ADDRESSES];
 	int count;
 	int next;
 };
 
 /* Fills in the addresses of an endpoint for which nobody needs to be asked: an IP address, or
  * localhost. Returns false when its name must be looked up. */
-bool connect_known(struct connect *dial, const struct endpoint *endpoint);
+bool connect_known(struct addresses *addresses, const struct endpoint *endpoint);
 
 /* Fills in what a resolver has found. */
-void connect_found(struct connect *dial, const struct addrinfo *found);
+void connect_found(struct addresses *addresses, const struct addrinfo *found);
 
 /* Begins to connect to the next address. What is sent and not acknowledged for timeout_ms, or a
  * peer that is silent for some 25 s, ends the connection. Returns a close-on-exec, non-blocking
  * socket, on which connect_result tells more, or -1 with errno. */
-int connect_next(struct connect *dial, int64_t timeout_ms);
+int connect_next(struct addresses *addresses, int64_t timeout_ms);
 
 /* Whether there is an address left. */
-bool connect_has_more(const struct connect *dial);
+bool connect_has_more(const struct addresses *addresses);
 
 /* 0: the socket is connected; 1: not yet; -1: it failed, with errno. */
 int connect_result(int fd);

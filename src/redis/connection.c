@@ -1,24 +1,18 @@
 #include "redis/connection.h"
 
-#include <errno.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "redis/local_server.h"
+#include "redis/connection_begin.h"
+#include "redis/connection_end.h"
 #include "redis/reply_limits.h"
-#include "redis/resolve.h"
 #include "redis/server_error.h"
 #include "redis/server_url.h"
 #include "redis/tls.h"
 
-#define BACKOFF_MIN_MS INT64_C(10)
-#define LOCAL_START_RETRY_MS 3
 #define BUFFER_MAX_BYTES (64u << 20)
 #define REDIRECTIONS_MAX 8
 
@@ -30,136 +24,6 @@ void connection_init(struct connection *connection, const struct server *server,
 					  .fd = -1,
 					  .local_folder = -1};
 	handshake_init(&connection->handshake, server);
-}
-
-/* ---- Ends ---- */
-
-static void close_socket(struct connection *connection)
-{
-	if (connection->redis)
-		redisFree(connection->redis); /* and its socket */
-	else if (connection->fd >= 0)
-		close(connection->fd);
-	reply_limits_free(connection->bounds);
-	connection->redis = NULL;
-	connection->bounds = NULL;
-	connection->fd = -1;
-	connection->handshake.due = 0;
-	connection->stage = CONNECTION_DOWN;
-}
-
-void connection_close(struct connection *connection)
-{
-	close_socket(connection);
-	if (connection->local_folder >= 0)
-		close(connection->local_folder);
-	connection->local_folder = -1;
-}
-
-void connection_leave(const struct connection *connection)
-{
-	if (connection->fd >= 0)
-		close(connection->fd);
-	if (connection->local_folder >= 0)
-		close(connection->local_folder);
-}
-
-void connection_drop(struct connection *connection)
-{
-	close_socket(connection);
-	connection->dial = (struct connect){0};
-	connection->retry_ms = 0;
-}
-
-/* Half of the delay is random, so that many waiters do not come back in step. */
-int64_t connection_back_off(struct connection *connection)
-{
-	const unsigned doublings = connection->attempts < 16 ? connection->attempts : 16;
-	const int64_t half = earliest(BACKOFF_MIN_MS << doublings, connection->back_off_max_ms) / 2;
-	uint32_t dice = 0;
-
-	(void)!getrandom(&dice, sizeof(dice), GRND_NONBLOCK);
-	connection->attempts++;
-	return half + (int64_t)(dice % (uint64_t)(half + 1));
-}
-
-static void back_off(struct connection *connection)
-{
-	connection->retry_ms = clock_ms() + connection_back_off(connection);
-}
-
-/* The round of attempts, or the connection, is over; another one follows. Who was named is asked
- * first after a mishap, but only once, and only where a connection that was fine has ended. A
- * sentinel that named somebody who is no good may be the only one that does not know better. */
-static enum connection_event lost(struct connection *connection)
-{
-	if (connection->on_named && connection->server->kind == SERVER_SENTINEL)
-		connection->seed = (connection->seed + 1) % connection->server->seed_count;
-	if (!connection->is_well || connection->asking ||
-	    connection->server->kind == SERVER_SENTINEL)
-		connection->named.port = 0;
-	connection_drop(connection);
-	connection->tried = 0;
-	connection->redirections = 0;
-	connection->is_well = false;
-	connection->refused = false;
-	back_off(connection);
-	return CONNECTION_FAILED;
-}
-
-void connection_fail(struct connection *connection, enum status status, const char *verb,
-		     const char *cause)
-{
-	fail(&connection->error, status, "cannot %s %s: %s", verb, server_shown(connection->server),
-	     cause);
-	lost(connection);
-}
-
-static enum connection_event unreachable(struct connection *connection, const char *cause)
-{
-	fail(&connection->error, STATUS_UNAVAILABLE, "cannot reach %s: %s",
-	     server_shown(connection->server), cause);
-	return lost(connection);
-}
-
-/* This attempt failed, link->error says why: the next address or seed follows at once, if there is
- * one in this round. */
-static enum connection_event attempt_failed(struct connection *connection)
-{
-	if (!connect_has_more(&connection->dial) &&
-	    (connection->on_named || connection->tried >= connection->server->seed_count))
-		return lost(connection);
-	close_socket(connection);
-	connection->retry_ms = 0;
-	return CONNECTION_NOTHING;
-}
-
-/* Of several addresses where nobody listens, the first one is told: the others may be of a kind
- * that is not in use here. */
-static enum connection_event attempt_failed_for(struct connection *connection, const char *cause)
-{
-	if (connection->dial.next <= 1 || connection->redis)
-		fail(&connection->error, STATUS_UNAVAILABLE, "cannot reach %s: %s",
-		     server_shown(connection->server), cause);
-	return attempt_failed(connection);
-}
-
-bool connection_await(struct connection *connection)
-{
-	const int64_t now = clock_ms();
-
-	if (!connection->give_up_ms)
-		connection->give_up_ms = now + connection->timeout_ms;
-	if (now >= connection->give_up_ms) {
-		connection->give_up_ms = 0;
-		return false;
-	}
-	connection_drop(connection);
-	if (connection->server->kind == SERVER_LOCAL)
-		connection->retry_ms = now + LOCAL_START_RETRY_MS;
-	else
-		back_off(connection);
-	return true;
 }
 
 bool connection_redirect(struct connection *connection, const char *text)
@@ -191,201 +55,14 @@ void connection_is_well(struct connection *connection)
 	connection->error.status = STATUS_OK;
 }
 
-/* ---- From the socket to the greeting ---- */
-
-static bool is_overdue(const struct connection *connection)
-{
-	return clock_ms() >= connection->due_ms;
-}
-
 void connection_send(struct connection *connection, int argc, const char **argv)
 {
 	redisAppendCommandArgv(connection->redis, argc, argv, NULL);
 }
 
-static enum connection_event opened(struct connection *connection)
-{
-	connection->stage = CONNECTION_OPEN;
-	connection->opened++;
-	connection->due_ms = clock_ms() + connection->timeout_ms;
-	handshake_send(&connection->handshake, connection->redis);
-	return connection->handshake.to_sentinel ? CONNECTION_NOTHING : CONNECTION_OPENED;
-}
+/* ---- The handshake ---- */
 
-static enum connection_event shake_hands(struct connection *connection)
-{
-	struct error why;
-
-	switch (tls_shake_hands(connection->redis, &connection->events, &why)) {
-	case 0:
-		return opened(connection);
-	case 1:
-		return is_overdue(connection)
-			       ? attempt_failed_for(connection, "no answer to the TLS handshake "
-								"in time (does it speak TLS?)")
-			       : CONNECTION_NOTHING;
-	default:
-		connection->broke |= connection->redis->err == REDIS_ERR_EOF;
-		fail(&connection->error, why.status, "cannot reach %s: %s",
-		     server_shown(connection->server), why.text);
-		return attempt_failed(connection);
-	}
-}
-
-/* False when there is no memory: what there is of it goes with the socket. */
-static bool have_hiredis(struct connection *connection)
-{
-	redisOptions options = {.type = REDIS_CONN_USERFD,
-				.endpoint.fd = connection->fd,
-				.options = REDIS_OPT_NONBLOCK};
-
-	connection->bounds = NULL;
-	connection->redis = redisConnectWithOptions(&options);
-	if (connection->redis && !connection->redis->err)
-		connection->bounds = reply_limits_set(connection->redis->reader);
-	return connection->bounds;
-}
-
-static enum connection_event connected(struct connection *connection)
-{
-	connection->dial.next = connection->dial.count; /* no other address is needed */
-	if (!have_hiredis(connection))
-		return unreachable(connection, strerror(ENOMEM));
-	if (!connection->server->tls)
-		return opened(connection);
-	if (tls_start(connection->redis, connection->server, connection->endpoint.host,
-		      &connection->error) < 0)
-		return lost(connection);
-	connection->stage = CONNECTION_SECURING;
-	return shake_hands(connection);
-}
-
-static enum connection_event mind_connect(struct connection *connection)
-{
-	switch (connect_result(connection->fd)) {
-	case 0:
-		return connected(connection);
-	case 1:
-		return is_overdue(connection) ? attempt_failed_for(connection, strerror(ETIMEDOUT))
-					      : CONNECTION_NOTHING;
-	default:
-		return attempt_failed_for(connection, strerror(errno));
-	}
-}
-
-/* ---- The way to a socket ---- */
-
-/* Nobody listens on the private server's socket: starts it. */
-static enum connection_event start_local(struct connection *connection)
-{
-	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
-		return unreachable(connection, strerror(errno));
-	if (local_server_start(connection->local_folder, &connection->error) < 0)
-		return lost(connection);
-	if (!connection->give_up_ms)
-		connection->launches++;
-	if (connection_await(connection))
-		return CONNECTION_NOTHING;
-	local_server_failure(connection->local_folder, &connection->error);
-	return lost(connection);
-}
-
-static enum connection_event open_local(struct connection *connection)
-{
-	if (connection->local_folder < 0)
-		connection->local_folder = local_server_open(&connection->error);
-	if (connection->local_folder < 0)
-		return lost(connection);
-	connection->fd = local_server_connect(connection->local_folder);
-	return connection->fd < 0 ? start_local(connection) : connected(connection);
-}
-
-static enum connection_event open_unix(struct connection *connection)
-{
-	connection->fd = connect_unix(connection->server->path);
-	return connection->fd < 0 ? unreachable(connection, strerror(errno))
-				  : connected(connection);
-}
-
-static enum connection_event try_next_address(struct connection *connection)
-{
-	connection->fd = connect_next(&connection->dial, connection->timeout_ms);
-	if (connection->fd < 0)
-		return attempt_failed_for(connection, strerror(errno));
-	connection->stage = CONNECTION_CONNECTING;
-	return CONNECTION_NOTHING;
-}
-
-/* Whom to try now: the one that was named, else the seeds, beginning with the one that was fine
- * last. */
-static void choose_endpoint(struct connection *connection)
-{
-	const struct server *server = connection->server;
-
-	connection->on_named = connection->named.port != 0;
-	connection->handshake.to_sentinel =
-		!connection->on_named && server->kind == SERVER_SENTINEL;
-	connection->endpoint = connection->on_named
-				       ? connection->named
-				       : server->seeds[(connection->seed + connection->tried++) %
-						       server->seed_count];
-}
-
-static enum connection_event open_tcp(struct connection *connection)
-{
-	if (connect_has_more(&connection->dial))
-		return try_next_address(connection);
-	choose_endpoint(connection);
-	if (connect_known(&connection->dial, &connection->endpoint))
-		return try_next_address(connection);
-	connection->fd = resolve_start(&connection->endpoint);
-	if (connection->fd < 0)
-		return attempt_failed_for(connection, strerror(errno));
-	connection->stage = CONNECTION_LOOKING_UP;
-	return CONNECTION_NOTHING;
-}
-
-static enum connection_event begin(struct connection *connection)
-{
-	if (clock_ms() < connection->retry_ms)
-		return CONNECTION_NOTHING;
-	connection->due_ms = clock_ms() + connection->timeout_ms;
-	if (connection->connected_ms >= connection->begun_ms)
-		connection->begun_ms = clock_ms();
-	connection->is_well = false;
-	connection->asking = connection->asks_next;
-	connection->asks_next = false;
-	switch (connection->server->kind) {
-	case SERVER_LOCAL:
-		return open_local(connection);
-	case SERVER_UNIX:
-		return open_unix(connection);
-	case SERVER_TCP:
-	case SERVER_SENTINEL:
-		return open_tcp(connection);
-	}
-	return CONNECTION_NOTHING;
-}
-
-static enum connection_event mind_lookup(struct connection *connection)
-{
-	struct pollfd slot = {.fd = connection->fd, .events = POLLIN};
-	const char *cause;
-	int fd = connection->fd;
-
-	if (poll(&slot, 1, 0) == 0)
-		return is_overdue(connection)
-			       ? attempt_failed_for(connection, "its name was not found in time")
-			       : CONNECTION_NOTHING;
-	connection->fd = -1;
-	if (resolve_finish(fd, &connection->dial, &cause) < 0)
-		return attempt_failed_for(connection, cause);
-	return try_next_address(connection);
-}
-
-/* ---- The greeting ---- */
-
-/* What the greeting's next reply means for the way. */
+/* What the next reply of the handshake means for the way. */
 static enum connection_event take_greeting(struct connection *connection, const redisReply *reply)
 {
 	struct handshake *handshake = &connection->handshake;
@@ -408,9 +85,9 @@ static enum connection_event take_greeting(struct connection *connection, const 
 		connection_drop(connection);
 		break;
 	case HANDSHAKE_FAILS:
-		return attempt_failed(connection);
+		return connection_attempt_failed(connection);
 	case HANDSHAKE_REFUSED:
-		lost(connection);
+		connection_lost(connection);
 		connection->refused = true;
 		return CONNECTION_FAILED;
 	}
@@ -433,7 +110,7 @@ static enum connection_event greeting_broke(struct connection *connection)
 
 	snprintf(cause, sizeof(cause), "%.128s%s", connection->redis->errstr,
 		 may_speak_tls(connection) ? " (does it want TLS, rediss://?)" : "");
-	return attempt_failed_for(connection, cause);
+	return connection_attempt_failed_for(connection, cause);
 }
 
 /* The connection broke. Before the first answer that may be the other end's idea of TLS. */
@@ -444,21 +121,21 @@ static enum connection_event broken(struct connection *connection)
 	if (connection->redis->err == TLS_REFUSED) {
 		fail(&connection->error, STATUS_REFUSED, "cannot reach %s: %s",
 		     server_shown(connection->server), cause);
-		return connection->handshake.due > 0 ? attempt_failed(connection)
-						     : lost(connection);
+		return connection->handshake.due > 0 ? connection_attempt_failed(connection)
+						     : connection_lost(connection);
 	}
 	if (connection->redis->err != REDIS_ERR_PROTOCOL &&
 	    !reply_limits_exceeded(connection->bounds)) {
 		connection->broke = true;
 		return connection->handshake.due > 0 ? greeting_broke(connection)
-						     : unreachable(connection, cause);
+						     : connection_unreachable(connection, cause);
 	}
 	if (connection->handshake.due > 0 && strstr(cause, "\\x15"))
-		return attempt_failed_for(connection, "it speaks TLS (rediss://)");
+		return connection_attempt_failed_for(connection, "it speaks TLS (rediss://)");
 	fail(&connection->error, STATUS_BUG, "cannot understand %s: %s",
 	     server_shown(connection->server),
 	     reply_limits_exceeded(connection->bounds) ? "a reply that is too large" : cause);
-	return lost(connection);
+	return connection_lost(connection);
 }
 
 /* The next that the other end has said, or NULL. Returns -1 when the connection is broken. */
@@ -504,7 +181,7 @@ static bool hear_last_words(struct connection *connection, redisReply **reply)
 
 static enum connection_event converse(struct connection *connection, redisReply **reply)
 {
-	const bool is_late = connection->handshake.due > 0 && is_overdue(connection);
+	const bool is_late = connection->handshake.due > 0 && connection_is_overdue(connection);
 	redisReply *next = NULL;
 	enum connection_event event = CONNECTION_NOTHING;
 
@@ -514,13 +191,13 @@ static enum connection_event converse(struct connection *connection, redisReply 
 	/* what has come while we were late ourselves is in time */
 	if (is_late && (!next || next->type == REDIS_REPLY_PUSH)) {
 		freeReplyObject(next);
-		return attempt_failed_for(connection, "no reply in time");
+		return connection_attempt_failed_for(connection, "no reply in time");
 	}
 	if (!next && connection->redis->reader->len > BUFFER_MAX_BYTES) {
 		fail(&connection->error, STATUS_BUG,
 		     "cannot understand %s: a reply that does not end",
 		     server_shown(connection->server));
-		return lost(connection);
+		return connection_lost(connection);
 	}
 	if (!next)
 		return CONNECTION_NOTHING;
@@ -539,13 +216,13 @@ static enum connection_event advance(struct connection *connection, redisReply *
 {
 	switch (connection->stage) {
 	case CONNECTION_DOWN:
-		return begin(connection);
+		return connection_begin(connection);
 	case CONNECTION_LOOKING_UP:
-		return mind_lookup(connection);
+		return connection_mind_lookup(connection);
 	case CONNECTION_CONNECTING:
-		return mind_connect(connection);
+		return connection_mind_connect(connection);
 	case CONNECTION_SECURING:
-		return shake_hands(connection);
+		return connection_mind_tls(connection);
 	case CONNECTION_OPEN:
 		return converse(connection, reply);
 	}

@@ -78,7 +78,7 @@ int resolve_start(const struct endpoint *endpoint)
 	return -1;
 }
 
-int resolve_finish(int fd, struct connect *dial, const char **cause)
+int resolve_finish(int fd, struct addresses *addresses, const char **cause)
 {
 	struct answer answer;
 	bool complete = read(fd, &answer, sizeof(answer)) == sizeof(answer);
@@ -93,8 +93,8 @@ int resolve_finish(int fd, struct connect *dial, const char **cause)
 						   : gai_strerror(answer.code);
 		return -1;
 	}
-	connect_found(dial, answer.found);
+	connect_found(addresses, answer.found);
 	freeaddrinfo(answer.found);
 	*cause = "its name has no address";
-	return dial->count > 0 ? 0 : -1;
+	return addresses->count > 0 ? 0 : -1;
 }

@@ -10,7 +10,8 @@
  * there is an answer (close it to forget the matter), or -1 with errno. */
 int resolve_start(const struct endpoint *endpoint);
 
-/* Takes the answer, and closes the descriptor. Returns 0 with *dial filled, or -1 with *cause. */
-int resolve_finish(int fd, struct connect *dial, const char **cause);
+/* Takes the answer, and closes the descriptor. Returns 0 with *addresses filled, or -1 with *cause.
+ */
+int resolve_finish(int fd, struct addresses *addresses, const char **cause);
 
 #endif

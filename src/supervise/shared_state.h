@@ -20,7 +20,7 @@ struct messenger;
  * does not stop it: it renews the lease, and stops COMMAND before the lease can pass to somebody
  * else. Each is a subreaper and watches the other, so that everything COMMAND started can be found
  * and stopped by whichever of them is left. The death of each continues the other, in case that is
- * stopped; and a guard that is itself stopped when COMMAND should be dies of its fuse
+ * stopped; and a guard that is itself stopped when COMMAND should be dies of its kill timer
  * (supervise/kill_timer.h). Here is what all of them know. */
 
 struct job {
@@ -83,7 +83,7 @@ void shared_state_put_times(struct shared_state *shared, const struct job *job);
 void shared_state_put_lock(struct shared_state *shared, const struct job *job);
 void shared_state_take_lock(const struct shared_state *shared, const struct job *job);
 
-/* The same with lock, client (client_is_still), and what the teller has told. The process that
+/* The same with lock, client (client_is_still), and what was told. The process that
  * takes them was forked when this connection was open already, and goes on with it, or with one of
  * its own if it cannot be shared. */
 void shared_state_put(struct shared_state *shared, const struct job *job);

@@ -142,7 +142,8 @@ static bool lives(const struct standby *standby)
 	return recv(standby->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-/* The guard is told first: until it has set its fuse, it cannot help if both of us are stopped. */
+/* The guard is told first: until it has set its kill timer, it cannot help if both of us are
+ * stopped. */
 static void let_go(struct standby *standby, const struct job *job)
 {
 	struct shared_state *shared = standby->shared;

@@ -41,7 +41,7 @@ int world_loop_open(struct deadline_poll *loop,
 int world_loop_wait(struct deadline_poll *loop, struct pollfd *slots, nfds_t count,
 		    int64_t until_ms, struct error *err) __asm__("__wrap_deadline_poll");
 int world_dial_unix(const char *path) __asm__("__wrap_connect_unix");
-int world_dial_next(struct connect *dial, int64_t timeout_ms) __asm__("__wrap_connect_next");
+int world_dial_next(struct addresses *dial, int64_t timeout_ms) __asm__("__wrap_connect_next");
 int world_lookup_start(const struct endpoint *endpoint) __asm__("__wrap_resolve_start");
 int world_owner_new(char id[OWNER_MAX_BYTES], struct error *err) __asm__("__wrap_owner_new");
 void world_owner_draw_secret(char secret[SECRET_BYTES]) __asm__("__wrap_owner_draw_secret");
@@ -349,7 +349,7 @@ int world_dial_unix(const char *path)
 	return answer_call();
 }
 
-int world_dial_next(struct connect *dial, int64_t timeout_ms)
+int world_dial_next(struct addresses *dial, int64_t timeout_ms)
 {
 	(void)timeout_ms;
 	HOLDS(dial->next < dial->count);

@@ -1,0 +1,197 @@
+#include "redis/connection_begin.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "redis/connection_end.h"
+#include "redis/local_server.h"
+#include "redis/reply_limits.h"
+#include "redis/resolve.h"
+#include "redis/server_url.h"
+#include "redis/tls.h"
+
+static enum connection_event opened(struct connection *connection)
+{
+	connection->stage = CONNECTION_OPEN;
+	connection->opened++;
+	connection->due_ms = clock_ms() + connection->timeout_ms;
+	handshake_send(&connection->handshake, connection->redis);
+	return connection->handshake.to_sentinel ? CONNECTION_NOTHING : CONNECTION_OPENED;
+}
+
+enum connection_event connection_mind_tls(struct connection *connection)
+{
+	struct error why;
+
+	switch (tls_shake_hands(connection->redis, &connection->events, &why)) {
+	case 0:
+		return opened(connection);
+	case 1:
+		return connection_is_overdue(connection)
+			       ? connection_attempt_failed_for(connection,
+							       "no answer to the TLS handshake "
+							       "in time (does it speak TLS?)")
+			       : CONNECTION_NOTHING;
+	default:
+		connection->broke |= connection->redis->err == REDIS_ERR_EOF;
+		fail(&connection->error, why.status, "cannot reach %s: %s",
+		     server_shown(connection->server), why.text);
+		return connection_attempt_failed(connection);
+	}
+}
+
+/* False when there is no memory: what there is of it goes with the socket. */
+static bool have_hiredis(struct connection *connection)
+{
+	redisOptions options = {.type = REDIS_CONN_USERFD,
+				.endpoint.fd = connection->fd,
+				.options = REDIS_OPT_NONBLOCK};
+
+	connection->bounds = NULL;
+	connection->redis = redisConnectWithOptions(&options);
+	if (connection->redis && !connection->redis->err)
+		connection->bounds = reply_limits_set(connection->redis->reader);
+	return connection->bounds;
+}
+
+static enum connection_event connected(struct connection *connection)
+{
+	connection->addresses.next = connection->addresses.count; /* no other address is needed */
+	if (!have_hiredis(connection))
+		return connection_unreachable(connection, strerror(ENOMEM));
+	if (!connection->server->tls)
+		return opened(connection);
+	if (tls_start(connection->redis, connection->server, connection->endpoint.host,
+		      &connection->error) < 0)
+		return connection_lost(connection);
+	connection->stage = CONNECTION_SECURING;
+	return connection_mind_tls(connection);
+}
+
+enum connection_event connection_mind_connect(struct connection *connection)
+{
+	switch (connect_result(connection->fd)) {
+	case 0:
+		return connected(connection);
+	case 1:
+		return connection_is_overdue(connection)
+			       ? connection_attempt_failed_for(connection, strerror(ETIMEDOUT))
+			       : CONNECTION_NOTHING;
+	default:
+		return connection_attempt_failed_for(connection, strerror(errno));
+	}
+}
+
+/* ---- The way to a socket ---- */
+
+/* Nobody listens on the private server's socket: starts it. */
+static enum connection_event start_local(struct connection *connection)
+{
+	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
+		return connection_unreachable(connection, strerror(errno));
+	if (local_server_start(connection->local_folder, &connection->error) < 0)
+		return connection_lost(connection);
+	if (!connection->give_up_ms)
+		connection->launches++;
+	if (connection_await(connection))
+		return CONNECTION_NOTHING;
+	local_server_failure(connection->local_folder, &connection->error);
+	return connection_lost(connection);
+}
+
+static enum connection_event open_local(struct connection *connection)
+{
+	if (connection->local_folder < 0)
+		connection->local_folder = local_server_open(&connection->error);
+	if (connection->local_folder < 0)
+		return connection_lost(connection);
+	connection->fd = local_server_connect(connection->local_folder);
+	return connection->fd < 0 ? start_local(connection) : connected(connection);
+}
+
+static enum connection_event open_unix(struct connection *connection)
+{
+	connection->fd = connect_unix(connection->server->path);
+	return connection->fd < 0 ? connection_unreachable(connection, strerror(errno))
+				  : connected(connection);
+}
+
+static enum connection_event try_next_address(struct connection *connection)
+{
+	connection->fd = connect_next(&connection->addresses, connection->timeout_ms);
+	if (connection->fd < 0)
+		return connection_attempt_failed_for(connection, strerror(errno));
+	connection->stage = CONNECTION_CONNECTING;
+	return CONNECTION_NOTHING;
+}
+
+/* Whom to try now: the one that was named, else the seeds, beginning with the one that was fine
+ * last. */
+static void choose_endpoint(struct connection *connection)
+{
+	const struct server *server = connection->server;
+
+	connection->on_named = connection->named.port != 0;
+	connection->handshake.to_sentinel =
+		!connection->on_named && server->kind == SERVER_SENTINEL;
+	connection->endpoint = connection->on_named
+				       ? connection->named
+				       : server->seeds[(connection->seed + connection->tried++) %
+						       server->seed_count];
+}
+
+static enum connection_event open_tcp(struct connection *connection)
+{
+	if (connect_has_more(&connection->addresses))
+		return try_next_address(connection);
+	choose_endpoint(connection);
+	if (connect_known(&connection->addresses, &connection->endpoint))
+		return try_next_address(connection);
+	connection->fd = resolve_start(&connection->endpoint);
+	if (connection->fd < 0)
+		return connection_attempt_failed_for(connection, strerror(errno));
+	connection->stage = CONNECTION_LOOKING_UP;
+	return CONNECTION_NOTHING;
+}
+
+enum connection_event connection_begin(struct connection *connection)
+{
+	if (clock_ms() < connection->retry_ms)
+		return CONNECTION_NOTHING;
+	connection->due_ms = clock_ms() + connection->timeout_ms;
+	if (connection->connected_ms >= connection->begun_ms)
+		connection->begun_ms = clock_ms();
+	connection->is_well = false;
+	connection->asking = connection->asks_next;
+	connection->asks_next = false;
+	switch (connection->server->kind) {
+	case SERVER_LOCAL:
+		return open_local(connection);
+	case SERVER_UNIX:
+		return open_unix(connection);
+	case SERVER_TCP:
+	case SERVER_SENTINEL:
+		return open_tcp(connection);
+	}
+	return CONNECTION_NOTHING;
+}
+
+enum connection_event connection_mind_lookup(struct connection *connection)
+{
+	struct pollfd slot = {.fd = connection->fd, .events = POLLIN};
+	const char *cause;
+	int fd = connection->fd;
+
+	if (poll(&slot, 1, 0) == 0)
+		return connection_is_overdue(connection)
+			       ? connection_attempt_failed_for(connection,
+							       "its name was not found in time")
+			       : CONNECTION_NOTHING;
+	connection->fd = -1;
+	if (resolve_finish(fd, &connection->addresses, &cause) < 0)
+		return connection_attempt_failed_for(connection, cause);
+	return try_next_address(connection);
+}

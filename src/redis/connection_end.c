@@ -1,0 +1,147 @@
+#include "redis/connection_end.h"
+
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "redis/reply_limits.h"
+#include "redis/server_url.h"
+
+#define BACKOFF_MIN_MS INT64_C(10)
+#define LOCAL_START_RETRY_MS 3
+
+void connection_close_socket(struct connection *connection)
+{
+	if (connection->redis)
+		redisFree(connection->redis); /* and its socket */
+	else if (connection->fd >= 0)
+		close(connection->fd);
+	reply_limits_free(connection->bounds);
+	connection->redis = NULL;
+	connection->bounds = NULL;
+	connection->fd = -1;
+	connection->handshake.due = 0;
+	connection->stage = CONNECTION_DOWN;
+}
+
+void connection_close(struct connection *connection)
+{
+	connection_close_socket(connection);
+	if (connection->local_folder >= 0)
+		close(connection->local_folder);
+	connection->local_folder = -1;
+}
+
+void connection_leave(const struct connection *connection)
+{
+	if (connection->fd >= 0)
+		close(connection->fd);
+	if (connection->local_folder >= 0)
+		close(connection->local_folder);
+}
+
+void connection_drop(struct connection *connection)
+{
+	connection_close_socket(connection);
+	connection->addresses = (struct addresses){0};
+	connection->retry_ms = 0;
+}
+
+/* Half of the delay is random, so that many waiters do not come back in step. */
+int64_t connection_back_off(struct connection *connection)
+{
+	const unsigned doublings = connection->attempts < 16 ? connection->attempts : 16;
+	const int64_t half = earliest(BACKOFF_MIN_MS << doublings, connection->back_off_max_ms) / 2;
+	uint32_t dice = 0;
+
+	(void)!getrandom(&dice, sizeof(dice), GRND_NONBLOCK);
+	connection->attempts++;
+	return half + (int64_t)(dice % (uint64_t)(half + 1));
+}
+
+static void back_off(struct connection *connection)
+{
+	connection->retry_ms = clock_ms() + connection_back_off(connection);
+}
+
+/* The round of attempts, or the connection, is over; another one follows. Who was named is asked
+ * first after a mishap, but only once, and only where a connection that was fine has ended. A
+ * sentinel that named somebody who is no good may be the only one that does not know better. */
+enum connection_event connection_lost(struct connection *connection)
+{
+	if (connection->on_named && connection->server->kind == SERVER_SENTINEL)
+		connection->seed = (connection->seed + 1) % connection->server->seed_count;
+	if (!connection->is_well || connection->asking ||
+	    connection->server->kind == SERVER_SENTINEL)
+		connection->named.port = 0;
+	connection_drop(connection);
+	connection->tried = 0;
+	connection->redirections = 0;
+	connection->is_well = false;
+	connection->refused = false;
+	back_off(connection);
+	return CONNECTION_FAILED;
+}
+
+void connection_fail(struct connection *connection, enum status status, const char *verb,
+		     const char *cause)
+{
+	fail(&connection->error, status, "cannot %s %s: %s", verb, server_shown(connection->server),
+	     cause);
+	connection_lost(connection);
+}
+
+enum connection_event connection_unreachable(struct connection *connection, const char *cause)
+{
+	fail(&connection->error, STATUS_UNAVAILABLE, "cannot reach %s: %s",
+	     server_shown(connection->server), cause);
+	return connection_lost(connection);
+}
+
+/* This attempt failed, connection->error says why: the next address or seed follows at once, if
+ * there is one in this round. */
+enum connection_event connection_attempt_failed(struct connection *connection)
+{
+	if (!connect_has_more(&connection->addresses) &&
+	    (connection->on_named || connection->tried >= connection->server->seed_count))
+		return connection_lost(connection);
+	connection_close_socket(connection);
+	connection->retry_ms = 0;
+	return CONNECTION_NOTHING;
+}
+
+/* Of several addresses where nobody listens, the first one is told: the others may be of a kind
+ * that is not in use here. */
+enum connection_event connection_attempt_failed_for(struct connection *connection,
+						    const char *cause)
+{
+	if (connection->addresses.next <= 1 || connection->redis)
+		fail(&connection->error, STATUS_UNAVAILABLE, "cannot reach %s: %s",
+		     server_shown(connection->server), cause);
+	return connection_attempt_failed(connection);
+}
+
+bool connection_await(struct connection *connection)
+{
+	const int64_t now = clock_ms();
+
+	if (!connection->give_up_ms)
+		connection->give_up_ms = now + connection->timeout_ms;
+	if (now >= connection->give_up_ms) {
+		connection->give_up_ms = 0;
+		return false;
+	}
+	connection_drop(connection);
+	if (connection->server->kind == SERVER_LOCAL)
+		connection->retry_ms = now + LOCAL_START_RETRY_MS;
+	else
+		back_off(connection);
+	return true;
+}
+
+bool connection_is_overdue(const struct connection *connection)
+{
+	return clock_ms() >= connection->due_ms;
+}
