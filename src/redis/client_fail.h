@@ -1,0 +1,32 @@
+#ifndef FAIRLOCK_CLIENT_FAIL_H
+#define FAIRLOCK_CLIENT_FAIL_H
+
+/* What a client does when a connection ends or the server refuses a request. For client.c.
+ * Functions that return an event have filled client->error. */
+
+#include "redis/client_state.h"
+
+void client_drop_reply(struct client *client);
+
+/* What was under way on a connection that is no more goes out again over the next. */
+void client_forget_connection(struct client *client);
+
+/* Nothing has gone wrong, the connection is at the wrong place, or of the wrong kind. */
+void client_start_over(struct client *client);
+
+/* The connection, or the attempt to make one, is over; another one follows. */
+enum client_event client_lost(struct client *client);
+
+/* The client ends the connection: "cannot use the server: CAUSE". */
+enum client_event client_lost_for(struct client *client, const char *cause);
+
+enum client_event client_no_reply(struct client *client);
+
+/* What came from the other end is not what a server says. */
+enum client_event client_nonsense(struct client *client, const char *what);
+
+/* The server answered with an error: an unavailable one is asked again later, any other answer is
+ * final. of_subscription: it does not answer the request. */
+enum client_event client_refused(struct client *client, const char *text, bool of_subscription);
+
+#endif

@@ -1,0 +1,87 @@
+#include "redis/client_send.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "redis/connection.h"
+#include "redis/script.h"
+
+/* At a node that a slot is on its way to, each command needs this before it. */
+static void send_asking(struct client *client)
+{
+	if (!client->connection.asking)
+		return;
+	connection_send(&client->connection, 1, (const char *[]){"ASKING"});
+	client->unasked++;
+}
+
+void client_send_subscriptions(struct client *client)
+{
+	const char *argv[1 + CLIENT_CHANNELS] = {client->by_shard ? "SSUBSCRIBE" : "SUBSCRIBE"};
+	int argc = 1;
+
+	for (; client->subscribed < client->channel_count; client->subscribed++)
+		argv[argc++] = client->channels[client->subscribed];
+	if (argc == 1)
+		return;
+	send_asking(client);
+	connection_send(&client->connection, argc, argv);
+	client->confirmations += argc - 1;
+}
+
+/* A server writes to its clients when it has read all that came at once, and begins with whom it
+ * had something for last. That is who made the request, unless it has got an answer before: so it
+ * asks for something else first, which changes nothing. */
+static void be_answered_last(struct client *client)
+{
+	const char *command = client->by_shard ? "SSUBSCRIBE" : "SUBSCRIBE";
+
+	if (client->subscribed == 0 || client->connection.asking)
+		return;
+	connection_send(&client->connection, 2, (const char *[]){command, client->channels[0]});
+	client->confirmations++;
+}
+
+void client_send_request(struct client *client, bool whole_script)
+{
+	const struct request *request = &client->request;
+	const char *argv[REQUEST_ARGS + 3];
+	int argc = 0;
+
+	if (request->script) {
+		argv[argc++] = whole_script ? "EVAL" : "EVALSHA";
+		argv[argc++] = whole_script ? request->script->text : request->script->sha1;
+		argv[argc++] = "5";
+	}
+	for (int i = 0; i < request->argc; i++)
+		argv[argc++] = request->argv[i];
+	if (request->again && (client->retried || client->returning))
+		argv[argc - request->argc + request->again] = "1";
+	if (request->strays) {
+		snprintf(client->strays_text, sizeof(client->strays_text), "%d", client->strays);
+		argv[argc - request->argc + request->strays] = client->strays_text;
+	}
+	if (request->tells)
+		be_answered_last(client);
+	send_asking(client);
+	connection_send(&client->connection, argc, argv);
+	client->whole_script = whole_script;
+	client->replicas = 0;
+	client->before_reply = client->confirmations;
+	client->sent = true;
+	client->ever_sent = true;
+	client->sent_ms = clock_ms();
+	client->due_ms = client->sent_ms + client->timeout_ms;
+}
+
+void client_send_wait(struct client *client)
+{
+	const struct request *request = &client->request;
+	char replicas[24], ms[24];
+
+	snprintf(replicas, sizeof(replicas), "%" PRId64, request->replicas);
+	snprintf(ms, sizeof(ms), "%" PRId64, request->replicas_ms);
+	connection_send(&client->connection, 3, (const char *[]){"WAIT", replicas, ms});
+	client->due_ms = clock_ms() + request->replicas_ms + client->timeout_ms;
+}

@@ -1,0 +1,18 @@
+#ifndef FAIRLOCK_CLIENT_SEND_H
+#define FAIRLOCK_CLIENT_SEND_H
+
+/* What a client says to the server. For client.c. */
+
+#include "redis/client_state.h"
+
+/* Subscribes to the channels that this connection has not got yet. */
+void client_send_subscriptions(struct client *client);
+
+/* Sends client->request; whole_script: with the text of its script, for a server that does not know
+ * it yet. */
+void client_send_request(struct client *client, bool whole_script);
+
+/* Asks how many replicas have all that this connection wrote: once, when the reply is known. */
+void client_send_wait(struct client *client);
+
+#endif
