@@ -39,8 +39,7 @@ static int leave_to_other(struct settings *settings, int argc, char **words, cha
 static void open_teller(struct messenger *messenger, const struct options *options,
 			const struct command *command)
 {
-	messenger_open(messenger, options->verbose,
-		       options->syslog && command_takes(command->name));
+	messenger_open(messenger, options->verbose, options->syslog && command->takes_lock);
 }
 
 static void tell_server(const struct messenger *messenger, const struct settings *settings)

@@ -74,7 +74,7 @@ completed_options() {
 
 # table_rows SOURCE: the names of the rows that may be set there
 table_rows() {
-	awk '/option_row rows\[\] = \{/ { on = 1; next } /^};/ { on = 0 } on' "$PROJECT/src/cli/options.c" |
+	awk '/option_row option_rows\[\] = \{/ { on = 1; next } /^};/ { on = 0 } on' "$PROJECT/src/cli/option_rows.c" |
 		tr '\n' ' ' | sed -E "s/\{ *('.'|0), *\"/\n\"/g" |
 		sed -nE "/SOURCE_ALL|SOURCE_$1/s/^\"([a-z-]+)\".*/\1/p"
 }

@@ -5,15 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/command.h"
 #include "cli/options.h"
 
-void arguments_init(struct arguments *arguments, const char *command, int argc, char **argv)
+void arguments_init(struct arguments *arguments, const struct command *command, int argc,
+		    char **argv)
 {
 	memset(arguments, 0, sizeof(*arguments));
 	arguments->argc = argc;
 	arguments->argv = argv;
-	arguments->command = command_bit(command);
-	arguments->runs_words = command_runs_words(command);
+	arguments->command = command->bit;
+	arguments->runs_words = command->runs_words;
 }
 
 static bool applies(const struct arguments *arguments, const struct option_row *row)

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+struct command;
 struct option_row;
 
 /* What the next word of a command line turned out to be. */
@@ -34,7 +35,8 @@ struct arguments {
 	bool options_ended;
 };
 
-void arguments_init(struct arguments *arguments, const char *command, int argc, char **argv);
+void arguments_init(struct arguments *arguments, const struct command *command, int argc,
+		    char **argv);
 
 enum argument arguments_next(struct arguments *arguments);
 

@@ -1,6 +1,9 @@
 #ifndef FAIRLOCK_COMMAND_H
 #define FAIRLOCK_COMMAND_H
 
+#include <limits.h>
+#include <stdbool.h>
+
 #include "base/error.h"
 
 struct options;
@@ -16,12 +19,33 @@ struct invocation {
 	char **argv;
 };
 
+/* Which commands an option is for: see option_rows.c. */
+enum command_bit {
+	COMMAND_WRAP = 1,
+	COMMAND_ACQUIRE = 2,
+	COMMAND_RENEW = 4,
+	COMMAND_RELEASE = 8,
+	COMMAND_STATUS = 16,
+	COMMAND_QUEUE = 32,
+	COMMAND_LOG = 64,
+	COMMAND_DOCTOR = 128,
+	COMMAND_ALL = 0xffff, /* future ones, too */
+};
+
+#define OPERANDS_UNLIMITED INT_MAX
+
 /* One subcommand. run returns 0 and sets *status to the exit status, or
  * returns -1 with *err filled, which main reports and turns into its status. */
 struct command {
 	const char *name;
 	const char *operands; /* as in the synopsis: "NAME [--] COMMAND [ARG...]" */
 	const char *summary;  /* for the list of commands in --help */
+	enum command_bit bit;
+	int least, most;    /* operands */
+	bool runs_words;    /* the words behind NAME are a command line of their own */
+	bool takes_lock;    /* there is something to tell syslog */
+	bool shows_options; /* reads the variables and files for all commands, not for itself only
+			     */
 	int (*run)(const struct invocation *invocation, int *status, struct error *err);
 };
 

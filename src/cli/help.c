@@ -58,7 +58,7 @@ static void print_rows(unsigned bit, bool of_all, FILE *out)
 
 void help_print(const struct command *command, FILE *out)
 {
-	const unsigned bit = command_bit(command->name);
+	const unsigned bit = command->bit;
 
 	fprintf(out, "Usage: fairlock %s [options] %s\n\n%s\n\nOptions:\n", command->name,
 		command->operands, command->summary);

@@ -155,23 +155,6 @@ const struct option_row *option_named(const char *name);
 /* Whether every command has it. */
 bool option_is_of_all(const struct option_row *row);
 
-/* The bit of a command in option_row.commands, or 0 for an unknown one. */
-unsigned command_bit(const char *command);
-
-/* The bits of the commands whose variables and files a command reads: its own, and all for the one
- * that shows them. */
-unsigned command_defaults(const char *command);
-
-/* Whether the words behind NAME are a command line of their own. */
-bool command_runs_words(const char *command);
-
-/* Whether the command takes a lock: then there is something to tell syslog. */
-bool command_takes(const char *command);
-
-/* How many operands a command takes at most, and at least. */
-int command_operands(const char *command);
-int command_needs(const char *command);
-
 /* Whether a source that goes first has set the row already. */
 bool options_has(const struct options *options, const struct option_row *row);
 

@@ -27,23 +27,23 @@ static int refuse_option(const struct arguments *arguments, const char *cause, s
 	return fail(err, STATUS_USAGE, "cannot use option '%s': %s", arguments->option, cause);
 }
 
-static int check_operands(const struct options *options, const char *command, int count,
+static int check_operands(const struct options *options, const struct command *command, int count,
 			  struct error *err)
 {
 	const bool has_words = count > 1, has_text = options->shell_command != NULL;
 
-	if (count < command_needs(command))
-		return fail(err, STATUS_USAGE, "cannot run '%s': NAME is missing", command);
-	if (count > command_operands(command))
+	if (count < command->least)
+		return fail(err, STATUS_USAGE, "cannot run '%s': NAME is missing", command->name);
+	if (count > command->most)
 		return fail(err, STATUS_USAGE, "cannot run '%s': there is more than one NAME",
-			    command);
-	if (!command_runs_words(command) || has_words != has_text)
+			    command->name);
+	if (!command->runs_words || has_words != has_text)
 		return 0;
 	return fail(err, STATUS_USAGE,
 		    has_text ? "cannot run '%s': COMMAND and --command exclude "
 			       "each other"
 			     : "cannot run '%s': COMMAND is missing",
-		    command);
+		    command->name);
 }
 
 struct excluded {
@@ -126,7 +126,7 @@ int parse_args(struct options *options, const struct command *command, int *argc
 	struct arguments arguments;
 	int count = 0;
 
-	arguments_init(&arguments, command->name, *argc, argv);
+	arguments_init(&arguments, command, *argc, argv);
 	for (;;) {
 		switch (arguments_next(&arguments)) {
 		case ARGUMENT_OPTION:
@@ -153,7 +153,7 @@ int parse_args(struct options *options, const struct command *command, int *argc
 		case ARGUMENT_END:
 			argv[count] = NULL;
 			*argc = count;
-			if (check_operands(options, command->name, count, err))
+			if (check_operands(options, command, count, err))
 				return -1;
 			return check_flags(options, err);
 		}

@@ -273,7 +273,8 @@ void settings_init(struct settings *settings)
 int settings_merge(struct settings *settings, const struct command *command, struct error *err)
 {
 	struct options *options = &settings->options;
-	const unsigned bit = command_defaults(command->name);
+	const unsigned bit =
+		command->shows_options ? (unsigned)COMMAND_ALL : (unsigned)command->bit;
 	const bool file_is_flag = options->password_file != NULL;
 
 	options->tls_is_flag = has_tls_files(&options->tls_files);

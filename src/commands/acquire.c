@@ -96,7 +96,7 @@ static int hand_out(struct hold *hold, const struct wait *wait, struct error *er
 	return result;
 }
 
-static int run(const struct invocation *invocation, int *status, struct error *err)
+static int run_acquire(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
 	int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
@@ -139,5 +139,9 @@ const struct command acquire_command = {
 	.name = "acquire",
 	.operands = "NAME",
 	.summary = "take the lock and leave it held; print the owner id",
-	.run = run,
+	.bit = COMMAND_ACQUIRE,
+	.least = 1,
+	.most = 1,
+	.takes_lock = true,
+	.run = run_acquire,
 };

@@ -133,7 +133,7 @@ static void complete_option(const struct command *command, char *word)
 	const struct option_row *row;
 	struct arguments arguments;
 
-	arguments_init(&arguments, command->name, 1, &word);
+	arguments_init(&arguments, command, 1, &word);
 	while (arguments_next(&arguments) == ARGUMENT_OPTION) {
 		if (arguments.value) {
 			const struct target value = {word, (size_t)(arguments.value - word)};
@@ -188,7 +188,7 @@ static bool complete_operand(struct settings *settings, const struct command *co
 	if (arguments->runs_words && arguments->operands == 1) {
 		if (settings->options.shell_command == NULL)
 			printf("\tcommand %d\n", arguments->argc + 1);
-	} else if (arguments->operands < command_operands(command->name)) {
+	} else if (arguments->operands < command->most) {
 		return complete_name(settings, command, target);
 	}
 	return true;
@@ -201,7 +201,7 @@ static bool complete_words(struct settings *settings, const struct command *comm
 	const struct target target = {words[count - 1], 0};
 	struct arguments arguments;
 
-	arguments_init(&arguments, command->name, count - 1, words);
+	arguments_init(&arguments, command, count - 1, words);
 	switch ((int)read_words(&arguments, &settings->options)) {
 	case ARGUMENT_NEEDS_VALUE:
 		complete_value(arguments.row, &target);

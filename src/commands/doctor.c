@@ -216,7 +216,7 @@ static int exit_status(const struct findings *report)
 	return STATUS_OK;
 }
 
-static int run(const struct invocation *invocation, int *status, struct error *err)
+static int run_doctor(const struct invocation *invocation, int *status, struct error *err)
 {
 	struct diagnosis examination;
 	struct lock_keys keys;
@@ -238,5 +238,8 @@ const struct command doctor_command = {
 	.name = "doctor",
 	.operands = "[NAME...]",
 	.summary = "is this server fit to hold locks, and how would we reach it",
-	.run = run,
+	.bit = COMMAND_DOCTOR,
+	.most = OPERANDS_UNLIMITED,
+	.shows_options = true,
+	.run = run_doctor,
 };

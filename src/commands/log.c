@@ -204,7 +204,7 @@ static int follow(struct reader *reader, struct error *err)
 	return result;
 }
 
-static int run(const struct invocation *invocation, int *status, struct error *err)
+static int run_log(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
 	struct reader reader = {.options = options, .question.from_ms = UNKNOWN_MS};
@@ -231,5 +231,8 @@ const struct command log_command = {
 	.name = "log",
 	.operands = "NAME",
 	.summary = "what happened to the lock lately",
-	.run = run,
+	.bit = COMMAND_LOG,
+	.least = 1,
+	.most = 1,
+	.run = run_log,
 };

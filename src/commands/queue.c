@@ -188,7 +188,7 @@ static int remove_waiter(struct client *client, const struct lock_keys *keys, co
 								 : lock_refused(client->reply, err);
 }
 
-static int run(const struct invocation *invocation, int *status, struct error *err)
+static int run_queue(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
 	struct viewer viewer = {.options = options};
@@ -210,5 +210,8 @@ const struct command queue_command = {
 	.name = "queue",
 	.operands = "NAME",
 	.summary = "who waits, in order",
-	.run = run,
+	.bit = COMMAND_QUEUE,
+	.least = 1,
+	.most = 1,
+	.run = run_queue,
 };

@@ -93,7 +93,7 @@ static int report(const struct lock *lock, const struct options *options,
 	return 0;
 }
 
-static int run(const struct invocation *invocation, int *status, struct error *err)
+static int run_release(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
 	char *words[] = {NULL};
@@ -133,5 +133,8 @@ const struct command release_command = {
 	.name = "release",
 	.operands = "NAME",
 	.summary = "give the lock back",
-	.run = run,
+	.bit = COMMAND_RELEASE,
+	.least = 1,
+	.most = 1,
+	.run = run_release,
 };

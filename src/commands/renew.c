@@ -41,7 +41,7 @@ static int renew_as(struct client *client, struct lock *lock, const char *owner,
 	return lock_renewed(lock, client, reply, err);
 }
 
-static int run(const struct invocation *invocation, int *status, struct error *err)
+static int run_renew(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
 	char *words[] = {NULL};
@@ -80,5 +80,8 @@ const struct command renew_command = {
 	.name = "renew",
 	.operands = "NAME",
 	.summary = "give a held lock a fresh lease",
-	.run = run,
+	.bit = COMMAND_RENEW,
+	.least = 1,
+	.most = 1,
+	.run = run_renew,
 };

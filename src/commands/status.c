@@ -372,7 +372,7 @@ static int print_metrics(const struct invocation *invocation, int *status, struc
 	return result == 0 ? tell_gap(&view, err) : result;
 }
 
-static int run(const struct invocation *invocation, int *status, struct error *err)
+static int run_status(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
 	struct waiter_view view = {.status = STATUS_OK};
@@ -404,5 +404,7 @@ const struct command status_command = {
 	.name = "status",
 	.operands = "[NAME...]",
 	.summary = "who holds what, for how long, how many wait",
-	.run = run,
+	.bit = COMMAND_STATUS,
+	.most = OPERANDS_UNLIMITED,
+	.run = run_status,
 };

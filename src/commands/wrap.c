@@ -114,7 +114,7 @@ static int get_and_run(const struct wait *wait, const struct next *next, int *st
 	return end_as_command(job, &ending, status, err);
 }
 
-static int run(const struct invocation *invocation, int *status, struct error *err)
+static int run_wrap(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
 	char sh[] = "sh", dash_c[] = "-c";
@@ -163,5 +163,10 @@ const struct command wrap_command = {
 	.name = "wrap",
 	.operands = "NAME [--] COMMAND [ARG...]",
 	.summary = "run a command while holding the lock",
-	.run = run,
+	.bit = COMMAND_WRAP,
+	.least = 1,
+	.most = OPERANDS_UNLIMITED,
+	.runs_words = true,
+	.takes_lock = true,
+	.run = run_wrap,
 };

@@ -92,14 +92,14 @@ static void rewrite(const struct parsed *from, char **words, struct parsed *to, 
 	enum argument next;
 
 	*to = (struct parsed){.command = from->command};
-	arguments_init(&arguments, from->command->name, from->count, words);
+	arguments_init(&arguments, from->command, from->count, words);
 	while ((next = arguments_next(&arguments)) == ARGUMENT_OPTION || next == ARGUMENT_OPERAND)
 		if (next == ARGUMENT_OPTION)
 			respell(to, arguments.row, arguments.value, by_letter);
 	add_word(to, "--");
 	for (int i = 0; i < from->argc; i++) {
 		add_word(to, "%s", from->argv[i]);
-		if (i == 0 && command_runs_words(from->command->name) && from->argc > 1)
+		if (i == 0 && from->command->runs_words && from->argc > 1)
 			add_word(to, "--");
 	}
 }

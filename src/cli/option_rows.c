@@ -1,0 +1,133 @@
+/* The table of options, and nothing else. */
+#include "cli/option_rows.h"
+
+#include <limits.h>
+
+#include "cli/command.h"
+
+#define DAY_MS 86400000
+#define YEAR_MS (INT64_C(365) * DAY_MS)
+/* Half, so that no deadline overflows when it is added to a clock. */
+#define LONGEST_MS (INT64_MAX / 2)
+
+enum {
+	TAKE = COMMAND_WRAP | COMMAND_ACQUIRE,
+	SHOW = COMMAND_STATUS | COMMAND_QUEUE | COMMAND_LOG,
+};
+
+/* kind, offset, min, max, expects of a row */
+#define MEMBER(member) offsetof(struct options, member)
+#define FLAG(member) OPTION_FLAG, MEMBER(member), 0, 1, "yes or no"
+#define TEXT(member, least) OPTION_TEXT, MEMBER(member), least, INT_MAX, "a text"
+#define URL(member) OPTION_URL, MEMBER(member), 1, INT_MAX, "a URL"
+#define DURATION(member, min, max, expects) OPTION_DURATION, MEMBER(member), min, max, expects
+#define PERIOD(member, min, max, expects) OPTION_PERIOD, MEMBER(member), min, max, expects
+#define NUMBER(member, min) OPTION_NUMBER, MEMBER(member), min, INT64_MAX, "a number"
+#define INT(member, min, max, expects) OPTION_INT, MEMBER(member), min, max, expects
+#define SIGNAL(member) OPTION_SIGNAL, MEMBER(member), 0, 0, "a signal"
+#define ON_LOST(member) OPTION_ON_LOST, MEMBER(member), 0, 0, "kill or warn"
+
+const struct option_row option_rows[] = {
+	{'u', "url", "URL", "the server", "local:", URL(url), COMMAND_ALL, SOURCE_ALL, HINT_URL},
+	{0, "config", "FILE", "read this file instead of the usual ones", "", TEXT(config, 1),
+	 COMMAND_ALL, SOURCE_FLAG | SOURCE_ENVIRONMENT, HINT_FILE},
+	/* On a command line everybody could read it. */
+	{0, "password", "TEXT", "the password of the server", "", TEXT(password, 1), COMMAND_ALL,
+	 SOURCE_ENVIRONMENT | SOURCE_FILE, HINT_NONE},
+	{0, "password-file", "FILE", "the password is the first line of this file", "",
+	 TEXT(password_file, 1), COMMAND_ALL, SOURCE_ALL, HINT_FILE},
+	{0, "sentinel-user", "USER", "who we are for sentinels", "", TEXT(sentinel_user, 1),
+	 COMMAND_ALL, SOURCE_ALL, HINT_NONE},
+	{0, "sentinel-password-file", "FILE", "the password of sentinels is its first line", "",
+	 TEXT(sentinel_password_file, 1), COMMAND_ALL, SOURCE_ALL, HINT_FILE},
+	{0, "tls-ca", "FILE", "whom to trust; a folder, too", "as the system",
+	 TEXT(tls_files.ca, 1), COMMAND_ALL, SOURCE_ALL, HINT_FILE},
+	{0, "tls-cert", "FILE", "our certificate", "", TEXT(tls_files.cert, 1), COMMAND_ALL,
+	 SOURCE_ALL, HINT_FILE},
+	{0, "tls-key", "FILE", "its key", "in the same file", TEXT(tls_files.key, 1), COMMAND_ALL,
+	 SOURCE_ALL, HINT_FILE},
+	{0, "tls-insecure", "", "trust any certificate", "", FLAG(tls_files.insecure), COMMAND_ALL,
+	 SOURCE_ALL, HINT_NONE},
+	{0, "connect-timeout", "DUR", "wait so long for a connection or a reply", "5s",
+	 DURATION(connect_timeout_ms, 1, DAY_MS, "a duration from 1ms to 1d"), COMMAND_ALL,
+	 SOURCE_ALL, HINT_NONE},
+	{'q', "quiet", "", "say nothing about a lock that is busy", "", FLAG(quiet), COMMAND_ALL,
+	 SOURCE_ALL, HINT_NONE},
+	{'v', "verbose", "", "tell each step on standard error", "", FLAG(verbose), COMMAND_ALL,
+	 SOURCE_ALL, HINT_NONE},
+	{'n', "no-wait", "", "fail at once if the lock is busy or somebody waits", "",
+	 FLAG(no_wait), TAKE, SOURCE_FLAG, HINT_NONE},
+	{'w', "wait", "DUR", "wait at most so long (0 is -n)", "for ever",
+	 DURATION(wait_ms, 0, LONGEST_MS, "a duration"), TAKE, SOURCE_ALL, HINT_NONE},
+	{'l', "lease", "DUR", "how long the lock is held without a renewal, 1s to 1d",
+	 "30s; renew: as it was taken",
+	 DURATION(lease_ms, 1000, DAY_MS, "a duration from 1s to 1d"),
+	 TAKE | COMMAND_RENEW | COMMAND_DOCTOR, SOURCE_ALL, HINT_NONE},
+	{'E', "conflict-exit-code", "N", "exit status when the lock was not obtained", "75",
+	 INT(conflict_status, 0, 255, "a number from 0 to 255"), TAKE, SOURCE_ALL, HINT_NONE},
+	{0, "max-queue", "N", "do not join behind N waiters", "", NUMBER(max_queue, 0), TAKE,
+	 SOURCE_ALL, HINT_NONE},
+	{0, "replicas", "N", "hold only what so many replicas know", "", NUMBER(replicas, 0),
+	 TAKE | COMMAND_DOCTOR, SOURCE_ALL, HINT_NONE},
+	{0, "syslog", "", "tell syslog, too, what happens", "", FLAG(syslog), TAKE, SOURCE_ALL,
+	 HINT_NONE},
+	{'c', "command", "STR", "run sh -c STR", "", TEXT(shell_command, 0), COMMAND_WRAP,
+	 SOURCE_FLAG, HINT_NONE},
+	{'s', "signal", "SIG", "first signal to a command that must stop", "TERM", SIGNAL(signal),
+	 COMMAND_WRAP, SOURCE_ALL, HINT_SIGNAL},
+	{'k', "kill-after", "DUR", "from that signal to SIGKILL, at most a third of the lease",
+	 "10s or a third of the lease",
+	 DURATION(kill_after_ms, 0, DAY_MS, "a duration up to a third of the lease"), COMMAND_WRAP,
+	 SOURCE_ALL, HINT_NONE},
+	{0, "min-hold", "DUR", "keep the lock so long, even if COMMAND ends sooner", "",
+	 DURATION(min_hold_ms, 0, YEAR_MS, "a duration up to 365d"), COMMAND_WRAP, SOURCE_ALL,
+	 HINT_NONE},
+	{0, "max-hold", "DUR", "stop COMMAND after so long", "",
+	 DURATION(max_hold_ms, 1, LONGEST_MS, "a duration over 0"), COMMAND_WRAP, SOURCE_ALL,
+	 HINT_NONE},
+	{0, "once-per", "DUR", "not if a COMMAND was started less than 0.9 of it ago", "",
+	 DURATION(once_per_ms, 1, YEAR_MS, "a duration from 1ms to 365d"), COMMAND_WRAP, SOURCE_ALL,
+	 HINT_NONE},
+	{0, "jitter", "DUR", "wait a random time up to this before asking", "",
+	 DURATION(jitter_ms, 0, DAY_MS, "a duration up to 1d"), COMMAND_WRAP, SOURCE_ALL,
+	 HINT_NONE},
+	{0, "on-lost", "kill|warn", "what to do when the lock is lost", "kill", ON_LOST(on_lost),
+	 COMMAND_WRAP, SOURCE_ALL, HINT_ON_LOST},
+	{0, "while-pid", "PID", "keep renewing until PID ends, then release", "",
+	 INT(while_pid, 1, INT_MAX, "a process id"), COMMAND_ACQUIRE, SOURCE_FLAG, HINT_NONE},
+	{0, "owner", "ID", "act as this owner", "", TEXT(owner, 1),
+	 COMMAND_ACQUIRE | COMMAND_RENEW | COMMAND_RELEASE, SOURCE_FLAG, HINT_NONE},
+	{0, "force", "", "break the lock whoever holds it", "", FLAG(force), COMMAND_RELEASE,
+	 SOURCE_FLAG, HINT_NONE},
+	{0, "token", "T", "with --force: only if T is still the holder's token", "",
+	 NUMBER(token, 0), COMMAND_RELEASE, SOURCE_FLAG, HINT_NONE},
+	{0, "remove", "ID", "take a waiter out of the queue", "", TEXT(remove, 1), COMMAND_QUEUE,
+	 SOURCE_FLAG, HINT_NONE},
+	{0, "since", "DUR", "only what happened so long ago or later", "",
+	 DURATION(since_ms, 0, LONGEST_MS, "a duration"), COMMAND_LOG, SOURCE_FLAG, HINT_NONE},
+	{0, "follow", "", "print each new event as it comes", "", FLAG(follow), COMMAND_LOG,
+	 SOURCE_FLAG, HINT_NONE},
+	{0, "stats", "", "print how often, how long, and how busy", "", FLAG(stats), COMMAND_LOG,
+	 SOURCE_FLAG, HINT_NONE},
+	{0, "plot", "", "draw who waited and held, to scale", "", FLAG(plot), COMMAND_LOG,
+	 SOURCE_FLAG, HINT_NONE},
+	{0, "watch", "DUR", "redraw so often until q is typed", "1s",
+	 PERIOD(watch_ms, 100, DAY_MS, "a duration from 100ms to 1d"),
+	 COMMAND_STATUS | COMMAND_QUEUE, SOURCE_FLAG, HINT_NONE},
+	{0, "prometheus", "", "print metrics for Prometheus", "", FLAG(prometheus), COMMAND_STATUS,
+	 SOURCE_FLAG, HINT_NONE},
+	{0, "json", "", "print JSON", "", FLAG(json), SHOW | COMMAND_ACQUIRE | COMMAND_DOCTOR,
+	 SOURCE_FLAG, HINT_NONE},
+	{0, "raw", "", "print columns without padding", "", FLAG(raw), SHOW, SOURCE_FLAG,
+	 HINT_NONE},
+	{0, "noheadings", "", "print no headings", "", FLAG(no_headings), SHOW, SOURCE_FLAG,
+	 HINT_NONE},
+	{'o', "output", "COLS", "print these columns, comma-separated", "", TEXT(columns, 1), SHOW,
+	 SOURCE_FLAG, HINT_NONE},
+	{0, "help", "", "show this help", "", FLAG(help), COMMAND_ALL, SOURCE_FLAG, HINT_NONE},
+};
+
+const size_t option_row_count = sizeof(option_rows) / sizeof(option_rows[0]);
+
+_Static_assert(sizeof(option_rows) / sizeof(option_rows[0]) <= ROWS_MAX,
+	       "options.given has a bit for each row");
