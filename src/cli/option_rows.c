@@ -1,5 +1,5 @@
 /* The table of options, and nothing else. */
-#include "cli/option_rows.h"
+#include "cli/options.h"
 
 #include <limits.h>
 

@@ -9,7 +9,6 @@
 #include "base/duration.h"
 #include "base/signal_names.h"
 #include "cli/command.h"
-#include "cli/option_rows.h"
 #include "redis/server_url.h"
 
 _Static_assert(sizeof(pid_t) == sizeof(int), "OPTION_INT is for process ids too");

@@ -140,6 +140,10 @@ struct option_row {
 	enum option_hint hint;
 };
 
+/* In option_rows.c; others than options.c use option_at. */
+extern const struct option_row option_rows[];
+extern const size_t option_row_count;
+
 /* Sets the defaults. */
 void options_init(struct options *options);
 

@@ -111,15 +111,20 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 			    .messenger = invocation->messenger,
 			    .signals = &signals,
 			    .loop = &loop};
+	const struct lock_options wanted = {.name = invocation->argv[0],
+					    .kind = LOCK_ACQUIRE,
+					    .lease_ms = lease_ms,
+					    .max_queue = options->max_queue,
+					    .replicas = options->replicas,
+					    .replicas_ms = options->connect_timeout_ms,
+					    .owner = options->owner,
+					    .words = words};
 	int signo, result;
 
-	if (lock_init(&lock, invocation->argv[0], LOCK_ACQUIRE, lease_ms, options->max_queue, words,
-		      err) < 0 ||
-	    lock_act_as(&lock, options->owner, err) < 0 ||
+	if (lock_init(&lock, &wanted, err) < 0 ||
 	    pin_process(options->while_pid, &wait.pidfd, err) < 0 ||
 	    signal_fd_open(&signals, err) < 0 || deadline_poll_open(&loop, err) < 0)
 		return -1;
-	lock_need_replicas(&lock, options->replicas, options->connect_timeout_ms);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	if (wait_for_lock(&wait, &lock, &client, &signo, err) < 0) {
 		client_close(&client);

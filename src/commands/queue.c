@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "lock/lock.h"
 #include "lock/owner.h"
+#include "lock/wire.h"
 #include "output/table.h"
 #include "output/watch.h"
 #include "redis/client_call.h"
@@ -121,7 +122,7 @@ static int look(struct viewer *viewer, struct table *table, bool coloured, struc
 {
 	struct request request;
 
-	lock_request(&viewer->keys, &request, &script_queue);
+	wire_begin(&viewer->keys, &request, &script_queue);
 	return call(&viewer->client, &request, err) < 0
 		       ? -1
 		       : fill(table, viewer->client.reply, coloured, err);
@@ -173,11 +174,7 @@ static int remove_waiter(struct client *client, const struct lock_keys *keys, co
 			    id);
 	if (owner_new(own_id, err) < 0)
 		return -1;
-	lock_request(keys, &request, &script_leave);
-	request_add(&request, id);
-	request_add(&request, own_id);
-	request_add_strays(&request);
-	request_add(&request, "remove");
+	wire_remove(keys, &request, id, own_id);
 	if (call(client, &request, err) < 0)
 		return -1;
 	if (strcmp(reply_text(client->reply, 0), "unknown") == 0)

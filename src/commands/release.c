@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "lock/lock.h"
+#include "lock/wire.h"
 #include "redis/client_call.h"
 #include "redis/connection_trace.h"
 #include "redis/script.h"
@@ -31,15 +32,7 @@ static int release_as(struct client *client, const struct lock *lock, const char
 		message_step(invocation->messenger, "breaking lock %s", lock->keys.name);
 	if (options->token >= 0)
 		snprintf(token, sizeof(token), "%" PRId64, options->token);
-	lock_request(&lock->keys, &request, &script_release);
-	request_add(&request, owner);
-	request_add(&request, lock->request);
-	request_add(&request, options->force ? "force" : "any");
-	request_add(&request, token);
-	request.again = request.argc;
-	request_add(&request, "0");
-	request_add(&request, "");
-	request_add_strays(&request);
+	wire_release_as(lock, &request, owner, options->force, token);
 	result =
 		client_call(client, &request, clock_ms() + options->connect_timeout_ms, false, err);
 	connection_trace_tell(&steps, client);
@@ -103,8 +96,13 @@ static int run_release(const struct invocation *invocation, int *status, struct 
 	char took[DURATION_MAX_BYTES];
 	int result = 0;
 
-	if (lock_init(&lock, invocation->argv[0], LOCK_ACQUIRE, 0, -1, words, err) < 0 ||
-	    lock_act_as(&lock, options->owner, err) < 0)
+	if (lock_init(&lock,
+		      &(struct lock_options){.name = invocation->argv[0],
+					     .kind = LOCK_ACQUIRE,
+					     .max_queue = -1,
+					     .owner = options->owner,
+					     .words = words},
+		      err) < 0)
 		return -1;
 	if (!options->force && lock.inherited_count == 0)
 		return fail(

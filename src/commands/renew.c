@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "lock/lock.h"
+#include "lock/wire.h"
 #include "redis/client_call.h"
 #include "redis/connection_trace.h"
 #include "redis/script.h"
@@ -24,15 +25,7 @@ static int renew_as(struct client *client, struct lock *lock, const char *owner,
 
 	message_step(invocation->messenger, "renewing lock %s as %s", lock->keys.name, owner);
 
-	lock_request(&lock->keys, &request, &script_renew);
-	request_add(&request, owner);
-	request_add(&request, lock->request);
-	request_add(&request, ""); /* whichever of the owner's holds */
-	request_add(&request, options->lease_ms ? lock->lease : "");
-	request_add(&request, "");
-	request_add(&request, "");
-	request_add(&request, "");
-	request_add_strays(&request);
+	wire_renew_as(lock, &request, owner);
 	result =
 		client_call(client, &request, clock_ms() + options->connect_timeout_ms, false, err);
 	connection_trace_tell(&steps, client);
@@ -51,9 +44,14 @@ static int run_renew(const struct invocation *invocation, int *status, struct er
 	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
 	int result = 0;
 
-	if (lock_init(&lock, invocation->argv[0], LOCK_ACQUIRE, options->lease_ms, -1, words, err) <
-		    0 ||
-	    lock_act_as(&lock, options->owner, err) < 0)
+	if (lock_init(&lock,
+		      &(struct lock_options){.name = invocation->argv[0],
+					     .kind = LOCK_ACQUIRE,
+					     .lease_ms = options->lease_ms,
+					     .max_queue = -1,
+					     .owner = options->owner,
+					     .words = words},
+		      err) < 0)
 		return -1;
 	if (lock.inherited_count == 0)
 		return fail(

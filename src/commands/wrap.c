@@ -142,16 +142,21 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 				  .loop = &loop,
 				  .pidfd = -1,
 				  .deputy = &deputy};
+	const struct lock_options wanted = {.name = invocation->argv[0],
+					    .kind = LOCK_WRAP,
+					    .lease_ms = lease_ms,
+					    .max_queue = options->max_queue,
+					    .replicas = options->replicas,
+					    .replicas_ms = options->connect_timeout_ms,
+					    .min_hold_ms = options->min_hold_ms,
+					    .once_per_ms = options->once_per_ms,
+					    .handable = true,
+					    .words = argv};
 	int result;
 
-	if (lock_init(&lock, invocation->argv[0], LOCK_WRAP, lease_ms, options->max_queue, argv,
-		      err) < 0 ||
-	    signal_fd_open(&signals, err) < 0 || deadline_poll_open(&loop, err) < 0)
+	if (lock_init(&lock, &wanted, err) < 0 || signal_fd_open(&signals, err) < 0 ||
+	    deadline_poll_open(&loop, err) < 0)
 		return -1;
-	lock_need_replicas(&lock, options->replicas, options->connect_timeout_ms);
-	lock_keep(&lock, options->min_hold_ms);
-	lock_once_per(&lock, options->once_per_ms);
-	lock_let_hand_over(&lock);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	result = get_and_run(&wait, &next, status, err);
 	deadline_poll_close(&loop);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "doctor/checks.h"
 #include "lock/lock.h"
+#include "lock/wire.h"
 #include "redis/reply.h"
 #include "redis/script.h"
 
@@ -50,7 +51,7 @@ static int ask(const struct found *lock, struct lock_keys *keys, const struct sc
 {
 	struct request request;
 
-	lock_request(keys, &request, script);
+	wire_begin(keys, &request, script);
 	return server_info_call(lock->client, &request, err);
 }
 
@@ -132,10 +133,10 @@ static int look_at_log(struct findings *report, const struct found *lock, struct
 	char quoted[QUOTED_MAX_BYTES];
 	struct request request;
 
-	lock_request(keys, &request, &script_log);
-	request_add(&request, "");
-	request_add(&request, "0"); /* nothing but what is written just now */
-	request_add(&request, "0");
+	wire_begin(keys, &request, &script_log);
+	wire_add(&request, "");
+	wire_add(&request, "0"); /* nothing but what is written just now */
+	wire_add(&request, "0");
 	if (server_info_call(lock->client, &request, err) == 0 || err->status == STATUS_REFUSED)
 		return 0;
 	if (err->status != STATUS_CONFIG)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lock/lock.h"
+#include "lock/wire.h"
 #include "redis/reply.h"
 #include "redis/script.h"
 
@@ -36,10 +37,10 @@ int64_t log_reply_number(const char *text)
 void log_reply_request(const struct log_query *question, const struct lock_keys *keys,
 		       struct request *request)
 {
-	lock_request(keys, request, &script_log);
-	request_add(request, question->after);
-	request_add(request, question->since);
-	request_add(request, question->wants_now ? "1" : "0");
+	wire_begin(keys, request, &script_log);
+	wire_add(request, question->after);
+	wire_add(request, question->since);
+	wire_add(request, question->wants_now ? "1" : "0");
 }
 
 static void read_field(struct log_event *event, const char *field, const char *value)

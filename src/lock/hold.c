@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "lock/wire.h"
 #include "redis/client_call.h"
 
 /* So much is taken from the server at once; the deadline and COMMAND's end come between. */
@@ -44,7 +45,7 @@ void hold_init(struct hold *hold, struct lock *lock, struct client *client)
 				 ? clock_ms() + EARLY_RENEW_MS
 				 : client->sent_ms + lock->lease_ms / 3;
 	hurry(hold, lock->handed ? (lock->deadline_ms - lock->since_ms) / 3 : lock->lease_ms / 6);
-	lock_channel(&lock->keys, lock->owner, channel);
+	wire_channel(&lock->keys, lock->owner, channel);
 	client_subscribe(client, channel);
 }
 
@@ -52,7 +53,7 @@ static void renew(struct hold *hold)
 {
 	struct request request;
 
-	lock_renew(hold->lock, &request);
+	wire_renew(hold->lock, &request);
 	client_request(hold->client, &request);
 	hold->renew_ms = NEVER_MS;
 	pace_take(&hold->pace);
@@ -167,7 +168,7 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 	/* a renewal under way is answered soon, or the connection is no good */
 	client_finish(hold->client,
 		      clock_ms() + earliest((until_ms - clock_ms()) / 2, HURRY_MIN_MS));
-	lock_release(hold->lock, &request);
+	wire_release(hold->lock, &request);
 	if (client_call(hold->client, &request, until_ms, true, err) < 0)
 		return -1;
 	if (lock_released(hold->client->reply, &reply, err) < 0)

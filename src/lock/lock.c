@@ -7,71 +7,21 @@
 
 #include "base/clock.h"
 #include "redis/reply.h"
-#include "redis/script.h"
 
 /* No lease is longer than a day, but somebody else may hold. */
 #define TTL_MAX_MS (INT64_C(1) << 50)
 
 #define DIGITS "0123456789"
 
-/* granted TOKEN MS NOW SECRET */
-#define HANDED "granted"
-
-/* This part of a time to live may pass until who was handed the lock hears it. */
-#define HANDED_PART 10
-
-/* Two clocks count so much more or less than each other, at most, and this part of what they count.
- */
-#define CLOCKS_SLACK_MS 20
-#define CLOCKS_SLACK_PART 1000
-
-int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t lease_ms,
-	      int64_t limit, char *const *words, struct error *err)
+/* A number, or "" where it is below the least. */
+static void put_number(char text[NUMBER_MAX_BYTES], int64_t number, int64_t least)
 {
-	memset(lock, 0, sizeof(*lock));
-	if (lock_keys_make(&lock->keys, name, err) < 0 || owner_new(lock->id, err) < 0)
-		return -1;
-	memcpy(lock->request, lock->id, sizeof(lock->request));
-	lock->kind = kind;
-	lock->lease_ms = lease_ms;
-	lock->inherited_count = owner_inherited(&lock->inherited);
-	if (lock->inherited_count == HELD_MAX)
-		return fail(err, STATUS_USAGE, "cannot take lock %s: inside %d others", name,
-			    HELD_MAX);
-	owner_describe(lock->by, words);
-	snprintf(lock->lease, sizeof(lock->lease), "%" PRId64, lease_ms);
-	if (limit >= 0)
-		snprintf(lock->limit, sizeof(lock->limit), "%" PRId64, limit);
-	return 0;
+	if (number >= least)
+		snprintf(text, NUMBER_MAX_BYTES, "%" PRId64, number);
 }
 
-void lock_need_replicas(struct lock *lock, int64_t replicas, int64_t timeout_ms)
+static int act_as(struct lock *lock, const char *owner, struct error *err)
 {
-	lock->replicas = replicas;
-	lock->replicas_ms = earliest(timeout_ms, lock->lease_ms / 3);
-}
-
-void lock_keep(struct lock *lock, int64_t min_hold_ms)
-{
-	if (min_hold_ms > 0)
-		snprintf(lock->min_hold, sizeof(lock->min_hold), "%" PRId64, min_hold_ms);
-}
-
-void lock_once_per(struct lock *lock, int64_t once_per_ms)
-{
-	if (once_per_ms > 0)
-		snprintf(lock->once_per, sizeof(lock->once_per), "%" PRId64, once_per_ms);
-}
-
-void lock_let_hand_over(struct lock *lock)
-{
-	lock->handable = lock->replicas == 0 && !*lock->once_per;
-}
-
-int lock_act_as(struct lock *lock, const char *owner, struct error *err)
-{
-	if (!owner)
-		return 0;
 	if (!owner_is_valid(owner))
 		return fail(err, STATUS_USAGE, "cannot act as owner '%s': this is no owner id",
 			    owner);
@@ -81,104 +31,32 @@ int lock_act_as(struct lock *lock, const char *owner, struct error *err)
 	return 0;
 }
 
-void request_add(struct request *request, const char *argument)
+int lock_init(struct lock *lock, const struct lock_options *options, struct error *err)
 {
-	request->argv[request->argc++] = argument;
+	memset(lock, 0, sizeof(*lock));
+	if (lock_keys_make(&lock->keys, options->name, err) < 0 || owner_new(lock->id, err) < 0)
+		return -1;
+	memcpy(lock->request, lock->id, sizeof(lock->request));
+	lock->kind = options->kind;
+	lock->lease_ms = options->lease_ms;
+	lock->replicas = options->replicas;
+	lock->replicas_ms = earliest(options->replicas_ms, options->lease_ms / 3);
+	lock->inherited_count = owner_inherited(&lock->inherited);
+	if (lock->inherited_count == HELD_MAX)
+		return fail(err, STATUS_USAGE, "cannot take lock %s: inside %d others",
+			    options->name, HELD_MAX);
+	owner_describe(lock->by, options->words);
+	put_number(lock->lease, options->lease_ms, 0);
+	put_number(lock->limit, options->max_queue, 0);
+	put_number(lock->min_hold, options->min_hold_ms, 1);
+	put_number(lock->once_per, options->once_per_ms, 1);
+	lock->handable = options->handable && lock->replicas == 0 && !*lock->once_per;
+	return options->owner ? act_as(lock, options->owner, err) : 0;
 }
 
-void request_add_strays(struct request *request)
+bool lock_is_fresh(const struct lock *lock)
 {
-	request->strays = request->argc;
-	request_add(request, "0");
-}
-
-void lock_request(const struct lock_keys *keys, struct request *request,
-		  const struct script *script)
-{
-	*request = (struct request){.script = script};
-	request_add(request, keys->name);
-	request_add(request, keys->queue);
-	request_add(request, keys->timeouts);
-	request_add(request, keys->state);
-	request_add(request, keys->log);
-	request_add(request, keys->channel);
-}
-
-void lock_channel(const struct lock_keys *keys, const char *id, char channel[CHANNEL_MAX_BYTES])
-{
-	snprintf(channel, CHANNEL_MAX_BYTES, "%s:%s", keys->channel, id);
-}
-
-static void demand_replicas(const struct lock *lock, struct request *request, const char *durable)
-{
-	request->replicas = lock->replicas;
-	request->replicas_ms = lock->replicas_ms;
-	request->durable = durable;
-}
-
-static const char *kind_word(const struct lock *lock)
-{
-	return lock->kind == LOCK_WRAP ? "w" : "a";
-}
-
-void lock_ask(struct lock *lock, struct request *request, bool try)
-{
-	lock_request(&lock->keys, request, &script_acquire);
-	request_add(request, lock->id);
-	request_add(request, lock->request);
-	request_add(request, kind_word(lock));
-	request_add(request, lock->lease);
-	request_add(request, try ? "try" : "wait");
-	request_add(request, lock->ticket);
-	request->again = request->argc;
-	request_add(request, "0");
-	request_add(request, lock->limit);
-	request_add(request, lock->by);
-	request_add(request, lock->once_per);
-	request_add_strays(request);
-	if (lock->handable)
-		owner_draw_secret(lock->secret);
-	request_add(request, lock->secret);
-	for (int i = 0; i < lock->inherited_count; i++)
-		request_add(request, lock->inherited[i]);
-	demand_replicas(lock, request, "granted");
-}
-
-void lock_renew(struct lock *lock, struct request *request)
-{
-	lock_request(&lock->keys, request, &script_renew);
-	request_add(request, lock->owner);
-	request_add(request, lock->request);
-	request_add(request, kind_word(lock));
-	request_add(request, lock->lease);
-	request_add(request, lock->token);
-	request_add(request, lock->by);
-	request_add(request, lock->once_per);
-	request_add_strays(request);
-	demand_replicas(lock, request, "renewed");
-}
-
-void lock_release(struct lock *lock, struct request *request)
-{
-	lock_request(&lock->keys, request, &script_release);
-	request_add(request, lock->owner);
-	request_add(request, lock->request);
-	request_add(request, lock->unused ? "unused" : "own");
-	request_add(request, "");
-	request->again = request->argc;
-	request_add(request, "0");
-	request_add(request, lock->min_hold);
-	request_add_strays(request);
-	request->tells = *lock->ticket != '\0'; /* where we have waited, others may wait */
-}
-
-void lock_leave(struct lock *lock, struct request *request)
-{
-	lock_request(&lock->keys, request, &script_leave);
-	request_add(request, lock->id);
-	request_add(request, lock->request);
-	request_add_strays(request);
-	request_add(request, "own");
+	return lock->deadline_ms - clock_ms() > lock->ttl_ms / 5 * 3;
 }
 
 static bool is_tagged(const struct redisReply *reply, const char *tag, size_t elements)
@@ -274,99 +152,6 @@ int lock_asked(struct lock *lock, const struct client *client, struct ask_reply 
 		return lock_refused(reply, err);
 	}
 	return 0;
-}
-
-/* What a message says that hands the lock over. */
-struct handing {
-	char token[TOKEN_MAX_BYTES];
-	char ttl_ms[TOKEN_MAX_BYTES];
-	char at_ms[TOKEN_MAX_BYTES]; /* when, by the server's clock */
-	char secret[SECRET_BYTES];
-};
-
-/* Takes a blank and one to size - 1 of these characters. Returns what follows, or NULL. */
-static const char *take_word(const char *text, const char *characters, char *word, size_t size)
-{
-	const size_t length = *text == ' ' ? strspn(text + 1, characters) : 0;
-
-	if (length == 0 || length >= size)
-		return NULL;
-	memcpy(word, text + 1, length);
-	word[length] = '\0';
-	return text + 1 + length;
-}
-
-/* The whole message has this form, or it is something else. */
-static bool read_handing(struct handing *out, const char *text)
-{
-	if (strncmp(text, HANDED, strlen(HANDED)) != 0)
-		return false;
-	text += strlen(HANDED);
-	return (text = take_word(text, DIGITS, out->token, sizeof(out->token))) &&
-	       (text = take_word(text, DIGITS, out->ttl_ms, sizeof(out->ttl_ms))) &&
-	       (text = take_word(text, DIGITS, out->at_ms, sizeof(out->at_ms))) &&
-	       (text = take_word(text, SECRET_DIGITS, out->secret, sizeof(out->secret))) &&
-	       *text == '\0';
-}
-
-/* How long this takes tells nothing of the secret. */
-static bool is_secret(const struct lock *lock, const char *word)
-{
-	unsigned difference = strlen(word) != SECRET_BYTES - 1 || !*lock->secret;
-
-	for (size_t i = 0; i < SECRET_BYTES - 1 && word[i]; i++)
-		difference |= (unsigned char)(word[i] ^ lock->secret[i]);
-	return difference == 0;
-}
-
-static bool is_own_channel(const struct lock *lock, const struct client *client)
-{
-	char channel[CHANNEL_MAX_BYTES];
-
-	lock_channel(&lock->keys, lock->id, channel);
-	return client->heard_on >= 0 && strcmp(client->channels[client->heard_on], channel) == 0;
-}
-
-/* When the server did something at_ms by its clock, by ours: not before what it had done for us
- * before. Returns -1 for what is still to come: then our clock stood still for a while, as that of
- * a virtual machine does, or the server's was set, and our clock cannot tell how old a message is.
- */
-static int64_t ours_of(const struct lock *lock, int64_t at_ms)
-{
-	const int64_t since = at_ms - lock->server_ms;
-	const int64_t waited = clock_ms() - lock->heard_ms;
-
-	if (since > waited + CLOCKS_SLACK_MS + waited / CLOCKS_SLACK_PART)
-		return -1;
-	return lock->heard_ms + within(since, 0, waited);
-}
-
-bool lock_is_fresh(const struct lock *lock)
-{
-	return lock->deadline_ms - clock_ms() > lock->ttl_ms / 5 * 3;
-}
-
-bool lock_was_handed(struct lock *lock, const struct client *client)
-{
-	struct handing handing;
-	int64_t ttl_ms, since_ms;
-
-	if (!lock->handable || !is_own_channel(lock, client) ||
-	    !read_handing(&handing, client->message) || !is_secret(lock, handing.secret))
-		return false;
-	ttl_ms = strtoll(handing.ttl_ms, NULL, 10);
-	since_ms = ours_of(lock, strtoll(handing.at_ms, NULL, 10));
-	/* one that was long under way may have been overtaken: the lock may be somebody else's */
-	if (since_ms < 0 || ttl_ms == 0 || ttl_ms > lock->lease_ms ||
-	    clock_ms() - since_ms > ttl_ms / HANDED_PART)
-		return false;
-	lock->since_ms = since_ms;
-	lock->ttl_ms = ttl_ms;
-	lock->deadline_ms = since_ms + ttl_ms;
-	lock->handed = true;
-	memcpy(lock->token, handing.token, sizeof(lock->token));
-	memcpy(lock->owner, lock->id, sizeof(lock->owner));
-	return true;
 }
 
 int lock_renewed(struct lock *lock, const struct client *client, struct renew_reply *out,

@@ -12,6 +12,8 @@
 /* Sixteen digits: a script's numbers are exact up to 2^53. */
 #define TOKEN_MAX_BYTES 17
 
+#define NUMBER_MAX_BYTES 24
+
 enum lock_kind {
 	LOCK_WRAP,
 	LOCK_ACQUIRE,
@@ -33,10 +35,10 @@ struct lock {
 	int64_t since_ms;    /* when we asked and got it, or were handed it */
 	int64_t deadline_ms; /* until when it is surely ours, if the server's clock runs as ours */
 	int64_t ttl_ms;      /* what deadline_ms was counted from: the server gave us so long */
-	char lease[24];
-	char limit[24];
-	char min_hold[24];
-	char once_per[24];
+	char lease[NUMBER_MAX_BYTES];
+	char limit[NUMBER_MAX_BYTES];
+	char min_hold[NUMBER_MAX_BYTES];
+	char once_per[NUMBER_MAX_BYTES];
 	bool unused;       /* nothing was done under the lock: it is given back at once */
 	bool handable;     /* it may be handed to us while we wait */
 	bool handed;       /* it was: the server waits for a renewal, and not long */
@@ -101,29 +103,24 @@ struct release_reply {
 	const char *by;
 };
 
-/* Makes this process's id and collects what it inherited. limit: as --max-queue, -1 for none. words
- * is what `queue` and `status` show as its command. */
-int lock_init(struct lock *lock, const char *name, enum lock_kind kind, int64_t lease_ms,
-	      int64_t limit, char *const *words, struct error *err);
+/* What a process wants of a lock. Numbers that it leaves out are 0, but for max_queue. */
+struct lock_options {
+	const char *name;
+	enum lock_kind kind;
+	int64_t lease_ms;
+	int64_t max_queue;   /* do not join behind so many; -1: no limit */
+	int64_t replicas;    /* so many must know of each grant and renewal ... */
+	int64_t replicas_ms; /* ... which may take them so long */
+	int64_t min_hold_ms; /* the lock stays held so long, also when it is given back sooner */
+	int64_t once_per_ms; /* not if a COMMAND was started less than nine tenths of so long ago */
+	bool handable; /* a message may hand it over; replicas and once_per_ms rule that out */
+	const char
+		*owner; /* act as this owner, not as those of the enclosing holds; NULL: as these */
+	char *const *words; /* what `queue` and `status` show as the command, ended by NULL */
+};
 
-/* Demands that so many replicas know of each grant and renewal, which may take them so long. */
-void lock_need_replicas(struct lock *lock, int64_t replicas, int64_t timeout_ms);
-
-/* Demands that the lock stays held so long from its grant on, also when it is given back sooner. */
-void lock_keep(struct lock *lock, int64_t min_hold_ms);
-
-/* Does not want the lock if a COMMAND of it was started less than nine tenths of so long ago. */
-void lock_once_per(struct lock *lock, int64_t once_per_ms);
-
-/* Takes the lock also when it is handed over while we wait: nobody needs to ask for it then.
- * Replicas and lock_once_per rule that out. */
-void lock_let_hand_over(struct lock *lock);
-
-/* Acts as this owner (NULL: as before), not as those of the enclosing holds. */
-int lock_act_as(struct lock *lock, const char *owner, struct error *err);
-
-/* Takes the lock or a place in the queue; also a waiter's sign of life. try: don't queue. */
-void lock_ask(struct lock *lock, struct request *request, bool try);
+/* Makes this process's id and collects what it inherited. */
+int lock_init(struct lock *lock, const struct lock_options *options, struct error *err);
 
 /* Reads the client's reply; a grant fills owner, token and deadline_ms. Returns -1 with STATUS_BUG
  * for a reply that makes no sense. */
@@ -134,41 +131,15 @@ int lock_asked(struct lock *lock, const struct client *client, struct ask_reply 
  * and is not stopped (job_stop_ms) before the lease can be renewed. */
 bool lock_is_fresh(const struct lock *lock);
 
-/* Whether the client's message, heard while nothing was asked, hands the lock over: then owner,
- * token and deadline_ms are filled. If not, nothing has changed, and the waiter had better ask. */
-bool lock_was_handed(struct lock *lock, const struct client *client);
-
-/* Renews the hold of this process. */
-void lock_renew(struct lock *lock, struct request *request);
-
 /* Reads the client's reply; a renewal that enough replicas have moves deadline_ms. */
 int lock_renewed(struct lock *lock, const struct client *client, struct renew_reply *out,
 		 struct error *err);
 
-/* Gives back the hold of this process. */
-void lock_release(struct lock *lock, struct request *request);
-
 int lock_released(const struct redisReply *reply, struct release_reply *out, struct error *err);
-
-/* Leaves the queue; undoes a grant that was made meanwhile. */
-void lock_leave(struct lock *lock, struct request *request);
 
 /* Turns a reply that the caller did not expect into an error: another spelling of the name is in
  * use (STATUS_USAGE), another version of fairlock uses the lock (STATUS_CONFIG), or it makes no
  * sense. Returns -1. */
 int lock_refused(const struct redisReply *reply, struct error *err);
-
-/* The arguments that every script of this lock begins with. */
-void lock_request(const struct lock_keys *keys, struct request *request,
-		  const struct script *script);
-
-void request_add(struct request *request, const char *argument);
-
-/* Adds how many requests the client has left under way: every script that changes something wants
- * to know, so that a late copy of a request changes nothing. */
-void request_add_strays(struct request *request);
-
-/* The channel of an owner id. */
-void lock_channel(const struct lock_keys *keys, const char *id, char channel[CHANNEL_MAX_BYTES]);
 
 #endif

@@ -7,9 +7,11 @@
 #include "base/clock.h"
 #include "base/message.h"
 #include "cli/options.h"
+#include "lock/handover.h"
 #include "lock/progress.h"
 #include "lock/wait_result.h"
 #include "lock/waiter_view.h"
+#include "lock/wire.h"
 #include "redis/client_call.h"
 #include "redis/connection_trace.h"
 
@@ -94,7 +96,7 @@ static void ask(struct waiting *w)
 		     w->lock->id);
 	if (w->first)
 		hear_outsiders(w);
-	lock_ask(w->lock, &request, !may_queue(w));
+	wire_ask(w->lock, &request, !may_queue(w));
 	client_request(w->client, &request);
 	w->sign_ms = w->watch_ms = NEVER_MS;
 	pace_take(&w->pace);
@@ -236,7 +238,7 @@ static void heard(struct waiting *w)
 	int64_t in_ms = 0;
 
 	message_step(w->wait->messenger, "heard: %s", message);
-	if (!w->client->pending && lock_was_handed(w->lock, w->client)) {
+	if (!w->client->pending && handover_take(w->lock, w->client)) {
 		got_it(w);
 		return;
 	}
@@ -435,7 +437,7 @@ static void leave(struct waiting *w, struct error *err)
 	w->client->timeout_ms = earliest(w->client->timeout_ms, LEAVE_MS / 2);
 	w->client->connection.timeout_ms = w->client->timeout_ms;
 	client_cancel(w->client);
-	lock_leave(w->lock, &request);
+	wire_leave(w->lock, &request);
 	if (client_call(w->client, &request, until_ms, w->client->ever_answered, &why) == 0)
 		return;
 	message_step(w->wait->messenger, "%s", why.text);
@@ -467,7 +469,7 @@ int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *cli
 	if (wait->options->wait_ms > 0)
 		/* the millisecond that it is has begun already */
 		w.until_ms = lock->wanted_ms + wait->options->wait_ms + 1;
-	lock_channel(&lock->keys, lock->id, channel);
+	wire_channel(&lock->keys, lock->id, channel);
 	client_subscribe(client, channel);
 	ask(&w);
 	/* Perhaps: and while the server makes up its mind, there is time to get ready. */

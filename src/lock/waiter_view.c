@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lock/wire.h"
 #include "redis/reply.h"
 #include "redis/script.h"
 
@@ -13,9 +14,9 @@
 void waiter_view_ask(const struct waiter_view *view, const struct lock *lock,
 		     struct request *request)
 {
-	lock_request(&lock->keys, request, &script_view);
-	request_add(request, lock->id);
-	request_add(request, view->token);
+	wire_begin(&lock->keys, request, &script_view);
+	wire_add(request, lock->id);
+	wire_add(request, view->token);
 }
 
 static int64_t number_at(const struct redisReply *list, size_t index, int64_t most)

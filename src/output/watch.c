@@ -20,15 +20,8 @@
 #include "base/duration.h"
 #include "base/signal_fd.h"
 #include "base/terminal.h"
-#include "output/terminal_restorer.h"
+#include "output/full_screen.h"
 #include "output/watch_worker.h"
-
-/* Another screen, without cursor, whose long lines are cut; and back. */
-#define ENTER "\033[?1049h\033[?25l\033[?7l"
-#define LEAVE "\033[?7h\033[?25h\033[?1049l"
-
-/* So long a terminal may take for it, and no longer. */
-#define LEAVE_MS 1000
 
 /* Silence of the server that is told. */
 #define SILENCE_MS 2000
@@ -36,11 +29,9 @@
 
 struct watching {
 	const struct watch *watch;
-	int tty; /* does not wait for a terminal that is held up; standard input may be something
-		    else */
+	struct full_screen screen; /* standard input may be something else */
 	int signals;
 	sigset_t before;
-	struct terminal_restorer restorer;
 	struct watch_worker worker;
 	struct terminal terminal;
 	char *text; /* what was seen last */
@@ -48,72 +39,8 @@ struct watching {
 	int64_t look_ms;  /* when to look again */
 	int64_t asked_ms; /* since when an answer is due */
 	int64_t clock_ms; /* when to say again how long there was none */
-	char *frame;      /* what the terminal has not taken yet is part of */
-	size_t length, sent;
-	bool stale; /* there is something newer to draw */
-	bool entered;
+	bool stale;       /* there is something newer to draw */
 };
-
-/* ---- The terminal ---- */
-
-/* As much of the frame as the terminal takes. */
-static void push(struct watching *w)
-{
-	while (w->sent < w->length) {
-		const ssize_t written = write(w->tty, w->frame + w->sent, w->length - w->sent);
-
-		if (written < 0 && errno == EAGAIN)
-			return;
-		if (written < 0 && errno != EINTR)
-			w->sent = w->length; /* the terminal is gone: a signal follows */
-		if (written > 0)
-			w->sent += (size_t)written;
-	}
-}
-
-/* A few bytes that matter. */
-static void put(const struct watching *w, const char *text)
-{
-	const int64_t until_ms = clock_ms() + LEAVE_MS;
-	struct pollfd slot = {.fd = w->tty, .events = POLLOUT};
-	size_t length = strlen(text);
-
-	while (length > 0 && clock_ms() < until_ms) {
-		const ssize_t written = write(w->tty, text, length);
-
-		if (written > 0) {
-			text += written;
-			length -= (size_t)written;
-		} else if (errno == EAGAIN) {
-			poll(&slot, 1, (int)LEAVE_MS);
-		} else if (errno != EINTR) {
-			return;
-		}
-	}
-}
-
-static void enter(struct watching *w)
-{
-	tcsetattr(w->tty, TCSADRAIN, &w->restorer.ours);
-	*w->restorer.needed = true;
-	put(w, ENTER);
-	w->entered = true;
-}
-
-static void leave(struct watching *w)
-{
-	if (!w->entered)
-		return;
-	/* whoever held it up by Ctrl-S wants the shell now; alone, the second does nothing about
-	 * that */
-	tcflow(w->tty, TCOOFF);
-	tcflow(w->tty, TCOON);
-	put(w, LEAVE);
-	tcsetattr(w->tty, TCSANOW, &w->restorer.usual);
-	*w->restorer.needed = false;
-	w->sent = w->length;
-	w->entered = false;
-}
 
 /* ---- Drawing ---- */
 
@@ -168,24 +95,19 @@ static void body(const struct watching *w, FILE *frame)
 		fprintf(frame, "\r\n%zu more\033[K", lines - shown);
 }
 
-static bool is_drawn(const struct watching *w)
-{
-	return w->sent == w->length;
-}
-
 /* One write for all, each line over the one that stood there: nothing flickers. A frame that was
  * begun is finished first. */
 static void draw(struct watching *w)
 {
 	FILE *frame;
 
-	w->stale = w->sent > 0 && !is_drawn(w);
+	w->stale = w->screen.sent > 0 && !full_screen_is_drawn(&w->screen);
 	if (w->stale)
 		return;
-	free(w->frame);
-	w->frame = NULL;
-	w->length = w->sent = 0;
-	frame = open_memstream(&w->frame, &w->length);
+	free(w->screen.frame);
+	w->screen.frame = NULL;
+	w->screen.length = w->screen.sent = 0;
+	frame = open_memstream(&w->screen.frame, &w->screen.length);
 	if (!frame)
 		return;
 	fputs("\033[H", frame);
@@ -193,8 +115,8 @@ static void draw(struct watching *w)
 	body(w, frame);
 	fputs("\033[J", frame);
 	if (fclose(frame) != 0)
-		w->length = 0;
-	push(w);
+		w->screen.length = 0;
+	full_screen_push(&w->screen);
 }
 
 /* ---- Looking ---- */
@@ -255,9 +177,9 @@ static void resize(struct watching *w)
 /* As Ctrl-Z does with whoever does nothing about it. */
 static void stop(struct watching *w)
 {
-	leave(w);
+	full_screen_leave(&w->screen);
 	raise(SIGSTOP);
-	enter(w);
+	full_screen_enter(&w->screen);
 	resize(w);
 }
 
@@ -274,9 +196,9 @@ static void take_signals(struct watching *w)
 			stop(w);
 			break;
 		default:
-			leave(w);
+			full_screen_leave(&w->screen);
 			watch_worker_end(&w->worker);
-			terminal_restorer_end(&w->restorer);
+			terminal_restorer_end(&w->screen.restorer);
 			die_of((int)info.ssi_signo);
 		}
 	}
@@ -286,7 +208,7 @@ static void take_signals(struct watching *w)
 static bool take_keys(struct watching *w)
 {
 	char keys[64];
-	const ssize_t length = read(w->tty, keys, sizeof(keys));
+	const ssize_t length = read(w->screen.tty, keys, sizeof(keys));
 
 	if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR))
 		return true;
@@ -315,14 +237,14 @@ static int wait_and_draw(struct watching *w, struct error *err)
 {
 	enum { SIGNALS, KEYS, LOOK, SCREEN, SLOTS };
 	struct pollfd slots[SLOTS] = {[SIGNALS] = {.fd = w->signals, .events = POLLIN},
-				      [KEYS] = {.fd = w->tty, .events = POLLIN},
+				      [KEYS] = {.fd = w->screen.tty, .events = POLLIN},
 				      [LOOK] = {.fd = w->worker.fd, .events = POLLIN},
 				      [SCREEN] = {.events = POLLOUT}};
 
 	for (;;) {
 		const int64_t left = wake_ms(w) - clock_ms();
 
-		slots[SCREEN].fd = is_drawn(w) ? -1 : w->tty;
+		slots[SCREEN].fd = full_screen_is_drawn(&w->screen) ? -1 : w->screen.tty;
 		if (poll(slots, SLOTS, left > 0 ? (int)left : 0) < 0) {
 			if (errno != EINTR)
 				return 0;
@@ -336,8 +258,8 @@ static int wait_and_draw(struct watching *w, struct error *err)
 		if (slots[LOOK].revents && take_look(w, err) < 0)
 			return -1;
 		if (slots[SCREEN].revents)
-			push(w);
-		if (w->stale && is_drawn(w))
+			full_screen_push(&w->screen);
+		if (w->stale && full_screen_is_drawn(&w->screen))
 			draw(w);
 		mind_time(w);
 	}
@@ -347,12 +269,12 @@ static int wait_and_draw(struct watching *w, struct error *err)
 
 static int open_terminal(struct watching *w, struct error *err)
 {
-	struct terminal_restorer *restorer = &w->restorer;
+	struct terminal_restorer *restorer = &w->screen.restorer;
 
-	w->tty = open("/dev/tty", O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	w->screen.tty = open("/dev/tty", O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	/* only of a terminal that controls us a process may ask this */
-	if (w->tty < 0 || tcgetpgrp(STDOUT_FILENO) < 0 || terminal_is_dumb() ||
-	    tcgetattr(w->tty, &restorer->usual) < 0)
+	if (w->screen.tty < 0 || tcgetpgrp(STDOUT_FILENO) < 0 || terminal_is_dumb() ||
+	    tcgetattr(w->screen.tty, &restorer->usual) < 0)
 		return fail(
 			err, STATUS_USAGE,
 			"cannot use option '--watch': standard output is no terminal to draw on");
@@ -393,7 +315,7 @@ static int look_first(struct watching *w, struct error *err)
 static int open_all(struct watching *w, struct error *err)
 {
 	if (open_terminal(w, err) < 0 || look_first(w, err) < 0 || open_signals(w, err) < 0 ||
-	    terminal_restorer_start(&w->restorer, err) < 0)
+	    terminal_restorer_start(&w->screen.restorer, err) < 0)
 		return -1;
 	return watch_worker_start(&w->worker, w->watch->look, w->watch->data, err);
 }
@@ -401,29 +323,28 @@ static int open_all(struct watching *w, struct error *err)
 static void close_all(struct watching *w)
 {
 	watch_worker_end(&w->worker);
-	terminal_restorer_end(&w->restorer);
-	if (w->tty >= 0)
-		close(w->tty);
+	terminal_restorer_end(&w->screen.restorer);
+	if (w->screen.tty >= 0)
+		close(w->screen.tty);
 	if (w->signals >= 0)
 		close(w->signals);
 	free(w->text);
-	free(w->frame);
+	free(w->screen.frame);
 }
 
 int watch_run(const struct watch *watch, struct error *err)
 {
 	struct watching w = {.watch = watch,
-			     .tty = -1,
 			     .signals = -1,
-			     .restorer = {.leave = LEAVE},
+			     .screen = {.tty = -1, .restorer = {.leave = FULL_SCREEN_LEAVE}},
 			     .worker = {.fd = -1}};
 	int result = open_all(&w, err);
 
 	if (result == 0) {
-		enter(&w);
+		full_screen_enter(&w.screen);
 		draw(&w);
 		result = wait_and_draw(&w, err);
-		leave(&w);
+		full_screen_leave(&w.screen);
 	}
 	if (w.signals >= 0)
 		sigprocmask(SIG_SETMASK, &w.before, NULL);

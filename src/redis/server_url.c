@@ -9,6 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "redis/server_label.h"
+
 #define SERVER_PORT 6379
 #define SENTINEL_PORT 26379
 #define SHOWN_MAX_BYTES 256
@@ -17,7 +19,6 @@
 #define LETTERS "abcdefghijklmnopqrstuvwxyz"
 #define CAPITALS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define SCHEME_BYTES LETTERS DIGITS "+-."
-#define UNRESERVED_BYTES LETTERS CAPITALS DIGITS "-._~"
 #define HOST_BYTES LETTERS CAPITALS DIGITS "-._"
 #define IPV6_BYTES HOST_BYTES ":%"
 
@@ -333,65 +334,10 @@ static const struct scheme *find_scheme(const char *url)
 	return NULL;
 }
 
-static void write_encoded(FILE *out, const char *text)
-{
-	for (; *text != '\0'; text++) {
-		if (strchr(UNRESERVED_BYTES, *text))
-			putc(*text, out);
-		else
-			fprintf(out, "%%%02X", (unsigned)(unsigned char)*text);
-	}
-}
-
-static void write_tcp_label(FILE *out, const struct server *server)
-{
-	if (server->user) {
-		write_encoded(out, server->user);
-		fputs(":@", out);
-	}
-	for (size_t i = 0; i < server->seed_count; i++) {
-		const struct endpoint *seed = &server->seeds[i];
-		const bool bracket = strchr(seed->host, ':') != NULL;
-
-		fprintf(out, "%s%s%s%s:%u", i ? "," : "", bracket ? "[" : "", seed->host,
-			bracket ? "]" : "", seed->port);
-	}
-	if (server->master) {
-		putc('/', out);
-		write_encoded(out, server->master);
-	}
-	if (server->db)
-		fprintf(out, "/%d", server->db);
-}
-
-static void write_unix_label(FILE *out, const struct server *server)
-{
-	fputs(server->path, out);
-	if (server->db)
-		fprintf(out, "?db=%d", server->db);
-	if (server->user) {
-		fputs(server->db ? "&user=" : "?user=", out);
-		write_encoded(out, server->user);
-	}
-}
-
 static int make_label(struct parse *parse, const struct scheme *scheme)
 {
-	struct server *server = parse->server;
-	size_t length;
-	FILE *out;
-
-	if (server->kind == SERVER_LOCAL)
-		return copy(parse, scheme->prefix, strlen(scheme->prefix), &server->label);
-	out = open_memstream(&server->label, &length);
-	if (out == NULL)
-		return out_of_memory(parse);
-	fputs(scheme->prefix, out);
-	if (server->kind == SERVER_UNIX)
-		write_unix_label(out, server);
-	else
-		write_tcp_label(out, server);
-	return fclose(out) == 0 ? 0 : out_of_memory(parse);
+	parse->server->label = server_label(parse->server, scheme->prefix);
+	return parse->server->label ? 0 : out_of_memory(parse);
 }
 
 int server_parse(struct server *server, const char *url, struct error *err)

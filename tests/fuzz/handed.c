@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "lock/handover.h"
+#include "lock/wire.h"
 #include "parts/fuzz.h"
 
 #define LEASE_MS 30000
@@ -22,9 +24,15 @@ static void make_waiter(struct lock *lock)
 	struct request request;
 	struct error err;
 
-	HOLDS(lock_init(lock, "job", LOCK_WRAP, LEASE_MS, -1, words, &err) == 0);
-	lock_let_hand_over(lock);
-	lock_ask(lock, &request, false);
+	HOLDS(lock_init(lock,
+			&(struct lock_options){.name = "job",
+					       .kind = LOCK_WRAP,
+					       .lease_ms = LEASE_MS,
+					       .max_queue = -1,
+					       .handable = true,
+					       .words = words},
+			&err) == 0);
+	wire_ask(lock, &request, false);
 	HOLDS(strlen(lock->secret) == SECRET_BYTES - 1);
 	lock->heard_ms = clock_ms();
 	lock->server_ms = SERVER_MS;
@@ -81,14 +89,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct lock lock;
 
 	make_waiter(&lock);
-	lock_channel(&lock.keys, lock.id, client.channels[0]);
+	wire_channel(&lock.keys, lock.id, client.channels[0]);
 	snprintf(client.channels[1], sizeof(client.channels[1]), "%s", lock.keys.channel);
 	if (strncmp(text, "own\n", 4) == 0)
 		client.heard_on = 0;
 	else if (strncmp(text, "plain\n", 6) == 0)
 		client.heard_on = 1;
 	if (message && put_message(&client, &lock, message + 1)) {
-		if (lock_was_handed(&lock, &client))
+		if (handover_take(&lock, &client))
 			check_grant(&lock, &client);
 		else
 			HOLDS(!lock.handed && !*lock.owner && !*lock.token &&

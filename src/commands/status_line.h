@@ -1,0 +1,45 @@
+#ifndef FAIRLOCK_STATUS_LINE_H
+#define FAIRLOCK_STATUS_LINE_H
+
+/* What `status` knows of one lock, as a line of its table and as metrics. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "output/prometheus.h"
+#include "output/table.h"
+
+struct redisReply;
+
+/* What the status script answered; the texts live as long as its reply. */
+struct lock_status {
+	const char *name;
+	const char *owner;
+	const char *token;
+	const char *by;
+	bool is_held;
+	bool is_ours; /* fairlock's, so our hash tells more about the hold */
+	long long holds;
+	int64_t held_ms; /* -1: not known */
+	int64_t ttl_ms;  /* -1: none */
+	long long waiters;
+	int64_t oldest_wait_ms; /* -1: not known */
+	/* how often there was such an event */
+	long long grants, expiries, breaks, losses;
+};
+
+extern const struct layout status_layout;
+
+/* Reads what the status script answered. Returns -1 with STATUS_BUG for a reply that makes no
+ * sense.
+ */
+int status_read(struct lock_status *state, const struct redisReply *reply, struct error *err);
+
+int status_add_line(struct table *table, const struct lock_status *state, bool coloured,
+		    struct error *err);
+
+int status_add_metrics(struct prometheus *metrics, const struct lock_status *state,
+		       struct error *err);
+
+#endif

@@ -1,0 +1,32 @@
+#ifndef FAIRLOCK_FULL_SCREEN_H
+#define FAIRLOCK_FULL_SCREEN_H
+
+/* The terminal's other screen, on which `--watch` draws. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "output/terminal_restorer.h"
+
+/* Back to the usual screen: cursor shown, long lines wrapped. */
+#define FULL_SCREEN_LEAVE "\033[?7h\033[?25h\033[?1049l"
+
+struct full_screen {
+	int tty; /* does not wait for a terminal that is held up */
+	struct terminal_restorer restorer;
+	char *frame; /* what the terminal has not taken yet is part of */
+	size_t length, sent;
+	bool entered;
+};
+
+void full_screen_enter(struct full_screen *screen);
+
+/* Puts the terminal back to what it was. Nothing happens if it is so already. */
+void full_screen_leave(struct full_screen *screen);
+
+/* Writes as much of the frame as the terminal takes. */
+void full_screen_push(struct full_screen *screen);
+
+bool full_screen_is_drawn(const struct full_screen *screen);
+
+#endif

@@ -1,0 +1,42 @@
+#ifndef FAIRLOCK_SERVER_H
+#define FAIRLOCK_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "redis/endpoint.h"
+
+enum server_kind {
+	SERVER_LOCAL, /* the private server of this user on this host */
+	SERVER_UNIX,
+	SERVER_TCP,
+	SERVER_SENTINEL, /* the master that sentinels name */
+};
+
+/* PEM files; NULL: none. The strings are the settings'. */
+struct tls_files {
+	const char *ca;   /* whom to trust, a file or a folder; NULL: whom the system trusts */
+	const char *cert; /* ours */
+	const char *key;  /* of cert; NULL: it is in the same file */
+	bool insecure;    /* trust anybody */
+};
+
+/* Where a server is and who we are there. server_parse fills it,
+ * server_free gives its strings back. */
+struct server {
+	enum server_kind kind;
+	char *path;             /* SERVER_UNIX: the socket */
+	struct endpoint *seeds; /* SERVER_TCP: tried in order; SERVER_SENTINEL: the sentinels */
+	size_t seed_count;
+	char *master; /* SERVER_SENTINEL: what the sentinels call it */
+	bool tls;
+	struct tls_files tls_files;
+	char *user;              /* NULL: the default user */
+	char *password;          /* NULL: none */
+	char *sentinel_user;     /* NULL: the default user */
+	char *sentinel_password; /* NULL: none, or those above */
+	int db;
+	char *label; /* the URL without its password, to show and to hand on */
+};
+
+#endif
