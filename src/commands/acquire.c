@@ -119,6 +119,8 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 					    .replicas_ms = options->connect_timeout_ms,
 					    .owner = options->owner,
 					    .words = words};
+	struct waiting waiting;
+	enum wait_event event;
 	int signo, result;
 
 	if (lock_init(&lock, &wanted, err) < 0 ||
@@ -126,7 +128,11 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 	    signal_fd_open(&signals, err) < 0 || deadline_poll_open(&loop, err) < 0)
 		return -1;
 	client_init(&client, invocation->server, options->connect_timeout_ms);
-	if (wait_for_lock(&wait, &lock, &client, &signo, err) < 0) {
+	wait_begin(&waiting, &wait, &lock, &client);
+	do
+		event = wait_next(&waiting, &signo, err);
+	while (event != WAIT_GRANTED && event != WAIT_FAILED);
+	if (event == WAIT_FAILED) {
 		client_close(&client);
 		result = wait_result_carry_out(wait.messenger, options, signo, err, status);
 	} else {

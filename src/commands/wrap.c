@@ -75,41 +75,46 @@ static int spread(const struct wait *wait, const struct lock *lock, int *signo, 
 	return 0;
 }
 
-/* What the deputy gets. */
-struct next {
-	const struct job *job;
-	struct standby *standby;
-};
-
-static void stand_by(const void *context)
+/* Waits for the lock, and meanwhile has the guard and COMMAND's process stand by. Returns 0 when it
+ * is held. */
+static int get_lock(const struct wait *wait, const struct job *job, struct standby *standby,
+		    int *signo, struct error *err)
 {
-	const struct next *next = context;
+	struct waiting waiting;
 
-	standby_make(next->standby, next->job);
-}
-
-static void stand_down(const void *context)
-{
-	const struct next *next = context;
-
-	standby_end(next->standby);
+	if (spread(wait, job->lock, signo, err) < 0)
+		return -1;
+	wait_begin(&waiting, wait, job->lock, job->client);
+	for (;;) {
+		switch (wait_next(&waiting, signo, err)) {
+		case WAIT_GRANTED:
+			return 0;
+		case WAIT_FAILED:
+			return -1;
+		case WAIT_STAND_BY:
+			standby_make(standby, job);
+			break;
+		case WAIT_STAND_DOWN:
+			standby_end(standby);
+			break;
+		}
+	}
 }
 
 /* Gets the lock, runs COMMAND, and gives the lock back. */
-static int get_and_run(const struct wait *wait, const struct next *next, int *status,
+static int get_and_run(const struct wait *wait, const struct job *job, int *status,
 		       struct error *err)
 {
-	const struct job *job = next->job;
+	struct standby standby = {0};
 	struct ending ending;
 	int signo;
 
-	if (spread(wait, job->lock, &signo, err) < 0 ||
-	    wait_for_lock(wait, job->lock, job->client, &signo, err) < 0) {
-		standby_end(next->standby);
+	if (get_lock(wait, job, &standby, &signo, err) < 0) {
+		standby_end(&standby);
 		client_close(job->client);
 		return wait_result_carry_out(wait->messenger, wait->options, signo, err, status);
 	}
-	if (wrapper_run(job, next->standby, &ending, err) < 0)
+	if (wrapper_run(job, &standby, &ending, err) < 0)
 		return -1;
 	return end_as_command(job, &ending, status, err);
 }
@@ -125,7 +130,6 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 	struct deadline_poll loop;
 	struct lock lock;
 	struct client client;
-	struct standby standby = {0};
 	const struct job job = {.options = options,
 				.messenger = invocation->messenger,
 				.signals = &signals,
@@ -134,14 +138,11 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 				.client = &client,
 				.argv = argv,
 				.kill_after_ms = kill_after(options, lease_ms)};
-	const struct next next = {.job = &job, .standby = &standby};
-	const struct deputy deputy = {.call = stand_by, .dismiss = stand_down, .context = &next};
 	const struct wait wait = {.options = options,
 				  .messenger = invocation->messenger,
 				  .signals = &signals,
 				  .loop = &loop,
-				  .pidfd = -1,
-				  .deputy = &deputy};
+				  .pidfd = -1};
 	const struct lock_options wanted = {.name = invocation->argv[0],
 					    .kind = LOCK_WRAP,
 					    .lease_ms = lease_ms,
@@ -158,7 +159,7 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 	    deadline_poll_open(&loop, err) < 0)
 		return -1;
 	client_init(&client, invocation->server, options->connect_timeout_ms);
-	result = get_and_run(&wait, &next, status, err);
+	result = get_and_run(&wait, &job, status, err);
 	deadline_poll_close(&loop);
 	signal_fd_close(&signals);
 	return result;

@@ -9,7 +9,9 @@
 #include "cli/options.h"
 #include "lock/handover.h"
 #include "lock/progress.h"
+#include "lock/wait_leave.h"
 #include "lock/wait_result.h"
+#include "lock/wait_show.h"
 #include "lock/waiter_view.h"
 #include "lock/wire.h"
 #include "redis/client_call.h"
@@ -20,17 +22,6 @@
 
 /* So much is taken from the server at once; signals and the end of --wait come between. */
 #define EVENTS_AT_ONCE 100
-
-/* Whoever leaves tells the server so, but waits no longer for its answer. */
-#define LEAVE_MS 2000
-
-/* A server that has answered nothing within the connect timeout gets less. */
-#define LEAVE_UNHEARD_MS 500
-
-/* A line on a terminal is no reason to ask more often. */
-#define VIEW_MS 1000
-#define VIEW_IN_CROWD_MS 5000
-#define CROWD 50
 
 /* The first in the queue listens for plain Redisson locks, too, if its turn has not come so soon.
  */
@@ -46,34 +37,6 @@ enum {
 	SLOT_CLIENT,
 	SLOT_TIMER,
 	SLOTS,
-};
-
-/* One wait, from the first question to the grant or to leaving. */
-struct waiting {
-	const struct wait *wait;
-	struct lock *lock;
-	struct client *client;
-	int64_t until_ms; /* the end of --wait */
-	int64_t sign_ms;  /* when to ask again if nobody tells us anything */
-	int64_t watch_ms; /* when to ask again because somebody told us to */
-	struct pace pace; /* of the questions: anybody who may publish could demand more */
-	bool granted;
-	int late_grants;
-	bool traceless;       /* the server knows nothing of us */
-	bool first;           /* in the queue, as far as we know */
-	bool hears_outsiders; /* on the channel of plain Redisson locks */
-	bool to_call;         /* the deputy is to be called */
-	bool called;          /* it was, and not dismissed */
-	unsigned called_on;   /* the connection that was there then */
-	bool told_queued;
-	bool told_no_ttl;
-	bool place_due; /* --verbose: our place in the queue is to be asked for and told */
-	int64_t told_place;
-	bool viewing;    /* the request under way is for the line only */
-	int64_t view_ms; /* when to make the next of these; NEVER_MS: we may not */
-	struct waiter_view view;
-	struct line line;
-	struct connection_trace steps;
 };
 
 static bool may_queue(const struct waiting *w)
@@ -124,29 +87,14 @@ static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
 }
 
 /* While the server makes up its mind for the first time, or when it has all that it is to know. */
-static bool may_call(const struct waiting *w)
+static bool is_time_to_stand_by(const struct waiting *w)
 {
-	if (!w->to_call)
+	if (!w->may_be_next)
 		return false;
 	if (w->told_queued)
 		return client_is_still(w->client);
 	/* a connection of the deputy's own is worth its time only where there is time */
 	return client_is_silent(w->client) && connection_can_be_shared(&w->client->connection);
-}
-
-static void call_deputy(struct waiting *w)
-{
-	w->to_call = false;
-	w->called = w->wait->deputy;
-	w->called_on = w->client->connection.opened;
-	if (w->called)
-		w->wait->deputy->call(w->wait->deputy->context);
-}
-
-static void dismiss_deputy(struct waiting *w)
-{
-	w->called = false;
-	w->wait->deputy->dismiss(w->wait->deputy->context);
 }
 
 static void queued(struct waiting *w, const struct ask_reply *reply)
@@ -159,11 +107,9 @@ static void queued(struct waiting *w, const struct ask_reply *reply)
 	w->place_due = w->wait->messenger->verbose && w->view_ms != NEVER_MS;
 	w->sign_ms = clock_ms() + reply->ask_in_ms;
 	mind_missing_ttl(w, reply->ttl_ms);
-	w->first = w->to_call = reply->first;
+	w->first = w->may_be_next = reply->first;
 	if (w->first)
 		hear_outsiders(w);
-	else if (w->called)
-		dismiss_deputy(w);
 }
 
 static void got_it(struct waiting *w)
@@ -243,7 +189,7 @@ static void heard(struct waiting *w)
 		return;
 	}
 	if (sscanf(message, "first %" SCNd64, &in_ms) == 1 && in_ms > 0) {
-		w->first = w->to_call = true;
+		w->first = w->may_be_next = true;
 		/* the key is there until its last millisecond is over */
 		in_ms = in_ms < WATCH_MAX_MS ? in_ms + 1 : WATCH_MAX_MS;
 		if (!w->hears_outsiders)
@@ -283,63 +229,6 @@ static int failed(struct waiting *w, struct error *err)
 	return 0;
 }
 
-/* ---- The line ---- */
-
-static const char *trouble(const struct waiting *w)
-{
-	return w->client->error.status ? w->client->error.text : NULL;
-}
-
-static void draw(struct waiting *w)
-{
-	line_draw(&w->line, w->lock->keys.name, &w->view, trouble(w));
-}
-
-static void tell_place(struct waiting *w)
-{
-	const struct waiter_view *view = &w->view;
-	char holder[256];
-
-	w->place_due = false;
-	if (!view->is_known || view->place == w->told_place)
-		return;
-	w->told_place = view->place;
-	owner_show(holder, sizeof(holder), view->by);
-	message_step(w->wait->messenger, "place %" PRId64 " of %" PRId64 "%s%s", view->place,
-		     view->waiters, *view->owner ? ", held by " : "",
-		     *view->by ? holder : view->owner);
-}
-
-static void viewed(struct waiting *w)
-{
-	w->viewing = false;
-	waiter_view_read(&w->view, w->client);
-	if (w->place_due)
-		tell_place(w);
-	w->view_ms = w->client->sent_ms + (w->view.waiters > CROWD ? VIEW_IN_CROWD_MS : VIEW_MS);
-	draw(w);
-}
-
-static void look(struct waiting *w)
-{
-	struct request request;
-
-	waiter_view_ask(&w->view, w->lock, &request);
-	client_request(w->client, &request);
-	w->viewing = true;
-	line_put_off(&w->line);
-}
-
-/* The line is due. What it says is asked for while somebody looks and there is nothing else to ask;
- * the answer draws it. */
-static void mind_line(struct waiting *w)
-{
-	if (!line_is_seen(&w->line) || w->client->pending || clock_ms() < w->view_ms)
-		draw(w);
-	else
-		look(w);
-}
-
 static int take_events(struct waiting *w, struct error *err)
 {
 	for (int events = 0; events < EVENTS_AT_ONCE; events++) {
@@ -354,7 +243,7 @@ static int take_events(struct waiting *w, struct error *err)
 			return 0;
 		case CLIENT_REPLY:
 			if (w->viewing)
-				viewed(w);
+				wait_show_take(w);
 			else
 				result = asked(w, err);
 			break;
@@ -369,19 +258,6 @@ static int take_events(struct waiting *w, struct error *err)
 			return result;
 	}
 	return 0;
-}
-
-/* The time for waiting is over; if the server was away, or its replicas, that is why. */
-static int timed_out(const struct waiting *w, struct error *err)
-{
-	if (w->client->confirming)
-		return fail(err, STATUS_UNAVAILABLE,
-			    "cannot get lock %s: too few replicas know of it", w->lock->keys.name);
-	if (w->client->connection.attempts > 0) {
-		*err = w->client->error;
-		return -1;
-	}
-	return wait_result_not_obtained(err, w->lock, "timed out");
 }
 
 /* Returns the one that ends us, or 0. */
@@ -406,8 +282,6 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 	};
 	int64_t wake = client_wait(w->client, &slots[SLOT_CLIENT]);
 
-	if (may_call(w))
-		call_deputy(w);
 	wake = earliest(wake, earliest(ask_again_ms(w), w->until_ms));
 	wake = earliest(wake, w->line.draw_ms);
 	if (deadline_poll(w->wait->loop, slots, SLOTS, wake, err) < 0)
@@ -422,82 +296,82 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 	return 0;
 }
 
-/* Tells the server that we are gone, also undoing a grant whose reply is under way. A waiter may
- * have had nothing to ask for a while: if the time for waiting is over, and the server turns out to
- * be away, that is why. */
-static void leave(struct waiting *w, struct error *err)
+void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
+		struct client *client)
 {
-	const int64_t until_ms =
-		clock_ms() + (w->client->ever_answered ? LEAVE_MS : LEAVE_UNHEARD_MS);
-	struct request request;
-	struct error why;
-
-	message_step(w->wait->messenger, "leaving the queue");
-	/* a connection that carries nothing any more must leave time for another */
-	w->client->timeout_ms = earliest(w->client->timeout_ms, LEAVE_MS / 2);
-	w->client->connection.timeout_ms = w->client->timeout_ms;
-	client_cancel(w->client);
-	wire_leave(w->lock, &request);
-	if (client_call(w->client, &request, until_ms, w->client->ever_answered, &why) == 0)
-		return;
-	message_step(w->wait->messenger, "%s", why.text);
-	if (why.status == STATUS_UNAVAILABLE && clock_ms() >= w->until_ms)
-		*err = why;
-}
-
-/* A server that makes no sense, or a name that is something else: there is nothing to leave. */
-static bool is_worth_leaving(const struct error *err)
-{
-	return err->status == STATUS_NOT_OBTAINED || err->status == STATUS_UNAVAILABLE ||
-	       err->status == STATUS_REFUSED;
-}
-
-int wait_for_lock(const struct wait *wait, struct lock *lock, struct client *client, int *signo,
-		  struct error *err)
-{
-	struct waiting w = {.wait = wait,
-			    .lock = lock,
-			    .client = client,
-			    .until_ms = NEVER_MS,
-			    .steps = {.messenger = wait->messenger}};
 	char channel[CHANNEL_MAX_BYTES];
+
+	*w = (struct waiting){.wait = wait,
+			      .lock = lock,
+			      .client = client,
+			      .until_ms = NEVER_MS,
+			      .steps = {.messenger = wait->messenger}};
+	lock->wanted_ms = clock_ms();
+	line_init(&w->line);
+	if (wait->options->wait_ms > 0)
+		/* the millisecond that it is has begun already */
+		w->until_ms = lock->wanted_ms + wait->options->wait_ms + 1;
+	wire_channel(&lock->keys, lock->id, channel);
+	client_subscribe(client, channel);
+	ask(w);
+	/* Perhaps: and while the server makes up its mind, there is time to get ready. */
+	w->may_be_next = true;
+}
+
+static bool must_stand_down(const struct waiting *w)
+{
+	const struct connection *connection = &w->client->connection;
+
+	return w->stands_by &&
+	       ((w->told_queued && !w->first) || connection->stage != CONNECTION_OPEN ||
+		connection->opened != w->stands_on);
+}
+
+static bool stand_by(struct waiting *w)
+{
+	w->may_be_next = false;
+	w->stands_by = true;
+	w->stands_on = w->client->connection.opened;
+	return true;
+}
+
+/* Does what is due now. Returns -1 when the wait is to end. */
+static int mind_time(struct waiting *w, struct error *err)
+{
+	if (clock_ms() >= w->until_ms)
+		return wait_timed_out(w, err);
+	if (clock_ms() >= w->line.draw_ms)
+		wait_show_mind_line(w);
+	if (w->place_due && !w->client->pending)
+		wait_show_ask(w);
+	return 0;
+}
+
+enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
+{
 	int result;
 
 	*signo = 0;
-	lock->wanted_ms = clock_ms();
-	line_init(&w.line);
-	if (wait->options->wait_ms > 0)
-		/* the millisecond that it is has begun already */
-		w.until_ms = lock->wanted_ms + wait->options->wait_ms + 1;
-	wire_channel(&lock->keys, lock->id, channel);
-	client_subscribe(client, channel);
-	ask(&w);
-	/* Perhaps: and while the server makes up its mind, there is time to get ready. */
-	w.to_call = true;
-	for (;;) {
-		result = take_events(&w, err);
-		if (w.granted)
+	do {
+		result = take_events(w, err);
+		if (w->granted)
 			break;
-		if (w.called && (client->connection.stage != CONNECTION_OPEN ||
-				 client->connection.opened != w.called_on))
-			dismiss_deputy(&w);
-		if (result == 0 && clock_ms() >= w.until_ms)
-			result = timed_out(&w, err);
-		if (result == 0 && clock_ms() >= w.line.draw_ms)
-			mind_line(&w);
-		if (result == 0 && w.place_due && !client->pending)
-			look(&w);
-		if (result == 0 && clock_ms() >= ask_again_ms(&w))
-			ask(&w);
+		if (must_stand_down(w)) {
+			w->stands_by = false;
+			return WAIT_STAND_DOWN;
+		}
+		if (result == 0)
+			result = mind_time(w, err);
+		if (result == 0 && clock_ms() >= ask_again_ms(w))
+			ask(w);
+		else if (result == 0 && is_time_to_stand_by(w) && stand_by(w))
+			return WAIT_STAND_BY;
 		else if (result == 0)
-			result = pause_waiting(&w, signo, err);
-		if (result < 0 || w.granted)
-			break;
-	}
-	line_close(&w.line);
-	if (w.granted)
-		return 0;
-	if (client->ever_sent && !w.traceless && is_worth_leaving(err))
-		leave(&w, err);
-	return -1;
+			result = pause_waiting(w, signo, err);
+	} while (result == 0);
+	line_close(&w->line);
+	if (w->granted)
+		return WAIT_GRANTED;
+	wait_leave(w, err);
+	return WAIT_FAILED;
 }

@@ -1,0 +1,66 @@
+#include "lock/wait_show.h"
+
+#include <inttypes.h>
+
+#include "base/message.h"
+#include "lock/owner.h"
+
+/* A line on a terminal is no reason to ask more often. */
+#define VIEW_MS 1000
+#define VIEW_IN_CROWD_MS 5000
+#define CROWD 50
+
+static const char *trouble(const struct waiting *w)
+{
+	return w->client->error.status ? w->client->error.text : NULL;
+}
+
+static void draw(struct waiting *w)
+{
+	line_draw(&w->line, w->lock->keys.name, &w->view, trouble(w));
+}
+
+static void tell_place(struct waiting *w)
+{
+	const struct waiter_view *view = &w->view;
+	char holder[256];
+
+	w->place_due = false;
+	if (!view->is_known || view->place == w->told_place)
+		return;
+	w->told_place = view->place;
+	owner_show(holder, sizeof(holder), view->by);
+	message_step(w->wait->messenger, "place %" PRId64 " of %" PRId64 "%s%s", view->place,
+		     view->waiters, *view->owner ? ", held by " : "",
+		     *view->by ? holder : view->owner);
+}
+
+void wait_show_take(struct waiting *w)
+{
+	w->viewing = false;
+	waiter_view_read(&w->view, w->client);
+	if (w->place_due)
+		tell_place(w);
+	w->view_ms = w->client->sent_ms + (w->view.waiters > CROWD ? VIEW_IN_CROWD_MS : VIEW_MS);
+	draw(w);
+}
+
+void wait_show_ask(struct waiting *w)
+{
+	struct request request;
+
+	waiter_view_ask(&w->view, w->lock, &request);
+	client_request(w->client, &request);
+	w->viewing = true;
+	line_put_off(&w->line);
+}
+
+/* The line is due. What it says is asked for while somebody looks and there is nothing else to ask;
+ * the answer draws it. */
+void wait_show_mind_line(struct waiting *w)
+{
+	if (!line_is_seen(&w->line) || w->client->pending || clock_ms() < w->view_ms)
+		draw(w);
+	else
+		wait_show_ask(w);
+}

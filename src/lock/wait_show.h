@@ -1,0 +1,17 @@
+#ifndef FAIRLOCK_WAIT_SHOW_H
+#define FAIRLOCK_WAIT_SHOW_H
+
+/* What a waiter shows while it waits: a line on a terminal, and its place with --verbose. */
+
+#include "lock/wait_state.h"
+
+/* Asks for what is to be shown. Nothing else may be under way. */
+void wait_show_ask(struct waiting *w);
+
+/* Takes the answer. */
+void wait_show_take(struct waiting *w);
+
+/* The line is due. */
+void wait_show_mind_line(struct waiting *w);
+
+#endif

@@ -1,0 +1,58 @@
+#ifndef FAIRLOCK_WAIT_STATE_H
+#define FAIRLOCK_WAIT_STATE_H
+
+/* What the files wait*.c know of a wait. Others use wait.h. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/deadline_poll.h"
+#include "base/signal_fd.h"
+#include "lock/lock.h"
+#include "lock/progress.h"
+#include "lock/waiter_view.h"
+#include "redis/client.h"
+#include "redis/connection_trace.h"
+
+struct options;
+struct messenger;
+
+/* What a waiter listens to beside its server. */
+struct wait {
+	const struct options *options;
+	struct messenger *messenger;
+	const struct signal_fd *signals;
+	struct deadline_poll *loop;
+	int pidfd; /* acquire --while-pid: ends the wait; -1: none */
+};
+
+/* One wait, from the first question to the grant or to leaving. */
+struct waiting {
+	const struct wait *wait;
+	struct lock *lock;
+	struct client *client;
+	int64_t until_ms; /* the end of --wait */
+	int64_t sign_ms;  /* when to ask again if nobody tells us anything */
+	int64_t watch_ms; /* when to ask again because somebody told us to */
+	struct pace pace; /* of the questions: anybody who may publish could demand more */
+	bool granted;
+	int late_grants;
+	bool traceless;       /* the server knows nothing of us */
+	bool first;           /* in the queue, as far as we know */
+	bool hears_outsiders; /* on the channel of plain Redisson locks */
+	bool may_be_next;     /* a time to get ready is to be told */
+	bool stands_by;       /* it was, and WAIT_STAND_DOWN not since */
+	unsigned stands_on;   /* the connection that was there then */
+	bool told_queued;
+	bool told_no_ttl;
+	bool place_due; /* --verbose: our place in the queue is to be asked for and told */
+	int64_t told_place;
+	bool viewing;    /* the request under way is for the line only */
+	int64_t view_ms; /* when to make the next of these; NEVER_MS: we may not */
+	struct waiter_view view;
+	struct line line; /* on a terminal */
+	struct connection_trace steps;
+};
+
+#endif
