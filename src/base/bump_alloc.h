@@ -18,7 +18,7 @@ void *pool_calloc(size_t count, size_t each) __asm__("__wrap_calloc");
 void *pool_realloc(void *memory, size_t bytes) __asm__("__wrap_realloc");
 void pool_free(void *memory) __asm__("__wrap_free");
 
-/* What stands behind it: musl's, as the linker names them then. */
+/* musl's own functions behind it, as the linker names them then. */
 void *pool_next_malloc(size_t bytes) __asm__("__real_malloc");
 void *pool_next_calloc(size_t count, size_t each) __asm__("__real_calloc");
 void *pool_next_realloc(void *memory, size_t bytes) __asm__("__real_realloc");

@@ -29,8 +29,8 @@ struct error {
 __attribute__((format(printf, 3, 4))) int fail(struct error *err, enum status status,
 					       const char *format, ...);
 
-/* What others wrote (a name, a server's reply) must neither break the line nor drive the terminal:
- * what is no printable character becomes '?'. */
+/* Makes foreign text (a name, a server's reply) safe to print: it must not break the line or drive
+ * the terminal; what is no printable character becomes '?'. */
 void tame(char *text);
 
 /* Prints "fairlock: TEXT" on standard error, in one write. */

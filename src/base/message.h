@@ -6,7 +6,7 @@
 #include <sys/types.h>
 #include <syslog.h>
 
-/* What is told while a lock is waited for and held: messages on standard error, with --verbose each
+/* Messages while a lock is waited for and held: on standard error, with --verbose each
  * step, too, and with --syslog messages and outcomes to syslog. Nothing here ever waits, for a
  * lease does not: what standard error or syslog would not take at once is lost.
  *
@@ -32,7 +32,7 @@ __attribute__((format(printf, 3, 4))) void message(struct messenger *messenger, 
 /* Whether steps or events are told at all; if not, they need not be put into words. */
 bool message_step_is_on(const struct messenger *messenger);
 
-/* What a success is silent about: a step, and for syslog. */
+/* Tells an event that is no failure: as a step, and to syslog. */
 __attribute__((format(printf, 3, 4))) void message_event(struct messenger *messenger, int priority,
 							 const char *format, ...);
 
@@ -40,7 +40,7 @@ __attribute__((format(printf, 3, 4))) void message_event(struct messenger *messe
 __attribute__((format(printf, 2, 3))) void message_step(const struct messenger *messenger,
 							const char *format, ...);
 
-/* What the caller prints by itself. */
+/* Tells syslog only: the caller prints the text itself. */
 void message_syslog(struct messenger *messenger, int priority, const char *text);
 
 #endif

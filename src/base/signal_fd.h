@@ -29,7 +29,7 @@ void signal_fd_close(struct signal_fd *signals);
 /* The next signal, or false when there is none. */
 bool signal_fd_next(const struct signal_fd *signals, struct signalfd_siginfo *info);
 
-/* Those that wait to be taken, a bit each, from 1 on; without SIGCHLD, which is nobody else's. */
+/* The pending signals, a bit each, from 1 on; without SIGCHLD, which is for this process alone. */
 uint64_t signal_fd_pending(void);
 
 /* Whether a signal is one of these. */

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a terminal, or what stands in its place, can show. */
+/* The abilities of a terminal, or of what stands in its place. */
 struct terminal {
 	int columns;
 	int rows; /* 0: it is no terminal, and has no end */

@@ -6,7 +6,7 @@
 struct command;
 struct option_row;
 
-/* What the next word of a command line turned out to be. */
+/* The kind of the next word of a command line. */
 enum argument {
 	ARGUMENT_END,
 	ARGUMENT_OPTION,  /* row, and value unless it is a flag */

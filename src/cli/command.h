@@ -10,7 +10,7 @@ struct options;
 struct server;
 struct messenger;
 
-/* What main has made ready when it runs a command. */
+/* The things that main has made ready when it runs a command. */
 struct invocation {
 	const struct options *options;
 	const struct server *server;

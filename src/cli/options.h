@@ -45,8 +45,8 @@ enum password_source {
 
 #define ROWS_MAX 64
 
-/* What the flags, the environment, the configuration files and the defaults
- * together say. Strings belong to argv, the environment or the settings that
+/* The settings that flags, environment, configuration files and defaults
+ * result in. Strings belong to argv, the environment or the settings that
  * were read, all of which outlive every command. */
 struct options {
 	const char *url;
@@ -100,7 +100,7 @@ struct options {
 	char *url_word; /* where it stood in argv */
 };
 
-/* What a value is, and so what its member of struct options is. */
+/* The type of a value, and of its member of struct options. */
 enum option_kind {
 	OPTION_FLAG,     /* bool; elsewhere than on the command line: yes or no */
 	OPTION_TEXT,     /* const char *; the bounds are those of its length */
@@ -113,7 +113,7 @@ enum option_kind {
 	OPTION_ON_LOST,  /* enum on_lost */
 };
 
-/* What completion offers for a value. */
+/* The words that completion offers for a value. */
 enum option_hint {
 	HINT_NONE,
 	HINT_FILE,
@@ -174,7 +174,7 @@ int options_set(struct options *options, const struct option_row *row, const cha
 /* Notes where a row was set, with a path that lives as long as *options. */
 void options_note(struct options *options, const struct option_row *row, struct origin origin);
 
-/* What was noted. */
+/* The origin that options_note noted. */
 const struct origin *options_origin(const struct options *options, const struct option_row *row);
 
 /* Copies a --url (options_free gives it back) and wipes its password from argv,

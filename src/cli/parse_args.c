@@ -4,7 +4,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 
-/* What an option without a value stands for. */
+/* The value of an option that was given without one. */
 static const char *implied(const struct option_row *row)
 {
 	return row->kind == OPTION_PERIOD ? row->fallback : "yes";

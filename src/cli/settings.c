@@ -218,7 +218,7 @@ static const struct option_row *find_row(size_t offset)
 	return option_at(i);
 }
 
-/* What is of no use without another option: whoever sets it means us to use it. */
+/* Refuses an option that has no effect without another one: the user means us to use it. */
 static int refuse_alone(const struct options *options, size_t offset, const char *needed,
 			struct error *err)
 {

@@ -130,7 +130,7 @@ static int print_new(struct reader *reader, struct table *table, struct seen *se
 	return table_flush(table, err);
 }
 
-/* Whoever read our output may have gone; without a new event no write would tell. */
+/* The reader of our output may have gone; without a new event no write would tell us. */
 static bool reader_is_gone(void)
 {
 	struct pollfd slot = {.fd = STDOUT_FILENO};

@@ -23,7 +23,7 @@
 #include "redis/reply.h"
 #include "redis/script.h"
 
-/* What has been seen. */
+/* The result of looking at all locks. */
 struct status_view {
 	struct table *table;        /* NULL: nobody looks at it */
 	struct prometheus *metrics; /* NULL: nor Prometheus */
@@ -53,7 +53,7 @@ static int ask(struct lock_status *state, struct client *client, const struct lo
 	return 0;
 }
 
-/* What is seen of a cluster of which a part is missing is shown first. */
+/* Fails if a part of the cluster is missing, after the rest was shown. */
 static int tell_gap(const struct status_view *view, struct error *err)
 {
 	if (view->gap.status == STATUS_OK)

@@ -56,7 +56,7 @@ const struct layout status_layout = {
 	.nothing = "no locks",
 };
 
-/* What the cells of one line point to. */
+/* The texts to which the cells of one line point. */
 struct line {
 	struct owner_process process;
 	char numbers[COLUMN_COUNT][DURATION_MAX_BYTES];

@@ -1,7 +1,7 @@
 #ifndef FAIRLOCK_STATUS_LINE_H
 #define FAIRLOCK_STATUS_LINE_H
 
-/* What `status` knows of one lock, as a line of its table and as metrics. */
+/* One lock in `status`: as a line of its table and as metrics. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 
 struct redisReply;
 
-/* What the status script answered; the texts live as long as its reply. */
+/* The answer of the status script; the texts live as long as its reply. */
 struct lock_status {
 	const char *name;
 	const char *owner;

@@ -1,4 +1,4 @@
-/* What this user may do. It is asked, not tried: what a server refuses stands in its ACL log. */
+/* Checks the permissions of this user. Asks the server instead of trying: it logs each refusal. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 /* To ask with, where no lock is named. */
 #define SOME_NAME "fairlock-doctor"
 
-/* What the scripts and the client do, with what: the manual's rule in PERMISSIONS. */
+/* The commands that scripts and client use, and on which keys: the rule in fairlock(1),
+ * PERMISSIONS. */
 enum object { NOTHING, LOCK, STATE, QUEUE, TIMEOUTS, LOG, PLAIN, CHANNEL, OBJECTS };
 
 static const struct need {

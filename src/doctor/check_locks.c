@@ -11,7 +11,7 @@
 #include "redis/reply.h"
 #include "redis/script.h"
 
-/* Nobody should wait for us for longer. */
+/* Give up after this: a person waits for the answer. */
 #define LOOKING_MS 10000
 
 /* How many of a kind are named; the rest is counted. */
@@ -151,7 +151,7 @@ static int look_at_log(struct findings *report, const struct found *lock, struct
 	return 0;
 }
 
-/* What is in use by something that is no lock, or by another spelling, is not ours to judge. */
+/* Skip a name that something else uses, or another spelling of it: doctor judges locks only. */
 static int look_at(struct findings *report, struct seen *seen, const struct found *lock,
 		   struct error *err)
 {

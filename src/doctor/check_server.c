@@ -23,7 +23,7 @@ static bool is_on_this_host(const struct server_info *info)
 	return kind == SERVER_LOCAL || kind == SERVER_UNIX;
 }
 
-/* Whoever may see little is told so once. */
+/* Reports only once that this user may see little. */
 static void check_unknown(struct findings *report, const struct server_info *info)
 {
 	const struct {

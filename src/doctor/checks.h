@@ -7,7 +7,7 @@
 #include "lock/lock_list.h"
 #include "redis/server_url.h"
 
-/* What could break locks. Each function adds what it finds to the report, good or bad, and changes
+/* Checks for anything that could break locks. Each adds its findings, good or bad, and changes
  * nothing on the server. */
 
 /* The server as it is set up and doing. */
@@ -22,7 +22,7 @@ void check_replicas(struct findings *report, const struct server_info *info,
 void check_times(struct findings *report, const struct server_info *info, size_t count,
 		 const struct options *options);
 
-/* What this user may do, with the keys of each of these locks. */
+/* Checks the permissions of this user for the keys of each of these locks. */
 void check_user(struct findings *report, const struct server_info *info,
 		const struct options *options, char *const *names, int count);
 

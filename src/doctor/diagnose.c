@@ -88,7 +88,7 @@ static void check_nodes(struct diagnosis *examination)
 	message_step(invocation->messenger, "checked the server and its user");
 }
 
-/* What is named, or all that there are. */
+/* Finds the locks that the user named, or all of them. */
 static int find_names(struct diagnosis *examination, struct lock_list *names, struct client *client,
 		      struct error *err)
 {
@@ -109,7 +109,7 @@ static int find_names(struct diagnosis *examination, struct lock_list *names, st
 		       : fail(err, STATUS_OS, "cannot list locks: out of memory");
 }
 
-/* Whoever may not is not sent: the refusal would stand in the ACL log. */
+/* Without the permission we do not try: the server logs each refusal. */
 static bool may_scan(const struct server_info *info)
 {
 	const char *const scan = "SCAN\n0";
@@ -195,7 +195,7 @@ static const char *remedy_of(const struct error *err)
 	       "address comes from";
 }
 
-/* Whoever reads a list finds it there, too. */
+/* A failure stands in the list of findings, too. */
 static void add_failure(struct findings *report, const struct error *err)
 {
 	finding_explain(findings_add(report, SEVERITY_ERROR, "reach", "%s", err->text),

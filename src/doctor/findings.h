@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What `doctor` has found. */
+/* The findings of `doctor`. */
 
 enum severity {
 	SEVERITY_OK,

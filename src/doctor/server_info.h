@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "redis/client.h"
 
-/* What one server says about itself, as far as it may be asked. */
+/* Facts that one server tells about itself, as far as this user may ask. */
 
 enum setting {
 	SETTING_SAVE,

@@ -1,4 +1,4 @@
-/* What the log script answers, made fit for use: others can write into a stream, too. */
+/* Reads the answer of the log script, and checks it: others can write into a stream, too. */
 #include "history/log_reply.h"
 
 #include <errno.h>

@@ -44,7 +44,7 @@ struct present {
 	const char *by;
 };
 
-/* What the log script answered. The texts live as long as its reply. */
+/* The answer of the log script. The texts live as long as its reply. */
 struct log_reply {
 	int64_t now_ms;
 	int64_t from_ms;     /* nothing of before that was asked for; UNKNOWN_MS: all was */
@@ -58,7 +58,7 @@ struct log_reply {
 	size_t waiter_count;
 };
 
-/* What to ask the log script for. */
+/* A question for the log script. */
 struct log_query {
 	char after[ENTRY_ID_MAX_BYTES]; /* only what came after this entry; "": all */
 	char since[24];                 /* only what happened so many ms ago or later; "": all */

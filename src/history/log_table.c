@@ -53,7 +53,7 @@ const struct layout event_layout = {
 	.nothing = "no events",
 };
 
-/* What an event's cells point to. */
+/* The texts to which an event's cells point. */
 struct line {
 	struct owner_process process;
 	char time[MOMENT_MAX_BYTES];

@@ -16,7 +16,7 @@
 #include "history/plot_rows.h"
 #include "output/timestamp.h"
 
-/* What a column of a row shows; where several would, the greatest. */
+/* The mark in a column of a row; of several, the greatest. */
 enum mark {
 	NOTHING,
 	TICK,

@@ -23,7 +23,7 @@ int plot_axis_column(const struct plot_axis *axis, int64_t ms);
 /* The first tick after this time, in local time a multiple of the step. */
 int64_t plot_axis_next_tick(const struct plot_axis *axis, int64_t ms);
 
-/* What is written at a tick. */
+/* The text at a tick. */
 const char *plot_axis_label(const struct plot_axis *axis, int64_t tick_ms,
 			    char text[MOMENT_MAX_BYTES]);
 

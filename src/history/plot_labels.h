@@ -5,7 +5,7 @@ struct job;
 struct plot_rows;
 struct terminal;
 
-/* What stands left of a drawing: the command, and where it runs. */
+/* The labels left of a drawing: the command, and where it runs. */
 struct plot_labels {
 	const char *place; /* of all jobs, where it is the same and no label shows it; else "" */
 	int command_width;

@@ -12,7 +12,7 @@ struct change {
 	int by; /* 1: one more waits; -1: one less */
 };
 
-/* Who goes is counted before who comes in the same moment. */
+/* Of one moment, an end counts before a beginning. */
 static int compare(const void *a, const void *b)
 {
 	const struct change *x = a, *y = b;

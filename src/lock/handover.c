@@ -21,7 +21,7 @@
 #define CLOCKS_SLACK_MS 20
 #define CLOCKS_SLACK_PART 1000
 
-/* What a message says that hands the lock over. */
+/* The parts of a message that hands the lock over. */
 struct handing {
 	char token[TOKEN_MAX_BYTES];
 	char ttl_ms[TOKEN_MAX_BYTES];

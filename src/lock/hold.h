@@ -41,7 +41,7 @@ void hold_step(struct hold *hold);
 /* Why the lease is about to end. */
 const char *hold_trouble(const struct hold *hold);
 
-/* What to wait for: fills *slot, returns when hold_step has something to do. */
+/* Fills *slot for poll. Returns when hold_step has something to do. */
 int64_t hold_wait(const struct hold *hold, struct pollfd *slot);
 
 /* Gives the hold back, waiting until until_ms for the server. */

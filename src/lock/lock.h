@@ -62,7 +62,7 @@ enum ask_outcome {
 	ASK_REMOVED,
 };
 
-/* What the acquire script answered. The strings live as long as the reply. */
+/* The answer of the acquire script. The strings live as long as the reply. */
 struct ask_reply {
 	enum ask_outcome outcome;
 	int64_t ask_in_ms;  /* queued: when to ask again at the latest */
@@ -103,7 +103,7 @@ struct release_reply {
 	const char *by;
 };
 
-/* What a process wants of a lock. Numbers that it leaves out are 0, but for max_queue. */
+/* How a process wants to use a lock. Numbers that it leaves out are 0, but for max_queue. */
 struct lock_options {
 	const char *name;
 	enum lock_kind kind;

@@ -89,7 +89,7 @@ static int64_t rounded(int64_t ms)
 	return (ms + unit / 2) / unit * unit;
 }
 
-/* What those before us usually need, the holder less what it had. */
+/* Estimates our turn: the usual holds of the waiters before us, and the rest of the holder's. */
 static void say_turn(struct text *text, const struct waiter_view *view)
 {
 	const int64_t held = held_ms(view);
@@ -205,7 +205,7 @@ bool line_is_seen(struct line *line)
 	return seen;
 }
 
-/* What stood there goes, so much of it as is not overwritten. */
+/* Overwrites the line that stood there, and erases the rest of it. */
 static void put_line(struct line *line, const char *text, int taken, bool urgent)
 {
 	char bytes[TEXT_MAX_BYTES + 64];

@@ -68,7 +68,7 @@ static void ask(struct waiting *w)
 	w->place_due = false;
 }
 
-/* What a look at the lock would tell is not worth waiting for: our own question comes first. */
+/* A question of ours goes before a look at the lock, whose answer need not be waited for. */
 static bool is_asking(const struct waiting *w)
 {
 	return w->client->pending && !w->viewing;

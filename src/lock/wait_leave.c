@@ -6,7 +6,7 @@
 #include "lock/wire.h"
 #include "redis/client_call.h"
 
-/* Whoever leaves tells the server so, but waits no longer for its answer. */
+/* A waiter that leaves tells the server so, and waits no longer than this for the answer. */
 #define LEAVE_MS 2000
 
 /* A server that has answered nothing within the connect timeout gets less. */

@@ -26,7 +26,7 @@ int wait_result_stopped(struct error *err, const struct lock *lock, int signo);
 /* It has ended for another reason. */
 int wait_result_not_obtained(struct error *err, const struct lock *lock, const char *why);
 
-/* What becomes of a wait that failed. A signal that ended it ends this process. "Not obtained"
+/* Acts on a wait that failed. A signal that ended it ends this process. "Not obtained"
  * turns into its exit status, told unless --quiet; any other failure stays one (-1). */
 int wait_result_carry_out(struct messenger *messenger, const struct options *options, int signo,
 			  const struct error *err, int *status);

@@ -1,7 +1,7 @@
 #ifndef FAIRLOCK_WAIT_SHOW_H
 #define FAIRLOCK_WAIT_SHOW_H
 
-/* What a waiter shows while it waits: a line on a terminal, and its place with --verbose. */
+/* The output of a waiter while it waits: a line on a terminal, and its place with --verbose. */
 
 #include "lock/wait_state.h"
 

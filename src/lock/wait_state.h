@@ -1,7 +1,7 @@
 #ifndef FAIRLOCK_WAIT_STATE_H
 #define FAIRLOCK_WAIT_STATE_H
 
-/* What the files wait*.c know of a wait. Others use wait.h. */
+/* The state of a wait, for the files wait*.c. Other files use wait.h. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@
 struct options;
 struct messenger;
 
-/* What a waiter listens to beside its server. */
+/* The surroundings of a waiter: its options, and its sources of events beside the server. */
 struct wait {
 	const struct options *options;
 	struct messenger *messenger;

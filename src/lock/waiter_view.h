@@ -13,7 +13,7 @@ struct usual {
 	int64_t ms;
 };
 
-/* What somebody who waits for a lock sees of it. */
+/* A waiter's view of its lock. */
 struct waiter_view {
 	bool is_known; /* there has been an answer */
 	int64_t at_ms; /* when the last one was true */

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-/* What Prometheus is told of locks, in its text exposition format (version 0.0.4). */
+/* Metrics of locks in the text exposition format of Prometheus (version 0.0.4). */
 
 enum metric {
 	METRIC_HELD, /* 1 or 0 */

@@ -261,7 +261,7 @@ static int width_of(const struct table *table, const struct terminal *terminal, 
 	return most > table->widths[column] ? most : table->widths[column];
 }
 
-/* What could drive the terminal goes, too. */
+/* Cuts the cells, and removes what could drive the terminal. */
 static int cut_cells(struct table *table, const struct terminal *terminal, size_t column, int width)
 {
 	const size_t lines = scols_table_get_nlines(table->lines);
@@ -367,7 +367,7 @@ void table_colour(struct table *table, const char *colour)
 	scols_line_set_color(scols_table_get_line(table->lines, count - 1), colour);
 }
 
-/* What comes later is to stand below what was printed. */
+/* Keeps the widths, so that later rows stand below the ones that were printed. */
 static void keep_widths(struct table *table)
 {
 	for (size_t i = 0; i < table->count; i++) {

@@ -23,7 +23,8 @@ struct column {
 	int spare; /* without -o: left out, the greatest first, where the screen is too narrow */
 };
 
-/* What a command can list. people, raw and json are the default columns of these formats. */
+/* A table that a command can print. people, raw and json are the default columns of these formats.
+ */
 struct layout {
 	const char *name; /* of the list in JSON */
 	const struct column *columns;

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-/* What a terminal is to be again. */
+/* The state to which a terminal is to be restored. */
 struct terminal_restorer {
 	const char *leave; /* what is written to it */
 	struct termios usual;

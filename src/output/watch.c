@@ -166,7 +166,7 @@ static void tell_silence(struct watching *w)
 
 /* ---- Keys and signals ---- */
 
-/* What is there is cut to the new size at once, and looked at anew. */
+/* Redraws the last answer in the new size at once, and asks for a new one. */
 static void resize(struct watching *w)
 {
 	terminal_measure(&w->terminal, STDOUT_FILENO);
@@ -304,7 +304,7 @@ static int open_signals(struct watching *w, struct error *err)
 		       : 0;
 }
 
-/* What cannot be seen at all is a failure as any other, on the usual screen. */
+/* Looks once before the screen is switched: a failure then shows as any other. */
 static int look_first(struct watching *w, struct error *err)
 {
 	w->text = w->watch->look(w->watch->data, width(w), err);

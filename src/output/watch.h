@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-/* What is shown on the whole screen, again and again. */
+/* A view that is drawn on the whole screen again and again. */
 struct watch {
 	const char *title;
 	int64_t period_ms;

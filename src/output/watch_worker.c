@@ -11,7 +11,7 @@
 
 #define PIECE_BYTES 65536
 
-/* What stands before a text. Both ends are the same program. */
+/* The head of an answer, before its text. Both ends are the same program. */
 struct answer {
 	struct error err;
 	size_t length;

@@ -242,7 +242,7 @@ static enum client_event step(struct client *client)
 	return event;
 }
 
-/* Who was late itself, stopped perhaps, may find the reply there. */
+/* A client that was late itself, because it was stopped perhaps, may find the reply there. */
 enum client_event client_step(struct client *client)
 {
 	const bool was_due = clock_ms() >= due_ms(client);

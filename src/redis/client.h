@@ -21,7 +21,7 @@ void client_request(struct client *client, const struct request *request);
 /* Drops the request under way: its reply, if it comes, is ignored with its connection. */
 void client_cancel(struct client *client);
 
-/* What to wait for: fills *slot, returns the deadline of the client's own timers. */
+/* Fills *slot for poll. Returns the deadline of the client's own timers. */
 int64_t client_wait(const struct client *client, struct pollfd *slot);
 
 /* Goes on as far as it can without waiting, up to one event. Call until CLIENT_NOTHING. */

@@ -21,7 +21,7 @@ void client_drop_reply(struct client *client)
 	client->confirming = false;
 }
 
-/* What was under way on a connection that is no more goes out again over the next. */
+/* A request that was under way on a lost connection goes out again over the next one. */
 void client_forget_connection(struct client *client)
 {
 	client_drop_reply(client);
@@ -80,7 +80,7 @@ enum client_event client_no_reply(struct client *client)
 	return client_lost(client);
 }
 
-/* What came from the other end is not what a server says. */
+/* Ends the connection: no Redis server sends this. */
 enum client_event client_nonsense(struct client *client, const char *what)
 {
 	connection_fail(&client->connection, STATUS_BUG, "understand", what);

@@ -1,14 +1,14 @@
 #ifndef FAIRLOCK_CLIENT_FAIL_H
 #define FAIRLOCK_CLIENT_FAIL_H
 
-/* What a client does when a connection ends or the server refuses a request. For client.c.
+/* A client whose connection ends, or whose request the server refuses. For client.c.
  * Functions that return an event have filled client->error. */
 
 #include "redis/client_state.h"
 
 void client_drop_reply(struct client *client);
 
-/* What was under way on a connection that is no more goes out again over the next. */
+/* A request that was under way on a lost connection goes out again over the next one. */
 void client_forget_connection(struct client *client);
 
 /* Nothing has gone wrong, the connection is at the wrong place, or of the wrong kind. */
@@ -22,7 +22,7 @@ enum client_event client_lost_for(struct client *client, const char *cause);
 
 enum client_event client_no_reply(struct client *client);
 
-/* What came from the other end is not what a server says. */
+/* Ends the connection: no Redis server sends this. */
 enum client_event client_nonsense(struct client *client, const char *what);
 
 /* The server answered with an error: an unavailable one is asked again later, any other answer is

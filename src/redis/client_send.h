@@ -1,7 +1,7 @@
 #ifndef FAIRLOCK_CLIENT_SEND_H
 #define FAIRLOCK_CLIENT_SEND_H
 
-/* What a client says to the server. For client.c. */
+/* The commands that a client sends. For client.c. */
 
 #include "redis/client_state.h"
 

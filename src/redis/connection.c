@@ -62,7 +62,7 @@ void connection_send(struct connection *connection, int argc, const char **argv)
 
 /* ---- The handshake ---- */
 
-/* What the next reply of the handshake means for the way. */
+/* Acts on the next reply of the handshake. */
 static enum connection_event take_greeting(struct connection *connection, const redisReply *reply)
 {
 	struct handshake *handshake = &connection->handshake;

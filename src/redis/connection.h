@@ -36,7 +36,7 @@ void connection_forget(struct connection *connection);
 /* Goes on as far as it can without waiting, up to one event. The caller frees *reply. */
 enum connection_event connection_step(struct connection *connection, struct redisReply **reply);
 
-/* What to wait for: fills *slot, returns the deadline of its own timers. */
+/* Fills *slot for poll. Returns the deadline of its own timers. */
 int64_t connection_wait(const struct connection *connection, struct pollfd *slot);
 
 #endif

@@ -87,7 +87,7 @@ enum connection_event connection_mind_connect(struct connection *connection)
 
 /* ---- The way to a socket ---- */
 
-/* Nobody listens on the private server's socket: starts it. */
+/* Starts the private server: it does not listen on its socket. */
 static enum connection_event start_local(struct connection *connection)
 {
 	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
@@ -128,8 +128,8 @@ static enum connection_event try_next_address(struct connection *connection)
 	return CONNECTION_NOTHING;
 }
 
-/* Whom to try now: the one that was named, else the seeds, beginning with the one that was fine
- * last. */
+/* Chooses the next endpoint: the one that was named, else the seeds, beginning with the one that
+ * was fine last. */
 static void choose_endpoint(struct connection *connection)
 {
 	const struct server *server = connection->server;

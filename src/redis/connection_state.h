@@ -1,7 +1,7 @@
 #ifndef FAIRLOCK_CONNECTION_STATE_H
 #define FAIRLOCK_CONNECTION_STATE_H
 
-/* What the files connection*.c know of a connection. Others use connection.h. */
+/* The state of a connection, for the files connection*.c. Other files use connection.h. */
 
 #include <stdbool.h>
 #include <stddef.h>

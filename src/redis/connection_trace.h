@@ -6,7 +6,7 @@
 struct client;
 struct messenger;
 
-/* What a connection does by itself, told step by step to who uses it. */
+/* Tells the steps that a connection takes by itself (--verbose). */
 struct connection_trace {
 	const struct messenger *messenger;
 	unsigned connections; /* so many of them are told */
@@ -18,7 +18,7 @@ struct connection_trace {
  * it is connected. */
 void connection_trace_tell(struct connection_trace *steps, const struct client *client);
 
-/* What has come until now, somebody else has told. */
+/* Skips the steps until now: another process has told them. */
 void connection_trace_skip(struct connection_trace *steps, const struct client *client);
 
 #endif

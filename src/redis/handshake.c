@@ -21,7 +21,7 @@ static void send(struct handshake *handshake, struct redisContext *redis, int ar
 	handshake->due++;
 }
 
-/* Who we are for sentinels: as the options say, or else as for the server. */
+/* Logs in at a sentinel: with the options for sentinels, or else as at the server. */
 static void greet_sentinel(struct handshake *handshake, struct redisContext *redis)
 {
 	const struct server *server = handshake->server;

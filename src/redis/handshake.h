@@ -10,7 +10,7 @@ struct redisContext;
 struct redisReply;
 struct server;
 
-/* What is said first on a connection, and what the other end says about itself: a server in its
+/* The first exchange on a connection, and what the other end says about itself: a server in its
  * answer to HELLO, a sentinel when it is asked for the master. */
 struct handshake {
 	const struct server *server;

@@ -76,7 +76,7 @@ static bool find_program(char program[PATH_MAX])
 
 /* Starting */
 
-/* What a server that is to be started gets from us; the descriptors are at
+/* The things that the private server inherits from us; the descriptors are at
  * least OURS_MIN_FD. */
 struct start {
 	const char *program;

@@ -5,8 +5,8 @@
 
 struct redisReader;
 
-/* What a server may make us read. A few bytes can announce more elements than there is memory, or
- * be nested until the stack is full, and hiredis has no limit that would help. */
+/* Limits for the replies that we read. A few bytes can announce more elements than there is memory,
+ * or be nested until the stack is full, and hiredis has no limit that would help. */
 struct reply_limits;
 
 /* Bounds the replies of a new reader. Returns NULL when there is no memory. To be freed, with

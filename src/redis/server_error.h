@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "redis/endpoint.h"
 
-/* What the error replies of a server mean. The table of faults in fairlock(7) says the same for
+/* The meaning of a server's error replies. The table of faults in fairlock(7) says the same for
  * people.
  */
 

@@ -120,7 +120,7 @@ static int parse_db(struct parse *parse, const char *text, size_t length)
 	return 0;
 }
 
-/* What stands before the @. A word alone is refused: some programs take it for
+/* Parses the part before the @. A word alone is refused: some programs take it for
  * a user, others for a password, and a password we would show. */
 static int parse_user(struct parse *parse, const char *text, size_t length)
 {

@@ -74,7 +74,7 @@ static bool is_about_having_none(SSL *ssl)
 	}
 }
 
-/* What the other end has against us, or NULL. */
+/* The reason for which the other end refuses us, or NULL. */
 static const char *objection(SSL *ssl)
 {
 	if (is_about_having_none(ssl))
@@ -124,7 +124,7 @@ static ssize_t read_session(redisContext *redis, char *buffer, size_t size)
 	return passed(redis, SSL_read(redis->privctx, buffer, (int)size));
 }
 
-/* What we write is not taken any more. Why may have been said before: under TLS 1.3 the other end
+/* The other end takes no more bytes. It may have said why before: under TLS 1.3 it
  * judges our certificate when we are already talking. */
 static ssize_t write_failed(redisContext *redis, int saved_errno)
 {

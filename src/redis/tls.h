@@ -13,7 +13,7 @@ struct server;
  */
 extern const bool tls_is_here;
 
-/* What redis->err is after the other end wanted another certificate of ours, or any: under TLS 1.3
+/* The value of redis->err when the other end refused our certificate, or wants one: under TLS 1.3
  * that may come after the handshake. */
 #define TLS_REFUSED REDIS_ERR_OTHER
 
@@ -29,7 +29,7 @@ int tls_start(struct redisContext *redis, const struct server *server, const cha
  * without a word. */
 int tls_shake_hands(struct redisContext *redis, short *events, struct error *err);
 
-/* What was agreed on ("TLSv1.3"); NULL: no session. */
+/* The protocol of the session ("TLSv1.3"); NULL: there is none. */
 const char *tls_protocol(const struct redisContext *redis);
 
 #endif

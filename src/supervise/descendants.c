@@ -136,8 +136,9 @@ static int signal_children(int proc, int signo, pid_t spare)
 	return count;
 }
 
-/* Who forks and ends faster than all of /proc can be read is not found there; but each generation
- * is handed to this process, which is a subreaper, and its own children are found quickly. */
+/* A process that forks and ends faster than all of /proc can be read is not found there; but each
+ * generation is handed to this process, which is a subreaper, and its own children are found
+ * quickly. */
 static int signal_fleeting(int signo, pid_t spare)
 {
 	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);

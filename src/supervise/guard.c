@@ -153,7 +153,7 @@ static int64_t lost_from_ms(const struct guard *guard)
 							    : job_stop_ms(guard->job);
 }
 
-/* What time has brought: the deadline, or the end of COMMAND's grace. */
+/* Acts on the time: the deadline has come, or the end of COMMAND's grace. */
 static void mind_time(struct guard *guard)
 {
 	const int64_t now = clock_ms();

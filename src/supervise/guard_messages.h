@@ -1,7 +1,7 @@
 #ifndef FAIRLOCK_GUARD_MESSAGES_H
 #define FAIRLOCK_GUARD_MESSAGES_H
 
-/* What the guard tells with --verbose or --syslog. */
+/* The guard's messages for --verbose and --syslog. */
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-/* What the guard does before COMMAND begins. */
+/* The guard before COMMAND begins. */
 #include "supervise/guard_standby.h"
 
 #include <errno.h>

@@ -31,7 +31,7 @@ static int ascending(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Whoever reads our standard output waits for all who might still write to it. */
+/* A reader of our standard output waits for every process that could still write to it. */
 static void close_all_but(int *keep, size_t count)
 {
 	int from = 3;
@@ -91,7 +91,7 @@ static _Noreturn void keep(const struct kept *kept)
 	_exit(0);
 }
 
-/* What came until now was sent to the process group that it has left: it is for others. */
+/* Signals that came until now were for the process group that the keeper has left: drop them. */
 static void leave_group(const struct signal_fd *signals)
 {
 	struct signalfd_siginfo ignored;

@@ -10,7 +10,7 @@ struct signal_fd;
 struct deadline_poll;
 struct messenger;
 
-/* What a keeper needs. */
+/* The things that a keeper needs. */
 struct kept {
 	struct hold *hold;
 	struct messenger *messenger;

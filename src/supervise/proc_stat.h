@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-/* What the kernel says of a process (proc(5)). */
+/* A process as the kernel shows it in /proc/PID/stat (proc(5)). */
 struct proc_stat {
 	char state; /* T: stopped, Z or X: ended */
 	pid_t parent;

@@ -41,7 +41,7 @@ enum guard_phase {
 	GUARD_DONE,
 };
 
-/* What has become of COMMAND. */
+/* How COMMAND ended. */
 struct ending {
 	_Atomic int exec_errno; /* it could not be started */
 	int wait_status;        /* as waitpid tells it */

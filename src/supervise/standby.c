@@ -22,8 +22,8 @@
 #define NAPS 20000
 #define NAP_NS 100000L
 
-/* What came about when the guard was forked: nobody knows whether it came before, and the guard
- * does not have it, or after. COMMAND's process takes no signals yet, and gets none twice. */
+/* Hands COMMAND's process the signals that came about when the guard was forked: it cannot be told
+ * whether the guard has them. COMMAND's process takes no signals yet, and gets none twice. */
 static void hand_down_late(struct standby *standby)
 {
 	const struct timespec nap = {.tv_nsec = NAP_NS};

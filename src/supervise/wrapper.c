@@ -48,7 +48,7 @@ static bool is_end_of_guard(const struct signalfd_siginfo *info)
 	       info->ssi_code <= CLD_CONTINUED;
 }
 
-/* What the terminal sends reaches COMMAND by itself, since it is in our process group; but
+/* The terminal's signals reach COMMAND by themselves, since it is in our process group; but
  * when the terminal goes away, only the leader of the session hears of it. */
 static bool is_for_command(const struct wrapper *wrapper, const struct signalfd_siginfo *info)
 {
