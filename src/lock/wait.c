@@ -356,7 +356,7 @@ enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
 		result = take_events(w, err);
 		if (w->granted)
 			break;
-		if (must_stand_down(w)) {
+		if (result == 0 && must_stand_down(w)) {
 			w->stands_by = false;
 			return WAIT_STAND_DOWN;
 		}
