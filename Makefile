@@ -90,8 +90,7 @@ ALLOCATOR_LDFLAGS := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 
 objects = $(patsubst src/%.c,$(BUILD)/%.o,$(sort $(wildcard $(1:%=src/%.c))))
 
-LUA_PARTS := lua/prelude.lua $(shell sed -n 's,^[[:blank:]]*-- include ,lua/,p' lua/*.lua | sort -u)
-SCRIPTS  := $(sort $(filter-out $(LUA_PARTS),$(wildcard lua/*.lua)))
+SCRIPTS  := $(sort $(wildcard lua/scripts/*.lua))
 COMMON   := $(filter-out $(addprefix $(BUILD)/,redis/tls.o redis/tls_none.o base/bump_alloc.o), \
 	$(call objects,main exec_program supervise/* lock/* cli/* redis/* base/*)) $(BUILD)/scripts.o $(ENDS)
 OBJECTS  := $(COMMON) $(call objects,program_full commands/* doctor/* history/* output/* redis/tls_none)
@@ -160,7 +159,7 @@ $(BUILD)/%.o: src/%.c $(BUILD)/flags | $(HIREDIS_ARCHIVE)
 	$(call say,CC $<)
 	$(compile)
 
-$(BUILD)/scripts.c: lua/embed lua/join $(LUA_PARTS) $(SCRIPTS) $(BUILD)/list
+$(BUILD)/scripts.c: lua/embed lua/join $(wildcard lua/parts/*.lua) $(SCRIPTS) $(BUILD)/list
 	$(call say,LUA $@)
 	$(Q)lua/embed $(SCRIPTS) >$@
 

@@ -308,7 +308,7 @@ check_each_of_watcher() {
 @test "the commands of the rules are those of the scripts" {
 	local scripts client='eval evalsha subscribe'
 
-	scripts=$(cat "$TESTS_DIR"/../lua/*.lua | grep -oE "(call|note|run)\('[A-Z]+'" | grep -oE '[A-Z]+' | tr A-Z a-z)
+	scripts=$(cat "$TESTS_DIR"/../lua/*/*.lua | grep -oE "(call|note|run)\('[A-Z]+'" | grep -oE '[A-Z]+' | tr A-Z a-z)
 	assert_equal "$(rule backup | sed -n 's/^+\([a-z]*\).*/\1/p' | sort -u)" \
 		"$(printf '%s\n' $scripts $client | sort -u)"
 }
@@ -322,7 +322,7 @@ check_each_of_watcher() {
 		arity=$(cli --raw COMMAND INFO "$command" | sed -n 2p)
 		[ "$arity" = $((2 + more)) ] || { [ "$arity" -lt 0 ] && [ $((2 + more)) -ge "${arity#-}" ]; } ||
 			fail "$command takes $arity words, and is asked about with $((2 + more))"
-	done < <(cat "$TESTS_DIR"/../lua/*.lua | grep -o "denied([^)]*')" | sed "s/.*'\([^']*\)')/\1/" |
+	done < <(cat "$TESTS_DIR"/../lua/*/*.lua | grep -o "denied([^)]*')" | sed "s/.*'\([^']*\)')/\1/" |
 		tr ' ' '\n' | sed -E 's/[A-Z]$/& 0/; s/[0-9]$/ &/' | sort -u | tee "$BATS_TEST_TMPDIR/asked")
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/asked")" -gt 30 ]
 }

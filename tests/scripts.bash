@@ -28,7 +28,7 @@ setup_file() {
 		start_server
 	fi
 	for name in acquire release renew leave queue status log view; do
-		"$TESTS_DIR/../lua/join" "$LUA/$name.lua" >"$BATS_FILE_TMPDIR/$name.lua"
+		"$TESTS_DIR/../lua/join" "$LUA/scripts/$name.lua" >"$BATS_FILE_TMPDIR/$name.lua"
 		sha=$(cli -x SCRIPT LOAD <"$BATS_FILE_TMPDIR/$name.lua")
 		[[ $sha =~ ^[0-9a-f]{40}$ ]] || {
 			echo "$name.lua: $sha" >&2

@@ -1,14 +1,14 @@
 /* A model of fairlock's protocol, for spin. tests/model/run runs it in several small configurations; the
  * numbers that make one are the macros below.
  *
- * What is atomic here is one script on the server, and one step of a client between two waits. From lua/:
+ * What is atomic here is one script on the server, and one step of a client between two waits. From lua/scripts and lua/parts:
  *
  *   acquire   acquire.lua: join(), grant(), queued(); its quick path does the same as the long one
  *   renew     renew.lua; take-up after a loss of data
- *   release   release.lua with mode `own`: let_go(); its quick ways, one of them succeed.lua, do the same
+ *   release   release.lua with mode `own`: let_go(); its quick ways, one of them release_handover.lua, do the same
  *   leave     leave.lua, sent by the waiter itself
- *   first_waiter, tell_second, hand_over, pass_on, announce, drop   waiters.lua
- *   place, settle (mend, bring_back)                          places.lua
+ *   first_waiter, tell_second, hand_over, pass_on, announce, drop   queue_head.lua
+ *   place, settle (mend, bring_back)                          queue_order.lua
  *   r_ask, r_unlock                                           the scripts of Redisson 4.7.0's fair lock
  *
  * and from src/: lock/wait.c (begin, ask, heard, leave), redis/client.c (what is sent again, and `again`), lock/hold.c and supervise/guard.c

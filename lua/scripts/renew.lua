@@ -51,11 +51,11 @@ if owner == id and state.owner == id and state.empty and not state.turn and not 
 end
 
 -- in a function from here on
--- include ending.lua
+-- include hold_end.lua
 -- include holds.lua
 -- include patience.lua
--- include waiters.lua
--- include places.lua
+-- include queue_head.lua
+-- include queue_order.lua
 
 -- A Redisson waiter at the head may be dead. Where only its own kind waits, no script but the holder's
 -- sees that: it takes note, so that the release need not wait 5 s, after which no script comes by.

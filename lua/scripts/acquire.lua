@@ -51,11 +51,11 @@ if state.empty and now >= state.back and
 end
 
 -- in a function from here on
--- include ending.lua
+-- include hold_end.lua
 -- include holds.lua
 -- include patience.lua
--- include waiters.lua
--- include places.lua
+-- include queue_head.lua
+-- include queue_order.lua
 
 if is_late(ARGV[3], strays, copies) then
 	return {'removed'}

@@ -14,7 +14,7 @@ local after, since, wants_now = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local MOST_ENTRIES = 2 * tonumber(LOG_LENGTH) -- more are no log of ours
 local MOST_WAITERS = 1000
 
--- include ending.lua
+-- include hold_end.lua
 -- include holds.lua
 
 local refusal = denied and denied(LOG, 'XREVRANGE2')

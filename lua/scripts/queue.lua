@@ -2,7 +2,7 @@
 --
 -- Returns a list of {id, waiting ms or '', by, 1 when ours else 0, 1 when present else 0}
 
--- include ending.lua
+-- include hold_end.lua
 -- include holds.lua
 
 local queue = {}

@@ -15,11 +15,11 @@ local id, request = ARGV[2], ARGV[3]
 local by_other, strays = ARGV[5] == 'remove', tonumber(ARGV[4]) or 0
 
 -- in a function from here on
--- include ending.lua
+-- include hold_end.lua
 -- include holds.lua
 -- include patience.lua
--- include waiters.lua
--- include places.lua
+-- include queue_head.lua
+-- include queue_order.lua
 
 local refusal = denied and may_not_write()
 if refusal then

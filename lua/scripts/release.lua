@@ -40,7 +40,7 @@ if min and mode == 'own' and owner == id and state.owner == id and state.since t
 end
 local kept_ms = math.max(0, (state.keep or 0) - now)
 
--- include ending.lua
+-- include hold_end.lua
 
 -- The release command: a keeper of this hold has nothing left to do.
 local function tell_keeper()
@@ -61,14 +61,14 @@ if owner == id and state.owner == id and count == 1 and kept_ms == 0 and state.h
 		tell_outsiders()
 		return {'released', 0}
 	end
-	-- include succeed.lua
+	-- include release_handover.lua
 end
 
 -- in a function from here on
 -- include holds.lua
 -- include patience.lua
--- include waiters.lua
--- include places.lua
+-- include queue_head.lua
+-- include queue_order.lua
 
 local function not_held()
 	settle()

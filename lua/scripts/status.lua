@@ -4,7 +4,7 @@
 --          present waiters, now ms, NAME as it is spelled,
 --          ms that the longest of ours has waited or -1, grants, expiries, breaks by force, losses}
 
--- include ending.lua
+-- include hold_end.lua
 -- include holds.lua
 
 local owner, count = read_keys()

@@ -13,7 +13,7 @@ local PLACES = 1000 -- are told; behind them one is far away
 local ENTRIES = 150 -- are looked at
 local SAMPLES = 20  -- are enough
 
--- include ending.lua
+-- include hold_end.lua
 -- include holds.lua
 
 local refusal = denied and denied(LOG, 'XREVRANGE2')

@@ -1,5 +1,5 @@
 -- Places in the queue: who stands where and with which score, and mending what others left in disorder. For
--- scripts that meet a queue, behind waiters.lua.
+-- scripts that meet a queue, behind queue_head.lua.
 
 local function give_missing_score(id)
 	call('ZADD', TIMEOUTS, now + (known(id) and OUR_SCORE_MS or REDISSON_SCORE_MS), id)

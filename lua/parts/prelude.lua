@@ -1,5 +1,5 @@
--- What every script begins with: lua/join puts this file in front of each of them. ending.lua, holds.lua,
--- patience.lua, waiters.lua and places.lua, in this order, go where a script says so, behind the part that
+-- What every script begins with: lua/join puts this file in front of each of them. hold_end.lua, holds.lua,
+-- patience.lua, queue_head.lua and queue_order.lua, in this order, go where a script says so, behind the part that
 -- deals with the usual case: making a function costs time in every run. (Inside of another one it costs
 -- less: see join.)
 -- README.md, beside this file, is the protocol: keys, fields, invariants, reasons.
