@@ -10,7 +10,7 @@ make                  build $(BUILD)/fairlock; installs nothing (V=1: show the c
 make install          PREFIX=/usr/local DESTDIR=
 make uninstall
 make demo             three jobs that want one lock
-make check            all tests; TESTS='tests/wrap.bats' some of them; SERVER=valkey-server with another server
+make check            all tests; TESTS='tests/commands/wrap.bats' some of them; SERVER=valkey-server with another server
 
 make deps             install what a build needs
 make deb              a Debian package, $(BUILD)/fairlock_*.deb; make check-deb tries it in a clean Debian root

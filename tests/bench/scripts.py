@@ -25,7 +25,7 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "lua"
 
 
 def joined(name):
-    return subprocess.run([SCRIPTS / "join", SCRIPTS / f"{name}.lua"], stdout=subprocess.PIPE, check=True, text=True).stdout
+    return subprocess.run([SCRIPTS / "join", SCRIPTS / "scripts" / f"{name}.lua"], stdout=subprocess.PIPE, check=True, text=True).stdout
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The Debian package, alone and in a clean Debian root; "make check-deb" makes both before. Here is no network: what
 # apt installs is in the cache of the root.
-load ../helpers
+load ../lib/helpers
 load root
 
 setup_file() {

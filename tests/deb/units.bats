@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The example units, word for word, under a real systemd in a Debian root that has the package. The network is one
 # of its own: lock.example.com is there, and on it the server that the package recommends.
-load ../helpers
+load ../lib/helpers
 load root
 
 EXAMPLES=/usr/share/doc/fairlock/examples

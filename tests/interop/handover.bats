@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # One holds, the other waits: how the lock gets from Redisson to fairlock and back.
 
-load ../helpers
+load ../lib/helpers
 load interop
 
 # Redisson holds

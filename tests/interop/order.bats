@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Many grants in random order: see mixed.py, which prints the seed that repeats a run.
 
-load ../helpers
+load ../lib/helpers
 load interop
 
 mixed() {

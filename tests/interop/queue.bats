@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Redisson and fairlock in one queue: places, scores, the dead.
 
-load ../helpers
+load ../lib/helpers
 load interop
 
 # Places

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # What Redisson's own tests of its fair lock are about, with fairlock in some of the roles.
 
-load ../helpers
+load ../lib/helpers
 load interop
 
 @test "eight that never unlock get the lock one after another, as each lease ends" {

@@ -1,4 +1,4 @@
-/* Drives the private server for tests/local.bats.
+/* Drives the private server for tests/servers/local.bats.
  *
  * local open                  prints the folder
  * local start                 starts the server unless it runs; waits until it listens; prints its

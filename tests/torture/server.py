@@ -11,7 +11,7 @@ import time
 
 from machine import now
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from resp import Incomplete, bulk, parse
 
 LOOK_S = 0.015
@@ -151,14 +151,14 @@ def free_port():
 
 
 class Proxy:
-    """tests/proxy.py: see there."""
+    """tests/lib/proxy.py: see there."""
 
     def __init__(self, machine, folder, port):
         self.folder = folder
         for name in "commands", "answers":
             os.mkfifo(f"{folder}/{name}")
         self.answers = os.open(f"{folder}/answers", os.O_RDWR | os.O_CLOEXEC)
-        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "proxy.py")
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib", "proxy.py")
         self.pid = machine.start(
             [sys.executable, path, "127.0.0.1:0", f"127.0.0.1:{port}", folder],
             os.environ,

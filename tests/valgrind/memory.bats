@@ -2,9 +2,9 @@
 # Under valgrind: no leak, no wrong access, and no descriptor left open by a process that ends of itself. What it
 # forks (the guard, a keeper) ends without closing what it inherited; there, memory only is looked at.
 
-load ../helpers
-load ../tls
-load ../cluster
+load ../lib/helpers
+load ../lib/tls
+load ../lib/cluster
 
 setup_file() {
 	make_certificates

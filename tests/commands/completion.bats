@@ -1,0 +1,252 @@
+#!/usr/bin/env bats
+# Completion in bash, zsh and fish, through the shims, and what the shims ask.
+
+load ../lib/helpers
+
+setup_file() {
+	start_server
+	"$FAIRLOCK" acquire --lease 1h nightly:backup
+	"$FAIRLOCK" acquire --lease 1h 'two words'
+}
+
+setup() {
+	SHIMS=$TESTS_DIR/../completions
+	export HOME=$BATS_TEST_TMPDIR
+	mkdir "$HOME/bin"
+	ln -s "$FAIRLOCK" "$HOME/bin/fairlock"
+	PATH=$HOME/bin:$PATH
+	touch "$HOME/settings.one" "$HOME/settings.two"
+}
+
+# ask WORD...: the words of the answers, without what they mean
+ask() {
+	run "$FAIRLOCK" --complete "$@"
+	assert_success
+	# shellcheck disable=SC2154
+	output=$(cut -f1 <<<"$output")
+}
+
+# in_bash LINE WORD...: see complete.bash
+in_bash() {
+	run --separate-stderr bash "$TESTS_DIR/lib/complete.bash" "$SHIMS" "$@"
+	# shellcheck disable=SC2154
+	assert_equal "$stderr" ''
+}
+
+# in_zsh LINE: the offers in sorted order, and what the line is then
+in_zsh() {
+	command -v zsh >/dev/null || skip 'no zsh here'
+	run timeout 60 zsh -f "$TESTS_DIR/lib/complete.zsh" "$SHIMS" "$1"
+	assert_success
+}
+
+# in_fish LINE
+in_fish() {
+	command -v fish >/dev/null || skip 'no fish here'
+	# shellcheck disable=SC2016
+	run fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$SHIMS/fairlock.fish" "$1"
+	assert_success
+	output=$(cut -f1 <<<"$output")
+	mapfile -t lines <<<"$output"
+}
+
+commands='acquire
+doctor
+log
+queue
+release
+renew
+status
+wrap'
+
+# The program
+
+@test "the commands are offered, with the options of none on a dash" {
+	ask ''
+	assert_equal "$(sort <<<"$output")" "$commands"
+	ask --
+	assert_output $'--help\n--version'
+}
+
+@test "an offer tells behind a tab what it means" {
+	run "$FAIRLOCK" --complete wrap --on-l
+	assert_output --regexp $'^--on-lost\tkill\\|warn: .+'
+}
+
+@test "each option that the help of a command shows is offered, and no other" {
+	for command in wrap acquire renew release status queue log; do
+		ask "$command" -
+		output=$(sort <<<"$output")
+		shown=$("$FAIRLOCK" "$command" --help | sed -nE 's/^  (-.,|   ) (--[a-z-]+).*/\2/p' | sort)
+		assert_equal "$output" "$shown"
+	done
+}
+
+@test "options are offered behind NAME, and none behind --" {
+	ask acquire x --no
+	assert_output --no-wait
+	ask acquire -- --no
+	assert_output ''
+}
+
+@test "the value of an option is offered in the next word, behind = and behind its letter" {
+	ask wrap --on-lost ''
+	assert_output $'kill\nwarn'
+	ask wrap --on-lost=w
+	assert_output --on-lost=warn
+	ask wrap --on-l=w
+	assert_output --on-l=warn
+	ask wrap -nqsTER
+	assert_output -nqsTERM
+	ask wrap -s SIGTER
+	assert_output SIGTERM
+}
+
+@test "for a value that nobody can guess nothing is offered" {
+	ask wrap --wait ''
+	assert_output ''
+	ask acquire --owner ''
+	assert_output ''
+}
+
+@test "files and commands are left to the shell" {
+	run "$FAIRLOCK" --complete wrap --config /etc/
+	assert_output $'\tfiles 0'
+	run "$FAIRLOCK" --complete wrap --config=/etc/
+	assert_output $'\tfiles 9'
+	run "$FAIRLOCK" --complete wrap -n x ''
+	assert_output $'\tcommand 3'
+	run "$FAIRLOCK" --complete wrap x -n -- git --ver
+	assert_output $'\tcommand 4'
+	run "$FAIRLOCK" --complete wrap -c true x ''
+	assert_output ''
+}
+
+@test "names of locks are offered where a NAME may stand" {
+	offering nightly:backup ask wrap ''
+	assert_output $'nightly:backup\ntwo words'
+	offering nightly:backup ask release --force n
+	assert_output nightly:backup
+	offering two ask status nightly:backup t
+	assert_output 'two words'
+	ask acquire nightly:backup ''
+	assert_output ''
+}
+
+@test "names come from the server that the line itself names" {
+	ask status --url "unix:$BATS_TEST_TMPDIR/nowhere" ''
+	assert_output ''
+	FAIRLOCK_URL=unix:/nowhere ask status --url "unix:$SERVER_SOCKET" n
+	assert_output nightly:backup
+}
+
+@test "mistakes are passed over in silence" {
+	for words in 'lock x' 'wrap --bogus x' 'wrap -w nonsense --o' 'status --url http://x n'; do
+		# shellcheck disable=SC2086
+		run --separate-stderr "$FAIRLOCK" --complete $words
+		assert_success
+		assert_equal "$stderr" ''
+	done
+}
+
+# The shells
+
+@test "bash offers commands, options and values" {
+	in_bash 'fairlock ' fairlock ''
+	assert_equal "$(sort <<<"$output")" "$commands"
+	in_bash 'fairlock wrap --on-l' fairlock wrap --on-l
+	assert_output --on-lost
+	in_bash 'fairlock wrap --on-lost ' fairlock wrap --on-lost ''
+	assert_output $'kill\nwarn'
+	in_bash 'fairlock wrap --on-lost=' fairlock wrap --on-lost =
+	assert_output $'kill\nwarn'
+	in_bash 'fairlock wrap --on-lost=w' fairlock wrap --on-lost = w
+	assert_output warn
+}
+
+@test "bash offers names with a colon or a blank" {
+	offering nightly:backup in_bash 'fairlock wrap n' fairlock wrap n
+	assert_output nightly:backup
+	offering backup in_bash 'fairlock wrap nightly:b' fairlock wrap nightly : b
+	assert_output backup
+	offering two in_bash 'fairlock status tw' fairlock status tw
+	assert_output 'two\ words'
+}
+
+@test "bash completes files for --config" {
+	in_bash "fairlock wrap --config $HOME/sett" fairlock wrap --config "$HOME/sett"
+	assert_equal "$(sort <<<"$output")" "$HOME/settings.one"$'\n'"$HOME/settings.two"
+	in_bash "fairlock wrap --config=$HOME/settings.o" fairlock wrap --config = "$HOME/settings.o"
+	assert_output "$HOME/settings.one"
+}
+
+@test "bash completes COMMAND and its words" {
+	in_bash 'fairlock wrap x xarg' fairlock wrap x xarg
+	assert_line xargs
+	in_bash "fairlock wrap x cat $HOME/settings.o" fairlock wrap x cat "$HOME/settings.o"
+	assert_output "$HOME/settings.one"
+}
+
+@test "zsh offers commands, options and values" {
+	in_zsh 'fairlock '
+	assert_equal "$(sed '$d' <<<"$output" | sort)" "$commands"
+	in_zsh 'fairlock wrap --on-l'
+	assert_line 'line: fairlock wrap --on-lost '
+	in_zsh 'fairlock wrap --on-lost='
+	assert_output --partial $'--on-lost=kill\n--on-lost=warn'
+	in_zsh 'fairlock wrap -sTER'
+	assert_line 'line: fairlock wrap -sTERM '
+}
+
+@test "zsh offers names with a colon or a blank" {
+	offering nightly:backup in_zsh 'fairlock wrap nightly:b'
+	assert_line 'line: fairlock wrap nightly:backup '
+	offering two in_zsh 'fairlock status tw'
+	assert_line 'line: fairlock status two\ words '
+}
+
+@test "zsh completes files for --config" {
+	in_zsh "fairlock wrap --config $HOME/settings.o"
+	assert_line "line: fairlock wrap --config $HOME/settings.one "
+	in_zsh "fairlock wrap --config=$HOME/settings.o"
+	assert_line "line: fairlock wrap --config=$HOME/settings.one "
+}
+
+@test "zsh completes COMMAND and its words" {
+	in_zsh 'fairlock wrap x -- xarg'
+	assert_line xargs
+	in_zsh "fairlock wrap x cat $HOME/settings.o"
+	assert_line "line: fairlock wrap x cat $HOME/settings.one "
+}
+
+@test "fish offers commands, options and values" {
+	in_fish 'fairlock '
+	assert_equal "$(sort <<<"$output")" "$commands"
+	in_fish 'fairlock wrap --on-l'
+	assert_output --on-lost
+	in_fish 'fairlock wrap --on-lost='
+	assert_output $'--on-lost=kill\n--on-lost=warn'
+	in_fish 'fairlock wrap -sTER'
+	assert_output -sTERM
+}
+
+@test "fish offers names with a colon or a blank" {
+	offering nightly:backup in_fish 'fairlock wrap nightly:b'
+	assert_output nightly:backup
+	offering two in_fish 'fairlock status tw'
+	assert_output 'two words'
+}
+
+@test "fish completes files for --config" {
+	in_fish "fairlock wrap --config $HOME/settings.o"
+	assert_output "$HOME/settings.one"
+	in_fish "fairlock wrap --config=$HOME/settings.o"
+	assert_output "--config=$HOME/settings.one"
+}
+
+@test "fish completes COMMAND and its words" {
+	in_fish 'fairlock wrap x -- xarg'
+	assert_line xargs
+	in_fish "fairlock wrap x cat $HOME/settings.o"
+	assert_output "$HOME/settings.one"
+}

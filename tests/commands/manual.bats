@@ -1,0 +1,281 @@
+#!/usr/bin/env bats
+# The option table, --help, completion, the manual and the README say the same.
+# Nothing here needs a server.
+
+load ../lib/helpers
+
+COMMANDS='wrap acquire renew release status queue log doctor'
+
+setup() {
+	PROJECT=$TESTS_DIR/..
+	MANUAL=$PROJECT/man
+	export HOME=$BATS_TEST_TMPDIR
+	export FAIRLOCK_URL=unix:$BATS_TEST_TMPDIR/no-server
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# same WHAT LIST OTHER: both have the same lines, in whatever order, and there are some.
+same() {
+	local difference
+
+	[ -n "$2" ] || fail "$1: there are none"
+	difference=$(diff --label left --label right -U 0 <(sort -u <<<"$2") <(sort -u <<<"$3")) ||
+		fail "$1: $difference"
+}
+
+# section NAME FILE: the text of a section of a page, without its heading
+section() {
+	awk -v name="$1" '/^\.Sh / { on = substr($0, 5) == name; next } on' "$2"
+}
+
+# pages: fairlock.1 and so on
+pages() {
+	(cd "$MANUAL" && printf '%s\n' ./*.[1-9] | cut -c 3-)
+}
+
+# Options are compared as lines "COMMAND -x --long ARG", the letter and ARG where there is one.
+
+help_options() {
+	for command in $COMMANDS; do
+		"$FAIRLOCK" "$command" --help |
+			sed -E 's/\[=([A-Z]+)\]/ \1 /' | sed -nE "s/^  (-.,|   ) (--[a-z-]+)( [^ ]+)?( .*|)$/$command \1 \2\3/p" | tr -d , | tr -s ' '
+	done
+}
+
+# page_options FILE: those of a page, without a command in front
+page_options() {
+	section OPTIONS "$1" | sed -nE '/^\.It Fl /{
+		s/^\.It Fl ([^-]) , /-\1 /
+		s/^\.It Fl //
+		s/(^| )-([^ ]{2})/\1--\2/
+		s/ Ns Op = Ns (Ar|Cm) / /
+		s/ (Ar|Cm) / /
+		s/ \| /|/g
+		p
+	}'
+}
+
+# manual_options [FOLDER]: what the page of a command has, and the one of all
+manual_options() {
+	local folder=${1:-$MANUAL} command
+
+	for command in $COMMANDS; do
+		page_options "$folder/fairlock.1" | sed "s/^/$command /"
+		page_options "$folder/fairlock-$command.1" | sed "s/^/$command /"
+	done
+}
+
+completed_options() {
+	for command in $COMMANDS; do
+		"$FAIRLOCK" --complete "$command" - | sed -nE \
+			-e "s/^(--[a-z-]+)\t([^ ]+): .*/$command \1 \2/p; t" -e "s/^(--[a-z-]+)\t.*/$command \1/p"
+	done
+}
+
+# table_rows SOURCE: the names of the rows that may be set there
+table_rows() {
+	awk '/option_row option_rows\[\] = \{/ { on = 1; next } /^};/ { on = 0 } on' "$PROJECT/src/cli/option_rows.c" |
+		tr '\n' ' ' | sed -E "s/\{ *('.'|0), *\"/\n\"/g" |
+		sed -nE "/SOURCE_ALL|SOURCE_$1/s/^\"([a-z-]+)\".*/\1/p"
+}
+
+@test "every option in --help is in the manual for the same commands, and the other way round" {
+	same options "$(help_options)" "$(manual_options)"
+}
+
+@test "an option that only one side has is noticed" {
+	mkdir other
+	cp "$MANUAL"/*.[1-9] other
+	sed -i '/^\.It Fl -max-queue/s/max/most/' other/fairlock-acquire.1
+	run same options "$(help_options)" "$(manual_options other)"
+	assert_failure
+	assert_line --partial '-acquire --max-queue N'
+	assert_line --partial '+acquire --most-queue N'
+	refute_line --partial 'wrap'
+}
+
+@test "every option in --help is completed, and the other way round" {
+	same options "$(help_options | sed -E 's/ -[^-]( |$)/\1/')" "$(completed_options)"
+}
+
+@test "every option of the table that is a flag is in --help, and the other way round" {
+	same options "$(table_rows FLAG)" "$(help_options | sed -E 's/.* --([a-z-]+).*/\1/')"
+}
+
+@test "every option that a variable may set is in the manual, and the other way round" {
+	own='FAIRLOCK_(NAME|OWNER|TOKEN|HELD)$'
+	same variables "$(table_rows ENVIRONMENT | tr 'a-z-' 'A-Z_' | sed 's/^/FAIRLOCK_/')" \
+		"$(section ENVIRONMENT "$MANUAL/fairlock.1" | grep -oE 'FAIRLOCK_[A-Z_]+' | grep -vE "$own")"
+}
+
+@test "every option that a configuration file may set is in its page, and the other way round" {
+	same keys "$(table_rows FILE)" "$(section KEYS "$MANUAL/fairlock.conf.5" | sed -nE 's/^\.It Ic ([a-z-]+) = .*/\1/p')"
+}
+
+@test "the page of the configuration file and --help name the same arguments" {
+	same arguments "$(help_options | sed -nE 's/.* --([a-z-]+)/\1/p' |
+		awk '{ print $1, NF == 1 ? "yes|no" : $2 }' | sort -u |
+		join - <(table_rows FILE | sort -u))" \
+		"$(section KEYS "$MANUAL/fairlock.conf.5" | sed -nE 's/^\.It Ic ([a-z-]+) = (Ar|Cm) /\1 /p' |
+			sed 's/ | /|/' | grep -v '^password ')"
+}
+
+@test "every command in --help is in the manual and has a page, and the other way round" {
+	commands=$("$FAIRLOCK" --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p')
+	same 'commands of this test' "$commands" "${COMMANDS// /$'\n'}"
+	same description "$commands" "$(section DESCRIPTION "$MANUAL/fairlock.1" | sed -n 's/^\.It Cm //p')"
+	same pages "$commands" "$(pages | sed -n 's/^fairlock-\(.*\)\.1$/\1/p')"
+	same completion "$commands" "$("$FAIRLOCK" --complete '' | cut -f1)"
+}
+
+# synopsis COMMAND: the lines of its page
+synopsis() {
+	mandoc -T ascii "$MANUAL/fairlock-$1.1" | col -b | expand |
+		sed -nE '/^SYNOPSIS/,/^DESCRIPTION/s/^ +(fairlock [a-z].*)/\1/p' | sed 's/ \.\.\./.../g'
+}
+
+@test "--help and the manual name the same operands" {
+	for command in $COMMANDS; do
+		# The manual has a second line for wrap with -c.
+		same "operands of $command" "$("$FAIRLOCK" "$command" --help | sed -n 's/^Usage: //p')" \
+			"$(synopsis "$command" | sed '/ -c STR$/d')"
+	done
+}
+
+# statuses PAGE
+statuses() {
+	section 'EXIT STATUS' "$MANUAL/$1" | sed -nE 's/^\.It ([0-9]+)$/\1/p'
+}
+
+@test "every exit status of the source is in the manual and the README, and the other way round" {
+	# What status -q and doctor say is no failure, so no part of that enum.
+	known=$(sed -nE 's/^\s*STATUS_[A-Z_]+ = ([0-9]+),.*/\1/p' "$PROJECT/src/base/error.h")$'\n1\n2'
+	same manual "$known" "$(statuses fairlock.1)"
+	same README "$known" "$(sed -n '/^## Exit status/,/^## Working/p' "$PROJECT/README.md" |
+		sed -nE 's/^\| ([0-9, ]+) \|.*/\1/p' | tr -d ' ' | tr ',' '\n')"
+	for command in $COMMANDS; do
+		for status in $(statuses "fairlock-$command.1"); do
+			grep -qx "$status" <<<"$known" || fail "fairlock-$command.1: there is no status $status"
+		done
+	done
+}
+
+@test "every page of a command has all that one looks for in it" {
+	for command in $COMMANDS; do
+		same "sections of fairlock-$command.1" "$(grep -vE '^\.Sh (COLUMNS|ENVIRONMENT|METRICS)$' \
+			"$MANUAL/fairlock-$command.1" | sed -n 's/^\.Sh //p')" \
+			$'NAME\nSYNOPSIS\nDESCRIPTION\nOPTIONS\nEXIT STATUS\nEXAMPLES\nSEE ALSO'
+		section EXAMPLES "$MANUAL/fairlock-$command.1" | grep -q "fairlock $command " ||
+			fail "fairlock-$command.1 has no example"
+	done
+}
+
+@test "the manual names the columns that there are" {
+	for command in status queue log; do
+		known=$("$FAIRLOCK" "$command" -o nonsense x 2>&1 | sed -n 's/.* known are //p' | tr -d ' ' | tr , '\n')
+		same "columns of $command" "$known" "$(section COLUMNS "$MANUAL/fairlock-$command.1" |
+			grep '^\.It ' | grep -oE '[A-Z]{2,}(_[A-Z]+)?')"
+	done
+}
+
+# Prints what follows "fairlock " in FILE where it is a command line, up to COMMAND or a pipe.
+command_lines() {
+	grep -oE "fairlock (${COMMANDS// /|}) .*" "$1" | sed -E -e 's/^fairlock //' -e 's/ (--|\|) .*//'
+}
+
+# The options of a command line as it is meant for people: -qnE0 counts as -q -n -E.
+options_of() {
+	local command=$1 word row letters
+
+	shift
+	for word; do
+		case $word in
+		--*) echo "$command ${word%%=*}" ;;
+		-*)
+			letters=${word#-}
+			while [ -n "$letters" ]; do
+				echo "$command -${letters:0:1}"
+				row=$(help_options | grep "^$command -${letters:0:1} ") || return 0
+				[ "$(wc -w <<<"$row")" -eq 3 ] || break
+				letters=${letters:1}
+			done
+			;;
+		esac
+	done
+}
+
+@test "the examples of manual and README use options that there are" {
+	known=$(help_options | awk '{ for (i = 2; i <= NF && i < 4; i++) print $1, $i }')
+	used=0
+	for file in "$MANUAL"/*.[1-9] "$MANUAL"/examples/*.service "$PROJECT/README.md"; do
+		while read -r -a words; do
+			while read -r option; do
+				used=$((used + 1))
+				grep -qxF -e "$option" <<<"$known" || fail "$file: fairlock ${words[*]}: there is no $option"
+			done < <(options_of "${words[@]}")
+		done < <(command_lines "$file")
+	done
+	[ "$used" -gt 60 ] || fail "only $used options were found"
+}
+
+@test "the manual is free of mistakes that mandoc finds" {
+	run mandoc -T lint -W warning "$MANUAL"/*.[1-9]
+	assert_success
+}
+
+@test "what a page refers to is there, and every page is found from the first one" {
+	while read -r name number; do
+		[ -e "$MANUAL/$name.$number" ] || fail "there is no $name($number)"
+	done < <(sed -nE 's/^\.Xr (fairlock[^ ]*) ([1-9]).*/\1 \2/p' "$MANUAL"/*.[1-9] | sort -u)
+	same 'pages that fairlock(1) names' "$(pages | grep -vx fairlock.1)" \
+		"$(sed -nE 's/^\.Xr (fairlock[^ ]*) ([1-9]).*/\1.\2/p' "$MANUAL/fairlock.1")"
+}
+
+@test "a page calls itself as its file is called" {
+	for page in $(pages); do
+		title=$(tr '[:lower:]' '[:upper:]' <<<"${page%.*}")
+		grep -qx "\.Dt $title ${page##*.}" "$MANUAL/$page" || fail "$page has another title"
+		grep -qx "\.Nm ${page%.*}" "$MANUAL/$page" || fail "$page has another name"
+	done
+}
+
+@test "the pages that --help and messages refer to are there, and their sections" {
+	for command in $COMMANDS; do
+		"$FAIRLOCK" "$command" --help | grep -oE 'fairlock[a-z.-]*\([1-9]\)' | tr '()' '. ' >pages
+		grep -qx "fairlock-$command\.1 *" pages || fail "$command --help does not name its page"
+		while read -r page; do
+			[ -e "$MANUAL/$page" ] || fail "$command --help: there is no $page"
+		done <pages
+	done
+	cat "$PROJECT"/src/*.c "$PROJECT"/src/*/*.c | tr -d '\n' | sed 's/"[[:space:]]*"//g' | grep -oE '[A-Z]+ in fairlock\([17]\)' |
+		sed -E 's/(.*) in fairlock\((.)\)/\1 \2/' | sort -u >sections
+	[ -s sections ]
+	while read -r name number; do
+		grep -qx "\.Sh $name" "$MANUAL/fairlock.$number" || fail "fairlock($number) has no $name"
+	done <sections
+}
+
+@test "man finds every page after an installation, and none after it is undone" {
+	command -v man >/dev/null || skip 'there is no man'
+	install_to "$PWD/root"
+	for page in $(pages); do
+		run -0 man -M "$PWD/root/usr/share/man" -w "${page##*.}" "${page%.*}"
+		assert_output "$PWD/root/usr/share/man/man${page##*.}/$page"
+	done
+	# man puts the two words together by itself.
+	run -0 man -M "$PWD/root/usr/share/man" -w fairlock wrap
+	assert_line --index 0 "$PWD/root/usr/share/man/man1/fairlock-wrap.1"
+	make -C "$PROJECT" uninstall DESTDIR="$PWD/root" PREFIX=/usr
+	run -0 find root -type f
+	assert_output ''
+}
+
+@test "every fault of the manual's table has a test that begins with its name" {
+	local fault
+
+	section FAULTS "$MANUAL/fairlock.7" | sed -n '/^\.Bd/,/^\.Ed/p' | sed -nE '/^(\.|Fault )/d; s/  .*//p' >faults
+	[ "$(wc -l <faults)" -gt 20 ]
+	while read -r fault; do
+		grep -qE "^@test \"${fault}[:,]" "$TESTS_DIR"/*/*.bats || fail "there is none for $fault"
+	done <faults
+}

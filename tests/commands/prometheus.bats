@@ -1,0 +1,319 @@
+#!/usr/bin/env bats
+# status --prometheus: the format, as its own tools read it, and what the numbers mean.
+
+load ../lib/helpers
+load ../lib/ports
+load ../lib/proxy
+
+setup_file() {
+	start_server
+	# The library is Debian's, for Debian's Python.
+	for PYTHON in python3 /usr/bin/python3; do
+		! "$PYTHON" -c 'import prometheus_client' 2>/dev/null || break
+	done
+	export PYTHON
+}
+
+setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
+
+redisson=0a1b2c3d-0000-4000-8000-000000000009:42
+
+# read_metrics: from standard input, as JSON
+read_metrics() {
+	"$PYTHON" "$TESTS_DIR/lib/prometheus.py"
+}
+
+# metrics [NAME...]: what is told of these
+metrics() {
+	"$FAIRLOCK" status --prometheus -- "$@" >metrics.prom
+	read_metrics <metrics.prom
+}
+
+# metric NAME LOCK: one of them, null where there is none
+metric() {
+	metrics "$2" | jq --arg metric "fairlock_$1" --arg lock "$2" '.[$metric][$lock]'
+}
+
+# counters LOCK: grants, expiries, breaks, losses
+counters() {
+	"$FAIRLOCK" status --prometheus -- "$1" |
+		sed -nE 's/^fairlock_(grants|expiries|breaks|losses)_total\{.*\} //p' | paste -sd ' '
+}
+
+# a scene with a bit of everything
+set_scene() {
+	"$FAIRLOCK" acquire held >/dev/null
+	background "$FAIRLOCK" acquire held
+	wait_until in_queue held 1
+	"$FAIRLOCK" wrap free true
+	"$FAIRLOCK" acquire 'a "b" \n \\ {c} ünï 锁 🔒' >/dev/null
+	"$FAIRLOCK" acquire 'back\' >/dev/null
+	"$FAIRLOCK" wrap foreign true
+	cli HSET foreign $redisson 2 >/dev/null
+}
+
+# The format
+
+@test "all kinds of locks make metrics that Prometheus can read, in the order of their names" {
+	set_scene
+	metrics | jq -S 'map_values(keys) | {fairlock_locks, fairlock_held, fairlock_hold_seconds, fairlock_grants_total}' >found
+	jq -nS --argjson odd "$(jq -Rn 'input' <<<'a "b" \n \\ {c} ünï 锁 🔒')" --argjson back "$(jq -Rn 'input' <<<'back\')" \
+		'[$odd, $back, "foreign", "free", "held"] as $all | {fairlock_locks: [""], fairlock_held: $all,
+			fairlock_hold_seconds: ($all - ["foreign"]), fairlock_grants_total: $all}' >expected
+	diff expected found
+	assert_equal "$(sed -n 's/^fairlock_held{lock="\(.*\)"} .*/\1/p' metrics.prom | sed -n 1,2p)" \
+		$'a \\"b\\" \\\\n \\\\\\\\ {c} ünï 锁 🔒\nback\\\\'
+}
+
+@test "promtool has nothing to say about them" {
+	local promtool=$BUILDROOT/promtool
+
+	[ -x "$promtool" ] || promtool=$(command -v promtool) || skip 'there is no promtool here, which .ci/promtool gets'
+	set_scene
+	for name in '' held foreign unheard-of; do
+		"$FAIRLOCK" status --prometheus ${name:+"$name"} >metrics.prom
+		run -0 "$promtool" check metrics <metrics.prom
+		refute_output
+	done
+	cli FLUSHALL
+	"$FAIRLOCK" status --prometheus >metrics.prom
+	run -0 "$promtool" check metrics <metrics.prom
+	refute_output
+}
+
+@test "mistakes in metrics are found" {
+	"$FAIRLOCK" acquire job
+	metrics >/dev/null
+	for change in 's/^(fairlock_held.*job.*)/\1\n\1/' 's/"}/}/' '/^# TYPE fairlock_held/d' 's/^fairlock_held/Held/' \
+		's/^fairlock_waiters.*/&\nfairlock_held{lock="x"} 1/' 's/\} 1$/} one/' 's/job/j"b/' 's/job/j\\b/'; do
+		run ! read_metrics < <(sed -E "$change" metrics.prom)
+	done
+}
+
+@test "no lock at all: their number is 0" {
+	assert_equal "$(metrics | jq -c)" '{"fairlock_locks":{"":0}}'
+	assert_equal "$(cli DBSIZE)" 0
+}
+
+@test "names that are no names, which others wrote, are left out" {
+	"$FAIRLOCK" acquire job
+	cli HSET $'fairlock:{\xff\xfe}' name $'\xff\xfe' >/dev/null
+	cli HSET $'fairlock:{a\nb}' name $'a\nb' >/dev/null
+	cli HSET 'fairlock:foreign' name job >/dev/null
+	cli HSET 'fairlock:{other}' name $'"} 1\nx{lock="' >/dev/null
+	assert_equal "$(metrics | jq -c '[.fairlock_locks, .fairlock_held]')" '[{"":1},{"job":1}]'
+	run -64 "$FAIRLOCK" status --prometheus $'\xff'
+}
+
+@test "a lock that is named twice is told once" {
+	"$FAIRLOCK" acquire b
+	assert_equal "$(metrics b a b b a | jq -c '[.fairlock_locks, .fairlock_held]')" '[{"":2},{"a":0,"b":1}]'
+}
+
+@test "many locks" {
+	for i in {1..1500}; do
+		echo "HSET fairlock:{job$i} name job$i n:granted $i"
+	done | cli >/dev/null
+	assert_equal "$(metrics | jq -c '[.fairlock_locks[""], (.fairlock_grants_total | length, add)]')" '[1500,1500,1125750]'
+}
+
+@test "the manual tells of each, and of no other" {
+	diff <("$FAIRLOCK" status --prometheus | sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' | sort) \
+		<(sed -n 's/^\.It Cm \(fairlock_[a-z_]*\)$/\1/p' "$TESTS_DIR"/../man/*.[1-9] | sort)
+}
+
+# Usage
+
+@test "what shapes a table does not go with it" {
+	for option in --json --raw --noheadings --output=NAME -oNAME --watch --watch=2s --quiet -q; do
+		for words in "--prometheus $option" "$option --prometheus"; do
+			# shellcheck disable=SC2086
+			run -64 "$FAIRLOCK" status $words job
+			assert_line --index 0 --regexp "^fairlock: cannot use option '--[a-z]+': --prometheus excludes it$"
+		done
+	done
+	run -64 "$FAIRLOCK" queue --prometheus job
+}
+
+@test "a default of --quiet does not silence it, and the status is 0 whether a lock is held or not" {
+	FAIRLOCK_QUIET=yes run -0 "$FAIRLOCK" status --prometheus job
+	assert_line 'fairlock_held{lock="job"} 0'
+}
+
+@test "a server that is out of reach: 69, and not a word of metrics" {
+	run -69 --separate-stderr "$FAIRLOCK" status --prometheus --url "unix:$PWD/none"
+	refute_output
+	run -69 --separate-stderr "$FAIRLOCK" status --prometheus --url "unix:$PWD/none" job
+	refute_output
+}
+
+@test "output that cannot be written is an error" {
+	run -71 sh -c '"$FAIRLOCK" status --prometheus >/dev/full'
+}
+
+@test "a name in use by something else keeps nobody from seeing the other locks" {
+	"$FAIRLOCK" acquire a
+	"$FAIRLOCK" acquire b
+	cli DEL a
+	cli SET a x
+	run -78 --separate-stderr "$FAIRLOCK" status --prometheus
+	assert_equal "$(read_metrics <<<"$output" | jq -c .fairlock_held)" '{"b":1}'
+	[[ $stderr == 'fairlock: cannot use the name a: '* ]]
+}
+
+# What they mean
+
+@test "a lock that nobody ever used has all of them, at 0, and asking leaves no trace" {
+	assert_equal "$(metrics job | jq -c 'del(.fairlock_locks) | [keys[], (map(.job) | unique)]')" \
+		"$(jq -nc '["breaks_total", "expiries_total", "grants_total", "held", "hold_seconds", "holds",
+			"lease_remaining_seconds", "losses_total", "oldest_wait_seconds", "waiters" | "fairlock_" + .] + [[0]]')"
+	assert_equal "$(cli DBSIZE)" 0
+}
+
+@test "a held lock: for how long, and what is left of the lease" {
+	"$FAIRLOCK" acquire --lease 1h job
+	cli HINCRBY 'fairlock:{job}' since -100000 >/dev/null
+	cli PEXPIRE job 50000 >/dev/null
+	metrics job >found
+	jq -e '.fairlock_held.job == 1 and .fairlock_holds.job == 1 and .fairlock_grants_total.job == 1
+		and .fairlock_hold_seconds.job >= 100 and .fairlock_hold_seconds.job < 140
+		and .fairlock_lease_remaining_seconds.job <= 50 and .fairlock_lease_remaining_seconds.job > 10' found
+	grep -qE '^fairlock_hold_seconds\{lock="job"\} 1[0-9]{2}\.[0-9]{3}$' metrics.prom
+}
+
+@test "a lock that was given back is shown as free" {
+	"$FAIRLOCK" wrap job true
+	assert_equal "$(metrics | jq -c 'map_values(.job) | [.fairlock_held, .fairlock_holds, .fairlock_hold_seconds,
+		.fairlock_lease_remaining_seconds, .fairlock_grants_total]')" '[0,0,0,0,1]'
+}
+
+@test "a lock without a time to live has a lease without an end" {
+	"$FAIRLOCK" acquire job
+	cli PERSIST job
+	assert_equal "$(metric lease_remaining_seconds job)" '"+Inf"'
+}
+
+@test "going in again raises the hold count, and is no grant" {
+	run -0 "$FAIRLOCK" wrap job "$FAIRLOCK" wrap job "$FAIRLOCK" status --prometheus job
+	assert_line 'fairlock_holds{lock="job"} 2'
+	assert_line 'fairlock_grants_total{lock="job"} 1'
+}
+
+@test "of a lock of Redisson's alone, what only fairlock knows is left out, or 0" {
+	cli HSET job $redisson 2
+	cli PEXPIRE job 30000
+	assert_equal "$(metrics job | jq -c 'map_values(.job) | [.fairlock_held, .fairlock_holds, .fairlock_grants_total]')" '[1,2,0]'
+	assert_equal "$(metric hold_seconds job)" null
+}
+
+@test "waiters are counted while they are alive, and the longest of them tells its time" {
+	waits() { metrics job | jq -e "$1"; }
+
+	hold job
+	assert_equal "$(metric oldest_wait_seconds job)" 0
+	background "$FAIRLOCK" acquire job
+	first=$!
+	wait_until in_queue job 1
+	background "$FAIRLOCK" acquire job
+	wait_until waits '.fairlock_waiters.job == 2 and .fairlock_oldest_wait_seconds.job > 0.5'
+	# the first began long ago
+	id=$(cli LINDEX 'redisson_lock_queue:{job}' 0)
+	read -r ticket seen <<<"$(cli HGET 'fairlock:{job}' "t:$id")"
+	cli HSET 'fairlock:{job}' "t:$id" "$((ticket - 1000000000)) $seen" >/dev/null
+	wait_until waits '.fairlock_oldest_wait_seconds.job > 1000 and .fairlock_oldest_wait_seconds.job < 1060'
+	kill -KILL $first
+	wait_until waits '.fairlock_waiters.job == 1 and .fairlock_oldest_wait_seconds.job < 60'
+	kill $!
+	wait_until waits '.fairlock_waiters.job == 0 and .fairlock_oldest_wait_seconds.job == 0'
+}
+
+@test "of waiters of Redisson's the time is not known; behind them, that of ours is" {
+	"$FAIRLOCK" acquire job
+	cli RPUSH 'redisson_lock_queue:{job}' $redisson >/dev/null
+	cli ZADD 'redisson_lock_timeout:{job}' 99999999999999 $redisson >/dev/null
+	background "$CLI" -s "$SERVER_SOCKET" SUBSCRIBE "redisson_lock__channel:{job}:$redisson" >/dev/null
+	counted() { [ "$(metric waiters job)" = "$1" ]; }
+	wait_until counted 1
+	assert_equal "$(metric oldest_wait_seconds job)" null
+	background "$FAIRLOCK" acquire job
+	wait_until counted 2
+	[ "$(metric oldest_wait_seconds job)" != null ]
+}
+
+# Counters
+
+@test "a holder that was killed counts as one expiry, though nobody comes by" {
+	counts() { [ "$(counters job)" = "$*" ]; }
+
+	hold -l 1s job
+	# both processes of it, stopped first: else the one that dies last might give the lock back
+	wait_until pgrep -P "$HOLDER"
+	both=("$(pgrep -P "$HOLDER")" "$HOLDER")
+	kill -STOP "${both[@]}"
+	kill -KILL "${both[@]}"
+	wait_until counts 1 1 0 0
+	assert_equal "$(cli HGET 'fairlock:{job}' n:expired)" ''
+	"$FAIRLOCK" wrap job true
+	counts 2 1 0 0
+	"$FAIRLOCK" wrap job true
+	counts 3 1 0 0
+}
+
+@test "a request that is sent again, since its answer was lost, counts once" {
+	holds_now() { [ "$(cli HKEYS job)" = "$1" ]; }
+
+	start_proxy "$SERVER_SOCKET"
+	owner=$("$FAIRLOCK" acquire -l 10m job)
+	background "$FAIRLOCK" wrap --url "redis://$PROXY_ADDRESS" job touch ran
+	waiter=$!
+	wait_until in_queue job 1
+	id=$(cli LINDEX 'redisson_lock_queue:{job}' 0)
+	# it hears 2 s late that it is its turn, asks, is granted at once, and does not hear that
+	proxy delay 2000 down
+	"$FAIRLOCK" release --owner "$owner" job
+	wait_until holds_now "$id"
+	proxy reset
+	[ ! -e ran ]
+	proxy delay 0 down
+	wait "$waiter"
+	[ -e ran ]
+	assert_equal "$(counters job)" '2 0 0 0'
+}
+
+@test "force counts as a break, and what it meets when the lock is free does not" {
+	"$FAIRLOCK" acquire job
+	"$FAIRLOCK" release --force job
+	"$FAIRLOCK" release --force job
+	assert_equal "$(counters job)" '1 0 1 0'
+}
+
+@test "who does not get the lock counts for nothing" {
+	hold job
+	run -75 "$FAIRLOCK" wrap -n job true
+	run -75 "$FAIRLOCK" wrap -w 50ms job true
+	assert_equal "$(counters job)" '1 0 0 0'
+}
+
+@test "whatever happens to a lock, no counter falls" {
+	local before='0 0 0 0' after act acts=(
+		'wrap -n job true' 'wrap -w 100ms job true' 'wrap job false' 'acquire -n -l 1s job' 'acquire -w 100ms -l 1s job'
+		'release --force job' 'release --owner x job' 'renew --owner x job' 'wrap -n --min-hold 1s job true'
+		'wrap -n --once-per 1s job true'
+	)
+
+	RANDOM=7
+	for _ in {1..60}; do
+		act=${acts[RANDOM % ${#acts[@]}]}
+		# something is there to be broken, however slow the machine
+		[[ $act != *--force* ]] || "$FAIRLOCK" acquire -n -l 1m job >/dev/null 2>&1 || true
+		# shellcheck disable=SC2086
+		"$FAIRLOCK" $act >/dev/null 2>&1 || true
+		[ $((RANDOM % 8)) -gt 0 ] || cli DEL job 'fairlock_log:{job}' >/dev/null
+		after=$(counters job)
+		paste -d ' ' <(tr ' ' '\n' <<<"$before") <(tr ' ' '\n' <<<"$after") >both
+		awk '$2 < $1 || NF != 2 { exit 1 }' both || fail "$before, then $after"
+		before=$after
+	done
+	read -r grants expiries breaks losses <<<"$after"
+	[ "$grants" -gt 10 ] && [ "$breaks" -gt 1 ] || fail "too little happened: $after"
+}

@@ -1,0 +1,241 @@
+#!/usr/bin/env bats
+# The recipes of the README, word for word but for the folder of the programs and the address of the server.
+load ../lib/helpers
+
+README=$TESTS_DIR/../README.md
+
+setup_file() { start_server; }
+
+setup() {
+	cli FLUSHALL >/dev/null
+	cd "$BATS_TEST_TMPDIR" || return
+	mkdir bin
+	ln -s "$FAIRLOCK" bin/fairlock
+}
+
+# code TITLE: the code of the recipe that begins so
+code() {
+	awk -v title="**$1" '
+		/^\*\*|^## / { here = index($0, title) == 1 }
+		/^```/ { fenced = !fenced; next }
+		here && fenced
+		here && !fenced && sub(/^    /, "")' "$README" |
+		sed "s,/usr/local/bin,$BATS_TEST_TMPDIR/bin,; s,redis://lock.example.com,$FAIRLOCK_URL,"
+}
+
+# recipe NAME: the command of the crontab line for this lock
+recipe() {
+	local line
+
+	line=$(sed -nE "s/^    ([^ ]+ ){5}(fairlock wrap .* $1 -- .*)/\2/p" "$README" |
+		sed "s,/usr/local/bin,$BATS_TEST_TMPDIR/bin,")
+	[ -n "$line" ] || fail "the README has no crontab line for $1"
+	echo "$line"
+}
+
+# program NAME TEXT: a program of the recipes
+program() {
+	printf '#!/bin/sh\n%s\n' "$2" >"bin/$1"
+	chmod +x "bin/$1"
+}
+
+# as_cron RUNNER COMMAND: as cron runs it, without a terminal and with next to nothing in the environment
+as_cron() {
+	"$1" env -i HOME="$BATS_TEST_TMPDIR" SHELL=/bin/sh PATH="$PWD/bin:/usr/bin:/bin" \
+		FAIRLOCK_URL="$FAIRLOCK_URL" setsid --wait sh -c "$2" </dev/null
+}
+
+cron() { as_cron command "$1"; }
+
+# ends_with STATUS PID
+ends_with() {
+	local status=0
+
+	wait "$2" || status=$?
+	assert_equal "$status" "$1"
+}
+
+free() { [ "$(cli EXISTS "$1")" = 0 ]; }
+
+@test "recipe: a job that is installed on many hosts runs on one, whenever they come" {
+	run -127 cron "$(recipe nightly)" # on a host without it
+	program report "echo ran >>'$PWD/ran'"
+	for _ in 1 2 3; do
+		run -0 cron "$(recipe nightly)"
+		refute_output
+	done
+	[ "$(wc -l <ran)" = 1 ]
+}
+
+@test "recipe: a short job each minute, with clocks that differ" {
+	program poll "echo ran >>'$PWD/ran'"
+	for _ in 1 2; do
+		run -0 cron "$(recipe poll)"
+		refute_output
+	done
+	[ "$(wc -l <ran)" = 1 ]
+	[ "$(cli PTTL poll)" -gt 0 ]
+}
+
+@test "recipe: one running, one waiting, and the rest end silently" {
+	local pids=()
+
+	program sync-shop "echo ran >>'$PWD/ran'; until test -e '$PWD/go'; do sleep 0.05; done"
+	as_cron background "$(recipe sync)" >said 2>&1
+	pids+=($!)
+	wait_until test -s ran
+	as_cron background "$(recipe sync)" >>said 2>&1
+	pids+=($!)
+	wait_until in_queue sync 1
+	run -0 cron "$(recipe sync)"
+	refute_output
+	touch go
+	ends_with 0 "${pids[0]}"
+	ends_with 0 "${pids[1]}"
+	[ "$(wc -l <ran)" = 2 ]
+	[ ! -s said ]
+}
+
+@test "recipe: a job that hangs is stopped, and the reason is told" {
+	local line
+
+	program import 'exec sleep 600'
+	line=$(recipe import)
+	[[ $line = *'--max-hold 2h --jitter 20s '* ]]
+	line=${line/2h/200ms}
+	run -124 cron "${line/20s/20ms}"
+	assert_output "fairlock: lock import was held for 200ms, as long as --max-hold allows; stopping $PWD/bin/import"
+}
+
+@test "recipe: a deploy script has its argument and its turn, and its status is kept" {
+	# shellcheck disable=SC2016
+	printf '#!/bin/sh\necho "$1"\nexit 3\n' >deploy.sh
+	chmod +x deploy.sh
+	run -3 cron "$(code 'A deploy script')"
+	assert_output production
+	free deploy
+}
+
+@test "recipe: a shell function keeps others out, is done with the lock at its end, and has a status" {
+	code 'A shell function' >script
+	# shellcheck disable=SC2016
+	program pg_dump 'echo "$@" >>dumps; fairlock status -q backup && echo held >>dumps; exit 4'
+	run -4 cron '. ./script'
+	assert_equal "$(<dumps)" $'-f shop.sql shop\nheld'
+	free backup
+}
+
+@test "recipe: a shell function in a shell that is killed" {
+	code 'A shell function' >script
+	program pg_dump 'echo $$ >pid; exec sleep 600'
+	as_cron background 'echo $$ >shell; . ./script'
+	wait_until test -s pid
+	kill -KILL "$(<shell)"
+	wait_until free backup
+	kill "$(<pid)"
+}
+
+@test "recipe: one service in shell and Java; the shell's part" {
+	printf '#!/bin/sh\nfairlock status -q invoices && echo closing\n' >close-month.sh
+	chmod +x close-month.sh
+	code 'One service in shell and Java' | grep '^fairlock' >line
+	run -0 cron "$(<line)"
+	assert_output closing
+}
+
+@test "recipe: scripts that call each other" {
+	local inner outer
+
+	inner=$(code 'Scripts that call each other' | sed -n 's/^build.sh: *//p')
+	outer=$(code 'Scripts that call each other' | sed -n 's/^release.sh: *//p')
+	printf '#!/bin/sh\n%s\n' "$inner" >build.sh
+	printf '#!/bin/sh\n%s\n' "$outer" >release.sh
+	chmod +x build.sh release.sh
+	# shellcheck disable=SC2016
+	program make 'echo "made $1"'
+	run -0 cron ./release.sh
+	assert_output 'made all'
+	run -0 cron ./build.sh
+	assert_output 'made all'
+	free site
+}
+
+@test "recipe: a new server is looked at" {
+	cron "$(code 'A new server')" >found || [ $? -le 2 ]
+	grep -q "$FAIRLOCK_URL" found
+}
+
+@test "recipe: what kept the job waiting" {
+	local line
+
+	run -0 cron 'fairlock wrap backup true'
+	line=$(code 'What kept the job waiting' | sed -n 's/^\$ //p')
+	run -0 cron "COLUMNS=80 $line"
+	assert_line --partial 'backup: '
+	assert_line --partial 'holds  '
+}
+
+# The line of the crontab and the rules for alerts, apart.
+metrics_line() {
+	code 'Metrics for Prometheus' | sed -n 's/^\* \* \* \* \* //p' | sed "s,/var/lib/prometheus/node-exporter,$PWD/textfiles,"
+}
+
+@test "recipe: metrics for Prometheus are replaced when all went well, and stay when the server is away" {
+	local line
+
+	mkdir textfiles
+	"$FAIRLOCK" wrap job true
+	line=$(metrics_line)
+	run -0 cron "$line"
+	refute_output
+	grep -qx 'fairlock_grants_total{lock="job"} 1' textfiles/fairlock.prom
+	"$FAIRLOCK" wrap job true
+	FAIRLOCK_URL=unix:$PWD/none run -69 cron "$line"
+	assert_output --partial 'fairlock: cannot reach '
+	grep -qx 'fairlock_grants_total{lock="job"} 1' textfiles/fairlock.prom
+	run -0 cron "$line"
+	grep -qx 'fairlock_grants_total{lock="job"} 2' textfiles/fairlock.prom
+	# nothing else that the collector would read
+	assert_equal "$(ls textfiles)" fairlock.prom
+}
+
+@test "recipe: metrics for Prometheus have rules that Prometheus takes, on metrics that there are" {
+	local promtool=$BUILDROOT/promtool metric
+
+	[ -x "$promtool" ] || promtool=$(command -v promtool) || skip 'there is no promtool here, which .ci/promtool gets'
+	code 'Metrics for Prometheus' | sed '/^\*/d' >rules.yml
+	run -0 "$promtool" check rules rules.yml
+	assert_output --partial '3 rules found'
+	"$FAIRLOCK" status --prometheus >known
+	for metric in $(grep -oE 'fairlock_[a-z_]+' rules.yml); do
+		grep -q "^# TYPE $metric " known || fail "there is no $metric"
+	done
+}
+
+# The README's first example
+
+@test "the example that the README begins with says what it says, but for numbers and names" {
+	local shown=0
+
+	awk '/^```/ { fenced = !fenced; if (!fenced) exit; next } fenced' "$README" >example
+	# shellcheck disable=SC2016
+	sed -n '/^#!/,/^echo "\$1 is done/p' example >job
+	chmod +x job
+	grep -oE 'fairlock wrap report .*' example | grep '&$' >commands
+	assert_equal "$(wc -l <commands)" 3
+	{
+		while read -r line; do
+			echo "$line"
+			echo "until [ -n \"\$(fairlock status report -o STATE,WAITERS --noheadings | grep -x 'held *$((shown++))')\" ]; do sleep 0.05; done"
+		done <commands
+		sed -n 's/^\$ fairlock \(status\|queue\)/fairlock \1/p' example
+		echo wait
+	} >script
+	run -0 cron 'bash ./script'
+	assert_line --regexp '^NAME +STATE +USER +HOST +PID +COMMAND +HELD +LEASE +WAITERS$'
+	assert_line --regexp '^report +held .* \./job one .* 2$'
+	assert_line --regexp '^ +1 .* \./job two '
+	assert_line --regexp '^ +2 .* \./job three '
+	grep -E ' (has token|is done)' <<<"$output" | sed 's/ token.*/ token/' >turns
+	assert_equal "$(<turns)" "$(printf '%s has token\n%s is done\n' one one two two three three)"
+}

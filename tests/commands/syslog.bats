@@ -1,0 +1,267 @@
+#!/usr/bin/env bats
+# --syslog: what is told to /dev/log. Each test has a /dev of its own, whose log is the socket `log` in its
+# folder, so that the machine's own syslog hears nothing.
+
+load ../lib/helpers
+
+setup_file() { start_server; }
+
+setup() {
+	cli FLUSHALL >/dev/null
+	cd "$BATS_TEST_TMPDIR" || return
+	[ "$(id -u)" = 0 ] || user=(--user --map-root-user)
+	unshare "${user[@]}" --mount true 2>/dev/null || skip 'this machine allows no namespaces'
+	mkdir dev
+	background unshare "${user[@]}" --mount bash "$TESTS_DIR/lib/dev.bash" "$PWD/dev" "$PWD/log" >dev.said 2>&1
+	DEV_PID=$!
+	wait_until test -e dev.ready || { cat dev.said; return 1; }
+	inside=(nsenter --target "$DEV_PID" --mount --wdns="$PWD" --)
+	[ "$(id -u)" = 0 ] || inside=(nsenter --target "$DEV_PID" --user --preserve-credentials --mount --wdns="$PWD" --)
+}
+
+# with_log COMMAND...: in that /dev. For the background: "${inside[@]}" COMMAND...
+with_log() { "${inside[@]}" "$@" 3>&- 4>&-; }
+
+# listen: what comes is in `heard`, as it comes
+listen() {
+	background python3 "$TESTS_DIR/lib/receiver.py" log heard
+	wait_until test -S log
+}
+
+# The texts only.
+texts() { sed -E 's/^<[0-9]+>.{15} fairlock\[[0-9]+\]: //' heard; }
+
+# heard_all TEXT...: patterns of all that was told, in order
+heard_all() {
+	local n=0 line
+
+	wait_until heard_lines $#
+	mapfile -t lines < <(texts)
+	assert_equal "${#lines[@]}" $#
+	for line; do
+		[[ ${lines[n]} =~ ^$line$ ]] || fail "line $n is '${lines[n]}', not '$line'"
+		n=$((n + 1))
+	done
+}
+
+heard_lines() { [ "$(wc -l <heard)" -ge "$1" ]; }
+
+# The numbers of facility user with the priorities of syslog(3).
+error='<11>'
+notice='<13>'
+info='<14>'
+
+# The form
+
+@test "a message is a datagram as syslog(3) sends it: priority, local time, the wrapper's process id, text" {
+	listen
+	before=$(LC_ALL=C date '+%b %e %H:%M')
+	with_log env LC_ALL=de_DE.UTF-8 sh -c 'echo $$ >pid; exec "$FAIRLOCK" wrap --syslog job true' 2>said
+	after=$(LC_ALL=C date '+%b %e %H:%M')
+	heard_all 'got lock job after .*' 'true under lock job ended with .*' 'gave lock job back .*'
+	run cat heard
+	for line in "${lines[@]}"; do
+		assert_regex "$line" "^<14>($before|$after):[0-9]{2} fairlock\[$(<pid)\]: [^ ]"
+	done
+	[ ! -s said ]
+}
+
+@test "with a real syslog daemon: facility, priority, name and process id arrive as they should" {
+	command -v busybox >/dev/null || skip 'there is no busybox here'
+	background "${inside[@]}" busybox syslogd -n -O "$PWD/messages"
+	wait_until test -S log
+	with_log sh -c 'echo $$ >pid; exec "$FAIRLOCK" wrap --syslog job true'
+	run -75 with_log "$FAIRLOCK" wrap --syslog -nq --once-per 1h job true
+	run -69 with_log "$FAIRLOCK" wrap --syslog -u unix:/nowhere job true
+	wait_until grep -q 'user.err fairlock' messages
+	run grep fairlock messages
+	assert_line --index 0 --regexp " user\.info fairlock\[$(<pid)\]: got lock job after "
+	assert_line --index 1 --regexp " user\.info fairlock\[$(<pid)\]: true under lock job ended with status 0 "
+	assert_line --index 2 --regexp " user\.info fairlock\[$(<pid)\]: gave lock job back in "
+	assert_line --index 3 --regexp ' user\.notice fairlock\[[0-9]+\]: cannot get lock job: its command ran already'
+	assert_line --index 4 --regexp ' user\.err fairlock\[[0-9]+\]: cannot reach unix:/nowhere: '
+	[ "${#lines[@]}" = 5 ]
+}
+
+@test "control characters, broken UTF-8 and long texts do no harm" {
+	listen
+	run -127 with_log "$FAIRLOCK" wrap --syslog job $'./a\nb\e[2J\x9b\xff'
+	heard_all 'got lock .*' 'gave lock .*' 'cannot execute \./a\?b\?\[2J\?+: No such file or directory'
+	: >heard
+	name=$(printf '%0512d' 7)
+	with_log "$FAIRLOCK" wrap --syslog "$name" true
+	heard_all "got lock $name after .*" "true under lock $name ended .*" "gave lock $name back .*"
+}
+
+@test "a password is never told, nor are COMMAND's arguments" {
+	listen
+	run -69 with_log "$FAIRLOCK" wrap --syslog -u redis://user:SECRET@127.0.0.1:1 job true
+	with_log env FAIRLOCK_PASSWORD=SECRET "$FAIRLOCK" wrap --syslog job sh -c ': SECRET'
+	heard_all 'cannot reach redis://user:@127.0.0.1:1: .*' 'got .*' 'sh under lock job ended .*' 'gave .*'
+	run -1 grep SECRET heard
+}
+
+# What is told
+
+@test "COMMAND's end is told with status or signal, and what is not 0 is a notice" {
+	listen
+	run -3 with_log "$FAIRLOCK" wrap --syslog job sh -c 'exit 3'
+	run with_log "$FAIRLOCK" wrap --syslog job sh -c 'kill -KILL $$'
+	[ "$status" = 137 ]
+	heard_all 'got .*' 'sh under lock job ended with status 3 after .*' 'gave .*' \
+		'got .*' 'sh under lock job was killed by signal KILL after .*' 'gave .*'
+	assert_equal "$(cut -c 1-4 heard | paste -sd ' ')" "$info $notice $info $info $notice $info"
+}
+
+@test "what is not obtained is a notice with the reason, also with --quiet and -E" {
+	hold job
+	listen
+	run -0 with_log "$FAIRLOCK" wrap --syslog -nqE 0 job true
+	refute_output
+	run -75 with_log "$FAIRLOCK" acquire --syslog -w 50ms job
+	assert_output 'fairlock: cannot get lock job: timed out'
+	heard_all 'cannot get lock job: held by sleep 600 .*' 'cannot get lock job: timed out'
+	assert_equal "$(cut -c 1-4 heard | paste -sd ' ')" "$notice $notice"
+}
+
+@test "a signal that ended the wait is told" {
+	local waiter status=0
+
+	hold job
+	listen
+	background "${inside[@]}" "$FAIRLOCK" wrap --syslog job true
+	waiter=$!
+	wait_until in_queue job 1
+	kill -TERM "$waiter"
+	wait "$waiter" || status=$?
+	[ "$status" = 143 ]
+	heard_all 'cannot get lock job: stopped by signal TERM'
+}
+
+@test "errors are told as on standard error: usage, settings, server, COMMAND" {
+	listen
+	run with_log "$FAIRLOCK" acquire --syslog --bogus job
+	echo 'syslog = yes' >conf
+	echo 'leese = 1' >>conf
+	run with_log "$FAIRLOCK" acquire --config conf job
+	run with_log "$FAIRLOCK" acquire --syslog -u unix:/nowhere job
+	heard_all "cannot use option '--bogus': there is no such option" "cannot read conf:2: there is no key 'leese'" \
+		'cannot reach unix:/nowhere: No such file or directory'
+	assert_equal "$(cut -c 1-4 heard | sort -u)" "$error"
+}
+
+@test "a lost lock is an error, told when COMMAND is stopped" {
+	listen
+	background "${inside[@]}" "$FAIRLOCK" wrap --syslog job sleep 600 2>said
+	wait_until "$FAIRLOCK" status -q job
+	"$FAIRLOCK" release -q --force job
+	wait_until test -s said
+	heard_all 'got .*' 'lost lock job: somebody broke it by force; stopping sleep' \
+		'sleep under lock job was killed by signal TERM after .*'
+	assert_equal "$(cut -c 1-4 heard | paste -sd ' ')" "$info $error $notice"
+	[ "$(<said)" = 'fairlock: lost lock job: somebody broke it by force; stopping sleep' ]
+}
+
+@test "a job that --max-hold stops is an error" {
+	listen
+	run -124 with_log "$FAIRLOCK" wrap --syslog --max-hold 200ms job sleep 600
+	heard_all 'got .*' 'lock job was held for 200ms, as long as --max-hold allows; stopping sleep' \
+		'sleep under lock job was killed by signal TERM after .*' 'gave lock job back .*'
+	assert_equal "$(sed -n '2s/>.*/>/p' heard)" "$error"
+}
+
+@test "the death of the guard and of the wrapper are told by the other, with the wrapper's process id" {
+	local wrapper
+
+	for victim in wrapper guard; do
+		listen
+		background "${inside[@]}" "$FAIRLOCK" wrap --syslog job sh -c 'echo $PPID >guard.new; mv guard.new guard; exec sleep 600'
+		wrapper=$!
+		wait_until test -e guard
+		if [ "$victim" = guard ]; then kill -KILL "$(<guard)"; else kill -KILL "$wrapper"; fi
+		wait_until grep -q 'gave lock job back' heard
+		run grep -c "fairlock\[$wrapper\]: lost the $victim of lock job" heard
+		assert_output 1
+		rm -f guard log heard
+	done
+}
+
+@test "acquire --while-pid: the keeper tells under acquire's process id how it ended" {
+	local owner sleeper
+
+	listen
+	background sleep 600
+	sleeper=$!
+	owner=$(with_log "$FAIRLOCK" acquire --syslog --while-pid "$sleeper" job)
+	kill "$sleeper"
+	wait_until grep -q 'gave lock job back' heard
+	heard_all 'got lock job after .*' 'gave lock job back in .*, held for .*'
+	run grep -c "fairlock\[${owner##*:}\]" heard
+	assert_output 2
+	: >heard
+	background sleep 600
+	sleeper=$!
+	with_log "$FAIRLOCK" acquire --syslog --while-pid "$sleeper" job
+	"$FAIRLOCK" release -q --force job
+	heard_all 'got lock job after .*' 'lost lock job: somebody broke it by force'
+	: >heard
+	owner=$(with_log "$FAIRLOCK" acquire --syslog --while-pid "$sleeper" job)
+	"$FAIRLOCK" release --owner "$owner" job
+	heard_all 'got lock job after .*' 'lock job was given back'
+}
+
+@test "without --syslog nothing is told, and who takes no lock tells nothing" {
+	listen
+	export FAIRLOCK_SYSLOG=yes
+	FAIRLOCK_SYSLOG=no with_log "$FAIRLOCK" wrap job true
+	with_log "$FAIRLOCK" status
+	run with_log "$FAIRLOCK" doctor -u unix:/nowhere
+	with_log "$FAIRLOCK" wrap job true
+	heard_all 'got .*' 'true .*' 'gave .*'
+}
+
+@test "recipe: what happened last night" {
+	local line
+
+	line=$(sed -nE 's/^    ([^ ]+ ){5}(fairlock wrap .* --syslog .*)/\2/p' "$TESTS_DIR/../README.md" |
+		sed "s,/usr/local/bin,$PWD/bin,; s,^fairlock,$FAIRLOCK,")
+	[ -n "$line" ]
+	mkdir bin
+	printf '#!/bin/sh\n' >bin/archive
+	chmod +x bin/archive
+	listen
+	for _ in 1 2; do
+		run -0 with_log env -i FAIRLOCK_URL="$FAIRLOCK_URL" sh -c "$line"
+		refute_output
+	done
+	heard_all 'got lock archive after .*' "$PWD/bin/archive under lock archive ended with status 0 after .*" \
+		'gave lock archive back .*' 'cannot get lock archive: its command ran already, .*'
+}
+
+# A syslog that is no good
+
+@test "COMMAND gets no descriptor of it" {
+	listen
+	count='ls /proc/self/fd | wc -l'
+	run -0 with_log "$FAIRLOCK" wrap --syslog job sh -c "$count"
+	assert_output "$(with_log sh -c "$count")"
+}
+
+@test "no /dev/log harms nobody, and --verbose says so once" {
+	run -0 with_log "$FAIRLOCK" wrap --syslog job echo done
+	assert_output done
+	run -0 with_log "$FAIRLOCK" wrap --syslog -v job true
+	assert_line --partial 'cannot tell syslog: /dev/log: No such file or directory'
+	[ "$(grep -c 'cannot tell syslog' <<<"$output")" = 1 ]
+}
+
+@test "a syslog that hangs delays nothing: neither the lock, nor the renewals, nor the end" {
+	background python3 "$TESTS_DIR/lib/receiver.py" log
+	wait_until test -e log.full
+	run timeout 1 python3 -c 'import socket
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.connect("log"); s.send(b"x")'
+	[ "$status" = 124 ] # who waits for it waits for ever
+	run -0 timeout -s KILL 60 "${inside[@]}" "$FAIRLOCK" wrap --syslog -l 1s job sh -c 'sleep 3; echo done'
+	assert_output done
+	run -75 with_log timeout -s KILL 60 "$FAIRLOCK" wrap --syslog --once-per 1h job true
+}

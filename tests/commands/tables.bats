@@ -1,0 +1,115 @@
+#!/usr/bin/env bats
+# The lists of status, queue and log on a terminal: one line for each, whatever is in it, with what matters in sight.
+
+load ../lib/helpers
+load ../lib/screens
+
+setup_file() { start_server; }
+
+setup() {
+	cli FLUSHALL >/dev/null
+	cd "$BATS_TEST_TMPDIR" || return
+	long=$(printf '%.0slong-' {1..30})
+}
+
+# who_holds NAME BY: to the server; the lock is held already
+who_holds() {
+	cli HSET "fairlock:{$1}" by "$2" >/dev/null
+}
+
+# many_locks: with all that may be too long
+many_locks() {
+	local name
+
+	for name in job "$long" 備份資料庫備份資料庫備份資料庫 evil; do
+		"$FAIRLOCK" acquire -l 1h "$name" >/dev/null
+	done
+	who_holds job $'web1\t4711\tada\tbackup.sh --all'
+	who_holds "$long" $"$long.example.com"$'\t4711\t'"$long"$'\t/usr/bin/'"$long $long"
+	who_holds 備份資料庫備份資料庫備份資料庫 $'ホスト名ホスト名\t1\tużytkownik\t備份資料庫備份資料庫備份資料庫備份資料庫備份資料庫'
+	who_holds evil $'h\033[31mo\t1\tus\ner\trm\033[2J\r\302\233gotcha'
+}
+
+# shown WORDS...: what they print on a terminal of $1 columns
+shown() {
+	terminal "$1"
+	type_line "clear; \"\$FAIRLOCK\" ${*:2}; echo \"ended \$?\""
+	wait_until shows '^ended 0$'
+	screen | sed '/^ended/,$d' >shown
+	on_terminal kill-server
+	cat shown
+}
+
+@test "status: one line a lock at 60, 80 and 120 columns, from the name to the number of waiters" {
+	local columns
+
+	many_locks
+	for columns in 60 80 120; do
+		shown $columns status
+		[ "$(wc -l <shown)" = 5 ]
+		[ "$(LC_ALL=C.UTF-8 wc -L <shown)" -le $columns ]
+		head -n 1 shown | grep -Eq '^NAME +STATE +USER +HOST .*COMMAND +HELD .*WAITERS$'
+		grep -Eq '^job +held +ada +web1 .*backup.sh.* [0-9]+m?s .* 0$' shown
+		grep -Eq '^long-long[^ ]*… +held +long-[^ ]*… +long-[^ ]*… .*… .* 0$' shown
+		grep -Eq '^備份.* held +u.* 備份.*… ' shown
+		grep -Eq '^evil +held +us\?er +h\?\[31mo .*rm\?\[2J' shown
+	done
+	grep -q 'PID' shown
+	grep -Eq '^job .* 59m[0-9]*s ' shown
+}
+
+@test "what goes elsewhere than to a terminal is whole" {
+	many_locks
+	run -0 "$FAIRLOCK" status "$long"
+	assert_output --partial "$long $long"
+	assert_output --partial "$long.example.com"
+	shown 60 status job --raw
+	# lines are broken, and nothing is lost
+	[[ $(tr -d '\n' <shown) = *'web1 4711 backup.sh\x20--all'* ]]
+}
+
+@test "queue: owner ids where there is room, or where they are asked for" {
+	hold job
+	background "$FAIRLOCK" wrap job true "$long"
+	wait_until in_queue job 1
+	shown 60 queue job
+	head -n 1 shown | grep -Eq '^POSITION +USER +HOST .*COMMAND +WAITING +PRESENT$'
+	shown 120 queue job
+	head -n 1 shown | grep -Eq '^POSITION +OWNER +USER'
+	shown 60 queue -o OWNER,COMMAND job
+	grep -Eq '^[0-9a-f-]{36}:[0-9]+ true long-' shown
+}
+
+@test "log: the latest events, cut; --follow too, as they come" {
+	"$FAIRLOCK" wrap job true "$long" "$long"
+	shown 60 log job
+	[ "$(wc -l <shown)" = 3 ]
+	[ "$(wc -L <shown)" -le 60 ]
+	grep -Eq ' released .*…$' shown
+	terminal 60
+	type_line 'clear; "$FAIRLOCK" log --follow job'
+	wait_until shows ' released .*…$'
+	"$FAIRLOCK" wrap job true "$long"
+	both() { [ "$(screen | grep -Ec '(granted|released) .*…$')" = 4 ]; }
+	wait_until both
+	[ "$(screen | grep -c .)" -le 6 ] # with the headings
+}
+
+@test "a list without lines says so, on a terminal" {
+	run -0 "$FAIRLOCK" status
+	refute_output
+	shown 60 'status; "$FAIRLOCK" queue job; "$FAIRLOCK" log job; "$FAIRLOCK" queue --json job; "$FAIRLOCK" queue --raw job'
+	[ "$(head -n 3 shown)" = $'no locks\nnobody waits\nno events' ]
+	[ "$(grep -c 'no ' shown)" = 2 ]
+}
+
+@test "without a locale that has them, no other characters than ASCII" {
+	many_locks
+	terminal 80 LC_ALL=C
+	keep_bytes "$PWD/bytes"
+	type_line 'clear; "$FAIRLOCK" status; echo "ended $?"'
+	wait_until shows '^ended 0$'
+	LC_ALL=C run ! grep -q $'[\x80-\xff]' bytes
+	shows '^long-long[^ ]*~ +held'
+	shows '^\?\?\?\?\?'
+}

@@ -1,0 +1,358 @@
+# fairlock wrap: COMMAND, its surroundings, its end.
+load ../lib/helpers
+
+setup_file() { start_server; }
+setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
+
+@test "COMMAND runs while the lock is held, and the lock is free afterwards" {
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap job -- sh -c '"$FAIRLOCK" status -q job && echo held'
+	assert_output held
+	run -1 "$FAIRLOCK" status -q job
+	nothing_left
+}
+
+@test "COMMAND's exit status is the wrapper's, up to 255" {
+	run -3 "$FAIRLOCK" wrap job sh -c 'exit 3'
+	run -255 "$FAIRLOCK" wrap job sh -c 'exit 255'
+	run -75 "$FAIRLOCK" wrap job sh -c 'exit 75'
+	refute_output
+}
+
+@test "a COMMAND that is not found ends with 127 and gives the lock back" {
+	run -127 "$FAIRLOCK" wrap job no-such-command
+	assert_output 'fairlock: cannot execute no-such-command: No such file or directory'
+	nothing_left
+	run -1 "$FAIRLOCK" status -q job
+}
+
+@test "a COMMAND without #! is one for sh, which gets its words untouched" {
+	# shellcheck disable=SC2016
+	echo 'printf "<%s>\n" "$@"; exit 4' >script
+	chmod +x script
+	run -4 "$FAIRLOCK" wrap job ./script 'a  b' '' '*'
+	assert_output "$(printf '<%s>\n' 'a  b' '' '*')"
+	PATH=$PWD:$PATH run -4 "$FAIRLOCK" wrap job script
+	assert_output '<>'
+}
+
+@test "a COMMAND that may not be executed ends with 126 and gives the lock back" {
+	touch plain
+	run -126 "$FAIRLOCK" wrap job ./plain
+	assert_output 'fairlock: cannot execute ./plain: Permission denied'
+	run -1 "$FAIRLOCK" status -q job
+}
+
+@test "too few descriptors: 71 or 69, the cause is told, and the lock is free" {
+	local limit told=
+
+	for limit in {4..40}; do
+		# shellcheck disable=SC2016
+		ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run \
+			sh -c 'ulimit -n "$1"; exec "$FAIRLOCK" wrap job true' - "$limit" 3>&- 4>&-
+		[ "$status" -ne 0 ] || break
+		[ "$status" -ne 127 ] || continue # it could not be loaded
+		[ "$status" -eq 71 ] || [ "$status" -eq 69 ]
+		[[ $output =~ No\ file\ descriptors\ available|Too\ many\ open\ files ]]
+		told+=$output
+		run -1 "$FAIRLOCK" status -q job
+	done
+	assert_success
+	[[ $told = *'cannot make a process to run true in'* ]]
+}
+
+@test "the wrapper dies of the signal that killed COMMAND, without a core" {
+	ulimit -c unlimited
+	# shellcheck disable=SC2016
+	run -0 sh -c '"$FAIRLOCK" wrap job sh -c "ulimit -c 0; kill -SEGV \$\$"; echo $?'
+	assert_line 139
+	# a shell sees the difference between death by a signal and an exit status
+	run -0 python3 -c 'import os, subprocess, sys
+print(subprocess.run([os.environ["FAIRLOCK"], "wrap", "job", "sh", "-c", "kill -TERM $$"]).returncode)'
+	assert_output -- -15
+	run -0 find . -name 'core*'
+	refute_output
+}
+
+@test "arguments reach COMMAND byte for byte" {
+	local odd=$'a b\t\'"$x`\\ \n50%done \xff*'
+
+	"$FAIRLOCK" wrap job -- printf '%s\0' "$odd" '' -x --wait -- '*' >got
+	printf '%s\0' "$odd" '' -x --wait -- '*' >want
+	cmp got want
+}
+
+@test "a single argument with blanks is no shell command" {
+	run -127 "$FAIRLOCK" wrap job 'echo no shell'
+}
+
+@test "-c runs a shell command" {
+	run -5 "$FAIRLOCK" wrap job -c 'echo "$FAIRLOCK_NAME" | tr a-z A-Z; exit 5'
+	assert_output JOB
+}
+
+@test "standard input, output and error are COMMAND's own" {
+	printf 'in put\n' | "$FAIRLOCK" wrap job sh -c 'cat; echo err >&2' >out 2>err
+	[ "$(cat out)" = 'in put' ]
+	[ "$(cat err)" = err ]
+}
+
+@test "COMMAND gets no descriptor of ours" {
+	"$FAIRLOCK" wrap job ls -l /proc/self/fd </dev/null >got 2>&1 3>&- 4>&-
+	ls -l /proc/self/fd </dev/null >want 2>&1 3>&- 4>&-
+	[ "$(wc -l <got)" = "$(wc -l <want)" ] || { cat got; false; }
+}
+
+@test "descriptors that were closed stay closed in COMMAND" {
+	# shellcheck disable=SC2016
+	run -0 sh -c 'exec "$FAIRLOCK" wrap job sh -c "[ -e /proc/\$\$/fd/0 ] || echo closed" <&-'
+	assert_output closed
+}
+
+@test "signal mask and dispositions reach COMMAND as the wrapper got them" {
+	python3 - >want <<'END'
+import os, signal, subprocess, sys
+def odd():
+    signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGUSR2})
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+show = ["grep", "-E", "^Sig(Blk|Ign|Cgt):", "/proc/self/status"]
+want = subprocess.run(show, stdout=subprocess.PIPE, preexec_fn=odd).stdout
+got = subprocess.run([os.environ["FAIRLOCK"], "wrap", "job"] + show, stdout=subprocess.PIPE, preexec_fn=odd)
+print(want == got.stdout, got.returncode, want, got.stdout)
+END
+	run -0 cat want
+	assert_output --regexp '^True 0 '
+}
+
+@test "COMMAND learns name, owner, token and enclosing holds" {
+	# shellcheck disable=SC2016
+	"$FAIRLOCK" wrap job sh -c 'echo "$FAIRLOCK_NAME"; echo "$FAIRLOCK_OWNER"; echo "$FAIRLOCK_TOKEN"
+		echo "$FAIRLOCK_HELD"; "$FAIRLOCK" status --json job' >got
+	[ "$(sed -n 1p got)" = job ]
+	[ "$(sed -n 2p got)" = "$(sed -n '5,$p' got | jq -r '.locks[0].owner')" ]
+	[ "$(sed -n 3p got)" = "$(sed -n '5,$p' got | jq -r '.locks[0].token')" ]
+	[ "$(sed -n 4p got)" = "$(sed -n 2p got)" ]
+}
+
+@test "a URL given as an option reaches inner calls, without its password" {
+	local url=$FAIRLOCK_URL
+
+	cli CONFIG SET requirepass secret >/dev/null
+	unset FAIRLOCK_URL
+	# shellcheck disable=SC2016
+	FAIRLOCK_PASSWORD=secret run -0 "$FAIRLOCK" wrap -u "$url" job sh -c 'echo "$FAIRLOCK_URL"; "$FAIRLOCK" wrap job echo inner'
+	cli -a secret --no-auth-warning CONFIG SET requirepass '' >/dev/null
+	assert_line "$url"
+	assert_line inner
+}
+
+@test "every grant has a greater token" {
+	local last=0 token
+
+	for _ in 1 2 3 4 5; do
+		# shellcheck disable=SC2016
+		token=$("$FAIRLOCK" wrap job sh -c 'echo "$FAIRLOCK_TOKEN"')
+		[ "$token" -gt "$last" ]
+		last=$token
+	done
+}
+
+@test "wrap inside wrap of the same name goes straight in, with the same token" {
+	# shellcheck disable=SC2016
+	run -0 timeout 60 "$FAIRLOCK" wrap job sh -c 'echo "$FAIRLOCK_TOKEN"
+		"$FAIRLOCK" wrap job sh -c '\''echo "$FAIRLOCK_TOKEN"; "$FAIRLOCK" status --json job | jq ".locks[0].holds"'\''
+		"$FAIRLOCK" status --json job | jq ".locks[0].holds"'
+	[ "${lines[0]}" = "${lines[1]}" ]
+	[ "${lines[2]}" = 2 ]
+	[ "${lines[3]}" = 1 ]
+	nothing_left
+}
+
+@test "A in B in A goes straight in, and the innermost lock's variables win" {
+	# shellcheck disable=SC2016
+	run -0 timeout 60 "$FAIRLOCK" wrap A sh -c '"$FAIRLOCK" wrap B sh -c '\''echo "$FAIRLOCK_NAME"
+		"$FAIRLOCK" wrap A sh -c "echo \$FAIRLOCK_NAME; set -- \$FAIRLOCK_HELD; echo \$#"'\'''
+	assert_output $'B\nA\n2'
+	nothing_left
+}
+
+@test "two jobs side by side under one wrap still exclude each other on another lock" {
+	# shellcheck disable=SC2016
+	cat >step <<'END'
+echo in >>trace; sleep 0.2; echo out >>trace
+END
+	# shellcheck disable=SC2016
+	timeout 60 "$FAIRLOCK" wrap A sh -c '"$FAIRLOCK" wrap B sh step & "$FAIRLOCK" wrap B sh step & wait'
+	[ "$(tr '\n' ' ' <trace)" = 'in out in out ' ]
+}
+
+@test "a stale environment opens nothing" {
+	local env
+
+	# shellcheck disable=SC2016
+	env=$("$FAIRLOCK" wrap job sh -c 'echo "$FAIRLOCK_HELD"')
+	hold job
+	FAIRLOCK_HELD=$env run -75 "$FAIRLOCK" wrap -n job true
+}
+
+@test "an inner hold never shortens the outer lease" {
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap -l 20s job sh -c '"$FAIRLOCK" wrap -l 1s job sh -c "$FAIRLOCK status --json job" | jq ".locks[0].lease_ms"
+		"$FAIRLOCK" status --json job | jq ".locks[0].lease_ms"'
+	[ "${lines[0]}" -gt 5000 ]
+	[ "${lines[1]}" -gt 5000 ]
+}
+
+@test "what an inner acquire left is left to its lease when the wrap ends" {
+	# shellcheck disable=SC2016
+	"$FAIRLOCK" wrap job sh -c '"$FAIRLOCK" acquire -l 5s job >/dev/null'
+	run -0 "$FAIRLOCK" status -q job
+	[ "$(cli PTTL job)" -gt 0 ]
+}
+
+@test "a busy lock ends -n with 75 at once, names the holder, and leaves no trace" {
+	hold job
+	cli DEL fairlock_log:{job} >/dev/null
+	run -75 "$FAIRLOCK" wrap -n job true
+	assert_output --partial 'cannot get lock job: held by sleep 600'
+	run -0 cli EXISTS redisson_lock_queue:{job} redisson_lock_timeout:{job} fairlock_log:{job}
+	assert_output 0
+}
+
+@test "-q says nothing about a busy lock, and -E changes the status" {
+	hold job
+	run -0 "$FAIRLOCK" wrap -n -q -E 0 job true
+	refute_output
+	run -9 "$FAIRLOCK" wrap -w 50ms -E 9 job true
+	assert_output 'fairlock: cannot get lock job: timed out'
+}
+
+@test "a wait that times out leaves the queue" {
+	hold job
+	run -75 "$FAIRLOCK" wrap -w 100ms job true
+	run -0 cli EXISTS redisson_lock_queue:{job} redisson_lock_timeout:{job}
+	assert_output 0
+}
+
+@test "--max-queue counts those who are present" {
+	hold job
+	run -75 "$FAIRLOCK" wrap --max-queue 0 job true
+	assert_output --partial 'the queue is full'
+	background "$FAIRLOCK" wrap --max-queue 1 job true
+	local waiter=$!
+	wait_until in_queue job 1
+	run -75 "$FAIRLOCK" wrap --max-queue 1 job true
+	kill -KILL "$waiter"
+	wait_until nobody_present job
+	background "$FAIRLOCK" wrap --max-queue 1 job true
+	wait_until stands_first job $! # the dead one does until then
+}
+
+# stands_first NAME PID
+stands_first() {
+	[ "$(cli --raw LINDEX "redisson_lock_queue:{$1}" 0 | sed 's/.*://')" = "$2" ]
+}
+
+@test "a signal to a waiter takes it out of the queue, and it dies of it" {
+	hold job
+	for signal in HUP INT QUIT TERM USR1; do
+		background env --default-signal "$FAIRLOCK" wrap job true
+		local waiter=$!
+		wait_until in_queue job 1
+		kill -s "$signal" "$waiter"
+		local status=0
+		wait "$waiter" || status=$?
+		[ "$status" = $((128 + $(kill -l "$signal"))) ]
+		[ "$(cli LLEN redisson_lock_queue:{job})" = 0 ]
+	done
+}
+
+@test "a signal that was ignored at the start stays ignored" {
+	# shellcheck disable=SC2016
+	run -0 sh -c 'trap "" TERM; "$FAIRLOCK" wrap job sh -c "kill -TERM $$; kill -TERM \$PPID; sleep 0.2; echo alive"'
+	assert_output alive
+}
+
+@test "a signal to the wrapper reaches COMMAND once, and the lock is held until it is gone" {
+	cat >job <<'END'
+trap 'echo term >>trace; sleep 0.3; "$FAIRLOCK" status -q job && echo held >>trace; exit 7' TERM
+echo ready >>trace
+while :; do sleep 0.05; done
+END
+	background "$FAIRLOCK" wrap job sh job
+	local wrapper=$!
+	wait_until grep -q ready trace
+	kill -TERM "$wrapper"
+	local status=0
+	wait "$wrapper" || status=$?
+	[ "$status" = 7 ]
+	[ "$(tr '\n' ' ' <trace)" = 'ready term held ' ]
+	run -1 "$FAIRLOCK" status -q job
+}
+
+@test "daemons that COMMAND leaves behind are left alone" {
+	# shellcheck disable=SC2016
+	"$FAIRLOCK" wrap job sh -c 'setsid sleep 77 >/dev/null 2>&1 & echo $! >pid'
+	run -1 "$FAIRLOCK" status -q job
+	kill -0 "$(cat pid)"
+	kill "$(cat pid)"
+}
+
+@test "COMMAND is looked for in PATH and may be a script without a first line, as for execvp" {
+	mkdir bin
+	echo 'echo found "$1"' >bin/in-path
+	chmod +x bin/in-path
+	PATH=$PWD/bin:$PATH run -0 "$FAIRLOCK" wrap job in-path here
+	assert_output 'found here'
+}
+
+@test "a folder in PATH whose name is too long is passed over, as by execvp" {
+	local long
+	long=/$(printf '%5000s' '' | tr ' ' x)
+	PATH=$long:$PATH run -0 "$FAIRLOCK" wrap job true
+	PATH=$long run -127 "$FAIRLOCK" wrap job true
+}
+
+@test "100 wrappers at once count to 100" {
+	echo 0 >n
+	local wrappers=()
+	for _ in $(seq 100); do
+		# shellcheck disable=SC2016
+		background "$FAIRLOCK" wrap L -- sh -c 'n=$(cat n); echo $((n + 1)) >n'
+		wrappers+=($!)
+	done
+	wait "${wrappers[@]}"
+	[ "$(cat n)" = 100 ]
+	nothing_left
+}
+
+@test "without a terminal a successful run says nothing of its own" {
+	run -0 "$FAIRLOCK" wrap job true
+	refute_output
+}
+
+@test "wrap goes in again at any depth, through locks of 40 other names" {
+	cat >deeper <<'END'
+[ "$1" = 0 ] && exec "$FAIRLOCK" wrap -n outermost echo in again
+exec "$FAIRLOCK" wrap "job$1" sh deeper $(($1 - 1))
+END
+	run -0 timeout 150 "$FAIRLOCK" wrap outermost sh deeper 40
+	assert_output 'in again'
+}
+
+@test "a real-time signal to the wrapper reaches COMMAND" {
+	cat >job.py <<'END'
+import os, signal, time
+signal.signal(signal.SIGRTMIN + 3, lambda *_: os._exit(9))
+open("ready", "w").close()
+time.sleep(60)
+END
+	background "$FAIRLOCK" wrap job python3 job.py
+	local wrapper=$! status=0
+	wait_until test -e ready
+	kill -s RTMIN+3 "$wrapper"
+	wait "$wrapper" || status=$?
+	[ "$status" = 9 ]
+}

@@ -1,0 +1,165 @@
+# A connection that was made and breaks behind a request, though the server is well: it is made again, and the request
+# is repeated, within the connect timeout.
+load ../lib/helpers
+load ../lib/jobs
+load ../lib/proxy
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	start_server
+	start_proxy "$SERVER_SOCKET"
+	DIRECT=$FAIRLOCK_URL
+	export FAIRLOCK_URL=redis://$PROXY_ADDRESS
+}
+
+# Ways to break the next connection: before the server has read anything, before it has said anything, behind its
+# greeting, and twice.
+ways=('snap up' 'snap down' 'snap down 180' 'snap up;snap down')
+
+# break_next WAY
+break_next() {
+	local part
+
+	while IFS= read -r -d ';' part; do
+		# shellcheck disable=SC2086
+		proxy $part
+	done <<<"$1;"
+}
+
+# behind_break STATUS ARG...: runs fairlock with the next connection broken, each way, and without a word of it
+behind_break() {
+	local way
+
+	for way in "${ways[@]}"; do
+		break_next "$way"
+		run --separate-stderr -"$1" timeout 20 "$FAIRLOCK" "${@:2}"
+		assert_equal "$stderr" ''
+		none_to_break
+	done
+}
+
+# All that was to be broken has been.
+none_to_break() {
+	assert_equal "$(proxy snaps)" 0
+}
+
+@test "wrap runs its command once" {
+	# shellcheck disable=SC2016
+	behind_break 7 wrap job sh -c 'echo "$FAIRLOCK_TOKEN" >>ran; exit 7'
+	assert_equal "$(wc -l <ran)" "${#ways[@]}"
+	assert_equal "$(sort -nu ran | wc -l)" "${#ways[@]}"
+	nothing_left
+}
+
+@test "wrap finds a busy lock busy, and waits for it" {
+	FAIRLOCK_URL=$DIRECT hold job
+	for way in "${ways[@]}"; do
+		break_next "$way"
+		run -75 "$FAIRLOCK" wrap -n job true
+		assert_output --partial 'held by'
+	done
+	break_next 'snap down'
+	background "$FAIRLOCK" wrap job touch ran
+	waiter=$!
+	wait_until in_queue job 1
+	FAIRLOCK_URL=$DIRECT "$FAIRLOCK" release --force job
+	wait "$waiter"
+	[ -e ran ]
+}
+
+@test "acquire, renew and release change the lock once" {
+	local way owner
+
+	for way in "${ways[@]}"; do
+		break_next "$way"
+		owner=$("$FAIRLOCK" acquire job)
+		assert_equal "$(cli HGET job "$owner")" 1
+		break_next "$way"
+		"$FAIRLOCK" renew --lease 1m --owner "$owner" job
+		[ "$(cli PTTL job)" -gt 30000 ]
+		break_next "$way"
+		"$FAIRLOCK" release --owner "$owner" job
+		none_to_break
+		nothing_left
+		assert_equal "$(cli EXISTS job)" 0
+	done
+}
+
+@test "status, queue and log show what there is" {
+	FAIRLOCK_URL=$DIRECT hold job
+	behind_break 0 status --noheadings -o NAME,STATE
+	assert_output --regexp '^job +held$'
+	behind_break 0 status --noheadings -o STATE job
+	assert_output held
+	behind_break 0 status -q job
+	behind_break 0 status --prometheus
+	assert_line 'fairlock_locks 1'
+	behind_break 0 queue --noheadings job
+	assert_output ''
+	behind_break 0 log --noheadings -o EVENT job
+	assert_output granted
+	behind_break 0 log --json --stats job
+}
+
+@test "doctor finds what it finds without a break" {
+	run -1 "$FAIRLOCK" doctor --json
+	found=$(jq -r '.findings[] | .severity + " " + .check' <<<"$output" | grep -v round | sort)
+	ways+=('snap down 3000') # in the middle
+	behind_break 1 doctor --json
+	assert_equal "$(jq -r '.findings[] | .severity + " " + .check' <<<"$output" | grep -v round | sort)" "$found"
+}
+
+@test "a connection that breaks in the middle of many requests is made again, too" {
+	for name in a b c d e f; do
+		FAIRLOCK_URL=$DIRECT "$FAIRLOCK" wrap "$name" true
+	done
+	for bytes in 400 800 1200; do
+		proxy snap down "$bytes"
+		run -0 --separate-stderr "$FAIRLOCK" status --noheadings -o NAME
+		assert_equal "$(xargs <<<"$output")" 'a b c d e f'
+		none_to_break
+	done
+}
+
+@test "over TLS, in the handshake as well" {
+	load ../lib/tls
+	make_certificates
+	start_tls_server
+	start_proxy "127.0.0.1:$TLS_PORT"
+	export FAIRLOCK_URL=rediss://localhost:$PROXY_PORT FAIRLOCK_TLS_CA=$TLS_DIR/ca.crt
+	ways=('snap up' 'snap down' 'snap down 600' 'snap down 3000')
+	behind_break 7 wrap job sh -c 'exit 7'
+	behind_break 0 status
+}
+
+@test "a server that is gone when the connection is made again: tried until the connect timeout is over" {
+	kill -STOP "$SERVER_PID"
+	background "$FAIRLOCK" wrap -v --connect-timeout 15s --url "$DIRECT" job touch ran 2>said
+	waiter=$!
+	wait_until grep -q 'asking for' said
+	stop_server
+	wait_until grep -q 'cannot reach' said
+	start_server
+	wait "$waiter"
+	[ -e ran ]
+}
+
+@test "a server that ends every connection: 69 when the connect timeout is over, for every command" {
+	local owner=00000000-0000-4000-8000-000000000000:1 command began
+
+	background python3 "$TESTS_DIR/lib/nonsense.py" "$PWD/listener" close
+	wait_until test -S listener
+	export FAIRLOCK_URL=unix:$PWD/listener FAIRLOCK_CONNECT_TIMEOUT=1s
+	for command in "wrap job true" "acquire job" "renew --owner $owner job" "release --owner $owner job" "status job" status \
+		"queue job" "log job" "doctor -q"; do
+		began=$(date +%s%3N)
+		# shellcheck disable=SC2086
+		run --separate-stderr -69 timeout 20 "$FAIRLOCK" $command
+		took=$(($(date +%s%3N) - began))
+		echo "$command: $took ms: $stderr"
+		[ "$took" -ge 900 ]
+		[ "$took" -le 5000 ]
+		assert_equal "${#stderr_lines[@]}" 1
+		[[ $stderr = *'cannot reach'* ]]
+	done
+}

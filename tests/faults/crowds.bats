@@ -1,0 +1,112 @@
+# Many waiters, many keys: neither is a burden to the server.
+#
+# CROWD   so many waiters, 1000 unless told otherwise
+load ../lib/helpers
+load ../lib/jobs
+load ../lib/outage
+
+setup() { cd "$BATS_TEST_TMPDIR" || return; }
+
+# start_waiters COUNT: so many wait for `long`
+start_waiters() {
+	local i
+
+	for ((i = 0; i < $1; i++)); do
+		# shellcheck disable=SC2016
+		background "$FAIRLOCK" wrap long sh -c 'echo "$FAIRLOCK_OWNER" >>trace' 2>>waiters.said
+	done
+	wait_until in_queue long "$1"
+}
+
+# stat_of FIELD: of INFO
+stat_of() { cli INFO everything | sed -n "s/^$1:\(\(calls\|count\)=\)\?\([0-9]*\).*/\3/p"; }
+
+all_present() {
+	[ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{long}:*' | wc -l)" -gt "$1" ]
+}
+
+has_loaded() { cli INFO persistence | grep -q '^loading:0'; }
+
+aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
+
+@test "a thousand waiters keep their places over a restart, and do not storm the server that comes back" {
+	local many=${CROWD:-1000} connections requests before
+
+	ulimit -n 4096 2>/dev/null || skip 'this user may not have so many files open'
+	[ "$(ulimit -u)" = unlimited ] || [ "$(ulimit -u)" -gt 3000 ] || skip 'nor so many processes'
+	start_server --appendonly yes --rdbcompression no --maxclients 3000
+	# it is to take 3 s to read its data
+	cli EVAL 'for i = 1, 30 do redis.call("SET", i, string.rep("x", 3000)) end' 0
+	# shellcheck disable=SC2016
+	background "$FAIRLOCK" wrap -l 1m long sh -c 'while [ ! -e go ]; do sleep 0.1; done'
+	LONG=$!
+	wait_until "$FAIRLOCK" status -q long
+	WAIT_S=60 start_waiters $many
+	cli BGREWRITEAOF >/dev/null
+	wait_until aof_is_rewritten
+	before=$(cli --raw LRANGE 'redisson_lock_queue:{long}' 0 -1)
+	stop_server
+	sleep 2
+	server_answers() { cli PING | grep -q LOADING; }
+	start_server --appendonly yes --maxclients 3000 \
+		--key-load-delay 100000 --loading-process-events-interval-bytes 1024
+	WAIT_S=60 wait_until all_present $many
+	# one can subscribe before that
+	WAIT_S=60 wait_until has_loaded
+	sleep 2
+	connections=$(stat_of total_connections_received)
+	requests=$(($(stat_of cmdstat_evalsha) + $(stat_of cmdstat_hello) + $(stat_of errorstat_LOADING)))
+	echo "$connections connections, $requests requests"
+	[ "$connections" -lt $((2 * many)) ]
+	[ "$requests" -lt $((10 * many)) ]
+	[ "$(cli --raw LRANGE 'redisson_lock_queue:{long}' 0 -1)" = "$before" ]
+	touch go
+	status_of "$LONG"
+	[ "$STATUS" = 0 ]
+	WAIT_S=90 wait_until in_queue long 0
+	wait_until lines_in trace $many
+	[ "$(cat trace)" = "$before" ]
+	[ ! -s waiters.said ]
+}
+
+ping_beside() {
+	local from took
+
+	while [ ! -e shown ]; do
+		from=$(ms)
+		cli PING >/dev/null
+		took=$(($(ms) - from))
+		echo "$took"
+	done | sort -n | tail -n 1
+}
+
+@test "status without NAME among a million foreign keys: finds ours, and holds nobody up" {
+	local i slowest
+
+	start_server --slowlog-log-slower-than 100000
+	hold first
+	hold 'second {name}'
+	"$FAIRLOCK" wrap third true
+	cli HSET fairlock:foreign field value >/dev/null
+	cli SET fairlock:text value >/dev/null
+	for ((i = 0; i < 1000000; i += 20000)); do
+		# shellcheck disable=SC2016
+		cli EVAL 'for i = ARGV[1], ARGV[1] + 19999 do redis.call("SET", "foreign:" .. i, "") end' 0 "$i" >/dev/null
+	done
+	[ "$(cli DBSIZE)" -gt 1000000 ]
+	cli SLOWLOG RESET >/dev/null
+	cli CONFIG RESETSTAT >/dev/null
+	ping_beside >slowest &
+	run -0 timeout 60 "$FAIRLOCK" status --json
+	touch shown
+	wait $!
+	[ "$(jq -r '.locks[] | .name + " " + .state' <<<"$output")" = 'first held
+second {name} held
+third free' ]
+	slowest=$(cat slowest)
+	echo "the slowest PING beside took $slowest ms, $(stat_of cmdstat_scan) steps"
+	[ "$slowest" -lt 1000 ]
+	[ "$(cli SLOWLOG LEN)" = 0 ]
+	[ "$(stat_of cmdstat_scan)" -gt 100 ] # in steps
+	[ -z "$(stat_of cmdstat_keys)" ]
+}

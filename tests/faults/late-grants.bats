@@ -1,0 +1,117 @@
+# A grant that comes late, because the waiter was stopped or the server is far away: nothing begins on a lease that is
+# as good as over, and the waiter asks again.
+
+load ../lib/helpers
+load ../lib/jobs
+load ../lib/proxy
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	start_server
+	"$FAIRLOCK" wrap other true # the server knows the scripts then
+	start_proxy "$SERVER_SOCKET" "$PWD/far"
+	proxy delay 300
+}
+
+# comes_late WORD...: `fairlock WORD...`, in $WAITER, is granted the lock job, and stopped until the lease is over
+comes_late() {
+	FAIRLOCK_URL=unix://$PWD/far background "$FAIRLOCK" "$@" >out 2>said
+	WAITER=$!
+	wait_until held_by "$WAITER"
+	stop "$WAITER"
+	wait_until is_free
+	[ ! -e ran ]
+}
+
+held_by() {
+	[[ $(cli HKEYS job) == *:"$1" ]]
+}
+
+is_free() {
+	[ -z "$(cli HKEYS job)" ]
+}
+
+# ends STATUS [WORDS]: $WAITER does so, and these words are on its stderr
+ends() {
+	status_of "$WAITER"
+	cat said
+	assert_equal "$STATUS" "$1"
+	[ -z "${2-}" ] || grep -q "$2" said
+}
+
+@test 'wrap waits again behind the next holder, and COMMAND runs once' {
+	comes_late wrap -l 3 job sh -c 'echo ran >>ran; exit 7'
+	hold job
+	kill -CONT "$WAITER"
+	wait_until in_queue job 1
+	[ ! -e ran ]
+	kill "$HOLDER"
+	ends 7
+	assert_equal "$(cat ran)" ran
+	wait_until is_free
+}
+
+@test 'wrap runs COMMAND when the lock is free' {
+	comes_late wrap -n -l 3 job sh -c 'echo ran >>ran; exit 7'
+	kill -CONT "$WAITER"
+	ends 7
+	assert_equal "$(cat ran)" ran
+}
+
+@test 'wrap --wait ends when its time is over meanwhile, and leaves nothing' {
+	comes_late wrap -w 2 -l 3 job touch ran
+	kill -CONT "$WAITER"
+	ends 75 'timed out'
+	[ ! -e ran ]
+	wait_until is_free
+	assert_equal "$("$FAIRLOCK" queue job --json | jq '.waiters | length')" 0
+}
+
+@test 'wrap --no-wait ends when somebody else has the lock meanwhile' {
+	comes_late wrap -n -l 3 job touch ran
+	hold job
+	kill -CONT "$WAITER"
+	ends 75 'held by'
+	[ ! -e ran ]
+}
+
+@test 'a wrap that comes late has its old place in the queue' {
+	"$FAIRLOCK" acquire -l 3 job # and is not renewed, so that the first waiter asks for it
+	FAIRLOCK_URL=unix://$PWD/far background "$FAIRLOCK" wrap -l 3 job sh -c 'echo late >>ran' 2>said
+	WAITER=$!
+	wait_until in_queue job 1
+	background "$FAIRLOCK" wrap job sh -c 'echo next >>ran; until [ -e go ]; do sleep 0.1; done'
+	wait_until in_queue job 2
+	background "$FAIRLOCK" wrap job sh -c 'echo last >>ran'
+	wait_until in_queue job 3
+	wait_until held_by "$WAITER"
+	stop "$WAITER"
+	wait_until grep -q next ran
+	kill -CONT "$WAITER"
+	wait_until in_queue job 2
+	touch go
+	ends 0
+	wait_until grep -q last ran
+	assert_equal "$(cat ran)" $'next\nlate\nlast'
+}
+
+@test 'wrap --once-per does not run after a grant that came late, and says why' {
+	comes_late wrap --once-per 1h -l 3 job touch ran
+	kill -CONT "$WAITER"
+	ends 76 'before its command began, which counts for --once-per'
+	[ ! -e ran ]
+}
+
+@test 'acquire prints an owner id that holds the lock' {
+	comes_late acquire -l 3 job
+	kill -CONT "$WAITER"
+	ends 0
+	"$FAIRLOCK" renew --owner "$(cat out)" job
+}
+
+@test 'a server that is too far away for the lease: 69, and the lock is free again' {
+	FAIRLOCK_URL=unix://$PWD/far run -69 --separate-stderr "$FAIRLOCK" wrap -l 1 job touch ran
+	assert_equal "$stderr" 'fairlock: cannot get lock job: each grant came late; a longer --lease helps'
+	[ ! -e ran ]
+	is_free
+}

@@ -1,0 +1,234 @@
+#!/usr/bin/env bats
+# What a message may do. A waiter starts COMMAND without a question only for the server's own grant, heard in time. Any
+# other message, also a forged one, is no more than a reason to ask.
+
+load ../lib/helpers
+load ../lib/jobs
+load ../lib/proxy
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	start_server
+}
+
+teardown() {
+	# a stopped process does not end with the test
+	[ ! -e stopped ] || xargs kill -CONT <stopped 2>/dev/null || true
+}
+
+# The id of the only waiter.
+waiter_id() {
+	cli LRANGE 'redisson_lock_queue:{job}' 0 0
+}
+
+# What its last question has left on the server.
+entry() {
+	cli HGET 'fairlock:{job}' "t:$(waiter_id)"
+}
+
+# The secret of that question.
+secret() {
+	entry | cut -d ' ' -f 4
+}
+
+# `wrap job` waits in $WAITER behind $HOLDER; its COMMAND makes the file `started`
+wait_behind_holder() {
+	hold job
+	background "$FAIRLOCK" wrap job touch started 2>said
+	WAITER=$!
+	wait_until in_queue job 1
+}
+
+asked_since() {
+	local now
+
+	now=$(entry)
+	[ -e started ] || { [ -n "$now" ] && [ "$now" != "$1" ]; }
+}
+
+# refuses [CHANNEL] MESSAGE: the waiter hears it, and asks, instead of starting COMMAND; SECRET in it stands for the secret
+# of its last question
+refuses() {
+	local channel before message secret
+
+	channel="redisson_lock__channel:{job}:$(waiter_id)"
+	[ $# -eq 1 ] || channel=$1
+	before=$(entry)
+	secret=$(secret)
+	message=${*: -1}
+	assert_equal "$(cli PUBLISH "$channel" "${message//SECRET/$secret}")" 1
+	wait_until asked_since "$before"
+	[ ! -e started ] || fail "started by: $message"
+}
+
+# The waiter takes a true grant that is heard in time. A busy machine may deliver one too late: then it needs another.
+grants() {
+	cli PUBLISH "redisson_lock__channel:{job}:$(waiter_id)" "granted 1795261602123 5000 $(now_ms) $(secret)"
+	[ -e started ]
+}
+
+# below PID: its process id, and those of all processes below it
+below() {
+	local pid
+
+	echo "$1"
+	for pid in $(pgrep -P "$1"); do
+		below "$pid"
+	done
+}
+
+@test "a forged grant starts nothing: the waiter asks, and is granted the lock in its turn" {
+	local now token
+
+	wait_behind_holder
+	token=$(now_ms)
+	for now in $(($(now_ms) + 20)) 1 99999999999999999999; do
+		refuses "granted $token 5000 $now"
+		refuses "granted $token 5000 $now 0000000000000000"
+	done
+	refuses 'granted 99999999999999999999999 1125899906842624 1'
+	refuses "granted $token 5000 $(now_ms)"$'\n'SECRET
+	kill "$HOLDER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	[ -e started ]
+}
+
+@test "a grant with the secret starts COMMAND, if it has the form that the scripts give it" {
+	local form
+
+	wait_behind_holder
+	for form in 'TOKEN 5000 NOW SECRET0' 'TOKEN 5000 NOW SECRET ' ' TOKEN 5000 NOW SECRET' 'TOKEN  5000 NOW SECRET' \
+		'TOKEN 5000 NOW' 'TOKEN 5000 SECRET' 'TOKEN -5000 NOW SECRET' 'TOKEN +5000 NOW SECRET' 'TOKEN 5e3 NOW SECRET' \
+		'TOKEN 0x100 NOW SECRET' 'TOKEN 30001 NOW SECRET' 'TOKEN 5000 LATER SECRET' 'TOKEN 0 NOW SECRET' '00000000000000001 5000 NOW SECRET' \
+		'-1 5000 NOW SECRET' 'TOKEN 5000 0000000NOW SECRET' 'TOKEN 5000 NOW SECRET granted TOKEN 5000 NOW SECRET'; do
+		form=${form//TOKEN/1795261602123}
+		form=${form//LATER/$(($(now_ms) + 1000))}
+		refuses "granted ${form//NOW/$(now_ms)}"
+	done
+	wait_until grants
+}
+
+@test "a secret is good for one question" {
+	local before
+
+	wait_behind_holder
+	before=$(secret)
+	refuses 0
+	refuses "granted 1795261602123 5000 $(now_ms) $before"
+	[[ $before =~ ^[0-9a-f]{16}$ ]]
+	[[ $(secret) =~ ^[0-9a-f]{16}$ ]]
+}
+
+# flood CHANNEL: 20,000 messages, in which nothing is true. Prints how many scripts the server ran meanwhile, and how many
+# there may be.
+flood() {
+	local before from
+
+	before=$(scripts_run)
+	from=$(ms)
+	for ((i = 0; i < 5000; i++)); do
+		printf 'PUBLISH "%s" "%s"\n' "$1" 0 "$1" 'first 1' "$1" 'second 1' "$1" 'granted 1 5000 1 0000000000000000'
+	done | cli | grep -c 1 >sent
+	echo $(($(scripts_run) - before)) $((20 + ($(ms) - from) / 100))
+}
+
+scripts_run() {
+	cli INFO commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\).*/\1/p'
+}
+
+@test "a flood of messages makes a waiter ask ten times a second, and it is handed the lock all the same" {
+	local run most
+
+	wait_behind_holder
+	read -r run most < <(flood "redisson_lock__channel:{job}:$(waiter_id)")
+	assert_equal "$(cat sent)" 20000
+	[ "$run" -le "$most" ] || fail "$run scripts, $most at most"
+	[ "$run" -ge 10 ]
+	kill "$HOLDER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	[ -e started ]
+}
+
+@test "a flood of messages makes a holder renew ten times a second, and a release is noticed all the same" {
+	local run most
+
+	hold job
+	read -r run most < <(flood "redisson_lock__channel:{job}:$(cli HKEYS job)")
+	assert_equal "$(cat sent)" 20000
+	[ "$run" -le "$most" ] || fail "$run scripts, $most at most"
+	[ "$run" -ge 10 ]
+	run -0 "$FAIRLOCK" release --force job
+	status_of "$HOLDER"
+	assert_equal "$STATUS" 76
+}
+
+@test "no grant comes over the channel of plain Redisson locks, to which a first waiter listens, too" {
+	local plain='redisson_lock__channel:{job}'
+
+	wait_behind_holder
+	wait_until hears "$plain"
+	refuses "$plain" "granted $(now_ms) 5000 $(now_ms) SECRET"
+	refuses "$plain" 'granted 99999999999999999999999 1125899906842624 1'
+}
+
+hears() {
+	[ "$(cli PUBSUB NUMSUB "$1" | tail -n 1)" = 1 ]
+}
+
+now_ms() {
+	cli TIME | awk 'NR == 1 { s = $1 } NR == 2 { printf "%.0f\n", s * 1000 + int($1 / 1000) }'
+}
+
+@test "a machine that was paused, its clock too, while it was handed the lock: the waiter asks first" {
+	local full=$FAIRLOCK next paused pid
+
+	[ ! -e "$FAIRLOCK-full" ] || full=$FAIRLOCK-full # the other one loads no libraries
+	hold job
+	clock_is 0 0
+	CLOCKWORK_FILE=$PWD/clock LD_PRELOAD=$BUILD/programs/clockwork.so ASAN_OPTIONS=verify_asan_link_order=0 \
+		background "$full" wrap job sh -c '[ -e ended ] && echo first >>order || echo beside >>order' 2>said
+	paused=$!
+	wait_until in_queue job 1
+	background "$FAIRLOCK" wrap job sh -c 'echo next >>order; until [ -e end ]; do sleep 0.05; done; touch ended'
+	next=$!
+	wait_until in_queue job 2
+	wait_until has_guard "$paused"
+	below "$paused" >stopped
+	for pid in $(cat stopped); do
+		stop "$pid"
+	done
+	from=$(ms)
+	sleep 0.3 # more than clocks may differ by
+	kill "$HOLDER"
+	wait_until test -e order
+	assert_equal "$(cat order)" next
+	clock_is 1 $((from - $(ms)))
+	for pid in $(cat stopped); do
+		kill -CONT "$pid" 2>/dev/null || true # the first may end the others
+	done
+	wait_until in_queue job 1
+	assert_equal "$(cat order)" next
+	touch end
+	status_of "$next"
+	assert_equal "$STATUS" 0
+	status_of "$paused"
+	assert_equal "$STATUS" 0
+	assert_equal "$(cat order)" $'next\nfirst'
+}
+
+# clock_is WHICH MS: so far ahead are the clocks of those who have the file `clock` (see tests/programs/clockwork.c);
+# WHICH is 0 at first, then 1
+clock_is() {
+	python3 -c 'import os, struct, sys
+which, ms = map(int, sys.argv[1:])
+file = os.open("clock", os.O_RDWR | os.O_CREAT)
+os.pwrite(file, struct.pack("=qqd", 0, ms * 1000000, 1), 8 + 24 * which)
+os.pwrite(file, struct.pack("=q", which), 0)
+os.ftruncate(file, 56)' "$@"
+}
+
+has_guard() {
+	pgrep -P "$1"
+}

@@ -1,0 +1,387 @@
+# The queue: order, the dead, the hung, the idle.
+load ../lib/helpers
+load ../lib/proxy
+
+setup_file() { start_server; }
+setup() { cli FLUSHALL >/dev/null; cli CONFIG RESETSTAT >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
+
+# enqueue COUNT WORD...: that many waiters, one after another; each appends its number and time to
+# `trace`. Their process ids are in WAITERS.
+enqueue() {
+	local count=$1 before
+
+	shift
+	before=$(cli LLEN redisson_lock_queue:{L})
+	WAITERS=()
+	for i in $(seq "$count"); do
+		# shellcheck disable=SC2016
+		background "$FAIRLOCK" wrap "$@" L -- sh -c 'echo "$0 $(date +%s%N) $FAIRLOCK_TOKEN" >>trace' "$i"
+		WAITERS+=($!)
+		wait_until in_queue L $((before + i))
+	done
+}
+
+# lists_agree NAME: list and sorted set hold the same ids
+lists_agree() {
+	[ "$(cli --raw LRANGE "redisson_lock_queue:{$1}" 0 -1 | sort)" = \
+		"$(cli --raw ZRANGE "redisson_lock_timeout:{$1}" 0 -1 | sort)" ]
+}
+
+# traced COUNT: so many have had their turn
+traced() {
+	[ "$(wc -l <trace)" -ge "$1" ]
+}
+
+now_ns() { date +%s%N; }
+
+@test "100 waiters behind a holder get the lock in the order in which they asked, with growing tokens" {
+	hold L
+	enqueue 100
+	lists_agree L
+	kill -TERM "$HOLDER"
+	wait_until traced 100
+	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = "$(seq 100 | tr '\n' ' ')" ]
+	cut -d' ' -f3 trace | sort -nuc
+	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
+	nothing_left
+}
+
+# The live waiter starts soon after the release although dead ones stand before it. It is a slow machine that takes
+# longer than a moment; but a single one of them that is waited for costs 5 s.
+pass_the_dead() {
+	hold L
+	enqueue 50
+	local dead=("${WAITERS[@]}")
+	enqueue 1
+	kill -KILL "${dead[@]}"
+	wait_until test_channels 2 # the holder's and the live one's
+	local released
+	released=$(now_ns)
+	kill -TERM "$HOLDER"
+	wait_until traced 1
+	local started
+	started=$(cut -d' ' -f2 trace)
+	echo "started $(((started - released) / 1000000)) ms after the release"
+	[ $((started - released)) -lt 4000000000 ]
+	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
+	nothing_left
+}
+
+test_channels() {
+	[ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{L}:*' | wc -l)" = "$1" ]
+}
+
+@test "50 dead waiters ahead cost the living one nothing" {
+	pass_the_dead
+}
+
+@test "50 dead waiters cost nothing either while somebody listens to all channels" {
+	background "$CLI" -s "$SERVER_SOCKET" psubscribe '*' >/dev/null
+	wait_until patterns 1
+	pass_the_dead
+}
+
+patterns() { [ "$(cli PUBSUB NUMPAT)" = "$1" ]; }
+
+@test "a hung waiter costs 5 s, and gets its turn when it wakes up" {
+	hold L
+	enqueue 2
+	stop "${WAITERS[0]}"
+	local released
+	released=$(now_ns)
+	kill -TERM "$HOLDER"
+	wait_until traced 1
+	run -0 cut -d' ' -f1 trace
+	assert_output 2
+	# nobody told it to look: it would do so 10.5 s after it was queued
+	[ $(($(cut -d' ' -f2 trace) - released)) -lt 9500000000 ]
+	[ $(($(cut -d' ' -f2 trace) - released)) -gt 4500000000 ]
+	kill -CONT "${WAITERS[0]}"
+	wait_until traced 2
+	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
+	nothing_left
+}
+
+# hang PID: a waiter and the processes that stand by for it do nothing any more, and stay connected
+hang() {
+	local pid
+
+	for pid in "$1" $(pgrep -P "$1") $(pgrep -P "$(pgrep -d , -P "$1")"); do
+		stop "$pid"
+	done
+}
+
+# hung_ahead COUNT MOST: COUNT waiters in a row hang; the one behind them starts within MOST s of the release
+hung_ahead() {
+	local released pid started
+
+	hold L
+	enqueue $(($1 + 1))
+	wait_until stands_by "${WAITERS[0]}"
+	for pid in "${WAITERS[@]:0:$1}"; do
+		hang "$pid"
+	done
+	released=$(now_ns)
+	kill -TERM "$HOLDER"
+	WAIT_S=40 wait_until traced 1
+	run -0 cut -d' ' -f1 trace
+	assert_output $(($1 + 1))
+	started=$(cut -d' ' -f2 trace)
+	echo "started $(((started - released) / 1000000)) ms after the release"
+	[ $((started - released)) -lt $(($2 * 1000000000)) ]
+	for pid in "${WAITERS[@]:0:$1}"; do
+		kill -CONT "$pid" $(pgrep -P "$pid") $(pgrep -P "$(pgrep -d , -P "$pid")")
+	done
+	WAIT_S=40 wait_until traced $(($1 + 1))
+	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
+	nothing_left
+}
+
+# The first in the queue has a guard and COMMAND's process ready.
+stands_by() {
+	[ -n "$(pgrep -P "$(pgrep -d , -P "$1")")" ]
+}
+
+@test "two hung waiters in a row cost 10 s" {
+	hung_ahead 2 13
+}
+
+@test "three hung waiters in a row cost 15 s" {
+	hung_ahead 3 18
+}
+
+@test "a waiter that was hung comes back to its old place" {
+	hold L
+	enqueue 1
+	local hung=${WAITERS[0]}
+	enqueue 2
+	stop "$hung"
+	# shellcheck disable=SC2016
+	cli CONFIG RESETSTAT >/dev/null
+	local id
+	id=$(cli --raw LINDEX redisson_lock_queue:{L} 0)
+	# as if its turn had come and gone: out of the queue, by the script's own way
+	cli LREM redisson_lock_queue:{L} 0 "$id" >/dev/null
+	cli ZREM redisson_lock_timeout:{L} "$id" >/dev/null
+	cli HDEL fairlock:{L} "t:$id" "d:$id" >/dev/null
+	kill -CONT "$hung"
+	cli PUBLISH "redisson_lock__channel:{L}:$id" 0 >/dev/null
+	wait_until in_queue L 3
+	[ "$(cli --raw LINDEX redisson_lock_queue:{L} 0)" = "$id" ]
+	lists_agree L
+}
+
+@test "a waiter whose connection was cut keeps its place" {
+	hold L
+	enqueue 3
+	local before
+	before=$(cli --raw LRANGE redisson_lock_queue:{L} 0 -1)
+	cli CLIENT KILL TYPE pubsub >/dev/null
+	wait_until test_channels 4
+	kill -TERM "$HOLDER"
+	wait_until traced 3
+	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = '1 2 3 ' ]
+}
+
+@test "a holder that died costs the rest of its lease, and only the first waiter wakes for it" {
+	background "$FAIRLOCK" wrap -l 5s L sleep 600
+	local holder=$!
+	wait_until "$FAIRLOCK" status -q L
+	enqueue 3
+	# both processes of the holder at once: nothing gives the lock back
+	local guard
+	guard=$(pgrep -P "$holder")
+	cli CONFIG RESETSTAT >/dev/null
+	local ends
+	kill -KILL "$holder" "$guard"
+	ends=$(($(now_ns) + $(cli PTTL L) * 1000000))
+	wait_until traced 1
+	run -0 cut -d' ' -f1 trace
+	assert_line --index 0 1
+	local started
+	started=$(head -n 1 trace | cut -d' ' -f2)
+	echo "started $(((started - ends) / 1000000)) ms after the end of the lease"
+	# by itself it asks every 10.5 s
+	[ $((started - ends)) -lt 4000000000 ]
+}
+
+@test "while the first waits for the end of a lease, the others ask nothing" {
+	local began=$SECONDS calls before
+	cli HSET L redisson:1 1 >/dev/null
+	cli PEXPIRE L 600000 >/dev/null
+	enqueue 5
+	cli CONFIG RESETSTAT >/dev/null
+	# as if it had ended sooner by a plain lock's unlock, and had been taken again: the first asks
+	cli PEXPIRE L 1500 >/dev/null
+	cli PUBLISH redisson_lock__channel:{L} 0 >/dev/null
+	while calls=$(requests) && [ "$(cli HEXISTS L redisson:1)" = 1 ]; do
+		before=$calls
+		sleep 0.05
+	done
+	echo "$before requests until then"
+	[ "$before" -le $((1 + 5 * ((SECONDS - began) / 10))) ] # and signs of life, where that took so long
+	wait_until traced 5
+	calls=$(requests)
+	echo "$calls requests"
+	# on a slow machine each asks when it is first, renews its lease and gives it back; and some scripts are new
+	[ "$calls" -le $((2 + 5 * 3 + 3 + 5 * ((SECONDS - began) / 10))) ]
+}
+
+@test "a plain lock is given back the moment somebody becomes first, before it listens for that: it asks all the same" {
+	local first
+
+	cli HSET L redisson:1 1 >/dev/null
+	cli PEXPIRE L 600000 >/dev/null
+	enqueue 2
+	first=$(cli LINDEX 'redisson_lock_queue:{L}' 0)
+	stop "${WAITERS[0]}" # which listens
+	cli >/dev/null <<END
+LREM redisson_lock_queue:{L} 0 $first
+ZREM redisson_lock_timeout:{L} $first
+PUBLISH redisson_lock__channel:{L}:$(cli LINDEX 'redisson_lock_queue:{L}' 1) "first 600000"
+DEL L
+PUBLISH redisson_lock__channel:{L} 0
+END
+	WAIT_S=8 wait_until traced 1 # a sign of life would be due after 10.5 s
+	kill -CONT "${WAITERS[0]}"
+}
+requests() { cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p; s/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }'; }
+
+@test "a holder that keeps the lock longer than every timeout in the queue does not change the order" {
+	hold L
+	enqueue 5
+	# every score in the past, as after ten times the longest timeout
+	local id
+	for id in $(cli --raw ZRANGE redisson_lock_timeout:{L} 0 -1); do
+		cli ZADD redisson_lock_timeout:{L} 1000 "$id" >/dev/null
+	done
+	kill -TERM "$HOLDER"
+	wait_until traced 5
+	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = '1 2 3 4 5 ' ]
+}
+
+@test "100 idle waiters send at most 100 requests in 10 s and use no tick of CPU" {
+	hold -l 10m L # it does not renew meanwhile
+	enqueue 100
+	local calls from seconds
+	cpu_times >before
+	from=$(now_ns)
+	cli CONFIG RESETSTAT >/dev/null
+	sleep 10
+	calls=$(requests)
+	seconds=$((($(now_ns) - from) / 1000000000)) # more than 10 where that took its time
+	cpu_times >after
+	echo "$calls requests in $seconds s"
+	[ "$calls" -le $((100 * (seconds / 11 + 1))) ]
+	run -0 paste -d ' ' before after
+	echo "$output"
+	# on the whole: what somebody else takes from a virtual machine is counted as if one of them had used it
+	awk '{ sum += $2 - $1 } END { print sum / NR / 1000 " us each"; exit NR != 100 || sum / NR >= 10000000 }' <<<"$output"
+}
+
+# Nanoseconds of CPU that each waiter has used. (What `stat` counts in ticks is rounded, so that a microsecond may
+# be one.)
+cpu_times() {
+	local pid
+
+	for pid in "${WAITERS[@]}"; do
+		cut -d ' ' -f 1 "/proc/$pid/schedstat"
+	done
+}
+
+@test "a lock without a time to live is told of, and its end is noticed" {
+	cli HSET L somebody:1 1 >/dev/null
+	background "$FAIRLOCK" wrap L touch done 2>said
+	wait_until in_queue L 1
+	wait_until grep -q 'no time to live' said
+	cli DEL L >/dev/null
+	wait_until test -e done
+	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
+}
+
+@test "queue --remove takes a waiter out, and it ends with 75" {
+	hold L
+	background "$FAIRLOCK" wrap L true 2>said
+	local waiter=$!
+	wait_until in_queue L 1
+	run -0 "$FAIRLOCK" queue --remove "$(cli --raw LINDEX redisson_lock_queue:{L} 0)" L
+	local status=0
+	wait "$waiter" || status=$?
+	[ "$status" = 75 ]
+	grep -q 'removed from the queue' said
+	in_queue L 0
+}
+
+@test "all waiters dead: queue and scores go by themselves" {
+	hold L
+	enqueue 2
+	kill -KILL "${WAITERS[@]}"
+	[ "$(cli PTTL redisson_lock_queue:{L})" -gt 600000 ]
+	[ "$(cli PTTL redisson_lock_queue:{L})" -lt 700000 ]
+	[ "$(cli PTTL redisson_lock_timeout:{L})" -gt 600000 ]
+}
+
+@test "the end of COMMAND wakes no stopped process of an orphaned process group" {
+	# shellcheck disable=SC2016
+	cat >script <<'END'
+sleep 600 &
+kill -STOP $!
+until grep -q 'T (stopped)' /proc/$!/status; do sleep 0.05; done
+trap 'echo hup >hup' HUP
+"$FAIRLOCK" wrap job true
+grep State /proc/$!/status >state
+kill -KILL $!
+END
+	run -0 setsid --fork --wait sh script
+	run -0 cat state
+	assert_output --partial 'T (stopped)'
+	[ ! -e hup ]
+}
+
+connections_are() { test "$(proxy count)" "$@"; }
+
+@test "a request that comes late, when its sender has had the lock and has ended, gets nothing" {
+	start_proxy "$SERVER_SOCKET"
+	run -0 "$FAIRLOCK" acquire --lease 3s job
+	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap --connect-timeout 500ms job true 2>said
+	local waiter=$!
+	wait_until in_queue job 1
+	proxy delay 5000 up
+	wait_until connections_are -ge 2 # it has asked, and given that up
+	proxy delay 0 up
+	wait "$waiter"
+	wait_until connections_are -eq 0
+	[ "$(cli EXISTS job)" = 0 ]
+	[ "$(cli --raw XRANGE 'fairlock_log:{job}' - + | grep -c granted)" = 2 ]
+}
+
+@test "those who waited on a server that lost its data keep their order, whoever is back first" {
+	local pid newcomers=()
+
+	hold L
+	enqueue 6
+	for pid in "${WAITERS[@]}" "$HOLDER"; do
+		hang "$pid"
+	done
+	stop_server
+	start_server
+	for i in 7 8; do
+		# shellcheck disable=SC2016
+		background "$FAIRLOCK" wrap L -- sh -c 'until [ -e go ]; do sleep 0.02; done
+			echo "$0 $(date +%s%N) $FAIRLOCK_TOKEN" >>trace' "$i"
+		newcomers+=($!)
+		wait_until in_queue L $((i - 7))
+		wait_until "$FAIRLOCK" status -q L
+	done
+	kill -CONT "${WAITERS[5]}"
+	wait_until in_queue L 2
+	touch go
+	wait "${newcomers[0]}"
+	for i in 2 0 4 1 3; do
+		kill -CONT "${WAITERS[i]}"
+	done
+	wait_until traced 8
+	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = '7 1 2 3 4 5 6 8 ' ]
+	kill -CONT "$HOLDER" $(pgrep -P "$HOLDER") || true
+	wait "${WAITERS[@]}" "${newcomers[@]}" || true
+}

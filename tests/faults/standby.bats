@@ -1,0 +1,293 @@
+# Whoever is first in the queue has its guard and a process for COMMAND ready, so that little is left to do when its
+# turn comes. COMMAND must not notice, and nobody else either.
+
+load ../lib/helpers
+load ../lib/jobs
+load ../lib/proxy
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	start_server
+}
+
+# first_waits WORD...: the lock is held, and `wrap job WORD...` waits for it, in $WAITER with its guard $GUARD and
+# $READY, which is to become COMMAND
+first_waits() {
+	hold job
+	background "$FAIRLOCK" wrap "$@" >out 2>said
+	WAITER=$!
+	stands_by
+}
+
+stands_by() {
+	wait_until in_queue job 1
+	wait_until has_both
+}
+
+has_both() {
+	GUARD=$(pgrep -P "$WAITER") && READY=$(pgrep -P "$GUARD")
+}
+
+has_none() {
+	! pgrep -P "$1"
+}
+
+both_end() {
+	wait_until ended "$GUARD"
+	wait_until ended "$READY"
+}
+
+@test 'COMMAND of one who waited has what any COMMAND has' {
+	# shellcheck disable=SC2016
+	local show='grep -E "^(Sig(Blk|Ign|Cgt)|PPid|NSsid)" /proc/self/status | sed "s/PPid.*/PPid/"; ls /proc/self/fd | wc -l
+		echo "$FAIRLOCK_NAME $FAIRLOCK_HELD" | sed "s/$FAIRLOCK_OWNER/OWNER/"; cat -'
+
+	# in the background, where shells have SIGINT ignored
+	"$FAIRLOCK" wrap job sh -c "$show" >want <<<input 3>&- 4>&- &
+	wait $!
+	hold job
+	setpriv --pdeathsig KILL "$FAIRLOCK" wrap job sh -c "$show; echo \"\$FAIRLOCK_OWNER \$FAIRLOCK_TOKEN\" >who; \"\$FAIRLOCK\" status --json >status" \
+		>got <<<input 3>&- 4>&- &
+	WAITER=$!
+	stands_by
+	kill "$HOLDER"
+	wait "$WAITER"
+	run -0 diff want got
+	assert_equal "$(cat who)" "$(jq -r '.locks[0] | "\(.owner) \(.token)"' status)"
+	wait_until nothing_left
+}
+
+@test 'only the first has them, and the next when it has become first' {
+	local next
+
+	first_waits job sleep 600
+	background "$FAIRLOCK" wrap job true
+	next=$!
+	wait_until in_queue job 2
+	wait_until has_none "$next" # it had them while it did not know that it was not the first
+	kill "$HOLDER"
+	wait_until pgrep -P "$next"
+}
+
+# private_kb PID: memory that it shares with nobody
+private_kb() {
+	awk '$1 == "Private_Dirty:" { print $2 }' "/proc/$1/smaps_rollup"
+}
+
+# has_fetched PID OTHER: it has its own copy of what it will write to, which is more than what the other has written to
+has_fetched() {
+	[ "$(private_kb "$1")" -ge $(($(private_kb "$2") + 16)) ]
+}
+
+# A waiter that is first from the beginning has them made before it knows that there is time.
+@test 'the three processes of one who becomes first have their own copies of the memory that they will write to' {
+	local first next pid
+
+	[ "$(printf '5.14\n%s\n' "$(uname -r)" | sort -V | head -n 1)" = 5.14 ] || skip 'Linux can do that from 5.14 on'
+	! grep -q __asan_init "$FAIRLOCK" || skip 'a sanitizer has much memory of its own'
+	hold job
+	background "$FAIRLOCK" wrap job true
+	first=$!
+	wait_until in_queue job 1
+	background "$FAIRLOCK" wrap job true
+	WAITER=$!
+	wait_until in_queue job 2
+	background "$FAIRLOCK" wrap job true
+	next=$!
+	wait_until in_queue job 3
+	wait_until has_none "$WAITER"
+	wait_until has_none "$next"
+	kill "$first"
+	wait_until has_both
+	for pid in "$WAITER" "$GUARD" "$READY"; do
+		wait_until has_fetched "$pid" "$next"
+	done
+}
+
+@test 'a lock that its first waiter got is renewed, and given back' {
+	first_waits -l 1 job sh -c 'echo begins; sleep 2.5; echo ends'
+	kill "$HOLDER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	assert_equal "$(cat out)" $'begins\nends'
+	assert_equal "$(cat said)" ''
+	wait_until nothing_left
+}
+
+@test 'COMMAND of the first that is not there ends with 127, and the lock is given back' {
+	first_waits job /nonexistent
+	kill "$HOLDER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 127
+	wait_until nothing_left
+}
+
+@test 'the first gives up: both that stood by are gone when it ends' {
+	hold job
+	run -75 "$FAIRLOCK" wrap -w 0.5 job touch ran
+	background "$FAIRLOCK" wrap job touch ran
+	WAITER=$!
+	stands_by
+	kill "$WAITER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 143
+	[ ! -e "/proc/$GUARD" ]
+	wait_until ended "$READY"
+	[ ! -e ran ]
+}
+
+@test 'the first is killed: both that stood by end, though they are stopped, and nobody waits for it' {
+	first_waits job touch ran
+	kill -STOP "$READY" "$GUARD"
+	kill -KILL "$WAITER"
+	both_end
+	wait_until nobody_present job
+	[ ! -e ran ]
+}
+
+@test 'those that stand by are killed: the first gets its turn all the same' {
+	first_waits job touch ran
+	kill -KILL "$GUARD"
+	wait_until ended "$READY"
+	kill "$HOLDER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	[ -e ran ]
+
+	rm ran
+	first_waits job touch ran
+	kill -KILL "$READY"
+	wait_until ended "$GUARD"
+	kill "$HOLDER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	[ -e ran ]
+}
+
+@test 'a connection that was lost while it was first: COMMAND runs once, and the lock is renewed' {
+	local before
+
+	first_waits -l 1 job sh -c 'echo runs >>runs; sleep 2'
+	before=$GUARD
+	cli CLIENT KILL TYPE pubsub >/dev/null
+	wait_until ended "$before"
+	stands_by
+	kill "$HOLDER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	assert_equal "$(cat runs)" runs
+}
+
+@test 'the server is away: the first keeps nobody standing by who would keep its connection open' {
+	first_waits job true
+	stop_server
+	both_end
+}
+
+@test 'the process that is to become COMMAND is stopped, and the wrapper is not: COMMAND runs' {
+	first_waits job touch ran
+	stop "$READY"
+	kill "$HOLDER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	[ -e ran ]
+}
+
+@test 'the wrapper is stopped: COMMAND is not started before it goes on' {
+	first_waits job touch ran
+	stop "$WAITER"
+	kill "$HOLDER"
+	wait_until owner_is_of "$WAITER"
+	wait_until nothing_held # by then the lock has been handed on
+	[ ! -e ran ]
+	kill -CONT "$WAITER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	[ -e ran ]
+}
+
+nothing_held() {
+	[ -z "$(cli HKEYS job)" ]
+}
+
+@test 'the guard is stopped before the lock is granted: it goes on' {
+	first_waits job touch ran
+	stop "$GUARD"
+	kill "$HOLDER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	[ -e ran ]
+	both_end
+	wait_until nothing_left
+}
+
+@test 'stopped while the answer is under way, for longer than that may take: the answer counts' {
+	local answer
+
+	start_proxy "$SERVER_SOCKET" "$PWD/far"
+	proxy delay 300
+	# the server does not know the script at first: then its greeting has come already
+	for answer in later first; do
+		FAIRLOCK_URL=unix://$PWD/far background "$FAIRLOCK" wrap --connect-timeout 4 "$answer" touch "$answer.ran"
+		WAITER=$!
+		wait_until has_both
+		[ "$answer" = first ] || wait_until held_by "$WAITER" "$answer"
+		stop "$WAITER"
+		wait_until held_by "$WAITER" "$answer"
+		sleep 5 # more than the four seconds
+		[ ! -e "$answer.ran" ]
+		kill -CONT "$WAITER"
+		status_of "$WAITER"
+		assert_equal "$STATUS" 0
+		[ -e "$answer.ran" ]
+	done
+}
+
+# held_by PID NAME
+held_by() {
+	[[ $(cli HKEYS "$2") == *:"$1" ]]
+}
+
+# forks_slowly WORD...: `wrap WORD...` far from its server, whose wrapper goes on half a second after it has
+# forked
+forks_slowly() {
+	"$FAIRLOCK" wrap job true # the server knows the scripts then
+	start_proxy "$SERVER_SOCKET" "$PWD/far"
+	proxy delay 20
+	FAIRLOCK_URL=unix://$PWD/far ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run strace -qq -e trace=fork,clone \
+		-e inject=fork,clone:delay_exit=500000:when=1 -o /dev/null "$FAIRLOCK" wrap "$@"
+}
+
+@test 'the time to wait is over before the wrapper goes on after the fork: COMMAND has the lock, or does not run' {
+	forks_slowly -w 0.2 job sh -c '"$FAIRLOCK" status -q job && echo holds >>ran; sleep 0.7; "$FAIRLOCK" status -q job && echo holds >>ran'
+	assert_success
+	assert_equal "$(cat ran)" $'holds\nholds'
+	nothing_left
+}
+
+@test 'the wrapper is killed before the guard has heard of the grant: COMMAND is not started' {
+	first_waits -l 2 job touch ran
+	stop "$WAITER"
+	stop "$GUARD"
+	kill "$HOLDER"
+	wait_until owner_is_of "$WAITER"
+	kill -KILL "$WAITER"
+	both_end
+	wait_until nothing_left
+	[ ! -e ran ]
+}
+
+owner_is_of() {
+	held_by "$1" job
+}
+
+@test 'whoever was refused leaves no process behind, not even a dead one' {
+	hold job
+	unshare -r --pid --fork --mount-proc true || skip 'nobody may make a process namespace here'
+	# the first process there reaps nobody but its own
+	# shellcheck disable=SC2016
+	run unshare -r --pid --fork --mount-proc sh -c '
+		for i in 1 2 3 4 5; do "$FAIRLOCK" wrap -nq job true; done
+		ps -e -o stat,comm | grep "^Z"'
+	assert_output ''
+}

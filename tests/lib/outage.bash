@@ -1,0 +1,140 @@
+# Two locks in use, for faults that come and go: `load helpers`, `load jobs`, then `load outage`.
+#
+#   use_locks          before the fault
+#   ...                the fault begins
+#   ends_what_is_due WORD
+#   ...                the fault ends
+#   goes_on
+#
+# The holder of `short` has a lease that ends while the fault lasts, the holder of `long` outlives it.
+# For `long` wait `first` and `second`, without end, and between them one whose --wait ends meanwhile.
+
+# watch_deaths NAME PID...: when the last of them has died, the file NAME.dying says when
+watch_deaths() {
+	background python3 "$TESTS_DIR/lib/deaths.py" "$1.watched" "${@:2}" >"$1.dying"
+	DEATHS=$!
+	wait_until test -e "$1.watched"
+}
+
+# queued_id NAME PLACE
+queued_id() {
+	cli --raw LINDEX "redisson_lock_queue:{$1}" "$2"
+}
+
+# wait_behind PLACE [OPTION...] [NAME]: joins the queue of `long` as the PLACE-th; its process id is in $!
+wait_as() {
+	# shellcheck disable=SC2016
+	background "$FAIRLOCK" wrap "${@:3}" long sh -c 'echo "$0 $FAIRLOCK_TOKEN" >>trace' "$2" 2>"$2.said"
+	wait_until in_queue long "$1"
+}
+
+use_locks() {
+	cat >deaf.sh <<'END'
+trap '' TERM
+echo $$ >>short.pids
+setsid sh -c 'trap "" TERM; echo $$ >>short.pids; while :; do sleep 0.05; done' &
+while :; do sleep 0.05; done
+END
+	# shellcheck disable=SC2016
+	background "$FAIRLOCK" wrap -l 12s -k 300ms long sh -c '
+		echo "holder $FAIRLOCK_TOKEN" >>trace
+		while [ ! -e go ]; do sleep 0.05; done' 2>long.said
+	LONG=$!
+	wait_until test -s trace
+	TOKEN=$(cut -d' ' -f2 trace)
+	wait_as 1 first
+	wait_as 2 timed -vw 4s
+	TIMED=$!
+	wait_as 3 second
+	QUEUE="$(queued_id long 0) $(queued_id long 2)"
+	background "$FAIRLOCK" wrap -l 2s -k 200ms short sh deaf.sh 2>short.said
+	SHORT=$!
+	wait_until both_run
+	# shellcheck disable=SC2046
+	watch_deaths short $(cat short.pids)
+}
+
+both_run() { [ "$(wc -l <short.pids)" = 2 ]; }
+
+# starts_with_69 WORD: who comes now is told so
+starts_with_69() {
+	run -69 timeout 20 "$FAIRLOCK" wrap --connect-timeout 500ms long true
+	[ "${#lines[@]}" = 1 ]
+	assert_output --regexp '^fairlock: cannot .*: .*'
+	assert_output --partial "$1"
+}
+
+# Its lease could not be renewed. Whether all was dead in time is seen when the server can be asked.
+short_is_stopped() {
+	wait_until ended "$DEATHS"
+	status_of "$SHORT"
+	[ "$STATUS" = 76 ]
+	grep -q 'lost lock short: ' short.said
+}
+
+timed_out_with_69() {
+	status_of "$TIMED"
+	[ "$STATUS" = 69 ] || { cat timed.said; return 1; }
+	grep -qF "$1" timed.said
+}
+
+# As if it were their turn: who waits has nothing to ask for 10.5 s else.
+tell_all_to_ask() {
+	local id
+
+	for id in $(cli --raw LRANGE 'redisson_lock_queue:{long}' 0 -1); do
+		cli PUBLISH "redisson_lock__channel:{long}:$id" 0 >/dev/null
+	done
+}
+
+ends_what_is_due() {
+	short_is_stopped
+	starts_with_69 "$1"
+	timed_out_with_69 "$1"
+}
+
+# Those who wait for `long`, and are connected, in order
+present_ids() {
+	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" queue --json long | jq -r '.queue[] | select(.present) | .owner' | xargs
+}
+
+all_back() { [ "$(present_ids)" = "$QUEUE" ]; }
+
+# When the lease of `short` ended, in ms since the epoch: by the server's word
+lease_end() {
+	cli --raw HGET 'fairlock:{short}' until | grep . ||
+		cli --raw XREVRANGE 'fairlock_log:{short}' + - COUNT 1 | grep -A 3 -x expired | sed -n 3p
+}
+
+short_died_in_time() {
+	local died until
+
+	died=$(cut -d' ' -f1 short.dying)
+	until=$(lease_end)
+	echo "dead $((until - died)) ms before the lease ended"
+	[ "$died" -lt "$until" ]
+}
+
+goes_on() {
+	short_died_in_time
+	long_goes_on
+}
+
+long_goes_on() {
+	wait_until all_back
+	wait_until "$FAIRLOCK" status -q long
+	still_runs "$LONG"
+	[ "$(cli --raw HGET 'fairlock:{long}' token)" = "$TOKEN" ]
+	touch go
+	status_of "$LONG"
+	[ "$STATUS" = 0 ]
+	[ "$(cat long.said)" = '' ]
+	wait_until in_queue long 0
+	wait_until lines_in trace 3
+	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = 'holder first second ' ]
+	[ "$(cut -d' ' -f2 trace)" = "$(cut -d' ' -f2 trace | sort -nu)" ]
+	run -0 timeout 20 "$FAIRLOCK" wrap short echo again
+	assert_output again
+}
+
+lines_in() { [ "$(wc -l <"$1")" -ge "$2" ]; }

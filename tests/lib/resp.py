@@ -1,0 +1,105 @@
+"""RESP3, as tests/lib/hostile.py reads and writes it.
+
+A value is (type, content): content is bytes, an int, or for the nested types a list. A map is the list
+of its keys and values in turn; a null has None, whatever its spelling."""
+
+import re
+
+NESTED = b"*%~>|"
+LINES = b"+-:_#,("
+BULKS = b"$=!"
+
+
+class Incomplete(Exception):
+    pass
+
+
+class Nonsense(Exception):
+    pass
+
+
+def parse(data, at=0, depth=0):
+    """The value that begins at `at`, and where it ends."""
+    end = data.find(b"\r\n", at)
+    if end < 0:
+        raise Incomplete
+    kind, line = data[at : at + 1], bytes(data[at + 1 : end])
+    end += 2
+    if not kind or kind not in NESTED + LINES + BULKS or depth > 50:
+        raise Nonsense
+    if kind in LINES:
+        return (kind, int(line) if kind == b":" and re.fullmatch(rb"-?\d+", line) else line), end
+    if not re.fullmatch(rb"\d+|-1", line):
+        raise Nonsense
+    count = int(line)
+    if count < 0:
+        return (b"_", None), end
+    if kind in BULKS:
+        if len(data) < end + count + 2:
+            raise Incomplete
+        return (kind, bytes(data[end : end + count])), end + count + 2
+    content = []
+    for _ in range(count * 2 if kind in b"%|" else count):
+        value, end = parse(data, end, depth + 1)
+        content.append(value)
+    if kind == b"|":  # says something about the value that follows
+        return parse(data, end, depth)
+    return (kind, content), end
+
+
+def encode(value):
+    kind, content = value
+    if content is None:
+        return b"_\r\n"
+    if kind in NESTED:
+        count = len(content) // 2 if kind in b"%|" else len(content)
+        return b"%s%d\r\n" % (kind, count) + b"".join(map(encode, content))
+    if kind in BULKS:
+        return b"%s%d\r\n%s\r\n" % (kind, len(content), content)
+    return kind + (b"%d" % content if isinstance(content, int) else content) + b"\r\n"
+
+
+def values(data):
+    """What a strict reader finds in a stream."""
+    found, at = [], 0
+    try:
+        while at < len(data):
+            value, at = parse(data, at)
+            found.append(value)
+    except (Incomplete, Nonsense):
+        pass
+    return found
+
+
+def text(string):
+    return (b"$", string if isinstance(string, bytes) else string.encode())
+
+
+def bulk(string):
+    return encode(text(string))
+
+
+def array(*parts):
+    return b"*%d\r\n" % len(parts) + b"".join(parts)
+
+
+def push(*parts):
+    return b">" + array(*map(bulk, parts))[1:]
+
+
+def replaced(value, old, new):
+    """With `old` replaced in all its texts."""
+    kind, content = value
+    if isinstance(content, list):
+        return kind, [replaced(part, old, new) for part in content]
+    if isinstance(content, bytes) and old:
+        return kind, content.replace(old, new)
+    return value
+
+
+def tag(value):
+    """The word that a script's answer begins with."""
+    kind, content = value
+    if kind == b"*" and content and content[0][0] == b"$":
+        return content[0][1].decode("latin-1")
+    return None

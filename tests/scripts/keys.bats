@@ -1,0 +1,373 @@
+#!/usr/bin/env bats
+# The keys that the scripts keep: types, times to live, growth, the log; and the two reading scripts.
+
+load ../lib/helpers
+load ../lib/scripts
+
+# Something that belongs to another program stands under this key.
+foreign() {
+	cli SET "$1" theirs
+}
+
+# unharmed KEY COMMAND...: it fails, naming the type, and nothing has changed
+unharmed() {
+	local key=$1 before
+
+	shift
+	foreign "$key"
+	before=$(digest)
+	run "$@"
+	assert_failure
+	assert_output --partial WRONGTYPE
+	assert_equal "$(digest)" "$before"
+	assert_equal "$(cli GET "$key") $(cli TTL "$key")" 'theirs -1'
+}
+
+@test "a lock key of another type is left alone, and nothing else is changed" {
+	unharmed job acquire ben
+	unharmed job acquire ben mode=try
+	unharmed job renew ben holder_token=1
+	unharmed job release ben
+	unharmed job release '' mode=force request=breaker
+	unharmed job leave ben
+}
+
+@test "a list of another type is left alone, and nothing else is changed by acquire" {
+	unharmed "$(key_queue)" acquire ben
+	unharmed "$(key_queue)" acquire ben mode=try
+	redisson_takes r1
+	unharmed "$(key_queue)" acquire ben
+}
+
+@test "a sorted set of another type is left alone, and nothing else is changed by acquire" {
+	unharmed "$(key_timeouts)" acquire ben
+	unharmed "$(key_timeouts)" acquire ben mode=try
+}
+
+@test "a sorted set of another type is left alone, and nobody is queued" {
+	redisson_takes r1
+	unharmed "$(key_timeouts)" acquire ben
+}
+
+@test "our hash being of another type is left alone, and nothing else is changed" {
+	unharmed "$(key_state)" acquire ben
+	redisson_takes r1
+	unharmed "$(key_state)" acquire ben
+	unharmed "$(key_state)" renew r1
+	unharmed "$(key_state)" release r1
+	unharmed "$(key_state)" release '' mode=force request=breaker
+	unharmed "$(key_state)" leave r1
+}
+
+@test "our log being of another type is left alone" {
+	foreign "$(key_log)"
+	# whether this works is another question
+	acquire anna || true
+	renew anna || true
+	release anna || true
+	release anna again=1 || true
+	assert_equal "$(cli GET "$(key_log)") $(cli TTL "$(key_log)")" 'theirs -1'
+}
+
+@test "a list of another type is left alone, and nothing else is changed by renew, release and leave" {
+	acquire anna
+	unharmed "$(key_queue)" renew anna lease=60000
+	unharmed "$(key_queue)" release anna
+	unharmed "$(key_queue)" release '' mode=force request=breaker
+	unharmed "$(key_queue)" leave anna
+}
+
+@test "a sorted set of another type is left alone, and nothing else is changed by renew, release and leave" {
+	acquire anna
+	unharmed "$(key_timeouts)" renew anna lease=60000
+	unharmed "$(key_timeouts)" release anna
+	unharmed "$(key_timeouts)" release '' mode=force request=breaker
+	unharmed "$(key_timeouts)" leave anna
+}
+
+# What stays
+
+@test "when the last user is gone only our hash and our log stay, a day and a week" {
+	acquire anna
+	queue_up ben cleo
+	acquire inner inherited=anna kind=a
+	queue_up_dead dora
+	renew anna
+	release anna mode=any request=command
+	release anna
+	ask ben
+	answered granted
+	leave cleo
+	release ben
+	absent ben cleo
+	assert_equal "$(cli KEYS '*' | sort | paste -sd ' ')" 'fairlock:{job} fairlock_log:{job}'
+	between 86300 "$(cli TTL "$(key_state)")" 86400
+	between 604700 "$(cli TTL "$(key_log)")" 604800
+}
+
+@test "use of the lock gives our keys their time again, once in a minute" {
+	acquire anna
+	for time in 0 -61000 122000; do
+		cli EXPIRE "$(key_state)" 100
+		cli EXPIRE "$(key_log)" 100
+		cli HINCRBY "$(key_state)" touched "$time"
+		cli HINCRBY "$(key_state)" logged "$time"
+		release anna
+		if [ "$time" = 0 ]; then # it is not a minute ago
+			between 1 "$(cli TTL "$(key_state)")" 100
+			between 1 "$(cli TTL "$(key_log)")" 100
+		else # it is; or the clock was set back
+			between 86300 "$(cli TTL "$(key_state)")" 86400
+			between 604700 "$(cli TTL "$(key_log)")" 604800
+		fi
+		acquire anna
+	done
+}
+
+@test "our keys have their time as soon as they are there again" {
+	acquire anna
+	cli DEL "$(key_log)"
+	release anna
+	between 604700 "$(cli TTL "$(key_log)")" 604800
+	cli DEL "$(key_state)"
+	acquire anna
+	between 86300 "$(cli TTL "$(key_state)")" 86400
+}
+
+@test "whatever is asked first of a new server, no key stays for ever" {
+	renew anna holder_token=1
+	all_well
+	cli FLUSHALL
+	release anna
+	all_well
+	cli FLUSHALL
+	release '' mode=force request=breaker
+	all_well
+	cli FLUSHALL
+	leave anna
+	all_well
+	cli FLUSHALL
+	redisson_takes r1
+	redisson_waits r2
+	acquire anna limit=0
+	answered full
+	all_well
+}
+
+@test "our hash does not grow with waiters that come and go" {
+	acquire anna
+	for ((i = 1; i <= 100; i++)); do
+		script_line acquire "w$i" "w$i" w 30000 wait '' 0 '' ''
+		script_line leave "w$i" ''
+	done | cli >/dev/null
+	later 600001 # the marks are for copies of requests that still come
+	acquire anna
+	queue_up ben
+	leave ben
+	between 1 "$(cli HLEN "$(key_state)")" 45
+}
+
+@test "our hash does not grow with waiters that others drop and nobody sees again" {
+	acquire anna
+	for ((i = 1; i <= 100; i++)); do
+		script_line acquire "w$i" "w$i" w 30000 wait '' 0 '' ''
+		echo DEL "$(key_queue)" "$(key_timeouts)"
+	done | cli >/dev/null
+	release anna
+	later 600001 # their tickets are kept for so long
+	acquire zed
+	queue_up ben
+	leave ben
+	between 1 "$(cli HLEN "$(key_state)")" 45
+}
+
+@test "our hash does not keep what is said of waiters that are in it no more" {
+	local i
+
+	acquire anna
+	for ((i = 1; i <= 50; i++)); do
+		echo HSET "$(key_state)" "d:w$i" somebody
+	done | cli >/dev/null
+	queue_up ben
+	leave ben
+	between 1 "$(cli HLEN "$(key_state)")" 45
+}
+
+@test "the list of holds does not grow with inner locks that come and go" {
+	acquire anna
+	for ((i = 1; i <= 200; i++)); do
+		script_line acquire "inner$i" "inner$i" w 30000 wait '' 0 '' '' '' 0 anna
+		script_line release anna "inner$i" own '' 0
+	done | cli >/dev/null
+	assert_equal "$(holds)" 1
+	between 1 "$(field holds | wc -c)" 1000
+}
+
+@test "the log keeps about a thousand events" {
+	for ((i = 1; i <= 700; i++)); do
+		script_line acquire "w$i" "w$i" w 30000 wait '' 0 '' ''
+		script_line release "w$i" "w$i" own '' 0
+	done | cli >/dev/null
+	between 1000 "$(cli XLEN "$(key_log)")" 1199
+}
+
+# The log
+
+# The event of number N, from 1, as "name=value|..."
+event() {
+	log_lines | sed -n "$1p"
+}
+
+value() {
+	sed -e "s/.*|$1=//" -e 's/|.*//'
+}
+
+@test "a grant is logged with owner, token, who it is and how long it waited" {
+	acquire anna 'by=host 7 root make'
+	run event 1
+	assert_output "event=granted|time=${token[anna]}|owner=anna|token=${token[anna]}|by=host 7 root make|waited=0|held="
+}
+
+@test "a release is logged with how long the lock was held" {
+	acquire anna
+	later 3000
+	release anna
+	run event 2
+	assert_output --regexp "^event=released\|time=[0-9]{13}\|owner=anna\|token=${token[anna]}\|by=by anna\|waited=0\|held=[0-9]+$"
+	grown 3000 "${output##*=}"
+}
+
+@test "what is given back inside is not logged" {
+	acquire anna
+	acquire inner inherited=anna
+	release anna request=inner
+	assert_equal "$(log_lines | wc -l)" 1
+}
+
+@test "an expiry is logged by the next script, with the time at which the lease ended" {
+	acquire anna lease=5000
+	until=$(field until)
+	later 60000
+	acquire ben
+	run event 2
+	assert_output "event=expired|time=$((until - 60000))|owner=anna|token=${token[anna]}|by=by anna|waited=0|held=5000"
+	run event 3
+	assert_output --partial 'event=granted|'
+}
+
+@test "an expiry is logged once, whoever notices it" {
+	acquire anna lease=5000
+	later 6000
+	renew anna
+	release anna
+	acquire ben
+	assert_equal "$(log_lines | sed 's/|.*//' | paste -sd ' ')" 'event=granted event=expired event=granted'
+}
+
+@test "a lock that somebody deleted is logged as forced" {
+	acquire anna
+	cli DEL job
+	acquire ben
+	assert_equal "$(log_lines | sed 's/|.*//' | paste -sd ' ')" 'event=granted event=forced event=granted'
+}
+
+@test "breaking is logged once, and not as lost besides" {
+	acquire anna
+	release '' mode=force request=breaker
+	release '' mode=force request=breaker again=1
+	renew anna
+	acquire ben
+	assert_equal "$(log_lines | sed 's/|.*//' | paste -sd ' ')" 'event=granted event=forced event=granted'
+	assert_equal "$(event 2 | value owner)" anna
+}
+
+@test "breaking a lock that Redisson holds is logged with its owner" {
+	redisson_takes r1
+	release '' mode=force request=breaker
+	run event 1
+	assert_output --regexp '^event=forced\|time=[0-9]{13}\|owner=r1\|token=\|by=\|waited=\|held=$'
+}
+
+@test "a hold that another has after a loss of data is logged as lost, once" {
+	acquire anna
+	cli FLUSHALL
+	acquire ben
+	renew anna
+	renew anna
+	assert_equal "$(log_lines | sed 's/|.*//' | paste -sd ' ')" 'event=granted event=lost'
+	assert_equal "$(event 2 | value owner) $(event 2 | value token)" "anna ${token[anna]}"
+}
+
+@test "leaving is logged with how long it waited" {
+	acquire anna
+	queue_up ben
+	leave ben
+	run event 2
+	assert_output --regexp '^event=left\|time=[0-9]{13}\|owner=ben\|token=\|by=by ben\|waited=[0-9]+\|held=$'
+	grown 0 "$(value waited <<<"$output")"
+}
+
+# Reading
+
+@test "status tells the holder, and counts who is present" {
+	acquire anna lease=20000 'by=host 7 root make'
+	acquire inner inherited=anna lease=20000
+	queue_up ben
+	queue_up_dead cleo
+	script status
+	answered anna 2
+	left 20000 "${reply[2]}"
+	assert_equal "${reply[*]:3:5}" "${token[anna]} host 7 root make ${token[anna]} 1 1"
+	assert_equal "${reply[9]}" job
+}
+
+@test "status of a lock that Redisson holds has no token" {
+	acquire anna
+	release anna
+	redisson_takes r1
+	script status
+	answered r1 1
+	assert_equal "${reply[*]:3:4}" '   0'
+}
+
+@test "status of a lock that nobody knows says that it is free" {
+	script status
+	assert_equal "${reply[*]:0:8}" ' 0 -2    0 0'
+}
+
+@test "queue lists in order who waits, whose they are, and who is present" {
+	acquire anna
+	queue_up ben
+	redisson_waits r1
+	acquire cleo
+	script queue
+	assert_equal "${reply[0]} ${reply[2]} ${reply[3]} ${reply[4]}" 'ben by ben 1 1'
+	assert_equal "${reply[5]} ${reply[6]} ${reply[7]} ${reply[8]} ${reply[9]}" 'r1   0 0'
+	assert_equal "${reply[10]} ${reply[12]} ${reply[13]} ${reply[14]}" 'cleo by cleo 1 0'
+	grown 0 "${reply[1]}"
+}
+
+@test "reading changes nothing, whatever there would be to mend, to drop or to notice" {
+	acquire anna
+	queue_up ben
+	queue_up_dead cleo
+	redisson_waits r1
+	cli RPUSH "$(key_queue)" r2
+	later 31000
+	before=$(digest)
+	script status
+	script queue
+	assert_equal "$(digest)" "$before"
+	cli FLUSHALL
+	script status
+	script queue
+	assert_equal "$(cli KEYS '*')" ''
+}
+
+@test "our hash does not grow with force that meets a free lock" {
+	for i in $(seq 60); do
+		release anna mode=force request="command$i"
+		later 50000
+	done
+	between 1 "$(cli HLEN "$(key_state)")" 60
+}

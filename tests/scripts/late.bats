@@ -1,0 +1,401 @@
+#!/usr/bin/env bats
+# Late copies: requests left under way on a connection that their sender has given up, which the server reads when
+# newer ones were carried out.
+
+load ../lib/helpers
+load ../lib/scripts
+
+nobody_holds() {
+	assert_equal "$(owner)" ''
+	all_well
+}
+
+@test "late: the first request, when a second copy was granted and the lock given back" {
+	acquire anna again=1 strays=1
+	answered granted anna
+	release anna strays=1
+	answered released
+	acquire anna
+	answered removed
+	nobody_holds
+}
+
+@test "late: the first request, when a second copy was queued and its sender has left" {
+	acquire zed
+	acquire anna again=1 strays=1
+	answered queued
+	leave anna strays=1
+	release zed
+	acquire anna
+	answered removed
+	nobody_holds
+}
+
+@test "late: the first request, when its sender has left before any copy arrived" {
+	leave ben strays=1
+	answered left
+	acquire ben
+	answered removed
+	nobody_holds
+	acquire cleo
+	answered granted
+}
+
+@test "late: the second of three copies, when the first was queued and its sender has left" {
+	acquire zed
+	acquire anna
+	leave anna strays=2
+	release zed
+	acquire anna again=1 strays=1
+	answered removed
+	nobody_holds
+}
+
+@test "late: a sign of life, when its sender was granted, and has given the lock back" {
+	acquire zed
+	queue_up anna
+	release zed
+	come_back anna strays=1
+	answered granted
+	release anna strays=1
+	ask anna
+	answered removed
+	nobody_holds
+}
+
+@test "late: the first request, when the lease has run out" {
+	acquire anna again=1 strays=1 lease=1000
+	answered granted
+	later 1001
+	acquire anna
+	answered removed
+	nobody_holds
+}
+
+@test "late: a sign of life, when the lease has run out" {
+	acquire zed
+	queue_up anna
+	release zed
+	come_back anna strays=1 lease=1000
+	answered granted
+	later 1001
+	ask anna
+	answered removed
+	nobody_holds
+}
+
+@test "late: going in again, when that hold was given back and the outer one was not" {
+	acquire anna
+	acquire inner inherited=anna again=1 strays=1
+	answered granted anna
+	release anna request=inner strays=1
+	answered released 1
+	acquire inner inherited=anna
+	answered removed
+	assert_equal "$(owner) $(holds)" 'anna 1'
+}
+
+@test "late: a copy does not renew the lease of a holder, nor put back who was passed over" {
+	acquire anna again=1 strays=1 lease=60000
+	acquire anna
+	answered removed
+	left 60000 "$(cli PTTL job)"
+	queue_up ben
+	come_back ben strays=1
+	absent ben
+	later 60001
+	acquire cleo
+	answered granted
+	ask ben
+	answered removed
+	queue_is
+	present ben
+	come_back ben strays=2
+	answered queued
+	queue_is ben
+}
+
+@test "late: nobody is taken for it whose grant has run out unheard, or was broken" {
+	acquire anna again=1 strays=1 lease=1000
+	later 1001
+	acquire anna again=1 strays=2
+	answered granted anna
+	release zoe mode=force
+	acquire anna again=1 strays=3
+	answered granted anna
+}
+
+@test "late: nobody is taken for it who acts as the same owner" {
+	acquire anna again=1 strays=1
+	release anna strays=1
+	acquire anna request=second inherited=anna
+	answered granted anna
+	release anna request=second
+	leave anna request=third strays=1
+	acquire anna request=fourth
+	answered granted anna
+}
+
+@test "late: a lock that is busy is not asked for in vain with a mark that stays for ever" {
+	redisson_takes r1
+	acquire anna mode=try again=1 strays=1
+	answered busy r1
+	between 1 "$(cli PTTL "$(key_state)")" 86400000
+	assert_equal "$(field name)" ''
+}
+
+@test "our hash does not grow with late copies, in a queue that is never empty" {
+	acquire anna
+	queue_up ben
+	for ((i = 1; i <= 100; i++)); do
+		script_line acquire "w$i" "w$i" w 30000 wait '' 1 '' '' '' 1
+		script_line leave "w$i" "w$i" 1
+	done | cli >/dev/null
+	between 100 "$(cli HLEN "$(key_state)")" 140
+	later 600001
+	acquire cleo again=1 strays=1
+	answered queued
+	between 1 "$(cli HLEN "$(key_state)")" 45
+}
+
+@test "late: a release by hand, when a second copy gave the lock back and the same owner has it again" {
+	acquire anna kind=a
+	release anna request=by-hand mode=any again=1 strays=1
+	answered released 0
+	acquire anna request=second kind=a
+	answered granted anna
+	release anna request=by-hand mode=any
+	answered late
+	assert_equal "$(owner) $(holds) $(field holds)" 'anna 1 asecond'
+}
+
+@test "late: a release of its own hold, when the same process has taken the lock again" {
+	for mode in own unused; do
+		acquire anna
+		release anna again=1 strays=1 mode=$mode
+		answered released 0
+		acquire anna strays=1
+		answered granted anna
+		release anna mode=$mode
+		answered late
+		assert_equal "$(owner) $(holds)" 'anna 1'
+		cli FLUSHALL >/dev/null
+	done
+}
+
+@test "late: a release that would hand the lock over, or keep it for the rest of --min-hold" {
+	acquire anna
+	release anna again=1 strays=1
+	acquire anna strays=1
+	present ben
+	acquire ben handed=1
+	release anna
+	answered late
+	release anna min=60000
+	answered late
+	told ben ''
+	assert_equal "$(owner) $(field keep)" 'anna '
+	left 30000 "$(cli PTTL job)"
+}
+
+@test "late: a release by force breaks the lock of nobody, however old the answer to the second copy is" {
+	acquire anna
+	release anna request=breaker mode=force again=1 strays=1
+	answered forced anna
+	acquire ben
+	cli HDEL "$(key_state)" f:breaker >/dev/null
+	release anna request=breaker mode=force
+	answered late
+	assert_equal "$(owner)" ben
+}
+
+@test "late: a renewal, when its sender has renewed again, or given the lock back" {
+	acquire anna lease=1000
+	renew anna lease=1000 strays=1
+	answered renewed
+	renew anna lease=60000
+	answered late
+	left 1000 "$(cli PTTL job)"
+	release anna strays=1
+	renew anna
+	answered late
+	nobody_holds
+	assert_equal "$(log_lines | grep -o 'event=[a-z]*' | paste -sd ' ')" 'event=granted event=released'
+}
+
+@test "late: a renewal by hand, when the same owner has the lock again, for a shorter time" {
+	acquire anna kind=a
+	renew anna request=by-hand kind='' holder_token='' lease=60000 strays=1
+	answered renewed 60000
+	release anna request=gives-back mode=any
+	acquire anna request=second kind=a lease=1000
+	renew anna request=by-hand kind='' holder_token='' lease=60000
+	answered late
+	left 1000 "$(cli PTTL job)"
+}
+
+@test "late: a waiter's leave, when it waits again" {
+	acquire zed
+	acquire anna
+	leave anna strays=1
+	answered left
+	acquire anna strays=1
+	answered queued
+	leave anna
+	answered late
+	queue_is anna
+}
+
+@test "late: a removal, when somebody waits again under this id" {
+	acquire zed
+	acquire anna
+	remove anna strays=1
+	answered left
+	cli HDEL "$(key_state)" x:anna >/dev/null
+	acquire anna request=second
+	answered queued
+	remove anna
+	answered late
+	queue_is anna
+}
+
+@test "late: whatever the guard left under way, when the wrapper has given the lock back for it" {
+	acquire anna
+	renew anna strays=3
+	release anna strays=1000000
+	answered released 0
+	acquire anna request=second
+	release anna strays=3
+	answered late
+	renew anna strays=4
+	answered late
+	assert_equal "$(owner) $(field holds)" 'anna wsecond'
+}
+
+@test "a server without memory knows late copies, too" {
+	acquire anna kind=a
+	cli CONFIG SET maxmemory 1 >/dev/null
+	release anna request=by-hand mode=any again=1 strays=1
+	cli CONFIG SET maxmemory 0 >/dev/null
+	answered released 0
+	acquire anna request=second kind=a
+	release anna request=by-hand mode=any
+	answered late
+}
+
+@test "what knows late copies costs the usual renewal and release nothing but a field that is read" {
+	acquire anna
+	hear_calls
+	renew anna
+	release anna
+	calls >"$BATS_TEST_TMPDIR/called"
+	assert_equal "$(grep -c '"c:anna"' "$BATS_TEST_TMPDIR/called")" 2
+	assert_equal "$(grep '"c:anna"' "$BATS_TEST_TMPDIR/called" | grep -c HMGET)" 2
+}
+
+@test "our hash does not grow with marks of releases, when nobody ever waits" {
+	for ((i = 1; i <= 100; i++)); do
+		script_line acquire "w$i" "w$i" w 30000 wait '' 0 '' ''
+		script_line release "w$i" "w$i" own '' 1 '' 1
+	done | cli >/dev/null
+	between 100 "$(cli HLEN "$(key_state)")" 140
+	later 600001
+	acquire anna
+	release anna strays=1
+	between 1 "$(cli HLEN "$(key_state)")" 45
+}
+
+# Who has not heard its ticket
+
+@test "the first answer is lost: who was dropped meanwhile comes back to its place" {
+	local before
+
+	acquire zed
+	acquire anna
+	before=${ticket[anna]}
+	queue_up ben cleo
+	queue_is ben cleo
+	present anna
+	acquire anna again=1 strays=1
+	answered queued "$before"
+	queue_is anna ben cleo
+	assert_equal "$(field p:anna)" ''
+	come_back anna strays=2
+	answered queued "$before"
+	all_well
+}
+
+@test "the first answer is lost: who was passed over as the second comes back to its place" {
+	acquire anna
+	queue_up ben
+	acquire cleo
+	queue_up dora
+	release anna
+	queue_is ben dora
+	present cleo
+	acquire cleo again=1 strays=1
+	queue_is ben cleo dora
+}
+
+@test "the first answer is lost: who was present and did not take its turn comes back to its place" {
+	acquire zed
+	queue_up anna ben
+	release zed
+	later 5001
+	ask ben
+	answered granted
+	queue_up cleo
+	acquire anna again=1 strays=1
+	queue_is anna cleo
+}
+
+@test "the first answer is lost: whom Redisson dropped while it was away comes back to its place" {
+	redisson_takes r1
+	queue_up anna ben
+	cli ZADD "$(key_timeouts)" 1 anna >/dev/null
+	redisson_sweeps
+	queue_is ben
+	absent anna
+	queue_up cleo
+	queue_is ben cleo
+	present anna
+	acquire anna again=1 strays=1
+	queue_is anna ben cleo
+}
+
+@test "a ticket is kept for nobody who knows it, nor for who has left" {
+	acquire zed
+	acquire anna
+	ask anna
+	acquire ben
+	queue_up cleo
+	queue_is cleo
+	assert_equal "$(field p:anna)" ''
+	[ -n "$(field p:ben)" ]
+	leave ben
+	assert_equal "$(field p:ben)" ''
+	ask anna
+	queue_is anna cleo
+}
+
+@test "our hash does not grow with tickets that are kept, in a queue that is never empty" {
+	acquire zed
+	queue_up anna
+	for ((i = 1; i <= 100; i++)); do
+		script_line acquire "w$i" "w$i" w 30000 wait '' 0 '' ''
+		script_line acquire "v$i" "v$i" w 30000 wait '' 0 '' ''
+		script_line leave "v$i" "v$i" 0
+	done | cli >/dev/null
+	release zed
+	ask anna
+	acquire ben
+	between 100 "$(cli HLEN "$(key_state)")" 140
+	later 600001
+	release anna
+	acquire cleo again=1 strays=1
+	answered granted
+	queue_up dora
+	release cleo
+	queue_is dora
+	between 1 "$(cli HLEN "$(key_state)")" 45
+}

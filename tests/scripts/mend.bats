@@ -1,0 +1,450 @@
+#!/usr/bin/env bats
+# The scripts on keys that others left in disorder: they mend, and never fail on it.
+
+load ../lib/helpers
+load ../lib/scripts
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# Every script runs without an error, and what is left is in order.
+every_script_works() {
+	acquire zoe mode=try
+	acquire zoe
+	ask zoe
+	release zoe
+	acquire yuri
+	ask ben
+	renew yuri
+	script status
+	script queue
+	leave ben
+	remove zoe
+	release yuri
+	all_well
+}
+
+# Whoever has a score is listed, and the other way round.
+two_disagree() {
+	acquire anna
+	queue_up ben cleo
+}
+
+@test "a Redisson id without a score gets one of 300 s" {
+	two_disagree
+	cli RPUSH "$(key_queue)" r1
+	renew anna
+	queue_is ben cleo r1
+	left 300000 "$(ahead r1)"
+}
+
+@test "one of ours without a score gets one of 30 s" {
+	two_disagree
+	cli ZREM "$(key_timeouts)" cleo
+	renew anna
+	queue_is ben cleo
+	left 30000 "$(ahead cleo)"
+}
+
+@test "a Redisson id that is not listed is put at the end, or nobody would ever push it" {
+	two_disagree
+	redisson_waits r1
+	cli LREM "$(key_queue)" 0 r1
+	renew anna
+	queue_is ben cleo r1
+}
+
+@test "one of ours that is not listed agrees after the next script, and has its place at its next sign" {
+	two_disagree
+	cli LREM "$(key_queue)" 0 ben
+	renew anna
+	all_well
+	ask ben
+	answered queued "${ticket[ben]}"
+	queue_is ben cleo
+}
+
+@test "one of ours that is not listed and asks has its old place at once" {
+	two_disagree
+	cli LREM "$(key_queue)" 0 ben
+	ask ben
+	answered queued "${ticket[ben]}"
+	queue_is ben cleo
+}
+
+@test "a queue whose list was deleted is there again when all have asked, in order" {
+	acquire anna
+	queue_up ben cleo dora
+	cli DEL "$(key_queue)"
+	for id in cleo dora ben; do
+		ask "$id"
+		all_well
+	done
+	queue_is ben cleo dora
+}
+
+@test "a queue whose sorted set was deleted stays in order" {
+	acquire anna
+	queue_up ben cleo dora
+	cli DEL "$(key_timeouts)"
+	for id in cleo dora ben; do
+		ask "$id"
+		all_well
+	done
+	queue_is ben cleo dora
+}
+
+@test "a queue that was deleted whole is there again when all have asked, in order" {
+	acquire anna
+	queue_up ben cleo dora
+	cli DEL "$(key_queue)" "$(key_timeouts)" "$(key_state)"
+	for id in cleo dora ben; do
+		come_back "$id"
+		all_well
+	done
+	queue_is ben cleo dora
+}
+
+@test "who is listed twice keeps the first place only" {
+	two_disagree
+	cli RPUSH "$(key_queue)" ben
+	renew anna
+	queue_is ben cleo
+}
+
+@test "who is listed twice is out of it altogether when it is granted the lock" {
+	two_disagree
+	cli RPUSH "$(key_queue)" ben
+	release anna
+	ask ben
+	answered granted ben
+	queue_is cleo
+}
+
+@test "a list and a sorted set of the same length that name others agree after the next script" {
+	two_disagree
+	cli ZREM "$(key_timeouts)" cleo
+	redisson_waits r1
+	cli LREM "$(key_queue)" 0 r1
+	renew anna
+	all_well
+}
+
+@test "a head without a score agrees after the next script, however long list and sorted set are" {
+	two_disagree
+	cli ZREM "$(key_timeouts)" ben
+	redisson_waits r1
+	cli LREM "$(key_queue)" 0 r1
+	release anna
+	all_well
+}
+
+@test "one listed twice and one not listed agree after the next script" {
+	two_disagree
+	cli RPUSH "$(key_queue)" ben
+	redisson_waits r1
+	cli LREM "$(key_queue)" 0 r1
+	renew anna
+	all_well
+}
+
+@test "a long queue agrees, and does not expire with a Redisson id, once its first waiter has asked some times" {
+	acquire anna
+	mapfile -t ids < <(seq -f w%g 40)
+	present_together "${ids[@]}"
+	for id in "${ids[@]}"; do
+		script_line acquire "$id" "$id" w 30000 wait '' 0 '' ''
+	done | cli >/dev/null
+	cli ZREM "$(key_timeouts)" w20
+	cli LREM "$(key_queue)" 0 w30
+	redisson_waits r1
+	for i in $(seq 10); do
+		later 100
+		acquire w1 again=1
+		answered queued
+	done
+	all_well
+	assert_equal "$(waiting)" "${ids[*]} r1"
+	assert_equal "$(cli PTTL "$(key_queue)")" -1
+}
+
+@test "odd ids are no error" {
+	acquire anna lease=3600000
+	for id in ' ' '%d+' 'a b c' '*' "it's" $'tab\there' 't:x' 'x:' '12 34' "$(printf 'a\377b')"; do
+		redisson_waits "$id"
+	done
+	cli RPUSH "$(key_queue)" ''
+	release anna
+	every_script_works
+}
+
+@test "odd scores of Redisson's are no error" {
+	acquire anna
+	queue_up ben
+	redisson_waits r1
+	for score in inf -inf 0 -1 1.5 1e300 9007199254740993; do
+		cli ZADD "$(key_timeouts)" "$score" r1
+		renew anna
+		queue_is ben r1
+	done
+	release anna
+	every_script_works
+}
+
+@test "odd scores of ours are no error" {
+	acquire anna
+	queue_up ben
+	for score in inf -inf 0 -1 1.5 1e300 9007199254740993; do
+		cli ZADD "$(key_timeouts)" "$score" ben
+		renew anna
+		queue_is ben
+	done
+	release anna
+	every_script_works
+}
+
+@test "odd values about waiters in our own hash are no error" {
+	acquire anna
+	queue_up ben cleo
+	for field in t:ben d:ben turn head t:ghost a:ghost d:ghost x:ghost t: x:; do
+		cli HSET "$(key_state)" "$field" rubbish
+	done
+	release anna
+	every_script_works
+}
+
+@test "odd numbers in our own hash stop nobody" {
+	local field value
+	for field in token since until lease waited ticket ours back turned; do
+		for value in x '' -1 nan inf 1e300 9007199254740992; do
+			cli HSET "$(key_state)" "$field" "$value" turn zoe >/dev/null
+			every_script_works
+			acquire anna
+			answered granted anna
+			[[ ${token[anna]} =~ ^[0-9]{13,16}$ ]]
+			release anna
+			answered released
+		done
+	done
+}
+
+@test "a hold count that is no number counts as one" {
+	cli HSET job anna many >/dev/null
+	release anna
+	answered released 0
+	cli HSET job anna many >/dev/null
+	acquire anna
+	answered granted anna
+	release anna
+	release anna
+}
+
+@test "our hash without the rest is no error" {
+	acquire anna
+	queue_up ben cleo
+	cli DEL job "$(key_queue)" "$(key_timeouts)" "$(key_log)"
+	every_script_works
+}
+
+@test "the rest without our hash is no error" {
+	acquire anna
+	queue_up ben cleo
+	cli DEL "$(key_state)"
+	release anna
+	every_script_works
+}
+
+@test "two owners in one lock, which nobody of us makes, are no error" {
+	acquire anna
+	cli HSET job r1 1
+	acquire ben
+	renew anna
+	cli DEL job
+	every_script_works
+}
+
+# A sequence
+
+# one_step: something at random happens
+one_step() {
+	local ours=(anna ben cleo dora) theirs=(r1 r2)
+	local id=${ours[RANDOM % 4]} r=${theirs[RANDOM % 2]} now_owner
+
+	case $((RANDOM % 20)) in
+	0 | 1 | 2 | 3) step="acquire $id again=1 lease=60000" ;;
+	4) step="acquire $id mode=try lease=60000" ;;
+	5 | 6) step="come_back_if_known $id" ;;
+	7 | 8 | 9) step="release ${before:-$id}" ;;
+	10) step="renew $id" ;;
+	11) step="leave $id" ;;
+	12) step="remove $id" ;;
+	13) step="later $((RANDOM % 3 * 5500 + 5000))" ;;
+	14 | 15) step="redisson_waits_once $r" ;;
+	16) step="redisson_takes $r" ;;
+	17) step="redisson_unlocks_own" ;;
+	18) step="redisson_sweeps $((RANDOM % 2 * 60000))" ;;
+	19) step="toggle $id" ;;
+	esac
+	$step >/dev/null
+}
+
+come_back_if_known() {
+	[ -z "${ticket[$1]-}" ] || come_back "$1" lease=60000
+}
+
+redisson_waits_once() {
+	[ -n "$(cli ZSCORE "$(key_timeouts)" "$1")" ] || redisson_waits "$1"
+}
+
+redisson_unlocks_own() {
+	[[ $before != r* ]] || redisson_unlocks
+}
+
+toggle() {
+	if [ -n "${subscriber[$1]-}" ]; then
+		absent "$1"
+	else
+		present "$1"
+	fi
+}
+
+# What the lock says of its owner, how long its lease is, and what the time is; or what is wrong.
+look="$(sed 's/return "well"$/local clock = redis.call("TIME")\
+	return {redis.call("HKEYS", KEYS[1])[1] or "", redis.call("PTTL", KEYS[1]),\
+		string.format("%.0f", clock[1] * 1000 + clock[2] \/ 1000)}/' <<<"$invariants")"
+
+# With a seed of its own, so that it is the same each time.
+@test "after each of 200 random steps list and sorted set agree, and the lock passes through free hands" {
+	local before='' ttl=-2 looked=0 last_token=0 step after
+
+	RANDOM=20260101
+	present anna cleo
+	for ((i = 1; i <= 200; i++)); do
+		reply=()
+		one_step || {
+			echo "step $i, $step: failed"
+			false
+		}
+		mapfile -t after < <(on_keys EVAL "$look")
+		if [ ${#after[@]} -ne 3 ]; then
+			echo "step $i, $step: ${after[*]}"
+			false
+		fi
+		if [[ ${reply[0]-} = granted ]]; then
+			assert_equal "${after[0]}" "${reply[1]}"
+			[ "${reply[2]}" -ge "$last_token" ]
+			last_token=${reply[2]}
+		fi
+		# the lease has not ended meanwhile, however long this step took
+		if [ -n "$before" ] && [ "$ttl" -gt $((after[2] - looked + 500)) ] &&
+			[[ $step != re* && $step != later* && $step != leave* ]] &&
+			[ "${after[0]}" != "$before" ]; then
+			echo "step $i, $step: $before held the lock, then ${after[0]:-nobody}"
+			false
+		fi
+		before=${after[0]} ttl=${after[1]} looked=${after[2]}
+	done
+}
+
+# crowd COUNT: anna holds, and so many of ours wait, w1 first. All of them are present.
+crowd() {
+	acquire anna lease=600000
+	mapfile -t ids < <(seq -f w%g "$1")
+	present_together "${ids[@]}"
+	for id in "${ids[@]}"; do
+		script_line acquire "$id" "$id" w 30000 wait '' 0 '' '' '' 0 ''
+	done | cli >/dev/null
+	assert_equal "$(cli LLEN "$(key_queue)")" "$1"
+}
+
+@test "what the first of a long queue asks, and each sign of life, looks at a part of it only" {
+	crowd 300
+	later 100
+	hear_calls
+	acquire w1 again=1
+	answered queued
+	acquire w150 again=1
+	answered queued
+	calls >called
+	assert_equal "$(grep -ac '"HSCAN"' called)" 1 # a part of the hash, for one of them
+	run -1 grep -aE '"LRANGE" "[^"]*" "0" "-1"|"(LREM|LINSERT|ZRANGE|HKEYS|HGETALL)" "(redisson|fairlock)' called
+	[ "$(wc -l <called)" -lt 60 ]
+}
+
+@test "a long queue is looked after ten times a second at most, whatever is asked" {
+	crowd 100
+	later 100
+	acquire w1 again=1
+	hear_calls
+	for i in $(seq 5); do
+		acquire "w$i" again=1
+		answered queued
+	done
+	calls >called
+	[ "$(grep -ac '"HSCAN"' called)" -lt 2 ]
+	later 100
+	acquire w1 again=1
+	calls >called
+	[ "$(grep -ac '"HSCAN"' called)" -gt 0 ]
+}
+
+@test "a long queue is mended in parts, by scripts that come by" {
+	crowd 100
+	cli ZREM "$(key_timeouts)" w90 >/dev/null
+	cli LREM "$(key_queue)" 0 w95 >/dev/null
+	for i in $(seq 40); do
+		later 100
+		acquire w1 again=1
+	done
+	all_well
+	assert_equal "$(waiting)" "${ids[*]}"
+}
+
+@test "a long queue that differs in length is looked through once in a minute" {
+	crowd 100
+	cli ZREM "$(key_timeouts)" w90 >/dev/null
+	acquire w1 again=1
+	all_well
+	cli LREM "$(key_queue)" 0 w80 >/dev/null
+	hear_calls
+	acquire w1 again=1
+	calls >called
+	run -1 grep -E '"LRANGE" "[^"]*" "0" "-1"' called
+	later 61000
+	acquire w1 again=1
+	all_well
+}
+
+@test "the head of a long queue has a score after each script" {
+	crowd 100
+	for i in 1 2; do
+		cli ZREM "$(key_timeouts)" w1 >/dev/null
+		renew anna
+		[ -n "$(cli ZSCORE "$(key_timeouts)" w1)" ]
+	done
+}
+
+@test "a script that is asked to remove somebody who does not wait writes down what it has mended" {
+	acquire anna
+	queue_up cleo
+	queue_up_dead ben
+	cli LREM "$(key_queue)" 0 ben
+	cli ZREM "$(key_timeouts)" ben
+	remove zoe
+	answered unknown
+	queue_is cleo
+	assert_equal "$(field ours)" 1
+}
+
+@test "a Redisson id without a score gets one also in a long queue whose lengths agree" {
+	crowd 100
+	cli RPUSH "$(key_queue)" r1 >/dev/null
+	cli ZADD "$(key_timeouts)" "$(now_ms)" r2 >/dev/null
+	for i in $(seq 8); do
+		later 100
+		acquire w1 again=1
+	done
+	[ -n "$(cli ZSCORE "$(key_timeouts)" r1)" ]
+	all_well
+}

@@ -1,0 +1,348 @@
+#!/usr/bin/env bats
+# The scripts on a server that was restarted, with its data (its run id changed) or without.
+
+load ../lib/helpers
+load ../lib/scripts
+
+# As if the server that knows all this had been another process.
+restarted() {
+	cli HSET "$(key_state)" run 0123456789012345678901234567890123456789 >/dev/null
+}
+
+@test "after a restart an absent head is held its place for 2 s" {
+	acquire anna
+	queue_up ben cleo
+	release anna
+	absent ben
+	restarted
+	ask cleo
+	answered queued
+	left 2000 $(($(field back) - $(now_ms)))
+	queue_is ben cleo
+	later 500
+	ask cleo
+	answered queued
+	queue_is ben cleo
+}
+
+@test "after a restart an absent head is passed over when 2 s have gone" {
+	acquire anna
+	queue_up ben cleo
+	release anna
+	absent ben
+	restarted
+	ask cleo
+	later 2000
+	ask cleo
+	answered granted cleo
+	queue_is
+}
+
+@test "after a restart nobody who waited is passed over in the first 2 s, whoever comes first" {
+	acquire anna
+	queue_up ben cleo dora
+	later 31000
+	absent ben cleo dora
+	restarted
+	for id in dora cleo ben; do
+		present "$id"
+		come_back "$id"
+		answered queued "${ticket[$id]}"
+		later -10000 # all of them come in the 2 s, also where that takes them longer
+	done
+	queue_is ben cleo dora
+	later 32000
+	ask ben
+	answered granted ben
+}
+
+@test "after a restart the first is asked to look when the 2 s are over" {
+	acquire anna
+	queue_up ben
+	later 31000
+	restarted
+	come_back ben
+	answered queued
+	between 1 "${reply[2]}" 2000
+}
+
+@test "after a restart a newcomer is held back behind the absent" {
+	acquire anna
+	queue_up_dead ben
+	later 31000
+	restarted
+	acquire cleo mode=try
+	answered busy
+	later -10000 # still in the 2 s
+	acquire cleo
+	answered queued
+	queue_is ben cleo
+}
+
+@test "after a restart a release does not drop the absent" {
+	acquire anna
+	queue_up ben cleo
+	absent ben cleo
+	restarted
+	release anna
+	answered released 0
+	queue_is ben cleo
+}
+
+@test "after a restart a waiter that comes back while the lock is held keeps its place" {
+	acquire anna
+	queue_up ben cleo
+	absent ben cleo
+	restarted
+	present cleo
+	come_back cleo
+	queue_is ben cleo
+	present ben
+	come_back ben
+	queue_is ben cleo
+}
+
+@test "a release in the 2 s tells the first two when they are over" {
+	acquire anna
+	queue_up ben cleo dora
+	cli HSET "$(key_state)" back $(($(now_ms) + 1900))
+	release anna
+	left 1900 "$(heard ben | sed -n 's/^first //p')"
+	left 1900 "$(heard cleo | sed -n 's/^second //p')"
+	told dora ''
+}
+
+@test "the 2 s are given once for a restart" {
+	acquire anna
+	queue_up_dead ben
+	later 31000
+	restarted
+	present cleo
+	acquire cleo
+	answered queued
+	back=$(field back)
+	later 1000
+	ask cleo
+	come_back cleo
+	assert_equal "$(field back)" $((back - 1000))
+}
+
+@test "without a restart an absent head is not given 2 s" {
+	acquire anna
+	queue_up ben cleo
+	absent ben
+	release anna
+	told cleo 0
+}
+
+@test "on an empty server who already waited is held back 2 s" {
+	acquire anna
+	queue_up ben
+	cli FLUSHALL
+	come_back ben
+	answered queued "${ticket[ben]}"
+	between 1 "${reply[2]}" 2000
+	assert_equal "$(cli EXISTS job)" 0
+	later 2000
+	ask ben
+	answered granted ben
+}
+
+@test "on an empty server the holder takes the lock up before those who waited get it" {
+	acquire anna
+	queue_up ben
+	wait_until is_past "${token[anna]}"
+	cli FLUSHALL
+	come_back ben
+	renew anna
+	answered renewed 30000 "${token[anna]}" 1
+	later 2000
+	ask ben
+	answered queued
+	assert_equal "$(owner)" anna
+}
+
+@test "on an empty server those who waited stand in the old order" {
+	acquire anna
+	queue_up ben cleo dora
+	cli FLUSHALL
+	for id in cleo dora ben; do
+		come_back "$id"
+		answered queued "${ticket[$id]}"
+		later -10000 # all of them come in the 2 s
+	done
+	queue_is ben cleo dora
+}
+
+@test "on an empty server a newcomer stands behind those who waited" {
+	acquire anna
+	queue_up ben cleo
+	cli FLUSHALL
+	come_back ben
+	acquire dora
+	answered queued
+	come_back cleo
+	queue_is ben cleo dora
+	[ "${ticket[dora]}" -gt "${ticket[cleo]}" ]
+}
+
+@test "a newcomer finds an empty server free" {
+	acquire anna
+	cli FLUSHALL
+	acquire ben
+	answered granted ben
+}
+
+@test "a waiter whose connection alone was lost is not held back" {
+	acquire anna
+	queue_up ben
+	release anna
+	come_back ben
+	answered granted ben
+}
+
+@test "tickets grow also when the one before lies in the future" {
+	acquire anna
+	acquire ben
+	future=$((ticket[ben] + 3600000000))
+	cli HSET "$(key_state)" ticket "$future"
+	acquire cleo
+	assert_equal "${ticket[cleo]}" $((future + 1))
+}
+
+@test "a turn that was told before a restart is told again, and lasts 5 s from then" {
+	acquire anna
+	redisson_waits r1
+	present r1
+	queue_up ben
+	release anna
+	told r1 0
+	restarted
+	later 6000
+	come_back ben
+	answered queued
+	queue_is r1 ben
+	later 2000
+	ask ben
+	answered queued
+	queue_is r1 ben
+	told r1 0,0
+	later 5000
+	ask ben
+	answered granted ben
+}
+
+@test "a restart while nobody waited holds nobody back later" {
+	acquire anna
+	queue_up ben
+	release anna
+	ask ben
+	answered granted
+	restarted
+	queue_up cleo dora emil
+	absent cleo
+	release ben
+	told dora 0
+	ask dora
+	answered granted
+	come_back emil
+	answered queued
+	release dora
+	ask emil
+	answered granted
+}
+
+@test "on an empty server a newcomer is granted at once, and those who waited before it come back in their order" {
+	acquire anna
+	queue_up ben cleo dora
+	absent ben cleo dora
+	wait_until is_past "${token[anna]}"
+	cli FLUSHALL
+	acquire emil
+	answered granted emil
+	present fred
+	acquire fred
+	answered queued
+	present dora
+	come_back dora
+	release emil
+	assert_equal "$(cli EXISTS job)" 0
+	for id in cleo ben; do
+		present "$id"
+		come_back "$id"
+		answered queued "${ticket[$id]}"
+		later -10000 # all of them come in the 2 s
+	done
+	queue_is ben cleo dora fred
+	later 22000
+	ask dora
+	answered queued
+	ask ben
+	answered granted ben
+}
+
+@test "on an empty server a lock that its holder has taken up and given back waits for all who waited" {
+	acquire anna
+	queue_up ben cleo dora
+	absent ben cleo dora
+	wait_until is_past "${token[anna]}"
+	cli FLUSHALL
+	renew anna
+	answered renewed 30000 "${token[anna]}" 1
+	release anna
+	present dora
+	come_back dora
+	answered queued "${ticket[dora]}"
+	acquire emil mode=try
+	answered busy
+	present ben
+	come_back ben
+	answered queued "${ticket[ben]}"
+	later 2000
+	ask ben
+	answered granted ben
+}
+
+@test "on an empty server the 2 s are given once, however many come back later" {
+	acquire anna
+	queue_up ben cleo
+	wait_until is_past "${token[anna]}"
+	cli FLUSHALL
+	acquire emil
+	come_back ben
+	back=$(field back)
+	come_back cleo
+	assert_equal "$(field back)" "$back"
+	later 2000
+	come_back cleo
+	release emil
+	told ben 0
+}
+
+@test "a newcomer that notices a restart takes the 2 s from nobody" {
+	acquire anna
+	queue_up ben cleo dora
+	release anna
+	ask ben
+	answered granted
+	leave cleo # what the server wrote last is gone with the restart
+	leave dora
+	absent cleo dora
+	wait_until is_past $((${ticket[dora]} / 1000))
+	restarted
+	present emil
+	acquire emil
+	answered queued
+	present dora
+	come_back dora
+	release ben
+	assert_equal "$(cli EXISTS job)" 0
+	ask dora
+	answered queued
+	present cleo
+	come_back cleo
+	queue_is cleo dora emil
+	later 2000
+	ask cleo
+	answered granted cleo
+}

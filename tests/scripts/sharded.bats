@@ -1,0 +1,226 @@
+#!/usr/bin/env bats
+# The scripts on a cluster of one node, whose clients listen to sharded channels. With SCRIPTS_ON=cluster, the
+# other files beside it run so, too.
+
+SCRIPTS_ON=cluster
+load ../lib/helpers
+load ../lib/scripts
+
+setup() {
+	knows_sharded || skip 'a server before version 7 knows no sharded channels'
+}
+
+# plain COMMAND...: whoever it makes present uses SUBSCRIBE
+plain() {
+	local way=SUBSCRIBE
+
+	"$@"
+}
+
+# Somebody who waits for Redisson's plain lock: as present, and on the channel without an id, too.
+outsider() {
+	listen "$1" "$(channel)" "$(channel):$1"
+	wait_until listens "$1"
+}
+
+@test "a waiter with a sharded subscription is present, and told its turn once" {
+	acquire anna
+	queue_up ben
+	release anna
+	told ben 0
+	ask ben
+	answered granted ben
+}
+
+@test "first and second are told over sharded subscriptions" {
+	acquire anna lease=20000
+	queue_up ben cleo dora
+	release anna
+	told ben 0
+	told cleo 'second 5000'
+	ask ben lease=20000
+	told cleo 'second 5000,first 20000'
+	told dora ''
+}
+
+@test "plain and sharded subscriptions in one queue: each is present, and told in its way" {
+	acquire anna
+	queue_up ben
+	plain queue_up cleo
+	queue_up dora
+	release anna
+	told ben 0
+	told cleo 'second 5000'
+	ask ben lease=20000
+	told cleo 'second 5000,first 20000'
+	release ben
+	told cleo 'second 5000,first 20000,0'
+	told dora 'second 5000'
+	absent cleo
+	ask dora
+	answered granted dora
+}
+
+@test "whoever has no subscription of either way is passed over at once" {
+	acquire anna
+	queue_up ben
+	plain queue_up cleo
+	queue_up dora
+	absent ben cleo
+	release anna
+	told dora 0
+	queue_is dora
+}
+
+@test "who listens to all sharded channels but its own is absent" {
+	acquire anna
+	queue_up_dead ben
+	queue_up cleo
+	listen other "$(channel)" "$(channel):other"
+	release anna
+	told cleo 0
+}
+
+@test "a Redisson waiter with a sharded subscription is present, and told its turn" {
+	acquire anna
+	redisson_waits r1
+	present r1
+	queue_up ben
+	release anna
+	told r1 0
+	told ben 'second 1000'
+	later 1000
+	ask ben
+	queue_is r1 ben
+	later 4000
+	ask ben
+	answered granted ben
+	told r1 0,0
+}
+
+@test "a Redisson waiter without any subscription gets its 5 s, and is then passed over" {
+	acquire anna
+	redisson_waits r1
+	queue_up ben
+	release anna
+	later 1000
+	ask ben
+	queue_is r1 ben
+	later 4000
+	ask ben
+	answered granted ben
+}
+
+# It may listen at another node, which SPUBLISH does not reach.
+@test "whoever is not present is told with PUBLISH, too" {
+	acquire anna
+	redisson_waits r1
+	background "$CLI" -s "$SERVER_SOCKET" PSUBSCRIBE "$(channel):r*" >"$BATS_TEST_TMPDIR/heard.pattern"
+	subscriber[pattern]=$!
+	wait_until somebody_listens_by_pattern
+	release anna
+	wait_until grep -qx "$(channel):r1" "$BATS_TEST_TMPDIR/heard.pattern"
+}
+
+somebody_listens_by_pattern() {
+	[ "$(cli PUBSUB NUMPAT)" = 1 ]
+}
+
+@test "whoever has a sharded subscription is not told with PUBLISH, which all nodes of a cluster get" {
+	acquire anna
+	queue_up ben
+	cli CONFIG RESETSTAT >/dev/null
+	release anna
+	told ben 0
+	[[ $(cli INFO commandstats) = *cmdstat_spublish:* ]]
+	[[ $(cli INFO commandstats) != *cmdstat_publish:* ]]
+}
+
+@test "of Redisson's behind a dead one, those with a subscription of either way stay" {
+	acquire anna
+	for id in r1 r2 r3 r4 r5; do
+		redisson_waits "$id"
+	done
+	present r2
+	plain present r4
+	queue_up ben
+	release anna
+	assert_equal "$(field head | cut -d ' ' -f 3-)" 'r1 r3 r5'
+	later 5000
+	ask ben
+	queue_is r2 r3 r4 r5 ben
+	told r2 0
+}
+
+@test "a waiter that is removed hears it" {
+	acquire anna
+	queue_up ben
+	plain queue_up cleo
+	remove cleo
+	remove ben
+	told cleo 0
+	told ben 0
+}
+
+@test "a holder whose lock is broken hears it" {
+	present anna
+	acquire anna
+	release ben mode=force
+	told anna 0
+	plain present cleo
+	acquire cleo
+	release ben mode=force request=other
+	told cleo 0
+}
+
+@test "when nobody is queued, those of plain locks hear of a release, whatever their way" {
+	outsider rita
+	plain outsider paul
+	acquire anna
+	release anna
+	told rita 0
+	told paul 0
+}
+
+@test "status and queue count those with a sharded subscription as present" {
+	acquire anna
+	queue_up ben
+	plain queue_up cleo
+	queue_up_dead dora
+	script status
+	assert_equal "${reply[7]}" 2
+	script queue
+	assert_equal "${reply[4]} ${reply[9]} ${reply[14]}" '1 1 0'
+}
+
+@test "a limit counts present waiters of both ways" {
+	acquire anna
+	queue_up ben
+	plain queue_up cleo
+	queue_up_dead dora
+	acquire emil limit=3
+	answered queued
+	acquire finn limit=2
+	answered full 2
+}
+
+@test "a waiter that comes back with the other kind of subscription keeps its place" {
+	acquire anna
+	plain queue_up ben
+	queue_up cleo
+	absent ben
+	present ben
+	come_back ben
+	queue_is ben cleo
+	release anna
+	told ben 0
+}
+
+# Nobody must lose a lock, or keep it, because a message could not be sent.
+@test "a release does not fail when the user may not tell those of plain locks" {
+	cli ACL SETUSER default resetchannels >/dev/null
+	acquire anna
+	release anna
+	answered released 0
+	cli ACL SETUSER default allchannels >/dev/null
+}

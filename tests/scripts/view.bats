@@ -1,0 +1,160 @@
+#!/usr/bin/env bats
+# The view script: what a waiter shows on its terminal.
+
+load ../lib/helpers
+load ../lib/scripts
+
+# view ID [KNOWN]: the answer is in `reply`, a word a line
+view() {
+	script view "$1" "${2-}"
+}
+
+# held_for MS [EVENT [BY]]: an entry of a hold that was so long
+held_for() {
+	cli XADD "$(key_log)" '*' event "${2-released}" time 1 owner o token 1 \
+		by "${3-$'host\t1\tann\tjob'}" waited 0 held "$1" >/dev/null
+}
+
+@test "place, how many wait, and the holder" {
+	acquire anna by=$'host\t7\tann\tjob'
+	queue_up ben
+	queue_up cleo
+	view cleo
+	assert_equal "${reply[*]:0:5}" $'view 2 2 anna host\t7\tann\tjob'
+	between 0 "${reply[5]}" 60000
+	assert_equal "${reply[*]:6:5}" "${token[anna]} 0 0 0 0"
+	view ben
+	assert_equal "${reply[*]:0:3}" 'view 1 2'
+}
+
+@test "viewing changes nothing" {
+	acquire anna
+	queue_up ben
+	before=$(digest)
+	view ben
+	assert_equal "$(digest)" "$before"
+}
+
+@test "who is not present does not count, but the one who asks does" {
+	acquire anna
+	queue_up ben
+	queue_up cleo
+	absent ben
+	view cleo
+	assert_equal "${reply[*]:0:3}" 'view 1 1'
+	view ben
+	assert_equal "${reply[*]:0:3}" 'view 1 2'
+}
+
+# Microseconds of CPU that the server has used: on a busy machine, it waits for more.
+server_us() {
+	cli INFO cpu | tr -d '\r' | awk -F: '/^used_cpu_(sys|user):/ { sum += $2 } END { printf "%.0f\n", sum * 1000000 }'
+}
+
+@test "a thousand in the queue: the first 200 are asked after, and it takes less than 5 ms" {
+	marks_take_time
+	local -a ids=()
+	local id took
+
+	for id in {1..1000}; do ids+=("w$id"); done
+	acquire anna by=$'host\t7\tann\tjob'
+	cli --raw EVAL 'for i = 1, 150 do redis.call("XADD", KEYS[1], "*", "event", "released", "time", 1, "owner", "o",
+		"token", 1, "by", "h\t1\tann\tjob", "waited", 0, "held", i) end' 1 "$(key_log)"
+	present_together "${ids[@]}"
+	for id in "${ids[@]}"; do
+		script_line acquire "$id" "$id" w 30000 wait '' 0 '' ''
+	done | cli >/dev/null
+	view w1000
+	assert_equal "${reply[*]:0:3}" 'view 1000 1000'
+	view w7
+	assert_equal "${reply[*]:0:3}" 'view 7 1000'
+	assert_equal "${reply[*]: -4}" '20 140 20 140'
+	took=$(server_us)
+	for id in {1..100}; do
+		view w1000
+	done
+	took=$((($(server_us) - took) / 100))
+	echo "# $took us for a view of a queue of 1,000 and a full log" >&3
+	[ "$took" -lt 5000 ]
+}
+
+@test "twenty thousand in the queue: behind the first thousand nobody is fetched, or told a place" {
+	marks_take_time
+	local took
+
+	cli EVAL 'for i = 1, 20000 do
+		redis.call("RPUSH", KEYS[1], "d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:" .. i)
+		redis.call("ZADD", KEYS[2], 1, "d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:" .. i)
+	end' 2 "$(key_queue)" "$(key_timeouts)" >/dev/null
+	present d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:{3,150}
+	view d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:200
+	assert_equal "${reply[*]:0:3}" 'view 3 19803'
+	view d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:1000
+	assert_equal "${reply[*]:0:3}" 'view 802 19802'
+	took=$(server_us)
+	for _ in {1..50}; do
+		view d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:20000
+	done
+	took=$((($(server_us) - took) / 50))
+	assert_equal "${reply[*]:0:3}" 'view 0 19802'
+	echo "# $took us for a view of a queue of 20,000" >&3
+	[ "$took" -lt 3000 ]
+}
+
+@test "who is not in the queue has no place" {
+	acquire anna
+	queue_up ben
+	view cleo
+	assert_equal "${reply[*]:0:3}" 'view 0 1'
+}
+
+@test "how long holds of the same user and command were given back after, and those of all" {
+	local ms
+
+	for ms in 5000 1000 3000; do held_for "$ms"; done
+	held_for 9000 released $'elsewhere\t2\tann\tjob'
+	held_for 100 released $'host\t1\tann\tother job'
+	held_for 70 expired
+	held_for 60 forced
+	held_for junk
+	acquire anna by=$'host\t7\tann\tjob'
+	view ben
+	assert_equal "${reply[*]: -4}" '4 3000 5 3000'
+}
+
+@test "the latest twenty count" {
+	local ms
+
+	held_for 900000
+	for ms in {1..20}; do held_for "$ms"; done
+	acquire anna by=$'host\t7\tann\tjob'
+	view ben
+	assert_equal "${reply[*]: -4}" '20 10 20 10'
+}
+
+@test "what the caller knows of a hold is not told again, what it knows of another is no help" {
+	held_for 1000
+	acquire anna by=$'host\t7\tann\tjob'
+	view ben "${token[anna]}"
+	assert_equal "${reply[6]}" "${token[anna]}"
+	assert_equal "${reply[7]}" ''
+	view ben 1
+	assert_equal "${reply[*]: -4}" '1 1000 1 1000'
+}
+
+@test "of one of Redisson's only the owner id is known, and of nobody nothing" {
+	acquire anna
+	cli DEL "$lock" >/dev/null
+	view cleo
+	assert_equal "${reply[*]:3:4}" '  -1 '
+	cli HSET "$lock" redisson:1 1 >/dev/null
+	view ben
+	assert_equal "${reply[*]:3:4}" 'redisson:1  -1 '
+}
+
+@test "another spelling of the name is told" {
+	acquire anna
+	lock='{job}'
+	view ben
+	answered spelled job
+}

@@ -1,0 +1,347 @@
+#!/usr/bin/env bats
+# What the manual says a user of the server needs, no more and no less: its rules are read from
+# there. On the system's server and on those of .ci/servers.
+
+load ../lib/helpers
+
+# The rule for those who lock has a part for names like the second.
+NAMES=(backup-db 'backup-{db}1')
+
+# rule USER: the words of its rule as the manual shows them, one a line
+rule() {
+	mandoc -T ascii "$TESTS_DIR/../man/fairlock.1" | col -b |
+		sed -n "s/^ *ACL SETUSER $1 //p" | tr -s ' ' '\n'
+}
+
+# start_on NAME: a server of this kind
+start_on() {
+	[ "$1" = system ] || use_server "$1"
+	start_server
+	cli --raw EVAL 'return redis.acl_check_cmd and 1 or 0' 0 | grep -qx 1 ||
+		skip 'this server cannot be asked what a user may do: it is older than Redis 7'
+}
+
+# permit USER WORD...: it has these permissions only
+permit() {
+	local user=$1
+
+	shift
+	cli ACL DELUSER "$user" >/dev/null
+	assert_equal "$(cli ACL SETUSER "$user" "$@")" OK
+}
+
+# permit_as_told USER: it has what the manual gives it
+permit_as_told() {
+	local words
+
+	mapfile -t words < <(rule "$1")
+	[ "${#words[@]}" -gt 10 ] || fail "the manual has no rule for $1"
+	permit "$1" "${words[@]}"
+}
+
+# become USER: what follows runs as this one
+become() {
+	export FAIRLOCK_URL="unix:$SERVER_SOCKET?user=$1" FAIRLOCK_PASSWORD=SECRET
+}
+
+nothing_was_denied() {
+	assert_equal "$(cli ACL LOG)" ''
+}
+
+waiting() {
+	[ "$(cli LLEN "$1")" = "$2" ]
+}
+
+# ends_with STATUS PID
+ends_with() {
+	local status=0
+
+	wait "$2" || status=$?
+	assert_equal "$status" "$1"
+}
+
+# Every command does what it is for, on a lock of this name, which has this queue.
+use_all() {
+	local name=$1 queue=$2 owner waiter other
+
+	"$FAIRLOCK" wrap "$name" "$FAIRLOCK" wrap "$name" true
+	owner=$("$FAIRLOCK" acquire --lease 1m "$name")
+	"$FAIRLOCK" renew --owner "$owner" "$name"
+	run -75 "$FAIRLOCK" wrap -n "$name" true
+	background "$FAIRLOCK" wrap "$name" true
+	waiter=$!
+	wait_until waiting "$queue" 1
+	background "$FAIRLOCK" acquire --while-pid $$ "$name" >/dev/null
+	other=$!
+	wait_until waiting "$queue" 2
+	"$FAIRLOCK" status "$name"
+	"$FAIRLOCK" log --plot "$name"
+	run -0 "$FAIRLOCK" queue --raw --noheadings -o OWNER "$name"
+	assert_equal "${#lines[@]}" 2
+	"$FAIRLOCK" queue --remove "${lines[1]}" "$name"
+	run -76 "$FAIRLOCK" queue --remove "${owner%:*}:1" "$name"
+	ends_with 75 "$other"
+	run -0 "$FAIRLOCK" release --owner "$owner" "$name"
+	ends_with 0 "$waiter"
+	"$FAIRLOCK" acquire "$name"
+	"$FAIRLOCK" release --force "$name"
+	run -1 "$FAIRLOCK" status -q "$name"
+}
+
+# What others do to a queue, and the death of those who wait in it.
+use_disorder() {
+	local name=$1 queue=$2 timeouts=${2/queue/timeout} owner waiter
+
+	owner=$("$FAIRLOCK" acquire --lease 1m "$name")
+	background "$FAIRLOCK" wrap "$name" true
+	waiter=$!
+	wait_until waiting "$queue" 1
+	background "$FAIRLOCK" wrap "$name" true
+	wait_until waiting "$queue" 2
+	kill -s KILL "$waiter"
+	cli RPUSH "$queue" redisson:1 redisson:1 >/dev/null
+	cli ZADD "$timeouts" 1 redisson:2 >/dev/null
+	"$FAIRLOCK" renew --owner "$owner" "$name"
+	cli DEL "$queue" >/dev/null
+	"$FAIRLOCK" release --owner "$owner" "$name"
+	"$FAIRLOCK" release --force "$name"
+}
+
+# A server of this kind lets the user of the manual do all that there is.
+check_locker() {
+	local name queue
+
+	start_on "$1"
+	permit_as_told backup
+	become backup
+	for name in "${NAMES[@]}"; do
+		[[ $name = *{* ]] && queue=$name || queue="{$name}"
+		queue=redisson_lock_queue:$queue
+		use_all "$name" "$queue"
+		use_disorder "$name" "$queue"
+	done
+	nothing_was_denied
+	run -77 "$FAIRLOCK" wrap other true
+	run -77 "$FAIRLOCK" wrap 'fairlock' true
+	[ "$(cli EXISTS other fairlock)" = 0 ]
+}
+
+@test "who may lock names under a prefix can use every command on them, and no other" {
+	check_locker system
+}
+
+@test "who may lock can use every command and no other name, on Valkey" {
+	check_locker valkey
+}
+
+@test "who may lock can use every command and no other name, on Redis 8" {
+	check_locker redis
+}
+
+# named WORD: the message in $output names what this word of a rule allows
+named() {
+	case $1 in
+	on | '>'*) grep -q WRONGPASS <<<"$output" ;;
+	+*'|'*) grep -qiE "'${1:1:1}[a-z]*'|'$(tr '|' ' ' <<<"${1#+}")'|'${1#+}'" <<<"${output//|/ }" ;;
+	+*) grep -qiE "'${1#+}[' ]" <<<"$output" ;;
+	'~*') grep -q ' key' <<<"$output" ;;
+	'~'*) grep -qF "$(sed -e 's/^~//' -e 's/\*.*//' <<<"$1")" <<<"${output#*needed:}" ;;
+	'&'*) grep -qF "redisson_lock__channel:" <<<"$output" ;;
+	esac
+}
+
+# refused_without WORD COMMAND...: one of the commands is refused and says so, none fails in another way
+refused_without() {
+	local word=$1 command name found=
+
+	shift
+	for command; do
+		for name in "${NAMES[@]}"; do
+			# shellcheck disable=SC2086
+			run timeout 20 "$FAIRLOCK" ${command/NAME/"$name"}
+			[ "$status" -ne 77 ] || ! named "$word" || found=yes
+			[ "$status" = 0 ] || [ "$status" = 77 ] ||
+				fail "without $word, $command ends with $status: $output"
+		done
+	done
+	[ -n "$found" ] || fail "without $word, nothing is refused that names it; the last said: $output"
+}
+
+# check_each USER COMMAND...: take one word away from its rule, and one of the commands is refused
+check_each() {
+	local user=$1 words rest i
+
+	shift
+	mapfile -t words < <(rule "$user")
+	[ "${#words[@]}" -gt 10 ] || fail "the manual has no rule for $user"
+	become "$user"
+	for i in "${!words[@]}"; do
+		rest=("${words[@]}")
+		unset "rest[$i]"
+		permit "$user" "${rest[@]}"
+		cli SCRIPT FLUSH >/dev/null
+		refused_without "${words[i]}" "$@"
+		[ "$(cli EXISTS "${NAMES[@]}")" = 0 ] || fail "without ${words[i]}, a lock is left behind"
+	done
+}
+
+check_each_of_locker() {
+	start_on "$1"
+	check_each backup 'release --force NAME' 'wrap NAME true'
+}
+
+@test "who may lock and lacks a word of the rule is refused: 77, naming it, and no lock is left" {
+	check_each_of_locker system
+}
+
+@test "who may lock and lacks a word is refused and leaves no lock, on Valkey" {
+	check_each_of_locker valkey
+}
+
+@test "who may lock and lacks a word is refused and leaves no lock, on Redis 8" {
+	check_each_of_locker redis
+}
+
+# All that the server keeps, apart from times to live.
+contents() {
+	local key
+
+	for key in $(cli --raw KEYS '*' | sort); do
+		echo "$key $(cli DUMP "$key")"
+	done
+}
+
+# changes_nothing USER OWNER: whatever this user tries, a command of ours or a script of its own
+changes_nothing() {
+	local before command
+
+	before=$(contents)
+	for command in wrap 'wrap -n' acquire 'release --force' "release --owner $2" "renew --owner $2" \
+		"queue --remove $2"; do
+		# shellcheck disable=SC2086
+		run -77 timeout 20 "$FAIRLOCK" $command backup-db $([[ $command != wrap* ]] || echo true)
+		assert_output --partial 'no permissions'
+	done
+	run cli --user "$1" --pass SECRET --no-auth-warning EVAL "redis.call('DEL', KEYS[1])" 1 backup-db
+	assert_output --regexp "can't run this command|no permissions to run the 'del' command"
+	assert_equal "$(contents)" "$before"
+}
+
+# no_writing USER: nothing in its rule is a command that the server counts among those that write or publish
+no_writing() {
+	local writing
+
+	writing=$(comm -12 <(rule "$1" | sed -n 's/^+//p' | sort) \
+		<({ cli --raw ACL CAT write && echo publish && echo spublish; } | sort))
+	[ -z "$writing" ] || fail "$1 may $writing"
+}
+
+check_watcher() {
+	local owner user
+
+	start_on "$1"
+	permit_as_told watcher
+	permit_as_told monitor
+	owner=$("$FAIRLOCK" acquire --lease 1m backup-db)
+	background "$FAIRLOCK" wrap backup-db true
+	wait_until in_queue backup-db 1
+	background "$FAIRLOCK" wrap other sleep 100
+	wait_until "$FAIRLOCK" status -q other
+	for user in watcher monitor; do
+		become "$user"
+		run -0 "$FAIRLOCK" status --raw --noheadings -o OWNER,WAITERS backup-db
+		assert_output "$owner 1"
+		run -0 "$FAIRLOCK" status --prometheus backup-db
+		assert_line 'fairlock_grants_total{lock="backup-db"} 1'
+		run -0 "$FAIRLOCK" queue --raw --noheadings -o PRESENT backup-db
+		assert_output 1
+		no_writing "$user"
+		changes_nothing "$user" "$owner"
+	done
+	run -0 "$FAIRLOCK" status --raw --noheadings -o NAME
+	assert_output $'backup-db\nother'
+	become watcher
+	run -0 "$FAIRLOCK" log --raw --noheadings -o EVENT,OWNER backup-db
+	assert_output "granted $owner"
+	run -0 "$FAIRLOCK" log --stats backup-db
+	run -77 timeout 20 "$FAIRLOCK" log --follow backup-db
+	assert_output --partial "'xread'"
+	run -77 "$FAIRLOCK" log other
+	run -77 "$FAIRLOCK" status
+	assert_output --partial "'scan'"
+	run -77 "$FAIRLOCK" status other
+}
+
+@test "who may only look sees who holds and who waits, and can change nothing" {
+	check_watcher system
+}
+
+@test "who may only look can change nothing, on Valkey" {
+	check_watcher valkey
+}
+
+@test "who may only look can change nothing, on Redis 8" {
+	check_watcher redis
+}
+
+check_each_of_watcher() {
+	start_on "$1"
+	NAMES=(backup-db)
+	check_each watcher 'status NAME' 'queue NAME' 'log NAME'
+	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" wrap "${NAMES[0]}" true # something is there to be listed
+	check_each monitor status
+}
+
+@test "who may only look and lacks a word of the rule is refused: 77, naming it" {
+	check_each_of_watcher system
+}
+
+@test "who may only look and lacks a word is refused, on Valkey" {
+	check_each_of_watcher valkey
+}
+
+@test "who may only look and lacks a word is refused, on Redis 8" {
+	check_each_of_watcher redis
+}
+
+# What the scripts are, apart from the commands in them, and what the client sends by itself.
+@test "the commands of the rules are those of the scripts" {
+	local scripts client='eval evalsha subscribe'
+
+	scripts=$(cat "$TESTS_DIR"/../lua/*/*.lua | grep -oE "(call|note|run)\('[A-Z]+'" | grep -oE '[A-Z]+' | tr A-Z a-z)
+	assert_equal "$(rule backup | sed -n 's/^+\([a-z]*\).*/\1/p' | sort -u)" \
+		"$(printf '%s\n' $scripts $client | sort -u)"
+}
+
+# From 8.6 on, Redis wants that, and others do not mind.
+@test "the scripts ask about commands with as many words as these take" {
+	local command more arity
+
+	start_on system
+	while read -r command more; do
+		arity=$(cli --raw COMMAND INFO "$command" | sed -n 2p)
+		[ "$arity" = $((2 + more)) ] || { [ "$arity" -lt 0 ] && [ $((2 + more)) -ge "${arity#-}" ]; } ||
+			fail "$command takes $arity words, and is asked about with $((2 + more))"
+	done < <(cat "$TESTS_DIR"/../lua/*/*.lua | grep -o "denied([^)]*')" | sed "s/.*'\([^']*\)')/\1/" |
+		tr ' ' '\n' | sed -E 's/[A-Z]$/& 0/; s/[0-9]$/ &/' | sort -u | tee "$BATS_TEST_TMPDIR/asked")
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/asked")" -gt 30 ]
+}
+
+@test "who may only look and may xread, too, can follow a log" {
+	local words
+
+	start_on system
+	mapfile -t words < <(rule watcher)
+	permit watcher "${words[@]}" +xread
+	become watcher
+	background "$FAIRLOCK" log --follow --raw --noheadings -o EVENT backup-db >"$BATS_TEST_TMPDIR/followed"
+	wait_until is_followed
+	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" wrap backup-db true
+	wait_until grep -q released "$BATS_TEST_TMPDIR/followed"
+	assert_equal "$(cat "$BATS_TEST_TMPDIR/followed")" $'granted\nreleased'
+	nothing_was_denied
+}
+
+is_followed() {
+	cli CLIENT LIST | grep -q 'cmd=xread'
+}

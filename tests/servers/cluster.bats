@@ -1,0 +1,359 @@
+# In a cluster: the node that has the lock's slot is found, and followed when it is another one.
+
+setup_file() {
+	load ../lib/helpers
+	load ../lib/cluster
+	start_cluster
+}
+
+setup() {
+	load ../lib/helpers
+	load ../lib/cluster
+	load ../lib/failover
+	cd "$BATS_TEST_TMPDIR" || return
+	use_cluster
+}
+
+# Any node will do: the URL names one that has not the slot of `job`. SLOT, OWNER and OTHER (another master).
+use_cluster() {
+	export FAIRLOCK_CONNECT_TIMEOUT=2s
+	SLOT=$(slot_of job)
+	OWNER=$(owner_of "$SLOT")
+	OTHER=$(master_nodes | grep -vx "$OWNER" | head -n 1)
+	export FAIRLOCK_URL=redis://127.0.0.1:$OTHER
+}
+
+# What a test has stopped goes on, and is what it was.
+teardown() {
+	local port
+
+	for port in $CLUSTER_PORTS; do
+		continue_node "$port" 2>/dev/null || true
+	done
+	[ "${OWN_CLUSTER:-}" != yes ] || return 0
+	for port in $CLUSTER_PORTS; do
+		[ "${BATS_TEST_COMPLETED:-}" = 1 ] || node_cli "$port" CLUSTER SETSLOT "$SLOT" STABLE >/dev/null
+	done
+	wait_until cluster_is_ready
+}
+
+# A cluster of this test alone: what is killed here, nobody else misses. The URL names all nodes.
+own_cluster() {
+	OWN_CLUSTER=yes
+	start_cluster "$@"
+	use_cluster
+	printf -v FAIRLOCK_URL '127.0.0.1:%s,' $CLUSTER_PORTS
+	FAIRLOCK_URL=redis://${FAIRLOCK_URL%,}
+}
+
+# fails_with STATUS TEXT [OPTION...]: one line that says so, within 10 s
+fails_with() {
+	local began=$SECONDS
+
+	run --separate-stderr "$FAIRLOCK" wrap -n "${@:3}" job true
+	assert_failure "$1"
+	[ "${#stderr_lines[@]}" = 1 ]
+	[[ $stderr = *"$2"* ]] || { echo "$stderr"; return 1; }
+	echo "after $((SECONDS - began)) s: $stderr"
+	[ $((SECONDS - began)) -le 10 ]
+}
+
+still_held() {
+	[ "$(cluster_cli HKEYS job)" = "$HOLD_OWNER" ] && [ "$(cluster_cli HGET 'fairlock:{job}' token)" = "$HOLD_TOKEN" ]
+}
+
+# waits_at PORT COUNT: so many listen there, for the lock job, besides its holder
+waits_at() {
+	[ "$(node_cli "$1" --raw PUBSUB "${CHANNELS:-SHARDCHANNELS}" 'redisson_lock__channel:{job}:*' |
+		grep -cv "$HOLD_OWNER")" = "$2" ]
+}
+
+# ---- Finding the node
+
+@test "the lock is taken, renewed, shown and given back from every node, a replica or not" {
+	for port in $CLUSTER_PORTS; do
+		export FAIRLOCK_URL=redis://127.0.0.1:$port
+		owner=$("$FAIRLOCK" acquire job)
+		[ "$(node_cli "$OWNER" HKEYS job)" = "$owner" ]
+		"$FAIRLOCK" renew --owner "$owner" job
+		run -0 "$FAIRLOCK" status -q job
+		run -75 "$FAIRLOCK" wrap -n job true
+		run -75 "$FAIRLOCK" wrap -w 100ms job true
+		[[ $output = *'timed out'* ]]
+		run -0 "$FAIRLOCK" queue --noheadings job
+		[ -z "$output" ]
+		"$FAIRLOCK" release --owner "$owner" job
+		run -1 "$FAIRLOCK" status -q job
+		run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
+	done
+}
+
+@test "seeds that are dead, or hang, are passed over" {
+	run -7 "$FAIRLOCK" wrap --url "redis://127.0.0.1:$(free_port),127.0.0.1:$OTHER" job sh -c 'exit 7'
+	hung=$(replica_of "$OTHER")
+	stop_node "$hung"
+	run -7 "$FAIRLOCK" wrap --connect-timeout 500ms --url "redis://127.0.0.1:$hung,127.0.0.1:$OTHER" job sh -c 'exit 7'
+	fails_with 69 'Connection refused' --url "redis://127.0.0.1:$(free_port),127.0.0.1:$(free_port)"
+}
+
+@test "a DB other than 0 is refused" {
+	fails_with 78 'ERR ' --url "$FAIRLOCK_URL/1"
+	[[ $stderr = *SELECT* || $stderr = *'DB index'* ]] # the latter from Valkey 9 on, whose clusters may have several
+	run -7 "$FAIRLOCK" wrap --url "$FAIRLOCK_URL/0" job sh -c 'exit 7'
+}
+
+@test "locks in different slots, one inside the other, and the same one again" {
+	run -7 "$FAIRLOCK" wrap a "$FAIRLOCK" wrap b "$FAIRLOCK" wrap c "$FAIRLOCK" wrap a sh -c '
+		"$FAIRLOCK" status -q a && "$FAIRLOCK" status -q b && "$FAIRLOCK" status -q c && exit 7'
+	for name in a b c; do
+		run -1 "$FAIRLOCK" status -q "$name"
+	done
+	[ "$(printf '%s\n' a b c | while read -r name; do owner_of "$(slot_of "$name")"; done | sort -u | wc -l)" -gt 1 ]
+}
+
+@test "locks in different slots in one call of status" {
+	owner=$("$FAIRLOCK" acquire b)
+	run -0 "$FAIRLOCK" status --noheadings -o NAME,STATE a b c
+	[ "$(echo "$output" | awk '{ print $1 $2 }' | paste -sd ' ')" = 'afree bheld cfree' ]
+	"$FAIRLOCK" release --owner "$owner" b
+}
+
+@test "metrics are those of the locks of all masters, each once" {
+	owner=$("$FAIRLOCK" acquire b)
+	"$FAIRLOCK" wrap a true
+	"$FAIRLOCK" wrap c true
+	for port in $CLUSTER_PORTS; do
+		run -0 "$FAIRLOCK" status --prometheus --url "redis://127.0.0.1:$port"
+		assert_equal "$(grep -E '^fairlock_held\{lock="[abc]"\}' <<<"$output" | grep -oE '[abc]".*')" $'a"} 0\nb"} 1\nc"} 0'
+		assert_equal "$(grep -c '^# TYPE fairlock_held ' <<<"$output")" 1
+	done
+	run -0 "$FAIRLOCK" status --prometheus c b
+	assert_line 'fairlock_locks 2'
+	"$FAIRLOCK" release --owner "$owner" b
+}
+
+@test "release --force and queue --remove reach holder and waiter wherever these asked" {
+	hold_job -l 20s
+	queue_up 1 --url "redis://127.0.0.1:$OWNER"
+	queue_up 2
+	wait_until waits_at "$OWNER" 2
+	id=$("$FAIRLOCK" queue --noheadings -o OWNER job | head -n 1)
+	"$FAIRLOCK" queue --remove "$id" --url "redis://127.0.0.1:$(replica_of "$OTHER")" job
+	wait_until ended "$(<waiter.1.pid)"
+	status=0
+	wait "$(<waiter.1.pid)" || status=$?
+	[ "$status" = 75 ]
+	run -0 "$FAIRLOCK" release --force --url "redis://127.0.0.1:$(replica_of "$OWNER")" job
+	status=0
+	wait "$HOLDER" || status=$?
+	[ "$status" = 76 ]
+	wait "$(<waiter.2.pid)"
+	grep -qE 'broke it by force|it is held by' holder.err # whichever it sees first
+}
+
+@test "a cluster with a password" {
+	CLUSTER_PASSWORD=secret own_cluster --requirepass secret --masterauth secret
+	fails_with 77 NOAUTH
+	export FAIRLOCK_PASSWORD=secret
+	run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
+	FAIRLOCK_PASSWORD=wrong fails_with 77 WRONGPASS
+}
+
+# ---- Moving the slot
+
+# A script has five keys. Half-way, a node serves it only if all of them are there.
+@test "half-way between two nodes, with all keys at the new one: it is asked there (ASK)" {
+	hold_job -l 9s
+	queue_up 1
+	open_slot "$SLOT" "$OTHER"
+	move_keys "$SLOT" "$OTHER"
+	queue_up 2
+	run -75 "$FAIRLOCK" wrap -n job true
+	[[ $output = *'held by'* ]]
+	FAIRLOCK_HELD=$HOLD_OWNER run -7 "$FAIRLOCK" wrap --replicas 1 job sh -c 'exit 7'
+	wait_until waits_at "$OTHER" 2
+	"$FAIRLOCK" status -q job
+	wait_until still_held
+	close_slot "$SLOT" "$OTHER"
+	held_on
+	all_went_well 2
+}
+
+@test "some keys here, some there (TRYAGAIN): waits until it is over, or 69" {
+	owner=$("$FAIRLOCK" acquire job)
+	open_slot "$SLOT" "$OTHER"
+	move_keys "$SLOT" "$OTHER" job
+	fails_with 69 TRYAGAIN --connect-timeout 300ms
+	background "$FAIRLOCK" wrap --connect-timeout 20s -w 20s job touch ran
+	waiter=$!
+	sleep 0.5
+	move_keys "$SLOT" "$OTHER"
+	close_slot "$SLOT" "$OTHER"
+	"$FAIRLOCK" release --owner "$owner" job
+	wait "$waiter"
+	[ -e ran ]
+}
+
+@test "a slot that moves while the lock is held and waited for: same token, same order, all sit at its new place" {
+	hold_job -l 9s
+	for who in 1 2 3; do
+		queue_up "$who"
+	done
+	wait_until waits_at "$OWNER" 3
+	move_slot "$SLOT" "$OTHER"
+	wait_until waits_at "$OTHER" 3
+	wait_until still_held
+	queue_up 4
+	wait_until waits_at "$OTHER" 4
+	held_on
+	all_went_well 4
+}
+
+@test "a slot that moves slowly, with its keys one by one: nothing is lost" {
+	hold_job -l 30s
+	for who in 1 2; do
+		queue_up "$who"
+	done
+	open_slot "$SLOT" "$OTHER"
+	for key in job 'fairlock:{job}' 'redisson_lock_queue:{job}' 'fairlock_log:{job}' 'redisson_lock_timeout:{job}'; do
+		move_keys "$SLOT" "$OTHER" "$key"
+		sleep 0.3
+	done
+	queue_up 3 --connect-timeout 10s
+	close_slot "$SLOT" "$OTHER"
+	wait_until still_held
+	wait_until waits_at "$OTHER" 3
+	held_on
+	all_went_well 3
+}
+
+# How many holds the log calls broken. (A test before may have broken some.)
+broken_locks() {
+	"$FAIRLOCK" log --json job | jq '[.log[] | select(.event == "forced")] | length'
+}
+
+# Who frees the lock would hand it to the first waiter: but its key, which has just gone, is refused then.
+@test "a lock that is given back while its slot begins to move: the first waiter is told, and keeps its place" {
+	before=$(broken_locks)
+	hold_job -l 9s
+	for who in 1 2; do
+		queue_up "$who"
+	done
+	open_slot "$SLOT" "$OTHER"
+	held_on
+	run -1 grep -qx job <(node_cli "$OWNER" --raw CLUSTER GETKEYSINSLOT "$SLOT" 10)
+	assert_equal "$(node_cli "$OWNER" LLEN 'redisson_lock_queue:{job}')" 2
+	move_keys "$SLOT" "$OTHER"
+	close_slot "$SLOT" "$OTHER"
+	all_went_well 2
+	assert_equal "$(broken_locks)" "$before"
+}
+
+# Who is dead is taken out, and the list is gone, which the node refuses as well.
+@test "a lock that is given back while its slot begins to move, with only a dead waiter: it was not broken" {
+	before=$(broken_locks)
+	hold_job -l 9s
+	queue_up 1
+	kill -KILL "$(<waiter.1.pid)"
+	wait_until ended "$(<waiter.1.pid)"
+	assert_equal "$(node_cli "$OWNER" LLEN 'redisson_lock_queue:{job}')" 1
+	open_slot "$SLOT" "$OTHER"
+	touch go
+	wait_until job_is_gone
+	move_keys "$SLOT" "$OTHER"
+	close_slot "$SLOT" "$OTHER"
+	held_on
+	"$FAIRLOCK" wrap job true
+	assert_equal "$(broken_locks)" "$before"
+}
+
+job_is_gone() {
+	! node_cli "$OWNER" --raw CLUSTER GETKEYSINSLOT "$SLOT" 10 | grep -qx job
+}
+
+# ---- Failover
+
+@test "a gentle failover: the holder goes on under its token, waiters keep their order" {
+	hold_job -l 9s
+	for who in 1 2 3; do
+		queue_up "$who"
+	done
+	new=$(replica_of "$OWNER")
+	fail_over_to "$new"
+	wait_until waits_at "$new" 3
+	wait_until still_held
+	held_on
+	all_went_well 3
+}
+
+@test "the master killed: the holder goes on under its token, waiters keep their order" {
+	own_cluster
+	hold_job -l 20s --replicas 1
+	for who in 1 2 3; do
+		queue_up "$who"
+	done
+	kill_node "$OWNER"
+	wait_until has_moved "$SLOT" "$OWNER"
+	wait_until still_held
+	queue_up 4 --connect-timeout 10s
+	wait_until waits_at "$(owner_of "$SLOT")" 4
+	held_on
+	all_went_well 4
+}
+
+@test "the master stopped: the holder goes on under its token, waiters keep their order" {
+	own_cluster
+	hold_job -l 15s --connect-timeout 1s
+	for who in 1 2 3; do
+		queue_up "$who"
+	done
+	stop_node "$OWNER"
+	wait_until has_moved "$SLOT" "$OWNER"
+	wait_until still_held
+	continue_node "$OWNER"
+	wait_until waits_at "$(owner_of "$SLOT")" 3
+	held_on
+	all_went_well 3
+}
+
+@test "who comes during a failover gets the lock within the connect timeout, or 69" {
+	own_cluster
+	kill_node "$OWNER"
+	fails_with 69 '' --connect-timeout 100ms
+	run -7 "$FAIRLOCK" wrap --connect-timeout 15s job sh -c 'exit 7'
+}
+
+@test "a master dead without a replica (CLUSTERDOWN): 69 for who comes, a waiter waits, and goes on when it is back" {
+	own_cluster
+	hold_job -l 30s
+	queue_up 1 --connect-timeout 1s
+	replica=$(replica_of "$OWNER")
+	kill_node "$replica"
+	stop_node "$OWNER"
+	wait_until cluster_is_down
+	fails_with 69 '' --connect-timeout 500ms
+	touch go
+	sleep 1
+	[ ! -e history ]
+	continue_node "$OWNER"
+	held_on
+	all_went_well 1
+}
+
+cluster_is_down() { node_cli "$OTHER" CLUSTER INFO | grep -q cluster_state:fail; }
+
+kill_owner() {
+	OWNER=$(owner_of "$SLOT")
+	kill_node "$OWNER"
+	wait_until has_moved "$SLOT" "$OWNER"
+}
+
+bring_owner_back() {
+	start_node "$OWNER"
+	wait_until cluster_is_ready
+}
+
+@test "one failover after another, under a queue and --replicas 1: no overlap, no lost place, tokens grow" {
+	own_cluster
+	fail_often kill_owner bring_owner_back
+}

@@ -1,0 +1,169 @@
+# A cluster of which a part is missing: status, queue, log, metrics and doctor show the rest, and say what they cannot
+# see.
+
+setup() {
+	load ../lib/helpers
+	load ../lib/cluster
+	cd "$BATS_TEST_TMPDIR" || return
+	export FAIRLOCK_CONNECT_TIMEOUT=1s FAIRLOCK_URL # each test has its own
+}
+
+# lone_node FIRST LAST: a cluster of one node that has these slots, and serves them. Sets NODE.
+lone_node() {
+	export NODES_DIR=$BATS_TEST_TMPDIR CLUSTER_OPTIONS='--cluster-require-full-coverage no' CLUSTER_PORTS
+	NODE=$(free_ports 1)
+	CLUSTER_PORTS=$NODE
+	launch_node "$NODE"
+	wait_until node_says "$NODE" PONG PING
+	# shellcheck disable=SC2046
+	[ $# = 0 ] || node_does "$NODE" CLUSTER ADDSLOTS $(seq "$1" "$2")
+	[ $# = 0 ] || wait_until serves
+	FAIRLOCK_URL=redis://127.0.0.1:$NODE
+}
+
+serves() { node_cli "$NODE" CLUSTER INFO | grep -q cluster_state:ok; }
+
+# shows_all_but TEXT STATUS ARG...: one line on standard error that has TEXT
+shows_all_but() {
+	run --separate-stderr -"$2" timeout 20 "$FAIRLOCK" "${@:3}"
+	assert_equal "${#stderr_lines[@]}" 1
+	[[ $stderr = "fairlock: cannot see a part of the cluster: $1" ]] || { echo "$stderr"; return 1; }
+}
+
+# `job` has slot 5337 on every cluster, `a` has 15495.
+@test "slots that no node has: status and metrics show the locks of the others, and name these" {
+	lone_node 0 8191
+	local missing='slots 8192-16383: no node has them'
+	owner=$("$FAIRLOCK" acquire job)
+	shows_all_but "$missing" 69 status --noheadings -o NAME,STATE
+	assert_output --regexp '^job +held$'
+	shows_all_but "$missing" 69 status --json
+	assert_equal "$(jq -r '.locks[].name' <<<"$output")" job
+	shows_all_but "$missing" 69 status --prometheus
+	assert_line 'fairlock_locks 1'
+	assert_line 'fairlock_held{lock="job"} 1'
+	assert_line 'fairlock_unseen_slots 8192'
+	# that one is held is sure
+	run -0 "$FAIRLOCK" status -q
+	"$FAIRLOCK" release --owner "$owner" job
+	shows_all_but "$missing" 69 status -q
+	run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
+}
+
+@test "slots that no node has, in many pieces: the first are named, the rest is counted" {
+	lone_node 0 100
+	# shellcheck disable=SC2046
+	node_does "$NODE" CLUSTER ADDSLOTS 102 $(seq 1000 1000 10000)
+	shows_all_but 'slots 101, 103-999, 1001-1999, 2001-2999, 3001-3999, 4001-4999 and 6 more ranges: no node has them' 69 status
+}
+
+@test "a lock whose slot is served is shown as ever, and one whose slot is not is 69" {
+	lone_node 0 8191
+	"$FAIRLOCK" wrap job true
+	run -0 --separate-stderr "$FAIRLOCK" status --noheadings -o NAME job
+	assert_output job
+	assert_equal "$stderr" ''
+	run -0 "$FAIRLOCK" queue --noheadings job
+	run -0 "$FAIRLOCK" log --noheadings -o EVENT job
+	assert_line granted
+	run -0 "$FAIRLOCK" status --prometheus job
+	refute_line --partial 'fairlock_unseen_slots '[0-9]
+	for command in status queue log 'status --prometheus'; do
+		# shellcheck disable=SC2086
+		run -69 --separate-stderr "$FAIRLOCK" $command a
+		[[ $stderr = *CLUSTERDOWN* ]]
+	done
+	run -69 --separate-stderr "$FAIRLOCK" status --noheadings -o NAME a job
+	assert_output job
+	[[ $stderr = *CLUSTERDOWN* ]]
+}
+
+@test "doctor finds slots that no node has, and no slots at all" {
+	lone_node
+	run -2 "$FAIRLOCK" doctor --json
+	assert_equal "$(jq -r '.findings[] | select(.check == "slots") | .severity + " " + .finding' <<<"$output")" \
+		'error slots 0-16383: no node has them'
+	shows_all_but 'slots 0-16383: no node has them' 69 status
+	[ -z "$output" ]
+	shows_all_but 'slots 0-16383: no node has them' 69 status --prometheus
+	[ -z "$output" ]
+	# shellcheck disable=SC2046
+	node_does "$NODE" CLUSTER ADDSLOTS $(seq 1 16383)
+	wait_until serves
+	for words in '' job; do
+		# shellcheck disable=SC2086
+		run -2 "$FAIRLOCK" doctor --json $words
+		assert_equal "$(jq -r '.findings[] | select(.severity == "error") | .finding' <<<"$output")" \
+			'slots 0: no node has them'
+	done
+	node_does "$NODE" CLUSTER ADDSLOTS 0
+	run "$FAIRLOCK" doctor --json
+	assert_equal "$(jq -r '.findings[] | select(.check == "slots")' <<<"$output")" ''
+	run -0 "$FAIRLOCK" status --prometheus
+	assert_line 'fairlock_unseen_slots 0'
+}
+
+# As a cluster is unless it is told otherwise: it serves nothing.
+@test "slots that no node has, and the others are not served either: all are named" {
+	lone_node 0 16383
+	"$FAIRLOCK" wrap job true
+	node_does "$NODE" CONFIG SET cluster-require-full-coverage yes
+	# shellcheck disable=SC2046
+	node_does "$NODE" CLUSTER DELSLOTS $(seq 8192 16383)
+	wait_until is_down
+	local missing="slots 8192-16383: no node has them; slots 0-8191: cannot use $FAIRLOCK_URL: CLUSTERDOWN The cluster is down"
+	shows_all_but "$missing" 69 status
+	[ -z "$output" ]
+	shows_all_but "$missing" 69 status --prometheus
+	[ -z "$output" ]
+	run -2 "$FAIRLOCK" doctor
+	assert_output --partial 'slots 8192-16383: no node has them'
+	node_cli "$NODE" FLUSHALL
+	shows_all_but 'slots 8192-16383: no node has them' 69 status
+	shows_all_but 'slots 8192-16383: no node has them' 69 status --prometheus
+	assert_line 'fairlock_unseen_slots 8192'
+}
+
+is_down() { node_cli "$NODE" CLUSTER INFO | grep -q cluster_state:fail; }
+
+@test "doctor of a lock whose slot is not served names the slots" {
+	lone_node 0 8191
+	run -2 "$FAIRLOCK" doctor --json a
+	assert_equal "$(jq -r '.findings[] | select(.severity == "error") | .finding' <<<"$output")" \
+		'slots 8192-16383: no node has them'
+}
+
+@test "a master that is dead without a replica: it is named with its slots, and the rest is shown" {
+	start_cluster --cluster-require-full-coverage no
+	FAIRLOCK_URL=redis://127.0.0.1:$(owner_of 5337)
+	for name in job a b; do
+		"$FAIRLOCK" wrap "$name" true
+	done
+	dead=$(owner_of 15495)
+	kill_node "$(replica_of "$dead")"
+	kill_node "$dead"
+	local missing="slots 10922-16383: cannot reach redis://127.0.0.1:$dead: Connection refused"
+	shows_all_but "$missing" 69 status --noheadings -o NAME
+	assert_output $'b\njob'
+	shows_all_but "$missing" 69 status --prometheus
+	assert_line 'fairlock_locks 2'
+	assert_line 'fairlock_unseen_slots 5462'
+	run -2 "$FAIRLOCK" doctor --json
+	assert_equal "$(jq -r '.findings[] | select(.severity == "error") | .finding' <<<"$output")" "$missing"
+	assert_equal "$(jq '.server.addresses | length' <<<"$output")" 2
+	run -2 "$FAIRLOCK" doctor
+	assert_output --partial 'slots 10922-16383'
+}
+
+@test "a master that hangs is missing after the connect timeout" {
+	start_cluster --cluster-require-full-coverage no --cluster-node-timeout 60000
+	FAIRLOCK_URL=redis://127.0.0.1:$(owner_of 5337)
+	"$FAIRLOCK" wrap job true
+	hung=$(owner_of 15495)
+	stop_node "$hung"
+	shows_all_but "slots 10922-16383: cannot reach redis://127.0.0.1:$hung: no reply in time" 69 status --noheadings -o NAME
+	assert_output job
+	continue_node "$hung"
+	run -0 "$FAIRLOCK" status --noheadings -o NAME
+	assert_output job
+}

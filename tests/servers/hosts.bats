@@ -1,0 +1,43 @@
+#!/usr/bin/env bats
+# One job from cron on two hosts whose clocks differ.
+load ../lib/helpers
+load ../lib/network
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	new_network
+	start_far_server
+}
+
+# host MS OPTION...: runs the job at five full minutes of a clock that is MS late; a minute has 3 s
+host() {
+	local late=$1 tick ms
+
+	shift
+	for ((tick = 0; tick < 5; tick++)); do
+		ms=$((BEGIN + tick * 3000 + late - ${EPOCHREALTIME//[.,]/} / 1000))
+		[ "$ms" -le 0 ] || sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
+		"$FAIRLOCK" wrap -nqE 0 "$@" job sh -c "echo $tick >>ran"
+	done
+}
+
+# run_on_two_hosts OPTION...: the far one also has the server; their clocks are 1 s apart, as 20 s are of a
+# minute; says what they said
+run_on_two_hosts() {
+	export BEGIN=$((${EPOCHREALTIME//[.,]/} / 1000 + 100)) FAIRLOCK_URL=$FAR_URL
+	background "$NEAR" bash -c "$(declare -f host); host \"\$@\"" host 1000 "$@"
+	"$FAR" bash -c "$(declare -f host); host \"\$@\"" host 0 "$@"
+	wait $!
+}
+
+@test "two hosts with skewed clocks and --min-hold: the job runs once a minute, and nobody says a word" {
+	run -0 run_on_two_hosts --min-hold 2500ms
+	refute_output
+	assert_equal "$(paste -sd ' ' ran)" '0 1 2 3 4'
+}
+
+@test "two hosts with skewed clocks and --once-per: the job runs once a minute, and nobody says a word" {
+	run -0 run_on_two_hosts --once-per 3s
+	refute_output
+	assert_equal "$(paste -sd ' ' ran)" '0 1 2 3 4'
+}

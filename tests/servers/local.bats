@@ -1,0 +1,240 @@
+#!/usr/bin/env bats
+
+setup() {
+	load ../lib/helpers
+	local_program=$BUILD/programs/local
+}
+
+folder() {
+	echo "$HOME_DIR"/.local/state/fairlock/*
+}
+
+local_cli() {
+	at_home sh -c 'cd "$1" && shift && exec "$@"' sh "$(folder)" "$CLI" -s socket "$@"
+}
+
+servers() {
+	at_home pgrep -xc 'redis-server|valkey-server' || true
+}
+
+@test "a server is started on demand and found again" {
+	new_home
+	first=$(at_home "$local_program" start)
+	second=$(at_home "$local_program" start)
+	[ "$first" -gt 0 ]
+	assert_equal "$second" "$first"
+	assert_equal "$(at_home "$local_program" pid)" "$first"
+	assert_equal "$(servers)" 1
+}
+
+@test "the folder and all above it are the user's alone, whatever the umask" {
+	new_home
+	for mask in 000 077 777; do
+		rm -rf "$HOME_DIR/.local"
+		run -0 at_home sh -c "umask $mask; exec $local_program open"
+		assert_equal "$output" "$(folder)"
+		assert_equal "$(stat -c %a "$HOME_DIR/.local" "$HOME_DIR/.local/state" \
+			"$HOME_DIR/.local/state/fairlock" "$(folder)" | sort -u)" 700
+	done
+	assert_equal "$(basename "$(folder)")" "$(cat /etc/machine-id || cat /var/lib/dbus/machine-id || uname -n)"
+}
+
+@test "twenty first users at once start one server" {
+	new_home
+	at_home sh -c 'for i in $(seq 20); do "$0" start & done; wait' "$local_program" \
+		>"$BATS_TEST_TMPDIR/pids"
+	assert_equal "$(wc -l <"$BATS_TEST_TMPDIR/pids")" 20
+	assert_equal "$(sort -u "$BATS_TEST_TMPDIR/pids" | wc -l)" 1
+	assert_equal "$(servers)" 1
+}
+
+@test "the server is detached from whoever started it" {
+	new_home
+	# 9 is open here; the caller's limits, signals, mask and folder are odd.
+	pid=$(at_home sh -c 'cd /tmp; exec 9>/dev/null; trap "" QUIT USR2 CHLD; ulimit -S -n 64
+		ulimit -S -f 100; SECRET=1 exec setsid "$0" start-ignoring-child' "$local_program")
+	look='readlink /proc/$1/fd/*; echo; cat /proc/$1/status; cat /proc/$1/stat; cat /proc/$1/limits'
+	state=$(at_home sh -c "$look" sh "$pid")
+
+	[ "$(grep -c '^/dev/null$' <<<"$state")" = 1 ]
+	[ "$(grep -c '/server.log$' <<<"$state")" = 2 ]
+	[ "$(grep -c '/lock$' <<<"$state")" = 1 ]
+	refute grep -q home.log <<<"$state"
+	grep -q '^PPid:[[:blank:]]*[01]$' <<<"$state"
+	grep -q '^SigBlk:[[:blank:]]*0*$' <<<"$state"
+	# Which signals it ignores is its own business; QUIT, USR2 and CHLD are not among them.
+	ignored=$(sed -n 's/^SigIgn:[[:blank:]]*//p' <<<"$state")
+	assert_equal "$((0x$ignored & (1 << 2 | 1 << 11 | 1 << 16)))" 0
+	grep -Eq '^Max file size +unlimited' <<<"$state"
+	hard=$(at_home sh -c 'ulimit -H -n')
+	grep -Eq "^Max open files +$hard " <<<"$state"
+	[ "$(at_home ps -o sid= -p "$pid")" -ne "$(at_home ps -o sid= -p 1)" ]
+	assert_equal "$(at_home ps -o tty= -p "$pid" | tr -d ' ')" '?'
+	refute at_home grep -q SECRET "/proc/$pid/environ"
+}
+
+@test "its umask is 077 and its socket is the user's alone" {
+	new_home
+	at_home sh -c 'umask 0; exec "$0" start' "$local_program"
+	local_cli SET a b
+	assert_equal "$(stat -c %a "$(folder)/socket")" 700
+	assert_equal "$(find "$(folder)" -type f -perm /077)" ''
+}
+
+# Until it is gone it may still accept, and whoever starts one finds it.
+kill_server() {
+	at_home kill -9 "$1"
+	wait_until server_is_gone
+}
+
+server_is_gone() {
+	[ "$(at_home "$local_program" pid)" = 0 ]
+}
+
+@test "it starts from an empty environment and from closed descriptors" {
+	new_home
+	pid=$(at_home env -i "$local_program" start)
+	[ "$pid" -gt 0 ]
+	kill_server "$pid"
+	at_home sh -c '"$0" start <&- >&- 2>&-' "$local_program"
+	again=$(at_home "$local_program" pid)
+	[ "$again" -gt 0 ]
+	[ "$again" -ne "$pid" ]
+	assert_equal "$(local_cli PING)" PONG
+}
+
+@test "the home is that of the password database, whatever the environment says" {
+	new_home
+	run -0 at_home env HOME=/tmp XDG_STATE_HOME=/tmp XDG_RUNTIME_DIR=/tmp TMPDIR=/tmp "$local_program" open
+	assert_equal "$output" "$(folder)"
+}
+
+@test "a path longer than a socket's 108 bytes, with odd characters in it, works" {
+	long=$BATS_TEST_TMPDIR/$(printf 'x%.0s' {1..200})
+	mkdir -p "$long/a \"b' \\ % # é"$'\xff'
+	new_home "$long/a \"b' \\ % # é"$'\xff'
+	pid=$(at_home "$local_program" start)
+	[ "$pid" -gt 0 ]
+	assert_equal "$(local_cli SET a b)" OK
+	assert_equal "$(local_cli CONFIG GET appendfsync | tail -n 1)" no
+}
+
+@test "where there is only Valkey, the private server is one" {
+	use_server valkey
+	new_home
+	hide_servers redis-server
+	pid=$(at_home env PATH="${SERVER%/*}:$PATH" "$local_program" start)
+	[ "$pid" -gt 0 ]
+	assert_equal "$(at_home cat "/proc/$pid/comm")" valkey-server
+	assert_equal "$(at_home "$local_program" pid)" "$pid"
+	assert_equal "$(at_home "$local_program" is-server "$pid")" yes
+	local_cli INFO server | grep -q '^valkey_version:'
+}
+
+@test "its data survives its own death" {
+	new_home
+	first=$(at_home "$local_program" start)
+	for i in $(seq 100); do echo "SET key$i $i"; done | local_cli >/dev/null
+	kill_server "$first"
+	second=$(at_home "$local_program" start)
+	[ "$first" -ne "$second" ]
+	wait_until eval '[ "$(local_cli DBSIZE)" = 100 ]'
+}
+
+@test "an append-only file that was cut short is loaded" {
+	new_home
+	pid=$(at_home "$local_program" start)
+	local_cli SET first 1
+	local_cli SET second 2
+	kill_server "$pid"
+	file=$(find "$(folder)" -name '*.aof' -size +0 | grep -v base | head -n 1)
+	truncate -s -5 "$file"
+	at_home "$local_program" start
+	wait_until eval '[ "$(local_cli GET first)" = 1 ]'
+	assert_equal "$(local_cli EXISTS second)" 0
+}
+
+@test "the pid is told only while the server lives" {
+	new_home
+	assert_equal "$(at_home "$local_program" pid)" 0
+	pid=$(at_home "$local_program" start)
+	assert_equal "$(at_home "$local_program" is-server "$pid")" yes
+	assert_equal "$(at_home "$local_program" is-server 1)" no
+	at_home kill -9 "$pid"
+	wait_until eval '[ "$(at_home "$local_program" pid)" = 0 ]'
+}
+
+@test "a server that cannot live is told with its own words, and not started as fast as clients ask" {
+	new_home
+	at_home "$local_program" open
+	mkdir "$BATS_TEST_TMPDIR/bin"
+	printf '#!/bin/sh\necho run >>"%s/runs"\necho "1:M 01 Jan 2026 00:00:00.000 # Bad day"\nexit 1\n' \
+		"$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/bin/redis-server"
+	chmod +x "$BATS_TEST_TMPDIR/bin/redis-server"
+	run -69 at_home env PATH="$BATS_TEST_TMPDIR/bin:$PATH" "$local_program" start
+	assert_output --partial '69: cannot start a private server: Bad day'
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/runs")" -le 18 ]
+}
+
+# hide_servers PROGRAM...: in the new home these are not installed
+hide_servers() {
+	local folder name server
+
+	for folder in ${PATH//:/ } /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin /opt/redis/bin \
+		/opt/valkey/bin /opt/redis-stack/bin; do
+		for name; do
+			if [ -e "$folder/$name" ]; then
+				readlink -f "$folder/$name"
+			fi
+		done
+	done | sort -u >"$BATS_TEST_TMPDIR/servers"
+	while read -r server; do
+		at_home mount --bind /dev/null "$server"
+	done <"$BATS_TEST_TMPDIR/servers"
+}
+
+@test "without a server installed the package is named" {
+	new_home
+	mkdir "$BATS_TEST_TMPDIR/empty"
+	hide_servers redis-server valkey-server
+	run -69 at_home "$local_program" start
+	assert_output --partial 'install the package redis-server or valkey-server'
+	assert_output --partial FAIRLOCK_URL
+}
+
+@test "a folder of another mode or owner, a link or a file is refused" {
+	new_home
+	at_home "$local_program" open
+	path=$(folder)
+
+	chmod 755 "$path"
+	run -78 at_home "$local_program" open
+	assert_output --partial 'is 755, not 700'
+
+	rmdir "$path"
+	mkdir -m 700 "$BATS_TEST_TMPDIR/elsewhere"
+	ln -s "$BATS_TEST_TMPDIR/elsewhere" "$path"
+	run -78 at_home "$local_program" open
+	assert_output --partial 'or a link'
+
+	rm "$path"
+	: >"$path"
+	run -78 at_home "$local_program" open
+
+	rm "$path"
+	if [ "$(id -u)" = 0 ]; then
+		mkdir -m 700 "$path"
+		chown 65534 "$path"
+		run -78 at_home "$local_program" open
+		assert_output --partial 'belongs to another user'
+	fi
+}
+
+@test "no home, a missing one or one that is not absolute: told, naming FAIRLOCK_URL" {
+	for home in '' relative /nonexistent /proc; do
+		new_home "$home"
+		run -78 at_home "$local_program" open
+		assert_output --partial FAIRLOCK_URL
+		rm "$BATS_TEST_TMPDIR/home.ready"
+	done
+}

@@ -1,0 +1,241 @@
+# --replicas: a grant, and each renewal, count only once so many replicas have them.
+
+setup_file() {
+	load ../lib/helpers
+	load ../lib/sentinel
+	start_sentinels
+}
+
+setup() {
+	load ../lib/helpers
+	load ../lib/sentinel
+	load ../lib/failover
+	cd "$BATS_TEST_TMPDIR" || return
+	export FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster FAIRLOCK_CONNECT_TIMEOUT=2s
+	use_master
+}
+
+# MASTER, REPLICA and OTHER are the ports; URL goes around the sentinels.
+use_master() {
+	MASTER=$(master_port)
+	read -r REPLICA OTHER < <(tr ' ' '\n' <<<"$SERVER_PORTS" | grep -vx "$MASTER" | paste -sd ' ')
+	URL=redis://127.0.0.1:$MASTER
+}
+
+teardown() {
+	local port
+
+	for port in $SERVER_PORTS; do
+		continue_node "$port" 2>/dev/null || true
+	done
+	[ "${BATS_TEST_COMPLETED:-}${OWN_SENTINELS:-}" = 1yes ] || wait_until sentinels_are_ready
+}
+
+own_sentinels() {
+	OWN_SENTINELS=yes
+	start_sentinels
+	FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster
+	use_master
+}
+
+# Nobody holds, nobody waits; only what may outlive a lock is there.
+nothing_left() {
+	[ -z "$(node_cli "$MASTER" --raw KEYS '*' | grep -v '^fairlock')" ]
+}
+
+# waiting_for_replicas COUNT: so many clients of the master are in WAIT
+waiting_for_replicas() {
+	[ "$(node_cli "$MASTER" INFO clients | tr -d '\r' | grep -c "^blocked_clients:$1$")" = 1 ]
+}
+
+@test "with all replicas there, the lock is taken, renewed and given back" {
+	for count in 1 2; do
+		owner=$("$FAIRLOCK" acquire --replicas "$count" job)
+		[ "$(node_cli "$REPLICA" HKEYS job)" = "$owner" ] || [ "$(node_cli "$OTHER" HKEYS job)" = "$owner" ]
+		"$FAIRLOCK" release --owner "$owner" job
+		run -7 "$FAIRLOCK" wrap -l 1s --replicas "$count" job sh -c 'sleep 2; exit 7'
+	done
+	nothing_left
+}
+
+@test "too few for --replicas: the grant is undone, 69 says how many have it, and the next goes on" {
+	stop_node "$REPLICA"
+	run --separate-stderr -69 "$FAIRLOCK" acquire --connect-timeout 500ms --replicas 2 job
+	[ -z "$output" ]
+	[ "$stderr" = 'fairlock: cannot get lock job: only 1 of 2 replicas know of it' ]
+	nothing_left
+	run -7 "$FAIRLOCK" wrap --replicas 1 job sh -c 'exit 7'
+	run -69 "$FAIRLOCK" wrap --connect-timeout 500ms --replicas 3 job true
+	[[ $output = *'only 1 of 3 replicas'* ]]
+}
+
+@test "a replica short is an outage: neither -q nor -E hides it" {
+	stop_node "$REPLICA"
+	export FAIRLOCK_REPLICAS=2 FAIRLOCK_CONNECT_TIMEOUT=500ms
+	for command in "wrap -nqE 0 job touch ran" "wrap -qE 3 job touch ran" "acquire -nqE 0 job"; do
+		# shellcheck disable=SC2086
+		run --separate-stderr -69 "$FAIRLOCK" $command
+		[ -z "$output" ]
+		assert_equal "$stderr" 'fairlock: cannot get lock job: only 1 of 2 replicas know of it'
+		nothing_left
+	done
+	[ ! -e ran ]
+}
+
+@test "a waiter whose grant has too few replicas lets the next one go on" {
+	hold_job -l 10s
+	background "$FAIRLOCK" wrap -v --replicas 2 --connect-timeout 500ms job touch ran 2>first.err
+	first=$!
+	wait_until grep -q 'waiting for' first.err
+	queue_up 1
+	stop_node "$REPLICA"
+	held_on
+	all_went_well 1
+	status=0
+	wait "$first" || status=$?
+	[ "$status" = 69 ]
+	[ ! -e ran ]
+	grep -q 'only 1 of 2 replicas' first.err
+}
+
+@test "going in again without the replicas gives back that hold, and not the outer one" {
+	hold_job -l 20s
+	stop_node "$REPLICA"
+	FAIRLOCK_HELD=$HOLD_OWNER run -69 "$FAIRLOCK" wrap --connect-timeout 500ms --replicas 2 job touch ran
+	[ ! -e ran ]
+	[ "$(node_cli "$MASTER" HGET job "$HOLD_OWNER")" = 1 ]
+	continue_node "$REPLICA"
+	held_on
+}
+
+# The lock's time to live on the master may grow, that of the holder must not.
+@test "renewals that no replica has do not count: COMMAND is dead before the lease that they have ends" {
+	hold_job -l 6s -k 500ms --connect-timeout 1s --replicas 1
+	# what the replicas know ends at the latest then
+	ends=$(($(date +%s%3N) + $(node_cli "$MASTER" PTTL job)))
+	stop_node "$REPLICA"
+	stop_node "$OTHER"
+	command=$(pgrep -f "echo .*FAIRLOCK_TOKEN" -P "$(pgrep -P "$HOLDER")")
+	wait_until ended "$command"
+	left=$((ends - $(date +%s%3N)))
+	echo "dead $left ms before the lease ends that the replicas know"
+	[ "$left" -gt 0 ]
+	status=0
+	wait "$HOLDER" || status=$?
+	[ "$status" = 76 ]
+	grep -qE 'lost lock job: (only 0 of 1|too few) replicas know it' holder.err
+}
+
+@test "replicas that hang for less than the lease stop nothing" {
+	hold_job -l 6s --replicas 2
+	for _ in 1 2 3; do
+		stop_node "$REPLICA"
+		stop_node "$OTHER"
+		# through the next renewal, which waits
+		wait_until waiting_for_replicas 1
+		sleep 0.5
+		continue_node "$REPLICA"
+		continue_node "$OTHER"
+		wait_until waiting_for_replicas 0
+	done
+	held_on
+	[ ! -s holder.err ]
+}
+
+# One that is sent again changes nothing; had it written nothing at all, servers from 7.2 on would not wait.
+@test "the connection lost between the grant and the replicas' word: it is waited for again" {
+	stop_node "$REPLICA"
+	stop_node "$OTHER"
+	background "$FAIRLOCK" wrap --replicas 1 --connect-timeout 4s --url "$URL" job touch ran 2>err
+	wrapper=$!
+	wait_until waiting_for_replicas 1
+	node_cli "$MASTER" CLIENT KILL TYPE pubsub
+	wait_until waiting_for_replicas 1
+	[ "$(node_cli "$MASTER" HLEN job)" = 1 ]
+	status=0
+	wait "$wrapper" || status=$?
+	[ "$status" = 69 ]
+	[ ! -e ran ]
+	grep -q 'only 0 of 1 replicas' err
+	nothing_left
+
+	background "$FAIRLOCK" wrap --replicas 1 --connect-timeout 8s --url "$URL" job touch ran
+	wrapper=$!
+	wait_until waiting_for_replicas 1
+	node_cli "$MASTER" CLIENT KILL TYPE pubsub
+	wait_until waiting_for_replicas 1
+	continue_node "$REPLICA"
+	wait "$wrapper"
+	[ -e ran ]
+}
+
+@test "the wait for replicas ends with --wait, with a signal and with the server, and the grant is undone" {
+	stop_node "$REPLICA"
+	stop_node "$OTHER"
+	run -69 "$FAIRLOCK" wrap -qE 0 -w 500ms --replicas 1 --connect-timeout 10s -l 1m job touch ran
+	assert_output 'fairlock: cannot get lock job: too few replicas know of it'
+	nothing_left
+	background "$FAIRLOCK" wrap --replicas 1 --connect-timeout 10s -l 1m job touch ran
+	wrapper=$!
+	wait_until waiting_for_replicas 1
+	kill -TERM "$wrapper"
+	status=0
+	wait "$wrapper" || status=$?
+	[ "$status" = 143 ]
+	[ ! -e ran ]
+	nothing_left
+}
+
+# ---- Failovers
+
+@test "a grant that all replicas have survives the death of the master" {
+	own_sentinels
+	for _ in 1 2 3; do
+		owner=$("$FAIRLOCK" acquire --replicas 2 -l 1m job)
+		old=$(master_port)
+		kill_node "$old"
+		wait_until has_new_master "$old"
+		[ "$(master_cli HKEYS job)" = "$owner" ]
+		run -75 "$FAIRLOCK" wrap -n --connect-timeout 10s job touch overlap
+		[ ! -e overlap ]
+		"$FAIRLOCK" release --owner "$owner" job
+		start_node "$old"
+		wait_until sentinels_are_ready
+	done
+}
+
+# Both replicas hang, and are cut off, while it is granted: what they do not have, the next master has not.
+@test "a grant that no replica has is taken up on the next master, under its token, before who waits gets it" {
+	own_sentinels
+	stop_node "$REPLICA"
+	stop_node "$OTHER"
+	node_cli "$MASTER" CLIENT KILL TYPE replica
+	hold_job -l 20s
+	queue_up 1
+	kill_node "$MASTER"
+	continue_node "$REPLICA"
+	continue_node "$OTHER"
+	wait_until has_new_master "$MASTER"
+	wait_until is_held_under "$HOLD_TOKEN"
+	[ ! -e history ]
+	[ "$(master_cli HGET 'fairlock:{job}' taken_up)" = "$HOLD_TOKEN" ]
+	held_on
+	all_went_well 1
+}
+
+is_held_under() { [ "$(master_cli HGET 'fairlock:{job}' token)" = "$1" ]; }
+
+@test "a holder whose lock is somebody else's after a failover stops at its next renewal" {
+	own_sentinels
+	hold_job -l 12s --connect-timeout 1s
+	stop_node "$MASTER"
+	wait_until has_new_master "$MASTER"
+	# what a failover that lost the grant would let in; the holder has not come back yet, or has
+	master_cli DEL job 'fairlock:{job}'
+	owner=$("$FAIRLOCK" acquire -n -l 1m job) || skip 'the holder was faster'
+	status=0
+	wait "$HOLDER" || status=$?
+	[ "$status" = 76 ]
+	grep -q 'lost lock job: it is held by' holder.err
+	[ "$(master_cli HKEYS job)" = "$owner" ]
+}

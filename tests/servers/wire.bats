@@ -1,0 +1,201 @@
+# A network that loses what is sent: between two hosts, whose wire is cut (tests/lib/network.bash).
+load ../lib/helpers
+load ../lib/network
+load ../lib/jobs
+load ../lib/outage
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	new_network
+}
+
+# start_leased LEASE: under the lock job-LEASE runs what ignores SIGTERM, in two sessions; behind it waits the
+# far host. Both write when they lived, by one clock: LEASE.dying, LEASE.got.
+start_leased() {
+	cat >job.sh <<'END'
+trap '' TERM
+echo $$ >>"$1.pids"
+setsid sh -c 'trap "" TERM; echo $$ >>"$0.pids"; while :; do sleep 0.1; done' "$1" &
+set -m
+sh -c 'trap "" TERM; echo $$ >>"$0.pids"; while :; do sleep 0.1; done' "$1" &
+while :; do sleep 0.1; done
+END
+	FAIRLOCK_URL=$FAR_URL background "$NEAR" "$FAIRLOCK" wrap -l "$1" "job-$1" sh job.sh "$1" 2>"$1.said"
+	echo $! >"$1.wrapper"
+	wait_until lines_in "$1.pids" 3
+	FAIRLOCK_URL=$FAR_URL background "$FAR" "$FAIRLOCK" wrap "job-$1" \
+		python3 -c 'import time; print(int(time.monotonic() * 1000))' >"$1.got"
+	wait_until in_queue "job-$1" 1
+	# shellcheck disable=SC2046
+	watch_deaths "$1" $(cat "$1.pids")
+}
+
+# The server itself says when it lets the lease go.
+died_before_the_next_came() {
+	local died got
+
+	read -r _ died <"$1.dying"
+	read -r got <"$1.got"
+	echo "lease $1: dead $((got - died)) ms before the next"
+	[ "$died" -lt "$got" ]
+}
+
+@test "network cut: all of COMMAND is dead before the far host has the lock, at any lease" {
+	local lease
+
+	start_far_server
+	for lease in 2s 10s 30s; do
+		start_leased $lease
+	done
+	cut_wire
+	for lease in 2s 10s 30s; do
+		WAIT_S=60 wait_until test -s $lease.got
+		status_of "$(cat $lease.wrapper)"
+		[ "$STATUS" = 76 ]
+		died_before_the_next_came $lease
+		died=$(cut -d' ' -f1 $lease.dying)
+		until=$(cli --raw XREVRANGE "fairlock_log:{job-$lease}" + - | grep -A 3 -x expired | sed -n 3p)
+		echo "lease $lease: dead $((until - died)) ms before it ended"
+		[ "$died" -lt "$until" ]
+		grep -q "lost lock job-$lease: .*; stopping sh" $lease.said
+	done
+}
+
+# lost_for SECONDS: what is sent within that is lost
+lost_for() {
+	cut_wire
+	sleep "$1"
+	mend_wire
+}
+
+@test "network cut, for less than the lease: nothing is stopped, same token, same waiters in the same order" {
+	local i
+
+	start_far_server
+	export FAIRLOCK_URL=$FAR_URL
+	# shellcheck disable=SC2016
+	background "$NEAR" "$FAIRLOCK" wrap -l 10s -k 300ms long sh -c '
+		echo "holder $FAIRLOCK_TOKEN" >>trace; while [ ! -e go ]; do sleep 0.1; done' 2>long.said
+	LONG=$!
+	wait_until test -s trace
+	TOKEN=$(cut -d' ' -f2 trace)
+	for i in 1 2 3 4; do
+		# shellcheck disable=SC2016
+		background "$([ $((i % 2)) = 0 ] && echo "$FAR" || echo "$NEAR")" "$FAIRLOCK" wrap long \
+			sh -c 'echo "$0 $FAIRLOCK_TOKEN" >>trace' "$i"
+		wait_until in_queue long "$i"
+	done
+	QUEUE=$(cli --raw LRANGE 'redisson_lock_queue:{long}' 0 -1 | xargs)
+	wait_until renewed_to 9700
+	lost_for 5
+	wait_until renewed_to 9000
+	wait_until all_back
+	still_runs "$LONG"
+	[ "$(cli --raw HGET 'fairlock:{long}' token)" = "$TOKEN" ]
+	touch go
+	status_of "$LONG"
+	[ "$STATUS" = 0 ]
+	[ "$(cat long.said)" = '' ]
+	wait_until lines_in trace 5
+	[ "$(cut -d' ' -f1 trace | xargs)" = 'holder 1 2 3 4' ]
+}
+
+renewed_to() { [ "$(cli PTTL long)" -gt "$1" ]; }
+
+# A waiter that has been cut off learns it by its next sign of life, and the server by nothing at all.
+@test "a peer that vanishes: the kernel gives up what is not acknowledged, and looks for a peer that is silent" {
+	start_far_server
+	FAIRLOCK_URL=$FAR_URL background "$NEAR" "$FAIRLOCK" wrap --connect-timeout 3s -l 1h job sleep 600
+	wait_until has_timer keepalive
+	# what is set shows in the system calls only
+	FAIRLOCK_URL=$FAR_URL ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 \
+		run -0 "$NEAR" strace -f -e trace=setsockopt "$FAIRLOCK" wrap --connect-timeout 3s other true
+	assert_output --partial 'TCP_USER_TIMEOUT, [3000]'
+	assert_output --partial 'SO_KEEPALIVE, [1]'
+	assert_output --partial 'TCP_KEEPIDLE, [10]'
+	assert_output --partial 'TCP_KEEPINTVL, [5]'
+	assert_output --partial 'TCP_KEEPCNT, [3]'
+	# a lease of an hour has nothing to ask for 20 minutes; the connection ends long before
+	cut_wire
+	WAIT_S=40 wait_until has_no_connection
+}
+
+has_timer() { "$NEAR" ss -Hnto dst "$FAR_ADDRESS" | grep "timer:($1"; }
+has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | grep .; }
+
+@test "nobody at the address: 69 when the connect timeout is over" {
+	local from
+
+	start_far_server
+	cut_wire
+	from=$(ms)
+	FAIRLOCK_URL=$FAR_URL run -69 "$NEAR" "$FAIRLOCK" wrap --connect-timeout 700ms job true
+	assert_output --regexp "^fairlock: cannot reach $FAR_URL: (Connection|Operation) timed out\$"
+	[ $(($(ms) - from)) -ge 700 ]
+	[ $(($(ms) - from)) -lt 5000 ]
+}
+
+# new_names: NAMED runs COMMAND on the near host with a hosts file and a resolver of its own, the files `hosts`
+# and `resolv.conf`
+new_names() {
+	local user=()
+
+	[ "$(id -u)" = 0 ] || user=(--user --map-root-user)
+	NAMED=$PWD/named
+	echo '#!/bin/sh' >"$NAMED"
+	cat >>"$NAMED" <<END
+exec unshare ${user[*]} --mount -- sh -c 'mount --bind "\$0/hosts" /etc/hosts &&
+	mount --bind "\$0/resolv.conf" /etc/resolv.conf && exec setpriv --pdeathsig KILL "\$@"' "$PWD" "\$@"
+END
+	chmod +x "$NAMED"
+	echo 127.0.0.1 localhost >hosts
+	echo "nameserver $FAR_ADDRESS" >resolv.conf
+}
+
+@test "resolver is silent: 69 when the connect timeout is over" {
+	local from
+
+	new_names
+	cut_wire
+	from=$(ms)
+	FAIRLOCK_URL=redis://lock.example run -69 "$NEAR" "$NAMED" "$FAIRLOCK" wrap --connect-timeout 700ms job true
+	assert_output 'fairlock: cannot reach redis://lock.example:6379: its name was not found in time'
+	[ $(($(ms) - from)) -lt 5000 ]
+}
+
+@test "name not found: a resolver that refuses: 69 at once" {
+	new_names
+	echo 'nameserver 127.0.0.1' >resolv.conf
+	FAIRLOCK_URL=redis://lock.example run -69 timeout 20 "$NEAR" "$NAMED" "$FAIRLOCK" wrap job true
+	assert_output --regexp '^fairlock: cannot reach redis://lock.example:6379: .*name resolution'
+}
+
+# A managed service that fails over gives its name to another address.
+@test "name moved: holder and waiter find the server there" {
+	start_far_server --bind '*'
+	new_names
+	"$FAR" ip address add 10.77.0.3/24 dev wire
+	echo "$FAR_ADDRESS lock.example" >hosts
+	FAIRLOCK_URL=redis://lock.example:7000
+	# shellcheck disable=SC2016
+	background "$NEAR" "$NAMED" "$FAIRLOCK" wrap --connect-timeout 1s long sh -c '
+		echo "holder $FAIRLOCK_TOKEN" >>trace; while [ ! -e go ]; do sleep 0.1; done' 2>long.said
+	LONG=$!
+	wait_until test -s trace
+	# shellcheck disable=SC2016
+	background "$NEAR" "$NAMED" "$FAIRLOCK" wrap --connect-timeout 1s long sh -c 'echo "first $FAIRLOCK_TOKEN" >>trace'
+	wait_until in_queue long 1
+	QUEUE=$(queued_id long 0)
+	echo "10.77.0.3 lock.example" >hosts
+	cut_wire near # to the old address only
+	cli CLIENT KILL TYPE pubsub >/dev/null
+	wait_until is_connected_to 10.77.0.3 2
+	wait_until all_back
+	touch go
+	status_of "$LONG"
+	[ "$STATUS" = 0 ]
+	wait_until lines_in trace 2
+}
+
+# is_connected_to ADDRESS COUNT
+is_connected_to() { [ "$("$NEAR" ss -Hnt state established dst "$1" | wc -l)" = "$2" ]; }

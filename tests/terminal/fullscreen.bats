@@ -1,0 +1,167 @@
+#!/usr/bin/env bats
+# What a person does at a terminal with a COMMAND that needs all of it: afterwards the terminal is as it was, the lock
+# is free, and nobody waits.
+
+load ../lib/helpers
+load ../lib/screens
+
+setup_file() { start_server; }
+
+setup() {
+	cli FLUSHALL >/dev/null
+	cd "$BATS_TEST_TMPDIR" || return
+	terminal
+	type_line 'stty -a >was; clear'
+	wait_until test -s was
+}
+
+# restored STATUS: of the command that ended
+restored() {
+	type_line "status=\$?; stty -a >is; clear; echo ended \$status"
+	wait_until shows "^ended $1\$"
+	cmp was is
+	[ "$(on_terminal display-message -p '#{alternate_on} #{cursor_flag} #{wrap_flag}')" = '0 1 1' ]
+	wait_until is_free job
+	in_queue job 0
+}
+
+is_free() { ! "$FAIRLOCK" status -q "$1"; }
+
+# edit_file TEXT: types it in the vi on the screen, and saves
+edit_file() {
+	wait_until shows '^~$'
+	on_terminal send-keys -l "i$1"
+	press Escape
+	type_line ':wq'
+	wait_until grep -qx "$1" file
+}
+
+@test "vi edits a file" {
+	type_line '"$FAIRLOCK" wrap job -- vi file'
+	edit_file 'one line'
+	restored 0
+}
+
+@test "vi edits a file after a wait, and the waiting line has left nothing on the screen" {
+	hold job
+	type_line '"$FAIRLOCK" wrap job -- vi file'
+	wait_until shows 'waited'
+	kill "$HOLDER"
+	wait_until shows '^~$'
+	shows_not 'waited'
+	edit_file 'another line'
+	wait_until shows 'wrap job'
+	shows_not 'waited'
+	restored 0
+}
+
+@test "vi, Ctrl-Z, and fg: the lock is kept while it is stopped" {
+	type_line '"$FAIRLOCK" wrap job -- vi file'
+	wait_until shows '^~$'
+	press C-z
+	wait_until shows 'Stopped'
+	"$FAIRLOCK" status -q job
+	type_line 'clear; fg'
+	edit_file 'a third line'
+	restored 0
+}
+
+@test "a signal to the wrapper: vi has time to give the screen back" {
+	local signo
+
+	for signo in TERM HUP KILL; do
+		type_line '"$FAIRLOCK" wrap job -- vi file'
+		wait_until shows '^~$'
+		kill -s "$signo" "$(ps -o pid= --ppid "$(on_terminal display-message -p '#{pane_pid}')" | tr -d ' ')"
+		wait_until shows_not '^~$'
+		type_line 'stty sane; clear; echo alive' # of vi's own settings, whoever kills it
+		wait_until shows '^alive$'
+		[ "$(on_terminal display-message -p '#{alternate_on}')" = 0 ]
+		wait_until is_free job
+	done
+}
+
+@test "the terminal is closed while vi runs, and while it waits to" {
+	type_line '"$FAIRLOCK" wrap job -- vi file'
+	wait_until shows '^~$'
+	background "$FAIRLOCK" wrap next sleep 60
+	wait_until "$FAIRLOCK" status -q next
+	on_terminal kill-server
+	wait_until is_free job
+	BATS_TEST_TMPDIR=$BATS_TEST_TMPDIR/again
+	mkdir again
+	terminal
+	type_line '"$FAIRLOCK" wrap next -- vi file'
+	wait_until in_queue next 1
+	on_terminal kill-server
+	wait_until in_queue next 0
+}
+
+@test "less pages, and q ends it" {
+	seq 500 >numbers
+	type_line '"$FAIRLOCK" wrap job -- less numbers'
+	wait_until shows '^23$'
+	press Space
+	wait_until shows '^46$'
+	press q
+	restored 0
+}
+
+@test "a shell with job control in it" {
+	type_line "\"\$FAIRLOCK\" wrap job -- env PS1='inner ' bash --norc --noprofile -i"
+	wait_until shows '^inner $|^inner$'
+	type_line 'sh -c "echo started; exec sleep 600"'
+	wait_until shows '^started$'
+	press C-z
+	wait_until shows 'Stopped'
+	"$FAIRLOCK" status -q job
+	type_line 'kill -KILL %1; while kill -0 %1 2>/dev/null; do :; done; exit 7'
+	wait_until is_free job
+	restored 7
+}
+
+@test "a password is read without echo" {
+	type_line "\"\$FAIRLOCK\" wrap job -- sh -c 'stty -echo; printf \"password: \"; read -r x; stty echo; echo; echo \${#x} characters'"
+	wait_until shows '^password:'
+	type_line 'secret'
+	wait_until shows '^6 characters$'
+	shows_not 'secret'
+	restored 0
+}
+
+@test "in a pipeline, a substitution, and under timeout, nohup and script, held and waited for" {
+	local round
+
+	for round in held waited; do
+		[ $round = held ] || hold job
+		[ $round = held ] || set -- -w 200ms
+		type_line "\"\$FAIRLOCK\" wrap $* job yes | head -n 1; echo piped \${PIPESTATUS[*]}"
+		wait_until shows "^piped $([ $round = held ] && echo 141 || echo 75) 0\$"
+		type_line "clear; x=\$(\"\$FAIRLOCK\" wrap $* job echo output); echo got \$? \$x"
+		wait_until shows "^got $([ $round = held ] && echo 0 output || echo 75)"
+		type_line "clear; nohup \"\$FAIRLOCK\" wrap $* job true >out 2>&1; echo hung up not \$?"
+		wait_until shows "^hung up not $([ $round = held ] && echo 0 || echo 75)\$"
+		type_line "clear; script -qec \"'\$FAIRLOCK' wrap $* job true\" /dev/null; echo recorded \$?"
+		wait_until shows "^recorded $([ $round = held ] && echo 0 || echo 75)\$"
+		type_line "clear; \"\$FAIRLOCK\" wrap $* job cat </dev/null; echo read \$?"
+		wait_until shows "^read $([ $round = held ] && echo 0 || echo 75)\$"
+		type_line "clear; timeout 1 \"\$FAIRLOCK\" wrap job sleep 60; echo timed \$?"
+		wait_until shows '^timed 124$'
+		wait_until in_queue job 0
+	done
+	kill "$HOLDER"
+	type_line 'clear; (exit 3)'
+	restored 3
+}
+
+@test "in the background with tostop: who loses its guard stops COMMAND, not itself" {
+	local wrapper
+
+	type_line "stty tostop; \"\$FAIRLOCK\" wrap -l 6s -k 500ms job sh -c 'echo \$\$ >pid; exec sleep 600' &"
+	wait_until test -s pid
+	wrapper=$(ps -o pid= --ppid "$(on_terminal display-message -p '#{pane_pid}')" | tr -d ' ')
+	kill -KILL "$(ps -o pid= --ppid "$wrapper" | tr -d ' ')"
+	wait_until ended "$(cat pid)"
+	wait_until ended "$wrapper"
+	wait_until is_free job
+}

@@ -1,0 +1,258 @@
+# On a real terminal COMMAND behaves as if it had been started directly.
+load ../lib/helpers
+load ../lib/jobs
+
+setup_file() { start_server; }
+setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
+
+# on_terminal: runs expect's commands from standard input against an interactive shell on a pty
+on_terminal() {
+	{
+		cat <<'END'
+set timeout 60
+proc want {pattern} {
+	expect {
+		-re $pattern {}
+		timeout { puts "\nnever came: $pattern"; exit 1 }
+		eof { puts "\nended before: $pattern"; exit 1 }
+	}
+}
+proc type {line} { send -- "$line\r" }
+log_user 1
+set env(PS1) {PROMPT> }
+set env(TERM) dumb
+spawn bash --norc --noprofile -i
+want {PROMPT> $}
+type {bind 'set enable-bracketed-paste off' 2>/dev/null; stty -echo}
+want {PROMPT> $}
+END
+		cat
+		cat <<'END'
+type {exit}
+expect eof
+exit 0
+END
+	} >script.exp
+	timeout 150 expect script.exp 3>&- 4>&-
+}
+
+@test "Ctrl-C reaches COMMAND once, and the shell loop around the wrapper stops" {
+	cat >job <<'END'
+trap 'echo int >>trace; trap - INT; kill -INT $$' INT
+echo ready
+while :; do sleep 0.05; done
+END
+	run -0 on_terminal <<'END'
+type {for i in 1 2 3; do echo loop $i; "$FAIRLOCK" wrap job sh job; done; echo status $?}
+want {loop 1.*ready}
+send "\003"
+want {PROMPT> $}
+END
+	refute_output --partial 'loop 2'
+	[ "$(cat trace)" = int ]
+	run -1 "$FAIRLOCK" status -q job
+}
+
+# interrupted_early STATE TAMPERING...: a wrap that strace slows down as told gets a Ctrl-C when it takes no signals
+# any more (deaf), or has a guard, too (guarded)
+interrupted_early() {
+	cat >early.py <<'END'
+import os, pty, sys, time
+state, *tampering = sys.argv[1:]
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp("strace", ["strace", "-f", "-o", "calls", *(word for how in tampering for word in ("-e", f"inject={how}")),
+                         os.environ["FAIRLOCK"], "wrap", "job", "sleep", "5"])
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return file.read().split()
+
+def is_deaf(pid):
+    with open(f"/proc/{pid}/status") as file:
+        blocked = next(line for line in file if line.startswith("SigBlk:")).split()[1]
+    with open(f"/proc/{pid}/comm") as file:
+        return int(blocked, 16) & 2 and file.read().startswith("fairlock")
+
+def is_there():
+    try:
+        return any(is_deaf(child) and (state == "deaf" or children(child)) for child in children(pid))
+    except OSError:
+        return False  # strace makes processes of its own at first
+
+while not is_there():
+    time.sleep(0.01)
+os.write(fd, b"\x03")
+try:
+    while os.read(fd, 1000):
+        pass
+except OSError:
+    pass
+status = os.waitpid(pid, 0)[1]
+print("signal" if os.WIFSIGNALED(status) else "status", os.WTERMSIG(status) or os.WEXITSTATUS(status))
+END
+	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run -0 timeout 60 python3 early.py "$@" 3>&- 4>&-
+	assert_output 'signal 2'
+	run -1 "$FAIRLOCK" status -q job
+}
+
+@test "Ctrl-C before there is a process that can become COMMAND is not lost" {
+	"$FAIRLOCK" wrap job true # the server knows the scripts then
+	# the guard has the lock before the wrapper looks
+	interrupted_early deaf socketpair:delay_enter=1000000 timerfd_settime:delay_exit=500000:when=1
+	interrupted_early guarded clone:delay_enter=1000000 timerfd_settime:delay_exit=2000000:when=1
+	# between the wrapper's look at what it has got and the fork
+	interrupted_early deaf ?fork,?clone:delay_enter=1000000:when=1
+	# the wrapper has it before there is a guard
+	interrupted_early deaf sendto:delay_exit=1000000:when=1
+	interrupted_early guarded sendto:delay_exit=300000:when=1 ?fork,clone:delay_enter=1000000
+}
+
+@test "COMMAND can read the terminal" {
+	run -0 on_terminal <<'END'
+type {"$FAIRLOCK" wrap job sh -c 'printf "name? "; read name; echo "hello $name"'}
+want {name\? $}
+type {Ada}
+want {hello Ada}
+want {PROMPT> $}
+END
+}
+
+@test "Ctrl-Z and fg work, and the lock stays held and renewed while the job is stopped" {
+	cat >job <<'END'
+echo ready
+while [ ! -e go ]; do sleep 0.05; done
+echo finished
+END
+	run -0 on_terminal <<'END'
+type {"$FAIRLOCK" wrap -l 4s -k 100ms job sh job; echo status $?}
+want {ready}
+send "\032"
+want {Stopped}
+want {PROMPT> $}
+type {sleep 6; "$FAIRLOCK" status -q job && echo still held; touch go}
+want {still held}
+want {PROMPT> $}
+type {fg; echo status $?}
+want {finished}
+want {status 0}
+want {PROMPT> $}
+END
+	run -1 "$FAIRLOCK" status -q job
+}
+
+@test "a COMMAND that stops itself stops the job, and fg goes on with it" {
+	run -0 on_terminal <<'END'
+type {"$FAIRLOCK" wrap job sh -c 'kill -STOP $$; echo went on'}
+want {Stopped}
+want {PROMPT> $}
+type {fg; echo status $?}
+want {went on}
+want {status 0}
+want {PROMPT> $}
+END
+}
+
+@test "bg continues a stopped job in the background" {
+	run -0 on_terminal <<'END'
+type {"$FAIRLOCK" wrap job sh -c 'echo ready; sleep 1; touch done'}
+want {ready}
+send "\032"
+want {Stopped}
+want {PROMPT> $}
+type {bg; wait; [ -e done ] && echo it is done}
+want {it is done}
+want {PROMPT> $}
+END
+}
+
+@test "an interactive shell under the lock has working job control" {
+	run -0 on_terminal <<'END'
+type {"$FAIRLOCK" wrap job bash --norc --noprofile -i}
+want {PROMPT> $}
+type {stty -echo; echo "inner $FAIRLOCK_NAME"}
+want {inner job}
+want {PROMPT> $}
+type {sh -c 'echo started; exec sleep 100'}
+want {started}
+send "\032"
+want {Stopped}
+want {PROMPT> $}
+type {kill -9 %1; while kill -0 %1 2>/dev/null; do :; done}
+want {PROMPT> $}
+type {exit 3}
+want {PROMPT> $}
+type {echo status $?}
+want {status 3}
+want {PROMPT> $}
+END
+	refute_output --partial 'no job control'
+	refute_output --partial 'cannot set terminal process group'
+}
+
+@test "Ctrl-C while waiting leaves the queue" {
+	hold job
+	run -0 on_terminal <<'END'
+type {echo ready; "$FAIRLOCK" wrap job true; echo status $?}
+want {ready}
+while {[exec sh -c {"$CLI" -s "$SERVER_SOCKET" LLEN "redisson_lock_queue:{job}"}] != 1} { after 20 }
+send "\003"
+want {PROMPT> $}
+END
+	in_queue job 0
+}
+
+@test "the terminal hung up: COMMAND is gone, and the lock is free" {
+	cat >hangup.py <<'END'
+import os, pty, sys, time
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp("bash", ["bash", "--norc", "--noprofile", "-i", "-c",
+                       '"$FAIRLOCK" wrap job sh -c "echo \\$\\$ >pid; while :; do sleep 0.05; done"'])
+while not (os.path.exists("pid") and os.path.getsize("pid")):
+    time.sleep(0.02)
+os.close(fd)
+END
+	timeout 20 python3 hangup.py 3>&- 4>&-
+	wait_until ended "$(cat pid)"
+	wait_until is_free job
+}
+
+is_free() { ! "$FAIRLOCK" status -q "$1"; }
+
+@test "Ctrl-Z while waiting, without a line: COMMAND is not started before fg" {
+	hold job
+	export HOLDER
+	cat >standing <<'END'
+until waiter=$(pgrep -o -f 'wrap -q [j]ob') && guard=$(pgrep -P "$waiter") && pgrep -P "$guard"; do sleep 0.05; done
+END
+	run -0 on_terminal <<'END'
+type {"$FAIRLOCK" wrap -q job sh -c 'echo runs >>ran'}
+exec sh standing
+send "\032"
+want {Stopped.*PROMPT> $}
+exec kill $env(HOLDER)
+exec sh -c {while "$FAIRLOCK" status -q job; do sleep 0.05; done; test ! -e ran}
+type {fg}
+want {PROMPT> $}
+END
+	assert_equal "$(cat ran)" runs
+}
+
+@test "on a terminal, behind one who holds for a moment: COMMAND runs once, and to its end" {
+	cat >rounds <<'END'
+for i in 1 2 3 4 5 6 7 8; do
+	"$FAIRLOCK" wrap job sleep 0.5 2>errors &
+	until "$FAIRLOCK" status -q job; do sleep 0.02; done
+	"$FAIRLOCK" wrap job sleep 0.01 2>errors &
+	until [ "$("$FAIRLOCK" queue job | wc -l)" -gt 1 ]; do sleep 0.02; done
+	"$FAIRLOCK" wrap job sh -c 'echo begins >>trace; sleep 0.2; echo ends >>trace' || echo "status $?" >>trace
+	wait
+done
+END
+	run -0 on_terminal <<'END'
+type {sh rounds}
+want {PROMPT> $}
+END
+	assert_equal "$(uniq -c trace | sort | uniq -c | xargs)" '8 1 begins 8 1 ends'
+}

@@ -1,0 +1,233 @@
+#!/usr/bin/env bats
+# status --watch and queue --watch: the whole screen, and the terminal as it was afterwards.
+
+load ../lib/helpers
+load ../lib/screens
+
+setup_file() { start_server; }
+
+setup() {
+	cli FLUSHALL >/dev/null
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# restored: the shell's screen is back, with its cursor, and echoes what is typed
+restored() {
+	wait_until shows '^\$ before$'
+	[ "$(on_terminal display-message -p '#{alternate_on} #{cursor_flag} #{wrap_flag}')" = '0 1 1' ]
+	type_line 'stty -a | grep -o " icanon\| echo " | tr -d "\n"; echo " is set"'
+	wait_until shows '^ icanon echo  is set$'
+}
+
+# coloured CODE TEXT: a line that begins so is
+coloured() {
+	on_terminal capture-pane -p -e | grep -q "$(printf '\033')\[$1m$2"
+}
+
+# watch_it WORD...: what stood on the screen before is to be there again
+watch_it() {
+	type_line "PS1='$ '; clear; echo '$ before'"
+	wait_until shows '^\$ before$'
+	type_line "\"\$FAIRLOCK\" $*"
+	wait_until shows 'q quits'
+}
+
+@test "status is drawn anew: held, for how long, who waits, and free" {
+	hold job
+	terminal 100
+	watch_it status --watch=200ms job other
+	wait_until shows '^NAME +STATE +USER'
+	shows '^job +held .* 0$'
+	shows '^other +free .* 0$'
+	wait_until coloured 35 'job '
+	wait_until coloured 32 'other '
+	background "$FAIRLOCK" wrap job true
+	wait_until shows '^job +held .* 1$'
+	kill "$HOLDER"
+	wait_until shows '^job +free .* 0$'
+	press q
+	restored
+}
+
+@test "a queue without any, with many, and with a lost one" {
+	hold job
+	terminal 100
+	watch_it queue --watch=200ms -o POSITION,OWNER,PRESENT job
+	shows_not 'PRESENT$'
+	background "$FAIRLOCK" wrap job true
+	lost=$!
+	wait_until shows '^ +1 [0-9a-f-]+:'
+	cli --raw EVAL 'for i = 1, 500 do redis.call("RPUSH", KEYS[1], "a:" .. i) redis.call("ZADD", KEYS[2], 9e15, "a:" .. i) end' \
+		2 'redisson_lock_queue:{job}' 'redisson_lock_timeout:{job}'
+	wait_until shows '^4[0-9][0-9] more$'
+	wait_until coloured 31 '       2 a:1 '
+	[ "$(screen | wc -l)" -eq 24 ]
+	kill -9 "$lost"
+	press q
+	restored
+}
+
+@test "another size is drawn at once, and no line wraps" {
+	hold job
+	terminal 120
+	watch_it status --watch=1h job other
+	resize 60
+	wait_until shows '^NAME .*WAITERS$'
+	[ "$(screen | grep -c .)" -eq 4 ]
+	press q
+	restored
+}
+
+@test "Ctrl-C, SIGTERM and SIGHUP end it, and the terminal is as it was" {
+	local signo
+
+	hold job
+	terminal 100
+	watch_it status --watch job
+	press C-c
+	restored
+	for signo in TERM HUP; do
+		watch_it status --watch job
+		kill -"$signo" "$(ps -o pid= --ppid "$(on_terminal display-message -p '#{pane_pid}')" | tr -d ' ')"
+		restored
+	done
+}
+
+@test "Ctrl-Z gives the terminal back, and fg goes on" {
+	hold job
+	terminal 100
+	watch_it queue --watch job
+	press C-z
+	wait_until shows Stopped
+	shows_not 'q quits'
+	type_line fg
+	wait_until shows 'q quits'
+	press q
+	wait_until shows Stopped
+	shows_not 'q quits'
+}
+
+@test "a server that goes away is told, and looked for" {
+	hold job
+	terminal 100
+	watch_it queue --watch=200ms job
+	mv "$SERVER_SOCKET" "$SERVER_SOCKET.away"
+	"$CLI" -s "$SERVER_SOCKET.away" CLIENT KILL TYPE normal >/dev/null 2>&1 || true
+	wait_until shows '^cannot '
+	mv "$SERVER_SOCKET.away" "$SERVER_SOCKET"
+	wait_until shows_not '^cannot '
+	press q
+	restored
+}
+
+# watcher: the process that draws
+watcher() {
+	ps -o pid= --ppid "$(on_terminal display-message -p '#{pane_pid}')" | tr -d ' '
+}
+
+@test "a server that hangs is told, and holds up neither q nor a signal" {
+	hold job
+	terminal 100
+	watch_it status --watch=100ms job
+	kill -STOP "$SERVER_PID"
+	wait_until shows '^no reply for [2-9]s$'
+	shows '^job +held '
+	press q
+	WAIT_S=3 restored
+	kill -CONT "$SERVER_PID"
+	watch_it queue --watch=100ms job
+	kill -STOP "$SERVER_PID"
+	wait_until shows '^no reply for [2-9]s$'
+	press C-c
+	WAIT_S=3 restored
+	kill -CONT "$SERVER_PID"
+	watch_it status --watch=100ms job
+	kill -STOP "$SERVER_PID"
+	wait_until shows '^no reply for '
+	kill -CONT "$SERVER_PID"
+	wait_until shows_not '^no reply for '
+}
+
+@test "a terminal held up by Ctrl-S holds up neither q nor SIGTERM" {
+	terminal 100
+	watch_it status --watch=100ms job
+	press C-s
+	sleep 1 # so long nothing is taken
+	press q
+	restored
+	watch_it status --watch=100ms job
+	press C-s
+	sleep 1
+	kill "$(watcher)"
+	restored
+}
+
+@test "after SIGKILL, too, the terminal is as it was, and nobody is left over" {
+	local group shell
+
+	terminal 100
+	# a shell that does nothing about the terminal itself
+	for shell in bash dash; do
+		type_line "exec $shell"
+		type_line "PS1='$ '; clear; echo before $shell"
+		wait_until shows "^before $shell\$"
+		type_line 'stty -a >was; "$FAIRLOCK" status --watch=100ms job'
+		wait_until shows 'q quits'
+		group=$(ps -o pgid= "$(watcher)" | tr -d ' ')
+		kill -KILL -- "-$group" # as the shell's kill %1 does
+		back() { [ "$(on_terminal display-message -p '#{alternate_on} #{cursor_flag} #{wrap_flag}')" = '0 1 1' ]; }
+		wait_until back
+		type_line "stty -a >is; echo after $shell"
+		wait_until shows "^after $shell\$"
+		shows "^before $shell\$"
+		cmp was is
+		# what has ended may stand there until somebody notices
+		nobody() { ! ps -o stat=,args= -s "$(on_terminal display-message -p '#{pane_pid}')" | grep -v '^Z' | grep fairlock; }
+		wait_until nobody
+	done
+}
+
+@test "nobody and nothing to show is told" {
+	terminal 60
+	watch_it queue --watch=100ms job
+	wait_until shows '^nobody waits$'
+	press q
+	restored
+	watch_it status --watch=100ms
+	wait_until shows '^no locks$'
+}
+
+@test "at 60 columns all that matters is there, to the last column" {
+	"$FAIRLOCK" acquire "$(printf '%.0slong-' {1..30})" -l 1h >/dev/null
+	background "$FAIRLOCK" wrap job sleep 60
+	wait_until "$FAIRLOCK" status -q job
+	terminal 60
+	watch_it status --watch=100ms
+	wait_until shows '^NAME .* WAITERS$'
+	shows '^long-.*… held .* 0$'
+	shows '^job +held .* 0$'
+}
+
+@test "the smallest terminals, and many sizes at once" {
+	terminal 100
+	watch_it status --watch=100ms job
+	for size in '1 1' '200 50' '3 2' '40 1' '7 60' '80 2' '1 24' '100 24'; do
+		on_terminal resize-window -x "${size% *}" -y "${size#* }"
+	done
+	wait_until shows '^job +free .* 0$'
+	press q
+	restored
+}
+
+@test "without a terminal, and with what excludes it, it is a mistake" {
+	run -64 setsid "$FAIRLOCK" status --watch
+	assert_output --partial 'standard output is no terminal to draw on'
+	for option in --json --raw '--remove a:1'; do
+		# shellcheck disable=SC2086
+		run -64 "$FAIRLOCK" queue --watch $option job
+		assert_line "fairlock: cannot use option '${option%% *}': --watch excludes it"
+	done
+	run -64 "$FAIRLOCK" status --watch=junk
+	run -64 "$FAIRLOCK" status --watch=1ms
+	run -64 "$FAIRLOCK" log --watch job
+}
