@@ -1,8 +1,8 @@
 -- What every script begins with: lua/join puts this file in front of each of them. hold_end.lua, holds.lua,
--- patience.lua, queue_head.lua and queue_order.lua, in this order, go where a script says so, behind the part that
--- deals with the usual case: making a function costs time in every run. (Inside of another one it costs
+-- patience.lua, queue_head.lua and queue_order.lua, in this order, go where a script says so, behind the part
+-- that deals with the usual case: making a function costs time in every run. (Inside of another one it costs
 -- less: see join.)
--- README.md, beside this file, is the protocol: keys, fields, invariants, reasons.
+-- ../README.md is the protocol: keys, fields, invariants, reasons.
 --
 -- KEYS     1 the lock (it is NAME itself), 2 queue, 3 timeouts, 4 state, 5 log
 -- ARGV[1]  prefix of the channels

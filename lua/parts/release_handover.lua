@@ -1,6 +1,6 @@
 -- The usual release when somebody waits: puts the first waiter into the holder's place, and tells it and the
--- second, if both are ours, like all who wait, and there. Else it changes nothing: queue_head.lua deals with any
--- queue, and mends it, in more calls. So it does on a cluster, where who waits uses SSUBSCRIBE, and a slot
+-- second, if both are ours, like all who wait, and there. Else it changes nothing: queue_head.lua deals with
+-- any queue, and mends it, in more calls. So it does on a cluster, where who waits uses SSUBSCRIBE, and a slot
 -- may be moving. This is a part of release.lua, and no function: that would have to get hold of twenty names
 -- first.
 

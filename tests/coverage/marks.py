@@ -89,7 +89,7 @@ def put(files, folder):
 
 def count(log, files):
     with open(log, encoding="utf-8", errors="replace") as file:
-        reached = set(re.findall(r"reached ([a-z]+\.lua:[0-9.]+)$", file.read(), re.MULTILINE))
+        reached = set(re.findall(r"reached ([a-z_]+\.lua:[0-9.]+)$", file.read(), re.MULTILINE))
     all_lines = all_missed = 0
     for path in files:
         with open(path, encoding="utf-8") as file:
