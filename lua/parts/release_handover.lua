@@ -1,8 +1,8 @@
 -- The usual release when somebody waits: puts the first waiter into the holder's place, and tells it and the
 -- second, if both are ours, like all who wait, and there. Else it changes nothing: queue_head.lua deals with
--- any queue, and mends it, in more calls. So it does on a cluster, where who waits uses SSUBSCRIBE, and a slot
--- may be moving. This is a part of release.lua, and no function: that would have to get hold of twenty names
--- first.
+-- any queue, and mends it, in more calls. So it does on a cluster, where a waiter uses SSUBSCRIBE, and a
+-- slot may be moving. This is a part of release.lua, and no function: that would have to get hold of twenty
+-- names first.
 
 if SHARDED and state.length == state.ours and state.scores == state.ours and now >= state.back then
 	local ids = call('LRANGE', QUEUE, '0', state.length > SHORT_QUEUE and '1' or '-1')

@@ -373,8 +373,11 @@ crowd() {
 }
 
 @test "a long queue is looked after ten times a second at most, whatever is asked" {
+	local from
+
 	crowd 100
 	later 100
+	from=$(date +%s%N)
 	acquire w1 again=1
 	hear_calls
 	for i in $(seq 5); do
@@ -382,7 +385,7 @@ crowd() {
 		answered queued
 	done
 	calls >called
-	[ "$(grep -ac '"HSCAN"' called)" -lt 2 ]
+	[ "$(grep -ac '"HSCAN"' called)" -le $((($(date +%s%N) - from) / 100000000)) ]
 	later 100
 	acquire w1 again=1
 	calls >called
