@@ -27,9 +27,9 @@ static struct block *block_of(void *memory)
 	return (struct block *)((unsigned char *)memory - offsetof(struct block, memory));
 }
 
-/* Zeroed memory, or NULL if there is not so much left. (musl's calloc asks pool_malloc when
- * pool_calloc could not: it must not get what it believes to be its own. Nothing is given back, so
- * there is not so much left then, either.) */
+/* Zeroed memory, or NULL if there is not so much left. (musl's calloc asks bump_alloc_malloc when
+ * bump_alloc_calloc could not: it must not get what it believes to be its own. Nothing is given
+ * back, so there is not so much left then, either.) */
 static void *take(size_t bytes)
 {
 	const size_t grain = alignof(struct block);
@@ -47,37 +47,37 @@ static void *take(size_t bytes)
 	return block->memory;
 }
 
-void *pool_malloc(size_t bytes)
+void *bump_alloc_malloc(size_t bytes)
 {
 	void *memory = take(bytes);
 
-	return memory ? memory : pool_next_malloc(bytes);
+	return memory ? memory : bump_alloc_next_malloc(bytes);
 }
 
-void *pool_calloc(size_t count, size_t each)
+void *bump_alloc_calloc(size_t count, size_t each)
 {
 	size_t bytes;
 	void *memory = __builtin_mul_overflow(count, each, &bytes) ? NULL : take(bytes);
 
-	return memory ? memory : pool_next_calloc(count, each);
+	return memory ? memory : bump_alloc_next_calloc(count, each);
 }
 
-void *pool_realloc(void *memory, size_t bytes)
+void *bump_alloc_realloc(void *memory, size_t bytes)
 {
 	void *larger;
 	size_t before;
 
 	if (!is_ours(memory))
-		return memory ? pool_next_realloc(memory, bytes) : pool_malloc(bytes);
+		return memory ? bump_alloc_next_realloc(memory, bytes) : bump_alloc_malloc(bytes);
 	before = block_of(memory)->bytes;
 	if (bytes <= before)
 		return memory;
-	larger = pool_malloc(bytes);
+	larger = bump_alloc_malloc(bytes);
 	return larger ? memcpy(larger, memory, before) : NULL;
 }
 
-void pool_free(void *memory)
+void bump_alloc_free(void *memory)
 {
 	if (!is_ours(memory))
-		pool_next_free(memory);
+		bump_alloc_next_free(memory);
 }

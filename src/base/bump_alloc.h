@@ -13,15 +13,15 @@
 
 #define POOL_BYTES ((size_t)20 << 10)
 
-void *pool_malloc(size_t bytes) __asm__("__wrap_malloc");
-void *pool_calloc(size_t count, size_t each) __asm__("__wrap_calloc");
-void *pool_realloc(void *memory, size_t bytes) __asm__("__wrap_realloc");
-void pool_free(void *memory) __asm__("__wrap_free");
+void *bump_alloc_malloc(size_t bytes) __asm__("__wrap_malloc");
+void *bump_alloc_calloc(size_t count, size_t each) __asm__("__wrap_calloc");
+void *bump_alloc_realloc(void *memory, size_t bytes) __asm__("__wrap_realloc");
+void bump_alloc_free(void *memory) __asm__("__wrap_free");
 
 /* musl's own functions behind it, as the linker names them then. */
-void *pool_next_malloc(size_t bytes) __asm__("__real_malloc");
-void *pool_next_calloc(size_t count, size_t each) __asm__("__real_calloc");
-void *pool_next_realloc(void *memory, size_t bytes) __asm__("__real_realloc");
-void pool_next_free(void *memory) __asm__("__real_free");
+void *bump_alloc_next_malloc(size_t bytes) __asm__("__real_malloc");
+void *bump_alloc_next_calloc(size_t count, size_t each) __asm__("__real_calloc");
+void *bump_alloc_next_realloc(void *memory, size_t bytes) __asm__("__real_realloc");
+void bump_alloc_next_free(void *memory) __asm__("__real_free");
 
 #endif

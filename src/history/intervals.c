@@ -26,7 +26,7 @@ static void add_grant(struct intervals *intervals, const struct log_event *event
 	span->holds = true;
 	span->holds_ms = span->ends_ms = event->time_ms;
 	span->waits_ms = before(event->time_ms, event->waited_ms);
-	span->end = SPAN_UNKNOWN;
+	span->end = INTERVAL_UNKNOWN;
 }
 
 /* The hold with this token that nothing has ended yet, or NULL. */
@@ -38,12 +38,13 @@ static struct interval *find_hold(const struct intervals *intervals, const char 
 		return NULL;
 	for (size_t i = intervals->count; i > 0; i--)
 		if (intervals->list[i - 1].token == token &&
-		    intervals->list[i - 1].end == SPAN_UNKNOWN)
+		    intervals->list[i - 1].end == INTERVAL_UNKNOWN)
 			return &intervals->list[i - 1];
 	return NULL;
 }
 
-static void add_end(struct intervals *intervals, const struct log_event *event, enum span_end end)
+static void add_end(struct intervals *intervals, const struct log_event *event,
+		    enum interval_end end)
 {
 	struct interval *span = find_hold(intervals, event->token);
 
@@ -64,19 +65,19 @@ static void add_leaving(struct intervals *intervals, const struct log_event *eve
 
 	span->holds_ms = span->ends_ms = event->time_ms;
 	span->waits_ms = before(event->time_ms, event->waited_ms);
-	span->end = SPAN_LEFT;
+	span->end = INTERVAL_LEFT;
 }
 
 static void add_event(struct intervals *intervals, const struct log_event *event)
 {
 	static const struct {
 		const char *name;
-		enum span_end end;
+		enum interval_end end;
 	} ends[] = {
-		{"released", SPAN_RELEASED},
-		{"expired", SPAN_EXPIRED},
-		{"forced", SPAN_FORCED},
-		{"lost", SPAN_LOST},
+		{"released", INTERVAL_RELEASED},
+		{"expired", INTERVAL_EXPIRED},
+		{"forced", INTERVAL_FORCED},
+		{"lost", INTERVAL_LOST},
 	};
 
 	if (event->time_ms == UNKNOWN_MS)
@@ -110,7 +111,7 @@ static void add_last_hold(struct intervals *intervals, const struct log_reply *h
 	span->ends_ms = end_ms < history->now_ms ? end_ms : history->now_ms;
 	if (span->ends_ms < span->holds_ms)
 		span->ends_ms = span->holds_ms;
-	span->end = goes_on ? SPAN_GOES_ON : SPAN_EXPIRED;
+	span->end = goes_on ? INTERVAL_GOES_ON : INTERVAL_EXPIRED;
 }
 
 /* Redisson writes no log: of its holder only this moment is known. */
@@ -123,7 +124,7 @@ static void add_stranger(struct intervals *intervals, const struct log_reply *hi
 	span = add(intervals, "\t\t\tredisson", "");
 	span->holds = true;
 	span->waits_ms = span->holds_ms = span->ends_ms = history->now_ms;
-	span->end = SPAN_GOES_ON;
+	span->end = INTERVAL_GOES_ON;
 }
 
 static void add_waiter(struct intervals *intervals, const struct present *waiter, int64_t now_ms)
@@ -133,7 +134,7 @@ static void add_waiter(struct intervals *intervals, const struct present *waiter
 
 	span->waits_ms = known ? waiter->since_ms : now_ms;
 	span->holds_ms = span->ends_ms = now_ms;
-	span->end = SPAN_GOES_ON;
+	span->end = INTERVAL_GOES_ON;
 }
 
 static void find_bounds(struct intervals *intervals, const struct log_reply *history)
@@ -143,7 +144,7 @@ static void find_bounds(struct intervals *intervals, const struct log_reply *his
 	for (size_t i = 0; i < intervals->count; i++) {
 		const struct interval *span = &intervals->list[i];
 
-		intervals->goes_on |= span->end == SPAN_GOES_ON;
+		intervals->goes_on |= span->end == INTERVAL_GOES_ON;
 		if (history->from_ms == UNKNOWN_MS &&
 		    (i == 0 || span->waits_ms < intervals->from_ms))
 			intervals->from_ms = span->waits_ms;

@@ -9,14 +9,14 @@
 
 struct log_reply;
 
-enum span_end {
-	SPAN_GOES_ON,
-	SPAN_RELEASED,
-	SPAN_EXPIRED,
-	SPAN_FORCED,
-	SPAN_LOST,
-	SPAN_LEFT, /* the queue, without a grant */
-	SPAN_UNKNOWN,
+enum interval_end {
+	INTERVAL_GOES_ON,
+	INTERVAL_RELEASED,
+	INTERVAL_EXPIRED,
+	INTERVAL_FORCED,
+	INTERVAL_LOST,
+	INTERVAL_LEFT, /* the queue, without a grant */
+	INTERVAL_UNKNOWN,
 };
 
 /* One who waited and then held the lock, or left, or still does either. Always
@@ -26,7 +26,7 @@ struct interval {
 	int64_t holds_ms; /* since then it held; where it never did, as ends_ms */
 	int64_t ends_ms;
 	bool holds; /* it held the lock at some time */
-	enum span_end end;
+	enum interval_end end;
 	const char *by;
 	int64_t token;
 };

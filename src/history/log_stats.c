@@ -123,7 +123,7 @@ static void measure(struct stats *stats, struct intervals *intervals)
 		const struct interval *span = &intervals->list[i];
 		int64_t begins = span->holds_ms > covered_ms ? span->holds_ms : covered_ms;
 
-		if (span->end == SPAN_GOES_ON && span->holds)
+		if (span->end == INTERVAL_GOES_ON && span->holds)
 			stats->holding_ms = span->ends_ms - span->holds_ms;
 		if (span->holds && span->ends_ms > begins) {
 			stats->busy_ms += span->ends_ms - begins;
@@ -156,7 +156,7 @@ static void print_json_times(const char *name, const struct times *times)
 
 static void print_json_moment(const char *name, int64_t ms)
 {
-	char text[MOMENT_MAX_BYTES];
+	char text[TIMESTAMP_MAX_BYTES];
 
 	if (ms == UNKNOWN_MS)
 		printf("\"%s\":null,", name);
@@ -200,14 +200,14 @@ static void print_times(const char *name, const struct times *times)
 
 static void print_bounds(const struct stats *stats, const char *name)
 {
-	char from[MOMENT_MAX_BYTES], to[MOMENT_MAX_BYTES], length[DURATION_MAX_BYTES];
+	char from[TIMESTAMP_MAX_BYTES], to[TIMESTAMP_MAX_BYTES], length[DURATION_MAX_BYTES];
 
 	if (stats->from_ms == UNKNOWN_MS) {
 		printf("%s: nothing is known\n\n", name);
 		return;
 	}
-	printf("%s: %s to %s (%s)\n\n", name, timestamp_local(from, stats->from_ms, MOMENT_LONG),
-	       timestamp_local(to, stats->to_ms, MOMENT_LONG),
+	printf("%s: %s to %s (%s)\n\n", name, timestamp_local(from, stats->from_ms, TIMESTAMP_LONG),
+	       timestamp_local(to, stats->to_ms, TIMESTAMP_LONG),
 	       duration_show(length, stats->to_ms - stats->from_ms));
 }
 

@@ -56,7 +56,7 @@ const struct layout event_layout = {
 /* The texts to which an event's cells point. */
 struct line {
 	struct owner_process process;
-	char time[MOMENT_MAX_BYTES];
+	char time[TIMESTAMP_MAX_BYTES];
 	char numbers[COLUMN_COUNT][DURATION_MAX_BYTES];
 	const char *cells[COLUMN_COUNT];
 };
@@ -80,7 +80,7 @@ int log_table_add(struct table *table, const struct log_event *event, const stru
 		line.cells[TIME] =
 			options->json || options->raw
 				? timestamp_rfc3339(line.time, event->time_ms)
-				: timestamp_local(line.time, event->time_ms, MOMENT_LONG);
+				: timestamp_local(line.time, event->time_ms, TIMESTAMP_LONG);
 	line.cells[OWNER] = event->owner;
 	line.cells[HOST] = line.process.host;
 	line.cells[PID] = line.process.pid;

@@ -107,11 +107,12 @@ static void mark_span(struct plot *plot, const struct interval *span)
 		     plot_axis_column(axis, span->holds_ms - 1), WAITS);
 	if (span->holds)
 		mark(plot, holds, last, HOLDS);
-	else if (span->end == SPAN_LEFT)
+	else if (span->end == INTERVAL_LEFT)
 		mark(plot, last, last, LEFT);
 	else if (span->waits_ms == span->ends_ms)
 		mark(plot, last, last, WAITS);
-	if (span->end == SPAN_EXPIRED || span->end == SPAN_FORCED || span->end == SPAN_LOST)
+	if (span->end == INTERVAL_EXPIRED || span->end == INTERVAL_FORCED ||
+	    span->end == INTERVAL_LOST)
 		mark(plot, last, last, BAD);
 }
 
@@ -130,11 +131,12 @@ static int min(int a, int b)
 static void put_title(const struct plot *plot, const char *name)
 {
 	const struct intervals *intervals = &plot->intervals;
-	char text[1600], from[MOMENT_MAX_BYTES], to[MOMENT_MAX_BYTES], length[DURATION_MAX_BYTES];
+	char text[1600], from[TIMESTAMP_MAX_BYTES], to[TIMESTAMP_MAX_BYTES],
+		length[DURATION_MAX_BYTES];
 
 	snprintf(text, sizeof(text), "%s: %s to %s (%s)%s%s", name,
-		 timestamp_local(from, intervals->from_ms, MOMENT_LONG),
-		 intervals->goes_on ? "now" : timestamp_local(to, intervals->to_ms, MOMENT_LONG),
+		 timestamp_local(from, intervals->from_ms, TIMESTAMP_LONG),
+		 intervals->goes_on ? "now" : timestamp_local(to, intervals->to_ms, TIMESTAMP_LONG),
 		 duration_show(length, intervals->to_ms - intervals->from_ms),
 		 *plot->labels.place ? ", all by " : "", plot->labels.place);
 	terminal_put(&plot->terminal, text,
@@ -145,7 +147,7 @@ static void put_title(const struct plot *plot, const char *name)
 static void put_axis(const struct plot *plot)
 {
 	const struct plot_axis *axis = &plot->axis;
-	char text[MOMENT_MAX_BYTES];
+	char text[TIMESTAMP_MAX_BYTES];
 	int at = 0;
 
 	plot_labels_put(&plot->labels, &plot->terminal, NULL);

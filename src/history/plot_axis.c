@@ -63,21 +63,21 @@ int64_t plot_axis_next_tick(const struct plot_axis *axis, int64_t ms)
 }
 
 const char *plot_axis_label(const struct plot_axis *axis, int64_t tick_ms,
-			    char text[MOMENT_MAX_BYTES])
+			    char text[TIMESTAMP_MAX_BYTES])
 {
 	const bool is_midnight = (tick_ms + timestamp_offset_ms(tick_ms)) % DAY == 0;
 	size_t length;
 
 	if (axis->step_ms > 28 * DAY)
-		return timestamp_local(text, tick_ms, MOMENT_DATE);
+		return timestamp_local(text, tick_ms, TIMESTAMP_DATE);
 	if (axis->step_ms >= DAY || (is_midnight && axis->step_ms >= MINUTE))
-		return timestamp_local(text, tick_ms, MOMENT_DAY);
+		return timestamp_local(text, tick_ms, TIMESTAMP_DAY);
 	if (axis->step_ms >= MINUTE)
-		return timestamp_local(text, tick_ms, MOMENT_MINUTE);
-	timestamp_local(text, tick_ms, MOMENT_SECOND);
+		return timestamp_local(text, tick_ms, TIMESTAMP_MINUTE);
+	timestamp_local(text, tick_ms, TIMESTAMP_SECOND);
 	length = strlen(text);
 	if (axis->step_ms < SECOND)
-		snprintf(text + length, MOMENT_MAX_BYTES - length, ".%d",
+		snprintf(text + length, TIMESTAMP_MAX_BYTES - length, ".%d",
 			 (int)(tick_ms % SECOND / 100));
 	return text;
 }

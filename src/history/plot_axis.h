@@ -25,6 +25,6 @@ int64_t plot_axis_next_tick(const struct plot_axis *axis, int64_t ms);
 
 /* The text at a tick. */
 const char *plot_axis_label(const struct plot_axis *axis, int64_t tick_ms,
-			    char text[MOMENT_MAX_BYTES]);
+			    char text[TIMESTAMP_MAX_BYTES]);
 
 #endif

@@ -138,7 +138,7 @@ static void say_holder(struct text *text, const struct waiter_view *view, bool h
 	text->urgent = is_overdue(view);
 }
 
-static void compose(struct text *text, const struct line *line, const char *name,
+static void compose(struct text *text, const struct progress *line, const char *name,
 		    const struct waiter_view *view, const char *trouble, bool brief)
 {
 	const int columns = line->terminal.columns;
@@ -164,13 +164,13 @@ static void compose(struct text *text, const struct line *line, const char *name
 
 /* ---- How it gets there ---- */
 
-void line_init(struct line *line)
+void progress_init(struct progress *line)
 {
-	*line = (struct line){.fd = -1, .from_ms = clock_ms(), .draw_ms = NEVER_MS};
+	*line = (struct progress){.fd = -1, .from_ms = clock_ms(), .draw_ms = NEVER_MS};
 }
 
 /* So that what the line says does not stay behind. */
-static void mind_stop(struct line *line, int how)
+static void mind_stop(struct progress *line, int how)
 {
 	sigset_t set, before;
 
@@ -182,7 +182,7 @@ static void mind_stop(struct line *line, int how)
 	line->minds_stop = how == SIG_BLOCK && !sigismember(&before, SIGTSTP);
 }
 
-void line_start(struct line *line)
+void progress_start(struct progress *line)
 {
 	/* only a process whose controlling terminal it is may ask this */
 	if (tcgetpgrp(STDERR_FILENO) < 0)
@@ -197,7 +197,7 @@ void line_start(struct line *line)
 		mind_stop(line, SIG_BLOCK);
 }
 
-bool line_is_seen(struct line *line)
+bool progress_is_seen(struct progress *line)
 {
 	const bool seen = line->fd >= 0 && tcgetpgrp(line->fd) == getpgrp();
 
@@ -206,7 +206,7 @@ bool line_is_seen(struct line *line)
 }
 
 /* Overwrites the line that stood there, and erases the rest of it. */
-static void put_line(struct line *line, const char *text, int taken, bool urgent)
+static void put_line(struct progress *line, const char *text, int taken, bool urgent)
 {
 	char bytes[TEXT_MAX_BYTES + 64];
 	const bool coloured = line->terminal.colour && taken > 0;
@@ -226,19 +226,19 @@ static void put_line(struct line *line, const char *text, int taken, bool urgent
 	line->taken = taken;
 }
 
-void line_draw(struct line *line, const char *name, const struct waiter_view *view,
-	       const char *trouble)
+void progress_draw(struct progress *line, const char *name, const struct waiter_view *view,
+		   const char *trouble)
 {
 	struct text text;
 	char cut[TEXT_MAX_BYTES];
 	int taken;
 
 	if (clock_ms() < line->first_ms) {
-		line_hurry(line);
+		progress_hurry(line);
 		return;
 	}
-	line_put_off(line);
-	if (!line_is_seen(line))
+	progress_put_off(line);
+	if (!progress_is_seen(line))
 		return;
 	terminal_measure(&line->terminal, line->fd);
 	if (line->terminal.columns < COLUMNS_LEAST)
@@ -253,13 +253,13 @@ void line_draw(struct line *line, const char *name, const struct waiter_view *vi
 	line->shown = true;
 }
 
-void line_put_off(struct line *line)
+void progress_put_off(struct progress *line)
 {
 	if (line->fd >= 0)
 		line->draw_ms = clock_ms() + REDRAW_MS;
 }
 
-void line_hurry(struct line *line)
+void progress_hurry(struct progress *line)
 {
 	const int64_t now = clock_ms();
 
@@ -267,26 +267,26 @@ void line_hurry(struct line *line)
 		line->draw_ms = now < line->first_ms ? line->first_ms : now;
 }
 
-void line_clear(struct line *line)
+void progress_clear(struct progress *line)
 {
-	if (line->shown && line_is_seen(line))
+	if (line->shown && progress_is_seen(line))
 		put_line(line, "", 0, false);
 	line->shown = false;
 }
 
-void line_stop(struct line *line)
+void progress_stop(struct progress *line)
 {
-	line_clear(line);
+	progress_clear(line);
 	raise(SIGTSTP);
 	mind_stop(line, SIG_UNBLOCK);
 	/* here we are stopped, and continued */
 	mind_stop(line, SIG_BLOCK);
-	line_hurry(line);
+	progress_hurry(line);
 }
 
-void line_close(struct line *line)
+void progress_close(struct progress *line)
 {
-	line_clear(line);
+	progress_clear(line);
 	if (line->fd < 0)
 		return;
 	mind_stop(line, SIG_UNBLOCK);

@@ -13,7 +13,7 @@
  * Standard error must be our controlling terminal; the line is written through a descriptor of its
  * own, which never makes us wait, for a terminal that is held up by Ctrl-S must not cost our turn.
  */
-struct line {
+struct progress {
 	int fd;           /* -1: nobody is there to look */
 	int64_t from_ms;  /* when the wait began */
 	int64_t draw_ms;  /* when to draw next; NEVER_MS: not at all */
@@ -25,31 +25,31 @@ struct line {
 	struct terminal terminal;
 };
 
-/* Begins to wait. Nothing is drawn before line_start. */
-void line_init(struct line *line);
+/* Begins to wait. Nothing is drawn before progress_start. */
+void progress_init(struct progress *line);
 
 /* We are in for a wait: if there is a terminal, the first drawing is due soon, and SIGTSTP comes
- * through the inbox until line_close. */
-void line_start(struct line *line);
+ * through signal_fd until progress_close. */
+void progress_start(struct progress *line);
 
 /* Whether somebody may be looking: not while we are in the background. */
-bool line_is_seen(struct line *line);
+bool progress_is_seen(struct progress *line);
 
 /* Draws it, and is due again in a second. trouble: why nothing is known, or NULL. */
-void line_draw(struct line *line, const char *name, const struct waiter_view *view,
-	       const char *trouble);
+void progress_draw(struct progress *line, const char *name, const struct waiter_view *view,
+		   const char *trouble);
 
 /* It is due again in a second; or now, but not before the first drawing is. */
-void line_put_off(struct line *line);
-void line_hurry(struct line *line);
+void progress_put_off(struct progress *line);
+void progress_hurry(struct progress *line);
 
 /* Makes room for something else. */
-void line_clear(struct line *line);
+void progress_clear(struct progress *line);
 
 /* SIGTSTP has come: stops, without the line, as whoever does nothing about it. */
-void line_stop(struct line *line);
+void progress_stop(struct progress *line);
 
 /* The wait is over. */
-void line_close(struct line *line);
+void progress_close(struct progress *line);
 
 #endif

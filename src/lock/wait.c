@@ -78,7 +78,7 @@ static bool is_asking(const struct waiting *w)
 static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
 {
 	if (ttl_ms == -1 && !w->told_no_ttl) {
-		line_clear(&w->line);
+		progress_clear(&w->progress);
 		message(w->wait->messenger, LOG_NOTICE,
 			"lock %s has no time to live: it is held until somebody deletes it",
 			w->lock->keys.name);
@@ -102,7 +102,7 @@ static void queued(struct waiting *w, const struct ask_reply *reply)
 	if (!w->told_queued)
 		message_step(w->wait->messenger, "waiting for lock %s", w->lock->keys.name);
 	if (!w->told_queued && !w->wait->options->quiet)
-		line_start(&w->line);
+		progress_start(&w->progress);
 	w->told_queued = true;
 	w->place_due = w->wait->messenger->verbose && w->view_ms != NEVER_MS;
 	w->sign_ms = clock_ms() + reply->ask_in_ms;
@@ -236,7 +236,7 @@ static int take_events(struct waiting *w, struct error *err)
 		int result = 0;
 
 		if (event != CLIENT_NOTHING && w->wait->messenger->verbose)
-			line_clear(&w->line);
+			progress_clear(&w->progress);
 		connection_trace_tell(&w->steps, w->client);
 		switch (event) {
 		case CLIENT_NOTHING:
@@ -267,7 +267,7 @@ static int take_signals(struct waiting *w)
 
 	while (signal_fd_next(w->wait->signals, &info))
 		if (info.ssi_signo == SIGTSTP)
-			line_stop(&w->line);
+			progress_stop(&w->progress);
 		else if (signal_fd_is_deadly((int)info.ssi_signo))
 			return (int)info.ssi_signo;
 	return 0;
@@ -283,13 +283,13 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 	int64_t wake = client_wait(w->client, &slots[SLOT_CLIENT]);
 
 	wake = earliest(wake, earliest(ask_again_ms(w), w->until_ms));
-	wake = earliest(wake, w->line.draw_ms);
+	wake = earliest(wake, w->progress.draw_ms);
 	if (deadline_poll(w->wait->loop, slots, SLOTS, wake, err) < 0)
 		return -1;
 	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w)))
 		return wait_result_stopped(err, w->lock, *signo);
 	if (slots[SLOT_SIGNALS].revents)
-		line_hurry(&w->line); /* another size, or in the foreground again */
+		progress_hurry(&w->progress); /* another size, or in the foreground again */
 	if (slots[SLOT_PID].revents)
 		return wait_result_not_obtained(err, w->lock,
 						"the process that it was for has ended");
@@ -307,7 +307,7 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 			      .until_ms = NEVER_MS,
 			      .steps = {.messenger = wait->messenger}};
 	lock->wanted_ms = clock_ms();
-	line_init(&w->line);
+	progress_init(&w->progress);
 	if (wait->options->wait_ms > 0)
 		/* the millisecond that it is has begun already */
 		w->until_ms = lock->wanted_ms + wait->options->wait_ms + 1;
@@ -340,7 +340,7 @@ static int mind_time(struct waiting *w, struct error *err)
 {
 	if (clock_ms() >= w->until_ms)
 		return wait_timed_out(w, err);
-	if (clock_ms() >= w->line.draw_ms)
+	if (clock_ms() >= w->progress.draw_ms)
 		wait_show_mind_line(w);
 	if (w->place_due && !w->client->pending)
 		wait_show_ask(w);
@@ -369,7 +369,7 @@ enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
 		else if (result == 0)
 			result = pause_waiting(w, signo, err);
 	} while (result == 0);
-	line_close(&w->line);
+	progress_close(&w->progress);
 	if (w->granted)
 		return WAIT_GRANTED;
 	wait_leave(w, err);

@@ -17,7 +17,7 @@ static const char *trouble(const struct waiting *w)
 
 static void draw(struct waiting *w)
 {
-	line_draw(&w->line, w->lock->keys.name, &w->view, trouble(w));
+	progress_draw(&w->progress, w->lock->keys.name, &w->view, trouble(w));
 }
 
 static void tell_place(struct waiting *w)
@@ -52,14 +52,14 @@ void wait_show_ask(struct waiting *w)
 	waiter_view_ask(&w->view, w->lock, &request);
 	client_request(w->client, &request);
 	w->viewing = true;
-	line_put_off(&w->line);
+	progress_put_off(&w->progress);
 }
 
 /* The line is due. What it says is asked for while somebody looks and there is nothing else to ask;
  * the answer draws it. */
 void wait_show_mind_line(struct waiting *w)
 {
-	if (!line_is_seen(&w->line) || w->client->pending || clock_ms() < w->view_ms)
+	if (!progress_is_seen(&w->progress) || w->client->pending || clock_ms() < w->view_ms)
 		draw(w);
 	else
 		wait_show_ask(w);

@@ -51,7 +51,7 @@ struct waiting {
 	bool viewing;    /* the request under way is for the line only */
 	int64_t view_ms; /* when to make the next of these; NEVER_MS: we may not */
 	struct waiter_view view;
-	struct line line; /* on a terminal */
+	struct progress progress; /* on a terminal */
 	struct connection_trace steps;
 };
 

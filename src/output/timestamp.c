@@ -12,37 +12,37 @@ static struct tm local_time(int64_t ms)
 	return parts;
 }
 
-const char *timestamp_rfc3339(char text[MOMENT_MAX_BYTES], int64_t ms)
+const char *timestamp_rfc3339(char text[TIMESTAMP_MAX_BYTES], int64_t ms)
 {
 	const time_t seconds = (time_t)(ms / 1000);
 	struct tm parts = {0};
 
 	gmtime_r(&seconds, &parts);
-	snprintf(text, MOMENT_MAX_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
+	snprintf(text, TIMESTAMP_MAX_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
 		 parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min,
 		 parts.tm_sec, (int)(ms % 1000));
 	return text;
 }
 
-const char *timestamp_local(char text[MOMENT_MAX_BYTES], int64_t ms, enum timestamp_form form)
+const char *timestamp_local(char text[TIMESTAMP_MAX_BYTES], int64_t ms, enum timestamp_form form)
 {
 	const struct tm parts = local_time(ms);
 
 	switch (form) {
-	case MOMENT_LONG:
-		strftime(text, MOMENT_MAX_BYTES, "%b %e %H:%M:%S", &parts);
+	case TIMESTAMP_LONG:
+		strftime(text, TIMESTAMP_MAX_BYTES, "%b %e %H:%M:%S", &parts);
 		break;
-	case MOMENT_DATE:
-		strftime(text, MOMENT_MAX_BYTES, "%Y-%m-%d", &parts);
+	case TIMESTAMP_DATE:
+		strftime(text, TIMESTAMP_MAX_BYTES, "%Y-%m-%d", &parts);
 		break;
-	case MOMENT_DAY:
-		strftime(text, MOMENT_MAX_BYTES, "%b %e", &parts);
+	case TIMESTAMP_DAY:
+		strftime(text, TIMESTAMP_MAX_BYTES, "%b %e", &parts);
 		break;
-	case MOMENT_MINUTE:
-		strftime(text, MOMENT_MAX_BYTES, "%H:%M", &parts);
+	case TIMESTAMP_MINUTE:
+		strftime(text, TIMESTAMP_MAX_BYTES, "%H:%M", &parts);
 		break;
-	case MOMENT_SECOND:
-		strftime(text, MOMENT_MAX_BYTES, "%H:%M:%S", &parts);
+	case TIMESTAMP_SECOND:
+		strftime(text, TIMESTAMP_MAX_BYTES, "%H:%M:%S", &parts);
 		break;
 	}
 	return text;

@@ -5,21 +5,21 @@
 
 /* Times as people and programs write them. ms: since the epoch, before the year 10000. */
 
-#define MOMENT_MAX_BYTES 64
+#define TIMESTAMP_MAX_BYTES 64
 
 /* As RFC 3339 has it, in UTC: 2026-11-21T03:00:12.345Z. */
-const char *timestamp_rfc3339(char text[MOMENT_MAX_BYTES], int64_t ms);
+const char *timestamp_rfc3339(char text[TIMESTAMP_MAX_BYTES], int64_t ms);
 
 enum timestamp_form {
-	MOMENT_LONG,   /* Nov 21 03:00:12 */
-	MOMENT_DATE,   /* 2026-11-21 */
-	MOMENT_DAY,    /* Nov 21 */
-	MOMENT_MINUTE, /* 03:00 */
-	MOMENT_SECOND, /* 03:00:12 */
+	TIMESTAMP_LONG,   /* Nov 21 03:00:12 */
+	TIMESTAMP_DATE,   /* 2026-11-21 */
+	TIMESTAMP_DAY,    /* Nov 21 */
+	TIMESTAMP_MINUTE, /* 03:00 */
+	TIMESTAMP_SECOND, /* 03:00:12 */
 };
 
 /* In local time. */
-const char *timestamp_local(char text[MOMENT_MAX_BYTES], int64_t ms, enum timestamp_form form);
+const char *timestamp_local(char text[TIMESTAMP_MAX_BYTES], int64_t ms, enum timestamp_form form);
 
 /* How far local time is ahead of UTC then. */
 int64_t timestamp_offset_ms(int64_t ms);

@@ -137,16 +137,16 @@ static int take_look(struct watching *w, struct error *err)
 	char *text;
 
 	switch (watch_worker_take(&w->worker, &text, &w->trouble)) {
-	case LOOKER_NOT_YET:
+	case WATCH_WORKER_NOT_YET:
 		return 0;
-	case LOOKER_SAW:
+	case WATCH_WORKER_SAW:
 		free(w->text);
 		w->text = text;
 		w->trouble.status = STATUS_OK;
 		break;
-	case LOOKER_FAILED:
+	case WATCH_WORKER_FAILED:
 		break;
-	case LOOKER_GONE:
+	case WATCH_WORKER_GONE:
 		return fail(err, STATUS_OS, "cannot look any more: out of memory, or killed");
 	}
 	draw(w);

@@ -81,7 +81,7 @@ void watch_worker_ask(struct watch_worker *worker, int columns)
 		worker->asked = true;
 }
 
-/* Returns LOOKER_SAW when all of the answer is here. */
+/* Returns WATCH_WORKER_SAW when all of the answer is here. */
 static enum watch_worker_result receive(struct watch_worker *worker, struct answer *answer)
 {
 	for (;;) {
@@ -89,19 +89,19 @@ static enum watch_worker_result receive(struct watch_worker *worker, struct answ
 		ssize_t length;
 
 		if (!room)
-			return LOOKER_GONE;
+			return WATCH_WORKER_GONE;
 		worker->bytes = room;
 		length = recv(worker->fd, room + worker->length, PIECE_BYTES, MSG_DONTWAIT);
 		if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR))
-			return LOOKER_GONE;
+			return WATCH_WORKER_GONE;
 		if (length < 0)
-			return LOOKER_NOT_YET;
+			return WATCH_WORKER_NOT_YET;
 		worker->length += (size_t)length;
 		if (worker->length < sizeof(*answer))
 			continue;
 		memcpy(answer, worker->bytes, sizeof(*answer));
 		if (worker->length == sizeof(*answer) + answer->length)
-			return LOOKER_SAW;
+			return WATCH_WORKER_SAW;
 	}
 }
 
@@ -111,16 +111,16 @@ enum watch_worker_result watch_worker_take(struct watch_worker *worker, char **t
 	struct answer answer;
 	const enum watch_worker_result result = receive(worker, &answer);
 
-	if (result != LOOKER_SAW)
+	if (result != WATCH_WORKER_SAW)
 		return result;
 	worker->asked = false;
 	worker->length = 0;
 	if (answer.err.status) {
 		*err = answer.err;
-		return LOOKER_FAILED;
+		return WATCH_WORKER_FAILED;
 	}
 	*text = strndup(worker->bytes + sizeof(answer), answer.length);
-	return *text ? LOOKER_SAW : LOOKER_GONE;
+	return *text ? WATCH_WORKER_SAW : WATCH_WORKER_GONE;
 }
 
 void watch_worker_end(struct watch_worker *worker)

@@ -26,10 +26,10 @@ int watch_worker_start(struct watch_worker *worker,
 void watch_worker_ask(struct watch_worker *worker, int columns);
 
 enum watch_worker_result {
-	LOOKER_NOT_YET,
-	LOOKER_SAW, /* *text is the caller's */
-	LOOKER_FAILED,
-	LOOKER_GONE,
+	WATCH_WORKER_NOT_YET,
+	WATCH_WORKER_SAW, /* *text is the caller's */
+	WATCH_WORKER_FAILED,
+	WATCH_WORKER_GONE,
 };
 
 /* Takes what has come, without waiting. */

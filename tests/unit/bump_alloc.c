@@ -16,25 +16,25 @@ static bool is_huge(size_t bytes)
 	return bytes > SIZE_MAX / 4;
 }
 
-void *pool_next_malloc(size_t bytes)
+void *bump_alloc_next_malloc(size_t bytes)
 {
 	asked++;
 	return is_huge(bytes) ? NULL : malloc(bytes);
 }
 
-void *pool_next_calloc(size_t count, size_t each)
+void *bump_alloc_next_calloc(size_t count, size_t each)
 {
 	asked++;
 	return is_huge(count) ? NULL : calloc(count, each);
 }
 
-void *pool_next_realloc(void *memory, size_t bytes)
+void *bump_alloc_next_realloc(void *memory, size_t bytes)
 {
 	asked++;
 	return realloc(memory, bytes);
 }
 
-void pool_next_free(void *memory)
+void bump_alloc_next_free(void *memory)
 {
 	returned += memory != NULL;
 	free(memory);
@@ -55,8 +55,9 @@ static bool is_filled(const char *memory, size_t bytes, char with)
 
 static void check_first(struct tally *t)
 {
-	char *one = pool_malloc(1), *two = pool_malloc(24), *none = pool_malloc(0);
-	char *zeroed = pool_calloc(3, 100);
+	char *one = bump_alloc_malloc(1), *two = bump_alloc_malloc(24),
+	     *none = bump_alloc_malloc(0);
+	char *zeroed = bump_alloc_calloc(3, 100);
 
 	CHECK(t, one && two && none && zeroed && asked == 0);
 	if (!one || !two || !none || !zeroed)
@@ -68,30 +69,30 @@ static void check_first(struct tally *t)
 	memset(two, 'b', 24);
 	memset(zeroed, 'c', 300);
 	CHECK(t, is_filled(one, 1, 'a') && is_filled(two, 24, 'b'));
-	pool_free(one);
-	pool_free(two);
-	pool_free(none);
-	pool_free(zeroed);
-	pool_free(NULL);
+	bump_alloc_free(one);
+	bump_alloc_free(two);
+	bump_alloc_free(none);
+	bump_alloc_free(zeroed);
+	bump_alloc_free(NULL);
 	CHECK(t, returned == 0);
-	CHECK(t, pool_malloc(1) != one); /* zeroed once, it stays so */
+	CHECK(t, bump_alloc_malloc(1) != one); /* zeroed once, it stays so */
 }
 
 static void check_growth(struct tally *t)
 {
-	char *text = pool_realloc(NULL, 10), *larger;
+	char *text = bump_alloc_realloc(NULL, 10), *larger;
 
 	memset(text, 'x', 10);
-	CHECK(t, pool_realloc(text, 5) == text);
-	CHECK(t, pool_realloc(text, 10) == text);
-	larger = pool_realloc(text, 200);
+	CHECK(t, bump_alloc_realloc(text, 5) == text);
+	CHECK(t, bump_alloc_realloc(text, 10) == text);
+	larger = bump_alloc_realloc(text, 200);
 	CHECK(t, larger != text && asked == 0 && is_filled(larger, 10, 'x'));
 	memset(larger, 'y', 200);
-	text = pool_realloc(larger, POOL_BYTES);
+	text = bump_alloc_realloc(larger, POOL_BYTES);
 	CHECK(t, asked == 1 && is_filled(text, 200, 'y'));
-	text = pool_realloc(text, 2 * POOL_BYTES);
+	text = bump_alloc_realloc(text, 2 * POOL_BYTES);
 	CHECK(t, asked == 2 && is_filled(text, 200, 'y'));
-	pool_free(text);
+	bump_alloc_free(text);
 	CHECK(t, returned == 1);
 }
 
@@ -100,10 +101,10 @@ static void check_nonsense(struct tally *t)
 	volatile size_t huge = SIZE_MAX; /* the compiler is not to see it */
 
 	asked = 0;
-	CHECK(t, !pool_malloc(huge) && asked == 1);
-	CHECK(t, !pool_malloc(huge - 8) && asked == 2);
-	CHECK(t, !pool_calloc(huge / 2, 3) && asked == 3);
-	CHECK(t, pool_malloc(1) && asked == 3);
+	CHECK(t, !bump_alloc_malloc(huge) && asked == 1);
+	CHECK(t, !bump_alloc_malloc(huge - 8) && asked == 2);
+	CHECK(t, !bump_alloc_calloc(huge / 2, 3) && asked == 3);
+	CHECK(t, bump_alloc_malloc(1) && asked == 3);
 }
 
 /* A block without bytes is the pool's, wherever it is. */
@@ -112,13 +113,13 @@ static void check_nothing(struct tally *t)
 	char *memory;
 
 	asked = returned = 0;
-	memory = pool_malloc(0);
+	memory = bump_alloc_malloc(0);
 	while (asked == 0) {
-		pool_free(memory);
+		bump_alloc_free(memory);
 		CHECK(t, returned == 0);
-		memory = pool_malloc(0);
+		memory = bump_alloc_malloc(0);
 	}
-	pool_free(memory);
+	bump_alloc_free(memory);
 	CHECK(t, returned == 1);
 }
 
@@ -130,19 +131,19 @@ static void check_end(struct tally *t)
 
 	asked = returned = 0;
 	while (asked == 0 && count < POOL_BYTES / 100) {
-		blocks[count] = pool_malloc(100);
+		blocks[count] = bump_alloc_malloc(100);
 		memset(blocks[count], (char)count, 100);
 		count++;
 	}
 	CHECK(t, asked == 1 && count > 10);
 	for (size_t i = 0; i < count; i++) {
 		CHECK(t, is_filled(blocks[i], 100, (char)i));
-		pool_free(blocks[i]);
+		bump_alloc_free(blocks[i]);
 	}
 	CHECK(t, returned == 1);
-	blocks[0] = pool_calloc(2, 50);
+	blocks[0] = bump_alloc_calloc(2, 50);
 	CHECK(t, asked == 2 && is_filled(blocks[0], 100, '\0'));
-	pool_free(blocks[0]);
+	bump_alloc_free(blocks[0]);
 	CHECK(t, returned == 2);
 }
 
