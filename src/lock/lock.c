@@ -110,48 +110,71 @@ static int64_t within(long long value, int64_t low, int64_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
+/* granted OWNER TOKEN MS WAITED HOLDS */
+static int read_grant(struct lock *lock, const struct client *client, struct ask_reply *out)
+{
+	if (client->replicas < lock->replicas)
+		out->outcome = ASK_UNSAFE;
+	lock->since_ms = client->sent_ms;
+	lock->ttl_ms = within(reply_number(client->reply, 3), 0, TTL_MAX_MS);
+	lock->deadline_ms = client->sent_ms + lock->ttl_ms;
+	return keep_grant(lock, reply_text(client->reply, 1), reply_text(client->reply, 2));
+}
+
+/* queued TICKET MS FIRST TTL NOW */
+static int read_place(struct lock *lock, const struct client *client, struct ask_reply *out)
+{
+	lock->heard_ms = client->sent_ms;
+	lock->server_ms = within(reply_number(client->reply, 5), 0, TTL_MAX_MS);
+	out->ask_in_ms = within(reply_number(client->reply, 2), 1, TTL_MAX_MS);
+	out->first = reply_number(client->reply, 3) == 1;
+	out->ttl_ms = reply_number(client->reply, 4);
+	return keep(lock->ticket, sizeof(lock->ticket), reply_text(client->reply, 1));
+}
+
+static int read_answer(struct lock *lock, const struct client *client, struct ask_reply *out)
+{
+	switch (out->outcome) {
+	case ASK_GRANTED:
+	case ASK_UNSAFE:
+		return read_grant(lock, client, out);
+	case ASK_QUEUED:
+		return read_place(lock, client, out);
+	case ASK_BUSY:
+		out->by = reply_text(client->reply, 2);
+		break;
+	case ASK_FULL:
+		out->waiters = reply_number(client->reply, 1);
+		break;
+	case ASK_RAN:
+		out->ran_ms = within(reply_number(client->reply, 1), 0, TTL_MAX_MS);
+		break;
+	case ASK_REMOVED:
+		break;
+	}
+	return 0;
+}
+
 int lock_asked(struct lock *lock, const struct client *client, struct ask_reply *out,
 	       struct error *err)
 {
-	const struct redisReply *reply = client->reply;
+	static const struct {
+		const char *tag;
+		size_t elements;
+		enum ask_outcome outcome;
+	} answers[] = {
+		{"granted", 6, ASK_GRANTED}, {"queued", 6, ASK_QUEUED}, {"busy", 3, ASK_BUSY},
+		{"full", 2, ASK_FULL},       {"ran", 2, ASK_RAN},       {"removed", 1, ASK_REMOVED},
+	};
 
-	*out = (struct ask_reply){.replicas = client->replicas};
-	if (is_tagged(reply, "granted", 6)) {
-		out->outcome = client->replicas < lock->replicas ? ASK_UNSAFE : ASK_GRANTED;
-		lock->since_ms = client->sent_ms;
-		lock->ttl_ms = within(reply_number(reply, 3), 0, TTL_MAX_MS);
-		lock->deadline_ms = client->sent_ms + lock->ttl_ms;
-		return keep_grant(lock, reply_text(reply, 1), reply_text(reply, 2)) < 0
-			       ? reply_nonsense(err)
-			       : 0;
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		if (!is_tagged(client->reply, answers[i].tag, answers[i].elements))
+			continue;
+		*out = (struct ask_reply){
+			.outcome = answers[i].outcome, .replicas = client->replicas, .by = ""};
+		return read_answer(lock, client, out) < 0 ? reply_nonsense(err) : 0;
 	}
-	if (is_tagged(reply, "queued", 6)) {
-		out->outcome = ASK_QUEUED;
-		lock->heard_ms = client->sent_ms;
-		lock->server_ms = within(reply_number(reply, 5), 0, TTL_MAX_MS);
-		out->ask_in_ms = within(reply_number(reply, 2), 1, TTL_MAX_MS);
-		out->first = reply_number(reply, 3) == 1;
-		out->ttl_ms = reply_number(reply, 4);
-		return keep(lock->ticket, sizeof(lock->ticket), reply_text(reply, 1)) < 0
-			       ? reply_nonsense(err)
-			       : 0;
-	}
-	out->by = "";
-	if (is_tagged(reply, "busy", 3)) {
-		out->outcome = ASK_BUSY;
-		out->by = reply_text(reply, 2);
-	} else if (is_tagged(reply, "full", 2)) {
-		out->outcome = ASK_FULL;
-		out->waiters = reply_number(reply, 1);
-	} else if (is_tagged(reply, "ran", 2)) {
-		out->outcome = ASK_RAN;
-		out->ran_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS);
-	} else if (is_tagged(reply, "removed", 1)) {
-		out->outcome = ASK_REMOVED;
-	} else {
-		return lock_refused(reply, err);
-	}
-	return 0;
+	return lock_refused(client->reply, err);
 }
 
 int lock_renewed(struct lock *lock, const struct client *client, struct renew_reply *out,

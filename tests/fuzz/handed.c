@@ -2,7 +2,7 @@
  * "own", "plain" or "none"; the rest is the message, in which @ stands for the secret of the
  * waiter's last question, and ~ for the server's time.
  *
- * For: lock/lock.c */
+ * For: lock/handover.c */
 #include "lock/lock.h"
 
 #include <inttypes.h>

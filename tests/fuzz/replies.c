@@ -1,10 +1,12 @@
 /* What a server says to whoever takes, renews and gives back locks. The first byte of an input
  * chooses the command, the rest is what the server says: see parts/world.h.
  *
- * For: redis/reply.c lock/lock.c redis/client.c redis/client_call.c redis/connection.c
+ * For: redis/reply.c lock/lock.c redis/client.c redis/client_send.c redis/client_fail.c
+ * redis/client_call.c redis/connection.c redis/connection_begin.c redis/connection_end.c
  * redis/handshake.c redis/server_error.c redis/reply_limits.c lock/hold.c supervise/release_hold.c
- * lock/wait.c lock/waiter_view.c lock/progress.c lock/owner.c commands/wrap.c
- * commands/acquire.c commands/renew.c commands/release.c redis/connection_trace.c base/message.c */
+ * lock/wait.c lock/wait_show.c lock/wait_leave.c lock/wire.c lock/waiter_view.c lock/progress.c
+ * lock/owner.c commands/wrap.c commands/acquire.c commands/renew.c commands/release.c
+ * redis/connection_trace.c base/message.c */
 #include <stdlib.h>
 #include <string.h>
 
