@@ -465,18 +465,30 @@ class Round:
             )
         )
 
+    def spans_of(self, job):
+        """The outages of the way between a job and the server, [since, until, kinds]. What follows within a second
+        is the same one: for as long a TCP connection may wait before it tries again."""
+        spans = []
+        for event in sorted(self.ways(job), key=lambda event: event["at"]):
+            if spans and event["at"] <= spans[-1][1] + S:
+                spans[-1][1] = max(spans[-1][1], event["until"])
+                spans[-1][2].add(event["kind"])
+            else:
+                spans.append([event["at"], event["until"], {event["kind"]}])
+        return spans
+
     def outages_of(self, job, times):
         """Those for which a command may give up: the server refused, or did not answer for long, or until the
         wait was over. A connection that breaks is made again."""
         over = FOREVER if job.wait is None else job.spawned + job.wait * MS
         return [
-            event
-            for event in self.ways(job)
-            if meets((event["at"], event["until"] + S), times)
+            (since, until)
+            for since, until, kinds in self.spans_of(job)
+            if meets((since, until + S), times)
             and (
-                event["kind"] in ("killed", "forget")
-                or event["until"] + S >= over
-                or overlap((event["at"], event["until"] + S), times) >= (CONNECT_S - 1) * S
+                kinds & {"killed", "forget"}
+                or until + S >= over
+                or overlap((since, until + S), times) >= (CONNECT_S - 1) * S
             )
         ]
 

@@ -701,6 +701,33 @@ idle() {
 	violated 'statuses: '
 }
 
+# frozen FROM UNTIL: the server, in ms from now
+frozen() {
+	echo "{\"at\":$((at + $1 * 1000000)),\"until\":$((at + $2 * 1000000)),\"what\":\"outage\",\"kind\":\"frozen\",\"path\":\"server\"}" >>events
+}
+
+# gives_up_after MS: the acquire of a script
+gives_up_after() {
+	event job '"job":"one","kind":"script","lock":"x","lease":3000'
+	later "$1"
+	echo "{\"at\":$at,\"what\":\"status\",\"job\":\"one\",\"command\":\"acquire\",\"status\":69}" >>history
+	ends one 69
+}
+
+@test "a script that gave up when the server was frozen twice, with a moment between" {
+	frozen 0 2500
+	frozen 2900 4900
+	gives_up_after 5000
+	fine
+}
+
+@test "a script that gave up when the server was frozen twice, with time between" {
+	frozen 0 1900
+	frozen 3100 4900
+	gives_up_after 5000
+	violated 'statuses: one (lock x, lease 3000 ms): acquire ended with 69'
+}
+
 @test "a script's release that was refused without a reason" {
 	event job '"job":"one","kind":"script","lock":"x","lease":3000'
 	echo "{\"at\":$at,\"what\":\"status\",\"job\":\"one\",\"command\":\"release\",\"status\":76}" >>history
