@@ -1,3 +1,4 @@
+/* Executes one of the other programs in the place of this one. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Finds the command, merges the settings, runs it, reports, flushes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* The commands and servers that fairlock-full and fairlock-tls know: all. */
 #include "commands/program.h"
 
 #include <stdio.h>

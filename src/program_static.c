@@ -1,3 +1,4 @@
+/* The commands and servers that the static fairlock knows: those that jobs need. */
 #include "commands/program.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_SIGNAL_FD_H
 #define FAIRLOCK_SIGNAL_FD_H
 
+/* Signals as a descriptor to poll. The process takes no signal in any other way. */
+
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>

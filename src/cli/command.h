@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_COMMAND_H
 #define FAIRLOCK_COMMAND_H
 
+/* The subcommands, and what each one is given to run. src/commands has a file for each. */
+
 #include <limits.h>
 #include <stdbool.h>
 

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_CONFIG_FILE_H
 #define FAIRLOCK_CONFIG_FILE_H
 
+/* Reads one configuration file into the options: lines "name = value". */
+
 #include <stdbool.h>
 
 #include "base/error.h"

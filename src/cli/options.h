@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_OPTIONS_H
 #define FAIRLOCK_OPTIONS_H
 
+/* The options, whatever they come from. option_rows.c has the table. */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_SETTINGS_H
 #define FAIRLOCK_SETTINGS_H
 
+/* Merges command line, environment and configuration files, in this order, and finds the server. */
+
 #include "base/error.h"
 #include "cli/options.h"
 #include "redis/server_url.h"

@@ -1,3 +1,4 @@
+/* `fairlock --complete`: the words that a shell may offer. */
 #include "commands/complete.h"
 
 #include <stdio.h>

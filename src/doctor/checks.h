@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_CHECKS_H
 #define FAIRLOCK_CHECKS_H
 
+/* The checks of `doctor`, a file for each. */
+
 #include "cli/options.h"
 #include "doctor/findings.h"
 #include "doctor/server_info.h"

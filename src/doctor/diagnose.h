@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_DIAGNOSE_H
 #define FAIRLOCK_DIAGNOSE_H
 
+/* Examines a server for `doctor`: asks for the facts, and runs all checks. */
+
 #include <sys/types.h>
 
 #include "base/error.h"

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_SERVER_INFO_H
 #define FAIRLOCK_SERVER_INFO_H
 
+/* Facts about one server for the checks: INFO, settings, clock, permissions. */
+
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_SETTING_SOURCE_H
 #define FAIRLOCK_SETTING_SOURCE_H
 
+/* Which option has which value, and where that was set. For `doctor`. */
+
 #include <stdbool.h>
 #include <stddef.h>
 

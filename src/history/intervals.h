@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_INTERVALS_H
 #define FAIRLOCK_INTERVALS_H
 
+/* Turns events of the log into intervals: who waited and who held, from when to when. */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_LOG_REPLY_H
 #define FAIRLOCK_LOG_REPLY_H
 
+/* Asks the log script, and reads its answer. */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_LOG_STATS_H
 #define FAIRLOCK_LOG_STATS_H
 
+/* `log --stats`: how often, how long, how busy. */
+
 #include <stdbool.h>
 
 #include "base/error.h"

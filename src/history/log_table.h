@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_LOG_TABLE_H
 #define FAIRLOCK_LOG_TABLE_H
 
+/* `log` as a table: a row for each event. */
+
 #include "base/error.h"
 
 struct log_event;

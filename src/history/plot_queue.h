@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_PLOT_QUEUE_H
 #define FAIRLOCK_PLOT_QUEUE_H
 
+/* How many waited at each moment, for the drawing of a long queue. */
+
 #include <stddef.h>
 
 #include "base/error.h"

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_PLOT_ROWS_H
 #define FAIRLOCK_PLOT_ROWS_H
 
+/* The rows of `log --plot`: which job is drawn in which. */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_HOLD_H
 #define FAIRLOCK_HOLD_H
 
+/* A lock that is held: renews it in time, and gives it back. Knows no processes. */
+
 #include <stdbool.h>
 #include <stdint.h>
 

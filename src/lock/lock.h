@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_LOCK_H
 #define FAIRLOCK_LOCK_H
 
+/* One lock as one process sees it: its state, and the replies about it. wire.h has the requests. */
+
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_LOCK_LIST_H
 #define FAIRLOCK_LOCK_LIST_H
 
+/* Finds all locks of a server, for `status`, `doctor` and completion. */
+
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_WAIT_RESULT_H
 #define FAIRLOCK_WAIT_RESULT_H
 
+/* How a wait ends, in messages and exit statuses. */
+
 #include <stdint.h>
 
 #include "base/error.h"
@@ -8,8 +10,6 @@
 
 struct options;
 struct messenger;
-
-/* How a wait for a lock ends, in words. */
 
 /* Tells that the lock was got. */
 void wait_result_tell_grant(struct messenger *messenger, const struct lock *lock);

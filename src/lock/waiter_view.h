@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_WAITER_VIEW_H
 #define FAIRLOCK_WAITER_VIEW_H
 
+/* Asks what a waiter may know of its lock: place, holder, usual times. */
+
 #include <stdbool.h>
 #include <stdint.h>
 

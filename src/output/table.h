@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_TABLE_H
 #define FAIRLOCK_TABLE_H
 
+/* Prints lists as lsblk(8) does: columns, raw, JSON. libsmartcols does the work. */
+
 #include <stddef.h>
 
 #include "base/error.h"

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_TERMINAL_RESTORER_H
 #define FAIRLOCK_TERMINAL_RESTORER_H
 
+/* A process that puts the terminal right if `--watch` is killed. */
+
 #include <stdbool.h>
 #include <sys/types.h>
 #include <termios.h>

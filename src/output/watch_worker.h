@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_WATCH_WORKER_H
 #define FAIRLOCK_WATCH_WORKER_H
 
+/* The process that asks the server for `--watch`, so that keys never wait for it. */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_CLIENT_CALL_H
 #define FAIRLOCK_CLIENT_CALL_H
 
+/* One request whose reply is waited for. Nothing else is served meanwhile. */
+
 #include <stdbool.h>
 #include <stdint.h>
 

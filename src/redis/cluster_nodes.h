@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_CLUSTER_NODES_H
 #define FAIRLOCK_CLUSTER_NODES_H
 
+/* The masters of a cluster, one after another, and the slots that none of them serves. */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_CONNECT_H
 #define FAIRLOCK_CONNECT_H
 
+/* Sockets: connects to the addresses of an endpoint, or to a unix socket. */
+
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>

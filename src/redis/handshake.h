@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_HANDSHAKE_H
 #define FAIRLOCK_HANDSHAKE_H
 
+/* HELLO and AUTH at a server, and asking a sentinel for the master. */
+
 #include <stdbool.h>
 
 #include "base/error.h"

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_REPLY_H
 #define FAIRLOCK_REPLY_H
 
+/* Reads the elements of a reply, whatever type they turn out to have. */
+
 #include <stdbool.h>
 #include <stddef.h>
 

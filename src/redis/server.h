@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_SERVER_H
 #define FAIRLOCK_SERVER_H
 
+/* Where a server is, and who we are there. */
+
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -1,6 +1,9 @@
 #ifndef FAIRLOCK_TLS_H
 #define FAIRLOCK_TLS_H
 
+/* TLS for a connection of hiredis. fairlock-tls has tls.c, with OpenSSL; the programs that must not
+ * pay for loading that have tls_none.c. */
+
 #include <stdbool.h>
 
 #include "base/error.h"
@@ -8,9 +11,7 @@
 struct redisContext;
 struct server;
 
-/* TLS under a connection of hiredis. There are two of this: redis/tls.c, of fairlock-tls, has it
- * through OpenSSL; redis/tls_none.c, of the programs that must not pay for loading that, has none.
- */
+/* Whether this program has TLS. */
 extern const bool tls_is_here;
 
 /* The value of redis->err when the other end refused our certificate, or wants one: under TLS 1.3

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_KEEPALIVE_H
 #define FAIRLOCK_KEEPALIVE_H
 
+/* The keeper that `acquire --while-pid` leaves behind: it renews the lease. */
+
 #include <sys/types.h>
 
 #include "base/error.h"

@@ -1,6 +1,8 @@
 #ifndef FAIRLOCK_SHARED_STATE_H
 #define FAIRLOCK_SHARED_STATE_H
 
+/* The job, and the memory that wrapper, guard and COMMAND share. */
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
