@@ -21,8 +21,7 @@ enum lock_kind {
 	LOCK_ACQUIRE,
 };
 
-/* One process's dealings with one lock. The requests that the functions below
- * build point into it. */
+/* One process's dealings with one lock. The requests of wire.h point into it. */
 struct lock {
 	struct lock_keys keys;
 	enum lock_kind kind;

@@ -93,7 +93,7 @@ static bool is_time_to_stand_by(const struct waiting *w)
 		return false;
 	if (w->told_queued)
 		return client_is_still(w->client);
-	/* a connection of the deputy's own is worth its time only where there is time */
+	/* a guard that needs a connection of its own is worth that only where there is time */
 	return client_is_silent(w->client) && connection_can_be_shared(&w->client->connection);
 }
 

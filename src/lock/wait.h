@@ -9,8 +9,8 @@ enum wait_event {
 	WAIT_FAILED,  /* the waiter has left the queue: *err (busy and the like:
 		       * STATUS_NOT_OBTAINED), or *signo when a signal ended the wait */
 	/* The wait goes on. */
-	WAIT_STAND_BY, /* the lock may be ours next, and nothing is under way: time to get ready for
-			* the grant */
+	WAIT_STAND_BY, /* the lock may be ours next, and there is nothing to do just now: a time to
+			  get ready for the grant */
 	WAIT_STAND_DOWN, /* another waiter is before us, or the connection was lost */
 };
 

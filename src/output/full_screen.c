@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-/* Alternate screen, cursor hidden, no line wrap; and the reverse. */
+/* Alternate screen, cursor hidden, no line wrap. FULL_SCREEN_LEAVE is the reverse. */
 #define ENTER "\033[?1049h\033[?25l\033[?7l"
 
 /* So long a terminal may take for it, and no longer. */

@@ -46,7 +46,7 @@ struct request {
 };
 
 enum client_event {
-	CLIENT_NOTHING, /* wait for the socket or for client_wake_ms() */
+	CLIENT_NOTHING, /* wait for the socket or for client_wait() */
 	CLIENT_REPLY,   /* client->reply answers the request; it lives until the next step */
 	CLIENT_MESSAGE, /* client->message was published, on client->channels[client->heard_on] */
 	CLIENT_FAILED,  /* client->error; if client->final, the server has refused the request;

@@ -35,7 +35,7 @@ enum connection_event {
 			     */
 	CONNECTION_REPLY,   /* the next reply or push */
 	CONNECTION_FAILED,  /* connection->error; it is tried again, unless the server has refused
-			     * who we  are  (connection->refused) */
+			     * who we are (connection->refused) */
 };
 
 /* The way to a server: which of several, the private server's start, names, sockets, TLS,

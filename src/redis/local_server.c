@@ -281,12 +281,12 @@ int local_server_failure(int folder, struct error *err)
 {
 	char text[LOG_TAIL_BYTES];
 	char path[PATH_MAX] = "its folder";
-	char connection[32];
+	char link_path[32];
 	const char *line = last_line(folder, text, sizeof(text));
 	ssize_t length;
 
-	snprintf(connection, sizeof(connection), "/proc/self/fd/%d", folder);
-	length = readlink(connection, path, sizeof(path) - 1);
+	snprintf(link_path, sizeof(link_path), "/proc/self/fd/%d", folder);
+	length = readlink(link_path, path, sizeof(path) - 1);
 	if (length >= 0)
 		path[length] = '\0';
 	return fail(err, STATUS_UNAVAILABLE,
@@ -326,21 +326,21 @@ pid_t local_server_pid(int folder)
 bool local_server_is_ours(pid_t pid)
 {
 	static const char file[] = "/lock";
-	char connection[48];
+	char link_path[48];
 	char path[PATH_MAX];
 	ssize_t length;
 	int fd;
 	bool is_server;
 
-	snprintf(connection, sizeof(connection), "/proc/%ld/fd/%d", (long)pid, LAUNCH_LOCK_FD);
-	length = readlink(connection, path, sizeof(path) - 1);
+	snprintf(link_path, sizeof(link_path), "/proc/%ld/fd/%d", (long)pid, LAUNCH_LOCK_FD);
+	length = readlink(link_path, path, sizeof(path) - 1);
 	if (length < (ssize_t)sizeof(file))
 		return false;
 	path[length] = '\0';
 	if (strcmp(path + length - (sizeof(file) - 1), file) != 0 ||
 	    !strstr(path, "/" BASE_PATH "/"))
 		return false;
-	fd = open(connection, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = open(link_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return false;
 	is_server = read_pid(fd) == pid;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* The thread's own: it may outlive who asked. */
-struct log_query {
+struct query {
 	struct endpoint endpoint;
 	int answer_fd;
 };
@@ -26,7 +26,7 @@ struct answer {
 static void *look_up(void *argument)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
-	struct log_query *question = argument;
+	struct query *question = argument;
 	struct answer answer = {0};
 	char port[8];
 
@@ -42,7 +42,7 @@ static void *look_up(void *argument)
 }
 
 /* No signal is for the thread: those of the process are waited for elsewhere. */
-static int start_thread(struct log_query *question)
+static int start_thread(struct query *question)
 {
 	pthread_attr_t attributes;
 	pthread_t thread;
@@ -61,14 +61,14 @@ static int start_thread(struct log_query *question)
 
 int resolve_start(const struct endpoint *endpoint)
 {
-	struct log_query *question = malloc(sizeof(*question));
+	struct query *question = malloc(sizeof(*question));
 	int ends[2];
 
 	if (!question || pipe2(ends, O_CLOEXEC) < 0) {
 		free(question);
 		return -1;
 	}
-	*question = (struct log_query){*endpoint, ends[1]};
+	*question = (struct query){*endpoint, ends[1]};
 	errno = start_thread(question);
 	if (errno == 0)
 		return ends[0];

@@ -10,7 +10,7 @@
 struct stop {
 	pid_t command;   /* reached even where there is no /proc; 0: not known */
 	pid_t spare;     /* a child that is not COMMAND's; 0: none */
-	int64_t kill_ms; /* when SIGKILL is due, by clock_ms(); NEVER_MS: nothing is being stopped
+	int64_t kill_ms; /* when SIGKILL is due, by clock_ms(); valid when COMMAND is being stopped
 			  */
 };
 

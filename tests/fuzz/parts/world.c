@@ -36,18 +36,20 @@ int real_poll(struct pollfd *slots, nfds_t count, int timeout_ms) __asm__("__rea
 int world_poll(struct pollfd *slots, nfds_t count, int timeout_ms) __asm__("__wrap_poll");
 int64_t real_clock_ms(void) __asm__("__real_clock_ms");
 int64_t world_clock_ms(void) __asm__("__wrap_clock_ms");
-int world_loop_open(struct deadline_poll *loop,
-		    struct error *err) __asm__("__wrap_deadline_poll_open");
-int world_loop_wait(struct deadline_poll *loop, struct pollfd *slots, nfds_t count,
-		    int64_t until_ms, struct error *err) __asm__("__wrap_deadline_poll");
-int world_dial_unix(const char *path) __asm__("__wrap_connect_unix");
-int world_dial_next(struct addresses *dial, int64_t timeout_ms) __asm__("__wrap_connect_next");
-int world_lookup_start(const struct endpoint *endpoint) __asm__("__wrap_resolve_start");
+int world_deadline_poll_open(struct deadline_poll *loop,
+			     struct error *err) __asm__("__wrap_deadline_poll_open");
+int world_deadline_poll(struct deadline_poll *loop, struct pollfd *slots, nfds_t count,
+			int64_t until_ms, struct error *err) __asm__("__wrap_deadline_poll");
+int world_connect_unix(const char *path) __asm__("__wrap_connect_unix");
+int world_connect_next(struct addresses *addresses,
+		       int64_t timeout_ms) __asm__("__wrap_connect_next");
+int world_resolve_start(const struct endpoint *endpoint) __asm__("__wrap_resolve_start");
 int world_owner_new(char id[OWNER_MAX_BYTES], struct error *err) __asm__("__wrap_owner_new");
 void world_owner_draw_secret(char secret[SECRET_BYTES]) __asm__("__wrap_owner_draw_secret");
-int world_inbox_open(struct signal_fd *signals, struct error *err) __asm__("__wrap_signal_fd_open");
-void world_names_find_quickly(struct lock_list *names,
-			      const struct server *server) __asm__("__wrap_lock_list_find_quickly");
+int world_signal_fd_open(struct signal_fd *signals,
+			 struct error *err) __asm__("__wrap_signal_fd_open");
+void world_lock_list_find_quickly(struct lock_list *names, const struct server *server) __asm__(
+	"__wrap_lock_list_find_quickly");
 int real_open(const char *path, int flags, ...) __asm__("__real_open");
 int world_open(const char *path, int flags, ...) __asm__("__wrap_open");
 pid_t real_tcgetpgrp(int fd) __asm__("__real_tcgetpgrp");
@@ -56,8 +58,8 @@ ssize_t real_write(int fd, const void *bytes, size_t length) __asm__("__real_wri
 ssize_t world_write(int fd, const void *bytes, size_t length) __asm__("__wrap_write");
 void world_standby_make(struct standby *standby,
 			const struct job *job) __asm__("__wrap_standby_make");
-int world_front_run(const struct job *job, struct standby *standby, struct ending *ending,
-		    struct error *err) __asm__("__wrap_wrapper_run");
+int world_wrapper_run(const struct job *job, struct standby *standby, struct ending *ending,
+		      struct error *err) __asm__("__wrap_wrapper_run");
 int world_watch_run(const struct watch *watch, struct error *err) __asm__("__wrap_watch_run");
 
 #define BEGIN_MS INT64_C(1000000000)
@@ -324,15 +326,15 @@ int64_t world_clock_ms(void)
 	return world.is_on ? world.now_ms : real_clock_ms();
 }
 
-int world_loop_open(struct deadline_poll *loop, struct error *err)
+int world_deadline_poll_open(struct deadline_poll *loop, struct error *err)
 {
 	(void)err;
 	*loop = (struct deadline_poll){.timer = -1};
 	return 0;
 }
 
-int world_loop_wait(struct deadline_poll *loop, struct pollfd *slots, nfds_t count,
-		    int64_t until_ms, struct error *err)
+int world_deadline_poll(struct deadline_poll *loop, struct pollfd *slots, nfds_t count,
+			int64_t until_ms, struct error *err)
 {
 	(void)loop;
 	(void)err;
@@ -343,21 +345,21 @@ int world_loop_wait(struct deadline_poll *loop, struct pollfd *slots, nfds_t cou
 
 /* ---- The way to the server, and who we are ---- */
 
-int world_dial_unix(const char *path)
+int world_connect_unix(const char *path)
 {
 	(void)path;
 	return answer_call();
 }
 
-int world_dial_next(struct addresses *dial, int64_t timeout_ms)
+int world_connect_next(struct addresses *addresses, int64_t timeout_ms)
 {
 	(void)timeout_ms;
-	HOLDS(dial->next < dial->count);
-	dial->next++;
+	HOLDS(addresses->next < addresses->count);
+	addresses->next++;
 	return answer_call();
 }
 
-int world_lookup_start(const struct endpoint *endpoint)
+int world_resolve_start(const struct endpoint *endpoint)
 {
 	(void)endpoint;
 	errno = ENETUNREACH;
@@ -376,7 +378,7 @@ void world_owner_draw_secret(char secret[SECRET_BYTES])
 	strcpy(secret, WORLD_SECRET);
 }
 
-int world_inbox_open(struct signal_fd *signals, struct error *err)
+int world_signal_fd_open(struct signal_fd *signals, struct error *err)
 {
 	(void)err;
 	*signals = (struct signal_fd){.fd = -1};
@@ -384,7 +386,7 @@ int world_inbox_open(struct signal_fd *signals, struct error *err)
 }
 
 /* Completion asks no server here. */
-void world_names_find_quickly(struct lock_list *names, const struct server *server)
+void world_lock_list_find_quickly(struct lock_list *names, const struct server *server)
 {
 	(void)server;
 	*names = (struct lock_list){0};
@@ -468,8 +470,8 @@ void world_standby_make(struct standby *standby, const struct job *job)
 }
 
 /* What the guard does: the hold is renewed, and given back when it was not lost. */
-int world_front_run(const struct job *job, struct standby *standby, struct ending *ending,
-		    struct error *err)
+int world_wrapper_run(const struct job *job, struct standby *standby, struct ending *ending,
+		      struct error *err)
 {
 	struct lock *lock = job->lock;
 	struct pollfd slots[2] = {{.fd = -1}, {.fd = -1}};
