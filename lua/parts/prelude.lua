@@ -1,4 +1,4 @@
--- What every script begins with: lua/join puts this file in front of each of them. hold_end.lua, holds.lua,
+-- The beginning of every script: lua/join puts this file in front of each of them. hold_end.lua, holds.lua,
 -- patience.lua, queue_head.lua and queue_order.lua, in this order, go where a script says so, behind the part
 -- that deals with the usual case: making a function costs time in every run. (Inside of another one it costs
 -- less: see join.)

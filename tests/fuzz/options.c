@@ -254,7 +254,7 @@ static void check_wiped(const struct parsed *parsed)
 		HOLDS(!strstr(parsed->options.url_word, SECRET) || fuzz_count(url, SECRET) > 1);
 }
 
-/* What parse_args has made of it; the words are as they were. */
+/* Checks the result of parse_args; words: a copy of its words. */
 static void check_parsed(const struct parsed *parsed, char **words)
 {
 	if (parsed->result < 0) {
