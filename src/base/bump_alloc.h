@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_BUMP_ALLOC_H
-#define FAIRLOCK_BUMP_ALLOC_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@ void *bump_alloc_next_malloc(size_t bytes) __asm__("__real_malloc");
 void *bump_alloc_next_calloc(size_t count, size_t each) __asm__("__real_calloc");
 void *bump_alloc_next_realloc(void *memory, size_t bytes) __asm__("__real_realloc");
 void bump_alloc_next_free(void *memory) __asm__("__real_free");
-
-#endif

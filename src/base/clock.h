@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_CLOCK_H
-#define FAIRLOCK_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ int64_t pace_ms(const struct pace *pace);
 
 /* It is being done. */
 void pace_take(struct pace *pace);
-
-#endif

@@ -1,7 +1,4 @@
-#ifndef FAIRLOCK_CLOSE_RANGE_H
-#define FAIRLOCK_CLOSE_RANGE_H
+#pragma once
 
 /* Closes all descriptors from first to last, open or not. */
 void close_descriptors_from(unsigned int first, unsigned int last);
-
-#endif

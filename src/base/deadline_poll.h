@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_DEADLINE_POLL_H
-#define FAIRLOCK_DEADLINE_POLL_H
+#pragma once
 
 #include <poll.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ void deadline_poll_close(struct deadline_poll *loop);
  * and filled in here. Returns -1 with STATUS_OS when the system refuses. */
 int deadline_poll(struct deadline_poll *loop, struct pollfd *slots, nfds_t count, int64_t until_ms,
 		  struct error *err);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_DURATION_H
-#define FAIRLOCK_DURATION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ int duration_parse(const char *text, int64_t *ms);
 
 /* Writes a duration in its two largest units ("1m5s"), as duration_parse reads it. */
 const char *duration_show(char text[DURATION_MAX_BYTES], int64_t ms);
-
-#endif

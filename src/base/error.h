@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_ERROR_H
-#define FAIRLOCK_ERROR_H
+#pragma once
 
 /* Exit statuses, as the manual lists them; below the commands they double as
  * the class of a failure. */
@@ -43,5 +42,3 @@ __attribute__((format(printf, 1, 2))) void complain_in_passing(const char *forma
 /* Tells a failure, and for a mistake in usage where to look. command may be NULL. Returns the exit
  * status. */
 int report_failure(const struct error *err, const char *command);
-
-#endif

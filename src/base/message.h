@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_MESSAGE_H
-#define FAIRLOCK_MESSAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ __attribute__((format(printf, 2, 3))) void message_step(const struct messenger *
 
 /* Tells syslog only: the caller prints the text itself. */
 void message_syslog(struct messenger *messenger, int priority, const char *text);
-
-#endif

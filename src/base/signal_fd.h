@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_SIGNAL_FD_H
-#define FAIRLOCK_SIGNAL_FD_H
-
 /* Signals as a descriptor to poll. The process takes no signal in any other way. */
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -59,5 +57,3 @@ void signal_fd_restore(const struct signal_fd *signals);
 
 /* Ends this process by the signal, without a core. */
 _Noreturn void die_of(int signo);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_SIGNAL_NAMES_H
-#define FAIRLOCK_SIGNAL_NAMES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ const char *signal_name_at(size_t index);
 
 /* Writes the name of a signal, as signal_parse reads it; its number if it has none. */
 const char *signal_show(char text[SIGNAL_MAX_BYTES], int number);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_TERMINAL_H
-#define FAIRLOCK_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ int terminal_cut(const struct terminal *terminal, char *to, size_t size, const c
 
 /* Prints the same on standard output in exactly so many columns, cut or padded. */
 void terminal_put(const struct terminal *terminal, const char *text, int width);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_UTF8_H
-#define FAIRLOCK_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ bool utf8_is_control(uint32_t code);
 
 /* U+FFFD, for what cannot be decoded. */
 #define UTF8_REPLACEMENT "\xef\xbf\xbd"
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_ARGV_READER_H
-#define FAIRLOCK_ARGV_READER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -39,5 +38,3 @@ void arguments_init(struct arguments *arguments, const struct command *command, 
 		    char **argv);
 
 enum argument arguments_next(struct arguments *arguments);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_COMMAND_H
-#define FAIRLOCK_COMMAND_H
-
 /* The subcommands, and what each one is given to run. src/commands has a file for each. */
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -59,5 +57,3 @@ extern const struct command status_command;
 extern const struct command queue_command;
 extern const struct command log_command;
 extern const struct command doctor_command;
-
-#endif

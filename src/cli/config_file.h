@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_CONFIG_FILE_H
-#define FAIRLOCK_CONFIG_FILE_H
-
 /* Reads one configuration file into the options: lines "name = value". */
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +13,3 @@ struct options;
  * is then. Returns 0, or -1 with STATUS_CONFIG or STATUS_OS. */
 int config_file_read(struct options *options, unsigned command, const char *path, bool may_miss,
 		     char **text, struct error *err);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_HELP_H
-#define FAIRLOCK_HELP_H
+#pragma once
 
 #include <stdio.h>
 
@@ -7,5 +6,3 @@ struct command;
 
 /* Prints the usage of one command. */
 void help_print(const struct command *command, FILE *out);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_OPTIONS_H
-#define FAIRLOCK_OPTIONS_H
-
 /* The options, whatever they come from. option_rows.c has the table. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -190,5 +188,3 @@ void options_restore_url(const struct options *options);
 /* Checks and settles what only all sources together tell. Returns 0, or -1 with
  * STATUS_USAGE. */
 int options_settle(struct options *options, const struct command *command, struct error *err);
-
-#endif

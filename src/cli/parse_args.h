@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_PARSE_ARGS_H
-#define FAIRLOCK_PARSE_ARGS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -12,5 +11,3 @@ struct options;
  * with STATUS_USAGE (STATUS_OS: no memory). */
 int parse_args(struct options *options, const struct command *command, int *argc, char **argv,
 	       struct error *err);
-
-#endif

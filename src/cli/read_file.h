@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_READ_FILE_H
-#define FAIRLOCK_READ_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -10,5 +9,3 @@ int read_file_open(const char *path);
 /* Reads a file into text, at most size bytes, and closes it. fd: what read_file_open has returned.
  * Returns the number of bytes, or -1 with errno. */
 ssize_t read_file(int fd, char *text, size_t size);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_SETTINGS_H
-#define FAIRLOCK_SETTINGS_H
-
 /* Merges command line, environment and configuration files, in this order, and finds the server. */
+#pragma once
 
 #include "base/error.h"
 #include "cli/options.h"
@@ -38,5 +36,3 @@ const char *settings_where_url(const struct options *options, char *text, size_t
 
 /* Gives back what settings_merge took, also where it failed. */
 void settings_free(struct settings *settings);
-
-#endif

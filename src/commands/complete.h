@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_COMPLETE_H
-#define FAIRLOCK_COMPLETE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ struct command;
  * commands ends with a NULL. Returns false, and has printed nothing, when another executable
  * is needed to reach the server. */
 bool complete(const struct command *const *commands, int argc, char **argv);
-
-#endif

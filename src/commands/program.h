@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_PROGRAM_H
-#define FAIRLOCK_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ int program_other(int argc, char **argv, const struct server *server);
 /* Becomes one of the other executables, which lies beside this one or where an installation puts
  * it. Returns the exit status if it cannot. */
 int program_become(const char *name, char **argv);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_STATUS_LINE_H
-#define FAIRLOCK_STATUS_LINE_H
-
 /* One lock in `status`: as a line of its table and as metrics. */
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +39,3 @@ int status_add_line(struct table *table, const struct lock_status *state, bool c
 
 int status_add_metrics(struct prometheus *metrics, const struct lock_status *state,
 		       struct error *err);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_CHECKS_H
-#define FAIRLOCK_CHECKS_H
-
 /* The checks of `doctor`, a file for each. */
+#pragma once
 
 #include "cli/options.h"
 #include "doctor/findings.h"
@@ -31,5 +29,3 @@ void check_user(struct findings *report, const struct server_info *info,
 /* Locks that do not end, queues with the dead in them, and logs that are none. Returns 0, or -1
  * when the server cannot be asked any more. */
 int check_locks(struct findings *report, const struct lock_list *names, struct error *err);
-
-#endif

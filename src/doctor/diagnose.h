@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_DIAGNOSE_H
-#define FAIRLOCK_DIAGNOSE_H
-
 /* Examines a server for `doctor`: asks for the facts, and runs all checks. */
+#pragma once
 
 #include <sys/types.h>
 
@@ -30,5 +28,3 @@ struct diagnosis {
 int diagnose(struct diagnosis *examination, const struct invocation *invocation, struct error *err);
 
 void diagnosis_free(struct diagnosis *examination);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_FINDINGS_H
-#define FAIRLOCK_FINDINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ void findings_print_json(const struct findings *report);
 void findings_print_line(const char *name, const char *value, const char *remark);
 
 void findings_free(struct findings *report);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_SERVER_INFO_H
-#define FAIRLOCK_SERVER_INFO_H
-
 /* Facts about one server for the checks: INFO, settings, clock, permissions. */
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,5 +82,3 @@ int server_info_may(struct client *client, int count, const char *const *command
 		    enum leave *leaves, struct error *err);
 
 void server_info_free(struct server_info *info);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_SETTING_SOURCE_H
-#define FAIRLOCK_SETTING_SOURCE_H
-
 /* Which option has which value, and where that was set. For `doctor`. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +19,3 @@ struct shown_setting {
 /* The index-th setting that may have a default of the user's. Returns false behind the last. */
 bool setting_source_show(struct shown_setting *shown, size_t index, const struct options *options,
 			 const struct server *server);
-
-#endif

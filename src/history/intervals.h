@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_INTERVALS_H
-#define FAIRLOCK_INTERVALS_H
-
 /* Turns events of the log into intervals: who waited and who held, from when to when. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +46,3 @@ struct intervals {
 int intervals_make(struct intervals *intervals, const struct log_reply *history, struct error *err);
 
 void intervals_free(struct intervals *intervals);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_LOG_REPLY_H
-#define FAIRLOCK_LOG_REPLY_H
-
 /* Asks the log script, and reads its answer. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -81,5 +79,3 @@ int log_reply_read(struct log_reply *history, struct log_query *question,
 		   const struct redisReply *reply, struct error *err);
 
 void log_reply_free(struct log_reply *history);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_LOG_TABLE_H
-#define FAIRLOCK_LOG_TABLE_H
-
 /* `log` as a table: a row for each event. */
+#pragma once
 
 #include "base/error.h"
 
@@ -14,5 +12,3 @@ extern const struct layout event_layout;
 
 int log_table_add(struct table *table, const struct log_event *event, const struct options *options,
 		  struct error *err);
-
-#endif

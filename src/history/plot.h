@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_PLOT_H
-#define FAIRLOCK_PLOT_H
+#pragma once
 
 #include "base/error.h"
 
@@ -7,5 +6,3 @@ struct log_reply;
 
 /* Draws who waited and who held a lock, to scale, as wide as the screen. */
 int plot_print(const struct log_reply *history, const char *name, struct error *err);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_PLOT_AXIS_H
-#define FAIRLOCK_PLOT_AXIS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ int64_t plot_axis_next_tick(const struct plot_axis *axis, int64_t ms);
 /* The text at a tick. */
 const char *plot_axis_label(const struct plot_axis *axis, int64_t tick_ms,
 			    char text[TIMESTAMP_MAX_BYTES]);
-
-#endif

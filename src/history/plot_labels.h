@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_PLOT_LABELS_H
-#define FAIRLOCK_PLOT_LABELS_H
+#pragma once
 
 struct job;
 struct plot_rows;
@@ -22,5 +21,3 @@ int plot_labels_width(const struct plot_labels *labels);
 /* Prints the label of a job, or (job is NULL) as many blanks. */
 void plot_labels_put(const struct plot_labels *labels, const struct terminal *terminal,
 		     const struct job *job);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_PLOT_QUEUE_H
-#define FAIRLOCK_PLOT_QUEUE_H
-
 /* How many waited at each moment, for the drawing of a long queue. */
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +19,3 @@ int plot_queue_count(struct plot_queue *crowd, const struct intervals *intervals
 		     const struct plot_axis *axis, struct error *err);
 
 void plot_queue_free(struct plot_queue *crowd);
-
-#endif

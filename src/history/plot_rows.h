@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_PLOT_ROWS_H
-#define FAIRLOCK_PLOT_ROWS_H
-
 /* The rows of `log --plot`: which job is drawn in which. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +40,3 @@ int plot_rows_make(struct plot_rows *rows, struct intervals *intervals, struct e
 size_t plot_rows_limit(struct plot_rows *rows, size_t most);
 
 void plot_rows_free(struct plot_rows *rows);
-
-#endif

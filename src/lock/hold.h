@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_HOLD_H
-#define FAIRLOCK_HOLD_H
-
 /* A lock that is held: renews it in time, and gives it back. Knows no processes. */
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,5 +50,3 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err);
 /* Gives back a lock that was just granted and will not be used, so that nobody waits for its lease;
  * closes the client. */
 void hold_give_up(struct lock *lock, struct client *client);
-
-#endif

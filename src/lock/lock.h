@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_LOCK_H
-#define FAIRLOCK_LOCK_H
-
 /* One lock as one process sees it: its state, and the replies about it. wire.h has the requests. */
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -142,5 +140,3 @@ int lock_released(const struct redisReply *reply, struct release_reply *out, str
  * use (STATUS_USAGE), another version of fairlock uses the lock (STATUS_CONFIG), or it makes no
  * sense. Returns -1. */
 int lock_refused(const struct redisReply *reply, struct error *err);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_LOCK_KEYS_H
-#define FAIRLOCK_LOCK_KEYS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -19,5 +18,3 @@ struct lock_keys {
 
 /* Checks NAME and derives its keys. Returns 0, or -1 with STATUS_USAGE. */
 int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err);
-
-#endif

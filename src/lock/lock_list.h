@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_LOCK_LIST_H
-#define FAIRLOCK_LOCK_LIST_H
-
 /* Finds all locks of a server, for `status`, `doctor` and completion. */
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,5 +30,3 @@ int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t
 void lock_list_find_quickly(struct lock_list *names, const struct server *server);
 
 void lock_list_free(struct lock_list *names);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_OWNER_H
-#define FAIRLOCK_OWNER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ void owner_show(char *text, size_t size, const char *by);
 
 /* The command without the folder of its program. Points into command. */
 const char *owner_without_folder(const char *command);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_PROGRESS_H
-#define FAIRLOCK_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ void progress_stop(struct progress *line);
 
 /* The wait is over. */
 void progress_close(struct progress *line);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_WAIT_H
-#define FAIRLOCK_WAIT_H
+#pragma once
 
 #include "base/error.h"
 #include "lock/wait_state.h"
@@ -20,5 +19,3 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 
 /* Waits for the next event. After WAIT_GRANTED and WAIT_FAILED there is none. */
 enum wait_event wait_next(struct waiting *w, int *signo, struct error *err);
-
-#endif

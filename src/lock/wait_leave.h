@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_WAIT_LEAVE_H
-#define FAIRLOCK_WAIT_LEAVE_H
-
 /* How a waiter goes without the lock. */
+#pragma once
 
 #include "base/error.h"
 #include "lock/wait_state.h"
@@ -12,5 +10,3 @@ int wait_timed_out(const struct waiting *w, struct error *err);
 /* Leaves the queue for the reason *err, if the server may know of us. If the server turns out to be
  * away, that may become the reason. */
 void wait_leave(struct waiting *w, struct error *err);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_WAIT_RESULT_H
-#define FAIRLOCK_WAIT_RESULT_H
-
 /* How a wait ends, in messages and exit statuses. */
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +28,3 @@ int wait_result_not_obtained(struct error *err, const struct lock *lock, const c
  * turns into its exit status, told unless --quiet; any other failure stays one (-1). */
 int wait_result_carry_out(struct messenger *messenger, const struct options *options, int signo,
 			  const struct error *err, int *status);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_WAIT_SHOW_H
-#define FAIRLOCK_WAIT_SHOW_H
-
 /* The output of a waiter while it waits: a line on a terminal, and its place with --verbose. */
+#pragma once
 
 #include "lock/wait_state.h"
 
@@ -13,5 +11,3 @@ void wait_show_take(struct waiting *w);
 
 /* The line is due. */
 void wait_show_mind_line(struct waiting *w);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_WAIT_STATE_H
-#define FAIRLOCK_WAIT_STATE_H
-
 /* The state of a wait, for the files wait*.c. Other files use wait.h. */
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +52,3 @@ struct waiting {
 	struct progress progress; /* on a terminal */
 	struct connection_trace steps;
 };
-
-#endif

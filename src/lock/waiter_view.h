@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_WAITER_VIEW_H
-#define FAIRLOCK_WAITER_VIEW_H
-
 /* Asks what a waiter may know of its lock: place, holder, usual times. */
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +33,3 @@ void waiter_view_ask(const struct waiter_view *view, const struct lock *lock,
 
 /* Reads the client's reply; one that makes no sense leaves what was known. */
 void waiter_view_read(struct waiter_view *view, const struct client *client);
-
-#endif

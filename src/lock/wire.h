@@ -1,8 +1,6 @@
-#ifndef FAIRLOCK_WIRE_H
-#define FAIRLOCK_WIRE_H
-
 /* The requests of one lock, as the scripts in lua/ want their arguments. What is built points into
  * *lock and the strings that are given; lock.h reads the replies. */
+#pragma once
 
 #include <stdbool.h>
 
@@ -43,5 +41,3 @@ void wire_remove(const struct lock_keys *keys, struct request *request, const ch
 
 /* Leaves the queue; undoes a grant that was made meanwhile. */
 void wire_leave(struct lock *lock, struct request *request);
-
-#endif

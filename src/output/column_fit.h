@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_COLUMN_FIT_H
-#define FAIRLOCK_COLUMN_FIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ struct column_fit {
 /* Finds widths for columns with one blank between two of them. Where they do not fit in any way,
  * all are cut as far as they may be. */
 void fit_columns(struct column_fit *columns, size_t count, int room);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_FULL_SCREEN_H
-#define FAIRLOCK_FULL_SCREEN_H
-
 /* The terminal's other screen, on which `--watch` draws. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +26,3 @@ void full_screen_leave(struct full_screen *screen);
 void full_screen_push(struct full_screen *screen);
 
 bool full_screen_is_drawn(const struct full_screen *screen);
-
-#endif

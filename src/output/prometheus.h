@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_PROMETHEUS_H
-#define FAIRLOCK_PROMETHEUS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ int prometheus_add(struct prometheus *metrics, const char *name, const int64_t v
 void prometheus_print(struct prometheus *metrics);
 
 void prometheus_free(struct prometheus *metrics);
-
-#endif

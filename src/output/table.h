@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_TABLE_H
-#define FAIRLOCK_TABLE_H
-
 /* Prints lists as lsblk(8) does: columns, raw, JSON. libsmartcols does the work. */
+#pragma once
 
 #include <stddef.h>
 
@@ -64,5 +62,3 @@ int table_flush(struct table *table, struct error *err);
 
 /* table may be NULL. */
 void table_close(struct table *table);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_TERMINAL_RESTORER_H
-#define FAIRLOCK_TERMINAL_RESTORER_H
-
 /* A process that puts the terminal right if `--watch` is killed. */
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -24,5 +22,3 @@ struct terminal_restorer {
 int terminal_restorer_start(struct terminal_restorer *restorer, struct error *err);
 
 void terminal_restorer_end(struct terminal_restorer *restorer);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_TIMESTAMP_H
-#define FAIRLOCK_TIMESTAMP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ const char *timestamp_local(char text[TIMESTAMP_MAX_BYTES], int64_t ms, enum tim
 
 /* How far local time is ahead of UTC then. */
 int64_t timestamp_offset_ms(int64_t ms);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_WATCH_H
-#define FAIRLOCK_WATCH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ struct watch {
 /* Until q is typed (returns 0) or a signal comes (dies of it, when the terminal is as it was). What
  * fails later than the first time is shown, and tried again. */
 int watch_run(const struct watch *watch, struct error *err);
-
-#endif

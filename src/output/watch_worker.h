@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_WATCH_WORKER_H
-#define FAIRLOCK_WATCH_WORKER_H
-
 /* The process that asks the server for `--watch`, so that keys never wait for it. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +37,3 @@ enum watch_worker_result watch_worker_take(struct watch_worker *worker, char **t
 					   struct error *err);
 
 void watch_worker_end(struct watch_worker *worker);
-
-#endif

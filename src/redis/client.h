@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_CLIENT_H
-#define FAIRLOCK_CLIENT_H
+#pragma once
 
 #include <poll.h>
 
@@ -40,5 +39,3 @@ void client_open(struct client *client);
 
 /* Whether it is connected, and the server has said who it is. */
 bool client_has_greeted(const struct client *client);
-
-#endif

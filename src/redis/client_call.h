@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_CLIENT_CALL_H
-#define FAIRLOCK_CLIENT_CALL_H
-
 /* One request whose reply is waited for. Nothing else is served meanwhile. */
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +20,3 @@ int client_call(struct client *client, const struct request *request, int64_t un
 /* Waits until until_ms for the reply to the request that is under way, and drops it. Then, or if it
  * has not come, there is none. */
 void client_finish(struct client *client, int64_t until_ms);
-
-#endif

@@ -1,8 +1,6 @@
-#ifndef FAIRLOCK_CLIENT_FAIL_H
-#define FAIRLOCK_CLIENT_FAIL_H
-
 /* A client whose connection ends, or whose request the server refuses. For client.c.
  * Functions that return an event have filled client->error. */
+#pragma once
 
 #include "redis/client_state.h"
 
@@ -28,5 +26,3 @@ enum client_event client_nonsense(struct client *client, const char *what);
 /* The server answered with an error: an unavailable one is asked again later, any other answer is
  * final. of_subscription: it does not answer the request. */
 enum client_event client_refused(struct client *client, const char *text, bool of_subscription);
-
-#endif

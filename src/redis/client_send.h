@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_CLIENT_SEND_H
-#define FAIRLOCK_CLIENT_SEND_H
-
 /* The commands that a client sends. For client.c. */
+#pragma once
 
 #include "redis/client_state.h"
 
@@ -14,5 +12,3 @@ void client_send_request(struct client *client, bool whole_script);
 
 /* Asks how many replicas have all that this connection wrote: once, when the reply is known. */
 void client_send_wait(struct client *client);
-
-#endif

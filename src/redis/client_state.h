@@ -1,8 +1,6 @@
-#ifndef FAIRLOCK_CLIENT_STATE_H
-#define FAIRLOCK_CLIENT_STATE_H
-
 /* A client, a request, and what can happen to them. Others than the files client*.c use client.h.
  */
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -88,5 +86,3 @@ struct client {
 	int heard_on;                    /* -1: a channel that we never subscribed to */
 	struct error error;
 };
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_CLUSTER_NODES_H
-#define FAIRLOCK_CLUSTER_NODES_H
-
 /* The masters of a cluster, one after another, and the slots that none of them serves. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +46,3 @@ bool cluster_nodes_show_gap(const struct cluster_nodes *nodes, size_t gap, char 
 
 /* Returns 0 when all can be seen; else -1 with STATUS_UNAVAILABLE and all gaps in one line. */
 int cluster_nodes_check(const struct cluster_nodes *nodes, struct error *err);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_CONNECT_H
-#define FAIRLOCK_CONNECT_H
-
 /* Sockets: connects to the addresses of an endpoint, or to a unix socket. */
+#pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -48,5 +46,3 @@ int connect_result(int fd);
 
 /* Connects to a unix socket, at once. Returns a socket as connect_next does. */
 int connect_unix(const char *path);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_CONNECTION_H
-#define FAIRLOCK_CONNECTION_H
+#pragma once
 
 #include <poll.h>
 
@@ -38,5 +37,3 @@ enum connection_event connection_step(struct connection *connection, struct redi
 
 /* Fills *slot for poll. Returns the deadline of its own timers. */
 int64_t connection_wait(const struct connection *connection, struct pollfd *slot);
-
-#endif

@@ -1,8 +1,6 @@
-#ifndef FAIRLOCK_CONNECTION_BEGIN_H
-#define FAIRLOCK_CONNECTION_BEGIN_H
-
 /* The stages of a connection from the choice of an endpoint to the first bytes: names, sockets, the
  * private server's start, TLS. For connection.c. Each goes on as far as it can without waiting. */
+#pragma once
 
 #include "redis/connection_state.h"
 
@@ -17,5 +15,3 @@ enum connection_event connection_mind_connect(struct connection *connection);
 
 /* CONNECTION_SECURING */
 enum connection_event connection_mind_tls(struct connection *connection);
-
-#endif

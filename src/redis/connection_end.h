@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_CONNECTION_END_H
-#define FAIRLOCK_CONNECTION_END_H
-
 /* How a connection, or an attempt at one, ends, and when the next follows. */
+#pragma once
 
 #include "redis/connection_state.h"
 
@@ -47,5 +45,3 @@ enum connection_event connection_attempt_failed_for(struct connection *connectio
 
 /* Whether this attempt has taken too long. */
 bool connection_is_overdue(const struct connection *connection);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_CONNECTION_STATE_H
-#define FAIRLOCK_CONNECTION_STATE_H
-
 /* The state of a connection, for the files connection*.c. Other files use connection.h. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +76,3 @@ struct connection {
 	bool refused;
 	struct error error;
 };
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_CONNECTION_TRACE_H
-#define FAIRLOCK_CONNECTION_TRACE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -20,5 +19,3 @@ void connection_trace_tell(struct connection_trace *steps, const struct client *
 
 /* Skips the steps until now: another process has told them. */
 void connection_trace_skip(struct connection_trace *steps, const struct client *client);
-
-#endif

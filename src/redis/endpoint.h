@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_ENDPOINT_H
-#define FAIRLOCK_ENDPOINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ struct endpoint {
 
 /* Sets the port from a text of digits. Returns false, and changes nothing, when that is no port. */
 bool endpoint_set_port(struct endpoint *endpoint, const char *text);
-
-#endif

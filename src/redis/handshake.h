@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_HANDSHAKE_H
-#define FAIRLOCK_HANDSHAKE_H
-
 /* HELLO and AUTH at a server, and asking a sentinel for the master. */
+#pragma once
 
 #include <stdbool.h>
 
@@ -40,5 +38,3 @@ void handshake_send(struct handshake *handshake, struct redisContext *redis);
 /* Takes the next reply, from the server at `here`. */
 enum handshake_outcome handshake_take(struct handshake *handshake, const struct redisReply *reply,
 				      const struct endpoint *here, struct error *err);
-
-#endif

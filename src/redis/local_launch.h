@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_LOCAL_LAUNCH_H
-#define FAIRLOCK_LOCAL_LAUNCH_H
+#pragma once
 
 #include "base/error.h"
 
@@ -14,5 +13,3 @@ int local_launch_open(int folder, const char *name, int flags);
  * until it listens. It inherits lock, a flocked file of local_launch_open. Returns 0, or -1 with
  * STATUS_UNAVAILABLE when neither is installed, STATUS_OS when it cannot be started. */
 int local_launch(int folder, int lock, struct error *err);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_LOCAL_SERVER_H
-#define FAIRLOCK_LOCAL_SERVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -36,5 +35,3 @@ pid_t local_server_pid(int folder);
 /* Tells whether a process is some private server, which serves others too and
  * outlives whoever started it. */
 bool local_server_is_ours(pid_t pid);
-
-#endif

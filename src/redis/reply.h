@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_REPLY_H
-#define FAIRLOCK_REPLY_H
-
 /* Reads the elements of a reply, whatever type they turn out to have. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +34,3 @@ const char *reply_field(const struct redisReply *map, const char *key);
 
 /* Fills *err with STATUS_BUG and returns -1. */
 int reply_nonsense(struct error *err);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_REPLY_LIMITS_H
-#define FAIRLOCK_REPLY_LIMITS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ struct reply_limits *reply_limits_set(struct redisReader *reader);
 bool reply_limits_exceeded(const struct reply_limits *bounds);
 
 void reply_limits_free(struct reply_limits *bounds);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_RESOLVE_H
-#define FAIRLOCK_RESOLVE_H
+#pragma once
 
 #include "redis/connect.h"
 
@@ -13,5 +12,3 @@ int resolve_start(const struct endpoint *endpoint);
 /* Takes the answer, and closes the descriptor. Returns 0 with *addresses filled, or -1 with *cause.
  */
 int resolve_finish(int fd, struct addresses *addresses, const char **cause);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_SCRIPT_H
-#define FAIRLOCK_SCRIPT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ extern const struct script script_status;
 extern const struct script script_queue;
 extern const struct script script_log;
 extern const struct script script_view;
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_SERVER_H
-#define FAIRLOCK_SERVER_H
-
 /* Where a server is, and who we are there. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +38,3 @@ struct server {
 	int db;
 	char *label; /* the URL without its password, to show and to hand on */
 };
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_SERVER_ERROR_H
-#define FAIRLOCK_SERVER_ERROR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ enum status server_error_status(const char *text);
 /* "MOVED SLOT HOST:PORT" and "ASK SLOT HOST:PORT": where the keys are. A host that is left out is
  * the one at the other end, *here. Returns false when it is no such error. */
 bool server_error_redirects(const char *text, const struct endpoint *here, struct endpoint *to);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_SERVER_URL_H
-#define FAIRLOCK_SERVER_URL_H
+#pragma once
 
 #include "base/error.h"
 #include "redis/server.h"
@@ -15,5 +14,3 @@ const char *server_shown(const struct server *server);
 void server_hide_password(char *url);
 
 void server_free(struct server *server);
-
-#endif

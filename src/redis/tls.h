@@ -1,8 +1,6 @@
-#ifndef FAIRLOCK_TLS_H
-#define FAIRLOCK_TLS_H
-
 /* TLS for a connection of hiredis. fairlock-tls has tls.c, with OpenSSL; the programs that must not
  * pay for loading that have tls_none.c. */
+#pragma once
 
 #include <stdbool.h>
 
@@ -32,5 +30,3 @@ int tls_shake_hands(struct redisContext *redis, short *events, struct error *err
 
 /* The protocol of the session ("TLSv1.3"); NULL: there is none. */
 const char *tls_protocol(const struct redisContext *redis);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_DESCENDANTS_H
-#define FAIRLOCK_DESCENDANTS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -8,5 +7,3 @@
  * spared, nor to a private server. Returns how many there are, or -1 when they cannot be found. A
  * process that forks meanwhile can escape one call: repeat until the count is 0. */
 int descendants_signal(int signo, pid_t spare);
-
-#endif

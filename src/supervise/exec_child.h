@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_EXEC_CHILD_H
-#define FAIRLOCK_EXEC_CHILD_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -11,5 +10,3 @@
  * over. shared->exec_errno tells why it could not become COMMAND. */
 _Noreturn void exec_child(const struct job *job, struct shared_state *shared, int start,
 			  pid_t parent);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_GUARD_H
-#define FAIRLOCK_GUARD_H
+#pragma once
 
 #include "supervise/guard_standby.h"
 
@@ -11,5 +10,3 @@
  */
 _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 			 const struct guard_ends *ends);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_GUARD_MESSAGES_H
-#define FAIRLOCK_GUARD_MESSAGES_H
-
 /* The guard's messages for --verbose and --syslog. */
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +10,3 @@ void guard_tell_renewal(const struct job *job, const struct hold *hold);
 
 /* status is COMMAND's, as waitpid gives it. */
 void guard_tell_end(const struct job *job, int status, int64_t took_ms);
-
-#endif

@@ -1,8 +1,6 @@
-#ifndef FAIRLOCK_GUARD_STANDBY_H
-#define FAIRLOCK_GUARD_STANDBY_H
-
 /* The guard before COMMAND begins: it opens what it needs, makes the process that is to become
  * COMMAND, and waits until the wrapper lets that go. */
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -38,5 +36,3 @@ void guard_standby_run(struct guard_standby *standby);
 /* Tries once more what failed before the start. Returns whether there is a process for COMMAND; if
  * not, shared->ending says why. */
 bool guard_standby_has_command(struct guard_standby *standby);
-
-#endif

@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_KEEPALIVE_H
-#define FAIRLOCK_KEEPALIVE_H
-
 /* The keeper that `acquire --while-pid` leaves behind: it renews the lease. */
+#pragma once
 
 #include <sys/types.h>
 
@@ -39,5 +37,3 @@ void keepalive_let_go(const struct keepalive *keeper);
 
 /* Ends it. It has not used the connection. */
 void keepalive_end(const struct keepalive *keeper);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_KILL_TIMER_H
-#define FAIRLOCK_KILL_TIMER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ void kill_timer_open(struct kill_timer *kill_timer);
 
 /* Sets the time by clock_ms(), in the place of the one before; NEVER_MS: none. */
 void kill_timer_set(struct kill_timer *kill_timer, int64_t at_ms);
-
-#endif

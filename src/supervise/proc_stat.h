@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_PROC_STAT_H
-#define FAIRLOCK_PROC_STAT_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -16,5 +15,3 @@ pid_t proc_fork(int end_signal, _Atomic pid_t *child);
 
 /* Returns -1 when the process is gone, or nobody may look. */
 int proc_stat_read(pid_t pid, struct proc_stat *proc);
-
-#endif

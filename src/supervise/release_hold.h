@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_RELEASE_HOLD_H
-#define FAIRLOCK_RELEASE_HOLD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -8,5 +7,3 @@ struct messenger;
 
 /* Gives a hold back, waiting until until_ms for the server, and tells how that went. */
 void release_hold(struct hold *hold, struct messenger *messenger, int64_t until_ms);
-
-#endif

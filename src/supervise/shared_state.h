@@ -1,7 +1,5 @@
-#ifndef FAIRLOCK_SHARED_STATE_H
-#define FAIRLOCK_SHARED_STATE_H
-
 /* The job, and the memory that wrapper, guard and COMMAND share. */
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -90,5 +88,3 @@ void shared_state_take_lock(const struct shared_state *shared, const struct job 
  * its own if it cannot be shared. */
 void shared_state_put(struct shared_state *shared, const struct job *job);
 void shared_state_take(const struct shared_state *shared, const struct job *job);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_STANDBY_H
-#define FAIRLOCK_STANDBY_H
+#pragma once
 
 #include "supervise/shared_state.h"
 
@@ -34,5 +33,3 @@ void standby_end(struct standby *standby);
  * another connection. Then there is no COMMAND, and it is to be ended. Else guard, fd and shared
  * are the caller's. */
 bool standby_set_off(struct standby *standby, const struct job *job);
-
-#endif

@@ -1,8 +1,6 @@
-#ifndef FAIRLOCK_STOP_H
-#define FAIRLOCK_STOP_H
-
 /* How COMMAND is stopped, by the guard or, if that is gone, by the wrapper: a first signal and
  * SIGCONT, then SIGKILL, to COMMAND and everything that it started. */
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,5 +18,3 @@ void stop_begin(struct stop *stop, int signo, int64_t kill_ms);
 /* Sends SIGKILL, and sets kill_ms to a few milliseconds later: a process that was just forked may
  * have escaped. */
 void stop_kill(struct stop *stop);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_WRAPPER_H
-#define FAIRLOCK_WRAPPER_H
+#pragma once
 
 #include "base/error.h"
 #include "supervise/shared_state.h"
@@ -9,5 +8,3 @@
  * been given back, or has been lost, by then. */
 int wrapper_run(const struct job *job, struct standby *standby, struct ending *ending,
 		struct error *err);
-
-#endif

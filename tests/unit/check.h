@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_TESTS_CHECK_H
-#define FAIRLOCK_TESTS_CHECK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,5 +26,3 @@ static inline int conclude(const struct tally *tally)
 	printf("%d passed, %d failed\n", tally->passed, tally->failed);
 	return tally->failed || tally->passed == 0;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_TESTS_FUZZ_H
-#define FAIRLOCK_TESTS_FUZZ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ size_t fuzz_count(const char *text, const char *word);
 /* Whether the word is in one of those parts of a URL that are shown. There it may be written in a
  * way that fuzz_count does not see (%53). */
 bool fuzz_shows_secret(const struct server *server);
-
-#endif

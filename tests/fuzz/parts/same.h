@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_TESTS_FUZZ_SAME_H
-#define FAIRLOCK_TESTS_FUZZ_SAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ bool same_options(const struct options *a, const struct options *b);
 
 /* Writes the value that a row has, as it may be written in a file; "" for none. */
 void value_of(char *text, size_t size, const struct options *options, const struct option_row *row);
-
-#endif

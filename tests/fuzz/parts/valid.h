@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_TESTS_FUZZ_VALID_H
-#define FAIRLOCK_TESTS_FUZZ_VALID_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ bool valid_json(const char *text, size_t length);
 
 /* Prometheus's text exposition format, as far as it is used. */
 bool valid_metrics(const char *text, size_t length);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef FAIRLOCK_TESTS_FUZZ_WORLD_H
-#define FAIRLOCK_TESTS_FUZZ_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ struct world_file {
 };
 
 void world_files(const struct world_file *files, size_t count);
-
-#endif
