@@ -71,7 +71,7 @@ static void ask(struct waiting *w)
 /* A question of ours goes before a look at the lock, whose answer need not be waited for. */
 static bool is_asking(const struct waiting *w)
 {
-	return w->client->pending && !w->viewing;
+	return client_has_request(w->client) && !w->viewing;
 }
 
 /* A lock that never ends is somebody's mistake; whoever waits for it should know. */
@@ -184,7 +184,7 @@ static void heard(struct waiting *w)
 	int64_t in_ms = 0;
 
 	message_step(w->wait->messenger, "heard: %s", message);
-	if (!w->client->pending && handover_take(w->lock, w->client)) {
+	if (!client_has_request(w->client) && handover_take(w->lock, w->client)) {
 		got_it(w);
 		return;
 	}
@@ -214,7 +214,8 @@ static int failed(struct waiting *w, struct error *err)
 
 	/* it was the look that was refused: not the connection, which leaves the request pending,
 	 * nor the subscription, which takes the channels with it */
-	if (client->final && w->viewing && !client->pending && client->channel_count > 0) {
+	if (client->final && w->viewing && !client_has_request(client) &&
+	    client->channel_count > 0) {
 		w->viewing = w->place_due = false;
 		w->view_ms = NEVER_MS;
 		client->error.status = STATUS_OK;
@@ -342,7 +343,7 @@ static int mind_time(struct waiting *w, struct error *err)
 		return wait_timed_out(w, err);
 	if (clock_ms() >= w->progress.draw_ms)
 		wait_show_mind_line(w);
-	if (w->place_due && !w->client->pending)
+	if (w->place_due && !client_has_request(w->client))
 		wait_show_ask(w);
 	return 0;
 }

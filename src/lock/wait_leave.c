@@ -15,7 +15,7 @@
 /* The time for waiting is over; if the server was away, or its replicas, that is why. */
 int wait_timed_out(const struct waiting *w, struct error *err)
 {
-	if (w->client->confirming)
+	if (w->client->phase == REQUEST_CONFIRMING)
 		return fail(err, STATUS_UNAVAILABLE,
 			    "cannot get lock %s: too few replicas know of it", w->lock->keys.name);
 	if (w->client->connection.attempts > 0) {

@@ -43,7 +43,7 @@ static void confirmed(struct client *client)
  * a request was under way. */
 static bool is_of_subscription(const struct client *client)
 {
-	return client->sent ? client->before_reply > 0 : client->confirmations > 0;
+	return client->phase >= REQUEST_SENT ? client->before_reply > 0 : client->confirmations > 0;
 }
 
 static int find_channel(const struct client *client, const redisReply *name)
@@ -90,12 +90,12 @@ static enum client_event take_error(struct client *client, const char *text)
 	if (server_error_is(text, "MOVED") || server_error_is(text, "ASK")) {
 		if (!connection_redirect(&client->connection, text))
 			return client_lost_for(client, text);
-		client->sent = false; /* nothing was done there */
+		client_unsend(client); /* nothing was done there */
 		client_forget_connection(client);
 		return CLIENT_NOTHING;
 	}
 	if (server_error_is(text, "NOSCRIPT") && !of_subscription && client->request.script &&
-	    !client->whole_script) {
+	    client->phase == REQUEST_SENT) {
 		client_send_request(client, true);
 		return CLIENT_NOTHING;
 	}
@@ -112,10 +112,7 @@ static enum client_event take_error(struct client *client, const char *text)
 static enum client_event answered(struct client *client)
 {
 	connection_is_well(&client->connection);
-	client->pending = false;
-	client->sent = false;
-	client->confirming = false;
-	client->retried = false;
+	client->phase = REQUEST_NONE;
 	client->returning = false;
 	client->ever_answered = true;
 	client->error.status = STATUS_OK;
@@ -141,15 +138,15 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 	}
 	/* nor before the request has left: a server that answers without listening would make us
 	 * pile up requests */
-	if (!client->pending || !client->sent || connection_is_sending(&client->connection))
+	if (client->phase < REQUEST_SENT || connection_is_sending(&client->connection))
 		return client_nonsense(client, "a reply that nobody asked for");
-	if (client->confirming) {
+	if (client->phase == REQUEST_CONFIRMING) {
 		client->replicas = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
 		return answered(client);
 	}
 	if (client->channel_count > 0 && client->connection.handshake.shards && !client->by_shard) {
 		/* the handshake has just said what kind of server this is; this copy is no stray */
-		client->sent = false;
+		client_unsend(client);
 		client->retried = true;
 		client_start_over(client);
 		return CLIENT_NOTHING;
@@ -157,7 +154,7 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 	client->reply = reply;
 	if (!needs_replicas(client))
 		return answered(client);
-	client->confirming = true;
+	client->phase = REQUEST_CONFIRMING;
 	client->ever_answered = true; /* there is something to come back to */
 	client_send_wait(client);
 	return CLIENT_NOTHING;
@@ -197,20 +194,19 @@ bool client_has_greeted(const struct client *client)
 
 static bool is_wanted(const struct client *client)
 {
-	return client->pending || client->channel_count > 0 || client->eager;
+	return client_has_request(client) || client->channel_count > 0 || client->eager;
 }
 
 static bool may_send(const struct client *client)
 {
-	return is_open(client) && client->pending && !client->sent;
+	return is_open(client) && client->phase == REQUEST_WAITING;
 }
 
 /* As long as the handshake is unanswered, the connection minds the time: another seed may do. */
 static int64_t due_ms(const struct client *client)
 {
-	return client->sent && is_open(client) && client->connection.handshake.due == 0
-		       ? client->due_ms
-		       : NEVER_MS;
+	return client->phase >= REQUEST_SENT && client_has_greeted(client) ? client->due_ms
+									   : NEVER_MS;
 }
 
 static enum client_event step(struct client *client)
@@ -218,7 +214,7 @@ static enum client_event step(struct client *client)
 	enum client_event event = CLIENT_NOTHING;
 	redisReply *reply;
 
-	if (!client->confirming)
+	if (client->phase != REQUEST_CONFIRMING)
 		client_drop_reply(client);
 	if (client->connection.stage == CONNECTION_DOWN && !is_wanted(client))
 		return CLIENT_NOTHING;
@@ -281,20 +277,21 @@ void client_subscribe(struct client *client, const char *channel)
 void client_request(struct client *client, const struct request *request)
 {
 	client->request = *request;
-	client->whole_script = false;
-	client->pending = true;
-	client->sent = false;
+	client->phase = REQUEST_WAITING;
 	client->retried = false;
 	client->again_ms = 0;
 }
 
 void client_cancel(struct client *client)
 {
-	if (client->pending && client->sent)
+	if (client->phase >= REQUEST_SENT)
 		client_start_over(client);
-	client->pending = false;
-	client->sent = false;
-	client->retried = false;
+	client->phase = REQUEST_NONE;
+}
+
+bool client_has_request(const struct client *client)
+{
+	return client->phase != REQUEST_NONE;
 }
 
 bool client_is_silent(const struct client *client)
@@ -304,7 +301,7 @@ bool client_is_silent(const struct client *client)
 
 bool client_is_still(const struct client *client)
 {
-	return client_has_greeted(client) && !client->pending && !client->confirming &&
+	return client_has_greeted(client) && !client_has_request(client) &&
 	       client->confirmations == 0 && client->unasked == 0 && client_is_silent(client);
 }
 

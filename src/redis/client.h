@@ -20,6 +20,9 @@ void client_request(struct client *client, const struct request *request);
 /* Drops the request under way: its reply, if it comes, is ignored with its connection. */
 void client_cancel(struct client *client);
 
+/* Whether a request has been made that is not answered yet. */
+bool client_has_request(const struct client *client);
+
 /* Fills *slot for poll. Returns the deadline of the client's own timers. */
 int64_t client_wait(const struct client *client, struct pollfd *slot);
 

@@ -23,7 +23,7 @@ static bool goes_on(const struct client *client, enum patience patience)
 /* Until the request is answered, or, if there is none, the server has greeted us. */
 static int await(struct client *client, int64_t until_ms, enum patience patience, struct error *err)
 {
-	const bool for_reply = client->pending;
+	const bool for_reply = client_has_request(client);
 	struct pollfd slot;
 
 	for (;;) {
@@ -91,7 +91,7 @@ void client_finish(struct client *client, int64_t until_ms)
 {
 	struct error ignored;
 
-	if (client->pending)
+	if (client_has_request(client))
 		await_in_peace(client, until_ms, AT_ONCE, &ignored);
 	client_cancel(client);
 }

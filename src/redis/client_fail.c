@@ -18,23 +18,28 @@ void client_drop_reply(struct client *client)
 	if (client->reply)
 		freeReplyObject(client->reply);
 	client->reply = NULL;
-	client->confirming = false;
+}
+
+void client_unsend(struct client *client)
+{
+	client_drop_reply(client);
+	if (client->phase >= REQUEST_SENT)
+		client->phase = REQUEST_WAITING;
 }
 
 /* A request that was under way on a lost connection goes out again over the next one. */
 void client_forget_connection(struct client *client)
 {
-	client_drop_reply(client);
+	if (client->phase >= REQUEST_SENT) {
+		client->retried = true;
+		client->strays++;
+	}
+	client_unsend(client);
 	client->subscribed = 0;
 	client->confirmations = 0;
 	client->before_reply = 0;
 	client->unasked = 0;
 	client->again_ms = 0;
-	if (client->pending && client->sent) {
-		client->retried = true;
-		client->strays++;
-	}
-	client->sent = false;
 }
 
 /* Nothing has gone wrong, the connection is at the wrong place, or of the wrong kind. */
@@ -125,8 +130,7 @@ static enum client_event stay(struct client *client, const char *text)
 {
 	fail(&client->error, STATUS_UNAVAILABLE, "cannot use %s: %s",
 	     server_shown(client->connection.server), text);
-	client_drop_reply(client);
-	client->sent = false;
+	client_unsend(client);
 	client->retried = true; /* it may have been done in part */
 	client->final = false;
 	client->again_ms = clock_ms() + connection_back_off(&client->connection);
@@ -158,9 +162,7 @@ enum client_event client_refused(struct client *client, const char *text, bool o
 		fail(&client->error, status, "cannot use %s: the server says: %s", shown, text);
 	if (status == STATUS_REFUSED)
 		add_denied(client, text);
-	client->pending = false;
-	client->sent = false;
-	client->confirming = false;
+	client->phase = REQUEST_NONE;
 	client->final = true;
 	return CLIENT_FAILED;
 }

@@ -6,6 +6,9 @@
 
 void client_drop_reply(struct client *client);
 
+/* The request, if it was sent, is to be sent again. Nothing of it is left at the server. */
+void client_unsend(struct client *client);
+
 /* A request that was under way on a lost connection goes out again over the next one. */
 void client_forget_connection(struct client *client);
 

@@ -51,6 +51,15 @@ enum client_event {
 			 * else the connection, and the request, are tried again */
 };
 
+/* Where the request is. A server may have it from REQUEST_SENT on. */
+enum request_phase {
+	REQUEST_NONE,       /* none was made, or it has been answered, refused or cancelled */
+	REQUEST_WAITING,    /* to be sent */
+	REQUEST_SENT,       /* over this connection, with the hash of its script if it has one */
+	REQUEST_SENT_WHOLE, /* the same with the script: this server did not know the hash */
+	REQUEST_CONFIRMING, /* client->reply is there, and waits for the replicas' word */
+};
+
 /* One connection that comes back by itself, with at most one request under way. The
  * greeting, the subscriptions and the request leave in one write. */
 struct client {
@@ -58,11 +67,10 @@ struct client {
 	int64_t timeout_ms;
 	int64_t due_ms; /* when the reply is overdue */
 	struct request request;
-	bool more;    /* the last step brought something, there may be another: do not wait */
-	bool eager;   /* to be connected, also when there is nothing to ask */
-	bool pending; /* a request waits for its reply */
-	bool sent;    /* over this connection */
-	bool retried; /* over an earlier connection */
+	bool more;  /* the last step brought something, there may be another: do not wait */
+	bool eager; /* to be connected, also when there is nothing to ask */
+	enum request_phase phase;
+	bool retried; /* the request was sent before, perhaps over an earlier connection */
 	int strays;   /* requests that were under way on connections that are no more */
 	char strays_text[12];
 	bool returning; /* this connection is not the first, and has answered nothing yet */
@@ -78,8 +86,6 @@ struct client {
 	int confirmations;  /* of subscriptions, still to come */
 	int before_reply;   /* those of them that left before the request */
 	int unasked;        /* replies to ASKING, still to come */
-	bool whole_script;  /* this server did not know the script */
-	bool confirming;    /* reply is there, and waits for the replicas' word */
 	long long replicas; /* so many have what the last request did */
 	struct redisReply *reply;
 	char message[MESSAGE_MAX_BYTES]; /* "" if it is longer, or has a zero byte in it */
