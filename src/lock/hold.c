@@ -109,16 +109,6 @@ static void renewed(struct hold *hold)
 	}
 }
 
-/* A connection that came back is used at once: after a restart without data whoever
- * presents itself first has the lock. A refusal is not a loss either; the deadline decides. */
-static void failed(struct hold *hold)
-{
-	if (hold->client->final)
-		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
-	else if (!client_has_request(hold->client))
-		renew(hold);
-}
-
 void hold_step(struct hold *hold)
 {
 	for (int events = 0; hold->state == HOLD_HELD && events < EVENTS_AT_ONCE; events++) {
@@ -137,7 +127,14 @@ void hold_step(struct hold *hold)
 				hold->renew_ms = earliest(hold->renew_ms, pace_ms(&hold->pace));
 			break;
 		case CLIENT_FAILED:
-			failed(hold);
+			/* a connection that comes back is used at once: after a restart without
+			 * data the first that presents itself has the lock */
+			if (!client_has_request(hold->client))
+				renew(hold);
+			break;
+		case CLIENT_REFUSED:
+			/* that is no loss of the lock, either: the deadline decides */
+			hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
 			break;
 		}
 	}

@@ -208,20 +208,19 @@ static void heard(struct waiting *w)
 
 /* The server went away. Whoever never reached it is told at once; a waiter keeps trying, and
  * presents itself as soon as it is back. */
-static int failed(struct waiting *w, struct error *err)
+static int failed(struct waiting *w, bool is_final, struct error *err)
 {
 	struct client *client = w->client;
 
 	/* it was the look that was refused: not the connection, which leaves the request pending,
 	 * nor the subscription, which takes the channels with it */
-	if (client->final && w->viewing && !client_has_request(client) &&
-	    client->channel_count > 0) {
+	if (is_final && w->viewing && !client_has_request(client) && client->channel_count > 0) {
 		w->viewing = w->place_due = false;
 		w->view_ms = NEVER_MS;
 		client->error.status = STATUS_OK;
 		return 0;
 	}
-	if (client->final || !client->ever_answered) {
+	if (is_final || !client->ever_answered) {
 		*err = client->error;
 		return -1;
 	}
@@ -252,7 +251,8 @@ static int take_events(struct waiting *w, struct error *err)
 			heard(w);
 			break;
 		case CLIENT_FAILED:
-			result = failed(w, err);
+		case CLIENT_REFUSED:
+			result = failed(w, event == CLIENT_REFUSED, err);
 			break;
 		}
 		if (result < 0 || w->granted)

@@ -100,7 +100,7 @@ static enum client_event take_error(struct client *client, const char *text)
 		return CLIENT_NOTHING;
 	}
 	event = client_refused(client, text, of_subscription);
-	if (of_subscription && client->final) {
+	if (of_subscription && event == CLIENT_REFUSED) {
 		/* the request behind it may have been granted */
 		client->strays++;
 		client->channel_count = 0;

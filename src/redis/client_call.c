@@ -31,7 +31,8 @@ static int await(struct client *client, int64_t until_ms, enum patience patience
 
 		if (event == CLIENT_REPLY || (!for_reply && client_has_greeted(client)))
 			return 0;
-		if (event == CLIENT_FAILED && !goes_on(client, patience)) {
+		if (event == CLIENT_REFUSED ||
+		    (event == CLIENT_FAILED && !goes_on(client, patience))) {
 			*err = client->error;
 			return -1;
 		}

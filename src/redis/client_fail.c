@@ -67,10 +67,9 @@ enum client_event client_lost(struct client *client)
 {
 	client_forget_connection(client);
 	client->error = client->connection.error;
-	client->final = client->connection.refused;
 	if (may_pass(client) && connection_await(&client->connection))
 		return CLIENT_NOTHING;
-	return CLIENT_FAILED;
+	return client->connection.refused ? CLIENT_REFUSED : CLIENT_FAILED;
 }
 
 enum client_event client_lost_for(struct client *client, const char *cause)
@@ -132,7 +131,6 @@ static enum client_event stay(struct client *client, const char *text)
 	     server_shown(client->connection.server), text);
 	client_unsend(client);
 	client->retried = true; /* it may have been done in part */
-	client->final = false;
 	client->again_ms = clock_ms() + connection_back_off(&client->connection);
 	return CLIENT_FAILED;
 }
@@ -163,6 +161,5 @@ enum client_event client_refused(struct client *client, const char *text, bool o
 	if (status == STATUS_REFUSED)
 		add_denied(client, text);
 	client->phase = REQUEST_NONE;
-	client->final = true;
-	return CLIENT_FAILED;
+	return CLIENT_REFUSED;
 }

@@ -26,6 +26,6 @@ enum client_event client_no_reply(struct client *client);
 /* Ends the connection: no Redis server sends this. */
 enum client_event client_nonsense(struct client *client, const char *what);
 
-/* The server answered with an error: an unavailable one is asked again later, any other answer is
- * final. of_subscription: it does not answer the request. */
+/* The server answered with an error: CLIENT_FAILED if it is unavailable, and asked again later,
+ * else CLIENT_REFUSED. of_subscription: it does not answer the request. */
 enum client_event client_refused(struct client *client, const char *text, bool of_subscription);

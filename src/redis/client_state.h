@@ -47,8 +47,8 @@ enum client_event {
 	CLIENT_NOTHING, /* wait for the socket or for client_wait() */
 	CLIENT_REPLY,   /* client->reply answers the request; it lives until the next step */
 	CLIENT_MESSAGE, /* client->message was published, on client->channels[client->heard_on] */
-	CLIENT_FAILED,  /* client->error; if client->final, the server has refused the request;
-			 * else the connection, and the request, are tried again */
+	CLIENT_FAILED,  /* client->error; the connection, and the request, are tried again */
+	CLIENT_REFUSED, /* client->error: what the server says of the request, or of us, is final */
 };
 
 /* Where the request is. A server may have it from REQUEST_SENT on. */
@@ -76,7 +76,6 @@ struct client {
 	bool returning; /* this connection is not the first, and has answered nothing yet */
 	bool ever_answered;
 	bool ever_sent;
-	bool final;
 	int64_t again_ms; /* not to be sent before: the server could not serve it */
 	int64_t sent_ms;  /* when the request last left: what its reply's times count from */
 	char channels[CLIENT_CHANNELS][CHANNEL_MAX_BYTES];
