@@ -57,6 +57,6 @@ static bool is_worth_leaving(const struct error *err)
 
 void wait_leave(struct waiting *w, struct error *err)
 {
-	if (w->client->ever_sent && !w->traceless && is_worth_leaving(err))
+	if (w->client->sent_ms && !w->traceless && is_worth_leaving(err))
 		leave(w, err);
 }

@@ -69,7 +69,6 @@ void client_send_request(struct client *client, bool whole_script)
 	client->phase = whole_script ? REQUEST_SENT_WHOLE : REQUEST_SENT;
 	client->replicas = 0;
 	client->before_reply = client->confirmations;
-	client->ever_sent = true;
 	client->sent_ms = clock_ms();
 	client->due_ms = client->sent_ms + client->timeout_ms;
 }

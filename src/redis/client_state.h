@@ -75,9 +75,9 @@ struct client {
 	char strays_text[12];
 	bool returning; /* this connection is not the first, and has answered nothing yet */
 	bool ever_answered;
-	bool ever_sent;
 	int64_t again_ms; /* not to be sent before: the server could not serve it */
-	int64_t sent_ms;  /* when the request last left: what its reply's times count from */
+	int64_t sent_ms;  /* when a request last left (0: never); its reply's times count from then
+			   */
 	char channels[CLIENT_CHANNELS][CHANNEL_MAX_BYTES];
 	int channel_count;
 	int subscribed;
