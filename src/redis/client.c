@@ -71,7 +71,8 @@ static enum client_event take_push(struct client *client, const redisReply *push
 		confirmed(client);
 	if (is_text(push->element[0], "sunsubscribe"))
 		/* the slot has moved: whoever waits does so at its new place */
-		return client_lost_for(client, "the lock has moved to another node");
+		return client_break(client, STATUS_UNAVAILABLE, "use",
+				    "the lock has moved to another node");
 	if (!is_text(push->element[0], "message") && !is_text(push->element[0], "smessage"))
 		return CLIENT_NOTHING;
 	if (push->element[2]->type != REDIS_REPLY_STRING)
@@ -89,7 +90,7 @@ static enum client_event take_error(struct client *client, const char *text)
 
 	if (server_error_is(text, "MOVED") || server_error_is(text, "ASK")) {
 		if (!connection_redirect(&client->connection, text))
-			return client_lost_for(client, text);
+			return client_break(client, STATUS_UNAVAILABLE, "use", text);
 		client_unsend(client); /* nothing was done there */
 		client_forget_connection(client);
 		return CLIENT_NOTHING;
@@ -139,7 +140,8 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 	/* nor before the request has left: a server that answers without listening would make us
 	 * pile up requests */
 	if (client->phase < REQUEST_SENT || connection_is_sending(&client->connection))
-		return client_nonsense(client, "a reply that nobody asked for");
+		return client_break(client, STATUS_BUG, "understand",
+				    "a reply that nobody asked for");
 	if (client->phase == REQUEST_CONFIRMING) {
 		client->replicas = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
 		return answered(client);
@@ -246,7 +248,9 @@ enum client_event client_step(struct client *client)
 
 	client->more = false;
 	event = step(client);
-	return was_due && clock_ms() >= due_ms(client) ? client_no_reply(client) : event;
+	if (was_due && clock_ms() >= due_ms(client))
+		return client_break(client, STATUS_UNAVAILABLE, "reach", "no reply in time");
+	return event;
 }
 
 int64_t client_wait(const struct client *client, struct pollfd *slot)

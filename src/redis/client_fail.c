@@ -72,22 +72,10 @@ enum client_event client_lost(struct client *client)
 	return client->connection.refused ? CLIENT_REFUSED : CLIENT_FAILED;
 }
 
-enum client_event client_lost_for(struct client *client, const char *cause)
+enum client_event client_break(struct client *client, enum status status, const char *verb,
+			       const char *cause)
 {
-	connection_fail(&client->connection, STATUS_UNAVAILABLE, "use", cause);
-	return client_lost(client);
-}
-
-enum client_event client_no_reply(struct client *client)
-{
-	connection_fail(&client->connection, STATUS_UNAVAILABLE, "reach", "no reply in time");
-	return client_lost(client);
-}
-
-/* Ends the connection: no Redis server sends this. */
-enum client_event client_nonsense(struct client *client, const char *what)
-{
-	connection_fail(&client->connection, STATUS_BUG, "understand", what);
+	connection_fail(&client->connection, status, verb, cause);
 	return client_lost(client);
 }
 
@@ -149,8 +137,9 @@ enum client_event client_refused(struct client *client, const char *text, bool o
 			client_forget_connection(client);
 			return CLIENT_NOTHING;
 		}
-		return may_stay(client, text, of_subscription) ? stay(client, text)
-							       : client_lost_for(client, text);
+		return may_stay(client, text, of_subscription)
+			       ? stay(client, text)
+			       : client_break(client, STATUS_UNAVAILABLE, "use", text);
 	}
 	if (strstr(text, "WRONGTYPE") && client->request.script)
 		fail(&client->error, STATUS_CONFIG,

@@ -18,13 +18,9 @@ void client_start_over(struct client *client);
 /* The connection, or the attempt to make one, is over; another one follows. */
 enum client_event client_lost(struct client *client);
 
-/* The client ends the connection: "cannot use the server: CAUSE". */
-enum client_event client_lost_for(struct client *client, const char *cause);
-
-enum client_event client_no_reply(struct client *client);
-
-/* Ends the connection: no Redis server sends this. */
-enum client_event client_nonsense(struct client *client, const char *what);
+/* Ends the connection, "cannot VERB the server: CAUSE"; another one follows. */
+enum client_event client_break(struct client *client, enum status status, const char *verb,
+			       const char *cause);
 
 /* The server answered with an error: CLIENT_FAILED if it is unavailable, and asked again later,
  * else CLIENT_REFUSED. of_subscription: it does not answer the request. */
