@@ -127,15 +127,15 @@ static enum connection_event broken(struct connection *connection)
 	if (connection->redis->err != REDIS_ERR_PROTOCOL &&
 	    !reply_limits_exceeded(connection->bounds)) {
 		connection->broke = true;
-		return connection->handshake.due > 0 ? greeting_broke(connection)
-						     : connection_unreachable(connection, cause);
+		return connection->handshake.due > 0
+			       ? greeting_broke(connection)
+			       : connection_fail(connection, STATUS_UNAVAILABLE, "reach", cause);
 	}
 	if (connection->handshake.due > 0 && strstr(cause, "\\x15"))
 		return connection_attempt_failed_for(connection, "it speaks TLS (rediss://)");
-	fail(&connection->error, STATUS_BUG, "cannot understand %s: %s",
-	     server_shown(connection->server),
-	     reply_limits_exceeded(connection->bounds) ? "a reply that is too large" : cause);
-	return connection_lost(connection);
+	if (reply_limits_exceeded(connection->bounds))
+		cause = "a reply that is too large";
+	return connection_fail(connection, STATUS_BUG, "understand", cause);
 }
 
 /* The next that the other end has said, or NULL. Returns -1 when the connection is broken. */
@@ -143,24 +143,13 @@ static int next_reply(struct connection *connection, redisReply **reply)
 {
 	void *next = NULL;
 
-	for (int reads = 0; !next && reads < 2; reads++) {
-		if (reads > 0 && redisBufferRead(connection->redis) != REDIS_OK)
-			return -1;
-		if (redisGetReplyFromReader(connection->redis, &next) != REDIS_OK)
-			return -1;
-	}
+	if (redisGetReplyFromReader(connection->redis, &next) != REDIS_OK)
+		return -1;
+	if (!next && (redisBufferRead(connection->redis) != REDIS_OK ||
+		      redisGetReplyFromReader(connection->redis, &next) != REDIS_OK))
+		return -1;
 	*reply = next;
 	return 0;
-}
-
-static int flush(struct connection *connection)
-{
-	int done = 0;
-
-	return sdslen(connection->redis->obuf) == 0 ||
-			       redisBufferWrite(connection->redis, &done) == REDIS_OK
-		       ? 0
-		       : -1;
 }
 
 /* A server that has too many clients says so and closes, perhaps before we have said anything. */
@@ -183,22 +172,20 @@ static enum connection_event converse(struct connection *connection, redisReply 
 {
 	const bool is_late = connection->handshake.due > 0 && connection_is_overdue(connection);
 	redisReply *next = NULL;
-	enum connection_event event = CONNECTION_NOTHING;
+	enum connection_event event;
 
-	if (flush(connection) < 0 ? !hear_last_words(connection, &next)
-				  : next_reply(connection, &next) < 0)
+	if (redisBufferWrite(connection->redis, NULL) == REDIS_OK
+		    ? next_reply(connection, &next) < 0
+		    : !hear_last_words(connection, &next))
 		return broken(connection);
 	/* what has come while we were late ourselves is in time */
 	if (is_late && (!next || next->type == REDIS_REPLY_PUSH)) {
 		freeReplyObject(next);
 		return connection_attempt_failed_for(connection, "no reply in time");
 	}
-	if (!next && connection->redis->reader->len > BUFFER_MAX_BYTES) {
-		fail(&connection->error, STATUS_BUG,
-		     "cannot understand %s: a reply that does not end",
-		     server_shown(connection->server));
-		return connection_lost(connection);
-	}
+	if (!next && connection->redis->reader->len > BUFFER_MAX_BYTES)
+		return connection_fail(connection, STATUS_BUG, "understand",
+				       "a reply that does not end");
 	if (!next)
 		return CONNECTION_NOTHING;
 	if (connection->handshake.due == 0 || next->type == REDIS_REPLY_PUSH) {
@@ -210,23 +197,6 @@ static enum connection_event converse(struct connection *connection, redisReply 
 	return event == CONNECTION_NOTHING && connection->stage == CONNECTION_OPEN
 		       ? converse(connection, reply)
 		       : event;
-}
-
-static enum connection_event advance(struct connection *connection, redisReply **reply)
-{
-	switch (connection->stage) {
-	case CONNECTION_DOWN:
-		return connection_begin(connection);
-	case CONNECTION_LOOKING_UP:
-		return connection_mind_lookup(connection);
-	case CONNECTION_CONNECTING:
-		return connection_mind_connect(connection);
-	case CONNECTION_SECURING:
-		return connection_mind_tls(connection);
-	case CONNECTION_OPEN:
-		return converse(connection, reply);
-	}
-	return CONNECTION_NOTHING;
 }
 
 /* ---- Another process goes on with it ---- */
@@ -269,31 +239,32 @@ enum connection_event connection_step(struct connection *connection, struct redi
 	*reply = NULL;
 	do {
 		stage = connection->stage;
-		event = advance(connection, reply);
+		event = stage == CONNECTION_OPEN ? converse(connection, reply)
+						 : connection_advance(connection);
 	} while (event == CONNECTION_NOTHING && connection->stage > stage);
 	return event;
 }
 
 int64_t connection_wait(const struct connection *connection, struct pollfd *slot)
 {
-	*slot = (struct pollfd){.fd = connection->fd};
+	*slot = (struct pollfd){.fd = connection->fd, .events = POLLIN};
 	switch (connection->stage) {
 	case CONNECTION_DOWN:
 		return connection->retry_ms;
 	case CONNECTION_LOOKING_UP:
-		slot->events = POLLIN;
-		return connection->due_ms;
+		break;
 	case CONNECTION_CONNECTING:
 		slot->events = POLLOUT;
-		return connection->due_ms;
+		break;
 	case CONNECTION_SECURING:
 		slot->events = connection->events;
-		return connection->due_ms;
+		break;
 	case CONNECTION_OPEN:
-		slot->events = POLLIN;
 		if (connection_is_sending(connection))
 			slot->events |= POLLOUT;
-		return connection->handshake.due > 0 ? connection->due_ms : NEVER_MS;
+		if (connection->handshake.due == 0)
+			return NEVER_MS;
+		break;
 	}
-	return NEVER_MS;
+	return connection->due_ms;
 }

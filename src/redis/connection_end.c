@@ -12,7 +12,7 @@
 #define BACKOFF_MIN_MS INT64_C(10)
 #define LOCAL_START_RETRY_MS 3
 
-void connection_close_socket(struct connection *connection)
+static void close_socket(struct connection *connection)
 {
 	if (connection->redis)
 		redisFree(connection->redis); /* and its socket */
@@ -28,7 +28,7 @@ void connection_close_socket(struct connection *connection)
 
 void connection_close(struct connection *connection)
 {
-	connection_close_socket(connection);
+	close_socket(connection);
 	if (connection->local_folder >= 0)
 		close(connection->local_folder);
 	connection->local_folder = -1;
@@ -44,7 +44,7 @@ void connection_leave(const struct connection *connection)
 
 void connection_drop(struct connection *connection)
 {
-	connection_close_socket(connection);
+	close_socket(connection);
 	connection->addresses = (struct addresses){0};
 	connection->retry_ms = 0;
 }
@@ -85,18 +85,11 @@ enum connection_event connection_lost(struct connection *connection)
 	return CONNECTION_FAILED;
 }
 
-void connection_fail(struct connection *connection, enum status status, const char *verb,
-		     const char *cause)
+enum connection_event connection_fail(struct connection *connection, enum status status,
+				      const char *verb, const char *cause)
 {
 	fail(&connection->error, status, "cannot %s %s: %s", verb, server_shown(connection->server),
 	     cause);
-	connection_lost(connection);
-}
-
-enum connection_event connection_unreachable(struct connection *connection, const char *cause)
-{
-	fail(&connection->error, STATUS_UNAVAILABLE, "cannot reach %s: %s",
-	     server_shown(connection->server), cause);
 	return connection_lost(connection);
 }
 
@@ -107,7 +100,7 @@ enum connection_event connection_attempt_failed(struct connection *connection)
 	if (!connect_has_more(&connection->addresses) &&
 	    (connection->on_named || connection->tried >= connection->server->seed_count))
 		return connection_lost(connection);
-	connection_close_socket(connection);
+	close_socket(connection);
 	connection->retry_ms = 0;
 	return CONNECTION_NOTHING;
 }

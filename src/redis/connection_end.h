@@ -13,10 +13,10 @@ void connection_leave(const struct connection *connection);
 /* Closes the connection; the next is tried at once. */
 void connection_drop(struct connection *connection);
 
-/* Ends the connection as one that has failed, "cannot VERB the server: CAUSE": fills
- * connection->error; the next is tried after a while. */
-void connection_fail(struct connection *connection, enum status status, const char *verb,
-		     const char *cause);
+/* Ends the connection, or the round of attempts, as one that has failed, "cannot VERB the server:
+ * CAUSE": fills connection->error; the next is tried after a while. Returns CONNECTION_FAILED. */
+enum connection_event connection_fail(struct connection *connection, enum status status,
+				      const char *verb, const char *cause);
 
 /* Ends the connection to a server that is not ready yet: it is asked again in a moment. False when
  * that has taken longer than timeout_ms: then the connection is left as it is. */
@@ -28,13 +28,8 @@ int64_t connection_back_off(struct connection *connection);
 /* ---- For the files connection*.c. Functions that return an event have filled connection->error.
  * ---- */
 
-void connection_close_socket(struct connection *connection);
-
 /* The connection, or the round of attempts, is over; the next one follows after a while. */
 enum connection_event connection_lost(struct connection *connection);
-
-/* The same, "cannot reach the server: CAUSE". */
-enum connection_event connection_unreachable(struct connection *connection, const char *cause);
 
 /* This attempt failed: the next address or seed follows at once, if there is one in this round. */
 enum connection_event connection_attempt_failed(struct connection *connection);
