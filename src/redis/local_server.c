@@ -15,12 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "redis/connect.h"
 #include "redis/local_launch.h"
 
 #define BASE_PATH ".local/state/fairlock"
@@ -42,13 +41,9 @@ static bool read_machine_id(const char *path, char *id)
 		return false;
 	length = read(fd, id, MACHINE_ID_LENGTH);
 	close(fd);
-	if (length != MACHINE_ID_LENGTH)
-		return false;
-	for (size_t i = 0; i < MACHINE_ID_LENGTH; i++)
-		if (!isxdigit((unsigned char)id[i]))
-			return false;
 	id[MACHINE_ID_LENGTH] = '\0';
-	return true;
+	return length == MACHINE_ID_LENGTH &&
+	       strspn(id, "0123456789abcdefABCDEF") == MACHINE_ID_LENGTH;
 }
 
 /* One folder for each host: homes are shared over networks, sockets are not. */
@@ -77,10 +72,8 @@ static int no_folder(struct error *err, const char *home, const char *cause)
 /* The folders above ours may be links, as people have them. */
 static int enter(int parent, const char *name, int flags)
 {
-	int fd;
-
 	if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST) {
-		int cause = errno;
+		const int cause = errno;
 
 		/* A read-only file system says EROFS of what exists, too. */
 		if (faccessat(parent, name, F_OK, 0) < 0) {
@@ -88,8 +81,7 @@ static int enter(int parent, const char *name, int flags)
 			return -1;
 		}
 	}
-	fd = openat(parent, name, flags | O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd;
+	return openat(parent, name, flags | O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 static int enter_all(int home, const char *last)
@@ -172,20 +164,10 @@ int local_server_open(struct error *err)
 
 int local_server_connect(int folder)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char path[48];
 
-	if (fd < 0)
-		return -1;
-	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/socket", folder);
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
-		int cause = errno;
-
-		close(fd);
-		errno = cause;
-		return -1;
-	}
-	return fd;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/socket", folder);
+	return connect_unix(path);
 }
 
 /* Starting */
@@ -277,18 +259,23 @@ static const char *last_line(int folder, char *text, size_t size)
 	return message_of(newline ? newline + 1 : text);
 }
 
+static bool read_link(const char *link_path, char target[PATH_MAX])
+{
+	const ssize_t length = readlink(link_path, target, PATH_MAX - 1);
+
+	if (length >= 0)
+		target[length] = '\0';
+	return length >= 0;
+}
+
 int local_server_failure(int folder, struct error *err)
 {
-	char text[LOG_TAIL_BYTES];
-	char path[PATH_MAX] = "its folder";
-	char link_path[32];
+	char text[LOG_TAIL_BYTES], path[PATH_MAX], link_path[32];
 	const char *line = last_line(folder, text, sizeof(text));
-	ssize_t length;
 
 	snprintf(link_path, sizeof(link_path), "/proc/self/fd/%d", folder);
-	length = readlink(link_path, path, sizeof(path) - 1);
-	if (length >= 0)
-		path[length] = '\0';
+	if (!read_link(link_path, path))
+		strcpy(path, "its folder");
 	return fail(err, STATUS_UNAVAILABLE,
 		    "cannot start a private server: %.200s (see server.log in %s)",
 		    line ? line : "it does not listen", path);
@@ -325,20 +312,14 @@ pid_t local_server_pid(int folder)
  * nor its environment tells: it overwrites both. */
 bool local_server_is_ours(pid_t pid)
 {
-	static const char file[] = "/lock";
-	char link_path[48];
-	char path[PATH_MAX];
-	ssize_t length;
+	char link_path[48], path[PATH_MAX];
+	const char *name;
 	int fd;
 	bool is_server;
 
 	snprintf(link_path, sizeof(link_path), "/proc/%ld/fd/%d", (long)pid, LAUNCH_LOCK_FD);
-	length = readlink(link_path, path, sizeof(path) - 1);
-	if (length < (ssize_t)sizeof(file))
-		return false;
-	path[length] = '\0';
-	if (strcmp(path + length - (sizeof(file) - 1), file) != 0 ||
-	    !strstr(path, "/" BASE_PATH "/"))
+	name = read_link(link_path, path) ? strrchr(path, '/') : NULL;
+	if (!name || strcmp(name, "/lock") != 0 || !strstr(path, "/" BASE_PATH "/"))
 		return false;
 	fd = open(link_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
