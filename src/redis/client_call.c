@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 /* Which failures a call repeats its request after. */
 enum patience {

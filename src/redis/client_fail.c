@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "redis/connection.h"
 #include "redis/script.h"
+#include "redis/server.h"
 #include "redis/server_error.h"
-#include "redis/server_url.h"
 
 /* A server that cannot serve now is asked over the same connection, but not for ever. */
 #define STAYS_MAX 16

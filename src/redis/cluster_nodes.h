@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "redis/client.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 #define CLUSTER_SLOTS 16384
 

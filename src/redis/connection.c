@@ -9,8 +9,8 @@
 #include "redis/connection_begin.h"
 #include "redis/connection_end.h"
 #include "redis/reply_limits.h"
+#include "redis/server.h"
 #include "redis/server_error.h"
-#include "redis/server_url.h"
 #include "redis/tls.h"
 
 #define BUFFER_MAX_BYTES (64u << 20)

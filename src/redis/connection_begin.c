@@ -10,7 +10,7 @@
 #include "redis/local_server.h"
 #include "redis/reply_limits.h"
 #include "redis/resolve.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 #include "redis/tls.h"
 
 /* Nothing has come yet. An attempt that has taken too long fails, with that as its cause. */

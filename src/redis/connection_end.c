@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "redis/reply_limits.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 #define BACKOFF_MIN_MS INT64_C(10)
 #define LOCAL_START_RETRY_MS 3

@@ -6,7 +6,7 @@
 #include "base/duration.h"
 #include "base/message.h"
 #include "redis/client.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 /* Of several servers, which one; or of a name, which port. */
 static void tell_connection(const struct connection_trace *steps,

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "redis/server.h"
 #include "redis/server_error.h"
-#include "redis/server_url.h"
 
 void handshake_init(struct handshake *handshake, const struct server *server)
 {

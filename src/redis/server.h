@@ -38,3 +38,13 @@ struct server {
 	int db;
 	char *label; /* the URL without its password, to show and to hand on */
 };
+
+/* The URL of a server without its passwords, to show and to hand on; scheme is what it begins with.
+ * The caller frees it. NULL: there is no memory. */
+char *server_label(const struct server *server, const char *scheme);
+
+/* How to call the server in a message. */
+const char *server_shown(const struct server *server);
+
+/* Frees the strings of *server, and empties it. */
+void server_free(struct server *server);

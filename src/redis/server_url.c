@@ -9,8 +9,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "redis/server_label.h"
-
 #define SERVER_PORT 6379
 #define SENTINEL_PORT 26379
 #define SHOWN_MAX_BYTES 256
@@ -55,11 +53,7 @@ static int out_of_memory(struct parse *parse)
 static int copy(struct parse *parse, const char *text, size_t length, char **value)
 {
 	*value = strndup(text, length);
-	if (!*value) {
-		out_of_memory(parse);
-		return -1;
-	}
-	return 0;
+	return *value ? 0 : out_of_memory(parse);
 }
 
 static int hex_digit(char c)
@@ -357,11 +351,6 @@ int server_parse(struct server *server, const char *url, struct error *err)
 	return 0;
 }
 
-const char *server_shown(const struct server *server)
-{
-	return server->kind == SERVER_LOCAL ? "the private server" : server->label;
-}
-
 void server_hide_password(char *url)
 {
 	char *scheme_end = strstr(url, "://"), *at = strrchr(url, '@');
@@ -372,17 +361,4 @@ void server_hide_password(char *url)
 	colon = memchr(user, ':', (size_t)(at - user));
 	for (char *secret = colon ? colon + 1 : user; secret < at; secret++)
 		*secret = '*';
-}
-
-void server_free(struct server *server)
-{
-	free(server->seeds);
-	free(server->master);
-	free(server->path);
-	free(server->user);
-	free(server->password);
-	free(server->sentinel_user);
-	free(server->sentinel_password);
-	free(server->label);
-	memset(server, 0, sizeof(*server));
 }

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 const bool tls_is_here = true;
 
