@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -14,6 +15,17 @@
 #define KEEPALIVE_IDLE_S 10
 #define KEEPALIVE_INTERVAL_S 5
 #define KEEPALIVE_PROBES 3
+
+bool endpoint_set_port(struct endpoint *endpoint, const char *text)
+{
+	const size_t digits = strspn(text, "0123456789");
+	const long port = strtol(text, NULL, 10);
+
+	if (digits == 0 || text[digits] || port < 1 || port > UINT16_MAX)
+		return false;
+	endpoint->port = (uint16_t)port;
+	return true;
+}
 
 static int close_failed(int fd)
 {

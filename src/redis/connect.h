@@ -6,11 +6,19 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "redis/endpoint.h"
-
 struct addrinfo;
 
+#define HOST_MAX_BYTES 256 /* no DNS name is longer */
 #define CONNECT_ADDRESSES 16
+
+/* A host, by name or address, and a TCP port; port 0: none. */
+struct endpoint {
+	char host[HOST_MAX_BYTES];
+	uint16_t port;
+};
+
+/* Sets the port from a text of digits. Returns false, and changes nothing, when that is no port. */
+bool endpoint_set_port(struct endpoint *endpoint, const char *text);
 
 /* The addresses of one endpoint, which are tried in turn. */
 struct addresses {

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "redis/connect.h"
-#include "redis/endpoint.h"
 #include "redis/handshake.h"
 
 struct reply_limits;

@@ -14,8 +14,8 @@ void handshake_init(struct handshake *handshake, const struct server *server)
 					.with_password = server->sentinel_password != NULL};
 }
 
-static void send(struct handshake *handshake, struct redisContext *redis, int argc,
-		 const char **argv)
+static void prepare(struct handshake *handshake, struct redisContext *redis, int argc,
+		    const char **argv)
 {
 	redisAppendCommandArgv(redis, argc, argv, NULL);
 	handshake->due++;
@@ -32,8 +32,8 @@ static void greet_sentinel(struct handshake *handshake, struct redisContext *red
 	const char *ask[] = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", server->master};
 
 	if (handshake->with_password)
-		send(handshake, redis, 3, auth);
-	send(handshake, redis, 3, ask);
+		prepare(handshake, redis, 3, auth);
+	prepare(handshake, redis, 3, ask);
 }
 
 /* HELLO with the password in one command: were they two, a server that needs the password would
@@ -45,10 +45,10 @@ static void greet_server(struct handshake *handshake, struct redisContext *redis
 			       server->password};
 	char db[16];
 
-	send(handshake, redis, server->password ? 5 : 2, hello);
+	prepare(handshake, redis, server->password ? 5 : 2, hello);
 	if (server->db) {
 		snprintf(db, sizeof(db), "%d", server->db);
-		send(handshake, redis, 2, (const char *[]){"SELECT", db});
+		prepare(handshake, redis, 2, (const char *[]){"SELECT", db});
 	}
 }
 

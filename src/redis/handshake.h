@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "redis/endpoint.h"
+#include "redis/connect.h"
 
 struct redisContext;
 struct redisReply;

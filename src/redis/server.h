@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "redis/endpoint.h"
+#include "redis/connect.h"
 
 enum server_kind {
 	SERVER_LOCAL, /* the private server of this user on this host */

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "redis/endpoint.h"
+#include "redis/connect.h"
 
 /* The meaning of a server's error replies. The table of faults in fairlock(7) says the same for
  * people.
