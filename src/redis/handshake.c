@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "redis/reply.h"
 #include "redis/server.h"
 #include "redis/server_error.h"
 
@@ -61,17 +62,11 @@ void handshake_send(struct handshake *handshake, struct redisContext *redis)
 		greet_server(handshake, redis);
 }
 
-static const char *text_of(const redisReply *reply)
+static const char *field_of(const redisReply *hello, const char *name)
 {
-	return reply->type == REDIS_REPLY_STRING ? reply->str : "";
-}
+	const char *text = reply_field(hello, name);
 
-static const char *field_of(const redisReply *map, const char *name)
-{
-	for (size_t i = 0; i + 1 < map->elements; i += 2)
-		if (strcmp(text_of(map->element[i]), name) == 0)
-			return text_of(map->element[i + 1]);
-	return "";
+	return text ? text : "";
 }
 
 /* A replica is no place for locks: where there may be another server, that one is looked for. */
@@ -124,13 +119,12 @@ static enum handshake_outcome sentinel_refused(struct handshake *handshake, cons
 /* HOST and PORT, both as texts. */
 static bool read_master(const redisReply *reply, struct endpoint *master)
 {
-	const bool is_pair = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2;
-	const char *host = is_pair ? text_of(reply->element[0]) : "";
+	const char *host = reply_text(reply, 0);
 
-	if (!*host || strlen(host) >= sizeof(master->host))
+	if (reply_count(reply) != 2 || !*host || strlen(host) >= sizeof(master->host))
 		return false;
 	strcpy(master->host, host);
-	return endpoint_set_port(master, text_of(reply->element[1]));
+	return endpoint_set_port(master, reply_text(reply, 1));
 }
 
 static enum handshake_outcome take_sentinel(struct handshake *handshake, const redisReply *reply,
