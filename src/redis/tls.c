@@ -203,8 +203,12 @@ static int load_key(SSL_CTX *context, const char *path, struct error *err)
 	return refuse(err, "tls-key", path, "there is no key in it");
 }
 
-static int load_files(SSL_CTX *context, const struct tls_files *files, struct error *err)
+static int configure(SSL_CTX *context, const struct tls_files *files, struct error *err)
 {
+	SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+	SSL_CTX_set_mode(context,
+			 SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	SSL_CTX_set_verify(context, files->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
 	if (!load_authority(context, files->ca))
 		return refuse(err, "tls-ca", files->ca ? files->ca : "(that of the system)",
 			      files->ca ? "there is no certificate in it" : NULL);
@@ -242,7 +246,7 @@ static int expect_host(SSL *ssl, const char *host)
 	return SSL_set_tlsext_host_name(ssl, name) == 1 && SSL_set1_host(ssl, name) == 1;
 }
 
-static SSL *new_session(SSL_CTX *context, redisContext *redis, const char *host)
+static SSL *new_session(SSL_CTX *context, redisContext *redis, const char *host, struct error *err)
 {
 	SSL *ssl = SSL_new(context);
 
@@ -250,6 +254,7 @@ static SSL *new_session(SSL_CTX *context, redisContext *redis, const char *host)
 		SSL_set_connect_state(ssl);
 		return ssl;
 	}
+	fail(err, STATUS_OS, "cannot use TLS: %s", reason());
 	SSL_free(ssl);
 	return NULL;
 }
@@ -259,27 +264,18 @@ int tls_start(struct redisContext *redis, const struct server *server, const cha
 {
 	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
 	SSL *ssl = NULL;
-	int result = -1;
 
 	ERR_clear_error();
-	if (context && load_files(context, &server->tls_files, err) == 0) {
-		SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-		SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
-						  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-		SSL_CTX_set_verify(context,
-				   server->tls_files.insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER,
-				   NULL);
-		ssl = new_session(context, redis, host);
-		result = ssl ? 0 : fail(err, STATUS_OS, "cannot use TLS: %s", reason());
-	} else if (!context) {
-		fail(err, STATUS_OS, "cannot use TLS: %s", reason());
-	}
+	if (!context)
+		return fail(err, STATUS_OS, "cannot use TLS: %s", reason());
+	if (configure(context, &server->tls_files, err) == 0)
+		ssl = new_session(context, redis, host, err);
 	SSL_CTX_free(context); /* the session keeps it */
-	if (ssl) {
-		redis->privctx = ssl;
-		redis->funcs = &functions;
-	}
-	return result;
+	if (!ssl)
+		return -1;
+	redis->privctx = ssl;
+	redis->funcs = &functions;
+	return 0;
 }
 
 static int handshake_failed(struct redisContext *redis, int saved_errno, struct error *err)
