@@ -16,18 +16,25 @@ static void send_asking(struct client *client)
 	client->unasked++;
 }
 
-void client_send_subscriptions(struct client *client)
+/* Subscribes to the channels from `from` to before `end`. */
+static void subscribe(struct client *client, int from, int end)
 {
 	const char *argv[1 + CLIENT_CHANNELS] = {client->by_shard ? "SSUBSCRIBE" : "SUBSCRIBE"};
 	int argc = 1;
 
-	for (; client->subscribed < client->channel_count; client->subscribed++)
-		argv[argc++] = client->channels[client->subscribed];
-	if (argc == 1)
-		return;
-	send_asking(client);
+	while (from < end)
+		argv[argc++] = client->channels[from++];
 	connection_send(&client->connection, argc, argv);
 	client->confirmations += argc - 1;
+}
+
+void client_send_subscriptions(struct client *client)
+{
+	if (client->subscribed >= client->channel_count)
+		return;
+	send_asking(client);
+	subscribe(client, client->subscribed, client->channel_count);
+	client->subscribed = client->channel_count;
 }
 
 /* A server writes to its clients when it has read all that came at once, and begins with whom it
@@ -35,12 +42,8 @@ void client_send_subscriptions(struct client *client)
  * asks for something else first, which changes nothing. */
 static void be_answered_last(struct client *client)
 {
-	const char *command = client->by_shard ? "SSUBSCRIBE" : "SUBSCRIBE";
-
-	if (client->subscribed == 0 || client->connection.asking)
-		return;
-	connection_send(&client->connection, 2, (const char *[]){command, client->channels[0]});
-	client->confirmations++;
+	if (client->subscribed > 0 && !client->connection.asking)
+		subscribe(client, 0, 1);
 }
 
 void client_send_request(struct client *client, bool whole_script)

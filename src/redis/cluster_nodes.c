@@ -97,27 +97,20 @@ static int read_masters(struct cluster_nodes *nodes, const struct client *client
 	return 0;
 }
 
-static int find_masters(struct cluster_nodes *nodes, struct client *client,
-			const struct server *server, int64_t until_ms, struct error *err)
-{
-	const struct request request = {.argv = {"CLUSTER", "SLOTS"}, .argc = 2};
-
-	if (client_call(client, &request, until_ms, false, err) < 0)
-		return -1;
-	return read_masters(nodes, client, server, err);
-}
-
 /* A client for each master, in place of the one that found them. */
 static int reach_masters(struct cluster_nodes *nodes, const struct server *server, int64_t until_ms,
 			 struct error *err)
 {
+	const struct request request = {.argv = {"CLUSTER", "SLOTS"}, .argc = 2};
 	struct client *seed = nodes->clients;
 	const int64_t timeout_ms = seed->timeout_ms;
 	int result;
 
 	nodes->clients = NULL;
 	nodes->count = 0;
-	result = find_masters(nodes, seed, server, until_ms, err);
+	result = client_call(seed, &request, until_ms, false, err);
+	if (result == 0)
+		result = read_masters(nodes, seed, server, err);
 	client_close(seed);
 	free(seed);
 	if (result < 0) { /* nothing is known of the slots */
