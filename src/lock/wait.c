@@ -94,7 +94,8 @@ static bool is_time_to_stand_by(const struct waiting *w)
 	if (w->told_queued)
 		return client_is_still(w->client);
 	/* a guard that needs a connection of its own is worth that only where there is time */
-	return client_is_silent(w->client) && connection_can_be_shared(&w->client->connection);
+	return connection_is_silent(&w->client->connection) &&
+	       connection_can_be_shared(&w->client->connection);
 }
 
 static void queued(struct waiting *w, const struct ask_reply *reply)

@@ -298,15 +298,11 @@ bool client_has_request(const struct client *client)
 	return client->phase != REQUEST_NONE;
 }
 
-bool client_is_silent(const struct client *client)
-{
-	return connection_is_silent(&client->connection);
-}
-
 bool client_is_still(const struct client *client)
 {
 	return client_has_greeted(client) && !client_has_request(client) &&
-	       client->confirmations == 0 && client->unasked == 0 && client_is_silent(client);
+	       client->confirmations == 0 && client->unasked == 0 &&
+	       connection_is_silent(&client->connection);
 }
 
 void client_open(struct client *client)

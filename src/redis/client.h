@@ -30,12 +30,9 @@ int64_t client_wait(const struct client *client, struct pollfd *slot);
 enum client_event client_step(struct client *client);
 
 /* Whether all is answered and confirmed: then another process can go on with a copy of *client, if
- * it was forked when this connection was there and client_is_silent. (With a connection of its own
- * if that cannot be shared, see connection_can_be_shared.) */
+ * it was forked when this connection was there and connection_is_silent. (With a connection of its
+ * own if that cannot be shared, see connection_can_be_shared.) */
 bool client_is_still(const struct client *client);
-
-/* Whether it is connected, nothing is left to be sent, and no reply has come in part. */
-bool client_is_silent(const struct client *client);
 
 /* Connects also when there is nothing to ask. */
 void client_open(struct client *client);

@@ -22,7 +22,7 @@ void connection_send(struct connection *connection, int argc, const char **argv)
 /* Whether some of that has not left yet. */
 bool connection_is_sending(const struct connection *connection);
 
-/* Whether nothing is under way in this process in either direction. */
+/* Whether it is open, nothing is left to be sent, and no reply has come in part. */
 bool connection_is_silent(const struct connection *connection);
 
 /* Whether a process that was forked with it can go on with the connection when this one has used it
