@@ -1,3 +1,4 @@
+/* Takes what the server says, and decides what it answers: the request, a subscription, ASKING. */
 #include "redis/client.h"
 
 #include <hiredis/hiredis.h>
@@ -9,7 +10,7 @@
 #include "redis/client_send.h"
 #include "redis/server_error.h"
 
-/* So much is taken from the server in one step: what else its caller waits for comes between. */
+/* So many replies are taken in one step: the caller has other things to wait for. */
 #define REPLIES_AT_ONCE 100
 
 void client_init(struct client *client, const struct server *server, int64_t timeout_ms)
@@ -39,8 +40,8 @@ static void confirmed(struct client *client)
 		client->before_reply--;
 }
 
-/* An error says not what it answers: who becomes first may have subscribed to another channel while
- * a request was under way. */
+/* An error does not say what it answers: a waiter that becomes the first may have subscribed to
+ * another channel while a request was under way. */
 static bool is_of_subscription(const struct client *client)
 {
 	return client->phase >= REQUEST_SENT ? client->before_reply > 0 : client->confirmations > 0;
@@ -55,7 +56,7 @@ static int find_channel(const struct client *client, const redisReply *name)
 	return i;
 }
 
-/* A message counts as a whole: the beginning of a longer one must not pass for it. */
+/* The beginning of a message that is too long must not pass for a message. */
 static void keep_message(struct client *client, const redisReply *text)
 {
 	const bool fits = text->len < sizeof(client->message) && strlen(text->str) == text->len;
@@ -70,7 +71,7 @@ static enum client_event take_push(struct client *client, const redisReply *push
 	if (is_text(push->element[0], "subscribe") || is_text(push->element[0], "ssubscribe"))
 		confirmed(client);
 	if (is_text(push->element[0], "sunsubscribe"))
-		/* the slot has moved: whoever waits does so at its new place */
+		/* the slot has moved: a waiter waits at its new place */
 		return client_break(client, STATUS_UNAVAILABLE, "use",
 				    "the lock has moved to another node");
 	if (!is_text(push->element[0], "message") && !is_text(push->element[0], "smessage"))
@@ -79,7 +80,7 @@ static enum client_event take_push(struct client *client, const redisReply *push
 		return CLIENT_NOTHING;
 	client->heard_on = find_channel(client, push->element[1]);
 	keep_message(client, push->element[2]);
-	client->again_ms = 0; /* it serves again, or serves somebody */
+	client->again_ms = 0; /* the server serves again, or serves others */
 	return CLIENT_MESSAGE;
 }
 
@@ -102,7 +103,7 @@ static enum client_event take_error(struct client *client, const char *text)
 	}
 	event = client_refused(client, text, of_subscription);
 	if (of_subscription && event == CLIENT_REFUSED) {
-		/* the request behind it may have been granted */
+		/* the request that was sent behind it may have been granted */
 		client->strays++;
 		client->channel_count = 0;
 		client_start_over(client);
@@ -128,7 +129,6 @@ static bool needs_replicas(const struct client *client)
 	       client->reply->elements > 0 && is_text(client->reply->element[0], request->durable);
 }
 
-/* Keeps the reply to a request as client->reply. */
 static enum client_event take_answer(struct client *client, redisReply *reply)
 {
 	if (reply->type == REDIS_REPLY_ERROR)
@@ -137,8 +137,7 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 		client->unasked--;
 		return CLIENT_NOTHING;
 	}
-	/* nor before the request has left: a server that answers without listening would make us
-	 * pile up requests */
+	/* a server that answers before the request has left would make us pile up requests */
 	if (client->phase < REQUEST_SENT || connection_is_sending(&client->connection))
 		return client_break(client, STATUS_BUG, "understand",
 				    "a reply that nobody asked for");
@@ -147,7 +146,7 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 		return answered(client);
 	}
 	if (client->channel_count > 0 && client->connection.handshake.shards && !client->by_shard) {
-		/* the handshake has just said what kind of server this is; this copy is no stray */
+		/* the handshake has just said what kind of server this is; no copy is under way */
 		client_unsend(client);
 		client->retried = true;
 		client_start_over(client);
@@ -177,7 +176,7 @@ static enum client_event take(struct client *client, redisReply *reply)
 static void opened(struct client *client)
 {
 	client_forget_connection(client); /* the one before may have ended in its handshake */
-	/* who goes on for a dead process does not know what that was told */
+	/* a process that goes on for a dead one does not know what the dead one was told */
 	client->returning = client->ever_answered || client->strays > 0;
 	client->by_shard = client->connection.handshake.shards;
 	client_send_subscriptions(client);
@@ -204,7 +203,7 @@ static bool may_send(const struct client *client)
 	return is_open(client) && client->phase == REQUEST_WAITING;
 }
 
-/* As long as the handshake is unanswered, the connection minds the time: another seed may do. */
+/* Until the handshake is answered, the connection watches the time: another seed may do. */
 static int64_t due_ms(const struct client *client)
 {
 	return client->phase >= REQUEST_SENT && client_has_greeted(client) ? client->due_ms
@@ -240,7 +239,8 @@ static enum client_event step(struct client *client)
 	return event;
 }
 
-/* A client that was late itself, because it was stopped perhaps, may find the reply there. */
+/* A client that is late itself, perhaps because it was stopped, may find that the reply has
+ * come. */
 enum client_event client_step(struct client *client)
 {
 	const bool was_due = clock_ms() >= due_ms(client);

@@ -1,3 +1,4 @@
+/* Decides whether a failure may pass, and tells what was denied. */
 #include "redis/client_fail.h"
 
 #include <hiredis/hiredis.h>
@@ -10,7 +11,7 @@
 #include "redis/server.h"
 #include "redis/server_error.h"
 
-/* A server that cannot serve now is asked over the same connection, but not for ever. */
+/* Of so many attempts, one looks for the way to the server anew. */
 #define STAYS_MAX 16
 
 void client_drop_reply(struct client *client)
@@ -27,7 +28,6 @@ void client_unsend(struct client *client)
 		client->phase = REQUEST_WAITING;
 }
 
-/* A request that was under way on a lost connection goes out again over the next one. */
 void client_forget_connection(struct client *client)
 {
 	if (client->phase >= REQUEST_SENT) {
@@ -42,16 +42,15 @@ void client_forget_connection(struct client *client)
 	client->again_ms = 0;
 }
 
-/* Nothing has gone wrong, the connection is at the wrong place, or of the wrong kind. */
 void client_start_over(struct client *client)
 {
 	client_forget_connection(client);
 	connection_drop(&client->connection);
 }
 
-/* The first request may come in the seconds in which a replica becomes the master, or a slot is
- * moved. A connection that was made and broke tells little, too: the next one may work. Neither is
- * a server that is down. */
+/* The first request may come while a replica becomes the master, or while a slot moves. A
+ * connection that was made and broke says little, too: the next one may work. In neither case is
+ * the server down. */
 static bool may_pass(const struct client *client)
 {
 	const struct connection *connection = &client->connection;
@@ -62,7 +61,6 @@ static bool may_pass(const struct client *client)
 		connection->handshake.is_cluster);
 }
 
-/* The connection, or the attempt to make one, is over; another one follows. */
 enum client_event client_lost(struct client *client)
 {
 	client_forget_connection(client);
@@ -79,7 +77,7 @@ enum client_event client_break(struct client *client, enum status status, const 
 	return client_lost(client);
 }
 
-/* A server does not say which key or channel it denied: these are what the request needs. */
+/* A server does not say which key or channel it denied: tell those that the request needs. */
 static void add_denied(struct client *client, const char *text)
 {
 	const struct request *request = &client->request;
@@ -98,14 +96,15 @@ static void add_denied(struct client *client, const char *text)
 		     server_shown(client->connection.server), text, names);
 }
 
-/* A server that cannot serve now is asked again over the same connection: a waiter who went away
- * and came back would miss its turn meanwhile. Now and then the way is looked for anew, for its
- * name may belong to another server by now; at once where there are others. */
+/* A server that cannot serve now is asked again over the same connection: a waiter that went away
+ * and came back would miss its turn meanwhile. But now and then the client looks for the server
+ * anew, because its name may belong to another one by now; it does so at once where there are
+ * several. */
 static bool may_stay(const struct client *client, const char *text, bool of_subscription)
 {
 	const struct server *server = client->connection.server;
 
-	/* this server was restarted under the first request, which is made again */
+	/* the server was restarted under the first request */
 	if (client->connection.broke && !client->ever_answered)
 		return false;
 	return server_error_is_own(text) && !of_subscription &&
@@ -118,13 +117,11 @@ static enum client_event stay(struct client *client, const char *text)
 	fail(&client->error, STATUS_UNAVAILABLE, "cannot use %s: %s",
 	     server_shown(client->connection.server), text);
 	client_unsend(client);
-	client->retried = true; /* it may have been done in part */
+	client->retried = true; /* it may have been carried out in part */
 	client->again_ms = clock_ms() + connection_back_off(&client->connection);
 	return CLIENT_FAILED;
 }
 
-/* The server answered with an error: an unavailable one is asked again later, any other answer is
- * final. */
 enum client_event client_refused(struct client *client, const char *text, bool of_subscription)
 {
 	const enum status status = server_error_status(text);

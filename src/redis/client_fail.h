@@ -1,18 +1,21 @@
-/* A client whose connection ends, or whose request the server refuses. For client.c.
- * Functions that return an event have filled client->error. */
+/* A client's connection ends, or the server refuses its request. For client.c. Functions that
+ * return an event have filled client->error. */
 #pragma once
 
 #include "redis/client_state.h"
 
+/* Frees client->reply, if there is one. */
 void client_drop_reply(struct client *client);
 
-/* The request, if it was sent, is to be sent again. Nothing of it is left at the server. */
+/* The request, if it was sent, waits to be sent again. It does not count as a stray. */
 void client_unsend(struct client *client);
 
-/* A request that was under way on a lost connection goes out again over the next one. */
+/* A connection was lost: the request, if it was sent over it, becomes a stray, and is to be sent
+ * again over the next one. */
 void client_forget_connection(struct client *client);
 
-/* Nothing has gone wrong, the connection is at the wrong place, or of the wrong kind. */
+/* Ends a connection that nothing is wrong with, but that is to the wrong place, or of the wrong
+ * kind; another one follows. */
 void client_start_over(struct client *client);
 
 /* The connection, or the attempt to make one, is over; another one follows. */

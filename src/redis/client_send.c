@@ -1,3 +1,4 @@
+/* Writes SUBSCRIBE, the request, ASKING and WAIT, and counts the replies that they bring. */
 #include "redis/client_send.h"
 
 #include <inttypes.h>
@@ -7,7 +8,7 @@
 #include "redis/connection.h"
 #include "redis/script.h"
 
-/* At a node that a slot is on its way to, each command needs this before it. */
+/* Each command needs this before it at a node to which the slot is on its way. */
 static void send_asking(struct client *client)
 {
 	if (!client->connection.asking)
@@ -37,9 +38,9 @@ void client_send_subscriptions(struct client *client)
 	client->subscribed = client->channel_count;
 }
 
-/* A server writes to its clients when it has read all that came at once, and begins with whom it
- * had something for last. That is who made the request, unless it has got an answer before: so it
- * asks for something else first, which changes nothing. */
+/* When a server has read all that came at once, it writes to its clients, beginning with the one
+ * for which it had something last. That is the one that made the request, unless the server had
+ * something for it before. So we ask for something first that changes nothing. */
 static void be_answered_last(struct client *client)
 {
 	if (client->subscribed > 0 && !client->connection.asking)

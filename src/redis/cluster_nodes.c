@@ -1,3 +1,4 @@
+/* Reads CLUSTER SLOTS, and notes for each slot which node has it. */
 #include "redis/cluster_nodes.h"
 
 #include <errno.h>
@@ -9,10 +10,10 @@
 #include "redis/client_call.h"
 #include "redis/reply.h"
 
-/* A message names so many ranges of slots and counts the rest. */
+/* A message names so many ranges of slots, and counts the others. */
 #define RANGES_NAMED 6
 
-/* The place of the node that is there; nodes->count: it is not known yet. */
+/* The place of the node at an endpoint; nodes->count: it is not known yet. */
 static size_t find(const struct cluster_nodes *nodes, const struct endpoint *endpoint)
 {
 	size_t i = 0;
@@ -23,7 +24,8 @@ static size_t find(const struct cluster_nodes *nodes, const struct endpoint *end
 	return i;
 }
 
-/* The same server as far as who we are and what we trust goes, at one place. False: no memory. */
+/* Adds a server with the user, the password and the TLS files of `like`. Returns false when there
+ * is no memory. */
 static bool add(struct cluster_nodes *nodes, const struct server *like,
 		const struct endpoint *endpoint)
 {
@@ -43,8 +45,8 @@ static bool add(struct cluster_nodes *nodes, const struct server *like,
 	return true;
 }
 
-/* One range of slots: FIRST LAST MASTER REPLICA..., where a node is HOST PORT ...; a host that is
- * left out is the one that was asked. Returns false when the reply makes no sense. */
+/* Reads a range of slots: FIRST LAST MASTER REPLICA..., where a node is HOST PORT ...; a host that
+ * is left out is the one that was asked. Returns false when the range makes no sense. */
 static bool read_range(const struct redisReply *range, const struct endpoint *asked,
 		       struct endpoint *master)
 {
@@ -97,7 +99,7 @@ static int read_masters(struct cluster_nodes *nodes, const struct client *client
 	return 0;
 }
 
-/* A client for each master, in place of the one that found them. */
+/* Makes a client for each master, in place of the one that finds them. */
 static int reach_masters(struct cluster_nodes *nodes, const struct server *server, int64_t until_ms,
 			 struct error *err)
 {

@@ -1,3 +1,4 @@
+/* Options of sockets, and no name service: getaddrinfo sees numbers only. */
 #include "redis/connect.h"
 
 #include <errno.h>
@@ -11,7 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Three probes unanswered, and the peer is gone. With TCP_USER_TIMEOUT set, that decides when. */
+/* The peer is gone if three probes are not answered. If TCP_USER_TIMEOUT is set, that decides
+ * when. */
 #define KEEPALIVE_IDLE_S 10
 #define KEEPALIVE_INTERVAL_S 5
 #define KEEPALIVE_PROBES 3
@@ -81,8 +83,8 @@ static void set_option(int fd, int level, int option, int value)
 	setsockopt(fd, level, option, &value, sizeof(value));
 }
 
-/* A peer may vanish without a word: a request's reply is waited for by the client itself, but
- * a long lease may have nothing to ask for hours. */
+/* A peer may vanish without a word. The client itself notices that when it waits for a reply; but a
+ * holder with a long lease may have nothing to ask for hours. */
 static void set_options(int fd, int64_t timeout_ms)
 {
 	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);

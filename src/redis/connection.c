@@ -1,3 +1,5 @@
+/* What goes over a connection once its socket is there: the greeting, commands, replies, the
+ * end. */
 #include "redis/connection.h"
 
 #include <hiredis/hiredis.h>
@@ -96,7 +98,7 @@ static enum connection_event take_greeting(struct connection *connection, const 
 
 /* ---- What goes over it ---- */
 
-/* A server that speaks only TLS ends the connection, most often without a word. One that has
+/* A server that speaks only TLS ends the connection, most often without a word. A server that has
  * greeted us before has another reason. */
 static bool may_speak_tls(const struct connection *connection)
 {
@@ -113,7 +115,7 @@ static enum connection_event greeting_broke(struct connection *connection)
 	return connection_attempt_failed_for(connection, cause);
 }
 
-/* The connection broke. Before the first answer that may be the other end's idea of TLS. */
+/* Before the first answer the cause may be that the other end speaks TLS, or that we do. */
 static enum connection_event broken(struct connection *connection)
 {
 	const char *cause = connection->redis->errstr;
@@ -138,7 +140,7 @@ static enum connection_event broken(struct connection *connection)
 	return connection_fail(connection, STATUS_BUG, "understand", cause);
 }
 
-/* The next that the other end has said, or NULL. Returns -1 when the connection is broken. */
+/* Sets *reply to the next one, or NULL if it has not come. Returns -1 when the connection broke. */
 static int next_reply(struct connection *connection, redisReply **reply)
 {
 	void *next = NULL;
@@ -178,7 +180,7 @@ static enum connection_event converse(struct connection *connection, redisReply 
 		    ? next_reply(connection, &next) < 0
 		    : !hear_last_words(connection, &next))
 		return broken(connection);
-	/* what has come while we were late ourselves is in time */
+	/* a reply that came while we were late ourselves is in time */
 	if (is_late && (!next || next->type == REDIS_REPLY_PUSH)) {
 		freeReplyObject(next);
 		return connection_attempt_failed_for(connection, "no reply in time");
@@ -213,7 +215,7 @@ bool connection_is_silent(const struct connection *connection)
 	if (connection->stage != CONNECTION_OPEN || connection_is_sending(connection))
 		return false;
 	reader = connection->redis->reader;
-	/* it may have looked for a reply that has not begun */
+	/* the reader may be looking for a reply already, without a byte of it */
 	return reader->pos == reader->len &&
 	       (reader->ridx < 0 || (reader->ridx == 0 && reader->task[0]->type < 0));
 }

@@ -1,3 +1,4 @@
+/* Each stage goes on as far as it can without waiting; an address that fails leads to the next. */
 #include "redis/connection_begin.h"
 
 #include <errno.h>
@@ -47,7 +48,7 @@ static enum connection_event await_tls(struct connection *connection)
 	}
 }
 
-/* False when there is no memory: what there is of it goes with the socket. */
+/* Returns false when there is no memory; what was made goes with the socket. */
 static bool have_hiredis(struct connection *connection)
 {
 	redisOptions options = {.type = REDIS_CONN_USERFD,
@@ -89,7 +90,7 @@ static enum connection_event await_socket(struct connection *connection)
 
 /* ---- The way to a socket ---- */
 
-/* Starts the private server: it does not listen on its socket. */
+/* The private server does not listen: starts it. */
 static enum connection_event start_local(struct connection *connection)
 {
 	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
@@ -131,8 +132,8 @@ static enum connection_event try_next_address(struct connection *connection)
 	return CONNECTION_NOTHING;
 }
 
-/* Chooses the next endpoint: the one that was named, else the seeds, beginning with the one that
- * was fine last. */
+/* The endpoint that was named goes first; then come the seeds, beginning with the one that was fine
+ * last. */
 static void choose_endpoint(struct connection *connection)
 {
 	const struct server *server = connection->server;

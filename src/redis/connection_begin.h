@@ -1,4 +1,4 @@
-/* The stages of a connection from the choice of an endpoint to the first bytes: names, sockets, the
+/* The way of a connection to its first bytes: the choice of an endpoint, names, sockets, the
  * private server's start, TLS. For connection.c. */
 #pragma once
 

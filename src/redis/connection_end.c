@@ -1,3 +1,4 @@
+/* Decides which server is tried next after a failure, and when. */
 #include "redis/connection_end.h"
 
 #include <hiredis/hiredis.h>
@@ -66,9 +67,9 @@ static void back_off(struct connection *connection)
 	connection->retry_ms = clock_ms() + connection_back_off(connection);
 }
 
-/* The round of attempts, or the connection, is over; another one follows. Who was named is asked
- * first after a mishap, but only once, and only where a connection that was fine has ended. A
- * sentinel that named somebody who is no good may be the only one that does not know better. */
+/* After a working connection breaks, the endpoint that was named is tried once more, then it is
+ * forgotten. If a sentinel named it, another sentinel is asked: this one may be the only one that
+ * does not know better. */
 enum connection_event connection_lost(struct connection *connection)
 {
 	if (connection->on_named && connection->server->kind == SERVER_SENTINEL)
@@ -93,8 +94,6 @@ enum connection_event connection_fail(struct connection *connection, enum status
 	return connection_lost(connection);
 }
 
-/* This attempt failed, connection->error says why: the next address or seed follows at once, if
- * there is one in this round. */
 enum connection_event connection_attempt_failed(struct connection *connection)
 {
 	if (!connect_has_more(&connection->addresses) &&
@@ -105,8 +104,8 @@ enum connection_event connection_attempt_failed(struct connection *connection)
 	return CONNECTION_NOTHING;
 }
 
-/* Of several addresses where nobody listens, the first one is told: the others may be of a kind
- * that is not in use here. */
+/* If no address can be connected to, the error is that of the first one: the others may be of a
+ * kind that is not in use here. */
 enum connection_event connection_attempt_failed_for(struct connection *connection,
 						    const char *cause)
 {

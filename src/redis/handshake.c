@@ -1,3 +1,4 @@
+/* Reads the first replies of a server or a sentinel: mode, role, version; the master's address. */
 #include "redis/handshake.h"
 
 #include <hiredis/hiredis.h>
@@ -22,7 +23,7 @@ static void prepare(struct handshake *handshake, struct redisContext *redis, int
 	handshake->due++;
 }
 
-/* Logs in at a sentinel: with the options for sentinels, or else as at the server. */
+/* A sentinel gets the user and the password for sentinels, or else those for the server. */
 static void greet_sentinel(struct handshake *handshake, struct redisContext *redis)
 {
 	const struct server *server = handshake->server;
@@ -37,8 +38,8 @@ static void greet_sentinel(struct handshake *handshake, struct redisContext *red
 	prepare(handshake, redis, 3, ask);
 }
 
-/* HELLO with the password in one command: were they two, a server that needs the password would
- * refuse the first and stay with RESP2. */
+/* HELLO and the password are one command: a server that needs the password would refuse a HELLO
+ * without it, and stay with RESP2. */
 static void greet_server(struct handshake *handshake, struct redisContext *redis)
 {
 	const struct server *server = handshake->server;
@@ -69,7 +70,7 @@ static const char *field_of(const redisReply *hello, const char *name)
 	return text ? text : "";
 }
 
-/* A replica is no place for locks: where there may be another server, that one is looked for. */
+/* A replica is no place for locks: if there may be another server, that one is tried. */
 static enum handshake_outcome take_hello(struct handshake *handshake, const redisReply *hello,
 					 struct error *err)
 {

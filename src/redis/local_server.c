@@ -1,8 +1,6 @@
-/* The private server. Who holds the flock on the file "lock" in its folder is
- * the server or is about to become it: the descriptor is handed to the server
- * itself, so the kernel sees to it that there is one server for a folder, and
- * knows when it is gone. */
-
+/* The server holds a flock on the file "lock" in its folder, and so does the process that is about
+ * to become it: so the kernel sees to it that there is one server for a folder, and knows when it
+ * is gone. */
 #include "redis/local_server.h"
 
 #include <ctype.h>
@@ -30,7 +28,7 @@
 #define START_AGAIN_MS 300
 #define LOG_TAIL_BYTES 2048
 
-/* Finding the folder */
+/* ---- Finding the folder ---- */
 
 static bool read_machine_id(const char *path, char *id)
 {
@@ -46,7 +44,7 @@ static bool read_machine_id(const char *path, char *id)
 	       strspn(id, "0123456789abcdefABCDEF") == MACHINE_ID_LENGTH;
 }
 
-/* One folder for each host: homes are shared over networks, sockets are not. */
+/* Each host has its own folder: homes are shared over networks, sockets are not. */
 static void folder_name(char name[FOLDER_NAME_MAX])
 {
 	char host[FOLDER_NAME_MAX - sizeof("host-")] = "";
@@ -69,13 +67,13 @@ static int no_folder(struct error *err, const char *home, const char *cause)
 		    home, cause);
 }
 
-/* The folders above ours may be links, as people have them. */
+/* The folders above ours may be links. */
 static int enter(int parent, const char *name, int flags)
 {
 	if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST) {
 		const int cause = errno;
 
-		/* A read-only file system says EROFS of what exists, too. */
+		/* a read-only file system says EROFS of a folder that exists, too */
 		if (faccessat(parent, name, F_OK, 0) < 0) {
 			errno = cause;
 			return -1;
@@ -146,7 +144,7 @@ static int open_folder(const char *home, struct error *err)
 
 int local_server_open(struct error *err)
 {
-	/* Not $HOME: cron, sudo and units must come to the same place. */
+	/* not $HOME: cron, sudo and units must come to the same place */
 	const struct passwd *user = getpwuid(geteuid());
 	mode_t mask;
 	int folder;
@@ -170,9 +168,9 @@ int local_server_connect(int folder)
 	return connect_unix(path);
 }
 
-/* Starting */
+/* ---- Starting it ---- */
 
-/* A server that cannot live must not be started as fast as clients ask. */
+/* A server that cannot live must not be started as often as clients ask. */
 static bool started_lately(int lock)
 {
 	struct timespec now;
@@ -187,9 +185,8 @@ static bool started_lately(int lock)
 	return ms >= 0 && ms < START_AGAIN_MS;
 }
 
-/* Somebody else's server may have come up between our caller's attempt to
- * connect and the lock. */
-static bool somebody_listens(int folder)
+/* Another process's server may have come up after our caller tried to connect. */
+static bool server_listens(int folder)
 {
 	int fd = local_server_connect(folder);
 
@@ -207,7 +204,7 @@ static int start_unless_taken(int folder, int lock, struct error *err)
 		return fail(err, STATUS_OS, "cannot lock the folder of the private server: %s",
 			    strerror(errno));
 	}
-	if (somebody_listens(folder) || started_lately(lock))
+	if (server_listens(folder) || started_lately(lock))
 		return 0;
 	return local_launch(folder, lock, err);
 }
@@ -229,9 +226,9 @@ int local_server_start(int folder, struct error *err)
 	return result;
 }
 
-/* Looking at it */
+/* ---- Looking at it ---- */
 
-/* Cuts "PID:ROLE DATE TIME LEVEL " off a line of the server. */
+/* Cuts "PID:ROLE DATE TIME LEVEL " off a line of the server's log. */
 static const char *message_of(const char *line)
 {
 	for (const char *c = line; (c = strchr(c, ' ')); c++)
@@ -308,8 +305,7 @@ pid_t local_server_pid(int folder)
 	return pid;
 }
 
-/* By the lock that it keeps open and that names it, because neither its name
- * nor its environment tells: it overwrites both. */
+/* The lock that it keeps open names it. Its name and its environment do not: it overwrites both. */
 bool local_server_is_ours(pid_t pid)
 {
 	char link_path[48], path[PATH_MAX];

@@ -1,3 +1,4 @@
+/* The label is a URL that server_parse reads as the same server, without its passwords. */
 #include "redis/server.h"
 
 #include <stdio.h>

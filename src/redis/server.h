@@ -1,4 +1,4 @@
-/* Where a server is, and who we are there. */
+/* Where a server is, who we are there, and how messages call it. server_parse fills it. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,16 +13,14 @@ enum server_kind {
 	SERVER_SENTINEL, /* the master that sentinels name */
 };
 
-/* PEM files; NULL: none. The strings are the settings'. */
+/* PEM files; NULL: none. The settings own the strings. */
 struct tls_files {
-	const char *ca;   /* whom to trust, a file or a folder; NULL: whom the system trusts */
+	const char *ca;   /* the authorities to trust, a file or a folder; NULL: the system's */
 	const char *cert; /* ours */
 	const char *key;  /* of cert; NULL: it is in the same file */
-	bool insecure;    /* trust anybody */
+	bool insecure;    /* trust any server */
 };
 
-/* Where a server is and who we are there. server_parse fills it,
- * server_free gives its strings back. */
 struct server {
 	enum server_kind kind;
 	char *path;             /* SERVER_UNIX: the socket */
@@ -43,7 +41,7 @@ struct server {
  * The caller frees it. NULL: there is no memory. */
 char *server_label(const struct server *server, const char *scheme);
 
-/* How to call the server in a message. */
+/* What messages call the server. */
 const char *server_shown(const struct server *server);
 
 /* Frees the strings of *server, and empties it. */

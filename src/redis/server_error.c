@@ -1,3 +1,4 @@
+/* The words by which errors are known, one list for each status. */
 #include "redis/server_error.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Parses each form of URL by hand, so that no error quotes a password. */
 #include "redis/server_url.h"
 
 #include <errno.h>
@@ -28,9 +29,9 @@ struct parse {
 	int default_port;
 };
 
-/* Fails with the URL and the cause. In a URL that is malformed, anything
- * between the scheme and the last @, in a query, or (without an @) behind a
- * colon that no slash follows may be a password: it is not shown. */
+/* Fails with the URL and the cause. A malformed URL may have its password anywhere between the
+ * scheme and the last @, in a query, or (without an @) behind a colon that no slash follows: these
+ * are not shown. */
 static int refuse(struct parse *parse, const char *cause)
 {
 	const char *url = parse->url, *at = strrchr(url, '@');
@@ -64,7 +65,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes percent escapes into a string of its own; nothing becomes NULL. */
+/* Decodes percent escapes into a new string; an empty text becomes NULL. */
 static int decode(struct parse *parse, const char *text, size_t length, char **value)
 {
 	char *out;
@@ -114,8 +115,8 @@ static int parse_db(struct parse *parse, const char *text, size_t length)
 	return 0;
 }
 
-/* Parses the part before the @. A word alone is refused: some programs take it for
- * a user, others for a password, and a password we would show. */
+/* Parses the part before the @. A word alone is refused: some programs take it for a user, others
+ * for a password, and a password would be shown. */
 static int parse_user(struct parse *parse, const char *text, size_t length)
 {
 	const char *colon = memchr(text, ':', length);
@@ -254,8 +255,7 @@ static int parse_query(struct parse *parse, const char *text)
 	}
 }
 
-/* Makes the path absolute: COMMAND may look for the same socket from another
- * working directory. */
+/* Makes the path absolute: COMMAND may look for the same socket from another working directory. */
 static int set_path(struct parse *parse, const char *text, size_t length)
 {
 	char folder[PATH_MAX], path[sizeof(((struct sockaddr_un *)0)->sun_path)];
