@@ -1,4 +1,5 @@
-/* Takes what the server says, and decides what it answers: the request, a subscription, ASKING. */
+/* Takes what the server says, and finds out what it answers: the request, a subscription,
+ * ASKING. */
 #include "redis/client.h"
 
 #include <hiredis/hiredis.h>
@@ -8,6 +9,7 @@
 #include "base/clock.h"
 #include "redis/client_fail.h"
 #include "redis/client_send.h"
+#include "redis/reply.h"
 #include "redis/server_error.h"
 
 /* So many replies are taken in one step: the caller has other things to wait for. */
@@ -74,9 +76,8 @@ static enum client_event take_push(struct client *client, const redisReply *push
 		/* the slot has moved: a waiter waits at its new place */
 		return client_break(client, STATUS_UNAVAILABLE, "use",
 				    "the lock has moved to another node");
-	if (!is_text(push->element[0], "message") && !is_text(push->element[0], "smessage"))
-		return CLIENT_NOTHING;
-	if (push->element[2]->type != REDIS_REPLY_STRING)
+	if ((!is_text(push->element[0], "message") && !is_text(push->element[0], "smessage")) ||
+	    push->element[2]->type != REDIS_REPLY_STRING)
 		return CLIENT_NOTHING;
 	client->heard_on = find_channel(client, push->element[1]);
 	keep_message(client, push->element[2]);
@@ -123,10 +124,8 @@ static enum client_event answered(struct client *client)
 
 static bool needs_replicas(const struct client *client)
 {
-	const struct request *request = &client->request;
-
-	return request->replicas > 0 && client->reply->type == REDIS_REPLY_ARRAY &&
-	       client->reply->elements > 0 && is_text(client->reply->element[0], request->durable);
+	return client->request.replicas > 0 &&
+	       strcmp(reply_text(client->reply, 0), client->request.durable) == 0;
 }
 
 static enum client_event take_answer(struct client *client, redisReply *reply)
@@ -239,8 +238,7 @@ static enum client_event step(struct client *client)
 	return event;
 }
 
-/* A client that is late itself, perhaps because it was stopped, may find that the reply has
- * come. */
+/* If we are late ourselves, perhaps because we were stopped, the reply may have come. */
 enum client_event client_step(struct client *client)
 {
 	const bool was_due = clock_ms() >= due_ms(client);

@@ -39,8 +39,8 @@ static int await(struct client *client, int64_t until_ms, enum patience patience
 		}
 		if (event != CLIENT_NOTHING)
 			continue;
-		int64_t now = clock_ms();
-		int64_t wake = client_wait(client, &slot);
+		const int64_t now = clock_ms();
+		const int64_t wake = earliest(client_wait(client, &slot), until_ms);
 
 		if (now >= until_ms) {
 			if (client->error.status)
@@ -50,8 +50,6 @@ static int await(struct client *client, int64_t until_ms, enum patience patience
 				     server_shown(client->connection.server));
 			return -1;
 		}
-		if (wake > until_ms)
-			wake = until_ms;
 		poll(&slot, 1, wake > now ? (int)(wake - now) : 0);
 	}
 }

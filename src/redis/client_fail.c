@@ -125,7 +125,6 @@ static enum client_event stay(struct client *client, const char *text)
 enum client_event client_refused(struct client *client, const char *text, bool of_subscription)
 {
 	const enum status status = server_error_status(text);
-	const char *shown = server_shown(client->connection.server);
 
 	if (status == STATUS_UNAVAILABLE) {
 		if (server_error_is(text, "LOADING") &&
@@ -143,7 +142,8 @@ enum client_event client_refused(struct client *client, const char *text, bool o
 		     "cannot use the name %s: it is in use by something that is no lock",
 		     client->request.argv[0]);
 	else
-		fail(&client->error, status, "cannot use %s: the server says: %s", shown, text);
+		fail(&client->error, status, "cannot use %s: the server says: %s",
+		     server_shown(client->connection.server), text);
 	if (status == STATUS_REFUSED)
 		add_denied(client, text);
 	client->phase = REQUEST_NONE;

@@ -118,12 +118,14 @@ static int reach_masters(struct cluster_nodes *nodes, const struct server *serve
 	if (result < 0) { /* nothing is known of the slots */
 		free(nodes->owners);
 		nodes->owners = NULL;
+		return -1;
 	}
-	if (result == 0)
-		nodes->clients = calloc(nodes->count ? nodes->count : 1, sizeof(*nodes->clients));
-	for (size_t i = 0; nodes->clients && i < nodes->count; i++)
+	nodes->clients = calloc(nodes->count ? nodes->count : 1, sizeof(*nodes->clients));
+	if (!nodes->clients)
+		return no_memory(err);
+	for (size_t i = 0; i < nodes->count; i++)
 		client_init(&nodes->clients[i], &nodes->servers[i], timeout_ms);
-	return result == 0 && !nodes->clients ? no_memory(err) : result;
+	return 0;
 }
 
 int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server, int64_t timeout_ms,
@@ -174,19 +176,15 @@ bool cluster_nodes_has_lost(const struct cluster_nodes *nodes, const struct clie
 	return nodes->owners && nodes->gaps[client - nodes->clients].status != STATUS_OK;
 }
 
-static bool is_unseen(const struct cluster_nodes *nodes, size_t slot)
-{
-	const uint16_t owner = nodes->owners[slot];
-
-	return owner == 0 || nodes->gaps[owner - 1].status != STATUS_OK;
-}
-
 size_t cluster_nodes_unseen(const struct cluster_nodes *nodes)
 {
 	size_t count = 0;
 
-	for (size_t slot = 0; nodes->owners && slot < CLUSTER_SLOTS; slot++)
-		count += is_unseen(nodes, slot);
+	for (size_t slot = 0; nodes->owners && slot < CLUSTER_SLOTS; slot++) {
+		const uint16_t owner = nodes->owners[slot];
+
+		count += owner == 0 || nodes->gaps[owner - 1].status != STATUS_OK;
+	}
 	return count;
 }
 

@@ -14,10 +14,11 @@
 /* The servers that may have locks of a URL: the masters of a cluster, else the one there is. */
 struct cluster_nodes {
 	struct client *clients; /* one for each */
-	struct server *servers; /* of a cluster: they own seeds and label, and borrow the rest */
 	size_t count;
-	uint16_t *owners;   /* of a cluster's slots: 1 + the place of the node; 0: no node has it */
-	struct error *gaps; /* of a cluster: why a node cannot be seen; STATUS_OK: it can */
+	/* of a cluster, else NULL */
+	struct server *servers; /* they own their seeds and labels, and borrow the rest */
+	uint16_t *owners;       /* of each slot: 1 + the place of its node; 0: it has none */
+	struct error *gaps;     /* of each node: why it cannot be seen; STATUS_OK: it can */
 };
 
 /* Finds the nodes until until_ms. `server` must outlive *nodes. Returns 0, or -1. Call
@@ -27,8 +28,8 @@ int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server,
 
 void cluster_nodes_close(struct cluster_nodes *nodes);
 
-/* A node did not answer: notes that, if the nodes are a cluster, of which the rest can be seen all
- * the same. Returns false, and changes nothing, when that is no reason to go on. */
+/* Notes that a node of a cluster did not answer: the other nodes can be seen all the same. Returns
+ * false, and changes nothing, when that is no reason to go on without the node. */
 bool cluster_nodes_lose(struct cluster_nodes *nodes, const struct client *client,
 			const struct error *why);
 
@@ -42,6 +43,5 @@ size_t cluster_nodes_unseen(const struct cluster_nodes *nodes);
  * that was lost (gap is 1 + its place). Returns false, with an empty text, when there are none. */
 bool cluster_nodes_show_gap(const struct cluster_nodes *nodes, size_t gap, char *text, size_t size);
 
-/* Returns 0 when all slots can be seen; else -1 with STATUS_UNAVAILABLE and all gaps in one
- * line. */
+/* Returns 0 when all slots can be seen, else -1 with STATUS_UNAVAILABLE and all gaps in a line. */
 int cluster_nodes_check(const struct cluster_nodes *nodes, struct error *err);

@@ -1,5 +1,4 @@
-/* What goes over a connection once its socket is there: the greeting, commands, replies, the
- * end. */
+/* What goes over a connection once its socket is there: the greeting, commands, replies. */
 #include "redis/connection.h"
 
 #include <hiredis/hiredis.h>
@@ -64,7 +63,6 @@ void connection_send(struct connection *connection, int argc, const char **argv)
 
 /* ---- The handshake ---- */
 
-/* Acts on the next reply of the handshake. */
 static enum connection_event take_greeting(struct connection *connection, const redisReply *reply)
 {
 	struct handshake *handshake = &connection->handshake;
@@ -172,7 +170,7 @@ static bool hear_last_words(struct connection *connection, redisReply **reply)
 
 static enum connection_event converse(struct connection *connection, redisReply **reply)
 {
-	const bool is_late = connection->handshake.due > 0 && connection_is_overdue(connection);
+	const bool is_late = connection->handshake.due > 0 && clock_ms() >= connection->due_ms;
 	redisReply *next = NULL;
 	enum connection_event event;
 
@@ -201,36 +199,9 @@ static enum connection_event converse(struct connection *connection, redisReply 
 		       : event;
 }
 
-/* ---- Another process goes on with it ---- */
-
 bool connection_is_sending(const struct connection *connection)
 {
 	return connection->stage == CONNECTION_OPEN && sdslen(connection->redis->obuf) > 0;
-}
-
-bool connection_is_silent(const struct connection *connection)
-{
-	const redisReader *reader;
-
-	if (connection->stage != CONNECTION_OPEN || connection_is_sending(connection))
-		return false;
-	reader = connection->redis->reader;
-	/* the reader may be looking for a reply already, without a byte of it */
-	return reader->pos == reader->len &&
-	       (reader->ridx < 0 || (reader->ridx == 0 && reader->task[0]->type < 0));
-}
-
-bool connection_can_be_shared(const struct connection *connection)
-{
-	return !connection->server->tls;
-}
-
-void connection_forget(struct connection *connection)
-{
-	connection->redis = NULL;
-	connection->bounds = NULL;
-	connection->fd = -1;
-	connection_drop(connection);
 }
 
 enum connection_event connection_step(struct connection *connection, struct redisReply **reply)
@@ -269,4 +240,31 @@ int64_t connection_wait(const struct connection *connection, struct pollfd *slot
 		break;
 	}
 	return connection->due_ms;
+}
+
+/* ---- Another process goes on with it ---- */
+
+bool connection_is_silent(const struct connection *connection)
+{
+	const redisReader *reader;
+
+	if (connection->stage != CONNECTION_OPEN || connection_is_sending(connection))
+		return false;
+	reader = connection->redis->reader;
+	/* the reader may be looking for a reply already, without a byte of it */
+	return reader->pos == reader->len &&
+	       (reader->ridx < 0 || (reader->ridx == 0 && reader->task[0]->type < 0));
+}
+
+bool connection_can_be_shared(const struct connection *connection)
+{
+	return !connection->server->tls;
+}
+
+void connection_forget(struct connection *connection)
+{
+	connection->redis = NULL;
+	connection->bounds = NULL;
+	connection->fd = -1;
+	connection_drop(connection);
 }

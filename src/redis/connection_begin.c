@@ -17,8 +17,8 @@
 /* Nothing has come yet. An attempt that has taken too long fails, with that as its cause. */
 static enum connection_event keep_waiting(struct connection *connection, const char *cause)
 {
-	return connection_is_overdue(connection) ? connection_attempt_failed_for(connection, cause)
-						 : CONNECTION_NOTHING;
+	return clock_ms() < connection->due_ms ? CONNECTION_NOTHING
+					       : connection_attempt_failed_for(connection, cause);
 }
 
 static enum connection_event opened(struct connection *connection)
@@ -49,13 +49,12 @@ static enum connection_event await_tls(struct connection *connection)
 }
 
 /* Returns false when there is no memory; what was made goes with the socket. */
-static bool have_hiredis(struct connection *connection)
+static bool make_context(struct connection *connection)
 {
 	redisOptions options = {.type = REDIS_CONN_USERFD,
 				.endpoint.fd = connection->fd,
 				.options = REDIS_OPT_NONBLOCK};
 
-	connection->bounds = NULL;
 	connection->redis = redisConnectWithOptions(&options);
 	if (connection->redis && !connection->redis->err)
 		connection->bounds = reply_limits_set(connection->redis->reader);
@@ -65,7 +64,7 @@ static bool have_hiredis(struct connection *connection)
 static enum connection_event connected(struct connection *connection)
 {
 	connection->addresses.next = connection->addresses.count; /* no other address is needed */
-	if (!have_hiredis(connection))
+	if (!make_context(connection))
 		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(ENOMEM));
 	if (!connection->server->tls)
 		return opened(connection);

@@ -62,11 +62,6 @@ int64_t connection_back_off(struct connection *connection)
 	return half + (int64_t)(dice % (uint64_t)(half + 1));
 }
 
-static void back_off(struct connection *connection)
-{
-	connection->retry_ms = clock_ms() + connection_back_off(connection);
-}
-
 /* After a working connection breaks, the endpoint that was named is tried once more, then it is
  * forgotten. If a sentinel named it, another sentinel is asked: this one may be the only one that
  * does not know better. */
@@ -82,7 +77,7 @@ enum connection_event connection_lost(struct connection *connection)
 	connection->redirections = 0;
 	connection->is_well = false;
 	connection->refused = false;
-	back_off(connection);
+	connection->retry_ms = clock_ms() + connection_back_off(connection);
 	return CONNECTION_FAILED;
 }
 
@@ -126,14 +121,8 @@ bool connection_await(struct connection *connection)
 		return false;
 	}
 	connection_drop(connection);
-	if (connection->server->kind == SERVER_LOCAL)
-		connection->retry_ms = now + LOCAL_START_RETRY_MS;
-	else
-		back_off(connection);
+	connection->retry_ms =
+		now + (connection->server->kind == SERVER_LOCAL ? LOCAL_START_RETRY_MS
+								: connection_back_off(connection));
 	return true;
-}
-
-bool connection_is_overdue(const struct connection *connection)
-{
-	return clock_ms() >= connection->due_ms;
 }

@@ -37,6 +37,3 @@ enum connection_event connection_attempt_failed(struct connection *connection);
 /* The same: "cannot reach the server: CAUSE". */
 enum connection_event connection_attempt_failed_for(struct connection *connection,
 						    const char *cause);
-
-/* Whether this attempt has taken too long. */
-bool connection_is_overdue(const struct connection *connection);

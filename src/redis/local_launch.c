@@ -200,8 +200,7 @@ int local_launch_open(int folder, const char *name, int flags)
 static int write_conf(int folder)
 {
 	const size_t length = sizeof(server_conf) - 1;
-	int fd = openat(folder, "server.conf.new",
-			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = local_launch_open(folder, "server.conf.new", O_WRONLY | O_CREAT | O_TRUNC);
 	ssize_t written;
 
 	if (fd < 0)
