@@ -1,5 +1,5 @@
-/* The first exchange on a connection: HELLO and AUTH at a server, or the question where the master
- * is at a sentinel. */
+/* The first exchange on a connection: HELLO and AUTH at a server; at a sentinel, the question where
+ * the master is. */
 #pragma once
 
 #include <stdbool.h>

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 struct redisReader;
-
 struct reply_limits;
 
 /* Bounds the replies of a new reader. Returns NULL when there is no memory. The caller frees it

@@ -1,5 +1,5 @@
-/* TLS for a connection of hiredis. fairlock-tls has tls.c, with OpenSSL; the programs that must
- * start fast have tls_none.c. */
+/* TLS for a connection of hiredis. fairlock-tls has tls.c, with OpenSSL, which takes long to load;
+ * the other programs have tls_none.c. */
 #pragma once
 
 #include <stdbool.h>
