@@ -109,20 +109,10 @@ static void renewed(struct hold *hold)
 	}
 }
 
-/* A connection that came back is used at once: after a restart without data whoever
- * presents itself first has the lock. A refusal is not a loss either; the deadline decides. */
-static void failed(struct hold *hold)
-{
-	if (hold->client->final)
-		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
-	else if (!hold->client->pending)
-		renew(hold);
-}
-
 void hold_step(struct hold *hold)
 {
 	for (int events = 0; hold->state == HOLD_HELD && events < EVENTS_AT_ONCE; events++) {
-		if (!hold->client->pending && clock_ms() >= hold->renew_ms)
+		if (!client_has_request(hold->client) && clock_ms() >= hold->renew_ms)
 			renew(hold);
 		switch (client_step(hold->client)) {
 		case CLIENT_NOTHING:
@@ -133,11 +123,18 @@ void hold_step(struct hold *hold)
 		case CLIENT_MESSAGE:
 			/* somebody broke the lock, or gave a hold of this owner back */
 			hold->is_told = true;
-			if (!hold->client->pending)
+			if (!client_has_request(hold->client))
 				hold->renew_ms = earliest(hold->renew_ms, pace_ms(&hold->pace));
 			break;
 		case CLIENT_FAILED:
-			failed(hold);
+			/* a connection that comes back is used at once: after a restart without
+			 * data the first that presents itself has the lock */
+			if (!client_has_request(hold->client))
+				renew(hold);
+			break;
+		case CLIENT_REFUSED:
+			/* that is no loss of the lock, either: the deadline decides */
+			hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
 			break;
 		}
 	}
@@ -149,8 +146,8 @@ const char *hold_trouble(const struct hold *hold)
 		return hold->client->error.text;
 	if (*hold->why)
 		return hold->why;
-	return hold->client->confirming ? "too few replicas know it"
-					: "its lease could not be renewed in time";
+	return hold->client->phase == REQUEST_CONFIRMING ? "too few replicas know it"
+							 : "its lease could not be renewed in time";
 }
 
 int64_t hold_wait(const struct hold *hold, struct pollfd *slot)

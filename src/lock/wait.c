@@ -71,7 +71,7 @@ static void ask(struct waiting *w)
 /* A question of ours goes before a look at the lock, whose answer need not be waited for. */
 static bool is_asking(const struct waiting *w)
 {
-	return w->client->pending && !w->viewing;
+	return client_has_request(w->client) && !w->viewing;
 }
 
 /* A lock that never ends is somebody's mistake; whoever waits for it should know. */
@@ -94,7 +94,8 @@ static bool is_time_to_stand_by(const struct waiting *w)
 	if (w->told_queued)
 		return client_is_still(w->client);
 	/* a guard that needs a connection of its own is worth that only where there is time */
-	return client_is_silent(w->client) && connection_can_be_shared(&w->client->connection);
+	return connection_is_silent(&w->client->connection) &&
+	       connection_can_be_shared(&w->client->connection);
 }
 
 static void queued(struct waiting *w, const struct ask_reply *reply)
@@ -184,7 +185,7 @@ static void heard(struct waiting *w)
 	int64_t in_ms = 0;
 
 	message_step(w->wait->messenger, "heard: %s", message);
-	if (!w->client->pending && handover_take(w->lock, w->client)) {
+	if (!client_has_request(w->client) && handover_take(w->lock, w->client)) {
 		got_it(w);
 		return;
 	}
@@ -208,19 +209,19 @@ static void heard(struct waiting *w)
 
 /* The server went away. Whoever never reached it is told at once; a waiter keeps trying, and
  * presents itself as soon as it is back. */
-static int failed(struct waiting *w, struct error *err)
+static int failed(struct waiting *w, bool is_final, struct error *err)
 {
 	struct client *client = w->client;
 
 	/* it was the look that was refused: not the connection, which leaves the request pending,
 	 * nor the subscription, which takes the channels with it */
-	if (client->final && w->viewing && !client->pending && client->channel_count > 0) {
+	if (is_final && w->viewing && !client_has_request(client) && client->channel_count > 0) {
 		w->viewing = w->place_due = false;
 		w->view_ms = NEVER_MS;
 		client->error.status = STATUS_OK;
 		return 0;
 	}
-	if (client->final || !client->ever_answered) {
+	if (is_final || !client->ever_answered) {
 		*err = client->error;
 		return -1;
 	}
@@ -251,7 +252,8 @@ static int take_events(struct waiting *w, struct error *err)
 			heard(w);
 			break;
 		case CLIENT_FAILED:
-			result = failed(w, err);
+		case CLIENT_REFUSED:
+			result = failed(w, event == CLIENT_REFUSED, err);
 			break;
 		}
 		if (result < 0 || w->granted)
@@ -342,7 +344,7 @@ static int mind_time(struct waiting *w, struct error *err)
 		return wait_timed_out(w, err);
 	if (clock_ms() >= w->progress.draw_ms)
 		wait_show_mind_line(w);
-	if (w->place_due && !w->client->pending)
+	if (w->place_due && !client_has_request(w->client))
 		wait_show_ask(w);
 	return 0;
 }

@@ -15,7 +15,7 @@
 /* The time for waiting is over; if the server was away, or its replicas, that is why. */
 int wait_timed_out(const struct waiting *w, struct error *err)
 {
-	if (w->client->confirming)
+	if (w->client->phase == REQUEST_CONFIRMING)
 		return fail(err, STATUS_UNAVAILABLE,
 			    "cannot get lock %s: too few replicas know of it", w->lock->keys.name);
 	if (w->client->connection.attempts > 0) {
@@ -57,6 +57,6 @@ static bool is_worth_leaving(const struct error *err)
 
 void wait_leave(struct waiting *w, struct error *err)
 {
-	if (w->client->ever_sent && !w->traceless && is_worth_leaving(err))
+	if (w->client->sent_ms && !w->traceless && is_worth_leaving(err))
 		leave(w, err);
 }

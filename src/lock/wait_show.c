@@ -59,7 +59,8 @@ void wait_show_ask(struct waiting *w)
  * the answer draws it. */
 void wait_show_mind_line(struct waiting *w)
 {
-	if (!progress_is_seen(&w->progress) || w->client->pending || clock_ms() < w->view_ms)
+	if (!progress_is_seen(&w->progress) || client_has_request(w->client) ||
+	    clock_ms() < w->view_ms)
 		draw(w);
 	else
 		wait_show_ask(w);

@@ -1,3 +1,4 @@
+/* Parses each form of URL by hand, so that no error quotes a password. */
 #include "redis/server_url.h"
 
 #include <errno.h>
@@ -8,8 +9,6 @@
 #include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-#include "redis/server_label.h"
 
 #define SERVER_PORT 6379
 #define SENTINEL_PORT 26379
@@ -30,9 +29,9 @@ struct parse {
 	int default_port;
 };
 
-/* Fails with the URL and the cause. In a URL that is malformed, anything
- * between the scheme and the last @, in a query, or (without an @) behind a
- * colon that no slash follows may be a password: it is not shown. */
+/* Fails with the URL and the cause. A malformed URL may have its password anywhere between the
+ * scheme and the last @, in a query, or (without an @) behind a colon that no slash follows: these
+ * are not shown. */
 static int refuse(struct parse *parse, const char *cause)
 {
 	const char *url = parse->url, *at = strrchr(url, '@');
@@ -55,11 +54,7 @@ static int out_of_memory(struct parse *parse)
 static int copy(struct parse *parse, const char *text, size_t length, char **value)
 {
 	*value = strndup(text, length);
-	if (!*value) {
-		out_of_memory(parse);
-		return -1;
-	}
-	return 0;
+	return *value ? 0 : out_of_memory(parse);
 }
 
 static int hex_digit(char c)
@@ -70,7 +65,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes percent escapes into a string of its own; nothing becomes NULL. */
+/* Decodes percent escapes into a new string; an empty text becomes NULL. */
 static int decode(struct parse *parse, const char *text, size_t length, char **value)
 {
 	char *out;
@@ -120,8 +115,8 @@ static int parse_db(struct parse *parse, const char *text, size_t length)
 	return 0;
 }
 
-/* Parses the part before the @. A word alone is refused: some programs take it for
- * a user, others for a password, and a password we would show. */
+/* Parses the part before the @. A word alone is refused: some programs take it for a user, others
+ * for a password, and a password would be shown. */
 static int parse_user(struct parse *parse, const char *text, size_t length)
 {
 	const char *colon = memchr(text, ':', length);
@@ -260,8 +255,7 @@ static int parse_query(struct parse *parse, const char *text)
 	}
 }
 
-/* Makes the path absolute: COMMAND may look for the same socket from another
- * working directory. */
+/* Makes the path absolute: COMMAND may look for the same socket from another working directory. */
 static int set_path(struct parse *parse, const char *text, size_t length)
 {
 	char folder[PATH_MAX], path[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -357,11 +351,6 @@ int server_parse(struct server *server, const char *url, struct error *err)
 	return 0;
 }
 
-const char *server_shown(const struct server *server)
-{
-	return server->kind == SERVER_LOCAL ? "the private server" : server->label;
-}
-
 void server_hide_password(char *url)
 {
 	char *scheme_end = strstr(url, "://"), *at = strrchr(url, '@');
@@ -372,17 +361,4 @@ void server_hide_password(char *url)
 	colon = memchr(user, ':', (size_t)(at - user));
 	for (char *secret = colon ? colon + 1 : user; secret < at; secret++)
 		*secret = '*';
-}
-
-void server_free(struct server *server)
-{
-	free(server->seeds);
-	free(server->master);
-	free(server->path);
-	free(server->user);
-	free(server->password);
-	free(server->sentinel_user);
-	free(server->sentinel_password);
-	free(server->label);
-	memset(server, 0, sizeof(*server));
 }

@@ -19,7 +19,7 @@ struct standby {
 };
 
 /* Makes one while the lock is not ours yet, unless there is one that has the client's connection.
- * The client is silent (client_is_silent). There is none afterwards if it cannot be made. */
+ * The client is silent (connection_is_silent). There is none afterwards if it cannot be made. */
 void standby_make(struct standby *standby, const struct job *job);
 
 /* Ends it, if there is one, makes another, and lets COMMAND go, since job's lock is held. There is

@@ -1,6 +1,6 @@
 /* URLs, with a word in them that stands for a password.
  *
- * For: redis/server_url.c redis/server_label.c redis/endpoint.c */
+ * For: redis/server_url.c redis/server.c */
 #include "redis/server_url.h"
 
 #include <stdio.h>

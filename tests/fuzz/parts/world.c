@@ -466,7 +466,7 @@ ssize_t world_write(int fd, const void *bytes, size_t length)
 void world_standby_make(struct standby *standby, const struct job *job)
 {
 	(void)standby;
-	HOLDS(client_is_silent(job->client));
+	HOLDS(connection_is_silent(&job->client->connection));
 }
 
 /* What the guard does: the hold is renewed, and given back when it was not lost. */
