@@ -228,47 +228,37 @@ void findings_print_line(const char *name, const char *value, const char *remark
 
 /* ---- For programs ---- */
 
-static void print_member(const char *name, const char *text, const char *end)
-{
-	printf("\"%s\":", name);
-	if (text && *text)
-		json_print_string(text);
-	else
-		fputs("null", stdout);
-	fputs(end, stdout);
-}
-
-static void print_places(const char *places)
+static void print_places(struct json *json, const char *places)
 {
 	char place[FINDING_MAX_BYTES];
 
-	fputs("\"servers\":[", stdout);
-	for (const char *separator = ""; *places; separator = ",") {
+	json_open(json, "servers", '[');
+	while (*places) {
 		const char *end = strstr(places, PLACE_SEPARATOR);
 		const size_t length = end ? (size_t)(end - places) : strlen(places);
 
 		snprintf(place, sizeof(place), "%.*s", (int)length, places);
-		fputs(separator, stdout);
-		json_print_string(place);
+		json_text(json, NULL, place);
 		places += length + (end ? strlen(PLACE_SEPARATOR) : 0);
 	}
-	putchar(']');
+	json_close(json, ']');
 }
 
-void findings_print_json(const struct findings *report)
+void findings_print_json(const struct findings *report, struct json *json)
 {
-	putchar('[');
+	json_open(json, "findings", '[');
 	for (size_t i = 0; i < report->count; i++) {
 		const struct finding *finding = &report->list[i];
 
-		fputs(i > 0 ? ",\n{" : "\n{", stdout);
-		print_member("severity", severities[finding->severity], ",");
-		print_member("check", finding->check, ",");
-		print_member("finding", finding->text, ",");
-		print_member("consequence", finding->consequence, ",");
-		print_member("remedy", finding->remedy, ",");
-		print_places(finding->places);
-		putchar('}');
+		json_break_line(json);
+		json_open(json, NULL, '{');
+		json_text(json, "severity", severities[finding->severity]);
+		json_text(json, "check", finding->check);
+		json_text(json, "finding", finding->text);
+		json_text(json, "consequence", finding->consequence);
+		json_text(json, "remedy", finding->remedy);
+		print_places(json, finding->places);
+		json_close(json, '}');
 	}
-	putchar(']');
+	json_close(json, ']');
 }

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct json;
+
 /* The findings of `doctor`. */
 
 enum severity {
@@ -55,8 +57,8 @@ enum severity findings_worst(const struct findings *report);
  * there are. */
 void findings_print(const struct findings *report, enum severity least);
 
-/* The value of "findings". */
-void findings_print_json(const struct findings *report);
+/* The member "findings". */
+void findings_print_json(const struct findings *report, struct json *json);
 
 /* A line "  NAME  VALUE   REMARK" of what stands above the findings. */
 void findings_print_line(const char *name, const char *value, const char *remark);
