@@ -15,9 +15,9 @@ enum object { NOTHING, LOCK, STATE, QUEUE, TIMEOUTS, LOG, PLAIN, CHANNEL, OBJECT
 
 enum purpose { FOR_ALL, FOR_FOLLOWING, FOR_CLUSTER, FOR_REPLICAS, TO_COMPARE };
 
-/* All that scripts and client need, as PERMISSIONS in fairlock(1) says. Each command is
- * NAME|SUBCOMMAND:ARGUMENT, and how many words it takes behind the object: from 8.6 on, Redis
- * answers about whole commands only. */
+/* All that scripts and client need; PERMISSIONS in fairlock(1) lists the same. A command is
+ * NAME|SUBCOMMAND:ARGUMENT and the number of its words behind the object, because Redis 8.6 and
+ * later answer about whole commands only. */
 static const struct need {
 	enum purpose purpose;
 	enum object object;
@@ -39,10 +39,10 @@ static const struct need {
 	{FOR_REPLICAS, NOTHING, "WAIT2"},
 };
 
-/* The first two questions: commands that want a key or a channel, and can be asked about without.
- * Only those may be that take any number of them, of others some servers must not be asked so.
- * Redis 8.6 does not answer that: there, who can reach nothing of a lock is taken for one who lacks
- * the keys. */
+/* The first two questions are about commands without the key or channel that they need, to tell a
+ * missing key from a missing command. Some servers must not be asked so unless a command takes any
+ * number of keys. Redis 8.6 does not answer; there, a user who can reach nothing of a lock counts
+ * as one who lacks the keys. */
 enum { KEYLESS, CHANNELLESS };
 
 #define QUESTIONS_MAX 64
@@ -52,13 +52,12 @@ struct asked {
 	char channel[KEY_MAX_BYTES + 2]; /* of a waiter */
 	size_t count;
 	struct question {
-		enum purpose purpose;
-		enum object object;
+		const struct need *need;
 		char rule[32]; /* in the words of ACL SETUSER: "+pubsub|numsub" */
 		char command[KEY_MAX_BYTES + 32];
 	} questions[QUESTIONS_MAX];
 	const char *commands[QUESTIONS_MAX];
-	enum leave leaves[QUESTIONS_MAX];
+	enum permission permissions[QUESTIONS_MAX];
 };
 
 static bool is_needed(enum purpose purpose, const struct server_info *info,
@@ -78,8 +77,7 @@ static void add_question(struct asked *asked, const struct need *need, const cha
 	struct question *question = &asked->questions[asked->count];
 
 	assert(asked->count < QUESTIONS_MAX);
-	question->purpose = need->purpose;
-	question->object = need->object;
+	question->need = need;
 	snprintf(question->rule, sizeof(question->rule), "+%.*s", (int)strcspn(text, ": 123"),
 		 text);
 	for (char *letter = question->rule; *letter; letter++)
@@ -117,7 +115,7 @@ static void add_word(char *text, size_t size, const char *prefix, const char *wo
 
 	if ((size_t)snprintf(text + length, size - length, "%s%s%s", length ? " " : "", prefix,
 			     word) >= size - length)
-		text[length] = '\0'; /* rather none than half of one */
+		text[length] = '\0'; /* no half words */
 }
 
 static bool has_word(const char *text, const char *word)
@@ -130,29 +128,31 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* Whether the user may run a command with one of the objects. */
-static bool may_with(const struct asked *asked, const char *rule)
+/* Whether the user may run this command on another object. */
+static bool may_elsewhere(const struct asked *asked, size_t index)
 {
 	for (size_t i = 0; i < asked->count; i++)
-		if (asked->leaves[i] == MAY && asked->questions[i].object != NOTHING &&
-		    strcmp(asked->questions[i].rule, rule) == 0)
+		if (asked->permissions[i] == IS_ALLOWED &&
+		    asked->questions[i].need->object != NOTHING &&
+		    strcmp(asked->questions[i].rule, asked->questions[index].rule) == 0)
 			return true;
 	return false;
 }
 
-/* Nothing is allowed with it. */
-static bool is_shut(const struct asked *asked, enum object object)
+static bool none_allowed(const struct asked *asked, enum object object)
 {
 	for (size_t i = 0; i < asked->count; i++)
-		if (asked->questions[i].object == object && asked->leaves[i] == MAY)
+		if (asked->questions[i].need->object == object &&
+		    asked->permissions[i] == IS_ALLOWED)
 			return false;
 	return true;
 }
 
-static bool all_keys_are_shut(const struct asked *asked)
+static bool no_key_allowed(const struct asked *asked)
 {
-	return asked->leaves[KEYLESS] != MAY_NOT && is_shut(asked, LOCK) && is_shut(asked, STATE) &&
-	       is_shut(asked, QUEUE) && is_shut(asked, TIMEOUTS) && is_shut(asked, LOG);
+	return asked->permissions[KEYLESS] != IS_DENIED && none_allowed(asked, LOCK) &&
+	       none_allowed(asked, STATE) && none_allowed(asked, QUEUE) &&
+	       none_allowed(asked, TIMEOUTS) && none_allowed(asked, LOG);
 }
 
 /* The user lacks the key or channel itself, not one of the commands. */
@@ -160,13 +160,12 @@ static bool is_out_of_reach(const struct asked *asked, enum object object)
 {
 	const bool is_channel = object == PLAIN || object == CHANNEL;
 
-	if (object == NOTHING || !is_shut(asked, object))
+	if (object == NOTHING || !none_allowed(asked, object))
 		return false;
-	if (is_channel ? asked->leaves[CHANNELLESS] != MAY_NOT : all_keys_are_shut(asked))
+	if (is_channel ? asked->permissions[CHANNELLESS] != IS_DENIED : no_key_allowed(asked))
 		return true;
 	for (size_t i = 0; i < asked->count; i++)
-		if (asked->questions[i].object == object &&
-		    may_with(asked, asked->questions[i].rule))
+		if (asked->questions[i].need->object == object && may_elsewhere(asked, i))
 			return true;
 	return false;
 }
@@ -191,8 +190,10 @@ static void list_missing(char *text, size_t size, const struct asked *asked,
 	for (size_t i = 0; i < asked->count; i++) {
 		const struct question *question = &asked->questions[i];
 
-		if (asked->leaves[i] == MAY_NOT && is_needed(question->purpose, info, options) &&
-		    !is_out_of_reach(asked, question->object) && !has_word(text, question->rule))
+		if (asked->permissions[i] == IS_DENIED &&
+		    is_needed(question->need->purpose, info, options) &&
+		    !is_out_of_reach(asked, question->need->object) &&
+		    !has_word(text, question->rule))
 			add_word(text, size, "", question->rule);
 	}
 }
@@ -200,107 +201,106 @@ static void list_missing(char *text, size_t size, const struct asked *asked,
 static bool may_follow(const struct asked *asked)
 {
 	for (size_t i = 0; i < asked->count; i++)
-		if (asked->questions[i].purpose == FOR_FOLLOWING && asked->leaves[i] == MAY_NOT)
+		if (asked->questions[i].need->purpose == FOR_FOLLOWING &&
+		    asked->permissions[i] == IS_DENIED)
 			return false;
 	return true;
 }
 
 /* ---- Findings ---- */
 
-static const char *user_of(const struct server_info *info)
+static void report_missing(struct findings *findings, const struct server_info *info,
+			   const char *name, const char *missing)
 {
-	const char *user = info->client->connection.server->user;
-
-	return user ? user : "default";
+	findings_add(findings, SEVERITY_ERROR, "permissions", "user %.80s lacks %.330s%s%.60s",
+		     info->user, missing, name ? " for lock " : "", name ? name : "");
+	findings_explain(findings, "Commands that need it are refused (77).",
+			 "ACL SETUSER %.80s, with these words; see PERMISSIONS in fairlock(1)",
+			 info->user);
 }
 
-static void lacks(struct findings *report, const struct server_info *info, const char *name,
-		  const char *missing)
+static void report_limited(struct findings *findings, const struct server_info *info)
 {
-	finding_explain(findings_add(report, SEVERITY_ERROR, "permissions",
-				     "user %.80s lacks %.330s%s%.60s", user_of(info), missing,
-				     name ? " for lock " : "", name ? name : ""),
-			"Commands that need it are refused (77).",
-			"ACL SETUSER %.80s, with these words; see PERMISSIONS in fairlock(1)",
-			user_of(info));
+	findings_add(findings, SEVERITY_NOTE, "permissions", "user %.80s may use some keys only",
+		     info->user);
+	findings_explain(findings, "Which names can be locks is not known from here.",
+			 "name a lock, to have it checked: fairlock doctor NAME");
 }
 
-static void cannot_follow(struct findings *report, const struct server_info *info, const char *name)
+static void report_answers(struct findings *findings, const struct server_info *info,
+			   const struct options *options, const char *name,
+			   const struct asked *asked)
 {
-	finding_explain(findings_add(report, SEVERITY_NOTE, "permissions",
-				     "user %.80s cannot follow the log%s%.100s", user_of(info),
-				     name ? " of lock " : "", name ? name : ""),
-			"log --follow is refused (77).", "ACL SETUSER %.80s +xread", user_of(info));
+	char missing[331];
+
+	list_missing(missing, sizeof(missing), asked, info, options);
+	if (*missing) {
+		if (!name && no_key_allowed(asked))
+			report_limited(findings, info);
+		else
+			report_missing(findings, info, name, missing);
+		return;
+	}
+	findings_add(findings, SEVERITY_OK, "permissions",
+		     "user %.80s may do all that is needed%s%.100s", info->user,
+		     name ? " for lock " : "", name ? name : "");
+	if (may_follow(asked))
+		return;
+	findings_add(findings, SEVERITY_NOTE, "permissions",
+		     "user %.80s cannot follow the log%s%.100s", info->user,
+		     name ? " of lock " : "", name ? name : "");
+	findings_explain(findings, "log --follow is refused (77).", "ACL SETUSER %.80s +xread",
+			 info->user);
 }
 
-static void is_limited(struct findings *report, const struct server_info *info)
+static void report_too_old(struct findings *findings)
 {
-	finding_explain(findings_add(report, SEVERITY_NOTE, "permissions",
-				     "user %.80s may use some keys only", user_of(info)),
-			"Which names can be locks is not known from here.",
-			"name a lock, to have it checked: fairlock doctor NAME");
+	findings_add(findings, SEVERITY_NOTE, "permissions",
+		     "not known: this server cannot be asked");
+	findings_explain(findings, "What is missing shows when a command is refused (77).",
+			 "compare with PERMISSIONS in fairlock(1)");
 }
 
-static void is_mute(struct findings *report)
+static void report_failed(struct findings *findings, const struct server_info *info,
+			  const struct error *err)
 {
-	finding_explain(findings_add(report, SEVERITY_NOTE, "permissions",
-				     "not known: this server cannot be asked"),
-			"What is missing shows when a command is refused (77).",
-			"compare with PERMISSIONS in fairlock(1)");
+	if (err->status == STATUS_REFUSED) {
+		report_missing(findings, info, NULL, "+eval");
+		return;
+	}
+	findings_add(findings, SEVERITY_ERROR, "permissions", "%.400s", err->text);
+	findings_explain(findings, "No script runs, and so no lock can be taken.",
+			 "see the server's log");
 }
 
-static void cannot_ask(struct findings *report, const struct server_info *info,
-		       const struct error *err)
-{
-	if (err->status == STATUS_REFUSED)
-		lacks(report, info, NULL, "+eval");
-	else
-		finding_explain(
-			findings_add(report, SEVERITY_ERROR, "permissions", "%.400s", err->text),
-			"No script runs, and so no lock can be taken.", "see the server's log");
-}
-
-/* Returns false when nobody can be asked. */
-static bool check_name(struct findings *report, const struct server_info *info,
+/* Returns false when the server cannot be asked. */
+static bool check_name(struct findings *findings, const struct server_info *info,
 		       const struct options *options, const char *name)
 {
 	struct lock_keys keys;
 	struct asked asked = {0};
 	struct error err;
-	char missing[331];
+	int result;
 
 	if (lock_keys_make(&keys, name ? name : SOME_NAME, &err) < 0)
 		return true;
 	prepare(&asked, &keys);
-	switch (server_info_may(info->client, (int)asked.count, asked.commands, asked.leaves,
-				&err)) {
-	case 0:
-		break;
-	case 1:
-		is_mute(report);
-		return false;
-	default:
-		cannot_ask(report, info, &err);
-		return false;
-	}
-	list_missing(missing, sizeof(missing), &asked, info, options);
-	if (!*missing)
-		findings_add(report, SEVERITY_OK, "permissions",
-			     "user %.80s may do all that is needed%s%.100s", user_of(info),
-			     name ? " for lock " : "", name ? name : "");
-	else if (!name && all_keys_are_shut(&asked))
-		is_limited(report, info);
+	result = server_info_ask_permissions(info->client, asked.count, asked.commands,
+					     asked.permissions, &err);
+	if (result == 0)
+		report_answers(findings, info, options, name, &asked);
+	else if (result > 0)
+		report_too_old(findings);
 	else
-		lacks(report, info, name, missing);
-	if (!*missing && !may_follow(&asked))
-		cannot_follow(report, info, name);
-	return true;
+		report_failed(findings, info, &err);
+	return result == 0;
 }
 
-void check_user(struct findings *report, const struct server_info *info,
+void check_user(struct findings *findings, const struct server_info *info,
 		const struct options *options, char *const *names, int count)
 {
-	for (int i = 0; i < (count > 0 ? count : 1); i++)
-		if (!check_name(report, info, options, count > 0 ? names[i] : NULL))
-			break;
+	if (count == 0)
+		check_name(findings, info, options, NULL);
+	for (int i = 0; i < count && check_name(findings, info, options, names[i]); i++)
+		;
 }
