@@ -41,14 +41,18 @@ static int pin_process(pid_t pid, int *pidfd, struct error *err)
 
 static void print_grant(const struct lock *lock, bool json)
 {
+	struct json out = {0};
+
 	if (!json) {
 		puts(lock->owner);
 		return;
 	}
-	fputs("{\"name\":", stdout);
-	json_print_string(lock->keys.name);
-	printf(",\"owner\":\"%s\",\"token\":%s,\"lease_ms\":%" PRId64 "}\n", lock->owner,
-	       lock->token, lock->deadline_ms - clock_ms());
+	json_open(&out, NULL, '{');
+	json_text(&out, "name", lock->keys.name);
+	json_text(&out, "owner", lock->owner);
+	json_printf(&out, "token", "%s", lock->token);
+	json_printf(&out, "lease_ms", "%" PRId64, lock->deadline_ms - clock_ms());
+	json_close(&out, '}');
 }
 
 static int write_grant(const struct lock *lock, bool json, struct error *err)

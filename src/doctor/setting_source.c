@@ -1,3 +1,4 @@
+/* Shows values as a configuration file would have them. */
 #include "doctor/setting_source.h"
 
 #include <inttypes.h>
@@ -42,29 +43,19 @@ static void show_value(char *text, size_t size, const struct options *options,
 	}
 }
 
-static const char *source_name(enum option_source source)
-{
-	switch ((int)source) {
-	case SOURCE_FLAG:
-		return "flag";
-	case SOURCE_ENVIRONMENT:
-		return "environment";
-	case SOURCE_FILE:
-		return "file";
-	default:
-		return "default";
-	}
-}
-
 static void show_origin(struct shown_setting *shown, const struct options *options,
 			const struct option_row *row)
 {
-	shown->source = source_name(options_origin(options, row)->source);
+	static const char *const names[] = {[0] = "default",
+					    [SOURCE_FLAG] = "flag",
+					    [SOURCE_ENVIRONMENT] = "environment",
+					    [SOURCE_FILE] = "file"};
+
+	shown->source = names[options_origin(options, row)->source];
 	settings_where(options, row, shown->where, sizeof(shown->where));
 }
 
-/* The row of the password says at most where one may be from: which one counts is another matter.
- */
+/* Several sources may have a password; options->password_source is the one that counts. */
 static void show_password(struct shown_setting *shown, const struct options *options)
 {
 	const struct option_row *url = option_named("url"), *text = option_named("password"),

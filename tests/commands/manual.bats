@@ -279,3 +279,21 @@ options_of() {
 		grep -qE "^@test \"${fault}[:,]" "$TESTS_DIR"/*/*.bats || fail "there is none for $fault"
 	done <faults
 }
+
+# needed_for PURPOSES: the commands in doctor's table that are for one of them, in the words of ACL SETUSER
+needed_for() {
+	sed -nE "/ needs\[\] = \{/,/^\};/s/^\t\{($1), .*\"(.*)\"\},/\2/p" "$PROJECT/src/doctor/check_acl.c" |
+		tr ' A-Z' '\na-z' | sed -E 's/^/+/; s/:.*//; s/[0-9]$//'
+}
+
+# allowed_in SED: the commands that this part of the section PERMISSIONS allows
+allowed_in() {
+	section PERMISSIONS "$MANUAL/fairlock.1" | sed -n "$1" | grep -oE '[+][a-z|]+'
+}
+
+@test "doctor's table of permissions is the manual's rule, and the other way round" {
+	# Without +eval, doctor cannot ask. Without +select there is no connection.
+	same 'for all' "$(echo +eval && needed_for FOR_ALL)" "$(allowed_in '/^ACL SETUSER backup /p')"
+	same 'for some' "$(echo +select && needed_for 'FOR_FOLLOWING|FOR_CLUSTER|FOR_REPLICAS')" \
+		"$(allowed_in '/^A database other than 0 takes/,/^Redis 6.2/p')"
+}

@@ -345,3 +345,15 @@ check_each_of_watcher() {
 is_followed() {
 	cli CLIENT LIST | grep -q 'cmd=xread'
 }
+
+@test "doctor misses the keys and channels of the manual's rule, and no others" {
+	local patterns
+
+	start_on system
+	patterns=$(rule backup | sed -n '/:backup-/d; s/^\([~&].*\)backup-\*/\1backup-db/p' | sort)
+	permit backup on '>SECRET' +@all
+	become backup
+	run -2 "$FAIRLOCK" doctor --json backup-db
+	assert_equal "$(jq -r '.findings[] | select(.check == "permissions").finding' <<<"$output" | tr ' ' '\n' |
+		grep '^[~&+]' | sort)" "$patterns"
+}

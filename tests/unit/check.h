@@ -1,3 +1,4 @@
+/* Counts conditions that hold and that do not, for one unit test. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +21,7 @@ static inline void check(struct tally *tally, bool holds, const char *file, int 
 	printf("%s:%d: does not hold: %s\n", file, line, what);
 }
 
-/* To be returned from main. */
+/* Prints the counts; returns main's exit status. */
 static inline int conclude(const struct tally *tally)
 {
 	printf("%d passed, %d failed\n", tally->passed, tally->failed);

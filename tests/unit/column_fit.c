@@ -1,3 +1,4 @@
+/* How the widths of columns shrink to fit a room. */
 #include "output/column_fit.h"
 
 #include "check.h"
@@ -13,7 +14,7 @@ static const struct {
 	/* what fits stays as it is */
 	{20, {{.width = 10, .least = 5}, {.width = 4}, {.width = 4}}, {10, 4, 4}},
 	{40, {{.width = 10, .least = 5, .spare = 1}, {.width = 4}, {.width = 4}}, {10, 4, 4}},
-	/* the widest gives first, then all alike, and none more than it may */
+	/* the widest becomes narrower first, then all alike, and none narrower than it may */
 	{19, {{.width = 10, .least = 5}, {.width = 5, .least = 2}, {.width = 3}}, {9, 5, 3}},
 	{13, {{.width = 10, .least = 2}, {.width = 6, .least = 2}, {.width = 3}}, {4, 4, 3}},
 	{14, {{.width = 10, .least = 7}, {.width = 6, .least = 2}, {.width = 3}}, {7, 2, 3}},

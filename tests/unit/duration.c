@@ -1,3 +1,4 @@
+/* Durations that are read, and texts that are none. */
 #include "base/duration.h"
 
 #include "check.h"

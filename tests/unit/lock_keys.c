@@ -1,3 +1,4 @@
+/* NAMEs that are taken and refused, and the keys that are made of them. */
 #include "lock/lock_keys.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* URLs that are taken and refused, and the servers that they name. */
 #include "redis/server_url.h"
 
 #include <string.h>
@@ -37,7 +38,7 @@ static const struct {
 	{"unix:/r?user=u&db=2", "unix:/r?db=2&user=u"},
 };
 
-/* All of them hold the word SECRET where a password may stand. */
+/* The password in them is SECRET: no message may have it. */
 static const char *const wrong[] = {
 	"",
 	"local",
