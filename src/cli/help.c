@@ -51,8 +51,7 @@ static void print_rows(unsigned bit, bool of_all, FILE *out)
 	const struct option_row *row;
 
 	for (size_t i = 0; (row = option_at(i)); i++)
-		if ((row->commands & bit) && (row->sources & SOURCE_FLAG) &&
-		    option_is_of_all(row) == of_all)
+		if (option_is_for(row, bit, SOURCE_FLAG) && option_is_of_all(row) == of_all)
 			print_row(row, out);
 }
 

@@ -51,6 +51,11 @@ bool option_is_of_all(const struct option_row *row)
 	return row->commands == COMMAND_ALL;
 }
 
+bool option_is_for(const struct option_row *row, unsigned commands, enum option_source source)
+{
+	return (row->sources & source) && (row->commands & commands);
+}
+
 static uint64_t given_bit(const struct option_row *row)
 {
 	return UINT64_C(1) << (row - option_rows);
@@ -64,7 +69,7 @@ bool options_has(const struct options *options, const struct option_row *row)
 bool options_takes(const struct options *options, const struct option_row *row, unsigned command,
 		   enum option_source source)
 {
-	return (row->sources & source) && (row->commands & command) && !options_has(options, row);
+	return option_is_for(row, command, source) && !options_has(options, row);
 }
 
 static int parse_flag(const char *value, int64_t *number)

@@ -159,6 +159,9 @@ const struct option_row *option_named(const char *name);
 /* Whether every command has it. */
 bool option_is_of_all(const struct option_row *row);
 
+/* Whether a source may set the row for one of these commands. */
+bool option_is_for(const struct option_row *row, unsigned commands, enum option_source source);
+
 /* Whether a source that goes first has set the row already. */
 bool options_has(const struct options *options, const struct option_row *row);
 

@@ -22,11 +22,6 @@ static int set_flag(struct options *options, const struct arguments *arguments, 
 	return row->kind == OPTION_URL ? options_take_url(options, value, err) : 0;
 }
 
-static int refuse_option(const struct arguments *arguments, const char *cause, struct error *err)
-{
-	return fail(err, STATUS_USAGE, "cannot use option '%s': %s", arguments->option, cause);
-}
-
 static int check_operands(const struct options *options, const struct command *command, int count,
 			  struct error *err)
 {
@@ -142,14 +137,10 @@ int parse_args(struct options *options, const struct command *command, int *argc
 			while (arguments.at < *argc)
 				argv[count++] = argv[arguments.at++];
 			break;
-		case ARGUMENT_UNKNOWN:
-			return refuse_option(&arguments, "there is no such option", err);
-		case ARGUMENT_AMBIGUOUS:
-			return refuse_option(&arguments, "it is ambiguous", err);
 		case ARGUMENT_NEEDS_VALUE:
-			return refuse_option(&arguments, "its argument is missing", err);
-		case ARGUMENT_TAKES_NO_VALUE:
-			return refuse_option(&arguments, "it takes no argument", err);
+		case ARGUMENT_MISTAKE:
+			return fail(err, STATUS_USAGE, "cannot use option '%s': %s",
+				    arguments.option, arguments.mistake);
 		case ARGUMENT_END:
 			argv[count] = NULL;
 			*argc = count;

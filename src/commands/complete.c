@@ -144,7 +144,7 @@ static void complete_option(const struct command *command, char *word)
 		}
 	}
 	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
-		if ((row->commands & arguments.command) && (row->sources & SOURCE_FLAG))
+		if (option_is_for(row, command->bit, SOURCE_FLAG))
 			offer_option(row, &whole);
 	}
 }
@@ -164,29 +164,19 @@ static void set_option(struct options *options, const struct arguments *argument
 static enum argument read_words(struct arguments *arguments, struct options *options)
 {
 	for (;;) {
-		enum argument argument = arguments_next(arguments);
+		const enum argument argument = arguments_next(arguments);
 
-		switch (argument) {
-		case ARGUMENT_OPTION:
+		if (argument == ARGUMENT_OPTION)
 			set_option(options, arguments);
-			break;
-		case ARGUMENT_END:
-		case ARGUMENT_COMMAND:
-		case ARGUMENT_NEEDS_VALUE:
+		else if (argument != ARGUMENT_OPERAND && argument != ARGUMENT_MISTAKE)
 			return argument;
-		case ARGUMENT_OPERAND:
-		case ARGUMENT_UNKNOWN:
-		case ARGUMENT_AMBIGUOUS:
-		case ARGUMENT_TAKES_NO_VALUE:
-			break;
-		}
 	}
 }
 
 static bool complete_operand(struct settings *settings, const struct command *command,
 			     const struct arguments *arguments, const struct target *target)
 {
-	if (arguments->runs_words && arguments->operands == 1) {
+	if (command->runs_words && arguments->operands == 1) {
 		if (settings->options.shell_command == NULL)
 			printf("\tcommand %d\n", arguments->argc + 1);
 	} else if (arguments->operands < command->most) {
