@@ -109,8 +109,10 @@ static int parse_signal(const char *value, int64_t *number)
 
 static int parse_on_lost(const char *value, int64_t *number)
 {
-	*number = strcmp(value, "warn") == 0 ? ON_LOST_WARN : ON_LOST_KILL;
-	return *number == ON_LOST_WARN || strcmp(value, "kill") == 0 ? 0 : -1;
+	for (*number = 0; *number < ON_LOST_COUNT; ++*number)
+		if (strcmp(value, on_lost_words[*number]) == 0)
+			return 0;
+	return -1;
 }
 
 static int parse_value(const struct option_row *row, const char *value, int64_t *number)
@@ -119,6 +121,7 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 	case OPTION_FLAG:
 		return parse_flag(value, number);
 	case OPTION_TEXT:
+	case OPTION_FILE:
 	case OPTION_URL:
 		*number = (int64_t)strlen(value);
 		return 0;
@@ -151,6 +154,7 @@ static void store(struct options *options, const struct option_row *row, const c
 		*(bool *)member = number != 0;
 		break;
 	case OPTION_TEXT:
+	case OPTION_FILE:
 	case OPTION_URL:
 		*(const char **)member = value;
 		break;

@@ -14,6 +14,7 @@ struct command;
 enum on_lost {
 	ON_LOST_KILL,
 	ON_LOST_WARN,
+	ON_LOST_COUNT,
 };
 
 /* The lease of wrap and acquire when nobody says otherwise. */
@@ -104,6 +105,7 @@ struct options {
 enum option_kind {
 	OPTION_FLAG,     /* bool; elsewhere than on the command line: yes or no */
 	OPTION_TEXT,     /* const char *; the bounds are those of its length */
+	OPTION_FILE,     /* the same: a path */
 	OPTION_URL,      /* the same, and may hide a password */
 	OPTION_DURATION, /* int64_t, in milliseconds */
 	OPTION_PERIOD,   /* the same, behind a =; without one it is a second */
@@ -111,15 +113,6 @@ enum option_kind {
 	OPTION_INT,      /* int or pid_t */
 	OPTION_SIGNAL,   /* int */
 	OPTION_ON_LOST,  /* enum on_lost */
-};
-
-/* The words that completion offers for a value. */
-enum option_hint {
-	HINT_NONE,
-	HINT_FILE,
-	HINT_URL,
-	HINT_SIGNAL,
-	HINT_ON_LOST,
 };
 
 /* All there is to know about one option: the command line, --help, the
@@ -137,8 +130,11 @@ struct option_row {
 	char expects[40];  /* what a value must be: "a number from 0 to 255" */
 	unsigned commands; /* a set of command bits */
 	unsigned sources;  /* a set of enum option_source */
-	enum option_hint hint;
 };
+
+/* The values of --on-lost, as they are written. */
+#define ON_LOST_BYTES 5
+extern const char on_lost_words[ON_LOST_COUNT][ON_LOST_BYTES];
 
 /* In option_rows.c; others than options.c use option_at. */
 extern const struct option_row option_rows[];

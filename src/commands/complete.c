@@ -19,20 +19,6 @@ struct target {
 	size_t head;
 };
 
-static const char *const schemes[] = {
-	"local:",
-	"unix:",
-	"redis://",
-	"rediss://",
-	"redis+sentinel://",
-	"rediss+sentinel://",
-	"valkey://",
-	"valkeys://",
-	"valkey+sentinel://",
-	"valkeys+sentinel://",
-};
-static const char *const on_lost[] = {"kill", "warn"};
-
 /* Prints start + text as a candidate if it goes on where the value stops. */
 static void offer(const struct target *target, const char *start, const char *text,
 		  const char *meaning)
@@ -96,22 +82,24 @@ static void complete_signal(const struct target *target)
 
 static void complete_value(const struct option_row *row, const struct target *target)
 {
-	switch (row->hint) {
-	case HINT_NONE:
-		break;
-	case HINT_FILE:
+	const char *scheme;
+
+	switch (row->kind) {
+	case OPTION_FILE:
 		printf("\tfiles %zu\n", target->head);
 		break;
-	case HINT_URL:
-		for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
-			offer(target, "", schemes[i], NULL);
+	case OPTION_URL:
+		for (size_t i = 0; (scheme = server_scheme_at(i)) != NULL; i++)
+			offer(target, "", scheme, NULL);
 		break;
-	case HINT_SIGNAL:
+	case OPTION_SIGNAL:
 		complete_signal(target);
 		break;
-	case HINT_ON_LOST:
-		for (size_t i = 0; i < sizeof(on_lost) / sizeof(on_lost[0]); i++)
-			offer(target, "", on_lost[i], NULL);
+	case OPTION_ON_LOST:
+		for (size_t i = 0; i < ON_LOST_COUNT; i++)
+			offer(target, "", on_lost_words[i], NULL);
+		break;
+	default: /* nobody can know */
 		break;
 	}
 }

@@ -314,16 +314,21 @@ static const struct scheme {
 	int (*parse)(struct parse *parse, const char *text);
 } schemes[] = {
 	{"local:", parse_local},
-	{"redis://", parse_tcp},
-	{"valkey://", parse_tcp},
 	{"unix:", parse_unix},
+	{"redis://", parse_tcp},
 	{"rediss://", parse_secure_tcp},
-	{"valkeys://", parse_secure_tcp},
 	{"redis+sentinel://", parse_sentinel},
 	{"rediss+sentinel://", parse_secure_sentinel},
+	{"valkey://", parse_tcp},
+	{"valkeys://", parse_secure_tcp},
 	{"valkey+sentinel://", parse_sentinel},
 	{"valkeys+sentinel://", parse_secure_sentinel},
 };
+
+const char *server_scheme_at(size_t index)
+{
+	return index < sizeof(schemes) / sizeof(schemes[0]) ? schemes[index].prefix : NULL;
+}
 
 static const struct scheme *find_scheme(const char *url)
 {
