@@ -1,3 +1,4 @@
+/* Escapes no more than JSON demands, and control characters of Latin-1. */
 #include "base/json.h"
 
 #include <inttypes.h>

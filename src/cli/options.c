@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/number.h"
 #include "base/signal_names.h"
 #include "cli/command.h"
 #include "redis/server_url.h"
@@ -85,19 +86,6 @@ static int parse_flag(const char *value, int64_t *number)
 	return -1;
 }
 
-static int parse_number(const char *value, int64_t *number)
-{
-	*number = 0;
-	if (*value == '\0')
-		return -1;
-	for (; *value != '\0'; value++) {
-		if (*value < '0' || *value > '9' || __builtin_mul_overflow(*number, 10, number) ||
-		    __builtin_add_overflow(*number, *value - '0', number))
-			return -1;
-	}
-	return 0;
-}
-
 static int parse_signal(const char *value, int64_t *number)
 {
 	int signal = 0;
@@ -130,7 +118,7 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 		return duration_parse(value, number);
 	case OPTION_NUMBER:
 	case OPTION_INT:
-		return parse_number(value, number);
+		return *value ? number_parse(value, strlen(value), number) : -1;
 	case OPTION_SIGNAL:
 		return parse_signal(value, number);
 	case OPTION_ON_LOST:

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "redis/server_label.h"
 
 #define SERVER_PORT 6379
@@ -102,14 +103,11 @@ static int decode(struct parse *parse, const char *text, size_t length, char **v
 /* A number of digits only, at most max. */
 static int parse_number(const char *text, size_t length, int max, int *value)
 {
-	*value = 0;
-	if (length == 0 || length > 10 || strspn(text, DIGITS) < length)
+	int64_t number;
+
+	if (length == 0 || length > 10 || number_parse(text, length, &number) || number > max)
 		return -1;
-	for (size_t i = 0; i < length; i++) {
-		if (*value > (max - (text[i] - '0')) / 10)
-			return -1;
-		*value = *value * 10 + (text[i] - '0');
-	}
+	*value = (int)number;
 	return 0;
 }
 
