@@ -15,9 +15,8 @@
 #include "cli/settings.h"
 #include "commands/program.h"
 
-/* Fills slots 0 to 2 where nothing is open, so that no socket lands there and
- * gets our output. What goes in fails when it is used, as a closed slot would;
- * COMMAND finds the slot closed again. */
+/* Fills slots 0 to 2 where nothing is open, so that no socket lands there and gets our output. What
+ * goes in fails when it is used, as a closed slot would; COMMAND finds the slot closed again. */
 static int fill_standard_slots(void)
 {
 	for (int fd = 0; fd <= 2; fd++) {

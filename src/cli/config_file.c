@@ -1,3 +1,4 @@
+/* Cuts a file into lines, and lines into keys and values, in place. */
 #include "cli/config_file.h"
 
 #include <errno.h>
@@ -35,7 +36,7 @@ static char *trim(char *text)
 	return text;
 }
 
-/* An option that is no default is no key, either; but whoever wrote it did not misspell it. */
+/* If the key is an option that files cannot set, the message says so: it is not misspelled. */
 static int refuse_key(const struct line *line, const char *key, const struct option_row *row,
 		      struct error *err)
 {
@@ -73,8 +74,8 @@ static int split_line(const struct line *line, char **key, char **value, struct 
 	return 0;
 }
 
-/* Checks every line; takes over what concerns the command and no source that
- * goes first has said. */
+/* Checks a line, and sets its option if the command has it and no source that goes first has set
+ * it. */
 static int read_line(struct options *options, const struct options *before, unsigned command,
 		     const struct line *line, struct error *err)
 {
@@ -90,18 +91,17 @@ static int read_line(struct options *options, const struct options *before, unsi
 	if (row == NULL || !(row->sources & SOURCE_FILE))
 		return refuse_key(line, key, row, err);
 	counts = options_takes(before, row, command, SOURCE_FILE);
-	if (options_set(counts ? options : NULL, row, value))
+	if (options_set(counts ? options : NULL, row, value,
+			(struct origin){SOURCE_FILE, line->path, line->number}))
 		return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: '%.60s' is not %s",
 			    line->path, line->number, value, row->expects);
-	if (counts)
-		options_note(options, row, (struct origin){SOURCE_FILE, line->path, line->number});
 	return 0;
 }
 
 static int read_lines(struct options *options, unsigned command, const char *path, char *text,
 		      size_t length, struct error *err)
 {
-	/* Within a file the last line about an option counts. */
+	/* so that the last line about an option counts */
 	const struct options before = *options;
 	struct line line = {path, 0, text};
 	char *end = text + length;
@@ -122,8 +122,8 @@ static int read_lines(struct options *options, unsigned command, const char *pat
 	return 0;
 }
 
-/* An open file, whose path is for messages, and for whoever wants to know where a value came from.
- */
+/* Stands apart from config_file_read so that the buffer takes stack only if there is a file. Most
+ * jobs have none. */
 static int read_open_file(struct options *options, unsigned command, int fd, const char *path,
 			  char **text, struct error *err)
 {
@@ -140,6 +140,7 @@ static int read_open_file(struct options *options, unsigned command, int fd, con
 		return fail(err, STATUS_OS, "cannot read %.200s: %s", path, strerror(errno));
 	memcpy(*text, buffer, (size_t)length);
 	(*text)[length] = '\0';
+	/* the origins of options point to the path */
 	path = strcpy(*text + length + 1, path);
 	return read_lines(options, command, path, *text, (size_t)length, err);
 }

@@ -128,4 +128,4 @@ const struct option_row option_rows[] = {
 const size_t option_row_count = sizeof(option_rows) / sizeof(option_rows[0]);
 
 _Static_assert(sizeof(option_rows) / sizeof(option_rows[0]) <= ROWS_MAX,
-	       "options.given has a bit for each row");
+	       "options.origins has a member for each row");

@@ -1,3 +1,4 @@
+/* Sets the members of struct options by their rows. */
 #include "cli/options.h"
 
 #include <assert.h>
@@ -47,24 +48,19 @@ const struct option_row *option_named(const char *name)
 	return NULL;
 }
 
-bool option_is_of_all(const struct option_row *row)
-{
-	return row->commands == COMMAND_ALL;
-}
-
 bool option_is_for(const struct option_row *row, unsigned commands, enum option_source source)
 {
 	return (row->sources & source) && (row->commands & commands);
 }
 
-static uint64_t given_bit(const struct option_row *row)
+const struct origin *options_origin(const struct options *options, const struct option_row *row)
 {
-	return UINT64_C(1) << (row - option_rows);
+	return &options->origins[row - option_rows];
 }
 
 bool options_has(const struct options *options, const struct option_row *row)
 {
-	return (options->given & given_bit(row)) != 0;
+	return options_origin(options, row)->source != 0;
 }
 
 bool options_takes(const struct options *options, const struct option_row *row, unsigned command,
@@ -127,17 +123,9 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 	return -1;
 }
 
-static bool is_bounded(const struct option_row *row)
+static void store(void *member, enum option_kind kind, const char *value, int64_t number)
 {
-	return row->min != 0 || row->max != 0;
-}
-
-static void store(struct options *options, const struct option_row *row, const char *value,
-		  int64_t number)
-{
-	void *member = (char *)options + row->offset;
-
-	switch (row->kind) {
+	switch (kind) {
 	case OPTION_FLAG:
 		*(bool *)member = number != 0;
 		break;
@@ -159,30 +147,22 @@ static void store(struct options *options, const struct option_row *row, const c
 		*(enum on_lost *)member = (enum on_lost)number;
 		break;
 	}
-	options->given |= given_bit(row);
 }
 
-int options_set(struct options *options, const struct option_row *row, const char *value)
+int options_set(struct options *options, const struct option_row *row, const char *value,
+		struct origin origin)
 {
+	const bool is_bounded = row->min != 0 || row->max != 0;
 	int64_t number = 0;
 
-	if (parse_value(row, value, &number))
+	if (parse_value(row, value, &number) ||
+	    (is_bounded && (number < row->min || number > row->max)))
 		return -1;
-	if (is_bounded(row) && (number < row->min || number > row->max))
-		return -1;
-	if (options)
-		store(options, row, value, number);
+	if (options) {
+		store((char *)options + row->offset, row->kind, value, number);
+		options->origins[row - option_rows] = origin;
+	}
 	return 0;
-}
-
-void options_note(struct options *options, const struct option_row *row, struct origin origin)
-{
-	options->origins[row - option_rows] = origin;
-}
-
-const struct origin *options_origin(const struct options *options, const struct option_row *row)
-{
-	return &options->origins[row - option_rows];
 }
 
 int options_take_url(struct options *options, char *url, struct error *err)

@@ -12,8 +12,8 @@
 #include "commands/program.h"
 #include "lock/lock_list.h"
 
-/* The word that is being completed. Where a value stands in it behind its
- * option (--lease=30), head is the length of what comes before the value. */
+/* The word that is being completed. Where a value stands in it behind its option (--lease=30), head
+ * is the length of what comes before the value. */
 struct target {
 	const char *word;
 	size_t head;
@@ -114,8 +114,8 @@ static void offer_option(const struct option_row *row, const struct target *targ
 	offer(target, "--", row->name, meaning);
 }
 
-/* A word that begins with a dash: the beginning of an option, or an option with
- * its value in the same word. */
+/* A word that begins with a dash: the beginning of an option, or an option with its value in the
+ * same word. */
 static void complete_option(const struct command *command, char *word)
 {
 	const struct target whole = {word, 0};
@@ -142,13 +142,14 @@ static void set_option(struct options *options, const struct arguments *argument
 	const struct option_row *row = arguments->row;
 	struct error err;
 
-	options_set(options, row, arguments->value ? arguments->value : "yes");
+	options_set(options, row, arguments->value ? arguments->value : "yes",
+		    (struct origin){.source = SOURCE_FLAG});
 	if (row->kind == OPTION_URL)
 		options_take_url(options, arguments->value, &err);
 }
 
-/* Reads what stands before the last word. Returns ARGUMENT_END (the last word
- * is an option or operand), ARGUMENT_NEEDS_VALUE or ARGUMENT_COMMAND. */
+/* Reads what stands before the last word. Returns ARGUMENT_END (the last word is an option or
+ * operand), ARGUMENT_NEEDS_VALUE or ARGUMENT_COMMAND. */
 static enum argument read_words(struct arguments *arguments, struct options *options)
 {
 	for (;;) {
