@@ -1,4 +1,4 @@
-/* `fairlock --complete`: the words that a shell may offer. */
+/* Reads the words as a command would, but passes over mistakes: a prompt is no place for them. */
 #include "commands/complete.h"
 
 #include <stdio.h>
@@ -10,10 +10,11 @@
 #include "cli/options.h"
 #include "cli/settings.h"
 #include "commands/program.h"
+#include "lock/lock_keys.h"
 #include "lock/lock_list.h"
 
-/* The word that is being completed. Where a value stands in it behind its option (--lease=30), head
- * is the length of what comes before the value. */
+/* The word that is being completed. If it is an option and a value (--lease=30), head is the length
+ * of the part before the value. */
 struct target {
 	const char *word;
 	size_t head;
@@ -24,31 +25,19 @@ static void offer(const struct target *target, const char *start, const char *te
 		  const char *meaning)
 {
 	const char *value = target->word + target->head;
-	const size_t length = strlen(value), start_length = strlen(start);
+	char candidate[NAME_MAX_BYTES + 1];
 
-	if (strncmp(value, start, length < start_length ? length : start_length) != 0)
-		return;
-	if (length > start_length &&
-	    strncmp(text, value + start_length, length - start_length) != 0)
-		return;
-	printf("%.*s%s%s%s%s\n", (int)target->head, target->word, start, text, meaning ? "\t" : "",
-	       meaning ? meaning : "");
+	snprintf(candidate, sizeof(candidate), "%s%s", start, text);
+	if (strncmp(candidate, value, strlen(value)) == 0)
+		printf("%.*s%s%s%s\n", (int)target->head, target->word, candidate,
+		       meaning ? "\t" : "", meaning ? meaning : "");
 }
 
-static void complete_names(const struct server *server, const struct target *target)
-{
-	struct lock_list names;
-
-	lock_list_find_quickly(&names, server);
-	for (size_t i = 0; i < names.count; i++)
-		offer(target, "", names.list[i].name, NULL);
-	lock_list_free(&names);
-}
-
-/* Returns false when this program cannot reach the server. */
+/* Returns false if this program cannot reach the server. */
 static bool complete_name(struct settings *settings, const struct command *command,
 			  const struct target *target)
 {
+	struct lock_list names;
 	struct error err;
 
 	if (settings_merge(settings, command, &err) < 0)
@@ -57,7 +46,10 @@ static bool complete_name(struct settings *settings, const struct command *comma
 		options_restore_url(&settings->options);
 		return false;
 	}
-	complete_names(&settings->server, target);
+	lock_list_find_quickly(&names, &settings->server);
+	for (size_t i = 0; i < names.count; i++)
+		offer(target, "", names.list[i].name, NULL);
+	lock_list_free(&names);
 	return true;
 }
 
@@ -99,28 +91,19 @@ static void complete_value(const struct option_row *row, const struct target *ta
 		for (size_t i = 0; i < ON_LOST_COUNT; i++)
 			offer(target, "", on_lost_words[i], NULL);
 		break;
-	default: /* nobody can know */
+	default:
 		break;
 	}
 }
 
-/* The help of a row, and what its argument is called. */
-static void offer_option(const struct option_row *row, const struct target *target)
-{
-	char meaning[160];
-
-	snprintf(meaning, sizeof(meaning), "%s%s%s", row->argument, *row->argument ? ": " : "",
-		 row->help);
-	offer(target, "--", row->name, meaning);
-}
-
-/* A word that begins with a dash: the beginning of an option, or an option with its value in the
- * same word. */
+/* Completes a word that begins with a dash: the beginning of an option, or an option with its value
+ * in the same word. */
 static void complete_option(const struct command *command, char *word)
 {
 	const struct target whole = {word, 0};
 	const struct option_row *row;
 	struct arguments arguments;
+	char meaning[160];
 
 	arguments_init(&arguments, command, 1, &word);
 	while (arguments_next(&arguments) == ARGUMENT_OPTION) {
@@ -132,8 +115,11 @@ static void complete_option(const struct command *command, char *word)
 		}
 	}
 	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
-		if (option_is_for(row, command->bit, SOURCE_FLAG))
-			offer_option(row, &whole);
+		if (!option_is_for(row, command->bit, SOURCE_FLAG))
+			continue;
+		snprintf(meaning, sizeof(meaning), "%s%s%s", row->argument,
+			 *row->argument ? ": " : "", row->help);
+		offer(&whole, "--", row->name, meaning);
 	}
 }
 
@@ -148,7 +134,7 @@ static void set_option(struct options *options, const struct arguments *argument
 		options_take_url(options, arguments->value, &err);
 }
 
-/* Reads what stands before the last word. Returns ARGUMENT_END (the last word is an option or
+/* Reads the words before the last one. Returns ARGUMENT_END (the last word is an option or an
  * operand), ARGUMENT_NEEDS_VALUE or ARGUMENT_COMMAND. */
 static enum argument read_words(struct arguments *arguments, struct options *options)
 {
