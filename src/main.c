@@ -41,8 +41,6 @@ static void tell_server(const struct messenger *messenger, const struct settings
 {
 	char where[600];
 
-	if (!messenger->verbose)
-		return;
 	settings_where_url(&settings->options, where, sizeof(where));
 	message_step(messenger, "the server is %s (%s)", settings->server.label,
 		     *where ? where : "the default");

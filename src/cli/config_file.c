@@ -98,6 +98,7 @@ static int read_line(struct options *options, const struct options *before, unsi
 	return 0;
 }
 
+/* text ends with a NUL behind length. */
 static int read_lines(struct options *options, unsigned command, const char *path, char *text,
 		      size_t length, struct error *err)
 {
@@ -108,16 +109,15 @@ static int read_lines(struct options *options, unsigned command, const char *pat
 
 	while (line.text < end) {
 		char *newline = memchr(line.text, '\n', (size_t)(end - line.text));
-		char *next = newline ? newline + 1 : end;
+		char *stop = newline ? newline : end;
 
+		*stop = '\0';
 		line.number++;
-		if (newline)
-			*newline = '\0';
-		if (memchr(line.text, '\0', (size_t)((newline ? newline : end) - line.text)))
+		if (line.text + strlen(line.text) < stop)
 			return refuse(&line, err, "this is no text");
 		if (read_line(options, &before, command, &line, err))
 			return -1;
-		line.text = next;
+		line.text = stop + 1;
 	}
 	return 0;
 }
@@ -152,7 +152,5 @@ int config_file_read(struct options *options, unsigned command, const char *path
 
 	if (fd < 0 && may_miss && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
-	if (fd < 0)
-		return fail(err, STATUS_CONFIG, "cannot read %.200s: %s", path, strerror(errno));
 	return read_open_file(options, command, fd, path, text, err);
 }

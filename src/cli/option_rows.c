@@ -28,8 +28,8 @@ enum {
 #define PERIOD(member, min, max, expects) OPTION_PERIOD, MEMBER(member), min, max, expects
 #define NUMBER(member, min) OPTION_NUMBER, MEMBER(member), min, INT64_MAX, "a number"
 #define INT(member, min, max, expects) OPTION_INT, MEMBER(member), min, max, expects
-#define SIGNAL(member) OPTION_SIGNAL, MEMBER(member), 0, 0, "a signal"
-#define ON_LOST(member) OPTION_ON_LOST, MEMBER(member), 0, 0, "kill or warn"
+#define SIGNAL(member) OPTION_SIGNAL, MEMBER(member), 1, INT_MAX, "a signal"
+#define ON_LOST(member) OPTION_ON_LOST, MEMBER(member), 0, ON_LOST_WARN, "kill or warn"
 
 const char on_lost_words[ON_LOST_COUNT][ON_LOST_BYTES] = {
 	[ON_LOST_KILL] = "kill",

@@ -152,11 +152,9 @@ static void store(void *member, enum option_kind kind, const char *value, int64_
 int options_set(struct options *options, const struct option_row *row, const char *value,
 		struct origin origin)
 {
-	const bool is_bounded = row->min != 0 || row->max != 0;
 	int64_t number = 0;
 
-	if (parse_value(row, value, &number) ||
-	    (is_bounded && (number < row->min || number > row->max)))
+	if (parse_value(row, value, &number) || number < row->min || number > row->max)
 		return -1;
 	if (options) {
 		store((char *)options + row->offset, row->kind, value, number);

@@ -263,20 +263,13 @@ const char *settings_where(const struct options *options, const struct option_ro
 {
 	const struct origin *origin = options_origin(options, row);
 
-	switch ((int)origin->source) {
-	case SOURCE_FLAG:
+	text[0] = '\0';
+	if (origin->source == SOURCE_FLAG)
 		snprintf(text, size, "--%s", row->name);
-		break;
-	case SOURCE_ENVIRONMENT:
+	else if (origin->source == SOURCE_ENVIRONMENT)
 		settings_variable(row, text, size);
-		break;
-	case SOURCE_FILE:
+	else if (origin->source == SOURCE_FILE)
 		snprintf(text, size, "%.480s:%u", origin->path, origin->line);
-		break;
-	default:
-		text[0] = '\0';
-		break;
-	}
 	return text;
 }
 

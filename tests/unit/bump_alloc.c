@@ -1,4 +1,4 @@
-/* What stands behind the pool is the malloc of this program here, which counts. */
+/* Blocks from the pool. Behind it stands, instead of musl, a malloc that counts its calls. */
 #include "base/bump_alloc.h"
 
 #include <stdalign.h>

@@ -1,8 +1,7 @@
+/* How the widths of columns shrink to fit a room. */
 #include "output/column_fit.h"
 
 #include "check.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Widths afterwards; -1: left out. */
 static const struct {

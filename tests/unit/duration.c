@@ -1,8 +1,7 @@
+/* Durations that are read, and texts that are none. */
 #include "base/duration.h"
 
 #include "check.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct {
 	const char *text;

@@ -1,3 +1,4 @@
+/* Command lines: the options and operands that come out, and mistakes. */
 #include "cli/options.h"
 
 #include <signal.h>
@@ -7,8 +8,6 @@
 #include "check.h"
 #include "cli/command.h"
 #include "cli/parse_args.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The words of one command line, cut at blanks, and what came of them. */
 struct trial {

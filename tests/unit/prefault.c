@@ -1,4 +1,4 @@
-/* Counted are the faults of a child that writes to what fork left shared. */
+/* Counts the page faults of a child that writes to memory which fork left shared. */
 #include "supervise/prefault.h"
 
 #include <sys/mman.h>

@@ -1,10 +1,9 @@
+/* URLs that are taken and refused, and the servers that they name. */
 #include "redis/server_url.h"
 
 #include <string.h>
 
 #include "check.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct {
 	const char *url, *label;

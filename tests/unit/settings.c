@@ -1,3 +1,4 @@
+/* Which source of a setting counts: flags, variables, files, passwords. */
 #include "cli/settings.h"
 
 #include <signal.h>

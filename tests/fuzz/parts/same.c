@@ -1,3 +1,4 @@
+/* Reads the members of struct options by their rows. */
 #include "same.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Compares options, for fuzz targets that say the same in two ways. */
 #pragma once
 
 #include <stdbool.h>
