@@ -41,7 +41,7 @@ static void tell_server(const struct messenger *messenger, const struct settings
 {
 	char where[600];
 
-	settings_where_url(&settings->options, where, sizeof(where));
+	settings_where(&settings->options, option_named("url"), where, sizeof(where));
 	message_step(messenger, "the server is %s (%s)", settings->server.label,
 		     *where ? where : "the default");
 }

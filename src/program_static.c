@@ -1,4 +1,4 @@
-/* The commands and servers that the static fairlock knows: those that most jobs need. */
+/* The static fairlock knows the commands and the servers that most jobs need. */
 #include "commands/program.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-/* Tells people and syslog what happens while a lock is waited for and held. */
+/* Tells people and syslog how a lock is waited for, held and given back. */
 #pragma once
 
 #include <stdbool.h>

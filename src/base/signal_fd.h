@@ -9,7 +9,7 @@
 #include "base/error.h"
 
 /* Signals are blocked, and read from a descriptor. Dispositions stay as they were, so that COMMAND
- * starts with those that this process was started with. */
+ * starts with the same ones as this process. */
 struct signal_fd {
 	uint64_t original;  /* the mask that this process was started with */
 	bool child_ignored; /* SIGCHLD was ignored: waiting for children would fail */
@@ -32,7 +32,7 @@ bool signal_fd_next(const struct signal_fd *signals, struct signalfd_siginfo *in
 /* The pending signals, a bit each, from 1 on; without SIGCHLD, which is for this process alone. */
 uint64_t signal_fd_pending(void);
 
-/* Whether a signal is one of those that signal_fd_pending returned. */
+/* Whether a signal is in a set that signal_fd_pending returned. */
 bool signal_fd_has(uint64_t signals, int signo);
 
 /* Sends these pending signals of a deaf process to its child. The terminal sends a signal to each

@@ -92,7 +92,7 @@ static bool is_invisible(uint32_t code)
 	       code == 0x61c;
 }
 
-/* What stands on the screen for one character. */
+/* One character on the screen. */
 struct cell {
 	const char *bytes; /* "?" if the character cannot be shown */
 	size_t length;

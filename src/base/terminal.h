@@ -1,4 +1,4 @@
-/* What a terminal can show, and how to print foreign text so that it fits and does no harm. */
+/* Abilities of a terminal, and foreign text printed so that it fits and does no harm. */
 #pragma once
 
 #include <stdbool.h>

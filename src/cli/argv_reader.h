@@ -1,4 +1,4 @@
-/* Reads the words behind a command's name, one option or operand at a time, for parse_args and
+/* Reads the words behind a command's name, one option or operand at a time, for parse_args.c and
  * completion. Changes no word. */
 #pragma once
 
@@ -12,7 +12,7 @@ enum argument {
 	ARGUMENT_END,
 	ARGUMENT_OPTION,      /* row, and value unless it is a flag */
 	ARGUMENT_OPERAND,     /* value */
-	ARGUMENT_COMMAND,     /* argv[at] and what follows is a command line of its own */
+	ARGUMENT_COMMAND,     /* argv[at] begins a command line of its own */
 	ARGUMENT_NEEDS_VALUE, /* row: the words ended before its value; a mistake, too */
 	ARGUMENT_MISTAKE,     /* option, mistake */
 };
@@ -21,7 +21,7 @@ struct arguments {
 	int argc;
 	char **argv;
 	int at;
-	const struct command *command; /* whose options there are, and whether COMMAND may follow */
+	const struct command *command; /* has the options */
 
 	const struct option_row *row;
 	char *value;

@@ -12,16 +12,15 @@
 #define LINE_MAX_BYTES 4096
 
 /* One line of a configuration file. */
-struct line {
-	const char *path;
-	unsigned number;
+struct config_line {
+	struct origin origin;
 	char *text;
 };
 
-static int refuse(const struct line *line, struct error *err, const char *cause)
+static int refuse(const struct config_line *line, struct error *err, const char *cause)
 {
-	return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: %s", line->path, line->number,
-		    cause);
+	return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: %s", line->origin.path,
+		    line->origin.line, cause);
 }
 
 static char *trim(char *text)
@@ -37,16 +36,16 @@ static char *trim(char *text)
 }
 
 /* If the key is an option that files cannot set, the message says so: it is not misspelled. */
-static int refuse_key(const struct line *line, const char *key, const struct option_row *row,
+static int refuse_key(const struct config_line *line, const char *key, const struct option_row *row,
 		      struct error *err)
 {
 	return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: there is no key '%.60s'%s%s%s",
-		    line->path, line->number, key, row ? ": --" : "", row ? row->name : "",
-		    row ? " is no default" : "");
+		    line->origin.path, line->origin.line, key, row ? ": --" : "",
+		    row ? row->name : "", row ? " is no default" : "");
 }
 
 /* Cuts "key = value" in two. Sets both to "" for an empty line or a comment. */
-static int split_line(const struct line *line, char **key, char **value, struct error *err)
+static int split_line(const struct config_line *line, char **key, char **value, struct error *err)
 {
 	const size_t length = strlen(line->text);
 	char *equals;
@@ -77,7 +76,7 @@ static int split_line(const struct line *line, char **key, char **value, struct 
 /* Checks a line, and sets its option if the command has it and no source that goes first has set
  * it. */
 static int read_line(struct options *options, const struct options *before, unsigned command,
-		     const struct line *line, struct error *err)
+		     const struct config_line *line, struct error *err)
 {
 	const struct option_row *row;
 	char *key = line->text, *value = line->text;
@@ -91,10 +90,9 @@ static int read_line(struct options *options, const struct options *before, unsi
 	if (row == NULL || !(row->sources & SOURCE_FILE))
 		return refuse_key(line, key, row, err);
 	counts = options_takes(before, row, command, SOURCE_FILE);
-	if (options_set(counts ? options : NULL, row, value,
-			(struct origin){SOURCE_FILE, line->path, line->number}))
+	if (options_set(counts ? options : NULL, row, value, line->origin))
 		return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: '%.60s' is not %s",
-			    line->path, line->number, value, row->expects);
+			    line->origin.path, line->origin.line, value, row->expects);
 	return 0;
 }
 
@@ -104,7 +102,7 @@ static int read_lines(struct options *options, unsigned command, const char *pat
 {
 	/* so that the last line about an option counts */
 	const struct options before = *options;
-	struct line line = {path, 0, text};
+	struct config_line line = {{SOURCE_FILE, path, 0}, text};
 	char *end = text + length;
 
 	while (line.text < end) {
@@ -112,7 +110,7 @@ static int read_lines(struct options *options, unsigned command, const char *pat
 		char *stop = newline ? newline : end;
 
 		*stop = '\0';
-		line.number++;
+		line.origin.line++;
 		if (line.text + strlen(line.text) < stop)
 			return refuse(&line, err, "this is no text");
 		if (read_line(options, &before, command, &line, err))

@@ -1,4 +1,4 @@
-/* What fairlock COMMAND --help prints. */
+/* fairlock COMMAND --help */
 #pragma once
 
 #include <stdio.h>

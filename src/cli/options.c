@@ -32,7 +32,6 @@ void options_init(struct options *options)
 void options_free(struct options *options)
 {
 	free(options->url_copy);
-	options->url_copy = NULL;
 }
 
 const struct option_row *option_at(size_t index)

@@ -160,9 +160,9 @@ bool options_has(const struct options *options, const struct option_row *row);
 bool options_takes(const struct options *options, const struct option_row *row, unsigned command,
 		   enum option_source source);
 
-/* Sets the row's member, which may keep a pointer into value, and notes the origin, whose path must
- * live as long as *options. With a NULL options it only checks. Returns 0, or -1 if value is not
- * what row->expects says. */
+/* Sets the row's member, which may keep a pointer into value, and notes the origin; its path must
+ * live as long as *options. With a NULL options it only checks. Returns 0, or -1 if the value is
+ * not as row->expects says. */
 int options_set(struct options *options, const struct option_row *row, const char *value,
 		struct origin origin);
 

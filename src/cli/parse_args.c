@@ -1,4 +1,4 @@
-/* Sets an option for each flag that argv_reader.h finds, and checks what flags alone decide. */
+/* Sets an option for each flag that argv_reader.h finds, and checks that the flags go together. */
 #include "cli/parse_args.h"
 
 #include "cli/argv_reader.h"
@@ -46,7 +46,7 @@ static const struct {
 	char name[12], excluded[6][12];
 } exclusions[] = {
 	{"json", {"raw"}},
-	/* The format is what it is. */
+	/* The format is fixed. */
 	{"prometheus", {"watch", "json", "raw", "noheadings", "output", "quiet"}},
 	/* A screen is for people, and has no end. */
 	{"watch", {"json", "raw", "remove"}},

@@ -1,4 +1,4 @@
-/* Asks each source in turn, the strongest first, and then settles what they say together. */
+/* Reads the sources in turn. The first that sets an option counts. */
 #include "cli/settings.h"
 
 #include <errno.h>
@@ -125,7 +125,7 @@ static int read_password_file(const char *path, char **password, struct error *e
 			    strerror(errno));
 	text[length] = '\0';
 	line = strcspn(text, "\n");
-	if (line == 0 || line > PASSWORD_MAX_BYTES || (text[line] == '\0' && line < (size_t)length))
+	if (line == 0 || line > PASSWORD_MAX_BYTES || (line < (size_t)length && text[line] == '\0'))
 		return fail(err, STATUS_CONFIG,
 			    "cannot read password file %.200s: its first line is no password",
 			    path);
@@ -271,11 +271,6 @@ const char *settings_where(const struct options *options, const struct option_ro
 	else if (origin->source == SOURCE_FILE)
 		snprintf(text, size, "%.480s:%u", origin->path, origin->line);
 	return text;
-}
-
-const char *settings_where_url(const struct options *options, char *text, size_t size)
-{
-	return settings_where(options, option_named("url"), text, size);
 }
 
 void settings_free(struct settings *settings)

@@ -1,5 +1,5 @@
-/* Merges flags, environment, configuration files and defaults, in this order, and finds the server.
- */
+/* Merges flags, environment, configuration files and defaults, in this order, and finds the
+ * server. */
 #pragma once
 
 #include "base/error.h"
@@ -27,13 +27,10 @@ int settings_merge(struct settings *settings, const struct command *command, str
 /* Writes the name of a row's variable: FAIRLOCK_ and the row's name in capitals. */
 const char *settings_variable(const struct option_row *row, char *name, size_t size);
 
-/* Writes where a row was set: "--url", "FAIRLOCK_URL" or "/etc/fairlock.conf:3"; "" for a default.
- */
+/* Writes where a row was set: "--url", "FAIRLOCK_URL" or "/etc/fairlock.conf:3"; "" for a
+ * default. */
 const char *settings_where(const struct options *options, const struct option_row *row, char *text,
 			   size_t size);
-
-/* The same for the URL. */
-const char *settings_where_url(const struct options *options, char *text, size_t size);
 
 /* Gives back the memory that settings_merge took, also if it failed. */
 void settings_free(struct settings *settings);

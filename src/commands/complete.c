@@ -148,38 +148,27 @@ static enum argument read_words(struct arguments *arguments, struct options *opt
 	}
 }
 
-static bool complete_operand(struct settings *settings, const struct command *command,
-			     const struct arguments *arguments, const struct target *target)
-{
-	if (command->runs_words && arguments->operands == 1) {
-		if (settings->options.shell_command == NULL)
-			printf("\tcommand %d\n", arguments->argc + 1);
-	} else if (arguments->operands < command->most) {
-		return complete_name(settings, command, target);
-	}
-	return true;
-}
-
-/* words are those behind the command's name. */
+/* words stand behind the command's name. */
 static bool complete_words(struct settings *settings, const struct command *command, int count,
 			   char **words)
 {
 	const struct target target = {words[count - 1], 0};
 	struct arguments arguments;
+	enum argument next;
 
 	arguments_init(&arguments, command, count - 1, words);
-	switch ((int)read_words(&arguments, &settings->options)) {
-	case ARGUMENT_NEEDS_VALUE:
+	next = read_words(&arguments, &settings->options);
+	if (next == ARGUMENT_NEEDS_VALUE) {
 		complete_value(arguments.row, &target);
-		break;
-	case ARGUMENT_COMMAND:
+	} else if (next == ARGUMENT_COMMAND) {
 		printf("\tcommand %d\n", arguments.at + 1);
-		break;
-	default:
-		if (target.word[0] == '-' && !arguments.options_ended)
-			complete_option(command, words[count - 1]);
-		else
-			return complete_operand(settings, command, &arguments, &target);
+	} else if (target.word[0] == '-' && !arguments.options_ended) {
+		complete_option(command, words[count - 1]);
+	} else if (command->runs_words && arguments.operands == 1) {
+		if (settings->options.shell_command == NULL)
+			printf("\tcommand %d\n", count);
+	} else if (arguments.operands < command->most) {
+		return complete_name(settings, command, &target);
 	}
 	return true;
 }

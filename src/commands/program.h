@@ -9,9 +9,9 @@ struct server;
 
 /* fairlock-full has every command. Half of the time of a short job is the start of processes, and
  * most of that is the dynamic loader and a large C library. So fairlock is linked statically with
- * musl, does itself what jobs do, and executes fairlock-full for the rest. Loading OpenSSL takes
- * longer than all the rest together, so TLS has a program of its own: fairlock-tls is fairlock-full
- * with redis/tls.c. Without musl, fairlock is the full program. */
+ * musl, runs the commands that jobs need, and executes fairlock-full for the rest. Loading OpenSSL
+ * takes longer than all the rest together, so TLS has a program of its own: fairlock-tls is
+ * fairlock-full with redis/tls.c. Without musl, fairlock is the full program. */
 
 /* The commands of this program. Ends with a NULL. */
 extern const struct command *const program_commands[];

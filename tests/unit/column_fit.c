@@ -9,7 +9,7 @@ static const struct {
 	struct column_fit columns[3];
 	int widths[3];
 } cases[] = {
-	/* what fits stays as it is */
+	/* columns that fit stay as they are */
 	{20, {{.width = 10, .least = 5}, {.width = 4}, {.width = 4}}, {10, 4, 4}},
 	{40, {{.width = 10, .least = 5, .spare = 1}, {.width = 4}, {.width = 4}}, {10, 4, 4}},
 	/* the widest gives first, then all alike, and none more than it may */

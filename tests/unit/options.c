@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/parse_args.h"
 
-/* The words of one command line, cut at blanks, and what came of them. */
+/* The words of one command line, cut at blanks, and their result. */
 struct trial {
 	char text[256];
 	char *words[32];

@@ -23,7 +23,7 @@ static void write_file(const char *path, const char *text)
 	}
 }
 
-/* What "fairlock wrap -u URL" would find. */
+/* Merges as "fairlock wrap -u URL" does. */
 static int merge(struct settings *settings, const char *url)
 {
 	struct error err;
@@ -120,7 +120,7 @@ static void check_kinds(struct tally *tally)
 	settings_free(&settings);
 }
 
-/* As getenv(3) has it: the first of two counts, and what only looks alike does not. */
+/* As getenv(3) has it: the first of two counts, and a name that is only similar does not. */
 static void check_odd_environment(struct tally *tally)
 {
 	const char *odd[] = {"FAIRLOCK_",        "FAIRLOCK_LEASE",       "FAIRLOCK_LEASES=1",
