@@ -20,6 +20,7 @@ static void show_value(char *text, size_t size, const struct options *options,
 		snprintf(text, size, "%s", *(const bool *)member ? "yes" : "no");
 		break;
 	case OPTION_TEXT:
+	case OPTION_FILE:
 	case OPTION_URL:
 		snprintf(text, size, "%s", *(const char *const *)member);
 		break;
@@ -37,8 +38,7 @@ static void show_value(char *text, size_t size, const struct options *options,
 		snprintf(text, size, "%s", signal_show(name, *(const int *)member));
 		break;
 	case OPTION_ON_LOST:
-		snprintf(text, size, "%s",
-			 *(const enum on_lost *)member == ON_LOST_WARN ? "warn" : "kill");
+		snprintf(text, size, "%s", on_lost_words[*(const enum on_lost *)member]);
 		break;
 	}
 }

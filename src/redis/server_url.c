@@ -10,6 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/number.h"
+
 #define SERVER_PORT 6379
 #define SENTINEL_PORT 26379
 #define SHOWN_MAX_BYTES 256
@@ -97,14 +99,11 @@ static int decode(struct parse *parse, const char *text, size_t length, char **v
 /* A number of digits only, at most max. */
 static int parse_number(const char *text, size_t length, int max, int *value)
 {
-	*value = 0;
-	if (length == 0 || length > 10 || strspn(text, DIGITS) < length)
+	int64_t number;
+
+	if (length == 0 || length > 10 || number_parse(text, length, &number) || number > max)
 		return -1;
-	for (size_t i = 0; i < length; i++) {
-		if (*value > (max - (text[i] - '0')) / 10)
-			return -1;
-		*value = *value * 10 + (text[i] - '0');
-	}
+	*value = (int)number;
 	return 0;
 }
 
@@ -308,16 +307,21 @@ static const struct scheme {
 	int (*parse)(struct parse *parse, const char *text);
 } schemes[] = {
 	{"local:", parse_local},
-	{"redis://", parse_tcp},
-	{"valkey://", parse_tcp},
 	{"unix:", parse_unix},
+	{"redis://", parse_tcp},
 	{"rediss://", parse_secure_tcp},
-	{"valkeys://", parse_secure_tcp},
 	{"redis+sentinel://", parse_sentinel},
 	{"rediss+sentinel://", parse_secure_sentinel},
+	{"valkey://", parse_tcp},
+	{"valkeys://", parse_secure_tcp},
 	{"valkey+sentinel://", parse_sentinel},
 	{"valkeys+sentinel://", parse_secure_sentinel},
 };
+
+const char *server_scheme_at(size_t index)
+{
+	return index < sizeof(schemes) / sizeof(schemes[0]) ? schemes[index].prefix : NULL;
+}
 
 static const struct scheme *find_scheme(const char *url)
 {

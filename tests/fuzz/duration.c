@@ -1,6 +1,6 @@
 /* Fuzzes durations.
  *
- * For: base/duration.c */
+ * For: base/duration.c base/number.c */
 #include "base/duration.h"
 
 #include <inttypes.h>

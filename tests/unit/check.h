@@ -8,6 +8,7 @@ struct tally {
 	int passed, failed;
 };
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CHECK(tally, condition) check(tally, condition, __FILE__, __LINE__, #condition)
 
 static inline void check(struct tally *tally, bool holds, const char *file, int line,

@@ -3,15 +3,13 @@
 
 #include "check.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Widths afterwards; -1: left out. */
 static const struct {
 	int room;
 	struct column_fit columns[3];
 	int widths[3];
 } cases[] = {
-	/* what fits stays as it is */
+	/* columns that fit stay as they are */
 	{20, {{.width = 10, .least = 5}, {.width = 4}, {.width = 4}}, {10, 4, 4}},
 	{40, {{.width = 10, .least = 5, .spare = 1}, {.width = 4}, {.width = 4}}, {10, 4, 4}},
 	/* the widest becomes narrower first, then all alike, and none narrower than it may */

@@ -5,8 +5,6 @@
 
 #include "check.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static const char *const right[] = {
 	"x",
 	"backup.daily",

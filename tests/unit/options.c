@@ -9,9 +9,7 @@
 #include "cli/command.h"
 #include "cli/parse_args.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* The words of one command line, cut at blanks, and what came of them. */
+/* The words of one command line, cut at blanks, and their result. */
 struct trial {
 	char text[256];
 	char *words[32];

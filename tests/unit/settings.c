@@ -31,7 +31,7 @@ static int merge(struct settings *settings, const char *url)
 
 	settings_init(settings);
 	settings->options.url = url;
-	settings->options.given = 1; /* the row of --url is the first */
+	settings->options.origins[0].source = SOURCE_FLAG; /* the row of --url is the first */
 	settings->options.config = config;
 	result = settings_merge(settings, &wrap_command, &err);
 	if (result)
