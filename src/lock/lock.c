@@ -132,29 +132,6 @@ static int read_place(struct lock *lock, const struct client *client, struct ask
 	return keep(lock->ticket, sizeof(lock->ticket), reply_text(client->reply, 1));
 }
 
-static int read_answer(struct lock *lock, const struct client *client, struct ask_reply *out)
-{
-	switch (out->outcome) {
-	case ASK_GRANTED:
-	case ASK_UNSAFE:
-		return read_grant(lock, client, out);
-	case ASK_QUEUED:
-		return read_place(lock, client, out);
-	case ASK_BUSY:
-		out->by = reply_text(client->reply, 2);
-		break;
-	case ASK_FULL:
-		out->waiters = reply_number(client->reply, 1);
-		break;
-	case ASK_RAN:
-		out->ran_ms = within(reply_number(client->reply, 1), 0, TTL_MAX_MS);
-		break;
-	case ASK_REMOVED:
-		break;
-	}
-	return 0;
-}
-
 int lock_asked(struct lock *lock, const struct client *client, struct ask_reply *out,
 	       struct error *err)
 {
@@ -166,15 +143,22 @@ int lock_asked(struct lock *lock, const struct client *client, struct ask_reply 
 		{"granted", 6, ASK_GRANTED}, {"queued", 6, ASK_QUEUED}, {"busy", 3, ASK_BUSY},
 		{"full", 2, ASK_FULL},       {"ran", 2, ASK_RAN},       {"removed", 1, ASK_REMOVED},
 	};
+	const struct redisReply *reply = client->reply;
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
-		if (!is_tagged(client->reply, answers[i].tag, answers[i].elements))
+		if (!is_tagged(reply, answers[i].tag, answers[i].elements))
 			continue;
-		*out = (struct ask_reply){
-			.outcome = answers[i].outcome, .replicas = client->replicas, .by = ""};
-		return read_answer(lock, client, out) < 0 ? reply_nonsense(err) : 0;
+		*out = (struct ask_reply){.outcome = answers[i].outcome,
+					  .waiters = reply_number(reply, 1),
+					  .replicas = client->replicas,
+					  .ran_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS),
+					  .by = reply_text(reply, 2)};
+		if ((out->outcome == ASK_GRANTED && read_grant(lock, client, out) < 0) ||
+		    (out->outcome == ASK_QUEUED && read_place(lock, client, out) < 0))
+			return reply_nonsense(err);
+		return 0;
 	}
-	return lock_refused(client->reply, err);
+	return lock_refused(reply, err);
 }
 
 int lock_renewed(struct lock *lock, const struct client *client, struct renew_reply *out,
@@ -182,7 +166,7 @@ int lock_renewed(struct lock *lock, const struct client *client, struct renew_re
 {
 	const struct redisReply *reply = client->reply;
 
-	*out = (struct renew_reply){.why = "", .by = ""};
+	*out = (struct renew_reply){.why = reply_text(reply, 1), .by = reply_text(reply, 3)};
 	if (is_tagged(reply, "renewed", 4)) {
 		out->outcome = client->replicas < lock->replicas ? RENEW_UNSAFE : RENEWED;
 		out->ttl_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS);
@@ -194,8 +178,6 @@ int lock_renewed(struct lock *lock, const struct client *client, struct renew_re
 		out->outcome = RENEW_RELEASED;
 	} else if (is_tagged(reply, "lost", 4)) {
 		out->outcome = RENEW_LOST;
-		out->why = reply_text(reply, 1);
-		out->by = reply_text(reply, 3);
 	} else {
 		return lock_refused(reply, err);
 	}
