@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/duration.h"
+#include "base/message.h"
 #include "lock/wire.h"
 #include "redis/client_call.h"
+#include "redis/connection_trace.h"
 
 /* So much is taken from the server at once; the deadline and COMMAND's end come between. */
 #define EVENTS_AT_ONCE 100
@@ -176,8 +179,29 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 	if (reply.outcome != RELEASED && reply.outcome != RELEASE_KEPT)
 		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: it is not held any more",
 			    hold->lock->keys.name);
-	hold->is_kept = reply.outcome == RELEASE_KEPT;
-	return 0;
+	return reply.outcome == RELEASE_KEPT;
+}
+
+void hold_release_and_tell(struct hold *hold, struct messenger *messenger, int64_t until_ms)
+{
+	const char *name = hold->lock->keys.name;
+	const int64_t from_ms = clock_ms();
+	struct connection_trace steps = {.messenger = messenger};
+	char took[DURATION_MAX_BYTES], held[DURATION_MAX_BYTES];
+	struct error err;
+	int result;
+
+	connection_trace_skip(&steps, hold->client);
+	result = hold_release(hold, until_ms, &err);
+	connection_trace_tell(&steps, hold->client);
+	duration_show(took, clock_ms() - from_ms);
+	duration_show(held, from_ms - hold->lock->since_ms);
+	if (result < 0)
+		message(messenger, LOG_ERR, "%s", err.text);
+	else
+		message_event(messenger, LOG_INFO, "gave lock %s back in %s, held for %s%s", name,
+			      took, held,
+			      result > 0 ? "; the server keeps it for the rest of --min-hold" : "");
 }
 
 void hold_give_up(struct lock *lock, struct client *client)

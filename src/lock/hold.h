@@ -9,6 +9,8 @@
 #include "lock/lock.h"
 #include "redis/client.h"
 
+struct messenger;
+
 enum hold_state {
 	HOLD_HELD,
 	HOLD_RELEASED, /* somebody gave this hold back */
@@ -27,7 +29,6 @@ struct hold {
 	int64_t took_ms;     /* the last of them */
 	int64_t patience_ms; /* how long a request may take, as the client was told */
 	int64_t left_ms;     /* of the lease, when it was asked for */
-	bool is_kept;        /* given back, and held by the server for the rest of its time */
 	char why[400];       /* lost, or about to be: why, for people; or "" */
 };
 
@@ -44,8 +45,12 @@ const char *hold_trouble(const struct hold *hold);
 /* Fills *slot for poll. Returns when hold_step has something to do. */
 int64_t hold_wait(const struct hold *hold, struct pollfd *slot);
 
-/* Gives the hold back, waiting until until_ms for the server. */
+/* Gives the hold back, waiting until until_ms for the server. Returns 0; 1 if the server keeps the
+ * lock for the rest of --min-hold; or -1. */
 int hold_release(struct hold *hold, int64_t until_ms, struct error *err);
+
+/* The same, and tells how that went. */
+void hold_release_and_tell(struct hold *hold, struct messenger *messenger, int64_t until_ms);
 
 /* Gives back a lock that was just granted and will not be used, so that nobody waits for its lease;
  * closes the client. */

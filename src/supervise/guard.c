@@ -19,7 +19,6 @@
 #include "supervise/descendants.h"
 #include "supervise/guard_messages.h"
 #include "supervise/guard_standby.h"
-#include "supervise/release_hold.h"
 #include "supervise/stop.h"
 
 /* The lock may be somebody else's already: no time for long farewells. */
@@ -318,7 +317,7 @@ static void give_back_if_held(struct guard *guard)
 	guard->job->lock->unused =
 		!guard->shared->ending.started || guard->shared->ending.exec_errno;
 	kill_timer_set(&guard->standby.kill_timer, guard->job->lock->deadline_ms + KILL_TIMER_MS);
-	release_hold(&guard->hold, guard->job->messenger, until);
+	hold_release_and_tell(&guard->hold, guard->job->messenger, until);
 }
 
 static _Noreturn void finish(struct guard *guard)

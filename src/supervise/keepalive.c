@@ -16,7 +16,6 @@
 #include "base/message.h"
 #include "base/signal_fd.h"
 #include "lock/hold.h"
-#include "supervise/release_hold.h"
 
 enum {
 	SLOT_PID, /* its end is the end of the hold, whatever else has come */
@@ -87,7 +86,7 @@ static _Noreturn void keep(const struct kept *kept)
 		    (slots[SLOT_SIGNALS].revents && signal_fd_next_deadly(kept->signals)))
 			break;
 	}
-	release_hold(hold, kept->messenger, hold->lock->deadline_ms);
+	hold_release_and_tell(hold, kept->messenger, hold->lock->deadline_ms);
 	_exit(0);
 }
 

@@ -12,7 +12,6 @@
 #include "lock/hold.h"
 #include "supervise/descendants.h"
 #include "supervise/proc_stat.h"
-#include "supervise/release_hold.h"
 #include "supervise/stop.h"
 
 /* How long the guard may be late before the wrapper does its work. */
@@ -113,7 +112,7 @@ static void give_back_for_guard(const struct wrapper *wrapper)
 	client.strays = STRAYS_OF_HEIR;
 	if (until > clock_ms() + client.timeout_ms)
 		until = clock_ms() + client.timeout_ms;
-	release_hold(&hold, wrapper->job->messenger, until);
+	hold_release_and_tell(&hold, wrapper->job->messenger, until);
 	client_close(&client);
 }
 
