@@ -6,19 +6,7 @@
 #include "base/error.h"
 
 struct hold;
-struct signal_fd;
-struct deadline_poll;
-struct messenger;
-
-/* The things that a keeper needs. */
-struct kept {
-	struct hold *hold;
-	struct messenger *messenger;
-	struct deadline_poll *loop;
-	const struct signal_fd *signals;
-	int pidfd; /* of the process that it is for */
-	pid_t pid; /* its id */
-};
+struct wait;
 
 /* One that was forked. */
 struct keepalive {
@@ -29,7 +17,8 @@ struct keepalive {
 /* Forks the keeper of a hold, and returns when nothing that is sent to our process group or
  * terminal can reach it any more. It keeps nothing that we inherited: no descriptor, terminal,
  * session or folder. It waits until it is let go. */
-int keepalive_start(struct keepalive *keeper, const struct kept *kept, struct error *err);
+int keepalive_start(struct keepalive *keeper, struct hold *hold, const struct wait *wait,
+		    struct error *err);
 
 /* Leaves the connection to it. It renews in the background until the process that it is for ends,
  * then releases; or until the hold is given back or lost. */
