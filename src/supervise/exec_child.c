@@ -66,12 +66,10 @@ static void set_environment(const struct job *job)
  * then it does not become COMMAND, unless a renewal comes before the end. */
 static void await_valid_lease(const struct shared_state *shared)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-
 	while (clock_ms() >= shared->stop_ms) {
 		if (clock_ms() >= shared->kill_ms)
 			_exit(STATUS_NOT_HELD);
-		nanosleep(&pause, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 	}
 }
 

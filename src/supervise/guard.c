@@ -9,17 +9,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/deadline_poll.h"
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/signal_names.h"
 #include "cli/options.h"
-#include "lock/hold.h"
-#include "redis/connection_trace.h"
 #include "supervise/descendants.h"
 #include "supervise/guard_messages.h"
 #include "supervise/guard_standby.h"
-#include "supervise/stop.h"
 
 /* The lock may be somebody else's already: no time for long farewells. */
 #define LOST_KILL_MS 900
@@ -41,22 +37,6 @@ enum {
 	SLOTS,
 };
 
-struct guard {
-	const struct job *job;
-	struct shared_state *shared;
-	struct guard_standby standby;
-	struct hold hold;
-	int socket;
-	pid_t wrapper;
-	int64_t start_ms; /* of COMMAND */
-	int64_t max_ms;   /* when --max-hold is over */
-	struct stop stop; /* its command: 0 when it does not run */
-	bool lost;
-	bool killed; /* SIGKILL was sent */
-	unsigned told_renewals;
-	struct connection_trace steps;
-};
-
 /* ---- COMMAND ---- */
 
 /* A guard that is stopped cannot stop COMMAND in time. Then it dies, and its death wakes the
@@ -76,7 +56,7 @@ static void mind_kill_timer(struct guard *guard)
 				     : job_kill_ms(job);
 	else
 		due_ms = job_stop_ms(job);
-	kill_timer_set(&guard->standby.kill_timer, due_ms + KILL_TIMER_MS);
+	kill_timer_set(&guard->kill_timer, due_ms + KILL_TIMER_MS);
 }
 
 /* COMMAND was let go: from here on it is ours to see to. */
@@ -85,11 +65,10 @@ static void adopt_command(struct guard *guard)
 	const struct job *job = guard->job;
 
 	guard->stop.command = guard->shared->command;
-	guard->start_ms = guard->shared->start_ms;
 	mind_kill_timer(guard);
 	message_step(job->messenger, "starting %s, pid %d", job->argv[0], (int)guard->stop.command);
 	if (job->options->max_hold_ms)
-		guard->max_ms = guard->start_ms + job->options->max_hold_ms;
+		guard->max_ms = guard->shared->start_ms + job->options->max_hold_ms;
 }
 
 /* ---- Stopping ---- */
@@ -129,21 +108,20 @@ static void lose(struct guard *guard, int64_t kill_ms, const char *why)
 
 static void mind_hold(struct guard *guard)
 {
-	int64_t soon = clock_ms() + LOST_KILL_MS;
-	int64_t after = clock_ms() + guard->job->kill_after_ms;
+	const int64_t kill_ms = clock_ms() + earliest(guard->job->kill_after_ms, LOST_KILL_MS);
+	const unsigned renewals = guard->hold.renewals;
 
 	if (guard->lost)
 		return;
 	hold_step(&guard->hold);
 	connection_trace_tell(&guard->steps, guard->job->client);
-	if (guard->hold.renewals != guard->told_renewals)
+	if (guard->hold.renewals != renewals)
 		guard_tell_renewal(guard->job, &guard->hold);
-	guard->told_renewals = guard->hold.renewals;
 	shared_state_put_times(guard->shared, guard->job);
 	if (guard->hold.state == HOLD_LOST)
-		lose(guard, after < soon ? after : soon, guard->hold.why);
+		lose(guard, kill_ms, guard->hold.why);
 	else if (guard->hold.state == HOLD_RELEASED)
-		lose(guard, after < soon ? after : soon, "somebody gave it back");
+		lose(guard, kill_ms, "somebody gave it back");
 }
 
 static int64_t lost_from_ms(const struct guard *guard)
@@ -176,8 +154,8 @@ static void mind_time(struct guard *guard)
 /* When COMMAND stops or goes on by itself, the shell must see the wrapper do the same. */
 static void mirror(const struct guard *guard, int signo)
 {
-	if (getppid() == guard->wrapper)
-		kill(guard->wrapper, signo);
+	if (getppid() == guard->ends->wrapper)
+		kill(guard->ends->wrapper, signo);
 }
 
 static void mind_children(struct guard *guard)
@@ -186,7 +164,7 @@ static void mind_children(struct guard *guard)
 	int status;
 	pid_t pid;
 
-	while (signal_fd_next(&guard->standby.signals, &info))
+	while (signal_fd_next(&guard->signals, &info))
 		;
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
 		if (pid != guard->stop.command)
@@ -199,7 +177,8 @@ static void mind_children(struct guard *guard)
 			guard->shared->ending.wait_status = status;
 			guard->stop.command = 0;
 			if (!guard->shared->ending.exec_errno) /* the wrapper says that */
-				guard_tell_end(guard->job, status, clock_ms() - guard->start_ms);
+				guard_tell_end(guard->job, status,
+					       clock_ms() - guard->shared->start_ms);
 		}
 	}
 }
@@ -280,7 +259,7 @@ static void mind_takeover(struct guard *guard)
 static int watch(struct guard *guard, struct error *err)
 {
 	struct pollfd slots[SLOTS] = {
-		[SLOT_CHILDREN] = {.fd = guard->standby.signals.fd, .events = POLLIN},
+		[SLOT_CHILDREN] = {.fd = guard->signals.fd, .events = POLLIN},
 		[SLOT_WRAPPER] = {.fd = guard->socket, .events = POLLIN},
 		[SLOT_CLIENT] = {.fd = -1},
 	};
@@ -294,7 +273,7 @@ static int watch(struct guard *guard, struct error *err)
 	else
 		wake = earliest(wake, guard->max_ms);
 	mind_kill_timer(guard);
-	if (deadline_poll(&guard->standby.loop, slots, SLOTS, wake, err) < 0)
+	if (deadline_poll(&guard->loop, slots, SLOTS, wake, err) < 0)
 		return -1;
 	mind_time(guard);
 	mind_max_hold(guard);
@@ -316,7 +295,7 @@ static void give_back_if_held(struct guard *guard)
 		return;
 	guard->job->lock->unused =
 		!guard->shared->ending.started || guard->shared->ending.exec_errno;
-	kill_timer_set(&guard->standby.kill_timer, guard->job->lock->deadline_ms + KILL_TIMER_MS);
+	kill_timer_set(&guard->kill_timer, guard->job->lock->deadline_ms + KILL_TIMER_MS);
 	hold_release_and_tell(&guard->hold, guard->job->messenger, until);
 }
 
@@ -330,14 +309,12 @@ static _Noreturn void finish(struct guard *guard)
 /* The system does not let us wait for anything: COMMAND ends, and we look again and again. */
 static void end_blindly(struct guard *guard, const struct error *err)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-
 	if (guard->shared->phase != GUARD_STOPPING)
 		message(guard->job->messenger, LOG_ERR, "%s; stopping %s", err->text,
 			guard->job->argv[0]);
 	stop_command(guard, clock_ms());
 	mind_time(guard);
-	nanosleep(&pause, NULL);
+	nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 	mind_children(guard);
 }
 
@@ -368,24 +345,21 @@ _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 {
 	struct guard guard = {.job = job,
 			      .shared = shared,
-			      .standby = {.job = job,
-					  .shared = shared,
-					  .ends = ends,
-					  .loop = {.timer = -1},
-					  .signals = {.fd = -1}},
+			      .ends = ends,
 			      .socket = ends->socket,
-			      .wrapper = ends->wrapper,
+			      .loop = {.timer = -1},
+			      .signals = {.fd = -1},
 			      .max_ms = NEVER_MS,
 			      .stop = {.kill_ms = NEVER_MS},
 			      .steps = {.messenger = job->messenger}};
 
-	guard_standby_run(&guard.standby);
+	guard_standby_run(&guard);
 	shared_state_take(shared, job);
 	if (ends->needs_connection)
 		connection_forget(&job->client->connection);
 	connection_trace_skip(&guard.steps, job->client);
 	hold_init(&guard.hold, job->lock, job->client);
-	if (guard_standby_has_command(&guard.standby))
+	if (guard_standby_has_command(&guard))
 		adopt_command(&guard);
 	close(ends->start);
 	see_to_end(&guard); /* without COMMAND that is now */

@@ -26,14 +26,12 @@
  * whether the guard has them. COMMAND's process takes no signals yet, and gets none twice. */
 static void hand_down_late(struct standby *standby)
 {
-	const struct timespec nap = {.tv_nsec = NAP_NS};
-
 	standby->late = signal_fd_pending() & ~standby->early;
 	for (int i = 0; standby->late && !standby->shared->command && i < LOOKS + NAPS; i++)
 		if (i < LOOKS)
 			sched_yield();
 		else
-			nanosleep(&nap, NULL);
+			nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 	if (standby->shared->command)
 		signal_fd_hand_down(standby->late, standby->shared->command);
 	else
