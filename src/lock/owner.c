@@ -80,22 +80,17 @@ int owner_inherited(char (**ids)[OWNER_MAX_BYTES])
 	return count;
 }
 
-/* Appends text; control characters become '?', so that tabs stay separators. */
-static void append(char *by, const char *text)
+/* Appends text and the character behind it ('\0': none). Control characters in text become '?', so
+ * that tabs stay separators. */
+static void append(char *by, const char *text, char behind)
 {
 	size_t at = strlen(by);
 
 	for (; *text && at < BY_MAX_BYTES - 1; text++)
 		by[at++] = (unsigned char)*text < ' ' || *text == 127 ? '?' : *text;
+	if (behind && at < BY_MAX_BYTES - 1)
+		by[at++] = behind;
 	by[at] = '\0';
-}
-
-static void tab(char *by)
-{
-	size_t at = strlen(by);
-
-	if (at < BY_MAX_BYTES - 1)
-		memcpy(by + at, "\t", 2);
 }
 
 /* The name that the user goes by: $LOGNAME costs no look-up in the password
@@ -121,18 +116,12 @@ void owner_describe(char by[BY_MAX_BYTES], char *const *words)
 
 	by[0] = '\0';
 	gethostname(host, sizeof(host) - 1);
-	append(by, host);
-	tab(by);
+	append(by, host, '\t');
 	snprintf(number, sizeof(number), "%d", (int)getpid());
-	append(by, number);
-	tab(by);
-	append(by, user_name(number, sizeof(number)));
-	tab(by);
-	for (; *words; words++) {
-		append(by, *words);
-		if (words[1])
-			append(by, " ");
-	}
+	append(by, number, '\t');
+	append(by, user_name(number, sizeof(number)), '\t');
+	for (; *words; words++)
+		append(by, *words, words[1] ? ' ' : '\0');
 }
 
 /* Ends the word at *rest, which then begins behind it. */

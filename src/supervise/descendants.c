@@ -16,8 +16,7 @@
 
 struct process {
 	pid_t pid;
-	pid_t parent;
-	bool ended; /* a zombie */
+	struct proc_stat stat;
 	bool below; /* a descendant of the root */
 };
 
@@ -26,17 +25,6 @@ struct processes {
 	size_t count;
 	size_t room;
 };
-
-static int look_at(struct process *process)
-{
-	struct proc_stat proc;
-
-	if (proc_stat_read(process->pid, &proc) < 0)
-		return -1;
-	process->parent = proc.parent;
-	process->ended = proc.state == 'Z' || proc.state == 'X';
-	return 0;
-}
 
 static int add(struct processes *all, struct process process)
 {
@@ -64,7 +52,7 @@ static int read_processes(struct processes *all)
 	while (result == 0 && (entry = readdir(dir))) {
 		struct process process = {.pid = (pid_t)strtol(entry->d_name, NULL, 10)};
 
-		if (process.pid > 0 && look_at(&process) == 0)
+		if (process.pid > 0 && proc_stat_read(process.pid, &process.stat) == 0)
 			result = add(all, process);
 	}
 	closedir(dir);
@@ -101,7 +89,7 @@ static void mark(struct processes *all, pid_t root)
 		for (size_t i = 0; i < all->count; i++) {
 			struct process *process = &all->list[i];
 
-			if (!process->below && is_below(all, process->parent, root))
+			if (!process->below && is_below(all, process->stat.parent, root))
 				changed = process->below = true;
 		}
 	}
@@ -168,8 +156,8 @@ int descendants_signal(int signo, pid_t spare)
 	for (size_t i = 0; i < all.count; i++) {
 		const struct process *process = &all.list[i];
 
-		if (!process->below || process->ended || process->pid == spare ||
-		    local_server_is_ours(process->pid))
+		if (!process->below || process->stat.state == 'Z' || process->stat.state == 'X' ||
+		    process->pid == spare || local_server_is_ours(process->pid))
 			continue;
 		if (signo == 0 || kill(process->pid, signo) == 0)
 			count++;
