@@ -15,8 +15,7 @@ void waiter_view_ask(const struct waiter_view *view, const struct lock *lock,
 		     struct request *request)
 {
 	wire_begin(&lock->keys, request, &script_view);
-	wire_add(request, lock->id);
-	wire_add(request, view->token);
+	wire_add(request, lock->id, view->token);
 }
 
 static int64_t number_at(const struct redisReply *list, size_t index, int64_t most)

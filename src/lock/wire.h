@@ -9,7 +9,9 @@
 /* The arguments that every script of this lock begins with. */
 void wire_begin(const struct lock_keys *keys, struct request *request, const struct script *script);
 
-void wire_add(struct request *request, const char *argument);
+/* Adds arguments: strings, none of them NULL. */
+#define wire_add(request, ...) wire_add_all(request, __VA_ARGS__, (const char *)NULL)
+__attribute__((sentinel)) void wire_add_all(struct request *request, ...);
 
 /* Adds how many requests the client has left under way: every script that changes something wants
  * to know, so that a late copy of a request changes nothing. */
@@ -22,13 +24,13 @@ void wire_channel(const struct lock_keys *keys, const char *id, char channel[CHA
 void wire_ask(struct lock *lock, struct request *request, bool try);
 
 /* Renews the hold of this process. */
-void wire_renew(struct lock *lock, struct request *request);
+void wire_renew(const struct lock *lock, struct request *request);
 
 /* Renews any hold of an owner. */
 void wire_renew_as(const struct lock *lock, struct request *request, const char *owner);
 
 /* Gives back the hold of this process. */
-void wire_release(struct lock *lock, struct request *request);
+void wire_release(const struct lock *lock, struct request *request);
 
 /* Gives back any hold of an owner. force: breaks the lock, whoever holds it; token: only if it is
  * still the holder's, "": in any case. */
@@ -40,4 +42,4 @@ void wire_remove(const struct lock_keys *keys, struct request *request, const ch
 		 const char *own_id);
 
 /* Leaves the queue; undoes a grant that was made meanwhile. */
-void wire_leave(struct lock *lock, struct request *request);
+void wire_leave(const struct lock *lock, struct request *request);
