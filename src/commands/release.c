@@ -27,7 +27,7 @@ static int release_as(struct owner_call *call, const char *owner, struct release
 	wire_release_as(&call->lock, &request, owner, options->force, token);
 	if (owner_call_make(call, &request, err) < 0)
 		return -1;
-	return lock_released(call->client.reply, reply, err);
+	return lock_read_release(call->client.reply, reply, err);
 }
 
 static void say_whose(const struct lock *lock, const struct release_reply *reply)

@@ -15,7 +15,7 @@ static int renew_as(struct owner_call *call, const char *owner, struct renew_rep
 	wire_renew_as(&call->lock, &request, owner);
 	if (owner_call_make(call, &request, err) < 0)
 		return -1;
-	return lock_renewed(&call->lock, &call->client, reply, err);
+	return lock_read_renewal(&call->lock, &call->client, reply, err);
 }
 
 static int run_renew(const struct invocation *invocation, int *status, struct error *err)

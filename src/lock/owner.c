@@ -1,3 +1,4 @@
+/* Ids are random and have the form of Redisson's, so that both kinds of clients share a queue. */
 #include "lock/owner.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #define WORD_SEPARATOR " "
 #define UUID_LENGTH 36
 
-/* Returns where the next is to be put. */
+/* Returns the place for the next one. */
 static char *put_byte(char *text, uint8_t byte)
 {
 	*text++ = SECRET_DIGITS[byte >> 4];
@@ -62,7 +63,7 @@ bool owner_is_valid(const char *id)
 
 int owner_inherited(char (**ids)[OWNER_MAX_BYTES])
 {
-	static char list[HELD_MAX][OWNER_MAX_BYTES]; /* 16 kB, of which most stay untouched */
+	static char list[HELD_MAX][OWNER_MAX_BYTES]; /* 16 kB, most of them never touched */
 	const char *word = getenv("FAIRLOCK_HELD");
 	int count = 0;
 
@@ -93,8 +94,7 @@ static void append(char *by, const char *text, char behind)
 	by[at] = '\0';
 }
 
-/* The name that the user goes by: $LOGNAME costs no look-up in the password
- * database, and this is only for people to read. */
+/* $LOGNAME costs no look-up in the password database, and the name is only for people to read. */
 static const char *user_name(char *number, size_t size)
 {
 	const char *name = getenv("LOGNAME");
