@@ -4,6 +4,5 @@
 #include "lock/lock.h"
 
 /* Accepts client->message, heard while no request was under way, if it hands the lock over: fills
- * owner, token and deadline_ms. Else returns false, nothing has changed, and the waiter must ask.
- */
+ * owner, token and deadline_ms. Else changes nothing and returns false: the waiter must ask. */
 bool handover_accept(struct lock *lock, const struct client *client);

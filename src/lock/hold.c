@@ -23,8 +23,7 @@
  * connection yet, and so hears nothing. Many a COMMAND has ended by then. */
 #define EARLY_RENEW_MS 50
 
-/* A holder gives a connection up sooner than other clients do: the server may have moved, and the
- * lease does not wait. */
+/* A holder gives a connection up soon: the server may have moved, and the lease does not wait. */
 static void hurry(const struct hold *hold, int64_t timeout_ms)
 {
 	const int64_t least_ms = earliest(HURRY_MIN_MS, hold->lock->lease_ms / 4);
@@ -113,9 +112,8 @@ static void renewed(struct hold *hold)
 	}
 }
 
-/* The renewal goes out as soon as there is a connection again: a server that was restarted without
- * its data gives the lock to the first client that asks. A refusal is not a loss; the deadline
- * decides. */
+/* The renewal goes out with the next connection: a server that was restarted without its data gives
+ * the lock to the first client that asks. A refusal is not a loss; the deadline decides. */
 static void failed(struct hold *hold)
 {
 	if (hold->client->final)
@@ -136,7 +134,7 @@ void hold_step(struct hold *hold)
 			renewed(hold);
 			break;
 		case CLIENT_MESSAGE:
-			/* somebody broke the lock, or gave a hold of this owner back */
+			/* the lock was broken, or a hold of this owner given back */
 			hold->is_told = true;
 			if (!hold->client->pending)
 				hold->renew_ms = earliest(hold->renew_ms, pace_ms(&hold->pace));

@@ -52,6 +52,5 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err);
 /* The same, and tells how that went. */
 void hold_release_and_tell(struct hold *hold, struct messenger *messenger, int64_t until_ms);
 
-/* Gives back a lock that was just granted and will not be used, so that nobody waits for its lease;
- * closes the client. */
+/* Gives back a lock that was just granted and will not be used, and closes the client. */
 void hold_give_up(struct lock *lock, struct client *client);

@@ -62,8 +62,7 @@ enum ask_outcome {
 	ASK_REMOVED,
 };
 
-/* The answer of the acquire script. Each field is valid for the outcome that it names; the strings
- * live as long as the reply. */
+/* The answer of the acquire script. Fields belong to outcomes; texts live as long as the reply. */
 struct ask_reply {
 	enum ask_outcome outcome;
 	int64_t ask_in_ms;  /* queued: when to ask again at the latest */
@@ -112,7 +111,7 @@ struct lock_options {
 	int64_t max_queue;   /* do not join behind so many; -1: no limit */
 	int64_t replicas;    /* so many must know of each grant and renewal ... */
 	int64_t replicas_ms; /* ... which may take them so long */
-	int64_t min_hold_ms; /* the lock stays held so long, also when it is given back sooner */
+	int64_t min_hold_ms; /* the lock stays held so long, even if it is given back sooner */
 	int64_t once_per_ms; /* not if a COMMAND was started less than nine tenths of so long ago */
 	bool handable;      /* a message may hand it over; replicas and once_per_ms rule that out */
 	const char *owner;  /* to act as; NULL: as the owners of the enclosing holds */
@@ -122,8 +121,7 @@ struct lock_options {
 /* Makes this process's id and collects what it inherited. */
 int lock_init(struct lock *lock, const struct lock_options *options, struct error *err);
 
-/* Reads the client's reply; a grant fills owner, token and deadline_ms. Returns -1 with STATUS_BUG
- * for a reply that makes no sense. */
+/* Reads the client's reply; a grant fills owner, token and deadline_ms. -1: see lock_refused. */
 int lock_read_answer(struct lock *lock, const struct client *client, struct ask_reply *out,
 		     struct error *err);
 

@@ -81,8 +81,7 @@ int owner_inherited(char (**ids)[OWNER_MAX_BYTES])
 	return count;
 }
 
-/* Appends text and the character behind it ('\0': none). Control characters in text become '?', so
- * that tabs stay separators. */
+/* Appends text, with '?' for control characters, and the separator behind it ('\0': none). */
 static void append(char *by, const char *text, char behind)
 {
 	size_t at = strlen(by);

@@ -27,8 +27,7 @@ bool owner_is_valid(const char *id);
  * many there are, at most HELD_MAX. Skips words that are no owner ids. */
 int owner_inherited(char (**ids)[OWNER_MAX_BYTES]);
 
-/* Writes "HOST\tPID\tUSER\tCOMMAND" about this process, for people. words: the command, ended by
- * NULL. */
+/* Describes this process: "HOST\tPID\tUSER\tCOMMAND". words: the command, ended by NULL. */
 void owner_describe(char by[BY_MAX_BYTES], char *const *words);
 
 /* The parts of a description, "" for an unknown one. They point into text. */

@@ -1,5 +1,4 @@
-/* How `renew` and `release` reach a hold that another process began: as --owner, or as the owner of
- * an enclosing hold. */
+/* How `renew` and `release` reach another process's hold: as --owner, or an outer hold's owner. */
 #pragma once
 
 #include "cli/command.h"

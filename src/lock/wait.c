@@ -27,12 +27,11 @@
 /* After so long the first in the queue listens for plain Redisson locks, too. */
 #define LISTEN_MS 20
 
-/* We do not use a grant that comes late, but ask again. After so many of them the way to the server
- * takes too long for the lease. */
+/* We ask again after a late grant. After so many, the server is too far away for the lease. */
 #define LATE_GRANTS 3
 
-/* The server is served before all of these: a grant that has come counts, whatever else has come.
- * If one is under way when the wait ends, leaving undoes it. */
+/* The server is served before these: a grant that has come counts. A grant that is under way when
+ * one of these ends the wait is undone by leaving. */
 enum {
 	SLOT_SIGNALS,
 	SLOT_PID,

@@ -4,8 +4,7 @@
 #include "base/error.h"
 #include "lock/wait_state.h"
 
-/* The time for waiting is over: fills *err with that, or with the server's or its replicas' absence
- * as the reason. Returns -1. */
+/* The time for waiting is over: fills *err, perhaps with an outage as the reason. Returns -1. */
 int wait_timed_out(const struct waiting *w, struct error *err);
 
 /* Leaves the queue for the reason *err, if the server may know of us. If --wait is over and the

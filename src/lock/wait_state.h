@@ -16,8 +16,7 @@
 struct options;
 struct messenger;
 
-/* The surroundings of a waiter: its options, and its sources of events beside the server. The
- * keeper goes on with them. */
+/* The options of a waiter, or of a keeper, and its sources of events beside the server. */
 struct wait {
 	const struct options *options;
 	struct messenger *messenger;

@@ -33,8 +33,8 @@ void wire_renew_as(const struct lock *lock, struct request *request, const char 
 /* Gives back the hold of this process. */
 void wire_release(const struct lock *lock, struct request *request);
 
-/* Gives back any hold of an owner. force: breaks the lock, whoever holds it, but only if the
- * holder's token is still this one; "": in any case. */
+/* Gives back any hold of an owner; or, with force, breaks the lock, if the token is still the
+ * holder's, or is "". */
 void wire_release_as(const struct lock *lock, struct request *request, const char *owner,
 		     bool force, const char *token);
 
