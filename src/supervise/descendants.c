@@ -1,3 +1,4 @@
+/* Reads all of /proc, since a descendant can leave the process group and the session. */
 #include "supervise/descendants.h"
 
 #include <dirent.h>
@@ -12,6 +13,7 @@
 #include "redis/local_server.h"
 #include "supervise/proc_stat.h"
 
+/* For how many generations of processes that end at once SIGKILL is repeated. */
 #define FLEETING_PASSES 100
 
 struct process {
@@ -95,9 +97,8 @@ static void mark(struct processes *all, pid_t root)
 	}
 }
 
-/* Signals the children of this process, and counts them: also those that have ended, since who was
- * forked by one of them may not be listed yet. Whoever calls has reaped all that could be reaped.
- */
+/* Signals and counts the children of this process, also those that have ended: the list may not yet
+ * have a process that one of them forked. The caller has reaped all that it could. */
 static int signal_children(int proc, int signo, pid_t spare)
 {
 	char path[48], text[4096];
@@ -112,8 +113,7 @@ static int signal_children(int proc, int signo, pid_t spare)
 	length = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[length < 0 ? 0 : length] = '\0';
-	/* a blank follows each; the list may be longer than text, and half a number is another
-	 * process */
+	/* a number that no blank follows may be cut off, and is another process then */
 	for (char *at = text; (pid = (pid_t)strtol(at, &at, 10)) > 0 && *at == ' ';) {
 		if (pid == spare || local_server_is_ours(pid))
 			continue;
@@ -124,9 +124,8 @@ static int signal_children(int proc, int signo, pid_t spare)
 	return count;
 }
 
-/* A process that forks and ends faster than all of /proc can be read is not found there; but each
- * generation is handed to this process, which is a subreaper, and its own children are found
- * quickly. */
+/* Reading all of /proc misses a process that forks and ends faster. But each generation becomes a
+ * child of this process, which is a subreaper, and the list of its children is read quickly. */
 static int signal_fleeting(int signo, pid_t spare)
 {
 	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -1,3 +1,4 @@
+/* The guard after the grant, until COMMAND and all that it started have ended. */
 #include "supervise/guard.h"
 
 #include <errno.h>
@@ -17,20 +18,19 @@
 #include "supervise/guard_messages.h"
 #include "supervise/guard_standby.h"
 
-/* The lock may be somebody else's already: no time for long farewells. */
+/* Another owner may hold the lost lock already: COMMAND gets no more time than this. */
 #define LOST_KILL_MS 900
 
-/* How late it may be before its timer ends it: later than when a wrapper that is not stopped does
- * its work (supervise/wrapper.c). And how long it may take to send SIGKILL to all. */
+/* How late the guard may be before its timer kills it: later than a wrapper that is not stopped
+ * takes over (supervise/wrapper.c). And how long it may take to send SIGKILL to all. */
 #define KILL_TIMER_MS 60
 #define KILLING_MS 1000
 
 #define PAUSE_NS 5000000L
 
-/* In the order in which they are served. The deadline goes before all of them: it is
- * looked at first on waking, since the whole machine may have slept. */
+/* In the order in which they are served. Deadlines go before: the machine may have slept. */
 enum {
-	SLOT_CHILDREN, /* COMMAND's end: from then on there is nothing to stop */
+	SLOT_CHILDREN, /* after COMMAND's end there is nothing to stop, or to pass signals on to */
 	SLOT_WRAPPER,  /* signals to pass on; the wrapper's death */
 	SLOT_CLIENT,   /* renewals */
 	SLOT_TIMER,
@@ -39,10 +39,10 @@ enum {
 
 /* ---- COMMAND ---- */
 
-/* A guard that is stopped cannot stop COMMAND in time. Then it dies, and its death wakes the
- * wrapper (supervise/standby.c), even if that is stopped, too. Only the lease is a reason for that:
- * a guard that a busy machine holds up at the end of --max-hold still has time. */
-static void mind_kill_timer(struct guard *guard)
+/* A guard that is stopped cannot stop COMMAND in time. The timer kills it, and its death wakes the
+ * wrapper (supervise/standby.c), even if that is stopped, too. Only the end of the lease sets the
+ * timer: a guard that a busy machine holds up at the end of --max-hold still has time. */
+static void set_kill_timer(struct guard *guard)
 {
 	const struct job *job = guard->job;
 	int64_t due_ms;
@@ -59,13 +59,12 @@ static void mind_kill_timer(struct guard *guard)
 	kill_timer_set(&guard->kill_timer, due_ms + KILL_TIMER_MS);
 }
 
-/* COMMAND was let go: from here on it is ours to see to. */
 static void adopt_command(struct guard *guard)
 {
 	const struct job *job = guard->job;
 
 	guard->stop.command = guard->shared->command;
-	mind_kill_timer(guard);
+	set_kill_timer(guard);
 	message_step(job->messenger, "starting %s, pid %d", job->argv[0], (int)guard->stop.command);
 	if (job->options->max_hold_ms)
 		guard->max_ms = guard->shared->start_ms + job->options->max_hold_ms;
@@ -84,7 +83,7 @@ static void stop_command(struct guard *guard, int64_t kill_ms)
 	}
 	guard->shared->phase = GUARD_STOPPING;
 	guard->stop.kill_ms = kill_ms;
-	mind_kill_timer(guard);
+	set_kill_timer(guard);
 	stop_begin(&guard->stop, guard->job->options->signal, kill_ms);
 	message_step(guard->job->messenger, "sent signal %s to %s and what it started",
 		     signal_show(name, guard->job->options->signal), guard->job->argv[0]);
@@ -106,7 +105,7 @@ static void lose(struct guard *guard, int64_t kill_ms, const char *why)
 	stop_command(guard, kill_ms);
 }
 
-static void mind_hold(struct guard *guard)
+static void renew_hold(struct guard *guard)
 {
 	const int64_t kill_ms = clock_ms() + earliest(guard->job->kill_after_ms, LOST_KILL_MS);
 	const unsigned renewals = guard->hold.renewals;
@@ -130,8 +129,8 @@ static int64_t lost_from_ms(const struct guard *guard)
 							    : job_stop_ms(guard->job);
 }
 
-/* Acts on the time: the deadline has come, or the end of COMMAND's grace. */
-static void mind_time(struct guard *guard)
+/* The deadline, and the end of COMMAND's grace. */
+static void check_deadlines(struct guard *guard)
 {
 	const int64_t now = clock_ms();
 
@@ -141,7 +140,7 @@ static void mind_time(struct guard *guard)
 		const bool is_first = !guard->killed;
 
 		guard->killed = true;
-		mind_kill_timer(guard);
+		set_kill_timer(guard);
 		stop_kill(&guard->stop);
 		if (is_first)
 			message_step(guard->job->messenger,
@@ -151,14 +150,14 @@ static void mind_time(struct guard *guard)
 
 /* ---- Children and the wrapper ---- */
 
-/* When COMMAND stops or goes on by itself, the shell must see the wrapper do the same. */
+/* The shell must see the wrapper stop, or go on, when COMMAND does so by itself. */
 static void mirror(const struct guard *guard, int signo)
 {
 	if (getppid() == guard->ends->wrapper)
 		kill(guard->ends->wrapper, signo);
 }
 
-static void mind_children(struct guard *guard)
+static void reap_children(struct guard *guard)
 {
 	struct signalfd_siginfo info;
 	int status;
@@ -184,13 +183,13 @@ static void mind_children(struct guard *guard)
 }
 
 /* The end of --max-hold. A COMMAND that has ended meanwhile was in time. */
-static void mind_max_hold(struct guard *guard)
+static void enforce_max_hold(struct guard *guard)
 {
 	char text[DURATION_MAX_BYTES];
 
 	if (guard->shared->phase != GUARD_HOLDING || clock_ms() < guard->max_ms)
 		return;
-	mind_children(guard);
+	reap_children(guard);
 	if (!guard->stop.command)
 		return;
 	guard->shared->ending.timed_out = true;
@@ -212,8 +211,8 @@ static void pass_on(const struct guard *guard, int signo)
 		     guard->job->argv[0]);
 }
 
-/* Signals that the wrapper passes on; its end, after which COMMAND has no one to belong to. */
-static void mind_wrapper(struct guard *guard)
+/* Signals that the wrapper passes on; and its end, which ends COMMAND. */
+static void hear_wrapper(struct guard *guard)
 {
 	unsigned char signo;
 	ssize_t length;
@@ -244,12 +243,12 @@ static bool is_over(const struct guard *guard)
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
 	left = descendants_signal(0, 0);
-	/* who cannot look must go by its own children, orphans among them */
+	/* without /proc we go by our own children, orphans among them */
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG) < 0);
 }
 
 /* The wrapper took over while we were stopped: it has sent the first signal. */
-static void mind_takeover(struct guard *guard)
+static void notice_takeover(struct guard *guard)
 {
 	if (guard->shared->phase == GUARD_STOPPING && guard->stop.kill_ms == NEVER_MS)
 		guard->stop.kill_ms =
@@ -265,24 +264,24 @@ static int watch(struct guard *guard, struct error *err)
 	};
 	int64_t wake = NEVER_MS;
 
-	mind_takeover(guard);
+	notice_takeover(guard);
 	if (!guard->lost)
 		wake = earliest(hold_wait(&guard->hold, &slots[SLOT_CLIENT]), lost_from_ms(guard));
 	if (guard->shared->phase == GUARD_STOPPING)
 		wake = earliest(wake, guard->stop.kill_ms);
 	else
 		wake = earliest(wake, guard->max_ms);
-	mind_kill_timer(guard);
+	set_kill_timer(guard);
 	if (deadline_poll(&guard->loop, slots, SLOTS, wake, err) < 0)
 		return -1;
-	mind_time(guard);
-	mind_max_hold(guard);
+	check_deadlines(guard);
+	enforce_max_hold(guard);
 	if (slots[SLOT_CHILDREN].revents)
-		mind_children(guard);
+		reap_children(guard);
 	if (slots[SLOT_WRAPPER].revents)
-		mind_wrapper(guard);
+		hear_wrapper(guard);
 	if (guard->stop.command || guard->shared->phase == GUARD_STOPPING)
-		mind_hold(guard);
+		renew_hold(guard);
 	return 0;
 }
 
@@ -299,23 +298,16 @@ static void give_back_if_held(struct guard *guard)
 	hold_release_and_tell(&guard->hold, guard->job->messenger, until);
 }
 
-static _Noreturn void finish(struct guard *guard)
-{
-	guard->shared->ending.lost = guard->lost;
-	guard->shared->phase = GUARD_DONE;
-	_exit(0); /* which the wrapper sees */
-}
-
-/* The system does not let us wait for anything: COMMAND ends, and we look again and again. */
+/* The system does not let us wait for anything: we stop COMMAND, and look again and again. */
 static void end_blindly(struct guard *guard, const struct error *err)
 {
 	if (guard->shared->phase != GUARD_STOPPING)
 		message(guard->job->messenger, LOG_ERR, "%s; stopping %s", err->text,
 			guard->job->argv[0]);
 	stop_command(guard, clock_ms());
-	mind_time(guard);
+	check_deadlines(guard);
 	nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-	mind_children(guard);
+	reap_children(guard);
 }
 
 /* COMMAND has ended by itself. False if the wrapper took over before we saw that. */
@@ -337,7 +329,9 @@ static _Noreturn void see_to_end(struct guard *guard)
 				end_blindly(guard, &err);
 	while (!may_give_back(guard));
 	give_back_if_held(guard);
-	finish(guard);
+	guard->shared->ending.lost = guard->lost;
+	guard->shared->phase = GUARD_DONE;
+	_exit(0); /* which the wrapper sees */
 }
 
 _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
@@ -362,5 +356,5 @@ _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 	if (guard_standby_has_command(&guard))
 		adopt_command(&guard);
 	close(ends->start);
-	see_to_end(&guard); /* without COMMAND that is now */
+	see_to_end(&guard); /* without COMMAND the end is now */
 }

@@ -1,4 +1,4 @@
-/* The guard before COMMAND begins. */
+/* The guard gets ready while the wrapper waits. A call that failed is repeated after the grant. */
 #include "supervise/guard_standby.h"
 
 #include <errno.h>
@@ -13,11 +13,11 @@
 #include "supervise/prefault.h"
 #include "supervise/proc_stat.h"
 
-/* COMMAND stays in the wrapper's process group; the guard leaves it, and with it what the terminal
- * sends. Of a job-control shell's job it stays in the session, so that a group that COMMAND makes
- * for itself can be stopped. Elsewhere it leaves that too: a parent in the session, but not in the
- * group, would keep the group from being an orphaned one until COMMAND ends, and then the kernel
- * sends SIGHUP and SIGCONT to all in it if one is stopped. */
+/* The guard leaves the wrapper's process group, in which COMMAND stays, so that the terminal's
+ * signals do not reach it. In a job of a job-control shell it stays in the session, so that a group
+ * that COMMAND makes for itself can be stopped. Elsewhere it leaves the session, too: a parent in
+ * the session, but not in the group, keeps the group from being orphaned until COMMAND ends, and
+ * then the kernel sends SIGHUP and SIGCONT to all in it if one is stopped. */
 static void leave_group(const struct guard *guard)
 {
 	bool is_job = getpgrp() == guard->ends->wrapper &&
@@ -29,18 +29,17 @@ static void leave_group(const struct guard *guard)
 		setsid();
 }
 
-/* Makes the process that is to become COMMAND. Returns -1 with errno when that fails. What the
- * terminal has sent us in its place is handed down: it takes no signals yet. */
+/* Makes the process that is to become COMMAND, and hands down the signals that the terminal has
+ * sent to the guard in its place: it takes none yet. Returns -1 with errno. */
 static int prepare_command(const struct guard *guard)
 {
 	const pid_t self = getpid();
-	/* Its id is known before either goes on: the wrapper must know whom to reap if we are
-	 * killed. Not vfork: between that and exec the child can be stopped with its process group,
-	 * and we would wait for it and renew nothing. */
+	/* The wrapper must know whom to reap if we are killed: the id is there before either goes
+	 * on. Not vfork: the child can be stopped until exec, and we would wait and not renew. */
 	const pid_t pid = proc_fork(SIGCHLD, &guard->shared->command);
 
 	if (pid == 0) {
-		close(guard->ends->socket); /* a process that has this end is taken for the guard */
+		close(guard->ends->socket); /* the wrapper takes a process that has it for us */
 		exec_child(guard->job, guard->shared, guard->ends->start, self);
 	}
 	if (pid < 0)
@@ -50,7 +49,6 @@ static int prepare_command(const struct guard *guard)
 	return 0;
 }
 
-/* Opens what the guard needs for itself. A call that failed can be repeated. */
 static int get_ready(struct guard *guard, struct error *err)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -61,8 +59,7 @@ static int get_ready(struct guard *guard, struct error *err)
 	return guard->signals.fd < 0 ? signal_fd_open_deaf(&guard->signals, err) : 0;
 }
 
-/* False: the process that is to become COMMAND is gone. That it was stopped, as by a Ctrl-Z, is
- * nothing to us. */
+/* A process that is stopped, as by a Ctrl-Z, lives. */
 static bool command_lives(const struct guard *guard)
 {
 	struct signalfd_siginfo info;
@@ -72,8 +69,7 @@ static bool command_lives(const struct guard *guard)
 	return waitpid(guard->shared->command, NULL, WNOHANG) == 0;
 }
 
-/* Waits until the wrapper has let COMMAND go. False: the wrapper is gone, or the process that is to
- * become COMMAND. */
+/* Returns false if the wrapper is gone, or the process that is to become COMMAND. */
 static bool await_start(const struct guard *guard)
 {
 	struct pollfd slots[] = {

@@ -1,3 +1,4 @@
+/* The keeper detaches wholly, so that no reader of our output, shell or terminal waits for it. */
 #include "supervise/keepalive.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 #include "lock/wait_state.h"
 
 enum {
-	SLOT_PID, /* its end is the end of the hold, whatever else has come */
+	SLOT_PID, /* the end of this process ends the hold, whatever else has come */
 	SLOT_SIGNALS,
 	SLOT_CLIENT,
 	SLOT_TIMER,
@@ -50,7 +51,7 @@ static void close_all_but(int *keep, size_t count)
 	close_descriptors_from((unsigned)from, UINT_MAX);
 }
 
-/* Why the keeper's work is over without it. */
+/* The hold is over though the process of --while-pid is not. */
 static void tell_loss(const struct hold *hold, struct messenger *messenger)
 {
 	const char *name = hold->lock->keys.name;
@@ -89,7 +90,7 @@ static _Noreturn void keep(struct hold *hold, const struct wait *wait)
 	_exit(0);
 }
 
-/* Signals that came until now were for the process group that the keeper has left: drop them. */
+/* Drops the signals that came until now: they were for the process group. */
 static void leave_group(const struct signal_fd *signals)
 {
 	struct signalfd_siginfo ignored;
@@ -99,8 +100,7 @@ static void leave_group(const struct signal_fd *signals)
 		;
 }
 
-/* A caller that was killed before it let us go may have told the owner id: then somebody
- * relies on us. */
+/* A caller that was killed may have told the owner id: then its user relies on the keeper. */
 static void await_start(int fd)
 {
 	char byte;
