@@ -1,15 +1,7 @@
 /* The guard, COMMAND's parent: renews the lease, and stops COMMAND before the lease ends. */
 #pragma once
 
-#include "supervise/shared_state.h"
-
-/* The things that the guard gets from the wrapper, and no other process. */
-struct guard_ends {
-	int socket; /* each byte is a signal to pass on; only the wrapper has the other end */
-	int start;  /* of a pipe: a byte in it lets COMMAND go */
-	pid_t wrapper;
-	bool needs_connection; /* the guard cannot go on with the wrapper's */
-};
+#include "supervise/guard_state.h"
 
 /* The guard's life, in the process that the wrapper forked. It makes the process that becomes
  * COMMAND, and tells its id in shared->command. The wrapper lets that process go when the lock is

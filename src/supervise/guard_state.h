@@ -1,4 +1,4 @@
-/* The state of a guard, for the files guard*.c. Other files use guard.h. */
+/* The state of a guard, which guard.c and guard_standby.c share. Other files use guard.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,9 +8,17 @@
 #include "base/signal_fd.h"
 #include "lock/hold.h"
 #include "redis/connection_trace.h"
-#include "supervise/guard.h"
 #include "supervise/kill_timer.h"
+#include "supervise/shared_state.h"
 #include "supervise/stop.h"
+
+/* The things that the guard gets from the wrapper, and no other process. */
+struct guard_ends {
+	int socket; /* each byte is a signal to pass on; only the wrapper has the other end */
+	int start;  /* of a pipe: a byte in it lets COMMAND go */
+	pid_t wrapper;
+	bool needs_connection; /* the guard cannot go on with the wrapper's */
+};
 
 struct guard {
 	const struct job *job;
