@@ -176,10 +176,10 @@ static void change_stop(struct progress *line, int how)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGTSTP);
-	if (how == SIG_UNBLOCK && !line->minds_stop)
+	if (how == SIG_UNBLOCK && !line->takes_sigtstp)
 		return;
 	sigprocmask(how, &set, &before);
-	line->minds_stop = how == SIG_BLOCK && !sigismember(&before, SIGTSTP);
+	line->takes_sigtstp = how == SIG_BLOCK && !sigismember(&before, SIGTSTP);
 }
 
 void progress_start(struct progress *line)

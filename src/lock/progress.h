@@ -17,8 +17,8 @@ struct progress {
 	int64_t first_ms; /* not before: most waits are too short to read anything */
 	int taken;        /* columns that the line on the screen takes */
 	bool shown;
-	bool minds_stop; /* SIGTSTP comes through signal_fd */
-	bool plain;      /* the terminal understands nothing but carriage returns */
+	bool takes_sigtstp; /* SIGTSTP comes through signal_fd */
+	bool plain;         /* the terminal understands nothing but carriage returns */
 	struct terminal terminal;
 };
 

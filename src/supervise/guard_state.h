@@ -12,9 +12,9 @@
 #include "supervise/shared_state.h"
 #include "supervise/stop.h"
 
-/* The things that the guard gets from the wrapper, and no other process. */
+/* The things that the guard gets from the wrapper. */
 struct guard_ends {
-	int socket; /* each byte is a signal to pass on; only the wrapper has the other end */
+	int socket; /* each byte is a signal to pass on, or 0; only the wrapper has the other end */
 	int start;  /* of a pipe: a byte in it lets COMMAND go */
 	pid_t wrapper;
 	bool needs_connection; /* the guard cannot go on with the wrapper's */
