@@ -69,15 +69,9 @@ static int write_grant(const struct lock *lock, bool json, struct error *err)
 /* From the moment when the caller knows the owner id, it relies on the keeper. */
 static int write_kept(struct hold *hold, const struct wait *wait, struct error *err)
 {
-	const struct kept kept = {.hold = hold,
-				  .messenger = wait->messenger,
-				  .loop = wait->loop,
-				  .signals = wait->signals,
-				  .pidfd = wait->pidfd,
-				  .pid = wait->options->while_pid};
 	struct keepalive keeper;
 
-	if (keepalive_start(&keeper, &kept, err) < 0)
+	if (keepalive_start(&keeper, hold, wait, err) < 0)
 		return -1;
 	if (write_grant(hold->lock, wait->options->json, err) < 0) {
 		keepalive_end(&keeper);
