@@ -132,7 +132,7 @@ def verdicts(bench):
 
 
 def summary(bench):
-    """For the project's README: a line for each tool."""
+    """For RESULTS.md: a line for each tool."""
     most, dead = bench.waiters[-1], bench.dead
     columns = {"lock, `true`, unlock: ms": ("a uncontended", "whole"),
                f"hand-over, {most} waiters: ms": ("b hand-over", most),

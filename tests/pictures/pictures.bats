@@ -41,3 +41,22 @@ check() {
 	run ! cmp status-light.svg "$PROJECT/man/pictures/status-light.svg"
 	check status "$PWD"
 }
+
+# the pictures that the README names
+shown() {
+	grep -oE 'man/pictures/[a-z-]+\.svg' "$PROJECT/README.md"
+}
+
+@test "the README shows each picture in both themes, and has words for readers who do not see it" {
+	local name
+
+	for name in takeover status log doctor; do
+		shown | grep -qx "man/pictures/$name-light.svg" || fail "$name is not shown"
+		shown | grep -qx "man/pictures/$name-dark.svg" || fail "$name is not shown on dark pages"
+		grep -qE "<img [^>]*src=\"man/pictures/$name-light.svg\"[^>]* alt=\"[^\"]{20,}\"|<img [^>]*alt=\"[^\"]{20,}\"[^>]* src=\"man/pictures/$name-light.svg\"" \
+			"$PROJECT/README.md" || fail "$name has no words"
+	done
+	for name in $(shown); do
+		[ -e "$PROJECT/$name" ] || fail "there is no $name"
+	done
+}
