@@ -151,7 +151,7 @@ statuses() {
 	# What status -q and doctor say is no failure, so no part of that enum.
 	known=$(sed -nE 's/^\s*STATUS_[A-Z_]+ = ([0-9]+),.*/\1/p' "$PROJECT/src/base/error.h")$'\n1\n2'
 	same manual "$known" "$(statuses fairlock.1)"
-	same README "$known" "$(sed -n '/^## Exit status/,/^## Working/p' "$PROJECT/README.md" |
+	same README "$known" "$(sed -n '/^## Exit status/,/^## Links/p' "$PROJECT/README.md" |
 		sed -nE 's/^\| ([0-9, ]+) \|.*/\1/p' | tr -d ' ' | tr ',' '\n')"
 	for command in $COMMANDS; do
 		for status in $(statuses "fairlock-$command.1"); do
