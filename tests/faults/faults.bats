@@ -1,11 +1,12 @@
-# Whatever dies, hangs or goes away: nobody overlaps, nothing outlives its lease.
+# A process of fairlock or the lock itself is killed, stopped or removed: holders never overlap, and
+# COMMAND does not outlive its lease.
 load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
-@test "the wrapper killed: all that COMMAND started is dead before the lease ends, and the lock is given back" {
+@test "when the wrapper is killed all of COMMAND is dead before the lease ends, and the lock is given back" {
 	start_server
 	start_job -l 6s
 	kill -KILL "$WRAPPER"
@@ -14,7 +15,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	[ "$(cli EXISTS job)" = 0 ]
 }
 
-@test "the guard killed: all that COMMAND started is dead before the lease ends, and the status is 76" {
+@test "when the guard is killed all of COMMAND is dead before the lease ends, and the status is 76" {
 	start_server
 	start_job -l 6s
 	kill -KILL "$GUARD"
@@ -22,11 +23,11 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	status_of "$WRAPPER"
 	[ "$STATUS" = 76 ]
 	[ "$(cli EXISTS job)" = 0 ]
-	# at once, not only when the deadline comes near
+	# The wrapper says so at once, not only when the deadline comes near.
 	grep -q 'lost the guard of lock job: it died' said
 }
 
-@test "the guard stopped past the lease: nothing of COMMAND is alive at the deadline, and the status is 76" {
+@test "when the guard is stopped past the lease all of COMMAND is dead at the deadline, and the status is 76" {
 	start_server
 	start_job -l 6s
 	kill -STOP "$GUARD"
@@ -35,7 +36,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	[ "$STATUS" = 76 ]
 }
 
-@test "COMMAND ends while its guard is stopped: its status counts, and the lock is given back" {
+@test "when COMMAND ends while its guard is stopped its status counts, and the lock is given back" {
 	local command
 
 	start_server
@@ -52,12 +53,12 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	assert_equal "$(cat said)" ''
 	[ "$(cli EXISTS job)" = 0 ]
 	wait_until ended "$GUARD"
-	kill "$(cat daemon)" # it was left alone
+	kill "$(cat daemon)" # fairlock has left it alone
 }
 
 has_ended_unseen() { [ "$(ps -o stat= -p "$1" | cut -c1)" = Z ]; }
 
-@test "COMMAND and the wrapper are stopped, the guard is killed, COMMAND goes on: nothing of it is alive at the deadline" {
+@test "when only COMMAND goes on after its wrapper was stopped and its guard killed, it is dead at the deadline" {
 	start_server
 	start_job -l 6s
 	stop "$(pgrep -P "$GUARD" -xf 'sh job')"
@@ -71,7 +72,7 @@ has_ended_unseen() { [ "$(ps -o stat= -p "$1" | cut -c1)" = Z ]; }
 	[ "$(cli EXISTS job)" = 0 ]
 }
 
-@test "the guard is stopped, and the wrapper killed: the guard goes on, and gives the lock back" {
+@test "when the guard is stopped and the wrapper killed the guard goes on and gives the lock back" {
 	start_server
 	start_job -l 6s
 	stop "$GUARD"
@@ -81,7 +82,7 @@ has_ended_unseen() { [ "$(ps -o stat= -p "$1" | cut -c1)" = Z ]; }
 	[ "$(cli EXISTS job)" = 0 ]
 }
 
-@test "both guarding processes are stopped: nothing of COMMAND is alive at the deadline, and the status is 76" {
+@test "when wrapper and guard are stopped all of COMMAND is dead at the deadline, and the status is 76" {
 	start_server
 	start_job -l 6s
 	stop "$GUARD"
@@ -91,7 +92,7 @@ has_ended_unseen() { [ "$(ps -o stat= -p "$1" | cut -c1)" = Z ]; }
 	[ "$STATUS" = 76 ]
 }
 
-@test "all are stopped, and COMMAND alone goes on: nothing of it is alive at the deadline" {
+@test "when all are stopped and only COMMAND goes on all of it is dead at the deadline" {
 	local command
 
 	start_server
@@ -103,7 +104,7 @@ has_ended_unseen() { [ "$(ps -o stat= -p "$1" | cut -c1)" = Z ]; }
 	dead_before_lease_ends
 }
 
-@test "both guarding processes are stopped while COMMAND has time to end: it is killed in time" {
+@test "when wrapper and guard are stopped while COMMAND has time to end, it is killed in time" {
 	start_server
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
 	FAIRLOCK_URL=unix://$PWD/far start_job -l 6s -k 2s
@@ -115,7 +116,7 @@ has_ended_unseen() { [ "$(ps -o stat= -p "$1" | cut -c1)" = Z ]; }
 	dead_in_time
 }
 
-@test "a guard that hangs with signals unread, and is killed: COMMAND is stopped all the same" {
+@test "when a guard is killed that has unread signals COMMAND is stopped" {
 	start_server
 	start_job -l 5s
 	kill -STOP "$GUARD"
@@ -127,13 +128,13 @@ has_ended_unseen() { [ "$(ps -o stat= -p "$1" | cut -c1)" = Z ]; }
 	[ "$STATUS" = 76 ]
 }
 
-# The wrapper has nothing pending: it has passed it on.
+# No signal is pending for the wrapper: it has passed it on.
 signal_taken() { grep -q '^ShdPnd:.*0000000000000000$' "/proc/$WRAPPER/status"; }
 
-# The frozen server has a request that it has not read.
+# The stopped server has a request that it has not read.
 asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { exit !found }'; }
 
-@test "the guard killed while it gives the lock back: the wrapper does that, and the status is COMMAND's" {
+@test "when the guard is killed while it gives the lock back the wrapper does that, and the status is COMMAND's" {
 	start_server
 	background "$FAIRLOCK" wrap -l 5m --connect-timeout 30s job sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 3'
 	WRAPPER=$!
@@ -151,9 +152,9 @@ asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { ex
 	[ "$(cli EXISTS job)" = 0 ]
 }
 
-@test "the wrapper stopped far past its lease: the lock stays held and COMMAND runs" {
+@test "when the wrapper is stopped far past its lease the lock stays held and COMMAND runs" {
 	start_server
-	start_job -l 4s -k 100ms # of a lease, the grace is time that renewals cannot use
+	start_job -l 4s -k 100ms # renewals cannot use the part of the lease that is the grace
 	kill -STOP "$WRAPPER"
 	sleep 6
 	[ "$(cli PTTL job)" -gt 0 ]
@@ -166,7 +167,7 @@ asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { ex
 	status_of "$WRAPPER"
 }
 
-@test "the process group of the wrapper killed: the guard gives the lock back" {
+@test "when the process group of the wrapper is killed the guard gives the lock back" {
 	start_server
 	background setsid "$FAIRLOCK" wrap -l 30s job sh -c 'touch ready; exec sleep 600'
 	wait_until test -e ready
@@ -175,7 +176,7 @@ asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { ex
 	wait_until test_gone job
 }
 
-@test "DEL under a holder: lost, not resurrected" {
+@test "a holder whose lock somebody deletes stops COMMAND and does not take the lock again" {
 	start_server
 	start_job -l 6s
 	cli DEL job >/dev/null
@@ -185,7 +186,7 @@ asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { ex
 	[ "$(cli EXISTS job)" = 0 ]
 }
 
-@test "release --force under a holder: told at once, stopped within a second, not resurrected" {
+@test "release --force tells the holder at once, which stops COMMAND and does not take the lock again" {
 	start_server
 	start_job
 	local from
@@ -193,7 +194,8 @@ asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { ex
 	run -0 "$FAIRLOCK" release --force job
 	assert_output --regexp 'lock job was held by sh job \(pid [0-9]+, .*\) as [0-9a-f-]+:[0-9]+'
 	wait_until all_dead
-	# by itself it would ask after 10 s; and its grace, when the lease is whole, is 10 s
+		# Without the message the holder would ask after 10 s, and its grace under a whole
+		# lease is 10 s.
 	[ $(($(ms) - from)) -lt 8000 ]
 	status_of "$WRAPPER"
 	[ "$STATUS" = 76 ]
@@ -203,7 +205,7 @@ asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { ex
 	assert_output 'lock job was free'
 }
 
-@test "--on-lost warn: COMMAND goes on, and the status is 76 all the same" {
+@test "with --on-lost warn COMMAND goes on after a loss, and the status is 76" {
 	start_server
 	background "$FAIRLOCK" wrap --on-lost warn job sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done; touch done' 2>said
 	local wrapper=$!
@@ -216,7 +218,7 @@ asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { ex
 	[ -e done ]
 }
 
-@test "--on-lost warn, and the guard is stopped: the loss is told, and the wrapper ends with COMMAND" {
+@test "with --on-lost warn and a stopped guard the loss is told, and the wrapper ends with COMMAND" {
 	start_server
 	background "$FAIRLOCK" wrap -l 1s --on-lost warn job sh -c 'touch runs; while [ ! -e go ]; do sleep 0.05; done' 2>said
 	WRAPPER=$!
@@ -247,7 +249,7 @@ END
 	[ "$(tr '\n' ' ' <trace)" = 'ready usr1 ' ]
 }
 
-@test "a stopped COMMAND is stopped for good when the lock is lost" {
+@test "a COMMAND that is stopped is killed when the lock is lost" {
 	start_server
 	start_job
 	# shellcheck disable=SC2046
@@ -258,7 +260,7 @@ END
 	[ "$STATUS" = 76 ]
 }
 
-@test "a private server that COMMAND started is no victim" {
+@test "a private server that COMMAND started is not stopped with it" {
 	new_home
 	# shellcheck disable=SC2016
 	start_server
@@ -272,7 +274,7 @@ END
 	[ "$(grep -c 'Server initialized' "$HOME_DIR"/.local/state/fairlock/*/server.log)" = 1 ]
 }
 
-@test "the wrapper killed, then the lock broken: SIGKILL comes within a second of that" {
+@test "when the lock of a killed wrapper is broken SIGKILL comes within a second" {
 	start_server
 	start_job -l 30s
 	kill -KILL "$WRAPPER"
@@ -280,11 +282,11 @@ END
 	local from
 	from=$(ms)
 	wait_until all_dead
-	# its grace, when the lease is whole, is 10 s
+	# Under a whole lease the grace is 10 s.
 	[ $(($(ms) - from)) -lt 8000 ]
 }
 
-@test "COMMAND stopped, then killed: the wrapper does not stay stopped" {
+@test "the wrapper of a COMMAND that is stopped and then killed goes on" {
 	start_server
 	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap job sh -c 'echo $$ >pid; exec sleep 600'
@@ -297,7 +299,7 @@ END
 	[ "$STATUS" = 137 ]
 }
 
-@test "a wrapper that was stopped when COMMAND ended goes on, and lets the daemons be that COMMAND left" {
+@test "a wrapper that was stopped when COMMAND ended goes on, and leaves COMMAND's daemons alone" {
 	start_server
 	cat >daemon <<'END'
 trap 'touch signalled; exit' TERM CONT
@@ -307,7 +309,7 @@ END
 	background "$FAIRLOCK" wrap -l 5s job sh -c 'setsid sh daemon & while ! test -e go; do sleep 0.02; done; exit 5' 2>said
 	local wrapper=$! until
 	wait_until test -s there
-	until=$(($(ms) + 5500)) # the lease would have ended
+	until=$(($(ms) + 5500)) # the lease would have ended by then
 	stop "$wrapper"
 	touch go
 	status_of "$wrapper"
@@ -323,15 +325,16 @@ END
 test_free() { [ "$(cli EXISTS "$1")" = 0 ]; }
 later_than() { [ "$(ms)" -gt "$1" ]; }
 
-@test "the lock is renewed though COMMAND has not been executed yet" {
+@test "the lock is renewed before COMMAND has been executed" {
 	start_server
-	# every execve takes 6 s, and the one of COMMAND is under the lock; no leak can be looked for beside strace
+	# Each execve takes 6 s, and COMMAND's own happens under the lock. A sanitizer cannot look
+	# for leaks under strace.
 	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run -0 strace -f -qq -e trace=execve -e inject=execve:delay_enter=6000000 -o /dev/null \
 		"$FAIRLOCK" wrap -l 5s -k 100ms job /bin/echo done
 	assert_output done
 }
 
-@test "what forks and ends faster than it can be listed is stopped all the same" {
+@test "a COMMAND that forks and ends faster than it can be listed is stopped" {
 	start_server
 	background "$FAIRLOCK" wrap -l 6s job "$BUILD/programs/fleeting" generations 30
 	local wrapper=$! size
@@ -344,12 +347,13 @@ later_than() { [ "$(ms)" -gt "$1" ]; }
 	[ "$(stat -c %s generations)" = "$size" ]
 }
 
-@test "--on-lost warn: COMMAND that was not executed before the lease ended is not executed at all" {
+@test "with --on-lost warn a COMMAND that was not executed before the lease ended is not executed at all" {
 	start_server
-	"$FAIRLOCK" wrap job true # the server knows the scripts then
+	"$FAIRLOCK" wrap job true # so that the server knows the scripts
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
 	proxy delay 20
-	# COMMAND's process, which stood by, looks for its parent the second time when the lock is granted
+	# COMMAND's process, which stood by, looks for its parent a second time when the lock is
+	# granted.
 	FAIRLOCK_URL=unix://$PWD/far ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -f -qq -e trace=getppid \
 		-e inject=getppid:delay_enter=10000000:when=2 -o /dev/null \
 		"$FAIRLOCK" wrap --on-lost warn -l 8s -k 1s job touch executed 2>said
@@ -362,14 +366,14 @@ later_than() { [ "$(ms)" -gt "$1" ]; }
 	[ ! -e executed ]
 }
 
-# Nobody reads what is said, and there is no room for more.
+# A pipe that is full and that nobody reads.
 full_pipe() {
 	mkfifo full
 	exec 8<>full
 	dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null || true
 }
 
-@test "standard error takes nothing more: nothing of COMMAND is alive when the lease ends" {
+@test "with a standard error that is full all of COMMAND is dead when the lease ends" {
 	start_server
 	full_pipe
 	SAID=full start_job -l 4s -k 200ms
@@ -380,7 +384,7 @@ full_pipe() {
 	[ "$STATUS" = 76 ]
 }
 
-@test "standard error takes nothing more: --verbose costs nobody the turn" {
+@test "with a standard error that is full --verbose costs no waiter its turn" {
 	start_server
 	full_pipe
 	background "$FAIRLOCK" wrap -v job sh -c 'until test -e go; do sleep 0.05; done' 2>full
@@ -391,7 +395,7 @@ full_pipe() {
 	wait_until test -e ran
 }
 
-@test "the server's clock runs a twelfth faster than the holder's, which is cut off: the next one starts when COMMAND is dead" {
+@test "a holder that is cut off, with a slower clock than its server, stops COMMAND before the next holder starts" {
 	LD_PRELOAD=$BUILD/programs/clockwork.so CLOCKWORK_RATE=1.083 start_server
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
 	FAIRLOCK_URL=unix://$PWD/far start_job -l 20s -k 500ms

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# Handing over, seen from the shell: who waits is granted the lock by whoever gives it back, and hears of it. It must not
-# rely on what it heard too late, nor on a grant that it could not renew.
+# Handing over, seen from the shell: the holder that gives the lock back grants it to the first
+# waiter, which hears so. A waiter must not rely on a grant that it heard too late, or that it could
+# not renew.
 
 load ../lib/helpers
 load ../lib/jobs
@@ -11,7 +12,7 @@ setup() {
 	start_server
 }
 
-# wait_in_line WORD...: `wrap job WORD...` waits behind the others; its process id is in WAITER
+# wait_in_line WORD...: `wrap WORD...` waits behind the others; its process id is in WAITER
 wait_in_line() {
 	local before
 
@@ -21,17 +22,17 @@ wait_in_line() {
 	wait_until in_queue job $((before + 1))
 }
 
-# owner_is_of PID: the wrapper whose process id this is holds the lock
+# owner_is_of PID: the wrapper with this process id holds the lock
 owner_is_of() {
 	[[ $(cli HKEYS job) == *:"$1" ]]
 }
 
-# Of each hold: when it was granted, and when it was given back. In the same script the clock stands still.
+# When each hold was granted and given back. Within one script the server's clock stands still.
 log_times() {
 	"$FAIRLOCK" log --json job | jq -r '.log[] | "\(.event) \(.time)"'
 }
 
-@test "the lock is granted to each in the queue by whoever gives it back, not when it asks" {
+@test "each holder's release grants the lock to the next of ten waiters, before it asks" {
 	local last
 
 	hold job
@@ -49,7 +50,7 @@ log_times() {
 	assert_equal "$(cat handed)" 10
 }
 
-@test "a COMMAND that works for longer than the lock was handed over for keeps it" {
+@test "a COMMAND that lasts longer than the lease of a handover keeps the lock" {
 	hold job
 	wait_in_line job sh -c 'echo "$FAIRLOCK_TOKEN" >token; sleep 7; "$FAIRLOCK" status --raw --noheadings -o TOKEN,OWNER job >after'
 	kill "$HOLDER"
@@ -59,21 +60,21 @@ log_times() {
 	assert_equal "$(cat said)" ''
 }
 
-@test "stopped, and continued while the lock is still its own: COMMAND runs under that grant, once" {
+@test "a waiter that is stopped during its handover runs COMMAND once under that grant, if it still has the lock" {
 	hold job
 	wait_in_line job sh -c 'echo "$FAIRLOCK_TOKEN" >>tokens'
 	stop "$WAITER"
 	kill "$HOLDER"
 	wait_until owner_is_of "$WAITER"
 	token=$(cli HGET 'fairlock:{job}' token)
-	sleep 1 # what it heard is too old now
+	sleep 1 # the message is too old now
 	kill -CONT "$WAITER"
 	status_of "$WAITER"
 	assert_equal "$STATUS" 0
 	assert_equal "$(cat tokens)" "$token"
 }
 
-@test "stopped until the next has the lock: what it heard counts no more, and it has its turn afterwards" {
+@test "a waiter that is stopped until the next one has the lock runs COMMAND after that one" {
 	local first next
 
 	hold job
@@ -97,7 +98,7 @@ log_times() {
 	assert_equal "$(cat order)" $'next\nfirst'
 }
 
-@test "it hears of it and cannot renew: all of COMMAND is dead before the next one has the lock" {
+@test "if a waiter hears of its grant and cannot renew, all of COMMAND is dead before the next waiter has the lock" {
 	local cut next
 
 	write_job
@@ -120,7 +121,7 @@ log_times() {
 	grep -q 'lost lock job' said
 }
 
-@test "the server stands still for 2 s right after it: COMMAND goes on, and keeps the lock" {
+@test "COMMAND keeps the lock if the server stands still for 2 s right after the handover" {
 	hold job
 	wait_in_line job sh -c 'kill -STOP "$1"; sleep 2; kill -CONT "$1"; sleep 4; echo done >ended' - "$SERVER_PID"
 	kill "$HOLDER"
@@ -129,7 +130,7 @@ log_times() {
 	assert_equal "$(cat ended)" done
 }
 
-@test "COMMAND ends while its first renewal is under way: the lock is given back over the same connection" {
+@test "if COMMAND ends during its first renewal, the lock is given back over the same connection" {
 	local far
 
 	start_proxy "$SERVER_SOCKET"
@@ -145,7 +146,7 @@ log_times() {
 	grep -q 'gave lock job back' said
 }
 
-@test "--replicas, --once-per and acquire ask for themselves" {
+@test "--replicas, --once-per and acquire accept no handover" {
 	run -0 "$FAIRLOCK" acquire job
 	wait_in_line --once-per 1s job true
 	background "$FAIRLOCK" acquire job >owner

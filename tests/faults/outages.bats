@@ -1,5 +1,5 @@
-# Servers that are away, or cannot serve for a while. Each row of FAULTS in fairlock(7) that can be had on one
-# host is here: what the holder does, what the waiters do, and with which status all that ends.
+# Servers that are away, or cannot serve for a while. For each row of FAULTS in fairlock(7) that one
+# host can show: what the holder does, what the waiters do, and with which status they end.
 load ../lib/helpers
 load ../lib/jobs
 load ../lib/outage
@@ -7,7 +7,7 @@ load ../lib/proxy
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
-@test "connection refused: a fault as long as this ends what is due, and nothing else" {
+@test "connection refused: a short lease and a timed wait end, and a long lease and its waiters go on" {
 	start_server --appendonly yes
 	use_locks
 	stop_server
@@ -16,7 +16,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	goes_on
 }
 
-@test "server frozen: as if it were away" {
+@test "server frozen: a short lease and a timed wait end, and a long lease and its waiters go on" {
 	start_server
 	use_locks
 	kill -STOP "$SERVER_PID"
@@ -25,7 +25,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	goes_on
 }
 
-@test "READONLY: the master became a replica" {
+@test "READONLY: a short lease and a timed wait end while the master is a replica, and a long lease goes on" {
 	start_server
 	use_locks
 	cli REPLICAOF 127.0.0.1 1 >/dev/null
@@ -34,7 +34,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	goes_on
 }
 
-@test "NOREPLICAS: the server has too few replicas for its own taste" {
+@test "NOREPLICAS: a short lease and a timed wait end while the server has too few replicas, and a long lease goes on" {
 	start_server
 	use_locks
 	cli CONFIG SET min-replicas-to-write 1 >/dev/null
@@ -45,8 +45,8 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
 connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' | sort; }
 
-# A server out of memory refuses new data, not new times to live.
-@test "OOM: a holder goes on, who waits keeps its place, who comes is refused" {
+# A server out of memory refuses new data, but not new times to live.
+@test "OOM: a holder goes on, a waiter keeps its place, and a newcomer is refused" {
 	start_server
 	use_locks
 	connections >before
@@ -55,7 +55,7 @@ connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' 
 	starts_with_69 OOM
 	timed_out_with_69 OOM
 	still_runs "$SHORT"
-	# nobody went away to ask anew: whoever does that is absent when its turn comes
+	# No waiter has connected again to ask: it would be absent when its turn comes.
 	[ -z "$(connections | comm -13 before -)" ]
 	cli CONFIG SET maxmemory 0 >/dev/null
 	# shellcheck disable=SC2046
@@ -64,7 +64,7 @@ connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' 
 }
 
 
-@test "LOADING: the server reads its data" {
+@test "LOADING: a short lease and a timed wait end while the server reads its data, and a long lease goes on" {
 	start_server --appendonly yes --rdbcompression no
 	cli EVAL 'for i = 1, 40 do redis.call("SET", i, string.rep("x", 3000)) end' 0
 	use_locks
@@ -80,7 +80,7 @@ connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' 
 
 aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
 
-@test "BUSY: somebody's script runs without end" {
+@test "BUSY: a short lease and a timed wait end while a script runs without end, and a long lease goes on" {
 	start_server --lua-time-limit 100
 	use_locks
 	cli EVAL 'while true do end' 0 >script.said 2>&1 &
@@ -92,7 +92,7 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 
 server_says() { cli PING 2>&1 | grep "^$1"; }
 
-@test "CLIENT PAUSE: the server answers nobody" {
+@test "CLIENT PAUSE: a short lease ends, a newcomer gets status 69, and the others go on" {
 	start_server
 	use_locks
 	cli CLIENT PAUSE 4500 >/dev/null
@@ -101,7 +101,7 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 	goes_on
 }
 
-@test "CLIENT KILL: whose connection is ended comes back to its place" {
+@test "CLIENT KILL: a holder goes on, and waiters come back to their places" {
 	start_server
 	use_locks
 	for _ in 1 2 3; do
@@ -116,7 +116,7 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 	long_goes_on
 }
 
-@test "SCRIPT FLUSH: they are sent again" {
+@test "SCRIPT FLUSH: holder and waiters send the scripts again" {
 	start_server
 	use_locks
 	for _ in 1 2 3; do
@@ -130,13 +130,14 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 	long_goes_on
 }
 
-@test "a script that the server does not know, asked for just before another channel is subscribed to" {
+@test "a waiter that subscribes to another channel sends a script again that the server did not know" {
 	start_server
 	hold job
 	background "$FAIRLOCK" wrap job true
 	wait_until in_queue job 1
 	start_proxy "$SERVER_SOCKET"
-	# so the look at the queue that --verbose takes is under way when the waiter hears that it is first
+	# so that the look at the queue by --verbose is under way when the waiter hears that it is
+	# first
 	proxy delay 3000 up
 	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap -v job true 2>said
 	local waiter=$!
@@ -150,7 +151,7 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 	wait "$waiter"
 }
 
-@test "a connection that carries nothing any more, without a word: a short lease is renewed over another" {
+@test "a holder with a short lease renews it over another connection when its own is dead without a sign" {
 	start_server
 	start_proxy "$SERVER_SOCKET"
 	# shellcheck disable=SC2016
@@ -163,7 +164,7 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 	assert_equal "$(cat ended)" "$("$FAIRLOCK" log --json job | jq -r '[.log[] | select(.event == "granted")][-1].token')"
 }
 
-@test "a connection that carries nothing any more, without a word: whose --wait is over leaves over another" {
+@test "a waiter whose --wait is over leaves over another connection when its own is dead without a sign" {
 	start_server
 	hold job
 	start_proxy "$SERVER_SOCKET"
@@ -177,7 +178,7 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 	assert_equal "$result" 75
 }
 
-# console COMMAND: over a connection that stays; the first line of its reply
+# console COMMAND: sends it over a connection that stays, and prints the first line of the reply
 console() {
 	local line
 
@@ -187,7 +188,7 @@ console() {
 	echo "$line"
 }
 
-@test "max number of clients: who has a connection keeps it, who has lost it comes back when it can" {
+@test "max number of clients: a client keeps its connection, and one that has lost it comes back when it can" {
 	PORT=$(free_port)
 	start_server --port "$PORT" --bind 127.0.0.1
 	use_locks
@@ -201,14 +202,14 @@ console() {
 	goes_on
 }
 
-@test "HELLO unknown: 69, the server is too old" {
+@test "HELLO unknown: status 69 says that the server is too old" {
 	start_server --rename-command HELLO ''
 	starts_with_69 'unknown command'
 	run -69 "$FAIRLOCK" status
 	assert_output --partial 'unknown command'
 }
 
-@test "FLUSHALL: the holder takes the lock up again at its next renewal, who waits comes back to its place" {
+@test "FLUSHALL: the holder takes the lock up at its next renewal, and a waiter comes back to its place" {
 	start_server
 	use_locks
 	kill -KILL "$TIMED"
@@ -222,14 +223,14 @@ console() {
 
 is_held_again() { [ "$(cli --raw HGET 'fairlock:{long}' token)" = "$TOKEN" ]; }
 
-@test "restarted with its data: order and lock stay, tokens grow" {
+@test "restarted with its data: the holder keeps the lock, the waiters their order, and tokens grow" {
 	start_server --appendonly yes
 	restart_under_a_queue --appendonly yes
 }
 
 taken() { [ "$(cli EXISTS "$1")" = 1 ]; }
 
-@test "restarted without it: order and lock stay, tokens grow" {
+@test "restarted without it: the holder keeps the lock, the waiters their order, and tokens grow" {
 	start_server
 	restart_under_a_queue
 }
@@ -257,7 +258,7 @@ restart_under_a_queue() {
 	grep -v end trace | cut -d' ' -f2 | sort -nuc
 }
 
-@test "giving the lock back fails: COMMAND's status is kept, and it is told" {
+@test "wrap keeps COMMAND's status and says that it cannot reach the server if it cannot give the lock back" {
 	start_server
 	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap --connect-timeout 1500ms job sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done; exit 4' 2>said
@@ -270,7 +271,7 @@ restart_under_a_queue() {
 	grep -q "fairlock: cannot reach $FAIRLOCK_URL" said
 }
 
-@test "the server frozen while the lock is given back: COMMAND's status is kept" {
+@test "wrap keeps COMMAND's status if the server freezes while the lock is given back" {
 	start_server
 	background "$FAIRLOCK" wrap -l 6s --connect-timeout 2s job sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done; exit 3' 2>said
 	local wrapper=$!
@@ -283,7 +284,7 @@ restart_under_a_queue() {
 	run -1 grep -q stopping said
 }
 
-@test "a lock that cannot be given back before its lease ends is told of" {
+@test "wrap says that it cannot give the lock back before its lease ends" {
 	start_server
 	background "$FAIRLOCK" wrap -l 6s job sh -c 'touch there; while ! test -e go; do sleep 0.02; done; exit 5' 2>said
 	local wrapper=$!
@@ -296,7 +297,7 @@ restart_under_a_queue() {
 	[ -n "$output" ]
 }
 
-# It has a socket. (The kernel connects it to a server that is frozen, too.)
+# is_connected PID: it has a socket. (The kernel connects it to a server that is frozen, too.)
 is_connected() { find "/proc/$1/fd" -lname 'socket:*' | grep -q .; }
 
 @test "a wait that ends before the first reply leaves nothing behind" {
@@ -314,7 +315,7 @@ is_connected() { find "/proc/$1/fd" -lname 'socket:*' | grep -q .; }
 	run -0 "$FAIRLOCK" wrap -n job true
 }
 
-@test "a port that drops everything does not make the guard deaf, though the wrapper is stopped" {
+@test "a port that drops everything does not keep the guard from its work, though the wrapper is stopped" {
 	local port
 	port=$(free_port)
 	start_server --port "$port" --bind 127.0.0.1
@@ -325,7 +326,7 @@ is_connected() { find "/proc/$1/fd" -lname 'socket:*' | grep -q .; }
 	background python3 "$TESTS_DIR/lib/deaf.py" "$port" "$PWD/deaf"
 	wait_until test -e deaf
 	dead_in_time
-	# the guard has woken it, so that it can tell
+	# The guard has continued the wrapper, so that it can say so.
 	status_of "$WRAPPER"
 	[ "$STATUS" = 76 ]
 }
@@ -355,14 +356,14 @@ is_connected() { find "/proc/$1/fd" -lname 'socket:*' | grep -q .; }
 	[ $(($(ms) - from)) -lt 15000 ]
 }
 
-@test "no Redis at all: an HTTP server has taken the port" {
+@test "no Redis at all: a waiter and a newcomer get status 70 while an HTTP server has the port" {
 	local port
 
 	port=$(free_port)
 	start_server --port "$port" --bind 127.0.0.1 --appendonly yes
 	FAIRLOCK_URL=redis://127.0.0.1:$port
 	use_locks
-	# It is there as soon as the port is free, however long Python takes to start.
+	# The HTTP server is there as soon as the port is free, however long Python takes to start.
 	background python3 -c 'import http.server, sys, time
 print("ready", flush=True)
 while True:
@@ -386,8 +387,9 @@ server.serve_forever()' "$port" >http 2>/dev/null
 	goes_on
 }
 
-# volatile-ttl takes what ends first: the two locks, then something else's keys, and our queue long after those.
-@test "key evicted: a holder whose lock was evicted stops at its next renewal, who waits has its place" {
+# volatile-ttl evicts first what expires first: the two locks, then keys of others. Our queue
+# expires long after those.
+@test "key evicted: a holder stops at its next renewal, and a waiter keeps its place" {
 	local used
 
 	start_server
@@ -409,7 +411,7 @@ server.serve_forever()' "$port" >http 2>/dev/null
 	[ "$(cut -d' ' -f1 trace | xargs)" = 'holder first second' ]
 }
 
-@test "a server out of memory still lets a holder go" {
+@test "wrap gives its lock back on a server out of memory" {
 	start_server
 	# shellcheck disable=SC2016
 	run -0 timeout 10 "$FAIRLOCK" wrap job sh -c '"$CLI" -s "$SERVER_SOCKET" CONFIG SET maxmemory 1 >/dev/null'
@@ -417,7 +419,7 @@ server.serve_forever()' "$port" >http 2>/dev/null
 	[ "$(cli EXISTS job)" = 0 ]
 }
 
-@test "MISCONF: the disk behind the server is full" {
+@test "MISCONF: a short lease and a timed wait end while the server's disk is full, and a long lease goes on" {
 	start_server_on_small_disk
 	use_locks
 	fill_disk
@@ -426,7 +428,7 @@ server.serve_forever()' "$port" >http 2>/dev/null
 	goes_on
 }
 
-# The disk is in a mount namespace that ends with the server.
+# The disk is in a mount namespace, which ends with the server.
 start_server_on_small_disk() {
 	local user=() program=$BATS_TEST_TMPDIR/server
 
@@ -451,7 +453,7 @@ on_disk() {
 
 fill_disk() {
 	on_disk dd if=/dev/zero of="$PWD/disk/fill" bs=4k 2>/dev/null || true
-	wait_until write_is_refused # the last block of the file was not full
+	wait_until write_is_refused # the last block of the file still had room
 }
 
 write_is_refused() { cli SET filler "$(printf '%5000s' x)" | grep -q MISCONF; }

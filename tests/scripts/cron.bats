@@ -6,7 +6,7 @@ load ../lib/scripts
 
 # The least time
 
-@test "the last hold given back before its least time leaves the lock held for the rest" {
+@test "the last release before the least time keeps the lock held for the rest of it" {
 	acquire anna lease=5000
 	later 2000
 	release anna min=50000
@@ -17,13 +17,13 @@ load ../lib/scripts
 	all_well
 }
 
-@test "the rest may be shorter than the lease" {
+@test "the rest of the least time may be shorter than the lease" {
 	acquire anna lease=60000
 	release anna min=10000
 	left 10000 "$(cli PTTL job)"
 }
 
-@test "given back after its least time, the lock is free at once" {
+@test "a release after the least time frees the lock at once" {
 	acquire anna
 	later 10000
 	release anna min=9000
@@ -31,14 +31,14 @@ load ../lib/scripts
 	assert_equal "$(cli EXISTS job)" 0
 }
 
-@test "what was not used is given back at once" {
+@test "a release of an unused lock frees it at once, whatever the least time" {
 	acquire anna
 	release anna mode=unused min=50000
 	answered released 0
 	assert_equal "$(cli EXISTS job)" 0
 }
 
-@test "kept: the first waiter is told when it ends, and has the lock then" {
+@test "the first waiter for a kept lock is told when the least time ends, and gets the lock then" {
 	acquire anna lease=60000
 	queue_up ben cleo
 	release anna min=10000
@@ -54,7 +54,7 @@ load ../lib/scripts
 
 gone() { [ "$(cli EXISTS job)" = 0 ]; }
 
-@test "kept: somebody who asks meanwhile queues or is busy, until it ends" {
+@test "a request for a kept lock waits, or is busy, until the least time ends" {
 	acquire anna
 	release anna min=10000
 	acquire ben mode=try
@@ -66,7 +66,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	left 10001 "${reply[2]}"
 }
 
-@test "kept: the release that is repeated gives the same answer, also when the time is over" {
+@test "a repeated release of a kept lock gets the same answer, also after the least time" {
 	acquire anna
 	release anna min=10000
 	release anna min=10000 again=1
@@ -79,7 +79,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	assert_equal "$(log_lines | grep -c released)" 1
 }
 
-@test "kept: nobody renews it, or goes in again" {
+@test "a kept lock cannot be renewed, and its owner cannot go in again" {
 	acquire anna
 	release anna min=10000
 	renew anna lease=60000
@@ -94,7 +94,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	assert_equal "$(holds)" 1
 }
 
-@test "kept: its end is logged as a release, at that time" {
+@test "the end of a least time is logged as a release at that time" {
 	local granted
 
 	acquire anna
@@ -109,7 +109,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	[ "${token[ben]}" -gt "$granted" ]
 }
 
-@test "kept: there is nothing to give back" {
+@test "release finds nothing to give back in a kept lock" {
 	acquire anna
 	release anna min=10000
 	release anna request=other mode=any
@@ -117,7 +117,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	left 10000 "$(cli PTTL job)"
 }
 
-@test "kept: where one of Redisson's is first, the first of ours sees to it that it is woken" {
+@test "if a Redisson waiter is first for a kept lock, our first waiter wakes it at the end of the least time" {
 	acquire anna lease=60000
 	redisson_waits R1
 	present R1
@@ -133,7 +133,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	told R1 0
 }
 
-@test "kept: force frees it" {
+@test "release by force frees a kept lock" {
 	acquire anna
 	queue_up ben
 	release anna min=10000
@@ -143,7 +143,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	answered granted ben
 }
 
-@test "an inner hold's least time is kept when the outer one ends, and does not shorten its lease" {
+@test "the least time of an inner hold outlasts the outer hold, and does not shorten its lease" {
 	acquire anna lease=30000
 	acquire inner inherited=anna
 	release anna request=inner min=10000
@@ -154,7 +154,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	left 10000 "${reply[1]}"
 }
 
-@test "an outer hold's least time lasts when an inner one outlives it" {
+@test "the least time of an outer hold lasts although an inner hold outlives it" {
 	acquire anna lease=5000
 	acquire inner inherited=anna kind=a lease=5000
 	release anna min=20000
@@ -165,7 +165,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	left 20000 "$(cli PTTL job)"
 }
 
-@test "kept: an inner hold's release that is repeated after the outer one's is found done" {
+@test "a release of an inner hold that is repeated after the outer release is answered as done" {
 	acquire anna
 	acquire inner inherited=anna
 	release anna request=inner
@@ -179,7 +179,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	left 10000 "$(cli PTTL job)"
 }
 
-@test "kept for longer than a day: it is known whose it was, until a day after its end" {
+@test "a lock kept for three days remembers its owner until a day after the end" {
 	acquire anna
 	release anna min=259200000
 	left $((259200000 + 86400000)) "$(cli PTTL "$(key_state)")"
@@ -193,7 +193,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	assert_equal "$(log_lines | grep -o 'event=[a-z]*' | paste -sd ' ')" 'event=granted event=released event=granted'
 }
 
-@test "a least time says nothing about the next grant" {
+@test "a least time does not apply to the next grant" {
 	acquire anna
 	release anna min=10000
 	later 10001
@@ -201,7 +201,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	acquire ben
 	release ben
 	answered released 0
-	# left behind by a version that knows no least time, or written by somebody else
+	# An older version, which knows no least time, may leave this behind; so may others.
 	cli HSET "$(key_state)" keep 9007199254740991 >/dev/null
 	acquire cleo
 	assert_equal "$(field keep)" ''
@@ -211,7 +211,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 
 # Once per period
 
-@test "once per period: not within nine tenths of it after the last start, and again from then on" {
+@test "once per period: acquire answers ran within nine tenths of the period after a start, and grants after that" {
 	acquire anna period=60000
 	answered granted
 	release anna
@@ -227,7 +227,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	answered granted
 }
 
-@test "once per period: each start counts, with a period or without, and acquire is none" {
+@test "once per period: each start of a wrap counts, with or without a period; acquire's grant does not" {
 	acquire keeper kind=a
 	release keeper
 	acquire cleo mode=try period=60000
@@ -240,7 +240,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	answered ran
 }
 
-@test "once per period: whoever is answered ran leaves nothing behind, held or free, and without a queue" {
+@test "once per period: a request that is answered ran leaves nothing behind, held or free" {
 	acquire anna period=60000
 	for mode in wait try; do
 		acquire ben mode="$mode" period=60000
@@ -255,14 +255,14 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	all_well
 }
 
-@test "once per period: who does not ask for it is not concerned" {
+@test "once per period: a request without a period is granted in any case" {
 	acquire anna period=60000
 	release anna
 	acquire ben
 	answered granted
 }
 
-@test "once per period: waiters behind a run end at their turn, and pass it on" {
+@test "once per period: each waiter behind a run is answered ran in its turn and passes the turn on" {
 	acquire zoe kind=a
 	present anna ben cleo dora
 	acquire anna period=60000
@@ -289,7 +289,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	all_well
 }
 
-@test "once per period: a waiter whose turn comes long after the last start runs" {
+@test "once per period: a waiter whose turn comes long after the last start is granted the lock" {
 	acquire anna period=60000 lease=86400000
 	later 55000
 	present ben
@@ -300,7 +300,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	answered granted
 }
 
-@test "once per period: requests that are repeated get the same answer" {
+@test "once per period: a repeated request gets the same answer" {
 	acquire anna period=60000
 	acquire anna period=60000 again=1
 	answered granted
@@ -320,7 +320,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	queue_is
 }
 
-@test "once per period: what was not used did not run, and the start before it counts again" {
+@test "once per period: an unused grant does not count, and the start before it counts again" {
 	acquire anna
 	release anna mode=unused
 	acquire anna period=60000
@@ -340,14 +340,14 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	between 57000 "${reply[1]}" 86400000
 }
 
-@test "once per period: a grant that is undone did not run" {
+@test "once per period: a grant that leave undoes does not count" {
 	acquire anna period=60000
 	leave anna
 	acquire ben period=60000
 	answered granted
 }
 
-@test "once per period: going in again is neither asked nor counted" {
+@test "once per period: going in again is granted and does not count" {
 	acquire anna
 	acquire inner inherited=anna period=60000
 	answered granted anna
@@ -358,11 +358,11 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	answered ran
 }
 
-@test "once per period: the hash is kept for twice the period, at least a day, whoever uses the lock" {
+@test "once per period: our hash is kept for twice the longest period that was asked for, and at least a day" {
 	acquire anna period=60000
 	release anna
 	left 86400000 "$(cli PTTL "$(key_state)")"
-	acquire ben period=604800000 # also in the minute for which times to live are left alone
+	acquire ben period=604800000 # within the minute in which no time to live is renewed
 	answered ran
 	left $((2 * 604800000)) "$(cli PTTL "$(key_state)")"
 	later 60000
@@ -377,7 +377,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	left $((2 * 604800000)) "$(cli PTTL "$(key_state)")"
 }
 
-@test "once per period: a loss of data does not make a running COMMAND forgotten" {
+@test "once per period: a running COMMAND counts after the server has lost its data" {
 	acquire anna period=604800000
 	cli FLUSHALL
 	renew anna period=604800000
@@ -389,14 +389,14 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	answered ran
 }
 
-@test "once per period: a loss of the latest data only does not make a running COMMAND forgotten" {
+@test "once per period: a running COMMAND counts after a failover has lost its start" {
 	acquire anna
 	release anna
 	later 100000
 	cli COPY "$(key_state)" "{job}old" >/dev/null
 	acquire ben period=60000
 	answered granted
-	# a failover to a replica that has not heard of it
+	# as after a failover to a replica that lacks the start
 	cli DEL job "$(key_state)" >/dev/null
 	cli RENAME "{job}old" "$(key_state)" >/dev/null
 	renew ben period=60000
@@ -407,7 +407,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	answered ran
 }
 
-@test "once per period: what was taken up and not used did not run, and the start before it counts again" {
+@test "once per period: a hold taken up after a failover and not used does not count; the start before it does" {
 	acquire anna
 	release anna
 	later 100000
@@ -425,7 +425,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	answered granted
 }
 
-@test "a server without memory: what was not used is given back, and undone" {
+@test "a server out of memory takes back an unused grant, and undoes one" {
 	local refused=0 started
 
 	acquire anna
@@ -447,7 +447,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	assert_equal "$(cli EXISTS job)" 0
 }
 
-@test "once per period: a clock that was set back an hour stops nobody" {
+@test "once per period: after the clock was set back an hour the lock is granted" {
 	acquire anna period=60000
 	release anna
 	later -3600000
@@ -455,8 +455,9 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	answered granted
 }
 
-# With slots of the clock, two hosts and a jitter of 5 ms, one tick in nine ran twice and one in six not.
-@test "once per period: two hosts whose ticks jitter, in whatever order: one run in each of 100 periods" {
+# If the ticks were slots of the clock, one in nine ran twice and one in six not at all (two hosts,
+# jitter of 5 ms).
+@test "once per period: two hosts whose ticks jitter get one run in each of 100 periods" {
 	local tick runs host
 
 	for ((tick = 0; tick < 100; tick++)); do
@@ -470,7 +471,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 			}
 		done
 		[ "$runs" = 1 ] || fail "tick $tick: $runs runs"
-		# what really passes is 10 ms and more, and jitters, too
+		# A script call takes 10 ms or more, and that jitters, too.
 		later $((59985 + RANDOM % 11))
 	done
 }

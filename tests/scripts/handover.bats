@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Handing the lock over: the script that frees it grants it to the first waiter, and tells it so.
+# Handing over: the script that frees the lock grants it to the first waiter, and tells the waiter.
 
 load ../lib/helpers
 load ../lib/scripts
@@ -8,7 +8,7 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-# want ID...: they wait for the lock, and it can be handed to them with the secret 1
+# want ID...: they wait, and accept a handover with the secret 1
 want() {
 	local id
 
@@ -19,7 +19,7 @@ want() {
 	done
 }
 
-# handed ID TTL [SECRET]: it was told so, last of all, and holds
+# handed ID TTL [SECRET]: the last message to ID granted the lock, and ID holds it
 handed() {
 	local said token ttl at secret
 
@@ -29,7 +29,7 @@ handed() {
 	assert_equal "$(owner) $(holds)" "$1 1"
 }
 
-@test "a release hands the lock to the first waiter, with all that a grant has" {
+@test "release hands the lock to the first waiter, with all that a grant has" {
 	acquire anna
 	want ben
 	at=${reply[5]}
@@ -49,7 +49,7 @@ handed() {
 	all_well
 }
 
-@test "the next in line is told that it is first, and when the short lease ends" {
+@test "release tells the second waiter that it is first now, and when the short lease ends" {
 	acquire anna
 	want ben carl dora
 	release anna
@@ -59,7 +59,7 @@ handed() {
 	queue_is carl dora
 }
 
-@test "whoever did not say that it takes such a grant is told its turn" {
+@test "release only tells a waiter its turn if the waiter accepts no handover" {
 	acquire anna
 	queue_up ben
 	release anna
@@ -68,7 +68,7 @@ handed() {
 	queue_is ben
 }
 
-@test "a sign of life says anew whether the lock can be handed over" {
+@test "each sign of life says anew whether the waiter accepts a handover" {
 	acquire anna
 	want ben
 	ask ben
@@ -76,7 +76,7 @@ handed() {
 	told ben 0
 }
 
-@test "the first renewal gives the whole lease" {
+@test "the first renewal gives the new holder its whole lease" {
 	acquire anna
 	want ben
 	release anna
@@ -86,7 +86,7 @@ handed() {
 	left 30000 "$(cli PTTL job)"
 }
 
-@test "a lease that is shorter than a turn: the grant is shorter still, and is renewed" {
+@test "a lease shorter than a turn is handed over 1 ms shorter, and is renewed" {
 	acquire anna
 	present ben
 	acquire ben handed=1 lease=1000
@@ -97,7 +97,7 @@ handed() {
 	answered renewed 1000
 }
 
-@test "who has not heard of it and asks goes on as the owner, with the whole lease" {
+@test "a waiter that was handed the lock and asks before it hears so has the whole lease" {
 	acquire anna
 	want ben
 	release anna
@@ -109,7 +109,7 @@ handed() {
 	assert_equal "$(field n:granted)" 2
 }
 
-@test "who had not heard its ticket either, and asks again, is the owner" {
+@test "a waiter that has not heard its ticket and was handed the lock is granted it when it asks" {
 	acquire anna
 	want ben
 	release anna
@@ -118,7 +118,7 @@ handed() {
 	left 30000 "${reply[3]}"
 }
 
-@test "who hangs costs a turn, and has its place when it comes back" {
+@test "a waiter that hangs when it is handed the lock costs one turn and then has its old place" {
 	acquire anna
 	want ben carl
 	release anna
@@ -134,7 +134,7 @@ handed() {
 	queue_is ben dora
 }
 
-@test "one that gave no sign of life for long is told its turn, and goes with the others that did not" {
+@test "a silent first waiter is told its turn, and is dropped with the other silent ones" {
 	acquire anna lease=60000
 	want ben carl
 	want dora
@@ -149,7 +149,7 @@ handed() {
 	answered granted dora
 }
 
-@test "the dead are passed over, and whoever stands behind them has the lock" {
+@test "release passes over dead waiters and hands the lock to the waiter behind them" {
 	acquire anna
 	want ben carl dora
 	absent ben carl
@@ -158,7 +158,7 @@ handed() {
 	queue_is
 }
 
-@test "one of Redisson's at the head is told; one of ours behind it looks" {
+@test "release tells a Redisson waiter at the head its turn, and our waiter behind it to look in 1 s" {
 	acquire anna
 	redisson_waits rita
 	present rita
@@ -169,7 +169,7 @@ handed() {
 	assert_equal "$(cli EXISTS job)" 0
 }
 
-@test "after a restart nobody is handed the lock before all are back" {
+@test "after a restart release hands the lock to no waiter before the pause for old waiters is over" {
 	acquire anna
 	want ben
 	cli HSET "$(key_state)" run another >/dev/null
@@ -182,7 +182,7 @@ handed() {
 	heard ben | grep -q '^first 1'
 }
 
-@test "a release that is repeated hands nothing over twice" {
+@test "a repeated release hands the lock over once" {
 	acquire anna
 	want ben carl
 	release anna
@@ -192,7 +192,7 @@ handed() {
 	assert_equal "$(log_lines | grep -c 'event=granted')" 2
 }
 
-@test "whoever leaves gives back what it was handed meanwhile, and the next has it" {
+@test "a waiter that leaves gives back the lock that it was handed, and the next waiter has it" {
 	acquire anna
 	want ben carl
 	release anna
@@ -203,7 +203,7 @@ handed() {
 	assert_equal "$(heard ben | grep -c granted)" 1
 }
 
-@test "it is given back as any lock is, also when COMMAND was not started" {
+@test "release takes back a lock that was handed over and not used, and forgets that start" {
 	acquire anna
 	want ben
 	release anna
@@ -214,7 +214,7 @@ handed() {
 	assert_equal "$(cli EXISTS job)" 0
 }
 
-@test "a lease that ended: whoever asks first hands the lock to the head" {
+@test "the script that notices the end of a lease hands the lock to the first waiter" {
 	acquire anna lease=1000
 	want ben carl
 	later 1001
@@ -227,7 +227,7 @@ handed() {
 	queue_is carl
 }
 
-@test "breaking a lock hands it over, and whose it was learns that it was broken" {
+@test "release by force hands the lock over, and the old holder learns that it was broken" {
 	acquire anna
 	want ben
 	script release '' breaker force '' 0 ''
@@ -237,7 +237,7 @@ handed() {
 	answered lost forced ben
 }
 
-@test "the lock is kept for a --min-hold: it is handed to nobody before" {
+@test "release with a --min-hold hands the lock to no waiter before the least time ends" {
 	acquire anna
 	want ben
 	release anna min=20000
@@ -246,7 +246,7 @@ handed() {
 	assert_equal "$(heard ben | grep -c granted)" 0
 }
 
-@test "a server out of memory hands over all the same" {
+@test "a server out of memory hands the lock over" {
 	acquire anna
 	want ben
 	cli CONFIG SET maxmemory 1 >/dev/null
@@ -257,7 +257,7 @@ handed() {
 	all_well
 }
 
-@test "what it costs does not grow with the queue: a long one is touched at its ends only" {
+@test "a release touches only the ends of a long queue" {
 	local id
 
 	acquire anna
@@ -271,7 +271,7 @@ handed() {
 	looked_not_through
 }
 
-@test "when the queue is in order it costs 19 calls" {
+@test "a release makes 19 calls if the queue is in order" {
 	local way=SUBSCRIBE
 
 	knows_sharded || skip 'before version 7 it always takes the long way'
@@ -284,7 +284,7 @@ handed() {
 	assert_equal "$(calls | wc -l)" 19
 }
 
-# What a release has left behind, but for times.
+# What a release has left behind, without times.
 left_behind() {
 	local key id
 
@@ -301,7 +301,7 @@ left_behind() {
 	done
 }
 
-@test "the short way leaves the same behind as the long one" {
+@test "the short way of a release leaves the same behind as the long one" {
 	local way lock
 
 	knows_sharded || skip 'before version 7 it always takes the long way'
@@ -326,7 +326,7 @@ left_behind() {
 	diff short long
 }
 
-@test "whoever releases and stands first all the same is handed the lock as anybody is" {
+@test "a holder that also stands first in the queue is handed the lock by its own release" {
 	acquire anna
 	want ben carl
 	present anna
@@ -338,7 +338,7 @@ left_behind() {
 	queue_is ben carl
 }
 
-@test "the keeper of a hold that the release command gave back is told, also when others wait" {
+@test "release tells the keeper whose hold the release command gave back, also if others wait" {
 	present anna
 	acquire anna kind=a
 	want ben
@@ -347,7 +347,7 @@ left_behind() {
 	handed ben 5000
 }
 
-@test "the second is gone: the third is told that it is first" {
+@test "release tells the third waiter that it is first if the second is dead" {
 	acquire anna
 	want ben carl dora
 	absent carl
@@ -357,7 +357,7 @@ left_behind() {
 	queue_is dora
 }
 
-@test "whom others dropped goes first, also when the numbers agree" {
+@test "release hands the lock to the first waiter that others dropped, also if list and set have the same length" {
 	acquire anna
 	want ben carl
 	cli LREM "$(key_queue)" 0 ben
@@ -369,7 +369,7 @@ left_behind() {
 	queue_is carl rita
 }
 
-@test "whom others dropped from the list goes first" {
+@test "release hands the lock to the first waiter that others dropped from the list" {
 	acquire anna
 	want ben carl
 	cli LREM "$(key_queue)" 0 ben
@@ -378,7 +378,7 @@ left_behind() {
 	queue_is carl
 }
 
-@test "the first is gone: the second is handed the lock" {
+@test "release hands the lock to the second waiter if the first is dead" {
 	acquire anna
 	want ben carl dora
 	absent ben
@@ -388,7 +388,7 @@ left_behind() {
 	queue_is dora
 }
 
-@test "a score that others have taken is there again after a release" {
+@test "release restores a waiter's score that others removed" {
 	acquire anna
 	want ben carl dora
 	cli ZREM "$(key_timeouts)" dora
@@ -397,7 +397,7 @@ left_behind() {
 	queue_is carl dora
 }
 
-@test "after a restart of the server the lock is not handed over for a while: others may stand before who is there" {
+@test "after a restart release hands nothing over at first, because earlier waiters may be missing" {
 	acquire anna
 	want carl dora
 	cli HSET "$(key_state)" back $(($(now_ms) + 1500)) >/dev/null
@@ -406,7 +406,7 @@ left_behind() {
 	assert_equal "$(cli EXISTS job)" 0
 }
 
-@test "who stands twice does not put out who is not there, also when the numbers agree" {
+@test "a waiter that is listed twice does not crowd out one that others dropped, also if list and set have the same length" {
 	acquire anna
 	want ben carl dora
 	cli LREM "$(key_queue)" 0 carl
@@ -417,7 +417,7 @@ left_behind() {
 	queue_is carl dora
 }
 
-@test "who had not heard its ticket, and was handed the lock in vain, has its place when it comes back" {
+@test "a waiter that had not heard its ticket and missed a handover has its old place when it comes back" {
 	acquire anna
 	want ben
 	release anna
@@ -430,7 +430,7 @@ left_behind() {
 	queue_is ben dora
 }
 
-@test "a server without memory: who was handed the lock in vain has its place, too" {
+@test "on a server out of memory a waiter that missed a handover has its old place when it comes back" {
 	acquire anna
 	want ben
 	release anna
@@ -444,7 +444,7 @@ left_behind() {
 	queue_is ben dora
 }
 
-@test "what was not started did not run, whoever is handed the lock by that" {
+@test "a lock that two waiters were handed and did not use counts as never started" {
 	acquire anna kind=a
 	want ben carl
 	release anna
@@ -455,7 +455,7 @@ left_behind() {
 	answered granted
 }
 
-@test "a lock that was taken up keeps all its holds, also when a dead waiter is passed over" {
+@test "a lock taken up after a loss of data keeps all its holds, also if a dead waiter is passed over" {
 	acquire anna
 	acquire inner inherited=anna kind=a
 	holder=$(field token)
@@ -473,7 +473,7 @@ left_behind() {
 	assert_equal "$(holds)" 2
 }
 
-@test "the log keeps its time to live, whatever notices the end of a lease" {
+@test "the log has a time to live again if any script notices the end of a lease" {
 	acquire anna lease=1000
 	queue_up ben
 	later 1001
@@ -482,7 +482,7 @@ left_behind() {
 	all_well
 }
 
-@test "the sorted set has a time to live again when somebody deleted it" {
+@test "renew gives a sorted set that somebody deleted a time to live again" {
 	acquire anna
 	want ben
 	cli DEL "$(key_timeouts)" >/dev/null
@@ -490,7 +490,8 @@ left_behind() {
 	[ "$(cli PTTL "$(key_timeouts)")" -gt 0 ]
 }
 
-# hung COUNT: anna's lock was handed to the first of COUNT waiters, which do nothing more; zoe waits behind them
+# hung COUNT: anna's lock was handed to the first of COUNT waiters that do nothing more; zoe waits
+# behind them
 hung() {
 	acquire anna
 	want h1 h2 h3 h4 h5
@@ -502,7 +503,7 @@ hung() {
 	handed h1 5000
 }
 
-@test "two that hang cost 10 s when the one behind them has asked meanwhile" {
+@test "two hung waiters cost 10 s if the waiter behind them asks after the first missed its turn" {
 	hung 2
 	later 7000
 	ask zoe handed=1
@@ -513,7 +514,7 @@ hung() {
 	answered granted zoe
 }
 
-@test "two that hang cost 10 s when the one behind them asks before the first has missed its turn" {
+@test "two hung waiters cost 10 s if the waiter behind them asks before the first misses its turn" {
 	hung 2
 	later 3000
 	ask zoe handed=1
@@ -524,14 +525,14 @@ hung() {
 	answered granted zoe
 }
 
-@test "two that hang cost no more than a sign of life when nobody asks before that" {
+@test "two hung waiters cost 10.5 s if the waiter behind them asks only then, at its next sign of life" {
 	hung 2
 	later 10500
 	ask zoe handed=1
 	answered granted zoe
 }
 
-@test "three that hang cost 15 s" {
+@test "three hung waiters cost 15 s" {
 	hung 3
 	later 7000
 	ask zoe handed=1
@@ -547,7 +548,7 @@ hung() {
 	answered granted zoe
 }
 
-@test "three that hang cost 15 s also when nobody asks before the next sign of life" {
+@test "three hung waiters cost 15 s also if the waiter behind them asks only at its next sign of life" {
 	hung 3
 	later 10500
 	ask zoe handed=1
@@ -559,7 +560,7 @@ hung() {
 	answered granted zoe
 }
 
-@test "four that hang cost 16 s: the last one is silent by then, and has a second" {
+@test "four hung waiters cost 16 s, since the fourth is silent by then and has one second" {
 	hung 4
 	later 7000
 	ask zoe handed=1
@@ -568,14 +569,14 @@ hung() {
 	ask zoe handed=1
 	answered queued
 	assert_equal "$(owner)" h3
-	# the turn of h4 begins in 5 s; it was seen 10 s ago
+	# The turn of h4 begins in 5 s. Its last sign of life was 10 s ago.
 	left 6001 "${reply[2]}"
 	later 6001
 	ask zoe handed=1
 	answered granted zoe
 }
 
-@test "a silent waiter that is told its turn has a second to take it" {
+@test "a silent waiter that is told its turn has one second to take it" {
 	acquire anna lease=60000
 	want ben
 	want zoe
@@ -590,16 +591,16 @@ hung() {
 	answered granted zoe
 }
 
-@test "one that could not ask for long has a second to take its turn" {
+@test "a waiter that could not ask for a long time has one second to take its turn" {
 	hung 3
 	later 60000
-	cli HSET "$(key_state)" t:h3 "${ticket[h3]} $(now_ms) 30000 1" >/dev/null # it asked elsewhere just now
+	cli HSET "$(key_state)" t:h3 "${ticket[h3]} $(now_ms) 30000 1" >/dev/null # as if it had just asked
 	ask zoe handed=1
 	answered queued
 	handed h3 1000
 }
 
-@test "those that were silent for long are passed over with one that did not take what it was handed" {
+@test "acquire passes over waiters that were silent for long together with one that missed a handover" {
 	acquire anna lease=60000
 	want h1 h2 h3
 	want zoe
@@ -613,7 +614,7 @@ hung() {
 	answered granted zoe
 }
 
-@test "a waiter that lives behind one that hangs is not passed over, whenever that is found out" {
+@test "acquire passes over no living waiter behind a hung one, however late the hang is noticed" {
 	hung 2
 	later 9000
 	ask h2 handed=1

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# The scripts beside Redisson, which has its own ideas of scores and of who is dead.
+# Turns of Redisson's waiters: how long one has, when it counts as dead, and who wakes the one
+# behind it.
 
 load ../lib/helpers
 load ../lib/scripts
@@ -8,8 +9,8 @@ score() {
 	cli ZSCORE "$(key_timeouts)" "$1"
 }
 
-# What Redisson's clients see when ours hold the lock.
-@test "a Redisson waiter that is present has 5 s for its turn" {
+# What Redisson's clients see while fairlock's hold the lock.
+@test "a present Redisson waiter has 5 s for its turn" {
 	acquire anna
 	redisson_waits r1
 	present r1
@@ -22,7 +23,7 @@ score() {
 	left 2000 "${reply[2]}"
 }
 
-@test "a Redisson waiter that did not take its turn for 5 s is passed over, and told once more" {
+@test "a present Redisson waiter that misses its turn of 5 s is passed over and told once more" {
 	acquire anna
 	redisson_waits r1
 	present r1
@@ -36,13 +37,13 @@ score() {
 	told r1 0,0
 }
 
-@test "a Redisson waiter keeps its place however long the lock is held after its turn came" {
+@test "a Redisson waiter keeps its place if a plain lock takes its turn away for a minute" {
 	acquire anna
 	redisson_waits r1
 	present r1
 	queue_up ben
 	release anna
-	cli HSET job plain 1 # a plain lock was quicker
+	cli HSET job plain 1 # a client with a plain lock was quicker
 	later 60000
 	ask ben
 	answered queued
@@ -53,7 +54,7 @@ score() {
 	queue_is r1 ben
 }
 
-@test "the turn of an earlier wait of the same Redisson thread does not count" {
+@test "a Redisson thread that waits again is not judged by the turn of its earlier wait" {
 	acquire anna
 	redisson_waits r1
 	present r1 ben cleo
@@ -70,7 +71,7 @@ score() {
 	queue_is r1 cleo
 }
 
-@test "a Redisson head that is absent is given 5 s" {
+@test "an absent Redisson waiter at the head has 5 s" {
 	acquire anna
 	redisson_waits r1
 	queue_up ben
@@ -82,7 +83,7 @@ score() {
 	queue_is r1 ben
 }
 
-@test "a Redisson head that was absent for 5 s is passed over, out of list and sorted set" {
+@test "a Redisson waiter that was absent at the head for 5 s is dropped from list and sorted set" {
 	acquire anna
 	redisson_waits r1
 	queue_up ben
@@ -93,7 +94,7 @@ score() {
 	queue_is
 }
 
-@test "Redisson waiters that were absent together are passed over together" {
+@test "Redisson waiters that were absent together are dropped together" {
 	acquire anna
 	redisson_waits r1
 	redisson_waits r2
@@ -106,7 +107,7 @@ score() {
 	queue_is
 }
 
-@test "who came later than the dead head, or listens by now, is not passed over with it" {
+@test "Redisson waiters that came later than an absent head, or listen by now, are not dropped with it" {
 	acquire anna
 	redisson_waits r1
 	redisson_waits r2
@@ -128,7 +129,7 @@ score() {
 	queue_is # r3 and r4 were absent together with r2
 }
 
-@test "no grace is due at the release for a Redisson head that was seen absent before" {
+@test "release drops a Redisson head at once if a renewal saw it absent 6 s before" {
 	acquire anna
 	redisson_waits r1
 	queue_up ben
@@ -139,7 +140,7 @@ score() {
 	told ben 'first 30000,0'
 }
 
-@test "the time that a Redisson head was seen absent before the release counts" {
+@test "the 5 s of an absent Redisson head begin when a script first sees it absent" {
 	acquire anna
 	redisson_waits r1
 	queue_up ben
@@ -154,7 +155,7 @@ score() {
 	answered granted ben
 }
 
-@test "a Redisson head that came back in time starts its 5 s anew" {
+@test "a Redisson head that was present in between has another 5 s" {
 	acquire anna
 	redisson_waits r1
 	queue_up ben
@@ -171,7 +172,7 @@ score() {
 	queue_is ben
 }
 
-@test "a Redisson client that was absent once, got the lock and waits anew is given 5 s" {
+@test "a Redisson client that was once absent, had the lock and waits again has another 5 s" {
 	acquire anna
 	redisson_waits r1
 	queue_up ben
@@ -189,7 +190,7 @@ score() {
 	queue_is r1 emil
 }
 
-@test "the same when another of Redisson's was head in between" {
+@test "a Redisson client that waits again has another 5 s if another client was head in between" {
 	acquire anna
 	redisson_waits r1
 	acquire ben
@@ -209,7 +210,7 @@ score() {
 	queue_is r1 emil
 }
 
-@test "the same when it is back within seconds, and it is a new head" {
+@test "a Redisson client that waits again within seconds has another 5 s, even with a lower score" {
 	acquire anna
 	redisson_waits r1
 	queue_up ben
@@ -227,7 +228,7 @@ score() {
 	left 300000 "$(ahead r1)"
 }
 
-@test "a Redisson head whose score has passed is dropped, as by its own kind" {
+@test "a Redisson head whose score has passed is dropped, as Redisson itself would do" {
 	acquire anna lease=3600000
 	redisson_waits r1
 	present r1
@@ -240,7 +241,7 @@ score() {
 	queue_is ben
 }
 
-@test "who becomes head is given 300 s at least" {
+@test "a Redisson waiter that becomes head by a grant has 300 s at least" {
 	acquire anna
 	queue_up ben
 	redisson_waits r1 10000
@@ -251,7 +252,7 @@ score() {
 	queue_is r1
 }
 
-@test "who becomes head by a leave, by a release or by the death of another is given 300 s too" {
+@test "a Redisson waiter that becomes head by a leave or a release has 300 s at least" {
 	acquire anna
 	acquire ben
 	redisson_waits r1 -5000
@@ -266,7 +267,7 @@ score() {
 	left 300000 "$(ahead r2)"
 }
 
-@test "a Redisson score is never lowered" {
+@test "no script lowers the score of a Redisson waiter" {
 	acquire anna
 	queue_up ben
 	redisson_waits r1 3000000
@@ -284,7 +285,7 @@ score() {
 	assert_equal "$(score r1) $(score r2)" "$first $second"
 }
 
-@test "our score is 30 s more than what the Redisson waiters ahead may subtract" {
+@test "our waiter's score is 30 s and what the Redisson waiters ahead may subtract" {
 	acquire anna
 	queue_up ben
 	left 30000 "$(ahead ben)"
@@ -300,7 +301,7 @@ score() {
 	left 330000 "$(ahead cleo)"
 }
 
-@test "we are not dropped by the grants and sweeps of the Redisson waiters ahead of us" {
+@test "grants and sweeps of the Redisson waiters ahead drop no waiter of ours" {
 	redisson_takes r0
 	redisson_waits r1
 	queue_up ben
@@ -315,7 +316,7 @@ score() {
 	answered granted ben
 }
 
-@test "scores stay bounded, however often all ask" {
+@test "scores stay bounded however often our waiters ask" {
 	redisson_takes r0
 	cli PEXPIRE job 3600000
 	redisson_waits r1
@@ -331,7 +332,7 @@ score() {
 	between 0 "$(ahead r1)" 300000
 }
 
-@test "one of ours that Redisson dropped comes back before the first of ours with a later ticket" {
+@test "our waiter that Redisson dropped comes back before our next waiter" {
 	acquire anna
 	queue_up ben
 	redisson_waits r1
@@ -345,7 +346,7 @@ score() {
 	queue_is r1 ben cleo r2
 }
 
-@test "one of ours that Redisson dropped comes back behind Redisson when no later one of ours waits" {
+@test "our waiter that Redisson dropped comes back behind Redisson's waiters if no other of ours waits" {
 	acquire anna
 	queue_up ben
 	redisson_waits r1
@@ -356,7 +357,7 @@ score() {
 	left 330000 "$(ahead ben)"
 }
 
-@test "a Redisson lock is waited for as any other, and granted when it ends" {
+@test "our waiter waits for a lock that Redisson holds, and is granted it when Redisson unlocks" {
 	redisson_takes r0
 	queue_up ben
 	assert_equal "${reply[3]}" 1
@@ -367,7 +368,7 @@ score() {
 	answered granted ben
 }
 
-@test "Redisson may go in after us when it is first" {
+@test "a Redisson waiter that is first takes the lock after our release" {
 	acquire anna
 	redisson_waits r1
 	queue_up ben
@@ -377,14 +378,14 @@ score() {
 	queue_is ben
 }
 
-@test "the keys of a queue of ours alone expire 10 minutes after the largest score" {
+@test "the keys of a queue of ours expire 10 minutes after the largest score" {
 	acquire anna
 	queue_up ben cleo
 	left 630000 "$(cli PTTL "$(key_queue)")"
 	left 630000 "$(cli PTTL "$(key_timeouts)")"
 }
 
-@test "the keys of a queue with a Redisson id do not expire" {
+@test "the keys of a queue with a Redisson waiter do not expire" {
 	acquire anna
 	queue_up ben
 	redisson_waits r1
@@ -393,7 +394,7 @@ score() {
 	assert_equal "$(cli PTTL "$(key_queue)") $(cli PTTL "$(key_timeouts)")" '-1 -1'
 }
 
-@test "the keys expire again when the last Redisson id is gone" {
+@test "the keys of a queue expire again when its last Redisson waiter is removed" {
 	acquire anna
 	queue_up ben
 	redisson_waits r1
@@ -403,7 +404,7 @@ score() {
 	between 600000 "$(cli PTTL "$(key_timeouts)")" 930000
 }
 
-@test "the keys do not expire when Redisson took out one of ours before another of its own came" {
+@test "the keys of a queue do not expire if Redisson dropped our waiter before one of its own came" {
 	acquire anna
 	queue_up_dead ben
 	redisson_sweeps 60000
@@ -414,7 +415,7 @@ score() {
 	assert_equal "$(cli PTTL "$(key_queue)") $(cli PTTL "$(key_timeouts)")" '-1 -1'
 }
 
-@test "our score counts the Redisson ids ahead also when Redisson took out one of ours" {
+@test "our waiter's score counts the Redisson waiters ahead also after Redisson dropped one of ours" {
 	acquire anna
 	queue_up_dead ben
 	redisson_sweeps 60000
@@ -425,7 +426,7 @@ score() {
 	assert_equal "$(cli PTTL "$(key_queue)")" -1
 }
 
-@test "our hash does not grow with the Redisson ids that come and go while somebody waits" {
+@test "our hash does not grow while many Redisson waiters come and go" {
 	redisson_takes r0
 	present w0 w1
 	acquire w0
@@ -442,7 +443,7 @@ score() {
 	between 1 "$(cli HLEN "$(key_state)")" 40
 }
 
-@test "the first of ours behind Redisson's looks when a lease ends, since nobody tells those" {
+@test "our first waiter behind Redisson's asks when the lease ends, because nobody tells Redisson's" {
 	acquire anna lease=10000
 	redisson_waits r1
 	redisson_waits r2
@@ -460,7 +461,7 @@ score() {
 	assert_equal "${reply[2]}" 10500
 }
 
-@test "a grant tells the first of ours behind Redisson's when to look" {
+@test "a grant tells our first waiter behind Redisson's when to ask" {
 	acquire anna
 	queue_up ben
 	redisson_waits r1
@@ -473,13 +474,13 @@ score() {
 	told dora ''
 }
 
-# redisson_drops ID: its clock is ahead, and it thinks the head dead
+# redisson_drops ID: drops it from the head of the queue, as a client whose clock is ahead
 redisson_drops() {
 	cli ZADD "$(key_timeouts)" 1 "$1" >/dev/null
 	redisson_sweeps
 }
 
-@test "one of ours that Redisson's unlock dropped is put back before the next of ours is granted" {
+@test "our waiter that Redisson's unlock dropped is put back before our next one is granted" {
 	redisson_takes r1
 	queue_up anna ben
 	redisson_drops anna
@@ -495,7 +496,7 @@ redisson_drops() {
 	all_well
 }
 
-@test "one of ours that Redisson dropped is told its turn by a release of ours" {
+@test "our release tells its turn to a waiter that Redisson dropped" {
 	acquire zed
 	queue_up anna ben
 	redisson_drops anna
@@ -504,7 +505,7 @@ redisson_drops() {
 	queue_is anna ben
 }
 
-@test "one of ours that Redisson dropped, alone in the queue, is passed over by nobody" {
+@test "no request passes over our only waiter after Redisson dropped it" {
 	redisson_takes r1
 	queue_up anna
 	redisson_drops anna
@@ -519,7 +520,7 @@ redisson_drops() {
 	told anna 0
 }
 
-@test "what one of ours leaves that died behind Redisson's goes with an unlock after its score, or when somebody asks" {
+@test "a dead waiter of ours goes with Redisson's sweep after its score, or with our next request" {
 	redisson_takes r1
 	redisson_waits r2
 	present r2
@@ -545,7 +546,7 @@ redisson_drops() {
 	all_well
 }
 
-# Redisson's patience: what a waiter adds to its score, and takes from all behind it
+# Redisson's patience: how much a waiter adds to its score, and takes from every score behind it.
 
 redisson_asks='
 while redis.call("LLEN", KEYS[2]) > 0 do
@@ -587,7 +588,7 @@ end
 redis.call("ZREM", KEYS[3], ARGV[1])
 redis.call("LREM", KEYS[2], 0, ARGV[1])'
 
-# asks ID PATIENCE ANSWER: its tryLock, at first and whenever it is woken
+# asks ID PATIENCE ANSWER: Redisson's tryLock, at first and each time it is woken
 asks() {
 	assert_equal "$(on_keys EVAL "$redisson_asks" "$1" "$2" "$(now_ms)")" "$3"
 }
@@ -598,7 +599,7 @@ gives_up() {
 
 minute=60000 hour=3600000 day=86400000
 
-@test "ours keep their places when Redisson's before them are granted, however patient these are" {
+@test "our waiters keep their places when a Redisson waiter of any patience before them is granted" {
 	local ms
 
 	for ms in 1000 $((5 * minute)) $hour $day; do
@@ -625,7 +626,7 @@ minute=60000 hour=3600000 day=86400000
 	done
 }
 
-@test "ours keep their places when Redisson's before them give up, however patient these were" {
+@test "our waiters keep their places when a Redisson waiter of any patience before them gives up" {
 	local ms
 
 	for ms in 1000 $((5 * minute)) $hour $day; do
@@ -648,8 +649,8 @@ minute=60000 hour=3600000 day=86400000
 	done
 }
 
-# Old versions take 300 s when they give up, whatever they added.
-@test "ours keep their places when one of Redisson's took more than its patience" {
+# An old version takes 300 s when it gives up, whatever it added.
+@test "our waiters keep their places when a Redisson waiter takes more than its patience" {
 	acquire anna
 	asks r1 1000 queued
 	asks r2 1000 queued
@@ -661,7 +662,7 @@ minute=60000 hour=3600000 day=86400000
 	queue_is ben r3
 }
 
-@test "theirs and ours in turn, with any patience: all are granted in the order of arrival" {
+@test "Redisson's waiters and ours in turn, of any patience, are granted in the order of arrival" {
 	local id ms order='r1 f1 r2 f2 r3 f3 r4 f4 r5 f5'
 	local -A ms=([r1]=$hour [r2]=$day [r3]=1000 [r4]=300000 [r5]=$((2 * hour)))
 
@@ -679,7 +680,7 @@ minute=60000 hour=3600000 day=86400000
 	for id in $order; do
 		if [ "${ms[$id]-}" ]; then
 			asks "$id" "${ms[$id]}" granted
-			asks last 5000 queued # looks for dead ones first
+			asks last 5000 queued # and drops dead ones first
 			order=${order#* }
 			queue_is $order last
 			gives_up last 5000
@@ -694,7 +695,7 @@ minute=60000 hour=3600000 day=86400000
 	done
 }
 
-@test "the same when every second of Redisson's gives up" {
+@test "our waiters keep their places when every second Redisson waiter between them gives up" {
 	local id
 
 	acquire anna
@@ -723,7 +724,8 @@ minute=60000 hour=3600000 day=86400000
 	queue_is f3 r4
 }
 
-# dies_behind PATIENCE: one of ours waits behind such a one of Redisson's, and dies when only Redisson's are left
+# dies_behind PATIENCE: our waiter stands behind a Redisson waiter, and dies when only Redisson's
+# are left
 dies_behind() {
 	acquire anna
 	asks r1 "$1" queued
@@ -736,21 +738,21 @@ dies_behind() {
 	redisson_unlocks
 }
 
-@test "a dead one of ours holds up Redisson's for less than a minute after a grant to an hour's patience" {
+@test "our dead waiter holds up Redisson's for less than a minute after a grant with a patience of an hour" {
 	dies_behind $hour
 	between 29000 "$(ahead dead)" 60000
 	later 60000
 	asks r2 1000 granted
 }
 
-@test "the same after a grant to a day's patience" {
+@test "our dead waiter holds up Redisson's for less than a minute after a grant with a patience of a day" {
 	dies_behind $day
 	between 29000 "$(ahead dead)" 60000
 	later 60000
 	asks r2 1000 granted
 }
 
-@test "the same takes 330 s when the patience is less than 300 s" {
+@test "our dead waiter holds up Redisson's for 330 s after a grant with a patience of a second" {
 	dies_behind 1000
 	between 320000 "$(ahead dead)" 329000
 	asks r2 1000 queued
@@ -758,7 +760,7 @@ dies_behind() {
 	asks r2 1000 granted
 }
 
-@test "the lease of the holder is no patience" {
+@test "acquire does not take the holder's lease for patience" {
 	acquire anna lease=$day
 	asks r1 $((5 * minute)) queued
 	present r1
@@ -766,7 +768,7 @@ dies_behind() {
 	between 330000 "$(ahead ben)" 361000
 }
 
-@test "nor is it when the holder's renewal is the first to see the Redisson waiter" {
+@test "renew does not take the holder's lease for patience when it first sees a Redisson waiter" {
 	acquire anna lease=$day
 	later $hour
 	asks r1 $((5 * minute)) queued
@@ -775,7 +777,7 @@ dies_behind() {
 	between 330000 "$(ahead ben)" 361000
 }
 
-@test "patience is noted before a renewal gives a new head more time" {
+@test "renew notes the patience of a Redisson waiter before it gives a new head more time" {
 	acquire anna
 	asks r1 1000 queued
 	asks r2 $hour queued
@@ -789,7 +791,7 @@ dies_behind() {
 	queue_is ben r3
 }
 
-@test "patience is noted before a sign of life or a leave changes what it counts from" {
+@test "patience is noted before a sign of life or a leave changes the scores that it is counted from" {
 	acquire anna
 	queue_up ben
 	asks r2 $hour queued
@@ -805,7 +807,7 @@ dies_behind() {
 	queue_is cleo r3
 }
 
-@test "a score of one of ours falls when the patient one before it is gone" {
+@test "our waiters' scores fall when the patient Redisson waiter before them is gone" {
 	acquire anna
 	asks r1 $hour queued
 	present r1
@@ -822,7 +824,7 @@ dies_behind() {
 	left 330000 "$(ahead dora)"
 }
 
-@test "a Redisson thread that waits again is noted anew" {
+@test "the patience of a Redisson thread that waits again is noted again" {
 	acquire anna
 	asks r1 $hour queued
 	present r1
@@ -848,7 +850,7 @@ dies_behind() {
 	between $((day + 29000)) "$(ahead emil)" $((day + 61000))
 }
 
-@test "the notes on Redisson's waiters go with them" {
+@test "the notes on Redisson's waiters go when the waiters go" {
 	local i
 
 	acquire anna
@@ -875,7 +877,7 @@ for i = 1, 250 do
 	redis.call("ZADD", KEYS[3], score + ARGV[2], "r" .. i)
 end'
 
-@test "hundreds of Redisson's are noted once" {
+@test "the patience of 250 Redisson waiters is noted once" {
 	acquire anna
 	on_keys EVAL "$many" "$(now_ms)" $hour
 	present ben r1
@@ -890,9 +892,9 @@ end'
 	run -1 grep '"theirs" "' <(calls)
 }
 
-# Only Redisson's wait
+# Queues in which only Redisson's wait
 
-@test "the holder's renewals see that a Redisson head is dead: the release wakes the one behind it" {
+@test "the holder's renewals find a Redisson head dead, and its release wakes the waiter behind it" {
 	acquire anna
 	asks dead $((5 * minute)) queued
 	asks r2 $((5 * minute)) queued
@@ -907,7 +909,7 @@ end'
 	asks r2 $((5 * minute)) granted
 }
 
-@test "a release passes over a Redisson head that a renewal saw absent 5 s before" {
+@test "release passes over a Redisson head that a renewal saw absent 5 s before" {
 	acquire anna
 	asks dead $((5 * minute)) queued
 	asks r2 $((5 * minute)) queued
@@ -919,7 +921,7 @@ end'
 	queue_is r2
 }
 
-@test "renewals leave a Redisson head alone that is there, or was away for a moment" {
+@test "renew drops no Redisson head that is present, or was absent for a moment" {
 	acquire anna
 	asks r1 $((5 * minute)) queued
 	asks r2 $((5 * minute)) queued
@@ -940,7 +942,7 @@ end'
 	told r1 0
 }
 
-@test "a renewal looks at nobody where only ours wait" {
+@test "renew looks at no waiter if only ours wait" {
 	acquire anna
 	queue_up ben
 	hear_calls
@@ -948,7 +950,7 @@ end'
 	run -1 grep -E '"(PUBSUB|LINDEX)"|theirs' <(calls)
 }
 
-@test "one that does not wait and passes over a dead Redisson waiter takes it out of the notes, too" {
+@test "acquire with mode try that passes over a dead Redisson waiter drops the note on it" {
 	acquire anna
 	redisson_waits r1
 	queue_up ben

@@ -1,21 +1,21 @@
 #!/usr/bin/env bats
-# The view script: what a waiter shows on its terminal.
+# The view script: what a waiter shows about the lock on its terminal.
 
 load ../lib/helpers
 load ../lib/scripts
 
-# view ID [KNOWN]: the answer is in `reply`, a word a line
+# view ID [KNOWN]: the answer is in `reply`, one word a line
 view() {
 	script view "$1" "${2-}"
 }
 
-# held_for MS [EVENT [BY]]: an entry of a hold that was so long
+# held_for MS [EVENT [BY]]: adds a hold of that length to the log
 held_for() {
 	cli XADD "$(key_log)" '*' event "${2-released}" time 1 owner o token 1 \
 		by "${3-$'host\t1\tann\tjob'}" waited 0 held "$1" >/dev/null
 }
 
-@test "place, how many wait, and the holder" {
+@test "view gives the waiter's place, the number of waiters, and the holder" {
 	acquire anna by=$'host\t7\tann\tjob'
 	queue_up ben
 	queue_up cleo
@@ -27,7 +27,7 @@ held_for() {
 	assert_equal "${reply[*]:0:3}" 'view 1 2'
 }
 
-@test "viewing changes nothing" {
+@test "view changes nothing" {
 	acquire anna
 	queue_up ben
 	before=$(digest)
@@ -35,7 +35,7 @@ held_for() {
 	assert_equal "$(digest)" "$before"
 }
 
-@test "who is not present does not count, but the one who asks does" {
+@test "view does not count absent waiters, but counts its caller" {
 	acquire anna
 	queue_up ben
 	queue_up cleo
@@ -46,12 +46,13 @@ held_for() {
 	assert_equal "${reply[*]:0:3}" 'view 1 2'
 }
 
-# Microseconds of CPU that the server has used: on a busy machine, it waits for more.
+# The CPU time that the server has used, in microseconds: unlike real time, it does not grow on a
+# busy machine.
 server_us() {
 	cli INFO cpu | tr -d '\r' | awk -F: '/^used_cpu_(sys|user):/ { sum += $2 } END { printf "%.0f\n", sum * 1000000 }'
 }
 
-@test "a thousand in the queue: the first 200 are asked after, and it takes less than 5 ms" {
+@test "view of a queue of 1,000 asks after the first 200 and takes less than 5 ms" {
 	marks_take_time
 	local -a ids=()
 	local id took
@@ -78,7 +79,7 @@ server_us() {
 	[ "$took" -lt 5000 ]
 }
 
-@test "twenty thousand in the queue: behind the first thousand nobody is fetched, or told a place" {
+@test "view of a queue of 20,000 looks at the first 1,000 only, and has no place for those behind them" {
 	marks_take_time
 	local took
 
@@ -101,14 +102,14 @@ server_us() {
 	[ "$took" -lt 3000 ]
 }
 
-@test "who is not in the queue has no place" {
+@test "view has no place for an id that is not in the queue" {
 	acquire anna
 	queue_up ben
 	view cleo
 	assert_equal "${reply[*]:0:3}" 'view 0 1'
 }
 
-@test "how long holds of the same user and command were given back after, and those of all" {
+@test "view gives how long released holds lasted, of the same user and command and of all" {
 	local ms
 
 	for ms in 5000 1000 3000; do held_for "$ms"; done
@@ -122,7 +123,7 @@ server_us() {
 	assert_equal "${reply[*]: -4}" '4 3000 5 3000'
 }
 
-@test "the latest twenty count" {
+@test "view takes the latest twenty holds" {
 	local ms
 
 	held_for 900000
@@ -132,7 +133,7 @@ server_us() {
 	assert_equal "${reply[*]: -4}" '20 10 20 10'
 }
 
-@test "what the caller knows of a hold is not told again, what it knows of another is no help" {
+@test "view does not repeat a hold that its caller knows" {
 	held_for 1000
 	acquire anna by=$'host\t7\tann\tjob'
 	view ben "${token[anna]}"
@@ -142,7 +143,7 @@ server_us() {
 	assert_equal "${reply[*]: -4}" '1 1000 1 1000'
 }
 
-@test "of one of Redisson's only the owner id is known, and of nobody nothing" {
+@test "view gives only the owner id of a Redisson holder, and nothing of a free lock" {
 	acquire anna
 	cli DEL "$lock" >/dev/null
 	view cleo
@@ -152,7 +153,7 @@ server_us() {
 	assert_equal "${reply[*]:3:4}" 'redisson:1  -1 '
 }
 
-@test "another spelling of the name is told" {
+@test "view answers with the other spelling of a name" {
 	acquire anna
 	lock='{job}'
 	view ben

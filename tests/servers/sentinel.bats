@@ -1,4 +1,4 @@
-# Behind sentinels: the master is found, and followed when it is another one.
+# Locks behind sentinels: fairlock finds the master, and follows it to another server.
 
 setup_file() {
 	load ../lib/helpers
@@ -15,7 +15,7 @@ setup() {
 	read -r -a sentinel <<<"$SENTINEL_PORTS"
 }
 
-# What a test has stopped goes on, and is what it was.
+# The nodes that a test stopped go on, and each is what it was.
 teardown() {
 	local port
 
@@ -25,7 +25,7 @@ teardown() {
 	[ "${BATS_TEST_COMPLETED:-}${OWN_SENTINELS:-}" = 1yes ] || wait_until sentinels_are_ready
 }
 
-# Sentinels of this test alone: what is killed here, nobody else misses.
+# own_sentinels: sentinels and servers of this test alone, so that the test may kill some of them
 own_sentinels() {
 	OWN_SENTINELS=yes
 	start_sentinels
@@ -33,7 +33,8 @@ own_sentinels() {
 	read -r -a sentinel <<<"$SENTINEL_PORTS"
 }
 
-# fails_with STATUS TEXT [OPTION...]: one line that says so, within 10 s
+# fails_with STATUS TEXT [OPTION...]: wrap ends with STATUS and one message that has TEXT, within 10
+# s
 fails_with() {
 	local began=$SECONDS
 
@@ -45,7 +46,7 @@ fails_with() {
 	[ $((SECONDS - began)) -le 10 ]
 }
 
-# The lock is held, on the master, by the one who has held it all the time.
+# The lock on the master still has the owner and the token of hold_job.
 still_held() {
 	[ "$(master_cli HKEYS job)" = "$HOLD_OWNER" ] && [ "$(master_cli HGET 'fairlock:{job}' token)" = "$HOLD_TOKEN" ]
 }
@@ -57,7 +58,7 @@ promoted() { has_new_master "$1" && old_is_replica "$1"; }
 
 # ---- Finding the master
 
-@test "the master is found, also with a DB, and what is taken is there" {
+@test "the master is found, also for another DB, and the lock is taken there" {
 	owner=$("$FAIRLOCK" acquire job)
 	[ "$(master_cli HKEYS job)" = "$owner" ]
 	"$FAIRLOCK" renew --owner "$owner" job
@@ -69,7 +70,7 @@ promoted() { has_new_master "$1" && old_is_replica "$1"; }
 	"$FAIRLOCK" release --url "$FAIRLOCK_URL/3" --owner "$owner" job
 }
 
-@test "any sentinel will do: the first hangs, is dead, or knows no such master" {
+@test "fairlock asks another sentinel if the first hangs, is dead, or does not know the master" {
 	stop_node "${sentinel[0]}"
 	run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
 	continue_node "${sentinel[0]}"
@@ -83,22 +84,22 @@ promoted() { has_new_master "$1" && old_is_replica "$1"; }
 	node_cli "${sentinel[0]}" SENTINEL SET mymaster down-after-milliseconds 1000 failover-timeout 3000
 }
 
-@test "no sentinel answers: 69, soon" {
+@test "if no sentinel can be reached, wrap ends with 69 soon" {
 	fails_with 69 'Connection refused' --url "redis+sentinel://127.0.0.1:$(free_port),127.0.0.1:$(free_port)/mymaster"
 }
 
-@test "all sentinels hang: 69, soon" {
+@test "if all sentinels hang, wrap ends with 69 soon" {
 	for port in "${sentinel[@]}"; do
 		stop_node "$port"
 	done
 	fails_with 69 'no reply in time' --connect-timeout 1s
 }
 
-@test "a master that no sentinel knows: 69, saying so" {
+@test "if no sentinel knows the master, wrap ends with 69 and says so" {
 	fails_with 69 "cannot find master nobody: sentinel 127.0.0.1:" --url "redis+sentinel://$SENTINELS/nobody"
 }
 
-@test "sentinels and servers with the same password" {
+@test "one password for sentinels and servers works, and status 77 says that it is missing or wrong" {
 	export MASTER_PASSWORD=secret SENTINEL_PASSWORD=secret
 	own_sentinels
 	FAIRLOCK_PASSWORD=secret run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
@@ -107,7 +108,7 @@ promoted() { has_new_master "$1" && old_is_replica "$1"; }
 	fails_with 77 'NOAUTH'
 }
 
-@test "sentinels with a password of their own" {
+@test "sentinels may have a password of their own" {
 	export MASTER_PASSWORD=secret SENTINEL_PASSWORD=other
 	own_sentinels
 	echo other >password
@@ -118,7 +119,7 @@ promoted() { has_new_master "$1" && old_is_replica "$1"; }
 	FAIRLOCK_PASSWORD=wrong fails_with 77 'WRONGPASS' --sentinel-password-file password
 }
 
-@test "sentinels without a password, servers with one" {
+@test "servers may have a password if their sentinels have none" {
 	export MASTER_PASSWORD=secret
 	own_sentinels
 	FAIRLOCK_PASSWORD=secret run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
@@ -129,7 +130,8 @@ promoted() { has_new_master "$1" && old_is_replica "$1"; }
 
 replica_ports() { tr ' ' '\n' <<<"$SERVER_PORTS" | grep -vx "$(master_port)" | paste -sd ' '; }
 
-# The sentinel that watches a replica under the name `other`, and nothing else, takes it for the master.
+# start_wrong_sentinel PORT: a lone sentinel that takes this server for the master of the name
+# `other`. Sets WRONG.
 start_wrong_sentinel() {
 	WRONG=$(free_ports 1)
 	printf '%s\n' "dir $NODES_DIR" 'bind 127.0.0.1' "sentinel monitor other 127.0.0.1 $1 9" >"$NODES_DIR/$WRONG.conf"
@@ -137,7 +139,7 @@ start_wrong_sentinel() {
 	wait_until node_answers "$WRONG"
 }
 
-@test "a sentinel that names a replica is not believed; if another knows better, that one is" {
+@test "fairlock does not believe a sentinel that names a replica, and asks the next one" {
 	read -r -a replicas < <(replica_ports)
 	start_wrong_sentinel "${replicas[0]}"
 	fails_with 69 'it is a replica' --url "redis+sentinel://127.0.0.1:$WRONG/other"
@@ -146,7 +148,7 @@ start_wrong_sentinel() {
 	run -7 "$FAIRLOCK" wrap --url "redis+sentinel://127.0.0.1:$wrong,127.0.0.1:$WRONG/other" job sh -c 'exit 7'
 }
 
-@test "a sentinel that slept through a failover: the lock is taken on the new master all the same" {
+@test "a sentinel that slept through a failover leads to the new master in the end" {
 	old=$(master_port)
 	stop_node "${sentinel[0]}"
 	wait_until promote
@@ -158,7 +160,7 @@ start_wrong_sentinel() {
 	"$FAIRLOCK" release --owner "$owner" job
 }
 
-@test "several seeds: a replica is passed over" {
+@test "among several seeds fairlock passes over replicas" {
 	read -r -a replicas < <(replica_ports)
 	url=redis://127.0.0.1:${replicas[0]},127.0.0.1:${replicas[1]}
 	fails_with 69 'it is a replica' --url "$url"
@@ -170,7 +172,7 @@ start_wrong_sentinel() {
 
 # ---- Failover
 
-@test "a gentle failover: the holder goes on under its token, waiters keep their order" {
+@test "in a gentle failover the holder keeps its token and the waiters their order" {
 	hold_job -l 10s
 	for who in 1 2 3; do
 		queue_up "$who"
@@ -182,8 +184,8 @@ start_wrong_sentinel() {
 	all_went_well 4
 }
 
-@test "the master killed: the holder goes on under its token, waiters keep their order" {
-	# a master that has just been one may have what its replica has not
+@test "when the master is killed the holder keeps its token and the waiters their order" {
+	# A new master may have data that its own replica lacks.
 	SENTINEL_DOWN_MS=3000 own_sentinels
 	hold_job -l 20s --replicas 2
 	for who in 1 2 3; do
@@ -198,7 +200,7 @@ start_wrong_sentinel() {
 	all_went_well 4
 }
 
-@test "the master stopped: the holder goes on under its token, waiters keep their order" {
+@test "when the master is stopped the holder keeps its token and the waiters their order" {
 	hold_job -l 15s --connect-timeout 1s
 	for who in 1 2 3; do
 		queue_up "$who"
@@ -214,7 +216,7 @@ start_wrong_sentinel() {
 	run -1 "$FAIRLOCK" status -q job
 }
 
-@test "who comes during a failover gets the lock within the connect timeout, or 69" {
+@test "a newcomer during a failover gets the lock within the connect timeout, or status 69" {
 	own_sentinels
 	old=$(master_port)
 	kill_node "$old"
@@ -245,7 +247,7 @@ bring_master_back() {
 	wait_until sentinels_are_ready
 }
 
-@test "one failover after another, under a queue and --replicas 1: no overlap, no lost place, tokens grow" {
+@test "through repeated failovers, with a queue and --replicas 1, holders never overlap and waiters keep their places" {
 	own_sentinels
 	fail_often kill_master bring_master_back
 }

@@ -1,4 +1,5 @@
-# TLS: who is trusted, who is not, and how it is told.
+# TLS: which certificates fairlock trusts, what it says of others, and the certificate that it
+# shows.
 
 setup_file() {
 	load ../lib/helpers
@@ -15,18 +16,18 @@ setup() {
 	export FAIRLOCK_CONNECT_TIMEOUT=10s FAIRLOCK_TLS_CA=$TLS_DIR/ca.crt
 }
 
-# TLS_PORT of localhost, or of another HOST
+# url [HOST]: the server's URL, for localhost unless HOST is given
 url() { echo "rediss://${1:-localhost}:$TLS_PORT"; }
 
-# gets_lock [OPTION...]
+# gets_lock [OPTION...]: acquire gets the lock with these options
 gets_lock() {
 	run -0 timeout 60 "$FAIRLOCK" acquire -n -l 1d -u "$(url)" "$@" job
 	assert_output --regexp '^[0-9a-f-]{36}:[0-9]+$'
 	[ "$(cli DEL job)" = 1 ]
 }
 
-# fails STATUS TEXT [OPTION...]: acquiring ends so, with one line of ours that has TEXT in it, and long before
-# it would for want of an answer
+# fails STATUS TEXT [OPTION...]: acquire ends with STATUS and one message that has TEXT, long before
+# a timeout for a missing answer
 fails() {
 	run "-$1" timeout 8 "$FAIRLOCK" acquire -n -u "$(url)" "${@:3}" job
 	[ "${#lines[@]}" = 1 ]
@@ -34,31 +35,32 @@ fails() {
 	assert_output --partial "$2"
 }
 
-# hosts_or_skip: for a test that uses what follows
+# hosts_or_skip: stands in a test that uses with_hosts
 hosts_or_skip() {
 	unshare -rm true 2>/dev/null || skip 'this machine allows no namespaces'
 }
 
-# with_hosts NAME COMMAND...: where NAME is 127.0.0.1
+# with_hosts NAME COMMAND...: runs COMMAND where NAME is 127.0.0.1
 with_hosts() {
 	echo "127.0.0.1 localhost $1" >hosts
 	# shellcheck disable=SC2016
 	unshare -rm sh -c 'mount --bind hosts /etc/hosts && exec "$@"' sh "${@:2}" 3>&- 4>&-
 }
 
-# openssl_server CERTIFICATE [OPTION...]: that of OpenSSL, which knows no Redis, at TLS_PORT; it talks in `said`
+# openssl_server CERTIFICATE [OPTION...]: OpenSSL's own server, which knows no Redis, at TLS_PORT;
+# its output is in `said`
 openssl_server() {
 	TLS_PORT=$(free_ports 1)
-	[ -p in ] || mkfifo in # which never ends
+	[ -p in ] || mkfifo in # an input that never ends
 	# shellcheck disable=SC2016
 	background sh -c 'exec "$@" <>in' sh openssl s_server -accept "127.0.0.1:$TLS_PORT" -cert "$TLS_DIR/$1.crt" -key "$TLS_DIR/$1.key" \
 		"${@:2}" >said 2>&1
 	wait_until grep -q ACCEPT said
 }
 
-# ---- Whom we trust ----
+# ---- Which servers fairlock trusts ----
 
-@test "a lock is taken, renewed, shown and given back over TLS" {
+@test "a lock is taken, renewed, shown and released over TLS" {
 	start_tls_server
 	export FAIRLOCK_URL=rediss://localhost:$TLS_PORT
 
@@ -71,7 +73,7 @@ openssl_server() {
 	FAIRLOCK_URL=valkeys://localhost:$TLS_PORT run -8 "$FAIRLOCK" wrap job -- sh -c 'exit 8'
 }
 
-@test "a name is looked for among the certificate's names, an address among its addresses" {
+@test "fairlock looks for a name among the certificate's names, for an address among its addresses" {
 	start_tls_server
 	gets_lock
 	gets_lock -u "$(url 127.0.0.1)"
@@ -90,13 +92,13 @@ openssl_server() {
 	fails 69 'its certificate is not trusted: hostname mismatch'
 }
 
-@test "a certificate for somebody else: 69" {
+@test "a certificate for another host gives status 69" {
 	start_tls_server wrong-name
 	fails 69 "cannot reach $(url): its certificate is not trusted: hostname mismatch"
 	fails 69 'its certificate is not trusted: IP address mismatch' -u "$(url 127.0.0.1)"
 }
 
-@test "a certificate that has the name in its subject only: 69" {
+@test "a certificate that has the name only in its subject gives status 69" {
 	COMMON_NAME=localhost new_certificate only-subject ''
 	start_tls_server only-subject
 	fails 69 'its certificate is not trusted: hostname mismatch'
@@ -105,7 +107,7 @@ openssl_server() {
 	fails 69 'its certificate is not trusted: IP address mismatch' -u "$(url 127.0.0.1)"
 }
 
-@test "a certificate that has expired, or is not valid yet: 69" {
+@test "a certificate that has expired, or is not valid yet, gives status 69" {
 	start_tls_server expired
 	fails 69 'its certificate is not trusted: certificate has expired'
 	new_certificate future DNS:localhost ca 20480101000000Z 20490101000000Z
@@ -113,13 +115,13 @@ openssl_server() {
 	fails 69 'its certificate is not trusted: certificate is not yet valid'
 }
 
-@test "an authority that is not trusted: 69" {
+@test "a certificate of an unknown authority gives status 69" {
 	start_tls_server unknown
 	fails 69 'its certificate is not trusted: unable to get local issuer certificate'
 	gets_lock --tls-ca "$TLS_DIR/unknown-ca.crt"
 }
 
-@test "without --tls-ca those are trusted whom the system trusts" {
+@test "without --tls-ca fairlock trusts the authorities of the system" {
 	unset FAIRLOCK_TLS_CA
 	start_tls_server
 	fails 69 'its certificate is not trusted'
@@ -139,7 +141,7 @@ openssl_server() {
 	fails 69 'hostname mismatch' --tls-ca folder
 }
 
-@test "--tls-insecure trusts anybody" {
+@test "with --tls-insecure fairlock trusts any certificate" {
 	local name
 
 	export FAIRLOCK_TLS_INSECURE=yes
@@ -153,14 +155,14 @@ openssl_server() {
 	gets_lock --tls-insecure
 }
 
-@test "a wildcard stands for one whole label" {
+@test "a wildcard in a certificate stands for one whole label" {
 	hosts_or_skip
 	local name
 
 	new_certificate wildcard 'DNS:*.example.com,DNS:lo*.example.org,DNS:*'
 	start_tls_server wildcard
 	run -0 with_hosts lock.example.com "$FAIRLOCK" acquire -u "$(url lock.example.com)" job
-	# a dot at the end is for who looks it up
+	# A dot at the end matters to the resolver only.
 	run -0 with_hosts lock.example.com. "$FAIRLOCK" acquire -u "$(url lock.example.com.)" other
 	for name in a.lock.example.com example.com lock.example.org localhost.test; do
 		run -69 with_hosts "$name" "$FAIRLOCK" acquire -n -u "$(url "$name")" job
@@ -168,11 +170,11 @@ openssl_server() {
 	done
 }
 
-@test "the server hears the name that is meant, and shows the certificate for it" {
+@test "the server is told the host's name, and shows the certificate for it" {
 	hosts_or_skip
 	new_certificate other DNS:lock.example.com
 	openssl_server server -servername lock.example.com -cert2 "$TLS_DIR/other.crt" -key2 "$TLS_DIR/other.key"
-	# the handshake is fine: what is said then is no Redis
+	# The handshake succeeds; after it this server is no Redis.
 	run with_hosts lock.example.com. timeout 8 "$FAIRLOCK" acquire -u "$(url lock.example.com.)" job
 	refute_output --partial certificate
 	run -0 grep -a -m 1 'Hostname in TLS extension' said
@@ -182,25 +184,25 @@ openssl_server() {
 	wait_until grep -qa 'Hostname in TLS extension: "localhost"' said
 	run -69 with_hosts other.example.com timeout 8 "$FAIRLOCK" acquire -u "$(url other.example.com)" job
 	assert_output --partial 'hostname mismatch'
-	# an address is no name
+	# An address is not sent as a name.
 	: >said
 	run timeout 8 "$FAIRLOCK" acquire -u "$(url 127.0.0.1)" job
 	run -1 grep -a 'Hostname in TLS extension: "127' said
 }
 
-# ---- What is at the other end ----
+# ---- The other end ----
 
-@test "a server without TLS under rediss: 69 within the connect timeout" {
+@test "a server without TLS under rediss:// gives status 69 within the connect timeout" {
 	TLS_PORT=$(free_port)
 	export FAIRLOCK_CONNECT_TIMEOUT=1s
 	start_server --port "$TLS_PORT" --bind 127.0.0.1
-	# its random bytes may be the end of a line for who speaks no TLS, or not
+	# For a server without TLS the random bytes of the greeting may end a line, or not.
 	fails 69 'speak TLS'
 	fails 69 "cannot reach $(url 127.0.0.1): " -u "$(url 127.0.0.1)"
 	assert_output --partial 'speak TLS'
 }
 
-@test "a server with TLS under redis: 69 with what may be wrong" {
+@test "a server with TLS under redis:// gives status 69 with a hint" {
 	export FAIRLOCK_CONNECT_TIMEOUT=1s
 	start_tls_server
 	fails 69 "cannot reach redis://localhost:$TLS_PORT: " -u "redis://localhost:$TLS_PORT"
@@ -210,7 +212,7 @@ openssl_server() {
 	fails 69 rediss:// -u "redis://127.0.0.1:$TLS_PORT"
 }
 
-@test "a peer that stops in the middle of the handshake: 69 after the connect timeout" {
+@test "a server that stops in the middle of the handshake gives status 69 after the connect timeout" {
 	local bytes
 
 	export FAIRLOCK_CONNECT_TIMEOUT=500ms
@@ -229,7 +231,7 @@ openssl_server() {
 	FAIRLOCK_CONNECT_TIMEOUT=10s gets_lock
 }
 
-@test "a peer that goes away in the middle of the handshake: 69" {
+@test "a server that goes away in the middle of the handshake gives status 69" {
 	export FAIRLOCK_CONNECT_TIMEOUT=1s
 	start_tls_server
 	start_proxy "127.0.0.1:$TLS_PORT"
@@ -243,7 +245,7 @@ openssl_server() {
 	[ "$status" = 69 ]
 	run -0 cat said
 	assert_output --regexp "^fairlock: cannot reach $(url): .* TLS handshake"
-	# one that understands nothing, and ends the connection
+	# a server that can use no cipher of ours, and ends the connection
 	proxy refuse
 	openssl_server server -cipher ECDHE-RSA-AES256-GCM-SHA384 -tls1_2
 	fails 69 'the TLS handshake failed: '
@@ -251,7 +253,7 @@ openssl_server() {
 
 connected() { [ "$(proxy count)" = 1 ]; }
 
-@test "TLS 1.2 and 1.3 will do, 1.1 will not" {
+@test "fairlock speaks TLS 1.2 and 1.3, and refuses 1.1" {
 	start_tls_server
 	[ "$(cli CONFIG SET tls-protocols TLSv1.2)" = OK ]
 	gets_lock
@@ -262,9 +264,9 @@ connected() { [ "$(proxy count)" = 1 ]; }
 	assert_output --partial version
 }
 
-# ---- Who we are ----
+# ---- Our certificate ----
 
-@test "a server that wants a certificate gets ours" {
+@test "fairlock shows its certificate to a server that wants one" {
 	local client=(--tls-cert "$TLS_DIR/client.crt" --tls-key "$TLS_DIR/client.key")
 
 	start_tls_server --tls-auth-clients yes
@@ -277,7 +279,7 @@ connected() { [ "$(proxy count)" = 1 ]; }
 	FAIRLOCK_TLS_CERT=$TLS_DIR/client.crt FAIRLOCK_TLS_KEY=both gets_lock
 }
 
-@test "without a certificate that the server wants, or with one that it does not trust: 77" {
+@test "without a certificate that the server trusts fairlock ends with 77" {
 	local version
 
 	new_certificate expired-client DNS:client.example ca 20200101000000Z 20210101000000Z
@@ -293,7 +295,7 @@ connected() { [ "$(proxy count)" = 1 ]; }
 	done
 }
 
-@test "a file that is missing, or something else: 78, naming option and file" {
+@test "a TLS file that is missing or something else gives status 78 with option and file" {
 	local client=(--tls-cert "$TLS_DIR/client.crt")
 
 	start_tls_server
@@ -313,7 +315,7 @@ connected() { [ "$(proxy count)" = 1 ]; }
 	FAIRLOCK_TLS_CA=/nowhere fails 78 'cannot use --tls-ca /nowhere: '
 }
 
-@test "a key with a password is refused, and nobody is asked for it" {
+@test "a key with a password is refused, and fairlock does not ask for the password" {
 	local client=(--tls-cert "$TLS_DIR/client.crt")
 
 	openssl ec -aes128 -passout pass:sesame -in "$TLS_DIR/client.key" -out old.key
@@ -345,9 +347,9 @@ END
 	assert_output job
 }
 
-# ---- What is told, and what it costs ----
+# ---- What is said, and what it costs ----
 
-@test "no message has a password or a line of a key in it, nor has what COMMAND inherits" {
+@test "neither messages nor COMMAND's environment have a password or a line of a key in them" {
 	local secret
 	export FAIRLOCK_TLS_CERT=$TLS_DIR/client.crt FAIRLOCK_TLS_KEY=$TLS_DIR/client.key
 
@@ -370,10 +372,10 @@ END
 	done < <(grep -v -e ---- "$TLS_DIR/client.key")
 }
 
-@test "who uses no TLS loads nothing of OpenSSL" {
+@test "without TLS fairlock loads nothing of OpenSSL" {
 	local url command
 
-	# a sanitizer cannot look for leaks in who is traced
+	# A sanitizer cannot look for leaks in a process that is traced.
 	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 	start_tls_server --port "$(free_ports 1)"
 	for url in "unix:$SERVER_SOCKET" "redis://127.0.0.1:$(cli CONFIG GET port | tail -n 1)"; do
@@ -383,12 +385,12 @@ END
 			run -1 grep -e libssl -e libcrypto -e openssl.cnf -e fairlock-tls trace
 		done
 	done
-	# but this one sees it
+	# With TLS the trace shows OpenSSL.
 	run -0 strace -f -e trace=open,openat,execve -o trace "$FAIRLOCK" status -u "$(url)" job
 	run -0 grep -c -e 'libssl.*= [0-9]' -e 'fairlock-tls' trace
 }
 
-@test "the installed fairlock finds what it needs for TLS, and says so when that is missing" {
+@test "the installed fairlock finds its TLS program, and says so when that is missing" {
 	start_tls_server
 	install_to "$PWD/root"
 	[ -x root/usr/libexec/fairlock-tls ]
