@@ -1,22 +1,18 @@
-# Locks in a cluster: fairlock finds the node that has the lock's slot, and follows the slot to
-# another node.
+# Locks in a cluster: fairlock finds the node with the lock's slot, and follows the slot.
 
-setup_file() {
-	load ../lib/helpers
-	load ../lib/cluster
-	start_cluster
-}
+load ../lib/helpers
+load ../lib/cluster
+load ../lib/failover
+load ../lib/jobs
+
+setup_file() { start_cluster; }
 
 setup() {
-	load ../lib/helpers
-	load ../lib/cluster
-	load ../lib/failover
 	cd "$BATS_TEST_TMPDIR" || return
 	use_cluster
 }
 
-# use_cluster: the URL names a master without the slot of `job`. Sets SLOT, OWNER and OTHER, that
-# master.
+# use_cluster: sets SLOT and OWNER of `job`, and OTHER, another master, which the URL names
 use_cluster() {
 	export FAIRLOCK_CONNECT_TIMEOUT=2s
 	SLOT=$(slot_of job)
@@ -39,31 +35,13 @@ teardown() {
 	wait_until cluster_is_ready
 }
 
-# own_cluster [OPTION...]: a cluster of this test alone, so that the test may kill nodes. The URL
-# names all nodes.
+# own_cluster [OPTION...]: a cluster of which this test may kill nodes. The URL names all nodes.
 own_cluster() {
 	OWN_CLUSTER=yes
 	start_cluster "$@"
 	use_cluster
 	printf -v FAIRLOCK_URL '127.0.0.1:%s,' $CLUSTER_PORTS
 	FAIRLOCK_URL=redis://${FAIRLOCK_URL%,}
-}
-
-# fails_with STATUS TEXT [OPTION...]: wrap ends with STATUS and one message that has TEXT, within 10
-# s
-fails_with() {
-	local began=$SECONDS
-
-	run --separate-stderr "$FAIRLOCK" wrap -n "${@:3}" job true
-	assert_failure "$1"
-	[ "${#stderr_lines[@]}" = 1 ]
-	[[ $stderr = *"$2"* ]] || { echo "$stderr"; return 1; }
-	echo "after $((SECONDS - began)) s: $stderr"
-	[ $((SECONDS - began)) -le 10 ]
-}
-
-still_held() {
-	[ "$(cluster_cli HKEYS job)" = "$HOLD_OWNER" ] && [ "$(cluster_cli HGET 'fairlock:{job}' token)" = "$HOLD_TOKEN" ]
 }
 
 # waits_at PORT COUNT: COUNT clients listen at this node for the lock job, not counting its holder
@@ -144,13 +122,11 @@ waits_at() {
 	id=$("$FAIRLOCK" queue --noheadings -o OWNER job | head -n 1)
 	"$FAIRLOCK" queue --remove "$id" --url "redis://127.0.0.1:$(replica_of "$OTHER")" job
 	wait_until ended "$(<waiter.1.pid)"
-	status=0
-	wait "$(<waiter.1.pid)" || status=$?
-	[ "$status" = 75 ]
+	status_of "$(<waiter.1.pid)"
+	[ "$STATUS" = 75 ]
 	run -0 "$FAIRLOCK" release --force --url "redis://127.0.0.1:$(replica_of "$OWNER")" job
-	status=0
-	wait "$HOLDER" || status=$?
-	[ "$status" = 76 ]
+	status_of "$HOLDER"
+	[ "$STATUS" = 76 ]
 	wait "$(<waiter.2.pid)"
 	grep -qE 'broke it by force|it is held by' holder.err # whichever it sees first
 }
@@ -177,7 +153,7 @@ waits_at() {
 	FAIRLOCK_HELD=$HOLD_OWNER run -7 "$FAIRLOCK" wrap --replicas 1 job sh -c 'exit 7'
 	wait_until waits_at "$OTHER" 2
 	"$FAIRLOCK" status -q job
-	wait_until still_held
+	wait_until still_held cluster_cli
 	close_slot "$SLOT" "$OTHER"
 	held_on
 	all_went_well 2
@@ -200,13 +176,11 @@ waits_at() {
 
 @test "when a slot moves the holder keeps its token, the waiters their order, and all go to the new node" {
 	hold_job -l 9s
-	for who in 1 2 3; do
-		queue_up "$who"
-	done
+	queue_up_to 3
 	wait_until waits_at "$OWNER" 3
 	move_slot "$SLOT" "$OTHER"
 	wait_until waits_at "$OTHER" 3
-	wait_until still_held
+	wait_until still_held cluster_cli
 	queue_up 4
 	wait_until waits_at "$OTHER" 4
 	held_on
@@ -215,9 +189,7 @@ waits_at() {
 
 @test "when a slot moves slowly, key by key, the holder keeps its token and the waiters their order" {
 	hold_job -l 30s
-	for who in 1 2; do
-		queue_up "$who"
-	done
+	queue_up_to 2
 	open_slot "$SLOT" "$OTHER"
 	for key in job 'fairlock:{job}' 'redisson_lock_queue:{job}' 'fairlock_log:{job}' 'redisson_lock_timeout:{job}'; do
 		move_keys "$SLOT" "$OTHER" "$key"
@@ -225,7 +197,7 @@ waits_at() {
 	done
 	queue_up 3 --connect-timeout 10s
 	close_slot "$SLOT" "$OTHER"
-	wait_until still_held
+	wait_until still_held cluster_cli
 	wait_until waits_at "$OTHER" 3
 	held_on
 	all_went_well 3
@@ -236,14 +208,11 @@ broken_locks() {
 	"$FAIRLOCK" log --json job | jq '[.log[] | select(.event == "forced")] | length'
 }
 
-# A release would hand the lock to the first waiter. But the node refuses the lock's key, because it
-# has just gone.
+# A release would hand the lock over, but the node refuses its key, which has just gone.
 @test "a release while the slot begins to move tells the first waiter, which keeps its place" {
 	before=$(broken_locks)
 	hold_job -l 9s
-	for who in 1 2; do
-		queue_up "$who"
-	done
+	queue_up_to 2
 	open_slot "$SLOT" "$OTHER"
 	held_on
 	run -1 grep -qx job <(node_cli "$OWNER" --raw CLUSTER GETKEYSINSLOT "$SLOT" 10)
@@ -280,13 +249,11 @@ job_is_gone() {
 
 @test "in a gentle failover the holder keeps its token and the waiters their order" {
 	hold_job -l 9s
-	for who in 1 2 3; do
-		queue_up "$who"
-	done
+	queue_up_to 3
 	new=$(replica_of "$OWNER")
 	fail_over_to "$new"
 	wait_until waits_at "$new" 3
-	wait_until still_held
+	wait_until still_held cluster_cli
 	held_on
 	all_went_well 3
 }
@@ -294,12 +261,10 @@ job_is_gone() {
 @test "when the master is killed the holder keeps its token and the waiters their order" {
 	own_cluster
 	hold_job -l 20s --replicas 1
-	for who in 1 2 3; do
-		queue_up "$who"
-	done
+	queue_up_to 3
 	kill_node "$OWNER"
 	wait_until has_moved "$SLOT" "$OWNER"
-	wait_until still_held
+	wait_until still_held cluster_cli
 	queue_up 4 --connect-timeout 10s
 	wait_until waits_at "$(owner_of "$SLOT")" 4
 	held_on
@@ -309,12 +274,10 @@ job_is_gone() {
 @test "when the master is stopped the holder keeps its token and the waiters their order" {
 	own_cluster
 	hold_job -l 15s --connect-timeout 1s
-	for who in 1 2 3; do
-		queue_up "$who"
-	done
+	queue_up_to 3
 	stop_node "$OWNER"
 	wait_until has_moved "$SLOT" "$OWNER"
-	wait_until still_held
+	wait_until still_held cluster_cli
 	continue_node "$OWNER"
 	wait_until waits_at "$(owner_of "$SLOT")" 3
 	held_on

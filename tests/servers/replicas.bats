@@ -1,42 +1,25 @@
 # --replicas: a grant and each renewal count only when that many replicas have confirmed them.
 
-setup_file() {
-	load ../lib/helpers
-	load ../lib/sentinel
-	start_sentinels
-}
+load ../lib/helpers
+load ../lib/sentinel
+load ../lib/failover
+load ../lib/jobs
+
+setup_file() { start_sentinels; }
 
 setup() {
-	load ../lib/helpers
-	load ../lib/sentinel
-	load ../lib/failover
 	cd "$BATS_TEST_TMPDIR" || return
-	export FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster FAIRLOCK_CONNECT_TIMEOUT=2s
+	use_sentinels
 	use_master
 }
 
-# use_master: sets MASTER, REPLICA and OTHER, which are ports, and URL, which does not ask
-# sentinels.
+teardown() { restore_sentinels; }
+
+# use_master: sets the ports MASTER, REPLICA and OTHER, and URL, which asks no sentinel
 use_master() {
 	MASTER=$(master_port)
 	read -r REPLICA OTHER < <(tr ' ' '\n' <<<"$SERVER_PORTS" | grep -vx "$MASTER" | paste -sd ' ')
 	URL=redis://127.0.0.1:$MASTER
-}
-
-teardown() {
-	local port
-
-	for port in $SERVER_PORTS; do
-		continue_node "$port" 2>/dev/null || true
-	done
-	[ "${BATS_TEST_COMPLETED:-}${OWN_SENTINELS:-}" = 1yes ] || wait_until sentinels_are_ready
-}
-
-own_sentinels() {
-	OWN_SENTINELS=yes
-	start_sentinels
-	FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster
-	use_master
 }
 
 # No holder and no waiter is left; only keys that may outlive a lock are there.
@@ -92,9 +75,8 @@ waiting_for_replicas() {
 	stop_node "$REPLICA"
 	held_on
 	all_went_well 1
-	status=0
-	wait "$first" || status=$?
-	[ "$status" = 69 ]
+	status_of "$first"
+	[ "$STATUS" = 69 ]
 	[ ! -e ran ]
 	grep -q 'only 1 of 2 replicas' first.err
 }
@@ -121,9 +103,8 @@ waiting_for_replicas() {
 	left=$((ends - $(date +%s%3N)))
 	echo "dead $left ms before the lease ends that the replicas know"
 	[ "$left" -gt 0 ]
-	status=0
-	wait "$HOLDER" || status=$?
-	[ "$status" = 76 ]
+	status_of "$HOLDER"
+	[ "$STATUS" = 76 ]
 	grep -qE 'lost lock job: (only 0 of 1|too few) replicas know it' holder.err
 }
 
@@ -143,8 +124,7 @@ waiting_for_replicas() {
 	[ ! -s holder.err ]
 }
 
-# A repeated grant changes nothing, but writes something: else servers from 7.2 on would not wait
-# for replicas.
+# A repeated grant still writes something: else servers from 7.2 on would not wait for replicas.
 @test "a connection lost between the grant and the replicas' answer makes wrap wait for the replicas again" {
 	stop_node "$REPLICA"
 	stop_node "$OTHER"
@@ -154,9 +134,8 @@ waiting_for_replicas() {
 	node_cli "$MASTER" CLIENT KILL TYPE pubsub
 	wait_until waiting_for_replicas 1
 	[ "$(node_cli "$MASTER" HLEN job)" = 1 ]
-	status=0
-	wait "$wrapper" || status=$?
-	[ "$status" = 69 ]
+	status_of "$wrapper"
+	[ "$STATUS" = 69 ]
 	[ ! -e ran ]
 	grep -q 'only 0 of 1 replicas' err
 	nothing_left
@@ -181,9 +160,8 @@ waiting_for_replicas() {
 	wrapper=$!
 	wait_until waiting_for_replicas 1
 	kill -TERM "$wrapper"
-	status=0
-	wait "$wrapper" || status=$?
-	[ "$status" = 143 ]
+	status_of "$wrapper"
+	[ "$STATUS" = 143 ]
 	[ ! -e ran ]
 	nothing_left
 }
@@ -192,6 +170,7 @@ waiting_for_replicas() {
 
 @test "a grant that all replicas have survives the death of the master" {
 	own_sentinels
+	use_master
 	for _ in 1 2 3; do
 		owner=$("$FAIRLOCK" acquire --replicas 2 -l 1m job)
 		old=$(master_port)
@@ -206,10 +185,10 @@ waiting_for_replicas() {
 	done
 }
 
-# Both replicas hang, cut off, while the lock is granted. So the next master does not know of the
-# grant.
+# Both replicas hang, cut off, during the grant. So the next master does not know of it.
 @test "after a failover a holder takes up a grant that no replica had, under its token and before the waiter gets it" {
 	own_sentinels
+	use_master
 	stop_node "$REPLICA"
 	stop_node "$OTHER"
 	node_cli "$MASTER" CLIENT KILL TYPE replica
@@ -230,15 +209,15 @@ is_held_under() { [ "$(master_cli HGET 'fairlock:{job}' token)" = "$1" ]; }
 
 @test "a holder whose lock belongs to another owner after a failover stops at its next renewal" {
 	own_sentinels
+	use_master
 	hold_job -l 12s --connect-timeout 1s
 	stop_node "$MASTER"
 	wait_until has_new_master "$MASTER"
 	# what a failover that lost the grant would allow, before or after the holder has come back
 	master_cli DEL job 'fairlock:{job}'
 	owner=$("$FAIRLOCK" acquire -n -l 1m job) || skip 'the holder was faster'
-	status=0
-	wait "$HOLDER" || status=$?
-	[ "$status" = 76 ]
+	status_of "$HOLDER"
+	[ "$STATUS" = 76 ]
 	grep -q 'lost lock job: it is held by' holder.err
 	[ "$(master_cli HKEYS job)" = "$owner" ]
 }

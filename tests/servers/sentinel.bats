@@ -1,55 +1,18 @@
 # Locks behind sentinels: fairlock finds the master, and follows it to another server.
 
-setup_file() {
-	load ../lib/helpers
-	load ../lib/sentinel
-	start_sentinels
-}
+load ../lib/helpers
+load ../lib/sentinel
+load ../lib/failover
+
+setup_file() { start_sentinels; }
 
 setup() {
-	load ../lib/helpers
-	load ../lib/sentinel
-	load ../lib/failover
 	cd "$BATS_TEST_TMPDIR" || return
-	export FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster FAIRLOCK_CONNECT_TIMEOUT=2s
+	use_sentinels
 	read -r -a sentinel <<<"$SENTINEL_PORTS"
 }
 
-# The nodes that a test stopped go on, and each is what it was.
-teardown() {
-	local port
-
-	for port in $SERVER_PORTS $SENTINEL_PORTS; do
-		continue_node "$port" 2>/dev/null || true
-	done
-	[ "${BATS_TEST_COMPLETED:-}${OWN_SENTINELS:-}" = 1yes ] || wait_until sentinels_are_ready
-}
-
-# own_sentinels: sentinels and servers of this test alone, so that the test may kill some of them
-own_sentinels() {
-	OWN_SENTINELS=yes
-	start_sentinels
-	FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster
-	read -r -a sentinel <<<"$SENTINEL_PORTS"
-}
-
-# fails_with STATUS TEXT [OPTION...]: wrap ends with STATUS and one message that has TEXT, within 10
-# s
-fails_with() {
-	local began=$SECONDS
-
-	run --separate-stderr "$FAIRLOCK" wrap -n "${@:3}" job true
-	assert_failure "$1"
-	[ "${#stderr_lines[@]}" = 1 ]
-	[[ $stderr = *"$2"* ]] || { echo "$stderr"; return 1; }
-	echo "after $((SECONDS - began)) s: $stderr"
-	[ $((SECONDS - began)) -le 10 ]
-}
-
-# The lock on the master still has the owner and the token of hold_job.
-still_held() {
-	[ "$(master_cli HKEYS job)" = "$HOLD_OWNER" ] && [ "$(master_cli HGET 'fairlock:{job}' token)" = "$HOLD_TOKEN" ]
-}
+teardown() { restore_sentinels; }
 
 old_is_replica() { [ "$(node_cli "$1" ROLE | head -n 1)" = slave ]; }
 
@@ -174,11 +137,9 @@ start_wrong_sentinel() {
 
 @test "in a gentle failover the holder keeps its token and the waiters their order" {
 	hold_job -l 10s
-	for who in 1 2 3; do
-		queue_up "$who"
-	done
+	queue_up_to 3
 	fail_over
-	wait_until still_held
+	wait_until still_held master_cli
 	queue_up 4
 	held_on
 	all_went_well 4
@@ -188,13 +149,11 @@ start_wrong_sentinel() {
 	# A new master may have data that its own replica lacks.
 	SENTINEL_DOWN_MS=3000 own_sentinels
 	hold_job -l 20s --replicas 2
-	for who in 1 2 3; do
-		queue_up "$who"
-	done
+	queue_up_to 3
 	old=$(master_port)
 	kill_node "$old"
 	wait_until has_new_master "$old"
-	wait_until still_held
+	wait_until still_held master_cli
 	queue_up 4
 	held_on
 	all_went_well 4
@@ -202,13 +161,11 @@ start_wrong_sentinel() {
 
 @test "when the master is stopped the holder keeps its token and the waiters their order" {
 	hold_job -l 15s --connect-timeout 1s
-	for who in 1 2 3; do
-		queue_up "$who"
-	done
+	queue_up_to 3
 	old=$(master_port)
 	stop_node "$old"
 	wait_until has_new_master "$old"
-	wait_until still_held
+	wait_until still_held master_cli
 	continue_node "$old"
 	wait_until promoted "$old"
 	held_on
