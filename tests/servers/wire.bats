@@ -92,12 +92,7 @@ lost_for() {
 	lost_for 5
 	wait_until renewed_to 9000
 	wait_until all_back
-	still_runs "$LONG"
-	[ "$(cli --raw HGET 'fairlock:{long}' token)" = "$TOKEN" ]
-	touch go
-	status_of "$LONG"
-	[ "$STATUS" = 0 ]
-	[ "$(cat long.said)" = '' ]
+	long_ends_well
 	wait_until lines_in trace 5
 	[ "$(cut -d' ' -f1 trace | xargs)" = 'holder 1 2 3 4' ]
 }
