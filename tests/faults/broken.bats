@@ -1,12 +1,11 @@
 # A connection that is made and then breaks behind a request, though the server is well. fairlock
 # connects again and repeats the request, until the connect timeout is over.
 load ../lib/helpers
-load ../lib/jobs
+load ../lib/waiters
 load ../lib/proxy
 
 setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-	start_server
+	start_in_folder
 	start_proxy "$SERVER_SOCKET"
 	DIRECT=$FAIRLOCK_URL
 	export FAIRLOCK_URL=redis://$PROXY_ADDRESS
@@ -26,8 +25,7 @@ break_next() {
 	done <<<"$1;"
 }
 
-# behind_break STATUS ARG...: fairlock ends with STATUS and no message, each way of breaking its
-# connection
+# behind_break STATUS ARG...: fairlock ends with STATUS and says nothing, each way of breaking
 behind_break() {
 	local way
 

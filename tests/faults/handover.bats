@@ -5,27 +5,10 @@
 
 load ../lib/helpers
 load ../lib/jobs
+load ../lib/waiters
 load ../lib/proxy
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-	start_server
-}
-
-# wait_in_line WORD...: `wrap WORD...` waits behind the others; its process id is in WAITER
-wait_in_line() {
-	local before
-
-	before=$(cli LLEN 'redisson_lock_queue:{job}')
-	background "$FAIRLOCK" wrap "$@" 2>>said
-	WAITER=$!
-	wait_until in_queue job $((before + 1))
-}
-
-# owner_is_of PID: the wrapper with this process id holds the lock
-owner_is_of() {
-	[[ $(cli HKEYS job) == *:"$1" ]]
-}
+setup() { start_in_folder; }
 
 # When each hold was granted and given back. Within one script the server's clock stands still.
 log_times() {
@@ -37,7 +20,7 @@ log_times() {
 
 	hold job
 	for _ in {1..10}; do
-		wait_in_line job true
+		join_queue job true
 		last=$WAITER
 	done
 	kill "$HOLDER"
@@ -52,7 +35,7 @@ log_times() {
 
 @test "a COMMAND that lasts longer than the lease of a handover keeps the lock" {
 	hold job
-	wait_in_line job sh -c 'echo "$FAIRLOCK_TOKEN" >token; sleep 7; "$FAIRLOCK" status --raw --noheadings -o TOKEN,OWNER job >after'
+	join_queue job sh -c 'echo "$FAIRLOCK_TOKEN" >token; sleep 7; "$FAIRLOCK" status --raw --noheadings -o TOKEN,OWNER job >after'
 	kill "$HOLDER"
 	status_of "$WAITER"
 	assert_equal "$STATUS" 0
@@ -62,10 +45,10 @@ log_times() {
 
 @test "a waiter that is stopped during its handover runs COMMAND once under that grant, if it still has the lock" {
 	hold job
-	wait_in_line job sh -c 'echo "$FAIRLOCK_TOKEN" >>tokens'
+	join_queue job sh -c 'echo "$FAIRLOCK_TOKEN" >>tokens'
 	stop "$WAITER"
 	kill "$HOLDER"
-	wait_until owner_is_of "$WAITER"
+	wait_until holds_lock "$WAITER"
 	token=$(cli HGET 'fairlock:{job}' token)
 	sleep 1 # the message is too old now
 	kill -CONT "$WAITER"
@@ -78,13 +61,13 @@ log_times() {
 	local first next
 
 	hold job
-	wait_in_line job sh -c '[ -e ended ] && echo first >>order'
+	join_queue job sh -c '[ -e ended ] && echo first >>order'
 	first=$WAITER
-	wait_in_line job sh -c 'echo next >>order; until [ -e end ]; do sleep 0.05; done; touch ended'
+	join_queue job sh -c 'echo next >>order; until [ -e end ]; do sleep 0.05; done; touch ended'
 	next=$WAITER
 	stop "$first"
 	kill "$HOLDER"
-	wait_until owner_is_of "$first"
+	wait_until holds_lock "$first"
 	wait_until test -e order
 	assert_equal "$(cat order)" next
 	kill -CONT "$first"
@@ -107,7 +90,7 @@ log_times() {
 	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap job sh job 2>said
 	cut=$!
 	wait_until in_queue job 1
-	wait_in_line job sh -c 'cut -d " " -f 1 /proc/uptime >next'
+	join_queue job sh -c 'cut -d " " -f 1 /proc/uptime >next'
 	next=$WAITER
 	proxy delay 60000 up
 	kill "$HOLDER"
@@ -123,7 +106,7 @@ log_times() {
 
 @test "COMMAND keeps the lock if the server stands still for 2 s right after the handover" {
 	hold job
-	wait_in_line job sh -c 'kill -STOP "$1"; sleep 2; kill -CONT "$1"; sleep 4; echo done >ended' - "$SERVER_PID"
+	join_queue job sh -c 'kill -STOP "$1"; sleep 2; kill -CONT "$1"; sleep 4; echo done >ended' - "$SERVER_PID"
 	kill "$HOLDER"
 	status_of "$WAITER"
 	assert_equal "$STATUS" 0
@@ -148,11 +131,11 @@ log_times() {
 
 @test "--replicas, --once-per and acquire accept no handover" {
 	run -0 "$FAIRLOCK" acquire job
-	wait_in_line --once-per 1s job true
+	join_queue --once-per 1s job true
 	background "$FAIRLOCK" acquire job >owner
 	wait_until in_queue job 2
 	cli --raw HGETALL 'fairlock:{job}' | grep -E '^[0-9]{16} ' >entries
 	run -1 grep -E '^[0-9]+ [0-9]+ [0-9]' entries
-	wait_in_line job true
+	join_queue job true
 	cli --raw HGETALL 'fairlock:{job}' | grep -E '^[0-9]{16} [0-9]{13} 30000'
 }

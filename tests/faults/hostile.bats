@@ -4,8 +4,7 @@ load ../lib/helpers
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
-# hostile [--jobs N] PATTERN...: none of these cases does harm. Many cases that mostly wait can run
-# at once.
+# hostile [--jobs N] PATTERN...: none of these cases does harm. Cases that mostly wait can be many.
 hostile() {
 	TMPDIR=$BATS_TEST_TMPDIR run -0 timeout 170 python3 "$TESTS_DIR/lib/hostile.py" "$@"
 	assert_line --regexp '^[0-9]+ cases, 0 failed, '

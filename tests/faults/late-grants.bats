@@ -3,33 +3,24 @@
 
 load ../lib/helpers
 load ../lib/jobs
+load ../lib/waiters
 load ../lib/proxy
 
 setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-	start_server
+	start_in_folder
 	"$FAIRLOCK" wrap other true # so that the server knows the scripts
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
 	proxy delay 300
 }
 
-# comes_late WORD...: `fairlock WORD...`, in $WAITER, is granted the lock job, and is stopped until
-# the lease is over
+# comes_late WORD...: `fairlock WORD...`, in WAITER, is granted job, and stopped until that is over
 comes_late() {
 	FAIRLOCK_URL=unix://$PWD/far background "$FAIRLOCK" "$@" >out 2>said
 	WAITER=$!
-	wait_until held_by "$WAITER"
+	wait_until holds_lock "$WAITER"
 	stop "$WAITER"
-	wait_until is_free
+	wait_until test_gone job
 	[ ! -e ran ]
-}
-
-held_by() {
-	[[ $(cli HKEYS job) == *:"$1" ]]
-}
-
-is_free() {
-	[ -z "$(cli HKEYS job)" ]
 }
 
 # ends STATUS [WORDS]: $WAITER ends with STATUS, and its standard error has WORDS
@@ -49,7 +40,7 @@ ends() {
 	kill "$HOLDER"
 	ends 7
 	assert_equal "$(cat ran)" ran
-	wait_until is_free
+	wait_until test_gone job
 }
 
 @test 'wrap runs COMMAND if the lock is free again' {
@@ -64,7 +55,7 @@ ends() {
 	kill -CONT "$WAITER"
 	ends 75 'timed out'
 	[ ! -e ran ]
-	wait_until is_free
+	wait_until test_gone job
 	assert_equal "$("$FAIRLOCK" queue job --json | jq '.waiters | length')" 0
 }
 
@@ -85,7 +76,7 @@ ends() {
 	wait_until in_queue job 2
 	background "$FAIRLOCK" wrap job sh -c 'echo last >>ran'
 	wait_until in_queue job 3
-	wait_until held_by "$WAITER"
+	wait_until holds_lock "$WAITER"
 	stop "$WAITER"
 	wait_until grep -q next ran
 	kill -CONT "$WAITER"
@@ -114,5 +105,5 @@ ends() {
 	FAIRLOCK_URL=unix://$PWD/far run -69 --separate-stderr "$FAIRLOCK" wrap -l 1 job touch ran
 	assert_equal "$stderr" 'fairlock: cannot get lock job: each grant came late; a longer --lease helps'
 	[ ! -e ran ]
-	is_free
+	test_gone job
 }

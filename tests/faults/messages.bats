@@ -4,12 +4,10 @@
 
 load ../lib/helpers
 load ../lib/jobs
+load ../lib/waiters
 load ../lib/proxy
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-	start_server
-}
+setup() { start_in_folder; }
 
 teardown() {
 	# A stopped process does not end with the test.
@@ -29,15 +27,6 @@ entry() {
 # The secret of that request
 secret() {
 	entry | cut -d ' ' -f 4
-}
-
-# wait_behind_holder: `wrap job` waits in $WAITER behind $HOLDER; its COMMAND makes the file
-# `started`
-wait_behind_holder() {
-	hold job
-	background "$FAIRLOCK" wrap job touch started 2>said
-	WAITER=$!
-	wait_until in_queue job 1
 }
 
 # The waiter took a grant. The server knows nothing of a forged grant, so the guard may have stopped
@@ -69,8 +58,7 @@ refuses() {
 	! is_taken || fail "started by: $message"
 }
 
-# The waiter takes a true grant that it hears in time. A busy machine may deliver one too late: then
-# it needs another.
+# The waiter takes a true grant. A busy machine may deliver it too late: then it needs another.
 grants() {
 	cli PUBLISH "redisson_lock__channel:{job}:$(waiter_id)" "granted 1795261602123 5000 $(now_ms) $(secret)"
 	is_taken
@@ -89,7 +77,7 @@ below() {
 @test "a forged grant makes the waiter ask, and the waiter is granted the lock in its turn" {
 	local now token
 
-	wait_behind_holder
+	wait_behind_holder job touch started
 	token=$(now_ms)
 	for now in $(($(now_ms) + 20)) 1 99999999999999999999; do
 		refuses "granted $token 5000 $now"
@@ -106,7 +94,7 @@ below() {
 @test "a message with the secret starts COMMAND only if it has exactly the form of a grant" {
 	local form
 
-	wait_behind_holder
+	wait_behind_holder job touch started
 	for form in 'TOKEN 5000 NOW SECRET0' 'TOKEN 5000 NOW SECRET ' ' TOKEN 5000 NOW SECRET' 'TOKEN  5000 NOW SECRET' \
 		'TOKEN 5000 NOW' 'TOKEN 5000 SECRET' 'TOKEN -5000 NOW SECRET' 'TOKEN +5000 NOW SECRET' 'TOKEN 5e3 NOW SECRET' \
 		'TOKEN 0x100 NOW SECRET' 'TOKEN 30001 NOW SECRET' 'TOKEN 5000 LATER SECRET' 'TOKEN 0 NOW SECRET' '00000000000000001 5000 NOW SECRET' \
@@ -121,7 +109,7 @@ below() {
 @test "a secret is good for one request only" {
 	local before
 
-	wait_behind_holder
+	wait_behind_holder job touch started
 	before=$(secret)
 	refuses 0
 	refuses "granted 1795261602123 5000 $(now_ms) $before"
@@ -149,7 +137,7 @@ scripts_run() {
 @test "a flood of messages makes a waiter ask ten times a second at most, and it is handed the lock" {
 	local run most
 
-	wait_behind_holder
+	wait_behind_holder job touch started
 	read -r run most < <(flood "redisson_lock__channel:{job}:$(waiter_id)")
 	assert_equal "$(cat sent)" 20000
 	[ "$run" -le "$most" ] || fail "$run scripts, $most at most"
@@ -176,7 +164,7 @@ scripts_run() {
 @test "a first waiter takes no grant from the channel of plain Redisson locks" {
 	local plain='redisson_lock__channel:{job}'
 
-	wait_behind_holder
+	wait_behind_holder job touch started
 	wait_until hears "$plain"
 	refuses "$plain" "granted $(now_ms) 5000 $(now_ms) SECRET"
 	refuses "$plain" 'granted 99999999999999999999999 1125899906842624 1'

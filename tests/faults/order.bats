@@ -1,5 +1,6 @@
 # The queue seen from the shell: its order, dead, hung and idle waiters.
 load ../lib/helpers
+load ../lib/jobs
 load ../lib/proxy
 
 setup_file() { start_server; }
@@ -111,8 +112,7 @@ hang() {
 	done
 }
 
-# hung_ahead COUNT MOST: COUNT waiters in a row hang, and the one behind them starts within MOST s
-# of the release
+# hung_ahead COUNT MOST: the waiter behind COUNT hung ones starts within MOST s of the release
 hung_ahead() {
 	local released pid started
 
@@ -212,8 +212,7 @@ stands_by() {
 	cli PEXPIRE L 600000 >/dev/null
 	enqueue 5
 	cli CONFIG RESETSTAT >/dev/null
-	# As if the lock had ended sooner by a plain lock's unlock and been taken again: the first
-	# waiter asks.
+	# As if a plain lock had ended sooner and been taken again: the first waiter asks.
 	cli PEXPIRE L 1500 >/dev/null
 	cli PUBLISH redisson_lock__channel:{L} 0 >/dev/null
 	while calls=$(requests) && [ "$(cli HEXISTS L redisson:1)" = 1 ]; do
@@ -278,8 +277,7 @@ requests() { cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_evalsha:cal
 	[ "$calls" -le $((100 * (seconds / 11 + 1))) ]
 	run -0 paste -d ' ' before after
 	echo "$output"
-	# The average counts: time that others take from a virtual machine is counted as used by
-	# some waiter.
+	# The average: time that others take from a virtual machine counts as some waiter's.
 	awk '{ sum += $2 - $1 } END { print sum / NR / 1000 " us each"; exit NR != 100 || sum / NR >= 10000000 }' <<<"$output"
 }
 
@@ -309,9 +307,8 @@ cpu_times() {
 	local waiter=$!
 	wait_until in_queue L 1
 	run -0 "$FAIRLOCK" queue --remove "$(cli --raw LINDEX redisson_lock_queue:{L} 0)" L
-	local status=0
-	wait "$waiter" || status=$?
-	[ "$status" = 75 ]
+	status_of "$waiter"
+	[ "$STATUS" = 75 ]
 	grep -q 'removed from the queue' said
 	in_queue L 0
 }

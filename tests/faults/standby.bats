@@ -3,29 +3,22 @@
 
 load ../lib/helpers
 load ../lib/jobs
+load ../lib/waiters
 load ../lib/proxy
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-	start_server
-}
+setup() { start_in_folder; }
 
 # first_waits WORD...: the lock is held, and `wrap WORD...` waits for it in $WAITER, with its guard
 # $GUARD and with $READY, the process that is to become COMMAND
 first_waits() {
-	hold job
-	background "$FAIRLOCK" wrap "$@" >out 2>said
-	WAITER=$!
+	wait_behind_holder "$@"
 	stands_by
 }
 
+# The only waiter, $WAITER, is in the queue, and has its guard $GUARD and COMMAND's process $READY.
 stands_by() {
 	wait_until in_queue job 1
-	wait_until has_both
-}
-
-has_both() {
-	GUARD=$(pgrep -P "$WAITER") && READY=$(pgrep -P "$GUARD")
+	wait_until has_ready "$WAITER"
 }
 
 has_none() {
@@ -74,8 +67,7 @@ private_kb() {
 	awk '$1 == "Private_Dirty:" { print $2 }' "/proc/$1/smaps_rollup"
 }
 
-# has_fetched PID OTHER: PID has its own copy of the memory that it will write to: more than OTHER
-# has written to
+# has_fetched PID OTHER: PID has its own copy of more memory than OTHER, that it will write to
 has_fetched() {
 	[ "$(private_kb "$1")" -ge $(($(private_kb "$2") + 16)) ]
 }
@@ -99,7 +91,7 @@ has_fetched() {
 	wait_until has_none "$WAITER"
 	wait_until has_none "$next"
 	kill "$first"
-	wait_until has_both
+	wait_until has_ready "$WAITER"
 	for pid in "$WAITER" "$GUARD" "$READY"; do
 		wait_until has_fetched "$pid" "$next"
 	done
@@ -198,17 +190,13 @@ has_fetched() {
 	first_waits job touch ran
 	stop "$WAITER"
 	kill "$HOLDER"
-	wait_until owner_is_of "$WAITER"
-	wait_until nothing_held # the lock was handed to it, and its lease is over
+	wait_until holds_lock "$WAITER"
+	wait_until test_gone job # the lock was handed to it, and its lease is over
 	[ ! -e ran ]
 	kill -CONT "$WAITER"
 	status_of "$WAITER"
 	assert_equal "$STATUS" 0
 	[ -e ran ]
-}
-
-nothing_held() {
-	[ -z "$(cli HKEYS job)" ]
 }
 
 @test 'a guard that was stopped before the grant goes on' {
@@ -231,10 +219,10 @@ nothing_held() {
 	for answer in later first; do
 		FAIRLOCK_URL=unix://$PWD/far background "$FAIRLOCK" wrap --connect-timeout 4 "$answer" touch "$answer.ran"
 		WAITER=$!
-		wait_until has_both
-		[ "$answer" = first ] || wait_until held_by "$WAITER" "$answer"
+		wait_until has_ready "$WAITER"
+		[ "$answer" = first ] || wait_until holds_lock "$WAITER" "$answer"
 		stop "$WAITER"
-		wait_until held_by "$WAITER" "$answer"
+		wait_until holds_lock "$WAITER" "$answer"
 		sleep 5 # more than the connect timeout
 		[ ! -e "$answer.ran" ]
 		kill -CONT "$WAITER"
@@ -244,13 +232,7 @@ nothing_held() {
 	done
 }
 
-# held_by PID NAME
-held_by() {
-	[[ $(cli HKEYS "$2") == *:"$1" ]]
-}
-
-# forks_slowly WORD...: `wrap WORD...` far from its server. Its wrapper goes on half a second after
-# its first fork.
+# forks_slowly WORD...: a `wrap WORD...` far from its server that sleeps 0.5 s after its first fork
 forks_slowly() {
 	"$FAIRLOCK" wrap job true # so that the server knows the scripts
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
@@ -271,15 +253,11 @@ forks_slowly() {
 	stop "$WAITER"
 	stop "$GUARD"
 	kill "$HOLDER"
-	wait_until owner_is_of "$WAITER"
+	wait_until holds_lock "$WAITER"
 	kill -KILL "$WAITER"
 	both_end
 	wait_until nothing_left
 	[ ! -e ran ]
-}
-
-owner_is_of() {
-	held_by "$1" job
 }
 
 @test 'a wrap that is refused the lock leaves no process behind, not even a zombie' {

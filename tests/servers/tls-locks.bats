@@ -1,18 +1,13 @@
 # Locks over TLS are held, waited for and handed on as without it.
 
-setup_file() {
-	load ../lib/helpers
-	load ../lib/tls
-	make_certificates
-}
+load ../lib/helpers
+load ../lib/jobs
+load ../lib/tls
+load ../lib/waiters
 
-setup() {
-	load ../lib/helpers
-	load ../lib/tls
-	cd "$BATS_TEST_TMPDIR" || return
-	unset SSL_CERT_FILE SSL_CERT_DIR
-	export FAIRLOCK_TLS_CA=$TLS_DIR/ca.crt FAIRLOCK_CONNECT_TIMEOUT=10s
-}
+setup_file() { make_certificates; }
+
+setup() { use_certificates; }
 
 # use_tls_server [CERTIFICATE] [OPTION...]: starts a server for all commands of the test
 use_tls_server() {
@@ -51,7 +46,7 @@ while [ ! -e go ]; do sleep 0.1; done
 exit 5
 END
 	background "$FAIRLOCK" wrap -l 1s job sh job
-	local wrapper=$! token status=0
+	local wrapper=$! token
 	wait_until test -e started
 	run -1 grep -e socket: -e anon_inode: descriptors
 	token=$(token job)
@@ -59,8 +54,8 @@ END
 	[ "$(cli EXISTS job)" = 1 ]
 	[ "$(token job)" = "$token" ]
 	touch go
-	wait "$wrapper" || status=$?
-	[ "$status" = 5 ]
+	status_of "$wrapper"
+	[ "$STATUS" = 5 ]
 	nothing_left
 }
 
@@ -83,37 +78,28 @@ END
 	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap -l 1s job sh -c 'echo $$ >pid; sleep 2.5; "$FAIRLOCK" status -q job; echo $? >held; exit 5' 2>said
 	waiter=$!
-	wait_until has_both "$waiter"
+	wait_until has_ready "$waiter"
 	ready=$READY
 	kill "$HOLDER"
 	wait_until test -s pid
 	[ "$(cat pid)" = "$ready" ]
-	status=0
-	wait "$waiter" || status=$?
-	[ "$status" = 5 ]
+	status_of "$waiter"
+	[ "$STATUS" = 5 ]
 	[ "$(cat held)" = 0 ]
 	[ ! -s said ]
 	wait_until nothing_left
 }
 
-# has_both WAITER: it has a guard, and the process that is to become COMMAND, READY
-has_both() {
-	local guard
-
-	guard=$(pgrep -P "$1") && READY=$(pgrep -P "$guard")
-}
-
 @test "the guard and COMMAND's process of a killed waiter end" {
-	local waiter guard
+	local waiter
 
 	use_tls_server
 	hold job
 	background "$FAIRLOCK" wrap job touch ran
 	waiter=$!
-	wait_until has_both "$waiter"
-	guard=$(pgrep -P "$waiter")
+	wait_until has_ready "$waiter"
 	kill -KILL "$waiter"
-	wait_until ended "$guard"
+	wait_until ended "$GUARD"
 	wait_until ended "$READY"
 	wait_until nobody_present job
 	[ ! -e ran ]
@@ -235,15 +221,15 @@ has_token() {
 @test "a certificate replaced by a bad one ends no connection, but the next one is refused and the lock is lost" {
 	use_tls_server
 	background "$FAIRLOCK" wrap -l 3s job sh -c 'trap "touch stopped; exit" TERM; touch started; while :; do sleep 0.1; done' 2>said
-	local wrapper=$! status=0
+	local wrapper=$!
 	wait_until test -e started
 	show_certificate expired
 	sleep 4 # more than a lease
 	[ "$(cli EXISTS job)" = 1 ]
 	[ ! -e stopped ]
 	cli CLIENT KILL TYPE pubsub
-	wait "$wrapper" || status=$?
-	[ "$status" = 76 ]
+	status_of "$wrapper"
+	[ "$STATUS" = 76 ]
 	[ -e stopped ]
 	run -0 cat said
 	assert_output --partial 'its certificate is not trusted: certificate has expired'
@@ -254,12 +240,12 @@ has_token() {
 	use_tls_server
 	hold job
 	background "$FAIRLOCK" wrap -w 4s job true 2>said
-	local waiter=$! status=0
+	local waiter=$!
 	wait_until in_queue job 1
 	show_certificate expired
 	cli CLIENT KILL TYPE pubsub
-	wait "$waiter" || status=$?
-	[ "$status" = 69 ]
+	status_of "$waiter"
+	[ "$STATUS" = 69 ]
 	run -0 cat said
 	assert_output "fairlock: cannot reach $FAIRLOCK_URL: its certificate is not trusted: certificate has expired"
 }
