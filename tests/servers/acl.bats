@@ -150,8 +150,7 @@ named() {
 	esac
 }
 
-# refused_without WORD COMMAND...: one of the commands is refused and names WORD, and none fails in
-# another way
+# refused_without WORD COMMAND...: a command is refused and names WORD; none fails in another way
 refused_without() {
 	local word=$1 command name found=
 
@@ -212,8 +211,7 @@ contents() {
 	done
 }
 
-# changes_nothing USER OWNER: neither a command of fairlock nor a script of the user's own changes
-# anything
+# changes_nothing USER OWNER: neither a command of fairlock nor a script of USER changes anything
 changes_nothing() {
 	local before command
 

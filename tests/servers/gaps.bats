@@ -23,8 +23,7 @@ lone_node() {
 
 serves() { node_cli "$NODE" CLUSTER INFO | grep -q cluster_state:ok; }
 
-# shows_all_but TEXT STATUS ARG...: fairlock ends with STATUS, and its one message names the missing
-# part as TEXT
+# shows_all_but TEXT STATUS ARG...: fairlock ends with STATUS, and says that TEXT is missing
 shows_all_but() {
 	run --separate-stderr -"$2" timeout 20 "$FAIRLOCK" "${@:3}"
 	assert_equal "${#stderr_lines[@]}" 1

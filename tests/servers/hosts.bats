@@ -9,8 +9,7 @@ setup() {
 	start_far_server
 }
 
-# host MS OPTION...: runs the job at five full minutes of a clock that is MS late. A minute lasts 3
-# s here.
+# host MS OPTION...: runs the job at five full minutes, of 3 s each, of a clock that is MS late
 host() {
 	local late=$1 tick ms
 

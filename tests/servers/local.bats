@@ -63,8 +63,7 @@ servers() {
 	refute grep -q home.log <<<"$state"
 	grep -q '^PPid:[[:blank:]]*[01]$' <<<"$state"
 	grep -q '^SigBlk:[[:blank:]]*0*$' <<<"$state"
-	# The server decides itself which signals it ignores; QUIT, USR2 and CHLD are not among
-	# them.
+	# The server decides which signals it ignores; QUIT, USR2 and CHLD are not among them.
 	ignored=$(sed -n 's/^SigIgn:[[:blank:]]*//p' <<<"$state")
 	assert_equal "$((0x$ignored & (1 << 2 | 1 << 11 | 1 << 16)))" 0
 	grep -Eq '^Max file size +unlimited' <<<"$state"

@@ -48,8 +48,7 @@ arguments_and_environment() {
 	tr '\0' '\n' <"/proc/$1/environ"
 }
 
-# shown_nowhere OPTION...: wrap with these options, its guard and COMMAND do not show the password,
-# nor does -v
+# shown_nowhere OPTION...: neither wrap, its guard, COMMAND nor -v shows the password
 shown_nowhere() {
 	local pid wrapper
 
