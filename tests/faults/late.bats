@@ -3,21 +3,15 @@
 # connection, and the server reads the first copy long after. The late copy must change nothing.
 
 load ../lib/helpers
+load ../lib/lone-cluster
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	# On a cluster every command tries again, since a slot may be on its way.
-	start_server --cluster-enabled yes --cluster-port "$(free_port)"
-	cli CLUSTER ADDSLOTSRANGE 0 16383 >/dev/null
-	wait_until cluster_is_up
+	start_lone_cluster
 }
 
-cluster_is_up() {
-	cli CLUSTER INFO | grep -q '^cluster_state:ok'
-}
-
-# come_late WORD COMMAND...: runs COMMAND, and keeps back the first copy of its request that has
-# WORD in it
+# come_late WORD COMMAND...: runs COMMAND; the first copy of its request that has WORD is kept back
 come_late() {
 	background python3 "$TESTS_DIR/lib/late.py" "$SERVER_SOCKET" "$1" .
 	wait_until test -e port

@@ -70,20 +70,22 @@ unharmed() {
 	assert_equal "$(cli GET "$(key_log)") $(cli TTL "$(key_log)")" 'theirs -1'
 }
 
+# refused_to_holder KEY: every script that the holder anna can call fails because of KEY
+refused_to_holder() {
+	unharmed "$1" renew anna lease=60000
+	unharmed "$1" release anna
+	unharmed "$1" release '' mode=force request=breaker
+	unharmed "$1" leave anna
+}
+
 @test "renew, release and leave refuse a list of another type and change nothing" {
 	acquire anna
-	unharmed "$(key_queue)" renew anna lease=60000
-	unharmed "$(key_queue)" release anna
-	unharmed "$(key_queue)" release '' mode=force request=breaker
-	unharmed "$(key_queue)" leave anna
+	refused_to_holder "$(key_queue)"
 }
 
 @test "renew, release and leave refuse a sorted set of another type and change nothing" {
 	acquire anna
-	unharmed "$(key_timeouts)" renew anna lease=60000
-	unharmed "$(key_timeouts)" release anna
-	unharmed "$(key_timeouts)" release '' mode=force request=breaker
-	unharmed "$(key_timeouts)" leave anna
+	refused_to_holder "$(key_timeouts)"
 }
 
 # What stays
@@ -133,6 +135,24 @@ unharmed() {
 	cli DEL "$(key_state)"
 	acquire anna
 	between 86300 "$(cli TTL "$(key_state)")" 86400
+}
+
+@test "the log has a time to live again if any script notices the end of a lease" {
+	acquire anna lease=1000
+	queue_up ben
+	later 1001
+	cli DEL "$(key_log)" >/dev/null
+	acquire carl mode=try
+	all_well
+}
+
+@test "renew gives a sorted set that somebody deleted a time to live again" {
+	acquire anna
+	present ben
+	acquire ben handed=1
+	cli DEL "$(key_timeouts)" >/dev/null
+	renew anna
+	[ "$(cli PTTL "$(key_timeouts)")" -gt 0 ]
 }
 
 @test "the first script on a new server, whichever it is, leaves no key without a time to live" {

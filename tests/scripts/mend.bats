@@ -4,10 +4,6 @@
 load ../lib/helpers
 load ../lib/scripts
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-}
-
 # Every script runs without an error, and leaves the keys in order.
 every_script_works() {
 	acquire zoe mode=try
@@ -149,26 +145,6 @@ two_disagree() {
 	all_well
 }
 
-@test "a few signs of life mend a long queue and keep its Redisson id from expiring" {
-	acquire anna
-	mapfile -t ids < <(seq -f w%g 40)
-	present_together "${ids[@]}"
-	for id in "${ids[@]}"; do
-		script_line acquire "$id" "$id" w 30000 wait '' 0 '' ''
-	done | cli >/dev/null
-	cli ZREM "$(key_timeouts)" w20
-	cli LREM "$(key_queue)" 0 w30
-	redisson_waits r1
-	for i in $(seq 10); do
-		later 100
-		acquire w1 again=1
-		answered queued
-	done
-	all_well
-	assert_equal "$(waiting)" "${ids[*]} r1"
-	assert_equal "$(cli PTTL "$(key_queue)")" -1
-}
-
 @test "odd ids are no error to any script" {
 	acquire anna lease=3600000
 	for id in ' ' '%d+' 'a b c' '*' "it's" $'tab\there' 't:x' 'x:' '12 34' "$(printf 'a\377b')"; do
@@ -264,6 +240,18 @@ two_disagree() {
 	every_script_works
 }
 
+@test "the removal of an unknown waiter writes down what it has mended" {
+	acquire anna
+	queue_up cleo
+	queue_up_dead ben
+	cli LREM "$(key_queue)" 0 ben
+	cli ZREM "$(key_timeouts)" ben
+	remove zoe
+	answered unknown
+	queue_is cleo
+	assert_equal "$(field ours)" 1
+}
+
 # A sequence
 
 # one_step: a random step
@@ -345,109 +333,4 @@ look="$(sed 's/return "well"$/local clock = redis.call("TIME")\
 		fi
 		before=${after[0]} ttl=${after[1]} looked=${after[2]}
 	done
-}
-
-# crowd COUNT: anna holds, and COUNT waiters of ours are present, w1 first.
-crowd() {
-	acquire anna lease=600000
-	mapfile -t ids < <(seq -f w%g "$1")
-	present_together "${ids[@]}"
-	for id in "${ids[@]}"; do
-		script_line acquire "$id" "$id" w 30000 wait '' 0 '' '' '' 0 ''
-	done | cli >/dev/null
-	assert_equal "$(cli LLEN "$(key_queue)")" "$1"
-}
-
-@test "a request of the first waiter and each sign of life look at a part of a long queue only" {
-	crowd 300
-	later 100
-	hear_calls
-	acquire w1 again=1
-	answered queued
-	acquire w150 again=1
-	answered queued
-	calls >called
-	assert_equal "$(grep -ac '"HSCAN"' called)" 1 # a part of the hash, for one of the two
-	run -1 grep -aE '"LRANGE" "[^"]*" "0" "-1"|"(LREM|LINSERT|ZRANGE|HKEYS|HGETALL)" "(redisson|fairlock)' called
-	[ "$(wc -l <called)" -lt 60 ]
-}
-
-@test "the scripts look after a long queue ten times a second at most" {
-	local from
-
-	crowd 100
-	later 100
-	from=$(date +%s%N)
-	acquire w1 again=1
-	hear_calls
-	for i in $(seq 5); do
-		acquire "w$i" again=1
-		answered queued
-	done
-	calls >called
-	[ "$(grep -ac '"HSCAN"' called)" -le $((($(date +%s%N) - from) / 100000000)) ]
-	later 100
-	acquire w1 again=1
-	calls >called
-	[ "$(grep -ac '"HSCAN"' called)" -gt 0 ]
-}
-
-@test "the scripts mend a long queue in parts" {
-	crowd 100
-	cli ZREM "$(key_timeouts)" w90 >/dev/null
-	cli LREM "$(key_queue)" 0 w95 >/dev/null
-	for i in $(seq 40); do
-		later 100
-		acquire w1 again=1
-	done
-	all_well
-	assert_equal "$(waiting)" "${ids[*]}"
-}
-
-@test "the scripts compare the whole of a long queue once in a minute if the lengths differ" {
-	crowd 100
-	cli ZREM "$(key_timeouts)" w90 >/dev/null
-	acquire w1 again=1
-	all_well
-	cli LREM "$(key_queue)" 0 w80 >/dev/null
-	hear_calls
-	acquire w1 again=1
-	calls >called
-	run -1 grep -E '"LRANGE" "[^"]*" "0" "-1"' called
-	later 61000
-	acquire w1 again=1
-	all_well
-}
-
-@test "the head of a long queue has a score after each script" {
-	crowd 100
-	for i in 1 2; do
-		cli ZREM "$(key_timeouts)" w1 >/dev/null
-		renew anna
-		[ -n "$(cli ZSCORE "$(key_timeouts)" w1)" ]
-	done
-}
-
-@test "the removal of an unknown waiter writes down what it has mended" {
-	acquire anna
-	queue_up cleo
-	queue_up_dead ben
-	cli LREM "$(key_queue)" 0 ben
-	cli ZREM "$(key_timeouts)" ben
-	remove zoe
-	answered unknown
-	queue_is cleo
-	assert_equal "$(field ours)" 1
-}
-
-@test "a Redisson id without a score gets one in a long queue although the lengths agree" {
-	crowd 100
-	cli RPUSH "$(key_queue)" r1 >/dev/null
-	cli ZADD "$(key_timeouts)" "$(now_ms)" r2 >/dev/null
-	for i in $(seq 8); do
-		later 100
-		acquire w1 again=1
-	done
-	[ -n "$(cli ZSCORE "$(key_timeouts)" r1)" ]
-	all_well
 }

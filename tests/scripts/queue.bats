@@ -39,16 +39,8 @@ in_one_go() {
 }
 
 @test "a hundred waiters get the lock in the order in which they came" {
-	local ids=() id
-
-	for ((i = 1; i <= 100; i++)); do
-		ids+=("w$i")
-	done
-	present_together "${ids[@]}"
 	acquire anna
-	for id in "${ids[@]}"; do
-		script_line acquire "$id" "$id" w 30000 wait '' 0 '' ''
-	done | cli >/dev/null
+	crowd 100
 	queue_is "${ids[@]}"
 	release anna
 	run in_one_go "${ids[@]}"
@@ -180,16 +172,8 @@ in_one_go() {
 }
 
 @test "one script passes over fifty dead waiters" {
-	local ids=() id
-
-	for ((i = 1; i <= 50; i++)); do
-		ids+=("w$i")
-	done
-	present_together "${ids[@]}"
 	acquire anna
-	for id in "${ids[@]}"; do
-		script_line acquire "$id" "$id" w 30000 wait '' 0 '' ''
-	done | cli >/dev/null
+	crowd 50
 	queue_up live
 	queue_is "${ids[@]}" live
 	absent together
@@ -199,14 +183,8 @@ in_one_go() {
 	queue_is live
 }
 
-somebody_listens_by_pattern() {
-	[ "$(cli PUBSUB NUMPAT)" = 1 ]
-}
-
 @test "a dead waiter counts as dead even if a client listens to all channels by a pattern" {
-	background "$CLI" -s "$SERVER_SOCKET" PSUBSCRIBE '*' >/dev/null
-	subscriber[monitor]=$!
-	wait_until somebody_listens_by_pattern
+	listen_by_pattern '*'
 	acquire anna
 	queue_up_dead ben
 	queue_up cleo

@@ -82,11 +82,7 @@ outsider() {
 }
 
 @test "a Redisson waiter with a sharded subscription is present, and is told its turn" {
-	acquire anna
-	redisson_waits r1
-	present r1
-	queue_up ben
-	release anna
+	turn_of_present_redisson
 	told r1 0
 	told ben 'second 1000'
 	later 1000
@@ -99,10 +95,7 @@ outsider() {
 }
 
 @test "a Redisson waiter without a subscription has 5 s and is then passed over" {
-	acquire anna
-	redisson_waits r1
-	queue_up ben
-	release anna
+	turn_of_absent_redisson
 	later 1000
 	ask ben
 	queue_is r1 ben
@@ -115,15 +108,9 @@ outsider() {
 @test "a waiter that is not present is told with PUBLISH" {
 	acquire anna
 	redisson_waits r1
-	background "$CLI" -s "$SERVER_SOCKET" PSUBSCRIBE "$(channel):r*" >"$BATS_TEST_TMPDIR/heard.pattern"
-	subscriber[pattern]=$!
-	wait_until somebody_listens_by_pattern
+	listen_by_pattern "$(channel):r*"
 	release anna
 	wait_until grep -qx "$(channel):r1" "$BATS_TEST_TMPDIR/heard.pattern"
-}
-
-somebody_listens_by_pattern() {
-	[ "$(cli PUBSUB NUMPAT)" = 1 ]
 }
 
 @test "a waiter with a sharded subscription is not told with PUBLISH, which goes to all nodes of a cluster" {

@@ -4,8 +4,7 @@
 load ../lib/helpers
 load ../lib/scripts
 
-# all_refuse VERSION: every script that changes something answers with this version, and changes
-# nothing.
+# all_refuse VERSION: every script that would change something answers VERSION and changes nothing
 all_refuse() {
 	local before
 
