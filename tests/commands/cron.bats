@@ -78,7 +78,7 @@ STAY='echo $$ >pid; exec sleep 600'
 	ends_with 124 "$wrapper"
 	ended "$(<pid)"
 	grep -q 'as long as --max-hold allows; stopping sh' said
-	grep -q 'cannot' said # give the lock back
+	grep -q 'cannot' said # the guard could not give the lock back
 }
 
 @test "wrap refuses --max-hold 0 as a usage error" {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# fairlock doctor and the way to a server: permissions, passwords, TLS, sentinels, clusters, private servers.
+# fairlock doctor and the way to a server: permissions, passwords, TLS, and kinds of servers.
 
 load ../lib/helpers
 load ../lib/doctor

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# fairlock doctor: its findings about servers, locks, replicas and clocks, of which something is wrong.
+# fairlock doctor: its findings about servers, locks, replicas and clocks.
 
 load ../lib/helpers
 load ../lib/doctor

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Hostile entries in the log: every form of fairlock log bears them, and prints no control characters.
+# Hostile entries in the log: no form of fairlock log fails or prints control characters.
 
 load ../lib/helpers
 load ../lib/history

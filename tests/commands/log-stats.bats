@@ -4,7 +4,7 @@
 load ../lib/helpers
 load ../lib/history
 
-# stats [FILTER]: prints this part of the figures. (jq 1.7 prints 1.0000 as it is written; + 0 makes it 1.)
+# stats [FILTER]: prints this part of the figures (jq 1.7 prints 1.0000 as written; + 0 makes it 1)
 stats() {
 	"$FAIRLOCK" log --stats --json job | jq -c ".stats${1-}"
 }

@@ -54,7 +54,7 @@ page_options() {
 	}'
 }
 
-# manual_options [FOLDER]: prints the options of each command, from its own page and from fairlock(1)
+# manual_options [FOLDER]: prints each command's options, of its own page and of fairlock(1)
 manual_options() {
 	local folder=${1:-$MANUAL} command
 
@@ -177,8 +177,8 @@ statuses() {
 	done
 }
 
-# command_lines FILE: prints the command lines of fairlock in it, without "fairlock", up to COMMAND or
-# a pipe
+# command_lines FILE: prints the command lines of fairlock in it, without "fairlock", up to COMMAND
+# or a pipe
 command_lines() {
 	grep -oE "fairlock (${COMMANDS// /|}) .*" "$1" | sed -E -e 's/^fairlock //' -e 's/ (--|\|) .*//'
 }

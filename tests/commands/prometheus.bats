@@ -213,7 +213,7 @@ make_all_kinds() {
 	wait_until in_queue job 1
 	background "$FAIRLOCK" acquire job
 	wait_until waits '.fairlock_waiters.job == 2 and .fairlock_oldest_wait_seconds.job > 0.5'
-	# the first began long ago
+	# the first waiter began long ago
 	id=$(cli LINDEX 'redisson_lock_queue:{job}' 0)
 	read -r ticket seen <<<"$(cli HGET 'fairlock:{job}' "t:$id")"
 	cli HSET 'fairlock:{job}' "t:$id" "$((ticket - 1000000000)) $seen" >/dev/null
@@ -265,7 +265,8 @@ make_all_kinds() {
 	waiter=$!
 	wait_until in_queue job 1
 	id=$(cli LINDEX 'redisson_lock_queue:{job}' 0)
-	# The waiter hears of its turn 2 s late, asks, is granted the lock at once, and does not hear that.
+	# The waiter hears of its turn 2 s late, asks, is granted the lock at once, and does not
+	# hear that.
 	proxy delay 2000 down
 	"$FAIRLOCK" release --owner "$owner" job
 	wait_until holds_now "$id"

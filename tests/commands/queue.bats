@@ -13,7 +13,7 @@ waiting() {
 	[ "$(queue '|map(select(.present))|length')" = "$1" ]
 }
 
-# join_queue NUMBER: starts an acquire, which becomes the waiter with this number in the queue of "job"
+# join_queue NUMBER: starts an acquire, which becomes waiter NUMBER in the queue of "job"
 join_queue() {
 	background "$FAIRLOCK" acquire job >"$BATS_TEST_TMPDIR/owner.$1"
 	wait_until waiting "$1"

@@ -48,7 +48,7 @@ as_cron() {
 cron() { as_cron command "$1"; }
 
 @test "the recipe for a job on many hosts runs it once, and passes over a host that does not have it" {
-	run -127 cron "$(recipe nightly)" # on a host without it
+	run -127 cron "$(recipe nightly)" # on a host without the program
 	program report "echo ran >>'$PWD/ran'"
 	for _ in 1 2 3; do
 		run -0 cron "$(recipe nightly)"

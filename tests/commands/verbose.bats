@@ -8,8 +8,8 @@ step='fairlock: \[ *[0-9]+\.[0-9]{3}\] '
 id='[0-9a-f-]{36}:[0-9]+'
 took='([0-9]+ms|[0-9]+s)'
 
-# told FILE PATTERN...: fails unless the file has exactly these steps in this order, with times that do
-# not go back
+# told FILE PATTERN...: fails unless the file has exactly these steps in this order, with times that
+# do not go back
 told() {
 	local n=0 pattern
 

@@ -6,8 +6,8 @@ if [ -z "${SUITE:-}" ]; then
 	SUITE=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 fi
 
-# enter_own_groups: moves this shell into a new control group below its own, in each hierarchy, because
-# systemd takes over the group in which it is started
+# enter_own_groups: moves this shell into a new control group below its own, in each hierarchy,
+# because systemd takes over the group in which it is started
 enter_own_groups() {
 	local groups line type path mount group
 
@@ -29,8 +29,8 @@ enter_own_groups() {
 	done <<<"$groups"
 }
 
-# remove_groups_after PID: starts the only process that outlives the test, for a second. It waits only for
-# PID, which the kernel kills with us.
+# remove_groups_after PID: starts the only process that outlives the test, for a second. It waits
+# only for PID, which the kernel kills with us.
 remove_groups_after() {
 	# shellcheck disable=SC2016
 	setsid sh -c '
@@ -54,8 +54,8 @@ why_no_root() {
 	fi
 }
 
-# new_root: makes a root. Its processes, mounts and changes end with this shell. Sets ROOT_PID, its first
-# process.
+# new_root: makes a root. Its processes, mounts and changes end with this shell. Sets ROOT_PID, its
+# first process.
 new_root() {
 	local root=$BUILDROOT/deb-root/$SUITE/root reason folder unshare
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The example units, word for word, under a real systemd in a Debian root that has the package. The root
-# has a network of its own, where lock.example.com runs the server that the package recommends.
+# The example units, word for word, under a real systemd in a Debian root that has the package. The
+# root has a network of its own, where lock.example.com runs the server that the package recommends.
 load ../lib/helpers
 load root
 
@@ -69,7 +69,7 @@ is_free() { [ "$(in_root redis-cli EXISTS "$1")" = 0 ]; }
 # processes_of PROGRAM: prints the ids of its processes in the root
 processes_of() { pgrep --ns "$ROOT_PID" --nslist pid -f "$1"; }
 
-# queued UNIT COUNT
+# queued UNIT COUNT: succeeds if so many owners are in the queue of its lock
 queued() { [ "$(in_root redis-cli LLEN "redisson_lock_queue:{$1}")" = "$2" ]; }
 
 # said UNIT: prints the journal's lines by it and about it, of this test

@@ -11,9 +11,9 @@ load interop
 	one_takes_less_than 100 redisson_to_shell lock unlock
 }
 
-# one_takes_less_than MS COMMAND...: fails unless one of eight runs of COMMAND, which sets `took`, takes
-# less than MS. A busy machine may be slow at times, but not in each run, or it is slow with a free lock,
-# too. No run may take seconds, as it would without a message.
+# one_takes_less_than MS COMMAND...: fails unless one of eight runs of COMMAND, which sets `took`,
+# takes less than MS. A busy machine may be slow at times, but not in each run, or it is slow with a
+# free lock, too. No run may take seconds, as it would without a message.
 one_takes_less_than() {
 	local round pace
 
@@ -36,8 +36,8 @@ time_of_a_free_lock() {
 	echo $(($(ms) - start))
 }
 
-# redisson_to_shell LOCK UNLOCK: sets `took` to the ms from Redisson's UNLOCK to the grant to a fairlock
-# waiter
+# redisson_to_shell LOCK UNLOCK: sets `took` to the ms from Redisson's UNLOCK to the grant to a
+# fairlock waiter
 redisson_to_shell() {
 	local start
 
@@ -46,7 +46,7 @@ redisson_to_shell() {
 	shell_waits job
 	start=$(ms)
 	tell anna a.1 "$2" job
-	took=$(granted_after shell "$start")
+	granted_after shell "$start"
 	wait_until ended "$WAITER"
 }
 
@@ -56,22 +56,18 @@ redisson_to_shell() {
 	start=$(ms)
 	ask anna a.1 lock job 4000
 	shell_waits job
-	took=$(granted_after shell "$start")
-	echo "after $took ms"
+	granted_after shell "$start"
 	[ "$took" -ge 3990 ]
 	[ "$took" -lt 8000 ]
 }
 
 @test "a fairlock waiter gets the lock when the lease ends that Redisson took at its turn" {
-	local start took
+	local took
 	start_java anna
 	hold job
 	java_waits anna a.1 tryLockNote job trace redisson 60000 1000
 	shell_waits job
-	start=$(ms)
-	kill -TERM "$HOLDER"
-	took=$(granted_after shell "$start")
-	echo "after $took ms"
+	end_hold_for shell
 	[ "$took" -ge 980 ]
 	[ "$took" -lt 4000 ]
 	trace_is redisson shell
@@ -85,8 +81,8 @@ redisson_to_shell() {
 	kill_java anna
 	left=$(cli PTTL job)
 	start=$(ms)
-	took=$(granted_after shell "$start")
-	echo "after $took ms, $left ms of the lease were left"
+	granted_after shell "$start"
+	echo "$left ms of the lease were left"
 	[ "$took" -lt $((left + 3000)) ]
 }
 
@@ -99,8 +95,7 @@ redisson_to_shell() {
 	start=$(ms)
 	ask ben b.1 forceUnlock job
 	[ "$answer" = true ]
-	took=$(granted_after shell "$start")
-	echo "after $took ms"
+	granted_after shell "$start"
 	[ "$took" -lt 5000 ]
 }
 
@@ -153,8 +148,8 @@ shell_to_redisson() {
 	gets_it_at_the_end_of_the_lease
 }
 
-# Old versions of Redisson sleep past the end of a lease, even of Redisson's own, because no message comes
-# then. The next client that asks for the lock wakes them, and queues behind them.
+# Old versions of Redisson sleep past the end of a lease, even of Redisson's own, because no message
+# comes then. The next client that asks for the lock wakes them, and queues behind them.
 gets_it_at_the_end_of_the_lease() {
 	wait_until is_free job
 	if [[ $REDISSON != 3.* ]]; then

@@ -1,5 +1,5 @@
-# Real Redisson clients beside fairlock: `load ../lib/helpers`, then `load interop`. Each test has a server
-# of its own, and starts its JVMs, which all die with it.
+# Real Redisson clients beside fairlock: `load ../lib/helpers`, then `load interop`. Each test has a
+# server of its own, and starts its JVMs, which all die with it.
 #
 # REDISSON  the version of Redisson, which tests/interop/build has made ready
 
@@ -42,7 +42,7 @@ classpath() {
 	echo "$BUILDROOT/interop/$REDISSON/classes:$BUILDROOT/interop/$REDISSON/lib/*"
 }
 
-# start_java WHO [WATCHDOG_MS [FAIR_WAIT_MS]]: a JVM that takes commands (see Client.java)
+# start_java WHO [WATCHDOG_MS [FAIR_WAIT_MS]]: starts a JVM that takes commands (see Client.java)
 start_java() {
 	local who=$1 input
 
@@ -50,7 +50,7 @@ start_java() {
 	mkfifo "$who.in"
 	exec {input}<>"$who.in"
 	: >"$who.out"
-	# not `background`, whose commands read nothing
+	# background would take the standard input away
 	setpriv --pdeathsig KILL java -XX:TieredStopAtLevel=1 -Xmx96m \
 		-cp "$(classpath)" fairlock.Client "$PORT" "$@" <"$who.in" >"$who.out" 2>"$who.err" 3>&- 4>&- &
 	JVM[$who]=$!
@@ -69,7 +69,7 @@ answered() {
 	grep -qx -- "${*:2}" "$1.out"
 }
 
-# ask WHO ACTOR COMMAND [ARGUMENT...]: sends a command, waits for the answer, and sets `answer` to it
+# ask WHO ACTOR COMMAND [ARGUMENT...]: sends a command, waits for its answer, and sets `answer`
 ask() {
 	local before
 
@@ -89,8 +89,8 @@ more_answers() {
 	[ "$(answers "${@:2}")" -gt "$1" ]
 }
 
-# java_waits WHO ACTOR COMMAND NAME...: sends the command, and waits until a waiter is in the queue of NAME
-# and listens: Redisson subscribes only after it has queued
+# java_waits WHO ACTOR COMMAND NAME...: sends the command, and waits until a waiter is in the queue
+# of NAME and listens: Redisson subscribes only after it has queued
 java_waits() {
 	local before
 
@@ -108,8 +108,8 @@ listens_to() {
 	[ "$(cli --raw PUBSUB NUMSUB "$1" | tail -n 1)" -gt 0 ]
 }
 
-# freeze_java WHO: stops the JVM while it waits for no reply, or else its requests would have timed out when
-# it goes on
+# freeze_java WHO: stops the JVM while it waits for no reply, or else its requests would have timed
+# out when it goes on
 freeze_java() {
 	wait_until idle
 	kill -STOP "${JVM[$1]}"
@@ -120,8 +120,8 @@ idle() {
 	! cli --raw CLIENT LIST | grep ' addr=127.0.0.1:' | grep -q ' idle=0 '
 }
 
-# shell_waits NAME [WORD]: starts a wrap, which writes WORD into `trace` when it is granted, and waits until
-# it is in the queue. Sets WAITER.
+# shell_waits NAME [WORD]: starts a wrap, which writes WORD into `trace` when it is granted, and
+# waits until it is in the queue. Sets WAITER.
 shell_waits() {
 	shell_comes "$@"
 	wait_until is_queued "$1" "$WAITER"
@@ -132,7 +132,7 @@ is_queued() {
 	cli --raw LRANGE "redisson_lock_queue:{$1}" 0 -1 | grep -q ":$2\$"
 }
 
-# shell_comes NAME [WORD]: does the same without a look at the queue, for a wrap that may be granted at once
+# shell_comes NAME [WORD]: the same without a look at the queue, for a wrap that need not wait
 shell_comes() {
 	background "$FAIRLOCK" wrap "$1" sh -c "echo ${2:-shell} >>trace; date +%s%N >'granted.${2:-shell}'"
 	WAITER=$!
@@ -164,8 +164,18 @@ ms() {
 	echo $(($(date +%s%N) / 1000000))
 }
 
-# granted_after WORD START_MS: prints the milliseconds from START_MS to the grant to WORD
+# granted_after WORD START_MS: waits for the grant to WORD, and sets `took` to the ms since START_MS
 granted_after() {
 	wait_until test -s "granted.$1"
-	echo $(($(cat "granted.$1") / 1000000 - $2))
+	took=$(($(cat "granted.$1") / 1000000 - $2))
+	echo "after $took ms"
+}
+
+# end_hold_for WORD: ends HOLDER's hold, and sets `took` to the ms until the grant to WORD
+end_hold_for() {
+	local start
+
+	start=$(ms)
+	kill -TERM "$HOLDER"
+	granted_after "$1" "$start"
 }

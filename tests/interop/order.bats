@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Many grants to Redisson and fairlock in random order: see mixed.py, which prints the seed that repeats a
-# run.
+# Many grants to Redisson and fairlock in random order: see mixed.py, which prints the seed that
+# repeats a run.
 
 load ../lib/helpers
 load interop

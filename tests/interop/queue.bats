@@ -22,7 +22,8 @@ load interop
 	wait_until gone job
 }
 
-# java_with_short_wait WHO: starts a JVM whose waiters wait for SHORT_S: 5 s in old versions, 2 s in new ones
+# java_with_short_wait WHO: starts a JVM whose waiters wait for SHORT_S: 5 s in old versions, 2 s in
+# new ones
 java_with_short_wait() {
 	if [[ $REDISSON = 3.* ]]; then
 		start_java "$1" 30000
@@ -78,8 +79,8 @@ java_with_short_wait() {
 	trace_is 1 2
 }
 
-# ours_stay_behind PATIENCE_MS: a tryLock with this wait gets the lock before fairlock waiters, and a second
-# client asks at once
+# ours_stay_behind PATIENCE_MS: a tryLock with this wait gets the lock before fairlock waiters, and
+# a second client asks at once
 ours_stay_behind() {
 	start_java anna
 	start_java ben
@@ -137,7 +138,7 @@ ours_stay_behind() {
 # ---- Waiters that die ----
 
 @test "a fairlock waiter gets past dead Redisson waiters in about 5 s, past all of them together" {
-	local start took i
+	local took i
 	start_java anna
 	start_java ben
 	hold job
@@ -147,10 +148,7 @@ ours_stay_behind() {
 	shell_waits job shell
 	java_waits ben b.1 run job trace redisson 0
 	kill_java anna
-	start=$(ms)
-	kill -TERM "$HOLDER"
-	took=$(granted_after shell "$start")
-	echo "after $took ms"
+	end_hold_for shell
 	[ "$took" -gt 3000 ]
 	[ "$took" -lt 15000 ]
 	# the Redisson waiter behind it profits
@@ -159,7 +157,7 @@ ours_stay_behind() {
 }
 
 @test "a fairlock waiter gets past a Redisson waiter sooner if that was dead before the release" {
-	local start took
+	local took
 	start_java anna
 	hold job
 	java_waits anna a.1 run job trace dead 0
@@ -167,10 +165,7 @@ ours_stay_behind() {
 	kill_java anna
 	wait_until seen_absent
 	sleep 4
-	start=$(ms)
-	kill -TERM "$HOLDER"
-	took=$(granted_after shell "$start")
-	echo "after $took ms"
+	end_hold_for shell
 	[ "$took" -lt 4700 ]
 }
 

@@ -18,7 +18,8 @@ job() {
 	event job "\"job\":\"$1\",\"kind\":\"wrap\",\"lock\":\"x\",\"lease\":3000,\"own\":0,\"wait\":null${2:+,$2}"
 }
 
-# script_job KIND NAME: a script around acquire and release begins; KIND is script, or keeper if it has one
+# script_job KIND NAME: a script around acquire and release begins; KIND is script, or keeper if it
+# has one
 script_job() { event job "\"job\":\"$2\",\"kind\":\"$1\",\"lock\":\"x\",\"lease\":3000"; }
 
 # script_status JOB COMMAND STATUS: a command of the script ends
@@ -32,7 +33,8 @@ ends() { event exit "\"job\":\"$1\",\"status\":$2"; }
 # fault HOW JOB ROLE [PID]: the driver harms a process of the job
 fault() { event fault "\"fault\":\"$1\",\"job\":\"$2\",\"role\":\"$3\",\"pid\":${4:-7}"; }
 
-# outage KIND FROM UNTIL [WAY]: from FROM to UNTIL, in ms from now, the server or this way to it is away
+# outage KIND FROM UNTIL [WAY]: from FROM to UNTIL, in ms from now, the server or this way to it is
+# away
 outage() {
 	echo "{\"at\":$((at + $2 * 1000000)),\"until\":$((at + $3 * 1000000)),\"what\":\"outage\",\"kind\":\"$1\",\"path\":\"${4:-server}\"}" >>events
 }

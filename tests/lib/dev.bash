@@ -1,5 +1,5 @@
-# Gives the mount namespace in which it runs a /dev whose log is a link to SOCKET, and stays there. The
-# other devices are the machine's.
+# Gives the mount namespace in which it runs a /dev whose log is a link to SOCKET, and stays there.
+# The other devices are the machine's.
 #
 # usage: bash dev.bash FOLDER SOCKET    FOLDER becomes the new /dev
 set -eu

@@ -12,8 +12,8 @@ doctor() {
 	jq -e 'has("server") and has("settings") and has("findings")' <<<"$output" >/dev/null
 }
 
-# finds SEVERITY CHECK [WORDS]: fails unless there is such a finding, with a consequence and a remedy if
-# it is not "ok"
+# finds SEVERITY CHECK [WORDS]: fails unless there is such a finding, with a consequence and a
+# remedy if it is not "ok"
 finds() {
 	jq -e --arg severity "$1" --arg check "$2" --arg words "${3:-}" '
 		any(.findings[]; .severity == $severity and .check == $check and

@@ -26,8 +26,8 @@ CLI=${CLI:-$(command -v redis-cli || command -v valkey-cli)}
 export CLI
 
 # The tests must not see the settings of the person who runs them, nor reach that person's private
-# server. bats loads this file anew for each test, so the URL that start_server exported in setup_file
-# stays.
+# server. bats loads this file anew for each test, so the URL that start_server exported in
+# setup_file stays.
 [ "${SERVER_SOCKET:+unix:$SERVER_SOCKET}" = "${FAIRLOCK_URL:-}" ] ||
 	export FAIRLOCK_URL=unix:/nonexistent/start_server-was-not-called
 unset FAIRLOCK_NAME FAIRLOCK_OWNER FAIRLOCK_TOKEN FAIRLOCK_HELD FAIRLOCK_PASSWORD
@@ -36,7 +36,8 @@ unset REDISCLI_AUTH
 for library in bats-support bats-assert; do
 	for folder in /usr/lib/bats /usr/share/bats /usr/lib "${BATS_LIB_PATH:-/usr/lib/bats}"; do
 		if [ -e "$folder/$library/load.bash" ]; then
-			# load.bash sources the same files, but starts twenty processes for that in each test.
+			# load.bash sources the same files, but starts twenty processes for that in
+			# each test.
 			for part in "$folder/$library"/src/*.bash; do
 				# shellcheck source=/dev/null
 				source "$part"
@@ -156,9 +157,9 @@ now_ms() {
 
 # Private servers (`local:`)
 #
-# new_home [FOLDER]: makes a process and mount namespace in which the password database has FOLDER as
-# this user's home, by default an empty one. Sets HOME_DIR. Every process there dies with the test.
-# `at_home COMMAND...` runs COMMAND there.
+# new_home [FOLDER]: makes a process and mount namespace in which the password database has FOLDER
+# as this user's home, by default an empty one. Sets HOME_DIR. Every process there dies with the
+# test. `at_home COMMAND...` runs COMMAND there.
 new_home() {
 	local user=() passwd=$BATS_TEST_TMPDIR/passwd
 
@@ -195,8 +196,8 @@ find_promtool() {
 		skip 'there is no promtool here, which .ci/promtool gets'
 }
 
-# offering TEXT COMMAND...: runs COMMAND until its $output has TEXT: completion waits for a server for
-# 0.3 s only, and a slow machine may take longer
+# offering TEXT COMMAND...: runs COMMAND until its $output has TEXT: completion waits for a server
+# for 0.3 s only, and a slow machine may take longer
 offering() {
 	local tries
 

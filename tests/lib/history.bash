@@ -42,8 +42,8 @@ at() {
 	echo "$1" "$2" "${3:--}" "${4:--}" "${5:--}" "${6:--}" | entries
 }
 
-# ago SECONDS EVENT [WRITTEN]: adds an event that happened SECONDS ago and was written WRITTEN seconds
-# ago, by default when it happened
+# ago SECONDS EVENT [WRITTEN]: adds an event that happened SECONDS ago and was written WRITTEN
+# seconds ago, by default when it happened
 ago() {
 	local now
 

@@ -1,8 +1,8 @@
 # A COMMAND that is hard to stop, and the proof that it has ended: `load helpers`, then `load jobs`.
 
-# write_job: writes COMMAND into `job`. It has a grandchild in a session of its own and an orphan; their
-# process ids come into `pids`. Each writes into a file `beats.*`, time and again, that it lives, in
-# seconds since the machine was started.
+# write_job: writes COMMAND into `job`. It has a grandchild in a session of its own and an orphan;
+# their process ids come into `pids`. Each writes into a file `beats.*`, time and again, that it
+# lives, in seconds since the machine was started.
 write_job() {
 	cat >live <<'END'
 while :; do
@@ -31,8 +31,8 @@ all_dead() {
 	done
 }
 
-# start_job OPTION...: runs it under the lock `job`. Sets WRAPPER and GUARD; their messages come into
-# `said` ($SAID).
+# start_job OPTION...: runs it under the lock `job`. Sets WRAPPER and GUARD; their messages come
+# into `said` ($SAID).
 start_job() {
 	write_job
 	background "$FAIRLOCK" wrap "$@" job sh job 2>"${SAID:-said}"
@@ -53,10 +53,10 @@ note_lease_end() {
 	LEASE_END=$(awk -v ttl="$ttl" -v up="$up" 'BEGIN { print up + ttl / 1000 }')
 }
 
-# dead_in_time: fails if a process of COMMAND lived when the server would have granted the lock to the
-# next owner. Its own beats prove that, because the test on a slow machine may be late to see its death.
-# A single beat after the end does not count if the one before it was long ago: then the whole machine
-# stood still.
+# dead_in_time: fails if a process of COMMAND lived when the server would have granted the lock to
+# the next owner. Its own beats prove that, because the test on a slow machine may be late to see
+# its death. A single beat after the end does not count if the one before it was long ago: then the
+# whole machine stood still.
 dead_in_time() {
 	wait_until all_dead
 	awk -v end="$LEASE_END" '

@@ -296,7 +296,7 @@ pieces() {
 	hold job
 	monitor_requests
 	terminal
-	# SIGWINCH all the time
+	# sends SIGWINCH all the time
 	background bash -c 'while :; do tmux -S "$0" resize-window -x 79 && tmux -S "$0" resize-window -x 80 && : >resized; done' "$TERMINAL"
 	wait_until test -e resized
 	type_line 'clear; "$FAIRLOCK" wrap -w 250ms job true; echo ended $?'
@@ -309,8 +309,8 @@ pieces() {
 	wait_until tells_its_place_only
 }
 
-# tells_its_place_only: succeeds if a short wait tells its place and draws no line. On a busy machine the
-# wait may be over before the place is known, or the line may be due.
+# tells_its_place_only: succeeds if a short wait tells its place and draws no line. On a busy
+# machine the wait may be over before the place is known, or the line may be due.
 tells_its_place_only() {
 	run script -qec 'stty cols 80; "$FAIRLOCK" wrap --verbose -w 200ms job true' /dev/null
 	[[ $output == *'place 1 of 1'* && $output != *'waited '* ]]

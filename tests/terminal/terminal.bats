@@ -2,7 +2,8 @@
 load ../lib/helpers
 load ../lib/one_server
 
-# on_terminal: runs the commands for expect of the standard input against an interactive shell on a pty
+# on_terminal: runs the commands for expect of the standard input against an interactive shell on a
+# pty
 on_terminal() {
 	{
 		cat <<'END'
@@ -50,8 +51,9 @@ END
 	run -1 "$FAIRLOCK" status -q job
 }
 
-# interrupted_early STATE TAMPERING...: a wrap, which strace slows down with TAMPERING, gets a Ctrl-C when
-# it has blocked signals (deaf), or when it also has a guard (guarded). It must die of that.
+# interrupted_early STATE TAMPERING...: a wrap, which strace slows down with TAMPERING, gets a
+# Ctrl-C when it has blocked signals (deaf), or when it also has a guard (guarded). It must die of
+# that.
 interrupted_early() {
 	cat >early.py <<'END'
 import os, pty, sys, time

@@ -19,8 +19,8 @@ coloured() {
 	on_terminal capture-pane -p -e | grep -q "$(printf '\033')\[$1m$2"
 }
 
-# watch_it WORD...: starts fairlock with these words, and waits until it draws; `restored` finds the text
-# that stood on the screen before
+# watch_it WORD...: starts fairlock with these words, and waits until it draws; `restored` finds the
+# text that stood on the screen before
 watch_it() {
 	type_line "PS1='$ '; clear; echo '$ before'"
 	wait_until shows '^\$ before$'

@@ -1,5 +1,5 @@
-# The checker of the torture test on exclusion: the overlaps of two sections that it reports, the few that
-# it excuses, and tokens.
+# The checker of the torture test on exclusion: the overlaps of two sections that it reports, the
+# few that it excuses, and tokens.
 load ../lib/helpers
 load ../lib/checker
 
@@ -249,7 +249,8 @@ lock_broken() {
 	violated 'exclusion: '
 }
 
-# keeper MS: the keeper of a script is killed; the script goes on for so long, and then beside another job
+# keeper MS: the keeper of a script is killed; the script goes on for so long, and then beside
+# another job
 keeper() {
 	script_job keeper one
 	job two

@@ -1,5 +1,5 @@
-# The checker of the torture test on order: waiters that were passed over, and locks that were idle, with
-# the excuses for both.
+# The checker of the torture test on order: waiters that were passed over, and locks that were idle,
+# with the excuses for both.
 load ../lib/helpers
 load ../lib/checker
 
@@ -104,8 +104,8 @@ restarted() {
 	fine
 }
 
-# all_lost MS: the server is restarted without its data; two is back after 100 ms, and one is not back MS
-# later
+# all_lost MS: the server is restarted without its data; two is back after 100 ms, and one is not
+# back MS later
 all_lost() {
 	data_lost
 	later 100
@@ -165,7 +165,8 @@ frozen_before() {
 	violated 'order: '
 }
 
-# idle SECONDS HUNG...: the lock is idle for so long while these waiters hang ahead of one that lives
+# idle SECONDS HUNG...: the lock is idle for so long while these waiters hang ahead of one that
+# lives
 idle() {
 	local seconds=$1 waiter
 	shift

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# Every command under valgrind: it may not leak memory, nor access it wrongly, nor end with a descriptor
-# open. A process that a command forks (the guard, a keeper) ends without closing what it inherited; these
-# tests look only at its memory.
+# Every command under valgrind: it may not leak memory, nor access it wrongly, nor end with a
+# descriptor open. A process that a command forks (the guard, a keeper) ends without closing what it
+# inherited; these tests look only at its memory.
 
 load ../lib/helpers
 load ../lib/tls
@@ -53,7 +53,8 @@ teardown() {
 blames() {
 	local wrong='Invalid|Conditional|Use of|Syscall param|Mismatched|.* are (definitely|indirectly) lost'
 
-	# A process that was forked, or that a signal ended, leaves reachable memory and descriptors to the kernel.
+	# A process that was forked, or that a signal ended, leaves reachable memory and descriptors
+	# to the kernel.
 	if [[ $1 = *.1 ]] && ! grep -q 'Process terminating' "$1"; then
 		wrong+='|[0-9,]+ .*bytes in .* in loss record'
 		awk '/ Open / { what = $0; next } what { if (!/<inherited from parent>/) print what; what = "" }' "$1" |
@@ -176,8 +177,8 @@ in_state() {
 	run -0 "$FAIRLOCK" wrap --config conf job true
 }
 
-# valgrind does not know the clone that starts the server, so $PROGRAM starts it without valgrind. There
-# is no COMMAND, because process ids are others there.
+# valgrind does not know the clone that starts the server, so $PROGRAM starts it without valgrind.
+# There is no COMMAND, because process ids are others there.
 @test "the commands leak nothing with a private server" {
 	new_home
 	run -0 at_home "$PROGRAM" status job
