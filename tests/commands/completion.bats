@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Completion in bash, zsh and fish, through the shims, and what the shims ask.
+# Completion: what fairlock offers, and what bash, zsh and fish make of it through their shims.
 
 load ../lib/helpers
 
@@ -18,7 +18,7 @@ setup() {
 	touch "$HOME/settings.one" "$HOME/settings.two"
 }
 
-# ask WORD...: the words of the answers, without what they mean
+# ask WORD...: sets $output to the words that fairlock offers, without their descriptions
 ask() {
 	run "$FAIRLOCK" --complete "$@"
 	assert_success
@@ -26,21 +26,21 @@ ask() {
 	output=$(cut -f1 <<<"$output")
 }
 
-# in_bash LINE WORD...: see complete.bash
+# in_bash LINE WORD...: sets $output to the words that bash offers; see complete.bash
 in_bash() {
 	run --separate-stderr bash "$TESTS_DIR/lib/complete.bash" "$SHIMS" "$@"
 	# shellcheck disable=SC2154
 	assert_equal "$stderr" ''
 }
 
-# in_zsh LINE: the offers in sorted order, and what the line is then
+# in_zsh LINE: sets $output to the sorted words that zsh offers, and to the completed line
 in_zsh() {
 	command -v zsh >/dev/null || skip 'no zsh here'
 	run timeout 60 zsh -f "$TESTS_DIR/lib/complete.zsh" "$SHIMS" "$1"
 	assert_success
 }
 
-# in_fish LINE
+# in_fish LINE: sets $output to the words that fish offers
 in_fish() {
 	command -v fish >/dev/null || skip 'no fish here'
 	# shellcheck disable=SC2016
@@ -59,21 +59,21 @@ renew
 status
 wrap'
 
-# The program
+# ---- The program ----
 
-@test "the commands are offered, with the options of none on a dash" {
+@test "completion offers the commands, and behind dashes --help and --version" {
 	ask ''
 	assert_equal "$(sort <<<"$output")" "$commands"
 	ask --
 	assert_output $'--help\n--version'
 }
 
-@test "an offer tells behind a tab what it means" {
+@test "completion prints each offer with a tab and a description" {
 	run "$FAIRLOCK" --complete wrap --on-l
 	assert_output --regexp $'^--on-lost\tkill\\|warn: .+'
 }
 
-@test "each option that the help of a command shows is offered, and no other" {
+@test "completion offers exactly the options that a command's --help shows" {
 	for command in wrap acquire renew release status queue log; do
 		ask "$command" -
 		output=$(sort <<<"$output")
@@ -82,14 +82,14 @@ wrap'
 	done
 }
 
-@test "options are offered behind NAME, and none behind --" {
+@test "completion offers options behind NAME, and none behind --" {
 	ask acquire x --no
 	assert_output --no-wait
 	ask acquire -- --no
 	assert_output ''
 }
 
-@test "the value of an option is offered in the next word, behind = and behind its letter" {
+@test "completion offers an option's values in the next word, behind = and behind the option's letter" {
 	ask wrap --on-lost ''
 	assert_output $'kill\nwarn'
 	ask wrap --on-lost=w
@@ -102,14 +102,14 @@ wrap'
 	assert_output SIGTERM
 }
 
-@test "for a value that nobody can guess nothing is offered" {
+@test "completion offers nothing for a value that it cannot guess" {
 	ask wrap --wait ''
 	assert_output ''
 	ask acquire --owner ''
 	assert_output ''
 }
 
-@test "files and commands are left to the shell" {
+@test "completion leaves files and commands to the shell" {
 	run "$FAIRLOCK" --complete wrap --config /etc/
 	assert_output $'\tfiles 0'
 	run "$FAIRLOCK" --complete wrap --config=/etc/
@@ -122,7 +122,7 @@ wrap'
 	assert_output ''
 }
 
-@test "names of locks are offered where a NAME may stand" {
+@test "completion offers the names of locks where a NAME may stand" {
 	offering nightly:backup ask wrap ''
 	assert_output $'nightly:backup\ntwo words'
 	offering nightly:backup ask release --force n
@@ -133,14 +133,14 @@ wrap'
 	assert_output ''
 }
 
-@test "names come from the server that the line itself names" {
+@test "completion takes names of locks from the server that the command line gives" {
 	ask status --url "unix:$BATS_TEST_TMPDIR/nowhere" ''
 	assert_output ''
 	FAIRLOCK_URL=unix:/nowhere ask status --url "unix:$SERVER_SOCKET" n
 	assert_output nightly:backup
 }
 
-@test "mistakes are passed over in silence" {
+@test "completion passes over mistakes in the command line, without a message" {
 	for words in 'lock x' 'wrap --bogus x' 'wrap -w nonsense --o' 'status --url http://x n'; do
 		# shellcheck disable=SC2086
 		run --separate-stderr "$FAIRLOCK" --complete $words
@@ -149,7 +149,7 @@ wrap'
 	done
 }
 
-# The shells
+# ---- The shells ----
 
 @test "bash offers commands, options and values" {
 	in_bash 'fairlock ' fairlock ''

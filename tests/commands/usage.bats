@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What the command line refuses, and how it says so. Nothing here needs a server.
+# Command lines that fairlock refuses, its messages, and --help. No server is needed.
 
 load ../lib/helpers
 
@@ -8,7 +8,7 @@ setup() {
 	export FAIRLOCK_URL=unix:$BATS_TEST_TMPDIR/no-server
 }
 
-# refused WORD... because CAUSE: fairlock WORD... is a mistake in usage, told in two lines.
+# refused WORD... because CAUSE: fairlock WORD... is a usage error; it says so in two lines
 refused() {
 	local words=() hint
 	while [ "$1" != because ]; do
@@ -33,7 +33,7 @@ assert_regex() {
 	[[ $1 =~ $2 ]] || fail "$1 does not match $2"
 }
 
-@test "no command at all is a usage error" {
+@test "a missing command is a usage error" {
 	refused because 'COMMAND is missing'
 }
 
@@ -49,7 +49,7 @@ assert_regex() {
 	refused wrap --bogus x true because "'--bogus'"
 }
 
-@test "an unknown short option is a usage error, also in a bundle" {
+@test "an unknown short option is a usage error, even among others behind one dash" {
 	refused wrap -nqx x true because "'-x'"
 }
 
@@ -94,7 +94,7 @@ assert_regex() {
 	refused wrap x -c true -- true because '--command'
 }
 
-@test "what is no duration is a usage error" {
+@test "a malformed duration is a usage error" {
 	for text in '' -1 1h30 1e3 inf nan 0x10 ' 1' '1 ' 1. 99999999999999999999; do
 		refused acquire --wait "$text" x because "'$text' is not a duration"
 	done
@@ -124,11 +124,11 @@ assert_regex() {
 	done
 }
 
-@test "--on-lost takes kill and warn only" {
+@test "--on-lost with a word other than kill and warn is a usage error" {
 	refused wrap --on-lost stop x true because 'kill or warn'
 }
 
-@test "--while-pid takes a process id only" {
+@test "--while-pid with anything but a process id is a usage error" {
 	for pid in 0 -1 x 2147483648; do
 		refused acquire --while-pid "$pid" x because "'$pid' is not a process id"
 	done
@@ -138,23 +138,23 @@ assert_regex() {
 	refused release --token 3 x because '--force'
 }
 
-@test "--json and --raw exclude each other" {
+@test "--json with --raw is a usage error" {
 	refused status --json --raw because '--json'
 }
 
-@test "a control character in a bad value does not reach the terminal" {
+@test "fairlock replaces control characters when it quotes a bad value" {
 	run --separate-stderr "$FAIRLOCK" acquire -w $'1\e[31m\n2' x
 	assert_failure 64
 	assert_equal "${stderr_lines[0]}" "fairlock: cannot use option '--wait': '1?[31m?2' is not a duration"
 }
 
-@test "a URL on the command line with a bad scheme is a bad configuration" {
+@test "a URL with an unknown scheme is a bad configuration, and the message lists the known ones" {
 	run "$FAIRLOCK" status -u http://localhost
 	assert_failure 78
 	assert_output "fairlock: cannot use URL 'http://localhost': its scheme is none of local:, unix:, redis://, rediss://, redis+sentinel://, rediss+sentinel://, or the same with valkey"
 }
 
-@test "a malformed URL is told without its password" {
+@test "a malformed URL is a bad configuration, and the message shows no password" {
 	for url in redis://:pa55@ redis://u:pa55@h:x redis://u:pa55@h/x redis://:pa55 redis://pa55@h \
 		rediss://u:pa55@h/x redis+sentinel://u:pa55@h foo://u:pa55@h 'redis://u:pa55%@h' 'unix:/x?password=pa55'; do
 		run "$FAIRLOCK" status -u "$url"
@@ -164,7 +164,7 @@ assert_regex() {
 	done
 }
 
-@test "--help prints the commands on standard output" {
+@test "fairlock --help prints the commands on standard output" {
 	run --separate-stderr "$FAIRLOCK" --help
 	assert_success
 	for command in wrap acquire renew release status queue log; do
@@ -174,7 +174,7 @@ assert_regex() {
 	assert_equal "$stderr" ''
 }
 
-@test "COMMAND --help prints the options of that command only" {
+@test "fairlock renew --help prints the options of renew only" {
 	run --separate-stderr "$FAIRLOCK" renew --help
 	assert_success
 	assert_line --partial '  -l, --lease DUR '
@@ -183,7 +183,7 @@ assert_regex() {
 	assert_equal "$stderr" ''
 }
 
-@test "--help fits on 80 columns, and what a command alone has stands first" {
+@test "--help fits on 80 columns, and lists the command's own options first" {
 	for command in '' wrap acquire renew release status queue log doctor; do
 		# shellcheck disable=SC2086
 		run -0 "$FAIRLOCK" $command --help
@@ -194,7 +194,7 @@ assert_regex() {
 	[[ $output = *'Options:'*--no-wait*'Options of all commands:'*--url* ]]
 }
 
-@test "--help is found behind NAME but not behind COMMAND" {
+@test "--help is an option of wrap behind NAME, and a word of COMMAND behind COMMAND" {
 	run "$FAIRLOCK" wrap x --help
 	assert_success
 	assert_output --partial 'Usage: fairlock wrap'
@@ -202,19 +202,19 @@ assert_regex() {
 	refute_output --partial 'Usage:'
 }
 
-@test "--version prints one line" {
+@test "fairlock --version prints one line" {
 	run "$FAIRLOCK" --version
 	assert_success
 	assert_output --regexp '^fairlock [0-9]+\.[0-9]+\.[0-9]+$'
 }
 
-@test "a full standard output is told" {
+@test "fairlock --help ends with 71 and a message if standard output is full" {
 	run bash -c '"$1" --help >/dev/full' - "$FAIRLOCK"
 	assert_failure 71
 	assert_output 'fairlock: cannot write to standard output: No space left on device'
 }
 
-@test "a closed standard output is told" {
+@test "fairlock --help ends with 71 and a message if standard output is closed" {
 	run bash -c '"$1" --help >&-' - "$FAIRLOCK"
 	assert_failure 71
 	assert_output --partial 'cannot write to standard output'
