@@ -60,8 +60,7 @@ static int ask(struct reader *reader, struct log_reply *history, bool patient, s
 
 static int list(struct reader *reader, struct error *err)
 {
-	const struct options *options = reader->options;
-	struct table *table = table_open(&event_layout, options, err);
+	struct table *table = table_open(&event_layout, reader->options, err);
 	struct log_reply history = {0};
 	int result;
 
@@ -69,7 +68,7 @@ static int list(struct reader *reader, struct error *err)
 		return -1;
 	result = ask(reader, &history, false, err);
 	for (size_t i = 0; result == 0 && i < history.count; i++)
-		result = log_table_add(table, &history.events[i], options, err);
+		result = log_table_add(table, &history.events[i], err);
 	if (result == 0)
 		result = table_print(table, err);
 	log_reply_free(&history);
@@ -123,7 +122,7 @@ static int print_new(struct reader *reader, struct table *table, struct seen *se
 {
 	for (size_t i = 0; i < history->count; i++)
 		if (is_new(seen, history->events[i].id) &&
-		    log_table_add(table, &history->events[i], reader->options, err) < 0)
+		    log_table_add(table, &history->events[i], err) < 0)
 			return -1;
 	if (*history->last_id)
 		strcpy(reader->question.after, history->last_id);

@@ -1,11 +1,8 @@
 /* fairlock queue: who waits for a lock, in order; takes a waiter out. */
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -60,27 +57,22 @@ static const struct layout layout = {
 static int add_waiter(struct table *table, const struct redisReply *waiter, size_t position,
 		      bool coloured, struct error *err)
 {
-	char number[24], shown[DURATION_MAX_BYTES] = "";
+	struct table_row row = {0};
 	struct owner_process process;
-	const char *cells[COLUMN_COUNT];
 
 	if (!reply_fits(waiter, "sssii"))
 		return reply_nonsense(err);
-	snprintf(number, sizeof(number), "%zu", position);
 	owner_parse(&process, reply_text(waiter, 2));
-	cells[POSITION] = number;
-	cells[OWNER] = reply_text(waiter, 0);
-	cells[HOST] = process.host;
-	cells[PID] = process.pid;
-	cells[USER] = process.user;
-	cells[COMMAND] = process.command;
-	cells[CLIENT] = reply_number(waiter, 3) == 1 ? "fairlock" : "redisson";
-	cells[WAITING_MS] = reply_text(waiter, 1);
-	cells[PRESENT] = reply_number(waiter, 4) == 1 ? "1" : "0";
-	if (*cells[WAITING_MS])
-		duration_show(shown, strtoll(cells[WAITING_MS], NULL, 10));
-	cells[WAITING] = shown;
-	if (table_add(table, cells, err) < 0)
+	table_row_number(&row, POSITION, (int64_t)position);
+	row.cells[OWNER] = reply_text(waiter, 0);
+	row.cells[HOST] = process.host;
+	row.cells[PID] = process.pid;
+	row.cells[USER] = process.user;
+	row.cells[COMMAND] = process.command;
+	row.cells[CLIENT] = reply_number(waiter, 3) == 1 ? "fairlock" : "redisson";
+	row.cells[WAITING] = row.cells[WAITING_MS] = reply_text(waiter, 1);
+	row.cells[PRESENT] = reply_number(waiter, 4) == 1 ? "1" : "0";
+	if (table_add(table, &row, err) < 0)
 		return -1;
 	if (coloured && reply_number(waiter, 4) != 1)
 		table_colour(table, "red");

@@ -4,11 +4,9 @@
 #include "base/error.h"
 
 struct log_event;
-struct options;
 struct table;
 
 /* Events of the log as lines of a table. */
 extern const struct layout event_layout;
 
-int log_table_add(struct table *table, const struct log_event *event, const struct options *options,
-		  struct error *err);
+int log_table_add(struct table *table, const struct log_event *event, struct error *err);
