@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -38,7 +39,6 @@ static const struct {
 static const char *const levels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 #define LEVELS 8
-#define LABELS_MOST 48
 #define ROWS_LEAST 5
 #define ROWS_BESIDE 9    /* on a screen: what is no row, and the prompt */
 #define ROWS_UNSEEN 40   /* where there is no screen to fit on */
@@ -116,16 +116,6 @@ static void mark_span(struct plot *plot, const struct interval *span)
 		mark(plot, last, last, BAD);
 }
 
-static int max(int a, int b)
-{
-	return a > b ? a : b;
-}
-
-static int min(int a, int b)
-{
-	return a < b ? a : b;
-}
-
 /* ---- The parts, from top to bottom ---- */
 
 static void put_title(const struct plot *plot, const char *name)
@@ -140,7 +130,7 @@ static void put_title(const struct plot *plot, const char *name)
 		 duration_show(length, intervals->to_ms - intervals->from_ms),
 		 *plot->labels.place ? ", all by " : "", plot->labels.place);
 	terminal_put(&plot->terminal, text,
-		     min(terminal_width(&plot->terminal, text), plot->terminal.columns));
+		     MIN(terminal_width(&plot->terminal, text), plot->terminal.columns));
 	puts("\n");
 }
 
@@ -173,24 +163,30 @@ static void clear_cells(struct plot *plot)
 		plot->cells[plot_axis_column(axis, tick)] = TICK;
 }
 
+static void put_row(struct plot *plot, size_t row, const struct job *label)
+{
+	clear_cells(plot);
+	for (size_t i = 0; i < plot->intervals.count; i++)
+		if (plot->rows.of_span[i] == row)
+			mark_span(plot, &plot->intervals.list[i]);
+	plot_labels_put(&plot->labels, &plot->terminal, label);
+	put_marks(plot, plot->cells);
+}
+
+/* The rows of a job stand together, below its label. */
 static void put_rows(struct plot *plot)
 {
 	const struct plot_rows *rows = &plot->rows;
-	size_t before = rows->job_count;
 
-	for (size_t i = 0; i < rows->count; i++) {
-		const struct plot_row *row = &rows->list[i];
+	for (size_t job = 0; job < rows->job_count; job++) {
+		const struct job *label = &rows->jobs[job];
 
-		if (!row->shown)
-			continue;
-		clear_cells(plot);
-		for (size_t s = 0; s < plot->intervals.count; s++)
-			if (rows->of_span[s] == i)
-				mark_span(plot, &plot->intervals.list[s]);
-		plot_labels_put(&plot->labels, &plot->terminal,
-				row->job != before ? &rows->jobs[row->job] : NULL);
-		put_marks(plot, plot->cells);
-		before = row->job;
+		for (size_t i = 0; i < rows->count; i++) {
+			if (rows->list[i].job != job || !rows->list[i].shown)
+				continue;
+			put_row(plot, i, label);
+			label = NULL;
+		}
 	}
 }
 
@@ -247,7 +243,7 @@ static void put_key(const struct plot *plot, size_t hidden)
 static int draw(struct plot *plot, const char *name, struct error *err)
 {
 	const int rows = plot->terminal.rows;
-	const int most = rows > 0 ? max(ROWS_LEAST, rows - ROWS_BESIDE) : ROWS_UNSEEN;
+	const int most = rows > 0 ? MAX(ROWS_LEAST, rows - ROWS_BESIDE) : ROWS_UNSEEN;
 	const size_t hidden = plot_rows_limit(&plot->rows, (size_t)most);
 
 	plot_labels_measure(&plot->labels, &plot->rows, &plot->terminal);

@@ -24,10 +24,9 @@ struct plot_row {
 };
 
 struct plot_rows {
-	struct job *jobs;
+	struct job *jobs; /* in the order in which they began */
 	size_t job_count;
-	struct plot_row
-		*list; /* jobs in the order of their first intervals, the rows of one together */
+	struct plot_row *list; /* in the order in which they began */
 	size_t count;
 	size_t *of_span; /* the row of each span */
 };

@@ -297,10 +297,10 @@ static int cut_cells(struct table *table, const struct terminal *terminal, size_
 	for (size_t i = 0; i < lines; i++) {
 		const char *text = cell_of(table, i, column);
 		const size_t size = strlen(text) + sizeof("…");
-		char *cut = *text ? malloc(size) : NULL;
 
 		if (!*text)
 			continue;
+		char *cut = malloc(size);
 		if (!cut)
 			return -1;
 		terminal_cut(terminal, cut, size, text, width);
