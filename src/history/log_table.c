@@ -1,3 +1,4 @@
+/* The columns of `log`, and what stands in them. */
 #include "history/log_table.h"
 
 #include "history/log_reply.h"
@@ -20,22 +21,20 @@ enum {
 	COLUMN_COUNT,
 };
 
-/* clang-format off */
 static const struct column columns[COLUMN_COUNT] = {
-	[TIME] = {.name = "TIME", .kind = COLUMN_TIME},
-	[EVENT] = {.name = "EVENT", .kind = COLUMN_TEXT},
-	[OWNER] = {.name = "OWNER", .kind = COLUMN_TEXT},
-	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8, .spare = 1},
-	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 2},
-	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6},
-	[COMMAND] = {.name = "COMMAND", .kind = COLUMN_TEXT, .least = 10},
-	[TOKEN] = {.name = "TOKEN", .kind = COLUMN_NUMBER},
-	[WAITED_MS] = {.name = "WAITED_MS", .kind = COLUMN_NUMBER},
-	[HELD_MS] = {.name = "HELD_MS", .kind = COLUMN_NUMBER},
-	[WAITED] = {.name = "WAITED", .kind = COLUMN_DURATION},
-	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION},
+	[TIME] = {"TIME", COLUMN_TIME},
+	[EVENT] = {"EVENT", COLUMN_TEXT},
+	[OWNER] = {"OWNER", COLUMN_TEXT},
+	[HOST] = {"HOST", COLUMN_TEXT, .least = 8, .spare = 1},
+	[PID] = {"PID", COLUMN_NUMBER, .spare = 2},
+	[USER] = {"USER", COLUMN_TEXT, .least = 6},
+	[COMMAND] = {"COMMAND", COLUMN_TEXT, .least = 10},
+	[TOKEN] = {"TOKEN", COLUMN_NUMBER},
+	[WAITED_MS] = {"WAITED_MS", COLUMN_NUMBER},
+	[HELD_MS] = {"HELD_MS", COLUMN_NUMBER},
+	[WAITED] = {"WAITED", COLUMN_DURATION},
+	[HELD] = {"HELD", COLUMN_DURATION},
 };
-/* clang-format on */
 
 const struct layout event_layout = {
 	.name = "log",

@@ -1,4 +1,4 @@
-/* `log` as a table: a row for each event. */
+/* The table of `log`, with a line for each event. */
 #pragma once
 
 #include "base/error.h"
@@ -6,7 +6,6 @@
 struct log_event;
 struct table;
 
-/* Events of the log as lines of a table. */
 extern const struct layout event_layout;
 
 int log_table_add(struct table *table, const struct log_event *event, struct error *err);
