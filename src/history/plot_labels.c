@@ -1,3 +1,4 @@
+/* A command gets the room that its place leaves, and a place at least half of it all. */
 #include "history/plot_labels.h"
 
 #include <stdio.h>
@@ -23,10 +24,7 @@ void plot_labels_measure(struct plot_labels *labels, const struct plot_rows *row
 		if (strcmp(rows->jobs[0].place, rows->jobs[i].place) != 0)
 			labels->place = "";
 	}
-	if (*labels->place)
-		place = 0;
-	if (place > 0)
-		place = MIN(place, MAX(most / 2, most - command - 1));
+	place = *labels->place ? 0 : MIN(place, MAX(most / 2, most - command - 1));
 	labels->place_width = place;
 	labels->command_width = MIN(command, most - place - (place > 0));
 }

@@ -1,3 +1,4 @@
+/* An interval goes into the first row of its job that is free by then. */
 #include "history/plot_rows.h"
 
 #include <errno.h>
@@ -37,7 +38,7 @@ static size_t find_job(struct plot_rows *rows, const char *by)
 	describe(new, by);
 	while (strcmp(rows->jobs[i].process.command, new->process.command) != 0 ||
 	       strcmp(rows->jobs[i].place, new->place) != 0)
-		i++; /* the new one ends the search */
+		i++; /* the search ends at the new one, if not before */
 	rows->job_count += i == rows->job_count;
 	return i;
 }
