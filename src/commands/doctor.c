@@ -131,7 +131,7 @@ static void print_private_json(const struct diagnosis *examination, struct json 
 	if (examination->pid)
 		json_printf(json, "pid", "%ld", (long)examination->pid);
 	else
-		json_printf(json, "pid", "null");
+		json_text(json, "pid", NULL);
 }
 
 static void print_server_json(const struct diagnosis *examination, struct json *json)

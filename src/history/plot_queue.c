@@ -1,3 +1,4 @@
+/* A sweep over the moments at which a wait begins or ends. */
 #include "history/plot_queue.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@ struct change {
 	int by; /* 1: one more waits; -1: one less */
 };
 
-/* Of one moment, an end counts before a beginning. */
+/* At one moment, an end counts before a beginning. */
 static int compare(const void *a, const void *b)
 {
 	const struct change *x = a, *y = b;
@@ -39,25 +40,25 @@ static size_t collect(struct change *changes, const struct intervals *intervals,
 	return count;
 }
 
-static void raise_columns(struct plot_queue *crowd, int from, int to, size_t waiting)
+static void raise_columns(struct plot_queue *queue, int from, int to, size_t waiting)
 {
 	for (int i = from; i <= to; i++)
-		if (crowd->columns[i] < waiting)
-			crowd->columns[i] = waiting;
-	if (crowd->most < waiting)
-		crowd->most = waiting;
+		if (queue->columns[i] < waiting)
+			queue->columns[i] = waiting;
+	if (queue->most < waiting)
+		queue->most = waiting;
 }
 
-int plot_queue_count(struct plot_queue *crowd, const struct intervals *intervals,
+int plot_queue_count(struct plot_queue *queue, const struct intervals *intervals,
 		     const struct plot_axis *axis, struct error *err)
 {
 	struct change *changes = calloc(2 * intervals->count + 1, sizeof(*changes));
 	size_t count, waiting = 0;
 
-	*crowd = (struct plot_queue){
-		.columns = calloc((size_t)axis->columns, sizeof(*crowd->columns)),
+	*queue = (struct plot_queue){
+		.columns = calloc((size_t)axis->columns, sizeof(*queue->columns)),
 	};
-	if (!changes || !crowd->columns) {
+	if (!changes || !queue->columns) {
 		free(changes);
 		return fail(err, STATUS_OS, "cannot count: %s", strerror(ENOMEM));
 	}
@@ -67,15 +68,15 @@ int plot_queue_count(struct plot_queue *crowd, const struct intervals *intervals
 
 		waiting += (size_t)changes[i].by;
 		if (to_ms > from_ms && to_ms > axis->from_ms)
-			raise_columns(crowd, plot_axis_column(axis, from_ms),
+			raise_columns(queue, plot_axis_column(axis, from_ms),
 				      plot_axis_column(axis, to_ms - 1), waiting);
 	}
 	free(changes);
 	return 0;
 }
 
-void plot_queue_free(struct plot_queue *crowd)
+void plot_queue_free(struct plot_queue *queue)
 {
-	free(crowd->columns);
-	*crowd = (struct plot_queue){0};
+	free(queue->columns);
+	*queue = (struct plot_queue){0};
 }
