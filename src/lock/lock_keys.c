@@ -92,6 +92,7 @@ int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err)
 	if (check_text(name, err) < 0 || check_prefix(name, err) < 0)
 		return -1;
 	memcpy(keys->name, name, length + 1);
+	shorten(keys->shown, name);
 	derive(keys->queue, queue_prefix, name);
 	derive(keys->timeouts, timeouts_prefix, name);
 	derive(keys->state, state_prefix, name);

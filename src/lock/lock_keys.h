@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/shorten.h"
 
 #define NAME_MAX_BYTES 512
 #define KEY_MAX_BYTES (NAME_MAX_BYTES + 64)
@@ -14,6 +15,7 @@ struct lock_keys {
 	char state[KEY_MAX_BYTES];
 	char log[KEY_MAX_BYTES];
 	char channel[KEY_MAX_BYTES];
+	char shown[SHORT_MAX_BYTES]; /* NAME for messages, cut */
 };
 
 /* Checks NAME and derives its keys. Returns 0, or -1 with STATUS_USAGE. */

@@ -142,7 +142,8 @@ void owner_parse(struct owner_process *process, const char *by)
 	process->host = next_word(&rest);
 	process->pid = next_word(&rest);
 	process->user = next_word(&rest);
-	process->command = rest;
+	process->command = next_word(&rest);
+	process->reason = rest;
 }
 
 void owner_show(char *text, size_t size, const char *by)

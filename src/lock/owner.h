@@ -30,13 +30,15 @@ int owner_inherited(char (**ids)[OWNER_MAX_BYTES]);
 /* Describes this process: "HOST\tPID\tUSER\tCOMMAND". words: the command, ended by NULL. */
 void owner_describe(char by[BY_MAX_BYTES], char *const *words);
 
-/* The parts of a description, "" for an unknown one. They point into text. */
+/* The parts of a description, "" for an unknown one. They point into text. A fifth part, "\tREASON",
+ * says why the lock is wanted. */
 struct owner_process {
 	char text[BY_MAX_BYTES];
 	const char *host;
 	const char *pid;
 	const char *user;
 	const char *command;
+	const char *reason;
 };
 
 void owner_parse(struct owner_process *process, const char *by);
