@@ -1,5 +1,4 @@
-/* Takes what the server says, and finds out what it answers: the request, a subscription,
- * ASKING. */
+/* Takes what the server says, and finds out what it answers: the request or a subscription. */
 #include "redis/client.h"
 
 #include <hiredis/hiredis.h>

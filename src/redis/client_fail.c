@@ -98,8 +98,7 @@ static void add_denied(struct client *client, const char *text)
 
 /* A server that cannot serve now is asked again over the same connection: a waiter that went away
  * and came back would miss its turn meanwhile. But now and then the client looks for the server
- * anew, because its name may belong to another one by now; it does so at once where there are
- * several. */
+ * anew, because its name may belong to another one by now; at once where there are several. */
 static bool may_stay(const struct client *client, const char *text, bool of_subscription)
 {
 	const struct server *server = client->connection.server;

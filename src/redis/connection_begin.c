@@ -131,8 +131,7 @@ static enum connection_event try_next_address(struct connection *connection)
 	return CONNECTION_NOTHING;
 }
 
-/* The endpoint that was named goes first; then come the seeds, beginning with the one that was fine
- * last. */
+/* The endpoint that was named goes first, then the seeds, from the one that was fine last. */
 static void choose_endpoint(struct connection *connection)
 {
 	const struct server *server = connection->server;

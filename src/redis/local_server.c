@@ -1,6 +1,5 @@
-/* The server holds a flock on the file "lock" in its folder, and so does the process that is about
- * to become it: so the kernel sees to it that there is one server for a folder, and knows when it
- * is gone. */
+/* The server, or the process that is about to become it, holds a flock on "lock" in its folder: so
+ * the kernel sees to it that there is one for a folder, and knows when it is gone. */
 #include "redis/local_server.h"
 
 #include <ctype.h>

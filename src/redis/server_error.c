@@ -24,8 +24,7 @@ static bool contains_any(const char *text, const char *const *words)
 	return *words;
 }
 
-/* Servers before 7 wrap what a script met into a sentence of their own, so some words are looked
- * for anywhere. */
+/* Servers before 7 wrap what a script met into a sentence: some words are looked for anywhere. */
 enum status server_error_status(const char *text)
 {
 	static const char *const away[] = {"LOADING",     "READONLY",   "OOM",        "MISCONF",

@@ -1,5 +1,4 @@
-/* The meaning of a server's error replies. The table of faults in fairlock(7) says the same for
- * people. */
+/* The meaning of a server's error replies, as in the table of faults in fairlock(7). */
 #pragma once
 
 #include <stdbool.h>
@@ -13,8 +12,7 @@ bool server_error_is(const char *text, const char *word);
 /* Whether the server itself is in trouble, for a while: no other server could serve us instead. */
 bool server_error_is_own(const char *text);
 
-/* The status of an error. STATUS_UNAVAILABLE may pass: the request is made again. All others are
- * final. */
+/* The status of an error. STATUS_UNAVAILABLE may pass, so the request is made again. */
 enum status server_error_status(const char *text);
 
 /* Reads where the keys are: "MOVED SLOT HOST:PORT" or "ASK SLOT HOST:PORT". A host that is left out

@@ -1,5 +1,4 @@
-/* TLS with OpenSSL: the functions through which hiredis reads and writes, and what went wrong in
- * them. */
+/* TLS with OpenSSL: what hiredis reads and writes through, and what a failure there means. */
 #include "redis/tls.h"
 
 #include <arpa/inet.h>
@@ -62,8 +61,7 @@ static bool is_about_our_certificate(void)
 	}
 }
 
-/* Under TLS 1.2 the other end asks for a certificate, and then only says that the handshake
- * failed. */
+/* Under TLS 1.2 the other end asks for a certificate, and then just lets the handshake fail. */
 static bool is_about_having_none(SSL *ssl)
 {
 	switch (ERR_GET_REASON(ERR_peek_error())) {
