@@ -38,7 +38,7 @@ static int ask_nodes(struct diagnosis *diagnosis, struct error *err)
 	if (!diagnosis->info)
 		return fail(err, STATUS_OS, "cannot examine the server: out of memory");
 	for (size_t i = 0; i < nodes->count; i++) {
-		struct server_info *info = &diagnosis->info[diagnosis->fact_count];
+		struct server_info *info = &diagnosis->info[diagnosis->info_count];
 
 		if (server_info_collect(info, &nodes->clients[i], SAMPLES, err) < 0) {
 			server_info_free(info);
@@ -47,20 +47,20 @@ static int ask_nodes(struct diagnosis *diagnosis, struct error *err)
 				return -1;
 			continue;
 		}
-		diagnosis->fact_count++;
+		diagnosis->info_count++;
 		if (diagnosis->folder[0])
 			snprintf(info->address, sizeof(info->address), "%s/socket",
 				 diagnosis->folder);
 		message_step(diagnosis->invocation->messenger, "asked %s: %s %s, %s", info->address,
 			     info->software, info->version, info->mode);
 	}
-	return diagnosis->fact_count > 0 ? 0 : -1;
+	return diagnosis->info_count > 0 ? 0 : -1;
 }
 
 /* All nodes of a cluster may be well while none of them has some of its slots. */
 static void check_slots(struct diagnosis *diagnosis)
 {
-	struct findings *findings = &diagnosis->report;
+	struct findings *findings = &diagnosis->findings;
 	char text[FINDING_MAX_BYTES];
 
 	for (size_t gap = 0; gap <= diagnosis->nodes.count; gap++)
@@ -75,10 +75,10 @@ static void check_slots(struct diagnosis *diagnosis)
 static void check_nodes(struct diagnosis *diagnosis)
 {
 	const struct invocation *invocation = diagnosis->invocation;
-	struct findings *findings = &diagnosis->report;
+	struct findings *findings = &diagnosis->findings;
 
-	findings->places = diagnosis->fact_count;
-	for (size_t i = 0; i < diagnosis->fact_count; i++) {
+	findings->places = diagnosis->info_count;
+	for (size_t i = 0; i < diagnosis->info_count; i++) {
 		const struct server_info *info = &diagnosis->info[i];
 
 		findings->place = info->address;
@@ -86,7 +86,7 @@ static void check_nodes(struct diagnosis *diagnosis)
 		check_user(findings, info, invocation->options, invocation->argv, invocation->argc);
 	}
 	findings->place = NULL;
-	check_times(findings, diagnosis->info, diagnosis->fact_count, invocation->options);
+	check_times(findings, diagnosis->info, diagnosis->info_count, invocation->options);
 	message_step(invocation->messenger, "checked the server and its user");
 }
 
@@ -145,20 +145,20 @@ static int find_and_check_locks(struct diagnosis *diagnosis, struct error *err)
 	int result;
 
 	if (invocation->argc == 0 && !may_scan(diagnosis->info)) {
-		report_no_scan(&diagnosis->report);
+		report_no_scan(&diagnosis->findings);
 		return 0;
 	}
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
 	result = list_locks(diagnosis, &names, &client, err);
 	if (result == 0) {
-		result = check_locks(&diagnosis->report, &names, err);
+		result = check_locks(&diagnosis->findings, &names, err);
 	} else if (err->status == STATUS_REFUSED) {
-		report_no_scan(&diagnosis->report);
+		report_no_scan(&diagnosis->findings);
 		result = 0;
 	}
 	if (result < 0 && err->status == STATUS_UNAVAILABLE &&
 	    cluster_nodes_unseen(&diagnosis->nodes)) {
-		report_unseen(&diagnosis->report, err);
+		report_unseen(&diagnosis->findings, err);
 		result = 0;
 	}
 	lock_list_free(&names);
@@ -203,8 +203,8 @@ int diagnose(struct diagnosis *diagnosis, const struct invocation *invocation, s
 	result = run_checks(diagnosis, err);
 	check_slots(diagnosis);
 	if (result < 0) {
-		findings_add(&diagnosis->report, SEVERITY_ERROR, "reach", "%s", err->text);
-		findings_explain(&diagnosis->report, "The checks ended there.", "%s",
+		findings_add(&diagnosis->findings, SEVERITY_ERROR, "reach", "%s", err->text);
+		findings_explain(&diagnosis->findings, "The checks ended there.", "%s",
 				 remedy_of(err));
 	}
 	return result;
@@ -212,9 +212,9 @@ int diagnose(struct diagnosis *diagnosis, const struct invocation *invocation, s
 
 void diagnosis_free(struct diagnosis *diagnosis)
 {
-	for (size_t i = 0; i < diagnosis->fact_count; i++)
+	for (size_t i = 0; i < diagnosis->info_count; i++)
 		server_info_free(&diagnosis->info[i]);
 	free(diagnosis->info);
-	findings_free(&diagnosis->report);
+	findings_free(&diagnosis->findings);
 	cluster_nodes_close(&diagnosis->nodes);
 }

@@ -233,11 +233,11 @@ static void print_places(struct json *json, const char *places)
 	json_close(json, ']');
 }
 
-void findings_print_json(const struct findings *report, struct json *json)
+void findings_print_json(const struct findings *findings, struct json *json)
 {
 	json_open(json, "findings", '[');
-	for (size_t i = 0; i < report->count; i++) {
-		const struct finding *finding = &report->list[i];
+	for (size_t i = 0; i < findings->count; i++) {
+		const struct finding *finding = &findings->list[i];
 
 		json_break_line(json);
 		json_open(json, NULL, '{');
