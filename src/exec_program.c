@@ -1,4 +1,5 @@
-/* Executes one of the other programs in the place of this one. */
+/* Executes one of the other programs in the place of this one: from the same folder, or from
+ * libexec. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,7 +9,7 @@
 #include "base/error.h"
 #include "commands/program.h"
 
-static void become(const char *folder, const char *path, const char *name, char **argv)
+static void try_folder(const char *folder, const char *path, const char *name, char **argv)
 {
 	char program[PATH_MAX];
 
@@ -28,9 +29,9 @@ int program_become(const char *name, char **argv)
 	slash = strrchr(self, '/');
 	if (slash)
 		*slash = '\0';
-	become(self, "", name, argv);
+	try_folder(self, "", name, argv);
 	if (errno == ENOENT)
-		become(self, "../libexec/", name, argv);
+		try_folder(self, "../libexec/", name, argv);
 	fail(&err, STATUS_OS, "cannot run %s, which belongs beside %s/fairlock: %s", name, self,
 	     strerror(errno));
 	return report_failure(&err, NULL);

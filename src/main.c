@@ -1,6 +1,7 @@
 /* Finds the command, merges the settings, runs it, reports, flushes. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +16,9 @@
 #include "cli/settings.h"
 #include "commands/program.h"
 
-/* Fills slots 0 to 2 where nothing is open, so that no socket lands there and
- * gets our output. What goes in fails when it is used, as a closed slot would;
- * COMMAND finds the slot closed again. */
-static int fill_standard_slots(void)
+/* Fills descriptors 0 to 2 if they are closed, so that no socket gets one of them, and then our
+ * output. To use such a descriptor fails as if it were closed; for COMMAND it is closed again. */
+static int fill_standard_descriptors(void)
 {
 	for (int fd = 0; fd <= 2; fd++) {
 		const int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
@@ -29,7 +29,7 @@ static int fill_standard_slots(void)
 	return 0;
 }
 
-/* The words as they came: parse_args moves them about. */
+/* words is argv as it was before parse_args moved them. */
 static int leave_to_other(struct settings *settings, int argc, char **words, char **argv)
 {
 	options_restore_url(&settings->options);
@@ -37,27 +37,18 @@ static int leave_to_other(struct settings *settings, int argc, char **words, cha
 	return program_other(argc, argv, &settings->server);
 }
 
-static void open_teller(struct messenger *messenger, const struct options *options,
-			const struct command *command)
-{
-	messenger_open(messenger, options->verbose, options->syslog && command->takes_lock);
-}
-
 static void tell_server(const struct messenger *messenger, const struct settings *settings)
 {
 	char where[600];
 
-	if (!messenger->verbose)
-		return;
-	settings_where_url(&settings->options, where, sizeof(where));
+	settings_where(&settings->options, option_named("url"), where, sizeof(where));
 	message_step(messenger, "the server is %s (%s)", settings->server.label,
 		     *where ? where : "the default");
 }
 
-static int refuse(struct messenger *messenger, const struct settings *settings,
-		  const struct command *command, const struct error *err)
+static int report(struct messenger *messenger, const struct command *command,
+		  const struct error *err)
 {
-	open_teller(messenger, &settings->options, command);
 	message_syslog(messenger, LOG_ERR, err->text);
 	return report_failure(err, command->name);
 }
@@ -68,22 +59,21 @@ static int run_here(const struct invocation *invocation, const struct settings *
 	struct error err;
 	int status = STATUS_OK;
 
-	open_teller(invocation->messenger, &settings->options, command);
 	tell_server(invocation->messenger, settings);
-	if (command->run(invocation, &status, &err) == 0)
-		return status;
-	message_syslog(invocation->messenger, LOG_ERR, err.text);
-	return report_failure(&err, command->name);
+	if (command->run(invocation, &status, &err))
+		return report(invocation->messenger, command, &err);
+	return status;
 }
 
 static int run_command(const struct command *command, int argc, char **argv)
 {
 	struct settings settings;
+	const struct options *options = &settings.options;
 	struct messenger messenger;
-	struct invocation invocation = {&settings.options, &settings.server, &messenger, argc - 2,
-					argv + 2};
+	struct invocation invocation = {options, &settings.server, &messenger, argc - 2, argv + 2};
 	char **words = malloc((size_t)argc * sizeof(*words));
 	struct error err;
+	bool failed;
 	int status = STATUS_OK;
 
 	if (!words)
@@ -91,16 +81,18 @@ static int run_command(const struct command *command, int argc, char **argv)
 	memcpy(words, argv, (size_t)argc * sizeof(*words));
 	messenger_init(&messenger);
 	settings_init(&settings);
-	if (parse_args(&settings.options, command, &invocation.argc, invocation.argv, &err))
-		status = refuse(&messenger, &settings, command, &err);
-	else if (settings.options.help)
+	failed = parse_args(&settings.options, command, &invocation.argc, invocation.argv, &err) ||
+		 (!options->help && settings_merge(&settings, command, &err));
+	if (!failed && options->help) {
 		help_print(command, stdout);
-	else if (settings_merge(&settings, command, &err))
-		status = refuse(&messenger, &settings, command, &err);
-	else if (!program_reaches(&settings.server))
+	} else if (!failed && !program_reaches(&settings.server)) {
 		status = leave_to_other(&settings, argc, words, argv);
-	else
-		status = run_here(&invocation, &settings, command);
+	} else {
+		messenger_open(&messenger, options->verbose,
+			       options->syslog && command->takes_lock);
+		status = failed ? report(&messenger, command, &err)
+				: run_here(&invocation, &settings, command);
+	}
 	settings_free(&settings);
 	free(words);
 	return status;
@@ -115,14 +107,7 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-static int run(int argc, char **argv)
-{
-	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
-
-	return command ? run_command(command, argc, argv) : program_other(argc, argv, NULL);
-}
-
-/* Only here can it be told whether all that was printed arrived. */
+/* Output that was printed may still fail to arrive: only now it is known. */
 static int flush_output(int status)
 {
 	int failed = ferror(stdout);
@@ -136,7 +121,10 @@ static int flush_output(int status)
 
 int main(int argc, char **argv)
 {
-	if (fill_standard_slots())
+	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
+
+	if (fill_standard_descriptors())
 		return STATUS_OS;
-	return flush_output(run(argc, argv));
+	return flush_output(command ? run_command(command, argc, argv)
+				    : program_other(argc, argv, NULL));
 }

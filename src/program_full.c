@@ -1,4 +1,4 @@
-/* The commands and servers that fairlock-full and fairlock-tls know: all. */
+/* The commands that fairlock-full and fairlock-tls know: all. Servers with TLS need the latter. */
 #include "commands/program.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The commands and servers that the static fairlock knows: those that jobs need. */
+/* The static fairlock knows the commands and the servers that most jobs need. */
 #include "commands/program.h"
 
 #include <arpa/inet.h>
@@ -14,7 +14,7 @@ const struct command *const program_commands[] = {
 	&wrap_command, &acquire_command, &renew_command, &release_command, NULL,
 };
 
-/* musl asks /etc/passwd; there may be others to ask. */
+/* musl looks in /etc/passwd only. The user may stand in another database. */
 static bool knows_user(uid_t uid)
 {
 	return getpwuid(uid) != NULL;
@@ -32,7 +32,7 @@ bool program_reaches(const struct server *server)
 {
 	const char *home = getenv("HOME");
 
-	/* its configuration file may not have been found */
+	/* the user's configuration file was not looked for */
 	if (!(home && *home) && !knows_user(getuid()))
 		return false;
 	if (server->tls)

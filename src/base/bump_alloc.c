@@ -1,3 +1,4 @@
+/* Gives out a pool from its beginning to its end. */
 #include "base/bump_alloc.h"
 
 #include <stdalign.h>
@@ -11,7 +12,7 @@ struct block {
 	alignas(max_align_t) unsigned char memory[];
 };
 
-/* Lock-free, for a name may be looked up in a thread. */
+/* Lock-free, because a host name may be looked up in a thread. */
 static struct {
 	atomic_size_t used; /* of memory */
 	alignas(max_align_t) unsigned char memory[POOL_BYTES];
@@ -27,16 +28,16 @@ static struct block *block_of(void *memory)
 	return (struct block *)((unsigned char *)memory - offsetof(struct block, memory));
 }
 
-/* Zeroed memory, or NULL if there is not so much left. (musl's calloc asks bump_alloc_malloc when
- * bump_alloc_calloc could not: it must not get what it believes to be its own. Nothing is given
- * back, so there is not so much left then, either.) */
+/* Returns zeroed memory, or NULL if the rest of the pool is too small. Nothing comes back to the
+ * pool, so it stays too small: bump_alloc_calloc turns to musl's calloc then, which calls
+ * bump_alloc_malloc and must get a block of musl's. */
 static void *take(size_t bytes)
 {
 	const size_t grain = alignof(struct block);
-	const size_t room = bytes + !bytes; /* nothing has an address, too */
+	const size_t room = bytes + !bytes; /* an empty block has an address, too */
 	const size_t whole = sizeof(struct block) + (room + grain - 1) / grain * grain;
 	struct block *block;
-	size_t at = 0; /* if it is more, the exchange says so */
+	size_t at = 0; /* the exchange corrects it */
 
 	do {
 		if (bytes > POOL_BYTES || whole > POOL_BYTES - at)

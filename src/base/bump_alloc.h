@@ -1,14 +1,13 @@
+/* Memory for the first moments of the static program: the linker puts these functions in the place
+ * of malloc(3) and its kin (--wrap, in the Makefile). */
 #pragma once
 
 #include <stddef.h>
 
-/* The first memory of a short life, for the static program: the linker puts these functions in the
- * place of malloc(3) and its kin (--wrap, in the Makefile).
- *
- * To take and give back a free lock is the work of a millisecond. musl's malloc asks the kernel for
- * a page for each size of what it gives out, hands pages back as soon as it can, and fetches them
- * again: a tenth of that time. So what is asked for first is laid side by side in memory that the
- * program has anyway, and is never used again; who lives longer goes on with musl's malloc. */
+/* To take and give back a free lock is the work of a millisecond. musl's malloc asks the kernel for
+ * a page for each size of block, hands pages back as soon as it can, and fetches them again: a
+ * tenth of that time. So the first blocks lie side by side in memory that the program has anyway,
+ * and are never used again. A process that lives longer goes on with musl's malloc. */
 
 #define POOL_BYTES ((size_t)20 << 10)
 

@@ -1,11 +1,10 @@
+/* Reads the clock, and counts against it. */
 #include "base/clock.h"
 
 #include <time.h>
 
 #define PACE_MS 100
-
-/* So much of the pace may be spent at once, before the next has to wait. */
-#define PACE_AHEAD_MS 900
+#define PACE_AHEAD_MS 900 /* may be used up at once */
 
 int64_t clock_ms(void)
 {

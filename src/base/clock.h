@@ -1,3 +1,4 @@
+/* The clock of all deadlines. */
 #pragma once
 
 #include <stdint.h>
@@ -5,21 +6,21 @@
 /* A deadline that never comes. */
 #define NEVER_MS INT64_MAX
 
-/* Milliseconds of CLOCK_BOOTTIME: it goes on while the machine is suspended,
- * as leases do. Every deadline in this program is a value of this clock. */
+/* Milliseconds of CLOCK_BOOTTIME: it goes on while the machine is suspended, as leases do. Every
+ * deadline in this program is a value of this clock. */
 int64_t clock_ms(void);
 
 /* The earlier of two deadlines. */
 int64_t earliest(int64_t a, int64_t b);
 
-/* How often something is done that a message asks for: ten times at once, then ten times a second.
- * Starts as zero. */
+/* Limits how often something is done that a message asks for: ten times at once, then ten times a
+ * second. Starts as zero. */
 struct pace {
 	int64_t paid_ms;
 };
 
-/* From when on it may be done again. */
+/* The time from which on it may be done again. */
 int64_t pace_ms(const struct pace *pace);
 
-/* It is being done. */
+/* Notes that it is done now. */
 void pace_take(struct pace *pace);

@@ -1,3 +1,4 @@
+/* A timer in the last slot of poll(2), set only if the deadline is another one than last time. */
 #include "base/deadline_poll.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ static int arm(struct deadline_poll *loop, int64_t until_ms, struct error *err)
 	return 0;
 }
 
-/* A deadline that is over needs no timer: arming one that is already due costs 20 us. */
+/* A deadline that has come needs no timer: to arm one that is due costs 20 us. */
 int deadline_poll(struct deadline_poll *loop, struct pollfd *slots, nfds_t count, int64_t until_ms,
 		  struct error *err)
 {

@@ -1,38 +1,29 @@
+/* Reads and writes durations without floating point, so that nothing is lost. */
 #include "base/duration.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
+
+#define DIGITS "0123456789"
+
+/* The longest first. */
 static const struct {
 	const char *name;
 	int64_t ms;
-} units[] = {
-	/* "ms" before "m", which is its beginning */
-	{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000},
-};
+} units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
 
-/* Not isdigit: nothing here may depend on a locale. */
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
+#define UNITS (sizeof(units) / sizeof(units[0]))
 
-static const char *skip_digits(const char *text)
-{
-	while (is_digit(*text))
-		text++;
-	return text;
-}
-
-/* The length of one unit in milliseconds, and *text moved behind it; 0 if none
- * is there. */
+/* Returns the milliseconds of one unit and moves *text behind it; 0 if there is none. Tries "ms"
+ * before "m", which is its beginning. */
 static int64_t parse_unit(const char **text)
 {
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		size_t length = strlen(units[i].name);
+	for (size_t i = UNITS; i-- > 0;) {
+		const size_t length = strlen(units[i].name);
 
 		if (strncmp(*text, units[i].name, length) == 0) {
 			*text += length;
@@ -42,19 +33,8 @@ static int64_t parse_unit(const char **text)
 	return 0;
 }
 
-static int parse_whole(const char *text, const char *end, int64_t *value)
-{
-	*value = 0;
-	for (; text < end; text++) {
-		if (__builtin_mul_overflow(*value, 10, value) ||
-		    __builtin_add_overflow(*value, *text - '0', value))
-			return -1;
-	}
-	return 0;
-}
-
-/* The product of unit and 0.DIGITS, rounded up. From the last digit to the
- * first, since rounding up at each step then rounds up the exact product. */
+/* The product of unit and 0.DIGITS, rounded up. From the last digit to the first, since rounding up
+ * at each step then rounds up the exact product. */
 static int64_t scale_fraction(const char *digits, const char *end, int64_t unit)
 {
 	int64_t product = 0;
@@ -64,44 +44,33 @@ static int64_t scale_fraction(const char *digits, const char *end, int64_t unit)
 	return product;
 }
 
-/* One term, such as 1.5h. *bare tells that it came without a unit. */
-static int parse_term(const char **text, int64_t *ms, bool *bare)
+/* Parses one term, such as 1.5h. Only a term that is the whole duration may lack its unit. */
+static int parse_term(const char **text, bool is_first, int64_t *ms)
 {
-	const char *whole = *text, *point = skip_digits(whole), *end = point;
+	const char *whole = *text, *point = whole + strspn(whole, DIGITS);
+	const char *fraction = point + (*point == '.'), *end = fraction + strspn(fraction, DIGITS);
 	int64_t unit, value;
 
-	if (*point == '.') {
-		end = skip_digits(point + 1);
-		if (end == point + 1)
-			return -1;
-	}
-	if (end == whole)
+	if (end == whole || end[-1] == '.')
 		return -1;
 	*text = end;
 	unit = parse_unit(text);
-	*bare = unit == 0;
-	if (*bare)
+	if (unit == 0 && is_first && *end == '\0')
 		unit = 1000;
-	if (parse_whole(whole, point, &value) || __builtin_mul_overflow(value, unit, ms))
+	if (unit == 0 || number_parse(whole, (size_t)(point - whole), &value) ||
+	    __builtin_mul_overflow(value, unit, ms))
 		return -1;
-	if (point == end)
-		return 0;
-	return __builtin_add_overflow(*ms, scale_fraction(point + 1, end, unit), ms) ? -1 : 0;
+	return __builtin_add_overflow(*ms, scale_fraction(fraction, end, unit), ms) ? -1 : 0;
 }
 
 int duration_parse(const char *text, int64_t *ms)
 {
 	const char *start = text;
-	int64_t sum = 0;
+	int64_t term, sum = 0;
 
 	do {
-		const bool first = text == start;
-		int64_t term;
-		bool bare;
-
-		if (parse_term(&text, &term, &bare) || __builtin_add_overflow(sum, term, &sum))
-			return -1;
-		if (bare && !(first && *text == '\0'))
+		if (parse_term(&text, text == start, &term) ||
+		    __builtin_add_overflow(sum, term, &sum))
 			return -1;
 	} while (*text != '\0');
 	*ms = sum;
@@ -110,21 +79,17 @@ int duration_parse(const char *text, int64_t *ms)
 
 const char *duration_show(char text[DURATION_MAX_BYTES], int64_t ms)
 {
-	static const struct {
-		const char *name;
-		int64_t ms;
-	} largest_first[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
 	size_t i = 0;
 
-	while (i < 4 && ms < largest_first[i].ms)
+	while (i < UNITS - 1 && ms < units[i].ms)
 		i++;
-	int64_t whole = ms / largest_first[i].ms;
-	int64_t rest = i < 3 ? ms % largest_first[i].ms / largest_first[i + 1].ms : 0;
+
+	const int length = snprintf(text, DURATION_MAX_BYTES, "%" PRId64 "%s", ms / units[i].ms,
+				    units[i].name);
+	const int64_t rest = units[i].ms > 1000 ? ms % units[i].ms / units[i + 1].ms : 0;
 
 	if (rest > 0)
-		snprintf(text, DURATION_MAX_BYTES, "%" PRId64 "%s%" PRId64 "%s", whole,
-			 largest_first[i].name, rest, largest_first[i + 1].name);
-	else
-		snprintf(text, DURATION_MAX_BYTES, "%" PRId64 "%s", whole, largest_first[i].name);
+		snprintf(text + length, DURATION_MAX_BYTES - (size_t)length, "%" PRId64 "%s", rest,
+			 units[i + 1].name);
 	return text;
 }

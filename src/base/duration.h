@@ -1,9 +1,10 @@
+/* Lengths of time as people write them: "90", "0.5", "1.5h", "1h30m", "250ms". */
 #pragma once
 
 #include <stdint.h>
 
-/* Parses a duration ("90", "0.5", "1.5h", "1h30m", "250ms") into milliseconds.
- * Returns 0, or -1 when the text is no duration or does not fit. */
+/* Parses a duration into milliseconds; without a unit it is in seconds, and a fraction of a
+ * millisecond is rounded up. Returns 0, or -1 when the text is no duration or does not fit. */
 int duration_parse(const char *text, int64_t *ms);
 
 #define DURATION_MAX_BYTES 32

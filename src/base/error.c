@@ -1,7 +1,9 @@
+/* Formats messages, makes them safe to print, and writes each as one line. */
 #include "base/error.h"
 
 #include <poll.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,45 +35,47 @@ void tame(char *text)
 	}
 }
 
-__attribute__((format(printf, 3, 0))) static size_t format_line(char *line, size_t size,
-								const char *format, va_list args)
+/* A pipe that is ready has room for a line; a terminal that Ctrl-S holds up is not ready. */
+static bool is_ready(void)
+{
+	struct pollfd slot = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	return poll(&slot, 1, 0) == 1 && slot.revents == POLLOUT;
+}
+
+__attribute__((format(printf, 2, 0))) static void print_line(bool may_wait, const char *format,
+							     va_list args)
 {
 	static const char prefix[] = "fairlock: ";
 	const size_t start = sizeof(prefix) - 1;
+	char line[LINE_MAX_BYTES];
 	size_t length;
 
 	memcpy(line, prefix, start);
-	vsnprintf(line + start, size - start - 1, format, args);
+	vsnprintf(line + start, sizeof(line) - start - 1, format, args);
 	tame(line + start);
 	length = strlen(line);
 	line[length++] = '\n';
-	return length;
+	if (may_wait || is_ready())
+		(void)!write(STDERR_FILENO, line, length);
 }
 
 void complain(const char *format, ...)
 {
-	char line[LINE_MAX_BYTES];
 	va_list args;
 
 	va_start(args, format);
-	const size_t length = format_line(line, sizeof(line), format, args);
+	print_line(true, format, args);
 	va_end(args);
-	if (write(STDERR_FILENO, line, length) < 0)
-		return; /* nobody is left to be told */
 }
 
-/* A pipe has room for a line when it says so, and a terminal that Ctrl-S holds up does not. */
 void complain_in_passing(const char *format, ...)
 {
-	struct pollfd slot = {.fd = STDERR_FILENO, .events = POLLOUT};
-	char line[LINE_MAX_BYTES];
 	va_list args;
 
 	va_start(args, format);
-	const size_t length = format_line(line, sizeof(line), format, args);
+	print_line(false, format, args);
 	va_end(args);
-	if (poll(&slot, 1, 0) == 1 && slot.revents == POLLOUT)
-		(void)!write(STDERR_FILENO, line, length);
 }
 
 int report_failure(const struct error *err, const char *command)
@@ -80,6 +84,6 @@ int report_failure(const struct error *err, const char *command)
 	if (err->status == STATUS_USAGE)
 		dprintf(STDERR_FILENO, "Try 'fairlock%s%s --help'.\n", command ? " " : "",
 			command ? command : "");
-	/* a failure that forgot to say what it is must not look like success */
+	/* a failure without a status must not look like success */
 	return err->status == STATUS_OK ? STATUS_BUG : (int)err->status;
 }

@@ -1,7 +1,7 @@
+/* Exit statuses, the failures of functions, and how both are reported on standard error. */
 #pragma once
 
-/* Exit statuses, as the manual lists them; below the commands they double as
- * the class of a failure. */
+/* Exit statuses, as the manual lists them. Below the commands each is the class of a failure. */
 enum status {
 	STATUS_OK = 0,
 	STATUS_USAGE = 64,
@@ -17,8 +17,8 @@ enum status {
 	STATUS_NOT_FOUND = 127,
 };
 
-/* Why something failed. The caller owns it; text has neither a "fairlock: "
- * in front nor a newline behind. */
+/* A failure and its cause. The caller owns it; text has neither a "fairlock: " in front nor a
+ * newline behind. */
 struct error {
 	enum status status;
 	char text[512];
@@ -28,17 +28,17 @@ struct error {
 __attribute__((format(printf, 3, 4))) int fail(struct error *err, enum status status,
 					       const char *format, ...);
 
-/* Makes foreign text (a name, a server's reply) safe to print: it must not break the line or drive
- * the terminal; what is no printable character becomes '?'. */
+/* Makes foreign text (a name, a server's reply) safe to print: control characters and bytes that
+ * are not UTF-8 become '?', so that it cannot break the line or drive the terminal. */
 void tame(char *text);
 
 /* Prints "fairlock: TEXT" on standard error, in one write. */
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
 
-/* The same for who must not wait, because a lease does not: nothing is printed where standard error
- * would not take it at once. */
+/* The same for callers that must not wait, because a lease does not: prints nothing if standard
+ * error would not take it at once. */
 __attribute__((format(printf, 1, 2))) void complain_in_passing(const char *format, ...);
 
-/* Tells a failure, and for a mistake in usage where to look. command may be NULL. Returns the exit
- * status. */
+/* Prints a failure, and after a mistake in usage where to look. command may be NULL. Returns the
+ * exit status. */
 int report_failure(const struct error *err, const char *command);

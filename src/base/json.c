@@ -1,11 +1,43 @@
+/* A value puts the comma that is due before it, so that nobody needs to know which one is the last.
+ */
 #include "base/json.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/utf8.h"
 
-void json_print_string(const char *text)
+static void begin_value(struct json *json, const char *key)
+{
+	if (json->comma_due)
+		putchar(',');
+	json->comma_due = true;
+	if (!key)
+		return;
+	putchar('"');
+	for (; *key; key++)
+		putchar(*key >= 'A' && *key <= 'Z' ? *key - 'A' + 'a' : *key);
+	fputs("\":", stdout);
+}
+
+void json_open(struct json *json, const char *key, char bracket)
+{
+	begin_value(json, key);
+	putchar(bracket);
+	json->comma_due = false;
+	json->depth++;
+}
+
+void json_close(struct json *json, char bracket)
+{
+	putchar(bracket);
+	json->comma_due = true;
+	if (--json->depth == 0)
+		putchar('\n');
+}
+
+static void put_quoted(const char *text)
 {
 	putchar('"');
 	while (*text) {
@@ -23,4 +55,29 @@ void json_print_string(const char *text)
 		text += length > 0 ? length : 1;
 	}
 	putchar('"');
+}
+
+void json_text(struct json *json, const char *key, const char *text)
+{
+	begin_value(json, key);
+	if (text && *text)
+		put_quoted(text);
+	else
+		fputs("null", stdout);
+}
+
+void json_printf(struct json *json, const char *key, const char *format, ...)
+{
+	va_list args;
+
+	begin_value(json, key);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+}
+
+void json_break_line(struct json *json)
+{
+	fputs(json->comma_due ? ",\n" : "\n", stdout);
+	json->comma_due = false;
 }

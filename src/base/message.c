@@ -1,3 +1,4 @@
+/* The time of a step, the header of a syslog datagram, and the order in which both are told. */
 #include "base/message.h"
 
 #include <errno.h>
@@ -13,16 +14,16 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-/* As long as a struct error's, and something around it. */
+/* The text of a struct error, and some words around it. */
 #define TEXT_MAX_BYTES 800
-#define DATAGRAM_MAX_BYTES 1024 /* so much any syslog takes */
+#define DATAGRAM_MAX_BYTES 1024 /* every syslog takes as much */
 
 void messenger_init(struct messenger *messenger)
 {
 	*messenger = (struct messenger){.start_ms = clock_ms()};
 }
 
-/* Steps count from the start; when that was, the first one says. */
+/* Steps count from the start; the first step tells when that was. */
 static void tell_start(const struct messenger *messenger)
 {
 	const time_t now = time(NULL);
@@ -68,23 +69,21 @@ void message_step(const struct messenger *messenger, const char *format, ...)
 /* ---- Syslog ---- */
 
 /* "<PRIORITY>Nov 21 03:00:01 fairlock[PID]: TEXT" */
-static size_t format_datagram(char *datagram, size_t size, const struct messenger *messenger,
-			      int priority, const char *text)
+static void format_datagram(char datagram[DATAGRAM_MAX_BYTES], const struct messenger *messenger,
+			    int priority, const char *text)
 {
 	const time_t now = time(NULL);
 	struct tm parts = {0};
 	char stamp[32] = "";
-	int length;
 
 	localtime_r(&now, &parts);
 	strftime(stamp, sizeof(stamp), "%b %e %H:%M:%S", &parts);
-	length = snprintf(datagram, size, "<%d>%s fairlock[%d]: %s", LOG_USER | priority, stamp,
-			  (int)messenger->pid, text);
+	snprintf(datagram, DATAGRAM_MAX_BYTES, "<%d>%s fairlock[%d]: %s", LOG_USER | priority,
+		 stamp, (int)messenger->pid, text);
 	tame(datagram);
-	return (size_t)length < size ? (size_t)length : size - 1;
 }
 
-static int send_datagram(const char *datagram, size_t length)
+static int send_datagram(const char *datagram)
 {
 	const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = _PATH_LOG};
 	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -93,7 +92,7 @@ static int send_datagram(const char *datagram, size_t length)
 
 	if (fd < 0)
 		return -1;
-	sent = sendto(fd, datagram, length, MSG_DONTWAIT | MSG_NOSIGNAL,
+	sent = sendto(fd, datagram, strlen(datagram), MSG_DONTWAIT | MSG_NOSIGNAL,
 		      (const struct sockaddr *)&address, sizeof(address));
 	cause = errno;
 	close(fd);
@@ -104,14 +103,12 @@ static int send_datagram(const char *datagram, size_t length)
 void message_syslog(struct messenger *messenger, int priority, const char *text)
 {
 	char datagram[DATAGRAM_MAX_BYTES];
-	size_t length;
 
 	if (!messenger->syslog)
 		return;
-	length = format_datagram(datagram, sizeof(datagram), messenger, priority, text);
-	if (send_datagram(datagram, length) == 0)
+	format_datagram(datagram, messenger, priority, text);
+	if (send_datagram(datagram) == 0)
 		return;
-	/* a job is no worse for it */
 	if (!messenger->is_deaf)
 		message_step(messenger, "cannot tell syslog: %s: %s", _PATH_LOG, strerror(errno));
 	messenger->is_deaf = true;

@@ -1,3 +1,4 @@
+/* Tells people and syslog how a lock is waited for, held and given back. */
 #pragma once
 
 #include <stdbool.h>
@@ -5,30 +6,30 @@
 #include <sys/types.h>
 #include <syslog.h>
 
-/* Messages while a lock is waited for and held: on standard error, with --verbose each
- * step, too, and with --syslog messages and outcomes to syslog. Nothing here ever waits, for a
- * lease does not: what standard error or syslog would not take at once is lost.
+/* Prints messages on standard error, with --verbose each step, too, and sends messages and outcomes
+ * to syslog with --syslog. Nothing here ever waits, because a lease does not: a text is lost if
+ * standard error or syslog does not take it at once.
  *
- * That is why syslog(3) is not used: it waits for a daemon that hangs. It also keeps a descriptor.
- * Here each message is a datagram of its own to /dev/log, in the form that syslog(3) gives it. */
+ * syslog(3) waits for a daemon that hangs, and keeps a descriptor. So each message is a datagram of
+ * its own to /dev/log, in the form that syslog(3) gives it. */
 struct messenger {
 	bool verbose;
 	bool syslog;
-	pid_t pid;        /* of what the user started: the guard and the keeper speak for it */
+	pid_t pid; /* of the process that the user started; the guard and the keeper use it, too */
 	int64_t start_ms; /* steps count from here */
-	bool is_deaf;     /* syslog did not take a message, which was told */
+	bool is_deaf;     /* syslog did not take a message, and a step has said so */
 };
 
-/* The program's beginning. Nothing is told yet but messages. */
+/* Starts the count of steps. Until messenger_open there are only messages on standard error. */
 void messenger_init(struct messenger *messenger);
 
 void messenger_open(struct messenger *messenger, bool verbose, bool syslog);
 
-/* A message: standard error and syslog. The priority is one of syslog(3). */
+/* Tells standard error and syslog. The priority is one of syslog(3). */
 __attribute__((format(printf, 3, 4))) void message(struct messenger *messenger, int priority,
 						   const char *format, ...);
 
-/* Whether steps or events are told at all; if not, they need not be put into words. */
+/* Whether steps or events are told at all; if not, the caller need not put them into words. */
 bool message_step_is_on(const struct messenger *messenger);
 
 /* Tells an event that is no failure: as a step, and to syslog. */

@@ -1,3 +1,4 @@
+/* Which signals are blocked, taken and passed on. Masks go directly to the kernel. */
 #include "base/signal_fd.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@ static const int passed_on[] = {SIGHUP,  SIGINT, SIGQUIT,   SIGUSR1, SIGUSR2,  S
 
 #define PASSED_ON (sizeof(passed_on) / sizeof(passed_on[0]))
 
-/* The lower two are the threads' of the GNU library; nobody else gets to use them. */
+/* The GNU C library keeps 32 and 33 for its threads. */
 #define FIRST_REAL_TIME 34
 #define LAST_REAL_TIME 64
 
@@ -23,16 +24,16 @@ bool signal_fd_ignores(int signo)
 	return sigaction(signo, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-/* An ignored SIGCHLD would reap COMMAND before its status could be read. */
-static void mind_children(struct signal_fd *signals)
+/* If SIGCHLD were ignored, the kernel would reap COMMAND before its status is read. */
+static void stop_ignoring_children(struct signal_fd *signals)
 {
 	signals->child_ignored = signal_fd_ignores(SIGCHLD);
 	if (signals->child_ignored)
 		signal(SIGCHLD, SIG_DFL);
 }
 
-/* The C libraries keep the lowest real-time signals for themselves, not all the same ones, and hide
- * them from masks. COMMAND may use them: so masks are as the kernel has them. */
+/* glibc and musl each keep some of the lowest real-time signals for themselves, and hide them from
+ * masks. COMMAND may use these signals, so masks here are the kernel's. */
 static uint64_t mask_of(int signo)
 {
 	return UINT64_C(1) << (signo - 1);
@@ -56,13 +57,13 @@ int signal_fd_open(struct signal_fd *signals, struct error *err)
 {
 	uint64_t mask = 0;
 
-	mind_children(signals);
+	stop_ignoring_children(signals);
 	for (size_t i = 0; i < PASSED_ON; i++)
 		mask |= mask_of(passed_on[i]);
 	for (int signo = FIRST_REAL_TIME; signo <= LAST_REAL_TIME; signo++)
 		mask |= mask_of(signo);
-	/* a server that is gone is an error, not our end */
-	/* nor is a terminal that wants no words from the background a reason to stop */
+	/* SIGPIPE: a server that hangs up is an error. SIGTTOU: a message from the background must
+	 * not stop this process. */
 	change_mask(SIG_BLOCK, mask | mask_of(SIGCHLD) | mask_of(SIGPIPE) | mask_of(SIGTTOU),
 		    &signals->original);
 	mask |= mask_of(SIGTSTP);
@@ -139,7 +140,7 @@ _Noreturn void die_of(int signo)
 	const struct rlimit none = {0, 0};
 
 	setrlimit(RLIMIT_CORE, &none);
-	prctl(PR_SET_DUMPABLE, 0); /* a pipe for cores knows no limit */
+	prctl(PR_SET_DUMPABLE, 0); /* the limit does not hold for a pipe that takes cores */
 	signal(signo, SIG_DFL);
 	kill(getpid(), signo);
 	change_mask(SIG_UNBLOCK, mask_of(signo), NULL);

@@ -1,4 +1,4 @@
-/* Signals as a descriptor to poll. The process takes no signal in any other way. */
+/* Signals as a descriptor to poll. A process takes no signal in any other way. */
 #pragma once
 
 #include <signal.h>
@@ -8,20 +8,20 @@
 
 #include "base/error.h"
 
-/* How this process takes signals: blocked, and read from a descriptor. Dispositions
- * are left alone, so that COMMAND starts with those we were started with. */
+/* Signals are blocked, and read from a descriptor. Dispositions stay as they were, so that COMMAND
+ * starts with the same ones as this process. */
 struct signal_fd {
-	uint64_t original;  /* the mask that we were started with */
+	uint64_t original;  /* the mask that this process was started with */
 	bool child_ignored; /* SIGCHLD was ignored: waiting for children would fail */
 	int fd;
 };
 
-/* Takes what can be passed on, and SIGCHLD; and SIGTSTP while somebody blocks it. What was ignored
- * or blocked at the start stays so. */
+/* Takes SIGCHLD, the signals that can be passed on to COMMAND, and SIGTSTP while it is blocked. A
+ * signal that was ignored or blocked at the start stays so. Returns 0, or -1 with STATUS_OS. */
 int signal_fd_open(struct signal_fd *signals, struct error *err);
 
-/* Takes nothing but SIGCHLD and blocks all the rest: for a process that
- * obeys only its partner. */
+/* Takes nothing but SIGCHLD and blocks all the rest, for a process that obeys only its partner.
+ * Returns 0, or -1 with STATUS_OS. */
 int signal_fd_open_deaf(struct signal_fd *signals, struct error *err);
 
 void signal_fd_close(struct signal_fd *signals);
@@ -32,27 +32,27 @@ bool signal_fd_next(const struct signal_fd *signals, struct signalfd_siginfo *in
 /* The pending signals, a bit each, from 1 on; without SIGCHLD, which is for this process alone. */
 uint64_t signal_fd_pending(void);
 
-/* Whether a signal is one of these. */
+/* Whether a signal is in a set that signal_fd_pending returned. */
 bool signal_fd_has(uint64_t signals, int signo);
 
-/* Sends a child these of a deaf process: what the terminal sends to a process group, that has got
- * in the child's place before there was one. They are to be from before the child was made; or the
- * child takes no signals yet: then it gets none twice. */
+/* Sends these pending signals of a deaf process to its child. The terminal sends a signal to each
+ * process of a group; this process got it before it had made the child. The child must get none
+ * twice: so the signals are from before it was made, or it takes none yet. */
 void signal_fd_hand_down(uint64_t signals, pid_t child);
 
-/* Whether a signal that was taken would end a process that does nothing about it. */
+/* Whether a signal that was taken ends a process that does nothing about it. */
 bool signal_fd_is_deadly(int signo);
 
-/* The next of these, or 0. */
+/* The next signal of this kind, or 0; the signals before it are dropped. */
 int signal_fd_next_deadly(const struct signal_fd *signals);
 
-/* Whether a signal was ignored when we were started: then it is nobody's concern. */
+/* Whether a signal was ignored when this process was started. It has no effect then. */
 bool signal_fd_ignores(int signo);
 
-/* Lets SIGTSTP stop this process, as it would have stopped who had opened it. */
+/* Unblocks SIGTSTP, unless it was blocked at the start: it stops this process again. */
 void signal_fd_let_stop(const struct signal_fd *signals);
 
-/* Puts back what COMMAND is to inherit. Safe after vfork. */
+/* Puts back the mask, and the disposition of SIGCHLD, that COMMAND is to inherit. */
 void signal_fd_restore(const struct signal_fd *signals);
 
 /* Ends this process by the signal, without a core. */

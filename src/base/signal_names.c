@@ -1,8 +1,12 @@
+/* The names of the signals, without SIG; real-time signals are numbers. */
 #include "base/signal_names.h"
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
+
+#include "base/number.h"
 
 static const struct {
 	const char *name;
@@ -18,22 +22,14 @@ static const struct {
 	{"PWR", SIGPWR},   {"SYS", SIGSYS},
 };
 
-static int parse_number(const char *text, int *number)
-{
-	int value = 0;
-
-	for (; *text >= '0' && *text <= '9' && value <= SIGRTMAX; text++)
-		value = value * 10 + (*text - '0');
-	if (*text != '\0' || value < 1 || value > SIGRTMAX)
-		return -1;
-	*number = value;
-	return 0;
-}
-
 int signal_parse(const char *text, int *number)
 {
-	if (*text >= '0' && *text <= '9')
-		return parse_number(text, number);
+	int64_t value;
+
+	if (number_parse(text, strlen(text), &value) == 0 && value >= 1 && value <= SIGRTMAX) {
+		*number = (int)value;
+		return 0;
+	}
 	if (strncasecmp(text, "SIG", 3) == 0)
 		text += 3;
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {

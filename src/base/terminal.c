@@ -1,3 +1,4 @@
+/* The size, the locale and the colours of a terminal, and texts of others cut to fit it. */
 #include "base/terminal.h"
 
 #include <langinfo.h>
@@ -15,9 +16,10 @@
 #define COLUMNS_LEAST 30
 #define COLUMNS_MOST 1000
 
-static int from_environment(const char *name)
+/* $COLUMNS, or 0 if it is not set or absurd. */
+static int columns_wanted(void)
 {
-	const char *text = getenv(name);
+	const char *text = getenv("COLUMNS");
 
 	return text && strlen(text) <= 6 ? atoi(text) : 0;
 }
@@ -36,7 +38,7 @@ bool terminal_wants_colour(void)
 	return !terminal_is_dumb() && !(refused && *refused);
 }
 
-/* Where nothing is set, musl takes it for UTF-8. */
+/* musl says UTF-8 also if no variable is set. */
 static bool is_utf8(void)
 {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -59,7 +61,7 @@ void terminal_init(struct terminal *terminal, int fd)
 	if (is_terminal)
 		ioctl(fd, TIOCGWINSZ, &size);
 	*terminal = (struct terminal){
-		.columns = from_environment("COLUMNS"),
+		.columns = columns_wanted(),
 		.rows = is_terminal ? size.ws_row : 0,
 		.utf8 = is_utf8(),
 		.colour = is_terminal && terminal_wants_colour(),
@@ -82,7 +84,7 @@ void terminal_measure(struct terminal *terminal, int fd)
 	terminal->rows = size.ws_row;
 }
 
-/* These turn the direction of writing, or hide: on a screen they are a trap. */
+/* These characters turn the direction of writing, or hide: on a screen they are a trap. */
 static bool is_invisible(uint32_t code)
 {
 	return (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
@@ -90,18 +92,26 @@ static bool is_invisible(uint32_t code)
 	       code == 0x61c;
 }
 
-/* The first character: its bytes, and its width, or -1 where it cannot be shown. */
-static size_t next(const struct terminal *terminal, const char *text, int *width)
+/* One character on the screen. */
+struct cell {
+	const char *bytes; /* "?" if the character cannot be shown */
+	size_t length;
+	int width;
+};
+
+/* Fills *cell for the first character of a text. Returns the character's length. */
+static size_t next(const struct terminal *terminal, const char *text, struct cell *cell)
 {
 	uint32_t code = 0;
-	size_t length = utf8_decode(text, &code);
+	const size_t length = utf8_decode(text, &code);
 
-	*width = -1;
-	if (length == 0)
-		return 1;
-	if (code < 0x80 ? !utf8_is_control(code) : terminal->utf8 && !is_invisible(code))
-		*width = wcwidth((wchar_t)code);
-	return length;
+	*cell = (struct cell){text, length, -1};
+	if (length > 0 &&
+	    (code < 0x80 ? !utf8_is_control(code) : terminal->utf8 && !is_invisible(code)))
+		cell->width = wcwidth((wchar_t)code);
+	if (cell->width < 0)
+		*cell = (struct cell){"?", 1, 1};
+	return length > 0 ? length : 1;
 }
 
 int terminal_width(const struct terminal *terminal, const char *text)
@@ -109,10 +119,10 @@ int terminal_width(const struct terminal *terminal, const char *text)
 	int total = 0;
 
 	while (*text) {
-		int width;
+		struct cell cell;
 
-		text += next(terminal, text, &width);
-		total += width < 0 ? 1 : width;
+		text += next(terminal, text, &cell);
+		total += cell.width;
 	}
 	return total;
 }
@@ -127,17 +137,14 @@ int terminal_cut(const struct terminal *terminal, char *to, size_t size, const c
 	size_t length = 0;
 
 	while (*text) {
-		int taken;
-		const size_t bytes = next(terminal, text, &taken);
+		struct cell cell;
+		const size_t bytes = next(terminal, text, &cell);
 
-		if (used + (taken < 0 ? 1 : taken) > room || length + bytes + strlen(mark) >= size)
+		if (used + cell.width > room || length + bytes + strlen(mark) >= size)
 			break;
-		if (taken < 0)
-			to[length++] = '?';
-		else
-			memcpy(to + length, text, bytes);
-		length += taken < 0 ? 0 : bytes;
-		used += taken < 0 ? 1 : taken;
+		memcpy(to + length, cell.bytes, cell.length);
+		length += cell.length;
+		used += cell.width;
 		text += bytes;
 	}
 	snprintf(to + length, size - length, "%s", mark);

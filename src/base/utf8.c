@@ -1,3 +1,4 @@
+/* mbrtowc(3) would depend on the locale. */
 #include "base/utf8.h"
 
 size_t utf8_decode(const char *text, uint32_t *code)

@@ -1,16 +1,16 @@
+/* UTF-8, one character at a time. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Decodes one character of strict UTF-8 (no overlong forms, no surrogates,
- * nothing above U+10FFFF). Returns its length, or 0 when there is none. Never
- * reads behind a terminating NUL. */
+/* Decodes one character of strict UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF).
+ * Returns its length, or 0 when there is none. Never reads behind a terminating NUL. */
 size_t utf8_decode(const char *text, uint32_t *code);
 
 /* Whether it is one of the control characters of ASCII or of Latin-1. */
 bool utf8_is_control(uint32_t code);
 
-/* U+FFFD, for what cannot be decoded. */
+/* U+FFFD, in the place of a byte that cannot be decoded. */
 #define UTF8_REPLACEMENT "\xef\xbf\xbd"

@@ -1,3 +1,5 @@
+/* Reads the words behind a command's name, one option or operand at a time, for parse_args.c and
+ * completion. Changes no word. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,26 +10,23 @@ struct option_row;
 /* The kind of the next word of a command line. */
 enum argument {
 	ARGUMENT_END,
-	ARGUMENT_OPTION,  /* row, and value unless it is a flag */
-	ARGUMENT_OPERAND, /* value */
-	ARGUMENT_COMMAND, /* argv[at] and what follows is a command line of its own */
-	ARGUMENT_UNKNOWN, /* from here on: mistakes, in option */
-	ARGUMENT_AMBIGUOUS,
-	ARGUMENT_NEEDS_VALUE, /* row: the words ended before its value */
-	ARGUMENT_TAKES_NO_VALUE,
+	ARGUMENT_OPTION,      /* row, and value unless it is a flag */
+	ARGUMENT_OPERAND,     /* value */
+	ARGUMENT_COMMAND,     /* argv[at] begins a command line of its own */
+	ARGUMENT_NEEDS_VALUE, /* row: the words ended before its value; a mistake, too */
+	ARGUMENT_MISTAKE,     /* option, mistake */
 };
 
-/* Reads the words behind a command's name, one option or operand at a time. */
 struct arguments {
 	int argc;
 	char **argv;
 	int at;
-	unsigned command; /* its bit: whose options there are */
-	bool runs_words;  /* the second operand, or a --, begins COMMAND */
+	const struct command *command; /* has the options */
 
 	const struct option_row *row;
 	char *value;
 	char option[64]; /* as it was written, without a value: "--lea", "-x" */
+	const char *mistake;
 
 	char *bundle; /* letters that are left of -nq, or NULL */
 	int operands;

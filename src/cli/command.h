@@ -1,4 +1,4 @@
-/* The subcommands, and what each one is given to run. src/commands has a file for each. */
+/* The subcommands; src/commands has a file for each. */
 #pragma once
 
 #include <limits.h>
@@ -10,7 +10,7 @@ struct options;
 struct server;
 struct messenger;
 
-/* The things that main has made ready when it runs a command. */
+/* main prepares this for a command. */
 struct invocation {
 	const struct options *options;
 	const struct server *server;
@@ -34,8 +34,8 @@ enum command_bit {
 
 #define OPERANDS_UNLIMITED INT_MAX
 
-/* One subcommand. run returns 0 and sets *status to the exit status, or
- * returns -1 with *err filled, which main reports and turns into its status. */
+/* run returns 0 and sets *status to the exit status, or returns -1 and fills *err, which main
+ * reports. */
 struct command {
 	const char *name;
 	const char *operands; /* as in the synopsis: "NAME [--] COMMAND [ARG...]" */
@@ -43,9 +43,8 @@ struct command {
 	enum command_bit bit;
 	int least, most;    /* operands */
 	bool runs_words;    /* the words behind NAME are a command line of their own */
-	bool takes_lock;    /* there is something to tell syslog */
-	bool shows_options; /* reads the variables and files for all commands, not for itself only
-			     */
+	bool takes_lock;    /* syslog is told of its outcome */
+	bool shows_options; /* reads the variables and files for all commands */
 	int (*run)(const struct invocation *invocation, int *status, struct error *err);
 };
 

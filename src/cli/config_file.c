@@ -1,3 +1,4 @@
+/* Cuts a file into lines, and lines into keys and values, in place. */
 #include "cli/config_file.h"
 
 #include <errno.h>
@@ -11,16 +12,15 @@
 #define LINE_MAX_BYTES 4096
 
 /* One line of a configuration file. */
-struct line {
-	const char *path;
-	unsigned number;
+struct config_line {
+	struct origin origin;
 	char *text;
 };
 
-static int refuse(const struct line *line, struct error *err, const char *cause)
+static int refuse(const struct config_line *line, struct error *err, const char *cause)
 {
-	return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: %s", line->path, line->number,
-		    cause);
+	return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: %s", line->origin.path,
+		    line->origin.line, cause);
 }
 
 static char *trim(char *text)
@@ -35,17 +35,17 @@ static char *trim(char *text)
 	return text;
 }
 
-/* An option that is no default is no key, either; but whoever wrote it did not misspell it. */
-static int refuse_key(const struct line *line, const char *key, const struct option_row *row,
+/* If the key is an option that files cannot set, the message says so: it is not misspelled. */
+static int refuse_key(const struct config_line *line, const char *key, const struct option_row *row,
 		      struct error *err)
 {
 	return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: there is no key '%.60s'%s%s%s",
-		    line->path, line->number, key, row ? ": --" : "", row ? row->name : "",
-		    row ? " is no default" : "");
+		    line->origin.path, line->origin.line, key, row ? ": --" : "",
+		    row ? row->name : "", row ? " is no default" : "");
 }
 
 /* Cuts "key = value" in two. Sets both to "" for an empty line or a comment. */
-static int split_line(const struct line *line, char **key, char **value, struct error *err)
+static int split_line(const struct config_line *line, char **key, char **value, struct error *err)
 {
 	const size_t length = strlen(line->text);
 	char *equals;
@@ -73,10 +73,10 @@ static int split_line(const struct line *line, char **key, char **value, struct 
 	return 0;
 }
 
-/* Checks every line; takes over what concerns the command and no source that
- * goes first has said. */
+/* Checks a line, and sets its option if the command has it and no source that goes first has set
+ * it. */
 static int read_line(struct options *options, const struct options *before, unsigned command,
-		     const struct line *line, struct error *err)
+		     const struct config_line *line, struct error *err)
 {
 	const struct option_row *row;
 	char *key = line->text, *value = line->text;
@@ -90,40 +90,38 @@ static int read_line(struct options *options, const struct options *before, unsi
 	if (row == NULL || !(row->sources & SOURCE_FILE))
 		return refuse_key(line, key, row, err);
 	counts = options_takes(before, row, command, SOURCE_FILE);
-	if (options_set(counts ? options : NULL, row, value))
+	if (options_set(counts ? options : NULL, row, value, line->origin))
 		return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: '%.60s' is not %s",
-			    line->path, line->number, value, row->expects);
-	if (counts)
-		options_note(options, row, (struct origin){SOURCE_FILE, line->path, line->number});
+			    line->origin.path, line->origin.line, value, row->expects);
 	return 0;
 }
 
+/* text ends with a NUL behind length. */
 static int read_lines(struct options *options, unsigned command, const char *path, char *text,
 		      size_t length, struct error *err)
 {
-	/* Within a file the last line about an option counts. */
+	/* so that the last line about an option counts */
 	const struct options before = *options;
-	struct line line = {path, 0, text};
+	struct config_line line = {{SOURCE_FILE, path, 0}, text};
 	char *end = text + length;
 
 	while (line.text < end) {
 		char *newline = memchr(line.text, '\n', (size_t)(end - line.text));
-		char *next = newline ? newline + 1 : end;
+		char *stop = newline ? newline : end;
 
-		line.number++;
-		if (newline)
-			*newline = '\0';
-		if (memchr(line.text, '\0', (size_t)((newline ? newline : end) - line.text)))
+		*stop = '\0';
+		line.origin.line++;
+		if (line.text + strlen(line.text) < stop)
 			return refuse(&line, err, "this is no text");
 		if (read_line(options, &before, command, &line, err))
 			return -1;
-		line.text = next;
+		line.text = stop + 1;
 	}
 	return 0;
 }
 
-/* An open file, whose path is for messages, and for whoever wants to know where a value came from.
- */
+/* Stands apart from config_file_read so that the buffer takes stack only if there is a file. Most
+ * jobs have none. */
 static int read_open_file(struct options *options, unsigned command, int fd, const char *path,
 			  char **text, struct error *err)
 {
@@ -140,6 +138,7 @@ static int read_open_file(struct options *options, unsigned command, int fd, con
 		return fail(err, STATUS_OS, "cannot read %.200s: %s", path, strerror(errno));
 	memcpy(*text, buffer, (size_t)length);
 	(*text)[length] = '\0';
+	/* the origins of options point to the path */
 	path = strcpy(*text + length + 1, path);
 	return read_lines(options, command, path, *text, (size_t)length, err);
 }
@@ -151,7 +150,5 @@ int config_file_read(struct options *options, unsigned command, const char *path
 
 	if (fd < 0 && may_miss && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
-	if (fd < 0)
-		return fail(err, STATUS_CONFIG, "cannot read %.200s: %s", path, strerror(errno));
 	return read_open_file(options, command, fd, path, text, err);
 }

@@ -1,3 +1,4 @@
+/* Lays out the options of a command in two columns. */
 #include "cli/help.h"
 
 #include <stdbool.h>
@@ -6,11 +7,10 @@
 #include "cli/command.h"
 #include "cli/options.h"
 
-/* Of --help: where the texts begin, and where they end. */
-#define HELP_AT 31
+#define HELP_AT 31 /* the column where the texts begin */
 #define HELP_WIDTH 80
 
-/* The text stands in a column of its own; fits: beside what stands before it. */
+/* Prints the text of an option; fits: its first line fits beside the option. */
 static void print_wrapped(const char *text, bool fits, FILE *out)
 {
 	int used = fits ? HELP_AT - 1 : HELP_WIDTH;
@@ -32,14 +32,12 @@ static void print_wrapped(const char *text, bool fits, FILE *out)
 static void print_row(const struct option_row *row, FILE *out)
 {
 	const bool is_open = row->kind == OPTION_PERIOD; /* the value may be left out */
+	const char *before = is_open ? "[=" : *row->argument ? " " : "";
 	char left[48], right[200];
 
-	snprintf(left, sizeof(left), "%c%c%c --%s%s%s%s", row->letter ? '-' : ' ',
-		 row->letter ? row->letter : ' ', row->letter ? ',' : ' ', row->name,
-		 is_open          ? "[="
-		 : *row->argument ? " "
-				  : "",
-		 row->argument, is_open ? "]" : "");
+	snprintf(left, sizeof(left), row->letter ? "-%c, --%s%s%s%s" : "%c   --%s%s%s%s",
+		 row->letter ? row->letter : ' ', row->name, before, row->argument,
+		 is_open ? "]" : "");
 	snprintf(right, sizeof(right), *row->fallback ? "%s (default: %s)" : "%s", row->help,
 		 row->fallback);
 	fprintf(out, "  %-*s", HELP_AT - 3, left);
@@ -51,8 +49,8 @@ static void print_rows(unsigned bit, bool of_all, FILE *out)
 	const struct option_row *row;
 
 	for (size_t i = 0; (row = option_at(i)); i++)
-		if ((row->commands & bit) && (row->sources & SOURCE_FLAG) &&
-		    option_is_of_all(row) == of_all)
+		if (option_is_for(row, bit, SOURCE_FLAG) &&
+		    (row->commands == COMMAND_ALL) == of_all)
 			print_row(row, out);
 }
 

@@ -1,3 +1,4 @@
+/* Sets the members of struct options by their rows. */
 #include "cli/options.h"
 
 #include <assert.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/number.h"
 #include "base/signal_names.h"
 #include "cli/command.h"
 #include "redis/server_url.h"
@@ -30,7 +32,6 @@ void options_init(struct options *options)
 void options_free(struct options *options)
 {
 	free(options->url_copy);
-	options->url_copy = NULL;
 }
 
 const struct option_row *option_at(size_t index)
@@ -46,25 +47,25 @@ const struct option_row *option_named(const char *name)
 	return NULL;
 }
 
-bool option_is_of_all(const struct option_row *row)
+bool option_is_for(const struct option_row *row, unsigned commands, enum option_source source)
 {
-	return row->commands == COMMAND_ALL;
+	return (row->sources & source) && (row->commands & commands);
 }
 
-static uint64_t given_bit(const struct option_row *row)
+const struct origin *options_origin(const struct options *options, const struct option_row *row)
 {
-	return UINT64_C(1) << (row - option_rows);
+	return &options->origins[row - option_rows];
 }
 
 bool options_has(const struct options *options, const struct option_row *row)
 {
-	return (options->given & given_bit(row)) != 0;
+	return options_origin(options, row)->source != 0;
 }
 
 bool options_takes(const struct options *options, const struct option_row *row, unsigned command,
 		   enum option_source source)
 {
-	return (row->sources & source) && (row->commands & command) && !options_has(options, row);
+	return option_is_for(row, command, source) && !options_has(options, row);
 }
 
 static int parse_flag(const char *value, int64_t *number)
@@ -80,19 +81,6 @@ static int parse_flag(const char *value, int64_t *number)
 	return -1;
 }
 
-static int parse_number(const char *value, int64_t *number)
-{
-	*number = 0;
-	if (*value == '\0')
-		return -1;
-	for (; *value != '\0'; value++) {
-		if (*value < '0' || *value > '9' || __builtin_mul_overflow(*number, 10, number) ||
-		    __builtin_add_overflow(*number, *value - '0', number))
-			return -1;
-	}
-	return 0;
-}
-
 static int parse_signal(const char *value, int64_t *number)
 {
 	int signal = 0;
@@ -104,8 +92,10 @@ static int parse_signal(const char *value, int64_t *number)
 
 static int parse_on_lost(const char *value, int64_t *number)
 {
-	*number = strcmp(value, "warn") == 0 ? ON_LOST_WARN : ON_LOST_KILL;
-	return *number == ON_LOST_WARN || strcmp(value, "kill") == 0 ? 0 : -1;
+	for (*number = 0; *number < ON_LOST_COUNT; ++*number)
+		if (strcmp(value, on_lost_words[*number]) == 0)
+			return 0;
+	return -1;
 }
 
 static int parse_value(const struct option_row *row, const char *value, int64_t *number)
@@ -114,6 +104,7 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 	case OPTION_FLAG:
 		return parse_flag(value, number);
 	case OPTION_TEXT:
+	case OPTION_FILE:
 	case OPTION_URL:
 		*number = (int64_t)strlen(value);
 		return 0;
@@ -122,7 +113,7 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 		return duration_parse(value, number);
 	case OPTION_NUMBER:
 	case OPTION_INT:
-		return parse_number(value, number);
+		return *value ? number_parse(value, strlen(value), number) : -1;
 	case OPTION_SIGNAL:
 		return parse_signal(value, number);
 	case OPTION_ON_LOST:
@@ -131,21 +122,14 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 	return -1;
 }
 
-static bool is_bounded(const struct option_row *row)
+static void store(void *member, enum option_kind kind, const char *value, int64_t number)
 {
-	return row->min != 0 || row->max != 0;
-}
-
-static void store(struct options *options, const struct option_row *row, const char *value,
-		  int64_t number)
-{
-	void *member = (char *)options + row->offset;
-
-	switch (row->kind) {
+	switch (kind) {
 	case OPTION_FLAG:
 		*(bool *)member = number != 0;
 		break;
 	case OPTION_TEXT:
+	case OPTION_FILE:
 	case OPTION_URL:
 		*(const char **)member = value;
 		break;
@@ -162,30 +146,20 @@ static void store(struct options *options, const struct option_row *row, const c
 		*(enum on_lost *)member = (enum on_lost)number;
 		break;
 	}
-	options->given |= given_bit(row);
 }
 
-int options_set(struct options *options, const struct option_row *row, const char *value)
+int options_set(struct options *options, const struct option_row *row, const char *value,
+		struct origin origin)
 {
 	int64_t number = 0;
 
-	if (parse_value(row, value, &number))
+	if (parse_value(row, value, &number) || number < row->min || number > row->max)
 		return -1;
-	if (is_bounded(row) && (number < row->min || number > row->max))
-		return -1;
-	if (options)
-		store(options, row, value, number);
+	if (options) {
+		store((char *)options + row->offset, row->kind, value, number);
+		options->origins[row - option_rows] = origin;
+	}
 	return 0;
-}
-
-void options_note(struct options *options, const struct option_row *row, struct origin origin)
-{
-	options->origins[row - option_rows] = origin;
-}
-
-const struct origin *options_origin(const struct options *options, const struct option_row *row)
-{
-	return &options->origins[row - option_rows];
 }
 
 int options_take_url(struct options *options, char *url, struct error *err)

@@ -1,4 +1,4 @@
-/* The options, whatever they come from. option_rows.c has the table. */
+/* The options of all commands: their values, and the rows of the table in option_rows.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,12 +14,13 @@ struct command;
 enum on_lost {
 	ON_LOST_KILL,
 	ON_LOST_WARN,
+	ON_LOST_COUNT,
 };
 
-/* The lease of wrap and acquire when nobody says otherwise. */
+/* The lease of wrap and acquire, unless it is set. */
 #define DEFAULT_LEASE_MS 30000
 
-/* Where an option may be set. */
+/* Where an option may be set. The first of these counts. */
 enum option_source {
 	SOURCE_FLAG = 1,
 	SOURCE_ENVIRONMENT = 2,
@@ -29,12 +30,12 @@ enum option_source {
 
 /* Where an option was set. */
 struct origin {
-	enum option_source source; /* 0: nowhere, it has its default */
+	enum option_source source; /* 0: nowhere */
 	const char *path;          /* SOURCE_FILE */
 	unsigned line;
 };
 
-/* Where the password of the server is from. */
+/* Where the server's password comes from. */
 enum password_source {
 	PASSWORD_NONE,
 	PASSWORD_URL,
@@ -45,13 +46,12 @@ enum password_source {
 
 #define ROWS_MAX 64
 
-/* The settings that flags, environment, configuration files and defaults
- * result in. Strings belong to argv, the environment or the settings that
- * were read, all of which outlive every command. */
+/* The values that flags, environment, configuration files and defaults result in. Strings belong to
+ * argv, the environment or struct settings, which all outlive every command. */
 struct options {
 	const char *url;
-	bool url_is_flag; /* --url was given: inner calls must be told */
-	bool tls_is_flag; /* and one of --tls-... */
+	bool url_is_flag; /* --url was given: fairlock in COMMAND must be told */
+	bool tls_is_flag; /* so was one of --tls-... */
 	const char *config;
 	const char *password;
 	const char *password_file;
@@ -92,62 +92,56 @@ struct options {
 	bool no_headings;
 	const char *columns;
 
-	bool help;      /* --help was given */
-	uint64_t given; /* rows that have a value already, see options_has */
+	bool help; /* --help was given */
 	struct origin origins[ROWS_MAX];
 	enum password_source password_source;
-	char *url_copy; /* of --url, whose password was wiped from argv, or NULL */
-	char *url_word; /* where it stood in argv */
+	char *url_copy; /* --url with its password, or NULL */
+	char *url_word; /* --url in argv, without it */
 };
 
 /* The type of a value, and of its member of struct options. */
 enum option_kind {
-	OPTION_FLAG,     /* bool; elsewhere than on the command line: yes or no */
-	OPTION_TEXT,     /* const char *; the bounds are those of its length */
+	OPTION_FLAG,     /* bool; a variable or a file says yes or no */
+	OPTION_TEXT,     /* const char *; the bounds are for its length */
+	OPTION_FILE,     /* the same: a path */
 	OPTION_URL,      /* the same, and may hide a password */
 	OPTION_DURATION, /* int64_t, in milliseconds */
-	OPTION_PERIOD,   /* the same, behind a =; without one it is a second */
+	OPTION_PERIOD,   /* the same; a flag may do without a value, and is the fallback then */
 	OPTION_NUMBER,   /* int64_t */
 	OPTION_INT,      /* int or pid_t */
 	OPTION_SIGNAL,   /* int */
 	OPTION_ON_LOST,  /* enum on_lost */
 };
 
-/* The words that completion offers for a value. */
-enum option_hint {
-	HINT_NONE,
-	HINT_FILE,
-	HINT_URL,
-	HINT_SIGNAL,
-	HINT_ON_LOST,
-};
-
-/* All there is to know about one option: the command line, --help, the
- * environment, the configuration files and completion read it from here. The texts are in it, so
- * that no pointer to them has to be put right when the program starts. */
+/* All there is to know about one option, for the command line, --help, the environment, the
+ * configuration files and completion. The texts are arrays and not pointers, because each pointer
+ * has to be put right when the program starts. */
 struct option_row {
 	char letter;       /* 0: none */
 	char name[24];     /* long, without the dashes */
 	char argument[12]; /* as --help calls it; "": a flag */
 	char help[64];
-	char fallback[32]; /* the default, for --help; "": none worth telling */
+	char fallback[32]; /* the default, for --help; "": it tells none */
 	enum option_kind kind;
 	size_t offset; /* of its member of struct options */
 	int64_t min, max;
-	char expects[40];  /* what a value must be: "a number from 0 to 255" */
+	char expects[40];  /* for messages: "a number from 0 to 255" */
 	unsigned commands; /* a set of command bits */
 	unsigned sources;  /* a set of enum option_source */
-	enum option_hint hint;
 };
 
-/* In option_rows.c; others than options.c use option_at. */
+/* The values of --on-lost, as they are written. */
+#define ON_LOST_BYTES 5
+extern const char on_lost_words[ON_LOST_COUNT][ON_LOST_BYTES];
+
+/* For options.c; other files use option_at. */
 extern const struct option_row option_rows[];
 extern const size_t option_row_count;
 
 /* Sets the defaults. */
 void options_init(struct options *options);
 
-/* Gives back what options_init and what follows it took. */
+/* Gives back the memory of a --url. */
 void options_free(struct options *options);
 
 /* The index-th row of the table, or NULL behind the last. */
@@ -156,35 +150,32 @@ const struct option_row *option_at(size_t index);
 /* The row with this long name, or NULL. */
 const struct option_row *option_named(const char *name);
 
-/* Whether every command has it. */
-bool option_is_of_all(const struct option_row *row);
+/* Whether a source may set the row for one of these commands. */
+bool option_is_for(const struct option_row *row, unsigned commands, enum option_source source);
 
-/* Whether a source that goes first has set the row already. */
+/* Whether the row is set. */
 bool options_has(const struct options *options, const struct option_row *row);
 
-/* Whether a source may set the row for a command (its bit): no source that goes first has. */
+/* Whether a source may set the row for one of these commands, and none that goes first has. */
 bool options_takes(const struct options *options, const struct option_row *row, unsigned command,
 		   enum option_source source);
 
-/* Sets the row's member, which may keep a pointer into value. With a NULL
- * options it only checks. Returns 0, or -1 when value is not what row->expects
- * says. */
-int options_set(struct options *options, const struct option_row *row, const char *value);
+/* Sets the row's member, which may keep a pointer into value, and notes the origin; its path must
+ * live as long as *options. With a NULL options it only checks. Returns 0, or -1 if the value is
+ * not as row->expects says. */
+int options_set(struct options *options, const struct option_row *row, const char *value,
+		struct origin origin);
 
-/* Notes where a row was set, with a path that lives as long as *options. */
-void options_note(struct options *options, const struct option_row *row, struct origin origin);
-
-/* The origin that options_note noted. */
+/* The origin that options_set noted. */
 const struct origin *options_origin(const struct options *options, const struct option_row *row);
 
-/* Copies a --url (options_free gives it back) and wipes its password from argv,
- * where ps would show it. The row must have been set with it. Returns 0, or -1
- * with STATUS_OS. */
+/* Copies a --url, and wipes its password from argv, where ps would show it. The row must have been
+ * set with it. Returns 0, or -1 with STATUS_OS. */
 int options_take_url(struct options *options, char *url, struct error *err);
 
-/* Undoes that, for another program that gets the same words. */
+/* Puts the password back, for another program that gets the same words. */
 void options_restore_url(const struct options *options);
 
-/* Checks and settles what only all sources together tell. Returns 0, or -1 with
- * STATUS_USAGE. */
+/* Checks and settles options that depend on one another, once all sources are read. Returns 0, or
+ * -1 with STATUS_USAGE. */
 int options_settle(struct options *options, const struct command *command, struct error *err);

@@ -1,3 +1,4 @@
+/* Sets an option for each flag that argv_reader.h finds, and checks that the flags go together. */
 #include "cli/parse_args.h"
 
 #include "cli/argv_reader.h"
@@ -15,16 +16,11 @@ static int set_flag(struct options *options, const struct arguments *arguments, 
 	const struct option_row *row = arguments->row;
 	char *value = arguments->value;
 
-	if (options_set(options, row, value ? value : implied(row)))
+	if (options_set(options, row, value ? value : implied(row),
+			(struct origin){.source = SOURCE_FLAG}))
 		return fail(err, STATUS_USAGE, "cannot use option '--%s': '%.100s' is not %s",
 			    row->name, value, row->expects);
-	options_note(options, row, (struct origin){.source = SOURCE_FLAG});
 	return row->kind == OPTION_URL ? options_take_url(options, value, err) : 0;
-}
-
-static int refuse_option(const struct arguments *arguments, const char *cause, struct error *err)
-{
-	return fail(err, STATUS_USAGE, "cannot use option '%s': %s", arguments->option, cause);
 }
 
 static int check_operands(const struct options *options, const struct command *command, int count,
@@ -40,84 +36,45 @@ static int check_operands(const struct options *options, const struct command *c
 	if (!command->runs_words || has_words != has_text)
 		return 0;
 	return fail(err, STATUS_USAGE,
-		    has_text ? "cannot run '%s': COMMAND and --command exclude "
-			       "each other"
+		    has_text ? "cannot run '%s': COMMAND and --command exclude each other"
 			     : "cannot run '%s': COMMAND is missing",
 		    command->name);
 }
 
-struct excluded {
-	bool given;
-	const char *name;
+/* Options that exclude others on the command line. */
+static const struct {
+	char name[12], excluded[6][12];
+} exclusions[] = {
+	{"json", {"raw"}},
+	/* The format is fixed. */
+	{"prometheus", {"watch", "json", "raw", "noheadings", "output", "quiet"}},
+	/* A screen is for people, and has no end. */
+	{"watch", {"json", "raw", "remove"}},
+	/* Figures and drawings have no columns, and an end. */
+	{"plot", {"stats", "json", "follow", "raw", "noheadings", "output"}},
+	{"stats", {"follow", "raw", "noheadings", "output"}},
 };
 
-static int refuse_any(const struct excluded *excluded, size_t count, const char *by,
-		      struct error *err)
+static bool is_given(const struct options *options, const char *name)
 {
-	for (size_t i = 0; i < count; i++)
-		if (excluded[i].given)
-			return fail(err, STATUS_USAGE, "cannot use option '%s': %s excludes it",
-				    excluded[i].name, by);
-	return 0;
+	return options_has(options, option_named(name));
 }
 
-#define REFUSE_ANY(excluded, by, err)                                                              \
-	refuse_any(excluded, sizeof(excluded) / sizeof((excluded)[0]), by, err)
-
-/* Figures and drawings have no columns, and an end. */
-static int check_log(const struct options *options, struct error *err)
-{
-	const struct excluded excluded[] = {
-		{options->plot && options->stats, "--stats"},
-		{options->plot && options->json, "--json"},
-		{options->follow, "--follow"},
-		{options->raw, "--raw"},
-		{options->no_headings, "--noheadings"},
-		{options->columns != NULL, "--output"},
-	};
-
-	if (!options->plot && !options->stats)
-		return 0;
-	return REFUSE_ANY(excluded, options->plot ? "--plot" : "--stats", err);
-}
-
-/* A screen is for people, and has no end. */
-static int check_watch(const struct options *options, struct error *err)
-{
-	const struct excluded excluded[] = {
-		{options->json, "--json"},
-		{options->raw, "--raw"},
-		{options->remove != NULL, "--remove"},
-	};
-
-	return options->watch_ms ? REFUSE_ANY(excluded, "--watch", err) : 0;
-}
-
-/* The format is what it is. */
-static int check_prometheus(const struct options *options, struct error *err)
-{
-	const struct excluded excluded[] = {
-		{options->watch_ms != 0, "--watch"},
-		{options->json, "--json"},
-		{options->raw, "--raw"},
-		{options->no_headings, "--noheadings"},
-		{options->columns != NULL, "--output"},
-		{options->quiet, "--quiet"},
-	};
-
-	return options->prometheus ? REFUSE_ANY(excluded, "--prometheus", err) : 0;
-}
-
-/* Combinations of options that no file or variable can set. */
+/* Checks combinations of options that no file or variable can set. */
 static int check_flags(const struct options *options, struct error *err)
 {
 	if (options->token >= 0 && !options->force)
 		return fail(err, STATUS_USAGE, "cannot use option '--token': it needs --force");
-	if (options->json && options->raw)
-		return fail(err, STATUS_USAGE, "cannot use option '--raw': --json excludes it");
-	if (check_prometheus(options, err) < 0 || check_watch(options, err) < 0)
-		return -1;
-	return check_log(options, err);
+	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); i++) {
+		const char *name = exclusions[i].name, (*excluded)[12] = exclusions[i].excluded;
+
+		for (size_t k = 0; is_given(options, name) && k < 6 && *excluded[k]; k++)
+			if (is_given(options, excluded[k]))
+				return fail(err, STATUS_USAGE,
+					    "cannot use option '--%s': --%s excludes it",
+					    excluded[k], name);
+	}
+	return 0;
 }
 
 int parse_args(struct options *options, const struct command *command, int *argc, char **argv,
@@ -142,14 +99,10 @@ int parse_args(struct options *options, const struct command *command, int *argc
 			while (arguments.at < *argc)
 				argv[count++] = argv[arguments.at++];
 			break;
-		case ARGUMENT_UNKNOWN:
-			return refuse_option(&arguments, "there is no such option", err);
-		case ARGUMENT_AMBIGUOUS:
-			return refuse_option(&arguments, "it is ambiguous", err);
 		case ARGUMENT_NEEDS_VALUE:
-			return refuse_option(&arguments, "its argument is missing", err);
-		case ARGUMENT_TAKES_NO_VALUE:
-			return refuse_option(&arguments, "it takes no argument", err);
+		case ARGUMENT_MISTAKE:
+			return fail(err, STATUS_USAGE, "cannot use option '%s': %s",
+				    arguments.option, arguments.mistake);
 		case ARGUMENT_END:
 			argv[count] = NULL;
 			*argc = count;

@@ -1,26 +1,20 @@
+/* A file may be a pipe, which gives its text in pieces. */
 #include "cli/read_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Reads at most size bytes. Returns their number, or -1 with errno. */
 static ssize_t read_all(int fd, char *text, size_t size)
 {
 	size_t length = 0;
+	ssize_t got;
 
-	while (length < size) {
-		ssize_t got = read(fd, text + length, size - length);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			break;
-		length += (size_t)got;
-	}
-	return (ssize_t)length;
+	do {
+		got = read(fd, text + length, size - length);
+		length += got > 0 ? (size_t)got : 0;
+	} while ((got > 0 && length < size) || (got < 0 && errno == EINTR));
+	return got < 0 ? -1 : (ssize_t)length;
 }
 
 int read_file_open(const char *path)

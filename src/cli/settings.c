@@ -1,3 +1,4 @@
+/* Reads the sources in turn. The first that sets an option counts. */
 #include "cli/settings.h"
 
 #include <errno.h>
@@ -17,42 +18,29 @@
 #define VARIABLE_PREFIX "FAIRLOCK_"
 #define PASSWORD_MAX_BYTES 4096
 
-static char variable_letter(char c)
-{
-	if (c >= 'a' && c <= 'z') /* whatever the locale */
-		return (char)(c - 'a' + 'A');
-	return c == '-' ? '_' : c;
-}
-
 const char *settings_variable(const struct option_row *row, char *name, size_t size)
 {
 	int length = snprintf(name, size, VARIABLE_PREFIX "%s", row->name);
 
-	for (int i = 0; i < length; i++)
-		name[i] = variable_letter(name[i]);
+	for (int i = 0; i < length; i++) {
+		if (name[i] >= 'a' && name[i] <= 'z') /* whatever the locale */
+			name[i] = (char)(name[i] - 'a' + 'A');
+		else if (name[i] == '-')
+			name[i] = '_';
+	}
 	return name;
 }
 
-/* entry: of the environment, NAME=VALUE, behind the prefix. */
-static bool is_variable_of(const struct option_row *row, const char *entry)
-{
-	const char *name = row->name;
-
-	while (*name && *entry == variable_letter(*name)) {
-		name++;
-		entry++;
-	}
-	return *name == '\0' && *entry == '=';
-}
-
+/* Finds the row that an entry of the environment (NAME=VALUE, behind the prefix) may be for. It may
+ * be the entry of another variable, such as FAIRLOCK_lease: read_variable looks for the right
+ * one. */
 static const struct option_row *find_variable(const char *entry)
 {
-	const struct option_row *row;
+	char name[sizeof(((struct option_row *)0)->name)] = "";
 
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
-		if (is_variable_of(row, entry))
-			return row;
-	return NULL;
+	for (size_t i = 0; i < sizeof(name) - 1 && entry[i] && entry[i] != '='; i++)
+		name[i] = entry[i] == '_' ? '-' : (char)(entry[i] | 0x20);
+	return option_named(name);
 }
 
 static const char *get_variable(const char *name)
@@ -69,14 +57,13 @@ static int read_variable(struct options *options, const struct option_row *row, 
 
 	if (!value)
 		return 0;
-	if (options_set(options, row, value))
+	if (options_set(options, row, value, (struct origin){.source = SOURCE_ENVIRONMENT}))
 		return fail(err, STATUS_USAGE, "cannot use %s: '%.100s' is not %s", name, value,
 			    row->expects);
-	options_note(options, row, (struct origin){.source = SOURCE_ENVIRONMENT});
 	return 0;
 }
 
-/* The environment is looked through once, and not for each option: most jobs set none here. */
+/* Goes through the environment once, and not for each option, because most jobs set none there. */
 static int read_environment(struct options *options, unsigned command, struct error *err)
 {
 	for (char **entry = environ; entry && *entry; entry++) {
@@ -91,8 +78,8 @@ static int read_environment(struct options *options, unsigned command, struct er
 	return 0;
 }
 
-/* $HOME spares most users a look-up in the password database, which costs more
- * than all the rest of this file. */
+/* $HOME spares most users a look-up in the password database, which takes longer than all the rest
+ * of this file. */
 static const char *find_home(void)
 {
 	const char *home = get_variable("HOME");
@@ -128,17 +115,17 @@ static int copy(const char *text, char **value, struct error *err)
 
 static int read_password_file(const char *path, char **password, struct error *err)
 {
-	char text[PASSWORD_MAX_BYTES + 1];
-	ssize_t length = read_file(read_file_open(path), text, sizeof(text));
+	char text[PASSWORD_MAX_BYTES + 2];
+	const ssize_t length = read_file(read_file_open(path), text, sizeof(text) - 1);
 	size_t line;
 	int failed;
 
 	if (length < 0)
 		return fail(err, STATUS_CONFIG, "cannot read password file %.200s: %s", path,
 			    strerror(errno));
-	for (line = 0; line < (size_t)length && text[line] != '\n' && text[line] != '\0';)
-		line++;
-	if (line == 0 || line == sizeof(text) || (line < (size_t)length && text[line] == '\0'))
+	text[length] = '\0';
+	line = strcspn(text, "\n");
+	if (line == 0 || line > PASSWORD_MAX_BYTES || (line < (size_t)length && text[line] == '\0'))
 		return fail(err, STATUS_CONFIG,
 			    "cannot read password file %.200s: its first line is no password",
 			    path);
@@ -148,36 +135,29 @@ static int read_password_file(const char *path, char **password, struct error *e
 	return failed;
 }
 
-static enum password_source choose_password(const struct server *server,
-					    const struct options *options, bool file_is_flag)
-{
-	if (server->kind == SERVER_LOCAL)
-		return PASSWORD_NONE;
-	if (server->password)
-		return PASSWORD_URL;
-	if (options->password && !file_is_flag)
-		return PASSWORD_TEXT;
-	if (options->password_file)
-		return PASSWORD_FILE;
-	return get_variable("REDISCLI_AUTH") ? PASSWORD_SHARED : PASSWORD_NONE;
-}
-
 static int find_password(struct server *server, struct options *options, bool file_is_flag,
 			 struct error *err)
 {
-	options->password_source = choose_password(server, options, file_is_flag);
-	switch (options->password_source) {
-	case PASSWORD_NONE:
-	case PASSWORD_URL:
+	const char *shared = get_variable("REDISCLI_AUTH");
+
+	if (server->kind == SERVER_LOCAL)
 		return 0;
-	case PASSWORD_TEXT:
-		return copy(options->password, &server->password, err);
-	case PASSWORD_FILE:
-		return read_password_file(options->password_file, &server->password, err);
-	case PASSWORD_SHARED:
-		return copy(get_variable("REDISCLI_AUTH"), &server->password, err);
+	if (server->password) {
+		options->password_source = PASSWORD_URL;
+		return 0;
 	}
-	return 0;
+	if (options->password && !file_is_flag) {
+		options->password_source = PASSWORD_TEXT;
+		return copy(options->password, &server->password, err);
+	}
+	if (options->password_file) {
+		options->password_source = PASSWORD_FILE;
+		return read_password_file(options->password_file, &server->password, err);
+	}
+	if (!shared)
+		return 0;
+	options->password_source = PASSWORD_SHARED;
+	return copy(shared, &server->password, err);
 }
 
 static int find_sentinel_password(struct server *server, const struct options *options,
@@ -190,8 +170,8 @@ static int find_sentinel_password(struct server *server, const struct options *o
 	return read_password_file(options->sentinel_password_file, &server->sentinel_password, err);
 }
 
-/* COMMAND may look for the same file from another working directory, a keeper does so from /. What
- * a link points to may change, so it stays in the path. */
+/* COMMAND may look for the same file from another working directory; a keeper does so from /. Links
+ * stay in the path, because they may change. */
 static int make_absolute(const char **path, char **absolute, struct error *err)
 {
 	char folder[PATH_MAX];
@@ -209,20 +189,12 @@ static int make_absolute(const char **path, char **absolute, struct error *err)
 	return 0;
 }
 
-static const struct option_row *find_row(size_t offset)
-{
-	size_t i = 0;
-
-	while (option_at(i)->offset != offset)
-		i++;
-	return option_at(i);
-}
-
-/* Refuses an option that has no effect without another one: the user means us to use it. */
-static int refuse_alone(const struct options *options, size_t offset, const char *needed,
+/* Refuses an option that has no effect without another one, because the user means it to have
+ * one. */
+static int refuse_alone(const struct options *options, const char *name, const char *needed,
 			struct error *err)
 {
-	const struct option_row *row = find_row(offset);
+	const struct option_row *row = option_named(name);
 	const bool in_file = options_origin(options, row)->source == SOURCE_FILE;
 	char where[600];
 
@@ -230,33 +202,30 @@ static int refuse_alone(const struct options *options, size_t offset, const char
 	return fail(err, in_file ? STATUS_CONFIG : STATUS_USAGE,
 		    in_file ? "cannot read %s: %s is of no use without %s"
 			    : "cannot use %s: %s is of no use without --%s",
-		    where, row->name, needed);
+		    where, name, needed);
 }
 
 static int check_pairs(const struct options *options, struct error *err)
 {
 	if (options->tls_files.key && !options->tls_files.cert)
-		return refuse_alone(options, offsetof(struct options, tls_files.key), "tls-cert",
-				    err);
+		return refuse_alone(options, "tls-key", "tls-cert", err);
 	if (options->sentinel_user && !options->sentinel_password_file)
-		return refuse_alone(options, offsetof(struct options, sentinel_user),
-				    "sentinel-password-file", err);
+		return refuse_alone(options, "sentinel-user", "sentinel-password-file", err);
 	return 0;
 }
 
 static int find_tls_files(struct settings *settings, struct error *err)
 {
 	struct tls_files *files = &settings->server.tls_files;
-	char **absolute = settings->tls_paths;
+	const char **paths[] = {&files->ca, &files->cert, &files->key};
 
 	if (!settings->server.tls)
 		return 0;
 	*files = settings->options.tls_files;
-	return make_absolute(&files->ca, &absolute[0], err) ||
-			       make_absolute(&files->cert, &absolute[1], err) ||
-			       make_absolute(&files->key, &absolute[2], err)
-		       ? -1
-		       : 0;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (make_absolute(paths[i], &settings->tls_paths[i], err))
+			return -1;
+	return 0;
 }
 
 static bool has_tls_files(const struct tls_files *files)
@@ -293,28 +262,15 @@ const char *settings_where(const struct options *options, const struct option_ro
 			   size_t size)
 {
 	const struct origin *origin = options_origin(options, row);
-	char variable[64];
 
-	switch ((int)origin->source) {
-	case SOURCE_FLAG:
+	text[0] = '\0';
+	if (origin->source == SOURCE_FLAG)
 		snprintf(text, size, "--%s", row->name);
-		break;
-	case SOURCE_ENVIRONMENT:
-		snprintf(text, size, "%s", settings_variable(row, variable, sizeof(variable)));
-		break;
-	case SOURCE_FILE:
+	else if (origin->source == SOURCE_ENVIRONMENT)
+		settings_variable(row, text, size);
+	else if (origin->source == SOURCE_FILE)
 		snprintf(text, size, "%.480s:%u", origin->path, origin->line);
-		break;
-	default:
-		text[0] = '\0';
-		break;
-	}
 	return text;
-}
-
-const char *settings_where_url(const struct options *options, char *text, size_t size)
-{
-	return settings_where(options, find_row(offsetof(struct options, url)), text, size);
 }
 
 void settings_free(struct settings *settings)

@@ -1,4 +1,5 @@
-/* Merges command line, environment and configuration files, in this order, and finds the server. */
+/* Merges flags, environment, configuration files and defaults, in this order, and finds the
+ * server. */
 #pragma once
 
 #include "base/error.h"
@@ -7,32 +8,29 @@
 
 struct command;
 
-/* The outcome of flags, environment, configuration files and defaults, and the
- * memory that it stands in. */
+/* The outcome, and its memory. */
 struct settings {
 	struct options options;
 	struct server server;
-	char *files[2];     /* texts of the configuration files; options point into them */
-	char *tls_paths[3]; /* those that were relative; server.tls_files points to them */
+	char *files[2];     /* the texts of the configuration files; options point into them */
+	char *tls_paths[3]; /* of relative paths; server.tls_files points to them */
 };
 
 /* Makes *settings hold the defaults and no server. */
 void settings_init(struct settings *settings);
 
-/* Adds what the environment and the configuration files say where the options
- * in *settings are not set yet, and fills settings->server. Returns 0, or -1
- * with STATUS_USAGE (also for a variable), STATUS_CONFIG or STATUS_OS. */
+/* Sets the options that are not set yet from the environment and the configuration files, and fills
+ * settings->server. Returns 0, or -1 with STATUS_USAGE (also for a variable), STATUS_CONFIG or
+ * STATUS_OS. */
 int settings_merge(struct settings *settings, const struct command *command, struct error *err);
 
-/* The variable of a row: FAIRLOCK_ and its name in capitals. */
+/* Writes the name of a row's variable: FAIRLOCK_ and the row's name in capitals. */
 const char *settings_variable(const struct option_row *row, char *name, size_t size);
 
-/* Where a row was set: "--url", "FAIRLOCK_URL" or "/etc/fairlock.conf:3"; "" for a default. */
+/* Writes where a row was set: "--url", "FAIRLOCK_URL" or "/etc/fairlock.conf:3"; "" for a
+ * default. */
 const char *settings_where(const struct options *options, const struct option_row *row, char *text,
 			   size_t size);
 
-/* The same for the URL. */
-const char *settings_where_url(const struct options *options, char *text, size_t size);
-
-/* Gives back what settings_merge took, also where it failed. */
+/* Gives back the memory that settings_merge took, also if it failed. */
 void settings_free(struct settings *settings);

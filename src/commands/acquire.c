@@ -41,14 +41,18 @@ static int pin_process(pid_t pid, int *pidfd, struct error *err)
 
 static void print_grant(const struct lock *lock, bool json)
 {
+	struct json out = {0};
+
 	if (!json) {
 		puts(lock->owner);
 		return;
 	}
-	fputs("{\"name\":", stdout);
-	json_print_string(lock->keys.name);
-	printf(",\"owner\":\"%s\",\"token\":%s,\"lease_ms\":%" PRId64 "}\n", lock->owner,
-	       lock->token, lock->deadline_ms - clock_ms());
+	json_open(&out, NULL, '{');
+	json_text(&out, "name", lock->keys.name);
+	json_text(&out, "owner", lock->owner);
+	json_printf(&out, "token", "%s", lock->token);
+	json_printf(&out, "lease_ms", "%" PRId64, lock->deadline_ms - clock_ms());
+	json_close(&out, '}');
 }
 
 static int write_grant(const struct lock *lock, bool json, struct error *err)
@@ -65,15 +69,9 @@ static int write_grant(const struct lock *lock, bool json, struct error *err)
 /* From the moment when the caller knows the owner id, it relies on the keeper. */
 static int write_kept(struct hold *hold, const struct wait *wait, struct error *err)
 {
-	const struct kept kept = {.hold = hold,
-				  .messenger = wait->messenger,
-				  .loop = wait->loop,
-				  .signals = wait->signals,
-				  .pidfd = wait->pidfd,
-				  .pid = wait->options->while_pid};
 	struct keepalive keeper;
 
-	if (keepalive_start(&keeper, &kept, err) < 0)
+	if (keepalive_start(&keeper, hold, wait, err) < 0)
 		return -1;
 	if (write_grant(hold->lock, wait->options->json, err) < 0) {
 		keepalive_end(&keeper);

@@ -1,4 +1,4 @@
-/* `fairlock --complete`: the words that a shell may offer. */
+/* Reads the words as a command would, but passes over mistakes: a prompt is no place for them. */
 #include "commands/complete.h"
 
 #include <stdio.h>
@@ -10,59 +10,34 @@
 #include "cli/options.h"
 #include "cli/settings.h"
 #include "commands/program.h"
+#include "lock/lock_keys.h"
 #include "lock/lock_list.h"
 
-/* The word that is being completed. Where a value stands in it behind its
- * option (--lease=30), head is the length of what comes before the value. */
+/* The word that is being completed. If it is an option and a value (--lease=30), head is the length
+ * of the part before the value. */
 struct target {
 	const char *word;
 	size_t head;
 };
-
-static const char *const schemes[] = {
-	"local:",
-	"unix:",
-	"redis://",
-	"rediss://",
-	"redis+sentinel://",
-	"rediss+sentinel://",
-	"valkey://",
-	"valkeys://",
-	"valkey+sentinel://",
-	"valkeys+sentinel://",
-};
-static const char *const on_lost[] = {"kill", "warn"};
 
 /* Prints start + text as a candidate if it goes on where the value stops. */
 static void offer(const struct target *target, const char *start, const char *text,
 		  const char *meaning)
 {
 	const char *value = target->word + target->head;
-	const size_t length = strlen(value), start_length = strlen(start);
+	char candidate[NAME_MAX_BYTES + 1];
 
-	if (strncmp(value, start, length < start_length ? length : start_length) != 0)
-		return;
-	if (length > start_length &&
-	    strncmp(text, value + start_length, length - start_length) != 0)
-		return;
-	printf("%.*s%s%s%s%s\n", (int)target->head, target->word, start, text, meaning ? "\t" : "",
-	       meaning ? meaning : "");
+	snprintf(candidate, sizeof(candidate), "%s%s", start, text);
+	if (strncmp(candidate, value, strlen(value)) == 0)
+		printf("%.*s%s%s%s\n", (int)target->head, target->word, candidate,
+		       meaning ? "\t" : "", meaning ? meaning : "");
 }
 
-static void complete_names(const struct server *server, const struct target *target)
-{
-	struct lock_list names;
-
-	lock_list_find_quickly(&names, server);
-	for (size_t i = 0; i < names.count; i++)
-		offer(target, "", names.list[i].name, NULL);
-	lock_list_free(&names);
-}
-
-/* Returns false when this program cannot reach the server. */
+/* Returns false if this program cannot reach the server. */
 static bool complete_name(struct settings *settings, const struct command *command,
 			  const struct target *target)
 {
+	struct lock_list names;
 	struct error err;
 
 	if (settings_merge(settings, command, &err) < 0)
@@ -71,7 +46,10 @@ static bool complete_name(struct settings *settings, const struct command *comma
 		options_restore_url(&settings->options);
 		return false;
 	}
-	complete_names(&settings->server, target);
+	lock_list_find_quickly(&names, &settings->server);
+	for (size_t i = 0; i < names.count; i++)
+		offer(target, "", names.list[i].name, NULL);
+	lock_list_free(&names);
 	return true;
 }
 
@@ -96,43 +74,36 @@ static void complete_signal(const struct target *target)
 
 static void complete_value(const struct option_row *row, const struct target *target)
 {
-	switch (row->hint) {
-	case HINT_NONE:
-		break;
-	case HINT_FILE:
+	const char *scheme;
+
+	switch (row->kind) {
+	case OPTION_FILE:
 		printf("\tfiles %zu\n", target->head);
 		break;
-	case HINT_URL:
-		for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
-			offer(target, "", schemes[i], NULL);
+	case OPTION_URL:
+		for (size_t i = 0; (scheme = server_scheme_at(i)) != NULL; i++)
+			offer(target, "", scheme, NULL);
 		break;
-	case HINT_SIGNAL:
+	case OPTION_SIGNAL:
 		complete_signal(target);
 		break;
-	case HINT_ON_LOST:
-		for (size_t i = 0; i < sizeof(on_lost) / sizeof(on_lost[0]); i++)
-			offer(target, "", on_lost[i], NULL);
+	case OPTION_ON_LOST:
+		for (size_t i = 0; i < ON_LOST_COUNT; i++)
+			offer(target, "", on_lost_words[i], NULL);
+		break;
+	default:
 		break;
 	}
 }
 
-/* The help of a row, and what its argument is called. */
-static void offer_option(const struct option_row *row, const struct target *target)
-{
-	char meaning[160];
-
-	snprintf(meaning, sizeof(meaning), "%s%s%s", row->argument, *row->argument ? ": " : "",
-		 row->help);
-	offer(target, "--", row->name, meaning);
-}
-
-/* A word that begins with a dash: the beginning of an option, or an option with
- * its value in the same word. */
+/* Completes a word that begins with a dash: the beginning of an option, or an option with its value
+ * in the same word. */
 static void complete_option(const struct command *command, char *word)
 {
 	const struct target whole = {word, 0};
 	const struct option_row *row;
 	struct arguments arguments;
+	char meaning[160];
 
 	arguments_init(&arguments, command, 1, &word);
 	while (arguments_next(&arguments) == ARGUMENT_OPTION) {
@@ -144,8 +115,11 @@ static void complete_option(const struct command *command, char *word)
 		}
 	}
 	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
-		if ((row->commands & arguments.command) && (row->sources & SOURCE_FLAG))
-			offer_option(row, &whole);
+		if (!option_is_for(row, command->bit, SOURCE_FLAG))
+			continue;
+		snprintf(meaning, sizeof(meaning), "%s%s%s", row->argument,
+			 *row->argument ? ": " : "", row->help);
+		offer(&whole, "--", row->name, meaning);
 	}
 }
 
@@ -154,67 +128,47 @@ static void set_option(struct options *options, const struct arguments *argument
 	const struct option_row *row = arguments->row;
 	struct error err;
 
-	options_set(options, row, arguments->value ? arguments->value : "yes");
+	options_set(options, row, arguments->value ? arguments->value : "yes",
+		    (struct origin){.source = SOURCE_FLAG});
 	if (row->kind == OPTION_URL)
 		options_take_url(options, arguments->value, &err);
 }
 
-/* Reads what stands before the last word. Returns ARGUMENT_END (the last word
- * is an option or operand), ARGUMENT_NEEDS_VALUE or ARGUMENT_COMMAND. */
+/* Reads the words before the last one. Returns ARGUMENT_END (the last word is an option or an
+ * operand), ARGUMENT_NEEDS_VALUE or ARGUMENT_COMMAND. */
 static enum argument read_words(struct arguments *arguments, struct options *options)
 {
 	for (;;) {
-		enum argument argument = arguments_next(arguments);
+		const enum argument argument = arguments_next(arguments);
 
-		switch (argument) {
-		case ARGUMENT_OPTION:
+		if (argument == ARGUMENT_OPTION)
 			set_option(options, arguments);
-			break;
-		case ARGUMENT_END:
-		case ARGUMENT_COMMAND:
-		case ARGUMENT_NEEDS_VALUE:
+		else if (argument != ARGUMENT_OPERAND && argument != ARGUMENT_MISTAKE)
 			return argument;
-		case ARGUMENT_OPERAND:
-		case ARGUMENT_UNKNOWN:
-		case ARGUMENT_AMBIGUOUS:
-		case ARGUMENT_TAKES_NO_VALUE:
-			break;
-		}
 	}
 }
 
-static bool complete_operand(struct settings *settings, const struct command *command,
-			     const struct arguments *arguments, const struct target *target)
-{
-	if (arguments->runs_words && arguments->operands == 1) {
-		if (settings->options.shell_command == NULL)
-			printf("\tcommand %d\n", arguments->argc + 1);
-	} else if (arguments->operands < command->most) {
-		return complete_name(settings, command, target);
-	}
-	return true;
-}
-
-/* words are those behind the command's name. */
+/* words stand behind the command's name. */
 static bool complete_words(struct settings *settings, const struct command *command, int count,
 			   char **words)
 {
 	const struct target target = {words[count - 1], 0};
 	struct arguments arguments;
+	enum argument next;
 
 	arguments_init(&arguments, command, count - 1, words);
-	switch ((int)read_words(&arguments, &settings->options)) {
-	case ARGUMENT_NEEDS_VALUE:
+	next = read_words(&arguments, &settings->options);
+	if (next == ARGUMENT_NEEDS_VALUE) {
 		complete_value(arguments.row, &target);
-		break;
-	case ARGUMENT_COMMAND:
+	} else if (next == ARGUMENT_COMMAND) {
 		printf("\tcommand %d\n", arguments.at + 1);
-		break;
-	default:
-		if (target.word[0] == '-' && !arguments.options_ended)
-			complete_option(command, words[count - 1]);
-		else
-			return complete_operand(settings, command, &arguments, &target);
+	} else if (target.word[0] == '-' && !arguments.options_ended) {
+		complete_option(command, words[count - 1]);
+	} else if (command->runs_words && arguments.operands == 1) {
+		if (settings->options.shell_command == NULL)
+			printf("\tcommand %d\n", count);
+	} else if (arguments.operands < command->most) {
+		return complete_name(settings, command, &target);
 	}
 	return true;
 }

@@ -117,16 +117,7 @@ static void print_people(const struct diagnosis *examination)
 	findings_print(&examination->report, SEVERITY_OK);
 }
 
-static void print_member(const char *name, const char *text)
-{
-	printf(",\"%s\":", name);
-	if (text && *text)
-		json_print_string(text);
-	else
-		fputs("null", stdout);
-}
-
-static void print_private_json(const struct diagnosis *examination)
+static void print_private_json(const struct diagnosis *examination, struct json *json)
 {
 	char text[FOLDER_MAX_BYTES + 64] = "", log[FOLDER_MAX_BYTES + 64] = "";
 
@@ -134,58 +125,60 @@ static void print_private_json(const struct diagnosis *examination)
 		snprintf(log, sizeof(log), "%s/server.log", examination->folder);
 		show_shutdown(text, sizeof(text), examination);
 	}
-	print_member("folder", examination->folder);
-	print_member("log", log);
-	print_member("shutdown", text);
+	json_text(json, "folder", examination->folder);
+	json_text(json, "log", log);
+	json_text(json, "shutdown", text);
 	if (examination->pid)
-		printf(",\"pid\":%ld", (long)examination->pid);
+		json_printf(json, "pid", "%ld", (long)examination->pid);
 	else
-		fputs(",\"pid\":null", stdout);
+		json_printf(json, "pid", "null");
 }
 
-static void print_server_json(const struct diagnosis *examination)
+static void print_server_json(const struct diagnosis *examination, struct json *json)
 {
 	const struct server *server = examination->invocation->server;
 	const struct server_info *info = first_facts(examination);
 
-	fputs("\"server\":{\"url\":", stdout);
-	json_print_string(server->label);
-	print_member("software", info ? info->software : NULL);
-	print_member("version", info ? info->version : NULL);
-	print_member("mode", info ? mode_of(examination) : NULL);
-	print_member("role", info ? role_of(info) : NULL);
-	print_member("user", user_of(server));
-	print_member("tls", info ? info->tls : NULL);
-	fputs(",\"addresses\":[", stdout);
-	for (size_t i = 0; info && i < examination->fact_count; i++) {
-		fputs(i > 0 ? "," : "", stdout);
-		json_print_string(info[i].address);
-	}
-	putchar(']');
-	print_private_json(examination);
-	putchar('}');
+	json_open(json, "server", '{');
+	json_text(json, "url", server->label);
+	json_text(json, "software", info ? info->software : NULL);
+	json_text(json, "version", info ? info->version : NULL);
+	json_text(json, "mode", info ? mode_of(examination) : NULL);
+	json_text(json, "role", info ? role_of(info) : NULL);
+	json_text(json, "user", user_of(server));
+	json_text(json, "tls", info ? info->tls : NULL);
+	json_open(json, "addresses", '[');
+	for (size_t i = 0; info && i < examination->fact_count; i++)
+		json_text(json, NULL, info[i].address);
+	json_close(json, ']');
+	print_private_json(examination, json);
+	json_close(json, '}');
 }
 
 static void print_json(const struct diagnosis *examination)
 {
 	const struct invocation *invocation = examination->invocation;
 	struct shown_setting shown;
+	struct json json = {0};
 
-	putchar('{');
-	print_server_json(examination);
-	fputs(",\n\"settings\":[", stdout);
+	json_open(&json, NULL, '{');
+	print_server_json(examination, &json);
+	json_break_line(&json);
+	json_open(&json, "settings", '[');
 	for (size_t i = 0; setting_source_show(&shown, i, invocation->options, invocation->server);
 	     i++) {
-		fputs(i > 0 ? ",\n{\"name\":" : "\n{\"name\":", stdout);
-		json_print_string(shown.name);
-		print_member("value", shown.value);
-		print_member("source", shown.source);
-		print_member("where", shown.where);
-		putchar('}');
+		json_break_line(&json);
+		json_open(&json, NULL, '{');
+		json_text(&json, "name", shown.name);
+		json_text(&json, "value", shown.value);
+		json_text(&json, "source", shown.source);
+		json_text(&json, "where", shown.where);
+		json_close(&json, '}');
 	}
-	fputs("],\n\"findings\":", stdout);
-	findings_print_json(&examination->report);
-	puts("}");
+	json_close(&json, ']');
+	json_break_line(&json);
+	findings_print_json(&examination->report, &json);
+	json_close(&json, '}');
 }
 
 static void print(struct diagnosis *examination)

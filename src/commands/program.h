@@ -1,3 +1,5 @@
+/* The programs that fairlock consists of. Each is made of main.c and one of the two files that
+ * implement this header: program_static.c and program_full.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -5,24 +7,23 @@
 struct command;
 struct server;
 
-/* There are three executables, made of main.c and one of two files that each implement this header.
- * fairlock-full (program_full.c) has every command. Half of the time of a short job is the start of
- * processes, and most of that is the dynamic loader and what a large C library does at the start.
- * So fairlock (program_static.c) is linked statically with musl, does itself what jobs do, and
- * becomes fairlock-full for the rest. Loading OpenSSL costs more than all the rest together:
- * fairlock-tls, which is fairlock-full and redis/tls.c, is for those who use TLS. Where it is not
- * built so, fairlock is the full one. */
+/* fairlock-full has every command. Half of the time of a short job is the start of processes, and
+ * most of that is the dynamic loader and a large C library. So fairlock is linked statically with
+ * musl, runs the commands that jobs need, and executes fairlock-full for the rest. Loading OpenSSL
+ * takes longer than all the rest together, so TLS has a program of its own: fairlock-tls is
+ * fairlock-full with redis/tls.c. Without musl, fairlock is the full program. */
 
-/* The commands that this executable knows. Ends with a NULL. */
+/* The commands of this program. Ends with a NULL. */
 extern const struct command *const program_commands[];
 
-/* Whether it can deal with this server itself. */
+/* Whether this program can reach the server. */
 bool program_reaches(const struct server *server);
 
-/* Does what is not for program_commands, or (server is not NULL) for program_reaches. argv is as
- * main got it. Returns the exit status. */
+/* Does the rest: a command that is not in program_commands, an option in the place of a command, or
+ * a server (unless it is NULL) that program_reaches refused. argv is that of main. Returns the exit
+ * status. */
 int program_other(int argc, char **argv, const struct server *server);
 
-/* Becomes one of the other executables, which lies beside this one or where an installation puts
- * it. Returns the exit status if it cannot. */
+/* Executes one of the other programs, which lies beside this one or where an installation puts it.
+ * Returns only if it cannot, with the exit status. */
 int program_become(const char *name, char **argv);

@@ -1,105 +1,93 @@
 /* Checks the permissions of this user. Asks the server instead of trying: it logs each refusal. */
+#include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "doctor/checks.h"
 #include "lock/lock_keys.h"
 
-/* To ask with, where no lock is named. */
+/* The lock to ask about if the user named none. */
 #define SOME_NAME "fairlock-doctor"
 
-/* The commands that scripts and client use, and on which keys: the rule in fairlock(1),
- * PERMISSIONS. */
+/* What a command is run on. PLAIN is the lock's channel, CHANNEL that of a waiter. */
 enum object { NOTHING, LOCK, STATE, QUEUE, TIMEOUTS, LOG, PLAIN, CHANNEL, OBJECTS };
 
+enum purpose { FOR_ALL, FOR_FOLLOWING, FOR_CLUSTER, FOR_REPLICAS, TO_COMPARE };
+
+/* All that scripts and client need; PERMISSIONS in fairlock(1) lists the same. A command is
+ * NAME|SUBCOMMAND:ARGUMENT and the number of its words behind the object, because Redis 8.6 and
+ * later answer about whole commands only. */
 static const struct need {
-	const char *words; /* separated by line ends, without the object */
+	enum purpose purpose;
 	enum object object;
-	int more; /* words behind it: from 8.6 on, Redis answers about whole commands only */
+	const char *commands;
 } needs[] = {
-	{"EVALSHA\nscript\n0", NOTHING, 0},
-	{"TIME", NOTHING, 0},
-	{"INFO\nserver", NOTHING, 0},
-	{"PUBSUB\nNUMSUB", NOTHING, 0},
-	{"PUBSUB\nSHARDNUMSUB", NOTHING, 0},
-	{"HGETALL", LOCK, 0},
-	{"PTTL", LOCK, 0},
-	{"PEXPIRE", LOCK, 1},
-	{"HSET", LOCK, 2},
-	{"HDEL", LOCK, 1},
-	{"HINCRBY", LOCK, 2},
-	{"DEL", LOCK, 0},
-	{"HGET", STATE, 1},
-	{"HMGET", STATE, 1},
-	{"HSCAN", STATE, 1},
-	{"HLEN", STATE, 0},
-	{"HEXISTS", STATE, 1},
-	{"HSET", STATE, 2},
-	{"HDEL", STATE, 1},
-	{"HINCRBY", STATE, 2},
-	{"PEXPIRE", STATE, 1},
-	{"LRANGE", QUEUE, 2},
-	{"LLEN", QUEUE, 0},
-	{"LINDEX", QUEUE, 1},
-	{"RPUSH", QUEUE, 1},
-	{"LINSERT", QUEUE, 3},
-	{"LPOP", QUEUE, 0},
-	{"LREM", QUEUE, 2},
-	{"PEXPIREAT", QUEUE, 1},
-	{"PERSIST", QUEUE, 0},
-	{"ZCARD", TIMEOUTS, 0},
-	{"ZSCORE", TIMEOUTS, 1},
-	{"ZMSCORE", TIMEOUTS, 1},
-	{"ZRANGE", TIMEOUTS, 2},
-	{"ZREVRANGE", TIMEOUTS, 2},
-	{"ZADD", TIMEOUTS, 2},
-	{"ZREM", TIMEOUTS, 1},
-	{"PEXPIREAT", TIMEOUTS, 1},
-	{"PERSIST", TIMEOUTS, 0},
-	{"XADD", LOG, 3},
-	{"XREVRANGE", LOG, 2},
-	{"PEXPIRE", LOG, 1},
-	{"SUBSCRIBE", PLAIN, 0},
-	{"PUBLISH", PLAIN, 1},
-	{"SPUBLISH", PLAIN, 1},
-	{"SUBSCRIBE", CHANNEL, 0},
-	{"PUBLISH", CHANNEL, 1},
-	{"SPUBLISH", CHANNEL, 1},
-	/* from here on: not for all */
-	{"XREAD\nSTREAMS", LOG, 1},
-	{"SSUBSCRIBE", CHANNEL, 0},
-	{"ASKING", NOTHING, 0},
-	{"CLUSTER\nSLOTS", NOTHING, 0},
-	{"WAIT\n0\n0", NOTHING, 0},
+	{TO_COMPARE, NOTHING, "HMGET SUBSCRIBE"},
+	{FOR_ALL, NOTHING, "EVALSHA2 TIME INFO|server PUBSUB|NUMSUB PUBSUB|SHARDNUMSUB"},
+	{FOR_ALL, LOCK, "HGETALL PTTL PEXPIRE1 HSET2 HDEL1 HINCRBY2 DEL"},
+	{FOR_ALL, STATE, "HGET1 HMGET1 HSCAN1 HLEN HEXISTS1 HSET2 HDEL1 HINCRBY2 PEXPIRE1"},
+	{FOR_ALL, QUEUE, "LRANGE2 LLEN LINDEX1 RPUSH1 LINSERT3 LPOP LREM2 PEXPIREAT1 PERSIST"},
+	{FOR_ALL, TIMEOUTS, "ZCARD ZSCORE1 ZMSCORE1 ZRANGE2 ZREVRANGE2 ZADD2 ZREM1"},
+	{FOR_ALL, TIMEOUTS, "PEXPIREAT1 PERSIST"},
+	{FOR_ALL, LOG, "XADD3 XREVRANGE2 PEXPIRE1"},
+	{FOR_ALL, PLAIN, "SUBSCRIBE PUBLISH1 SPUBLISH1"},
+	{FOR_ALL, CHANNEL, "SUBSCRIBE PUBLISH1 SPUBLISH1"},
+	{FOR_FOLLOWING, LOG, "XREAD:STREAMS1"},
+	{FOR_CLUSTER, CHANNEL, "SSUBSCRIBE"},
+	{FOR_CLUSTER, NOTHING, "ASKING CLUSTER|SLOTS"},
+	{FOR_REPLICAS, NOTHING, "WAIT2"},
 };
 
-#define NEEDS (sizeof(needs) / sizeof(needs[0]))
-#define NEEDS_USUAL (NEEDS - 5)
-#define TO_FOLLOW NEEDS_USUAL /* what log --follow needs */
-/* Commands that want a key or a channel, and can be asked about without: only those may be that
- * take any number of them, of others some servers must not be asked so. Redis 8.6 does not answer
- * that: there, who can reach nothing of a lock is taken for one who lacks the keys. */
-#define KEYLESS NEEDS
-#define CHANNELLESS (NEEDS + 1)
-#define QUESTIONS (NEEDS + 2)
+/* The first two questions are about commands without the key or channel that they need, to tell a
+ * missing key from a missing command. Some servers must not be asked so unless a command takes any
+ * number of keys. Redis 8.6 does not answer; there, a user who can reach nothing of a lock counts
+ * as one who lacks the keys. */
+enum { KEYLESS, CHANNELLESS };
+
+#define QUESTIONS_MAX 64
 
 struct asked {
 	const char *objects[OBJECTS];
 	char channel[KEY_MAX_BYTES + 2]; /* of a waiter */
-	char texts[NEEDS][KEY_MAX_BYTES + 32];
-	const char *commands[QUESTIONS];
-	enum leave leaves[QUESTIONS];
+	size_t count;
+	struct question {
+		const struct need *need;
+		char rule[32]; /* in the words of ACL SETUSER: "+pubsub|numsub" */
+		char command[KEY_MAX_BYTES + 32];
+	} questions[QUESTIONS_MAX];
+	const char *commands[QUESTIONS_MAX];
+	enum permission permissions[QUESTIONS_MAX];
 };
 
-static bool is_needed(size_t need, const struct server_info *info, const struct options *options)
+static bool is_needed(enum purpose purpose, const struct server_info *info,
+		      const struct options *options)
 {
-	if (need < NEEDS_USUAL)
-		return true;
-	if (need == NEEDS - 1)
-		return options->replicas > 0;
-	if (need == TO_FOLLOW)
-		return false;
-	return strcmp(info->mode, "cluster") == 0;
+	return purpose == FOR_ALL ||
+	       (purpose == FOR_CLUSTER && strcmp(info->mode, "cluster") == 0) ||
+	       (purpose == FOR_REPLICAS && options->replicas > 0);
+}
+
+/* Asks about the command with which text begins. */
+static void add_question(struct asked *asked, const struct need *need, const char *text)
+{
+	const char *object = asked->objects[need->object];
+	const size_t length = strcspn(text, " 123");
+	const int more = isdigit(text[length]) ? text[length] - '0' : 0;
+	struct question *question = &asked->questions[asked->count];
+
+	assert(asked->count < QUESTIONS_MAX);
+	question->need = need;
+	snprintf(question->rule, sizeof(question->rule), "+%.*s", (int)strcspn(text, ": 123"),
+		 text);
+	for (char *letter = question->rule; *letter; letter++)
+		*letter = (char)tolower(*letter);
+	snprintf(question->command, sizeof(question->command), "%.*s%s%s%.*s", (int)length, text,
+		 object ? "\n" : "", object ? object : "", 2 * more, "\n0\n0\n0");
+	for (size_t i = 0; i < length; i++)
+		if (strchr("|:", text[i]))
+			question->command[i] = '\n';
+	asked->commands[asked->count++] = question->command;
 }
 
 static void prepare(struct asked *asked, const struct lock_keys *keys)
@@ -112,37 +100,14 @@ static void prepare(struct asked *asked, const struct lock_keys *keys)
 	asked->objects[LOG] = keys->log;
 	asked->objects[PLAIN] = keys->channel;
 	asked->objects[CHANNEL] = asked->channel;
-	for (size_t i = 0; i < NEEDS; i++) {
-		const char *object = asked->objects[needs[i].object];
-
-		snprintf(asked->texts[i], sizeof(asked->texts[i]), "%s%s%s%.*s", needs[i].words,
-			 object ? "\n" : "", object ? object : "", 2 * needs[i].more, "\n0\n0\n0");
-		asked->commands[i] = asked->texts[i];
-	}
-	asked->commands[KEYLESS] = "HMGET";
-	asked->commands[CHANNELLESS] = "SUBSCRIBE";
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
+		for (const char *text = needs[i].commands; text; text = strchr(text, ' ')) {
+			text += strspn(text, " ");
+			add_question(asked, &needs[i], text);
+		}
 }
 
 /* ---- What is missing, in the words of ACL SETUSER ---- */
-
-/* "+pubsub|numsub" for "PUBSUB\nNUMSUB"; the arguments of others do not count. */
-static void rule_of(char rule[64], const char *words)
-{
-	const bool has_subcommand = strncmp(words, "PUBSUB", 6) == 0 ||
-				    strncmp(words, "CLUSTER", 7) == 0 ||
-				    strncmp(words, "INFO", 4) == 0;
-	size_t i = 0;
-
-	rule[i++] = '+';
-	for (; *words && i < 63; words++) {
-		if (*words == '\n' && !has_subcommand)
-			break;
-		rule[i++] = *words == '\n'                   ? '|'
-			    : *words >= 'A' && *words <= 'Z' ? (char)(*words - 'A' + 'a')
-							     : *words;
-	}
-	rule[i] = '\0';
-}
 
 static void add_word(char *text, size_t size, const char *prefix, const char *word)
 {
@@ -150,7 +115,7 @@ static void add_word(char *text, size_t size, const char *prefix, const char *wo
 
 	if ((size_t)snprintf(text + length, size - length, "%s%s%s", length ? " " : "", prefix,
 			     word) >= size - length)
-		text[length] = '\0'; /* rather none than half of one */
+		text[length] = '\0'; /* no half words */
 }
 
 static bool has_word(const char *text, const char *word)
@@ -163,169 +128,179 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* The user may run it with something else, so it is this key or channel that is denied. */
-static bool may_elsewhere(const struct asked *asked, size_t need)
+/* Whether the user may run this command on another object. */
+static bool may_elsewhere(const struct asked *asked, size_t index)
 {
-	for (size_t i = 0; i < NEEDS; i++)
-		if (asked->leaves[i] == MAY && strcmp(needs[i].words, needs[need].words) == 0)
+	for (size_t i = 0; i < asked->count; i++)
+		if (asked->permissions[i] == IS_ALLOWED &&
+		    asked->questions[i].need->object != NOTHING &&
+		    strcmp(asked->questions[i].rule, asked->questions[index].rule) == 0)
 			return true;
 	return false;
 }
 
-/* Nothing is allowed with it. */
-static bool is_shut(const struct asked *asked, enum object object)
+static bool none_allowed(const struct asked *asked, enum object object)
 {
-	for (size_t i = 0; i < NEEDS; i++)
-		if (needs[i].object == object && asked->leaves[i] == MAY)
+	for (size_t i = 0; i < asked->count; i++)
+		if (asked->questions[i].need->object == object &&
+		    asked->permissions[i] == IS_ALLOWED)
 			return false;
 	return true;
 }
 
-static bool all_keys_are_shut(const struct asked *asked)
+static bool no_key_allowed(const struct asked *asked)
 {
-	return asked->leaves[KEYLESS] != MAY_NOT && is_shut(asked, LOCK) && is_shut(asked, STATE) &&
-	       is_shut(asked, QUEUE) && is_shut(asked, TIMEOUTS) && is_shut(asked, LOG);
+	return asked->permissions[KEYLESS] != IS_DENIED && none_allowed(asked, LOCK) &&
+	       none_allowed(asked, STATE) && none_allowed(asked, QUEUE) &&
+	       none_allowed(asked, TIMEOUTS) && none_allowed(asked, LOG);
 }
 
-/* Not one of the commands is missing, but the key or channel itself. */
+/* The user lacks the key or channel itself, not one of the commands. */
 static bool is_out_of_reach(const struct asked *asked, enum object object)
 {
 	const bool is_channel = object == PLAIN || object == CHANNEL;
 
-	if (object == NOTHING || !is_shut(asked, object))
+	if (object == NOTHING || !none_allowed(asked, object))
 		return false;
-	if (is_channel ? asked->leaves[CHANNELLESS] != MAY_NOT : all_keys_are_shut(asked))
+	if (is_channel ? asked->permissions[CHANNELLESS] != IS_DENIED : no_key_allowed(asked))
 		return true;
-	for (size_t i = 0; i < NEEDS; i++)
-		if (needs[i].object == object && may_elsewhere(asked, i))
+	for (size_t i = 0; i < asked->count; i++)
+		if (asked->questions[i].need->object == object && may_elsewhere(asked, i))
 			return true;
 	return false;
 }
 
 static void list_objects(char *text, size_t size, const struct asked *asked)
 {
-	char rule[KEY_MAX_BYTES + 2];
+	char pattern[KEY_MAX_BYTES + 2];
 
 	for (enum object object = LOCK; object <= LOG; object++)
 		if (is_out_of_reach(asked, object))
 			add_word(text, size, "~", asked->objects[object]);
-	snprintf(rule, sizeof(rule), "%s*", asked->objects[PLAIN]);
+	snprintf(pattern, sizeof(pattern), "%s*", asked->objects[PLAIN]);
 	if (is_out_of_reach(asked, PLAIN) || is_out_of_reach(asked, CHANNEL))
-		add_word(text, size, "&", rule);
+		add_word(text, size, "&", pattern);
 }
 
 static void list_missing(char *text, size_t size, const struct asked *asked,
 			 const struct server_info *info, const struct options *options)
 {
-	char rule[64];
-
 	text[0] = '\0';
 	list_objects(text, size, asked);
-	for (size_t i = 0; i < NEEDS; i++) {
-		if (asked->leaves[i] != MAY_NOT || !is_needed(i, info, options) ||
-		    is_out_of_reach(asked, needs[i].object))
-			continue;
-		rule_of(rule, needs[i].words);
-		if (!has_word(text, rule))
-			add_word(text, size, "", rule);
+	for (size_t i = 0; i < asked->count; i++) {
+		const struct question *question = &asked->questions[i];
+
+		if (asked->permissions[i] == IS_DENIED &&
+		    is_needed(question->need->purpose, info, options) &&
+		    !is_out_of_reach(asked, question->need->object) &&
+		    !has_word(text, question->rule))
+			add_word(text, size, "", question->rule);
 	}
+}
+
+static bool may_follow(const struct asked *asked)
+{
+	for (size_t i = 0; i < asked->count; i++)
+		if (asked->questions[i].need->purpose == FOR_FOLLOWING &&
+		    asked->permissions[i] == IS_DENIED)
+			return false;
+	return true;
 }
 
 /* ---- Findings ---- */
 
-static const char *user_of(const struct server_info *info)
+static void report_missing(struct findings *findings, const struct server_info *info,
+			   const char *name, const char *missing)
 {
-	const char *user = info->client->connection.server->user;
-
-	return user ? user : "default";
+	findings_add(findings, SEVERITY_ERROR, "permissions", "user %.80s lacks %.330s%s%.60s",
+		     info->user, missing, name ? " for lock " : "", name ? name : "");
+	findings_explain(findings, "Commands that need it are refused (77).",
+			 "ACL SETUSER %.80s, with these words; see PERMISSIONS in fairlock(1)",
+			 info->user);
 }
 
-static void lacks(struct findings *report, const struct server_info *info, const char *name,
-		  const char *missing)
+static void report_limited(struct findings *findings, const struct server_info *info)
 {
-	finding_explain(findings_add(report, SEVERITY_ERROR, "permissions",
-				     "user %.80s lacks %.330s%s%.60s", user_of(info), missing,
-				     name ? " for lock " : "", name ? name : ""),
-			"Commands that need it are refused (77).",
-			"ACL SETUSER %.80s, with these words; see PERMISSIONS in fairlock(1)",
-			user_of(info));
+	findings_add(findings, SEVERITY_NOTE, "permissions", "user %.80s may use some keys only",
+		     info->user);
+	findings_explain(findings, "Which names can be locks is not known from here.",
+			 "name a lock, to have it checked: fairlock doctor NAME");
 }
 
-static void cannot_follow(struct findings *report, const struct server_info *info, const char *name)
+static void report_answers(struct findings *findings, const struct server_info *info,
+			   const struct options *options, const char *name,
+			   const struct asked *asked)
 {
-	finding_explain(findings_add(report, SEVERITY_NOTE, "permissions",
-				     "user %.80s cannot follow the log%s%.100s", user_of(info),
-				     name ? " of lock " : "", name ? name : ""),
-			"log --follow is refused (77).", "ACL SETUSER %.80s +xread", user_of(info));
+	char missing[331];
+
+	list_missing(missing, sizeof(missing), asked, info, options);
+	if (*missing) {
+		if (!name && no_key_allowed(asked))
+			report_limited(findings, info);
+		else
+			report_missing(findings, info, name, missing);
+		return;
+	}
+	findings_add(findings, SEVERITY_OK, "permissions",
+		     "user %.80s may do all that is needed%s%.100s", info->user,
+		     name ? " for lock " : "", name ? name : "");
+	if (may_follow(asked))
+		return;
+	findings_add(findings, SEVERITY_NOTE, "permissions",
+		     "user %.80s cannot follow the log%s%.100s", info->user,
+		     name ? " of lock " : "", name ? name : "");
+	findings_explain(findings, "log --follow is refused (77).", "ACL SETUSER %.80s +xread",
+			 info->user);
 }
 
-static void is_limited(struct findings *report, const struct server_info *info)
+static void report_too_old(struct findings *findings)
 {
-	finding_explain(findings_add(report, SEVERITY_NOTE, "permissions",
-				     "user %.80s may use some keys only", user_of(info)),
-			"Which names can be locks is not known from here.",
-			"name a lock, to have it checked: fairlock doctor NAME");
+	findings_add(findings, SEVERITY_NOTE, "permissions",
+		     "not known: this server cannot be asked");
+	findings_explain(findings, "What is missing shows when a command is refused (77).",
+			 "compare with PERMISSIONS in fairlock(1)");
 }
 
-static void is_mute(struct findings *report)
+static void report_failed(struct findings *findings, const struct server_info *info,
+			  const struct error *err)
 {
-	finding_explain(findings_add(report, SEVERITY_NOTE, "permissions",
-				     "not known: this server cannot be asked"),
-			"What is missing shows when a command is refused (77).",
-			"compare with PERMISSIONS in fairlock(1)");
+	if (err->status == STATUS_REFUSED) {
+		report_missing(findings, info, NULL, "+eval");
+		return;
+	}
+	findings_add(findings, SEVERITY_ERROR, "permissions", "%.400s", err->text);
+	findings_explain(findings, "No script runs, and so no lock can be taken.",
+			 "see the server's log");
 }
 
-static void cannot_ask(struct findings *report, const struct server_info *info,
-		       const struct error *err)
-{
-	if (err->status == STATUS_REFUSED)
-		lacks(report, info, NULL, "+eval");
-	else
-		finding_explain(
-			findings_add(report, SEVERITY_ERROR, "permissions", "%.400s", err->text),
-			"No script runs, and so no lock can be taken.", "see the server's log");
-}
-
-/* Returns false when nobody can be asked. */
-static bool check_name(struct findings *report, const struct server_info *info,
+/* Returns false when the server cannot be asked. */
+static bool check_name(struct findings *findings, const struct server_info *info,
 		       const struct options *options, const char *name)
 {
 	struct lock_keys keys;
 	struct asked asked = {0};
 	struct error err;
-	char missing[331];
+	int result;
 
 	if (lock_keys_make(&keys, name ? name : SOME_NAME, &err) < 0)
 		return true;
 	prepare(&asked, &keys);
-	switch (server_info_may(info->client, QUESTIONS, asked.commands, asked.leaves, &err)) {
-	case 0:
-		break;
-	case 1:
-		is_mute(report);
-		return false;
-	default:
-		cannot_ask(report, info, &err);
-		return false;
-	}
-	list_missing(missing, sizeof(missing), &asked, info, options);
-	if (!*missing)
-		findings_add(report, SEVERITY_OK, "permissions",
-			     "user %.80s may do all that is needed%s%.100s", user_of(info),
-			     name ? " for lock " : "", name ? name : "");
-	else if (!name && all_keys_are_shut(&asked))
-		is_limited(report, info);
+	result = server_info_ask_permissions(info->client, asked.count, asked.commands,
+					     asked.permissions, &err);
+	if (result == 0)
+		report_answers(findings, info, options, name, &asked);
+	else if (result > 0)
+		report_too_old(findings);
 	else
-		lacks(report, info, name, missing);
-	if (!*missing && asked.leaves[TO_FOLLOW] == MAY_NOT)
-		cannot_follow(report, info, name);
-	return true;
+		report_failed(findings, info, &err);
+	return result == 0;
 }
 
-void check_user(struct findings *report, const struct server_info *info,
+void check_user(struct findings *findings, const struct server_info *info,
 		const struct options *options, char *const *names, int count)
 {
-	for (int i = 0; i < (count > 0 ? count : 1); i++)
-		if (!check_name(report, info, options, count > 0 ? names[i] : NULL))
-			break;
+	if (count == 0)
+		check_name(findings, info, options, NULL);
+	for (int i = 0; i < count && check_name(findings, info, options, names[i]); i++)
+		;
 }

@@ -1,4 +1,4 @@
-/* How far away the servers are, and what their clocks say. */
+/* Checks round trips and clocks: how far away the servers are, and what their clocks say. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,57 +18,50 @@ static const char *show(char text[32], int64_t us)
 	return text;
 }
 
-static void check_trips(struct findings *report, const struct timing *timing, int64_t lease_ms)
+static void check_trips(struct findings *findings, const struct timing *timing, int64_t lease_ms)
 {
-	char median[32], longest[32];
-	struct finding *finding;
 	const int64_t third_us = lease_ms * 1000 / 3;
+	const enum severity severity = timing->longest_us > third_us       ? SEVERITY_ERROR
+				       : timing->longest_us > third_us / 4 ? SEVERITY_WARNING
+				       : timing->median_us > TRIP_MOST_US  ? SEVERITY_NOTE
+									   : SEVERITY_OK;
+	char median[32], longest[32];
 
-	show(median, timing->median_us);
-	show(longest, timing->longest_us);
-	finding = findings_add(report,
-			       timing->longest_us > third_us       ? SEVERITY_ERROR
-			       : timing->longest_us > third_us / 4 ? SEVERITY_WARNING
-			       : timing->median_us > TRIP_MOST_US  ? SEVERITY_NOTE
-								   : SEVERITY_OK,
-			       "round trip", "median %s, longest %s (of %d)", median, longest,
-			       timing->samples);
-	if (finding->severity == SEVERITY_OK)
-		return;
-	if (finding->severity == SEVERITY_NOTE)
-		finding_explain(finding, "A lock that changes hands stays idle that long.",
-				"a server that is nearer");
-	else
-		finding_explain(finding,
-				"A lease is renewed every third of it: answers that late lose "
-				"locks.",
-				"a longer --lease (it is %g s), or a server that is nearer",
-				(double)lease_ms / 1000);
+	findings_add(findings, severity, "round trip", "median %s, longest %s (of %d)",
+		     show(median, timing->median_us), show(longest, timing->longest_us),
+		     timing->samples);
+	if (severity >= SEVERITY_WARNING)
+		findings_explain(
+			findings,
+			"A lease is renewed every third of it: answers that late lose locks.",
+			"a longer --lease (it is %g s), or a server that is nearer",
+			(double)lease_ms / 1000);
+	else if (severity == SEVERITY_NOTE)
+		findings_explain(findings, "A lock that changes hands stays idle that long.",
+				 "a server that is nearer");
 }
 
-/* Safety does not depend on it. */
-static void check_clock(struct findings *report, const struct timing *timing)
+static void check_clock(struct findings *findings, const struct timing *timing)
 {
 	const int64_t off_us = llabs(timing->ahead_us);
 	const int64_t most_us = off_us + timing->quickest_us / 2; /* it is not known better */
 	char off[32];
 
-	if (off_us >= CLOCK_MOST_US)
-		finding_explain(findings_add(report, SEVERITY_NOTE, "clock", "%.1f s %s ours",
-					     (double)off_us / 1e6,
-					     timing->ahead_us > 0 ? "ahead of" : "behind"),
-				"No lock depends on it, but fencing tokens and the times in lists "
-				"are the server's.",
-				"keep both clocks right (NTP)");
-	else if (most_us < 1000)
-		findings_add(report, SEVERITY_OK, "clock", "differs from ours by less than 1 ms");
-	else
-		findings_add(report, SEVERITY_OK, "clock", "differs from ours by less than %s",
-			     show(off, most_us));
+	if (off_us < CLOCK_MOST_US) {
+		findings_add(findings, SEVERITY_OK, "clock", "differs from ours by less than %s",
+			     most_us < 1000 ? "1 ms" : show(off, most_us));
+		return;
+	}
+	findings_add(findings, SEVERITY_NOTE, "clock", "%.1f s %s ours", (double)off_us / 1e6,
+		     timing->ahead_us > 0 ? "ahead of" : "behind");
+	findings_explain(findings,
+			 "No lock depends on it, but fencing tokens and the times in lists are the "
+			 "server's.",
+			 "keep both clocks right (NTP)");
 }
 
-/* Slots move from one to another. */
-static void compare_clocks(struct findings *report, const struct server_info *info, size_t count)
+/* Slots move from one node to another, and the locks in them with their leases. */
+static void compare_clocks(struct findings *findings, const struct server_info *info, size_t count)
 {
 	int64_t least = INT64_MAX, most = INT64_MIN;
 
@@ -80,17 +73,18 @@ static void compare_clocks(struct findings *report, const struct server_info *in
 		if (info[i].timing.ahead_us > most)
 			most = info[i].timing.ahead_us;
 	}
-	if (most >= least && most - least >= CLOCK_MOST_US)
-		finding_explain(findings_add(report, SEVERITY_WARNING, "clocks",
-					     "the nodes' differ by %.1f s",
-					     (double)(most - least) / 1e6),
-				"When a lock's slot moves, its lease ends early or late by that, "
-				"and fencing tokens may fall back.",
-				"keep the clocks of the nodes right (NTP)");
+	if (most < least || most - least < CLOCK_MOST_US)
+		return;
+	findings_add(findings, SEVERITY_WARNING, "clocks", "the nodes' differ by %.1f s",
+		     (double)(most - least) / 1e6);
+	findings_explain(findings,
+			 "When a lock's slot moves, its lease ends early or late by that, and "
+			 "fencing tokens may fall back.",
+			 "keep the clocks of the nodes right (NTP)");
 }
 
-/* The worst of all. */
-static void join(struct timing *all, const struct timing *one)
+/* Makes *all the worst of both. */
+static void merge_timing(struct timing *all, const struct timing *one)
 {
 	if (!one->is_known)
 		return;
@@ -106,19 +100,19 @@ static void join(struct timing *all, const struct timing *one)
 	}
 }
 
-void check_times(struct findings *report, const struct server_info *info, size_t count,
+void check_times(struct findings *findings, const struct server_info *info, size_t count,
 		 const struct options *options)
 {
 	struct timing all = {0};
 
 	for (size_t i = 0; i < count; i++)
-		join(&all, &info[i].timing);
+		merge_timing(&all, &info[i].timing);
 	if (!all.is_known) {
-		finding_explain(findings_add(report, SEVERITY_NOTE, "round trip", "not known"),
-				"This user may not ask for the time.", "allow +time");
+		findings_add(findings, SEVERITY_NOTE, "round trip", "not known");
+		findings_explain(findings, "This user may not ask for the time.", "allow +time");
 		return;
 	}
-	check_trips(report, &all, options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS);
-	check_clock(report, &all);
-	compare_clocks(report, info, count);
+	check_trips(findings, &all, options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS);
+	check_clock(findings, &all);
+	compare_clocks(findings, info, count);
 }

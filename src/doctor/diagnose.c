@@ -1,3 +1,4 @@
+/* Runs the checks in order: each server and its user, round trips, locks, slots. */
 #include "doctor/diagnose.h"
 
 #include <stdio.h>
@@ -15,88 +16,88 @@
 
 #define SAMPLES 20
 
-static void find_private(struct diagnosis *examination)
+static void find_private(struct diagnosis *diagnosis)
 {
-	const int folder = examination->nodes.clients[0].connection.local_folder;
-	char connection[32];
+	const int folder = diagnosis->nodes.clients[0].connection.local_folder;
+	char link[32];
 	ssize_t length;
 
 	if (folder < 0)
 		return;
-	snprintf(connection, sizeof(connection), "/proc/self/fd/%d", folder);
-	length = readlink(connection, examination->folder, sizeof(examination->folder) - 1);
-	examination->folder[length > 0 ? length : 0] = '\0';
-	examination->pid = local_server_pid(folder);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", folder);
+	length = readlink(link, diagnosis->folder, sizeof(diagnosis->folder) - 1);
+	diagnosis->folder[length > 0 ? length : 0] = '\0';
+	diagnosis->pid = local_server_pid(folder);
 }
 
-static int ask_nodes(struct diagnosis *examination, struct error *err)
+static int ask_nodes(struct diagnosis *diagnosis, struct error *err)
 {
-	struct cluster_nodes *nodes = &examination->nodes;
-	const struct invocation *invocation = examination->invocation;
+	struct cluster_nodes *nodes = &diagnosis->nodes;
 
-	examination->info = calloc(nodes->count, sizeof(*examination->info));
-	if (!examination->info)
+	diagnosis->info = calloc(nodes->count, sizeof(*diagnosis->info));
+	if (!diagnosis->info)
 		return fail(err, STATUS_OS, "cannot examine the server: out of memory");
 	for (size_t i = 0; i < nodes->count; i++) {
-		struct server_info *info = &examination->info[examination->fact_count];
+		struct server_info *info = &diagnosis->info[diagnosis->fact_count];
 
-		if (server_info_ask(info, &nodes->clients[i], SAMPLES, err) < 0) {
+		if (server_info_collect(info, &nodes->clients[i], SAMPLES, err) < 0) {
 			server_info_free(info);
 			*info = (struct server_info){0};
 			if (!cluster_nodes_lose(nodes, &nodes->clients[i], err))
 				return -1;
 			continue;
 		}
-		examination->fact_count++;
-		if (examination->folder[0])
+		diagnosis->fact_count++;
+		if (diagnosis->folder[0])
 			snprintf(info->address, sizeof(info->address), "%s/socket",
-				 examination->folder);
-		message_step(invocation->messenger, "asked %s: %s %s, %s", info->address,
+				 diagnosis->folder);
+		message_step(diagnosis->invocation->messenger, "asked %s: %s %s, %s", info->address,
 			     info->software, info->version, info->mode);
 	}
-	return examination->fact_count > 0 ? 0 : -1;
+	return diagnosis->fact_count > 0 ? 0 : -1;
 }
 
-/* The nodes of a cluster may be well, and a part of its slots with none of them. */
-static void check_slots(struct diagnosis *examination)
+/* All nodes of a cluster may be well while none of them has some of its slots. */
+static void check_slots(struct diagnosis *diagnosis)
 {
+	struct findings *findings = &diagnosis->report;
 	char text[FINDING_MAX_BYTES];
 
-	for (size_t gap = 0; gap <= examination->nodes.count; gap++)
-		if (cluster_nodes_show_gap(&examination->nodes, gap, text, sizeof(text)))
-			finding_explain(findings_add(&examination->report, SEVERITY_ERROR, "slots",
-						     "%s", text),
-					"Locks in these slots can be neither taken nor seen (69).",
-					"redis-cli --cluster check HOST:PORT");
+	for (size_t gap = 0; gap <= diagnosis->nodes.count; gap++)
+		if (cluster_nodes_show_gap(&diagnosis->nodes, gap, text, sizeof(text))) {
+			findings_add(findings, SEVERITY_ERROR, "slots", "%s", text);
+			findings_explain(findings,
+					 "Locks in these slots can be neither taken nor seen (69).",
+					 "redis-cli --cluster check HOST:PORT");
+		}
 }
 
-static void check_nodes(struct diagnosis *examination)
+static void check_nodes(struct diagnosis *diagnosis)
 {
-	const struct invocation *invocation = examination->invocation;
-	struct findings *report = &examination->report;
+	const struct invocation *invocation = diagnosis->invocation;
+	struct findings *findings = &diagnosis->report;
 
-	report->places = examination->fact_count;
-	for (size_t i = 0; i < examination->fact_count; i++) {
-		const struct server_info *info = &examination->info[i];
+	findings->places = diagnosis->fact_count;
+	for (size_t i = 0; i < diagnosis->fact_count; i++) {
+		const struct server_info *info = &diagnosis->info[i];
 
-		report->place = info->address;
-		check_server(report, info, invocation->options);
-		check_user(report, info, invocation->options, invocation->argv, invocation->argc);
+		findings->place = info->address;
+		check_server(findings, info, invocation->options);
+		check_user(findings, info, invocation->options, invocation->argv, invocation->argc);
 	}
-	report->place = NULL;
-	check_times(report, examination->info, examination->fact_count, invocation->options);
+	findings->place = NULL;
+	check_times(findings, diagnosis->info, diagnosis->fact_count, invocation->options);
 	message_step(invocation->messenger, "checked the server and its user");
 }
 
-/* Finds the locks that the user named, or all of them. */
-static int find_names(struct diagnosis *examination, struct lock_list *names, struct client *client,
+/* Lists the locks that the user named, or all of them. */
+static int list_locks(struct diagnosis *diagnosis, struct lock_list *names, struct client *client,
 		      struct error *err)
 {
-	const struct invocation *invocation = examination->invocation;
+	const struct invocation *invocation = diagnosis->invocation;
 
-	*names = (struct lock_list){0};
 	if (invocation->argc == 0)
-		return lock_list_find(names, &examination->nodes, clock_ms() + client->timeout_ms,
+		return lock_list_find(names, &diagnosis->nodes, clock_ms() + client->timeout_ms,
 				      err);
 	names->list = calloc((size_t)invocation->argc, sizeof(*names->list));
 	for (int i = 0; names->list && i < invocation->argc; i++) {
@@ -109,56 +110,55 @@ static int find_names(struct diagnosis *examination, struct lock_list *names, st
 		       : fail(err, STATUS_OS, "cannot list locks: out of memory");
 }
 
-/* Without the permission we do not try: the server logs each refusal. */
 static bool may_scan(const struct server_info *info)
 {
 	const char *const scan = "SCAN\n0";
-	enum leave leave = MAY;
+	enum permission permission;
 	struct error ignored;
 
-	return !info->can_ask ||
-	       (server_info_may(info->client, 1, &scan, &leave, &ignored) == 0 && leave == MAY);
+	return !info->can_ask_permissions ||
+	       (server_info_ask_permissions(info->client, 1, &scan, &permission, &ignored) == 0 &&
+		permission == IS_ALLOWED);
 }
 
-static void cannot_find(struct findings *report)
+static void report_no_scan(struct findings *findings)
 {
-	finding_explain(findings_add(report, SEVERITY_NOTE, "locks",
-				     "not known: this user may not look for them"),
-			"Locks without an end and dead waiters are not seen.",
-			"name the locks, fairlock doctor NAME..., or allow +scan and all keys");
+	findings_add(findings, SEVERITY_NOTE, "locks",
+		     "not known: this user may not look for them");
+	findings_explain(findings, "Locks without an end and dead waiters are not seen.",
+			 "name the locks, fairlock doctor NAME..., or allow +scan and all keys");
 }
 
-/* A lock in a part of the cluster that is missing; that is a finding of its own. */
-static void cannot_see(struct findings *report, const struct error *err)
+/* A lock is in a part of the cluster that is missing; check_slots reports the part. */
+static void report_unseen(struct findings *findings, const struct error *err)
 {
-	finding_explain(
-		findings_add(report, SEVERITY_NOTE, "locks", "not all looked at: %s", err->text),
-		"Locks without an end and dead waiters are not seen.",
-		"look again when the cluster is whole");
+	findings_add(findings, SEVERITY_NOTE, "locks", "not all looked at: %s", err->text);
+	findings_explain(findings, "Locks without an end and dead waiters are not seen.",
+			 "look again when the cluster is whole");
 }
 
-static int look_at_locks(struct diagnosis *examination, struct error *err)
+static int find_and_check_locks(struct diagnosis *diagnosis, struct error *err)
 {
-	const struct invocation *invocation = examination->invocation;
-	struct client client; /* of those that are named, wherever they are */
-	struct lock_list names;
+	const struct invocation *invocation = diagnosis->invocation;
+	struct lock_list names = {0};
+	struct client client; /* for locks that the user named, wherever they are */
 	int result;
 
-	if (invocation->argc == 0 && !may_scan(examination->info)) {
-		cannot_find(&examination->report);
+	if (invocation->argc == 0 && !may_scan(diagnosis->info)) {
+		report_no_scan(&diagnosis->report);
 		return 0;
 	}
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
-	result = find_names(examination, &names, &client, err);
+	result = list_locks(diagnosis, &names, &client, err);
 	if (result == 0) {
-		result = check_locks(&examination->report, &names, err);
+		result = check_locks(&diagnosis->report, &names, err);
 	} else if (err->status == STATUS_REFUSED) {
-		cannot_find(&examination->report);
+		report_no_scan(&diagnosis->report);
 		result = 0;
 	}
 	if (result < 0 && err->status == STATUS_UNAVAILABLE &&
-	    cluster_nodes_unseen(&examination->nodes)) {
-		cannot_see(&examination->report, err);
+	    cluster_nodes_unseen(&diagnosis->nodes)) {
+		report_unseen(&diagnosis->report, err);
 		result = 0;
 	}
 	lock_list_free(&names);
@@ -166,24 +166,24 @@ static int look_at_locks(struct diagnosis *examination, struct error *err)
 	return result;
 }
 
-static int look(struct diagnosis *examination, struct error *err)
+static int run_checks(struct diagnosis *diagnosis, struct error *err)
 {
-	const struct invocation *invocation = examination->invocation;
+	const struct invocation *invocation = diagnosis->invocation;
 	const int64_t timeout_ms = invocation->options->connect_timeout_ms;
 
-	if (cluster_nodes_open(&examination->nodes, invocation->server, timeout_ms,
+	if (cluster_nodes_open(&diagnosis->nodes, invocation->server, timeout_ms,
 			       clock_ms() + timeout_ms, err) < 0)
 		return -1;
-	if (examination->nodes.count == 0)
+	if (diagnosis->nodes.count == 0)
 		return 0;
-	find_private(examination);
-	if (ask_nodes(examination, err) < 0)
+	find_private(diagnosis);
+	if (ask_nodes(diagnosis, err) < 0)
 		return -1;
-	check_nodes(examination);
-	return look_at_locks(examination, err);
+	check_nodes(diagnosis);
+	return find_and_check_locks(diagnosis, err);
 }
 
-/* Where --quiet leaves the settings out, doctor without it shows them. */
+/* Its "settings" are those that doctor prints, unless --quiet leaves them out. */
 static const char *remedy_of(const struct error *err)
 {
 	if (err->status == STATUS_REFUSED)
@@ -195,30 +195,26 @@ static const char *remedy_of(const struct error *err)
 	       "address comes from";
 }
 
-/* A failure stands in the list of findings, too. */
-static void add_failure(struct findings *report, const struct error *err)
-{
-	finding_explain(findings_add(report, SEVERITY_ERROR, "reach", "%s", err->text),
-			"The checks ended there.", "%s", remedy_of(err));
-}
-
-int diagnose(struct diagnosis *examination, const struct invocation *invocation, struct error *err)
+int diagnose(struct diagnosis *diagnosis, const struct invocation *invocation, struct error *err)
 {
 	int result;
 
-	*examination = (struct diagnosis){.invocation = invocation};
-	result = look(examination, err);
-	check_slots(examination);
-	if (result < 0)
-		add_failure(&examination->report, err);
+	*diagnosis = (struct diagnosis){.invocation = invocation};
+	result = run_checks(diagnosis, err);
+	check_slots(diagnosis);
+	if (result < 0) {
+		findings_add(&diagnosis->report, SEVERITY_ERROR, "reach", "%s", err->text);
+		findings_explain(&diagnosis->report, "The checks ended there.", "%s",
+				 remedy_of(err));
+	}
 	return result;
 }
 
-void diagnosis_free(struct diagnosis *examination)
+void diagnosis_free(struct diagnosis *diagnosis)
 {
-	for (size_t i = 0; i < examination->fact_count; i++)
-		server_info_free(&examination->info[i]);
-	free(examination->info);
-	findings_free(&examination->report);
-	cluster_nodes_close(&examination->nodes);
+	for (size_t i = 0; i < diagnosis->fact_count; i++)
+		server_info_free(&diagnosis->info[i]);
+	free(diagnosis->info);
+	findings_free(&diagnosis->report);
+	cluster_nodes_close(&diagnosis->nodes);
 }

@@ -1,4 +1,4 @@
-/* Examines a server for `doctor`: asks for the facts, and runs all checks. */
+/* Examines a server for `doctor`: asks it for all that it tells, and runs all checks. */
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,6 @@
 
 struct invocation;
 
-/* All that doctor found out. */
 struct diagnosis {
 	const struct invocation *invocation;
 	struct cluster_nodes nodes;
@@ -20,11 +19,11 @@ struct diagnosis {
 	size_t fact_count;
 	struct findings report;
 	char folder[FOLDER_MAX_BYTES]; /* of a private server, or "" */
-	pid_t pid;
+	pid_t pid;                     /* of it, or 0 */
 };
 
-/* Asks the server all that there is to know, and has it checked. Returns 0, or -1 when that ended
- * early; then the report says so, too. diagnosis_free in both cases. */
-int diagnose(struct diagnosis *examination, const struct invocation *invocation, struct error *err);
+/* Returns 0, or -1 when the checks ended early, which is a finding, too. Call diagnosis_free in
+ * both cases. */
+int diagnose(struct diagnosis *diagnosis, const struct invocation *invocation, struct error *err);
 
-void diagnosis_free(struct diagnosis *examination);
+void diagnosis_free(struct diagnosis *diagnosis);

@@ -1,3 +1,4 @@
+/* Merges findings that several servers share; wraps long ones into columns. */
 #include "doctor/findings.h"
 
 #include <stdarg.h>
@@ -27,10 +28,10 @@ static const char *const colours[] = {"\033[32m", "\033[36m", "\033[35m", "\033[
 
 /* ---- Findings ---- */
 
-static struct finding *find(struct findings *report, const struct finding *like)
+static struct finding *find_same(struct findings *findings, const struct finding *like)
 {
-	for (size_t i = 0; i < report->count; i++) {
-		struct finding *finding = &report->list[i];
+	for (size_t i = 0; i < findings->count; i++) {
+		struct finding *finding = &findings->list[i];
 
 		if (finding->severity == like->severity &&
 		    strcmp(finding->check, like->check) == 0 &&
@@ -40,17 +41,17 @@ static struct finding *find(struct findings *report, const struct finding *like)
 	return NULL;
 }
 
-static struct finding *append(struct findings *report)
+static struct finding *append_spare(struct findings *findings)
 {
-	struct finding *list = reallocarray(report->list, report->count + 1, sizeof(*list));
+	struct finding *list = reallocarray(findings->list, findings->count + 1, sizeof(*list));
 
 	if (!list) {
-		report->is_incomplete = true;
-		return &report->spare;
+		findings->is_incomplete = true;
+		return &findings->spare;
 	}
-	report->list = list;
-	list[report->count] = report->spare;
-	return &list[report->count++];
+	findings->list = list;
+	list[findings->count] = findings->spare;
+	return &list[findings->count++];
 }
 
 static void add_place(struct finding *finding, const char *place)
@@ -64,60 +65,58 @@ static void add_place(struct finding *finding, const char *place)
 	finding->place_count++;
 }
 
-struct finding *findings_add(struct findings *report, enum severity severity, const char *check,
-			     const char *format, ...)
+void findings_add(struct findings *findings, enum severity severity, const char *check,
+		  const char *format, ...)
 {
-	struct finding *finding = &report->spare;
 	va_list args;
 
-	*finding = (struct finding){.severity = severity, .check = check};
+	findings->spare = (struct finding){.severity = severity, .check = check};
 	va_start(args, format);
-	vsnprintf(finding->text, sizeof(finding->text), format, args);
+	vsnprintf(findings->spare.text, sizeof(findings->spare.text), format, args);
 	va_end(args);
-	finding = find(report, &report->spare);
-	if (!finding)
-		finding = append(report);
-	add_place(finding, report->place);
-	return finding;
+	findings->last = find_same(findings, &findings->spare);
+	if (!findings->last)
+		findings->last = append_spare(findings);
+	add_place(findings->last, findings->place);
 }
 
-void finding_explain(struct finding *finding, const char *consequence, const char *remedy, ...)
+void findings_explain(struct findings *findings, const char *consequence, const char *remedy, ...)
 {
 	va_list args;
 
-	finding->consequence = consequence;
+	findings->last->consequence = consequence;
 	va_start(args, remedy);
-	vsnprintf(finding->remedy, sizeof(finding->remedy), remedy, args);
+	vsnprintf(findings->last->remedy, sizeof(findings->last->remedy), remedy, args);
 	va_end(args);
 }
 
 /* A sort that keeps the order of equals; there are a few dozen. */
-void findings_sort(struct findings *report)
+void findings_sort(struct findings *findings)
 {
-	for (size_t i = 1; i < report->count; i++)
-		for (size_t j = i; j > 0 && report->list[j].severity > report->list[j - 1].severity;
-		     j--) {
-			struct finding moved = report->list[j];
+	for (size_t i = 1; i < findings->count; i++)
+		for (size_t j = i;
+		     j > 0 && findings->list[j].severity > findings->list[j - 1].severity; j--) {
+			struct finding moved = findings->list[j];
 
-			report->list[j] = report->list[j - 1];
-			report->list[j - 1] = moved;
+			findings->list[j] = findings->list[j - 1];
+			findings->list[j - 1] = moved;
 		}
 }
 
-enum severity findings_worst(const struct findings *report)
+enum severity findings_worst(const struct findings *findings)
 {
 	enum severity worst = SEVERITY_OK;
 
-	for (size_t i = 0; i < report->count; i++)
-		if (report->list[i].severity > worst)
-			worst = report->list[i].severity;
+	for (size_t i = 0; i < findings->count; i++)
+		if (findings->list[i].severity > worst)
+			worst = findings->list[i].severity;
 	return worst;
 }
 
-void findings_free(struct findings *report)
+void findings_free(struct findings *findings)
 {
-	free(report->list);
-	*report = (struct findings){0};
+	free(findings->list);
+	*findings = (struct findings){0};
 }
 
 /* ---- For people ---- */
@@ -129,22 +128,15 @@ static int width_of(const struct terminal *terminal)
 						 : terminal->columns;
 }
 
-/* A copy that neither breaks lines nor drives the terminal. */
-static char *tamed(char *copy, size_t size, const char *text)
-{
-	snprintf(copy, size, "%s", text);
-	tame(copy);
-	return copy;
-}
-
-/* Prints words behind TEXT_AT, the first from where the line is now; ends the line. What is longer
- * than that stands on a line of its own, uncut: it may be copied. */
+/* Prints words behind TEXT_AT, the first where the cursor is, and ends the line. A word that is
+ * too long stands uncut on a line of its own, so that it can be copied. */
 static void print_wrapped(const struct terminal *terminal, const char *text)
 {
 	char copy[LINE_MAX_BYTES], *rest;
 	int used = TEXT_AT;
 
-	tamed(copy, sizeof(copy), text);
+	snprintf(copy, sizeof(copy), "%s", text);
+	tame(copy);
 	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
 		const int columns = terminal_width(terminal, word);
 
@@ -161,19 +153,11 @@ static void print_wrapped(const struct terminal *terminal, const char *text)
 	putchar('\n');
 }
 
-static void print_paragraph(const struct terminal *terminal, const char *text)
-{
-	if (!text || !*text)
-		return;
-	printf("%*s", TEXT_AT, "");
-	print_wrapped(terminal, text);
-}
-
-static void print_finding(const struct findings *report, const struct finding *finding,
+static void print_finding(const struct findings *findings, const struct finding *finding,
 			  const struct terminal *terminal)
 {
-	char text[LINE_MAX_BYTES], remedy[sizeof(text)];
-	const bool somewhere = finding->place_count > 0 && finding->place_count < report->places;
+	char text[LINE_MAX_BYTES];
+	const bool somewhere = finding->place_count > 0 && finding->place_count < findings->places;
 
 	snprintf(text, sizeof(text), "%s%s%s%s", finding->text, somewhere ? " (at " : "",
 		 somewhere ? finding->places : "", somewhere ? ")" : "");
@@ -181,43 +165,48 @@ static void print_finding(const struct findings *report, const struct finding *f
 	       severities[finding->severity], terminal->colour ? "\033[0m" : "", TEXT_AT - CHECK_AT,
 	       finding->check);
 	print_wrapped(terminal, text);
-	print_paragraph(terminal, finding->consequence);
-	snprintf(remedy, sizeof(remedy), "-> %s", finding->remedy);
-	print_paragraph(terminal, finding->remedy[0] ? remedy : NULL);
+	if (!finding->consequence)
+		return;
+	printf("%*s", TEXT_AT, "");
+	print_wrapped(terminal, finding->consequence);
+	snprintf(text, sizeof(text), "-> %s", finding->remedy);
+	printf("%*s", TEXT_AT, "");
+	print_wrapped(terminal, text);
 }
 
-static void print_counts(const struct findings *report)
+static void print_counts(const struct findings *findings)
 {
 	size_t counts[SEVERITY_ERROR + 1] = {0};
 
-	for (size_t i = 0; i < report->count; i++)
-		counts[report->list[i].severity]++;
+	for (size_t i = 0; i < findings->count; i++)
+		counts[findings->list[i].severity]++;
 	printf("\n%zu error%s, %zu warning%s, %zu note%s, %zu ok\n", counts[SEVERITY_ERROR],
 	       counts[SEVERITY_ERROR] == 1 ? "" : "s", counts[SEVERITY_WARNING],
 	       counts[SEVERITY_WARNING] == 1 ? "" : "s", counts[SEVERITY_NOTE],
 	       counts[SEVERITY_NOTE] == 1 ? "" : "s", counts[SEVERITY_OK]);
 }
 
-void findings_print(const struct findings *report, enum severity least)
+void findings_print(const struct findings *findings, enum severity least)
 {
 	struct terminal terminal;
 
 	terminal_init(&terminal, STDOUT_FILENO);
-	for (size_t i = 0; i < report->count; i++)
-		if (report->list[i].severity >= least)
-			print_finding(report, &report->list[i], &terminal);
+	for (size_t i = 0; i < findings->count; i++)
+		if (findings->list[i].severity >= least)
+			print_finding(findings, &findings->list[i], &terminal);
 	if (least == SEVERITY_OK)
-		print_counts(report);
+		print_counts(findings);
 }
 
 void findings_print_line(const char *name, const char *value, const char *remark)
 {
-	char copy[LINE_MAX_BYTES];
-	const char *shown = tamed(copy, sizeof(copy), value);
+	char shown[LINE_MAX_BYTES];
 	const int room = REMARK_AT - TEXT_AT;
 	struct terminal terminal;
 	int columns;
 
+	snprintf(shown, sizeof(shown), "%s", value);
+	tame(shown);
 	terminal_init(&terminal, STDOUT_FILENO);
 	columns = terminal_width(&terminal, shown);
 	printf("  %-*s%s", TEXT_AT - 2, name, shown);
@@ -228,47 +217,37 @@ void findings_print_line(const char *name, const char *value, const char *remark
 
 /* ---- For programs ---- */
 
-static void print_member(const char *name, const char *text, const char *end)
-{
-	printf("\"%s\":", name);
-	if (text && *text)
-		json_print_string(text);
-	else
-		fputs("null", stdout);
-	fputs(end, stdout);
-}
-
-static void print_places(const char *places)
+static void print_places(struct json *json, const char *places)
 {
 	char place[FINDING_MAX_BYTES];
 
-	fputs("\"servers\":[", stdout);
-	for (const char *separator = ""; *places; separator = ",") {
+	json_open(json, "servers", '[');
+	while (*places) {
 		const char *end = strstr(places, PLACE_SEPARATOR);
 		const size_t length = end ? (size_t)(end - places) : strlen(places);
 
 		snprintf(place, sizeof(place), "%.*s", (int)length, places);
-		fputs(separator, stdout);
-		json_print_string(place);
+		json_text(json, NULL, place);
 		places += length + (end ? strlen(PLACE_SEPARATOR) : 0);
 	}
-	putchar(']');
+	json_close(json, ']');
 }
 
-void findings_print_json(const struct findings *report)
+void findings_print_json(const struct findings *report, struct json *json)
 {
-	putchar('[');
+	json_open(json, "findings", '[');
 	for (size_t i = 0; i < report->count; i++) {
 		const struct finding *finding = &report->list[i];
 
-		fputs(i > 0 ? ",\n{" : "\n{", stdout);
-		print_member("severity", severities[finding->severity], ",");
-		print_member("check", finding->check, ",");
-		print_member("finding", finding->text, ",");
-		print_member("consequence", finding->consequence, ",");
-		print_member("remedy", finding->remedy, ",");
-		print_places(finding->places);
-		putchar('}');
+		json_break_line(json);
+		json_open(json, NULL, '{');
+		json_text(json, "severity", severities[finding->severity]);
+		json_text(json, "check", finding->check);
+		json_text(json, "finding", finding->text);
+		json_text(json, "consequence", finding->consequence);
+		json_text(json, "remedy", finding->remedy);
+		print_places(json, finding->places);
+		json_close(json, '}');
 	}
-	putchar(']');
+	json_close(json, ']');
 }

@@ -1,9 +1,10 @@
+/* The list of what `doctor` found, and its output. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The findings of `doctor`. */
+struct json;
 
 enum severity {
 	SEVERITY_OK,
@@ -20,45 +21,44 @@ struct finding {
 	char text[FINDING_MAX_BYTES];
 	const char *consequence; /* NULL: none */
 	char remedy[FINDING_MAX_BYTES];
-	char places[FINDING_MAX_BYTES]; /* the servers that it is about, comma-separated */
+	char places[FINDING_MAX_BYTES]; /* the servers with this finding, comma-separated */
 	size_t place_count;
 };
 
-/* The findings, and the server that those to come are about. Several servers with the same finding
- * share it. */
+/* Zeroed, it is empty. Servers with the same finding share it. */
 struct findings {
 	struct finding *list;
 	size_t count;
-	const char *place;
-	size_t places; /* how many servers there are */
+	struct finding *last; /* for findings_explain */
+	const char *place;    /* the server whose findings are added now, or NULL */
+	size_t places;        /* how many servers there are */
 	struct finding spare;
 	bool is_incomplete; /* there was no memory for all */
 };
 
-/* Adds a finding. Never NULL; valid until the next is added. */
-__attribute__((format(printf, 4, 5))) struct finding *findings_add(struct findings *report,
-								   enum severity severity,
-								   const char *check,
-								   const char *format, ...);
+/* Adds a finding. check must be a literal. */
+__attribute__((format(printf, 4, 5))) void findings_add(struct findings *findings,
+							enum severity severity, const char *check,
+							const char *format, ...);
 
-/* Says what a finding leads to, and what to do. */
-__attribute__((format(printf, 3, 4))) void finding_explain(struct finding *finding,
-							   const char *consequence,
-							   const char *remedy, ...);
+/* Says what the finding that was added last leads to (a literal), and what to do. */
+__attribute__((format(printf, 3, 4))) void findings_explain(struct findings *findings,
+							    const char *consequence,
+							    const char *remedy, ...);
 
-/* The worst first; of the same severity in the order in which they came. */
-void findings_sort(struct findings *report);
+/* The worst first; those of the same severity keep their order. */
+void findings_sort(struct findings *findings);
 
-enum severity findings_worst(const struct findings *report);
+enum severity findings_worst(const struct findings *findings);
 
-/* On standard output, wrapped for its terminal, those that are at least so severe, and how many
- * there are. */
-void findings_print(const struct findings *report, enum severity least);
+/* Prints the findings that are at least so severe, wrapped for the terminal, and with SEVERITY_OK
+ * how many of each severity there are. */
+void findings_print(const struct findings *findings, enum severity least);
 
-/* The value of "findings". */
-void findings_print_json(const struct findings *report);
+/* The member "findings". */
+void findings_print_json(const struct findings *report, struct json *json);
 
-/* A line "  NAME  VALUE   REMARK" of what stands above the findings. */
+/* Prints a line "  NAME  VALUE   REMARK" of what stands above the findings. */
 void findings_print_line(const char *name, const char *value, const char *remark);
 
-void findings_free(struct findings *report);
+void findings_free(struct findings *findings);

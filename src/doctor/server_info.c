@@ -1,6 +1,8 @@
+/* Asks for nothing that the server is known to refuse: refusals stand in its ACL log. */
 #include "doctor/server_info.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -18,39 +20,33 @@
 #include "redis/tls.h"
 
 #define SAMPLES_MAX 100
-/* However slow the way is, round trips are not taken for longer than that. */
+/* Round trips end after this, however slow they are. */
 #define SAMPLING_MS 2000
 /* Some thousand years from now. */
 #define LATEST_S 100000000000
 
-/* A command's name and its arguments are ARGV, as text: the server says whether this user may run
- * it, and does nothing. */
-static const char may_text[] = "local check = redis.acl_check_cmd\n"
-			       "if not check then return {} end\n"
-			       "local leaves = {}\n"
-			       "for i, text in ipairs(ARGV) do\n"
-			       "local words = {}\n"
-			       "for word in string.gmatch(text, '[^\\n]+') do\n"
-			       "words[#words + 1] = word\n"
-			       "end\n"
-			       "local asked, allowed = pcall(check, unpack(words))\n"
-			       "leaves[i] = not asked and 2 or allowed and 1 or 0\n"
-			       "end\n"
-			       "return leaves\n";
+/* Returns an enum permission for each command in ARGV. */
+static const char permissions_script[] = "local check = redis.acl_check_cmd\n"
+					 "if not check then return {} end\n"
+					 "local permissions = {}\n"
+					 "for i, text in ipairs(ARGV) do\n"
+					 "local words = {}\n"
+					 "for word in string.gmatch(text, '[^\\n]+') do\n"
+					 "words[#words + 1] = word\n"
+					 "end\n"
+					 "local asked, allowed = pcall(check, unpack(words))\n"
+					 "permissions[i] = not asked and 2 or allowed and 1 or 0\n"
+					 "end\n"
+					 "return permissions\n";
 
 static const char *const sections[] = {"server",      "clients", "memory",
 				       "persistence", "stats",   "replication"};
 
-static const char *const setting_names[SETTING_COUNT] = {
-	[SETTING_SAVE] = "save",
-	[SETTING_APPENDFSYNC] = "appendfsync",
-	[SETTING_STOP_WRITES] = "stop-writes-on-bgsave-error",
-	[SETTING_MIN_REPLICAS] = "min-replicas-to-write",
-	[SETTING_TIMEOUT] = "timeout",
-	[SETTING_KEEPALIVE] = "tcp-keepalive",
-	[SETTING_BUFFERS] = "client-output-buffer-limit",
-	[SETTING_MAXCLIENTS] = "maxclients",
-	[SETTING_SCRIPT_LIMIT] = "lua-time-limit", /* its older name is known to all */
+/* All versions know the older name lua-time-limit. */
+static const char *const setting_names[SERVER_SETTINGS] = {
+	"save",           "appendfsync",   "stop-writes-on-bgsave-error", "min-replicas-to-write",
+	"timeout",        "tcp-keepalive", "client-output-buffer-limit",  "maxclients",
+	"lua-time-limit",
 };
 
 int server_info_call(struct client *client, const struct request *request, struct error *err)
@@ -58,21 +54,21 @@ int server_info_call(struct client *client, const struct request *request, struc
 	return client_call(client, request, clock_ms() + client->timeout_ms, false, err);
 }
 
-int server_info_may(struct client *client, int count, const char *const *commands,
-		    enum leave *leaves, struct error *err)
+int server_info_ask_permissions(struct client *client, size_t count, const char *const *commands,
+				enum permission *permissions, struct error *err)
 {
-	struct request request = {.argv = {"EVAL", may_text, "0"}, .argc = 3};
+	struct request request = {.argv = {"EVAL", permissions_script, "0"}, .argc = 3};
 
-	for (int i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		request.argv[request.argc++] = commands[i];
-		leaves[i] = IS_UNKNOWN;
+		permissions[i] = IS_UNKNOWN;
 	}
 	if (server_info_call(client, &request, err) < 0)
 		return -1;
-	if (reply_count(client->reply) != (size_t)count)
+	if (reply_count(client->reply) != count)
 		return reply_fits(client->reply, "") ? 1 : reply_nonsense(err);
-	for (int i = 0; i < count; i++)
-		leaves[i] = (enum leave)reply_number(client->reply, (size_t)i);
+	for (size_t i = 0; i < count; i++)
+		permissions[i] = (enum permission)reply_number(client->reply, i);
 	return 0;
 }
 
@@ -101,7 +97,7 @@ static void find_address(struct server_info *info)
 			 ntohs(six->sin6_port));
 }
 
-static int number_of(const char *version)
+static int read_version(const char *version)
 {
 	int major = 0, minor = 0, patch = 0;
 
@@ -118,12 +114,13 @@ static void copy_field(char *to, size_t size, const struct client *client, const
 	snprintf(to, size, "%s", text ? text : "");
 }
 
-static int greet(struct server_info *info, struct error *err)
+/* Fills *info with what every user is told. */
+static int say_hello(struct server_info *info, struct client *client, struct error *err)
 {
 	const struct request request = {.argv = {"HELLO"}, .argc = 1};
-	struct client *client = info->client;
 	char role[16];
 
+	*info = (struct server_info){.client = client};
 	if (server_info_call(client, &request, err) < 0)
 		return -1;
 	copy_field(info->software, sizeof(info->software), client, "server");
@@ -131,34 +128,36 @@ static int greet(struct server_info *info, struct error *err)
 	copy_field(info->mode, sizeof(info->mode), client, "mode");
 	copy_field(role, sizeof(role), client, "role");
 	info->is_replica = strcmp(role, "replica") == 0;
-	info->number = number_of(info->version);
+	info->user = client->connection.server->user ? client->connection.server->user : "default";
+	info->vendor = strcmp(info->software, "valkey") == 0 ? "Valkey" : "Redis";
+	info->version_number = read_version(info->version);
 	info->tls = tls_protocol(client->connection.redis);
 	find_address(info);
 	return 0;
 }
 
-/* ---- What it tells ---- */
+/* ---- INFO and settings ---- */
 
-static int append_info(struct server_info *info, const char *text, struct error *err)
+static int append_fields(struct server_info *info, const char *text, struct error *err)
 {
-	const size_t before = info->info ? strlen(info->info) : 0;
-	char *longer = realloc(info->info, before + strlen(text) + 2);
+	const size_t before = info->fields ? strlen(info->fields) : 0;
+	char *longer = realloc(info->fields, before + strlen(text) + 2);
 
 	if (!longer)
 		return fail(err, STATUS_OS, "cannot keep what the server says: out of memory");
-	info->info = longer;
+	info->fields = longer;
 	longer[before] = '\n';
 	strcpy(longer + before + 1, text);
 	return 0;
 }
 
-/* The server is gone, or hangs. Anything else that it answers is a refusal, and no failure. */
+/* The server is gone, or hangs. Any other answer is a refusal, and no failure. */
 static bool is_gone(const struct error *err)
 {
 	return err->status == STATUS_UNAVAILABLE && !strstr(err->text, "unknown command");
 }
 
-static int ask_info(struct server_info *info, const char *section, struct error *err)
+static int read_section(struct server_info *info, const char *section, struct error *err)
 {
 	const struct request request = {.argv = {"INFO", section}, .argc = 2};
 
@@ -166,50 +165,47 @@ static int ask_info(struct server_info *info, const char *section, struct error 
 		return is_gone(err) ? -1 : 0;
 	if (!reply_string(info->client->reply))
 		return reply_nonsense(err);
-	return append_info(info, reply_string(info->client->reply), err);
+	return append_fields(info, reply_string(info->client->reply), err);
 }
 
-/* Where one is refused, the others are not asked for. */
-static int ask_setting(struct server_info *info, enum setting setting, struct error *err)
+/* After a refusal the caller reads no more settings. */
+static int read_setting(struct server_info *info, size_t index, struct error *err)
 {
-	const struct request request = {.argv = {"CONFIG", "GET", setting_names[setting]},
-					.argc = 3};
-	const char *value;
+	const char *name = setting_names[index], *value;
+	const struct request request = {.argv = {"CONFIG", "GET", name}, .argc = 3};
 
-	info->has_config = server_info_call(info->client, &request, err) == 0;
-	if (!info->has_config)
+	info->can_read_settings = server_info_call(info->client, &request, err) == 0;
+	if (!info->can_read_settings)
 		return is_gone(err) ? -1 : 0;
-	value = reply_field(info->client->reply, setting_names[setting]);
-	/* never to save is something else than not to say */
-	snprintf(info->settings[setting], sizeof(info->settings[setting]), "%s",
-		 !value                               ? ""
-		 : setting == SETTING_SAVE && !*value ? "never"
-						      : value);
+	value = reply_field(info->client->reply, name);
+	/* An empty "save" says that the server never saves, not that we do not know. */
+	if (value && !*value && strcmp(name, "save") == 0)
+		value = "never";
+	snprintf(info->settings[index], sizeof(info->settings[index]), "%s", value ? value : "");
 	return 0;
 }
 
-/* Whatever is refused stands in the server's ACL log: what it is known to refuse is not tried. */
-static int ask_what_it_may(struct server_info *info, struct error *err)
+static int read_what_is_allowed(struct server_info *info, struct error *err)
 {
 	enum { CONFIG, SECTIONS, COUNT = SECTIONS + sizeof(sections) / sizeof(sections[0]) };
 	const char *commands[COUNT] = {"CONFIG\nGET\nsave"};
 	char texts[COUNT][32];
-	enum leave leaves[COUNT];
+	enum permission permissions[COUNT];
 	int result;
 
 	for (int i = SECTIONS; i < COUNT; i++) {
 		snprintf(texts[i], sizeof(texts[i]), "INFO\n%s", sections[i - SECTIONS]);
 		commands[i] = texts[i];
 	}
-	result = server_info_may(info->client, COUNT, commands, leaves, err);
-	info->can_ask = result == 0;
+	result = server_info_ask_permissions(info->client, COUNT, commands, permissions, err);
+	info->can_ask_permissions = result == 0;
 	result = result < 0 && is_gone(err) ? -1 : 0;
 	for (int i = SECTIONS; result == 0 && i < COUNT; i++)
-		if (!info->can_ask || leaves[i] == MAY)
-			result = ask_info(info, sections[i - SECTIONS], err);
-	info->has_config = !info->can_ask || leaves[CONFIG] == MAY;
-	for (int i = 0; result == 0 && info->has_config && i < SETTING_COUNT; i++)
-		result = ask_setting(info, (enum setting)i, err);
+		if (!info->can_ask_permissions || permissions[i] == IS_ALLOWED)
+			result = read_section(info, sections[i - SECTIONS], err);
+	info->can_read_settings = !info->can_ask_permissions || permissions[CONFIG] == IS_ALLOWED;
+	for (size_t i = 0; result == 0 && info->can_read_settings && i < SERVER_SETTINGS; i++)
+		result = read_setting(info, i, err);
 	return result;
 }
 
@@ -217,7 +213,7 @@ const char *server_info_text(const struct server_info *info, const char *field, 
 {
 	const size_t length = strlen(field);
 
-	for (const char *line = info->info; line; line = strchr(line, '\n')) {
+	for (const char *line = info->fields; line; line = strchr(line, '\n')) {
 		line++;
 		if (strncmp(line, field, length) == 0 && line[length] == ':') {
 			line += length + 1;
@@ -228,10 +224,10 @@ const char *server_info_text(const struct server_info *info, const char *field, 
 	return NULL;
 }
 
-int64_t server_info_number(const struct server_info *info, const char *field)
+long long server_info_number(const struct server_info *info, const char *field)
 {
 	char value[256], *end;
-	int64_t number;
+	long long number;
 
 	if (!server_info_text(info, field, value))
 		return -1;
@@ -239,9 +235,13 @@ int64_t server_info_number(const struct server_info *info, const char *field)
 	return end == value || *end != '\0' || number < 0 ? -1 : number;
 }
 
-const char *server_info_setting(const struct server_info *info, enum setting setting)
+const char *server_info_setting(const struct server_info *info, const char *name)
 {
-	return info->settings[setting][0] ? info->settings[setting] : NULL;
+	for (size_t i = 0; i < SERVER_SETTINGS; i++)
+		if (strcmp(setting_names[i], name) == 0)
+			return info->settings[i][0] ? info->settings[i] : NULL;
+	assert(!"a name in setting_names");
+	return NULL;
 }
 
 /* ---- Times ---- */
@@ -316,22 +316,21 @@ static int take_times(struct timing *timing, struct client *client, int samples,
 int server_info_measure(struct server_info *info, struct client *client, int samples,
 			struct error *err)
 {
-	*info = (struct server_info){.client = client};
-	if (greet(info, err) < 0)
+	if (say_hello(info, client, err) < 0)
 		return -1;
 	return take_times(&info->timing, client, samples, err);
 }
 
-int server_info_ask(struct server_info *info, struct client *client, int samples, struct error *err)
+int server_info_collect(struct server_info *info, struct client *client, int samples,
+			struct error *err)
 {
-	*info = (struct server_info){.client = client};
-	if (greet(info, err) < 0 || ask_what_it_may(info, err) < 0)
+	if (say_hello(info, client, err) < 0 || read_what_is_allowed(info, err) < 0)
 		return -1;
 	return take_times(&info->timing, client, samples, err) < 0 && is_gone(err) ? -1 : 0;
 }
 
 void server_info_free(struct server_info *info)
 {
-	free(info->info);
-	info->info = NULL;
+	free(info->fields);
+	info->fields = NULL;
 }

@@ -1,4 +1,5 @@
-/* Facts about one server for the checks: INFO, settings, clock, permissions. */
+/* What one server tells about itself, as far as this user may ask: INFO, settings, permissions and
+ * its clock. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,20 +8,7 @@
 #include "base/error.h"
 #include "redis/client.h"
 
-/* Facts that one server tells about itself, as far as this user may ask. */
-
-enum setting {
-	SETTING_SAVE,
-	SETTING_APPENDFSYNC,
-	SETTING_STOP_WRITES,
-	SETTING_MIN_REPLICAS,
-	SETTING_TIMEOUT,
-	SETTING_KEEPALIVE,
-	SETTING_BUFFERS,
-	SETTING_MAXCLIENTS,
-	SETTING_SCRIPT_LIMIT,
-	SETTING_COUNT,
-};
+#define SERVER_SETTINGS 9
 
 /* Round trips, and what the server's clock said in the quickest. */
 struct timing {
@@ -28,32 +16,34 @@ struct timing {
 	int samples;
 	int64_t median_us;
 	int64_t longest_us;
-	int64_t ahead_us; /* the server's clock, of ours; by half of quickest_us more or less */
+	int64_t ahead_us; /* the server's clock before ours, give or take half of quickest_us */
 	int64_t quickest_us;
 };
 
 struct server_info {
 	struct client *client;
-	char address[512]; /* at the other end: HOST:PORT, or the path of a socket */
-	char software[24]; /* "redis", "valkey" */
+	const char *user;
+	char address[512];  /* HOST:PORT, or the path of a socket */
+	char software[24];  /* "redis", "valkey" */
+	const char *vendor; /* the same with a capital letter */
 	char version[32];
-	int number; /* 70015 for 7.0.15 */
+	int version_number; /* 70015 for 7.0.15 */
 	char mode[16];
 	bool is_replica;
-	const char *tls; /* NULL: none */
-	bool can_ask;    /* what this user may do, without trying it */
-	bool has_config; /* the server lets this user read its configuration */
-	char *info;
-	char settings[SETTING_COUNT][160]; /* "": not known */
+	const char *tls;          /* NULL: none */
+	bool can_ask_permissions; /* without trying */
+	bool can_read_settings;
+	char *fields; /* the replies to INFO */
+	char settings[SERVER_SETTINGS][160];
 	struct timing timing;
 };
 
-/* Asks, with samples round trips. Returns 0, or -1 when the server cannot be asked anything. Call
- * server_info_free in both cases. */
-int server_info_ask(struct server_info *info, struct client *client, int samples,
-		    struct error *err);
+/* Asks for everything, with `samples` round trips. Returns 0, or -1 when the server cannot be asked
+ * anything. Call server_info_free in both cases. */
+int server_info_collect(struct server_info *info, struct client *client, int samples,
+			struct error *err);
 
-/* Only reaches the server and takes round trips. */
+/* The same without INFO, settings and permissions. */
 int server_info_measure(struct server_info *info, struct client *client, int samples,
 			struct error *err);
 
@@ -61,24 +51,24 @@ int server_info_measure(struct server_info *info, struct client *client, int sam
 const char *server_info_text(const struct server_info *info, const char *field, char value[256]);
 
 /* The same as a number; -1 when it is not known. */
-int64_t server_info_number(const struct server_info *info, const char *field);
+long long server_info_number(const struct server_info *info, const char *field);
 
-/* A setting of the server; NULL when it is not known. */
-const char *server_info_setting(const struct server_info *info, enum setting setting);
+/* A setting of the server (CONFIG GET); NULL when it is not known. */
+const char *server_info_setting(const struct server_info *info, const char *name);
 
-/* One request within the client's timeout; the reply is the client's. */
+/* Sends one request with the client's timeout; the reply is the client's. */
 int server_info_call(struct client *client, const struct request *request, struct error *err);
 
-enum leave {
-	MAY_NOT,
-	MAY,
-	IS_UNKNOWN, /* such a command is not there, or nobody can be asked */
+enum permission {
+	IS_DENIED,
+	IS_ALLOWED,
+	IS_UNKNOWN, /* the server has no such command */
 };
 
-/* Asks whether this user may run commands, each with its arguments, separated by blanks, without
- * running them. At most REQUEST_ARGS - 3. Returns 0; 1 when the server is too old to be asked; or
- * -1. */
-int server_info_may(struct client *client, int count, const char *const *commands,
-		    enum leave *leaves, struct error *err);
+/* Asks whether this user may run commands, without running them. The words of a command are
+ * separated by line ends; REQUEST_ARGS - 3 commands at most. Returns 0; 1 when the server is too
+ * old to be asked; or -1. */
+int server_info_ask_permissions(struct client *client, size_t count, const char *const *commands,
+				enum permission *permissions, struct error *err);
 
 void server_info_free(struct server_info *info);

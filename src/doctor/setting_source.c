@@ -1,3 +1,4 @@
+/* Shows values as a configuration file would have them. */
 #include "doctor/setting_source.h"
 
 #include <inttypes.h>
@@ -19,6 +20,7 @@ static void show_value(char *text, size_t size, const struct options *options,
 		snprintf(text, size, "%s", *(const bool *)member ? "yes" : "no");
 		break;
 	case OPTION_TEXT:
+	case OPTION_FILE:
 	case OPTION_URL:
 		snprintf(text, size, "%s", *(const char *const *)member);
 		break;
@@ -36,35 +38,24 @@ static void show_value(char *text, size_t size, const struct options *options,
 		snprintf(text, size, "%s", signal_show(name, *(const int *)member));
 		break;
 	case OPTION_ON_LOST:
-		snprintf(text, size, "%s",
-			 *(const enum on_lost *)member == ON_LOST_WARN ? "warn" : "kill");
+		snprintf(text, size, "%s", on_lost_words[*(const enum on_lost *)member]);
 		break;
-	}
-}
-
-static const char *source_name(enum option_source source)
-{
-	switch ((int)source) {
-	case SOURCE_FLAG:
-		return "flag";
-	case SOURCE_ENVIRONMENT:
-		return "environment";
-	case SOURCE_FILE:
-		return "file";
-	default:
-		return "default";
 	}
 }
 
 static void show_origin(struct shown_setting *shown, const struct options *options,
 			const struct option_row *row)
 {
-	shown->source = source_name(options_origin(options, row)->source);
+	static const char *const names[] = {[0] = "default",
+					    [SOURCE_FLAG] = "flag",
+					    [SOURCE_ENVIRONMENT] = "environment",
+					    [SOURCE_FILE] = "file"};
+
+	shown->source = names[options_origin(options, row)->source];
 	settings_where(options, row, shown->where, sizeof(shown->where));
 }
 
-/* The row of the password says at most where one may be from: which one counts is another matter.
- */
+/* Several sources may have a password; options->password_source is the one that counts. */
 static void show_password(struct shown_setting *shown, const struct options *options)
 {
 	const struct option_row *url = option_named("url"), *text = option_named("password"),

@@ -1,4 +1,4 @@
-/* Which option has which value, and where that was set. For `doctor`. */
+/* Tells `doctor` which value a setting has, and where it was set. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,6 @@
 #include "cli/options.h"
 #include "redis/server_url.h"
 
-/* One setting for people who ask why it is as it is. */
 struct shown_setting {
 	const char *name;
 	char value[512];    /* "": none; never a password */
@@ -16,6 +15,7 @@ struct shown_setting {
 	char where[512];    /* "--url", "FAIRLOCK_URL", "/etc/fairlock.conf:3"; "": nowhere */
 };
 
-/* The index-th setting that may have a default of the user's. Returns false behind the last. */
+/* Shows the index-th option that variables or configuration files may set. Returns false behind the
+ * last. */
 bool setting_source_show(struct shown_setting *shown, size_t index, const struct options *options,
 			 const struct server *server);

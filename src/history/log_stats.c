@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/json.h"
 #include "history/intervals.h"
 #include "history/log_reply.h"
 #include "output/timestamp.h"
@@ -132,59 +133,51 @@ static void measure(struct stats *stats, struct intervals *intervals)
 	}
 }
 
-static void print_json_times(const char *name, const struct times *times)
+static void print_json_ms(struct json *json, const char *key, int64_t ms)
 {
-	const struct {
-		const char *name;
-		int64_t ms;
-	} figures[] = {
-		{"median", times->median},
-		{"p95", times->p95},
-		{"longest", times->longest},
-	};
-
-	printf(",\"%s\":", name);
-	for (size_t i = 0; i < 3; i++) {
-		printf("%s\"%s\":", i > 0 ? "," : "{", figures[i].name);
-		if (figures[i].ms == UNKNOWN_MS)
-			fputs("null", stdout);
-		else
-			printf("%" PRId64, figures[i].ms);
-	}
-	putchar('}');
+	if (ms == UNKNOWN_MS)
+		json_printf(json, key, "null");
+	else
+		json_printf(json, key, "%" PRId64, ms);
 }
 
-static void print_json_moment(const char *name, int64_t ms)
+static void print_json_times(struct json *json, const char *key, const struct times *times)
+{
+	json_open(json, key, '{');
+	print_json_ms(json, "median", times->median);
+	print_json_ms(json, "p95", times->p95);
+	print_json_ms(json, "longest", times->longest);
+	json_close(json, '}');
+}
+
+static void print_json_moment(struct json *json, const char *key, int64_t ms)
 {
 	char text[TIMESTAMP_MAX_BYTES];
 
-	if (ms == UNKNOWN_MS)
-		printf("\"%s\":null,", name);
-	else
-		printf("\"%s\":\"%s\",", name, timestamp_rfc3339(text, ms));
+	json_text(json, key, ms == UNKNOWN_MS ? NULL : timestamp_rfc3339(text, ms));
 }
 
 static void print_json(const struct stats *stats)
 {
 	const int64_t length_ms = stats->to_ms - stats->from_ms;
+	struct json json = {0};
 
-	fputs("{\"stats\":{", stdout);
-	print_json_moment("from", stats->from_ms);
-	print_json_moment("to", stats->to_ms);
+	json_open(&json, NULL, '{');
+	json_open(&json, "stats", '{');
+	print_json_moment(&json, "from", stats->from_ms);
+	print_json_moment(&json, "to", stats->to_ms);
 	for (int i = 0; i < KINDS; i++)
-		printf("\"%s\":%zu,", kinds[i], stats->counts[i]);
-	if (stats->holding_ms == UNKNOWN_MS)
-		fputs("\"holding_ms\":null,", stdout);
-	else
-		printf("\"holding_ms\":%" PRId64 ",", stats->holding_ms);
-	printf("\"waiting\":%zu,", stats->waiting);
+		json_printf(&json, kinds[i], "%zu", stats->counts[i]);
+	print_json_ms(&json, "holding_ms", stats->holding_ms);
+	json_printf(&json, "waiting", "%zu", stats->waiting);
 	if (length_ms > 0)
-		printf("\"busy\":%.4f", (double)stats->busy_ms / (double)length_ms);
+		json_printf(&json, "busy", "%.4f", (double)stats->busy_ms / (double)length_ms);
 	else
-		fputs("\"busy\":null", stdout);
-	print_json_times("waited_ms", &stats->waited);
-	print_json_times("held_ms", &stats->held);
-	puts("}}");
+		json_printf(&json, "busy", "null");
+	print_json_times(&json, "waited_ms", &stats->waited);
+	print_json_times(&json, "held_ms", &stats->held);
+	json_close(&json, '}');
+	json_close(&json, '}');
 }
 
 static void print_times(const char *name, const struct times *times)

@@ -1,3 +1,4 @@
+/* Derives the keys of a lock from its NAME. */
 #pragma once
 
 #include "base/error.h"
@@ -5,8 +6,7 @@
 #define NAME_MAX_BYTES 512
 #define KEY_MAX_BYTES (NAME_MAX_BYTES + 64)
 
-/* The keys of one lock, in the order in which every script takes them, and the
- * prefix of its channels. */
+/* The keys in the order in which every script takes them, and the prefix of the channels. */
 struct lock_keys {
 	char name[NAME_MAX_BYTES + 1];
 	char queue[KEY_MAX_BYTES];

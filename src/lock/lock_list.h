@@ -10,7 +10,7 @@
 struct cluster_nodes;
 struct server;
 
-/* The names of the locks that the nodes know of, sorted, each once. */
+/* The names, sorted, each once. */
 struct lock_list {
 	struct found {
 		char *name;
@@ -25,8 +25,7 @@ struct lock_list {
 int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
 		   struct error *err);
 
-/* The same for somebody who waits at a prompt: what can be found at once. Starts no private
- * server. Call lock_list_free. */
+/* The same for completion: the names that can be found at once. Starts no private server. */
 void lock_list_find_quickly(struct lock_list *names, const struct server *server);
 
 void lock_list_free(struct lock_list *names);

@@ -1,3 +1,4 @@
+/* Ids are random and have the form of Redisson's, so that both kinds of clients share a queue. */
 #include "lock/owner.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #define WORD_SEPARATOR " "
 #define UUID_LENGTH 36
 
-/* Returns where the next is to be put. */
+/* Returns the place for the next one. */
 static char *put_byte(char *text, uint8_t byte)
 {
 	*text++ = SECRET_DIGITS[byte >> 4];
@@ -62,7 +63,7 @@ bool owner_is_valid(const char *id)
 
 int owner_inherited(char (**ids)[OWNER_MAX_BYTES])
 {
-	static char list[HELD_MAX][OWNER_MAX_BYTES]; /* 16 kB, of which most stay untouched */
+	static char list[HELD_MAX][OWNER_MAX_BYTES]; /* 16 kB, most of them never touched */
 	const char *word = getenv("FAIRLOCK_HELD");
 	int count = 0;
 
@@ -80,26 +81,19 @@ int owner_inherited(char (**ids)[OWNER_MAX_BYTES])
 	return count;
 }
 
-/* Appends text; control characters become '?', so that tabs stay separators. */
-static void append(char *by, const char *text)
+/* Appends text, with '?' for control characters, and the separator behind it ('\0': none). */
+static void append(char *by, const char *text, char behind)
 {
 	size_t at = strlen(by);
 
 	for (; *text && at < BY_MAX_BYTES - 1; text++)
 		by[at++] = (unsigned char)*text < ' ' || *text == 127 ? '?' : *text;
+	if (behind && at < BY_MAX_BYTES - 1)
+		by[at++] = behind;
 	by[at] = '\0';
 }
 
-static void tab(char *by)
-{
-	size_t at = strlen(by);
-
-	if (at < BY_MAX_BYTES - 1)
-		memcpy(by + at, "\t", 2);
-}
-
-/* The name that the user goes by: $LOGNAME costs no look-up in the password
- * database, and this is only for people to read. */
+/* $LOGNAME costs no look-up in the password database, and the name is only for people to read. */
 static const char *user_name(char *number, size_t size)
 {
 	const char *name = getenv("LOGNAME");
@@ -121,18 +115,12 @@ void owner_describe(char by[BY_MAX_BYTES], char *const *words)
 
 	by[0] = '\0';
 	gethostname(host, sizeof(host) - 1);
-	append(by, host);
-	tab(by);
+	append(by, host, '\t');
 	snprintf(number, sizeof(number), "%d", (int)getpid());
-	append(by, number);
-	tab(by);
-	append(by, user_name(number, sizeof(number)));
-	tab(by);
-	for (; *words; words++) {
-		append(by, *words);
-		if (words[1])
-			append(by, " ");
-	}
+	append(by, number, '\t');
+	append(by, user_name(number, sizeof(number)), '\t');
+	for (; *words; words++)
+		append(by, *words, words[1] ? ' ' : '\0');
 }
 
 /* Ends the word at *rest, which then begins behind it. */

@@ -1,3 +1,4 @@
+/* Owner ids, and the description of a process that goes with them to the server. */
 #pragma once
 
 #include <stdbool.h>
@@ -5,7 +6,7 @@
 
 #include "base/error.h"
 
-/* UUID:NUMBER, with room to spare for Redisson's. */
+/* UUID:NUMBER; Redisson's may be longer. */
 #define OWNER_MAX_BYTES 80
 #define HELD_MAX 200
 #define BY_MAX_BYTES 512
@@ -16,22 +17,20 @@
 /* Writes a fresh owner id of this process. */
 int owner_new(char id[OWNER_MAX_BYTES], struct error *err);
 
-/* Writes sixteen digits that nobody can guess, or "" when the kernel has none to give. */
+/* Writes sixteen random digits, or "" if the kernel gives none. */
 void owner_draw_secret(char secret[SECRET_BYTES]);
 
 /* Whether a text may be an owner id, of ours or of Redisson. */
 bool owner_is_valid(const char *id);
 
-/* Splits $FAIRLOCK_HELD, the owner ids of the enclosing holds. Returns how many there are, and
- * where: they stay there. Words that are no owner ids are left out, and what is more than HELD_MAX.
- */
+/* Splits $FAIRLOCK_HELD, the owner ids of the enclosing holds, into a static array. Returns how
+ * many there are, at most HELD_MAX. Skips words that are no owner ids. */
 int owner_inherited(char (**ids)[OWNER_MAX_BYTES]);
 
-/* Writes "HOST\tPID\tUSER\tCOMMAND" about this process, for people to read. words is the
- * command, ended by NULL. */
+/* Describes this process: "HOST\tPID\tUSER\tCOMMAND". words: the command, ended by NULL. */
 void owner_describe(char by[BY_MAX_BYTES], char *const *words);
 
-/* The parts of what owner_describe wrote; "" for what is not known. They point into text. */
+/* The parts of a description, "" for an unknown one. They point into text. */
 struct owner_process {
 	char text[BY_MAX_BYTES];
 	const char *host;
@@ -42,7 +41,7 @@ struct owner_process {
 
 void owner_parse(struct owner_process *process, const char *by);
 
-/* Writes "COMMAND (pid PID, USER@HOST)" from what owner_describe wrote. */
+/* Turns a description into "COMMAND (pid PID, USER@HOST)". */
 void owner_show(char *text, size_t size, const char *by);
 
 /* The command without the folder of its program. Points into command. */

@@ -184,30 +184,27 @@ void table_stream(struct table *table)
 	table->json_lines = scols_table_is_json(table->lines);
 }
 
-static void print_value(enum column_kind kind, const char *cell)
+static void print_value(struct json *json, const struct column *column, const char *cell)
 {
-	if (!cell || !*cell || (kind == COLUMN_NUMBER && !is_number(cell)))
-		fputs("null", stdout);
-	else if (kind == COLUMN_NUMBER)
-		fputs(cell, stdout);
-	else if (kind == COLUMN_BOOLEAN)
-		fputs(*cell == '1' ? "true" : "false", stdout);
+	if (!cell || !*cell || (column->kind == COLUMN_NUMBER && !is_number(cell)))
+		json_text(json, column->name, NULL);
+	else if (column->kind == COLUMN_NUMBER)
+		json_printf(json, column->name, "%s", cell);
+	else if (column->kind == COLUMN_BOOLEAN)
+		json_printf(json, column->name, *cell == '1' ? "true" : "false");
 	else
-		json_print_string(cell);
+		json_text(json, column->name, cell);
 }
 
 static void print_object(const struct table *table, const char *const *cells)
 {
-	for (size_t i = 0; i < table->count; i++) {
-		const struct column *column = &table->layout->columns[table->chosen[i]];
+	struct json json = {0};
 
-		printf("%s\"", i > 0 ? "," : "{");
-		for (const char *c = column->name; *c; c++)
-			putchar(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
-		fputs("\":", stdout);
-		print_value(column->kind, cells[table->chosen[i]]);
-	}
-	puts("}");
+	json_open(&json, NULL, '{');
+	for (size_t i = 0; i < table->count; i++)
+		print_value(&json, &table->layout->columns[table->chosen[i]],
+			    cells[table->chosen[i]]);
+	json_close(&json, '}');
 }
 
 int table_add(struct table *table, const char *const *cells, struct error *err)

@@ -1,3 +1,5 @@
+/* Takes what the server says, and finds out what it answers: the request, a subscription,
+ * ASKING. */
 #include "redis/client.h"
 
 #include <hiredis/hiredis.h>
@@ -7,9 +9,10 @@
 #include "base/clock.h"
 #include "redis/client_fail.h"
 #include "redis/client_send.h"
+#include "redis/reply.h"
 #include "redis/server_error.h"
 
-/* So much is taken from the server in one step: what else its caller waits for comes between. */
+/* So many replies are taken in one step: the caller has other things to wait for. */
 #define REPLIES_AT_ONCE 100
 
 void client_init(struct client *client, const struct server *server, int64_t timeout_ms)
@@ -39,11 +42,11 @@ static void confirmed(struct client *client)
 		client->before_reply--;
 }
 
-/* An error says not what it answers: who becomes first may have subscribed to another channel while
- * a request was under way. */
+/* An error does not say what it answers: a waiter that becomes the first may have subscribed to
+ * another channel while a request was under way. */
 static bool is_of_subscription(const struct client *client)
 {
-	return client->sent ? client->before_reply > 0 : client->confirmations > 0;
+	return client->phase >= REQUEST_SENT ? client->before_reply > 0 : client->confirmations > 0;
 }
 
 static int find_channel(const struct client *client, const redisReply *name)
@@ -55,7 +58,7 @@ static int find_channel(const struct client *client, const redisReply *name)
 	return i;
 }
 
-/* A message counts as a whole: the beginning of a longer one must not pass for it. */
+/* The beginning of a message that is too long must not pass for a message. */
 static void keep_message(struct client *client, const redisReply *text)
 {
 	const bool fits = text->len < sizeof(client->message) && strlen(text->str) == text->len;
@@ -70,15 +73,15 @@ static enum client_event take_push(struct client *client, const redisReply *push
 	if (is_text(push->element[0], "subscribe") || is_text(push->element[0], "ssubscribe"))
 		confirmed(client);
 	if (is_text(push->element[0], "sunsubscribe"))
-		/* the slot has moved: whoever waits does so at its new place */
-		return client_lost_for(client, "the lock has moved to another node");
-	if (!is_text(push->element[0], "message") && !is_text(push->element[0], "smessage"))
-		return CLIENT_NOTHING;
-	if (push->element[2]->type != REDIS_REPLY_STRING)
+		/* the slot has moved: a waiter waits at its new place */
+		return client_break(client, STATUS_UNAVAILABLE, "use",
+				    "the lock has moved to another node");
+	if ((!is_text(push->element[0], "message") && !is_text(push->element[0], "smessage")) ||
+	    push->element[2]->type != REDIS_REPLY_STRING)
 		return CLIENT_NOTHING;
 	client->heard_on = find_channel(client, push->element[1]);
 	keep_message(client, push->element[2]);
-	client->again_ms = 0; /* it serves again, or serves somebody */
+	client->again_ms = 0; /* the server serves again, or serves others */
 	return CLIENT_MESSAGE;
 }
 
@@ -89,19 +92,19 @@ static enum client_event take_error(struct client *client, const char *text)
 
 	if (server_error_is(text, "MOVED") || server_error_is(text, "ASK")) {
 		if (!connection_redirect(&client->connection, text))
-			return client_lost_for(client, text);
-		client->sent = false; /* nothing was done there */
+			return client_break(client, STATUS_UNAVAILABLE, "use", text);
+		client_unsend(client); /* nothing was done there */
 		client_forget_connection(client);
 		return CLIENT_NOTHING;
 	}
 	if (server_error_is(text, "NOSCRIPT") && !of_subscription && client->request.script &&
-	    !client->whole_script) {
+	    client->phase == REQUEST_SENT) {
 		client_send_request(client, true);
 		return CLIENT_NOTHING;
 	}
 	event = client_refused(client, text, of_subscription);
-	if (of_subscription && client->final) {
-		/* the request behind it may have been granted */
+	if (of_subscription && event == CLIENT_REFUSED) {
+		/* the request that was sent behind it may have been granted */
 		client->strays++;
 		client->channel_count = 0;
 		client_start_over(client);
@@ -112,10 +115,7 @@ static enum client_event take_error(struct client *client, const char *text)
 static enum client_event answered(struct client *client)
 {
 	connection_is_well(&client->connection);
-	client->pending = false;
-	client->sent = false;
-	client->confirming = false;
-	client->retried = false;
+	client->phase = REQUEST_NONE;
 	client->returning = false;
 	client->ever_answered = true;
 	client->error.status = STATUS_OK;
@@ -124,13 +124,10 @@ static enum client_event answered(struct client *client)
 
 static bool needs_replicas(const struct client *client)
 {
-	const struct request *request = &client->request;
-
-	return request->replicas > 0 && client->reply->type == REDIS_REPLY_ARRAY &&
-	       client->reply->elements > 0 && is_text(client->reply->element[0], request->durable);
+	return client->request.replicas > 0 &&
+	       strcmp(reply_text(client->reply, 0), client->request.durable) == 0;
 }
 
-/* Keeps the reply to a request as client->reply. */
 static enum client_event take_answer(struct client *client, redisReply *reply)
 {
 	if (reply->type == REDIS_REPLY_ERROR)
@@ -139,17 +136,17 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 		client->unasked--;
 		return CLIENT_NOTHING;
 	}
-	/* nor before the request has left: a server that answers without listening would make us
-	 * pile up requests */
-	if (!client->pending || !client->sent || connection_is_sending(&client->connection))
-		return client_nonsense(client, "a reply that nobody asked for");
-	if (client->confirming) {
+	/* a server that answers before the request has left would make us pile up requests */
+	if (client->phase < REQUEST_SENT || connection_is_sending(&client->connection))
+		return client_break(client, STATUS_BUG, "understand",
+				    "a reply that nobody asked for");
+	if (client->phase == REQUEST_CONFIRMING) {
 		client->replicas = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
 		return answered(client);
 	}
 	if (client->channel_count > 0 && client->connection.handshake.shards && !client->by_shard) {
-		/* the handshake has just said what kind of server this is; this copy is no stray */
-		client->sent = false;
+		/* the handshake has just said what kind of server this is; no copy is under way */
+		client_unsend(client);
 		client->retried = true;
 		client_start_over(client);
 		return CLIENT_NOTHING;
@@ -157,7 +154,7 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 	client->reply = reply;
 	if (!needs_replicas(client))
 		return answered(client);
-	client->confirming = true;
+	client->phase = REQUEST_CONFIRMING;
 	client->ever_answered = true; /* there is something to come back to */
 	client_send_wait(client);
 	return CLIENT_NOTHING;
@@ -178,7 +175,7 @@ static enum client_event take(struct client *client, redisReply *reply)
 static void opened(struct client *client)
 {
 	client_forget_connection(client); /* the one before may have ended in its handshake */
-	/* who goes on for a dead process does not know what that was told */
+	/* a process that goes on for a dead one does not know what the dead one was told */
 	client->returning = client->ever_answered || client->strays > 0;
 	client->by_shard = client->connection.handshake.shards;
 	client_send_subscriptions(client);
@@ -197,20 +194,19 @@ bool client_has_greeted(const struct client *client)
 
 static bool is_wanted(const struct client *client)
 {
-	return client->pending || client->channel_count > 0 || client->eager;
+	return client_has_request(client) || client->channel_count > 0 || client->eager;
 }
 
 static bool may_send(const struct client *client)
 {
-	return is_open(client) && client->pending && !client->sent;
+	return is_open(client) && client->phase == REQUEST_WAITING;
 }
 
-/* As long as the handshake is unanswered, the connection minds the time: another seed may do. */
+/* Until the handshake is answered, the connection watches the time: another seed may do. */
 static int64_t due_ms(const struct client *client)
 {
-	return client->sent && is_open(client) && client->connection.handshake.due == 0
-		       ? client->due_ms
-		       : NEVER_MS;
+	return client->phase >= REQUEST_SENT && client_has_greeted(client) ? client->due_ms
+									   : NEVER_MS;
 }
 
 static enum client_event step(struct client *client)
@@ -218,7 +214,7 @@ static enum client_event step(struct client *client)
 	enum client_event event = CLIENT_NOTHING;
 	redisReply *reply;
 
-	if (!client->confirming)
+	if (client->phase != REQUEST_CONFIRMING)
 		client_drop_reply(client);
 	if (client->connection.stage == CONNECTION_DOWN && !is_wanted(client))
 		return CLIENT_NOTHING;
@@ -242,7 +238,7 @@ static enum client_event step(struct client *client)
 	return event;
 }
 
-/* A client that was late itself, because it was stopped perhaps, may find the reply there. */
+/* If we are late ourselves, perhaps because we were stopped, the reply may have come. */
 enum client_event client_step(struct client *client)
 {
 	const bool was_due = clock_ms() >= due_ms(client);
@@ -250,7 +246,9 @@ enum client_event client_step(struct client *client)
 
 	client->more = false;
 	event = step(client);
-	return was_due && clock_ms() >= due_ms(client) ? client_no_reply(client) : event;
+	if (was_due && clock_ms() >= due_ms(client))
+		return client_break(client, STATUS_UNAVAILABLE, "reach", "no reply in time");
+	return event;
 }
 
 int64_t client_wait(const struct client *client, struct pollfd *slot)
@@ -281,31 +279,28 @@ void client_subscribe(struct client *client, const char *channel)
 void client_request(struct client *client, const struct request *request)
 {
 	client->request = *request;
-	client->whole_script = false;
-	client->pending = true;
-	client->sent = false;
+	client->phase = REQUEST_WAITING;
 	client->retried = false;
 	client->again_ms = 0;
 }
 
 void client_cancel(struct client *client)
 {
-	if (client->pending && client->sent)
+	if (client->phase >= REQUEST_SENT)
 		client_start_over(client);
-	client->pending = false;
-	client->sent = false;
-	client->retried = false;
+	client->phase = REQUEST_NONE;
 }
 
-bool client_is_silent(const struct client *client)
+bool client_has_request(const struct client *client)
 {
-	return connection_is_silent(&client->connection);
+	return client->phase != REQUEST_NONE;
 }
 
 bool client_is_still(const struct client *client)
 {
-	return client_has_greeted(client) && !client->pending && !client->confirming &&
-	       client->confirmations == 0 && client->unasked == 0 && client_is_silent(client);
+	return client_has_greeted(client) && !client_has_request(client) &&
+	       client->confirmations == 0 && client->unasked == 0 &&
+	       connection_is_silent(&client->connection);
 }
 
 void client_open(struct client *client)

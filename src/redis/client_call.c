@@ -1,3 +1,4 @@
+/* Waits for one request in a poll of its own, and for nothing else meanwhile. */
 #include "redis/client_call.h"
 
 #include <poll.h>
@@ -5,13 +6,13 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
-/* Which failures a call repeats its request after. */
+/* After which failures a call goes on. */
 enum patience {
-	AT_ONCE,  /* nothing */
-	ON_BREAK, /* a connection that was made, and broke */
-	ALWAYS,   /* whatever the server is away for */
+	NEVER,    /* none */
+	ON_BREAK, /* when a connection that was made has broken */
+	ALWAYS,   /* when the server is away for any cause */
 };
 
 static bool goes_on(const struct client *client, enum patience patience)
@@ -20,10 +21,10 @@ static bool goes_on(const struct client *client, enum patience patience)
 	       (patience == ALWAYS || (patience == ON_BREAK && client->connection.broke));
 }
 
-/* Until the request is answered, or, if there is none, the server has greeted us. */
+/* Waits until the request is answered or, if there is none, until the server has greeted us. */
 static int await(struct client *client, int64_t until_ms, enum patience patience, struct error *err)
 {
-	const bool for_reply = client->pending;
+	const bool for_reply = client_has_request(client);
 	struct pollfd slot;
 
 	for (;;) {
@@ -31,14 +32,15 @@ static int await(struct client *client, int64_t until_ms, enum patience patience
 
 		if (event == CLIENT_REPLY || (!for_reply && client_has_greeted(client)))
 			return 0;
-		if (event == CLIENT_FAILED && !goes_on(client, patience)) {
+		if (event == CLIENT_REFUSED ||
+		    (event == CLIENT_FAILED && !goes_on(client, patience))) {
 			*err = client->error;
 			return -1;
 		}
 		if (event != CLIENT_NOTHING)
 			continue;
-		int64_t now = clock_ms();
-		int64_t wake = client_wait(client, &slot);
+		const int64_t now = clock_ms();
+		const int64_t wake = earliest(client_wait(client, &slot), until_ms);
 
 		if (now >= until_ms) {
 			if (client->error.status)
@@ -48,16 +50,13 @@ static int await(struct client *client, int64_t until_ms, enum patience patience
 				     server_shown(client->connection.server));
 			return -1;
 		}
-		if (wake > until_ms)
-			wake = until_ms;
 		poll(&slot, 1, wake > now ? (int)(wake - now) : 0);
 	}
 }
 
-/* A server that goes away is an error to report, not the end of a command that does not block the
- * signal for other reasons. */
-static int await_in_peace(struct client *client, int64_t until_ms, enum patience patience,
-			  struct error *err)
+/* A server that goes away is an error to report: SIGPIPE must not end the command. */
+static int await_without_sigpipe(struct client *client, int64_t until_ms, enum patience patience,
+				 struct error *err)
 {
 	const struct timespec at_once = {0};
 	sigset_t set, before;
@@ -78,20 +77,20 @@ int client_call(struct client *client, const struct request *request, int64_t un
 		bool patient, struct error *err)
 {
 	client_request(client, request);
-	return await_in_peace(client, until_ms, patient ? ALWAYS : ON_BREAK, err);
+	return await_without_sigpipe(client, until_ms, patient ? ALWAYS : ON_BREAK, err);
 }
 
 int client_connect(struct client *client, int64_t until_ms, struct error *err)
 {
 	client_open(client);
-	return await_in_peace(client, until_ms, ON_BREAK, err);
+	return await_without_sigpipe(client, until_ms, ON_BREAK, err);
 }
 
 void client_finish(struct client *client, int64_t until_ms)
 {
 	struct error ignored;
 
-	if (client->pending)
-		await_in_peace(client, until_ms, AT_ONCE, &ignored);
+	if (client_has_request(client))
+		await_without_sigpipe(client, until_ms, NEVER, &ignored);
 	client_cancel(client);
 }

@@ -1,3 +1,4 @@
+/* Decides whether a failure may pass, and tells what was denied. */
 #include "redis/client_fail.h"
 
 #include <hiredis/hiredis.h>
@@ -7,10 +8,10 @@
 #include "base/clock.h"
 #include "redis/connection.h"
 #include "redis/script.h"
+#include "redis/server.h"
 #include "redis/server_error.h"
-#include "redis/server_url.h"
 
-/* A server that cannot serve now is asked over the same connection, but not for ever. */
+/* Of so many attempts, one looks for the way to the server anew. */
 #define STAYS_MAX 16
 
 void client_drop_reply(struct client *client)
@@ -18,35 +19,38 @@ void client_drop_reply(struct client *client)
 	if (client->reply)
 		freeReplyObject(client->reply);
 	client->reply = NULL;
-	client->confirming = false;
 }
 
-/* A request that was under way on a lost connection goes out again over the next one. */
-void client_forget_connection(struct client *client)
+void client_unsend(struct client *client)
 {
 	client_drop_reply(client);
+	if (client->phase >= REQUEST_SENT)
+		client->phase = REQUEST_WAITING;
+}
+
+void client_forget_connection(struct client *client)
+{
+	if (client->phase >= REQUEST_SENT) {
+		client->retried = true;
+		client->strays++;
+	}
+	client_unsend(client);
 	client->subscribed = 0;
 	client->confirmations = 0;
 	client->before_reply = 0;
 	client->unasked = 0;
 	client->again_ms = 0;
-	if (client->pending && client->sent) {
-		client->retried = true;
-		client->strays++;
-	}
-	client->sent = false;
 }
 
-/* Nothing has gone wrong, the connection is at the wrong place, or of the wrong kind. */
 void client_start_over(struct client *client)
 {
 	client_forget_connection(client);
 	connection_drop(&client->connection);
 }
 
-/* The first request may come in the seconds in which a replica becomes the master, or a slot is
- * moved. A connection that was made and broke tells little, too: the next one may work. Neither is
- * a server that is down. */
+/* The first request may come while a replica becomes the master, or while a slot moves. A
+ * connection that was made and broke says little, too: the next one may work. In neither case is
+ * the server down. */
 static bool may_pass(const struct client *client)
 {
 	const struct connection *connection = &client->connection;
@@ -57,37 +61,23 @@ static bool may_pass(const struct client *client)
 		connection->handshake.is_cluster);
 }
 
-/* The connection, or the attempt to make one, is over; another one follows. */
 enum client_event client_lost(struct client *client)
 {
 	client_forget_connection(client);
 	client->error = client->connection.error;
-	client->final = client->connection.refused;
 	if (may_pass(client) && connection_await(&client->connection))
 		return CLIENT_NOTHING;
-	return CLIENT_FAILED;
+	return client->connection.refused ? CLIENT_REFUSED : CLIENT_FAILED;
 }
 
-enum client_event client_lost_for(struct client *client, const char *cause)
+enum client_event client_break(struct client *client, enum status status, const char *verb,
+			       const char *cause)
 {
-	connection_fail(&client->connection, STATUS_UNAVAILABLE, "use", cause);
+	connection_fail(&client->connection, status, verb, cause);
 	return client_lost(client);
 }
 
-enum client_event client_no_reply(struct client *client)
-{
-	connection_fail(&client->connection, STATUS_UNAVAILABLE, "reach", "no reply in time");
-	return client_lost(client);
-}
-
-/* Ends the connection: no Redis server sends this. */
-enum client_event client_nonsense(struct client *client, const char *what)
-{
-	connection_fail(&client->connection, STATUS_BUG, "understand", what);
-	return client_lost(client);
-}
-
-/* A server does not say which key or channel it denied: these are what the request needs. */
+/* A server does not say which key or channel it denied: tell those that the request needs. */
 static void add_denied(struct client *client, const char *text)
 {
 	const struct request *request = &client->request;
@@ -106,14 +96,15 @@ static void add_denied(struct client *client, const char *text)
 		     server_shown(client->connection.server), text, names);
 }
 
-/* A server that cannot serve now is asked again over the same connection: a waiter who went away
- * and came back would miss its turn meanwhile. Now and then the way is looked for anew, for its
- * name may belong to another server by now; at once where there are others. */
+/* A server that cannot serve now is asked again over the same connection: a waiter that went away
+ * and came back would miss its turn meanwhile. But now and then the client looks for the server
+ * anew, because its name may belong to another one by now; it does so at once where there are
+ * several. */
 static bool may_stay(const struct client *client, const char *text, bool of_subscription)
 {
 	const struct server *server = client->connection.server;
 
-	/* this server was restarted under the first request, which is made again */
+	/* the server was restarted under the first request */
 	if (client->connection.broke && !client->ever_answered)
 		return false;
 	return server_error_is_own(text) && !of_subscription &&
@@ -125,20 +116,15 @@ static enum client_event stay(struct client *client, const char *text)
 {
 	fail(&client->error, STATUS_UNAVAILABLE, "cannot use %s: %s",
 	     server_shown(client->connection.server), text);
-	client_drop_reply(client);
-	client->sent = false;
-	client->retried = true; /* it may have been done in part */
-	client->final = false;
+	client_unsend(client);
+	client->retried = true; /* it may have been carried out in part */
 	client->again_ms = clock_ms() + connection_back_off(&client->connection);
 	return CLIENT_FAILED;
 }
 
-/* The server answered with an error: an unavailable one is asked again later, any other answer is
- * final. */
 enum client_event client_refused(struct client *client, const char *text, bool of_subscription)
 {
 	const enum status status = server_error_status(text);
-	const char *shown = server_shown(client->connection.server);
 
 	if (status == STATUS_UNAVAILABLE) {
 		if (server_error_is(text, "LOADING") &&
@@ -147,20 +133,19 @@ enum client_event client_refused(struct client *client, const char *text, bool o
 			client_forget_connection(client);
 			return CLIENT_NOTHING;
 		}
-		return may_stay(client, text, of_subscription) ? stay(client, text)
-							       : client_lost_for(client, text);
+		return may_stay(client, text, of_subscription)
+			       ? stay(client, text)
+			       : client_break(client, STATUS_UNAVAILABLE, "use", text);
 	}
 	if (strstr(text, "WRONGTYPE") && client->request.script)
 		fail(&client->error, STATUS_CONFIG,
 		     "cannot use the name %s: it is in use by something that is no lock",
 		     client->request.argv[0]);
 	else
-		fail(&client->error, status, "cannot use %s: the server says: %s", shown, text);
+		fail(&client->error, status, "cannot use %s: the server says: %s",
+		     server_shown(client->connection.server), text);
 	if (status == STATUS_REFUSED)
 		add_denied(client, text);
-	client->pending = false;
-	client->sent = false;
-	client->confirming = false;
-	client->final = true;
-	return CLIENT_FAILED;
+	client->phase = REQUEST_NONE;
+	return CLIENT_REFUSED;
 }

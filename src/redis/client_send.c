@@ -1,3 +1,4 @@
+/* Writes SUBSCRIBE, the request, ASKING and WAIT, and counts the replies that they bring. */
 #include "redis/client_send.h"
 
 #include <inttypes.h>
@@ -7,7 +8,7 @@
 #include "redis/connection.h"
 #include "redis/script.h"
 
-/* At a node that a slot is on its way to, each command needs this before it. */
+/* Each command needs this before it at a node to which the slot is on its way. */
 static void send_asking(struct client *client)
 {
 	if (!client->connection.asking)
@@ -16,31 +17,34 @@ static void send_asking(struct client *client)
 	client->unasked++;
 }
 
-void client_send_subscriptions(struct client *client)
+/* Subscribes to the channels from `from` to before `end`. */
+static void subscribe(struct client *client, int from, int end)
 {
 	const char *argv[1 + CLIENT_CHANNELS] = {client->by_shard ? "SSUBSCRIBE" : "SUBSCRIBE"};
 	int argc = 1;
 
-	for (; client->subscribed < client->channel_count; client->subscribed++)
-		argv[argc++] = client->channels[client->subscribed];
-	if (argc == 1)
-		return;
-	send_asking(client);
+	while (from < end)
+		argv[argc++] = client->channels[from++];
 	connection_send(&client->connection, argc, argv);
 	client->confirmations += argc - 1;
 }
 
-/* A server writes to its clients when it has read all that came at once, and begins with whom it
- * had something for last. That is who made the request, unless it has got an answer before: so it
- * asks for something else first, which changes nothing. */
+void client_send_subscriptions(struct client *client)
+{
+	if (client->subscribed >= client->channel_count)
+		return;
+	send_asking(client);
+	subscribe(client, client->subscribed, client->channel_count);
+	client->subscribed = client->channel_count;
+}
+
+/* When a server has read all that came at once, it writes to its clients, beginning with the one
+ * for which it had something last. That is the one that made the request, unless the server had
+ * something for it before. So we ask for something first that changes nothing. */
 static void be_answered_last(struct client *client)
 {
-	const char *command = client->by_shard ? "SSUBSCRIBE" : "SUBSCRIBE";
-
-	if (client->subscribed == 0 || client->connection.asking)
-		return;
-	connection_send(&client->connection, 2, (const char *[]){command, client->channels[0]});
-	client->confirmations++;
+	if (client->subscribed > 0 && !client->connection.asking)
+		subscribe(client, 0, 1);
 }
 
 void client_send_request(struct client *client, bool whole_script)
@@ -66,11 +70,9 @@ void client_send_request(struct client *client, bool whole_script)
 		be_answered_last(client);
 	send_asking(client);
 	connection_send(&client->connection, argc, argv);
-	client->whole_script = whole_script;
+	client->phase = whole_script ? REQUEST_SENT_WHOLE : REQUEST_SENT;
 	client->replicas = 0;
 	client->before_reply = client->confirmations;
-	client->sent = true;
-	client->ever_sent = true;
 	client->sent_ms = clock_ms();
 	client->due_ms = client->sent_ms + client->timeout_ms;
 }

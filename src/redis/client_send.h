@@ -6,9 +6,9 @@
 /* Subscribes to the channels that this connection has not got yet. */
 void client_send_subscriptions(struct client *client);
 
-/* Sends client->request; whole_script: with the text of its script, for a server that does not know
- * it yet. */
+/* Sends client->request; whole_script: with the text of its script, which this server does not know
+ * yet. */
 void client_send_request(struct client *client, bool whole_script);
 
-/* Asks how many replicas have all that this connection wrote: once, when the reply is known. */
+/* Asks how many replicas have all that this connection wrote. */
 void client_send_wait(struct client *client);

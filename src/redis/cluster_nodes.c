@@ -1,3 +1,4 @@
+/* Reads CLUSTER SLOTS, and notes for each slot which node has it. */
 #include "redis/cluster_nodes.h"
 
 #include <errno.h>
@@ -9,10 +10,10 @@
 #include "redis/client_call.h"
 #include "redis/reply.h"
 
-/* A message names so many ranges of slots and counts the rest. */
+/* A message names so many ranges of slots, and counts the others. */
 #define RANGES_NAMED 6
 
-/* The place of the node that is there; nodes->count: it is not known yet. */
+/* The place of the node at an endpoint; nodes->count: it is not known yet. */
 static size_t find(const struct cluster_nodes *nodes, const struct endpoint *endpoint)
 {
 	size_t i = 0;
@@ -23,7 +24,8 @@ static size_t find(const struct cluster_nodes *nodes, const struct endpoint *end
 	return i;
 }
 
-/* The same server as far as who we are and what we trust goes, at one place. False: no memory. */
+/* Adds a server with the user, the password and the TLS files of `like`. Returns false when there
+ * is no memory. */
 static bool add(struct cluster_nodes *nodes, const struct server *like,
 		const struct endpoint *endpoint)
 {
@@ -43,8 +45,8 @@ static bool add(struct cluster_nodes *nodes, const struct server *like,
 	return true;
 }
 
-/* One range of slots: FIRST LAST MASTER REPLICA..., where a node is HOST PORT ...; a host that is
- * left out is the one that was asked. Returns false when the reply makes no sense. */
+/* Reads a range of slots: FIRST LAST MASTER REPLICA..., where a node is HOST PORT ...; a host that
+ * is left out is the one that was asked. Returns false when the range makes no sense. */
 static bool read_range(const struct redisReply *range, const struct endpoint *asked,
 		       struct endpoint *master)
 {
@@ -97,38 +99,33 @@ static int read_masters(struct cluster_nodes *nodes, const struct client *client
 	return 0;
 }
 
-static int find_masters(struct cluster_nodes *nodes, struct client *client,
-			const struct server *server, int64_t until_ms, struct error *err)
-{
-	const struct request request = {.argv = {"CLUSTER", "SLOTS"}, .argc = 2};
-
-	if (client_call(client, &request, until_ms, false, err) < 0)
-		return -1;
-	return read_masters(nodes, client, server, err);
-}
-
-/* A client for each master, in place of the one that found them. */
+/* Makes a client for each master, in place of the one that finds them. */
 static int reach_masters(struct cluster_nodes *nodes, const struct server *server, int64_t until_ms,
 			 struct error *err)
 {
+	const struct request request = {.argv = {"CLUSTER", "SLOTS"}, .argc = 2};
 	struct client *seed = nodes->clients;
 	const int64_t timeout_ms = seed->timeout_ms;
 	int result;
 
 	nodes->clients = NULL;
 	nodes->count = 0;
-	result = find_masters(nodes, seed, server, until_ms, err);
+	result = client_call(seed, &request, until_ms, false, err);
+	if (result == 0)
+		result = read_masters(nodes, seed, server, err);
 	client_close(seed);
 	free(seed);
 	if (result < 0) { /* nothing is known of the slots */
 		free(nodes->owners);
 		nodes->owners = NULL;
+		return -1;
 	}
-	if (result == 0)
-		nodes->clients = calloc(nodes->count ? nodes->count : 1, sizeof(*nodes->clients));
-	for (size_t i = 0; nodes->clients && i < nodes->count; i++)
+	nodes->clients = calloc(nodes->count ? nodes->count : 1, sizeof(*nodes->clients));
+	if (!nodes->clients)
+		return no_memory(err);
+	for (size_t i = 0; i < nodes->count; i++)
 		client_init(&nodes->clients[i], &nodes->servers[i], timeout_ms);
-	return result == 0 && !nodes->clients ? no_memory(err) : result;
+	return 0;
 }
 
 int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server, int64_t timeout_ms,
@@ -179,19 +176,15 @@ bool cluster_nodes_has_lost(const struct cluster_nodes *nodes, const struct clie
 	return nodes->owners && nodes->gaps[client - nodes->clients].status != STATUS_OK;
 }
 
-static bool is_unseen(const struct cluster_nodes *nodes, size_t slot)
-{
-	const uint16_t owner = nodes->owners[slot];
-
-	return owner == 0 || nodes->gaps[owner - 1].status != STATUS_OK;
-}
-
 size_t cluster_nodes_unseen(const struct cluster_nodes *nodes)
 {
 	size_t count = 0;
 
-	for (size_t slot = 0; nodes->owners && slot < CLUSTER_SLOTS; slot++)
-		count += is_unseen(nodes, slot);
+	for (size_t slot = 0; nodes->owners && slot < CLUSTER_SLOTS; slot++) {
+		const uint16_t owner = nodes->owners[slot];
+
+		count += owner == 0 || nodes->gaps[owner - 1].status != STATUS_OK;
+	}
 	return count;
 }
 

@@ -1,3 +1,4 @@
+/* Options of sockets, and no name service: getaddrinfo sees numbers only. */
 #include "redis/connect.h"
 
 #include <errno.h>
@@ -6,14 +7,27 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Three probes unanswered, and the peer is gone. With TCP_USER_TIMEOUT set, that decides when. */
+/* The peer is gone if three probes are not answered. If TCP_USER_TIMEOUT is set, that decides
+ * when. */
 #define KEEPALIVE_IDLE_S 10
 #define KEEPALIVE_INTERVAL_S 5
 #define KEEPALIVE_PROBES 3
+
+bool endpoint_set_port(struct endpoint *endpoint, const char *text)
+{
+	const size_t digits = strspn(text, "0123456789");
+	const long port = strtol(text, NULL, 10);
+
+	if (digits == 0 || text[digits] || port < 1 || port > UINT16_MAX)
+		return false;
+	endpoint->port = (uint16_t)port;
+	return true;
+}
 
 static int close_failed(int fd)
 {
@@ -69,8 +83,8 @@ static void set_option(int fd, int level, int option, int value)
 	setsockopt(fd, level, option, &value, sizeof(value));
 }
 
-/* A peer may vanish without a word: a request's reply is waited for by the client itself, but
- * a long lease may have nothing to ask for hours. */
+/* A peer may vanish without a word. The client itself notices that when it waits for a reply; but a
+ * holder with a long lease may have nothing to ask for hours. */
 static void set_options(int fd, int64_t timeout_ms)
 {
 	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);

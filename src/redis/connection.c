@@ -1,3 +1,4 @@
+/* What goes over a connection once its socket is there: the greeting, commands, replies. */
 #include "redis/connection.h"
 
 #include <hiredis/hiredis.h>
@@ -9,8 +10,8 @@
 #include "redis/connection_begin.h"
 #include "redis/connection_end.h"
 #include "redis/reply_limits.h"
+#include "redis/server.h"
 #include "redis/server_error.h"
-#include "redis/server_url.h"
 #include "redis/tls.h"
 
 #define BUFFER_MAX_BYTES (64u << 20)
@@ -62,7 +63,6 @@ void connection_send(struct connection *connection, int argc, const char **argv)
 
 /* ---- The handshake ---- */
 
-/* Acts on the next reply of the handshake. */
 static enum connection_event take_greeting(struct connection *connection, const redisReply *reply)
 {
 	struct handshake *handshake = &connection->handshake;
@@ -96,7 +96,7 @@ static enum connection_event take_greeting(struct connection *connection, const 
 
 /* ---- What goes over it ---- */
 
-/* A server that speaks only TLS ends the connection, most often without a word. One that has
+/* A server that speaks only TLS ends the connection, most often without a word. A server that has
  * greeted us before has another reason. */
 static bool may_speak_tls(const struct connection *connection)
 {
@@ -113,7 +113,7 @@ static enum connection_event greeting_broke(struct connection *connection)
 	return connection_attempt_failed_for(connection, cause);
 }
 
-/* The connection broke. Before the first answer that may be the other end's idea of TLS. */
+/* Before the first answer the cause may be that the other end speaks TLS, or that we do. */
 static enum connection_event broken(struct connection *connection)
 {
 	const char *cause = connection->redis->errstr;
@@ -127,40 +127,29 @@ static enum connection_event broken(struct connection *connection)
 	if (connection->redis->err != REDIS_ERR_PROTOCOL &&
 	    !reply_limits_exceeded(connection->bounds)) {
 		connection->broke = true;
-		return connection->handshake.due > 0 ? greeting_broke(connection)
-						     : connection_unreachable(connection, cause);
+		return connection->handshake.due > 0
+			       ? greeting_broke(connection)
+			       : connection_fail(connection, STATUS_UNAVAILABLE, "reach", cause);
 	}
 	if (connection->handshake.due > 0 && strstr(cause, "\\x15"))
 		return connection_attempt_failed_for(connection, "it speaks TLS (rediss://)");
-	fail(&connection->error, STATUS_BUG, "cannot understand %s: %s",
-	     server_shown(connection->server),
-	     reply_limits_exceeded(connection->bounds) ? "a reply that is too large" : cause);
-	return connection_lost(connection);
+	if (reply_limits_exceeded(connection->bounds))
+		cause = "a reply that is too large";
+	return connection_fail(connection, STATUS_BUG, "understand", cause);
 }
 
-/* The next that the other end has said, or NULL. Returns -1 when the connection is broken. */
+/* Sets *reply to the next one, or NULL if it has not come. Returns -1 when the connection broke. */
 static int next_reply(struct connection *connection, redisReply **reply)
 {
 	void *next = NULL;
 
-	for (int reads = 0; !next && reads < 2; reads++) {
-		if (reads > 0 && redisBufferRead(connection->redis) != REDIS_OK)
-			return -1;
-		if (redisGetReplyFromReader(connection->redis, &next) != REDIS_OK)
-			return -1;
-	}
+	if (redisGetReplyFromReader(connection->redis, &next) != REDIS_OK)
+		return -1;
+	if (!next && (redisBufferRead(connection->redis) != REDIS_OK ||
+		      redisGetReplyFromReader(connection->redis, &next) != REDIS_OK))
+		return -1;
 	*reply = next;
 	return 0;
-}
-
-static int flush(struct connection *connection)
-{
-	int done = 0;
-
-	return sdslen(connection->redis->obuf) == 0 ||
-			       redisBufferWrite(connection->redis, &done) == REDIS_OK
-		       ? 0
-		       : -1;
 }
 
 /* A server that has too many clients says so and closes, perhaps before we have said anything. */
@@ -181,24 +170,22 @@ static bool hear_last_words(struct connection *connection, redisReply **reply)
 
 static enum connection_event converse(struct connection *connection, redisReply **reply)
 {
-	const bool is_late = connection->handshake.due > 0 && connection_is_overdue(connection);
+	const bool is_late = connection->handshake.due > 0 && clock_ms() >= connection->due_ms;
 	redisReply *next = NULL;
-	enum connection_event event = CONNECTION_NOTHING;
+	enum connection_event event;
 
-	if (flush(connection) < 0 ? !hear_last_words(connection, &next)
-				  : next_reply(connection, &next) < 0)
+	if (redisBufferWrite(connection->redis, NULL) == REDIS_OK
+		    ? next_reply(connection, &next) < 0
+		    : !hear_last_words(connection, &next))
 		return broken(connection);
-	/* what has come while we were late ourselves is in time */
+	/* a reply that came while we were late ourselves is in time */
 	if (is_late && (!next || next->type == REDIS_REPLY_PUSH)) {
 		freeReplyObject(next);
 		return connection_attempt_failed_for(connection, "no reply in time");
 	}
-	if (!next && connection->redis->reader->len > BUFFER_MAX_BYTES) {
-		fail(&connection->error, STATUS_BUG,
-		     "cannot understand %s: a reply that does not end",
-		     server_shown(connection->server));
-		return connection_lost(connection);
-	}
+	if (!next && connection->redis->reader->len > BUFFER_MAX_BYTES)
+		return connection_fail(connection, STATUS_BUG, "understand",
+				       "a reply that does not end");
 	if (!next)
 		return CONNECTION_NOTHING;
 	if (connection->handshake.due == 0 || next->type == REDIS_REPLY_PUSH) {
@@ -212,29 +199,50 @@ static enum connection_event converse(struct connection *connection, redisReply 
 		       : event;
 }
 
-static enum connection_event advance(struct connection *connection, redisReply **reply)
-{
-	switch (connection->stage) {
-	case CONNECTION_DOWN:
-		return connection_begin(connection);
-	case CONNECTION_LOOKING_UP:
-		return connection_mind_lookup(connection);
-	case CONNECTION_CONNECTING:
-		return connection_mind_connect(connection);
-	case CONNECTION_SECURING:
-		return connection_mind_tls(connection);
-	case CONNECTION_OPEN:
-		return converse(connection, reply);
-	}
-	return CONNECTION_NOTHING;
-}
-
-/* ---- Another process goes on with it ---- */
-
 bool connection_is_sending(const struct connection *connection)
 {
 	return connection->stage == CONNECTION_OPEN && sdslen(connection->redis->obuf) > 0;
 }
+
+enum connection_event connection_step(struct connection *connection, struct redisReply **reply)
+{
+	enum connection_event event;
+	enum connection_stage stage;
+
+	*reply = NULL;
+	do {
+		stage = connection->stage;
+		event = stage == CONNECTION_OPEN ? converse(connection, reply)
+						 : connection_advance(connection);
+	} while (event == CONNECTION_NOTHING && connection->stage > stage);
+	return event;
+}
+
+int64_t connection_wait(const struct connection *connection, struct pollfd *slot)
+{
+	*slot = (struct pollfd){.fd = connection->fd, .events = POLLIN};
+	switch (connection->stage) {
+	case CONNECTION_DOWN:
+		return connection->retry_ms;
+	case CONNECTION_LOOKING_UP:
+		break;
+	case CONNECTION_CONNECTING:
+		slot->events = POLLOUT;
+		break;
+	case CONNECTION_SECURING:
+		slot->events = connection->events;
+		break;
+	case CONNECTION_OPEN:
+		if (connection_is_sending(connection))
+			slot->events |= POLLOUT;
+		if (connection->handshake.due == 0)
+			return NEVER_MS;
+		break;
+	}
+	return connection->due_ms;
+}
+
+/* ---- Another process goes on with it ---- */
 
 bool connection_is_silent(const struct connection *connection)
 {
@@ -243,7 +251,7 @@ bool connection_is_silent(const struct connection *connection)
 	if (connection->stage != CONNECTION_OPEN || connection_is_sending(connection))
 		return false;
 	reader = connection->redis->reader;
-	/* it may have looked for a reply that has not begun */
+	/* the reader may be looking for a reply already, without a byte of it */
 	return reader->pos == reader->len &&
 	       (reader->ridx < 0 || (reader->ridx == 0 && reader->task[0]->type < 0));
 }
@@ -259,41 +267,4 @@ void connection_forget(struct connection *connection)
 	connection->bounds = NULL;
 	connection->fd = -1;
 	connection_drop(connection);
-}
-
-enum connection_event connection_step(struct connection *connection, struct redisReply **reply)
-{
-	enum connection_event event;
-	enum connection_stage stage;
-
-	*reply = NULL;
-	do {
-		stage = connection->stage;
-		event = advance(connection, reply);
-	} while (event == CONNECTION_NOTHING && connection->stage > stage);
-	return event;
-}
-
-int64_t connection_wait(const struct connection *connection, struct pollfd *slot)
-{
-	*slot = (struct pollfd){.fd = connection->fd};
-	switch (connection->stage) {
-	case CONNECTION_DOWN:
-		return connection->retry_ms;
-	case CONNECTION_LOOKING_UP:
-		slot->events = POLLIN;
-		return connection->due_ms;
-	case CONNECTION_CONNECTING:
-		slot->events = POLLOUT;
-		return connection->due_ms;
-	case CONNECTION_SECURING:
-		slot->events = connection->events;
-		return connection->due_ms;
-	case CONNECTION_OPEN:
-		slot->events = POLLIN;
-		if (connection_is_sending(connection))
-			slot->events |= POLLOUT;
-		return connection->handshake.due > 0 ? connection->due_ms : NEVER_MS;
-	}
-	return NEVER_MS;
 }

@@ -1,3 +1,4 @@
+/* Each stage goes on as far as it can without waiting; an address that fails leads to the next. */
 #include "redis/connection_begin.h"
 
 #include <errno.h>
@@ -10,8 +11,15 @@
 #include "redis/local_server.h"
 #include "redis/reply_limits.h"
 #include "redis/resolve.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 #include "redis/tls.h"
+
+/* Nothing has come yet. An attempt that has taken too long fails, with that as its cause. */
+static enum connection_event keep_waiting(struct connection *connection, const char *cause)
+{
+	return clock_ms() < connection->due_ms ? CONNECTION_NOTHING
+					       : connection_attempt_failed_for(connection, cause);
+}
 
 static enum connection_event opened(struct connection *connection)
 {
@@ -22,7 +30,7 @@ static enum connection_event opened(struct connection *connection)
 	return connection->handshake.to_sentinel ? CONNECTION_NOTHING : CONNECTION_OPENED;
 }
 
-enum connection_event connection_mind_tls(struct connection *connection)
+static enum connection_event await_tls(struct connection *connection)
 {
 	struct error why;
 
@@ -30,11 +38,8 @@ enum connection_event connection_mind_tls(struct connection *connection)
 	case 0:
 		return opened(connection);
 	case 1:
-		return connection_is_overdue(connection)
-			       ? connection_attempt_failed_for(connection,
-							       "no answer to the TLS handshake "
-							       "in time (does it speak TLS?)")
-			       : CONNECTION_NOTHING;
+		return keep_waiting(connection,
+				    "no answer to the TLS handshake in time (does it speak TLS?)");
 	default:
 		connection->broke |= connection->redis->err == REDIS_ERR_EOF;
 		fail(&connection->error, why.status, "cannot reach %s: %s",
@@ -43,14 +48,13 @@ enum connection_event connection_mind_tls(struct connection *connection)
 	}
 }
 
-/* False when there is no memory: what there is of it goes with the socket. */
-static bool have_hiredis(struct connection *connection)
+/* Returns false when there is no memory; what was made goes with the socket. */
+static bool make_context(struct connection *connection)
 {
 	redisOptions options = {.type = REDIS_CONN_USERFD,
 				.endpoint.fd = connection->fd,
 				.options = REDIS_OPT_NONBLOCK};
 
-	connection->bounds = NULL;
 	connection->redis = redisConnectWithOptions(&options);
 	if (connection->redis && !connection->redis->err)
 		connection->bounds = reply_limits_set(connection->redis->reader);
@@ -60,26 +64,24 @@ static bool have_hiredis(struct connection *connection)
 static enum connection_event connected(struct connection *connection)
 {
 	connection->addresses.next = connection->addresses.count; /* no other address is needed */
-	if (!have_hiredis(connection))
-		return connection_unreachable(connection, strerror(ENOMEM));
+	if (!make_context(connection))
+		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(ENOMEM));
 	if (!connection->server->tls)
 		return opened(connection);
 	if (tls_start(connection->redis, connection->server, connection->endpoint.host,
 		      &connection->error) < 0)
 		return connection_lost(connection);
 	connection->stage = CONNECTION_SECURING;
-	return connection_mind_tls(connection);
+	return await_tls(connection);
 }
 
-enum connection_event connection_mind_connect(struct connection *connection)
+static enum connection_event await_socket(struct connection *connection)
 {
 	switch (connect_result(connection->fd)) {
 	case 0:
 		return connected(connection);
 	case 1:
-		return connection_is_overdue(connection)
-			       ? connection_attempt_failed_for(connection, strerror(ETIMEDOUT))
-			       : CONNECTION_NOTHING;
+		return keep_waiting(connection, strerror(ETIMEDOUT));
 	default:
 		return connection_attempt_failed_for(connection, strerror(errno));
 	}
@@ -87,11 +89,11 @@ enum connection_event connection_mind_connect(struct connection *connection)
 
 /* ---- The way to a socket ---- */
 
-/* Starts the private server: it does not listen on its socket. */
+/* The private server does not listen: starts it. */
 static enum connection_event start_local(struct connection *connection)
 {
 	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
-		return connection_unreachable(connection, strerror(errno));
+		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(errno));
 	if (local_server_start(connection->local_folder, &connection->error) < 0)
 		return connection_lost(connection);
 	if (!connection->give_up_ms)
@@ -115,8 +117,9 @@ static enum connection_event open_local(struct connection *connection)
 static enum connection_event open_unix(struct connection *connection)
 {
 	connection->fd = connect_unix(connection->server->path);
-	return connection->fd < 0 ? connection_unreachable(connection, strerror(errno))
-				  : connected(connection);
+	return connection->fd < 0
+		       ? connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(errno))
+		       : connected(connection);
 }
 
 static enum connection_event try_next_address(struct connection *connection)
@@ -128,8 +131,8 @@ static enum connection_event try_next_address(struct connection *connection)
 	return CONNECTION_NOTHING;
 }
 
-/* Chooses the next endpoint: the one that was named, else the seeds, beginning with the one that
- * was fine last. */
+/* The endpoint that was named goes first; then come the seeds, beginning with the one that was fine
+ * last. */
 static void choose_endpoint(struct connection *connection)
 {
 	const struct server *server = connection->server;
@@ -157,7 +160,7 @@ static enum connection_event open_tcp(struct connection *connection)
 	return CONNECTION_NOTHING;
 }
 
-enum connection_event connection_begin(struct connection *connection)
+static enum connection_event begin(struct connection *connection)
 {
 	if (clock_ms() < connection->retry_ms)
 		return CONNECTION_NOTHING;
@@ -179,19 +182,33 @@ enum connection_event connection_begin(struct connection *connection)
 	return CONNECTION_NOTHING;
 }
 
-enum connection_event connection_mind_lookup(struct connection *connection)
+static enum connection_event await_name(struct connection *connection)
 {
 	struct pollfd slot = {.fd = connection->fd, .events = POLLIN};
 	const char *cause;
 	int fd = connection->fd;
 
 	if (poll(&slot, 1, 0) == 0)
-		return connection_is_overdue(connection)
-			       ? connection_attempt_failed_for(connection,
-							       "its name was not found in time")
-			       : CONNECTION_NOTHING;
+		return keep_waiting(connection, "its name was not found in time");
 	connection->fd = -1;
 	if (resolve_finish(fd, &connection->addresses, &cause) < 0)
 		return connection_attempt_failed_for(connection, cause);
 	return try_next_address(connection);
+}
+
+enum connection_event connection_advance(struct connection *connection)
+{
+	switch (connection->stage) {
+	case CONNECTION_DOWN:
+		return begin(connection);
+	case CONNECTION_LOOKING_UP:
+		return await_name(connection);
+	case CONNECTION_CONNECTING:
+		return await_socket(connection);
+	case CONNECTION_SECURING:
+		return await_tls(connection);
+	case CONNECTION_OPEN:
+		break;
+	}
+	return CONNECTION_NOTHING;
 }

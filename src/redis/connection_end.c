@@ -1,3 +1,4 @@
+/* Decides which server is tried next after a failure, and when. */
 #include "redis/connection_end.h"
 
 #include <hiredis/hiredis.h>
@@ -7,12 +8,12 @@
 
 #include "base/clock.h"
 #include "redis/reply_limits.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 #define BACKOFF_MIN_MS INT64_C(10)
 #define LOCAL_START_RETRY_MS 3
 
-void connection_close_socket(struct connection *connection)
+static void close_socket(struct connection *connection)
 {
 	if (connection->redis)
 		redisFree(connection->redis); /* and its socket */
@@ -28,7 +29,7 @@ void connection_close_socket(struct connection *connection)
 
 void connection_close(struct connection *connection)
 {
-	connection_close_socket(connection);
+	close_socket(connection);
 	if (connection->local_folder >= 0)
 		close(connection->local_folder);
 	connection->local_folder = -1;
@@ -44,7 +45,7 @@ void connection_leave(const struct connection *connection)
 
 void connection_drop(struct connection *connection)
 {
-	connection_close_socket(connection);
+	close_socket(connection);
 	connection->addresses = (struct addresses){0};
 	connection->retry_ms = 0;
 }
@@ -61,14 +62,9 @@ int64_t connection_back_off(struct connection *connection)
 	return half + (int64_t)(dice % (uint64_t)(half + 1));
 }
 
-static void back_off(struct connection *connection)
-{
-	connection->retry_ms = clock_ms() + connection_back_off(connection);
-}
-
-/* The round of attempts, or the connection, is over; another one follows. Who was named is asked
- * first after a mishap, but only once, and only where a connection that was fine has ended. A
- * sentinel that named somebody who is no good may be the only one that does not know better. */
+/* After a working connection breaks, the endpoint that was named is tried once more, then it is
+ * forgotten. If a sentinel named it, another sentinel is asked: this one may be the only one that
+ * does not know better. */
 enum connection_event connection_lost(struct connection *connection)
 {
 	if (connection->on_named && connection->server->kind == SERVER_SENTINEL)
@@ -81,39 +77,30 @@ enum connection_event connection_lost(struct connection *connection)
 	connection->redirections = 0;
 	connection->is_well = false;
 	connection->refused = false;
-	back_off(connection);
+	connection->retry_ms = clock_ms() + connection_back_off(connection);
 	return CONNECTION_FAILED;
 }
 
-void connection_fail(struct connection *connection, enum status status, const char *verb,
-		     const char *cause)
+enum connection_event connection_fail(struct connection *connection, enum status status,
+				      const char *verb, const char *cause)
 {
 	fail(&connection->error, status, "cannot %s %s: %s", verb, server_shown(connection->server),
 	     cause);
-	connection_lost(connection);
-}
-
-enum connection_event connection_unreachable(struct connection *connection, const char *cause)
-{
-	fail(&connection->error, STATUS_UNAVAILABLE, "cannot reach %s: %s",
-	     server_shown(connection->server), cause);
 	return connection_lost(connection);
 }
 
-/* This attempt failed, connection->error says why: the next address or seed follows at once, if
- * there is one in this round. */
 enum connection_event connection_attempt_failed(struct connection *connection)
 {
 	if (!connect_has_more(&connection->addresses) &&
 	    (connection->on_named || connection->tried >= connection->server->seed_count))
 		return connection_lost(connection);
-	connection_close_socket(connection);
+	close_socket(connection);
 	connection->retry_ms = 0;
 	return CONNECTION_NOTHING;
 }
 
-/* Of several addresses where nobody listens, the first one is told: the others may be of a kind
- * that is not in use here. */
+/* If no address can be connected to, the error is that of the first one: the others may be of a
+ * kind that is not in use here. */
 enum connection_event connection_attempt_failed_for(struct connection *connection,
 						    const char *cause)
 {
@@ -134,14 +121,8 @@ bool connection_await(struct connection *connection)
 		return false;
 	}
 	connection_drop(connection);
-	if (connection->server->kind == SERVER_LOCAL)
-		connection->retry_ms = now + LOCAL_START_RETRY_MS;
-	else
-		back_off(connection);
+	connection->retry_ms =
+		now + (connection->server->kind == SERVER_LOCAL ? LOCAL_START_RETRY_MS
+								: connection_back_off(connection));
 	return true;
-}
-
-bool connection_is_overdue(const struct connection *connection)
-{
-	return clock_ms() >= connection->due_ms;
 }

@@ -1,4 +1,4 @@
-/* How a connection, or an attempt at one, ends, and when the next follows. */
+/* Ends a connection, or an attempt at one, and says when the next follows. */
 #pragma once
 
 #include "redis/connection_state.h"
@@ -6,42 +6,34 @@
 /* Closes this process's end without telling the server anything. */
 void connection_close(struct connection *connection);
 
-/* Closes the descriptors of a process that has nothing more to do with it: another one, which has
- * them, too, goes on. */
+/* Closes this process's descriptors of a connection with which another process goes on. */
 void connection_leave(const struct connection *connection);
 
 /* Closes the connection; the next is tried at once. */
 void connection_drop(struct connection *connection);
 
-/* Ends the connection as one that has failed, "cannot VERB the server: CAUSE": fills
- * connection->error; the next is tried after a while. */
-void connection_fail(struct connection *connection, enum status status, const char *verb,
-		     const char *cause);
+/* Ends the connection, or the round of attempts, as one that has failed, "cannot VERB the server:
+ * CAUSE": fills connection->error; the next is tried after a while. Returns CONNECTION_FAILED. */
+enum connection_event connection_fail(struct connection *connection, enum status status,
+				      const char *verb, const char *cause);
 
-/* Ends the connection to a server that is not ready yet: it is asked again in a moment. False when
- * that has taken longer than timeout_ms: then the connection is left as it is. */
+/* Ends the connection to a server that is not ready yet; the next is tried in a moment. Returns
+ * false, and leaves the connection as it is, when that has taken longer than timeout_ms. */
 bool connection_await(struct connection *connection);
 
-/* For a server that answers, but cannot serve now: how long to leave it alone, longer each time. */
+/* Counts a failed attempt. Returns for how many ms to leave the server alone: longer each time. */
 int64_t connection_back_off(struct connection *connection);
 
-/* ---- For the files connection*.c. Functions that return an event have filled connection->error.
- * ---- */
+/* ---- For the files connection*.c ---- */
 
-void connection_close_socket(struct connection *connection);
-
-/* The connection, or the round of attempts, is over; the next one follows after a while. */
+/* The connection, or the round of attempts, is over, connection->error says why; the next one
+ * follows after a while. Returns CONNECTION_FAILED. */
 enum connection_event connection_lost(struct connection *connection);
 
-/* The same, "cannot reach the server: CAUSE". */
-enum connection_event connection_unreachable(struct connection *connection, const char *cause);
-
-/* This attempt failed: the next address or seed follows at once, if there is one in this round. */
+/* This attempt failed, connection->error says why: the next address or seed follows at once, if
+ * there is one in this round. */
 enum connection_event connection_attempt_failed(struct connection *connection);
 
-/* The same, "cannot reach the server: CAUSE". */
+/* The same: "cannot reach the server: CAUSE". */
 enum connection_event connection_attempt_failed_for(struct connection *connection,
 						    const char *cause);
-
-/* Whether this attempt has taken too long. */
-bool connection_is_overdue(const struct connection *connection);

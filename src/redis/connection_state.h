@@ -1,4 +1,4 @@
-/* The state of a connection, for the files connection*.c. Other files use connection.h. */
+/* The state of a connection. For the files connection*.c; others include connection.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "redis/connect.h"
-#include "redis/endpoint.h"
 #include "redis/handshake.h"
 
 struct reply_limits;
@@ -15,8 +14,8 @@ struct redisContext;
 struct redisReply;
 struct server;
 
-/* Between two rounds of attempts: short of the 2 s that waiters have to come back to their places
- * after a restart, and long enough for a thousand of them not to be a burden. */
+/* The longest pause between two rounds of attempts. After a restart waiters have 2 s to come back
+ * to their places; and a thousand of them must not be a burden. */
 #define BACK_OFF_MAX_MS 1280
 
 enum connection_stage {
@@ -29,16 +28,13 @@ enum connection_stage {
 
 enum connection_event {
 	CONNECTION_NOTHING, /* wait as connection_wait says */
-	CONNECTION_OPENED,  /* HELLO has been prepared: what follows it belongs into the same write
-			     */
+	CONNECTION_OPENED,  /* HELLO is about to leave: send what belongs into the same write */
 	CONNECTION_REPLY,   /* the next reply or push */
-	CONNECTION_FAILED,  /* connection->error; it is tried again, unless the server has refused
-			     * who we are (connection->refused) */
+	CONNECTION_FAILED,  /* connection->error; the connection is tried again */
 };
 
 /* The way to a server: which of several, the private server's start, names, sockets, TLS,
- * sentinels, redirections, the greeting, and the patience between attempts. One socket at a time.
- */
+ * sentinels, redirections, the greeting, and the pauses between attempts. One socket at a time. */
 struct connection {
 	const struct server *server;
 	int64_t timeout_ms;
@@ -56,7 +52,7 @@ struct connection {
 	size_t seed;                /* to begin a round of attempts with */
 	size_t tried;               /* seeds in this round */
 	bool on_named;              /* the other end is the one that was named */
-	bool asks_next;             /* named by an ASK */
+	bool asks_next;             /* the next one is named by an ASK */
 	bool asking;                /* reached by an ASK: each command needs ASKING before it */
 	unsigned redirections;      /* since an answer */
 	bool is_well;               /* this connection has answered a request */
@@ -72,7 +68,7 @@ struct connection {
 	unsigned launches;    /* so often a private server was found not to run */
 	int64_t give_up_ms;   /* until when a server may take to get ready; 0: not counted */
 
-	bool broke; /* a connection that was made has broken since the last answer */
-	bool refused;
+	bool broke;   /* a connection that was made has broken since the last answer */
+	bool refused; /* the server has refused who we are, or the database */
 	struct error error;
 };

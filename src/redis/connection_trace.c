@@ -1,3 +1,4 @@
+/* Compares the counters of a connection with those that were told last. */
 #include "redis/connection_trace.h"
 
 #include <stdio.h>
@@ -6,9 +7,9 @@
 #include "base/duration.h"
 #include "base/message.h"
 #include "redis/client.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
-/* Of several servers, which one; or of a name, which port. */
+/* Where there may be several servers, the endpoint says which one it is. */
 static void tell_connection(const struct connection_trace *steps,
 			    const struct connection *connection)
 {

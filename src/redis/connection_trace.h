@@ -1,3 +1,4 @@
+/* Tells the steps that a connection takes by itself (--verbose). */
 #pragma once
 
 #include "base/error.h"
@@ -5,7 +6,6 @@
 struct client;
 struct messenger;
 
-/* Tells the steps that a connection takes by itself (--verbose). */
 struct connection_trace {
 	const struct messenger *messenger;
 	unsigned connections; /* so many of them are told */
@@ -13,8 +13,8 @@ struct connection_trace {
 	char trouble[sizeof(((struct error *)0)->text)]; /* the last that was told, or "" */
 };
 
-/* Tells what has come since it was called last: that the private server was started, trouble, that
- * it is connected. */
+/* Tells what has happened since the last call: the private server was started, trouble, the client
+ * is connected. */
 void connection_trace_tell(struct connection_trace *steps, const struct client *client);
 
 /* Skips the steps until now: another process has told them. */

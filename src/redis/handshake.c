@@ -1,3 +1,4 @@
+/* Reads the first replies of a server or a sentinel: mode, role, version; the master's address. */
 #include "redis/handshake.h"
 
 #include <hiredis/hiredis.h>
@@ -5,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "redis/reply.h"
+#include "redis/server.h"
 #include "redis/server_error.h"
-#include "redis/server_url.h"
 
 void handshake_init(struct handshake *handshake, const struct server *server)
 {
@@ -14,14 +16,14 @@ void handshake_init(struct handshake *handshake, const struct server *server)
 					.with_password = server->sentinel_password != NULL};
 }
 
-static void send(struct handshake *handshake, struct redisContext *redis, int argc,
-		 const char **argv)
+static void prepare(struct handshake *handshake, struct redisContext *redis, int argc,
+		    const char **argv)
 {
 	redisAppendCommandArgv(redis, argc, argv, NULL);
 	handshake->due++;
 }
 
-/* Logs in at a sentinel: with the options for sentinels, or else as at the server. */
+/* A sentinel gets the user and the password for sentinels, or else those for the server. */
 static void greet_sentinel(struct handshake *handshake, struct redisContext *redis)
 {
 	const struct server *server = handshake->server;
@@ -32,12 +34,12 @@ static void greet_sentinel(struct handshake *handshake, struct redisContext *red
 	const char *ask[] = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", server->master};
 
 	if (handshake->with_password)
-		send(handshake, redis, 3, auth);
-	send(handshake, redis, 3, ask);
+		prepare(handshake, redis, 3, auth);
+	prepare(handshake, redis, 3, ask);
 }
 
-/* HELLO with the password in one command: were they two, a server that needs the password would
- * refuse the first and stay with RESP2. */
+/* HELLO and the password are one command: a server that needs the password would refuse a HELLO
+ * without it, and stay with RESP2. */
 static void greet_server(struct handshake *handshake, struct redisContext *redis)
 {
 	const struct server *server = handshake->server;
@@ -45,10 +47,10 @@ static void greet_server(struct handshake *handshake, struct redisContext *redis
 			       server->password};
 	char db[16];
 
-	send(handshake, redis, server->password ? 5 : 2, hello);
+	prepare(handshake, redis, server->password ? 5 : 2, hello);
 	if (server->db) {
 		snprintf(db, sizeof(db), "%d", server->db);
-		send(handshake, redis, 2, (const char *[]){"SELECT", db});
+		prepare(handshake, redis, 2, (const char *[]){"SELECT", db});
 	}
 }
 
@@ -61,20 +63,14 @@ void handshake_send(struct handshake *handshake, struct redisContext *redis)
 		greet_server(handshake, redis);
 }
 
-static const char *text_of(const redisReply *reply)
+static const char *field_of(const redisReply *hello, const char *name)
 {
-	return reply->type == REDIS_REPLY_STRING ? reply->str : "";
+	const char *text = reply_field(hello, name);
+
+	return text ? text : "";
 }
 
-static const char *field_of(const redisReply *map, const char *name)
-{
-	for (size_t i = 0; i + 1 < map->elements; i += 2)
-		if (strcmp(text_of(map->element[i]), name) == 0)
-			return text_of(map->element[i + 1]);
-	return "";
-}
-
-/* A replica is no place for locks: where there may be another server, that one is looked for. */
+/* A replica is no place for locks: if there may be another server, that one is tried. */
 static enum handshake_outcome take_hello(struct handshake *handshake, const redisReply *hello,
 					 struct error *err)
 {
@@ -124,13 +120,12 @@ static enum handshake_outcome sentinel_refused(struct handshake *handshake, cons
 /* HOST and PORT, both as texts. */
 static bool read_master(const redisReply *reply, struct endpoint *master)
 {
-	const bool is_pair = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2;
-	const char *host = is_pair ? text_of(reply->element[0]) : "";
+	const char *host = reply_text(reply, 0);
 
-	if (!*host || strlen(host) >= sizeof(master->host))
+	if (reply_count(reply) != 2 || !*host || strlen(host) >= sizeof(master->host))
 		return false;
 	strcpy(master->host, host);
-	return endpoint_set_port(master, text_of(reply->element[1]));
+	return endpoint_set_port(master, reply_text(reply, 1));
 }
 
 static enum handshake_outcome take_sentinel(struct handshake *handshake, const redisReply *reply,

@@ -1,38 +1,38 @@
-/* HELLO and AUTH at a server, and asking a sentinel for the master. */
+/* The first exchange on a connection: HELLO and AUTH at a server; at a sentinel, the question where
+ * the master is. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "redis/endpoint.h"
+#include "redis/connect.h"
 
 struct redisContext;
 struct redisReply;
 struct server;
 
-/* The first exchange on a connection, and what the other end says about itself: a server in its
- * answer to HELLO, a sentinel when it is asked for the master. */
+/* The exchange, and what it has told us about the other end. */
 struct handshake {
 	const struct server *server;
-	bool to_sentinel;       /* this connection's other end is one */
-	bool with_password;     /* sentinels want it */
+	bool to_sentinel;       /* the other end is a sentinel */
+	bool with_password;     /* sentinels want the password */
 	unsigned due;           /* replies still to come */
 	bool is_cluster;        /* as its HELLO said */
-	bool shards;            /* it is one that knows sharded channels */
+	bool shards;            /* the cluster knows sharded channels */
 	struct endpoint master; /* as a sentinel said */
 };
 
 enum handshake_outcome {
 	HANDSHAKE_GOES_ON,
-	HANDSHAKE_NAMES,   /* the master: that is whom to connect to */
-	HANDSHAKE_AGAIN,   /* the same sentinel, now with the password */
-	HANDSHAKE_FAILS,   /* another server may do, or another time: *err */
-	HANDSHAKE_REFUSED, /* who we are, or the database: *err */
+	HANDSHAKE_NAMES,   /* handshake->master is where to connect to */
+	HANDSHAKE_AGAIN,   /* connect to the same sentinel, now with the password */
+	HANDSHAKE_FAILS,   /* *err; another server may do, or another time */
+	HANDSHAKE_REFUSED, /* *err: the server refuses who we are, or the database */
 };
 
 void handshake_init(struct handshake *handshake, const struct server *server);
 
-/* Prepares what is to be sent. */
+/* Appends the first commands to what goes out next. */
 void handshake_send(struct handshake *handshake, struct redisContext *redis);
 
 /* Takes the next reply, from the server at `here`. */

@@ -1,3 +1,5 @@
+/* The private server outlives this process, so it inherits nothing from it: no descriptors, limits,
+ * signals, session or environment. */
 #include "redis/local_launch.h"
 
 #include <errno.h>
@@ -19,14 +21,14 @@
 
 #define LOG_MAX_BYTES 262144
 
-/* Above the descriptors of the server: there ours are kept until it runs. */
+/* Our descriptors stay above those that the server gets. */
 #define OURS_MIN_FD 10
 
 #define SYSTEM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define EXTRA_PATH SYSTEM_PATH ":/opt/redis/bin:/opt/valkey/bin:/opt/redis-stack/bin"
 
-/* Relative paths mean the folder, which is the server's working directory: no
- * path of a home need be quoted here, and a socket's 108 bytes do not matter. */
+/* The folder is the server's working directory, so paths are relative: no path of a home has to be
+ * quoted here, and a socket's 108 bytes do not matter. */
 static const char server_conf[] = "# Written by fairlock whenever it starts this server.\n"
 				  "port 0\n"
 				  "unixsocket socket\n"
@@ -43,7 +45,7 @@ static const char server_conf[] = "# Written by fairlock whenever it starts this
 				   * nothing when only the server dies */
 				  "appendfsync no\n";
 
-/* Finding the program */
+/* ---- Finding the program ---- */
 
 static bool find_in(const char *path, const char *name, char program[PATH_MAX])
 {
@@ -52,7 +54,7 @@ static bool find_in(const char *path, const char *name, char program[PATH_MAX])
 		int written = snprintf(program, PATH_MAX, "%.*s/%s", (int)length, path, name);
 		struct stat st;
 
-		/* An entry that is relative would mean another file in another folder. */
+		/* in another folder, a relative entry would mean another file */
 		if (path[0] == '/' && written < PATH_MAX && stat(program, &st) == 0 &&
 		    S_ISREG(st.st_mode) && access(program, X_OK) == 0)
 			return true;
@@ -74,10 +76,9 @@ static bool find_program(char program[PATH_MAX])
 	return false;
 }
 
-/* Starting */
+/* ---- Starting it ---- */
 
-/* The things that the private server inherits from us; the descriptors are at
- * least OURS_MIN_FD. */
+/* What the private server is started with; the descriptors are at least OURS_MIN_FD. */
 struct start {
 	const char *program;
 	int folder;
@@ -92,7 +93,7 @@ typedef __rlimit_resource_t resource_type;
 typedef int resource_type;
 #endif
 
-/* A caller's limits are not meant for a server that outlives it. */
+/* The caller's limits are not meant for a server that outlives it. */
 static void lift_limits(void)
 {
 	const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
@@ -149,9 +150,9 @@ __attribute__((noreturn)) static void become_server(const struct start *start)
 	_exit(STATUS_NOT_EXECUTABLE);
 }
 
-/* Runs the server detached: a child of init, or of a subreaper above us. The process in between
- * ends without SIGCHLD and is seen by __WALL only: callers may ignore that signal, or wait for
- * children of their own whenever it comes. */
+/* Runs the server detached: as a child of init, or of a subreaper above us. The process in between
+ * ends without SIGCHLD, and only __WALL waits for it: callers may ignore that signal, or wait for
+ * children of their own when it comes. */
 static int detach(const struct start *start, struct error *err)
 {
 	sigset_t all, before;
@@ -199,8 +200,7 @@ int local_launch_open(int folder, const char *name, int flags)
 static int write_conf(int folder)
 {
 	const size_t length = sizeof(server_conf) - 1;
-	int fd = openat(folder, "server.conf.new",
-			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = local_launch_open(folder, "server.conf.new", O_WRONLY | O_CREAT | O_TRUNC);
 	ssize_t written;
 
 	if (fd < 0)

@@ -1,8 +1,6 @@
-/* The private server. Who holds the flock on the file "lock" in its folder is
- * the server or is about to become it: the descriptor is handed to the server
- * itself, so the kernel sees to it that there is one server for a folder, and
- * knows when it is gone. */
-
+/* The server holds a flock on the file "lock" in its folder, and so does the process that is about
+ * to become it: so the kernel sees to it that there is one server for a folder, and knows when it
+ * is gone. */
 #include "redis/local_server.h"
 
 #include <ctype.h>
@@ -15,12 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "redis/connect.h"
 #include "redis/local_launch.h"
 
 #define BASE_PATH ".local/state/fairlock"
@@ -31,7 +28,7 @@
 #define START_AGAIN_MS 300
 #define LOG_TAIL_BYTES 2048
 
-/* Finding the folder */
+/* ---- Finding the folder ---- */
 
 static bool read_machine_id(const char *path, char *id)
 {
@@ -42,16 +39,12 @@ static bool read_machine_id(const char *path, char *id)
 		return false;
 	length = read(fd, id, MACHINE_ID_LENGTH);
 	close(fd);
-	if (length != MACHINE_ID_LENGTH)
-		return false;
-	for (size_t i = 0; i < MACHINE_ID_LENGTH; i++)
-		if (!isxdigit((unsigned char)id[i]))
-			return false;
 	id[MACHINE_ID_LENGTH] = '\0';
-	return true;
+	return length == MACHINE_ID_LENGTH &&
+	       strspn(id, "0123456789abcdefABCDEF") == MACHINE_ID_LENGTH;
 }
 
-/* One folder for each host: homes are shared over networks, sockets are not. */
+/* Each host has its own folder: homes are shared over networks, sockets are not. */
 static void folder_name(char name[FOLDER_NAME_MAX])
 {
 	char host[FOLDER_NAME_MAX - sizeof("host-")] = "";
@@ -74,22 +67,19 @@ static int no_folder(struct error *err, const char *home, const char *cause)
 		    home, cause);
 }
 
-/* The folders above ours may be links, as people have them. */
+/* The folders above ours may be links. */
 static int enter(int parent, const char *name, int flags)
 {
-	int fd;
-
 	if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST) {
-		int cause = errno;
+		const int cause = errno;
 
-		/* A read-only file system says EROFS of what exists, too. */
+		/* a read-only file system says EROFS of a folder that exists, too */
 		if (faccessat(parent, name, F_OK, 0) < 0) {
 			errno = cause;
 			return -1;
 		}
 	}
-	fd = openat(parent, name, flags | O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd;
+	return openat(parent, name, flags | O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 static int enter_all(int home, const char *last)
@@ -154,7 +144,7 @@ static int open_folder(const char *home, struct error *err)
 
 int local_server_open(struct error *err)
 {
-	/* Not $HOME: cron, sudo and units must come to the same place. */
+	/* not $HOME: cron, sudo and units must come to the same place */
 	const struct passwd *user = getpwuid(geteuid());
 	mode_t mask;
 	int folder;
@@ -172,25 +162,15 @@ int local_server_open(struct error *err)
 
 int local_server_connect(int folder)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char path[48];
 
-	if (fd < 0)
-		return -1;
-	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/socket", folder);
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
-		int cause = errno;
-
-		close(fd);
-		errno = cause;
-		return -1;
-	}
-	return fd;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/socket", folder);
+	return connect_unix(path);
 }
 
-/* Starting */
+/* ---- Starting it ---- */
 
-/* A server that cannot live must not be started as fast as clients ask. */
+/* A server that cannot live must not be started as often as clients ask. */
 static bool started_lately(int lock)
 {
 	struct timespec now;
@@ -205,9 +185,8 @@ static bool started_lately(int lock)
 	return ms >= 0 && ms < START_AGAIN_MS;
 }
 
-/* Somebody else's server may have come up between our caller's attempt to
- * connect and the lock. */
-static bool somebody_listens(int folder)
+/* Another process's server may have come up after our caller tried to connect. */
+static bool server_listens(int folder)
 {
 	int fd = local_server_connect(folder);
 
@@ -225,7 +204,7 @@ static int start_unless_taken(int folder, int lock, struct error *err)
 		return fail(err, STATUS_OS, "cannot lock the folder of the private server: %s",
 			    strerror(errno));
 	}
-	if (somebody_listens(folder) || started_lately(lock))
+	if (server_listens(folder) || started_lately(lock))
 		return 0;
 	return local_launch(folder, lock, err);
 }
@@ -247,9 +226,9 @@ int local_server_start(int folder, struct error *err)
 	return result;
 }
 
-/* Looking at it */
+/* ---- Looking at it ---- */
 
-/* Cuts "PID:ROLE DATE TIME LEVEL " off a line of the server. */
+/* Cuts "PID:ROLE DATE TIME LEVEL " off a line of the server's log. */
 static const char *message_of(const char *line)
 {
 	for (const char *c = line; (c = strchr(c, ' ')); c++)
@@ -277,18 +256,23 @@ static const char *last_line(int folder, char *text, size_t size)
 	return message_of(newline ? newline + 1 : text);
 }
 
+static bool read_link(const char *link_path, char target[PATH_MAX])
+{
+	const ssize_t length = readlink(link_path, target, PATH_MAX - 1);
+
+	if (length >= 0)
+		target[length] = '\0';
+	return length >= 0;
+}
+
 int local_server_failure(int folder, struct error *err)
 {
-	char text[LOG_TAIL_BYTES];
-	char path[PATH_MAX] = "its folder";
-	char link_path[32];
+	char text[LOG_TAIL_BYTES], path[PATH_MAX], link_path[32];
 	const char *line = last_line(folder, text, sizeof(text));
-	ssize_t length;
 
 	snprintf(link_path, sizeof(link_path), "/proc/self/fd/%d", folder);
-	length = readlink(link_path, path, sizeof(path) - 1);
-	if (length >= 0)
-		path[length] = '\0';
+	if (!read_link(link_path, path))
+		strcpy(path, "its folder");
 	return fail(err, STATUS_UNAVAILABLE,
 		    "cannot start a private server: %.200s (see server.log in %s)",
 		    line ? line : "it does not listen", path);
@@ -321,24 +305,17 @@ pid_t local_server_pid(int folder)
 	return pid;
 }
 
-/* By the lock that it keeps open and that names it, because neither its name
- * nor its environment tells: it overwrites both. */
+/* The lock that it keeps open names it. Its name and its environment do not: it overwrites both. */
 bool local_server_is_ours(pid_t pid)
 {
-	static const char file[] = "/lock";
-	char link_path[48];
-	char path[PATH_MAX];
-	ssize_t length;
+	char link_path[48], path[PATH_MAX];
+	const char *name;
 	int fd;
 	bool is_server;
 
 	snprintf(link_path, sizeof(link_path), "/proc/%ld/fd/%d", (long)pid, LAUNCH_LOCK_FD);
-	length = readlink(link_path, path, sizeof(path) - 1);
-	if (length < (ssize_t)sizeof(file))
-		return false;
-	path[length] = '\0';
-	if (strcmp(path + length - (sizeof(file) - 1), file) != 0 ||
-	    !strstr(path, "/" BASE_PATH "/"))
+	name = read_link(link_path, path) ? strrchr(path, '/') : NULL;
+	if (!name || strcmp(name, "/lock") != 0 || !strstr(path, "/" BASE_PATH "/"))
 		return false;
 	fd = open(link_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)

@@ -1,3 +1,5 @@
+/* The private server of `local:`: a redis-server or valkey-server of this user on this host, in a
+ * folder of its own, on a unix socket there. */
 #pragma once
 
 #include <stdbool.h>
@@ -5,33 +7,28 @@
 
 #include "base/error.h"
 
-/* The private server of `local:`: a redis-server or valkey-server of this user
- * on this host, in a folder of its own, on a unix socket there. */
-
-/* Finds the folder in the home directory of the password database, makes it if
- * needed, and checks that it is a folder of ours with mode 0700. Returns a
- * descriptor of it (the caller closes it), or -1 with STATUS_CONFIG. */
+/* Finds the folder in the home directory of the password database, makes it if needed, and checks
+ * that it is ours and has mode 0700. Returns a descriptor of it, which the caller closes, or -1
+ * with STATUS_CONFIG. */
 int local_server_open(struct error *err);
 
-/* Connects to the server in the folder, without waiting. Returns a
- * close-on-exec, non-blocking socket, or -1 with errno (ENOENT or ECONNREFUSED
- * when no server listens). Works however long the folder's path is. */
+/* Connects to the server in the folder, without waiting, however long the folder's path is. Returns
+ * a close-on-exec, non-blocking socket, or -1 with errno (ENOENT or ECONNREFUSED: no server
+ * listens). */
 int local_server_connect(int folder);
 
-/* Starts the server unless one runs or is being started by somebody else, and
- * returns without waiting until it listens: try local_server_connect again. Safe under
- * races, and with any signals blocked or ignored. Returns 0, or -1
- * (STATUS_UNAVAILABLE when no server is installed: the text names the package;
- * STATUS_OS otherwise). */
+/* Starts the server unless it runs or another process is starting it. Does not wait until it
+ * listens: try local_server_connect again. Safe under races, and with any signals blocked or
+ * ignored. Returns 0, or -1 with STATUS_UNAVAILABLE if no server is installed (the text names the
+ * package), else STATUS_OS. */
 int local_server_start(int folder, struct error *err);
 
-/* For a server that was started and does not listen: fills err with the last
- * that it said (STATUS_UNAVAILABLE). Always returns -1. */
+/* The server was started and does not listen: fills err with the last line of its log. Returns -1
+ * with STATUS_UNAVAILABLE. */
 int local_server_failure(int folder, struct error *err);
 
 /* The process id of the running (or starting) private server, or 0. */
 pid_t local_server_pid(int folder);
 
-/* Tells whether a process is some private server, which serves others too and
- * outlives whoever started it. */
+/* Whether a process is a private server: it serves others, too, and outlives its starter. */
 bool local_server_is_ours(pid_t pid);

@@ -1,3 +1,4 @@
+/* Checks each element's type before it is used: the server may be anything. */
 #include "redis/reply.h"
 
 #include <hiredis/hiredis.h>

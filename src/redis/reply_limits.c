@@ -1,22 +1,21 @@
+/* Stands between hiredis's reader and its allocation of lists and texts. */
 #include "redis/reply_limits.h"
 
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 
-/* The longest reply of use is a queue: six elements, and less than a kilobyte, for each who waits.
- */
+/* The longest reply of use is a queue: six elements, and less than a kilobyte, for each waiter. */
 #define REPLY_MAX_BYTES (64u << 20)
 #define REPLY_MAX_DEPTH 8
 
 struct reply_limits {
 	const redisReplyObjectFunctions *plain; /* hiredis's own */
 	redisReplyObjectFunctions limited;
-	size_t bytes; /* about what the present reply takes */
+	size_t bytes; /* about so many for the present reply */
 	bool exceeded;
 };
 
-/* Every element belongs to a list, which announced it: so it is enough to look at lists and texts.
- */
+/* Every element belongs to a list, which announced it: so lists and texts are enough to look at. */
 static bool fits(const redisReadTask *task, size_t bytes)
 {
 	struct reply_limits *bounds = task->privdata;

@@ -1,3 +1,4 @@
+/* The thread writes getaddrinfo's answer into a pipe. */
 #include "redis/resolve.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The thread's own: it may outlive who asked. */
+/* The thread owns it: the thread may outlive the connection that wanted the name. */
 struct query {
 	struct endpoint endpoint;
 	int answer_fd;
@@ -35,13 +36,13 @@ static void *look_up(void *argument)
 	answer.saved_errno = errno;
 	if (write(question->answer_fd, &answer, sizeof(answer)) != sizeof(answer) &&
 	    answer.code == 0)
-		freeaddrinfo(answer.found); /* nobody wants to know any more */
+		freeaddrinfo(answer.found); /* the descriptor was closed */
 	close(question->answer_fd);
 	free(question);
 	return NULL;
 }
 
-/* No signal is for the thread: those of the process are waited for elsewhere. */
+/* No signal is for the thread: the process takes its signals elsewhere. */
 static int start_thread(struct query *question)
 {
 	pthread_attr_t attributes;

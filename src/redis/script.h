@@ -1,8 +1,9 @@
+/* The Lua scripts, which the build makes C of. */
 #pragma once
 
 #include <stddef.h>
 
-/* A Lua script of lua/, joined with its prelude at build time. */
+/* A script of lua/, joined with its prelude. */
 struct script {
 	const char *name;
 	const char *sha1; /* of text, in hex */

@@ -1,10 +1,10 @@
-/* Where a server is, and who we are there. */
+/* Where a server is, who we are there, and how messages call it. server_parse fills it. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "redis/endpoint.h"
+#include "redis/connect.h"
 
 enum server_kind {
 	SERVER_LOCAL, /* the private server of this user on this host */
@@ -13,16 +13,14 @@ enum server_kind {
 	SERVER_SENTINEL, /* the master that sentinels name */
 };
 
-/* PEM files; NULL: none. The strings are the settings'. */
+/* PEM files; NULL: none. The settings own the strings. */
 struct tls_files {
-	const char *ca;   /* whom to trust, a file or a folder; NULL: whom the system trusts */
+	const char *ca;   /* the authorities to trust, a file or a folder; NULL: the system's */
 	const char *cert; /* ours */
 	const char *key;  /* of cert; NULL: it is in the same file */
-	bool insecure;    /* trust anybody */
+	bool insecure;    /* trust any server */
 };
 
-/* Where a server is and who we are there. server_parse fills it,
- * server_free gives its strings back. */
 struct server {
 	enum server_kind kind;
 	char *path;             /* SERVER_UNIX: the socket */
@@ -38,3 +36,13 @@ struct server {
 	int db;
 	char *label; /* the URL without its password, to show and to hand on */
 };
+
+/* The URL of a server without its passwords, to show and to hand on; scheme is what it begins with.
+ * The caller frees it. NULL: there is no memory. */
+char *server_label(const struct server *server, const char *scheme);
+
+/* What messages call the server. */
+const char *server_shown(const struct server *server);
+
+/* Frees the strings of *server, and empties it. */
+void server_free(struct server *server);

@@ -1,8 +1,7 @@
+/* The words by which errors are known, one list for each status. */
 #include "redis/server_error.h"
 
 #include <string.h>
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 bool server_error_is(const char *text, const char *word)
 {
@@ -11,61 +10,52 @@ bool server_error_is(const char *text, const char *word)
 	return strncmp(text, word, length) == 0 && (text[length] == ' ' || text[length] == '\0');
 }
 
+static bool is_any(const char *text, const char *const *words)
+{
+	while (*words && !server_error_is(text, *words))
+		words++;
+	return *words;
+}
+
+static bool contains_any(const char *text, const char *const *words)
+{
+	while (*words && !strstr(text, *words))
+		words++;
+	return *words;
+}
+
 /* Servers before 7 wrap what a script met into a sentence of their own, so some words are looked
  * for anywhere. */
 enum status server_error_status(const char *text)
 {
-	static const struct {
-		const char *words;
-		bool first; /* stands at the beginning */
-		enum status status;
-	} kinds[] = {
-		{"LOADING", true, STATUS_UNAVAILABLE},
-		{"READONLY", true, STATUS_UNAVAILABLE},
-		{"OOM", true, STATUS_UNAVAILABLE},
-		{"MISCONF", true, STATUS_UNAVAILABLE},
-		{"CLUSTERDOWN", true, STATUS_UNAVAILABLE},
-		{"MASTERDOWN", true, STATUS_UNAVAILABLE},
-		{"NOREPLICAS", true, STATUS_UNAVAILABLE},
-		{"BUSY", true, STATUS_UNAVAILABLE},
-		{"TRYAGAIN", true, STATUS_UNAVAILABLE},
-		{"UNBLOCKED", true, STATUS_UNAVAILABLE},
+	static const char *const away[] = {"LOADING",     "READONLY",   "OOM",        "MISCONF",
+					   "CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS", "BUSY",
+					   "TRYAGAIN",    "UNBLOCKED",  "NOPROTO",    NULL};
+	static const char *const away_anywhere[] = {
+		"max number of clients", "unknown command", "OOM command not allowed",
+		"READONLY You can't write", "-MISCONF ", "-NOREPLICAS ",
 		/* the last key of a slot has just gone to another node: as TRYAGAIN */
-		{"attempted to access a non local key", false, STATUS_UNAVAILABLE},
-		{"NOPROTO", true, STATUS_UNAVAILABLE},
-		{"max number of clients", false, STATUS_UNAVAILABLE},
-		{"unknown command", false, STATUS_UNAVAILABLE},
-		{"OOM command not allowed", false, STATUS_UNAVAILABLE},
-		{"READONLY You can't write", false, STATUS_UNAVAILABLE},
-		{"-MISCONF ", false, STATUS_UNAVAILABLE},
-		{"-NOREPLICAS ", false, STATUS_UNAVAILABLE},
-		{"NOAUTH", true, STATUS_REFUSED},
-		{"WRONGPASS", true, STATUS_REFUSED},
-		{"NOPERM", true, STATUS_REFUSED},
-		{"no permissions", false, STATUS_REFUSED},
-		{"No permissions", false, STATUS_REFUSED},
-		{"The user executing the script can't", false, STATUS_REFUSED},
-		{"WRONGTYPE", false, STATUS_CONFIG},
-		{"DB index is out of range", false, STATUS_CONFIG},
-		{"invalid DB index", false, STATUS_CONFIG},
-		{"SELECT is not allowed in cluster mode", false, STATUS_CONFIG},
-	};
+		"attempted to access a non local key", NULL};
+	static const char *const refused[] = {"NOAUTH", "WRONGPASS", "NOPERM", NULL};
+	static const char *const refused_anywhere[] = {"no permissions", "No permissions",
+						       "The user executing the script can't", NULL};
+	static const char *const misused[] = {"WRONGTYPE", "DB index is out of range",
+					      "invalid DB index",
+					      "SELECT is not allowed in cluster mode", NULL};
 
-	for (size_t i = 0; i < COUNT(kinds); i++)
-		if (kinds[i].first ? server_error_is(text, kinds[i].words)
-				   : strstr(text, kinds[i].words) != NULL)
-			return kinds[i].status;
-	return STATUS_BUG;
+	if (is_any(text, away) || contains_any(text, away_anywhere))
+		return STATUS_UNAVAILABLE;
+	if (is_any(text, refused) || contains_any(text, refused_anywhere))
+		return STATUS_REFUSED;
+	return contains_any(text, misused) ? STATUS_CONFIG : STATUS_BUG;
 }
 
 bool server_error_is_own(const char *text)
 {
-	static const char *const words[] = {"LOADING ", "BUSY ", "OOM ", "MISCONF ", "NOREPLICAS "};
+	static const char *const words[] = {"LOADING ", "BUSY ",       "OOM ",
+					    "MISCONF ", "NOREPLICAS ", NULL};
 
-	for (size_t i = 0; i < COUNT(words); i++)
-		if (strstr(text, words[i]))
-			return true;
-	return false;
+	return contains_any(text, words);
 }
 
 bool server_error_redirects(const char *text, const struct endpoint *here, struct endpoint *to)

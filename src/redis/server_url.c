@@ -1,3 +1,4 @@
+/* Parses each form of URL by hand, so that no error quotes a password. */
 #include "redis/server_url.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "redis/server_label.h"
+#include "base/number.h"
 
 #define SERVER_PORT 6379
 #define SENTINEL_PORT 26379
@@ -30,9 +31,9 @@ struct parse {
 	int default_port;
 };
 
-/* Fails with the URL and the cause. In a URL that is malformed, anything
- * between the scheme and the last @, in a query, or (without an @) behind a
- * colon that no slash follows may be a password: it is not shown. */
+/* Fails with the URL and the cause. A malformed URL may have its password anywhere between the
+ * scheme and the last @, in a query, or (without an @) behind a colon that no slash follows: these
+ * are not shown. */
 static int refuse(struct parse *parse, const char *cause)
 {
 	const char *url = parse->url, *at = strrchr(url, '@');
@@ -55,11 +56,7 @@ static int out_of_memory(struct parse *parse)
 static int copy(struct parse *parse, const char *text, size_t length, char **value)
 {
 	*value = strndup(text, length);
-	if (!*value) {
-		out_of_memory(parse);
-		return -1;
-	}
-	return 0;
+	return *value ? 0 : out_of_memory(parse);
 }
 
 static int hex_digit(char c)
@@ -70,7 +67,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes percent escapes into a string of its own; nothing becomes NULL. */
+/* Decodes percent escapes into a new string; an empty text becomes NULL. */
 static int decode(struct parse *parse, const char *text, size_t length, char **value)
 {
 	char *out;
@@ -102,14 +99,11 @@ static int decode(struct parse *parse, const char *text, size_t length, char **v
 /* A number of digits only, at most max. */
 static int parse_number(const char *text, size_t length, int max, int *value)
 {
-	*value = 0;
-	if (length == 0 || length > 10 || strspn(text, DIGITS) < length)
+	int64_t number;
+
+	if (length == 0 || length > 10 || number_parse(text, length, &number) || number > max)
 		return -1;
-	for (size_t i = 0; i < length; i++) {
-		if (*value > (max - (text[i] - '0')) / 10)
-			return -1;
-		*value = *value * 10 + (text[i] - '0');
-	}
+	*value = (int)number;
 	return 0;
 }
 
@@ -120,8 +114,8 @@ static int parse_db(struct parse *parse, const char *text, size_t length)
 	return 0;
 }
 
-/* Parses the part before the @. A word alone is refused: some programs take it for
- * a user, others for a password, and a password we would show. */
+/* Parses the part before the @. A word alone is refused: some programs take it for a user, others
+ * for a password, and a password would be shown. */
 static int parse_user(struct parse *parse, const char *text, size_t length)
 {
 	const char *colon = memchr(text, ':', length);
@@ -260,8 +254,7 @@ static int parse_query(struct parse *parse, const char *text)
 	}
 }
 
-/* Makes the path absolute: COMMAND may look for the same socket from another
- * working directory. */
+/* Makes the path absolute: COMMAND may look for the same socket from another working directory. */
 static int set_path(struct parse *parse, const char *text, size_t length)
 {
 	char folder[PATH_MAX], path[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -314,16 +307,21 @@ static const struct scheme {
 	int (*parse)(struct parse *parse, const char *text);
 } schemes[] = {
 	{"local:", parse_local},
-	{"redis://", parse_tcp},
-	{"valkey://", parse_tcp},
 	{"unix:", parse_unix},
+	{"redis://", parse_tcp},
 	{"rediss://", parse_secure_tcp},
-	{"valkeys://", parse_secure_tcp},
 	{"redis+sentinel://", parse_sentinel},
 	{"rediss+sentinel://", parse_secure_sentinel},
+	{"valkey://", parse_tcp},
+	{"valkeys://", parse_secure_tcp},
 	{"valkey+sentinel://", parse_sentinel},
 	{"valkeys+sentinel://", parse_secure_sentinel},
 };
+
+const char *server_scheme_at(size_t index)
+{
+	return index < sizeof(schemes) / sizeof(schemes[0]) ? schemes[index].prefix : NULL;
+}
 
 static const struct scheme *find_scheme(const char *url)
 {
@@ -357,11 +355,6 @@ int server_parse(struct server *server, const char *url, struct error *err)
 	return 0;
 }
 
-const char *server_shown(const struct server *server)
-{
-	return server->kind == SERVER_LOCAL ? "the private server" : server->label;
-}
-
 void server_hide_password(char *url)
 {
 	char *scheme_end = strstr(url, "://"), *at = strrchr(url, '@');
@@ -372,17 +365,4 @@ void server_hide_password(char *url)
 	colon = memchr(user, ':', (size_t)(at - user));
 	for (char *secret = colon ? colon + 1 : user; secret < at; secret++)
 		*secret = '*';
-}
-
-void server_free(struct server *server)
-{
-	free(server->seeds);
-	free(server->master);
-	free(server->path);
-	free(server->user);
-	free(server->password);
-	free(server->sentinel_user);
-	free(server->sentinel_password);
-	free(server->label);
-	memset(server, 0, sizeof(*server));
 }

@@ -1,16 +1,18 @@
+/* Reads the URL of a server. */
 #pragma once
+
+#include <stddef.h>
 
 #include "base/error.h"
 #include "redis/server.h"
 
-/* Parses a URL of the forms that the manual lists. Returns 0, or -1 with
- * STATUS_CONFIG; *server is then empty. Never quotes a password in err. */
+/* Parses a URL of the forms that the manual lists. Returns 0, or -1 with STATUS_CONFIG and an empty
+ * *server. Never quotes a password in err. */
 int server_parse(struct server *server, const char *url, struct error *err);
 
-/* How to call the server in a message. */
-const char *server_shown(const struct server *server);
+/* The schemes that it knows ("redis://"), in the order in which completion offers them; NULL behind
+ * the last. */
+const char *server_scheme_at(size_t index);
 
 /* Overwrites the password in a URL, well-formed or not, with asterisks. */
 void server_hide_password(char *url);
-
-void server_free(struct server *server);

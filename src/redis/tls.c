@@ -1,3 +1,5 @@
+/* TLS with OpenSSL: the functions through which hiredis reads and writes, and what went wrong in
+ * them. */
 #include "redis/tls.h"
 
 #include <arpa/inet.h>
@@ -13,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 const bool tls_is_here = true;
 
@@ -21,8 +23,7 @@ const bool tls_is_here = true;
 
 static void end_session(void *ssl)
 {
-	/* Says no good-bye: the other process of a fork may go on with the session. */
-	SSL_free(ssl);
+	SSL_free(ssl); /* without a good-bye: another process may go on with the session */
 }
 
 static void close_socket(redisContext *redis)
@@ -61,7 +62,8 @@ static bool is_about_our_certificate(void)
 	}
 }
 
-/* Under TLS 1.2 the other end asks for it, and then says no more than that it has had enough. */
+/* Under TLS 1.2 the other end asks for a certificate, and then only says that the handshake
+ * failed. */
 static bool is_about_having_none(SSL *ssl)
 {
 	switch (ERR_GET_REASON(ERR_peek_error())) {
@@ -104,7 +106,7 @@ static ssize_t broke(redisContext *redis, int code, int saved_errno)
 	return -1;
 }
 
-/* Says what SSL_read or SSL_write meant by its result. Returns what hiredis wants to hear. */
+/* Turns the result of SSL_read or SSL_write into the one that hiredis expects. */
 static ssize_t passed(redisContext *redis, int result)
 {
 	const int saved_errno = errno;
@@ -124,8 +126,8 @@ static ssize_t read_session(redisContext *redis, char *buffer, size_t size)
 	return passed(redis, SSL_read(redis->privctx, buffer, (int)size));
 }
 
-/* The other end takes no more bytes. It may have said why before: under TLS 1.3 it
- * judges our certificate when we are already talking. */
+/* The other end takes no more bytes. It may have said why: under TLS 1.3 it judges our certificate
+ * when we are already talking. */
 static ssize_t write_failed(redisContext *redis, int saved_errno)
 {
 	char last_words;
@@ -157,7 +159,7 @@ static const redisContextFuncs functions = {
 
 /* ---- Files ---- */
 
-/* A key that needs a password is refused: nobody may be there to type it. */
+/* A key that needs a password is refused: a cron job could not type it. */
 static int no_password(char *buffer, int size, int writing, void *wanted)
 {
 	(void)buffer;
@@ -178,7 +180,7 @@ static int load_authority(SSL_CTX *context, const char *path)
 	return SSL_CTX_load_verify_file(context, path);
 }
 
-/* OpenSSL's words for what is in a file are about how it tried to read it. */
+/* OpenSSL's own words for a useless file only tell how OpenSSL tried to read it. */
 static int refuse(struct error *err, const char *option, const char *path, const char *lacks)
 {
 	return fail(err, STATUS_CONFIG, "cannot use --%s %.200s: %s", option, path,
@@ -203,8 +205,12 @@ static int load_key(SSL_CTX *context, const char *path, struct error *err)
 	return refuse(err, "tls-key", path, "there is no key in it");
 }
 
-static int load_files(SSL_CTX *context, const struct tls_files *files, struct error *err)
+static int configure(SSL_CTX *context, const struct tls_files *files, struct error *err)
 {
+	SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+	SSL_CTX_set_mode(context,
+			 SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	SSL_CTX_set_verify(context, files->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
 	if (!load_authority(context, files->ca))
 		return refuse(err, "tls-ca", files->ca ? files->ca : "(that of the system)",
 			      files->ca ? "there is no certificate in it" : NULL);
@@ -224,9 +230,9 @@ static bool is_address(const char *host)
 	return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
 }
 
-/* The name goes to the server too (SNI), which may have a certificate for each of its names. There
- * it stands without the dot that may end it for a resolver. What the certificate says as its
- * subject is no name of a host (RFC 9525), even where it names none. */
+/* The server gets the name, too (SNI): it may have a certificate for each of its names. There the
+ * name stands without the final dot that a resolver allows. The subject of a certificate is no name
+ * of a host (RFC 9525), even if the certificate names none. */
 static int expect_host(SSL *ssl, const char *host)
 {
 	char name[HOST_MAX_BYTES];
@@ -242,7 +248,7 @@ static int expect_host(SSL *ssl, const char *host)
 	return SSL_set_tlsext_host_name(ssl, name) == 1 && SSL_set1_host(ssl, name) == 1;
 }
 
-static SSL *new_session(SSL_CTX *context, redisContext *redis, const char *host)
+static SSL *new_session(SSL_CTX *context, redisContext *redis, const char *host, struct error *err)
 {
 	SSL *ssl = SSL_new(context);
 
@@ -250,6 +256,7 @@ static SSL *new_session(SSL_CTX *context, redisContext *redis, const char *host)
 		SSL_set_connect_state(ssl);
 		return ssl;
 	}
+	fail(err, STATUS_OS, "cannot use TLS: %s", reason());
 	SSL_free(ssl);
 	return NULL;
 }
@@ -259,27 +266,18 @@ int tls_start(struct redisContext *redis, const struct server *server, const cha
 {
 	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
 	SSL *ssl = NULL;
-	int result = -1;
 
 	ERR_clear_error();
-	if (context && load_files(context, &server->tls_files, err) == 0) {
-		SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-		SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
-						  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-		SSL_CTX_set_verify(context,
-				   server->tls_files.insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER,
-				   NULL);
-		ssl = new_session(context, redis, host);
-		result = ssl ? 0 : fail(err, STATUS_OS, "cannot use TLS: %s", reason());
-	} else if (!context) {
-		fail(err, STATUS_OS, "cannot use TLS: %s", reason());
-	}
+	if (!context)
+		return fail(err, STATUS_OS, "cannot use TLS: %s", reason());
+	if (configure(context, &server->tls_files, err) == 0)
+		ssl = new_session(context, redis, host, err);
 	SSL_CTX_free(context); /* the session keeps it */
-	if (ssl) {
-		redis->privctx = ssl;
-		redis->funcs = &functions;
-	}
-	return result;
+	if (!ssl)
+		return -1;
+	redis->privctx = ssl;
+	redis->funcs = &functions;
+	return 0;
 }
 
 static int handshake_failed(struct redisContext *redis, int saved_errno, struct error *err)

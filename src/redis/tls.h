@@ -1,5 +1,5 @@
-/* TLS for a connection of hiredis. fairlock-tls has tls.c, with OpenSSL; the programs that must not
- * pay for loading that have tls_none.c. */
+/* TLS for a connection of hiredis. fairlock-tls has tls.c, with OpenSSL, which takes long to load;
+ * the other programs have tls_none.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,21 +12,21 @@ struct server;
 /* Whether this program has TLS. */
 extern const bool tls_is_here;
 
-/* The value of redis->err when the other end refused our certificate, or wants one: under TLS 1.3
- * that may come after the handshake. */
+/* The value of redis->err when the other end refused our certificate, or wants one. Under TLS 1.3
+ * it may say so after the handshake. */
 #define TLS_REFUSED REDIS_ERR_OTHER
 
 /* Begins a session as the client of `host`, whose certificate must be good for that name or
- * address. Returns 0; or -1 with STATUS_CONFIG (a file of server->tls cannot be used) or
- * STATUS_OS. The session ends with the context. */
+ * address. Returns 0; or -1 with STATUS_CONFIG (a file of server->tls cannot be used) or STATUS_OS.
+ * The session ends with the context. */
 int tls_start(struct redisContext *redis, const struct server *server, const char *host,
 	      struct error *err);
 
 /* Goes on with the handshake without waiting. Returns 0 when it is done, 1 when the socket must
- * first get ready for *events, or -1 with STATUS_UNAVAILABLE, or STATUS_REFUSED when the other end
- * wants another certificate of ours, or any. redis->err is REDIS_ERR_EOF when the connection broke
- * without a word. */
+ * first get ready for *events, or -1 with STATUS_UNAVAILABLE, or with STATUS_REFUSED if the other
+ * end wants another certificate of ours, or any. If the connection broke without a word, redis->err
+ * is REDIS_ERR_EOF. */
 int tls_shake_hands(struct redisContext *redis, short *events, struct error *err);
 
-/* The protocol of the session ("TLSv1.3"); NULL: there is none. */
+/* The protocol of the session, as "TLSv1.3"; NULL: there is none. */
 const char *tls_protocol(const struct redisContext *redis);

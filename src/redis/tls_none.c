@@ -1,3 +1,4 @@
+/* For programs without TLS, which execute fairlock-tls before they need it. */
 #include "redis/tls.h"
 
 #include <stddef.h>

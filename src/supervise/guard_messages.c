@@ -1,3 +1,4 @@
+/* Words take time while the next waiter waits, so they are made only to be told. */
 #include "supervise/guard_messages.h"
 
 #include <stdio.h>
@@ -24,7 +25,7 @@ void guard_tell_end(const struct job *job, int status, int64_t took_ms)
 	char took[DURATION_MAX_BYTES], number[SIGNAL_MAX_BYTES];
 
 	if (!message_step_is_on(job->messenger))
-		return; /* showing it costs time, and the next one waits */
+		return;
 	duration_show(took, took_ms);
 	if (is_killed)
 		signal_show(number, WTERMSIG(status));

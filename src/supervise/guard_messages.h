@@ -8,5 +8,5 @@
 
 void guard_tell_renewal(const struct job *job, const struct hold *hold);
 
-/* status is COMMAND's, as waitpid gives it. */
+/* status: COMMAND's, as waitpid gives it. */
 void guard_tell_end(const struct job *job, int status, int64_t took_ms);

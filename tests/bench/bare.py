@@ -1,9 +1,9 @@
-"""The least that a fair lock of this protocol can ask of a server: no look at the dead, no log, no tokens, one hold. What
-is sent, for the relay of floor.c."""
+"""The least that a fair lock of this protocol can ask of a server, as requests for the relay of floor.c: no look at the
+dead, no log, no tokens, one hold."""
 
 import hashlib
 
-ID = "BARE--ID"  # in the files, for floor.c to put another in its place
+ID = "BARE--ID"  # floor.c puts other ids in its place
 KEYS = ["{bare}", "{bare}:queue", "{bare}:timeouts"]
 CHANNEL = "{bare}:"
 
@@ -47,7 +47,7 @@ def run(script):
 
 
 def requests_of_bare_lock(folder):
-    """As requests_of_wrap."""
+    """The same as handover.requests_of_wrap."""
     ask, release = folder / "bare.0", folder / "bare.1"
     before = [request("HELLO", "3"), request("SUBSCRIBE", CHANNEL + ID), request("SCRIPT", "LOAD", ASK),
               request("SCRIPT", "LOAD", RELEASE)]

@@ -26,7 +26,7 @@ MEASURES = {"a": wholes, "b": handover, "d": scripts, "e": idle, "g": rate, "f":
 
 
 class Bench:
-    """What all measurements share: who takes part, how much is done, and the results."""
+    """The parameters of all measurements, the peers that take part, and the results."""
 
     waiters = (2, 10, 100)
     drain = 500
@@ -36,8 +36,8 @@ class Bench:
     script_rounds = 40
     seconds = 2
     pairs = 20000
-    lease_s = 3                         # where somebody dies; it begins again with each renewal
-    limit_s = 15                        # for the next one to start then
+    lease_s = 3                         # of a holder that dies; it begins again with each renewal
+    limit_s = 15                        # for the next holder to start then
 
     def __init__(self, rounds, folder, quick):
         self.rounds = rounds
@@ -67,7 +67,7 @@ class Bench:
         return random.sample(self.peers, len(self.peers))
 
     def trial(self, measure, case, peer, function, *words):
-        """What a tool could not do is said in the tables."""
+        """Runs one measurement; a failure becomes a note in the tables."""
         self.say(f"{measure}, {case}: {peer.name}")
         try:
             function(self, peer, *words)

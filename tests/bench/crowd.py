@@ -1,4 +1,4 @@
-"""A holder and those who wait behind it."""
+"""A holder of a lock, and waiters behind it."""
 
 import itertools
 import os
@@ -20,13 +20,13 @@ class Crowd:
         os.mkfifo(self.fifo)
 
     def hold(self):
-        """Somebody takes the lock, until release()."""
+        """Starts the holder, which keeps the lock until release()."""
         self.holder = self.peer.section(self.lock, self.stamps, 0, self.fifo)
         wait_until(lambda: os.path.exists(self.stamps), what=f"{self.peer.name}: the holder")
         time.sleep(0.02)
 
     def join(self, count, work_us, in_order=True):
-        """So many wait, who have come one after the other; or come as fast as they can."""
+        """Starts so many waiters, one after the other, or as fast as possible."""
         for _ in range(count):
             number = len(self.waiters) + 1
             self.waiters.append(self.peer.section(self.lock, self.stamps, number, work_us))
@@ -37,12 +37,12 @@ class Crowd:
 
     def await_waiting(self, count):
         if self.peer.waiting(self.lock) is None:
-            time.sleep(0.2)  # nobody can see whether it waits already
+            time.sleep(0.2)  # whether it waits already cannot be seen
         else:
             wait_until(lambda: self.peer.waiting(self.lock) >= count, 60, what=f"{self.peer.name}: {count} waiters")
 
     def release(self):
-        """The holder ends."""
+        """Ends the holder."""
         wait_until(self.has_let_go, 20, what=f"{self.peer.name}: the holder's end")
 
     def has_let_go(self):
@@ -58,7 +58,7 @@ class Crowd:
         return read_stamps(self.stamps) if os.path.exists(self.stamps) else []
 
     def await_times(self, count, limit):
-        """Waits for so many sections; returns what there is when the time is over."""
+        """Waits for so many sections; returns the times of those that are over in time."""
         try:
             wait_until(lambda: len(self.times()) >= count, limit, 0.02)
         except TimeoutError:
@@ -77,12 +77,12 @@ class Crowd:
 
 
 def read_stamps(path):
-    """(number, start, end) in ns of each section that is over, in the order of their starts."""
+    """(number, start, end) in ns of each section that is over, by start."""
     with open(path) as file:
         lines = [line.split() for line in file.read().split("\n")[:-1]]  # the last may not be whole yet
     return sorted(((int(number), int(start), int(end)) for number, start, end in lines), key=lambda time: time[1])
 
 
 def inversions(numbers):
-    """How many of them went before somebody who had come earlier: those who were passed over wait longer."""
+    """Counts the waiters that went before one that had come earlier."""
     return sum(any(later < number for later in numbers[index + 1:]) for index, number in enumerate(numbers))

@@ -1,20 +1,19 @@
-/* What no lock can be faster than. Prints nanoseconds, a line for each time; but for relay, whose
- * STAMPs say it all.
+/* Measures what no lock can be faster than. Prints nanoseconds, a line for each time; but relay and
+ * guarded print nothing, because their STAMPs write the times.
  *
  * floor COUNT spawn PROGRAM        fork, exec and wait
  * floor COUNT release STAMP FILE   a byte on a pipe, for which a child waits, until STAMP runs
  * floor COUNT ping SOCKET          a round trip over an open connection
  * floor COUNT publish SOCKET       from PUBLISH in one process to the message in another
  * floor COUNT relay SOCKET STAMP FILE MICROSECONDS [ID ASK ANSWERS RELEASE]
- *                                  the least that a hand-over over a server can take: nobody holds
- *                                  anything. COUNT processes wait for a message. Who is told that
- * it is first makes a child that waits to become STAMP, and when it is granted its turn it lets
- * that go, waits for its end, and sends the messages for the next two. Or it takes and releases a
- * lock: the files ASK and RELEASE have the requests of one ID, the server gives ANSWERS to ASK
- * floor COUNT guarded ...          the same with as many processes as wrap has: who is told that it
- *                                  is first makes one that does all of this, and waits for its end
- */
-
+ *     The least that a hand-over through a server can take, without a lock. COUNT processes wait
+ *     for messages. A process that is told that it is first makes a child, which waits to become
+ *     STAMP. When it is granted its turn it lets the child go, waits for its end, and sends the
+ *     messages for the next two. With ID, it takes and releases a lock instead: the files ASK and
+ *     RELEASE have the requests of the owner ID, and the server gives ANSWERS answers to ASK.
+ * floor COUNT guarded ...
+ *     The same with as many processes as wrap has: a process that is told that it is first makes
+ *     another one, which does all of this, and waits for its end. */
 #include <hiredis/hiredis.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -35,13 +34,13 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Whoever is to be woken sleeps by then. */
+/* Gives the process that is woken next time to fall asleep. */
 static void pause_a_little(void)
 {
 	nanosleep(&(struct timespec){0, 2000000}, NULL);
 }
 
-static void message(int64_t ns)
+static void print_ns(int64_t ns)
 {
 	printf("%lld\n", (long long)ns);
 }
@@ -64,11 +63,11 @@ static void spawn(int count, char **program)
 		}
 		if (pid < 0 || waitpid(pid, NULL, 0) < 0)
 			die("cannot fork");
-		message(now_ns() - start);
+		print_ns(now_ns() - start);
 	}
 }
 
-/* When the stamp that was made last started. */
+/* Returns when the last STAMP started. */
 static int64_t last_start_ns(const char *path)
 {
 	FILE *file = fopen(path, "r");
@@ -84,7 +83,7 @@ static int64_t last_start_ns(const char *path)
 	return start;
 }
 
-/* Its child does not outlive us. */
+/* Forks a child that does not outlive us. */
 static pid_t fork_tied(void)
 {
 	const pid_t pid = fork();
@@ -102,7 +101,7 @@ static void make_pipe(int ends[2])
 		die("cannot make a pipe");
 }
 
-/* A child that becomes the stamp when *start gets a byte. */
+/* Makes a child that becomes STAMP when *start gets a byte. */
 static pid_t make_ready(char **stamp, int *start)
 {
 	int ends[2];
@@ -144,7 +143,7 @@ static void release(int count, char *stamp, char *file)
 		const int64_t start = now_ns();
 
 		let_go(pid, end);
-		message(last_start_ns(file) - start);
+		print_ns(last_start_ns(file) - start);
 	}
 }
 
@@ -166,7 +165,7 @@ static void ping(int count, const char *path)
 		const int64_t start = now_ns();
 
 		freeReplyObject(redisCommand(server, "PING"));
-		message(now_ns() - start);
+		print_ns(now_ns() - start);
 	}
 	redisFree(server);
 }
@@ -179,7 +178,7 @@ static void listen_to(const char *path, int count, int ready)
 	freeReplyObject(reply);
 	(void)!write(ready, "", 1);
 	while (count-- > 0 && redisGetReply(server, (void **)&reply) == REDIS_OK) {
-		message(now_ns() - strtoll(reply->element[2]->str, NULL, 10));
+		print_ns(now_ns() - strtoll(reply->element[2]->str, NULL, 10));
 		freeReplyObject(reply);
 	}
 	fflush(stdout);
@@ -209,10 +208,10 @@ static void publish(int count, const char *path)
 
 /* ---- The relay ---- */
 
-/* What its members do: a lock's requests, or what does without a lock. */
-struct say {
+/* What each process of the relay does: the requests of a lock, or messages without a lock. */
+struct part {
 	bool guarded;   /* each has two processes */
-	const char *id; /* of whom the requests were heard; NULL: no lock */
+	const char *id; /* the owner in the files of requests; NULL: no lock */
 	const char *ask;
 	int answers; /* to ask */
 	const char *release;
@@ -241,8 +240,8 @@ static bool says(const redisReply *push, const char *word)
 	       strncmp(push->element[2]->str, word, strlen(word)) == 0;
 }
 
-/* Goes on in another process. */
-static void have_a_guard(void)
+/* Goes on in a child, and ends as the child does. */
+static void continue_in_child(void)
 {
 	const pid_t guard = fork_tied();
 	int status;
@@ -264,7 +263,7 @@ static pid_t await_grant(redisContext *server, bool guarded, char **stamp, int *
 		granted = says(push, "granted");
 		if (child == 0 && (granted || says(push, "first"))) {
 			if (guarded)
-				have_a_guard();
+				continue_in_child();
 			child = make_ready(stamp, start);
 		}
 		freeReplyObject(push);
@@ -272,7 +271,7 @@ static pid_t await_grant(redisContext *server, bool guarded, char **stamp, int *
 	return child;
 }
 
-/* As of another process: all ids are of one length. */
+/* Puts another id of the same length into the requests. */
 static void read_requests(struct text *text, const char *path, const char *id, int number)
 {
 	FILE *file = fopen(path, "r");
@@ -288,27 +287,27 @@ static void read_requests(struct text *text, const char *path, const char *id, i
 		memcpy(at, digits, 8);
 }
 
-static void ask(redisContext *server, const struct say *say, int number)
+static void ask(redisContext *server, const struct part *part, int number)
 {
 	struct text text;
 
-	redisSetPushCallback(server, NULL); /* they are read like answers */
-	if (say->id) {
-		read_requests(&text, say->ask, say->id, number);
+	redisSetPushCallback(server, NULL); /* pushes are read like answers */
+	if (part->id) {
+		read_requests(&text, part->ask, part->id, number);
 		redisAppendFormattedCommand(server, text.bytes, text.length);
 	} else {
 		/* in protocol 3 a subscriber may send, too */
 		redisAppendCommand(server, "HELLO 3");
 		redisAppendCommand(server, "SUBSCRIBE relay:%d", number);
 	}
-	read_answers(server, say->answers);
+	read_answers(server, part->answers);
 }
 
-/* What is to be sent when it is the next one's turn. */
-static void prepare(struct text *text, const struct say *say, int number)
+/* Prepares what gives the next process its turn. */
+static void prepare_release(struct text *text, const struct part *part, int number)
 {
-	if (say->id) {
-		read_requests(text, say->release, say->id, number);
+	if (part->id) {
+		read_requests(text, part->release, part->id, number);
 		return;
 	}
 	text->length = (size_t)snprintf(text->bytes, sizeof(text->bytes),
@@ -326,7 +325,7 @@ static void pass_on(redisContext *server, const struct text *text)
 			die("cannot send");
 }
 
-static _Noreturn void take_part(int number, const char *path, const struct say *say, char **stamp,
+static _Noreturn void take_part(int number, const char *path, const struct part *part, char **stamp,
 				int ready)
 {
 	redisContext *server = server_at(path);
@@ -334,18 +333,18 @@ static _Noreturn void take_part(int number, const char *path, const struct say *
 	int start;
 	pid_t child;
 
-	ask(server, say, number);
-	prepare(&release, say, number);
+	ask(server, part, number);
+	prepare_release(&release, part, number);
 	if (write(ready, "", 1) != 1)
 		die("cannot say that we are ready");
-	child = await_grant(server, say->guarded, stamp, &start);
+	child = await_grant(server, part->guarded, stamp, &start);
 	let_go(child, start);
 	pass_on(server, &release);
 	_exit(0);
 }
 
 /* words: STAMP FILE MICROSECONDS */
-static void relay(int count, const char *path, const struct say *say, char **words)
+static void relay(int count, const char *path, const struct part *part, char **words)
 {
 	redisContext *server = server_at(path);
 	struct text release;
@@ -353,13 +352,13 @@ static void relay(int count, const char *path, const struct say *say, char **wor
 	char number[16], byte;
 	char *stamp[] = {words[0], words[1], number, words[2], NULL};
 
-	ask(server, say, 0);
-	prepare(&release, say, 0);
+	ask(server, part, 0);
+	prepare_release(&release, part, 0);
 	make_pipe(ready);
 	for (int i = 1; i <= count; i++) {
 		snprintf(number, sizeof(number), "%d", i);
 		if (fork_tied() == 0)
-			take_part(i, path, say, stamp, ready[1]);
+			take_part(i, path, part, stamp, ready[1]);
 		if (read(ready[0], &byte, 1) != 1)
 			die("somebody has failed");
 	}
@@ -387,10 +386,10 @@ int main(int argc, char **argv)
 	else if (strcmp(argv[2], "publish") == 0)
 		publish(count, argv[3]);
 	else if ((guarded || strcmp(argv[2], "relay") == 0) && argc == 7)
-		relay(count, argv[3], &(struct say){guarded, .answers = 2}, argv + 4);
+		relay(count, argv[3], &(struct part){guarded, .answers = 2}, argv + 4);
 	else if ((guarded || strcmp(argv[2], "relay") == 0) && argc == 11)
 		relay(count, argv[3],
-		      &(struct say){guarded, argv[7], argv[8], atoi(argv[9]), argv[10]}, argv + 4);
+		      &(struct part){guarded, argv[7], argv[8], atoi(argv[9]), argv[10]}, argv + 4);
 	else
 		return 64;
 	return 0;

@@ -1,5 +1,5 @@
-"""(b) From the end of one section to the start of the next, and whether those who came first go first.
-(c) How long many who wait take to be through."""
+"""(b) The time from the end of one section to the start of the next, and whether waiters go in the order of arrival.
+(c) The time that many waiters need to be through."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from crowd import Crowd, inversions, read_stamps
 from overhear import calls_of_scripts, overhear, with_script
 from peers import Fairlock
 
-WORK_US = 5000   # long enough for what is left of the section before to be over
+WORK_US = 5000   # long enough for the last section to be cleaned up
 LIMIT_S = 60
 
 
@@ -34,7 +34,7 @@ def hand_over(bench, peer, count):
     between = gaps(times)
     if not between:
         return
-    # while at least half of them still wait
+    # only those during which at least half of the waiters still wait
     bench.samples.add("b hand-over", count, peer.name, "ms", *between[:max(1, count // 2)])
     passed_over = inversions([number for number, _, _ in times])
     bench.samples.add("b out of order", count, peer.name, "%", 100 * passed_over / count)
@@ -48,7 +48,7 @@ def drain(bench, peer, count):
     times = drained(bench, peer, count, 0, False)
     if len(times) < 3:
         return
-    # from the first of those who waited, so that what wakes it is not counted
+    # from the start of the first waiter's section: waking it does not count
     spent = (times[-1][1] - times[1][1]) / 1e6 / (len(times) - 2)
     bench.samples.add("c drain", count, peer.name, "ms", spent)
     if len(times) <= count:
@@ -56,7 +56,7 @@ def drain(bench, peer, count):
 
 
 def relay(bench, kind, lock, count, work_us):
-    """kind: see floor.c. lock: nothing, or whose requests are to be sent, and the requests."""
+    """Runs a relay of floor.c. kind: its word; lock: nothing, or an id and its requests."""
     stamps = bench.folder / "relay"
     stamps.unlink(missing_ok=True)
     programs = os.path.join(os.environ["BUILD"], "bench")
@@ -66,7 +66,7 @@ def relay(bench, kind, lock, count, work_us):
 
 
 def requests_of_wrap(bench):
-    """What somebody who holds and releases sends: its id, the requests for the lock, how many, the release."""
+    """Overhears a wrap; returns its id, the file of requests for the lock, how many, and the file of the release."""
     command = [os.environ["FAIRLOCK"], "wrap", "passed", "printenv", "FAIRLOCK_OWNER"]
     for _ in range(2):  # the second time the server knows the scripts
         owner, words = overhear(bench.peer(Fairlock).server.socket, bench.folder, "passed", command)
@@ -75,7 +75,7 @@ def requests_of_wrap(bench):
 
 
 def calls_of_wrap(bench, requests):
-    """The same with another script in the place of release: it calls what ours does when two wait, and decides nothing."""
+    """The same with another release script, which makes the calls that ours makes when two wait, and decides nothing."""
     server = bench.peer(Fairlock).server
     queue = "redisson_lock_queue:{passed}"
     crowd = Crowd(bench.peer(Fairlock), bench.folder)
@@ -106,7 +106,7 @@ ids[2] = ids[2] or ids[1]
 
 
 def relays(bench):
-    """See floor.c."""
+    """Measures the relays of floor.c."""
     requests = requests_of_wrap(bench)
     kinds = {"no lock": ("relay", []), "a bare fair lock": ("relay", requests_of_bare_lock(bench.folder)),
              "the calls of wrap": ("relay", calls_of_wrap(bench, requests)),

@@ -1,4 +1,4 @@
-"""(e) What many who wait cost while nothing happens."""
+"""(e) The cost of many waiters while nothing happens."""
 
 import functools
 import time
@@ -15,11 +15,11 @@ def idle(bench, peer):
     count, seconds = bench.idle
     crowd = Crowd(peer, bench.folder)
     try:
-        peer.lease_s = 3600 if peer.has_lease else None  # what the holder does is not what they cost
+        peer.lease_s = 3600 if peer.has_lease else None  # so that the holder does nothing
         crowd.hold()
         peer.lease_s = None
         crowd.join(count, 0, False)
-        time.sleep(min(2, seconds))  # what they do at first is over
+        time.sleep(min(2, seconds))  # after this, the waiters have done what they do at first
         pids = {pid for waiter in crowd.waiters for pid in waiter.family()}
         calls, used = requests(peer), ticks(pids)
         time.sleep(seconds)

@@ -1,4 +1,4 @@
-"""What a client sends to its server: heard by standing between them. And what scripts call there."""
+"""Overhears a client: a proxy keeps what it sends to its server. Also lists what scripts call there."""
 
 import pathlib
 import re
@@ -10,8 +10,8 @@ from wire import Wire
 
 
 def overhear(server, folder, name, command):
-    """Runs a command, and --url, which leads it over here to the server's socket. Returns its output, and what it has
-    sent, as a list: a file in the folder, how many requests it holds, the next file after the server's replies, ..."""
+    """Runs a command with a --url that leads through the proxy. Returns its output, and a list: a file with what it
+    sent, how many requests that is, the file with what it sent after the server's replies, ..."""
     path = folder / "between"
     try:
         output, sent = stand_between(server, str(path), [*command[:2], "--url", f"unix:{path}", *command[2:]])
@@ -56,7 +56,7 @@ def relay(near, far):
 
 
 def count_requests(text):
-    """In the protocol of Redis: *WORDS, then $BYTES and the word for each."""
+    """Counts requests in the protocol of Redis: *WORDS, then $BYTES and the word for each."""
     count = 0
     while text:
         head, text = text.split(b"\r\n", 1)
@@ -68,15 +68,15 @@ def count_requests(text):
 
 
 def bare_calls(server, words, run):
-    """The requests of overhear with another script in the last one's place: it calls what scripts call on the server
-    while run() runs, one after the other, and decides nothing."""
+    """The requests of overhear with another last script: it makes the calls that scripts make while run() runs, one
+    after the other, and decides nothing."""
     *before, file, count = words
     script = "".join(f"redis.call({', '.join(call)})\n" for call in calls_of_scripts(server, run))
     return [*before, with_script(server, file, script), count]
 
 
 def with_script(server, file, script):
-    """Another file with the same requests, but for the script that they run."""
+    """Writes a file with the same requests for another script; returns its path."""
     sha1 = Wire(server).call("SCRIPT", "LOAD", script)
     path = pathlib.Path(file + ".bare")
     path.write_bytes(re.sub(rb"(EVALSHA\r\n\$40\r\n)[0-9a-f]{40}", rb"\g<1>" + sha1.encode(),
@@ -85,7 +85,7 @@ def with_script(server, file, script):
 
 
 def calls_of_scripts(server, run):
-    """Lists of words, each in quotes, as MONITOR prints them: Lua reads those, too, of what is text."""
+    """The calls of scripts while run() runs: lists of words in quotes, as MONITOR prints them and Lua reads them."""
     monitor = Wire(server)
     monitor.call("MONITOR")
     run()

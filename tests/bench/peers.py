@@ -1,30 +1,25 @@
-"""The lock tools that are measured, each with how it is started, and what it needs.
+"""The lock tools that are measured: how each is started, and what it needs.
 
-A peer runs sections under a lock: the program stamp (see stamp.c), as a process of the tool's own where it is a
-tool, in a thread of one JVM where it is Redisson.
+A peer runs sections under a lock. A section is the program stamp (see stamp.c) in a process of the tool, or a thread
+of a JVM with Redisson.
 """
 
-import base64
-import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import threading
-import urllib.request
 
-from processes import Process, Service, free_port, wait_until
-from wire import Wire
+from processes import Process, Service, wait_until
+from servers import Etcd, Redis
 
 HERE = pathlib.Path(__file__).resolve().parent
 REDISSON = "4.7.0"
-# What clients of Redis send while they wait, and no script calls.
-REQUESTS = {"eval", "evalsha", "fcall", "hello", "ping", "set", "subscribe", "ssubscribe", "wait"}
 
 
 class Missing(Exception):
-    """A peer cannot be measured here, and why."""
+    """Why a peer cannot be measured here."""
 
 
 def needs(*programs):
@@ -42,102 +37,14 @@ def debian_version(package):
     return says("dpkg-query", "-W", "-f", "${Version}\n", package) if shutil.which("dpkg-query") else "?"
 
 
-class Redis:
-    """A redis-server or valkey-server, on a unix socket and a port of its own."""
-
-    def __init__(self, folder, *options):
-        self.folder, self.options = folder, options
-        self.socket, self.port = str(folder / "redis.sock"), free_port()
-        folder.mkdir()
-        self.start()
-
-    def start(self):
-        self.service = Service([os.environ["SERVER"], "--port", str(self.port), "--bind", "127.0.0.1",
-                                "--unixsocket", self.socket, "--unixsocketperm", "700", "--dir", str(self.folder),
-                                "--save", "", "--appendfsync", "no", "--maxclients", "5000", *self.options],
-                               self.folder / "log")
-        wait_until(self.answers, what="redis-server")
-
-    def answers(self):
-        try:
-            self.wire = Wire(self.socket)
-            return self.wire.call("PING") == "PONG"
-        except (OSError, RuntimeError):
-            return False
-
-    def call(self, *words):
-        return self.wire.call(*words)
-
-    def persist(self):
-        """From now on it comes back with its data."""
-        if "--appendonly" not in self.options:
-            self.options = (*self.options, "--appendonly", "yes")
-            self.call("CONFIG", "SET", "appendonly", "yes")
-            wait_until(lambda: "aof_rewrite_in_progress:0" in self.call("INFO", "persistence"))
-
-    def calls(self):
-        """How many requests came. What scripts call is no request."""
-        stats = self.call("INFO", "commandstats").split("\r\n")
-        return sum(int(line.split("calls=")[1].split(",")[0]) for line in stats
-                   if line.split(":")[0][8:] in REQUESTS)
-
-    def end(self):
-        self.service.end()
-
-
-class Etcd:
-    """One etcd, which writes to disk what it says it has written."""
-
-    def __init__(self, folder):
-        self.folder, self.port = folder, free_port()
-        folder.mkdir()
-        self.peer_port = free_port()
-        self.start()
-
-    def start(self):
-        client, peer = (f"http://127.0.0.1:{port}" for port in (self.port, self.peer_port))
-        self.service = Service(["etcd", "--data-dir", str(self.folder / "data"), "--logger", "zap", "--log-level", "error",
-                                "--listen-client-urls", client, "--advertise-client-urls", client,
-                                "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-                                "--initial-cluster", f"default={peer}"], self.folder / "log")
-        wait_until(self.answers, what="etcd")
-
-    def answers(self):
-        try:
-            return '"true"' in self.get("/health")
-        except OSError:
-            return False
-
-    def get(self, path, question=None):
-        data = json.dumps(question).encode() if question else None
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", data, 10) as reply:
-            return reply.read().decode()
-
-    def count(self, prefix):
-        first, last = (base64.b64encode(word.encode()).decode() for word in (prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)))
-        return int(json.loads(self.get("/v3/kv/range", {"key": first, "range_end": last, "count_only": True}))
-                   .get("count", 0))
-
-    def calls(self):
-        """Messages that clients sent."""
-        return sum(float(line.split()[1]) for line in self.get("/metrics").splitlines()
-                   if line.startswith("grpc_server_msg_received_total"))
-
-    def persist(self):
-        """It always does."""
-
-    def end(self):
-        self.service.end()
-
-
 class Peer:
-    """What most have in common: a tool that runs a command under a lock."""
+    """A tool that runs a command under a lock."""
 
     fair = False      # promises an order
-    server = None     # what it talks to
-    lease_s = None    # of the next locks, where there is such a thing; None: the tool's own
-    slow = 1          # takes part in each so many-th round only
-    package = None    # of Debian, for its version
+    server = None
+    lease_s = None    # of the next locks; None: the tool's default
+    slow = 1          # takes part in every round, or every so many-th
+    package = None    # of Debian, which has the version
     has_lease = False
 
     def __init__(self, folder):
@@ -156,15 +63,15 @@ class Peer:
         raise NotImplementedError
 
     def section(self, lock, stamps, number, how_long):
-        """Starts one: STAMPS gets its times."""
+        """Starts a section, which appends its times to the file stamps."""
         stamp = os.path.join(os.environ["BUILD"], "bench", "stamp")
         return Process(self.command(lock, [stamp, stamps, str(number), str(how_long)]), self.log)
 
     def separate(self, _who):
-        """Sections started after this can be killed without those that were started before."""
+        """Makes it possible to kill the next sections without the earlier ones."""
 
     def waiting(self, lock):
-        """How many wait for it, or None if there is no way to see."""
+        """Counts the waiters for the lock; None if that cannot be seen."""
         path = self.folder / lock
         if not path.exists():
             return 0
@@ -293,13 +200,13 @@ class RedisPy(Peer):
                                        text=True)
 
     def waiting(self, lock):
-        # each asked for it once, the holder too
+        # each waiter has a connection that asked for the lock, and so has the holder
         return sum(" cmd=set " in line or " cmd=evalsha " in line
                    for line in self.server.call("CLIENT", "LIST").splitlines()) - 1
 
 
 class Answer:
-    """One thing that a JVM does, in place of a process."""
+    """A task of a JVM, in place of a process."""
 
     def __init__(self, jvm, line):
         self.jvm, self.done = jvm, threading.Event()
@@ -369,7 +276,7 @@ class Redisson(Peer):
     fair = True
     has_lease = True
     slow = 3
-    who = "all"       # the JVM that is told what follows
+    who = "all"       # the JVM that gets the next tasks
 
     def set_up(self):
         needs("java", "javac")
@@ -382,7 +289,7 @@ class Redisson(Peer):
         return REDISSON + ", " + says("java", "-version")
 
     def jvm(self, who="all"):
-        """Threads of one share their process; who has another is on its own."""
+        """The JVM of this name, whose threads share its process."""
         jvm = self.jvms.get((who, self.lease_s))
         if not jvm or jvm.ended():
             jvm = self.jvms[who, self.lease_s] = Jvm(self.server.port, self.lease_s, self.log)

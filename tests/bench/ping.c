@@ -1,4 +1,4 @@
-/* The least that a program can do that asks a Redis server something: connect, PING, end.
+/* The least that a client of a Redis server can do: connect, PING, end.
  *
  * ping SOCKET */
 

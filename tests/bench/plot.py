@@ -28,7 +28,7 @@ def line(x1, y1, x2, y2, colour, width=1.0):
 
 
 class Scale:
-    """Logarithmic, from one power of ten to another."""
+    """A logarithmic scale from one power of ten to another."""
 
     def __init__(self, values, start, end):
         positive = [value for value in values if value > 0] or [1]
@@ -45,7 +45,7 @@ class Scale:
 
 
 def spread(samples, measure, case, title):
-    """Who is where: a dot for the median, a line from quartile to quartile."""
+    """A row for each tool: a dot for the median, a line from quartile to quartile."""
     keys = [key for key in samples.values if key[:2] == (measure, case)]
     keys.sort(key=lambda key: samples.row(key)[2])
     bottom = 30 + ROW * len(keys)
@@ -66,7 +66,7 @@ def spread(samples, measure, case, title):
 
 
 def growth(samples):
-    """What a grant costs the server, by the number of waiters."""
+    """Curves of the server's time for a grant, by the number of waiters."""
     curves = {who: sorted((int(case.split()[1]), samples.median(measure, case, who))
                           for measure, case, name in samples.values
                           if measure == "d server time" and case.startswith("grant ") and name == who)

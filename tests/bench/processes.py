@@ -1,4 +1,4 @@
-"""Processes that are started, waited for, looked at and ended."""
+"""Starts, awaits, measures and ends processes."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 
-# Whatever is started here dies with us: the kernel sees to it, also when we are killed.
+# The kernel kills what is started with these words when we end, also when we are killed.
 BOUND = [shutil.which("setpriv") or "setpriv", "--pdeathsig", "KILL"]
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -39,7 +39,7 @@ def spawn(command, log, stdin=None):
 
 
 class Process:
-    """A child of ours, which dies with us."""
+    """A child, which dies with us."""
 
     def __init__(self, command, log):
         self.pid = spawn(BOUND + command, log)
@@ -60,7 +60,7 @@ class Process:
         return [] if self.ended() else family([self.pid])
 
     def end(self, limit=20):
-        """Waits for its end, or makes one."""
+        """Waits for the end of the process, and kills it after limit seconds."""
         try:
             wait_until(self.ended, limit)
         except TimeoutError:
@@ -69,7 +69,7 @@ class Process:
 
 
 class Service(subprocess.Popen):
-    """A server."""
+    """A server process, which dies with us."""
 
     def __init__(self, command, log, **more):
         with open(log, "ab") as file:
@@ -82,7 +82,7 @@ class Service(subprocess.Popen):
 
 
 def parents():
-    """Process id -> that of its parent, for all there are."""
+    """Process id -> parent's process id, for all processes."""
     found = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -93,7 +93,7 @@ def parents():
 
 
 def stat(pid):
-    """The fields of /proc/PID/stat from the state on, or None when it is gone."""
+    """The fields of /proc/PID/stat from the state on, or None if there is no such process."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rsplit(")", 1)[1].split()
@@ -119,13 +119,13 @@ def kill(pids):
 
 
 def ticks(pids):
-    """Clock ticks of processor time that they have used."""
+    """The processor time of these processes, in clock ticks."""
     fields = [stat(pid) for pid in pids]
     return sum(int(field[11]) + int(field[12]) for field in fields if field)
 
 
 def pss_kb(pids):
-    """Their memory: what several share is counted to each in part."""
+    """The memory of these processes; of shared memory, each counts a part."""
     total = 0
     for pid in pids:
         try:

@@ -1,5 +1,5 @@
-"""(g) How many locks a second: whole processes, four at a time, each with a lock of its own; and what one server
-takes when requests come as fast as it can answer them."""
+"""(g) Locks per second: of whole processes, four at a time, each with a lock of its own; and of one server that gets
+requests as fast as it can answer them."""
 
 import os
 import threading
@@ -33,7 +33,7 @@ def processes(bench, peer):
 
 
 def pipelined(server, requests, count):
-    """Seconds that the server takes for these, of which each has one reply."""
+    """The seconds that the server takes for these requests; each has one reply."""
     wire = Wire(server.socket)
     sender = threading.Thread(target=wire.socket.sendall, args=(b"".join(requests),))
     begin = time.monotonic()
@@ -67,7 +67,7 @@ def load_redis_py(peer):
 
 
 def redis_py_pair(sha, number):
-    """What its acquire and release send."""
+    """The requests of redis-py's acquire and release."""
     name, token = f"rate{number}", f"{number:032x}"
     return [encoded("SET", name, token, "NX", "PX", 30000), encoded("EVALSHA", sha, 1, name, token)]
 

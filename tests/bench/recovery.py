@@ -1,4 +1,4 @@
-"""(f) How long the next one waits after somebody, or the server, was killed."""
+"""(f) How long the next waiter waits after a process or the server was killed."""
 
 import time
 
@@ -25,7 +25,7 @@ class Trial:
         self.crowd.join(count, 0)
 
     def started(self, number):
-        """When this one started, or None."""
+        """When the section of this number started, or None."""
         def found():
             return next((start for who, start, _ in self.crowd.times() if who == number), None)
         try:
@@ -74,7 +74,7 @@ def dead_waiters(trial, count, case):
 
 
 def one_killed(trial):
-    """The tool itself: what it runs may live on."""
+    """Kills the holder's tool, whose command may live on."""
     trial.join(1)
     family = [pid for pid in trial.crowd.holder.family() if pid != getattr(trial.crowd.holder, "pid", 0)]
     killed = now_ns()
@@ -94,7 +94,7 @@ def is_stamp(pid):
 
 
 def all_killed(trial):
-    """As when its machine is lost."""
+    """Kills the holder with all its processes, as if its machine was lost."""
     trial.join(1)
     killed = now_ns()
     kill(trial.crowd.holder.family())
@@ -102,7 +102,7 @@ def all_killed(trial):
 
 
 def server_killed(trial):
-    """It comes back at once; the holder ends a second later."""
+    """Kills the server, which comes back at once; the holder ends a second later."""
     trial.peer.server.persist()
     trial.join(1)
     trial.peer.server.service.end()

@@ -1,4 +1,4 @@
-"""The tables: what was measured, on which machine, and whether it is as good as it is meant to be."""
+"""Makes the tables: the machine, the measurements, and whether fairlock meets its bars."""
 
 import os
 import platform
@@ -31,7 +31,7 @@ def memory_mb():
 
 
 def heading(bench):
-    """Taken before the run: whether the machine is quiet."""
+    """Date, machine, load and versions, taken before the run."""
     server = says(os.environ["SERVER"], "--version")
     lines = [time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
              f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -86,7 +86,7 @@ def rows(lines):
     return text
 
 
-# ---- What it must show ----
+# ---- The bars ----
 
 def ratio(samples, ours, theirs):
     above, below = samples.median(*ours), samples.median(*theirs)
@@ -94,7 +94,7 @@ def ratio(samples, ours, theirs):
 
 
 def bars(bench):
-    """(what, at most, found) for each; found is None where it was not measured."""
+    """Yields (what, at most, found) for each bar; found is None if it was not measured."""
     get, most, idle = bench.samples, bench.waiters[-1], "e idle"
     a, b, c, d, f = "a uncontended", "b hand-over", "c drain", "d server time", "f recovery"
     few, many = bench.lengths[0], bench.lengths[-1]
@@ -132,7 +132,7 @@ def verdicts(bench):
 
 
 def summary(bench):
-    """For the project's README: a line for each tool."""
+    """A line for each tool, for RESULTS.md."""
     most, dead = bench.waiters[-1], bench.dead
     columns = {"lock, `true`, unlock: ms": ("a uncontended", "whole"),
                f"hand-over, {most} waiters: ms": ("b hand-over", most),

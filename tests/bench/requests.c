@@ -1,11 +1,10 @@
-/* The least that a program can do that asks a Redis server what it was told to ask: connect, send,
- * read the replies, send what comes next, end.
+/* The least that a client can do that sends given requests: connect, send, read the replies, send
+ * the next requests, end.
  *
  * requests SOCKET [FILE COUNT]... [-- PROGRAM...]
  *
- * FILE is sent as it is; COUNT replies come back. When the first have come, a process is made that
- * runs PROGRAM and does all the rest, as `wrap` has one; the program waits for its end. */
-
+ * It sends FILE as it is, and reads COUNT replies. After the first replies it makes a process that
+ * runs PROGRAM and does all the rest, as the guard of `wrap` does, and waits for its end. */
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -49,7 +48,7 @@ static int await_end(pid_t pid)
 	return pid < 0 || waitpid(pid, &status, 0) != pid || status;
 }
 
-/* Goes on in another process. */
+/* Goes on in a child, and ends as the child does. */
 static int run_guarded(char **program)
 {
 	pid_t pid = fork();

@@ -1,4 +1,4 @@
-"""What was measured: values by measure, case and who; and where they are written."""
+"""The measured values, by measure, case and tool."""
 
 import csv
 import statistics
@@ -8,7 +8,7 @@ class Samples:
     def __init__(self):
         self.values = {}  # (measure, case, who) -> values
         self.units = {}
-        self.notes = {}   # the same -> what is to be said beside the number
+        self.notes = {}   # the same -> a remark beside the number
 
     def add(self, measure, case, who, unit, *values):
         key = (measure, str(case), who)

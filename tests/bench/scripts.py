@@ -1,8 +1,8 @@
-"""(d) What a grant, a release, an enqueue, a cancel and a waiter's question cost the server, with few and with many waiters.
+"""(d) The server's time for a grant, a release, an enqueue, a cancel and a waiter's question, with few and many waiters.
 
-Both are sent by this program: ours as our client does it, Redisson's as a real one did that was listened to. Waiters
-of ours are real subscriptions, made over a few connections; Redisson's scripts do not ask who is there, so entries in
-its keys will do. Who cancels stands at the end.
+This program sends the requests of both: ours as our client does, Redisson's as recorded from a real client. Our waiters
+are real subscriptions over a few connections; Redisson's are entries in its keys, because its scripts do not ask who is
+present. The waiter that cancels is the last one.
 """
 
 import contextlib
@@ -25,12 +25,13 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "lua"
 
 
 def joined(name):
-    return subprocess.run([SCRIPTS / "join", SCRIPTS / "scripts" / f"{name}.lua"], stdout=subprocess.PIPE, check=True, text=True).stdout
+    return subprocess.run([SCRIPTS / "join", SCRIPTS / "scripts" / f"{name}.lua"], stdout=subprocess.PIPE, check=True,
+                          text=True).stdout
 
 
 @contextlib.contextmanager
 def slow_log(server):
-    """All that the server is asked is in there meanwhile."""
+    """Logs every request meanwhile."""
     server.call("CONFIG", "SET", "slowlog-log-slower-than", 0)
     server.call("CONFIG", "SET", "slowlog-max-len", 1000)
     try:
@@ -40,10 +41,10 @@ def slow_log(server):
 
 
 def timed(server, function, *words):
-    """Microseconds on the server, and the reply. To ask INFO each time would leave nothing of a script in the caches."""
+    """The microseconds of a script on the server, and its reply. (INFO would push the script out of the caches.)"""
     server.call("SLOWLOG", "RESET")
     result = function(*words)
-    for many in (4, 1000):  # Redisson's connections ask PING now and then, all at once
+    for many in (4, 1000):  # now and then all of Redisson's connections send PING at once
         for entry in server.call("SLOWLOG", "GET", many):
             if entry[3][0].lower() == "evalsha":
                 return float(entry[2]), result
@@ -83,7 +84,7 @@ class Ours:
 
 
 def queue(side, waiters, count, handed=""):
-    """All are present, so many wait. Returns their tickets."""
+    """Makes all present and `count` of them wait; returns their tickets."""
     for start in range(0, len(waiters), 1000):
         side.present(waiters[start:start + 1000])
     side.acquire("holder")
@@ -91,7 +92,7 @@ def queue(side, waiters, count, handed=""):
 
 
 def ours(bench, server, count, rounds):
-    """Who was told its turn asks for the lock."""
+    """Measures waiters that are told that it is their turn, and then ask for the lock."""
     side = Ours(server)
     waiters = [f"{count:08x}-0000-4000-8000-000000000000:{number}" for number in range(count + rounds)]
     comes_and_goes = f"{count:08x}-0000-4000-8000-00000000000a:1"
@@ -118,7 +119,7 @@ def ours(bench, server, count, rounds):
 
 
 def hand_overs(bench, server, count, rounds):
-    """Release and grant are one script."""
+    """Measures hand-overs: one script releases and grants."""
     side = Ours(server)
     waiters = [f"{count:08x}-0000-4000-8000-000000000000:{number}" for number in range(count + rounds)]
     queue(side, waiters, count, "1")
@@ -134,7 +135,7 @@ def hand_overs(bench, server, count, rounds):
 
 
 def recorded(redisson, folder):
-    """What a Redisson client sends to lock, to give up and to unlock: lists of words, by what they are for."""
+    """The requests of a Redisson client: lists of words, by what it does."""
     server = redisson.server
     crowd = Crowd(redisson, folder)
     try:
@@ -145,7 +146,7 @@ def recorded(redisson, folder):
         time.sleep(0.1)
     finally:
         crowd.end()
-    # a thread of an earlier crowd may still ask for its own lock
+    # a thread of an earlier crowd may still send requests for its own lock
     requests = [entry[3] for entry in sorted(server.call("SLOWLOG", "GET", 1000))
                 if entry[3][0].lower() == "evalsha" and any(f"{{{crowd.lock}}}" in word for word in entry[3])]
     return {"acquire": next(words for words in requests if words[2] == "3"),
@@ -154,7 +155,7 @@ def recorded(redisson, folder):
 
 
 class Theirs:
-    """Redisson's requests with other ids."""
+    """Sends Redisson's requests with other ids."""
 
     def __init__(self, server, requests):
         self.server, self.requests = server, requests
@@ -172,7 +173,7 @@ class Theirs:
         return self.server.call(*words)
 
     def fill(self, ids):
-        """So many wait."""
+        """Puts waiters into the queue."""
         _, _, _, _, queue, timeouts, *_ = self.requests["acquire"]
         later = int(time.time() * 1000) + 1000 * 300000
         for start in range(0, len(ids), 1000):

@@ -1,11 +1,10 @@
-/* What runs under the lock in a benchmark. It appends a line "NUMBER START END" to FILE: when it
- * started and when it was about to end, in nanoseconds of CLOCK_MONOTONIC.
+/* The COMMAND of benchmarks. It appends a line "NUMBER START END" to FILE: when it started and when
+ * it was about to end, in nanoseconds of CLOCK_MONOTONIC.
  *
  * stamp FILE NUMBER MICROSECONDS        works so long
- * stamp FILE NUMBER FIFO                works until somebody opens FIFO to write
+ * stamp FILE NUMBER FIFO                works until the benchmark opens FIFO to write
  *
- * FILE is there as soon as it works. */
-
+ * It makes FILE before it works. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Nobody will open the FIFO any more. */
+/* After this, the benchmark will not open the FIFO any more. */
 #define LIMIT_S 300
 
 static int64_t now_ns(void)

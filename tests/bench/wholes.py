@@ -1,4 +1,4 @@
-"""(a) Whole processes: lock, run `true`, give back; and the floors, which no lock can be faster than."""
+"""(a) Whole processes that lock, run `true` and unlock; and the floors, which no lock can be faster than."""
 
 import os
 import random
@@ -12,7 +12,7 @@ MEASURE = "a uncontended"
 
 
 def timed(command, output=None):
-    """Milliseconds from its start to its end. What it says goes to the descriptor output, or nowhere."""
+    """The milliseconds from start to end of a command. Its output goes to the descriptor `output`, or nowhere."""
     action = (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0) if output is None else (os.POSIX_SPAWN_DUP2, output, 1)
     start = time.perf_counter()
     pid = os.posix_spawnp(command[0], command, os.environ, file_actions=[action])
@@ -24,7 +24,7 @@ def timed(command, output=None):
 
 
 def one_shots(fairlock, pipe, add):
-    """acquire, renew and release, each a process, beside one that only asks PING."""
+    """Times acquire, renew and release, each a process."""
     add("acquire", timed([fairlock, "acquire", "shot"], pipe[1]))
     act_as = ["--owner", os.read(pipe[0], 200).decode().strip(), "shot"]
     add("renew", timed([fairlock, "renew", *act_as]))
@@ -32,14 +32,14 @@ def one_shots(fairlock, pipe, add):
 
 
 class Requests:
-    """What the commands of fairlock ask, from a program that does nothing else; and from one whose scripts only call what
-    ours do."""
+    """The requests of fairlock's commands, sent by a program that does nothing else; also with scripts that only make the
+    calls of ours."""
 
     def __init__(self, bench, server):
         self.program = os.path.join(os.environ["BUILD"], "bench", "requests")
         self.folder, self.server = bench.folder, server.socket
         fairlock = os.environ["FAIRLOCK"]
-        one_shots(fairlock, os.pipe(), lambda *_: None)  # the server is to know the scripts
+        one_shots(fairlock, os.pipe(), lambda *_: None)  # so that the server knows the scripts
         owner, self.acquire = self.hear("acquire", [fairlock, "acquire", "asked"])
         _, self.release = self.hear("release", [fairlock, "release", "--owner", owner, "asked"])
         _, self.wrap = self.hear("wrap", [fairlock, "wrap", "asked", "true"])
@@ -66,7 +66,7 @@ class Requests:
 
 
 def floors(bench, server, count=4):
-    """In milliseconds, by their names."""
+    """Times what no lock can be faster than."""
     program = os.path.join(os.environ["BUILD"], "bench", "floor")
     stamp = os.path.join(os.environ["BUILD"], "bench", "stamp")
     cases = {
@@ -109,7 +109,7 @@ def run(bench):
     tasks += [lambda: add_shot("PING program", timed(ping)),
               lambda: add_shot("PING program, shared libraries", timed(shared_ping)),
               lambda: one_shots(os.environ["FAIRLOCK"], pipe, add_shot)]
-    # each of these comes first in its task, or second, as acquire and release do: what has just run is faster
+    # each stands in its task where acquire or release stands in one_shots: a program that has just run is faster
     tasks += [lambda ask=ask: ask(add_shot) for ask in (requests.ask, requests.ask_for_wrap, requests.call)]
     tasks.append(lambda: requests.run(add))
     if redisson:

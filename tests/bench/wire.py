@@ -1,10 +1,10 @@
-"""A connection to a Redis server: what the benchmarks themselves ask."""
+"""A connection to a Redis server for the benchmarks' own requests."""
 
 import socket
 
 
 class Wire:
-    """One connection; replies are read whole, since nothing is pipelined."""
+    """One connection, whose replies are read one by one."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)

@@ -150,7 +150,7 @@ statuses() {
 	# 1 and 2 are answers of status -q and doctor, not failures: the enum does not have them.
 	known=$(sed -nE 's/^\s*STATUS_[A-Z_]+ = ([0-9]+),.*/\1/p' "$PROJECT/src/base/error.h")$'\n1\n2'
 	same manual "$known" "$(statuses fairlock.1)"
-	same README "$known" "$(sed -n '/^## Exit status/,/^## Working/p' "$PROJECT/README.md" |
+	same README "$known" "$(sed -n '/^## Exit status/,/^## Links/p' "$PROJECT/README.md" |
 		sed -nE 's/^\| ([0-9, ]+) \|.*/\1/p' | tr -d ' ' | tr ',' '\n')"
 	for command in $COMMANDS; do
 		for status in $(statuses "fairlock-$command.1"); do
@@ -278,4 +278,23 @@ options_of() {
 	while read -r fault; do
 		grep -qE "^@test \"${fault}[:,]" "$TESTS_DIR"/*/*.bats || fail "there is none for $fault"
 	done <faults
+}
+
+# needed_for PURPOSES: prints the commands that doctor's table needs for them, in the words of ACL
+# SETUSER
+needed_for() {
+	sed -nE "/ needs\[\] = \{/,/^\};/s/^\t\{($1), .*\"(.*)\"\},/\2/p" "$PROJECT/src/doctor/check_acl.c" |
+		tr ' A-Z' '\na-z' | sed -E 's/^/+/; s/:.*//; s/[0-9]$//'
+}
+
+# allowed_in SED: prints the commands that this part of the section PERMISSIONS allows
+allowed_in() {
+	section PERMISSIONS "$MANUAL/fairlock.1" | sed -n "$1" | grep -oE '[+][a-z|]+'
+}
+
+@test "doctor's table of permissions and the manual's rules allow the same commands" {
+	# Without +eval, doctor cannot ask. Without +select there is no connection.
+	same 'for all' "$(echo +eval && needed_for FOR_ALL)" "$(allowed_in '/^ACL SETUSER backup /p')"
+	same 'for some' "$(echo +select && needed_for 'FOR_FOLLOWING|FOR_CLUSTER|FOR_REPLICAS')" \
+		"$(allowed_in '/^A database other than 0 takes/,/^Redis 6.2/p')"
 }

@@ -1,6 +1,5 @@
-/* In a build that measures coverage, the counts are written when a process ends by exit(3). Ours
- * end in other ways, too, and become other programs. (What was counted before a fork is counted
- * twice.) */
+/* Writes the counts of a coverage build where a process ends in another way than by exit(3), or
+ * becomes another program. (Counts from before a fork count twice.) */
 #include <signal.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -22,7 +21,7 @@ int counted_execve(const char *path, char *const *argv,
 int counted_kill(pid_t pid, int signo) __asm__("__wrap_kill");
 int counted_raise(int signo) __asm__("__wrap_raise");
 
-/* It may go on after all: then counting goes on from 0. */
+/* The process may go on after all; it then counts from 0. */
 static void write_counts(void)
 {
 	gcov_dump();

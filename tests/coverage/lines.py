@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Which lines and branches of src/ have run, by what gcov knows of a build with COVERAGE=yes.
+"""Reports which lines and branches of src/ have run, as gcov counted them in a build with COVERAGE=yes.
 
-usage: lines.py FOLDER LEAST     FOLDER is the build's. Prints both for each file, and in all; fails where less
-                                 than LEAST per cent of the lines have run. The lines that have not are in
-                                 FOLDER/uncovered.
+usage: lines.py FOLDER LEAST     FOLDER is the build's. Prints both for each file and in all; fails if less than LEAST
+                                 per cent of the lines have run. FOLDER/uncovered has the lines that have not.
 """
 import glob
 import gzip
@@ -15,7 +14,7 @@ import tempfile
 
 
 def counted(folder):
-    """By file and line: how often it ran, and how often each branch was taken."""
+    """Two maps by file and line: how often the line ran, and how often each branch was taken."""
     lines, branches = {}, {}
     with tempfile.TemporaryDirectory() as place:
         notes = [os.path.abspath(path) for path in glob.glob(os.path.join(folder, "**/*.gcno"), recursive=True)]
@@ -54,7 +53,7 @@ def main():
     for name in sorted(glob.glob("src/**/*.c", recursive=True)):
         own = [count for at, count in lines.items() if at[0] == name]
         if not own and os.path.exists(os.path.join(folder, name[len("src/"):-2] + ".o")):
-            continue  # a table
+            continue  # a table: it has no code
         print_row(name, own or [0], [count for at, list in branches.items() if at[0] == name for count in list])
     print_row("in all", lines.values(), [count for list in branches.values() for count in list])
     with open(os.path.join(folder, "uncovered"), "w", encoding="utf-8") as file:

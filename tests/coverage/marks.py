@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which statements of the scripts have run: the server's Lua has no debugger's hook to tell.
+"""Reports which statements of the scripts have run: marks in them tell, because the server's Lua has no debug hooks.
 
 usage: marks.py put FILE.lua... FOLDER    writes the files to FOLDER with a mark before each statement and each
                                           condition of an elseif; a mark that is reached is in the server's log
@@ -12,7 +12,7 @@ import os
 import re
 import sys
 
-# The log of a server gets long enough without the marks that a run of a script reaches again.
+# A script logs each mark once in a run, so that the server's log does not grow too long.
 DEFINITION = ("local seen__ = {} local function mark__(at) if not seen__[at] then seen__[at] = true "
               "redis.log(redis.LOG_NOTICE, 'reached ' .. at) end return true end ")
 
@@ -27,7 +27,7 @@ TOKEN = re.compile(r"""
 KEYWORDS = set("and break do else elseif end false for function if in local nil not or repeat return then true "
                "until while".split())
 BEGIN = {"break", "do", "for", "function", "if", "local", "repeat", "return", "while"}
-# What an expression ends with: behind it, and behind what opens a block, a word can only begin a statement.
+# An expression ends with one of ENDS. Behind it, and behind one of OPENS, a word can only begin a statement.
 ENDS = {")", "]", "}", "...", "end", "false", "nil", "true"}
 OPENS = {"do", "else", "repeat", "then", ";", "break", None}
 
@@ -42,7 +42,7 @@ def is_name(kind, token):
 
 
 def begins_statement(before, kind, token):
-    """before: kind and text of the token ahead"""
+    """Whether a token begins a statement. before: kind and text of the token before it."""
     if not (is_name(kind, token) or token in BEGIN):
         return False
     ended = before[0] in ("text", "number") or is_name(*before) or before[1] in ENDS
@@ -51,7 +51,7 @@ def begins_statement(before, kind, token):
 
 
 def marks_of(source):
-    """Pairs of position and what is to be inserted there, and the names of the marks."""
+    """The texts to insert, as (position, text, name), and the names of the marks."""
     inserted, names, before, seen, heads = [], [], (None, None), {}, 0
     for kind, token, at in tokens_of(source):
         line = source.count("\n", 0, at) + 1

@@ -1,5 +1,6 @@
-/* Settings: what the environment and files say. An input has up to five parts, separated by a line
- * of "===": variables, one a line, behind a first byte that chooses the command; the file of
+/* Fuzzes settings, as the environment and files give them. An input has up to five parts, separated
+ * by a line of "===": variables, one a line, behind a first byte that chooses the command; the file
+ * of
  * --config; the user's file; the system's; and a file with a password, called "pw".
  *
  * For: cli/settings.c cli/config_file.c doctor/setting_source.c redis/server_url.c */
@@ -37,13 +38,13 @@ struct trial {
 	struct world_file files[PARTS];
 	char *variables[VARIABLES + 2];
 	bool has_config;
-	bool is_elsewhere; /* the file of --config has another name */
+	bool is_elsewhere; /* a variable gave --config another name */
 	struct settings settings;
 	struct error err;
 	int result;
 };
 
-/* What follows the first byte of the variables, one a line. */
+/* lines: the variables part behind its first byte. */
 static void set_variables(struct trial *trial, char *lines)
 {
 	static char home[] = "HOME=/home/somebody";
@@ -76,7 +77,7 @@ static void merge(struct trial *trial)
 			      strcmp(trial->settings.options.config, paths[CONFIG_PART]) != 0;
 }
 
-/* ---- What was read ---- */
+/* ---- Settings that were read ---- */
 
 static size_t count_lines(const struct world_file *file)
 {
@@ -96,7 +97,7 @@ static const struct world_file *find_file(const struct trial *trial, const char 
 	return NULL;
 }
 
-/* Where something was set is said by its name: a flag, a variable, or a line of a file. */
+/* A setting comes from a flag, a variable, or a line of a file. */
 static void check_where(const struct trial *trial, const char *where)
 {
 	const char *colon = strrchr(where, ':');
@@ -110,7 +111,7 @@ static void check_where(const struct trial *trial, const char *where)
 		      !strcmp(where, "REDISCLI_AUTH") || strncmp(where, "--", 2) == 0);
 }
 
-static bool says(const char *text)
+static bool has_secret(const char *text)
 {
 	return strstr(text, SECRET) != NULL;
 }
@@ -123,12 +124,12 @@ static void check_shown(const struct trial *trial, bool is_secret)
 	for (size_t i = 0; setting_source_show(&shown, i, &settings->options, &settings->server);
 	     i++) {
 		check_where(trial, shown.where);
-		HOLDS(!is_secret || !(says(shown.value) || says(shown.where)));
+		HOLDS(!is_secret || !(has_secret(shown.value) || has_secret(shown.where)));
 	}
-	HOLDS(!is_secret || !says(server_shown(&settings->server)));
+	HOLDS(!is_secret || !has_secret(server_shown(&settings->server)));
 }
 
-/* The word stands in the password, and nowhere else. */
+/* Whether SECRET stands in the password and nowhere else. */
 static bool is_secret(const struct trial *trial)
 {
 	const struct settings *settings = &trial->settings;
@@ -140,13 +141,13 @@ static bool is_secret(const struct trial *trial)
 	for (size_t i = CONFIG_PART; i < PARTS; i++)
 		count += fuzz_count(trial->files[i].text, SECRET);
 	return count == 1 && !fuzz_shows_secret(&settings->server) &&
-	       ((server && says(server)) || (text && says(text)));
+	       ((server && has_secret(server)) || (text && has_secret(text)));
 }
 
-/* ---- What was refused ---- */
+/* ---- Settings that were refused ---- */
 
-/* "cannot read PATH:LINE: CAUSE" names the first line that is wrong: without it and what follows,
- * no line is. */
+/* "cannot read PATH:LINE: CAUSE" names the first wrong line: in the lines before it, merge finds no
+ * fault. */
 static void check_refused_line(struct trial *trial)
 {
 	static const char verb[] = "cannot read ";
@@ -184,7 +185,7 @@ static void check_refusal(struct trial *trial)
 
 /* ---- The same in other words ---- */
 
-/* What the user's file says means the same in the system's, and with the line ends of others. */
+/* The user's file means the same as the system's, and with \r\n at its line ends. */
 static void check_elsewhere(struct trial *trial)
 {
 	struct world_file *from = &trial->files[USER_PART], *to = &trial->files[SYSTEM_PART];
@@ -229,7 +230,7 @@ static void check_variables(struct trial *trial)
 		if (!options_has(&first.options, row) || !(row->sources & SOURCE_ENVIRONMENT))
 			continue;
 		if (!*value || strlen(value) == sizeof(value) - 1)
-			goto out; /* too long to be told */
+			goto out; /* it may be cut off */
 		snprintf(texts[count], sizeof(texts[count]), "%s=%s",
 			 settings_variable(row, name, sizeof(name)), value);
 		trial->variables[count] = texts[count];
@@ -271,7 +272,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			check_elsewhere(&trial);
 		settings_free(&trial.settings);
 	} else {
-		HOLDS(!is_secret(&trial) || !says(trial.err.text));
+		HOLDS(!is_secret(&trial) || !has_secret(trial.err.text));
 		settings_free(&trial.settings);
 		check_refusal(&trial);
 		check_refused_line(&trial);

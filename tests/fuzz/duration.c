@@ -1,6 +1,6 @@
-/* Durations.
+/* Fuzzes durations.
  *
- * For: base/duration.c */
+ * For: base/duration.c base/number.c */
 #include "base/duration.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static int64_t read(const char *text)
 	return ms;
 }
 
-/* The smaller of the two units in which a duration is shown: what is less is lost. */
+/* Returns the smaller of the two units that duration_show prints; it drops the rest. */
 static int64_t shown_unit(int64_t ms)
 {
 	size_t i = 0;
@@ -35,7 +35,7 @@ static int64_t shown_unit(int64_t ms)
 	return i < 3 ? units[i + 1].ms : units[i].ms;
 }
 
-/* What is shown is what was read, less than a unit shortened, and reads as what is shown. */
+/* duration_show drops less than one unit, and its text is shown as itself. */
 static void check_shown(int64_t ms)
 {
 	char text[DURATION_MAX_BYTES], again[DURATION_MAX_BYTES];
@@ -81,7 +81,7 @@ static void check_sum(const char *text, int64_t ms)
 	free(sum);
 }
 
-/* No sign, no exponent, no blank, nothing but what a duration is made of. */
+/* A duration has no sign, exponent or blank. */
 static bool has_its_form(const char *text)
 {
 	return *text && text[strspn(text, "0123456789.mshd")] == '\0';

@@ -1,6 +1,6 @@
-/* Messages to a waiter, which may hand the lock to it. The first line of an input is the channel:
+/* Fuzzes messages that may hand the lock to a waiter. The first line of an input is the channel:
  * "own", "plain" or "none"; the rest is the message, in which @ stands for the secret of the
- * waiter's last question, and ~ for the server's time.
+ * waiter's last request, and ~ for the server's time.
  *
  * For: lock/handover.c */
 #include "lock/lock.h"
@@ -38,7 +38,7 @@ static void make_waiter(struct lock *lock)
 	lock->server_ms = SERVER_MS;
 }
 
-/* Puts the message there. Returns whether it is as long as it was. */
+/* Puts the message into the client. Returns whether it fits. */
 static bool put_message(struct client *client, const struct lock *lock, const char *text)
 {
 	size_t length = 0;
@@ -57,7 +57,7 @@ static bool put_message(struct client *client, const struct lock *lock, const ch
 	return length < sizeof(client->message);
 }
 
-/* Whether it is nothing but this, read in another way. */
+/* Whether the message is a grant and nothing more, parsed in another way than handover.c does. */
 static bool has_its_form(const char *message, const struct lock *lock)
 {
 	char again[MESSAGE_MAX_BYTES], token[MESSAGE_MAX_BYTES], ttl[MESSAGE_MAX_BYTES];
@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else if (strncmp(text, "plain\n", 6) == 0)
 		client.heard_on = 1;
 	if (message && put_message(&client, &lock, message + 1)) {
-		if (handover_take(&lock, &client))
+		if (handover_accept(&lock, &client))
 			check_grant(&lock, &client);
 		else
 			HOLDS(!lock.handed && !*lock.owner && !*lock.token &&

@@ -1,5 +1,4 @@
-/* Command lines. An input is their words, one a line; the first names the command by its first
- * byte.
+/* Fuzzes command lines. An input is the words, one a line; its first byte chooses the command.
  *
  * For: cli/options.c cli/parse_args.c cli/argv_reader.c commands/complete.c lock/lock_keys.c
  * lock/owner.c base/signal_names.c cli/help.c */
@@ -31,11 +30,11 @@
 #define LONGEST 512
 #define ROOM (2 * LONGEST + 8)
 
-/* A command line, and what it was found to mean. */
+/* A command line, and what parse_args made of it. */
 struct parsed {
 	const struct command *command;
 	char *words[ROOM];
-	char *argv[ROOM]; /* parse_args moves them about */
+	char *argv[ROOM]; /* a copy, which parse_args reorders */
 	int argc, count;
 	struct options options;
 	struct error err;
@@ -71,7 +70,7 @@ static void free_parsed(struct parsed *parsed)
 
 /* ---- Two spellings ---- */
 
-/* By its letter, if that is wanted and it has one, or by its long name. */
+/* Adds an option by its letter, if it has one and by_letter is set, else by its long name. */
 static void respell(struct parsed *to, const struct option_row *row, const char *value,
 		    bool by_letter)
 {
@@ -85,7 +84,7 @@ static void respell(struct parsed *to, const struct option_row *row, const char 
 	}
 }
 
-/* The same command line with all options in front, in other words. */
+/* Makes a command line that means the same, with all options in front. */
 static void rewrite(const struct parsed *from, char **words, struct parsed *to, bool by_letter)
 {
 	struct arguments arguments;
@@ -119,7 +118,7 @@ static void check_spelling(const struct parsed *parsed, char **words, bool by_le
 
 /* ---- Names and ids ---- */
 
-/* What a cluster hashes, by the words of its specification. */
+/* Copies the part of a key that a cluster hashes, as its specification says. */
 static void hash_tag(const char *key, char *tag)
 {
 	const char *open = strchr(key, '{'), *close = open ? strchr(open, '}') : NULL;
@@ -155,7 +154,7 @@ static void check_name(const char *name)
 	}
 }
 
-/* $FAIRLOCK_HELD, as somebody else may have set it. */
+/* Another program may set $FAIRLOCK_HELD to anything. */
 static void check_held(const char *words)
 {
 	char(*ids)[OWNER_MAX_BYTES];
@@ -189,7 +188,7 @@ static void check_words(const struct parsed *parsed)
 
 /* ---- Completion ---- */
 
-/* What is offered goes on where the word stops. */
+/* Each candidate begins with the word. */
 static void check_candidates(const char *text, size_t length, const char *word)
 {
 	while (length > 0) {

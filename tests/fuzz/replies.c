@@ -1,11 +1,11 @@
-/* What a server says to whoever takes, renews and gives back locks. The first byte of an input
- * chooses the command, the rest is what the server says: see parts/world.h.
+/* Fuzzes a server's replies to commands that take, renew and give back locks. The first byte of an
+ * input chooses the command, the rest is the server's script: see parts/world.h.
  *
  * For: redis/reply.c lock/lock.c redis/client.c redis/client_send.c redis/client_fail.c
  * redis/client_call.c redis/connection.c redis/connection_begin.c redis/connection_end.c
- * redis/handshake.c redis/server_error.c redis/reply_limits.c lock/hold.c supervise/release_hold.c
- * lock/wait.c lock/wait_show.c lock/wait_leave.c lock/wire.c lock/waiter_view.c lock/progress.c
- * lock/owner.c commands/wrap.c commands/acquire.c commands/renew.c commands/release.c
+ * redis/handshake.c redis/server_error.c redis/reply_limits.c lock/hold.c lock/wait.c
+ * lock/wait_show.c lock/wait_leave.c lock/wire.c lock/waiter_view.c lock/progress.c lock/owner.c
+ * lock/owner_call.c commands/wrap.c commands/acquire.c commands/renew.c commands/release.c
  * redis/connection_trace.c base/message.c */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static const struct {
 	{SENTINELS, "release --force job", false},
 };
 
-/* A message has no id in it: its channel is ours, and it has the secret. */
+/* Whether a message in the script may hand the lock over: it repeats the secret. */
 static bool may_be_handed(const char *script, size_t length, const char *words)
 {
 	static const char word[] = "granted ";
@@ -50,8 +50,7 @@ static bool may_be_handed(const char *script, size_t length, const char *words)
 	       memmem(script, length, WORLD_SECRET, strlen(WORLD_SECRET));
 }
 
-/* Nobody else's id makes a grant, whatever else is said: ours follows the word at once, but for its
- * length. */
+/* Whether a reply in the script may grant the lock: our id stands right behind "granted". */
 static bool may_be_granted(const char *script, size_t length, const char *words)
 {
 	static const char word[] = "granted";

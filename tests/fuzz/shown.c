@@ -1,5 +1,5 @@
-/* What a server says to whoever lists, counts, draws and examines locks. The first byte of an input
- * chooses the command, the rest is what the server says: see parts/world.h.
+/* Fuzzes a server's replies to commands that list, count, draw and examine locks. The first byte of
+ * an input chooses the command, the rest is the server's script: see parts/world.h.
  *
  * For: commands/status.c commands/status_line.c commands/queue.c commands/log.c history/log_reply.c
  * history/log_table.c history/intervals.c history/log_stats.c history/plot_rows.c

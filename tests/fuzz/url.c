@@ -1,6 +1,6 @@
-/* URLs, with a word in them that stands for a password.
+/* Fuzzes URLs, in which SECRET stands for a password.
  *
- * For: redis/server_url.c redis/server_label.c redis/endpoint.c */
+ * For: redis/server_url.c redis/server.c */
 #include "redis/server_url.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static bool same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* What is shown, and handed on to COMMAND, leads to the same server. */
+/* The label, which is shown and given to COMMAND, leads to the same server. */
 static void check_label(const struct server *server)
 {
 	struct server again;
@@ -45,8 +45,8 @@ static void check_server(const struct server *server)
 	check_label(server);
 }
 
-/* Whether the word stands where a password stands: behind USER: and before the last @; of a unix
- * socket, which has none, before its path. */
+/* Whether SECRET stands where a password does: behind USER: and before the last @. (Before the
+ * path, too, if this is a unix socket, which takes no password.) */
 static bool is_secret(const char *url)
 {
 	const char *slashes = strstr(url, "://"), *secret = strstr(url, SECRET);

@@ -22,7 +22,7 @@ import time
 
 NAME = "job"
 QUEUE, TIMEOUTS = "redisson_lock_queue:{job}", "redisson_lock_timeout:{job}"
-PATIENCE_MS = 300000  # what one of Redisson's adds to the score before it
+PATIENCE_MS = 300000  # Redisson's waiter adds so much to the score before it
 
 
 class Failure(Exception):
@@ -98,7 +98,7 @@ class World:
         return self.trace.read_text().split() if self.trace.exists() else []
 
     def everything(self):
-        """All there is on the server, for whoever has to find out why."""
+        """The state of the lock and the queue, for the message of a failure."""
         lines = [f"lock {self.call('HGETALL', NAME)} {self.call('PTTL', NAME)}"]
         present = set(self.call("PUBSUB", "CHANNELS"))
         for identity in self.call("LRANGE", QUEUE, 0, -1):
@@ -112,7 +112,7 @@ class World:
 
 
 def hold(world):
-    """Somebody takes the lock; returns how to give it back."""
+    """Lets a holder of either kind take the lock; returns a function that gives it back."""
     if random.random() < 0.5:
         holder = subprocess.Popen([world.fairlock, "wrap", NAME, "sleep", "600"], preexec_fn=die_with_us,
                                   stderr=subprocess.DEVNULL)
@@ -163,8 +163,8 @@ def play_order(world, grants):
 
 
 def snapshot(world):
-    """One moment of the queue: the server's time, what the lease has left, (kind, score) of each in the list, and how
-    many scores there are."""
+    """The queue at one moment: the server's time, the rest of the lease, (kind, score) of each waiter in the list, and
+    the number of scores."""
     text = ("local out = {redis.call('TIME')[1] .. ' ' .. redis.call('PTTL', KEYS[1])} "
             "for i, id in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do "
             "local kind = redis.call('HEXISTS', KEYS[4], 't:' .. id) == 1 and 'f' or 'r' "
@@ -177,8 +177,8 @@ def snapshot(world):
 
 
 def explained(now, lease, rows, extra):
-    """The largest score that each place explains: a fresh start for one of ours, a patience more for one of
-    Redisson's; extra is what waiters that died or gave up may have left behind."""
+    """Fails if a score is larger than its place explains: our waiter starts afresh, Redisson's adds a patience; extra is
+    what waiters that died or gave up may have left behind."""
     limit, theirs = now + lease, 0
     for kind, score in rows:
         if score == "none":
@@ -233,9 +233,9 @@ def play_drift(world, steps):
         if scores != len(rows):
             raise Failure(f"{len(rows)} in the list, {scores} in the sorted set")
         largest = max([largest] + [float(score) - now for _, score in rows if score != "none"])
-        # those who gave up: each took its patience with it, up to the ones that died
+        # a waiter that gave up took its patience with it, but not from behind one that died
         explained(now, lease, rows, PATIENCE_MS * 15 * (1 + deaths))
-    # A JVM that died at the very end may have left a waiter, and there is nobody behind it who would remove it.
+    # A JVM that died at the very end may have left a waiter; one more waiter behind it removes it.
     shells.append(world.shell(0, "f"))
     for shell in shells:
         shell.wait()

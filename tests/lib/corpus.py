@@ -1,8 +1,7 @@
-"""What the hostile server of tests/lib/hostile.py says in place of an answer.
+"""What the server of hostile.py says in place of an answer.
 
 An item is bytes, or a function of the proper answer that returns or yields bytes, seconds to pause,
-CLOSE, or a Flood of bytes: said again and again, as quickly as the other end can read, by somebody
-who no longer listens."""
+CLOSE, or a Flood: bytes that the server, which reads no more, says again and again."""
 
 import re
 
@@ -19,7 +18,7 @@ SHOWN = b"\x1b]0;owned\x07\x1b[2J\x9b31m\xc2\x9b2K\x00\x08\x7f\r\n\xff\xfe\xe2\x
 
 
 def after(*parts):
-    """The proper answer, and this."""
+    """The proper answer, and then these parts."""
     return lambda proper: (part for part in [proper, *parts])
 
 
@@ -194,7 +193,7 @@ TALK = {
     "then-junk": after(b"junk\r\n"),
     "deep-10000": b"*1\r\n" * 10000 + b":1\r\n",
 }
-# What takes its time, or ours: not at every step.
+# Items that take their time, or ours: at few steps.
 HEAVY = {
     "deep-4000000": repeated(b"", b"*1\r\n" * 10000, 400),
     "deep-maps": repeated(b"", b"%1\r\n" * 10000, 100),
@@ -215,12 +214,11 @@ HEAVY = {
 }
 ITEMS = {**TYPES, **LENGTHS, **ERRORS, **PUSHES, **TALK, **HEAVY, **REDIRECTIONS, **ADDRESSES}
 
-# These change nothing: the program must succeed all the same. (A channel whose slot moved is a reason to
-# come back, and is said again each time.)
+# After these the program must succeed all the same. (HARMFUL ones make it connect again, each time.)
 HARMFUL = {"push-subscribe-100", "push-sunsubscribe"}
 HARMLESS = ["bytewise", *(name for name in PUSHES if name not in HARMFUL)]
 
-# In place of one element of the proper answer, at whatever depth.
+# Each stands in place of one element of the proper answer, at any depth.
 ELEMENTS = {
     "null": b"_\r\n",
     "zero": b":0\r\n",
@@ -253,7 +251,7 @@ MESSAGES_SAID = [
 
 
 def leaves(value, path=()):
-    """Where the elements of an answer are."""
+    """The paths to the elements of an answer."""
     kind, content = value
     if isinstance(content, list):
         for index, part in enumerate(content):
@@ -262,7 +260,7 @@ def leaves(value, path=()):
 
 
 def with_element(value, path, data):
-    """The answer as bytes, with other bytes in place of one element; None: without it."""
+    """The answer as bytes, with data in place of one element; None: without the element."""
     kind, content = value
     parts = []
     for index, part in enumerate(content):
@@ -276,7 +274,7 @@ def with_element(value, path, data):
 
 
 def mutate(data, pool, dice):
-    """Flips, cuts, doubles and joins bytes."""
+    """Returns data with some bytes flipped, cut, doubled or joined."""
     data = bytearray(data)
     for _ in range(dice.choice([1, 1, 1, 2, 3, 8])):
         at = dice.randrange(len(data) + 1)

@@ -1,4 +1,4 @@
-"""A port behind which everything is dropped: deaf.py PORT READY-FILE. Its queue of connections is full."""
+"""A port that drops everything, because its queue of connections is full: deaf.py PORT READY-FILE"""
 
 import socket
 import sys

@@ -1,11 +1,13 @@
-"""When the last of some processes died, in ms since the epoch and of CLOCK_MONOTONIC: deaths.py READY-FILE PID..."""
+"""Prints when the last of some processes died, in ms since the epoch and of CLOCK_MONOTONIC.
+
+usage: deaths.py READY-FILE PID..."""
 
 import os
 import select
 import sys
 import time
 
-# On a busy machine, what is to be seen is when they died, not when it was our turn to look.
+# A busy machine must not delay us: the time is to be that of the death.
 try:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 except PermissionError:

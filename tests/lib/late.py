@@ -1,10 +1,10 @@
-"""Stands between fairlock and a server, and lets one request come late, behind newer ones.
+"""A proxy that keeps one request back, so that the server gets it late, behind newer ones.
 
-usage: late.py SOCKET WORD FOLDER      SOCKET: the server's; WORD: a request with it in it is the one
+usage: late.py SOCKET WORD FOLDER      SOCKET: the server's; WORD: a word of the request
 
-It listens on a port of 127.0.0.1, which it writes into FOLDER/port. The first request that has the word it keeps, and ends
-that connection where the client sees it. All else it carries. When there is a file FOLDER/go, the server gets what was
-kept, over the connection that it came on; FOLDER/gone is there when it has answered.
+It listens on a port of 127.0.0.1, which it writes into FOLDER/port. It keeps the first request that has the word, and
+closes that connection to the client. When there is a file FOLDER/go, it sends the request to the server, over the old
+connection, and makes FOLDER/gone when the server has answered. It passes on everything else.
 """
 
 import os
@@ -27,7 +27,7 @@ class Late:
         self.is_kept = False
 
     def split(self, data):
-        """What is to be carried, and what is to be kept: all from the request on that has the word."""
+        """Splits data into what to pass on and what to keep: all from the request with the word on."""
         at = data.find(self.word)
         if self.is_kept or at < 0:
             return data, b""
@@ -58,7 +58,7 @@ class Late:
                 server.sendall(data)
                 if kept:
                     if data:
-                        client.sendall(server.recv(65536))  # it learns what kind of server this is
+                        client.sendall(server.recv(65536))  # the client must learn what kind of server this is
                     client.close()
                     self.deliver(server, kept)
                     return

@@ -1,4 +1,4 @@
-"""A unix socket that behaves as no server should: nonsense.py PATH BEHAVIOUR"""
+"""A server on a unix socket that behaves as none should: nonsense.py PATH FUNCTION, one of those below."""
 
 import os
 import socket
@@ -27,7 +27,7 @@ def silent(peer):
 
 
 def wrong(peer):
-    """Greets well, and answers with something that is no answer."""
+    """Greets well, and then answers what is no answer."""
     peer.recv(4096)
     peer.sendall(b"%1\r\n$5\r\nproto\r\n:3\r\n")
     peer.sendall(b"*2\r\n$6\r\nqueued\r\n:1\r\n")

@@ -1,6 +1,6 @@
 """Reads metrics as Prometheus does, and prints them as JSON: {"NAME": {"LOCK": value}}; no label: "".
 
-Complains about what the parser lets pass and the text format, version 0.0.4, does not.
+Fails where the text format, version 0.0.4, is stricter than Prometheus's parser.
 """
 
 import json

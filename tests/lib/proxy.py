@@ -1,22 +1,23 @@
-"""Stands between clients and a server, and does to them what a test wants; see proxy.bash, which starts it.
+"""A proxy between clients and a server that does harm to connections; proxy.bash starts it.
 
 usage: proxy.py LISTEN TARGET FOLDER      LISTEN, TARGET: HOST:PORT, or the path of a unix socket
 
-Reads commands from the fifo FOLDER/commands, one a line, and says in FOLDER/answers when each is done. The
-first answer is the address that it listens on; one that begins with "error" is none.
+Reads commands from the fifo FOLDER/commands, one a line, and writes into FOLDER/answers when each is done. The
+first answer is the address on which it listens; "error..." is a failure.
 
-    pass                 as if nobody were here
-    cut [up|down]        a dead wire: nothing comes through, not even an end; who connects hangs. What
-                         is sent meanwhile comes at the next `pass`. One way: up is to the server.
-    only BYTES [up|down] a dead wire as soon as so much more has come through; who connects does
-    delay MS [up|down]   whatever is sent comes so much later
-    forget               the connections that there are never carry anything again; new ones do
-    reset                they are reset, at both ends
-    snap up|down [BYTES] the next connection is reset when it is to carry more than that (0) that way;
-                         another `snap` is for the one after it
-    snaps                how many of these are still to come
-    refuse, listen       new connections are refused; are taken again
-    count                how many there are
+    pass                 no harm
+    cut [up|down]        a dead wire: nothing comes through, not even the end of a connection, and a client
+                         that connects hangs. The next `pass` delivers what was sent meanwhile. up: only
+                         towards the server
+    only BYTES [up|down] a dead wire as soon as so much more has come through; clients can connect
+    delay MS [up|down]   everything comes so much later
+    forget               the present connections never carry anything again; new ones do
+    reset                resets the present connections, at both ends
+    snap up|down [BYTES] resets the next connection when it is to carry more than that (0) that way;
+                         another `snap` is for the connection after it
+    snaps                how many snaps are still to come
+    refuse, listen       refuses new connections; takes them again
+    count                how many connections there are
 """
 
 import asyncio
@@ -28,7 +29,7 @@ import sys
 
 
 def new_socket(address):
-    """A socket for it, and what to bind or connect that to."""
+    """A socket for an address, and the address as Python wants it."""
     if "/" in address:
         return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK), address
     host, port = address.rsplit(":", 1)
@@ -43,7 +44,7 @@ async def stop(tasks):
 
 
 class Way:
-    """One direction, of all connections."""
+    """One direction of all connections."""
 
     def __init__(self):
         self.delay = 0
@@ -60,7 +61,7 @@ class Way:
 
 
 class Connection:
-    """A client and the server for it."""
+    """A client, and the connection to the server for it."""
 
     def __init__(self, proxy, client):
         self.client = client
@@ -98,7 +99,7 @@ class Connection:
         self.pumps.append(asyncio.create_task(self.write(sink, queue, way)))
 
     async def read(self, source, queue, way, most):
-        """Puts into the queue what comes and when it is due; at the end b"", or an error, also behind `most` bytes."""
+        """Queues what comes and when it is due, and at the end b"" or an error; behind `most` bytes, an error."""
         loop = asyncio.get_running_loop()
         data = b"?"
         while data:
@@ -144,7 +145,7 @@ class Proxy:
         self.listener = None
         self.accepting = []
         self.snaps = []
-        self.fillers = {}  # by their names; each keeps its port from any client until it is taken
+        self.fillers = {}  # by address: connections of our own that fill the queue
 
     def listen(self):
         if self.listener:
@@ -157,7 +158,7 @@ class Proxy:
         else:
             self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.listener.bind(address)
-            # the port that was free, from now on
+            # port 0 was any free one: keep it
             self.address = f"{self.address.rsplit(':', 1)[0]}:{self.listener.getsockname()[1]}"
         self.accept()
 
@@ -178,7 +179,7 @@ class Proxy:
             self.connections.append(Connection(self, client))
 
     async def hang(self):
-        """Nobody is accepted. A full queue of connections makes the kernel drop the next."""
+        """Accepts no client: a full queue of connections makes the kernel drop the next."""
         await stop(self.accepting)
         self.listener.listen(0)
         for _ in range(4 if self.listener.family != socket.AF_UNIX else 0):
@@ -246,7 +247,7 @@ class Proxy:
 async def main(address, target, folder):
     proxy = Proxy(address, target)
     commands = asyncio.StreamReader()
-    # Open for both, so that there is no end of file between two who write.
+    # Open for writing, too, so that there is no end of file between two writers.
     fifo = open(folder + "/commands", "r+b", buffering=0)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), fifo)
     answers = os.open(folder + "/answers", os.O_RDWR)

@@ -1,5 +1,7 @@
-"""Somebody who listens at a datagram socket, as syslog does: receiver.py SOCKET FILE writes what comes, each
-as a line; receiver.py SOCKET reads nothing, and its queue is full when SOCKET.full is there."""
+"""A receiver on a datagram socket, as syslog is.
+
+receiver.py SOCKET FILE    writes each datagram as a line
+receiver.py SOCKET         reads nothing, and makes SOCKET.full when its queue is full"""
 
 import os
 import socket

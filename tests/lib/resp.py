@@ -1,4 +1,4 @@
-"""RESP3, as tests/lib/hostile.py reads and writes it.
+"""Reads and writes RESP3, for hostile.py and the torture test.
 
 A value is (type, content): content is bytes, an int, or for the nested types a list. A map is the list
 of its keys and values in turn; a null has None, whatever its spelling."""
@@ -19,7 +19,7 @@ class Nonsense(Exception):
 
 
 def parse(data, at=0, depth=0):
-    """The value that begins at `at`, and where it ends."""
+    """Returns the value that begins at `at`, and where it ends."""
     end = data.find(b"\r\n", at)
     if end < 0:
         raise Incomplete
@@ -42,7 +42,7 @@ def parse(data, at=0, depth=0):
     for _ in range(count * 2 if kind in b"%|" else count):
         value, end = parse(data, end, depth + 1)
         content.append(value)
-    if kind == b"|":  # says something about the value that follows
+    if kind == b"|":  # an attribute of the value that follows
         return parse(data, end, depth)
     return (kind, content), end
 
@@ -60,7 +60,7 @@ def encode(value):
 
 
 def values(data):
-    """What a strict reader finds in a stream."""
+    """All values of a stream, up to the first mistake."""
     found, at = [], 0
     try:
         while at < len(data):
@@ -88,7 +88,7 @@ def push(*parts):
 
 
 def replaced(value, old, new):
-    """With `old` replaced in all its texts."""
+    """The value with `new` in place of `old` in all its texts."""
     kind, content = value
     if isinstance(content, list):
         return kind, [replaced(part, old, new) for part in content]
@@ -98,7 +98,7 @@ def replaced(value, old, new):
 
 
 def tag(value):
-    """The word that a script's answer begins with."""
+    """The word with which a script's answer begins, or None."""
     kind, content = value
     if kind == b"*" and content and content[0][0] == b"$":
         return content[0][1].decode("latin-1")

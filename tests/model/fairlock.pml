@@ -1,7 +1,7 @@
-/* A model of fairlock's protocol, for spin. tests/model/run runs it in several small configurations; the
- * numbers that make one are the macros below.
+/* A model of fairlock's protocol, for spin. tests/model/run runs it in several small configurations, whose numbers are the
+ * macros below.
  *
- * What is atomic here is one script on the server, and one step of a client between two waits. From lua/scripts and lua/parts:
+ * One atomic step is one script on the server, or what a client does between two waits. From lua/scripts and lua/parts:
  *
  *   acquire   acquire.lua: join(), grant(), queued(); its quick path does the same as the long one
  *   renew     renew.lua; take-up after a loss of data
@@ -14,77 +14,78 @@
  * and from src/: lock/wait.c (begin, ask, heard, leave), redis/client.c (what is sent again, and `again`), lock/hold.c and supervise/guard.c
  * (renewals, deadline, giving back).
  *
- * A connection ends at its client first. What it had sent may still be carried out (`orphan`), or not; its
- * subscription stays until the server sees the end (`lingers`). A client can lose its connection again only when
- * the server has seen the end of the one before.
+ * A connection ends at its client first. The server may still carry out a request that was under way (`orphan`), or not,
+ * and keeps the subscription until it sees the end (`lingers`). Only then can the client lose its next connection.
  *
- * A restart of the server ends all connections, with what is on its way. All waiters and the holder come back within the
- * pause: it is not over before. When data was lost, exclusion cannot be promised: the lock may go to a newcomer before its
- * holder is back. That is excused, and so is what newcomers do to the order, until one comes back who can prove that it was there.
+ * A restart of the server ends all connections and loses all that is on its way. The pause after it lasts until all
+ * waiters and the holder are back. After a loss of data, exclusion cannot be promised, because the lock may go to a
+ * newcomer before the holder is back. That is excused, and so is disorder by newcomers, until a client is back that can
+ * prove that it was there.
  *
- * A waiter's machine may be paused with its clock, and be handed the lock meanwhile. Excused is a pause that begins when the
- * message is under way already, or has been taken: no clock of the waiter's can tell, as with a holder that is paused.
+ * A waiter's machine may be paused with its clock, and the waiter be handed the lock meanwhile. A pause is excused if it
+ * begins when the message is under way already, or has been taken: then no clock of the waiter can tell, as with a holder
+ * that is paused.
  *
  * Abstracted away, and why that is sound:
  *
  * - Time is ticks of leases: all time to live and all deadlines count down together, and a tick may come
- *   between any two steps. Other times are events: the 5 s of a turn can be over only if whoever was told is
- *   dead, hung, away, or did not get the message; so who is quick enough is never excused. A timer that would
- *   find nothing changed does not fire, but for the sign of life (TIMERS 2), which fires at any time.
- * - A message that reaches a client while it asks calls for nothing (heard()), so it is not kept. `0` before
+ *   between any two steps. Other times are events: the 5 s of a turn can be over only if the waiter that was told is
+ *   dead, hung, away, or did not get the message; so a waiter that is quick enough is never passed over with an excuse.
+ *   A timer that would find nothing changed does not fire; only the sign of life (TIMERS 2) fires at any time.
+ * - A client does nothing about a message that arrives while it asks (heard()), so the message is not kept. `0` before
  *   or behind `first` and `second` leaves what `0` alone does.
  * - Subscribing and asking leave in one write and arrive as two steps.
  * - COMMAND ends in time before the deadline: that is the guard's promise, with tests of its own.
- * - A lock that is handed over is held for one tick at first, whatever a lease is. What its message says of the
- *   server's clock is what has passed: so `given` counts down on its way.
+ * - A lock that is handed over is held for one tick at first, however long a lease is. Its message tells the server's
+ *   time, so that the client knows what has passed: so `given` counts down on its way.
  * - All processes of a kind are alike, so they may start in the order of their numbers.
- * - Tokens, tickets of time, the log, details for people: nobody decides by them.
+ * - No process decides by tokens, the time in tickets, the log, or details for people.
  *
- * What no script of ours can do is excused, unless this is defined; then spin finds it:
+ * This is excused, because no script of ours can do better, unless the macro is defined; then spin finds it:
  *
- *   GAP_EXPIRY         the entry of one of ours that died behind Redisson's stays without a time to live
+ *   GAP_EXPIRY         the entry of a waiter of ours that died behind Redisson's stays without a time to live
  *
- * Why: after the last script of one of ours that waits behind Redisson's and dies, only Redisson's scripts may run.
+ * Why: after the last script of a waiter of ours that waits behind Redisson's and dies, only Redisson's scripts may run.
  * They set no time to live and take none away, and they leave the entry there while its score has not passed,
  * which it may not have as long as its owner could be alive. Suppose our last script left the lists without a
- * time to live: Redisson's take their turns, unlock and never come back, and the entry stays. Suppose it left them
- * one, of any length: before those of Redisson's ahead are done, another one queues, and so on, so that the list is
- * never empty, and never a new key; it expires at its time, beneath a live waiter, who loses its place and whom no
+ * time to live: Redisson's waiters take their turns, unlock and never come back, and the entry stays. Suppose it left them
+ * one, of any length: before Redisson's waiters ahead are done, another one queues, and so on, so that the list is
+ * never empty, and never a new key; it expires at its time, beneath a live waiter, which loses its place and which no
  * unlock wakes. Up to our last script the two runs are the same, so it cannot choose rightly. It chooses that
- * nobody alive is harmed.
+ * no live waiter is harmed.
  *
  * Mutations, to see that the properties can fail:
  *
- *   SKIP_PRESENCE      everybody counts as present: turns go to the dead
- *   TELL_FIRST         a release tells the next before it deletes the lock, as two scripts
- *   FORGET_TICKET      who comes back brings no ticket
- *   MEND_LATER         one of ours that Redisson dropped is put back when the script has decided who is next
- *   KEEP_NO_TICKET     nor does the server keep that of one who may not have heard it
- *   FORGET_HANDED      nor that of one who was handed the lock and may have heard neither
+ *   SKIP_PRESENCE      all waiters count as present: turns go to the dead
+ *   TELL_FIRST         a release tells the next waiter before it deletes the lock, as two scripts
+ *   FORGET_TICKET      a waiter that comes back brings no ticket
+ *   MEND_LATER         a waiter of ours that Redisson dropped is put back after the script has decided which is next
+ *   KEEP_NO_TICKET     the server does not keep the ticket of a waiter that may not have heard it
+ *   FORGET_HANDED      nor that of a waiter that was handed the lock and may have heard neither
  *   LEASE_FROM_RESEND  a grant that is asked for again leaves the lease as it was, and the client counts a
  *                      whole one from there (the script raises it, and says what is left: either would do)
  *   COUNT_NO_STRAYS    a request does not say how many were left under way before it
- *   COUNT_FROM_HEARING who is handed the lock counts its time from when it hears of it
+ *   COUNT_FROM_HEARING a waiter that is handed the lock counts its time from when it hears of it
  *   LATE_RELEASE       release and renew do not look at these counts
  *   BELIEVE_ANYBODY    a grant that comes as a message needs no secret
- *   BELIEVE_FUTURE     such a message counts from now when the waiter's clock has not come to its time
+ *   BELIEVE_FUTURE     such a message counts from now if its time is later than that of the waiter's clock
  *   NO_MARGIN          COMMAND ends at the deadline, not a margin before it
  *   FORGET_RUN         another run of the server is not taken for a restart
  *   FORGET_UP          our hash does not say when it first met the server, so a loss of data is not noticed
  *   GRANT_IN_PAUSE     the lock is granted in the pause after a restart
  *   NO_SIGN_OF_LIFE    TIMERS 1
  *
- * Not modelled: how long several hung ones take together, a
- * restart that some do not get over within the pause, or a second one, failover and clusters, going in again and inherited
- * owners, --no-wait, --max-queue, --once-per, --min-hold, --replicas, --remove, --force, plain RLocks, a renewal that is
- * under way when the lock is given back, a Redisson client's lost requests, its giving up, queues longer than 20.
+ * Not modelled: how long several hung waiters take together, a restart after which some clients do not come back within
+ * the pause, or a second restart, failover and clusters, going in again and inherited owners, --no-wait, --max-queue,
+ * --once-per, --min-hold, --replicas, --remove, --force, plain RLocks, a renewal that is under way when the lock is given
+ * back, a Redisson client's lost requests, its giving up, queues longer than 20.
  */
 
 #ifndef WAITERS
 #define WAITERS 2 /* beside the first, who holds the lock at the start */
 #endif
 #ifndef REDISSON
-#define REDISSON 0 /* of Redisson's: 1 or 2 wait, too */
+#define REDISSON 0 /* 1 or 2 waiters of Redisson's, too */
 #endif
 /* How often each of these may happen in one run. */
 #ifndef CRASHES
@@ -106,7 +107,7 @@
 #define MUTES 0 /* a message is lost, and its connection stays */
 #endif
 #ifndef FORGERIES
-#define FORGERIES 0 /* somebody publishes a grant that no script has made */
+#define FORGERIES 0 /* a grant is published that no script has made */
 #endif
 #ifndef FREEZES
 #define FREEZES 0 /* a waiter's machine is paused with its clock */
@@ -129,10 +130,10 @@
 #define RETURNS 0 /* an owner that has given the lock back asks for it again */
 #endif
 #ifndef STALES
-#define STALES 0 /* a score passes, or Redisson's clocks and subtractions have it so */
+#define STALES 0 /* a score passes, or seems to by Redisson's clocks and subtractions */
 #endif
 #ifndef HAND
-#define HAND 1 /* to whom of ours the lock is handed: 0 nobody, 1 all, 2 those with an even number */
+#define HAND 1 /* which waiters of ours the lock is handed to: 0 none, 1 all, 2 those with an even number */
 #endif
 #ifndef RENEWALS
 #define RENEWALS 0 /* of each holder */
@@ -141,7 +142,7 @@
 #define LEASE 2 /* ticks */
 #endif
 #ifndef EXPIRY
-#define EXPIRY 2 /* 0: time stands still, 1: who lives renews in time, 2: any lease may end */
+#define EXPIRY 2 /* 0: time stands still, 1: a live holder renews in time, 2: any lease may end */
 #endif
 #ifndef TIMERS
 #ifdef NO_SIGN_OF_LIFE
@@ -151,10 +152,10 @@
 #endif
 #endif
 
-#define FIRST 1 /* ids; 0 is nobody */
+#define FIRST 1 /* ids; 0 is none */
 #define OURS  (1 + WAITERS)
 #define LAST_BUT_ONE (OURS - 1)
-#define R     (OURS + 1)          /* the first of Redisson's, and the last one */
+#define R     (OURS + 1)          /* the first waiter of Redisson's, and the last one */
 #define R_LAST (OURS + REDISSON)
 #define IDS   (OURS + REDISSON)
 #define SIZE  (IDS + 1)
@@ -173,7 +174,7 @@ mtype = { PASS_ON, ANNOUNCE, LOOK };
 byte owner = FIRST;       /* of the lock; 0: there is no such key */
 byte ttl = LEASE;         /* of the lock */
 byte described = FIRST;   /* our hash: owner */
-byte handed_ticket;       /* our hash: its ticket, if it was handed the lock, may not have heard it, and has not renewed */
+byte handed_ticket;       /* our hash: the owner's ticket, if it was handed the lock, may not have heard it, and has not renewed */
 byte turn;                /* our hash */
 bool over;                /* the turn was told 5 s ago */
 byte queue[SIZE];         /* the list */
@@ -181,8 +182,8 @@ byte length;
 bool scored[SIZE];        /* the sorted set */
 bool stale[SIZE];         /* ... and the score has passed, as Redisson sees it */
 byte known[SIZE];         /* t:ID, the ticket */
-bool unheard[SIZE];       /* ... which it may not have heard */
-byte kept[SIZE];          /* p:ID, the ticket of one that was dropped then */
+bool unheard[SIZE];       /* ... which the waiter may not have heard */
+byte kept[SIZE];          /* p:ID, the ticket of a waiter that was dropped and may not have heard it */
 byte tickets;             /* the last one */
 byte newest[SIZE];        /* c:ID, the strays of the newest of its requests */
 bool subscribed[SIZE];    /* the present connection */
@@ -194,7 +195,7 @@ bool head_seen;           /* ... its present wait at the head was seen */
 byte token;               /* our hash, of the last grant; counted with the tickets, since both are times */
 byte met = SAME;          /* our hash: whether it names this run of the server */
 byte up;                  /* our hash: when it first met the server */
-bool has_up = true;       /* ... and nobody has come who is older */
+bool has_up = true;       /* ... and no older client has come since */
 bool back;                /* the pause after a restart */
 
 /* ---- The clients ---- */
@@ -216,7 +217,7 @@ byte age[SIZE];           /* ticks since the request was sent */
 byte left[SIZE];          /* ticks until the deadline */
 mtype message[SIZE];      /* on its way */
 byte given[SIZE];         /* ... ticks that are left of what it gives */
-mtype sign[SIZE];         /* when to ask: as the reply said */
+mtype sign[SIZE];         /* when to ask, as the reply said */
 mtype watch[SIZE];        /* ... as a message said */
 byte renewals[SIZE];
 bool hung[SIZE];
@@ -226,8 +227,8 @@ bool half[SIZE];          /* a mutation only */
 byte held_token[SIZE];    /* of its last grant */
 bool forged[SIZE];        /* the message has not the secret of its last request */
 bool frozen[SIZE];        /* hung, and its clock stands still */
-bool lost_time[SIZE];     /* its clock has, since its last answer */
-bool future[SIZE];        /* the message's time is one that its clock has not come to */
+bool lost_time[SIZE];     /* its clock stood still since its last answer */
+bool future[SIZE];        /* the message's time is later than that of its clock */
 bool away[SIZE];          /* the server has restarted, and it is not back */
 
 byte crashes = CRASHES, cuts = CUTS, losses = LOSSES, leaves = LEAVES, hangs = HANGS, mutes = MUTES;
@@ -243,10 +244,10 @@ bool one_is_back;         /* ... and one of these has */
 bool excused;             /* data was lost, and a newcomer came before all of these */
 
 bool exclusion = true;    /* no two hold at once, by their own deadlines */
-bool order = true;        /* nobody is granted before one who came earlier, and is there */
+bool order = true;        /* no waiter is granted the lock before one that came earlier and is present */
 bool lists = true;        /* list, sorted set and our hash agree */
 bool lost_early = true;   /* no holder is told that it lost the lock before its deadline */
-bool late = true;         /* nothing is granted to one who has ended in good order */
+bool late = true;         /* no process that has ended in good order is granted the lock */
 bool ghosts = true;       /* nothing is left when all is over */
 
 #define is_alive(i)   (phase[i] != GONE && phase[i] != DEAD && phase[i] != CUT)
@@ -276,7 +277,7 @@ bool ghosts = true;       /* nothing is left when all is over */
 #define present(i) (subscribed[i] || lingers[i])
 #endif
 
-/* Not part of a state: each script begins anew with them. */
+/* Not part of a state: each script sets them anew. */
 hidden byte first, second, at, to, id, moved, ticket_now, listed;
 hidden byte with_silent, passed_over, is_dead, is_hung, had_turn, was_queued, was_first, kind;
 hidden byte reply_kept, sign_kept, ticket_kept, what_second, next, caller;
@@ -321,7 +322,7 @@ inline drop(who)
 	fi
 }
 
-/* Whoever has ended will not ask for its ticket. */
+/* A process that has ended will not ask for its ticket. */
 #ifdef KEEP_NO_TICKET
 #define keep_ticket(who) skip
 #else
@@ -329,7 +330,7 @@ inline drop(who)
 	kept[who] = (unheard[who] && (is_alive(who) || has_former(who)) -> known[who] : kept[who])
 #endif
 
-/* before the first of ours with a later ticket */
+/* Puts a waiter before the first of ours with a later ticket. */
 inline place(who)
 {
 	to = 0;
@@ -363,7 +364,7 @@ inline publish(who, what)
 	fi
 }
 
-/* Of one of Redisson's at the head. A new wait there gives it the score that Redisson would. */
+/* Looks at a waiter of Redisson's at the head. A new wait there gives it the score that Redisson would. */
 inline see_redisson(who)
 {
 	is_dead = false;
@@ -391,7 +392,7 @@ inline forget_head(who)
 	fi
 }
 
-/* In the pause after a restart the absent are not dead, and nobody is granted the lock. */
+/* In the pause after a restart absent waiters are not dead, and no client is granted the lock. */
 #ifdef GRANT_IN_PAUSE
 #define may_grant true
 #else
@@ -468,14 +469,14 @@ inline new_token(who)
 #endif
 }
 
-/* The lock goes to `first`. It may have given up, which undoes that, but not have ended. */
+/* Hands the lock to `first`. That may be giving up, which undoes it, but must not have ended. */
 inline hand_over(me)
 {
 	late = late && phase[first] != GONE;
 	assert(late);
 	if
 	:: is_alive(first) -> check_order(first)
-	:: else /* nobody has seen yet that it died */
+	:: else /* its death was not seen yet */
 	fi;
 	new_token(first);
 	publish(first, GIVEN);
@@ -559,7 +560,7 @@ inline check_lists()
 	assert(lists)
 }
 
-/* check_queue(): bring_back(), where Redisson's scripts may have dropped one of ours. */
+/* check_queue(): bring_back(), after Redisson's scripts may have dropped a waiter of ours. */
 inline check_queue()
 {
 #if REDISSON
@@ -621,7 +622,7 @@ inline notice_end()
 
 /* ---- Scripts: ours ---- */
 
-/* Who came earlier, is there and answers in time may not be passed over. */
+/* A waiter that came earlier, is present and answers in time must not be passed over. */
 inline check_order(who)
 {
 	id = 1;
@@ -651,7 +652,7 @@ inline give_lock(who)
 	over = false
 }
 
-/* One who comes back, or gives a sign of life. */
+/* A waiter comes back, or gives a sign of life. */
 inline renew_place(me, has)
 {
 	known[me] = ticket_now;
@@ -667,13 +668,13 @@ inline renew_place(me, has)
 	arrived[me] = (arrived[me] -> arrived[me] : ticket_now)
 }
 
-/* A newcomer; also one whose first request was sent again, and is not known. */
+/* A newcomer comes; or a waiter whose first request was sent again, and is not known. */
 inline join(me)
 {
 	tickets++;
 	ticket_now = tickets;
 	known[me] = ticket_now;
-	unheard[me] = LOSSES > 0 || RESTARTS > 0; /* who has lost no connection will hear it, or ask no more */
+	unheard[me] = LOSSES > 0 || RESTARTS > 0; /* a client that has lost no connection will hear it, or ask no more */
 	push(me);
 	scored[me] = true;
 	stale[me] = false;
@@ -684,7 +685,7 @@ inline join(me)
 	fi
 }
 
-/* When to ask again, if nobody tells: reply_sign */
+/* Sets reply_sign: when to ask again, if no message comes. */
 inline ask_in(me)
 {
 	at = 0;
@@ -725,7 +726,7 @@ inline acquire(me, has, repeated, old)
 	:: old < newest[me] -> reply[me] = REMOVED /* a late copy */
 	:: owner == me && old >= newest[me] ->
 		newest[me] = old;
-		arrived[me] = 0; /* who lets this lease pass has its place only by its ticket */
+		arrived[me] = 0; /* if it lets this lease pass, it has its place only by its ticket */
 		handed_ticket = 0;
 #ifndef LEASE_FROM_RESEND
 		ttl = LEASE;
@@ -754,7 +755,7 @@ inline acquire(me, has, repeated, old)
 	fi
 }
 
-/* A copy of a request that was sent again, and was overtaken. */
+/* Whether this is a copy of a request that was sent again, and was overtaken. */
 #ifdef LATE_RELEASE
 #define is_late(i, old) false
 #else
@@ -825,7 +826,7 @@ inline leave(me, old)
 }
 
 /* A hash that first meets a server says when. An older ticket or token then proves that data was lost. Another run of the
- * server is a restart, which matters if somebody waited. */
+ * server is a restart, which matters if there were waiters. */
 inline check_run(me, what, has)
 {
 #if RESTARTS
@@ -890,7 +891,7 @@ inline script(me, what, has, repeated, old)
 
 /* ---- Scripts: Redisson's ---- */
 
-/* Drops the heads whose score has passed. Our hash is not told. */
+/* Drops the heads whose score has passed. Our hash does not learn of it. */
 inline r_sweep()
 {
 	do
@@ -948,7 +949,7 @@ inline make_request(me, what)
 	request[me] = what;
 	sent[me] = true;
 	age[me] = 0;
-	message[me] = 0; /* comes while we ask */
+	message[me] = 0; /* it would come while we ask */
 	given[me] = 0;
 	forged[me] = false;
 	future[me] = false;
@@ -971,7 +972,7 @@ inline close_connection(me)
 	future[me] = false
 }
 
-/* When no copy can come any more it makes no difference to begin to count anew. */
+/* No copy can come any more, so counting may begin anew. */
 inline forget_former(me)
 {
 	orphan[me] = 0;
@@ -998,7 +999,7 @@ inline drop_connection(me)
 	close_connection(me)
 }
 
-/* A process that is no more remembers nothing. Who has no request under way leaves no trace of its connection. */
+/* A process that has ended has no state. If it had no request under way, its connection leaves no trace. */
 inline finish(me, how)
 {
 	if
@@ -1043,7 +1044,7 @@ inline carry_out(me)
 #endif
 }
 
-/* Its answer goes nowhere. */
+/* Carries out a late copy, whose answer goes nowhere. */
 inline carry_out_orphan(me)
 {
 	printf("a late copy of %d\n", me);
@@ -1081,7 +1082,7 @@ inline set_deadline(me)
 	left[me] = (LEASE - MARGIN > age[me] -> LEASE - MARGIN - age[me] : 0)
 }
 
-/* It was handed the lock while it waited, and nothing was under way. */
+/* Takes a lock that it was handed while it waited, with no request under way. */
 inline be_given(me)
 {
 	phase[me] = HOLDING;
@@ -1143,7 +1144,7 @@ inline take_reply(me)
 	fi
 }
 
-/* What was under way is sent again; who had nothing under way presents itself. */
+/* Sends the request that was under way again; without one, sends a new one. */
 inline come_back(me)
 {
 	again[me] = true;
@@ -1167,7 +1168,7 @@ inline come_back(me)
 
 #define is_due(what) (!back && (what) == LEASE_END && owner == 0 || \
 	!back && (what) == SEE && (over || turn == 0 || owner != 0))
-/* Where no timer fires, those die whom no message is on its way to, and the server sees it at once. */
+/* Without timers, a client may die only if no message is on its way to it, and the server sees it at once. */
 #define may_crash(i) (is_alive(i) && phase[i] != OUT && !has_former(i) && \
 	(TIMERS > 0 || (owner != i && turn != i && message[i] == 0)))
 
@@ -1310,7 +1311,7 @@ proctype fairlock(byte me)
 }
 
 #if REDISSON
-/* It asks before it subscribes, and again when it has. A watchdog renews its lease. */
+/* A client of Redisson's asks before it subscribes, and again when it has. A watchdog renews its lease. */
 proctype redisson(byte me)
 {
 	d_step { phase[me] = WAITING; request[me] = ASK; sent[me] = true; home[me] = true }
@@ -1456,7 +1457,7 @@ inline tick(who)
 /* It was handed the lock, and had time to take it. */
 #define give_up_on_owner() missed[owner] = missed[owner] || is_ours(owner) && phase[owner] == WAITING
 
-/* Who loses the lock ends: its former connection must have ended before, as everywhere. */
+/* A holder that loses the lock ends: its former connection must have ended before, as everywhere. */
 #define may_tick(i) (!(phase[i] == HOLDING && left[i] == 1 && request[i] != 0 && has_former(i)) && \
 	!(frozen[i] && message[i] == GIVEN && !future[i]))
 
@@ -1513,17 +1514,17 @@ end:
 		stales--;
 		stale[queue[0]] = true
 	}
-	/* the score of a dead one passes in the end */
+	/* the score of a dead waiter passes in the end */
 	:: d_step { length > 0 && !stale[queue[0]] && !is_alive(queue[0]) -> stale[queue[0]] = true }
 #endif
 	od
 }
 
-/* When all is over, somebody comes and asks. */
+/* When all is over, one more client asks: it must find nothing. */
 inline check_ghosts()
 {
 #if !REDISSON || defined(GAP_EXPIRY)
-	/* Redisson's scripts may be the last, and set no time to live when one of theirs has gone. */
+	/* Redisson's scripts may be the last, and set no time to live when a waiter of theirs has gone. */
 	ghosts = ghosts && (length == 0 || expires || !is_ours(queue[0]));
 #endif
 	id = 1;
@@ -1538,7 +1539,7 @@ inline check_ghosts()
 	notice_end();
 	check_queue();
 	head_seen = true;
-	head_absent = 2; /* of Redisson's: it came 5 s ago */
+	head_absent = 2; /* a head of Redisson's has been absent for 5 s */
 	first_waiter(true, 0);
 	settle();
 	ghosts = ghosts && first == 0 && length == 0 && described == 0;

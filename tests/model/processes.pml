@@ -1,5 +1,5 @@
 /* A model of the processes around a running COMMAND, for spin: the wrapper, its guard, COMMAND, and something that
- * COMMAND has started. Each of them can be stopped and continued at any moment and as often as one likes, and some of
+ * COMMAND has started. Each of them can be stopped and continued at any moment and any number of times, and some of
  * them are killed. tests/model/run runs it beside fairlock.pml. The server and its answers are not in it, but for
  * renewals.
  *
@@ -10,12 +10,12 @@
  *
  *   0          the lease is fresh; 1: it is not
  *   STOP_AT    the guard must have sent COMMAND its first signal
- *   TAKE_AT    the wrapper takes over, if the guard has not done so
- *   FUSE_AT    the fuse kills the guard, if it has not done so
+ *   TAKE_AT    the wrapper takes over, if the guard has not sent it
+ *   FUSE_AT    the fuse kills the guard, if it has not sent it
  *   KILL_AT    the guard must have killed all of COMMAND
- *   LATE_AT    the wrapper must have done so, if it has taken over
+ *   LATE_AT    the wrapper must have killed all of COMMAND, if it has taken over
  *   LAST_AT    the fuse kills the guard, if it has stopped COMMAND and not killed all of it
- *   DEADLINE   the lock may be somebody else's
+ *   DEADLINE   another owner may have the lock
  *
  * Without grace (GRACE 0) the first signal and SIGKILL are due at one time. A process that runs does what is due before
  * time goes on; a process that is stopped or dead does nothing. A renewal sets the time back to 0.
@@ -29,14 +29,10 @@
  *
  * COMMAND ignores every signal that can be ignored, or ends: it may end at any moment.
  *
- * When one of wrapper and guard is dead, it is excused that the other is stopped or killed, too, unless this is defined; then
- * spin finds it:
+ * Two things are excused, unless the macro is defined; then spin finds them:
  *
- *   GAP_SURVIVOR     the one that is left is stopped
- *
- * It is also excused that both are stopped before the guard has learned of the start, unless this is defined:
- *
- *   GAP_EARLY        they are
+ *   GAP_SURVIVOR     wrapper or guard is dead, and the other one is stopped or killed, too
+ *   GAP_EARLY        both are stopped before the guard has learned of the start
  *
  * Mutations:
  *
@@ -44,10 +40,10 @@
  *   MUTE_WRAPPER     the wrapper's end does not continue a stopped guard
  *   NO_FUSE          the guard has no fuse
  *   NO_TAKEOVER      the wrapper leaves everything to the guard
- *   TAKE_SILENTLY    the wrapper takes over, and a guard that goes on takes COMMAND's end for one by itself
- *   NO_LEASE_CHECK   what becomes COMMAND does not look at the lease
- *   KILL_ONCE        SIGKILL is not repeated for what was forked meanwhile
- *   LEAVE_REST       the lock is given back when COMMAND itself has been killed, whatever it started
+ *   TAKE_SILENTLY    the wrapper takes over, and a guard that goes on believes that COMMAND has ended by itself
+ *   NO_LEASE_CHECK   the process that becomes COMMAND does not look at the lease
+ *   KILL_ONCE        SIGKILL is not repeated for processes that were forked meanwhile
+ *   LEAVE_REST       the lock is given back when COMMAND itself has been killed, without the processes that it started
  *   START_AGAIN      the wrapper makes another guard when the first one dies after it was set off
  *   FORGET_STATUS    the wrapper takes over also when the guard has COMMAND's status and dies as it gives back
  */
@@ -56,13 +52,13 @@
 #define KILLS 0 /* of the wrapper, the guard or COMMAND */
 #endif
 #ifndef STOPS
-#define STOPS 2 /* of whom: 0 nobody, 1 COMMAND and what it started, 2 the wrapper and the guard, too */
+#define STOPS 2 /* 0: of no process, 1: of COMMAND and what it started, 2: of the wrapper and the guard, too */
 #endif
 #ifndef RENEWALS
 #define RENEWALS 1
 #endif
 #ifndef MIRROR
-#define MIRROR 1 /* when COMMAND stops, the guard stops the wrapper: a job-control shell is to see it */
+#define MIRROR 1 /* when COMMAND stops, the guard stops the wrapper, so that a job-control shell sees it */
 #endif
 #ifndef GRACE
 #define GRACE 1 /* 0: --kill-after 0 */
@@ -108,7 +104,7 @@ bool started;           /* the guard knows */
 bool noted_end;         /* the guard knows that COMMAND has ended */
 bool noted_stop;        /* ... that it is stopped */
 bool lost;              /* the guard has stopped it since the lease ends */
-bool left_alone;        /* COMMAND ended by itself: what it left behind may live on */
+bool left_alone;        /* COMMAND ended by itself: processes that it left behind may live on */
 bool killed_once;       /* a mutation only */
 bool fresh;             /* REST was forked just now */
 byte starts;
@@ -179,7 +175,7 @@ inline end_wrapper()
 	fi
 }
 
-/* SIGKILL to all that COMMAND started; who forks meanwhile can escape it once. */
+/* SIGKILL to all that COMMAND started; a process that is forked meanwhile can escape once. */
 inline kill_tree()
 {
 	printf("all of COMMAND is killed\n");
@@ -270,7 +266,7 @@ proctype guard()
 		stopped[REST] = false;
 		check_time()
 	}
-	/* its grace may be over earlier than it must */
+	/* COMMAND's grace may end earlier than it must */
 	:: atomic { runs(GUARD) && started && phase == STOPPING && !tree_is_empty && kills_again ->
 		kill_tree();
 		note_kill
@@ -333,7 +329,7 @@ inline set_guard_off()
 	stopped[COMMAND] = false
 }
 
-/* The first one stood by, and is dead: with it died what was to become COMMAND. */
+/* The first guard stood by, and is dead: with it died the process that would become COMMAND. */
 inline make_guard()
 {
 	alive[GUARD] = true;
@@ -418,7 +414,7 @@ proctype front()
 proctype job()
 {
 	do
-	/* a lease that is as good as over: it waits for a renewal or for the end */
+	/* if the lease is as good as over, it waits for a renewal or for the end */
 	:: d_step { runs(COMMAND) && command == LET_GO && lease_is_good -> command = SURE }
 	:: d_step { runs(COMMAND) && command == LET_GO && now == DEADLINE -> end_command() }
 	:: d_step { runs(COMMAND) && command == SURE ->

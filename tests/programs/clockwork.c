@@ -1,15 +1,13 @@
-/* The clock of a program as a test wants it: a library that is preloaded into a dynamically linked
- * program, a server or fairlock. Its clocks run at another rate, are stepped, or lose the time for
- * which it was stopped, as those of a virtual machine that was paused do.
+/* A library that a test preloads into a dynamically linked program (a server, fairlock) to give it
+ * other clocks. They run at another rate, are set, or stand still while the program is stopped, as
+ * in a virtual machine that is paused.
  *
- * LD_PRELOAD=clockwork.so CLOCKWORK_RATE=1.08 CLOCKWORK_AHEAD_MS=0 PROGRAM     from its start on
- * LD_PRELOAD=clockwork.so CLOCKWORK_FILE=FILE PROGRAM                          as FILE says, at any
- * time
+ * LD_PRELOAD=clockwork.so CLOCKWORK_RATE=1.08 CLOCKWORK_AHEAD_MS=0 PROGRAM
+ * LD_PRELOAD=clockwork.so CLOCKWORK_FILE=FILE PROGRAM
  *
- * FILE is a struct clockwork, which tests/torture/clockwork.py writes. A program sees the true
- * clock when it asks the kernel by syscall(2). Timers of absolute time expire by the clock that the
- * program sees; those that were set before FILE changed expire by the clock of that time. */
-
+ * tests/torture/clockwork.py writes FILE, a struct clockwork, at any time. The program sees the
+ * true clock through syscall(2). Timers of absolute time expire by the clock that the program sees;
+ * a timer that was set before FILE changed expires by the clock of that time. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -29,7 +27,7 @@ struct setting {
 	double rate;
 };
 
-/* The writer fills the setting that is not current, and then makes it so. */
+/* The writer fills the setting that is not current, and then makes it current. */
 struct clockwork {
 	volatile int64_t current;
 	struct setting settings[2];
@@ -117,7 +115,7 @@ time_t time(time_t *now)
 	return exact.tv_sec;
 }
 
-/* The kernel's time of what the program calls so; 0 disarms a timer. */
+/* Turns a time of the program's clock into one of the kernel's; 0 disarms a timer. */
 static void translate(struct timespec *when, int is_absolute)
 {
 	const struct setting now = setting();
@@ -133,7 +131,7 @@ static void translate(struct timespec *when, int is_absolute)
 	when->tv_nsec = ns % S;
 }
 
-/* All such timers of ours are of CLOCK_BOOTTIME, and expire once. */
+/* All timerfds of fairlock are of CLOCK_BOOTTIME and expire once. */
 int timerfd_settime(int timer, int flags, const struct itimerspec *when, struct itimerspec *before)
 {
 	struct itimerspec translated = *when;

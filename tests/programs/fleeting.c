@@ -1,8 +1,7 @@
-/* A process that forks a copy of itself and ends, again and again, in a session of its own: faster
- * than /proc can be read.
+/* A process that forks a copy of itself and ends, again and again, in a session of its own, faster
+ * than anybody can read /proc.
  *
- * fleeting FILE SECONDS        writes one byte to FILE for each generation, for so long at most */
-
+ * fleeting FILE SECONDS        each copy writes one byte to FILE; the last ends after SECONDS */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,11 +1,10 @@
-/* Drives the private server for tests/servers/local.bats.
+/* Calls redis/local_server.c for tests/servers/local.bats. Prints an error as "STATUS: TEXT".
  *
- * local open                  prints the folder
- * local start                 starts the server unless it runs; waits until it listens; prints its
- * pid local start-ignoring-child  the same with SIGCHLD ignored and every signal blocked local pid
- * prints the server's pid, or 0 local is-server PID         prints yes or no A mistake is printed
- * as "STATUS: TEXT". */
-
+ * local open                    prints the folder of the private server
+ * local start                   starts it unless it runs, waits until it listens, prints its pid
+ * local start-ignoring-child    the same with SIGCHLD ignored and every signal blocked
+ * local pid                     prints the server's pid, or 0
+ * local is-server PID           prints yes or no */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -48,7 +47,7 @@ static int start(int folder)
 	}
 }
 
-static void make_it_hard(void)
+static void ignore_child(void)
 {
 	sigset_t all;
 
@@ -85,6 +84,6 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (strcmp(verb, "start-ignoring-child") == 0)
-		make_it_hard();
+		ignore_child();
 	return start(folder);
 }

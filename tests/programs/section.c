@@ -1,14 +1,14 @@
-/* A critical section of the torture test: it says in a history when it began, every few
- *milliseconds that it still runs, and when it ended. Each line is one write, and its time was taken
- *before that: at that time this process did run.
+/* A critical section of the torture test. It writes into a history when it begins, every few
+ * milliseconds while it runs, and when it ends. Each line is one write, and its time is taken
+ * before the write: this process did run then.
  *
  * section [-m MS] [-x STATUS] [-u NS] [-t] [-d] HISTORY LOCK JOB [COMMAND...]
- *	-m	lasts so long; with a COMMAND as long as that runs
- *	-x	ends with this status
- *	-u	knows that the lock is held until then (CLOCK_BOOTTIME): says nothing afterwards,
- *ends with 76 -t	ignores TERM -d	has a child in a session of its own that does the same
- * section now		prints that clock */
-
+ *     -m    lasts so long; with COMMAND, as long as that runs
+ *     -x    ends with this status
+ *     -u    holds the lock until this time of CLOCK_BOOTTIME: then writes no more, ends with 76
+ *     -t    ignores SIGTERM
+ *     -d    has a child in a session of its own, which writes as well
+ * section now    prints that clock */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ struct section {
 	int64_t until; /* 0: always */
 };
 
-/* The kernel's: fairlock may have been given another clock (see clockwork.c). */
+/* Asks the kernel, because fairlock may have another clock (see clockwork.c). */
 static int64_t now_ns(void)
 {
 	struct timespec now;
@@ -71,7 +71,7 @@ static void beat(const struct section *section)
 	say(section, "beat");
 }
 
-/* Whoever runs COMMAND leaves none of its descriptors to it. */
+/* fairlock must leave none of its descriptors to COMMAND. */
 static int count_descriptors(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -89,7 +89,7 @@ static int count_descriptors(void)
 	return count;
 }
 
-static void last(const struct section *section, int64_t end)
+static void beat_until(const struct section *section, int64_t end)
 {
 	while (now_ns() < end)
 		beat(section);
@@ -101,14 +101,14 @@ static pid_t start_child(const struct section *section, int64_t end)
 
 	if (pid == 0) {
 		setsid();
-		last(section, end);
+		beat_until(section, end);
 		_exit(0);
 	}
 	return pid;
 }
 
-/* Runs COMMAND, and says that it lives until that has ended. Returns its status. */
-static int run(const struct section *section, char **argv)
+/* Runs COMMAND, and writes until it has ended. Returns its status. */
+static int run_command(const struct section *section, char **argv)
 {
 	const pid_t pid = fork();
 	int status;
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
 				  .owner = variable("FAIRLOCK_OWNER")};
 	int64_t length = 0;
 	int option, status = 0;
-	bool deaf = false, has_child = false;
+	bool ignores_term = false, has_child = false;
 	pid_t child = 0;
 	const int descriptors = count_descriptors();
 
@@ -154,7 +154,7 @@ int main(int argc, char **argv)
 			section.until = atoll(optarg);
 			break;
 		case 't':
-			deaf = true;
+			ignores_term = true;
 			break;
 		case 'd':
 			has_child = true;
@@ -165,7 +165,7 @@ int main(int argc, char **argv)
 	}
 	if (argc - optind < 3)
 		return 64;
-	if (deaf)
+	if (ignores_term)
 		signal(SIGTERM, SIG_IGN);
 	section.lock = argv[optind + 1];
 	section.job = argv[optind + 2];
@@ -181,11 +181,11 @@ int main(int argc, char **argv)
 	if (has_child)
 		child = start_child(&section, end);
 	if (argc - optind > 3) {
-		const int result = run(&section, argv + optind + 3);
+		const int result = run_command(&section, argv + optind + 3);
 
 		status = status ? status : result;
 	} else {
-		last(&section, end);
+		beat_until(&section, end);
 	}
 	if (child > 0)
 		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)

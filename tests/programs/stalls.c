@@ -1,9 +1,8 @@
-/* Says in a history when the machine stood still: one process on each processor sleeps for a
- * moment, again and again, and tells when it woke much too late. Who was to stop something by then
- * may have been as late.
+/* Writes into a history when the machine stood still: one process on each processor sleeps for a
+ * moment, again and again, and tells when it woke much too late. A guard that had to stop COMMAND
+ * at that time may have been late, too.
  *
- * stalls HISTORY	goes on until it is killed, or whoever started it ends */
-
+ * stalls HISTORY	ends when it is killed, or with the process that started it */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>

@@ -1,75 +1,75 @@
-# What gets refused, and how: servers that cannot serve, answer nonsense or say no. Those that mean harm
-# are in hostile.bats.
+# Servers that cannot serve, answer nonsense or refuse: each ends with its own status and message.
+# For servers that mean harm see hostile.bats.
 load ../lib/helpers
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
-# nonsense BEHAVIOUR: FAIRLOCK_URL is a listener that behaves so
+# nonsense BEHAVIOUR: FAIRLOCK_URL is a listener that behaves so (tests/lib/nonsense.py)
 nonsense() {
 	background python3 "$TESTS_DIR/lib/nonsense.py" "$PWD/listener" "$1"
 	wait_until test -S "$PWD/listener"
 	export FAIRLOCK_URL=unix:$PWD/listener
 }
 
-# one_line TEXT: the output is one line of ours with this in it
+# one_line TEXT: the output is one message of fairlock, with TEXT in it
 one_line() {
 	[ "${#lines[@]}" = 1 ]
 	assert_output --regexp '^fairlock: cannot .*: .*'
 	assert_output --partial "$1"
 }
 
-@test "no server: 69 at once, naming the place" {
+@test "without a server wrap ends with 69 at once and names the place" {
 	FAIRLOCK_URL=unix:$PWD/nowhere run -69 timeout 10 "$FAIRLOCK" wrap job true
 	one_line "cannot reach unix:$PWD/nowhere: No such file or directory"
 }
 
-@test "nobody listens on the port: 69" {
+@test "a port on which nobody listens gives status 69" {
 	FAIRLOCK_URL=redis://127.0.0.1:1 run -69 timeout 10 "$FAIRLOCK" status
 	one_line 'cannot reach redis://127.0.0.1:1: Connection refused'
 }
 
-@test "a host that is not known: 69" {
+@test "a host that is not known gives status 69" {
 	FAIRLOCK_URL=redis://no.such.host.invalid run -69 timeout 20 "$FAIRLOCK" status
 	one_line 'cannot reach redis://no.such.host.invalid'
 }
 
-@test "an HTTP server: 70, a reply that makes no sense" {
+@test "an HTTP server gives status 70, because its reply makes no sense" {
 	nonsense http
 	run -70 timeout 10 "$FAIRLOCK" wrap job true
 	one_line 'cannot understand'
 }
 
-@test "a server that closes at once: 69 after the connect timeout" {
+@test "a server that closes every connection gives status 69 after the connect timeout" {
 	nonsense close
 	run -69 timeout 10 "$FAIRLOCK" wrap --connect-timeout 200ms job true
 	one_line 'cannot reach'
 }
 
-@test "half a reply: 69 after the connect timeout" {
+@test "a server that sends half a reply gives status 69 after the connect timeout" {
 	nonsense half
 	run -69 timeout 10 "$FAIRLOCK" wrap --connect-timeout 200ms job true
 	one_line 'no reply in time'
 }
 
-@test "no reply: 69 after the connect timeout" {
+@test "a server that does not reply gives status 69 after the connect timeout" {
 	nonsense silent
 	run -69 timeout 10 "$FAIRLOCK" acquire --connect-timeout 200ms job
 	one_line 'no reply in time'
 }
 
-@test "a reply of the wrong type: 70" {
+@test "a reply of the wrong type gives status 70" {
 	nonsense wrong
 	run -70 timeout 10 "$FAIRLOCK" wrap job true
 	one_line 'a reply that makes no sense'
 }
 
-@test "a server or proxy that refuses HELLO 3: 69 with that reason" {
+@test "a server or proxy that refuses HELLO 3 gives status 69 with its reason" {
 	nonsense proxy
 	run -69 timeout 10 "$FAIRLOCK" wrap job true
 	one_line 'NOPROTO'
 }
 
-@test "a host of several addresses behind which nobody may serve: 69 with the reason" {
+@test "a host with several addresses, all of replicas, gives status 69 with the reason" {
 	local port
 
 	port=$(free_port)
@@ -78,7 +78,7 @@ one_line() {
 	one_line "cannot reach redis://localhost:$port,localhost:$port: it is a replica"
 }
 
-@test "a wrong or missing password: 77" {
+@test "a wrong or missing password gives status 77" {
 	start_server
 	cli CONFIG SET requirepass secret >/dev/null
 	run -77 "$FAIRLOCK" wrap job true
@@ -103,7 +103,7 @@ one_line() {
 	run -1 grep -q sesame environment
 }
 
-@test "a user without permission: 77, naming what was denied" {
+@test "a user without permission gets status 77 with the command that was denied" {
 	start_server
 	cli ACL SETUSER eve on '>pw' '~*' '&*' +@all -evalsha -eval >/dev/null
 	FAIRLOCK_PASSWORD=pw run -77 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?user=eve" job true
@@ -113,19 +113,19 @@ one_line() {
 	one_line 'cannot use'
 }
 
-@test "a database that is not there: 78" {
+@test "a database that does not exist gives status 78" {
 	start_server
 	run -78 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?db=99" job true
 	assert_output --partial 'DB index is out of range'
 }
 
-@test "locks of different databases do not meet" {
+@test "locks of different databases are different locks" {
 	start_server
 	run -0 timeout 10 "$FAIRLOCK" wrap job "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?db=1" job echo both
 	assert_output both
 }
 
-@test "a name in use by something that is no lock: 78, and it is left alone" {
+@test "a name whose key belongs to something else gives status 78, and the key stays as it is" {
 	local key
 	start_server
 	for key in job 'redisson_lock_queue:{job}' 'redisson_lock_timeout:{job}' 'fairlock:{job}'; do
@@ -138,14 +138,14 @@ one_line() {
 	done
 }
 
-@test "a name that another spelling of shares keys with: 64" {
+@test "a name that shares keys with another spelling of it gives status 64" {
 	start_server
 	"$FAIRLOCK" wrap x true
 	run -64 "$FAIRLOCK" wrap '{x}' true
 	assert_output --partial 'shares keys with x'
 }
 
-@test "a user who may not subscribe: 77, and the lock is not left held" {
+@test "a user that may not subscribe gets status 77 and leaves no lock" {
 	start_server
 	cli ACL SETUSER eve on '>pw' '~*' resetchannels +@all >/dev/null
 	FAIRLOCK_PASSWORD=pw run -77 timeout 10 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?user=eve" job true

@@ -1,4 +1,4 @@
-"""Other clocks for some processes, through the preloaded library tests/programs/clockwork.c."""
+"""Gives processes other clocks, through the preloaded library tests/programs/clockwork.c."""
 
 import mmap
 import struct
@@ -25,14 +25,14 @@ class Clockwork:
         return {"LD_PRELOAD": self.preload, "CLOCKWORK_FILE": self.path}
 
     def write(self):
-        """Into the setting that is not in use; then the library takes that."""
+        """Writes the setting that is not in use, and then makes it the current one."""
         self.current = 1 - self.current
         at = CURRENT.size + self.current * SETTING.size
         SETTING.pack_into(self.memory, at, self.since, self.ahead, self.rate)
         CURRENT.pack_into(self.memory, 0, self.current)
 
     def step(self, ns):
-        """All of a sudden it is so much later."""
+        """Sets the clock forward by ns."""
         at = now()
         self.ahead += round((self.rate - 1) * (at - self.since)) + ns
         self.since = at

@@ -1,8 +1,8 @@
-"""What a round is played on: one server, with or without TLS; a master that sentinels watch; a cluster.
+"""The servers of a round: one server, with or without TLS; a master that sentinels watch; a cluster.
 
-A ground has nodes, and the one that serves a lock (None while nobody does). `kill` kills that of some lock,
-`revive` begins to bring it back, and `is_back` says when that is so; `up` is then a time before which the
-new one served nobody. What was not replicated is lost with a master (`loses`)."""
+A ground has nodes; `server_of` is the one that serves a lock, or None. `kill` kills the node of a lock, `revive` begins
+to bring it back, and `is_back` tells when a node serves again; it did not before `up`. If `loses`, data that was not
+replicated is lost."""
 
 import binascii
 import os
@@ -13,8 +13,8 @@ from machine import now
 from server import Away, Proxy, Server, free_port
 
 S = 1_000_000_000
-DOWN_MS = 3000  # a machine with dozens of jobs keeps a server waiting, too
-APART_S = 15  # two failovers, at least
+DOWN_MS = 3000  # on a machine with dozens of jobs a server answers late
+APART_S = 15  # the time between two failovers, at least
 SLOTS = 16384
 
 
@@ -32,7 +32,7 @@ class Ground:
         self.killed = None
 
     def node(self, options, **more):
-        """Another server, which is not started."""
+        """Adds a server, and does not start it."""
         server = Server(self.machine, self.program, self.folder, options, self.environment, **more)
         self.nodes.append(server)
         return server
@@ -48,11 +48,11 @@ class Ground:
         return [node.pid for node in self.nodes if node.pid] + ([self.proxy.pid] if self.proxy else [])
 
     def ports(self):
-        """Each node by all ports on which clients reach it."""
+        """The nodes by the ports on which clients reach them."""
         return {port: node for node in self.nodes for port in node.ports}
 
     def has_moved(self):
-        """Whether another node serves than we thought, though nothing was done."""
+        """Whether another node serves than we thought, without a fault."""
         return False
 
     def may_be_killed(self):
@@ -64,7 +64,7 @@ class Ground:
 
 
 class Single(Ground):
-    """One server, and a proxy before it. It keeps its data on disk, or loses it when it is killed."""
+    """One server with a proxy before it. It keeps its data on disk, or loses it when it is killed."""
 
     def __init__(self, machine, program, folder, environment, keeps):
         super().__init__(machine, program, folder, environment)
@@ -108,7 +108,7 @@ class Single(Ground):
 
 
 class Tls(Single):
-    """We ourselves look at it without."""
+    """The same with TLS for fairlock; the looker connects without."""
 
     def __init__(self, machine, program, folder, environment, keeps):
         super().__init__(machine, program, folder, environment, keeps)
@@ -139,7 +139,7 @@ REPLICATED += ["--repl-diskless-load", "swapdb"]
 
 
 class FailingOver(Ground):
-    """A node that is killed comes back empty, and then is a replica."""
+    """Servers that fail over: a node that is killed comes back empty, as a replica."""
 
     fails_over = True
 
@@ -156,10 +156,10 @@ class FailingOver(Ground):
         self.up = self.last = now()
 
     def revive(self):
-        pass  # others do that
+        pass  # the other nodes do it
 
     def role(self, node):
-        """Its answer, or an empty one."""
+        """The node's answer to ROLE, or an empty one."""
         try:
             return node.ask("ROLE")
         except (Away, RuntimeError):
@@ -191,7 +191,7 @@ class Sentinel(FailingOver):
             sentinel.start([path, "--sentinel"])
 
     def follow(self, node):
-        """Starts it as what it is now."""
+        """Starts a node as the master or as a replica."""
         following = [] if node is self.master else ["--replicaof", f"127.0.0.1 {self.master.port}"]
         node.start(extra=following)
 
@@ -266,7 +266,7 @@ class Sentinel(FailingOver):
 
 
 def slot_of(key):
-    """What is in the first braces counts alone, if anything is."""
+    """The slot of a key; if there is text in its first braces, only that counts."""
     inside = key.partition("{")[2].partition("}")
     return binascii.crc_hqx((inside[0] if inside[0] and inside[1] else key).encode(), 0) % SLOTS
 
@@ -290,7 +290,7 @@ class Cluster(FailingOver):
             node.start()
 
     def join(self):
-        """Slots, meetings, replicas: one step after the other. Returns whether all is done."""
+        """Makes the cluster, step by step: slots, meetings, replicas. Returns whether all is done."""
         nodes = self.nodes
         if not all(node.is_up() for node in nodes):
             return False
@@ -315,7 +315,7 @@ class Cluster(FailingOver):
             return False
 
     def is_whole(self):
-        """All know all, all slots are served, and no replica waits for its master."""
+        """Whether all nodes know each other, all slots are served, and no replica waits for its master."""
         for node in self.nodes:
             said = node.ask("CLUSTER", "NODES")
             if "fail" in said or "handshake" in said or said.count("\n") != 6 or said.count(" slave ") < 2:
@@ -328,7 +328,7 @@ class Cluster(FailingOver):
         return True
 
     def learn(self):
-        """Who serves what. Returns whether those who are awake agree, and serve all of it."""
+        """Reads which node serves which slots. Returns whether the living nodes agree, and serve all slots."""
         said = []
         for node in self.awake():
             if "cluster_state:ok" not in node.ask("CLUSTER", "INFO"):

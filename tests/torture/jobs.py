@@ -1,4 +1,4 @@
-"""The jobs of a round: what the seed wants the n-th of them to be."""
+"""The jobs of a round: what the seed decides of the n-th one."""
 
 import os
 import random
@@ -6,7 +6,7 @@ import random
 LOCKS = ["alpha", "two words", "{gamma}1", "δέλτα", "epsilon%d", "ζ/6"]
 # Locks with few jobs, in rounds in which the server is always there.
 DRIFTING = "drifting"
-HUNG = ["hung 2", "hung 3", "hung 4"]  # by so many
+HUNG = ["hung 2", "hung 3", "hung 4"]  # the number of waiters that hang
 SHORT_LEASES = [1000, 1500, 2000, 3000]
 LONG_LEASES = [6000, 10000]
 
@@ -29,7 +29,7 @@ def pick(dice, weights):
 
 
 class Plan:
-    """Draws the same for the n-th job whatever happened to those before it."""
+    """Draws the same n-th job in each run of a seed, whatever happened to the jobs before it."""
 
     def __init__(self, seed, calm):
         self.seed, self.calm = seed, calm
@@ -53,7 +53,7 @@ def cut_off():
 
 
 def behind_hung(lock):
-    """A holder, those who are to hang, and one who lives."""
+    """A holder, waiters that will hang, and one that lives."""
     count = int(lock.split()[1])
     jobs = []
     for number in range(count + 2):
@@ -66,7 +66,7 @@ def behind_hung(lock):
 
 
 def newcomer(number):
-    """One that takes the lock if the lease is over at that moment."""
+    """A job that takes the lock only if the lease is over at that moment."""
     job = Job(random.Random(number), f"newcomer{number}", "try", DRIFTING)
     job.patiently(random.Random(number))
     job.wait, job.ms, job.clocked = 0, 100, False
@@ -105,7 +105,7 @@ class Job:
             self.own = 0
 
     def patiently(self, dice):
-        """It waits as long as it takes, and holds long enough to be seen."""
+        """Makes the job wait for ever, and hold long enough for the looker to see it."""
         self.wait, self.own, self.path = None, 0, "direct"
         self.ms = dice.randrange(50, 1200)
 
@@ -115,19 +115,19 @@ class Job:
 
     @property
     def kind(self):
-        """As the checker knows it."""
+        """The checker's name for it."""
         return "script" if self.what == "turns" else "keeper" if self.is_script else "wrap"
 
     @property
     def inner(self):
-        """The lock that is taken inside. All go the same way round, so that nobody waits for himself."""
+        """The lock that COMMAND takes. All jobs go through the locks in one order, so that there is no deadlock."""
         if self.what == "again":
             return self.lock
         at = LOCKS.index(self.lock) + 1 if self.what == "beside" else len(LOCKS)
         return LOCKS[at] if at < len(LOCKS) else None
 
     def fields(self):
-        """What the history says of it."""
+        """What the journal says of the job."""
         fields = {
             "job": self.name,
             "kind": self.kind,
@@ -148,14 +148,14 @@ class Job:
         return fields
 
     def waiting(self):
-        """The options of waiting."""
+        """The options for waiting."""
         if self.what == "try":
             return ["-n"]
         options = [] if self.wait is None else ["-w", f"{self.wait}ms"]
         return options + (["--max-queue", str(self.most)] if self.what == "crowd" else [])
 
     def fairlock(self, tools):
-        """A static program keeps its clock."""
+        """The program: a static one would keep the true clock."""
         return tools.shared if self.clocked else tools.fairlock
 
     def section(self, tools, lock, name, ms, inner=()):
@@ -171,7 +171,7 @@ class Job:
             return [tools.script, self.what, str(self.turns), str(self.ms), str(self.lease), *self.waiting()]
         inner = ()
         if self.inner:
-            # the status comes from inside
+            # the status is that of the inner section
             inner = [
                 self.fairlock(tools),
                 "wrap",

@@ -1,4 +1,4 @@
-"""The processes of a round: starting and finding them; and what is written down about all of it."""
+"""Starts and finds the processes of a round, and writes the driver's part of the history."""
 
 import collections
 import ctypes
@@ -16,7 +16,7 @@ def now():
 
 
 class Journal:
-    """The driver's part of the history. Every line is one write, and its time was taken before."""
+    """The driver's part of the history. Every line is one write; its time is taken before."""
 
     def __init__(self, path):
         self.file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -40,7 +40,7 @@ class Machine:
 
     def __init__(self, run):
         self.run = run
-        self.jobs = {}  # pid -> name, of those that we started and that have not ended
+        self.jobs = {}  # pid -> name, of the jobs that have not ended
         self.roots = {}  # name -> pid
         self.known = {}  # (pid, name) -> whether it is a guard
         self.environments = {}
@@ -58,7 +58,7 @@ class Machine:
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
         environment = dict(environment, TORTURE_RUN=self.run, TORTURE_JOB=job or "")
-        if os.getpid() != 1:  # in no namespace that ends with us
+        if os.getpid() != 1:  # there is no namespace that ends with us
             argv = ["setpriv", "--pdeathsig", "KILL", *argv]
         # Python ignores SIGPIPE
         pid = os.posix_spawnp(
@@ -70,13 +70,13 @@ class Machine:
         return pid
 
     def reap(self):
-        """[(job or None, pid, status, when)...] of those that have ended, and were not told yet."""
+        """[(job or None, pid, status, when)...] of the children that have ended since the last call."""
         self.collect()
         ended, self.ended = self.ended, []
         return ended
 
     def await_end(self, pid):
-        """The end of a child. Others that end meanwhile are told later."""
+        """Waits for a child. reap() tells of those that end meanwhile."""
         while pid not in self.gone:
             self.collect()
             time.sleep(0.002)
@@ -93,7 +93,8 @@ class Machine:
             self.ended.append((self.jobs.pop(pid, None), pid, os.waitstatus_to_exitcode(status), now()))
 
     def environment(self, pid, started):
-        """Two of its variables, read once for each program that it becomes."""
+        """The arguments of a process, whether it is ours, its job, and whether it is an inner one. Read once for each
+        program that the process becomes."""
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             argv = file.read().split(b"\0")
         key = pid, started, argv[0]
@@ -123,7 +124,7 @@ class Machine:
         program = os.path.basename(argv[0]).decode(errors="replace")
         root = self.roots.get(job)
         if root is None:
-            return None  # it has just been started
+            return None  # it has just begun
         if inner:
             return "inner"
         if program == "sh":
@@ -131,16 +132,16 @@ class Machine:
         if program == "section":
             return "command"
         if not program.startswith("fairlock"):
-            return None  # what a script takes to read an answer
+            return None  # a script's sed or printf
         if argv[1] == b"acquire":
             return "keeper" if session == pid else "acquire"
         if argv[1] != b"wrap":
             return "client"
         if pid == root:
             return "wrapper"
-        # what was somebody's child when it was first seen may have lost its parent since
+        # the guard is the root's child; it may lose its parent after it was first seen
         is_guard = self.known.setdefault((pid, job), parent in (root, os.getpid()))
-        return "guard" if is_guard else "command"  # which has not become it yet
+        return "guard" if is_guard else "command"  # a process that will become COMMAND
 
     def processes(self):
         found = []
@@ -167,7 +168,7 @@ class Machine:
 
 
 def sockets_of(pid):
-    """The inodes of its sockets."""
+    """The inodes of a process's sockets."""
     found = set()
     for fd in os.listdir(f"/proc/{pid}/fd"):
         try:
@@ -180,7 +181,7 @@ def sockets_of(pid):
 
 
 def connection_of(pid, ports):
-    """The local address of its connection to one of these ports of 127.0.0.1, and that port; or None."""
+    """The local address of a process's connection to one of these ports of 127.0.0.1, and the port; or None."""
     try:
         inodes = sockets_of(pid)
         with open("/proc/net/tcp", encoding="ascii") as file:

@@ -1,4 +1,4 @@
-"""The server of a round, the proxy before it, and who looks at its queues all the time."""
+"""The server of a round, the proxy before it, and the looker, which reads its queues all the time."""
 
 import collections
 import os
@@ -17,8 +17,8 @@ from resp import Incomplete, bulk, parse
 LOOK_S = 0.015
 SLOW_NS = 100_000_000
 
-# What a look at some locks of a server tells of each: holder, time to live, queue, who of it is there, whether list and
-# sorted set agree, and the queue's time to live. It runs as a whole, between two scripts of fairlock's.
+# Returns for each lock: holder, time to live, queue, which waiters are present, whether list and sorted set agree, and
+# the queue's time to live. It runs as a whole, between two scripts of fairlock.
 LOOK = """
 local found, numsub = {}, table.remove(ARGV, 1)
 for _, name in ipairs(ARGV) do
@@ -54,7 +54,7 @@ class Connection:
             raise Away from error
 
     def ask(self, *words):
-        """The answer as Python has it; an error of the server is an Exception."""
+        """Returns the answer as a Python value; raises RuntimeError for an error of the server."""
         try:
             self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(bulk(str(word)) for word in words))
             while True:
@@ -94,7 +94,7 @@ class Server:
         self.ports = [self.port]
 
     def start(self, argv=(), extra=()):
-        """Returns at once; see is_up."""
+        """Starts the server, without waiting: see is_up."""
         self.forget_connection()
         if not argv:
             argv = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.folder, "--save", ""]
@@ -109,7 +109,7 @@ class Server:
         os.kill(self.pid, signo)
 
     def kill(self):
-        """Returns when it has ended."""
+        """Kills the server, and waits for its end."""
         self.forget_connection()
         self.signal(signal.SIGKILL)
         self.machine.await_end(self.pid)
@@ -129,7 +129,7 @@ class Server:
             raise
 
     def is_up(self):
-        """It is ours, and serves: while it was away, somebody else may have taken the port."""
+        """Whether our server serves. (Another process may have taken the port while it was away.)"""
         try:
             return f"process_id:{self.pid}\r" in self.ask("INFO", "server") and self.ask("PING") == "PONG"
         except (Away, RuntimeError):
@@ -137,8 +137,8 @@ class Server:
 
 
 def free_port():
-    """Connections going out get theirs from above these, and from above those 10000 higher, where the nodes
-    of a cluster talk: nobody takes it while the server is away."""
+    """A port that no outgoing connection will take while the server is away: the kernel gives those higher ones, also
+    higher than port + 10000, where the nodes of a cluster talk."""
     while True:
         port = random.randrange(10000, 20000)
         try:
@@ -151,7 +151,7 @@ def free_port():
 
 
 class Proxy:
-    """tests/lib/proxy.py: see there."""
+    """Drives tests/lib/proxy.py."""
 
     def __init__(self, machine, folder, port):
         self.folder = folder
@@ -186,7 +186,7 @@ class Proxy:
 
 
 class Looker(threading.Thread):
-    """Writes down who holds and who waits, whenever that changes, and the last look before."""
+    """Writes down holder and queue of each lock whenever they change, and the last look before."""
 
     def __init__(self, ground, machine, journal, locks):
         super().__init__(daemon=True)
@@ -253,7 +253,7 @@ class Looker(threading.Thread):
         self.journal.say("seen", at=at, until=until, **look)
 
     def name(self, ids):
-        """An owner id ends with the process id of who waits."""
+        """Finds the jobs of owner ids, which end with a process id."""
         for id_ in ids:
             if id_ not in self.owners:
                 self.owners[id_] = self.machine.job_of_pid(int(id_.rpartition(":")[2]))

@@ -1,4 +1,4 @@
-/* What stands behind the pool is the malloc of this program here, which counts. */
+/* Blocks from the pool. Behind it stands, instead of musl, a malloc that counts its calls. */
 #include "base/bump_alloc.h"
 
 #include <stdalign.h>
@@ -8,9 +8,9 @@
 
 #include "check.h"
 
-static int asked, returned;
+static int allocated, freed;
 
-/* AddressSanitizer ends the program where malloc returns NULL. */
+/* AddressSanitizer would end the program, where malloc returns NULL. */
 static bool is_huge(size_t bytes)
 {
 	return bytes > SIZE_MAX / 4;
@@ -18,25 +18,25 @@ static bool is_huge(size_t bytes)
 
 void *bump_alloc_next_malloc(size_t bytes)
 {
-	asked++;
+	allocated++;
 	return is_huge(bytes) ? NULL : malloc(bytes);
 }
 
 void *bump_alloc_next_calloc(size_t count, size_t each)
 {
-	asked++;
+	allocated++;
 	return is_huge(count) ? NULL : calloc(count, each);
 }
 
 void *bump_alloc_next_realloc(void *memory, size_t bytes)
 {
-	asked++;
+	allocated++;
 	return realloc(memory, bytes);
 }
 
 void bump_alloc_next_free(void *memory)
 {
-	returned += memory != NULL;
+	freed += memory != NULL;
 	free(memory);
 }
 
@@ -59,7 +59,7 @@ static void check_first(struct tally *t)
 	     *none = bump_alloc_malloc(0);
 	char *zeroed = bump_alloc_calloc(3, 100);
 
-	CHECK(t, one && two && none && zeroed && asked == 0);
+	CHECK(t, one && two && none && zeroed && allocated == 0);
 	if (!one || !two || !none || !zeroed)
 		return;
 	CHECK(t, is_aligned(one) && is_aligned(two) && is_aligned(none) && is_aligned(zeroed));
@@ -74,8 +74,8 @@ static void check_first(struct tally *t)
 	bump_alloc_free(none);
 	bump_alloc_free(zeroed);
 	bump_alloc_free(NULL);
-	CHECK(t, returned == 0);
-	CHECK(t, bump_alloc_malloc(1) != one); /* zeroed once, it stays so */
+	CHECK(t, freed == 0);
+	CHECK(t, bump_alloc_malloc(1) != one); /* not used again, so it stays zeroed */
 }
 
 static void check_growth(struct tally *t)
@@ -86,65 +86,65 @@ static void check_growth(struct tally *t)
 	CHECK(t, bump_alloc_realloc(text, 5) == text);
 	CHECK(t, bump_alloc_realloc(text, 10) == text);
 	larger = bump_alloc_realloc(text, 200);
-	CHECK(t, larger != text && asked == 0 && is_filled(larger, 10, 'x'));
+	CHECK(t, larger != text && allocated == 0 && is_filled(larger, 10, 'x'));
 	memset(larger, 'y', 200);
 	text = bump_alloc_realloc(larger, POOL_BYTES);
-	CHECK(t, asked == 1 && is_filled(text, 200, 'y'));
+	CHECK(t, allocated == 1 && is_filled(text, 200, 'y'));
 	text = bump_alloc_realloc(text, 2 * POOL_BYTES);
-	CHECK(t, asked == 2 && is_filled(text, 200, 'y'));
+	CHECK(t, allocated == 2 && is_filled(text, 200, 'y'));
 	bump_alloc_free(text);
-	CHECK(t, returned == 1);
+	CHECK(t, freed == 1);
 }
 
 static void check_nonsense(struct tally *t)
 {
-	volatile size_t huge = SIZE_MAX; /* the compiler is not to see it */
+	volatile size_t huge = SIZE_MAX; /* hidden from the compiler */
 
-	asked = 0;
-	CHECK(t, !bump_alloc_malloc(huge) && asked == 1);
-	CHECK(t, !bump_alloc_malloc(huge - 8) && asked == 2);
-	CHECK(t, !bump_alloc_calloc(huge / 2, 3) && asked == 3);
-	CHECK(t, bump_alloc_malloc(1) && asked == 3);
+	allocated = 0;
+	CHECK(t, !bump_alloc_malloc(huge) && allocated == 1);
+	CHECK(t, !bump_alloc_malloc(huge - 8) && allocated == 2);
+	CHECK(t, !bump_alloc_calloc(huge / 2, 3) && allocated == 3);
+	CHECK(t, bump_alloc_malloc(1) && allocated == 3);
 }
 
-/* A block without bytes is the pool's, wherever it is. */
+/* A block without bytes belongs to the pool, at its end, too. */
 static void check_nothing(struct tally *t)
 {
 	char *memory;
 
-	asked = returned = 0;
+	allocated = freed = 0;
 	memory = bump_alloc_malloc(0);
-	while (asked == 0) {
+	while (allocated == 0) {
 		bump_alloc_free(memory);
-		CHECK(t, returned == 0);
+		CHECK(t, freed == 0);
 		memory = bump_alloc_malloc(0);
 	}
 	bump_alloc_free(memory);
-	CHECK(t, returned == 1);
+	CHECK(t, freed == 1);
 }
 
-/* All of it is used, nothing twice, and then it is malloc's turn. */
+/* The pool gives out all of its bytes, none twice; then malloc serves. */
 static void check_end(struct tally *t)
 {
 	char *blocks[POOL_BYTES / 100];
 	size_t count = 0;
 
-	asked = returned = 0;
-	while (asked == 0 && count < POOL_BYTES / 100) {
+	allocated = freed = 0;
+	while (allocated == 0 && count < POOL_BYTES / 100) {
 		blocks[count] = bump_alloc_malloc(100);
 		memset(blocks[count], (char)count, 100);
 		count++;
 	}
-	CHECK(t, asked == 1 && count > 10);
+	CHECK(t, allocated == 1 && count > 10);
 	for (size_t i = 0; i < count; i++) {
 		CHECK(t, is_filled(blocks[i], 100, (char)i));
 		bump_alloc_free(blocks[i]);
 	}
-	CHECK(t, returned == 1);
+	CHECK(t, freed == 1);
 	blocks[0] = bump_alloc_calloc(2, 50);
-	CHECK(t, asked == 2 && is_filled(blocks[0], 100, '\0'));
+	CHECK(t, allocated == 2 && is_filled(blocks[0], 100, '\0'));
 	bump_alloc_free(blocks[0]);
-	CHECK(t, returned == 2);
+	CHECK(t, freed == 2);
 }
 
 int main(void)

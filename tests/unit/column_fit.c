@@ -1,8 +1,7 @@
+/* How the widths of columns shrink to fit a room. */
 #include "output/column_fit.h"
 
 #include "check.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Widths afterwards; -1: left out. */
 static const struct {
@@ -10,10 +9,10 @@ static const struct {
 	struct column_fit columns[3];
 	int widths[3];
 } cases[] = {
-	/* what fits stays as it is */
+	/* columns that fit stay as they are */
 	{20, {{.width = 10, .least = 5}, {.width = 4}, {.width = 4}}, {10, 4, 4}},
 	{40, {{.width = 10, .least = 5, .spare = 1}, {.width = 4}, {.width = 4}}, {10, 4, 4}},
-	/* the widest gives first, then all alike, and none more than it may */
+	/* the widest becomes narrower first, then all alike, and none narrower than it may */
 	{19, {{.width = 10, .least = 5}, {.width = 5, .least = 2}, {.width = 3}}, {9, 5, 3}},
 	{13, {{.width = 10, .least = 2}, {.width = 6, .least = 2}, {.width = 3}}, {4, 4, 3}},
 	{14, {{.width = 10, .least = 7}, {.width = 6, .least = 2}, {.width = 3}}, {7, 2, 3}},

@@ -1,8 +1,7 @@
+/* Durations that are read, and texts that are none. */
 #include "base/duration.h"
 
 #include "check.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct {
 	const char *text;
@@ -21,7 +20,7 @@ static const struct {
 	{"1h30m", 5400000},
 	{"1m1ms", 60001},
 	{"1h30m0.25s", 5400250},
-	/* what is not zero never becomes zero, and nothing is rounded twice */
+	/* no time but zero becomes zero, and nothing is rounded twice */
 	{"0.0001", 1},
 	{"0.1ms", 1},
 	{"0.0000000000000000000000000000001", 1},

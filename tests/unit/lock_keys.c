@@ -1,10 +1,9 @@
+/* NAMEs that are taken and refused, and the keys that are made of them. */
 #include "lock/lock_keys.h"
 
 #include <string.h>
 
 #include "check.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char *const right[] = {
 	"x",

@@ -1,3 +1,4 @@
+/* Command lines: the options and operands that come out, and mistakes. */
 #include "cli/options.h"
 
 #include <signal.h>
@@ -8,9 +9,7 @@
 #include "cli/command.h"
 #include "cli/parse_args.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* The words of one command line, cut at blanks, and what came of them. */
+/* The words of one command line, cut at blanks, and their result. */
 struct trial {
 	char text[256];
 	char *words[32];
@@ -221,7 +220,7 @@ static void check_url(struct tally *tally)
 	options_free(&trial.options);
 }
 
-/* C takes a text that fills its array, and leaves out its end. */
+/* A text that fills its array has no NUL, and C does not mind. */
 #define ENDS(text) (memchr(text, '\0', sizeof(text)) != NULL)
 
 static void check_texts(struct tally *tally)

@@ -1,4 +1,4 @@
-/* Counted are the faults of a child that writes to what fork left shared. */
+/* Counts the page faults of a child that writes to memory which fork left shared. */
 #include "supervise/prefault.h"
 
 #include <sys/mman.h>
@@ -48,7 +48,7 @@ static void do_nothing(void)
 {
 }
 
-/* How often a child of ours faults in write, that has called prepare before. */
+/* Returns how often a child faults in write after it has called prepare. */
 static int faults_of_child(void (*prepare)(void), void (*write)(volatile char *))
 {
 	volatile char stack[CALLERS_PAGES * PAGE] = {0};
@@ -61,7 +61,7 @@ static int faults_of_child(void (*prepare)(void), void (*write)(volatile char *)
 		long before;
 
 		prepare();
-		faults(); /* what this needs itself does not count */
+		faults(); /* getrusage's own faults do not count */
 		before = faults();
 		write(stack);
 		_exit((int)(faults() - before));

@@ -1,10 +1,9 @@
+/* URLs that are taken and refused, and the servers that they name. */
 #include "redis/server_url.h"
 
 #include <string.h>
 
 #include "check.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct {
 	const char *url, *label;
@@ -37,7 +36,7 @@ static const struct {
 	{"unix:/r?user=u&db=2", "unix:/r?db=2&user=u"},
 };
 
-/* All of them hold the word SECRET where a password may stand. */
+/* The password in them is SECRET: no message may have it. */
 static const char *const wrong[] = {
 	"",
 	"local",

@@ -1,3 +1,4 @@
+/* Which source of a setting counts: flags, variables, files, passwords. */
 #include "cli/settings.h"
 
 #include <signal.h>
@@ -8,7 +9,7 @@
 #include "check.h"
 #include "cli/command.h"
 
-/* A configuration file, which all trials read instead of the usual ones. */
+/* All trials read this configuration file, not the usual ones. */
 static char config[] = "/tmp/fairlock-settings-XXXXXX";
 static char secret[] = "/tmp/fairlock-secret-XXXXXX";
 
@@ -22,7 +23,7 @@ static void write_file(const char *path, const char *text)
 	}
 }
 
-/* What "fairlock wrap -u URL" would find. */
+/* Merges as "fairlock wrap -u URL" does. */
 static int merge(struct settings *settings, const char *url)
 {
 	struct error err;
@@ -30,7 +31,7 @@ static int merge(struct settings *settings, const char *url)
 
 	settings_init(settings);
 	settings->options.url = url;
-	settings->options.given = 1; /* the row of --url is the first */
+	settings->options.origins[0].source = SOURCE_FLAG; /* the row of --url is the first */
 	settings->options.config = config;
 	result = settings_merge(settings, &wrap_command, &err);
 	if (result)
@@ -54,7 +55,7 @@ static bool password_is(const char *url, const char *expected)
 	return same;
 }
 
-/* The sources of a password, the last one first. */
+/* Each source of a password counts more than those before it. */
 static void check_password(struct tally *tally)
 {
 	char line[128];
@@ -119,7 +120,7 @@ static void check_kinds(struct tally *tally)
 	settings_free(&settings);
 }
 
-/* As getenv(3) has it: the first of two counts, and what only looks alike does not. */
+/* As getenv(3) has it: the first of two counts, and a name that is only similar does not. */
 static void check_odd_environment(struct tally *tally)
 {
 	const char *odd[] = {"FAIRLOCK_",        "FAIRLOCK_LEASE",       "FAIRLOCK_LEASES=1",

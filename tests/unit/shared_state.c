@@ -1,11 +1,11 @@
-/* When COMMAND must be stopped, by the time to live that the server gave. */
+/* Tests supervise/shared_state.c: when COMMAND must be stopped, by the lock's time to live. */
 #include "supervise/shared_state.h"
 
 #include "check.h"
 
 #define NOW INT64_C(1000000)
 
-/* How long before the deadline SIGKILL comes, and how long after the grant the first signal. */
+/* Checks when SIGKILL comes (before the deadline) and the first signal (after the grant). */
 static void check_times(struct tally *tally, struct lock lock, int64_t kill_after_ms,
 			int64_t kill_before_ms, int64_t stop_after_ms)
 {

@@ -1,3 +1,4 @@
+/* The same locale, time zone and terminal for every target. */
 #include "fuzz.h"
 
 #include <signal.h>

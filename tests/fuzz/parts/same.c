@@ -1,3 +1,4 @@
+/* Reads the members of struct options by their rows. */
 #include "same.h"
 
 #include <inttypes.h>
@@ -17,6 +18,7 @@ static bool same_value(const void *a, const void *b, enum option_kind kind)
 	case OPTION_FLAG:
 		return *(const bool *)a == *(const bool *)b;
 	case OPTION_TEXT:
+	case OPTION_FILE:
 	case OPTION_URL:
 		return same_text(*(const char *const *)a, *(const char *const *)b);
 	case OPTION_DURATION:
@@ -55,6 +57,7 @@ void value_of(char *text, size_t size, const struct options *options, const stru
 		snprintf(text, size, "%s", *(const bool *)member ? "true" : "false");
 		break;
 	case OPTION_TEXT:
+	case OPTION_FILE:
 	case OPTION_URL:
 		string = *(const char *const *)member;
 		snprintf(text, size, "%s", string ? string : "");

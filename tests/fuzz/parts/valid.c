@@ -1,3 +1,5 @@
+/* Small parsers of UTF-8, JSON and metrics, stricter than the programs that will read the output.
+ */
 #include "valid.h"
 
 #include <stdlib.h>
@@ -8,8 +10,8 @@
 
 /* ---- Characters ---- */
 
-/* How many bytes follow the first of a character, and the bounds of the second: the table of the
- * Unicode standard. -1 for what begins none. */
+/* Returns how many bytes follow the first byte of a character, and sets the bounds of the second,
+ * by the table of the Unicode standard. -1: no character begins so. */
 static int tail_of(unsigned char first, unsigned char *low, unsigned char *high)
 {
 	*low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
@@ -21,7 +23,7 @@ static int tail_of(unsigned char first, unsigned char *low, unsigned char *high)
 	return first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
 }
 
-/* The length of the first character, 0 where there is none. */
+/* Returns the length of the first character; 0 if it is none. */
 static size_t character(const char *text, const char *end)
 {
 	const unsigned char *bytes = (const unsigned char *)text;

@@ -1,3 +1,4 @@
+/* Stands in for the server, time, files, terminals and processes of a fuzzed command. */
 #include "world.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -25,13 +25,13 @@
 #include "lock/lock_list.h"
 #include "lock/owner.h"
 #include "output/watch.h"
+#include "peers.h"
 #include "redis/resolve.h"
 #include "redis/server_url.h"
-#include "supervise/release_hold.h"
 #include "supervise/wrapper.h"
 #include "valid.h"
 
-/* What the linker puts in their places, and what it calls them then. */
+/* The linker puts world_* in the places of functions of src/ and libc; real_* are those. */
 int real_poll(struct pollfd *slots, nfds_t count, int timeout_ms) __asm__("__real_poll");
 int world_poll(struct pollfd *slots, nfds_t count, int timeout_ms) __asm__("__wrap_poll");
 int64_t real_clock_ms(void) __asm__("__real_clock_ms");
@@ -63,246 +63,43 @@ int world_wrapper_run(const struct job *job, struct standby *standby, struct end
 int world_watch_run(const struct watch *watch, struct error *err) __asm__("__wrap_watch_run");
 
 #define BEGIN_MS INT64_C(1000000000)
-#define PEERS 16
 #define WORDS 32
 
-/* So often a connection is refused before the client is told that there is no hope. */
-#define REFUSALS 20
-/* Nobody looks so often without waiting, and nothing takes so many waits. */
+/* A client that looks so often without waiting spins; one that waits so often never ends. */
 #define LOOKS_MAX 1000
 #define WAITS_MAX 20000
-/* So many renewals' worth of COMMAND. */
+/* COMMAND ends after so many steps of its hold. */
 #define HOLD_STEPS 30
-
-/* The server's end of a connection. */
-struct peer {
-	int client, fd;
-	const char *at, *end; /* what is still to be said */
-	bool hangs_up;        /* behind that */
-	bool has_heard;       /* something, since it last spoke */
-	bool is_hasty;        /* speaks without that */
-};
 
 static struct world {
 	bool is_on;
 	bool has_terminal;
 	bool has_started;
-	const char *at, *end; /* what is still to be said */
 	int64_t now_ms;
-	struct peer peers[PEERS];
-	size_t peer_count;
-	unsigned refusals;
 	unsigned looks, waits;
 	int terminal;
 	const struct world_file *files;
 	size_t file_count;
 } world;
 
-/* ---- What the server says ---- */
-
-/* What is said at once; a longer speech is cut off. */
-struct speech {
-	char bytes[1 << 17];
-	size_t length;
-};
-
-static void add(struct speech *speech, const char *bytes, size_t length)
-{
-	const size_t room = sizeof(speech->bytes) - speech->length;
-	const size_t most = length < room ? length : room;
-
-	memcpy(speech->bytes + speech->length, bytes, most);
-	speech->length += most;
-}
-
-/* How long it is on its way: \n in it is two bytes there, too. */
-static void add_string(struct speech *speech, const char *text, size_t length)
-{
-	char head[32];
-
-	add(speech, head, (size_t)snprintf(head, sizeof(head), "$%zu\r\n", length));
-	for (size_t i = 0; i < length; i++) {
-		const bool is_end = text[i] == '\\' && i + 1 < length && text[i + 1] == 'n';
-
-		add(speech, is_end ? "\r\n" : text + i, is_end ? 2 : 1);
-		i += is_end;
-	}
-	add(speech, "\r\n", 2);
-}
-
-/* Where the line that *at points to ends; *at is moved behind it. */
-static const char *next_line(const char **at, const char *end)
-{
-	const char *newline = memchr(*at, '\n', (size_t)(end - *at));
-	const char *line_end = newline ? newline : end;
-
-	*at = newline ? newline + 1 : end;
-	return line_end;
-}
-
-static bool is_mark(const char *line, const char *end, const char *mark)
-{
-	return end - line == 3 && memcmp(line, mark, 3) == 0;
-}
-
-/* Takes a mark of a pause: what follows is said sooner or later. */
-static bool take_pause(struct peer *peer, const char *line, const char *end)
-{
-	peer->is_hasty = is_mark(line, end, "...");
-	return peer->is_hasty || is_mark(line, end, "---");
-}
-
-/* All up to the next pause. A client that does not read misses it. */
-static void speak(struct peer *peer)
-{
-	static struct speech speech;
-	bool pauses = false;
-
-	speech.length = 0;
-	while (peer->at < peer->end && !pauses) {
-		const char *line = peer->at, *end = next_line(&peer->at, peer->end);
-		const size_t length = (size_t)(end - line);
-
-		pauses = take_pause(peer, line, end);
-		if (length > 0 && *line == '"')
-			add_string(&speech, line + 1, length - 1);
-		else if (!pauses)
-			add(&speech, line, length);
-		if (!pauses && *line != '"' && end < peer->end)
-			add(&speech, "\r\n", 2);
-	}
-	(void)!send(peer->fd, speech.bytes, speech.length, MSG_DONTWAIT | MSG_NOSIGNAL);
-	peer->has_heard = false;
-}
-
-static void hang_up(struct peer *peer)
-{
-	if (peer->fd >= 0)
-		close(peer->fd);
-	peer->fd = -1;
-}
-
-/* The last connection over that descriptor. */
-static struct peer *find_peer(int client)
-{
-	for (size_t i = world.peer_count; i > 0; i--)
-		if (world.peers[i - 1].client == client)
-			return &world.peers[i - 1];
-	return NULL;
-}
-
-/* A descriptor that is used again belongs to a client that has closed it. */
-static struct peer *make_peer(int client, int fd)
-{
-	struct peer *peer = find_peer(client);
-
-	if (!peer) {
-		HOLDS(world.peer_count < PEERS);
-		peer = &world.peers[world.peer_count++];
-		peer->fd = -1;
-	}
-	hang_up(peer);
-	*peer = (struct peer){.client = client, .fd = fd};
-	return peer;
-}
-
-/* What is said over the next connection. */
-static void take_script(struct peer *peer)
-{
-	static const char no_hope[] = "%0\n-ERR no hope\n-ERR no hope\n";
-
-	if (world.at == world.end) {
-		peer->at = no_hope;
-		peer->end = no_hope + strlen(no_hope);
-		return;
-	}
-	peer->at = peer->end = world.at;
-	while (world.at < world.end && !peer->hangs_up) {
-		const char *line = world.at, *end = next_line(&world.at, world.end);
-
-		peer->hangs_up = is_mark(line, end, "===");
-		peer->end = peer->hangs_up ? line : world.at;
-	}
-}
-
-static int answer_call(void)
-{
-	int ends[2];
-	struct peer *peer;
-
-	if (world.at == world.end && ++world.refusals < REFUSALS) {
-		errno = ECONNREFUSED;
-		return -1;
-	}
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0)
-		abort();
-	peer = make_peer(ends[0], ends[1]);
-	take_script(peer);
-	if (peer->end - peer->at > 3 && memcmp(peer->at, "...\n", 4) == 0) {
-		peer->at += 4;
-		speak(peer);
-	}
-	return ends[0];
-}
-
-/* What the client has said is not looked at. */
-static void hear(void)
-{
-	static char bytes[65536];
-
-	for (size_t i = 0; i < world.peer_count; i++)
-		while (world.peers[i].fd >= 0 &&
-		       recv(world.peers[i].fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
-			world.peers[i].has_heard = true;
-}
-
-/* The server's end of the first slot on which somebody waits for its words. */
-static struct peer *find_awaited(const struct pollfd *slots, nfds_t count)
-{
-	struct peer *peer = NULL;
-
-	for (nfds_t i = 0; i < count && !peer; i++) {
-		peer = slots[i].fd >= 0 && (slots[i].events & POLLIN) ? find_peer(slots[i].fd)
-								      : NULL;
-		peer = peer && peer->fd >= 0 ? peer : NULL;
-	}
-	return peer;
-}
-
-/* The server says or does the next thing, if it is time for that. */
-static bool go_on(struct peer *peer, bool is_urgent)
-{
-	const bool is_done = peer->at == peer->end;
-
-	if (is_done && !peer->hangs_up && !is_urgent)
-		return false;
-	if (is_done)
-		hang_up(peer);
-	else if (peer->has_heard || peer->is_hasty || is_urgent)
-		speak(peer);
-	else
-		return false;
-	return true;
-}
-
 /* ---- Time ---- */
 
-/* Nobody would wait for ever: the server's next words, or the connection's end, come at last. */
+/* A client that waits for ever hears the server's next words, or the connection's end. */
 static int wait_until(struct pollfd *slots, nfds_t count, int64_t until_ms)
 {
 	const int ready = real_poll(slots, count, 0);
 	struct peer *peer;
 
-	hear();
+	peers_hear();
 	if (ready != 0 || until_ms <= world.now_ms) {
 		HOLDS(++world.looks < LOOKS_MAX); /* else it spins */
 		return ready;
 	}
 	world.looks = 0;
 	HOLDS(++world.waits < WAITS_MAX);
-	peer = find_awaited(slots, count);
+	peer = peers_awaited(slots, count);
 	HOLDS(peer || until_ms != NEVER_MS); /* else it waits for nothing */
-	if (peer && go_on(peer, until_ms == NEVER_MS))
+	if (peer && peers_act(peer, until_ms == NEVER_MS))
 		world.now_ms++;
 	else
 		world.now_ms = until_ms;
@@ -313,7 +110,7 @@ int world_poll(struct pollfd *slots, nfds_t count, int timeout_ms)
 {
 	if (!world.is_on)
 		return real_poll(slots, count, timeout_ms);
-	/* what becomes of our own output is not looked at */
+	/* our own output always has room */
 	if (count == 1 && slots->fd >= 0 && slots->fd <= 2) {
 		slots->revents = slots->events & POLLOUT;
 		return slots->revents != 0;
@@ -343,12 +140,12 @@ int world_deadline_poll(struct deadline_poll *loop, struct pollfd *slots, nfds_t
 	return 0;
 }
 
-/* ---- The way to the server, and who we are ---- */
+/* ---- Connections, owner ids, signals ---- */
 
 int world_connect_unix(const char *path)
 {
 	(void)path;
-	return answer_call();
+	return peers_accept();
 }
 
 int world_connect_next(struct addresses *addresses, int64_t timeout_ms)
@@ -356,7 +153,7 @@ int world_connect_next(struct addresses *addresses, int64_t timeout_ms)
 	(void)timeout_ms;
 	HOLDS(addresses->next < addresses->count);
 	addresses->next++;
-	return answer_call();
+	return peers_accept();
 }
 
 int world_resolve_start(const struct endpoint *endpoint)
@@ -385,7 +182,7 @@ int world_signal_fd_open(struct signal_fd *signals, struct error *err)
 	return 0;
 }
 
-/* Completion asks no server here. */
+/* Completion finds no locks. */
 void world_lock_list_find_quickly(struct lock_list *names, const struct server *server)
 {
 	(void)server;
@@ -394,7 +191,7 @@ void world_lock_list_find_quickly(struct lock_list *names, const struct server *
 
 /* ---- Files and terminals ---- */
 
-/* A file of its own each time: its offset is where reading begins. */
+/* Makes a new file each time, because reading moves its offset. */
 static int open_text(const struct world_file *file)
 {
 	const int fd = memfd_create("file", MFD_CLOEXEC);
@@ -439,7 +236,7 @@ pid_t world_tcgetpgrp(int fd)
 	return world.has_terminal ? getpgrp() : -1;
 }
 
-/* The line goes back to where it begins, and erases what stood there. */
+/* A progress line returns to its beginning and erases what stood there. */
 static void check_drawn(const char *text, size_t length)
 {
 	static const char erase[] = "\r\033[J\r";
@@ -460,16 +257,16 @@ ssize_t world_write(int fd, const void *bytes, size_t length)
 	return (ssize_t)length;
 }
 
-/* ---- COMMAND, and a screen ---- */
+/* ---- COMMAND and --watch ---- */
 
-/* Nobody is forked here. */
+/* Makes no processes. */
 void world_standby_make(struct standby *standby, const struct job *job)
 {
 	(void)standby;
-	HOLDS(client_is_silent(job->client));
+	HOLDS(connection_is_silent(&job->client->connection));
 }
 
-/* What the guard does: the hold is renewed, and given back when it was not lost. */
+/* Does as the guard: renews the hold, and gives it back unless it was lost. */
 int world_wrapper_run(const struct job *job, struct standby *standby, struct ending *ending,
 		      struct error *err)
 {
@@ -493,8 +290,8 @@ int world_wrapper_run(const struct job *job, struct standby *standby, struct end
 	}
 	message_step(job->messenger, "%s", hold_trouble(&hold));
 	if (hold.state == HOLD_HELD && world.now_ms < lock->deadline_ms)
-		release_hold(&hold, job->messenger,
-			     earliest(world.now_ms + 5000, lock->deadline_ms));
+		hold_release_and_tell(&hold, job->messenger,
+				      earliest(world.now_ms + 5000, lock->deadline_ms));
 	client_close(job->client);
 	*ending = (struct ending){.started = true, .lost = hold.state != HOLD_HELD};
 	return 0;
@@ -519,22 +316,18 @@ bool world_has_started(void)
 	return world.has_started;
 }
 
-/* ---- Life ---- */
+/* ---- Running a command ---- */
 
 void world_begin(const char *script, size_t length, bool has_terminal)
 {
-	world = (struct world){.is_on = true,
-			       .has_terminal = has_terminal,
-			       .at = script,
-			       .end = script + length,
-			       .now_ms = BEGIN_MS,
-			       .terminal = -1};
+	world = (struct world){
+		.is_on = true, .has_terminal = has_terminal, .now_ms = BEGIN_MS, .terminal = -1};
+	peers_begin(script, length);
 }
 
 void world_end(void)
 {
-	for (size_t i = 0; i < world.peer_count; i++)
-		hang_up(&world.peers[i]);
+	peers_end();
 	world.is_on = false;
 }
 
@@ -547,7 +340,7 @@ static const struct command *find_command(const char *name)
 	return program_commands[i];
 }
 
-static int run(const struct command *command, const char *url, int argc, char **argv)
+static int run_command(const struct command *command, const char *url, int argc, char **argv)
 {
 	struct options options;
 	struct server server;
@@ -573,13 +366,13 @@ static int run(const struct command *command, const char *url, int argc, char **
 	return status;
 }
 
-/* 1 and 2 are what those that only look have found. */
-static bool is_told(int status)
+/* 1 and 2 are what status and doctor found. */
+static bool is_in_manual(int status)
 {
-	static const int told[] = {0, 1, 2, 64, 69, 70, 75, 76, 77, 78};
+	static const int listed[] = {0, 1, 2, 64, 69, 70, 75, 76, 77, 78};
 
-	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
-		if (status == told[i])
+	for (size_t i = 0; i < sizeof(listed) / sizeof(listed[0]); i++)
+		if (status == listed[i])
 			return true;
 	return false;
 }
@@ -594,8 +387,8 @@ int world_run(const char *url, const char *words)
 	while (rest && argc < WORDS)
 		argv[argc++] = fuzz_next(&rest, " ");
 	argv[argc] = NULL;
-	status = run(find_command(argv[0]), url, argc - 1, argv + 1);
+	status = run_command(find_command(argv[0]), url, argc - 1, argv + 1);
 	free(text);
-	HOLDS(is_told(status));
+	HOLDS(is_in_manual(status));
 	return status;
 }

@@ -1,10 +1,9 @@
-#include "redis/server_label.h"
+/* The label is a URL that server_parse reads as the same server, without its passwords. */
+#include "redis/server.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "redis/server.h"
 
 #define UNRESERVED_BYTES                                                                           \
 	"abcdefghijklmnopqrstuvwxyz"                                                               \
@@ -73,4 +72,22 @@ char *server_label(const struct server *server, const char *scheme)
 		return label;
 	free(label);
 	return NULL;
+}
+
+const char *server_shown(const struct server *server)
+{
+	return server->kind == SERVER_LOCAL ? "the private server" : server->label;
+}
+
+void server_free(struct server *server)
+{
+	free(server->seeds);
+	free(server->master);
+	free(server->path);
+	free(server->user);
+	free(server->password);
+	free(server->sentinel_user);
+	free(server->sentinel_password);
+	free(server->label);
+	memset(server, 0, sizeof(*server));
 }

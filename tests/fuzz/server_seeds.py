@@ -1,0 +1,336 @@
+"""What a server says to begin with: the inputs of the targets replies, shown and handed.
+
+parts/world.h tells how a script is written; the key of REPLIES and SHOWN is the first byte of the input."""
+
+import re
+
+ID = "00000000-0000-4000-8000-000000000000:1"
+OTHER = "2f1c54f0-6b1e-4d1c-9a55-0c2f6a1b9d33:4711"
+REDISSON = "9c0f2c1e-77aa-4c6b-8f1f-0123456789ab:55"
+BY = "host.example\t4711\tsomebody\t/usr/bin/backup --all"
+NOW = 1795261602123
+
+
+def say(*values):
+    """The lines of a script for values: texts, numbers, None, lists, and tuples that are maps."""
+    lines = []
+    for value in values:
+        if isinstance(value, str):
+            lines.append('"' + value)
+        elif isinstance(value, int):
+            lines.append(f":{value}")
+        elif value is None:
+            lines.append("_")
+        elif isinstance(value, tuple):
+            lines += [f"%{len(value) // 2}", *say(*value)]
+        else:
+            lines += [f"*{len(value)}", *say(*value)]
+    return lines
+
+
+def error(text):
+    return ["-" + text]
+
+
+def push(*values):
+    return [f">{len(values)}", *say(*values)]
+
+
+def text(*parts):
+    return "\n".join(line for part in parts for line in part) + "\n"
+
+
+PAUSE, SOON, END = ["---"], ["..."], ["==="]
+
+
+def hello(mode="standalone", role="master", version="7.0.15", software="redis"):
+    return say(
+        ("server", software, "version", version, "proto", 3, "id", 7, "mode", mode, "role", role, "modules", [])
+    )
+
+
+HELLO = hello()
+CLUSTER = hello(mode="cluster")
+CHANNEL = "redisson_lock__channel:{job}"
+SUBSCRIBED = push("subscribe", f"{CHANNEL}:{ID}", 1)
+SHARDED = push("ssubscribe", f"{CHANNEL}:{ID}", 1)
+BEGIN = HELLO + SUBSCRIBED
+
+
+def granted(owner=ID, token=str(NOW), ttl=30000):
+    return say(["granted", owner, token, ttl, 12, 1])
+
+
+def queued(ask_in=10000, first=0, ttl=29000, ticket="1795261602123001"):
+    return say(["queued", ticket, ask_in, first, ttl, NOW])
+
+
+RENEWED = say(["renewed", 30000, str(NOW), 0])
+RELEASED = say(["released", 0])
+MESSAGE = push("message", f"{CHANNEL}:{ID}", "0")
+
+
+def message(words):
+    return push("message", f"{CHANNEL}:{ID}", words)
+
+
+SECRET = "0123456789abcdef"
+
+
+def handed(ttl, at=NOW, secret=SECRET, token=NOW):
+    return message(f"granted {token} {ttl} {at} {secret}")
+
+
+VIEW = say(["view", 2, 5, OTHER, BY, 61000, str(NOW), [7, 50000, 20, 40000]])
+SENTINEL = say(["127.0.0.1", "7000"])
+
+LONG = "x" * 700  # longer than any buffer for a part of a reply
+
+# Channel and message: @ is the secret, ~ the server's time.
+HANDED = [
+    f"{channel}\n{words}" for channel, words in (
+        ("own", "granted ~ 5000 ~ @"),
+        ("plain", "granted ~ 5000 ~ @"),
+        ("none", "granted ~ 5000 ~ @"),
+        ("own", "granted ~ 5000 ~"),
+        ("own", f"granted ~ 5000 ~ {SECRET[::-1]}"),
+        ("own", "granted ~ 5000 ~ @ @"),
+        ("own", "granted ~ 30001 ~ @"),
+        ("own", "granted ~ 0 ~ @"),
+        ("own", "granted ~ 5000 9~ @"),
+        ("own", "granted ~ 5000 1 @"),
+        ("own", "granted 1111 ~ 5000 ~ @"),
+        ("own", "granted 99999999999999999999999 1125899906842624 1"),
+        ("own", "first 100"),
+    )
+]
+
+REPLIES = {
+    "a": [
+        text(BEGIN, granted(owner=ID + "0" * 60)),
+        text(BEGIN, granted(token="1" * 40)),
+        text(BEGIN, queued(ticket="1" * 40)),
+        text(BEGIN, queued(), SOON, message("first " + "1" * 80), SOON, message(LONG)),
+        text(BEGIN, granted(), PAUSE, say(["lost", "taken", LONG, LONG])),
+        text(BEGIN, granted(), PAUSE, RENEWED, PAUSE, RELEASED),
+        text(BEGIN, queued(), SOON, MESSAGE, PAUSE, granted(), PAUSE, RENEWED, RENEWED, PAUSE, say(["kept", 900])),
+        text(BEGIN, queued(first=1), SOON, message("first 2500"), SOON, message("second 100"), PAUSE, granted()),
+        text(BEGIN, queued(), SOON, handed(5000), PAUSE, RENEWED, PAUSE, RELEASED),
+        text(BEGIN, queued(), SOON, handed(5000, secret="f" * 16), SOON, handed(5000, token="1" * 17), PAUSE, granted()),
+        text(BEGIN, queued(), SOON, push("message", CHANNEL, f"granted {NOW} 5000 {NOW} {SECRET}"), PAUSE, granted()),
+        text(BEGIN, queued(), SOON, handed(5000, NOW - 60000), PAUSE, granted(), PAUSE, RELEASED),
+        text(BEGIN, queued(), SOON, handed(5000, NOW + 60000), SOON, handed(0), SOON, message("granted 1 x"), PAUSE),
+        text(BEGIN, queued(), SOON, handed(10 ** 18, 10 ** 18), PAUSE, END, BEGIN, RENEWED),
+        text(BEGIN, queued(), END, BEGIN, queued(), END, END, BEGIN, granted(), END, BEGIN, RENEWED),
+        text(BEGIN, error("NOSCRIPT No matching script."), PAUSE, granted(ttl=1), PAUSE, RENEWED),
+        text(BEGIN, granted(), PAUSE, say(["lost", "taken", OTHER, BY]), PAUSE),
+        text(BEGIN, granted(), PAUSE, say(["lost", "forced", "", ""])),
+        text(BEGIN, granted(), SOON, MESSAGE, PAUSE, say(["released"])),
+        text(BEGIN, granted(), SOON, MESSAGE, PAUSE, say(["lost", "gone", "", ""])),
+        text(BEGIN, granted(), PAUSE, END, error("LOADING Redis is loading"), PAUSE, END, BEGIN, RENEWED),
+        text(BEGIN, queued(ttl=-1), PAUSE, say(["removed"])),
+        text(BEGIN, say(["spelled", "{job}"])),
+        text(BEGIN, error("NOPERM this user has no permissions to access one of the keys used as arguments")),
+        text(HELLO, error("NOPERM no permissions to access the channel"), granted()),
+        text(BEGIN, error("WRONGTYPE Operation against a key holding the wrong kind of value")),
+        text(BEGIN, error("BUSY Redis is busy"), PAUSE, error("OOM command not allowed"), PAUSE, granted()),
+        text(error("NOPROTO unsupported protocol version")),
+        text(SOON, error("ERR max number of clients reached"), END),
+        text(error("WRONGPASS invalid username-password pair")),
+        "HTTP/1.1 400 Bad Request\nContent-Length: 0\n\n",
+        "$1000000000\nabc",
+        "*1\n" * 12,
+        text(HELLO, ["|1", "+ttl", ":3600"], SUBSCRIBED, granted()),
+        text(BEGIN, ["=9", "txt:hello", "(123", ",1.5", "#t", "~1", ":1", "!3", "ERR"]),
+    ],
+    "b": [
+        text(BEGIN, say(["busy", LONG, LONG])),
+        text(BEGIN, say(["busy", OTHER, BY])),
+        text(BEGIN, say(["busy", REDISSON, ""])),
+        text(BEGIN, granted(), PAUSE, RELEASED),
+    ],
+    "c": [
+        text(BEGIN, granted(), PAUSE, say(2), PAUSE, RENEWED, PAUSE, say(1), PAUSE, RENEWED, PAUSE, say(2)),
+        text(BEGIN, granted(), PAUSE, say(1), PAUSE, say(["left"])),
+        text(BEGIN, granted(), PAUSE, error("ERR no WAIT")),
+    ],
+    "d": [
+        text(BEGIN, queued(), PAUSE, say(["view", 2, 5, LONG, LONG, 61000, LONG, []]), PAUSE, VIEW),
+        text(BEGIN, queued(), PAUSE, VIEW, PAUSE, VIEW, SOON, MESSAGE, PAUSE, granted(), PAUSE, RELEASED),
+        text(BEGIN, queued(first=1), PAUSE, say(["view", 1, 1, "", "", -1, "", []]), PAUSE, say(["left"])),
+        text(BEGIN, queued(), PAUSE, error("NOPERM no permissions"), PAUSE, granted()),
+    ],
+    "e": [
+        text(BEGIN, say(["ran", 60000])),
+        text(BEGIN, queued(), PAUSE, VIEW, PAUSE, granted(), PAUSE, RELEASED),
+    ],
+    "f": [text(BEGIN, granted()), text(BEGIN, queued(), PAUSE, granted())],
+    "g": [text(BEGIN, say(["full", 3])), text(BEGIN, granted()), text(BEGIN, queued(), PAUSE, say(["left"]))],
+    "h": [text(BEGIN, granted(owner="abc:1"))],
+    "i": [
+        text(HELLO, RENEWED),
+        text(HELLO, say(["lost", "gone", "", ""])),
+        text(HELLO, say(["spelled", "{job}"])),
+    ],
+    "j": [
+        text(HELLO, RELEASED),
+        text(HELLO, say(["not held", OTHER, BY])),
+        text(HELLO, say(["not acquired"])),
+    ],
+    "k": [
+        text(HELLO, say(["forced", LONG, LONG])),
+        text(HELLO, say(["forced", OTHER, BY])),
+        text(HELLO, say(["forced", REDISSON, ""])),
+        text(HELLO, say(["free"])),
+        text(HELLO, say(["not held", OTHER, BY])),
+    ],
+    "l": [
+        text(CLUSTER, ["+OK"], SHARDED, error(f"MOVED 7 {LONG}:7001")),
+        text(CLUSTER, ["+OK"], SHARDED, error("MOVED 7 127.0.0.1:7001"), END, CLUSTER, ["+OK"], SHARDED, granted()),
+        text(CLUSTER, error("ERR SELECT is not allowed in cluster mode")),
+        text(HELLO, ["+OK"], SUBSCRIBED, error("ASK 7 [::1]:7001"), END, HELLO, ["+OK", "+OK"], SUBSCRIBED, ["+OK"], granted()),
+        text(hello(role="replica"), END, HELLO, ["+OK"], SUBSCRIBED, queued(), PAUSE, END, HELLO, ["+OK"], granted()),
+        text(CLUSTER, ["+OK"], SHARDED, queued(), SOON, push("sunsubscribe", CHANNEL, 0), END, CLUSTER, ["+OK"], SHARDED, granted()),
+        text(CLUSTER, ["+OK"], SHARDED, error("TRYAGAIN Multiple keys request"), PAUSE, error("CLUSTERDOWN down"), PAUSE, granted()),
+    ],
+    "m": [
+        text(HELLO, error("ERR DB index is out of range")),
+        text(HELLO, ["+OK"], SUBSCRIBED, error("MOVED 1 :7000"), END, HELLO, ["+OK"], SUBSCRIBED, granted()),
+    ],
+    "n": [
+        text(SENTINEL, END, HELLO, SUBSCRIBED, granted(), PAUSE, RENEWED, PAUSE, RELEASED),
+        text(error("NOAUTH Authentication required."), END, ["+OK"], SENTINEL, END, HELLO, SUBSCRIBED, granted()),
+        text(["*-1"], END, SENTINEL, END, hello(role="replica"), END, SENTINEL, END, HELLO, SUBSCRIBED, queued(), END),
+    ],
+    "o": [text(SENTINEL, END, HELLO, RELEASED), text(say(["", "1"])), text(say(["h" * 300, "1"]))],
+}
+
+
+def state(name="job", owner=OTHER, by=BY, ours=1, ttl=29000, token=str(NOW), since=str(NOW - 61000), waiters=3):
+    return say([owner, 1, ttl, token, by, since, ours, waiters, str(NOW), name, 45000, 10, 1, 2, 0])
+
+
+FREE = state(owner="", by="", ttl=-2, token="", since="", waiters=0)
+THEIRS = state(owner=REDISSON, by="", ours=0, token="", since="")
+ENDLESS = state(ttl=-1)
+OTHER_LOCK = state(name="other")
+QUEUE = say([[OTHER, "45000", BY, 1, 1], [REDISSON, "", "", 0, 1], [ID, "90061000", BY, 1, 0]])
+
+
+def entry(number, event, **more):
+    fields = {"event": event, "time": str(NOW - 10000 * number), "owner": OTHER, "token": str(NOW - 10000 * number),
+              "by": BY, **more}
+    return [f"{NOW - 10000 * number}-0", [word for item in fields.items() for word in item]]
+
+
+ENTRIES = [
+    entry(1, "left", waited="5000"),
+    entry(2, "lost", held="1000"),
+    entry(3, "granted", waited="20"),
+    entry(4, "forced", held="90061000", by="other.example\t1\troot\tmake"),
+    entry(5, "expired", held="30000", waited="1000"),
+    entry(6, "released", held="12345", by="host\t1\tü\té\x9b"),
+    entry(7, "granted", waited="1"),
+    ["1-1", ["event", "granted", "time", "x"]],
+]
+LAST = [OTHER, str(NOW - 30000), str(NOW - 30000), str(NOW + 30000), "20", BY]
+LOG = say(["log", str(NOW), ENTRIES, OTHER, LAST, [[str(NOW - 500), BY], ["", ""]]])
+NOTHING = say(["log", str(NOW), [], "", [], []])
+STRANGER = say(["log", str(NOW), ENTRIES[3:5], REDISSON, LAST, []])
+
+SLOTS = say([[0, 8191, ["127.0.0.1", 7000, "a"], ["127.0.0.1", 7002, "b"]], [8192, 16383, ["", 7001, "c"]]])
+SCAN = say(["7", ["fairlock:{job}"]]) + say(["0", ["fairlock:{other}", "fairlock:{x}"]])
+NAMES = SCAN + say("job") + say("other") + say("x{y}")
+
+INFO = {
+    "server": r"# Server\nredis_version:7.0.15\nrun_id:0123456789abcdef\n",
+    "clients": r"# Clients\nconnected_clients:12\nmaxclients:10000\n",
+    "memory": r"# Memory\nused_memory:1000000\nmaxmemory:2000000\nmaxmemory_policy:noeviction\n",
+    "persistence": r"aof_enabled:0\nrdb_last_bgsave_status:ok\naof_last_write_status:err\n",
+    "stats": r"evicted_keys:5\n",
+    "replication": r"role:master\nconnected_slaves:2\nslave0:ip=127.0.0.1,port=7003,state=online,offset=42,lag=0\n"
+    r"slave1:ip=::1,port=7004,state=wait_bgsave,offset=0,lag=99\n",
+}
+SETTINGS = {
+    "save": "3600 1 300 100",
+    "appendfsync": "everysec",
+    "stop-writes-on-bgsave-error": "yes",
+    "min-replicas-to-write": "1",
+    "timeout": "300",
+    "tcp-keepalive": "300",
+    "client-output-buffer-limit": "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
+    "maxclients": "10000",
+    "lua-time-limit": "5000",
+}
+TIMES = [line for i in range(20) for line in say([str(NOW // 1000), str(1000 * i)])]
+ALLOWED = say([1] * 55)
+
+
+def doctor_info(settings=SETTINGS, may=1, hello=HELLO):
+    """The replies to what doctor asks of a server: HELLO, permissions, INFO, settings, clock."""
+    return (
+        hello + say([may] * 7) + [line for words in INFO.values() for line in say(words)]
+        + [line for pair in settings.items() for line in say(pair)] + TIMES
+    )
+
+
+DOCTOR_INFO = doctor_info()
+BAD_SETTINGS = {**SETTINGS, "save": "", "tcp-keepalive": "0", "lua-time-limit": "5", "timeout": "0",
+       "client-output-buffer-limit": "pubsub 1 1 1", "maxclients": "13"}
+HUGE_NUMBERS = [
+    re.sub(r"(connected_clients|maxclients|used_memory|maxmemory|aof_enabled):\d+", r"\g<1>:9223372036854775807", line)
+    for line in doctor_info({**SETTINGS, "maxclients": "9223372036854775807", "timeout": "-9223372036854775808"})
+]
+REPLICA_REFUSES = error("NOAUTH Authentication required.") + END
+REPLICA_TIMES = HELLO + HELLO + TIMES + END
+ONE_LOCK = state() + QUEUE + LOG
+
+SHOWN = {
+    "A": [text(HELLO, state(by=LONG, owner=LONG, token=LONG, since=LONG)), text(HELLO, state(), OTHER_LOCK), text(HELLO, FREE, error("WRONGTYPE no hash")), text(HELLO, state(), state())],
+    "B": [text(HELLO, state()), text(HELLO, THEIRS), text(HELLO, ENDLESS), text(HELLO, FREE)],
+    "C": [text(HELLO, state(by="a b\tx\ty\tz \\x1b[2J"))],
+    "D": [text(HELLO, state(), OTHER_LOCK), text(HELLO, FREE, FREE)],
+    "E": [text(HELLO, state(), OTHER_LOCK), text(HELLO, ENDLESS, THEIRS)],
+    "F": [text(HELLO, PAUSE, NAMES, state(), OTHER_LOCK), text(HELLO, PAUSE, say(["0", []]))],
+    "G": [
+        text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, NAMES, PAUSE, state(), END, CLUSTER, say(["0", []]), PAUSE, OTHER_LOCK),
+        text(CLUSTER, PAUSE, say([]), END),
+        text(CLUSTER, PAUSE, say([[0, 1, [LONG, 7000]]]), END),
+        text(CLUSTER, PAUSE, say([[0, 1]]), END),
+        text(CLUSTER, PAUSE, say([[0, 1, ["h", 70000]]]), END),
+    ],
+    "H": [text(HELLO, PAUSE, NAMES, state(), OTHER_LOCK)],
+    "I": [text(HELLO, PAUSE, NAMES, state(), OTHER_LOCK, END, HELLO, PAUSE, NAMES, state(), FREE)],
+    "J": [text(HELLO, QUEUE), text(HELLO, say([]))],
+    "K": [text(HELLO, QUEUE)],
+    "L": [text(HELLO, QUEUE)],
+    "M": [text(HELLO, QUEUE, QUEUE)],
+    "N": [text(HELLO, say(["left"])), text(HELLO, say(["unknown"])), text(HELLO, say(["spelled", "{job}"]))],
+    "O": [text(HELLO, LOG), text(HELLO, NOTHING), text(HELLO, error("NOPERM no permissions"))],
+    "P": [text(HELLO, LOG), text(HELLO, NOTHING)],
+    "Q": [text(HELLO, LOG)],
+    "R": [text(HELLO, say(["log", str(NOW), [["9" * 60, ENTRIES[2][1]]], LONG, [LONG] * 6, [[LONG, LONG]]])), text(HELLO, LOG, say(([["log", [ENTRIES[0]]]])), LOG, PAUSE, None or ["_"], PAUSE, LOG)],
+    "S": [text(HELLO, LOG, PAUSE, ["_"], PAUSE, LOG, PAUSE, END, HELLO, ["_"], LOG)],
+    "T": [text(HELLO, LOG), text(HELLO, NOTHING), text(HELLO, STRANGER)],
+    "U": [text(HELLO, LOG), text(HELLO, NOTHING)],
+    "V": [text(HELLO, LOG), text(HELLO, NOTHING), text(HELLO, STRANGER)],
+    "W": [text(HELLO, LOG)],
+    "X": [
+        text(hello(version=LONG, software=LONG), PAUSE, hello(version=LONG, software=LONG, mode=LONG), ALLOWED[:8],
+             say(f"slave0:ip={LONG},port=1\\nmaxmemory_policy:{LONG}")),
+        text(HELLO, PAUSE, DOCTOR_INFO, ALLOWED, END, REPLICA_REFUSES, REPLICA_TIMES, HELLO, ONE_LOCK),
+        text(HELLO, PAUSE, HUGE_NUMBERS, ALLOWED, END, REPLICA_TIMES, REPLICA_TIMES, HELLO, ONE_LOCK),
+        text(HELLO, PAUSE, doctor_info(BAD_SETTINGS), say([]), END, REPLICA_REFUSES, END, HELLO, ENDLESS, QUEUE, error("WRONGTYPE no stream")),
+        text(HELLO, PAUSE, HELLO, error("NOPERM no permissions to run the 'eval' command"), error("NOPERM info")),
+        text(HELLO, PAUSE, HELLO, say([]), [line for words in INFO.values() for line in say(words)]),
+    ],
+    "Y": [text(HELLO, PAUSE, DOCTOR_INFO, say([i % 2 for i in range(55)]), END, REPLICA_REFUSES, REPLICA_TIMES, HELLO, ONE_LOCK)],
+    "Z": [text(HELLO, PAUSE, DOCTOR_INFO, ALLOWED, say([1]), NAMES, ONE_LOCK, ONE_LOCK, END, REPLICA_REFUSES, REPLICA_TIMES)],
+    **{
+        key: [
+            text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, said, ALLOWED, say([1]), NAMES, ONE_LOCK, ONE_LOCK, END,
+                 CLUSTER, said, say([0] * 55), say(["0", []]), END, REPLICA_REFUSES, REPLICA_TIMES, REPLICA_REFUSES, REPLICA_TIMES)
+        ]
+        for key, said in {"[": doctor_info(BAD_SETTINGS, hello=CLUSTER), "\\": doctor_info(hello=CLUSTER)}.items()
+    },
+}

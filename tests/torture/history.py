@@ -1,0 +1,311 @@
+"""The history of a round, and what the faults in it excuse; see check.py."""
+
+import bisect
+import collections
+import json
+import os
+
+MS = 1_000_000
+S = 1_000_000_000
+FOREVER = 1 << 62
+
+LOST_S = 8  # a holder finds the server within 1.3 s, and stops within 1 s
+BACK_S = 3  # after a fault a waiter takes so long to be present again on a busy machine
+CUT_S = 10  # a waiter that is absent for longer was not cut off by that
+FORGOTTEN_S = 25  # a waiter on a dead wire finds out with its sign of life (11 s), and connects anew
+TOLD_MS = 30  # a message takes no longer, or the history has the delay
+
+GUARDS = ("wrapper", "guard")
+
+
+def load(path):
+    """The events of a file, without a last line that is incomplete because its writer died."""
+    events = []
+    try:
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                if line.endswith("\n"):
+                    events.append(json.loads(line))
+    except FileNotFoundError:
+        pass
+    return events
+
+
+def overlap(a, b):
+    """The length of the overlap of two intervals, in ns."""
+    return max(0, min(a[1], b[1]) - max(a[0], b[0]))
+
+
+def meets(a, b):
+    return a[0] <= b[1] and b[0] <= a[1]
+
+
+class Job:
+    def __init__(self, event):
+        self.name = event["job"]
+        self.kind = event["kind"]
+        self.locks = [event["lock"]] + event.get("inner", [])  # an inner wrap may want the same lock
+        self.lease = event["lease"] * MS
+        self.wait = event.get("wait")
+        self.path = event.get("path", "direct")
+        self.own = event.get("own", 0)
+        self.max_hold = event.get("max_hold")
+        self.spawned = event["at"]
+        self.ended = FOREVER
+        self.status = None
+        self.faults = []
+        self.pauses = []
+        self.reports = []
+        self.removed = []
+        self.started = None  # when its first section began
+        self.finished = False  # its main process came to the end of its section
+        self.queued = False
+
+    @property
+    def life(self):
+        return self.spawned, self.ended
+
+    def hit(self, fault, *roles):
+        return [
+            event
+            for event in self.faults
+            if event["fault"] == fault and (not roles or event["role"] in roles)
+        ]
+
+    def down(self, *roles):
+        """When processes of these roles were dead or stopped: [(from, until)...]."""
+        found = [(event["at"], FOREVER) for event in self.hit("kill", *roles)]
+        for event in self.hit("stop", *roles):
+            goes_on = [
+                cont["until"]
+                for cont in self.hit("cont")
+                if cont["pid"] == event["pid"] and cont["at"] > event["at"]
+            ]
+            found.append((event["at"], min(goes_on, default=FOREVER)))
+        return sorted(found)
+
+    def unguarded(self):
+        """Since when nothing guards COMMAND: both guards were killed, or one was killed and then the other stopped.
+        (If one was stopped earlier, the death of the other continues it; one that is stopped for too long dies.)"""
+        return min(
+            (
+                max(event["at"], since)
+                for one, other in (GUARDS, GUARDS[::-1])
+                for event in self.hit("kill", one)
+                for since, _ in self.down(other)
+                if since >= event["at"] or since in [kill["at"] for kill in self.hit("kill", other)]
+            ),
+            default=FOREVER,
+        )
+
+
+class History:
+    def __init__(self, folder):
+        self.events = sorted(load(os.path.join(folder, "events")), key=lambda event: event["at"])
+        self.history = sorted(load(os.path.join(folder, "history")), key=lambda event: event["at"])
+        self.violations = []  # (property, text, at, about)
+        self.stalled = set()  # overlaps that a stall of the machine excuses
+        self.sections = 0
+        self.jobs = {event["job"]: Job(event) for event in self.of("job")}
+        self.outages = self.of("outage")
+        self.steps = self.of("step")
+        self.looks = collections.defaultdict(list)
+        for event in self.of("seen"):
+            self.looks[event["lock"]].append(event)
+        self.stalls = [(event["at"], event["until"]) for event in self.history if event["what"] == "stall"]
+        self.mode = next((event["mode"] for event in self.of("round")), "kept")
+        self.owners = {event["owner"]: event["job"] for event in self.of("waiter")}
+        self.assign()
+
+    @property
+    def excused(self):
+        return len(self.stalled)
+
+    def of(self, what):
+        return [event for event in self.events if event["what"] == what]
+
+    def job_of(self, name):
+        """The job of this name, or of its part NAME/inner; or None."""
+        return self.jobs.get(name.split("/")[0])
+
+    def assign(self):
+        for event in self.events:
+            job = self.job_of(event.get("job") or "")
+            if job is None:
+                continue
+            if event["what"] == "exit":
+                job.ended, job.status = event["at"], event["status"]
+            elif event["what"] == "fault":
+                job.faults.append(event)
+            elif event["what"] == "paused":
+                job.pauses.append(event)
+            elif event["what"] == "removed":
+                job.removed.append(event)
+            elif event["what"] == "waiter":
+                job.queued = True
+        for event in self.history:
+            job = self.job_of(event.get("job") or "")
+            if job is None:
+                continue
+            if event["what"] == "status":
+                job.reports.append(event)
+            elif event["what"] == "start" and event["job"] == job.name:
+                self.sections += 1
+                job.started = job.started or event["at"]
+                job.finished = False
+            elif event["what"] == "start":
+                self.sections += 1
+            elif event["what"] == "end" and event["job"] == job.name:
+                job.finished = True
+            if event["what"] == "start":
+                self.owners[event["owner"]] = event["job"]
+
+    def violated(self, name, text, at=0, about=()):
+        self.violations.append((name, text, at, about))
+
+    def excerpt(self, at, about, around=S // 2, most=40):
+        """The lines of the history around a violation."""
+        lines, beats = [], set()
+        for event in sorted(self.events + self.history, key=lambda event: event["at"]):
+            if (
+                abs(event["at"] - at) > around
+                or about
+                and event["what"] not in ("outage", "stall")
+                and not {event.get("lock"), (event.get("job") or "").split("/")[0]} & set(about)
+            ):
+                continue
+            key = event["what"], event.get("token"), event.get("pid")
+            if event["what"] == "beat" and key in beats and event["at"] < at - 20 * MS:
+                continue
+            beats.add(key)
+            lines.append(json.dumps(event, ensure_ascii=False))
+        middle = bisect.bisect_left([json.loads(line)["at"] for line in lines], at)
+        return lines[max(0, middle - most // 2) : middle + most // 2]
+
+    # ---- What counts
+
+    def ways(self, job):
+        """The outages of the way between a job and the server."""
+        return [event for event in self.outages if event["path"] in ("server", job.path)]
+
+    def late(self, job, since=None, until=None):
+        """For how long, at most, outages and stalls may have delayed the job."""
+        life = (since or job.spawned, until or job.ended)
+        return (
+            sum(overlap(life, (event["at"], event["until"])) for event in self.ways(job))
+            + sum(overlap(life, stall) for stall in self.stalls)
+            + sum(overlap(life, (event["at"], event["until"])) for event in self.of("slow"))
+        )
+
+    def void(self, job, name):
+        """When the lines of a job's section do not count: [(from, until)...]."""
+        found = []
+        if job.kind == "keeper":
+            hits = [
+                event["at"]
+                for event in job.faults
+                if event["role"] == "keeper" and event["fault"] in ("kill", "stop")
+            ]
+            hits += [event["at"] for event in self.ways(job) if event["until"] - event["at"] > job.lease // 3]
+            hits += [stall[0] for stall in self.stalls if stall[1] - stall[0] > job.lease // 3]
+            found += [(at + job.lease // 3, FOREVER) for at in hits]
+            found += [
+                (event["at"], FOREVER)
+                for event in job.faults
+                if event["role"] == "script" and event["fault"] == "kill"
+            ]
+        elif job.kind == "wrap":
+            found.append((job.unguarded(), FOREVER))
+            found += [(event["at"], FOREVER) for event in job.hit("kill", "command")]
+            found += [(event["at"], FOREVER) for event in job.hit("term", "command", "wrapper")]
+        if job.kind in ("keeper", "script"):  # nothing stops a script
+            found += [
+                (event["at"], FOREVER) for lock in job.locks for event in self.forced(lock, job)
+            ]
+        lost = FOREVER if job.kind in ("keeper", "script") else LOST_S * S
+        found += [
+            (event["at"], min(FOREVER, event["until"] + lost))
+            for event in self.outages
+            if event.get("lost") and job.started and job.started <= event["until"]
+        ]
+        found += self.set_under(job) + self.paused_holding(job, name)
+        if "/" in name and job.faults:  # a fault of the outer wrap may kill both guards of the inner one
+            found.append((job.faults[0]["at"], FOREVER))
+        return [interval for interval in found if interval[0] < FOREVER]
+
+    def set_under(self, job):
+        """When the server's clock had been set while the job held: [(from, until)...]."""
+        lasts = FOREVER if job.kind in ("keeper", "script") else job.lease // 3 + LOST_S * S
+        return [
+            (step["at"], min(FOREVER, step["until"] + lasts))
+            for step in self.steps
+            if step["ms"] > 0 and job.started and job.started <= step["until"] + S // 2
+        ]
+
+    def paused_holding(self, job, name):
+        """When the job's clock had stood still while it held: [(from, until)...]. A job that still waited is no
+        holder, unless it was granted the lock meanwhile."""
+        return [
+            (pause["at"], pause["until"] + job.lease + S)
+            for pause in job.pauses
+            if "/" in name
+            or not self.waited_at(job, pause["at"] + TOLD_MS * MS)
+            # when the server's clock was set, too, its time does not tell the job about the pause
+            or any(meets((step["at"], step["until"]), (job.spawned, pause["until"])) for step in self.steps)
+        ]
+
+    def waited_at(self, job, at):
+        """Whether the looker saw the job wait then, or later, before its section began."""
+        return any(
+            at <= look["at"] <= (job.started or FOREVER)
+            and any(self.owners.get(owner) == job.name for owner, _ in look["queue"])
+            for look in self.looks[job.locks[0]]
+        )
+
+    def forced(self, lock, job):
+        """The events that broke this lock, or may have, while the job lived."""
+        return [
+            event
+            for event in self.of("force")
+            if event["lock"] == lock and meets((event["at"], event["until"]), job.life)
+        ]
+
+    # ---- Waiters that were away
+
+    def was_away(self, job, since, until):
+        """Whether a fault may have kept a waiter from taking a turn then, though it looked present."""
+        for event in job.faults:
+            if event["fault"] == "cut" and meets(
+                (event["at"] - 50 * MS, event["until"] + 50 * MS), (since, until)
+            ):
+                return True
+        for stop in job.down("wrapper", "acquire", "script"):
+            if meets((stop[0], min(FOREVER, stop[1] + BACK_S * S)), (since, until)):
+                return True
+        restarted = max(
+            (
+                event["at"]
+                for event in self.outages
+                if self.restarts(event, job.locks[0]) and event["up"] <= since
+            ),
+            default=0,
+        )
+        for event in self.ways(job):
+            if self.restarts(event, job.locks[0]) or event["path"] == "server" and event["until"] < restarted:
+                continue  # then all waiters have the time to come back
+            back = FORGOTTEN_S if event["kind"] == "forget" else BACK_S
+            if meets((event["at"], event["until"] + back * S), (since, until)):
+                return True
+        return any(
+            stall[1] - stall[0] > S and meets((stall[0] - 5 * S, stall[1] + S), (since, until))
+            for stall in self.stalls
+        )
+
+    def restarts(self, event, lock):
+        """Whether the event killed the server of this lock: then the whole cluster is down for a while."""
+        return event["kind"] == "killed" and lock in event.get("hit", [lock])
+
+    def was_cut(self, job, at):
+        """Whether the job lost its connection a short time ago."""
+        lost = [event["until"] for event in job.hit("cut")] + [event["until"] for event in self.ways(job)]
+        return any(moment <= at <= moment + CUT_S * S for moment in lost)

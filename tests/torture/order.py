@@ -1,0 +1,238 @@
+"""Checks one lock for check.py: the order of its grants, and how long it was idle."""
+
+from history import BACK_S, MS, S, TOLD_MS, meets, overlap
+
+RESTART_S = 2  # for so long after a restart, no waiter is passed over
+SET_S = 3  # a hold that was handed over ends at once when the clock is set
+HUNG_S = 5  # the time that a waiter costs that does not take its turn
+MOST_HUNG = 3  # so many of them: then the others are silent, and passed over together
+ORPHANED_S = 10  # the time that it costs to lose a holder and the first waiter at once
+IDLE_S = 3  # for everything else on a busy machine
+SLOW_MS = 100  # a server may take so long to answer
+
+
+class Queue:
+    """The queue of one lock, as the looker saw it every few milliseconds."""
+
+    def __init__(self, history, lock, looks, granted):
+        self.history, self.lock, self.looks, self.granted = history, lock, looks, granted
+        self.first, self.last = {}, {}
+        for index, look in enumerate(looks):
+            for owner, _ in look["queue"]:
+                self.first.setdefault(owner, index)
+                self.last[owner] = index
+
+    def check(self):
+        for owner, (token, at) in self.granted.items():
+            before, after = self.around(owner, at)
+            if before is not None:
+                self.check_grant(owner, token, before, after)
+
+    def around(self, owner, at):
+        """The looks before and after the grant to this owner, at this time."""
+        after = next(
+            (index for index, look in enumerate(self.looks) if look["holder"] == owner), len(self.looks)
+        )
+        if after == len(self.looks) or self.looks[after]["at"] > at:
+            after = next((index for index, look in enumerate(self.looks) if look["at"] > at), None)
+        if not after:
+            return None, None
+        before = after - 1
+        while before > 0 and self.looks[before]["until"] > at:
+            before -= 1
+        return before, after
+
+    def came_before(self, waiter, owner, before):
+        """Whether the waiter came before the other one, by the looks."""
+        if owner in self.first:
+            if self.first[waiter] != self.first[owner]:
+                common = max(self.first[waiter], self.first[owner])
+                order = [other for other, _ in self.looks[common]["queue"]]
+                if waiter in order and owner in order and order.index(waiter) > order.index(owner):
+                    return False
+                return self.first[waiter] < self.first[owner]
+            order = [other for other, _ in self.looks[self.first[owner]]["queue"]]
+            return order.index(waiter) < order.index(owner)
+        job = self.history.job_of(self.history.owners.get(owner, ""))
+        return job is not None and self.looks[self.first[waiter]]["until"] < job.spawned
+
+    def waits_still(self, waiter, token, after):
+        """Whether the waiter went on waiting after the grant of this token."""
+        if waiter in self.granted:
+            return self.granted[waiter][0] > token
+        return self.last[waiter] > after
+
+    def is_there(self, waiter, index):
+        return any(owner == waiter and present for owner, present in self.looks[index]["queue"])
+
+    def check_grant(self, owner, token, before, after):
+        since, until = self.looks[before]["at"], self.looks[after]["until"]
+        for waiter, first in self.first.items():
+            if (
+                waiter == owner
+                or first > before
+                or not self.waits_still(waiter, token, after)
+                or not self.came_before(waiter, owner, before)
+            ):
+                continue
+            job = self.history.job_of(self.history.owners.get(waiter, ""))
+            if job is not None and not self.is_excused(job, waiter, owner, (before, after), (since, until)):
+                there = "" if self.is_there(waiter, before) else ", which was not there"
+                self.history.violated(
+                    "order",
+                    f"lock {self.lock}: {self.history.owners.get(owner, owner)} was granted "
+                    f"token {token} before {job.name}{there}, who waited longer",
+                    until,
+                    (self.lock, job.name),
+                )
+
+    def is_excused(self, job, waiter, owner, looks, times):
+        since, until = times
+        if (
+            self.history.was_away(job, since, until)
+            or job.ended < until
+            or job.hit("kill")
+            and job.hit("kill")[0]["at"] < until
+        ):
+            return True
+        if (
+            any(event["at"] < until for event in job.removed)
+            or job.hit("term")
+            and job.hit("term")[0]["at"] < until
+        ):
+            return True
+        if self.is_newcomer_after_loss(owner, until):
+            return True
+        if any(meets((step["at"], step["until"] + SET_S * S), times) for step in self.history.steps):
+            return True
+        return (
+            not all(self.is_there(waiter, index) for index in looks)
+            and self.history.was_cut(job, until)
+            and not self.is_just_restarted(job, until)
+        )
+
+    def is_just_restarted(self, job, at):
+        for event in self.history.ways(job):
+            since = self.history.restarts(event, self.lock) and self.known_since(event)
+            if since and since <= at < since + RESTART_S * S - SLOW_MS * MS:
+                return True
+        return False
+
+    def known_since(self, outage):
+        """When the new server knows of waiters: after a loss of data, when the first of them is back."""
+        if not outage.get("lost"):
+            return outage["up"]
+        return self.back_since(outage)
+
+    def back_since(self, outage):
+        """When one of the waiters from before the loss was there again, or None."""
+        known = {owner for owner in self.first if self.looks[self.first[owner]]["at"] < outage["at"]}
+        return next(
+            (
+                look["at"]
+                for look in self.looks
+                if look["at"] >= outage["up"]
+                and (look["holder"] in known or any(owner in known for owner, _ in look["queue"]))
+            ),
+            None,
+        )
+
+    def is_newcomer_after_loss(self, owner, at):
+        """Whether this owner came after a loss of data: an empty server grants the lock to whichever asks first."""
+        first = self.looks[self.first[owner]]["at"] if owner in self.first else at
+        for event in self.history.outages:
+            if event.get("lost") and event["at"] <= first and event["at"] <= at <= event["until"] + BACK_S * S:
+                since = self.back_since(event)
+                if since is None or at <= since + TOLD_MS * MS:
+                    return True
+        return False
+
+    # ---- How long the lock was idle
+
+    def check_idle(self, points):
+        """Checks each pause between two sections in which a waiter waited to which nothing was done."""
+        for before, after in zip(points, points[1:]):
+            if (
+                after["what"] == "start"
+                and after["at"] - before["at"] > (HUNG_S + IDLE_S) * S
+                and not self.is_disturbed(before["at"], after["at"])
+            ):
+                self.judge_idle(before, after)
+
+    def is_disturbed(self, since, until):
+        times = (since - 2 * S, until)
+        return any(meets((event["at"], event["until"] + BACK_S * S), times) for event in self.history.steps) or any(
+            event["path"] == "server" and meets((event["at"], event["until"] + BACK_S * S), times)
+            for event in self.history.outages
+        )
+
+    def judge_idle(self, before, after):
+        since, until = before["at"], after["at"]
+        patient = self.patient(since, until)
+        if patient is None:
+            return
+        hit = [
+            self.hit_since(owner, until)
+            for owner in self.ahead_of(patient, since, until)
+            if self.hit_since(owner, until) is not None
+        ]
+        early = sum(at < since + S for at in hit)
+        allowed = (HUNG_S * (min(early, MOST_HUNG) + len(hit) - early) + IDLE_S) * S
+        holder = self.history.job_of(before["job"])
+        if holder is None or holder.faults or holder.pauses or holder.path != "direct":
+            allowed += (holder.lease if holder else 0) + ORPHANED_S * S
+        allowed += sum(overlap((since, until), stall) for stall in self.history.stalls)
+        allowed += sum(overlap((since, until), (event["at"], event["until"])) for event in self.history.of("slow"))
+        if until - since > allowed:
+            name = self.history.owners.get(patient, patient)
+            self.history.violated(
+                "idle",
+                f"lock {self.lock}: nobody had it for {(until - since) / S:.1f} s, not {allowed / S:.1f}, while "
+                f"{name} waited, behind {len(hit)} that were hit",
+                until,
+                (self.lock,),
+            )
+
+    def patient(self, since, until):
+        """The first waiter that waited all that time, and to which nothing was done; or None."""
+        here = [look for look in self.looks if since <= look["at"] and look["until"] <= until]
+        if not here:
+            return None
+        for owner, _ in here[0]["queue"]:
+            job = self.history.job_of(self.history.owners.get(owner, ""))
+            if (
+                job is not None
+                and not job.faults
+                and not job.pauses
+                and job.path == "direct"
+                and self.looks[self.first[owner]]["at"] <= since
+                and all([owner, 1] in look["queue"] or look["holder"] == owner for look in here)
+            ):
+                return owner
+        return None
+
+    def ahead_of(self, patient, since, until):
+        """All owners that held, or waited ahead of it, at some time between these."""
+        found = set()
+        for look in self.looks:
+            if look["until"] < since - S or look["at"] > until:
+                continue
+            owners = [owner for owner, _ in look["queue"]]
+            if patient in owners:
+                found |= set(owners[: owners.index(patient)])
+            if look["holder"] and look["at"] > since:
+                found.add(look["holder"])
+        # a waiter that left the queue because it hung may come back
+        found |= {owner for owner in self.first if self.first[owner] < self.first[patient]}
+        return {owner for owner in found if owner != patient and self.may_return(owner, since)}
+
+    def may_return(self, owner, since):
+        job = self.history.job_of(self.history.owners.get(owner, ""))
+        return job is not None and job.ended > since and not (job.started and job.started < since)
+
+    def hit_since(self, owner, until):
+        """When the first fault hit this waiter, or None."""
+        job = self.history.job_of(self.history.owners.get(owner, ""))
+        if job.path != "direct":
+            return job.spawned
+        return min((event["at"] for event in job.faults if event["at"] < until), default=None)
