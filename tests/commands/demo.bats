@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# make demo, but for what it installs and builds
+# tests/demo, which make demo runs after it has installed and built the programs.
 
 load ../lib/helpers
 
@@ -10,12 +10,12 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-# servers: the process ids of those that run, and are no zombies, which nobody reaps there
+# servers: prints the process ids of servers that run, without zombies, which no process reaps there
 servers() {
 	at_home pgrep -r S,R,D -x 'redis-server|valkey-server' || true
 }
 
-# everything: all files below the home, and the servers
+# everything: prints all files below the home, and the servers
 everything() {
 	find "$HOME_DIR" -mindepth 1 | sort
 	servers
@@ -33,7 +33,7 @@ local_cli() {
 	at_home sh -c 'cd "$1" && shift && exec "$@"' sh "$(folder)" "$CLI" -s socket --raw "$@"
 }
 
-@test "three jobs take turns; it says what to type next and how to end the server, and leaves nothing" {
+@test "the demo runs three jobs in turn, says how to go on and how to end the server, and leaves nothing behind" {
 	local order
 
 	run -0 at_home "$DEMO"
@@ -43,14 +43,14 @@ local_cli() {
 	assert_line --regexp '^    .*fairlock status --watch$'
 	assert_line --regexp "^    cd '$HOME_DIR/\.local/state/fairlock/[^/]+' && (redis|valkey)-cli -s socket shutdown$"
 	nothing_is_left
-	# the server is started again, and ended as it says
+	# start the server again, and end it as the demo says
 	at_home "$FAIRLOCK" wrap try true
 	[ -n "$(servers)" ]
 	at_home sh -c "$(sed -n "s/^    \(cd .*\)/\1/p" <<<"$output")"
 	wait_until no_server_runs
 }
 
-@test "a private server that ran before goes on, with its locks, and without those of the demo" {
+@test "the demo leaves a private server that ran before running, with its own locks only" {
 	local before keys
 
 	at_home "$FAIRLOCK" acquire --lease 1h mine >owner
@@ -62,7 +62,7 @@ local_cli() {
 	at_home "$FAIRLOCK" release --owner "$(<owner)" mine
 }
 
-@test "a server that did not run before does not run after it, and keeps its data" {
+@test "the demo ends a private server that did not run before, and leaves its data" {
 	at_home "$FAIRLOCK" wrap mine true
 	local_cli SHUTDOWN
 	run -0 at_home "$DEMO"
@@ -71,7 +71,7 @@ local_cli() {
 	assert_output $'granted\nreleased'
 }
 
-@test "one that is interrupted leaves nothing either" {
+@test "an interrupted demo leaves nothing behind" {
 	at_home "$DEMO" >said &
 	wait_until grep -q 'job 3 asks' said
 	at_home kill "$(at_home pgrep -xo demo)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The manual as HTML: every link leads somewhere.
+# man/html, which makes the manual's pages in HTML, and the links in them.
 
 load ../lib/helpers
 
@@ -14,7 +14,7 @@ setup() {
 	cd "$BATS_FILE_TMPDIR/html" || return
 }
 
-# links FOLDER: complains of each link that leads nowhere; prints how many there are
+# links FOLDER: prints the number of links; fails and names each that leads nowhere
 links() {
 	python3 - "$1" <<'END'
 import html.parser, os, re, sys
@@ -44,7 +44,7 @@ for name, page in pages.items():
     for link in page.links:
         target, _, anchor = link.partition("#")
         target = target or name
-        # The pages of others, as in "crontab.5".
+        # Pages of other projects, such as "crontab.5".
         if re.fullmatch(r"https://manpages\.debian\.org/(?!fairlock)[a-z-]+\.[1-8]", target) and not anchor:
             continue
         if not os.path.exists(os.path.join(folder, target)) or (anchor and anchor not in pages[target].ids):
@@ -55,12 +55,12 @@ sys.exit(failed)
 END
 }
 
-@test "every link in the pages leads to a page that there is, and to a place in it" {
+@test "every link in the pages leads to a page and a place that exist" {
 	run -0 links .
 	[ "${output% links}" -gt 300 ] || fail "only $output"
 }
 
-@test "a link that leads nowhere is found" {
+@test "the check of these tests finds links that lead nowhere" {
 	cp -r . "$BATS_TEST_TMPDIR/other"
 	rm "$BATS_TEST_TMPDIR/other/fairlock-queue.1.html"
 	sed -i 's/id="FAULTS"/id="OTHER"/' "$BATS_TEST_TMPDIR/other/fairlock.7.html"
@@ -69,7 +69,7 @@ END
 	assert_line 'fairlock.7.html: #FAULTS leads nowhere'
 }
 
-@test "the index has every page of the manual, and each page leads back" {
+@test "the index leads to every page of the manual, and each page leads back" {
 	local page
 
 	for page in "$PROJECT"/man/*.[1-9]; do
@@ -80,7 +80,7 @@ END
 	done
 }
 
-@test "without mandoc there is a message and no page" {
+@test "man/html ends with a message and makes no page if mandoc is missing" {
 	mkdir "$BATS_TEST_TMPDIR/bin"
 	for tool in bash dirname mkdir; do
 		ln -s "$(command -v $tool)" "$BATS_TEST_TMPDIR/bin"

@@ -280,18 +280,19 @@ options_of() {
 	done <faults
 }
 
-# needed_for PURPOSES: the commands in doctor's table that are for one of them, in the words of ACL SETUSER
+# needed_for PURPOSES: prints the commands that doctor's table needs for them, in the words of ACL
+# SETUSER
 needed_for() {
 	sed -nE "/ needs\[\] = \{/,/^\};/s/^\t\{($1), .*\"(.*)\"\},/\2/p" "$PROJECT/src/doctor/check_acl.c" |
 		tr ' A-Z' '\na-z' | sed -E 's/^/+/; s/:.*//; s/[0-9]$//'
 }
 
-# allowed_in SED: the commands that this part of the section PERMISSIONS allows
+# allowed_in SED: prints the commands that this part of the section PERMISSIONS allows
 allowed_in() {
 	section PERMISSIONS "$MANUAL/fairlock.1" | sed -n "$1" | grep -oE '[+][a-z|]+'
 }
 
-@test "doctor's table of permissions is the manual's rule, and the other way round" {
+@test "doctor's table of permissions and the manual's rules allow the same commands" {
 	# Without +eval, doctor cannot ask. Without +select there is no connection.
 	same 'for all' "$(echo +eval && needed_for FOR_ALL)" "$(allowed_in '/^ACL SETUSER backup /p')"
 	same 'for some' "$(echo +select && needed_for 'FOR_FOLLOWING|FOR_CLUSTER|FOR_REPLICAS')" \

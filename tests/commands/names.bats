@@ -2,11 +2,10 @@
 # The names of locks that completion offers, and how it gets them from a server.
 
 load ../lib/helpers
-
-setup_file() { start_server; }
+load ../lib/one_server
 
 setup() {
-	cli FLUSHALL >/dev/null
+	begin
 	for name in job2 job1 '{x}' 'my job'; do
 		"$FAIRLOCK" acquire "$name" >/dev/null
 	done

@@ -202,15 +202,15 @@ metrics_line() {
 	done
 }
 
-# The first screen, and the table "From flock"
+# ---- The first screen, and the table "From flock" ----
 
-# first_command WORD: the command of the first block whose comment begins so, with our programs
+# first_command WORD: prints the command of the first block whose comment begins so, with our programs
 first_command() {
 	awk '/^```/ { fenced = !fenced; if (!fenced) exit; next } fenced' "$README" |
 		sed -n "/^# $1: /{n;p}" | sed "s,/usr/local/bin,$BATS_TEST_TMPDIR/bin,"
 }
 
-@test "the README's first command, on many hosts: one of them runs the report" {
+@test "the README's first command runs the report on one of many hosts" {
 	program report "echo ran >>'$PWD/ran'"
 	for _ in 1 2 3; do
 		run -0 cron "$(first_command cron)"
@@ -219,7 +219,7 @@ first_command() {
 	[ "$(wc -l <ran)" = 1 ]
 }
 
-@test "the README's second command: deploys have their turn in the order in which they were started" {
+@test "the README's second command runs deploys in the order in which they were started" {
 	printf '#!/bin/sh\necho "$1" >>deployed; until [ -e go ]; do sleep 0.05; done\n' >deploy.sh
 	chmod +x deploy.sh
 	line=$(first_command deploy)
@@ -235,20 +235,20 @@ first_command() {
 	assert_equal "$(<deployed)" $'one\ntwo\nthree'
 }
 
-@test "the README's third command: who holds which locks, and how many wait" {
+@test "the README's third command shows the holder of each lock, and the number of waiters" {
 	hold nightly
 	run -0 cron "$(first_command look)"
 	assert_line --regexp '^NAME .* WAITERS$'
 	assert_line --regexp '^nightly +held .* sleep 600 .* 0$'
 }
 
-# both CELL-OF-FLOCK CELL-OF-FAIRLOCK: the rows of the table, with our lock and command
+# from_flock: prints the rows of the table, a tab between the two commands, with our lock and command
 from_flock() {
 	sed -n '/^## From flock/,/^## Recipes/s/^| `\(flock .*\)` | `\(fairlock .*\)` |$/\1\t\2/p' "$README" |
 		sed "s,/tmp/x,$PWD/x,; s, cmd, echo ran,g; s,-c 'one; two',-c 'echo one; echo two',g"
 }
 
-@test "from flock: each command does the same, when the lock is free" {
+@test "each fairlock command of the table From flock prints the same as its flock command if the lock is free" {
 	local theirs ours
 
 	[ "$(from_flock | wc -l)" = 4 ]
@@ -261,7 +261,7 @@ from_flock() {
 	done < <(from_flock)
 }
 
-@test "from flock: when the lock is busy, the statuses are those that the README says" {
+@test "each command of the table From flock ends with the status that the README says if the lock is busy" {
 	local theirs ours status
 
 	hold x
@@ -279,7 +279,7 @@ from_flock() {
 	done < <(from_flock)
 }
 
-@test "from flock: a shell keeps the lock until it ends" {
+@test "the shell lines of the table From flock keep the lock until the shell ends" {
 	local theirs ours
 
 	IFS=$'\t' read -r theirs ours < <(sed -n 's/^| `\(exec 9.*\)` | `\(owner=.*\)` |$/\1\t\2/p' "$README")
@@ -287,10 +287,10 @@ from_flock() {
 	assert_output taken
 	run -0 cron "$ours; fairlock wrap -nq x true || echo taken"
 	assert_output taken
-	wait_until free x
+	wait_until is_free x
 }
 
-@test "the README's first screen has 40 lines, all of it 180, and its numbers are those of RESULTS.md" {
+@test "the README has 180 lines at most, its first screen 40, and its numbers are those of RESULTS.md" {
 	[ "$(sed '/^## /Q' "$README" | wc -l)" -le 40 ]
 	[ "$(wc -l <"$README")" -le 180 ]
 	numbers=$(sed -nE 's/^\*\*Speed:\*\* .*: ([0-9.]+) ms; with flock ([0-9.]+) ms\..*/\1 \2/p' "$README")
@@ -300,7 +300,7 @@ from_flock() {
 	done | paste -sd ' ')"
 }
 
-@test "the links of the README lead to files and headings that there are" {
+@test "the README's links lead to files and headings that exist" {
 	local link
 
 	for link in $(grep -oE '\]\([^)]+\)' "$README" | tr -d '])(' | sort -u); do

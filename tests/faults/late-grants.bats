@@ -19,7 +19,7 @@ comes_late() {
 	WAITER=$!
 	wait_until holds_lock "$WAITER"
 	stop "$WAITER"
-	wait_until test_gone job
+	wait_until is_free job
 	[ ! -e ran ]
 }
 
@@ -40,7 +40,7 @@ ends() {
 	kill "$HOLDER"
 	ends 7
 	assert_equal "$(cat ran)" ran
-	wait_until test_gone job
+	wait_until is_free job
 }
 
 @test 'wrap runs COMMAND if the lock is free again' {
@@ -55,7 +55,7 @@ ends() {
 	kill -CONT "$WAITER"
 	ends 75 'timed out'
 	[ ! -e ran ]
-	wait_until test_gone job
+	wait_until is_free job
 	assert_equal "$("$FAIRLOCK" queue job --json | jq '.waiters | length')" 0
 }
 
@@ -105,5 +105,5 @@ ends() {
 	FAIRLOCK_URL=unix://$PWD/far run -69 --separate-stderr "$FAIRLOCK" wrap -l 1 job touch ran
 	assert_equal "$stderr" 'fairlock: cannot get lock job: each grant came late; a longer --lease helps'
 	[ ! -e ran ]
-	test_gone job
+	is_free job
 }

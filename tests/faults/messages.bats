@@ -174,10 +174,6 @@ hears() {
 	[ "$(cli PUBSUB NUMSUB "$1" | tail -n 1)" = 1 ]
 }
 
-now_ms() {
-	cli TIME | awk 'NR == 1 { s = $1 } NR == 2 { printf "%.0f\n", s * 1000 + int($1 / 1000) }'
-}
-
 @test "a waiter whose machine and its clock were paused during the handover asks first" {
 	local full=$FAIRLOCK next paused pid
 

@@ -161,7 +161,7 @@ asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { ex
 	wait_until test -e ready
 	[ "$(ps -o pgid= -p $! | tr -d ' ')" = $! ]
 	kill -KILL -- "-$!"
-	wait_until test_gone job
+	wait_until is_free job
 }
 
 @test "the wrapper of a COMMAND that is stopped and then killed goes on" {
@@ -190,7 +190,7 @@ END
 	touch go
 	status_of "$wrapper"
 	[ "$STATUS" = 5 ]
-	test_gone job
+	is_free job
 	wait_until later_than "$until"
 	run -0 cat said
 	assert_output ''

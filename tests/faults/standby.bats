@@ -191,7 +191,7 @@ has_fetched() {
 	stop "$WAITER"
 	kill "$HOLDER"
 	wait_until holds_lock "$WAITER"
-	wait_until test_gone job # the lock was handed to it, and its lease is over
+	wait_until is_free job # the lock was handed to it, and its lease is over
 	[ ! -e ran ]
 	kill -CONT "$WAITER"
 	status_of "$WAITER"

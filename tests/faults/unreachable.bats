@@ -105,7 +105,7 @@ is_connected() { find "/proc/$1/fd" -lname 'socket:*' | grep -q .; }
 	kill -CONT "$SERVER_PID"
 	status_of "$waiter"
 	[ "$STATUS" != 0 ]
-	wait_until test_gone job
+	wait_until is_free job
 	[ "$(cli EXISTS redisson_lock_queue:{job})" = 0 ]
 	run -0 "$FAIRLOCK" wrap -n job true
 }

@@ -160,10 +160,6 @@ gone() {
 	[ "$(cli EXISTS "$1" "redisson_lock_queue:{$1}" "redisson_lock_timeout:{$1}")" = 0 ]
 }
 
-ms() {
-	echo $(($(date +%s%N) / 1000000))
-}
-
 # granted_after WORD START_MS: waits for the grant to WORD, and sets `took` to the ms since START_MS
 granted_after() {
 	wait_until test -s "granted.$1"

@@ -41,10 +41,6 @@ field() {
 	cli HGET "$(key_state)" "$1"
 }
 
-now_ms() {
-	cli TIME | paste -sd ' ' | awk '{ printf "%.0f\n", $1 * 1000 + int($2 / 1000) }'
-}
-
 is_past() {
 	[ "$(now_ms)" -gt "$1" ]
 }

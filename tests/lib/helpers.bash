@@ -150,6 +150,11 @@ cli() {
 	"$CLI" -s "$SERVER_SOCKET" "$@" 3>&- 4>&-
 }
 
+# ms: prints this machine's time in milliseconds
+ms() {
+	echo $(($(date +%s%N) / 1000000))
+}
+
 # now_ms: prints the server's time
 now_ms() {
 	cli TIME | paste -sd ' ' | awk '{ printf "%.0f\n", $1 * 1000 + int($2 / 1000) }'

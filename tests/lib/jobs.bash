@@ -42,8 +42,6 @@ start_job() {
 	[ "$(ps -o ppid= -p "$GUARD" | tr -d ' ')" = "$WRAPPER" ] || GUARD=$(pgrep -P "$WRAPPER")
 }
 
-ms() { echo $(($(date +%s%N) / 1000000)); }
-
 # note_lease_end: sets LEASE_END, in the time of the beats
 note_lease_end() {
 	local ttl up rest
@@ -81,6 +79,3 @@ status_of() {
 }
 
 still_runs() { ! ended "$1"; }
-
-# test_gone NAME: succeeds if the lock has no holder
-test_gone() { [ "$(cli EXISTS "$1")" = 0 ]; }

@@ -18,15 +18,15 @@ check() {
 	return "$status"
 }
 
-@test "picture: one waits, the holder is killed, the next one starts" { check takeover; }
+@test "the picture of a takeover has the program's words" { check takeover; }
 
-@test "picture: status" { check status; }
+@test "the picture of status has the program's words" { check status; }
 
-@test "picture: log --plot" { check log; }
+@test "the picture of log --plot has the program's words" { check log; }
 
-@test "picture: doctor" { check doctor; }
+@test "the picture of doctor has the program's words" { check doctor; }
 
-@test "a word that is not the program's is found, in each theme" {
+@test "the check of the pictures finds a word that the program does not print, in each theme" {
 	cp "$PROJECT"/man/pictures/status-*.svg .
 	sed -i 's/WAITERS/WAITING/' status-light.svg
 	sed -i 's/>held</>taken</' status-dark.svg
@@ -35,7 +35,7 @@ check() {
 	grep -A 2 '^pictures: status-dark.svg ' said | grep -q '^-.* taken '
 }
 
-@test "times and process ids are not compared" {
+@test "the check of the pictures does not compare times and process ids" {
 	cp "$PROJECT"/man/pictures/status-*.svg .
 	sed -i -E 's/>47[0-9]{2} />5812 /; s/>23m[0-9]+s/>41m59s/' status-*.svg
 	run ! cmp status-light.svg "$PROJECT/man/pictures/status-light.svg"

@@ -101,15 +101,11 @@ entry() {
 @test "the log script gives an unnoticed end of a lease, and no holder" {
 	acquire anna lease=1000
 	later 1001
-	wait_until free
+	wait_until is_free "$lock"
 	look '' '' 1
 	rest=$(printf '%s|' "${reply[@]: -8}")
 	[[ $rest = *"|anna|${token[anna]}|"*'|0|by anna|'* ]] || fail "$rest"
 	assert_equal "$(cli XLEN "$(key_log)")" 1
-}
-
-free() {
-	[ "$(cli EXISTS "$lock")" = 0 ]
 }
 
 @test "the log script gives only the owner id of a Redisson holder" {

@@ -44,13 +44,11 @@ load ../lib/scripts
 	left 10000 "${BASH_REMATCH[1]}"
 	told cleo ''
 	later 10001
-	wait_until gone
+	wait_until is_free job
 	ask ben
 	answered granted ben
 	all_well
 }
-
-gone() { [ "$(cli EXISTS job)" = 0 ]; }
 
 @test "a request for a kept lock waits, or is busy, until the least time ends" {
 	acquire anna
@@ -71,7 +69,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	answered kept
 	left 10000 "${reply[1]}"
 	later 10001
-	wait_until gone
+	wait_until is_free job
 	release anna min=10000 again=1
 	answered released 0
 	assert_equal "$(log_lines | grep -c released)" 1
@@ -99,7 +97,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	granted=${token[anna]}
 	release anna min=10000
 	later 10001
-	wait_until gone
+	wait_until is_free job
 	acquire ben
 	answered granted
 	assert_equal "$(log_lines | grep -o 'event=[a-z]*' | paste -sd ' ')" 'event=granted event=released event=granted'
@@ -125,7 +123,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	left 10001 "${BASH_REMATCH[1]}"
 	told R1 ''
 	later 10001
-	wait_until gone
+	wait_until is_free job
 	ask ben
 	answered queued
 	told R1 0
@@ -186,7 +184,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	answered queued
 	left $((86400000 + 86400000)) "$(cli PTTL "$(key_state)")"
 	later 86400001
-	wait_until gone
+	wait_until is_free job
 	ask ben again=1
 	assert_equal "$(log_lines | grep -o 'event=[a-z]*' | paste -sd ' ')" 'event=granted event=released event=granted'
 }
@@ -195,7 +193,7 @@ gone() { [ "$(cli EXISTS job)" = 0 ]; }
 	acquire anna
 	release anna min=10000
 	later 10001
-	wait_until gone
+	wait_until is_free job
 	acquire ben
 	release ben
 	answered released 0

@@ -52,14 +52,6 @@ waiting() {
 	[ "$(cli LLEN "$1")" = "$2" ]
 }
 
-# ends_with STATUS PID
-ends_with() {
-	local status=0
-
-	wait "$2" || status=$?
-	assert_equal "$status" "$1"
-}
-
 # use_all NAME QUEUE: every command does its work on the lock NAME, whose queue is QUEUE.
 use_all() {
 	local name=$1 queue=$2 owner waiter other
