@@ -23,16 +23,11 @@ static const struct server_info *first_facts(const struct diagnosis *examination
 
 static const char *mode_of(const struct diagnosis *examination)
 {
-	switch (examination->invocation->server->kind) {
-	case SERVER_LOCAL:
-		return "local";
-	case SERVER_SENTINEL:
-		return "sentinel";
-	case SERVER_UNIX:
-	case SERVER_TCP:
-		break;
-	}
-	return first_facts(examination)->mode;
+	const enum server_kind kind = examination->invocation->server->kind;
+
+	return kind == SERVER_LOCAL      ? "local"
+	       : kind == SERVER_SENTINEL ? "sentinel"
+					 : first_facts(examination)->mode;
 }
 
 static const char *role_of(const struct server_info *info)
@@ -45,25 +40,34 @@ static const char *user_of(const struct server *server)
 	return server->user ? server->user : "default";
 }
 
-/* How to end the private server. From within its folder: a socket's path may be short only. */
-static void show_shutdown(char *text, size_t size, const struct diagnosis *examination)
+#define PRIVATE_MAX_BYTES (FOLDER_MAX_BYTES + 64)
+
+/* The log of the private server, and a command that ends the server; "" if there is none. The
+ * command works within the folder, because the path of a socket has to be short. */
+static void describe_private(const struct diagnosis *examination, char log[PRIVATE_MAX_BYTES],
+			     char shutdown[PRIVATE_MAX_BYTES])
 {
-	snprintf(text, size, "cd '%s' && %s-cli -s socket shutdown", examination->folder,
-		 strcmp(first_facts(examination)->software, "valkey") == 0 ? "valkey" : "redis");
+	const struct server_info *info = first_facts(examination);
+
+	*log = *shutdown = '\0';
+	if (!info || !examination->folder[0])
+		return;
+	snprintf(log, PRIVATE_MAX_BYTES, "%s/server.log", examination->folder);
+	snprintf(shutdown, PRIVATE_MAX_BYTES, "cd '%s' && %s-cli -s socket shutdown",
+		 examination->folder, strcmp(info->software, "valkey") == 0 ? "valkey" : "redis");
 }
 
 static void print_private(const struct diagnosis *examination)
 {
-	char text[FOLDER_MAX_BYTES + 64];
+	char log[PRIVATE_MAX_BYTES], shutdown[PRIVATE_MAX_BYTES], pid[24];
 
-	if (!examination->folder[0])
+	describe_private(examination, log, shutdown);
+	if (!*log)
 		return;
-	snprintf(text, sizeof(text), "%s/server.log", examination->folder);
-	findings_print_line("log", text, NULL);
-	snprintf(text, sizeof(text), "%ld", (long)examination->pid);
-	findings_print_line("process id", text, NULL);
-	show_shutdown(text, sizeof(text), examination);
-	findings_print_line("to end it", text, NULL);
+	snprintf(pid, sizeof(pid), "%ld", (long)examination->pid);
+	findings_print_line("log", log, NULL);
+	findings_print_line("process id", pid, NULL);
+	findings_print_line("to end it", shutdown, NULL);
 }
 
 static void print_server(const struct diagnosis *examination)
@@ -119,15 +123,12 @@ static void print_people(const struct diagnosis *examination)
 
 static void print_private_json(const struct diagnosis *examination, struct json *json)
 {
-	char text[FOLDER_MAX_BYTES + 64] = "", log[FOLDER_MAX_BYTES + 64] = "";
+	char log[PRIVATE_MAX_BYTES], shutdown[PRIVATE_MAX_BYTES];
 
-	if (examination->folder[0] && first_facts(examination)) {
-		snprintf(log, sizeof(log), "%s/server.log", examination->folder);
-		show_shutdown(text, sizeof(text), examination);
-	}
+	describe_private(examination, log, shutdown);
 	json_text(json, "folder", examination->folder);
 	json_text(json, "log", log);
-	json_text(json, "shutdown", text);
+	json_text(json, "shutdown", shutdown);
 	if (examination->pid)
 		json_printf(json, "pid", "%ld", (long)examination->pid);
 	else
@@ -197,16 +198,11 @@ static void print(struct diagnosis *examination)
 
 static int exit_status(const struct findings *report)
 {
-	switch (findings_worst(report)) {
-	case SEVERITY_OK:
-	case SEVERITY_NOTE:
-		break;
-	case SEVERITY_WARNING:
-		return EXIT_WARNINGS;
-	case SEVERITY_ERROR:
-		return EXIT_ERRORS;
-	}
-	return STATUS_OK;
+	const enum severity worst = findings_worst(report);
+
+	return worst == SEVERITY_ERROR     ? EXIT_ERRORS
+	       : worst == SEVERITY_WARNING ? EXIT_WARNINGS
+					   : STATUS_OK;
 }
 
 static int run_doctor(const struct invocation *invocation, int *status, struct error *err)
