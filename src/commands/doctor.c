@@ -35,26 +35,34 @@ static const char *role_of(const struct server_info *info)
 	return info->is_replica ? "replica" : "master";
 }
 
-/* Writes a command that ends the private server, from within its folder: the path of a socket must
- * be short. */
-static void show_shutdown(char *text, size_t size, const struct diagnosis *diagnosis)
+#define PRIVATE_MAX_BYTES (FOLDER_MAX_BYTES + 64)
+
+/* The log of the private server, and a command that ends the server; "" if there is none. The
+ * command works within the folder, because the path of a socket has to be short. */
+static void describe_private(const struct diagnosis *diagnosis, char log[PRIVATE_MAX_BYTES],
+			     char shutdown[PRIVATE_MAX_BYTES])
 {
-	snprintf(text, size, "cd '%s' && %s-cli -s socket shutdown", diagnosis->folder,
-		 strcmp(first_info(diagnosis)->software, "valkey") == 0 ? "valkey" : "redis");
+	const struct server_info *info = first_info(diagnosis);
+
+	*log = *shutdown = '\0';
+	if (!info || !diagnosis->folder[0])
+		return;
+	snprintf(log, PRIVATE_MAX_BYTES, "%s/server.log", diagnosis->folder);
+	snprintf(shutdown, PRIVATE_MAX_BYTES, "cd '%s' && %s-cli -s socket shutdown",
+		 diagnosis->folder, strcmp(info->software, "valkey") == 0 ? "valkey" : "redis");
 }
 
 static void print_private(const struct diagnosis *diagnosis)
 {
-	char text[FOLDER_MAX_BYTES + 64];
+	char log[PRIVATE_MAX_BYTES], shutdown[PRIVATE_MAX_BYTES], pid[24];
 
-	if (!diagnosis->folder[0])
+	describe_private(diagnosis, log, shutdown);
+	if (!*log)
 		return;
-	snprintf(text, sizeof(text), "%s/server.log", diagnosis->folder);
-	findings_print_line("log", text, NULL);
-	snprintf(text, sizeof(text), "%ld", (long)diagnosis->pid);
-	findings_print_line("process id", text, NULL);
-	show_shutdown(text, sizeof(text), diagnosis);
-	findings_print_line("to end it", text, NULL);
+	snprintf(pid, sizeof(pid), "%ld", (long)diagnosis->pid);
+	findings_print_line("log", log, NULL);
+	findings_print_line("process id", pid, NULL);
+	findings_print_line("to end it", shutdown, NULL);
 }
 
 static void print_server(const struct diagnosis *diagnosis)
@@ -109,15 +117,12 @@ static void print_people(const struct diagnosis *diagnosis)
 
 static void print_private_json(const struct diagnosis *diagnosis, struct json *json)
 {
-	char text[FOLDER_MAX_BYTES + 64] = "", log[FOLDER_MAX_BYTES + 64] = "";
+	char log[PRIVATE_MAX_BYTES], shutdown[PRIVATE_MAX_BYTES];
 
-	if (diagnosis->folder[0] && first_info(diagnosis)) {
-		snprintf(log, sizeof(log), "%s/server.log", diagnosis->folder);
-		show_shutdown(text, sizeof(text), diagnosis);
-	}
+	describe_private(diagnosis, log, shutdown);
 	json_text(json, "folder", diagnosis->folder);
 	json_text(json, "log", log);
-	json_text(json, "shutdown", text);
+	json_text(json, "shutdown", shutdown);
 	if (diagnosis->pid)
 		json_printf(json, "pid", "%ld", (long)diagnosis->pid);
 	else

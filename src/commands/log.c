@@ -143,7 +143,6 @@ static int follow(struct reader *reader, struct table *table, struct error *err)
 {
 	struct seen seen = {.count = 0};
 
-	table_stream(table);
 	for (bool patient = false;; patient = true) {
 		struct log_reply history;
 		int result = fetch(reader, &history, patient, err);

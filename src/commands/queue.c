@@ -29,20 +29,18 @@ enum {
 	COLUMN_COUNT,
 };
 
-/* clang-format off */
 static const struct column columns[COLUMN_COUNT] = {
-	[POSITION] = {.name = "POSITION", .kind = COLUMN_NUMBER},
-	[OWNER] = {.name = "OWNER", .kind = COLUMN_TEXT, .spare = 3},
-	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8},
-	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 1},
-	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6},
-	[COMMAND] = {.name = "COMMAND", .kind = COLUMN_TEXT, .least = 10},
-	[CLIENT] = {.name = "CLIENT", .kind = COLUMN_TEXT},
-	[WAITING_MS] = {.name = "WAITING_MS", .kind = COLUMN_NUMBER},
-	[PRESENT] = {.name = "PRESENT", .kind = COLUMN_BOOLEAN},
-	[WAITING] = {.name = "WAITING", .kind = COLUMN_DURATION},
+	[POSITION] = {"POSITION", COLUMN_NUMBER},
+	[OWNER] = {"OWNER", COLUMN_TEXT, .spare = 3},
+	[HOST] = {"HOST", COLUMN_TEXT, .least = 8},
+	[PID] = {"PID", COLUMN_NUMBER, .spare = 1},
+	[USER] = {"USER", COLUMN_TEXT, .least = 6},
+	[COMMAND] = {"COMMAND", COLUMN_TEXT, .least = 10},
+	[CLIENT] = {"CLIENT", COLUMN_TEXT},
+	[WAITING_MS] = {"WAITING_MS", COLUMN_NUMBER},
+	[PRESENT] = {"PRESENT", COLUMN_BOOLEAN},
+	[WAITING] = {"WAITING", COLUMN_DURATION},
 };
-/* clang-format on */
 
 static const struct layout layout = {
 	.name = "queue",

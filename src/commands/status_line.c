@@ -1,3 +1,4 @@
+/* The columns of `status`; what the status script returns, field by field; its metrics. */
 #include "commands/status_line.h"
 
 #include <stdlib.h>
@@ -25,21 +26,21 @@ enum {
 };
 
 static const struct column columns[COLUMN_COUNT] = {
-	[NAME] = {.name = "NAME", .kind = COLUMN_TEXT, .least = 12},
-	[STATE] = {.name = "STATE", .kind = COLUMN_TEXT},
-	[OWNER] = {.name = "OWNER", .kind = COLUMN_TEXT},
-	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8},
-	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 1},
-	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6},
-	[COMMAND] = {.name = "COMMAND", .kind = COLUMN_TEXT, .least = 10},
-	[CLIENT] = {.name = "CLIENT", .kind = COLUMN_TEXT},
-	[HELD_MS] = {.name = "HELD_MS", .kind = COLUMN_NUMBER},
-	[LEASE_MS] = {.name = "LEASE_MS", .kind = COLUMN_NUMBER},
-	[HOLDS] = {.name = "HOLDS", .kind = COLUMN_NUMBER},
-	[TOKEN] = {.name = "TOKEN", .kind = COLUMN_NUMBER},
-	[WAITERS] = {.name = "WAITERS", .kind = COLUMN_NUMBER},
-	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION},
-	[LEASE] = {.name = "LEASE", .kind = COLUMN_DURATION, .spare = 2},
+	[NAME] = {"NAME", COLUMN_TEXT, .least = 12},
+	[STATE] = {"STATE", COLUMN_TEXT},
+	[OWNER] = {"OWNER", COLUMN_TEXT},
+	[HOST] = {"HOST", COLUMN_TEXT, .least = 8},
+	[PID] = {"PID", COLUMN_NUMBER, .spare = 1},
+	[USER] = {"USER", COLUMN_TEXT, .least = 6},
+	[COMMAND] = {"COMMAND", COLUMN_TEXT, .least = 10},
+	[CLIENT] = {"CLIENT", COLUMN_TEXT},
+	[HELD_MS] = {"HELD_MS", COLUMN_NUMBER},
+	[LEASE_MS] = {"LEASE_MS", COLUMN_NUMBER},
+	[HOLDS] = {"HOLDS", COLUMN_NUMBER},
+	[TOKEN] = {"TOKEN", COLUMN_NUMBER},
+	[WAITERS] = {"WAITERS", COLUMN_NUMBER},
+	[HELD] = {"HELD", COLUMN_DURATION},
+	[LEASE] = {"LEASE", COLUMN_DURATION, .spare = 2},
 };
 
 const struct layout status_layout = {
@@ -53,7 +54,7 @@ const struct layout status_layout = {
 	.nothing = "no locks",
 };
 
-/* How long ago it was; -1 where the server's times make no sense. */
+/* -1: the server's times make no sense. */
 static int64_t elapsed_ms(const char *since, const char *now)
 {
 	int64_t begun = strtoll(since, NULL, 10), at = strtoll(now, NULL, 10);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/random.h>
 #include <sys/wait.h>
 
@@ -19,7 +20,7 @@ static int64_t kill_after(const struct options *options, int64_t lease_ms)
 {
 	if (options->kill_after_ms >= 0)
 		return options->kill_after_ms;
-	return lease_ms / 3 < DEFAULT_KILL_AFTER_MS ? lease_ms / 3 : DEFAULT_KILL_AFTER_MS;
+	return MIN(lease_ms / 3, DEFAULT_KILL_AFTER_MS);
 }
 
 /* 126 and 127 as the shell has them. */
@@ -50,9 +51,10 @@ static int end_as_command(const struct job *job, const struct ending *ending, in
 	return 0;
 }
 
-/* Waits for a random part of --jitter: many hosts that start at one time do not ask at one time. A
- * signal ends it, and is in *signo then. */
-static int spread(const struct wait *wait, const struct lock *lock, int *signo, struct error *err)
+/* Waits for a random part of --jitter, so that hosts that start at the same time do not ask at the
+ * same time. A signal ends the wait, and is in *signo then. */
+static int wait_for_jitter(const struct wait *wait, const struct lock *lock, int *signo,
+			   struct error *err)
 {
 	struct pollfd slots[] = {{.fd = wait->signals->fd, .events = POLLIN}, {.fd = -1}};
 	const uint64_t most = (uint64_t)wait->options->jitter_ms;
@@ -75,14 +77,13 @@ static int spread(const struct wait *wait, const struct lock *lock, int *signo, 
 	return 0;
 }
 
-/* Waits for the lock, and meanwhile has the guard and COMMAND's process stand by. Returns 0 when it
- * is held. */
+/* Has the guard and COMMAND's process stand by while it waits. Returns 0 when the lock is held. */
 static int get_lock(const struct wait *wait, const struct job *job, struct standby *standby,
 		    int *signo, struct error *err)
 {
 	struct waiting waiting;
 
-	if (spread(wait, job->lock, signo, err) < 0)
+	if (wait_for_jitter(wait, job->lock, signo, err) < 0)
 		return -1;
 	wait_begin(&waiting, wait, job->lock, job->client);
 	for (;;) {
@@ -101,7 +102,6 @@ static int get_lock(const struct wait *wait, const struct job *job, struct stand
 	}
 }
 
-/* Gets the lock, runs COMMAND, and gives the lock back. */
 static int get_and_run(const struct wait *wait, const struct job *job, int *status,
 		       struct error *err)
 {

@@ -150,22 +150,17 @@ static void print_json_times(struct json *json, const char *key, const struct ti
 	json_close(json, '}');
 }
 
-static void print_json_moment(struct json *json, const char *key, int64_t ms)
-{
-	char text[TIMESTAMP_MAX_BYTES];
-
-	json_text(json, key, ms == UNKNOWN_MS ? NULL : timestamp_rfc3339(text, ms));
-}
-
 static void print_json(const struct stats *stats)
 {
 	const int64_t length_ms = stats->to_ms - stats->from_ms;
+	const bool is_empty = stats->from_ms == UNKNOWN_MS;
+	char text[TIMESTAMP_MAX_BYTES];
 	struct json json = {0};
 
 	json_open(&json, NULL, '{');
 	json_open(&json, "stats", '{');
-	print_json_moment(&json, "from", stats->from_ms);
-	print_json_moment(&json, "to", stats->to_ms);
+	json_text(&json, "from", is_empty ? NULL : timestamp_rfc3339(text, stats->from_ms));
+	json_text(&json, "to", is_empty ? NULL : timestamp_rfc3339(text, stats->to_ms));
 	for (int i = 0; i < KINDS; i++)
 		json_printf(&json, kinds[i], "%zu", stats->counts[i]);
 	print_json_ms(&json, "holding_ms", stats->holding_ms);

@@ -166,7 +166,7 @@ static void put_row(struct plot *plot, size_t row, const struct job *label)
 {
 	clear_cells(plot);
 	for (size_t i = 0; i < plot->intervals.count; i++)
-		if (plot->rows.of_span[i] == row)
+		if (plot->intervals.list[i].row == row)
 			mark_span(plot, &plot->intervals.list[i]);
 	plot_labels_put(&plot->labels, &plot->terminal, label);
 	put_marks(plot, plot->cells);

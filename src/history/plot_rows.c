@@ -63,14 +63,15 @@ int plot_rows_make(struct plot_rows *rows, struct intervals *intervals, struct e
 	*rows = (struct plot_rows){
 		.jobs = calloc(most, sizeof(*rows->jobs)),
 		.list = calloc(most, sizeof(*rows->list)),
-		.of_span = calloc(most, sizeof(*rows->of_span)),
 	};
-	if (!rows->jobs || !rows->list || !rows->of_span)
+	if (!rows->jobs || !rows->list)
 		return fail(err, STATUS_OS, "cannot draw: %s", strerror(ENOMEM));
 	qsort(intervals->list, intervals->count, sizeof(*intervals->list), compare_spans);
-	for (size_t i = 0; i < intervals->count; i++)
-		rows->of_span[i] =
-			find_row(rows, find_job(rows, intervals->list[i].by), &intervals->list[i]);
+	for (size_t i = 0; i < intervals->count; i++) {
+		struct interval *span = &intervals->list[i];
+
+		span->row = find_row(rows, find_job(rows, span->by), span);
+	}
 	return 0;
 }
 
@@ -103,6 +104,5 @@ void plot_rows_free(struct plot_rows *rows)
 {
 	free(rows->jobs);
 	free(rows->list);
-	free(rows->of_span);
 	*rows = (struct plot_rows){0};
 }

@@ -28,11 +28,10 @@ struct plot_rows {
 	size_t job_count;
 	struct plot_row *list; /* in the order in which they began */
 	size_t count;
-	size_t *of_span; /* the row of each interval */
 };
 
-/* Sorts the intervals by their beginnings and gives each a row. Returns 0, or -1 with STATUS_OS.
- * Call plot_rows_free in both cases. */
+/* Sorts the intervals by their beginnings and gives each one a row. Returns 0, or -1 with
+ * STATUS_OS. Call plot_rows_free in both cases. */
 int plot_rows_make(struct plot_rows *rows, struct intervals *intervals, struct error *err);
 
 /* Hides all rows but the latest. Returns how many it has hidden. */

@@ -1,3 +1,4 @@
+/* A frame is written as the terminal takes it; entering and leaving may not be lost on the way. */
 #include "output/full_screen.h"
 
 #include <errno.h>
@@ -10,10 +11,9 @@
 /* Alternate screen, cursor hidden, no line wrap. FULL_SCREEN_LEAVE is the reverse. */
 #define ENTER "\033[?1049h\033[?25l\033[?7l"
 
-/* So long a terminal may take for it, and no longer. */
-#define LEAVE_MS 1000
+/* How long a terminal may take for either. */
+#define SWITCH_MS 1000
 
-/* As much of the frame as the terminal takes. */
 void full_screen_push(struct full_screen *screen)
 {
 	while (screen->sent < screen->length) {
@@ -29,10 +29,10 @@ void full_screen_push(struct full_screen *screen)
 	}
 }
 
-/* A few bytes that matter. */
-static void put(const struct full_screen *screen, const char *text)
+/* Waits for a terminal that is held up. */
+static void write_all(const struct full_screen *screen, const char *text)
 {
-	const int64_t until_ms = clock_ms() + LEAVE_MS;
+	const int64_t until_ms = clock_ms() + SWITCH_MS;
 	struct pollfd slot = {.fd = screen->tty, .events = POLLOUT};
 	size_t length = strlen(text);
 
@@ -43,7 +43,7 @@ static void put(const struct full_screen *screen, const char *text)
 			text += written;
 			length -= (size_t)written;
 		} else if (errno == EAGAIN) {
-			poll(&slot, 1, (int)LEAVE_MS);
+			poll(&slot, 1, SWITCH_MS);
 		} else if (errno != EINTR) {
 			return;
 		}
@@ -54,7 +54,7 @@ void full_screen_enter(struct full_screen *screen)
 {
 	tcsetattr(screen->tty, TCSADRAIN, &screen->restorer.ours);
 	*screen->restorer.needed = true;
-	put(screen, ENTER);
+	write_all(screen, ENTER);
 	screen->entered = true;
 }
 
@@ -62,11 +62,10 @@ void full_screen_leave(struct full_screen *screen)
 {
 	if (!screen->entered)
 		return;
-	/* whoever held it up by Ctrl-S wants the shell now; alone, the second does nothing about
-	 * that */
+	/* Ctrl-S is undone: the user wants the shell now. TCOON does nothing without TCOOFF. */
 	tcflow(screen->tty, TCOOFF);
 	tcflow(screen->tty, TCOON);
-	put(screen, FULL_SCREEN_LEAVE);
+	write_all(screen, FULL_SCREEN_LEAVE);
 	tcsetattr(screen->tty, TCSANOW, &screen->restorer.usual);
 	*screen->restorer.needed = false;
 	screen->sent = screen->length;

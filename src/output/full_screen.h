@@ -1,4 +1,4 @@
-/* The terminal's other screen, on which `--watch` draws. */
+/* The terminal's alternate screen, on which `--watch` draws. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,16 +10,16 @@
 #define FULL_SCREEN_LEAVE "\033[?7h\033[?25h\033[?1049l"
 
 struct full_screen {
-	int tty; /* does not wait for a terminal that is held up */
+	int tty; /* non-blocking: the terminal may be held up */
 	struct terminal_restorer restorer;
-	char *frame; /* what the terminal has not taken yet is part of */
-	size_t length, sent;
+	char *frame;
+	size_t length, sent; /* of the frame */
 	bool entered;
 };
 
 void full_screen_enter(struct full_screen *screen);
 
-/* Puts the terminal back to what it was. Nothing happens if it is so already. */
+/* Puts the terminal back to what it was, if it has not been put back before. */
 void full_screen_leave(struct full_screen *screen);
 
 /* Writes as much of the frame as the terminal takes. */

@@ -139,6 +139,7 @@ struct table *table_open(const struct layout *layout, const struct options *opti
 	table->layout = layout;
 	table->is_for_people = !options->json && !options->raw;
 	table->is_chosen = options->columns != NULL;
+	table->json_lines = options->json && options->follow;
 	if (choose_columns(table, options, err) < 0 || make_lines(table, options, err) < 0) {
 		table_close(table);
 		return NULL;
@@ -217,11 +218,6 @@ static char *clean(const char *text)
 	if (copy)
 		*end = '\0';
 	return copy;
-}
-
-void table_stream(struct table *table)
-{
-	table->json_lines = scols_table_is_json(table->lines);
 }
 
 static void print_value(struct json *json, const struct column *column, const char *text)

@@ -46,7 +46,8 @@ void table_row_number(struct table_row *row, size_t column, int64_t number);
 struct table;
 
 /* Makes an empty table with the columns that the options and the layout ask for; the layout must
- * outlive it. Returns NULL with *err: STATUS_USAGE for an unknown column. */
+ * outlive it. With --follow, JSON is an object a line. Returns NULL with *err: STATUS_USAGE for an
+ * unknown column. */
 struct table *table_open(const struct layout *layout, const struct options *options,
 			 struct error *err);
 
@@ -62,9 +63,6 @@ char *table_text(struct table *table, int columns, struct error *err);
 
 /* Colours the line that was added last, for table_text. */
 void table_colour(struct table *table, const char *colour);
-
-/* Makes JSON an object a line, for a list without an end. Call it before table_add. */
-void table_stream(struct table *table);
 
 /* Writes the lines that were added since the last time; the headings stand before the first. */
 int table_flush(struct table *table, struct error *err);

@@ -1,3 +1,4 @@
+/* The process has a group of its own: a signal to the group of `--watch` does not reach it. */
 #include "output/terminal_restorer.h"
 
 #include <errno.h>
@@ -29,9 +30,8 @@ static void restore(const struct terminal_restorer *restorer, int tty)
 static _Noreturn void stand_by(const struct terminal_restorer *restorer, int pidfd)
 {
 	struct pollfd slot = {.fd = pidfd, .events = POLLIN};
-	int tty;
+	const int tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
-	tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 	for (int fd = 0; fd < 3; fd++)
 		close(fd);
 	while (poll(&slot, 1, -1) < 0 && errno == EINTR)
@@ -41,11 +41,11 @@ static _Noreturn void stand_by(const struct terminal_restorer *restorer, int pid
 	_exit(0);
 }
 
-static int fork_it(struct terminal_restorer *restorer, int pidfd)
+static int start_process(struct terminal_restorer *restorer, int pidfd)
 {
 	sigset_t all, before;
 
-	/* that we are in the background is no reason to stop then */
+	/* it is in the background, and must not be stopped for that when it writes */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	restorer->pid = fork();
@@ -65,7 +65,7 @@ int terminal_restorer_start(struct terminal_restorer *restorer, struct error *er
 	restorer->needed = mmap(NULL, sizeof(*restorer->needed), PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (pidfd >= 0 && restorer->needed != MAP_FAILED)
-		result = fork_it(restorer, pidfd);
+		result = start_process(restorer, pidfd);
 	if (result < 0)
 		fail(err, STATUS_OS, "cannot look after the terminal: %s", strerror(errno));
 	if (pidfd >= 0)
