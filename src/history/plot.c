@@ -11,7 +11,6 @@
 #include "base/duration.h"
 #include "base/terminal.h"
 #include "history/intervals.h"
-#include "history/log_reply.h"
 #include "history/plot_axis.h"
 #include "history/plot_labels.h"
 #include "history/plot_queue.h"
