@@ -1,4 +1,4 @@
-/* fairlock doctor: is this server fit to hold locks, and how would we reach it. */
+/* fairlock doctor: prints whether a server is fit to hold locks, and how we would reach it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -193,7 +193,7 @@ static void print(struct diagnosis *examination)
 		findings_print(&examination->report, SEVERITY_WARNING);
 	else
 		print_people(examination);
-	fflush(stdout); /* before main says what failed */
+	fflush(stdout); /* before main reports a failure */
 }
 
 static int exit_status(const struct findings *report)

@@ -161,7 +161,7 @@ static void clear_cells(struct plot *plot)
 		plot->cells[plot_axis_column(axis, tick)] = TICK;
 }
 
-static void put_row(struct plot *plot, size_t row, const struct job *label)
+static void put_row(struct plot *plot, size_t row, const struct plot_job *label)
 {
 	clear_cells(plot);
 	for (size_t i = 0; i < plot->intervals.count; i++)
@@ -177,7 +177,7 @@ static void put_rows(struct plot *plot)
 	const struct plot_rows *rows = &plot->rows;
 
 	for (size_t job = 0; job < rows->job_count; job++) {
-		const struct job *label = &rows->jobs[job];
+		const struct plot_job *label = &rows->jobs[job];
 
 		for (size_t i = 0; i < rows->count; i++) {
 			if (rows->list[i].job != job || !rows->list[i].shown)
