@@ -1,5 +1,4 @@
-/* A value puts the comma that is due before it, so that nobody needs to know which one is the last.
- */
+/* A value puts the comma that is due before it, so that the last one needs no special care. */
 #include "base/json.h"
 
 #include <inttypes.h>

@@ -16,7 +16,7 @@ void json_open(struct json *json, const char *key, char bracket);
 /* The bracket is '}' or ']'. The outermost ends the line. */
 void json_close(struct json *json, char bracket);
 
-/* A string; null for NULL and "". What is no UTF-8 becomes U+FFFD. */
+/* A string; null for NULL and "". Bytes that are no UTF-8 become U+FFFD. */
 void json_text(struct json *json, const char *key, const char *text);
 
 /* A number, true, false or null, as printf writes it. */

@@ -1,4 +1,4 @@
-/* fairlock doctor: is this server fit to hold locks, and how would we reach it. */
+/* fairlock doctor: prints whether a server is fit to hold locks, and how we would reach it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -187,7 +187,7 @@ static void print_diagnosis(struct diagnosis *diagnosis)
 		findings_print(&diagnosis->findings, SEVERITY_WARNING);
 	else
 		print_people(diagnosis);
-	fflush(stdout); /* before main says what failed */
+	fflush(stdout); /* before main reports a failure */
 }
 
 static int exit_status(const struct findings *findings)

@@ -1,4 +1,4 @@
-/* fairlock log: what happened to a lock lately, as a list, in figures, or drawn. */
+/* fairlock log: prints the latest events of a lock, as a list, in figures, or drawn. */
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,8 +24,7 @@
 /* Events that follow each other within it are fetched together. */
 #define PAUSE_MS 200
 
-/* The events that were printed last: a server that has lost or moved its data may send them again.
- */
+/* The latest events that were printed. A server that has lost its data may send them again. */
 #define SEEN_MAX 2048
 
 struct seen {

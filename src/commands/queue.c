@@ -1,4 +1,4 @@
-/* fairlock queue: who waits for a lock, in order; takes a waiter out. */
+/* fairlock queue: prints the waiters of a lock in their order, or takes one out. */
 #include <stdio.h>
 #include <string.h>
 
@@ -120,7 +120,7 @@ static char *watched_text(void *data, int width, struct error *err)
 	struct table *table;
 	char *text = NULL;
 
-	/* owner ids are long, and people who watch look for people */
+	/* owner ids are long, and a person who watches looks for people */
 	without_owner.people = "POSITION,USER,HOST,PID,COMMAND,WAITING,PRESENT";
 	table = table_open(&without_owner, viewer->options, err);
 	if (table && add_waiters(viewer, table, terminal_wants_colour(), err) == 0)

@@ -1,4 +1,4 @@
-/* fairlock status: who holds what, for how long, how many wait. */
+/* fairlock status: prints the holder of each lock, for how long, and how many wait. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +22,8 @@
 /* The locks that were looked at. */
 struct status_view {
 	const struct invocation *invocation;
-	struct table *table;        /* NULL: nobody reads it */
-	struct prometheus *metrics; /* NULL: nor these */
+	struct table *table;        /* NULL: not wanted */
+	struct prometheus *metrics; /* NULL: not wanted */
 	bool coloured;
 	bool silent; /* there is no place for messages */
 	bool held;   /* any of them */

@@ -1,4 +1,4 @@
-/* The columns of `status`; what the status script returns, field by field; its metrics. */
+/* The columns of `status`, and the reply of the status script, field by field. */
 #include "commands/status_line.h"
 
 #include <stdlib.h>

@@ -23,7 +23,7 @@ static int64_t kill_after(const struct options *options, int64_t lease_ms)
 	return MIN(lease_ms / 3, DEFAULT_KILL_AFTER_MS);
 }
 
-/* 126 and 127 as the shell has them. */
+/* 126 and 127 are as in the shell. */
 static int not_started(const struct job *job, int cause, struct error *err)
 {
 	const bool is_short =

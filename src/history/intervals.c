@@ -16,22 +16,28 @@ static int64_t before(int64_t ms, int64_t length_ms)
 	return length_ms == UNKNOWN_MS ? ms : length_ms < ms ? ms - length_ms : 0;
 }
 
-static struct interval *add(struct intervals *intervals, const char *by, const char *token)
+/* A wait that ended at ms. */
+static struct interval *add(struct intervals *intervals, const char *by, const char *token,
+			    int64_t ms, int64_t waited_ms)
 {
 	struct interval *span = &intervals->list[intervals->count++];
 
-	*span = (struct interval){.by = by, .token = log_reply_number(token)};
+	*span = (struct interval){
+		.waits_ms = before(ms, waited_ms),
+		.holds_ms = ms,
+		.ends_ms = ms,
+		.by = by,
+		.token = log_reply_number(token),
+	};
 	return span;
 }
 
 static struct interval *add_hold(struct intervals *intervals, const char *by, const char *token,
 				 int64_t since_ms, int64_t waited_ms)
 {
-	struct interval *span = add(intervals, by, token);
+	struct interval *span = add(intervals, by, token, since_ms, waited_ms);
 
 	span->holds = true;
-	span->holds_ms = span->ends_ms = since_ms;
-	span->waits_ms = before(since_ms, waited_ms);
 	span->end = INTERVAL_UNKNOWN;
 	return span;
 }
@@ -62,15 +68,6 @@ static void end_hold(struct intervals *intervals, const struct log_event *event,
 	span->end = end;
 }
 
-static void add_leaving(struct intervals *intervals, const struct log_event *event)
-{
-	struct interval *span = add(intervals, event->by, "");
-
-	span->holds_ms = span->ends_ms = event->time_ms;
-	span->waits_ms = before(event->time_ms, event->waited_ms);
-	span->end = INTERVAL_LEFT;
-}
-
 static void add_event(struct intervals *intervals, const struct log_event *event)
 {
 	static const struct {
@@ -88,7 +85,8 @@ static void add_event(struct intervals *intervals, const struct log_event *event
 	if (strcmp(event->name, "granted") == 0)
 		add_hold(intervals, event->by, event->token, event->time_ms, event->waited_ms);
 	else if (strcmp(event->name, "left") == 0)
-		add_leaving(intervals, event);
+		add(intervals, event->by, "", event->time_ms, event->waited_ms)->end =
+			INTERVAL_LEFT;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (strcmp(event->name, ends[i].name) == 0)
 			end_hold(intervals, event, ends[i].end);
@@ -118,12 +116,14 @@ static void add_redisson_hold(struct intervals *intervals, const struct log_repl
 		add_hold(intervals, BY_REDISSON, "", history->now_ms, 0)->end = INTERVAL_GOES_ON;
 }
 
-static void add_waiter(struct intervals *intervals, const struct present *waiter, int64_t now_ms)
+static void add_waiter(struct intervals *intervals, const struct present_waiter *waiter,
+		       int64_t now_ms)
 {
-	struct interval *span = add(intervals, *waiter->by ? waiter->by : BY_REDISSON, "");
+	const char *by = *waiter->by ? waiter->by : BY_REDISSON;
+	struct interval *span = add(intervals, by, "", now_ms, UNKNOWN_MS);
 
-	span->waits_ms = waiter->since_ms == UNKNOWN_MS ? now_ms : MIN(waiter->since_ms, now_ms);
-	span->holds_ms = span->ends_ms = now_ms;
+	if (waiter->since_ms != UNKNOWN_MS)
+		span->waits_ms = MIN(waiter->since_ms, now_ms);
 	span->end = INTERVAL_GOES_ON;
 }
 

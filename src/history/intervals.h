@@ -36,8 +36,8 @@ struct intervals {
 	struct interval *list;
 	size_t count;
 	bool goes_on;    /* a process holds or waits now */
-	int64_t from_ms; /* what was asked for; if that is all, when the first one began */
-	int64_t to_ms; /* now; if all was asked for and nothing goes on, when the last one ended */
+	int64_t from_ms; /* the time of --since; without it, when the first one began */
+	int64_t to_ms;   /* now; without --since, if nothing goes on, when the last one ended */
 };
 
 /* Joins the events of each hold. Returns 0, or -1 with STATUS_OS. Call intervals_free in both

@@ -117,7 +117,7 @@ static void read_waiters(struct log_reply *history, const struct redisReply *wai
 	for (size_t i = 0; i < reply_count(waiters); i++) {
 		const struct redisReply *waiter = reply_at(waiters, i);
 
-		history->waiters[history->waiter_count++] = (struct present){
+		history->waiters[history->waiter_count++] = (struct present_waiter){
 			.since_ms = log_reply_number(reply_text(waiter, 0)),
 			.by = reply_text(waiter, 1),
 		};
@@ -134,8 +134,7 @@ static int make_room(struct log_reply *history, size_t events, size_t waiters, s
 	return fail(err, STATUS_OS, "cannot read a log: %s", strerror(ENOMEM));
 }
 
-/* An entry may be written long after the event of which it tells, so the script cannot leave out
- * all events that are too old. */
+/* An entry may be written long after its event, so the script cannot leave out all old events. */
 static int64_t find_beginning(struct log_query *query, int64_t now_ms)
 {
 	if (query->since[0] && query->from_ms == UNKNOWN_MS) {

@@ -38,8 +38,7 @@ struct last_hold {
 	int64_t waited_ms;
 };
 
-/* A waiter that is present. */
-struct present {
+struct present_waiter {
 	int64_t since_ms;
 	const char *by;
 };
@@ -54,7 +53,7 @@ struct log_reply {
 	bool may_lack;      /* the server may have dropped earlier events: a log has an end */
 	const char *holder; /* "": the lock is free, or wants_now was not set */
 	struct last_hold hold;
-	struct present *waiters; /* in the order of the queue */
+	struct present_waiter *waiters; /* in the order of the queue */
 	size_t waiter_count;
 };
 
@@ -62,7 +61,7 @@ struct log_query {
 	char after[ENTRY_ID_MAX_BYTES]; /* only entries behind this one; "": all */
 	char since[24];                 /* only events of the last so many ms; "": all */
 	bool wants_now;                 /* also the holder and the waiters */
-	int64_t from_ms; /* what since means, once the first reply has told the server's time */
+	int64_t from_ms; /* since as a time, once the first reply has told the server's */
 };
 
 /* Reads a number that others wrote: a time, a duration, a token. UNKNOWN_MS: it is none. */

@@ -92,8 +92,8 @@ static void count_events(struct stats *stats, const struct log_reply *history)
 	evaluate(&stats->held);
 }
 
-/* The stretch begins where it was asked to, or with the first hold; with that one also if the log
- * is full and does not reach back so far. */
+/* The figures begin at --since. Without it, or if a full log does not reach back so far, they begin
+ * with the first hold. */
 static void find_bounds(struct stats *stats, const struct log_reply *history,
 			const struct intervals *intervals)
 {

@@ -1,4 +1,4 @@
-/* The columns of `log`, and what stands in them. */
+/* The columns of `log`, and the cells of an event. */
 #include "history/log_table.h"
 
 #include "history/log_reply.h"

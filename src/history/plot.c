@@ -11,7 +11,6 @@
 #include "base/duration.h"
 #include "base/terminal.h"
 #include "history/intervals.h"
-#include "history/log_reply.h"
 #include "history/plot_axis.h"
 #include "history/plot_labels.h"
 #include "history/plot_queue.h"
@@ -162,7 +161,7 @@ static void clear_cells(struct plot *plot)
 		plot->cells[plot_axis_column(axis, tick)] = TICK;
 }
 
-static void put_row(struct plot *plot, size_t row, const struct job *label)
+static void put_row(struct plot *plot, size_t row, const struct plot_job *label)
 {
 	clear_cells(plot);
 	for (size_t i = 0; i < plot->intervals.count; i++)
@@ -178,7 +177,7 @@ static void put_rows(struct plot *plot)
 	const struct plot_rows *rows = &plot->rows;
 
 	for (size_t job = 0; job < rows->job_count; job++) {
-		const struct job *label = &rows->jobs[job];
+		const struct plot_job *label = &rows->jobs[job];
 
 		for (size_t i = 0; i < rows->count; i++) {
 			if (rows->list[i].job != job || !rows->list[i].shown)

@@ -35,7 +35,7 @@ int plot_labels_width(const struct plot_labels *labels)
 }
 
 void plot_labels_put(const struct plot_labels *labels, const struct terminal *terminal,
-		     const struct job *job)
+		     const struct plot_job *job)
 {
 	terminal_put(terminal, job ? job->process.command : "", labels->command_width);
 	if (labels->place_width > 0) {

@@ -1,7 +1,7 @@
 /* The labels on the left of a drawing: the command, and where it runs. */
 #pragma once
 
-struct job;
+struct plot_job;
 struct plot_rows;
 struct terminal;
 
@@ -15,9 +15,9 @@ struct plot_labels {
 void plot_labels_measure(struct plot_labels *labels, const struct plot_rows *rows,
 			 const struct terminal *terminal);
 
-/* Counts the blank behind them, too. */
+/* The blank behind them is included. */
 int plot_labels_width(const struct plot_labels *labels);
 
 /* Prints the label of a job; if job is NULL, as many blanks. */
 void plot_labels_put(const struct plot_labels *labels, const struct terminal *terminal,
-		     const struct job *job);
+		     const struct plot_job *job);

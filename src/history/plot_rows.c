@@ -17,7 +17,7 @@ static int compare_spans(const void *a, const void *b)
 	return (x->ends_ms > y->ends_ms) - (x->ends_ms < y->ends_ms);
 }
 
-static void describe(struct job *job, const char *by)
+static void describe(struct plot_job *job, const char *by)
 {
 	const char *user, *host;
 
@@ -32,7 +32,7 @@ static void describe(struct job *job, const char *by)
 
 static size_t find_job(struct plot_rows *rows, const char *by)
 {
-	struct job *new = &rows->jobs[rows->job_count];
+	struct plot_job *new = &rows->jobs[rows->job_count];
 	size_t i = 0;
 
 	describe(new, by);

@@ -11,7 +11,7 @@
 struct intervals;
 
 /* A command of one user on one host. It may have run often. */
-struct job {
+struct plot_job {
 	struct owner_process process;
 	char place[BY_MAX_BYTES + 1]; /* user@host */
 };
@@ -24,7 +24,7 @@ struct plot_row {
 };
 
 struct plot_rows {
-	struct job *jobs; /* in the order in which they began */
+	struct plot_job *jobs; /* in the order in which they began */
 	size_t job_count;
 	struct plot_row *list; /* in the order in which they began */
 	size_t count;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 struct column_fit {
-	int width; /* what it needs; afterwards, what it gets */
+	int width; /* it needs this much; afterwards, it gets this much */
 	int least; /* it may be cut down to this; 0: not at all */
 	int spare; /* the greatest is left out first if cutting is not enough; 0: never */
 	bool hidden;

@@ -1,5 +1,5 @@
 /* Chooses columns, turns values into texts, and makes a table fit on its screen. libsmartcols lays
- * it out, and writes raw lists and those in JSON. */
+ * it out, and writes raw lists and JSON lists. */
 #include "output/table.h"
 
 #include <errno.h>
@@ -166,7 +166,7 @@ void table_row_number(struct table_row *row, size_t column, int64_t number)
 	row->cells[column] = row->numbers[column];
 }
 
-/* A number is written without quotes: it must be one, whoever sent it. */
+/* JSON has numbers without quotes, so a text from the server must be one. */
 static bool is_number(const char *text)
 {
 	size_t digits;

@@ -29,7 +29,7 @@ struct layout {
 	const struct column *columns;
 	size_t column_count;
 	const char *people, *raw, *json; /* the usual columns of each format */
-	const char *nothing;             /* what a screen shows of a table without lines */
+	const char *nothing;             /* a screen shows this instead of no lines */
 };
 
 #define TABLE_COLUMNS_MAX 16

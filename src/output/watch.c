@@ -1,9 +1,8 @@
 /* This process draws, takes keys and signals, and never waits for anything else. There are two
- * more: the worker (output/watch_worker.h) and the restorer (output/terminal_restorer.h). */
+ * more: the worker (output/watch_worker.h) and the restorer (output/full_screen.h). */
 #include "output/watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -11,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -191,7 +189,7 @@ static void take_signals(struct watching *w)
 		default:
 			full_screen_leave(&w->screen);
 			watch_worker_end(&w->worker);
-			terminal_restorer_end(&w->screen.restorer);
+			full_screen_close(&w->screen);
 			die_of((int)info.ssi_signo);
 		}
 	}
@@ -261,20 +259,8 @@ static int wait_and_draw(struct watching *w, struct error *err)
 
 static int open_terminal(struct watching *w, struct error *err)
 {
-	struct terminal_restorer *restorer = &w->screen.restorer;
-
-	w->screen.tty = open("/dev/tty", O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	/* tcgetpgrp fails unless this is the controlling terminal */
-	if (w->screen.tty < 0 || tcgetpgrp(STDOUT_FILENO) < 0 || terminal_is_dumb() ||
-	    tcgetattr(w->screen.tty, &restorer->usual) < 0)
-		return fail(
-			err, STATUS_USAGE,
-			"cannot use option '--watch': standard output is no terminal to draw on");
-	restorer->ours = restorer->usual;
-	restorer->ours.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-	/* not 0: a shell that reads before the terminal is restored would see an end of file */
-	restorer->ours.c_cc[VMIN] = 1;
-	restorer->ours.c_cc[VTIME] = 0;
+	if (full_screen_open(&w->screen, err) < 0)
+		return -1;
 	terminal_init(&w->terminal, STDOUT_FILENO);
 	terminal_measure(&w->terminal, STDOUT_FILENO);
 	return 0;
@@ -307,29 +293,14 @@ static int get_first_text(struct watching *w, struct error *err)
 static int open_all(struct watching *w, struct error *err)
 {
 	if (open_terminal(w, err) < 0 || get_first_text(w, err) < 0 || open_signals(w, err) < 0 ||
-	    terminal_restorer_start(&w->screen.restorer, err) < 0)
+	    full_screen_start_restorer(&w->screen, err) < 0)
 		return -1;
 	return watch_worker_start(&w->worker, w->watch->source, w->watch->data, err);
 }
 
-static void close_all(struct watching *w)
-{
-	watch_worker_end(&w->worker);
-	terminal_restorer_end(&w->screen.restorer);
-	if (w->screen.tty >= 0)
-		close(w->screen.tty);
-	if (w->signals >= 0)
-		close(w->signals);
-	free(w->text);
-	free(w->screen.frame);
-}
-
 int watch_run(const struct watch *watch, struct error *err)
 {
-	struct watching w = {.watch = watch,
-			     .signals = -1,
-			     .screen = {.tty = -1, .restorer = {.leave = FULL_SCREEN_LEAVE}},
-			     .worker = {.fd = -1}};
+	struct watching w = {.watch = watch, .signals = -1, .worker = {.fd = -1}};
 	int result = open_all(&w, err);
 
 	if (result == 0) {
@@ -338,8 +309,12 @@ int watch_run(const struct watch *watch, struct error *err)
 		result = wait_and_draw(&w, err);
 		full_screen_leave(&w.screen);
 	}
-	if (w.signals >= 0)
+	watch_worker_end(&w.worker);
+	full_screen_close(&w.screen);
+	if (w.signals >= 0) {
 		sigprocmask(SIG_SETMASK, &w.before, NULL);
-	close_all(&w);
+		close(w.signals);
+	}
+	free(w.text);
 	return result;
 }

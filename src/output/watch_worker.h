@@ -33,9 +33,9 @@ enum watch_worker_result {
 	WATCH_WORKER_GONE,
 };
 
-/* Takes what has come, without waiting. */
+/* Takes the answer if it has come. Never waits. */
 enum watch_worker_result watch_worker_take(struct watch_worker *worker, char **text,
 					   struct error *err);
 
-/* Ends the process, and frees what it has sent. */
+/* Ends the process, and frees its answer. */
 void watch_worker_end(struct watch_worker *worker);

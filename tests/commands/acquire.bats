@@ -216,7 +216,8 @@ no_locks() { [ -z "$(cli --raw KEYS 'job*')" ]; }
 	background sleep 600
 	pid=$!
 	for signal in HUP INT; do
-		"$FAIRLOCK" acquire --while-pid "$pid" job >/dev/null
+		# A test that runs in the background has SIGINT ignored, and so had the keeper.
+		env --default-signal=INT "$FAIRLOCK" acquire --while-pid "$pid" job >/dev/null
 		keeper=$(keeper_of "--while-pid $pid job")
 		kill -s "$signal" "$keeper"
 		wait_until ended "$keeper"

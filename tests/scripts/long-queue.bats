@@ -32,15 +32,20 @@ long_queue() {
 }
 
 @test "a request of the first waiter and each sign of life look at a part of a long queue only" {
+	local from
+
 	long_queue 300
 	later 100
 	hear_calls
+	from=$(date +%s%N)
 	acquire w1 again=1
 	answered queued
 	acquire w150 again=1
 	answered queued
 	calls >called
-	assert_equal "$(grep -ac '"HSCAN"' called)" 1 # a part of the hash, for one of the two
+	# A part of the hash, for one of the two; for both if 100 ms lie between them.
+	grep -aq '"HSCAN"' called
+	[ "$(grep -ac '"HSCAN"' called)" -le $((1 + ($(date +%s%N) - from) / 100000000)) ]
 	run -1 grep -aE '"LRANGE" "[^"]*" "0" "-1"|"(LREM|LINSERT|ZRANGE|HKEYS|HGETALL)" "(redisson|fairlock)' called
 	[ "$(wc -l <called)" -lt 60 ]
 }
