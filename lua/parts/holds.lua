@@ -7,7 +7,8 @@ end
 
 -- The holds of the present owner, as "wREQUEST aREQUEST dREQUEST gREQUEST": w taken by wrap, a by
 -- acquire; of what is over, d: a release that may be repeated, g: a hold that somebody gave back. Only
--- "kREQUEST": all is over but a --min-hold; REQUEST gave the last hold back.
+-- "kREQUEST STATUS:CAUSE": all is over but a --min-hold; REQUEST gave the last hold back, and this is how its
+-- COMMAND ended.
 local function has_hold(entry)
 	return string.find(state.holds or '', entry, 1, true) ~= nil
 end

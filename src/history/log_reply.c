@@ -55,6 +55,10 @@ static void read_field(struct log_event *event, const char *field, const char *v
 		event->token = value;
 	else if (strcmp(field, "by") == 0)
 		event->by = value;
+	else if (strcmp(field, "status") == 0)
+		event->status = value;
+	else if (strcmp(field, "cause") == 0)
+		event->cause = value;
 	else if (strcmp(field, "waited") == 0)
 		event->waited_ms = log_reply_number(value);
 	else if (strcmp(field, "held") == 0)
@@ -71,6 +75,8 @@ static int read_event(struct log_event *event, const struct redisReply *entry)
 		.owner = "",
 		.token = "",
 		.by = "",
+		.status = "",
+		.cause = "",
 		.time_ms = UNKNOWN_MS,
 		.waited_ms = UNKNOWN_MS,
 		.held_ms = UNKNOWN_MS,

@@ -23,6 +23,8 @@ struct log_event {
 	const char *owner;
 	const char *token;
 	const char *by;
+	const char *status; /* of COMMAND, ... */
+	const char *cause;  /* ... and why it ended */
 	int64_t time_ms;
 	int64_t waited_ms;
 	int64_t held_ms;

@@ -18,6 +18,8 @@ enum {
 	HELD_MS,
 	WAITED,
 	HELD,
+	STATUS,
+	CAUSE,
 	COLUMN_COUNT,
 };
 
@@ -34,22 +36,27 @@ static const struct column columns[COLUMN_COUNT] = {
 	[HELD_MS] = {"HELD_MS", COLUMN_NUMBER},
 	[WAITED] = {"WAITED", COLUMN_DURATION},
 	[HELD] = {"HELD", COLUMN_DURATION},
+	[STATUS] = {"STATUS", COLUMN_NUMBER},
+	[CAUSE] = {"CAUSE", COLUMN_TEXT, .least = 8, .spare = 3},
 };
 
 const struct layout event_layout = {
 	.name = "log",
 	.columns = columns,
 	.column_count = COLUMN_COUNT,
-	.people = "TIME,EVENT,WAITED,HELD,USER,HOST,PID,COMMAND",
-	.raw = "TIME,EVENT,WAITED_MS,HELD_MS,USER,HOST,PID,COMMAND",
-	.json = "TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,TOKEN,WAITED_MS,HELD_MS",
+	.people = "TIME,EVENT,WAITED,HELD,STATUS,CAUSE,USER,HOST,PID,COMMAND",
+	.raw = "TIME,EVENT,WAITED_MS,HELD_MS,STATUS,CAUSE,USER,HOST,PID,COMMAND",
+	.json = "TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,TOKEN,WAITED_MS,HELD_MS,STATUS,CAUSE",
 	.nothing = "no events",
 };
 
 int log_table_add(struct table *table, const struct log_event *event, struct error *err)
 {
-	struct table_row row = {
-		.cells = {[EVENT] = event->name, [OWNER] = event->owner, [TOKEN] = event->token}};
+	struct table_row row = {.cells = {[EVENT] = event->name,
+					  [OWNER] = event->owner,
+					  [TOKEN] = event->token,
+					  [STATUS] = event->status,
+					  [CAUSE] = event->cause}};
 	struct owner_process process;
 
 	owner_parse(&process, event->by);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/signal_names.h"
 #include "lock/lock_keys.h"
 #include "lock/owner.h"
 #include "redis/client.h"
@@ -46,6 +47,8 @@ struct lock {
 	int64_t heard_ms;  /* when we made the last request that queued us ... */
 	int64_t server_ms; /* ... and what the server's clock said then */
 	char ticket[24];
+	char status[8];               /* of COMMAND, for the log; "": unknown ... */
+	char cause[SIGNAL_MAX_BYTES]; /* ... and why it ended: see release.lua */
 	char token[TOKEN_MAX_BYTES];
 	char secret[SECRET_BYTES]; /* of our last request, or "": see handover.c */
 	int inherited_count;

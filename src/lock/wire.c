@@ -89,6 +89,7 @@ static void put_release(const struct lock *lock, struct request *request, const 
 	wire_add(request, "0");
 	wire_add(request, min_hold);
 	wire_add_strays(request);
+	wire_add(request, lock->status, lock->cause);
 }
 
 void wire_release(const struct lock *lock, struct request *request)

@@ -15,6 +15,7 @@
 #include "base/signal_names.h"
 #include "cli/options.h"
 #include "supervise/descendants.h"
+#include "supervise/ending.h"
 #include "supervise/guard_messages.h"
 #include "supervise/guard_standby.h"
 
@@ -173,7 +174,7 @@ static void reap_children(struct guard *guard)
 		} else if (WIFCONTINUED(status)) {
 			mirror(guard, SIGCONT);
 		} else {
-			guard->shared->ending.wait_status = status;
+			ending_note(guard->shared, status);
 			guard->stop.command = 0;
 			if (!guard->shared->ending.exec_errno) /* the wrapper says that */
 				guard_tell_end(guard->job, status,
@@ -292,8 +293,7 @@ static void give_back_if_held(struct guard *guard)
 
 	if (guard->lost)
 		return;
-	guard->job->lock->unused =
-		!guard->shared->ending.started || guard->shared->ending.exec_errno;
+	ending_put(&guard->shared->ending, guard->job->lock);
 	kill_timer_set(&guard->kill_timer, guard->job->lock->deadline_ms + KILL_TIMER_MS);
 	hold_release_and_tell(&guard->hold, guard->job->messenger, until);
 }

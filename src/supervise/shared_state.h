@@ -33,10 +33,12 @@ enum guard_phase {
 	GUARD_DONE,
 };
 
-/* How COMMAND ended. */
+/* How COMMAND ended: supervise/ending.c tells the log. */
 struct ending {
 	_Atomic int exec_errno; /* why it could not be started, or 0 */
-	int wait_status;        /* as waitpid gives it: valid from GUARD_GIVING_BACK on */
+	int wait_status;        /* as waitpid gives it: valid when is_reaped */
+	bool is_reaped;         /* its end was seen */
+	bool was_stopped;       /* guard or wrapper had begun to stop it before that */
 	bool started;           /* its process was let go */
 	bool lost;              /* the lock was lost while it ran */
 	bool timed_out;         /* it was stopped by --max-hold */

@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "lock/hold.h"
 #include "supervise/descendants.h"
+#include "supervise/ending.h"
 #include "supervise/proc_stat.h"
 #include "supervise/stop.h"
 
@@ -105,8 +106,7 @@ static void give_back_for_guard(const struct wrapper *wrapper)
 
 	if (deadline_ms <= clock_ms())
 		return;
-	wrapper->job->lock->unused =
-		!wrapper->shared->ending.started || wrapper->shared->ending.exec_errno;
+	ending_put(&wrapper->shared->ending, wrapper->job->lock);
 	client_init(&client, wrapper->job->client->connection.server,
 		    wrapper->job->options->connect_timeout_ms);
 	client.strays = STRAYS_OF_HEIR;
@@ -142,14 +142,16 @@ static bool finish_unseen(struct wrapper *wrapper)
 {
 	const pid_t command = wrapper->shared->command;
 	struct proc_stat proc;
+	int status;
 
 	if (wrapper->shared->phase != GUARD_HOLDING || !command ||
 	    proc_stat_read(command, &proc) < 0 || proc.state != 'Z' ||
 	    proc.parent != wrapper->guard)
 		return false;
 	end_guard(wrapper);
-	if (waitpid(command, &wrapper->shared->ending.wait_status, 0) < 0)
+	if (waitpid(command, &status, 0) < 0)
 		return false;
+	ending_note(wrapper->shared, status);
 	finish_for_guard(wrapper);
 	return true;
 }
@@ -221,10 +223,13 @@ static void check_guard(struct wrapper *wrapper)
 static bool reap(struct wrapper *wrapper)
 {
 	pid_t pid;
+	int status;
 
-	while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
 		if (pid == wrapper->guard)
 			wrapper->guard = 0;
+		else if (pid == wrapper->shared->command)
+			ending_note(wrapper->shared, status);
 	int left = descendants_signal(0, wrapper->guard);
 
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG | __WALL) < 0);

@@ -45,7 +45,7 @@ last_is() {
 @test "log --json has the keys that the manual names, in this order, and times as in RFC 3339" {
 	"$FAIRLOCK" wrap job true
 	assert_equal "$(events '[0]|keys_unsorted|join(" ")')" \
-		'"time event owner host pid user command token waited_ms held_ms"'
+		'"time event owner host pid user command token waited_ms held_ms status cause"'
 	[[ $(events '[0].time') =~ ^\"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\"$ ]]
 }
 
@@ -98,6 +98,63 @@ last_is() {
 	events '[-1]' | jq -e '.waited_ms >= 250 and .held_ms == null and .token == null and .command == "true"'
 }
 
+# ---- How COMMAND ended ----
+
+# ended: prints status and cause of each release
+ended() {
+	events '|map(select(.event == "released") | [.status, .cause])'
+}
+
+@test "log shows with which status COMMAND ended, or which signal killed it" {
+	"$FAIRLOCK" wrap job true
+	run -3 "$FAIRLOCK" wrap job sh -c 'exit 3'
+	run -127 "$FAIRLOCK" wrap job no-such-command
+	run -126 "$FAIRLOCK" wrap job /dev/null
+	"$FAIRLOCK" wrap job sh -c 'kill -KILL $$' || true
+	"$FAIRLOCK" wrap job sh -c 'kill -TERM $$' || true
+	assert_equal "$(ended)" \
+		'[[0,"exit"],[3,"exit"],[127,"exit"],[126,"exit"],[137,"KILL"],[143,"TERM"]]'
+	run -0 "$FAIRLOCK" log --raw --noheadings -o EVENT,STATUS,CAUSE job
+	assert_line --index 9 'released 137 KILL'
+	assert_equal "$(events '[0]|[.status, .cause]')" '[null,null]'
+}
+
+@test "log shows that a signal to wrap killed COMMAND" {
+	hold job
+	kill -s HUP "$HOLDER"
+	wait_until is_free job
+	assert_equal "$(ended)" '[[129,"HUP"]]'
+}
+
+@test "log shows that --max-hold stopped COMMAND" {
+	run -124 "$FAIRLOCK" wrap --max-hold 100ms job sleep 60
+	run -124 "$FAIRLOCK" wrap --max-hold 1s job sh -c 'trap "exit 5" TERM; while :; do sleep 0.05; done'
+	assert_equal "$(ended)" '[[143,"max-hold"],[5,"max-hold"]]'
+}
+
+@test "log shows that COMMAND was stopped since the guard of its lock was lost" {
+	hold job
+	pkill -KILL -P "$HOLDER"
+	ends_with 76 "$HOLDER"
+	assert_equal "$(ended)" '[[143,"lost"]]'
+}
+
+@test "log shows that COMMAND was stopped since its wrapper was killed" {
+	hold job
+	kill -KILL "$HOLDER"
+	wait_until is_free job
+	assert_equal "$(ended)" '[[143,"lost"]]'
+}
+
+@test "log knows no status of an expired lease, nor of a lock of acquire" {
+	"$FAIRLOCK" release --owner "$("$FAIRLOCK" acquire job)" job
+	assert_equal "$(ended)" '[[null,null]]'
+	"$FAIRLOCK" acquire --lease 1s job
+	wait_until is_free job
+	"$FAIRLOCK" wrap job true
+	assert_equal "$(events '|map(select(.event == "expired") | [.status, .cause])')" '[[null,null]]'
+}
+
 # ---- The table ----
 
 @test "log prints a table with headings and a line for each event, in local time" {
@@ -105,9 +162,9 @@ last_is() {
 	at 77 released 1 ann 0 65
 	TZ=Asia/Tokyo run -0 "$FAIRLOCK" log job
 	assert_equal "$(sed 's/ *$//' <<<"$output")" "$(cat <<-'END'
-		TIME            EVENT    WAITED HELD USER HOST PID COMMAND
-		Nov 21 12:00:12 granted     0ms      ann  db1  100 backup.sh
-		Nov 21 12:01:17 released    0ms 1m5s ann  db1  100 backup.sh
+		TIME            EVENT    WAITED HELD STATUS CAUSE USER HOST PID COMMAND
+		Nov 21 12:00:12 granted     0ms                   ann  db1  100 backup.sh
+		Nov 21 12:01:17 released    0ms 1m5s              ann  db1  100 backup.sh
 	END
 	)"
 }
@@ -115,7 +172,7 @@ last_is() {
 @test "log --raw prints milliseconds and times as in RFC 3339" {
 	at 77 released 1 ann 0 65
 	run -0 "$FAIRLOCK" log --raw --noheadings job
-	assert_output '2026-11-21T03:01:17.000Z released 0 65000 ann db1 100 backup.sh'
+	assert_output '2026-11-21T03:01:17.000Z released 0 65000   ann db1 100 backup.sh'
 	run -0 "$FAIRLOCK" log --raw -o token,held job
 	assert_output $'TOKEN HELD\n1 1m5s'
 }

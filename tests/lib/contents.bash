@@ -53,9 +53,9 @@ ahead() {
 # The events of the log, oldest first, one a line: the seven fields as "name=value|..."
 log_lines() {
 	cli XRANGE "$(key_log)" - + | awk '
-		{ i = (NR - 1) % 15 }
+		{ i = (NR - 1) % 19 }
 		i > 0 { printf "%s%s", i == 1 ? "" : i % 2 ? "|" : "=", $0 }
-		i == 14 { print "" }'
+		i == 18 { print "" }'
 }
 
 # digest [KEY...]: the contents of these keys, or of all, as one word. Times to live do not count.

@@ -166,8 +166,8 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	acquire ben
 	answered granted ben
 	run log_lines
-	assert_line --index 1 --regexp '^event=expired\|.*\|owner=anna\|.*\|held=[0-9]+$'
-	grown 60000 "${lines[1]##*=}"
+	assert_line --index 1 --regexp '^event=expired\|.*\|owner=anna\|.*\|held=[0-9]+\|status=\|cause=$'
+	grown 60000 "$(sed "s/.*held=\([0-9]*\).*/\1/" <<<"${lines[1]}")"
 }
 
 # Tokens

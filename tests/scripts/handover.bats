@@ -235,7 +235,7 @@ left_behind() {
 		release anna
 		handed ben 5000
 		left_behind | sed -E "s/$lock/NAME/g; s/[0-9]{16}/TICKET/g; s/[0-9]{13}/TIME/g; s/lives [0-9]+/lives/
-			s/(waited|held)([=[:space:]])[0-9]+/\\1\\2MS/g; s/-[0-9]+ / /" >"$lock"
+			s/(waited|held|^0=held)([=[:space:]|])[0-9]+/\\1\\2MS/g; s/-[0-9]+ / /" >"$lock"
 		absent ben carl dora
 	done
 	grep -q 'granted TOKEN\|granted TIME' short

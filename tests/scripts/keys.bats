@@ -246,7 +246,7 @@ value() {
 @test "a grant is logged with owner, token, the owner's command and its wait" {
 	acquire anna 'by=host 7 root make'
 	run event 1
-	assert_output "event=granted|time=${token[anna]}|owner=anna|token=${token[anna]}|by=host 7 root make|waited=0|held="
+	assert_output "event=granted|time=${token[anna]}|owner=anna|token=${token[anna]}|by=host 7 root make|waited=0|held=|status=|cause="
 }
 
 @test "a release is logged with how long the lock was held" {
@@ -254,8 +254,8 @@ value() {
 	later 3000
 	release anna
 	run event 2
-	assert_output --regexp "^event=released\|time=[0-9]{13}\|owner=anna\|token=${token[anna]}\|by=by anna\|waited=0\|held=[0-9]+$"
-	grown 3000 "${output##*=}"
+	assert_output --regexp "^event=released\|time=[0-9]{13}\|owner=anna\|token=${token[anna]}\|by=by anna\|waited=0\|held=[0-9]+\|status=\|cause=$"
+	grown 3000 "$(value held <<<"$output")"
 }
 
 @test "the release of an inner hold is not logged" {
@@ -271,7 +271,7 @@ value() {
 	later 60000
 	acquire ben
 	run event 2
-	assert_output "event=expired|time=$((until - 60000))|owner=anna|token=${token[anna]}|by=by anna|waited=0|held=5000"
+	assert_output "event=expired|time=$((until - 60000))|owner=anna|token=${token[anna]}|by=by anna|waited=0|held=5000|status=|cause="
 	run event 3
 	assert_output --partial 'event=granted|'
 }
@@ -306,7 +306,7 @@ value() {
 	redisson_takes r1
 	release '' mode=force request=breaker
 	run event 1
-	assert_output --regexp '^event=forced\|time=[0-9]{13}\|owner=r1\|token=\|by=\|waited=\|held=$'
+	assert_output --regexp '^event=forced\|time=[0-9]{13}\|owner=r1\|token=\|by=\|waited=\|held=\|status=\|cause=$'
 }
 
 @test "a hold that passed to another owner by a loss of data is logged as lost once" {
@@ -324,7 +324,7 @@ value() {
 	queue_up ben
 	leave ben
 	run event 2
-	assert_output --regexp '^event=left\|time=[0-9]{13}\|owner=ben\|token=\|by=by ben\|waited=[0-9]+\|held=$'
+	assert_output --regexp '^event=left\|time=[0-9]{13}\|owner=ben\|token=\|by=by ben\|waited=[0-9]+\|held=\|status=\|cause=$'
 	grown 0 "$(value waited <<<"$output")"
 }
 

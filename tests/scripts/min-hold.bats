@@ -101,8 +101,37 @@ load ../lib/scripts
 	acquire ben
 	answered granted
 	assert_equal "$(log_lines | grep -o 'event=[a-z]*' | paste -sd ' ')" 'event=granted event=released event=granted'
-	assert_equal "$(log_lines | sed -n 's/^event=released.*|held=//p')" 10000
+	assert_equal "$(log_lines | sed -n 's/^event=released.*|held=\([0-9]*\).*/\1/p')" 10000
 	[ "${token[ben]}" -gt "$granted" ]
+}
+
+@test "the end of a least time is logged with how COMMAND had ended" {
+	acquire anna
+	release anna min=10000 status=1 cause=max-hold
+	release anna min=10000 status=1 cause=max-hold again=1
+	answered kept
+	later 10001
+	wait_until gone
+	acquire ben
+	assert_equal "$(log_lines | sed -n 's/^event=released.*|status/status/p')" 'status=1|cause=max-hold'
+}
+
+@test "a kept lock that is broken by force is logged with how COMMAND had ended" {
+	acquire anna
+	release anna min=10000 status=143 cause=TERM
+	release '' mode=force request=breaker
+	answered forced anna
+	assert_equal "$(log_lines | sed -n 's/^event=forced.*|status/status/p')" 'status=143|cause=TERM'
+}
+
+@test "a kept lock of an older fairlock is logged without a status" {
+	acquire anna
+	release anna min=10000
+	cli HSET "$(key_state)" holds kanna >/dev/null
+	later 10001
+	wait_until gone
+	acquire ben
+	assert_equal "$(log_lines | sed -n 's/^event=released.*|status/status/p')" 'status=|cause='
 }
 
 @test "release finds nothing to give back in a kept lock" {

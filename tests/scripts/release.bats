@@ -73,6 +73,67 @@ forget_holds_but_release_right() {
 	told ben 0
 }
 
+# ended: prints "status=...|cause=..." of each release in the log
+ended() {
+	log_lines | sed -n 's/^event=released.*|status/status/p' | paste -sd ' '
+}
+
+@test "a release is logged with how COMMAND ended, as its request says" {
+	acquire anna
+	release anna status=137 cause=KILL
+	assert_equal "$(ended)" 'status=137|cause=KILL'
+	acquire ben
+	release ben mode=unused status=127 cause=exit
+	assert_equal "$(ended)" 'status=137|cause=KILL status=127|cause=exit'
+}
+
+@test "a release of an older fairlock is logged without a status" {
+	acquire anna
+	script release anna anna own '' 0 '' 0
+	answered released 0
+	assert_equal "$(ended)" 'status=|cause='
+}
+
+@test "a repeated release with another status is logged once, with the first" {
+	acquire anna
+	release anna status=1 cause=exit
+	release anna status=2 cause=exit again=1
+	answered released 0
+	assert_equal "$(ended)" 'status=1|cause=exit'
+}
+
+@test "a late release with a status changes nothing in the log" {
+	acquire anna
+	renew anna strays=1
+	release anna status=1 cause=exit
+	answered late
+	assert_equal "$(ended) $(owner)" ' anna'
+}
+
+@test "a release refused in favour of the next holder does not give its status to another's end" {
+	acquire anna lease=1000
+	later 2000
+	release anna status=3 cause=exit
+	answered not held
+	assert_equal "$(log_lines | sed -n 's/^event=expired.*|status/status/p')" 'status=|cause='
+}
+
+@test "the last of several holds gives its status to the log" {
+	acquire anna
+	acquire inner inherited=anna
+	release anna request=inner status=4 cause=exit
+	assert_equal "$(ended)" ''
+	release anna status=5 cause=exit
+	assert_equal "$(ended)" 'status=5|cause=exit'
+}
+
+@test "a release that hands the lock over is logged with its status" {
+	acquire anna
+	queue_up ben
+	release anna status=6 cause=exit
+	assert_equal "$(ended)" 'status=6|cause=exit'
+}
+
 @test "release refuses an id that is not the owner" {
 	acquire anna 'by=host 7 root make'
 	before=$(digest job)

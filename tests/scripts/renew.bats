@@ -68,8 +68,8 @@ load ../lib/scripts
 	acquire ben
 	answered granted ben
 	run log_lines
-	assert_line --index 1 --regexp '^event=expired\|.*\|owner=anna\|.*\|held=[0-9]+$'
-	grown 30000 "${lines[1]##*=}"
+	assert_line --index 1 --regexp '^event=expired\|.*\|owner=anna\|.*\|held=[0-9]+\|status=\|cause=$'
+	grown 30000 "$(sed "s/.*held=\([0-9]*\).*/\1/" <<<"${lines[1]}")"
 }
 
 @test "renew answers taken, with the holder, to an id that does not hold the lock" {
