@@ -224,6 +224,30 @@ no_locks() { [ -z "$(cli --raw KEYS 'job*')" ]; }
 	done
 }
 
+@test "acquire --while-pid shows the process that it is for: its pid and command" {
+	local pid
+
+	background sleep 600
+	pid=$!
+	wait_until grep -qx sleep "/proc/$pid/comm"
+	"$FAIRLOCK" acquire --while-pid "$pid" job >/dev/null
+	run -0 "$FAIRLOCK" status --json job
+	assert_equal "$(jq -r '.locks[0] | "\(.pid) \(.command)"' <<<"$output")" "$pid sleep 600"
+	run -0 "$FAIRLOCK" log --json job
+	assert_equal "$(jq -r '.log[0] | "\(.pid) \(.command)"' <<<"$output")" "$pid sleep 600"
+	background "$FAIRLOCK" acquire --while-pid "$pid" job
+	wait_until in_queue job 1
+	run -0 "$FAIRLOCK" queue --json job
+	assert_equal "$(jq -r '.queue[0] | "\(.pid) \(.command)"' <<<"$output")" "$pid sleep 600"
+}
+
+@test "acquire --while-pid with --reason shows the first word of the command of the process only" {
+	background sleep 600
+	wait_until grep -qx sleep "/proc/$!/comm"
+	"$FAIRLOCK" acquire --while-pid $! --reason 'by hand' job >/dev/null
+	assert_equal "$(cli HGET 'fairlock:{job}' by | cut -f 2,4-)" "$!"$'\tsleep\tby hand'
+}
+
 @test "acquire --while-pid of a process that does not exist or is a zombie is a usage error" {
 	run -64 "$FAIRLOCK" acquire --while-pid 4194304 job
 	assert_line --partial 'there is no such process'
