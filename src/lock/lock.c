@@ -22,9 +22,11 @@ static void put_number(char text[NUMBER_MAX_BYTES], int64_t number, int64_t leas
 
 static int act_as(struct lock *lock, const char *owner, struct error *err)
 {
+	char shown[SHORT_MAX_BYTES];
+
 	if (!owner_is_valid(owner))
 		return fail(err, STATUS_USAGE, "cannot act as owner '%s': this is no owner id",
-			    owner);
+			    shorten(shown, owner));
 	snprintf(lock->id, sizeof(lock->id), "%s", owner);
 	lock->inherited = &lock->id;
 	lock->inherited_count = 1;
@@ -44,7 +46,7 @@ int lock_init(struct lock *lock, const struct lock_options *options, struct erro
 	lock->inherited_count = owner_inherited(&lock->inherited);
 	if (lock->inherited_count == HELD_MAX)
 		return fail(err, STATUS_USAGE, "cannot take lock %s: inside %d others",
-			    options->name, HELD_MAX);
+			    lock->keys.shown, HELD_MAX);
 	owner_describe(lock->by, options->pid ? options->pid : getpid(), options->words,
 		       options->reason);
 	put_number(lock->lease, options->lease_ms, 0);
@@ -67,10 +69,12 @@ static bool is_tagged(const struct redisReply *reply, const char *tag, size_t el
 
 int lock_refused(const struct redisReply *reply, struct error *err)
 {
+	char other[SHORT_MAX_BYTES];
+
 	if (is_tagged(reply, "spelled", 2))
 		return fail(err, STATUS_USAGE,
 			    "cannot use this name: it shares keys with %s, which is in use",
-			    reply_text(reply, 1));
+			    shorten(other, reply_text(reply, 1)));
 	if (is_tagged(reply, "version", 3))
 		return fail(err, STATUS_CONFIG,
 			    "cannot use this lock: fairlock with protocol version %lld uses it, "

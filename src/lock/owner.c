@@ -63,24 +63,38 @@ bool owner_is_valid(const char *id)
 	return is_owner(id, strlen(id));
 }
 
-int owner_inherited(char (**ids)[OWNER_MAX_BYTES])
+static bool is_listed(char (*ids)[OWNER_MAX_BYTES], int count, const char *word, size_t length)
 {
-	static char list[HELD_MAX][OWNER_MAX_BYTES]; /* 16 kB, most of them never touched */
-	const char *word = getenv("FAIRLOCK_HELD");
-	int count = 0;
+	for (int i = 0; i < count; i++)
+		if (strncmp(ids[i], word, length) == 0 && ids[i][length] == '\0')
+			return true;
+	return false;
+}
+
+/* Adds the owner ids of a variable. Returns how many there are then. */
+static int list_owners(char (*ids)[OWNER_MAX_BYTES], int count, const char *variable)
+{
+	const char *word = getenv(variable);
 
 	while (word && *word && count < HELD_MAX) {
 		size_t length = strcspn(word, WORD_SEPARATOR);
 
-		if (is_owner(word, length)) {
-			memcpy(list[count], word, length);
-			list[count++][length] = '\0';
+		if (is_owner(word, length) && !is_listed(ids, count, word, length)) {
+			memcpy(ids[count], word, length);
+			ids[count++][length] = '\0';
 		}
 		word += length;
 		word += strspn(word, WORD_SEPARATOR);
 	}
-	*ids = list;
 	return count;
+}
+
+int owner_inherited(char (**ids)[OWNER_MAX_BYTES])
+{
+	static char list[HELD_MAX][OWNER_MAX_BYTES]; /* 16 kB, most of them never touched */
+
+	*ids = list;
+	return list_owners(list, list_owners(list, 0, "FAIRLOCK_OWNER"), "FAIRLOCK_HELD");
 }
 
 /* Appends text, with '?' for control characters, and the separator behind it ('\0': none). most:

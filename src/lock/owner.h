@@ -26,8 +26,9 @@ void owner_draw_secret(char secret[SECRET_BYTES]);
 /* Whether a text may be an owner id, of ours or of Redisson. */
 bool owner_is_valid(const char *id);
 
-/* Splits $FAIRLOCK_HELD, the owner ids of the enclosing holds, into a static array. Returns how
- * many there are, at most HELD_MAX. Skips words that are no owner ids. */
+/* Lists the owner ids that we inherited, each once, in a static array: $FAIRLOCK_OWNER, and
+ * $FAIRLOCK_HELD, those of the enclosing holds. Returns how many there are, at most HELD_MAX. Skips
+ * words that are no owner ids. Which of them holds a lock, only the server can say. */
 int owner_inherited(char (**ids)[OWNER_MAX_BYTES]);
 
 /* Describes a process: "HOST\tPID\tUSER\tCOMMAND". words: the command, ended by NULL. With a reason

@@ -55,12 +55,15 @@ static void close_all_but(int *keep, size_t count)
 static void tell_loss(const struct hold *hold, struct messenger *messenger)
 {
 	const char *name = hold->lock->keys.shown;
+	const char *why = hold->state == HOLD_LOST ? hold->why : hold_trouble(hold);
+	const size_t taken = strlen("lost lock : ") + count_characters(name);
+	char cut[OWNER_SHOWN_BYTES];
 
 	if (hold->state == HOLD_RELEASED)
 		message_event(messenger, LOG_INFO, "lock %s was given back", name);
 	else
 		message_event(messenger, LOG_ERR, "lost lock %s: %s", name,
-			      hold->state == HOLD_LOST ? hold->why : hold_trouble(hold));
+			      shorten_to(cut, MESSAGE_CHARACTERS - taken, why));
 }
 
 static _Noreturn void keep(struct hold *hold, const struct wait *wait)

@@ -92,6 +92,27 @@ says() {
 	says "n0{36}\.\.\.: timed out after 100ms, held by .*\.\.\. \(pid 4194304.*\) for $time" wrap -w 100ms "n$long" true
 }
 
+@test "messages about a lock with a long name and a command with a long path stay under 160 characters" {
+	local name path
+
+	name=$(printf '%0100d' 0)
+	path=$PWD/$(printf '%0100d' 1)
+	ln -s "$(command -v sleep)" "$path"
+	background "$FAIRLOCK" wrap "$name" "$path" 600 2>lost
+	wait_until "$FAIRLOCK" status -q "$name"
+	"$FAIRLOCK" release --force "$name" >/dev/null
+	wait_until test -s lost
+	assert_regex "$(<lost)" '^fairlock: lost lock 0{37}\.\.\.: somebody broke it by force; stopping /.{36}\.\.\.$'
+	run -124 "$FAIRLOCK" wrap --max-hold 100ms "$name" "$path" 600
+	assert_output --regexp '^fairlock: lock 0{37}\.\.\. was held for 100ms, as long as --max-hold allows; stopping /.{36}\.\.\.$'
+	run -127 "$FAIRLOCK" wrap "$name" "$path.not" 600
+	assert_output --regexp '^fairlock: cannot execute /.{36}\.\.\.: No such file or directory$'
+	run -76 "$FAIRLOCK" release --owner 1:1 "$name"
+	assert_output 'fairlock: cannot release lock 0000000000000000000000000000000000000...: not held by this owner (any more)'
+	run -64 "$FAIRLOCK" renew --owner "x$name" "$name"
+	assert_line --index 0 "fairlock: cannot act as owner 'x000000000000000000000000000000000000...': this is no owner id"
+}
+
 # ---- --skip ----
 
 @test "--skip ends with 0, silently and at once, if the lock is busy, and runs COMMAND if it is free" {

@@ -154,18 +154,21 @@ static void check_name(const char *name)
 	}
 }
 
-/* Another program may set $FAIRLOCK_HELD to anything. */
+/* Another program may set these variables to anything. */
 static void check_held(const char *words)
 {
 	char(*ids)[OWNER_MAX_BYTES];
 	int count;
 
 	setenv("FAIRLOCK_HELD", words, 1);
+	setenv("FAIRLOCK_OWNER", words, 1);
 	count = owner_inherited(&ids);
 	unsetenv("FAIRLOCK_HELD");
+	unsetenv("FAIRLOCK_OWNER");
 	HOLDS(count >= 0 && count <= HELD_MAX);
 	for (int i = 0; i < count; i++)
-		HOLDS(owner_is_valid(ids[i]) && strstr(words, ids[i]));
+		HOLDS(owner_is_valid(ids[i]) && strstr(words, ids[i]) &&
+		      (i == 0 || strcmp(ids[i], ids[i - 1]) != 0));
 }
 
 /* Whatever the room, a description fits. */

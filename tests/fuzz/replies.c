@@ -38,6 +38,7 @@ static const struct {
 	{SEEDS, "acquire job", false},
 	{SENTINELS, "wrap -v -w 20 job true", false},
 	{SENTINELS, "release --force job", false},
+	{SOCKET, "wrap -w 60 --report 5 --reason why job true", false},
 };
 
 /* Whether a message in the script may hand the lock over: it repeats the secret. */
