@@ -13,6 +13,13 @@ local function has_hold(entry)
 	return string.find(state.holds or '', entry, 1, true) ~= nil
 end
 
+-- The present holder, for people: its owner id, what is known about it, and for how many ms it has held the
+-- lock. '', '' and -1: unknown, or nobody holds the lock.
+local function about(owner)
+	local ours = owner and state.owner == owner
+	return owner or '', ours and state.by or '', ours and state.since and math.max(0, now - state.since) or -1
+end
+
 -- Present means subscribed, in either way. The count that PUBLISH returns would include pattern
 -- subscribers, and so raise the dead. In which way is remembered: nobody else listens there.
 local ways = {}

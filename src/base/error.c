@@ -25,14 +25,21 @@ int fail(struct error *err, enum status status, const char *format, ...)
 
 void tame(char *text)
 {
+	char *end = text;
+
 	while (*text) {
 		uint32_t code = 0;
-		size_t length = utf8_decode(text, &code);
+		const size_t length = utf8_decode(text, &code);
 
-		if (length == 0 || utf8_is_control(code))
-			memset(text, '?', length > 0 ? length : 1);
+		if (length == 0 || utf8_is_harmful(code)) {
+			*end++ = '?';
+		} else {
+			memmove(end, text, length);
+			end += length;
+		}
 		text += length > 0 ? length : 1;
 	}
+	*end = '\0';
 }
 
 /* A pipe that is ready has room for a line; a terminal that Ctrl-S holds up is not ready. */

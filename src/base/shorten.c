@@ -1,7 +1,7 @@
 /* Counts characters, not columns: a message is no table. */
 #include "base/shorten.h"
 
-#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -22,12 +22,27 @@ static size_t length_of(const char *text, size_t count)
 	return (size_t)(end - text);
 }
 
-const char *shorten(char shown[SHORT_MAX_BYTES], const char *text)
+size_t count_characters(const char *text)
 {
-	const size_t whole = length_of(text, SHORT_CHARACTERS);
-	const size_t kept = text[whole] ? length_of(text, SHORT_CHARACTERS - strlen(dots)) : whole;
+	size_t count = 0;
+
+	for (; *text; count++)
+		text += length_of(text, 1);
+	return count;
+}
+
+const char *shorten_to(char *shown, size_t characters, const char *text)
+{
+	const size_t whole = length_of(text, characters);
+	const size_t mark = strlen(dots) < characters ? strlen(dots) : characters;
+	const size_t kept = text[whole] ? length_of(text, characters - mark) : whole;
 
 	memcpy(shown, text, kept);
-	strcpy(shown + kept, text[whole] ? dots : "");
+	snprintf(shown + kept, mark + 1, "%s", text[whole] ? dots : "");
 	return shown;
+}
+
+const char *shorten(char shown[SHORT_MAX_BYTES], const char *text)
+{
+	return shorten_to(shown, SHORT_CHARACTERS, text);
 }

@@ -10,6 +10,7 @@
 #include "base/duration.h"
 #include "base/number.h"
 #include "base/signal_names.h"
+#include "base/utf8.h"
 #include "cli/command.h"
 #include "redis/server_url.h"
 
@@ -98,6 +99,21 @@ static int parse_on_lost(const char *value, int64_t *number)
 	return -1;
 }
 
+/* Other people read it on their terminals. */
+static int parse_reason(const char *value, int64_t *number)
+{
+	*number = (int64_t)strlen(value);
+	while (*value) {
+		uint32_t code;
+		const size_t length = utf8_decode(value, &code);
+
+		if (length == 0 || utf8_is_harmful(code))
+			return -1;
+		value += length;
+	}
+	return 0;
+}
+
 static int parse_value(const struct option_row *row, const char *value, int64_t *number)
 {
 	switch (row->kind) {
@@ -108,6 +124,8 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 	case OPTION_URL:
 		*number = (int64_t)strlen(value);
 		return 0;
+	case OPTION_REASON:
+		return parse_reason(value, number);
 	case OPTION_DURATION:
 	case OPTION_PERIOD:
 		return duration_parse(value, number);
@@ -131,6 +149,7 @@ static void store(void *member, enum option_kind kind, const char *value, int64_
 	case OPTION_TEXT:
 	case OPTION_FILE:
 	case OPTION_URL:
+	case OPTION_REASON:
 		*(const char **)member = value;
 		break;
 	case OPTION_DURATION:
@@ -186,6 +205,10 @@ int options_settle(struct options *options, const struct command *command, struc
 {
 	const int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
 
+	if (options->skip) {
+		options->no_wait = options->quiet = true;
+		options->conflict_status = STATUS_OK;
+	}
 	if (options->wait_ms == 0)
 		options->no_wait = true;
 	if (command->bit == COMMAND_WRAP && options->kill_after_ms >= 0 &&

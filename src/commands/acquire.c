@@ -12,10 +12,13 @@
 #include "base/message.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/read_file.h"
 #include "lock/hold.h"
 #include "lock/wait.h"
 #include "lock/wait_result.h"
 #include "supervise/keepalive.h"
+
+#define WORDS_MAX 64
 
 /* The process is pinned before we queue: by the time of the grant another may have its number. */
 static int pin_process(pid_t pid, int *pidfd, struct error *err)
@@ -37,6 +40,46 @@ static int pin_process(pid_t pid, int *pidfd, struct error *err)
 		return fail(err, STATUS_USAGE, "cannot watch process %d: it has ended", (int)pid);
 	}
 	return 0;
+}
+
+/* The command line of the process that the lock is for, or our own. */
+struct words {
+	char text[BY_MAX_BYTES];
+	char *list[WORDS_MAX + 1]; /* ended by NULL */
+};
+
+/* Reads a file of /proc/PID. Returns the length of its text, without zero bytes at the end. */
+static size_t read_proc(struct words *words, pid_t pid, const char *file)
+{
+	char path[40];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	length = read_file(read_file_open(path), words->text, sizeof(words->text) - 1);
+	while (length > 0 && (words->text[length - 1] == '\0' || words->text[length - 1] == '\n'))
+		length--;
+	if (length < 0)
+		length = 0;
+	words->text[length] = '\0';
+	return (size_t)length;
+}
+
+/* A process of the kernel, or one whose command line we may not see, has a name at least. */
+static char *const *describe(struct words *words, pid_t pid)
+{
+	size_t length = pid ? read_proc(words, pid, "cmdline") : 0;
+	int count = 0;
+
+	if (pid && length == 0)
+		length = read_proc(words, pid, "comm");
+	if (length == 0)
+		strcpy(words->text, "fairlock acquire");
+	for (size_t at = 0; (at == 0 || at < length) && count < WORDS_MAX; count++) {
+		words->list[count] = words->text + at;
+		at += strlen(words->text + at) + 1;
+	}
+	words->list[count] = NULL;
+	return words->list;
 }
 
 static int write_grant(const struct lock *lock, bool as_json, struct error *err)
@@ -112,8 +155,7 @@ static int get_and_hand_out(const struct wait *wait, struct lock *lock, struct c
 static int run_acquire(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
-	char name[] = "fairlock acquire";
-	char *words[] = {name, NULL};
+	struct words words;
 	struct signal_fd signals;
 	struct deadline_poll loop;
 	struct lock lock;
@@ -122,6 +164,9 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 			    .messenger = invocation->messenger,
 			    .signals = &signals,
 			    .loop = &loop};
+
+	if (pin_process(options->while_pid, &wait.pidfd, err) < 0)
+		return -1;
 	const struct lock_options wanted = {.name = invocation->argv[0],
 					    .kind = LOCK_ACQUIRE,
 					    .lease_ms = options->lease_ms ? options->lease_ms
@@ -130,12 +175,13 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 					    .replicas = options->replicas,
 					    .replicas_ms = options->connect_timeout_ms,
 					    .owner = options->owner,
-					    .words = words};
+					    .pid = options->while_pid,
+					    .words = describe(&words, options->while_pid),
+					    .reason = options->reason};
 	int result;
 
-	if (lock_init(&lock, &wanted, err) < 0 ||
-	    pin_process(options->while_pid, &wait.pidfd, err) < 0 ||
-	    signal_fd_open(&signals, err) < 0 || deadline_poll_open(&loop, err) < 0)
+	if (lock_init(&lock, &wanted, err) < 0 || signal_fd_open(&signals, err) < 0 ||
+	    deadline_poll_open(&loop, err) < 0)
 		return -1;
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	result = get_and_hand_out(&wait, &lock, &client, status, err);

@@ -14,7 +14,7 @@ static int release_as(struct owner_call *call, const char *owner, struct release
 		      struct error *err)
 {
 	const struct options *options = call->invocation->options;
-	const char *name = call->lock.keys.name;
+	const char *name = call->lock.keys.shown;
 	struct request request;
 	char token[NUMBER_MAX_BYTES] = "";
 
@@ -32,9 +32,9 @@ static int release_as(struct owner_call *call, const char *owner, struct release
 
 static void say_whose(const struct lock *lock, const struct release_reply *reply)
 {
-	char holder[300], owner[OWNER_MAX_BYTES];
+	char holder[OWNER_SHOWN_BYTES], owner[OWNER_MAX_BYTES];
 
-	owner_show(holder, sizeof(holder), reply->by);
+	owner_show(holder, MESSAGE_CHARACTERS, reply->by);
 	snprintf(owner, sizeof(owner), "%s", reply->owner);
 	tame(holder);
 	tame(owner);
@@ -62,9 +62,9 @@ static int report(const struct lock *lock, const struct options *options,
 	case RELEASE_NOT_ACQUIRED:
 		return fail(err, STATUS_NOT_HELD,
 			    "cannot release lock %s: wrap holds it until its command ends",
-			    lock->keys.name);
+			    lock->keys.shown);
 	case RELEASE_NOT_HELD:
-		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: %s", lock->keys.name,
+		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: %s", lock->keys.shown,
 			    options->force ? "the token is not its holder's"
 					   : "not held by this owner (any more)");
 	}

@@ -10,7 +10,7 @@ static int renew_as(struct owner_call *call, const char *owner, struct renew_rep
 {
 	struct request request;
 
-	message_step(call->invocation->messenger, "renewing lock %s as %s", call->lock.keys.name,
+	message_step(call->invocation->messenger, "renewing lock %s as %s", call->lock.keys.shown,
 		     owner);
 	wire_renew_as(&call->lock, &request, owner);
 	if (owner_call_make(call, &request, err) < 0)
@@ -35,10 +35,10 @@ static int run_renew(const struct invocation *invocation, int *status, struct er
 	if (result == 0 && reply.outcome == RENEW_LOST)
 		return fail(err, STATUS_NOT_HELD,
 			    "cannot renew lock %s: not held by this owner (any more)",
-			    call.lock.keys.name);
+			    call.lock.keys.shown);
 	if (result == 0)
 		message_step(invocation->messenger, "renewed lock %s in %s, its lease ends in %s",
-			     call.lock.keys.name,
+			     call.lock.keys.shown,
 			     duration_show(took, clock_ms() - call.client.sent_ms),
 			     duration_show(left, reply.ttl_ms));
 	*status = STATUS_OK;

@@ -32,7 +32,7 @@ static int not_started(const struct job *job, int cause, struct error *err)
 			     : is_short      ? STATUS_OS
 					     : STATUS_NOT_EXECUTABLE;
 
-	return fail(err, status, "cannot execute %s: %s", job->argv[0], strerror(cause));
+	return fail(err, status, "cannot execute %s: %s", job->shown, strerror(cause));
 }
 
 static int end_as_command(const struct job *job, const struct ending *ending, int *status,
@@ -130,14 +130,14 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 	struct deadline_poll loop;
 	struct lock lock;
 	struct client client;
-	const struct job job = {.options = options,
-				.messenger = invocation->messenger,
-				.signals = &signals,
-				.loop = &loop,
-				.lock = &lock,
-				.client = &client,
-				.argv = argv,
-				.kill_after_ms = kill_after(options, lease_ms)};
+	struct job job = {.options = options,
+			  .messenger = invocation->messenger,
+			  .signals = &signals,
+			  .loop = &loop,
+			  .lock = &lock,
+			  .client = &client,
+			  .argv = argv,
+			  .kill_after_ms = kill_after(options, lease_ms)};
 	const struct wait wait = {.options = options,
 				  .messenger = invocation->messenger,
 				  .signals = &signals,
@@ -152,9 +152,11 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 					    .min_hold_ms = options->min_hold_ms,
 					    .once_per_ms = options->once_per_ms,
 					    .handable = true,
-					    .words = argv};
+					    .words = argv,
+					    .reason = options->reason};
 	int result;
 
+	shorten(job.shown, argv[0]);
 	if (lock_init(&lock, &wanted, err) < 0 || signal_fd_open(&signals, err) < 0 ||
 	    deadline_poll_open(&loop, err) < 0)
 		return -1;

@@ -64,7 +64,10 @@ static void renew(struct hold *hold)
 
 static void lose(struct hold *hold, const struct renew_reply *reply)
 {
-	char holder[256];
+	/* "lost lock NAME: it is held by HOLDER now; stopping COMMAND" */
+	const size_t taken = strlen("lost lock : it is held by  now; stopping ") +
+			     SHORT_CHARACTERS + count_characters(hold->lock->keys.shown);
+	char holder[OWNER_SHOWN_BYTES];
 
 	/* DEL and the end of a lease publish nothing: a message means a release */
 	hold->state = hold->is_told && hold->lock->kind == LOCK_ACQUIRE ? HOLD_RELEASED : HOLD_LOST;
@@ -72,7 +75,7 @@ static void lose(struct hold *hold, const struct renew_reply *reply)
 		hold->state = HOLD_LOST;
 		snprintf(hold->why, sizeof(hold->why), "somebody broke it by force");
 	} else if (strcmp(reply->why, "taken") == 0 && *reply->by) {
-		owner_show(holder, sizeof(holder), reply->by);
+		owner_show(holder, MESSAGE_CHARACTERS - taken, reply->by);
 		snprintf(hold->why, sizeof(hold->why), "it is held by %s now", holder);
 	} else if (strcmp(reply->why, "taken") == 0) {
 		snprintf(hold->why, sizeof(hold->why), "somebody else holds it now");
@@ -172,13 +175,13 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 		return -1;
 	if (reply.outcome != RELEASED && reply.outcome != RELEASE_KEPT)
 		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: it is not held any more",
-			    hold->lock->keys.name);
+			    hold->lock->keys.shown);
 	return reply.outcome == RELEASE_KEPT;
 }
 
 void hold_release_and_tell(struct hold *hold, struct messenger *messenger, int64_t until_ms)
 {
-	const char *name = hold->lock->keys.name;
+	const char *name = hold->lock->keys.shown;
 	const int64_t from_ms = clock_ms();
 	struct connection_trace steps = {.messenger = messenger};
 	char took[DURATION_MAX_BYTES], held[DURATION_MAX_BYTES];

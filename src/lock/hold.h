@@ -29,7 +29,7 @@ struct hold {
 	int64_t took_ms;     /* how long the last one took ... */
 	int64_t left_ms;     /* ... and how much of the lease was left when it was asked for */
 	int64_t patience_ms; /* the client's timeout when it came to us */
-	char why[400];       /* why it is lost, or about to be, for people; or "" */
+	char why[700];       /* why it is lost, or about to be, for people; or "" */
 };
 
 /* Takes over a lock that was just granted over this client. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "redis/reply.h"
@@ -21,9 +22,11 @@ static void put_number(char text[NUMBER_MAX_BYTES], int64_t number, int64_t leas
 
 static int act_as(struct lock *lock, const char *owner, struct error *err)
 {
+	char shown[SHORT_MAX_BYTES];
+
 	if (!owner_is_valid(owner))
 		return fail(err, STATUS_USAGE, "cannot act as owner '%s': this is no owner id",
-			    owner);
+			    shorten(shown, owner));
 	snprintf(lock->id, sizeof(lock->id), "%s", owner);
 	lock->inherited = &lock->id;
 	lock->inherited_count = 1;
@@ -43,8 +46,9 @@ int lock_init(struct lock *lock, const struct lock_options *options, struct erro
 	lock->inherited_count = owner_inherited(&lock->inherited);
 	if (lock->inherited_count == HELD_MAX)
 		return fail(err, STATUS_USAGE, "cannot take lock %s: inside %d others",
-			    options->name, HELD_MAX);
-	owner_describe(lock->by, options->words);
+			    lock->keys.shown, HELD_MAX);
+	owner_describe(lock->by, options->pid ? options->pid : getpid(), options->words,
+		       options->reason);
 	put_number(lock->lease, options->lease_ms, 0);
 	put_number(lock->limit, options->max_queue, 0);
 	put_number(lock->min_hold, options->min_hold_ms, 1);
@@ -65,10 +69,12 @@ static bool is_tagged(const struct redisReply *reply, const char *tag, size_t el
 
 int lock_refused(const struct redisReply *reply, struct error *err)
 {
+	char other[SHORT_MAX_BYTES];
+
 	if (is_tagged(reply, "spelled", 2))
 		return fail(err, STATUS_USAGE,
 			    "cannot use this name: it shares keys with %s, which is in use",
-			    reply_text(reply, 1));
+			    shorten(other, reply_text(reply, 1)));
 	if (is_tagged(reply, "version", 3))
 		return fail(err, STATUS_CONFIG,
 			    "cannot use this lock: fairlock with protocol version %lld uses it, "
@@ -130,16 +136,29 @@ static int read_place(struct lock *lock, const struct client *client, struct ask
 	return copy_text(lock->ticket, sizeof(lock->ticket), reply_text(client->reply, 1));
 }
 
+/* OWNER BY HELD */
+static struct holder read_holder(const struct redisReply *reply, size_t at)
+{
+	return (struct holder){.owner = reply_text(reply, at),
+			       .by = reply_text(reply, at + 1),
+			       .held_ms =
+				       reply_count(reply) > at + 2
+					       ? within(reply_number(reply, at + 2), -1, TTL_MAX_MS)
+					       : -1};
+}
+
 int lock_read_answer(struct lock *lock, const struct client *client, struct ask_reply *out,
 		     struct error *err)
 {
 	static const struct {
 		const char *tag;
-		size_t elements;
+		size_t elements; /* at least, of which the holder's are the last */
 		enum ask_outcome outcome;
+		size_t holder;
 	} answers[] = {
-		{"granted", 6, ASK_GRANTED}, {"queued", 6, ASK_QUEUED}, {"busy", 3, ASK_BUSY},
-		{"full", 2, ASK_FULL},       {"ran", 2, ASK_RAN},       {"removed", 1, ASK_REMOVED},
+		{"granted", 6, ASK_GRANTED, 6}, {"queued", 6, ASK_QUEUED, 6},
+		{"busy", 3, ASK_BUSY, 1},       {"full", 2, ASK_FULL, 2},
+		{"ran", 2, ASK_RAN, 2},         {"removed", 1, ASK_REMOVED, 1},
 	};
 	const struct redisReply *reply = client->reply;
 
@@ -150,7 +169,7 @@ int lock_read_answer(struct lock *lock, const struct client *client, struct ask_
 					  .waiters = reply_number(reply, 1),
 					  .replicas = client->replicas,
 					  .ran_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS),
-					  .by = reply_text(reply, 2)};
+					  .holder = read_holder(reply, answers[i].holder)};
 		if ((out->outcome == ASK_GRANTED && read_grant(lock, client, out) < 0) ||
 		    (out->outcome == ASK_QUEUED && read_place(lock, client, out) < 0))
 			return reply_nonsense(err);
@@ -200,4 +219,10 @@ int lock_read_release(const struct redisReply *reply, struct release_reply *out,
 	else
 		return lock_refused(reply, err);
 	return 0;
+}
+
+const struct holder *lock_read_leave(const struct redisReply *reply, struct holder *holder)
+{
+	*holder = read_holder(reply, 1);
+	return is_tagged(reply, "left", 4) && *holder->owner ? holder : NULL;
 }

@@ -68,13 +68,13 @@ enum ask_outcome {
 /* The answer of the acquire script. Fields belong to outcomes; texts live as long as the reply. */
 struct ask_reply {
 	enum ask_outcome outcome;
-	int64_t ask_in_ms;  /* queued: when to ask again at the latest */
-	bool first;         /* queued: no waiter stands before us */
-	int64_t ttl_ms;     /* queued: of the lock; -1: it has none */
-	long long waiters;  /* full */
-	long long replicas; /* unsafe: so many know */
-	int64_t ran_ms;     /* ran: so long ago */
-	const char *by;     /* busy: about the holder */
+	int64_t ask_in_ms;    /* queued: when to ask again at the latest */
+	bool first;           /* queued: no waiter stands before us */
+	int64_t ttl_ms;       /* queued: of the lock; -1: it has none */
+	long long waiters;    /* full */
+	long long replicas;   /* unsafe: so many know */
+	int64_t ran_ms;       /* ran: so long ago */
+	struct holder holder; /* not granted, nor queued */
 };
 
 enum renew_outcome {
@@ -118,7 +118,9 @@ struct lock_options {
 	int64_t once_per_ms; /* not if a COMMAND was started less than nine tenths of so long ago */
 	bool handable;      /* a message may hand it over; replicas and once_per_ms rule that out */
 	const char *owner;  /* to act as; NULL: as the owners of the enclosing holds */
-	char *const *words; /* the command that `queue` and `status` show, ended by NULL */
+	pid_t pid;          /* of the process that `queue` and `status` show; 0: ours */
+	char *const *words; /* its command, ended by NULL */
+	const char *reason; /* to show instead of the command's arguments; NULL: none */
 };
 
 /* Makes this process's id and collects what it inherited. */
@@ -137,6 +139,9 @@ int lock_read_renewal(struct lock *lock, const struct client *client, struct ren
 		      struct error *err);
 
 int lock_read_release(const struct redisReply *reply, struct release_reply *out, struct error *err);
+
+/* Reads what the leave script says of the holder; NULL: another reply, or nobody holds the lock. */
+const struct holder *lock_read_leave(const struct redisReply *reply, struct holder *holder);
 
 /* Turns a reply that the caller did not expect into an error: another spelling of the name is in
  * use (STATUS_USAGE), another version of fairlock uses the lock (STATUS_CONFIG), or it makes no

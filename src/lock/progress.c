@@ -32,7 +32,8 @@ struct text {
 	char bytes[TEXT_MAX_BYTES];
 	size_t length;
 	bool urgent;
-	bool brief; /* only what matters most */
+	bool brief;  /* only what matters most */
+	bool no_pid; /* for the command's sake */
 };
 
 __attribute__((format(printf, 2, 3))) static void say(struct text *text, const char *format, ...)
@@ -106,19 +107,23 @@ static void say_turn(struct text *text, const struct waiter_view *view)
 		say(text, ", turn soon");
 }
 
-/* The command comes last, since it may be long. */
+/* The command comes last, since it may be long. With a reason, it is a word. */
 static void say_process(struct text *text, const struct waiter_view *view)
 {
 	struct owner_process process;
+	const char *command;
 
 	if (!*view->by) {
 		say(text, " by %s", view->owner);
 		return;
 	}
 	owner_parse(&process, view->by);
-	say(text, " by %s@%.*s, pid %s: %s", process.user,
-	    (int)strcspn(process.host, text->brief ? "." : ""), process.host, process.pid,
-	    text->brief ? owner_without_folder(process.command) : process.command);
+	command = text->brief ? owner_without_folder(process.command) : process.command;
+	say(text, " by %s@%.*s", process.user, (int)strcspn(process.host, text->brief ? "." : ""),
+	    process.host);
+	if (!text->no_pid)
+		say(text, ", pid %s", process.pid);
+	say(text, ": %s%s%s", command, *process.reason ? ": " : "", process.reason);
 }
 
 static void say_holder(struct text *text, const struct waiter_view *view, bool has_room)
@@ -139,14 +144,13 @@ static void say_holder(struct text *text, const struct waiter_view *view, bool h
 }
 
 static void compose(struct text *text, const struct progress *line, const char *name,
-		    const struct waiter_view *view, const char *trouble, bool brief)
+		    const struct waiter_view *view, const char *trouble)
 {
 	const int columns = line->terminal.columns;
-	const bool has_room = columns >= COLUMNS_PREFIX && !brief;
+	const bool has_room = columns >= COLUMNS_PREFIX && !text->brief;
 	char shown[DURATION_MAX_BYTES], cut[TEXT_MAX_BYTES / 4];
 
 	text->length = 0;
-	text->brief = brief;
 	text->urgent = trouble != NULL;
 	terminal_cut(&line->terminal, cut, sizeof(cut), name, columns / 3);
 	say(text, "%s%s: ", has_room ? "fairlock: " : "", cut);
@@ -225,6 +229,11 @@ static void put_line(struct progress *line, const char *text, int taken, bool ur
 	line->taken = taken;
 }
 
+static bool is_too_long(const struct progress *line, const struct text *text)
+{
+	return terminal_width(&line->terminal, text->bytes) >= line->terminal.columns;
+}
+
 void progress_draw(struct progress *line, const char *name, const struct waiter_view *view,
 		   const char *trouble)
 {
@@ -242,9 +251,14 @@ void progress_draw(struct progress *line, const char *name, const struct waiter_
 	terminal_measure(&line->terminal, line->fd);
 	if (line->terminal.columns < COLUMNS_LEAST)
 		return;
-	compose(&text, line, name, view, trouble, false);
-	if (terminal_width(&line->terminal, text.bytes) >= line->terminal.columns)
-		compose(&text, line, name, view, trouble, true);
+	text.brief = text.no_pid = false;
+	compose(&text, line, name, view, trouble);
+	text.brief = is_too_long(line, &text);
+	if (text.brief)
+		compose(&text, line, name, view, trouble);
+	text.no_pid = line->terminal.columns < COLUMNS_PREFIX && is_too_long(line, &text);
+	if (text.no_pid)
+		compose(&text, line, name, view, trouble);
 	/* the last column stays free: some terminals go on to the next line when it is taken */
 	taken = terminal_cut(&line->terminal, cut, sizeof(cut), text.bytes,
 			     line->terminal.columns - 1);

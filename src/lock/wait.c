@@ -11,6 +11,7 @@
 #include "lock/handover.h"
 #include "lock/progress.h"
 #include "lock/wait_leave.h"
+#include "lock/wait_report.h"
 #include "lock/wait_result.h"
 #include "lock/wait_show.h"
 #include "lock/waiter_view.h"
@@ -56,7 +57,7 @@ static void ask(struct waiting *w)
 {
 	struct request request;
 
-	message_step(w->wait->messenger, "asking for lock %s as %s", w->lock->keys.name,
+	message_step(w->wait->messenger, "asking for lock %s as %s", w->lock->keys.shown,
 		     w->lock->id);
 	if (w->first)
 		hear_outsiders(w);
@@ -82,7 +83,7 @@ static void tell_missing_ttl(struct waiting *w, int64_t ttl_ms)
 		progress_clear(&w->progress);
 		message(w->wait->messenger, LOG_NOTICE,
 			"lock %s has no time to live: it is held until somebody deletes it",
-			w->lock->keys.name);
+			w->lock->keys.shown);
 	}
 	w->told_no_ttl = ttl_ms == -1;
 }
@@ -102,9 +103,11 @@ static bool is_time_to_stand_by(const struct waiting *w)
 static void queued(struct waiting *w, const struct ask_reply *reply)
 {
 	if (!w->told_queued)
-		message_step(w->wait->messenger, "waiting for lock %s", w->lock->keys.name);
+		message_step(w->wait->messenger, "waiting for lock %s", w->lock->keys.shown);
 	if (!w->told_queued && !w->wait->options->quiet)
 		progress_start(&w->progress);
+	if (!w->told_queued)
+		wait_report_begin(w);
 	w->told_queued = true;
 	w->place_due = w->wait->messenger->verbose && w->view_ms != NEVER_MS;
 	w->sign_ms = clock_ms() + reply->ask_in_ms;
@@ -128,11 +131,11 @@ static int granted(struct waiting *w, struct error *err)
 		got_it(w);
 		return 0;
 	}
-	message_step(w->wait->messenger, "the grant of lock %s came late", w->lock->keys.name);
+	message_step(w->wait->messenger, "the grant of lock %s came late", w->lock->keys.shown);
 	if (++w->late_grants == LATE_GRANTS)
 		return fail(err, STATUS_UNAVAILABLE,
 			    "cannot get lock %s: each grant came late; a longer --lease helps",
-			    w->lock->keys.name);
+			    w->lock->keys.shown);
 	ask(w);
 	return 0;
 }
@@ -154,7 +157,8 @@ static int asked(struct waiting *w, struct error *err)
 	if (reply.outcome == ASK_RAN && w->late_grants > 0)
 		return fail(err, STATUS_NOT_HELD,
 			    "lost lock %s before its command began, which counts for --once-per",
-			    w->lock->keys.name);
+			    w->lock->keys.shown);
+	w->holder_is_said = true;
 	return wait_result_refused(err, w->lock, &reply, w->wait->options->once_per_ms);
 }
 
@@ -239,10 +243,12 @@ static int take_events(struct waiting *w, struct error *err)
 		case CLIENT_NOTHING:
 			return 0;
 		case CLIENT_REPLY:
-			if (w->viewing)
+			if (w->viewing) {
 				wait_show_answer(w);
-			else
+				wait_report_answer(w);
+			} else {
 				result = asked(w, err);
+			}
 			break;
 		case CLIENT_MESSAGE:
 			heard(w);
@@ -281,11 +287,13 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 	int64_t wake = client_wait(w->client, &slots[SLOT_CLIENT]);
 
 	wake = earliest(wake, earliest(ask_again_ms(w), w->until_ms));
-	wake = earliest(wake, w->progress.draw_ms);
+	wake = earliest(wake, earliest(w->progress.draw_ms, wait_report_wake_ms(w)));
 	if (deadline_poll(w->wait->loop, slots, SLOTS, wake, err) < 0)
 		return -1;
-	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w)))
+	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w))) {
+		w->holder_is_said = true;
 		return wait_result_stopped(err, w->lock, *signo);
+	}
 	if (slots[SLOT_SIGNALS].revents)
 		progress_hurry(&w->progress); /* the terminal has another size, or is ours again */
 	if (slots[SLOT_PID].revents)
@@ -303,6 +311,7 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 			      .lock = lock,
 			      .client = client,
 			      .until_ms = NEVER_MS,
+			      .report_ms = NEVER_MS,
 			      .steps = {.messenger = wait->messenger}};
 	lock->wanted_ms = clock_ms();
 	progress_init(&w->progress);
@@ -334,6 +343,7 @@ static int do_what_is_due(struct waiting *w, struct error *err)
 		wait_show_redraw(w);
 	if (w->place_due && !client_has_request(w->client))
 		wait_show_request(w);
+	wait_report_due(w);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* Leaving is a request of its own, which also undoes a grant that is under way. */
 #include "lock/wait_leave.h"
 
+#include "base/duration.h"
 #include "base/message.h"
 #include "cli/options.h"
 #include "lock/wait_result.h"
@@ -13,14 +14,17 @@
 
 int wait_timed_out(const struct waiting *w, struct error *err)
 {
+	char text[DURATION_MAX_BYTES];
+
 	if (w->client->phase == REQUEST_CONFIRMING)
 		return fail(err, STATUS_UNAVAILABLE,
-			    "cannot get lock %s: too few replicas know of it", w->lock->keys.name);
+			    "cannot get lock %s: too few replicas know of it", w->lock->keys.shown);
 	if (w->client->connection.attempts > 0) {
 		*err = w->client->error;
 		return -1;
 	}
-	return wait_result_not_obtained(err, w->lock, "timed out");
+	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: timed out after %s",
+		    w->lock->keys.shown, duration_show(text, w->wait->options->wait_ms));
 }
 
 /* After other failures, as a reply that makes no sense, there is nothing to leave. */
@@ -35,6 +39,7 @@ void wait_leave(struct waiting *w, struct error *err)
 	struct client *client = w->client;
 	const int64_t until_ms = clock_ms() + (client->ever_answered ? LEAVE_MS : LEAVE_UNHEARD_MS);
 	struct request request;
+	struct holder holder;
 	struct error why;
 
 	if (!client->sent_ms || w->traceless || !is_worth_leaving(err))
@@ -45,8 +50,12 @@ void wait_leave(struct waiting *w, struct error *err)
 	client->connection.timeout_ms = client->timeout_ms;
 	client_cancel(client);
 	wire_leave(w->lock, &request);
-	if (client_call(client, &request, until_ms, client->ever_answered, &why) == 0)
+	if (client_call(client, &request, until_ms, client->ever_answered, &why) == 0) {
+		if (err->status == STATUS_NOT_OBTAINED && !w->holder_is_said &&
+		    lock_read_leave(client->reply, &holder))
+			wait_result_add_holder(err, &holder);
 		return;
+	}
 	message_step(w->wait->messenger, "%s", why.text);
 	if (why.status == STATUS_UNAVAILABLE && clock_ms() >= w->until_ms)
 		*err = why;

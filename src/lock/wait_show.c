@@ -10,6 +10,9 @@
 #define VIEW_IN_CROWD_MS 5000
 #define CROWD 50
 
+/* The room of a holder behind the time of a step and the place. */
+#define PLACE_CHARACTERS 90
+
 static void draw(struct waiting *w)
 {
 	const struct error *trouble = &w->client->error;
@@ -21,13 +24,13 @@ static void draw(struct waiting *w)
 static void tell_place(struct waiting *w)
 {
 	const struct waiter_view *view = &w->view;
-	char holder[256];
+	char holder[OWNER_SHOWN_BYTES];
 
 	w->place_due = false;
 	if (!view->is_known || view->place == w->told_place)
 		return;
 	w->told_place = view->place;
-	owner_show(holder, sizeof(holder), view->by);
+	owner_show(holder, PLACE_CHARACTERS, view->by);
 	message_step(w->wait->messenger, "place %" PRId64 " of %" PRId64 "%s%s", view->place,
 		     view->waiters, *view->owner ? ", held by " : "",
 		     *view->by ? holder : view->owner);

@@ -37,6 +37,7 @@ struct waiting {
 	bool granted;
 	int late_grants;
 	bool traceless;       /* the server knows nothing of us */
+	bool holder_is_said;  /* the error names the holder, or need not */
 	bool first;           /* in the queue, as far as we know */
 	bool hears_outsiders; /* on the channel of plain Redisson locks */
 	bool may_be_next;     /* WAIT_STAND_BY is to be told */
@@ -46,6 +47,9 @@ struct waiting {
 	bool told_no_ttl;
 	bool place_due; /* --verbose: our place in the queue is to be asked for and told */
 	int64_t told_place;
+	int64_t report_ms; /* when the next report is due; NEVER_MS: none is wanted */
+	int64_t away_ms;   /* since when the server is away; 0: it is not */
+	bool told_away;
 	bool viewing;    /* the request under way is for wait_show.c only */
 	int64_t view_ms; /* when to make the next of these; NEVER_MS: we may not */
 	struct waiter_view view;

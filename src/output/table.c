@@ -17,9 +17,9 @@
 #include "base/duration.h"
 #include "base/json.h"
 #include "base/terminal.h"
-#include "base/utf8.h"
 #include "cli/options.h"
 #include "output/column_fit.h"
+#include "output/table_text.h"
 #include "output/timestamp.h"
 
 #define CHOSEN_MAX 64
@@ -200,26 +200,6 @@ static const char *text_of(const struct table *table, const struct table_row *ro
 	return cell;
 }
 
-/* libsmartcols writes bytes of JSON as they come, and escapes only ASCII's control characters.
- * Returns a copy to free. */
-static char *clean(const char *text)
-{
-	char *copy = malloc(strlen(text) * (sizeof(UTF8_REPLACEMENT) - 1) + 1);
-	char *end = copy;
-
-	while (copy && *text) {
-		uint32_t code = 0;
-		size_t length = utf8_decode(text, &code);
-		bool usable = length > 0 && !(code >= 0x7f && utf8_is_control(code));
-
-		end = usable ? mempcpy(end, text, length) : stpcpy(end, UTF8_REPLACEMENT);
-		text += length > 0 ? length : 1;
-	}
-	if (copy)
-		*end = '\0';
-	return copy;
-}
-
 static void print_value(struct json *json, const struct column *column, const char *text)
 {
 	if (text && column->kind == COLUMN_NUMBER)
@@ -253,9 +233,11 @@ int table_add(struct table *table, const struct table_row *row, struct error *er
 	line = scols_table_new_line(table->lines, NULL);
 	if (!line)
 		return no_memory(err);
+	const bool is_json = scols_table_is_json(table->lines);
+
 	for (size_t i = 0; i < table->count; i++) {
 		const char *text = text_of(table, row, i, made);
-		char *copy = text ? clean(text) : NULL;
+		char *copy = text ? table_clean(text, is_json) : NULL;
 
 		if (text && (!copy || scols_line_refer_data(line, i, copy) < 0))
 			return no_memory(err);
@@ -341,7 +323,7 @@ int table_print(struct table *table, struct error *err)
 		if (fit(table, &terminal, err) < 0)
 			return -1;
 	}
-	return scols_print_table(table->lines) < 0 ? no_memory(err) : 0;
+	return table_print_lines(table->lines) < 0 ? no_memory(err) : 0;
 }
 
 char *table_text(struct table *table, int columns, struct error *err)

@@ -55,9 +55,9 @@ static void set_server(const struct options *options, const struct server *serve
 static void set_environment(const struct job *job)
 {
 	setenv("FAIRLOCK_NAME", job->lock->keys.name, 1);
+	set_held(job->lock->owner); /* the owner that we inherited, too */
 	setenv("FAIRLOCK_OWNER", job->lock->owner, 1);
 	setenv("FAIRLOCK_TOKEN", job->lock->token, 1);
-	set_held(job->lock->owner);
 	set_server(job->options, job->client->connection.server);
 }
 

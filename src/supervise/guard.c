@@ -66,7 +66,7 @@ static void adopt_command(struct guard *guard)
 
 	guard->stop.command = guard->shared->command;
 	set_kill_timer(guard);
-	message_step(job->messenger, "starting %s, pid %d", job->argv[0], (int)guard->stop.command);
+	message_step(job->messenger, "starting %s, pid %d", job->shown, (int)guard->stop.command);
 	if (job->options->max_hold_ms)
 		guard->max_ms = guard->shared->start_ms + job->options->max_hold_ms;
 }
@@ -87,22 +87,19 @@ static void stop_command(struct guard *guard, int64_t kill_ms)
 	set_kill_timer(guard);
 	stop_begin(&guard->stop, guard->job->options->signal, kill_ms);
 	message_step(guard->job->messenger, "sent signal %s to %s and what it started",
-		     signal_show(name, guard->job->options->signal), guard->job->argv[0]);
+		     signal_show(name, guard->job->options->signal), guard->job->shown);
 }
 
 static void lose(struct guard *guard, int64_t kill_ms, const char *why)
 {
-	const char *name = guard->job->lock->keys.name;
+	const bool warns_only = guard->job->options->on_lost == ON_LOST_WARN;
 
 	if (guard->lost)
 		return;
 	guard->lost = true;
-	if (guard->job->options->on_lost == ON_LOST_WARN) {
-		message(guard->job->messenger, LOG_ERR, "lost lock %s: %s", name, why);
+	guard_tell_loss(guard->job, why, warns_only);
+	if (warns_only)
 		return;
-	}
-	message(guard->job->messenger, LOG_ERR, "lost lock %s: %s; stopping %s", name, why,
-		guard->job->argv[0]);
 	stop_command(guard, kill_ms);
 }
 
@@ -196,8 +193,8 @@ static void enforce_max_hold(struct guard *guard)
 	guard->shared->ending.timed_out = true;
 	message(guard->job->messenger, LOG_ERR,
 		"lock %s was held for %s, as long as --max-hold allows; stopping %s",
-		guard->job->lock->keys.name, duration_show(text, guard->job->options->max_hold_ms),
-		guard->job->argv[0]);
+		guard->job->lock->keys.shown, duration_show(text, guard->job->options->max_hold_ms),
+		guard->job->shown);
 	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 }
 
@@ -209,7 +206,7 @@ static void pass_on(const struct guard *guard, int signo)
 		return;
 	kill(guard->stop.command, signo);
 	message_step(guard->job->messenger, "passed signal %s on to %s", signal_show(name, signo),
-		     guard->job->argv[0]);
+		     guard->job->shown);
 }
 
 /* Signals that the wrapper passes on; and its end, which ends COMMAND. */
@@ -226,7 +223,7 @@ static void hear_wrapper(struct guard *guard)
 		guard->socket = -1;
 		message_event(guard->job->messenger, LOG_ERR,
 			      "lost the wrapper of lock %s; stopping %s",
-			      guard->job->lock->keys.name, guard->job->argv[0]);
+			      guard->job->lock->keys.shown, guard->job->shown);
 		stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 	}
 }
@@ -303,7 +300,7 @@ static void end_blindly(struct guard *guard, const struct error *err)
 {
 	if (guard->shared->phase != GUARD_STOPPING)
 		message(guard->job->messenger, LOG_ERR, "%s; stopping %s", err->text,
-			guard->job->argv[0]);
+			guard->job->shown);
 	stop_command(guard, clock_ms());
 	check_deadlines(guard);
 	nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);

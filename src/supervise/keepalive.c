@@ -54,13 +54,16 @@ static void close_all_but(int *keep, size_t count)
 /* The hold is over though the process of --while-pid is not. */
 static void tell_loss(const struct hold *hold, struct messenger *messenger)
 {
-	const char *name = hold->lock->keys.name;
+	const char *name = hold->lock->keys.shown;
+	const char *why = hold->state == HOLD_LOST ? hold->why : hold_trouble(hold);
+	const size_t taken = strlen("lost lock : ") + count_characters(name);
+	char cut[OWNER_SHOWN_BYTES];
 
 	if (hold->state == HOLD_RELEASED)
 		message_event(messenger, LOG_INFO, "lock %s was given back", name);
 	else
 		message_event(messenger, LOG_ERR, "lost lock %s: %s", name,
-			      hold->state == HOLD_LOST ? hold->why : hold_trouble(hold));
+			      shorten_to(cut, MESSAGE_CHARACTERS - taken, why));
 }
 
 static _Noreturn void keep(struct hold *hold, const struct wait *wait)
@@ -141,14 +144,14 @@ int keepalive_start(struct keepalive *keeper, struct hold *hold, const struct wa
 	close(ends[1]);
 	if (keeper->pid > 0 && recv(keeper->fd, &byte, 1, 0) == 1) {
 		message_step(wait->messenger, "process %d renews lock %s until process %d ends",
-			     (int)keeper->pid, hold->lock->keys.name,
+			     (int)keeper->pid, hold->lock->keys.shown,
 			     (int)wait->options->while_pid);
 		return 0;
 	}
 	close(keeper->fd);
 	return keeper->pid < 0 ? fail(err, STATUS_OS, "cannot fork: %s", strerror(cause))
 			       : fail(err, STATUS_OS, "cannot keep lock %s: its keeper was killed",
-				      hold->lock->keys.name);
+				      hold->lock->keys.shown);
 }
 
 void keepalive_let_go(const struct keepalive *keeper)

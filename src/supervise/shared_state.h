@@ -23,6 +23,7 @@ struct job {
 	struct lock *lock;               /* held */
 	struct client *client;           /* connected */
 	char *const *argv;               /* COMMAND */
+	char shown[SHORT_MAX_BYTES];     /* its first word for messages, cut */
 	int64_t kill_after_ms;
 };
 

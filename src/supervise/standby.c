@@ -163,7 +163,7 @@ int standby_start(struct standby *standby, const struct job *job, struct error *
 		standby_end(standby);
 		if (make(standby, job, true) < 0)
 			return fail(err, STATUS_OS, "cannot make a process to run %s in: %s",
-				    job->argv[0], strerror(errno));
+				    job->shown, strerror(errno));
 	}
 	let_go(standby, job);
 	return 0;

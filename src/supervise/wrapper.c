@@ -92,7 +92,7 @@ static void take_over(struct wrapper *wrapper, const char *why)
 		return;
 	wrapper->takes_over = true;
 	message(wrapper->job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopping %s",
-		wrapper->job->lock->keys.name, why, wrapper->job->argv[0]);
+		wrapper->job->lock->keys.shown, why, wrapper->job->shown);
 	wrapper->stop = (struct stop){.spare = wrapper->guard};
 	stop_begin(&wrapper->stop, wrapper->job->options->signal, kill_ms);
 }
@@ -131,7 +131,8 @@ static void finish_for_guard(struct wrapper *wrapper)
 	end_guard(wrapper);
 	if (wrapper->shared->deadline_ms <= clock_ms())
 		message(wrapper->job->messenger, LOG_ERR,
-			"cannot release lock %s: its lease is over", wrapper->job->lock->keys.name);
+			"cannot release lock %s: its lease is over",
+			wrapper->job->lock->keys.shown);
 	give_back_for_guard(wrapper);
 	wrapper->shared->phase = GUARD_DONE;
 }
@@ -287,6 +288,6 @@ int wrapper_run(const struct job *job, struct standby *standby, struct ending *e
 	ending->lost |= wrapper.takes_over;
 	if (!ending->started && !ending->exec_errno && !ending->lost)
 		return fail(err, STATUS_OS, "cannot start %s: its guard could not watch it",
-			    job->argv[0]);
+			    job->shown);
 	return 0;
 }

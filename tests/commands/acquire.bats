@@ -34,7 +34,7 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 
 @test "release without an owner is a usage error" {
 	run -64 "$FAIRLOCK" release job
-	assert_line --partial 'neither --owner nor an enclosing hold'
+	assert_line --partial 'say which owner you are'
 }
 
 @test "release refuses to give back the lock of another owner, which keeps it" {
@@ -222,6 +222,90 @@ no_locks() { [ -z "$(cli --raw KEYS 'job*')" ]; }
 		kill -s "$signal" "$keeper"
 		wait_until ended "$keeper"
 		is_free job
+	done
+}
+
+@test "acquire --while-pid shows the process that it is for: its pid and command" {
+	local pid
+
+	background sleep 600
+	pid=$!
+	wait_until grep -qx sleep "/proc/$pid/comm"
+	"$FAIRLOCK" acquire --while-pid "$pid" job >/dev/null
+	run -0 "$FAIRLOCK" status --json job
+	assert_equal "$(jq -r '.locks[0] | "\(.pid) \(.command)"' <<<"$output")" "$pid sleep 600"
+	run -0 "$FAIRLOCK" log --json job
+	assert_equal "$(jq -r '.log[0] | "\(.pid) \(.command)"' <<<"$output")" "$pid sleep 600"
+	background "$FAIRLOCK" acquire --while-pid "$pid" job
+	wait_until in_queue job 1
+	run -0 "$FAIRLOCK" queue --json job
+	assert_equal "$(jq -r '.queue[0] | "\(.pid) \(.command)"' <<<"$output")" "$pid sleep 600"
+}
+
+@test "acquire --while-pid with --reason shows the first word of the command of the process only" {
+	background sleep 600
+	wait_until grep -qx sleep "/proc/$!/comm"
+	"$FAIRLOCK" acquire --while-pid $! --reason 'by hand' job >/dev/null
+	assert_equal "$(cli HGET 'fairlock:{job}' by | cut -f 2,4-)" "$!"$'\tsleep\tby hand'
+}
+
+# ---- FAIRLOCK_OWNER ----
+
+@test "with FAIRLOCK_OWNER renew and release act as this owner, and wrap and acquire go into its lock" {
+	FAIRLOCK_OWNER=$("$FAIRLOCK" acquire job)
+	export FAIRLOCK_OWNER
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap -n job sh -c 'echo "$FAIRLOCK_OWNER"'
+	assert_output "$FAIRLOCK_OWNER"
+	run -0 "$FAIRLOCK" acquire -n job
+	assert_output "$FAIRLOCK_OWNER"
+	run -0 "$FAIRLOCK" renew -l 5m job
+	[ "$(cli PTTL job)" -gt 60000 ]
+	run -0 "$FAIRLOCK" release job
+	run -0 "$FAIRLOCK" release job
+	is_free job
+}
+
+@test "FAIRLOCK_OWNER goes along into the locks that wrap takes inside" {
+	FAIRLOCK_OWNER=$("$FAIRLOCK" acquire job)
+	export FAIRLOCK_OWNER
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap other sh -c '"$FAIRLOCK" wrap -n job echo in && "$FAIRLOCK" release job'
+	assert_output in
+	is_free job
+}
+
+@test "a FAIRLOCK_OWNER that does not hold NAME opens nothing, and a new owner waits for it" {
+	FAIRLOCK_OWNER=$("$FAIRLOCK" acquire other)
+	export FAIRLOCK_OWNER
+	hold job
+	run -75 "$FAIRLOCK" wrap -n job true
+	run -75 "$FAIRLOCK" acquire -n job
+	run -76 "$FAIRLOCK" renew job
+	run -76 "$FAIRLOCK" release job
+	"$FAIRLOCK" release other
+	run -0 "$FAIRLOCK" acquire other
+	[ "$output" != "$FAIRLOCK_OWNER" ]
+}
+
+@test "FAIRLOCK_OWNER does not limit release --force, and no variable or key stands for --owner or --token" {
+	hold job
+	FAIRLOCK_OWNER=$("$FAIRLOCK" acquire other) FAIRLOCK_TOKEN=1 run -0 "$FAIRLOCK" release --force job
+	assert_output --partial 'lock job was held by sleep 600'
+	FAIRLOCK_TOKEN=1 run -0 "$FAIRLOCK" release --force other
+	for key in owner token; do
+		echo "$key = 1" >conf
+		run -78 "$FAIRLOCK" release --config conf --force job
+	done
+}
+
+@test "renew and release without any owner are mistakes in usage" {
+	"$FAIRLOCK" acquire job >/dev/null
+	for verb in renew release; do
+		for FAIRLOCK_OWNER in '' 'no owner' nobody; do
+			FAIRLOCK_OWNER=$FAIRLOCK_OWNER run -64 "$FAIRLOCK" "$verb" job
+			assert_line --index 0 "fairlock: cannot $verb lock job: say which owner you are: --owner ID, as acquire printed it"
+		done
 	done
 }
 

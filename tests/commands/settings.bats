@@ -110,7 +110,7 @@ wrong() {
 }
 
 @test "fairlock refuses a key for an option that is only a flag" {
-	for key in owner force token remove no-wait command while-pid json raw noheadings output watch since \
+	for key in skip owner force token remove no-wait command while-pid json raw noheadings output watch since \
 		follow stats plot config help; do
 		configure '' "$key = 1"
 		wrong ":2: there is no key '$key': --$key is no default"
@@ -167,7 +167,7 @@ wrong() {
 # checked_keys: prints the settings of wrap for which x is not a valid value
 checked_keys() {
 	"$FAIRLOCK" wrap --help | sed -nE 's/^  (-.,|   ) --([a-z-]+).*/\2/p' |
-		grep -vxE 'url|config|command|no-wait|help|tls-(ca|cert|key)|sentinel-user|(sentinel-)?password-file'
+		grep -vxE 'url|config|command|no-wait|skip|reason|help|tls-(ca|cert|key)|sentinel-user|(sentinel-)?password-file'
 }
 
 @test "every setting can come from the environment, and a bad one is a usage error" {

@@ -243,7 +243,11 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 @test "status --json is valid JSON whatever bytes other programs have written" {
 	"$FAIRLOCK" acquire job
 	cli HSET 'fairlock:{job}' by $'h"o\\st\t007\tu\xff\xc3\ts\x01\x1b[31m\x7f\xc2\x9b'
-	[ "$(lock job '|[.host, .pid, .user, .command]')" = '["h\"o\\st",null,"u��","s\u0001\u001b[31m��"]' ]
+	[ "$(lock job '|[.host, .pid, .user]')" = '["h\"o\\st",null,"u��"]' ]
+	[ "$(lock job '|.command == "s\u0001\u001b[31m\u007f\u009b"')" = true ]
+	cli HSET 'fairlock:{job}' by $'h\t1\tu\ta\u202eb\u2066c'
+	run -0 "$FAIRLOCK" status --json job
+	assert_output --partial 'a\u202eb\u2066c'
 }
 
 @test "status prints no control characters whatever bytes other programs have written" {
@@ -252,4 +256,20 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	run -0 "$FAIRLOCK" status
 	[ "${#lines[@]}" -eq 2 ]
 	[[ $output != *$'\x1b'* && $output != *$'\xc2\x9b'* ]]
+}
+
+@test "status, queue and log show ? for control characters of Latin-1 and those that turn the direction of writing" {
+	"$FAIRLOCK" acquire job
+	background "$FAIRLOCK" wrap job true $'a\u202eb\u2066c\u200fd\u009be'
+	wait_until in_queue job 1
+	cli HSET 'fairlock:{job}' by $'h\t1\tu\ta\u202eb\u2066c\u200fd\u009be'
+	cli XADD 'fairlock_log:{job}' '*' event granted by $'h\t1\tu\ta\u202eb\u2066c\u200fd\u009be' >/dev/null
+	for form in '' --raw; do
+		run -0 "$FAIRLOCK" status $form job
+		assert_output --partial 'a?b?c?d?e'
+		run -0 "$FAIRLOCK" queue $form job
+		assert_output --partial 'a?b?c?d?e'
+		run -0 "$FAIRLOCK" log $form job
+		assert_output --partial 'a?b?c?d?e'
+	done
 }

@@ -81,13 +81,13 @@ info='<14>'
 	[ "${#lines[@]}" = 5 ]
 }
 
-@test "--syslog replaces control characters and broken UTF-8, and sends long texts whole" {
+@test "--syslog replaces control characters and broken UTF-8, and cuts long names" {
 	listen
 	run -127 with_log "$FAIRLOCK" wrap --syslog job $'./a\nb\e[2J\x9b\xff'
 	heard_all 'got lock .*' 'gave lock .*' 'cannot execute \./a\?b\?\[2J\?+: No such file or directory'
 	: >heard
-	name=$(printf '%0512d' 7)
-	with_log "$FAIRLOCK" wrap --syslog "$name" true
+	name=$(printf '%037d...' 0)
+	with_log "$FAIRLOCK" wrap --syslog "$(printf '%0512d' 7)" true
 	heard_all "got lock $name after .*" "true under lock $name ended .*" "gave lock $name back .*"
 }
 
@@ -117,8 +117,8 @@ info='<14>'
 	run -0 with_log "$FAIRLOCK" wrap --syslog -nqE 0 job true
 	refute_output
 	run -75 with_log "$FAIRLOCK" acquire --syslog -w 50ms job
-	assert_output 'fairlock: cannot get lock job: timed out'
-	heard_all 'cannot get lock job: held by sleep 600 .*' 'cannot get lock job: timed out'
+	assert_output --regexp '^fairlock: cannot get lock job: timed out after [0-9]+m?s, held by sleep 600 .* for [0-9]+m?s$'
+	heard_all 'cannot get lock job: held by sleep 600 .*' 'cannot get lock job: timed out after .*'
 	assert_equal "$(cut -c 1-4 heard | paste -sd ' ')" "$notice $notice"
 }
 

@@ -194,8 +194,8 @@ pieces() {
 	terminal
 	type_line 'clear; "$FAIRLOCK" acquire --wait 3s job'
 	wait_until shows '^fairlock: job: 1st of 1, waited'
-	wait_until shows '^fairlock: cannot get lock job: timed out$'
-	pieces 0
+	wait_until shows '^fairlock: cannot get lock job: timed out after 3s, held by sleep 600 '
+	shows_not 'waited'
 }
 
 @test "Ctrl-C clears the waiting line, and the waiter leaves the queue" {
@@ -242,12 +242,28 @@ pieces() {
 	wait_until shows '^job: 1st of 1, waited [0-9]s; held [0-9]+s by postgres@db1, pid 4711: pg_dump --f.*…$'
 }
 
+@test "at 60 columns the waiting line leaves out the pid before the command" {
+	hold job
+	held_by $'db1.example.com\t4711\tpostgres\t/usr/local/bin/pg_dump --format=custom shop'
+	terminal 60
+	wait_on_terminal
+	wait_until shows '^job: 1st of 1, waited [0-9]s; held [0-9]+s by postgres@db1: pg_.*…$'
+}
+
+@test "the waiting line shows the reason behind the command" {
+	hold job
+	held_by $'db1\t4711\tann\tpg_dump\tnightly copy'
+	terminal 120
+	wait_on_terminal
+	wait_until shows 'by ann@db1, pid 4711: pg_dump: nightly copy$'
+}
+
 @test "a waiter in the background under tostop prints its message without being stopped" {
 	hold job
 	terminal
 	type_line 'clear; stty tostop; "$FAIRLOCK" wrap --wait 1s job true & wait $!; echo ended $?; stty -tostop'
 	wait_until shows '^ended 75$'
-	shows '^fairlock: cannot get lock job: timed out$'
+	shows '^fairlock: cannot get lock job: timed out after 1s, held by sleep 600 '
 }
 
 @test "a waiter whose terminal Ctrl-S has stopped takes its turn all the same" {
@@ -281,7 +297,8 @@ pieces() {
 	terminal
 	type_line 'clear; "$FAIRLOCK" wrap -w 2s job true 2>errors; echo ended $?'
 	wait_until shows '^ended 75$'
-	[ "$(cat errors)" = 'fairlock: cannot get lock job: timed out' ]
+	grep -qx 'fairlock: cannot get lock job: timed out after 2s, held by sleep 600 (.*) for [0-9a-z]*' errors
+	[ "$(wc -l <errors)" = 1 ]
 	type_line 'clear; "$FAIRLOCK" wrap -q -w 2s job true; echo ended $?'
 	wait_until shows '^ended 75$'
 	type_line 'clear; "$FAIRLOCK" wrap -n job true; "$FAIRLOCK" wrap -w 100ms job true; echo ended $?'

@@ -20,6 +20,7 @@ static bool same_value(const void *a, const void *b, enum option_kind kind)
 	case OPTION_TEXT:
 	case OPTION_FILE:
 	case OPTION_URL:
+	case OPTION_REASON:
 		return same_text(*(const char *const *)a, *(const char *const *)b);
 	case OPTION_DURATION:
 	case OPTION_PERIOD:
@@ -59,6 +60,7 @@ void value_of(char *text, size_t size, const struct options *options, const stru
 	case OPTION_TEXT:
 	case OPTION_FILE:
 	case OPTION_URL:
+	case OPTION_REASON:
 		string = *(const char *const *)member;
 		snprintf(text, size, "%s", string ? string : "");
 		break;
