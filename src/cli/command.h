@@ -29,7 +29,8 @@ enum command_bit {
 	COMMAND_QUEUE = 32,
 	COMMAND_LOG = 64,
 	COMMAND_DOCTOR = 128,
-	COMMAND_ALL = 0xffff, /* future ones, too */
+	COMMAND_FRONT = 0x8000, /* none: words before the command (front_words.h) */
+	COMMAND_ALL = 0xffff,   /* future ones, too */
 };
 
 #define OPERANDS_UNLIMITED INT_MAX

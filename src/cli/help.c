@@ -71,3 +71,20 @@ void help_print(const struct command *command, FILE *out)
 		"fairlock.conf(5) for files.\n",
 		command->name);
 }
+
+void help_print_commands(const struct command *const *commands, FILE *out)
+{
+	fputs("Usage: fairlock COMMAND [options] [NAME...]\n"
+	      "\n"
+	      "A fair (first come, first served) lock on Redis or Valkey.\n"
+	      "\n"
+	      "Commands:\n",
+	      out);
+	for (; *commands; commands++)
+		fprintf(out, "  %-9s %s\n", (*commands)->name, (*commands)->summary);
+	fputs("\nOptions of all commands, before or behind COMMAND:\n", out);
+	print_rows(COMMAND_FRONT, true, out);
+	fputs("\nThe help of a command: fairlock help COMMAND, or its page fairlock-COMMAND(1).\n"
+	      "The version: fairlock version. Servers and variables: fairlock(1).\n",
+	      out);
+}

@@ -1,4 +1,4 @@
-/* fairlock COMMAND --help */
+/* fairlock --help, and that of a command. */
 #pragma once
 
 #include <stdio.h>
@@ -6,3 +6,6 @@
 struct command;
 
 void help_print(const struct command *command, FILE *out);
+
+/* Lists the commands; the list ends with a NULL. */
+void help_print_commands(const struct command *const *commands, FILE *out);

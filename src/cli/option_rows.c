@@ -122,7 +122,8 @@ const struct option_row option_rows[] = {
 	{0, "noheadings", "", "print no headings", "", FLAG(no_headings), SHOW, SOURCE_FLAG},
 	{'o', "output", "COLS", "print these columns, comma-separated", "", TEXT(columns, 1), SHOW,
 	 SOURCE_FLAG},
-	{0, "help", "", "show this help", "", FLAG(help), ALL, SOURCE_FLAG},
+	{'h', "help", "", "show this help", "", FLAG(help), ALL, SOURCE_FLAG},
+	{'V', "version", "", "show the version", "", FLAG(version), ALL, SOURCE_FLAG},
 };
 
 const size_t option_row_count = sizeof(option_rows) / sizeof(option_rows[0]);

@@ -92,7 +92,8 @@ struct options {
 	bool no_headings;
 	const char *columns;
 
-	bool help; /* --help was given */
+	bool help;    /* --help was given: the other options do not count */
+	bool version; /* so was --version */
 	struct origin origins[ROWS_MAX];
 	enum password_source password_source;
 	char *url_copy; /* --url with its password, or NULL */

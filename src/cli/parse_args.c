@@ -89,7 +89,7 @@ int parse_args(struct options *options, const struct command *command, int *argc
 		case ARGUMENT_OPTION:
 			if (set_flag(options, &arguments, err))
 				return -1;
-			if (options->help)
+			if (options->help || options->version)
 				return 0;
 			break;
 		case ARGUMENT_OPERAND:

@@ -7,6 +7,7 @@
 #include "base/signal_names.h"
 #include "cli/argv_reader.h"
 #include "cli/command.h"
+#include "cli/front_words.h"
 #include "cli/options.h"
 #include "cli/settings.h"
 #include "commands/program.h"
@@ -57,10 +58,8 @@ static void complete_commands(const struct command *const *commands, const struc
 {
 	for (; *commands; commands++)
 		offer(target, "", (*commands)->name, (*commands)->summary);
-	if (target->word[0] != '-')
-		return;
-	offer(target, "", "--help", "show the list of commands");
-	offer(target, "", "--version", "show the version");
+	offer(target, "", "help", "show this list, or the help of a command");
+	offer(target, "", "version", "show the version");
 }
 
 static void complete_signal(const struct target *target)
@@ -148,9 +147,9 @@ static enum argument read_words(struct arguments *arguments, struct options *opt
 	}
 }
 
-/* words stand behind the command's name. */
-static bool complete_words(struct settings *settings, const struct command *command, int count,
-			   char **words)
+/* words stand behind the command's name, and in the whole line, behind first words. */
+static bool complete_words(struct settings *settings, const struct command *command, int first,
+			   int count, char **words)
 {
 	const struct target target = {words[count - 1], 0};
 	struct arguments arguments;
@@ -161,34 +160,77 @@ static bool complete_words(struct settings *settings, const struct command *comm
 	if (next == ARGUMENT_NEEDS_VALUE) {
 		complete_value(arguments.row, &target);
 	} else if (next == ARGUMENT_COMMAND) {
-		printf("\tcommand %d\n", arguments.at + 1);
+		printf("\tcommand %d\n", first + arguments.at);
 	} else if (target.word[0] == '-' && !arguments.options_ended) {
 		complete_option(command, words[count - 1]);
 	} else if (command->runs_words && arguments.operands == 1) {
 		if (settings->options.shell_command == NULL)
-			printf("\tcommand %d\n", count);
+			printf("\tcommand %d\n", first + count - 1);
 	} else if (arguments.operands < command->most) {
 		return complete_name(settings, command, &target);
 	}
 	return true;
 }
 
+/* Reads the options before the command. Returns ARGUMENT_END (the last word is an option, or the
+ * command), ARGUMENT_NEEDS_VALUE, or ARGUMENT_OPERAND (the command). */
+static enum argument read_front(struct arguments *arguments, struct options *options)
+{
+	for (;;) {
+		const enum argument argument = arguments_next(arguments);
+
+		if (argument == ARGUMENT_OPTION)
+			set_option(options, arguments);
+		else if (argument != ARGUMENT_MISTAKE)
+			return argument;
+	}
+}
+
+/* The last word is the command, or an option before it. */
+static void complete_front(const struct command *const *commands, char *word)
+{
+	const struct target target = {word, 0};
+
+	if (word[0] == '-')
+		complete_option(&front_command, word);
+	else
+		complete_commands(commands, &target);
+}
+
+/* argc > 0 */
+static bool complete_line(struct settings *settings, const struct command *const *commands,
+			  int argc, char **argv)
+{
+	const struct target target = {argv[argc - 1], 0};
+	struct arguments arguments;
+
+	arguments_init(&arguments, &front_command, argc - 1, argv);
+	switch (read_front(&arguments, &settings->options)) {
+	case ARGUMENT_NEEDS_VALUE:
+		complete_value(arguments.row, &target);
+		return true;
+	case ARGUMENT_OPERAND:
+		break;
+	default:
+		complete_front(commands, argv[argc - 1]);
+		return true;
+	}
+	if (strcmp(arguments.value, "help") == 0)
+		complete_commands(commands, &target);
+	while (*commands && strcmp((*commands)->name, arguments.value) != 0)
+		commands++;
+	return !*commands || complete_words(settings, *commands, arguments.at, argc - arguments.at,
+					    argv + arguments.at);
+}
+
 bool complete(const struct command *const *commands, int argc, char **argv)
 {
-	const struct target target = {argc > 0 ? argv[0] : "", 0};
+	char *empty = (char[]){""};
 	struct settings settings;
 	bool done;
 
-	if (argc <= 1) {
-		complete_commands(commands, &target);
-		return true;
-	}
-	while (*commands && strcmp((*commands)->name, argv[0]) != 0)
-		commands++;
-	if (*commands == NULL)
-		return true;
 	settings_init(&settings);
-	done = complete_words(&settings, *commands, argc - 1, argv + 1);
+	done = complete_line(&settings, commands, argc > 0 ? argc : 1, argc > 0 ? argv : &empty);
 	settings_free(&settings);
 	return done;
 }

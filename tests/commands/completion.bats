@@ -52,20 +52,48 @@ in_fish() {
 
 commands='acquire
 doctor
+help
 log
 queue
 release
 renew
 status
+version
 wrap'
 
 # The program
 
-@test "the commands are offered, with the options of none on a dash" {
+@test "the commands are offered, with the options of all commands on a dash" {
 	ask ''
 	assert_equal "$(sort <<<"$output")" "$commands"
-	ask --
-	assert_output $'--help\n--version'
+	ask --ver
+	assert_output $'--verbose\n--version'
+	ask -
+	output=$(sort <<<"$output")
+	shown=$("$FAIRLOCK" --help | sed -nE 's/^  (-.,|   ) (--[a-z-]+).*/\2/p' | sort)
+	assert_equal "$output" "$shown"
+}
+
+@test "the command and its options are offered behind options that stand before it" {
+	ask -v ''
+	assert_equal "$(sort <<<"$output")" "$commands"
+	ask -v --url unix:/nowhere wrap --on-l
+	assert_output --on-lost
+	ask --nonsense wrap --on-lost ''
+	assert_output $'kill\nwarn'
+	run "$FAIRLOCK" --complete -v --config ''
+	assert_output $'\tfiles 0'
+	run "$FAIRLOCK" --complete -v -q wrap x ''
+	assert_output $'\tcommand 4'
+	run "$FAIRLOCK" --complete -v wrap x -- git --ver
+	assert_output $'\tcommand 4'
+}
+
+@test "help offers the commands" {
+	ask help ''
+	assert_equal "$(sort <<<"$output")" "$commands"
+	ask help wr
+	assert_output wrap
 }
 
 @test "an offer tells behind a tab what it means" {
@@ -137,6 +165,8 @@ wrap'
 	ask status --url "unix:$BATS_TEST_TMPDIR/nowhere" ''
 	assert_output ''
 	FAIRLOCK_URL=unix:/nowhere ask status --url "unix:$SERVER_SOCKET" n
+	assert_output nightly:backup
+	FAIRLOCK_URL=unix:/nowhere ask --url "unix:$SERVER_SOCKET" status n
 	assert_output nightly:backup
 }
 

@@ -125,7 +125,7 @@ table_rows() {
 	same 'commands of this test' "$commands" "${COMMANDS// /$'\n'}"
 	same description "$commands" "$(section DESCRIPTION "$MANUAL/fairlock.1" | sed -n 's/^\.It Cm //p')"
 	same pages "$commands" "$(pages | sed -n 's/^fairlock-\(.*\)\.1$/\1/p')"
-	same completion "$commands" "$("$FAIRLOCK" --complete '' | cut -f1)"
+	same completion "$commands"$'\nhelp\nversion' "$("$FAIRLOCK" --complete '' | cut -f1)"
 }
 
 # synopsis COMMAND: the lines of its page

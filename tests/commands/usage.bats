@@ -41,8 +41,52 @@ assert_regex() {
 	refused lock x because "'lock'"
 }
 
-@test "an option in front of the command is a usage error" {
-	refused --quiet status because "'--quiet'"
+@test "an option that not all commands have is a usage error before the command" {
+	refused --wait 5 status because "'--wait'"
+	refused -n wrap x true because "'-n'"
+	refused -vn wrap x true because "'-n'"
+}
+
+@test "options without a command are a usage error" {
+	refused -v because 'COMMAND is missing'
+	refused --url unix:/nowhere because 'COMMAND is missing'
+	refused -u because "'-u': its argument is missing"
+	refused -- status because 'COMMAND is missing'
+	refused -v nonsense because "'nonsense': there is no such command"
+	refused help nonsense because "'nonsense': there is no such command"
+}
+
+@test "options that all commands have may stand before the command" {
+	local options
+	for options in "-u unix:$HOME/other" "-uunix:$HOME/other" "--url unix:$HOME/other" "-q --url=unix:$HOME/other"; do
+		# shellcheck disable=SC2086
+		run -69 "$FAIRLOCK" $options status
+		assert_output --partial "unix:$HOME/other"
+		# shellcheck disable=SC2086
+		run -69 "$FAIRLOCK" $options wrap x true
+		assert_output --partial "unix:$HOME/other"
+	done
+	run -69 "$FAIRLOCK" -v wrap x true
+	assert_line --partial ' the server is '
+	run -69 "$FAIRLOCK" -u unix:/first wrap -u unix:/second x true
+	assert_output --partial unix:/second
+}
+
+@test "the words behind the command stay as they are when options stand before it" {
+	run -64 "$FAIRLOCK" -v wrap -- -n
+	assert_line "fairlock: cannot run 'wrap': COMMAND is missing"
+}
+
+# arguments_are PID PATTERN
+arguments_are() {
+	[[ $(tr '\0' ' ' <"/proc/$1/cmdline") = $2 ]]
+}
+
+@test "a password before the command is wiped from the arguments" {
+	mkfifo "$HOME/settings" # keeps the program from going on
+	background "$FAIRLOCK" --url redis://u:pa55@127.0.0.1:1 wrap --config "$HOME/settings" x true
+	wait_until arguments_are $! '* --url redis://u:\*\*\*\*@127.0.0.1:1 wrap *'
+	echo >"$HOME/settings"
 }
 
 @test "an unknown long option is a usage error" {
@@ -164,14 +208,29 @@ assert_regex() {
 	done
 }
 
-@test "--help prints the commands on standard output" {
-	run --separate-stderr "$FAIRLOCK" --help
-	assert_success
-	for command in wrap acquire renew release status queue log; do
-		assert_line --regexp "^  $command "
+@test "the commands are listed on standard output in six ways" {
+	local words
+	for words in --help -h help 'help help' '-v help' '--help --verbose'; do
+		# shellcheck disable=SC2086
+		run --separate-stderr "$FAIRLOCK" $words
+		assert_success
+		for command in wrap acquire renew release status queue log doctor; do
+			assert_line --regexp "^  $command "
+		done
+		# shellcheck disable=SC2154
+		assert_equal "$stderr" ''
 	done
-	# shellcheck disable=SC2154
-	assert_equal "$stderr" ''
+}
+
+@test "the help of a command is shown in six ways" {
+	local words
+	for words in 'renew --help' 'renew -h' 'help renew' '--help renew' '-h renew' '-v help renew'; do
+		# shellcheck disable=SC2086
+		run --separate-stderr "$FAIRLOCK" $words
+		assert_success
+		assert_line --index 0 'Usage: fairlock renew [options] NAME'
+		assert_equal "$stderr" ''
+	done
 }
 
 @test "COMMAND --help prints the options of that command only" {
@@ -202,10 +261,26 @@ assert_regex() {
 	refute_output --partial 'Usage:'
 }
 
-@test "--version prints one line" {
-	run "$FAIRLOCK" --version
-	assert_success
-	assert_output --regexp '^fairlock [0-9]+\.[0-9]+\.[0-9]+$'
+@test "the version is one line, and is shown in six ways" {
+	local words
+	for words in --version -V version '-v version' 'wrap --version' '--version status'; do
+		# shellcheck disable=SC2086
+		run --separate-stderr "$FAIRLOCK" $words
+		assert_success
+		assert_output --regexp '^fairlock [0-9]+\.[0-9]+\.[0-9]+$'
+		assert_equal "$stderr" ''
+	done
+}
+
+@test "an abbreviation works before and behind the command" {
+	run -0 "$FAIRLOCK" --versio
+	assert_output --regexp '^fairlock [0-9]'
+	run -0 "$FAIRLOCK" wrap --versio
+	assert_output --regexp '^fairlock [0-9]'
+	run -69 "$FAIRLOCK" --ur unix:/first --quie wrap --no x true
+	assert_output --partial unix:/first
+	refused --ver because "'--ver': it is ambiguous"
+	refused wrap --ver x true because "'--ver': it is ambiguous"
 }
 
 @test "a full standard output is told" {

@@ -43,7 +43,7 @@ bool same_options(const struct options *a, const struct options *b)
 		    !same_value((const char *)a + row->offset, (const char *)b + row->offset,
 				row->kind))
 			return false;
-	return a->help == b->help && a->no_wait == b->no_wait;
+	return a->help == b->help && a->version == b->version && a->no_wait == b->no_wait;
 }
 
 void value_of(char *text, size_t size, const struct options *options, const struct option_row *row)
