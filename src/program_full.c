@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/shorten.h"
 #include "cli/command.h"
 #include "cli/front_words.h"
 #include "cli/help.h"
 #include "cli/options.h"
 #include "cli/parse_args.h"
+#include "cli/suggest.h"
 #include "commands/complete.h"
 #include "redis/server_url.h"
 #include "redis/tls.h"
@@ -39,11 +41,13 @@ int program_help(const struct command *command, const struct options *options, c
 	return STATUS_OK;
 }
 
-static int refuse_command(const char *word)
+static int refuse_command(int count, char **words)
 {
+	char shown[SHORT_MAX_BYTES], cause[CAUSE_MAX_BYTES];
 	struct error err;
 
-	fail(&err, STATUS_USAGE, "cannot run '%.100s': there is no such command", word);
+	fail(&err, STATUS_USAGE, "cannot run '%s': %s", shorten(shown, words[0]),
+	     suggest_command(cause, program_commands, words[0], count > 1));
 	return report_failure(&err, NULL);
 }
 
@@ -61,7 +65,7 @@ static int print_help(int count, char **words)
 	while (*command && strcmp((*command)->name, words[0]) != 0)
 		command++;
 	if (!*command)
-		return refuse_command(words[0]);
+		return refuse_command(1, words);
 	help_print(*command, stdout);
 	return STATUS_OK;
 }
@@ -104,5 +108,5 @@ int program_other(int argc, char **argv, const struct server *server)
 		return print_help(argc - 2, argv + 2);
 	if (strcmp(word, "version") == 0)
 		return print_version();
-	return refuse_command(word);
+	return refuse_command(argc - 1, argv + 1);
 }

@@ -4,6 +4,7 @@
 #include "cli/argv_reader.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/suggest.h"
 
 /* The value of an option that was given without one. */
 static const char *implied(const struct option_row *row)
@@ -81,11 +82,14 @@ int parse_args(struct options *options, const struct command *command, int *argc
 	       struct error *err)
 {
 	struct arguments arguments;
+	char cause[CAUSE_MAX_BYTES];
 	int count = 0;
 
 	arguments_init(&arguments, command, *argc, argv);
 	for (;;) {
-		switch (arguments_next(&arguments)) {
+		const enum argument next = arguments_next(&arguments);
+
+		switch (next) {
 		case ARGUMENT_OPTION:
 			if (set_flag(options, &arguments, err))
 				return -1;
@@ -99,6 +103,11 @@ int parse_args(struct options *options, const struct command *command, int *argc
 			while (arguments.at < *argc)
 				argv[count++] = argv[arguments.at++];
 			break;
+		case ARGUMENT_UNKNOWN:
+		case ARGUMENT_AMBIGUOUS:
+			suggest_option(cause, &arguments, next == ARGUMENT_AMBIGUOUS);
+			return fail(err, STATUS_USAGE, "cannot use option '%s': %s",
+				    arguments.option, cause);
 		case ARGUMENT_NEEDS_VALUE:
 		case ARGUMENT_MISTAKE:
 			return fail(err, STATUS_USAGE, "cannot use option '%s': %s",

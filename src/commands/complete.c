@@ -133,6 +133,12 @@ static void set_option(struct options *options, const struct arguments *argument
 		options_take_url(options, arguments->value, &err);
 }
 
+static bool is_mistake(enum argument argument)
+{
+	return argument == ARGUMENT_MISTAKE || argument == ARGUMENT_UNKNOWN ||
+	       argument == ARGUMENT_AMBIGUOUS;
+}
+
 /* Reads the words before the last one. Returns ARGUMENT_END (the last word is an option or an
  * operand), ARGUMENT_NEEDS_VALUE or ARGUMENT_COMMAND. */
 static enum argument read_words(struct arguments *arguments, struct options *options)
@@ -142,7 +148,7 @@ static enum argument read_words(struct arguments *arguments, struct options *opt
 
 		if (argument == ARGUMENT_OPTION)
 			set_option(options, arguments);
-		else if (argument != ARGUMENT_OPERAND && argument != ARGUMENT_MISTAKE)
+		else if (argument != ARGUMENT_OPERAND && !is_mistake(argument))
 			return argument;
 	}
 }
@@ -181,7 +187,7 @@ static enum argument read_front(struct arguments *arguments, struct options *opt
 
 		if (argument == ARGUMENT_OPTION)
 			set_option(options, arguments);
-		else if (argument != ARGUMENT_MISTAKE)
+		else if (!is_mistake(argument))
 			return argument;
 	}
 }

@@ -79,6 +79,7 @@ assert_regex() {
 
 # arguments_are PID PATTERN
 arguments_are() {
+	# shellcheck disable=SC2053 # a pattern
 	[[ $(tr '\0' ' ' <"/proc/$1/cmdline") = $2 ]]
 }
 
