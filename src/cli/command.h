@@ -41,6 +41,7 @@ struct command {
 	const char *name;
 	const char *operands; /* as in the synopsis: "NAME [--] COMMAND [ARG...]" */
 	const char *summary;  /* for the list of commands in --help */
+	const char *examples; /* three lines for --help, each with its newline */
 	enum command_bit bit;
 	int least, most;    /* operands */
 	bool runs_words;    /* the words behind NAME are a command line of their own */

@@ -58,17 +58,15 @@ void help_print(const struct command *command, FILE *out)
 {
 	const unsigned bit = command->bit;
 
-	fprintf(out, "Usage: fairlock %s [options] %s\n\n%s\n\nOptions:\n", command->name,
-		command->operands, command->summary);
+	fprintf(out, "Usage: fairlock %s [options] %s\n\nExamples, to %s:\n%s\nOptions:\n",
+		command->name, command->operands, command->summary, command->examples);
 	print_rows(bit, false, out);
 	fputs("\nOptions of all commands:\n", out);
 	print_rows(bit, true, out);
-	fputs("\nDUR is a number with a unit (ms, s, m, h, d; none: seconds), or a sum of such:\n"
-	      "90, 0.5, 1h30m\n",
-	      out);
 	fprintf(out,
-		"See fairlock-%s(1); fairlock(1) for servers and variables,\n"
-		"fairlock.conf(5) for files.\n",
+		"\nDUR is a number with a unit (ms, s, m, h, d; no unit: seconds), or a sum:\n"
+		"90, 0.5, 1h30m. See fairlock-%s(1) for more, fairlock(1) for servers and\n"
+		"variables, fairlock.conf(5) for files.\n",
 		command->name);
 }
 
@@ -76,7 +74,12 @@ void help_print_commands(const struct command *const *commands, FILE *out)
 {
 	fputs("Usage: fairlock COMMAND [options] [NAME...]\n"
 	      "\n"
-	      "A fair (first come, first served) lock on Redis or Valkey.\n"
+	      "A fair lock on Redis or Valkey: the first to ask is the first to get it.\n"
+	      "\n"
+	      "Examples:\n"
+	      "  fairlock wrap backup ./backup.sh      wait for the lock, then run it\n"
+	      "  fairlock wrap -n backup ./backup.sh   exit with 75 if the lock is busy\n"
+	      "  fairlock status                       show who holds the locks\n"
 	      "\n"
 	      "Commands:\n",
 	      out);

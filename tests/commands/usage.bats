@@ -243,6 +243,29 @@ arguments_are() {
 	assert_equal "$stderr" ''
 }
 
+# examples COMMAND: those of its --help, without what they mean
+examples() {
+	# shellcheck disable=SC2086
+	"$FAIRLOCK" $1 --help | sed -n '/^Examples/,/^$/s/^  \(.*[^ ]\)   .*/\1/p'
+}
+
+@test "--help begins with three examples, which are no mistakes" {
+	local command example
+	export owner=9d8b3c4e-0000-4000-8000-000000000000:1
+	for command in '' wrap acquire renew release status queue log doctor; do
+		run -0 examples "$command"
+		assert_equal "${#lines[@]}" 3
+		for example in "${lines[@]}"; do
+			[[ $example = *"fairlock $command"* ]]
+			run bash -c "fairlock() { '$FAIRLOCK' \"\$@\" -u unix:/nowhere; }; ${example/ .\// -u unix:\/nowhere .\/}"
+			[[ $status != 64 || $output = *'no terminal to draw on'* ]] || fail "$example: $output"
+		done
+		# shellcheck disable=SC2086
+		run -0 "$FAIRLOCK" $command --help
+		[[ ${lines[1]} = Examples* || ${lines[2]} = Examples* ]]
+	done
+}
+
 @test "--help fits on 80 columns, and what a command alone has stands first" {
 	for command in '' wrap acquire renew release status queue log doctor; do
 		# shellcheck disable=SC2086
