@@ -90,7 +90,7 @@ static int run_command(const struct command *command, int argc, char **argv)
 	messenger_init(&messenger);
 	settings_init(&settings);
 	failed = parse_args(&settings.options, command, &invocation.argc, invocation.argv, &err);
-	wants_help = !failed && (options->help || options->version);
+	wants_help = !failed && options_want_help(options);
 	if (!failed && !wants_help)
 		failed = settings_merge(&settings, command, &err);
 	if (wants_help) {

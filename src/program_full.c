@@ -12,6 +12,7 @@
 #include "cli/parse_args.h"
 #include "cli/suggest.h"
 #include "commands/complete.h"
+#include "output/column_help.h"
 #include "redis/server_url.h"
 #include "redis/tls.h"
 
@@ -32,12 +33,23 @@ static int print_version(void)
 	return STATUS_OK;
 }
 
+static void print_command_help(const struct command *command)
+{
+	help_print(command, stdout);
+	if (command->table)
+		column_help_names(command->table, stdout);
+	help_print_end(command, stdout);
+}
+
 int program_help(const struct command *command, const struct options *options, char **argv)
 {
 	(void)argv;
 	if (options->version)
-		return print_version();
-	help_print(command, stdout);
+		print_version();
+	else if (options->column_help)
+		column_help_list(command->table, stdout);
+	else
+		print_command_help(command);
 	return STATUS_OK;
 }
 
@@ -66,7 +78,7 @@ static int print_help(int count, char **words)
 		command++;
 	if (!*command)
 		return refuse_command(1, words);
-	help_print(*command, stdout);
+	print_command_help(*command);
 	return STATUS_OK;
 }
 

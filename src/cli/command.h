@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+struct layout;
 struct options;
 struct server;
 struct messenger;
@@ -43,10 +44,11 @@ struct command {
 	const char *summary;  /* for the list of commands in --help */
 	const char *examples; /* three lines for --help, each with its newline */
 	enum command_bit bit;
-	int least, most;    /* operands */
-	bool runs_words;    /* the words behind NAME are a command line of their own */
-	bool takes_lock;    /* syslog is told of its outcome */
-	bool shows_options; /* reads the variables and files for all commands */
+	int least, most;            /* operands */
+	bool runs_words;            /* the words behind NAME are a command line of their own */
+	bool takes_lock;            /* syslog is told of its outcome */
+	const struct layout *table; /* whose columns -o chooses, or NULL */
+	bool shows_options;         /* reads the variables and files for all commands */
 	int (*run)(const struct invocation *invocation, int *status, struct error *err);
 };
 

@@ -23,6 +23,8 @@ enum {
 #define FLAG(member) OPTION_FLAG, MEMBER(member), 0, 1, "yes or no"
 #define TEXT(member, least) OPTION_TEXT, MEMBER(member), least, INT_MAX, "a text"
 #define PATH(member) OPTION_FILE, MEMBER(member), 1, INT_MAX, "a text"
+#define COLUMNS(member) OPTION_COLUMNS, MEMBER(member), 1, INT_MAX, "a list of columns"
+#define ID(kind, member) kind, MEMBER(member), 1, INT_MAX, "an owner ID"
 #define URL(member) OPTION_URL, MEMBER(member), 1, INT_MAX, "a URL"
 #define DURATION(member, min, max, expects) OPTION_DURATION, MEMBER(member), min, max, expects
 #define PERIOD(member, min, max, expects) OPTION_PERIOD, MEMBER(member), min, max, expects
@@ -97,14 +99,14 @@ const struct option_row option_rows[] = {
 	 ON_LOST(on_lost), WRAP, SOURCE_ALL},
 	{0, "while-pid", "PID", "renew until process PID ends, then release", "",
 	 INT(while_pid, 1, INT_MAX, "a process id"), COMMAND_ACQUIRE, SOURCE_FLAG},
-	{0, "owner", "ID", "act as this owner; acquire prints the ID", "", TEXT(owner, 1),
+	{0, "owner", "ID", "act as this owner; acquire prints the ID", "", ID(OPTION_OWNER, owner),
 	 COMMAND_ACQUIRE | COMMAND_RENEW | COMMAND_RELEASE, SOURCE_FLAG},
 	{0, "force", "", "break the lock, also if somebody else holds it", "", FLAG(force),
 	 COMMAND_RELEASE, SOURCE_FLAG},
 	{0, "token", "T", "with --force: only if the holder has this token", "", NUMBER(token, 0),
 	 COMMAND_RELEASE, SOURCE_FLAG},
-	{0, "remove", "ID", "take this waiter out of the queue", "", TEXT(remove, 1), COMMAND_QUEUE,
-	 SOURCE_FLAG},
+	{0, "remove", "ID", "take this waiter out of the queue", "", ID(OPTION_WAITER, remove),
+	 COMMAND_QUEUE, SOURCE_FLAG},
 	{0, "since", "DUR", "show only the events of the last DUR", "",
 	 DURATION(since_ms, 0, LONGEST_MS, "a duration"), COMMAND_LOG, SOURCE_FLAG},
 	{0, "follow", "", "print new events as they come", "", FLAG(follow), COMMAND_LOG,
@@ -122,8 +124,8 @@ const struct option_row option_rows[] = {
 	 SOURCE_FLAG},
 	{0, "raw", "", "print columns without padding", "", FLAG(raw), SHOW, SOURCE_FLAG},
 	{0, "noheadings", "", "print no headings", "", FLAG(no_headings), SHOW, SOURCE_FLAG},
-	{'o', "output", "COLS", "print these columns, with commas between them", "",
-	 TEXT(columns, 1), SHOW, SOURCE_FLAG},
+	{'o', "output", "COLS", "print these columns; +COLS adds them, help lists all", "",
+	 COLUMNS(columns), SHOW, SOURCE_FLAG},
 	{'h', "help", "", "show this help", "", FLAG(help), ALL, SOURCE_FLAG},
 	{'V', "version", "", "show the version", "", FLAG(version), ALL, SOURCE_FLAG},
 };

@@ -57,6 +57,11 @@ const struct origin *options_origin(const struct options *options, const struct 
 	return &options->origins[row - option_rows];
 }
 
+bool options_want_help(const struct options *options)
+{
+	return options->help || options->version || options->column_help;
+}
+
 bool options_has(const struct options *options, const struct option_row *row)
 {
 	return options_origin(options, row)->source != 0;
@@ -106,6 +111,9 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 	case OPTION_TEXT:
 	case OPTION_FILE:
 	case OPTION_URL:
+	case OPTION_COLUMNS:
+	case OPTION_OWNER:
+	case OPTION_WAITER:
 		*number = (int64_t)strlen(value);
 		return 0;
 	case OPTION_DURATION:
@@ -131,6 +139,9 @@ static void store(void *member, enum option_kind kind, const char *value, int64_
 	case OPTION_TEXT:
 	case OPTION_FILE:
 	case OPTION_URL:
+	case OPTION_COLUMNS:
+	case OPTION_OWNER:
+	case OPTION_WAITER:
 		*(const char **)member = value;
 		break;
 	case OPTION_DURATION:

@@ -1,6 +1,8 @@
 /* Sets an option for each flag that argv_reader.h finds, and checks that the flags go together. */
 #include "cli/parse_args.h"
 
+#include <string.h>
+
 #include "cli/argv_reader.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -21,6 +23,7 @@ static int set_flag(struct options *options, const struct arguments *arguments, 
 			(struct origin){.source = SOURCE_FLAG}))
 		return fail(err, STATUS_USAGE, "cannot use option '--%s': '%.100s' is not %s",
 			    row->name, value, row->expects);
+	options->column_help = row->kind == OPTION_COLUMNS && strcmp(value, "help") == 0;
 	return row->kind == OPTION_URL ? options_take_url(options, value, err) : 0;
 }
 
@@ -93,7 +96,7 @@ int parse_args(struct options *options, const struct command *command, int *argc
 		case ARGUMENT_OPTION:
 			if (set_flag(options, &arguments, err))
 				return -1;
-			if (options->help || options->version)
+			if (options_want_help(options))
 				return 0;
 			break;
 		case ARGUMENT_OPERAND:

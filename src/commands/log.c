@@ -234,6 +234,7 @@ const struct command log_command = {
 	.examples = "  fairlock log --since 1h deploy   the events of the last hour\n"
 		    "  fairlock log --follow deploy     each new event\n"
 		    "  fairlock log --plot deploy       who waited and who held, drawn\n",
+	.table = &event_layout,
 	.bit = COMMAND_LOG,
 	.least = 1,
 	.most = 1,

@@ -20,8 +20,8 @@ extern const struct command *const program_commands[];
 /* Whether this program can reach the server. */
 bool program_reaches(const struct server *server);
 
-/* Does what --help or --version of a command asks for. argv is that of main. Returns the exit
- * status. */
+/* Does what --help, --version or -o help of a command asks for. argv is that of main. Returns the
+ * exit status. */
 int program_help(const struct command *command, const struct options *options, char **argv);
 
 /* Does the rest: a command that is not in program_commands, options without a command, or a server

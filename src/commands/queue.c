@@ -210,6 +210,7 @@ const struct command queue_command = {
 	.examples = "  fairlock queue deploy                     all waiters\n"
 		    "  fairlock queue --watch deploy             redrawn every second\n"
 		    "  fairlock queue --remove \"$owner\" deploy   this waiter ends with 75\n",
+	.table = &layout,
 	.bit = COMMAND_QUEUE,
 	.least = 1,
 	.most = 1,

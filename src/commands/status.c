@@ -232,6 +232,7 @@ const struct command status_command = {
 	.examples = "  fairlock status                          all locks\n"
 		    "  fairlock status --watch backup deploy    two locks, redrawn every second\n"
 		    "  fairlock status -q backup && echo busy   exit with 0 if it is held\n",
+	.table = &status_layout,
 	.bit = COMMAND_STATUS,
 	.most = OPERANDS_UNLIMITED,
 	.run = run_status,

@@ -133,8 +133,57 @@ wrap'
 @test "for a value that nobody can guess nothing is offered" {
 	ask wrap --wait ''
 	assert_output ''
-	ask acquire --owner ''
+	ask acquire --max-queue ''
 	assert_output ''
+}
+
+@test "columns are offered, also behind others, behind a plus, and in small letters" {
+	ask status -o S
+	assert_output STATE
+	ask status -o st
+	assert_output state
+	ask queue -o +PO
+	assert_output +POSITION
+	ask queue --output=USER,PO
+	assert_output --output=USER,POSITION
+	ask log -oTIME,TO
+	assert_output -oTIME,TOKEN
+	ask status -o h
+	assert_output $'host\nheld_ms\nholds\nheld\nhelp'
+	run "$FAIRLOCK" --complete status -o STA
+	assert_output $'STATE\tfree or held'
+}
+
+@test "--owner offers the holder of the lock on the line, else all holders" {
+	local holder other
+	holder=$("$FAIRLOCK" status --noheadings -o OWNER nightly:backup)
+	other=$("$FAIRLOCK" status --noheadings -o OWNER 'two words')
+	offering : ask renew nightly:backup --owner ''
+	assert_output "$holder"
+	offering : ask release nightly:backup "--owner=${holder:0:4}"
+	assert_output "--owner=$holder"
+	offering "$other" ask release --owner ''
+	assert_equal "$(sort <<<"$output")" "$(printf '%s\n' "$holder" "$other" | sort)"
+	run "$FAIRLOCK" --complete renew nightly:backup --owner ''
+	assert_output --regexp $'^[0-9a-f-]+:[0-9]+\tfairlock acquire .*pid'
+	ask renew no-such-lock --owner ''
+	assert_output ''
+	ask renew -u unix:/nowhere nightly:backup --owner ''
+	assert_output ''
+}
+
+@test "--remove offers the waiters of the lock on the line" {
+	local waiter
+	background "$FAIRLOCK" acquire nightly:backup
+	wait_until in_queue nightly:backup 1
+	waiter=$("$FAIRLOCK" queue --noheadings -o OWNER nightly:backup)
+	offering : ask queue nightly:backup --remove ''
+	assert_output "$waiter"
+	offering : ask queue --remove ''
+	assert_output "$waiter"
+	ask queue 'two words' --remove ''
+	assert_output ''
+	"$FAIRLOCK" queue --remove "$waiter" nightly:backup
 }
 
 @test "files and commands are left to the shell" {

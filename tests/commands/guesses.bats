@@ -129,3 +129,32 @@ answered() {
 		--debug | there is no such option, did you mean --verbose?
 	END
 }
+
+@test "common wrong guesses are answered with the right column" {
+	answered 14 <<-'END'
+		status -o STAET | there is no such column, did you mean STATE?
+		status -o name,stat | there is no such column, did you mean STATE?
+		status -o id | there is no such column, did you mean OWNER?
+		status -o holder | there is no such column, did you mean OWNER?
+		status -o hostname | there is no such column, did you mean HOST?
+		status -o cmd | there is no such column, did you mean COMMAND?
+		status -o ttl | there is no such column, did you mean LEASE?
+		status -o age | there is no such column, did you mean HELD?
+		status -o queue | there is no such column, did you mean WAITERS?
+		queue -o +age x | there is no such column, did you mean WAITING?
+		queue -o state x | there is no such column, did you mean PRESENT?
+		log -o date x | there is no such column, did you mean TIME?
+		log -o action x | there is no such column, did you mean EVENT?
+		status -o json | there is no such column, did you mean --json?
+		status -o nonsense | there is no such column, '-o help' lists them
+	END
+}
+
+@test "-o help lists the columns, without a NAME and a server" {
+	run -0 "$FAIRLOCK" log -o help
+	assert_line 'TOKEN       fencing token, which grows with each grant'
+	run -0 "$FAIRLOCK" status x --output=help
+	assert_line 'STATE       free or held'
+	run -0 "$FAIRLOCK" queue -ohelp
+	assert_line 'POSITION    place in the queue; 1 is next'
+}

@@ -257,6 +257,7 @@ static void check_help(const struct command *command)
 
 	fuzz_capture();
 	help_print(command, stdout);
+	help_print_end(command, stdout);
 	output = fuzz_captured(&length);
 	HOLDS(length > 0 && valid_text(output, length, "\n"));
 }
@@ -279,7 +280,7 @@ static void check_parsed(const struct parsed *parsed, char **words)
 {
 	if (parsed->result < 0) {
 		HOLDS(parsed->err.status == STATUS_USAGE && *parsed->err.text);
-	} else if (parsed->options.help || parsed->options.version) {
+	} else if (options_want_help(&parsed->options)) {
 		check_help(parsed->command);
 	} else {
 		check_wiped(parsed);

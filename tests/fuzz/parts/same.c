@@ -20,6 +20,9 @@ static bool same_value(const void *a, const void *b, enum option_kind kind)
 	case OPTION_TEXT:
 	case OPTION_FILE:
 	case OPTION_URL:
+	case OPTION_COLUMNS:
+	case OPTION_OWNER:
+	case OPTION_WAITER:
 		return same_text(*(const char *const *)a, *(const char *const *)b);
 	case OPTION_DURATION:
 	case OPTION_PERIOD:
@@ -59,6 +62,9 @@ void value_of(char *text, size_t size, const struct options *options, const stru
 	case OPTION_TEXT:
 	case OPTION_FILE:
 	case OPTION_URL:
+	case OPTION_COLUMNS:
+	case OPTION_OWNER:
+	case OPTION_WAITER:
 		string = *(const char *const *)member;
 		snprintf(text, size, "%s", string ? string : "");
 		break;
