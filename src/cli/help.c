@@ -69,7 +69,7 @@ void help_print(const struct command *command, FILE *out)
 void help_print_end(const struct command *command, FILE *out)
 {
 	fprintf(out,
-		"DUR is a number with a unit (ms, s, m, h, d; no unit: seconds), or a sum:\n"
+		"DUR is a number with a unit (ms, s, m, h, d, w; no unit: seconds), or a sum:\n"
 		"90, 0.5, 1h30m. See fairlock-%s(1) for more, fairlock(1) for servers and\n"
 		"variables, fairlock.conf(5) for files.\n",
 		command->name);

@@ -4,11 +4,14 @@
 #include <assert.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/duration_guess.h"
 #include "base/number.h"
+#include "base/shorten.h"
 #include "base/signal_names.h"
 #include "cli/command.h"
 #include "redis/server_url.h"
@@ -171,6 +174,26 @@ int options_set(struct options *options, const struct option_row *row, const cha
 		options->origins[row - option_rows] = origin;
 	}
 	return 0;
+}
+
+static bool is_duration(const struct option_row *row)
+{
+	return row->kind == OPTION_DURATION || row->kind == OPTION_PERIOD;
+}
+
+const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct option_row *row,
+			   const char *value)
+{
+	char shown[SHORT_MAX_BYTES], guess[DURATION_GUESS_BYTES];
+	const char *meant = NULL;
+	int64_t number;
+
+	if (is_duration(row) && parse_value(row, value, &number) < 0)
+		meant = duration_guess(guess, value);
+	snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not %s%s%s%s", shorten(shown, value),
+		 row->expects, meant ? ", did you mean " : "", meant ? meant : "",
+		 meant ? "?" : "");
+	return cause;
 }
 
 int options_take_url(struct options *options, char *url, struct error *err)

@@ -174,6 +174,13 @@ bool options_takes(const struct options *options, const struct option_row *row, 
 int options_set(struct options *options, const struct option_row *row, const char *value,
 		struct origin origin);
 
+#define VALUE_CAUSE_MAX_BYTES 320
+
+/* options_set refused the value: writes the cause, "'1h30' is not a duration, did you mean 1h30m?".
+ * Returns cause. */
+const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct option_row *row,
+			   const char *value);
+
 /* The origin that options_set noted. */
 const struct origin *options_origin(const struct options *options, const struct option_row *row);
 

@@ -17,12 +17,12 @@ static const char *implied(const struct option_row *row)
 static int set_flag(struct options *options, const struct arguments *arguments, struct error *err)
 {
 	const struct option_row *row = arguments->row;
-	char *value = arguments->value;
+	char *value = arguments->value, cause[VALUE_CAUSE_MAX_BYTES];
 
 	if (options_set(options, row, value ? value : implied(row),
 			(struct origin){.source = SOURCE_FLAG}))
-		return fail(err, STATUS_USAGE, "cannot use option '--%s': '%.100s' is not %s",
-			    row->name, value, row->expects);
+		return fail(err, STATUS_USAGE, "cannot use option '--%s': %s", row->name,
+			    options_refuse(cause, row, value));
 	options->column_help = row->kind == OPTION_COLUMNS && strcmp(value, "help") == 0;
 	return row->kind == OPTION_URL ? options_take_url(options, value, err) : 0;
 }

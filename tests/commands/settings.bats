@@ -120,7 +120,7 @@ wrong() {
 
 @test "a bad value is told with file and line, also where the command has no use for it" {
 	configure '' 'lease = 1h30'
-	wrong ":2: '1h30' is not a duration from 1s to 1d"
+	wrong ":2: '1h30' is not a duration from 1s to 1d, did you mean 1h30m?"
 	configure 'quiet = maybe'
 	wrong ":1: 'maybe' is not yes or no"
 	configure 'url ='
@@ -168,7 +168,7 @@ wrong() {
 # The options of wrap for which x is no value. What is no default has no variable.
 checked_keys() {
 	"$FAIRLOCK" wrap --help | sed -nE 's/^  (-.,|   ) --([a-z-]+).*/\2/p' |
-		grep -vxE 'url|config|command|no-wait|help|tls-(ca|cert|key)|sentinel-user|(sentinel-)?password-file'
+		grep -vxE 'url|config|command|no-wait|help|version|tls-(ca|cert|key)|sentinel-user|(sentinel-)?password-file'
 }
 
 @test "every setting can come from the environment, and a bad one is a usage error" {

@@ -145,6 +145,15 @@ arguments_are() {
 	done
 }
 
+@test "what is nearly a duration is answered with the right one" {
+	refused acquire --wait 1h30 x because "'1h30' is not a duration, did you mean 1h30m?"
+	refused acquire --lease '5 minutes' x because "'5 minutes' is not a duration from 1s to 1d, did you mean 5m?"
+	FAIRLOCK_LEASE=1m30 refused acquire x because "cannot use FAIRLOCK_LEASE: '1m30' is not a duration from 1s to 1d, did you mean 1m30s?"
+	run -69 "$FAIRLOCK" log --since 1w x
+	run -69 "$FAIRLOCK" acquire --wait 5min x
+	run -69 "$FAIRLOCK" acquire --wait 1m30sec x
+}
+
 @test "a lease below 1s or above 1d is a usage error" {
 	refused acquire -l 0 x because '1s to 1d'
 	refused acquire -l 999ms x because '1s to 1d'
