@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/message.h"
 #include "cli/command.h"
-#include "cli/help.h"
+#include "cli/front_words.h"
 #include "cli/options.h"
 #include "cli/parse_args.h"
 #include "cli/settings.h"
@@ -35,6 +35,14 @@ static int leave_to_other(struct settings *settings, int argc, char **words, cha
 	options_restore_url(&settings->options);
 	memcpy(argv, words, (size_t)argc * sizeof(*argv));
 	return program_other(argc, argv, &settings->server);
+}
+
+static int help(const struct command *command, const struct options *options, int argc,
+		char **words, char **argv)
+{
+	options_restore_url(options);
+	memcpy(argv, words, (size_t)argc * sizeof(*argv));
+	return program_help(command, options, argv);
 }
 
 static void tell_server(const struct messenger *messenger, const struct settings *settings)
@@ -73,7 +81,7 @@ static int run_command(const struct command *command, int argc, char **argv)
 	struct invocation invocation = {options, &settings.server, &messenger, argc - 2, argv + 2};
 	char **words = malloc((size_t)argc * sizeof(*words));
 	struct error err;
-	bool failed;
+	bool failed, wants_help;
 	int status = STATUS_OK;
 
 	if (!words)
@@ -81,10 +89,12 @@ static int run_command(const struct command *command, int argc, char **argv)
 	memcpy(words, argv, (size_t)argc * sizeof(*words));
 	messenger_init(&messenger);
 	settings_init(&settings);
-	failed = parse_args(&settings.options, command, &invocation.argc, invocation.argv, &err) ||
-		 (!options->help && settings_merge(&settings, command, &err));
-	if (!failed && options->help) {
-		help_print(command, stdout);
+	failed = parse_args(&settings.options, command, &invocation.argc, invocation.argv, &err);
+	wants_help = !failed && options_want_help(options);
+	if (!failed && !wants_help)
+		failed = settings_merge(&settings, command, &err);
+	if (wants_help) {
+		status = help(command, options, argc, words, argv);
 	} else if (!failed && !program_reaches(&settings.server)) {
 		status = leave_to_other(&settings, argc, words, argv);
 	} else {
@@ -121,10 +131,13 @@ static int flush_output(int status)
 
 int main(int argc, char **argv)
 {
-	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
+	const struct command *command;
 
 	if (fill_standard_descriptors())
 		return STATUS_OS;
+	if (argc > 2 && argv[1][0] == '-')
+		front_words_move(argc - 1, argv + 1);
+	command = argc > 1 ? find_command(argv[1]) : NULL;
 	return flush_output(command ? run_command(command, argc, argv)
 				    : program_other(argc, argv, NULL));
 }

@@ -52,6 +52,13 @@ bool program_reaches(const struct server *server)
 	return false;
 }
 
+int program_help(const struct command *command, const struct options *options, char **argv)
+{
+	(void)command;
+	(void)options;
+	return program_become("fairlock-full", argv);
+}
+
 int program_other(int argc, char **argv, const struct server *server)
 {
 	(void)argc;

@@ -10,7 +10,7 @@
 
 #define DIGITS "0123456789"
 
-/* The longest first. */
+/* As they are shown, the longest first. */
 static const struct {
 	const char *name;
 	int64_t ms;
@@ -18,16 +18,22 @@ static const struct {
 
 #define UNITS (sizeof(units) / sizeof(units[0]))
 
-/* Returns the milliseconds of one unit and moves *text behind it; 0 if there is none. Tries "ms"
- * before "m", which is its beginning. */
+/* As they are written. A unit stands before those that are its beginning. */
+static const struct {
+	char name[4];
+	int64_t ms;
+} written[] = {{"ms", 1},   {"min", 60000}, {"m", 60000},    {"sec", 1000},
+	       {"s", 1000}, {"h", 3600000}, {"d", 86400000}, {"w", 604800000}};
+
+/* Returns the milliseconds of one unit and moves *text behind it; 0 if there is none. */
 static int64_t parse_unit(const char **text)
 {
-	for (size_t i = UNITS; i-- > 0;) {
-		const size_t length = strlen(units[i].name);
+	for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
+		const size_t length = strlen(written[i].name);
 
-		if (strncmp(*text, units[i].name, length) == 0) {
+		if (strncmp(*text, written[i].name, length) == 0) {
 			*text += length;
-			return units[i].ms;
+			return written[i].ms;
 		}
 	}
 	return 0;

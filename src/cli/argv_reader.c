@@ -20,6 +20,11 @@ static enum argument refuse(struct arguments *arguments, const char *mistake)
 	return ARGUMENT_MISTAKE;
 }
 
+static bool is_named(const struct option_row *row, const char *text, size_t length)
+{
+	return strncmp(row->name, text, length) == 0 && row->name[length] == '\0';
+}
+
 /* Finds an option by its letter, or by its name, or a beginning that no other name shares. */
 static enum argument find_row(struct arguments *arguments, bool is_letter, const char *text,
 			      size_t length)
@@ -28,18 +33,23 @@ static enum argument find_row(struct arguments *arguments, bool is_letter, const
 	int matches = 0;
 
 	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
-		if (!option_is_for(row, arguments->command->bit, SOURCE_FLAG))
+		const bool is_exact = !is_letter && is_named(row, text, length);
+
+		if (!option_is_for(row, arguments->command->bit, SOURCE_FLAG)) {
+			if (is_exact) /* and no abbreviation, as --password is of --password-file */
+				return ARGUMENT_UNKNOWN;
 			continue;
+		}
 		if (is_letter ? row->letter != *text : strncmp(row->name, text, length) != 0)
 			continue;
 		arguments->row = row;
-		if (!is_letter && row->name[length] == '\0')
+		if (is_exact)
 			return ARGUMENT_OPTION;
 		matches++;
 	}
 	if (matches == 1)
 		return ARGUMENT_OPTION;
-	return refuse(arguments, matches ? "it is ambiguous" : "there is no such option");
+	return matches ? ARGUMENT_AMBIGUOUS : ARGUMENT_UNKNOWN;
 }
 
 /* attached: the value in the option's own word, or NULL. */
@@ -56,10 +66,12 @@ static enum argument read_long(struct arguments *arguments, char *word)
 {
 	const size_t length = strcspn(word, "=");
 	char *attached = word[length] == '=' ? word + length + 1 : NULL;
+	enum argument found;
 
 	snprintf(arguments->option, sizeof(arguments->option), "%.*s", (int)length, word);
-	if (find_row(arguments, false, word + 2, length - 2) != ARGUMENT_OPTION)
-		return ARGUMENT_MISTAKE;
+	found = find_row(arguments, false, word + 2, length - 2);
+	if (found != ARGUMENT_OPTION)
+		return found;
 	if (*arguments->row->argument && (attached || arguments->row->kind != OPTION_PERIOD))
 		return take_value(arguments, attached);
 	return attached ? refuse(arguments, "it takes no argument") : ARGUMENT_OPTION;
@@ -68,11 +80,13 @@ static enum argument read_long(struct arguments *arguments, char *word)
 static enum argument read_letter(struct arguments *arguments, char *letters)
 {
 	char *rest = letters[1] != '\0' ? letters + 1 : NULL;
+	enum argument found;
 
 	snprintf(arguments->option, sizeof(arguments->option), "-%c", letters[0]);
 	arguments->bundle = NULL;
-	if (find_row(arguments, true, letters, 1) != ARGUMENT_OPTION)
-		return ARGUMENT_MISTAKE;
+	found = find_row(arguments, true, letters, 1);
+	if (found != ARGUMENT_OPTION)
+		return found;
 	if (*arguments->row->argument)
 		return take_value(arguments, rest);
 	arguments->bundle = rest;

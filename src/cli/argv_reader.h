@@ -14,6 +14,8 @@ enum argument {
 	ARGUMENT_OPERAND,     /* value */
 	ARGUMENT_COMMAND,     /* argv[at] begins a command line of its own */
 	ARGUMENT_NEEDS_VALUE, /* row: the words ended before its value; a mistake, too */
+	ARGUMENT_UNKNOWN,     /* option: the command has none that is called so */
+	ARGUMENT_AMBIGUOUS,   /* option: the command has several that begin so */
 	ARGUMENT_MISTAKE,     /* option, mistake */
 };
 

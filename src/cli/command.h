@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+struct layout;
 struct options;
 struct server;
 struct messenger;
@@ -29,7 +30,8 @@ enum command_bit {
 	COMMAND_QUEUE = 32,
 	COMMAND_LOG = 64,
 	COMMAND_DOCTOR = 128,
-	COMMAND_ALL = 0xffff, /* future ones, too */
+	COMMAND_FRONT = 0x8000, /* none: words before the command (front_words.h) */
+	COMMAND_ALL = 0xffff,   /* future ones, too */
 };
 
 #define OPERANDS_UNLIMITED INT_MAX
@@ -40,11 +42,13 @@ struct command {
 	const char *name;
 	const char *operands; /* as in the synopsis: "NAME [--] COMMAND [ARG...]" */
 	const char *summary;  /* for the list of commands in --help */
+	const char *examples; /* three lines for --help, each with its newline */
 	enum command_bit bit;
-	int least, most;    /* operands */
-	bool runs_words;    /* the words behind NAME are a command line of their own */
-	bool takes_lock;    /* syslog is told of its outcome */
-	bool shows_options; /* reads the variables and files for all commands */
+	int least, most;            /* operands */
+	bool runs_words;            /* the words behind NAME are a command line of their own */
+	bool takes_lock;            /* syslog is told of its outcome */
+	const struct layout *table; /* whose columns -o chooses, or NULL */
+	bool shows_options;         /* reads the variables and files for all commands */
 	int (*run)(const struct invocation *invocation, int *status, struct error *err);
 };
 

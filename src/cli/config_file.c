@@ -79,7 +79,7 @@ static int read_line(struct options *options, const struct options *before, unsi
 		     const struct config_line *line, struct error *err)
 {
 	const struct option_row *row;
-	char *key = line->text, *value = line->text;
+	char *key = line->text, *value = line->text, cause[VALUE_CAUSE_MAX_BYTES];
 	bool counts;
 
 	if (split_line(line, &key, &value, err))
@@ -91,8 +91,7 @@ static int read_line(struct options *options, const struct options *before, unsi
 		return refuse_key(line, key, row, err);
 	counts = options_takes(before, row, command, SOURCE_FILE);
 	if (options_set(counts ? options : NULL, row, value, line->origin))
-		return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: '%.60s' is not %s",
-			    line->origin.path, line->origin.line, value, row->expects);
+		return refuse(line, err, options_refuse(cause, row, value));
 	return 0;
 }
 

@@ -58,16 +58,41 @@ void help_print(const struct command *command, FILE *out)
 {
 	const unsigned bit = command->bit;
 
-	fprintf(out, "Usage: fairlock %s [options] %s\n\n%s\n\nOptions:\n", command->name,
-		command->operands, command->summary);
+	fprintf(out, "Usage: fairlock %s [options] %s\n\nExamples, to %s:\n%s\nOptions:\n",
+		command->name, command->operands, command->summary, command->examples);
 	print_rows(bit, false, out);
 	fputs("\nOptions of all commands:\n", out);
 	print_rows(bit, true, out);
-	fputs("\nDUR is a number with a unit (ms, s, m, h, d; none: seconds), or a sum of such:\n"
-	      "90, 0.5, 1h30m\n",
-	      out);
+	putc('\n', out);
+}
+
+void help_print_end(const struct command *command, FILE *out)
+{
 	fprintf(out,
-		"See fairlock-%s(1); fairlock(1) for servers and variables,\n"
-		"fairlock.conf(5) for files.\n",
+		"DUR is a number with a unit (ms, s, m, h, d, w; no unit: seconds), or a sum:\n"
+		"90, 0.5, 1h30m. See fairlock-%s(1) for more, fairlock(1) for servers and\n"
+		"variables, fairlock.conf(5) for files.\n",
 		command->name);
+}
+
+void help_print_commands(const struct command *const *commands, FILE *out)
+{
+	fputs("Usage: fairlock COMMAND [options] [NAME...]\n"
+	      "\n"
+	      "A fair lock on Redis or Valkey: the first to ask is the first to get it.\n"
+	      "\n"
+	      "Examples:\n"
+	      "  fairlock wrap backup ./backup.sh      wait for the lock, then run it\n"
+	      "  fairlock wrap -n backup ./backup.sh   exit with 75 if the lock is busy\n"
+	      "  fairlock status                       show who holds the locks\n"
+	      "\n"
+	      "Commands:\n",
+	      out);
+	for (; *commands; commands++)
+		fprintf(out, "  %-9s %s\n", (*commands)->name, (*commands)->summary);
+	fputs("\nOptions of all commands, before or behind COMMAND:\n", out);
+	print_rows(COMMAND_FRONT, true, out);
+	fputs("\nThe help of a command: fairlock help COMMAND, or its page fairlock-COMMAND(1).\n"
+	      "The version: fairlock version. Servers and variables: fairlock(1).\n",
+	      out);
 }

@@ -4,11 +4,14 @@
 #include <assert.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/duration_guess.h"
 #include "base/number.h"
+#include "base/shorten.h"
 #include "base/signal_names.h"
 #include "base/utf8.h"
 #include "cli/command.h"
@@ -56,6 +59,11 @@ bool option_is_for(const struct option_row *row, unsigned commands, enum option_
 const struct origin *options_origin(const struct options *options, const struct option_row *row)
 {
 	return &options->origins[row - option_rows];
+}
+
+bool options_want_help(const struct options *options)
+{
+	return options->help || options->version || options->column_help;
 }
 
 bool options_has(const struct options *options, const struct option_row *row)
@@ -122,6 +130,9 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 	case OPTION_TEXT:
 	case OPTION_FILE:
 	case OPTION_URL:
+	case OPTION_COLUMNS:
+	case OPTION_OWNER:
+	case OPTION_WAITER:
 		*number = (int64_t)strlen(value);
 		return 0;
 	case OPTION_REASON:
@@ -150,6 +161,9 @@ static void store(void *member, enum option_kind kind, const char *value, int64_
 	case OPTION_FILE:
 	case OPTION_URL:
 	case OPTION_REASON:
+	case OPTION_COLUMNS:
+	case OPTION_OWNER:
+	case OPTION_WAITER:
 		*(const char **)member = value;
 		break;
 	case OPTION_DURATION:
@@ -179,6 +193,26 @@ int options_set(struct options *options, const struct option_row *row, const cha
 		options->origins[row - option_rows] = origin;
 	}
 	return 0;
+}
+
+static bool is_duration(const struct option_row *row)
+{
+	return row->kind == OPTION_DURATION || row->kind == OPTION_PERIOD;
+}
+
+const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct option_row *row,
+			   const char *value)
+{
+	char shown[SHORT_MAX_BYTES], guess[DURATION_GUESS_BYTES];
+	const char *meant = NULL;
+	int64_t number;
+
+	if (is_duration(row) && parse_value(row, value, &number) < 0)
+		meant = duration_guess(guess, value);
+	snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not %s%s%s%s", shorten(shown, value),
+		 row->expects, meant ? ", did you mean " : "", meant ? meant : "",
+		 meant ? "?" : "");
+	return cause;
 }
 
 int options_take_url(struct options *options, char *url, struct error *err)

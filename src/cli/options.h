@@ -95,7 +95,9 @@ struct options {
 	bool no_headings;
 	const char *columns;
 
-	bool help; /* --help was given */
+	bool help;        /* --help was given: the other options do not count */
+	bool version;     /* so was --version */
+	bool column_help; /* so was -o help */
 	struct origin origins[ROWS_MAX];
 	enum password_source password_source;
 	char *url_copy; /* --url with its password, or NULL */
@@ -109,6 +111,9 @@ enum option_kind {
 	OPTION_FILE,     /* the same: a path */
 	OPTION_URL,      /* the same, and may hide a password */
 	OPTION_REASON,   /* the same, for other people to read */
+	OPTION_COLUMNS,  /* the same: of a table */
+	OPTION_OWNER,    /* the same: the id of a holder */
+	OPTION_WAITER,   /* the same: the id of a waiter */
 	OPTION_DURATION, /* int64_t, in milliseconds */
 	OPTION_PERIOD,   /* the same; a flag may do without a value, and is the fallback then */
 	OPTION_NUMBER,   /* int64_t */
@@ -157,6 +162,9 @@ const struct option_row *option_named(const char *name);
 /* Whether a source may set the row for one of these commands. */
 bool option_is_for(const struct option_row *row, unsigned commands, enum option_source source);
 
+/* Whether --help, --version or -o help was given. */
+bool options_want_help(const struct options *options);
+
 /* Whether the row is set. */
 bool options_has(const struct options *options, const struct option_row *row);
 
@@ -169,6 +177,13 @@ bool options_takes(const struct options *options, const struct option_row *row, 
  * not as row->expects says. */
 int options_set(struct options *options, const struct option_row *row, const char *value,
 		struct origin origin);
+
+#define VALUE_CAUSE_MAX_BYTES 320
+
+/* options_set refused the value: writes the cause, "'1h30' is not a duration, did you mean 1h30m?".
+ * Returns cause. */
+const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct option_row *row,
+			   const char *value);
 
 /* The origin that options_set noted. */
 const struct origin *options_origin(const struct options *options, const struct option_row *row);

@@ -1,9 +1,12 @@
 /* Sets an option for each flag that argv_reader.h finds, and checks that the flags go together. */
 #include "cli/parse_args.h"
 
+#include <string.h>
+
 #include "cli/argv_reader.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/suggest.h"
 
 /* The value of an option that was given without one. */
 static const char *implied(const struct option_row *row)
@@ -14,12 +17,13 @@ static const char *implied(const struct option_row *row)
 static int set_flag(struct options *options, const struct arguments *arguments, struct error *err)
 {
 	const struct option_row *row = arguments->row;
-	char *value = arguments->value;
+	char *value = arguments->value, cause[VALUE_CAUSE_MAX_BYTES];
 
 	if (options_set(options, row, value ? value : implied(row),
 			(struct origin){.source = SOURCE_FLAG}))
-		return fail(err, STATUS_USAGE, "cannot use option '--%s': '%.100s' is not %s",
-			    row->name, value, row->expects);
+		return fail(err, STATUS_USAGE, "cannot use option '--%s': %s", row->name,
+			    options_refuse(cause, row, value));
+	options->column_help = row->kind == OPTION_COLUMNS && strcmp(value, "help") == 0;
 	return row->kind == OPTION_URL ? options_take_url(options, value, err) : 0;
 }
 
@@ -81,15 +85,18 @@ int parse_args(struct options *options, const struct command *command, int *argc
 	       struct error *err)
 {
 	struct arguments arguments;
+	char cause[CAUSE_MAX_BYTES];
 	int count = 0;
 
 	arguments_init(&arguments, command, *argc, argv);
 	for (;;) {
-		switch (arguments_next(&arguments)) {
+		const enum argument next = arguments_next(&arguments);
+
+		switch (next) {
 		case ARGUMENT_OPTION:
 			if (set_flag(options, &arguments, err))
 				return -1;
-			if (options->help)
+			if (options_want_help(options))
 				return 0;
 			break;
 		case ARGUMENT_OPERAND:
@@ -99,6 +106,11 @@ int parse_args(struct options *options, const struct command *command, int *argc
 			while (arguments.at < *argc)
 				argv[count++] = argv[arguments.at++];
 			break;
+		case ARGUMENT_UNKNOWN:
+		case ARGUMENT_AMBIGUOUS:
+			suggest_option(cause, &arguments, next == ARGUMENT_AMBIGUOUS);
+			return fail(err, STATUS_USAGE, "cannot use option '%s': %s",
+				    arguments.option, cause);
 		case ARGUMENT_NEEDS_VALUE:
 		case ARGUMENT_MISTAKE:
 			return fail(err, STATUS_USAGE, "cannot use option '%s': %s",

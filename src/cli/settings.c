@@ -52,14 +52,14 @@ static const char *get_variable(const char *name)
 
 static int read_variable(struct options *options, const struct option_row *row, struct error *err)
 {
-	char name[64];
+	char name[64], cause[VALUE_CAUSE_MAX_BYTES];
 	const char *value = get_variable(settings_variable(row, name, sizeof(name)));
 
 	if (!value)
 		return 0;
 	if (options_set(options, row, value, (struct origin){.source = SOURCE_ENVIRONMENT}))
-		return fail(err, STATUS_USAGE, "cannot use %s: '%.100s' is not %s", name, value,
-			    row->expects);
+		return fail(err, STATUS_USAGE, "cannot use %s: %s", name,
+			    options_refuse(cause, row, value));
 	return 0;
 }
 

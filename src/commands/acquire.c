@@ -195,7 +195,11 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 const struct command acquire_command = {
 	.name = "acquire",
 	.operands = "NAME",
-	.summary = "take the lock and leave it held; print the owner id",
+	.summary = "take the lock and leave it held",
+	.examples =
+		"  owner=$(fairlock acquire deploy) || exit   wait for the lock\n"
+		"  fairlock acquire --while-pid $$ deploy     hold it until this shell ends\n"
+		"  fairlock acquire -w 10s -l 5m deploy       wait 10 s, hold it for 5 minutes\n",
 	.bit = COMMAND_ACQUIRE,
 	.least = 1,
 	.most = 1,

@@ -4,103 +4,28 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/signal_names.h"
 #include "cli/argv_reader.h"
 #include "cli/command.h"
+#include "cli/front_words.h"
 #include "cli/options.h"
 #include "cli/settings.h"
-#include "commands/program.h"
-#include "lock/lock_keys.h"
-#include "lock/lock_list.h"
+#include "commands/complete_value.h"
 
-/* The word that is being completed. If it is an option and a value (--lease=30), head is the length
- * of the part before the value. */
-struct target {
-	const char *word;
-	size_t head;
-};
-
-/* Prints start + text as a candidate if it goes on where the value stops. */
-static void offer(const struct target *target, const char *start, const char *text,
-		  const char *meaning)
-{
-	const char *value = target->word + target->head;
-	char candidate[NAME_MAX_BYTES + 1];
-
-	snprintf(candidate, sizeof(candidate), "%s%s", start, text);
-	if (strncmp(candidate, value, strlen(value)) == 0)
-		printf("%.*s%s%s%s\n", (int)target->head, target->word, candidate,
-		       meaning ? "\t" : "", meaning ? meaning : "");
-}
-
-/* Returns false if this program cannot reach the server. */
-static bool complete_name(struct settings *settings, const struct command *command,
-			  const struct target *target)
-{
-	struct lock_list names;
-	struct error err;
-
-	if (settings_merge(settings, command, &err) < 0)
-		return true;
-	if (!program_reaches(&settings->server)) {
-		options_restore_url(&settings->options);
-		return false;
-	}
-	lock_list_find_quickly(&names, &settings->server);
-	for (size_t i = 0; i < names.count; i++)
-		offer(target, "", names.list[i].name, NULL);
-	lock_list_free(&names);
-	return true;
-}
-
-static void complete_commands(const struct command *const *commands, const struct target *target)
+static void complete_commands(const struct command *const *commands,
+			      const struct complete_target *target)
 {
 	for (; *commands; commands++)
-		offer(target, "", (*commands)->name, (*commands)->summary);
-	if (target->word[0] != '-')
-		return;
-	offer(target, "", "--help", "show the list of commands");
-	offer(target, "", "--version", "show the version");
-}
-
-static void complete_signal(const struct target *target)
-{
-	const bool with_sig = strncmp(target->word + target->head, "SIG", 3) == 0;
-	const char *name;
-
-	for (size_t i = 0; (name = signal_name_at(i)) != NULL; i++)
-		offer(target, with_sig ? "SIG" : "", name, NULL);
-}
-
-static void complete_value(const struct option_row *row, const struct target *target)
-{
-	const char *scheme;
-
-	switch (row->kind) {
-	case OPTION_FILE:
-		printf("\tfiles %zu\n", target->head);
-		break;
-	case OPTION_URL:
-		for (size_t i = 0; (scheme = server_scheme_at(i)) != NULL; i++)
-			offer(target, "", scheme, NULL);
-		break;
-	case OPTION_SIGNAL:
-		complete_signal(target);
-		break;
-	case OPTION_ON_LOST:
-		for (size_t i = 0; i < ON_LOST_COUNT; i++)
-			offer(target, "", on_lost_words[i], NULL);
-		break;
-	default:
-		break;
-	}
+		complete_offer(target, "", (*commands)->name, (*commands)->summary);
+	complete_offer(target, "", "help", "show this list, or the help of a command");
+	complete_offer(target, "", "version", "show the version");
 }
 
 /* Completes a word that begins with a dash: the beginning of an option, or an option with its value
  * in the same word. */
-static void complete_option(const struct command *command, char *word)
+static bool complete_option(struct settings *settings, const struct command *command, char *word,
+			    const char *name)
 {
-	const struct target whole = {word, 0};
+	const struct complete_target whole = {word, 0};
 	const struct option_row *row;
 	struct arguments arguments;
 	char meaning[160];
@@ -108,10 +33,10 @@ static void complete_option(const struct command *command, char *word)
 	arguments_init(&arguments, command, 1, &word);
 	while (arguments_next(&arguments) == ARGUMENT_OPTION) {
 		if (arguments.value) {
-			const struct target value = {word, (size_t)(arguments.value - word)};
+			const struct complete_target value = {word,
+							      (size_t)(arguments.value - word)};
 
-			complete_value(arguments.row, &value);
-			return;
+			return complete_value(settings, command, arguments.row, &value, name);
 		}
 	}
 	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
@@ -119,8 +44,9 @@ static void complete_option(const struct command *command, char *word)
 			continue;
 		snprintf(meaning, sizeof(meaning), "%s%s%s", row->argument,
 			 *row->argument ? ": " : "", row->help);
-		offer(&whole, "--", row->name, meaning);
+		complete_offer(&whole, "--", row->name, meaning);
 	}
+	return true;
 }
 
 static void set_option(struct options *options, const struct arguments *arguments)
@@ -134,61 +60,114 @@ static void set_option(struct options *options, const struct arguments *argument
 		options_take_url(options, arguments->value, &err);
 }
 
+static bool is_mistake(enum argument argument)
+{
+	return argument == ARGUMENT_MISTAKE || argument == ARGUMENT_UNKNOWN ||
+	       argument == ARGUMENT_AMBIGUOUS;
+}
+
 /* Reads the words before the last one. Returns ARGUMENT_END (the last word is an option or an
- * operand), ARGUMENT_NEEDS_VALUE or ARGUMENT_COMMAND. */
-static enum argument read_words(struct arguments *arguments, struct options *options)
+ * operand), ARGUMENT_NEEDS_VALUE or ARGUMENT_COMMAND. Sets *name to the first NAME. */
+static enum argument read_words(struct arguments *arguments, struct options *options,
+				const char **name)
 {
 	for (;;) {
 		const enum argument argument = arguments_next(arguments);
 
 		if (argument == ARGUMENT_OPTION)
 			set_option(options, arguments);
-		else if (argument != ARGUMENT_OPERAND && argument != ARGUMENT_MISTAKE)
+		else if (argument == ARGUMENT_OPERAND && !*name)
+			*name = arguments->value;
+		else if (argument != ARGUMENT_OPERAND && !is_mistake(argument))
 			return argument;
 	}
 }
 
-/* words stand behind the command's name. */
-static bool complete_words(struct settings *settings, const struct command *command, int count,
-			   char **words)
+/* words stand behind the command's name, and in the whole line, behind first words. */
+static bool complete_words(struct settings *settings, const struct command *command, int first,
+			   int count, char **words)
 {
-	const struct target target = {words[count - 1], 0};
+	const struct complete_target target = {words[count - 1], 0};
 	struct arguments arguments;
+	const char *name = NULL;
 	enum argument next;
 
 	arguments_init(&arguments, command, count - 1, words);
-	next = read_words(&arguments, &settings->options);
+	next = read_words(&arguments, &settings->options, &name);
 	if (next == ARGUMENT_NEEDS_VALUE) {
-		complete_value(arguments.row, &target);
+		return complete_value(settings, command, arguments.row, &target, name);
 	} else if (next == ARGUMENT_COMMAND) {
-		printf("\tcommand %d\n", arguments.at + 1);
+		printf("\tcommand %d\n", first + arguments.at);
 	} else if (target.word[0] == '-' && !arguments.options_ended) {
-		complete_option(command, words[count - 1]);
+		return complete_option(settings, command, words[count - 1], name);
 	} else if (command->runs_words && arguments.operands == 1) {
 		if (settings->options.shell_command == NULL)
-			printf("\tcommand %d\n", count);
+			printf("\tcommand %d\n", first + count - 1);
 	} else if (arguments.operands < command->most) {
 		return complete_name(settings, command, &target);
 	}
 	return true;
 }
 
+/* Reads the options before the command. Returns ARGUMENT_END (the last word is an option, or the
+ * command), ARGUMENT_NEEDS_VALUE, or ARGUMENT_OPERAND (the command). */
+static enum argument read_front(struct arguments *arguments, struct options *options)
+{
+	for (;;) {
+		const enum argument argument = arguments_next(arguments);
+
+		if (argument == ARGUMENT_OPTION)
+			set_option(options, arguments);
+		else if (!is_mistake(argument))
+			return argument;
+	}
+}
+
+/* The last word is the command, or an option before it. */
+static void complete_front(struct settings *settings, const struct command *const *commands,
+			   char *word)
+{
+	const struct complete_target target = {word, 0};
+
+	if (word[0] == '-')
+		complete_option(settings, &front_command, word, NULL);
+	else
+		complete_commands(commands, &target);
+}
+
+/* argc > 0 */
+static bool complete_line(struct settings *settings, const struct command *const *commands,
+			  int argc, char **argv)
+{
+	const struct complete_target target = {argv[argc - 1], 0};
+	struct arguments arguments;
+
+	arguments_init(&arguments, &front_command, argc - 1, argv);
+	switch (read_front(&arguments, &settings->options)) {
+	case ARGUMENT_NEEDS_VALUE:
+		return complete_value(settings, &front_command, arguments.row, &target, NULL);
+	case ARGUMENT_OPERAND:
+		break;
+	default:
+		complete_front(settings, commands, argv[argc - 1]);
+		return true;
+	}
+	if (strcmp(arguments.value, "help") == 0)
+		complete_commands(commands, &target);
+	while (*commands && strcmp((*commands)->name, arguments.value) != 0)
+		commands++;
+	return !*commands || complete_words(settings, *commands, arguments.at, argc - arguments.at,
+					    argv + arguments.at);
+}
+
 bool complete(const struct command *const *commands, int argc, char **argv)
 {
-	const struct target target = {argc > 0 ? argv[0] : "", 0};
+	char *empty = (char[]){""};
 	struct settings settings;
 	bool done;
 
-	if (argc <= 1) {
-		complete_commands(commands, &target);
-		return true;
-	}
-	while (*commands && strcmp((*commands)->name, argv[0]) != 0)
-		commands++;
-	if (*commands == NULL)
-		return true;
 	settings_init(&settings);
-	done = complete_words(&settings, *commands, argc - 1, argv + 1);
+	done = complete_line(&settings, commands, argc > 0 ? argc : 1, argc > 0 ? argv : &empty);
 	settings_free(&settings);
 	return done;
 }

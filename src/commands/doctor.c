@@ -220,7 +220,10 @@ static int run_doctor(const struct invocation *invocation, int *status, struct e
 const struct command doctor_command = {
 	.name = "doctor",
 	.operands = "[NAME...]",
-	.summary = "is this server fit to hold locks, and how would we reach it",
+	.summary = "check whether the server is fit to hold locks",
+	.examples = "  fairlock doctor                             the server of the settings\n"
+		    "  fairlock doctor -u redis://db.example.com   another server\n"
+		    "  fairlock doctor backup                      the permissions for this lock\n",
 	.bit = COMMAND_DOCTOR,
 	.most = OPERANDS_UNLIMITED,
 	.shows_options = true,

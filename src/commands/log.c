@@ -195,7 +195,11 @@ static int run_log(const struct invocation *invocation, int *status, struct erro
 const struct command log_command = {
 	.name = "log",
 	.operands = "NAME",
-	.summary = "what happened to the lock lately",
+	.summary = "show what happened to the lock lately",
+	.examples = "  fairlock log --since 1h deploy   the events of the last hour\n"
+		    "  fairlock log --follow deploy     each new event\n"
+		    "  fairlock log --plot deploy       who waited and who held, drawn\n",
+	.table = &event_layout,
 	.bit = COMMAND_LOG,
 	.least = 1,
 	.most = 1,

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 struct command;
+struct options;
 struct server;
 
 /* fairlock-full has every command. Half of the time of a short job is the start of processes, and
@@ -19,8 +20,12 @@ extern const struct command *const program_commands[];
 /* Whether this program can reach the server. */
 bool program_reaches(const struct server *server);
 
-/* Does the rest: a command that is not in program_commands, an option in the place of a command, or
- * a server (unless it is NULL) that program_reaches refused. argv is that of main. Returns the exit
+/* Does what --help, --version or -o help of a command asks for. argv is that of main. Returns the
+ * exit status. */
+int program_help(const struct command *command, const struct options *options, char **argv);
+
+/* Does the rest: a command that is not in program_commands, options without a command, or a server
+ * (unless it is NULL) that program_reaches refused. argv is that of main. Returns the exit
  * status. */
 int program_other(int argc, char **argv, const struct server *server);
 

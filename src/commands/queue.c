@@ -181,7 +181,11 @@ static int run_queue(const struct invocation *invocation, int *status, struct er
 const struct command queue_command = {
 	.name = "queue",
 	.operands = "NAME",
-	.summary = "who waits, in order",
+	.summary = "show who waits, in order",
+	.examples = "  fairlock queue deploy                     all waiters\n"
+		    "  fairlock queue --watch deploy             redrawn every second\n"
+		    "  fairlock queue --remove \"$owner\" deploy   this waiter ends with 75\n",
+	.table = &layout,
 	.bit = COMMAND_QUEUE,
 	.least = 1,
 	.most = 1,

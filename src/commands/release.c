@@ -100,6 +100,9 @@ const struct command release_command = {
 	.name = "release",
 	.operands = "NAME",
 	.summary = "give the lock back",
+	.examples = "  fairlock release --owner \"$owner\" deploy    acquire printed the ID\n"
+		    "  fairlock release --force deploy             break the lock\n"
+		    "  fairlock release --force --token 5 deploy   if the holder has this token\n",
 	.bit = COMMAND_RELEASE,
 	.least = 1,
 	.most = 1,

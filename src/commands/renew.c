@@ -49,6 +49,10 @@ const struct command renew_command = {
 	.name = "renew",
 	.operands = "NAME",
 	.summary = "give a held lock a fresh lease",
+	.examples =
+		"  fairlock renew --owner \"$owner\" deploy           acquire printed the ID\n"
+		"  fairlock renew --owner \"$owner\" deploy || exit   exit if the lock is lost\n"
+		"  fairlock renew -l 10m --owner \"$owner\" deploy    a lease of 10 minutes\n",
 	.bit = COMMAND_RENEW,
 	.least = 1,
 	.most = 1,

@@ -215,7 +215,11 @@ static int run_status(const struct invocation *invocation, int *status, struct e
 const struct command status_command = {
 	.name = "status",
 	.operands = "[NAME...]",
-	.summary = "who holds what, for how long, how many wait",
+	.summary = "show who holds each lock, and how many wait",
+	.examples = "  fairlock status                          all locks\n"
+		    "  fairlock status --watch backup deploy    two locks, redrawn every second\n"
+		    "  fairlock status -q backup && echo busy   exit with 0 if it is held\n",
+	.table = &status_layout,
 	.bit = COMMAND_STATUS,
 	.most = OPERANDS_UNLIMITED,
 	.run = run_status,

@@ -171,6 +171,10 @@ const struct command wrap_command = {
 	.name = "wrap",
 	.operands = "NAME [--] COMMAND [ARG...]",
 	.summary = "run a command while holding the lock",
+	.examples =
+		"  fairlock wrap backup ./backup.sh             wait for the lock, then run it\n"
+		"  fairlock wrap -n backup ./backup.sh          exit with 75 if the lock is busy\n"
+		"  fairlock wrap -n --once-per 1d news ./news   on many hosts: one runs it\n",
 	.bit = COMMAND_WRAP,
 	.least = 1,
 	.most = OPERANDS_UNLIMITED,

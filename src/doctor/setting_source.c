@@ -23,6 +23,9 @@ static void show_value(char *text, size_t size, const struct options *options,
 	case OPTION_FILE:
 	case OPTION_URL:
 	case OPTION_REASON:
+	case OPTION_COLUMNS:
+	case OPTION_OWNER:
+	case OPTION_WAITER:
 		snprintf(text, size, "%s", *(const char *const *)member);
 		break;
 	case OPTION_DURATION:

@@ -23,8 +23,6 @@
 #define SCAN_STEPS_MAX (1 << 20)
 #define NAMES_MAX (1 << 20)
 
-#define PROMPT_MS 300
-
 static int no_memory(struct error *err)
 {
 	return fail(err, STATUS_OS, "cannot list locks: %s", strerror(ENOMEM));
@@ -172,7 +170,7 @@ int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t
 	return result;
 }
 
-static bool is_running(const struct server *server)
+bool lock_list_is_reachable(const struct server *server)
 {
 	struct error ignored;
 	int folder, fd;
@@ -196,7 +194,7 @@ void lock_list_find_quickly(struct lock_list *names, const struct server *server
 	struct error ignored;
 
 	*names = (struct lock_list){0};
-	if (!is_running(server))
+	if (!lock_list_is_reachable(server))
 		return;
 	if (cluster_nodes_open(&nodes, server, PROMPT_MS, until_ms, &ignored) == 0)
 		lock_list_find(names, &nodes, until_ms, &ignored);

@@ -16,9 +16,12 @@
 
 #include "base/duration.h"
 #include "base/json.h"
+#include "base/shorten.h"
 #include "base/terminal.h"
+#include "cli/nearest.h"
 #include "cli/options.h"
 #include "output/column_fit.h"
+#include "output/column_words.h"
 #include "output/table_text.h"
 #include "output/timestamp.h"
 
@@ -35,17 +38,25 @@ struct table {
 	bool json_lines; /* each line is a JSON object of its own */
 };
 
-static int unknown_column(const struct layout *layout, const char *word, size_t length,
+static int unknown_column(const struct layout *layout, const char *list, size_t length,
 			  struct error *err)
 {
-	char known[300] = "";
-	size_t used = 0;
+	char shown[SHORT_MAX_BYTES], cause[COLUMN_CAUSE_MAX_BYTES], *word = strndup(list, length);
+	const char *meant = NULL;
+	struct nearest nearest;
 
-	for (size_t i = 0; i < layout->column_count && used < sizeof(known); i++)
-		used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
-					 i > 0 ? ", " : "", layout->columns[i].name);
-	return fail(err, STATUS_USAGE, "cannot show column '%.*s': known are %s",
-		    (int)(length < 40 ? length : 40), word, known);
+	if (!word)
+		return fail(err, STATUS_OS, "cannot show a table: %s", strerror(ENOMEM));
+	nearest_begin(&nearest, word);
+	for (size_t i = 0; i < layout->column_count; i++) {
+		nearest_try(&nearest, layout->columns[i].name);
+		if (!meant && column_is_called(layout->columns[i].name, word))
+			meant = layout->columns[i].name;
+	}
+	fail(err, STATUS_USAGE, "cannot show column '%s': %s", shorten(shown, word),
+	     column_refuse(cause, word, meant ? meant : nearest.best));
+	free(word);
+	return -1;
 }
 
 static const struct column *find_column(const struct layout *layout, const char *name,

@@ -52,20 +52,48 @@ in_fish() {
 
 commands='acquire
 doctor
+help
 log
 queue
 release
 renew
 status
+version
 wrap'
 
 # ---- The program ----
 
-@test "completion offers the commands, and behind dashes --help and --version" {
+@test "completion offers the commands, and behind a dash the options of all commands" {
 	ask ''
 	assert_equal "$(sort <<<"$output")" "$commands"
-	ask --
-	assert_output $'--help\n--version'
+	ask --ver
+	assert_output $'--verbose\n--version'
+	ask -
+	output=$(sort <<<"$output")
+	shown=$("$FAIRLOCK" --help | sed -nE 's/^  (-.,|   ) (--[a-z-]+).*/\2/p' | sort)
+	assert_equal "$output" "$shown"
+}
+
+@test "completion offers the command and its options behind options that stand before it" {
+	ask -v ''
+	assert_equal "$(sort <<<"$output")" "$commands"
+	ask -v --url unix:/nowhere wrap --on-l
+	assert_output --on-lost
+	ask --nonsense wrap --on-lost ''
+	assert_output $'kill\nwarn'
+	run "$FAIRLOCK" --complete -v --config ''
+	assert_output $'\tfiles 0'
+	run "$FAIRLOCK" --complete -v -q wrap x ''
+	assert_output $'\tcommand 4'
+	run "$FAIRLOCK" --complete -v wrap x -- git --ver
+	assert_output $'\tcommand 4'
+}
+
+@test "completion offers the commands behind help" {
+	ask help ''
+	assert_equal "$(sort <<<"$output")" "$commands"
+	ask help wr
+	assert_output wrap
 }
 
 @test "completion prints each offer with a tab and a description" {
@@ -105,8 +133,57 @@ wrap'
 @test "completion offers nothing for a value that it cannot guess" {
 	ask wrap --wait ''
 	assert_output ''
-	ask acquire --owner ''
+	ask acquire --max-queue ''
 	assert_output ''
+}
+
+@test "completion offers columns, also behind others, behind a plus, and in small letters" {
+	ask status -o S
+	assert_output STATE
+	ask status -o st
+	assert_output state
+	ask queue -o +PO
+	assert_output +POSITION
+	ask queue --output=USER,PO
+	assert_output --output=USER,POSITION
+	ask log -oTIME,TO
+	assert_output -oTIME,TOKEN
+	ask status -o h
+	assert_output $'host\nheld_ms\nholds\nheld\nhelp'
+	run "$FAIRLOCK" --complete status -o STA
+	assert_output $'STATE\tfree or held'
+}
+
+@test "completion offers for --owner the holder of the lock on the line, else all holders" {
+	local holder other
+	holder=$("$FAIRLOCK" status --noheadings -o OWNER nightly:backup)
+	other=$("$FAIRLOCK" status --noheadings -o OWNER 'two words')
+	offering : ask renew nightly:backup --owner ''
+	assert_output "$holder"
+	offering : ask release nightly:backup "--owner=${holder:0:4}"
+	assert_output "--owner=$holder"
+	offering "$other" ask release --owner ''
+	assert_equal "$(sort <<<"$output")" "$(printf '%s\n' "$holder" "$other" | sort)"
+	run "$FAIRLOCK" --complete renew nightly:backup --owner ''
+	assert_output --regexp $'^[0-9a-f-]+:[0-9]+\tfairlock acquire .*pid'
+	ask renew no-such-lock --owner ''
+	assert_output ''
+	ask renew -u unix:/nowhere nightly:backup --owner ''
+	assert_output ''
+}
+
+@test "completion offers for --remove the waiters of the lock on the line" {
+	local waiter
+	background "$FAIRLOCK" acquire nightly:backup
+	wait_until in_queue nightly:backup 1
+	waiter=$("$FAIRLOCK" queue --noheadings -o OWNER nightly:backup)
+	offering : ask queue nightly:backup --remove ''
+	assert_output "$waiter"
+	offering : ask queue --remove ''
+	assert_output "$waiter"
+	ask queue 'two words' --remove ''
+	assert_output ''
+	"$FAIRLOCK" queue --remove "$waiter" nightly:backup
 }
 
 @test "completion leaves files and commands to the shell" {
@@ -137,6 +214,8 @@ wrap'
 	ask status --url "unix:$BATS_TEST_TMPDIR/nowhere" ''
 	assert_output ''
 	FAIRLOCK_URL=unix:/nowhere ask status --url "unix:$SERVER_SOCKET" n
+	assert_output nightly:backup
+	FAIRLOCK_URL=unix:/nowhere ask --url "unix:$SERVER_SOCKET" status n
 	assert_output nightly:backup
 }
 

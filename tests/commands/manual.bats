@@ -124,7 +124,7 @@ table_rows() {
 	same 'commands of this test' "$commands" "${COMMANDS// /$'\n'}"
 	same description "$commands" "$(section DESCRIPTION "$MANUAL/fairlock.1" | sed -n 's/^\.It Cm //p')"
 	same pages "$commands" "$(pages | sed -n 's/^fairlock-\(.*\)\.1$/\1/p')"
-	same completion "$commands" "$("$FAIRLOCK" --complete '' | cut -f1)"
+	same completion "$commands"$'\nhelp\nversion' "$("$FAIRLOCK" --complete '' | cut -f1)"
 }
 
 # synopsis COMMAND: prints the lines of its page's SYNOPSIS
@@ -171,9 +171,21 @@ statuses() {
 
 @test "the manual names exactly the columns that each command knows" {
 	for command in status queue log; do
-		known=$("$FAIRLOCK" "$command" -o nonsense x 2>&1 | sed -n 's/.* known are //p' | tr -d ' ' | tr , '\n')
+		known=$("$FAIRLOCK" "$command" -o help | cut -d ' ' -f 1)
 		same "columns of $command" "$known" "$(section COLUMNS "$MANUAL/fairlock-$command.1" |
 			grep '^\.It ' | grep -oE '[A-Z]{2,}(_[A-Z]+)?')"
+	done
+}
+
+@test "-o help says what each column is, and --help and completion name the same columns" {
+	for command in status queue log; do
+		run -0 "$FAIRLOCK" "$command" -o help
+		run ! grep -vE '^[A-Z_]+ +[a-z]' <<<"$output"
+		[ "$(wc -L <<<"$output")" -lt 80 ]
+		known=$("$FAIRLOCK" "$command" -o help | cut -d ' ' -f 1)
+		same "help of $command" "$known" "$("$FAIRLOCK" "$command" --help |
+			sed -nE '/^Columns /,/^DUR /{/^DUR /d; s/^Columns .*: //; p}' | tr -d ' ' | tr , '\n' | grep .)"
+		same "completion of $command" "$known" "$("$FAIRLOCK" --complete "$command" -o '' | cut -f 1 | grep -vx help)"
 	done
 }
 

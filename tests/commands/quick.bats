@@ -29,6 +29,8 @@ install_both() {
 	run -1 grep -e '\.so' -e fairlock-full trace
 	run -0 grep -c execve trace
 	assert_output 1
+	run -0 strace -f -e trace=open,openat,execve -o trace "$FAIRLOCK" -q --connect-timeout 5s acquire other
+	run -1 grep -e '\.so' -e fairlock-full trace
 }
 
 @test "fairlock executes fairlock-full for other commands, from its own folder or from libexec" {
@@ -48,6 +50,12 @@ install_both() {
 	assert_output --partial held
 	run -64 bin/fairlock nonsense
 	assert_line "Try 'fairlock --help'."
+	run -0 bin/fairlock help wrap
+	assert_line --index 0 --partial 'Usage: fairlock wrap'
+	run -0 bin/fairlock -h
+	assert_line --partial 'queue '
+	run -0 bin/fairlock --url "unix:$SERVER_SOCKET" status --noheadings -o STATE job
+	assert_output --partial held
 	run -64 bin/fairlock
 	assert_line "Try 'fairlock --help'."
 	run -64 bin/fairlock wrap

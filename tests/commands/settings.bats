@@ -119,7 +119,7 @@ wrong() {
 
 @test "fairlock refuses a bad value with file and line, even if the command does not use the key" {
 	configure '' 'lease = 1h30'
-	wrong ":2: '1h30' is not a duration from 1s to 1d"
+	wrong ":2: '1h30' is not a duration from 1s to 1d, did you mean 1h30m?"
 	configure 'quiet = maybe'
 	wrong ":1: 'maybe' is not yes or no"
 	configure 'url ='
@@ -167,7 +167,7 @@ wrong() {
 # checked_keys: prints the settings of wrap for which x is not a valid value
 checked_keys() {
 	"$FAIRLOCK" wrap --help | sed -nE 's/^  (-.,|   ) --([a-z-]+).*/\2/p' |
-		grep -vxE 'url|config|command|no-wait|skip|reason|help|tls-(ca|cert|key)|sentinel-user|(sentinel-)?password-file'
+		grep -vxE 'url|config|command|no-wait|skip|reason|help|version|tls-(ca|cert|key)|sentinel-user|(sentinel-)?password-file'
 }
 
 @test "every setting can come from the environment, and a bad one is a usage error" {

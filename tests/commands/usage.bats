@@ -41,8 +41,53 @@ assert_regex() {
 	refused lock x because "'lock'"
 }
 
-@test "an option in front of the command is a usage error" {
-	refused --quiet status because "'--quiet'"
+@test "an option that not all commands have is a usage error before the command" {
+	refused --wait 5 status because "'--wait'"
+	refused -n wrap x true because "'-n'"
+	refused -vn wrap x true because "'-n'"
+}
+
+@test "options without a command are a usage error" {
+	refused -v because 'COMMAND is missing'
+	refused --url unix:/nowhere because 'COMMAND is missing'
+	refused -u because "'-u': its argument is missing"
+	refused -- status because 'COMMAND is missing'
+	refused -v nonsense because "'nonsense': there is no such command"
+	refused help nonsense because "'nonsense': there is no such command"
+}
+
+@test "options that all commands have may stand before the command" {
+	local options
+	for options in "-u unix:$HOME/other" "-uunix:$HOME/other" "--url unix:$HOME/other" "-q --url=unix:$HOME/other"; do
+		# shellcheck disable=SC2086
+		run -69 "$FAIRLOCK" $options status
+		assert_output --partial "unix:$HOME/other"
+		# shellcheck disable=SC2086
+		run -69 "$FAIRLOCK" $options wrap x true
+		assert_output --partial "unix:$HOME/other"
+	done
+	run -69 "$FAIRLOCK" -v wrap x true
+	assert_line --partial ' the server is '
+	run -69 "$FAIRLOCK" -u unix:/first wrap -u unix:/second x true
+	assert_output --partial unix:/second
+}
+
+@test "the words behind the command stay as they are when options stand before it" {
+	run -64 "$FAIRLOCK" -v wrap -- -n
+	assert_line "fairlock: cannot run 'wrap': COMMAND is missing"
+}
+
+# arguments_are PID PATTERN
+arguments_are() {
+	# shellcheck disable=SC2053 # a pattern
+	[[ $(tr '\0' ' ' <"/proc/$1/cmdline") = $2 ]]
+}
+
+@test "a password before the command is wiped from the arguments" {
+	mkfifo "$HOME/settings" # keeps the program from going on
+	background "$FAIRLOCK" --url redis://u:pa55@127.0.0.1:1 wrap --config "$HOME/settings" x true
+	wait_until arguments_are $! '* --url redis://u:\*\*\*\*@127.0.0.1:1 wrap *'
+	echo >"$HOME/settings"
 }
 
 @test "an unknown long option is a usage error" {
@@ -98,6 +143,15 @@ assert_regex() {
 	for text in '' -1 1h30 1e3 inf nan 0x10 ' 1' '1 ' 1. 99999999999999999999; do
 		refused acquire --wait "$text" x because "'$text' is not a duration"
 	done
+}
+
+@test "what is nearly a duration is answered with the right one" {
+	refused acquire --wait 1h30 x because "'1h30' is not a duration, did you mean 1h30m?"
+	refused acquire --lease '5 minutes' x because "'5 minutes' is not a duration from 1s to 1d, did you mean 5m?"
+	FAIRLOCK_LEASE=1m30 refused acquire x because "cannot use FAIRLOCK_LEASE: '1m30' is not a duration from 1s to 1d, did you mean 1m30s?"
+	run -69 "$FAIRLOCK" log --since 1w x
+	run -69 "$FAIRLOCK" acquire --wait 5min x
+	run -69 "$FAIRLOCK" acquire --wait 1m30sec x
 }
 
 @test "a lease below 1s or above 1d is a usage error" {
@@ -164,14 +218,29 @@ assert_regex() {
 	done
 }
 
-@test "fairlock --help prints the commands on standard output" {
-	run --separate-stderr "$FAIRLOCK" --help
-	assert_success
-	for command in wrap acquire renew release status queue log; do
-		assert_line --regexp "^  $command "
+@test "fairlock lists its commands on standard output when asked in one of six ways" {
+	local words
+	for words in --help -h help 'help help' '-v help' '--help --verbose'; do
+		# shellcheck disable=SC2086
+		run --separate-stderr "$FAIRLOCK" $words
+		assert_success
+		for command in wrap acquire renew release status queue log doctor; do
+			assert_line --regexp "^  $command "
+		done
+		# shellcheck disable=SC2154
+		assert_equal "$stderr" ''
 	done
-	# shellcheck disable=SC2154
-	assert_equal "$stderr" ''
+}
+
+@test "fairlock shows the help of a command when asked in one of six ways" {
+	local words
+	for words in 'renew --help' 'renew -h' 'help renew' '--help renew' '-h renew' '-v help renew'; do
+		# shellcheck disable=SC2086
+		run --separate-stderr "$FAIRLOCK" $words
+		assert_success
+		assert_line --index 0 'Usage: fairlock renew [options] NAME'
+		assert_equal "$stderr" ''
+	done
 }
 
 @test "fairlock renew --help prints the options of renew only" {
@@ -181,6 +250,29 @@ assert_regex() {
 	assert_line --partial '      --owner ID '
 	refute_output --partial '--wait'
 	assert_equal "$stderr" ''
+}
+
+# examples COMMAND: those of its --help, without what they mean
+examples() {
+	# shellcheck disable=SC2086
+	"$FAIRLOCK" $1 --help | sed -n '/^Examples/,/^$/s/^  \(.*[^ ]\)   .*/\1/p'
+}
+
+@test "--help begins with three examples, which are no mistakes" {
+	local command example
+	export owner=9d8b3c4e-0000-4000-8000-000000000000:1
+	for command in '' wrap acquire renew release status queue log doctor; do
+		run -0 examples "$command"
+		assert_equal "${#lines[@]}" 3
+		for example in "${lines[@]}"; do
+			[[ $example = *"fairlock $command"* ]]
+			run bash -c "fairlock() { '$FAIRLOCK' \"\$@\" -u unix:/nowhere; }; ${example/ .\// -u unix:\/nowhere .\/}"
+			[[ $status != 64 || $output = *'no terminal to draw on'* ]] || fail "$example: $output"
+		done
+		# shellcheck disable=SC2086
+		run -0 "$FAIRLOCK" $command --help
+		[[ ${lines[1]} = Examples* || ${lines[2]} = Examples* ]]
+	done
 }
 
 @test "--help fits on 80 columns, and lists the command's own options first" {
@@ -202,10 +294,26 @@ assert_regex() {
 	refute_output --partial 'Usage:'
 }
 
-@test "fairlock --version prints one line" {
-	run "$FAIRLOCK" --version
-	assert_success
-	assert_output --regexp '^fairlock [0-9]+\.[0-9]+\.[0-9]+$'
+@test "fairlock prints its version on one line when asked in one of six ways" {
+	local words
+	for words in --version -V version '-v version' 'wrap --version' '--version status'; do
+		# shellcheck disable=SC2086
+		run --separate-stderr "$FAIRLOCK" $words
+		assert_success
+		assert_output --regexp '^fairlock [0-9]+\.[0-9]+\.[0-9]+$'
+		assert_equal "$stderr" ''
+	done
+}
+
+@test "an abbreviation works before and behind the command" {
+	run -0 "$FAIRLOCK" --versio
+	assert_output --regexp '^fairlock [0-9]'
+	run -0 "$FAIRLOCK" wrap --versio
+	assert_output --regexp '^fairlock [0-9]'
+	run -69 "$FAIRLOCK" --ur unix:/first --quie wrap --no x true
+	assert_output --partial unix:/first
+	refused --ver because "'--ver': it is ambiguous"
+	refused wrap --ver x true because "'--ver': it is ambiguous"
 }
 
 @test "fairlock --help ends with 71 and a message if standard output is full" {

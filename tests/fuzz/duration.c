@@ -1,6 +1,6 @@
 /* Fuzzes durations.
  *
- * For: base/duration.c base/number.c */
+ * For: base/duration.c base/duration_guess.c base/number.c */
 #include "base/duration.h"
 
 #include <inttypes.h>
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration_guess.h"
 #include "parts/fuzz.h"
 
 static const struct {
@@ -81,10 +82,18 @@ static void check_sum(const char *text, int64_t ms)
 	free(sum);
 }
 
+static void check_guess(const char *text)
+{
+	char guess[DURATION_GUESS_BYTES];
+
+	if (duration_guess(guess, text))
+		HOLDS(read(guess) >= 0 && strlen(guess) < DURATION_GUESS_BYTES);
+}
+
 /* A duration has no sign, exponent or blank. */
 static bool has_its_form(const char *text)
 {
-	return *text && text[strspn(text, "0123456789.mshd")] == '\0';
+	return *text && text[strspn(text, "0123456789.mshdwinec")] == '\0';
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -92,6 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = fuzz_text(data, size);
 	int64_t ms = -1;
 
+	check_guess(text);
 	if (duration_parse(text, &ms) == 0) {
 		HOLDS(has_its_form(text));
 		HOLDS(ms >= 0);

@@ -1,7 +1,7 @@
 /* Fuzzes command lines. An input is the words, one a line; its first byte chooses the command.
  *
- * For: cli/options.c cli/parse_args.c cli/argv_reader.c commands/complete.c lock/lock_keys.c
- * lock/owner.c base/signal_names.c cli/help.c */
+ * For: cli/options.c cli/parse_args.c cli/argv_reader.c cli/front_words.c commands/complete.c
+ * lock/lock_keys.c lock/owner.c base/signal_names.c cli/help.c */
 #include "cli/options.h"
 
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 #include "base/signal_names.h"
 #include "cli/argv_reader.h"
 #include "cli/command.h"
+#include "cli/front_words.h"
 #include "cli/help.h"
 #include "cli/parse_args.h"
 #include "commands/complete.h"
@@ -249,6 +250,26 @@ static void check_completion(const struct parsed *parsed)
 	free(word);
 }
 
+/* ---- Words before the command ---- */
+
+/* Behind the command they mean the same. */
+static void check_front(const struct parsed *parsed)
+{
+	char *words[ROOM + 2], *name = strdup(parsed->command->name);
+	int at = 0, count = parsed->count + 1;
+
+	memcpy(words, parsed->words, sizeof(parsed->words));
+	words[parsed->count] = name;
+	front_words_move(count, words);
+	while (words[at] != name)
+		at++;
+	HOLDS(at == 0 || at == parsed->count);
+	if (at == 0)
+		HOLDS(memcmp(words + 1, parsed->words, (size_t)parsed->count * sizeof(*words)) ==
+		      0);
+	free(name);
+}
+
 /* ---- All of it ---- */
 
 static void check_help(const struct command *command)
@@ -258,6 +279,7 @@ static void check_help(const struct command *command)
 
 	fuzz_capture();
 	help_print(command, stdout);
+	help_print_end(command, stdout);
 	output = fuzz_captured(&length);
 	HOLDS(length > 0 && valid_text(output, length, "\n"));
 }
@@ -280,7 +302,7 @@ static void check_parsed(const struct parsed *parsed, char **words)
 {
 	if (parsed->result < 0) {
 		HOLDS(parsed->err.status == STATUS_USAGE && *parsed->err.text);
-	} else if (parsed->options.help) {
+	} else if (options_want_help(&parsed->options)) {
 		check_help(parsed->command);
 	} else {
 		check_wiped(parsed);
@@ -304,6 +326,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check_words(&parsed);
 	check_completion(&parsed);
+	check_front(&parsed);
 	parse(&parsed);
 	check_parsed(&parsed, before.words);
 	free_parsed(&parsed);

@@ -1,6 +1,9 @@
 /* Durations that are read, and texts that are none. */
 #include "base/duration.h"
 
+#include <string.h>
+
+#include "base/duration_guess.h"
 #include "check.h"
 
 static const struct {
@@ -17,6 +20,12 @@ static const struct {
 	{"2m", 120000},
 	{"1.5h", 5400000},
 	{"1d", 86400000},
+	{"1w", 604800000},
+	{"0.5w", 302400000},
+	{"1sec", 1000},
+	{"5min", 300000},
+	{"1w2d3h4min5sec6ms", 788645006},
+	{"1min1m1ms1s1sec", 122001},
 	{"1h30m", 5400000},
 	{"1m1ms", 60001},
 	{"1h30m0.25s", 5400250},
@@ -63,9 +72,18 @@ static const char *const wrong[] = {
 	"1hh",
 	"1S",
 	"1M",
-	"1w",
 	"1us",
-	"1sec",
+	"1mi",
+	"1se",
+	"1secs",
+	"5mins",
+	"5minutes",
+	"1min30",
+	"1W",
+	"1d2",
+	"-1w",
+	"1.w",
+	"15250284452472w",
 	"9223372036854775808ms",
 	"9223372036854775808",
 	"9223372036854775.808",
@@ -75,9 +93,63 @@ static const char *const wrong[] = {
 	"9223372036854775806.1ms1ms",
 };
 
+/* Texts that are none, and what was meant; NULL: nobody knows. */
+static const struct {
+	const char *text, *guess;
+} guesses[] = {
+	{"1h30", "1h30m"},
+	{"1d12", "1d12h"},
+	{"5m30", "5m30s"},
+	{"1min30", "1m30s"},
+	{"30s5", "30s5ms"},
+	{"1H", "1h"},
+	{"5 m", "5m"},
+	{" 5m ", "5m"},
+	{"5mins", "5m"},
+	{"5minutes", "5m"},
+	{"1 hour 30 minutes", "1h30m"},
+	{"2Days", "2d"},
+	{"1,5h", "1.5h"},
+	{"3weeks", "3w"},
+	{"100msec", "100ms"},
+	{"1ms5", NULL},
+	{"", NULL},
+	{" ", NULL},
+	{"-1", NULL},
+	{"-1h30", NULL},
+	{"+1", NULL},
+	{"1e3", NULL},
+	{"inf", NULL},
+	{"0x10", NULL},
+	{"1y", NULL},
+	{"1month", NULL},
+	{"1.h", NULL},
+	{"1h:30", NULL},
+	{"99999999999999999999h", NULL},
+	{"999999999999w", NULL},
+	{"1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h5", NULL},
+};
+
+static void check_guesses(struct tally *tally)
+{
+	char guess[DURATION_GUESS_BYTES];
+
+	for (size_t i = 0; i < COUNT(guesses); i++) {
+		const char *found = duration_guess(guess, guesses[i].text),
+			   *expected = guesses[i].guess;
+		const bool same = expected ? found && strcmp(found, expected) == 0 : !found;
+
+		if (!same)
+			printf("'%s': %s\n", guesses[i].text, found ? found : "none");
+		CHECK(tally, same);
+	}
+}
+
 int main(void)
 {
 	struct tally tally = {0};
+
+	check_guesses(&tally);
 
 	for (size_t i = 0; i < COUNT(right); i++) {
 		int64_t ms = -1;

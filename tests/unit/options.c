@@ -118,7 +118,7 @@ static const struct {
 	{&acquire_command, "--while-pid 0 A", "process"},
 	{&acquire_command, "--while-pid -5 A", "process"},
 	{&acquire_command, "--while-pid 2147483648 A", "process"},
-	{&acquire_command, "--owner= A", "a text"},
+	{&acquire_command, "--owner= A", "an owner ID"},
 	{&acquire_command, "-s TERM A", "'-s'"},
 	{&renew_command, "-w 3 A", "'-w'"},
 	{&release_command, "--token 4 A", "--force"},

@@ -21,6 +21,9 @@ static bool same_value(const void *a, const void *b, enum option_kind kind)
 	case OPTION_FILE:
 	case OPTION_URL:
 	case OPTION_REASON:
+	case OPTION_COLUMNS:
+	case OPTION_OWNER:
+	case OPTION_WAITER:
 		return same_text(*(const char *const *)a, *(const char *const *)b);
 	case OPTION_DURATION:
 	case OPTION_PERIOD:
@@ -44,7 +47,7 @@ bool same_options(const struct options *a, const struct options *b)
 		    !same_value((const char *)a + row->offset, (const char *)b + row->offset,
 				row->kind))
 			return false;
-	return a->help == b->help && a->no_wait == b->no_wait;
+	return a->help == b->help && a->version == b->version && a->no_wait == b->no_wait;
 }
 
 void value_of(char *text, size_t size, const struct options *options, const struct option_row *row)
@@ -61,6 +64,9 @@ void value_of(char *text, size_t size, const struct options *options, const stru
 	case OPTION_FILE:
 	case OPTION_URL:
 	case OPTION_REASON:
+	case OPTION_COLUMNS:
+	case OPTION_OWNER:
+	case OPTION_WAITER:
 		string = *(const char *const *)member;
 		snprintf(text, size, "%s", string ? string : "");
 		break;

@@ -1,0 +1,18 @@
+/* Finds, among the words that there are, the one that a wrong word was meant to be. */
+#pragma once
+
+#include <stddef.h>
+
+#define NEAREST_MAX_BYTES 32
+
+struct nearest {
+	const char *word;
+	size_t distance;              /* of best; only a smaller one is better */
+	char best[NEAREST_MAX_BYTES]; /* "": none is near */
+};
+
+/* word must outlive it. */
+void nearest_begin(struct nearest *nearest, const char *word);
+
+/* Keeps the candidate if it is near, and nearer than those before it. Case does not count. */
+void nearest_try(struct nearest *nearest, const char *candidate);

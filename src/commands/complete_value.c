@@ -1,0 +1,150 @@
+/* What can be asked from the server is asked quickly: somebody waits at a prompt. */
+#include "commands/complete_value.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/signal_names.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/settings.h"
+#include "commands/program.h"
+#include "lock/lock_keys.h"
+#include "lock/lock_list.h"
+#include "lock/owner_list.h"
+#include "output/column_words.h"
+#include "output/table.h"
+
+void complete_offer(const struct complete_target *target, const char *start, const char *text,
+		    const char *meaning)
+{
+	const char *value = target->word + target->head;
+	char candidate[NAME_MAX_BYTES + 1];
+
+	snprintf(candidate, sizeof(candidate), "%s%s", start, text);
+	if (strncmp(candidate, value, strlen(value)) == 0)
+		printf("%.*s%s%s%s\n", (int)target->head, target->word, candidate,
+		       meaning ? "\t" : "", meaning ? meaning : "");
+}
+
+/* Finds the server. Returns 1, 0 if the settings do not name one, -1 if this program cannot reach
+ * it. */
+static int find_server(struct settings *settings, const struct command *command)
+{
+	struct error err;
+
+	if (settings_merge(settings, command, &err) < 0)
+		return 0;
+	if (program_reaches(&settings->server))
+		return 1;
+	options_restore_url(&settings->options);
+	return -1;
+}
+
+bool complete_name(struct settings *settings, const struct command *command,
+		   const struct complete_target *target)
+{
+	struct lock_list names;
+	const int found = find_server(settings, command);
+
+	if (found <= 0)
+		return found == 0;
+	lock_list_find_quickly(&names, &settings->server);
+	for (size_t i = 0; i < names.count; i++)
+		complete_offer(target, "", names.list[i].name, NULL);
+	lock_list_free(&names);
+	return true;
+}
+
+static bool complete_owner(struct settings *settings, const struct command *command,
+			   const struct complete_target *target, const char *name, bool waiters)
+{
+	struct owner_list owners;
+	const int found = find_server(settings, command);
+
+	if (found <= 0)
+		return found == 0;
+	owner_list_find_quickly(&owners, &settings->server, name, waiters);
+	for (size_t i = 0; i < owners.count; i++) {
+		tame(owners.list[i].about);
+		complete_offer(target, "", owners.list[i].id, owners.list[i].about);
+	}
+	owner_list_free(&owners);
+	return true;
+}
+
+/* A list of columns may begin with a plus, and its last word is the one to complete. Its letters
+ * stay as small as they are. */
+static void complete_columns(const struct layout *layout, const struct complete_target *target)
+{
+	struct complete_target last = *target;
+	const char *value = target->word + target->head, *comma = strrchr(value, ',');
+	char name[64];
+
+	if (comma)
+		last.head = (size_t)(comma + 1 - target->word);
+	else
+		last.head += *value == '+';
+	for (size_t i = 0; i < layout->column_count; i++) {
+		snprintf(name, sizeof(name), "%s", layout->columns[i].name);
+		for (char *c = name; islower((unsigned char)last.word[last.head]) && *c; c++)
+			*c = (char)tolower((unsigned char)*c);
+		complete_offer(&last, "", name, column_meaning(layout->columns[i].name));
+	}
+	if (last.head == target->head)
+		complete_offer(&last, "", "help", "list the columns");
+}
+
+static void complete_signal(const struct complete_target *target)
+{
+	const bool with_sig = strncmp(target->word + target->head, "SIG", 3) == 0;
+	const char *name;
+
+	for (size_t i = 0; (name = signal_name_at(i)) != NULL; i++)
+		complete_offer(target, with_sig ? "SIG" : "", name, NULL);
+}
+
+static void complete_url(const struct complete_target *target)
+{
+	const char *scheme;
+
+	for (size_t i = 0; (scheme = server_scheme_at(i)) != NULL; i++)
+		complete_offer(target, "", scheme, NULL);
+}
+
+static void complete_on_lost(const struct complete_target *target)
+{
+	for (size_t i = 0; i < ON_LOST_COUNT; i++)
+		complete_offer(target, "", on_lost_words[i], NULL);
+}
+
+bool complete_value(struct settings *settings, const struct command *command,
+		    const struct option_row *row, const struct complete_target *target,
+		    const char *name)
+{
+	switch (row->kind) {
+	case OPTION_FILE:
+		printf("\tfiles %zu\n", target->head);
+		break;
+	case OPTION_URL:
+		complete_url(target);
+		break;
+	case OPTION_SIGNAL:
+		complete_signal(target);
+		break;
+	case OPTION_ON_LOST:
+		complete_on_lost(target);
+		break;
+	case OPTION_COLUMNS:
+		if (command->table)
+			complete_columns(command->table, target);
+		break;
+	case OPTION_OWNER:
+	case OPTION_WAITER:
+		return complete_owner(settings, command, target, name, row->kind == OPTION_WAITER);
+	default:
+		break;
+	}
+	return true;
+}

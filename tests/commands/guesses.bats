@@ -1,0 +1,160 @@
+#!/usr/bin/env bats
+# What users of flock, git, kubectl and others type at first, and the answer. Nothing here needs a server.
+
+load ../lib/helpers
+
+setup() {
+	export HOME=$BATS_TEST_TMPDIR
+	export FAIRLOCK_URL=unix:$BATS_TEST_TMPDIR/no-server
+}
+
+# answered: reads lines "WORDS | CAUSE"; fairlock WORDS is a mistake with this cause.
+answered() {
+	local words cause message count=0
+
+	while IFS='|' read -r words cause; do
+		# shellcheck disable=SC2086
+		run --separate-stderr "$FAIRLOCK" $words
+		assert_failure 64
+		assert_output ''
+		# shellcheck disable=SC2154 # stderr_lines comes from run
+		message=${stderr_lines[0]}
+		[[ $message = 'fairlock: cannot '*": ${cause# }" ]] || fail "${words}is answered: $message"
+		[ "${#message}" -lt 160 ] || fail "$message is too long"
+		assert_equal "${#stderr_lines[@]}" 2
+		[[ ${stderr_lines[1]} = "Try 'fairlock"*" --help'." ]]
+		count=$((count + 1))
+	done
+	[ "$count" -ge "$1" ]
+}
+
+@test "common wrong guesses are answered with the right command" {
+	answered 30 <<-'END'
+		run x true | there is no such command, did you mean wrap?
+		exec x -- true | there is no such command, did you mean wrap?
+		lock x | there is no such command, did you mean wrap or acquire?
+		unlock x | there is no such command, did you mean release?
+		trylock x | there is no such command, did you mean acquire -n?
+		ls | there is no such command, did you mean status?
+		list | there is no such command, did you mean status?
+		ps | there is no such command, did you mean status?
+		get locks | there is no such command, did you mean status?
+		describe x | there is no such command, did you mean status?
+		info | there is no such command, did you mean status or doctor?
+		top | there is no such command, did you mean status --watch?
+		history x | there is no such command, did you mean log?
+		logs -f x | there is no such command, did you mean log?
+		tail x | there is no such command, did you mean log --follow?
+		waiters x | there is no such command, did you mean queue?
+		delete x | there is no such command, did you mean release or queue --remove?
+		kill x | there is no such command, did you mean release --force?
+		refresh x | there is no such command, did you mean renew?
+		ping | there is no such command, did you mean doctor?
+		stauts | there is no such command, did you mean status?
+		aquire x | there is no such command, did you mean acquire?
+		realease x | there is no such command, did you mean release?
+		Wrap x true | there is no such command, did you mean wrap?
+		stat x | there is no such command, did you mean status?
+		help lock | there is no such command, did you mean wrap or acquire?
+		-v lock x | there is no such command, did you mean wrap or acquire?
+		/tmp/x true | there is no such command, did you mean 'fairlock wrap NAME COMMAND'?
+		nightly rsync a b | there is no such command, did you mean 'fairlock wrap NAME COMMAND'?
+		nonsense | there is no such command
+	END
+}
+
+@test "common wrong guesses are answered with the right option" {
+	answered 45 <<-'END'
+		wrap --timeout 5 x true | there is no such option, did you mean --wait?
+		acquire -t 5 x | there is no such option, did you mean --wait?
+		status --timeout 5 | there is no such option, did you mean --connect-timeout?
+		wrap --ttl 30 x true | there is no such option, did you mean --lease?
+		wrap --nonblock x true | there is no such option, did you mean --no-wait?
+		wrap --nb x true | there is no such option, did you mean --no-wait?
+		wrap --exclusive x true | it is not needed, every lock is exclusive
+		wrap -x x true | it is not needed, every lock is exclusive
+		wrap -nqe x true | it is not needed, every lock is exclusive
+		wrap --close x true | it is not needed, COMMAND never inherits the lock
+		wrap -o x true | it is not needed, COMMAND never inherits the lock
+		wrap -F x true | wrap must stay beside COMMAND to renew the lease
+		acquire --unlock x | to give a lock back, use 'fairlock release NAME'
+		wrap --dry-run x true | to look only, use 'fairlock status' or 'fairlock doctor'
+		-n x true | it stands behind the command, as in 'fairlock wrap -n'
+		-w 5 x true | it stands behind the command, as in 'fairlock wrap -w'
+		--json status | it stands behind the command, as in 'fairlock status --json'
+		-x x true | it is not needed, every lock is exclusive
+		--host db status | there is no such option, did you mean --url redis://HOST:PORT?
+		status --host db | there is no such option, did you mean --url redis://HOST:PORT?
+		status -p 7001 | there is no such option, did you mean --url redis://HOST:PORT?
+		status --tls | there is no such option, did you mean --url rediss://HOST?
+		renew -a sesame x | there is no such option, did you mean --password-file?
+		status --password sesame | all could read it in ps: use --password-file
+		status --cacert ca.pem | there is no such option, did you mean --tls-ca?
+		status -w | there is no such option, did you mean --watch?
+		status -i 1 | there is no such option, did you mean --watch?
+		status --all | it is not needed, status shows all locks without NAME
+		status --no-headers | there is no such option, did you mean --noheadings?
+		queue -H x | there is no such option, did you mean --noheadings?
+		status --format json | there is no such option, did you mean --output?
+		log -f x | there is no such option, did you mean --follow?
+		log --tail x | there is no such option, did you mean --follow?
+		log -n 5 x | there is no such option, did you mean --since?
+		log --graph x | there is no such option, did you mean --plot?
+		queue x --delete y | there is no such option, did you mean --remove?
+		release -f x | there is no such option, did you mean --force?
+		renew --id y x | there is no such option, did you mean --owner?
+		wrap --max-time 1h x true | there is no such option, did you mean --max-hold?
+		wrap --every 1d x true | there is no such option, did you mean --once-per?
+		wrap --wiat 5 x true | there is no such option, did you mean --wait?
+		wrap --quite x true | there is no such option, did you mean --quiet?
+		wrap --nowait x true | there is no such option, did you mean --no-wait?
+		wrap --max_hold 5 x true | there is no such option, did you mean --max-hold?
+		wrap --lease-time=5 x true | there is no such option, did you mean --lease?
+		wrap -N x true | there is no such option, did you mean -n?
+		wrap -timeout 5 x true | there is no such option, did you mean --wait?
+		acquire --signal TERM x | only wrap has it
+		renew --wait 3 x | only wrap and acquire have it
+		renew --json x | only acquire, status, queue, log and doctor have it
+		wrap --con 3 x true | it is ambiguous, --config, --connect-timeout and --conflict-exit-code begin so
+		wrap --=3 x true | it is ambiguous, many begin so
+		wrap --bogus x true | there is no such option
+	END
+}
+
+@test "options that all commands have are guessed without a command, too" {
+	answered 4 <<-'END'
+		--verbos-e | there is no such option, did you mean --verbose?
+		--hlep | there is no such option, did you mean --help?
+		--vresion | there is no such option, did you mean --version?
+		--debug | there is no such option, did you mean --verbose?
+	END
+}
+
+@test "common wrong guesses are answered with the right column" {
+	answered 14 <<-'END'
+		status -o STAET | there is no such column, did you mean STATE?
+		status -o name,stat | there is no such column, did you mean STATE?
+		status -o id | there is no such column, did you mean OWNER?
+		status -o holder | there is no such column, did you mean OWNER?
+		status -o hostname | there is no such column, did you mean HOST?
+		status -o cmd | there is no such column, did you mean COMMAND?
+		status -o ttl | there is no such column, did you mean LEASE?
+		status -o age | there is no such column, did you mean HELD?
+		status -o queue | there is no such column, did you mean WAITERS?
+		queue -o +age x | there is no such column, did you mean WAITING?
+		queue -o state x | there is no such column, did you mean PRESENT?
+		log -o date x | there is no such column, did you mean TIME?
+		log -o action x | there is no such column, did you mean EVENT?
+		status -o json | there is no such column, did you mean --json?
+		status -o nonsense | there is no such column, '-o help' lists them
+	END
+}
+
+@test "-o help lists the columns, without a NAME and a server" {
+	run -0 "$FAIRLOCK" log -o help
+	assert_line 'TOKEN       fencing token, which grows with each grant'
+	run -0 "$FAIRLOCK" status x --output=help
+	assert_line 'STATE       free or held'
+	run -0 "$FAIRLOCK" queue -ohelp
+	assert_line 'POSITION    place in the queue; 1 is next'
+}
