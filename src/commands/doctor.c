@@ -221,6 +221,11 @@ static int run_doctor(const struct invocation *invocation, int *status, struct e
 	result = diagnose(&examination, invocation, err);
 	print(&examination);
 	*status = exit_status(&examination.report);
+	/* people have read it among the findings */
+	if (result < 0 && !invocation->options->json) {
+		*status = (int)err->status;
+		result = 0;
+	}
 	if (result == 0 && examination.report.is_incomplete)
 		result = fail(err, STATUS_OS, "cannot list all findings: out of memory");
 	diagnosis_free(&examination);

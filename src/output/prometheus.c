@@ -120,6 +120,10 @@ void prometheus_print(struct prometheus *metrics)
 	puts("# HELP fairlock_locks Locks listed here.");
 	puts("# TYPE fairlock_locks gauge");
 	printf("fairlock_locks %zu\n", metrics->count);
+	puts("# HELP fairlock_can_grant Whether the server lets locks be taken, all of a cluster.");
+	puts("# TYPE fairlock_can_grant gauge");
+	if (metrics->grants >= 0)
+		printf("fairlock_can_grant %" PRId64 "\n", metrics->grants);
 	puts("# HELP fairlock_unseen_slots Slots of the cluster whose locks cannot be seen.");
 	puts("# TYPE fairlock_unseen_slots gauge");
 	if (metrics->unseen_slots >= 0)

@@ -32,6 +32,7 @@ struct prometheus {
 	} * list;
 	size_t count;
 	int64_t unseen_slots; /* of a cluster; METRIC_UNKNOWN: is left out */
+	int64_t grants;       /* whether locks can be taken, 1 or 0; METRIC_UNKNOWN: is left out */
 };
 
 /* Adds a lock; its name is copied. One that is added again counts once. Returns 0, or -1 with
