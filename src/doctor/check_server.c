@@ -222,6 +222,19 @@ static void check_persistence(struct findings *findings, const struct server_inf
 		check_snapshots(findings, server_info_setting(info, "save"));
 }
 
+/* root's cron and a user's shell would each have a server of their own. */
+static void check_users(struct findings *findings, const struct server_info *info)
+{
+	if (info->client->connection.server->kind != SERVER_LOCAL)
+		return;
+	findings_add(findings, SEVERITY_NOTE, "users", "local: is for this user alone");
+	findings_explain(findings,
+			 "Each user has a private server: a job of root's cron and one from this "
+			 "user's shell do not exclude each other.",
+			 "name one server for all users: url = redis://HOST, or unix:PATH, in "
+			 "/etc/fairlock.conf");
+}
+
 /* ---- Connections ---- */
 
 static long long setting_number(const struct server_info *info, const char *name)
@@ -344,6 +357,7 @@ void check_server(struct findings *findings, const struct server_info *info,
 	is_told |= check_replicas(findings, info, options);
 	if (info->grants == GRANTS_NONE && !is_told)
 		report_refusal(findings, info);
+	check_users(findings, info);
 	check_timeout(findings, info);
 	check_keepalive(findings, info);
 	check_buffers(findings, info);
