@@ -211,6 +211,11 @@ static int run_doctor(const struct invocation *invocation, int *status, struct e
 	result = diagnose(&diagnosis, invocation, err);
 	print_diagnosis(&diagnosis);
 	*status = exit_status(&diagnosis.findings);
+	/* people have read it among the findings */
+	if (result < 0 && !invocation->options->json) {
+		*status = (int)err->status;
+		result = 0;
+	}
 	if (result == 0 && diagnosis.findings.is_incomplete)
 		result = fail(err, STATUS_OS, "cannot list all findings: out of memory");
 	diagnosis_free(&diagnosis);

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "commands/status_line.h"
+#include "lock/grants.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
 #include "lock/wire.h"
@@ -30,6 +31,8 @@ struct status_view {
 	int status;
 	struct error gap; /* the part of a cluster that is not among them; STATUS_OK: none */
 	int64_t unseen;   /* so many slots; METRIC_UNKNOWN: no cluster, or not all were asked for */
+	int64_t grants;   /* 0: a server lets no lock be taken; 1: all do; METRIC_UNKNOWN */
+	struct error refusal; /* why one does not; STATUS_OK: none that is known */
 };
 
 static int fetch(struct lock_status *state, struct client *client, const struct lock_keys *keys,
@@ -48,12 +51,44 @@ static int fetch(struct lock_status *state, struct client *client, const struct 
 	return 0;
 }
 
-/* Fails if a part of the cluster is missing, after the rest was shown. */
-static int tell_gap(const struct status_view *view, struct error *err)
+/* A list of locks may be read where none can be taken. That must not look well. */
+static void ask_for_grants(struct status_view *view, struct client *client)
 {
-	if (view->gap.status == STATUS_OK)
+	struct error why;
+
+	if (!view->table && !view->metrics)
+		return;
+	switch (grants_ask(client, &why)) {
+	case GRANTS_NOT_KNOWN:
+		break;
+	case GRANTS_LOCKS:
+		if (view->grants == METRIC_UNKNOWN)
+			view->grants = 1;
+		break;
+	case GRANTS_NONE:
+		view->grants = 0;
+		view->refusal = why;
+		break;
+	}
+}
+
+/* What is wrong though locks were shown; NULL: nothing. Metrics say themselves that no lock can be
+ * taken. */
+static const struct error *trouble_of(const struct status_view *view)
+{
+	if (view->gap.status != STATUS_OK)
+		return &view->gap;
+	return view->refusal.status != STATUS_OK && !view->metrics ? &view->refusal : NULL;
+}
+
+/* Fails after the locks were shown. */
+static int tell_trouble(const struct status_view *view, struct error *err)
+{
+	const struct error *trouble = trouble_of(view);
+
+	if (!trouble)
 		return 0;
-	*err = view->gap;
+	*err = *trouble;
 	return -1;
 }
 
@@ -99,6 +134,8 @@ static int add_named(struct status_view *view, struct error *err)
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
 	for (int i = 0; result == 0 && i < invocation->argc; i++)
 		result = add_lock(view, invocation->argv[i], &client, err);
+	if (result == 0 && view->status == STATUS_OK)
+		ask_for_grants(view, &client);
 	client_close(&client);
 	return result;
 }
@@ -125,11 +162,14 @@ static int add_all(struct status_view *view, struct error *err)
 		result = lock_list_find(&names, &nodes, NEVER_MS, err);
 	for (size_t i = 0; result == 0 && i < names.count; i++)
 		result = add_unless_lost(view, &nodes, &names.list[i], err);
+	for (size_t i = 0; result == 0 && i < nodes.count; i++)
+		if (!cluster_nodes_has_lost(&nodes, &nodes.clients[i]))
+			ask_for_grants(view, &nodes.clients[i]);
 	view->unseen = nodes.owners ? (int64_t)cluster_nodes_unseen(&nodes) : METRIC_UNKNOWN;
 	view->gap.status = STATUS_OK;
 	if (result == 0 && cluster_nodes_check(&nodes, &view->gap) < 0 &&
 	    view->unseen == CLUSTER_SLOTS)
-		result = tell_gap(view, err);
+		result = tell_trouble(view, err);
 	lock_list_free(&names);
 	cluster_nodes_close(&nodes);
 	return result;
@@ -138,6 +178,7 @@ static int add_all(struct status_view *view, struct error *err)
 static int add_locks(struct status_view *view, struct error *err)
 {
 	view->unseen = METRIC_UNKNOWN;
+	view->grants = METRIC_UNKNOWN;
 	return view->invocation->argc > 0 ? add_named(view, err) : add_all(view, err);
 }
 
@@ -159,16 +200,16 @@ static char *watched_text(void *data, int width, struct error *err)
 				   .table = table_open(&status_layout, invocation->options, err),
 				   .coloured = terminal_wants_colour(),
 				   .silent = true};
-	char *text = NULL, *with_gap = NULL;
+	char *text = NULL, *with_trouble = NULL;
 
 	if (view.table && add_locks(&view, err) == 0)
 		text = table_text(view.table, width, err);
 	table_close(view.table);
-	if (!text || view.gap.status == STATUS_OK ||
-	    asprintf(&with_gap, "%s%s\n", text, view.gap.text) < 0)
+	if (!text || !trouble_of(&view) ||
+	    asprintf(&with_trouble, "%s%s\n", text, trouble_of(&view)->text) < 0)
 		return text;
 	free(text);
-	return with_gap;
+	return with_trouble;
 }
 
 /* If something fails, no locks are printed: half of them would look as if the others were gone. */
@@ -178,6 +219,7 @@ static int print_locks(struct status_view *view, struct error *err)
 		return -1;
 	if (view->metrics) {
 		view->metrics->unseen_slots = view->unseen;
+		view->metrics->grants = view->unseen > 0 ? 0 : view->grants;
 		prometheus_print(view->metrics);
 	}
 	return view->table ? table_print(view->table, err) : 0;
@@ -209,7 +251,7 @@ static int run_status(const struct invocation *invocation, int *status, struct e
 	if (is_question && (view.held || view.status == STATUS_OK))
 		*status = view.held ? 0 : 1;
 	/* if one is held, that is the answer, whatever else cannot be seen */
-	return result == 0 && !(is_question && view.held) ? tell_gap(&view, err) : result;
+	return result == 0 && !(is_question && view.held) ? tell_trouble(&view, err) : result;
 }
 
 const struct command status_command = {

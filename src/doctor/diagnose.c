@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "doctor/checks.h"
+#include "doctor/remedies.h"
 #include "lock/lock_list.h"
 #include "redis/local_server.h"
 
@@ -183,16 +184,21 @@ static int run_checks(struct diagnosis *diagnosis, struct error *err)
 	return find_and_check_locks(diagnosis, err);
 }
 
-/* Its "settings" are those that doctor prints, unless --quiet leaves them out. */
-static const char *remedy_of(const struct error *err)
+/* The server cannot be asked, or not any more. On a cluster check_slots may have said so. */
+static void report_unreached(struct diagnosis *diagnosis, const struct error *err)
 {
-	if (err->status == STATUS_REFUSED)
-		return "see in the settings where user and password come from, and PERMISSIONS in "
-		       "fairlock(1)";
-	if (err->status == STATUS_CONFIG)
-		return "mend the URL; see in the settings where it comes from";
-	return "see whether a server listens there, and its log; and in the settings where the "
-	       "address comes from";
+	struct findings *findings = &diagnosis->findings;
+	const bool begun = diagnosis->info_count > 0;
+	char remedy[FINDING_MAX_BYTES];
+
+	if (!begun && findings_worst(findings) == SEVERITY_ERROR)
+		return;
+	remedy_write(remedy, sizeof(remedy), err, diagnosis->invocation->server);
+	findings_add(findings, SEVERITY_ERROR, "reach", "%s", err->text);
+	findings_explain(findings,
+			 begun ? "The checks ended there."
+			       : "No lock can be taken, renewed or given back.",
+			 "%s", remedy);
 }
 
 int diagnose(struct diagnosis *diagnosis, const struct invocation *invocation, struct error *err)
@@ -202,11 +208,8 @@ int diagnose(struct diagnosis *diagnosis, const struct invocation *invocation, s
 	*diagnosis = (struct diagnosis){.invocation = invocation};
 	result = run_checks(diagnosis, err);
 	check_slots(diagnosis);
-	if (result < 0) {
-		findings_add(&diagnosis->findings, SEVERITY_ERROR, "reach", "%s", err->text);
-		findings_explain(&diagnosis->findings, "The checks ended there.", "%s",
-				 remedy_of(err));
-	}
+	if (result < 0)
+		report_unreached(diagnosis, err);
 	return result;
 }
 

@@ -120,12 +120,18 @@ static void print_family(const struct prometheus *metrics, enum metric metric)
 void prometheus_print(struct prometheus *metrics)
 {
 	static const struct family locks = {"fairlock_locks", GAUGE, "Locks listed here."};
+	static const struct family grants = {
+		"fairlock_can_grant", GAUGE,
+		"Whether the server, or all of a cluster, lets locks be taken."};
 	static const struct family unseen = {"fairlock_unseen_slots", GAUGE,
 					     "Slots of the cluster whose locks cannot be seen."};
 
 	sort(metrics);
 	print_heading(&locks);
 	printf("%s %zu\n", locks.name, metrics->count);
+	print_heading(&grants);
+	if (metrics->grants >= 0)
+		printf("%s %" PRId64 "\n", grants.name, metrics->grants);
 	print_heading(&unseen);
 	if (metrics->unseen_slots >= 0)
 		printf("%s %" PRId64 "\n", unseen.name, metrics->unseen_slots);

@@ -32,6 +32,7 @@ struct prometheus {
 	} * list;
 	size_t count;
 	int64_t unseen_slots; /* of a cluster, or METRIC_UNKNOWN */
+	int64_t grants;       /* whether locks can be taken, 1 or 0, or METRIC_UNKNOWN */
 };
 
 /* Adds a lock, and copies its name. A lock that is added twice counts once. Returns 0, or -1 with

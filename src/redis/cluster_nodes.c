@@ -24,8 +24,8 @@ static size_t find(const struct cluster_nodes *nodes, const struct endpoint *end
 	return i;
 }
 
-/* Adds a server with the user, the password and the TLS files of `like`. Returns false when there
- * is no memory. */
+/* Adds a server with the user, the password and the TLS files of `like`; without a host it is
+ * `like` itself, on its unix socket. Returns false when there is no memory. */
 static bool add(struct cluster_nodes *nodes, const struct server *like,
 		const struct endpoint *endpoint)
 {
@@ -33,35 +33,41 @@ static bool add(struct cluster_nodes *nodes, const struct server *like,
 	struct server *server = &nodes->servers[nodes->count++];
 
 	*server = *like;
-	server->kind = SERVER_TCP;
 	server->seeds = malloc(sizeof(*endpoint));
-	server->seed_count = 1;
-	server->label = NULL;
-	if (!server->seeds ||
+	server->label = *endpoint->host ? NULL : strdup(server_shown(like));
+	if (*endpoint->host) {
+		server->kind = SERVER_TCP;
+		server->seed_count = 1;
+	}
+	if (!server->seeds)
+		return false;
+	if (*endpoint->host &&
 	    asprintf(&server->label, "%s://%s%s%s:%u", like->tls ? "rediss" : "redis",
 		     is_ipv6 ? "[" : "", endpoint->host, is_ipv6 ? "]" : "", endpoint->port) < 0)
 		return false;
 	*server->seeds = *endpoint;
-	return true;
+	return server->label;
 }
 
 /* Reads a range of slots: FIRST LAST MASTER REPLICA..., where a node is HOST PORT ...; a host that
- * is left out is the one that was asked. Returns false when the range makes no sense. */
+ * is left out is the one that was asked, by its unix socket if that has no host. Returns false when
+ * the range makes no sense. */
 static bool read_range(const struct redisReply *range, const struct endpoint *asked,
 		       struct endpoint *master)
 {
 	const long long first = reply_number(range, 0), last = reply_number(range, 1);
 	const struct redisReply *node = reply_at(range, 2);
 	const char *host = reply_text(node, 0);
+	const bool on_socket = !*host && !*asked->host;
 	const long long port = reply_number(node, 1);
 
-	if (port < 1 || port > 65535 || strlen(host) >= sizeof(master->host) || first < 0 ||
-	    first > last || last >= CLUSTER_SLOTS)
+	if (port < !on_socket || port > 65535 || strlen(host) >= sizeof(master->host) ||
+	    first < 0 || first > last || last >= CLUSTER_SLOTS)
 		return false;
 	*master = *asked;
 	if (*host)
 		strcpy(master->host, host);
-	master->port = (uint16_t)port;
+	master->port = on_socket ? 0 : (uint16_t)port;
 	return true;
 }
 
