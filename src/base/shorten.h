@@ -1,9 +1,20 @@
 /* Cuts names, commands and reasons that other people wrote, so that a message stays short. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #define SHORT_CHARACTERS 40
 #define SHORT_MAX_BYTES (4 * SHORT_CHARACTERS + 1)
 
 /* Copies text into shown. Text of more than 40 characters ends in "..." there, which counts among
  * the 40. Never cuts a character of UTF-8 in two. Returns shown. */
 const char *shorten(char shown[SHORT_MAX_BYTES], const char *text);
+
+/* The same for at most `characters`, with the dots in the middle: shown has 4 * characters + 1
+ * bytes. For paths and addresses, where both ends help. */
+const char *shorten_middle(char *shown, const char *text, size_t characters);
+
+/* Cuts text where it is, to at most `characters`, the three dots included. Returns whether it was
+ * longer. */
+bool shorten_end(char *text, size_t characters);

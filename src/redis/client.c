@@ -92,7 +92,8 @@ static enum client_event take_error(struct client *client, const char *text)
 
 	if (server_error_is(text, "MOVED") || server_error_is(text, "ASK")) {
 		if (!connection_redirect(&client->connection, text))
-			return client_break(client, STATUS_UNAVAILABLE, "use", text);
+			return client_break(client, STATUS_UNAVAILABLE, "use",
+					    "the nodes of the cluster redirect without an end");
 		client_unsend(client); /* nothing was done there */
 		client_forget_connection(client);
 		return CLIENT_NOTHING;

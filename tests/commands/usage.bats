@@ -151,7 +151,7 @@ assert_regex() {
 @test "a URL on the command line with a bad scheme is a bad configuration" {
 	run "$FAIRLOCK" status -u http://localhost
 	assert_failure 78
-	assert_output "fairlock: cannot use URL 'http://localhost': its scheme is none of local:, unix:, redis://, rediss://, redis+sentinel://, rediss+sentinel://, or the same with valkey"
+	assert_output "fairlock: cannot use URL 'http://localhost': did you mean redis://localhost?"
 }
 
 @test "a malformed URL is told without its password" {

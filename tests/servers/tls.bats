@@ -284,7 +284,7 @@ connected() { [ "$(proxy count)" = 1 ]; }
 	start_tls_server --tls-auth-clients yes
 	for version in TLSv1.2 TLSv1.3; do
 		cli CONFIG SET tls-protocols "$version"
-		fails 77 "cannot reach $(url): it wants a certificate of ours (--tls-cert): "
+		fails 77 "cannot reach $(url): it wants a certificate of ours (--tls-cert)"
 		fails 77 'it does not accept our certificate: tlsv1 alert unknown ca' \
 			--tls-cert "$TLS_DIR/unknown-client.crt" --tls-key "$TLS_DIR/unknown-client.key"
 		fails 77 'it does not accept our certificate: ' \
