@@ -28,6 +28,11 @@ struct error {
 __attribute__((format(printf, 3, 4))) int fail(struct error *err, enum status status,
 					       const char *format, ...);
 
+/* Fails with "cannot VERB OBJECT: CAUSE". If that is too long for a message, the object loses its
+ * middle, and then the cause its end. */
+int fail_about(struct error *err, enum status status, const char *verb, const char *object,
+	       const char *cause);
+
 /* Makes foreign text (a name, a server's reply) safe to print: each harmful character, and each
  * byte that is not UTF-8, becomes '?', so that it cannot break or turn the line or drive the
  * terminal. */

@@ -22,6 +22,16 @@ static size_t length_of(const char *text, size_t count)
 	return (size_t)(end - text);
 }
 
+/* The beginning of the last `count` characters. */
+static const char *tail_of(const char *text, size_t count)
+{
+	const char *tail = text;
+
+	for (size_t i = length_of(text, count); text[i] != '\0'; i += length_of(text + i, 1))
+		tail += length_of(tail, 1);
+	return tail;
+}
+
 size_t count_characters(const char *text)
 {
 	size_t count = 0;
@@ -45,4 +55,26 @@ const char *shorten_to(char *shown, size_t characters, const char *text)
 const char *shorten(char shown[SHORT_MAX_BYTES], const char *text)
 {
 	return shorten_to(shown, SHORT_CHARACTERS, text);
+}
+
+const char *shorten_middle(char *shown, size_t characters, const char *text)
+{
+	const size_t head = (characters - strlen(dots)) / 2;
+	const size_t head_length = length_of(text, head);
+
+	if (text[length_of(text, characters)] == '\0')
+		return strcpy(shown, text);
+	memcpy(shown, text, head_length);
+	strcpy(shown + head_length, dots);
+	strcat(shown + head_length, tail_of(text, characters - strlen(dots) - head));
+	return shown;
+}
+
+bool shorten_end(char *text, size_t characters)
+{
+	const bool is_longer = text[length_of(text, characters)] != '\0';
+
+	if (is_longer)
+		strcpy(text + length_of(text, characters - strlen(dots)), dots);
+	return is_longer;
 }

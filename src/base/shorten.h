@@ -1,6 +1,7 @@
 /* Cuts names, commands and reasons that other people wrote, so that a message stays short. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define SHORT_CHARACTERS 40
@@ -18,3 +19,10 @@ const char *shorten_to(char *shown, size_t characters, const char *text);
 
 /* How many characters a text has. A byte that is not UTF-8 counts as one. */
 size_t count_characters(const char *text);
+/* The same for at most `characters`, with the dots in the middle: shown has 4 * characters + 1
+ * bytes. For paths and addresses, where both ends help. */
+const char *shorten_middle(char *shown, size_t characters, const char *text);
+
+/* Cuts text where it is, to at most `characters`, the three dots included. Returns whether it was
+ * longer. */
+bool shorten_end(char *text, size_t characters);

@@ -2,14 +2,20 @@
 #include "cli/config_file.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shorten.h"
 #include "cli/options.h"
 #include "cli/read_file.h"
 
 #define FILE_MAX_BYTES 65536
 #define LINE_MAX_BYTES 4096
+#define WHERE_MAX_BYTES (PATH_MAX + 16)
+#define CAUSE_MAX_BYTES 384
 
 /* One line of a configuration file. */
 struct config_line {
@@ -17,10 +23,17 @@ struct config_line {
 	char *text;
 };
 
-static int refuse(const struct config_line *line, struct error *err, const char *cause)
+__attribute__((format(printf, 3, 4))) static int refuse(const struct config_line *line,
+							struct error *err, const char *format, ...)
 {
-	return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: %s", line->origin.path,
-		    line->origin.line, cause);
+	char where[WHERE_MAX_BYTES], cause[CAUSE_MAX_BYTES];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(cause, sizeof(cause), format, args);
+	va_end(args);
+	snprintf(where, sizeof(where), "%.*s:%u", PATH_MAX, line->origin.path, line->origin.line);
+	return fail_about(err, STATUS_CONFIG, "read", where, cause);
 }
 
 static char *trim(char *text)
@@ -39,9 +52,10 @@ static char *trim(char *text)
 static int refuse_key(const struct config_line *line, const char *key, const struct option_row *row,
 		      struct error *err)
 {
-	return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: there is no key '%.60s'%s%s%s",
-		    line->origin.path, line->origin.line, key, row ? ": --" : "",
-		    row ? row->name : "", row ? " is no default" : "");
+	char shown[SHORT_MAX_BYTES];
+
+	return refuse(line, err, "there is no key '%s'%s%s%s", shorten(shown, key),
+		      row ? ": --" : "", row ? row->name : "", row ? " is no default" : "");
 }
 
 /* Cuts "key = value" in two. Sets both to "" for an empty line or a comment. */
@@ -73,6 +87,14 @@ static int split_line(const struct config_line *line, char **key, char **value, 
 	return 0;
 }
 
+/* As a shell or TOML would have it. Here the quotes would be a part of the value. */
+static bool is_quoted(const char *value)
+{
+	const size_t length = strlen(value);
+
+	return length > 1 && strchr("'\"", value[0]) && value[length - 1] == value[0];
+}
+
 /* Checks a line, and sets its option if the command has it and no source that goes first has set
  * it. */
 static int read_line(struct options *options, const struct options *before, unsigned command,
@@ -89,9 +111,11 @@ static int read_line(struct options *options, const struct options *before, unsi
 	row = option_named(key);
 	if (row == NULL || !(row->sources & SOURCE_FILE))
 		return refuse_key(line, key, row, err);
+	if (is_quoted(value) && strcmp(key, "password") != 0)
+		return refuse(line, err, "the value of %s takes no quotes", key);
 	counts = options_takes(before, row, command, SOURCE_FILE);
 	if (options_set(counts ? options : NULL, row, value, line->origin))
-		return refuse(line, err, options_refuse(cause, row, value));
+		return refuse(line, err, "%s", options_refuse(cause, row, value));
 	return 0;
 }
 
@@ -128,13 +152,13 @@ static int read_open_file(struct options *options, unsigned command, int fd, con
 	ssize_t length = read_file(fd, buffer, sizeof(buffer));
 
 	if (length < 0)
-		return fail(err, STATUS_CONFIG, "cannot read %.200s: %s", path, strerror(errno));
+		return fail_about(err, STATUS_CONFIG, "read", path, strerror(errno));
 	if (length > FILE_MAX_BYTES)
-		return fail(err, STATUS_CONFIG, "cannot read %.200s: it is longer than %d bytes",
-			    path, FILE_MAX_BYTES);
+		return fail_about(err, STATUS_CONFIG, "read", path,
+				  "it is longer than 65536 bytes");
 	*text = malloc((size_t)length + 1 + strlen(path) + 1);
 	if (*text == NULL)
-		return fail(err, STATUS_OS, "cannot read %.200s: %s", path, strerror(errno));
+		return fail_about(err, STATUS_OS, "read", path, strerror(errno));
 	memcpy(*text, buffer, (size_t)length);
 	(*text)[length] = '\0';
 	/* the origins of options point to the path */

@@ -121,14 +121,12 @@ static int read_password_file(const char *path, char **password, struct error *e
 	int failed;
 
 	if (length < 0)
-		return fail(err, STATUS_CONFIG, "cannot read password file %.200s: %s", path,
-			    strerror(errno));
+		return fail_about(err, STATUS_CONFIG, "read password file", path, strerror(errno));
 	text[length] = '\0';
 	line = strcspn(text, "\n");
 	if (line == 0 || line > PASSWORD_MAX_BYTES || (line < (size_t)length && text[line] == '\0'))
-		return fail(err, STATUS_CONFIG,
-			    "cannot read password file %.200s: its first line is no password",
-			    path);
+		return fail_about(err, STATUS_CONFIG, "read password file", path,
+				  "its first line is no password");
 	text[line] = '\0';
 	failed = copy(text, password, err);
 	explicit_bzero(text, sizeof(text));
@@ -148,15 +146,21 @@ static int find_password(struct server *server, struct options *options, bool fi
 	}
 	if (options->password && !file_is_flag) {
 		options->password_source = PASSWORD_TEXT;
+		server->password_from =
+			options_origin(options, option_named("password"))->source == SOURCE_FILE
+				? "a configuration file"
+				: "FAIRLOCK_PASSWORD";
 		return copy(options->password, &server->password, err);
 	}
 	if (options->password_file) {
 		options->password_source = PASSWORD_FILE;
+		server->password_from = "the password file";
 		return read_password_file(options->password_file, &server->password, err);
 	}
 	if (!shared)
 		return 0;
 	options->password_source = PASSWORD_SHARED;
+	server->password_from = "REDISCLI_AUTH";
 	return copy(shared, &server->password, err);
 }
 
@@ -233,6 +237,21 @@ static bool has_tls_files(const struct tls_files *files)
 	return files->ca || files->cert || files->key || files->insecure;
 }
 
+/* A message about a file names file and line, where the URL can be seen. */
+static int place_url(const struct options *options, struct error *err)
+{
+	const struct option_row *row = option_named("url");
+	const struct error whole = *err;
+	const char *cause = strstr(whole.text, "': ");
+	char where[600];
+
+	if (!options->url || options_origin(options, row)->source != SOURCE_FILE || !cause)
+		return -1;
+	return fail_about(err, whole.status, "read",
+			  settings_where(options, row, where, sizeof(where)),
+			  cause + strlen("': "));
+}
+
 void settings_init(struct settings *settings)
 {
 	memset(settings, 0, sizeof(*settings));
@@ -251,7 +270,7 @@ int settings_merge(struct settings *settings, const struct command *command, str
 	    options_settle(options, command, err) || check_pairs(options, err))
 		return -1;
 	if (server_parse(&settings->server, options->url ? options->url : "local:", err))
-		return -1;
+		return place_url(options, err);
 	if (find_tls_files(settings, err) ||
 	    find_password(&settings->server, options, file_is_flag, err))
 		return -1;

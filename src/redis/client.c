@@ -91,7 +91,8 @@ static enum client_event take_error(struct client *client, const char *text)
 
 	if (server_error_is(text, "MOVED") || server_error_is(text, "ASK")) {
 		if (!connection_redirect(&client->connection, text))
-			return client_break(client, STATUS_UNAVAILABLE, "use", text);
+			return client_break(client, STATUS_UNAVAILABLE, "use",
+					    "the nodes of the cluster redirect without an end");
 		/* nothing was done there; but if a subscription was refused, the slot may have come
 		 * before the server read the request behind it */
 		if (!of_subscription)

@@ -46,8 +46,8 @@ static int await(struct client *client, int64_t until_ms, enum patience patience
 			if (client->error.status)
 				*err = client->error;
 			else
-				fail(err, STATUS_UNAVAILABLE, "cannot reach %s: no reply in time",
-				     server_shown(client->connection.server));
+				server_fail(client->connection.server, err, STATUS_UNAVAILABLE,
+					    "reach", "no reply in time");
 			return -1;
 		}
 		poll(&slot, 1, wake > now ? (int)(wake - now) : 0);

@@ -9,6 +9,7 @@
 
 #include "redis/client_call.h"
 #include "redis/reply.h"
+#include "redis/server_error.h"
 
 /* A message names so many ranges of slots, and counts the others. */
 #define RANGES_NAMED 6
@@ -171,9 +172,16 @@ void cluster_nodes_close(struct cluster_nodes *nodes)
 bool cluster_nodes_lose(struct cluster_nodes *nodes, const struct client *client,
 			const struct error *why)
 {
+	struct error *gap;
+	char *hint;
+
 	if (!nodes->owners || why->status != STATUS_UNAVAILABLE)
 		return false;
-	nodes->gaps[client - nodes->clients] = *why;
+	gap = &nodes->gaps[client - nodes->clients];
+	*gap = *why;
+	hint = strstr(gap->text, SERVER_ERROR_HINT); /* too much for a list */
+	if (hint)
+		*hint = '\0';
 	return true;
 }
 
@@ -239,6 +247,6 @@ int cluster_nodes_check(const struct cluster_nodes *nodes, struct error *err)
 		if (cluster_nodes_show_gap(nodes, gap, text, sizeof(text)))
 			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s",
 						   length ? "; " : "", text);
-	return length ? fail(err, STATUS_UNAVAILABLE, "cannot see a part of the cluster: %s", list)
+	return length ? fail_about(err, STATUS_UNAVAILABLE, "see", "a part of the cluster", list)
 		      : 0;
 }

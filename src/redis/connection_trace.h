@@ -10,6 +10,7 @@ struct connection_trace {
 	const struct messenger *messenger;
 	unsigned connections; /* so many of them are told */
 	unsigned launches;
+	unsigned refusals;
 	char trouble[sizeof(((struct error *)0)->text)]; /* the last that was told, or "" */
 };
 

@@ -80,7 +80,7 @@ check_rule() {
 	cli ACL SETUSER backup on '>SECRET'
 	become backup
 	FAIRLOCK_PASSWORD=wrong doctor 77
-	finds error reach WRONGPASS
+	finds error reach 'it refuses this user, or the password from FAIRLOCK_PASSWORD'
 	[[ $stderr = 'fairlock: cannot '* ]]
 	doctor 69 -u unix:/nonexistent/socket
 	finds error reach /nonexistent

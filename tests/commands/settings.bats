@@ -248,7 +248,48 @@ alone() {
 	configure 'url = gopher://h'
 	run "$FAIRLOCK" status
 	assert_failure 78
-	assert_output --partial "cannot use URL 'gopher://h'"
+	assert_output "fairlock: cannot read $conf:1: a URL begins with redis://, rediss://, redis+sentinel://, unix: or local:"
+}
+
+@test "a value in quotes: 78, naming file and line" {
+	configure '' 'url = "redis://127.0.0.1:1"'
+	run -78 "$FAIRLOCK" status
+	assert_output "fairlock: cannot read $conf:2: the value of url takes no quotes"
+	configure "connect-timeout = '1s'"
+	run -78 "$FAIRLOCK" status
+	assert_output "fairlock: cannot read $conf:1: the value of connect-timeout takes no quotes"
+	configure 'password = "x"' # may begin and end so
+	run -69 "$FAIRLOCK" status -u "unix:$gone"
+}
+
+# means URL MEANT
+means() {
+	run -78 "$FAIRLOCK" status -u "$1"
+	assert_output "fairlock: cannot use URL '$1': did you mean $2?"
+}
+
+@test "a URL that is nearly right: the right one is proposed" {
+	means 127.0.0.1:7101 redis://127.0.0.1:7101
+	means localhost redis://localhost
+	means lock.example:6379:2 redis://lock.example:6379/2
+	means '[::1]:7' 'redis://[::1]:7'
+	means http://localhost:7 redis://localhost:7
+	means tcp://h redis://h
+	means https://h rediss://h
+	means redis:/h redis://h
+	means redis:localhost:7 redis://localhost:7
+	means REDIS://h:7 redis://h:7
+	means redis://h:7:2 redis://h:7/2
+	means sentinel://h/main redis+sentinel://h/main
+	means /run/redis.sock unix:/run/redis.sock
+	means redis.sock unix:redis.sock
+	means redis+unix:///run/r unix:/run/r
+	means local local:
+	# what may be a password is not repeated
+	for url in redis:pa55 http://:pa55@h u:pa55@h; do
+		run -78 "$FAIRLOCK" status -u "$url"
+		refute_output --partial pa55
+	done
 }
 
 @test "a password file that cannot be read is a bad configuration" {

@@ -205,7 +205,7 @@ arguments_are() {
 @test "a URL with an unknown scheme is a bad configuration, and the message lists the known ones" {
 	run "$FAIRLOCK" status -u http://localhost
 	assert_failure 78
-	assert_output "fairlock: cannot use URL 'http://localhost': its scheme is none of local:, unix:, redis://, rediss://, redis+sentinel://, rediss+sentinel://, or the same with valkey"
+	assert_output "fairlock: cannot use URL 'http://localhost': did you mean redis://localhost?"
 }
 
 @test "a malformed URL is a bad configuration, and the message shows no password" {

@@ -30,7 +30,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	start_server
 	use_two_locks
 	cli REPLICAOF 127.0.0.1 1 >/dev/null
-	check_during_fault READONLY
+	check_during_fault 'it is a replica, which takes no writes; see fairlock doctor'
 	cli REPLICAOF NO ONE >/dev/null
 	check_after_fault
 }
@@ -39,7 +39,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	start_server
 	use_two_locks
 	cli CONFIG SET min-replicas-to-write 1 >/dev/null
-	check_during_fault NOREPLICAS
+	check_during_fault 'it has too few replicas (min-replicas-to-write); see fairlock doctor'
 	cli CONFIG SET min-replicas-to-write 0 >/dev/null
 	check_after_fault
 }
@@ -53,8 +53,8 @@ connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' 
 	connections >before
 	cli CONFIG SET maxmemory 1 >/dev/null
 	tell_all_to_ask
-	starts_with_69 OOM
-	timed_out_with_69 OOM
+	starts_with_69 'its memory is full (maxmemory); see fairlock doctor'
+	timed_out_with_69 'its memory is full (maxmemory); see fairlock doctor'
 	still_runs "$SHORT"
 	# No waiter has connected again to ask: it would be absent when its turn comes.
 	[ -z "$(connections | comm -13 before -)" ]
@@ -74,7 +74,7 @@ connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' 
 	stop_server
 	server_answers() { cli PING | grep -q LOADING; }
 	start_server --appendonly yes --key-load-delay 100000 --loading-process-events-interval-bytes 1024
-	check_during_fault LOADING
+	check_during_fault 'it is still loading its data'
 	wait_until server_says PONG
 	check_after_fault
 }
@@ -86,7 +86,7 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 	use_two_locks
 	cli EVAL 'while true do end' 0 >script.said 2>&1 &
 	wait_until server_says BUSY
-	check_during_fault BUSY
+	check_during_fault 'it is busy with a long script, which SCRIPT KILL may end'
 	cli SCRIPT KILL
 	check_after_fault
 }
@@ -146,11 +146,11 @@ console() {
 	start_server --port "$PORT" --bind 127.0.0.1
 	use_two_locks
 	console 'CONFIG SET maxclients 1'
-	starts_with_69 'max number of clients'
+	starts_with_69 'it has as many clients as it takes (maxclients)'
 	still_runs "$SHORT"
 	console 'CLIENT KILL TYPE pubsub'
 	short_is_stopped
-	timed_out_with_69 'max number of clients'
+	timed_out_with_69 'it has as many clients as it takes (maxclients)'
 	console 'CONFIG SET maxclients 1000'
 	check_after_fault
 }
@@ -270,7 +270,7 @@ server.serve_forever()' "$port" >http 2>/dev/null
 	start_server_on_small_disk
 	use_two_locks
 	fill_disk
-	check_during_fault MISCONF
+	check_during_fault 'it cannot save its data, and takes no writes; see fairlock doctor'
 	empty_disk
 	check_after_fault
 }

@@ -133,10 +133,10 @@ waits_at() {
 
 @test "a cluster with a password accepts it, and status 77 says that it is missing or wrong" {
 	CLUSTER_PASSWORD=secret own_cluster --requirepass secret --masterauth secret
-	fails_with 77 NOAUTH
+	fails_with 77 'it wants a password: FAIRLOCK_PASSWORD or --password-file'
 	export FAIRLOCK_PASSWORD=secret
 	run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
-	FAIRLOCK_PASSWORD=wrong fails_with 77 WRONGPASS
+	FAIRLOCK_PASSWORD=wrong fails_with 77 'the password from FAIRLOCK_PASSWORD'
 }
 
 # ---- Moving the slot

@@ -199,7 +199,7 @@ hide_servers() {
 	mkdir "$BATS_TEST_TMPDIR/empty"
 	hide_servers redis-server valkey-server
 	run -69 at_home "$local_program" start
-	assert_output --partial 'install the package redis-server or valkey-server'
+	assert_output --partial 'cannot start a private server: neither redis-server nor valkey-server is installed; install one, or set FAIRLOCK_URL'
 	assert_output --partial FAIRLOCK_URL
 }
 

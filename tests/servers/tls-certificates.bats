@@ -163,7 +163,7 @@ with_hosts() {
 	start_tls_server --tls-auth-clients yes
 	for version in TLSv1.2 TLSv1.3; do
 		cli CONFIG SET tls-protocols "$version"
-		tls_fails 77 "cannot reach $(tls_url): it wants a certificate of ours (--tls-cert): "
+		tls_fails 77 "cannot reach $(tls_url): it wants a certificate of ours (--tls-cert)"
 		tls_fails 77 'it does not accept our certificate: tlsv1 alert unknown ca' \
 			--tls-cert "$TLS_DIR/unknown-client.crt" --tls-key "$TLS_DIR/unknown-client.key"
 		tls_fails 77 'it does not accept our certificate: ' \

@@ -172,9 +172,9 @@ inner() {
 	use_tls_server
 	cli CONFIG SET requirepass sesame
 	run -77 "$FAIRLOCK" acquire job
-	assert_output --partial NOAUTH
+	assert_output --partial 'it wants a password: FAIRLOCK_PASSWORD or --password-file'
 	FAIRLOCK_PASSWORD=guess run -77 "$FAIRLOCK" acquire job
-	assert_output --partial WRONGPASS
+	assert_output --partial 'the password from FAIRLOCK_PASSWORD'
 	FAIRLOCK_PASSWORD=sesame run -0 "$FAIRLOCK" wrap job true
 	run -0 "$FAIRLOCK" wrap -u "rediss://:sesame@localhost:$TLS_PORT" job true
 }

@@ -29,5 +29,13 @@ int main(void)
 
 	for (size_t i = 0; i < COUNT(cases); i++)
 		CHECK(&tally, strcmp(shorten(shown, cases[i].text), cases[i].shown) == 0);
+	CHECK(&tally, strcmp(shorten_middle(shown, "/a/bc", 5), "/a/bc") == 0);
+	CHECK(&tally, strcmp(shorten_middle(shown, "/tmp/äöü/socket", 10), "/tm...cket") == 0);
+	CHECK(&tally, strcmp(shorten_middle(shown, "ääääääöööööö", 10), "äää...öööö") == 0);
+	strcpy(shown, "ääääää");
+	shorten_end(shown, 6);
+	CHECK(&tally, strcmp(shown, "ääääää") == 0);
+	shorten_end(shown, 5);
+	CHECK(&tally, strcmp(shown, "ää...") == 0);
 	return conclude(&tally);
 }
