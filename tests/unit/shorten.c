@@ -29,9 +29,9 @@ int main(void)
 
 	for (size_t i = 0; i < COUNT(cases); i++)
 		CHECK(&tally, strcmp(shorten(shown, cases[i].text), cases[i].shown) == 0);
-	CHECK(&tally, strcmp(shorten_middle(shown, "/a/bc", 5), "/a/bc") == 0);
-	CHECK(&tally, strcmp(shorten_middle(shown, "/tmp/äöü/socket", 10), "/tm...cket") == 0);
-	CHECK(&tally, strcmp(shorten_middle(shown, "ääääääöööööö", 10), "äää...öööö") == 0);
+	CHECK(&tally, strcmp(shorten_middle(shown, 5, "/a/bc"), "/a/bc") == 0);
+	CHECK(&tally, strcmp(shorten_middle(shown, 10, "/tmp/äöü/socket"), "/tm...cket") == 0);
+	CHECK(&tally, strcmp(shorten_middle(shown, 10, "ääääääöööööö"), "äää...öööö") == 0);
 	strcpy(shown, "ääääää");
 	shorten_end(shown, 6);
 	CHECK(&tally, strcmp(shown, "ääääää") == 0);
