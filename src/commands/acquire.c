@@ -137,6 +137,20 @@ static int hand_out(struct hold *hold, const struct wait *wait, struct error *er
 	return result;
 }
 
+/* Returns 0 when the lock is held. */
+static int get_lock(const struct wait *wait, struct lock *lock, struct client *client, int *signo,
+		    struct error *err)
+{
+	struct waiting waiting;
+	enum wait_event event;
+
+	wait_begin(&waiting, wait, lock, client);
+	do
+		event = wait_next(&waiting, signo, err);
+	while (event != WAIT_GRANTED && event != WAIT_FAILED);
+	return event == WAIT_GRANTED ? 0 : -1;
+}
+
 static int run_acquire(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
@@ -164,19 +178,13 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 					    .pid = options->while_pid,
 					    .words = describe(&words, options->while_pid),
 					    .reason = options->reason};
-	struct waiting waiting;
-	enum wait_event event;
 	int signo, result;
 
 	if (lock_init(&lock, &wanted, err) < 0 || signal_fd_open(&signals, err) < 0 ||
 	    deadline_poll_open(&loop, err) < 0)
 		return -1;
 	client_init(&client, invocation->server, options->connect_timeout_ms);
-	wait_begin(&waiting, &wait, &lock, &client);
-	do
-		event = wait_next(&waiting, &signo, err);
-	while (event != WAIT_GRANTED && event != WAIT_FAILED);
-	if (event == WAIT_FAILED) {
+	if (get_lock(&wait, &lock, &client, &signo, err) < 0) {
 		client_close(&client);
 		result = wait_result_carry_out(wait.messenger, options, signo, err, status);
 	} else {
