@@ -28,7 +28,8 @@
 --         {'removed'}               this is a late copy, or all of it was given back
 --         {'spelled', name}         another spelling of this name is in use
 --         {'version', theirs, ours} the lock is in use by another version of this protocol
---         owner, by, held: of the holder, as `view` returns them (busy: of the first waiter if the lock is free)
+--         owner, by, held: of the holder, as `view` returns them; busy: of the first waiter if the lock
+--         is free
 
 local id, hold, lease, mode = ARGV[2], ARGV[4] .. ARGV[3], tonumber(ARGV[5]), ARGV[6]
 local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]

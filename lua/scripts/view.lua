@@ -74,4 +74,5 @@ end
 
 local holder, by, held = about(owner)
 local token = owner and state.owner == owner and int(state.token or 0) or ''
-return {'view', place, waiters, holder, by, held, token, token ~= '' and token ~= known_token and usual(by) or {}}
+return {'view', place, waiters, holder, by, held, token,
+	token ~= '' and token ~= known_token and usual(by) or {}}

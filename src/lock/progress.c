@@ -107,7 +107,7 @@ static void say_turn(struct text *text, const struct waiter_view *view)
 		say(text, ", turn soon");
 }
 
-/* The command comes last, since it may be long. With a reason, it is a word. */
+/* The command comes last, since it may be long. With a reason, it is one word. */
 static void say_process(struct text *text, const struct waiter_view *view)
 {
 	struct owner_process process;

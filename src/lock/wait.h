@@ -1,5 +1,6 @@
-/* Waits for a lock, for wrap and acquire: the loop over wait_show.h (what the user sees meanwhile)
- * and wait_leave.h (how a waiter goes without the lock), with the messages of wait_result.h. */
+/* Waits for a lock, for wrap and acquire: the loop over wait_show.h and wait_report.h (what the
+ * user sees meanwhile) and wait_leave.h (how a waiter goes without the lock), with the messages of
+ * wait_result.h. */
 #pragma once
 
 #include "base/error.h"

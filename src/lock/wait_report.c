@@ -72,7 +72,7 @@ static int64_t away_due_ms(const struct waiting *w)
 /* An outage is told of once; its end is worth a report. */
 static void watch_outage(struct waiting *w)
 {
-	const bool is_away = w->told_queued && w->client->error.status != STATUS_OK;
+	const bool is_away = w->client->error.status != STATUS_OK;
 
 	if (is_away && !w->away_ms)
 		w->away_ms = clock_ms();
@@ -118,6 +118,8 @@ void wait_report_answer(struct waiting *w)
 
 void wait_report_due(struct waiting *w)
 {
+	if (!w->told_queued)
+		return;
 	watch_outage(w);
 	if (clock_ms() < report_due_ms(w))
 		return;

@@ -1,4 +1,4 @@
-/* The state of a wait, which wait.c, wait_show.c and wait_leave.c share. Other files use wait.h. */
+/* The state of a wait, which the files wait*.c share. Other files use wait.h. */
 #pragma once
 
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 load ../lib/helpers
 load ../lib/one_server
 
-holder='\./job \(pid 12, ann@db1\)'
+ann='\./job \(pid 12, ann@db1\)'
 
 # held_by DESCRIPTION MS: has the server say that this process has held `job` for so long
 held_by() {
@@ -26,8 +26,8 @@ lines() {
 	background "$FAIRLOCK" wrap --report 1 job echo mine >out 2>said
 	local waiter=$!
 	wait_until lines 3
-	assert_regex "$(sed -n 1p said)" "^fairlock: waiting for lock job: place 2 of 2, waited 0s, held by $holder for 3m[0-9s]*$"
-	assert_regex "$(sed -n 3p said)" "^fairlock: waiting for lock job: place 2 of 2, waited [2-9]s, held by $holder for 3m[0-9s]*$"
+	assert_regex "$(sed -n 1p said)" "^fairlock: waiting for lock job: place 2 of 2, waited 0s, held by $ann for 3m[0-9s]*$"
+	assert_regex "$(sed -n 3p said)" "^fairlock: waiting for lock job: place 2 of 2, waited [2-9]s, held by $ann for 3m[0-9s]*$"
 	kill "$HOLDER"
 	wait "$waiter"
 	assert_equal "$(cat out)" mine
@@ -98,7 +98,7 @@ subscribed() {
 	local number waiter
 
 	hold -l 5m job
-	background "$FAIRLOCK" wrap -q --connect-timeout 300ms job touch done 2>said
+	background "$FAIRLOCK" wrap -q --connect-timeout 300ms job touch ran 2>said
 	waiter=$!
 	wait_until in_queue job 1
 	for number in 1 2; do
@@ -113,7 +113,7 @@ subscribed() {
 	kill "$HOLDER"
 	wait "$waiter"
 	outages 2
-	[ -e done ]
+	[ -e ran ]
 }
 
 @test "an outage shorter than the connect timeout is not told" {

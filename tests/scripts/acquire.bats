@@ -353,3 +353,27 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	grep -q '"LPOP"' "$BATS_TEST_TMPDIR/called"
 	run ! grep -E '"ZADD"|"HSET" "[^"]*" "t:' "$BATS_TEST_TMPDIR/called"
 }
+
+@test "acquire that refuses tells who holds the lock, and for how long" {
+	acquire anna by='the holder'
+	acquire ben mode=try
+	assert_equal "${reply[*]:0:3}" 'busy anna the holder'
+	grown 0 "${reply[3]}"
+	acquire ben limit=0
+	assert_equal "${reply[*]:0:4}" 'full 0 anna the holder'
+	grown 0 "${reply[4]}"
+	acquire ben period=3600000
+	assert_equal "${reply[*]:2:2}" 'anna the holder'
+	grown 0 "${reply[4]}"
+	queue_up cleo
+	remove cleo
+	ask cleo
+	assert_equal "${reply[*]:0:3}" 'removed anna the holder'
+	grown 0 "${reply[3]}"
+}
+
+@test "acquire knows no description of a holder of Redisson's" {
+	redisson_takes r1
+	acquire ben mode=try
+	assert_equal "${reply[*]}" 'busy r1  -1'
+}

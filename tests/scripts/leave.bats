@@ -145,3 +145,13 @@ present_on_plain_channel() {
 	listen plain "$(channel)" "$(channel):plain"
 	wait_until listens plain
 }
+
+@test "leave tells who holds the lock, and for how long, but not a waiter that held it itself" {
+	acquire anna
+	queue_up ben
+	leave ben
+	assert_equal "${reply[*]:0:3}" 'left anna by anna'
+	grown 0 "${reply[3]}"
+	leave anna
+	assert_equal "${reply[*]}" 'left   -1'
+}

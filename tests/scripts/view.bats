@@ -117,6 +117,15 @@ server_us() {
 	assert_equal "${reply[*]: -4}" '4 3000 5 3000'
 }
 
+@test "view takes holds of the same user and command for the same job, whatever their reason" {
+	held_for 5000 released $'host\t1\tann\tjob\tmonday'
+	held_for 1000 released $'host\t1\tann\tjob'
+	held_for 3000 released $'host\t1\tann\tjob\ttuesday'
+	acquire anna by=$'host\t7\tann\tjob\twednesday'
+	view ben
+	assert_equal "${reply[*]: -4}" '3 3000 3 3000'
+}
+
 @test "view takes the latest twenty holds" {
 	local ms
 
