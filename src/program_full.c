@@ -97,7 +97,8 @@ static int read_options(int count, char **words)
 	} else if (options.version) {
 		print_version();
 	} else {
-		fail(&err, STATUS_USAGE, "cannot run: COMMAND is missing");
+		fail(&err, STATUS_USAGE,
+		     "cannot run fairlock: COMMAND is missing, as in 'fairlock status'");
 		status = report_failure(&err, NULL);
 	}
 	options_free(&options);

@@ -31,3 +31,17 @@ const char *shorten(char shown[SHORT_MAX_BYTES], const char *text)
 	strcpy(shown + kept, text[whole] ? dots : "");
 	return shown;
 }
+
+const char *shorten_path(char shown[SHORT_PATH_BYTES], const char *path)
+{
+	const size_t length = strlen(path);
+	const char *end = path;
+
+	if (length < SHORT_PATH_BYTES)
+		return strcpy(shown, path);
+	end += length - (SHORT_PATH_BYTES - 1 - strlen(dots));
+	while (((unsigned char)*end & 0xc0) == 0x80) /* in the middle of a character of UTF-8 */
+		end++;
+	strcpy(shown, dots);
+	return strcat(shown, end);
+}

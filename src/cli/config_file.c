@@ -2,9 +2,12 @@
 #include "cli/config_file.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shorten.h"
+#include "cli/nearest.h"
 #include "cli/options.h"
 #include "cli/read_file.h"
 
@@ -19,8 +22,10 @@ struct config_line {
 
 static int refuse(const struct config_line *line, struct error *err, const char *cause)
 {
-	return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: %s", line->origin.path,
-		    line->origin.line, cause);
+	char shown[SHORT_PATH_BYTES];
+
+	return fail(err, STATUS_CONFIG, "cannot read %s:%u: %s",
+		    shorten_path(shown, line->origin.path), line->origin.line, cause);
 }
 
 static char *trim(char *text)
@@ -39,9 +44,32 @@ static char *trim(char *text)
 static int refuse_key(const struct config_line *line, const char *key, const struct option_row *row,
 		      struct error *err)
 {
-	return fail(err, STATUS_CONFIG, "cannot read %.200s:%u: there is no key '%.60s'%s%s%s",
-		    line->origin.path, line->origin.line, key, row ? ": --" : "",
-		    row ? row->name : "", row ? " is no default" : "");
+	char shown[SHORT_MAX_BYTES], cause[SHORT_MAX_BYTES + 80];
+	const struct option_row *other;
+	struct nearest nearest;
+
+	nearest_begin(&nearest, key);
+	for (size_t i = 0; (other = option_at(i)) != NULL; i++)
+		if (other->sources & SOURCE_FILE)
+			nearest_try(&nearest, other->name);
+	shorten(shown, key);
+	if (row)
+		snprintf(cause, sizeof(cause), "a file cannot set --%s", row->name);
+	else if (*nearest.best)
+		snprintf(cause, sizeof(cause), "there is no key '%s', did you mean %s?", shown,
+			 nearest.best);
+	else
+		snprintf(cause, sizeof(cause), "there is no key '%s'", shown);
+	return refuse(line, err, cause);
+}
+
+/* Passwords and names of users may have quotes. */
+static bool is_quoted(const struct option_row *row, const char *value)
+{
+	const size_t length = strlen(value);
+
+	return row->kind != OPTION_TEXT && length > 1 && strchr("'\"", *value) &&
+	       value[length - 1] == *value;
 }
 
 /* Cuts "key = value" in two. Sets both to "" for an empty line or a comment. */
@@ -51,12 +79,12 @@ static int split_line(const struct config_line *line, char **key, char **value, 
 	char *equals;
 
 	if (length > LINE_MAX_BYTES)
-		return refuse(line, err, "the line is too long");
+		return refuse(line, err, "the line is longer than 4096 bytes");
 	for (size_t i = 0; i < length; i++) {
 		const unsigned char c = (unsigned char)line->text[i];
 
 		if ((c < ' ' && c != '\t' && c != '\r') || c == 0x7f)
-			return refuse(line, err, "this is no text");
+			return refuse(line, err, "the line has a control character");
 	}
 	*key = trim(line->text);
 	*value = *key + strlen(*key);
@@ -66,7 +94,7 @@ static int split_line(const struct config_line *line, char **key, char **value, 
 	}
 	equals = strchr(*key, '=');
 	if (equals == NULL)
-		return refuse(line, err, "this is not 'key = value'");
+		return refuse(line, err, "the line is not 'key = value'");
 	*equals = '\0';
 	*value = trim(equals + 1);
 	*key = trim(*key);
@@ -89,6 +117,8 @@ static int read_line(struct options *options, const struct options *before, unsi
 	row = option_named(key);
 	if (row == NULL || !(row->sources & SOURCE_FILE))
 		return refuse_key(line, key, row, err);
+	if (is_quoted(row, value))
+		return refuse(line, err, "write the value without quotes");
 	counts = options_takes(before, row, command, SOURCE_FILE);
 	if (options_set(counts ? options : NULL, row, value, line->origin))
 		return refuse(line, err, options_refuse(cause, row, value));
@@ -111,7 +141,7 @@ static int read_lines(struct options *options, unsigned command, const char *pat
 		*stop = '\0';
 		line.origin.line++;
 		if (line.text + strlen(line.text) < stop)
-			return refuse(&line, err, "this is no text");
+			return refuse(&line, err, "the line has a control character");
 		if (read_line(options, &before, command, &line, err))
 			return -1;
 		line.text = stop + 1;
@@ -124,17 +154,19 @@ static int read_lines(struct options *options, unsigned command, const char *pat
 static int read_open_file(struct options *options, unsigned command, int fd, const char *path,
 			  char **text, struct error *err)
 {
-	char buffer[FILE_MAX_BYTES + 1];
+	char buffer[FILE_MAX_BYTES + 1], shown[SHORT_PATH_BYTES];
 	ssize_t length = read_file(fd, buffer, sizeof(buffer));
 
 	if (length < 0)
-		return fail(err, STATUS_CONFIG, "cannot read %.200s: %s", path, strerror(errno));
+		return fail(err, STATUS_CONFIG, "cannot read %s: %s", shorten_path(shown, path),
+			    strerror(errno));
 	if (length > FILE_MAX_BYTES)
-		return fail(err, STATUS_CONFIG, "cannot read %.200s: it is longer than %d bytes",
-			    path, FILE_MAX_BYTES);
+		return fail(err, STATUS_CONFIG, "cannot read %s: it is longer than %d bytes",
+			    shorten_path(shown, path), FILE_MAX_BYTES);
 	*text = malloc((size_t)length + 1 + strlen(path) + 1);
 	if (*text == NULL)
-		return fail(err, STATUS_OS, "cannot read %.200s: %s", path, strerror(errno));
+		return fail(err, STATUS_OS, "cannot read %s: %s", shorten_path(shown, path),
+			    strerror(errno));
 	memcpy(*text, buffer, (size_t)length);
 	(*text)[length] = '\0';
 	/* the origins of options point to the path */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/shorten.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/read_file.h"
@@ -113,22 +114,32 @@ static int copy(const char *text, char **value, struct error *err)
 	return *value ? 0 : fail(err, STATUS_OS, "cannot copy a setting: out of memory");
 }
 
+/* What is wrong with the first line of a password file; NULL: nothing. */
+static const char *find_fault(const char *text, size_t length, size_t line)
+{
+	if (line == 0)
+		return "its first line is empty";
+	if (line > PASSWORD_MAX_BYTES)
+		return "its first line is longer than 4096 bytes";
+	return line < length && text[line] == '\0' ? "its first line has a NUL byte" : NULL;
+}
+
 static int read_password_file(const char *path, char **password, struct error *err)
 {
-	char text[PASSWORD_MAX_BYTES + 2];
+	char text[PASSWORD_MAX_BYTES + 2], shown[SHORT_PATH_BYTES];
 	const ssize_t length = read_file(read_file_open(path), text, sizeof(text) - 1);
-	size_t line;
+	const char *fault = length < 0 ? strerror(errno) : NULL;
+	size_t line = 0;
 	int failed;
 
-	if (length < 0)
-		return fail(err, STATUS_CONFIG, "cannot read password file %.200s: %s", path,
-			    strerror(errno));
-	text[length] = '\0';
-	line = strcspn(text, "\n");
-	if (line == 0 || line > PASSWORD_MAX_BYTES || (line < (size_t)length && text[line] == '\0'))
-		return fail(err, STATUS_CONFIG,
-			    "cannot read password file %.200s: its first line is no password",
-			    path);
+	if (!fault) {
+		text[length] = '\0';
+		line = strcspn(text, "\n");
+		fault = find_fault(text, (size_t)length, line);
+	}
+	if (fault)
+		return fail(err, STATUS_CONFIG, "cannot read password file %s: %s",
+			    shorten_path(shown, path), fault);
 	text[line] = '\0';
 	failed = copy(text, password, err);
 	explicit_bzero(text, sizeof(text));
@@ -174,19 +185,35 @@ static int find_sentinel_password(struct server *server, const struct options *o
  * stay in the path, because they may change. */
 static int make_absolute(const char **path, char **absolute, struct error *err)
 {
-	char folder[PATH_MAX];
+	char folder[PATH_MAX], shown[SHORT_PATH_BYTES];
 
 	if (!*path || **path == '/')
 		return 0;
 	if (!getcwd(folder, sizeof(folder)))
-		return fail(err, STATUS_CONFIG, "cannot use %.200s: the working directory is gone",
-			    *path);
+		return fail(err, STATUS_CONFIG, "cannot use %s: the working directory is gone",
+			    shorten_path(shown, *path));
 	if (asprintf(absolute, "%s/%s", folder, *path) < 0) {
 		*absolute = NULL;
 		return fail(err, STATUS_OS, "cannot copy a setting: out of memory");
 	}
 	*path = *absolute;
 	return 0;
+}
+
+#define WHERE_MAX_BYTES (SHORT_PATH_BYTES + 16)
+
+/* As settings_where, for a message. */
+static void show_where(const struct options *options, const struct option_row *row,
+		       char where[WHERE_MAX_BYTES])
+{
+	const struct origin *origin = options_origin(options, row);
+	char path[SHORT_PATH_BYTES];
+
+	if (origin->source == SOURCE_FILE)
+		snprintf(where, WHERE_MAX_BYTES, "%s:%u", shorten_path(path, origin->path),
+			 origin->line);
+	else
+		settings_where(options, row, where, WHERE_MAX_BYTES);
 }
 
 /* Refuses an option that has no effect without another one, because the user means it to have
@@ -196,13 +223,28 @@ static int refuse_alone(const struct options *options, const char *name, const c
 {
 	const struct option_row *row = option_named(name);
 	const bool in_file = options_origin(options, row)->source == SOURCE_FILE;
-	char where[600];
+	char where[WHERE_MAX_BYTES];
 
-	settings_where(options, row, where, sizeof(where));
+	show_where(options, row, where);
 	return fail(err, in_file ? STATUS_CONFIG : STATUS_USAGE,
-		    in_file ? "cannot read %s: %s is of no use without %s"
-			    : "cannot use %s: %s is of no use without --%s",
+		    in_file ? "cannot read %s: %s needs %s, too"
+			    : "cannot use %s: %s needs --%s, too",
 		    where, name, needed);
+}
+
+/* A mistake of the URL that is in a file is told with the line. */
+static void name_line(const struct options *options, struct error *err)
+{
+	const struct option_row *row = option_named("url");
+	const char *end = strstr(err->text, "': ");
+	char where[WHERE_MAX_BYTES];
+	struct error told = *err;
+
+	if (options_origin(options, row)->source != SOURCE_FILE || !end)
+		return;
+	show_where(options, row, where);
+	fail(err, told.status, "%.*s' of %s%s", (int)(end - err->text), told.text, where,
+	     told.text + (end + 1 - err->text));
 }
 
 static int check_pairs(const struct options *options, struct error *err)
@@ -250,8 +292,10 @@ int settings_merge(struct settings *settings, const struct command *command, str
 	if (read_environment(options, bit, err) || read_files(settings, bit, err) ||
 	    options_settle(options, command, err) || check_pairs(options, err))
 		return -1;
-	if (server_parse(&settings->server, options->url ? options->url : "local:", err))
+	if (server_parse(&settings->server, options->url ? options->url : "local:", err)) {
+		name_line(options, err);
 		return -1;
+	}
 	if (find_tls_files(settings, err) ||
 	    find_password(&settings->server, options, file_is_flag, err))
 		return -1;

@@ -107,7 +107,7 @@ static int run_release(const struct invocation *invocation, int *status, struct 
 	if (!options->force && lock.inherited_count == 0)
 		return fail(
 			err, STATUS_USAGE,
-			"cannot release lock %s: neither --owner nor an enclosing hold says as whom",
+			"cannot release lock %s: say who you are: --owner ID, as acquire printed it",
 			lock.keys.name);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	if (options->force)

@@ -56,7 +56,7 @@ static int run_renew(const struct invocation *invocation, int *status, struct er
 	if (lock.inherited_count == 0)
 		return fail(
 			err, STATUS_USAGE,
-			"cannot renew lock %s: neither --owner nor an enclosing hold says as whom",
+			"cannot renew lock %s: say who you are: --owner ID, as acquire printed it",
 			lock.keys.name);
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	for (int i = 0; result == 0 && reply.outcome == RENEW_LOST && i < lock.inherited_count; i++)

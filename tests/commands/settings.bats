@@ -107,20 +107,20 @@ wrong() {
 
 @test "an unknown key is told with file and line" {
 	configure '# one' 'url = local:' 'leese = 3'
-	wrong ":3: there is no key 'leese'"
+	wrong ":3: there is no key 'leese', did you mean lease?"
 }
 
 @test "what is no default has no key" {
 	for key in owner force token remove no-wait command while-pid json raw noheadings output watch since \
 		follow stats plot config help; do
 		configure '' "$key = 1"
-		wrong ":2: there is no key '$key': --$key is no default"
+		wrong ":2: a file cannot set --$key"
 	done
 }
 
 @test "a bad value is told with file and line, also where the command has no use for it" {
 	configure '' 'lease = 1h30'
-	wrong ":2: '1h30' is not a duration from 1s to 1d, did you mean 1h30m?"
+	wrong ":2: '1h30' is not a duration, did you mean 1h30m?"
 	configure 'quiet = maybe'
 	wrong ":1: 'maybe' is not yes or no"
 	configure 'url ='
@@ -133,9 +133,29 @@ wrong() {
 	assert_failure 78
 }
 
+@test "quotes around a value are told, but for a password" {
+	configure 'url = "redis://127.0.0.1:1"'
+	wrong ":1: write the value without quotes"
+	configure "lease = '30s'"
+	wrong ":1: write the value without quotes"
+	configure 'password = "x"'
+	run "$FAIRLOCK" status -u "unix:$gone" x
+	assert_failure 69
+}
+
+@test "of a long path a message shows the end" {
+	local folder=$HOME/a-folder-whose-name-is-long/and-another-one/and-the-last-one
+	mkdir -p "$folder"
+	echo 'leese = 1' >"$folder/conf"
+	run "$FAIRLOCK" status --config "$folder/conf"
+	assert_failure 78
+	assert_output --regexp "^fairlock: cannot read \.\.\.[^ ]*/and-another-one/and-the-last-one/conf:1: there is no key 'leese', did you mean lease\?$"
+	[ "${#output}" -lt 160 ]
+}
+
 @test "a line without = is told" {
 	configure 'quiet'
-	wrong ":1: this is not 'key = value'"
+	wrong ":1: the line is not 'key = value'"
 }
 
 @test "a line that would show a password is not quoted" {
@@ -147,14 +167,14 @@ wrong() {
 
 @test "a binary file is told" {
 	printf 'quiet = yes\n\0\1\2' >"$conf"
-	wrong ':2: this is no text'
+	wrong ':2: the line has a control character'
 	printf 'quiet = y\x1bes\n' >"$conf"
-	wrong ':1: this is no text'
+	wrong ':1: the line has a control character'
 }
 
 @test "an overlong line and an overlong file are told" {
 	printf '#%5000s\n' x >"$conf"
-	wrong ':1: the line is too long'
+	wrong ':1: the line is longer than 4096 bytes'
 	yes '# comment' | head -c 70000 >"$conf"
 	wrong ': it is longer than 65536 bytes'
 }
@@ -227,29 +247,34 @@ alone() {
 
 @test "a key without a certificate is a mistake, wherever it is from" {
 	run "$FAIRLOCK" status -u "unix:$gone" --tls-key k x
-	alone 64 'use --tls-key' 'tls-key is of no use without --tls-cert'
+	alone 64 'use --tls-key' 'tls-key needs --tls-cert, too'
 	FAIRLOCK_TLS_KEY=k run "$FAIRLOCK" status -u "unix:$gone" x
-	alone 64 'use FAIRLOCK_TLS_KEY' 'tls-key is of no use without --tls-cert'
+	alone 64 'use FAIRLOCK_TLS_KEY' 'tls-key needs --tls-cert, too'
 	configure '' 'tls-key = k'
 	run "$FAIRLOCK" status -u "unix:$gone" x
-	alone 78 "read $conf:2" 'tls-key is of no use without tls-cert'
+	alone 78 "read $conf:2" 'tls-key needs tls-cert, too'
 	run "$FAIRLOCK" status -u "unix:$gone" --tls-cert c x
 	assert_failure 69
 }
 
 @test "a user for sentinels without a password is a mistake, wherever it is from" {
 	run "$FAIRLOCK" status -u "unix:$gone" --sentinel-user u x
-	alone 64 'use --sentinel-user' 'sentinel-user is of no use without --sentinel-password-file'
+	alone 64 'use --sentinel-user' 'sentinel-user needs --sentinel-password-file, too'
 	configure 'sentinel-user = u'
 	run "$FAIRLOCK" status -u "unix:$gone" x
-	alone 78 "read $conf:1" 'sentinel-user is of no use without sentinel-password-file'
+	alone 78 "read $conf:1" 'sentinel-user needs sentinel-password-file, too'
 }
 
 @test "a bad URL in a file is a bad configuration" {
 	configure 'url = gopher://h'
 	run "$FAIRLOCK" status
 	assert_failure 78
-	assert_output --partial "cannot use URL 'gopher://h'"
+	assert_output --partial "cannot use URL 'gopher://h' of $conf:1: "
+	configure '' '# the server' 'url = redis://:pa55@h:x'
+	run "$FAIRLOCK" status
+	assert_failure 78
+	assert_output --partial " of $conf:3: "
+	refute_output --partial pa55
 }
 
 @test "a password file that cannot be read is a bad configuration" {
@@ -260,7 +285,7 @@ alone() {
 	: >"$HOME/secret"
 	run "$FAIRLOCK" status -u "unix:$gone" x
 	assert_failure 78
-	assert_output --partial 'its first line is no password'
+	assert_output --partial 'its first line is empty'
 }
 
 @test "a password file is looked at only where it is needed" {
