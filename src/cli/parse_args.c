@@ -23,7 +23,7 @@ static int set_flag(struct options *options, const struct arguments *arguments, 
 			(struct origin){.source = SOURCE_FLAG}))
 		return fail(err, STATUS_USAGE, "cannot use option '--%s': %s", row->name,
 			    options_refuse(cause, row, value));
-	options->column_help = row->kind == OPTION_COLUMNS && strcmp(value, "help") == 0;
+	options->column_help = options->columns && strcmp(options->columns, "help") == 0;
 	return row->kind == OPTION_URL ? options_take_url(options, value, err) : 0;
 }
 

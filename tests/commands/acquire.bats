@@ -34,7 +34,7 @@ no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"
 
 @test "release without an owner is a usage error" {
 	run -64 "$FAIRLOCK" release job
-	assert_line --partial 'neither --owner nor an enclosing hold'
+	assert_line 'fairlock: cannot release lock job: say who you are: --owner ID, as acquire printed it'
 }
 
 @test "release of what somebody else holds is refused, and leaves it alone" {
