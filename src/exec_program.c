@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/shorten.h"
 #include "commands/program.h"
 
 static void try_folder(const char *folder, const char *path, const char *name, char **argv)
@@ -20,7 +21,7 @@ static void try_folder(const char *folder, const char *path, const char *name, c
 
 int program_become(const char *name, char **argv)
 {
-	char self[PATH_MAX] = "";
+	char self[PATH_MAX] = "", shown[SHORT_PATH_BYTES];
 	char *slash;
 	struct error err;
 
@@ -32,7 +33,7 @@ int program_become(const char *name, char **argv)
 	try_folder(self, "", name, argv);
 	if (errno == ENOENT)
 		try_folder(self, "../libexec/", name, argv);
-	fail(&err, STATUS_OS, "cannot run %s, which belongs beside %s/fairlock: %s", name, self,
-	     strerror(errno));
+	fail(&err, STATUS_OS, "cannot run %s, which belongs beside %s/fairlock: %s", name,
+	     shorten_path(shown, self), strerror(errno));
 	return report_failure(&err, NULL);
 }

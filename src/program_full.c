@@ -36,8 +36,10 @@ static int print_version(void)
 static void print_command_help(const struct command *command)
 {
 	help_print(command, stdout);
-	if (command->table)
+	if (command->table) {
 		column_help_names(command->table, stdout);
+		putchar('\n');
+	}
 	help_print_end(command, stdout);
 }
 
