@@ -43,7 +43,7 @@ _fairlock() {
 		*)
 			meaning=${line%%$'\t'*}
 			printf -v meaning %q "${meaning#"$cut"}"
-			COMPREPLY+=("$meaning")
+			COMPREPLY+=("${meaning//\\,/,}") # a list of columns needs no backslashes
 			;;
 		esac
 	done < <("${words[0]}" --complete "${words[@]:1}" 2>/dev/null)

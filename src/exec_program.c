@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/shorten.h"
 #include "commands/program.h"
 
 static void try_folder(const char *folder, const char *path, const char *name, char **argv)
@@ -18,9 +19,12 @@ static void try_folder(const char *folder, const char *path, const char *name, c
 		execv(program, argv);
 }
 
+/* Of the folder in a message. */
+#define FOLDER_CHARACTERS 60
+
 int program_become(const char *name, char **argv)
 {
-	char self[PATH_MAX] = "";
+	char self[PATH_MAX] = "", shown[4 * FOLDER_CHARACTERS + 1];
 	char *slash;
 	struct error err;
 
@@ -32,7 +36,7 @@ int program_become(const char *name, char **argv)
 	try_folder(self, "", name, argv);
 	if (errno == ENOENT)
 		try_folder(self, "../libexec/", name, argv);
-	fail(&err, STATUS_OS, "cannot run %s, which belongs beside %s/fairlock: %s", name, self,
-	     strerror(errno));
+	fail(&err, STATUS_OS, "cannot run %s, which belongs beside %s/fairlock: %s", name,
+	     shorten_middle(shown, FOLDER_CHARACTERS, self), strerror(errno));
 	return report_failure(&err, NULL);
 }

@@ -36,8 +36,10 @@ static int print_version(void)
 static void print_command_help(const struct command *command)
 {
 	help_print(command, stdout);
-	if (command->table)
+	if (command->table) {
 		column_help_names(command->table, stdout);
+		putchar('\n');
+	}
 	help_print_end(command, stdout);
 }
 
@@ -97,7 +99,8 @@ static int read_options(int count, char **words)
 	} else if (options.version) {
 		print_version();
 	} else {
-		fail(&err, STATUS_USAGE, "cannot run: COMMAND is missing");
+		fail(&err, STATUS_USAGE,
+		     "cannot run fairlock: COMMAND is missing, as in 'fairlock status'");
 		status = report_failure(&err, NULL);
 	}
 	options_free(&options);

@@ -1,4 +1,5 @@
-/* Cuts names, commands and reasons that other people wrote, so that a message stays short. */
+/* Cuts names, commands, reasons and paths that other people wrote, so that a message stays short.
+ */
 #pragma once
 
 #include <stdbool.h>

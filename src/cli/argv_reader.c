@@ -58,7 +58,6 @@ static enum argument take_value(struct arguments *arguments, char *attached)
 	if (!attached && arguments->at < arguments->argc)
 		attached = arguments->argv[arguments->at++];
 	arguments->value = attached;
-	arguments->mistake = "its argument is missing";
 	return attached ? ARGUMENT_OPTION : ARGUMENT_NEEDS_VALUE;
 }
 
@@ -74,7 +73,7 @@ static enum argument read_long(struct arguments *arguments, char *word)
 		return found;
 	if (*arguments->row->argument && (attached || arguments->row->kind != OPTION_PERIOD))
 		return take_value(arguments, attached);
-	return attached ? refuse(arguments, "it takes no argument") : ARGUMENT_OPTION;
+	return attached ? refuse(arguments, "it takes no value") : ARGUMENT_OPTION;
 }
 
 static enum argument read_letter(struct arguments *arguments, char *letters)

@@ -3,19 +3,18 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/shorten.h"
+#include "cli/nearest.h"
 #include "cli/options.h"
 #include "cli/read_file.h"
 
 #define FILE_MAX_BYTES 65536
 #define LINE_MAX_BYTES 4096
 #define WHERE_MAX_BYTES (PATH_MAX + 16)
-#define CAUSE_MAX_BYTES 384
 
 /* One line of a configuration file. */
 struct config_line {
@@ -23,15 +22,10 @@ struct config_line {
 	char *text;
 };
 
-__attribute__((format(printf, 3, 4))) static int refuse(const struct config_line *line,
-							struct error *err, const char *format, ...)
+static int refuse(const struct config_line *line, struct error *err, const char *cause)
 {
-	char where[WHERE_MAX_BYTES], cause[CAUSE_MAX_BYTES];
-	va_list args;
+	char where[WHERE_MAX_BYTES];
 
-	va_start(args, format);
-	vsnprintf(cause, sizeof(cause), format, args);
-	va_end(args);
 	snprintf(where, sizeof(where), "%.*s:%u", PATH_MAX, line->origin.path, line->origin.line);
 	return fail_about(err, STATUS_CONFIG, "read", where, cause);
 }
@@ -52,10 +46,32 @@ static char *trim(char *text)
 static int refuse_key(const struct config_line *line, const char *key, const struct option_row *row,
 		      struct error *err)
 {
-	char shown[SHORT_MAX_BYTES];
+	char shown[SHORT_MAX_BYTES], cause[SHORT_MAX_BYTES + 80];
+	const struct option_row *other;
+	struct nearest nearest;
 
-	return refuse(line, err, "there is no key '%s'%s%s%s", shorten(shown, key),
-		      row ? ": --" : "", row ? row->name : "", row ? " is no default" : "");
+	nearest_begin(&nearest, key);
+	for (size_t i = 0; (other = option_at(i)) != NULL; i++)
+		if (other->sources & SOURCE_FILE)
+			nearest_try(&nearest, other->name);
+	shorten(shown, key);
+	if (row)
+		snprintf(cause, sizeof(cause), "a file cannot set --%s", row->name);
+	else if (*nearest.best)
+		snprintf(cause, sizeof(cause), "there is no key '%s', did you mean %s?", shown,
+			 nearest.best);
+	else
+		snprintf(cause, sizeof(cause), "there is no key '%s'", shown);
+	return refuse(line, err, cause);
+}
+
+/* Passwords and names of users may have quotes. */
+static bool is_quoted(const struct option_row *row, const char *value)
+{
+	const size_t length = strlen(value);
+
+	return row->kind != OPTION_TEXT && length > 1 && strchr("'\"", *value) &&
+	       value[length - 1] == *value;
 }
 
 /* Cuts "key = value" in two. Sets both to "" for an empty line or a comment. */
@@ -65,12 +81,12 @@ static int split_line(const struct config_line *line, char **key, char **value, 
 	char *equals;
 
 	if (length > LINE_MAX_BYTES)
-		return refuse(line, err, "the line is too long");
+		return refuse(line, err, "the line is longer than 4096 bytes");
 	for (size_t i = 0; i < length; i++) {
 		const unsigned char c = (unsigned char)line->text[i];
 
 		if ((c < ' ' && c != '\t' && c != '\r') || c == 0x7f)
-			return refuse(line, err, "this is no text");
+			return refuse(line, err, "the line has a control character");
 	}
 	*key = trim(line->text);
 	*value = *key + strlen(*key);
@@ -80,19 +96,11 @@ static int split_line(const struct config_line *line, char **key, char **value, 
 	}
 	equals = strchr(*key, '=');
 	if (equals == NULL)
-		return refuse(line, err, "this is not 'key = value'");
+		return refuse(line, err, "the line is not 'key = value'");
 	*equals = '\0';
 	*value = trim(equals + 1);
 	*key = trim(*key);
 	return 0;
-}
-
-/* As a shell or TOML would have it. Here the quotes would be a part of the value. */
-static bool is_quoted(const char *value)
-{
-	const size_t length = strlen(value);
-
-	return length > 1 && strchr("'\"", value[0]) && value[length - 1] == value[0];
 }
 
 /* Checks a line, and sets its option if the command has it and no source that goes first has set
@@ -111,11 +119,11 @@ static int read_line(struct options *options, const struct options *before, unsi
 	row = option_named(key);
 	if (row == NULL || !(row->sources & SOURCE_FILE))
 		return refuse_key(line, key, row, err);
-	if (is_quoted(value) && strcmp(key, "password") != 0)
-		return refuse(line, err, "the value of %s takes no quotes", key);
+	if (is_quoted(row, value))
+		return refuse(line, err, "write the value without quotes");
 	counts = options_takes(before, row, command, SOURCE_FILE);
 	if (options_set(counts ? options : NULL, row, value, line->origin))
-		return refuse(line, err, "%s", options_refuse(cause, row, value));
+		return refuse(line, err, options_refuse(cause, row, value));
 	return 0;
 }
 
@@ -135,7 +143,7 @@ static int read_lines(struct options *options, unsigned command, const char *pat
 		*stop = '\0';
 		line.origin.line++;
 		if (line.text + strlen(line.text) < stop)
-			return refuse(&line, err, "this is no text");
+			return refuse(&line, err, "the line has a control character");
 		if (read_line(options, &before, command, &line, err))
 			return -1;
 		line.text = stop + 1;

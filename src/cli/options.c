@@ -204,14 +204,15 @@ const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct optio
 			   const char *value)
 {
 	char shown[SHORT_MAX_BYTES], guess[DURATION_GUESS_BYTES];
-	const char *meant = NULL;
 	int64_t number;
 
-	if (is_duration(row) && parse_value(row, value, &number) < 0)
-		meant = duration_guess(guess, value);
-	snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not %s%s%s%s", shorten(shown, value),
-		 row->expects, meant ? ", did you mean " : "", meant ? meant : "",
-		 meant ? "?" : "");
+	if (is_duration(row) && parse_value(row, value, &number) < 0 &&
+	    duration_guess(guess, value))
+		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not a duration, did you mean %s?",
+			 shorten(shown, value), guess);
+	else
+		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not %s", shorten(shown, value),
+			 row->expects);
 	return cause;
 }
 

@@ -23,7 +23,7 @@ static int set_flag(struct options *options, const struct arguments *arguments, 
 			(struct origin){.source = SOURCE_FLAG}))
 		return fail(err, STATUS_USAGE, "cannot use option '--%s': %s", row->name,
 			    options_refuse(cause, row, value));
-	options->column_help = row->kind == OPTION_COLUMNS && strcmp(value, "help") == 0;
+	options->column_help = options->columns && strcmp(options->columns, "help") == 0;
 	return row->kind == OPTION_URL ? options_take_url(options, value, err) : 0;
 }
 
@@ -40,7 +40,7 @@ static int check_operands(const struct options *options, const struct command *c
 	if (!command->runs_words || has_words != has_text)
 		return 0;
 	return fail(err, STATUS_USAGE,
-		    has_text ? "cannot run '%s': COMMAND and --command exclude each other"
+		    has_text ? "cannot run '%s': give either COMMAND or --command, not both"
 			     : "cannot run '%s': COMMAND is missing",
 		    command->name);
 }
@@ -68,14 +68,15 @@ static bool is_given(const struct options *options, const char *name)
 static int check_flags(const struct options *options, struct error *err)
 {
 	if (options->token >= 0 && !options->force)
-		return fail(err, STATUS_USAGE, "cannot use option '--token': it needs --force");
+		return fail(err, STATUS_USAGE,
+			    "cannot use option '--token': it needs --force, too");
 	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); i++) {
 		const char *name = exclusions[i].name, (*excluded)[12] = exclusions[i].excluded;
 
 		for (size_t k = 0; is_given(options, name) && k < 6 && *excluded[k]; k++)
 			if (is_given(options, excluded[k]))
 				return fail(err, STATUS_USAGE,
-					    "cannot use option '--%s': --%s excludes it",
+					    "cannot use option '--%s': it does not go with --%s",
 					    excluded[k], name);
 	}
 	return 0;
@@ -112,6 +113,8 @@ int parse_args(struct options *options, const struct command *command, int *argc
 			return fail(err, STATUS_USAGE, "cannot use option '%s': %s",
 				    arguments.option, cause);
 		case ARGUMENT_NEEDS_VALUE:
+			return fail(err, STATUS_USAGE, "cannot use option '%s': its %s is missing",
+				    arguments.option, arguments.row->argument);
 		case ARGUMENT_MISTAKE:
 			return fail(err, STATUS_USAGE, "cannot use option '%s': %s",
 				    arguments.option, arguments.mistake);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/shorten.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/read_file.h"
@@ -113,20 +114,31 @@ static int copy(const char *text, char **value, struct error *err)
 	return *value ? 0 : fail(err, STATUS_OS, "cannot copy a setting: out of memory");
 }
 
+/* What is wrong with the first line of a password file; NULL: nothing. */
+static const char *find_fault(const char *text, size_t length, size_t line)
+{
+	if (line == 0)
+		return "its first line is empty";
+	if (line > PASSWORD_MAX_BYTES)
+		return "its first line is longer than 4096 bytes";
+	return line < length && text[line] == '\0' ? "its first line has a NUL byte" : NULL;
+}
+
 static int read_password_file(const char *path, char **password, struct error *err)
 {
 	char text[PASSWORD_MAX_BYTES + 2];
 	const ssize_t length = read_file(read_file_open(path), text, sizeof(text) - 1);
-	size_t line;
+	const char *fault = length < 0 ? strerror(errno) : NULL;
+	size_t line = 0;
 	int failed;
 
-	if (length < 0)
-		return fail_about(err, STATUS_CONFIG, "read password file", path, strerror(errno));
-	text[length] = '\0';
-	line = strcspn(text, "\n");
-	if (line == 0 || line > PASSWORD_MAX_BYTES || (line < (size_t)length && text[line] == '\0'))
-		return fail_about(err, STATUS_CONFIG, "read password file", path,
-				  "its first line is no password");
+	if (!fault) {
+		text[length] = '\0';
+		line = strcspn(text, "\n");
+		fault = find_fault(text, (size_t)length, line);
+	}
+	if (fault)
+		return fail_about(err, STATUS_CONFIG, "read password file", path, fault);
 	text[line] = '\0';
 	failed = copy(text, password, err);
 	explicit_bzero(text, sizeof(text));
@@ -183,8 +195,8 @@ static int make_absolute(const char **path, char **absolute, struct error *err)
 	if (!*path || **path == '/')
 		return 0;
 	if (!getcwd(folder, sizeof(folder)))
-		return fail(err, STATUS_CONFIG, "cannot use %.200s: the working directory is gone",
-			    *path);
+		return fail_about(err, STATUS_CONFIG, "use", *path,
+				  "the working directory is gone");
 	if (asprintf(absolute, "%s/%s", folder, *path) < 0) {
 		*absolute = NULL;
 		return fail(err, STATUS_OS, "cannot copy a setting: out of memory");
@@ -193,6 +205,8 @@ static int make_absolute(const char **path, char **absolute, struct error *err)
 	return 0;
 }
 
+#define WHERE_MAX_BYTES 600
+
 /* Refuses an option that has no effect without another one, because the user means it to have
  * one. */
 static int refuse_alone(const struct options *options, const char *name, const char *needed,
@@ -200,13 +214,12 @@ static int refuse_alone(const struct options *options, const char *name, const c
 {
 	const struct option_row *row = option_named(name);
 	const bool in_file = options_origin(options, row)->source == SOURCE_FILE;
-	char where[600];
+	char where[WHERE_MAX_BYTES], cause[80];
 
 	settings_where(options, row, where, sizeof(where));
-	return fail(err, in_file ? STATUS_CONFIG : STATUS_USAGE,
-		    in_file ? "cannot read %s: %s is of no use without %s"
-			    : "cannot use %s: %s is of no use without --%s",
-		    where, name, needed);
+	snprintf(cause, sizeof(cause), "%s needs %s%s, too", name, in_file ? "" : "--", needed);
+	return fail_about(err, in_file ? STATUS_CONFIG : STATUS_USAGE, in_file ? "read" : "use",
+			  where, cause);
 }
 
 static int check_pairs(const struct options *options, struct error *err)
@@ -243,7 +256,7 @@ static int place_url(const struct options *options, struct error *err)
 	const struct option_row *row = option_named("url");
 	const struct error whole = *err;
 	const char *cause = strstr(whole.text, "': ");
-	char where[600];
+	char where[WHERE_MAX_BYTES];
 
 	if (!options->url || options_origin(options, row)->source != SOURCE_FILE || !cause)
 		return -1;

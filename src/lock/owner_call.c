@@ -22,10 +22,9 @@ int owner_call_init(struct owner_call *call, const struct invocation *invocation
 	if (lock_init(&call->lock, &wanted, err) < 0)
 		return -1;
 	if (!options->force && call->lock.inherited_count == 0)
-		return fail(
-			err, STATUS_USAGE,
-			"cannot %s lock %s: say which owner you are: --owner ID, as acquire printed it",
-			verb, call->lock.keys.shown);
+		return fail(err, STATUS_USAGE,
+			    "cannot %s lock %s: say who you are: --owner ID, as acquire printed it",
+			    verb, call->lock.keys.shown);
 	client_init(&call->client, invocation->server, options->connect_timeout_ms);
 	return 0;
 }

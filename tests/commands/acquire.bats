@@ -34,7 +34,7 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 
 @test "release without an owner is a usage error" {
 	run -64 "$FAIRLOCK" release job
-	assert_line --partial 'say which owner you are'
+	assert_line 'fairlock: cannot release lock job: say who you are: --owner ID, as acquire printed it'
 }
 
 @test "release refuses to give back the lock of another owner, which keeps it" {
@@ -304,7 +304,7 @@ no_locks() { [ -z "$(cli --raw KEYS 'job*')" ]; }
 	for verb in renew release; do
 		for FAIRLOCK_OWNER in '' 'no owner' nobody; do
 			FAIRLOCK_OWNER=$FAIRLOCK_OWNER run -64 "$FAIRLOCK" "$verb" job
-			assert_line --index 0 "fairlock: cannot $verb lock job: say which owner you are: --owner ID, as acquire printed it"
+			assert_line --index 0 "fairlock: cannot $verb lock job: say who you are: --owner ID, as acquire printed it"
 		done
 	done
 }

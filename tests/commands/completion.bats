@@ -252,6 +252,19 @@ wrap'
 	assert_output 'two\ words'
 }
 
+@test "bash offers columns and owner ids" {
+	local holder
+	holder=$("$FAIRLOCK" status --noheadings -o OWNER nightly:backup)
+	in_bash 'fairlock status -o NAME,ST' fairlock status -o NAME,ST
+	assert_output NAME,STATE
+	in_bash 'fairlock status --output=+tok' fairlock status --output = +tok
+	assert_output +token
+	offering "${holder##*:}" in_bash 'fairlock renew --owner ' fairlock renew --owner ''
+	assert_line "$holder"
+	offering "${holder##*:}" in_bash "fairlock renew --owner ${holder%:*}:" fairlock renew --owner "${holder%:*}" :
+	assert_output "${holder##*:}"
+}
+
 @test "bash completes files for --config" {
 	in_bash "fairlock wrap --config $HOME/sett" fairlock wrap --config "$HOME/sett"
 	assert_equal "$(sort <<<"$output")" "$HOME/settings.one"$'\n'"$HOME/settings.two"

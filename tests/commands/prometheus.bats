@@ -126,7 +126,7 @@ make_all_kinds() {
 		for words in "--prometheus $option" "$option --prometheus"; do
 			# shellcheck disable=SC2086
 			run -64 "$FAIRLOCK" status $words job
-			assert_line --index 0 --regexp "^fairlock: cannot use option '--[a-z]+': --prometheus excludes it$"
+			assert_line --index 0 --regexp "^fairlock: cannot use option '--[a-z]+': it does not go with --prometheus$"
 		done
 	done
 	run -64 "$FAIRLOCK" queue --prometheus job

@@ -142,7 +142,7 @@ info='<14>'
 	echo 'leese = 1' >>conf
 	run with_log "$FAIRLOCK" acquire --config conf job
 	run with_log "$FAIRLOCK" acquire --syslog -u unix:/nowhere job
-	heard_all "cannot use option '--bogus': there is no such option" "cannot read conf:2: there is no key 'leese'" \
+	heard_all "cannot use option '--bogus': there is no such option" "cannot read conf:2: there is no key 'leese', did you mean lease\\?" \
 		'cannot reach unix:/nowhere: No such file or directory'
 	assert_equal "$(cut -c 1-4 heard | sort -u)" "$error"
 }

@@ -26,6 +26,7 @@ refused() {
 	assert_equal "${#stderr_lines[@]}" 2
 	assert_regex "${stderr_lines[0]}" '^fairlock: cannot '
 	assert_equal "${stderr_lines[1]}" "Try '$hint --help'."
+	[ "${#stderr_lines[0]}" -lt 160 ] || fail "${stderr_lines[0]} is too long"
 	[[ ${stderr_lines[0]} == *"$2"* ]] || fail "${stderr_lines[0]} does not say: $2"
 }
 
@@ -50,7 +51,7 @@ assert_regex() {
 @test "options without a command are a usage error" {
 	refused -v because 'COMMAND is missing'
 	refused --url unix:/nowhere because 'COMMAND is missing'
-	refused -u because "'-u': its argument is missing"
+	refused -u because "'-u': its URL is missing"
 	refused -- status because 'COMMAND is missing'
 	refused -v nonsense because "'nonsense': there is no such command"
 	refused help nonsense because "'nonsense': there is no such command"
@@ -147,8 +148,8 @@ arguments_are() {
 
 @test "what is nearly a duration is answered with the right one" {
 	refused acquire --wait 1h30 x because "'1h30' is not a duration, did you mean 1h30m?"
-	refused acquire --lease '5 minutes' x because "'5 minutes' is not a duration from 1s to 1d, did you mean 5m?"
-	FAIRLOCK_LEASE=1m30 refused acquire x because "cannot use FAIRLOCK_LEASE: '1m30' is not a duration from 1s to 1d, did you mean 1m30s?"
+	refused acquire --lease '5 minutes' x because "'5 minutes' is not a duration, did you mean 5m?"
+	FAIRLOCK_LEASE=1m30 refused acquire x because "cannot use FAIRLOCK_LEASE: '1m30' is not a duration, did you mean 1m30s?"
 	run -69 "$FAIRLOCK" log --since 1w x
 	run -69 "$FAIRLOCK" acquire --wait 5min x
 	run -69 "$FAIRLOCK" acquire --wait 1m30sec x
@@ -194,6 +195,30 @@ arguments_are() {
 
 @test "--json with --raw is a usage error" {
 	refused status --json --raw because '--json'
+}
+
+@test "a message stays short however long the words are" {
+	local long
+	long=$(printf '%0500d' 0)
+	refused "$long" because '...'
+	refused "--$long" because 'there is no such option'
+	refused wrap "--$long=3" x true because 'there is no such option'
+	refused wrap --wait "x$long" x true because "...' is not a duration"
+	refused wrap --on-lost "$long" x true because "...' is not kill or warn"
+	refused status -o "$long" because "...': there is no such column"
+	FAIRLOCK_CONFLICT_EXIT_CODE=x$long refused wrap x true because "...' is not a number from 0 to 255"
+}
+
+@test "options that do not go together are a usage error" {
+	refused status --json --raw because "'--raw': it does not go with --json"
+	refused log --follow --stats x because "'--follow': it does not go with --stats"
+	refused wrap -c true x true because 'give either COMMAND or --command, not both'
+	refused release --token 3 x because "'--token': it needs --force, too"
+}
+
+@test "renew and release without an owner say how to name one" {
+	refused renew x because 'say who you are: --owner ID, as acquire printed it'
+	refused release x because 'say who you are: --owner ID, as acquire printed it'
 }
 
 @test "fairlock replaces control characters when it quotes a bad value" {

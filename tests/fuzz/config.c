@@ -161,7 +161,7 @@ static void check_refused_line(struct trial *trial)
 	size_t line = found ? (size_t)atoi(colon + 1) : 0, at = 0;
 	char named[128];
 
-	if (!found || line == 0 || trial->is_elsewhere || strstr(colon, " is of no use without "))
+	if (!found || line == 0 || trial->is_elsewhere || strstr(colon, " needs "))
 		return;
 	HOLDS(line <= count_lines(file));
 	while (--line > 0)
@@ -171,8 +171,7 @@ static void check_refused_line(struct trial *trial)
 	merge(trial);
 	if (trial->result < 0)
 		HOLDS(strncmp(trial->err.text, named, strlen(named)) != 0 ||
-		      trial->err.text[strlen(named)] != ':' ||
-		      strstr(trial->err.text, " is of no use without "));
+		      trial->err.text[strlen(named)] != ':' || strstr(trial->err.text, " needs "));
 	settings_free(&trial->settings);
 	file->length = length;
 }

@@ -216,7 +216,7 @@ watch_it() {
 	for option in --json --raw '--remove a:1'; do
 		# shellcheck disable=SC2086
 		run -64 "$FAIRLOCK" queue --watch $option job
-		assert_line "fairlock: cannot use option '${option%% *}': --watch excludes it"
+		assert_line "fairlock: cannot use option '${option%% *}': it does not go with --watch"
 	done
 	run -64 "$FAIRLOCK" status --watch=junk
 	run -64 "$FAIRLOCK" status --watch=1ms
