@@ -201,6 +201,9 @@ hide_servers() {
 	run -69 at_home "$local_program" start
 	assert_output --partial 'install the package redis-server or valkey-server'
 	assert_output --partial FAIRLOCK_URL
+	run -69 at_home "$FAIRLOCK" doctor
+	assert_equal "$(grep -c '^  error ' <<<"$output")" 1
+	assert_output --regexp '-> install the package redis-server or'
 }
 
 @test "a folder of another mode or owner, a link or a file is refused" {
