@@ -214,8 +214,8 @@ static void report_missing(struct findings *findings, const struct server_info *
 {
 	findings_add(findings, SEVERITY_ERROR, "permissions", "user %.80s lacks %.330s%s%.60s",
 		     info->user, missing, name ? " for lock " : "", name ? name : "");
-	findings_explain(findings, "Commands that need it are refused (77).",
-			 "ACL SETUSER %.80s, with these words; see PERMISSIONS in fairlock(1)",
+	findings_explain(findings, "The server refuses commands that need it (77).",
+			 "ACL SETUSER %.80s with the words above; see PERMISSIONS in fairlock(1)",
 			 info->user);
 }
 
@@ -223,8 +223,8 @@ static void report_limited(struct findings *findings, const struct server_info *
 {
 	findings_add(findings, SEVERITY_NOTE, "permissions", "user %.80s may use some keys only",
 		     info->user);
-	findings_explain(findings, "Which names can be locks is not known from here.",
-			 "name a lock, to have it checked: fairlock doctor NAME");
+	findings_explain(findings, "doctor cannot know which names this user may lock.",
+			 "name a lock: fairlock doctor NAME");
 }
 
 static void report_answers(struct findings *findings, const struct server_info *info,
@@ -249,16 +249,16 @@ static void report_answers(struct findings *findings, const struct server_info *
 	findings_add(findings, SEVERITY_NOTE, "permissions",
 		     "user %.80s cannot follow the log%s%.100s", info->user,
 		     name ? " of lock " : "", name ? name : "");
-	findings_explain(findings, "log --follow is refused (77).", "ACL SETUSER %.80s +xread",
-			 info->user);
+	findings_explain(findings, "The server refuses log --follow (77).",
+			 "ACL SETUSER %.80s +xread", info->user);
 }
 
 static void report_too_old(struct findings *findings)
 {
 	findings_add(findings, SEVERITY_NOTE, "permissions",
 		     "not known: this server cannot be asked");
-	findings_explain(findings, "What is missing shows when a command is refused (77).",
-			 "compare with PERMISSIONS in fairlock(1)");
+	findings_explain(findings, "A missing permission shows only when a command fails (77).",
+			 "compare the user with PERMISSIONS in fairlock(1)");
 }
 
 static void report_failed(struct findings *findings, const struct server_info *info,
@@ -269,7 +269,7 @@ static void report_failed(struct findings *findings, const struct server_info *i
 		return;
 	}
 	findings_add(findings, SEVERITY_ERROR, "permissions", "%.400s", err->text);
-	findings_explain(findings, "No script runs, and so no lock can be taken.",
+	findings_explain(findings, "No script runs, so no lock can be taken.",
 			 "see the server's log");
 }
 

@@ -33,12 +33,13 @@ static void check_trips(struct findings *findings, const struct timing *timing, 
 	if (severity >= SEVERITY_WARNING)
 		findings_explain(
 			findings,
-			"A lease is renewed every third of it: answers that late lose locks.",
-			"a longer --lease (it is %g s), or a server that is nearer",
+			"A holder renews its lease after a third of it: if the answer comes so late, the lock is lost.",
+			"use a longer --lease (it is %g s), or a nearer server",
 			(double)lease_ms / 1000);
 	else if (severity == SEVERITY_NOTE)
-		findings_explain(findings, "A lock that changes hands stays idle that long.",
-				 "a server that is nearer");
+		findings_explain(findings,
+				 "A lock that passes to the next waiter is idle for so long.",
+				 "use a nearer server");
 }
 
 static void check_clock(struct findings *findings, const struct timing *timing)
@@ -54,10 +55,10 @@ static void check_clock(struct findings *findings, const struct timing *timing)
 	}
 	findings_add(findings, SEVERITY_NOTE, "clock", "%.1f s %s ours", (double)off_us / 1e6,
 		     timing->ahead_us > 0 ? "ahead of" : "behind");
-	findings_explain(findings,
-			 "No lock depends on it, but fencing tokens and the times in lists are the "
-			 "server's.",
-			 "keep both clocks right (NTP)");
+	findings_explain(
+		findings,
+		"No lock depends on it, but fencing tokens, and times in lists, are by the server's clock.",
+		"keep both clocks right (NTP)");
 }
 
 /* Slots move from one node to another, and the locks in them with their leases. */
@@ -109,7 +110,8 @@ void check_times(struct findings *findings, const struct server_info *info, size
 		merge_timing(&all, &info[i].timing);
 	if (!all.is_known) {
 		findings_add(findings, SEVERITY_NOTE, "round trip", "not known");
-		findings_explain(findings, "This user may not ask for the time.", "allow +time");
+		findings_explain(findings, "This user may not ask the server for its time.",
+				 "give the user +time");
 		return;
 	}
 	check_trips(findings, &all, options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS);

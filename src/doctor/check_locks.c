@@ -71,7 +71,7 @@ static int check_lease(struct findings *findings, struct tally *tally, const str
 	findings_add(findings, SEVERITY_WARNING, "leases",
 		     "lock %.200s has no time to live; its owner is %.80s", lock->name,
 		     reply_text(reply, 0));
-	findings_explain(findings, "Nothing but a release ends it, also when its holder is dead.",
+	findings_explain(findings, "Only a release ends it, even if its holder is dead.",
 			 "fairlock release --force %s", quote(quoted, lock->name));
 	return 0;
 }
@@ -86,12 +86,11 @@ static void report_dead(struct findings *findings, struct tally *tally, const ch
 	findings_add(findings, is_ours ? SEVERITY_NOTE : SEVERITY_WARNING, "queues",
 		     "%.80s%s waits for lock %.200s and is not connected", id,
 		     is_ours ? "" : ", of Redisson,", name);
-	findings_explain(findings,
-			 is_ours ? "It is dead or on its way back; the next grant passes it over."
-				 : "When its turn comes, it costs those behind it 5 s, and 5 min "
-				   "where they are Redisson's.",
-			 "fairlock queue --remove %.80s %s", quote(quoted_id, id),
-			 quote(quoted, name));
+	findings_explain(
+		findings,
+		is_ours ? "The waiter is dead, or is connecting again. The next grant passes it over."
+			: "When its turn comes, the waiters behind it lose 5 s; Redisson's waiters lose 5 min.",
+		"fairlock queue --remove %.80s %s", quote(quoted_id, id), quote(quoted, name));
 }
 
 static int check_queue(struct findings *findings, struct tally *tally, const struct found *lock,
@@ -134,11 +133,12 @@ static int check_log(struct findings *findings, const struct found *lock,
 	if (err->status != STATUS_CONFIG)
 		return -1;
 	findings_add(findings, SEVERITY_WARNING, "logs",
-		     "the key of the log of lock %.200s is something that is no log", lock->name);
-	findings_explain(findings,
-			 "Nothing is logged, and who gives it back over a bad line may be told "
-			 "that it was not held.",
-			 "redis-cli DEL %s", quote(quoted, keys->log));
+		     "the log of lock %.200s cannot be used: its key holds something else",
+		     lock->name);
+	findings_explain(
+		findings,
+		"Nothing is logged. If the connection breaks during a release, the release may say wrongly that the lock was not held.",
+		"redis-cli DEL %s", quote(quoted, keys->log));
 	return 0;
 }
 
@@ -161,7 +161,7 @@ static int check_lock(struct findings *findings, struct tally *tally, const stru
 		return -1;
 	if (err->status == STATUS_REFUSED) {
 		findings_add(findings, SEVERITY_NOTE, "locks",
-			     "lock %.300s was not looked at: this user may not", lock->name);
+			     "this user may not look at lock %.300s", lock->name);
 		return 0;
 	}
 	findings_add(findings, err->status == STATUS_CONFIG ? SEVERITY_ERROR : SEVERITY_NOTE,
@@ -178,10 +178,10 @@ static void report_tally(struct findings *findings, const struct tally *tally, s
 			     tally->endless - NAMED);
 	if (tally->dead > NAMED)
 		findings_add(findings, SEVERITY_NOTE, "queues",
-			     "and %zu more who are not connected", tally->dead - NAMED);
+			     "and %zu more waiters are not connected", tally->dead - NAMED);
 	if (tally->dead_redisson > NAMED)
 		findings_add(findings, SEVERITY_WARNING, "queues",
-			     "and %zu more of Redisson's who are not connected",
+			     "and %zu more waiters of Redisson's are not connected",
 			     tally->dead_redisson - NAMED);
 	if (tried < count)
 		findings_add(findings, SEVERITY_NOTE, "locks",

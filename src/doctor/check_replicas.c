@@ -81,8 +81,8 @@ static void report_failed(struct findings *findings, const char *where, const st
 		findings_add(findings, SEVERITY_NOTE, "replica", "%s cannot be reached from here",
 			     where);
 		findings_explain(findings,
-				 "Its clock, and whether it knows this user, are not known.",
-				 "run doctor where it can be reached");
+				 "doctor cannot see its clock, nor whether it knows this user.",
+				 "run doctor on a host that reaches it");
 	}
 }
 
@@ -121,16 +121,16 @@ static void report_none(struct findings *findings, const struct server_info *inf
 			     "none, and none needed on one host");
 	} else if (kind == SERVER_SENTINEL || strcmp(info->mode, "cluster") == 0) {
 		findings_add(findings, SEVERITY_WARNING, "replicas", "there is none");
-		findings_explain(findings,
-				 "When this server dies, nothing takes over: no lock can be taken "
-				 "or renewed until it is back.",
-				 "add a replica");
+		findings_explain(
+			findings,
+			"When this server dies, none takes over: until it is back, no lock can be taken or renewed.",
+			"add a replica");
 	} else {
 		findings_add(findings, SEVERITY_NOTE, "replicas", "there is none");
-		findings_explain(findings,
-				 "No failover can forget a lock; but while this server is down "
-				 "none can be taken, and jobs stop when their leases end.",
-				 "see SAFETY in fairlock(7) before adding one");
+		findings_explain(
+			findings,
+			"While this server is down, no lock can be taken, and jobs stop when their leases end. In return, no failover forgets a lock.",
+			"see SAFETY in fairlock(7) before adding one");
 	}
 }
 
@@ -143,13 +143,15 @@ static bool check_too_few(struct findings *findings, const struct server_info *i
 	if (in_sync < demanded) {
 		findings_add(findings, SEVERITY_ERROR, "replicas",
 			     "%lld in sync, min-replicas-to-write is %lld", in_sync, demanded);
-		findings_explain(findings, "The server refuses every change (NOREPLICAS, 69).",
-				 "mend the replicas, or lower min-replicas-to-write");
+		findings_explain(
+			findings,
+			"The server takes no writes (NOREPLICAS): no lock can be taken (69).",
+			"mend the replicas, or lower min-replicas-to-write");
 	}
 	if (in_sync < wanted) {
 		findings_add(findings, SEVERITY_ERROR, "replicas",
 			     "%lld in sync, --replicas is %lld", in_sync, wanted);
-		findings_explain(findings, "Every grant is undone (69).",
+		findings_explain(findings, "Each grant is undone, and the job fails (69).",
 				 "mend the replicas, or lower --replicas");
 	}
 	return in_sync < demanded;
@@ -167,11 +169,10 @@ static void check_wanted(struct findings *findings, long long count, long long i
 	}
 	findings_add(findings, SEVERITY_NOTE, "replicas", "%lld in sync, --replicas is %lld",
 		     in_sync, wanted);
-	findings_explain(findings,
-			 "A failover may forget the latest grants: two can hold a lock until the "
-			 "first one's next renewal.",
-			 "replicas = %lld in fairlock.conf, if every grant may wait for them",
-			 count);
+	findings_explain(
+		findings,
+		"A failover may forget the latest grants: two jobs can hold one lock until the first one renews it.",
+		"set replicas = %lld in fairlock.conf, if each grant may wait for them", count);
 }
 
 bool check_replicas(struct findings *findings, const struct server_info *info,

@@ -35,8 +35,9 @@ static void check_unknown(struct findings *findings, const struct server_info *i
 	if (!length)
 		return;
 	findings_add(findings, SEVERITY_NOTE, "not known", "%s", list);
-	findings_explain(findings, "The server does not let this user see it.",
-			 "ask whoever runs it, or let a user with +info +config|get look");
+	findings_explain(
+		findings, "This user may not see that.",
+		"ask the server's administrator, or run doctor as a user with +info +config|get");
 }
 
 static void check_version(struct findings *findings, const struct server_info *info)
@@ -44,15 +45,17 @@ static void check_version(struct findings *findings, const struct server_info *i
 	if (info->version_number < OLDEST) {
 		findings_add(findings, SEVERITY_ERROR, "version", "%s %s is older than 6.2",
 			     info->vendor, info->version);
-		findings_explain(findings, "The scripts use commands that it does not have.",
-				 "use Redis 6.2 or later, or Valkey 7.2 or later");
+		findings_explain(
+			findings,
+			"No lock works: fairlock's scripts use commands that it does not have.",
+			"use Redis 6.2 or later, or Valkey 7.2 or later");
 	} else if (info->version_number < CAN_BE_ASKED) {
 		findings_add(findings, SEVERITY_NOTE, "version", "%s %s", info->vendor,
 			     info->version);
-		findings_explain(findings,
-				 "It cannot be asked what a user may do: a missing permission "
-				 "shows only in the middle of a script.",
-				 "use version 7.0 or later where users have limits");
+		findings_explain(
+			findings,
+			"It cannot say what a user may do: a missing permission shows only in the middle of a script.",
+			"use version 7.0 or later if users are limited");
 	} else {
 		findings_add(findings, SEVERITY_OK, "version", "%s %s, RESP3", info->vendor,
 			     info->version);
@@ -71,8 +74,9 @@ static bool check_role(struct findings *findings, const struct server_info *info
 		strcpy(host, "?"), strcpy(port, "?");
 	findings_add(findings, SEVERITY_ERROR, "role", "this is a replica, of %.200s:%.20s", host,
 		     port);
-	findings_explain(findings, "It refuses what changes a lock (69).",
-			 "name its master, or the sentinels: redis+sentinel://HOST:PORT/MASTER");
+	findings_explain(
+		findings, "A replica takes no writes: no lock can be taken (69).",
+		"name its master in the URL, or the sentinels: redis+sentinel://HOST:PORT/MASTER");
 	return true;
 }
 
@@ -89,11 +93,9 @@ static void report_eviction(struct findings *findings, const char *policy, long 
 	findings_explain(
 		findings,
 		strncmp(policy, "volatile", 8) == 0
-			? "When memory is full the server deletes keys that have a time to "
-			  "live, as every lock has: two may hold the same one."
-			: "When memory is full the server deletes any key, locks too: two "
-			  "may hold the same one.",
-		"CONFIG SET maxmemory-policy noeviction, or a server of its own for locks");
+			? "When memory is full, the server deletes keys that have a time to live, as every lock has: two jobs may hold one lock."
+			: "When memory is full, the server deletes any key, locks too: two jobs may hold one lock.",
+		"CONFIG SET maxmemory-policy noeviction, or use a server for locks alone");
 }
 
 /* Being asked takes memory, too: what the server did decides, if it is known. */
@@ -163,15 +165,17 @@ static bool check_disk(struct findings *findings, const struct server_info *info
 	if (is_aof) {
 		findings_add(findings, SEVERITY_ERROR, "disk",
 			     "the append-only file cannot be written");
-		findings_explain(findings, "The server refuses every change (MISCONF, 69).",
+		findings_explain(findings,
+				 "The server takes no writes (MISCONF): no lock can be taken (69).",
 				 "see the server's log: is the disk full?");
 	}
 	if (is_snapshot) {
 		findings_add(findings, SEVERITY_ERROR, "disk",
 			     "the last snapshot could not be written");
-		findings_explain(findings,
-				 "The server refuses every change until one can (MISCONF, 69).",
-				 "see the server's log: is the disk full?");
+		findings_explain(
+			findings,
+			"The server takes no writes until one can (MISCONF): no lock can be taken (69).",
+			"see the server's log: is the disk full?");
 	}
 	return is_aof || is_snapshot;
 }
@@ -196,17 +200,18 @@ static void check_snapshots(struct findings *findings, const char *when)
 	if (!when) {
 		findings_add(findings, SEVERITY_NOTE, "persistence",
 			     "no append-only file; whether it takes snapshots is not known");
-		consequence = "After a crash the server has forgotten the latest locks, or all.";
+		consequence =
+			"After a crash the server has forgotten the latest locks, or all of them.";
 	} else if (strcmp(when, "never") == 0) {
 		findings_add(findings, SEVERITY_WARNING, "persistence",
 			     "nothing is written to disk");
-		consequence = "After a restart it knows no lock. A wrap takes its lock up again "
-			      "when it is back, unless somebody else was there first.";
+		consequence =
+			"After a restart the server knows no lock. Each wrap takes its lock again, unless another job was first.";
 	} else {
 		findings_add(findings, SEVERITY_NOTE, "persistence",
 			     "snapshots only, no append-only file");
-		consequence = "After a crash the latest locks are forgotten. A wrap takes its lock "
-			      "up again when it is back, unless somebody else was there first.";
+		consequence =
+			"After a crash the server has forgotten the latest locks. Each wrap takes its lock again, unless another job was first.";
 	}
 	findings_explain(findings, consequence, "CONFIG SET appendonly yes");
 }
@@ -268,10 +273,10 @@ static void check_keepalive(struct findings *findings, const struct server_info 
 		return;
 	}
 	findings_add(findings, SEVERITY_WARNING, "keepalive", "tcp-keepalive is %lld", keepalive_s);
-	findings_explain(findings,
-			 "A waiter whose host vanished counts as present: it costs those behind it "
-			 "5 s, and its connection stays.",
-			 "CONFIG SET tcp-keepalive 60");
+	findings_explain(
+		findings,
+		"A waiter whose host vanished still counts as present: the waiters behind it lose 5 s, and its connection stays.",
+		"CONFIG SET tcp-keepalive 60");
 }
 
 /* "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60" */
@@ -289,10 +294,10 @@ static void check_buffers(struct findings *findings, const struct server_info *i
 	}
 	findings_add(findings, SEVERITY_WARNING, "buffers",
 		     "client-output-buffer-limit pubsub is %lld %lld %lld", hard, soft, seconds);
-	findings_explain(findings,
-			 "Waiters and holders are subscribed: an answer that is longer ends their "
-			 "connection.",
-			 "CONFIG SET client-output-buffer-limit \"pubsub 32mb 8mb 60\"");
+	findings_explain(
+		findings,
+		"Waiters and holders are subscribers: the server ends their connection if a message is longer.",
+		"CONFIG SET client-output-buffer-limit \"pubsub 32mb 8mb 60\"");
 }
 
 static void check_clients(struct findings *findings, const struct server_info *info)
@@ -310,9 +315,10 @@ static void check_clients(struct findings *findings, const struct server_info *i
 	}
 	findings_add(findings, SEVERITY_WARNING, "connections", "%lld of %lld are in use", now,
 		     most);
-	findings_explain(findings,
-			 "Each waiter and each holder needs one; who gets none fails (69).",
-			 "raise maxclients (and the server's limit of open files)");
+	findings_explain(
+		findings,
+		"Each waiter and each holder needs one. Without a free one, a job fails (69).",
+		"raise maxclients, and the server's limit of open files");
 }
 
 static void check_scripts(struct findings *findings, const struct server_info *info)
@@ -322,10 +328,10 @@ static void check_scripts(struct findings *findings, const struct server_info *i
 	if (limit_ms > 0 && limit_ms < SCRIPT_LIMIT_LEAST_MS) {
 		findings_add(findings, SEVERITY_NOTE, "slow scripts", "lua-time-limit is %lld ms",
 			     limit_ms);
-		findings_explain(findings,
-				 "While anybody's script runs longer than that the server answers "
-				 "BUSY: new locks fail (69), waiters and holders try again.",
-				 "CONFIG SET lua-time-limit 5000");
+		findings_explain(
+			findings,
+			"While any script runs longer than that, the server answers BUSY: new jobs fail (69), waiters and holders try again.",
+			"CONFIG SET lua-time-limit 5000");
 	} else if (limit_ms >= 0) {
 		findings_add(findings, SEVERITY_OK, "slow scripts",
 			     limit_ms ? "the server answers BUSY after %lld ms"

@@ -67,9 +67,10 @@ static void check_slots(struct diagnosis *diagnosis)
 	for (size_t gap = 0; gap <= diagnosis->nodes.count; gap++)
 		if (cluster_nodes_show_gap(&diagnosis->nodes, gap, text, sizeof(text))) {
 			findings_add(findings, SEVERITY_ERROR, "slots", "%s", text);
-			findings_explain(findings,
-					 "Locks in these slots can be neither taken nor seen (69).",
-					 "redis-cli --cluster check HOST:PORT");
+			findings_explain(
+				findings,
+				"Locks in these slots can be neither taken nor seen (69).",
+				"find the nodes that are down: redis-cli --cluster check HOST:PORT");
 		}
 }
 
@@ -124,18 +125,18 @@ static bool may_scan(const struct server_info *info)
 
 static void report_no_scan(struct findings *findings)
 {
-	findings_add(findings, SEVERITY_NOTE, "locks",
-		     "not known: this user may not look for them");
-	findings_explain(findings, "Locks without an end and dead waiters are not seen.",
-			 "name the locks, fairlock doctor NAME..., or allow +scan and all keys");
+	findings_add(findings, SEVERITY_NOTE, "locks", "not known: this user may not list them");
+	findings_explain(
+		findings, "doctor cannot see locks without an end, nor dead waiters.",
+		"name the locks: fairlock doctor NAME...; or give the user +scan and all keys");
 }
 
 /* A lock is in a part of the cluster that is missing; check_slots reports the part. */
 static void report_unseen(struct findings *findings, const struct error *err)
 {
-	findings_add(findings, SEVERITY_NOTE, "locks", "not all looked at: %s", err->text);
-	findings_explain(findings, "Locks without an end and dead waiters are not seen.",
-			 "look again when the cluster is whole");
+	findings_add(findings, SEVERITY_NOTE, "locks", "some were not looked at: %s", err->text);
+	findings_explain(findings, "doctor cannot see locks without an end, nor dead waiters.",
+			 "run doctor again when the cluster is whole");
 }
 
 static int find_and_check_locks(struct diagnosis *diagnosis, struct error *err)

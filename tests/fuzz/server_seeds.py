@@ -272,14 +272,16 @@ SETTINGS = {
     "lua-time-limit": "5000",
 }
 TIMES = [line for i in range(20) for line in say([str(NOW // 1000), str(1000 * i)])]
-ALLOWED = say([1] * 55)
+GRANTS = say(1)
+FULL = error("OOM command not allowed when used memory > 'maxmemory'.")
+ALLOWED = say([1] * 56)
 
 
-def doctor_info(settings=SETTINGS, may=1, hello=HELLO):
-    """The replies to what doctor asks of a server: HELLO, permissions, INFO, settings, clock."""
+def doctor_info(settings=SETTINGS, may=1, hello=HELLO, grants=GRANTS):
+    """The replies to what doctor asks of a server: HELLO, permissions, INFO, settings, whether it grants, clock."""
     return (
         hello + say([may] * 7) + [line for words in INFO.values() for line in say(words)]
-        + [line for pair in settings.items() for line in say(pair)] + TIMES
+        + [line for pair in settings.items() for line in say(pair)] + grants + TIMES
     )
 
 
@@ -295,20 +297,20 @@ REPLICA_TIMES = HELLO + HELLO + TIMES + END
 ONE_LOCK = state() + QUEUE + LOG
 
 SHOWN = {
-    "A": [text(HELLO, state(by=LONG, owner=LONG, token=LONG, since=LONG)), text(HELLO, state(), OTHER_LOCK), text(HELLO, FREE, error("WRONGTYPE no hash")), text(HELLO, state(), state())],
-    "B": [text(HELLO, state()), text(HELLO, THEIRS), text(HELLO, ENDLESS), text(HELLO, FREE)],
+    "A": [text(HELLO, state(by=LONG, owner=LONG, token=LONG, since=LONG)), text(HELLO, state(), OTHER_LOCK, GRANTS), text(HELLO, state(), OTHER_LOCK, FULL), text(HELLO, FREE, error("WRONGTYPE no hash")), text(HELLO, state(), state())],
+    "B": [text(HELLO, state(), GRANTS), text(HELLO, state(), FULL), text(HELLO, THEIRS), text(HELLO, ENDLESS), text(HELLO, FREE)],
     "C": [text(HELLO, state(by="a b\tx\ty\tz \\x1b[2J"))],
     "D": [text(HELLO, state(), OTHER_LOCK), text(HELLO, FREE, FREE)],
-    "E": [text(HELLO, state(), OTHER_LOCK), text(HELLO, ENDLESS, THEIRS)],
-    "F": [text(HELLO, PAUSE, NAMES, state(), OTHER_LOCK), text(HELLO, PAUSE, say(["0", []]))],
+    "E": [text(HELLO, state(), OTHER_LOCK, GRANTS), text(HELLO, state(), OTHER_LOCK, FULL), text(HELLO, ENDLESS, THEIRS)],
+    "F": [text(HELLO, PAUSE, NAMES, state(), OTHER_LOCK, GRANTS), text(HELLO, PAUSE, say(["0", []]), error("ERR compiling"), GRANTS)],
     "G": [
-        text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, NAMES, PAUSE, state(), END, CLUSTER, say(["0", []]), PAUSE, OTHER_LOCK),
+        text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, NAMES, PAUSE, state(), GRANTS, END, CLUSTER, say(["0", []]), PAUSE, OTHER_LOCK, FULL),
         text(CLUSTER, PAUSE, say([]), END),
         text(CLUSTER, PAUSE, say([[0, 1, [LONG, 7000]]]), END),
         text(CLUSTER, PAUSE, say([[0, 1]]), END),
         text(CLUSTER, PAUSE, say([[0, 1, ["h", 70000]]]), END),
     ],
-    "H": [text(HELLO, PAUSE, NAMES, state(), OTHER_LOCK)],
+    "H": [text(HELLO, PAUSE, NAMES, state(), OTHER_LOCK, FULL)],
     "I": [text(HELLO, PAUSE, NAMES, state(), OTHER_LOCK, END, HELLO, PAUSE, NAMES, state(), FREE)],
     "J": [text(HELLO, QUEUE), text(HELLO, say([]))],
     "K": [text(HELLO, QUEUE)],
@@ -328,17 +330,18 @@ SHOWN = {
         text(hello(version=LONG, software=LONG), PAUSE, hello(version=LONG, software=LONG, mode=LONG), ALLOWED[:8],
              say(f"slave0:ip={LONG},port=1\\nmaxmemory_policy:{LONG}")),
         text(HELLO, PAUSE, DOCTOR_INFO, ALLOWED, END, REPLICA_REFUSES, REPLICA_TIMES, HELLO, ONE_LOCK),
+        text(HELLO, PAUSE, doctor_info(grants=FULL), ALLOWED, END, REPLICA_REFUSES, REPLICA_TIMES, HELLO, ONE_LOCK),
         text(HELLO, PAUSE, HUGE_NUMBERS, ALLOWED, END, REPLICA_TIMES, REPLICA_TIMES, HELLO, ONE_LOCK),
         text(HELLO, PAUSE, doctor_info(BAD_SETTINGS), say([]), END, REPLICA_REFUSES, END, HELLO, ENDLESS, QUEUE, error("WRONGTYPE no stream")),
         text(HELLO, PAUSE, HELLO, error("NOPERM no permissions to run the 'eval' command"), error("NOPERM info")),
         text(HELLO, PAUSE, HELLO, say([]), [line for words in INFO.values() for line in say(words)]),
     ],
-    "Y": [text(HELLO, PAUSE, DOCTOR_INFO, say([i % 2 for i in range(55)]), END, REPLICA_REFUSES, REPLICA_TIMES, HELLO, ONE_LOCK)],
+    "Y": [text(HELLO, PAUSE, DOCTOR_INFO, say([i % 2 for i in range(56)]), END, REPLICA_REFUSES, REPLICA_TIMES, HELLO, ONE_LOCK)],
     "Z": [text(HELLO, PAUSE, DOCTOR_INFO, ALLOWED, say([1]), NAMES, ONE_LOCK, ONE_LOCK, END, REPLICA_REFUSES, REPLICA_TIMES)],
     **{
         key: [
             text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, said, ALLOWED, say([1]), NAMES, ONE_LOCK, ONE_LOCK, END,
-                 CLUSTER, said, say([0] * 55), say(["0", []]), END, REPLICA_REFUSES, REPLICA_TIMES, REPLICA_REFUSES, REPLICA_TIMES)
+                 CLUSTER, said, say([0] * 56), say(["0", []]), END, REPLICA_REFUSES, REPLICA_TIMES, REPLICA_REFUSES, REPLICA_TIMES)
         ]
         for key, said in {"[": doctor_info(BAD_SETTINGS, hello=CLUSTER), "\\": doctor_info(hello=CLUSTER)}.items()
     },

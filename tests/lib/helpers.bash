@@ -28,7 +28,7 @@ export CLI
 # The tests must not see the settings of the person who runs them, nor reach that person's private
 # server. bats loads this file anew for each test, so the URL that start_server exported in
 # setup_file stays.
-[ "${SERVER_SOCKET:+unix:$SERVER_SOCKET}" = "${FAIRLOCK_URL:-}" ] ||
+[ -n "${SERVER_SOCKET:-}" ] && [ "unix:$SERVER_SOCKET" = "${FAIRLOCK_URL:-}" ] ||
 	export FAIRLOCK_URL=unix:/nonexistent/start_server-was-not-called
 unset FAIRLOCK_NAME FAIRLOCK_OWNER FAIRLOCK_TOKEN FAIRLOCK_HELD FAIRLOCK_PASSWORD
 unset REDISCLI_AUTH
