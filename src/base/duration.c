@@ -18,10 +18,26 @@ static const struct {
 
 #define UNITS (sizeof(units) / sizeof(units[0]))
 
-/* Returns the milliseconds of one unit and moves *text behind it; 0 if there is none. Tries "ms"
- * before "m", which is its beginning. */
+/* Units that are read but not written. */
+static const struct {
+	char name[4];
+	int64_t ms;
+} others[] = {{"w", 604800000}, {"min", 60000}};
+
+#define OTHERS (sizeof(others) / sizeof(others[0]))
+
+/* Returns the milliseconds of one unit and moves *text behind it; 0 if there is none. Tries "min"
+ * and "ms" before "m", which is their beginning. */
 static int64_t parse_unit(const char **text)
 {
+	for (size_t i = 0; i < OTHERS; i++) {
+		const size_t length = strlen(others[i].name);
+
+		if (strncmp(*text, others[i].name, length) == 0) {
+			*text += length;
+			return others[i].ms;
+		}
+	}
 	for (size_t i = UNITS; i-- > 0;) {
 		const size_t length = strlen(units[i].name);
 

@@ -1,4 +1,4 @@
-/* Finds all locks of a server, for `status`, `doctor` and completion. */
+/* Finds all locks of a server, for `status`, `log`, `doctor` and completion. */
 #pragma once
 
 #include <stddef.h>
@@ -24,6 +24,10 @@ struct lock_list {
  * before something failed. Call lock_list_free in both cases. */
 int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
 		   struct error *err);
+
+/* The same for locks with a log, which outlives the rest of them. */
+int lock_list_find_logs(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
+			struct error *err);
 
 /* The same for completion: the names that can be found at once. Starts no private server. */
 void lock_list_find_quickly(struct lock_list *names, const struct server *server);
