@@ -1,7 +1,7 @@
 -- log: what happened to the lock lately, and who holds it and waits now. Changes nothing.
 --
 -- ARGV  2 after   id of an entry: only what came after it; or ''
---       3 since   only what was written so many ms ago or later; or ''
+--       3 since   only what was written so many ms ago or later; or '@' and the ms since the epoch; or ''
 --       4 now     '1': also who holds and waits, else '0'
 --
 -- Returns {'log', now ms, entries, holder or '', hold, waiters}
@@ -10,7 +10,7 @@
 --           waiters  who is present, first is next: {{since ms or '', by}...}
 --         {'spelled', name}  another spelling of this name is in use
 
-local after, since, wants_now = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
+local after, since, wants_now = ARGV[2], ARGV[3], ARGV[4] == '1'
 local MOST_ENTRIES = 2 * tonumber(LOG_LENGTH) -- more are no log of ours
 local MOST_WAITERS = 1000
 
@@ -42,6 +42,11 @@ local function entries_after()
 	return entries_from('-')
 end
 
+local function beginning()
+	local time, ago = tonumber(string.match(since, '^@(%d+)$')), tonumber(since)
+	return time and int(time) or ago and int(math.max(0, now - ago)) or '-'
+end
+
 local function text(value)
 	return value and int(value) or ''
 end
@@ -62,7 +67,7 @@ local entries
 if after ~= '' then
 	entries = entries_after()
 else
-	entries = entries_from(since and int(math.max(0, now - since)) or '-')
+	entries = entries_from(beginning())
 end
 if not wants_now then
 	return {'log', stamp, entries, '', {}, {}}

@@ -29,7 +29,6 @@ void options_init(struct options *options)
 		.signal = SIGTERM,
 		.kill_after_ms = -1,
 		.token = -1,
-		.since_ms = -1,
 	};
 }
 

@@ -84,7 +84,7 @@ struct options {
 	bool force;
 	int64_t token; /* -1: none */
 	const char *remove;
-	int64_t since_ms; /* -1: from the beginning */
+	const char *since; /* NULL: from the beginning */
 	bool follow;
 	bool stats;
 	bool plot;

@@ -1,9 +1,11 @@
-/* fairlock log: prints the latest events of a lock, as a list, in figures, or drawn. */
+/* fairlock log: prints the latest events of a lock, or of all locks, as a list, in figures, or
+ * drawn. */
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -12,10 +14,15 @@
 #include "history/log_reply.h"
 #include "history/log_stats.h"
 #include "history/log_table.h"
+#include "history/merged_log.h"
 #include "history/plot.h"
+#include "history/since.h"
 #include "lock/lock.h"
+#include "lock/lock_list.h"
 #include "output/table.h"
+#include "output/timestamp.h"
 #include "redis/client_call.h"
+#include "redis/cluster_nodes.h"
 
 /* How long the server keeps silent while nothing happens. */
 #define BLOCK_MS 5000
@@ -37,12 +44,14 @@ struct reader {
 	struct client client;
 	struct lock_keys keys;
 	struct log_query query;
+	struct layout layout; /* of the table */
+	char nothing[100];    /* what it says instead of lines */
 };
 
 /* patient: waits for a server that is away. */
-static int fetch(struct reader *reader, struct log_reply *history, bool patient, struct error *err)
+static int fetch_from(struct client *client, struct reader *reader, struct log_reply *history,
+		      bool patient, struct error *err)
 {
-	struct client *client = &reader->client;
 	const int64_t until_ms = patient ? NEVER_MS : clock_ms() + client->timeout_ms;
 	struct request request;
 
@@ -53,7 +62,25 @@ static int fetch(struct reader *reader, struct log_reply *history, bool patient,
 	return log_reply_read(history, &reader->query, client->reply, err);
 }
 
+static int fetch(struct reader *reader, struct log_reply *history, bool patient, struct error *err)
+{
+	return fetch_from(&reader->client, reader, history, patient, err);
+}
+
 /* ---- Events so far ---- */
+
+/* An empty table on a screen tells since when there was nothing. */
+static int print_table(struct reader *reader, struct table *table, struct error *err)
+{
+	char since[TIMESTAMP_MAX_BYTES];
+
+	if (reader->query.from_ms != UNKNOWN_MS) {
+		snprintf(reader->nothing, sizeof(reader->nothing), "no events since %s",
+			 timestamp_local(since, reader->query.from_ms, TIMESTAMP_LONG));
+		reader->layout.nothing = reader->nothing;
+	}
+	return table_print(table, err);
+}
 
 static int list_events(struct reader *reader, struct table *table, struct error *err)
 {
@@ -61,9 +88,9 @@ static int list_events(struct reader *reader, struct table *table, struct error 
 	int result = fetch(reader, &history, false, err);
 
 	for (size_t i = 0; result == 0 && i < history.count; i++)
-		result = log_table_add(table, &history.events[i], err);
+		result = log_table_add(table, reader->keys.name, &history.events[i], err);
 	if (result == 0)
-		result = table_print(table, err);
+		result = print_table(reader, table, err);
 	log_reply_free(&history);
 	return result;
 }
@@ -101,7 +128,7 @@ static int print_new(struct reader *reader, struct table *table, struct seen *se
 {
 	for (size_t i = 0; i < history->count; i++)
 		if (is_new(seen, history->events[i].id) &&
-		    log_table_add(table, &history->events[i], err) < 0)
+		    log_table_add(table, reader->keys.name, &history->events[i], err) < 0)
 			return -1;
 	if (*history->last_id)
 		strcpy(reader->query.after, history->last_id);
@@ -162,15 +189,104 @@ static int follow(struct reader *reader, struct table *table, struct error *err)
 
 static int print_events(struct reader *reader, struct error *err)
 {
-	struct table *table = table_open(&event_layout, reader->options, err);
+	struct table *table;
 	int result;
 
+	reader->layout = event_layout;
+	table = table_open(&reader->layout, reader->options, err);
 	if (!table)
 		return -1;
 	result = reader->options->follow ? follow(reader, table, err)
 					 : list_events(reader, table, err);
 	table_close(table);
 	return result;
+}
+
+/* ---- All locks ---- */
+
+static int add_lock(struct reader *reader, struct merged_log *log, const struct found *lock,
+		    struct error *err)
+{
+	struct log_reply history;
+	int result;
+
+	if (lock_keys_make(&reader->keys, lock->name, err) < 0)
+		return -1;
+	result = fetch_from(lock->client, reader, &history, false, err);
+	if (result == 0)
+		result = merged_log_add(log, lock->name, &history, err);
+	log_reply_free(&history);
+	return result;
+}
+
+/* A node may go away between the question for its locks and the one for a log. */
+static int add_unless_lost(struct reader *reader, struct merged_log *log,
+			   struct cluster_nodes *nodes, const struct found *lock, struct error *err)
+{
+	if (cluster_nodes_has_lost(nodes, lock->client) || add_lock(reader, log, lock, err) == 0)
+		return 0;
+	return cluster_nodes_lose(nodes, lock->client, err) ? 0 : -1;
+}
+
+static int print_merged(struct reader *reader, struct table *table, struct merged_log *log,
+			struct error *err)
+{
+	merged_log_sort(log);
+	for (size_t i = 0; i < log->count; i++)
+		if (log_table_add(table, log->list[i].name, &log->list[i].event, err) < 0)
+			return -1;
+	return print_table(reader, table, err);
+}
+
+static int list_all(struct reader *reader, const struct server *server, struct table *table,
+		    struct error *err)
+{
+	const int64_t timeout_ms = reader->options->connect_timeout_ms;
+	struct lock_list names = {0};
+	struct merged_log log = {0};
+	struct cluster_nodes nodes;
+	int result = cluster_nodes_open(&nodes, server, timeout_ms, clock_ms() + timeout_ms, err);
+
+	if (result == 0)
+		result = lock_list_find_logs(&names, &nodes, NEVER_MS, err);
+	for (size_t i = 0; result == 0 && i < names.count; i++)
+		result = add_unless_lost(reader, &log, &nodes, &names.list[i], err);
+	if (result == 0)
+		result = print_merged(reader, table, &log, err);
+	if (result == 0)
+		result = cluster_nodes_check(&nodes, err);
+	merged_log_free(&log);
+	lock_list_free(&names);
+	cluster_nodes_close(&nodes);
+	return result;
+}
+
+static int print_all(struct reader *reader, const struct server *server, struct error *err)
+{
+	const struct options *options = reader->options;
+	struct table *table;
+	int result;
+
+	if (options->follow || options->stats || options->plot)
+		return fail(err, STATUS_USAGE, "cannot use --%s for all locks: add a NAME",
+			    options->follow  ? "follow"
+			    : options->stats ? "stats"
+					     : "plot");
+	reader->layout = all_events_layout;
+	table = table_open(&reader->layout, options, err);
+	if (!table)
+		return -1;
+	result = list_all(reader, server, table, err);
+	table_close(table);
+	return result;
+}
+
+static int64_t wall_clock_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static int run_log(const struct invocation *invocation, int *status, struct error *err)
@@ -180,11 +296,12 @@ static int run_log(const struct invocation *invocation, int *status, struct erro
 	int result;
 
 	*status = STATUS_OK;
+	if (options->since && since_parse(&reader.query, options->since, wall_clock_ms(), err) < 0)
+		return -1;
+	if (invocation->argc == 0)
+		return print_all(&reader, invocation->server, err);
 	if (lock_keys_make(&reader.keys, invocation->argv[0], err) < 0)
 		return -1;
-	if (options->since_ms >= 0)
-		snprintf(reader.query.since, sizeof(reader.query.since), "%" PRId64,
-			 options->since_ms);
 	client_init(&reader.client, invocation->server, options->connect_timeout_ms);
 	result = options->plot || options->stats ? summarise(&reader, err)
 						 : print_events(&reader, err);
@@ -194,14 +311,13 @@ static int run_log(const struct invocation *invocation, int *status, struct erro
 
 const struct command log_command = {
 	.name = "log",
-	.operands = "NAME",
-	.summary = "show what happened to the lock lately",
+	.operands = "[NAME]",
+	.summary = "show what happened to a lock, or to all locks, lately",
 	.examples = "  fairlock log --since 1h deploy   the events of the last hour\n"
 		    "  fairlock log --follow deploy     each new event\n"
 		    "  fairlock log --plot deploy       who waited and who held, drawn\n",
 	.table = &event_layout,
 	.bit = COMMAND_LOG,
-	.least = 1,
 	.most = 1,
 	.run = run_log,
 };

@@ -61,9 +61,10 @@ struct log_reply {
 
 struct log_query {
 	char after[ENTRY_ID_MAX_BYTES]; /* only entries behind this one; "": all */
-	char since[24];                 /* only events of the last so many ms; "": all */
-	bool wants_now;                 /* also the holder and the waiters */
-	int64_t from_ms; /* since as a time, once the first reply has told the server's */
+	char since[24];  /* only events of the last so many ms, or since "@TIME" in ms; "": all */
+	bool wants_now;  /* also the holder and the waiters */
+	int64_t from_ms; /* what since means, UNKNOWN_MS until the first reply has told the server's
+			    time */
 };
 
 /* Reads a number that others wrote: a time, a duration, a token. UNKNOWN_MS: it is none. */

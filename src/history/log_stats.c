@@ -40,6 +40,7 @@ struct stats {
 	int64_t holding_ms; /* how long the present holder has had it, or UNKNOWN_MS */
 	size_t waiting;
 	size_t counts[KINDS];
+	size_t failed;       /* of the released: COMMAND's status was not 0 */
 	struct times waited; /* of the grants */
 	struct times held;   /* of the holds that are over */
 };
@@ -83,6 +84,7 @@ static void count_events(struct stats *stats, const struct log_reply *history)
 		if (kind == KINDS)
 			continue;
 		stats->counts[kind]++;
+		stats->failed += kind == RELEASED && log_reply_number(event->status) > 0;
 		if (kind == GRANTED)
 			add_time(&stats->waited, event->waited_ms);
 		else if (kind != LEFT)
@@ -163,6 +165,7 @@ static void print_json(const struct stats *stats)
 	json_text(&json, "to", is_empty ? NULL : timestamp_rfc3339(text, stats->to_ms));
 	for (int i = 0; i < KINDS; i++)
 		json_printf(&json, kinds[i], "%zu", stats->counts[i]);
+	json_printf(&json, "failed", "%zu", stats->failed);
 	print_json_ms(&json, "holding_ms", stats->holding_ms);
 	json_printf(&json, "waiting", "%zu", stats->waiting);
 	if (length_ms > 0)
@@ -220,12 +223,14 @@ static void print_text(const struct stats *stats, const char *name)
 	fputs(" busy", stdout);
 	for (int i = 0; i < KINDS; i++)
 		printf(" %8s", kinds[i]);
+	printf(" %8s", "failed");
 	if (length_ms > 0)
 		printf("\n%3.0f %%", 100 * (double)stats->busy_ms / (double)length_ms);
 	else
 		fputs("\n    -", stdout);
 	for (int i = 0; i < KINDS; i++)
 		printf(" %8zu", stats->counts[i]);
+	printf(" %8zu", stats->failed);
 	puts("\n\n          median      95 %   longest");
 	print_times("waited", &stats->waited);
 	print_times("held", &stats->held);

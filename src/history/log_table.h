@@ -8,4 +8,8 @@ struct table;
 
 extern const struct layout event_layout;
 
-int log_table_add(struct table *table, const struct log_event *event, struct error *err);
+/* With the name of the lock in each line, for all locks. */
+extern const struct layout all_events_layout;
+
+int log_table_add(struct table *table, const char *name, const struct log_event *event,
+		  struct error *err);

@@ -1,5 +1,5 @@
 /* The server has no list of locks, but each lock that fairlock has used lately has a state hash
- * with the lock's name: a scan goes through all keys for them. */
+ * with the lock's name, and a log: a scan goes through all keys for them. */
 #include "lock/lock_list.h"
 
 #include <errno.h>
@@ -22,6 +22,17 @@
 /* No real server has more: a scan must come to an end, whatever a server says. */
 #define SCAN_STEPS_MAX (1 << 20)
 #define NAMES_MAX (1 << 20)
+
+/* What lock_keys_make begins the key of a log with. */
+#define LOG_PREFIX "fairlock_log:"
+
+/* The keys that a lock is known by. */
+struct kind {
+	const char *pattern;
+	const char *type;
+	int (*add)(struct lock_list *names, const char *key, struct client *client,
+		   int64_t until_ms, struct error *err);
+};
 
 static int no_memory(struct error *err)
 {
@@ -90,12 +101,12 @@ static int move_cursor(char cursor[24], const char *next)
 }
 
 /* One step of the scan; adds to *keys. cursor is "0" after the last step. */
-static int scan(struct lock_list *keys, char cursor[24], struct client *client, int64_t until_ms,
-		struct error *err)
+static int scan(struct lock_list *keys, char cursor[24], const struct kind *kind,
+		struct client *client, int64_t until_ms, struct error *err)
 {
 	const struct request request = {
-		.argv = {"SCAN", cursor, "MATCH", "fairlock:*", "COUNT", KEYS_PER_STEP, "TYPE",
-			 "hash"},
+		.argv = {"SCAN", cursor, "MATCH", kind->pattern, "COUNT", KEYS_PER_STEP, "TYPE",
+			 kind->type},
 		.argc = 8,
 	};
 
@@ -134,26 +145,67 @@ static int add_name(struct lock_list *names, const char *key, struct client *cli
 	return add(names, name, client, err);
 }
 
+static bool has_log(struct lock_keys *derived, const char *name, const char *key)
+{
+	struct error ignored;
+
+	return name && lock_keys_make(derived, name, &ignored) == 0 &&
+	       strcmp(derived->log, key) == 0;
+}
+
+/* Adds the name of the lock whose log this is: as its state hash spells it, or else the shorter of
+ * the two that it may have. */
+static int add_logged(struct lock_list *names, const char *key, struct client *client,
+		      int64_t until_ms, struct error *err)
+{
+	const char *rest = key + sizeof(LOG_PREFIX) - 1;
+	struct lock_keys derived;
+	char name[KEY_MAX_BYTES];
+	const struct request request = {.argv = {"HGET", derived.state, "name"}, .argc = 3};
+
+	if (strlen(rest) >= sizeof(name))
+		return 0;
+	strcpy(name, rest);
+	if (*rest == '{' && rest[strlen(rest) - 1] == '}') {
+		strcpy(name, rest + 1);
+		name[strlen(name) - 1] = '\0';
+	}
+	if (!has_log(&derived, name, key)) {
+		strcpy(name, rest);
+		if (!has_log(&derived, name, key))
+			return 0;
+	}
+	if (ask(client, &request, until_ms, err) < 0)
+		return -1;
+	if (has_log(&derived, reply_string(client->reply), key))
+		return add(names, reply_string(client->reply), client, err);
+	return add(names, name, client, err);
+}
+
+static const struct kind states = {"fairlock:*", "hash", add_name};
+static const struct kind logs = {LOG_PREFIX "*", "stream", add_logged};
+
 /* Adds the locks of one node. */
-static int find_at(struct lock_list *names, struct client *client, int64_t until_ms,
-		   struct error *err)
+static int find_at(struct lock_list *names, const struct kind *kind, struct client *client,
+		   int64_t until_ms, struct error *err)
 {
 	struct lock_list keys = {0};
 	char cursor[24] = "0";
 	int steps = 0, result;
 
 	do
-		result = ++steps > SCAN_STEPS_MAX ? reply_nonsense(err)
-						  : scan(&keys, cursor, client, until_ms, err);
+		result = ++steps > SCAN_STEPS_MAX
+				 ? reply_nonsense(err)
+				 : scan(&keys, cursor, kind, client, until_ms, err);
 	while (result == 0 && strcmp(cursor, "0") != 0);
 	for (size_t i = 0; result == 0 && i < keys.count; i++)
-		result = add_name(names, keys.list[i].name, client, until_ms, err);
+		result = kind->add(names, keys.list[i].name, client, until_ms, err);
 	lock_list_free(&keys);
 	return result;
 }
 
-int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
-		   struct error *err)
+static int find(struct lock_list *names, const struct kind *kind, struct cluster_nodes *nodes,
+		int64_t until_ms, struct error *err)
 {
 	int result = 0;
 
@@ -162,12 +214,24 @@ int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t
 		struct client *client = &nodes->clients[i];
 
 		if (!cluster_nodes_has_lost(nodes, client))
-			result = find_at(names, client, until_ms, err);
+			result = find_at(names, kind, client, until_ms, err);
 		if (result < 0 && cluster_nodes_lose(nodes, client, err))
 			result = 0;
 	}
 	sort(names);
 	return result;
+}
+
+int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
+		   struct error *err)
+{
+	return find(names, &states, nodes, until_ms, err);
+}
+
+int lock_list_find_logs(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
+			struct error *err)
+{
+	return find(names, &logs, nodes, until_ms, err);
 }
 
 bool lock_list_is_reachable(const struct server *server)

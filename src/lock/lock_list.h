@@ -1,4 +1,4 @@
-/* Finds all locks of a server, for `status`, `doctor` and completion. */
+/* Finds all locks of a server, for `status`, `log`, `doctor` and completion. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,13 +26,17 @@ struct lock_list {
 int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
 		   struct error *err);
 
+/* The same for locks with a log, which outlives the rest of them. */
+int lock_list_find_logs(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
+			struct error *err);
+
 /* So long somebody waits at a prompt. */
 #define PROMPT_MS 300
 
 /* Whether the server runs, as far as one can tell without starting it. */
 bool lock_list_is_reachable(const struct server *server);
 
-/* The same for somebody who waits at a prompt: what can be found at once. Starts no private
+/* Finds for somebody who waits at a prompt the names that can be found at once. Starts no private
  * server. Call lock_list_free. */
 void lock_list_find_quickly(struct lock_list *names, const struct server *server);
 

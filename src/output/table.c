@@ -204,9 +204,9 @@ static const char *text_of(const struct table *table, const struct table_row *ro
 	case COLUMN_DURATION:
 		return is_number(cell) ? duration_show(made, strtoll(cell, NULL, 10)) : cell;
 	case COLUMN_TIME:
-		return table->is_for_people
-			       ? timestamp_local(made, strtoll(cell, NULL, 10), TIMESTAMP_LONG)
-			       : timestamp_rfc3339(made, strtoll(cell, NULL, 10));
+		return table->is_for_people ? timestamp_local(made, strtoll(cell, NULL, 10),
+							      table->chosen[i]->form)
+					    : timestamp_rfc3339(made, strtoll(cell, NULL, 10));
 	}
 	return cell;
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "output/timestamp.h"
 
 struct options;
 
@@ -21,6 +22,7 @@ struct column {
 	enum column_kind kind;
 	int least; /* on a narrow screen a text may be cut down to this width; 0: not at all */
 	int spare; /* if that is not enough, the greatest is left out first; 0, or with -o: never */
+	enum timestamp_form form; /* of COLUMN_TIME for people */
 };
 
 /* The columns that a command can print. */

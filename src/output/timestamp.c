@@ -28,10 +28,15 @@ const char *timestamp_rfc3339(char text[TIMESTAMP_MAX_BYTES], int64_t ms)
 const char *timestamp_local(char text[TIMESTAMP_MAX_BYTES], int64_t ms, enum timestamp_form form)
 {
 	const struct tm parts = local_time(ms);
+	size_t length;
 
 	switch (form) {
 	case TIMESTAMP_LONG:
 		strftime(text, TIMESTAMP_MAX_BYTES, "%b %e %H:%M:%S", &parts);
+		break;
+	case TIMESTAMP_EXACT:
+		length = strftime(text, TIMESTAMP_MAX_BYTES, "%b %e %H:%M:%S", &parts);
+		snprintf(text + length, TIMESTAMP_MAX_BYTES - length, ".%03d", (int)(ms % 1000));
 		break;
 	case TIMESTAMP_DATE:
 		strftime(text, TIMESTAMP_MAX_BYTES, "%Y-%m-%d", &parts);

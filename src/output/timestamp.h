@@ -10,6 +10,7 @@ const char *timestamp_rfc3339(char text[TIMESTAMP_MAX_BYTES], int64_t ms);
 
 enum timestamp_form {
 	TIMESTAMP_LONG,   /* Nov 21 03:00:12 */
+	TIMESTAMP_EXACT,  /* Nov 21 03:00:12.345 */
 	TIMESTAMP_DATE,   /* 2026-11-21 */
 	TIMESTAMP_DAY,    /* Nov 21 */
 	TIMESTAMP_MINUTE, /* 03:00 */

@@ -89,9 +89,9 @@ asleep() {
 	at 77 released 1 ann 0 65
 	wait_until followed 3
 	assert_equal "$(sed 's/ *$//' "$BATS_TEST_TMPDIR/followed")" "$(cat <<-'END'
-		TIME            EVENT   WAITED HELD STATUS CAUSE USER HOST PID COMMAND
-		Nov 21 03:00:12 granted    0ms                   ann  db1  100 backup.sh
-		Nov 21 03:01:17 released    0ms 1m5s              ann  db1  100 backup.sh
+		TIME                EVENT   WAITED HELD STATUS CAUSE USER HOST PID COMMAND
+		Nov 21 03:00:12.000 granted    0ms                   ann  db1  100 backup.sh
+		Nov 21 03:01:17.000 released    0ms 1m5s              ann  db1  100 backup.sh
 	END
 	)"
 }

@@ -23,7 +23,7 @@ stats() {
 	END
 	assert_equal "$(stats)" "$(jq -c . <<-END
 		{"from": "2026-11-21T03:00:00.000Z", "to": "2026-11-21T03:01:40.000Z",
-		"granted": 4, "released": 1, "expired": 1, "forced": 1, "lost": 1, "left": 1,
+		"granted": 4, "released": 1, "expired": 1, "forced": 1, "lost": 1, "left": 1, "failed": 0,
 		"holding_ms": null, "waiting": 0, "busy": 0.7000,
 		"waited_ms": {"median": 7500, "p95": 40000, "longest": 40000},
 		"held_ms": {"median": 20000, "p95": 30000, "longest": 30000}}
@@ -33,14 +33,24 @@ stats() {
 	assert_output "$(cat <<-END
 		job: Nov 21 03:00:00 to Nov 21 03:01:40 (1m40s)
 
-		 busy  granted released  expired   forced     lost     left
-		 70 %        4        1        1        1        1        1
+		 busy  granted released  expired   forced     lost     left   failed
+		 70 %        4        1        1        1        1        1        0
 
 		          median      95 %   longest
 		waited        7s       40s       40s
 		held         20s       30s       30s
 	END
 	)"
+}
+
+@test "log --stats counts COMMANDs that failed among the released" {
+	"$FAIRLOCK" wrap job true
+	run -3 "$FAIRLOCK" wrap job sh -c 'exit 3'
+	run -124 "$FAIRLOCK" wrap --max-hold 100ms job sleep 60
+	"$FAIRLOCK" release --owner "$("$FAIRLOCK" acquire job)" job
+	assert_equal "$(stats '|[.released, .failed]')" '[4,2]'
+	run -0 "$FAIRLOCK" log --stats job
+	assert_line --index 2 --regexp '^ *[0-9]+ %        4        4        0        0        0        0        2$'
 }
 
 @test "log --stats prints a 95th percentile that 95 of 100 waits do not exceed" {

@@ -45,7 +45,7 @@ last_is() {
 @test "log --json has the keys that the manual names, in this order, and times as in RFC 3339" {
 	"$FAIRLOCK" wrap job true
 	assert_equal "$(events '[0]|keys_unsorted|join(" ")')" \
-		'"time event owner host pid user command token waited_ms held_ms status cause"'
+		'"name time event owner host pid user command reason token waited_ms held_ms status cause"'
 	[[ $(events '[0].time') =~ ^\"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\"$ ]]
 }
 
@@ -162,11 +162,28 @@ ended() {
 	at 77 released 1 ann 0 65
 	TZ=Asia/Tokyo run -0 "$FAIRLOCK" log job
 	assert_equal "$(sed 's/ *$//' <<<"$output")" "$(cat <<-'END'
-		TIME            EVENT    WAITED HELD STATUS CAUSE USER HOST PID COMMAND
-		Nov 21 12:00:12 granted     0ms                   ann  db1  100 backup.sh
-		Nov 21 12:01:17 released    0ms 1m5s              ann  db1  100 backup.sh
+		TIME                EVENT    WAITED HELD STATUS CAUSE USER HOST PID COMMAND
+		Nov 21 12:00:12.000 granted     0ms                   ann  db1  100 backup.sh
+		Nov 21 12:01:17.000 released    0ms 1m5s              ann  db1  100 backup.sh
 	END
 	)"
+}
+
+@test "log prints milliseconds of times, for people and for programs" {
+	cli XADD $key '*' event granted time ${base}007 >/dev/null
+	run -0 "$FAIRLOCK" log --noheadings -o TIME job
+	assert_output 'Nov 21 03:00:00.007'
+	run -0 "$FAIRLOCK" log --raw --noheadings -o TIME job
+	assert_output '2026-11-21T03:00:00.007Z'
+}
+
+@test "log shows the reason for which a lock was wanted" {
+	cli XADD $key '*' event granted time ${base}000 by $'db1\t100\tann\tpsql\tmigrate the table' >/dev/null
+	run -0 "$FAIRLOCK" log --noheadings -o COMMAND,REASON job
+	assert_output 'psql    migrate the table'
+	assert_equal "$(events '|map([.command, .reason])')" '[["psql","migrate the table"]]'
+	run -0 "$FAIRLOCK" log job
+	refute_output --partial migrate
 }
 
 @test "log --raw prints milliseconds and times as in RFC 3339" {
@@ -183,14 +200,169 @@ ended() {
 		# shellcheck disable=SC2086
 		run -64 "$FAIRLOCK" log $options job
 	done
-	run -64 "$FAIRLOCK" log
 	run -64 "$FAIRLOCK" log job other
 	"$FAIRLOCK" acquire job
 	run -64 "$FAIRLOCK" log '{job}'
 	assert_line --partial 'shares keys with job'
 }
 
+# ---- All locks ----
+
+# in_log NAME SECONDS EVENT: adds an event that happened SECONDS after 03:00
+in_log() {
+	cli XADD "fairlock_log:{$1}" '*' event "$3" time "$((base + $2))000" token '' by "$ann" waited '' held '' \
+		status '' cause '' >/dev/null
+}
+
+@test "log without NAME prints the events of all locks in the order in which they happened" {
+	in_log backup 10 granted
+	in_log deploy 20 granted
+	in_log backup 30 released
+	in_log deploy 25 expired
+	in_log deploy 30 granted
+	run -0 "$FAIRLOCK" log
+	assert_equal "$(sed 's/ *$//' <<<"$output")" "$(cat <<-'END'
+		TIME                NAME   EVENT    WAITED HELD STATUS CAUSE USER HOST PID COMMAND
+		Nov 21 03:00:10.000 backup granted                           ann  db1  100 backup.sh
+		Nov 21 03:00:20.000 deploy granted                           ann  db1  100 backup.sh
+		Nov 21 03:00:25.000 deploy expired                           ann  db1  100 backup.sh
+		Nov 21 03:00:30.000 backup released                          ann  db1  100 backup.sh
+		Nov 21 03:00:30.000 deploy granted                           ann  db1  100 backup.sh
+	END
+	)"
+	run -0 "$FAIRLOCK" log --json
+	assert_equal "$(jq -c '.log|map([.name, .event])' <<<"$output")" \
+		'[["backup","granted"],["deploy","granted"],["deploy","expired"],["backup","released"],["deploy","granted"]]'
+	run -0 "$FAIRLOCK" log --raw --noheadings
+	assert_line --index 0 --regexp '^2026-11-21T03:00:10.000Z backup granted '
+}
+
+@test "log without NAME prints real events, also of names with braces and of locks that are long forgotten" {
+	"$FAIRLOCK" wrap job true
+	"$FAIRLOCK" wrap '{x}' true
+	"$FAIRLOCK" wrap 'a{b}c' true
+	"$FAIRLOCK" wrap '{x}' false || true
+	cli DEL 'fairlock:{job}' 'fairlock:a{b}c' >/dev/null # they live for a day, logs for a week
+	cli XADD 'fairlock_log:no{braces' '*' event granted >/dev/null
+	cli SET 'fairlock_log:{other}' x >/dev/null
+	run -0 "$FAIRLOCK" log --raw --noheadings -o NAME,EVENT
+	assert_output "$(printf '%s granted\n%s released\n' job job {x} {x} 'a{b}c' 'a{b}c' {x} {x})"
+}
+
+@test "log --since without NAME shows only events that have happened since then" {
+	ago 7200 granted
+	in_log other 0 granted
+	key='fairlock_log:{third}' ago 100 released
+	run -0 "$FAIRLOCK" log --since 1h --raw --noheadings -o NAME,EVENT
+	assert_output 'third released'
+}
+
+@test "log without NAME of a server without locks is empty" {
+	run -0 "$FAIRLOCK" log
+	refute_output
+	run -0 "$FAIRLOCK" log --json
+	assert_equal "$(jq -c . <<<"$output")" '{"log":[]}'
+	assert_equal "$(cli DBSIZE)" 0
+}
+
+@test "log without NAME refuses --follow, --stats and --plot, which are for one lock" {
+	for option in follow stats plot; do
+		run -64 "$FAIRLOCK" log --$option
+		assert_line --index 0 "fairlock: cannot use --$option for all locks: add a NAME"
+		assert_line --index 1 "Try 'fairlock log --help'."
+	done
+}
+
+@test "log without NAME merges the logs of all nodes of a cluster, and ends with 69 if a part cannot be seen" {
+	local names=(job a b c d) owners owner
+
+	load ../lib/cluster
+	start_cluster --cluster-require-full-coverage no
+	FAIRLOCK_URL=redis://127.0.0.1:${CLUSTER_PORTS%% *}
+	for name in "${names[@]}"; do
+		"$FAIRLOCK" wrap "$name" true
+	done
+	owners=$(for name in "${names[@]}"; do owner_of "$(slot_of "$name")"; done | sort -u)
+	[ "$(wc -l <<<"$owners")" -gt 1 ]
+	run -0 "$FAIRLOCK" log --raw --noheadings -o NAME,EVENT
+	assert_output "$(printf '%s granted\n' "${names[@]}" | sed 'p; s/granted/released/')"
+	owner=$(grep -vx "${CLUSTER_PORTS%% *}" <<<"$owners" | head -n 1)
+	kill_node "$(replica_of "$owner")"
+	kill_node "$owner"
+	run -69 --separate-stderr timeout 60 "$FAIRLOCK" log --connect-timeout 1s --raw --noheadings -o NAME,EVENT
+	assert_equal "${#stderr_lines[@]}" 1
+	[ "${#lines[@]}" -lt 10 ]
+}
+
 # ---- --since ----
+
+# since TIME: prints the times of the events since then
+since() {
+	"$FAIRLOCK" log --since "$1" --raw --noheadings -o TIME job | sed 's/.*T\(.*\):00.000Z/\1/' | paste -sd ' '
+}
+
+@test "log --since takes a day, a time of a day, seconds since the epoch, and a time of another zone" {
+	export TZ=Asia/Tokyo # nine hours ahead of UTC
+	entries <<-END
+		0 granted - - - -
+		60 granted - - - -
+		120 granted - - - -
+		180 granted - - - -
+	END
+	assert_equal "$(since 2026-11-21)" '03:00 03:01 03:02 03:03'
+	assert_equal "$(since 2026-11-22)" ''
+	assert_equal "$(since '2026-11-21 12:01')" '03:01 03:02 03:03'
+	assert_equal "$(since '2026-11-21 12:01:00.001')" '03:02 03:03'
+	assert_equal "$(since 2026-11-21T12:02:00)" '03:02 03:03'
+	assert_equal "$(since 2026-11-21T03:03:00Z)" '03:03'
+	assert_equal "$(since '2026-11-21 04:03:00+01:00')" '03:03'
+	assert_equal "$(since '2026-11-20 22:03:00-0500')" '03:03'
+	assert_equal "$(since "@$((base + 120))")" '03:02 03:03'
+	assert_equal "$(since "@$((base + 120)).5")" '03:03'
+}
+
+@test "log --since knows yesterday and today, which begin at midnight, and times of them" {
+	local midnight
+
+	midnight=$(date -d 'today 0:00' +%s)
+	for second in -86401 -86400 -1 0 1; do
+		cli XADD "$key" "$((midnight + second))000-*" event granted time "$((midnight + second))000" token "$((second + 90000))" >/dev/null
+	done
+	tokens() {
+		"$FAIRLOCK" log --since "$1" --raw --noheadings -o TOKEN job | paste -sd ' '
+	}
+	assert_equal "$(tokens yesterday)" '3600 89999 90000 90001'
+	assert_equal "$(tokens today)" '90000 90001'
+	assert_equal "$(tokens 00:00)" '90000 90001'
+	assert_equal "$(tokens 'yesterday 00:00:01')" '89999 90000 90001'
+	assert_equal "$(tokens now)" ''
+}
+
+@test "log --since takes weeks, and minutes as min" {
+	ago 700000 granted
+	ago 500000 released
+	ago 200 lost
+	shown() {
+		"$FAIRLOCK" log --since "$1" --raw --noheadings -o EVENT job | paste -sd ' '
+	}
+	assert_equal "$(shown 1w)" 'released lost'
+	assert_equal "$(shown 1w2d)" 'granted released lost'
+	assert_equal "$(shown 5min)" 'lost'
+	assert_equal "$(shown 3min)" ''
+}
+
+@test "log --since refuses other words, and times that do not exist, with an example of each form" {
+	for text in foo 2026-02-30 2026-13-01 24:00 3:00 '2026-11-23 03' 03:00Z yesterdayy '@' '@1x' -1 1h30 ' 03:00' 2026-11-23T \
+		'yesterday T03:00' 99999-01-01; do
+		run -64 "$FAIRLOCK" log --since="$text" job
+		assert_line --index 0 "fairlock: cannot use --since '$text': write 2h, 1w, yesterday, 03:00, '2026-11-23 03:00' or @SECONDS"
+	done
+	run -64 "$FAIRLOCK" log --since="$(printf 'x%.0s' {1..500})" job
+	[ "${#lines[0]}" -lt 160 ]
+	run -64 "$FAIRLOCK" log --since 2126-11-23 job
+	assert_line --index 0 "fairlock: cannot use --since '2126-11-23': it is in the future"
+}
+
 
 @test "log --since shows only events that have happened since then, whenever they were written" {
 	ago 7200 granted

@@ -86,6 +86,10 @@ shown() {
 	[ "$(wc -l <shown)" = 3 ]
 	[ "$(wc -L <shown)" -le 60 ]
 	grep -Eq ' released .*…$' shown
+	head -n 1 shown | grep -Eq '^TIME +EVENT +HELD STATUS USER +COMMAND$'
+	shown 60 'log'
+	[ "$(wc -l <shown)" = 3 ]
+	[ "$(wc -L <shown)" -le 60 ]
 	terminal 60
 	type_line 'clear; "$FAIRLOCK" log --follow job'
 	wait_until shows ' released .*…$'
@@ -101,6 +105,8 @@ shown() {
 	shown 60 'status; "$FAIRLOCK" queue job; "$FAIRLOCK" log job; "$FAIRLOCK" queue --json job; "$FAIRLOCK" queue --raw job'
 	[ "$(head -n 3 shown)" = $'no locks\nnobody waits\nno events' ]
 	[ "$(grep -c 'no ' shown)" = 2 ]
+	shown 60 'log; "$FAIRLOCK" log --since "2026-11-21 03:00" job; "$FAIRLOCK" log --since @1795230000'
+	[ "$(head -n 3 shown)" = $'no events\nno events since Nov 21 03:00:00\nno events since Nov 21 03:00:00' ]
 }
 
 @test "status prints only ASCII characters if the locale has no others" {

@@ -248,6 +248,7 @@ NOTHING = say(["log", str(NOW), [], "", [], []])
 STRANGER = say(["log", str(NOW), ENTRIES[3:5], REDISSON, LAST, []])
 
 SLOTS = say([[0, 8191, ["127.0.0.1", 7000, "a"], ["127.0.0.1", 7002, "b"]], [8192, 16383, ["", 7001, "c"]]])
+LOGS = say(["7", ["fairlock_log:{job}"]]) + say(["0", ["fairlock_log:{{x}}", "fairlock_log:x{y}"]])
 SCAN = say(["7", ["fairlock:{job}"]]) + say(["0", ["fairlock:{other}", "fairlock:{x}"]])
 NAMES = SCAN + say("job") + say("other") + say("x{y}")
 
@@ -345,4 +346,6 @@ SHOWN = {
         ]
         for key, said in {"[": doctor_info(BAD_SETTINGS, hello=CLUSTER), "\\": doctor_info(hello=CLUSTER)}.items()
     },
+    "]": [text(HELLO, PAUSE, LOGS, say("job"), ["_"], LOG, NOTHING), text(HELLO, PAUSE, LOGS, say("x"), say("x{y}"), STRANGER, LOG)],
+    "^": [text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, LOGS, say("job"), say("x{y}"), LOG, LOG, END, CLUSTER, say(["0", []]))],
 }

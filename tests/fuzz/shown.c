@@ -57,6 +57,8 @@ static const struct {
 	{SOCKET, "doctor -q", PEOPLE},
 	{SEEDS, "doctor", PEOPLE},
 	{SEEDS, "doctor --json", JSON},
+	{SOCKET, "log", PEOPLE},
+	{SEEDS, "log --json --since 1w", JSON},
 };
 
 static void check_output(enum form form)

@@ -71,6 +71,12 @@ entry() {
 	assert_equal "$(ids)" "$((now - 1000))-1"
 	look '' 0
 	assert_equal "$(ids)" ''
+	look '' "@$((now - 20001))"
+	assert_equal "$(ids)" "$((now - 1000))-1 $((now - 20000))-1"
+	look '' "@$((now - 1000))"
+	assert_equal "$(ids)" "$((now - 1000))-1"
+	look '' "@$((now - 999))"
+	assert_equal "$(ids)" ''
 	look '' 4611686018427387903
 	assert_equal "$(ids)" "$((now - 1000))-1 $((now - 20000))-1"
 }

@@ -283,7 +283,7 @@ check_each_of_watcher() {
 	NAMES=(backup-db)
 	check_each watcher 'status NAME' 'queue NAME' 'log NAME'
 	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" wrap "${NAMES[0]}" true # so that there is a lock to list
-	check_each monitor status
+	check_each monitor status log
 }
 
 @test "a user that only looks without a word of the rule gets status 77, which names the word" {
