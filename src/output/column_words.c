@@ -17,6 +17,7 @@ static const struct {
 	{"PID", "process ID", " process procid "},
 	{"USER", "user of the process", " uid login username "},
 	{"COMMAND", "command of the process", " cmd comm args exe "},
+	{"REASON", "why the process wants the lock: its --reason", " why note message "},
 	{"CLIENT", "fairlock or redisson", " program lib type "},
 	{"HELD_MS", "how long the lock is or was held, in milliseconds", " "},
 	{"HELD", "how long the lock is or was held", " age elapsed etime since duration "},
