@@ -22,6 +22,9 @@ make matrix           all tests on every Redis and Valkey that Debian has; takes
 make coverage         the lines and branches that the tests reach, of src/ and lua/
 make valgrind         no leak, no descriptor left open
 make bench            measure fairlock beside other lock tools; ROUNDS=300
+make pictures         the pictures of README and manual anew, from the real program: man/pictures/*.svg
+make html             the manual for a browser: $(BUILD)/html/index.html
+
 make lint             form, likely mistakes, the layers; make format puts C into form
 make clean            make distclean removes what was fetched, too
 
@@ -186,6 +189,16 @@ bench:
 	$(MAKE) all $(BENCHES)
 	BUILD=$(BUILD) BUILDROOT=$(BUILDROOT) tests/bench/run $(ROUNDS)
 
+# "make check" tells when their words are no longer what the program says.
+pictures:
+	.ci/setup build run test
+	$(MAKE) all $(CLOCKWORK)
+	BUILD=$(BUILD) tests/pictures/run
+
+html:
+	.ci/setup html
+	man/html $(BUILD)/html
+
 lint:
 	.ci/setup build lint
 	$(MAKE) $(BUILD)/scripts.c $(BUILD)/flags
@@ -203,4 +216,4 @@ distclean:
 	rm -rf $(BUILD) $(BUILDROOT)
 
 .PHONY: help tests deb deps check check-built matrix check-interop check-model fuzz fuzz-targets torture check-deb \
-	coverage valgrind bench demo lint format clean distclean
+	coverage valgrind bench demo pictures html lint format clean distclean

@@ -20,10 +20,15 @@ local function tell_outsiders()
 end
 
 -- Writes the end of the hold that our hash describes into the log, and forgets it. The next grant, or save,
--- does so in our hash.
-local function end_hold(event, time)
+-- does so in our hash. status, cause: how COMMAND ended, if the caller knows. During the rest of a --min-hold
+-- our hash knows it: see holds.lua.
+local function end_hold(event, time, status, cause)
 	local token = int(state.token or 0)
-	record(event, time, state.owner, token, state.by, state.waited, time - (state.since or time))
+	if state.keep and not status then
+		status, cause = string.match(state.holds or '', '^k%S+ (%d*):([%w-]*)')
+	end
+	record(event, time, state.owner, token, state.by, state.waited, time - (state.since or time),
+		status, cause)
 	state.ended = token
 	state.owner, state.holds, state.taken_up, state.by, state.keep = nil, nil, nil, nil, nil
 	state.unsaved_end = true

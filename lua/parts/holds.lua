@@ -7,9 +7,17 @@ end
 
 -- The holds of the present owner, as "wREQUEST aREQUEST dREQUEST gREQUEST": w taken by wrap, a by
 -- acquire; of what is over, d: a release that may be repeated, g: a hold that somebody gave back. Only
--- "kREQUEST": all is over but a --min-hold; REQUEST gave the last hold back.
+-- "kREQUEST STATUS:CAUSE": all is over but a --min-hold; REQUEST gave the last hold back, and this is how its
+-- COMMAND ended.
 local function has_hold(entry)
 	return string.find(state.holds or '', entry, 1, true) ~= nil
+end
+
+-- The present holder, for people: its owner id, what is known about it, and for how many ms it has held the
+-- lock. '', '' and -1: unknown, or nobody holds the lock.
+local function about(owner)
+	local ours = owner and state.owner == owner
+	return owner or '', ours and state.by or '', ours and state.since and math.max(0, now - state.since) or -1
 end
 
 -- Present means subscribed, in either way. The count that PUBLISH returns would include pattern

@@ -177,12 +177,13 @@ end
 
 -- Writes an event into the log, and counts it (take counts grants). The log forgets, and what is counted may
 -- not fall.
-local function record(event, time, owner, token, by, waited, held)
+local function record(event, time, owner, token, by, waited, held, status, cause)
 	if event ~= 'released' and event ~= 'left' and event ~= 'granted' then
 		note('HINCRBY', STATE, 'n:' .. event, 1)
 	end
 	local entry = {'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', time == now and stamp or time,
-		'owner', owner, 'token', token or '', 'by', by or '', 'waited', waited or '', 'held', held or ''}
+		'owner', owner, 'token', token or '', 'by', by or '', 'waited', waited or '', 'held', held or '',
+		'status', status or '', 'cause', cause or ''}
 	if math.abs(now - state.logged) < FRESH_MS and note('XADD', LOG, 'NOMKSTREAM', unpack(entry)) then
 		return
 	end

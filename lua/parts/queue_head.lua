@@ -340,13 +340,13 @@ local function forget_start()
 	state.started = number(before or nil)
 end
 
--- Ends the hold of `owner` for good and wakes the next.
-local function let_go(owner, event)
+-- Ends the hold of `owner` for good and wakes the next. status, cause: as for end_hold.
+local function let_go(owner, event, status, cause)
 	call('DEL', LOCK)
 	if state.owner == owner then
-		end_hold(event, now)
+		end_hold(event, now, status, cause)
 	else
-		record(event, now, owner)
+		record(event, now, owner, nil, nil, nil, nil, status, cause)
 	end
 	pass_on()
 end

@@ -23,7 +23,7 @@ if SHARDED and state.length == state.ours and state.scores == state.ours and now
 	if in_order and lease and secret ~= '' and now - seen < SILENT_MS and note('HSET', LOCK, first, '1') then
 		call('HDEL', LOCK, id)
 		tell_keeper()
-		end_hold('released', now)
+		end_hold('released', now, status, cause)
 		call('LPOP', QUEUE)
 		call('ZREM', TIMEOUTS, first)
 		call('HDEL', STATE, 't:' .. first, 'd:' .. first)

@@ -10,7 +10,7 @@
 --       8 again    '1' when an earlier copy of this request may have arrived, or the connection is a
 --                  new one, else '0'
 --       9 limit    do not join behind so many present waiters, or ''
---      10 by       host, pid, user and command of the caller, separated by tabs
+--      10 by       host, pid, user and command of the caller, and perhaps a reason, separated by tabs
 --      11 period   do not run if a COMMAND was started less than nine tenths of so many ms ago, or ''
 --      12 strays   how many requests this process has left under way on connections that are no more
 --      13 secret   hexadecimal digits, when the lock can be handed to the caller, which takes the message
@@ -21,12 +21,14 @@
 -- Returns {'granted', owner, token, ttl ms, waited ms, hold count}
 --         {'queued', ticket, ask again in ms at the latest, 1 when first else 0, ttl of the lock in ms,
 --          now ms}
---         {'busy', owner, by}       mode 'try', or held back after a restart
---         {'full', waiters}
---         {'ran', ms ago}           a COMMAND was started too short a time ago; the waiter has left
---         {'removed'}               somebody took the waiter out of the queue; or this is a late copy
+--         {'busy', owner, by, held} mode 'try', or held back after a restart
+--         {'full', waiters, owner, by, held}
+--         {'ran', ms ago, owner, by, held}  a COMMAND was started too short a time ago; the waiter has left
+--         {'removed', owner, by, held}      somebody took the waiter out of the queue
+--         {'removed'}               this is a late copy, or all of it was given back
 --         {'spelled', name}         another spelling of this name is in use
 --         {'version', theirs, ours} the lock is in use by another version of this protocol
+--         owner, by, held: of the holder, as `view` returns them (busy: of the first waiter if the lock is free)
 
 local id, hold, lease, mode = ARGV[2], ARGV[4] .. ARGV[3], tonumber(ARGV[5]), ARGV[6]
 local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
@@ -69,7 +71,7 @@ end
 local function too_soon()
 	remember(period)
 	touch()
-	return {'ran', math.max(0, now - state.started)}
+	return {'ran', math.max(0, now - state.started), about(owner)}
 end
 
 -- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
@@ -222,7 +224,7 @@ elseif owner == id then
 end
 
 if gone then
-	return {'removed'}
+	return {'removed', about(owner)}
 elseif ticket and ran() and not known(id) and has_ended(id, 'left') then
 	return too_soon() -- it was answered so, and has not heard it
 end
@@ -264,14 +266,14 @@ if mode == 'try' then
 	if passed_over > 0 or was_amiss then
 		settle()
 	end
-	return {'busy', owner or first or '', state.by or ''}
+	return {'busy', about(owner or first)}
 end
 if not ticket then
 	if limit then
 		local waiters = count_present(limit)
 		if waiters >= limit then
 			settle()
-			return {'full', waiters}
+			return {'full', waiters, about(owner)}
 		end
 	end
 	ticket = known(id)

@@ -5,7 +5,8 @@
 --       4 strays    as for acquire
 --       5 mode      'own': the waiter itself leaves; 'remove': somebody else takes it out
 --
--- Returns {'left'}     it is out
+-- Returns {'left', owner, by, held}  it is out; the holder as `view` has it, '' if that was the waiter itself
+--         {'left'}     somebody else asked, and it was out already
 --         {'late'}     this is a late copy
 --         {'unknown'}  somebody else asked, and there is no such waiter
 --         {'spelled', name}  another spelling of this name is in use
@@ -39,6 +40,7 @@ local was_queued = call('ZSCORE', TIMEOUTS, id)
 check_queue()
 local was_first = call('LINDEX', QUEUE, 0) == id
 
+local holder, about_holder, held = about(owner)
 local kind = not by_other and (has_hold('w' .. request) and 'w' or has_hold('a' .. request) and 'a')
 
 if by_other and not was_queued then
@@ -73,4 +75,7 @@ elseif was_first then
 	announce(call('PTTL', LOCK))
 end
 settle()
-return {'left'}
+if kind then
+	return {'left', '', '', -1}
+end
+return {'left', holder, about_holder, held}

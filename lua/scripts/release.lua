@@ -10,6 +10,8 @@
 --       6 again     '1' when an earlier copy of this request may have arrived
 --       7 min       with 'own': the lock stays held for so many ms from its grant on, or ''
 --       8 strays    as for acquire
+--       9 status    of COMMAND, as a shell shows it, or ''; for the log only
+--      10 cause     why COMMAND ended: 'exit', 'max-hold', 'lost', the name of a signal; or ''
 --
 -- Returns {'released', holds left}
 --         {'kept', ms}             the last hold was given back; the lock stays held for the rest of its min
@@ -21,7 +23,7 @@
 
 local id, request, mode = ARGV[2], ARGV[3], ARGV[4]
 local token, again, min = tonumber(ARGV[5]), ARGV[6] == '1', tonumber(ARGV[7])
-local strays = tonumber(ARGV[8]) or 0
+local strays, status, cause = tonumber(ARGV[8]) or 0, ARGV[9], ARGV[10]
 
 local refusal = denied and may_not_write()
 if refusal then
@@ -56,7 +58,7 @@ if owner == id and state.owner == id and count == 1 and kept_ms == 0 and state.h
 	if state.empty then
 		tell_keeper()
 		call('DEL', LOCK)
-		end_hold('released', now)
+		end_hold('released', now, status, cause)
 		touch()
 		tell_outsiders()
 		return {'released', 0}
@@ -115,7 +117,7 @@ end
 -- waiter knows when it ends.
 local function keep()
 	call('PEXPIRE', LOCK, kept_ms)
-	set_holds('k' .. request)
+	set_holds('k' .. request .. ' ' .. (status or '') .. ':' .. (cause or ''))
 	call('HSET', STATE, 'until', now + kept_ms, 'keep', state.keep)
 	announce(kept_ms)
 	settle()
@@ -148,7 +150,7 @@ local function give_back(entry)
 	end
 	local left = count > 1 and call('HINCRBY', LOCK, id, -1) or 0
 	if left == 0 then
-		let_go(id, 'released')
+		let_go(id, 'released', status, cause)
 	elseif entry then
 		end_entry(entry, 'd' .. request)
 		if mode == 'any' then

@@ -38,9 +38,9 @@ for i, waiter in ipairs(call('LRANGE', QUEUE, 0, PLACES - 1)) do
 end
 waiters = waiters + math.max(0, call('LLEN', QUEUE) - PLACES)
 
--- User and command, from wherever they run.
+-- User and command, from wherever they run and for whatever reason.
 local function job(by)
-	return string.match(by, '^[^\t]*\t[^\t]*\t(.*)$') or by
+	return string.match(by, '^[^\t]*\t[^\t]*\t([^\t]*\t[^\t]*)') or by
 end
 
 local function add(samples, held)
@@ -72,9 +72,6 @@ local function usual(by)
 	return {#of_job, median(of_job), #of_all, median(of_all)}
 end
 
-local ours = owner and state.owner == owner
-local token = ours and int(state.token or 0) or ''
-local by = ours and state.by or ''
-return {'view', place, waiters, owner or '', by,
-	ours and state.since and math.max(0, now - state.since) or -1, token,
-	token ~= '' and token ~= known_token and usual(by) or {}}
+local holder, by, held = about(owner)
+local token = owner and state.owner == owner and int(state.token or 0) or ''
+return {'view', place, waiters, holder, by, held, token, token ~= '' and token ~= known_token and usual(by) or {}}

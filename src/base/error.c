@@ -8,7 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/shorten.h"
 #include "base/utf8.h"
+
+#define OBJECT_CHARACTERS 60 /* so much is left of an object in any case */
 
 #define LINE_MAX_BYTES 1024
 
@@ -23,16 +26,42 @@ int fail(struct error *err, enum status status, const char *format, ...)
 	return -1;
 }
 
+int fail_about(struct error *err, enum status status, const char *verb, const char *object,
+	       const char *cause)
+{
+	const size_t others = strlen("cannot  : ") + strlen(verb) + strlen(cause);
+	const size_t room = others + OBJECT_CHARACTERS < MESSAGE_CHARACTERS
+				    ? MESSAGE_CHARACTERS - others
+				    : OBJECT_CHARACTERS;
+	char shown[4 * MESSAGE_CHARACTERS + 1];
+
+	fail(err, status, "cannot %s %s: %s", verb, object, cause);
+	tame(err->text); /* a control character may become several */
+	if (!shorten_end(err->text, MESSAGE_CHARACTERS))
+		return -1;
+	fail(err, status, "cannot %s %s: %s", verb, shorten_middle(shown, room, object), cause);
+	tame(err->text);
+	shorten_end(err->text, MESSAGE_CHARACTERS);
+	return -1;
+}
+
 void tame(char *text)
 {
+	char *end = text;
+
 	while (*text) {
 		uint32_t code = 0;
-		size_t length = utf8_decode(text, &code);
+		const size_t length = utf8_decode(text, &code);
 
-		if (length == 0 || utf8_is_control(code))
-			memset(text, '?', length > 0 ? length : 1);
+		if (length == 0 || utf8_is_harmful(code)) {
+			*end++ = '?';
+		} else {
+			memmove(end, text, length);
+			end += length;
+		}
 		text += length > 0 ? length : 1;
 	}
+	*end = '\0';
 }
 
 /* A pipe that is ready has room for a line; a terminal that Ctrl-S holds up is not ready. */

@@ -28,8 +28,14 @@ struct error {
 __attribute__((format(printf, 3, 4))) int fail(struct error *err, enum status status,
 					       const char *format, ...);
 
-/* Makes foreign text (a name, a server's reply) safe to print: control characters and bytes that
- * are not UTF-8 become '?', so that it cannot break the line or drive the terminal. */
+/* Fails with "cannot VERB OBJECT: CAUSE". If that is too long for a message, the object loses its
+ * middle, and then the cause its end. */
+int fail_about(struct error *err, enum status status, const char *verb, const char *object,
+	       const char *cause);
+
+/* Makes foreign text (a name, a server's reply) safe to print: each harmful character, and each
+ * byte that is not UTF-8, becomes '?', so that it cannot break or turn the line or drive the
+ * terminal. */
 void tame(char *text);
 
 /* Prints "fairlock: TEXT" on standard error, in one write. */

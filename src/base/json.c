@@ -1,5 +1,4 @@
-/* A value puts the comma that is due before it, so that nobody needs to know which one is the last.
- */
+/* A value puts the comma that is due before it, so that the last one needs no special care. */
 #include "base/json.h"
 
 #include <inttypes.h>
@@ -37,6 +36,11 @@ void json_close(struct json *json, char bracket)
 		putchar('\n');
 }
 
+static void put_escaped(uint32_t code)
+{
+	printf("\\u%04" PRIx32, code);
+}
+
 static void put_quoted(const char *text)
 {
 	putchar('"');
@@ -46,8 +50,8 @@ static void put_quoted(const char *text)
 
 		if (length == 0)
 			fputs(UTF8_REPLACEMENT, stdout);
-		else if (utf8_is_control(code))
-			printf("\\u%04" PRIx32, code);
+		else if (utf8_is_harmful(code))
+			put_escaped(code);
 		else if (code == '"' || code == '\\')
 			printf("\\%c", (int)code);
 		else
@@ -64,6 +68,21 @@ void json_text(struct json *json, const char *key, const char *text)
 		put_quoted(text);
 	else
 		fputs("null", stdout);
+}
+
+/* Outside of strings all is ASCII. */
+void json_print_made(const char *text)
+{
+	while (*text) {
+		uint32_t code = 0;
+		const size_t length = utf8_decode(text, &code);
+
+		if (length > 0 && code >= 0x7f && utf8_is_harmful(code))
+			put_escaped(code);
+		else
+			fwrite(text, 1, length > 0 ? length : 1, stdout);
+		text += length > 0 ? length : 1;
+	}
 }
 
 void json_printf(struct json *json, const char *key, const char *format, ...)

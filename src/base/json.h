@@ -16,8 +16,11 @@ void json_open(struct json *json, const char *key, char bracket);
 /* The bracket is '}' or ']'. The outermost ends the line. */
 void json_close(struct json *json, char bracket);
 
-/* A string; null for NULL and "". What is no UTF-8 becomes U+FFFD. */
+/* A string; null for NULL and "". Bytes that are no UTF-8 become U+FFFD. */
 void json_text(struct json *json, const char *key, const char *text);
+
+/* Prints JSON that is made already, with the harmful characters of its strings escaped. */
+void json_print_made(const char *text);
 
 /* A number, true, false or null, as printf writes it. */
 __attribute__((format(printf, 3, 4))) void json_printf(struct json *json, const char *key,

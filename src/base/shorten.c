@@ -1,7 +1,7 @@
 /* Counts characters, not columns: a message is no table. */
 #include "base/shorten.h"
 
-#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -22,26 +22,59 @@ static size_t length_of(const char *text, size_t count)
 	return (size_t)(end - text);
 }
 
-const char *shorten(char shown[SHORT_MAX_BYTES], const char *text)
+/* The beginning of the last `count` characters. */
+static const char *tail_of(const char *text, size_t count)
 {
-	const size_t whole = length_of(text, SHORT_CHARACTERS);
-	const size_t kept = text[whole] ? length_of(text, SHORT_CHARACTERS - strlen(dots)) : whole;
+	const char *tail = text;
+
+	for (size_t i = length_of(text, count); text[i] != '\0'; i += length_of(text + i, 1))
+		tail += length_of(tail, 1);
+	return tail;
+}
+
+size_t count_characters(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text; count++)
+		text += length_of(text, 1);
+	return count;
+}
+
+const char *shorten_to(char *shown, size_t characters, const char *text)
+{
+	const size_t whole = length_of(text, characters);
+	const size_t mark = strlen(dots) < characters ? strlen(dots) : characters;
+	const size_t kept = text[whole] ? length_of(text, characters - mark) : whole;
 
 	memcpy(shown, text, kept);
-	strcpy(shown + kept, text[whole] ? dots : "");
+	snprintf(shown + kept, mark + 1, "%s", text[whole] ? dots : "");
 	return shown;
 }
 
-const char *shorten_path(char shown[SHORT_PATH_BYTES], const char *path)
+const char *shorten(char shown[SHORT_MAX_BYTES], const char *text)
 {
-	const size_t length = strlen(path);
-	const char *end = path;
+	return shorten_to(shown, SHORT_CHARACTERS, text);
+}
 
-	if (length < SHORT_PATH_BYTES)
-		return strcpy(shown, path);
-	end += length - (SHORT_PATH_BYTES - 1 - strlen(dots));
-	while (((unsigned char)*end & 0xc0) == 0x80) /* in the middle of a character of UTF-8 */
-		end++;
-	strcpy(shown, dots);
-	return strcat(shown, end);
+const char *shorten_middle(char *shown, size_t characters, const char *text)
+{
+	const size_t head = (characters - strlen(dots)) / 2;
+	const size_t head_length = length_of(text, head);
+
+	if (text[length_of(text, characters)] == '\0')
+		return strcpy(shown, text);
+	memcpy(shown, text, head_length);
+	strcpy(shown + head_length, dots);
+	strcat(shown + head_length, tail_of(text, characters - strlen(dots) - head));
+	return shown;
+}
+
+bool shorten_end(char *text, size_t characters)
+{
+	const bool is_longer = text[length_of(text, characters)] != '\0';
+
+	if (is_longer)
+		strcpy(text + length_of(text, characters - strlen(dots)), dots);
+	return is_longer;
 }

@@ -1,16 +1,28 @@
-/* Cuts names, commands, reasons and paths that other people wrote, so that a message stays short.
- */
+/* Cuts names, commands and reasons that other people wrote, so that a message stays short. */
 #pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
 
 #define SHORT_CHARACTERS 40
 #define SHORT_MAX_BYTES (4 * SHORT_CHARACTERS + 1)
+
+/* The room of a message behind "fairlock: ": the line stays under 160 characters. */
+#define MESSAGE_CHARACTERS 149
 
 /* Copies text into shown. Text of more than 40 characters ends in "..." there, which counts among
  * the 40. Never cuts a character of UTF-8 in two. Returns shown. */
 const char *shorten(char shown[SHORT_MAX_BYTES], const char *text);
 
-#define SHORT_PATH_BYTES 61
+/* The same for another number of characters, each of which may take four bytes, and a zero byte. */
+const char *shorten_to(char *shown, size_t characters, const char *text);
 
-/* Copies a path into shown. Of one that is longer than 60 bytes the end is kept, behind "...".
- * Returns shown. */
-const char *shorten_path(char shown[SHORT_PATH_BYTES], const char *path);
+/* How many characters a text has. A byte that is not UTF-8 counts as one. */
+size_t count_characters(const char *text);
+/* The same for at most `characters`, with the dots in the middle: shown has 4 * characters + 1
+ * bytes. For paths and addresses, where both ends help. */
+const char *shorten_middle(char *shown, size_t characters, const char *text);
+
+/* Cuts text where it is, to at most `characters`, the three dots included. Returns whether it was
+ * longer. */
+bool shorten_end(char *text, size_t characters);

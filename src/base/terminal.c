@@ -84,12 +84,11 @@ void terminal_measure(struct terminal *terminal, int fd)
 	terminal->rows = size.ws_row;
 }
 
-/* These characters turn the direction of writing, or hide: on a screen they are a trap. */
-static bool is_invisible(uint32_t code)
+/* These characters are harmful, or hide. */
+static bool is_trap(uint32_t code)
 {
-	return (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-	       (code >= 0x2060 && code <= 0x206f) || code == 0xfeff || code == 0xad ||
-	       code == 0x61c;
+	return utf8_is_harmful(code) || (code >= 0x200b && code <= 0x200d) ||
+	       (code >= 0x2060 && code <= 0x206f) || code == 0xfeff || code == 0xad;
 }
 
 /* One character on the screen. */
@@ -106,8 +105,7 @@ static size_t next(const struct terminal *terminal, const char *text, struct cel
 	const size_t length = utf8_decode(text, &code);
 
 	*cell = (struct cell){text, length, -1};
-	if (length > 0 &&
-	    (code < 0x80 ? !utf8_is_control(code) : terminal->utf8 && !is_invisible(code)))
+	if (length > 0 && (code < 0x80 ? !utf8_is_control(code) : terminal->utf8 && !is_trap(code)))
 		cell->width = wcwidth((wchar_t)code);
 	if (cell->width < 0)
 		*cell = (struct cell){"?", 1, 1};

@@ -2,6 +2,8 @@
 #include "cli/config_file.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,8 @@
 
 #define FILE_MAX_BYTES 65536
 #define LINE_MAX_BYTES 4096
+#define WHERE_MAX_BYTES (PATH_MAX + 16)
+#define CAUSE_MAX_BYTES 384
 
 /* One line of a configuration file. */
 struct config_line {
@@ -20,12 +24,17 @@ struct config_line {
 	char *text;
 };
 
-static int refuse(const struct config_line *line, struct error *err, const char *cause)
+__attribute__((format(printf, 3, 4))) static int refuse(const struct config_line *line,
+							struct error *err, const char *format, ...)
 {
-	char shown[SHORT_PATH_BYTES];
+	char where[WHERE_MAX_BYTES], cause[CAUSE_MAX_BYTES];
+	va_list args;
 
-	return fail(err, STATUS_CONFIG, "cannot read %s:%u: %s",
-		    shorten_path(shown, line->origin.path), line->origin.line, cause);
+	va_start(args, format);
+	vsnprintf(cause, sizeof(cause), format, args);
+	va_end(args);
+	snprintf(where, sizeof(where), "%.*s:%u", PATH_MAX, line->origin.path, line->origin.line);
+	return fail_about(err, STATUS_CONFIG, "read", where, cause);
 }
 
 static char *trim(char *text)
@@ -44,32 +53,20 @@ static char *trim(char *text)
 static int refuse_key(const struct config_line *line, const char *key, const struct option_row *row,
 		      struct error *err)
 {
-	char shown[SHORT_MAX_BYTES], cause[SHORT_MAX_BYTES + 80];
 	const struct option_row *other;
+	char shown[SHORT_MAX_BYTES];
 	struct nearest nearest;
 
+	if (row)
+		return refuse(line, err, "a file cannot set --%s", row->name);
 	nearest_begin(&nearest, key);
 	for (size_t i = 0; (other = option_at(i)) != NULL; i++)
 		if (other->sources & SOURCE_FILE)
 			nearest_try(&nearest, other->name);
 	shorten(shown, key);
-	if (row)
-		snprintf(cause, sizeof(cause), "a file cannot set --%s", row->name);
-	else if (*nearest.best)
-		snprintf(cause, sizeof(cause), "there is no key '%s', did you mean %s?", shown,
-			 nearest.best);
-	else
-		snprintf(cause, sizeof(cause), "there is no key '%s'", shown);
-	return refuse(line, err, cause);
-}
-
-/* Passwords and names of users may have quotes. */
-static bool is_quoted(const struct option_row *row, const char *value)
-{
-	const size_t length = strlen(value);
-
-	return row->kind != OPTION_TEXT && length > 1 && strchr("'\"", *value) &&
-	       value[length - 1] == *value;
+	return *nearest.best ? refuse(line, err, "there is no key '%s', did you mean %s?", shown,
+				      nearest.best)
+			     : refuse(line, err, "there is no key '%s'", shown);
 }
 
 /* Cuts "key = value" in two. Sets both to "" for an empty line or a comment. */
@@ -101,6 +98,14 @@ static int split_line(const struct config_line *line, char **key, char **value, 
 	return 0;
 }
 
+/* As a shell or TOML would have it. Here the quotes would be a part of the value. */
+static bool is_quoted(const char *value)
+{
+	const size_t length = strlen(value);
+
+	return length > 1 && strchr("'\"", value[0]) && value[length - 1] == value[0];
+}
+
 /* Checks a line, and sets its option if the command has it and no source that goes first has set
  * it. */
 static int read_line(struct options *options, const struct options *before, unsigned command,
@@ -117,11 +122,11 @@ static int read_line(struct options *options, const struct options *before, unsi
 	row = option_named(key);
 	if (row == NULL || !(row->sources & SOURCE_FILE))
 		return refuse_key(line, key, row, err);
-	if (is_quoted(row, value))
-		return refuse(line, err, "write the value without quotes");
+	if (is_quoted(value) && strcmp(key, "password") != 0)
+		return refuse(line, err, "the value of %s takes no quotes", key);
 	counts = options_takes(before, row, command, SOURCE_FILE);
 	if (options_set(counts ? options : NULL, row, value, line->origin))
-		return refuse(line, err, options_refuse(cause, row, value));
+		return refuse(line, err, "%s", options_refuse(cause, row, value));
 	return 0;
 }
 
@@ -154,19 +159,17 @@ static int read_lines(struct options *options, unsigned command, const char *pat
 static int read_open_file(struct options *options, unsigned command, int fd, const char *path,
 			  char **text, struct error *err)
 {
-	char buffer[FILE_MAX_BYTES + 1], shown[SHORT_PATH_BYTES];
+	char buffer[FILE_MAX_BYTES + 1];
 	ssize_t length = read_file(fd, buffer, sizeof(buffer));
 
 	if (length < 0)
-		return fail(err, STATUS_CONFIG, "cannot read %s: %s", shorten_path(shown, path),
-			    strerror(errno));
+		return fail_about(err, STATUS_CONFIG, "read", path, strerror(errno));
 	if (length > FILE_MAX_BYTES)
-		return fail(err, STATUS_CONFIG, "cannot read %s: it is longer than %d bytes",
-			    shorten_path(shown, path), FILE_MAX_BYTES);
+		return fail_about(err, STATUS_CONFIG, "read", path,
+				  "it is longer than 65536 bytes");
 	*text = malloc((size_t)length + 1 + strlen(path) + 1);
 	if (*text == NULL)
-		return fail(err, STATUS_OS, "cannot read %s: %s", shorten_path(shown, path),
-			    strerror(errno));
+		return fail_about(err, STATUS_OS, "read", path, strerror(errno));
 	memcpy(*text, buffer, (size_t)length);
 	(*text)[length] = '\0';
 	/* the origins of options point to the path */

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 
+#define REASON_BYTES 200
 #define DAY_MS 86400000
 #define YEAR_MS (INT64_C(365) * DAY_MS)
 /* Half, so that no deadline overflows when it is added to a clock. */
@@ -26,6 +27,8 @@ enum {
 #define COLUMNS(member) OPTION_COLUMNS, MEMBER(member), 1, INT_MAX, "a list of columns"
 #define ID(kind, member) kind, MEMBER(member), 1, INT_MAX, "an owner ID"
 #define URL(member) OPTION_URL, MEMBER(member), 1, INT_MAX, "a URL"
+#define REASON(member)                                                                             \
+	OPTION_REASON, MEMBER(member), 0, REASON_BYTES, "plain text of at most 200 bytes"
 #define DURATION(member, min, max, expects) OPTION_DURATION, MEMBER(member), min, max, expects
 #define PERIOD(member, min, max, expects) OPTION_PERIOD, MEMBER(member), min, max, expects
 #define NUMBER(member, min) OPTION_NUMBER, MEMBER(member), min, INT64_MAX, "a number"
@@ -74,6 +77,12 @@ const struct option_row option_rows[] = {
 	 TAKE | COMMAND_RENEW | COMMAND_DOCTOR, SOURCE_ALL},
 	{'E', "conflict-exit-code", "N", "the exit status when the lock was not obtained", "75",
 	 INT(conflict_status, 0, 255, "a number from 0 to 255"), TAKE, SOURCE_ALL},
+	{0, "skip", "", "do nothing, and say nothing, if the lock is busy (-n -q -E 0)", "",
+	 FLAG(skip), TAKE, SOURCE_FLAG},
+	{0, "report", "DUR", "without a terminal, report every DUR which waiters are ahead", "",
+	 DURATION(report_ms, 1000, LONGEST_MS, "a duration from 1s"), TAKE, SOURCE_ALL},
+	{0, "reason", "TEXT", "show others TEXT instead of COMMAND's arguments", "", REASON(reason),
+	 TAKE, SOURCE_ALL},
 	{0, "max-queue", "N", "fail at once if N waiters are there already", "",
 	 NUMBER(max_queue, 0), TAKE, SOURCE_ALL},
 	{0, "replicas", "N", "require N replicas to confirm the lock", "", NUMBER(replicas, 0),

@@ -13,6 +13,7 @@
 #include "base/number.h"
 #include "base/shorten.h"
 #include "base/signal_names.h"
+#include "base/utf8.h"
 #include "cli/command.h"
 #include "redis/server_url.h"
 
@@ -106,6 +107,21 @@ static int parse_on_lost(const char *value, int64_t *number)
 	return -1;
 }
 
+/* Other people read it on their terminals. */
+static int parse_reason(const char *value, int64_t *number)
+{
+	*number = (int64_t)strlen(value);
+	while (*value) {
+		uint32_t code;
+		const size_t length = utf8_decode(value, &code);
+
+		if (length == 0 || utf8_is_harmful(code))
+			return -1;
+		value += length;
+	}
+	return 0;
+}
+
 static int parse_value(const struct option_row *row, const char *value, int64_t *number)
 {
 	switch (row->kind) {
@@ -119,6 +135,8 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 	case OPTION_WAITER:
 		*number = (int64_t)strlen(value);
 		return 0;
+	case OPTION_REASON:
+		return parse_reason(value, number);
 	case OPTION_DURATION:
 	case OPTION_PERIOD:
 		return duration_parse(value, number);
@@ -142,6 +160,7 @@ static void store(void *member, enum option_kind kind, const char *value, int64_
 	case OPTION_TEXT:
 	case OPTION_FILE:
 	case OPTION_URL:
+	case OPTION_REASON:
 	case OPTION_COLUMNS:
 	case OPTION_OWNER:
 	case OPTION_WAITER:
@@ -221,6 +240,10 @@ int options_settle(struct options *options, const struct command *command, struc
 {
 	const int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
 
+	if (options->skip) {
+		options->no_wait = options->quiet = true;
+		options->conflict_status = STATUS_OK;
+	}
 	if (options->wait_ms == 0)
 		options->no_wait = true;
 	if (command->bit == COMMAND_WRAP && options->kill_after_ms >= 0 &&

@@ -63,9 +63,12 @@ struct options {
 	bool verbose;
 	bool syslog;
 	bool no_wait;     /* also when wait_ms is 0 */
+	bool skip;        /* no_wait, quiet, and conflict_status is 0 */
 	int64_t wait_ms;  /* -1: for ever */
 	int64_t lease_ms; /* 0: the default (renew: that of the grant) */
 	int conflict_status;
+	int64_t report_ms; /* 0: no reports */
+	const char *reason;
 	int64_t max_queue; /* -1: no limit */
 	int64_t replicas;  /* 0: none need to know */
 	const char *shell_command;
@@ -107,6 +110,7 @@ enum option_kind {
 	OPTION_TEXT,     /* const char *; the bounds are for its length */
 	OPTION_FILE,     /* the same: a path */
 	OPTION_URL,      /* the same, and may hide a password */
+	OPTION_REASON,   /* the same, for other people to read */
 	OPTION_COLUMNS,  /* the same: of a table */
 	OPTION_OWNER,    /* the same: the id of a holder */
 	OPTION_WAITER,   /* the same: the id of a waiter */

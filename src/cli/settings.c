@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/shorten.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/read_file.h"
@@ -126,20 +125,19 @@ static const char *find_fault(const char *text, size_t length, size_t line)
 
 static int read_password_file(const char *path, char **password, struct error *err)
 {
-	char text[PASSWORD_MAX_BYTES + 2], shown[SHORT_PATH_BYTES];
+	char text[PASSWORD_MAX_BYTES + 2];
 	const ssize_t length = read_file(read_file_open(path), text, sizeof(text) - 1);
-	const char *fault = length < 0 ? strerror(errno) : NULL;
-	size_t line = 0;
+	const char *fault;
+	size_t line;
 	int failed;
 
-	if (!fault) {
-		text[length] = '\0';
-		line = strcspn(text, "\n");
-		fault = find_fault(text, (size_t)length, line);
-	}
+	if (length < 0)
+		return fail_about(err, STATUS_CONFIG, "read password file", path, strerror(errno));
+	text[length] = '\0';
+	line = strcspn(text, "\n");
+	fault = find_fault(text, (size_t)length, line);
 	if (fault)
-		return fail(err, STATUS_CONFIG, "cannot read password file %s: %s",
-			    shorten_path(shown, path), fault);
+		return fail_about(err, STATUS_CONFIG, "read password file", path, fault);
 	text[line] = '\0';
 	failed = copy(text, password, err);
 	explicit_bzero(text, sizeof(text));
@@ -159,15 +157,21 @@ static int find_password(struct server *server, struct options *options, bool fi
 	}
 	if (options->password && !file_is_flag) {
 		options->password_source = PASSWORD_TEXT;
+		server->password_from =
+			options_origin(options, option_named("password"))->source == SOURCE_FILE
+				? "a configuration file"
+				: "FAIRLOCK_PASSWORD";
 		return copy(options->password, &server->password, err);
 	}
 	if (options->password_file) {
 		options->password_source = PASSWORD_FILE;
+		server->password_from = "the password file";
 		return read_password_file(options->password_file, &server->password, err);
 	}
 	if (!shared)
 		return 0;
 	options->password_source = PASSWORD_SHARED;
+	server->password_from = "REDISCLI_AUTH";
 	return copy(shared, &server->password, err);
 }
 
@@ -185,35 +189,19 @@ static int find_sentinel_password(struct server *server, const struct options *o
  * stay in the path, because they may change. */
 static int make_absolute(const char **path, char **absolute, struct error *err)
 {
-	char folder[PATH_MAX], shown[SHORT_PATH_BYTES];
+	char folder[PATH_MAX];
 
 	if (!*path || **path == '/')
 		return 0;
 	if (!getcwd(folder, sizeof(folder)))
-		return fail(err, STATUS_CONFIG, "cannot use %s: the working directory is gone",
-			    shorten_path(shown, *path));
+		return fail(err, STATUS_CONFIG, "cannot use %.200s: the working directory is gone",
+			    *path);
 	if (asprintf(absolute, "%s/%s", folder, *path) < 0) {
 		*absolute = NULL;
 		return fail(err, STATUS_OS, "cannot copy a setting: out of memory");
 	}
 	*path = *absolute;
 	return 0;
-}
-
-#define WHERE_MAX_BYTES (SHORT_PATH_BYTES + 16)
-
-/* As settings_where, for a message. */
-static void show_where(const struct options *options, const struct option_row *row,
-		       char where[WHERE_MAX_BYTES])
-{
-	const struct origin *origin = options_origin(options, row);
-	char path[SHORT_PATH_BYTES];
-
-	if (origin->source == SOURCE_FILE)
-		snprintf(where, WHERE_MAX_BYTES, "%s:%u", shorten_path(path, origin->path),
-			 origin->line);
-	else
-		settings_where(options, row, where, WHERE_MAX_BYTES);
 }
 
 /* Refuses an option that has no effect without another one, because the user means it to have
@@ -223,28 +211,13 @@ static int refuse_alone(const struct options *options, const char *name, const c
 {
 	const struct option_row *row = option_named(name);
 	const bool in_file = options_origin(options, row)->source == SOURCE_FILE;
-	char where[WHERE_MAX_BYTES];
+	char where[600], cause[80];
 
-	show_where(options, row, where);
-	return fail(err, in_file ? STATUS_CONFIG : STATUS_USAGE,
-		    in_file ? "cannot read %s: %s needs %s, too"
-			    : "cannot use %s: %s needs --%s, too",
-		    where, name, needed);
-}
-
-/* A mistake of the URL that is in a file is told with the line. */
-static void name_line(const struct options *options, struct error *err)
-{
-	const struct option_row *row = option_named("url");
-	const char *end = strstr(err->text, "': ");
-	char where[WHERE_MAX_BYTES];
-	struct error told = *err;
-
-	if (options_origin(options, row)->source != SOURCE_FILE || !end)
-		return;
-	show_where(options, row, where);
-	fail(err, told.status, "%.*s' of %s%s", (int)(end - err->text), told.text, where,
-	     told.text + (end + 1 - err->text));
+	settings_where(options, row, where, sizeof(where));
+	snprintf(cause, sizeof(cause), in_file ? "%s needs %s, too" : "%s needs --%s, too", name,
+		 needed);
+	return fail_about(err, in_file ? STATUS_CONFIG : STATUS_USAGE, in_file ? "read" : "use",
+			  where, cause);
 }
 
 static int check_pairs(const struct options *options, struct error *err)
@@ -275,6 +248,21 @@ static bool has_tls_files(const struct tls_files *files)
 	return files->ca || files->cert || files->key || files->insecure;
 }
 
+/* A message about a file names file and line, where the URL can be seen. */
+static int place_url(const struct options *options, struct error *err)
+{
+	const struct option_row *row = option_named("url");
+	const struct error whole = *err;
+	const char *cause = strstr(whole.text, "': ");
+	char where[600];
+
+	if (!options->url || options_origin(options, row)->source != SOURCE_FILE || !cause)
+		return -1;
+	return fail_about(err, whole.status, "read",
+			  settings_where(options, row, where, sizeof(where)),
+			  cause + strlen("': "));
+}
+
 void settings_init(struct settings *settings)
 {
 	memset(settings, 0, sizeof(*settings));
@@ -292,10 +280,8 @@ int settings_merge(struct settings *settings, const struct command *command, str
 	if (read_environment(options, bit, err) || read_files(settings, bit, err) ||
 	    options_settle(options, command, err) || check_pairs(options, err))
 		return -1;
-	if (server_parse(&settings->server, options->url ? options->url : "local:", err)) {
-		name_line(options, err);
-		return -1;
-	}
+	if (server_parse(&settings->server, options->url ? options->url : "local:", err))
+		return place_url(options, err);
 	if (find_tls_files(settings, err) ||
 	    find_password(&settings->server, options, file_is_flag, err))
 		return -1;

@@ -1,4 +1,4 @@
-/* fairlock acquire: takes the lock and leaves it held; prints the owner id. */
+/* fairlock acquire: takes the lock, leaves it held, and prints the owner id. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,12 +12,15 @@
 #include "base/message.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/read_file.h"
 #include "lock/hold.h"
 #include "lock/wait.h"
 #include "lock/wait_result.h"
 #include "supervise/keepalive.h"
 
-/* The process is pinned before we queue: its number may be another's by the time of the grant. */
+#define WORDS_MAX 64
+
+/* The process is pinned before we queue: by the time of the grant another may have its number. */
 static int pin_process(pid_t pid, int *pidfd, struct error *err)
 {
 	struct pollfd slot = {.events = POLLIN};
@@ -39,29 +42,64 @@ static int pin_process(pid_t pid, int *pidfd, struct error *err)
 	return 0;
 }
 
-static void print_grant(const struct lock *lock, bool json)
-{
-	struct json out = {0};
+/* The command line of the process that the lock is for, or our own. */
+struct words {
+	char text[BY_MAX_BYTES];
+	char *list[WORDS_MAX + 1]; /* ended by NULL */
+};
 
-	if (!json) {
-		puts(lock->owner);
-		return;
-	}
-	json_open(&out, NULL, '{');
-	json_text(&out, "name", lock->keys.name);
-	json_text(&out, "owner", lock->owner);
-	json_printf(&out, "token", "%s", lock->token);
-	json_printf(&out, "lease_ms", "%" PRId64, lock->deadline_ms - clock_ms());
-	json_close(&out, '}');
+/* Reads a file of /proc/PID. Returns the length of its text, without zero bytes at the end. */
+static size_t read_proc(struct words *words, pid_t pid, const char *file)
+{
+	char path[40];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	length = read_file(read_file_open(path), words->text, sizeof(words->text) - 1);
+	while (length > 0 && (words->text[length - 1] == '\0' || words->text[length - 1] == '\n'))
+		length--;
+	if (length < 0)
+		length = 0;
+	words->text[length] = '\0';
+	return (size_t)length;
 }
 
-static int write_grant(const struct lock *lock, bool json, struct error *err)
+/* A process of the kernel, or one whose command line we may not see, has a name at least. */
+static char *const *describe(struct words *words, pid_t pid)
 {
-	print_grant(lock, json);
+	size_t length = pid ? read_proc(words, pid, "cmdline") : 0;
+	int count = 0;
+
+	if (pid && length == 0)
+		length = read_proc(words, pid, "comm");
+	if (length == 0)
+		strcpy(words->text, "fairlock acquire");
+	for (size_t at = 0; (at == 0 || at < length) && count < WORDS_MAX; count++) {
+		words->list[count] = words->text + at;
+		at += strlen(words->text + at) + 1;
+	}
+	words->list[count] = NULL;
+	return words->list;
+}
+
+static int write_grant(const struct lock *lock, bool as_json, struct error *err)
+{
+	struct json json = {0};
+
+	if (as_json) {
+		json_open(&json, NULL, '{');
+		json_text(&json, "name", lock->keys.name);
+		json_text(&json, "owner", lock->owner);
+		json_printf(&json, "token", "%s", lock->token);
+		json_printf(&json, "lease_ms", "%" PRId64, lock->deadline_ms - clock_ms());
+		json_close(&json, '}');
+	} else {
+		puts(lock->owner);
+	}
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return 0;
 	fail(err, STATUS_OS, "cannot write the owner id: %s", strerror(errno));
-	__fpurge(stdout); /* it has been told of */
+	__fpurge(stdout); /* main would report it a second time */
 	clearerr(stdout);
 	return -1;
 }
@@ -69,15 +107,9 @@ static int write_grant(const struct lock *lock, bool json, struct error *err)
 /* From the moment when the caller knows the owner id, it relies on the keeper. */
 static int write_kept(struct hold *hold, const struct wait *wait, struct error *err)
 {
-	const struct kept kept = {.hold = hold,
-				  .messenger = wait->messenger,
-				  .loop = wait->loop,
-				  .signals = wait->signals,
-				  .pidfd = wait->pidfd,
-				  .pid = wait->options->while_pid};
 	struct keepalive keeper;
 
-	if (keepalive_start(&keeper, &kept, err) < 0)
+	if (keepalive_start(&keeper, hold, wait, err) < 0)
 		return -1;
 	if (write_grant(hold->lock, wait->options->json, err) < 0) {
 		keepalive_end(&keeper);
@@ -87,7 +119,7 @@ static int write_kept(struct hold *hold, const struct wait *wait, struct error *
 	return 0;
 }
 
-/* A lock whose owner id nobody learns would be held for nothing. */
+/* If the caller cannot learn the owner id, the lock is given back: it would be held for nothing. */
 static int hand_out(struct hold *hold, const struct wait *wait, struct error *err)
 {
 	struct error ignored;
@@ -100,49 +132,59 @@ static int hand_out(struct hold *hold, const struct wait *wait, struct error *er
 	return result;
 }
 
-static int run_acquire(const struct invocation *invocation, int *status, struct error *err)
+static int get_and_hand_out(const struct wait *wait, struct lock *lock, struct client *client,
+			    int *status, struct error *err)
 {
-	const struct options *options = invocation->options;
-	int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
-	char name[] = "fairlock acquire";
-	char *words[] = {name, NULL};
-	struct signal_fd signals;
-	struct deadline_poll loop;
-	struct lock lock;
-	struct client client;
-	struct hold hold;
-	struct wait wait = {.options = options,
-			    .messenger = invocation->messenger,
-			    .signals = &signals,
-			    .loop = &loop};
-	const struct lock_options wanted = {.name = invocation->argv[0],
-					    .kind = LOCK_ACQUIRE,
-					    .lease_ms = lease_ms,
-					    .max_queue = options->max_queue,
-					    .replicas = options->replicas,
-					    .replicas_ms = options->connect_timeout_ms,
-					    .owner = options->owner,
-					    .words = words};
 	struct waiting waiting;
 	enum wait_event event;
-	int signo, result;
+	struct hold hold;
+	int signo;
 
-	if (lock_init(&lock, &wanted, err) < 0 ||
-	    pin_process(options->while_pid, &wait.pidfd, err) < 0 ||
-	    signal_fd_open(&signals, err) < 0 || deadline_poll_open(&loop, err) < 0)
-		return -1;
-	client_init(&client, invocation->server, options->connect_timeout_ms);
-	wait_begin(&waiting, &wait, &lock, &client);
+	wait_begin(&waiting, wait, lock, client);
 	do
 		event = wait_next(&waiting, &signo, err);
 	while (event != WAIT_GRANTED && event != WAIT_FAILED);
 	if (event == WAIT_FAILED) {
-		client_close(&client);
-		result = wait_result_carry_out(wait.messenger, options, signo, err, status);
-	} else {
-		hold_init(&hold, &lock, &client);
-		result = hand_out(&hold, &wait, err);
+		client_close(client);
+		return wait_result_carry_out(wait->messenger, wait->options, signo, err, status);
 	}
+	hold_init(&hold, lock, client);
+	return hand_out(&hold, wait, err);
+}
+
+static int run_acquire(const struct invocation *invocation, int *status, struct error *err)
+{
+	const struct options *options = invocation->options;
+	struct words words;
+	struct signal_fd signals;
+	struct deadline_poll loop;
+	struct lock lock;
+	struct client client;
+	struct wait wait = {.options = options,
+			    .messenger = invocation->messenger,
+			    .signals = &signals,
+			    .loop = &loop};
+
+	if (pin_process(options->while_pid, &wait.pidfd, err) < 0)
+		return -1;
+	const struct lock_options wanted = {.name = invocation->argv[0],
+					    .kind = LOCK_ACQUIRE,
+					    .lease_ms = options->lease_ms ? options->lease_ms
+									  : DEFAULT_LEASE_MS,
+					    .max_queue = options->max_queue,
+					    .replicas = options->replicas,
+					    .replicas_ms = options->connect_timeout_ms,
+					    .owner = options->owner,
+					    .pid = options->while_pid,
+					    .words = describe(&words, options->while_pid),
+					    .reason = options->reason};
+	int result;
+
+	if (lock_init(&lock, &wanted, err) < 0 || signal_fd_open(&signals, err) < 0 ||
+	    deadline_poll_open(&loop, err) < 0)
+		return -1;
+	client_init(&client, invocation->server, options->connect_timeout_ms);
+	result = get_and_hand_out(&wait, &lock, &client, status, err);
 	deadline_poll_close(&loop);
 	signal_fd_close(&signals);
 	if (wait.pidfd >= 0)

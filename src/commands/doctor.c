@@ -1,4 +1,4 @@
-/* fairlock doctor: is this server fit to hold locks, and how would we reach it. */
+/* fairlock doctor: prints whether a server is fit to hold locks, and how we would reach it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,25 +14,20 @@ enum {
 	EXIT_ERRORS = 2,
 };
 
-static const struct server_info *first_facts(const struct diagnosis *examination)
+static const struct server_info *first_info(const struct diagnosis *diagnosis)
 {
-	const struct server_info *info = examination->info;
+	const struct server_info *info = diagnosis->info;
 
 	return info && info->version[0] ? info : NULL;
 }
 
-static const char *mode_of(const struct diagnosis *examination)
+static const char *mode_of(const struct diagnosis *diagnosis)
 {
-	switch (examination->invocation->server->kind) {
-	case SERVER_LOCAL:
-		return "local";
-	case SERVER_SENTINEL:
-		return "sentinel";
-	case SERVER_UNIX:
-	case SERVER_TCP:
-		break;
-	}
-	return first_facts(examination)->mode;
+	const enum server_kind kind = diagnosis->invocation->server->kind;
+
+	return kind == SERVER_LOCAL      ? "local"
+	       : kind == SERVER_SENTINEL ? "sentinel"
+					 : first_info(diagnosis)->mode;
 }
 
 static const char *role_of(const struct server_info *info)
@@ -40,62 +35,65 @@ static const char *role_of(const struct server_info *info)
 	return info->is_replica ? "replica" : "master";
 }
 
-static const char *user_of(const struct server *server)
-{
-	return server->user ? server->user : "default";
-}
+#define PRIVATE_MAX_BYTES (FOLDER_MAX_BYTES + 64)
 
-/* How to end the private server. From within its folder: a socket's path may be short only. */
-static void show_shutdown(char *text, size_t size, const struct diagnosis *examination)
+/* The log of the private server, and a command that ends the server; "" if there is none. The
+ * command works within the folder, because the path of a socket has to be short. */
+static void describe_private(const struct diagnosis *diagnosis, char log[PRIVATE_MAX_BYTES],
+			     char shutdown[PRIVATE_MAX_BYTES])
 {
-	snprintf(text, size, "cd '%s' && %s-cli -s socket shutdown", examination->folder,
-		 strcmp(first_facts(examination)->software, "valkey") == 0 ? "valkey" : "redis");
-}
+	const struct server_info *info = first_info(diagnosis);
 
-static void print_private(const struct diagnosis *examination)
-{
-	char text[FOLDER_MAX_BYTES + 64];
-
-	if (!examination->folder[0])
+	*log = *shutdown = '\0';
+	if (!info || !diagnosis->folder[0])
 		return;
-	snprintf(text, sizeof(text), "%s/server.log", examination->folder);
-	findings_print_line("log", text, NULL);
-	snprintf(text, sizeof(text), "%ld", (long)examination->pid);
-	findings_print_line("process id", text, NULL);
-	show_shutdown(text, sizeof(text), examination);
-	findings_print_line("to end it", text, NULL);
+	snprintf(log, PRIVATE_MAX_BYTES, "%s/server.log", diagnosis->folder);
+	snprintf(shutdown, PRIVATE_MAX_BYTES, "cd '%s' && %s-cli -s socket shutdown",
+		 diagnosis->folder, strcmp(info->software, "valkey") == 0 ? "valkey" : "redis");
 }
 
-static void print_server(const struct diagnosis *examination)
+static void print_private(const struct diagnosis *diagnosis)
 {
-	const struct server *server = examination->invocation->server;
-	const struct server_info *info = first_facts(examination);
+	char log[PRIVATE_MAX_BYTES], shutdown[PRIVATE_MAX_BYTES], pid[24];
+
+	describe_private(diagnosis, log, shutdown);
+	if (!*log)
+		return;
+	snprintf(pid, sizeof(pid), "%ld", (long)diagnosis->pid);
+	findings_print_line("log", log, NULL);
+	findings_print_line("process id", pid, NULL);
+	findings_print_line("to end it", shutdown, NULL);
+}
+
+static void print_server(const struct diagnosis *diagnosis)
+{
+	const struct server *server = diagnosis->invocation->server;
+	const struct server_info *info = first_info(diagnosis);
 	char text[256];
 
 	puts("Server");
 	findings_print_line("url", server->label, NULL);
 	if (!info)
 		return;
-	for (size_t i = 0; i < examination->fact_count; i++)
-		findings_print_line(i == 0 ? "address" : "", examination->info[i].address, NULL);
-	snprintf(text, sizeof(text), "%s %s, %s, %s",
-		 strcmp(info->software, "valkey") == 0 ? "Valkey" : "Redis", info->version,
-		 mode_of(examination), role_of(info));
+	for (size_t i = 0; i < diagnosis->info_count; i++)
+		findings_print_line(i == 0 ? "address" : "", diagnosis->info[i].address, NULL);
+	snprintf(text, sizeof(text), "%s %s, %s, %s", info->vendor, info->version,
+		 mode_of(diagnosis), role_of(info));
 	findings_print_line("software", text, NULL);
-	findings_print_line("user", user_of(server), NULL);
+	findings_print_line("user", info->user, NULL);
 	if (info->tls)
 		findings_print_line("TLS", info->tls,
 				    server->tls_files.insecure ? "certificate not verified" : NULL);
-	print_private(examination);
+	print_private(diagnosis);
 }
 
-static void print_settings(const struct diagnosis *examination)
+static void print_settings(const struct diagnosis *diagnosis)
 {
-	const struct options *options = examination->invocation->options;
+	const struct options *options = diagnosis->invocation->options;
 	struct shown_setting shown;
 
 	puts("\nSettings");
-	for (size_t i = 0; setting_source_show(&shown, i, options, examination->invocation->server);
+	for (size_t i = 0; setting_source_show(&shown, i, options, diagnosis->invocation->server);
 	     i++) {
 		const bool is_default = strcmp(shown.source, "default") == 0;
 
@@ -109,60 +107,57 @@ static void print_settings(const struct diagnosis *examination)
 	}
 }
 
-static void print_people(const struct diagnosis *examination)
+static void print_people(const struct diagnosis *diagnosis)
 {
-	print_server(examination);
-	print_settings(examination);
+	print_server(diagnosis);
+	print_settings(diagnosis);
 	puts("\nFindings");
-	findings_print(&examination->report, SEVERITY_OK);
+	findings_print(&diagnosis->findings, SEVERITY_OK);
 }
 
-static void print_private_json(const struct diagnosis *examination, struct json *json)
+static void print_private_json(const struct diagnosis *diagnosis, struct json *json)
 {
-	char text[FOLDER_MAX_BYTES + 64] = "", log[FOLDER_MAX_BYTES + 64] = "";
+	char log[PRIVATE_MAX_BYTES], shutdown[PRIVATE_MAX_BYTES];
 
-	if (examination->folder[0] && first_facts(examination)) {
-		snprintf(log, sizeof(log), "%s/server.log", examination->folder);
-		show_shutdown(text, sizeof(text), examination);
-	}
-	json_text(json, "folder", examination->folder);
+	describe_private(diagnosis, log, shutdown);
+	json_text(json, "folder", diagnosis->folder);
 	json_text(json, "log", log);
-	json_text(json, "shutdown", text);
-	if (examination->pid)
-		json_printf(json, "pid", "%ld", (long)examination->pid);
+	json_text(json, "shutdown", shutdown);
+	if (diagnosis->pid)
+		json_printf(json, "pid", "%ld", (long)diagnosis->pid);
 	else
-		json_printf(json, "pid", "null");
+		json_text(json, "pid", NULL);
 }
 
-static void print_server_json(const struct diagnosis *examination, struct json *json)
+static void print_server_json(const struct diagnosis *diagnosis, struct json *json)
 {
-	const struct server *server = examination->invocation->server;
-	const struct server_info *info = first_facts(examination);
+	const struct server *server = diagnosis->invocation->server;
+	const struct server_info *info = first_info(diagnosis);
 
 	json_open(json, "server", '{');
 	json_text(json, "url", server->label);
 	json_text(json, "software", info ? info->software : NULL);
 	json_text(json, "version", info ? info->version : NULL);
-	json_text(json, "mode", info ? mode_of(examination) : NULL);
+	json_text(json, "mode", info ? mode_of(diagnosis) : NULL);
 	json_text(json, "role", info ? role_of(info) : NULL);
-	json_text(json, "user", user_of(server));
+	json_text(json, "user", server->user ? server->user : "default");
 	json_text(json, "tls", info ? info->tls : NULL);
 	json_open(json, "addresses", '[');
-	for (size_t i = 0; info && i < examination->fact_count; i++)
+	for (size_t i = 0; info && i < diagnosis->info_count; i++)
 		json_text(json, NULL, info[i].address);
 	json_close(json, ']');
-	print_private_json(examination, json);
+	print_private_json(diagnosis, json);
 	json_close(json, '}');
 }
 
-static void print_json(const struct diagnosis *examination)
+static void print_json(const struct diagnosis *diagnosis)
 {
-	const struct invocation *invocation = examination->invocation;
+	const struct invocation *invocation = diagnosis->invocation;
 	struct shown_setting shown;
 	struct json json = {0};
 
 	json_open(&json, NULL, '{');
-	print_server_json(examination, &json);
+	print_server_json(diagnosis, &json);
 	json_break_line(&json);
 	json_open(&json, "settings", '[');
 	for (size_t i = 0; setting_source_show(&shown, i, invocation->options, invocation->server);
@@ -177,53 +172,53 @@ static void print_json(const struct diagnosis *examination)
 	}
 	json_close(&json, ']');
 	json_break_line(&json);
-	findings_print_json(&examination->report, &json);
+	findings_print_json(&diagnosis->findings, &json);
 	json_close(&json, '}');
 }
 
-static void print(struct diagnosis *examination)
+static void print_diagnosis(struct diagnosis *diagnosis)
 {
-	const struct options *options = examination->invocation->options;
+	const struct options *options = diagnosis->invocation->options;
 
-	findings_sort(&examination->report);
+	findings_sort(&diagnosis->findings);
 	if (options->json)
-		print_json(examination);
+		print_json(diagnosis);
 	else if (options->quiet)
-		findings_print(&examination->report, SEVERITY_WARNING);
+		findings_print(&diagnosis->findings, SEVERITY_WARNING);
 	else
-		print_people(examination);
-	fflush(stdout); /* before main says what failed */
+		print_people(diagnosis);
+	fflush(stdout); /* before main reports a failure */
 }
 
-static int exit_status(const struct findings *report)
+static int exit_status(const struct findings *findings)
 {
-	switch (findings_worst(report)) {
-	case SEVERITY_OK:
-	case SEVERITY_NOTE:
-		break;
-	case SEVERITY_WARNING:
-		return EXIT_WARNINGS;
-	case SEVERITY_ERROR:
-		return EXIT_ERRORS;
-	}
-	return STATUS_OK;
+	const enum severity worst = findings_worst(findings);
+
+	return worst == SEVERITY_ERROR     ? EXIT_ERRORS
+	       : worst == SEVERITY_WARNING ? EXIT_WARNINGS
+					   : STATUS_OK;
 }
 
 static int run_doctor(const struct invocation *invocation, int *status, struct error *err)
 {
-	struct diagnosis examination;
+	struct diagnosis diagnosis;
 	struct lock_keys keys;
 	int result;
 
 	for (int i = 0; i < invocation->argc; i++)
 		if (lock_keys_make(&keys, invocation->argv[i], err) < 0)
 			return -1;
-	result = diagnose(&examination, invocation, err);
-	print(&examination);
-	*status = exit_status(&examination.report);
-	if (result == 0 && examination.report.is_incomplete)
+	result = diagnose(&diagnosis, invocation, err);
+	print_diagnosis(&diagnosis);
+	*status = exit_status(&diagnosis.findings);
+	/* people have read it among the findings */
+	if (result < 0 && !invocation->options->json) {
+		*status = (int)err->status;
+		result = 0;
+	}
+	if (result == 0 && diagnosis.findings.is_incomplete)
 		result = fail(err, STATUS_OS, "cannot list all findings: out of memory");
-	diagnosis_free(&examination);
+	diagnosis_free(&diagnosis);
 	return result;
 }
 

@@ -1,10 +1,8 @@
-/* fairlock log: what happened to a lock lately, as a list, in figures, or drawn. */
-#include <errno.h>
+/* fairlock log: prints the latest events of a lock, as a list, in figures, or drawn. */
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,61 +17,54 @@
 #include "output/table.h"
 #include "redis/client_call.h"
 
-#define BLOCK_MS 5000 /* so long the server keeps silent while nothing happens */
+/* How long the server keeps silent while nothing happens. */
+#define BLOCK_MS 5000
 #define BLOCK "5000"
-#define PAUSE_MS 200 /* many events within it are fetched together */
 
-/* The ids of the events that were printed last: after a server has lost or moved its data, these
- * may come again. */
+/* Events that follow each other within it are fetched together. */
+#define PAUSE_MS 200
+
+/* The latest events that were printed. A server that has lost its data may send them again. */
 #define SEEN_MAX 2048
 
 struct seen {
-	struct entry_id {
-		unsigned long long ms, sequence;
-	} ids[SEEN_MAX];
+	char ids[SEEN_MAX][ENTRY_ID_MAX_BYTES];
 	size_t count;
 };
 
-/* One who reads a log. */
 struct reader {
 	const struct options *options;
 	struct client client;
 	struct lock_keys keys;
-	struct log_query question;
+	struct log_query query;
 };
 
 /* patient: waits for a server that is away. */
-static int ask(struct reader *reader, struct log_reply *history, bool patient, struct error *err)
+static int fetch(struct reader *reader, struct log_reply *history, bool patient, struct error *err)
 {
 	struct client *client = &reader->client;
 	const int64_t until_ms = patient ? NEVER_MS : clock_ms() + client->timeout_ms;
 	struct request request;
 
 	*history = (struct log_reply){0};
-	log_reply_request(&reader->question, &reader->keys, &request);
+	log_reply_request(&reader->query, &reader->keys, &request);
 	if (client_call(client, &request, until_ms, patient, err) < 0)
 		return -1;
-	return log_reply_read(history, &reader->question, client->reply, err);
+	return log_reply_read(history, &reader->query, client->reply, err);
 }
 
-/* ---- All that is there ---- */
+/* ---- Events so far ---- */
 
-static int list(struct reader *reader, struct error *err)
+static int list_events(struct reader *reader, struct table *table, struct error *err)
 {
-	const struct options *options = reader->options;
-	struct table *table = table_open(&event_layout, options, err);
-	struct log_reply history = {0};
-	int result;
+	struct log_reply history;
+	int result = fetch(reader, &history, false, err);
 
-	if (!table)
-		return -1;
-	result = ask(reader, &history, false, err);
 	for (size_t i = 0; result == 0 && i < history.count; i++)
-		result = log_table_add(table, &history.events[i], options, err);
+		result = log_table_add(table, &history.events[i], err);
 	if (result == 0)
 		result = table_print(table, err);
 	log_reply_free(&history);
-	table_close(table);
 	return result;
 }
 
@@ -83,8 +74,8 @@ static int summarise(struct reader *reader, struct error *err)
 	struct log_reply history;
 	int result;
 
-	reader->question.wants_now = true;
-	result = ask(reader, &history, false, err);
+	reader->query.wants_now = true;
+	result = fetch(reader, &history, false, err);
 	if (result == 0 && options->plot)
 		result = plot_print(&history, reader->keys.name, err);
 	else if (result == 0)
@@ -93,28 +84,15 @@ static int summarise(struct reader *reader, struct error *err)
 	return result;
 }
 
-/* ---- What comes ---- */
+/* ---- Events as they come ---- */
 
-static struct entry_id read_id(const char *text)
+/* Returns whether the entry is new, and remembers it. */
+static bool is_new(struct seen *seen, const char *id)
 {
-	struct entry_id id;
-	char *rest;
-
-	id.ms = strtoull(text, &rest, 10);
-	id.sequence = *rest == '-' ? strtoull(rest + 1, NULL, 10) : 0;
-	return id;
-}
-
-/* Whether it is the first time. */
-static bool is_new(struct seen *seen, const char *text)
-{
-	const struct entry_id id = read_id(text);
-	const size_t known = seen->count < SEEN_MAX ? seen->count : SEEN_MAX;
-
-	for (size_t i = 0; i < known; i++)
-		if (seen->ids[i].ms == id.ms && seen->ids[i].sequence == id.sequence)
+	for (size_t i = 0; i < seen->count && i < SEEN_MAX; i++)
+		if (strcmp(seen->ids[i], id) == 0)
 			return false;
-	seen->ids[seen->count++ % SEEN_MAX] = id;
+	strcpy(seen->ids[seen->count++ % SEEN_MAX], id);
 	return true;
 }
 
@@ -123,10 +101,10 @@ static int print_new(struct reader *reader, struct table *table, struct seen *se
 {
 	for (size_t i = 0; i < history->count; i++)
 		if (is_new(seen, history->events[i].id) &&
-		    log_table_add(table, &history->events[i], reader->options, err) < 0)
+		    log_table_add(table, &history->events[i], err) < 0)
 			return -1;
 	if (*history->last_id)
-		strcpy(reader->question.after, history->last_id);
+		strcpy(reader->query.after, history->last_id);
 	return table_flush(table, err);
 }
 
@@ -138,28 +116,21 @@ static bool reader_is_gone(void)
 	return poll(&slot, 1, 0) > 0 && (slot.revents & POLLERR) != 0;
 }
 
-/* Behind which there is nothing yet: older entries than were asked for do not wake us. */
-static void find_after(const struct log_query *question, char after[ENTRY_ID_MAX_BYTES])
-{
-	if (*question->after)
-		strcpy(after, question->after);
-	else
-		snprintf(after, ENTRY_ID_MAX_BYTES, "%" PRId64 "-0",
-			 question->from_ms > 0 ? question->from_ms - 1 : 0);
-}
-
 /* Sleeps until there may be something new, for BLOCK_MS at most. */
 static int await_event(struct reader *reader, struct error *err)
 {
+	const int64_t from_ms = reader->query.from_ms;
 	struct client *client = &reader->client;
-	char after[ENTRY_ID_MAX_BYTES];
+	char start[ENTRY_ID_MAX_BYTES];
+	const char *after = *reader->query.after ? reader->query.after : start;
 	const struct request request = {
 		.argv = {"XREAD", "COUNT", "1", "BLOCK", BLOCK, "STREAMS", reader->keys.log, after},
 		.argc = 8,
 	};
 	int result;
 
-	find_after(&reader->question, after);
+	/* no entry that is too old is to wake us */
+	snprintf(start, sizeof(start), "%" PRId64 "-0", from_ms > 0 ? from_ms - 1 : 0);
 	poll(NULL, 0, PAUSE_MS);
 	client->timeout_ms += BLOCK_MS;
 	result = client_call(client, &request, NEVER_MS, true, err);
@@ -167,14 +138,13 @@ static int await_event(struct reader *reader, struct error *err)
 	return result;
 }
 
-static int follow_into(struct reader *reader, struct table *table, struct error *err)
+static int follow(struct reader *reader, struct table *table, struct error *err)
 {
 	struct seen seen = {.count = 0};
-	bool patient = false;
 
-	for (;;) {
+	for (bool patient = false;; patient = true) {
 		struct log_reply history;
-		int result = ask(reader, &history, patient, err);
+		int result = fetch(reader, &history, patient, err);
 
 		if (result == 0)
 			result = print_new(reader, table, &seen, &history, err);
@@ -187,19 +157,18 @@ static int follow_into(struct reader *reader, struct table *table, struct error 
 			return 0; /* main tells the cause, if there is one */
 		if (await_event(reader, err) < 0)
 			return -1;
-		patient = true;
 	}
 }
 
-static int follow(struct reader *reader, struct error *err)
+static int print_events(struct reader *reader, struct error *err)
 {
 	struct table *table = table_open(&event_layout, reader->options, err);
 	int result;
 
 	if (!table)
 		return -1;
-	table_stream(table);
-	result = follow_into(reader, table, err);
+	result = reader->options->follow ? follow(reader, table, err)
+					 : list_events(reader, table, err);
 	table_close(table);
 	return result;
 }
@@ -207,22 +176,18 @@ static int follow(struct reader *reader, struct error *err)
 static int run_log(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
-	struct reader reader = {.options = options, .question.from_ms = UNKNOWN_MS};
+	struct reader reader = {.options = options, .query.from_ms = UNKNOWN_MS};
 	int result;
 
 	*status = STATUS_OK;
 	if (lock_keys_make(&reader.keys, invocation->argv[0], err) < 0)
 		return -1;
 	if (options->since_ms >= 0)
-		snprintf(reader.question.since, sizeof(reader.question.since), "%" PRId64,
+		snprintf(reader.query.since, sizeof(reader.query.since), "%" PRId64,
 			 options->since_ms);
 	client_init(&reader.client, invocation->server, options->connect_timeout_ms);
-	if (options->plot || options->stats)
-		result = summarise(&reader, err);
-	else if (options->follow)
-		result = follow(&reader, err);
-	else
-		result = list(&reader, err);
+	result = options->plot || options->stats ? summarise(&reader, err)
+						 : print_events(&reader, err);
 	client_close(&reader.client);
 	return result;
 }

@@ -1,11 +1,8 @@
-/* fairlock queue: who waits for a lock, in order; takes a waiter out. */
-#include <inttypes.h>
+/* fairlock queue: prints the waiters of a lock in their order, or takes one out. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -32,20 +29,18 @@ enum {
 	COLUMN_COUNT,
 };
 
-/* clang-format off */
 static const struct column columns[COLUMN_COUNT] = {
-	[POSITION] = {.name = "POSITION", .kind = COLUMN_NUMBER},
-	[OWNER] = {.name = "OWNER", .kind = COLUMN_TEXT, .spare = 3},
-	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8},
-	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 1},
-	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6},
-	[COMMAND] = {.name = "COMMAND", .kind = COLUMN_TEXT, .least = 10},
-	[CLIENT] = {.name = "CLIENT", .kind = COLUMN_TEXT},
-	[WAITING_MS] = {.name = "WAITING_MS", .kind = COLUMN_NUMBER},
-	[PRESENT] = {.name = "PRESENT", .kind = COLUMN_BOOLEAN},
-	[WAITING] = {.name = "WAITING", .kind = COLUMN_DURATION},
+	[POSITION] = {"POSITION", COLUMN_NUMBER},
+	[OWNER] = {"OWNER", COLUMN_TEXT, .spare = 3},
+	[HOST] = {"HOST", COLUMN_TEXT, .least = 8},
+	[PID] = {"PID", COLUMN_NUMBER, .spare = 1},
+	[USER] = {"USER", COLUMN_TEXT, .least = 6},
+	[COMMAND] = {"COMMAND", COLUMN_TEXT, .least = 10},
+	[CLIENT] = {"CLIENT", COLUMN_TEXT},
+	[WAITING_MS] = {"WAITING_MS", COLUMN_NUMBER},
+	[PRESENT] = {"PRESENT", COLUMN_BOOLEAN},
+	[WAITING] = {"WAITING", COLUMN_DURATION},
 };
-/* clang-format on */
 
 static const struct layout layout = {
 	.name = "queue",
@@ -60,57 +55,27 @@ static const struct layout layout = {
 static int add_waiter(struct table *table, const struct redisReply *waiter, size_t position,
 		      bool coloured, struct error *err)
 {
-	char number[24], shown[DURATION_MAX_BYTES] = "";
+	struct table_row row = {0};
 	struct owner_process process;
-	const char *cells[COLUMN_COUNT];
 
 	if (!reply_fits(waiter, "sssii"))
 		return reply_nonsense(err);
-	snprintf(number, sizeof(number), "%zu", position);
 	owner_parse(&process, reply_text(waiter, 2));
-	cells[POSITION] = number;
-	cells[OWNER] = reply_text(waiter, 0);
-	cells[HOST] = process.host;
-	cells[PID] = process.pid;
-	cells[USER] = process.user;
-	cells[COMMAND] = process.command;
-	cells[CLIENT] = reply_number(waiter, 3) == 1 ? "fairlock" : "redisson";
-	cells[WAITING_MS] = reply_text(waiter, 1);
-	cells[PRESENT] = reply_number(waiter, 4) == 1 ? "1" : "0";
-	if (*cells[WAITING_MS])
-		duration_show(shown, strtoll(cells[WAITING_MS], NULL, 10));
-	cells[WAITING] = shown;
-	if (table_add(table, cells, err) < 0)
+	table_row_number(&row, POSITION, (int64_t)position);
+	row.cells[OWNER] = reply_text(waiter, 0);
+	row.cells[HOST] = process.host;
+	row.cells[PID] = process.pid;
+	row.cells[USER] = process.user;
+	row.cells[COMMAND] = process.command;
+	row.cells[CLIENT] = reply_number(waiter, 3) == 1 ? "fairlock" : "redisson";
+	row.cells[WAITING] = row.cells[WAITING_MS] = reply_text(waiter, 1);
+	row.cells[PRESENT] = reply_number(waiter, 4) == 1 ? "1" : "0";
+	if (table_add(table, &row, err) < 0)
 		return -1;
 	if (coloured && reply_number(waiter, 4) != 1)
 		table_colour(table, "red");
 	return 0;
 }
-
-static int fill(struct table *table, const struct redisReply *reply, bool coloured,
-		struct error *err)
-{
-	if (!reply_fits(reply, ""))
-		return reply_nonsense(err);
-	for (size_t i = 0; i < reply_count(reply); i++)
-		if (add_waiter(table, reply_at(reply, i), i + 1, coloured, err) < 0)
-			return -1;
-	return 0;
-}
-
-static int call(struct client *client, const struct request *request, struct error *err)
-{
-	return client_call(client, request, clock_ms() + client->timeout_ms, false, err);
-}
-
-/* Owner ids are long, and people who watch look for people. */
-static const struct layout watch_layout = {
-	.name = "queue",
-	.columns = columns,
-	.column_count = COLUMN_COUNT,
-	.people = "POSITION,USER,HOST,PID,COMMAND,WAITING,PRESENT",
-	.nothing = "nobody waits",
-};
 
 struct viewer {
 	const struct options *options;
@@ -118,46 +83,56 @@ struct viewer {
 	struct client client;
 };
 
-static int look(struct viewer *viewer, struct table *table, bool coloured, struct error *err)
+static int add_waiters(struct viewer *viewer, struct table *table, bool coloured, struct error *err)
 {
+	struct client *client = &viewer->client;
 	struct request request;
 
 	wire_begin(&viewer->keys, &request, &script_queue);
-	return call(&viewer->client, &request, err) < 0
-		       ? -1
-		       : fill(table, viewer->client.reply, coloured, err);
+	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
+		return -1;
+	if (!reply_fits(client->reply, ""))
+		return reply_nonsense(err);
+	for (size_t i = 0; i < reply_count(client->reply); i++)
+		if (add_waiter(table, reply_at(client->reply, i), i + 1, coloured, err) < 0)
+			return -1;
+	return 0;
 }
 
-static int show(struct viewer *viewer, struct error *err)
+static int print_queue(struct viewer *viewer, struct error *err)
 {
 	struct table *table = table_open(&layout, viewer->options, err);
 	int result;
 
 	if (!table)
 		return -1;
-	result = look(viewer, table, false, err);
+	result = add_waiters(viewer, table, false, err);
 	if (result == 0)
 		result = table_print(table, err);
 	table_close(table);
 	return result;
 }
 
-static char *look_again(void *data, int width, struct error *err)
+static char *watched_text(void *data, int width, struct error *err)
 {
 	struct viewer *viewer = data;
-	struct table *table = table_open(&watch_layout, viewer->options, err);
+	struct layout without_owner = layout;
+	struct table *table;
 	char *text = NULL;
 
-	if (table && look(viewer, table, terminal_wants_colour(), err) == 0)
+	/* owner ids are long, and a person who watches looks for people */
+	without_owner.people = "POSITION,USER,HOST,PID,COMMAND,WAITING,PRESENT";
+	table = table_open(&without_owner, viewer->options, err);
+	if (table && add_waiters(viewer, table, terminal_wants_colour(), err) == 0)
 		text = table_text(table, width, err);
 	table_close(table);
 	return text;
 }
 
-static int watch(struct viewer *viewer, struct error *err)
+static int watch_queue(struct viewer *viewer, struct error *err)
 {
 	char title[600];
-	const struct watch watch = {title, viewer->options->watch_ms, look_again, viewer};
+	const struct watch watch = {title, viewer->options->watch_ms, watched_text, viewer};
 
 	snprintf(title, sizeof(title), "fairlock queue %s", viewer->keys.name);
 	return watch_run(&watch, err);
@@ -175,7 +150,7 @@ static int remove_waiter(struct client *client, const struct lock_keys *keys, co
 	if (owner_new(own_id, err) < 0)
 		return -1;
 	wire_remove(keys, &request, id, own_id);
-	if (call(client, &request, err) < 0)
+	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
 		return -1;
 	if (strcmp(reply_text(client->reply, 0), "unknown") == 0)
 		return fail(err, STATUS_NOT_HELD,
@@ -197,7 +172,7 @@ static int run_queue(const struct invocation *invocation, int *status, struct er
 	if (options->remove)
 		result = remove_waiter(&viewer.client, &viewer.keys, options->remove, err);
 	else
-		result = options->watch_ms ? watch(&viewer, err) : show(&viewer, err);
+		result = options->watch_ms ? watch_queue(&viewer, err) : print_queue(&viewer, err);
 	client_close(&viewer.client);
 	*status = STATUS_OK;
 	return result;

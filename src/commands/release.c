@@ -5,47 +5,36 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/message.h"
-#include "cli/command.h"
 #include "cli/options.h"
-#include "lock/lock.h"
+#include "lock/owner_call.h"
 #include "lock/wire.h"
-#include "redis/client_call.h"
-#include "redis/connection_trace.h"
-#include "redis/script.h"
 
-/* One release as the given owner; the reply lives in client. */
-static int release_as(struct client *client, const struct lock *lock, const char *owner,
-		      const struct invocation *invocation, struct release_reply *reply,
+/* The reply lives in call->client. */
+static int release_as(struct owner_call *call, const char *owner, struct release_reply *reply,
 		      struct error *err)
 {
-	const struct options *options = invocation->options;
-	struct connection_trace steps = {.messenger = invocation->messenger,
-					 .connections = client->connection.connections};
+	const struct options *options = call->invocation->options;
+	const char *name = call->lock.keys.shown;
 	struct request request;
-	int result;
-	char token[24] = "";
+	char token[NUMBER_MAX_BYTES] = "";
 
 	if (*owner)
-		message_step(invocation->messenger, "giving lock %s back as %s", lock->keys.name,
-			     owner);
+		message_step(call->invocation->messenger, "giving lock %s back as %s", name, owner);
 	else
-		message_step(invocation->messenger, "breaking lock %s", lock->keys.name);
+		message_step(call->invocation->messenger, "breaking lock %s", name);
 	if (options->token >= 0)
 		snprintf(token, sizeof(token), "%" PRId64, options->token);
-	wire_release_as(lock, &request, owner, options->force, token);
-	result =
-		client_call(client, &request, clock_ms() + options->connect_timeout_ms, false, err);
-	connection_trace_tell(&steps, client);
-	if (result < 0)
+	wire_release_as(&call->lock, &request, owner, options->force, token);
+	if (owner_call_make(call, &request, err) < 0)
 		return -1;
-	return lock_released(client->reply, reply, err);
+	return lock_read_release(call->client.reply, reply, err);
 }
 
 static void say_whose(const struct lock *lock, const struct release_reply *reply)
 {
-	char holder[300], owner[OWNER_MAX_BYTES];
+	char holder[OWNER_SHOWN_BYTES], owner[OWNER_MAX_BYTES];
 
-	owner_show(holder, sizeof(holder), reply->by);
+	owner_show(holder, MESSAGE_CHARACTERS, reply->by);
 	snprintf(owner, sizeof(owner), "%s", reply->owner);
 	tame(holder);
 	tame(owner);
@@ -73,15 +62,11 @@ static int report(const struct lock *lock, const struct options *options,
 	case RELEASE_NOT_ACQUIRED:
 		return fail(err, STATUS_NOT_HELD,
 			    "cannot release lock %s: wrap holds it until its command ends",
-			    lock->keys.name);
+			    lock->keys.shown);
 	case RELEASE_NOT_HELD:
-		if (options->force)
-			return fail(err, STATUS_NOT_HELD,
-				    "cannot release lock %s: the token is not its holder's",
-				    lock->keys.name);
-		return fail(err, STATUS_NOT_HELD,
-			    "cannot release lock %s: not held by this owner (any more)",
-			    lock->keys.name);
+		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: %s", lock->keys.shown,
+			    options->force ? "the token is not its holder's"
+					   : "not held by this owner (any more)");
 	}
 	return 0;
 }
@@ -89,40 +74,24 @@ static int report(const struct lock *lock, const struct options *options,
 static int run_release(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
-	char *words[] = {NULL};
-	struct lock lock;
-	struct client client;
+	struct owner_call call;
 	struct release_reply reply = {.outcome = RELEASE_NOT_HELD};
 	char took[DURATION_MAX_BYTES];
-	int result = 0;
+	int result = owner_call_init(&call, invocation, "release", err);
 
-	if (lock_init(&lock,
-		      &(struct lock_options){.name = invocation->argv[0],
-					     .kind = LOCK_ACQUIRE,
-					     .max_queue = -1,
-					     .owner = options->owner,
-					     .words = words},
-		      err) < 0)
+	if (result < 0)
 		return -1;
-	if (!options->force && lock.inherited_count == 0)
-		return fail(
-			err, STATUS_USAGE,
-			"cannot release lock %s: say who you are: --owner ID, as acquire printed it",
-			lock.keys.name);
-	client_init(&client, invocation->server, options->connect_timeout_ms);
-	if (options->force)
-		result = release_as(&client, &lock, "", invocation, &reply, err);
-	for (int i = 0; !options->force && result == 0 && i < lock.inherited_count; i++) {
-		result = release_as(&client, &lock, lock.inherited[i], invocation, &reply, err);
-		if (reply.outcome != RELEASE_NOT_HELD)
-			break;
-	}
+	const int tries = options->force ? 1 : call.lock.inherited_count;
+
+	for (int i = 0; result == 0 && reply.outcome == RELEASE_NOT_HELD && i < tries; i++)
+		result = release_as(&call, options->force ? "" : call.lock.inherited[i], &reply,
+				    err);
 	if (result == 0)
-		result = report(&lock, options, &reply, err);
+		result = report(&call.lock, options, &reply, err);
 	if (result == 0)
 		message_step(invocation->messenger, "the server has answered after %s",
-			     duration_show(took, clock_ms() - client.sent_ms));
-	client_close(&client);
+			     duration_show(took, clock_ms() - call.client.sent_ms));
+	client_close(&call.client);
 	*status = STATUS_OK;
 	return result;
 }

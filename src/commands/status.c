@@ -1,44 +1,42 @@
-/* fairlock status: who holds what, for how long, how many wait. */
-#include <inttypes.h>
+/* fairlock status: prints the holder of each lock, for how long, and how many wait. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "commands/status_line.h"
+#include "lock/grants.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
-#include "lock/owner.h"
 #include "lock/wire.h"
 #include "output/prometheus.h"
 #include "output/table.h"
 #include "output/watch.h"
 #include "redis/client_call.h"
 #include "redis/cluster_nodes.h"
-#include "redis/reply.h"
 #include "redis/script.h"
 
-/* The result of looking at all locks. */
+/* The locks that were looked at. */
 struct status_view {
-	struct table *table;        /* NULL: nobody looks at it */
-	struct prometheus *metrics; /* NULL: nor Prometheus */
-	bool alone;                 /* one NAME was asked for */
-	bool named;                 /* one or more */
+	const struct invocation *invocation;
+	struct table *table;        /* NULL: not wanted */
+	struct prometheus *metrics; /* NULL: not wanted */
 	bool coloured;
-	bool silent;
-	bool held; /* any of them */
+	bool silent; /* there is no place for messages */
+	bool held;   /* any of them */
 	int status;
-	struct error gap; /* which part of a cluster is not among it; STATUS_OK: none */
-	int64_t unseen;   /* so many slots; METRIC_UNKNOWN: no cluster, or not all was asked for */
+	struct error gap; /* the part of a cluster that is not among them; STATUS_OK: none */
+	int64_t unseen;   /* so many slots; METRIC_UNKNOWN: no cluster, or not all were asked for */
+	int64_t grants;   /* 0: a server lets no lock be taken; 1: all do; METRIC_UNKNOWN */
+	struct error refusal; /* why one does not; STATUS_OK: none that is known */
 };
 
-static int ask(struct lock_status *state, struct client *client, const struct lock_keys *keys,
-	       struct error *err)
+static int fetch(struct lock_status *state, struct client *client, const struct lock_keys *keys,
+		 struct error *err)
 {
 	struct request request;
 
@@ -53,23 +51,56 @@ static int ask(struct lock_status *state, struct client *client, const struct lo
 	return 0;
 }
 
-/* Fails if a part of the cluster is missing, after the rest was shown. */
-static int tell_gap(const struct status_view *view, struct error *err)
+/* A list of locks may be read where none can be taken. That must not look well. */
+static void ask_for_grants(struct status_view *view, struct client *client)
 {
-	if (view->gap.status == STATUS_OK)
+	struct error why;
+
+	if (!view->table && !view->metrics)
+		return;
+	switch (grants_ask(client, &why)) {
+	case GRANTS_NOT_KNOWN:
+		break;
+	case GRANTS_LOCKS:
+		if (view->grants == METRIC_UNKNOWN)
+			view->grants = 1;
+		break;
+	case GRANTS_NONE:
+		view->grants = 0;
+		view->refusal = why;
+		break;
+	}
+}
+
+/* What is wrong though locks were shown; NULL: nothing. Metrics say themselves that no lock can be
+ * taken. */
+static const struct error *trouble_of(const struct status_view *view)
+{
+	if (view->gap.status != STATUS_OK)
+		return &view->gap;
+	return view->refusal.status != STATUS_OK && !view->metrics ? &view->refusal : NULL;
+}
+
+/* Fails after the locks were shown. */
+static int tell_trouble(const struct status_view *view, struct error *err)
+{
+	const struct error *trouble = trouble_of(view);
+
+	if (!trouble)
 		return 0;
-	*err = view->gap;
+	*err = *trouble;
 	return -1;
 }
 
-/* A name that something else uses, and a slot of a cluster that is not served, are told, and keep
- * nobody from seeing the others. */
+/* If something else uses a name, or a slot of a cluster is not served, the other locks are shown
+ * all the same. */
 static int pass_over(struct status_view *view, const struct client *client, const struct error *err)
 {
-	const bool is_gap = view->named && err->status == STATUS_UNAVAILABLE &&
+	const int names = view->invocation->argc;
+	const bool is_gap = names > 0 && err->status == STATUS_UNAVAILABLE &&
 			    client->connection.handshake.is_cluster;
 
-	if (view->alone || (err->status != STATUS_CONFIG && !is_gap))
+	if (names == 1 || (err->status != STATUS_CONFIG && !is_gap))
 		return -1;
 	if (!view->silent)
 		complain("%s", err->text);
@@ -78,15 +109,15 @@ static int pass_over(struct status_view *view, const struct client *client, cons
 	return 0;
 }
 
-static int look(struct status_view *view, const char *name, struct client *client,
-		struct error *err)
+static int add_lock(struct status_view *view, const char *name, struct client *client,
+		    struct error *err)
 {
 	struct lock_keys keys;
 	struct lock_status state;
 
 	if (lock_keys_make(&keys, name, err) < 0)
 		return -1;
-	if (ask(&state, client, &keys, err) < 0)
+	if (fetch(&state, client, &keys, err) < 0)
 		return pass_over(view, client, err);
 	view->held |= state.is_held;
 	if (view->metrics)
@@ -94,54 +125,61 @@ static int look(struct status_view *view, const char *name, struct client *clien
 	return view->table ? status_add_line(view->table, &state, view->coloured, err) : 0;
 }
 
-static int look_at(struct status_view *view, const struct invocation *invocation, struct error *err)
+static int add_named(struct status_view *view, struct error *err)
 {
+	const struct invocation *invocation = view->invocation;
 	struct client client;
 	int result = 0;
 
-	view->alone = invocation->argc == 1;
-	view->named = true;
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
 	for (int i = 0; result == 0 && i < invocation->argc; i++)
-		result = look(view, invocation->argv[i], &client, err);
+		result = add_lock(view, invocation->argv[i], &client, err);
+	if (result == 0 && view->status == STATUS_OK)
+		ask_for_grants(view, &client);
 	client_close(&client);
 	return result;
 }
 
 /* A node may go away between the question for its locks and the one for their state. */
-static int look_unless_lost(struct status_view *view, struct cluster_nodes *nodes,
-			    const struct found *lock, struct error *err)
+static int add_unless_lost(struct status_view *view, struct cluster_nodes *nodes,
+			   const struct found *lock, struct error *err)
 {
-	if (cluster_nodes_has_lost(nodes, lock->client))
-		return 0;
-	if (look(view, lock->name, lock->client, err) == 0)
+	if (cluster_nodes_has_lost(nodes, lock->client) ||
+	    add_lock(view, lock->name, lock->client, err) == 0)
 		return 0;
 	return cluster_nodes_lose(nodes, lock->client, err) ? 0 : -1;
 }
 
-static int look_at_all(struct status_view *view, const struct invocation *invocation,
-		       struct error *err)
+static int add_all(struct status_view *view, struct error *err)
 {
-	const int64_t timeout_ms = invocation->options->connect_timeout_ms;
+	const int64_t timeout_ms = view->invocation->options->connect_timeout_ms;
 	struct lock_list names = {0};
 	struct cluster_nodes nodes;
-	int result = cluster_nodes_open(&nodes, invocation->server, timeout_ms,
+	int result = cluster_nodes_open(&nodes, view->invocation->server, timeout_ms,
 					clock_ms() + timeout_ms, err);
 
 	if (result == 0)
 		result = lock_list_find(&names, &nodes, NEVER_MS, err);
 	for (size_t i = 0; result == 0 && i < names.count; i++)
-		result = look_unless_lost(view, &nodes, &names.list[i], err);
+		result = add_unless_lost(view, &nodes, &names.list[i], err);
+	for (size_t i = 0; result == 0 && i < nodes.count; i++)
+		if (!cluster_nodes_has_lost(&nodes, &nodes.clients[i]))
+			ask_for_grants(view, &nodes.clients[i]);
 	view->unseen = nodes.owners ? (int64_t)cluster_nodes_unseen(&nodes) : METRIC_UNKNOWN;
 	view->gap.status = STATUS_OK;
 	if (result == 0 && cluster_nodes_check(&nodes, &view->gap) < 0 &&
-	    view->unseen == CLUSTER_SLOTS) {
-		*err = view->gap;
-		result = -1;
-	}
+	    view->unseen == CLUSTER_SLOTS)
+		result = tell_trouble(view, err);
 	lock_list_free(&names);
 	cluster_nodes_close(&nodes);
 	return result;
+}
+
+static int add_locks(struct status_view *view, struct error *err)
+{
+	view->unseen = METRIC_UNKNOWN;
+	view->grants = METRIC_UNKNOWN;
+	return view->invocation->argc > 0 ? add_named(view, err) : add_all(view, err);
 }
 
 /* Mistakes in usage are told before the server is asked anything. */
@@ -155,74 +193,65 @@ static int check_names(char *const *names, int count, struct error *err)
 	return 0;
 }
 
-static int fill(struct status_view *view, const struct invocation *invocation, struct error *err)
-{
-	return invocation->argc > 0 ? look_at(view, invocation, err)
-				    : look_at_all(view, invocation, err);
-}
-
-static char *look_again(void *data, int width, struct error *err)
+static char *watched_text(void *data, int width, struct error *err)
 {
 	const struct invocation *invocation = data;
-	/* what something else uses is left out: there is no place to tell it */
-	struct status_view view = {.table = table_open(&status_layout, invocation->options, err),
+	struct status_view view = {.invocation = invocation,
+				   .table = table_open(&status_layout, invocation->options, err),
 				   .coloured = terminal_wants_colour(),
 				   .silent = true};
-	char *text = NULL, *with_gap = NULL;
+	char *text = NULL, *with_trouble = NULL;
 
-	if (view.table && fill(&view, invocation, err) == 0)
+	if (view.table && add_locks(&view, err) == 0)
 		text = table_text(view.table, width, err);
 	table_close(view.table);
-	if (!text || view.gap.status == STATUS_OK ||
-	    asprintf(&with_gap, "%s%s\n", text, view.gap.text) < 0)
+	if (!text || !trouble_of(&view) ||
+	    asprintf(&with_trouble, "%s%s\n", text, trouble_of(&view)->text) < 0)
 		return text;
 	free(text);
-	return with_gap;
+	return with_trouble;
 }
 
-/* When something fails nothing is printed: half of the locks would look as if the others were gone.
- * A missing part of a cluster is among the metrics. */
-static int print_metrics(const struct invocation *invocation, int *status, struct error *err)
+/* If something fails, no locks are printed: half of them would look as if the others were gone. */
+static int print_locks(struct status_view *view, struct error *err)
 {
-	struct prometheus metrics = {0};
-	struct status_view view = {
-		.metrics = &metrics, .status = STATUS_OK, .unseen = METRIC_UNKNOWN};
-	int result = fill(&view, invocation, err);
-
-	metrics.unseen_slots = view.unseen;
-	if (result == 0)
-		prometheus_print(&metrics);
-	prometheus_free(&metrics);
-	*status = view.status;
-	return result == 0 ? tell_gap(&view, err) : result;
+	if (add_locks(view, err) < 0)
+		return -1;
+	if (view->metrics) {
+		view->metrics->unseen_slots = view->unseen;
+		view->metrics->grants = view->unseen > 0 ? 0 : view->grants;
+		prometheus_print(view->metrics);
+	}
+	return view->table ? table_print(view->table, err) : 0;
 }
 
 static int run_status(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
-	struct status_view view = {.status = STATUS_OK};
+	const bool is_question = options->quiet && !options->prometheus;
+	struct prometheus metrics = {0};
+	struct status_view view = {.invocation = invocation};
 	int result;
 
 	if (check_names(invocation->argv, invocation->argc, err) < 0)
 		return -1;
 	*status = STATUS_OK;
 	if (options->watch_ms)
-		return watch_run(&(struct watch){"fairlock status", options->watch_ms, look_again,
+		return watch_run(&(struct watch){"fairlock status", options->watch_ms, watched_text,
 						 (void *)(uintptr_t)invocation},
 				 err);
 	if (options->prometheus)
-		return print_metrics(invocation, status, err);
-	if (!options->quiet && !(view.table = table_open(&status_layout, options, err)))
+		view.metrics = &metrics;
+	else if (!options->quiet && !(view.table = table_open(&status_layout, options, err)))
 		return -1;
-	result = fill(&view, invocation, err);
-	if (result == 0 && view.table)
-		result = table_print(view.table, err);
+	result = print_locks(&view, err);
 	table_close(view.table);
+	prometheus_free(&metrics);
 	*status = view.status;
-	if (options->quiet && (view.held || view.status == STATUS_OK))
+	if (is_question && (view.held || view.status == STATUS_OK))
 		*status = view.held ? 0 : 1;
-	/* that one is held is sure, whatever else is */
-	return result == 0 && !(options->quiet && view.held) ? tell_gap(&view, err) : result;
+	/* if one is held, that is the answer, whatever else cannot be seen */
+	return result == 0 && !(is_question && view.held) ? tell_trouble(&view, err) : result;
 }
 
 const struct command status_command = {

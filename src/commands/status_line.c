@@ -1,10 +1,8 @@
+/* The columns of `status`, and the reply of the status script, field by field. */
 #include "commands/status_line.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "base/duration.h"
 #include "lock/owner.h"
 #include "redis/reply.h"
 
@@ -28,21 +26,21 @@ enum {
 };
 
 static const struct column columns[COLUMN_COUNT] = {
-	[NAME] = {.name = "NAME", .kind = COLUMN_TEXT, .least = 12},
-	[STATE] = {.name = "STATE", .kind = COLUMN_TEXT},
-	[OWNER] = {.name = "OWNER", .kind = COLUMN_TEXT},
-	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8},
-	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 1},
-	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6},
-	[COMMAND] = {.name = "COMMAND", .kind = COLUMN_TEXT, .least = 10},
-	[CLIENT] = {.name = "CLIENT", .kind = COLUMN_TEXT},
-	[HELD_MS] = {.name = "HELD_MS", .kind = COLUMN_NUMBER},
-	[LEASE_MS] = {.name = "LEASE_MS", .kind = COLUMN_NUMBER},
-	[HOLDS] = {.name = "HOLDS", .kind = COLUMN_NUMBER},
-	[TOKEN] = {.name = "TOKEN", .kind = COLUMN_NUMBER},
-	[WAITERS] = {.name = "WAITERS", .kind = COLUMN_NUMBER},
-	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION},
-	[LEASE] = {.name = "LEASE", .kind = COLUMN_DURATION, .spare = 2},
+	[NAME] = {"NAME", COLUMN_TEXT, .least = 12},
+	[STATE] = {"STATE", COLUMN_TEXT},
+	[OWNER] = {"OWNER", COLUMN_TEXT},
+	[HOST] = {"HOST", COLUMN_TEXT, .least = 8},
+	[PID] = {"PID", COLUMN_NUMBER, .spare = 1},
+	[USER] = {"USER", COLUMN_TEXT, .least = 6},
+	[COMMAND] = {"COMMAND", COLUMN_TEXT, .least = 10},
+	[CLIENT] = {"CLIENT", COLUMN_TEXT},
+	[HELD_MS] = {"HELD_MS", COLUMN_NUMBER},
+	[LEASE_MS] = {"LEASE_MS", COLUMN_NUMBER},
+	[HOLDS] = {"HOLDS", COLUMN_NUMBER},
+	[TOKEN] = {"TOKEN", COLUMN_NUMBER},
+	[WAITERS] = {"WAITERS", COLUMN_NUMBER},
+	[HELD] = {"HELD", COLUMN_DURATION},
+	[LEASE] = {"LEASE", COLUMN_DURATION, .spare = 2},
 };
 
 const struct layout status_layout = {
@@ -56,14 +54,7 @@ const struct layout status_layout = {
 	.nothing = "no locks",
 };
 
-/* The texts to which the cells of one line point. */
-struct line {
-	struct owner_process process;
-	char numbers[COLUMN_COUNT][DURATION_MAX_BYTES];
-	const char *cells[COLUMN_COUNT];
-};
-
-/* How long ago it was; -1 where the server's times make no sense. */
+/* -1: the server's times make no sense. */
 static int64_t elapsed_ms(const char *since, const char *now)
 {
 	int64_t begun = strtoll(since, NULL, 10), at = strtoll(now, NULL, 10);
@@ -99,49 +90,35 @@ int status_read(struct lock_status *state, const struct redisReply *reply, struc
 	return 0;
 }
 
-static void set_number(struct line *line, int column, int64_t number)
+static void fill_hold(struct table_row *row, struct owner_process *process,
+		      const struct lock_status *state)
 {
-	snprintf(line->numbers[column], sizeof(line->numbers[column]), "%" PRId64, number);
-	line->cells[column] = line->numbers[column];
-}
-
-/* In milliseconds, and for people. */
-static void set_duration(struct line *line, int column, int shown_column, int64_t ms)
-{
-	set_number(line, column, ms);
-	line->cells[shown_column] = duration_show(line->numbers[shown_column], ms);
-}
-
-static void fill_hold(struct line *line, const struct lock_status *state)
-{
-	owner_parse(&line->process, state->by);
-	line->cells[OWNER] = state->owner;
-	line->cells[HOST] = line->process.host;
-	line->cells[PID] = line->process.pid;
-	line->cells[USER] = line->process.user;
-	line->cells[COMMAND] = line->process.command;
-	line->cells[CLIENT] = state->is_ours ? "fairlock" : "redisson";
-	line->cells[TOKEN] = state->token;
-	set_number(line, HOLDS, state->holds);
-	if (state->held_ms >= 0)
-		set_duration(line, HELD_MS, HELD, state->held_ms);
-	if (state->ttl_ms >= 0)
-		set_duration(line, LEASE_MS, LEASE, state->ttl_ms);
-	else
-		line->cells[LEASE] = "none";
+	owner_parse(process, state->by);
+	row->cells[OWNER] = state->owner;
+	row->cells[HOST] = process->host;
+	row->cells[PID] = process->pid;
+	row->cells[USER] = process->user;
+	row->cells[COMMAND] = process->command;
+	row->cells[CLIENT] = state->is_ours ? "fairlock" : "redisson";
+	row->cells[TOKEN] = state->token;
+	table_row_number(row, HOLDS, state->holds);
+	table_row_number(row, HELD_MS, state->held_ms);
+	table_row_number(row, LEASE_MS, state->ttl_ms);
+	row->cells[HELD] = row->cells[HELD_MS];
+	row->cells[LEASE] = state->ttl_ms < 0 ? "none" : row->cells[LEASE_MS];
 }
 
 int status_add_line(struct table *table, const struct lock_status *state, bool coloured,
 		    struct error *err)
 {
-	struct line line = {0};
+	struct table_row row = {
+		.cells = {[NAME] = state->name, [STATE] = state->is_held ? "held" : "free"}};
+	struct owner_process process;
 
-	line.cells[NAME] = state->name;
-	line.cells[STATE] = state->is_held ? "held" : "free";
-	set_number(&line, WAITERS, state->waiters);
+	table_row_number(&row, WAITERS, state->waiters);
 	if (state->is_held)
-		fill_hold(&line, state);
-	if (table_add(table, line.cells, err) < 0)
+		fill_hold(&row, &process, state);
+	if (table_add(table, &row, err) < 0)
 		return -1;
 	if (coloured)
 		table_colour(table, state->is_held ? "magenta" : "green");

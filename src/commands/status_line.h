@@ -1,4 +1,4 @@
-/* One lock in `status`: as a line of its table and as metrics. */
+/* One lock in `status`: as a line of its table, and as metrics. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,28 +10,25 @@
 
 struct redisReply;
 
-/* The answer of the status script; the texts live as long as its reply. */
+/* The reply of the status script; the texts live as long as the client's reply. */
 struct lock_status {
 	const char *name;
 	const char *owner;
 	const char *token;
 	const char *by;
 	bool is_held;
-	bool is_ours; /* fairlock's, so our hash tells more about the hold */
+	bool is_ours; /* fairlock holds it: our hash tells more about the hold */
 	long long holds;
-	int64_t held_ms; /* -1: not known */
+	int64_t held_ms; /* -1: unknown */
 	int64_t ttl_ms;  /* -1: none */
 	long long waiters;
-	int64_t oldest_wait_ms; /* -1: not known */
-	/* how often there was such an event */
+	int64_t oldest_wait_ms; /* -1: unknown */
 	long long grants, expiries, breaks, losses;
 };
 
 extern const struct layout status_layout;
 
-/* Reads what the status script answered. Returns -1 with STATUS_BUG for a reply that makes no
- * sense.
- */
+/* Returns -1 with STATUS_BUG for a reply that makes no sense. */
 int status_read(struct lock_status *state, const struct redisReply *reply, struct error *err);
 
 int status_add_line(struct table *table, const struct lock_status *state, bool coloured,

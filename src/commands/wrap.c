@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/random.h>
 #include <sys/wait.h>
 
@@ -19,10 +20,10 @@ static int64_t kill_after(const struct options *options, int64_t lease_ms)
 {
 	if (options->kill_after_ms >= 0)
 		return options->kill_after_ms;
-	return lease_ms / 3 < DEFAULT_KILL_AFTER_MS ? lease_ms / 3 : DEFAULT_KILL_AFTER_MS;
+	return MIN(lease_ms / 3, DEFAULT_KILL_AFTER_MS);
 }
 
-/* 126 and 127 as the shell has them. */
+/* 126 and 127 are as in the shell. */
 static int not_started(const struct job *job, int cause, struct error *err)
 {
 	const bool is_short =
@@ -31,7 +32,7 @@ static int not_started(const struct job *job, int cause, struct error *err)
 			     : is_short      ? STATUS_OS
 					     : STATUS_NOT_EXECUTABLE;
 
-	return fail(err, status, "cannot execute %s: %s", job->argv[0], strerror(cause));
+	return fail(err, status, "cannot execute %s: %s", job->shown, strerror(cause));
 }
 
 static int end_as_command(const struct job *job, const struct ending *ending, int *status,
@@ -50,9 +51,10 @@ static int end_as_command(const struct job *job, const struct ending *ending, in
 	return 0;
 }
 
-/* Waits for a random part of --jitter: many hosts that start at one time do not ask at one time. A
- * signal ends it, and is in *signo then. */
-static int spread(const struct wait *wait, const struct lock *lock, int *signo, struct error *err)
+/* Waits for a random part of --jitter, so that hosts that start at the same time do not ask at the
+ * same time. A signal ends the wait, and is in *signo then. */
+static int wait_for_jitter(const struct wait *wait, const struct lock *lock, int *signo,
+			   struct error *err)
 {
 	struct pollfd slots[] = {{.fd = wait->signals->fd, .events = POLLIN}, {.fd = -1}};
 	const uint64_t most = (uint64_t)wait->options->jitter_ms;
@@ -75,14 +77,13 @@ static int spread(const struct wait *wait, const struct lock *lock, int *signo, 
 	return 0;
 }
 
-/* Waits for the lock, and meanwhile has the guard and COMMAND's process stand by. Returns 0 when it
- * is held. */
+/* Has the guard and COMMAND's process stand by while it waits. Returns 0 when the lock is held. */
 static int get_lock(const struct wait *wait, const struct job *job, struct standby *standby,
 		    int *signo, struct error *err)
 {
 	struct waiting waiting;
 
-	if (spread(wait, job->lock, signo, err) < 0)
+	if (wait_for_jitter(wait, job->lock, signo, err) < 0)
 		return -1;
 	wait_begin(&waiting, wait, job->lock, job->client);
 	for (;;) {
@@ -101,7 +102,6 @@ static int get_lock(const struct wait *wait, const struct job *job, struct stand
 	}
 }
 
-/* Gets the lock, runs COMMAND, and gives the lock back. */
 static int get_and_run(const struct wait *wait, const struct job *job, int *status,
 		       struct error *err)
 {
@@ -130,14 +130,14 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 	struct deadline_poll loop;
 	struct lock lock;
 	struct client client;
-	const struct job job = {.options = options,
-				.messenger = invocation->messenger,
-				.signals = &signals,
-				.loop = &loop,
-				.lock = &lock,
-				.client = &client,
-				.argv = argv,
-				.kill_after_ms = kill_after(options, lease_ms)};
+	struct job job = {.options = options,
+			  .messenger = invocation->messenger,
+			  .signals = &signals,
+			  .loop = &loop,
+			  .lock = &lock,
+			  .client = &client,
+			  .argv = argv,
+			  .kill_after_ms = kill_after(options, lease_ms)};
 	const struct wait wait = {.options = options,
 				  .messenger = invocation->messenger,
 				  .signals = &signals,
@@ -152,9 +152,11 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 					    .min_hold_ms = options->min_hold_ms,
 					    .once_per_ms = options->once_per_ms,
 					    .handable = true,
-					    .words = argv};
+					    .words = argv,
+					    .reason = options->reason};
 	int result;
 
+	shorten(job.shown, argv[0]);
 	if (lock_init(&lock, &wanted, err) < 0 || signal_fd_open(&signals, err) < 0 ||
 	    deadline_poll_open(&loop, err) < 0)
 		return -1;

@@ -134,7 +134,7 @@ static void report_none(struct findings *findings, const struct server_info *inf
 	}
 }
 
-static void check_too_few(struct findings *findings, const struct server_info *info,
+static bool check_too_few(struct findings *findings, const struct server_info *info,
 			  long long in_sync, long long wanted)
 {
 	const char *setting = server_info_setting(info, "min-replicas-to-write");
@@ -149,9 +149,10 @@ static void check_too_few(struct findings *findings, const struct server_info *i
 	if (in_sync < wanted) {
 		findings_add(findings, SEVERITY_ERROR, "replicas",
 			     "%lld in sync, --replicas is %lld", in_sync, wanted);
-		findings_explain(findings, "Every grant is undone (75).",
+		findings_explain(findings, "Every grant is undone (69).",
 				 "mend the replicas, or lower --replicas");
 	}
+	return in_sync < demanded;
 }
 
 static void check_wanted(struct findings *findings, long long count, long long in_sync,
@@ -173,16 +174,17 @@ static void check_wanted(struct findings *findings, long long count, long long i
 			 count);
 }
 
-void check_replicas(struct findings *findings, const struct server_info *info,
+bool check_replicas(struct findings *findings, const struct server_info *info,
 		    const struct options *options)
 {
 	const long long count = server_info_number(info, "connected_slaves");
 	struct replica list[REPLICAS_MAX];
 	const size_t known = read_replicas(list, info);
 	long long in_sync = 0;
+	bool refuses;
 
 	if (info->is_replica || count < 0)
-		return;
+		return false;
 	for (size_t i = 0; i < known; i++)
 		in_sync += list[i].in_sync;
 	if (count == 0)
@@ -193,8 +195,9 @@ void check_replicas(struct findings *findings, const struct server_info *info,
 		findings_explain(findings, "A failover to one of them would forget locks.",
 				 "see the replica's log");
 	}
-	check_too_few(findings, info, in_sync, options->replicas);
+	refuses = check_too_few(findings, info, in_sync, options->replicas);
 	check_wanted(findings, count, in_sync, options->replicas);
 	for (size_t i = 0; i < known; i++)
 		check_replica(findings, info, &list[i]);
+	return refuses;
 }

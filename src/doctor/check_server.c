@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "doctor/checks.h"
+#include "doctor/remedies.h"
 
 #define OLDEST 60200 /* Redis 6.2 */
 #define CAN_BE_ASKED 70000
@@ -58,12 +59,13 @@ static void check_version(struct findings *findings, const struct server_info *i
 	}
 }
 
-static void check_role(struct findings *findings, const struct server_info *info)
+/* Returns whether the server refuses changes for that, like the other checks that do. */
+static bool check_role(struct findings *findings, const struct server_info *info)
 {
 	char host[256], port[256];
 
 	if (!info->is_replica)
-		return;
+		return false;
 	if (!server_info_text(info, "master_host", host) ||
 	    !server_info_text(info, "master_port", port))
 		strcpy(host, "?"), strcpy(port, "?");
@@ -71,6 +73,7 @@ static void check_role(struct findings *findings, const struct server_info *info
 		     port);
 	findings_explain(findings, "It refuses what changes a lock (69).",
 			 "name its master, or the sentinels: redis+sentinel://HOST:PORT/MASTER");
+	return true;
 }
 
 /* ---- Memory ---- */
@@ -93,26 +96,52 @@ static void report_eviction(struct findings *findings, const char *policy, long 
 		"CONFIG SET maxmemory-policy noeviction, or a server of its own for locks");
 }
 
-static void check_memory(struct findings *findings, const struct server_info *info)
+/* Being asked takes memory, too: what the server did decides, if it is known. */
+static bool is_full(const struct server_info *info, bool evicts)
+{
+	const long long most = server_info_number(info, "maxmemory");
+	const long long used = server_info_number(info, "used_memory");
+
+	return most > 0 && used >= most &&
+	       (info->grants == GRANTS_NONE || (info->grants == GRANTS_NOT_KNOWN && !evicts));
+}
+
+static bool check_memory(struct findings *findings, const struct server_info *info)
 {
 	const long long most = server_info_number(info, "maxmemory");
 	const long long used = server_info_number(info, "used_memory");
 	char policy[256];
+	bool evicts;
 
 	if (most < 0 || !server_info_text(info, "maxmemory_policy", policy))
-		return;
-	if (most > 0 && strcmp(policy, "noeviction") != 0) {
+		return false;
+	evicts = strcmp(policy, "noeviction") != 0;
+	if (most > 0 && evicts)
 		report_eviction(findings, policy, server_info_number(info, "evicted_keys"));
-	} else if (most > 0 && used > most / 10 * 9) {
+	if (is_full(info, evicts)) {
+		findings_add(findings, SEVERITY_ERROR, "memory",
+			     "memory is full: %lld bytes of maxmemory's %lld are in use", used,
+			     most);
+		findings_explain(
+			findings,
+			"The server lets no lock be taken (OOM, 69); leases can be renewed, and "
+			"locks given back.",
+			"raise maxmemory, or find out what fills it: redis-cli --bigkeys");
+		return true;
+	}
+	if (most > 0 && evicts)
+		return false;
+	if (most > 0 && used > most / 10 * 9) {
 		findings_add(findings, SEVERITY_WARNING, "memory", "%lld %% of maxmemory is in use",
 			     used / (most / 100 + 1));
-		findings_explain(findings, "When it is full, no lock can be taken or renewed (69).",
-				 "raise maxmemory, or find out what fills it");
+		findings_explain(findings, "When it is full, no lock can be taken (69).",
+				 "raise maxmemory, or find out what fills it: redis-cli --bigkeys");
 	} else {
 		findings_add(findings, SEVERITY_OK, "memory", "%s",
 			     most > 0 ? "maxmemory-policy is noeviction"
 				      : "no maxmemory, so no key is evicted");
 	}
+	return false;
 }
 
 /* ---- Persistence ---- */
@@ -124,23 +153,27 @@ static bool is_err(const struct server_info *info, const char *field)
 	return server_info_text(info, field, status) && strcmp(status, "err") == 0;
 }
 
-static void check_disk(struct findings *findings, const struct server_info *info)
+static bool check_disk(struct findings *findings, const struct server_info *info)
 {
 	const char *stops = server_info_setting(info, "stop-writes-on-bgsave-error");
+	const bool is_aof = is_err(info, "aof_last_write_status");
+	const bool is_snapshot =
+		is_err(info, "rdb_last_bgsave_status") && !(stops && strcmp(stops, "no") == 0);
 
-	if (is_err(info, "aof_last_write_status")) {
+	if (is_aof) {
 		findings_add(findings, SEVERITY_ERROR, "disk",
 			     "the append-only file cannot be written");
 		findings_explain(findings, "The server refuses every change (MISCONF, 69).",
 				 "see the server's log: is the disk full?");
 	}
-	if (is_err(info, "rdb_last_bgsave_status") && !(stops && strcmp(stops, "no") == 0)) {
+	if (is_snapshot) {
 		findings_add(findings, SEVERITY_ERROR, "disk",
 			     "the last snapshot could not be written");
 		findings_explain(findings,
 				 "The server refuses every change until one can (MISCONF, 69).",
 				 "see the server's log: is the disk full?");
 	}
+	return is_aof || is_snapshot;
 }
 
 static const char *describe_fsync(const char *fsync)
@@ -182,12 +215,24 @@ static void check_persistence(struct findings *findings, const struct server_inf
 {
 	const long long appending = server_info_number(info, "aof_enabled");
 
-	check_disk(findings, info);
 	if (appending > 0)
 		findings_add(findings, SEVERITY_OK, "persistence", "%s",
 			     describe_fsync(server_info_setting(info, "appendfsync")));
 	else if (appending == 0)
 		check_snapshots(findings, server_info_setting(info, "save"));
+}
+
+/* root's cron and a user's shell would each have a server of their own. */
+static void check_users(struct findings *findings, const struct server_info *info)
+{
+	if (info->client->connection.server->kind != SERVER_LOCAL)
+		return;
+	findings_add(findings, SEVERITY_NOTE, "users", "local: is for this user alone");
+	findings_explain(findings,
+			 "Each user has a private server: a job of root's cron and one from this "
+			 "user's shell do not exclude each other.",
+			 "name one server for all users: url = redis://HOST, or unix:PATH, in "
+			 "/etc/fairlock.conf");
 }
 
 /* ---- Connections ---- */
@@ -289,14 +334,30 @@ static void check_scripts(struct findings *findings, const struct server_info *i
 	}
 }
 
+/* The server has refused, and no other finding says why. */
+static void report_refusal(struct findings *findings, const struct server_info *info)
+{
+	char remedy[FINDING_MAX_BYTES];
+
+	remedy_write(remedy, sizeof(remedy), &info->refusal, info->client->connection.server);
+	findings_add(findings, SEVERITY_ERROR, "grants", "%.400s", info->refusal.text);
+	findings_explain(findings, "No lock can be taken while that is so (69).", "%s", remedy);
+}
+
 void check_server(struct findings *findings, const struct server_info *info,
 		  const struct options *options)
 {
+	bool is_told;
+
 	check_version(findings, info);
-	check_role(findings, info);
-	check_memory(findings, info);
+	is_told = check_role(findings, info);
+	is_told |= check_memory(findings, info);
+	is_told |= check_disk(findings, info);
 	check_persistence(findings, info);
-	check_replicas(findings, info, options);
+	is_told |= check_replicas(findings, info, options);
+	if (info->grants == GRANTS_NONE && !is_told)
+		report_refusal(findings, info);
+	check_users(findings, info);
 	check_timeout(findings, info);
 	check_keepalive(findings, info);
 	check_buffers(findings, info);

@@ -12,8 +12,9 @@
 void check_server(struct findings *findings, const struct server_info *info,
 		  const struct options *options);
 
-/* How many replicas there are, and whether each would let us in and knows the time. */
-void check_replicas(struct findings *findings, const struct server_info *info,
+/* How many replicas there are, and whether each would let us in and knows the time. Returns whether
+ * the server refuses changes since they are too few. */
+bool check_replicas(struct findings *findings, const struct server_info *info,
 		    const struct options *options);
 
 /* Round trips and clocks of all servers. */

@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "doctor/checks.h"
+#include "doctor/remedies.h"
 #include "lock/lock_list.h"
 #include "redis/local_server.h"
 
@@ -38,7 +39,7 @@ static int ask_nodes(struct diagnosis *diagnosis, struct error *err)
 	if (!diagnosis->info)
 		return fail(err, STATUS_OS, "cannot examine the server: out of memory");
 	for (size_t i = 0; i < nodes->count; i++) {
-		struct server_info *info = &diagnosis->info[diagnosis->fact_count];
+		struct server_info *info = &diagnosis->info[diagnosis->info_count];
 
 		if (server_info_collect(info, &nodes->clients[i], SAMPLES, err) < 0) {
 			server_info_free(info);
@@ -47,20 +48,20 @@ static int ask_nodes(struct diagnosis *diagnosis, struct error *err)
 				return -1;
 			continue;
 		}
-		diagnosis->fact_count++;
+		diagnosis->info_count++;
 		if (diagnosis->folder[0])
 			snprintf(info->address, sizeof(info->address), "%s/socket",
 				 diagnosis->folder);
 		message_step(diagnosis->invocation->messenger, "asked %s: %s %s, %s", info->address,
 			     info->software, info->version, info->mode);
 	}
-	return diagnosis->fact_count > 0 ? 0 : -1;
+	return diagnosis->info_count > 0 ? 0 : -1;
 }
 
 /* All nodes of a cluster may be well while none of them has some of its slots. */
 static void check_slots(struct diagnosis *diagnosis)
 {
-	struct findings *findings = &diagnosis->report;
+	struct findings *findings = &diagnosis->findings;
 	char text[FINDING_MAX_BYTES];
 
 	for (size_t gap = 0; gap <= diagnosis->nodes.count; gap++)
@@ -75,10 +76,10 @@ static void check_slots(struct diagnosis *diagnosis)
 static void check_nodes(struct diagnosis *diagnosis)
 {
 	const struct invocation *invocation = diagnosis->invocation;
-	struct findings *findings = &diagnosis->report;
+	struct findings *findings = &diagnosis->findings;
 
-	findings->places = diagnosis->fact_count;
-	for (size_t i = 0; i < diagnosis->fact_count; i++) {
+	findings->places = diagnosis->info_count;
+	for (size_t i = 0; i < diagnosis->info_count; i++) {
 		const struct server_info *info = &diagnosis->info[i];
 
 		findings->place = info->address;
@@ -86,7 +87,7 @@ static void check_nodes(struct diagnosis *diagnosis)
 		check_user(findings, info, invocation->options, invocation->argv, invocation->argc);
 	}
 	findings->place = NULL;
-	check_times(findings, diagnosis->info, diagnosis->fact_count, invocation->options);
+	check_times(findings, diagnosis->info, diagnosis->info_count, invocation->options);
 	message_step(invocation->messenger, "checked the server and its user");
 }
 
@@ -145,20 +146,20 @@ static int find_and_check_locks(struct diagnosis *diagnosis, struct error *err)
 	int result;
 
 	if (invocation->argc == 0 && !may_scan(diagnosis->info)) {
-		report_no_scan(&diagnosis->report);
+		report_no_scan(&diagnosis->findings);
 		return 0;
 	}
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
 	result = list_locks(diagnosis, &names, &client, err);
 	if (result == 0) {
-		result = check_locks(&diagnosis->report, &names, err);
+		result = check_locks(&diagnosis->findings, &names, err);
 	} else if (err->status == STATUS_REFUSED) {
-		report_no_scan(&diagnosis->report);
+		report_no_scan(&diagnosis->findings);
 		result = 0;
 	}
 	if (result < 0 && err->status == STATUS_UNAVAILABLE &&
 	    cluster_nodes_unseen(&diagnosis->nodes)) {
-		report_unseen(&diagnosis->report, err);
+		report_unseen(&diagnosis->findings, err);
 		result = 0;
 	}
 	lock_list_free(&names);
@@ -183,16 +184,21 @@ static int run_checks(struct diagnosis *diagnosis, struct error *err)
 	return find_and_check_locks(diagnosis, err);
 }
 
-/* Its "settings" are those that doctor prints, unless --quiet leaves them out. */
-static const char *remedy_of(const struct error *err)
+/* The server cannot be asked, or not any more. On a cluster check_slots may have said so. */
+static void report_unreached(struct diagnosis *diagnosis, const struct error *err)
 {
-	if (err->status == STATUS_REFUSED)
-		return "see in the settings where user and password come from, and PERMISSIONS in "
-		       "fairlock(1)";
-	if (err->status == STATUS_CONFIG)
-		return "mend the URL; see in the settings where it comes from";
-	return "see whether a server listens there, and its log; and in the settings where the "
-	       "address comes from";
+	struct findings *findings = &diagnosis->findings;
+	const bool begun = diagnosis->info_count > 0;
+	char remedy[FINDING_MAX_BYTES];
+
+	if (!begun && findings_worst(findings) == SEVERITY_ERROR)
+		return;
+	remedy_write(remedy, sizeof(remedy), err, diagnosis->invocation->server);
+	findings_add(findings, SEVERITY_ERROR, "reach", "%s", err->text);
+	findings_explain(findings,
+			 begun ? "The checks ended there."
+			       : "No lock can be taken, renewed or given back.",
+			 "%s", remedy);
 }
 
 int diagnose(struct diagnosis *diagnosis, const struct invocation *invocation, struct error *err)
@@ -202,19 +208,16 @@ int diagnose(struct diagnosis *diagnosis, const struct invocation *invocation, s
 	*diagnosis = (struct diagnosis){.invocation = invocation};
 	result = run_checks(diagnosis, err);
 	check_slots(diagnosis);
-	if (result < 0) {
-		findings_add(&diagnosis->report, SEVERITY_ERROR, "reach", "%s", err->text);
-		findings_explain(&diagnosis->report, "The checks ended there.", "%s",
-				 remedy_of(err));
-	}
+	if (result < 0)
+		report_unreached(diagnosis, err);
 	return result;
 }
 
 void diagnosis_free(struct diagnosis *diagnosis)
 {
-	for (size_t i = 0; i < diagnosis->fact_count; i++)
+	for (size_t i = 0; i < diagnosis->info_count; i++)
 		server_info_free(&diagnosis->info[i]);
 	free(diagnosis->info);
-	findings_free(&diagnosis->report);
+	findings_free(&diagnosis->findings);
 	cluster_nodes_close(&diagnosis->nodes);
 }

@@ -16,8 +16,8 @@ struct diagnosis {
 	const struct invocation *invocation;
 	struct cluster_nodes nodes;
 	struct server_info *info; /* one for each node that answers, or NULL */
-	size_t fact_count;
-	struct findings report;
+	size_t info_count;
+	struct findings findings;
 	char folder[FOLDER_MAX_BYTES]; /* of a private server, or "" */
 	pid_t pid;                     /* of it, or 0 */
 };

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/terminal.h"
+#include "redis/server_error.h"
 
 /* A finding with its servers. */
 #define LINE_MAX_BYTES (2 * FINDING_MAX_BYTES + 16)
@@ -65,6 +66,16 @@ static void add_place(struct finding *finding, const char *place)
 	finding->place_count++;
 }
 
+/* A message may send its reader to doctor, which is here. */
+static void drop_hint(char *text)
+{
+	char *hint = strstr(text, SERVER_ERROR_HINT);
+	const char *rest = hint ? hint + strlen(SERVER_ERROR_HINT) : "";
+
+	if (hint)
+		memmove(hint, rest, strlen(rest) + 1);
+}
+
 void findings_add(struct findings *findings, enum severity severity, const char *check,
 		  const char *format, ...)
 {
@@ -74,6 +85,7 @@ void findings_add(struct findings *findings, enum severity severity, const char 
 	va_start(args, format);
 	vsnprintf(findings->spare.text, sizeof(findings->spare.text), format, args);
 	va_end(args);
+	drop_hint(findings->spare.text);
 	findings->last = find_same(findings, &findings->spare);
 	if (!findings->last)
 		findings->last = append_spare(findings);
@@ -233,11 +245,11 @@ static void print_places(struct json *json, const char *places)
 	json_close(json, ']');
 }
 
-void findings_print_json(const struct findings *report, struct json *json)
+void findings_print_json(const struct findings *findings, struct json *json)
 {
 	json_open(json, "findings", '[');
-	for (size_t i = 0; i < report->count; i++) {
-		const struct finding *finding = &report->list[i];
+	for (size_t i = 0; i < findings->count; i++) {
+		const struct finding *finding = &findings->list[i];
 
 		json_break_line(json);
 		json_open(json, NULL, '{');

@@ -56,7 +56,7 @@ enum severity findings_worst(const struct findings *findings);
 void findings_print(const struct findings *findings, enum severity least);
 
 /* The member "findings". */
-void findings_print_json(const struct findings *report, struct json *json);
+void findings_print_json(const struct findings *findings, struct json *json);
 
 /* Prints a line "  NAME  VALUE   REMARK" of what stands above the findings. */
 void findings_print_line(const char *name, const char *value, const char *remark);

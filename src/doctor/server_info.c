@@ -326,6 +326,7 @@ int server_info_collect(struct server_info *info, struct client *client, int sam
 {
 	if (say_hello(info, client, err) < 0 || read_what_is_allowed(info, err) < 0)
 		return -1;
+	info->grants = grants_ask(client, &info->refusal);
 	return take_times(&info->timing, client, samples, err) < 0 && is_gone(err) ? -1 : 0;
 }
 

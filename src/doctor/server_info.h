@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "lock/grants.h"
 #include "redis/client.h"
 
 #define SERVER_SETTINGS 9
@@ -33,7 +34,9 @@ struct server_info {
 	const char *tls;          /* NULL: none */
 	bool can_ask_permissions; /* without trying */
 	bool can_read_settings;
-	char *fields; /* the replies to INFO */
+	enum grants grants;   /* whether it lets locks be taken now */
+	struct error refusal; /* why not */
+	char *fields;         /* the replies to INFO */
 	char settings[SERVER_SETTINGS][160];
 	struct timing timing;
 };

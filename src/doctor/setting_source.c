@@ -22,6 +22,7 @@ static void show_value(char *text, size_t size, const struct options *options,
 	case OPTION_TEXT:
 	case OPTION_FILE:
 	case OPTION_URL:
+	case OPTION_REASON:
 	case OPTION_COLUMNS:
 	case OPTION_OWNER:
 	case OPTION_WAITER:

@@ -1,32 +1,45 @@
+/* A grant opens an interval, the event that ends the hold closes it; either may be missing. */
 #include "history/intervals.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "history/log_reply.h"
+
+/* What owner_describe would have written about a Redisson client. */
+#define BY_REDISSON "\t\t\tredisson"
 
 static int64_t before(int64_t ms, int64_t length_ms)
 {
 	return length_ms == UNKNOWN_MS ? ms : length_ms < ms ? ms - length_ms : 0;
 }
 
-static struct interval *add(struct intervals *intervals, const char *by, const char *token)
+/* A wait that ended at ms. */
+static struct interval *add(struct intervals *intervals, const char *by, const char *token,
+			    int64_t ms, int64_t waited_ms)
 {
 	struct interval *span = &intervals->list[intervals->count++];
 
-	*span = (struct interval){.by = by, .token = log_reply_number(token)};
+	*span = (struct interval){
+		.waits_ms = before(ms, waited_ms),
+		.holds_ms = ms,
+		.ends_ms = ms,
+		.by = by,
+		.token = log_reply_number(token),
+	};
 	return span;
 }
 
-static void add_grant(struct intervals *intervals, const struct log_event *event)
+static struct interval *add_hold(struct intervals *intervals, const char *by, const char *token,
+				 int64_t since_ms, int64_t waited_ms)
 {
-	struct interval *span = add(intervals, event->by, event->token);
+	struct interval *span = add(intervals, by, token, since_ms, waited_ms);
 
 	span->holds = true;
-	span->holds_ms = span->ends_ms = event->time_ms;
-	span->waits_ms = before(event->time_ms, event->waited_ms);
 	span->end = INTERVAL_UNKNOWN;
+	return span;
 }
 
 /* The hold with this token that nothing has ended yet, or NULL. */
@@ -43,29 +56,16 @@ static struct interval *find_hold(const struct intervals *intervals, const char 
 	return NULL;
 }
 
-static void add_end(struct intervals *intervals, const struct log_event *event,
-		    enum interval_end end)
+static void end_hold(struct intervals *intervals, const struct log_event *event,
+		     enum interval_end end)
 {
 	struct interval *span = find_hold(intervals, event->token);
 
-	if (!span) {
-		/* its grant is not among the events */
-		span = add(intervals, event->by, event->token);
-		span->holds = true;
-		span->holds_ms = before(event->time_ms, event->held_ms);
-		span->waits_ms = before(span->holds_ms, event->waited_ms);
-	}
-	span->ends_ms = event->time_ms > span->holds_ms ? event->time_ms : span->holds_ms;
+	if (!span) /* its grant is not among the events */
+		span = add_hold(intervals, event->by, event->token,
+				before(event->time_ms, event->held_ms), event->waited_ms);
+	span->ends_ms = MAX(event->time_ms, span->holds_ms);
 	span->end = end;
-}
-
-static void add_leaving(struct intervals *intervals, const struct log_event *event)
-{
-	struct interval *span = add(intervals, event->by, "");
-
-	span->holds_ms = span->ends_ms = event->time_ms;
-	span->waits_ms = before(event->time_ms, event->waited_ms);
-	span->end = INTERVAL_LEFT;
 }
 
 static void add_event(struct intervals *intervals, const struct log_event *event)
@@ -83,15 +83,16 @@ static void add_event(struct intervals *intervals, const struct log_event *event
 	if (event->time_ms == UNKNOWN_MS)
 		return;
 	if (strcmp(event->name, "granted") == 0)
-		add_grant(intervals, event);
+		add_hold(intervals, event->by, event->token, event->time_ms, event->waited_ms);
 	else if (strcmp(event->name, "left") == 0)
-		add_leaving(intervals, event);
+		add(intervals, event->by, "", event->time_ms, event->waited_ms)->end =
+			INTERVAL_LEFT;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (strcmp(event->name, ends[i].name) == 0)
-			add_end(intervals, event, ends[i].end);
+			end_hold(intervals, event, ends[i].end);
 }
 
-/* The hold that no event has ended: it goes on, or its lease ended and no script came by. */
+/* No event has ended this hold: it goes on, or its lease ended and no script came by. */
 static void add_last_hold(struct intervals *intervals, const struct log_reply *history)
 {
 	const struct last_hold *hold = &history->hold;
@@ -102,38 +103,27 @@ static void add_last_hold(struct intervals *intervals, const struct log_reply *h
 
 	if (!*hold->owner || hold->since_ms == UNKNOWN_MS)
 		return;
-	if (!span) {
-		span = add(intervals, hold->by, hold->token);
-		span->holds = true;
-		span->holds_ms = hold->since_ms;
-		span->waits_ms = before(hold->since_ms, hold->waited_ms);
-	}
-	span->ends_ms = end_ms < history->now_ms ? end_ms : history->now_ms;
-	if (span->ends_ms < span->holds_ms)
-		span->ends_ms = span->holds_ms;
+	if (!span)
+		span = add_hold(intervals, hold->by, hold->token, hold->since_ms, hold->waited_ms);
+	span->ends_ms = MAX(MIN(end_ms, history->now_ms), span->holds_ms);
 	span->end = goes_on ? INTERVAL_GOES_ON : INTERVAL_EXPIRED;
 }
 
 /* Redisson writes no log: of its holder only this moment is known. */
-static void add_stranger(struct intervals *intervals, const struct log_reply *history)
+static void add_redisson_hold(struct intervals *intervals, const struct log_reply *history)
 {
-	struct interval *span;
-
-	if (!*history->holder || strcmp(history->holder, history->hold.owner) == 0)
-		return;
-	span = add(intervals, "\t\t\tredisson", "");
-	span->holds = true;
-	span->waits_ms = span->holds_ms = span->ends_ms = history->now_ms;
-	span->end = INTERVAL_GOES_ON;
+	if (*history->holder && strcmp(history->holder, history->hold.owner) != 0)
+		add_hold(intervals, BY_REDISSON, "", history->now_ms, 0)->end = INTERVAL_GOES_ON;
 }
 
-static void add_waiter(struct intervals *intervals, const struct present *waiter, int64_t now_ms)
+static void add_waiter(struct intervals *intervals, const struct present_waiter *waiter,
+		       int64_t now_ms)
 {
-	const bool known = waiter->since_ms != UNKNOWN_MS && waiter->since_ms < now_ms;
-	struct interval *span = add(intervals, *waiter->by ? waiter->by : "\t\t\tredisson", "");
+	const char *by = *waiter->by ? waiter->by : BY_REDISSON;
+	struct interval *span = add(intervals, by, "", now_ms, UNKNOWN_MS);
 
-	span->waits_ms = known ? waiter->since_ms : now_ms;
-	span->holds_ms = span->ends_ms = now_ms;
+	if (waiter->since_ms != UNKNOWN_MS)
+		span->waits_ms = MIN(waiter->since_ms, now_ms);
 	span->end = INTERVAL_GOES_ON;
 }
 
@@ -148,12 +138,10 @@ static void find_bounds(struct intervals *intervals, const struct log_reply *his
 		if (history->from_ms == UNKNOWN_MS &&
 		    (i == 0 || span->waits_ms < intervals->from_ms))
 			intervals->from_ms = span->waits_ms;
-		if (span->ends_ms > intervals->to_ms)
-			intervals->to_ms = span->ends_ms;
+		intervals->to_ms = MAX(intervals->to_ms, span->ends_ms);
 	}
-	if ((intervals->goes_on || history->from_ms != UNKNOWN_MS) &&
-	    history->now_ms > intervals->to_ms)
-		intervals->to_ms = history->now_ms;
+	if (intervals->goes_on || history->from_ms != UNKNOWN_MS)
+		intervals->to_ms = MAX(intervals->to_ms, history->now_ms);
 }
 
 int intervals_make(struct intervals *intervals, const struct log_reply *history, struct error *err)
@@ -166,7 +154,7 @@ int intervals_make(struct intervals *intervals, const struct log_reply *history,
 	for (size_t i = 0; i < history->count; i++)
 		add_event(intervals, &history->events[i]);
 	add_last_hold(intervals, history);
-	add_stranger(intervals, history);
+	add_redisson_hold(intervals, history);
 	for (size_t i = 0; i < history->waiter_count; i++)
 		add_waiter(intervals, &history->waiters[i], history->now_ms);
 	find_bounds(intervals, history);

@@ -1,4 +1,4 @@
-/* Reads the answer of the log script, and checks it: others can write into a stream, too. */
+/* Every field of a reply is checked: others can write into a stream, too. */
 #include "history/log_reply.h"
 
 #include <errno.h>
@@ -10,10 +10,10 @@
 #include "redis/reply.h"
 #include "redis/script.h"
 
-/* The first millisecond that RFC 3339 cannot tell: it has four digits for a year. */
+/* RFC 3339 has four digits for a year. */
 #define YEAR_10000_MS INT64_C(253402300800000)
 
-/* So many the server keeps at least. */
+/* The server keeps at least so many events. */
 #define LOG_LENGTH 1000
 
 static int64_t read_digits(const char *text, size_t length)
@@ -34,13 +34,13 @@ int64_t log_reply_number(const char *text)
 	return text[digits] == '\0' ? read_digits(text, digits) : UNKNOWN_MS;
 }
 
-void log_reply_request(const struct log_query *question, const struct lock_keys *keys,
+void log_reply_request(const struct log_query *query, const struct lock_keys *keys,
 		       struct request *request)
 {
 	wire_begin(keys, request, &script_log);
-	wire_add(request, question->after);
-	wire_add(request, question->since);
-	wire_add(request, question->wants_now ? "1" : "0");
+	wire_add(request, query->after);
+	wire_add(request, query->since);
+	wire_add(request, query->wants_now ? "1" : "0");
 }
 
 static void read_field(struct log_event *event, const char *field, const char *value)
@@ -55,6 +55,10 @@ static void read_field(struct log_event *event, const char *field, const char *v
 		event->token = value;
 	else if (strcmp(field, "by") == 0)
 		event->by = value;
+	else if (strcmp(field, "status") == 0)
+		event->status = value;
+	else if (strcmp(field, "cause") == 0)
+		event->cause = value;
 	else if (strcmp(field, "waited") == 0)
 		event->waited_ms = log_reply_number(value);
 	else if (strcmp(field, "held") == 0)
@@ -71,6 +75,8 @@ static int read_event(struct log_event *event, const struct redisReply *entry)
 		.owner = "",
 		.token = "",
 		.by = "",
+		.status = "",
+		.cause = "",
 		.time_ms = UNKNOWN_MS,
 		.waited_ms = UNKNOWN_MS,
 		.held_ms = UNKNOWN_MS,
@@ -117,16 +123,16 @@ static void read_waiters(struct log_reply *history, const struct redisReply *wai
 	for (size_t i = 0; i < reply_count(waiters); i++) {
 		const struct redisReply *waiter = reply_at(waiters, i);
 
-		history->waiters[history->waiter_count++] = (struct present){
+		history->waiters[history->waiter_count++] = (struct present_waiter){
 			.since_ms = log_reply_number(reply_text(waiter, 0)),
 			.by = reply_text(waiter, 1),
 		};
 	}
 }
 
-/* One more than needed: none is no list either, for calloc. */
 static int make_room(struct log_reply *history, size_t events, size_t waiters, struct error *err)
 {
+	/* calloc(0) may return NULL */
 	history->events = calloc(events + 1, sizeof(*history->events));
 	history->waiters = calloc(waiters + 1, sizeof(*history->waiters));
 	if (history->events && history->waiters)
@@ -134,19 +140,18 @@ static int make_room(struct log_reply *history, size_t events, size_t waiters, s
 	return fail(err, STATUS_OS, "cannot read a log: %s", strerror(ENOMEM));
 }
 
-/* When what was asked for begins. An entry may be written long after what it tells, so that the
- * script cannot leave out all that is too old. */
-static int64_t find_beginning(struct log_query *question, int64_t now_ms)
+/* An entry may be written long after its event, so the script cannot leave out all old events. */
+static int64_t find_beginning(struct log_query *query, int64_t now_ms)
 {
-	if (question->since[0] && question->from_ms == UNKNOWN_MS) {
-		const int64_t since_ms = strtoll(question->since, NULL, 10);
+	if (query->since[0] && query->from_ms == UNKNOWN_MS) {
+		const int64_t since_ms = strtoll(query->since, NULL, 10);
 
-		question->from_ms = since_ms < now_ms ? now_ms - since_ms : 0;
+		query->from_ms = since_ms < now_ms ? now_ms - since_ms : 0;
 	}
-	return question->from_ms;
+	return query->from_ms;
 }
 
-int log_reply_read(struct log_reply *history, struct log_query *question,
+int log_reply_read(struct log_reply *history, struct log_query *query,
 		   const struct redisReply *reply, struct error *err)
 {
 	const struct redisReply *entries = reply_at(reply, 2), *waiters = reply_at(reply, 5);
@@ -156,7 +161,7 @@ int log_reply_read(struct log_reply *history, struct log_query *question,
 	if (!reply_fits(reply, "sslsll") || strcmp(reply_text(reply, 0), "log") != 0 ||
 	    history->now_ms == UNKNOWN_MS)
 		return lock_refused(reply, err);
-	history->from_ms = find_beginning(question, history->now_ms);
+	history->from_ms = find_beginning(query, history->now_ms);
 	history->holder = reply_text(reply, 3);
 	if (make_room(history, reply_count(entries), reply_count(waiters), err) < 0)
 		return -1;

@@ -1,4 +1,4 @@
-/* Asks the log script, and reads its answer. */
+/* The request to the log script, and its reply. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 
 struct lock_keys;
 
-/* A time or duration that is not known. */
+/* A time or duration that is not known. Times are the server's, in milliseconds since the epoch. */
 #define UNKNOWN_MS (-1)
 
 /* The id of an entry of a stream: two numbers of 64 bits. */
@@ -23,7 +23,9 @@ struct log_event {
 	const char *owner;
 	const char *token;
 	const char *by;
-	int64_t time_ms; /* since the epoch, by the server's clock, as all times here */
+	const char *status; /* of COMMAND, ... */
+	const char *cause;  /* ... and why it ended */
+	int64_t time_ms;
 	int64_t waited_ms;
 	int64_t held_ms;
 };
@@ -38,44 +40,40 @@ struct last_hold {
 	int64_t waited_ms;
 };
 
-/* A waiter that is there now. */
-struct present {
+struct present_waiter {
 	int64_t since_ms;
 	const char *by;
 };
 
-/* The answer of the log script. The texts live as long as its reply. */
+/* The reply of the log script. Its texts live as long as the client's reply. */
 struct log_reply {
 	int64_t now_ms;
-	int64_t from_ms;     /* nothing of before that was asked for; UNKNOWN_MS: all was */
-	const char *last_id; /* of the newest entry, whether asked for or not; "": there is none */
+	int64_t from_ms;          /* events from here on were asked for; UNKNOWN_MS: all */
+	const char *last_id;      /* of the newest entry, asked for or not; "": there is none */
 	struct log_event *events; /* oldest first */
 	size_t count;
-	bool may_lack;      /* earlier events, which the server dropped: a log has an end */
-	const char *holder; /* "": the lock is free, or nobody asked */
+	bool may_lack;      /* the server may have dropped earlier events: a log has an end */
+	const char *holder; /* "": the lock is free, or wants_now was not set */
 	struct last_hold hold;
-	struct present *waiters; /* first is next */
+	struct present_waiter *waiters; /* in the order of the queue */
 	size_t waiter_count;
 };
 
-/* A question for the log script. */
 struct log_query {
-	char after[ENTRY_ID_MAX_BYTES]; /* only what came after this entry; "": all */
-	char since[24];                 /* only what happened so many ms ago or later; "": all */
-	bool wants_now;                 /* who holds and waits, too */
-	int64_t from_ms; /* since when that is, once the first answer told the time */
+	char after[ENTRY_ID_MAX_BYTES]; /* only entries behind this one; "": all */
+	char since[24];                 /* only events of the last so many ms; "": all */
+	bool wants_now;                 /* also the holder and the waiters */
+	int64_t from_ms; /* since as a time, once the first reply has told the server's */
 };
 
-/* A time of the server, or UNKNOWN_MS for what is none. */
+/* Reads a number that others wrote: a time, a duration, a token. UNKNOWN_MS: it is none. */
 int64_t log_reply_number(const char *text);
 
-void log_reply_request(const struct log_query *question, const struct lock_keys *keys,
+void log_reply_request(const struct log_query *query, const struct lock_keys *keys,
 		       struct request *request);
 
-/* Reads the reply to it. Returns 0, or -1 when it makes no sense. Call log_reply_free in both
- * cases.
- */
-int log_reply_read(struct log_reply *history, struct log_query *question,
+/* Returns 0, or -1 when the reply makes no sense. Call log_reply_free in both cases. */
+int log_reply_read(struct log_reply *history, struct log_query *query,
 		   const struct redisReply *reply, struct error *err);
 
 void log_reply_free(struct log_reply *history);

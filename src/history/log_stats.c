@@ -1,11 +1,12 @@
+/* Counts and times come from the events; how busy the lock was comes from the intervals. */
 #include "history/log_stats.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "base/duration.h"
 #include "base/json.h"
@@ -13,7 +14,7 @@
 #include "history/log_reply.h"
 #include "output/timestamp.h"
 
-/* The names of events, in the order in which they are told. */
+/* The events, in the order in which they are printed. */
 enum {
 	GRANTED,
 	RELEASED,
@@ -30,16 +31,16 @@ static const char *const kinds[KINDS] = {"granted", "released", "expired",
 struct times {
 	int64_t *list;
 	size_t count;
-	int64_t median, p95, longest; /* UNKNOWN_MS where there are none */
+	int64_t median, p95, longest; /* UNKNOWN_MS if the list is empty */
 };
 
 struct stats {
 	int64_t from_ms, to_ms;
 	int64_t busy_ms;
-	int64_t holding_ms; /* so long has the present holder had it, or UNKNOWN_MS */
+	int64_t holding_ms; /* how long the present holder has had it, or UNKNOWN_MS */
 	size_t waiting;
 	size_t counts[KINDS];
-	struct times waited; /* of those who were granted the lock */
+	struct times waited; /* of the grants */
 	struct times held;   /* of the holds that are over */
 };
 
@@ -50,8 +51,8 @@ static int compare_times(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median is the middle one, or lies midway between the two; of a hundred, 95 are no longer than
- * the 95th percentile. */
+/* The median of an even count lies midway between the two in the middle. Of a hundred times, 95 are
+ * no longer than the 95th percentile. */
 static void evaluate(struct times *times)
 {
 	const size_t n = times->count;
@@ -65,13 +66,13 @@ static void evaluate(struct times *times)
 	times->longest = times->list[n - 1];
 }
 
-static void note(struct times *times, int64_t ms)
+static void add_time(struct times *times, int64_t ms)
 {
 	if (ms != UNKNOWN_MS)
 		times->list[times->count++] = ms;
 }
 
-static void count(struct stats *stats, const struct log_reply *history)
+static void count_events(struct stats *stats, const struct log_reply *history)
 {
 	for (size_t i = 0; i < history->count; i++) {
 		const struct log_event *event = &history->events[i];
@@ -83,24 +84,23 @@ static void count(struct stats *stats, const struct log_reply *history)
 			continue;
 		stats->counts[kind]++;
 		if (kind == GRANTED)
-			note(&stats->waited, event->waited_ms);
+			add_time(&stats->waited, event->waited_ms);
 		else if (kind != LEFT)
-			note(&stats->held, event->held_ms);
+			add_time(&stats->held, event->held_ms);
 	}
 	evaluate(&stats->waited);
 	evaluate(&stats->held);
 }
 
-/* From what was asked for, else from the first event. A log that is full may not reach back so far.
- */
+/* The figures begin at --since. Without it, or if a full log does not reach back so far, they begin
+ * with the first hold. */
 static void find_bounds(struct stats *stats, const struct log_reply *history,
 			const struct intervals *intervals)
 {
 	int64_t first = intervals->to_ms;
 
 	for (size_t i = 0; i < intervals->count; i++)
-		if (intervals->list[i].holds_ms < first)
-			first = intervals->list[i].holds_ms;
+		first = MIN(first, intervals->list[i].holds_ms);
 	stats->from_ms = history->from_ms;
 	if (stats->from_ms == UNKNOWN_MS || (history->may_lack && first > stats->from_ms))
 		stats->from_ms = first;
@@ -114,15 +114,15 @@ static int compare_holds(const void *a, const void *b)
 	return (x->holds_ms > y->holds_ms) - (x->holds_ms < y->holds_ms);
 }
 
-/* Holds may overlap after a server lost its data: what is covered twice counts once. */
-static void measure(struct stats *stats, struct intervals *intervals)
+/* Holds may overlap after a server lost its data: time that two of them cover counts once. */
+static void measure_holds(struct stats *stats, struct intervals *intervals)
 {
 	int64_t covered_ms = stats->from_ms;
 
 	qsort(intervals->list, intervals->count, sizeof(*intervals->list), compare_holds);
 	for (size_t i = 0; i < intervals->count; i++) {
 		const struct interval *span = &intervals->list[i];
-		int64_t begins = span->holds_ms > covered_ms ? span->holds_ms : covered_ms;
+		const int64_t begins = MAX(span->holds_ms, covered_ms);
 
 		if (span->end == INTERVAL_GOES_ON && span->holds)
 			stats->holding_ms = span->ends_ms - span->holds_ms;
@@ -136,7 +136,7 @@ static void measure(struct stats *stats, struct intervals *intervals)
 static void print_json_ms(struct json *json, const char *key, int64_t ms)
 {
 	if (ms == UNKNOWN_MS)
-		json_printf(json, key, "null");
+		json_text(json, key, NULL);
 	else
 		json_printf(json, key, "%" PRId64, ms);
 }
@@ -150,22 +150,17 @@ static void print_json_times(struct json *json, const char *key, const struct ti
 	json_close(json, '}');
 }
 
-static void print_json_moment(struct json *json, const char *key, int64_t ms)
-{
-	char text[TIMESTAMP_MAX_BYTES];
-
-	json_text(json, key, ms == UNKNOWN_MS ? NULL : timestamp_rfc3339(text, ms));
-}
-
 static void print_json(const struct stats *stats)
 {
 	const int64_t length_ms = stats->to_ms - stats->from_ms;
+	const bool is_empty = stats->from_ms == UNKNOWN_MS;
+	char text[TIMESTAMP_MAX_BYTES];
 	struct json json = {0};
 
 	json_open(&json, NULL, '{');
 	json_open(&json, "stats", '{');
-	print_json_moment(&json, "from", stats->from_ms);
-	print_json_moment(&json, "to", stats->to_ms);
+	json_text(&json, "from", is_empty ? NULL : timestamp_rfc3339(text, stats->from_ms));
+	json_text(&json, "to", is_empty ? NULL : timestamp_rfc3339(text, stats->to_ms));
 	for (int i = 0; i < KINDS; i++)
 		json_printf(&json, kinds[i], "%zu", stats->counts[i]);
 	print_json_ms(&json, "holding_ms", stats->holding_ms);
@@ -173,7 +168,7 @@ static void print_json(const struct stats *stats)
 	if (length_ms > 0)
 		json_printf(&json, "busy", "%.4f", (double)stats->busy_ms / (double)length_ms);
 	else
-		json_printf(&json, "busy", "null");
+		json_text(&json, "busy", NULL);
 	print_json_times(&json, "waited_ms", &stats->waited);
 	print_json_times(&json, "held_ms", &stats->held);
 	json_close(&json, '}');
@@ -239,19 +234,12 @@ static void print_text(const struct stats *stats, const char *name)
 
 static int make_room(struct stats *stats, size_t events, struct error *err)
 {
+	/* calloc(0) may return NULL */
 	stats->waited.list = calloc(events + 1, sizeof(int64_t));
 	stats->held.list = calloc(events + 1, sizeof(int64_t));
 	if (stats->waited.list && stats->held.list)
 		return 0;
 	return fail(err, STATUS_OS, "cannot count: %s", strerror(ENOMEM));
-}
-
-static void work_out(struct stats *stats, const struct log_reply *history,
-		     struct intervals *intervals)
-{
-	count(stats, history);
-	find_bounds(stats, history, intervals);
-	measure(stats, intervals);
 }
 
 int log_stats_print(const struct log_reply *history, const char *name, bool json, struct error *err)
@@ -263,7 +251,9 @@ int log_stats_print(const struct log_reply *history, const char *name, bool json
 	if (result == 0)
 		result = make_room(&stats, history->count, err);
 	if (result == 0) {
-		work_out(&stats, history, &intervals);
+		count_events(&stats, history);
+		find_bounds(&stats, history, &intervals);
+		measure_holds(&stats, &intervals);
 		if (json)
 			print_json(&stats);
 		else

@@ -1,4 +1,4 @@
-/* `log --stats`: how often, how long, how busy. */
+/* `log --stats`: how often a lock was taken, how long that took and lasted, and how busy it was. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,6 +7,6 @@
 
 struct log_reply;
 
-/* Prints how often a lock was taken, how long that took and lasted, and how busy it was. */
+/* Returns 0, or -1 with STATUS_OS. */
 int log_stats_print(const struct log_reply *history, const char *name, bool json,
 		    struct error *err);

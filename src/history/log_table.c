@@ -1,14 +1,9 @@
+/* The columns of `log`, and the cells of an event. */
 #include "history/log_table.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "base/duration.h"
-#include "cli/options.h"
 #include "history/log_reply.h"
 #include "lock/owner.h"
 #include "output/table.h"
-#include "output/timestamp.h"
 
 enum {
 	TIME,
@@ -23,71 +18,56 @@ enum {
 	HELD_MS,
 	WAITED,
 	HELD,
+	STATUS,
+	CAUSE,
 	COLUMN_COUNT,
 };
 
-/* clang-format off */
 static const struct column columns[COLUMN_COUNT] = {
-	[TIME] = {.name = "TIME", .kind = COLUMN_TEXT},
-	[EVENT] = {.name = "EVENT", .kind = COLUMN_TEXT},
-	[OWNER] = {.name = "OWNER", .kind = COLUMN_TEXT},
-	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8, .spare = 1},
-	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 2},
-	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6},
-	[COMMAND] = {.name = "COMMAND", .kind = COLUMN_TEXT, .least = 10},
-	[TOKEN] = {.name = "TOKEN", .kind = COLUMN_NUMBER},
-	[WAITED_MS] = {.name = "WAITED_MS", .kind = COLUMN_NUMBER},
-	[HELD_MS] = {.name = "HELD_MS", .kind = COLUMN_NUMBER},
-	[WAITED] = {.name = "WAITED", .kind = COLUMN_DURATION},
-	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION},
+	[TIME] = {"TIME", COLUMN_TIME},
+	[EVENT] = {"EVENT", COLUMN_TEXT},
+	[OWNER] = {"OWNER", COLUMN_TEXT},
+	[HOST] = {"HOST", COLUMN_TEXT, .least = 8, .spare = 1},
+	[PID] = {"PID", COLUMN_NUMBER, .spare = 2},
+	[USER] = {"USER", COLUMN_TEXT, .least = 6},
+	[COMMAND] = {"COMMAND", COLUMN_TEXT, .least = 10},
+	[TOKEN] = {"TOKEN", COLUMN_NUMBER},
+	[WAITED_MS] = {"WAITED_MS", COLUMN_NUMBER},
+	[HELD_MS] = {"HELD_MS", COLUMN_NUMBER},
+	[WAITED] = {"WAITED", COLUMN_DURATION},
+	[HELD] = {"HELD", COLUMN_DURATION},
+	[STATUS] = {"STATUS", COLUMN_NUMBER},
+	[CAUSE] = {"CAUSE", COLUMN_TEXT, .least = 8, .spare = 3},
 };
-/* clang-format on */
 
 const struct layout event_layout = {
 	.name = "log",
 	.columns = columns,
 	.column_count = COLUMN_COUNT,
-	.people = "TIME,EVENT,WAITED,HELD,USER,HOST,PID,COMMAND",
-	.raw = "TIME,EVENT,WAITED_MS,HELD_MS,USER,HOST,PID,COMMAND",
-	.json = "TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,TOKEN,WAITED_MS,HELD_MS",
+	.people = "TIME,EVENT,WAITED,HELD,STATUS,CAUSE,USER,HOST,PID,COMMAND",
+	.raw = "TIME,EVENT,WAITED_MS,HELD_MS,STATUS,CAUSE,USER,HOST,PID,COMMAND",
+	.json = "TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,TOKEN,WAITED_MS,HELD_MS,STATUS,CAUSE",
 	.nothing = "no events",
 };
 
-/* The texts to which an event's cells point. */
-struct line {
+int log_table_add(struct table *table, const struct log_event *event, struct error *err)
+{
+	struct table_row row = {.cells = {[EVENT] = event->name,
+					  [OWNER] = event->owner,
+					  [TOKEN] = event->token,
+					  [STATUS] = event->status,
+					  [CAUSE] = event->cause}};
 	struct owner_process process;
-	char time[TIMESTAMP_MAX_BYTES];
-	char numbers[COLUMN_COUNT][DURATION_MAX_BYTES];
-	const char *cells[COLUMN_COUNT];
-};
 
-static void set_duration(struct line *line, int column, int shown_column, int64_t ms)
-{
-	if (ms == UNKNOWN_MS)
-		return;
-	snprintf(line->numbers[column], sizeof(line->numbers[column]), "%" PRId64, ms);
-	line->cells[column] = line->numbers[column];
-	line->cells[shown_column] = duration_show(line->numbers[shown_column], ms);
-}
-
-int log_table_add(struct table *table, const struct log_event *event, const struct options *options,
-		  struct error *err)
-{
-	struct line line = {.cells[EVENT] = event->name};
-
-	owner_parse(&line.process, event->by);
-	if (event->time_ms != UNKNOWN_MS)
-		line.cells[TIME] =
-			options->json || options->raw
-				? timestamp_rfc3339(line.time, event->time_ms)
-				: timestamp_local(line.time, event->time_ms, TIMESTAMP_LONG);
-	line.cells[OWNER] = event->owner;
-	line.cells[HOST] = line.process.host;
-	line.cells[PID] = line.process.pid;
-	line.cells[USER] = line.process.user;
-	line.cells[COMMAND] = line.process.command;
-	line.cells[TOKEN] = event->token;
-	set_duration(&line, WAITED_MS, WAITED, event->waited_ms);
-	set_duration(&line, HELD_MS, HELD, event->held_ms);
-	return table_add(table, line.cells, err);
+	owner_parse(&process, event->by);
+	row.cells[HOST] = process.host;
+	row.cells[PID] = process.pid;
+	row.cells[USER] = process.user;
+	row.cells[COMMAND] = process.command;
+	table_row_number(&row, TIME, event->time_ms);
+	table_row_number(&row, WAITED_MS, event->waited_ms);
+	table_row_number(&row, HELD_MS, event->held_ms);
+	row.cells[WAITED] = row.cells[WAITED_MS];
+	row.cells[HELD] = row.cells[HELD_MS];
+	return table_add(table, &row, err);
 }

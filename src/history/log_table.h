@@ -1,14 +1,11 @@
-/* `log` as a table: a row for each event. */
+/* The table of `log`, with a line for each event. */
 #pragma once
 
 #include "base/error.h"
 
 struct log_event;
-struct options;
 struct table;
 
-/* Events of the log as lines of a table. */
 extern const struct layout event_layout;
 
-int log_table_add(struct table *table, const struct log_event *event, const struct options *options,
-		  struct error *err);
+int log_table_add(struct table *table, const struct log_event *event, struct error *err);

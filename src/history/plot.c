@@ -1,22 +1,22 @@
+/* A row is an array of columns; of several marks in a column the greatest one is seen. */
 #include "history/plot.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "base/duration.h"
 #include "base/terminal.h"
 #include "history/intervals.h"
-#include "history/log_reply.h"
 #include "history/plot_axis.h"
 #include "history/plot_labels.h"
 #include "history/plot_queue.h"
 #include "history/plot_rows.h"
 #include "output/timestamp.h"
 
-/* The mark in a column of a row; of several, the greatest. */
 enum mark {
 	NOTHING,
 	TICK,
@@ -38,11 +38,10 @@ static const struct {
 static const char *const levels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 #define LEVELS 8
-#define LABELS_MOST 48
 #define ROWS_LEAST 5
-#define ROWS_BESIDE 9    /* on a screen: what is no row, and the prompt */
-#define ROWS_UNSEEN 40   /* where there is no screen to fit on */
-#define ROWS_PER_AXIS 15 /* with more, there is a second axis below */
+#define ROWS_BESIDE 9    /* a screen also has title, axes, key and prompt */
+#define ROWS_UNSEEN 40   /* without a screen */
+#define ROWS_PER_AXIS 15 /* with more, a second axis stands below */
 
 struct plot {
 	struct terminal terminal;
@@ -50,8 +49,8 @@ struct plot {
 	struct intervals intervals;
 	struct plot_rows rows;
 	struct plot_labels labels;
-	unsigned char *cells; /* of one row */
-	struct plot_queue crowd;
+	unsigned char *cells; /* the marks of one row */
+	struct plot_queue queue;
 };
 
 static void set_colour(const struct plot *plot, const char *colour)
@@ -84,46 +83,35 @@ static void put_marks(const struct plot *plot, const unsigned char *cells)
 	putchar('\n');
 }
 
-static void mark(struct plot *plot, int from, int to, enum mark with)
+static void mark_columns(struct plot *plot, int from, int to, enum mark with)
 {
 	for (int i = from; i <= to; i++)
 		if (plot->cells[i] < with)
 			plot->cells[i] = (unsigned char)with;
 }
 
-/* A hold is seen however short it was; waiting has its true length. */
+/* A hold is visible however short it was; waiting has its true length. */
 static void mark_span(struct plot *plot, const struct interval *span)
 {
 	const struct plot_axis *axis = &plot->axis;
 	const int holds = plot_axis_column(axis, span->holds_ms);
-	const int last = plot_axis_column(axis, span->ends_ms > span->holds_ms ? span->ends_ms - 1
-									       : span->ends_ms);
+	const int last = plot_axis_column(axis, span->ends_ms - (span->ends_ms > span->holds_ms));
 	const int64_t half_ms = (axis->to_ms - axis->from_ms) / axis->columns / 2;
 
 	if (span->ends_ms < axis->from_ms)
 		return;
 	if (span->holds_ms > span->waits_ms)
-		mark(plot, plot_axis_column(axis, span->waits_ms + half_ms),
-		     plot_axis_column(axis, span->holds_ms - 1), WAITS);
+		mark_columns(plot, plot_axis_column(axis, span->waits_ms + half_ms),
+			     plot_axis_column(axis, span->holds_ms - 1), WAITS);
 	if (span->holds)
-		mark(plot, holds, last, HOLDS);
+		mark_columns(plot, holds, last, HOLDS);
 	else if (span->end == INTERVAL_LEFT)
-		mark(plot, last, last, LEFT);
+		mark_columns(plot, last, last, LEFT);
 	else if (span->waits_ms == span->ends_ms)
-		mark(plot, last, last, WAITS);
+		mark_columns(plot, last, last, WAITS);
 	if (span->end == INTERVAL_EXPIRED || span->end == INTERVAL_FORCED ||
 	    span->end == INTERVAL_LOST)
-		mark(plot, last, last, BAD);
-}
-
-static int max(int a, int b)
-{
-	return a > b ? a : b;
-}
-
-static int min(int a, int b)
-{
-	return a < b ? a : b;
+		mark_columns(plot, last, last, BAD);
 }
 
 /* ---- The parts, from top to bottom ---- */
@@ -140,7 +128,7 @@ static void put_title(const struct plot *plot, const char *name)
 		 duration_show(length, intervals->to_ms - intervals->from_ms),
 		 *plot->labels.place ? ", all by " : "", plot->labels.place);
 	terminal_put(&plot->terminal, text,
-		     min(terminal_width(&plot->terminal, text), plot->terminal.columns));
+		     MIN(terminal_width(&plot->terminal, text), plot->terminal.columns));
 	puts("\n");
 }
 
@@ -173,45 +161,51 @@ static void clear_cells(struct plot *plot)
 		plot->cells[plot_axis_column(axis, tick)] = TICK;
 }
 
+static void put_row(struct plot *plot, size_t row, const struct plot_job *label)
+{
+	clear_cells(plot);
+	for (size_t i = 0; i < plot->intervals.count; i++)
+		if (plot->intervals.list[i].row == row)
+			mark_span(plot, &plot->intervals.list[i]);
+	plot_labels_put(&plot->labels, &plot->terminal, label);
+	put_marks(plot, plot->cells);
+}
+
+/* The rows of a job stand together, below its label. */
 static void put_rows(struct plot *plot)
 {
 	const struct plot_rows *rows = &plot->rows;
-	size_t before = rows->job_count;
 
-	for (size_t i = 0; i < rows->count; i++) {
-		const struct plot_row *row = &rows->list[i];
+	for (size_t job = 0; job < rows->job_count; job++) {
+		const struct plot_job *label = &rows->jobs[job];
 
-		if (!row->shown)
-			continue;
-		clear_cells(plot);
-		for (size_t s = 0; s < plot->intervals.count; s++)
-			if (rows->of_span[s] == i)
-				mark_span(plot, &plot->intervals.list[s]);
-		plot_labels_put(&plot->labels, &plot->terminal,
-				row->job != before ? &rows->jobs[row->job] : NULL);
-		put_marks(plot, plot->cells);
-		before = row->job;
+		for (size_t i = 0; i < rows->count; i++) {
+			if (rows->list[i].job != job || !rows->list[i].shown)
+				continue;
+			put_row(plot, i, label);
+			label = NULL;
+		}
 	}
 }
 
-/* How many waited at once: a pile-up, even where it has more rows than the screen. */
-static void put_crowd(const struct plot *plot)
+/* Shows a pile-up even if it has more rows than the screen. */
+static void put_queue(const struct plot *plot)
 {
-	const struct plot_queue *crowd = &plot->crowd;
+	const struct plot_queue *queue = &plot->queue;
 	int end = plot->axis.columns;
 	char text[64];
 
-	while (end > 0 && crowd->columns[end - 1] == 0)
+	while (end > 0 && queue->columns[end - 1] == 0)
 		end--;
-	snprintf(text, sizeof(text), "up to %zu wait", crowd->most);
+	snprintf(text, sizeof(text), "up to %zu wait", queue->most);
 	terminal_put(&plot->terminal, text, plot_labels_width(&plot->labels) - 1);
 	putchar(' ');
 	set_colour(plot, marks[WAITS].colour);
 	for (int i = 0; i < end; i++) {
-		const size_t count = crowd->columns[i];
+		const size_t count = queue->columns[i];
 
 		if (plot->terminal.utf8)
-			fputs(levels[(count * LEVELS + crowd->most - 1) / crowd->most], stdout);
+			fputs(levels[(count * LEVELS + queue->most - 1) / queue->most], stdout);
 		else
 			putchar(count == 0 ? ' ' : count > 9 ? '+' : (char)('0' + count));
 	}
@@ -247,7 +241,7 @@ static void put_key(const struct plot *plot, size_t hidden)
 static int draw(struct plot *plot, const char *name, struct error *err)
 {
 	const int rows = plot->terminal.rows;
-	const int most = rows > 0 ? max(ROWS_LEAST, rows - ROWS_BESIDE) : ROWS_UNSEEN;
+	const int most = rows > 0 ? MAX(ROWS_LEAST, rows - ROWS_BESIDE) : ROWS_UNSEEN;
 	const size_t hidden = plot_rows_limit(&plot->rows, (size_t)most);
 
 	plot_labels_measure(&plot->labels, &plot->rows, &plot->terminal);
@@ -256,13 +250,13 @@ static int draw(struct plot *plot, const char *name, struct error *err)
 	plot->cells = calloc((size_t)plot->axis.columns, sizeof(*plot->cells));
 	if (!plot->cells)
 		return fail(err, STATUS_OS, "cannot draw: %s", strerror(ENOMEM));
-	if (plot_queue_count(&plot->crowd, &plot->intervals, &plot->axis, err) < 0)
+	if (plot_queue_count(&plot->queue, &plot->intervals, &plot->axis, err) < 0)
 		return -1;
 	put_title(plot, name);
 	put_axis(plot);
 	put_rows(plot);
-	if (plot->crowd.most > 1)
-		put_crowd(plot);
+	if (plot->queue.most > 1)
+		put_queue(plot);
 	if (plot->rows.count - hidden > ROWS_PER_AXIS)
 		put_axis(plot);
 	put_key(plot, hidden);
@@ -283,7 +277,7 @@ int plot_print(const struct log_reply *history, const char *name, struct error *
 	else if (result == 0)
 		printf("%s: nothing is known\n", name);
 	free(plot.cells);
-	plot_queue_free(&plot.crowd);
+	plot_queue_free(&plot.queue);
 	plot_rows_free(&plot.rows);
 	intervals_free(&plot.intervals);
 	return result;

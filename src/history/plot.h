@@ -1,8 +1,9 @@
+/* `log --plot`: draws waiters and holders of a lock to scale, as wide as the screen. */
 #pragma once
 
 #include "base/error.h"
 
 struct log_reply;
 
-/* Draws who waited and who held a lock, to scale, as wide as the screen. */
+/* Returns 0, or -1 with STATUS_OS. */
 int plot_print(const struct log_reply *history, const char *name, struct error *err);

@@ -1,3 +1,4 @@
+/* Ticks are multiples of a step in local time, so that a day begins at midnight. */
 #include "history/plot_axis.h"
 
 #include <stdbool.h>
@@ -8,10 +9,8 @@
 #define MINUTE (60 * SECOND)
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
-#define LENGTH_LEAST SECOND
 
-/* Between two labels. */
-#define GAP 3
+#define LABEL_GAP 3
 
 static const int64_t steps[] = {
 	100,         200,         500,         SECOND,     2 * SECOND, 5 * SECOND,  10 * SECOND,
@@ -43,11 +42,11 @@ void plot_axis_init(struct plot_axis *axis, int64_t from_ms, int64_t to_ms, int 
 {
 	size_t i = 0;
 
-	if (to_ms - from_ms < LENGTH_LEAST)
-		from_ms = to_ms - LENGTH_LEAST;
+	if (to_ms - from_ms < SECOND)
+		from_ms = to_ms - SECOND;
 	*axis = (struct plot_axis){.from_ms = from_ms, .to_ms = to_ms, .columns = columns};
 	while (i + 1 < sizeof(steps) / sizeof(steps[0]) &&
-	       steps[i] * columns / (to_ms - from_ms) < label_width(steps[i]) + GAP)
+	       steps[i] * columns / (to_ms - from_ms) < label_width(steps[i]) + LABEL_GAP)
 		i++;
 	axis->step_ms = steps[i];
 }

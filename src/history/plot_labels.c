@@ -1,7 +1,9 @@
+/* A command gets the room that its place leaves, and a place at least half of it all. */
 #include "history/plot_labels.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "base/terminal.h"
 #include "history/plot_rows.h"
@@ -9,35 +11,22 @@
 #define WIDTH_MOST 48
 #define WIDTH_LEAST 13 /* for "up to 10 wait" */
 
-static int max(int a, int b)
-{
-	return a > b ? a : b;
-}
-
-static int min(int a, int b)
-{
-	return a < b ? a : b;
-}
-
 void plot_labels_measure(struct plot_labels *labels, const struct plot_rows *rows,
 			 const struct terminal *terminal)
 {
-	const int most = min(terminal->columns * 2 / 5, WIDTH_MOST);
+	const int most = MIN(terminal->columns * 2 / 5, WIDTH_MOST);
 	int command = WIDTH_LEAST, place = 0;
 
 	labels->place = rows->jobs[0].place;
 	for (size_t i = 0; i < rows->job_count; i++) {
-		command = max(command, terminal_width(terminal, rows->jobs[i].process.command));
-		place = max(place, terminal_width(terminal, rows->jobs[i].place));
+		command = MAX(command, terminal_width(terminal, rows->jobs[i].process.command));
+		place = MAX(place, terminal_width(terminal, rows->jobs[i].place));
 		if (strcmp(rows->jobs[0].place, rows->jobs[i].place) != 0)
 			labels->place = "";
 	}
-	if (*labels->place)
-		place = 0;
-	if (place > 0)
-		place = min(place, max(most / 2, most - command - 1));
+	place = *labels->place ? 0 : MIN(place, MAX(most / 2, most - command - 1));
 	labels->place_width = place;
-	labels->command_width = min(command, most - place - (place > 0));
+	labels->command_width = MIN(command, most - place - (place > 0));
 }
 
 int plot_labels_width(const struct plot_labels *labels)
@@ -46,7 +35,7 @@ int plot_labels_width(const struct plot_labels *labels)
 }
 
 void plot_labels_put(const struct plot_labels *labels, const struct terminal *terminal,
-		     const struct job *job)
+		     const struct plot_job *job)
 {
 	terminal_put(terminal, job ? job->process.command : "", labels->command_width);
 	if (labels->place_width > 0) {

@@ -1,81 +1,47 @@
+/* Within a column, the most wait where it begins or where another one begins to wait. */
 #include "history/plot_queue.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "history/intervals.h"
 #include "history/plot_axis.h"
 
-struct change {
-	int64_t at_ms;
-	int by; /* 1: one more waits; -1: one less */
-};
-
-/* Of one moment, an end counts before a beginning. */
-static int compare(const void *a, const void *b)
+static void count_at(struct plot_queue *queue, const struct intervals *intervals,
+		     const struct plot_axis *axis, int64_t ms)
 {
-	const struct change *x = a, *y = b;
+	size_t *column = &queue->columns[plot_axis_column(axis, ms)];
+	size_t waiting = 0;
 
-	if (x->at_ms != y->at_ms)
-		return x->at_ms > y->at_ms ? 1 : -1;
-	return x->by - y->by;
+	for (size_t i = 0; i < intervals->count; i++)
+		waiting += intervals->list[i].waits_ms <= ms && ms < intervals->list[i].holds_ms;
+	*column = MAX(*column, waiting);
+	queue->most = MAX(queue->most, waiting);
 }
 
-static size_t collect(struct change *changes, const struct intervals *intervals,
-		      const struct plot_axis *axis)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < intervals->count; i++) {
-		const struct interval *span = &intervals->list[i];
-
-		if (span->holds_ms <= span->waits_ms || span->holds_ms <= axis->from_ms)
-			continue;
-		changes[count++] = (struct change){span->waits_ms, 1};
-		changes[count++] = (struct change){span->holds_ms, -1};
-	}
-	qsort(changes, count, sizeof(*changes), compare);
-	return count;
-}
-
-static void raise_columns(struct plot_queue *crowd, int from, int to, size_t waiting)
-{
-	for (int i = from; i <= to; i++)
-		if (crowd->columns[i] < waiting)
-			crowd->columns[i] = waiting;
-	if (crowd->most < waiting)
-		crowd->most = waiting;
-}
-
-int plot_queue_count(struct plot_queue *crowd, const struct intervals *intervals,
+int plot_queue_count(struct plot_queue *queue, const struct intervals *intervals,
 		     const struct plot_axis *axis, struct error *err)
 {
-	struct change *changes = calloc(2 * intervals->count + 1, sizeof(*changes));
-	size_t count, waiting = 0;
+	const int64_t length_ms = axis->to_ms - axis->from_ms;
 
-	*crowd = (struct plot_queue){
-		.columns = calloc((size_t)axis->columns, sizeof(*crowd->columns)),
+	*queue = (struct plot_queue){
+		.columns = calloc((size_t)axis->columns, sizeof(*queue->columns)),
 	};
-	if (!changes || !crowd->columns) {
-		free(changes);
+	if (!queue->columns)
 		return fail(err, STATUS_OS, "cannot count: %s", strerror(ENOMEM));
-	}
-	count = collect(changes, intervals, axis);
-	for (size_t i = 0; i + 1 < count; i++) {
-		const int64_t from_ms = changes[i].at_ms, to_ms = changes[i + 1].at_ms;
-
-		waiting += (size_t)changes[i].by;
-		if (to_ms > from_ms && to_ms > axis->from_ms)
-			raise_columns(crowd, plot_axis_column(axis, from_ms),
-				      plot_axis_column(axis, to_ms - 1), waiting);
-	}
-	free(changes);
+	for (int i = 0; i < axis->columns; i++)
+		count_at(queue, intervals, axis,
+			 axis->from_ms + (i * length_ms + axis->columns - 1) / axis->columns);
+	for (size_t i = 0; i < intervals->count; i++)
+		if (intervals->list[i].waits_ms > axis->from_ms)
+			count_at(queue, intervals, axis, intervals->list[i].waits_ms);
 	return 0;
 }
 
-void plot_queue_free(struct plot_queue *crowd)
+void plot_queue_free(struct plot_queue *queue)
 {
-	free(crowd->columns);
-	*crowd = (struct plot_queue){0};
+	free(queue->columns);
+	*queue = (struct plot_queue){0};
 }

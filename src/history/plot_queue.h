@@ -1,4 +1,4 @@
-/* How many waited at each moment, for the drawing of a long queue. */
+/* How many processes waited at once, for the drawing of a long queue. */
 #pragma once
 
 #include <stddef.h>
@@ -8,7 +8,6 @@
 struct plot_axis;
 struct intervals;
 
-/* How many waited at once. */
 struct plot_queue {
 	size_t *columns; /* the most within each column of the axis */
 	size_t most;

@@ -1,3 +1,4 @@
+/* An interval goes into the first row of its job that is free by then. */
 #include "history/plot_rows.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@ static int compare_spans(const void *a, const void *b)
 	return (x->ends_ms > y->ends_ms) - (x->ends_ms < y->ends_ms);
 }
 
-static void describe(struct job *job, const char *by)
+static void describe(struct plot_job *job, const char *by)
 {
 	const char *user, *host;
 
@@ -31,13 +32,13 @@ static void describe(struct job *job, const char *by)
 
 static size_t find_job(struct plot_rows *rows, const char *by)
 {
-	struct job *new = &rows->jobs[rows->job_count];
+	struct plot_job *new = &rows->jobs[rows->job_count];
 	size_t i = 0;
 
 	describe(new, by);
 	while (strcmp(rows->jobs[i].process.command, new->process.command) != 0 ||
 	       strcmp(rows->jobs[i].place, new->place) != 0)
-		i++; /* the new one ends the search */
+		i++; /* the search ends at the new one, if not before */
 	rows->job_count += i == rows->job_count;
 	return i;
 }
@@ -55,83 +56,53 @@ static size_t find_row(struct plot_rows *rows, size_t job, const struct interval
 	return i;
 }
 
-/* Puts the rows of a job together, by counting. places and moved have room for all. */
-static void order(struct plot_rows *rows, size_t span_count, size_t *places, struct plot_row *moved)
-{
-	size_t place = 0;
-
-	for (size_t job = 0; job < rows->job_count; job++)
-		for (size_t i = 0; i < rows->count; i++)
-			if (rows->list[i].job == job)
-				places[i] = place++;
-	for (size_t i = 0; i < rows->count; i++)
-		moved[places[i]] = rows->list[i];
-	memcpy(rows->list, moved, rows->count * sizeof(*moved));
-	for (size_t i = 0; i < span_count; i++)
-		rows->of_span[i] = places[rows->of_span[i]];
-}
-
 int plot_rows_make(struct plot_rows *rows, struct intervals *intervals, struct error *err)
 {
 	const size_t most = intervals->count + 1;
-	size_t *places = calloc(most, sizeof(*places));
-	struct plot_row *moved = calloc(most, sizeof(*moved));
 
 	*rows = (struct plot_rows){
 		.jobs = calloc(most, sizeof(*rows->jobs)),
 		.list = calloc(most, sizeof(*rows->list)),
-		.of_span = calloc(most, sizeof(*rows->of_span)),
 	};
-	if (!rows->jobs || !rows->list || !rows->of_span || !places || !moved) {
-		free(places);
-		free(moved);
+	if (!rows->jobs || !rows->list)
 		return fail(err, STATUS_OS, "cannot draw: %s", strerror(ENOMEM));
-	}
 	qsort(intervals->list, intervals->count, sizeof(*intervals->list), compare_spans);
-	for (size_t i = 0; i < intervals->count; i++)
-		rows->of_span[i] =
-			find_row(rows, find_job(rows, intervals->list[i].by), &intervals->list[i]);
-	order(rows, intervals->count, places, moved);
-	free(places);
-	free(moved);
+	for (size_t i = 0; i < intervals->count; i++) {
+		struct interval *span = &intervals->list[i];
+
+		span->row = find_row(rows, find_job(rows, span->by), span);
+	}
 	return 0;
 }
 
-static int compare_times(const void *a, const void *b)
+/* Of rows that ended at the same time, the lowest in the drawing is hidden first. */
+static bool is_hidden_before(const struct plot_row *row, const struct plot_row *other)
 {
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
+	if (!row->shown || !other->shown)
+		return row->shown;
+	if (row->last_ms != other->last_ms)
+		return row->last_ms < other->last_ms;
+	return row->job >= other->job; /* of the same job, row comes later */
 }
 
 size_t plot_rows_limit(struct plot_rows *rows, size_t most)
 {
-	int64_t *ends = most < rows->count ? calloc(rows->count, sizeof(*ends)) : NULL;
-	size_t ties = most;
-	int64_t least;
+	const size_t hidden = rows->count > most ? rows->count - most : 0;
 
-	if (!ends)
-		return 0;
-	for (size_t i = 0; i < rows->count; i++)
-		ends[i] = rows->list[i].last_ms;
-	qsort(ends, rows->count, sizeof(*ends), compare_times);
-	least = ends[rows->count - most];
-	free(ends);
-	for (size_t i = 0; i < rows->count; i++)
-		ties -= rows->list[i].last_ms > least;
-	for (size_t i = 0; i < rows->count; i++) {
-		struct plot_row *row = &rows->list[i];
+	for (size_t n = 0; n < hidden; n++) {
+		struct plot_row *chosen = rows->list;
 
-		row->shown = row->last_ms > least || (row->last_ms == least && ties > 0);
-		ties -= row->last_ms == least && row->shown;
+		for (size_t i = 1; i < rows->count; i++)
+			if (is_hidden_before(&rows->list[i], chosen))
+				chosen = &rows->list[i];
+		chosen->shown = false;
 	}
-	return rows->count - most;
+	return hidden;
 }
 
 void plot_rows_free(struct plot_rows *rows)
 {
 	free(rows->jobs);
 	free(rows->list);
-	free(rows->of_span);
 	*rows = (struct plot_rows){0};
 }

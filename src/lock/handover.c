@@ -1,5 +1,5 @@
-/* A waiter is told of its grant by a message, so that it need not ask. Anybody who may publish can
- * send such a message: it must repeat the secret of the waiter's last question. */
+/* A grant by message saves the waiter a request. Any client that may publish can send such a
+ * message, so a real one repeats the secret of the waiter's last request. */
 #include "lock/handover.h"
 
 #include <stdlib.h>
@@ -8,16 +8,13 @@
 #include "base/clock.h"
 #include "lock/wire.h"
 
-#define DIGITS "0123456789"
-
 /* granted TOKEN MS NOW SECRET */
 #define HANDED "granted"
 
-/* This part of a time to live may pass until who was handed the lock hears it. */
+/* At most this part of the time to live may have passed when the waiter hears the message. */
 #define HANDED_PART 10
 
-/* Two clocks count so much more or less than each other, at most, and this part of what they count.
- */
+/* While two clocks count the same time they differ by at most this much, and this part of it. */
 #define CLOCKS_SLACK_MS 20
 #define CLOCKS_SLACK_PART 1000
 
@@ -29,8 +26,8 @@ struct handing {
 	char secret[SECRET_BYTES];
 };
 
-/* Takes a blank and one to size - 1 of these characters. Returns what follows, or NULL. */
-static const char *take_word(const char *text, const char *characters, char *word, size_t size)
+/* Reads a blank and 1 to size - 1 of these characters. Returns the rest of the text, or NULL. */
+static const char *read_word(const char *text, const char *characters, char *word, size_t size)
 {
 	const size_t length = *text == ' ' ? strspn(text + 1, characters) : 0;
 
@@ -41,20 +38,20 @@ static const char *take_word(const char *text, const char *characters, char *wor
 	return text + 1 + length;
 }
 
-/* The whole message has this form, or it is something else. */
+/* False if any part of the text has another form. */
 static bool read_handing(struct handing *out, const char *text)
 {
 	if (strncmp(text, HANDED, strlen(HANDED)) != 0)
 		return false;
 	text += strlen(HANDED);
-	return (text = take_word(text, DIGITS, out->token, sizeof(out->token))) &&
-	       (text = take_word(text, DIGITS, out->ttl_ms, sizeof(out->ttl_ms))) &&
-	       (text = take_word(text, DIGITS, out->at_ms, sizeof(out->at_ms))) &&
-	       (text = take_word(text, SECRET_DIGITS, out->secret, sizeof(out->secret))) &&
+	return (text = read_word(text, DIGITS, out->token, sizeof(out->token))) &&
+	       (text = read_word(text, DIGITS, out->ttl_ms, sizeof(out->ttl_ms))) &&
+	       (text = read_word(text, DIGITS, out->at_ms, sizeof(out->at_ms))) &&
+	       (text = read_word(text, SECRET_DIGITS, out->secret, sizeof(out->secret))) &&
 	       *text == '\0';
 }
 
-/* How long this takes tells nothing of the secret. */
+/* The time that this takes tells nothing about the secret. */
 static bool is_secret(const struct lock *lock, const char *word)
 {
 	unsigned difference = strlen(word) != SECRET_BYTES - 1 || !*lock->secret;
@@ -72,10 +69,9 @@ static bool is_own_channel(const struct lock *lock, const struct client *client)
 	return client->heard_on >= 0 && strcmp(client->channels[client->heard_on], channel) == 0;
 }
 
-/* When the server did something at_ms by its clock, by ours: not before what it had done for us
- * before. Returns -1 for what is still to come: then our clock stood still for a while, as that of
- * a virtual machine does, or the server's was set, and our clock cannot tell how old a message is.
- */
+/* Converts a time of the server's clock to ours, but to no time before the server's last answer.
+ * Returns -1 for a time in our future. Then our clock stood still for a while, as that of a virtual
+ * machine does, or the server's was set: we cannot tell how old the message is. */
 static int64_t ours_of(const struct lock *lock, int64_t at_ms)
 {
 	const int64_t since = at_ms - lock->server_ms;
@@ -86,7 +82,7 @@ static int64_t ours_of(const struct lock *lock, int64_t at_ms)
 	return lock->heard_ms + (since < 0 ? 0 : earliest(since, waited));
 }
 
-bool handover_take(struct lock *lock, const struct client *client)
+bool handover_accept(struct lock *lock, const struct client *client)
 {
 	struct handing handing;
 	int64_t ttl_ms, since_ms;
@@ -96,7 +92,7 @@ bool handover_take(struct lock *lock, const struct client *client)
 		return false;
 	ttl_ms = strtoll(handing.ttl_ms, NULL, 10);
 	since_ms = ours_of(lock, strtoll(handing.at_ms, NULL, 10));
-	/* one that was long under way may have been overtaken: the lock may be somebody else's */
+	/* a message that was long under way may be out of date: another owner may hold the lock */
 	if (since_ms < 0 || ttl_ms == 0 || ttl_ms > lock->lease_ms ||
 	    clock_ms() - since_ms > ttl_ms / HANDED_PART)
 		return false;

@@ -1,7 +1,8 @@
+/* Reads the message that hands the lock to a waiter. */
 #pragma once
 
 #include "lock/lock.h"
 
-/* Whether the client's message, heard while nothing was asked, hands the lock over: then owner,
- * token and deadline_ms are filled. If not, nothing has changed, and the waiter had better ask. */
-bool handover_take(struct lock *lock, const struct client *client);
+/* Accepts client->message, heard while no request was under way, if it hands the lock over: fills
+ * owner, token and deadline_ms. Else changes nothing and returns false: the waiter must ask. */
+bool handover_accept(struct lock *lock, const struct client *client);

@@ -1,3 +1,4 @@
+/* Renews every third of the lease, and sooner if something may have happened to the hold. */
 #include "lock/hold.h"
 
 #include <inttypes.h>
@@ -5,22 +6,24 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/duration.h"
+#include "base/message.h"
 #include "lock/wire.h"
 #include "redis/client_call.h"
+#include "redis/connection_trace.h"
 
-/* So much is taken from the server at once; the deadline and COMMAND's end come between. */
+/* After so many events the caller looks at the deadline and at COMMAND's end. */
 #define EVENTS_AT_ONCE 100
 
-/* A reply that has not come by then may still come: no holder asks again sooner, unless its lease
- * is so short that it could not ask a second time. */
+/* A late reply may still come, so a holder waits this long for it before it asks again; less only
+ * if its lease is so short that it could not ask a second time. */
 #define HURRY_MIN_MS 1000
 
-/* A lock that was handed over has a short lease; and a holder that has no connection yet hears
- * nothing. Such a holder renews soon: but many a COMMAND has ended before this. */
+/* How soon a holder renews if its lock was handed over, with a short lease, or if it has no
+ * connection yet, and so hears nothing. Many a COMMAND has ended by then. */
 #define EARLY_RENEW_MS 50
 
-/* A holder looks for the way to the server sooner than others: the server may have another place by
- * now, and the lease does not wait. */
+/* A holder gives a connection up soon: the server may have moved, and the lease does not wait. */
 static void hurry(const struct hold *hold, int64_t timeout_ms)
 {
 	const int64_t least_ms = earliest(HURRY_MIN_MS, hold->lock->lease_ms / 4);
@@ -61,15 +64,18 @@ static void renew(struct hold *hold)
 
 static void lose(struct hold *hold, const struct renew_reply *reply)
 {
-	char holder[256];
+	/* "lost lock NAME: it is held by HOLDER now; stopping COMMAND" */
+	const size_t taken = strlen("lost lock : it is held by  now; stopping ") +
+			     SHORT_CHARACTERS + count_characters(hold->lock->keys.shown);
+	char holder[OWNER_SHOWN_BYTES];
 
-	/* of who deletes the key, or of a lease that ends, nobody is told */
+	/* DEL and the end of a lease publish nothing: a message means a release */
 	hold->state = hold->is_told && hold->lock->kind == LOCK_ACQUIRE ? HOLD_RELEASED : HOLD_LOST;
 	if (strcmp(reply->why, "forced") == 0) {
 		hold->state = HOLD_LOST;
 		snprintf(hold->why, sizeof(hold->why), "somebody broke it by force");
 	} else if (strcmp(reply->why, "taken") == 0 && *reply->by) {
-		owner_show(holder, sizeof(holder), reply->by);
+		owner_show(holder, MESSAGE_CHARACTERS - taken, reply->by);
 		snprintf(hold->why, sizeof(hold->why), "it is held by %s now", holder);
 	} else if (strcmp(reply->why, "taken") == 0) {
 		snprintf(hold->why, sizeof(hold->why), "somebody else holds it now");
@@ -84,9 +90,9 @@ static void renewed(struct hold *hold)
 	struct renew_reply reply;
 	struct error err;
 
-	if (lock_renewed(hold->lock, hold->client, &reply, &err) < 0) {
-		hold->renew_ms = clock_ms() +
-				 hold->lock->lease_ms / 3; /* perhaps it makes sense next time */
+	if (lock_read_renewal(hold->lock, hold->client, &reply, &err) < 0) {
+		/* perhaps the next answer makes sense */
+		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 3;
 		return;
 	}
 	hold->renew_ms = hold->client->sent_ms + hold->lock->lease_ms / 3;
@@ -121,19 +127,19 @@ void hold_step(struct hold *hold)
 			renewed(hold);
 			break;
 		case CLIENT_MESSAGE:
-			/* somebody broke the lock, or gave a hold of this owner back */
+			/* the lock was broken, or a hold of this owner given back */
 			hold->is_told = true;
 			if (!client_has_request(hold->client))
 				hold->renew_ms = earliest(hold->renew_ms, pace_ms(&hold->pace));
 			break;
 		case CLIENT_FAILED:
-			/* a connection that comes back is used at once: after a restart without
-			 * data the first that presents itself has the lock */
+			/* the renewal goes out with the next connection: a server that was
+			 * restarted without its data gives the lock to the first that asks */
 			if (!client_has_request(hold->client))
 				renew(hold);
 			break;
 		case CLIENT_REFUSED:
-			/* that is no loss of the lock, either: the deadline decides */
+			/* a refusal is not a loss of the lock: the deadline decides */
 			hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
 			break;
 		}
@@ -152,9 +158,7 @@ const char *hold_trouble(const struct hold *hold)
 
 int64_t hold_wait(const struct hold *hold, struct pollfd *slot)
 {
-	int64_t wake = client_wait(hold->client, slot);
-
-	return wake < hold->renew_ms ? wake : hold->renew_ms;
+	return earliest(client_wait(hold->client, slot), hold->renew_ms);
 }
 
 int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
@@ -162,19 +166,39 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 	struct request request;
 	struct release_reply reply;
 
-	/* a renewal under way is answered soon, or the connection is no good */
+	/* a renewal that is not answered soon never will be: the connection is no good */
 	client_finish(hold->client,
 		      clock_ms() + earliest((until_ms - clock_ms()) / 2, HURRY_MIN_MS));
 	wire_release(hold->lock, &request);
-	if (client_call(hold->client, &request, until_ms, true, err) < 0)
-		return -1;
-	if (lock_released(hold->client->reply, &reply, err) < 0)
+	if (client_call(hold->client, &request, until_ms, true, err) < 0 ||
+	    lock_read_release(hold->client->reply, &reply, err) < 0)
 		return -1;
 	if (reply.outcome != RELEASED && reply.outcome != RELEASE_KEPT)
 		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: it is not held any more",
-			    hold->lock->keys.name);
-	hold->is_kept = reply.outcome == RELEASE_KEPT;
-	return 0;
+			    hold->lock->keys.shown);
+	return reply.outcome == RELEASE_KEPT;
+}
+
+void hold_release_and_tell(struct hold *hold, struct messenger *messenger, int64_t until_ms)
+{
+	const char *name = hold->lock->keys.shown;
+	const int64_t from_ms = clock_ms();
+	struct connection_trace steps = {.messenger = messenger};
+	char took[DURATION_MAX_BYTES], held[DURATION_MAX_BYTES];
+	struct error err;
+	int result;
+
+	connection_trace_skip(&steps, hold->client);
+	result = hold_release(hold, until_ms, &err);
+	connection_trace_tell(&steps, hold->client);
+	duration_show(took, clock_ms() - from_ms);
+	duration_show(held, from_ms - hold->lock->since_ms);
+	if (result < 0)
+		message(messenger, LOG_ERR, "%s", err.text);
+	else
+		message_event(messenger, LOG_INFO, "gave lock %s back in %s, held for %s%s", name,
+			      took, held,
+			      result > 0 ? "; the server keeps it for the rest of --min-hold" : "");
 }
 
 void hold_give_up(struct lock *lock, struct client *client)

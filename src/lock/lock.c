@@ -1,19 +1,19 @@
+/* Believes no reply: a number is brought within bounds, and a text that does not fit is refused. */
 #include "lock/lock.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "redis/reply.h"
 
-/* No lease is longer than a day, but somebody else may hold. */
+/* Our leases last a day at most, but a Redisson client may hold the lock. */
 #define TTL_MAX_MS (INT64_C(1) << 50)
 
-#define DIGITS "0123456789"
-
-/* A number, or "" where it is below the least. */
+/* Writes nothing if the number is below the least. */
 static void put_number(char text[NUMBER_MAX_BYTES], int64_t number, int64_t least)
 {
 	if (number >= least)
@@ -22,9 +22,11 @@ static void put_number(char text[NUMBER_MAX_BYTES], int64_t number, int64_t leas
 
 static int act_as(struct lock *lock, const char *owner, struct error *err)
 {
+	char shown[SHORT_MAX_BYTES];
+
 	if (!owner_is_valid(owner))
 		return fail(err, STATUS_USAGE, "cannot act as owner '%s': this is no owner id",
-			    owner);
+			    shorten(shown, owner));
 	snprintf(lock->id, sizeof(lock->id), "%s", owner);
 	lock->inherited = &lock->id;
 	lock->inherited_count = 1;
@@ -44,8 +46,9 @@ int lock_init(struct lock *lock, const struct lock_options *options, struct erro
 	lock->inherited_count = owner_inherited(&lock->inherited);
 	if (lock->inherited_count == HELD_MAX)
 		return fail(err, STATUS_USAGE, "cannot take lock %s: inside %d others",
-			    options->name, HELD_MAX);
-	owner_describe(lock->by, options->words);
+			    lock->keys.shown, HELD_MAX);
+	owner_describe(lock->by, options->pid ? options->pid : getpid(), options->words,
+		       options->reason);
 	put_number(lock->lease, options->lease_ms, 0);
 	put_number(lock->limit, options->max_queue, 0);
 	put_number(lock->min_hold, options->min_hold_ms, 1);
@@ -66,10 +69,12 @@ static bool is_tagged(const struct redisReply *reply, const char *tag, size_t el
 
 int lock_refused(const struct redisReply *reply, struct error *err)
 {
+	char other[SHORT_MAX_BYTES];
+
 	if (is_tagged(reply, "spelled", 2))
 		return fail(err, STATUS_USAGE,
 			    "cannot use this name: it shares keys with %s, which is in use",
-			    reply_text(reply, 1));
+			    shorten(other, reply_text(reply, 1)));
 	if (is_tagged(reply, "version", 3))
 		return fail(err, STATUS_CONFIG,
 			    "cannot use this lock: fairlock with protocol version %lld uses it, "
@@ -78,8 +83,8 @@ int lock_refused(const struct redisReply *reply, struct error *err)
 	return reply_nonsense(err);
 }
 
-/* Keeps a string of the reply; what does not fit makes no sense. */
-static int keep(char *to, size_t size, const char *from)
+/* Returns -1 for a text that does not fit, or is empty. */
+static int copy_text(char *to, size_t size, const char *from)
 {
 	size_t length = strlen(from);
 
@@ -89,8 +94,8 @@ static int keep(char *to, size_t size, const char *from)
 	return 0;
 }
 
-/* Both are printed, and given to COMMAND. */
-static int keep_grant(struct lock *lock, const char *owner, const char *token)
+/* Checks both, since they are printed and given to COMMAND. */
+static int copy_grant(struct lock *lock, const char *owner, const char *token)
 {
 	bool is_ours = strcmp(owner, lock->id) == 0;
 
@@ -98,13 +103,12 @@ static int keep_grant(struct lock *lock, const char *owner, const char *token)
 		is_ours |= strcmp(owner, lock->inherited[i]) == 0;
 	if (!is_ours || token[strspn(token, DIGITS)] != '\0')
 		return -1;
-	return keep(lock->owner, sizeof(lock->owner), owner) < 0 ||
-			       keep(lock->token, sizeof(lock->token), token) < 0
-		       ? -1
-		       : 0;
+	if (copy_text(lock->owner, sizeof(lock->owner), owner) < 0)
+		return -1;
+	return copy_text(lock->token, sizeof(lock->token), token);
 }
 
-/* Whatever a server says, our clocks do not overflow, and we do not spin. */
+/* Whatever a server says, our sums do not overflow, and we do not spin. */
 static int64_t within(long long value, int64_t low, int64_t high)
 {
 	return value < low ? low : value > high ? high : value;
@@ -118,7 +122,7 @@ static int read_grant(struct lock *lock, const struct client *client, struct ask
 	lock->since_ms = client->sent_ms;
 	lock->ttl_ms = within(reply_number(client->reply, 3), 0, TTL_MAX_MS);
 	lock->deadline_ms = client->sent_ms + lock->ttl_ms;
-	return keep_grant(lock, reply_text(client->reply, 1), reply_text(client->reply, 2));
+	return copy_grant(lock, reply_text(client->reply, 1), reply_text(client->reply, 2));
 }
 
 /* queued TICKET MS FIRST TTL NOW */
@@ -129,60 +133,57 @@ static int read_place(struct lock *lock, const struct client *client, struct ask
 	out->ask_in_ms = within(reply_number(client->reply, 2), 1, TTL_MAX_MS);
 	out->first = reply_number(client->reply, 3) == 1;
 	out->ttl_ms = reply_number(client->reply, 4);
-	return keep(lock->ticket, sizeof(lock->ticket), reply_text(client->reply, 1));
+	return copy_text(lock->ticket, sizeof(lock->ticket), reply_text(client->reply, 1));
 }
 
-static int read_answer(struct lock *lock, const struct client *client, struct ask_reply *out)
+/* OWNER BY HELD */
+static struct holder read_holder(const struct redisReply *reply, size_t at)
 {
-	switch (out->outcome) {
-	case ASK_GRANTED:
-	case ASK_UNSAFE:
-		return read_grant(lock, client, out);
-	case ASK_QUEUED:
-		return read_place(lock, client, out);
-	case ASK_BUSY:
-		out->by = reply_text(client->reply, 2);
-		break;
-	case ASK_FULL:
-		out->waiters = reply_number(client->reply, 1);
-		break;
-	case ASK_RAN:
-		out->ran_ms = within(reply_number(client->reply, 1), 0, TTL_MAX_MS);
-		break;
-	case ASK_REMOVED:
-		break;
-	}
-	return 0;
+	return (struct holder){.owner = reply_text(reply, at),
+			       .by = reply_text(reply, at + 1),
+			       .held_ms =
+				       reply_count(reply) > at + 2
+					       ? within(reply_number(reply, at + 2), -1, TTL_MAX_MS)
+					       : -1};
 }
 
-int lock_asked(struct lock *lock, const struct client *client, struct ask_reply *out,
-	       struct error *err)
+int lock_read_answer(struct lock *lock, const struct client *client, struct ask_reply *out,
+		     struct error *err)
 {
 	static const struct {
 		const char *tag;
-		size_t elements;
+		size_t elements; /* at least, of which the holder's are the last */
 		enum ask_outcome outcome;
+		size_t holder;
 	} answers[] = {
-		{"granted", 6, ASK_GRANTED}, {"queued", 6, ASK_QUEUED}, {"busy", 3, ASK_BUSY},
-		{"full", 2, ASK_FULL},       {"ran", 2, ASK_RAN},       {"removed", 1, ASK_REMOVED},
+		{"granted", 6, ASK_GRANTED, 6}, {"queued", 6, ASK_QUEUED, 6},
+		{"busy", 3, ASK_BUSY, 1},       {"full", 2, ASK_FULL, 2},
+		{"ran", 2, ASK_RAN, 2},         {"removed", 1, ASK_REMOVED, 1},
 	};
+	const struct redisReply *reply = client->reply;
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
-		if (!is_tagged(client->reply, answers[i].tag, answers[i].elements))
+		if (!is_tagged(reply, answers[i].tag, answers[i].elements))
 			continue;
-		*out = (struct ask_reply){
-			.outcome = answers[i].outcome, .replicas = client->replicas, .by = ""};
-		return read_answer(lock, client, out) < 0 ? reply_nonsense(err) : 0;
+		*out = (struct ask_reply){.outcome = answers[i].outcome,
+					  .waiters = reply_number(reply, 1),
+					  .replicas = client->replicas,
+					  .ran_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS),
+					  .holder = read_holder(reply, answers[i].holder)};
+		if ((out->outcome == ASK_GRANTED && read_grant(lock, client, out) < 0) ||
+		    (out->outcome == ASK_QUEUED && read_place(lock, client, out) < 0))
+			return reply_nonsense(err);
+		return 0;
 	}
-	return lock_refused(client->reply, err);
+	return lock_refused(reply, err);
 }
 
-int lock_renewed(struct lock *lock, const struct client *client, struct renew_reply *out,
-		 struct error *err)
+int lock_read_renewal(struct lock *lock, const struct client *client, struct renew_reply *out,
+		      struct error *err)
 {
 	const struct redisReply *reply = client->reply;
 
-	*out = (struct renew_reply){.why = "", .by = ""};
+	*out = (struct renew_reply){.why = reply_text(reply, 1), .by = reply_text(reply, 3)};
 	if (is_tagged(reply, "renewed", 4)) {
 		out->outcome = client->replicas < lock->replicas ? RENEW_UNSAFE : RENEWED;
 		out->ttl_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS);
@@ -194,15 +195,13 @@ int lock_renewed(struct lock *lock, const struct client *client, struct renew_re
 		out->outcome = RENEW_RELEASED;
 	} else if (is_tagged(reply, "lost", 4)) {
 		out->outcome = RENEW_LOST;
-		out->why = reply_text(reply, 1);
-		out->by = reply_text(reply, 3);
 	} else {
 		return lock_refused(reply, err);
 	}
 	return 0;
 }
 
-int lock_released(const struct redisReply *reply, struct release_reply *out, struct error *err)
+int lock_read_release(const struct redisReply *reply, struct release_reply *out, struct error *err)
 {
 	*out = (struct release_reply){.owner = reply_text(reply, 1), .by = reply_text(reply, 2)};
 	if (is_tagged(reply, "released", 2))
@@ -220,4 +219,10 @@ int lock_released(const struct redisReply *reply, struct release_reply *out, str
 	else
 		return lock_refused(reply, err);
 	return 0;
+}
+
+const struct holder *lock_read_leave(const struct redisReply *reply, struct holder *holder)
+{
+	*holder = read_holder(reply, 1);
+	return is_tagged(reply, "left", 4) && *holder->owner ? holder : NULL;
 }

@@ -5,9 +5,12 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/signal_names.h"
 #include "lock/lock_keys.h"
 #include "lock/owner.h"
 #include "redis/client.h"
+
+#define DIGITS "0123456789"
 
 /* Sixteen digits: a script's numbers are exact up to 2^53. */
 #define TOKEN_MAX_BYTES 17
@@ -25,30 +28,31 @@ struct lock {
 	enum lock_kind kind;
 	char id[OWNER_MAX_BYTES];      /* in the queue; the owner of a new grant */
 	char request[OWNER_MAX_BYTES]; /* of this process, in all of its requests */
-	char owner[OWNER_MAX_BYTES];   /* who holds: id, or an inherited owner that went in again */
+	char owner[OWNER_MAX_BYTES]; /* of the hold: id, or an inherited owner that went in again */
 	char by[BY_MAX_BYTES];
 	int64_t lease_ms;
-	int64_t replicas;    /* so many must know of a grant or renewal, 0: none */
+	int64_t replicas;    /* so many must know of a grant or renewal; 0: none */
 	int64_t replicas_ms; /* how long they may take */
-	int64_t wanted_ms;   /* when we began to wait for it */
-	int64_t since_ms;    /* when we asked and got it, or were handed it */
+	int64_t wanted_ms;   /* when the wait began */
+	int64_t since_ms; /* when we made the request that was granted, or were handed the lock */
 	int64_t deadline_ms; /* until when it is surely ours, if the server's clock runs as ours */
-	int64_t ttl_ms;      /* what deadline_ms was counted from: the server gave us so long */
+	int64_t ttl_ms;      /* the time to live that deadline_ms was counted from */
 	char lease[NUMBER_MAX_BYTES];
 	char limit[NUMBER_MAX_BYTES];
 	char min_hold[NUMBER_MAX_BYTES];
 	char once_per[NUMBER_MAX_BYTES];
 	bool unused;       /* nothing was done under the lock: it is given back at once */
 	bool handable;     /* it may be handed to us while we wait */
-	bool handed;       /* it was: the server waits for a renewal, and not long */
-	int64_t heard_ms;  /* when we asked last and were queued ... */
+	bool handed;       /* it was: the server soon expects a renewal */
+	int64_t heard_ms;  /* when we made the last request that queued us ... */
 	int64_t server_ms; /* ... and what the server's clock said then */
 	char ticket[24];
+	char status[8];               /* of COMMAND, for the log; "": unknown ... */
+	char cause[SIGNAL_MAX_BYTES]; /* ... and why it ended: see release.lua */
 	char token[TOKEN_MAX_BYTES];
-	char secret[SECRET_BYTES]; /* of our last question: a message that hands us the lock
-				    * repeats it. "": it has none, and no message does */
+	char secret[SECRET_BYTES]; /* of our last request, or "": see handover.c */
 	int inherited_count;
-	char (*inherited)[OWNER_MAX_BYTES]; /* as whom we may act, too */
+	char (*inherited)[OWNER_MAX_BYTES]; /* owners that we may act as, too */
 };
 
 enum ask_outcome {
@@ -61,16 +65,16 @@ enum ask_outcome {
 	ASK_REMOVED,
 };
 
-/* The answer of the acquire script. The strings live as long as the reply. */
+/* The answer of the acquire script. Fields belong to outcomes; texts live as long as the reply. */
 struct ask_reply {
 	enum ask_outcome outcome;
-	int64_t ask_in_ms;  /* queued: when to ask again at the latest */
-	bool first;         /* queued: nobody stands before us */
-	int64_t ttl_ms;     /* queued: of the lock; -1: it has none */
-	long long waiters;  /* full */
-	long long replicas; /* unsafe: so many know */
-	int64_t ran_ms;     /* ran: so long ago */
-	const char *by;     /* busy: about the holder */
+	int64_t ask_in_ms;    /* queued: when to ask again at the latest */
+	bool first;           /* queued: no waiter stands before us */
+	int64_t ttl_ms;       /* queued: of the lock; -1: it has none */
+	long long waiters;    /* full */
+	long long replicas;   /* unsafe: so many know */
+	int64_t ran_ms;       /* ran: so long ago */
+	struct holder holder; /* not granted, nor queued */
 };
 
 enum renew_outcome {
@@ -110,33 +114,36 @@ struct lock_options {
 	int64_t max_queue;   /* do not join behind so many; -1: no limit */
 	int64_t replicas;    /* so many must know of each grant and renewal ... */
 	int64_t replicas_ms; /* ... which may take them so long */
-	int64_t min_hold_ms; /* the lock stays held so long, also when it is given back sooner */
+	int64_t min_hold_ms; /* the lock stays held so long, even if it is given back sooner */
 	int64_t once_per_ms; /* not if a COMMAND was started less than nine tenths of so long ago */
-	bool handable; /* a message may hand it over; replicas and once_per_ms rule that out */
-	const char
-		*owner; /* act as this owner, not as those of the enclosing holds; NULL: as these */
-	char *const *words; /* what `queue` and `status` show as the command, ended by NULL */
+	bool handable;      /* a message may hand it over; replicas and once_per_ms rule that out */
+	const char *owner;  /* to act as; NULL: as the owners of the enclosing holds */
+	pid_t pid;          /* of the process that `queue` and `status` show; 0: ours */
+	char *const *words; /* its command, ended by NULL */
+	const char *reason; /* to show instead of the command's arguments; NULL: none */
 };
 
 /* Makes this process's id and collects what it inherited. */
 int lock_init(struct lock *lock, const struct lock_options *options, struct error *err);
 
-/* Reads the client's reply; a grant fills owner, token and deadline_ms. Returns -1 with STATUS_BUG
- * for a reply that makes no sense. */
-int lock_asked(struct lock *lock, const struct client *client, struct ask_reply *out,
-	       struct error *err);
+/* Reads the client's reply; a grant fills owner, token and deadline_ms. -1: see lock_refused. */
+int lock_read_answer(struct lock *lock, const struct client *client, struct ask_reply *out,
+		     struct error *err);
 
-/* Whether more than three fifths are left of the lease that was granted: then COMMAND can begin,
- * and is not stopped (job_stop_ms) before the lease can be renewed. */
+/* Whether more than three fifths of the granted lease are left. Then COMMAND can begin: the lease
+ * is renewed before job_stop_ms would stop it. */
 bool lock_is_fresh(const struct lock *lock);
 
 /* Reads the client's reply; a renewal that enough replicas have moves deadline_ms. */
-int lock_renewed(struct lock *lock, const struct client *client, struct renew_reply *out,
-		 struct error *err);
+int lock_read_renewal(struct lock *lock, const struct client *client, struct renew_reply *out,
+		      struct error *err);
 
-int lock_released(const struct redisReply *reply, struct release_reply *out, struct error *err);
+int lock_read_release(const struct redisReply *reply, struct release_reply *out, struct error *err);
+
+/* Reads what the leave script says of the holder; NULL: another reply, or nobody holds the lock. */
+const struct holder *lock_read_leave(const struct redisReply *reply, struct holder *holder);
 
 /* Turns a reply that the caller did not expect into an error: another spelling of the name is in
  * use (STATUS_USAGE), another version of fairlock uses the lock (STATUS_CONFIG), or it makes no
- * sense. Returns -1. */
+ * sense (STATUS_BUG). Returns -1. */
 int lock_refused(const struct redisReply *reply, struct error *err);

@@ -1,3 +1,4 @@
+/* Redisson's names for its keys, and ours beside them, all in the slot of NAME in a cluster. */
 #include "lock/lock_keys.h"
 
 #include <stdbool.h>
@@ -37,17 +38,16 @@ static int check_text(const char *name, struct error *err)
 
 static int check_prefix(const char *name, struct error *err)
 {
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
 		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
 			return fail(err, STATUS_USAGE,
 				    "cannot use NAME: names that begin with '%s' belong to locks",
 				    prefixes[i]);
-	}
 	return 0;
 }
 
-/* The part of a key that a cluster hashes: what stands between the first { and
- * the next }, unless that is nothing. Returns its length. */
+/* The part of a key that a cluster hashes: the text between the first { and the next }, or the
+ * whole key if that is empty. Returns its length. */
 static size_t hash_tag(const char *key, const char **tag)
 {
 	const char *open = strchr(key, '{');
@@ -89,9 +89,10 @@ int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err)
 	if (length > NAME_MAX_BYTES)
 		return fail(err, STATUS_USAGE, "cannot use NAME: it is longer than %d bytes",
 			    NAME_MAX_BYTES);
-	if (check_text(name, err) || check_prefix(name, err))
+	if (check_text(name, err) < 0 || check_prefix(name, err) < 0)
 		return -1;
 	memcpy(keys->name, name, length + 1);
+	shorten(keys->shown, name);
 	derive(keys->queue, queue_prefix, name);
 	derive(keys->timeouts, timeouts_prefix, name);
 	derive(keys->state, state_prefix, name);

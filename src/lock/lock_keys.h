@@ -1,12 +1,13 @@
+/* Derives the keys of a lock from its NAME. */
 #pragma once
 
 #include "base/error.h"
+#include "base/shorten.h"
 
 #define NAME_MAX_BYTES 512
 #define KEY_MAX_BYTES (NAME_MAX_BYTES + 64)
 
-/* The keys of one lock, in the order in which every script takes them, and the
- * prefix of its channels. */
+/* The keys in the order in which every script takes them, and the prefix of the channels. */
 struct lock_keys {
 	char name[NAME_MAX_BYTES + 1];
 	char queue[KEY_MAX_BYTES];
@@ -14,6 +15,7 @@ struct lock_keys {
 	char state[KEY_MAX_BYTES];
 	char log[KEY_MAX_BYTES];
 	char channel[KEY_MAX_BYTES];
+	char shown[SHORT_MAX_BYTES]; /* NAME for messages, cut */
 };
 
 /* Checks NAME and derives its keys. Returns 0, or -1 with STATUS_USAGE. */

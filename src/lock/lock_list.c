@@ -1,5 +1,5 @@
-/* The server has no list of locks. Each lock that fairlock has used lately has a state hash, which
- * knows the lock's name: these are looked for key by key. */
+/* The server has no list of locks, but each lock that fairlock has used lately has a state hash
+ * with the lock's name: a scan goes through all keys for them. */
 #include "lock/lock_list.h"
 
 #include <errno.h>
@@ -16,10 +16,10 @@
 #include "redis/reply.h"
 #include "redis/server_url.h"
 
-/* A server serves nobody else during one step of a scan. */
+/* During one step of a scan the server serves no other client. */
 #define KEYS_PER_STEP "1000"
 
-/* A server with more is none: a scan must come to an end, whatever it is told. */
+/* No real server has more: a scan must come to an end, whatever a server says. */
 #define SCAN_STEPS_MAX (1 << 20)
 #define NAMES_MAX (1 << 20)
 
@@ -74,12 +74,11 @@ static void sort(struct lock_list *names)
 static int ask(struct client *client, const struct request *request, int64_t until_ms,
 	       struct error *err)
 {
-	int64_t due_ms = clock_ms() + client->timeout_ms;
-
-	return client_call(client, request, due_ms < until_ms ? due_ms : until_ms, false, err);
+	return client_call(client, request, earliest(clock_ms() + client->timeout_ms, until_ms),
+			   false, err);
 }
 
-/* A real server's cursor is a number, and another one at each step. */
+/* A real server's cursor is a number, and differs from the one before. */
 static int move_cursor(char cursor[24], const char *next)
 {
 	size_t digits = strspn(next, "0123456789");
@@ -90,7 +89,7 @@ static int move_cursor(char cursor[24], const char *next)
 	return 0;
 }
 
-/* One step of the scan; keys are added to *keys. cursor is "0" behind the last step. */
+/* One step of the scan; adds to *keys. cursor is "0" after the last step. */
 static int scan(struct lock_list *keys, char cursor[24], struct client *client, int64_t until_ms,
 		struct error *err)
 {
@@ -117,7 +116,7 @@ static int scan(struct lock_list *keys, char cursor[24], struct client *client, 
 	return 0;
 }
 
-/* Adds the name of the lock whose state hash this is; another program's hash is left out. */
+/* Adds the lock's name if the key is a state hash, and not another program's. */
 static int add_name(struct lock_list *names, const char *key, struct client *client,
 		    int64_t until_ms, struct error *err)
 {
@@ -135,7 +134,7 @@ static int add_name(struct lock_list *names, const char *key, struct client *cli
 	return add(names, name, client, err);
 }
 
-/* Adds what one node knows. */
+/* Adds the locks of one node. */
 static int find_at(struct lock_list *names, struct client *client, int64_t until_ms,
 		   struct error *err)
 {
@@ -174,15 +173,15 @@ int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t
 bool lock_list_is_reachable(const struct server *server)
 {
 	struct error ignored;
-	int folder, fd = -1;
+	int folder, fd;
 
 	if (server->kind != SERVER_LOCAL)
 		return true;
 	folder = local_server_open(&ignored);
-	if (folder >= 0) {
-		fd = local_server_connect(folder);
-		close(folder);
-	}
+	if (folder < 0)
+		return false;
+	fd = local_server_connect(folder);
+	close(folder);
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;

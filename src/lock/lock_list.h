@@ -11,7 +11,7 @@
 struct cluster_nodes;
 struct server;
 
-/* The names of the locks that the nodes know of, sorted, each once. */
+/* The names, sorted, each once. */
 struct lock_list {
 	struct found {
 		char *name;

@@ -1,3 +1,4 @@
+/* Ids are random and have the form of Redisson's, so that both kinds of clients share a queue. */
 #include "lock/owner.h"
 
 #include <errno.h>
@@ -9,10 +10,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/duration.h"
+
 #define WORD_SEPARATOR " "
 #define UUID_LENGTH 36
 
-/* Returns where the next is to be put. */
+/* Returns the place for the next one. */
 static char *put_byte(char *text, uint8_t byte)
 {
 	*text++ = SECRET_DIGITS[byte >> 4];
@@ -60,46 +63,54 @@ bool owner_is_valid(const char *id)
 	return is_owner(id, strlen(id));
 }
 
-int owner_inherited(char (**ids)[OWNER_MAX_BYTES])
+static bool is_listed(char (*ids)[OWNER_MAX_BYTES], int count, const char *word, size_t length)
 {
-	static char list[HELD_MAX][OWNER_MAX_BYTES]; /* 16 kB, of which most stay untouched */
-	const char *word = getenv("FAIRLOCK_HELD");
-	int count = 0;
+	for (int i = 0; i < count; i++)
+		if (strncmp(ids[i], word, length) == 0 && ids[i][length] == '\0')
+			return true;
+	return false;
+}
+
+/* Adds the owner ids of a variable. Returns how many there are then. */
+static int list_owners(char (*ids)[OWNER_MAX_BYTES], int count, const char *variable)
+{
+	const char *word = getenv(variable);
 
 	while (word && *word && count < HELD_MAX) {
 		size_t length = strcspn(word, WORD_SEPARATOR);
 
-		if (is_owner(word, length)) {
-			memcpy(list[count], word, length);
-			list[count++][length] = '\0';
+		if (is_owner(word, length) && !is_listed(ids, count, word, length)) {
+			memcpy(ids[count], word, length);
+			ids[count++][length] = '\0';
 		}
 		word += length;
 		word += strspn(word, WORD_SEPARATOR);
 	}
-	*ids = list;
 	return count;
 }
 
-/* Appends text; control characters become '?', so that tabs stay separators. */
-static void append(char *by, const char *text)
+int owner_inherited(char (**ids)[OWNER_MAX_BYTES])
+{
+	static char list[HELD_MAX][OWNER_MAX_BYTES]; /* 16 kB, most of them never touched */
+
+	*ids = list;
+	return list_owners(list, list_owners(list, 0, "FAIRLOCK_OWNER"), "FAIRLOCK_HELD");
+}
+
+/* Appends text, with '?' for control characters, and the separator behind it ('\0': none). most:
+ * how long it may all become. */
+static void append(char *by, size_t most, const char *text, char behind)
 {
 	size_t at = strlen(by);
 
-	for (; *text && at < BY_MAX_BYTES - 1; text++)
+	for (; *text && at + (behind != '\0') < most; text++)
 		by[at++] = (unsigned char)*text < ' ' || *text == 127 ? '?' : *text;
+	if (behind && at < most)
+		by[at++] = behind;
 	by[at] = '\0';
 }
 
-static void tab(char *by)
-{
-	size_t at = strlen(by);
-
-	if (at < BY_MAX_BYTES - 1)
-		memcpy(by + at, "\t", 2);
-}
-
-/* The name that the user goes by: $LOGNAME costs no look-up in the password
- * database, and this is only for people to read. */
+/* $LOGNAME costs no look-up in the password database, and the name is only for people to read. */
 static const char *user_name(char *number, size_t size)
 {
 	const char *name = getenv("LOGNAME");
@@ -114,24 +125,29 @@ static const char *user_name(char *number, size_t size)
 	return number;
 }
 
-void owner_describe(char by[BY_MAX_BYTES], char *const *words)
+void owner_describe(char by[BY_MAX_BYTES], pid_t pid, char *const *words, const char *reason)
 {
+	const size_t whole = BY_MAX_BYTES - 1;
+	const size_t most = reason && *reason ? whole - strlen(reason) - 1 : whole;
 	char host[65] = "";
 	char number[16];
 
 	by[0] = '\0';
 	gethostname(host, sizeof(host) - 1);
-	append(by, host);
-	tab(by);
-	snprintf(number, sizeof(number), "%d", (int)getpid());
-	append(by, number);
-	tab(by);
-	append(by, user_name(number, sizeof(number)));
-	tab(by);
-	for (; *words; words++) {
-		append(by, *words);
-		if (words[1])
-			append(by, " ");
+	append(by, most, host, '\t');
+	snprintf(number, sizeof(number), "%d", (int)pid);
+	append(by, most, number, '\t');
+	append(by, most, user_name(number, sizeof(number)), '\t');
+	if (!reason) {
+		for (; *words; words++)
+			append(by, most, *words, words[1] ? ' ' : '\0');
+		return;
+	}
+	if (*words)
+		append(by, most, *words, '\0');
+	if (*reason) {
+		append(by, whole, "", '\t');
+		append(by, whole, reason, '\0');
 	}
 }
 
@@ -154,16 +170,78 @@ void owner_parse(struct owner_process *process, const char *by)
 	process->host = next_word(&rest);
 	process->pid = next_word(&rest);
 	process->user = next_word(&rest);
-	process->command = rest;
+	process->command = next_word(&rest);
+	process->reason = rest;
 }
 
-void owner_show(char *text, size_t size, const char *by)
+/* ---- For messages ---- */
+
+/* Less of a command says too little; then we leave out the process first. */
+#define COMMAND_CHARACTERS 20
+
+/* With less room it is not said who holds the lock. */
+#define HOLDER_CHARACTERS 12
+
+/* Where the room is short, user and host get so much each. */
+#define NAME_CHARACTERS 12
+
+/* Writes " (pid PID, USER@HOST)", or as much of it as fits. */
+static void show_process(char text[OWNER_SHOWN_BYTES], size_t characters,
+			 const struct owner_process *process)
 {
+	char pid[SHORT_MAX_BYTES], user[SHORT_MAX_BYTES], host[SHORT_MAX_BYTES];
+	char first[BY_MAX_BYTES];
+
+	shorten_to(pid, NAME_CHARACTERS, process->pid);
+	snprintf(text, OWNER_SHOWN_BYTES, " (pid %s, %s@%s)", pid, shorten(user, process->user),
+		 shorten(host, process->host));
+	if (count_characters(text) <= characters)
+		return;
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(process->host, "."), process->host);
+	snprintf(text, OWNER_SHOWN_BYTES, " (pid %s, %s@%s)", pid,
+		 shorten_to(user, NAME_CHARACTERS, process->user),
+		 shorten_to(host, NAME_CHARACTERS, first));
+	if (count_characters(text) > characters)
+		snprintf(text, OWNER_SHOWN_BYTES, " (pid %s)", pid);
+	if (count_characters(text) > characters)
+		*text = '\0';
+}
+
+const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by)
+{
+	char command[SHORT_MAX_BYTES], reason[SHORT_MAX_BYTES], what[2 * SHORT_MAX_BYTES + 2];
+	char behind[OWNER_SHOWN_BYTES];
 	struct owner_process process;
+	size_t least;
 
 	owner_parse(&process, by);
-	snprintf(text, size, "%s (pid %s, %s@%s)", process.command, process.pid, process.user,
-		 process.host);
+	snprintf(what, sizeof(what), "%s%s%s", shorten(command, process.command),
+		 *process.reason ? ": " : "", shorten(reason, process.reason));
+	least = count_characters(what);
+	if (least > COMMAND_CHARACTERS)
+		least = COMMAND_CHARACTERS;
+	show_process(behind, characters > least ? characters - least : 0, &process);
+	shorten_to(text, characters - count_characters(behind), what);
+	strcat(text, behind);
+	return text;
+}
+
+void owner_say_holder(char *text, size_t size, const char *separator, const struct holder *holder)
+{
+	const size_t length = strlen(text), taken = count_characters(text);
+	char shown[OWNER_SHOWN_BYTES], time[DURATION_MAX_BYTES], since[DURATION_MAX_BYTES + 8] = "";
+	size_t words;
+
+	if (holder->held_ms >= 0)
+		snprintf(since, sizeof(since), " for %s", duration_show(time, holder->held_ms));
+	words = strlen(separator) + strlen("held by ") + strlen(since);
+	if (taken + words + HOLDER_CHARACTERS > MESSAGE_CHARACTERS)
+		return;
+	if (*holder->by)
+		owner_show(shown, MESSAGE_CHARACTERS - taken - words, holder->by);
+	else
+		shorten_to(shown, MESSAGE_CHARACTERS - taken - words, holder->owner);
+	snprintf(text + length, size - length, "%sheld by %s%s", separator, shown, since);
 }
 
 const char *owner_without_folder(const char *command)

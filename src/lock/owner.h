@@ -1,11 +1,15 @@
+/* Owner ids, and the description of a process that goes with them to the server. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
+#include "base/shorten.h"
 
-/* UUID:NUMBER, with room to spare for Redisson's. */
+/* UUID:NUMBER; Redisson's may be longer. */
 #define OWNER_MAX_BYTES 80
 #define HELD_MAX 200
 #define BY_MAX_BYTES 512
@@ -16,34 +20,50 @@
 /* Writes a fresh owner id of this process. */
 int owner_new(char id[OWNER_MAX_BYTES], struct error *err);
 
-/* Writes sixteen digits that nobody can guess, or "" when the kernel has none to give. */
+/* Writes sixteen random digits, or "" if the kernel gives none. */
 void owner_draw_secret(char secret[SECRET_BYTES]);
 
 /* Whether a text may be an owner id, of ours or of Redisson. */
 bool owner_is_valid(const char *id);
 
-/* Splits $FAIRLOCK_HELD, the owner ids of the enclosing holds. Returns how many there are, and
- * where: they stay there. Words that are no owner ids are left out, and what is more than HELD_MAX.
- */
+/* Lists the owner ids that we inherited, each once, in a static array: $FAIRLOCK_OWNER, and
+ * $FAIRLOCK_HELD, those of the enclosing holds. Returns how many there are, at most HELD_MAX. Skips
+ * words that are no owner ids. Which of them holds a lock, only the server can say. */
 int owner_inherited(char (**ids)[OWNER_MAX_BYTES]);
 
-/* Writes "HOST\tPID\tUSER\tCOMMAND" about this process, for people to read. words is the
- * command, ended by NULL. */
-void owner_describe(char by[BY_MAX_BYTES], char *const *words);
+/* Describes a process: "HOST\tPID\tUSER\tCOMMAND". words: the command, ended by NULL. With a reason
+ * (else NULL; 200 bytes at most) only the first of them is told, and "\tREASON" unless it is "". */
+void owner_describe(char by[BY_MAX_BYTES], pid_t pid, char *const *words, const char *reason);
 
-/* The parts of what owner_describe wrote; "" for what is not known. They point into text. */
+/* The parts of a description, "" for an unknown one. They point into text. */
 struct owner_process {
 	char text[BY_MAX_BYTES];
 	const char *host;
 	const char *pid;
 	const char *user;
 	const char *command;
+	const char *reason;
 };
 
 void owner_parse(struct owner_process *process, const char *by);
 
-/* Writes "COMMAND (pid PID, USER@HOST)" from what owner_describe wrote. */
-void owner_show(char *text, size_t size, const char *by);
+#define OWNER_SHOWN_BYTES (4 * MESSAGE_CHARACTERS + 1)
+
+/* Turns a description into "COMMAND (pid PID, USER@HOST)", or "COMMAND: REASON (pid ...". Cuts each
+ * part at 40 characters, and more of them, the unimportant first, to fit into so many in all (at
+ * most MESSAGE_CHARACTERS). Returns text. */
+const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by);
+
+/* The holder of a lock, as the server has described it. The texts belong to its reply. */
+struct holder {
+	const char *owner; /* "": unknown, or nobody holds it */
+	const char *by;
+	int64_t held_ms; /* -1: unknown */
+};
+
+/* Appends SEPARATOR"held by COMMAND (pid PID, USER@HOST) for TIME" to a message in text, which has
+ * so many bytes: as much of it as there is room for in a message. */
+void owner_say_holder(char *text, size_t size, const char *separator, const struct holder *holder);
 
 /* The command without the folder of its program. Points into command. */
 const char *owner_without_folder(const char *command);

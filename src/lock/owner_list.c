@@ -26,7 +26,7 @@ static void add(struct owner_list *owners, const char *id, const char *by)
 		return;
 	owners->list = list;
 	strcpy(list[owners->count].id, id); /* a valid one fits */
-	owner_show(list[owners->count].about, sizeof(list->about), by);
+	owner_show(list[owners->count].about, MESSAGE_CHARACTERS, by);
 	owners->count++;
 }
 

@@ -11,7 +11,7 @@ struct server;
 struct owner_list {
 	struct found_owner {
 		char id[OWNER_MAX_BYTES];
-		char about[BY_MAX_BYTES]; /* as owner_show has it */
+		char about[OWNER_SHOWN_BYTES]; /* as owner_show has it */
 	} * list;
 	size_t count;
 };

@@ -1,3 +1,4 @@
+/* Composes the line to the width of the terminal, and draws it over the one before. */
 #include "lock/progress.h"
 
 #include <fcntl.h>
@@ -16,22 +17,23 @@
 #define REDRAW_MS 1000
 
 #define COLUMNS_LEAST 16
-#define COLUMNS_PREFIX 80 /* where there is room to say who is talking, and more */
+#define COLUMNS_PREFIX 80 /* from here on there is room for "fairlock: " and more */
 #define TEXT_MAX_BYTES 4096
 
-/* So many holds tell what is usual. */
+/* The log must have so many holds before we call their length usual. */
 #define USUAL_LEAST 5
 
 static const char dim[] = "\033[2m", magenta[] = "\033[35m", plain_again[] = "\033[0m";
 static const char erase[] = "\033[J"; /* also what wrapped when the terminal became narrower */
 
-/* ---- What it says ---- */
+/* ---- Its text ---- */
 
 struct text {
 	char bytes[TEXT_MAX_BYTES];
 	size_t length;
 	bool urgent;
-	bool brief; /* leaves out what can be done without */
+	bool brief;  /* only what matters most */
+	bool no_pid; /* for the command's sake */
 };
 
 __attribute__((format(printf, 2, 3))) static void say(struct text *text, const char *format, ...)
@@ -75,13 +77,12 @@ static int64_t held_ms(const struct waiter_view *view)
 	return view->held_ms < 0 ? -1 : view->held_ms + clock_ms() - view->at_ms;
 }
 
-/* It is held for longer than usual. */
 static bool is_overdue(const struct waiter_view *view)
 {
 	return is_enough(view->of_job) && held_ms(view) > view->of_job.ms;
 }
 
-/* As precise as such a guess may be. */
+/* No more precise than such a guess can be. */
 static int64_t rounded(int64_t ms)
 {
 	const int64_t unit = ms < 120000 ? 10000 : 60000;
@@ -106,19 +107,23 @@ static void say_turn(struct text *text, const struct waiter_view *view)
 		say(text, ", turn soon");
 }
 
-/* USER@HOST, the process and the command, of which there may be the most. */
-static void say_who(struct text *text, const struct waiter_view *view)
+/* The command comes last, since it may be long. With a reason, it is a word. */
+static void say_process(struct text *text, const struct waiter_view *view)
 {
 	struct owner_process process;
+	const char *command;
 
 	if (!*view->by) {
 		say(text, " by %s", view->owner);
 		return;
 	}
 	owner_parse(&process, view->by);
-	say(text, " by %s@%.*s, pid %s: %s", process.user,
-	    (int)strcspn(process.host, text->brief ? "." : ""), process.host, process.pid,
-	    text->brief ? owner_without_folder(process.command) : process.command);
+	command = text->brief ? owner_without_folder(process.command) : process.command;
+	say(text, " by %s@%.*s", process.user, (int)strcspn(process.host, text->brief ? "." : ""),
+	    process.host);
+	if (!text->no_pid)
+		say(text, ", pid %s", process.pid);
+	say(text, ": %s%s%s", command, *process.reason ? ": " : "", process.reason);
 }
 
 static void say_holder(struct text *text, const struct waiter_view *view, bool has_room)
@@ -134,19 +139,18 @@ static void say_holder(struct text *text, const struct waiter_view *view, bool h
 		say(text, " %s", seconds(shown, held_ms(view)));
 	if (is_overdue(view) || (has_room && is_enough(view->of_job)))
 		say(text, " (usually %s)", seconds(shown, view->of_job.ms));
-	say_who(text, view);
+	say_process(text, view);
 	text->urgent = is_overdue(view);
 }
 
 static void compose(struct text *text, const struct progress *line, const char *name,
-		    const struct waiter_view *view, const char *trouble, bool brief)
+		    const struct waiter_view *view, const char *trouble)
 {
 	const int columns = line->terminal.columns;
-	const bool has_room = columns >= COLUMNS_PREFIX && !brief;
+	const bool has_room = columns >= COLUMNS_PREFIX && !text->brief;
 	char shown[DURATION_MAX_BYTES], cut[TEXT_MAX_BYTES / 4];
 
 	text->length = 0;
-	text->brief = brief;
 	text->urgent = trouble != NULL;
 	terminal_cut(&line->terminal, cut, sizeof(cut), name, columns / 3);
 	say(text, "%s%s: ", has_room ? "fairlock: " : "", cut);
@@ -162,29 +166,29 @@ static void compose(struct text *text, const struct progress *line, const char *
 	}
 }
 
-/* ---- How it gets there ---- */
+/* ---- Drawing ---- */
 
 void progress_init(struct progress *line)
 {
 	*line = (struct progress){.fd = -1, .from_ms = clock_ms(), .draw_ms = NEVER_MS};
 }
 
-/* So that what the line says does not stay behind. */
-static void mind_stop(struct progress *line, int how)
+/* Takes or leaves SIGTSTP, so that no line stays on the screen of a stopped job. */
+static void change_stop(struct progress *line, int how)
 {
 	sigset_t set, before;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGTSTP);
-	if (how == SIG_UNBLOCK && !line->minds_stop)
+	if (how == SIG_UNBLOCK && !line->takes_sigtstp)
 		return;
 	sigprocmask(how, &set, &before);
-	line->minds_stop = how == SIG_BLOCK && !sigismember(&before, SIGTSTP);
+	line->takes_sigtstp = how == SIG_BLOCK && !sigismember(&before, SIGTSTP);
 }
 
 void progress_start(struct progress *line)
 {
-	/* only a process whose controlling terminal it is may ask this */
+	/* this fails unless standard error is our controlling terminal */
 	if (tcgetpgrp(STDERR_FILENO) < 0)
 		return;
 	line->fd = open("/dev/tty", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -194,18 +198,17 @@ void progress_start(struct progress *line)
 	line->plain = terminal_is_dumb();
 	line->first_ms = line->draw_ms = clock_ms() + SHORT_WAIT_MS;
 	if (!signal_fd_ignores(SIGTSTP))
-		mind_stop(line, SIG_BLOCK);
+		change_stop(line, SIG_BLOCK);
 }
 
 bool progress_is_seen(struct progress *line)
 {
 	const bool seen = line->fd >= 0 && tcgetpgrp(line->fd) == getpgrp();
 
-	line->shown &= seen; /* who knows what is there when we come back */
+	line->shown &= seen; /* in the foreground again, we do not know what is on the screen */
 	return seen;
 }
 
-/* Overwrites the line that stood there, and erases the rest of it. */
 static void put_line(struct progress *line, const char *text, int taken, bool urgent)
 {
 	char bytes[TEXT_MAX_BYTES + 64];
@@ -226,6 +229,11 @@ static void put_line(struct progress *line, const char *text, int taken, bool ur
 	line->taken = taken;
 }
 
+static bool is_too_long(const struct progress *line, const struct text *text)
+{
+	return terminal_width(&line->terminal, text->bytes) >= line->terminal.columns;
+}
+
 void progress_draw(struct progress *line, const char *name, const struct waiter_view *view,
 		   const char *trouble)
 {
@@ -243,9 +251,14 @@ void progress_draw(struct progress *line, const char *name, const struct waiter_
 	terminal_measure(&line->terminal, line->fd);
 	if (line->terminal.columns < COLUMNS_LEAST)
 		return;
-	compose(&text, line, name, view, trouble, false);
-	if (terminal_width(&line->terminal, text.bytes) >= line->terminal.columns)
-		compose(&text, line, name, view, trouble, true);
+	text.brief = text.no_pid = false;
+	compose(&text, line, name, view, trouble);
+	text.brief = is_too_long(line, &text);
+	if (text.brief)
+		compose(&text, line, name, view, trouble);
+	text.no_pid = line->terminal.columns < COLUMNS_PREFIX && is_too_long(line, &text);
+	if (text.no_pid)
+		compose(&text, line, name, view, trouble);
 	/* the last column stays free: some terminals go on to the next line when it is taken */
 	taken = terminal_cut(&line->terminal, cut, sizeof(cut), text.bytes,
 			     line->terminal.columns - 1);
@@ -278,9 +291,9 @@ void progress_stop(struct progress *line)
 {
 	progress_clear(line);
 	raise(SIGTSTP);
-	mind_stop(line, SIG_UNBLOCK);
-	/* here we are stopped, and continued */
-	mind_stop(line, SIG_BLOCK);
+	change_stop(line, SIG_UNBLOCK);
+	/* here we stop, and are continued */
+	change_stop(line, SIG_BLOCK);
 	progress_hurry(line);
 }
 
@@ -289,7 +302,7 @@ void progress_close(struct progress *line)
 	progress_clear(line);
 	if (line->fd < 0)
 		return;
-	mind_stop(line, SIG_UNBLOCK);
+	change_stop(line, SIG_UNBLOCK);
 	close(line->fd);
 	line->fd = -1;
 	line->draw_ms = NEVER_MS;

@@ -1,3 +1,4 @@
+/* The loop of a wait: the server's answers and messages, the waiter's time, signals. */
 #include "lock/wait.h"
 
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 #include "lock/handover.h"
 #include "lock/progress.h"
 #include "lock/wait_leave.h"
+#include "lock/wait_report.h"
 #include "lock/wait_result.h"
 #include "lock/wait_show.h"
 #include "lock/waiter_view.h"
@@ -17,20 +19,20 @@
 #include "redis/client_call.h"
 #include "redis/connection_trace.h"
 
-/* How far ahead a message may send us: nobody needs more, and the clock does not overflow. */
+/* A message may send us no farther ahead, so that sums of times do not overflow. */
 #define WATCH_MAX_MS (INT64_C(1) << 50)
 
-/* So much is taken from the server at once; signals and the end of --wait come between. */
+/* After so many events of the server we look at signals and at the end of --wait. */
 #define EVENTS_AT_ONCE 100
 
-/* The first in the queue listens for plain Redisson locks, too, if its turn has not come so soon.
- */
+/* After so long the first in the queue listens for plain Redisson locks, too. */
 #define LISTEN_MS 20
 
-/* A grant that comes late is not used, and we ask again. After so many of them the way to the
- * server takes too long for the lease. */
+/* We ask again after a late grant. After so many, the server is too far away for the lease. */
 #define LATE_GRANTS 3
 
+/* The server is served before these: a grant that has come counts. A grant that is under way when
+ * one of these ends the wait is undone by leaving. */
 enum {
 	SLOT_SIGNALS,
 	SLOT_PID,
@@ -44,7 +46,7 @@ static bool may_queue(const struct waiting *w)
 	return !w->wait->options->no_wait && w->wait->options->wait_ms != 0;
 }
 
-/* From here on a plain Redisson lock that is given back is our turn, too. */
+/* From here on the release of a plain Redisson lock wakes us, too. */
 static void hear_outsiders(struct waiting *w)
 {
 	client_subscribe(w->client, w->lock->keys.channel);
@@ -55,7 +57,7 @@ static void ask(struct waiting *w)
 {
 	struct request request;
 
-	message_step(w->wait->messenger, "asking for lock %s as %s", w->lock->keys.name,
+	message_step(w->wait->messenger, "asking for lock %s as %s", w->lock->keys.shown,
 		     w->lock->id);
 	if (w->first)
 		hear_outsiders(w);
@@ -68,32 +70,32 @@ static void ask(struct waiting *w)
 	w->place_due = false;
 }
 
-/* A question of ours goes before a look at the lock, whose answer need not be waited for. */
+/* Whether a request for the lock is under way, and not just one for a view. */
 static bool is_asking(const struct waiting *w)
 {
 	return client_has_request(w->client) && !w->viewing;
 }
 
-/* A lock that never ends is somebody's mistake; whoever waits for it should know. */
-static void mind_missing_ttl(struct waiting *w, int64_t ttl_ms)
+/* A lock that never ends is most likely a mistake: the user should know. */
+static void tell_missing_ttl(struct waiting *w, int64_t ttl_ms)
 {
 	if (ttl_ms == -1 && !w->told_no_ttl) {
 		progress_clear(&w->progress);
 		message(w->wait->messenger, LOG_NOTICE,
 			"lock %s has no time to live: it is held until somebody deletes it",
-			w->lock->keys.name);
+			w->lock->keys.shown);
 	}
 	w->told_no_ttl = ttl_ms == -1;
 }
 
-/* While the server makes up its mind for the first time, or when it has all that it is to know. */
+/* There is time while the server works on our first request, and while no request is under way. */
 static bool is_time_to_stand_by(const struct waiting *w)
 {
 	if (!w->may_be_next)
 		return false;
 	if (w->told_queued)
 		return client_is_still(w->client);
-	/* a guard that needs a connection of its own is worth that only where there is time */
+	/* a guard that needs a connection of its own pays only once we are queued */
 	return connection_is_silent(&w->client->connection) &&
 	       connection_can_be_shared(&w->client->connection);
 }
@@ -101,13 +103,15 @@ static bool is_time_to_stand_by(const struct waiting *w)
 static void queued(struct waiting *w, const struct ask_reply *reply)
 {
 	if (!w->told_queued)
-		message_step(w->wait->messenger, "waiting for lock %s", w->lock->keys.name);
+		message_step(w->wait->messenger, "waiting for lock %s", w->lock->keys.shown);
 	if (!w->told_queued && !w->wait->options->quiet)
 		progress_start(&w->progress);
+	if (!w->told_queued)
+		wait_report_begin(w);
 	w->told_queued = true;
 	w->place_due = w->wait->messenger->verbose && w->view_ms != NEVER_MS;
 	w->sign_ms = clock_ms() + reply->ask_in_ms;
-	mind_missing_ttl(w, reply->ttl_ms);
+	tell_missing_ttl(w, reply->ttl_ms);
 	w->first = w->may_be_next = reply->first;
 	if (w->first)
 		hear_outsiders(w);
@@ -119,20 +123,19 @@ static void got_it(struct waiting *w)
 	wait_result_tell_grant(w->wait->messenger, w->lock);
 }
 
-/* We may have been stopped while the answer was under way, for longer than the lease: nobody starts
- * anything on a lease that is as good as over. The next question renews it, or finds our old place
- * in the queue. */
+/* We may have been stopped while the answer was under way. COMMAND does not start on a lease that
+ * is as good as over: the next request renews it, or finds our old place in the queue. */
 static int granted(struct waiting *w, struct error *err)
 {
 	if (lock_is_fresh(w->lock)) {
 		got_it(w);
 		return 0;
 	}
-	message_step(w->wait->messenger, "the grant of lock %s came late", w->lock->keys.name);
+	message_step(w->wait->messenger, "the grant of lock %s came late", w->lock->keys.shown);
 	if (++w->late_grants == LATE_GRANTS)
 		return fail(err, STATUS_UNAVAILABLE,
 			    "cannot get lock %s: each grant came late; a longer --lease helps",
-			    w->lock->keys.name);
+			    w->lock->keys.shown);
 	ask(w);
 	return 0;
 }
@@ -141,21 +144,22 @@ static int asked(struct waiting *w, struct error *err)
 {
 	struct ask_reply reply;
 
-	if (lock_asked(w->lock, w->client, &reply, err) < 0)
+	if (lock_read_answer(w->lock, w->client, &reply, err) < 0)
 		return -1;
 	w->traceless =
 		reply.outcome == ASK_BUSY || reply.outcome == ASK_FULL || reply.outcome == ASK_RAN;
 	if (reply.outcome == ASK_GRANTED)
 		return granted(w, err);
-	if (reply.outcome == ASK_QUEUED)
+	if (reply.outcome == ASK_QUEUED) {
 		queued(w, &reply);
-	else if (reply.outcome == ASK_RAN && w->late_grants > 0)
+		return 0;
+	}
+	if (reply.outcome == ASK_RAN && w->late_grants > 0)
 		return fail(err, STATUS_NOT_HELD,
 			    "lost lock %s before its command began, which counts for --once-per",
-			    w->lock->keys.name);
-	else
-		return wait_result_refused(err, w->lock, &reply, w->wait->options->once_per_ms);
-	return 0;
+			    w->lock->keys.shown);
+	w->holder_is_said = true;
+	return wait_result_refused(err, w->lock, &reply, w->wait->options->once_per_ms);
 }
 
 static int64_t ask_again_ms(const struct waiting *w)
@@ -163,8 +167,7 @@ static int64_t ask_again_ms(const struct waiting *w)
 	return w->viewing ? NEVER_MS : earliest(w->sign_ms, w->watch_ms);
 }
 
-/* When to ask again. A question that waits for its time already is not put off by another message.
- */
+/* A message does not put off a request that waits for the pace already. */
 static void watch_in(struct waiting *w, int64_t in_ms)
 {
 	const int64_t least_ms = pace_ms(&w->pace);
@@ -177,44 +180,41 @@ static void watch_in(struct waiting *w, int64_t in_ms)
 }
 
 /* "granted ...": the lock is ours. "0": our turn. "first N": we are first, the lease ends in N ms.
- * "second N": see in N ms whether the one before us took its turn. Anything else, from whomever, is
- * a reason to ask. */
+ * "second N": see in N ms whether the one before us took its turn. Any other message: we ask. */
 static void heard(struct waiting *w)
 {
 	const char *message = w->client->message;
 	int64_t in_ms = 0;
 
 	message_step(w->wait->messenger, "heard: %s", message);
-	if (!client_has_request(w->client) && handover_take(w->lock, w->client)) {
+	if (!client_has_request(w->client) && handover_accept(w->lock, w->client)) {
 		got_it(w);
 		return;
 	}
 	if (sscanf(message, "first %" SCNd64, &in_ms) == 1 && in_ms > 0) {
 		w->first = w->may_be_next = true;
 		/* the key is there until its last millisecond is over */
-		in_ms = in_ms < WATCH_MAX_MS ? in_ms + 1 : WATCH_MAX_MS;
+		in_ms = earliest(in_ms, WATCH_MAX_MS) + 1;
 		if (!w->hears_outsiders)
 			in_ms = earliest(in_ms, LISTEN_MS);
 	} else if (sscanf(message, "second %" SCNd64, &in_ms) != 1) {
 		in_ms = 0;
 	}
-	if (in_ms > WATCH_MAX_MS)
-		in_ms = WATCH_MAX_MS;
 	if (is_asking(w))
 		return; /* the answer under way is newer */
-	watch_in(w, in_ms > 0 ? in_ms : 0);
+	watch_in(w, in_ms > 0 ? earliest(in_ms, WATCH_MAX_MS) : 0);
 	if (clock_ms() >= ask_again_ms(w))
 		ask(w);
 }
 
-/* The server went away. Whoever never reached it is told at once; a waiter keeps trying, and
- * presents itself as soon as it is back. */
+/* If we never reached the server, the wait fails at once. Else the server went away: the client
+ * keeps trying, and sends our request as soon as the server is back. */
 static int failed(struct waiting *w, bool is_final, struct error *err)
 {
 	struct client *client = w->client;
 
-	/* it was the look that was refused: not the connection, which leaves the request pending,
-	 * nor the subscription, which takes the channels with it */
+	/* the server refuses views: had it refused the connection, the request would be pending,
+	 * and had it refused the subscription, the channels would be gone */
 	if (is_final && w->viewing && !client_has_request(client) && client->channel_count > 0) {
 		w->viewing = w->place_due = false;
 		w->view_ms = NEVER_MS;
@@ -243,10 +243,12 @@ static int take_events(struct waiting *w, struct error *err)
 		case CLIENT_NOTHING:
 			return 0;
 		case CLIENT_REPLY:
-			if (w->viewing)
-				wait_show_take(w);
-			else
+			if (w->viewing) {
+				wait_show_answer(w);
+				wait_report_answer(w);
+			} else {
 				result = asked(w, err);
+			}
 			break;
 		case CLIENT_MESSAGE:
 			heard(w);
@@ -275,7 +277,7 @@ static int take_signals(struct waiting *w)
 	return 0;
 }
 
-/* Waits for the next thing to happen. Returns -1 when the wait is to end. */
+/* Returns -1 when the wait is to end. */
 static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 {
 	struct pollfd slots[SLOTS] = {
@@ -285,13 +287,15 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 	int64_t wake = client_wait(w->client, &slots[SLOT_CLIENT]);
 
 	wake = earliest(wake, earliest(ask_again_ms(w), w->until_ms));
-	wake = earliest(wake, w->progress.draw_ms);
+	wake = earliest(wake, earliest(w->progress.draw_ms, wait_report_wake_ms(w)));
 	if (deadline_poll(w->wait->loop, slots, SLOTS, wake, err) < 0)
 		return -1;
-	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w)))
+	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w))) {
+		w->holder_is_said = true;
 		return wait_result_stopped(err, w->lock, *signo);
+	}
 	if (slots[SLOT_SIGNALS].revents)
-		progress_hurry(&w->progress); /* another size, or in the foreground again */
+		progress_hurry(&w->progress); /* the terminal has another size, or is ours again */
 	if (slots[SLOT_PID].revents)
 		return wait_result_not_obtained(err, w->lock,
 						"the process that it was for has ended");
@@ -307,16 +311,17 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 			      .lock = lock,
 			      .client = client,
 			      .until_ms = NEVER_MS,
+			      .report_ms = NEVER_MS,
 			      .steps = {.messenger = wait->messenger}};
 	lock->wanted_ms = clock_ms();
 	progress_init(&w->progress);
 	if (wait->options->wait_ms > 0)
-		/* the millisecond that it is has begun already */
+		/* the present millisecond has begun already */
 		w->until_ms = lock->wanted_ms + wait->options->wait_ms + 1;
 	wire_channel(&lock->keys, lock->id, channel);
 	client_subscribe(client, channel);
 	ask(w);
-	/* Perhaps: and while the server makes up its mind, there is time to get ready. */
+	/* perhaps: while the server works on the request, there is time to get ready */
 	w->may_be_next = true;
 }
 
@@ -329,48 +334,40 @@ static bool must_stand_down(const struct waiting *w)
 		connection->opened != w->stands_on);
 }
 
-static bool stand_by(struct waiting *w)
-{
-	w->may_be_next = false;
-	w->stands_by = true;
-	w->stands_on = w->client->connection.opened;
-	return true;
-}
-
-/* Does what is due now. Returns -1 when the wait is to end. */
-static int mind_time(struct waiting *w, struct error *err)
+/* Returns -1 when the wait is to end. */
+static int do_what_is_due(struct waiting *w, struct error *err)
 {
 	if (clock_ms() >= w->until_ms)
 		return wait_timed_out(w, err);
 	if (clock_ms() >= w->progress.draw_ms)
-		wait_show_mind_line(w);
+		wait_show_redraw(w);
 	if (w->place_due && !client_has_request(w->client))
-		wait_show_ask(w);
+		wait_show_request(w);
+	wait_report_due(w);
 	return 0;
 }
 
 enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
 {
-	int result;
-
 	*signo = 0;
-	do {
-		result = take_events(w, err);
-		if (w->granted)
-			break;
-		if (result == 0 && must_stand_down(w)) {
+	while (take_events(w, err) == 0 && !w->granted) {
+		if (must_stand_down(w)) {
 			w->stands_by = false;
 			return WAIT_STAND_DOWN;
 		}
-		if (result == 0)
-			result = mind_time(w, err);
-		if (result == 0 && clock_ms() >= ask_again_ms(w))
+		if (do_what_is_due(w, err) < 0)
+			break;
+		if (clock_ms() >= ask_again_ms(w)) {
 			ask(w);
-		else if (result == 0 && is_time_to_stand_by(w) && stand_by(w))
+		} else if (is_time_to_stand_by(w)) {
+			w->may_be_next = false;
+			w->stands_by = true;
+			w->stands_on = w->client->connection.opened;
 			return WAIT_STAND_BY;
-		else if (result == 0)
-			result = pause_waiting(w, signo, err);
-	} while (result == 0);
+		} else if (pause_waiting(w, signo, err) < 0) {
+			break;
+		}
+	}
 	progress_close(&w->progress);
 	if (w->granted)
 		return WAIT_GRANTED;

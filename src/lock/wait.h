@@ -1,3 +1,5 @@
+/* Waits for a lock, for wrap and acquire: the loop over wait_show.h (what the user sees meanwhile)
+ * and wait_leave.h (how a waiter goes without the lock), with the messages of wait_result.h. */
 #pragma once
 
 #include "base/error.h"
@@ -5,17 +7,16 @@
 
 enum wait_event {
 	WAIT_GRANTED, /* the lock is held */
-	WAIT_FAILED,  /* the waiter has left the queue: *err (busy and the like:
-		       * STATUS_NOT_OBTAINED), or *signo when a signal ended the wait */
-	/* The wait goes on. */
-	WAIT_STAND_BY, /* the lock may be ours next, and there is nothing to do just now: a time to
-			  get ready for the grant */
+	WAIT_FAILED,  /* the waiter has left the queue: see *err, and *signo if a signal ended it */
+	/* The wait goes on: */
+	WAIT_STAND_BY,   /* we may be next, and there is time to get ready for the grant */
 	WAIT_STAND_DOWN, /* another waiter is before us, or the connection was lost */
 };
 
-/* Begins to wait: queues for the lock as the options say. */
+/* Begins to wait, as the options say. *w points to the other three. */
 void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 		struct client *client);
 
-/* Waits for the next event. After WAIT_GRANTED and WAIT_FAILED there is none. */
+/* Waits for the next event. WAIT_GRANTED and WAIT_FAILED are the last. A lock that was not obtained
+ * is a failure with STATUS_NOT_OBTAINED. */
 enum wait_event wait_next(struct waiting *w, int *signo, struct error *err);

@@ -1,54 +1,33 @@
+/* Leaving is a request of its own, which also undoes a grant that is under way. */
 #include "lock/wait_leave.h"
 
+#include "base/duration.h"
 #include "base/message.h"
 #include "cli/options.h"
 #include "lock/wait_result.h"
 #include "lock/wire.h"
 #include "redis/client_call.h"
 
-/* A waiter that leaves tells the server so, and waits no longer than this for the answer. */
+/* How long a waiter that leaves waits for the answer; and if the server has never answered. */
 #define LEAVE_MS 2000
-
-/* A server that has answered nothing within the connect timeout gets less. */
 #define LEAVE_UNHEARD_MS 500
 
-/* The time for waiting is over; if the server was away, or its replicas, that is why. */
 int wait_timed_out(const struct waiting *w, struct error *err)
 {
+	char text[DURATION_MAX_BYTES];
+
 	if (w->client->phase == REQUEST_CONFIRMING)
 		return fail(err, STATUS_UNAVAILABLE,
-			    "cannot get lock %s: too few replicas know of it", w->lock->keys.name);
+			    "cannot get lock %s: too few replicas know of it", w->lock->keys.shown);
 	if (w->client->connection.attempts > 0) {
 		*err = w->client->error;
 		return -1;
 	}
-	return wait_result_not_obtained(err, w->lock, "timed out");
+	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: timed out after %s",
+		    w->lock->keys.shown, duration_show(text, w->wait->options->wait_ms));
 }
 
-/* Tells the server that we are gone, also undoing a grant whose reply is under way. A waiter may
- * have had nothing to ask for a while: if the time for waiting is over, and the server turns out to
- * be away, that is why. */
-static void leave(struct waiting *w, struct error *err)
-{
-	const int64_t until_ms =
-		clock_ms() + (w->client->ever_answered ? LEAVE_MS : LEAVE_UNHEARD_MS);
-	struct request request;
-	struct error why;
-
-	message_step(w->wait->messenger, "leaving the queue");
-	/* a connection that carries nothing any more must leave time for another */
-	w->client->timeout_ms = earliest(w->client->timeout_ms, LEAVE_MS / 2);
-	w->client->connection.timeout_ms = w->client->timeout_ms;
-	client_cancel(w->client);
-	wire_leave(w->lock, &request);
-	if (client_call(w->client, &request, until_ms, w->client->ever_answered, &why) == 0)
-		return;
-	message_step(w->wait->messenger, "%s", why.text);
-	if (why.status == STATUS_UNAVAILABLE && clock_ms() >= w->until_ms)
-		*err = why;
-}
-
-/* A server that makes no sense, or a name that is something else: there is nothing to leave. */
+/* After other failures, as a reply that makes no sense, there is nothing to leave. */
 static bool is_worth_leaving(const struct error *err)
 {
 	return err->status == STATUS_NOT_OBTAINED || err->status == STATUS_UNAVAILABLE ||
@@ -57,6 +36,27 @@ static bool is_worth_leaving(const struct error *err)
 
 void wait_leave(struct waiting *w, struct error *err)
 {
-	if (w->client->sent_ms && !w->traceless && is_worth_leaving(err))
-		leave(w, err);
+	struct client *client = w->client;
+	const int64_t until_ms = clock_ms() + (client->ever_answered ? LEAVE_MS : LEAVE_UNHEARD_MS);
+	struct request request;
+	struct holder holder;
+	struct error why;
+
+	if (!client->sent_ms || w->traceless || !is_worth_leaving(err))
+		return;
+	message_step(w->wait->messenger, "leaving the queue");
+	/* a connection that carries nothing any more must leave time for another */
+	client->timeout_ms = earliest(client->timeout_ms, LEAVE_MS / 2);
+	client->connection.timeout_ms = client->timeout_ms;
+	client_cancel(client);
+	wire_leave(w->lock, &request);
+	if (client_call(client, &request, until_ms, client->ever_answered, &why) == 0) {
+		if (err->status == STATUS_NOT_OBTAINED && !w->holder_is_said &&
+		    lock_read_leave(client->reply, &holder))
+			wait_result_add_holder(err, &holder);
+		return;
+	}
+	message_step(w->wait->messenger, "%s", why.text);
+	if (why.status == STATUS_UNAVAILABLE && clock_ms() >= w->until_ms)
+		*err = why;
 }

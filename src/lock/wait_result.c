@@ -1,6 +1,8 @@
+/* The sentences of a wait that is over. wait.c decides which one applies. */
 #include "lock/wait_result.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -18,16 +20,16 @@ void wait_result_tell_grant(struct messenger *messenger, const struct lock *lock
 	duration_show(waited, clock_ms() - lock->wanted_ms);
 	if (strcmp(lock->owner, lock->id) == 0)
 		message_event(messenger, LOG_INFO, "got lock %s after %s, token %s",
-			      lock->keys.name, waited, lock->token);
+			      lock->keys.shown, waited, lock->token);
 	else
 		message_event(messenger, LOG_INFO,
 			      "went into lock %s, which %s holds, after %s, token %s",
-			      lock->keys.name, lock->owner, waited, lock->token);
+			      lock->keys.shown, lock->owner, waited, lock->token);
 }
 
 int wait_result_not_obtained(struct error *err, const struct lock *lock, const char *why)
 {
-	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: %s", lock->keys.name, why);
+	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: %s", lock->keys.shown, why);
 }
 
 int wait_result_stopped(struct error *err, const struct lock *lock, int signo)
@@ -35,18 +37,30 @@ int wait_result_stopped(struct error *err, const struct lock *lock, int signo)
 	char name[SIGNAL_MAX_BYTES];
 
 	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: stopped by signal %s",
-		    lock->keys.name, signal_show(name, signo));
+		    lock->keys.shown, signal_show(name, signo));
+}
+
+void wait_result_add_holder(struct error *err, const struct holder *holder)
+{
+	if (*holder->owner)
+		owner_say_holder(err->text, sizeof(err->text), ", ", holder);
 }
 
 static int busy(struct error *err, const struct lock *lock, const struct ask_reply *reply)
 {
-	char holder[256];
-
-	if (!*reply->by)
+	if (!*reply->holder.owner)
 		return wait_result_not_obtained(err, lock, "it is busy");
-	owner_show(holder, sizeof(holder), reply->by);
-	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: held by %s", lock->keys.name,
-		    holder);
+	wait_result_not_obtained(err, lock, "");
+	owner_say_holder(err->text, sizeof(err->text), "", &reply->holder);
+	return -1;
+}
+
+static int removed(struct error *err, const struct lock *lock)
+{
+	char waited[DURATION_MAX_BYTES];
+
+	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: removed from the queue after %s",
+		    lock->keys.shown, duration_show(waited, clock_ms() - lock->wanted_ms));
 }
 
 static int ran(struct error *err, const struct lock *lock, int64_t ran_ms, int64_t period_ms)
@@ -55,31 +69,43 @@ static int ran(struct error *err, const struct lock *lock, int64_t ran_ms, int64
 
 	return fail(err, STATUS_NOT_OBTAINED,
 		    "cannot get lock %s: its command ran already, %s ago, once per %s",
-		    lock->keys.name, duration_show(ago, ran_ms), duration_show(period, period_ms));
+		    lock->keys.shown, duration_show(ago, ran_ms), duration_show(period, period_ms));
 }
 
-int wait_result_refused(struct error *err, const struct lock *lock, const struct ask_reply *reply,
+static void say_refusal(struct error *err, const struct lock *lock, const struct ask_reply *reply,
 			int64_t period_ms)
 {
 	switch (reply->outcome) {
 	case ASK_UNSAFE: /* an outage: the lock is free, but cannot be granted safely */
-		return fail(err, STATUS_UNAVAILABLE,
-			    "cannot get lock %s: only %lld of %" PRId64 " replicas know of it",
-			    lock->keys.name, reply->replicas, lock->replicas);
+		fail(err, STATUS_UNAVAILABLE,
+		     "cannot get lock %s: only %lld of %" PRId64 " replicas know of it",
+		     lock->keys.shown, reply->replicas, lock->replicas);
+		break;
 	case ASK_FULL:
-		return fail(err, STATUS_NOT_OBTAINED,
-			    "cannot get lock %s: the queue is full (%lld wait)", lock->keys.name,
-			    reply->waiters);
+		fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: the queue is full (%lld wait)",
+		     lock->keys.shown, reply->waiters);
+		break;
 	case ASK_RAN:
-		return ran(err, lock, reply->ran_ms, period_ms);
+		ran(err, lock, reply->ran_ms, period_ms);
+		break;
 	case ASK_REMOVED:
-		return wait_result_not_obtained(err, lock, "removed from the queue");
+		removed(err, lock);
+		break;
 	case ASK_GRANTED:
 	case ASK_QUEUED:
 	case ASK_BUSY:
 		break;
 	}
-	return busy(err, lock, reply);
+}
+
+int wait_result_refused(struct error *err, const struct lock *lock, const struct ask_reply *reply,
+			int64_t period_ms)
+{
+	if (reply->outcome == ASK_BUSY)
+		return busy(err, lock, reply);
+	say_refusal(err, lock, reply, period_ms);
+	wait_result_add_holder(err, &reply->holder);
+	return -1;
 }
 
 int wait_result_carry_out(struct messenger *messenger, const struct options *options, int signo,

@@ -1,4 +1,4 @@
-/* How a wait ends, in messages and exit statuses. */
+/* How a wait ends, in messages and exit statuses: for wait.c, wait_leave.c and the commands. */
 #pragma once
 
 #include <stdint.h>
@@ -9,22 +9,23 @@
 struct options;
 struct messenger;
 
-/* Tells that the lock was got. */
 void wait_result_tell_grant(struct messenger *messenger, const struct lock *lock);
 
-/* Each of these fills *err, and returns -1. */
-
-/* The answer neither grants the lock nor queues us. period_ms: that of --once-per. */
+/* Each of these three fills *err and returns -1. This one is for an answer that neither grants the
+ * lock nor queues us. period_ms: of --once-per. It names the holder. */
 int wait_result_refused(struct error *err, const struct lock *lock, const struct ask_reply *reply,
 			int64_t period_ms);
 
 /* A signal has ended the wait. */
 int wait_result_stopped(struct error *err, const struct lock *lock, int signo);
 
-/* It has ended for another reason. */
+/* The wait has ended for another reason. */
 int wait_result_not_obtained(struct error *err, const struct lock *lock, const char *why);
 
-/* Acts on a wait that failed. A signal that ended it ends this process. "Not obtained"
- * turns into its exit status, told unless --quiet; any other failure stays one (-1). */
+/* Adds to the text, as far as there is room, who holds the lock and since when. */
+void wait_result_add_holder(struct error *err, const struct holder *holder);
+
+/* Acts on a wait that failed. A signal that ended the wait ends this process. A lock that was not
+ * obtained becomes an exit status, told unless --quiet; any other failure stays one (-1). */
 int wait_result_carry_out(struct messenger *messenger, const struct options *options, int signo,
 			  const struct error *err, int *status);

@@ -1,3 +1,4 @@
+/* The line is drawn every second; the server is asked no more often, and in a crowd less often. */
 #include "lock/wait_show.h"
 
 #include <inttypes.h>
@@ -5,37 +6,37 @@
 #include "base/message.h"
 #include "lock/owner.h"
 
-/* A line on a terminal is no reason to ask more often. */
 #define VIEW_MS 1000
 #define VIEW_IN_CROWD_MS 5000
 #define CROWD 50
 
-static const char *trouble(const struct waiting *w)
-{
-	return w->client->error.status ? w->client->error.text : NULL;
-}
+/* The room of a holder behind the time of a step and the place. */
+#define PLACE_CHARACTERS 90
 
 static void draw(struct waiting *w)
 {
-	progress_draw(&w->progress, w->lock->keys.name, &w->view, trouble(w));
+	const struct error *trouble = &w->client->error;
+
+	progress_draw(&w->progress, w->lock->keys.name, &w->view,
+		      trouble->status ? trouble->text : NULL);
 }
 
 static void tell_place(struct waiting *w)
 {
 	const struct waiter_view *view = &w->view;
-	char holder[256];
+	char holder[OWNER_SHOWN_BYTES];
 
 	w->place_due = false;
 	if (!view->is_known || view->place == w->told_place)
 		return;
 	w->told_place = view->place;
-	owner_show(holder, sizeof(holder), view->by);
+	owner_show(holder, PLACE_CHARACTERS, view->by);
 	message_step(w->wait->messenger, "place %" PRId64 " of %" PRId64 "%s%s", view->place,
 		     view->waiters, *view->owner ? ", held by " : "",
 		     *view->by ? holder : view->owner);
 }
 
-void wait_show_take(struct waiting *w)
+void wait_show_answer(struct waiting *w)
 {
 	w->viewing = false;
 	waiter_view_read(&w->view, w->client);
@@ -45,7 +46,7 @@ void wait_show_take(struct waiting *w)
 	draw(w);
 }
 
-void wait_show_ask(struct waiting *w)
+void wait_show_request(struct waiting *w)
 {
 	struct request request;
 
@@ -55,13 +56,12 @@ void wait_show_ask(struct waiting *w)
 	progress_put_off(&w->progress);
 }
 
-/* The line is due. What it says is asked for while somebody looks and there is nothing else to ask;
- * the answer draws it. */
-void wait_show_mind_line(struct waiting *w)
+/* If this makes a request, the answer draws the line. */
+void wait_show_redraw(struct waiting *w)
 {
 	if (!progress_is_seen(&w->progress) || client_has_request(w->client) ||
 	    clock_ms() < w->view_ms)
 		draw(w);
 	else
-		wait_show_ask(w);
+		wait_show_request(w);
 }

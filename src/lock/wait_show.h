@@ -1,13 +1,13 @@
-/* The output of a waiter while it waits: a line on a terminal, and its place with --verbose. */
+/* The output of wait.c meanwhile: progress.h's line on a terminal, and the place with --verbose. */
 #pragma once
 
 #include "lock/wait_state.h"
 
-/* Asks for what is to be shown. Nothing else may be under way. */
-void wait_show_ask(struct waiting *w);
+/* Requests a waiter_view.h to show. No other request may be under way. */
+void wait_show_request(struct waiting *w);
 
-/* Takes the answer. */
-void wait_show_take(struct waiting *w);
+/* Reads and shows the answer. */
+void wait_show_answer(struct waiting *w);
 
-/* The line is due. */
-void wait_show_mind_line(struct waiting *w);
+/* The line is due: requests a new view first, if there is time and the line can be seen. */
+void wait_show_redraw(struct waiting *w);

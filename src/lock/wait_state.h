@@ -1,4 +1,4 @@
-/* The state of a wait, for the files wait*.c. Other files use wait.h. */
+/* The state of a wait, which wait.c, wait_show.c and wait_leave.c share. Other files use wait.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 struct options;
 struct messenger;
 
-/* The surroundings of a waiter: its options, and its sources of events beside the server. */
+/* The options of a waiter, or of a keeper, and its sources of events beside the server. */
 struct wait {
 	const struct options *options;
 	struct messenger *messenger;
@@ -25,28 +25,32 @@ struct wait {
 	int pidfd; /* acquire --while-pid: ends the wait; -1: none */
 };
 
-/* One wait, from the first question to the grant or to leaving. */
+/* One wait, from the first request to the grant or to leaving. */
 struct waiting {
 	const struct wait *wait;
 	struct lock *lock;
 	struct client *client;
 	int64_t until_ms; /* the end of --wait */
-	int64_t sign_ms;  /* when to ask again if nobody tells us anything */
-	int64_t watch_ms; /* when to ask again because somebody told us to */
-	struct pace pace; /* of the questions: anybody who may publish could demand more */
+	int64_t sign_ms;  /* when to ask again if no message comes */
+	int64_t watch_ms; /* when to ask again because a message came */
+	struct pace pace; /* of asking, since any client that may publish can demand it */
 	bool granted;
 	int late_grants;
 	bool traceless;       /* the server knows nothing of us */
+	bool holder_is_said;  /* the error names the holder, or need not */
 	bool first;           /* in the queue, as far as we know */
 	bool hears_outsiders; /* on the channel of plain Redisson locks */
-	bool may_be_next;     /* a time to get ready is to be told */
-	bool stands_by;       /* it was, and WAIT_STAND_DOWN not since */
+	bool may_be_next;     /* WAIT_STAND_BY is to be told */
+	bool stands_by;       /* it was told, and WAIT_STAND_DOWN not since */
 	unsigned stands_on;   /* the connection that was there then */
 	bool told_queued;
 	bool told_no_ttl;
 	bool place_due; /* --verbose: our place in the queue is to be asked for and told */
 	int64_t told_place;
-	bool viewing;    /* the request under way is for the line only */
+	int64_t report_ms; /* when the next report is due; NEVER_MS: none is wanted */
+	int64_t away_ms;   /* since when the server is away; 0: it is not */
+	bool told_away;
+	bool viewing;    /* the request under way is for wait_show.c only */
 	int64_t view_ms; /* when to make the next of these; NEVER_MS: we may not */
 	struct waiter_view view;
 	struct progress progress; /* on a terminal */

@@ -1,3 +1,4 @@
+/* The request tells the last view's token, so that the usual times of one hold come only once. */
 #include "lock/waiter_view.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 #include "redis/reply.h"
 #include "redis/script.h"
 
-/* Whatever a server says: longer than any lock was held, and short enough for sums. */
+/* Longer than any lock was held, and short enough for sums, whatever a server says. */
 #define HELD_MAX_MS (INT64_C(1) << 45)
 #define WAITERS_MAX 100000000
 
@@ -15,8 +16,7 @@ void waiter_view_ask(const struct waiter_view *view, const struct lock *lock,
 		     struct request *request)
 {
 	wire_begin(&lock->keys, request, &script_view);
-	wire_add(request, lock->id);
-	wire_add(request, view->token);
+	wire_add(request, lock->id, view->token);
 }
 
 static int64_t number_at(const struct redisReply *list, size_t index, int64_t most)

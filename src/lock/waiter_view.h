@@ -1,4 +1,4 @@
-/* Asks what a waiter may know of its lock: place, holder, usual times. */
+/* The things that a waiter may know about its lock: place, holder, usual times. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 /* How long holds usually last, as the log has it. */
 struct usual {
-	int64_t count; /* of so many */
+	int64_t count; /* how many they were */
 	int64_t ms;
 };
 
@@ -19,7 +19,7 @@ struct waiter_view {
 	int64_t at_ms; /* when the last one was true */
 	int64_t place; /* 0: not in the queue */
 	int64_t waiters;
-	int64_t held_ms; /* for so long at at_ms; -1: unknown */
+	int64_t held_ms; /* how long it was held at at_ms; -1: unknown */
 	char owner[OWNER_MAX_BYTES];
 	char by[BY_MAX_BYTES];
 	char token[24];
@@ -27,7 +27,7 @@ struct waiter_view {
 	struct usual of_all;
 };
 
-/* Asks for it on behalf of a waiter. The request points into both. */
+/* Builds the request, which points into *view and *lock. */
 void waiter_view_ask(const struct waiter_view *view, const struct lock *lock,
 		     struct request *request);
 

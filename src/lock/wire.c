@@ -1,12 +1,20 @@
+/* Each request is the script's arguments in the order that its contract in lua/scripts has. */
 #include "lock/wire.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "redis/script.h"
 
-void wire_add(struct request *request, const char *argument)
+void wire_add_all(struct request *request, ...)
 {
-	request->argv[request->argc++] = argument;
+	const char *argument;
+	va_list arguments;
+
+	va_start(arguments, request);
+	while ((argument = va_arg(arguments, const char *)))
+		request->argv[request->argc++] = argument;
+	va_end(arguments);
 }
 
 void wire_add_strays(struct request *request)
@@ -18,12 +26,8 @@ void wire_add_strays(struct request *request)
 void wire_begin(const struct lock_keys *keys, struct request *request, const struct script *script)
 {
 	*request = (struct request){.script = script};
-	wire_add(request, keys->name);
-	wire_add(request, keys->queue);
-	wire_add(request, keys->timeouts);
-	wire_add(request, keys->state);
-	wire_add(request, keys->log);
-	wire_add(request, keys->channel);
+	wire_add(request, keys->name, keys->queue, keys->timeouts, keys->state, keys->log,
+		 keys->channel);
 }
 
 void wire_channel(const struct lock_keys *keys, const char *id, char channel[CHANNEL_MAX_BYTES])
@@ -46,17 +50,11 @@ static const char *kind_word(const struct lock *lock)
 void wire_ask(struct lock *lock, struct request *request, bool try)
 {
 	wire_begin(&lock->keys, request, &script_acquire);
-	wire_add(request, lock->id);
-	wire_add(request, lock->request);
-	wire_add(request, kind_word(lock));
-	wire_add(request, lock->lease);
-	wire_add(request, try ? "try" : "wait");
-	wire_add(request, lock->ticket);
+	wire_add(request, lock->id, lock->request, kind_word(lock), lock->lease,
+		 try ? "try" : "wait", lock->ticket);
 	request->again = request->argc;
 	wire_add(request, "0");
-	wire_add(request, lock->limit);
-	wire_add(request, lock->by);
-	wire_add(request, lock->once_per);
+	wire_add(request, lock->limit, lock->by, lock->once_per);
 	wire_add_strays(request);
 	if (lock->handable)
 		owner_draw_secret(lock->secret);
@@ -66,49 +64,35 @@ void wire_ask(struct lock *lock, struct request *request, bool try)
 	demand_replicas(lock, request, "granted");
 }
 
-/* token: of the hold; "": whichever of the owner's. */
-static void put_renewal(const struct lock *lock, struct request *request, const char *owner,
-			const char *kind, const char *lease, const char *token, const char *by,
-			const char *once_per)
+void wire_renew(const struct lock *lock, struct request *request)
 {
 	wire_begin(&lock->keys, request, &script_renew);
-	wire_add(request, owner);
-	wire_add(request, lock->request);
-	wire_add(request, kind);
-	wire_add(request, lease);
-	wire_add(request, token);
-	wire_add(request, by);
-	wire_add(request, once_per);
+	wire_add(request, lock->owner, lock->request, kind_word(lock), lock->lease, lock->token,
+		 lock->by, lock->once_per);
 	wire_add_strays(request);
-}
-
-void wire_renew(struct lock *lock, struct request *request)
-{
-	put_renewal(lock, request, lock->owner, kind_word(lock), lock->lease, lock->token, lock->by,
-		    lock->once_per);
 	demand_replicas(lock, request, "renewed");
 }
 
 void wire_renew_as(const struct lock *lock, struct request *request, const char *owner)
 {
-	put_renewal(lock, request, owner, "", lock->lease_ms ? lock->lease : "", "", "", "");
+	wire_begin(&lock->keys, request, &script_renew);
+	wire_add(request, owner, lock->request, "", lock->lease_ms ? lock->lease : "", "", "", "");
+	wire_add_strays(request);
 }
 
 static void put_release(const struct lock *lock, struct request *request, const char *owner,
-			const char *how, const char *token, const char *min_hold)
+			const char *mode, const char *token, const char *min_hold)
 {
 	wire_begin(&lock->keys, request, &script_release);
-	wire_add(request, owner);
-	wire_add(request, lock->request);
-	wire_add(request, how);
-	wire_add(request, token);
+	wire_add(request, owner, lock->request, mode, token);
 	request->again = request->argc;
 	wire_add(request, "0");
 	wire_add(request, min_hold);
 	wire_add_strays(request);
+	wire_add(request, lock->status, lock->cause);
 }
 
-void wire_release(struct lock *lock, struct request *request)
+void wire_release(const struct lock *lock, struct request *request)
 {
 	put_release(lock, request, lock->owner, lock->unused ? "unused" : "own", "",
 		    lock->min_hold);
@@ -122,16 +106,15 @@ void wire_release_as(const struct lock *lock, struct request *request, const cha
 }
 
 static void put_leave(const struct lock_keys *keys, struct request *request, const char *id,
-		      const char *own_id, const char *how)
+		      const char *own_id, const char *mode)
 {
 	wire_begin(keys, request, &script_leave);
-	wire_add(request, id);
-	wire_add(request, own_id);
+	wire_add(request, id, own_id);
 	wire_add_strays(request);
-	wire_add(request, how);
+	wire_add(request, mode);
 }
 
-void wire_leave(struct lock *lock, struct request *request)
+void wire_leave(const struct lock *lock, struct request *request)
 {
 	put_leave(&lock->keys, request, lock->id, lock->request, "own");
 }

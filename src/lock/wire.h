@@ -1,43 +1,46 @@
-/* The requests of one lock, as the scripts in lua/ want their arguments. What is built points into
- * *lock and the strings that are given; lock.h reads the replies. */
+/* Builds the requests of one lock, as the scripts in lua/ want their arguments. A request points
+ * into *lock and the strings that it was given; lock.h reads the replies. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "lock/lock.h"
 
-/* The arguments that every script of this lock begins with. */
+/* Begins a request with the keys, as every script wants them. */
 void wire_begin(const struct lock_keys *keys, struct request *request, const struct script *script);
 
-void wire_add(struct request *request, const char *argument);
+/* Adds arguments: strings, none of them NULL. */
+#define wire_add(request, ...) wire_add_all(request, __VA_ARGS__, (const char *)NULL)
+__attribute__((sentinel)) void wire_add_all(struct request *request, ...);
 
-/* Adds how many requests the client has left under way: every script that changes something wants
- * to know, so that a late copy of a request changes nothing. */
+/* Adds how many requests the client has left under way. Every script that changes something uses
+ * that, so that a late copy of a request changes nothing. */
 void wire_add_strays(struct request *request);
 
 /* The channel of an owner id. */
 void wire_channel(const struct lock_keys *keys, const char *id, char channel[CHANNEL_MAX_BYTES]);
 
-/* Takes the lock or a place in the queue; also a waiter's sign of life. try: don't queue. */
+/* Asks for the lock, or else for a place in the queue; also a waiter's sign of life. try: don't
+ * queue. Draws a new secret if the lock may be handed over. */
 void wire_ask(struct lock *lock, struct request *request, bool try);
 
 /* Renews the hold of this process. */
-void wire_renew(struct lock *lock, struct request *request);
+void wire_renew(const struct lock *lock, struct request *request);
 
 /* Renews any hold of an owner. */
 void wire_renew_as(const struct lock *lock, struct request *request, const char *owner);
 
 /* Gives back the hold of this process. */
-void wire_release(struct lock *lock, struct request *request);
+void wire_release(const struct lock *lock, struct request *request);
 
-/* Gives back any hold of an owner. force: breaks the lock, whoever holds it; token: only if it is
- * still the holder's, "": in any case. */
+/* Gives back any hold of an owner; or, with force, breaks the lock, if the token is still the
+ * holder's, or is "". */
 void wire_release_as(const struct lock *lock, struct request *request, const char *owner,
 		     bool force, const char *token);
 
-/* Takes a waiter out of the queue; own_id: who does that. */
+/* Takes a waiter out of the queue; own_id: of this process. */
 void wire_remove(const struct lock_keys *keys, struct request *request, const char *id,
 		 const char *own_id);
 
 /* Leaves the queue; undoes a grant that was made meanwhile. */
-void wire_leave(struct lock *lock, struct request *request);
+void wire_leave(const struct lock *lock, struct request *request);

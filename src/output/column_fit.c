@@ -1,28 +1,21 @@
+/* libsmartcols cannot do this: it cuts all columns alike, down to their headings and without a
+ * mark, and if that is not enough it drops the last columns, not the least important ones. */
 #include "output/column_fit.h"
 
-static int excess(const struct column_fit *columns, size_t count, int room)
+static int narrowest(const struct column_fit *column)
 {
-	int total = -1;
+	return column->least > 0 && column->least < column->width ? column->least : column->width;
+}
+
+/* How wide the table is, as it is or with its columns cut as far as they may be. */
+static int total(const struct column_fit *columns, size_t count, bool is_cut)
+{
+	int sum = -1;
 
 	for (size_t i = 0; i < count; i++)
 		if (!columns[i].hidden)
-			total += columns[i].width + 1;
-	return total - room;
-}
-
-static bool may_be_cut(const struct column_fit *column)
-{
-	return !column->hidden && column->least > 0 && column->width > column->least;
-}
-
-static int slack(const struct column_fit *columns, size_t count)
-{
-	int total = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (may_be_cut(&columns[i]))
-			total += columns[i].width - columns[i].least;
-	return total;
+			sum += (is_cut ? narrowest(&columns[i]) : columns[i].width) + 1;
+	return sum;
 }
 
 static bool leave_one_out(struct column_fit *columns, size_t count)
@@ -43,7 +36,8 @@ static bool cut_one(struct column_fit *columns, size_t count)
 	struct column_fit *widest = NULL;
 
 	for (size_t i = 0; i < count; i++)
-		if (may_be_cut(&columns[i]) && (!widest || columns[i].width > widest->width))
+		if (!columns[i].hidden && narrowest(&columns[i]) < columns[i].width &&
+		    (!widest || columns[i].width > widest->width))
 			widest = &columns[i];
 	if (widest)
 		widest->width--;
@@ -52,9 +46,8 @@ static bool cut_one(struct column_fit *columns, size_t count)
 
 void fit_columns(struct column_fit *columns, size_t count, int room)
 {
-	while (excess(columns, count, room) > slack(columns, count) &&
-	       leave_one_out(columns, count))
+	while (total(columns, count, true) > room && leave_one_out(columns, count))
 		;
-	while (excess(columns, count, room) > 0 && cut_one(columns, count))
+	while (total(columns, count, false) > room && cut_one(columns, count))
 		;
 }

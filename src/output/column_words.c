@@ -31,6 +31,8 @@ static const struct {
 	{"PRESENT", "whether the process is connected", " alive online connected state "},
 	{"TIME", "when it happened", " date timestamp when at "},
 	{"EVENT", "what happened to the lock", " action type state what "},
+	{"STATUS", "exit status of the command, as a shell shows it", " exit code rc result "},
+	{"CAUSE", "why the command ended", " why signal exit reason "},
 	{"WAITED_MS", "how long the process had waited, in milliseconds", " "},
 	{"WAITED", "how long the process had waited", " waiting wait "},
 };

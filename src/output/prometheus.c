@@ -1,3 +1,4 @@
+/* A family of metrics is printed with all locks before the next one, as the format wants it. */
 #include "output/prometheus.h"
 
 #include <errno.h>
@@ -12,12 +13,14 @@ enum kind {
 	COUNTER,
 };
 
-/* Their names follow the conventions of Prometheus: base units, and _total for what only grows. */
-static const struct family {
+struct family {
 	const char *name;
 	enum kind kind;
 	const char *help;
-} families[METRIC_COUNT] = {
+};
+
+/* Names follow the conventions of Prometheus: base units, and _total for a counter. */
+static const struct family families[METRIC_COUNT] = {
 	[METRIC_HELD] = {"fairlock_held", GAUGE, "Whether somebody holds the lock."},
 	[METRIC_HOLDS] = {"fairlock_holds", GAUGE,
 			  "Hold count of the owner, more than 1 when it went in again."},
@@ -93,7 +96,7 @@ static void print_value(const struct family *family, int64_t value)
 		printf("%" PRId64 "\n", value);
 }
 
-static void print_head(const struct family *family)
+static void print_heading(const struct family *family)
 {
 	printf("# HELP %s %s\n", family->name, family->help);
 	printf("# TYPE %s %s\n", family->name, family->kind == COUNTER ? "counter" : "gauge");
@@ -103,7 +106,7 @@ static void print_family(const struct prometheus *metrics, enum metric metric)
 {
 	const struct family *family = &families[metric];
 
-	print_head(family);
+	print_heading(family);
 	for (size_t i = 0; i < metrics->count; i++) {
 		if (metrics->list[i].values[metric] < 0)
 			continue;
@@ -116,14 +119,22 @@ static void print_family(const struct prometheus *metrics, enum metric metric)
 
 void prometheus_print(struct prometheus *metrics)
 {
+	static const struct family locks = {"fairlock_locks", GAUGE, "Locks listed here."};
+	static const struct family grants = {
+		"fairlock_can_grant", GAUGE,
+		"Whether the server, or all of a cluster, lets locks be taken."};
+	static const struct family unseen = {"fairlock_unseen_slots", GAUGE,
+					     "Slots of the cluster whose locks cannot be seen."};
+
 	sort(metrics);
-	puts("# HELP fairlock_locks Locks listed here.");
-	puts("# TYPE fairlock_locks gauge");
-	printf("fairlock_locks %zu\n", metrics->count);
-	puts("# HELP fairlock_unseen_slots Slots of the cluster whose locks cannot be seen.");
-	puts("# TYPE fairlock_unseen_slots gauge");
+	print_heading(&locks);
+	printf("%s %zu\n", locks.name, metrics->count);
+	print_heading(&grants);
+	if (metrics->grants >= 0)
+		printf("%s %" PRId64 "\n", grants.name, metrics->grants);
+	print_heading(&unseen);
 	if (metrics->unseen_slots >= 0)
-		printf("fairlock_unseen_slots %" PRId64 "\n", metrics->unseen_slots);
+		printf("%s %" PRId64 "\n", unseen.name, metrics->unseen_slots);
 	for (enum metric metric = 0; metric < METRIC_COUNT; metric++)
 		print_family(metrics, metric);
 }

@@ -1,3 +1,5 @@
+/* Chooses columns, turns values into texts, and makes a table fit on its screen. libsmartcols lays
+ * it out, and writes raw lists and JSON lists. */
 #include "output/table.h"
 
 #include <errno.h>
@@ -9,28 +11,31 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/param.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/json.h"
 #include "base/shorten.h"
 #include "base/terminal.h"
-#include "base/utf8.h"
 #include "cli/nearest.h"
 #include "cli/options.h"
 #include "output/column_fit.h"
 #include "output/column_words.h"
+#include "output/table_text.h"
+#include "output/timestamp.h"
 
 #define CHOSEN_MAX 64
 
 struct table {
 	const struct layout *layout;
 	struct libscols_table *lines;
-	size_t chosen[CHOSEN_MAX]; /* columns of the layout */
+	const struct column *chosen[CHOSEN_MAX]; /* of the layout */
 	size_t count;
-	int widths[CHOSEN_MAX]; /* of what was printed before */
+	int widths[CHOSEN_MAX]; /* of the lines that were printed before */
 	bool is_for_people;
-	bool is_chosen; /* by -o: all columns are wanted */
-	bool json_lines;
+	bool is_chosen;  /* by -o: no column may be left out */
+	bool json_lines; /* each line is a JSON object of its own */
 };
 
 static int unknown_column(const struct layout *layout, const char *list, size_t length,
@@ -54,22 +59,30 @@ static int unknown_column(const struct layout *layout, const char *list, size_t 
 	return -1;
 }
 
+static const struct column *find_column(const struct layout *layout, const char *name,
+					size_t length)
+{
+	for (size_t i = 0; i < layout->column_count; i++) {
+		const struct column *column = &layout->columns[i];
+
+		if (strlen(column->name) == length && strncasecmp(column->name, name, length) == 0)
+			return column;
+	}
+	return NULL;
+}
+
 static int choose(struct table *table, const char *list, struct error *err)
 {
 	while (*list) {
-		size_t length = strcspn(list, ",");
-		size_t i = 0;
+		const size_t length = strcspn(list, ",");
+		const struct column *column = find_column(table->layout, list, length);
 
-		while (i < table->layout->column_count &&
-		       (strlen(table->layout->columns[i].name) != length ||
-			strncasecmp(table->layout->columns[i].name, list, length) != 0))
-			i++;
-		if (i == table->layout->column_count)
+		if (!column)
 			return unknown_column(table->layout, list, length, err);
 		if (table->count == CHOSEN_MAX)
 			return fail(err, STATUS_USAGE, "cannot show more than %d columns",
 				    CHOSEN_MAX);
-		table->chosen[table->count++] = i;
+		table->chosen[table->count++] = column;
 		list += length;
 		list += *list == ',';
 	}
@@ -79,42 +92,35 @@ static int choose(struct table *table, const char *list, struct error *err)
 static int choose_columns(struct table *table, const struct options *options, struct error *err)
 {
 	const struct layout *layout = table->layout;
-	const char *fallback = options->raw ? layout->raw : layout->people;
+	const char *usual = options->json  ? layout->json
+			    : options->raw ? layout->raw
+					   : layout->people;
 	const char *asked = options->columns;
 
-	if (options->json)
-		fallback = layout->json;
 	if (!asked)
-		return choose(table, fallback, err);
+		return choose(table, usual, err);
 	if (!*asked)
 		return fail(err, STATUS_USAGE, "cannot show a table without columns");
-	if (*asked == '+') {
-		if (choose(table, fallback, err) < 0)
-			return -1;
-		asked++;
-	}
-	return choose(table, asked, err);
+	if (*asked == '+' && choose(table, usual, err) < 0)
+		return -1;
+	return choose(table, asked + (*asked == '+'), err);
 }
 
-static int broken(struct error *err, int code)
+static int no_memory(struct error *err)
 {
-	return fail(err, STATUS_OS, "cannot print a table: %s",
-		    strerror(code < 0 ? -code : ENOMEM));
+	return fail(err, STATUS_OS, "cannot print a table: %s", strerror(ENOMEM));
 }
 
 static int make_column(struct table *table, const struct column *column, struct error *err)
 {
-	struct libscols_column *made;
-	int flags = 0, type = SCOLS_JSON_STRING;
+	const bool is_right = column->kind == COLUMN_NUMBER || column->kind == COLUMN_DURATION;
+	const int type = column->kind == COLUMN_NUMBER    ? SCOLS_JSON_NUMBER
+			 : column->kind == COLUMN_BOOLEAN ? SCOLS_JSON_BOOLEAN
+							  : SCOLS_JSON_STRING;
+	struct libscols_column *made = scols_table_new_column(table->lines, column->name, 0,
+							      is_right ? SCOLS_FL_RIGHT : 0);
 
-	if (column->kind == COLUMN_NUMBER || column->kind == COLUMN_DURATION)
-		flags = SCOLS_FL_RIGHT;
-	if (column->kind == COLUMN_NUMBER)
-		type = SCOLS_JSON_NUMBER;
-	else if (column->kind == COLUMN_BOOLEAN)
-		type = SCOLS_JSON_BOOLEAN;
-	made = scols_table_new_column(table->lines, column->name, 0, flags);
-	return made && scols_column_set_json_type(made, type) == 0 ? 0 : broken(err, 0);
+	return made && scols_column_set_json_type(made, type) == 0 ? 0 : no_memory(err);
 }
 
 static int make_lines(struct table *table, const struct options *options, struct error *err)
@@ -122,12 +128,12 @@ static int make_lines(struct table *table, const struct options *options, struct
 	setlocale(LC_CTYPE, ""); /* how wide a character is */
 	table->lines = scols_new_table();
 	if (!table->lines || scols_table_set_name(table->lines, table->layout->name) < 0)
-		return broken(err, 0);
+		return no_memory(err);
 	scols_table_enable_json(table->lines, options->json);
 	scols_table_enable_raw(table->lines, options->raw);
 	scols_table_enable_noheadings(table->lines, options->no_headings);
 	for (size_t i = 0; i < table->count; i++)
-		if (make_column(table, &table->layout->columns[table->chosen[i]], err) < 0)
+		if (make_column(table, table->chosen[i], err) < 0)
 			return -1;
 	return 0;
 }
@@ -138,12 +144,13 @@ struct table *table_open(const struct layout *layout, const struct options *opti
 	struct table *table = calloc(1, sizeof(*table));
 
 	if (!table) {
-		broken(err, 0);
+		no_memory(err);
 		return NULL;
 	}
 	table->layout = layout;
 	table->is_for_people = !options->json && !options->raw;
 	table->is_chosen = options->columns != NULL;
+	table->json_lines = options->json && options->follow;
 	if (choose_columns(table, options, err) < 0 || make_lines(table, options, err) < 0) {
 		table_close(table);
 		return NULL;
@@ -160,27 +167,17 @@ void table_close(struct table *table)
 	free(table);
 }
 
-/* libsmartcols writes bytes of JSON as they come, and escapes only ASCII's control
- * characters. Returns a copy to free. */
-static char *clean(const char *text)
+/* ---- Lines ---- */
+
+void table_row_number(struct table_row *row, size_t column, int64_t number)
 {
-	char *copy = malloc(strlen(text) * (sizeof(UTF8_REPLACEMENT) - 1) + 1);
-	char *end = copy;
-
-	while (copy && *text) {
-		uint32_t code = 0;
-		size_t length = utf8_decode(text, &code);
-		bool usable = length > 0 && !(code >= 0x7f && utf8_is_control(code));
-
-		end = usable ? mempcpy(end, text, length) : stpcpy(end, UTF8_REPLACEMENT);
-		text += length > 0 ? length : 1;
-	}
-	if (copy)
-		*end = '\0';
-	return copy;
+	if (number < 0)
+		return;
+	snprintf(row->numbers[column], sizeof(row->numbers[column]), "%" PRId64, number);
+	row->cells[column] = row->numbers[column];
 }
 
-/* A number is written without quotes: it must be one, whoever sent it. */
+/* JSON has numbers without quotes, so a text from the server must be one. */
 static bool is_number(const char *text)
 {
 	size_t digits;
@@ -190,57 +187,71 @@ static bool is_number(const char *text)
 	return digits > 0 && text[digits] == '\0' && (*text != '0' || digits == 1);
 }
 
-void table_stream(struct table *table)
+/* The text for the i-th chosen column, or NULL. It may lie in made. */
+static const char *text_of(const struct table *table, const struct table_row *row, size_t i,
+			   char made[TIMESTAMP_MAX_BYTES])
 {
-	table->json_lines = scols_table_is_json(table->lines);
+	const char *cell = row->cells[table->chosen[i] - table->layout->columns];
+
+	if (!cell || !*cell)
+		return NULL;
+	switch (table->chosen[i]->kind) {
+	case COLUMN_TEXT:
+	case COLUMN_BOOLEAN:
+		break;
+	case COLUMN_NUMBER:
+		return is_number(cell) ? cell : NULL;
+	case COLUMN_DURATION:
+		return is_number(cell) ? duration_show(made, strtoll(cell, NULL, 10)) : cell;
+	case COLUMN_TIME:
+		return table->is_for_people
+			       ? timestamp_local(made, strtoll(cell, NULL, 10), TIMESTAMP_LONG)
+			       : timestamp_rfc3339(made, strtoll(cell, NULL, 10));
+	}
+	return cell;
 }
 
-static void print_value(struct json *json, const struct column *column, const char *cell)
+static void print_value(struct json *json, const struct column *column, const char *text)
 {
-	if (!cell || !*cell || (column->kind == COLUMN_NUMBER && !is_number(cell)))
-		json_text(json, column->name, NULL);
-	else if (column->kind == COLUMN_NUMBER)
-		json_printf(json, column->name, "%s", cell);
-	else if (column->kind == COLUMN_BOOLEAN)
-		json_printf(json, column->name, *cell == '1' ? "true" : "false");
+	if (text && column->kind == COLUMN_NUMBER)
+		json_printf(json, column->name, "%s", text);
+	else if (text && column->kind == COLUMN_BOOLEAN)
+		json_printf(json, column->name, *text == '1' ? "true" : "false");
 	else
-		json_text(json, column->name, cell);
+		json_text(json, column->name, text);
 }
 
-static void print_object(const struct table *table, const char *const *cells)
+static void print_object(const struct table *table, const struct table_row *row)
 {
 	struct json json = {0};
+	char made[TIMESTAMP_MAX_BYTES];
 
 	json_open(&json, NULL, '{');
 	for (size_t i = 0; i < table->count; i++)
-		print_value(&json, &table->layout->columns[table->chosen[i]],
-			    cells[table->chosen[i]]);
+		print_value(&json, table->chosen[i], text_of(table, row, i, made));
 	json_close(&json, '}');
 }
 
-int table_add(struct table *table, const char *const *cells, struct error *err)
+int table_add(struct table *table, const struct table_row *row, struct error *err)
 {
+	char made[TIMESTAMP_MAX_BYTES];
 	struct libscols_line *line;
 
 	if (table->json_lines) {
-		print_object(table, cells);
+		print_object(table, row);
 		return 0;
 	}
 	line = scols_table_new_line(table->lines, NULL);
 	if (!line)
-		return broken(err, 0);
+		return no_memory(err);
+	const bool is_json = scols_table_is_json(table->lines);
+
 	for (size_t i = 0; i < table->count; i++) {
-		const struct column *column = &table->layout->columns[table->chosen[i]];
-		const char *cell = cells[table->chosen[i]];
+		const char *text = text_of(table, row, i, made);
+		char *copy = text ? table_clean(text, is_json) : NULL;
 
-		if (!cell || !*cell || (column->kind == COLUMN_NUMBER && !is_number(cell)))
-			continue;
-		char *copy = clean(cell);
-		int code = copy ? scols_line_set_data(line, i, copy) : -ENOMEM;
-
-		free(copy);
-		if (code < 0)
-			return broken(err, code);
+		if (text && (!copy || scols_line_refer_data(line, i, copy) < 0))
+			return no_memory(err);
 	}
 	return 0;
 }
@@ -258,18 +269,15 @@ static const char *cell_of(const struct table *table, size_t line, size_t column
 static int width_of(const struct table *table, const struct terminal *terminal, size_t column)
 {
 	const size_t lines = scols_table_get_nlines(table->lines);
-	int most = terminal_width(terminal, table->layout->columns[table->chosen[column]].name);
+	int most =
+		MAX(table->widths[column], terminal_width(terminal, table->chosen[column]->name));
 
-	for (size_t i = 0; i < lines; i++) {
-		const int width = terminal_width(terminal, cell_of(table, i, column));
-
-		if (width > most)
-			most = width;
-	}
-	return most > table->widths[column] ? most : table->widths[column];
+	for (size_t i = 0; i < lines; i++)
+		most = MAX(most, terminal_width(terminal, cell_of(table, i, column)));
+	return most;
 }
 
-/* Cuts the cells, and removes what could drive the terminal. */
+/* Cuts the cells of a column, and removes from them what could drive the terminal. */
 static int cut_cells(struct table *table, const struct terminal *terminal, size_t column, int width)
 {
 	const size_t lines = scols_table_get_nlines(table->lines);
@@ -278,104 +286,85 @@ static int cut_cells(struct table *table, const struct terminal *terminal, size_
 	for (size_t i = 0; i < lines; i++) {
 		const char *text = cell_of(table, i, column);
 		const size_t size = strlen(text) + sizeof("…");
-		char *cut = malloc(size);
-		int code = cut ? 0 : -ENOMEM;
 
-		if (cut)
-			terminal_cut(terminal, cut, size, text, width);
-		if (cut && *cut)
-			code = scols_line_set_column_data(scols_table_get_line(table->lines, i), to,
-							  cut);
-		free(cut);
-		if (code < 0)
-			return code;
+		if (!*text)
+			continue;
+		char *cut = malloc(size);
+		if (!cut)
+			return -1;
+		terminal_cut(terminal, cut, size, text, width);
+		scols_line_refer_column_data(scols_table_get_line(table->lines, i), to, cut);
 	}
 	return 0;
 }
 
-static int fit(struct table *table, const struct terminal *terminal)
+static int fit(struct table *table, const struct terminal *terminal, struct error *err)
 {
 	struct column_fit columns[CHOSEN_MAX];
-	int code = 0;
 
-	for (size_t i = 0; i < table->count; i++) {
-		const struct column *column = &table->layout->columns[table->chosen[i]];
-
-		columns[i] = (struct column_fit){.width = width_of(table, terminal, i),
-						 .least = column->least,
-						 .spare = table->is_chosen ? 0 : column->spare};
-	}
+	for (size_t i = 0; i < table->count; i++)
+		columns[i] = (struct column_fit){
+			.width = width_of(table, terminal, i),
+			.least = table->chosen[i]->least,
+			.spare = table->is_chosen ? 0 : table->chosen[i]->spare,
+		};
 	fit_columns(columns, table->count, terminal->columns);
-	for (size_t i = 0; code == 0 && i < table->count; i++) {
-		if (columns[i].hidden)
-			code = scols_column_set_flags(scols_table_get_column(table->lines, i),
-						      SCOLS_FL_HIDDEN);
-		else
-			code = cut_cells(table, terminal, i, columns[i].width);
+	for (size_t i = 0; i < table->count; i++) {
 		table->widths[i] = columns[i].width;
+		if (columns[i].hidden)
+			scols_column_set_flags(scols_table_get_column(table->lines, i),
+					       SCOLS_FL_HIDDEN);
+		else if (cut_cells(table, terminal, i, columns[i].width) < 0)
+			return no_memory(err);
 	}
-	return code;
-}
-
-static bool is_on_screen(const struct table *table)
-{
-	return table->is_for_people && isatty(STDOUT_FILENO);
+	return 0;
 }
 
 int table_print(struct table *table, struct error *err)
 {
+	const bool is_on_screen = table->is_for_people && isatty(STDOUT_FILENO);
 	struct terminal terminal;
-	int code = 0;
 
-	if (is_on_screen(table) && scols_table_is_empty(table->lines)) {
+	if (is_on_screen && scols_table_is_empty(table->lines)) {
 		puts(table->layout->nothing);
 		return 0;
 	}
-	if (is_on_screen(table)) {
+	if (is_on_screen) {
 		terminal_init(&terminal, STDOUT_FILENO);
-		code = fit(table, &terminal);
+		if (fit(table, &terminal, err) < 0)
+			return -1;
 	}
-	if (code == 0)
-		code = scols_print_table(table->lines);
-	return code < 0 ? broken(err, code) : 0;
+	return table_print_lines(table->lines) < 0 ? no_memory(err) : 0;
 }
 
 char *table_text(struct table *table, int columns, struct error *err)
 {
 	struct terminal terminal;
 	char *text = NULL;
-	int code;
 
-	if (scols_table_is_empty(table->lines)) {
-		text = strdup(table->layout->nothing);
-		if (!text)
-			broken(err, 0);
-		return text;
-	}
 	terminal_init(&terminal, STDOUT_FILENO);
 	terminal.columns = columns;
 	scols_table_set_termforce(table->lines, SCOLS_TERMFORCE_ALWAYS);
 	scols_table_set_termwidth(table->lines, (size_t)columns);
-	code = fit(table, &terminal);
-	if (code == 0)
-		code = scols_print_table_to_string(table->lines, &text);
-	if (code == 0 && text)
-		return text;
-	broken(err, code);
-	return NULL;
+	if (scols_table_is_empty(table->lines))
+		text = strdup(table->layout->nothing);
+	else if (fit(table, &terminal, err) < 0 ||
+		 scols_print_table_to_string(table->lines, &text) < 0)
+		text = NULL;
+	if (!text)
+		no_memory(err);
+	return text;
 }
 
 void table_colour(struct table *table, const char *colour)
 {
 	const size_t count = scols_table_get_nlines(table->lines);
 
-	if (!colour || count == 0)
-		return;
 	scols_table_enable_colors(table->lines, 1);
 	scols_line_set_color(scols_table_get_line(table->lines, count - 1), colour);
 }
 
-/* Keeps the widths, so that later rows stand below the ones that were printed. */
+/* Later lines are to stand below those that were printed. */
 static void keep_widths(struct table *table)
 {
 	for (size_t i = 0; i < table->count; i++) {

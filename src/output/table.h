@@ -1,63 +1,70 @@
-/* Prints lists as lsblk(8) does: columns, raw, JSON. libsmartcols does the work. */
+/* Prints lists as lsblk(8) and lslocks(8) do: for people, with --raw, with --json. */
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
 struct options;
 
-/* Lists as lsblk(8) and lslocks(8) print them: for people, with --raw, with --json. */
-
 enum column_kind {
 	COLUMN_TEXT,
-	COLUMN_DURATION, /* a text of duration_show */
 	COLUMN_NUMBER,
-	COLUMN_BOOLEAN, /* "1" or "0" */
+	COLUMN_BOOLEAN,  /* "1" or "0" */
+	COLUMN_DURATION, /* milliseconds, or another text, which is shown as it is */
+	COLUMN_TIME,     /* milliseconds since the epoch: local time for people, else RFC 3339 */
 };
 
 struct column {
 	const char *name; /* in capitals; in JSON in small letters */
 	enum column_kind kind;
-	int least; /* a text that may be cut down to so many characters, to fit on a screen */
-	int spare; /* without -o: left out, the greatest first, where the screen is too narrow */
+	int least; /* on a narrow screen a text may be cut down to this width; 0: not at all */
+	int spare; /* if that is not enough, the greatest is left out first; 0, or with -o: never */
 };
 
-/* A table that a command can print. people, raw and json are the default columns of these formats.
- */
+/* The columns that a command can print. */
 struct layout {
 	const char *name; /* of the list in JSON */
 	const struct column *columns;
 	size_t column_count;
-	const char *people;
-	const char *raw;
-	const char *json;
-	const char *nothing; /* what is said on a screen of a table without lines */
+	const char *people, *raw, *json; /* the usual columns of each format */
+	const char *nothing;             /* a screen shows this instead of no lines */
 };
+
+#define TABLE_COLUMNS_MAX 16
+
+/* A cell for each column of a layout, NULL or "" when unknown. Starts as {0}. */
+struct table_row {
+	const char *cells[TABLE_COLUMNS_MAX];
+	char numbers[TABLE_COLUMNS_MAX][24]; /* the texts of table_row_number */
+};
+
+/* Fills a cell; a negative number is unknown. */
+void table_row_number(struct table_row *row, size_t column, int64_t number);
 
 struct table;
 
-/* Makes an empty table with the columns that the options and the layout ask for; the layout
- * must outlive it. Returns NULL with STATUS_USAGE for an unknown column. */
+/* Makes an empty table with the columns that the options and the layout ask for; the layout must
+ * outlive it. With --follow, JSON is an object a line. Returns NULL with *err: STATUS_USAGE for an
+ * unknown column. */
 struct table *table_open(const struct layout *layout, const struct options *options,
 			 struct error *err);
 
-/* Adds a line: a cell for each column of the layout, NULL or "" when unknown. They are copied. */
-int table_add(struct table *table, const char *const *cells, struct error *err);
+/* Adds a line. The texts of the row are copied. */
+int table_add(struct table *table, const struct table_row *row, struct error *err);
 
-/* Writes the table to standard output; on a terminal it is made to fit. */
+/* Writes the table to standard output; it fits there on a terminal. */
 int table_print(struct table *table, struct error *err);
 
-/* The same as a text for people, to free, for a screen so wide. NULL: *err. */
+/* Makes a text for people, for a screen of so many columns; the caller frees it. Returns NULL with
+ * *err. */
 char *table_text(struct table *table, int columns, struct error *err);
 
-/* The colour, by its name, of the line that was added last; shown by table_text. NULL: none. */
+/* Colours the line that was added last, for table_text. */
 void table_colour(struct table *table, const char *colour);
 
-/* For lists without an end: from now on, JSON is an object a line. Call it before table_add. */
-void table_stream(struct table *table);
-
-/* Writes out the lines that were added since the last time, the headings before the first. */
+/* Writes the lines that were added since the last time; the headings stand before the first. */
 int table_flush(struct table *table, struct error *err);
 
 /* table may be NULL. */

@@ -1,3 +1,4 @@
+/* strftime knows no milliseconds, so timestamp_rfc3339 does without it. */
 #include "output/timestamp.h"
 
 #include <stdio.h>

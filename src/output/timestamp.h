@@ -1,12 +1,11 @@
+/* Times as people and programs read them. ms is since the epoch, before the year 10000. */
 #pragma once
 
 #include <stdint.h>
 
-/* Times as people and programs write them. ms: since the epoch, before the year 10000. */
-
 #define TIMESTAMP_MAX_BYTES 64
 
-/* As RFC 3339 has it, in UTC: 2026-11-21T03:00:12.345Z. */
+/* In UTC: 2026-11-21T03:00:12.345Z. */
 const char *timestamp_rfc3339(char text[TIMESTAMP_MAX_BYTES], int64_t ms);
 
 enum timestamp_form {
@@ -20,5 +19,5 @@ enum timestamp_form {
 /* In local time. */
 const char *timestamp_local(char text[TIMESTAMP_MAX_BYTES], int64_t ms, enum timestamp_form form);
 
-/* How far local time is ahead of UTC then. */
+/* How far local time is ahead of UTC at that time. */
 int64_t timestamp_offset_ms(int64_t ms);

@@ -1,10 +1,8 @@
-/* Three processes: this one draws and takes keys and signals, never waiting for anything else; one
- * looks (output/watch_worker.h); and one is there for the terminal's sake if we are killed
- * (output/terminal_restorer.h). */
+/* This process draws, takes keys and signals, and never waits for anything else. There are two
+ * more: the worker (output/watch_worker.h) and the restorer (output/full_screen.h). */
 #include "output/watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -12,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,43 +18,40 @@
 #include "base/signal_fd.h"
 #include "base/terminal.h"
 #include "output/full_screen.h"
-#include "output/watch_worker.h"
+#include "output/timestamp.h"
 
-/* Silence of the server that is told. */
-#define SILENCE_MS 2000
-#define CLOCK_MS 1000
+/* After so much silence of the server, it is shown, and from then on every SILENT_AGAIN_MS. */
+#define SILENT_MS 2000
+#define SILENT_AGAIN_MS 1000
 
 struct watching {
 	const struct watch *watch;
-	struct full_screen screen; /* standard input may be something else */
+	struct full_screen screen; /* on /dev/tty: standard input may be something else */
 	int signals;
 	sigset_t before;
 	struct watch_worker worker;
 	struct terminal terminal;
-	char *text; /* what was seen last */
+	char *text; /* the last one that came */
 	struct error trouble;
-	int64_t look_ms;  /* when to look again */
-	int64_t asked_ms; /* since when an answer is due */
-	int64_t clock_ms; /* when to say again how long there was none */
-	bool stale;       /* there is something newer to draw */
+	int64_t next_ms;    /* when to ask again */
+	int64_t asked_ms;   /* when the text that is due was asked for */
+	int64_t overdue_ms; /* when to show that it has not come */
+	bool stale;         /* the frame on its way is older than the text */
 };
 
 /* ---- Drawing ---- */
 
-/* The last column stays free: erasing the rest of a line that is full would take its end. */
+/* The last column stays free: erasing the rest of a full line would erase its end. */
 static int width(const struct watching *w)
 {
 	return w->terminal.columns > 1 ? w->terminal.columns - 1 : 1;
 }
 
-static void head(const struct watching *w, FILE *frame)
+static void put_title(const struct watching *w, FILE *frame)
 {
-	char now[16], line[512], cut[2048];
-	const time_t seconds = time(NULL);
-	struct tm parts = {0};
+	char now[TIMESTAMP_MAX_BYTES], line[512], cut[2048];
 
-	localtime_r(&seconds, &parts);
-	strftime(now, sizeof(now), "%H:%M:%S", &parts);
+	timestamp_local(now, (int64_t)time(NULL) * 1000, TIMESTAMP_SECOND);
 	snprintf(line, sizeof(line), "%s  %s  q quits", w->watch->title, now);
 	terminal_cut(&w->terminal, cut, sizeof(cut), line, width(w));
 	fprintf(frame, "%s\033[K\r\n", cut);
@@ -70,15 +64,12 @@ static size_t count_lines(const char *text)
 {
 	size_t count = 0;
 
-	while (*text) {
-		text += strcspn(text, "\n");
-		text += *text == '\n';
-		count++;
-	}
+	for (; *text; text++)
+		count += *text == '\n' || text[1] == '\0';
 	return count;
 }
 
-static void body(const struct watching *w, FILE *frame)
+static void put_text(const struct watching *w, FILE *frame)
 {
 	const char *text = w->text ? w->text : "";
 	const size_t lines = count_lines(text);
@@ -95,8 +86,8 @@ static void body(const struct watching *w, FILE *frame)
 		fprintf(frame, "\r\n%zu more\033[K", lines - shown);
 }
 
-/* One write for all, each line over the one that stood there: nothing flickers. A frame that was
- * begun is finished first. */
+/* The frame is one write, and each line goes over the one before, so that nothing flickers. A frame
+ * on its way is finished first. */
 static void draw(struct watching *w)
 {
 	FILE *frame;
@@ -111,35 +102,35 @@ static void draw(struct watching *w)
 	if (!frame)
 		return;
 	fputs("\033[H", frame);
-	head(w, frame);
-	body(w, frame);
+	put_title(w, frame);
+	put_text(w, frame);
 	fputs("\033[J", frame);
 	if (fclose(frame) != 0)
 		w->screen.length = 0;
 	full_screen_push(&w->screen);
 }
 
-/* ---- Looking ---- */
+/* ---- Asking for texts ---- */
 
-static void look(struct watching *w)
+static void ask_for_text(struct watching *w)
 {
-	w->look_ms = clock_ms() + w->watch->period_ms;
+	w->next_ms = clock_ms() + w->watch->period_ms;
 	if (w->worker.asked)
 		return;
 	watch_worker_ask(&w->worker, width(w));
 	w->asked_ms = clock_ms();
-	w->clock_ms = w->asked_ms + SILENCE_MS;
+	w->overdue_ms = w->asked_ms + SILENT_MS;
 }
 
-/* Returns -1 when there will be no more. */
-static int take_look(struct watching *w, struct error *err)
+/* Returns -1 when no more text will come. */
+static int take_text(struct watching *w, struct error *err)
 {
 	char *text;
 
 	switch (watch_worker_take(&w->worker, &text, &w->trouble)) {
 	case WATCH_WORKER_NOT_YET:
 		return 0;
-	case WATCH_WORKER_SAW:
+	case WATCH_WORKER_TEXT:
 		free(w->text);
 		w->text = text;
 		w->trouble.status = STATUS_OK;
@@ -153,12 +144,12 @@ static int take_look(struct watching *w, struct error *err)
 	return 0;
 }
 
-static void tell_silence(struct watching *w)
+static void show_silence(struct watching *w)
 {
 	const int64_t silent_ms = clock_ms() - w->asked_ms;
 	char shown[DURATION_MAX_BYTES];
 
-	w->clock_ms = clock_ms() + CLOCK_MS;
+	w->overdue_ms = clock_ms() + SILENT_AGAIN_MS;
 	fail(&w->trouble, STATUS_UNAVAILABLE, "no reply for %s",
 	     duration_show(shown, silent_ms - silent_ms % 1000));
 	draw(w);
@@ -166,15 +157,15 @@ static void tell_silence(struct watching *w)
 
 /* ---- Keys and signals ---- */
 
-/* Redraws the last answer in the new size at once, and asks for a new one. */
+/* Draws the last text in the new size at once, and asks for a new one. */
 static void resize(struct watching *w)
 {
 	terminal_measure(&w->terminal, STDOUT_FILENO);
 	draw(w);
-	look(w);
+	ask_for_text(w);
 }
 
-/* As Ctrl-Z does with whoever does nothing about it. */
+/* For Ctrl-Z, which would stop this process if the signal were not blocked. */
 static void stop(struct watching *w)
 {
 	full_screen_leave(&w->screen);
@@ -198,13 +189,13 @@ static void take_signals(struct watching *w)
 		default:
 			full_screen_leave(&w->screen);
 			watch_worker_end(&w->worker);
-			terminal_restorer_end(&w->screen.restorer);
+			full_screen_close(&w->screen);
 			die_of((int)info.ssi_signo);
 		}
 	}
 }
 
-/* Whether it is over. */
+/* Returns whether q was typed, or the terminal has gone. */
 static bool take_keys(struct watching *w)
 {
 	char keys[64];
@@ -220,25 +211,23 @@ static bool take_keys(struct watching *w)
 
 static int64_t wake_ms(const struct watching *w)
 {
-	return w->worker.asked ? w->clock_ms : w->look_ms;
+	return w->worker.asked ? w->overdue_ms : w->next_ms;
 }
 
-static void mind_time(struct watching *w)
+static void wake(struct watching *w)
 {
-	if (clock_ms() < wake_ms(w))
-		return;
 	if (w->worker.asked)
-		tell_silence(w);
+		show_silence(w);
 	else
-		look(w);
+		ask_for_text(w);
 }
 
 static int wait_and_draw(struct watching *w, struct error *err)
 {
-	enum { SIGNALS, KEYS, LOOK, SCREEN, SLOTS };
+	enum { SIGNALS, KEYS, WORKER, SCREEN, SLOTS };
 	struct pollfd slots[SLOTS] = {[SIGNALS] = {.fd = w->signals, .events = POLLIN},
 				      [KEYS] = {.fd = w->screen.tty, .events = POLLIN},
-				      [LOOK] = {.fd = w->worker.fd, .events = POLLIN},
+				      [WORKER] = {.fd = w->worker.fd, .events = POLLIN},
 				      [SCREEN] = {.events = POLLOUT}};
 
 	for (;;) {
@@ -255,13 +244,14 @@ static int wait_and_draw(struct watching *w, struct error *err)
 		if ((slots[KEYS].revents & (POLLHUP | POLLERR)) ||
 		    (slots[KEYS].revents && take_keys(w)))
 			return 0;
-		if (slots[LOOK].revents && take_look(w, err) < 0)
+		if (slots[WORKER].revents && take_text(w, err) < 0)
 			return -1;
 		if (slots[SCREEN].revents)
 			full_screen_push(&w->screen);
 		if (w->stale && full_screen_is_drawn(&w->screen))
 			draw(w);
-		mind_time(w);
+		if (clock_ms() >= wake_ms(w))
+			wake(w);
 	}
 }
 
@@ -269,20 +259,8 @@ static int wait_and_draw(struct watching *w, struct error *err)
 
 static int open_terminal(struct watching *w, struct error *err)
 {
-	struct terminal_restorer *restorer = &w->screen.restorer;
-
-	w->screen.tty = open("/dev/tty", O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	/* only of a terminal that controls us a process may ask this */
-	if (w->screen.tty < 0 || tcgetpgrp(STDOUT_FILENO) < 0 || terminal_is_dumb() ||
-	    tcgetattr(w->screen.tty, &restorer->usual) < 0)
-		return fail(
-			err, STATUS_USAGE,
-			"cannot use option '--watch': standard output is no terminal to draw on");
-	restorer->ours = restorer->usual;
-	restorer->ours.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-	/* not 0: a shell that comes back before this is put right would take it for the end */
-	restorer->ours.c_cc[VMIN] = 1;
-	restorer->ours.c_cc[VTIME] = 0;
+	if (full_screen_open(&w->screen, err) < 0)
+		return -1;
 	terminal_init(&w->terminal, STDOUT_FILENO);
 	terminal_measure(&w->terminal, STDOUT_FILENO);
 	return 0;
@@ -304,40 +282,25 @@ static int open_signals(struct watching *w, struct error *err)
 		       : 0;
 }
 
-/* Looks once before the screen is switched: a failure then shows as any other. */
-static int look_first(struct watching *w, struct error *err)
+/* Before the screen is switched: a failure is told as any other is. */
+static int get_first_text(struct watching *w, struct error *err)
 {
-	w->text = w->watch->look(w->watch->data, width(w), err);
-	w->look_ms = clock_ms() + w->watch->period_ms;
+	w->text = w->watch->source(w->watch->data, width(w), err);
+	w->next_ms = clock_ms() + w->watch->period_ms;
 	return w->text ? 0 : -1;
 }
 
 static int open_all(struct watching *w, struct error *err)
 {
-	if (open_terminal(w, err) < 0 || look_first(w, err) < 0 || open_signals(w, err) < 0 ||
-	    terminal_restorer_start(&w->screen.restorer, err) < 0)
+	if (open_terminal(w, err) < 0 || get_first_text(w, err) < 0 || open_signals(w, err) < 0 ||
+	    full_screen_start_restorer(&w->screen, err) < 0)
 		return -1;
-	return watch_worker_start(&w->worker, w->watch->look, w->watch->data, err);
-}
-
-static void close_all(struct watching *w)
-{
-	watch_worker_end(&w->worker);
-	terminal_restorer_end(&w->screen.restorer);
-	if (w->screen.tty >= 0)
-		close(w->screen.tty);
-	if (w->signals >= 0)
-		close(w->signals);
-	free(w->text);
-	free(w->screen.frame);
+	return watch_worker_start(&w->worker, w->watch->source, w->watch->data, err);
 }
 
 int watch_run(const struct watch *watch, struct error *err)
 {
-	struct watching w = {.watch = watch,
-			     .signals = -1,
-			     .screen = {.tty = -1, .restorer = {.leave = FULL_SCREEN_LEAVE}},
-			     .worker = {.fd = -1}};
+	struct watching w = {.watch = watch, .signals = -1, .worker = {.fd = -1}};
 	int result = open_all(&w, err);
 
 	if (result == 0) {
@@ -346,8 +309,12 @@ int watch_run(const struct watch *watch, struct error *err)
 		result = wait_and_draw(&w, err);
 		full_screen_leave(&w.screen);
 	}
-	if (w.signals >= 0)
+	watch_worker_end(&w.worker);
+	full_screen_close(&w.screen);
+	if (w.signals >= 0) {
 		sigprocmask(SIG_SETMASK, &w.before, NULL);
-	close_all(&w);
+		close(w.signals);
+	}
+	free(w.text);
 	return result;
 }

@@ -1,3 +1,4 @@
+/* A socket pair carries the number of columns one way, and the text or the error the other. */
 #include "output/watch_worker.h"
 
 #include <errno.h>
@@ -11,13 +12,13 @@
 
 #define PIECE_BYTES 65536
 
-/* The head of an answer, before its text. Both ends are the same program. */
+/* Stands before the text. Both ends are the same program. */
 struct answer {
 	struct error err;
 	size_t length;
 };
 
-/* ---- The one that looks ---- */
+/* ---- The worker ---- */
 
 static void send_all(int fd, const void *from, size_t length)
 {
@@ -35,28 +36,26 @@ static void send_all(int fd, const void *from, size_t length)
 	}
 }
 
-static _Noreturn void look_on(int fd, char *(*look)(void *data, int columns, struct error *err),
-			      void *data)
+static _Noreturn void serve(int fd, watch_source *source, void *data)
 {
 	int columns;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (read(fd, &columns, sizeof(columns)) == sizeof(columns)) {
 		struct answer answer = {.length = 0};
-		char *text = look(data, columns, &answer.err);
+		char *text = source(data, columns, &answer.err);
 
 		answer.length = text ? strlen(text) : 0;
 		send_all(fd, &answer, sizeof(answer));
 		send_all(fd, text, answer.length);
 		free(text);
 	}
-	_exit(0); /* whoever started us has gone */
+	_exit(0); /* the process that started us has gone */
 }
 
-/* ---- The one that asks ---- */
+/* ---- The process that draws ---- */
 
-int watch_worker_start(struct watch_worker *worker,
-		       char *(*look)(void *data, int columns, struct error *err), void *data,
+int watch_worker_start(struct watch_worker *worker, watch_source *source, void *data,
 		       struct error *err)
 {
 	int ends[2];
@@ -67,7 +66,7 @@ int watch_worker_start(struct watch_worker *worker,
 	worker->pid = fork();
 	if (worker->pid == 0) {
 		close(ends[0]);
-		look_on(ends[1], look, data);
+		serve(ends[1], source, data);
 	}
 	close(ends[1]);
 	worker->fd = ends[0];
@@ -81,7 +80,7 @@ void watch_worker_ask(struct watch_worker *worker, int columns)
 		worker->asked = true;
 }
 
-/* Returns WATCH_WORKER_SAW when all of the answer is here. */
+/* Returns WATCH_WORKER_TEXT when the whole answer is here. */
 static enum watch_worker_result receive(struct watch_worker *worker, struct answer *answer)
 {
 	for (;;) {
@@ -101,7 +100,7 @@ static enum watch_worker_result receive(struct watch_worker *worker, struct answ
 			continue;
 		memcpy(answer, worker->bytes, sizeof(*answer));
 		if (worker->length == sizeof(*answer) + answer->length)
-			return WATCH_WORKER_SAW;
+			return WATCH_WORKER_TEXT;
 	}
 }
 
@@ -111,7 +110,7 @@ enum watch_worker_result watch_worker_take(struct watch_worker *worker, char **t
 	struct answer answer;
 	const enum watch_worker_result result = receive(worker, &answer);
 
-	if (result != WATCH_WORKER_SAW)
+	if (result != WATCH_WORKER_TEXT)
 		return result;
 	worker->asked = false;
 	worker->length = 0;
@@ -120,7 +119,7 @@ enum watch_worker_result watch_worker_take(struct watch_worker *worker, char **t
 		return WATCH_WORKER_FAILED;
 	}
 	*text = strndup(worker->bytes + sizeof(answer), answer.length);
-	return *text ? WATCH_WORKER_SAW : WATCH_WORKER_GONE;
+	return *text ? WATCH_WORKER_TEXT : WATCH_WORKER_GONE;
 }
 
 void watch_worker_end(struct watch_worker *worker)

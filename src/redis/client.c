@@ -1,5 +1,4 @@
-/* Takes what the server says, and finds out what it answers: the request, a subscription,
- * ASKING. */
+/* Takes what the server says, and finds out what it answers: the request or a subscription. */
 #include "redis/client.h"
 
 #include <hiredis/hiredis.h>
@@ -92,8 +91,12 @@ static enum client_event take_error(struct client *client, const char *text)
 
 	if (server_error_is(text, "MOVED") || server_error_is(text, "ASK")) {
 		if (!connection_redirect(&client->connection, text))
-			return client_break(client, STATUS_UNAVAILABLE, "use", text);
-		client_unsend(client); /* nothing was done there */
+			return client_break(client, STATUS_UNAVAILABLE, "use",
+					    "the nodes of the cluster redirect without an end");
+		/* nothing was done there; but if a subscription was refused, the slot may have come
+		 * before the server read the request behind it */
+		if (!of_subscription)
+			client_unsend(client);
 		client_forget_connection(client);
 		return CLIENT_NOTHING;
 	}

@@ -1,5 +1,4 @@
-/* A client: one request at a time, and messages from channels, over a connection that comes back by
- * itself. */
+/* A client: requests, one at a time, and messages, over a connection that comes back by itself. */
 #pragma once
 
 #include <poll.h>

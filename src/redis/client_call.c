@@ -46,8 +46,8 @@ static int await(struct client *client, int64_t until_ms, enum patience patience
 			if (client->error.status)
 				*err = client->error;
 			else
-				fail(err, STATUS_UNAVAILABLE, "cannot reach %s: no reply in time",
-				     server_shown(client->connection.server));
+				server_fail(client->connection.server, err, STATUS_UNAVAILABLE,
+					    "reach", "no reply in time");
 			return -1;
 		}
 		poll(&slot, 1, wake > now ? (int)(wake - now) : 0);
@@ -76,8 +76,14 @@ static int await_without_sigpipe(struct client *client, int64_t until_ms, enum p
 int client_call(struct client *client, const struct request *request, int64_t until_ms,
 		bool patient, struct error *err)
 {
+	int result;
+
 	client_request(client, request);
-	return await_without_sigpipe(client, until_ms, patient ? ALWAYS : ON_BREAK, err);
+	result = await_without_sigpipe(client, until_ms, patient ? ALWAYS : ON_BREAK, err);
+	/* a reply that comes too late must not answer the next request */
+	if (result < 0)
+		client_cancel(client);
+	return result;
 }
 
 int client_connect(struct client *client, int64_t until_ms, struct error *err)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/shorten.h"
 #include "redis/connection.h"
 #include "redis/script.h"
 #include "redis/server.h"
@@ -13,6 +14,9 @@
 
 /* Of so many attempts, one looks for the way to the server anew. */
 #define STAYS_MAX 16
+
+/* So long a name can be repeated in a message. */
+#define NAME_SHORT_BYTES 20
 
 void client_drop_reply(struct client *client)
 {
@@ -77,29 +81,47 @@ enum client_event client_break(struct client *client, enum status status, const 
 	return client_lost(client);
 }
 
-/* A server does not say which key or channel it denied: tell those that the request needs. */
-static void add_denied(struct client *client, const char *text)
+/* The names that a request needs, as a list; "" if the server has denied none of them. */
+static void list_names(const struct client *client, const char *text, char *names, size_t size)
 {
 	const struct request *request = &client->request;
-	char names[sizeof(client->error.text)] = "";
 	size_t length = 0;
 
+	*names = '\0';
 	if (strstr(text, " key") && request->script)
-		for (int i = 0; i < 5 && length < sizeof(names); i++)
-			length += (size_t)snprintf(names + length, sizeof(names) - length, " %s",
+		for (int i = 0; i < 5 && length < size; i++)
+			length += (size_t)snprintf(names + length, size - length, " %s",
 						   request->argv[i]);
 	else if (strstr(text, " channel") && client->channel_count > 0)
-		snprintf(names, sizeof(names), " %.500s", client->channels[0]);
-	if (*names)
-		fail(&client->error, STATUS_REFUSED,
-		     "cannot use %s: the server says: %s; needed:%s",
-		     server_shown(client->connection.server), text, names);
+		snprintf(names, size, " %s", client->channels[0]);
+}
+
+/* A server does not say which key or channel it denied: names those that the request needs. */
+static void tell_denied(struct client *client, const char *text, const char *names)
+{
+	const bool is_key = strstr(text, " key") != NULL;
+	const char *name = is_key ? client->request.argv[0] : client->channels[0];
+	const char *tail = is_key ? strchr(client->request.argv[1], ':') : NULL;
+	char cause[CAUSE_MAX_BYTES], shown[SHORT_MAX_BYTES];
+
+	if (!*names)
+		return;
+	if (!is_key)
+		snprintf(cause, sizeof(cause), "it denies channel %s" SERVER_ERROR_HINT,
+			 shorten(shown, name));
+	else if (tail && strlen(tail) < NAME_SHORT_BYTES)
+		snprintf(cause, sizeof(cause),
+			 "it denies one of the keys %s, redisson_lock_*%s, fairlock*%s", name, tail,
+			 tail);
+	else
+		snprintf(cause, sizeof(cause), "it denies a key of lock %s" SERVER_ERROR_HINT,
+			 shorten(shown, name));
+	server_fail(client->connection.server, &client->error, STATUS_REFUSED, "use", cause);
 }
 
 /* A server that cannot serve now is asked again over the same connection: a waiter that went away
  * and came back would miss its turn meanwhile. But now and then the client looks for the server
- * anew, because its name may belong to another one by now; it does so at once where there are
- * several. */
+ * anew, because its name may belong to another one by now; at once where there are several. */
 static bool may_stay(const struct client *client, const char *text, bool of_subscription)
 {
 	const struct server *server = client->connection.server;
@@ -112,40 +134,49 @@ static bool may_stay(const struct client *client, const char *text, bool of_subs
 	       server->seed_count < 2 && client->connection.attempts % STAYS_MAX != STAYS_MAX - 1;
 }
 
-static enum client_event stay(struct client *client, const char *text)
+static enum client_event stay(struct client *client, const char *cause)
 {
-	fail(&client->error, STATUS_UNAVAILABLE, "cannot use %s: %s",
-	     server_shown(client->connection.server), text);
+	server_fail(client->connection.server, &client->error, STATUS_UNAVAILABLE, "use", cause);
 	client_unsend(client);
 	client->retried = true; /* it may have been carried out in part */
 	client->again_ms = clock_ms() + connection_back_off(&client->connection);
 	return CLIENT_FAILED;
 }
 
+static enum client_event refused_for_now(struct client *client, const char *text,
+					 bool of_subscription)
+{
+	char cause[CAUSE_MAX_BYTES];
+
+	if (server_error_is(text, "LOADING") && client->connection.server->kind == SERVER_LOCAL &&
+	    connection_await(&client->connection)) {
+		client_forget_connection(client);
+		return CLIENT_NOTHING;
+	}
+	server_error_cause(cause, client->connection.server, text);
+	return may_stay(client, text, of_subscription)
+		       ? stay(client, cause)
+		       : client_break(client, STATUS_UNAVAILABLE, "use", cause);
+}
+
 enum client_event client_refused(struct client *client, const char *text, bool of_subscription)
 {
 	const enum status status = server_error_status(text);
+	char cause[CAUSE_MAX_BYTES], shown[SHORT_MAX_BYTES], names[1024] = "";
 
-	if (status == STATUS_UNAVAILABLE) {
-		if (server_error_is(text, "LOADING") &&
-		    client->connection.server->kind == SERVER_LOCAL &&
-		    connection_await(&client->connection)) {
-			client_forget_connection(client);
-			return CLIENT_NOTHING;
-		}
-		return may_stay(client, text, of_subscription)
-			       ? stay(client, text)
-			       : client_break(client, STATUS_UNAVAILABLE, "use", text);
-	}
+	if (status == STATUS_REFUSED)
+		list_names(client, text, names, sizeof(names));
+	connection_hear(&client->connection, text, *names ? names : NULL);
+	if (status == STATUS_UNAVAILABLE)
+		return refused_for_now(client, text, of_subscription);
 	if (strstr(text, "WRONGTYPE") && client->request.script)
 		fail(&client->error, STATUS_CONFIG,
 		     "cannot use the name %s: it is in use by something that is no lock",
-		     client->request.argv[0]);
+		     shorten(shown, client->request.argv[0]));
 	else
-		fail(&client->error, status, "cannot use %s: the server says: %s",
-		     server_shown(client->connection.server), text);
-	if (status == STATUS_REFUSED)
-		add_denied(client, text);
+		server_fail(client->connection.server, &client->error, status, "use",
+			    server_error_cause(cause, client->connection.server, text));
+	tell_denied(client, text, names);
 	client->phase = REQUEST_NONE;
 	return CLIENT_REFUSED;
 }

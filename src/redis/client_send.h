@@ -6,8 +6,7 @@
 /* Subscribes to the channels that this connection has not got yet. */
 void client_send_subscriptions(struct client *client);
 
-/* Sends client->request; whole_script: with the text of its script, which this server does not know
- * yet. */
+/* Sends client->request; whole_script: with its script's text, which this server does not know. */
 void client_send_request(struct client *client, bool whole_script);
 
 /* Asks how many replicas have all that this connection wrote. */

@@ -9,6 +9,7 @@
 
 #include "redis/client_call.h"
 #include "redis/reply.h"
+#include "redis/server_error.h"
 
 /* A message names so many ranges of slots, and counts the others. */
 #define RANGES_NAMED 6
@@ -24,8 +25,8 @@ static size_t find(const struct cluster_nodes *nodes, const struct endpoint *end
 	return i;
 }
 
-/* Adds a server with the user, the password and the TLS files of `like`. Returns false when there
- * is no memory. */
+/* Adds a server with the user, the password and the TLS files of `like`; without a host it is
+ * `like` itself, on its unix socket. Returns false when there is no memory. */
 static bool add(struct cluster_nodes *nodes, const struct server *like,
 		const struct endpoint *endpoint)
 {
@@ -33,35 +34,41 @@ static bool add(struct cluster_nodes *nodes, const struct server *like,
 	struct server *server = &nodes->servers[nodes->count++];
 
 	*server = *like;
-	server->kind = SERVER_TCP;
 	server->seeds = malloc(sizeof(*endpoint));
-	server->seed_count = 1;
-	server->label = NULL;
-	if (!server->seeds ||
+	server->label = *endpoint->host ? NULL : strdup(server_shown(like));
+	if (*endpoint->host) {
+		server->kind = SERVER_TCP;
+		server->seed_count = 1;
+	}
+	if (!server->seeds)
+		return false;
+	if (*endpoint->host &&
 	    asprintf(&server->label, "%s://%s%s%s:%u", like->tls ? "rediss" : "redis",
 		     is_ipv6 ? "[" : "", endpoint->host, is_ipv6 ? "]" : "", endpoint->port) < 0)
 		return false;
 	*server->seeds = *endpoint;
-	return true;
+	return server->label;
 }
 
 /* Reads a range of slots: FIRST LAST MASTER REPLICA..., where a node is HOST PORT ...; a host that
- * is left out is the one that was asked. Returns false when the range makes no sense. */
+ * is left out is the one that was asked, by its unix socket if that has no host. Returns false when
+ * the range makes no sense. */
 static bool read_range(const struct redisReply *range, const struct endpoint *asked,
 		       struct endpoint *master)
 {
 	const long long first = reply_number(range, 0), last = reply_number(range, 1);
 	const struct redisReply *node = reply_at(range, 2);
 	const char *host = reply_text(node, 0);
+	const bool on_socket = !*host && !*asked->host;
 	const long long port = reply_number(node, 1);
 
-	if (port < 1 || port > 65535 || strlen(host) >= sizeof(master->host) || first < 0 ||
-	    first > last || last >= CLUSTER_SLOTS)
+	if (port < !on_socket || port > 65535 || strlen(host) >= sizeof(master->host) ||
+	    first < 0 || first > last || last >= CLUSTER_SLOTS)
 		return false;
 	*master = *asked;
 	if (*host)
 		strcpy(master->host, host);
-	master->port = (uint16_t)port;
+	master->port = on_socket ? 0 : (uint16_t)port;
 	return true;
 }
 
@@ -165,9 +172,16 @@ void cluster_nodes_close(struct cluster_nodes *nodes)
 bool cluster_nodes_lose(struct cluster_nodes *nodes, const struct client *client,
 			const struct error *why)
 {
+	struct error *gap;
+	char *hint;
+
 	if (!nodes->owners || why->status != STATUS_UNAVAILABLE)
 		return false;
-	nodes->gaps[client - nodes->clients] = *why;
+	gap = &nodes->gaps[client - nodes->clients];
+	*gap = *why;
+	hint = strstr(gap->text, SERVER_ERROR_HINT); /* too much for a list */
+	if (hint)
+		*hint = '\0';
 	return true;
 }
 
@@ -233,6 +247,6 @@ int cluster_nodes_check(const struct cluster_nodes *nodes, struct error *err)
 		if (cluster_nodes_show_gap(nodes, gap, text, sizeof(text)))
 			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s",
 						   length ? "; " : "", text);
-	return length ? fail(err, STATUS_UNAVAILABLE, "cannot see a part of the cluster: %s", list)
+	return length ? fail_about(err, STATUS_UNAVAILABLE, "see", "a part of the cluster", list)
 		      : 0;
 }

@@ -12,8 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The peer is gone if three probes are not answered. If TCP_USER_TIMEOUT is set, that decides
- * when. */
+/* The peer is gone after three probes without an answer, or TCP_USER_TIMEOUT if that is set. */
 #define KEEPALIVE_IDLE_S 10
 #define KEEPALIVE_INTERVAL_S 5
 #define KEEPALIVE_PROBES 3

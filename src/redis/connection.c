@@ -3,6 +3,7 @@
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -56,6 +57,15 @@ void connection_is_well(struct connection *connection)
 	connection->error.status = STATUS_OK;
 }
 
+void connection_hear(struct connection *connection, const char *text, const char *needed)
+{
+	free(connection->said);
+	if (asprintf(&connection->said, "%s%s%s", text, needed ? "; needed:" : "",
+		     needed ? needed : "") < 0)
+		connection->said = NULL;
+	connection->refusals++;
+}
+
 void connection_send(struct connection *connection, int argc, const char **argv)
 {
 	redisAppendCommandArgv(connection->redis, argc, argv, NULL);
@@ -67,6 +77,8 @@ static enum connection_event take_greeting(struct connection *connection, const 
 {
 	struct handshake *handshake = &connection->handshake;
 
+	if (reply->type == REDIS_REPLY_ERROR)
+		connection_hear(connection, reply->str, NULL);
 	switch (handshake_take(handshake, reply, &connection->endpoint, &connection->error)) {
 	case HANDSHAKE_GOES_ON:
 		if (handshake->due == 0) {
@@ -119,8 +131,7 @@ static enum connection_event broken(struct connection *connection)
 	const char *cause = connection->redis->errstr;
 
 	if (connection->redis->err == TLS_REFUSED) {
-		fail(&connection->error, STATUS_REFUSED, "cannot reach %s: %s",
-		     server_shown(connection->server), cause);
+		server_fail(connection->server, &connection->error, STATUS_REFUSED, "reach", cause);
 		return connection->handshake.due > 0 ? connection_attempt_failed(connection)
 						     : connection_lost(connection);
 	}
@@ -135,6 +146,9 @@ static enum connection_event broken(struct connection *connection)
 		return connection_attempt_failed_for(connection, "it speaks TLS (rediss://)");
 	if (reply_limits_exceeded(connection->bounds))
 		cause = "a reply that is too large";
+	else
+		cause = connection->connections == 0 ? "it is no Redis or Valkey server"
+						     : "it sent something that is no reply";
 	return connection_fail(connection, STATUS_BUG, "understand", cause);
 }
 
@@ -155,7 +169,7 @@ static int next_reply(struct connection *connection, redisReply **reply)
 /* A server that has too many clients says so and closes, perhaps before we have said anything. */
 static bool hear_last_words(struct connection *connection, redisReply **reply)
 {
-	char words[256];
+	char words[2048]; /* those of protected mode are the longest */
 	ssize_t length = -1;
 	void *next = NULL;
 

@@ -18,6 +18,9 @@ bool connection_redirect(struct connection *connection, const char *text);
 /* The server has answered a request. */
 void connection_is_well(struct connection *connection);
 
+/* Keeps the server's own words, for --verbose; `needed` (or NULL) is what it may have refused. */
+void connection_hear(struct connection *connection, const char *text, const char *needed);
+
 /* Appends a command to what goes out next; CONNECTION_OPEN only. */
 void connection_send(struct connection *connection, int argc, const char **argv);
 

@@ -42,8 +42,7 @@ static enum connection_event await_tls(struct connection *connection)
 				    "no answer to the TLS handshake in time (does it speak TLS?)");
 	default:
 		connection->broke |= connection->redis->err == REDIS_ERR_EOF;
-		fail(&connection->error, why.status, "cannot reach %s: %s",
-		     server_shown(connection->server), why.text);
+		server_fail(connection->server, &connection->error, why.status, "reach", why.text);
 		return connection_attempt_failed(connection);
 	}
 }
@@ -131,8 +130,7 @@ static enum connection_event try_next_address(struct connection *connection)
 	return CONNECTION_NOTHING;
 }
 
-/* The endpoint that was named goes first; then come the seeds, beginning with the one that was fine
- * last. */
+/* The endpoint that was named goes first, then the seeds, from the one that was fine last. */
 static void choose_endpoint(struct connection *connection)
 {
 	const struct server *server = connection->server;

@@ -33,6 +33,8 @@ void connection_close(struct connection *connection)
 	if (connection->local_folder >= 0)
 		close(connection->local_folder);
 	connection->local_folder = -1;
+	free(connection->said);
+	connection->said = NULL;
 }
 
 void connection_leave(const struct connection *connection)
@@ -84,8 +86,7 @@ enum connection_event connection_lost(struct connection *connection)
 enum connection_event connection_fail(struct connection *connection, enum status status,
 				      const char *verb, const char *cause)
 {
-	fail(&connection->error, status, "cannot %s %s: %s", verb, server_shown(connection->server),
-	     cause);
+	server_fail(connection->server, &connection->error, status, verb, cause);
 	return connection_lost(connection);
 }
 
@@ -105,8 +106,8 @@ enum connection_event connection_attempt_failed_for(struct connection *connectio
 						    const char *cause)
 {
 	if (connection->addresses.next <= 1 || connection->redis)
-		fail(&connection->error, STATUS_UNAVAILABLE, "cannot reach %s: %s",
-		     server_shown(connection->server), cause);
+		server_fail(connection->server, &connection->error, STATUS_UNAVAILABLE, "reach",
+			    cause);
 	return connection_attempt_failed(connection);
 }
 

@@ -68,7 +68,9 @@ struct connection {
 	unsigned launches;    /* so often a private server was found not to run */
 	int64_t give_up_ms;   /* until when a server may take to get ready; 0: not counted */
 
-	bool broke;   /* a connection that was made has broken since the last answer */
-	bool refused; /* the server has refused who we are, or the database */
+	char *said;        /* the server's own words when it refused last, or NULL */
+	unsigned refusals; /* so often it did */
+	bool broke;        /* a connection that was made has broken since the last answer */
+	bool refused;      /* the server has refused who we are, or the database */
 	struct error error;
 };

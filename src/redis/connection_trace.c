@@ -9,6 +9,8 @@
 #include "redis/client.h"
 #include "redis/server.h"
 
+#define WORDS_MAX_BYTES 700
+
 /* Where there may be several servers, the endpoint says which one it is. */
 static void tell_connection(const struct connection_trace *steps,
 			    const struct connection *connection)
@@ -35,10 +37,26 @@ static void tell_trouble(struct connection_trace *steps, const struct error *err
 	message_step(steps->messenger, "%s", error->text);
 }
 
+/* The words of a server that refuses us may be longer than a line takes. */
+static void tell_words(struct connection_trace *steps, const struct connection *connection)
+{
+	const char *words = connection->said ? connection->said : "";
+	char part[WORDS_MAX_BYTES + 1];
+
+	if (connection->refusals == steps->refusals)
+		return;
+	steps->refusals = connection->refusals;
+	for (; *words; words += strlen(part)) {
+		snprintf(part, sizeof(part), "%s", words);
+		message_step(steps->messenger, "the server says: %s", part);
+	}
+}
+
 void connection_trace_skip(struct connection_trace *steps, const struct client *client)
 {
 	steps->connections = client->connection.connections;
 	steps->launches = client->connection.launches;
+	steps->refusals = client->connection.refusals;
 }
 
 void connection_trace_tell(struct connection_trace *steps, const struct client *client)
@@ -51,6 +69,7 @@ void connection_trace_tell(struct connection_trace *steps, const struct client *
 		message_step(steps->messenger, "no private server runs; starting one");
 	steps->launches = connection->launches;
 	tell_trouble(steps, &client->error);
+	tell_words(steps, connection);
 	if (connection->connections == steps->connections)
 		return;
 	tell_connection(steps, connection);

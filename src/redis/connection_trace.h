@@ -10,11 +10,12 @@ struct connection_trace {
 	const struct messenger *messenger;
 	unsigned connections; /* so many of them are told */
 	unsigned launches;
+	unsigned refusals;
 	char trouble[sizeof(((struct error *)0)->text)]; /* the last that was told, or "" */
 };
 
-/* Tells what has happened since the last call: the private server was started, trouble, the client
- * is connected. */
+/* Tells what is new since the last call: a private server's start, trouble, that it is connected.
+ */
 void connection_trace_tell(struct connection_trace *steps, const struct client *client);
 
 /* Skips the steps until now: another process has told them. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shorten.h"
 #include "redis/reply.h"
 #include "redis/server.h"
 #include "redis/server_error.h"
@@ -81,39 +82,50 @@ static enum handshake_outcome take_hello(struct handshake *handshake, const redi
 	if (strcmp(field_of(hello, "role"), "replica") != 0 || handshake->is_cluster ||
 	    (server->kind != SERVER_SENTINEL && server->seed_count < 2))
 		return HANDSHAKE_GOES_ON;
-	fail(err, STATUS_UNAVAILABLE, "cannot reach %s: it is a replica", server_shown(server));
+	server_fail(server, err, STATUS_UNAVAILABLE, "reach", "it is a replica");
 	return HANDSHAKE_FAILS;
 }
 
 static enum handshake_outcome take_server(struct handshake *handshake, const redisReply *reply,
 					  struct error *err)
 {
-	const char *shown = server_shown(handshake->server);
+	char cause[CAUSE_MAX_BYTES];
+	enum status status;
 
 	if (reply->type == REDIS_REPLY_MAP)
 		return take_hello(handshake, reply, err);
 	if (reply->type != REDIS_REPLY_ERROR)
 		return HANDSHAKE_GOES_ON;
-	if (server_error_status(reply->str) == STATUS_UNAVAILABLE) {
-		fail(err, STATUS_UNAVAILABLE, "cannot use %s: %s", shown, reply->str);
-		return HANDSHAKE_FAILS;
-	}
-	fail(err, server_error_status(reply->str), "cannot use %s: the server says: %s", shown,
-	     reply->str);
-	return HANDSHAKE_REFUSED;
+	status = server_error_status(reply->str);
+	server_fail(handshake->server, err, status, "use",
+		    server_error_cause(cause, handshake->server, reply->str));
+	return status == STATUS_UNAVAILABLE ? HANDSHAKE_FAILS : HANDSHAKE_REFUSED;
+}
+
+/* The password for sentinels has settings of its own. */
+static const char *sentinel_cause(char cause[CAUSE_MAX_BYTES], const struct handshake *handshake,
+				  const char *text)
+{
+	if (server_error_is(text, "NOAUTH"))
+		return "it wants a password: --sentinel-password-file";
+	if (server_error_is(text, "WRONGPASS") && handshake->server->sentinel_password)
+		return "it refuses this user, or the password from --sentinel-password-file";
+	return server_error_cause(cause, handshake->server, text);
 }
 
 static enum handshake_outcome sentinel_refused(struct handshake *handshake, const char *text,
 					       const struct endpoint *here, struct error *err)
 {
 	const enum status status = server_error_status(text);
+	char cause[CAUSE_MAX_BYTES], shown[SHORT_MAX_BYTES];
 
 	if (status == STATUS_REFUSED && !handshake->with_password && handshake->server->password) {
 		handshake->with_password = true;
 		return HANDSHAKE_AGAIN;
 	}
 	fail(err, status == STATUS_REFUSED ? status : STATUS_UNAVAILABLE,
-	     "cannot ask sentinel %s:%u: it says: %s", here->host, here->port, text);
+	     "cannot ask sentinel %s:%u: %s", shorten_middle(shown, SHORT_CHARACTERS, here->host),
+	     here->port, sentinel_cause(cause, handshake, text));
 	return HANDSHAKE_FAILS;
 }
 
@@ -131,6 +143,8 @@ static bool read_master(const redisReply *reply, struct endpoint *master)
 static enum handshake_outcome take_sentinel(struct handshake *handshake, const redisReply *reply,
 					    const struct endpoint *here, struct error *err)
 {
+	char master[SHORT_MAX_BYTES], shown[SHORT_MAX_BYTES];
+
 	if (reply->type == REDIS_REPLY_ERROR)
 		return sentinel_refused(handshake, reply->str, here, err);
 	if (handshake->due > 0)
@@ -138,7 +152,8 @@ static enum handshake_outcome take_sentinel(struct handshake *handshake, const r
 	if (read_master(reply, &handshake->master))
 		return HANDSHAKE_NAMES;
 	fail(err, STATUS_UNAVAILABLE, "cannot find master %s: sentinel %s:%u knows none",
-	     handshake->server->master, here->host, here->port);
+	     shorten(master, handshake->server->master),
+	     shorten_middle(shown, SHORT_CHARACTERS, here->host), here->port);
 	return HANDSHAKE_FAILS;
 }
 

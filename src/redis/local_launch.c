@@ -180,8 +180,7 @@ static int detach(const struct start *start, struct error *err)
 		status = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 	}
 	if (status)
-		return fail(err, STATUS_OS, "cannot start %s: %s", start->program,
-			    strerror(status));
+		return fail_about(err, STATUS_OS, "start", start->program, strerror(status));
 	return 0;
 }
 
@@ -235,14 +234,13 @@ int local_launch(int folder, int lock, struct error *err)
 	if (!find_program(program))
 		return fail(err, STATUS_UNAVAILABLE,
 			    "cannot start a private server: neither redis-server nor "
-			    "valkey-server is installed; install the package redis-server or "
-			    "valkey-server, or name a server with FAIRLOCK_URL");
+			    "valkey-server is installed; install one, or set FAIRLOCK_URL");
 	start.folder = fcntl(folder, F_DUPFD_CLOEXEC, OURS_MIN_FD);
 	start.log = open_log(folder);
 	start.null = local_launch_open(AT_FDCWD, "/dev/null", O_RDWR);
 	if (start.folder < 0 || start.log < 0 || start.null < 0 || write_conf(folder) < 0 ||
 	    ftruncate(lock, 0) < 0)
-		fail(err, STATUS_OS, "cannot start %s: %s", program, strerror(errno));
+		fail_about(err, STATUS_OS, "start", program, strerror(errno));
 	else
 		result = detach(&start, err);
 	close(start.folder);

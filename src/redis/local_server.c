@@ -1,6 +1,5 @@
-/* The server holds a flock on the file "lock" in its folder, and so does the process that is about
- * to become it: so the kernel sees to it that there is one server for a folder, and knows when it
- * is gone. */
+/* The server, or the process that is about to become it, holds a flock on "lock" in its folder: so
+ * the kernel sees to it that there is one for a folder, and knows when it is gone. */
 #include "redis/local_server.h"
 
 #include <ctype.h>
@@ -17,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/shorten.h"
 #include "redis/connect.h"
 #include "redis/local_launch.h"
 
@@ -27,6 +27,7 @@
 /* Between two attempts to start a server that ends at once. */
 #define START_AGAIN_MS 300
 #define LOG_TAIL_BYTES 2048
+#define LOG_PATH_CHARACTERS 58
 
 /* ---- Finding the folder ---- */
 
@@ -61,10 +62,11 @@ static void folder_name(char name[FOLDER_NAME_MAX])
 
 static int no_folder(struct error *err, const char *home, const char *cause)
 {
-	return fail(err, STATUS_CONFIG,
-		    "cannot use a private server in %s/" BASE_PATH
-		    ": %s; name a server with FAIRLOCK_URL",
-		    home, cause);
+	char folder[PATH_MAX], remedy[128];
+
+	snprintf(folder, sizeof(folder), "%s/" BASE_PATH, home);
+	snprintf(remedy, sizeof(remedy), "%s; or set FAIRLOCK_URL", cause);
+	return fail_about(err, STATUS_CONFIG, "use", folder, remedy);
 }
 
 /* The folders above ours may be links. */
@@ -268,14 +270,20 @@ static bool read_link(const char *link_path, char target[PATH_MAX])
 int local_server_failure(int folder, struct error *err)
 {
 	char text[LOG_TAIL_BYTES], path[PATH_MAX], link_path[32];
+	char shown[SHORT_MAX_BYTES], shown_path[4 * LOG_PATH_CHARACTERS + 1];
 	const char *line = last_line(folder, text, sizeof(text));
+	char *host;
 
 	snprintf(link_path, sizeof(link_path), "/proc/self/fd/%d", folder);
-	if (!read_link(link_path, path))
+	host = read_link(link_path, path) ? strrchr(path, '/') : NULL;
+	if (!host)
 		strcpy(path, "its folder");
+	else
+		strcpy(host, "/*"); /* a pattern for shells is shorter than a machine id */
 	return fail(err, STATUS_UNAVAILABLE,
-		    "cannot start a private server: %.200s (see server.log in %s)",
-		    line ? line : "it does not listen", path);
+		    "cannot start a private server: %s (see %s/server.log)",
+		    shorten(shown, line ? line : "it does not listen"),
+		    shorten_middle(shown_path, LOG_PATH_CHARACTERS, path));
 }
 
 static pid_t read_pid(int fd)

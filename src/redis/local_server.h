@@ -8,13 +8,12 @@
 #include "base/error.h"
 
 /* Finds the folder in the home directory of the password database, makes it if needed, and checks
- * that it is ours and has mode 0700. Returns a descriptor of it, which the caller closes, or -1
- * with STATUS_CONFIG. */
+ * that it is ours with mode 0700. Returns a descriptor, which the caller closes, or -1
+ * (STATUS_CONFIG). */
 int local_server_open(struct error *err);
 
 /* Connects to the server in the folder, without waiting, however long the folder's path is. Returns
- * a close-on-exec, non-blocking socket, or -1 with errno (ENOENT or ECONNREFUSED: no server
- * listens). */
+ * a close-on-exec, non-blocking socket, or -1 with errno (no server: ENOENT, ECONNREFUSED). */
 int local_server_connect(int folder);
 
 /* Starts the server unless it runs or another process is starting it. Does not wait until it
@@ -23,8 +22,7 @@ int local_server_connect(int folder);
  * package), else STATUS_OS. */
 int local_server_start(int folder, struct error *err);
 
-/* The server was started and does not listen: fills err with the last line of its log. Returns -1
- * with STATUS_UNAVAILABLE. */
+/* A server was started and does not listen: fails with its log's last line, STATUS_UNAVAILABLE. */
 int local_server_failure(int folder, struct error *err);
 
 /* The process id of the running (or starting) private server, or 0. */

@@ -79,6 +79,12 @@ const char *server_shown(const struct server *server)
 	return server->kind == SERVER_LOCAL ? "the private server" : server->label;
 }
 
+int server_fail(const struct server *server, struct error *err, enum status status,
+		const char *verb, const char *cause)
+{
+	return fail_about(err, status, verb, server_shown(server), cause);
+}
+
 void server_free(struct server *server)
 {
 	free(server->seeds);

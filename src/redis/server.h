@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/error.h"
 #include "redis/connect.h"
 
 enum server_kind {
@@ -35,6 +36,8 @@ struct server {
 	char *sentinel_password; /* NULL: none, or those above */
 	int db;
 	char *label; /* the URL without its password, to show and to hand on */
+	/* what the password came from, as users call it; NULL: the URL, or there is none */
+	const char *password_from;
 };
 
 /* The URL of a server without its passwords, to show and to hand on; scheme is what it begins with.
@@ -43,6 +46,10 @@ char *server_label(const struct server *server, const char *scheme);
 
 /* What messages call the server. */
 const char *server_shown(const struct server *server);
+
+/* Fills *err with "cannot VERB the server: CAUSE" and returns -1. */
+int server_fail(const struct server *server, struct error *err, enum status status,
+		const char *verb, const char *cause);
 
 /* Frees the strings of *server, and empties it. */
 void server_free(struct server *server);

@@ -1,7 +1,16 @@
-/* The words by which errors are known, one list for each status. */
+/* One table: the words by which an error reply is known, its status, and its cause in our words. */
 #include "redis/server_error.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "base/shorten.h"
+#include "redis/server.h"
+
+#define SEE_DOCTOR SERVER_ERROR_HINT
+
+/* A cause that depends on the reply, or on who we are. */
+typedef void teller(char cause[CAUSE_MAX_BYTES], const struct server *server, const char *text);
 
 bool server_error_is(const char *text, const char *word)
 {
@@ -10,52 +19,174 @@ bool server_error_is(const char *text, const char *word)
 	return strncmp(text, word, length) == 0 && (text[length] == ' ' || text[length] == '\0');
 }
 
-static bool is_any(const char *text, const char *const *words)
+/* ---- Causes ---- */
+
+/* Copies what stands between the first two quotes; "" if nothing does. */
+static void copy_quoted(char *word, size_t size, const char *text)
 {
-	while (*words && !server_error_is(text, *words))
-		words++;
-	return *words;
+	const char *start = strpbrk(text, "'`");
+	const size_t length = start ? strcspn(start + 1, "'`") : 0;
+
+	snprintf(word, size, "%.*s", (int)(length < size ? length : size - 1),
+		 start ? start + 1 : "");
 }
 
-static bool contains_any(const char *text, const char *const *words)
+static void tell_command(char cause[CAUSE_MAX_BYTES], const struct server *server, const char *text)
 {
-	while (*words && !strstr(text, *words))
-		words++;
-	return *words;
+	char command[24];
+
+	(void)server;
+	copy_quoted(command, sizeof(command), text);
+	snprintf(cause, CAUSE_MAX_BYTES,
+		 "unknown command %s: it is renamed, or older than Redis 6.2", command);
 }
 
-/* Servers before 7 wrap what a script met into a sentence of their own, so some words are looked
- * for anywhere. */
+/* "... has no permissions to run the 'evalsha' command"; not each server names the command. */
+static void tell_denied(char cause[CAUSE_MAX_BYTES], const struct server *server, const char *text)
+{
+	char command[32];
+
+	(void)server;
+	copy_quoted(command, sizeof(command), strstr(text, " run ") ? text : "");
+	if (*command && !strstr(text, "can't run"))
+		snprintf(cause, CAUSE_MAX_BYTES, "this user may not run '%s'" SEE_DOCTOR, command);
+	else
+		snprintf(cause, CAUSE_MAX_BYTES,
+			 "this user may not run a command, or use a %s" SEE_DOCTOR,
+			 strstr(text, "channel") ? "channel" : "key");
+}
+
+static void tell_password(char cause[CAUSE_MAX_BYTES], const struct server *server,
+			  const char *text)
+{
+	(void)text;
+	snprintf(cause, CAUSE_MAX_BYTES, "it refuses this user, or the password from %s",
+		 server->password_from ? server->password_from : "its URL");
+}
+
+static void tell_db(char cause[CAUSE_MAX_BYTES], const struct server *server, const char *text)
+{
+	(void)text;
+	snprintf(cause, CAUSE_MAX_BYTES, "it has no database %d", server->db);
+}
+
+/* Cuts what a server writes around the words that help: where a script was, which script it was. */
+static void tell_unknown(char cause[CAUSE_MAX_BYTES], const struct server *server, const char *text)
+{
+	static const char place[] = "user_script:";
+	char words[256], shown[SHORT_MAX_BYTES];
+	char *end;
+
+	(void)server;
+	for (const char *at = strstr(text, place); at; at = strstr(at + 1, place)) {
+		const char *rest = at + strlen(place);
+
+		rest += strspn(rest, "0123456789: ");
+		if (*rest >= 'A')
+			text = rest;
+	}
+	snprintf(words, sizeof(words), "%s", text);
+	end = strstr(words, " script: ");
+	if (end)
+		*end = '\0';
+	snprintf(cause, CAUSE_MAX_BYTES, "it answers '%s' (-v shows all)", shorten(shown, words));
+}
+
+/* ---- The table ---- */
+
+enum place {
+	FIRST,    /* the first word of the reply */
+	ANYWHERE, /* servers before 7 wrap what a script met into a sentence of their own */
+};
+
+static const struct kind {
+	const char *word;
+	enum place place;
+	enum status status;
+	bool is_own;       /* the server itself is in trouble, for a while */
+	const char *cause; /* NULL: tell says it */
+	teller *tell;
+} kinds[] = {
+	{"LOADING", FIRST, STATUS_UNAVAILABLE, true, "it is still loading its data", NULL},
+	{"READONLY", FIRST, STATUS_UNAVAILABLE, false,
+	 "it is a replica, which takes no writes" SEE_DOCTOR, NULL},
+	{"OOM", FIRST, STATUS_UNAVAILABLE, true, "its memory is full (maxmemory)" SEE_DOCTOR, NULL},
+	{"MISCONF", FIRST, STATUS_UNAVAILABLE, true,
+	 "it cannot save its data, and takes no writes" SEE_DOCTOR, NULL},
+	{"NOREPLICAS", FIRST, STATUS_UNAVAILABLE, true,
+	 "it has too few replicas (min-replicas-to-write)" SEE_DOCTOR, NULL},
+	{"Hash slot not served", ANYWHERE, STATUS_UNAVAILABLE, false,
+	 "no node of the cluster has this lock's slot" SEE_DOCTOR, NULL},
+	{"CLUSTERDOWN", FIRST, STATUS_UNAVAILABLE, false, "the cluster is down" SEE_DOCTOR, NULL},
+	{"MASTERDOWN", FIRST, STATUS_UNAVAILABLE, false,
+	 "it is a replica that has lost its master" SEE_DOCTOR, NULL},
+	{"BUSY", FIRST, STATUS_UNAVAILABLE, true,
+	 "it is busy with a long script, which SCRIPT KILL may end", NULL},
+	{"TRYAGAIN", FIRST, STATUS_UNAVAILABLE, false, "the lock is moving to another node", NULL},
+	/* the last key of a slot has just gone to another node: as TRYAGAIN */
+	{"attempted to access a non local key", ANYWHERE, STATUS_UNAVAILABLE, false,
+	 "the lock is moving to another node", NULL},
+	{"UNBLOCKED", FIRST, STATUS_UNAVAILABLE, false, "it has just become a replica", NULL},
+	{"NOPROTO", FIRST, STATUS_UNAVAILABLE, false,
+	 "it, or a proxy before it, refuses HELLO 3 (RESP3)", NULL},
+	{"max number of clients", ANYWHERE, STATUS_UNAVAILABLE, false,
+	 "it has as many clients as it takes (maxclients)", NULL},
+	{"unknown command", ANYWHERE, STATUS_UNAVAILABLE, false, NULL, tell_command},
+	{"OOM command not allowed", ANYWHERE, STATUS_UNAVAILABLE, true,
+	 "its memory is full (maxmemory)" SEE_DOCTOR, NULL},
+	{"READONLY You can't write", ANYWHERE, STATUS_UNAVAILABLE, false,
+	 "it is a replica, which takes no writes" SEE_DOCTOR, NULL},
+	{"-MISCONF ", ANYWHERE, STATUS_UNAVAILABLE, true,
+	 "it cannot save its data, and takes no writes" SEE_DOCTOR, NULL},
+	{"-NOREPLICAS ", ANYWHERE, STATUS_UNAVAILABLE, true,
+	 "it has too few replicas (min-replicas-to-write)" SEE_DOCTOR, NULL},
+	{"NOAUTH", FIRST, STATUS_REFUSED, false,
+	 "it wants a password: FAIRLOCK_PASSWORD or --password-file", NULL},
+	{"WRONGPASS", FIRST, STATUS_REFUSED, false, NULL, tell_password},
+	{"DENIED", FIRST, STATUS_REFUSED, false,
+	 "protected mode: the server wants a password or a bind address", NULL},
+	{"NOPERM", FIRST, STATUS_REFUSED, false, NULL, tell_denied},
+	{"o permissions", ANYWHERE, STATUS_REFUSED, false, NULL, tell_denied}, /* "No", "no" */
+	{"The user executing the script can't", ANYWHERE, STATUS_REFUSED, false, NULL, tell_denied},
+	{"WRONGTYPE", ANYWHERE, STATUS_CONFIG, false,
+	 "the name is in use by something that is no lock", NULL},
+	{"DB index is out of range", ANYWHERE, STATUS_CONFIG, false, NULL, tell_db},
+	{"invalid DB index", ANYWHERE, STATUS_CONFIG, false, NULL, tell_db},
+	{"SELECT is not allowed in cluster mode", ANYWHERE, STATUS_CONFIG, false,
+	 "a cluster has database 0 only", NULL},
+	{"", ANYWHERE, STATUS_BUG, false, NULL, tell_unknown},
+};
+
+static const struct kind *find_kind(const char *text)
+{
+	const struct kind *kind = kinds;
+
+	while (kind->place == FIRST ? !server_error_is(text, kind->word)
+				    : !strstr(text, kind->word))
+		kind++;
+	return kind;
+}
+
 enum status server_error_status(const char *text)
 {
-	static const char *const away[] = {"LOADING",     "READONLY",   "OOM",        "MISCONF",
-					   "CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS", "BUSY",
-					   "TRYAGAIN",    "UNBLOCKED",  "NOPROTO",    NULL};
-	static const char *const away_anywhere[] = {
-		"max number of clients", "unknown command", "OOM command not allowed",
-		"READONLY You can't write", "-MISCONF ", "-NOREPLICAS ",
-		/* the last key of a slot has just gone to another node: as TRYAGAIN */
-		"attempted to access a non local key", NULL};
-	static const char *const refused[] = {"NOAUTH", "WRONGPASS", "NOPERM", NULL};
-	static const char *const refused_anywhere[] = {"no permissions", "No permissions",
-						       "The user executing the script can't", NULL};
-	static const char *const misused[] = {"WRONGTYPE", "DB index is out of range",
-					      "invalid DB index",
-					      "SELECT is not allowed in cluster mode", NULL};
-
-	if (is_any(text, away) || contains_any(text, away_anywhere))
-		return STATUS_UNAVAILABLE;
-	if (is_any(text, refused) || contains_any(text, refused_anywhere))
-		return STATUS_REFUSED;
-	return contains_any(text, misused) ? STATUS_CONFIG : STATUS_BUG;
+	return find_kind(text)->status;
 }
 
 bool server_error_is_own(const char *text)
 {
-	static const char *const words[] = {"LOADING ", "BUSY ",       "OOM ",
-					    "MISCONF ", "NOREPLICAS ", NULL};
+	return find_kind(text)->is_own;
+}
 
-	return contains_any(text, words);
+const char *server_error_cause(char cause[CAUSE_MAX_BYTES], const struct server *server,
+			       const char *text)
+{
+	const struct kind *kind = find_kind(text);
+
+	if (kind->tell)
+		kind->tell(cause, server, text);
+	else
+		snprintf(cause, CAUSE_MAX_BYTES, "%s", kind->cause);
+	return cause;
 }
 
 bool server_error_redirects(const char *text, const struct endpoint *here, struct endpoint *to)

@@ -1,5 +1,5 @@
-/* The meaning of a server's error replies. The table of faults in fairlock(7) says the same for
- * people. */
+/* The meaning of a server's error replies, and what people are told of them. The table of faults in
+ * fairlock(7) has what follows from each. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,15 +7,25 @@
 #include "base/error.h"
 #include "redis/connect.h"
 
+struct server;
+
+#define CAUSE_MAX_BYTES 256
+
+/* Ends a cause of which doctor can tell more. */
+#define SERVER_ERROR_HINT "; see fairlock doctor"
+
 /* Whether an error is of this kind: its first word, as "MOVED". */
 bool server_error_is(const char *text, const char *word);
 
 /* Whether the server itself is in trouble, for a while: no other server could serve us instead. */
 bool server_error_is_own(const char *text);
 
-/* The status of an error. STATUS_UNAVAILABLE may pass: the request is made again. All others are
- * final. */
+/* The status of an error. STATUS_UNAVAILABLE may pass, so the request is made again. */
 enum status server_error_status(const char *text);
+
+/* Puts the cause of an error into our words, with what to do about it. Returns cause. */
+const char *server_error_cause(char cause[CAUSE_MAX_BYTES], const struct server *server,
+			       const char *text);
 
 /* Reads where the keys are: "MOVED SLOT HOST:PORT" or "ASK SLOT HOST:PORT". A host that is left out
  * is that of *here, the other end. Returns false when it is no such error. */

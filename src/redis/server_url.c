@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/number.h"
+#include "base/shorten.h"
+#include "redis/server_url_hint.h"
 
 #define SERVER_PORT 6379
 #define SENTINEL_PORT 26379
@@ -41,11 +43,12 @@ static int refuse(struct parse *parse, const char *cause)
 	const size_t head = url[letters] == ':' ? letters + 1 : 0;
 	const char *tail = at ? at : url + head;
 	const size_t length = at || *tail == '/' || head == 0 ? strcspn(tail, at ? "?" : ":?") : 0;
-	char shown[SHOWN_MAX_BYTES];
+	char text[SHOWN_MAX_BYTES], shown[SHORT_MAX_BYTES];
 
-	snprintf(shown, sizeof(shown), "%.*s%s%.*s%s", (int)head, url, at ? "..." : "", (int)length,
+	snprintf(text, sizeof(text), "%.*s%s%.*s%s", (int)head, url, at ? "..." : "", (int)length,
 		 tail, tail[length] != '\0' ? "..." : "");
-	return fail(parse->err, STATUS_CONFIG, "cannot use URL '%s': %s", shown, cause);
+	return fail(parse->err, STATUS_CONFIG, "cannot use URL '%s': %s",
+		    shorten_middle(shown, SHORT_CHARACTERS, text), cause);
 }
 
 static int out_of_memory(struct parse *parse)
@@ -56,7 +59,10 @@ static int out_of_memory(struct parse *parse)
 static int copy(struct parse *parse, const char *text, size_t length, char **value)
 {
 	*value = strndup(text, length);
-	return *value ? 0 : out_of_memory(parse);
+	if (*value)
+		return 0;
+	out_of_memory(parse);
+	return -1; /* said here, where the analyzer sees it */
 }
 
 static int hex_digit(char c)
@@ -338,21 +344,34 @@ static int make_label(struct parse *parse, const struct scheme *scheme)
 	return parse->server->label ? 0 : out_of_memory(parse);
 }
 
-int server_parse(struct server *server, const char *url, struct error *err)
+static int parse_url(struct server *server, const char *url, struct error *err)
 {
 	struct parse parse = {url, server, err, SERVER_PORT};
 	const struct scheme *scheme = find_scheme(url);
 
 	memset(server, 0, sizeof(*server));
 	if (scheme == NULL)
-		return refuse(&parse,
-			      "its scheme is none of local:, unix:, redis://, rediss://, "
-			      "redis+sentinel://, rediss+sentinel://, or the same with valkey");
+		return refuse(&parse, "a URL begins with redis://, rediss://, redis+sentinel://, "
+				      "unix: or local:");
 	if (scheme->parse(&parse, url + strlen(scheme->prefix)) || make_label(&parse, scheme)) {
 		server_free(server);
 		return -1;
 	}
 	return 0;
+}
+
+int server_parse(struct server *server, const char *url, struct error *err)
+{
+	char hint[HINT_MAX_BYTES], shown[SHORT_MAX_BYTES];
+	struct error ignored;
+
+	if (parse_url(server, url, err) == 0)
+		return 0;
+	if (!server_url_hint(hint, url) || parse_url(server, hint, &ignored))
+		return -1;
+	server_free(server);
+	return fail(err, STATUS_CONFIG, "cannot use URL '%s': did you mean %s?",
+		    shorten(shown, url), hint);
 }
 
 void server_hide_password(char *url)

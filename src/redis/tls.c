@@ -1,5 +1,4 @@
-/* TLS with OpenSSL: the functions through which hiredis reads and writes, and what went wrong in
- * them. */
+/* TLS with OpenSSL: what hiredis reads and writes through, and what a failure there means. */
 #include "redis/tls.h"
 
 #include <arpa/inet.h>
@@ -62,8 +61,7 @@ static bool is_about_our_certificate(void)
 	}
 }
 
-/* Under TLS 1.2 the other end asks for a certificate, and then only says that the handshake
- * failed. */
+/* Under TLS 1.2 the other end asks for a certificate, and then just lets the handshake fail. */
 static bool is_about_having_none(SSL *ssl)
 {
 	switch (ERR_GET_REASON(ERR_peek_error())) {
@@ -76,12 +74,16 @@ static bool is_about_having_none(SSL *ssl)
 	}
 }
 
-/* The reason for which the other end refuses us, or NULL. */
-static const char *objection(SSL *ssl)
+/* Whether the other end refuses us; tells why. */
+static bool objects(SSL *ssl, char *text, size_t size)
 {
 	if (is_about_having_none(ssl))
-		return "it wants a certificate of ours (--tls-cert)";
-	return is_about_our_certificate() ? "it does not accept our certificate" : NULL;
+		snprintf(text, size, "it wants a certificate of ours (--tls-cert)");
+	else if (is_about_our_certificate())
+		snprintf(text, size, "it does not accept our certificate: %s", reason());
+	else
+		return false;
+	return true;
 }
 
 static bool is_end(int code)
@@ -93,12 +95,11 @@ static bool is_end(int code)
 
 static ssize_t broke(redisContext *redis, int code, int saved_errno)
 {
-	const char *against_us = code == SSL_ERROR_SSL ? objection(redis->privctx) : NULL;
+	const bool against_us = code == SSL_ERROR_SSL &&
+				objects(redis->privctx, redis->errstr, sizeof(redis->errstr));
 
 	redis->err = against_us ? TLS_REFUSED : is_end(code) ? REDIS_ERR_EOF : REDIS_ERR_IO;
-	if (against_us)
-		snprintf(redis->errstr, sizeof(redis->errstr), "%s: %s", against_us, reason());
-	else
+	if (!against_us)
 		snprintf(redis->errstr, sizeof(redis->errstr), "%s",
 			 is_end(code)                               ? "Server closed the connection"
 			 : code == SSL_ERROR_SYSCALL && saved_errno ? strerror(saved_errno)
@@ -130,10 +131,11 @@ static ssize_t read_session(redisContext *redis, char *buffer, size_t size)
  * when we are already talking. */
 static ssize_t write_failed(redisContext *redis, int saved_errno)
 {
-	char last_words;
+	char last_words, text[128];
 
 	ERR_clear_error();
-	if (SSL_read(redis->privctx, &last_words, 1) <= 0 && objection(redis->privctx))
+	if (SSL_read(redis->privctx, &last_words, 1) <= 0 &&
+	    objects(redis->privctx, text, sizeof(text)))
 		return broke(redis, SSL_ERROR_SSL, 0);
 	return broke(redis, SSL_ERROR_SYSCALL, saved_errno);
 }
@@ -183,8 +185,11 @@ static int load_authority(SSL_CTX *context, const char *path)
 /* OpenSSL's own words for a useless file only tell how OpenSSL tried to read it. */
 static int refuse(struct error *err, const char *option, const char *path, const char *lacks)
 {
-	return fail(err, STATUS_CONFIG, "cannot use --%s %.200s: %s", option, path,
-		    lacks && !ERR_SYSTEM_ERROR(ERR_peek_error()) ? lacks : reason());
+	char verb[32];
+
+	snprintf(verb, sizeof(verb), "use --%s", option);
+	return fail_about(err, STATUS_CONFIG, verb, path,
+			  lacks && !ERR_SYSTEM_ERROR(ERR_peek_error()) ? lacks : reason());
 }
 
 static int load_key(SSL_CTX *context, const char *path, struct error *err)
@@ -285,12 +290,13 @@ static int handshake_failed(struct redisContext *redis, int saved_errno, struct 
 	SSL *ssl = redis->privctx;
 	const long verdict = SSL_get_verify_result(ssl);
 	const int code = ERR_GET_REASON(ERR_peek_error());
+	char text[128];
 
 	if (code == SSL_R_CERTIFICATE_VERIFY_FAILED)
 		return fail(err, STATUS_UNAVAILABLE, "its certificate is not trusted: %s",
 			    X509_verify_cert_error_string(verdict));
-	if (objection(ssl))
-		return fail(err, STATUS_REFUSED, "%s: %s", objection(ssl), reason());
+	if (objects(ssl, text, sizeof(text)))
+		return fail(err, STATUS_REFUSED, "%s", text);
 	if (code == SSL_R_WRONG_VERSION_NUMBER)
 		return fail(err, STATUS_UNAVAILABLE, "it does not speak TLS");
 	if (code && code != SSL_R_UNEXPECTED_EOF_WHILE_READING)

@@ -1,3 +1,4 @@
+/* Reads all of /proc, since a descendant can leave the process group and the session. */
 #include "supervise/descendants.h"
 
 #include <dirent.h>
@@ -12,12 +13,12 @@
 #include "redis/local_server.h"
 #include "supervise/proc_stat.h"
 
+/* For how many generations of processes that end at once SIGKILL is repeated. */
 #define FLEETING_PASSES 100
 
 struct process {
 	pid_t pid;
-	pid_t parent;
-	bool ended; /* a zombie */
+	struct proc_stat stat;
 	bool below; /* a descendant of the root */
 };
 
@@ -26,17 +27,6 @@ struct processes {
 	size_t count;
 	size_t room;
 };
-
-static int look_at(struct process *process)
-{
-	struct proc_stat proc;
-
-	if (proc_stat_read(process->pid, &proc) < 0)
-		return -1;
-	process->parent = proc.parent;
-	process->ended = proc.state == 'Z' || proc.state == 'X';
-	return 0;
-}
 
 static int add(struct processes *all, struct process process)
 {
@@ -64,7 +54,7 @@ static int read_processes(struct processes *all)
 	while (result == 0 && (entry = readdir(dir))) {
 		struct process process = {.pid = (pid_t)strtol(entry->d_name, NULL, 10)};
 
-		if (process.pid > 0 && look_at(&process) == 0)
+		if (process.pid > 0 && proc_stat_read(process.pid, &process.stat) == 0)
 			result = add(all, process);
 	}
 	closedir(dir);
@@ -101,15 +91,14 @@ static void mark(struct processes *all, pid_t root)
 		for (size_t i = 0; i < all->count; i++) {
 			struct process *process = &all->list[i];
 
-			if (!process->below && is_below(all, process->parent, root))
+			if (!process->below && is_below(all, process->stat.parent, root))
 				changed = process->below = true;
 		}
 	}
 }
 
-/* Signals the children of this process, and counts them: also those that have ended, since who was
- * forked by one of them may not be listed yet. Whoever calls has reaped all that could be reaped.
- */
+/* Signals and counts the children of this process, also those that have ended: the list may not yet
+ * have a process that one of them forked. The caller has reaped all that it could. */
 static int signal_children(int proc, int signo, pid_t spare)
 {
 	char path[48], text[4096];
@@ -124,8 +113,7 @@ static int signal_children(int proc, int signo, pid_t spare)
 	length = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[length < 0 ? 0 : length] = '\0';
-	/* a blank follows each; the list may be longer than text, and half a number is another
-	 * process */
+	/* a number that no blank follows may be cut off, and is another process then */
 	for (char *at = text; (pid = (pid_t)strtol(at, &at, 10)) > 0 && *at == ' ';) {
 		if (pid == spare || local_server_is_ours(pid))
 			continue;
@@ -136,9 +124,8 @@ static int signal_children(int proc, int signo, pid_t spare)
 	return count;
 }
 
-/* A process that forks and ends faster than all of /proc can be read is not found there; but each
- * generation is handed to this process, which is a subreaper, and its own children are found
- * quickly. */
+/* Reading all of /proc misses a process that forks and ends faster. But each generation becomes a
+ * child of this process, which is a subreaper, and the list of its children is read quickly. */
 static int signal_fleeting(int signo, pid_t spare)
 {
 	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -168,8 +155,8 @@ int descendants_signal(int signo, pid_t spare)
 	for (size_t i = 0; i < all.count; i++) {
 		const struct process *process = &all.list[i];
 
-		if (!process->below || process->ended || process->pid == spare ||
-		    local_server_is_ours(process->pid))
+		if (!process->below || process->stat.state == 'Z' || process->stat.state == 'X' ||
+		    process->pid == spare || local_server_is_ours(process->pid))
 			continue;
 		if (signo == 0 || kill(process->pid, signo) == 0)
 			count++;

@@ -1,3 +1,4 @@
+/* Does all that it can before the grant, so that little is left between the grant and exec. */
 #include "supervise/exec_child.h"
 
 #include <errno.h>
@@ -37,7 +38,7 @@ static void set_path(const char *variable, const char *path)
 		setenv(variable, path, 1);
 }
 
-/* Inner calls are to find the same server. */
+/* So that inner calls find the same server. */
 static void set_server(const struct options *options, const struct server *server)
 {
 	if (options->url_is_flag)
@@ -54,24 +55,22 @@ static void set_server(const struct options *options, const struct server *serve
 static void set_environment(const struct job *job)
 {
 	setenv("FAIRLOCK_NAME", job->lock->keys.name, 1);
+	set_held(job->lock->owner); /* the owner that we inherited, too */
 	setenv("FAIRLOCK_OWNER", job->lock->owner, 1);
 	setenv("FAIRLOCK_TOKEN", job->lock->token, 1);
-	set_held(job->lock->owner);
 	set_server(job->options, job->client->connection.server);
 }
 
 /* ---- Until exec ---- */
 
-/* It may have been stopped since it was forked, and be continued when the lease is as good as over:
- * then it does not become COMMAND, unless a renewal comes before the end. */
+/* A process that was stopped, and is continued when the lease is as good as over, does not become
+ * COMMAND, unless a renewal comes before the end. */
 static void await_valid_lease(const struct shared_state *shared)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-
 	while (clock_ms() >= shared->stop_ms) {
 		if (clock_ms() >= shared->kill_ms)
 			_exit(STATUS_NOT_HELD);
-		nanosleep(&pause, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 	}
 }
 
@@ -88,9 +87,8 @@ static _Noreturn void become_command(const struct job *job, struct shared_state 
 	_exit(STATUS_NOT_FOUND);
 }
 
-/* As long as it waits, it takes no signals: what is sent to the process group is the wrapper's
- * affair. But it is stopped with it, so that the guard hears of that. And it must not outlive the
- * guard, even then. */
+/* While it waits it takes no signals: those to the process group are for the wrapper. But it stops
+ * with the group, so that the guard hears of that. Even then it must not outlive the guard. */
 _Noreturn void exec_child(const struct job *job, struct shared_state *shared, int start,
 			  pid_t parent)
 {
@@ -98,9 +96,9 @@ _Noreturn void exec_child(const struct job *job, struct shared_state *shared, in
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal_fd_let_stop(job->signals);
-	connection_leave(
-		&job->client->connection); /* its end is how the server sees the guard go */
-	set_environment(job);              /* a rehearsal: the memory that it takes is there then */
+	/* the server sees the guard go when no process has the connection any more */
+	connection_leave(&job->client->connection);
+	set_environment(job); /* a rehearsal: the memory that it takes is there then */
 	if (shared->has_time)
 		prefault();
 	if (getppid() != parent || read(start, &byte, 1) != 1)

@@ -1,12 +1,12 @@
+/* The life of the process that becomes COMMAND, from fork to exec. */
 #pragma once
 
 #include <sys/types.h>
 
 #include "supervise/shared_state.h"
 
-/* The life of the process that becomes COMMAND, from fork to exec. `parent` is the guard, whose
- * death ends it. Becomes COMMAND when there is a byte to read from `start`: by then the lock is
- * held, and in *shared (shared_state_put_lock). Ends if the pipe does, or the lease is as good as
- * over. shared->exec_errno tells why it could not become COMMAND. */
+/* Becomes COMMAND when there is a byte to read from `start`: by then the lock is held, and in
+ * *shared (shared_state_put). Ends if the pipe does, if the lease is as good as over, or if
+ * `parent`, the guard, ends. shared->ending.exec_errno tells why it could not become COMMAND. */
 _Noreturn void exec_child(const struct job *job, struct shared_state *shared, int start,
 			  pid_t parent);

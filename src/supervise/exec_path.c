@@ -1,3 +1,4 @@
+/* The search goes on after the same errors as in the GNU library, and tells the same one. */
 #include "supervise/exec_path.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 
 #define DEFAULT_PATH "/bin:/usr/bin"
 
-static void run_script(char *file, char *const *argv)
+static void execute_script(char *file, char *const *argv)
 {
 	size_t count = 1;
 
@@ -27,14 +28,13 @@ static void run_script(char *file, char *const *argv)
 	free(words);
 }
 
-static void run(char *file, char *const *argv)
+static void execute(char *file, char *const *argv)
 {
 	execve(file, argv, environ);
 	if (errno == ENOEXEC)
-		run_script(file, argv);
+		execute_script(file, argv);
 }
 
-/* Whether another folder may have what this one has not. */
 static bool may_be_elsewhere(int cause)
 {
 	return cause == ENOENT || cause == ENOTDIR || cause == EACCES || cause == ESTALE ||
@@ -51,7 +51,7 @@ void exec_path(char *const *argv)
 	if (!*argv[0])
 		return;
 	if (strchr(argv[0], '/')) {
-		run(argv[0], argv);
+		execute(argv[0], argv);
 		return;
 	}
 	for (path = path ? path : DEFAULT_PATH;; path++) {
@@ -60,7 +60,7 @@ void exec_path(char *const *argv)
 				       length ? "/" : "", argv[0]);
 
 		if (written < (int)sizeof(file)) {
-			run(file, argv);
+			execute(file, argv);
 			denied = denied || errno == EACCES;
 			if (!may_be_elsewhere(errno))
 				return;

@@ -1,6 +1,6 @@
+/* execvp(3) as the GNU library has it, for every C library. */
 #pragma once
 
-/* Becomes the program argv[0], found in PATH and run as execvp(3) of the GNU library does: a file
- * that the kernel does not know how to run is a script for /bin/sh, which POSIX asks for and
- * other C libraries leave out. Returns only on failure, with errno. Safe after vfork. */
+/* Becomes the program argv[0], found in PATH. A file that the kernel cannot run is a script for
+ * /bin/sh, as POSIX wants and other C libraries do not. Returns only on failure, with errno. */
 void exec_path(char *const *argv);

@@ -1,3 +1,4 @@
+/* The guard after the grant, until COMMAND and all that it started have ended. */
 #include "supervise/guard.h"
 
 #include <errno.h>
@@ -9,61 +10,40 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/deadline_poll.h"
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/signal_names.h"
 #include "cli/options.h"
-#include "lock/hold.h"
-#include "redis/connection_trace.h"
 #include "supervise/descendants.h"
+#include "supervise/ending.h"
 #include "supervise/guard_messages.h"
 #include "supervise/guard_standby.h"
-#include "supervise/release_hold.h"
-#include "supervise/stop.h"
 
-/* The lock may be somebody else's already: no time for long farewells. */
+/* Another owner may hold the lost lock already: COMMAND gets no more time than this. */
 #define LOST_KILL_MS 900
 
-/* How late it may be before its timer ends it: later than when a wrapper that is not stopped does
- * its work (supervise/wrapper.c). And how long it may take to send SIGKILL to all. */
+/* How late the guard may be before its timer kills it: later than a wrapper that is not stopped
+ * takes over (supervise/wrapper.c). And how long it may take to send SIGKILL to all. */
 #define KILL_TIMER_MS 60
 #define KILLING_MS 1000
 
 #define PAUSE_NS 5000000L
 
-/* In the order in which they are served. The deadline goes before all of them: it is
- * looked at first on waking, since the whole machine may have slept. */
+/* In the order in which they are served. Deadlines go before: the machine may have slept. */
 enum {
-	SLOT_CHILDREN, /* COMMAND's end: from then on there is nothing to stop */
+	SLOT_CHILDREN, /* after COMMAND's end there is nothing to stop, or to pass signals on to */
 	SLOT_WRAPPER,  /* signals to pass on; the wrapper's death */
 	SLOT_CLIENT,   /* renewals */
 	SLOT_TIMER,
 	SLOTS,
 };
 
-struct guard {
-	const struct job *job;
-	struct shared_state *shared;
-	struct guard_standby standby;
-	struct hold hold;
-	int socket;
-	pid_t wrapper;
-	int64_t start_ms; /* of COMMAND */
-	int64_t max_ms;   /* when --max-hold is over */
-	struct stop stop; /* its command: 0 when it does not run */
-	bool lost;
-	bool killed; /* SIGKILL was sent */
-	unsigned told_renewals;
-	struct connection_trace steps;
-};
-
 /* ---- COMMAND ---- */
 
-/* A guard that is stopped cannot stop COMMAND in time. Then it dies, and its death wakes the
- * wrapper (supervise/standby.c), even if that is stopped, too. Only the lease is a reason for that:
- * a guard that a busy machine holds up at the end of --max-hold still has time. */
-static void mind_kill_timer(struct guard *guard)
+/* A guard that is stopped cannot stop COMMAND in time. The timer kills it, and its death wakes the
+ * wrapper (supervise/standby.c), even if that is stopped, too. Only the end of the lease sets the
+ * timer: a guard that a busy machine holds up at the end of --max-hold still has time. */
+static void set_kill_timer(struct guard *guard)
 {
 	const struct job *job = guard->job;
 	int64_t due_ms;
@@ -77,20 +57,18 @@ static void mind_kill_timer(struct guard *guard)
 				     : job_kill_ms(job);
 	else
 		due_ms = job_stop_ms(job);
-	kill_timer_set(&guard->standby.kill_timer, due_ms + KILL_TIMER_MS);
+	kill_timer_set(&guard->kill_timer, due_ms + KILL_TIMER_MS);
 }
 
-/* COMMAND was let go: from here on it is ours to see to. */
 static void adopt_command(struct guard *guard)
 {
 	const struct job *job = guard->job;
 
 	guard->stop.command = guard->shared->command;
-	guard->start_ms = guard->shared->start_ms;
-	mind_kill_timer(guard);
-	message_step(job->messenger, "starting %s, pid %d", job->argv[0], (int)guard->stop.command);
+	set_kill_timer(guard);
+	message_step(job->messenger, "starting %s, pid %d", job->shown, (int)guard->stop.command);
 	if (job->options->max_hold_ms)
-		guard->max_ms = guard->start_ms + job->options->max_hold_ms;
+		guard->max_ms = guard->shared->start_ms + job->options->max_hold_ms;
 }
 
 /* ---- Stopping ---- */
@@ -106,45 +84,41 @@ static void stop_command(struct guard *guard, int64_t kill_ms)
 	}
 	guard->shared->phase = GUARD_STOPPING;
 	guard->stop.kill_ms = kill_ms;
-	mind_kill_timer(guard);
+	set_kill_timer(guard);
 	stop_begin(&guard->stop, guard->job->options->signal, kill_ms);
 	message_step(guard->job->messenger, "sent signal %s to %s and what it started",
-		     signal_show(name, guard->job->options->signal), guard->job->argv[0]);
+		     signal_show(name, guard->job->options->signal), guard->job->shown);
 }
 
 static void lose(struct guard *guard, int64_t kill_ms, const char *why)
 {
-	const char *name = guard->job->lock->keys.name;
+	const bool warns_only = guard->job->options->on_lost == ON_LOST_WARN;
 
 	if (guard->lost)
 		return;
 	guard->lost = true;
-	if (guard->job->options->on_lost == ON_LOST_WARN) {
-		message(guard->job->messenger, LOG_ERR, "lost lock %s: %s", name, why);
+	guard_tell_loss(guard->job, why, warns_only);
+	if (warns_only)
 		return;
-	}
-	message(guard->job->messenger, LOG_ERR, "lost lock %s: %s; stopping %s", name, why,
-		guard->job->argv[0]);
 	stop_command(guard, kill_ms);
 }
 
-static void mind_hold(struct guard *guard)
+static void renew_hold(struct guard *guard)
 {
-	int64_t soon = clock_ms() + LOST_KILL_MS;
-	int64_t after = clock_ms() + guard->job->kill_after_ms;
+	const int64_t kill_ms = clock_ms() + earliest(guard->job->kill_after_ms, LOST_KILL_MS);
+	const unsigned renewals = guard->hold.renewals;
 
 	if (guard->lost)
 		return;
 	hold_step(&guard->hold);
 	connection_trace_tell(&guard->steps, guard->job->client);
-	if (guard->hold.renewals != guard->told_renewals)
+	if (guard->hold.renewals != renewals)
 		guard_tell_renewal(guard->job, &guard->hold);
-	guard->told_renewals = guard->hold.renewals;
 	shared_state_put_times(guard->shared, guard->job);
 	if (guard->hold.state == HOLD_LOST)
-		lose(guard, after < soon ? after : soon, guard->hold.why);
+		lose(guard, kill_ms, guard->hold.why);
 	else if (guard->hold.state == HOLD_RELEASED)
-		lose(guard, after < soon ? after : soon, "somebody gave it back");
+		lose(guard, kill_ms, "somebody gave it back");
 }
 
 static int64_t lost_from_ms(const struct guard *guard)
@@ -153,8 +127,8 @@ static int64_t lost_from_ms(const struct guard *guard)
 							    : job_stop_ms(guard->job);
 }
 
-/* Acts on the time: the deadline has come, or the end of COMMAND's grace. */
-static void mind_time(struct guard *guard)
+/* The deadline, and the end of COMMAND's grace. */
+static void check_deadlines(struct guard *guard)
 {
 	const int64_t now = clock_ms();
 
@@ -164,7 +138,7 @@ static void mind_time(struct guard *guard)
 		const bool is_first = !guard->killed;
 
 		guard->killed = true;
-		mind_kill_timer(guard);
+		set_kill_timer(guard);
 		stop_kill(&guard->stop);
 		if (is_first)
 			message_step(guard->job->messenger,
@@ -174,20 +148,20 @@ static void mind_time(struct guard *guard)
 
 /* ---- Children and the wrapper ---- */
 
-/* When COMMAND stops or goes on by itself, the shell must see the wrapper do the same. */
+/* The shell must see the wrapper stop, or go on, when COMMAND does so by itself. */
 static void mirror(const struct guard *guard, int signo)
 {
-	if (getppid() == guard->wrapper)
-		kill(guard->wrapper, signo);
+	if (getppid() == guard->ends->wrapper)
+		kill(guard->ends->wrapper, signo);
 }
 
-static void mind_children(struct guard *guard)
+static void reap_children(struct guard *guard)
 {
 	struct signalfd_siginfo info;
 	int status;
 	pid_t pid;
 
-	while (signal_fd_next(&guard->standby.signals, &info))
+	while (signal_fd_next(&guard->signals, &info))
 		;
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
 		if (pid != guard->stop.command)
@@ -197,29 +171,30 @@ static void mind_children(struct guard *guard)
 		} else if (WIFCONTINUED(status)) {
 			mirror(guard, SIGCONT);
 		} else {
-			guard->shared->ending.wait_status = status;
+			ending_note(guard->shared, status);
 			guard->stop.command = 0;
 			if (!guard->shared->ending.exec_errno) /* the wrapper says that */
-				guard_tell_end(guard->job, status, clock_ms() - guard->start_ms);
+				guard_tell_end(guard->job, status,
+					       clock_ms() - guard->shared->start_ms);
 		}
 	}
 }
 
 /* The end of --max-hold. A COMMAND that has ended meanwhile was in time. */
-static void mind_max_hold(struct guard *guard)
+static void enforce_max_hold(struct guard *guard)
 {
 	char text[DURATION_MAX_BYTES];
 
 	if (guard->shared->phase != GUARD_HOLDING || clock_ms() < guard->max_ms)
 		return;
-	mind_children(guard);
+	reap_children(guard);
 	if (!guard->stop.command)
 		return;
 	guard->shared->ending.timed_out = true;
 	message(guard->job->messenger, LOG_ERR,
 		"lock %s was held for %s, as long as --max-hold allows; stopping %s",
-		guard->job->lock->keys.name, duration_show(text, guard->job->options->max_hold_ms),
-		guard->job->argv[0]);
+		guard->job->lock->keys.shown, duration_show(text, guard->job->options->max_hold_ms),
+		guard->job->shown);
 	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 }
 
@@ -231,11 +206,11 @@ static void pass_on(const struct guard *guard, int signo)
 		return;
 	kill(guard->stop.command, signo);
 	message_step(guard->job->messenger, "passed signal %s on to %s", signal_show(name, signo),
-		     guard->job->argv[0]);
+		     guard->job->shown);
 }
 
-/* Signals that the wrapper passes on; its end, after which COMMAND has no one to belong to. */
-static void mind_wrapper(struct guard *guard)
+/* Signals that the wrapper passes on; and its end, which ends COMMAND. */
+static void hear_wrapper(struct guard *guard)
 {
 	unsigned char signo;
 	ssize_t length;
@@ -248,7 +223,7 @@ static void mind_wrapper(struct guard *guard)
 		guard->socket = -1;
 		message_event(guard->job->messenger, LOG_ERR,
 			      "lost the wrapper of lock %s; stopping %s",
-			      guard->job->lock->keys.name, guard->job->argv[0]);
+			      guard->job->lock->keys.shown, guard->job->shown);
 		stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 	}
 }
@@ -266,12 +241,12 @@ static bool is_over(const struct guard *guard)
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
 	left = descendants_signal(0, 0);
-	/* who cannot look must go by its own children, orphans among them */
+	/* without /proc we go by our own children, orphans among them */
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG) < 0);
 }
 
 /* The wrapper took over while we were stopped: it has sent the first signal. */
-static void mind_takeover(struct guard *guard)
+static void notice_takeover(struct guard *guard)
 {
 	if (guard->shared->phase == GUARD_STOPPING && guard->stop.kill_ms == NEVER_MS)
 		guard->stop.kill_ms =
@@ -281,30 +256,30 @@ static void mind_takeover(struct guard *guard)
 static int watch(struct guard *guard, struct error *err)
 {
 	struct pollfd slots[SLOTS] = {
-		[SLOT_CHILDREN] = {.fd = guard->standby.signals.fd, .events = POLLIN},
+		[SLOT_CHILDREN] = {.fd = guard->signals.fd, .events = POLLIN},
 		[SLOT_WRAPPER] = {.fd = guard->socket, .events = POLLIN},
 		[SLOT_CLIENT] = {.fd = -1},
 	};
 	int64_t wake = NEVER_MS;
 
-	mind_takeover(guard);
+	notice_takeover(guard);
 	if (!guard->lost)
 		wake = earliest(hold_wait(&guard->hold, &slots[SLOT_CLIENT]), lost_from_ms(guard));
 	if (guard->shared->phase == GUARD_STOPPING)
 		wake = earliest(wake, guard->stop.kill_ms);
 	else
 		wake = earliest(wake, guard->max_ms);
-	mind_kill_timer(guard);
-	if (deadline_poll(&guard->standby.loop, slots, SLOTS, wake, err) < 0)
+	set_kill_timer(guard);
+	if (deadline_poll(&guard->loop, slots, SLOTS, wake, err) < 0)
 		return -1;
-	mind_time(guard);
-	mind_max_hold(guard);
+	check_deadlines(guard);
+	enforce_max_hold(guard);
 	if (slots[SLOT_CHILDREN].revents)
-		mind_children(guard);
+		reap_children(guard);
 	if (slots[SLOT_WRAPPER].revents)
-		mind_wrapper(guard);
+		hear_wrapper(guard);
 	if (guard->stop.command || guard->shared->phase == GUARD_STOPPING)
-		mind_hold(guard);
+		renew_hold(guard);
 	return 0;
 }
 
@@ -315,31 +290,21 @@ static void give_back_if_held(struct guard *guard)
 
 	if (guard->lost)
 		return;
-	guard->job->lock->unused =
-		!guard->shared->ending.started || guard->shared->ending.exec_errno;
-	kill_timer_set(&guard->standby.kill_timer, guard->job->lock->deadline_ms + KILL_TIMER_MS);
-	release_hold(&guard->hold, guard->job->messenger, until);
+	ending_put(&guard->shared->ending, guard->job->lock);
+	kill_timer_set(&guard->kill_timer, guard->job->lock->deadline_ms + KILL_TIMER_MS);
+	hold_release_and_tell(&guard->hold, guard->job->messenger, until);
 }
 
-static _Noreturn void finish(struct guard *guard)
-{
-	guard->shared->ending.lost = guard->lost;
-	guard->shared->phase = GUARD_DONE;
-	_exit(0); /* which the wrapper sees */
-}
-
-/* The system does not let us wait for anything: COMMAND ends, and we look again and again. */
+/* The system does not let us wait for anything: we stop COMMAND, and look again and again. */
 static void end_blindly(struct guard *guard, const struct error *err)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-
 	if (guard->shared->phase != GUARD_STOPPING)
 		message(guard->job->messenger, LOG_ERR, "%s; stopping %s", err->text,
-			guard->job->argv[0]);
+			guard->job->shown);
 	stop_command(guard, clock_ms());
-	mind_time(guard);
-	nanosleep(&pause, NULL);
-	mind_children(guard);
+	check_deadlines(guard);
+	nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+	reap_children(guard);
 }
 
 /* COMMAND has ended by itself. False if the wrapper took over before we saw that. */
@@ -361,7 +326,9 @@ static _Noreturn void see_to_end(struct guard *guard)
 				end_blindly(guard, &err);
 	while (!may_give_back(guard));
 	give_back_if_held(guard);
-	finish(guard);
+	guard->shared->ending.lost = guard->lost;
+	guard->shared->phase = GUARD_DONE;
+	_exit(0); /* which the wrapper sees */
 }
 
 _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
@@ -369,25 +336,22 @@ _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 {
 	struct guard guard = {.job = job,
 			      .shared = shared,
-			      .standby = {.job = job,
-					  .shared = shared,
-					  .ends = ends,
-					  .loop = {.timer = -1},
-					  .signals = {.fd = -1}},
+			      .ends = ends,
 			      .socket = ends->socket,
-			      .wrapper = ends->wrapper,
+			      .loop = {.timer = -1},
+			      .signals = {.fd = -1},
 			      .max_ms = NEVER_MS,
 			      .stop = {.kill_ms = NEVER_MS},
 			      .steps = {.messenger = job->messenger}};
 
-	guard_standby_run(&guard.standby);
+	guard_standby_run(&guard);
 	shared_state_take(shared, job);
 	if (ends->needs_connection)
 		connection_forget(&job->client->connection);
 	connection_trace_skip(&guard.steps, job->client);
 	hold_init(&guard.hold, job->lock, job->client);
-	if (guard_standby_has_command(&guard.standby))
+	if (guard_standby_has_command(&guard))
 		adopt_command(&guard);
 	close(ends->start);
-	see_to_end(&guard); /* without COMMAND that is now */
+	see_to_end(&guard); /* without COMMAND the end is now */
 }

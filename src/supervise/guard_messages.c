@@ -1,11 +1,25 @@
+/* Words take time while the next waiter waits, so they are made only to be told. */
 #include "supervise/guard_messages.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/signal_names.h"
+
+void guard_tell_loss(const struct job *job, const char *why, bool warns_only)
+{
+	const char *stopping = warns_only ? "" : "; stopping ";
+	const char *command = warns_only ? "" : job->shown;
+	const size_t taken = strlen("lost lock : ") + count_characters(job->lock->keys.shown) +
+			     strlen(stopping) + count_characters(command);
+	char cut[OWNER_SHOWN_BYTES];
+
+	message(job->messenger, LOG_ERR, "lost lock %s: %s%s%s", job->lock->keys.shown,
+		shorten_to(cut, MESSAGE_CHARACTERS - taken, why), stopping, command);
+}
 
 void guard_tell_renewal(const struct job *job, const struct hold *hold)
 {
@@ -13,7 +27,7 @@ void guard_tell_renewal(const struct job *job, const struct hold *hold)
 
 	if (hold->state == HOLD_HELD)
 		message_step(job->messenger, "renewed lock %s in %s, with %s of its lease left%s%s",
-			     job->lock->keys.name, duration_show(took, hold->took_ms),
+			     job->lock->keys.shown, duration_show(took, hold->took_ms),
 			     duration_show(left, hold->left_ms), *hold->why ? ", but " : "",
 			     hold->why);
 }
@@ -24,7 +38,7 @@ void guard_tell_end(const struct job *job, int status, int64_t took_ms)
 	char took[DURATION_MAX_BYTES], number[SIGNAL_MAX_BYTES];
 
 	if (!message_step_is_on(job->messenger))
-		return; /* showing it costs time, and the next one waits */
+		return;
 	duration_show(took, took_ms);
 	if (is_killed)
 		signal_show(number, WTERMSIG(status));
@@ -33,5 +47,5 @@ void guard_tell_end(const struct job *job, int status, int64_t took_ms)
 	message_event(job->messenger, status == 0 ? LOG_INFO : LOG_NOTICE,
 		      is_killed ? "%s under lock %s was killed by signal %s after %s"
 				: "%s under lock %s ended with status %s after %s",
-		      job->argv[0], job->lock->keys.name, number, took);
+		      job->shown, job->lock->keys.shown, number, took);
 }

@@ -1,3 +1,4 @@
+/* The keeper detaches wholly, so that no reader of our output, shell or terminal waits for it. */
 #include "supervise/keepalive.h"
 
 #include <errno.h>
@@ -15,11 +16,12 @@
 #include "base/deadline_poll.h"
 #include "base/message.h"
 #include "base/signal_fd.h"
+#include "cli/options.h"
 #include "lock/hold.h"
-#include "supervise/release_hold.h"
+#include "lock/wait_state.h"
 
 enum {
-	SLOT_PID, /* its end is the end of the hold, whatever else has come */
+	SLOT_PID, /* the end of this process ends the hold, whatever else has come */
 	SLOT_SIGNALS,
 	SLOT_CLIENT,
 	SLOT_TIMER,
@@ -49,49 +51,49 @@ static void close_all_but(int *keep, size_t count)
 	close_descriptors_from((unsigned)from, UINT_MAX);
 }
 
-/* Why the keeper's work is over without it. */
-static void tell_loss(const struct kept *kept)
+/* The hold is over though the process of --while-pid is not. */
+static void tell_loss(const struct hold *hold, struct messenger *messenger)
 {
-	const char *name = kept->hold->lock->keys.name;
+	const char *name = hold->lock->keys.shown;
+	const char *why = hold->state == HOLD_LOST ? hold->why : hold_trouble(hold);
+	const size_t taken = strlen("lost lock : ") + count_characters(name);
+	char cut[OWNER_SHOWN_BYTES];
 
-	if (kept->hold->state == HOLD_RELEASED)
-		message_event(kept->messenger, LOG_INFO, "lock %s was given back", name);
+	if (hold->state == HOLD_RELEASED)
+		message_event(messenger, LOG_INFO, "lock %s was given back", name);
 	else
-		message_event(kept->messenger, LOG_ERR, "lost lock %s: %s", name,
-			      kept->hold->state == HOLD_LOST ? kept->hold->why
-							     : hold_trouble(kept->hold));
+		message_event(messenger, LOG_ERR, "lost lock %s: %s", name,
+			      shorten_to(cut, MESSAGE_CHARACTERS - taken, why));
 }
 
-static _Noreturn void keep(const struct kept *kept)
+static _Noreturn void keep(struct hold *hold, const struct wait *wait)
 {
-	struct hold *hold = kept->hold;
 	struct pollfd slots[SLOTS] = {
-		[SLOT_PID] = {.fd = kept->pidfd, .events = POLLIN},
-		[SLOT_SIGNALS] = {.fd = kept->signals->fd, .events = POLLIN},
+		[SLOT_PID] = {.fd = wait->pidfd, .events = POLLIN},
+		[SLOT_SIGNALS] = {.fd = wait->signals->fd, .events = POLLIN},
 	};
 	struct error ignored;
 
 	for (;;) {
 		hold_step(hold);
 		if (hold->state != HOLD_HELD || clock_ms() >= hold->lock->deadline_ms) {
-			tell_loss(kept);
+			tell_loss(hold, wait->messenger);
 			_exit(0);
 		}
-		int64_t wake = hold_wait(hold, &slots[SLOT_CLIENT]);
+		const int64_t wake =
+			earliest(hold_wait(hold, &slots[SLOT_CLIENT]), hold->lock->deadline_ms);
 
-		if (hold->lock->deadline_ms < wake)
-			wake = hold->lock->deadline_ms;
-		if (deadline_poll(kept->loop, slots, SLOTS, wake, &ignored) < 0)
+		if (deadline_poll(wait->loop, slots, SLOTS, wake, &ignored) < 0)
 			_exit(STATUS_OS);
 		if (slots[SLOT_PID].revents ||
-		    (slots[SLOT_SIGNALS].revents && signal_fd_next_deadly(kept->signals)))
+		    (slots[SLOT_SIGNALS].revents && signal_fd_next_deadly(wait->signals)))
 			break;
 	}
-	release_hold(hold, kept->messenger, hold->lock->deadline_ms);
+	hold_release_and_tell(hold, wait->messenger, hold->lock->deadline_ms);
 	_exit(0);
 }
 
-/* Signals that came until now were for the process group that the keeper has left: drop them. */
+/* Drops the signals that came until now: they were for the process group. */
 static void leave_group(const struct signal_fd *signals)
 {
 	struct signalfd_siginfo ignored;
@@ -101,8 +103,7 @@ static void leave_group(const struct signal_fd *signals)
 		;
 }
 
-/* A caller that was killed before it let us go may have told the owner id: then somebody
- * relies on us. */
+/* A caller that was killed may have told the owner id: then its user relies on the keeper. */
 static void await_start(int fd)
 {
 	char byte;
@@ -112,20 +113,21 @@ static void await_start(int fd)
 	close(fd);
 }
 
-static _Noreturn void live(const struct kept *kept, int fd)
+static _Noreturn void live(struct hold *hold, const struct wait *wait, int fd)
 {
-	const struct connection *connection = &kept->hold->client->connection;
-	int ours[] = {connection->fd,    connection->local_folder, kept->pidfd,
-		      kept->loop->timer, kept->signals->fd,        fd};
+	const struct connection *connection = &hold->client->connection;
+	int ours[] = {connection->fd,    connection->local_folder, wait->pidfd,
+		      wait->loop->timer, wait->signals->fd,        fd};
 
-	leave_group(kept->signals);
+	leave_group(wait->signals);
 	(void)!chdir("/");
 	close_all_but(ours, sizeof(ours) / sizeof(ours[0]));
 	await_start(fd);
-	keep(kept);
+	keep(hold, wait);
 }
 
-int keepalive_start(struct keepalive *keeper, const struct kept *kept, struct error *err)
+int keepalive_start(struct keepalive *keeper, struct hold *hold, const struct wait *wait,
+		    struct error *err)
 {
 	int ends[2];
 	char byte;
@@ -135,20 +137,21 @@ int keepalive_start(struct keepalive *keeper, const struct kept *kept, struct er
 	*keeper = (struct keepalive){.pid = fork(), .fd = ends[0]};
 	if (keeper->pid == 0) {
 		close(ends[0]);
-		live(kept, ends[1]);
+		live(hold, wait, ends[1]);
 	}
 	const int cause = errno;
 
 	close(ends[1]);
 	if (keeper->pid > 0 && recv(keeper->fd, &byte, 1, 0) == 1) {
-		message_step(kept->messenger, "process %d renews lock %s until process %d ends",
-			     (int)keeper->pid, kept->hold->lock->keys.name, (int)kept->pid);
+		message_step(wait->messenger, "process %d renews lock %s until process %d ends",
+			     (int)keeper->pid, hold->lock->keys.shown,
+			     (int)wait->options->while_pid);
 		return 0;
 	}
 	close(keeper->fd);
 	return keeper->pid < 0 ? fail(err, STATUS_OS, "cannot fork: %s", strerror(cause))
 			       : fail(err, STATUS_OS, "cannot keep lock %s: its keeper was killed",
-				      kept->hold->lock->keys.name);
+				      hold->lock->keys.shown);
 }
 
 void keepalive_let_go(const struct keepalive *keeper)

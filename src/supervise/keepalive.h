@@ -6,34 +6,22 @@
 #include "base/error.h"
 
 struct hold;
-struct signal_fd;
-struct deadline_poll;
-struct messenger;
+struct wait;
 
-/* The things that a keeper needs. */
-struct kept {
-	struct hold *hold;
-	struct messenger *messenger;
-	struct deadline_poll *loop;
-	const struct signal_fd *signals;
-	int pidfd; /* of the process that it is for */
-	pid_t pid; /* its id */
-};
-
-/* One that was forked. */
 struct keepalive {
 	pid_t pid;
 	int fd; /* the other end is the keeper's */
 };
 
-/* Forks the keeper of a hold, and returns when nothing that is sent to our process group or
- * terminal can reach it any more. It keeps nothing that we inherited: no descriptor, terminal,
- * session or folder. It waits until it is let go. */
-int keepalive_start(struct keepalive *keeper, const struct kept *kept, struct error *err);
+/* Forks the keeper of a hold, and returns when no signal to our process group or from our terminal
+ * can reach it any more. It keeps nothing that we inherited: no descriptor, terminal, session or
+ * folder. It waits until it is let go. */
+int keepalive_start(struct keepalive *keeper, struct hold *hold, const struct wait *wait,
+		    struct error *err);
 
-/* Leaves the connection to it. It renews in the background until the process that it is for ends,
- * then releases; or until the hold is given back or lost. */
+/* Leaves the connection to the keeper. It renews until the process of wait->pidfd ends, then
+ * releases; or until the hold is given back or lost. */
 void keepalive_let_go(const struct keepalive *keeper);
 
-/* Ends it. It has not used the connection. */
+/* Ends a keeper that was not let go: it has not used the connection. */
 void keepalive_end(const struct keepalive *keeper);

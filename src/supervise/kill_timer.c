@@ -1,3 +1,4 @@
+/* Of the clock of clock_ms(), which goes on while the machine is suspended. */
 #include "supervise/kill_timer.h"
 
 #include <signal.h>

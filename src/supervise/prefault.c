@@ -1,3 +1,4 @@
+/* The pages: those of the stack that later calls need, and of the data that begins as zero. */
 #include "supervise/prefault.h"
 
 #include <stddef.h>
@@ -13,8 +14,7 @@
 #define CALLEES_BYTES 24576
 #define CALLERS_BYTES 20480
 
-/* See end(3). Between them lies the data that is zero at first; other data lies before edata, and
- * little of it is written to. */
+/* Between them lies the data that begins as zero (end(3)); of other data little is written to. */
 extern char edata[], end[];
 
 /* The kernel stops at the first page that is not mapped. */

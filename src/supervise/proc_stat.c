@@ -1,3 +1,4 @@
+/* Opens, reads and closes a file of /proc once: there may be thousands. Forks by clone(2). */
 #include "supervise/proc_stat.h"
 
 #include <fcntl.h>

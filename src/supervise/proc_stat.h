@@ -1,17 +1,17 @@
+/* Linux's own ways with processes: their state in /proc, and a fork with another exit signal. */
 #pragma once
 
 #include <sys/types.h>
 
-/* A process as the kernel shows it in /proc/PID/stat (proc(5)). */
+/* A process in /proc/PID/stat (proc(5)). */
 struct proc_stat {
 	char state; /* T: stopped, Z or X: ended */
 	pid_t parent;
 };
 
-/* fork, after which the end of the child sends us this signal: SIGCHLD, or another one, and then
- * it is waited for with __WALL. The child's id is written there (NULL: nowhere) before either goes
- * on. */
-pid_t proc_fork(int end_signal, _Atomic pid_t *child);
-
-/* Returns -1 when the process is gone, or nobody may look. */
+/* Returns -1 if the process is gone, or cannot be looked at. */
 int proc_stat_read(pid_t pid, struct proc_stat *proc);
+
+/* fork(2), but the child's end sends this signal; unless that is SIGCHLD, wait for it with __WALL.
+ * Writes the child's id to *child (NULL: nowhere) before either process goes on. */
+pid_t proc_fork(int end_signal, _Atomic pid_t *child);

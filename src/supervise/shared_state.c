@@ -1,3 +1,4 @@
+/* The memory is mapped, not in a file: it lives as long as one of the processes. */
 #include "supervise/shared_state.h"
 
 #include <sys/mman.h>
@@ -10,7 +11,7 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* The server's clock may run a twelfth faster than ours: that is how much chrony slews a clock by.
+/* The server's clock may run a twelfth faster than ours, which is as much as chrony slews a clock.
  * The rest is for the time that processes take to die. */
 static int64_t margin_ms(int64_t ttl_ms)
 {
@@ -22,8 +23,8 @@ int64_t job_kill_ms(const struct job *job)
 	return job->lock->deadline_ms - margin_ms(job->lock->ttl_ms);
 }
 
-/* A lock that was handed to us is ours for a short time at first. The renewal needs that more than
- * a COMMAND that has just begun. */
+/* A lock that was handed over is ours for a short time at first, and the renewal needs that more
+ * than a COMMAND that has just begun. */
 int64_t job_stop_ms(const struct job *job)
 {
 	const struct lock *lock = job->lock;
@@ -44,8 +45,7 @@ struct shared_state *shared_state_new(void)
 
 void shared_state_free(struct shared_state *shared)
 {
-	if (shared)
-		munmap(shared, sizeof(*shared));
+	munmap(shared, sizeof(*shared));
 }
 
 void shared_state_put_times(struct shared_state *shared, const struct job *job)
@@ -55,12 +55,6 @@ void shared_state_put_times(struct shared_state *shared, const struct job *job)
 	shared->stop_ms = job_stop_ms(job);
 }
 
-void shared_state_put_lock(struct shared_state *shared, const struct job *job)
-{
-	shared->lock = *job->lock;
-	shared_state_put_times(shared, job);
-}
-
 void shared_state_take_lock(const struct shared_state *shared, const struct job *job)
 {
 	*job->lock = shared->lock;
@@ -68,12 +62,13 @@ void shared_state_take_lock(const struct shared_state *shared, const struct job 
 
 void shared_state_put(struct shared_state *shared, const struct job *job)
 {
-	shared_state_put_lock(shared, job);
+	shared->lock = *job->lock;
+	shared_state_put_times(shared, job);
 	shared->client = *job->client;
 	shared->is_deaf = job->messenger->is_deaf;
 }
 
-/* The reply is in the wrapper's memory; all else that these point to is in both. */
+/* The reply is in the wrapper's memory only; all else that they point to is in the guard's, too. */
 void shared_state_take(const struct shared_state *shared, const struct job *job)
 {
 	shared_state_take_lock(shared, job);

@@ -1,4 +1,5 @@
-/* The job, and the memory that wrapper, guard and COMMAND share. */
+/* The job, and the memory that its processes share: the wrapper, the guard, and the one that
+ * becomes COMMAND. src/README.md tells how they work together. */
 #pragma once
 
 #include <stdatomic.h>
@@ -14,15 +15,6 @@ struct deadline_poll;
 struct options;
 struct messenger;
 
-/* COMMAND runs under two processes of ours. The wrapper (supervise/wrapper.h) is what the user
- * started: it shares terminal, process group and fate with COMMAND. The guard (supervise/guard.h),
- * its child, is COMMAND's parent, in a process group of its own, so that whatever stops the job
- * does not stop it: it renews the lease, and stops COMMAND before the lease can pass to somebody
- * else. Each is a subreaper and watches the other, so that everything COMMAND started can be found
- * and stopped by whichever of them is left. The death of each continues the other, in case that is
- * stopped; and a guard that is itself stopped when COMMAND should be dies of its kill timer
- * (supervise/kill_timer.h). Here is what all of them know. */
-
 struct job {
 	const struct options *options;
 	struct messenger *messenger;
@@ -31,6 +23,7 @@ struct job {
 	struct lock *lock;               /* held */
 	struct client *client;           /* connected */
 	char *const *argv;               /* COMMAND */
+	char shown[SHORT_MAX_BYTES];     /* its first word for messages, cut */
 	int64_t kill_after_ms;
 };
 
@@ -41,34 +34,35 @@ enum guard_phase {
 	GUARD_DONE,
 };
 
-/* How COMMAND ended. */
+/* How COMMAND ended: supervise/ending.c tells the log. */
 struct ending {
-	_Atomic int exec_errno; /* it could not be started */
-	int wait_status;        /* as waitpid tells it */
+	_Atomic int exec_errno; /* why it could not be started, or 0 */
+	int wait_status;        /* as waitpid gives it: valid when is_reaped */
+	bool is_reaped;         /* its end was seen */
+	bool was_stopped;       /* guard or wrapper had begun to stop it before that */
 	bool started;           /* its process was let go */
-	bool lost;              /* the lock, while it ran */
+	bool lost;              /* the lock was lost while it ran */
 	bool timed_out;         /* it was stopped by --max-hold */
 };
 
-/* Memory that the wrapper, the guard and COMMAND's process share. */
 struct shared_state {
-	_Atomic int64_t stop_ms;     /* when COMMAND gets its first signal, */
-	_Atomic int64_t kill_ms;     /* when it gets SIGKILL, */
-	_Atomic int64_t deadline_ms; /* and until when the lock is surely ours */
+	_Atomic int64_t stop_ms;     /* when COMMAND gets its first signal ... */
+	_Atomic int64_t kill_ms;     /* ... and SIGKILL, ... */
+	_Atomic int64_t deadline_ms; /* ... and until when the lock is surely ours */
 	_Atomic int phase;           /* enum guard_phase */
-	bool has_time;               /* they stand by for a waiter: supervise/prefault.h */
-	struct ending ending;        /* wait_status: valid from GUARD_GIVING_BACK on */
-	_Atomic pid_t command; /* the process that stands by to become COMMAND; 0: there is none */
-	struct lock lock;      /* as it was granted: valid when the guard has set off */
-	/* the wrapper hands these to a guard that it forked before the grant: */
+	bool has_time;               /* the guard stands by for a waiter: supervise/prefault.h */
+	struct ending ending;
+	_Atomic pid_t command; /* the process that becomes COMMAND; 0: there is none */
+	/* the wrapper writes these before it lets COMMAND go: */
+	struct lock lock; /* as it was granted */
 	struct client client;
-	bool is_deaf;           /* syslog, as was told */
+	bool is_deaf;           /* of the messenger */
 	int64_t start_ms;       /* of COMMAND */
-	_Atomic bool is_let_go; /* COMMAND: all of the above is there */
+	_Atomic bool is_let_go; /* all of the above is there */
 };
 
 /* When COMMAND must get its first signal, and when SIGKILL, so that nothing of it is alive when the
- * lease ends, by the server's clock too. They follow from job's lock. */
+ * lease of job's lock ends, by the server's clock, too. */
 int64_t job_stop_ms(const struct job *job);
 int64_t job_kill_ms(const struct job *job);
 
@@ -79,12 +73,12 @@ void shared_state_free(struct shared_state *shared);
 /* Puts the times of job's lock there, after each renewal. */
 void shared_state_put_times(struct shared_state *shared, const struct job *job);
 
-/* Puts job's lock there, which is held, with its times; and takes it from there. */
-void shared_state_put_lock(struct shared_state *shared, const struct job *job);
-void shared_state_take_lock(const struct shared_state *shared, const struct job *job);
-
-/* The same with lock, client (client_is_still), and what was told. The process that
- * takes them was forked when this connection was open already, and goes on with it, or with one of
- * its own if it cannot be shared. */
+/* The wrapper puts job's lock there, which is held, its times, and the client (client_is_still). */
 void shared_state_put(struct shared_state *shared, const struct job *job);
+
+/* The guard takes all of that. It was forked when the client's connection was open already, and
+ * goes on with that, or with one of its own if it cannot be shared. */
 void shared_state_take(const struct shared_state *shared, const struct job *job);
+
+/* The process that becomes COMMAND takes the lock only. */
+void shared_state_take_lock(const struct shared_state *shared, const struct job *job);

@@ -1,3 +1,4 @@
+/* Forks the guard, hands it the grant, and lets COMMAND go. */
 #include "supervise/standby.h"
 
 #include <errno.h>
@@ -16,38 +17,34 @@
 #include "supervise/prefault.h"
 #include "supervise/proc_stat.h"
 
-/* How long the guard may take to make COMMAND's process: first looking all the time, then asleep.
- */
+/* How often we look for COMMAND's process, which the guard makes; after LOOKS we nap between. */
 #define LOOKS 2000
 #define NAPS 20000
 #define NAP_NS 100000L
 
-/* Hands COMMAND's process the signals that came about when the guard was forked: it cannot be told
- * whether the guard has them. COMMAND's process takes no signals yet, and gets none twice. */
+/* Hands COMMAND's process the signals that came about when the guard was forked: we cannot tell
+ * whether the guard got them. COMMAND's process takes no signals yet, and gets none twice. */
 static void hand_down_late(struct standby *standby)
 {
-	const struct timespec nap = {.tv_nsec = NAP_NS};
-
 	standby->late = signal_fd_pending() & ~standby->early;
 	for (int i = 0; standby->late && !standby->shared->command && i < LOOKS + NAPS; i++)
 		if (i < LOOKS)
 			sched_yield();
 		else
-			nanosleep(&nap, NULL);
+			nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 	if (standby->shared->command)
 		signal_fd_hand_down(standby->late, standby->shared->command);
 	else
-		standby->late = 0; /* nobody has got them */
+		standby->late = 0; /* COMMAND has not got them */
 }
 
-/* The wrapper's ends of what it shares with the guard alone. */
 static void close_ends(struct standby *standby)
 {
 	close(standby->fd);
 	close(standby->start);
 }
 
-/* Makes what both ends share: the guard gets ends and start[0], the wrapper the rest. */
+/* The guard gets *guards_end and start[0], the wrapper the rest. A failure leaves that empty. */
 static int open_ends(struct standby *standby, int *guards_end, int start[2])
 {
 	int ends[2];
@@ -66,30 +63,27 @@ static int open_ends(struct standby *standby, int *guards_end, int start[2])
 		close(ends[1]);
 	}
 	shared_state_free(standby->shared);
+	standby->shared = NULL;
 	return -1;
 }
 
-/* *standby is empty before, and when this fails: returns -1, with errno. is_granted: this process
- * does nothing more with the connection. */
+/* *standby is empty before, and if this fails (-1, errno). is_granted: the connection is free. */
 static int make(struct standby *standby, const struct job *job, bool is_granted)
 {
 	const pid_t wrapper = getpid();
 	int guards_end, start[2], cause;
 
-	if (open_ends(standby, &guards_end, start) < 0) {
-		*standby = (struct standby){0};
+	if (open_ends(standby, &guards_end, start) < 0)
 		return -1;
-	}
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* the guard's child is ours when it is gone */
 	standby->opened = job->client->connection.opened;
 	standby->early = signal_fd_pending();
 	standby->shared->has_time = !is_granted && *job->lock->ticket;
-	/* The guard's death wakes us if we are stopped then. */
+	/* the guard's death wakes us if we are stopped then */
 	standby->guard = proc_fork(SIGCONT, NULL);
 	cause = errno;
 	if (standby->guard == 0) {
-		close(standby->fd);
-		close(standby->start);
+		close_ends(standby);
 		guard_run(job, standby->shared,
 			  &(struct guard_ends){
 				  .socket = guards_end,
@@ -127,7 +121,7 @@ void standby_end(struct standby *standby)
 	if (standby->guard > 0) {
 		kill(standby->guard, SIGKILL);
 		waitpid(standby->guard, NULL, __WALL);
-		/* it dies with the guard; nobody else may be there to reap it */
+		/* it dies with the guard, and we may be its only reaper */
 		if (standby->shared->command)
 			waitpid(standby->shared->command, NULL, 0);
 	}
@@ -142,8 +136,7 @@ static bool lives(const struct standby *standby)
 	return recv(standby->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-/* The guard is told first: until it has set its kill timer, it cannot help if both of us are
- * stopped. */
+/* Tells the guard first: before it has set its kill timer, it cannot help if both are stopped. */
 static void let_go(struct standby *standby, const struct job *job)
 {
 	struct shared_state *shared = standby->shared;
@@ -154,7 +147,7 @@ static void let_go(struct standby *standby, const struct job *job)
 	shared->is_let_go = true;
 	(void)!send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	(void)!write(standby->start, "", 1); /* SIGPIPE is blocked; we see the guard end */
-	/* they may have been stopped, and the lease does not wait */
+	/* both may have been stopped, and the lease does not wait */
 	kill(standby->guard, SIGCONT);
 	if (shared->command)
 		kill(shared->command, SIGCONT);
@@ -163,19 +156,15 @@ static void let_go(struct standby *standby, const struct job *job)
 
 int standby_start(struct standby *standby, const struct job *job, struct error *err)
 {
-	standby_end(standby);
-	if (make(standby, job, true) < 0)
-		return fail(err, STATUS_OS, "cannot make a process to run %s in: %s", job->argv[0],
-			    strerror(errno));
+	const bool is_ready = standby->guard && standby->opened == job->client->connection.opened &&
+			      client_is_still(job->client) && lives(standby);
+
+	if (!is_ready) {
+		standby_end(standby);
+		if (make(standby, job, true) < 0)
+			return fail(err, STATUS_OS, "cannot make a process to run %s in: %s",
+				    job->shown, strerror(errno));
+	}
 	let_go(standby, job);
 	return 0;
-}
-
-bool standby_set_off(struct standby *standby, const struct job *job)
-{
-	if (!standby->guard || standby->opened != job->client->connection.opened ||
-	    !client_is_still(job->client) || !lives(standby))
-		return false;
-	let_go(standby, job);
-	return true;
 }

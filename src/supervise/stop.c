@@ -1,3 +1,4 @@
+/* Where there is no /proc, signals reach COMMAND only. */
 #include "supervise/stop.h"
 
 #include <signal.h>

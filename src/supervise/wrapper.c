@@ -1,3 +1,4 @@
+/* Passes signals on to the guard while COMMAND runs. Does the guard's work if it dies or hangs. */
 #include "supervise/wrapper.h"
 
 #include <errno.h>
@@ -11,16 +12,18 @@
 #include "cli/options.h"
 #include "lock/hold.h"
 #include "supervise/descendants.h"
+#include "supervise/ending.h"
 #include "supervise/proc_stat.h"
-#include "supervise/release_hold.h"
 #include "supervise/stop.h"
 
 /* How long the guard may be late before the wrapper does its work. */
 #define LATE_MS 30
 
-/* How often a guard that may warn only is continued after the lease, in case that it is stopped. */
+/* How often a guard that may warn only is continued after the lease, in case it is stopped. */
 #define NUDGE_MS 1000
 
+/* In the order in which they are served: only a guard that lives can pass signals on. The deadline
+ * goes before both, as the machine may have slept. */
 enum {
 	SLOT_GUARD,
 	SLOT_SIGNALS,
@@ -28,7 +31,6 @@ enum {
 	SLOTS,
 };
 
-/* The wrapper's side of a running COMMAND. */
 struct wrapper {
 	const struct job *job;
 	struct shared_state *shared;
@@ -41,21 +43,19 @@ struct wrapper {
 	int64_t nudge_ms; /* with --on-lost warn: not before */
 };
 
-/* The end of a guard, this one or one before, tells us so by SIGCONT. */
+/* SIGCONT is the exit signal of this guard, and of those before. */
 static bool is_end_of_guard(const struct signalfd_siginfo *info)
 {
 	return info->ssi_signo == SIGCONT && info->ssi_code >= CLD_EXITED &&
 	       info->ssi_code <= CLD_CONTINUED;
 }
 
-/* The terminal's signals reach COMMAND by themselves, since it is in our process group; but
- * when the terminal goes away, only the leader of the session hears of it. */
+/* The terminal's signals reach COMMAND by themselves, since it is in our process group. But when
+ * the terminal goes away, only the leader of the session gets SIGHUP. */
 static bool is_for_command(const struct wrapper *wrapper, const struct signalfd_siginfo *info)
 {
-	if (is_end_of_guard(info))
-		return false;
-	if (info->ssi_signo == SIGCHLD || (pid_t)info->ssi_pid == wrapper->guard ||
-	    signal_fd_ignores((int)info->ssi_signo) ||
+	if (is_end_of_guard(info) || info->ssi_signo == SIGCHLD ||
+	    (pid_t)info->ssi_pid == wrapper->guard || signal_fd_ignores((int)info->ssi_signo) ||
 	    signal_fd_has(wrapper->late, (int)info->ssi_signo))
 		return false;
 	if (info->ssi_code > 0 && !signal_fd_has(wrapper->early, (int)info->ssi_signo))
@@ -76,13 +76,13 @@ static void pass_on(struct wrapper *wrapper)
 	wrapper->early = wrapper->late = 0; /* they were among these */
 }
 
-/* The guard cannot do its work any more: all that COMMAND started ends now. A guard that was
- * stopped may go on meanwhile; then it knows by the phase that COMMAND did not end by itself, and
- * that the lock is not to be given back before all of it is gone. */
+/* The guard cannot do its work any more: we stop COMMAND and all that it started. A guard that was
+ * stopped may go on meanwhile. Then the phase tells it that COMMAND did not end by itself, and that
+ * the lock must not be given back before all of it is gone. */
 static void take_over(struct wrapper *wrapper, const char *why)
 {
-	int64_t latest = wrapper->shared->kill_ms;
-	int64_t after = clock_ms() + wrapper->job->kill_after_ms;
+	const int64_t latest_ms = wrapper->shared->kill_ms;
+	const int64_t kill_ms = earliest(clock_ms() + wrapper->job->kill_after_ms, latest_ms);
 	int phase = GUARD_HOLDING;
 
 	if (wrapper->takes_over)
@@ -92,28 +92,26 @@ static void take_over(struct wrapper *wrapper, const char *why)
 		return;
 	wrapper->takes_over = true;
 	message(wrapper->job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopping %s",
-		wrapper->job->lock->keys.name, why, wrapper->job->argv[0]);
+		wrapper->job->lock->keys.shown, why, wrapper->job->shown);
 	wrapper->stop = (struct stop){.spare = wrapper->guard};
-	stop_begin(&wrapper->stop, wrapper->job->options->signal, earliest(after, latest));
+	stop_begin(&wrapper->stop, wrapper->job->options->signal, kill_ms);
 }
 
-/* COMMAND is gone; the lock need not wait for its lease. */
+/* COMMAND is gone: the next waiter need not wait for the end of the lease. */
 static void give_back_for_guard(const struct wrapper *wrapper)
 {
 	struct client client;
 	struct hold hold = {.lock = wrapper->job->lock, .client = &client};
-	int64_t until = wrapper->shared->deadline_ms;
+	const int64_t deadline_ms = wrapper->shared->deadline_ms;
 
-	if (until <= clock_ms())
+	if (deadline_ms <= clock_ms())
 		return;
-	wrapper->job->lock->unused =
-		!wrapper->shared->ending.started || wrapper->shared->ending.exec_errno;
+	ending_put(&wrapper->shared->ending, wrapper->job->lock);
 	client_init(&client, wrapper->job->client->connection.server,
 		    wrapper->job->options->connect_timeout_ms);
 	client.strays = STRAYS_OF_HEIR;
-	if (until > clock_ms() + client.timeout_ms)
-		until = clock_ms() + client.timeout_ms;
-	release_hold(&hold, wrapper->job->messenger, until);
+	hold_release_and_tell(&hold, wrapper->job->messenger,
+			      earliest(deadline_ms, clock_ms() + client.timeout_ms));
 	client_close(&client);
 }
 
@@ -126,33 +124,35 @@ static void end_guard(struct wrapper *wrapper)
 	wrapper->guard = 0;
 }
 
-/* COMMAND has ended, and the guard died or hangs while it gave the lock back: COMMAND's status is
- * known, and what it left behind is left alone. */
+/* COMMAND has ended, and the guard died or hangs while it gave the lock back. COMMAND's status is
+ * known, and processes that it left behind are left alone. */
 static void finish_for_guard(struct wrapper *wrapper)
 {
 	end_guard(wrapper);
 	if (wrapper->shared->deadline_ms <= clock_ms())
 		message(wrapper->job->messenger, LOG_ERR,
-			"cannot release lock %s: its lease is over", wrapper->job->lock->keys.name);
+			"cannot release lock %s: its lease is over",
+			wrapper->job->lock->keys.shown);
 	give_back_for_guard(wrapper);
 	wrapper->shared->phase = GUARD_DONE;
 }
 
-/* COMMAND has ended while its guard was there, which hangs and has not seen it: nothing was lost,
- * and its status counts. A COMMAND that ended because of its guard's death would not be the guard's
- * child any more. */
+/* COMMAND has ended under a guard that hangs and has not seen it. Nothing was lost, and COMMAND's
+ * status counts: had the guard's death ended it, it would not be the guard's child any more. */
 static bool finish_unseen(struct wrapper *wrapper)
 {
 	const pid_t command = wrapper->shared->command;
 	struct proc_stat proc;
+	int status;
 
 	if (wrapper->shared->phase != GUARD_HOLDING || !command ||
 	    proc_stat_read(command, &proc) < 0 || proc.state != 'Z' ||
 	    proc.parent != wrapper->guard)
 		return false;
 	end_guard(wrapper);
-	if (waitpid(command, &wrapper->shared->ending.wait_status, 0) < 0)
+	if (waitpid(command, &status, 0) < 0)
 		return false;
+	ending_note(wrapper->shared, status);
 	finish_for_guard(wrapper);
 	return true;
 }
@@ -162,7 +162,7 @@ static bool is_done(const struct wrapper *wrapper)
 	return wrapper->shared->phase == GUARD_DONE;
 }
 
-static void mind_guard(struct wrapper *wrapper)
+static void hear_guard(struct wrapper *wrapper)
 {
 	unsigned char byte;
 	ssize_t length = recv(wrapper->fd, &byte, 1, MSG_DONTWAIT);
@@ -183,7 +183,7 @@ static bool warns_only(const struct wrapper *wrapper)
 	return wrapper->job->options->on_lost == ON_LOST_WARN;
 }
 
-/* When the wrapper looks whether the guard has done its work. */
+/* By then the guard must have done its work. */
 static int64_t check_ms(const struct wrapper *wrapper)
 {
 	if (wrapper->takes_over)
@@ -199,7 +199,7 @@ static int64_t check_ms(const struct wrapper *wrapper)
 	return wrapper->shared->stop_ms + LATE_MS;
 }
 
-static void mind_time(struct wrapper *wrapper)
+static void check_guard(struct wrapper *wrapper)
 {
 	if (is_done(wrapper) || clock_ms() < check_ms(wrapper))
 		return;
@@ -224,20 +224,16 @@ static void mind_time(struct wrapper *wrapper)
 static bool reap(struct wrapper *wrapper)
 {
 	pid_t pid;
+	int status;
 
-	while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
 		if (pid == wrapper->guard)
 			wrapper->guard = 0;
+		else if (pid == wrapper->shared->command)
+			ending_note(wrapper->shared, status);
 	int left = descendants_signal(0, wrapper->guard);
 
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG | __WALL) < 0);
-}
-
-static void end_takeover(struct wrapper *wrapper)
-{
-	wrapper->shared->ending.lost = true;
-	end_guard(wrapper);
-	give_back_for_guard(wrapper);
 }
 
 static int watch(struct wrapper *wrapper, struct error *err)
@@ -249,15 +245,17 @@ static int watch(struct wrapper *wrapper, struct error *err)
 
 	while (!is_done(wrapper)) {
 		if (wrapper->takes_over && reap(wrapper)) {
-			end_takeover(wrapper);
+			wrapper->shared->ending.lost = true;
+			end_guard(wrapper);
+			give_back_for_guard(wrapper);
 			return 0;
 		}
 		slots[SLOT_GUARD].fd = wrapper->fd;
 		if (deadline_poll(wrapper->job->loop, slots, SLOTS, check_ms(wrapper), err) < 0)
 			return -1;
-		mind_time(wrapper);
+		check_guard(wrapper);
 		if (slots[SLOT_GUARD].revents && wrapper->fd >= 0)
-			mind_guard(wrapper);
+			hear_guard(wrapper);
 		if (slots[SLOT_SIGNALS].revents)
 			pass_on(wrapper);
 	}
@@ -267,7 +265,7 @@ static int watch(struct wrapper *wrapper, struct error *err)
 int wrapper_run(const struct job *job, struct standby *standby, struct ending *ending,
 		struct error *err)
 {
-	if (!standby_set_off(standby, job) && standby_start(standby, job, err) < 0) {
+	if (standby_start(standby, job, err) < 0) {
 		hold_give_up(job->lock, job->client);
 		return -1;
 	}
@@ -290,6 +288,6 @@ int wrapper_run(const struct job *job, struct standby *standby, struct ending *e
 	ending->lost |= wrapper.takes_over;
 	if (!ending->started && !ending->exec_errno && !ending->lost)
 		return fail(err, STATUS_OS, "cannot start %s: its guard could not watch it",
-			    job->argv[0]);
+			    job->shown);
 	return 0;
 }

@@ -1,4 +1,5 @@
-# The benchmarks run and find something. How fast anything is, they show where nothing else runs.
+# The benchmarks run and measure something. The figures themselves count only on a machine that does
+# nothing else.
 
 load ../lib/helpers
 
@@ -7,12 +8,12 @@ setup() {
 	export RESULTS=$BATS_TEST_TMPDIR/results
 }
 
-# values MEASURE WHO: how many it has
+# values MEASURE TOOL: prints how many values of this measure the tool has
 values() {
 	awk -F , -v measure="$1" -v who="$2" '$1 == measure && $3 == who' "$RESULTS/samples.csv" | wc -l
 }
 
-@test 'bench measures fairlock and flock in every way, and says what is met' {
+@test 'bench measures fairlock and flock in every way, and says which bars are met' {
 	local measure relay bars
 
 	run -0 --separate-stderr "$TESTS_DIR/bench/run" --quick --peers flock,fairlock 2
@@ -39,7 +40,7 @@ values() {
 	run -0 python3 -c 'import sys, xml.dom.minidom as dom; dom.parse(sys.argv[1])' "$RESULTS/plot.svg"
 }
 
-@test 'bench names a peer that is not here' {
+@test 'bench names a peer that is not installed, and measures the others' {
 	local program
 
 	mkdir bin
@@ -52,7 +53,7 @@ values() {
 	assert_line --regexp '^[|] fairlock +[|] 0 '
 }
 
-@test 'a benchmark that is killed leaves nothing running' {
+@test 'bench leaves no process running when it is killed' {
 	export TMPDIR=$BATS_TEST_TMPDIR
 	background "$TESTS_DIR/bench/run" --only e --peers fairlock 1
 	wait_until pgrep -f "fairlock wrap .*$TMPDIR/"

@@ -59,7 +59,7 @@ def our_pair(sha, number):
     channel = CHANNEL.replace(NAME, name)
     return [encoded("EVALSHA", sha["acquire"], 5, *keys, channel, me, me, "w", 30000, "wait", "", 0, "",
                     "host\t1\tuser\tcommand", ""),
-            encoded("EVALSHA", sha["release"], 5, *keys, channel, me, me, "own", "", 0, "")]
+            encoded("EVALSHA", sha["release"], 5, *keys, channel, me, me, "own", "", 0, "", 0, "0", "exit")]
 
 
 def load_redis_py(peer):

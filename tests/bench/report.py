@@ -132,7 +132,7 @@ def verdicts(bench):
 
 
 def summary(bench):
-    """A line for each tool, for the project's README."""
+    """A line for each tool, for RESULTS.md."""
     most, dead = bench.waiters[-1], bench.dead
     columns = {"lock, `true`, unlock: ms": ("a uncontended", "whole"),
                f"hand-over, {most} waiters: ms": ("b hand-over", most),

@@ -1,14 +1,14 @@
 # fairlock acquire, its keeper, renew and release.
 load ../lib/helpers
-
-setup_file() { start_server; }
-setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
+load ../lib/one_server
 
 held() { "$FAIRLOCK" status -q "$1"; }
-is_free() { ! held "$1"; }
 no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*")" ]; }
 
-@test "acquire prints the owner id, and nothing else, and leaves the lock held" {
+# keeper_of OWNED: prints the process id of the keeper that `acquire OWNED` has left behind
+keeper_of() { pgrep -f -- "acquire $1"; }
+
+@test "acquire prints the owner id and nothing else, and the lock stays held" {
 	run -0 "$FAIRLOCK" acquire -l 2m job
 	assert_output --regexp '^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:[0-9]+$'
 	[ "$(cli HGET job "$output")" = 1 ]
@@ -21,7 +21,7 @@ no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"
 	assert_output '"a ""job""",true,true,true'
 }
 
-@test "release gives the lock back, once" {
+@test "release gives the lock back, and a second release ends with 76" {
 	local owner
 	owner=$("$FAIRLOCK" acquire job)
 	run -0 "$FAIRLOCK" release --owner "$owner" job
@@ -34,10 +34,10 @@ no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"
 
 @test "release without an owner is a usage error" {
 	run -64 "$FAIRLOCK" release job
-	assert_line 'fairlock: cannot release lock job: say who you are: --owner ID, as acquire printed it'
+	assert_line --partial 'say which owner you are'
 }
 
-@test "release of what somebody else holds is refused, and leaves it alone" {
+@test "release refuses to give back the lock of another owner, which keeps it" {
 	local owner
 	owner=$("$FAIRLOCK" acquire job)
 	run -76 "$FAIRLOCK" release --owner 00000000-0000-4000-8000-000000000000:1 job
@@ -45,13 +45,13 @@ no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"
 	[ "$(cli HGET job "$owner")" = 1 ]
 }
 
-@test "an owner id that is none is a usage error" {
+@test "a malformed owner id is a usage error of release, renew and acquire" {
 	run -64 "$FAIRLOCK" release --owner 'no owner' job
 	run -64 "$FAIRLOCK" renew --owner '' job
 	run -64 "$FAIRLOCK" acquire --owner 'a b' job
 }
 
-@test "renew gives a fresh lease, never a shorter one, by default the one it was taken with" {
+@test "renew extends the lease, by default to that of acquire, and never shortens it" {
 	local owner
 	owner=$("$FAIRLOCK" acquire -l 2m job)
 	cli PEXPIRE job 30000 >/dev/null
@@ -63,12 +63,12 @@ no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"
 	[ "$(cli PTTL job)" -gt 180000 ]
 }
 
-@test "renew of what one does not hold ends with 76" {
+@test "renew ends with 76 if the owner does not hold the lock" {
 	run -76 "$FAIRLOCK" renew --owner 00000000-0000-4000-8000-000000000000:1 job
 	[ "$(cli EXISTS job)" = 0 ]
 }
 
-@test "acquire as the owner who holds goes in again; each release takes one back" {
+@test "acquire with the holder's owner id adds a hold, and each release takes one away" {
 	local owner
 	owner=$("$FAIRLOCK" acquire job)
 	run -0 "$FAIRLOCK" acquire --owner "$owner" job
@@ -80,7 +80,7 @@ no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"
 	is_free job
 }
 
-@test "inside wrap, release gives back what acquire took, never wrap's own hold" {
+@test "inside wrap, release gives back an inner acquire's hold, and refuses to give back wrap's own" {
 	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap job sh -c '
 		owner=$("$FAIRLOCK" acquire job)
@@ -91,7 +91,7 @@ no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"
 	assert_output $'fairlock: cannot release lock job: wrap holds it until its command ends\n76\nheld'
 }
 
-@test "release --force --token breaks only the hold with this token" {
+@test "release --force --token N breaks the lock only if its token is N" {
 	local token
 	token=$("$FAIRLOCK" acquire --json job | jq .token)
 	run -76 "$FAIRLOCK" release --force --token $((token - 1)) job
@@ -100,7 +100,7 @@ no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"
 	is_free job
 }
 
-@test "a full standard output ends with 71, and the lock is given back" {
+@test "acquire gives the lock back and ends with 71 if standard output is full" {
 	# shellcheck disable=SC2016
 	run -71 sh -c '"$FAIRLOCK" acquire job >/dev/full'
 	assert_output --regexp '^fairlock: cannot write the owner id: [^:]*$'
@@ -108,7 +108,7 @@ no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"
 	nothing_left
 }
 
-@test "--while-pid returns at once in a command substitution, and keeps the lock renewed" {
+@test "acquire --while-pid returns at once in a command substitution, and its keeper renews the lease until the process ends" {
 	sleep 600 3>&- 4>&- &
 	local pid=$! owner
 	owner=$(timeout 20 "$FAIRLOCK" acquire -l 4s --while-pid "$pid" job)
@@ -121,13 +121,13 @@ no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"
 	nothing_left
 }
 
-@test "the keeper holds no descriptor, terminal or folder that it inherited" {
-	sleep 600 3>&- 4>&- &
+@test "the keeper lets go of the descriptors, terminal and working folder that it inherited" {
+	background sleep 600
 	local pid=$! owner keeper
 	exec 9<"$TESTS_DIR/lib/helpers.bash"
 	owner=$("$FAIRLOCK" acquire --while-pid "$pid" job)
 	exec 9<&-
-	keeper=$(pgrep -f -- "acquire --while-pid $pid job")
+	keeper=$(keeper_of "--while-pid $pid job")
 	[ "$(readlink "/proc/$keeper/cwd")" = / ]
 	[ "$(ps -o sid= -p "$keeper" | tr -d ' ')" = "$keeper" ]
 	run -0 readlink "/proc/$keeper/fd/0" "/proc/$keeper/fd/1" "/proc/$keeper/fd/2"
@@ -138,33 +138,34 @@ no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"
 	wait_until ended "$keeper"
 }
 
-@test "the keeper ends when the lock is released, and when it is broken" {
+@test "the keeper ends when the lock is released or broken" {
 	sleep 600 3>&- 4>&- &
-	local pid=$! owner keeper # which renews after a minute: until then it must be told
+	# The keeper renews after a minute. It can notice earlier only because the server tells it.
+	local pid=$! owner keeper
 	owner=$("$FAIRLOCK" acquire -l 3m --while-pid "$pid" job)
-	keeper=$(pgrep -f -- "acquire -l 3m --while-pid $pid job")
+	keeper=$(keeper_of "-l 3m --while-pid $pid job")
 	"$FAIRLOCK" release --owner "$owner" job
 	wait_until ended "$keeper"
 	owner=$("$FAIRLOCK" acquire -l 3m --while-pid "$pid" job)
-	keeper=$(pgrep -f -- "acquire -l 3m --while-pid $pid job")
+	keeper=$(keeper_of "-l 3m --while-pid $pid job")
 	"$FAIRLOCK" release -q --force job
 	wait_until ended "$keeper"
 	is_free job
 	kill "$pid"
 }
 
-@test "a keeper that gets a signal gives the lock back" {
+@test "the keeper gives the lock back and ends on SIGTERM" {
 	sleep 600 3>&- 4>&- &
 	local pid=$! keeper
 	"$FAIRLOCK" acquire --while-pid "$pid" job >/dev/null
-	keeper=$(pgrep -f -- "acquire --while-pid $pid job")
+	keeper=$(keeper_of "--while-pid $pid job")
 	kill -TERM "$keeper"
 	wait_until ended "$keeper"
 	is_free job
 	kill "$pid"
 }
 
-@test "--while-pid: what is sent to the caller's process group when acquire has returned does not reach the keeper" {
+@test "a signal to the caller's process group does not reach the keeper once acquire has returned" {
 	local pid
 
 	background sleep 600
@@ -173,14 +174,14 @@ no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"
 		# shellcheck disable=SC2016
 		setsid --wait sh -c '"$FAIRLOCK" acquire --while-pid "$1" "job$2" >id; trap "" HUP; kill -HUP 0' - "$pid" "$i"
 	done
-	# each would have given its lock back by then
+	# a keeper that got the signal would have given its lock back by then
 	sleep 0.5
 	[ "$(cli --raw KEYS 'job*' | wc -l)" = 200 ]
 	kill "$pid"
 	wait_until no_locks
 }
 
-@test "--while-pid: what is sent to acquire's process group while the keeper is still in it is not for the keeper" {
+@test "a signal to acquire's process group does not end the keeper, even while the keeper is still in that group" {
 	local acquire keeper
 
 	background sleep 600
@@ -190,33 +191,125 @@ no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*"
 	kill -HUP "$acquire" "$keeper"
 	wait_until test -s id
 	wait_until has_left "$keeper"
-	sleep 0.5 # it would have given the lock back by then
+	sleep 0.5 # a keeper that took the signal would have given the lock back by then
 	held job
 }
 
-# has_keeper TRACER: acquire, and its keeper
+# has_keeper TRACER: succeeds if acquire has its keeper; sets acquire and keeper
 has_keeper() { acquire=$(pgrep -P "$1") && keeper=$(pgrep -P "$acquire"); }
 has_left() { [ "$(ps -o sid= -p "$1" | tr -d ' ')" = "$1" ]; }
 
 no_locks() { [ -z "$(cli --raw KEYS 'job*')" ]; }
 
-@test "--while-pid: stdout takes nothing: 71, and neither lock nor keeper stays" {
+@test "acquire --while-pid ends with 71 if standard output is full, and leaves neither lock nor keeper" {
 	background sleep 600
 	run -71 sh -c '"$FAIRLOCK" acquire --while-pid "$1" job >/dev/full' - $!
 	assert_output --partial 'cannot write the owner id'
 	run -1 held job
-	run pgrep -f -- "acquire --while-pid $! job"
+	run keeper_of "--while-pid $! job"
 	assert_output ''
 }
 
-@test "--while-pid: SIGTERM to the keeper itself has it give the lock back" {
+@test "the keeper gives the lock back and ends on SIGHUP and SIGINT" {
+	local pid keeper signal
+
 	background sleep 600
-	"$FAIRLOCK" acquire --while-pid $! job >/dev/null
-	kill "$(pgrep -f -- "acquire --while-pid $! job")"
-	wait_until is_free job
+	pid=$!
+	for signal in HUP INT; do
+		# A test that runs in the background has SIGINT ignored, and so had the keeper.
+		env --default-signal=INT "$FAIRLOCK" acquire --while-pid "$pid" job >/dev/null
+		keeper=$(keeper_of "--while-pid $pid job")
+		kill -s "$signal" "$keeper"
+		wait_until ended "$keeper"
+		is_free job
+	done
 }
 
-@test "--while-pid of a process that is not there, or has ended, is a usage error" {
+@test "acquire --while-pid shows the process that it is for: its pid and command" {
+	local pid
+
+	background sleep 600
+	pid=$!
+	wait_until grep -qx sleep "/proc/$pid/comm"
+	"$FAIRLOCK" acquire --while-pid "$pid" job >/dev/null
+	run -0 "$FAIRLOCK" status --json job
+	assert_equal "$(jq -r '.locks[0] | "\(.pid) \(.command)"' <<<"$output")" "$pid sleep 600"
+	run -0 "$FAIRLOCK" log --json job
+	assert_equal "$(jq -r '.log[0] | "\(.pid) \(.command)"' <<<"$output")" "$pid sleep 600"
+	background "$FAIRLOCK" acquire --while-pid "$pid" job
+	wait_until in_queue job 1
+	run -0 "$FAIRLOCK" queue --json job
+	assert_equal "$(jq -r '.queue[0] | "\(.pid) \(.command)"' <<<"$output")" "$pid sleep 600"
+}
+
+@test "acquire --while-pid with --reason shows the first word of the command of the process only" {
+	background sleep 600
+	wait_until grep -qx sleep "/proc/$!/comm"
+	"$FAIRLOCK" acquire --while-pid $! --reason 'by hand' job >/dev/null
+	assert_equal "$(cli HGET 'fairlock:{job}' by | cut -f 2,4-)" "$!"$'\tsleep\tby hand'
+}
+
+# ---- FAIRLOCK_OWNER ----
+
+@test "with FAIRLOCK_OWNER renew and release act as this owner, and wrap and acquire go into its lock" {
+	FAIRLOCK_OWNER=$("$FAIRLOCK" acquire job)
+	export FAIRLOCK_OWNER
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap -n job sh -c 'echo "$FAIRLOCK_OWNER"'
+	assert_output "$FAIRLOCK_OWNER"
+	run -0 "$FAIRLOCK" acquire -n job
+	assert_output "$FAIRLOCK_OWNER"
+	run -0 "$FAIRLOCK" renew -l 5m job
+	[ "$(cli PTTL job)" -gt 60000 ]
+	run -0 "$FAIRLOCK" release job
+	run -0 "$FAIRLOCK" release job
+	is_free job
+}
+
+@test "FAIRLOCK_OWNER goes along into the locks that wrap takes inside" {
+	FAIRLOCK_OWNER=$("$FAIRLOCK" acquire job)
+	export FAIRLOCK_OWNER
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap other sh -c '"$FAIRLOCK" wrap -n job echo in && "$FAIRLOCK" release job'
+	assert_output in
+	is_free job
+}
+
+@test "a FAIRLOCK_OWNER that does not hold NAME opens nothing, and a new owner waits for it" {
+	FAIRLOCK_OWNER=$("$FAIRLOCK" acquire other)
+	export FAIRLOCK_OWNER
+	hold job
+	run -75 "$FAIRLOCK" wrap -n job true
+	run -75 "$FAIRLOCK" acquire -n job
+	run -76 "$FAIRLOCK" renew job
+	run -76 "$FAIRLOCK" release job
+	"$FAIRLOCK" release other
+	run -0 "$FAIRLOCK" acquire other
+	[ "$output" != "$FAIRLOCK_OWNER" ]
+}
+
+@test "FAIRLOCK_OWNER does not limit release --force, and no variable or key stands for --owner or --token" {
+	hold job
+	FAIRLOCK_OWNER=$("$FAIRLOCK" acquire other) FAIRLOCK_TOKEN=1 run -0 "$FAIRLOCK" release --force job
+	assert_output --partial 'lock job was held by sleep 600'
+	FAIRLOCK_TOKEN=1 run -0 "$FAIRLOCK" release --force other
+	for key in owner token; do
+		echo "$key = 1" >conf
+		run -78 "$FAIRLOCK" release --config conf --force job
+	done
+}
+
+@test "renew and release without any owner are mistakes in usage" {
+	"$FAIRLOCK" acquire job >/dev/null
+	for verb in renew release; do
+		for FAIRLOCK_OWNER in '' 'no owner' nobody; do
+			FAIRLOCK_OWNER=$FAIRLOCK_OWNER run -64 "$FAIRLOCK" "$verb" job
+			assert_line --index 0 "fairlock: cannot $verb lock job: say which owner you are: --owner ID, as acquire printed it"
+		done
+	done
+}
+
+@test "acquire --while-pid of a process that does not exist or is a zombie is a usage error" {
 	run -64 "$FAIRLOCK" acquire --while-pid 4194304 job
 	assert_line --partial 'there is no such process'
 	sh -c 'sleep 0 & exec sleep 600' 3>&- 4>&- &
@@ -230,28 +323,27 @@ no_locks() { [ -z "$(cli --raw KEYS 'job*')" ]; }
 
 has_zombie() { [ "$(ps -o stat= --ppid "$1" | cut -c1)" = Z ]; }
 
-@test "--while-pid: when the process ends while acquire waits, it ends with 75" {
+@test "acquire --while-pid leaves the queue and ends with 75 if the process ends while it waits" {
 	hold job
 	sleep 600 3>&- 4>&- &
 	local pid=$!
 	background "$FAIRLOCK" acquire --while-pid "$pid" job 2>said
-	local waiter=$! status=0
+	local waiter=$!
 	wait_until in_queue job 1
 	kill "$pid"
-	wait "$waiter" || status=$?
-	[ "$status" = 75 ]
+	ends_with 75 "$waiter"
 	grep -q 'the process that it was for has ended' said
 	in_queue job 0
 }
 
-@test "one-shot acquire may be busy: -n and -E as in wrap" {
+@test "acquire -n ends with 75 if the lock is busy, or with the status that -E gives" {
 	hold job
 	run -75 "$FAIRLOCK" acquire -n job
 	run -3 "$FAIRLOCK" acquire -q -n -E 3 job
 	refute_output
 }
 
-@test "a shell function around acquire and release excludes others" {
+@test "scripts that acquire and release the same lock exclude each other" {
 	cat >script <<'END'
 owner=$("$FAIRLOCK" acquire --while-pid $$ job) || exit
 n=$(cat n); sleep 0.05; echo $((n + 1)) >n

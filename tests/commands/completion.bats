@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Completion in bash, zsh and fish, through the shims, and what the shims ask.
+# Completion: what fairlock offers, and what bash, zsh and fish make of it through their shims.
 
 load ../lib/helpers
 
@@ -18,7 +18,7 @@ setup() {
 	touch "$HOME/settings.one" "$HOME/settings.two"
 }
 
-# ask WORD...: the words of the answers, without what they mean
+# ask WORD...: sets $output to the words that fairlock offers, without their descriptions
 ask() {
 	run "$FAIRLOCK" --complete "$@"
 	assert_success
@@ -26,21 +26,21 @@ ask() {
 	output=$(cut -f1 <<<"$output")
 }
 
-# in_bash LINE WORD...: see complete.bash
+# in_bash LINE WORD...: sets $output to the words that bash offers; see complete.bash
 in_bash() {
 	run --separate-stderr bash "$TESTS_DIR/lib/complete.bash" "$SHIMS" "$@"
 	# shellcheck disable=SC2154
 	assert_equal "$stderr" ''
 }
 
-# in_zsh LINE: the offers in sorted order, and what the line is then
+# in_zsh LINE: sets $output to the sorted words that zsh offers, and to the completed line
 in_zsh() {
 	command -v zsh >/dev/null || skip 'no zsh here'
 	run timeout 60 zsh -f "$TESTS_DIR/lib/complete.zsh" "$SHIMS" "$1"
 	assert_success
 }
 
-# in_fish LINE
+# in_fish LINE: sets $output to the words that fish offers
 in_fish() {
 	command -v fish >/dev/null || skip 'no fish here'
 	# shellcheck disable=SC2016
@@ -61,9 +61,9 @@ status
 version
 wrap'
 
-# The program
+# ---- The program ----
 
-@test "the commands are offered, with the options of all commands on a dash" {
+@test "completion offers the commands, and behind a dash the options of all commands" {
 	ask ''
 	assert_equal "$(sort <<<"$output")" "$commands"
 	ask --ver
@@ -74,7 +74,7 @@ wrap'
 	assert_equal "$output" "$shown"
 }
 
-@test "the command and its options are offered behind options that stand before it" {
+@test "completion offers the command and its options behind options that stand before it" {
 	ask -v ''
 	assert_equal "$(sort <<<"$output")" "$commands"
 	ask -v --url unix:/nowhere wrap --on-l
@@ -89,19 +89,19 @@ wrap'
 	assert_output $'\tcommand 4'
 }
 
-@test "help offers the commands" {
+@test "completion offers the commands behind help" {
 	ask help ''
 	assert_equal "$(sort <<<"$output")" "$commands"
 	ask help wr
 	assert_output wrap
 }
 
-@test "an offer tells behind a tab what it means" {
+@test "completion prints each offer with a tab and a description" {
 	run "$FAIRLOCK" --complete wrap --on-l
 	assert_output --regexp $'^--on-lost\tkill\\|warn: .+'
 }
 
-@test "each option that the help of a command shows is offered, and no other" {
+@test "completion offers exactly the options that a command's --help shows" {
 	for command in wrap acquire renew release status queue log; do
 		ask "$command" -
 		output=$(sort <<<"$output")
@@ -110,14 +110,14 @@ wrap'
 	done
 }
 
-@test "options are offered behind NAME, and none behind --" {
+@test "completion offers options behind NAME, and none behind --" {
 	ask acquire x --no
 	assert_output --no-wait
 	ask acquire -- --no
 	assert_output ''
 }
 
-@test "the value of an option is offered in the next word, behind = and behind its letter" {
+@test "completion offers an option's values in the next word, behind = and behind the option's letter" {
 	ask wrap --on-lost ''
 	assert_output $'kill\nwarn'
 	ask wrap --on-lost=w
@@ -130,14 +130,14 @@ wrap'
 	assert_output SIGTERM
 }
 
-@test "for a value that nobody can guess nothing is offered" {
+@test "completion offers nothing for a value that it cannot guess" {
 	ask wrap --wait ''
 	assert_output ''
 	ask acquire --max-queue ''
 	assert_output ''
 }
 
-@test "columns are offered, also behind others, behind a plus, and in small letters" {
+@test "completion offers columns, also behind others, behind a plus, and in small letters" {
 	ask status -o S
 	assert_output STATE
 	ask status -o st
@@ -154,7 +154,7 @@ wrap'
 	assert_output $'STATE\tfree or held'
 }
 
-@test "--owner offers the holder of the lock on the line, else all holders" {
+@test "completion offers for --owner the holder of the lock on the line, else all holders" {
 	local holder other
 	holder=$("$FAIRLOCK" status --noheadings -o OWNER nightly:backup)
 	other=$("$FAIRLOCK" status --noheadings -o OWNER 'two words')
@@ -172,7 +172,7 @@ wrap'
 	assert_output ''
 }
 
-@test "--remove offers the waiters of the lock on the line" {
+@test "completion offers for --remove the waiters of the lock on the line" {
 	local waiter
 	background "$FAIRLOCK" acquire nightly:backup
 	wait_until in_queue nightly:backup 1
@@ -186,7 +186,7 @@ wrap'
 	"$FAIRLOCK" queue --remove "$waiter" nightly:backup
 }
 
-@test "files and commands are left to the shell" {
+@test "completion leaves files and commands to the shell" {
 	run "$FAIRLOCK" --complete wrap --config /etc/
 	assert_output $'\tfiles 0'
 	run "$FAIRLOCK" --complete wrap --config=/etc/
@@ -199,7 +199,7 @@ wrap'
 	assert_output ''
 }
 
-@test "names of locks are offered where a NAME may stand" {
+@test "completion offers the names of locks where a NAME may stand" {
 	offering nightly:backup ask wrap ''
 	assert_output $'nightly:backup\ntwo words'
 	offering nightly:backup ask release --force n
@@ -210,7 +210,7 @@ wrap'
 	assert_output ''
 }
 
-@test "names come from the server that the line itself names" {
+@test "completion takes names of locks from the server that the command line gives" {
 	ask status --url "unix:$BATS_TEST_TMPDIR/nowhere" ''
 	assert_output ''
 	FAIRLOCK_URL=unix:/nowhere ask status --url "unix:$SERVER_SOCKET" n
@@ -219,7 +219,7 @@ wrap'
 	assert_output nightly:backup
 }
 
-@test "mistakes are passed over in silence" {
+@test "completion passes over mistakes in the command line, without a message" {
 	for words in 'lock x' 'wrap --bogus x' 'wrap -w nonsense --o' 'status --url http://x n'; do
 		# shellcheck disable=SC2086
 		run --separate-stderr "$FAIRLOCK" --complete $words
@@ -228,7 +228,7 @@ wrap'
 	done
 }
 
-# The shells
+# ---- The shells ----
 
 @test "bash offers commands, options and values" {
 	in_bash 'fairlock ' fairlock ''

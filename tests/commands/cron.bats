@@ -1,51 +1,39 @@
 #!/usr/bin/env bats
-# What cron jobs need of wrap: limits in time, once per period, and silence.
+# The options of wrap that cron jobs need: --max-hold, --jitter, --min-hold and --once-per.
 load ../lib/helpers
+load ../lib/one_server
 
-setup_file() { start_server; }
-setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
-
-# A COMMAND that says who it is and stays.
+# A COMMAND that writes its process id into `pid`, and stays.
 # shellcheck disable=SC2016
 STAY='echo $$ >pid; exec sleep 600'
 
-gone() { [ "$(cli EXISTS "$1")" = 0 ]; }
+# ---- --max-hold ----
 
-# ends_with STATUS PID
-ends_with() {
-	local status=0
-
-	wait "$2" || status=$?
-	assert_equal "$status" "$1"
-}
-
-# A limit in time
-
-@test "--max-hold stops COMMAND, gives the lock back and says so, with status 124" {
+@test "wrap --max-hold stops COMMAND, gives the lock back, says so and ends with 124" {
 	run -124 "$FAIRLOCK" wrap --max-hold 2s job -- sh -c "$STAY"
 	assert_output 'fairlock: lock job was held for 2s, as long as --max-hold allows; stopping sh'
 	ended "$(<pid)"
-	gone job
+	is_free job
 }
 
-@test "--max-hold: who ends in time keeps its status, and nothing is said" {
+@test "wrap --max-hold keeps the status of a COMMAND that ends in time, and prints nothing" {
 	run -3 "$FAIRLOCK" wrap --max-hold 1m job -- sh -c 'exit 3'
 	refute_output
 }
 
-@test "--max-hold: what COMMAND makes of the signal does not count" {
+@test "wrap --max-hold ends with 124 even if COMMAND exits with 0 on the signal" {
 	run -124 "$FAIRLOCK" wrap --max-hold 2s job -- sh -c 'trap "echo told; exit 0" TERM; while :; do sleep 0.05; done'
 	assert_line told
 }
 
-@test "--max-hold: who ignores the signal is killed after --kill-after, with all that it started" {
+@test "wrap --max-hold kills a COMMAND that ignores the signal, and its descendants, after --kill-after" {
 	run -124 "$FAIRLOCK" wrap --max-hold 2s -k 200ms job -- \
 		sh -c 'trap "" TERM; setsid sleep 600 & echo $! >child; while :; do sleep 600; done'
 	ended "$(<child)"
-	gone job
+	is_free job
 }
 
-@test "--max-hold: a guard that is held up for a moment at the end of --kill-after goes on, while the lease lasts" {
+@test "a guard that is stopped past --kill-after, but not past the lease, still gives the lock back and ends with 124" {
 	local guard
 
 	background "$FAIRLOCK" wrap --max-hold 1s -k 1s -l 1m job -- \
@@ -56,15 +44,15 @@ ends_with() {
 	sleep 1.5 # SIGKILL is due half a second ago
 	kill -CONT "$guard"
 	ends_with 124 $!
-	gone job
+	is_free job
 }
 
-@test "--max-hold: the first signal is that of --signal" {
+@test "wrap --max-hold sends the signal of --signal first" {
 	run -124 "$FAIRLOCK" wrap --max-hold 2s -s USR1 job -- sh -c 'trap "echo USR1; exit 0" USR1; while :; do sleep 0.05; done'
 	assert_line USR1
 }
 
-@test "--max-hold: the next in the queue has the lock when COMMAND is gone" {
+@test "wrap --max-hold passes the lock to the next waiter when COMMAND has ended" {
 	background "$FAIRLOCK" wrap --max-hold 1s job -- sh -c "$STAY" 2>said
 	wait_until test -s pid
 	# shellcheck disable=SC2016
@@ -72,7 +60,7 @@ ends_with() {
 	assert_output mine
 }
 
-@test "--max-hold: a COMMAND that is stopped is continued for its end" {
+@test "wrap --max-hold continues a stopped COMMAND, so that it can end" {
 	background "$FAIRLOCK" wrap --max-hold 2s job -- sh -c "$STAY" 2>said
 	wait_until test -s pid
 	kill -STOP "$(<pid)"
@@ -80,7 +68,7 @@ ends_with() {
 	ended "$(<pid)"
 }
 
-@test "--max-hold also when the server is away" {
+@test "wrap --max-hold stops COMMAND in time even if the server is away" {
 	unset SERVER_DIR
 	start_server # of this test alone
 	background "$FAIRLOCK" wrap --max-hold 2s -l 1m job -- sh -c "$STAY" 2>said
@@ -90,22 +78,22 @@ ends_with() {
 	ends_with 124 "$wrapper"
 	ended "$(<pid)"
 	grep -q 'as long as --max-hold allows; stopping sh' said
-	grep -q 'cannot' said # giving it back did not work
+	grep -q 'cannot' said # the guard could not give the lock back
 }
 
-@test "--max-hold of nothing is a mistake" {
+@test "wrap refuses --max-hold 0 as a usage error" {
 	run -64 "$FAIRLOCK" wrap --max-hold 0 job true
 	assert_line "fairlock: cannot use option '--max-hold': '0' is not a duration over 0"
 }
 
-# Spreading
+# ---- --jitter ----
 
-# What --verbose says about the waiting, in ms.
+# jitter DUR: prints for how many ms a wrap with this --jitter waits
 jitter() {
 	"$FAIRLOCK" wrap -v --jitter "$1" job true 2>&1 | sed -nE 's/.* asking in ([0-9]+) ms$/\1/p'
 }
 
-@test "--jitter waits a random time up to so long, and no two the same" {
+@test "wrap --jitter DUR waits a random time of at most DUR, which differs from run to run" {
 	local begun=${EPOCHREALTIME//[.,]/} waited=0 times=()
 
 	while [ ${#times[@]} -lt 8 ]; do
@@ -117,20 +105,20 @@ jitter() {
 	[ "$(printf '%s\n' "${times[@]}" | sort -u | wc -l)" -gt 1 ]
 }
 
-@test "--jitter: a signal ends the wait, and COMMAND does not run" {
+@test "a signal ends the wait of wrap --jitter, and COMMAND does not run" {
 	local waiter
 
-	# whoever draws less than some seconds is too lucky for this test: once in 10,000 times
+	# this test fails if the random time is less than some seconds: once in 10,000 runs
 	background "$FAIRLOCK" wrap -v --jitter 1d job touch ran 2>said
 	waiter=$!
 	wait_until grep -q 'asking in' said
 	kill -TERM "$waiter"
 	ends_with 143 "$waiter"
 	[ ! -e ran ]
-	gone job
+	is_free job
 }
 
-@test "--jitter is not part of --wait" {
+@test "wrap does not count the time of --jitter as part of --wait" {
 	hold job
 	background "$FAIRLOCK" wrap -v --jitter 300ms -w 1s job true 2>said
 	local waiter=$!
@@ -140,9 +128,9 @@ jitter() {
 	kill "$HOLDER"
 }
 
-# A least time
+# ---- --min-hold ----
 
-@test "--min-hold: wrap ends with COMMAND and its status, and the lock stays held for the rest" {
+@test "wrap --min-hold ends with COMMAND and its status, and the lock stays held for the rest of the time" {
 	local begun=$SECONDS
 
 	run -3 "$FAIRLOCK" wrap --min-hold 1m -l 5s job sh -c 'exit 3'
@@ -154,35 +142,35 @@ jitter() {
 	run -75 "$FAIRLOCK" wrap -n job true
 }
 
-@test "--min-hold: whoever waits gets the lock when it ends" {
+@test "a new waiter gets the lock when --min-hold is over, and not later" {
 	local begun
 
 	"$FAIRLOCK" wrap --min-hold 2s -l 1m job true
 	begun=$(cli HGET 'fairlock:{job}' since)
 	run -0 "$FAIRLOCK" wrap -w 20s job true
-	# by the server's clock: the grants lie apart, but not as far as the lease
+	# by the server's clock, the time between the grants is --min-hold, and not the lease
 	[ $(($(cli HGET 'fairlock:{job}' token) - begun)) -ge 2000 ]
 	[ $(($(cli HGET 'fairlock:{job}' token) - begun)) -lt 20000 ]
 }
 
-@test "--min-hold: a waiter that was there before is woken at its end, not at that of the lease" {
+@test "a waiter that queued before COMMAND ended gets the lock when --min-hold is over, and not later" {
 	background "$FAIRLOCK" wrap --min-hold 2s -l 1m job sh -c 'until test -e go; do sleep 0.02; done'
 	wait_until "$FAIRLOCK" status -q job
 	background "$FAIRLOCK" wrap job touch ran
 	wait_until in_queue job 1
 	touch go
-	wait_until test -e ran # within 20 s
+	wait_until test -e ran # within 20 s, and the lease is 1 m
 }
 
-@test "--min-hold: not for a COMMAND that is not found, or cannot be executed" {
+@test "wrap --min-hold gives the lock back at once if COMMAND is not found or cannot be executed" {
 	touch plain
 	run -127 "$FAIRLOCK" wrap --min-hold 1m job no-such-command
-	gone job
+	is_free job
 	run -126 "$FAIRLOCK" wrap --min-hold 1m job ./plain
-	gone job
+	is_free job
 }
 
-@test "--min-hold also for a COMMAND that is killed, or stopped by --max-hold" {
+@test "wrap --min-hold keeps the lock held after a COMMAND that was killed or that --max-hold stopped" {
 	run -124 "$FAIRLOCK" wrap --min-hold 1m --max-hold 100ms job sleep 600
 	[ "$(cli PTTL job)" -gt 10000 ]
 	cli FLUSHALL
@@ -191,19 +179,19 @@ jitter() {
 	[ "$(cli PTTL job)" -gt 10000 ]
 }
 
-@test "--min-hold: whoever lost the lock leaves the next holder alone" {
+@test "wrap --min-hold keeps nothing held if the lock was broken by force" {
 	background "$FAIRLOCK" wrap --min-hold 1m job -- sh -c "$STAY" 2>said
 	local wrapper=$!
 
 	wait_until test -s pid
 	"$FAIRLOCK" release --force job
 	ends_with 76 "$wrapper"
-	gone job
+	is_free job
 }
 
-# Once per period
+# ---- --once-per ----
 
-@test "--once-per: not obtained when a COMMAND was started just now, and the reason is told" {
+@test "wrap --once-per does not run COMMAND again within the period, ends with 75 and says why" {
 	run -3 "$FAIRLOCK" wrap --once-per 1h job sh -c 'exit 3'
 	refute_output
 	run -75 "$FAIRLOCK" wrap --once-per 1h job echo again
@@ -214,7 +202,7 @@ jitter() {
 	assert_output
 }
 
-@test "--once-per: who waited behind a run ends with 75 at its turn, and the next has its" {
+@test "a waiter with --once-per ends with 75 at its turn if COMMAND has run meanwhile, and the next waiter gets the lock" {
 	owner=$("$FAIRLOCK" acquire -l 10m job)
 	background "$FAIRLOCK" wrap --once-per 1h job touch first
 	wait_until in_queue job 1
@@ -232,20 +220,20 @@ jitter() {
 	grep -q 'ran already' said
 }
 
-@test "--once-per: a COMMAND that is not found, or cannot be executed, did not run" {
+@test "wrap --once-per does not count a COMMAND that is not found or cannot be executed" {
 	touch plain
 	run -127 "$FAIRLOCK" wrap --once-per 1h job no-such-command
 	run -126 "$FAIRLOCK" wrap --once-per 1h job ./plain
 	run -0 "$FAIRLOCK" wrap --once-per 1h job true
 }
 
-@test "--once-per: a COMMAND that failed, or was killed, ran" {
+@test "wrap --once-per counts a COMMAND that was killed" {
 	run "$FAIRLOCK" wrap --once-per 1h job sh -c 'kill -KILL $$'
 	[ "$status" = 137 ]
 	run -75 "$FAIRLOCK" wrap --once-per 1h job true
 }
 
-@test "--once-per: an inner one goes straight in" {
+@test "wrap --once-per runs COMMAND inside a wrap that holds the lock already" {
 	run -0 "$FAIRLOCK" wrap --once-per 1h job "$FAIRLOCK" wrap --once-per 1h job echo inner
 	assert_output inner
 }

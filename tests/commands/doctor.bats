@@ -1,41 +1,10 @@
 #!/usr/bin/env bats
-# doctor: real servers, each set up badly in one way, and what it says of them.
+# fairlock doctor: its findings about servers, locks, replicas and clocks.
 
 load ../lib/helpers
+load ../lib/doctor
 
-setup() {
-	unset FAIRLOCK_URL NO_COLOR
-	export HOME=$BATS_TEST_TMPDIR/home
-	mkdir -p "$HOME/.config"
-}
-
-# doctor STATUS [OPTION...]: its JSON is in $output, and is JSON
-doctor() {
-	run --separate-stderr "-$1" "$FAIRLOCK" doctor --json "${@:2}"
-	jq -e 'has("server") and has("settings") and has("findings")' <<<"$output" >/dev/null
-}
-
-# finds SEVERITY CHECK [WORDS]: there is such a finding, which is explained unless all is well
-finds() {
-	jq -e --arg severity "$1" --arg check "$2" --arg words "${3:-}" '
-		any(.findings[]; .severity == $severity and .check == $check and
-			(.finding | contains($words)) and
-			($severity == "ok" or .consequence != null and .remedy != null))' \
-		<<<"$output" >/dev/null || fail "no $1 of $2 with '${3:-}': $output"
-}
-
-# finds_no CHECK WORDS: nothing but good is said of it
-finds_no() {
-	jq -e --arg check "$1" 'all(.findings[]; .check != $check or .severity == "ok")' \
-		<<<"$output" >/dev/null || fail "$1: $output"
-}
-
-# says FILTER VALUE: of the JSON
-says() {
-	assert_equal "$(jq -r "$1" <<<"$output")" "$2"
-}
-
-# set_as_told COUNT: so many findings say what to set; the server lets itself be set so
+# set_as_told COUNT: does what COUNT findings say to set; the server must accept that
 set_as_told() {
 	local line told=0
 
@@ -46,14 +15,9 @@ set_as_told() {
 	assert_equal "$told" "$1"
 }
 
-# A server in which nothing is amiss, apart from the OPTIONs; its only notes are of replicas.
-start_well() {
-	start_server --appendonly yes "$@"
-}
+# ---- Servers and locks ----
 
-# ---- What is looked for ----
-
-@test "a server that is well: notes at most, status 0" {
+@test "doctor finds nothing worse than notes on a good server, and ends with 0" {
 	start_well
 	doctor 0
 	says .server.software "$(basename "$SERVER" -server)"
@@ -69,7 +33,7 @@ start_well() {
 	[ -z "$stderr" ]
 }
 
-@test "keys that may be evicted are an error, by either kind of policy" {
+@test "doctor finds an error if the server may evict keys, under either kind of policy" {
 	start_well --maxmemory 100mb --maxmemory-policy allkeys-lru
 	doctor 2
 	finds error memory allkeys-lru
@@ -83,15 +47,16 @@ start_well() {
 	doctor 0
 }
 
-@test "memory that is nearly full is a warning" {
+@test "doctor warns of memory that is nearly full" {
 	start_well
+	cli EVAL 'redis.call("SET", "filler", string.rep("x", 10000000))' 0
 	used=$(cli INFO memory | sed -nE 's/^used_memory:([0-9]+).*/\1/p')
 	cli CONFIG SET maxmemory $((used + used / 30))
 	doctor 1
 	finds warning memory
 }
 
-@test "a server that writes nothing to disk is a warning, snapshots are a note" {
+@test "doctor warns of a server that writes nothing to disk, and notes one that writes snapshots" {
 	start_server
 	doctor 1
 	finds warning persistence 'nothing is written'
@@ -107,7 +72,7 @@ start_well() {
 	done
 }
 
-@test "a snapshot that cannot be written is an error" {
+@test "doctor finds an error if the server cannot write a snapshot" {
 	start_server --save '3600 1' --dbfilename x.rdb
 	mkdir "$SERVER_DIR/x.rdb"
 	cli SET a b
@@ -116,11 +81,11 @@ start_well() {
 	wait_until refused
 	doctor 2
 	finds error disk
-	run -69 "$FAIRLOCK" acquire job # it is right
+	run -69 "$FAIRLOCK" acquire job # doctor is right
 }
 
-# Servers spare those who are subscribed.
-@test "an idle timeout harms nobody: who waits and who holds stays connected" {
+# Servers do not time out connections that have subscribed.
+@test "doctor accepts an idle timeout, under which holder and waiter stay connected" {
 	start_well --timeout 1
 	doctor 0
 	finds ok 'idle timeout' '1 s'
@@ -134,7 +99,7 @@ start_well() {
 	refute_output --partial cannot
 }
 
-@test "limits that are too low are told" {
+@test "doctor warns of limits that are too low, and its remedies are valid" {
 	port=$(free_port)
 	start_well --port "$port" --bind 127.0.0.1 --tcp-keepalive 0 --maxclients 32 \
 		--lua-time-limit 100
@@ -153,7 +118,7 @@ start_well() {
 	finds warning connections 'of 32'
 }
 
-@test "a server far away is told, by the lease that it is for" {
+@test "doctor judges the distance of a server by the lease: a note, a warning or an error" {
 	load ../lib/proxy
 	start_well
 	start_proxy "$SERVER_SOCKET"
@@ -168,7 +133,7 @@ start_well() {
 	finds error 'round trip'
 }
 
-@test "a lock without a time to live, and who is not there any more" {
+@test "doctor finds a lock without a time to live and waiters that are gone, and its remedies remove them" {
 	start_well
 	"$FAIRLOCK" acquire --lease 1m job >"$BATS_TEST_TMPDIR/owner"
 	cli PERSIST job
@@ -190,7 +155,7 @@ start_well() {
 	before=$(cli DEBUG DIGEST 2>/dev/null || cli DUMP 'fairlock:{job}')
 	doctor 1
 	assert_equal "$(cli DEBUG DIGEST 2>/dev/null || cli DUMP 'fairlock:{job}')" "$before"
-	# The remedies are command lines.
+	# each remedy is a command line
 	remedies=$(jq -r '.findings[] | select(.check == "leases" or .check == "queues") | .remedy' <<<"$output")
 	while read -r _ remedy; do
 		# shellcheck disable=SC2086
@@ -199,7 +164,7 @@ start_well() {
 	doctor 0
 }
 
-@test "a hundred locks without an end are a few lines" {
+@test "doctor sums up many locks without a time to live in a few findings" {
 	start_well
 	for i in {1..9}; do
 		cli HSET "fairlock:{job$i}" name "job$i"
@@ -210,7 +175,7 @@ start_well() {
 	jq -e '.findings | any(.finding == "and 6 more without an end")' <<<"$output"
 }
 
-@test "a log that is none is a warning" {
+@test "doctor warns of a key of another type in place of a log, and its remedy removes that" {
 	start_well
 	cli SET 'fairlock_log:{job}' precious
 	"$FAIRLOCK" wrap job true
@@ -222,7 +187,7 @@ start_well() {
 	finds_no logs
 }
 
-@test "a name in use by something that is no lock is an error" {
+@test "doctor finds an error if something else uses the lock's name" {
 	start_well
 	cli SET job text
 	doctor 2 job
@@ -231,7 +196,13 @@ start_well() {
 
 # ---- Replicas ----
 
-# start_replica: of start_server's, which needs a port
+# start_master: starts a good server on the TCP port that it sets `port` to
+start_master() {
+	port=$(free_port)
+	start_well --port "$port" --bind 127.0.0.1 --repl-diskless-sync-delay 0
+}
+
+# start_replica: starts a replica of start_master's server, and waits until it is in sync
 start_replica() {
 	REPLICA_DIR=$BATS_TEST_TMPDIR/replica
 	mkdir -p "$REPLICA_DIR"
@@ -243,9 +214,8 @@ start_replica() {
 	wait_until online
 }
 
-@test "replicas: how many are in sync, for --replicas and min-replicas-to-write" {
-	port=$(free_port)
-	start_well --port "$port" --bind 127.0.0.1 --repl-diskless-sync-delay 0
+@test "doctor compares the replicas in sync with --replicas and min-replicas-to-write" {
+	start_master
 	export FAIRLOCK_URL=redis://127.0.0.1:$port
 	doctor 0
 	finds note replicas 'there is none'
@@ -254,7 +224,7 @@ start_replica() {
 	cli CONFIG SET min-replicas-to-write 1
 	doctor 2
 	finds error replicas 'min-replicas-to-write is 1'
-	run -69 "$FAIRLOCK" acquire job # it is right
+	run -69 "$FAIRLOCK" acquire job # doctor is right
 	start_replica
 	doctor 0
 	finds note replicas '1 in sync, --replicas is 0'
@@ -268,9 +238,8 @@ start_replica() {
 	finds error role "127.0.0.1:$port"
 }
 
-@test "a replica that would not let us in is a warning" {
-	port=$(free_port)
-	start_well --port "$port" --bind 127.0.0.1 --repl-diskless-sync-delay 0
+@test "doctor warns of a replica that would refuse fairlock's user, and notes one that it cannot reach" {
+	start_master
 	start_replica
 	cli ACL SETUSER job on '>secret' '~*' '&*' +@all
 	doctor 1 -u "redis://job:secret@127.0.0.1:$port"
@@ -284,7 +253,7 @@ start_replica() {
 
 # ---- Clocks ----
 
-# shift_clock SECONDS: servers that are started from here on are so much ahead
+# shift_clock SECONDS: has the clocks of servers that are started from now on run so far ahead
 shift_clock() {
 	command -v cc >/dev/null || skip 'there is no compiler'
 	cat >"$BATS_TEST_TMPDIR/ahead.c" <<-C
@@ -306,9 +275,8 @@ shift_clock() {
 	SERVER=$BATS_TEST_TMPDIR/ahead
 }
 
-@test "clocks that differ: ours is a note, that of a replica a warning" {
-	port=$(free_port)
-	start_well --port "$port" --bind 127.0.0.1 --repl-diskless-sync-delay 0
+@test "doctor warns of a replica's clock that differs from its master's, and notes one that differs from ours" {
+	start_master
 	shift_clock 60
 	start_replica
 	doctor 1 -u "redis://127.0.0.1:$port"
@@ -316,281 +284,4 @@ shift_clock() {
 	finds warning clocks "replica 127.0.0.1:$REPLICA_PORT differs from its master by 60.0 s"
 	doctor 2 -u "redis://127.0.0.1:$REPLICA_PORT"
 	finds note clock '60.0 s ahead of ours'
-}
-
-# ---- Users ----
-
-# rule USER: the words of its rule as the manual shows them, one a line
-rule() {
-	mandoc -T ascii "$TESTS_DIR/../man/fairlock.1" | col -b |
-		sed -n "s/^ *ACL SETUSER $1 //p" | tr -s ' ' '\n'
-}
-
-can_be_asked() {
-	cli --raw EVAL 'return redis.acl_check_cmd and 1 or 0' 0 | grep -qx 1 ||
-		skip 'this server cannot be asked what a user may do: it is older than Redis 7'
-}
-
-become() {
-	export FAIRLOCK_URL="unix:$SERVER_SOCKET?user=$1" FAIRLOCK_PASSWORD=SECRET
-}
-
-check_rule() {
-	local words rest word i
-
-	can_be_asked
-	mapfile -t words < <(rule backup)
-	[ "${#words[@]}" -gt 10 ]
-	cli ACL SETUSER backup "${words[@]}"
-	become backup
-	doctor 0 backup-db
-	finds ok permissions 'backup may do all that is needed for lock backup-db'
-	finds note permissions 'backup cannot follow the log of lock backup-db'
-	finds note 'not known'
-	# Nothing of what is asked is refused: its administrator has no trace of us.
-	doctor 0
-	finds note permissions 'some keys only'
-	assert_equal "$(cli ACL LOG)" ''
-	doctor 2 other
-	finds error permissions '~other ~fairlock:{other}'
-	for i in "${!words[@]}"; do
-		word=${words[i]}
-		[[ $word != on && $word != '>'* && $word != *:backup-* ]] || continue
-		rest=("${words[@]}")
-		unset "rest[$i]"
-		cli ACL DELUSER backup >/dev/null
-		cli ACL SETUSER backup "${rest[@]}" >/dev/null
-		doctor 2 backup-db
-		word=${word/backup-\*/backup-db}
-		finds error permissions "$word"
-	done
-	cli ACL SETUSER backup "${words[@]}" +xread >/dev/null
-	doctor 0 backup-db
-	refute_line --partial 'cannot follow'
-}
-
-@test "each word that is missing from the manual's rule is named" {
-	start_well
-	check_rule
-}
-
-@test "each word that is missing is named, on Valkey" {
-	use_server valkey
-	start_well
-	check_rule
-}
-
-@test "each word that is missing is named, on Redis 8" {
-	use_server redis
-	start_well
-	check_rule
-}
-
-@test "a wrong password is 77, and a server that is not there 69; JSON says so, too" {
-	start_well
-	cli ACL SETUSER backup on '>SECRET'
-	become backup
-	FAIRLOCK_PASSWORD=wrong doctor 77
-	finds error reach WRONGPASS
-	[[ $stderr = 'fairlock: cannot '* ]]
-	doctor 69 -u unix:/nonexistent/socket
-	finds error reach /nonexistent
-	says .server.version null
-	[[ $(jq -r '.findings[0].remedy' <<<"$output") = 'see whether a server listens there,'* ]]
-	doctor 78 -u "unix:$SERVER_SOCKET?db=99"
-	says '.findings[0].remedy' 'mend the URL; see in the settings where it comes from'
-	[[ $output$stderr != *SECRET* ]]
-}
-
-@test "where CONFIG is renamed or forbidden, what is not known is said so" {
-	start_well --rename-command CONFIG ''
-	doctor 0
-	finds note 'not known' 'timeouts and limits'
-	finds ok memory
-	finds ok persistence
-	cli ACL SETUSER default -info '+info|server'
-	doctor 0
-	finds note 'not known' 'whether it evicts keys'
-}
-
-# ---- Ways to a server ----
-
-@test "TLS: the protocol is told" {
-	load ../lib/tls
-	export BATS_FILE_TMPDIR=$BATS_TEST_TMPDIR
-	make_certificates
-	start_tls_server server --appendonly yes
-	doctor 0 -u "rediss://localhost:$TLS_PORT" --tls-ca "$TLS_DIR/ca.crt"
-	says .server.tls TLSv1.3
-	jq -e --arg port "$TLS_PORT" '.server.addresses == ["127.0.0.1:" + $port] or
-		.server.addresses == ["[::1]:" + $port]' <<<"$output"
-	doctor 69 -u "rediss://localhost:$TLS_PORT"
-	finds error reach certificate
-}
-
-@test "sentinels: the master that they name, and its replicas" {
-	load ../lib/sentinel
-	start_sentinels --save '86400 1000000'
-	doctor 0 -u "redis+sentinel://$SENTINELS/mymaster" --replicas 2
-	says .server.mode sentinel
-	says '.server.addresses[0]' "127.0.0.1:$(master_port)"
-	finds ok replicas '2 in sync'
-}
-
-@test "cluster: every master is looked at, and what all have in common is told once" {
-	load ../lib/cluster
-	start_cluster --save '86400 1000000'
-	local first
-	first=$(awk '{ print $1 }' <<<"$CLUSTER_PORTS")
-	doctor 0 -u "redis://127.0.0.1:$first"
-	says .server.mode cluster
-	says '.server.addresses | length' 3
-	says '[.findings[] | select(.check == "version")] | length' 1
-	finds note replicas '1 in sync'
-	node_cli "$first" CONFIG SET maxmemory 100mb maxmemory-policy allkeys-lru
-	doctor 2 -u "redis://127.0.0.1:$first"
-	says '.findings[0].servers | join(" ")' "127.0.0.1:$first"
-	run -2 "$FAIRLOCK" doctor -u "redis://127.0.0.1:$first" job
-	assert_output --regexp "allkeys-lru +\(at|\(at 127.0.0.1:$first\)"
-}
-
-@test "local: where the private server is, and how to end it" {
-	new_home
-	run -0 at_home "$FAIRLOCK" doctor --json
-	says .server.mode local
-	says .server.folder "$(echo "$HOME_DIR"/.local/state/fairlock/*)"
-	says .server.pid "$(at_home pgrep -x 'redis-server|valkey-server')"
-	at_home test -e "$(jq -r .server.log <<<"$output")"
-	at_home sh -c "$(jq -r .server.shutdown <<<"$output")"
-	gone() { ! at_home test -e "$(jq -r .server.folder <<<"$output")/socket"; }
-	wait_until gone
-}
-
-# ---- Settings ----
-
-# setting NAME FIELD
-setting() {
-	jq -r --arg name "$1" ".settings[] | select(.name == \$name) | .$2" <<<"$output"
-}
-
-@test "each setting is told with where it is from" {
-	start_well
-	cli ACL SETUSER default on '>SECRET'
-	printf '%s\n' '# ours' "url = unix:$SERVER_SOCKET" 'password = SECRET' 'lease = 1m' 'wait = 7' 'lease = 2m' \
-		>"$HOME/.config/fairlock.conf"
-	unset FAIRLOCK_URL
-	export FAIRLOCK_WAIT=8s FAIRLOCK_ON_LOST=warn
-	doctor 0 --replicas 0
-	assert_equal "$(setting url where)" "$HOME/.config/fairlock.conf:2"
-	assert_equal "$(setting lease where)" "$HOME/.config/fairlock.conf:6"
-	assert_equal "$(setting lease value)" 2m
-	assert_equal "$(setting wait where)" FAIRLOCK_WAIT
-	assert_equal "$(setting wait value)" 8s
-	assert_equal "$(setting on-lost value)" warn
-	assert_equal "$(setting replicas where)" --replicas
-	assert_equal "$(setting replicas source)" flag
-	assert_equal "$(setting connect-timeout source)" default
-	assert_equal "$(setting connect-timeout where)" null
-	assert_equal "$(setting password where)" "$HOME/.config/fairlock.conf:3"
-	assert_equal "$(setting password value)" null
-	[[ $output != *SECRET* ]]
-	run -0 "$FAIRLOCK" doctor
-	[[ $output != *SECRET* ]]
-	assert_line --regexp "^  password +\(not shown\) +$HOME/.config/fairlock.conf:3$"
-	refute_line --regexp '^  connect-timeout'
-	run -0 --separate-stderr "$FAIRLOCK" doctor -v
-	assert_line --regexp '^  connect-timeout +5s +default$'
-}
-
-@test "where the password is from is told, whatever it is from, and never the password" {
-	start_well
-	cli ACL SETUSER default on '>SECRET'
-	tcp=$(free_port)
-	cli -a SECRET --no-auth-warning CONFIG SET port "$tcp"
-	url=redis://127.0.0.1:$tcp
-	echo SECRET >"$HOME/secret"
-	from() {
-		assert_equal "$(setting password source) $(setting password where)" "$1"
-		[[ $output$stderr != *SECRET* ]]
-	}
-
-	doctor 0 -u "redis://:SECRET@127.0.0.1:$tcp"
-	from 'url --url'
-	assert_equal "$(setting url value)" "$url"
-	FAIRLOCK_URL=redis://:SECRET@127.0.0.1:$tcp doctor 0
-	from 'url FAIRLOCK_URL'
-	FAIRLOCK_PASSWORD=SECRET doctor 0 -u "$url"
-	from 'environment FAIRLOCK_PASSWORD'
-	REDISCLI_AUTH=SECRET doctor 0 -u "$url"
-	from 'environment REDISCLI_AUTH'
-	FAIRLOCK_PASSWORD_FILE=$HOME/secret doctor 0 -u "$url"
-	from 'environment FAIRLOCK_PASSWORD_FILE'
-	FAIRLOCK_PASSWORD=wrong doctor 0 -u "$url" --password-file "$HOME/secret"
-	from 'flag --password-file'
-	doctor 77 -u "$url"
-	from 'default null'
-}
-
-# ---- How it is told ----
-
-@test "the worst comes first, and no line is wider than the terminal" {
-	start_server --maxmemory 100mb --maxmemory-policy allkeys-lru
-	for columns in 60 80 100; do
-		COLUMNS=$columns run -2 "$FAIRLOCK" doctor
-		assert_output --regexp $'Findings\n  error +memory'
-		for line in "${lines[@]}"; do
-			[ "${#line}" -le "$columns" ] || [[ $line = '  url'* || $line = '  address'* ]] ||
-				fail "wider than $columns: $line"
-		done
-	done
-	assert_line '1 error, 1 warning, 1 note, 9 ok'
-	[[ $output != *$'\033'* ]]
-}
-
-@test "wide characters take the room that they take" {
-	local name='夜間 夜間 夜間 夜間 夜間 夜間 夜間 夜間 夜間 夜間 夜間'
-
-	start_well
-	cli HSET "$name" owner 1 >/dev/null
-	COLUMNS=60 LC_ALL=C.UTF-8 run -1 "$FAIRLOCK" doctor --quiet "$name"
-	assert_output --partial 夜間
-	[ "$(LC_ALL=C.UTF-8 wc -L <<<"$output")" -le 60 ]
-}
-
-@test "--quiet tells warnings and errors only, and nothing when there are none" {
-	start_well
-	run -0 "$FAIRLOCK" doctor -q
-	assert_output ''
-	cli CONFIG SET maxmemory 100mb maxmemory-policy allkeys-lru
-	run -2 "$FAIRLOCK" doctor -q
-	assert_line --index 0 --regexp '^  error +memory'
-	refute_output --partial ' ok '
-}
-
-@test "a name of a lock cannot drive the terminal, nor break JSON" {
-	start_well
-	name='a"\b'
-	cli HSET "fairlock:{$name}" name "$name"
-	cli HSET "$name" "$(printf 'own\033[2Jer\n:1')" 1
-	doctor 1
-	finds warning leases "lock $name has"
-	run -1 "$FAIRLOCK" doctor
-	[[ $output != *$'\033'* ]]
-}
-
-@test "a remedy can be given to a shell, whatever a lock is called" {
-	start_well
-	for name in "a'b" 'a; touch oops; $(touch oops)' -n '{x}'; do
-		key=$name
-		[[ $name = *{* ]] || key="{$name}"
-		cli HSET "fairlock:$key" name "$name" v 2
-		cli HSET "$name" owner:1 1
-		doctor 1
-		remedy=$(jq -r '.findings[] | select(.check == "leases") | .remedy' <<<"$output")
-		[[ $remedy = 'fairlock release --force '* ]]
-		(cd "$BATS_TEST_TMPDIR" && sh -c "${remedy/fairlock/\"$FAIRLOCK\"}")
-		[ ! -e "$BATS_TEST_TMPDIR/oops" ]
-		doctor 0
-		cli DEL "fairlock:$key"
-	done
 }

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
-# The option table, --help, completion, the manual and the README say the same.
-# Nothing here needs a server.
+# The option table, --help, completion, the manual and the README say the same. No server is needed.
 
 load ../lib/helpers
 
@@ -14,7 +13,7 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-# same WHAT LIST OTHER: both have the same lines, in whatever order, and there are some.
+# same WHAT LIST OTHER: fails unless both have the same lines, in any order, and at least one
 same() {
 	local difference
 
@@ -23,17 +22,17 @@ same() {
 		fail "$1: $difference"
 }
 
-# section NAME FILE: the text of a section of a page, without its heading
+# section NAME FILE: prints the text of a section of a page, without its heading
 section() {
 	awk -v name="$1" '/^\.Sh / { on = substr($0, 5) == name; next } on' "$2"
 }
 
-# pages: fairlock.1 and so on
+# pages: prints the names of the pages, such as fairlock.1
 pages() {
 	(cd "$MANUAL" && printf '%s\n' ./*.[1-9] | cut -c 3-)
 }
 
-# Options are compared as lines "COMMAND -x --long ARG", the letter and ARG where there is one.
+# The tests compare options as lines "COMMAND -x --long ARG", without -x or ARG if there is none.
 
 help_options() {
 	for command in $COMMANDS; do
@@ -42,7 +41,7 @@ help_options() {
 	done
 }
 
-# page_options FILE: those of a page, without a command in front
+# page_options FILE: prints the options of a page, without a command in front
 page_options() {
 	section OPTIONS "$1" | sed -nE '/^\.It Fl /{
 		s/^\.It Fl ([^-]) , /-\1 /
@@ -55,7 +54,7 @@ page_options() {
 	}'
 }
 
-# manual_options [FOLDER]: what the page of a command has, and the one of all
+# manual_options [FOLDER]: prints each command's options, of its own page and of fairlock(1)
 manual_options() {
 	local folder=${1:-$MANUAL} command
 
@@ -72,18 +71,18 @@ completed_options() {
 	done
 }
 
-# table_rows SOURCE: the names of the rows that may be set there
+# table_rows SOURCE: prints the names of the option table's rows that SOURCE may set
 table_rows() {
 	awk '/option_row option_rows\[\] = \{/ { on = 1; next } /^};/ { on = 0 } on' "$PROJECT/src/cli/option_rows.c" |
 		tr '\n' ' ' | sed -E "s/\{ *('.'|0), *\"/\n\"/g" |
 		sed -nE "/SOURCE_ALL|SOURCE_$1/s/^\"([a-z-]+)\".*/\1/p"
 }
 
-@test "every option in --help is in the manual for the same commands, and the other way round" {
+@test "--help and the manual list the same options for each command" {
 	same options "$(help_options)" "$(manual_options)"
 }
 
-@test "an option that only one side has is noticed" {
+@test "the comparison with the manual finds an option that only one side has" {
 	mkdir other
 	cp "$MANUAL"/*.[1-9] other
 	sed -i '/^\.It Fl -max-queue/s/max/most/' other/fairlock-acquire.1
@@ -94,25 +93,25 @@ table_rows() {
 	refute_line --partial 'wrap'
 }
 
-@test "every option in --help is completed, and the other way round" {
+@test "--help and completion list the same options for each command" {
 	same options "$(help_options | sed -E 's/ -[^-]( |$)/\1/')" "$(completed_options)"
 }
 
-@test "every option of the table that is a flag is in --help, and the other way round" {
+@test "--help lists exactly the options that the option table has as flags" {
 	same options "$(table_rows FLAG)" "$(help_options | sed -E 's/.* --([a-z-]+).*/\1/')"
 }
 
-@test "every option that a variable may set is in the manual, and the other way round" {
+@test "fairlock(1) lists exactly the variables that the option table has" {
 	own='FAIRLOCK_(NAME|OWNER|TOKEN|HELD)$'
 	same variables "$(table_rows ENVIRONMENT | tr 'a-z-' 'A-Z_' | sed 's/^/FAIRLOCK_/')" \
 		"$(section ENVIRONMENT "$MANUAL/fairlock.1" | grep -oE 'FAIRLOCK_[A-Z_]+' | grep -vE "$own")"
 }
 
-@test "every option that a configuration file may set is in its page, and the other way round" {
+@test "fairlock.conf(5) lists exactly the keys that the option table has" {
 	same keys "$(table_rows FILE)" "$(section KEYS "$MANUAL/fairlock.conf.5" | sed -nE 's/^\.It Ic ([a-z-]+) = .*/\1/p')"
 }
 
-@test "the page of the configuration file and --help name the same arguments" {
+@test "fairlock.conf(5) and --help name the same arguments" {
 	same arguments "$(help_options | sed -nE 's/.* --([a-z-]+)/\1/p' |
 		awk '{ print $1, NF == 1 ? "yes|no" : $2 }' | sort -u |
 		join - <(table_rows FILE | sort -u))" \
@@ -120,7 +119,7 @@ table_rows() {
 			sed 's/ | /|/' | grep -v '^password ')"
 }
 
-@test "every command in --help is in the manual and has a page, and the other way round" {
+@test "--help, fairlock(1), the pages and completion name the same commands" {
 	commands=$("$FAIRLOCK" --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p')
 	same 'commands of this test' "$commands" "${COMMANDS// /$'\n'}"
 	same description "$commands" "$(section DESCRIPTION "$MANUAL/fairlock.1" | sed -n 's/^\.It Cm //p')"
@@ -128,7 +127,7 @@ table_rows() {
 	same completion "$commands"$'\nhelp\nversion' "$("$FAIRLOCK" --complete '' | cut -f1)"
 }
 
-# synopsis COMMAND: the lines of its page
+# synopsis COMMAND: prints the lines of its page's SYNOPSIS
 synopsis() {
 	mandoc -T ascii "$MANUAL/fairlock-$1.1" | col -b | expand |
 		sed -nE '/^SYNOPSIS/,/^DESCRIPTION/s/^ +(fairlock [a-z].*)/\1/p' | sed 's/ \.\.\./.../g'
@@ -142,16 +141,16 @@ synopsis() {
 	done
 }
 
-# statuses PAGE
+# statuses PAGE: prints the exit statuses that it lists
 statuses() {
 	section 'EXIT STATUS' "$MANUAL/$1" | sed -nE 's/^\.It ([0-9]+)$/\1/p'
 }
 
-@test "every exit status of the source is in the manual and the README, and the other way round" {
-	# What status -q and doctor say is no failure, so no part of that enum.
+@test "the source, the manual and the README list the same exit statuses" {
+	# 1 and 2 are answers of status -q and doctor, not failures: the enum does not have them.
 	known=$(sed -nE 's/^\s*STATUS_[A-Z_]+ = ([0-9]+),.*/\1/p' "$PROJECT/src/base/error.h")$'\n1\n2'
 	same manual "$known" "$(statuses fairlock.1)"
-	same README "$known" "$(sed -n '/^## Exit status/,/^## Working/p' "$PROJECT/README.md" |
+	same README "$known" "$(sed -n '/^## Exit status/,/^## Links/p' "$PROJECT/README.md" |
 		sed -nE 's/^\| ([0-9, ]+) \|.*/\1/p' | tr -d ' ' | tr ',' '\n')"
 	for command in $COMMANDS; do
 		for status in $(statuses "fairlock-$command.1"); do
@@ -160,7 +159,7 @@ statuses() {
 	done
 }
 
-@test "every page of a command has all that one looks for in it" {
+@test "each command's page has all sections, and an example" {
 	for command in $COMMANDS; do
 		same "sections of fairlock-$command.1" "$(grep -vE '^\.Sh (COLUMNS|ENVIRONMENT|METRICS)$' \
 			"$MANUAL/fairlock-$command.1" | sed -n 's/^\.Sh //p')" \
@@ -170,7 +169,7 @@ statuses() {
 	done
 }
 
-@test "the manual names the columns that there are" {
+@test "the manual names exactly the columns that each command knows" {
 	for command in status queue log; do
 		known=$("$FAIRLOCK" "$command" -o help | cut -d ' ' -f 1)
 		same "columns of $command" "$known" "$(section COLUMNS "$MANUAL/fairlock-$command.1" |
@@ -190,12 +189,13 @@ statuses() {
 	done
 }
 
-# Prints what follows "fairlock " in FILE where it is a command line, up to COMMAND or a pipe.
+# command_lines FILE: prints the command lines of fairlock in it, without "fairlock", up to COMMAND
+# or a pipe
 command_lines() {
 	grep -oE "fairlock (${COMMANDS// /|}) .*" "$1" | sed -E -e 's/^fairlock //' -e 's/ (--|\|) .*//'
 }
 
-# The options of a command line as it is meant for people: -qnE0 counts as -q -n -E.
+# options_of COMMAND WORD...: prints the options among the words; -qnE0 counts as -q, -n and -E
 options_of() {
 	local command=$1 word row letters
 
@@ -216,7 +216,7 @@ options_of() {
 	done
 }
 
-@test "the examples of manual and README use options that there are" {
+@test "the examples of the manual and the README use only options that exist" {
 	known=$(help_options | awk '{ for (i = 2; i <= NF && i < 4; i++) print $1, $i }')
 	used=0
 	for file in "$MANUAL"/*.[1-9] "$MANUAL"/examples/*.service "$PROJECT/README.md"; do
@@ -230,12 +230,12 @@ options_of() {
 	[ "$used" -gt 60 ] || fail "only $used options were found"
 }
 
-@test "the manual is free of mistakes that mandoc finds" {
+@test "mandoc finds no mistake in the manual" {
 	run mandoc -T lint -W warning "$MANUAL"/*.[1-9]
 	assert_success
 }
 
-@test "what a page refers to is there, and every page is found from the first one" {
+@test "each page that a page refers to exists, and fairlock(1) refers to every page" {
 	while read -r name number; do
 		[ -e "$MANUAL/$name.$number" ] || fail "there is no $name($number)"
 	done < <(sed -nE 's/^\.Xr (fairlock[^ ]*) ([1-9]).*/\1 \2/p' "$MANUAL"/*.[1-9] | sort -u)
@@ -243,7 +243,7 @@ options_of() {
 		"$(sed -nE 's/^\.Xr (fairlock[^ ]*) ([1-9]).*/\1.\2/p' "$MANUAL/fairlock.1")"
 }
 
-@test "a page calls itself as its file is called" {
+@test "each page's title and name are those of its file" {
 	for page in $(pages); do
 		title=$(tr '[:lower:]' '[:upper:]' <<<"${page%.*}")
 		grep -qx "\.Dt $title ${page##*.}" "$MANUAL/$page" || fail "$page has another title"
@@ -251,7 +251,7 @@ options_of() {
 	done
 }
 
-@test "the pages that --help and messages refer to are there, and their sections" {
+@test "the pages and sections that --help and messages refer to exist" {
 	for command in $COMMANDS; do
 		"$FAIRLOCK" "$command" --help | grep -oE 'fairlock[a-z.-]*\([1-9]\)' | tr '()' '. ' >pages
 		grep -qx "fairlock-$command\.1 *" pages || fail "$command --help does not name its page"
@@ -267,14 +267,14 @@ options_of() {
 	done <sections
 }
 
-@test "man finds every page after an installation, and none after it is undone" {
+@test "man finds every page after make install, and none after make uninstall" {
 	command -v man >/dev/null || skip 'there is no man'
 	install_to "$PWD/root"
 	for page in $(pages); do
 		run -0 man -M "$PWD/root/usr/share/man" -w "${page##*.}" "${page%.*}"
 		assert_output "$PWD/root/usr/share/man/man${page##*.}/$page"
 	done
-	# man puts the two words together by itself.
+	# man joins the two words by itself.
 	run -0 man -M "$PWD/root/usr/share/man" -w fairlock wrap
 	assert_line --index 0 "$PWD/root/usr/share/man/man1/fairlock-wrap.1"
 	make -C "$PROJECT" uninstall DESTDIR="$PWD/root" PREFIX=/usr
@@ -282,7 +282,7 @@ options_of() {
 	assert_output ''
 }
 
-@test "every fault of the manual's table has a test that begins with its name" {
+@test "each fault in the table of fairlock(7) has a test that begins with the fault's name" {
 	local fault
 
 	section FAULTS "$MANUAL/fairlock.7" | sed -n '/^\.Bd/,/^\.Ed/p' | sed -nE '/^(\.|Fault )/d; s/  .*//p' >faults
@@ -292,18 +292,19 @@ options_of() {
 	done <faults
 }
 
-# needed_for PURPOSES: the commands in doctor's table that are for one of them, in the words of ACL SETUSER
+# needed_for PURPOSES: prints the commands that doctor's table needs for them, in the words of ACL
+# SETUSER
 needed_for() {
 	sed -nE "/ needs\[\] = \{/,/^\};/s/^\t\{($1), .*\"(.*)\"\},/\2/p" "$PROJECT/src/doctor/check_acl.c" |
 		tr ' A-Z' '\na-z' | sed -E 's/^/+/; s/:.*//; s/[0-9]$//'
 }
 
-# allowed_in SED: the commands that this part of the section PERMISSIONS allows
+# allowed_in SED: prints the commands that this part of the section PERMISSIONS allows
 allowed_in() {
 	section PERMISSIONS "$MANUAL/fairlock.1" | sed -n "$1" | grep -oE '[+][a-z|]+'
 }
 
-@test "doctor's table of permissions is the manual's rule, and the other way round" {
+@test "doctor's table of permissions and the manual's rules allow the same commands" {
 	# Without +eval, doctor cannot ask. Without +select there is no connection.
 	same 'for all' "$(echo +eval && needed_for FOR_ALL)" "$(allowed_in '/^ACL SETUSER backup /p')"
 	same 'for some' "$(echo +select && needed_for 'FOR_FOLLOWING|FOR_CLUSTER|FOR_REPLICAS')" \

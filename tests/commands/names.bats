@@ -1,18 +1,17 @@
 #!/usr/bin/env bats
-# The names of locks, as the shells' completions ask for them.
+# The names of locks that completion offers, and how it gets them from a server.
 
 load ../lib/helpers
-
-setup_file() { start_server; }
+load ../lib/one_server
 
 setup() {
-	cli FLUSHALL >/dev/null
+	begin
 	for name in job2 job1 '{x}' 'my job'; do
 		"$FAIRLOCK" acquire "$name" >/dev/null
 	done
 }
 
-# silent_within MS COMMAND...: prints nothing, and that quickly.
+# silent_within MS COMMAND...: COMMAND succeeds within MS and prints nothing
 silent_within() {
 	local ms=$1 start
 
@@ -23,36 +22,36 @@ silent_within() {
 	[ $(($(date +%s%3N) - start)) -lt "$ms" ]
 }
 
-@test "where NAME stands, the names on the server are offered" {
+@test "completion offers the server's locks, sorted, where NAME stands" {
 	offering job1 run -0 "$FAIRLOCK" --complete status ''
 	assert_output $'job1\njob2\nmy job\n{x}'
 }
 
-@test "only names that begin like the word are offered" {
+@test "completion offers only names that begin like the typed word" {
 	offering job1 run -0 "$FAIRLOCK" --complete release --force j
 	assert_output $'job1\njob2'
 }
 
-@test "the server is the one of the words before" {
+@test "completion asks the server that an earlier word gives" {
 	url=$FAIRLOCK_URL
 	export FAIRLOCK_URL=unix:/nowhere
 	offering job1 run -0 "$FAIRLOCK" --complete wrap --url "$url" j
 	assert_output $'job1\njob2'
 }
 
-@test "no names and no complaint when there is no server" {
+@test "completion offers no names and prints no message if there is no server" {
 	run -0 "$FAIRLOCK" --complete status --url "unix:$BATS_TEST_TMPDIR/none" ''
 	refute_output
 }
 
-@test "a server that does not answer holds nobody up" {
-	kill -STOP "$SERVER_PID" # for a reply, others wait 5 s
+@test "completion gives up quickly on a server that does not answer" {
+	kill -STOP "$SERVER_PID" # the other commands wait for a reply for 5 s
 	silent_within 4000 "$FAIRLOCK" --complete status '' || failed=yes
 	kill -CONT "$SERVER_PID"
 	[ -z "${failed:-}" ]
 }
 
-@test "a private server that does not run is not started" {
+@test "completion does not start a private server" {
 	new_home
 	run -0 at_home env -u FAIRLOCK_URL "$FAIRLOCK" --complete status ''
 	refute_output

@@ -1,47 +1,46 @@
 #!/usr/bin/env bats
-# status --prometheus: the format, as its own tools read it, and what the numbers mean.
+# status --prometheus: the format, as Prometheus' own tools read it, and the meaning of the numbers.
 
 load ../lib/helpers
+load ../lib/one_server
 load ../lib/ports
 load ../lib/proxy
 
 setup_file() {
 	start_server
-	# The library is Debian's, for Debian's Python.
+	# The library is Debian's, and only Debian's Python may find it.
 	for PYTHON in python3 /usr/bin/python3; do
 		! "$PYTHON" -c 'import prometheus_client' 2>/dev/null || break
 	done
 	export PYTHON
 }
 
-setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
-
 redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 
-# read_metrics: from standard input, as JSON
+# read_metrics: prints the metrics of the standard input as JSON
 read_metrics() {
 	"$PYTHON" "$TESTS_DIR/lib/prometheus.py"
 }
 
-# metrics [NAME...]: what is told of these
+# metrics [NAME...]: prints the metrics of these locks as JSON; `metrics.prom` has them as they came
 metrics() {
 	"$FAIRLOCK" status --prometheus -- "$@" >metrics.prom
 	read_metrics <metrics.prom
 }
 
-# metric NAME LOCK: one of them, null where there is none
+# metric NAME LOCK: prints this metric of the lock, or null
 metric() {
 	metrics "$2" | jq --arg metric "fairlock_$1" --arg lock "$2" '.[$metric][$lock]'
 }
 
-# counters LOCK: grants, expiries, breaks, losses
+# counters LOCK: prints its numbers of grants, expiries, breaks and losses
 counters() {
 	"$FAIRLOCK" status --prometheus -- "$1" |
 		sed -nE 's/^fairlock_(grants|expiries|breaks|losses)_total\{.*\} //p' | paste -sd ' '
 }
 
-# a scene with a bit of everything
-set_scene() {
+# make_all_kinds: makes locks of all kinds
+make_all_kinds() {
 	"$FAIRLOCK" acquire held >/dev/null
 	background "$FAIRLOCK" acquire held
 	wait_until in_queue held 1
@@ -52,10 +51,10 @@ set_scene() {
 	cli HSET foreign $redisson 2 >/dev/null
 }
 
-# The format
+# ---- The format ----
 
-@test "all kinds of locks make metrics that Prometheus can read, in the order of their names" {
-	set_scene
+@test "status --prometheus prints metrics that Prometheus can read for all kinds of locks, sorted by name" {
+	make_all_kinds
 	metrics | jq -S 'map_values(keys) | {fairlock_locks, fairlock_held, fairlock_hold_seconds, fairlock_grants_total}' >found
 	jq -nS --argjson odd "$(jq -Rn 'input' <<<'a "b" \n \\ {c} ünï 锁 🔒')" --argjson back "$(jq -Rn 'input' <<<'back\')" \
 		'[$odd, $back, "foreign", "free", "held"] as $all | {fairlock_locks: [""], fairlock_held: $all,
@@ -65,23 +64,21 @@ set_scene() {
 		$'a \\"b\\" \\\\n \\\\\\\\ {c} ünï 锁 🔒\nback\\\\'
 }
 
-@test "promtool has nothing to say about them" {
-	local promtool=$BUILDROOT/promtool
-
-	[ -x "$promtool" ] || promtool=$(command -v promtool) || skip 'there is no promtool here, which .ci/promtool gets'
-	set_scene
+@test "promtool finds no mistake in the metrics of status --prometheus" {
+	find_promtool
+	make_all_kinds
 	for name in '' held foreign unheard-of; do
 		"$FAIRLOCK" status --prometheus ${name:+"$name"} >metrics.prom
-		run -0 "$promtool" check metrics <metrics.prom
+		run -0 "$PROMTOOL" check metrics <metrics.prom
 		refute_output
 	done
 	cli FLUSHALL
 	"$FAIRLOCK" status --prometheus >metrics.prom
-	run -0 "$promtool" check metrics <metrics.prom
+	run -0 "$PROMTOOL" check metrics <metrics.prom
 	refute_output
 }
 
-@test "mistakes in metrics are found" {
+@test "the reader of metrics that these tests use finds mistakes in them" {
 	"$FAIRLOCK" acquire job
 	metrics >/dev/null
 	for change in 's/^(fairlock_held.*job.*)/\1\n\1/' 's/"}/}/' '/^# TYPE fairlock_held/d' 's/^fairlock_held/Held/' \
@@ -90,12 +87,12 @@ set_scene() {
 	done
 }
 
-@test "no lock at all: their number is 0" {
-	assert_equal "$(metrics | jq -c)" '{"fairlock_locks":{"":0}}'
+@test "status --prometheus reports a number of 0 if there is no lock" {
+	assert_equal "$(metrics | jq -c)" '{"fairlock_locks":{"":0},"fairlock_can_grant":{"":1}}'
 	assert_equal "$(cli DBSIZE)" 0
 }
 
-@test "names that are no names, which others wrote, are left out" {
+@test "status --prometheus leaves out invalid names that other programs wrote" {
 	"$FAIRLOCK" acquire job
 	cli HSET $'fairlock:{\xff\xfe}' name $'\xff\xfe' >/dev/null
 	cli HSET $'fairlock:{a\nb}' name $'a\nb' >/dev/null
@@ -105,26 +102,26 @@ set_scene() {
 	run -64 "$FAIRLOCK" status --prometheus $'\xff'
 }
 
-@test "a lock that is named twice is told once" {
+@test "status --prometheus reports a lock once that is named twice" {
 	"$FAIRLOCK" acquire b
 	assert_equal "$(metrics b a b b a | jq -c '[.fairlock_locks, .fairlock_held]')" '[{"":2},{"a":0,"b":1}]'
 }
 
-@test "many locks" {
+@test "status --prometheus reports 1,500 locks" {
 	for i in {1..1500}; do
 		echo "HSET fairlock:{job$i} name job$i n:granted $i"
 	done | cli >/dev/null
 	assert_equal "$(metrics | jq -c '[.fairlock_locks[""], (.fairlock_grants_total | length, add)]')" '[1500,1500,1125750]'
 }
 
-@test "the manual tells of each, and of no other" {
+@test "the manual describes exactly the metrics that status --prometheus prints" {
 	diff <("$FAIRLOCK" status --prometheus | sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' | sort) \
 		<(sed -n 's/^\.It Cm \(fairlock_[a-z_]*\)$/\1/p' "$TESTS_DIR"/../man/*.[1-9] | sort)
 }
 
-# Usage
+# ---- Usage ----
 
-@test "what shapes a table does not go with it" {
+@test "status --prometheus refuses options that shape a table, as a usage error" {
 	for option in --json --raw --noheadings --output=NAME -oNAME --watch --watch=2s --quiet -q; do
 		for words in "--prometheus $option" "$option --prometheus"; do
 			# shellcheck disable=SC2086
@@ -135,23 +132,23 @@ set_scene() {
 	run -64 "$FAIRLOCK" queue --prometheus job
 }
 
-@test "a default of --quiet does not silence it, and the status is 0 whether a lock is held or not" {
+@test "status --prometheus prints despite FAIRLOCK_QUIET, and ends with 0 although the lock is free" {
 	FAIRLOCK_QUIET=yes run -0 "$FAIRLOCK" status --prometheus job
 	assert_line 'fairlock_held{lock="job"} 0'
 }
 
-@test "a server that is out of reach: 69, and not a word of metrics" {
+@test "status --prometheus ends with 69 and prints no metrics if the server is out of reach" {
 	run -69 --separate-stderr "$FAIRLOCK" status --prometheus --url "unix:$PWD/none"
 	refute_output
 	run -69 --separate-stderr "$FAIRLOCK" status --prometheus --url "unix:$PWD/none" job
 	refute_output
 }
 
-@test "output that cannot be written is an error" {
+@test "status --prometheus ends with 71 if its output cannot be written" {
 	run -71 sh -c '"$FAIRLOCK" status --prometheus >/dev/full'
 }
 
-@test "a name in use by something else keeps nobody from seeing the other locks" {
+@test "status --prometheus reports the other locks if something else uses a name, and ends with 78" {
 	"$FAIRLOCK" acquire a
 	"$FAIRLOCK" acquire b
 	cli DEL a
@@ -161,16 +158,16 @@ set_scene() {
 	[[ $stderr == 'fairlock: cannot use the name a: '* ]]
 }
 
-# What they mean
+# ---- The meaning of the numbers ----
 
-@test "a lock that nobody ever used has all of them, at 0, and asking leaves no trace" {
-	assert_equal "$(metrics job | jq -c 'del(.fairlock_locks) | [keys[], (map(.job) | unique)]')" \
+@test "status --prometheus reports 0 everywhere for an unused lock, and writes nothing to the server" {
+	assert_equal "$(metrics job | jq -c 'del(.fairlock_locks, .fairlock_can_grant) | [keys[], (map(.job) | unique)]')" \
 		"$(jq -nc '["breaks_total", "expiries_total", "grants_total", "held", "hold_seconds", "holds",
 			"lease_remaining_seconds", "losses_total", "oldest_wait_seconds", "waiters" | "fairlock_" + .] + [[0]]')"
 	assert_equal "$(cli DBSIZE)" 0
 }
 
-@test "a held lock: for how long, and what is left of the lease" {
+@test "status --prometheus reports how long a lock has been held, and the rest of its lease" {
 	"$FAIRLOCK" acquire --lease 1h job
 	cli HINCRBY 'fairlock:{job}' since -100000 >/dev/null
 	cli PEXPIRE job 50000 >/dev/null
@@ -181,32 +178,32 @@ set_scene() {
 	grep -qE '^fairlock_hold_seconds\{lock="job"\} 1[0-9]{2}\.[0-9]{3}$' metrics.prom
 }
 
-@test "a lock that was given back is shown as free" {
+@test "status --prometheus reports a lock that was given back as free" {
 	"$FAIRLOCK" wrap job true
 	assert_equal "$(metrics | jq -c 'map_values(.job) | [.fairlock_held, .fairlock_holds, .fairlock_hold_seconds,
 		.fairlock_lease_remaining_seconds, .fairlock_grants_total]')" '[0,0,0,0,1]'
 }
 
-@test "a lock without a time to live has a lease without an end" {
+@test "status --prometheus reports an infinite lease for a lock without a time to live" {
 	"$FAIRLOCK" acquire job
 	cli PERSIST job
 	assert_equal "$(metric lease_remaining_seconds job)" '"+Inf"'
 }
 
-@test "going in again raises the hold count, and is no grant" {
+@test "status --prometheus counts a nested wrap as a hold, and not as a grant" {
 	run -0 "$FAIRLOCK" wrap job "$FAIRLOCK" wrap job "$FAIRLOCK" status --prometheus job
 	assert_line 'fairlock_holds{lock="job"} 2'
 	assert_line 'fairlock_grants_total{lock="job"} 1'
 }
 
-@test "of a lock of Redisson's alone, what only fairlock knows is left out, or 0" {
+@test "status --prometheus leaves out the time of a hold that Redisson began, and counts no grant for it" {
 	cli HSET job $redisson 2
 	cli PEXPIRE job 30000
 	assert_equal "$(metrics job | jq -c 'map_values(.job) | [.fairlock_held, .fairlock_holds, .fairlock_grants_total]')" '[1,2,0]'
 	assert_equal "$(metric hold_seconds job)" null
 }
 
-@test "waiters are counted while they are alive, and the longest of them tells its time" {
+@test "status --prometheus counts living waiters, and reports the longest wait among them" {
 	waits() { metrics job | jq -e "$1"; }
 
 	hold job
@@ -216,7 +213,7 @@ set_scene() {
 	wait_until in_queue job 1
 	background "$FAIRLOCK" acquire job
 	wait_until waits '.fairlock_waiters.job == 2 and .fairlock_oldest_wait_seconds.job > 0.5'
-	# the first began long ago
+	# the first waiter began long ago
 	id=$(cli LINDEX 'redisson_lock_queue:{job}' 0)
 	read -r ticket seen <<<"$(cli HGET 'fairlock:{job}' "t:$id")"
 	cli HSET 'fairlock:{job}' "t:$id" "$((ticket - 1000000000)) $seen" >/dev/null
@@ -227,7 +224,7 @@ set_scene() {
 	wait_until waits '.fairlock_waiters.job == 0 and .fairlock_oldest_wait_seconds.job == 0'
 }
 
-@test "of waiters of Redisson's the time is not known; behind them, that of ours is" {
+@test "status --prometheus reports no wait of Redisson's waiters, but that of fairlock's waiters behind them" {
 	"$FAIRLOCK" acquire job
 	cli RPUSH 'redisson_lock_queue:{job}' $redisson >/dev/null
 	cli ZADD 'redisson_lock_timeout:{job}' 99999999999999 $redisson >/dev/null
@@ -240,13 +237,13 @@ set_scene() {
 	[ "$(metric oldest_wait_seconds job)" != null ]
 }
 
-# Counters
+# ---- Counters ----
 
-@test "a holder that was killed counts as one expiry, though nobody comes by" {
+@test "a killed holder counts as one expiry, even before the next grant" {
 	counts() { [ "$(counters job)" = "$*" ]; }
 
 	hold -l 1s job
-	# both processes of it, stopped first: else the one that dies last might give the lock back
+	# Stop both of its processes first, or else the one that dies last might give the lock back.
 	wait_until pgrep -P "$HOLDER"
 	both=("$(pgrep -P "$HOLDER")" "$HOLDER")
 	kill -STOP "${both[@]}"
@@ -259,7 +256,7 @@ set_scene() {
 	counts 3 1 0 0
 }
 
-@test "a request that is sent again, since its answer was lost, counts once" {
+@test "a request counts once if a waiter sends it again because the answer was lost" {
 	holds_now() { [ "$(cli HKEYS job)" = "$1" ]; }
 
 	start_proxy "$SERVER_SOCKET"
@@ -268,7 +265,8 @@ set_scene() {
 	waiter=$!
 	wait_until in_queue job 1
 	id=$(cli LINDEX 'redisson_lock_queue:{job}' 0)
-	# it hears 2 s late that it is its turn, asks, is granted at once, and does not hear that
+	# The waiter hears of its turn 2 s late, asks, is granted the lock at once, and does not
+	# hear that.
 	proxy delay 2000 down
 	"$FAIRLOCK" release --owner "$owner" job
 	wait_until holds_now "$id"
@@ -280,21 +278,21 @@ set_scene() {
 	assert_equal "$(counters job)" '2 0 0 0'
 }
 
-@test "force counts as a break, and what it meets when the lock is free does not" {
+@test "release --force counts as a break if the lock is held, and not if it is free" {
 	"$FAIRLOCK" acquire job
 	"$FAIRLOCK" release --force job
 	"$FAIRLOCK" release --force job
 	assert_equal "$(counters job)" '1 0 1 0'
 }
 
-@test "who does not get the lock counts for nothing" {
+@test "a request that does not get the lock changes no counter" {
 	hold job
 	run -75 "$FAIRLOCK" wrap -n job true
 	run -75 "$FAIRLOCK" wrap -w 50ms job true
 	assert_equal "$(counters job)" '1 0 0 0'
 }
 
-@test "whatever happens to a lock, no counter falls" {
+@test "no counter falls under 60 random commands and losses of keys" {
 	local before='0 0 0 0' after act acts=(
 		'wrap -n job true' 'wrap -w 100ms job true' 'wrap job false' 'acquire -n -l 1s job' 'acquire -w 100ms -l 1s job'
 		'release --force job' 'release --owner x job' 'renew --owner x job' 'wrap -n --min-hold 1s job true'
@@ -304,7 +302,7 @@ set_scene() {
 	RANDOM=7
 	for _ in {1..60}; do
 		act=${acts[RANDOM % ${#acts[@]}]}
-		# something is there to be broken, however slow the machine
+		# make sure that there is a hold to break, even on a slow machine
 		[[ $act != *--force* ]] || "$FAIRLOCK" acquire -n -l 1m job >/dev/null 2>&1 || true
 		# shellcheck disable=SC2086
 		"$FAIRLOCK" $act >/dev/null 2>&1 || true

@@ -1,12 +1,10 @@
 #!/usr/bin/env bats
-# fairlock queue
+# fairlock queue: the waiters that it shows, its forms, and --remove.
 
 load ../lib/helpers
+load ../lib/one_server
 
-setup_file() { start_server; }
-setup() { cli FLUSHALL >/dev/null; }
-
-# A value of the queue of "job": queue .FIELD
+# queue .FILTER: prints this part of the queue of "job" as JSON
 queue() {
 	"$FAIRLOCK" queue --json job | jq -c ".queue$1"
 }
@@ -15,7 +13,7 @@ waiting() {
 	[ "$(queue '|map(select(.present))|length')" = "$1" ]
 }
 
-# Joins the queue of "job" as waiter number $1.
+# join_queue NUMBER: starts an acquire, which becomes waiter NUMBER in the queue of "job"
 join_queue() {
 	background "$FAIRLOCK" acquire job >"$BATS_TEST_TMPDIR/owner.$1"
 	wait_until waiting "$1"
@@ -28,19 +26,19 @@ join_as_redisson() {
 	cli ZADD 'redisson_lock_timeout:{job}' "$(($(cli TIME | head -n 1) * 1000 + 300000))" $redisson
 }
 
-@test "nobody waits for a free lock" {
+@test "queue shows no waiters of a free lock" {
 	run -0 "$FAIRLOCK" queue --json job
 	[ "$(jq -c . <<<"$output")" = '{"queue":[]}' ]
 	run -0 "$FAIRLOCK" queue job
 	refute_output
 }
 
-@test "asking who waits leaves no trace" {
+@test "queue writes nothing to the server" {
 	"$FAIRLOCK" queue job
 	[ "$(cli DBSIZE)" = 0 ]
 }
 
-@test "waiters are shown in the order in which they came" {
+@test "queue shows the waiters in the order in which they came" {
 	"$FAIRLOCK" acquire job
 	join_queue 1
 	first=$!
@@ -49,7 +47,7 @@ join_as_redisson() {
 	[ "$(queue '|map([.position, .pid])')" = "[[1,$first],[2,$second]]" ]
 }
 
-@test "a waiter is told with where it runs, who it is, and that it is present" {
+@test "queue tells a waiter's host, user, process and command, and that it is present" {
 	"$FAIRLOCK" acquire job
 	LOGNAME=bob join_queue 1
 	"$FAIRLOCK" queue --json job | jq -e --arg host "$(uname -n)" --arg pid $! '.queue[0]
@@ -57,13 +55,13 @@ join_as_redisson() {
 		and .command == "fairlock acquire" and .client == "fairlock" and .present == true'
 }
 
-@test "JSON has the keys that the manual names, in this order" {
+@test "queue --json has the keys that the manual names, in this order" {
 	"$FAIRLOCK" acquire job
 	join_queue 1
 	[ "$(queue '[0]|keys_unsorted|join(" ")')" = '"position owner host pid user command client waiting_ms present"' ]
 }
 
-@test "waiting_ms counts from the arrival" {
+@test "queue counts waiting_ms from the waiter's arrival" {
 	waited_for_300_ms() {
 		[ "$(queue '[0].waiting_ms')" -ge 300 ]
 	}
@@ -74,7 +72,7 @@ join_as_redisson() {
 	wait_until waited_for_300_ms
 }
 
-@test "a waiter that was killed is not present" {
+@test "queue shows a killed waiter as not present" {
 	"$FAIRLOCK" acquire job
 	join_queue 1
 	kill -KILL $!
@@ -82,12 +80,12 @@ join_as_redisson() {
 	[ "$(queue '|map([.client, .present])')" = '[["fairlock",false]]' ]
 }
 
-@test "of Redisson's waiter only the owner id is known" {
+@test "queue shows only the owner id of Redisson's waiter" {
 	join_as_redisson
 	[ "$(queue '[0]')" = "{\"position\":1,\"owner\":\"$redisson\",\"host\":null,\"pid\":null,\"user\":null,\"command\":null,\"client\":\"redisson\",\"waiting_ms\":null,\"present\":false}" ]
 }
 
-@test "the table has headings and a line for each waiter" {
+@test "queue prints a table with headings and a line for each waiter" {
 	"$FAIRLOCK" acquire job
 	join_queue 1
 	run -0 "$FAIRLOCK" queue job
@@ -97,7 +95,7 @@ join_as_redisson() {
 	[[ ${lines[1]} =~ ^\ +1\ [0-9a-f-]+:$!\ .*\ [0-9]+m?s\ +1\ *$ ]]
 }
 
-@test "raw output has milliseconds" {
+@test "queue --raw prints milliseconds" {
 	"$FAIRLOCK" acquire job
 	join_queue 1
 	run -0 "$FAIRLOCK" queue --raw -o POSITION,PID,WAITING_MS,PRESENT job
@@ -105,22 +103,20 @@ join_as_redisson() {
 	[[ ${lines[1]} =~ ^1\ $!\ [0-9]+\ 1$ ]]
 }
 
-@test "an unknown column is a mistake in usage" {
+@test "queue refuses an unknown column as a usage error, and lists the known ones" {
 	run -64 "$FAIRLOCK" queue -o TOKEN job
 	assert_line --index 0 "fairlock: cannot show column 'TOKEN': there is no such column, '-o help' lists them"
 }
 
-@test "a waiter that is taken out ends with 75" {
+@test "queue --remove takes a waiter out of the queue, which then ends with 75" {
 	"$FAIRLOCK" acquire job
 	join_queue 1
 	"$FAIRLOCK" queue --remove "$(queue '[0].owner' | jq -r .)" job
-	status=0
-	wait $! || status=$?
-	[ "$status" -eq 75 ]
+	ends_with 75 $!
 	[ ! -s "$BATS_TEST_TMPDIR/owner.1" ]
 }
 
-@test "the others keep their order when a waiter is taken out" {
+@test "queue --remove leaves the other waiters in their order" {
 	"$FAIRLOCK" acquire job
 	join_queue 1
 	first=$!
@@ -129,35 +125,33 @@ join_as_redisson() {
 	join_queue 3
 	third=$!
 	"$FAIRLOCK" queue --remove "$(queue '[1].owner' | jq -r .)" job
-	status=0
-	wait $second || status=$?
-	[ "$status" -eq 75 ]
+	ends_with 75 "$second"
 	[ "$(queue '|map([.position, .pid])')" = "[[1,$first],[2,$third]]" ]
 }
 
-@test "Redisson's waiter can be taken out" {
+@test "queue --remove takes Redisson's waiter out of the queue" {
 	join_as_redisson
 	"$FAIRLOCK" queue --remove $redisson job
 	[ "$(queue '|length')" = 0 ]
 	[ "$(cli EXISTS 'redisson_lock_timeout:{job}')" = 0 ]
 }
 
-@test "who does not wait cannot be taken out" {
+@test "queue --remove ends with 76 if the owner does not wait for the lock" {
 	run -76 "$FAIRLOCK" queue --remove $redisson job
 	[ "$output" = "fairlock: cannot remove waiter $redisson: it does not wait for lock job" ]
 }
 
-@test "the holder cannot be taken out" {
+@test "queue --remove of the holder ends with 76, and the holder keeps the lock" {
 	owner=$("$FAIRLOCK" acquire job)
 	run -76 "$FAIRLOCK" queue --remove "$owner" job
 	[ "$(cli EXISTS job)" = 1 ]
 }
 
-@test "what is no owner id cannot be taken out" {
+@test "queue --remove refuses a malformed owner id as a usage error" {
 	run -64 "$FAIRLOCK" queue --remove everybody job
 }
 
-@test "a name in use by something that is no lock is refused" {
+@test "queue refuses a name that something else uses, and leaves that alone" {
 	cli SET 'redisson_lock_queue:{job}' precious
 	run -78 "$FAIRLOCK" queue job
 	[ "$(cli GET 'redisson_lock_queue:{job}')" = precious ]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The two programs: what starts quickly, and what it leaves to the full one.
+# The quick program, fairlock, and the cases in which it executes fairlock-full.
 
 load ../lib/helpers
 
@@ -13,17 +13,17 @@ setup() {
 	[ -e "$FAIRLOCK-full" ] || skip 'built as one program'
 	cd "$BATS_TEST_TMPDIR" || return
 	cli FLUSHALL >/dev/null
-	export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" # cannot be looked for beside strace
+	export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" # which does not work under strace
 }
 
-# The two as they are installed
-installed() {
+# install_both: puts both programs in folders like those of an installation
+install_both() {
 	mkdir -p bin libexec
 	cp "$FAIRLOCK" bin/fairlock
 	cp "$FAIRLOCK-full" libexec/fairlock-full
 }
 
-@test "what takes a lock opens no library and becomes no other program" {
+@test "acquire opens no shared library and executes no other program" {
 	[ ! -e "$BUILD/tests/ends.o" ] || skip 'built to measure coverage, with shared libraries'
 	run -0 strace -f -e trace=open,openat,execve -o trace "$FAIRLOCK" acquire job
 	run -1 grep -e '\.so' -e fairlock-full trace
@@ -33,10 +33,10 @@ installed() {
 	run -1 grep -e '\.so' -e fairlock-full trace
 }
 
-@test "other commands are those of the full program, beside it or in libexec" {
+@test "fairlock executes fairlock-full for other commands, from its own folder or from libexec" {
 	run -0 "$FAIRLOCK" --version
 	assert_output --regexp '^fairlock [0-9]'
-	installed
+	install_both
 	run -0 bin/fairlock --version
 	assert_output --regexp '^fairlock [0-9]'
 	run -0 bin/fairlock --help
@@ -62,8 +62,8 @@ installed() {
 	assert_line "Try 'fairlock wrap --help'."
 }
 
-@test "without the full program locks work, and the rest says what is missing" {
-	installed
+@test "without fairlock-full, wrap works, and status ends with 71 and says that fairlock-full is missing" {
+	install_both
 	rm libexec/fairlock-full
 	run -0 bin/fairlock wrap job echo done
 	assert_output done
@@ -71,7 +71,7 @@ installed() {
 	assert_output --regexp '^fairlock: cannot run fairlock-full, .*: No such file or directory$'
 }
 
-@test "a host that has to be looked up is for the full program, which gets the same words" {
+@test "wrap executes fairlock-full with the same words to look up a host name, and the process list shows no password" {
 	local waiter
 	unshare -rm true 2>/dev/null || skip 'this machine allows no namespaces'
 	cli CONFIG SET requirepass sesame >/dev/null
@@ -93,7 +93,7 @@ END
 	cli -a sesame --no-auth-warning CONFIG SET requirepass '' >/dev/null
 }
 
-@test "addresses and localhost need no look-up" {
+@test "wrap executes no fairlock-full for addresses and for localhost" {
 	local url
 	for url in "redis://127.0.0.1:$PORT" "redis://localhost:$PORT/1" "redis://127.0.0.1:1,localhost:$PORT"; do
 		run -0 strace -f -e trace=execve -o trace "$FAIRLOCK" wrap -u "$url" job true
@@ -101,12 +101,12 @@ END
 	done
 }
 
-@test "a user whom /etc/passwd does not know is for the full program" {
+@test "wrap executes fairlock-full if it needs the home folder of a user that /etc/passwd does not have" {
 	[ "$(id -u)" = 0 ] || skip 'only root can become somebody else'
 	getent passwd 4242 && skip 'somebody is user 4242'
 	local other=(setpriv --reuid 4242 --regid 4242 --clear-groups strace -f -e trace=execve)
 	chmod 755 "$BATS_RUN_TMPDIR"
-	cp "$FAIRLOCK" "$FAIRLOCK-full" "$BATS_TEST_TMPDIR" # where the project is, that user may not go
+	cp "$FAIRLOCK" "$FAIRLOCK-full" "$BATS_TEST_TMPDIR" # that user may not enter the project's folder
 	FAIRLOCK=$BATS_TEST_TMPDIR/fairlock
 	HOME=/ run "${other[@]}" "$FAIRLOCK" wrap job true
 	refute_output --partial fairlock-full

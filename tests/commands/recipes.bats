@@ -1,19 +1,18 @@
 #!/usr/bin/env bats
-# The recipes of the README, word for word but for the folder of the programs and the address of the server.
+# The recipes of the README, word for word except for the folder of the programs and the server's
+# address.
 load ../lib/helpers
+load ../lib/one_server
 
 README=$TESTS_DIR/../README.md
 
-setup_file() { start_server; }
-
 setup() {
-	cli FLUSHALL >/dev/null
-	cd "$BATS_TEST_TMPDIR" || return
+	begin
 	mkdir bin
 	ln -s "$FAIRLOCK" bin/fairlock
 }
 
-# code TITLE: the code of the recipe that begins so
+# code TITLE: prints the code of the recipe whose title begins so
 code() {
 	awk -v title="**$1" '
 		/^\*\*|^## / { here = index($0, title) == 1 }
@@ -23,7 +22,7 @@ code() {
 		sed "s,/usr/local/bin,$BATS_TEST_TMPDIR/bin,; s,redis://lock.example.com,$FAIRLOCK_URL,"
 }
 
-# recipe NAME: the command of the crontab line for this lock
+# recipe NAME: prints the command of the README's crontab line for this lock
 recipe() {
 	local line
 
@@ -33,13 +32,14 @@ recipe() {
 	echo "$line"
 }
 
-# program NAME TEXT: a program of the recipes
+# program NAME TEXT: makes a program that a recipe runs
 program() {
 	printf '#!/bin/sh\n%s\n' "$2" >"bin/$1"
 	chmod +x "bin/$1"
 }
 
-# as_cron RUNNER COMMAND: as cron runs it, without a terminal and with next to nothing in the environment
+# as_cron RUNNER COMMAND: runs it as cron does, without a terminal and with next to nothing in the
+# environment
 as_cron() {
 	"$1" env -i HOME="$BATS_TEST_TMPDIR" SHELL=/bin/sh PATH="$PWD/bin:/usr/bin:/bin" \
 		FAIRLOCK_URL="$FAIRLOCK_URL" setsid --wait sh -c "$2" </dev/null
@@ -47,18 +47,8 @@ as_cron() {
 
 cron() { as_cron command "$1"; }
 
-# ends_with STATUS PID
-ends_with() {
-	local status=0
-
-	wait "$2" || status=$?
-	assert_equal "$status" "$1"
-}
-
-free() { [ "$(cli EXISTS "$1")" = 0 ]; }
-
-@test "recipe: a job that is installed on many hosts runs on one, whenever they come" {
-	run -127 cron "$(recipe nightly)" # on a host without it
+@test "the recipe for a job on many hosts runs it once, and passes over a host that does not have it" {
+	run -127 cron "$(recipe nightly)" # on a host without the program
 	program report "echo ran >>'$PWD/ran'"
 	for _ in 1 2 3; do
 		run -0 cron "$(recipe nightly)"
@@ -67,7 +57,7 @@ free() { [ "$(cli EXISTS "$1")" = 0 ]; }
 	[ "$(wc -l <ran)" = 1 ]
 }
 
-@test "recipe: a short job each minute, with clocks that differ" {
+@test "the recipe for a short job each minute runs it once if two hosts start it" {
 	program poll "echo ran >>'$PWD/ran'"
 	for _ in 1 2; do
 		run -0 cron "$(recipe poll)"
@@ -77,7 +67,7 @@ free() { [ "$(cli EXISTS "$1")" = 0 ]; }
 	[ "$(cli PTTL poll)" -gt 0 ]
 }
 
-@test "recipe: one running, one waiting, and the rest end silently" {
+@test "the recipe for one running and one waiting job ends a third one silently" {
 	local pids=()
 
 	program sync-shop "echo ran >>'$PWD/ran'; until test -e '$PWD/go'; do sleep 0.05; done"
@@ -96,7 +86,7 @@ free() { [ "$(cli EXISTS "$1")" = 0 ]; }
 	[ ! -s said ]
 }
 
-@test "recipe: a job that hangs is stopped, and the reason is told" {
+@test "the recipe with --max-hold stops a job that hangs, and says why" {
 	local line
 
 	program import 'exec sleep 600'
@@ -107,35 +97,35 @@ free() { [ "$(cli EXISTS "$1")" = 0 ]; }
 	assert_output "fairlock: lock import was held for 200ms, as long as --max-hold allows; stopping $PWD/bin/import"
 }
 
-@test "recipe: a deploy script has its argument and its turn, and its status is kept" {
+@test "the recipe for a deploy script passes its argument on, keeps its status, and frees the lock" {
 	# shellcheck disable=SC2016
 	printf '#!/bin/sh\necho "$1"\nexit 3\n' >deploy.sh
 	chmod +x deploy.sh
 	run -3 cron "$(code 'A deploy script')"
 	assert_output production
-	free deploy
+	is_free deploy
 }
 
-@test "recipe: a shell function keeps others out, is done with the lock at its end, and has a status" {
+@test "the recipe for a shell function holds the lock while the function runs, frees it, and keeps the status" {
 	code 'A shell function' >script
 	# shellcheck disable=SC2016
 	program pg_dump 'echo "$@" >>dumps; fairlock status -q backup && echo held >>dumps; exit 4'
 	run -4 cron '. ./script'
 	assert_equal "$(<dumps)" $'-f shop.sql shop\nheld'
-	free backup
+	is_free backup
 }
 
-@test "recipe: a shell function in a shell that is killed" {
+@test "the recipe for a shell function frees the lock when its shell is killed" {
 	code 'A shell function' >script
 	program pg_dump 'echo $$ >pid; exec sleep 600'
 	as_cron background 'echo $$ >shell; . ./script'
 	wait_until test -s pid
 	kill -KILL "$(<shell)"
-	wait_until free backup
+	wait_until is_free backup
 	kill "$(<pid)"
 }
 
-@test "recipe: one service in shell and Java; the shell's part" {
+@test "the recipe for shell and Java holds the lock while its shell script runs" {
 	printf '#!/bin/sh\nfairlock status -q invoices && echo closing\n' >close-month.sh
 	chmod +x close-month.sh
 	code 'One service in shell and Java' | grep '^fairlock' >line
@@ -143,7 +133,7 @@ free() { [ "$(cli EXISTS "$1")" = 0 ]; }
 	assert_output closing
 }
 
-@test "recipe: scripts that call each other" {
+@test "the recipe for scripts that call each other runs the inner one alone and inside the outer one" {
 	local inner outer
 
 	inner=$(code 'Scripts that call each other' | sed -n 's/^build.sh: *//p')
@@ -157,30 +147,30 @@ free() { [ "$(cli EXISTS "$1")" = 0 ]; }
 	assert_output 'made all'
 	run -0 cron ./build.sh
 	assert_output 'made all'
-	free site
+	is_free site
 }
 
-@test "recipe: a new server is looked at" {
+@test "the recipe for a new server prints what doctor finds there" {
 	cron "$(code 'A new server')" >found || [ $? -le 2 ]
 	grep -q "$FAIRLOCK_URL" found
 }
 
-@test "recipe: what kept the job waiting" {
+@test "the recipe about a job that had to wait draws the log of its lock" {
 	local line
 
-	run -0 cron 'fairlock wrap backup true'
-	line=$(code 'What kept the job waiting' | sed -n 's/^\$ //p')
+	run -0 cron 'fairlock wrap shop-db true'
+	line=$(code 'What kept a job waiting')
 	run -0 cron "COLUMNS=80 $line"
-	assert_line --partial 'backup: '
+	assert_line --partial 'shop-db: '
 	assert_line --partial 'holds  '
 }
 
-# The line of the crontab and the rules for alerts, apart.
+# metrics_line: prints the recipe's crontab line, without its rules for alerts
 metrics_line() {
 	code 'Metrics for Prometheus' | sed -n 's/^\* \* \* \* \* //p' | sed "s,/var/lib/prometheus/node-exporter,$PWD/textfiles,"
 }
 
-@test "recipe: metrics for Prometheus are replaced when all went well, and stay when the server is away" {
+@test "the recipe for Prometheus replaces the file of metrics, or keeps it if the server is away" {
 	local line
 
 	mkdir textfiles
@@ -195,16 +185,16 @@ metrics_line() {
 	grep -qx 'fairlock_grants_total{lock="job"} 1' textfiles/fairlock.prom
 	run -0 cron "$line"
 	grep -qx 'fairlock_grants_total{lock="job"} 2' textfiles/fairlock.prom
-	# nothing else that the collector would read
+	# no other file for the collector to read
 	assert_equal "$(ls textfiles)" fairlock.prom
 }
 
-@test "recipe: metrics for Prometheus have rules that Prometheus takes, on metrics that there are" {
-	local promtool=$BUILDROOT/promtool metric
+@test "the recipe for Prometheus has rules for alerts that are valid and use metrics that exist" {
+	local metric
 
-	[ -x "$promtool" ] || promtool=$(command -v promtool) || skip 'there is no promtool here, which .ci/promtool gets'
+	find_promtool
 	code 'Metrics for Prometheus' | sed '/^\*/d' >rules.yml
-	run -0 "$promtool" check rules rules.yml
+	run -0 "$PROMTOOL" check rules rules.yml
 	assert_output --partial '3 rules found'
 	"$FAIRLOCK" status --prometheus >known
 	for metric in $(grep -oE 'fairlock_[a-z_]+' rules.yml); do
@@ -212,30 +202,111 @@ metrics_line() {
 	done
 }
 
-# The README's first example
+# ---- The first screen, and the table "From flock" ----
 
-@test "the example that the README begins with says what it says, but for numbers and names" {
-	local shown=0
+# first_command WORD: prints the command of the first block whose comment begins so, with our programs
+first_command() {
+	awk '/^```/ { fenced = !fenced; if (!fenced) exit; next } fenced' "$README" |
+		sed -n "/^# $1: /{n;p}" | sed "s,/usr/local/bin,$BATS_TEST_TMPDIR/bin,"
+}
 
-	awk '/^```/ { fenced = !fenced; if (!fenced) exit; next } fenced' "$README" >example
-	# shellcheck disable=SC2016
-	sed -n '/^#!/,/^echo "\$1 is done/p' example >job
-	chmod +x job
-	grep -oE 'fairlock wrap report .*' example | grep '&$' >commands
-	assert_equal "$(wc -l <commands)" 3
-	{
-		while read -r line; do
-			echo "$line"
-			echo "until [ -n \"\$(fairlock status report -o STATE,WAITERS --noheadings | grep -x 'held *$((shown++))')\" ]; do sleep 0.05; done"
-		done <commands
-		sed -n 's/^\$ fairlock \(status\|queue\)/fairlock \1/p' example
-		echo wait
-	} >script
-	run -0 cron 'bash ./script'
-	assert_line --regexp '^NAME +STATE +USER +HOST +PID +COMMAND +HELD +LEASE +WAITERS$'
-	assert_line --regexp '^report +held .* \./job one .* 2$'
-	assert_line --regexp '^ +1 .* \./job two '
-	assert_line --regexp '^ +2 .* \./job three '
-	grep -E ' (has token|is done)' <<<"$output" | sed 's/ token.*/ token/' >turns
-	assert_equal "$(<turns)" "$(printf '%s has token\n%s is done\n' one one two two three three)"
+@test "the README's first command runs the report on one of many hosts" {
+	program report "echo ran >>'$PWD/ran'"
+	for _ in 1 2 3; do
+		run -0 cron "$(first_command cron)"
+		refute_output
+	done
+	[ "$(wc -l <ran)" = 1 ]
+}
+
+@test "the README's second command runs deploys in the order in which they were started" {
+	printf '#!/bin/sh\necho "$1" >>deployed; until [ -e go ]; do sleep 0.05; done\n' >deploy.sh
+	chmod +x deploy.sh
+	line=$(first_command deploy)
+	as_cron background "${line/production/one}"
+	wait_until test -s deployed
+	as_cron background "${line/production/two}"
+	wait_until in_queue deploy 1
+	as_cron background "${line/production/three}"
+	wait_until in_queue deploy 2
+	touch go
+	all() { [ "$(wc -l <deployed)" = 3 ]; }
+	wait_until all
+	assert_equal "$(<deployed)" $'one\ntwo\nthree'
+}
+
+@test "the README's third command shows the holder of each lock, and the number of waiters" {
+	hold nightly
+	run -0 cron "$(first_command look)"
+	assert_line --regexp '^NAME .* WAITERS$'
+	assert_line --regexp '^nightly +held .* sleep 600 .* 0$'
+}
+
+# from_flock: prints the rows of the table, a tab between the two commands, with our lock and command
+from_flock() {
+	sed -n '/^## From flock/,/^## Recipes/s/^| `\(flock .*\)` | `\(fairlock .*\)` |$/\1\t\2/p' "$README" |
+		sed "s,/tmp/x,$PWD/x,; s, cmd, echo ran,g; s,-c 'one; two',-c 'echo one; echo two',g"
+}
+
+@test "each fairlock command of the table From flock prints the same as its flock command if the lock is free" {
+	local theirs ours
+
+	[ "$(from_flock | wc -l)" = 4 ]
+	while IFS=$'\t' read -r theirs ours; do
+		run -0 cron "$theirs"
+		expected=$output
+		[[ $expected = ran || $expected = $'one\ntwo' ]] || fail "$theirs: $expected"
+		run -0 cron "$ours"
+		assert_output "$expected"
+	done < <(from_flock)
+}
+
+@test "each command of the table From flock ends with the status that the README says if the lock is busy" {
+	local theirs ours status
+
+	hold x
+	background flock --no-fork x sleep 600
+	taken() { ! flock -n x true; }
+	wait_until taken
+	while IFS=$'\t' read -r theirs ours; do
+		[[ $theirs = *' -n '* || $theirs = *' -w 10 '* ]] || continue
+		status=1
+		[[ $theirs != *' -E 75 '* ]] || status=75
+		run -$status cron "${theirs/-w 10/-w 0.1}"
+		refute_output
+		run -75 cron "${ours/-w 10/-w 0.1}"
+		assert_output --partial 'fairlock: cannot get lock x: '
+	done < <(from_flock)
+}
+
+@test "the shell lines of the table From flock keep the lock until the shell ends" {
+	local theirs ours
+
+	IFS=$'\t' read -r theirs ours < <(sed -n 's/^| `\(exec 9.*\)` | `\(owner=.*\)` |$/\1\t\2/p' "$README")
+	run -0 cron "${theirs/\/tmp/$PWD}; flock -n '$PWD/x' true || echo taken"
+	assert_output taken
+	run -0 cron "$ours; fairlock wrap -nq x true || echo taken"
+	assert_output taken
+	wait_until is_free x
+}
+
+@test "the README has 180 lines at most, its first screen 40, and its numbers are those of RESULTS.md" {
+	[ "$(sed '/^## /Q' "$README" | wc -l)" -le 40 ]
+	[ "$(wc -l <"$README")" -le 180 ]
+	numbers=$(sed -nE 's/^\*\*Speed:\*\* .*: ([0-9.]+) ms; with flock ([0-9.]+) ms\..*/\1 \2/p' "$README")
+	[ -n "$numbers" ]
+	assert_equal "$numbers" "$(for tool in fairlock flock; do
+		sed -nE "s/^\| $tool \| ([0-9.]+) \|.*/\1/p" "$TESTS_DIR/bench/RESULTS.md"
+	done | paste -sd ' ')"
+}
+
+@test "the README's links lead to files and headings that exist" {
+	local link
+
+	for link in $(grep -oE '\]\([^)]+\)' "$README" | tr -d '])(' | sort -u); do
+		case $link in
+		'#'*) sed -n 's/^## //p' "$README" | tr 'A-Z ' 'a-z-' | grep -qx -e "${link#\#}" || fail "there is no $link" ;;
+		*) [ -e "$TESTS_DIR/../$link" ] || fail "there is no $link" ;;
+		esac
+	done
 }

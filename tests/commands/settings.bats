@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
-# Which of the sources of a setting goes first, and how a wrong one is told. No
-# server answers here: a failure names the URL that won, and a kill-after that
-# the lease is too short for shows where it came from.
+# The sources of settings: which one wins, and what fairlock says of a wrong one. No server answers
+# here; a failure names the URL that won.
 
 load ../lib/helpers
 
@@ -13,36 +12,36 @@ setup() {
 	export gone=$BATS_TEST_TMPDIR/gone
 }
 
-# Every line of this file goes into the user's configuration file.
+# configure LINE...: writes the user's configuration file
 configure() {
 	printf '%s\n' "$@" >"$conf"
 }
 
-# wrong CAUSE: the configuration file is refused for this.
+# wrong CAUSE: fairlock refuses the configuration file for this cause
 wrong() {
 	run "$FAIRLOCK" status
 	assert_failure 78
 	assert_output "fairlock: cannot read $conf$1"
 }
 
-@test "a flag goes before the environment" {
+@test "a flag wins over the environment" {
 	FAIRLOCK_URL=unix:$gone.env run "$FAIRLOCK" status -u "unix:$gone.flag" x
 	assert_output --partial "unix:$gone.flag"
 }
 
-@test "the environment goes before the user's file" {
+@test "the environment wins over the user's file" {
 	configure "url = unix:$gone.file"
 	FAIRLOCK_URL=unix:$gone.env run "$FAIRLOCK" status x
 	assert_output --partial "unix:$gone.env"
 }
 
-@test "the user's file is read" {
+@test "fairlock reads the user's file" {
 	configure "url = unix:$gone.file"
 	run "$FAIRLOCK" status x
 	assert_output --partial "unix:$gone.file"
 }
 
-@test "the user's file goes before the system's, and that before the defaults" {
+@test "the user's file wins over /etc/fairlock.conf, which wins over the defaults" {
 	unshare -rm true 2>/dev/null || skip 'no mount namespaces here'
 	in_etc() {
 		# shellcheck disable=SC2016
@@ -63,7 +62,7 @@ wrong() {
 	assert_output --partial "unix:$gone.other"
 }
 
-@test "FAIRLOCK_CONFIG replaces the usual files, --config replaces that" {
+@test "FAIRLOCK_CONFIG replaces the usual files, and --config replaces FAIRLOCK_CONFIG" {
 	echo "url = unix:$gone.one" >"$HOME/one"
 	echo "url = unix:$gone.two" >"$HOME/two"
 	export FAIRLOCK_CONFIG=$HOME/one
@@ -73,13 +72,13 @@ wrong() {
 	assert_output --partial "unix:$gone.two"
 }
 
-@test "a --config that is not there is a bad configuration" {
+@test "a --config that does not exist is a bad configuration" {
 	run "$FAIRLOCK" status --config "$HOME/missing"
 	assert_failure 78
 	assert_output "fairlock: cannot read $HOME/missing: No such file or directory"
 }
 
-@test "usual files that are not there are no mistake" {
+@test "fairlock does without the usual files if they do not exist" {
 	rmdir "$HOME/.config"
 	run "$FAIRLOCK" status -u "unix:$gone.flag" x
 	assert_output --partial "unix:$gone.flag"
@@ -92,33 +91,33 @@ wrong() {
 	wrong ': Is a directory'
 }
 
-@test "blanks, comments, empty lines and a missing last newline are fine" {
+@test "fairlock accepts blanks, comments, empty lines and a missing last newline" {
 	printf '# comment\n\n\t # another\r\n  url\t=  unix:%s.file \t\r\nquiet=yes' "$gone" >"$conf"
 	run "$FAIRLOCK" status x
 	assert_output --partial "unix:$gone.file"
 	refute_output --partial 'fairlock.conf'
 }
 
-@test "of two lines in one file the last counts" {
+@test "the last of two lines for the same key wins" {
 	configure "url = unix:$gone.first" "url = unix:$gone.last"
 	run "$FAIRLOCK" status x
 	assert_output --partial "unix:$gone.last"
 }
 
-@test "an unknown key is told with file and line" {
+@test "fairlock refuses an unknown key, with file and line" {
 	configure '# one' 'url = local:' 'leese = 3'
 	wrong ":3: there is no key 'leese', did you mean lease?"
 }
 
-@test "what is no default has no key" {
-	for key in owner force token remove no-wait command while-pid json raw noheadings output watch since \
+@test "fairlock refuses a key for an option that is only a flag" {
+	for key in skip owner force token remove no-wait command while-pid json raw noheadings output watch since \
 		follow stats plot config help; do
 		configure '' "$key = 1"
 		wrong ":2: a file cannot set --$key"
 	done
 }
 
-@test "a bad value is told with file and line, also where the command has no use for it" {
+@test "fairlock refuses a bad value with file and line, even if the command does not use the key" {
 	configure '' 'lease = 1h30'
 	wrong ":2: '1h30' is not a duration, did you mean 1h30m?"
 	configure 'quiet = maybe'
@@ -127,68 +126,58 @@ wrong() {
 	wrong ":1: '' is not a URL"
 }
 
-@test "a bad value is told although a flag goes before it" {
+@test "fairlock refuses a bad value in a file even if a flag wins over it" {
 	configure 'conflict-exit-code = 999'
 	run "$FAIRLOCK" acquire -E 1 x
 	assert_failure 78
 }
 
-@test "quotes around a value are told, but for a password" {
-	configure 'url = "redis://127.0.0.1:1"'
-	wrong ":1: write the value without quotes"
-	configure "lease = '30s'"
-	wrong ":1: write the value without quotes"
-	configure 'password = "x"'
-	run "$FAIRLOCK" status -u "unix:$gone" x
-	assert_failure 69
-}
-
-@test "of a long path a message shows the end" {
+@test "of a long path a message shows both ends" {
 	local folder=$HOME/a-folder-whose-name-is-long/and-another-one/and-the-last-one
 	mkdir -p "$folder"
 	echo 'leese = 1' >"$folder/conf"
 	run "$FAIRLOCK" status --config "$folder/conf"
 	assert_failure 78
-	assert_output --regexp "^fairlock: cannot read \.\.\.[^ ]*/and-another-one/and-the-last-one/conf:1: there is no key 'leese', did you mean lease\?$"
+	assert_output --regexp "^fairlock: cannot read /[^ ]*\.\.\.[^ ]*/conf:1: there is no key 'leese', did you mean lease\?$"
 	[ "${#output}" -lt 160 ]
 }
 
-@test "a line without = is told" {
+@test "fairlock refuses a line without =" {
 	configure 'quiet'
 	wrong ":1: the line is not 'key = value'"
 }
 
-@test "a line that would show a password is not quoted" {
+@test "fairlock does not quote a bad line, which may have a password" {
 	configure 'password: pa55'
 	run "$FAIRLOCK" status
 	assert_failure 78
 	refute_output --partial pa55
 }
 
-@test "a binary file is told" {
+@test "fairlock refuses a binary file" {
 	printf 'quiet = yes\n\0\1\2' >"$conf"
 	wrong ':2: the line has a control character'
 	printf 'quiet = y\x1bes\n' >"$conf"
 	wrong ':1: the line has a control character'
 }
 
-@test "an overlong line and an overlong file are told" {
+@test "fairlock refuses an overlong line and an overlong file" {
 	printf '#%5000s\n' x >"$conf"
 	wrong ':1: the line is longer than 4096 bytes'
 	yes '# comment' | head -c 70000 >"$conf"
 	wrong ': it is longer than 65536 bytes'
 }
 
-@test "an endless file is told" {
+@test "fairlock refuses an endless file" {
 	run "$FAIRLOCK" status --config /dev/zero
 	assert_failure 78
 	assert_output 'fairlock: cannot read /dev/zero: it is longer than 65536 bytes'
 }
 
-# The options of wrap for which x is no value. What is no default has no variable.
+# checked_keys: prints the settings of wrap for which x is not a valid value
 checked_keys() {
 	"$FAIRLOCK" wrap --help | sed -nE 's/^  (-.,|   ) --([a-z-]+).*/\2/p' |
-		grep -vxE 'url|config|command|no-wait|help|version|tls-(ca|cert|key)|sentinel-user|(sentinel-)?password-file'
+		grep -vxE 'url|config|command|no-wait|skip|reason|help|version|tls-(ca|cert|key)|sentinel-user|(sentinel-)?password-file'
 }
 
 @test "every setting can come from the environment, and a bad one is a usage error" {
@@ -202,7 +191,7 @@ checked_keys() {
 	done
 }
 
-@test "every setting can come from a file" {
+@test "every setting can come from a file, and a bad one is a bad configuration" {
 	for key in $(checked_keys); do
 		configure "$key = x"
 		run "$FAIRLOCK" status
@@ -217,18 +206,18 @@ checked_keys() {
 	assert_output --partial "unix:$gone.file"
 }
 
-@test "a variable that the command has no option for is not looked at" {
+@test "fairlock ignores a variable for an option that the command does not have" {
 	FAIRLOCK_LEASE=nonsense run "$FAIRLOCK" status -u "unix:$gone.flag" x
 	assert_output --partial "unix:$gone.flag"
 }
 
-@test "what wrap tells its command is no default for another call" {
+@test "fairlock takes no settings from the variables that wrap sets for COMMAND" {
 	FAIRLOCK_TOKEN=nonsense FAIRLOCK_OWNER=x FAIRLOCK_NAME=y FAIRLOCK_HELD=z FAIRLOCK_FORCE=x \
 		run "$FAIRLOCK" release -u "unix:$gone" --force x
 	refute_output --partial 'cannot use'
 }
 
-@test "kill-after and lease are compared after all sources are merged" {
+@test "fairlock compares kill-after with the lease that wins, wherever both come from" {
 	configure 'kill-after = 20s'
 	run "$FAIRLOCK" wrap -u "unix:$gone" x true
 	assert_failure 64
@@ -239,13 +228,13 @@ checked_keys() {
 	refute_output --partial 'a third of the lease'
 }
 
-# alone STATUS WHERE WHAT: it is refused, since it needs another one
+# alone STATUS WHERE CAUSE: fairlock has refused a setting that needs another one
 alone() {
 	assert_failure "$1"
 	assert_line --index 0 "fairlock: cannot $2: $3"
 }
 
-@test "a key without a certificate is a mistake, wherever it is from" {
+@test "fairlock refuses tls-key without tls-cert, and says where tls-key comes from" {
 	run "$FAIRLOCK" status -u "unix:$gone" --tls-key k x
 	alone 64 'use --tls-key' 'tls-key needs --tls-cert, too'
 	FAIRLOCK_TLS_KEY=k run "$FAIRLOCK" status -u "unix:$gone" x
@@ -257,7 +246,7 @@ alone() {
 	assert_failure 69
 }
 
-@test "a user for sentinels without a password is a mistake, wherever it is from" {
+@test "fairlock refuses sentinel-user without sentinel-password-file, and says where sentinel-user comes from" {
 	run "$FAIRLOCK" status -u "unix:$gone" --sentinel-user u x
 	alone 64 'use --sentinel-user' 'sentinel-user needs --sentinel-password-file, too'
 	configure 'sentinel-user = u'
@@ -269,12 +258,48 @@ alone() {
 	configure 'url = gopher://h'
 	run "$FAIRLOCK" status
 	assert_failure 78
-	assert_output --partial "cannot use URL 'gopher://h' of $conf:1: "
-	configure '' '# the server' 'url = redis://:pa55@h:x'
-	run "$FAIRLOCK" status
-	assert_failure 78
-	assert_output --partial " of $conf:3: "
-	refute_output --partial pa55
+	assert_output "fairlock: cannot read $conf:1: a URL begins with redis://, rediss://, redis+sentinel://, unix: or local:"
+}
+
+@test "a value in quotes: 78, naming file and line" {
+	configure '' 'url = "redis://127.0.0.1:1"'
+	run -78 "$FAIRLOCK" status
+	assert_output "fairlock: cannot read $conf:2: the value of url takes no quotes"
+	configure "connect-timeout = '1s'"
+	run -78 "$FAIRLOCK" status
+	assert_output "fairlock: cannot read $conf:1: the value of connect-timeout takes no quotes"
+	configure 'password = "x"' # may begin and end so
+	run -69 "$FAIRLOCK" status -u "unix:$gone"
+}
+
+# means URL MEANT
+means() {
+	run -78 "$FAIRLOCK" status -u "$1"
+	assert_output "fairlock: cannot use URL '$1': did you mean $2?"
+}
+
+@test "a URL that is nearly right: the right one is proposed" {
+	means 127.0.0.1:7101 redis://127.0.0.1:7101
+	means localhost redis://localhost
+	means lock.example:6379:2 redis://lock.example:6379/2
+	means '[::1]:7' 'redis://[::1]:7'
+	means http://localhost:7 redis://localhost:7
+	means tcp://h redis://h
+	means https://h rediss://h
+	means redis:/h redis://h
+	means redis:localhost:7 redis://localhost:7
+	means REDIS://h:7 redis://h:7
+	means redis://h:7:2 redis://h:7/2
+	means sentinel://h/main redis+sentinel://h/main
+	means /run/redis.sock unix:/run/redis.sock
+	means redis.sock unix:redis.sock
+	means redis+unix:///run/r unix:/run/r
+	means local local:
+	# what may be a password is not repeated
+	for url in redis:pa55 http://:pa55@h u:pa55@h; do
+		run -78 "$FAIRLOCK" status -u "$url"
+		refute_output --partial pa55
+	done
 }
 
 @test "a password file that cannot be read is a bad configuration" {
@@ -288,7 +313,7 @@ alone() {
 	assert_output --partial 'its first line is empty'
 }
 
-@test "a password file is looked at only where it is needed" {
+@test "fairlock reads the password file only if it needs the password" {
 	configure "password-file = $HOME/missing"
 	FAIRLOCK_PASSWORD=x run "$FAIRLOCK" status -u "unix:$gone" x
 	refute_output --partial 'password file'
@@ -296,7 +321,10 @@ alone() {
 	refute_output --partial 'password file'
 }
 
-@test "with HOME unset the user's file is that of the password database" {
-	run env -u HOME "$FAIRLOCK" status -u "unix:$gone" x
-	refute_output --partial "$conf"
+@test "fairlock finds the user's file through the password database if HOME is unset" {
+	mkdir -p "$BATS_TEST_TMPDIR/other/.config"
+	new_home "$BATS_TEST_TMPDIR/other"
+	echo "url = unix:$gone.file" >"$HOME_DIR/.config/fairlock.conf"
+	run at_home env -u HOME "$FAIRLOCK" status x
+	assert_output --partial "unix:$gone.file"
 }

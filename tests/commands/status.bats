@@ -1,24 +1,22 @@
 #!/usr/bin/env bats
-# fairlock status
+# fairlock status: the locks that it shows, its forms, and -q.
 
 load ../lib/helpers
+load ../lib/one_server
 
-setup_file() { start_server; }
-setup() { cli FLUSHALL >/dev/null; }
-
-# One value of the only lock that is shown: lock NAME .FIELD
+# lock NAME .FILTER: prints this part of the lock's status as JSON
 lock() {
 	"$FAIRLOCK" status --json -- "$1" | jq -c ".locks[0]$2"
 }
 
 redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 
-@test "a lock that nobody ever used is free, and asking leaves no trace" {
+@test "status shows an unused lock as free, and writes nothing to the server" {
 	[ "$(lock job .state)" = '"free"' ]
 	[ "$(cli DBSIZE)" = 0 ]
 }
 
-@test "a held lock tells who holds it" {
+@test "status shows the holder's owner id, host, user, process and command" {
 	owner=$(LOGNAME=alice "$FAIRLOCK" acquire job)
 	run -0 "$FAIRLOCK" status --json job
 	jq -e --arg owner "$owner" --arg host "$(uname -n)" '.locks[0] | .name == "job"
@@ -27,35 +25,35 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 		and .client == "fairlock"' <<<"$output"
 }
 
-@test "the command of a wrap is told as it was given" {
+@test "status shows the command of a wrap as it was given" {
 	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap job -- sh -c '"$FAIRLOCK" status --json job' 'two words'
 	# shellcheck disable=SC2016
 	[ "$(jq -r '.locks[0].command' <<<"$output")" = 'sh -c "$FAIRLOCK" status --json job two words' ]
 }
 
-@test "JSON has the keys that the manual names, in this order" {
+@test "status --json has the keys that the manual names, in this order" {
 	[ "$(lock job '|keys_unsorted|join(" ")')" = '"name state owner host pid user command client held_ms lease_ms holds token waiters"' ]
 }
 
-@test "everything but name, state and waiters of a free lock is null" {
+@test "status --json of a free lock has null for all but name, state and waiters" {
 	[ "$(lock job '|del(.name)')" = '{"state":"free","owner":null,"host":null,"pid":null,"user":null,"command":null,"client":null,"held_ms":null,"lease_ms":null,"holds":null,"token":null,"waiters":0}' ]
 }
 
-@test "the token is that of the grant" {
+@test "status shows the token of the grant" {
 	token=$("$FAIRLOCK" acquire --json job | jq .token)
 	[ "$token" -gt 0 ]
 	[ "$(lock job .token)" = "$token" ]
 }
 
-@test "the hold count grows with each re-entry" {
+@test "status shows a hold count that grows when the owner acquires again" {
 	owner=$("$FAIRLOCK" acquire job)
 	[ "$(lock job .holds)" = 1 ]
 	"$FAIRLOCK" acquire --owner "$owner" job
 	[ "$(lock job .holds)" = 2 ]
 }
 
-@test "lease_ms is what is left of the lease" {
+@test "status shows the rest of the lease as lease_ms" {
 	"$FAIRLOCK" acquire --lease 1h job
 	cli PEXPIRE job 50000
 	left=$(lock job .lease_ms)
@@ -63,7 +61,7 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	[ "$left" -le 50000 ]
 }
 
-@test "held_ms counts from the grant" {
+@test "status counts held_ms from the grant" {
 	held_for_300_ms() {
 		[ "$(lock job .held_ms)" -ge 300 ]
 	}
@@ -73,28 +71,28 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	wait_until held_for_300_ms
 }
 
-@test "a lock without a time to live is held, and its lease is null" {
+@test "status shows a lock without a time to live as held, with a lease of null" {
 	"$FAIRLOCK" acquire job
 	cli PERSIST job
 	[ "$(lock job '|[.state, .lease_ms]')" = '["held",null]' ]
 	[ "$("$FAIRLOCK" status --noheadings --raw -o LEASE job)" = none ]
 }
 
-@test "of Redisson's holder only the owner id and the hold count are known" {
+@test "status shows only the owner id and the hold count of Redisson's holder" {
 	cli HSET job $redisson 3
 	cli PEXPIRE job 30000
 	[ "$(lock job '|[.state, .owner, .client, .holds]')" = "[\"held\",\"$redisson\",\"redisson\",3]" ]
 	[ "$(lock job '|[.host, .pid, .user, .command, .held_ms, .token]')" = '[null,null,null,null,null,null]' ]
 }
 
-@test "what a fairlock holder left behind is not told of Redisson's holder after it" {
+@test "status does not mix data of a former fairlock holder into those of Redisson's holder" {
 	"$FAIRLOCK" acquire job
 	cli DEL job
 	cli HSET job $redisson 1
 	[ "$(lock job '|[.client, .user, .token]')" = '["redisson",null,null]' ]
 }
 
-@test "waiters are counted while they are alive" {
+@test "status counts the waiters that are alive" {
 	waiters() {
 		[ "$(lock job .waiters)" = "$1" ]
 	}
@@ -109,28 +107,28 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	wait_until waiters 0
 }
 
-@test "without a name all locks are shown, each once, in the order of their names" {
+@test "status without a name shows all locks, each once, sorted by name" {
 	for name in pear apple 'fig tree'; do
 		"$FAIRLOCK" acquire "$name"
 	done
 	[ "$("$FAIRLOCK" status --json | jq -c '[.locks[].name]')" = '["apple","fig tree","pear"]' ]
 }
 
-@test "more locks than one step of a scan finds are all shown" {
+@test "status shows all of 2,500 locks, which take several steps of a scan" {
 	for i in {1..2500}; do
 		echo "HSET fairlock:{job$i} name job$i"
 	done | cli >/dev/null
 	[ "$("$FAIRLOCK" status --json | jq '[.locks[].name] | unique | length')" = 2500 ]
 }
 
-@test "a server without locks gives an empty list" {
+@test "status of a server without locks is an empty list" {
 	run -0 "$FAIRLOCK" status --json
 	[ "$(jq -c . <<<"$output")" = '{"locks":[]}' ]
 	run -0 "$FAIRLOCK" status
 	refute_output
 }
 
-@test "keys of others that look like ours are no locks" {
+@test "status does not take similar keys of other programs for locks" {
 	cli SET fairlock:string x
 	cli HSET fairlock:foreign name job
 	cli HSET 'fairlock:{nameless}' field x
@@ -138,52 +136,52 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	[ "$("$FAIRLOCK" status --json | jq '.locks | length')" = 0 ]
 }
 
-@test "a name in braces is shown as it was given" {
+@test "status shows a name in braces as it was given" {
 	"$FAIRLOCK" acquire '{job}'
 	[ "$("$FAIRLOCK" status --json | jq -c '[.locks[] | [.name, .state]]')" = '[["{job}","held"]]' ]
 }
 
-@test "a name that shares keys with another in use is refused" {
+@test "status refuses a name that shares keys with a name in use" {
 	"$FAIRLOCK" acquire '{job}'
 	run -64 "$FAIRLOCK" status job
 	[[ $output == *"shares keys with {job}"* ]]
 }
 
-@test "names with blanks, quotes, glob characters and letters beyond ASCII are found" {
+@test "status finds names with blanks, quotes, glob characters and non-ASCII letters" {
 	name='a "b" \ *[c]? ünï'
 	"$FAIRLOCK" acquire "$name"
 	[ "$("$FAIRLOCK" status --json | jq -r '.locks[0].name')" = "$name" ]
 }
 
-@test "names are shown in the order in which they were given" {
+@test "status shows the names in the order in which they were given" {
 	"$FAIRLOCK" acquire b
 	[ "$("$FAIRLOCK" status --json c b a | jq -c '[.locks[] | [.name, .state]]')" = '[["c","free"],["b","held"],["a","free"]]' ]
 }
 
-@test "quietly, the status is 0 when any of the locks is held" {
+@test "status -q ends with 0 if any of the locks is held" {
 	"$FAIRLOCK" acquire b
 	run -0 "$FAIRLOCK" status -q a b c
 	refute_output
 }
 
-@test "quietly, the status is 1 when all of the locks are free" {
+@test "status -q ends with 1 if all of the locks are free" {
 	"$FAIRLOCK" acquire c
 	run -1 "$FAIRLOCK" status -q a b
 	refute_output
 }
 
-@test "quietly or not, a server that is out of reach is an error" {
+@test "status -q ends with 69 and a message if the server is out of reach" {
 	run -69 "$FAIRLOCK" status --url unix:"$BATS_TEST_TMPDIR/none" -q job
 	[[ $output == "fairlock: cannot "* ]]
 }
 
-@test "a name in use by something that is no lock is refused and left alone" {
+@test "status refuses a name that something else uses, and leaves that alone" {
 	cli SET job precious
 	run -78 "$FAIRLOCK" status job
 	[ "$(cli GET job)" = precious ]
 }
 
-@test "a name in use by something else keeps nobody from seeing the other locks" {
+@test "status shows the other locks if something else uses a name, and ends with 78" {
 	"$FAIRLOCK" acquire a
 	"$FAIRLOCK" acquire b
 	cli DEL a
@@ -193,12 +191,12 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	[ "${lines[1]}" = b ]
 }
 
-@test "a mistake in one of the names is told before the server is asked" {
+@test "status reports a mistake in a name before it asks the server" {
 	run -64 "$FAIRLOCK" status --url "unix:$BATS_TEST_TMPDIR/none" good ''
 	[[ ${lines[0]} == "fairlock: cannot use NAME: "* ]]
 }
 
-@test "the table has headings, one line for a lock, and times for people" {
+@test "status prints a table with headings, one line per lock, and times in units" {
 	"$FAIRLOCK" acquire --lease 90s job
 	cli HSET 'fairlock:{job}' since "$(($(cli TIME | head -n 1) * 1000 - 3725000))"
 	run -0 "$FAIRLOCK" status
@@ -208,28 +206,28 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	[[ ${lines[1]} =~ ^job\ +held\ .*\ 1h2m\ +1m([1-9]|[12][0-9])s\ +0$ ]]
 }
 
-@test "raw output is blanks between words, and milliseconds" {
+@test "status --raw prints words with single blanks between them, and milliseconds" {
 	"$FAIRLOCK" acquire 'my job'
 	run -0 "$FAIRLOCK" status --raw
 	[ "${lines[0]}" = "NAME STATE USER HOST PID COMMAND HELD_MS LEASE_MS WAITERS" ]
 	[[ ${lines[1]} =~ ^my\\x20job\ held\ [^\ ]+\ [^\ ]+\ [0-9]+\ fairlock\\x20acquire\ [0-9]+\ (30000|[12][0-9]{4})\ 0$ ]]
 }
 
-@test "no headings are printed when they are not wanted" {
+@test "status --noheadings prints no headings" {
 	run -0 "$FAIRLOCK" status --noheadings -o NAME,STATE job
 	[ "${#lines[@]}" -eq 1 ]
 	[[ ${lines[0]} =~ ^job\ +free\ *$ ]]
 }
 
-@test "columns are shown in the order in which they were asked for, whatever their case" {
+@test "status -o takes names of columns in either case, and shows them in the given order" {
 	[ "$("$FAIRLOCK" status --raw -o state,NAME job)" = $'STATE NAME\nfree job' ]
 }
 
-@test "columns after a plus sign are added to the default ones" {
+@test "status -o +COLUMN adds a column to the default ones" {
 	[ "$("$FAIRLOCK" status --raw -o +HOLDS,TOKEN job | head -n 1)" = "NAME STATE USER HOST PID COMMAND HELD_MS LEASE_MS WAITERS HOLDS TOKEN" ]
 }
 
-@test "JSON has the columns that were asked for" {
+@test "status --json -o has only the given columns" {
 	[ "$("$FAIRLOCK" status --json -o WAITERS,NAME job | jq -c .)" = '{"locks":[{"waiters":0,"name":"job"}]}' ]
 }
 
@@ -239,20 +237,40 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	[ "$("$FAIRLOCK" status -o help | cut -d ' ' -f 1 | paste -s -d ' ')" = "NAME STATE OWNER HOST PID USER COMMAND CLIENT HELD_MS LEASE_MS HOLDS TOKEN WAITERS HELD LEASE" ]
 }
 
-@test "raw JSON is a mistake in usage" {
+@test "status refuses --json with --raw as a usage error" {
 	run -64 "$FAIRLOCK" status --json --raw job
 }
 
-@test "whatever bytes others wrote, JSON stays JSON" {
+@test "status --json is valid JSON whatever bytes other programs have written" {
 	"$FAIRLOCK" acquire job
 	cli HSET 'fairlock:{job}' by $'h"o\\st\t007\tu\xff\xc3\ts\x01\x1b[31m\x7f\xc2\x9b'
-	[ "$(lock job '|[.host, .pid, .user, .command]')" = '["h\"o\\st",null,"u��","s\u0001\u001b[31m��"]' ]
+	[ "$(lock job '|[.host, .pid, .user]')" = '["h\"o\\st",null,"u��"]' ]
+	[ "$(lock job '|.command == "s\u0001\u001b[31m\u007f\u009b"')" = true ]
+	cli HSET 'fairlock:{job}' by $'h\t1\tu\ta\u202eb\u2066c'
+	run -0 "$FAIRLOCK" status --json job
+	assert_output --partial 'a\u202eb\u2066c'
 }
 
-@test "whatever bytes others wrote, a table does not drive the terminal" {
+@test "status prints no control characters whatever bytes other programs have written" {
 	"$FAIRLOCK" acquire job
 	cli HSET 'fairlock:{job}' by $'h\t1\tu\t\x1b[31m\nred\xc2\x9b'
 	run -0 "$FAIRLOCK" status
 	[ "${#lines[@]}" -eq 2 ]
 	[[ $output != *$'\x1b'* && $output != *$'\xc2\x9b'* ]]
+}
+
+@test "status, queue and log show ? for control characters of Latin-1 and those that turn the direction of writing" {
+	"$FAIRLOCK" acquire job
+	background "$FAIRLOCK" wrap job true $'a\u202eb\u2066c\u200fd\u009be'
+	wait_until in_queue job 1
+	cli HSET 'fairlock:{job}' by $'h\t1\tu\ta\u202eb\u2066c\u200fd\u009be'
+	cli XADD 'fairlock_log:{job}' '*' event granted by $'h\t1\tu\ta\u202eb\u2066c\u200fd\u009be' >/dev/null
+	for form in '' --raw; do
+		run -0 "$FAIRLOCK" status $form job
+		assert_output --partial 'a?b?c?d?e'
+		run -0 "$FAIRLOCK" queue $form job
+		assert_output --partial 'a?b?c?d?e'
+		run -0 "$FAIRLOCK" log $form job
+		assert_output --partial 'a?b?c?d?e'
+	done
 }

@@ -1,14 +1,12 @@
 #!/usr/bin/env bats
-# --syslog: what is told to /dev/log. Each test has a /dev of its own, whose log is the socket `log` in its
-# folder, so that the machine's own syslog hears nothing.
+# --syslog: the messages that fairlock sends to /dev/log. Each test has a /dev of its own, whose log
+# is the socket `log` in its folder, so that the machine's own syslog gets nothing.
 
 load ../lib/helpers
-
-setup_file() { start_server; }
+load ../lib/one_server
 
 setup() {
-	cli FLUSHALL >/dev/null
-	cd "$BATS_TEST_TMPDIR" || return
+	begin
 	[ "$(id -u)" = 0 ] || user=(--user --map-root-user)
 	unshare "${user[@]}" --mount true 2>/dev/null || skip 'this machine allows no namespaces'
 	mkdir dev
@@ -19,19 +17,19 @@ setup() {
 	[ "$(id -u)" = 0 ] || inside=(nsenter --target "$DEV_PID" --user --preserve-credentials --mount --wdns="$PWD" --)
 }
 
-# with_log COMMAND...: in that /dev. For the background: "${inside[@]}" COMMAND...
+# with_log COMMAND...: runs it with that /dev; in the background: "${inside[@]}" COMMAND...
 with_log() { "${inside[@]}" "$@" 3>&- 4>&-; }
 
-# listen: what comes is in `heard`, as it comes
+# listen: receives messages, and writes each into `heard` as it comes
 listen() {
 	background python3 "$TESTS_DIR/lib/receiver.py" log heard
 	wait_until test -S log
 }
 
-# The texts only.
+# texts: prints the texts of the messages
 texts() { sed -E 's/^<[0-9]+>.{15} fairlock\[[0-9]+\]: //' heard; }
 
-# heard_all TEXT...: patterns of all that was told, in order
+# heard_all PATTERN...: waits for so many messages; they must match the patterns in this order
 heard_all() {
 	local n=0 line
 
@@ -46,14 +44,14 @@ heard_all() {
 
 heard_lines() { [ "$(wc -l <heard)" -ge "$1" ]; }
 
-# The numbers of facility user with the priorities of syslog(3).
+# Facility user with these priorities, as numbers of syslog(3).
 error='<11>'
 notice='<13>'
 info='<14>'
 
-# The form
+# ---- The form ----
 
-@test "a message is a datagram as syslog(3) sends it: priority, local time, the wrapper's process id, text" {
+@test "wrap --syslog sends datagrams like those of syslog(3): priority, local time, the wrapper's process id, text" {
 	listen
 	before=$(LC_ALL=C date '+%b %e %H:%M')
 	with_log env LC_ALL=de_DE.UTF-8 sh -c 'echo $$ >pid; exec "$FAIRLOCK" wrap --syslog job true' 2>said
@@ -66,7 +64,7 @@ info='<14>'
 	[ ! -s said ]
 }
 
-@test "with a real syslog daemon: facility, priority, name and process id arrive as they should" {
+@test "a real syslog daemon understands facility, priority, name and process id of --syslog" {
 	command -v busybox >/dev/null || skip 'there is no busybox here'
 	background "${inside[@]}" busybox syslogd -n -O "$PWD/messages"
 	wait_until test -S log
@@ -83,17 +81,17 @@ info='<14>'
 	[ "${#lines[@]}" = 5 ]
 }
 
-@test "control characters, broken UTF-8 and long texts do no harm" {
+@test "--syslog replaces control characters and broken UTF-8, and cuts long names" {
 	listen
 	run -127 with_log "$FAIRLOCK" wrap --syslog job $'./a\nb\e[2J\x9b\xff'
 	heard_all 'got lock .*' 'gave lock .*' 'cannot execute \./a\?b\?\[2J\?+: No such file or directory'
 	: >heard
-	name=$(printf '%0512d' 7)
-	with_log "$FAIRLOCK" wrap --syslog "$name" true
+	name=$(printf '%037d...' 0)
+	with_log "$FAIRLOCK" wrap --syslog "$(printf '%0512d' 7)" true
 	heard_all "got lock $name after .*" "true under lock $name ended .*" "gave lock $name back .*"
 }
 
-@test "a password is never told, nor are COMMAND's arguments" {
+@test "--syslog tells no password and no arguments of COMMAND" {
 	listen
 	run -69 with_log "$FAIRLOCK" wrap --syslog -u redis://user:SECRET@127.0.0.1:1 job true
 	with_log env FAIRLOCK_PASSWORD=SECRET "$FAIRLOCK" wrap --syslog job sh -c ': SECRET'
@@ -101,9 +99,9 @@ info='<14>'
 	run -1 grep SECRET heard
 }
 
-# What is told
+# ---- The messages ----
 
-@test "COMMAND's end is told with status or signal, and what is not 0 is a notice" {
+@test "wrap --syslog tells COMMAND's status or signal, as a notice if the status is not 0" {
 	listen
 	run -3 with_log "$FAIRLOCK" wrap --syslog job sh -c 'exit 3'
 	run with_log "$FAIRLOCK" wrap --syslog job sh -c 'kill -KILL $$'
@@ -113,19 +111,19 @@ info='<14>'
 	assert_equal "$(cut -c 1-4 heard | paste -sd ' ')" "$info $notice $info $info $notice $info"
 }
 
-@test "what is not obtained is a notice with the reason, also with --quiet and -E" {
+@test "--syslog tells as a notice why the lock was not obtained, even with --quiet and -E" {
 	hold job
 	listen
 	run -0 with_log "$FAIRLOCK" wrap --syslog -nqE 0 job true
 	refute_output
 	run -75 with_log "$FAIRLOCK" acquire --syslog -w 50ms job
-	assert_output 'fairlock: cannot get lock job: timed out'
-	heard_all 'cannot get lock job: held by sleep 600 .*' 'cannot get lock job: timed out'
+	assert_output --regexp '^fairlock: cannot get lock job: timed out after [0-9]+m?s, held by sleep 600 .* for [0-9]+m?s$'
+	heard_all 'cannot get lock job: held by sleep 600 .*' 'cannot get lock job: timed out after .*'
 	assert_equal "$(cut -c 1-4 heard | paste -sd ' ')" "$notice $notice"
 }
 
-@test "a signal that ended the wait is told" {
-	local waiter status=0
+@test "wrap --syslog tells which signal ended the wait" {
+	local waiter
 
 	hold job
 	listen
@@ -133,12 +131,11 @@ info='<14>'
 	waiter=$!
 	wait_until in_queue job 1
 	kill -TERM "$waiter"
-	wait "$waiter" || status=$?
-	[ "$status" = 143 ]
+	ends_with 143 "$waiter"
 	heard_all 'cannot get lock job: stopped by signal TERM'
 }
 
-@test "errors are told as on standard error: usage, settings, server, COMMAND" {
+@test "--syslog tells errors of usage, settings and server with the text of standard error" {
 	listen
 	run with_log "$FAIRLOCK" acquire --syslog --bogus job
 	echo 'syslog = yes' >conf
@@ -150,7 +147,7 @@ info='<14>'
 	assert_equal "$(cut -c 1-4 heard | sort -u)" "$error"
 }
 
-@test "a lost lock is an error, told when COMMAND is stopped" {
+@test "wrap --syslog tells a lost lock as an error when it stops COMMAND" {
 	listen
 	background "${inside[@]}" "$FAIRLOCK" wrap --syslog job sleep 600 2>said
 	wait_until "$FAIRLOCK" status -q job
@@ -162,7 +159,7 @@ info='<14>'
 	[ "$(<said)" = 'fairlock: lost lock job: somebody broke it by force; stopping sleep' ]
 }
 
-@test "a job that --max-hold stops is an error" {
+@test "wrap --syslog tells as an error that --max-hold stops COMMAND" {
 	listen
 	run -124 with_log "$FAIRLOCK" wrap --syslog --max-hold 200ms job sleep 600
 	heard_all 'got .*' 'lock job was held for 200ms, as long as --max-hold allows; stopping sleep' \
@@ -170,7 +167,7 @@ info='<14>'
 	assert_equal "$(sed -n '2s/>.*/>/p' heard)" "$error"
 }
 
-@test "the death of the guard and of the wrapper are told by the other, with the wrapper's process id" {
+@test "wrapper and guard each tell syslog of the other's death, with the wrapper's process id" {
 	local wrapper
 
 	for victim in wrapper guard; do
@@ -186,7 +183,7 @@ info='<14>'
 	done
 }
 
-@test "acquire --while-pid: the keeper tells under acquire's process id how it ended" {
+@test "the keeper of acquire --syslog tells how the hold ended, with acquire's process id" {
 	local owner sleeper
 
 	listen
@@ -210,7 +207,7 @@ info='<14>'
 	heard_all 'got lock job after .*' 'lock job was given back'
 }
 
-@test "without --syslog nothing is told, and who takes no lock tells nothing" {
+@test "syslog gets nothing without --syslog, nor from commands that take no lock" {
 	listen
 	export FAIRLOCK_SYSLOG=yes
 	FAIRLOCK_SYSLOG=no with_log "$FAIRLOCK" wrap job true
@@ -220,7 +217,7 @@ info='<14>'
 	heard_all 'got .*' 'true .*' 'gave .*'
 }
 
-@test "recipe: what happened last night" {
+@test "the recipe with --syslog logs a run, and why the second one did not happen" {
 	local line
 
 	line=$(sed -nE 's/^    ([^ ]+ ){5}(fairlock wrap .* --syslog .*)/\2/p' "$TESTS_DIR/../README.md" |
@@ -238,16 +235,16 @@ info='<14>'
 		'gave lock archive back .*' 'cannot get lock archive: its command ran already, .*'
 }
 
-# A syslog that is no good
+# ---- A syslog that does not work ----
 
-@test "COMMAND gets no descriptor of it" {
+@test "COMMAND inherits no descriptor of syslog's socket" {
 	listen
 	count='ls /proc/self/fd | wc -l'
 	run -0 with_log "$FAIRLOCK" wrap --syslog job sh -c "$count"
 	assert_output "$(with_log sh -c "$count")"
 }
 
-@test "no /dev/log harms nobody, and --verbose says so once" {
+@test "wrap --syslog works without /dev/log, and --verbose says once that it is missing" {
 	run -0 with_log "$FAIRLOCK" wrap --syslog job echo done
 	assert_output done
 	run -0 with_log "$FAIRLOCK" wrap --syslog -v job true
@@ -255,12 +252,12 @@ info='<14>'
 	[ "$(grep -c 'cannot tell syslog' <<<"$output")" = 1 ]
 }
 
-@test "a syslog that hangs delays nothing: neither the lock, nor the renewals, nor the end" {
+@test "a syslog that hangs delays neither the grant, nor the renewals, nor the end of wrap" {
 	background python3 "$TESTS_DIR/lib/receiver.py" log
 	wait_until test -e log.full
 	run timeout 1 python3 -c 'import socket
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.connect("log"); s.send(b"x")'
-	[ "$status" = 124 ] # who waits for it waits for ever
+	[ "$status" = 124 ] # a client that waits for this syslog waits for ever
 	run -0 timeout -s KILL 60 "${inside[@]}" "$FAIRLOCK" wrap --syslog -l 1s job sh -c 'sleep 3; echo done'
 	assert_output done
 	run -75 with_log timeout -s KILL 60 "$FAIRLOCK" wrap --syslog --once-per 1h job true

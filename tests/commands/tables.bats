@@ -1,36 +1,36 @@
 #!/usr/bin/env bats
-# The lists of status, queue and log on a terminal: one line for each, whatever is in it, with what matters in sight.
+# The tables of status, queue and log on a terminal: one line for each entry, however long its words
+# are, with the important columns in sight.
 
 load ../lib/helpers
+load ../lib/one_server
 load ../lib/screens
 
-setup_file() { start_server; }
-
 setup() {
-	cli FLUSHALL >/dev/null
-	cd "$BATS_TEST_TMPDIR" || return
+	begin
 	long=$(printf '%.0slong-' {1..30})
 }
 
-# who_holds NAME BY: to the server; the lock is held already
-who_holds() {
+# set_holder NAME BY: has the server say that BY holds this lock, which is held already
+set_holder() {
 	cli HSET "fairlock:{$1}" by "$2" >/dev/null
 }
 
-# many_locks: with all that may be too long
+# many_locks: makes locks with long and strange words in all columns
 many_locks() {
 	local name
 
 	for name in job "$long" 備份資料庫備份資料庫備份資料庫 evil; do
 		"$FAIRLOCK" acquire -l 1h "$name" >/dev/null
 	done
-	who_holds job $'web1\t4711\tada\tbackup.sh --all'
-	who_holds "$long" $"$long.example.com"$'\t4711\t'"$long"$'\t/usr/bin/'"$long $long"
-	who_holds 備份資料庫備份資料庫備份資料庫 $'ホスト名ホスト名\t1\tużytkownik\t備份資料庫備份資料庫備份資料庫備份資料庫備份資料庫'
-	who_holds evil $'h\033[31mo\t1\tus\ner\trm\033[2J\r\302\233gotcha'
+	set_holder job $'web1\t4711\tada\tbackup.sh --all'
+	set_holder "$long" $"$long.example.com"$'\t4711\t'"$long"$'\t/usr/bin/'"$long $long"
+	set_holder 備份資料庫備份資料庫備份資料庫 $'ホスト名ホスト名\t1\tużytkownik\t備份資料庫備份資料庫備份資料庫備份資料庫備份資料庫'
+	set_holder evil $'h\033[31mo\t1\tus\ner\trm\033[2J\r\302\233gotcha'
 }
 
-# shown WORDS...: what they print on a terminal of $1 columns
+# shown COLUMNS WORD...: runs fairlock with these words on a terminal of so many columns; prints its
+# output, which is in `shown`, too
 shown() {
 	terminal "$1"
 	type_line "clear; \"\$FAIRLOCK\" ${*:2}; echo \"ended \$?\""
@@ -40,7 +40,7 @@ shown() {
 	cat shown
 }
 
-@test "status: one line a lock at 60, 80 and 120 columns, from the name to the number of waiters" {
+@test "status prints one line per lock on 60, 80 and 120 columns, from the name to the number of waiters" {
 	local columns
 
 	many_locks
@@ -58,17 +58,17 @@ shown() {
 	grep -Eq '^job .* 59m[0-9]*s ' shown
 }
 
-@test "what goes elsewhere than to a terminal is whole" {
+@test "status prints whole words with --raw, and if its output is no terminal" {
 	many_locks
 	run -0 "$FAIRLOCK" status "$long"
 	assert_output --partial "$long $long"
 	assert_output --partial "$long.example.com"
 	shown 60 status job --raw
-	# lines are broken, and nothing is lost
+	# the terminal wraps the line, and nothing is lost
 	[[ $(tr -d '\n' <shown) = *'web1 4711 backup.sh\x20--all'* ]]
 }
 
-@test "queue: owner ids where there is room, or where they are asked for" {
+@test "queue shows owner ids if there is room or if -o asks for them" {
 	hold job
 	background "$FAIRLOCK" wrap job true "$long"
 	wait_until in_queue job 1
@@ -80,7 +80,7 @@ shown() {
 	grep -Eq '^[0-9a-f-]{36}:[0-9]+ true long-' shown
 }
 
-@test "log: the latest events, cut; --follow too, as they come" {
+@test "log cuts each event to the terminal's width, and log --follow each new one" {
 	"$FAIRLOCK" wrap job true "$long" "$long"
 	shown 60 log job
 	[ "$(wc -l <shown)" = 3 ]
@@ -95,7 +95,7 @@ shown() {
 	[ "$(screen | grep -c .)" -le 6 ] # with the headings
 }
 
-@test "a list without lines says so, on a terminal" {
+@test "status, queue and log say on a terminal that their list is empty" {
 	run -0 "$FAIRLOCK" status
 	refute_output
 	shown 60 'status; "$FAIRLOCK" queue job; "$FAIRLOCK" log job; "$FAIRLOCK" queue --json job; "$FAIRLOCK" queue --raw job'
@@ -103,7 +103,7 @@ shown() {
 	[ "$(grep -c 'no ' shown)" = 2 ]
 }
 
-@test "without a locale that has them, no other characters than ASCII" {
+@test "status prints only ASCII characters if the locale has no others" {
 	many_locks
 	terminal 80 LC_ALL=C
 	keep_bytes "$PWD/bytes"

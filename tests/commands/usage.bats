@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What the command line refuses, and how it says so. Nothing here needs a server.
+# Command lines that fairlock refuses, its messages, and --help. No server is needed.
 
 load ../lib/helpers
 
@@ -8,7 +8,7 @@ setup() {
 	export FAIRLOCK_URL=unix:$BATS_TEST_TMPDIR/no-server
 }
 
-# refused WORD... because CAUSE: fairlock WORD... is a mistake in usage, told in two lines.
+# refused WORD... because CAUSE: fairlock WORD... is a usage error; it says so in two lines
 refused() {
 	local words=() hint
 	while [ "$1" != because ]; do
@@ -34,7 +34,7 @@ assert_regex() {
 	[[ $1 =~ $2 ]] || fail "$1 does not match $2"
 }
 
-@test "no command at all is a usage error" {
+@test "a missing command is a usage error" {
 	refused because 'COMMAND is missing'
 }
 
@@ -95,7 +95,7 @@ arguments_are() {
 	refused wrap --bogus x true because "'--bogus'"
 }
 
-@test "an unknown short option is a usage error, also in a bundle" {
+@test "an unknown short option is a usage error, even among others behind one dash" {
 	refused wrap -nqx x true because "'-x'"
 }
 
@@ -140,7 +140,7 @@ arguments_are() {
 	refused wrap x -c true -- true because '--command'
 }
 
-@test "what is no duration is a usage error" {
+@test "a malformed duration is a usage error" {
 	for text in '' -1 1h30 1e3 inf nan 0x10 ' 1' '1 ' 1. 99999999999999999999; do
 		refused acquire --wait "$text" x because "'$text' is not a duration"
 	done
@@ -179,11 +179,11 @@ arguments_are() {
 	done
 }
 
-@test "--on-lost takes kill and warn only" {
+@test "--on-lost with a word other than kill and warn is a usage error" {
 	refused wrap --on-lost stop x true because 'kill or warn'
 }
 
-@test "--while-pid takes a process id only" {
+@test "--while-pid with anything but a process id is a usage error" {
 	for pid in 0 -1 x 2147483648; do
 		refused acquire --while-pid "$pid" x because "'$pid' is not a process id"
 	done
@@ -193,7 +193,7 @@ arguments_are() {
 	refused release --token 3 x because '--force'
 }
 
-@test "--json and --raw exclude each other" {
+@test "--json with --raw is a usage error" {
 	refused status --json --raw because '--json'
 }
 
@@ -217,23 +217,23 @@ arguments_are() {
 }
 
 @test "renew and release without an owner say how to name one" {
-	refused renew x because 'say who you are: --owner ID, as acquire printed it'
-	refused release x because 'say who you are: --owner ID, as acquire printed it'
+	refused renew x because 'say which owner you are: --owner ID, as acquire printed it'
+	refused release x because 'say which owner you are: --owner ID, as acquire printed it'
 }
 
-@test "a control character in a bad value does not reach the terminal" {
+@test "fairlock replaces control characters when it quotes a bad value" {
 	run --separate-stderr "$FAIRLOCK" acquire -w $'1\e[31m\n2' x
 	assert_failure 64
 	assert_equal "${stderr_lines[0]}" "fairlock: cannot use option '--wait': '1?[31m?2' is not a duration"
 }
 
-@test "a URL on the command line with a bad scheme is a bad configuration" {
+@test "a URL with an unknown scheme is a bad configuration, and the message lists the known ones" {
 	run "$FAIRLOCK" status -u http://localhost
 	assert_failure 78
-	assert_output "fairlock: cannot use URL 'http://localhost': its scheme is none of local:, unix:, redis://, rediss://, redis+sentinel://, rediss+sentinel://, or the same with valkey"
+	assert_output "fairlock: cannot use URL 'http://localhost': did you mean redis://localhost?"
 }
 
-@test "a malformed URL is told without its password" {
+@test "a malformed URL is a bad configuration, and the message shows no password" {
 	for url in redis://:pa55@ redis://u:pa55@h:x redis://u:pa55@h/x redis://:pa55 redis://pa55@h \
 		rediss://u:pa55@h/x redis+sentinel://u:pa55@h foo://u:pa55@h 'redis://u:pa55%@h' 'unix:/x?password=pa55'; do
 		run "$FAIRLOCK" status -u "$url"
@@ -243,7 +243,7 @@ arguments_are() {
 	done
 }
 
-@test "the commands are listed on standard output in six ways" {
+@test "fairlock lists its commands on standard output when asked in one of six ways" {
 	local words
 	for words in --help -h help 'help help' '-v help' '--help --verbose'; do
 		# shellcheck disable=SC2086
@@ -257,7 +257,7 @@ arguments_are() {
 	done
 }
 
-@test "the help of a command is shown in six ways" {
+@test "fairlock shows the help of a command when asked in one of six ways" {
 	local words
 	for words in 'renew --help' 'renew -h' 'help renew' '--help renew' '-h renew' '-v help renew'; do
 		# shellcheck disable=SC2086
@@ -268,7 +268,7 @@ arguments_are() {
 	done
 }
 
-@test "COMMAND --help prints the options of that command only" {
+@test "fairlock renew --help prints the options of renew only" {
 	run --separate-stderr "$FAIRLOCK" renew --help
 	assert_success
 	assert_line --partial '  -l, --lease DUR '
@@ -300,7 +300,7 @@ examples() {
 	done
 }
 
-@test "--help fits on 80 columns, and what a command alone has stands first" {
+@test "--help fits on 80 columns, and lists the command's own options first" {
 	for command in '' wrap acquire renew release status queue log doctor; do
 		# shellcheck disable=SC2086
 		run -0 "$FAIRLOCK" $command --help
@@ -311,7 +311,7 @@ examples() {
 	[[ $output = *'Options:'*--no-wait*'Options of all commands:'*--url* ]]
 }
 
-@test "--help is found behind NAME but not behind COMMAND" {
+@test "--help is an option of wrap behind NAME, and a word of COMMAND behind COMMAND" {
 	run "$FAIRLOCK" wrap x --help
 	assert_success
 	assert_output --partial 'Usage: fairlock wrap'
@@ -319,7 +319,7 @@ examples() {
 	refute_output --partial 'Usage:'
 }
 
-@test "the version is one line, and is shown in six ways" {
+@test "fairlock prints its version on one line when asked in one of six ways" {
 	local words
 	for words in --version -V version '-v version' 'wrap --version' '--version status'; do
 		# shellcheck disable=SC2086
@@ -341,13 +341,13 @@ examples() {
 	refused wrap --ver x true because "'--ver': it is ambiguous"
 }
 
-@test "a full standard output is told" {
+@test "fairlock --help ends with 71 and a message if standard output is full" {
 	run bash -c '"$1" --help >/dev/full' - "$FAIRLOCK"
 	assert_failure 71
 	assert_output 'fairlock: cannot write to standard output: No space left on device'
 }
 
-@test "a closed standard output is told" {
+@test "fairlock --help ends with 71 and a message if standard output is closed" {
 	run bash -c '"$1" --help >&-' - "$FAIRLOCK"
 	assert_failure 71
 	assert_output --partial 'cannot write to standard output'

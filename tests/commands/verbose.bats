@@ -1,16 +1,15 @@
 #!/usr/bin/env bats
-# --verbose: each step, with seconds since the start.
+# --verbose: the steps that each command tells, with the seconds since its start.
 
 load ../lib/helpers
-
-setup_file() { start_server; }
-setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
+load ../lib/one_server
 
 step='fairlock: \[ *[0-9]+\.[0-9]{3}\] '
 id='[0-9a-f-]{36}:[0-9]+'
 took='([0-9]+ms|[0-9]+s)'
 
-# told FILE PATTERN...: these steps are in the file, all and in this order, and their times do not go back
+# told FILE PATTERN...: fails unless the file has exactly these steps in this order, with times that
+# do not go back
 told() {
 	local n=0 pattern
 
@@ -23,14 +22,14 @@ told() {
 	sed -nE 's/^fairlock: \[ *([0-9.]+)\] .*/\1/p' "$1" | sort -nc
 }
 
-# What every run begins with.
+# The first step of every command.
 start="fairlock [0-9.]+, pid [0-9]+, [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8} [+-][0-9]{4}"
 setup_steps() {
 	begin=("$start" "the server is unix:$SERVER_SOCKET \(FAIRLOCK_URL\)")
 	connected="connected to unix:$SERVER_SOCKET after $took"
 }
 
-@test "wrap: server, connection, grant, COMMAND, release" {
+@test "wrap -v tells server, connection, grant, COMMAND's start and end, and release" {
 	setup_steps
 	run -3 --separate-stderr "$FAIRLOCK" wrap -v job sh -c 'echo $$ >pid; exit 3'
 	refute_output
@@ -40,7 +39,7 @@ setup_steps() {
 		"sh under lock job ended with status 3 after $took" "gave lock job back in $took, held for $took"
 }
 
-@test "a waiter: its place and the holder, what it hears, and that it leaves" {
+@test "a waiter with -v tells its place, the holder, each message, and that it leaves the queue" {
 	setup_steps
 	hold job
 	background "$FAIRLOCK" wrap job true
@@ -49,7 +48,7 @@ setup_steps() {
 	echo "$output" >said
 	told <(head -n -1 said) "${begin[@]}" "asking for lock job as $id" "$connected" 'waiting for lock job' \
 		"place 2 of 2, held by sleep 600 \(pid $HOLDER, .*\)" 'leaving the queue'
-	assert_equal "$(tail -n 1 said)" 'fairlock: cannot get lock job: timed out'
+	assert_regex "$(tail -n 1 said)" "^fairlock: cannot get lock job: timed out after 200ms, held by sleep 600 \(pid $HOLDER, .*\) for $took$"
 	background "$FAIRLOCK" wrap -v job true 2>said
 	local waiter=$!
 	wait_until in_queue job 2
@@ -59,7 +58,7 @@ setup_steps() {
 	grep -qE "^${step}got lock job after $took, token [0-9]+$" said
 }
 
-@test "the place in the queue is told again when it has changed, with a sign of life" {
+@test "a waiter with -v tells its place again when that has changed" {
 	local first
 
 	hold job
@@ -73,13 +72,13 @@ setup_steps() {
 	wait_until grep -qE "^${step}place 1 of 1, held by sleep 600 " said
 }
 
-@test "each renewal, with what was left of the lease" {
+@test "wrap -v tells each renewal, and the rest of the lease at that time" {
 	run -0 "$FAIRLOCK" wrap -v -l 1s job sleep 1.5
 	assert_line --regexp "^${step}renewed lock job in [0-9]+ms, with [56][0-9]{2}ms of its lease left$"
 	[ "$(grep -c 'renewed lock job' <<<"$output")" -ge 3 ]
 }
 
-@test "where the URL is from" {
+@test "each command tells with -v where it has the URL from" {
 	run -69 "$FAIRLOCK" wrap -v -u unix:/nowhere job true
 	assert_line --regexp "^${step}the server is unix:/nowhere \(--url\)$"
 	echo "url = unix:/nowhere" >conf
@@ -92,7 +91,7 @@ setup_steps() {
 	done
 }
 
-@test "the private server and its start" {
+@test "wrap -v tells that it starts a private server, and that it has connected to that" {
 	new_home
 	run -0 at_home "$FAIRLOCK" wrap -v job true
 	assert_line --regexp "^${step}the server is local: \(the default\)$"
@@ -102,7 +101,7 @@ setup_steps() {
 	refute_line --partial 'starting one'
 }
 
-@test "of several servers, which one" {
+@test "wrap -v tells to which of several servers it has connected" {
 	port=$(free_port)
 	cli CONFIG SET port "$port" >/dev/null
 	run -0 "$FAIRLOCK" wrap -v -u "redis://127.0.0.1:1,127.0.0.1:$port" job true
@@ -110,7 +109,7 @@ setup_steps() {
 	refute_line --partial 'cannot reach'
 }
 
-@test "a server that goes away and comes back, to who holds and who waits; the same trouble is told once" {
+@test "holder and waiter with -v tell once that the server is away, and then that it is back" {
 	unset SERVER_DIR
 	start_server --appendonly yes # of this test alone
 	background "$FAIRLOCK" wrap -v job sh -c 'until test -e go; do sleep 0.05; done' 2>holder
@@ -133,7 +132,7 @@ setup_steps() {
 	wait "$holder" "$waiter"
 }
 
-@test "what is done to a COMMAND that must stop, and which signals are passed on" {
+@test "wrap -v tells the signals that it passes on, and those with which it stops COMMAND" {
 	background "$FAIRLOCK" wrap -v -k 200ms job sh -c 'trap "" TERM; trap : USR1; : >ready
 		while :; do sleep 0.05; done' 2>said
 	local wrapper=$!
@@ -148,14 +147,14 @@ setup_steps() {
 	grep -qxF 'fairlock: lost lock job: somebody broke it by force; stopping sh' said
 }
 
-@test "going in again, and what the server keeps for --min-hold" {
+@test "wrap -v tells that it went into a lock again, and that the server keeps the lock for --min-hold" {
 	run -0 "$FAIRLOCK" wrap job "$FAIRLOCK" wrap -v job true
 	assert_line --regexp "^${step}went into lock job, which $id holds, after $took, token [0-9]+$"
 	run -0 "$FAIRLOCK" wrap -v --min-hold 1m job true
 	assert_line --regexp "^${step}gave lock job back in $took, held for $took; the server keeps it for the rest of --min-hold$"
 }
 
-@test "acquire, renew and release" {
+@test "acquire, renew and release tell their steps with -v" {
 	setup_steps
 	owner=$("$FAIRLOCK" acquire -v job 2>said)
 	told said "${begin[@]}" "asking for lock job as $owner" "$connected" \

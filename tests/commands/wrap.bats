@@ -1,10 +1,8 @@
-# fairlock wrap: COMMAND, its surroundings, its end.
+# fairlock wrap: how it waits, how it starts COMMAND, what COMMAND gets, and how both end.
 load ../lib/helpers
+load ../lib/one_server
 
-setup_file() { start_server; }
-setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
-
-@test "COMMAND runs while the lock is held, and the lock is free afterwards" {
+@test "wrap holds the lock while COMMAND runs, and frees it afterwards" {
 	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap job -- sh -c '"$FAIRLOCK" status -q job && echo held'
 	assert_output held
@@ -12,21 +10,21 @@ setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
 	nothing_left
 }
 
-@test "COMMAND's exit status is the wrapper's, up to 255" {
+@test "wrap ends with COMMAND's exit status, up to 255" {
 	run -3 "$FAIRLOCK" wrap job sh -c 'exit 3'
 	run -255 "$FAIRLOCK" wrap job sh -c 'exit 255'
 	run -75 "$FAIRLOCK" wrap job sh -c 'exit 75'
 	refute_output
 }
 
-@test "a COMMAND that is not found ends with 127 and gives the lock back" {
+@test "wrap ends with 127 and gives the lock back if COMMAND is not found" {
 	run -127 "$FAIRLOCK" wrap job no-such-command
 	assert_output 'fairlock: cannot execute no-such-command: No such file or directory'
 	nothing_left
 	run -1 "$FAIRLOCK" status -q job
 }
 
-@test "a COMMAND without #! is one for sh, which gets its words untouched" {
+@test "wrap runs a COMMAND without a first line #! with sh, and leaves its words untouched" {
 	# shellcheck disable=SC2016
 	echo 'printf "<%s>\n" "$@"; exit 4' >script
 	chmod +x script
@@ -36,14 +34,14 @@ setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
 	assert_output '<>'
 }
 
-@test "a COMMAND that may not be executed ends with 126 and gives the lock back" {
+@test "wrap ends with 126 and gives the lock back if it may not execute COMMAND" {
 	touch plain
 	run -126 "$FAIRLOCK" wrap job ./plain
 	assert_output 'fairlock: cannot execute ./plain: Permission denied'
 	run -1 "$FAIRLOCK" status -q job
 }
 
-@test "too few descriptors: 71 or 69, the cause is told, and the lock is free" {
+@test "wrap ends with 71 or 69, says why and leaves the lock free if it may open too few descriptors" {
 	local limit told=
 
 	for limit in {4..40}; do
@@ -51,7 +49,7 @@ setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
 		ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run \
 			sh -c 'ulimit -n "$1"; exec "$FAIRLOCK" wrap job true' - "$limit" 3>&- 4>&-
 		[ "$status" -ne 0 ] || break
-		[ "$status" -ne 127 ] || continue # it could not be loaded
+		[ "$status" -ne 127 ] || continue # too few to load the program
 		[ "$status" -eq 71 ] || [ "$status" -eq 69 ]
 		[[ $output =~ No\ file\ descriptors\ available|Too\ many\ open\ files ]]
 		told+=$output
@@ -66,7 +64,7 @@ setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
 	# shellcheck disable=SC2016
 	run -0 sh -c '"$FAIRLOCK" wrap job sh -c "ulimit -c 0; kill -SEGV \$\$"; echo $?'
 	assert_line 139
-	# a shell sees the difference between death by a signal and an exit status
+	# a parent can tell death by a signal from an exit status
 	run -0 python3 -c 'import os, subprocess, sys
 print(subprocess.run([os.environ["FAIRLOCK"], "wrap", "job", "sh", "-c", "kill -TERM $$"]).returncode)'
 	assert_output -- -15
@@ -74,7 +72,7 @@ print(subprocess.run([os.environ["FAIRLOCK"], "wrap", "job", "sh", "-c", "kill -
 	refute_output
 }
 
-@test "arguments reach COMMAND byte for byte" {
+@test "wrap passes arguments to COMMAND byte for byte" {
 	local odd=$'a b\t\'"$x`\\ \n50%done \xff*'
 
 	"$FAIRLOCK" wrap job -- printf '%s\0' "$odd" '' -x --wait -- '*' >got
@@ -82,34 +80,34 @@ print(subprocess.run([os.environ["FAIRLOCK"], "wrap", "job", "sh", "-c", "kill -
 	cmp got want
 }
 
-@test "a single argument with blanks is no shell command" {
+@test "wrap does not run a single argument with blanks as a shell command" {
 	run -127 "$FAIRLOCK" wrap job 'echo no shell'
 }
 
-@test "-c runs a shell command" {
+@test "wrap -c runs a shell command" {
 	run -5 "$FAIRLOCK" wrap job -c 'echo "$FAIRLOCK_NAME" | tr a-z A-Z; exit 5'
 	assert_output JOB
 }
 
-@test "standard input, output and error are COMMAND's own" {
+@test "COMMAND has the standard input, output and error of wrap" {
 	printf 'in put\n' | "$FAIRLOCK" wrap job sh -c 'cat; echo err >&2' >out 2>err
 	[ "$(cat out)" = 'in put' ]
 	[ "$(cat err)" = err ]
 }
 
-@test "COMMAND gets no descriptor of ours" {
+@test "COMMAND inherits no descriptor that fairlock has opened" {
 	"$FAIRLOCK" wrap job ls -l /proc/self/fd </dev/null >got 2>&1 3>&- 4>&-
 	ls -l /proc/self/fd </dev/null >want 2>&1 3>&- 4>&-
 	[ "$(wc -l <got)" = "$(wc -l <want)" ] || { cat got; false; }
 }
 
-@test "descriptors that were closed stay closed in COMMAND" {
+@test "wrap leaves a closed standard input closed for COMMAND" {
 	# shellcheck disable=SC2016
 	run -0 sh -c 'exec "$FAIRLOCK" wrap job sh -c "[ -e /proc/\$\$/fd/0 ] || echo closed" <&-'
 	assert_output closed
 }
 
-@test "signal mask and dispositions reach COMMAND as the wrapper got them" {
+@test "wrap passes its signal mask and dispositions to COMMAND unchanged" {
 	python3 - >want <<'END'
 import os, signal, subprocess, sys
 def odd():
@@ -126,7 +124,7 @@ END
 	assert_output --regexp '^True 0 '
 }
 
-@test "COMMAND learns name, owner, token and enclosing holds" {
+@test "COMMAND finds name, owner, token and enclosing holds in variables" {
 	# shellcheck disable=SC2016
 	"$FAIRLOCK" wrap job sh -c 'echo "$FAIRLOCK_NAME"; echo "$FAIRLOCK_OWNER"; echo "$FAIRLOCK_TOKEN"
 		echo "$FAIRLOCK_HELD"; "$FAIRLOCK" status --json job' >got
@@ -136,7 +134,7 @@ END
 	[ "$(sed -n 4p got)" = "$(sed -n 2p got)" ]
 }
 
-@test "a URL given as an option reaches inner calls, without its password" {
+@test "wrap --url passes the URL to inner calls, without a password" {
 	local url=$FAIRLOCK_URL
 
 	cli CONFIG SET requirepass secret >/dev/null
@@ -148,7 +146,7 @@ END
 	assert_line inner
 }
 
-@test "every grant has a greater token" {
+@test "each grant has a greater token than the one before" {
 	local last=0 token
 
 	for _ in 1 2 3 4 5; do
@@ -159,7 +157,7 @@ END
 	done
 }
 
-@test "wrap inside wrap of the same name goes straight in, with the same token" {
+@test "a wrap inside a wrap of the same lock enters at once, with the same token" {
 	# shellcheck disable=SC2016
 	run -0 timeout 60 "$FAIRLOCK" wrap job sh -c 'echo "$FAIRLOCK_TOKEN"
 		"$FAIRLOCK" wrap job sh -c '\''echo "$FAIRLOCK_TOKEN"; "$FAIRLOCK" status --json job | jq ".locks[0].holds"'\''
@@ -170,7 +168,7 @@ END
 	nothing_left
 }
 
-@test "A in B in A goes straight in, and the innermost lock's variables win" {
+@test "a wrap of A inside one of B inside one of A enters at once, and each COMMAND sees its innermost lock" {
 	# shellcheck disable=SC2016
 	run -0 timeout 60 "$FAIRLOCK" wrap A sh -c '"$FAIRLOCK" wrap B sh -c '\''echo "$FAIRLOCK_NAME"
 		"$FAIRLOCK" wrap A sh -c "echo \$FAIRLOCK_NAME; set -- \$FAIRLOCK_HELD; echo \$#"'\'''
@@ -178,7 +176,7 @@ END
 	nothing_left
 }
 
-@test "two jobs side by side under one wrap still exclude each other on another lock" {
+@test "two jobs side by side inside one wrap exclude each other on another lock" {
 	# shellcheck disable=SC2016
 	cat >step <<'END'
 echo in >>trace; sleep 0.2; echo out >>trace
@@ -188,7 +186,7 @@ END
 	[ "$(tr '\n' ' ' <trace)" = 'in out in out ' ]
 }
 
-@test "a stale environment opens nothing" {
+@test "wrap does not enter a lock on the strength of a hold that is over" {
 	local env
 
 	# shellcheck disable=SC2016
@@ -205,14 +203,14 @@ END
 	[ "${lines[1]}" -gt 5000 ]
 }
 
-@test "what an inner acquire left is left to its lease when the wrap ends" {
+@test "wrap leaves an inner acquire's hold to its lease when it ends" {
 	# shellcheck disable=SC2016
 	"$FAIRLOCK" wrap job sh -c '"$FAIRLOCK" acquire -l 5s job >/dev/null'
 	run -0 "$FAIRLOCK" status -q job
 	[ "$(cli PTTL job)" -gt 0 ]
 }
 
-@test "a busy lock ends -n with 75 at once, names the holder, and leaves no trace" {
+@test "wrap -n ends with 75 at once if the lock is busy, names the holder, and leaves no trace" {
 	hold job
 	cli DEL fairlock_log:{job} >/dev/null
 	run -75 "$FAIRLOCK" wrap -n job true
@@ -221,22 +219,22 @@ END
 	assert_output 0
 }
 
-@test "-q says nothing about a busy lock, and -E changes the status" {
+@test "wrap -q prints nothing about a busy lock, and -E changes the status" {
 	hold job
 	run -0 "$FAIRLOCK" wrap -n -q -E 0 job true
 	refute_output
 	run -9 "$FAIRLOCK" wrap -w 50ms -E 9 job true
-	assert_output 'fairlock: cannot get lock job: timed out'
+	assert_output --regexp '^fairlock: cannot get lock job: timed out after 50ms, held by sleep 600 .* for [0-9]+m?s$'
 }
 
-@test "a wait that times out leaves the queue" {
+@test "a waiter leaves the queue when its --wait is over" {
 	hold job
 	run -75 "$FAIRLOCK" wrap -w 100ms job true
 	run -0 cli EXISTS redisson_lock_queue:{job} redisson_lock_timeout:{job}
 	assert_output 0
 }
 
-@test "--max-queue counts those who are present" {
+@test "wrap --max-queue counts only waiters that are present" {
 	hold job
 	run -75 "$FAIRLOCK" wrap --max-queue 0 job true
 	assert_output --partial 'the queue is full'
@@ -247,35 +245,33 @@ END
 	kill -KILL "$waiter"
 	wait_until nobody_present job
 	background "$FAIRLOCK" wrap --max-queue 1 job true
-	wait_until stands_first job $! # the dead one does until then
+	wait_until stands_first job $! # before that, the dead waiter does
 }
 
-# stands_first NAME PID
+# stands_first NAME PID: succeeds if this process is the first waiter in the queue
 stands_first() {
 	[ "$(cli --raw LINDEX "redisson_lock_queue:{$1}" 0 | sed 's/.*://')" = "$2" ]
 }
 
-@test "a signal to a waiter takes it out of the queue, and it dies of it" {
+@test "a signal takes a waiter out of the queue and ends it" {
 	hold job
 	for signal in HUP INT QUIT TERM USR1; do
 		background env --default-signal "$FAIRLOCK" wrap job true
 		local waiter=$!
 		wait_until in_queue job 1
 		kill -s "$signal" "$waiter"
-		local status=0
-		wait "$waiter" || status=$?
-		[ "$status" = $((128 + $(kill -l "$signal"))) ]
+		ends_with $((128 + $(kill -l "$signal"))) "$waiter"
 		[ "$(cli LLEN redisson_lock_queue:{job})" = 0 ]
 	done
 }
 
-@test "a signal that was ignored at the start stays ignored" {
+@test "the wrapper ignores a signal that was ignored when it started" {
 	# shellcheck disable=SC2016
 	run -0 sh -c 'trap "" TERM; "$FAIRLOCK" wrap job sh -c "kill -TERM $$; kill -TERM \$PPID; sleep 0.2; echo alive"'
 	assert_output alive
 }
 
-@test "a signal to the wrapper reaches COMMAND once, and the lock is held until it is gone" {
+@test "the wrapper passes a signal on to COMMAND once, and holds the lock until COMMAND has ended" {
 	cat >job <<'END'
 trap 'echo term >>trace; sleep 0.3; "$FAIRLOCK" status -q job && echo held >>trace; exit 7' TERM
 echo ready >>trace
@@ -285,14 +281,12 @@ END
 	local wrapper=$!
 	wait_until grep -q ready trace
 	kill -TERM "$wrapper"
-	local status=0
-	wait "$wrapper" || status=$?
-	[ "$status" = 7 ]
+	ends_with 7 "$wrapper"
 	[ "$(tr '\n' ' ' <trace)" = 'ready term held ' ]
 	run -1 "$FAIRLOCK" status -q job
 }
 
-@test "daemons that COMMAND leaves behind are left alone" {
+@test "wrap leaves a daemon alone that COMMAND has left behind" {
 	# shellcheck disable=SC2016
 	"$FAIRLOCK" wrap job sh -c 'setsid sleep 77 >/dev/null 2>&1 & echo $! >pid'
 	run -1 "$FAIRLOCK" status -q job
@@ -300,7 +294,7 @@ END
 	kill "$(cat pid)"
 }
 
-@test "COMMAND is looked for in PATH and may be a script without a first line, as for execvp" {
+@test "wrap looks for COMMAND in PATH as execvp does, and runs a script without a first line #!" {
 	mkdir bin
 	echo 'echo found "$1"' >bin/in-path
 	chmod +x bin/in-path
@@ -308,14 +302,14 @@ END
 	assert_output 'found here'
 }
 
-@test "a folder in PATH whose name is too long is passed over, as by execvp" {
+@test "wrap passes over a folder in PATH whose name is too long, as execvp does" {
 	local long
 	long=/$(printf '%5000s' '' | tr ' ' x)
 	PATH=$long:$PATH run -0 "$FAIRLOCK" wrap job true
 	PATH=$long run -127 "$FAIRLOCK" wrap job true
 }
 
-@test "100 wrappers at once count to 100" {
+@test "100 wrappers at once count to 100 in a file, one after another" {
 	echo 0 >n
 	local wrappers=()
 	for _ in $(seq 100); do
@@ -328,12 +322,12 @@ END
 	nothing_left
 }
 
-@test "without a terminal a successful run says nothing of its own" {
+@test "wrap prints nothing of its own if it succeeds and has no terminal" {
 	run -0 "$FAIRLOCK" wrap job true
 	refute_output
 }
 
-@test "wrap goes in again at any depth, through locks of 40 other names" {
+@test "wrap enters a held lock again at any depth, inside wraps of 40 other locks" {
 	cat >deeper <<'END'
 [ "$1" = 0 ] && exec "$FAIRLOCK" wrap -n outermost echo in again
 exec "$FAIRLOCK" wrap "job$1" sh deeper $(($1 - 1))
@@ -342,7 +336,7 @@ END
 	assert_output 'in again'
 }
 
-@test "a real-time signal to the wrapper reaches COMMAND" {
+@test "the wrapper passes a real-time signal on to COMMAND" {
 	cat >job.py <<'END'
 import os, signal, time
 signal.signal(signal.SIGRTMIN + 3, lambda *_: os._exit(9))
@@ -350,9 +344,8 @@ open("ready", "w").close()
 time.sleep(60)
 END
 	background "$FAIRLOCK" wrap job python3 job.py
-	local wrapper=$! status=0
+	local wrapper=$!
 	wait_until test -e ready
 	kill -s RTMIN+3 "$wrapper"
-	wait "$wrapper" || status=$?
-	[ "$status" = 9 ]
+	ends_with 9 "$wrapper"
 }

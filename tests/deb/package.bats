@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The Debian package, alone and in a clean Debian root; "make check-deb" makes both before. Here is no network: what
-# apt installs is in the cache of the root.
+# The Debian package, alone and in a clean Debian root; "make check-deb" makes both first. There is
+# no network: apt installs from the cache of the root.
 load ../lib/helpers
 load root
 
@@ -9,7 +9,7 @@ setup_file() {
 	export PACKAGE
 }
 
-# The private server starts in a moment, and the list has columns.
+# works_for USER: wrap takes a lock on the private server of this user, and status shows it
 works_for() {
 	run -0 in_root su - "$1" -c 'fairlock wrap job -- echo "hi, $USER"'
 	assert_output "hi, $1"
@@ -17,18 +17,18 @@ works_for() {
 	assert_output "job held $1"
 }
 
-@test "two builds have the same bytes, whatever the folder, the umask and the time zone" {
+@test "two builds of the package have the same bytes, whatever folder, umask and time zone are" {
 	local version
 
 	version=$(dpkg-deb -f "$PACKAGE" Version)
-	( # what an outer make tells is not for this one
+	( # MAKEFLAGS replaces those of an outer make
 		umask 077
 		TZ=Asia/Tokyo MAKEFLAGS=-j$(nproc) BUILD=$BATS_TEST_TMPDIR VERSION=${version%-*} "$TESTS_DIR/../.ci/deb"
 	)
 	cmp "$PACKAGE" "$BATS_TEST_TMPDIR/${PACKAGE##*/}"
 }
 
-@test "the package has the version of the program, and all in it belongs to root" {
+@test "the package has the program's version, and root owns all its files" {
 	run -0 dpkg-deb -f "$PACKAGE" Version
 	assert_equal "fairlock ${output%-*}" "$("$FAIRLOCK" --version)"
 	run -0 dpkg-deb -c "$PACKAGE"
@@ -37,7 +37,7 @@ works_for() {
 	refute_output
 }
 
-@test "apt installs it with what it needs and with a server, and it works for everybody" {
+@test "apt installs the package with its dependencies and a server, and it works for every user" {
 	new_root
 	install_package --install-recommends
 	works_for root
@@ -45,7 +45,7 @@ works_for() {
 	works_for ann
 }
 
-@test "manual, completions, license and examples are where Debian looks for them" {
+@test "the package has manual, completions, license and examples where Debian looks for them" {
 	new_root
 	install_package --no-install-recommends
 	apt --no-install-recommends install man-db
@@ -64,24 +64,24 @@ works_for() {
 	assert_output "$(ls "$TESTS_DIR/../man/examples")"
 }
 
-@test "without a server it says so, and works with one that is elsewhere" {
+@test "fairlock without a server's package says so, and its full programs work" {
 	new_root
 	install_package --no-install-recommends
 	run -69 in_root fairlock wrap job -- true
 	assert_output --partial 'redis-server'
-	# Both full programs find their libraries, and nobody at that address.
+	# Both full programs find their libraries, and no server at that address.
 	run -69 in_root fairlock status --url redis://127.0.0.1:1
 	run -69 in_root fairlock status --url rediss://127.0.0.1:1
 }
 
-@test "removed, nothing of it is left" {
+@test "dpkg -r leaves no file of the package" {
 	local file
 
 	new_root
 	install_package --no-install-recommends
 	mapfile -t files < <(in_root dpkg -L fairlock)
 	in_root dpkg -r fairlock
-	run -1 in_root dpkg-query -W fairlock # no settings of it are kept either
+	run -1 in_root dpkg-query -W fairlock # dpkg keeps no settings of it, either
 	for file in "${files[@]}"; do
 		[[ $file != *fairlock* ]] || run -1 in_root test -e "$file"
 	done

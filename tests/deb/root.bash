@@ -1,26 +1,26 @@
-# A clean Debian root to install the package in: `load root`.
+# A clean Debian root in which a test installs the package: `load root`.
 #
-# SUITE     which of those that .ci/deb-root has made
+# SUITE     the suite of Debian, whose root .ci/deb-root has made
 
 if [ -z "${SUITE:-}" ]; then
 	SUITE=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 fi
 
-# Puts this shell in a control group below its own, in each hierarchy: systemd takes for its own the one that it is
-# started in.
+# enter_own_groups: moves this shell into a new control group below its own, in each hierarchy,
+# because systemd takes over the group in which it is started
 enter_own_groups() {
 	local groups line type path mount group
 
-	groups=$(</proc/self/cgroup) # which changes as we go
+	groups=$(</proc/self/cgroup) # the loop changes that file
 	while IFS=: read -r line type path; do
-		# The one without controllers is that of version 2.
+		# the hierarchy without controllers is that of version 2
 		mount=$(awk -v type="${type#name=}" '
 			type == "" ? $3 == "cgroup2" : $3 == "cgroup" && $4 ~ "(,|=)" type "(,|$)" { print $2; exit }
 		' /proc/self/mounts)
 		[ -n "$mount" ] || continue
 		group=$mount${path%/}/fairlock-test-$BASHPID
 		mkdir "$group" || return
-		# An empty set of processors takes nobody in (version 1).
+		# version 1 lets no process into a group with an empty set of processors
 		if [ "$type" = cpuset ]; then
 			cat "${group%/*}/cpuset.cpus" >"$group/cpuset.cpus"
 			cat "${group%/*}/cpuset.mems" >"$group/cpuset.mems"
@@ -29,8 +29,8 @@ enter_own_groups() {
 	done <<<"$groups"
 }
 
-# remove_groups_after PID: the only one who outlives the test, for a second. It waits for nothing but PID, which the
-# kernel kills with us.
+# remove_groups_after PID: starts the only process that outlives the test, for a second. It waits
+# only for PID, which the kernel kills with us.
 remove_groups_after() {
 	# shellcheck disable=SC2016
 	setsid sh -c '
@@ -41,7 +41,7 @@ remove_groups_after() {
 		done' sh "$1" </dev/null >/dev/null 2>&1 3>&- 4>&- &
 }
 
-# Why there is no root to be had here, if so.
+# why_no_root: prints the reason if this machine cannot have a root
 why_no_root() {
 	local root=$BUILDROOT/deb-root/$SUITE/root
 
@@ -54,7 +54,8 @@ why_no_root() {
 	fi
 }
 
-# new_root: what is started in it, mounted or changed there ends with this shell. Sets ROOT_PID, its first process.
+# new_root: makes a root. Its processes, mounts and changes end with this shell. Sets ROOT_PID, its
+# first process.
 new_root() {
 	local root=$BUILDROOT/deb-root/$SUITE/root reason folder unshare
 
@@ -77,26 +78,25 @@ new_root() {
 	export ROOT_PID ROOT_FOLDER
 }
 
-# in_root COMMAND...: as a login of root there, without any of our variables
+# in_root COMMAND...: runs it there like a login of root, without any of our variables
 in_root() {
 	nsenter --target "$ROOT_PID" --mount --pid --net --uts --ipc --cgroup --root --wd -- \
 		env -i HOME=/root USER=root LOGNAME=root DEBIAN_FRONTEND=noninteractive \
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@" 3>&- 4>&-
 }
 
-# put_in_root PATH: standard input becomes this file
+# put_in_root PATH: writes the standard input into this file there
 put_in_root() {
 	# shellcheck disable=SC2016
 	in_root install -D -m 755 /dev/stdin "$1"
 }
 
-
-# apt ARGUMENT...: apt-get there, which has no network
+# apt ARGUMENT...: runs apt-get there, without a network
 apt() {
 	in_root apt-get -qq --yes -o Dpkg::Use-Pty=0 -o APT::Sandbox::User=root "$@" 2>&1
 }
 
-# install_package [OPTION...]: $PACKAGE, with what it depends on
+# install_package [OPTION...]: installs $PACKAGE there, with its dependencies
 install_package() {
 	put_in_root /fairlock.deb <"$PACKAGE"
 	apt "$@" install /fairlock.deb
@@ -106,7 +106,7 @@ booted() {
 	in_root test -d /run/systemd/system
 }
 
-# boot_root: its first process becomes systemd
+# boot_root: has the root's first process become systemd
 boot_root() {
 	[ ! -e "$ROOT_FOLDER/no-groups" ] || skip "systemd cannot run here: $(<"$ROOT_FOLDER/no-groups")"
 	! booted || return 0

@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# The example units, word for word, under a real systemd in a Debian root that has the package. The network is one
-# of its own: lock.example.com is there, and on it the server that the package recommends.
+# The example units, word for word, under a real systemd in a Debian root that has the package. The
+# root has a network of its own, where lock.example.com runs the server that the package recommends.
 load ../lib/helpers
 load root
 
 EXAMPLES=/usr/share/doc/fairlock/examples
-# What a job says goes to the journal. It stays while there is a file "stay", and a child of it does, too.
+# JOB writes into the journal. It and its child stay while there is a file /etc/stay.
 # shellcheck disable=SC2016
 JOB='#!/bin/sh
 echo "started as $(id -u) with token $FAIRLOCK_TOKEN"
@@ -30,7 +30,7 @@ setup_file() {
 	put_in_root /etc/systemd/system/names.target <<<$'[Unit]\nAfter=nightly-backup.service orders-worker.service'
 }
 
-# systemd forgets how a service ended when no other unit names it.
+# names.target names the services, or else systemd would forget how they ended.
 setup() {
 	[ -n "$ROOT_PID" ] || skip "$(why_no_root)"
 	[[ $BATS_TEST_DESCRIPTION != *verify* ]] || return 0
@@ -54,34 +54,33 @@ redis() { in_root redis-cli "$@" >/dev/null; }
 
 start() { in_root systemctl start "$@"; }
 
-# state UNIT: what became of it, and the status that its main process ended with
+# state UNIT: prints its result, and the exit status of its main process
 state() {
 	in_root systemctl show -p Result -p ExecMainStatus --value "$1" | tr '\n' ' ' | sed 's/ $//'
 }
 
-ends_with() { [ "$(state "$1")" = "$2" ]; }
+in_state() { [ "$(state "$1")" = "$2" ]; }
 
-# started UNIT COUNT: so many times, in this test
+# started UNIT COUNT: succeeds if it has started so many times in this test
 started() { [ "$(said "$1" | grep -c '^started as ')" = "$2" ]; }
 
 is_free() { [ "$(in_root redis-cli EXISTS "$1")" = 0 ]; }
 
-# processes_of PROGRAM: in the root
+# processes_of PROGRAM: prints the ids of its processes in the root
 processes_of() { pgrep --ns "$ROOT_PID" --nslist pid -f "$1"; }
 
-# queued UNIT COUNT
+# queued UNIT COUNT: succeeds if so many owners are in the queue of its lock
 queued() { [ "$(in_root redis-cli LLEN "redisson_lock_queue:{$1}")" = "$2" ]; }
 
-# said UNIT: by it and about it, in this test
+# said UNIT: prints the journal's lines by it and about it, of this test
 said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run/cursor)" -o cat -u "$1"' sh "$1"; }
 
-@test "systemd-analyze verify has nothing to say about the examples" {
+@test "systemd-analyze verify finds no mistake in the example units" {
 	run -0 in_root sh -c "systemd-analyze verify --man=yes $EXAMPLES/*.*"
 	refute_output
 }
 
-
-@test "a job runs under the lock, as a user of its own, and knows no password" {
+@test "the nightly unit runs its job under the lock, as a user of its own, and shows it no password" {
 	run -0 start nightly-backup
 	run -0 said nightly-backup
 	assert_line --regexp '^started as [1-9][0-9]* with token [0-9]+$'
@@ -89,7 +88,7 @@ said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run
 	assert_equal "$(state nightly-backup)" 'success 0'
 }
 
-@test "a job that was started elsewhere today is left out, which is no failure" {
+@test "the nightly unit leaves out a job that another host has started today, and does not fail" {
 	in_root fairlock wrap --url redis://lock.example.com nightly-backup -- true
 	run -0 start nightly-backup
 	run -0 said nightly-backup
@@ -98,7 +97,7 @@ said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run
 	assert_equal "$(state nightly-backup)" 'success 75'
 }
 
-@test "a job that runs elsewhere is left out, which is no failure; a server out of reach is one" {
+@test "the nightly unit leaves out a job that runs on another host, and fails only if the server is out of reach" {
 	put_in_root /etc/systemd/system/nightly-backup.service.d/url.conf <<<$'[Service]\nEnvironment=FAIRLOCK_URL=redis://lock.example.com:1'
 	in_root fairlock acquire --url redis://lock.example.com nightly-backup
 	run -0 start nightly-backup
@@ -108,14 +107,14 @@ said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run
 	assert_equal "$(state nightly-backup)" 'exit-code 69'
 }
 
-@test "a job that fails is a failed unit, and gives the lock back" {
+@test "the nightly unit fails if its job fails, and gives the lock back" {
 	in_root sh -c 'echo 3 >/etc/status'
 	run -1 start nightly-backup
 	assert_equal "$(state nightly-backup)" 'exit-code 3'
 	is_free nightly-backup
 }
 
-@test "systemctl stop: the job alone is told, and the lock is given back" {
+@test "systemctl stop sends the signal to the job only, and the lock is given back" {
 	in_root touch /etc/stay
 	start --no-block nightly-backup
 	wait_until started nightly-backup 1
@@ -127,7 +126,7 @@ said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run
 	assert_equal "$(state nightly-backup)" 'success 0'
 }
 
-@test "systemctl stop: a job that does not end is killed, and its lease goes by before the lock is free" {
+@test "systemctl stop kills a job that does not end, and the lock stays held until its lease ends" {
 	in_root touch /etc/stay /etc/deaf
 	put_in_root /etc/systemd/system/nightly-backup.service.d/stop.conf <<<$'[Service]\nTimeoutStopSec=1'
 	in_root systemctl daemon-reload
@@ -140,7 +139,7 @@ said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run
 	[ "$(in_root redis-cli PTTL nightly-backup)" -gt 0 ]
 }
 
-@test "the timer: a host that was off at three does it when it is up, unless another did it" {
+@test "the nightly timer runs a job later if the host was off at three, unless another host has run it" {
 	put_in_root /etc/systemd/system/nightly-backup.timer.d/now.conf <<<$'[Timer]\nRandomizedDelaySec=0'
 	in_root systemctl daemon-reload
 	in_root touch -d '2 days ago' /var/lib/systemd/timers/stamp-nightly-backup.timer
@@ -150,11 +149,11 @@ said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run
 	in_root systemctl stop nightly-backup.timer
 	in_root touch -d '2 days ago' /var/lib/systemd/timers/stamp-nightly-backup.timer
 	start nightly-backup.timer
-	wait_until ends_with nightly-backup 'success 75'
+	wait_until in_state nightly-backup 'success 75'
 	started nightly-backup 1
 }
 
-@test "a service runs on one of many hosts; when it has lost its lock it ends, and queues again" {
+@test "the worker unit ends when it has lost its lock, queues again, and starts again" {
 	in_root touch /etc/stay
 	start orders-worker
 	wait_until started orders-worker 1
@@ -165,12 +164,12 @@ said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run
 	is_free orders-worker
 }
 
-@test "a service that waits its turn is up, and leaves the queue when it is stopped" {
+@test "the worker unit is active while it waits for the lock, and leaves the queue when it is stopped" {
 	in_root fairlock acquire --url redis://lock.example.com orders-worker
 	start orders-worker
 	wait_until queued orders-worker 1
 	in_root systemctl is-active orders-worker
 	in_root systemctl stop orders-worker
 	queued orders-worker 0
-	assert_equal "$(state orders-worker)" 'success 15' # SIGTERM, as a waiter ends
+	assert_equal "$(state orders-worker)" 'success 15' # SIGTERM has ended the waiter
 }

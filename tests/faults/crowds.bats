@@ -1,13 +1,13 @@
-# Many waiters, many keys: neither is a burden to the server.
+# Many waiters and many keys: neither is a burden to the server.
 #
-# CROWD   so many waiters, 1000 unless told otherwise
+# CROWD   the number of waiters, 1000 unless told otherwise
 load ../lib/helpers
 load ../lib/jobs
 load ../lib/outage
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
-# start_waiters COUNT: so many wait for `long`
+# start_waiters COUNT: COUNT waiters queue for `long`
 start_waiters() {
 	local i
 
@@ -18,7 +18,7 @@ start_waiters() {
 	wait_until in_queue long "$1"
 }
 
-# stat_of FIELD: of INFO
+# stat_of FIELD: this field of INFO
 stat_of() { cli INFO everything | sed -n "s/^$1:\(\(calls\|count\)=\)\?\([0-9]*\).*/\3/p"; }
 
 all_present() {
@@ -35,7 +35,7 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 	ulimit -n 4096 2>/dev/null || skip 'this user may not have so many files open'
 	[ "$(ulimit -u)" = unlimited ] || [ "$(ulimit -u)" -gt 3000 ] || skip 'nor so many processes'
 	start_server --appendonly yes --rdbcompression no --maxclients 3000
-	# it is to take 3 s to read its data
+	# The server takes 3 s to read this data.
 	cli EVAL 'for i = 1, 30 do redis.call("SET", i, string.rep("x", 3000)) end' 0
 	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap -l 1m long sh -c 'while [ ! -e go ]; do sleep 0.1; done'
@@ -51,7 +51,7 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 	start_server --appendonly yes --maxclients 3000 \
 		--key-load-delay 100000 --loading-process-events-interval-bytes 1024
 	WAIT_S=60 wait_until all_present $many
-	# one can subscribe before that
+	# The server accepts subscriptions before that.
 	WAIT_S=60 wait_until has_loaded
 	sleep 2
 	connections=$(stat_of total_connections_received)
@@ -80,7 +80,7 @@ ping_beside() {
 	done | sort -n | tail -n 1
 }
 
-@test "status without NAME among a million foreign keys: finds ours, and holds nobody up" {
+@test "status without NAME finds our locks among a million foreign keys, and holds up no other client" {
 	local i slowest
 
 	start_server --slowlog-log-slower-than 100000
@@ -107,6 +107,6 @@ third free' ]
 	echo "the slowest PING beside took $slowest ms, $(stat_of cmdstat_scan) steps"
 	[ "$slowest" -lt 1000 ]
 	[ "$(cli SLOWLOG LEN)" = 0 ]
-	[ "$(stat_of cmdstat_scan)" -gt 100 ] # in steps
+	[ "$(stat_of cmdstat_scan)" -gt 100 ] # it looks in steps
 	[ -z "$(stat_of cmdstat_keys)" ]
 }

@@ -1,42 +1,26 @@
 #!/usr/bin/env bats
-# Handing over, seen from the shell: who waits is granted the lock by whoever gives it back, and hears of it. It must not
-# rely on what it heard too late, nor on a grant that it could not renew.
+# Handing over, seen from the shell: the holder that gives the lock back grants it to the first
+# waiter, which hears so. A waiter must not rely on a grant that it heard too late, or that it could
+# not renew.
 
 load ../lib/helpers
 load ../lib/jobs
+load ../lib/waiters
 load ../lib/proxy
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-	start_server
-}
+setup() { start_in_folder; }
 
-# wait_in_line WORD...: `wrap job WORD...` waits behind the others; its process id is in WAITER
-wait_in_line() {
-	local before
-
-	before=$(cli LLEN 'redisson_lock_queue:{job}')
-	background "$FAIRLOCK" wrap "$@" 2>>said
-	WAITER=$!
-	wait_until in_queue job $((before + 1))
-}
-
-# owner_is_of PID: the wrapper whose process id this is holds the lock
-owner_is_of() {
-	[[ $(cli HKEYS job) == *:"$1" ]]
-}
-
-# Of each hold: when it was granted, and when it was given back. In the same script the clock stands still.
+# When each hold was granted and given back. Within one script the server's clock stands still.
 log_times() {
 	"$FAIRLOCK" log --json job | jq -r '.log[] | "\(.event) \(.time)"'
 }
 
-@test "the lock is granted to each in the queue by whoever gives it back, not when it asks" {
+@test "each holder's release grants the lock to the next of ten waiters, before it asks" {
 	local last
 
 	hold job
 	for _ in {1..10}; do
-		wait_in_line job true
+		join_queue job true
 		last=$WAITER
 	done
 	kill "$HOLDER"
@@ -49,9 +33,9 @@ log_times() {
 	assert_equal "$(cat handed)" 10
 }
 
-@test "a COMMAND that works for longer than the lock was handed over for keeps it" {
+@test "a COMMAND that lasts longer than the lease of a handover keeps the lock" {
 	hold job
-	wait_in_line job sh -c 'echo "$FAIRLOCK_TOKEN" >token; sleep 7; "$FAIRLOCK" status --raw --noheadings -o TOKEN,OWNER job >after'
+	join_queue job sh -c 'echo "$FAIRLOCK_TOKEN" >token; sleep 7; "$FAIRLOCK" status --raw --noheadings -o TOKEN,OWNER job >after'
 	kill "$HOLDER"
 	status_of "$WAITER"
 	assert_equal "$STATUS" 0
@@ -59,31 +43,31 @@ log_times() {
 	assert_equal "$(cat said)" ''
 }
 
-@test "stopped, and continued while the lock is still its own: COMMAND runs under that grant, once" {
+@test "a waiter that is stopped during its handover runs COMMAND once under that grant, if it still has the lock" {
 	hold job
-	wait_in_line job sh -c 'echo "$FAIRLOCK_TOKEN" >>tokens'
+	join_queue job sh -c 'echo "$FAIRLOCK_TOKEN" >>tokens'
 	stop "$WAITER"
 	kill "$HOLDER"
-	wait_until owner_is_of "$WAITER"
+	wait_until holds_lock "$WAITER"
 	token=$(cli HGET 'fairlock:{job}' token)
-	sleep 1 # what it heard is too old now
+	sleep 1 # the message is too old now
 	kill -CONT "$WAITER"
 	status_of "$WAITER"
 	assert_equal "$STATUS" 0
 	assert_equal "$(cat tokens)" "$token"
 }
 
-@test "stopped until the next has the lock: what it heard counts no more, and it has its turn afterwards" {
+@test "a waiter that is stopped until the next one has the lock runs COMMAND after that one" {
 	local first next
 
 	hold job
-	wait_in_line job sh -c '[ -e ended ] && echo first >>order'
+	join_queue job sh -c '[ -e ended ] && echo first >>order'
 	first=$WAITER
-	wait_in_line job sh -c 'echo next >>order; until [ -e end ]; do sleep 0.05; done; touch ended'
+	join_queue job sh -c 'echo next >>order; until [ -e end ]; do sleep 0.05; done; touch ended'
 	next=$WAITER
 	stop "$first"
 	kill "$HOLDER"
-	wait_until owner_is_of "$first"
+	wait_until holds_lock "$first"
 	wait_until test -e order
 	assert_equal "$(cat order)" next
 	kill -CONT "$first"
@@ -97,7 +81,7 @@ log_times() {
 	assert_equal "$(cat order)" $'next\nfirst'
 }
 
-@test "it hears of it and cannot renew: all of COMMAND is dead before the next one has the lock" {
+@test "if a waiter hears of its grant and cannot renew, all of COMMAND is dead before the next waiter has the lock" {
 	local cut next
 
 	write_job
@@ -106,7 +90,7 @@ log_times() {
 	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap job sh job 2>said
 	cut=$!
 	wait_until in_queue job 1
-	wait_in_line job sh -c 'cut -d " " -f 1 /proc/uptime >next'
+	join_queue job sh -c 'cut -d " " -f 1 /proc/uptime >next'
 	next=$WAITER
 	proxy delay 60000 up
 	kill "$HOLDER"
@@ -120,16 +104,16 @@ log_times() {
 	grep -q 'lost lock job' said
 }
 
-@test "the server stands still for 2 s right after it: COMMAND goes on, and keeps the lock" {
+@test "COMMAND keeps the lock if the server stands still for 2 s right after the handover" {
 	hold job
-	wait_in_line job sh -c 'kill -STOP "$1"; sleep 2; kill -CONT "$1"; sleep 4; echo done >ended' - "$SERVER_PID"
+	join_queue job sh -c 'kill -STOP "$1"; sleep 2; kill -CONT "$1"; sleep 4; echo done >ended' - "$SERVER_PID"
 	kill "$HOLDER"
 	status_of "$WAITER"
 	assert_equal "$STATUS" 0
 	assert_equal "$(cat ended)" done
 }
 
-@test "COMMAND ends while its first renewal is under way: the lock is given back over the same connection" {
+@test "if COMMAND ends during its first renewal, the lock is given back over the same connection" {
 	local far
 
 	start_proxy "$SERVER_SOCKET"
@@ -145,13 +129,13 @@ log_times() {
 	grep -q 'gave lock job back' said
 }
 
-@test "--replicas, --once-per and acquire ask for themselves" {
+@test "--replicas, --once-per and acquire accept no handover" {
 	run -0 "$FAIRLOCK" acquire job
-	wait_in_line --once-per 1s job true
+	join_queue --once-per 1s job true
 	background "$FAIRLOCK" acquire job >owner
 	wait_until in_queue job 2
 	cli --raw HGETALL 'fairlock:{job}' | grep -E '^[0-9]{16} ' >entries
 	run -1 grep -E '^[0-9]+ [0-9]+ [0-9]' entries
-	wait_in_line job true
+	join_queue job true
 	cli --raw HGETALL 'fairlock:{job}' | grep -E '^[0-9]{16} [0-9]{13} 30000'
 }

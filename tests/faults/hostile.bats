@@ -1,65 +1,65 @@
-# Servers that mean harm: what tests/lib/hostile.py says to each command, at every step of the protocol.
-# It prints each case that failed, and how to repeat it.
+# Servers that mean harm: the answers of tests/lib/hostile.py to each command, at every step of the
+# protocol. It prints each case that failed, and how to repeat it.
 load ../lib/helpers
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
-# hostile [--jobs N] PATTERN...: none of these cases does any harm. Those that wait most of the time can be many at once.
+# hostile [--jobs N] PATTERN...: none of these cases does harm. Cases that mostly wait can be many.
 hostile() {
 	TMPDIR=$BATS_TEST_TMPDIR run -0 timeout 170 python3 "$TESTS_DIR/lib/hostile.py" "$@"
 	assert_line --regexp '^[0-9]+ cases, 0 failed, '
 }
 
-@test "harm before the lock is granted: wrap tells it in a line and never starts COMMAND" {
+@test "a hostile server before the grant makes wrap print one line, and never starts COMMAND" {
 	hostile 'wrap/*' 'eval/*' 'moved/*' 'moved-wait/*' 'sentinel/*'
 }
 
-@test "harm while waiting" {
+@test "a hostile server does no harm to a waiter" {
 	hostile --jobs 16 'wait/*' 'back/*' 'leave/*'
 }
 
-@test "harm while COMMAND runs" {
+@test "a hostile server does no harm to a holder while COMMAND runs" {
 	hostile --jobs 16 'hold/*' 'moved-hold/*'
 }
 
-@test "harm to acquire" {
+@test "a hostile server does no harm to acquire" {
 	hostile 'acquire/*' 'acquire-json/*'
 }
 
-@test "harm to renew and release" {
+@test "a hostile server does no harm to renew and release" {
 	hostile 'renew/*' 'release/*' 'force/*'
 }
 
-@test "harm to status" {
+@test "a hostile server does no harm to status of a lock" {
 	hostile 'status/*' 'status-json/*' 'moved-status/*'
 }
 
-@test "harm to status of all locks" {
+@test "a hostile server does no harm to status of all locks" {
 	hostile 'status-all/*'
 }
 
-@test "harm to status for Prometheus" {
+@test "a hostile server does no harm to status for Prometheus" {
 	hostile 'status-metrics/*'
 }
 
-@test "harm to queue" {
+@test "a hostile server does no harm to queue" {
 	hostile 'queue/*' 'queue-json/*' 'remove/*'
 }
 
-@test "harm to log" {
+@test "a hostile server does no harm to log" {
 	hostile 'log/*' 'log-json/*' 'log-stats/*' 'log-plot/*'
 }
 
-@test "harm to doctor" {
+@test "a hostile server does no harm to doctor" {
 	hostile 'doctor/*' 'doctor-json/*'
 }
 
-@test "what a real server said, mutilated at random" {
+@test "random mutations of a real server's answers do no harm" {
 	hostile mutant
 	echo "# ${lines[-1]}" >&3
 }
 
-@test "a program that the harm reaches is found out" {
+@test "the cases find a program that is harmed" {
 	cp "${FAIRLOCK%/*}/scripts.c" .
 	cat >fairlock.sh <<-EOF
 		#!/bin/sh

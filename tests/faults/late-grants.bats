@@ -1,37 +1,29 @@
-# A grant that comes late, because the waiter was stopped or the server is far away: nothing begins on a lease that is
-# as good as over, and the waiter asks again.
+# A grant that comes late, because the waiter was stopped or the server is far away: COMMAND does
+# not begin on a lease that is as good as over, and the waiter asks again.
 
 load ../lib/helpers
 load ../lib/jobs
+load ../lib/waiters
 load ../lib/proxy
 
 setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-	start_server
-	"$FAIRLOCK" wrap other true # the server knows the scripts then
+	start_in_folder
+	"$FAIRLOCK" wrap other true # so that the server knows the scripts
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
 	proxy delay 300
 }
 
-# comes_late WORD...: `fairlock WORD...`, in $WAITER, is granted the lock job, and stopped until the lease is over
+# comes_late WORD...: `fairlock WORD...`, in WAITER, is granted job, and stopped until that is over
 comes_late() {
 	FAIRLOCK_URL=unix://$PWD/far background "$FAIRLOCK" "$@" >out 2>said
 	WAITER=$!
-	wait_until held_by "$WAITER"
+	wait_until holds_lock "$WAITER"
 	stop "$WAITER"
-	wait_until is_free
+	wait_until is_free job
 	[ ! -e ran ]
 }
 
-held_by() {
-	[[ $(cli HKEYS job) == *:"$1" ]]
-}
-
-is_free() {
-	[ -z "$(cli HKEYS job)" ]
-}
-
-# ends STATUS [WORDS]: $WAITER does so, and these words are on its stderr
+# ends STATUS [WORDS]: $WAITER ends with STATUS, and its standard error has WORDS
 ends() {
 	status_of "$WAITER"
 	cat said
@@ -39,7 +31,7 @@ ends() {
 	[ -z "${2-}" ] || grep -q "$2" said
 }
 
-@test 'wrap waits again behind the next holder, and COMMAND runs once' {
+@test 'wrap waits again behind the next holder, and runs COMMAND once' {
 	comes_late wrap -l 3 job sh -c 'echo ran >>ran; exit 7'
 	hold job
 	kill -CONT "$WAITER"
@@ -48,26 +40,26 @@ ends() {
 	kill "$HOLDER"
 	ends 7
 	assert_equal "$(cat ran)" ran
-	wait_until is_free
+	wait_until is_free job
 }
 
-@test 'wrap runs COMMAND when the lock is free' {
+@test 'wrap runs COMMAND if the lock is free again' {
 	comes_late wrap -n -l 3 job sh -c 'echo ran >>ran; exit 7'
 	kill -CONT "$WAITER"
 	ends 7
 	assert_equal "$(cat ran)" ran
 }
 
-@test 'wrap --wait ends when its time is over meanwhile, and leaves nothing' {
+@test 'wrap --wait ends if its time is over meanwhile, and leaves nothing' {
 	comes_late wrap -w 2 -l 3 job touch ran
 	kill -CONT "$WAITER"
 	ends 75 'timed out'
 	[ ! -e ran ]
-	wait_until is_free
+	wait_until is_free job
 	assert_equal "$("$FAIRLOCK" queue job --json | jq '.waiters | length')" 0
 }
 
-@test 'wrap --no-wait ends when somebody else has the lock meanwhile' {
+@test 'wrap --no-wait ends if somebody else has the lock meanwhile' {
 	comes_late wrap -n -l 3 job touch ran
 	hold job
 	kill -CONT "$WAITER"
@@ -75,8 +67,8 @@ ends() {
 	[ ! -e ran ]
 }
 
-@test 'a wrap that comes late has its old place in the queue' {
-	"$FAIRLOCK" acquire -l 3 job # and is not renewed, so that the first waiter asks for it
+@test 'wrap has its old place in the queue when its grant came late' {
+	"$FAIRLOCK" acquire -l 3 job # nobody renews it, so that the first waiter asks for the lock
 	FAIRLOCK_URL=unix://$PWD/far background "$FAIRLOCK" wrap -l 3 job sh -c 'echo late >>ran' 2>said
 	WAITER=$!
 	wait_until in_queue job 1
@@ -84,7 +76,7 @@ ends() {
 	wait_until in_queue job 2
 	background "$FAIRLOCK" wrap job sh -c 'echo last >>ran'
 	wait_until in_queue job 3
-	wait_until held_by "$WAITER"
+	wait_until holds_lock "$WAITER"
 	stop "$WAITER"
 	wait_until grep -q next ran
 	kill -CONT "$WAITER"
@@ -95,23 +87,23 @@ ends() {
 	assert_equal "$(cat ran)" $'next\nlate\nlast'
 }
 
-@test 'wrap --once-per does not run after a grant that came late, and says why' {
+@test 'wrap --once-per does not run after a late grant, and says why' {
 	comes_late wrap --once-per 1h -l 3 job touch ran
 	kill -CONT "$WAITER"
 	ends 76 'before its command began, which counts for --once-per'
 	[ ! -e ran ]
 }
 
-@test 'acquire prints an owner id that holds the lock' {
+@test 'acquire prints the owner id of a later grant that holds the lock' {
 	comes_late acquire -l 3 job
 	kill -CONT "$WAITER"
 	ends 0
 	"$FAIRLOCK" renew --owner "$(cat out)" job
 }
 
-@test 'a server that is too far away for the lease: 69, and the lock is free again' {
+@test 'wrap ends with 69 if the server is too far away for the lease, and the lock is free again' {
 	FAIRLOCK_URL=unix://$PWD/far run -69 --separate-stderr "$FAIRLOCK" wrap -l 1 job touch ran
 	assert_equal "$stderr" 'fairlock: cannot get lock job: each grant came late; a longer --lease helps'
 	[ ! -e ran ]
-	is_free
+	is_free job
 }

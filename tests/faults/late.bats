@@ -1,35 +1,30 @@
 #!/usr/bin/env bats
-# Late copies: a connection breaks behind a request, the client repeats the request over another one, and the server reads
-# the first copy long after. It must change nothing.
+# Late copies: a connection breaks behind a request, the client repeats the request over another
+# connection, and the server reads the first copy long after. The late copy must change nothing.
 
 load ../lib/helpers
+load ../lib/lone-cluster
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
-	# every command tries again on a cluster, since a slot may be on its way
-	start_server --cluster-enabled yes --cluster-port "$(free_port)"
-	cli CLUSTER ADDSLOTSRANGE 0 16383 >/dev/null
-	wait_until cluster_is_up
+	# On a cluster every command tries again, since a slot may be on its way.
+	start_lone_cluster
 }
 
-cluster_is_up() {
-	cli CLUSTER INFO | grep -q '^cluster_state:ok'
-}
-
-# come_late WORD COMMAND...: runs it; the copy with the word in it that it sends first is kept
+# come_late WORD COMMAND...: runs COMMAND; the first copy of its request that has WORD is kept back
 come_late() {
 	background python3 "$TESTS_DIR/lib/late.py" "$SERVER_SOCKET" "$1" .
 	wait_until test -e port
 	FAIRLOCK_URL=redis://127.0.0.1:$(cat port) run -0 "${@:2}"
 }
 
-# The server has read the copy that was kept.
+# The server has read the copy that was kept back.
 late_copy_comes() {
 	touch go
 	wait_until test -e gone
 }
 
-@test "release: the same owner, who has the lock again, keeps it" {
+@test "a late release does not release the lock that its owner has taken again" {
 	owner=$("$FAIRLOCK" acquire job)
 	come_late any "$FAIRLOCK" release --owner "$owner" job
 	assert_equal "$(cli EXISTS job)" 0
@@ -38,7 +33,7 @@ late_copy_comes() {
 	assert_equal "$(cli HKEYS job)" "$owner"
 }
 
-@test "release --force: whoever has the lock next keeps it" {
+@test "a late release --force does not break the next holder's lock" {
 	run -0 "$FAIRLOCK" acquire job
 	come_late force "$FAIRLOCK" release --force job
 	assert_equal "$(cli EXISTS job)" 0
@@ -47,7 +42,7 @@ late_copy_comes() {
 	assert_equal "$(cli HKEYS job)" "$owner"
 }
 
-@test "renew: the same owner, who has the lock again, keeps its own lease" {
+@test "a late renew does not lengthen the lease of a lock that its owner has taken again" {
 	owner=$("$FAIRLOCK" acquire job)
 	come_late 86400000 "$FAIRLOCK" renew --owner "$owner" -l 1d job
 	[ "$(cli PTTL job)" -gt 80000000 ]

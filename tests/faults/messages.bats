@@ -1,50 +1,41 @@
 #!/usr/bin/env bats
-# What a message may do. A waiter starts COMMAND without a question only for the server's own grant, heard in time. Any
-# other message, also a forged one, is no more than a reason to ask.
+# What a message may do. A waiter starts COMMAND without asking only for the server's own grant,
+# heard in time. Any other message, even a forged one, only makes it ask.
 
 load ../lib/helpers
 load ../lib/jobs
+load ../lib/waiters
 load ../lib/proxy
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-	start_server
-}
+setup() { start_in_folder; }
 
 teardown() {
-	# a stopped process does not end with the test
+	# A stopped process does not end with the test.
 	[ ! -e stopped ] || xargs kill -CONT <stopped 2>/dev/null || true
 }
 
-# The id of the only waiter.
+# The id of the only waiter
 waiter_id() {
 	cli LRANGE 'redisson_lock_queue:{job}' 0 0
 }
 
-# What its last question has left on the server.
+# What the server keeps of the waiter's last request
 entry() {
 	cli HGET 'fairlock:{job}' "t:$(waiter_id)"
 }
 
-# The secret of that question.
+# The secret of that request
 secret() {
 	entry | cut -d ' ' -f 4
 }
 
-# `wrap job` waits in $WAITER behind $HOLDER; its COMMAND makes the file `started`
-wait_behind_holder() {
-	hold job
-	background "$FAIRLOCK" wrap job touch started 2>said
-	WAITER=$!
-	wait_until in_queue job 1
-}
-
-# The waiter took a grant. The server knows nothing of a forged one, so the guard may have stopped COMMAND before that
-# made its file.
+# The waiter took a grant. The server knows nothing of a forged grant, so the guard may have stopped
+# COMMAND before COMMAND made its file.
 is_taken() {
 	[ -e started ] || grep -q 'lost lock job' said
 }
 
+# asked_since ENTRY: the waiter has asked since the server kept ENTRY, or took a grant
 asked_since() {
 	local now
 
@@ -52,8 +43,8 @@ asked_since() {
 	is_taken || { [ -n "$now" ] && [ "$now" != "$1" ]; }
 }
 
-# refuses [CHANNEL] MESSAGE: the waiter hears it, and asks, instead of starting COMMAND; SECRET in it stands for the secret
-# of its last question
+# refuses [CHANNEL] MESSAGE: the waiter hears MESSAGE, and asks instead of starting COMMAND. SECRET
+# in it stands for the secret of the waiter's last request.
 refuses() {
 	local channel before message secret
 
@@ -67,13 +58,13 @@ refuses() {
 	! is_taken || fail "started by: $message"
 }
 
-# The waiter takes a true grant that is heard in time. A busy machine may deliver one too late: then it needs another.
+# The waiter takes a true grant. A busy machine may deliver it too late: then it needs another.
 grants() {
 	cli PUBLISH "redisson_lock__channel:{job}:$(waiter_id)" "granted 1795261602123 5000 $(now_ms) $(secret)"
 	is_taken
 }
 
-# below PID: its process id, and those of all processes below it
+# below PID: PID, and the ids of all processes below it
 below() {
 	local pid
 
@@ -83,10 +74,10 @@ below() {
 	done
 }
 
-@test "a forged grant starts nothing: the waiter asks, and is granted the lock in its turn" {
+@test "a forged grant makes the waiter ask, and the waiter is granted the lock in its turn" {
 	local now token
 
-	wait_behind_holder
+	wait_behind_holder job touch started
 	token=$(now_ms)
 	for now in $(($(now_ms) + 20)) 1 99999999999999999999; do
 		refuses "granted $token 5000 $now"
@@ -100,10 +91,10 @@ below() {
 	[ -e started ]
 }
 
-@test "a grant with the secret starts COMMAND, if it has the form that the scripts give it" {
+@test "a message with the secret starts COMMAND only if it has exactly the form of a grant" {
 	local form
 
-	wait_behind_holder
+	wait_behind_holder job touch started
 	for form in 'TOKEN 5000 NOW SECRET0' 'TOKEN 5000 NOW SECRET ' ' TOKEN 5000 NOW SECRET' 'TOKEN  5000 NOW SECRET' \
 		'TOKEN 5000 NOW' 'TOKEN 5000 SECRET' 'TOKEN -5000 NOW SECRET' 'TOKEN +5000 NOW SECRET' 'TOKEN 5e3 NOW SECRET' \
 		'TOKEN 0x100 NOW SECRET' 'TOKEN 30001 NOW SECRET' 'TOKEN 5000 LATER SECRET' 'TOKEN 0 NOW SECRET' '00000000000000001 5000 NOW SECRET' \
@@ -115,10 +106,10 @@ below() {
 	wait_until grants
 }
 
-@test "a secret is good for one question" {
+@test "a secret is good for one request only" {
 	local before
 
-	wait_behind_holder
+	wait_behind_holder job touch started
 	before=$(secret)
 	refuses 0
 	refuses "granted 1795261602123 5000 $(now_ms) $before"
@@ -126,8 +117,8 @@ below() {
 	[[ $(secret) =~ ^[0-9a-f]{16}$ ]]
 }
 
-# flood CHANNEL: 20,000 messages, in which nothing is true. Prints how many scripts the server ran meanwhile, and how many
-# there may be.
+# flood CHANNEL: sends 20,000 untrue messages. Prints how many scripts the server ran meanwhile, and
+# how many it may have run.
 flood() {
 	local before from
 
@@ -143,10 +134,10 @@ scripts_run() {
 	cli INFO commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\).*/\1/p'
 }
 
-@test "a flood of messages makes a waiter ask ten times a second, and it is handed the lock all the same" {
+@test "a flood of messages makes a waiter ask ten times a second at most, and it is handed the lock" {
 	local run most
 
-	wait_behind_holder
+	wait_behind_holder job touch started
 	read -r run most < <(flood "redisson_lock__channel:{job}:$(waiter_id)")
 	assert_equal "$(cat sent)" 20000
 	[ "$run" -le "$most" ] || fail "$run scripts, $most at most"
@@ -157,7 +148,7 @@ scripts_run() {
 	[ -e started ]
 }
 
-@test "a flood of messages makes a holder renew ten times a second, and a release is noticed all the same" {
+@test "a flood of messages makes a holder renew ten times a second at most, and it notices a release" {
 	local run most
 
 	hold job
@@ -170,10 +161,10 @@ scripts_run() {
 	assert_equal "$STATUS" 76
 }
 
-@test "no grant comes over the channel of plain Redisson locks, to which a first waiter listens, too" {
+@test "a first waiter takes no grant from the channel of plain Redisson locks" {
 	local plain='redisson_lock__channel:{job}'
 
-	wait_behind_holder
+	wait_behind_holder job touch started
 	wait_until hears "$plain"
 	refuses "$plain" "granted $(now_ms) 5000 $(now_ms) SECRET"
 	refuses "$plain" 'granted 99999999999999999999999 1125899906842624 1'
@@ -183,16 +174,12 @@ hears() {
 	[ "$(cli PUBSUB NUMSUB "$1" | tail -n 1)" = 1 ]
 }
 
-now_ms() {
-	cli TIME | awk 'NR == 1 { s = $1 } NR == 2 { printf "%.0f\n", s * 1000 + int($1 / 1000) }'
-}
-
-@test "a machine that was paused, its clock too, while it was handed the lock: the waiter asks first" {
+@test "a waiter whose machine and its clock were paused during the handover asks first" {
 	local full=$FAIRLOCK next paused pid
 
-	[ ! -e "$FAIRLOCK-full" ] || full=$FAIRLOCK-full # the other one loads no libraries
+	[ ! -e "$FAIRLOCK-full" ] || full=$FAIRLOCK-full # the static program loads no libraries
 	hold job
-	clock_is 0 0
+	clock_is 0 "$(ms)"
 	CLOCKWORK_FILE=$PWD/clock LD_PRELOAD=$BUILD/programs/clockwork.so ASAN_OPTIONS=verify_asan_link_order=0 \
 		background "$full" wrap job sh -c '[ -e ended ] && echo first >>order || echo beside >>order' 2>said
 	paused=$!
@@ -206,13 +193,14 @@ now_ms() {
 		stop "$pid"
 	done
 	from=$(ms)
-	sleep 0.3 # more than clocks may differ by
+	# More than clocks may differ, and longer than a busy machine takes to continue these.
+	sleep 1
 	kill "$HOLDER"
 	wait_until test -e order
 	assert_equal "$(cat order)" next
-	clock_is 1 $((from - $(ms)))
+	clock_is 1 "$from"
 	for pid in $(cat stopped); do
-		kill -CONT "$pid" 2>/dev/null || true # the first may end the others
+		kill -CONT "$pid" 2>/dev/null || true # the first one may end the others
 	done
 	wait_until in_queue job 1
 	assert_equal "$(cat order)" next
@@ -224,15 +212,15 @@ now_ms() {
 	assert_equal "$(cat order)" $'next\nfirst'
 }
 
-# clock_is WHICH MS: so far ahead are the clocks of those who have the file `clock` (see tests/programs/clockwork.c);
-# WHICH is 0 at first, then 1
+# clock_is WHICH MS: the clocks of processes that use the file `clock` show from now on what the
+# clock of ms() showed at MS (see tests/programs/clockwork.c). WHICH is 0 at first, then 1.
 clock_is() {
-	python3 -c 'import os, struct, sys
+	python3 -c 'import os, struct, sys, time
 which, ms = map(int, sys.argv[1:])
 file = os.open("clock", os.O_RDWR | os.O_CREAT)
-os.pwrite(file, struct.pack("=qqd", 0, ms * 1000000, 1), 8 + 24 * which)
-os.pwrite(file, struct.pack("=q", which), 0)
-os.ftruncate(file, 56)' "$@"
+os.ftruncate(file, 56)
+os.pwrite(file, struct.pack("=qqd", 0, ms * 1000000 - time.time_ns(), 1), 8 + 24 * which)
+os.pwrite(file, struct.pack("=q", which), 0)' "$@"
 }
 
 has_guard() {

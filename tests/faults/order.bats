@@ -1,12 +1,13 @@
-# The queue: order, the dead, the hung, the idle.
+# The queue seen from the shell: its order, dead, hung and idle waiters.
 load ../lib/helpers
+load ../lib/jobs
 load ../lib/proxy
 
 setup_file() { start_server; }
 setup() { cli FLUSHALL >/dev/null; cli CONFIG RESETSTAT >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
 
-# enqueue COUNT WORD...: that many waiters, one after another; each appends its number and time to
-# `trace`. Their process ids are in WAITERS.
+# enqueue COUNT WORD...: COUNT waiters queue one after another. Each appends its number, the time
+# and its token to `trace`. Their process ids are in WAITERS.
 enqueue() {
 	local count=$1 before
 
@@ -21,20 +22,20 @@ enqueue() {
 	done
 }
 
-# lists_agree NAME: list and sorted set hold the same ids
+# lists_agree NAME: list and sorted set have the same ids
 lists_agree() {
 	[ "$(cli --raw LRANGE "redisson_lock_queue:{$1}" 0 -1 | sort)" = \
 		"$(cli --raw ZRANGE "redisson_lock_timeout:{$1}" 0 -1 | sort)" ]
 }
 
-# traced COUNT: so many have had their turn
+# traced COUNT: so many waiters have had their turn
 traced() {
 	[ "$(wc -l <trace)" -ge "$1" ]
 }
 
 now_ns() { date +%s%N; }
 
-@test "100 waiters behind a holder get the lock in the order in which they asked, with growing tokens" {
+@test "100 waiters get the lock in the order in which they asked, with growing tokens" {
 	hold L
 	enqueue 100
 	lists_agree L
@@ -46,15 +47,15 @@ now_ns() { date +%s%N; }
 	nothing_left
 }
 
-# The live waiter starts soon after the release although dead ones stand before it. It is a slow machine that takes
-# longer than a moment; but a single one of them that is waited for costs 5 s.
+# The living waiter starts soon after the release, although dead ones stand before it. A slow
+# machine may take some time; but waiting for a single dead one would cost 5 s.
 pass_the_dead() {
 	hold L
 	enqueue 50
 	local dead=("${WAITERS[@]}")
 	enqueue 1
 	kill -KILL "${dead[@]}"
-	wait_until test_channels 2 # the holder's and the live one's
+	wait_until test_channels 2 # the holder's and the living waiter's
 	local released
 	released=$(now_ns)
 	kill -TERM "$HOLDER"
@@ -75,7 +76,7 @@ test_channels() {
 	pass_the_dead
 }
 
-@test "50 dead waiters cost nothing either while somebody listens to all channels" {
+@test "50 dead waiters ahead cost nothing if a client listens to all channels" {
 	background "$CLI" -s "$SERVER_SOCKET" psubscribe '*' >/dev/null
 	wait_until patterns 1
 	pass_the_dead
@@ -83,7 +84,7 @@ test_channels() {
 
 patterns() { [ "$(cli PUBSUB NUMPAT)" = "$1" ]; }
 
-@test "a hung waiter costs 5 s, and gets its turn when it wakes up" {
+@test "a hung waiter costs 5 s, and has its turn when it goes on" {
 	hold L
 	enqueue 2
 	stop "${WAITERS[0]}"
@@ -93,7 +94,7 @@ patterns() { [ "$(cli PUBSUB NUMPAT)" = "$1" ]; }
 	wait_until traced 1
 	run -0 cut -d' ' -f1 trace
 	assert_output 2
-	# nobody told it to look: it would do so 10.5 s after it was queued
+	# Without a message the second waiter would ask 10.5 s after it was queued.
 	[ $(($(cut -d' ' -f2 trace) - released)) -lt 9500000000 ]
 	[ $(($(cut -d' ' -f2 trace) - released)) -gt 4500000000 ]
 	kill -CONT "${WAITERS[0]}"
@@ -102,7 +103,7 @@ patterns() { [ "$(cli PUBSUB NUMPAT)" = "$1" ]; }
 	nothing_left
 }
 
-# hang PID: a waiter and the processes that stand by for it do nothing any more, and stay connected
+# hang PID: the waiter and the processes that stand by for it are stopped, and stay connected
 hang() {
 	local pid
 
@@ -111,7 +112,7 @@ hang() {
 	done
 }
 
-# hung_ahead COUNT MOST: COUNT waiters in a row hang; the one behind them starts within MOST s of the release
+# hung_ahead COUNT MOST: the waiter behind COUNT hung ones starts within MOST s of the release
 hung_ahead() {
 	local released pid started
 
@@ -137,7 +138,7 @@ hung_ahead() {
 	nothing_left
 }
 
-# The first in the queue has a guard and COMMAND's process ready.
+# stands_by PID: this first waiter has its guard and COMMAND's process ready
 stands_by() {
 	[ -n "$(pgrep -P "$(pgrep -d , -P "$1")")" ]
 }
@@ -150,7 +151,7 @@ stands_by() {
 	hung_ahead 3 18
 }
 
-@test "a waiter that was hung comes back to its old place" {
+@test "a hung waiter that was passed over comes back to its old place" {
 	hold L
 	enqueue 1
 	local hung=${WAITERS[0]}
@@ -160,7 +161,7 @@ stands_by() {
 	cli CONFIG RESETSTAT >/dev/null
 	local id
 	id=$(cli --raw LINDEX redisson_lock_queue:{L} 0)
-	# as if its turn had come and gone: out of the queue, by the script's own way
+	# as if its turn had come and gone: the scripts drop it in this way
 	cli LREM redisson_lock_queue:{L} 0 "$id" >/dev/null
 	cli ZREM redisson_lock_timeout:{L} "$id" >/dev/null
 	cli HDEL fairlock:{L} "t:$id" "d:$id" >/dev/null
@@ -183,12 +184,12 @@ stands_by() {
 	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = '1 2 3 ' ]
 }
 
-@test "a holder that died costs the rest of its lease, and only the first waiter wakes for it" {
+@test "a dead holder costs the rest of its lease, and only the first waiter wakes for it" {
 	background "$FAIRLOCK" wrap -l 5s L sleep 600
 	local holder=$!
 	wait_until "$FAIRLOCK" status -q L
 	enqueue 3
-	# both processes of the holder at once: nothing gives the lock back
+	# wrapper and guard at once, so that neither gives the lock back
 	local guard
 	guard=$(pgrep -P "$holder")
 	cli CONFIG RESETSTAT >/dev/null
@@ -201,17 +202,17 @@ stands_by() {
 	local started
 	started=$(head -n 1 trace | cut -d' ' -f2)
 	echo "started $(((started - ends) / 1000000)) ms after the end of the lease"
-	# by itself it asks every 10.5 s
+	# Without the end of the lease it would ask after 10.5 s.
 	[ $((started - ends)) -lt 4000000000 ]
 }
 
-@test "while the first waits for the end of a lease, the others ask nothing" {
+@test "while the first waiter waits for the end of a lease the others do not ask" {
 	local began=$SECONDS calls before
 	cli HSET L redisson:1 1 >/dev/null
 	cli PEXPIRE L 600000 >/dev/null
 	enqueue 5
 	cli CONFIG RESETSTAT >/dev/null
-	# as if it had ended sooner by a plain lock's unlock, and had been taken again: the first asks
+	# As if a plain lock had ended sooner and been taken again: the first waiter asks.
 	cli PEXPIRE L 1500 >/dev/null
 	cli PUBLISH redisson_lock__channel:{L} 0 >/dev/null
 	while calls=$(requests) && [ "$(cli HEXISTS L redisson:1)" = 1 ]; do
@@ -219,22 +220,23 @@ stands_by() {
 		sleep 0.05
 	done
 	echo "$before requests until then"
-	[ "$before" -le $((1 + 5 * ((SECONDS - began) / 10))) ] # and signs of life, where that took so long
+	[ "$before" -le $((1 + 5 * ((SECONDS - began) / 10))) ] # and signs of life, if it took so long
 	wait_until traced 5
 	calls=$(requests)
 	echo "$calls requests"
-	# on a slow machine each asks when it is first, renews its lease and gives it back; and some scripts are new
+	# On a slow machine each waiter asks when it is first, renews its lease and gives it back;
+	# and some scripts are new.
 	[ "$calls" -le $((2 + 5 * 3 + 3 + 5 * ((SECONDS - began) / 10))) ]
 }
 
-@test "a plain lock is given back the moment somebody becomes first, before it listens for that: it asks all the same" {
+@test "a waiter that becomes first the moment a plain lock is given back asks, though it does not listen for that yet" {
 	local first
 
 	cli HSET L redisson:1 1 >/dev/null
 	cli PEXPIRE L 600000 >/dev/null
 	enqueue 2
 	first=$(cli LINDEX 'redisson_lock_queue:{L}' 0)
-	stop "${WAITERS[0]}" # which listens
+	stop "${WAITERS[0]}" # this one listens
 	cli >/dev/null <<END
 LREM redisson_lock_queue:{L} 0 $first
 ZREM redisson_lock_timeout:{L} $first
@@ -242,7 +244,7 @@ PUBLISH redisson_lock__channel:{L}:$(cli LINDEX 'redisson_lock_queue:{L}' 1) "fi
 DEL L
 PUBLISH redisson_lock__channel:{L} 0
 END
-	WAIT_S=8 wait_until traced 1 # a sign of life would be due after 10.5 s
+	WAIT_S=8 wait_until traced 1 # its sign of life would be due after 10.5 s
 	kill -CONT "${WAITERS[0]}"
 }
 requests() { cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p; s/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }'; }
@@ -250,7 +252,7 @@ requests() { cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_evalsha:cal
 @test "a holder that keeps the lock longer than every timeout in the queue does not change the order" {
 	hold L
 	enqueue 5
-	# every score in the past, as after ten times the longest timeout
+	# every score lies in the past, as after ten times the longest timeout
 	local id
 	for id in $(cli --raw ZRANGE redisson_lock_timeout:{L} 0 -1); do
 		cli ZADD redisson_lock_timeout:{L} 1000 "$id" >/dev/null
@@ -261,7 +263,7 @@ requests() { cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_evalsha:cal
 }
 
 @test "100 idle waiters send at most 100 requests in 10 s and use no tick of CPU" {
-	hold -l 10m L # it does not renew meanwhile
+	hold -l 10m L # the holder does not renew meanwhile
 	enqueue 100
 	local calls from seconds
 	cpu_times >before
@@ -269,18 +271,18 @@ requests() { cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_evalsha:cal
 	cli CONFIG RESETSTAT >/dev/null
 	sleep 10
 	calls=$(requests)
-	seconds=$((($(now_ns) - from) / 1000000000)) # more than 10 where that took its time
+	seconds=$((($(now_ns) - from) / 1000000000)) # more than 10 on a slow machine
 	cpu_times >after
 	echo "$calls requests in $seconds s"
 	[ "$calls" -le $((100 * (seconds / 11 + 1))) ]
 	run -0 paste -d ' ' before after
 	echo "$output"
-	# on the whole: what somebody else takes from a virtual machine is counted as if one of them had used it
+	# The average: time that others take from a virtual machine counts as some waiter's.
 	awk '{ sum += $2 - $1 } END { print sum / NR / 1000 " us each"; exit NR != 100 || sum / NR >= 10000000 }' <<<"$output"
 }
 
-# Nanoseconds of CPU that each waiter has used. (What `stat` counts in ticks is rounded, so that a microsecond may
-# be one.)
+# Nanoseconds of CPU that each waiter has used. (`stat` counts ticks and rounds, so that a
+# microsecond may be one.)
 cpu_times() {
 	local pid
 
@@ -289,7 +291,7 @@ cpu_times() {
 	done
 }
 
-@test "a lock without a time to live is told of, and its end is noticed" {
+@test "a waiter says that a lock has no time to live, and gets the lock when it is deleted" {
 	cli HSET L somebody:1 1 >/dev/null
 	background "$FAIRLOCK" wrap L touch done 2>said
 	wait_until in_queue L 1
@@ -299,20 +301,19 @@ cpu_times() {
 	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
 }
 
-@test "queue --remove takes a waiter out, and it ends with 75" {
+@test "queue --remove takes a waiter out, which ends with 75" {
 	hold L
 	background "$FAIRLOCK" wrap L true 2>said
 	local waiter=$!
 	wait_until in_queue L 1
 	run -0 "$FAIRLOCK" queue --remove "$(cli --raw LINDEX redisson_lock_queue:{L} 0)" L
-	local status=0
-	wait "$waiter" || status=$?
-	[ "$status" = 75 ]
+	status_of "$waiter"
+	[ "$STATUS" = 75 ]
 	grep -q 'removed from the queue' said
 	in_queue L 0
 }
 
-@test "all waiters dead: queue and scores go by themselves" {
+@test "the queue of dead waiters expires by itself" {
 	hold L
 	enqueue 2
 	kill -KILL "${WAITERS[@]}"
@@ -340,14 +341,14 @@ END
 
 connections_are() { test "$(proxy count)" "$@"; }
 
-@test "a request that comes late, when its sender has had the lock and has ended, gets nothing" {
+@test "a late request whose sender has had the lock and has ended gets nothing" {
 	start_proxy "$SERVER_SOCKET"
 	run -0 "$FAIRLOCK" acquire --lease 3s job
 	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap --connect-timeout 500ms job true 2>said
 	local waiter=$!
 	wait_until in_queue job 1
 	proxy delay 5000 up
-	wait_until connections_are -ge 2 # it has asked, and given that up
+	wait_until connections_are -ge 2 # it has asked, and given that connection up
 	proxy delay 0 up
 	wait "$waiter"
 	wait_until connections_are -eq 0
@@ -355,7 +356,7 @@ connections_are() { test "$(proxy count)" "$@"; }
 	[ "$(cli --raw XRANGE 'fairlock_log:{job}' - + | grep -c granted)" = 2 ]
 }
 
-@test "those who waited on a server that lost its data keep their order, whoever is back first" {
+@test "on a server that lost its data the earlier waiters keep their order, whichever comes back first" {
 	local pid newcomers=()
 
 	hold L

@@ -1,31 +1,24 @@
-# Whoever is first in the queue has its guard and a process for COMMAND ready, so that little is left to do when its
-# turn comes. COMMAND must not notice, and nobody else either.
+# The first waiter has its guard and a process for COMMAND ready, so that little is left to do when
+# its turn comes. COMMAND must not notice it, and neither may others.
 
 load ../lib/helpers
 load ../lib/jobs
+load ../lib/waiters
 load ../lib/proxy
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-	start_server
-}
+setup() { start_in_folder; }
 
-# first_waits WORD...: the lock is held, and `wrap job WORD...` waits for it, in $WAITER with its guard $GUARD and
-# $READY, which is to become COMMAND
+# first_waits WORD...: the lock is held, and `wrap WORD...` waits for it in $WAITER, with its guard
+# $GUARD and with $READY, the process that is to become COMMAND
 first_waits() {
-	hold job
-	background "$FAIRLOCK" wrap "$@" >out 2>said
-	WAITER=$!
+	wait_behind_holder "$@"
 	stands_by
 }
 
+# The only waiter, $WAITER, is in the queue, and has its guard $GUARD and COMMAND's process $READY.
 stands_by() {
 	wait_until in_queue job 1
-	wait_until has_both
-}
-
-has_both() {
-	GUARD=$(pgrep -P "$WAITER") && READY=$(pgrep -P "$GUARD")
+	wait_until has_ready "$WAITER"
 }
 
 has_none() {
@@ -37,12 +30,12 @@ both_end() {
 	wait_until ended "$READY"
 }
 
-@test 'COMMAND of one who waited has what any COMMAND has' {
+@test 'COMMAND of a waiter has the same signals, descriptors and variables as any COMMAND' {
 	# shellcheck disable=SC2016
 	local show='grep -E "^(Sig(Blk|Ign|Cgt)|PPid|NSsid)" /proc/self/status | sed "s/PPid.*/PPid/"; ls /proc/self/fd | wc -l
 		echo "$FAIRLOCK_NAME $FAIRLOCK_HELD" | sed "s/$FAIRLOCK_OWNER/OWNER/"; cat -'
 
-	# in the background, where shells have SIGINT ignored
+	# in the background, where shells ignore SIGINT
 	"$FAIRLOCK" wrap job sh -c "$show" >want <<<input 3>&- 4>&- &
 	wait $!
 	hold job
@@ -57,30 +50,30 @@ both_end() {
 	wait_until nothing_left
 }
 
-@test 'only the first has them, and the next when it has become first' {
+@test 'only the first waiter has processes that stand by, and the next when it becomes first' {
 	local next
 
 	first_waits job sleep 600
 	background "$FAIRLOCK" wrap job true
 	next=$!
 	wait_until in_queue job 2
-	wait_until has_none "$next" # it had them while it did not know that it was not the first
+	wait_until has_none "$next" # it had some while it took itself for the first
 	kill "$HOLDER"
 	wait_until pgrep -P "$next"
 }
 
-# private_kb PID: memory that it shares with nobody
+# private_kb PID: the memory that it shares with no other process
 private_kb() {
 	awk '$1 == "Private_Dirty:" { print $2 }' "/proc/$1/smaps_rollup"
 }
 
-# has_fetched PID OTHER: it has its own copy of what it will write to, which is more than what the other has written to
+# has_fetched PID OTHER: PID has its own copy of more memory than OTHER, that it will write to
 has_fetched() {
 	[ "$(private_kb "$1")" -ge $(($(private_kb "$2") + 16)) ]
 }
 
-# A waiter that is first from the beginning has them made before it knows that there is time.
-@test 'the three processes of one who becomes first have their own copies of the memory that they will write to' {
+# Only a waiter that becomes first later makes these copies: it knows that there is time.
+@test 'the three processes of a waiter that becomes first have their own copies of the memory that they will write to' {
 	local first next pid
 
 	[ "$(printf '5.14\n%s\n' "$(uname -r)" | sort -V | head -n 1)" = 5.14 ] || skip 'Linux can do that from 5.14 on'
@@ -98,13 +91,13 @@ has_fetched() {
 	wait_until has_none "$WAITER"
 	wait_until has_none "$next"
 	kill "$first"
-	wait_until has_both
+	wait_until has_ready "$WAITER"
 	for pid in "$WAITER" "$GUARD" "$READY"; do
 		wait_until has_fetched "$pid" "$next"
 	done
 }
 
-@test 'a lock that its first waiter got is renewed, and given back' {
+@test 'a lock that the first waiter got is renewed, and given back' {
 	first_waits -l 1 job sh -c 'echo begins; sleep 2.5; echo ends'
 	kill "$HOLDER"
 	status_of "$WAITER"
@@ -114,7 +107,7 @@ has_fetched() {
 	wait_until nothing_left
 }
 
-@test 'COMMAND of the first that is not there ends with 127, and the lock is given back' {
+@test 'a COMMAND of the first waiter that does not exist ends with 127, and the lock is given back' {
 	first_waits job /nonexistent
 	kill "$HOLDER"
 	status_of "$WAITER"
@@ -122,7 +115,7 @@ has_fetched() {
 	wait_until nothing_left
 }
 
-@test 'the first gives up: both that stood by are gone when it ends' {
+@test 'a first waiter that gives up leaves none of its processes behind' {
 	hold job
 	run -75 "$FAIRLOCK" wrap -w 0.5 job touch ran
 	background "$FAIRLOCK" wrap job touch ran
@@ -136,7 +129,7 @@ has_fetched() {
 	[ ! -e ran ]
 }
 
-@test 'the first is killed: both that stood by end, though they are stopped, and nobody waits for it' {
+@test 'the processes of a first waiter that is killed end although they are stopped, and leave the queue' {
 	first_waits job touch ran
 	kill -STOP "$READY" "$GUARD"
 	kill -KILL "$WAITER"
@@ -145,7 +138,7 @@ has_fetched() {
 	[ ! -e ran ]
 }
 
-@test 'those that stand by are killed: the first gets its turn all the same' {
+@test "a first waiter whose guard or COMMAND's process is killed gets its turn" {
 	first_waits job touch ran
 	kill -KILL "$GUARD"
 	wait_until ended "$READY"
@@ -164,7 +157,7 @@ has_fetched() {
 	[ -e ran ]
 }
 
-@test 'a connection that was lost while it was first: COMMAND runs once, and the lock is renewed' {
+@test 'a first waiter that loses its connection runs COMMAND once, and renews the lock' {
 	local before
 
 	first_waits -l 1 job sh -c 'echo runs >>runs; sleep 2'
@@ -178,13 +171,13 @@ has_fetched() {
 	assert_equal "$(cat runs)" runs
 }
 
-@test 'the server is away: the first keeps nobody standing by who would keep its connection open' {
+@test 'a first waiter ends its processes when the server is away, since they would keep its connection open' {
 	first_waits job true
 	stop_server
 	both_end
 }
 
-@test 'the process that is to become COMMAND is stopped, and the wrapper is not: COMMAND runs' {
+@test 'COMMAND runs if its process was stopped before the grant, and the wrapper was not' {
 	first_waits job touch ran
 	stop "$READY"
 	kill "$HOLDER"
@@ -193,12 +186,12 @@ has_fetched() {
 	[ -e ran ]
 }
 
-@test 'the wrapper is stopped: COMMAND is not started before it goes on' {
+@test 'COMMAND does not start while the wrapper is stopped' {
 	first_waits job touch ran
 	stop "$WAITER"
 	kill "$HOLDER"
-	wait_until owner_is_of "$WAITER"
-	wait_until nothing_held # by then the lock has been handed on
+	wait_until holds_lock "$WAITER"
+	wait_until is_free job # the lock was handed to it, and its lease is over
 	[ ! -e ran ]
 	kill -CONT "$WAITER"
 	status_of "$WAITER"
@@ -206,11 +199,7 @@ has_fetched() {
 	[ -e ran ]
 }
 
-nothing_held() {
-	[ -z "$(cli HKEYS job)" ]
-}
-
-@test 'the guard is stopped before the lock is granted: it goes on' {
+@test 'a guard that was stopped before the grant goes on' {
 	first_waits job touch ran
 	stop "$GUARD"
 	kill "$HOLDER"
@@ -221,20 +210,20 @@ nothing_held() {
 	wait_until nothing_left
 }
 
-@test 'stopped while the answer is under way, for longer than that may take: the answer counts' {
+@test 'a grant counts that came while the wrapper was stopped for longer than an answer may take' {
 	local answer
 
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
 	proxy delay 300
-	# the server does not know the script at first: then its greeting has come already
+	# In the first round the server does not know the script, and its greeting has come by then.
 	for answer in later first; do
 		FAIRLOCK_URL=unix://$PWD/far background "$FAIRLOCK" wrap --connect-timeout 4 "$answer" touch "$answer.ran"
 		WAITER=$!
-		wait_until has_both
-		[ "$answer" = first ] || wait_until held_by "$WAITER" "$answer"
+		wait_until has_ready "$WAITER"
+		[ "$answer" = first ] || wait_until holds_lock "$WAITER" "$answer"
 		stop "$WAITER"
-		wait_until held_by "$WAITER" "$answer"
-		sleep 5 # more than the four seconds
+		wait_until holds_lock "$WAITER" "$answer"
+		sleep 5 # more than the connect timeout
 		[ ! -e "$answer.ran" ]
 		kill -CONT "$WAITER"
 		status_of "$WAITER"
@@ -243,48 +232,38 @@ nothing_held() {
 	done
 }
 
-# held_by PID NAME
-held_by() {
-	[[ $(cli HKEYS "$2") == *:"$1" ]]
-}
-
-# forks_slowly WORD...: `wrap WORD...` far from its server, whose wrapper goes on half a second after it has
-# forked
+# forks_slowly WORD...: a `wrap WORD...` far from its server that sleeps 0.5 s after its first fork
 forks_slowly() {
-	"$FAIRLOCK" wrap job true # the server knows the scripts then
+	"$FAIRLOCK" wrap job true # so that the server knows the scripts
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
 	proxy delay 20
 	FAIRLOCK_URL=unix://$PWD/far ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run strace -qq -e trace=fork,clone \
 		-e inject=fork,clone:delay_exit=500000:when=1 -o /dev/null "$FAIRLOCK" wrap "$@"
 }
 
-@test 'the time to wait is over before the wrapper goes on after the fork: COMMAND has the lock, or does not run' {
+@test 'COMMAND has the lock or does not run if --wait ends before the wrapper goes on after its fork' {
 	forks_slowly -w 0.2 job sh -c '"$FAIRLOCK" status -q job && echo holds >>ran; sleep 0.7; "$FAIRLOCK" status -q job && echo holds >>ran'
 	assert_success
 	assert_equal "$(cat ran)" $'holds\nholds'
 	nothing_left
 }
 
-@test 'the wrapper is killed before the guard has heard of the grant: COMMAND is not started' {
+@test 'COMMAND is not started if the wrapper is killed before the guard has heard of the grant' {
 	first_waits -l 2 job touch ran
 	stop "$WAITER"
 	stop "$GUARD"
 	kill "$HOLDER"
-	wait_until owner_is_of "$WAITER"
+	wait_until holds_lock "$WAITER"
 	kill -KILL "$WAITER"
 	both_end
 	wait_until nothing_left
 	[ ! -e ran ]
 }
 
-owner_is_of() {
-	held_by "$1" job
-}
-
-@test 'whoever was refused leaves no process behind, not even a dead one' {
+@test 'a wrap that is refused the lock leaves no process behind, not even a zombie' {
 	hold job
 	unshare -r --pid --fork --mount-proc true || skip 'nobody may make a process namespace here'
-	# the first process there reaps nobody but its own
+	# The first process of the namespace reaps no children but its own.
 	# shellcheck disable=SC2016
 	run unshare -r --pid --fork --mount-proc sh -c '
 		for i in 1 2 3 4 5; do "$FAIRLOCK" wrap -nq job true; done

@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else if (strncmp(text, "plain\n", 6) == 0)
 		client.heard_on = 1;
 	if (message && put_message(&client, &lock, message + 1)) {
-		if (handover_take(&lock, &client))
+		if (handover_accept(&lock, &client))
 			check_grant(&lock, &client);
 		else
 			HOLDS(!lock.handed && !*lock.owner && !*lock.token &&

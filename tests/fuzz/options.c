@@ -155,36 +155,58 @@ static void check_name(const char *name)
 	}
 }
 
-/* Another program may set $FAIRLOCK_HELD to anything. */
+/* Another program may set these variables to anything. */
 static void check_held(const char *words)
 {
 	char(*ids)[OWNER_MAX_BYTES];
 	int count;
 
 	setenv("FAIRLOCK_HELD", words, 1);
+	setenv("FAIRLOCK_OWNER", words, 1);
 	count = owner_inherited(&ids);
 	unsetenv("FAIRLOCK_HELD");
+	unsetenv("FAIRLOCK_OWNER");
 	HOLDS(count >= 0 && count <= HELD_MAX);
 	for (int i = 0; i < count; i++)
-		HOLDS(owner_is_valid(ids[i]) && strstr(words, ids[i]));
+		HOLDS(owner_is_valid(ids[i]) && strstr(words, ids[i]) &&
+		      (i == 0 || strcmp(ids[i], ids[i - 1]) != 0));
+}
+
+/* Whatever the room, a description fits. */
+static void check_shown(const char *by)
+{
+	char shown[OWNER_SHOWN_BYTES];
+
+	for (size_t room = 0; room <= MESSAGE_CHARACTERS; room += 7)
+		HOLDS(count_characters(owner_show(shown, room, by)) <= room);
 }
 
 static void check_words(const struct parsed *parsed)
 {
-	char by[BY_MAX_BYTES], shown[300], again[SIGNAL_MAX_BYTES];
+	struct owner_process process;
+	char by[BY_MAX_BYTES], again[SIGNAL_MAX_BYTES];
 	int number = 0, same = 0;
 
 	for (int i = 0; i < parsed->count; i++) {
 		check_name(parsed->words[i]);
 		check_held(parsed->words[i]);
-		owner_show(shown, sizeof(shown), parsed->words[i]);
+		check_shown(parsed->words[i]);
 		if (signal_parse(parsed->words[i], &number) == 0)
 			HOLDS(signal_parse(signal_show(again, number), &same) == 0 &&
 			      same == number);
 	}
-	owner_describe(by, parsed->words);
-	HOLDS(strlen(by) < BY_MAX_BYTES);
-	owner_show(shown, sizeof(shown), by);
+	for (int i = 0; i <= parsed->count; i++) {
+		const char *reason = i < parsed->count ? parsed->words[i] : NULL;
+
+		if (reason && strlen(reason) > 200)
+			continue;
+		owner_describe(by, 1, parsed->words, reason);
+		HOLDS(strlen(by) < BY_MAX_BYTES);
+		owner_parse(&process, by);
+		HOLDS(!reason || !*reason || strchr(reason, '\t') ||
+		      strlen(process.reason) == strlen(reason));
+		check_shown(by);
+	}
 }
 
 /* ---- Completion ---- */

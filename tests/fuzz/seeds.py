@@ -87,6 +87,8 @@ LINES = [
     "wrap -E 0 --kill-aft 1 -sINT --on-lost=warn -c ls -- -job",
     "wrap --max-queue 3 --once-per 1h --min-hold 30 --max-hold=1d --jitter 5m job true",
     "wrap job",
+    "wrap --skip --reason why --report 5s job true",
+    "acquire --report 999ms --reason=x\ty job",
     "wrap --lease",
     "wrap --l 3 job true",
     "wrap --quiet=yes job true",

@@ -146,6 +146,9 @@ REPLIES = {
     "b": [
         text(BEGIN, say(["busy", LONG, LONG])),
         text(BEGIN, say(["busy", OTHER, BY])),
+        text(BEGIN, say(["busy", OTHER, BY, 61000])),
+        text(BEGIN, say(["busy", OTHER, LONG + "\t1\t" + LONG, 1 << 62])),
+        text(BEGIN, say(["busy", OTHER, BY + "\tnightly", -7])),
         text(BEGIN, say(["busy", REDISSON, ""])),
         text(BEGIN, granted(), PAUSE, RELEASED),
     ],
@@ -162,10 +165,11 @@ REPLIES = {
     ],
     "e": [
         text(BEGIN, say(["ran", 60000])),
+        text(BEGIN, say(["ran", 60000, OTHER, BY, 61000])),
         text(BEGIN, queued(), PAUSE, VIEW, PAUSE, granted(), PAUSE, RELEASED),
     ],
     "f": [text(BEGIN, granted()), text(BEGIN, queued(), PAUSE, granted())],
-    "g": [text(BEGIN, say(["full", 3])), text(BEGIN, granted()), text(BEGIN, queued(), PAUSE, say(["left"]))],
+    "g": [text(BEGIN, say(["full", 3])), text(BEGIN, say(["full", 3, OTHER, BY, 61000])), text(BEGIN, granted()), text(BEGIN, queued(), PAUSE, say(["left"]))],
     "h": [text(BEGIN, granted(owner="abc:1"))],
     "i": [
         text(HELLO, RENEWED),
@@ -203,6 +207,11 @@ REPLIES = {
         text(["*-1"], END, SENTINEL, END, hello(role="replica"), END, SENTINEL, END, HELLO, SUBSCRIBED, queued(), END),
     ],
     "o": [text(SENTINEL, END, HELLO, RELEASED), text(say(["", "1"])), text(say(["h" * 300, "1"]))],
+    "p": [
+        text(BEGIN, queued(), VIEW, PAUSE, VIEW, PAUSE, say(["left", OTHER, BY, 61000])),
+        text(BEGIN, queued(), error("NOPERM no permissions"), PAUSE, PAUSE, END, PAUSE, BEGIN, queued(), PAUSE, VIEW),
+        text(BEGIN, queued(), say(["view", 1, 1, OTHER, LONG, 1 << 62, "7", []]), PAUSE, END, PAUSE, PAUSE, PAUSE, BEGIN),
+    ],
 }
 
 

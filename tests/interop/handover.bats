@@ -1,18 +1,19 @@
 #!/usr/bin/env bats
-# One holds, the other waits: how the lock gets from Redisson to fairlock and back.
+# How the lock passes from Redisson to fairlock and back, and what each sees of the other.
 
 load ../lib/helpers
 load interop
 
-# Redisson holds
+# ---- Redisson holds ----
 
 @test "Redisson's unlock wakes a fairlock waiter within 100 ms" {
 	start_java anna
 	one_takes_less_than 100 redisson_to_shell lock unlock
 }
 
-# one_takes_less_than MS COMMAND...: COMMAND leaves its time in `took`. A busy machine may be slow now and then,
-# but not each time, or slow in all that it does; and it never needs seconds, as it would without a message.
+# one_takes_less_than MS COMMAND...: fails unless one of eight runs of COMMAND, which sets `took`,
+# takes less than MS. A busy machine may be slow at times, but not in each run, or it is slow with a
+# free lock, too. No run may take seconds, as it would without a message.
 one_takes_less_than() {
 	local round pace
 
@@ -26,6 +27,7 @@ one_takes_less_than() {
 	return 1
 }
 
+# time_of_a_free_lock: prints how many ms a wrap takes that does not wait
 time_of_a_free_lock() {
 	local start
 
@@ -34,6 +36,8 @@ time_of_a_free_lock() {
 	echo $(($(ms) - start))
 }
 
+# redisson_to_shell LOCK UNLOCK: sets `took` to the ms from Redisson's UNLOCK to the grant to a
+# fairlock waiter
 redisson_to_shell() {
 	local start
 
@@ -42,7 +46,7 @@ redisson_to_shell() {
 	shell_waits job
 	start=$(ms)
 	tell anna a.1 "$2" job
-	took=$(granted_after shell "$start")
+	granted_after shell "$start"
 	wait_until ended "$WAITER"
 }
 
@@ -52,22 +56,18 @@ redisson_to_shell() {
 	start=$(ms)
 	ask anna a.1 lock job 4000
 	shell_waits job
-	took=$(granted_after shell "$start")
-	echo "after $took ms"
+	granted_after shell "$start"
 	[ "$took" -ge 3990 ]
 	[ "$took" -lt 8000 ]
 }
 
 @test "a fairlock waiter gets the lock when the lease ends that Redisson took at its turn" {
-	local start took
+	local took
 	start_java anna
 	hold job
 	java_waits anna a.1 tryLockNote job trace redisson 60000 1000
 	shell_waits job
-	start=$(ms)
-	kill -TERM "$HOLDER"
-	took=$(granted_after shell "$start")
-	echo "after $took ms"
+	end_hold_for shell
 	[ "$took" -ge 980 ]
 	[ "$took" -lt 4000 ]
 	trace_is redisson shell
@@ -81,8 +81,8 @@ redisson_to_shell() {
 	kill_java anna
 	left=$(cli PTTL job)
 	start=$(ms)
-	took=$(granted_after shell "$start")
-	echo "after $took ms, $left ms of the lease were left"
+	granted_after shell "$start"
+	echo "$left ms of the lease were left"
 	[ "$took" -lt $((left + 3000)) ]
 }
 
@@ -95,19 +95,19 @@ redisson_to_shell() {
 	start=$(ms)
 	ask ben b.1 forceUnlock job
 	[ "$answer" = true ]
-	took=$(granted_after shell "$start")
-	echo "after $took ms"
+	granted_after shell "$start"
 	[ "$took" -lt 5000 ]
 }
 
-# fairlock holds
+# ---- fairlock holds ----
 
 @test "the end of a wrap wakes a Redisson waiter within 100 ms" {
 	start_java anna
 	one_takes_less_than 100 shell_to_redisson
-	nothing_of_a_queue job
+	gone job
 }
 
+# shell_to_redisson: sets `took` to the ms from the end of a wrap to the grant to a Redisson waiter
 shell_to_redisson() {
 	local start answers
 
@@ -120,10 +120,6 @@ shell_to_redisson() {
 	wait_until traced 1
 	took=$(($(ms) - start))
 	wait_until more_answers "$answers" anna a.1 run
-}
-
-nothing_of_a_queue() {
-	[ "$(cli EXISTS "$1" "redisson_lock_queue:{$1}" "redisson_lock_timeout:{$1}")" = 0 ]
 }
 
 @test "release wakes a Redisson waiter" {
@@ -152,10 +148,10 @@ nothing_of_a_queue() {
 	gets_it_at_the_end_of_the_lease
 }
 
-# Old versions sleep past the end of a lease, also when it was Redisson's: nobody tells them. The next that
-# asks for the lock wakes them, and stands behind them.
+# Old versions of Redisson sleep past the end of a lease, even of Redisson's own, because no message
+# comes then. The next client that asks for the lock wakes them, and queues behind them.
 gets_it_at_the_end_of_the_lease() {
-	wait_until test_free job
+	wait_until is_free job
 	if [[ $REDISSON != 3.* ]]; then
 		WAIT_S=10 trace_is redisson
 		return
@@ -173,20 +169,18 @@ gets_it_at_the_end_of_the_lease() {
 	wait_until ended "$HOLDER"
 }
 
-@test "Redisson's forceUnlock ends what a wrap runs, before long" {
+@test "Redisson's forceUnlock makes wrap stop COMMAND and end with 76" {
 	start_java anna
 	background "$FAIRLOCK" wrap -l 3s job sleep 600
 	wait_until "$FAIRLOCK" status -q job
 	ask anna a.1 forceUnlock job
-	local status=0
-	wait "$!" || status=$?
-	[ "$status" = 76 ]
-	test_free job
+	ends_with 76 $!
+	is_free job
 }
 
-# Ours are ours
+# ---- Owners and leases ----
 
-@test "Redisson cannot unlock what fairlock holds, nor fairlock what Redisson holds" {
+@test "Redisson cannot unlock a lock that fairlock holds, nor fairlock one that Redisson holds" {
 	start_java anna
 	hold job
 	ask anna a.1 unlock job
@@ -201,7 +195,7 @@ gets_it_at_the_end_of_the_lease() {
 	[ "$answer" = true ]
 }
 
-@test "hold counts are right when Redisson goes in twice with a fairlock waiter behind it" {
+@test "Redisson's hold count is right when it locks twice with a fairlock waiter behind it" {
 	start_java anna
 	ask anna a.1 lock job
 	shell_waits job
@@ -214,7 +208,7 @@ gets_it_at_the_end_of_the_lease() {
 	trace_is shell
 }
 
-@test "a Redisson holder's lease is as Redisson made it while fairlock waits" {
+@test "a waiting fairlock leaves the lease of a Redisson holder as Redisson's watchdog sets it" {
 	local lowest=9000 left i
 	start_java anna 9000
 	ask anna a.1 lock job
@@ -229,7 +223,7 @@ gets_it_at_the_end_of_the_lease() {
 	trace_is shell
 }
 
-# Its watchdog has raised the lease.
+# is_renewed: succeeds if Redisson's watchdog has raised the lease, of which `left` ms are left
 is_renewed() {
 	left=$(cli PTTL job)
 	[ "$left" -le "$lowest" ] || return 0
@@ -237,7 +231,7 @@ is_renewed() {
 	return 1
 }
 
-# Plain locks
+# ---- Plain locks ----
 
 @test "Redisson's plain lock excludes fairlock, and wakes its first waiter at once when it unlocks" {
 	start_java anna
@@ -259,9 +253,9 @@ is_renewed() {
 	wait_until answered anna a.2 plainLock ok
 }
 
-# Names
+# ---- Names ----
 
-@test "names with braces are the same lock for both" {
+@test "Redisson and fairlock take a name with braces for the same lock" {
 	local name
 	start_java anna
 	for name in 'shop:{42}' '{x}y' 'a:b' 'Grüße'; do
@@ -272,7 +266,7 @@ is_renewed() {
 	done
 }
 
-# What can be seen
+# ---- status and queue ----
 
 @test "status and queue show Redisson's holders and waiters as such" {
 	start_java anna

@@ -1,10 +1,10 @@
-# What the tests beside real Redisson share: `load ../helpers`, then `load interop`. Each test has a server
-# and as many JVMs as it starts; all die with it.
+# Real Redisson clients beside fairlock: `load ../lib/helpers`, then `load interop`. Each test has a
+# server of its own, and starts its JVMs, which all die with it.
 #
-# REDISSON  the version to test with, which tests/interop/build has made ready
+# REDISSON  the version of Redisson, which tests/interop/build has made ready
 
 : "${REDISSON:=4.7.0}"
-: "${WAIT_S:=60}" # a JVM that meets its code for the first time on a busy machine is slow
+: "${WAIT_S:=60}" # a JVM that has just started is slow on a busy machine
 BUILDROOT=$(realpath -m "$BUILDROOT")
 
 declare -gA JVM=() INPUT=()
@@ -15,7 +15,7 @@ setup() {
 	start_server --port "$PORT" --bind 127.0.0.1
 }
 
-# What a failure leaves to read: the server's side of it, and what the JVMs said.
+# After a failure, prints the server's data and the JVMs' output.
 teardown() {
 	local file key
 
@@ -29,6 +29,7 @@ teardown() {
 	done
 }
 
+# everything_in KEY: prints its value, whatever its type
 everything_in() {
 	case $(cli --raw TYPE "$1") in
 	hash) cli --raw HGETALL "$1" ;;
@@ -41,7 +42,7 @@ classpath() {
 	echo "$BUILDROOT/interop/$REDISSON/classes:$BUILDROOT/interop/$REDISSON/lib/*"
 }
 
-# start_java WHO [WATCHDOG_MS [FAIR_WAIT_MS]]: a JVM that takes commands (see Client.java)
+# start_java WHO [WATCHDOG_MS [FAIR_WAIT_MS]]: starts a JVM that takes commands (see Client.java)
 start_java() {
 	local who=$1 input
 
@@ -49,7 +50,7 @@ start_java() {
 	mkfifo "$who.in"
 	exec {input}<>"$who.in"
 	: >"$who.out"
-	# not `background`, whose commands read nothing
+	# background would take the standard input away
 	setpriv --pdeathsig KILL java -XX:TieredStopAtLevel=1 -Xmx96m \
 		-cp "$(classpath)" fairlock.Client "$PORT" "$@" <"$who.in" >"$who.out" 2>"$who.err" 3>&- 4>&- &
 	JVM[$who]=$!
@@ -58,17 +59,17 @@ start_java() {
 	wait_until answered "$who" a.0 connect ok
 }
 
-# tell WHO ACTOR COMMAND [ARGUMENT...]
+# tell WHO ACTOR COMMAND [ARGUMENT...]: sends a command to the JVM
 tell() {
 	echo "${*:2}" >&"${INPUT[$1]}"
 }
 
-# answered WHO ACTOR COMMAND RESULT: so often that the last command of this kind is among them
+# answered WHO ACTOR COMMAND RESULT: succeeds if the JVM has given this answer
 answered() {
 	grep -qx -- "${*:2}" "$1.out"
 }
 
-# ask WHO ACTOR COMMAND [ARGUMENT...]: waits for the answer, which is in `answer`
+# ask WHO ACTOR COMMAND [ARGUMENT...]: sends a command, waits for its answer, and sets `answer`
 ask() {
 	local before
 
@@ -79,6 +80,7 @@ ask() {
 	answer=${answer#"$2 $3 "}
 }
 
+# answers WHO ACTOR COMMAND...: prints how many answers to such commands have come
 answers() {
 	grep -c -- "^$2 $3 " "$1.out" || true
 }
@@ -87,8 +89,8 @@ more_answers() {
 	[ "$(answers "${@:2}")" -gt "$1" ]
 }
 
-# java_waits WHO ACTOR COMMAND...: tells it, and waits until it stands in the queue of NAME (the next word)
-# and listens: Redisson subscribes only after it has queued
+# java_waits WHO ACTOR COMMAND NAME...: sends the command, and waits until a waiter is in the queue
+# of NAME and listens: Redisson subscribes only after it has queued
 java_waits() {
 	local before
 
@@ -106,30 +108,31 @@ listens_to() {
 	[ "$(cli --raw PUBSUB NUMSUB "$1" | tail -n 1)" -gt 0 ]
 }
 
-# freeze_java WHO: stops it when nothing that it asked is under way, else it finds its own time-outs over when
-# it goes on
+# freeze_java WHO: stops the JVM while it waits for no reply, or else its requests would have timed
+# out when it goes on
 freeze_java() {
 	wait_until idle
 	kill -STOP "${JVM[$1]}"
 }
 
-# No JVM has sent anything for a second.
+# idle: succeeds if no JVM has sent anything for a second
 idle() {
 	! cli --raw CLIENT LIST | grep ' addr=127.0.0.1:' | grep -q ' idle=0 '
 }
 
-# shell_waits NAME [WORD]: a fairlock waiter that writes WORD into `trace` when it is granted
+# shell_waits NAME [WORD]: starts a wrap, which writes WORD into `trace` when it is granted, and
+# waits until it is in the queue. Sets WAITER.
 shell_waits() {
 	shell_comes "$@"
 	wait_until is_queued "$1" "$WAITER"
 }
 
-# is_queued NAME PID: whatever else comes and goes
+# is_queued NAME PID: succeeds if this process is in the queue
 is_queued() {
 	cli --raw LRANGE "redisson_lock_queue:{$1}" 0 -1 | grep -q ":$2\$"
 }
 
-# The same without a look at the queue, for one that may be granted at once
+# shell_comes NAME [WORD]: the same without a look at the queue, for a wrap that need not wait
 shell_comes() {
 	background "$FAIRLOCK" wrap "$1" sh -c "echo ${2:-shell} >>trace; date +%s%N >'granted.${2:-shell}'"
 	WAITER=$!
@@ -140,27 +143,35 @@ kill_java() {
 	wait_until ended "${JVM[$1]}"
 }
 
+# traced COUNT: succeeds if so many owners have got the lock
 traced() {
 	[ -e trace ] && [ "$(wc -l <trace)" -ge "$1" ]
 }
 
-# The order of those who got the lock
+# trace_is WORD...: waits for so many grants; they must be in this order
 trace_is() {
 	wait_until traced $#
 	run -0 cat trace
 	assert_output "$(printf '%s\n' "$@")"
 }
 
-test_free() {
-	[ "$(cli EXISTS "$1")" = 0 ]
+# gone NAME: succeeds if the server has neither the lock nor its queue
+gone() {
+	[ "$(cli EXISTS "$1" "redisson_lock_queue:{$1}" "redisson_lock_timeout:{$1}")" = 0 ]
 }
 
-ms() {
-	echo $(($(date +%s%N) / 1000000))
-}
-
-# granted_after WORD START_MS: milliseconds from START_MS to the grant to WORD
+# granted_after WORD START_MS: waits for the grant to WORD, and sets `took` to the ms since START_MS
 granted_after() {
 	wait_until test -s "granted.$1"
-	echo $(($(cat "granted.$1") / 1000000 - $2))
+	took=$(($(cat "granted.$1") / 1000000 - $2))
+	echo "after $took ms"
+}
+
+# end_hold_for WORD: ends HOLDER's hold, and sets `took` to the ms until the grant to WORD
+end_hold_for() {
+	local start
+
+	start=$(ms)
+	kill -TERM "$HOLDER"
+	granted_after "$1" "$start"
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# Many grants in random order: see mixed.py, which prints the seed that repeats a run.
+# Many grants to Redisson and fairlock in random order: see mixed.py, which prints the seed that
+# repeats a run.
 
 load ../lib/helpers
 load interop
@@ -12,6 +13,6 @@ mixed() {
 	mixed order 500
 }
 
-@test "after 1,000 mixed grants, time-outs and deaths scores are bounded, list and sorted set agree, and nothing is left" {
+@test "1,000 mixed grants, time-outs and deaths leave bounded scores, a list and a sorted set that agree, and no keys" {
 	mixed drift 1000
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# Redisson and fairlock in one queue: places, scores, the dead.
+# Redisson and fairlock in one queue: their places and scores, and the waiters that die.
 
 load ../lib/helpers
 load interop
 
-# Places
+# ---- Places ----
 
 @test "a mixed queue is granted in the order of arrival" {
 	start_java anna
@@ -22,12 +22,8 @@ load interop
 	wait_until gone job
 }
 
-# Nothing is left of lock and queue.
-gone() {
-	[ "$(cli EXISTS "$1" "redisson_lock_queue:{$1}" "redisson_lock_timeout:{$1}")" = 0 ]
-}
-
-# The waiting time of Redisson's waiters, which is 5 s in old versions and 2 s here in new ones
+# java_with_short_wait WHO: starts a JVM whose waiters wait for SHORT_S: 5 s in old versions, 2 s in
+# new ones
 java_with_short_wait() {
 	if [[ $REDISSON = 3.* ]]; then
 		start_java "$1" 30000
@@ -66,7 +62,7 @@ java_with_short_wait() {
 	trace_is 1 2 3 4 5 6 7
 }
 
-@test "a tryLock that times out, in both ways, costs no fairlock waiter its place" {
+@test "a tryLock or tryLockAsync that times out costs no fairlock waiter its place" {
 	start_java anna
 	hold job
 	shell_waits job 1
@@ -83,7 +79,8 @@ java_with_short_wait() {
 	trace_is 1 2
 }
 
-# ours_stay_behind PATIENCE_MS: such a tryLock is granted before them, and a second client asks at once
+# ours_stay_behind PATIENCE_MS: a tryLock with this wait gets the lock before fairlock waiters, and
+# a second client asks at once
 ours_stay_behind() {
 	start_java anna
 	start_java ben
@@ -93,7 +90,7 @@ ours_stay_behind() {
 	shell_waits job 3
 	kill -TERM "$HOLDER"
 	wait_until answered anna a.1 tryLock true
-	java_waits ben b.1 run job trace 4 0 # first its script drops those that it takes for dead
+	java_waits ben b.1 run job trace 4 0 # its script first drops the waiters that it takes for dead
 	in_queue job 3
 	ask anna a.1 unlock job
 	trace_is 2 3 4
@@ -138,10 +135,10 @@ ours_stay_behind() {
 	trace_is 1
 }
 
-# The dead
+# ---- Waiters that die ----
 
 @test "a fairlock waiter gets past dead Redisson waiters in about 5 s, past all of them together" {
-	local start took i
+	local took i
 	start_java anna
 	start_java ben
 	hold job
@@ -151,19 +148,16 @@ ours_stay_behind() {
 	shell_waits job shell
 	java_waits ben b.1 run job trace redisson 0
 	kill_java anna
-	start=$(ms)
-	kill -TERM "$HOLDER"
-	took=$(granted_after shell "$start")
-	echo "after $took ms"
+	end_hold_for shell
 	[ "$took" -gt 3000 ]
 	[ "$took" -lt 15000 ]
-	# and the Redisson waiter behind it profits
+	# the Redisson waiter behind it profits
 	trace_is shell redisson
 	wait_until gone job
 }
 
-@test "how long a Redisson waiter was dead before the release counts" {
-	local start took
+@test "a fairlock waiter gets past a Redisson waiter sooner if that was dead before the release" {
+	local took
 	start_java anna
 	hold job
 	java_waits anna a.1 run job trace dead 0
@@ -171,19 +165,16 @@ ours_stay_behind() {
 	kill_java anna
 	wait_until seen_absent
 	sleep 4
-	start=$(ms)
-	kill -TERM "$HOLDER"
-	took=$(granted_after shell "$start")
-	echo "after $took ms"
+	end_hold_for shell
 	[ "$took" -lt 4700 ]
 }
 
-# A sign of life has found the head absent.
+# seen_absent: succeeds if a waiter's sign of life has found the first waiter absent
 seen_absent() {
 	cli --raw HGET 'fairlock:{job}' head | grep -qE '^[0-9]+ [0-9]+ '
 }
 
-@test "a holder's renewals see that a Redisson waiter is dead: the one behind it gets the lock at the release" {
+@test "a holder's renewals drop a dead Redisson waiter, and the one behind it gets the lock at the release" {
 	local start took
 	start_java anna
 	start_java ben
@@ -200,7 +191,7 @@ seen_absent() {
 	[ "$took" -lt 4000 ]
 }
 
-@test "a live Redisson waiter is not taken for a dead one while it queues" {
+@test "fairlock does not take living Redisson waiters for dead while they queue" {
 	local i
 	start_java anna
 	hold job
@@ -213,7 +204,7 @@ seen_absent() {
 	trace_is 1 s1 2 s2 3 s3 4 s4 5 s5 6 s6 7 s7 8 s8
 }
 
-@test "a Redisson waiter behind dead fairlock waiters gets past them when they are passed over, and asks seldom" {
+@test "a Redisson waiter gets the lock when the dead fairlock waiters ahead are passed over, and asks seldom until then" {
 	local before calls
 	start_java anna
 	hold job
@@ -228,12 +219,18 @@ seen_absent() {
 	cli CONFIG RESETSTAT >/dev/null
 	kill -TERM "$HOLDER"
 	trace_is redisson shell
-	calls=$(cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_eval[^:]*:calls=\([0-9]*\),.*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }')
+	calls=$(script_calls)
 	echo "$calls scripts"
 	[ "$calls" -lt 100 ]
 }
 
-# The server has seen these processes go.
+# script_calls: prints how many scripts the server has run since CONFIG RESETSTAT
+script_calls() {
+	cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_eval[^:]*:calls=\([0-9]*\),.*/\1/p' |
+		awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+# nobody_listens_as PID...: succeeds if the server has seen these waiters disconnect
 nobody_listens_as() {
 	local pid
 
@@ -242,7 +239,7 @@ nobody_listens_as() {
 	done
 }
 
-@test "only a Redisson waiter behind a dead fairlock waiter: the score that we wrote has to pass, and it asks seldom" {
+@test "a Redisson waiter alone behind a dead fairlock waiter gets the lock when that one's score is over, and asks seldom until then" {
 	local start calls took score
 	start_java anna
 	ask anna a.0 lock job
@@ -256,7 +253,7 @@ nobody_listens_as() {
 	ask anna a.0 unlock job
 	wait_until traced 1
 	took=$(($(ms) - start))
-	calls=$(cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_eval[^:]*:calls=\([0-9]*\),.*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }')
+	calls=$(script_calls)
 	echo "after $took ms, with $calls scripts; its score had $((score - start)) ms left"
 	[ "$calls" -lt 200 ]
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# What Redisson's own tests of its fair lock are about, with fairlock in some of the roles.
+# The scenarios of Redisson's own tests of its fair lock, with fairlock in some of the roles.
 
 load ../lib/helpers
 load interop
 
-@test "eight that never unlock get the lock one after another, as each lease ends" {
+@test "eight owners that never unlock get the lock one after another, as each lease ends" {
 	local i
 	start_java anna
 	for i in 0 2 4 6; do
@@ -16,7 +16,7 @@ load interop
 	trace_is 0 1 2 3 4 5 6 7
 }
 
-# So many have come: they wait, or have had the lock.
+# in_line COUNT: succeeds if so many owners have come: they wait, or have had the lock
 in_line() {
 	local had=0
 
@@ -24,6 +24,7 @@ in_line() {
 	[ $((had + $(cli LLEN 'redisson_lock_queue:{job}'))) -ge "$1" ]
 }
 
+# acquires_and_forgets WORD: an acquire that writes WORD into `trace`, and never releases
 acquires_and_forgets() {
 	background sh -c '"$FAIRLOCK" acquire -w 60s -l 2s job && echo "$1" >>trace' sh "$@" >/dev/null
 }
@@ -49,11 +50,7 @@ all_answered() {
 	[ "$(grep -c ' run ok$' anna.out)" = "$1" ]
 }
 
-gone() {
-	[ "$(cli EXISTS "$1" "redisson_lock_queue:{$1}" "redisson_lock_timeout:{$1}")" = 0 ]
-}
-
-@test "waits that time out again and again behind a long one do not push scores into the future" {
+@test "waiters that time out again and again behind a patient one do not push scores into the future" {
 	local i place=0 score
 	start_java anna
 	hold job
@@ -103,7 +100,7 @@ timed_out() {
 	in_queue job 0
 }
 
-@test "what is locked, by whom, and how often, is the same for both" {
+@test "Redisson and fairlock agree on whether a lock is held, by whom, and how often" {
 	start_java anna
 	ask anna a.1 isLocked job
 	[ "$answer" = false ]
@@ -127,12 +124,13 @@ timed_out() {
 	run -1 "$FAIRLOCK" status -q job
 }
 
-@test "a waiter whose replies do not come leaves a clean queue behind" {
+@test "a fairlock waiter whose replies do not come leaves a clean queue" {
 	start_java anna
 	ask anna a.0 lock job
 	java_waits anna a.1 run job trace redisson 0
 	background "$FAIRLOCK" wrap -w 5s --connect-timeout 500ms job true 2>said
 	local waiter=$! status=0
+
 	wait_until is_queued job "$waiter"
 	cli CLIENT PAUSE 60000 WRITE >/dev/null
 	wait_until leave_is_held_up
@@ -145,28 +143,26 @@ timed_out() {
 	wait_until gone job
 }
 
-# One of fairlock's waits for the end of the pause: only Redisson's come by TCP.
+# leave_is_held_up: succeeds if a connection of fairlock's waits for the end of the pause;
+# Redisson's come by TCP
 leave_is_held_up() {
 	cli --raw CLIENT LIST | grep -v ' addr=127.0.0.1:' | grep -q ' flags=[A-Z]*b'
 }
 
-@test "a frozen JVM at the head holds nobody up for longer than 5 s, and queues again" {
-	local start took
+@test "a frozen JVM at the head of the queue delays the next waiter by about 5 s at most, and queues again" {
+	local took
 	start_java anna
 	hold job
 	java_waits anna a.1 run job trace redisson 0
 	shell_waits job shell
 	freeze_java anna
-	start=$(ms)
-	kill -TERM "$HOLDER"
-	took=$(granted_after shell "$start")
-	echo "after $took ms"
+	end_hold_for shell
 	[ "$took" -lt 9000 ]
 	kill -CONT "${JVM[anna]}"
 	trace_is shell redisson
 }
 
-@test "names that a NameMapper has changed are NAME" {
+@test "fairlock takes as NAME the name to which Redisson's NameMapper has changed a lock's name" {
 	[[ $REDISSON != 3.13.* ]] || skip 'this version has no NameMapper'
 	start_java anna
 	ask anna mapped.1 lock job

@@ -1,6 +1,6 @@
 # A cluster of three masters, each with a replica: `load helpers`, then `load cluster`.
 #
-#   setup_file() { start_cluster; }          # or in a test; all of it dies with the file, or the test
+#   setup_file() { start_cluster; }          # or in a test; the nodes die with it
 #
 #   @test "..." {
 #       export FAIRLOCK_URL=redis://127.0.0.1:${CLUSTER_PORTS%% *}
@@ -8,27 +8,27 @@
 #       old=$(owner_of "$slot")
 #       kill_node "$old"                     # or stop_node, continue_node (ports.bash)
 #       wait_until has_moved "$slot" "$old"
-#       start_node "$old"                    # comes back empty, as a replica, and dies with this test
+#       start_node "$old"                    # comes back without data, as a replica
 #       wait_until cluster_is_ready
 #
-#       fail_over_to "$(replica_of "$old")"  # the gentle way
+#       fail_over_to "$(replica_of "$old")"  # a gentle failover
 #
-#       open_slot "$slot" "$to"              # resharding, in steps; or all: move_slot "$slot" "$to"
-#       move_keys "$slot" "$to" job          # some keys, or all of the slot
+#       open_slot "$slot" "$to"              # resharding in steps; or move_slot for all
+#       move_keys "$slot" "$to" job          # these keys, or all of the slot
 #       close_slot "$slot" "$to"
 #   }
 #
-# A node goes by its port of 127.0.0.1, whatever its role is at the moment.
+# A node is known by its port of 127.0.0.1, whatever its role is at the moment.
 #
-# CLUSTER_PORTS   of all nodes, the first masters before the first replicas
+# CLUSTER_PORTS   all nodes, the first masters before the first replicas
 # NODES_DIR       PORT.log, PORT.pid and PORT.nodes of each
 #
-# With TLS and nothing else (`load tls`, make_certificates): CLUSTER_TLS=yes; start_cluster
+# With TLS only (`load tls`, make_certificates): CLUSTER_TLS=yes; start_cluster
 # With a password: CLUSTER_PASSWORD=x; start_cluster --requirepass x --masterauth x
 
 source "${BASH_SOURCE[0]%/*}/ports.bash"
 
-# start_cluster [OPTION...]: all nodes get the OPTIONs; takes about 3 s.
+# start_cluster [OPTION...]: every node gets the OPTIONs. It takes about 3 s.
 start_cluster() {
 	local port
 
@@ -51,7 +51,7 @@ start_cluster() {
 	}
 }
 
-# Without a trace on disk but for what it knows of the cluster.
+# launch_node PORT: starts a node that keeps nothing on disk but what it knows of the cluster
 launch_node() {
 	local options tls=(--port "$1")
 
@@ -65,7 +65,7 @@ launch_node() {
 		--cluster-replica-validity-factor 0 "${options[@]}"
 }
 
-# The slots are given out first, so that the greetings tell them at once.
+# The masters get their slots before the nodes meet, so that their first messages carry the slots.
 join_nodes() {
 	local -a node id
 	local i j
@@ -87,9 +87,9 @@ join_nodes() {
 	done
 }
 
-# Asking and telling
+# Commands to nodes
 
-# node_cli PORT [COMMAND...]: redis-cli on one node, wherever that points
+# node_cli PORT [COMMAND...]: redis-cli on one node, which follows no redirection
 node_cli() {
 	local auth=() tls=()
 
@@ -98,17 +98,17 @@ node_cli() {
 	"$CLI" "${tls[@]}" "${auth[@]}" -p "$1" "${@:2}" 3>&- 4>&-
 }
 
-# cluster_cli [COMMAND...]: redis-cli that goes where it is pointed to
+# cluster_cli [COMMAND...]: redis-cli that follows redirections
 cluster_cli() {
 	node_cli "$(awake_nodes | head -n 1)" -c "$@"
 }
 
-# node_says PORT ANSWER COMMAND...
+# node_says PORT ANSWER COMMAND...: the node's answer is ANSWER
 node_says() {
 	[ "$(node_cli "$1" "${@:3}")" = "$2" ]
 }
 
-# node_does PORT COMMAND...: the answer is OK
+# node_does PORT COMMAND...: the node's answer is OK
 node_does() {
 	local answer
 
@@ -134,7 +134,7 @@ awake_nodes() {
 	done
 }
 
-# ask_nodes LINE...: what each node that is awake answers, behind a line "node PORT"
+# ask_nodes LINE...: the answers of each node that is awake, behind a line "node PORT"
 ask_nodes() {
 	local port lines
 
@@ -145,7 +145,7 @@ ask_nodes() {
 	done | tr -d '\r'
 }
 
-# What they say of themselves: PORT ROLE EPOCH SLOTS...
+# What each node says of itself: PORT ROLE EPOCH SLOTS...
 nodes() {
 	ask_nodes 'CLUSTER NODES' | awk '
 		$1 == "node" { port = $2 }
@@ -171,8 +171,8 @@ replica_of() {
 		END { for (id in master_of) if (port_of[master_of[id]] == port) print port_of[id] }'
 }
 
-# Those awake say that all slots are served, agree who is what with which slots and that none of them
-# fails, and no replica waits for its master.
+# All nodes that are awake say that every slot is served, agree on roles and slots, see none of them
+# failing, and no replica waits for its master.
 cluster_is_ready() {
 	ask_nodes 'CLUSTER INFO' 'INFO replication' 'CLUSTER NODES' | awk '
 		$1 == "node" { awake[$2]; count++ }
@@ -200,13 +200,13 @@ cluster_is_ready() {
 
 # Failing over
 
-# start_node PORT: again, with what it knew of the cluster, and without data
+# start_node PORT: the node starts again, with what it knew of the cluster and without data
 start_node() {
 	launch_node "$1"
 	wait_until node_says "$1" PONG PING
 }
 
-# fail_over_to PORT: makes a replica the master, without a loss
+# fail_over_to PORT: makes this replica the master, without a loss of data
 fail_over_to() {
 	node_does "$1" CLUSTER FAILOVER
 	wait_until is_master "$1" && wait_until cluster_is_ready
@@ -218,12 +218,12 @@ is_master() {
 
 # Slots
 
-# slot_of NAME: also for a NAME with braces
+# slot_of NAME: its slot; NAME may have braces
 slot_of() {
 	cluster_cli CLUSTER KEYSLOT "$1"
 }
 
-# owner_of SLOT: the port of the master that has it; of two who say so, the later one
+# owner_of SLOT: the port of the master that has it; if two say so, of the later one
 owner_of() {
 	nodes | sort -k 3n | awk -v slot="$1" '
 		$2 == "master" {
@@ -236,15 +236,15 @@ owner_of() {
 		END { if (!port) exit 1; print port }'
 }
 
-# has_moved SLOT PORT: another node has it
+# has_moved SLOT PORT: a node other than PORT has it
 has_moved() {
 	local owner
 
 	owner=$(owner_of "$1") && [ "$owner" != "$2" ]
 }
 
-# open_slot SLOT PORT: it begins to move there. Who asks its owner for a key that is not there any
-# more, or not yet, gets ASK; for several keys of which some are there, TRYAGAIN.
+# open_slot SLOT PORT: the slot begins to move to PORT. From then on its old owner answers ASK if it
+# has none of a request's keys, and TRYAGAIN if it has some of them.
 open_slot() {
 	local from
 
@@ -253,7 +253,7 @@ open_slot() {
 		node_does "$from" CLUSTER SETSLOT "$1" MIGRATING "$(node_id "$2")"
 }
 
-# move_keys SLOT PORT [KEY...]: all keys of it, or some
+# move_keys SLOT PORT [KEY...]: moves these keys, or all keys of the slot
 move_keys() {
 	local from keys=("${@:3}") auth=()
 
@@ -264,7 +264,7 @@ move_keys() {
 	node_does "$from" MIGRATE 127.0.0.1 "$2" '' 0 5000 "${auth[@]}" KEYS "${keys[@]}"
 }
 
-# close_slot SLOT PORT: it is there now
+# close_slot SLOT PORT: PORT is the slot's owner from now on
 close_slot() {
 	local id from port
 

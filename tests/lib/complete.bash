@@ -1,7 +1,7 @@
-# Prints what completion offers at the end of a line.
+# Prints the words that bash offers to complete a command line.
 #
-# usage: bash complete.bash FOLDER LINE WORD...    (FOLDER holds fairlock.bash)
-#        LINE as it was typed, WORDs as bash cuts it: also before and behind : and =
+# usage: bash complete.bash FOLDER LINE WORD...
+#        FOLDER has fairlock.bash; LINE is as typed; bash splits it into WORDs, also at : and =
 # shellcheck source=/dev/null
 source "$1/fairlock.bash"
 COMP_LINE=$2

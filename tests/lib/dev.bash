@@ -1,5 +1,7 @@
-# In a mount namespace of its own: dev.bash FOLDER SOCKET puts a /dev there whose log is a link to SOCKET, and
-# stays. What is in it besides is the machine's.
+# Gives the mount namespace in which it runs a /dev whose log is a link to SOCKET, and stays there.
+# The other devices are the machine's.
+#
+# usage: bash dev.bash FOLDER SOCKET    FOLDER becomes the new /dev
 set -eu
 
 mount -t tmpfs none "$1"

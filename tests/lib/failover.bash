@@ -1,15 +1,15 @@
-# What the tests of failovers share: a holder, waiters, and what they did: `load helpers`, then this.
+# Holders, waiters and their history in a failover: `load helpers`, then `load failover`.
 #
-#   hold_job -l 10s                  # holds `job` until `touch go`, and then exits 7
-#   queue_up 1; queue_up 2           # each is queued before the next; runs when it is its turn
-#   touch go; all_went_well 2        # and in order
+#   hold_job -l 10s                  # holds `job` until `touch go`, and exits with 7
+#   queue_up_to 2                    # waiters 1 and 2 queue in this order
+#   held_on; all_went_well 2         # all had their turns in order
 #
-# All is in the folder that the test runs in.
+# All files are in the folder that the test runs in.
 #
-# history   a line for each begin and end of a critical section: WHAT WHO TOKEN SECONDS-SINCE-BOOT. Who
-#           appends does so behind all who did before: the order of lines is that of what happened.
+# history   one line for each begin and end of a critical section, in the order in which they
+#           happened: WHAT WAITER TOKEN SECONDS-SINCE-BOOT
 
-# hold_job [OPTION...]: HOLDER, HOLD_TOKEN and HOLD_OWNER are set
+# hold_job [OPTION...]: wrap holds `job`. Sets HOLDER, HOLD_TOKEN and HOLD_OWNER.
 hold_job() {
 	rm -f go held
 	# shellcheck disable=SC2016
@@ -21,7 +21,7 @@ hold_job() {
 	read -r HOLD_TOKEN HOLD_OWNER <held
 }
 
-# Its command ran to its end, and under the same grant.
+# The holder's COMMAND runs to its end under its first grant.
 held_on() {
 	local status=0
 
@@ -30,7 +30,7 @@ held_on() {
 	[ "$status" = 7 ] || { echo "the holder: $status"; cat holder.err; return 1; }
 }
 
-# queue_up WHO [OPTION...]: returns when it waits, or has got the lock
+# queue_up WAITER [OPTION...]: returns when this waiter is in the queue, or has got the lock
 queue_up() {
 	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap -v -l 10s "${@:2}" job sh -c '
@@ -45,12 +45,38 @@ queue_up() {
 	wait_until grep -qE 'waiting for lock|got lock' "waiter.$1"
 }
 
-# all_went_well COUNT: so many waited, had their turn in order, one after another, and ended well.
+# queue_up_to COUNT: waiters 1 to COUNT queue in this order
+queue_up_to() {
+	local waiter
+
+	for ((waiter = 1; waiter <= $1; waiter++)); do
+		queue_up "$waiter"
+	done
+}
+
+# still_held CLI: by the word of this client, `job` has the owner and the token of hold_job
+still_held() {
+	[ "$("$1" HKEYS job)" = "$HOLD_OWNER" ] && [ "$("$1" HGET 'fairlock:{job}' token)" = "$HOLD_TOKEN" ]
+}
+
+# fails_with STATUS TEXT [OPTION...]: wrap ends with STATUS within 10 s, and its message has TEXT
+fails_with() {
+	local began=$SECONDS
+
+	run --separate-stderr "$FAIRLOCK" wrap -n "${@:3}" job true
+	assert_failure "$1"
+	[ "${#stderr_lines[@]}" = 1 ]
+	[[ $stderr = *"$2"* ]] || { echo "$stderr"; return 1; }
+	echo "after $((SECONDS - began)) s: $stderr"
+	[ $((SECONDS - began)) -le 10 ]
+}
+
+# all_went_well COUNT: waiters 1 to COUNT had their turns in order, without overlap, and ended well
 all_went_well() {
 	local who
 
 	for ((who = 1; who <= $1; who++)); do
-		# its process id may long be another's
+		# Its process id may belong to another process by now.
 		WAIT_S=${WAIT_S:-60} wait_until gave_back "$who" || { cat "waiter.$who"; return 1; }
 	done
 	awk -v count="$1" '
@@ -75,16 +101,16 @@ all_went_well() {
 
 gave_back() { tail -n 1 "waiter.$1" | grep -q 'gave lock job back in '; }
 
-# fail_often KILL PREPARE: kills the master FAILOVERS times (5, unless told otherwise) under a queue of five;
-# every second time before anybody got the lock since the last. KILL ends the master and returns when there
-# is another one, PREPARE brings the old one back.
+# fail_often KILL PREPARE: kills the master FAILOVERS times (5 unless told otherwise) under a queue
+# of five waiters, every second time before any waiter has got the lock since the last failover.
+# KILL ends the master and returns when there is another one. PREPARE brings the old one back.
 fail_often() {
 	local times=${FAILOVERS:-5} waiters=0 round before
 
 	export SECTION_S=0.4
 	for ((round = 1; round <= times; round++)); do
 		while [ $((waiters - $(turns))) -lt 5 ]; do
-			queue_up $((++waiters)) --replicas 1 --connect-timeout 15s # a release in a failover, too
+			queue_up $((++waiters)) --replicas 1 --connect-timeout 15s # also for a release in a failover
 		done
 		before=$(turns)
 		[ $((round % 2)) = 0 ] || wait_until has_turned "$before"

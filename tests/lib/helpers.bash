@@ -1,10 +1,10 @@
-# What every file of tests loads: `load helpers`.
+# Servers, processes and waiting. Every file of tests loads this: `load ../lib/helpers`.
 #
 # FAIRLOCK  the program under test
 # SERVER    the redis-server or valkey-server to test with
 #
-# Whatever is started here dies with the shell that started it, also when a test
-# fails or the whole run is killed: the kernel does that, no teardown is needed.
+# The kernel ends each process that a test starts when the shell that started it ends, even if the
+# test fails or the whole run is killed. No teardown is needed.
 
 bats_require_minimum_version 1.5.0 2>/dev/null || true # a benchmark may load this, too
 
@@ -18,15 +18,16 @@ if [ -z "${SERVER:-}" ]; then
 fi
 case $SERVER in
 /*) ;;
-*/*) SERVER=$TESTS_DIR/../$SERVER ;; # a path is that of the project, as with BUILD
+*/*) SERVER=$TESTS_DIR/../$SERVER ;; # relative to the project, like BUILD
 esac
 : "${BUILDROOT:=$TESTS_DIR/../build}"
 export BUILD BUILDROOT FAIRLOCK SERVER
 CLI=${CLI:-$(command -v redis-cli || command -v valkey-cli)}
 export CLI
 
-# Nothing of the person who runs the tests may reach them, nor they the private server of that person.
-# (bats loads this file anew for each test: what start_server exported in setup_file is ours.)
+# The tests must not see the settings of the person who runs them, nor reach that person's private
+# server. bats loads this file anew for each test, so the URL that start_server exported in
+# setup_file stays.
 [ "${SERVER_SOCKET:+unix:$SERVER_SOCKET}" = "${FAIRLOCK_URL:-}" ] ||
 	export FAIRLOCK_URL=unix:/nonexistent/start_server-was-not-called
 unset FAIRLOCK_NAME FAIRLOCK_OWNER FAIRLOCK_TOKEN FAIRLOCK_HELD FAIRLOCK_PASSWORD
@@ -35,7 +36,8 @@ unset REDISCLI_AUTH
 for library in bats-support bats-assert; do
 	for folder in /usr/lib/bats /usr/share/bats /usr/lib "${BATS_LIB_PATH:-/usr/lib/bats}"; do
 		if [ -e "$folder/$library/load.bash" ]; then
-			# What load.bash sources, without the twenty processes that it takes for that in each test.
+			# load.bash sources the same files, but starts twenty processes for that in
+			# each test.
 			for part in "$folder/$library"/src/*.bash; do
 				# shellcheck source=/dev/null
 				source "$part"
@@ -45,18 +47,18 @@ for library in bats-support bats-assert; do
 	done
 done
 
-# Runs COMMAND in the background, without the descriptors that bats waits for.
-# It is killed when this shell ends. Its process id is in $!.
+# background COMMAND...: runs it without the descriptors that bats waits for, and has it killed when
+# this shell ends. Sets $!.
 background() {
 	setpriv --pdeathsig KILL "$@" 3>&- 4>&- &
 }
 
-# Polls COMMAND until it succeeds, for up to 20 seconds (WAIT_S). What takes long is asked after less often: many who
-# wait should leave the machine to what they wait for.
+# wait_until COMMAND...: polls it until it succeeds, for up to 20 seconds (WAIT_S). After a while it
+# polls less often, to leave the machine to the processes that the test waits for.
 wait_until() {
 	local - tries=0 pause=0.02 until=$((SECONDS + ${WAIT_S:-20}))
 
-	set +T # bats need not trace what may fail
+	set +T # bats need not trace a command that may fail
 	until "$@" >/dev/null 2>&1; do
 		if [ "$SECONDS" -ge "$until" ]; then
 			echo "wait_until: still not so after ${WAIT_S:-20} s: $*" >&2
@@ -67,7 +69,7 @@ wait_until() {
 	done
 }
 
-# stop PID: it is stopped when this returns, and not a moment later
+# stop PID: stops it, and returns when it is stopped
 stop() {
 	kill -STOP "$1"
 	wait_until is_stopped "$1"
@@ -77,7 +79,7 @@ is_stopped() {
 	grep -q '^State:.T' "/proc/$1/status"
 }
 
-# ended PID: it is gone, or a zombie
+# ended PID: succeeds if it is gone, or a zombie
 ended() {
 	local state
 
@@ -85,14 +87,22 @@ ended() {
 	[ -z "$state" ] || [[ $state = Z* ]] || [[ $state = X* ]]
 }
 
-# The folder of this test's server, or of this file's when it was started in setup_file.
+# ends_with STATUS PID: waits for this child, which must end with STATUS
+ends_with() {
+	local status=0
+
+	wait "$2" || status=$?
+	assert_equal "$status" "$1"
+}
+
+# server_dir: prints the folder of this test's server, or in setup_file that of the file's server
 server_dir() {
 	echo "${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}"
 }
 
-# start_server [OPTION...]: a private server on a unix socket, without a trace on
-# disk; `start_server --appendonly yes` keeps its data over a restart. Sets
-# SERVER_PID, SERVER_SOCKET and FAIRLOCK_URL.
+# start_server [OPTION...]: starts a private server on a unix socket, which writes nothing to disk;
+# `start_server --appendonly yes` keeps its data over a restart. Sets SERVER_PID, SERVER_SOCKET and
+# FAIRLOCK_URL.
 start_server() {
 	SERVER_DIR=${SERVER_DIR:-$(server_dir)}
 	SERVER_SOCKET=$SERVER_DIR/redis.sock
@@ -112,7 +122,8 @@ server_answers() {
 	[ "$(cli PING)" = PONG ]
 }
 
-# use_server NAME: from here on SERVER and CLI are the redis or valkey of .ci/servers; skips where that is not.
+# use_server NAME: sets SERVER and CLI to the redis or valkey that .ci/servers has fetched, or skips
+# the test
 use_server() {
 	local bin=$TESTS_DIR/../build/servers/$1/bin
 
@@ -121,12 +132,12 @@ use_server() {
 	CLI=$bin/$1-cli
 }
 
-# A TCP port that nobody listens on.
+# free_port: prints a TCP port on which no process listens
 free_port() {
 	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-# stop_server [SIGNAL]: ends it (KILL unless told otherwise) and waits until it has.
+# stop_server [SIGNAL]: ends the server, by default with KILL, and waits for its end
 stop_server() {
 	kill -s "${1:-KILL}" "$SERVER_PID"
 	kill -s CONT "$SERVER_PID" 2>/dev/null || true
@@ -134,16 +145,26 @@ stop_server() {
 	wait "$SERVER_PID" 2>/dev/null || true
 }
 
-# redis-cli on the server of this test
+# cli ARGUMENT...: redis-cli on the server of this test
 cli() {
 	"$CLI" -s "$SERVER_SOCKET" "$@" 3>&- 4>&-
 }
 
+# ms: prints this machine's time in milliseconds
+ms() {
+	echo $(($(date +%s%N) / 1000000))
+}
+
+# now_ms: prints the server's time
+now_ms() {
+	cli TIME | paste -sd ' ' | awk '{ printf "%.0f\n", $1 * 1000 + int($2 / 1000) }'
+}
+
 # Private servers (`local:`)
 #
-# new_home: makes a process and mount namespace in which this user's home in the
-# password database is the empty folder $HOME_DIR (or the FOLDER given); all that
-# runs in it dies with the test. `at_home COMMAND...` runs there.
+# new_home [FOLDER]: makes a process and mount namespace in which the password database has FOLDER
+# as this user's home, by default an empty one. Sets HOME_DIR. Every process there dies with the
+# test. `at_home COMMAND...` runs COMMAND there.
 new_home() {
 	local user=() passwd=$BATS_TEST_TMPDIR/passwd
 
@@ -173,8 +194,15 @@ at_home() {
 	nsenter --target "$HOME_PID" "${user[@]}" --mount --pid --wdns=/ -- "$@" 3>&- 4>&-
 }
 
-# offering TEXT COMMAND...: runs it until its output has this. Completion waits for a server no longer than 0.3 s,
-# and a slow machine may take more.
+# find_promtool: sets PROMTOOL, or skips the test
+find_promtool() {
+	PROMTOOL=$BUILDROOT/promtool
+	[ -x "$PROMTOOL" ] || PROMTOOL=$(command -v promtool) ||
+		skip 'there is no promtool here, which .ci/promtool gets'
+}
+
+# offering TEXT COMMAND...: runs COMMAND until its $output has TEXT: completion waits for a server
+# for 0.3 s only, and a slow machine may take longer
 offering() {
 	local tries
 
@@ -185,12 +213,18 @@ offering() {
 	echo "tried $((tries - 1)) times: ${*:2}"
 }
 
-# in_queue NAME COUNT: so many wait for the lock, by the server's list
+# in_queue NAME COUNT: succeeds if the server's queue of the lock has COUNT owners
 in_queue() {
 	[ "$(cli LLEN "redisson_lock_queue:{$1}")" = "$2" ]
 }
 
-# Holds a lock in the background until the test ends; its process id is in HOLDER.
+# is_free NAME: succeeds if the server has no holder of the lock
+is_free() {
+	[ "$(cli EXISTS "$1")" = 0 ]
+}
+
+# hold [OPTION...] NAME: holds the lock in the background until the test ends. Sets HOLDER to the
+# wrapper's process id.
 hold() {
 	background "$FAIRLOCK" wrap "$@" sleep 600
 	# shellcheck disable=SC2034 # for the test
@@ -198,7 +232,7 @@ hold() {
 	wait_until "$FAIRLOCK" status -q "${!#}"
 }
 
-# No key is left but the two that may outlive a lock, and those go by themselves.
+# nothing_left: succeeds if the server has no key but the two that may outlive a lock, which expire
 nothing_left() {
 	local key
 
@@ -208,12 +242,12 @@ nothing_left() {
 	done
 }
 
-# nobody_present NAME: the server has seen all who wait for it go
+# nobody_present NAME: succeeds if the server has seen every waiter for the lock disconnect
 nobody_present() {
 	! cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*" | grep -qv "$(cli --raw HKEYS "$1")"
 }
 
-# install_to FOLDER: what an installation puts where. Nothing is built for it.
+# install_to FOLDER: installs there as `make install` does, without building anything
 install_to() {
 	local quick=no
 

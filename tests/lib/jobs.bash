@@ -1,7 +1,8 @@
-# A COMMAND that is hard to stop, and its end: `load helpers`, then `load jobs`.
+# A COMMAND that is hard to stop, and the proof that it has ended: `load helpers`, then `load jobs`.
 
-# COMMAND with a grandchild in a session of its own; their process ids in `pids`. Each says in `beats.WHO`
-# that it lives, in seconds since the machine was started.
+# write_job: writes COMMAND into `job`. It has a grandchild in a session of its own and an orphan;
+# their process ids come into `pids`. Each writes into a file `beats.*`, time and again, that it
+# lives, in seconds since the machine was started.
 write_job() {
 	cat >live <<'END'
 while :; do
@@ -30,7 +31,8 @@ all_dead() {
 	done
 }
 
-# start_job OPTION...: runs it under the lock `job`; WRAPPER and GUARD are set; what they say is in `said` ($SAID)
+# start_job OPTION...: runs it under the lock `job`. Sets WRAPPER and GUARD; their messages come
+# into `said` ($SAID).
 start_job() {
 	write_job
 	background "$FAIRLOCK" wrap "$@" job sh job 2>"${SAID:-said}"
@@ -40,9 +42,7 @@ start_job() {
 	[ "$(ps -o ppid= -p "$GUARD" | tr -d ' ')" = "$WRAPPER" ] || GUARD=$(pgrep -P "$WRAPPER")
 }
 
-ms() { echo $(($(date +%s%N) / 1000000)); }
-
-# The end of the lease, in the time of the beats.
+# note_lease_end: sets LEASE_END, in the time of the beats
 note_lease_end() {
 	local ttl up rest
 
@@ -51,9 +51,10 @@ note_lease_end() {
 	LEASE_END=$(awk -v ttl="$ttl" -v up="$up" 'BEGIN { print up + ttl / 1000 }')
 }
 
-# Everything of COMMAND must be gone before the server would let somebody else in. It is by its own word that
-# it lived too long, since a slow machine may be late to see that it is dead; and a single beat after the end
-# does not count when the one before was long ago: then the whole machine stood still.
+# dead_in_time: fails if a process of COMMAND lived when the server would have granted the lock to
+# the next owner. Its own beats prove that, because the test on a slow machine may be late to see
+# its death. A single beat after the end does not count if the one before it was long ago: then the
+# whole machine stood still.
 dead_in_time() {
 	wait_until all_dead
 	awk -v end="$LEASE_END" '
@@ -71,13 +72,10 @@ dead_before_lease_ends() {
 	dead_in_time
 }
 
-# status_of PID: its exit status is in STATUS
+# status_of PID: waits for its end, and sets STATUS to its exit status
 status_of() {
 	STATUS=0
 	wait "$1" || STATUS=$?
 }
 
 still_runs() { ! ended "$1"; }
-
-# test_gone NAME: nobody holds it
-test_gone() { [ "$(cli EXISTS "$1")" = 0 ]; }

@@ -1,25 +1,25 @@
-# Two hosts and the wire between them, which can be cut: `load helpers`, then `load network`.
+# Two hosts and a wire between them that can be cut: `load helpers`, then `load network`.
 #
 #   @test "..." {
-#       new_network                               # not in setup_file: it may skip
-#       start_far_server                          # on the far host; `cli` reaches it, cut or not
+#       new_network                               # not in setup_file, since it may skip the test
+#       start_far_server                          # `cli` reaches it even if the wire is cut
 #       export FAIRLOCK_URL=$FAR_URL
 #       background "$NEAR" "$FAIRLOCK" wrap job sleep 600
-#       cut_wire                                  # or one way: cut_wire near, cut_wire far
+#       cut_wire                                  # or in one direction: cut_wire near, cut_wire far
 #       mend_wire
 #   }
 #
-# The hosts are network namespaces; files, processes and the clock are those of the test.
+# The hosts are network namespaces. They share files, processes and the clock with the test.
 #
-# NEAR, FAR            programs: "$NEAR" COMMAND... runs it on that host, in the same process
+# NEAR, FAR            programs: "$NEAR" COMMAND... runs COMMAND on that host, in the same process
 # NEAR_ADDRESS, ...    10.77.0.1 and 10.77.0.2; also fd77::1 and fd77::2 (NEAR_ADDRESS6, ...)
-# FAR_URL              of what start_far_server started
+# FAR_URL              the server that start_far_server started
 
 NEAR_ADDRESS=10.77.0.1 NEAR_ADDRESS6=fd77::1 near_card=02:00:00:00:00:01
 FAR_ADDRESS=10.77.0.2 FAR_ADDRESS6=fd77::2 far_card=02:00:00:00:00:02
 no_card=02:00:00:00:00:99
 
-# The kernel takes all of it away when the two processes that are the hosts have ended.
+# The kernel removes both hosts when their two processes have ended.
 new_network() {
 	local user=()
 
@@ -39,8 +39,8 @@ new_network() {
 	mend_wire
 }
 
-# new_host PROGRAM COMMAND...: COMMAND enters a new namespace, PROGRAM runs things there. Entering a user
-# namespace takes away what `background` gave: setpriv gives it again.
+# new_host PROGRAM COMMAND...: COMMAND enters a new namespace, and PROGRAM will run commands there.
+# Entering a user namespace undoes the death signal that `background` sets; setpriv sets it again.
 new_host() {
 	local program=$1 enter='--net --'
 
@@ -61,7 +61,7 @@ connect_host() {
 	"$1" ip link set wire up
 }
 
-# cut_wire [near|far]: what that host sends vanishes, without a word to either; or what both send
+# cut_wire [near|far]: all packets of that host, or of both, vanish, and neither host is told
 cut_wire() {
 	[ "${1:-near}" = far ] || send_to "$NEAR" $no_card "$FAR_ADDRESS" "$FAR_ADDRESS6"
 	[ "${1:-far}" = near ] || send_to "$FAR" $no_card "$NEAR_ADDRESS" "$NEAR_ADDRESS6"
@@ -72,8 +72,8 @@ mend_wire() {
 	send_to "$FAR" $near_card "$NEAR_ADDRESS" "$NEAR_ADDRESS6"
 }
 
-# send_to PROGRAM CARD ADDRESS...: the host sends what is for ADDRESS to that card. Frames for a card that
-# nobody has are dropped where they arrive; a link that is down would be told to who sends.
+# send_to PROGRAM CARD ADDRESS...: the host sends packets for ADDRESS to that card. The other host
+# drops frames for a card that it does not have. (Of a link that is down the sender would be told.)
 send_to() {
 	local address
 
@@ -82,7 +82,7 @@ send_to() {
 	done
 }
 
-# start_far_server [OPTION...]: start_server on the far host, where it also listens on FAR_URL
+# start_far_server [OPTION...]: start_server on the far host; it also listens on FAR_URL
 start_far_server() {
 	local program=$FAR-server
 
@@ -90,4 +90,21 @@ start_far_server() {
 	chmod +x "$program"
 	export FAR_URL=redis://$FAR_ADDRESS:7000
 	SERVER=$program start_server --port 7000 --bind "$FAR_ADDRESS" "$FAR_ADDRESS6" --protected-mode no "$@"
+}
+
+# new_names: the program NAMED runs COMMAND on the near host with its own hosts file and resolver,
+# the files `hosts` and `resolv.conf`
+new_names() {
+	local user=()
+
+	[ "$(id -u)" = 0 ] || user=(--user --map-root-user)
+	NAMED=$PWD/named
+	echo '#!/bin/sh' >"$NAMED"
+	cat >>"$NAMED" <<END
+exec unshare ${user[*]} --mount -- sh -c 'mount --bind "\$0/hosts" /etc/hosts &&
+	mount --bind "\$0/resolv.conf" /etc/resolv.conf && exec setpriv --pdeathsig KILL "\$@"' "$PWD" "\$@"
+END
+	chmod +x "$NAMED"
+	echo 127.0.0.1 localhost >hosts
+	echo "nameserver $FAR_ADDRESS" >resolv.conf
 }

@@ -1,34 +1,35 @@
-# Two locks in use, for faults that come and go: `load helpers`, `load jobs`, then `load outage`.
+# Two locks in use while a fault comes and goes: `load helpers`, `load jobs`, then `load outage`.
 #
-#   use_locks          before the fault
-#   ...                the fault begins
-#   ends_what_is_due WORD
-#   ...                the fault ends
-#   goes_on
+#   use_two_locks
+#   ...                       # the fault begins
+#   check_during_fault WORD
+#   ...                       # the fault ends
+#   check_after_fault
 #
-# The holder of `short` has a lease that ends while the fault lasts, the holder of `long` outlives it.
-# For `long` wait `first` and `second`, without end, and between them one whose --wait ends meanwhile.
+# The holder of `short` has a lease that ends during the fault, the holder of `long` a longer one.
+# Three waiters queue for `long`: `first`, then one whose --wait ends during the fault, then
+# `second`.
 
-# watch_deaths NAME PID...: when the last of them has died, the file NAME.dying says when
+# watch_deaths NAME PID...: when the last of these processes has died, the file NAME.dying says when
 watch_deaths() {
 	background python3 "$TESTS_DIR/lib/deaths.py" "$1.watched" "${@:2}" >"$1.dying"
 	DEATHS=$!
 	wait_until test -e "$1.watched"
 }
 
-# queued_id NAME PLACE
+# queued_id NAME PLACE: the id at this place of the queue, from 0
 queued_id() {
 	cli --raw LINDEX "redisson_lock_queue:{$1}" "$2"
 }
 
-# wait_behind PLACE [OPTION...] [NAME]: joins the queue of `long` as the PLACE-th; its process id is in $!
+# wait_as PLACE WAITER [OPTION...]: WAITER queues for `long` at PLACE, from 1; $! is its process id
 wait_as() {
 	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap "${@:3}" long sh -c 'echo "$0 $FAIRLOCK_TOKEN" >>trace' "$2" 2>"$2.said"
 	wait_until in_queue long "$1"
 }
 
-use_locks() {
+use_two_locks() {
 	cat >deaf.sh <<'END'
 trap '' TERM
 echo $$ >>short.pids
@@ -56,7 +57,7 @@ END
 
 both_run() { [ "$(wc -l <short.pids)" = 2 ]; }
 
-# starts_with_69 WORD: who comes now is told so
+# starts_with_69 WORD: a newcomer gets status 69, with WORD in its message
 starts_with_69() {
 	run -69 timeout 20 "$FAIRLOCK" wrap --connect-timeout 500ms long true
 	[ "${#lines[@]}" = 1 ]
@@ -64,7 +65,7 @@ starts_with_69() {
 	assert_output --partial "$1"
 }
 
-# Its lease could not be renewed. Whether all was dead in time is seen when the server can be asked.
+# The holder of `short` has stopped COMMAND. short_died_in_time says whether in time.
 short_is_stopped() {
 	wait_until ended "$DEATHS"
 	status_of "$SHORT"
@@ -72,13 +73,14 @@ short_is_stopped() {
 	grep -q 'lost lock short: ' short.said
 }
 
+# timed_out_with_69 WORD: the waiter whose --wait has ended got status 69, with WORD in its message
 timed_out_with_69() {
 	status_of "$TIMED"
 	[ "$STATUS" = 69 ] || { cat timed.said; return 1; }
 	grep -qF "$1" timed.said
 }
 
-# As if it were their turn: who waits has nothing to ask for 10.5 s else.
+# The waiters ask at once, as if it were their turn. By themselves they would ask after 10.5 s.
 tell_all_to_ask() {
 	local id
 
@@ -87,20 +89,21 @@ tell_all_to_ask() {
 	done
 }
 
-ends_what_is_due() {
+# check_during_fault WORD: `short` is stopped, and a newcomer and the timed waiter get 69
+check_during_fault() {
 	short_is_stopped
 	starts_with_69 "$1"
 	timed_out_with_69 "$1"
 }
 
-# Those who wait for `long`, and are connected, in order
+# The ids of the waiters for `long` that are connected, in order
 present_ids() {
 	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" queue --json long | jq -r '.queue[] | select(.present) | .owner' | xargs
 }
 
 all_back() { [ "$(present_ids)" = "$QUEUE" ]; }
 
-# When the lease of `short` ended, in ms since the epoch: by the server's word
+# When the lease of `short` ended, in ms since the epoch, by the server's clock
 lease_end() {
 	cli --raw HGET 'fairlock:{short}' until | grep . ||
 		cli --raw XREVRANGE 'fairlock_log:{short}' + - COUNT 1 | grep -A 3 -x expired | sed -n 3p
@@ -115,20 +118,27 @@ short_died_in_time() {
 	[ "$died" -lt "$until" ]
 }
 
-goes_on() {
+# After the fault `short` is seen to have died in time, and `long` goes on.
+check_after_fault() {
 	short_died_in_time
 	long_goes_on
 }
 
-long_goes_on() {
-	wait_until all_back
-	wait_until "$FAIRLOCK" status -q long
+# The holder of `long` has its first grant, ends with 0 and has said nothing.
+long_ends_well() {
 	still_runs "$LONG"
 	[ "$(cli --raw HGET 'fairlock:{long}' token)" = "$TOKEN" ]
 	touch go
 	status_of "$LONG"
 	[ "$STATUS" = 0 ]
 	[ "$(cat long.said)" = '' ]
+}
+
+# The holder of `long` ends well, and the waiters have their turns in the old order.
+long_goes_on() {
+	wait_until all_back
+	wait_until "$FAIRLOCK" status -q long
+	long_ends_well
 	wait_until in_queue long 0
 	wait_until lines_in trace 3
 	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = 'holder first second ' ]

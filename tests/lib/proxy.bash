@@ -1,25 +1,25 @@
-# A proxy between fairlock and a server, which a test controls: `load helpers`, then `load proxy`.
+# A proxy between fairlock and a server that a test controls: `load helpers`, then `load proxy`.
 #
 #   @test "..." {
 #       start_server --port "$port"
 #       start_proxy "127.0.0.1:$port"             # or a unix socket: start_proxy "$SERVER_SOCKET"
 #       export FAIRLOCK_URL=redis://$PROXY_ADDRESS
-#       proxy cut                                 # a dead wire, until
-#       proxy pass
+#       proxy cut                                 # a dead wire
+#       proxy pass                                # until here
 #       [ "$(proxy count)" = 1 ]
 #   }
 #
-# The commands are told at the top of proxy.py: pass, cut, only, delay, forget, reset, snap, snaps,
-# refuse, listen, count.
-# `proxy` comes back when it is done. Of several it means the one that was started last, or that of
-# PROXY_DIR:
+# proxy.py describes the commands: pass, cut, only, delay, forget, reset, snap, snaps, refuse,
+# listen, count. `proxy` returns when the command is done. If there are several proxies, it means
+# the one that was started last, or that of PROXY_DIR:
 #
 #   start_proxy "127.0.0.1:$port"; first=$PROXY_DIR
 #   start_proxy "127.0.0.1:$other"
 #   PROXY_DIR=$first proxy cut
 
-# start_proxy TARGET [LISTEN]: LISTEN is a free port of 127.0.0.1, or HOST:PORT, or the path of a unix
-# socket to be made. Sets PROXY_ADDRESS to it, PROXY_PORT, PROXY_PID and PROXY_DIR.
+# start_proxy TARGET [LISTEN]: LISTEN is HOST:PORT or the path of a unix socket to be made; by
+# default a free port of 127.0.0.1. Sets PROXY_ADDRESS to it, and PROXY_PORT, PROXY_PID and
+# PROXY_DIR.
 start_proxy() {
 	PROXY_DIR=$(mktemp -d "$(server_dir)/proxy.XXXXXX")
 	mkfifo "$PROXY_DIR/commands" "$PROXY_DIR/answers"
@@ -33,7 +33,7 @@ start_proxy() {
 	export PROXY_ADDRESS PROXY_DIR PROXY_PID PROXY_PORT
 }
 
-# proxy COMMAND...: tells it, and what it answers
+# proxy COMMAND...: gives it the command, and prints its answer unless that is `done`
 proxy() {
 	local answer
 

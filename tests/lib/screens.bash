@@ -1,8 +1,7 @@
-# A real terminal whose screen can be read: `load helpers`, then `load screens`. tmux is the terminal; it dies with
-# the test, and what runs in it is hung up then.
+# A real terminal whose screen a test can read: `load helpers`, then `load screens`. tmux is the
+# terminal. It dies with the test, which hangs up the processes in it.
 
-# Starts an interactive shell on a terminal of COLUMNS and 24 lines.
-# terminal [COLUMNS [NAME=VALUE...]]
+# terminal [COLUMNS [NAME=VALUE...]]: starts an interactive shell on a terminal of 24 lines
 terminal() {
 	local -a words=(env LC_ALL=C.UTF-8 TERM=tmux-256color PS1='> ' "${@:2}" bash --norc --noprofile -i)
 
@@ -17,37 +16,43 @@ on_terminal() {
 	tmux -S "$TERMINAL" "$@" 3>&- 4>&-
 }
 
-# Types a line.
+# type_line TEXT: types it and Enter
 type_line() {
 	on_terminal send-keys -l "$1"
 	on_terminal send-keys Enter
 }
 
-# press KEY, as tmux names it: C-c
+# press KEY: presses the key that tmux calls so, such as C-c
 press() {
 	on_terminal send-keys "$1"
 }
 
-# All that stands on the screen.
+# screen: prints the screen's text
 screen() {
 	on_terminal capture-pane -p
 }
 
-# shows REGEX: some line of the screen matches
+# shows REGEX: succeeds if a line of the screen matches
 shows() {
 	screen | grep -qE "$1"
 }
 
-# shows_not REGEX
+# shows_not REGEX: succeeds if no line of the screen matches
 shows_not() {
 	! shows "$1"
 }
 
-# What goes to the terminal from now on, byte for byte, is kept in FILE.
+# pane_child: prints the process id of the program that the shell on the terminal has started
+pane_child() {
+	ps -o pid= --ppid "$(on_terminal display-message -p '#{pane_pid}')" | tr -d ' '
+}
+
+# keep_bytes FILE: copies the bytes that go to the terminal from now on into FILE
 keep_bytes() {
 	on_terminal pipe-pane "cat >'$1'"
 }
 
+# resize COLUMNS
 resize() {
 	on_terminal resize-window -x "$1"
 }

@@ -1,36 +1,38 @@
 # A master with two replicas, watched by three sentinels: `load helpers`, then `load sentinel`.
 #
-#   setup_file() { start_sentinels; }        # or in a test; all of it dies with the file, or the test
+#   setup_file() { start_sentinels; }  # all of it dies with the file
+#   setup() { use_sentinels; }
+#   teardown() { restore_sentinels; }
 #
 #   @test "..." {
-#       export FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster
+#       own_sentinels                  # if the test kills servers or sentinels
 #       old=$(master_port)
-#       kill_node "$old"                     # or stop_node, continue_node (ports.bash); also a sentinel's
+#       kill_node "$old"               # or stop_node, continue_node (ports.bash); also a sentinel's
 #       wait_until has_new_master "$old"
-#       start_node "$old"                    # empty, a master until the sentinels see it; dies with this test
+#       start_node "$old"              # without data, a master until the sentinels see it
 #       wait_until sentinels_are_ready
 #
-#       fail_over                            # the gentle way
+#       fail_over                      # a gentle failover
 #   }
 #
-# Servers and sentinels go by their port of 127.0.0.1, whatever their role is at the moment.
+# Servers and sentinels are known by their ports of 127.0.0.1, whatever their roles.
 #
-# SERVER_PORTS     of the servers, the first master first
-# SENTINEL_PORTS   of the sentinels
-# SENTINELS        the same as HOST:PORT,HOST:PORT,HOST:PORT
+# SERVER_PORTS     the servers, the first master first
+# SENTINEL_PORTS   the sentinels
+# SENTINELS        the sentinels as HOST:PORT,HOST:PORT,HOST:PORT
 # NODES_DIR        PORT.log and PORT.pid of each
 #
 # Set before start_sentinels:
 #
-# MASTER_PASSWORD     what the servers ask for
-# SENTINEL_PASSWORD   what the sentinels ask for
-# SENTINEL_TLS=yes    all speak TLS and nothing else (`load tls`, make_certificates)
-# SENTINEL_DOWN_MS    who is silent for so long is down (1000). More, where a second failover, because a busy
-#                     machine held up the new master, would spoil the test
+# MASTER_PASSWORD     the password of the servers
+# SENTINEL_PASSWORD   the password of the sentinels
+# SENTINEL_TLS=yes    all speak TLS only (`load tls`, make_certificates)
+# SENTINEL_DOWN_MS    a server that is silent for so long is down (1000). Use more where a second
+#                     failover would spoil the test: a busy machine may hold up the new master.
 
 source "${BASH_SOURCE[0]%/*}/ports.bash"
 
-# start_sentinels [OPTION...]: all servers get the OPTIONs; takes about 3 s.
+# start_sentinels [OPTION...]: every server gets the OPTIONs. It takes about 3 s.
 start_sentinels() {
 	local port
 
@@ -59,7 +61,7 @@ start_sentinels() {
 	}
 }
 
-# The file that the sentinel at PORT reads, and keeps.
+# write_sentinel PORT: the file that this sentinel reads at its start, and writes
 write_sentinel() {
 	{
 		printf '%s\n' "dir $NODES_DIR" 'bind 127.0.0.1' \
@@ -72,7 +74,7 @@ write_sentinel() {
 	} >"$NODES_DIR/$1.conf"
 }
 
-# start_node PORT [OPTION...]: a server, without data, or a sentinel, with what it knew
+# start_node PORT [OPTION...]: starts a server without data, or a sentinel with what it knew
 start_node() {
 	local options=() tls=(--port "$1") passwords=()
 
@@ -93,8 +95,8 @@ start_node() {
 	wait_until node_answers "$1"
 }
 
-# A sentinel looks and talks more often than its file could tell it to (one of Redis 6.2 does not), and
-# is not paralysed for 30 s when this machine was busy.
+# hurry PORT: this sentinel looks and talks more often than its file could make it (Redis 6.2
+# cannot), and is not paralysed for 30 s when the machine was busy.
 hurry() {
 	node_cli "$1" SENTINEL DEBUG INFO-PERIOD 500 PUBLISH-PERIOD 250 TILT-PERIOD 1000 >/dev/null
 }
@@ -127,12 +129,12 @@ awake_sentinels() {
 	done
 }
 
-# The port of the master that a sentinel names.
+# The port of the master, as a sentinel names it.
 master_port() {
 	node_cli "$(awake_sentinels | head -n 1)" SENTINEL GET-MASTER-ADDR-BY-NAME mymaster | tail -n 1
 }
 
-# has_new_master PORT: all sentinels that are awake name the same master, another than PORT, and it is one
+# has_new_master PORT: all sentinels that are awake name one other master, and it is one
 has_new_master() {
 	local new port
 
@@ -144,7 +146,7 @@ has_new_master() {
 	node_cli "$new" ROLE | head -n 1 | grep -qx master
 }
 
-# One is the master, the others are its replicas and not behind.
+# One server is the master, the others are its replicas and have all its data.
 servers_are_ready() {
 	local port
 
@@ -156,7 +158,7 @@ servers_are_ready() {
 		END { for (port in replicas) exit !(masters == 1 && replicas[port] == 2); exit 1 }'
 }
 
-# And all sentinels know that, and each other.
+# The servers are ready, and all sentinels know them and each other.
 sentinels_are_ready() {
 	local port master
 
@@ -167,7 +169,7 @@ sentinels_are_ready() {
 	done
 }
 
-# sees_all PORT: of what a sentinel says of the master at PORT, its replicas and the others
+# sees_all PORT: a sentinel's answers name the master at PORT, its replicas and the other sentinels
 sees_all() {
 	awk -v port="$1" '
 		/^OK 3 usable Sentinels/ && $0 ~ " port " port " .* flags master .* num-slaves 2 num-other-sentinels 2 " {
@@ -182,10 +184,34 @@ fail_over() {
 	local old
 
 	old=$(master_port)
-	# A sentinel that has just seen one takes a while until it would begin another.
+	# A sentinel that has just seen a failover waits a while before it begins another.
 	wait_until promote && wait_until has_new_master "$old" && wait_until sentinels_are_ready
 }
 
 promote() {
 	[ "$(node_cli "$(awake_sentinels | head -n 1)" SENTINEL FAILOVER mymaster)" = OK ]
+}
+
+# For the tests of a file
+
+# fairlock finds its server through these sentinels.
+use_sentinels() {
+	export FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster FAIRLOCK_CONNECT_TIMEOUT=2s
+}
+
+# own_sentinels [OPTION...]: sentinels and servers of which this test may kill some
+own_sentinels() {
+	OWN_SENTINELS=yes
+	start_sentinels "$@"
+	use_sentinels
+}
+
+# What a test stopped goes on, and the next test finds the file's servers and sentinels ready.
+restore_sentinels() {
+	local port
+
+	for port in $SERVER_PORTS $SENTINEL_PORTS; do
+		continue_node "$port" 2>/dev/null || true
+	done
+	[ "${BATS_TEST_COMPLETED:-}${OWN_SENTINELS:-}" = 1yes ] || wait_until sentinels_are_ready
 }

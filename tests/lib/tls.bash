@@ -1,10 +1,11 @@
 # Certificates and servers with TLS: `load helpers`, then `load tls`.
 #
 #   setup_file() { make_certificates; }
+#   setup() { use_certificates; }
 #
 #   @test "..." {
 #       start_tls_server                        # with the certificate `server`
-#       start_tls_server expired                # with another one
+#       start_tls_server expired                # with another certificate
 #       start_tls_server server --tls-auth-clients yes --port "$(free_port)"
 #       "$FAIRLOCK" acquire -u "rediss://localhost:$TLS_PORT" --tls-ca "$TLS_DIR/ca.crt" job
 #   }
@@ -14,15 +15,15 @@
 #   ca            the authority that signed the others
 #   server        for localhost, 127.0.0.1 and ::1
 #   wrong-name    for elsewhere.example
-#   expired       for localhost..., until 2021
-#   unknown       for localhost..., signed by unknown-ca
+#   expired       for the names of `server`, until 2021
+#   unknown       for the names of `server`, signed by unknown-ca
 #   client        for a client; unknown-client is signed by unknown-ca
 #
-# and what a test makes: COMMON_NAME=localhost new_certificate NAME DNS:a.example,IP:127.0.0.1
+# A test can make more: COMMON_NAME=localhost new_certificate NAME DNS:a.example,IP:127.0.0.1
 
 source "${BASH_SOURCE[0]%/*}/ports.bash"
 
-# Makes them all, once for each file of tests.
+# Makes all of these, once for each file of tests.
 make_certificates() {
 	local here=DNS:localhost,IP:127.0.0.1,IP:::1
 
@@ -44,18 +45,19 @@ new_key() {
 		-subj "/CN=${COMMON_NAME:-test $1}" -config <(printf '%s\n' '[req]' 'distinguished_name = none' '[none]') "${@:2}"
 }
 
+# new_authority NAME: an authority that signs itself
 new_authority() {
-	told new_key "$1" -x509 -days 2 -out "$TLS_DIR/$1.crt" \
+	quietly new_key "$1" -x509 -days 2 -out "$TLS_DIR/$1.crt" \
 		-addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign
 }
 
-# new_certificate NAME ALTERNATIVE-NAMES [AUTHORITY [FROM UNTIL]]: times are YYYYMMDDHHMMSSZ; the names
-# may be ''
+# new_certificate NAME ALTERNATIVE-NAMES [AUTHORITY [FROM UNTIL]]: times are YYYYMMDDHHMMSSZ; the
+# ALTERNATIVE-NAMES may be ''
 new_certificate() {
 	local name=$1 names=$2 authority=${3:-ca} from=${4:-20200101000000Z} until=${5:-20490101000000Z}
 
-	told new_key "$name" -out "$TLS_DIR/$name.csr"
-	# Of all that Debian 12 has, only `openssl ca` takes dates of the past.
+	quietly new_key "$name" -out "$TLS_DIR/$name.csr"
+	# On Debian 12 only `openssl ca` takes dates of the past.
 	: >"$TLS_DIR/index"
 	cat >"$TLS_DIR/ca.conf" <<-CONF
 		[ca]
@@ -74,13 +76,13 @@ new_certificate() {
 		basicConstraints = CA:FALSE
 		${names:+subjectAltName = $names}
 	CONF
-	told openssl ca -batch -notext -config "$TLS_DIR/ca.conf" \
+	quietly openssl ca -batch -notext -config "$TLS_DIR/ca.conf" \
 		-cert "$TLS_DIR/$authority.crt" -keyfile "$TLS_DIR/$authority.key" \
 		-startdate "$from" -enddate "$until" -in "$TLS_DIR/$name.csr" -out "$TLS_DIR/$name.crt"
 }
 
-# told COMMAND...: what it says is of interest when it fails
-told() {
+# quietly COMMAND...: prints the output of COMMAND only if that fails
+quietly() {
 	local said
 
 	said=$("$@" 2>&1) || {
@@ -89,10 +91,11 @@ told() {
 	}
 }
 
-# start_tls_server [CERTIFICATE] [OPTION...]: a server with TLS on a port of 127.0.0.1 and ::1, and on
-# no other unless an OPTION says so. Sets TLS_PORT, and all that start_server sets: `cli` reaches it
-# through its unix socket. It asks for no client certificate (--tls-auth-clients no, optional, yes).
-# Each CERTIFICATE has a folder, so several may run in one test.
+# start_tls_server [CERTIFICATE] [OPTION...]: a server with TLS on a port of 127.0.0.1 and ::1, and
+# on no other port unless an OPTION says so. Sets TLS_PORT, and all that start_server sets: `cli`
+# reaches the server through its unix socket. It asks for no client certificate unless an OPTION
+# says so (--tls-auth-clients optional or yes). Servers with different CERTIFICATEs may run in one
+# test.
 start_tls_server() {
 	local certificate=server SERVER_DIR
 
@@ -109,4 +112,43 @@ start_tls_server() {
 # redis-cli through TLS
 tls_cli() {
 	"$CLI" --tls --cacert "$TLS_DIR/ca.crt" -h localhost -p "$TLS_PORT" "$@" 3>&- 4>&-
+}
+
+# For the tests of a file
+
+# The test runs in its folder, and fairlock trusts the authority `ca`.
+use_certificates() {
+	cd "$BATS_TEST_TMPDIR" || return
+	unset SSL_CERT_FILE SSL_CERT_DIR
+	export FAIRLOCK_CONNECT_TIMEOUT=10s FAIRLOCK_TLS_CA=$TLS_DIR/ca.crt
+}
+
+# tls_url [HOST]: the URL of the server at TLS_PORT, for localhost unless HOST is given
+tls_url() { echo "rediss://${1:-localhost}:$TLS_PORT"; }
+
+# tls_acquires [OPTION...]: acquire gets the lock with these options
+tls_acquires() {
+	run -0 timeout 60 "$FAIRLOCK" acquire -n -l 1d -u "$(tls_url localhost)" "$@" job
+	assert_output --regexp '^[0-9a-f-]{36}:[0-9]+$'
+	[ "$(cli DEL job)" = 1 ]
+}
+
+# tls_fails STATUS TEXT [OPTION...]: acquire ends with STATUS and one message that has TEXT, long
+# before a timeout for a missing answer
+tls_fails() {
+	run "-$1" timeout 8 "$FAIRLOCK" acquire -n -u "$(tls_url localhost)" "${@:3}" job
+	[ "${#lines[@]}" = 1 ]
+	assert_output --regexp '^fairlock: cannot .*: .*'
+	assert_output --partial "$2"
+}
+
+# openssl_server CERTIFICATE [OPTION...]: OpenSSL's own server, which knows no Redis, at TLS_PORT;
+# its output is in `said`
+openssl_server() {
+	TLS_PORT=$(free_ports 1)
+	[ -p in ] || mkfifo in # an input that never ends
+	# shellcheck disable=SC2016
+	background sh -c 'exec "$@" <>in' sh openssl s_server -accept "127.0.0.1:$TLS_PORT" -cert "$TLS_DIR/$1.crt" -key "$TLS_DIR/$1.key" \
+		"${@:2}" >said 2>&1
+	wait_until grep -q ACCEPT said
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Who may not do all that a script does is refused before anything is changed.
+# A script refuses a user who may not run all of its commands before it changes anything.
 
 load ../lib/helpers
 load ../lib/scripts
@@ -8,7 +8,7 @@ setup() {
 	knows_sharded || skip 'this server cannot be asked what a user may do: it is older than Redis 7'
 }
 
-# lacking COMMAND SCRIPT ARG...: a user who may not run this one calls the script
+# lacking COMMAND SCRIPT ARG...: calls the script as a user who may do everything except COMMAND
 lacking() {
 	cli ACL SETUSER limited reset on '>SECRET' '~*' '&*' +@all -flushall "-$1" >/dev/null
 	cli() {
@@ -17,7 +17,7 @@ lacking() {
 	script "${@:2}"
 }
 
-# refused COMMAND SCRIPT ARG...: it is, is told why, and nothing has changed
+# refused COMMAND SCRIPT ARG...: the script refuses that user, names COMMAND, and changes nothing
 refused() {
 	local before
 
@@ -27,7 +27,7 @@ refused() {
 	assert_equal "$(digest)" "$before"
 }
 
-@test "who may not write into the log takes no lock, renews, releases and removes none" {
+@test "acquire, renew, release and leave refuse a user who may not write the log" {
 	acquire anna
 	queue_up ben
 	refused xadd acquire cleo cleo w 30000 wait '' 0 '' ''
@@ -36,20 +36,20 @@ refused() {
 	refused xadd leave ben ''
 }
 
-@test "who may not see how long a lock lasts is told nothing of it" {
+@test "the reading scripts refuse a user who may not ask how long a lock lasts" {
 	acquire anna
 	for name in status queue log view; do
 		refused pttl "$name" '' ''
 	done
 }
 
-@test "who may not read the log is not told what is in it" {
+@test "log and view refuse a user who may not read the log" {
 	acquire anna
 	refused xrevrange log '' '' 0
 	refused xrevrange view ben ''
 }
 
-@test "who may do all that a script does, and not everything, is refused nothing" {
+@test "acquire serves a user who may run its commands but not every command" {
 	run -0 lacking flushdb acquire anna anna w 30000 wait '' 0 '' ''
 	assert_equal "$(owner)" anna
 }

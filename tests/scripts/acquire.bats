@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# The acquire script: grants, going in again, and its answers.
+# The acquire script: it grants the lock, lets the holder in again, or says why not.
 
 load ../lib/helpers
 load ../lib/scripts
 
-@test "a free lock is granted, with token, time to live, no wait and one hold" {
+@test "acquire grants a free lock with a token, a time to live, no wait and one hold" {
 	before=$(now_ms)
 	acquire anna lease=20000
 	answered granted anna
@@ -19,7 +19,7 @@ load ../lib/scripts
 	left 20000 "$(cli PTTL job)"
 }
 
-@test "the same request again gets the same grant, and holds once" {
+@test "acquire answers a repeated request with the same grant and counts one hold" {
 	acquire anna
 	first=${token[anna]}
 	later 1000
@@ -31,9 +31,9 @@ load ../lib/scripts
 
 changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_last_save://p'; }
 
-# From version 7.2 on, WAIT on a connection that has written nothing counts replicas that lack what another
-# connection wrote before it was lost.
-@test "a grant and a renewal that are repeated write something all the same: WAIT counts from there" {
+# From version 7.2 on, WAIT looks only at what its own connection wrote. If that is nothing, it also
+# counts replicas that lack what an earlier connection wrote.
+@test "a repeated grant and a repeated renewal still write something, so that WAIT counts from there" {
 	acquire anna
 	for again in acquire renew acquire renew; do
 		before=$(changes)
@@ -42,14 +42,14 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	done
 }
 
-@test "a repeated grant tells the time that is really left when the lease of the first ran on" {
+@test "acquire answers a repeated request with the time that is left of the first lease" {
 	acquire anna lease=30000
 	later 10000
 	acquire anna again=1 lease=5000
 	left 20000 "${reply[3]}"
 }
 
-@test "a grant that was repeated after its lease is a new one with a new token" {
+@test "acquire answers a request repeated after its lease with a new grant and a new token" {
 	acquire anna lease=5000
 	first=${token[anna]}
 	later 6000
@@ -59,19 +59,19 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	assert_equal "$(holds)" 1
 }
 
-@test "only our hash and our log are kept beside a held lock" {
+@test "a held lock has two more keys, our hash and our log, and no others" {
 	acquire anna
 	assert_equal "$(cli KEYS '*' | sort | paste -sd ' ')" 'fairlock:{job} fairlock_log:{job} job'
 }
 
-@test "a name with braces is used as it is" {
+@test "acquire puts no braces around a name that has some" {
 	lock='a{b}c'
 	acquire anna
 	answered granted anna
 	assert_equal "$(cli KEYS '*' | sort | paste -sd ' ')" 'a{b}c fairlock:a{b}c fairlock_log:a{b}c'
 }
 
-@test "ids of real owners work as well as short ones" {
+@test "acquire takes the ids of real owners as well as short ones" {
 	acquire 0a1b2c3d-0000-4000-8000-000000000001:12
 	acquire 0a1b2c3d-0000-4000-8000-000000000002:123 mode=try
 	answered busy 0a1b2c3d-0000-4000-8000-000000000001:12
@@ -79,7 +79,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 
 # Going in again
 
-@test "an inherited owner that holds the lock goes in, as that owner, with that token" {
+@test "acquire lets a request in again that inherited the holder's id, as that owner and with its token" {
 	acquire anna
 	acquire inner inherited=anna
 	answered granted anna "${token[anna]}"
@@ -87,7 +87,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	assert_equal "$(holds)" 2
 }
 
-@test "going in counts once when the request is repeated" {
+@test "a repeated request that goes in again counts one hold" {
 	acquire anna
 	acquire inner inherited=anna
 	acquire inner inherited=anna again=1
@@ -95,7 +95,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	assert_equal "${reply[5]} $(holds)" '2 2'
 }
 
-@test "of siblings that go in side by side each counts once, whoever repeats" {
+@test "each of two siblings that go in again counts one hold, even if both repeat their requests" {
 	acquire anna
 	acquire left inherited=anna
 	acquire right inherited=anna
@@ -104,7 +104,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	assert_equal "$(holds)" 3
 }
 
-@test "an inherited owner goes in past those who wait" {
+@test "an inherited owner that holds the lock goes in past the waiters" {
 	acquire anna
 	queue_up ben
 	acquire inner inherited=anna
@@ -112,67 +112,67 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	queue_is ben
 }
 
-@test "any of several inherited owners may be the holder" {
+@test "acquire finds the holder among several inherited owners" {
 	acquire anna
 	acquire inner 'inherited=zoe anna ben'
 	answered granted anna
 }
 
-@test "an inherited owner that holds nothing does not open a held lock" {
+@test "a request whose inherited owner holds nothing waits for a held lock" {
 	acquire anna
 	acquire daemon inherited=old
 	answered queued
 	assert_equal "$(owner) $(holds)" 'anna 1'
 }
 
-@test "an inherited owner that holds nothing gets a free lock under a fresh id" {
+@test "a request whose inherited owner holds nothing gets a free lock under its own id" {
 	acquire daemon inherited=old
 	answered granted daemon
 	assert_equal "$(owner)" daemon
 }
 
-@test "two daemons that outlived a wrap do not both get in by its id" {
+@test "of two daemons that inherited the id of a wrap that has ended only one gets the lock" {
 	acquire one inherited=old
 	acquire two inherited=old
 	answered queued
 	assert_equal "$(owner) $(holds)" 'one 1'
 }
 
-@test "going in again never shortens the lease" {
+@test "going in again with a shorter lease leaves the lease as it is" {
 	acquire anna lease=60000
 	acquire inner inherited=anna lease=1000
 	left 60000 "${reply[3]}"
 	left 60000 "$(cli PTTL job)"
 }
 
-@test "going in again with a longer lease lengthens it" {
+@test "going in again with a longer lease lengthens the lease" {
 	acquire anna lease=20000
 	acquire inner inherited=anna lease=60000
 	left 60000 "${reply[3]}"
 	left 60000 "$(cli PTTL job)"
 }
 
-@test "going in again gives a lease to a lock that lost its time to live" {
+@test "going in again gives a time to live to a lock that has lost its own" {
 	acquire anna
 	cli PERSIST job
 	acquire inner inherited=anna lease=20000
 	left 20000 "$(cli PTTL job)"
 }
 
-@test "after going in again the lock expires at the end of the longer lease, and is logged so" {
+@test "a lock into which its holder went again expires, and is logged, at the end of the longer lease" {
 	acquire anna lease=20000
 	acquire inner inherited=anna lease=60000
 	later 70000
 	acquire ben
 	answered granted ben
 	run log_lines
-	assert_line --index 1 --regexp '^event=expired\|.*\|owner=anna\|.*\|held=[0-9]+$'
-	grown 60000 "${lines[1]##*=}"
+	assert_line --index 1 --regexp '^event=expired\|.*\|owner=anna\|.*\|held=[0-9]+\|status=\|cause=$'
+	grown 60000 "$(sed "s/.*held=\([0-9]*\).*/\1/" <<<"${lines[1]}")"
 }
 
 # Tokens
 
-@test "each grant has a larger token" {
+@test "each grant has a larger token than the one before" {
 	for i in 1 2 3 4 5; do
 		acquire "run$i"
 		release "run$i"
@@ -183,7 +183,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	[ "${token[run4]}" -lt "${token[run5]}" ]
 }
 
-@test "a token grows by one when the one before lies in the future" {
+@test "a token is one more than the token before if that lies in the future" {
 	acquire anna
 	release anna
 	future=$(($(now_ms) + 3600000))
@@ -192,7 +192,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	assert_equal "${token[ben]}" $((future + 1))
 }
 
-@test "a token grows across a server that lost its data" {
+@test "a token still grows after the server has lost its data" {
 	acquire anna
 	cli FLUSHALL
 	wait_until is_past "${token[anna]}"
@@ -200,7 +200,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	[ "${token[ben]}" -gt "${token[anna]}" ]
 }
 
-@test "a token is written in digits only" {
+@test "a token is a number of 13 digits" {
 	acquire anna
 	[[ ${reply[2]} =~ ^[0-9]{13}$ ]]
 	[[ $(field token) =~ ^[0-9]{13}$ ]]
@@ -208,27 +208,27 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 
 # Not waiting
 
-@test "trying a busy lock says who holds it" {
+@test "acquire with mode try names the holder of a busy lock" {
 	acquire anna 'by=host 7 root make'
 	acquire ben mode=try
 	answered busy anna host 7 root make
 }
 
-@test "trying a busy lock changes nothing" {
+@test "acquire with mode try changes nothing if the lock is busy" {
 	acquire anna
 	before=$(digest)
 	acquire ben mode=try
 	assert_equal "$(digest)" "$before"
 }
 
-@test "trying a lock that Redisson holds creates no key" {
+@test "acquire with mode try creates no key for a lock that Redisson holds" {
 	redisson_takes r1
 	acquire ben mode=try
 	answered busy r1
 	assert_equal "$(cli KEYS '*')" job
 }
 
-@test "trying a lock for which Redisson waits creates no key" {
+@test "acquire with mode try creates no key for a lock for which a Redisson client waits" {
 	redisson_takes r1
 	redisson_waits r2
 	acquire ben mode=try
@@ -236,12 +236,12 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	assert_equal "$(cli EXISTS "$(key_state)" "$(key_log)")" 0
 }
 
-@test "trying a free lock takes it" {
+@test "acquire with mode try takes a free lock" {
 	acquire ben mode=try
 	answered granted ben
 }
 
-@test "trying a free lock for which somebody waits is busy" {
+@test "acquire with mode try finds a free lock busy if a waiter is queued for it" {
 	acquire anna
 	queue_up ben
 	release anna
@@ -250,7 +250,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	queue_is ben
 }
 
-@test "trying goes past the dead, and leaves no trace of itself" {
+@test "acquire with mode try passes over dead waiters and leaves no place in the queue" {
 	acquire anna
 	queue_up_dead ben
 	release anna
@@ -261,7 +261,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 
 # A limit
 
-@test "a queue with as many present as the limit is full" {
+@test "acquire answers full if as many waiters as the limit are present" {
 	acquire anna
 	queue_up ben cleo
 	acquire dora limit=2
@@ -269,7 +269,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	queue_is ben cleo
 }
 
-@test "a full queue is left without a trace" {
+@test "acquire that answers full changes nothing" {
 	acquire anna
 	queue_up ben
 	before=$(digest)
@@ -278,7 +278,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	assert_equal "$(digest)" "$before"
 }
 
-@test "a limit counts those who are present only" {
+@test "the limit does not count waiters that are absent" {
 	acquire anna
 	queue_up ben
 	queue_up_dead cleo dora emil
@@ -286,7 +286,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	answered queued
 }
 
-@test "a Redisson waiter who is present counts for the limit" {
+@test "the limit counts a Redisson waiter that is present" {
 	acquire anna
 	redisson_waits r1
 	present r1
@@ -294,14 +294,14 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	answered full 1
 }
 
-@test "a limit of none keeps everybody out of a busy lock, and nobody out of a free one" {
+@test "with limit 0 acquire grants a free lock and answers full for a busy one" {
 	acquire anna limit=0
 	answered granted anna
 	acquire ben limit=0
 	answered full 0
 }
 
-@test "a limit does not turn away who is in the queue already" {
+@test "the limit turns away no waiter that is queued already" {
 	acquire anna
 	queue_up ben cleo
 	acquire cleo again=1 limit=1
@@ -312,7 +312,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 
 # Names
 
-@test "a name is refused while its other spelling is in use" {
+@test "acquire refuses a name while its other spelling, without braces, is in use" {
 	acquire anna
 	before=$(digest)
 	lock='{job}' acquire ben
@@ -320,14 +320,14 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	assert_equal "$(digest)" "$before"
 }
 
-@test "the other spelling is refused the other way round too" {
+@test "acquire refuses a name while its other spelling, with braces, is in use" {
 	lock='{job}' acquire anna
 	answered granted anna
 	acquire ben
 	answered spelled '{job}'
 }
 
-@test "a server out of memory lets nobody into a lock of Redisson" {
+@test "on a server out of memory nobody goes into a lock that Redisson holds" {
 	acquire anna
 	release anna
 	redisson_takes rex
@@ -339,7 +339,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	assert_equal "$(holds)" 1
 }
 
-@test "who stands first is granted without a sign of life, on a server out of memory too" {
+@test "on a server out of memory acquire grants the lock to the first waiter without noting a sign of life" {
 	acquire anna
 	queue_up ben carl
 	cli DEL "$lock" >/dev/null

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# What is counted: grants, expiries, breaks and losses, for status --prometheus.
+# The scripts count grants, expiries, breaks and losses for `status --prometheus`.
 
 load ../lib/helpers
 load ../lib/scripts
 
-# counted: the four, as status gives them
+# counted: the four counters, as the status script gives them
 counted() {
 	script status
 	echo "${reply[*]: -4}"
@@ -15,17 +15,17 @@ counts() {
 	assert_equal "$(counted)" "$*"
 }
 
-# events NAME: how many the log has
+# events NAME: how many of them the log has
 events() {
 	log_lines | grep -c "^event=$1|" || true
 }
 
-@test "of a lock that nobody knows nothing is counted" {
+@test "a lock that has never been used has no counts, and status creates none" {
 	counts 0 0 0 0
 	assert_equal "$(cli DBSIZE)" 0
 }
 
-@test "a grant counts; its repetition, going in again, and a return from a lost connection do not" {
+@test "a grant counts; a repeated request, going in again and a renewal do not" {
 	acquire anna
 	counts 1 0 0 0
 	acquire anna again=1
@@ -41,7 +41,7 @@ events() {
 	counts 2 0 0 0
 }
 
-@test "the grant to a waiter counts once, however often it asks" {
+@test "the grant to a waiter counts once, however often the waiter asks" {
 	acquire anna
 	queue_up ben
 	release anna
@@ -52,7 +52,7 @@ events() {
 	counts 2 0 0 0
 }
 
-@test "who is refused, waits, leaves or is removed counts for nothing" {
+@test "requests that are refused, wait, leave or are removed do not count" {
 	acquire anna
 	acquire ben mode=try
 	answered busy
@@ -62,7 +62,7 @@ events() {
 	counts 1 0 0 0
 }
 
-@test "a grant that is undone was one: a counter does not fall" {
+@test "a grant that leave undoes still counts, so that no counter falls" {
 	acquire anna
 	queue_up ben
 	release anna
@@ -73,7 +73,7 @@ events() {
 	counts 2 0 0 0
 }
 
-@test "a lease that ended counts, whether anybody has noticed it or not, and once" {
+@test "a lease that ended counts once, both before and after a script notices its end" {
 	acquire anna lease=1000
 	later 1001
 	counts 1 1 0 0
@@ -88,7 +88,7 @@ events() {
 	assert_equal "$(events expired)" 1
 }
 
-@test "a lease that ended counts once when somebody else has the lock meanwhile" {
+@test "a lease that ended counts once if a Redisson client has the lock meanwhile" {
 	acquire anna lease=1000
 	later 1001
 	redisson_takes r1
@@ -109,7 +109,7 @@ events() {
 	assert_equal "$(field n:expired)" 1
 }
 
-@test "the end of a --min-hold is no expiry" {
+@test "the end of a --min-hold does not count as an expiry" {
 	acquire anna
 	release anna min=5000
 	answered kept
@@ -119,7 +119,7 @@ events() {
 	counts 2 0 0 0
 }
 
-@test "force counts once, also when it is repeated, and whoever held the lock" {
+@test "force counts once if it is repeated, not at all for a free lock, and also against Redisson" {
 	acquire anna
 	release any mode=force request=ann
 	release any mode=force request=ann again=1
@@ -135,7 +135,7 @@ events() {
 	counts 1 0 2 0
 }
 
-@test "a lock that was deleted counts as broken when somebody notices it, and does not as expired" {
+@test "a deleted lock counts as broken, and not later as expired, if its holder notices the loss" {
 	acquire anna
 	cli DEL job
 	renew anna
@@ -146,7 +146,7 @@ events() {
 	counts 2 0 1 0
 }
 
-@test "a lock that was deleted, and noticed when its lease had ended, counts as expired" {
+@test "a deleted lock counts as expired if its lease ends before a script notices the loss" {
 	acquire anna
 	cli DEL job
 	later 30001
@@ -155,7 +155,7 @@ events() {
 	counts 1 1 0 0
 }
 
-@test "a holder that finds another after a loss of data counts, once, and the lock has a name" {
+@test "a holder that finds another holder after a loss of data counts once as lost" {
 	acquire anna
 	cli FLUSHALL
 	redisson_takes r1
@@ -167,7 +167,7 @@ events() {
 	assert_equal "$(field name)" job
 }
 
-@test "a holder that takes its lock up again after a loss of data was not granted it anew" {
+@test "a holder that takes its lock up again after a loss of data does not count as a grant" {
 	acquire anna
 	cli FLUSHALL
 	renew anna
@@ -177,7 +177,7 @@ events() {
 	counts 0 1 0 0
 }
 
-@test "what others put in the place of a counter is no error, and no number: it counts anew" {
+@test "a counter that others overwrote with rubbish starts again at zero" {
 	for rubbish in x -3 1.5e300 9223372036854775807 ''; do
 		cli HSET "$(key_state)" n:granted "$rubbish" n:expired "$rubbish"
 		acquire anna lease=1000
@@ -191,7 +191,7 @@ events() {
 	counts 2 0 0 0
 }
 
-@test "the counters outlive the log" {
+@test "the counters survive the deletion of the log" {
 	for _ in 1 2 3; do
 		acquire anna
 		release anna
@@ -200,7 +200,7 @@ events() {
 	counts 3 0 0 0
 }
 
-@test "a hash with everything in it is swept, and the counters stay" {
+@test "sweeping a hash that is full of old fields keeps the counters" {
 	acquire anna
 	release any mode=force request=r0
 	for i in {1..50}; do
@@ -214,7 +214,7 @@ events() {
 
 # A sequence
 
-# one_step NUMBER: something at random happens; who left or was refused does not come again
+# one_step NUMBER: a random step; an id that left or was refused is not used again
 one_step() {
 	local id=w$1 earlier=w$(($1 - RANDOM % 8))
 
@@ -233,7 +233,7 @@ one_step() {
 	$step >/dev/null
 }
 
-@test "whatever happens, no counter falls, and each is what the log has" {
+@test "over 250 random steps no counter falls, and in the end each agrees with the log" {
 	local before=(0 0 0 0) after i step k
 
 	RANDOM=5
@@ -245,9 +245,9 @@ one_step() {
 		done
 		before=("${after[@]}")
 	done
-	later 600000 # no lease ends between what follows
+	later 600000 # so that no lease ends between the next steps
 	redisson_takes r1 >/dev/null
-	acquire zoe # notices what has ended
+	acquire zoe # it notices what has ended
 	counts "$(events granted)" "$(events expired)" "$(events forced)" "$(events lost)"
 	read -r -a after <<<"$(counted)"
 	[ "${after[0]}" -gt 20 ] && [ "${after[1]}" -gt 5 ] && [ "${after[2]}" -gt 5 ] || fail "too little happened: ${after[*]}"

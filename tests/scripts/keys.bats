@@ -1,15 +1,16 @@
 #!/usr/bin/env bats
-# The keys that the scripts keep: types, times to live, growth, the log; and the two reading scripts.
+# The keys that the scripts keep: their types, times to live and growth, the log, and the two
+# scripts that only read.
 
 load ../lib/helpers
 load ../lib/scripts
 
-# Something that belongs to another program stands under this key.
+# foreign KEY: another program keeps something under this key
 foreign() {
 	cli SET "$1" theirs
 }
 
-# unharmed KEY COMMAND...: it fails, naming the type, and nothing has changed
+# unharmed KEY COMMAND...: COMMAND fails, names the type, and changes nothing
 unharmed() {
 	local key=$1 before
 
@@ -23,7 +24,7 @@ unharmed() {
 	assert_equal "$(cli GET "$key") $(cli TTL "$key")" 'theirs -1'
 }
 
-@test "a lock key of another type is left alone, and nothing else is changed" {
+@test "every script refuses a lock key of another type and changes nothing" {
 	unharmed job acquire ben
 	unharmed job acquire ben mode=try
 	unharmed job renew ben holder_token=1
@@ -32,24 +33,24 @@ unharmed() {
 	unharmed job leave ben
 }
 
-@test "a list of another type is left alone, and nothing else is changed by acquire" {
+@test "acquire refuses a list of another type and changes nothing" {
 	unharmed "$(key_queue)" acquire ben
 	unharmed "$(key_queue)" acquire ben mode=try
 	redisson_takes r1
 	unharmed "$(key_queue)" acquire ben
 }
 
-@test "a sorted set of another type is left alone, and nothing else is changed by acquire" {
+@test "acquire refuses a sorted set of another type for a free lock and changes nothing" {
 	unharmed "$(key_timeouts)" acquire ben
 	unharmed "$(key_timeouts)" acquire ben mode=try
 }
 
-@test "a sorted set of another type is left alone, and nobody is queued" {
+@test "acquire refuses a sorted set of another type for a busy lock and queues nobody" {
 	redisson_takes r1
 	unharmed "$(key_timeouts)" acquire ben
 }
 
-@test "our hash being of another type is left alone, and nothing else is changed" {
+@test "every script refuses a hash of ours of another type and changes nothing" {
 	unharmed "$(key_state)" acquire ben
 	redisson_takes r1
 	unharmed "$(key_state)" acquire ben
@@ -59,9 +60,9 @@ unharmed() {
 	unharmed "$(key_state)" leave r1
 }
 
-@test "our log being of another type is left alone" {
+@test "no script changes a log of ours of another type" {
 	foreign "$(key_log)"
-	# whether this works is another question
+	# whether these succeed is another question
 	acquire anna || true
 	renew anna || true
 	release anna || true
@@ -69,25 +70,27 @@ unharmed() {
 	assert_equal "$(cli GET "$(key_log)") $(cli TTL "$(key_log)")" 'theirs -1'
 }
 
-@test "a list of another type is left alone, and nothing else is changed by renew, release and leave" {
-	acquire anna
-	unharmed "$(key_queue)" renew anna lease=60000
-	unharmed "$(key_queue)" release anna
-	unharmed "$(key_queue)" release '' mode=force request=breaker
-	unharmed "$(key_queue)" leave anna
+# refused_to_holder KEY: every script that the holder anna can call fails because of KEY
+refused_to_holder() {
+	unharmed "$1" renew anna lease=60000
+	unharmed "$1" release anna
+	unharmed "$1" release '' mode=force request=breaker
+	unharmed "$1" leave anna
 }
 
-@test "a sorted set of another type is left alone, and nothing else is changed by renew, release and leave" {
+@test "renew, release and leave refuse a list of another type and change nothing" {
 	acquire anna
-	unharmed "$(key_timeouts)" renew anna lease=60000
-	unharmed "$(key_timeouts)" release anna
-	unharmed "$(key_timeouts)" release '' mode=force request=breaker
-	unharmed "$(key_timeouts)" leave anna
+	refused_to_holder "$(key_queue)"
+}
+
+@test "renew, release and leave refuse a sorted set of another type and change nothing" {
+	acquire anna
+	refused_to_holder "$(key_timeouts)"
 }
 
 # What stays
 
-@test "when the last user is gone only our hash and our log stay, a day and a week" {
+@test "when the last user is gone our hash stays for a day and our log for a week, and nothing else does" {
 	acquire anna
 	queue_up ben cleo
 	acquire inner inherited=anna kind=a
@@ -105,7 +108,7 @@ unharmed() {
 	between 604700 "$(cli TTL "$(key_log)")" 604800
 }
 
-@test "use of the lock gives our keys their time again, once in a minute" {
+@test "scripts renew the times to live of our keys once in a minute" {
 	acquire anna
 	for time in 0 -61000 122000; do
 		cli EXPIRE "$(key_state)" 100
@@ -113,10 +116,10 @@ unharmed() {
 		cli HINCRBY "$(key_state)" touched "$time"
 		cli HINCRBY "$(key_state)" logged "$time"
 		release anna
-		if [ "$time" = 0 ]; then # it is not a minute ago
+		if [ "$time" = 0 ]; then # renewed less than a minute ago
 			between 1 "$(cli TTL "$(key_state)")" 100
 			between 1 "$(cli TTL "$(key_log)")" 100
-		else # it is; or the clock was set back
+		else # more than a minute ago; or in the future, since the clock was set back
 			between 86300 "$(cli TTL "$(key_state)")" 86400
 			between 604700 "$(cli TTL "$(key_log)")" 604800
 		fi
@@ -124,7 +127,7 @@ unharmed() {
 	done
 }
 
-@test "our keys have their time as soon as they are there again" {
+@test "keys of ours that somebody deleted have their times to live again with the next script" {
 	acquire anna
 	cli DEL "$(key_log)"
 	release anna
@@ -134,7 +137,25 @@ unharmed() {
 	between 86300 "$(cli TTL "$(key_state)")" 86400
 }
 
-@test "whatever is asked first of a new server, no key stays for ever" {
+@test "the log has a time to live again if any script notices the end of a lease" {
+	acquire anna lease=1000
+	queue_up ben
+	later 1001
+	cli DEL "$(key_log)" >/dev/null
+	acquire carl mode=try
+	all_well
+}
+
+@test "renew gives a sorted set that somebody deleted a time to live again" {
+	acquire anna
+	present ben
+	acquire ben handed=1
+	cli DEL "$(key_timeouts)" >/dev/null
+	renew anna
+	[ "$(cli PTTL "$(key_timeouts)")" -gt 0 ]
+}
+
+@test "the first script on a new server, whichever it is, leaves no key without a time to live" {
 	renew anna holder_token=1
 	all_well
 	cli FLUSHALL
@@ -154,34 +175,34 @@ unharmed() {
 	all_well
 }
 
-@test "our hash does not grow with waiters that come and go" {
+@test "our hash does not grow with waiters that come and leave" {
 	acquire anna
 	for ((i = 1; i <= 100; i++)); do
 		script_line acquire "w$i" "w$i" w 30000 wait '' 0 '' ''
 		script_line leave "w$i" ''
 	done | cli >/dev/null
-	later 600001 # the marks are for copies of requests that still come
+	later 600001 # until then the marks may meet copies of requests
 	acquire anna
 	queue_up ben
 	leave ben
 	between 1 "$(cli HLEN "$(key_state)")" 45
 }
 
-@test "our hash does not grow with waiters that others drop and nobody sees again" {
+@test "our hash does not grow with waiters that others drop and that never come back" {
 	acquire anna
 	for ((i = 1; i <= 100; i++)); do
 		script_line acquire "w$i" "w$i" w 30000 wait '' 0 '' ''
 		echo DEL "$(key_queue)" "$(key_timeouts)"
 	done | cli >/dev/null
 	release anna
-	later 600001 # their tickets are kept for so long
+	later 600001 # until then their tickets are kept
 	acquire zed
 	queue_up ben
 	leave ben
 	between 1 "$(cli HLEN "$(key_state)")" 45
 }
 
-@test "our hash does not keep what is said of waiters that are in it no more" {
+@test "our hash drops descriptions of waiters that it does not know" {
 	local i
 
 	acquire anna
@@ -193,7 +214,7 @@ unharmed() {
 	between 1 "$(cli HLEN "$(key_state)")" 45
 }
 
-@test "the list of holds does not grow with inner locks that come and go" {
+@test "the field of holds does not grow with inner holds that come and go" {
 	acquire anna
 	for ((i = 1; i <= 200; i++)); do
 		script_line acquire "inner$i" "inner$i" w 30000 wait '' 0 '' '' '' 0 anna
@@ -213,7 +234,7 @@ unharmed() {
 
 # The log
 
-# The event of number N, from 1, as "name=value|..."
+# event N: the event number N, from 1, as "name=value|..."
 event() {
 	log_lines | sed -n "$1p"
 }
@@ -222,10 +243,10 @@ value() {
 	sed -e "s/.*|$1=//" -e 's/|.*//'
 }
 
-@test "a grant is logged with owner, token, who it is and how long it waited" {
+@test "a grant is logged with owner, token, the owner's command and its wait" {
 	acquire anna 'by=host 7 root make'
 	run event 1
-	assert_output "event=granted|time=${token[anna]}|owner=anna|token=${token[anna]}|by=host 7 root make|waited=0|held="
+	assert_output "event=granted|time=${token[anna]}|owner=anna|token=${token[anna]}|by=host 7 root make|waited=0|held=|status=|cause="
 }
 
 @test "a release is logged with how long the lock was held" {
@@ -233,29 +254,29 @@ value() {
 	later 3000
 	release anna
 	run event 2
-	assert_output --regexp "^event=released\|time=[0-9]{13}\|owner=anna\|token=${token[anna]}\|by=by anna\|waited=0\|held=[0-9]+$"
-	grown 3000 "${output##*=}"
+	assert_output --regexp "^event=released\|time=[0-9]{13}\|owner=anna\|token=${token[anna]}\|by=by anna\|waited=0\|held=[0-9]+\|status=\|cause=$"
+	grown 3000 "$(value held <<<"$output")"
 }
 
-@test "what is given back inside is not logged" {
+@test "the release of an inner hold is not logged" {
 	acquire anna
 	acquire inner inherited=anna
 	release anna request=inner
 	assert_equal "$(log_lines | wc -l)" 1
 }
 
-@test "an expiry is logged by the next script, with the time at which the lease ended" {
+@test "the next script logs the end of a lease with the time at which the lease ended" {
 	acquire anna lease=5000
 	until=$(field until)
 	later 60000
 	acquire ben
 	run event 2
-	assert_output "event=expired|time=$((until - 60000))|owner=anna|token=${token[anna]}|by=by anna|waited=0|held=5000"
+	assert_output "event=expired|time=$((until - 60000))|owner=anna|token=${token[anna]}|by=by anna|waited=0|held=5000|status=|cause="
 	run event 3
 	assert_output --partial 'event=granted|'
 }
 
-@test "an expiry is logged once, whoever notices it" {
+@test "the end of a lease is logged once if several scripts notice it" {
 	acquire anna lease=5000
 	later 6000
 	renew anna
@@ -271,7 +292,7 @@ value() {
 	assert_equal "$(log_lines | sed 's/|.*//' | paste -sd ' ')" 'event=granted event=forced event=granted'
 }
 
-@test "breaking is logged once, and not as lost besides" {
+@test "a lock broken by force is logged as forced once, and not as lost too" {
 	acquire anna
 	release '' mode=force request=breaker
 	release '' mode=force request=breaker again=1
@@ -281,14 +302,14 @@ value() {
 	assert_equal "$(event 2 | value owner)" anna
 }
 
-@test "breaking a lock that Redisson holds is logged with its owner" {
+@test "a Redisson lock broken by force is logged with its owner" {
 	redisson_takes r1
 	release '' mode=force request=breaker
 	run event 1
-	assert_output --regexp '^event=forced\|time=[0-9]{13}\|owner=r1\|token=\|by=\|waited=\|held=$'
+	assert_output --regexp '^event=forced\|time=[0-9]{13}\|owner=r1\|token=\|by=\|waited=\|held=\|status=\|cause=$'
 }
 
-@test "a hold that another has after a loss of data is logged as lost, once" {
+@test "a hold that passed to another owner by a loss of data is logged as lost once" {
 	acquire anna
 	cli FLUSHALL
 	acquire ben
@@ -298,18 +319,18 @@ value() {
 	assert_equal "$(event 2 | value owner) $(event 2 | value token)" "anna ${token[anna]}"
 }
 
-@test "leaving is logged with how long it waited" {
+@test "a waiter that leaves is logged with how long it waited" {
 	acquire anna
 	queue_up ben
 	leave ben
 	run event 2
-	assert_output --regexp '^event=left\|time=[0-9]{13}\|owner=ben\|token=\|by=by ben\|waited=[0-9]+\|held=$'
+	assert_output --regexp '^event=left\|time=[0-9]{13}\|owner=ben\|token=\|by=by ben\|waited=[0-9]+\|held=\|status=\|cause=$'
 	grown 0 "$(value waited <<<"$output")"
 }
 
 # Reading
 
-@test "status tells the holder, and counts who is present" {
+@test "status shows the holder and the number of waiters that are present" {
 	acquire anna lease=20000 'by=host 7 root make'
 	acquire inner inherited=anna lease=20000
 	queue_up ben
@@ -321,7 +342,7 @@ value() {
 	assert_equal "${reply[9]}" job
 }
 
-@test "status of a lock that Redisson holds has no token" {
+@test "status shows no token for a lock that Redisson holds" {
 	acquire anna
 	release anna
 	redisson_takes r1
@@ -330,12 +351,12 @@ value() {
 	assert_equal "${reply[*]:3:4}" '   0'
 }
 
-@test "status of a lock that nobody knows says that it is free" {
+@test "status shows an unknown lock as free" {
 	script status
 	assert_equal "${reply[*]:0:8}" ' 0 -2    0 0'
 }
 
-@test "queue lists in order who waits, whose they are, and who is present" {
+@test "queue lists the waiters in order, with their commands and whether they are present" {
 	acquire anna
 	queue_up ben
 	redisson_waits r1
@@ -347,7 +368,7 @@ value() {
 	grown 0 "${reply[1]}"
 }
 
-@test "reading changes nothing, whatever there would be to mend, to drop or to notice" {
+@test "status and queue change nothing where other scripts would mend, drop or notice something" {
 	acquire anna
 	queue_up ben
 	queue_up_dead cleo
@@ -364,7 +385,7 @@ value() {
 	assert_equal "$(cli KEYS '*')" ''
 }
 
-@test "our hash does not grow with force that meets a free lock" {
+@test "our hash does not grow with releases by force of a free lock" {
 	for i in $(seq 60); do
 		release anna mode=force request="command$i"
 		later 50000

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Late copies: requests left under way on a connection that their sender has given up, which the server reads when
-# newer ones were carried out.
+# Late copies of requests. Their sender has given up the connection and sent the request again over
+# another, and the server reads the old copy last.
 
 load ../lib/helpers
 load ../lib/scripts
@@ -10,7 +10,7 @@ nobody_holds() {
 	all_well
 }
 
-@test "late: the first request, when a second copy was granted and the lock given back" {
+@test "acquire ignores a late first request after the second copy was granted and released" {
 	acquire anna again=1 strays=1
 	answered granted anna
 	release anna strays=1
@@ -20,7 +20,7 @@ nobody_holds() {
 	nobody_holds
 }
 
-@test "late: the first request, when a second copy was queued and its sender has left" {
+@test "acquire ignores a late first request after the second copy was queued and its sender has left" {
 	acquire zed
 	acquire anna again=1 strays=1
 	answered queued
@@ -31,7 +31,7 @@ nobody_holds() {
 	nobody_holds
 }
 
-@test "late: the first request, when its sender has left before any copy arrived" {
+@test "acquire ignores a first request that arrives after its sender has left" {
 	leave ben strays=1
 	answered left
 	acquire ben
@@ -41,7 +41,7 @@ nobody_holds() {
 	answered granted
 }
 
-@test "late: the second of three copies, when the first was queued and its sender has left" {
+@test "acquire ignores the second of three copies after the first was queued and its sender has left" {
 	acquire zed
 	acquire anna
 	leave anna strays=2
@@ -51,7 +51,7 @@ nobody_holds() {
 	nobody_holds
 }
 
-@test "late: a sign of life, when its sender was granted, and has given the lock back" {
+@test "acquire ignores a late sign of life after its sender was granted the lock and released it" {
 	acquire zed
 	queue_up anna
 	release zed
@@ -63,7 +63,7 @@ nobody_holds() {
 	nobody_holds
 }
 
-@test "late: the first request, when the lease has run out" {
+@test "acquire ignores a late first request after the lease has ended" {
 	acquire anna again=1 strays=1 lease=1000
 	answered granted
 	later 1001
@@ -72,7 +72,7 @@ nobody_holds() {
 	nobody_holds
 }
 
-@test "late: a sign of life, when the lease has run out" {
+@test "acquire ignores a late sign of life after the lease has ended" {
 	acquire zed
 	queue_up anna
 	release zed
@@ -84,7 +84,7 @@ nobody_holds() {
 	nobody_holds
 }
 
-@test "late: going in again, when that hold was given back and the outer one was not" {
+@test "acquire ignores a late request to go in again after that hold was released, not the outer one" {
 	acquire anna
 	acquire inner inherited=anna again=1 strays=1
 	answered granted anna
@@ -95,7 +95,7 @@ nobody_holds() {
 	assert_equal "$(owner) $(holds)" 'anna 1'
 }
 
-@test "late: a copy does not renew the lease of a holder, nor put back who was passed over" {
+@test "a late copy neither changes a holder's lease nor puts a waiter back that was passed over" {
 	acquire anna again=1 strays=1 lease=60000
 	acquire anna
 	answered removed
@@ -115,7 +115,7 @@ nobody_holds() {
 	queue_is ben
 }
 
-@test "late: nobody is taken for it whose grant has run out unheard, or was broken" {
+@test "a new copy counts, and is granted, after the first grant has expired or was broken" {
 	acquire anna again=1 strays=1 lease=1000
 	later 1001
 	acquire anna again=1 strays=2
@@ -125,7 +125,7 @@ nobody_holds() {
 	answered granted anna
 }
 
-@test "late: nobody is taken for it who acts as the same owner" {
+@test "a request of another process with the same owner does not count as a late copy" {
 	acquire anna again=1 strays=1
 	release anna strays=1
 	acquire anna request=second inherited=anna
@@ -136,7 +136,7 @@ nobody_holds() {
 	answered granted anna
 }
 
-@test "late: a lock that is busy is not asked for in vain with a mark that stays for ever" {
+@test "acquire with mode try leaves no mark without a time to live at a busy lock" {
 	redisson_takes r1
 	acquire anna mode=try again=1 strays=1
 	answered busy r1
@@ -144,7 +144,7 @@ nobody_holds() {
 	assert_equal "$(field name)" ''
 }
 
-@test "our hash does not grow with late copies, in a queue that is never empty" {
+@test "our hash does not grow with late copies while the queue is never empty" {
 	acquire anna
 	queue_up ben
 	for ((i = 1; i <= 100; i++)); do
@@ -158,7 +158,7 @@ nobody_holds() {
 	between 1 "$(cli HLEN "$(key_state)")" 45
 }
 
-@test "late: a release by hand, when a second copy gave the lock back and the same owner has it again" {
+@test "a late copy of a release command does not release the lock that its owner has taken again" {
 	acquire anna kind=a
 	release anna request=by-hand mode=any again=1 strays=1
 	answered released 0
@@ -169,7 +169,7 @@ nobody_holds() {
 	assert_equal "$(owner) $(holds) $(field holds)" 'anna 1 asecond'
 }
 
-@test "late: a release of its own hold, when the same process has taken the lock again" {
+@test "a late copy of a release does not release the lock that the same process has taken again" {
 	for mode in own unused; do
 		acquire anna
 		release anna again=1 strays=1 mode=$mode
@@ -183,7 +183,7 @@ nobody_holds() {
 	done
 }
 
-@test "late: a release that would hand the lock over, or keep it for the rest of --min-hold" {
+@test "a late release neither hands the lock over nor keeps it for a --min-hold" {
 	acquire anna
 	release anna again=1 strays=1
 	acquire anna strays=1
@@ -198,7 +198,7 @@ nobody_holds() {
 	left 30000 "$(cli PTTL job)"
 }
 
-@test "late: a release by force breaks the lock of nobody, however old the answer to the second copy is" {
+@test "a late release by force breaks no lock, even after the first answer was forgotten" {
 	acquire anna
 	release anna request=breaker mode=force again=1 strays=1
 	answered forced anna
@@ -209,7 +209,7 @@ nobody_holds() {
 	assert_equal "$(owner)" ben
 }
 
-@test "late: a renewal, when its sender has renewed again, or given the lock back" {
+@test "renew ignores a late renewal after a newer one, and after the release" {
 	acquire anna lease=1000
 	renew anna lease=1000 strays=1
 	answered renewed
@@ -223,7 +223,7 @@ nobody_holds() {
 	assert_equal "$(log_lines | grep -o 'event=[a-z]*' | paste -sd ' ')" 'event=granted event=released'
 }
 
-@test "late: a renewal by hand, when the same owner has the lock again, for a shorter time" {
+@test "a late renew command does not lengthen the lease of a lock that its owner has taken again" {
 	acquire anna kind=a
 	renew anna request=by-hand kind='' holder_token='' lease=60000 strays=1
 	answered renewed 60000
@@ -234,7 +234,7 @@ nobody_holds() {
 	left 1000 "$(cli PTTL job)"
 }
 
-@test "late: a waiter's leave, when it waits again" {
+@test "a late leave does not take out a waiter that waits again" {
 	acquire zed
 	acquire anna
 	leave anna strays=1
@@ -246,7 +246,7 @@ nobody_holds() {
 	queue_is anna
 }
 
-@test "late: a removal, when somebody waits again under this id" {
+@test "a late removal does not take out a waiter that waits again under the same id" {
 	acquire zed
 	acquire anna
 	remove anna strays=1
@@ -259,7 +259,7 @@ nobody_holds() {
 	queue_is anna
 }
 
-@test "late: whatever the guard left under way, when the wrapper has given the lock back for it" {
+@test "requests of the guard are late after the wrapper has released the lock for it" {
 	acquire anna
 	renew anna strays=3
 	release anna strays=1000000
@@ -272,7 +272,7 @@ nobody_holds() {
 	assert_equal "$(owner) $(field holds)" 'anna wsecond'
 }
 
-@test "a server without memory knows late copies, too" {
+@test "a server out of memory knows late copies" {
 	acquire anna kind=a
 	cli CONFIG SET maxmemory 1 >/dev/null
 	release anna request=by-hand mode=any again=1 strays=1
@@ -283,7 +283,7 @@ nobody_holds() {
 	answered late
 }
 
-@test "what knows late copies costs the usual renewal and release nothing but a field that is read" {
+@test "the check for late copies costs the usual renewal and release one field that is read" {
 	acquire anna
 	hear_calls
 	renew anna
@@ -293,7 +293,7 @@ nobody_holds() {
 	assert_equal "$(grep '"c:anna"' "$BATS_TEST_TMPDIR/called" | grep -c HMGET)" 2
 }
 
-@test "our hash does not grow with marks of releases, when nobody ever waits" {
+@test "our hash does not grow with the marks of releases if there are never waiters" {
 	for ((i = 1; i <= 100; i++)); do
 		script_line acquire "w$i" "w$i" w 30000 wait '' 0 '' ''
 		script_line release "w$i" "w$i" own '' 1 '' 1
@@ -302,100 +302,5 @@ nobody_holds() {
 	later 600001
 	acquire anna
 	release anna strays=1
-	between 1 "$(cli HLEN "$(key_state)")" 45
-}
-
-# Who has not heard its ticket
-
-@test "the first answer is lost: who was dropped meanwhile comes back to its place" {
-	local before
-
-	acquire zed
-	acquire anna
-	before=${ticket[anna]}
-	queue_up ben cleo
-	queue_is ben cleo
-	present anna
-	acquire anna again=1 strays=1
-	answered queued "$before"
-	queue_is anna ben cleo
-	assert_equal "$(field p:anna)" ''
-	come_back anna strays=2
-	answered queued "$before"
-	all_well
-}
-
-@test "the first answer is lost: who was passed over as the second comes back to its place" {
-	acquire anna
-	queue_up ben
-	acquire cleo
-	queue_up dora
-	release anna
-	queue_is ben dora
-	present cleo
-	acquire cleo again=1 strays=1
-	queue_is ben cleo dora
-}
-
-@test "the first answer is lost: who was present and did not take its turn comes back to its place" {
-	acquire zed
-	queue_up anna ben
-	release zed
-	later 5001
-	ask ben
-	answered granted
-	queue_up cleo
-	acquire anna again=1 strays=1
-	queue_is anna cleo
-}
-
-@test "the first answer is lost: whom Redisson dropped while it was away comes back to its place" {
-	redisson_takes r1
-	queue_up anna ben
-	cli ZADD "$(key_timeouts)" 1 anna >/dev/null
-	redisson_sweeps
-	queue_is ben
-	absent anna
-	queue_up cleo
-	queue_is ben cleo
-	present anna
-	acquire anna again=1 strays=1
-	queue_is anna ben cleo
-}
-
-@test "a ticket is kept for nobody who knows it, nor for who has left" {
-	acquire zed
-	acquire anna
-	ask anna
-	acquire ben
-	queue_up cleo
-	queue_is cleo
-	assert_equal "$(field p:anna)" ''
-	[ -n "$(field p:ben)" ]
-	leave ben
-	assert_equal "$(field p:ben)" ''
-	ask anna
-	queue_is anna cleo
-}
-
-@test "our hash does not grow with tickets that are kept, in a queue that is never empty" {
-	acquire zed
-	queue_up anna
-	for ((i = 1; i <= 100; i++)); do
-		script_line acquire "w$i" "w$i" w 30000 wait '' 0 '' ''
-		script_line acquire "v$i" "v$i" w 30000 wait '' 0 '' ''
-		script_line leave "v$i" "v$i" 0
-	done | cli >/dev/null
-	release zed
-	ask anna
-	acquire ben
-	between 100 "$(cli HLEN "$(key_state)")" 140
-	later 600001
-	release anna
-	acquire cleo again=1 strays=1
-	answered granted
-	queue_up dora
-	release cleo
-	queue_is dora
 	between 1 "$(cli HLEN "$(key_state)")" 45
 }

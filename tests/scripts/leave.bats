@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# The leave script: getting out of the queue, alone or removed by another.
+# The leave script: a waiter leaves the queue, or somebody else removes it.
 
 load ../lib/helpers
 load ../lib/scripts
 
-@test "a waiter that leaves is out of list, sorted set and hash" {
+@test "leave takes the waiter out of list, sorted set and hash" {
 	acquire anna
 	queue_up ben cleo
 	leave ben
@@ -13,7 +13,7 @@ load ../lib/scripts
 	assert_equal "$(field t:ben)$(field d:ben)" ''
 }
 
-@test "leaving that is repeated gives the same answer" {
+@test "a repeated leave gets the same answer and is logged once" {
 	acquire anna
 	queue_up ben
 	leave ben
@@ -22,14 +22,14 @@ load ../lib/scripts
 	assert_equal "$(log_lines | grep -c event=left)" 1
 }
 
-@test "the next is told when the first leaves a held lock" {
+@test "if the first waiter leaves a held lock, the next is told that it is first" {
 	acquire anna lease=20000
 	queue_up ben cleo
 	leave ben
 	left 20000 "$(heard cleo | sed -n 's/^first //p')"
 }
 
-@test "the next is told when the first leaves a free lock" {
+@test "if the first waiter leaves a free lock, the next is told its turn" {
 	acquire anna
 	queue_up ben cleo dora
 	release anna
@@ -38,7 +38,7 @@ load ../lib/scripts
 	told dora 'second 5000'
 }
 
-@test "leaving undoes a grant that was made meanwhile, and the next is told" {
+@test "leave undoes a grant that crossed it, and tells the next waiter its turn" {
 	acquire anna
 	queue_up ben cleo
 	release anna
@@ -57,7 +57,7 @@ load ../lib/scripts
 	assert_equal "$(owner)" cleo
 }
 
-@test "leaving undoes going in again, and leaves the outer hold" {
+@test "leave undoes going in again, and keeps the outer hold" {
 	acquire anna
 	acquire inner inherited=anna kind=a
 	leave inner
@@ -66,14 +66,14 @@ load ../lib/scripts
 	assert_equal "$(owner) $(holds)" 'anna 1'
 }
 
-@test "leaving does not touch what another holds" {
+@test "leave does not touch another owner's hold" {
 	acquire anna
 	leave zoe
 	answered left
 	assert_equal "$(owner) $(holds)" 'anna 1'
 }
 
-@test "who is removed by another hears so, when it asks" {
+@test "a removed waiter is woken, and is answered removed when it asks" {
 	acquire anna
 	queue_up ben cleo
 	remove ben
@@ -87,7 +87,7 @@ load ../lib/scripts
 	queue_is cleo
 }
 
-@test "removing who does not wait says so, and keeps nothing" {
+@test "the removal of an id that does not wait is answered unknown, and changes nothing" {
 	acquire anna
 	before=$(digest)
 	remove zoe
@@ -95,7 +95,7 @@ load ../lib/scripts
 	assert_equal "$(digest)" "$before"
 }
 
-@test "removing that is repeated gives the same answer" {
+@test "a repeated removal gets the same answer" {
 	acquire anna
 	queue_up ben
 	remove ben
@@ -103,7 +103,7 @@ load ../lib/scripts
 	answered left
 }
 
-@test "nobody is removed under another spelling of the name" {
+@test "a removal under another spelling of the lock's name is refused" {
 	acquire anna
 	queue_up ben
 	before=$(digest)
@@ -112,14 +112,14 @@ load ../lib/scripts
 	assert_equal "$(digest)" "$before"
 }
 
-@test "the holder is not removed" {
+@test "a removal does not touch the holder" {
 	acquire anna
 	remove anna
 	answered unknown
 	assert_equal "$(owner)" anna
 }
 
-@test "a Redisson waiter can be removed" {
+@test "a removal takes out a Redisson waiter" {
 	redisson_takes r1
 	redisson_waits r2
 	remove r2
@@ -127,7 +127,7 @@ load ../lib/scripts
 	queue_is
 }
 
-@test "when the last waiter leaves a free lock, or the lock is given back, who waits for the plain one is told" {
+@test "leave and release tell clients of the plain lock when the lock is free and the queue empty" {
 	acquire anna
 	queue_up ben
 	present_on_plain_channel
@@ -140,7 +140,7 @@ load ../lib/scripts
 	told plain 0,0
 }
 
-# A client of Redisson's that waits for its plain lock
+# A client of Redisson that waits for its plain lock
 present_on_plain_channel() {
 	listen plain "$(channel)" "$(channel):plain"
 	wait_until listens plain

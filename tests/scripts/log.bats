@@ -1,15 +1,15 @@
 #!/usr/bin/env bats
-# The log script: what it gives of the log, and who it says is there.
+# The log script: the entries of the log, and the present holder and waiters.
 
 load ../lib/helpers
 load ../lib/scripts
 
-# look [AFTER [SINCE [NOW]]]: the answer is in `reply`, a word a line
+# look [AFTER [SINCE [NOW]]]: the answer is in `reply`, one word a line
 look() {
 	script log "${1-}" "${2-}" "${3-0}"
 }
 
-# The ids of the entries in the last answer, as they stand there.
+# The ids of the entries in the last answer, in its order
 ids() {
 	printf '%s\n' "${reply[@]:2}" | grep -E '^[0-9]+-[0-9]+$' | paste -sd ' '
 }
@@ -19,7 +19,7 @@ entry() {
 	cli XADD "$(key_log)" "$1" event granted time "${2-${1%-*}}" >/dev/null
 }
 
-@test "a lock without a log has no entries" {
+@test "a lock without a log has no entries, and asking creates no key" {
 	look
 	answered log
 	between $(($(now_ms) - 5000)) "${reply[1]}" "$(now_ms)"
@@ -27,7 +27,7 @@ entry() {
 	assert_equal "$(cli DBSIZE)" 0
 }
 
-@test "looking changes nothing" {
+@test "the log script changes nothing" {
 	acquire anna
 	queue_up ben
 	before=$(digest)
@@ -36,7 +36,7 @@ entry() {
 	assert_equal "$(digest)" "$before"
 }
 
-@test "entries come newest first" {
+@test "the log script gives the newest entries first" {
 	entry 1-1
 	entry 2-1
 	entry 3-1
@@ -44,7 +44,7 @@ entry() {
 	assert_equal "$(ids)" '3-1 2-1 1-1'
 }
 
-@test "after an entry come those behind it" {
+@test "the log script gives only entries behind the one that it is given" {
 	entry 1-1
 	entry 2-1
 	entry 3-1
@@ -54,7 +54,7 @@ entry() {
 	assert_equal "$(ids)" ''
 }
 
-@test "after an entry that is gone come all: the log may have begun anew under an earlier clock" {
+@test "the log script gives all entries if the one that it is given is gone, as after a loss of data" {
 	entry 1-1
 	entry 2-1
 	look 1795230000000-0
@@ -63,7 +63,7 @@ entry() {
 	assert_equal "$(ids)" '2-1 1-1'
 }
 
-@test "what was written before the time asked for is left out" {
+@test "the log script leaves out entries that are older than the time asked for" {
 	now=$(now_ms)
 	entry $((now - 20000))-1
 	entry $((now - 1000))-1
@@ -75,7 +75,7 @@ entry() {
 	assert_equal "$(ids)" "$((now - 1000))-1 $((now - 20000))-1"
 }
 
-@test "of a log that is too long come the latest 2,000" {
+@test "the log script gives the latest 2,000 entries of a longer log" {
 	for ((i = 1; i <= 2100; i++)); do
 		echo "XADD $(key_log) $i-1 event granted"
 	done | cli >/dev/null
@@ -84,7 +84,7 @@ entry() {
 	[[ $(ids) = '2100-1 2099-1 '*' 101-1' ]]
 }
 
-@test "the holder, its hold, and the waiters who are present are told when asked for" {
+@test "the log script gives the holder, its hold and the present waiters if asked for them" {
 	acquire anna by=$'host\t1\tann\tjob'
 	since=$(field since)
 	queue_up ben
@@ -98,34 +98,30 @@ entry() {
 	refute_regex "${reply[*]}" 'by ben'
 }
 
-@test "a hold whose lease ended unnoticed is told, and that nobody holds" {
+@test "the log script gives an unnoticed end of a lease, and no holder" {
 	acquire anna lease=1000
 	later 1001
-	wait_until free
+	wait_until is_free "$lock"
 	look '' '' 1
 	rest=$(printf '%s|' "${reply[@]: -8}")
 	[[ $rest = *"|anna|${token[anna]}|"*'|0|by anna|'* ]] || fail "$rest"
 	assert_equal "$(cli XLEN "$(key_log)")" 1
 }
 
-free() {
-	[ "$(cli EXISTS "$lock")" = 0 ]
-}
-
-@test "of one of Redisson's only the owner id is known" {
+@test "the log script gives only the owner id of a Redisson holder" {
 	cli HSET "$lock" redisson:1 1 >/dev/null
 	look '' '' 1
 	assert_equal "${reply[*]: -3}" 'redisson:1  '
 }
 
-@test "another spelling of the name is told" {
+@test "the log script answers with the other spelling of a name" {
 	acquire anna
 	lock='{job}'
 	look
 	answered spelled job
 }
 
-@test "what happened is told also when something else is in the lock's place by now" {
+@test "the log script gives the entries even if the lock's key has another type" {
 	acquire anna
 	release anna
 	cli SET job x >/dev/null
@@ -133,7 +129,7 @@ free() {
 	answered log
 }
 
-@test "a log that is no stream is refused" {
+@test "the log script refuses a log that is no stream" {
 	cli SET "$(key_log)" precious >/dev/null
 	run look
 	assert_failure

@@ -1,14 +1,10 @@
 #!/usr/bin/env bats
-# The scripts on keys that others left in disorder: they mend, and never fail on it.
+# Keys that others left in disorder: the scripts mend them, and never fail because of them.
 
 load ../lib/helpers
 load ../lib/scripts
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-}
-
-# Every script runs without an error, and what is left is in order.
+# Every script runs without an error, and leaves the keys in order.
 every_script_works() {
 	acquire zoe mode=try
 	acquire zoe
@@ -25,7 +21,7 @@ every_script_works() {
 	all_well
 }
 
-# Whoever has a score is listed, and the other way round.
+# anna holds the lock, ben and cleo wait. The tests then make list and sorted set disagree.
 two_disagree() {
 	acquire anna
 	queue_up ben cleo
@@ -39,7 +35,7 @@ two_disagree() {
 	left 300000 "$(ahead r1)"
 }
 
-@test "one of ours without a score gets one of 30 s" {
+@test "a waiter of ours without a score gets one of 30 s" {
 	two_disagree
 	cli ZREM "$(key_timeouts)" cleo
 	renew anna
@@ -47,7 +43,7 @@ two_disagree() {
 	left 30000 "$(ahead cleo)"
 }
 
-@test "a Redisson id that is not listed is put at the end, or nobody would ever push it" {
+@test "a Redisson id that is missing in the list is put at the end, because its owner would not do it" {
 	two_disagree
 	redisson_waits r1
 	cli LREM "$(key_queue)" 0 r1
@@ -55,7 +51,7 @@ two_disagree() {
 	queue_is ben cleo r1
 }
 
-@test "one of ours that is not listed agrees after the next script, and has its place at its next sign" {
+@test "the next script puts list and set in agreement about our missing waiter, which then has its place again" {
 	two_disagree
 	cli LREM "$(key_queue)" 0 ben
 	renew anna
@@ -65,7 +61,7 @@ two_disagree() {
 	queue_is ben cleo
 }
 
-@test "one of ours that is not listed and asks has its old place at once" {
+@test "a waiter of ours that is missing in the list has its old place as soon as it asks" {
 	two_disagree
 	cli LREM "$(key_queue)" 0 ben
 	ask ben
@@ -73,7 +69,7 @@ two_disagree() {
 	queue_is ben cleo
 }
 
-@test "a queue whose list was deleted is there again when all have asked, in order" {
+@test "a queue whose list was deleted is complete and in order once all waiters have asked" {
 	acquire anna
 	queue_up ben cleo dora
 	cli DEL "$(key_queue)"
@@ -95,7 +91,7 @@ two_disagree() {
 	queue_is ben cleo dora
 }
 
-@test "a queue that was deleted whole is there again when all have asked, in order" {
+@test "a queue that was deleted with our hash is complete and in order once all waiters have asked" {
 	acquire anna
 	queue_up ben cleo dora
 	cli DEL "$(key_queue)" "$(key_timeouts)" "$(key_state)"
@@ -106,14 +102,14 @@ two_disagree() {
 	queue_is ben cleo dora
 }
 
-@test "who is listed twice keeps the first place only" {
+@test "a waiter that is listed twice keeps its first place only" {
 	two_disagree
 	cli RPUSH "$(key_queue)" ben
 	renew anna
 	queue_is ben cleo
 }
 
-@test "who is listed twice is out of it altogether when it is granted the lock" {
+@test "a waiter that is listed twice is taken out twice when it is granted the lock" {
 	two_disagree
 	cli RPUSH "$(key_queue)" ben
 	release anna
@@ -122,7 +118,7 @@ two_disagree() {
 	queue_is cleo
 }
 
-@test "a list and a sorted set of the same length that name others agree after the next script" {
+@test "the next script puts list and set in agreement if they have the same length and different ids" {
 	two_disagree
 	cli ZREM "$(key_timeouts)" cleo
 	redisson_waits r1
@@ -131,7 +127,7 @@ two_disagree() {
 	all_well
 }
 
-@test "a head without a score agrees after the next script, however long list and sorted set are" {
+@test "the next script gives a head without a score one, though list and set have the same length" {
 	two_disagree
 	cli ZREM "$(key_timeouts)" ben
 	redisson_waits r1
@@ -140,7 +136,7 @@ two_disagree() {
 	all_well
 }
 
-@test "one listed twice and one not listed agree after the next script" {
+@test "the next script mends a doubled id and a missing one together" {
 	two_disagree
 	cli RPUSH "$(key_queue)" ben
 	redisson_waits r1
@@ -149,27 +145,7 @@ two_disagree() {
 	all_well
 }
 
-@test "a long queue agrees, and does not expire with a Redisson id, once its first waiter has asked some times" {
-	acquire anna
-	mapfile -t ids < <(seq -f w%g 40)
-	present_together "${ids[@]}"
-	for id in "${ids[@]}"; do
-		script_line acquire "$id" "$id" w 30000 wait '' 0 '' ''
-	done | cli >/dev/null
-	cli ZREM "$(key_timeouts)" w20
-	cli LREM "$(key_queue)" 0 w30
-	redisson_waits r1
-	for i in $(seq 10); do
-		later 100
-		acquire w1 again=1
-		answered queued
-	done
-	all_well
-	assert_equal "$(waiting)" "${ids[*]} r1"
-	assert_equal "$(cli PTTL "$(key_queue)")" -1
-}
-
-@test "odd ids are no error" {
+@test "odd ids are no error to any script" {
 	acquire anna lease=3600000
 	for id in ' ' '%d+' 'a b c' '*' "it's" $'tab\there' 't:x' 'x:' '12 34' "$(printf 'a\377b')"; do
 		redisson_waits "$id"
@@ -179,7 +155,7 @@ two_disagree() {
 	every_script_works
 }
 
-@test "odd scores of Redisson's are no error" {
+@test "odd scores of Redisson's waiters are no error to any script" {
 	acquire anna
 	queue_up ben
 	redisson_waits r1
@@ -192,7 +168,7 @@ two_disagree() {
 	every_script_works
 }
 
-@test "odd scores of ours are no error" {
+@test "odd scores of our waiters are no error to any script" {
 	acquire anna
 	queue_up ben
 	for score in inf -inf 0 -1 1.5 1e300 9007199254740993; do
@@ -204,7 +180,7 @@ two_disagree() {
 	every_script_works
 }
 
-@test "odd values about waiters in our own hash are no error" {
+@test "odd values about waiters in our hash are no error to any script" {
 	acquire anna
 	queue_up ben cleo
 	for field in t:ben d:ben turn head t:ghost a:ghost d:ghost x:ghost t: x:; do
@@ -214,7 +190,7 @@ two_disagree() {
 	every_script_works
 }
 
-@test "odd numbers in our own hash stop nobody" {
+@test "odd numbers in our hash stop no grant and no release" {
 	local field value
 	for field in token since until lease waited ticket ours back turned; do
 		for value in x '' -1 nan inf 1e300 9007199254740992; do
@@ -240,14 +216,14 @@ two_disagree() {
 	release anna
 }
 
-@test "our hash without the rest is no error" {
+@test "our hash without the other keys is no error to any script" {
 	acquire anna
 	queue_up ben cleo
 	cli DEL job "$(key_queue)" "$(key_timeouts)" "$(key_log)"
 	every_script_works
 }
 
-@test "the rest without our hash is no error" {
+@test "the other keys without our hash are no error to any script" {
 	acquire anna
 	queue_up ben cleo
 	cli DEL "$(key_state)"
@@ -255,7 +231,7 @@ two_disagree() {
 	every_script_works
 }
 
-@test "two owners in one lock, which nobody of us makes, are no error" {
+@test "two owners in one lock, which only others can make, are no error to any script" {
 	acquire anna
 	cli HSET job r1 1
 	acquire ben
@@ -264,9 +240,21 @@ two_disagree() {
 	every_script_works
 }
 
+@test "the removal of an unknown waiter writes down what it has mended" {
+	acquire anna
+	queue_up cleo
+	queue_up_dead ben
+	cli LREM "$(key_queue)" 0 ben
+	cli ZREM "$(key_timeouts)" ben
+	remove zoe
+	answered unknown
+	queue_is cleo
+	assert_equal "$(field ours)" 1
+}
+
 # A sequence
 
-# one_step: something at random happens
+# one_step: a random step
 one_step() {
 	local ours=(anna ben cleo dora) theirs=(r1 r2)
 	local id=${ours[RANDOM % 4]} r=${theirs[RANDOM % 2]} now_owner
@@ -309,13 +297,13 @@ toggle() {
 	fi
 }
 
-# What the lock says of its owner, how long its lease is, and what the time is; or what is wrong.
+# Who holds the lock, how long its lease lasts, and the server's time; or what is wrong.
 look="$(sed 's/return "well"$/local clock = redis.call("TIME")\
 	return {redis.call("HKEYS", KEYS[1])[1] or "", redis.call("PTTL", KEYS[1]),\
 		string.format("%.0f", clock[1] * 1000 + clock[2] \/ 1000)}/' <<<"$invariants")"
 
-# With a seed of its own, so that it is the same each time.
-@test "after each of 200 random steps list and sorted set agree, and the lock passes through free hands" {
+# The seed makes it the same each time.
+@test "after each of 200 random steps list and set agree, and no lock changes hands while it is held" {
 	local before='' ttl=-2 looked=0 last_token=0 step after
 
 	RANDOM=20260101
@@ -336,7 +324,7 @@ look="$(sed 's/return "well"$/local clock = redis.call("TIME")\
 			[ "${reply[2]}" -ge "$last_token" ]
 			last_token=${reply[2]}
 		fi
-		# the lease has not ended meanwhile, however long this step took
+		# The lease has not ended meanwhile, however long this step took.
 		if [ -n "$before" ] && [ "$ttl" -gt $((after[2] - looked + 500)) ] &&
 			[[ $step != re* && $step != later* && $step != leave* ]] &&
 			[ "${after[0]}" != "$before" ]; then
@@ -345,109 +333,4 @@ look="$(sed 's/return "well"$/local clock = redis.call("TIME")\
 		fi
 		before=${after[0]} ttl=${after[1]} looked=${after[2]}
 	done
-}
-
-# crowd COUNT: anna holds, and so many of ours wait, w1 first. All of them are present.
-crowd() {
-	acquire anna lease=600000
-	mapfile -t ids < <(seq -f w%g "$1")
-	present_together "${ids[@]}"
-	for id in "${ids[@]}"; do
-		script_line acquire "$id" "$id" w 30000 wait '' 0 '' '' '' 0 ''
-	done | cli >/dev/null
-	assert_equal "$(cli LLEN "$(key_queue)")" "$1"
-}
-
-@test "what the first of a long queue asks, and each sign of life, looks at a part of it only" {
-	crowd 300
-	later 100
-	hear_calls
-	acquire w1 again=1
-	answered queued
-	acquire w150 again=1
-	answered queued
-	calls >called
-	assert_equal "$(grep -ac '"HSCAN"' called)" 1 # a part of the hash, for one of them
-	run -1 grep -aE '"LRANGE" "[^"]*" "0" "-1"|"(LREM|LINSERT|ZRANGE|HKEYS|HGETALL)" "(redisson|fairlock)' called
-	[ "$(wc -l <called)" -lt 60 ]
-}
-
-@test "a long queue is looked after ten times a second at most, whatever is asked" {
-	local from
-
-	crowd 100
-	later 100
-	from=$(date +%s%N)
-	acquire w1 again=1
-	hear_calls
-	for i in $(seq 5); do
-		acquire "w$i" again=1
-		answered queued
-	done
-	calls >called
-	[ "$(grep -ac '"HSCAN"' called)" -le $((($(date +%s%N) - from) / 100000000)) ]
-	later 100
-	acquire w1 again=1
-	calls >called
-	[ "$(grep -ac '"HSCAN"' called)" -gt 0 ]
-}
-
-@test "a long queue is mended in parts, by scripts that come by" {
-	crowd 100
-	cli ZREM "$(key_timeouts)" w90 >/dev/null
-	cli LREM "$(key_queue)" 0 w95 >/dev/null
-	for i in $(seq 40); do
-		later 100
-		acquire w1 again=1
-	done
-	all_well
-	assert_equal "$(waiting)" "${ids[*]}"
-}
-
-@test "a long queue that differs in length is looked through once in a minute" {
-	crowd 100
-	cli ZREM "$(key_timeouts)" w90 >/dev/null
-	acquire w1 again=1
-	all_well
-	cli LREM "$(key_queue)" 0 w80 >/dev/null
-	hear_calls
-	acquire w1 again=1
-	calls >called
-	run -1 grep -E '"LRANGE" "[^"]*" "0" "-1"' called
-	later 61000
-	acquire w1 again=1
-	all_well
-}
-
-@test "the head of a long queue has a score after each script" {
-	crowd 100
-	for i in 1 2; do
-		cli ZREM "$(key_timeouts)" w1 >/dev/null
-		renew anna
-		[ -n "$(cli ZSCORE "$(key_timeouts)" w1)" ]
-	done
-}
-
-@test "a script that is asked to remove somebody who does not wait writes down what it has mended" {
-	acquire anna
-	queue_up cleo
-	queue_up_dead ben
-	cli LREM "$(key_queue)" 0 ben
-	cli ZREM "$(key_timeouts)" ben
-	remove zoe
-	answered unknown
-	queue_is cleo
-	assert_equal "$(field ours)" 1
-}
-
-@test "a Redisson id without a score gets one also in a long queue whose lengths agree" {
-	crowd 100
-	cli RPUSH "$(key_queue)" r1 >/dev/null
-	cli ZADD "$(key_timeouts)" "$(now_ms)" r2 >/dev/null
-	for i in $(seq 8); do
-		later 100
-		acquire w1 again=1
-	done
-	[ -n "$(cli ZSCORE "$(key_timeouts)" r1)" ]
-	all_well
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# The queue that the scripts keep: order, the dead, the hung, those who return, restarts.
+# The queue that the scripts keep: its order, dead and hung waiters, and waiters that come back.
 
 load ../lib/helpers
 load ../lib/scripts
 
-# Each asks again and releases; prints who was granted the lock.
+# Each waiter asks again and releases. Prints the owners that were granted the lock.
 in_one_go() {
 	local id
 
@@ -16,7 +16,7 @@ in_one_go() {
 
 # Joining
 
-@test "a busy lock queues, with a ticket and what the lock has left" {
+@test "acquire queues a waiter for a busy lock, with a ticket and what is left of the lease" {
 	acquire anna lease=20000
 	acquire ben
 	answered queued
@@ -26,7 +26,7 @@ in_one_go() {
 	queue_is ben
 }
 
-@test "queueing that is repeated gives the same ticket and one entry" {
+@test "a repeated request to queue gets the same ticket and one place" {
 	acquire anna
 	queue_up ben
 	first=${ticket[ben]}
@@ -38,17 +38,9 @@ in_one_go() {
 	all_well
 }
 
-@test "a hundred wait in the order in which they came, and get the lock in it" {
-	local ids=() id
-
-	for ((i = 1; i <= 100; i++)); do
-		ids+=("w$i")
-	done
-	present_together "${ids[@]}"
+@test "a hundred waiters get the lock in the order in which they came" {
 	acquire anna
-	for id in "${ids[@]}"; do
-		script_line acquire "$id" "$id" w 30000 wait '' 0 '' ''
-	done | cli >/dev/null
+	crowd 100
 	queue_is "${ids[@]}"
 	release anna
 	run in_one_go "${ids[@]}"
@@ -56,7 +48,7 @@ in_one_go() {
 	queue_is
 }
 
-@test "joining, granting and releasing look through no long queue" {
+@test "joining, granting and releasing do not look through a long queue" {
 	local waiters=() i
 	for ((i = 0; i < 60; i++)); do
 		waiters+=("w$i")
@@ -71,7 +63,7 @@ in_one_go() {
 	looked_not_through
 }
 
-@test "nobody overtakes: a newcomer queues behind who waits for a free lock" {
+@test "a newcomer queues behind the waiter of a free lock" {
 	acquire anna
 	queue_up ben
 	release anna
@@ -81,7 +73,7 @@ in_one_go() {
 	assert_equal "${reply[3]} ${reply[4]}" '0 -2'
 }
 
-@test "who is granted has left the queue" {
+@test "a waiter that is granted the lock is out of list and hash" {
 	acquire anna
 	queue_up ben cleo
 	release anna
@@ -91,17 +83,17 @@ in_one_go() {
 	assert_equal "$(field t:ben)$(field d:ben)" ''
 }
 
-@test "a grant tells how long the waiter waited" {
+@test "a grant says how long the waiter waited" {
 	acquire anna
 	queue_up ben
 	release anna
-	cli HINCRBY "$(key_state)" up -5000 # it was there by then
+	cli HINCRBY "$(key_state)" up -5000 # our hash existed by then
 	ask ben "old_ticket=$((ticket[ben] - 5000000))"
 	answered granted ben
 	grown 5000 "${reply[4]}"
 }
 
-@test "the first is asked to look when the lease ends, the others for a sign of life after 10 s" {
+@test "acquire tells the first waiter to ask when the lease ends, the second to ask in 10 s" {
 	acquire anna lease=9000
 	acquire ben
 	left 9001 "${reply[2]}"
@@ -110,13 +102,13 @@ in_one_go() {
 	between 10001 "${reply[2]}" 12000
 }
 
-@test "the first is asked for a sign of life before a long lease ends" {
+@test "acquire tells the first waiter to give a sign of life before a long lease ends" {
 	acquire anna lease=3600000
 	acquire ben
 	between 10001 "${reply[2]}" 12000
 }
 
-@test "a lock without a time to live is told as such, and looked at again within 10 s" {
+@test "acquire says that a lock has no time to live, and tells the waiter to ask within 10 s" {
 	cli HSET job somebody 1
 	acquire ben
 	answered queued
@@ -124,7 +116,7 @@ in_one_go() {
 	between 1 "${reply[2]}" 10000
 }
 
-@test "behind a free lock the second looks after the rest of the turn of the first" {
+@test "acquire tells the second waiter for a free lock to ask when the first one's turn is over" {
 	acquire anna
 	queue_up ben cleo
 	release anna
@@ -134,7 +126,7 @@ in_one_go() {
 	left 3000 "${reply[2]}"
 }
 
-@test "a sign of life renews the score, which is 30 s" {
+@test "a sign of life sets the score to 30 s again" {
 	acquire anna
 	queue_up ben
 	left 30000 "$(ahead ben)"
@@ -158,7 +150,7 @@ in_one_go() {
 
 # The dead
 
-@test "a dead head is passed over at once, and is gone from list, sorted set and hash" {
+@test "release passes over a dead head and takes it out of list, sorted set and hash" {
 	acquire anna
 	queue_up_dead ben
 	queue_up cleo
@@ -168,7 +160,7 @@ in_one_go() {
 	assert_equal "$(field t:ben)$(field d:ben)" ''
 }
 
-@test "a dead head is passed over by who asks" {
+@test "a waiter that asks passes over a dead head and is granted the lock" {
 	acquire anna
 	queue_up_dead ben
 	present cleo
@@ -179,17 +171,9 @@ in_one_go() {
 	queue_is
 }
 
-@test "fifty who died together cost one script" {
-	local ids=() id
-
-	for ((i = 1; i <= 50; i++)); do
-		ids+=("w$i")
-	done
-	present_together "${ids[@]}"
+@test "one script passes over fifty dead waiters" {
 	acquire anna
-	for id in "${ids[@]}"; do
-		script_line acquire "$id" "$id" w 30000 wait '' 0 '' ''
-	done | cli >/dev/null
+	crowd 50
 	queue_up live
 	queue_is "${ids[@]}" live
 	absent together
@@ -199,14 +183,8 @@ in_one_go() {
 	queue_is live
 }
 
-somebody_listens_by_pattern() {
-	[ "$(cli PUBSUB NUMPAT)" = 1 ]
-}
-
-@test "the dead are dead also while somebody listens to everything by a pattern" {
-	background "$CLI" -s "$SERVER_SOCKET" PSUBSCRIBE '*' >/dev/null
-	subscriber[monitor]=$!
-	wait_until somebody_listens_by_pattern
+@test "a dead waiter counts as dead even if a client listens to all channels by a pattern" {
+	listen_by_pattern '*'
 	acquire anna
 	queue_up_dead ben
 	queue_up cleo
@@ -215,7 +193,7 @@ somebody_listens_by_pattern() {
 	queue_is cleo
 }
 
-@test "a dead second is passed over when the turn of the first is told" {
+@test "release passes over a dead second waiter and tells the third to look after the first" {
 	acquire anna
 	queue_up ben
 	queue_up_dead cleo
@@ -225,7 +203,7 @@ somebody_listens_by_pattern() {
 	queue_is ben dora
 }
 
-@test "who was dropped as dead comes back to its place with its ticket" {
+@test "a waiter that was dropped as dead comes back to its place with its ticket" {
 	acquire anna
 	queue_up ben cleo dora
 	absent ben
@@ -238,7 +216,7 @@ somebody_listens_by_pattern() {
 	assert_equal "${reply[3]}" 1
 }
 
-@test "who was dropped from the middle comes back before the first with a later ticket" {
+@test "a waiter that was dropped from the middle comes back before the first one with a later ticket" {
 	acquire anna
 	queue_up ben cleo dora emil
 	cli LREM "$(key_queue)" 0 cleo
@@ -249,7 +227,7 @@ somebody_listens_by_pattern() {
 	queue_is ben cleo dora emil
 }
 
-@test "those who come back in any order stand in the old one" {
+@test "waiters that come back in any order stand in the old one" {
 	acquire anna
 	queue_up ben cleo dora emil
 	cli DEL "$(key_queue)" "$(key_timeouts)"
@@ -272,7 +250,7 @@ somebody_listens_by_pattern() {
 	queue_is ben cleo
 }
 
-@test "a hung head is passed over 5 s after its turn, and its old place is kept for it" {
+@test "a hung head is passed over after 5 s, and has its old place when it comes back" {
 	acquire anna
 	queue_up ben cleo dora
 	release anna
@@ -285,7 +263,7 @@ somebody_listens_by_pattern() {
 	queue_is ben dora
 }
 
-@test "those who were silent for 15 s go with a hung head" {
+@test "waiters that were silent for 15 s are passed over with a hung head" {
 	acquire anna
 	queue_up ben cleo dora emil
 	later 11000
@@ -297,7 +275,7 @@ somebody_listens_by_pattern() {
 	queue_is
 }
 
-@test "who gave a sign of life does not go with a hung head" {
+@test "a waiter that gave a sign of life is not passed over with a hung head" {
 	acquire anna
 	queue_up ben cleo dora emil
 	later 11000
@@ -311,7 +289,7 @@ somebody_listens_by_pattern() {
 	told dora 0
 }
 
-@test "the silent are not passed over while the head takes its turn" {
+@test "a silent waiter keeps its place if the head takes its turn" {
 	acquire anna
 	queue_up ben cleo
 	later 20000
@@ -321,7 +299,7 @@ somebody_listens_by_pattern() {
 	queue_is cleo
 }
 
-@test "a turn that a plain lock snatched away is a new one when that lock is free" {
+@test "a head whose turn was taken away by a plain lock has another turn when that lock is free" {
 	acquire anna
 	queue_up ben cleo
 	release anna
@@ -338,7 +316,7 @@ somebody_listens_by_pattern() {
 	told ben 0,0
 }
 
-@test "nobody is hung while the lock is held" {
+@test "no waiter counts as hung while the lock is held" {
 	acquire anna
 	queue_up ben cleo
 	release anna
@@ -350,7 +328,7 @@ somebody_listens_by_pattern() {
 	queue_is ben cleo
 }
 
-@test "the one behind a hung and silent one is told to look" {
+@test "a waiter behind hung and silent ones is told to look in 1 s" {
 	acquire anna
 	queue_up ben cleo dora
 	later 16000

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# The release script: giving back, waking the next, breaking.
+# The release script: it gives a hold back and wakes the next waiter. (Mode force: see force.bats.)
 
 load ../lib/helpers
 load ../lib/scripts
 
-# Anna holds three times, our hash forgets it, and the third hold is given back: two are left.
+# anna holds the lock three times, our hash is lost, and one hold is released: two are left.
 forget_holds_but_release_right() {
 	acquire anna
 	acquire left inherited=anna
@@ -15,14 +15,14 @@ forget_holds_but_release_right() {
 
 # Giving back
 
-@test "the last hold given back frees the lock" {
+@test "release of the last hold frees the lock" {
 	acquire anna
 	release anna
 	answered released 0
 	assert_equal "$(cli EXISTS job)" 0
 }
 
-@test "an inner hold given back leaves the outer one, and its lease" {
+@test "release of an inner hold keeps the outer one and its lease" {
 	acquire anna lease=60000
 	acquire inner inherited=anna
 	release anna request=inner
@@ -31,7 +31,7 @@ forget_holds_but_release_right() {
 	left 60000 "$(cli PTTL job)"
 }
 
-@test "a hold of its own is given back even when inner ones are left" {
+@test "release of the outer hold keeps the inner one" {
 	acquire anna
 	acquire inner inherited=anna kind=a
 	release anna
@@ -39,7 +39,7 @@ forget_holds_but_release_right() {
 	assert_equal "$(holds)" 1
 }
 
-@test "a release that is repeated gives the same answer" {
+@test "a repeated release gets the same answer and is logged once" {
 	acquire anna
 	release anna
 	release anna again=1
@@ -47,7 +47,7 @@ forget_holds_but_release_right() {
 	assert_equal "$(log_lines | grep -c released)" 1
 }
 
-@test "an inner release that is repeated gives back one hold only" {
+@test "a repeated release of an inner hold gives back one hold only" {
 	acquire anna
 	acquire inner inherited=anna
 	release anna request=inner
@@ -56,7 +56,7 @@ forget_holds_but_release_right() {
 	assert_equal "$(owner) $(holds)" 'anna 1'
 }
 
-@test "a release that is repeated does not harm the next holder" {
+@test "a repeated release does not touch the next holder" {
 	acquire anna
 	release anna
 	acquire ben
@@ -65,7 +65,7 @@ forget_holds_but_release_right() {
 	assert_equal "$(owner) $(holds)" 'ben 1'
 }
 
-@test "a release that is repeated wakes nobody twice" {
+@test "a repeated release wakes the next waiter once" {
 	acquire anna
 	queue_up ben
 	release anna
@@ -73,7 +73,68 @@ forget_holds_but_release_right() {
 	told ben 0
 }
 
-@test "who is not the owner cannot release" {
+# ended: prints "status=...|cause=..." of each release in the log
+ended() {
+	log_lines | sed -n 's/^event=released.*|status/status/p' | paste -sd ' '
+}
+
+@test "a release is logged with how COMMAND ended, as its request says" {
+	acquire anna
+	release anna status=137 cause=KILL
+	assert_equal "$(ended)" 'status=137|cause=KILL'
+	acquire ben
+	release ben mode=unused status=127 cause=exit
+	assert_equal "$(ended)" 'status=137|cause=KILL status=127|cause=exit'
+}
+
+@test "a release of an older fairlock is logged without a status" {
+	acquire anna
+	script release anna anna own '' 0 '' 0
+	answered released 0
+	assert_equal "$(ended)" 'status=|cause='
+}
+
+@test "a repeated release with another status is logged once, with the first" {
+	acquire anna
+	release anna status=1 cause=exit
+	release anna status=2 cause=exit again=1
+	answered released 0
+	assert_equal "$(ended)" 'status=1|cause=exit'
+}
+
+@test "a late release with a status changes nothing in the log" {
+	acquire anna
+	renew anna strays=1
+	release anna status=1 cause=exit
+	answered late
+	assert_equal "$(ended) $(owner)" ' anna'
+}
+
+@test "a release refused in favour of the next holder does not give its status to another's end" {
+	acquire anna lease=1000
+	later 2000
+	release anna status=3 cause=exit
+	answered not held
+	assert_equal "$(log_lines | sed -n 's/^event=expired.*|status/status/p')" 'status=|cause='
+}
+
+@test "the last of several holds gives its status to the log" {
+	acquire anna
+	acquire inner inherited=anna
+	release anna request=inner status=4 cause=exit
+	assert_equal "$(ended)" ''
+	release anna status=5 cause=exit
+	assert_equal "$(ended)" 'status=5|cause=exit'
+}
+
+@test "a release that hands the lock over is logged with its status" {
+	acquire anna
+	queue_up ben
+	release anna status=6 cause=exit
+	assert_equal "$(ended)" 'status=6|cause=exit'
+}
+
+@test "release refuses an id that is not the owner" {
 	acquire anna 'by=host 7 root make'
 	before=$(digest job)
 	release ben
@@ -81,20 +142,20 @@ forget_holds_but_release_right() {
 	assert_equal "$(digest job)" "$before"
 }
 
-@test "a free lock cannot be released" {
+@test "release refuses a free lock and creates no key" {
 	release ben
 	answered not held
 	assert_equal "$(cli KEYS '*')" ''
 }
 
-@test "another process of the owner cannot give back a hold that is not its own" {
+@test "release refuses a process of the owner that has no hold" {
 	acquire anna
 	release anna request=other
 	answered not held anna
 	assert_equal "$(holds)" 1
 }
 
-@test "a hold that ended with its lease is not released, and the next holder keeps the lock" {
+@test "release refuses an owner whose lease has ended, and the next holder keeps the lock" {
 	acquire anna lease=1000
 	later 2000
 	acquire ben
@@ -103,7 +164,7 @@ forget_holds_but_release_right() {
 	assert_equal "$(owner)" ben
 }
 
-@test "an owner who never released is not told that it did" {
+@test "a repeated release is refused if the owner's lease has ended before the first copy" {
 	acquire anna lease=1000
 	later 2000
 	acquire ben
@@ -111,7 +172,7 @@ forget_holds_but_release_right() {
 	answered not held ben
 }
 
-@test "the release command gives back what acquire took" {
+@test "the release command gives back a hold of acquire" {
 	acquire anna kind=a
 	release anna mode=any request=command
 	answered released 0
@@ -125,7 +186,7 @@ forget_holds_but_release_right() {
 	assert_equal "$(owner) $(holds)" 'anna 1'
 }
 
-@test "inside a wrap the release command gives back what acquire took there, once" {
+@test "inside a wrap the release command gives back the hold of an acquire, once" {
 	acquire anna kind=w
 	acquire inner inherited=anna kind=a
 	release anna mode=any request=first
@@ -135,7 +196,7 @@ forget_holds_but_release_right() {
 	assert_equal "$(owner) $(holds)" 'anna 1'
 }
 
-@test "the release command that is repeated gives back one of two" {
+@test "a repeated release command gives back one of two holds" {
 	acquire anna kind=w
 	acquire one inherited=anna kind=a
 	acquire two inherited=anna kind=a
@@ -145,7 +206,7 @@ forget_holds_but_release_right() {
 	assert_equal "$(holds)" 2
 }
 
-@test "the last release command that is repeated gives the same answer" {
+@test "a repeated release command gets the same answer after the lock has passed on" {
 	acquire anna kind=a
 	release anna mode=any request=command
 	acquire ben
@@ -154,14 +215,14 @@ forget_holds_but_release_right() {
 	assert_equal "$(owner)" ben
 }
 
-@test "the keeper of a hold that the release command gave back is told" {
+@test "release tells the keeper whose hold the release command gave back" {
 	acquire anna kind=a
 	present anna
 	release anna mode=any request=command
 	told anna 0
 }
 
-@test "nothing is given back under another spelling of the name" {
+@test "release refuses another spelling of the name" {
 	acquire anna
 	before=$(digest)
 	lock='{job}' release anna
@@ -173,7 +234,7 @@ forget_holds_but_release_right() {
 
 # Waking
 
-@test "a release tells the first that it is its turn, and the second to look after it" {
+@test "release tells the first waiter its turn, and the second to look after it" {
 	acquire anna
 	queue_up ben cleo dora
 	release anna
@@ -182,7 +243,7 @@ forget_holds_but_release_right() {
 	told dora ''
 }
 
-@test "a release tells the first two who are present" {
+@test "release tells the first two waiters that are present" {
 	acquire anna
 	queue_up_dead u v
 	queue_up ben
@@ -194,7 +255,7 @@ forget_holds_but_release_right() {
 	queue_is ben cleo
 }
 
-@test "a release tells a Redisson waiter in its own word" {
+@test "release tells a Redisson waiter its turn in Redisson's word" {
 	acquire anna
 	redisson_waits r1
 	present r1
@@ -202,12 +263,8 @@ forget_holds_but_release_right() {
 	told r1 0
 }
 
-@test "behind a Redisson waiter the first of ours is the second, and sees in a second whether the turn was taken" {
-	acquire anna
-	redisson_waits r1
-	present r1
-	queue_up ben
-	release anna
+@test "release tells our first waiter behind a Redisson waiter to look in 1 s" {
+	turn_of_present_redisson
 	told r1 0
 	told ben 'second 1000'
 	later 1000
@@ -215,7 +272,7 @@ forget_holds_but_release_right() {
 	left 4000 "${reply[2]}"
 }
 
-@test "a grant tells the next of ours that it is first and when the lease ends" {
+@test "a grant tells our next waiter that it is first, and when the lease ends" {
 	acquire anna
 	queue_up ben cleo dora
 	release anna
@@ -239,7 +296,7 @@ forget_holds_but_release_right() {
 	assert_equal "$(cli EXISTS job)" 0
 }
 
-@test "what was given back inside a lock of Redisson stays known, also behind a hold of ours that is over" {
+@test "a released inner hold in a Redisson lock stays known, also after a hold of ours that is over" {
 	acquire anna
 	release anna
 	redisson_takes rex
@@ -252,7 +309,7 @@ forget_holds_but_release_right() {
 	answered released 2
 }
 
-@test "nobody is told when an inner hold is given back" {
+@test "release of an inner hold tells no waiter" {
 	acquire anna
 	acquire inner inherited=anna
 	queue_up ben
@@ -260,112 +317,7 @@ forget_holds_but_release_right() {
 	told ben ''
 }
 
-# Breaking
-
-@test "breaking a lock says whose it was" {
-	acquire anna 'by=host 7 root make'
-	release '' mode=force request=breaker
-	answered forced anna host 7 root make
-	assert_equal "$(cli EXISTS job)" 0
-}
-
-@test "breaking a free lock says so" {
-	release '' mode=force request=breaker
-	answered free
-}
-
-@test "breaking a lock that Redisson holds says whose it was" {
-	redisson_takes r1
-	release '' mode=force request=breaker
-	answered forced r1
-	assert_equal "$(cli EXISTS job)" 0
-}
-
-@test "breaking a lock tells its holder at once" {
-	acquire anna
-	present anna
-	release '' mode=force request=breaker
-	told anna 0
-}
-
-@test "breaking a lock wakes the next" {
-	acquire anna
-	queue_up ben cleo
-	release '' mode=force request=breaker
-	told ben 0
-	told cleo 'second 5000'
-}
-
-@test "breaking a lock ends all holds of its owner" {
-	acquire anna
-	acquire inner inherited=anna
-	release '' mode=force request=breaker
-	assert_equal "$(cli EXISTS job)" 0
-	renew anna request=inner
-	answered lost forced
-}
-
-@test "breaking that is repeated gives the same answer and spares the next holder" {
-	acquire anna 'by=host 7 root make'
-	release '' mode=force request=breaker
-	acquire ben
-	release '' mode=force request=breaker again=1
-	answered forced anna host 7 root make
-	assert_equal "$(owner)" ben
-}
-
-@test "breaking a free lock that is repeated spares who took it meanwhile" {
-	release '' mode=force request=breaker
-	answered free
-	acquire ben
-	release '' mode=force request=breaker again=1
-	answered free
-	assert_equal "$(owner)" ben
-}
-
-@test "breaking that is repeated spares the next holder also when another broke a lock since" {
-	acquire anna
-	release '' mode=force request=breaker
-	acquire ben
-	release '' mode=force request=other
-	acquire cleo
-	release '' mode=force request=breaker again=1
-	answered forced anna
-	assert_equal "$(owner)" cleo
-}
-
-@test "breaking with the holder's token breaks the lock" {
-	acquire anna
-	release '' mode=force request=breaker "holder_token=${token[anna]}"
-	answered forced anna
-}
-
-@test "breaking with an older token is refused, and says who holds the lock" {
-	acquire anna
-	release anna
-	acquire ben 'by=host 8 root make'
-	release '' mode=force request=breaker "holder_token=${token[anna]}"
-	answered not held ben host 8 root make
-	assert_equal "$(owner)" ben
-}
-
-@test "breaking with a token spares Redisson, which has none" {
-	acquire anna
-	release anna
-	redisson_takes r1
-	release '' mode=force request=breaker "holder_token=${token[anna]}"
-	answered not held r1
-	assert_equal "$(owner)" r1
-}
-
-@test "breaking with a token is refused when the lock is free" {
-	acquire anna
-	release anna
-	release '' mode=force request=breaker "holder_token=${token[anna]}"
-	answered not held
-}
-
-@test "what was given back of a hold that our hash has forgotten stays known, also when a dead waiter goes" {
+@test "a released hold that our hash has forgotten stays known after a dead waiter is dropped" {
 	forget_holds_but_release_right
 	queue_up_dead ben carl
 	cli HSET "$(key_state)" run "$(cli INFO server | tr -d '\r' | sed -n 's/^run_id://p')" >/dev/null
@@ -375,7 +327,7 @@ forget_holds_but_release_right() {
 	answered released 2
 }
 
-@test "of the holds that are over, the last eight are remembered" {
+@test "our hash remembers the last eight holds that are over" {
 	local i
 
 	acquire anna
@@ -390,19 +342,7 @@ forget_holds_but_release_right() {
 	assert_equal "$(holds)" 1
 }
 
-@test "a server without memory: a repeated release by force does not break the next one's lock" {
-	acquire anna
-	cli CONFIG SET maxmemory 1 >/dev/null
-	release '' mode=force request=breaker
-	cli CONFIG SET maxmemory 0 >/dev/null
-	answered forced anna by anna
-	acquire ben
-	release '' mode=force request=breaker again=1
-	answered forced anna by anna
-	assert_equal "$(owner)" ben
-}
-
-@test "a server without memory: each of several holds is given back, also for the rest of --min-hold" {
+@test "on a server out of memory each of several holds is given back, also with a --min-hold" {
 	acquire anna
 	acquire inner inherited=anna
 	acquire short inherited=anna

@@ -1,20 +1,25 @@
 #!/usr/bin/env bats
-# The scripts on a server that was restarted, with its data (its run id changed) or without.
+# The scripts on a server that was restarted, with its data (only its run id changes) or without.
 
 load ../lib/helpers
 load ../lib/scripts
 
-# As if the server that knows all this had been another process.
+# As if another server process had written all that is here.
 restarted() {
 	cli HSET "$(key_state)" run 0123456789012345678901234567890123456789 >/dev/null
 }
 
-@test "after a restart an absent head is held its place for 2 s" {
+# After a restart the lock is free; its first waiter ben is absent, and its second is cleo.
+restart_with_absent_head() {
 	acquire anna
 	queue_up ben cleo
 	release anna
 	absent ben
 	restarted
+}
+
+@test "after a restart an absent head keeps its place for 2 s" {
+	restart_with_absent_head
 	ask cleo
 	answered queued
 	left 2000 $(($(field back) - $(now_ms)))
@@ -25,12 +30,8 @@ restarted() {
 	queue_is ben cleo
 }
 
-@test "after a restart an absent head is passed over when 2 s have gone" {
-	acquire anna
-	queue_up ben cleo
-	release anna
-	absent ben
-	restarted
+@test "after a restart an absent head is passed over when the 2 s are over" {
+	restart_with_absent_head
 	ask cleo
 	later 2000
 	ask cleo
@@ -38,7 +39,7 @@ restarted() {
 	queue_is
 }
 
-@test "after a restart nobody who waited is passed over in the first 2 s, whoever comes first" {
+@test "after a restart no waiter is passed over in the first 2 s, whichever comes back first" {
 	acquire anna
 	queue_up ben cleo dora
 	later 31000
@@ -48,7 +49,7 @@ restarted() {
 		present "$id"
 		come_back "$id"
 		answered queued "${ticket[$id]}"
-		later -10000 # all of them come in the 2 s, also where that takes them longer
+		later -10000 # on a slow machine, too, all of them come within the 2 s
 	done
 	queue_is ben cleo dora
 	later 32000
@@ -56,7 +57,7 @@ restarted() {
 	answered granted ben
 }
 
-@test "after a restart the first is asked to look when the 2 s are over" {
+@test "after a restart the first waiter is told to ask when the 2 s are over" {
 	acquire anna
 	queue_up ben
 	later 31000
@@ -66,20 +67,20 @@ restarted() {
 	between 1 "${reply[2]}" 2000
 }
 
-@test "after a restart a newcomer is held back behind the absent" {
+@test "after a restart a newcomer waits behind absent waiters" {
 	acquire anna
 	queue_up_dead ben
 	later 31000
 	restarted
 	acquire cleo mode=try
 	answered busy
-	later -10000 # still in the 2 s
+	later -10000 # still within the 2 s
 	acquire cleo
 	answered queued
 	queue_is ben cleo
 }
 
-@test "after a restart a release does not drop the absent" {
+@test "after a restart release drops no absent waiter" {
 	acquire anna
 	queue_up ben cleo
 	absent ben cleo
@@ -89,7 +90,7 @@ restarted() {
 	queue_is ben cleo
 }
 
-@test "after a restart a waiter that comes back while the lock is held keeps its place" {
+@test "after a restart a waiter that comes back while the lock is held has its old place" {
 	acquire anna
 	queue_up ben cleo
 	absent ben cleo
@@ -102,7 +103,7 @@ restarted() {
 	queue_is ben cleo
 }
 
-@test "a release in the 2 s tells the first two when they are over" {
+@test "a release within the 2 s tells the first two waiters to ask when these are over" {
 	acquire anna
 	queue_up ben cleo dora
 	cli HSET "$(key_state)" back $(($(now_ms) + 1900))
@@ -112,7 +113,7 @@ restarted() {
 	told dora ''
 }
 
-@test "the 2 s are given once for a restart" {
+@test "the scripts give 2 s once for each restart" {
 	acquire anna
 	queue_up_dead ben
 	later 31000
@@ -127,7 +128,7 @@ restarted() {
 	assert_equal "$(field back)" $((back - 1000))
 }
 
-@test "without a restart an absent head is not given 2 s" {
+@test "without a restart an absent head is passed over at once" {
 	acquire anna
 	queue_up ben cleo
 	absent ben
@@ -135,7 +136,7 @@ restarted() {
 	told cleo 0
 }
 
-@test "on an empty server who already waited is held back 2 s" {
+@test "an empty server keeps a waiter that knows its ticket waiting for 2 s" {
 	acquire anna
 	queue_up ben
 	cli FLUSHALL
@@ -148,7 +149,7 @@ restarted() {
 	answered granted ben
 }
 
-@test "on an empty server the holder takes the lock up before those who waited get it" {
+@test "on an empty server the holder takes the lock up before the waiters get it" {
 	acquire anna
 	queue_up ben
 	wait_until is_past "${token[anna]}"
@@ -162,19 +163,19 @@ restarted() {
 	assert_equal "$(owner)" anna
 }
 
-@test "on an empty server those who waited stand in the old order" {
+@test "on an empty server waiters that come back in any order stand in the old one" {
 	acquire anna
 	queue_up ben cleo dora
 	cli FLUSHALL
 	for id in cleo dora ben; do
 		come_back "$id"
 		answered queued "${ticket[$id]}"
-		later -10000 # all of them come in the 2 s
+		later -10000 # within the 2 s
 	done
 	queue_is ben cleo dora
 }
 
-@test "on an empty server a newcomer stands behind those who waited" {
+@test "on an empty server a newcomer stands behind waiters that come back later" {
 	acquire anna
 	queue_up ben cleo
 	cli FLUSHALL
@@ -186,14 +187,14 @@ restarted() {
 	[ "${ticket[dora]}" -gt "${ticket[cleo]}" ]
 }
 
-@test "a newcomer finds an empty server free" {
+@test "an empty server grants a newcomer the lock" {
 	acquire anna
 	cli FLUSHALL
 	acquire ben
 	answered granted ben
 }
 
-@test "a waiter whose connection alone was lost is not held back" {
+@test "without a restart a waiter that connects again is granted a free lock at once" {
 	acquire anna
 	queue_up ben
 	release anna
@@ -201,7 +202,7 @@ restarted() {
 	answered granted ben
 }
 
-@test "tickets grow also when the one before lies in the future" {
+@test "a ticket is one more than the ticket before if that lies in the future" {
 	acquire anna
 	acquire ben
 	future=$((ticket[ben] + 3600000000))
@@ -210,12 +211,8 @@ restarted() {
 	assert_equal "${ticket[cleo]}" $((future + 1))
 }
 
-@test "a turn that was told before a restart is told again, and lasts 5 s from then" {
-	acquire anna
-	redisson_waits r1
-	present r1
-	queue_up ben
-	release anna
+@test "a turn that was told before a restart is told again and lasts 5 s from then" {
+	turn_of_present_redisson
 	told r1 0
 	restarted
 	later 6000
@@ -232,7 +229,7 @@ restarted() {
 	answered granted ben
 }
 
-@test "a restart while nobody waited holds nobody back later" {
+@test "a restart without waiters keeps no later waiter waiting" {
 	acquire anna
 	queue_up ben
 	release anna
@@ -252,7 +249,7 @@ restarted() {
 	answered granted
 }
 
-@test "on an empty server a newcomer is granted at once, and those who waited before it come back in their order" {
+@test "on an empty server a newcomer is granted the lock, and earlier waiters come back in their order" {
 	acquire anna
 	queue_up ben cleo dora
 	absent ben cleo dora
@@ -271,7 +268,7 @@ restarted() {
 		present "$id"
 		come_back "$id"
 		answered queued "${ticket[$id]}"
-		later -10000 # all of them come in the 2 s
+		later -10000 # within the 2 s
 	done
 	queue_is ben cleo dora fred
 	later 22000
@@ -281,7 +278,7 @@ restarted() {
 	answered granted ben
 }
 
-@test "on an empty server a lock that its holder has taken up and given back waits for all who waited" {
+@test "on an empty server a lock that was taken up and released is kept for all earlier waiters" {
 	acquire anna
 	queue_up ben cleo dora
 	absent ben cleo dora
@@ -303,7 +300,7 @@ restarted() {
 	answered granted ben
 }
 
-@test "on an empty server the 2 s are given once, however many come back later" {
+@test "on an empty server the 2 s are given once, however many waiters come back later" {
 	acquire anna
 	queue_up ben cleo
 	wait_until is_past "${token[anna]}"
@@ -319,13 +316,13 @@ restarted() {
 	told ben 0
 }
 
-@test "a newcomer that notices a restart takes the 2 s from nobody" {
+@test "a newcomer that notices a restart does not use up the 2 s of the waiters" {
 	acquire anna
 	queue_up ben cleo dora
 	release anna
 	ask ben
 	answered granted
-	leave cleo # what the server wrote last is gone with the restart
+	leave cleo # the restart loses what the server wrote last
 	leave dora
 	absent cleo dora
 	wait_until is_past $((${ticket[dora]} / 1000))

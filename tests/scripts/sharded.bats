@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The scripts on a cluster of one node, whose clients listen to sharded channels. With SCRIPTS_ON=cluster, the
-# other files beside it run so, too.
+# The scripts on a cluster of one node, whose clients listen to sharded channels. SCRIPTS_ON=cluster
+# runs the other files of this folder in this way, too.
 
 SCRIPTS_ON=cluster
 load ../lib/helpers
@@ -10,20 +10,20 @@ setup() {
 	knows_sharded || skip 'a server before version 7 knows no sharded channels'
 }
 
-# plain COMMAND...: whoever it makes present uses SUBSCRIBE
+# plain COMMAND...: waiters that COMMAND makes present use SUBSCRIBE
 plain() {
 	local way=SUBSCRIBE
 
 	"$@"
 }
 
-# Somebody who waits for Redisson's plain lock: as present, and on the channel without an id, too.
+# outsider ID: waits for Redisson's plain lock, so it listens to the channel without an id, too
 outsider() {
 	listen "$1" "$(channel)" "$(channel):$1"
 	wait_until listens "$1"
 }
 
-@test "a waiter with a sharded subscription is present, and told its turn once" {
+@test "a waiter with a sharded subscription is present, and is told its turn once" {
 	acquire anna
 	queue_up ben
 	release anna
@@ -32,7 +32,7 @@ outsider() {
 	answered granted ben
 }
 
-@test "first and second are told over sharded subscriptions" {
+@test "first and second waiter are told over sharded subscriptions" {
 	acquire anna lease=20000
 	queue_up ben cleo dora
 	release anna
@@ -43,7 +43,7 @@ outsider() {
 	told dora ''
 }
 
-@test "plain and sharded subscriptions in one queue: each is present, and told in its way" {
+@test "in one queue plain and sharded subscribers are present, and each is told in its own way" {
 	acquire anna
 	queue_up ben
 	plain queue_up cleo
@@ -61,7 +61,7 @@ outsider() {
 	answered granted dora
 }
 
-@test "whoever has no subscription of either way is passed over at once" {
+@test "a waiter without a subscription is passed over at once" {
 	acquire anna
 	queue_up ben
 	plain queue_up cleo
@@ -72,7 +72,7 @@ outsider() {
 	queue_is dora
 }
 
-@test "who listens to all sharded channels but its own is absent" {
+@test "a waiter that listens to other sharded channels but not to its own is absent" {
 	acquire anna
 	queue_up_dead ben
 	queue_up cleo
@@ -81,12 +81,8 @@ outsider() {
 	told cleo 0
 }
 
-@test "a Redisson waiter with a sharded subscription is present, and told its turn" {
-	acquire anna
-	redisson_waits r1
-	present r1
-	queue_up ben
-	release anna
+@test "a Redisson waiter with a sharded subscription is present, and is told its turn" {
+	turn_of_present_redisson
 	told r1 0
 	told ben 'second 1000'
 	later 1000
@@ -98,11 +94,8 @@ outsider() {
 	told r1 0,0
 }
 
-@test "a Redisson waiter without any subscription gets its 5 s, and is then passed over" {
-	acquire anna
-	redisson_waits r1
-	queue_up ben
-	release anna
+@test "a Redisson waiter without a subscription has 5 s and is then passed over" {
+	turn_of_absent_redisson
 	later 1000
 	ask ben
 	queue_is r1 ben
@@ -112,21 +105,15 @@ outsider() {
 }
 
 # It may listen at another node, which SPUBLISH does not reach.
-@test "whoever is not present is told with PUBLISH, too" {
+@test "a waiter that is not present is told with PUBLISH" {
 	acquire anna
 	redisson_waits r1
-	background "$CLI" -s "$SERVER_SOCKET" PSUBSCRIBE "$(channel):r*" >"$BATS_TEST_TMPDIR/heard.pattern"
-	subscriber[pattern]=$!
-	wait_until somebody_listens_by_pattern
+	listen_by_pattern "$(channel):r*"
 	release anna
 	wait_until grep -qx "$(channel):r1" "$BATS_TEST_TMPDIR/heard.pattern"
 }
 
-somebody_listens_by_pattern() {
-	[ "$(cli PUBSUB NUMPAT)" = 1 ]
-}
-
-@test "whoever has a sharded subscription is not told with PUBLISH, which all nodes of a cluster get" {
+@test "a waiter with a sharded subscription is not told with PUBLISH, which goes to all nodes of a cluster" {
 	acquire anna
 	queue_up ben
 	cli CONFIG RESETSTAT >/dev/null
@@ -136,7 +123,7 @@ somebody_listens_by_pattern() {
 	[[ $(cli INFO commandstats) != *cmdstat_publish:* ]]
 }
 
-@test "of Redisson's behind a dead one, those with a subscription of either way stay" {
+@test "Redisson waiters with a subscription of either kind are not dropped with a dead head" {
 	acquire anna
 	for id in r1 r2 r3 r4 r5; do
 		redisson_waits "$id"
@@ -152,7 +139,7 @@ somebody_listens_by_pattern() {
 	told r2 0
 }
 
-@test "a waiter that is removed hears it" {
+@test "a removed waiter is told, whichever subscription it has" {
 	acquire anna
 	queue_up ben
 	plain queue_up cleo
@@ -162,7 +149,7 @@ somebody_listens_by_pattern() {
 	told ben 0
 }
 
-@test "a holder whose lock is broken hears it" {
+@test "a holder whose lock is broken is told, whichever subscription it has" {
 	present anna
 	acquire anna
 	release ben mode=force
@@ -173,7 +160,7 @@ somebody_listens_by_pattern() {
 	told cleo 0
 }
 
-@test "when nobody is queued, those of plain locks hear of a release, whatever their way" {
+@test "clients of plain locks hear of a release, whichever subscription they have, if the queue is empty" {
 	outsider rita
 	plain outsider paul
 	acquire anna
@@ -182,7 +169,7 @@ somebody_listens_by_pattern() {
 	told paul 0
 }
 
-@test "status and queue count those with a sharded subscription as present" {
+@test "status and queue count waiters with sharded subscriptions as present" {
 	acquire anna
 	queue_up ben
 	plain queue_up cleo
@@ -193,7 +180,7 @@ somebody_listens_by_pattern() {
 	assert_equal "${reply[4]} ${reply[9]} ${reply[14]}" '1 1 0'
 }
 
-@test "a limit counts present waiters of both ways" {
+@test "the limit counts present waiters with subscriptions of both kinds" {
 	acquire anna
 	queue_up ben
 	plain queue_up cleo
@@ -216,8 +203,8 @@ somebody_listens_by_pattern() {
 	told ben 0
 }
 
-# Nobody must lose a lock, or keep it, because a message could not be sent.
-@test "a release does not fail when the user may not tell those of plain locks" {
+# A message that cannot be sent must neither free the lock nor keep it.
+@test "release succeeds if the user may not publish to clients of plain locks" {
 	cli ACL SETUSER default resetchannels >/dev/null
 	acquire anna
 	release anna

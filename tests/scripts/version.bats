@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# Our hash carries the version of the protocol: clients of two versions do not share a lock.
+# The version of the protocol in our hash, which keeps clients of two versions from sharing a lock.
 
 load ../lib/helpers
 load ../lib/scripts
 
-# Every script that changes something refuses, and changes nothing.
+# all_refuse VERSION: every script that would change something answers VERSION and changes nothing
 all_refuse() {
 	local before
 
@@ -22,13 +22,13 @@ all_refuse() {
 	assert_equal "$(field v)" 2
 }
 
-@test "a lock that an older version holds is left alone" {
+@test "the scripts refuse a lock that an older version holds" {
 	acquire anna
 	cli HDEL "$(key_state)" v
 	all_refuse 1
 }
 
-@test "a lock that older versions wait for is left alone" {
+@test "the scripts refuse a lock that an older version waits for" {
 	acquire anna
 	queue_up ben
 	cli DEL job
@@ -36,7 +36,7 @@ all_refuse() {
 	all_refuse 1
 }
 
-@test "a lock that Redisson holds is left alone as long as our hash is of an older version" {
+@test "the scripts refuse a lock that Redisson holds while our hash is of an older version" {
 	acquire anna
 	release anna
 	cli HDEL "$(key_state)" v
@@ -44,7 +44,7 @@ all_refuse() {
 	all_refuse 1
 }
 
-@test "a lock of a newer version is left alone, also when nobody uses it" {
+@test "the scripts refuse a lock of a newer version, even one that is not in use" {
 	acquire anna
 	queue_up ben
 	cli HSET "$(key_state)" v 3
@@ -53,7 +53,7 @@ all_refuse() {
 	all_refuse 3
 }
 
-@test "the version is raised when nobody uses the lock any more" {
+@test "acquire raises the version of a lock that is not in use" {
 	acquire anna
 	release anna
 	cli HDEL "$(key_state)" v
@@ -63,7 +63,7 @@ all_refuse() {
 	[ "${token[ben]}" -gt "${token[anna]}" ]
 }
 
-@test "the version is raised when a lease of the older version has ended" {
+@test "acquire raises the version of a lock whose lease has ended under the older version" {
 	acquire anna
 	cli HDEL "$(key_state)" v
 	cli DEL job
@@ -72,7 +72,7 @@ all_refuse() {
 	assert_equal "$(field v)" 2
 }
 
-@test "a lock that Redisson alone uses has no version: it is no older one" {
+@test "acquire does not take a lock that only Redisson uses for one of an older version" {
 	cli HSET job r1 1
 	cli PEXPIRE job 30000
 	acquire ben

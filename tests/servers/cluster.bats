@@ -1,20 +1,18 @@
-# In a cluster: the node that has the lock's slot is found, and followed when it is another one.
+# Locks in a cluster: fairlock finds the node with the lock's slot, and follows the slot.
 
-setup_file() {
-	load ../lib/helpers
-	load ../lib/cluster
-	start_cluster
-}
+load ../lib/helpers
+load ../lib/cluster
+load ../lib/failover
+load ../lib/jobs
+
+setup_file() { start_cluster; }
 
 setup() {
-	load ../lib/helpers
-	load ../lib/cluster
-	load ../lib/failover
 	cd "$BATS_TEST_TMPDIR" || return
 	use_cluster
 }
 
-# Any node will do: the URL names one that has not the slot of `job`. SLOT, OWNER and OTHER (another master).
+# use_cluster: sets SLOT and OWNER of `job`, and OTHER, another master, which the URL names
 use_cluster() {
 	export FAIRLOCK_CONNECT_TIMEOUT=2s
 	SLOT=$(slot_of job)
@@ -23,7 +21,7 @@ use_cluster() {
 	export FAIRLOCK_URL=redis://127.0.0.1:$OTHER
 }
 
-# What a test has stopped goes on, and is what it was.
+# The nodes that a test stopped go on, and the cluster is as before.
 teardown() {
 	local port
 
@@ -37,7 +35,7 @@ teardown() {
 	wait_until cluster_is_ready
 }
 
-# A cluster of this test alone: what is killed here, nobody else misses. The URL names all nodes.
+# own_cluster [OPTION...]: a cluster of which this test may kill nodes. The URL names all nodes.
 own_cluster() {
 	OWN_CLUSTER=yes
 	start_cluster "$@"
@@ -46,23 +44,7 @@ own_cluster() {
 	FAIRLOCK_URL=redis://${FAIRLOCK_URL%,}
 }
 
-# fails_with STATUS TEXT [OPTION...]: one line that says so, within 10 s
-fails_with() {
-	local began=$SECONDS
-
-	run --separate-stderr "$FAIRLOCK" wrap -n "${@:3}" job true
-	assert_failure "$1"
-	[ "${#stderr_lines[@]}" = 1 ]
-	[[ $stderr = *"$2"* ]] || { echo "$stderr"; return 1; }
-	echo "after $((SECONDS - began)) s: $stderr"
-	[ $((SECONDS - began)) -le 10 ]
-}
-
-still_held() {
-	[ "$(cluster_cli HKEYS job)" = "$HOLD_OWNER" ] && [ "$(cluster_cli HGET 'fairlock:{job}' token)" = "$HOLD_TOKEN" ]
-}
-
-# waits_at PORT COUNT: so many listen there, for the lock job, besides its holder
+# waits_at PORT COUNT: COUNT clients listen at this node for the lock job, not counting its holder
 waits_at() {
 	[ "$(node_cli "$1" --raw PUBSUB "${CHANNELS:-SHARDCHANNELS}" 'redisson_lock__channel:{job}:*' |
 		grep -cv "$HOLD_OWNER")" = "$2" ]
@@ -70,7 +52,7 @@ waits_at() {
 
 # ---- Finding the node
 
-@test "the lock is taken, renewed, shown and given back from every node, a replica or not" {
+@test "the lock can be taken, renewed, shown and released through every node, masters and replicas" {
 	for port in $CLUSTER_PORTS; do
 		export FAIRLOCK_URL=redis://127.0.0.1:$port
 		owner=$("$FAIRLOCK" acquire job)
@@ -88,7 +70,7 @@ waits_at() {
 	done
 }
 
-@test "seeds that are dead, or hang, are passed over" {
+@test "fairlock passes over seeds that are dead or hang" {
 	run -7 "$FAIRLOCK" wrap --url "redis://127.0.0.1:$(free_port),127.0.0.1:$OTHER" job sh -c 'exit 7'
 	hung=$(replica_of "$OTHER")
 	stop_node "$hung"
@@ -96,13 +78,13 @@ waits_at() {
 	fails_with 69 'Connection refused' --url "redis://127.0.0.1:$(free_port),127.0.0.1:$(free_port)"
 }
 
-@test "a DB other than 0 is refused" {
+@test "fairlock refuses a DB other than 0" {
 	fails_with 78 'ERR ' --url "$FAIRLOCK_URL/1"
 	[[ $stderr = *SELECT* || $stderr = *'DB index'* ]] # the latter from Valkey 9 on, whose clusters may have several
 	run -7 "$FAIRLOCK" wrap --url "$FAIRLOCK_URL/0" job sh -c 'exit 7'
 }
 
-@test "locks in different slots, one inside the other, and the same one again" {
+@test "a wrap can hold locks in different slots inside one another, and one of them twice" {
 	run -7 "$FAIRLOCK" wrap a "$FAIRLOCK" wrap b "$FAIRLOCK" wrap c "$FAIRLOCK" wrap a sh -c '
 		"$FAIRLOCK" status -q a && "$FAIRLOCK" status -q b && "$FAIRLOCK" status -q c && exit 7'
 	for name in a b c; do
@@ -111,14 +93,14 @@ waits_at() {
 	[ "$(printf '%s\n' a b c | while read -r name; do owner_of "$(slot_of "$name")"; done | sort -u | wc -l)" -gt 1 ]
 }
 
-@test "locks in different slots in one call of status" {
+@test "one call of status shows locks in different slots" {
 	owner=$("$FAIRLOCK" acquire b)
 	run -0 "$FAIRLOCK" status --noheadings -o NAME,STATE a b c
 	[ "$(echo "$output" | awk '{ print $1 $2 }' | paste -sd ' ')" = 'afree bheld cfree' ]
 	"$FAIRLOCK" release --owner "$owner" b
 }
 
-@test "metrics are those of the locks of all masters, each once" {
+@test "metrics show the locks of all masters, each once" {
 	owner=$("$FAIRLOCK" acquire b)
 	"$FAIRLOCK" wrap a true
 	"$FAIRLOCK" wrap c true
@@ -132,7 +114,7 @@ waits_at() {
 	"$FAIRLOCK" release --owner "$owner" b
 }
 
-@test "release --force and queue --remove reach holder and waiter wherever these asked" {
+@test "release --force and queue --remove reach a holder and a waiter that use other nodes" {
 	hold_job -l 20s
 	queue_up 1 --url "redis://127.0.0.1:$OWNER"
 	queue_up 2
@@ -140,29 +122,27 @@ waits_at() {
 	id=$("$FAIRLOCK" queue --noheadings -o OWNER job | head -n 1)
 	"$FAIRLOCK" queue --remove "$id" --url "redis://127.0.0.1:$(replica_of "$OTHER")" job
 	wait_until ended "$(<waiter.1.pid)"
-	status=0
-	wait "$(<waiter.1.pid)" || status=$?
-	[ "$status" = 75 ]
+	status_of "$(<waiter.1.pid)"
+	[ "$STATUS" = 75 ]
 	run -0 "$FAIRLOCK" release --force --url "redis://127.0.0.1:$(replica_of "$OWNER")" job
-	status=0
-	wait "$HOLDER" || status=$?
-	[ "$status" = 76 ]
+	status_of "$HOLDER"
+	[ "$STATUS" = 76 ]
 	wait "$(<waiter.2.pid)"
 	grep -qE 'broke it by force|it is held by' holder.err # whichever it sees first
 }
 
-@test "a cluster with a password" {
+@test "a cluster with a password accepts it, and status 77 says that it is missing or wrong" {
 	CLUSTER_PASSWORD=secret own_cluster --requirepass secret --masterauth secret
-	fails_with 77 NOAUTH
+	fails_with 77 'it wants a password: FAIRLOCK_PASSWORD or --password-file'
 	export FAIRLOCK_PASSWORD=secret
 	run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
-	FAIRLOCK_PASSWORD=wrong fails_with 77 WRONGPASS
+	FAIRLOCK_PASSWORD=wrong fails_with 77 'the password from FAIRLOCK_PASSWORD'
 }
 
 # ---- Moving the slot
 
-# A script has five keys. Half-way, a node serves it only if all of them are there.
-@test "half-way between two nodes, with all keys at the new one: it is asked there (ASK)" {
+# A script has five keys. While a slot moves, a node serves the script only if it has all of them.
+@test "while a slot moves and all its keys have moved, fairlock asks the new node (ASK)" {
 	hold_job -l 9s
 	queue_up 1
 	open_slot "$SLOT" "$OTHER"
@@ -173,13 +153,13 @@ waits_at() {
 	FAIRLOCK_HELD=$HOLD_OWNER run -7 "$FAIRLOCK" wrap --replicas 1 job sh -c 'exit 7'
 	wait_until waits_at "$OTHER" 2
 	"$FAIRLOCK" status -q job
-	wait_until still_held
+	wait_until still_held cluster_cli
 	close_slot "$SLOT" "$OTHER"
 	held_on
 	all_went_well 2
 }
 
-@test "some keys here, some there (TRYAGAIN): waits until it is over, or 69" {
+@test "while only some keys of a slot have moved (TRYAGAIN), fairlock tries until the connect timeout, or they have moved" {
 	owner=$("$FAIRLOCK" acquire job)
 	open_slot "$SLOT" "$OTHER"
 	move_keys "$SLOT" "$OTHER" job
@@ -194,26 +174,22 @@ waits_at() {
 	[ -e ran ]
 }
 
-@test "a slot that moves while the lock is held and waited for: same token, same order, all sit at its new place" {
+@test "when a slot moves the holder keeps its token, the waiters their order, and all go to the new node" {
 	hold_job -l 9s
-	for who in 1 2 3; do
-		queue_up "$who"
-	done
+	queue_up_to 3
 	wait_until waits_at "$OWNER" 3
 	move_slot "$SLOT" "$OTHER"
 	wait_until waits_at "$OTHER" 3
-	wait_until still_held
+	wait_until still_held cluster_cli
 	queue_up 4
 	wait_until waits_at "$OTHER" 4
 	held_on
 	all_went_well 4
 }
 
-@test "a slot that moves slowly, with its keys one by one: nothing is lost" {
+@test "when a slot moves slowly, key by key, the holder keeps its token and the waiters their order" {
 	hold_job -l 30s
-	for who in 1 2; do
-		queue_up "$who"
-	done
+	queue_up_to 2
 	open_slot "$SLOT" "$OTHER"
 	for key in job 'fairlock:{job}' 'redisson_lock_queue:{job}' 'fairlock_log:{job}' 'redisson_lock_timeout:{job}'; do
 		move_keys "$SLOT" "$OTHER" "$key"
@@ -221,24 +197,22 @@ waits_at() {
 	done
 	queue_up 3 --connect-timeout 10s
 	close_slot "$SLOT" "$OTHER"
-	wait_until still_held
+	wait_until still_held cluster_cli
 	wait_until waits_at "$OTHER" 3
 	held_on
 	all_went_well 3
 }
 
-# How many holds the log calls broken. (A test before may have broken some.)
+# The number of holds that the log calls broken. (An earlier test may have broken some.)
 broken_locks() {
 	"$FAIRLOCK" log --json job | jq '[.log[] | select(.event == "forced")] | length'
 }
 
-# Who frees the lock would hand it to the first waiter: but its key, which has just gone, is refused then.
-@test "a lock that is given back while its slot begins to move: the first waiter is told, and keeps its place" {
+# A release would hand the lock over, but the node refuses its key, which has just gone.
+@test "a release while the slot begins to move tells the first waiter, which keeps its place" {
 	before=$(broken_locks)
 	hold_job -l 9s
-	for who in 1 2; do
-		queue_up "$who"
-	done
+	queue_up_to 2
 	open_slot "$SLOT" "$OTHER"
 	held_on
 	run -1 grep -qx job <(node_cli "$OWNER" --raw CLUSTER GETKEYSINSLOT "$SLOT" 10)
@@ -249,8 +223,8 @@ broken_locks() {
 	assert_equal "$(broken_locks)" "$before"
 }
 
-# Who is dead is taken out, and the list is gone, which the node refuses as well.
-@test "a lock that is given back while its slot begins to move, with only a dead waiter: it was not broken" {
+# The release drops the dead waiter, and with it the list, which the node refuses as well.
+@test "a release while the slot begins to move, with only a dead waiter, does not log the lock as broken" {
 	before=$(broken_locks)
 	hold_job -l 9s
 	queue_up 1
@@ -273,57 +247,51 @@ job_is_gone() {
 
 # ---- Failover
 
-@test "a gentle failover: the holder goes on under its token, waiters keep their order" {
+@test "in a gentle failover the holder keeps its token and the waiters their order" {
 	hold_job -l 9s
-	for who in 1 2 3; do
-		queue_up "$who"
-	done
+	queue_up_to 3
 	new=$(replica_of "$OWNER")
 	fail_over_to "$new"
 	wait_until waits_at "$new" 3
-	wait_until still_held
+	wait_until still_held cluster_cli
 	held_on
 	all_went_well 3
 }
 
-@test "the master killed: the holder goes on under its token, waiters keep their order" {
+@test "when the master is killed the holder keeps its token and the waiters their order" {
 	own_cluster
 	hold_job -l 20s --replicas 1
-	for who in 1 2 3; do
-		queue_up "$who"
-	done
+	queue_up_to 3
 	kill_node "$OWNER"
 	wait_until has_moved "$SLOT" "$OWNER"
-	wait_until still_held
+	wait_until still_held cluster_cli
 	queue_up 4 --connect-timeout 10s
 	wait_until waits_at "$(owner_of "$SLOT")" 4
 	held_on
 	all_went_well 4
 }
 
-@test "the master stopped: the holder goes on under its token, waiters keep their order" {
+@test "when the master is stopped the holder keeps its token and the waiters their order" {
 	own_cluster
 	hold_job -l 15s --connect-timeout 1s
-	for who in 1 2 3; do
-		queue_up "$who"
-	done
+	queue_up_to 3
 	stop_node "$OWNER"
 	wait_until has_moved "$SLOT" "$OWNER"
-	wait_until still_held
+	wait_until still_held cluster_cli
 	continue_node "$OWNER"
 	wait_until waits_at "$(owner_of "$SLOT")" 3
 	held_on
 	all_went_well 3
 }
 
-@test "who comes during a failover gets the lock within the connect timeout, or 69" {
+@test "a newcomer during a failover gets the lock within the connect timeout, or status 69" {
 	own_cluster
 	kill_node "$OWNER"
 	fails_with 69 '' --connect-timeout 100ms
 	run -7 "$FAIRLOCK" wrap --connect-timeout 15s job sh -c 'exit 7'
 }
 
-@test "a master dead without a replica (CLUSTERDOWN): 69 for who comes, a waiter waits, and goes on when it is back" {
+@test "while a master without a replica is dead (CLUSTERDOWN) a newcomer gets status 69 and a waiter waits on" {
 	own_cluster
 	hold_job -l 30s
 	queue_up 1 --connect-timeout 1s
@@ -353,7 +321,7 @@ bring_owner_back() {
 	wait_until cluster_is_ready
 }
 
-@test "one failover after another, under a queue and --replicas 1: no overlap, no lost place, tokens grow" {
+@test "through repeated failovers, with a queue and --replicas 1, holders never overlap and waiters keep their places" {
 	own_cluster
 	fail_often kill_owner bring_owner_back
 }

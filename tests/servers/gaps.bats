@@ -1,5 +1,5 @@
-# A cluster of which a part is missing: status, queue, log, metrics and doctor show the rest, and say what they cannot
-# see.
+# A cluster of which a part is missing: status, queue, log, metrics and doctor show the rest, and
+# say what they cannot see.
 
 setup() {
 	load ../lib/helpers
@@ -8,7 +8,7 @@ setup() {
 	export FAIRLOCK_CONNECT_TIMEOUT=1s FAIRLOCK_URL # each test has its own
 }
 
-# lone_node FIRST LAST: a cluster of one node that has these slots, and serves them. Sets NODE.
+# lone_node [FIRST LAST]: a cluster of one node that has these slots, or none. Sets NODE.
 lone_node() {
 	export NODES_DIR=$BATS_TEST_TMPDIR CLUSTER_OPTIONS='--cluster-require-full-coverage no' CLUSTER_PORTS
 	NODE=$(free_ports 1)
@@ -23,7 +23,7 @@ lone_node() {
 
 serves() { node_cli "$NODE" CLUSTER INFO | grep -q cluster_state:ok; }
 
-# shows_all_but TEXT STATUS ARG...: one line on standard error that has TEXT
+# shows_all_but TEXT STATUS ARG...: fairlock ends with STATUS, and says that TEXT is missing
 shows_all_but() {
 	run --separate-stderr -"$2" timeout 20 "$FAIRLOCK" "${@:3}"
 	assert_equal "${#stderr_lines[@]}" 1
@@ -31,7 +31,7 @@ shows_all_but() {
 }
 
 # `job` has slot 5337 on every cluster, `a` has 15495.
-@test "slots that no node has: status and metrics show the locks of the others, and name these" {
+@test "status and metrics show the locks of the nodes that are there, and name slots that no node has" {
 	lone_node 0 8191
 	local missing='slots 8192-16383: no node has them'
 	owner=$("$FAIRLOCK" acquire job)
@@ -43,21 +43,21 @@ shows_all_but() {
 	assert_line 'fairlock_locks 1'
 	assert_line 'fairlock_held{lock="job"} 1'
 	assert_line 'fairlock_unseen_slots 8192'
-	# that one is held is sure
+	# one held lock is enough for status -q to be sure
 	run -0 "$FAIRLOCK" status -q
 	"$FAIRLOCK" release --owner "$owner" job
 	shows_all_but "$missing" 69 status -q
 	run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
 }
 
-@test "slots that no node has, in many pieces: the first are named, the rest is counted" {
+@test "status names the first ranges of missing slots and counts the rest" {
 	lone_node 0 100
 	# shellcheck disable=SC2046
 	node_does "$NODE" CLUSTER ADDSLOTS 102 $(seq 1000 1000 10000)
 	shows_all_but 'slots 101, 103-999, 1001-1999, 2001-2999, 3001-3999, 4001-4999 and 6 more ranges: no node has them' 69 status
 }
 
-@test "a lock whose slot is served is shown as ever, and one whose slot is not is 69" {
+@test "a lock whose slot is served is shown as usual, and one whose slot is missing gets status 69" {
 	lone_node 0 8191
 	"$FAIRLOCK" wrap job true
 	run -0 --separate-stderr "$FAIRLOCK" status --noheadings -o NAME job
@@ -71,14 +71,14 @@ shows_all_but() {
 	for command in status queue log 'status --prometheus'; do
 		# shellcheck disable=SC2086
 		run -69 --separate-stderr "$FAIRLOCK" $command a
-		[[ $stderr = *CLUSTERDOWN* ]]
+		[[ $stderr = *": no node of the cluster has this lock's slot; see fairlock doctor" ]]
 	done
 	run -69 --separate-stderr "$FAIRLOCK" status --noheadings -o NAME a job
 	assert_output job
-	[[ $stderr = *CLUSTERDOWN* ]]
+	[[ $stderr = *": no node of the cluster has this lock's slot; see fairlock doctor" ]]
 }
 
-@test "doctor finds slots that no node has, and no slots at all" {
+@test "doctor finds some slots, and all slots, that no node has" {
 	lone_node
 	run -2 "$FAIRLOCK" doctor --json
 	assert_equal "$(jq -r '.findings[] | select(.check == "slots") | .severity + " " + .finding' <<<"$output")" \
@@ -103,15 +103,15 @@ shows_all_but() {
 	assert_line 'fairlock_unseen_slots 0'
 }
 
-# As a cluster is unless it is told otherwise: it serves nothing.
-@test "slots that no node has, and the others are not served either: all are named" {
+# This is a cluster's default: when slots are missing it serves none.
+@test "status names missing slots and those that the cluster refuses to serve" {
 	lone_node 0 16383
 	"$FAIRLOCK" wrap job true
 	node_does "$NODE" CONFIG SET cluster-require-full-coverage yes
 	# shellcheck disable=SC2046
 	node_does "$NODE" CLUSTER DELSLOTS $(seq 8192 16383)
 	wait_until is_down
-	local missing="slots 8192-16383: no node has them; slots 0-8191: cannot use $FAIRLOCK_URL: CLUSTERDOWN The cluster is down"
+	local missing="slots 8192-16383: no node has them; slots 0-8191: cannot use $FAIRLOCK_URL: the cluster is down"
 	shows_all_but "$missing" 69 status
 	[ -z "$output" ]
 	shows_all_but "$missing" 69 status --prometheus
@@ -126,14 +126,14 @@ shows_all_but() {
 
 is_down() { node_cli "$NODE" CLUSTER INFO | grep -q cluster_state:fail; }
 
-@test "doctor of a lock whose slot is not served names the slots" {
+@test "doctor names the missing slots of a lock" {
 	lone_node 0 8191
 	run -2 "$FAIRLOCK" doctor --json a
 	assert_equal "$(jq -r '.findings[] | select(.severity == "error") | .finding' <<<"$output")" \
 		'slots 8192-16383: no node has them'
 }
 
-@test "a master that is dead without a replica: it is named with its slots, and the rest is shown" {
+@test "status, metrics and doctor name a dead master without a replica with its slots, and show the rest" {
 	start_cluster --cluster-require-full-coverage no
 	FAIRLOCK_URL=redis://127.0.0.1:$(owner_of 5337)
 	for name in job a b; do
@@ -155,7 +155,7 @@ is_down() { node_cli "$NODE" CLUSTER INFO | grep -q cluster_state:fail; }
 	assert_output --partial 'slots 10922-16383'
 }
 
-@test "a master that hangs is missing after the connect timeout" {
+@test "status counts a master that hangs as missing after the connect timeout" {
 	start_cluster --cluster-require-full-coverage no --cluster-node-timeout 60000
 	FAIRLOCK_URL=redis://127.0.0.1:$(owner_of 5337)
 	"$FAIRLOCK" wrap job true

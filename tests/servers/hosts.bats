@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# One job from cron on two hosts whose clocks differ.
+# One cron job on two hosts whose clocks differ.
 load ../lib/helpers
 load ../lib/network
 
@@ -9,7 +9,7 @@ setup() {
 	start_far_server
 }
 
-# host MS OPTION...: runs the job at five full minutes of a clock that is MS late; a minute has 3 s
+# host MS OPTION...: runs the job at five full minutes, of 3 s each, of a clock that is MS late
 host() {
 	local late=$1 tick ms
 
@@ -21,8 +21,8 @@ host() {
 	done
 }
 
-# run_on_two_hosts OPTION...: the far one also has the server; their clocks are 1 s apart, as 20 s are of a
-# minute; says what they said
+# run_on_two_hosts OPTION...: the far host also has the server. The clocks are 1 s apart, a third of
+# a minute here. Prints what both hosts print.
 run_on_two_hosts() {
 	export BEGIN=$((${EPOCHREALTIME//[.,]/} / 1000 + 100)) FAIRLOCK_URL=$FAR_URL
 	background "$NEAR" bash -c "$(declare -f host); host \"\$@\"" host 1000 "$@"
@@ -30,13 +30,13 @@ run_on_two_hosts() {
 	wait $!
 }
 
-@test "two hosts with skewed clocks and --min-hold: the job runs once a minute, and nobody says a word" {
+@test "with --min-hold two hosts with skewed clocks run the job once a minute, silently" {
 	run -0 run_on_two_hosts --min-hold 2500ms
 	refute_output
 	assert_equal "$(paste -sd ' ' ran)" '0 1 2 3 4'
 }
 
-@test "two hosts with skewed clocks and --once-per: the job runs once a minute, and nobody says a word" {
+@test "with --once-per two hosts with skewed clocks run the job once a minute, silently" {
 	run -0 run_on_two_hosts --once-per 3s
 	refute_output
 	assert_equal "$(paste -sd ' ' ran)" '0 1 2 3 4'

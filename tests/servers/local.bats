@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# The private server of a user (`local:`): starting, finding and losing it.
 
 setup() {
 	load ../lib/helpers
@@ -17,7 +18,7 @@ servers() {
 	at_home pgrep -xc 'redis-server|valkey-server' || true
 }
 
-@test "a server is started on demand and found again" {
+@test "a private server is started on demand and found again" {
 	new_home
 	first=$(at_home "$local_program" start)
 	second=$(at_home "$local_program" start)
@@ -27,7 +28,7 @@ servers() {
 	assert_equal "$(servers)" 1
 }
 
-@test "the folder and all above it are the user's alone, whatever the umask" {
+@test "the server's folder and those above it belong to the user alone, whatever the umask" {
 	new_home
 	for mask in 000 077 777; do
 		rm -rf "$HOME_DIR/.local"
@@ -48,9 +49,9 @@ servers() {
 	assert_equal "$(servers)" 1
 }
 
-@test "the server is detached from whoever started it" {
+@test "the server is detached from the process that started it" {
 	new_home
-	# 9 is open here; the caller's limits, signals, mask and folder are odd.
+	# Descriptor 9 is open here; the caller's limits, signals, mask and folder are odd.
 	pid=$(at_home sh -c 'cd /tmp; exec 9>/dev/null; trap "" QUIT USR2 CHLD; ulimit -S -n 64
 		ulimit -S -f 100; SECRET=1 exec setsid "$0" start-ignoring-child' "$local_program")
 	look='readlink /proc/$1/fd/*; echo; cat /proc/$1/status; cat /proc/$1/stat; cat /proc/$1/limits'
@@ -62,7 +63,7 @@ servers() {
 	refute grep -q home.log <<<"$state"
 	grep -q '^PPid:[[:blank:]]*[01]$' <<<"$state"
 	grep -q '^SigBlk:[[:blank:]]*0*$' <<<"$state"
-	# Which signals it ignores is its own business; QUIT, USR2 and CHLD are not among them.
+	# The server decides which signals it ignores; QUIT, USR2 and CHLD are not among them.
 	ignored=$(sed -n 's/^SigIgn:[[:blank:]]*//p' <<<"$state")
 	assert_equal "$((0x$ignored & (1 << 2 | 1 << 11 | 1 << 16)))" 0
 	grep -Eq '^Max file size +unlimited' <<<"$state"
@@ -73,7 +74,7 @@ servers() {
 	refute at_home grep -q SECRET "/proc/$pid/environ"
 }
 
-@test "its umask is 077 and its socket is the user's alone" {
+@test "the server's files and its socket belong to the user alone, although the caller's umask is 0" {
 	new_home
 	at_home sh -c 'umask 0; exec "$0" start' "$local_program"
 	local_cli SET a b
@@ -81,7 +82,7 @@ servers() {
 	assert_equal "$(find "$(folder)" -type f -perm /077)" ''
 }
 
-# Until it is gone it may still accept, and whoever starts one finds it.
+# Until the server is gone it may still accept connections, and `start` finds it.
 kill_server() {
 	at_home kill -9 "$1"
 	wait_until server_is_gone
@@ -91,7 +92,7 @@ server_is_gone() {
 	[ "$(at_home "$local_program" pid)" = 0 ]
 }
 
-@test "it starts from an empty environment and from closed descriptors" {
+@test "the server starts from an empty environment and from closed descriptors" {
 	new_home
 	pid=$(at_home env -i "$local_program" start)
 	[ "$pid" -gt 0 ]
@@ -103,13 +104,13 @@ server_is_gone() {
 	assert_equal "$(local_cli PING)" PONG
 }
 
-@test "the home is that of the password database, whatever the environment says" {
+@test "the server's home is that of the password database, whatever the environment says" {
 	new_home
 	run -0 at_home env HOME=/tmp XDG_STATE_HOME=/tmp XDG_RUNTIME_DIR=/tmp TMPDIR=/tmp "$local_program" open
 	assert_equal "$output" "$(folder)"
 }
 
-@test "a path longer than a socket's 108 bytes, with odd characters in it, works" {
+@test "the server works in a path with odd characters that is longer than the 108 bytes of a socket" {
 	long=$BATS_TEST_TMPDIR/$(printf 'x%.0s' {1..200})
 	mkdir -p "$long/a \"b' \\ % # é"$'\xff'
 	new_home "$long/a \"b' \\ % # é"$'\xff'
@@ -119,7 +120,7 @@ server_is_gone() {
 	assert_equal "$(local_cli CONFIG GET appendfsync | tail -n 1)" no
 }
 
-@test "where there is only Valkey, the private server is one" {
+@test "the private server is Valkey where there is no Redis" {
 	use_server valkey
 	new_home
 	hide_servers redis-server
@@ -131,7 +132,7 @@ server_is_gone() {
 	local_cli INFO server | grep -q '^valkey_version:'
 }
 
-@test "its data survives its own death" {
+@test "the server's data survives its death" {
 	new_home
 	first=$(at_home "$local_program" start)
 	for i in $(seq 100); do echo "SET key$i $i"; done | local_cli >/dev/null
@@ -141,7 +142,7 @@ server_is_gone() {
 	wait_until eval '[ "$(local_cli DBSIZE)" = 100 ]'
 }
 
-@test "an append-only file that was cut short is loaded" {
+@test "the server loads an append-only file that was cut short" {
 	new_home
 	pid=$(at_home "$local_program" start)
 	local_cli SET first 1
@@ -154,7 +155,7 @@ server_is_gone() {
 	assert_equal "$(local_cli EXISTS second)" 0
 }
 
-@test "the pid is told only while the server lives" {
+@test "the server's pid is known only while it lives" {
 	new_home
 	assert_equal "$(at_home "$local_program" pid)" 0
 	pid=$(at_home "$local_program" start)
@@ -164,7 +165,7 @@ server_is_gone() {
 	wait_until eval '[ "$(at_home "$local_program" pid)" = 0 ]'
 }
 
-@test "a server that cannot live is told with its own words, and not started as fast as clients ask" {
+@test "the message of a server that cannot live is passed on, and it is not started as fast as clients ask" {
 	new_home
 	at_home "$local_program" open
 	mkdir "$BATS_TEST_TMPDIR/bin"
@@ -176,7 +177,7 @@ server_is_gone() {
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/runs")" -le 18 ]
 }
 
-# hide_servers PROGRAM...: in the new home these are not installed
+# hide_servers PROGRAM...: in the new home these programs are not installed
 hide_servers() {
 	local folder name server
 
@@ -193,12 +194,12 @@ hide_servers() {
 	done <"$BATS_TEST_TMPDIR/servers"
 }
 
-@test "without a server installed the package is named" {
+@test "without a server installed the message names the package" {
 	new_home
 	mkdir "$BATS_TEST_TMPDIR/empty"
 	hide_servers redis-server valkey-server
 	run -69 at_home "$local_program" start
-	assert_output --partial 'install the package redis-server or valkey-server'
+	assert_output --partial 'cannot start a private server: neither redis-server nor valkey-server is installed; install one, or set FAIRLOCK_URL'
 	assert_output --partial FAIRLOCK_URL
 }
 
@@ -230,7 +231,7 @@ hide_servers() {
 	fi
 }
 
-@test "no home, a missing one or one that is not absolute: told, naming FAIRLOCK_URL" {
+@test "a home that is empty, relative, missing or unusable is refused with a message that names FAIRLOCK_URL" {
 	for home in '' relative /nonexistent /proc; do
 		new_home "$home"
 		run -78 at_home "$local_program" open

@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
-# Where the password of a user comes from, and where it is not to be seen.
+# Where a password comes from, and where it must not be seen.
 
 load ../lib/helpers
 
-# start_with_password: a server on $PORT, too, where backup has this password
+# start_with_password: a server that also listens on $PORT, with the user backup and its password
 start_with_password() {
 	PORT=$(free_port)
 	start_server --port "$PORT" --bind 127.0.0.1
 	cli ACL SETUSER backup on '>SECRET' '~*' '&*' +@all >/dev/null
-	cli ACL SETUSER default off >/dev/null # nothing below works without the password
+	cli ACL SETUSER default off >/dev/null # so that nothing below works without the password
 	socket="unix:$SERVER_SOCKET?user=backup"
 	cd "$BATS_TEST_TMPDIR" || return
 	export HOME=$PWD
@@ -31,7 +31,7 @@ start_with_password() {
 	run -77 "$FAIRLOCK" wrap -u "$socket" job true
 }
 
-@test "the earlier source of a password goes before the later one" {
+@test "an earlier source of a password goes before a later one" {
 	start_with_password
 	echo wrong >wrong
 	export REDISCLI_AUTH=wrong
@@ -42,13 +42,13 @@ start_with_password() {
 	refute_output --partial wrong
 }
 
-# arguments_and_environment PID: what ps, and a core, show of it
+# arguments_and_environment PID: what ps and a core file show of the process
 arguments_and_environment() {
 	tr '\0' '\n' <"/proc/$1/cmdline"
 	tr '\0' '\n' <"/proc/$1/environ"
 }
 
-# shown_nowhere OPTION...: with a URL given so, wrap, its guard and COMMAND do not show the password, nor does -v
+# shown_nowhere OPTION...: neither wrap, its guard, COMMAND nor -v shows the password
 shown_nowhere() {
 	local pid wrapper
 
@@ -67,7 +67,7 @@ shown_nowhere() {
 	wait "$wrapper" || true
 }
 
-@test "a password is not in arguments, in the environment of COMMAND, or in what --verbose tells" {
+@test "a password is neither in arguments, nor in the environment of COMMAND, nor in what --verbose says" {
 	local url
 
 	start_with_password
@@ -85,7 +85,7 @@ shown_nowhere() {
 	shown_nowhere --config conf
 }
 
-@test "a password that was inherited is passed on as it came, and not in another variable" {
+@test "an inherited password is passed on to COMMAND in the same variable and in no other" {
 	start_with_password
 	for variable in FAIRLOCK_PASSWORD REDISCLI_AUTH; do
 		run -0 env "$variable=SECRET" "$FAIRLOCK" wrap -u "$socket" job sh -c 'env | grep SECRET'

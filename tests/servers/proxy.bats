@@ -1,4 +1,4 @@
-# The proxy of other tests: what it does to nobody.
+# The proxy that other tests use: what it must not do to connections.
 
 load ../lib/helpers
 load ../lib/proxy
@@ -8,7 +8,7 @@ setup() {
 	start_proxy "$SERVER_SOCKET"
 }
 
-# fillers STATE: how many connections to the proxy are in this state of the kernel's, in hexadecimal
+# fillers STATE: how many connections to the proxy are in this state of the kernel, in hexadecimal
 fillers() {
 	awk -v port=":$(printf %04X "$PROXY_PORT")" -v state="$1" 'index($3, port) && $4 == state' /proc/net/tcp | wc -l
 }
@@ -18,7 +18,7 @@ all_taken() {
 	[ "$(fillers 02)" = 0 ] && [ "$(fillers 06)" = 4 ]
 }
 
-@test "what fills the queue of connections during a cut is taken after it: no client is, for having its port" {
+@test "connections that fill the queue during a cut are taken after it, and no client is taken for one of them" {
 	proxy cut
 	[ "$(fillers 02)" -gt 0 ]
 	proxy pass
@@ -30,7 +30,7 @@ ping_proxy() {
 	"$CLI" -h 127.0.0.1 -p "$PROXY_PORT" PING
 }
 
-@test "a connection that is to snap does so when its first request comes, and those after it do not" {
+@test "a connection that is to snap snaps at its first request, and later connections do not" {
 	proxy snap up
 	run ping_proxy
 	assert_failure

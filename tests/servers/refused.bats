@@ -1,75 +1,89 @@
-# What gets refused, and how: servers that cannot serve, answer nonsense or say no. Those that mean harm
-# are in hostile.bats.
+# Servers that cannot serve, answer nonsense or refuse: each ends with its own status and message.
+# For servers that mean harm see hostile.bats.
 load ../lib/helpers
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
-# nonsense BEHAVIOUR: FAIRLOCK_URL is a listener that behaves so
+# nonsense BEHAVIOUR: FAIRLOCK_URL is a listener that behaves so (tests/lib/nonsense.py)
 nonsense() {
 	background python3 "$TESTS_DIR/lib/nonsense.py" "$PWD/listener" "$1"
 	wait_until test -S "$PWD/listener"
 	export FAIRLOCK_URL=unix:$PWD/listener
 }
 
-# one_line TEXT: the output is one line of ours with this in it
+# one_line TEXT: the output is one message of fairlock, with TEXT in it
 one_line() {
 	[ "${#lines[@]}" = 1 ]
 	assert_output --regexp '^fairlock: cannot .*: .*'
 	assert_output --partial "$1"
 }
 
-@test "no server: 69 at once, naming the place" {
+# says CAUSE [TAIL]: the output is our one short line with this cause, of the server with TAIL behind its URL
+says() {
+	assert_output "fairlock: cannot use $FAIRLOCK_URL${2-}: $1"
+	[ "${#output}" -lt 160 ]
+}
+
+# refuses CAUSE: the server cannot serve now; its own words are told with -v only, whole
+refuses() {
+	run -69 timeout 20 "$FAIRLOCK" wrap --connect-timeout 500ms job true
+	says "$1"
+	run -69 timeout 20 "$FAIRLOCK" wrap -v --connect-timeout 500ms job true
+	assert_line --regexp "^fairlock: \[ +[0-9.]+\] the server says: $2"
+}
+
+@test "without a server wrap ends with 69 at once and names the place" {
 	FAIRLOCK_URL=unix:$PWD/nowhere run -69 timeout 10 "$FAIRLOCK" wrap job true
 	one_line "cannot reach unix:$PWD/nowhere: No such file or directory"
 }
 
-@test "nobody listens on the port: 69" {
+@test "a port on which nobody listens gives status 69" {
 	FAIRLOCK_URL=redis://127.0.0.1:1 run -69 timeout 10 "$FAIRLOCK" status
 	one_line 'cannot reach redis://127.0.0.1:1: Connection refused'
 }
 
-@test "a host that is not known: 69" {
+@test "a host that is not known gives status 69" {
 	FAIRLOCK_URL=redis://no.such.host.invalid run -69 timeout 20 "$FAIRLOCK" status
 	one_line 'cannot reach redis://no.such.host.invalid'
 }
 
-@test "an HTTP server: 70, a reply that makes no sense" {
+@test "an HTTP server gives status 70, because its reply makes no sense" {
 	nonsense http
 	run -70 timeout 10 "$FAIRLOCK" wrap job true
-	one_line 'cannot understand'
+	one_line "cannot understand unix:$PWD/listener: it is no Redis or Valkey server"
 }
 
-@test "a server that closes at once: 69 after the connect timeout" {
+@test "a server that closes every connection gives status 69 after the connect timeout" {
 	nonsense close
 	run -69 timeout 10 "$FAIRLOCK" wrap --connect-timeout 200ms job true
 	one_line 'cannot reach'
 }
 
-@test "half a reply: 69 after the connect timeout" {
+@test "a server that sends half a reply gives status 69 after the connect timeout" {
 	nonsense half
 	run -69 timeout 10 "$FAIRLOCK" wrap --connect-timeout 200ms job true
 	one_line 'no reply in time'
 }
 
-@test "no reply: 69 after the connect timeout" {
+@test "a server that does not reply gives status 69 after the connect timeout" {
 	nonsense silent
 	run -69 timeout 10 "$FAIRLOCK" acquire --connect-timeout 200ms job
 	one_line 'no reply in time'
 }
 
-@test "a reply of the wrong type: 70" {
+@test "a reply of the wrong type gives status 70" {
 	nonsense wrong
 	run -70 timeout 10 "$FAIRLOCK" wrap job true
 	one_line 'a reply that makes no sense'
 }
 
-@test "a server or proxy that refuses HELLO 3: 69 with that reason" {
+@test "a server or proxy that refuses HELLO 3 gives status 69 with its reason" {
 	nonsense proxy
 	run -69 timeout 10 "$FAIRLOCK" wrap job true
-	one_line 'NOPROTO'
+	one_line 'it, or a proxy before it, refuses HELLO 3 (RESP3)'
 }
 
-@test "a host of several addresses behind which nobody may serve: 69 with the reason" {
+@test "a host with several addresses, all of replicas, gives status 69 with the reason" {
 	local port
 
 	port=$(free_port)
@@ -78,14 +92,20 @@ one_line() {
 	one_line "cannot reach redis://localhost:$port,localhost:$port: it is a replica"
 }
 
-@test "a wrong or missing password: 77" {
+@test "a wrong or missing password gives status 77" {
 	start_server
 	cli CONFIG SET requirepass secret >/dev/null
 	run -77 "$FAIRLOCK" wrap job true
-	assert_output --partial NOAUTH
+	says 'it wants a password: FAIRLOCK_PASSWORD or --password-file'
 	FAIRLOCK_PASSWORD=guess run -77 "$FAIRLOCK" wrap job true
-	one_line WRONGPASS
-	refute_output --partial guess
+	says 'it refuses this user, or the password from FAIRLOCK_PASSWORD'
+	REDISCLI_AUTH=guess run -77 "$FAIRLOCK" status
+	says 'it refuses this user, or the password from REDISCLI_AUTH'
+	echo guess >password
+	run -77 "$FAIRLOCK" wrap --password-file password job true
+	says 'it refuses this user, or the password from the password file'
+	run -77 "$FAIRLOCK" wrap --config <(echo 'password = guess') job true
+	says 'it refuses this user, or the password from a configuration file'
 	FAIRLOCK_PASSWORD=secret run -0 "$FAIRLOCK" wrap job true
 }
 
@@ -103,29 +123,31 @@ one_line() {
 	run -1 grep -q sesame environment
 }
 
-@test "a user without permission: 77, naming what was denied" {
+@test "a user without permission gets status 77 with the command that was denied" {
 	start_server
 	cli ACL SETUSER eve on '>pw' '~*' '&*' +@all -evalsha -eval >/dev/null
 	FAIRLOCK_PASSWORD=pw run -77 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?user=eve" job true
-	assert_output --partial evalsha
+	assert_output "fairlock: cannot use $FAIRLOCK_URL?user=eve: this user may not run 'evalsha'; see fairlock doctor"
 	cli ACL SETUSER eve on '>pw' resetkeys '~other' '&*' +@all >/dev/null
 	FAIRLOCK_PASSWORD=pw run -77 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?user=eve" job true
-	one_line 'cannot use'
+	assert_output "fairlock: cannot use $FAIRLOCK_URL?user=eve: it denies one of the keys job, redisson_lock_*:{job}, fairlock*:{job}"
+	FAIRLOCK_PASSWORD=pw run -77 "$FAIRLOCK" wrap -v -u "$FAIRLOCK_URL?user=eve" job true
+	assert_output --partial 'needed: job redisson_lock_queue:{job} redisson_lock_timeout:{job} fairlock:{job} fairlock_log:{job}'
 }
 
-@test "a database that is not there: 78" {
+@test "a database that does not exist gives status 78" {
 	start_server
 	run -78 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?db=99" job true
-	assert_output --partial 'DB index is out of range'
+	says 'it has no database 99' '?db=99'
 }
 
-@test "locks of different databases do not meet" {
+@test "locks of different databases are different locks" {
 	start_server
 	run -0 timeout 10 "$FAIRLOCK" wrap job "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?db=1" job echo both
 	assert_output both
 }
 
-@test "a name in use by something that is no lock: 78, and it is left alone" {
+@test "a name whose key belongs to something else gives status 78, and the key stays as it is" {
 	local key
 	start_server
 	for key in job 'redisson_lock_queue:{job}' 'redisson_lock_timeout:{job}' 'fairlock:{job}'; do
@@ -138,17 +160,79 @@ one_line() {
 	done
 }
 
-@test "a name that another spelling of shares keys with: 64" {
+@test "a name that shares keys with another spelling of it gives status 64" {
 	start_server
 	"$FAIRLOCK" wrap x true
 	run -64 "$FAIRLOCK" wrap '{x}' true
 	assert_output --partial 'shares keys with x'
 }
 
-@test "a user who may not subscribe: 77, and the lock is not left held" {
+@test "a user that may not subscribe gets status 77 and leaves no lock" {
 	start_server
 	cli ACL SETUSER eve on '>pw' '~*' resetchannels +@all >/dev/null
 	FAIRLOCK_PASSWORD=pw run -77 timeout 10 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?user=eve" job true
-	assert_output --partial channel
+	assert_output --regexp "^fairlock: cannot use $FAIRLOCK_URL\?user=eve: it denies channel redisson_lock__channel:\{job\}:[0-9a-f]+\.\.\.; see fairlock doctor\$"
 	[ "$(cli EXISTS job)" = 0 ]
+}
+
+@test "a server that cannot serve now: 69, the cause and the remedy; its own words with -v" {
+	start_server --save '3600 1' --lua-time-limit 100
+	cli CONFIG SET maxmemory 1 >/dev/null
+	refuses 'its memory is full (maxmemory); see fairlock doctor' "OOM command not allowed when used memory > 'maxmemory'"
+	cli CONFIG SET maxmemory 0 >/dev/null
+	cli CONFIG SET min-replicas-to-write 1 >/dev/null
+	refuses 'it has too few replicas (min-replicas-to-write); see fairlock doctor' 'NOREPLICAS .*'
+	cli CONFIG SET min-replicas-to-write 0 >/dev/null
+	cli REPLICAOF 127.0.0.1 1 >/dev/null
+	refuses 'it is a replica, which takes no writes; see fairlock doctor' "READONLY You can't write against a read only replica"
+	cli CONFIG SET replica-serve-stale-data no >/dev/null
+	refuses 'it is a replica that has lost its master; see fairlock doctor' 'MASTERDOWN .*'
+	cli REPLICAOF NO ONE >/dev/null
+	background "$CLI" -s "$SERVER_SOCKET" EVAL 'while true do end' 0
+	wait_until is_busy
+	refuses 'it is busy with a long script, which SCRIPT KILL may end' 'BUSY .*'
+	cli SCRIPT KILL >/dev/null
+}
+
+is_busy() { cli PING | grep -q BUSY; }
+
+@test "a server without a command that fairlock needs: 69, naming it" {
+	start_server --rename-command EVALSHA ''
+	run -69 timeout 20 "$FAIRLOCK" wrap --connect-timeout 500ms job true
+	says 'unknown command EVALSHA: it is renamed, or older than Redis 6.2'
+}
+
+@test "protected mode: 77 from another host; with a password it serves" {
+	load ../lib/network
+	new_network
+	start_far_server --protected-mode yes
+	FAIRLOCK_URL=$FAR_URL
+	run -77 "$NEAR" timeout 20 "$FAIRLOCK" wrap job true
+	says 'protected mode: the server wants a password or a bind address'
+	run -77 "$NEAR" timeout 20 "$FAIRLOCK" status
+	says 'protected mode: the server wants a password or a bind address'
+	run -77 "$NEAR" timeout 20 "$FAIRLOCK" wrap -v job true
+	assert_line --regexp 'the server says: DENIED .* protected mode'
+	cli CONFIG SET requirepass sesame >/dev/null
+	FAIRLOCK_PASSWORD=sesame run -0 "$NEAR" timeout 20 "$FAIRLOCK" wrap job true
+}
+
+@test "a message stays under 160 characters, however long the server's name, the user or the path is" {
+	local long url
+
+	long=$(printf 'x%.0s' {1..60})
+	for url in "redis://$long.$long.$long.invalid" "redis://$long:@127.0.0.1:1" "redis+sentinel://127.0.0.1:1/$long$long$long" \
+		"redis://127.0.0.1:1,127.0.0.1:1,127.0.0.1:1,127.0.0.1:1,127.0.0.1:1,127.0.0.1:1,127.0.0.1:1"; do
+		run -69 timeout 20 "$FAIRLOCK" wrap -u "$url" job true
+		one_line 'cannot reach redis'
+		[ "${#output}" -lt 160 ]
+	done
+	for url in "unix:/$long/$long/$long" "ftp://$long$long$long" "redis://$long$long:x"; do
+		run -78 "$FAIRLOCK" wrap -u "$url" job true
+		one_line 'cannot use URL'
+		[ "${#output}" -lt 160 ]
+	done
+	run -78 "$FAIRLOCK" wrap --config "/$long/$long/$long/$long" job true
+	one_line 'cannot read /xxx'
+	[[ $output = *'xxx: No such file or directory' && ${#output} -lt 160 ]]
 }

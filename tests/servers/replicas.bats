@@ -1,54 +1,38 @@
-# --replicas: a grant, and each renewal, count only once so many replicas have them.
+# --replicas: a grant and each renewal count only when that many replicas have confirmed them.
 
-setup_file() {
-	load ../lib/helpers
-	load ../lib/sentinel
-	start_sentinels
-}
+load ../lib/helpers
+load ../lib/sentinel
+load ../lib/failover
+load ../lib/jobs
+
+setup_file() { start_sentinels; }
 
 setup() {
-	load ../lib/helpers
-	load ../lib/sentinel
-	load ../lib/failover
 	cd "$BATS_TEST_TMPDIR" || return
-	export FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster FAIRLOCK_CONNECT_TIMEOUT=2s
+	use_sentinels
 	use_master
 }
 
-# MASTER, REPLICA and OTHER are the ports; URL goes around the sentinels.
+teardown() { restore_sentinels; }
+
+# use_master: sets the ports MASTER, REPLICA and OTHER, and URL, which asks no sentinel
 use_master() {
 	MASTER=$(master_port)
 	read -r REPLICA OTHER < <(tr ' ' '\n' <<<"$SERVER_PORTS" | grep -vx "$MASTER" | paste -sd ' ')
 	URL=redis://127.0.0.1:$MASTER
 }
 
-teardown() {
-	local port
-
-	for port in $SERVER_PORTS; do
-		continue_node "$port" 2>/dev/null || true
-	done
-	[ "${BATS_TEST_COMPLETED:-}${OWN_SENTINELS:-}" = 1yes ] || wait_until sentinels_are_ready
-}
-
-own_sentinels() {
-	OWN_SENTINELS=yes
-	start_sentinels
-	FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster
-	use_master
-}
-
-# Nobody holds, nobody waits; only what may outlive a lock is there.
+# No holder and no waiter is left; only keys that may outlive a lock are there.
 nothing_left() {
 	[ -z "$(node_cli "$MASTER" --raw KEYS '*' | grep -v '^fairlock')" ]
 }
 
-# waiting_for_replicas COUNT: so many clients of the master are in WAIT
+# waiting_for_replicas COUNT: COUNT clients of the master are in WAIT
 waiting_for_replicas() {
 	[ "$(node_cli "$MASTER" INFO clients | tr -d '\r' | grep -c "^blocked_clients:$1$")" = 1 ]
 }
 
-@test "with all replicas there, the lock is taken, renewed and given back" {
+@test "with all replicas there the lock is taken, renewed and released" {
 	for count in 1 2; do
 		owner=$("$FAIRLOCK" acquire --replicas "$count" job)
 		[ "$(node_cli "$REPLICA" HKEYS job)" = "$owner" ] || [ "$(node_cli "$OTHER" HKEYS job)" = "$owner" ]
@@ -58,7 +42,7 @@ waiting_for_replicas() {
 	nothing_left
 }
 
-@test "too few for --replicas: the grant is undone, 69 says how many have it, and the next goes on" {
+@test "too few for --replicas: the grant is undone, status 69 says how many have it, and the next waiter gets the lock" {
 	stop_node "$REPLICA"
 	run --separate-stderr -69 "$FAIRLOCK" acquire --connect-timeout 500ms --replicas 2 job
 	[ -z "$output" ]
@@ -69,7 +53,7 @@ waiting_for_replicas() {
 	[[ $output = *'only 1 of 3 replicas'* ]]
 }
 
-@test "a replica short is an outage: neither -q nor -E hides it" {
+@test "too few replicas give status 69 with its message even with -q and -E" {
 	stop_node "$REPLICA"
 	export FAIRLOCK_REPLICAS=2 FAIRLOCK_CONNECT_TIMEOUT=500ms
 	for command in "wrap -nqE 0 job touch ran" "wrap -qE 3 job touch ran" "acquire -nqE 0 job"; do
@@ -82,7 +66,7 @@ waiting_for_replicas() {
 	[ ! -e ran ]
 }
 
-@test "a waiter whose grant has too few replicas lets the next one go on" {
+@test "a waiter whose grant has too few replicas makes way for the next waiter" {
 	hold_job -l 10s
 	background "$FAIRLOCK" wrap -v --replicas 2 --connect-timeout 500ms job touch ran 2>first.err
 	first=$!
@@ -91,9 +75,8 @@ waiting_for_replicas() {
 	stop_node "$REPLICA"
 	held_on
 	all_went_well 1
-	status=0
-	wait "$first" || status=$?
-	[ "$status" = 69 ]
+	status_of "$first"
+	[ "$STATUS" = 69 ]
 	[ ! -e ran ]
 	grep -q 'only 1 of 2 replicas' first.err
 }
@@ -108,10 +91,10 @@ waiting_for_replicas() {
 	held_on
 }
 
-# The lock's time to live on the master may grow, that of the holder must not.
-@test "renewals that no replica has do not count: COMMAND is dead before the lease that they have ends" {
+# The lock's time to live on the master may grow, but the holder must not count on it.
+@test "renewals without replicas do not count, so COMMAND is dead before the lease that the replicas know ends" {
 	hold_job -l 6s -k 500ms --connect-timeout 1s --replicas 1
-	# what the replicas know ends at the latest then
+	# the lease that the replicas know ends then at the latest
 	ends=$(($(date +%s%3N) + $(node_cli "$MASTER" PTTL job)))
 	stop_node "$REPLICA"
 	stop_node "$OTHER"
@@ -120,18 +103,17 @@ waiting_for_replicas() {
 	left=$((ends - $(date +%s%3N)))
 	echo "dead $left ms before the lease ends that the replicas know"
 	[ "$left" -gt 0 ]
-	status=0
-	wait "$HOLDER" || status=$?
-	[ "$status" = 76 ]
+	status_of "$HOLDER"
+	[ "$STATUS" = 76 ]
 	grep -qE 'lost lock job: (only 0 of 1|too few) replicas know it' holder.err
 }
 
-@test "replicas that hang for less than the lease stop nothing" {
+@test "replicas that hang for less than the lease do not stop COMMAND" {
 	hold_job -l 6s --replicas 2
 	for _ in 1 2 3; do
 		stop_node "$REPLICA"
 		stop_node "$OTHER"
-		# through the next renewal, which waits
+		# until the next renewal, which waits for them
 		wait_until waiting_for_replicas 1
 		sleep 0.5
 		continue_node "$REPLICA"
@@ -142,8 +124,8 @@ waiting_for_replicas() {
 	[ ! -s holder.err ]
 }
 
-# One that is sent again changes nothing; had it written nothing at all, servers from 7.2 on would not wait.
-@test "the connection lost between the grant and the replicas' word: it is waited for again" {
+# A repeated grant still writes something: else servers from 7.2 on would not wait for replicas.
+@test "a connection lost between the grant and the replicas' answer makes wrap wait for the replicas again" {
 	stop_node "$REPLICA"
 	stop_node "$OTHER"
 	background "$FAIRLOCK" wrap --replicas 1 --connect-timeout 4s --url "$URL" job touch ran 2>err
@@ -152,9 +134,8 @@ waiting_for_replicas() {
 	node_cli "$MASTER" CLIENT KILL TYPE pubsub
 	wait_until waiting_for_replicas 1
 	[ "$(node_cli "$MASTER" HLEN job)" = 1 ]
-	status=0
-	wait "$wrapper" || status=$?
-	[ "$status" = 69 ]
+	status_of "$wrapper"
+	[ "$STATUS" = 69 ]
 	[ ! -e ran ]
 	grep -q 'only 0 of 1 replicas' err
 	nothing_left
@@ -169,7 +150,7 @@ waiting_for_replicas() {
 	[ -e ran ]
 }
 
-@test "the wait for replicas ends with --wait, with a signal and with the server, and the grant is undone" {
+@test "--wait and a signal end the wait for replicas, and the grant is undone" {
 	stop_node "$REPLICA"
 	stop_node "$OTHER"
 	run -69 "$FAIRLOCK" wrap -qE 0 -w 500ms --replicas 1 --connect-timeout 10s -l 1m job touch ran
@@ -179,9 +160,8 @@ waiting_for_replicas() {
 	wrapper=$!
 	wait_until waiting_for_replicas 1
 	kill -TERM "$wrapper"
-	status=0
-	wait "$wrapper" || status=$?
-	[ "$status" = 143 ]
+	status_of "$wrapper"
+	[ "$STATUS" = 143 ]
 	[ ! -e ran ]
 	nothing_left
 }
@@ -190,6 +170,7 @@ waiting_for_replicas() {
 
 @test "a grant that all replicas have survives the death of the master" {
 	own_sentinels
+	use_master
 	for _ in 1 2 3; do
 		owner=$("$FAIRLOCK" acquire --replicas 2 -l 1m job)
 		old=$(master_port)
@@ -204,9 +185,10 @@ waiting_for_replicas() {
 	done
 }
 
-# Both replicas hang, and are cut off, while it is granted: what they do not have, the next master has not.
-@test "a grant that no replica has is taken up on the next master, under its token, before who waits gets it" {
+# Both replicas hang, cut off, during the grant. So the next master does not know of it.
+@test "after a failover a holder takes up a grant that no replica had, under its token and before the waiter gets it" {
 	own_sentinels
+	use_master
 	stop_node "$REPLICA"
 	stop_node "$OTHER"
 	node_cli "$MASTER" CLIENT KILL TYPE replica
@@ -225,17 +207,17 @@ waiting_for_replicas() {
 
 is_held_under() { [ "$(master_cli HGET 'fairlock:{job}' token)" = "$1" ]; }
 
-@test "a holder whose lock is somebody else's after a failover stops at its next renewal" {
+@test "a holder whose lock belongs to another owner after a failover stops at its next renewal" {
 	own_sentinels
+	use_master
 	hold_job -l 12s --connect-timeout 1s
 	stop_node "$MASTER"
 	wait_until has_new_master "$MASTER"
-	# what a failover that lost the grant would let in; the holder has not come back yet, or has
+	# what a failover that lost the grant would allow, before or after the holder has come back
 	master_cli DEL job 'fairlock:{job}'
 	owner=$("$FAIRLOCK" acquire -n -l 1m job) || skip 'the holder was faster'
-	status=0
-	wait "$HOLDER" || status=$?
-	[ "$status" = 76 ]
+	status_of "$HOLDER"
+	[ "$STATUS" = 76 ]
 	grep -q 'lost lock job: it is held by' holder.err
 	[ "$(master_cli HKEYS job)" = "$owner" ]
 }

@@ -1,54 +1,18 @@
-# Behind sentinels: the master is found, and followed when it is another one.
+# Locks behind sentinels: fairlock finds the master, and follows it to another server.
 
-setup_file() {
-	load ../lib/helpers
-	load ../lib/sentinel
-	start_sentinels
-}
+load ../lib/helpers
+load ../lib/sentinel
+load ../lib/failover
+
+setup_file() { start_sentinels; }
 
 setup() {
-	load ../lib/helpers
-	load ../lib/sentinel
-	load ../lib/failover
 	cd "$BATS_TEST_TMPDIR" || return
-	export FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster FAIRLOCK_CONNECT_TIMEOUT=2s
+	use_sentinels
 	read -r -a sentinel <<<"$SENTINEL_PORTS"
 }
 
-# What a test has stopped goes on, and is what it was.
-teardown() {
-	local port
-
-	for port in $SERVER_PORTS $SENTINEL_PORTS; do
-		continue_node "$port" 2>/dev/null || true
-	done
-	[ "${BATS_TEST_COMPLETED:-}${OWN_SENTINELS:-}" = 1yes ] || wait_until sentinels_are_ready
-}
-
-# Sentinels of this test alone: what is killed here, nobody else misses.
-own_sentinels() {
-	OWN_SENTINELS=yes
-	start_sentinels
-	FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster
-	read -r -a sentinel <<<"$SENTINEL_PORTS"
-}
-
-# fails_with STATUS TEXT [OPTION...]: one line that says so, within 10 s
-fails_with() {
-	local began=$SECONDS
-
-	run --separate-stderr "$FAIRLOCK" wrap -n "${@:3}" job true
-	assert_failure "$1"
-	[ "${#stderr_lines[@]}" = 1 ]
-	[[ $stderr = *"$2"* ]] || { echo "$stderr"; return 1; }
-	echo "after $((SECONDS - began)) s: $stderr"
-	[ $((SECONDS - began)) -le 10 ]
-}
-
-# The lock is held, on the master, by the one who has held it all the time.
-still_held() {
-	[ "$(master_cli HKEYS job)" = "$HOLD_OWNER" ] && [ "$(master_cli HGET 'fairlock:{job}' token)" = "$HOLD_TOKEN" ]
-}
+teardown() { restore_sentinels; }
 
 old_is_replica() { [ "$(node_cli "$1" ROLE | head -n 1)" = slave ]; }
 
@@ -57,7 +21,7 @@ promoted() { has_new_master "$1" && old_is_replica "$1"; }
 
 # ---- Finding the master
 
-@test "the master is found, also with a DB, and what is taken is there" {
+@test "the master is found, also for another DB, and the lock is taken there" {
 	owner=$("$FAIRLOCK" acquire job)
 	[ "$(master_cli HKEYS job)" = "$owner" ]
 	"$FAIRLOCK" renew --owner "$owner" job
@@ -69,7 +33,7 @@ promoted() { has_new_master "$1" && old_is_replica "$1"; }
 	"$FAIRLOCK" release --url "$FAIRLOCK_URL/3" --owner "$owner" job
 }
 
-@test "any sentinel will do: the first hangs, is dead, or knows no such master" {
+@test "fairlock asks another sentinel if the first hangs, is dead, or does not know the master" {
 	stop_node "${sentinel[0]}"
 	run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
 	continue_node "${sentinel[0]}"
@@ -83,53 +47,54 @@ promoted() { has_new_master "$1" && old_is_replica "$1"; }
 	node_cli "${sentinel[0]}" SENTINEL SET mymaster down-after-milliseconds 1000 failover-timeout 3000
 }
 
-@test "no sentinel answers: 69, soon" {
+@test "if no sentinel can be reached, wrap ends with 69 soon" {
 	fails_with 69 'Connection refused' --url "redis+sentinel://127.0.0.1:$(free_port),127.0.0.1:$(free_port)/mymaster"
 }
 
-@test "all sentinels hang: 69, soon" {
+@test "if all sentinels hang, wrap ends with 69 soon" {
 	for port in "${sentinel[@]}"; do
 		stop_node "$port"
 	done
 	fails_with 69 'no reply in time' --connect-timeout 1s
 }
 
-@test "a master that no sentinel knows: 69, saying so" {
+@test "if no sentinel knows the master, wrap ends with 69 and says so" {
 	fails_with 69 "cannot find master nobody: sentinel 127.0.0.1:" --url "redis+sentinel://$SENTINELS/nobody"
 }
 
-@test "sentinels and servers with the same password" {
+@test "one password for sentinels and servers works, and status 77 says that it is missing or wrong" {
 	export MASTER_PASSWORD=secret SENTINEL_PASSWORD=secret
 	own_sentinels
 	FAIRLOCK_PASSWORD=secret run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
 	run -7 "$FAIRLOCK" wrap --url "redis+sentinel://:secret@$SENTINELS/mymaster" job sh -c 'exit 7'
-	FAIRLOCK_PASSWORD=wrong fails_with 77 'WRONGPASS'
-	fails_with 77 'NOAUTH'
+	FAIRLOCK_PASSWORD=wrong fails_with 77 'it refuses this user, or the password from FAIRLOCK_PASSWORD'
+	fails_with 77 'it wants a password: --sentinel-password-file'
 }
 
-@test "sentinels with a password of their own" {
+@test "sentinels may have a password of their own" {
 	export MASTER_PASSWORD=secret SENTINEL_PASSWORD=other
 	own_sentinels
 	echo other >password
 	echo wrong >wrong
 	FAIRLOCK_PASSWORD=secret run -7 "$FAIRLOCK" wrap --sentinel-password-file password job sh -c 'exit 7'
-	FAIRLOCK_PASSWORD=secret fails_with 77 'sentinel' --sentinel-password-file wrong
+	FAIRLOCK_PASSWORD=secret fails_with 77 'or the password from --sentinel-password-file' --sentinel-password-file wrong
 	FAIRLOCK_PASSWORD=secret fails_with 77 'sentinel'
-	FAIRLOCK_PASSWORD=wrong fails_with 77 'WRONGPASS' --sentinel-password-file password
+	FAIRLOCK_PASSWORD=wrong fails_with 77 'or the password from FAIRLOCK_PASSWORD' --sentinel-password-file password
 }
 
-@test "sentinels without a password, servers with one" {
+@test "servers may have a password if their sentinels have none" {
 	export MASTER_PASSWORD=secret
 	own_sentinels
 	FAIRLOCK_PASSWORD=secret run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
-	fails_with 77 'NOAUTH'
+	fails_with 77 'it wants a password: FAIRLOCK_PASSWORD or --password-file'
 }
 
 # ---- Never a replica
 
 replica_ports() { tr ' ' '\n' <<<"$SERVER_PORTS" | grep -vx "$(master_port)" | paste -sd ' '; }
 
-# The sentinel that watches a replica under the name `other`, and nothing else, takes it for the master.
+# start_wrong_sentinel PORT: a lone sentinel that takes this server for the master of the name
+# `other`. Sets WRONG.
 start_wrong_sentinel() {
 	WRONG=$(free_ports 1)
 	printf '%s\n' "dir $NODES_DIR" 'bind 127.0.0.1' "sentinel monitor other 127.0.0.1 $1 9" >"$NODES_DIR/$WRONG.conf"
@@ -137,7 +102,7 @@ start_wrong_sentinel() {
 	wait_until node_answers "$WRONG"
 }
 
-@test "a sentinel that names a replica is not believed; if another knows better, that one is" {
+@test "fairlock does not believe a sentinel that names a replica, and asks the next one" {
 	read -r -a replicas < <(replica_ports)
 	start_wrong_sentinel "${replicas[0]}"
 	fails_with 69 'it is a replica' --url "redis+sentinel://127.0.0.1:$WRONG/other"
@@ -146,7 +111,7 @@ start_wrong_sentinel() {
 	run -7 "$FAIRLOCK" wrap --url "redis+sentinel://127.0.0.1:$wrong,127.0.0.1:$WRONG/other" job sh -c 'exit 7'
 }
 
-@test "a sentinel that slept through a failover: the lock is taken on the new master all the same" {
+@test "a sentinel that slept through a failover leads to the new master in the end" {
 	old=$(master_port)
 	stop_node "${sentinel[0]}"
 	wait_until promote
@@ -158,11 +123,11 @@ start_wrong_sentinel() {
 	"$FAIRLOCK" release --owner "$owner" job
 }
 
-@test "several seeds: a replica is passed over" {
+@test "among several seeds fairlock passes over replicas" {
 	read -r -a replicas < <(replica_ports)
 	url=redis://127.0.0.1:${replicas[0]},127.0.0.1:${replicas[1]}
 	fails_with 69 'it is a replica' --url "$url"
-	fails_with 69 'READONLY' --url "redis://127.0.0.1:${replicas[0]}"
+	fails_with 69 'it is a replica, which takes no writes' --url "redis://127.0.0.1:${replicas[0]}"
 	owner=$("$FAIRLOCK" acquire --url "$url,127.0.0.1:$(master_port)" job)
 	[ "$(master_cli HKEYS job)" = "$owner" ]
 	"$FAIRLOCK" release --url "$url,127.0.0.1:$(master_port)" --owner "$owner" job
@@ -170,43 +135,37 @@ start_wrong_sentinel() {
 
 # ---- Failover
 
-@test "a gentle failover: the holder goes on under its token, waiters keep their order" {
+@test "in a gentle failover the holder keeps its token and the waiters their order" {
 	hold_job -l 10s
-	for who in 1 2 3; do
-		queue_up "$who"
-	done
+	queue_up_to 3
 	fail_over
-	wait_until still_held
+	wait_until still_held master_cli
 	queue_up 4
 	held_on
 	all_went_well 4
 }
 
-@test "the master killed: the holder goes on under its token, waiters keep their order" {
-	# a master that has just been one may have what its replica has not
+@test "when the master is killed the holder keeps its token and the waiters their order" {
+	# A new master may have data that its own replica lacks.
 	SENTINEL_DOWN_MS=3000 own_sentinels
 	hold_job -l 20s --replicas 2
-	for who in 1 2 3; do
-		queue_up "$who"
-	done
+	queue_up_to 3
 	old=$(master_port)
 	kill_node "$old"
 	wait_until has_new_master "$old"
-	wait_until still_held
+	wait_until still_held master_cli
 	queue_up 4
 	held_on
 	all_went_well 4
 }
 
-@test "the master stopped: the holder goes on under its token, waiters keep their order" {
+@test "when the master is stopped the holder keeps its token and the waiters their order" {
 	hold_job -l 15s --connect-timeout 1s
-	for who in 1 2 3; do
-		queue_up "$who"
-	done
+	queue_up_to 3
 	old=$(master_port)
 	stop_node "$old"
 	wait_until has_new_master "$old"
-	wait_until still_held
+	wait_until still_held master_cli
 	continue_node "$old"
 	wait_until promoted "$old"
 	held_on
@@ -214,7 +173,7 @@ start_wrong_sentinel() {
 	run -1 "$FAIRLOCK" status -q job
 }
 
-@test "who comes during a failover gets the lock within the connect timeout, or 69" {
+@test "a newcomer during a failover gets the lock within the connect timeout, or status 69" {
 	own_sentinels
 	old=$(master_port)
 	kill_node "$old"
@@ -245,7 +204,7 @@ bring_master_back() {
 	wait_until sentinels_are_ready
 }
 
-@test "one failover after another, under a queue and --replicas 1: no overlap, no lost place, tokens grow" {
+@test "through repeated failovers, with a queue and --replicas 1, holders never overlap and waiters keep their places" {
 	own_sentinels
 	fail_often kill_master bring_master_back
 }

@@ -1,26 +1,21 @@
-# Locks over TLS: held, waited for and handed on as without.
+# Locks over TLS are held, waited for and handed on as without it.
 
-setup_file() {
-	load ../lib/helpers
-	load ../lib/tls
-	make_certificates
-}
+load ../lib/helpers
+load ../lib/jobs
+load ../lib/tls
+load ../lib/waiters
 
-setup() {
-	load ../lib/helpers
-	load ../lib/tls
-	cd "$BATS_TEST_TMPDIR" || return
-	unset SSL_CERT_FILE SSL_CERT_DIR
-	export FAIRLOCK_TLS_CA=$TLS_DIR/ca.crt FAIRLOCK_CONNECT_TIMEOUT=10s
-}
+setup_file() { make_certificates; }
 
-# A server, for all commands of the test
+setup() { use_certificates; }
+
+# use_tls_server [CERTIFICATE] [OPTION...]: starts a server for all commands of the test
 use_tls_server() {
 	start_tls_server "$@"
 	export FAIRLOCK_URL=rediss://localhost:$TLS_PORT
 }
 
-# What it shows from now on
+# show_certificate NAME: the server shows this certificate from now on
 show_certificate() {
 	run -0 cli CONFIG SET tls-cert-file "$TLS_DIR/$1.crt" tls-key-file "$TLS_DIR/$1.key"
 	assert_output OK
@@ -28,10 +23,10 @@ show_certificate() {
 
 token() { cli --raw HGET "fairlock:{$1}" token; }
 
-# greetings: how many connections there have been
+# The number of connections that there have been.
 greetings() { cli INFO commandstats | sed -n 's/^cmdstat_hello:calls=\([0-9]*\).*/\1/p'; }
 
-# cut_off: whoever talks with the server must connect again, and has
+# cut_off: the server ends the connections of its subscribers, and one has come back
 cut_off() {
 	local before
 
@@ -42,7 +37,7 @@ cut_off() {
 
 connected_after() { [ "$(greetings)" -gt "$1" ]; }
 
-@test "wrap holds, renews and gives back, and COMMAND has no socket" {
+@test "wrap holds, renews and releases the lock, and COMMAND has no socket" {
 	use_tls_server
 	cat >job <<'END'
 ls -l /proc/self/fd >descriptors
@@ -51,7 +46,7 @@ while [ ! -e go ]; do sleep 0.1; done
 exit 5
 END
 	background "$FAIRLOCK" wrap -l 1s job sh job
-	local wrapper=$! token status=0
+	local wrapper=$! token
 	wait_until test -e started
 	run -1 grep -e socket: -e anon_inode: descriptors
 	token=$(token job)
@@ -59,8 +54,8 @@ END
 	[ "$(cli EXISTS job)" = 1 ]
 	[ "$(token job)" = "$token" ]
 	touch go
-	wait "$wrapper" || status=$?
-	[ "$status" = 5 ]
+	status_of "$wrapper"
+	[ "$STATUS" = 5 ]
 	nothing_left
 }
 
@@ -75,7 +70,7 @@ END
 	wait_until nothing_left
 }
 
-@test "the first in the queue has its processes ready, and its guard renews over a connection of its own" {
+@test "the first waiter has its processes ready, and its guard renews over a connection of its own" {
 	local waiter ready
 
 	use_tls_server
@@ -83,43 +78,34 @@ END
 	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap -l 1s job sh -c 'echo $$ >pid; sleep 2.5; "$FAIRLOCK" status -q job; echo $? >held; exit 5' 2>said
 	waiter=$!
-	wait_until has_both "$waiter"
+	wait_until has_ready "$waiter"
 	ready=$READY
 	kill "$HOLDER"
 	wait_until test -s pid
 	[ "$(cat pid)" = "$ready" ]
-	status=0
-	wait "$waiter" || status=$?
-	[ "$status" = 5 ]
+	status_of "$waiter"
+	[ "$STATUS" = 5 ]
 	[ "$(cat held)" = 0 ]
 	[ ! -s said ]
 	wait_until nothing_left
 }
 
-# has_both WAITER: a guard, and READY, which is to become COMMAND
-has_both() {
-	local guard
-
-	guard=$(pgrep -P "$1") && READY=$(pgrep -P "$guard")
-}
-
-@test "a waiter is killed while its guard stands by: both end" {
-	local waiter guard
+@test "the guard and COMMAND's process of a killed waiter end" {
+	local waiter
 
 	use_tls_server
 	hold job
 	background "$FAIRLOCK" wrap job touch ran
 	waiter=$!
-	wait_until has_both "$waiter"
-	guard=$(pgrep -P "$waiter")
+	wait_until has_ready "$waiter"
 	kill -KILL "$waiter"
-	wait_until ended "$guard"
+	wait_until ended "$GUARD"
 	wait_until ended "$READY"
 	wait_until nobody_present job
 	[ ! -e ran ]
 }
 
-@test "the keeper of --while-pid renews and connects again, also where --tls-ca was relative" {
+@test "the keeper of --while-pid renews and connects again, even if --tls-ca was a relative path" {
 	use_tls_server
 	unset FAIRLOCK_TLS_CA
 	cp "$TLS_DIR/ca.crt" own.crt
@@ -135,13 +121,13 @@ has_both() {
 	wait_until nothing_left
 }
 
-# What an inner call finds, in another folder
+# What a call of fairlock inside COMMAND finds from another folder
 inner() {
 	# shellcheck disable=SC2016
 	echo 'cd / && "$FAIRLOCK" status --noheadings -o NAME,STATE job && "$FAIRLOCK" acquire -n job && env'
 }
 
-@test "calls inside find the server and its files, when these came from options" {
+@test "fairlock inside COMMAND finds server and TLS files that came from options" {
 	use_tls_server --tls-auth-clients yes
 	mkdir authority
 	cp "$TLS_DIR/ca.crt" authority
@@ -161,13 +147,13 @@ inner() {
 	assert_line --regexp '^job +held$'
 	run -0 "$FAIRLOCK" wrap -u "$url" "${options[@]:2}" --tls-insecure job sh -c "$(inner)"
 	assert_line FAIRLOCK_TLS_INSECURE=yes
-	# the names of files may be links that change
+	# a file's name may be a link that changes
 	ln -s client.crt now.crt
 	run -0 "$FAIRLOCK" wrap -u "$url" "${options[@]}" --tls-cert now.crt job sh -c "$(inner)"
 	assert_line "FAIRLOCK_TLS_CERT=$PWD/now.crt"
 }
 
-@test "options go before variables, these before the configuration file" {
+@test "options go before variables, and variables before the configuration file" {
 	use_tls_server
 	unset FAIRLOCK_URL FAIRLOCK_TLS_CA
 	printf '%s\n' "url = rediss://localhost:$TLS_PORT" "tls-ca = $TLS_DIR/ca.crt" >conf
@@ -186,14 +172,14 @@ inner() {
 	use_tls_server
 	cli CONFIG SET requirepass sesame
 	run -77 "$FAIRLOCK" acquire job
-	assert_output --partial NOAUTH
+	assert_output --partial 'it wants a password: FAIRLOCK_PASSWORD or --password-file'
 	FAIRLOCK_PASSWORD=guess run -77 "$FAIRLOCK" acquire job
-	assert_output --partial WRONGPASS
+	assert_output --partial 'the password from FAIRLOCK_PASSWORD'
 	FAIRLOCK_PASSWORD=sesame run -0 "$FAIRLOCK" wrap job true
 	run -0 "$FAIRLOCK" wrap -u "rediss://:sesame@localhost:$TLS_PORT" job true
 }
 
-@test "a server that restarts without its data is found again: nothing is lost, the queue stays" {
+@test "after a server has restarted without its data the holder keeps its token and the waiter its place" {
 	use_tls_server
 	local port=$TLS_PORT token
 	# shellcheck disable=SC2016
@@ -205,7 +191,7 @@ inner() {
 	stop_server
 	start_tls_server --tls-port "$port"
 	wait_until in_queue job 1
-	wait_until has_token job "$token" # the holder may be back after the waiter
+	wait_until has_token job "$token" # the holder may come back after the waiter
 	touch go
 	wait_until nothing_left
 	run -0 cat trace
@@ -217,7 +203,7 @@ has_token() {
 	[ "$(token "$1")" = "$2" ]
 }
 
-@test "a certificate that is replaced by another good one goes unnoticed" {
+@test "a holder connects again to a server whose certificate was replaced by another good one" {
 	use_tls_server
 	new_certificate next DNS:localhost
 	hold -l 6s job
@@ -232,39 +218,39 @@ has_token() {
 	run -0 "$FAIRLOCK" status -q job
 }
 
-@test "a certificate that is replaced by a bad one: the connection holds, the next is refused, and the lock is lost" {
+@test "a certificate replaced by a bad one ends no connection, but the next one is refused and the lock is lost" {
 	use_tls_server
 	background "$FAIRLOCK" wrap -l 3s job sh -c 'trap "touch stopped; exit" TERM; touch started; while :; do sleep 0.1; done' 2>said
-	local wrapper=$! status=0
+	local wrapper=$!
 	wait_until test -e started
 	show_certificate expired
 	sleep 4 # more than a lease
 	[ "$(cli EXISTS job)" = 1 ]
 	[ ! -e stopped ]
 	cli CLIENT KILL TYPE pubsub
-	wait "$wrapper" || status=$?
-	[ "$status" = 76 ]
+	status_of "$wrapper"
+	[ "$STATUS" = 76 ]
 	[ -e stopped ]
 	run -0 cat said
 	assert_output --partial 'its certificate is not trusted: certificate has expired'
 	[ "$(wc -l <said)" -le 2 ]
 }
 
-@test "a waiter that cannot come back for a bad certificate tries until its wait is over: 69" {
+@test "a waiter that a bad certificate keeps away tries until its wait is over, and ends with 69" {
 	use_tls_server
 	hold job
 	background "$FAIRLOCK" wrap -w 4s job true 2>said
-	local waiter=$! status=0
+	local waiter=$!
 	wait_until in_queue job 1
 	show_certificate expired
 	cli CLIENT KILL TYPE pubsub
-	wait "$waiter" || status=$?
-	[ "$status" = 69 ]
+	status_of "$waiter"
+	[ "$STATUS" = 69 ]
 	run -0 cat said
 	assert_output "fairlock: cannot reach $FAIRLOCK_URL: its certificate is not trusted: certificate has expired"
 }
 
-@test "a file that is gone when it is needed again is no end before the lease's, and may come back" {
+@test "a TLS file that is missing for a moment when it is needed again does not cost the lock" {
 	use_tls_server
 	cp "$TLS_DIR/ca.crt" own.crt
 	local token
@@ -279,7 +265,7 @@ has_token() {
 	[ "$(cli EXISTS job)" = 1 ]
 }
 
-@test "replies and requests that take many records" {
+@test "replies and requests may take many TLS records" {
 	use_tls_server
 	cli SCRIPT FLUSH >/dev/null
 	hold job
@@ -313,7 +299,7 @@ has_token() {
 
 all_present() { [ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{job}:*' | wc -l)" = 21 ]; }
 
-@test "sentinels, and the master that they name: all over TLS, also after a failover" {
+@test "sentinels and their master use TLS, also after a failover" {
 	load ../lib/sentinel
 	local old token
 	SENTINEL_TLS=yes
@@ -331,10 +317,10 @@ all_present() { [ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{job}:*' 
 	run -75 "$FAIRLOCK" acquire -n job
 }
 
-# The holder has presented itself there.
+# The holder has subscribed there.
 renewed_at_master() { [ "$(master_cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{job}:*' | wc -l)" = 1 ]; }
 
-@test "a cluster over TLS: where a node points to is trusted as much" {
+@test "fairlock trusts a node that a cluster redirects it to by the same authority" {
 	load ../lib/cluster
 	local i
 	CLUSTER_TLS=yes

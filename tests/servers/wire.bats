@@ -1,4 +1,5 @@
-# A network that loses what is sent: between two hosts, whose wire is cut (tests/lib/network.bash).
+# A network that loses packets: two hosts, and a wire between them that is cut
+# (tests/lib/network.bash).
 load ../lib/helpers
 load ../lib/network
 load ../lib/jobs
@@ -9,8 +10,9 @@ setup() {
 	new_network
 }
 
-# start_leased LEASE: under the lock job-LEASE runs what ignores SIGTERM, in two sessions; behind it waits the
-# far host. Both write when they lived, by one clock: LEASE.dying, LEASE.got.
+# start_leased LEASE: on the near host a COMMAND that ignores SIGTERM, in two sessions, holds the
+# lock job-LEASE. The far host waits behind it. LEASE.dying and LEASE.got say when the one died and
+# the other began, by one clock.
 start_leased() {
 	cat >job.sh <<'END'
 trap '' TERM
@@ -30,7 +32,7 @@ END
 	watch_deaths "$1" $(cat "$1.pids")
 }
 
-# The server itself says when it lets the lease go.
+# died_before_the_next_came LEASE: COMMAND was dead before the server gave the lock to the far host
 died_before_the_next_came() {
 	local died got
 
@@ -40,7 +42,7 @@ died_before_the_next_came() {
 	[ "$died" -lt "$got" ]
 }
 
-@test "network cut: all of COMMAND is dead before the far host has the lock, at any lease" {
+@test "network cut: all of COMMAND is dead before the far host has the lock, with any lease" {
 	local lease
 
 	start_far_server
@@ -61,14 +63,14 @@ died_before_the_next_came() {
 	done
 }
 
-# lost_for SECONDS: what is sent within that is lost
+# lost_for SECONDS: all packets of that time are lost
 lost_for() {
 	cut_wire
 	sleep "$1"
 	mend_wire
 }
 
-@test "network cut, for less than the lease: nothing is stopped, same token, same waiters in the same order" {
+@test "network cut, for less than the lease: the holder keeps its token and the waiters keep their order" {
 	local i
 
 	start_far_server
@@ -90,24 +92,19 @@ lost_for() {
 	lost_for 5
 	wait_until renewed_to 9000
 	wait_until all_back
-	still_runs "$LONG"
-	[ "$(cli --raw HGET 'fairlock:{long}' token)" = "$TOKEN" ]
-	touch go
-	status_of "$LONG"
-	[ "$STATUS" = 0 ]
-	[ "$(cat long.said)" = '' ]
+	long_ends_well
 	wait_until lines_in trace 5
 	[ "$(cut -d' ' -f1 trace | xargs)" = 'holder 1 2 3 4' ]
 }
 
 renewed_to() { [ "$(cli PTTL long)" -gt "$1" ]; }
 
-# A waiter that has been cut off learns it by its next sign of life, and the server by nothing at all.
-@test "a peer that vanishes: the kernel gives up what is not acknowledged, and looks for a peer that is silent" {
+# A waiter that was cut off notices it with its next sign of life. The server notices nothing.
+@test "a connection to a peer that vanished ends by unacknowledged data, or by keepalive if nothing is sent" {
 	start_far_server
 	FAIRLOCK_URL=$FAR_URL background "$NEAR" "$FAIRLOCK" wrap --connect-timeout 3s -l 1h job sleep 600
 	wait_until has_timer keepalive
-	# what is set shows in the system calls only
+	# only the system calls show what is set
 	FAIRLOCK_URL=$FAR_URL ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 \
 		run -0 "$NEAR" strace -f -e trace=setsockopt "$FAIRLOCK" wrap --connect-timeout 3s other true
 	assert_output --partial 'TCP_USER_TIMEOUT, [3000]'
@@ -115,7 +112,7 @@ renewed_to() { [ "$(cli PTTL long)" -gt "$1" ]; }
 	assert_output --partial 'TCP_KEEPIDLE, [10]'
 	assert_output --partial 'TCP_KEEPINTVL, [5]'
 	assert_output --partial 'TCP_KEEPCNT, [3]'
-	# a lease of an hour has nothing to ask for 20 minutes; the connection ends long before
+	# With a lease of an hour nothing is sent for 20 minutes. The connection ends long before.
 	cut_wire
 	WAIT_S=40 wait_until has_no_connection
 }
@@ -123,7 +120,7 @@ renewed_to() { [ "$(cli PTTL long)" -gt "$1" ]; }
 has_timer() { "$NEAR" ss -Hnto dst "$FAR_ADDRESS" | grep "timer:($1"; }
 has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | grep .; }
 
-@test "nobody at the address: 69 when the connect timeout is over" {
+@test "nobody at the address: wrap ends with 69 when the connect timeout is over" {
 	local from
 
 	start_far_server
@@ -135,24 +132,7 @@ has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | g
 	[ $(($(ms) - from)) -lt 5000 ]
 }
 
-# new_names: NAMED runs COMMAND on the near host with a hosts file and a resolver of its own, the files `hosts`
-# and `resolv.conf`
-new_names() {
-	local user=()
-
-	[ "$(id -u)" = 0 ] || user=(--user --map-root-user)
-	NAMED=$PWD/named
-	echo '#!/bin/sh' >"$NAMED"
-	cat >>"$NAMED" <<END
-exec unshare ${user[*]} --mount -- sh -c 'mount --bind "\$0/hosts" /etc/hosts &&
-	mount --bind "\$0/resolv.conf" /etc/resolv.conf && exec setpriv --pdeathsig KILL "\$@"' "$PWD" "\$@"
-END
-	chmod +x "$NAMED"
-	echo 127.0.0.1 localhost >hosts
-	echo "nameserver $FAR_ADDRESS" >resolv.conf
-}
-
-@test "resolver is silent: 69 when the connect timeout is over" {
+@test "resolver is silent: wrap ends with 69 when the connect timeout is over" {
 	local from
 
 	new_names
@@ -163,15 +143,15 @@ END
 	[ $(($(ms) - from)) -lt 5000 ]
 }
 
-@test "name not found: a resolver that refuses: 69 at once" {
+@test "name not found: wrap ends with 69 at once if the resolver refuses" {
 	new_names
 	echo 'nameserver 127.0.0.1' >resolv.conf
 	FAIRLOCK_URL=redis://lock.example run -69 timeout 20 "$NEAR" "$NAMED" "$FAIRLOCK" wrap job true
 	assert_output --regexp '^fairlock: cannot reach redis://lock.example:6379: .*name resolution'
 }
 
-# A managed service that fails over gives its name to another address.
-@test "name moved: holder and waiter find the server there" {
+# As when a managed service fails over and gives its name to another address.
+@test "name moved: holder and waiter find the server at its new address" {
 	start_far_server --bind '*'
 	new_names
 	"$FAR" ip address add 10.77.0.3/24 dev wire

@@ -1,21 +1,19 @@
 #!/usr/bin/env bats
-# What a person does at a terminal with a COMMAND that needs all of it: afterwards the terminal is as it was, the lock
-# is free, and nobody waits.
+# wrap with a COMMAND that uses the whole terminal, and what a person does with it. Afterwards the
+# terminal is as before, the lock is free, and its queue is empty.
 
 load ../lib/helpers
+load ../lib/one_server
 load ../lib/screens
 
-setup_file() { start_server; }
-
 setup() {
-	cli FLUSHALL >/dev/null
-	cd "$BATS_TEST_TMPDIR" || return
+	begin
 	terminal
 	type_line 'stty -a >was; clear'
 	wait_until test -s was
 }
 
-# restored STATUS: of the command that ended
+# restored STATUS: the command has ended with STATUS, and terminal, lock and queue are as before
 restored() {
 	type_line "status=\$?; stty -a >is; clear; echo ended \$status"
 	wait_until shows "^ended $1\$"
@@ -24,8 +22,6 @@ restored() {
 	wait_until is_free job
 	in_queue job 0
 }
-
-is_free() { ! "$FAIRLOCK" status -q "$1"; }
 
 # edit_file TEXT: types it in the vi on the screen, and saves
 edit_file() {
@@ -36,13 +32,13 @@ edit_file() {
 	wait_until grep -qx "$1" file
 }
 
-@test "vi edits a file" {
+@test "vi edits a file under wrap" {
 	type_line '"$FAIRLOCK" wrap job -- vi file'
 	edit_file 'one line'
 	restored 0
 }
 
-@test "vi edits a file after a wait, and the waiting line has left nothing on the screen" {
+@test "vi edits a file under wrap after a wait, and the waiting line has left the screen" {
 	hold job
 	type_line '"$FAIRLOCK" wrap job -- vi file'
 	wait_until shows 'waited'
@@ -55,7 +51,7 @@ edit_file() {
 	restored 0
 }
 
-@test "vi, Ctrl-Z, and fg: the lock is kept while it is stopped" {
+@test "Ctrl-Z stops vi under wrap, the lock stays held, and fg goes on with vi" {
 	type_line '"$FAIRLOCK" wrap job -- vi file'
 	wait_until shows '^~$'
 	press C-z
@@ -66,22 +62,22 @@ edit_file() {
 	restored 0
 }
 
-@test "a signal to the wrapper: vi has time to give the screen back" {
+@test "vi has time to give the screen back when the wrapper gets a signal" {
 	local signo
 
 	for signo in TERM HUP KILL; do
 		type_line '"$FAIRLOCK" wrap job -- vi file'
 		wait_until shows '^~$'
-		kill -s "$signo" "$(ps -o pid= --ppid "$(on_terminal display-message -p '#{pane_pid}')" | tr -d ' ')"
+		kill -s "$signo" "$(pane_child)"
 		wait_until shows_not '^~$'
-		type_line 'stty sane; clear; echo alive' # of vi's own settings, whoever kills it
+		type_line 'stty sane; clear; echo alive' # vi leaves its own settings behind when it is killed
 		wait_until shows '^alive$'
 		[ "$(on_terminal display-message -p '#{alternate_on}')" = 0 ]
 		wait_until is_free job
 	done
 }
 
-@test "the terminal is closed while vi runs, and while it waits to" {
+@test "wrap ends and frees the lock or leaves the queue when its terminal is closed" {
 	type_line '"$FAIRLOCK" wrap job -- vi file'
 	wait_until shows '^~$'
 	background "$FAIRLOCK" wrap next sleep 60
@@ -97,7 +93,7 @@ edit_file() {
 	wait_until in_queue next 0
 }
 
-@test "less pages, and q ends it" {
+@test "less pages under wrap, and q ends it" {
 	seq 500 >numbers
 	type_line '"$FAIRLOCK" wrap job -- less numbers'
 	wait_until shows '^23$'
@@ -107,7 +103,7 @@ edit_file() {
 	restored 0
 }
 
-@test "a shell with job control in it" {
+@test "an interactive shell under wrap has job control" {
 	type_line "\"\$FAIRLOCK\" wrap job -- env PS1='inner ' bash --norc --noprofile -i"
 	wait_until shows '^inner $|^inner$'
 	type_line 'sh -c "echo started; exec sleep 600"'
@@ -120,7 +116,7 @@ edit_file() {
 	restored 7
 }
 
-@test "a password is read without echo" {
+@test "COMMAND reads a password without echo" {
 	type_line "\"\$FAIRLOCK\" wrap job -- sh -c 'stty -echo; printf \"password: \"; read -r x; stty echo; echo; echo \${#x} characters'"
 	wait_until shows '^password:'
 	type_line 'secret'
@@ -129,22 +125,22 @@ edit_file() {
 	restored 0
 }
 
-@test "in a pipeline, a substitution, and under timeout, nohup and script, held and waited for" {
+@test "wrap works in a pipeline, a substitution, and under timeout, nohup and script, if the lock is free or busy" {
 	local round
 
-	for round in held waited; do
-		[ $round = held ] || hold job
-		[ $round = held ] || set -- -w 200ms
+	for round in free busy; do
+		[ $round = free ] || hold job
+		[ $round = free ] || set -- -w 200ms
 		type_line "\"\$FAIRLOCK\" wrap $* job yes | head -n 1; echo piped \${PIPESTATUS[*]}"
-		wait_until shows "^piped $([ $round = held ] && echo 141 || echo 75) 0\$"
+		wait_until shows "^piped $([ $round = free ] && echo 141 || echo 75) 0\$"
 		type_line "clear; x=\$(\"\$FAIRLOCK\" wrap $* job echo output); echo got \$? \$x"
-		wait_until shows "^got $([ $round = held ] && echo 0 output || echo 75)"
+		wait_until shows "^got $([ $round = free ] && echo 0 output || echo 75)"
 		type_line "clear; nohup \"\$FAIRLOCK\" wrap $* job true >out 2>&1; echo hung up not \$?"
-		wait_until shows "^hung up not $([ $round = held ] && echo 0 || echo 75)\$"
+		wait_until shows "^hung up not $([ $round = free ] && echo 0 || echo 75)\$"
 		type_line "clear; script -qec \"'\$FAIRLOCK' wrap $* job true\" /dev/null; echo recorded \$?"
-		wait_until shows "^recorded $([ $round = held ] && echo 0 || echo 75)\$"
+		wait_until shows "^recorded $([ $round = free ] && echo 0 || echo 75)\$"
 		type_line "clear; \"\$FAIRLOCK\" wrap $* job cat </dev/null; echo read \$?"
-		wait_until shows "^read $([ $round = held ] && echo 0 || echo 75)\$"
+		wait_until shows "^read $([ $round = free ] && echo 0 || echo 75)\$"
 		type_line "clear; timeout 1 \"\$FAIRLOCK\" wrap job sleep 60; echo timed \$?"
 		wait_until shows '^timed 124$'
 		wait_until in_queue job 0
@@ -154,12 +150,12 @@ edit_file() {
 	restored 3
 }
 
-@test "in the background with tostop: who loses its guard stops COMMAND, not itself" {
+@test "a wrapper in the background under tostop stops COMMAND, and not itself, when its guard dies" {
 	local wrapper
 
 	type_line "stty tostop; \"\$FAIRLOCK\" wrap -l 6s -k 500ms job sh -c 'echo \$\$ >pid; exec sleep 600' &"
 	wait_until test -s pid
-	wrapper=$(ps -o pid= --ppid "$(on_terminal display-message -p '#{pane_pid}')" | tr -d ' ')
+	wrapper=$(pane_child)
 	kill -KILL "$(ps -o pid= --ppid "$wrapper" | tr -d ' ')"
 	wait_until ended "$(cat pid)"
 	wait_until ended "$wrapper"

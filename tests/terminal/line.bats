@@ -1,34 +1,28 @@
 #!/usr/bin/env bats
-# The line that somebody who waits on a terminal sees. What it says grows older by itself, so each test waits until
-# it says so.
+# The waiting line, which a waiter draws on its terminal. Its times grow by themselves, so each test
+# waits until the line has the expected text.
 
 load ../lib/helpers
+load ../lib/one_server
 load ../lib/screens
 
-setup_file() { start_server; }
-
 setup() {
-	cli FLUSHALL >/dev/null
-	cd "$BATS_TEST_TMPDIR" || return
+	begin
 	VIEW=$(sed -n '/script_view = {/,/}/s/.*sha1 = "\(.*\)".*/\1/p' "$BUILD/scripts.c")
 	[ -n "$VIEW" ]
 }
 
-# wait_on_terminal: somebody queues there for `job`, and says so when it has it
+# wait_on_terminal: starts a wrap of `job` on the terminal, whose COMMAND prints "got it"
 wait_on_terminal() {
 	type_line 'clear; "$FAIRLOCK" wrap job echo got it'
 }
 
-# Who holds `job` in what follows, to the server: held_by BY [MS]
+# held_by BY [MS]: has the server say that BY has held `job` for so long
 held_by() {
 	cli HSET 'fairlock:{job}' by "$1" since "$(($(now_ms) - ${2-0}))" >/dev/null
 }
 
-now_ms() {
-	cli --raw EVAL 'local t = redis.call("TIME") return t[1] * 1000 + math.floor(t[2] / 1000)' 0
-}
-
-# been_held BY MS COUNT: the log says so
+# been_held BY MS COUNT: has the log say that BY has held `job` for so long, so many times
 been_held() {
 	cli --raw EVAL 'for i = 1, ARGV[3] do redis.call("XADD", KEYS[1], "*", "event", "released", "time", 1, "owner",
 		"o", "token", 1, "by", ARGV[1], "waited", 0, "held", ARGV[2]) end' \
@@ -37,19 +31,25 @@ been_held() {
 
 backup=$'web1\t4711\tada\tbackup.sh --all'
 
-# The one line of the screen that has the line on it.
+# monitor_requests: writes each request that the server gets from now on into `monitor`
+monitor_requests() {
+	background "$CLI" -s "$SERVER_SOCKET" MONITOR >monitor
+	wait_until grep -q OK monitor
+}
+
+# the_line: prints the waiting line on the screen
 the_line() {
 	screen | grep 'waited'
 }
 
-# So many lines of the screen have part of it.
+# pieces COUNT: succeeds if so many lines of the screen have part of the waiting line
 pieces() {
 	[ "$(screen | grep -cE 'waited|held|backup')" = "$1" ]
 }
 
-# ---- What it says ----
+# ---- Its text ----
 
-@test "place and of how many, who holds and since when, and the time waited, which grows" {
+@test "the waiting line shows place, number of waiters, holder, time held, and a growing time waited" {
 	hold job
 	background "$FAIRLOCK" wrap job true
 	wait_until in_queue job 1
@@ -63,7 +63,7 @@ pieces() {
 	pieces 1
 }
 
-@test "when the turn comes, going by what was usual for this command" {
+@test "the waiting line estimates the time of the turn from the usual holds of the holder's command" {
 	hold job
 	held_by "$backup" 100000
 	been_held "$backup" 600000 5
@@ -73,7 +73,7 @@ pieces() {
 	wait_until shows 'waited [0-9]s, turn in about 8m; held 1m[45][0-9]s \(usually 10m\) by ada@web1'
 }
 
-@test "for whoever is not the first, the holds between count as long as all do usually" {
+@test "the waiting line of a second waiter adds the usual hold of all commands to its estimate" {
 	hold job
 	background "$FAIRLOCK" wrap job true
 	wait_until in_queue job 1
@@ -85,7 +85,7 @@ pieces() {
 	wait_until shows '2nd of 2, waited [0-9]s, turn in about 1h10m; held'
 }
 
-@test "longer than usual is said, in colour" {
+@test "the waiting line says in colour that the lock is held for longer than usual" {
 	hold job
 	held_by "$backup" 700000
 	been_held "$backup" 600000 5
@@ -95,7 +95,7 @@ pieces() {
 	on_terminal capture-pane -p -e | grep -q $'\033\\[35mfairlock: job'
 }
 
-@test "four holds say nothing about the next" {
+@test "the waiting line estimates nothing from only four holds" {
 	hold job
 	held_by "$backup"
 	been_held "$backup" 600000 4
@@ -104,7 +104,7 @@ pieces() {
 	wait_until shows 'waited [1-9]s; held [0-9]+s by ada@web1'
 }
 
-@test "a holder of Redisson's, and none" {
+@test "the waiting line shows the owner id of Redisson's holder" {
 	cli HSET job redisson:1 1 >/dev/null
 	terminal 100
 	wait_on_terminal
@@ -113,9 +113,9 @@ pieces() {
 	wait_until in_queue job 0
 }
 
-# ---- How it looks ----
+# ---- Its looks ----
 
-@test "it is cut to one line of 60, 80 and 120 columns, and drawn anew when the size changes" {
+@test "the waiting line is cut to the terminal's width, and drawn anew when that changes" {
 	local columns
 
 	hold job
@@ -131,7 +131,7 @@ pieces() {
 	done
 }
 
-@test "wide characters are cut where they end, and what is no character moves nothing" {
+@test "the waiting line is cut between wide characters, and has ? in place of control characters" {
 	hold job
 	held_by $'web1\t1\tada\t備份資料庫備份資料庫備份資料庫備份資料庫備份資料庫\033[2J\r備份資料庫備份資料庫備份資料庫'
 	terminal 80
@@ -146,7 +146,7 @@ pieces() {
 	pieces 1
 }
 
-@test "plain: NO_COLOR has no colours, a dumb terminal gets carriage returns only" {
+@test "the waiting line has no colours with NO_COLOR, and only carriage returns on a dumb terminal" {
 	hold job
 	terminal 80 NO_COLOR=1
 	keep_bytes "$PWD/bytes"
@@ -166,7 +166,7 @@ pieces() {
 	pieces 0
 }
 
-@test "without a locale that has them, no other characters than ASCII" {
+@test "the waiting line has only ASCII characters if the locale has no others" {
 	hold job
 	held_by $'web1\t1\tada\t備份資料庫 '"$(printf '%200s' x)"
 	terminal 80 LC_ALL=C
@@ -177,9 +177,9 @@ pieces() {
 	shows '~$'
 }
 
-# ---- When it is there ----
+# ---- When it is on the screen ----
 
-@test "it is gone before COMMAND begins" {
+@test "the waiting line is gone before COMMAND starts" {
 	hold job
 	terminal
 	wait_on_terminal
@@ -189,16 +189,16 @@ pieces() {
 	pieces 0
 }
 
-@test "it is gone before a message, and acquire has it too" {
+@test "acquire draws a waiting line, too, and clears it before a message" {
 	hold job
 	terminal
 	type_line 'clear; "$FAIRLOCK" acquire --wait 3s job'
 	wait_until shows '^fairlock: job: 1st of 1, waited'
-	wait_until shows '^fairlock: cannot get lock job: timed out$'
-	pieces 0
+	wait_until shows '^fairlock: cannot get lock job: timed out after 3s, held by sleep 600 '
+	shows_not 'waited'
 }
 
-@test "Ctrl-C clears it, and leaves the queue" {
+@test "Ctrl-C clears the waiting line, and the waiter leaves the queue" {
 	hold job
 	terminal
 	wait_on_terminal
@@ -209,7 +209,7 @@ pieces() {
 	pieces 0
 }
 
-@test "Ctrl-Z and fg: it is drawn where the cursor is then; in the background it is not, and nobody is asked" {
+@test "a waiter in the background draws no line and asks the server for none, and fg draws it at the cursor" {
 	hold job
 	terminal
 	type_line 'stty tostop'
@@ -220,9 +220,8 @@ pieces() {
 	pieces 0
 	type_line 'clear; bg; echo now'
 	wait_until shows '^now$'
-	background "$CLI" -s "$SERVER_SOCKET" MONITOR >monitor
-	wait_until grep -q OK monitor
-	sleep 2.5 # nothing is to happen
+	monitor_requests
+	sleep 2.5 # enough for two requests or drawings
 	pieces 0
 	run ! grep -q "$VIEW" monitor
 	type_line 'jobs; echo listed'
@@ -235,7 +234,7 @@ pieces() {
 	wait_until shows '^got it$'
 }
 
-@test "where room is short, the host goes without its domain, and the command without its folder" {
+@test "the waiting line leaves out the host's domain and the command's folder if room is short" {
 	hold job
 	held_by $'db1.example.com\t4711\tpostgres\t/usr/local/bin/pg_dump --format=custom '"$(printf '%200s' x)"
 	terminal 80
@@ -243,29 +242,45 @@ pieces() {
 	wait_until shows '^job: 1st of 1, waited [0-9]s; held [0-9]+s by postgres@db1, pid 4711: pg_dump --f.*…$'
 }
 
-@test "in the background with tostop a message does not stop the job" {
+@test "at 60 columns the waiting line leaves out the pid before the command" {
+	hold job
+	held_by $'db1.example.com\t4711\tpostgres\t/usr/local/bin/pg_dump --format=custom shop'
+	terminal 60
+	wait_on_terminal
+	wait_until shows '^job: 1st of 1, waited [0-9]s; held [0-9]+s by postgres@db1: pg_.*…$'
+}
+
+@test "the waiting line shows the reason behind the command" {
+	hold job
+	held_by $'db1\t4711\tann\tpg_dump\tnightly copy'
+	terminal 120
+	wait_on_terminal
+	wait_until shows 'by ann@db1, pid 4711: pg_dump: nightly copy$'
+}
+
+@test "a waiter in the background under tostop prints its message without being stopped" {
 	hold job
 	terminal
 	type_line 'clear; stty tostop; "$FAIRLOCK" wrap --wait 1s job true & wait $!; echo ended $?; stty -tostop'
 	wait_until shows '^ended 75$'
-	shows '^fairlock: cannot get lock job: timed out$'
+	shows '^fairlock: cannot get lock job: timed out after 1s, held by sleep 600 '
 }
 
-@test "a terminal that is held up by Ctrl-S does not cost the turn" {
+@test "a waiter whose terminal Ctrl-S has stopped takes its turn all the same" {
 	hold job
 	terminal
 	type_line 'clear; "$FAIRLOCK" wrap job touch done'
 	wait_until shows 'waited'
 	press C-s
-	sleep 2.5 # so many drawings are not taken
+	sleep 2.5 # the terminal takes none of the drawings in this time
 	kill "$HOLDER"
 	wait_until test -e done
-	# what was not taken then is not made up for: the line may stand there
+	# the terminal does not catch up, so the line may stand there
 	press C-q
 	wait_until shows '^>'
 }
 
-@test "a terminal that is held up by Ctrl-S does not keep COMMAND alive when the lock is lost" {
+@test "wrap stops COMMAND when the lock is lost even if Ctrl-S has stopped the terminal" {
 	terminal
 	type_line 'clear; "$FAIRLOCK" wrap -k 200ms job sh -c "echo \$\$ >pid; exec sleep 600"'
 	wait_until test -s pid
@@ -276,14 +291,14 @@ pieces() {
 	wait_until shows '^>'
 }
 
-@test "no line and no request for it: standard error is no terminal, --quiet, or the wait is short" {
+@test "a waiter draws no line and asks for none with --quiet, a short wait, or standard error in a file" {
 	hold job
-	background "$CLI" -s "$SERVER_SOCKET" MONITOR >monitor
-	wait_until grep -q OK monitor
+	monitor_requests
 	terminal
 	type_line 'clear; "$FAIRLOCK" wrap -w 2s job true 2>errors; echo ended $?'
 	wait_until shows '^ended 75$'
-	[ "$(cat errors)" = 'fairlock: cannot get lock job: timed out' ]
+	grep -qx 'fairlock: cannot get lock job: timed out after 2s, held by sleep 600 (.*) for [0-9a-z]*' errors
+	[ "$(wc -l <errors)" = 1 ]
 	type_line 'clear; "$FAIRLOCK" wrap -q -w 2s job true; echo ended $?'
 	wait_until shows '^ended 75$'
 	type_line 'clear; "$FAIRLOCK" wrap -n job true; "$FAIRLOCK" wrap -w 100ms job true; echo ended $?'
@@ -294,12 +309,11 @@ pieces() {
 	wait_until grep -q "$VIEW" monitor
 }
 
-@test "no signal hastens the first line: a wait that is short stays without" {
+@test "signals do not hasten the first waiting line: a short wait stays without one" {
 	hold job
-	background "$CLI" -s "$SERVER_SOCKET" MONITOR >monitor
-	wait_until grep -q OK monitor
+	monitor_requests
 	terminal
-	# SIGWINCH all the time
+	# sends SIGWINCH all the time
 	background bash -c 'while :; do tmux -S "$0" resize-window -x 79 && tmux -S "$0" resize-window -x 80 && : >resized; done' "$TERMINAL"
 	wait_until test -e resized
 	type_line 'clear; "$FAIRLOCK" wrap -w 250ms job true; echo ended $?'
@@ -307,21 +321,21 @@ pieces() {
 	run ! grep -q "$VIEW" monitor
 }
 
-@test "--verbose does not hasten the first line either" {
+@test "--verbose does not hasten the first waiting line: a short wait stays without one" {
 	hold job
 	wait_until tells_its_place_only
 }
 
-# On a busy machine the wait may be over before the place is known, or the line be due.
+# tells_its_place_only: succeeds if a short wait tells its place and draws no line. On a busy
+# machine the wait may be over before the place is known, or the line may be due.
 tells_its_place_only() {
 	run script -qec 'stty cols 80; "$FAIRLOCK" wrap --verbose -w 200ms job true' /dev/null
 	[[ $output == *'place 1 of 1'* && $output != *'waited '* ]]
 }
 
-@test "it asks once a second at most" {
+@test "a waiter asks the server for its line once a second at most, even if the terminal's size changes often" {
 	hold job
-	background "$CLI" -s "$SERVER_SOCKET" MONITOR >monitor
-	wait_until grep -q OK monitor
+	monitor_requests
 	terminal
 	wait_on_terminal
 	for columns in {100..60}; do
@@ -338,7 +352,7 @@ tells_its_place_only() {
 
 # ---- What can go wrong ----
 
-@test "a look that is refused is no reason to end the wait" {
+@test "a waiter waits on if the server refuses to tell it what its line should say" {
 	hold job
 	cli SET 'fairlock_log:{job}' precious >/dev/null
 	terminal
@@ -348,7 +362,7 @@ tells_its_place_only() {
 	wait_until shows '^got it$'
 }
 
-@test "a server that went away is told in the line" {
+@test "the waiting line says that the server is away, and shows the place again when it is back" {
 	hold job
 	terminal 120
 	wait_on_terminal

@@ -1,11 +1,9 @@
-# On a real terminal COMMAND behaves as if it had been started directly.
+# wrap on a real terminal: COMMAND behaves as if the shell had started it directly.
 load ../lib/helpers
-load ../lib/jobs
+load ../lib/one_server
 
-setup_file() { start_server; }
-setup() { cli FLUSHALL >/dev/null; cd "$BATS_TEST_TMPDIR" || return; }
-
-# on_terminal: runs expect's commands from standard input against an interactive shell on a pty
+# on_terminal: runs the commands for expect of the standard input against an interactive shell on a
+# pty
 on_terminal() {
 	{
 		cat <<'END'
@@ -36,7 +34,7 @@ END
 	timeout 150 expect script.exp 3>&- 4>&-
 }
 
-@test "Ctrl-C reaches COMMAND once, and the shell loop around the wrapper stops" {
+@test "Ctrl-C reaches COMMAND once, and ends the shell loop around wrap" {
 	cat >job <<'END'
 trap 'echo int >>trace; trap - INT; kill -INT $$' INT
 echo ready
@@ -53,8 +51,9 @@ END
 	run -1 "$FAIRLOCK" status -q job
 }
 
-# interrupted_early STATE TAMPERING...: a wrap that strace slows down as told gets a Ctrl-C when it takes no signals
-# any more (deaf), or has a guard, too (guarded)
+# interrupted_early STATE TAMPERING...: a wrap, which strace slows down with TAMPERING, gets a
+# Ctrl-C when it has blocked signals (deaf), or when it also has a guard (guarded). It must die of
+# that.
 interrupted_early() {
 	cat >early.py <<'END'
 import os, pty, sys, time
@@ -96,14 +95,14 @@ END
 	run -1 "$FAIRLOCK" status -q job
 }
 
-@test "Ctrl-C before there is a process that can become COMMAND is not lost" {
-	"$FAIRLOCK" wrap job true # the server knows the scripts then
+@test "Ctrl-C ends wrap even before the process exists that becomes COMMAND" {
+	"$FAIRLOCK" wrap job true # loads the scripts into the server
 	# the guard has the lock before the wrapper looks
 	interrupted_early deaf socketpair:delay_enter=1000000 timerfd_settime:delay_exit=500000:when=1
 	interrupted_early guarded clone:delay_enter=1000000 timerfd_settime:delay_exit=2000000:when=1
-	# between the wrapper's look at what it has got and the fork
+	# the Ctrl-C comes after the wrapper has read its signals and before it forks
 	interrupted_early deaf ?fork,?clone:delay_enter=1000000:when=1
-	# the wrapper has it before there is a guard
+	# the wrapper has the lock before there is a guard
 	interrupted_early deaf sendto:delay_exit=1000000:when=1
 	interrupted_early guarded sendto:delay_exit=300000:when=1 ?fork,clone:delay_enter=1000000
 }
@@ -118,7 +117,7 @@ want {PROMPT> $}
 END
 }
 
-@test "Ctrl-Z and fg work, and the lock stays held and renewed while the job is stopped" {
+@test "Ctrl-Z stops the job and fg continues it, and the lock stays held and renewed meanwhile" {
 	cat >job <<'END'
 echo ready
 while [ ! -e go ]; do sleep 0.05; done
@@ -141,7 +140,7 @@ END
 	run -1 "$FAIRLOCK" status -q job
 }
 
-@test "a COMMAND that stops itself stops the job, and fg goes on with it" {
+@test "a COMMAND that stops itself stops the job, and fg continues both" {
 	run -0 on_terminal <<'END'
 type {"$FAIRLOCK" wrap job sh -c 'kill -STOP $$; echo went on'}
 want {Stopped}
@@ -166,7 +165,7 @@ want {PROMPT> $}
 END
 }
 
-@test "an interactive shell under the lock has working job control" {
+@test "an interactive shell under wrap has working job control" {
 	run -0 on_terminal <<'END'
 type {"$FAIRLOCK" wrap job bash --norc --noprofile -i}
 want {PROMPT> $}
@@ -190,7 +189,7 @@ END
 	refute_output --partial 'cannot set terminal process group'
 }
 
-@test "Ctrl-C while waiting leaves the queue" {
+@test "Ctrl-C takes a waiter out of the queue" {
 	hold job
 	run -0 on_terminal <<'END'
 type {echo ready; "$FAIRLOCK" wrap job true; echo status $?}
@@ -202,7 +201,7 @@ END
 	in_queue job 0
 }
 
-@test "the terminal hung up: COMMAND is gone, and the lock is free" {
+@test "COMMAND ends and the lock is free when the terminal hangs up" {
 	cat >hangup.py <<'END'
 import os, pty, sys, time
 pid, fd = pty.fork()
@@ -218,9 +217,7 @@ END
 	wait_until is_free job
 }
 
-is_free() { ! "$FAIRLOCK" status -q "$1"; }
-
-@test "Ctrl-Z while waiting, without a line: COMMAND is not started before fg" {
+@test "a waiter without a line that Ctrl-Z has stopped starts COMMAND only after fg" {
 	hold job
 	export HOLDER
 	cat >standing <<'END'
@@ -239,7 +236,7 @@ END
 	assert_equal "$(cat ran)" runs
 }
 
-@test "on a terminal, behind one who holds for a moment: COMMAND runs once, and to its end" {
+@test "wrap behind a short hold runs COMMAND once and to its end on a terminal" {
 	cat >rounds <<'END'
 for i in 1 2 3 4 5 6 7 8; do
 	"$FAIRLOCK" wrap job sleep 0.5 2>errors &

@@ -1,17 +1,12 @@
 #!/usr/bin/env bats
-# status --watch and queue --watch: the whole screen, and the terminal as it was afterwards.
+# status --watch and queue --watch: what they draw on the whole screen, and how they restore the
+# terminal.
 
 load ../lib/helpers
+load ../lib/one_server
 load ../lib/screens
 
-setup_file() { start_server; }
-
-setup() {
-	cli FLUSHALL >/dev/null
-	cd "$BATS_TEST_TMPDIR" || return
-}
-
-# restored: the shell's screen is back, with its cursor, and echoes what is typed
+# restored: the shell's screen is back, with its cursor, and the terminal echoes typed text
 restored() {
 	wait_until shows '^\$ before$'
 	[ "$(on_terminal display-message -p '#{alternate_on} #{cursor_flag} #{wrap_flag}')" = '0 1 1' ]
@@ -19,12 +14,13 @@ restored() {
 	wait_until shows '^ icanon echo  is set$'
 }
 
-# coloured CODE TEXT: a line that begins so is
+# coloured CODE TEXT: succeeds if a line that begins with TEXT has this colour
 coloured() {
 	on_terminal capture-pane -p -e | grep -q "$(printf '\033')\[$1m$2"
 }
 
-# watch_it WORD...: what stood on the screen before is to be there again
+# watch_it WORD...: starts fairlock with these words, and waits until it draws; `restored` finds the
+# text that stood on the screen before
 watch_it() {
 	type_line "PS1='$ '; clear; echo '$ before'"
 	wait_until shows '^\$ before$'
@@ -32,7 +28,7 @@ watch_it() {
 	wait_until shows 'q quits'
 }
 
-@test "status is drawn anew: held, for how long, who waits, and free" {
+@test "status --watch redraws a held lock, its number of waiters, and that it is free" {
 	hold job
 	terminal 100
 	watch_it status --watch=200ms job other
@@ -49,7 +45,7 @@ watch_it() {
 	restored
 }
 
-@test "a queue without any, with many, and with a lost one" {
+@test "queue --watch shows an empty queue, a queue longer than the screen, and a lost waiter in red" {
 	hold job
 	terminal 100
 	watch_it queue --watch=200ms -o POSITION,OWNER,PRESENT job
@@ -67,7 +63,7 @@ watch_it() {
 	restored
 }
 
-@test "another size is drawn at once, and no line wraps" {
+@test "status --watch redraws at once for another width, and no line wraps" {
 	hold job
 	terminal 120
 	watch_it status --watch=1h job other
@@ -78,7 +74,7 @@ watch_it() {
 	restored
 }
 
-@test "Ctrl-C, SIGTERM and SIGHUP end it, and the terminal is as it was" {
+@test "Ctrl-C, SIGTERM and SIGHUP end status --watch, which restores the terminal" {
 	local signo
 
 	hold job
@@ -88,12 +84,12 @@ watch_it() {
 	restored
 	for signo in TERM HUP; do
 		watch_it status --watch job
-		kill -"$signo" "$(ps -o pid= --ppid "$(on_terminal display-message -p '#{pane_pid}')" | tr -d ' ')"
+		kill -"$signo" "$(pane_child)"
 		restored
 	done
 }
 
-@test "Ctrl-Z gives the terminal back, and fg goes on" {
+@test "queue --watch gives the terminal back on Ctrl-Z, and goes on after fg" {
 	hold job
 	terminal 100
 	watch_it queue --watch job
@@ -107,7 +103,7 @@ watch_it() {
 	shows_not 'q quits'
 }
 
-@test "a server that goes away is told, and looked for" {
+@test "queue --watch says that the server is away, and goes on when it is back" {
 	hold job
 	terminal 100
 	watch_it queue --watch=200ms job
@@ -120,12 +116,7 @@ watch_it() {
 	restored
 }
 
-# watcher: the process that draws
-watcher() {
-	ps -o pid= --ppid "$(on_terminal display-message -p '#{pane_pid}')" | tr -d ' '
-}
-
-@test "a server that hangs is told, and holds up neither q nor a signal" {
+@test "status and queue --watch say that the server hangs, and q and Ctrl-C still end them" {
 	hold job
 	terminal 100
 	watch_it status --watch=100ms job
@@ -148,32 +139,32 @@ watcher() {
 	wait_until shows_not '^no reply for '
 }
 
-@test "a terminal held up by Ctrl-S holds up neither q nor SIGTERM" {
+@test "q and SIGTERM end status --watch even if Ctrl-S has stopped the terminal" {
 	terminal 100
 	watch_it status --watch=100ms job
 	press C-s
-	sleep 1 # so long nothing is taken
+	sleep 1 # the terminal takes none of the drawings in this time
 	press q
 	restored
 	watch_it status --watch=100ms job
 	press C-s
 	sleep 1
-	kill "$(watcher)"
+	kill "$(pane_child)"
 	restored
 }
 
-@test "after SIGKILL, too, the terminal is as it was, and nobody is left over" {
+@test "status --watch that gets SIGKILL leaves the terminal restored, and no process" {
 	local group shell
 
 	terminal 100
-	# a shell that does nothing about the terminal itself
+	# dash does nothing about the terminal itself
 	for shell in bash dash; do
 		type_line "exec $shell"
 		type_line "PS1='$ '; clear; echo before $shell"
 		wait_until shows "^before $shell\$"
 		type_line 'stty -a >was; "$FAIRLOCK" status --watch=100ms job'
 		wait_until shows 'q quits'
-		group=$(ps -o pgid= "$(watcher)" | tr -d ' ')
+		group=$(ps -o pgid= "$(pane_child)" | tr -d ' ')
 		kill -KILL -- "-$group" # as the shell's kill %1 does
 		back() { [ "$(on_terminal display-message -p '#{alternate_on} #{cursor_flag} #{wrap_flag}')" = '0 1 1' ]; }
 		wait_until back
@@ -181,13 +172,13 @@ watcher() {
 		wait_until shows "^after $shell\$"
 		shows "^before $shell\$"
 		cmp was is
-		# what has ended may stand there until somebody notices
-		nobody() { ! ps -o stat=,args= -s "$(on_terminal display-message -p '#{pane_pid}')" | grep -v '^Z' | grep fairlock; }
-		wait_until nobody
+		# a process that has ended may be listed for a moment, as a zombie
+		none_left() { ! ps -o stat=,args= -s "$(on_terminal display-message -p '#{pane_pid}')" | grep -v '^Z' | grep fairlock; }
+		wait_until none_left
 	done
 }
 
-@test "nobody and nothing to show is told" {
+@test "queue --watch says that there are no waiters, and status --watch that there are no locks" {
 	terminal 60
 	watch_it queue --watch=100ms job
 	wait_until shows '^nobody waits$'
@@ -197,7 +188,7 @@ watcher() {
 	wait_until shows '^no locks$'
 }
 
-@test "at 60 columns all that matters is there, to the last column" {
+@test "status --watch shows name, state and number of waiters on 60 columns" {
 	"$FAIRLOCK" acquire "$(printf '%.0slong-' {1..30})" -l 1h >/dev/null
 	background "$FAIRLOCK" wrap job sleep 60
 	wait_until "$FAIRLOCK" status -q job
@@ -208,7 +199,7 @@ watcher() {
 	shows '^job +held .* 0$'
 }
 
-@test "the smallest terminals, and many sizes at once" {
+@test "status --watch bears the smallest terminals, and many sizes in a row" {
 	terminal 100
 	watch_it status --watch=100ms job
 	for size in '1 1' '200 50' '3 2' '40 1' '7 60' '80 2' '1 24' '100 24'; do
@@ -219,7 +210,7 @@ watcher() {
 	restored
 }
 
-@test "without a terminal, and with what excludes it, it is a mistake" {
+@test "--watch without a terminal, with options that exclude it, or with a bad time is a usage error" {
 	run -64 setsid "$FAIRLOCK" status --watch
 	assert_output --partial 'standard output is no terminal to draw on'
 	for option in --json --raw '--remove a:1'; do

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# Under valgrind: no leak, no wrong access, and no descriptor left open by a process that ends of itself. What it
-# forks (the guard, a keeper) ends without closing what it inherited; there, memory only is looked at.
+# Every command under valgrind: it may not leak memory, nor access it wrongly, nor end with a
+# descriptor open. A process that a command forks (the guard, a keeper) ends without closing what it
+# inherited; these tests look only at its memory.
 
 load ../lib/helpers
 load ../lib/tls
@@ -13,10 +14,10 @@ setup_file() {
 	export FAIRLOCK
 	[ -x "$VALGRIND" ] || VALGRIND=valgrind
 	mkdir -m 1777 "$LOGS"
-	# Our own programs are followed, not COMMAND. A process that forks goes on in a log of its own.
+	# valgrind follows our own programs, and not COMMAND. Each process has a log of its own.
 	cat >"$FAIRLOCK" <<-'END'
 		#!/bin/bash
-		# From 3.24 on it counts as errors what others left open for us.
+		# valgrind counts inherited descriptors as errors from version 3.24 on.
 		for path in /proc/self/fd/*; do
 			fd=${path##*/}
 			[ "$fd" -le 2 ] || [ "$fd" -eq 255 ] || eval "exec $fd>&-"
@@ -34,7 +35,7 @@ setup() {
 	rm -f "$LOGS"/*
 }
 
-# What valgrind blames, and descriptors that were not there before. (bats does not stop at what fails here.)
+# Fails if valgrind blames a process. (bats does not stop at a command that fails here.)
 teardown() {
 	local log blamed=0
 
@@ -48,11 +49,12 @@ teardown() {
 	return "$blamed"
 }
 
-# blames LOG
+# blames LOG: prints the errors in it; fails if there are none
 blames() {
 	local wrong='Invalid|Conditional|Use of|Syscall param|Mismatched|.* are (definitely|indirectly) lost'
 
-	# Whom somebody forked, or a signal ended, leaves what others reach to the kernel.
+	# A process that was forked, or that a signal ended, leaves reachable memory and descriptors
+	# to the kernel.
 	if [[ $1 = *.1 ]] && ! grep -q 'Process terminating' "$1"; then
 		wrong+='|[0-9,]+ .*bytes in .* in loss record'
 		awk '/ Open / { what = $0; next } what { if (!/<inherited from parent>/) print what; what = "" }' "$1" |
@@ -71,15 +73,7 @@ all_ended() {
 	done
 }
 
-# Waits for what runs in the background: it ends with STATUS.
-ends_with() {
-	local status=0
-
-	wait "$2" || status=$?
-	assert_equal "$status" "$1"
-}
-
-# Every way in which a process of ours gets to a lock and ends.
+# use_all: takes a lock, waits for it and gives it back in every way, and shows it
 use_all() {
 	local owner waiter
 
@@ -104,12 +98,12 @@ in_line() {
 	"$PROGRAM" queue --raw --noheadings job | wc -l | grep -qx "$1"
 }
 
-@test "the commands, on a unix socket" {
+@test "the commands leak nothing on a unix socket" {
 	start_server
 	use_all
 }
 
-@test "what else is shown: figures, a plot, metrics, doctor, help, completion" {
+@test "figures, plot, metrics, doctor, help and completion leak nothing" {
 	start_server
 	"$PROGRAM" wrap job true
 	run -0 "$FAIRLOCK" log --plot job
@@ -121,7 +115,7 @@ in_line() {
 	run -0 "$FAIRLOCK" --complete 2 fairlock status j
 }
 
-@test "a keeper gives the lock back when its process ends" {
+@test "a keeper leaks nothing and gives the lock back when its process ends" {
 	start_server
 	background sleep 600
 	run -0 "$FAIRLOCK" acquire --while-pid $! job
@@ -135,7 +129,7 @@ in_state() {
 	"$PROGRAM" status --noheadings -o STATE job | grep -qx "$1"
 }
 
-@test "COMMAND is stopped: by --max-hold, by a signal, by force" {
+@test "wrap leaks nothing when COMMAND is stopped by --max-hold, by a signal, or after a broken lock" {
 	local wrapper
 
 	start_server
@@ -152,7 +146,7 @@ in_state() {
 	ends_with 76 "$wrapper"
 }
 
-@test "a waiter that gets a signal leaves the queue" {
+@test "a waiter that gets a signal leaks nothing and leaves the queue" {
 	local waiter
 
 	start_server
@@ -165,7 +159,7 @@ in_state() {
 	wait_until in_line 0
 }
 
-@test "mistakes and refusals" {
+@test "the commands leak nothing after mistakes and refusals" {
 	start_server
 	cli CONFIG SET requirepass sesame >/dev/null
 	run -64 "$FAIRLOCK"
@@ -183,8 +177,9 @@ in_state() {
 	run -0 "$FAIRLOCK" wrap --config conf job true
 }
 
-# valgrind does not know the clone that starts it. COMMAND would be in the way: process ids there are others.
-@test "a server of its own" {
+# valgrind does not know the clone that starts the server, so $PROGRAM starts it without valgrind.
+# There is no COMMAND, because process ids are others there.
+@test "the commands leak nothing with a private server" {
 	new_home
 	run -0 at_home "$PROGRAM" status job
 	run -0 at_home "$FAIRLOCK" acquire job
@@ -192,7 +187,7 @@ in_state() {
 	run -0 at_home "$FAIRLOCK" release --force job
 }
 
-@test "TLS, and a certificate that is refused" {
+@test "the commands leak nothing over TLS, whether they accept the certificate or refuse it" {
 	local url
 
 	start_tls_server
@@ -203,7 +198,7 @@ in_state() {
 	run -69 "$FAIRLOCK" status -u "redis://localhost:$TLS_PORT"
 }
 
-@test "a cluster, through any of its nodes" {
+@test "the commands leak nothing on a cluster, through any of its nodes" {
 	start_cluster
 	for port in $(master_nodes); do
 		run -0 "$FAIRLOCK" wrap -u "redis://127.0.0.1:$port" job true

@@ -20,6 +20,7 @@ static bool same_value(const void *a, const void *b, enum option_kind kind)
 	case OPTION_TEXT:
 	case OPTION_FILE:
 	case OPTION_URL:
+	case OPTION_REASON:
 	case OPTION_COLUMNS:
 	case OPTION_OWNER:
 	case OPTION_WAITER:
@@ -62,6 +63,7 @@ void value_of(char *text, size_t size, const struct options *options, const stru
 	case OPTION_TEXT:
 	case OPTION_FILE:
 	case OPTION_URL:
+	case OPTION_REASON:
 	case OPTION_COLUMNS:
 	case OPTION_OWNER:
 	case OPTION_WAITER:

@@ -58,12 +58,25 @@ bool valid_text(const char *text, size_t length, const char *controls)
 	return true;
 }
 
+bool harmless_text(const char *text, size_t length, const char *controls)
+{
+	static const char *const turns[] = {
+		"\u061c", "\u200e", "\u200f", "\u2028", "\u2029", "\u202a", "\u202b",
+		"\u202c", "\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069",
+	};
+
+	for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++)
+		if (memmem(text, length, turns[i], strlen(turns[i])))
+			return false;
+	return valid_text(text, length, controls);
+}
+
 bool valid_messages(const char *text, size_t length)
 {
 	static const char beginning[] = "fairlock: ";
 	const char *end = text + length;
 
-	if (!valid_text(text, length, "\n"))
+	if (!harmless_text(text, length, "\n"))
 		return false;
 	while (text < end) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));

@@ -7,6 +7,9 @@
 /* Strict UTF-8 that cannot drive a terminal: it has no control characters but these. */
 bool valid_text(const char *text, size_t length, const char *controls);
 
+/* The same, and nothing in it turns the direction of writing. */
+bool harmless_text(const char *text, size_t length, const char *controls);
+
 /* Messages: lines of moderate length that begin with "fairlock: ". */
 bool valid_messages(const char *text, size_t length);
 

@@ -28,7 +28,6 @@
 #include "peers.h"
 #include "redis/resolve.h"
 #include "redis/server_url.h"
-#include "supervise/release_hold.h"
 #include "supervise/wrapper.h"
 #include "valid.h"
 
@@ -291,8 +290,8 @@ int world_wrapper_run(const struct job *job, struct standby *standby, struct end
 	}
 	message_step(job->messenger, "%s", hold_trouble(&hold));
 	if (hold.state == HOLD_HELD && world.now_ms < lock->deadline_ms)
-		release_hold(&hold, job->messenger,
-			     earliest(world.now_ms + 5000, lock->deadline_ms));
+		hold_release_and_tell(&hold, job->messenger,
+				      earliest(world.now_ms + 5000, lock->deadline_ms));
 	client_close(job->client);
 	*ending = (struct ending){.started = true, .lost = hold.state != HOLD_HELD};
 	return 0;

@@ -1,0 +1,19 @@
+/* How `renew` and `release` reach another process's hold: as --owner, or an outer hold's owner. */
+#pragma once
+
+#include "cli/command.h"
+#include "lock/lock.h"
+
+struct owner_call {
+	const struct invocation *invocation;
+	struct lock lock; /* lock.inherited: the owners to try, one after the other */
+	struct client client;
+};
+
+/* verb: the command's, for the message. Returns -1 with STATUS_USAGE if there is no owner to act as
+ * and no --force. The caller closes the client. */
+int owner_call_init(struct owner_call *call, const struct invocation *invocation, const char *verb,
+		    struct error *err);
+
+/* Makes the request and waits for its reply, which is in call->client then. */
+int owner_call_make(struct owner_call *call, const struct request *request, struct error *err);

@@ -1,0 +1,46 @@
+/* libsmartcols escapes only ASCII's control characters, and writes other bytes as they come. */
+#include "output/table_text.h"
+
+#include <libsmartcols/libsmartcols.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/utf8.h"
+
+char *table_clean(const char *text, bool is_json)
+{
+	char *copy = malloc(strlen(text) * (sizeof(UTF8_REPLACEMENT) - 1) + 1);
+	char *end = copy;
+
+	while (copy && *text) {
+		uint32_t code = 0;
+		const size_t length = utf8_decode(text, &code);
+
+		if (length == 0)
+			end = stpcpy(end, UTF8_REPLACEMENT);
+		else if (!is_json && code >= 0x7f && utf8_is_harmful(code))
+			*end++ = '?';
+		else
+			end = mempcpy(end, text, length);
+		text += length > 0 ? length : 1;
+	}
+	if (copy)
+		*end = '\0';
+	return copy;
+}
+
+int table_print_lines(struct libscols_table *lines)
+{
+	char *text = NULL;
+
+	if (!scols_table_is_json(lines))
+		return scols_print_table(lines) < 0 ? -1 : 0;
+	if (scols_print_table_to_string(lines, &text) < 0)
+		return -1;
+	json_print_made(text);
+	putchar('\n');
+	free(text);
+	return 0;
+}

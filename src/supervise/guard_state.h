@@ -1,0 +1,38 @@
+/* The state of a guard, which guard.c and guard_standby.c share. Other files use guard.h. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/deadline_poll.h"
+#include "base/signal_fd.h"
+#include "lock/hold.h"
+#include "redis/connection_trace.h"
+#include "supervise/kill_timer.h"
+#include "supervise/shared_state.h"
+#include "supervise/stop.h"
+
+/* The things that the guard gets from the wrapper. */
+struct guard_ends {
+	int socket; /* each byte is a signal to pass on, or 0; only the wrapper has the other end */
+	int start;  /* of a pipe: a byte in it lets COMMAND go */
+	pid_t wrapper;
+	bool needs_connection; /* the guard cannot go on with the wrapper's */
+};
+
+struct guard {
+	const struct job *job;
+	struct shared_state *shared;
+	const struct guard_ends *ends;
+	int socket; /* of ends; -1 when the wrapper is gone */
+	struct deadline_poll loop;
+	struct signal_fd signals;
+	struct kill_timer kill_timer;
+	bool is_ready; /* these are open, and there is a process for COMMAND */
+	struct hold hold;
+	int64_t max_ms;   /* when --max-hold is over */
+	struct stop stop; /* its command: 0 when it does not run */
+	bool lost;
+	bool killed; /* SIGKILL was sent */
+	struct connection_trace steps;
+};

@@ -1,0 +1,180 @@
+#!/usr/bin/env bats
+# fairlock doctor and the way to a server: permissions, passwords, TLS, and kinds of servers.
+
+load ../lib/helpers
+load ../lib/doctor
+
+# ---- Users ----
+
+# rule USER: prints the words of the manual's rule for it, one per line
+rule() {
+	mandoc -T ascii "$TESTS_DIR/../man/fairlock.1" | col -b |
+		sed -n "s/^ *ACL SETUSER $1 //p" | tr -s ' ' '\n'
+}
+
+# can_be_asked: skips the test if the server cannot say what a user may do
+can_be_asked() {
+	cli --raw EVAL 'return redis.acl_check_cmd and 1 or 0' 0 | grep -qx 1 ||
+		skip 'this server cannot be asked what a user may do: it is older than Redis 7'
+}
+
+# become USER: fairlock connects as this user from now on
+become() {
+	export FAIRLOCK_URL="unix:$SERVER_SOCKET?user=$1" FAIRLOCK_PASSWORD=SECRET
+}
+
+# check_rule: takes each word out of the manual's rule, and fails unless doctor names it as missing
+check_rule() {
+	local words rest word i
+
+	can_be_asked
+	mapfile -t words < <(rule backup)
+	[ "${#words[@]}" -gt 10 ]
+	cli ACL SETUSER backup "${words[@]}"
+	become backup
+	doctor 0 backup-db
+	finds ok permissions 'backup may do all that is needed for lock backup-db'
+	finds note permissions 'backup cannot follow the log of lock backup-db'
+	finds note 'not known'
+	# The server refuses none of doctor's questions, so its ACL log stays empty.
+	doctor 0
+	finds note permissions 'some keys only'
+	assert_equal "$(cli ACL LOG)" ''
+	doctor 2 other
+	finds error permissions '~other ~fairlock:{other}'
+	for i in "${!words[@]}"; do
+		word=${words[i]}
+		[[ $word != on && $word != '>'* && $word != *:backup-* ]] || continue
+		rest=("${words[@]}")
+		unset "rest[$i]"
+		cli ACL DELUSER backup >/dev/null
+		cli ACL SETUSER backup "${rest[@]}" >/dev/null
+		doctor 2 backup-db
+		word=${word/backup-\*/backup-db}
+		finds error permissions "$word"
+	done
+	cli ACL SETUSER backup "${words[@]}" +xread >/dev/null
+	doctor 0 backup-db
+	refute_line --partial 'cannot follow'
+}
+
+@test "doctor names each word of the manual's rule that a user lacks" {
+	start_well
+	check_rule
+}
+
+@test "doctor names each word of the manual's rule that a user lacks on Valkey" {
+	use_server valkey
+	start_well
+	check_rule
+}
+
+@test "doctor names each word of the manual's rule that a user lacks on Redis 8" {
+	use_server redis
+	start_well
+	check_rule
+}
+
+@test "doctor ends with 77 for a wrong password and with 69 for a missing server, and its JSON says why" {
+	start_well
+	cli ACL SETUSER backup on '>SECRET'
+	become backup
+	FAIRLOCK_PASSWORD=wrong doctor 77
+	finds error reach 'it refuses this user, or the password from FAIRLOCK_PASSWORD'
+	[[ $stderr = 'fairlock: cannot '* ]]
+	doctor 69 -u unix:/nonexistent/socket
+	finds error reach /nonexistent
+	says .server.version null
+	says '.findings[0].remedy' 'start the server, or mend the path in the URL: its setting unixsocket has the path'
+	doctor 78 -u "unix:$SERVER_SOCKET?db=99"
+	says '.findings[0].remedy' 'mend the URL; see in the settings where it comes from'
+	[[ $output$stderr != *SECRET* ]]
+}
+
+# asked_by_scripts: prints what scripts ask before they change anything, "OBJECT COMMAND", where the
+# number behind the command says how many words it takes
+asked_by_scripts() {
+	sed -E "s/\\bCHANNEL \\.\\. ':0'/WAITER/g; s/\\(CHANNEL,/(PLAIN,/g; s/\\(WAITER,/(CHANNEL,/g" \
+		"$TESTS_DIR"/../lua/parts/prelude.lua "$TESTS_DIR"/../lua/scripts/*.lua |
+		grep -oE "denied\\([A-Z]+, '[^']*'" | tr -d "'(," | sed 's/^denied//' | each_command
+}
+
+# asked_by_doctor: the same of doctor's table, without what the program needs itself
+asked_by_doctor() {
+	sed -nE 's/^\t\{FOR_ALL, ([A-Z]+), "(.*)"\},/\1 \2/p' "$TESTS_DIR/../src/doctor/check_acl.c" |
+		grep -v ^NOTHING | each_command | grep -v ' SUBSCRIBE$'
+}
+
+each_command() {
+	awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | sort -u
+}
+
+@test "doctor asks for the same permissions as the scripts" {
+	[ "$(asked_by_scripts | wc -l)" -gt 30 ]
+	diff <(asked_by_scripts) <(asked_by_doctor)
+}
+
+@test "doctor says what it cannot know if CONFIG is renamed or INFO forbidden" {
+	start_well --rename-command CONFIG ''
+	doctor 0
+	finds note 'not known' 'timeouts and limits'
+	finds ok memory
+	finds ok persistence
+	cli ACL SETUSER default -info '+info|server'
+	doctor 0
+	finds note 'not known' 'whether it evicts keys'
+}
+
+# ---- Ways to a server ----
+
+@test "doctor tells the protocol of TLS, and finds an error if the certificate is not trusted" {
+	load ../lib/tls
+	export BATS_FILE_TMPDIR=$BATS_TEST_TMPDIR
+	make_certificates
+	start_tls_server server --appendonly yes
+	doctor 0 -u "rediss://localhost:$TLS_PORT" --tls-ca "$TLS_DIR/ca.crt"
+	says .server.tls TLSv1.3
+	jq -e --arg port "$TLS_PORT" '.server.addresses == ["127.0.0.1:" + $port] or
+		.server.addresses == ["[::1]:" + $port]' <<<"$output"
+	doctor 69 -u "rediss://localhost:$TLS_PORT"
+	finds error reach certificate
+}
+
+@test "doctor follows sentinels to their master, and counts its replicas" {
+	load ../lib/sentinel
+	start_sentinels --save '86400 1000000'
+	doctor 0 -u "redis+sentinel://$SENTINELS/mymaster" --replicas 2
+	says .server.mode sentinel
+	says '.server.addresses[0]' "127.0.0.1:$(master_port)"
+	finds ok replicas '2 in sync'
+}
+
+@test "doctor looks at every master of a cluster, and prints their common findings once" {
+	load ../lib/cluster
+	start_cluster --save '86400 1000000'
+	local first
+	first=$(awk '{ print $1 }' <<<"$CLUSTER_PORTS")
+	doctor 0 -u "redis://127.0.0.1:$first"
+	says .server.mode cluster
+	says '.server.addresses | length' 3
+	says '[.findings[] | select(.check == "version")] | length' 1
+	finds note replicas '1 in sync'
+	node_cli "$first" CONFIG SET maxmemory 100mb maxmemory-policy allkeys-lru
+	doctor 2 -u "redis://127.0.0.1:$first"
+	says '.findings[0].servers | join(" ")' "127.0.0.1:$first"
+	run -2 "$FAIRLOCK" doctor -u "redis://127.0.0.1:$first" job
+	assert_output --regexp "allkeys-lru +\(at|\(at 127.0.0.1:$first\)"
+}
+
+@test "doctor tells where the private server is, and how to end it" {
+	new_home
+	run -0 at_home "$FAIRLOCK" doctor --json
+	says .server.mode local
+	finds note users 'local: is for this user alone'
+	says .server.folder "$(echo "$HOME_DIR"/.local/state/fairlock/*)"
+	says .server.pid "$(at_home pgrep -x 'redis-server|valkey-server')"
+	at_home test -e "$(jq -r .server.log <<<"$output")"
+	at_home sh -c "$(jq -r .server.shutdown <<<"$output")"
+	gone() { ! at_home test -e "$(jq -r .server.folder <<<"$output")/socket"; }
+	wait_until gone
+}

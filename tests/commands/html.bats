@@ -1,0 +1,91 @@
+#!/usr/bin/env bats
+# man/html, which makes the manual's pages in HTML, and the links in them.
+
+load ../lib/helpers
+
+PROJECT=$TESTS_DIR/..
+
+setup_file() {
+	command -v mandoc >/dev/null || skip 'there is no mandoc here'
+	"$TESTS_DIR/../man/html" "$BATS_FILE_TMPDIR/html" >/dev/null
+}
+
+setup() {
+	cd "$BATS_FILE_TMPDIR/html" || return
+}
+
+# links FOLDER: prints the number of links; fails and names each that leads nowhere
+links() {
+	python3 - "$1" <<'END'
+import html.parser, os, re, sys
+
+folder, pages, failed = sys.argv[1], {}, 0
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self, path):
+        super().__init__()
+        self.ids, self.links = set(), []
+        with open(path, encoding="utf-8") as file:
+            self.feed(file.read())
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in attributes:
+            if name == "id":
+                self.ids.add(value)
+            elif name in ("href", "src", "srcset"):
+                self.links.append(value)
+
+
+for name in os.listdir(folder):
+    if name.endswith(".html"):
+        pages[name] = Page(os.path.join(folder, name))
+for name, page in pages.items():
+    for link in page.links:
+        target, _, anchor = link.partition("#")
+        target = target or name
+        # Pages of other projects, such as "crontab.5".
+        if re.fullmatch(r"https://manpages\.debian\.org/(?!fairlock)[a-z-]+\.[1-8]", target) and not anchor:
+            continue
+        if not os.path.exists(os.path.join(folder, target)) or (anchor and anchor not in pages[target].ids):
+            print(f"{name}: {link} leads nowhere")
+            failed = 1
+print(sum(len(page.links) for page in pages.values()), "links")
+sys.exit(failed)
+END
+}
+
+@test "every link in the pages leads to a page and a place that exist" {
+	run -0 links .
+	[ "${output% links}" -gt 300 ] || fail "only $output"
+}
+
+@test "the check of these tests finds links that lead nowhere" {
+	cp -r . "$BATS_TEST_TMPDIR/other"
+	rm "$BATS_TEST_TMPDIR/other/fairlock-queue.1.html"
+	sed -i 's/id="FAULTS"/id="OTHER"/' "$BATS_TEST_TMPDIR/other/fairlock.7.html"
+	run -1 links "$BATS_TEST_TMPDIR/other"
+	assert_line 'fairlock-wrap.1.html: fairlock-queue.1.html leads nowhere'
+	assert_line 'fairlock.7.html: #FAULTS leads nowhere'
+}
+
+@test "the index leads to every page of the manual, and each page leads back" {
+	local page
+
+	for page in "$PROJECT"/man/*.[1-9]; do
+		page=${page##*/}
+		grep -q "href=\"$page.html\"" index.html || fail "the index does not have $page"
+		grep -q 'href="index.html"' "$page.html" || fail "$page does not lead to the index"
+		[ "$(wc -c <"$page.html")" -gt 2000 ] || fail "$page is empty"
+	done
+}
+
+@test "man/html ends with a message and makes no page if mandoc is missing" {
+	mkdir "$BATS_TEST_TMPDIR/bin"
+	for tool in bash dirname mkdir; do
+		ln -s "$(command -v $tool)" "$BATS_TEST_TMPDIR/bin"
+	done
+	PATH=$BATS_TEST_TMPDIR/bin run -1 "$PROJECT/man/html" "$BATS_TEST_TMPDIR/none"
+	assert_output 'html: cannot make pages: there is no mandoc; install the package mandoc'
+	[ -z "$(ls "$BATS_TEST_TMPDIR/none")" ]
+}

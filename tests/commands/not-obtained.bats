@@ -1,0 +1,159 @@
+#!/usr/bin/env bats
+# What wrap and acquire say when they did not get the lock: why, after how long, and who holds it.
+
+load ../lib/helpers
+load ../lib/one_server
+
+time='[0-9]+m?s'
+
+# held_by DESCRIPTION [MS]: has the server say that this process has held `job` for so long
+held_by() {
+	cli HSET 'fairlock:{job}' by "$1" since "$(($(now_ms) - ${2-0}))" >/dev/null
+}
+
+# says TEXT COMMAND...: COMMAND ends with 75 and exactly this one line, a regular expression
+says() {
+	run -75 "$FAIRLOCK" "${@:2}"
+	assert_output --regexp "^fairlock: cannot get lock $1$"
+	assert_equal "${#lines[@]}" 1
+	[ "${#lines[0]}" -lt 160 ]
+}
+
+@test "a wait that timed out says after how long, who holds the lock, and for how long" {
+	hold job
+	held_by $'db1\t12\tann\t./job' 180000
+	says 'job: timed out after 1s, held by \./job \(pid 12, ann@db1\) for 3m[0-9s]*' wrap -w 1 job true
+	says 'job: timed out after 500ms, held by \./job \(pid 12, ann@db1\) for 3m[0-9s]*' acquire -w 0.5 job
+}
+
+@test "a lock that is busy is said to be held by whom, and since when" {
+	hold job
+	held_by $'db1\t12\tann\t./job' 7200000
+	says 'job: held by \./job \(pid 12, ann@db1\) for 2h' wrap -n job true
+	says 'job: held by \./job \(pid 12, ann@db1\) for 2h' acquire -n job
+}
+
+@test "a full queue, a command that ran already and a removed waiter name the holder, too" {
+	local waiter
+
+	hold job
+	held_by $'db1\t12\tann\t./job' 60000
+	says 'job: the queue is full \(0 wait\), held by \./job \(pid 12, ann@db1\) for 1m[0-9s]*' wrap --max-queue 0 job true
+	says "job: its command ran already, $time ago, once per 1d, held by \./job \(pid 12, ann@db1\) for 1m[0-9s]*" \
+		wrap --once-per 1d job true
+	background "$FAIRLOCK" wrap job true 2>said
+	waiter=$!
+	wait_until in_queue job 1
+	"$FAIRLOCK" queue --remove "$(cli LINDEX 'redisson_lock_queue:{job}' 0)" job
+	ends_with 75 "$waiter"
+	assert_regex "$(<said)" "^fairlock: cannot get lock job: removed from the queue after $time, held by \./job \(pid 12, ann@db1\) for 1m[0-9s]*$"
+}
+
+@test "a command that ran already under a lock that is free names no holder" {
+	"$FAIRLOCK" wrap job true
+	says "job: its command ran already, $time ago, once per 1d" wrap --once-per 1d job true
+}
+
+@test "a Redisson holder is named by its owner id" {
+	cli HSET job 01234567-89ab-4cde-8f01-23456789abcd:7 1 >/dev/null
+	cli PEXPIRE job 60000 >/dev/null
+	says 'job: held by 01234567-89ab-4cde-8f01-23456789abcd:7' wrap -n job true
+	says 'job: timed out after 100ms, held by 01234567-89ab-4cde-8f01-23456789abcd:7' wrap -w 100ms job true
+}
+
+@test "a waiter that ends because the process of --while-pid has ended names the holder" {
+	local process waiter
+
+	hold job
+	held_by $'db1\t12\tann\t./job' 60000
+	background sleep 600
+	process=$!
+	background "$FAIRLOCK" acquire --while-pid "$process" job 2>said
+	waiter=$!
+	wait_until in_queue job 1
+	kill "$process"
+	ends_with 75 "$waiter"
+	assert_regex "$(<said)" '^fairlock: cannot get lock job: the process that it was for has ended, held by \./job .* for 1m[0-9s]*$'
+}
+
+@test "other people's text is cut so that the message stays under 160 characters" {
+	local long
+
+	long=$(printf '%0100d' 0)
+	hold job
+	held_by $'db1.example.com\t4194304\tpostgres\tpg_dump '"$long" 86399000
+	says 'job: timed out after 100ms, held by pg_dump 0{29}\.\.\. \(pid 4194304, postgres@db1.example.com\) for 23h59m' wrap -w 100ms job true
+	held_by "$long"$'\t4194304\t'"$long"$'\tpg_dump '"$long" 86399000
+	says 'job: held by pg_dump 0+\.\.\. \(pid 4194304, 0{9}\.\.\.@0{9}\.\.\.\) for 23h59m' wrap -n job true
+	hold "n$long"
+	cli HSET "fairlock:{n$long}" by "$long"$'\t4194304\t'"$long"$'\tpg_dump '"$long" >/dev/null
+	says "n0{36}\.\.\.: its command ran already, $time ago, once per 1d, held by pg_dump 0+\.\.\. for $time" \
+		wrap --once-per 1d "n$long" true
+	says "n0{36}\.\.\.: timed out after 100ms, held by .*\.\.\. \(pid 4194304.*\) for $time" wrap -w 100ms "n$long" true
+}
+
+@test "messages about a lock with a long name and a command with a long path stay under 160 characters" {
+	local name path
+
+	name=$(printf '%0100d' 0)
+	path=$PWD/$(printf '%0100d' 1)
+	ln -s "$(command -v sleep)" "$path"
+	background "$FAIRLOCK" wrap "$name" "$path" 600 2>lost
+	wait_until "$FAIRLOCK" status -q "$name"
+	"$FAIRLOCK" release --force "$name" >/dev/null
+	wait_until test -s lost
+	assert_regex "$(<lost)" '^fairlock: lost lock 0{37}\.\.\.: somebody broke it by force; stopping /.{36}\.\.\.$'
+	run -124 "$FAIRLOCK" wrap --max-hold 100ms "$name" "$path" 600
+	assert_output --regexp '^fairlock: lock 0{37}\.\.\. was held for 100ms, as long as --max-hold allows; stopping /.{36}\.\.\.$'
+	run -127 "$FAIRLOCK" wrap "$name" "$path.not" 600
+	assert_output --regexp '^fairlock: cannot execute /.{36}\.\.\.: No such file or directory$'
+	run -76 "$FAIRLOCK" release --owner 1:1 "$name"
+	assert_output 'fairlock: cannot release lock 0000000000000000000000000000000000000...: not held by this owner (any more)'
+	run -64 "$FAIRLOCK" renew --owner "x$name" "$name"
+	assert_line --index 0 "fairlock: cannot act as owner 'x000000000000000000000000000000000000...': this is no owner id"
+}
+
+# ---- --skip ----
+
+@test "--skip ends with 0, silently and at once, if the lock is busy, and runs COMMAND if it is free" {
+	hold job
+	run -0 "$FAIRLOCK" wrap --skip job touch ran
+	refute_output
+	run -0 "$FAIRLOCK" acquire --skip job
+	refute_output
+	[ ! -e ran ]
+	run -3 "$FAIRLOCK" wrap --skip free -- sh -c 'echo mine; exit 3'
+	assert_output mine
+}
+
+@test "--skip goes before --wait and -E, wherever they are set" {
+	hold job
+	FAIRLOCK_WAIT=1h FAIRLOCK_CONFLICT_EXIT_CODE=7 run -0 "$FAIRLOCK" wrap --skip -E 9 -w 1h job true
+	refute_output
+}
+
+@test "--skip hides no outage, no mistake, no refusal, and no lost lock" {
+	FAIRLOCK_URL=unix:$PWD/nothing run -69 "$FAIRLOCK" wrap --skip job true
+	assert_output --regexp '^fairlock: cannot reach '
+	run -64 "$FAIRLOCK" wrap --skip 'a}b{' true
+	assert_output --partial 'fairlock: cannot use NAME'
+	cli SET text precious >/dev/null
+	run -78 "$FAIRLOCK" wrap --skip text true
+	assert_output --partial 'no lock'
+	# shellcheck disable=SC2016
+	run -76 "$FAIRLOCK" wrap --skip job sh -c '"$FAIRLOCK" release --force job >/dev/null; sleep 600'
+	assert_output --partial 'fairlock: lost lock job'
+}
+
+@test "--skip has no variable and no key in files" {
+	hold job
+	FAIRLOCK_SKIP=yes run -75 "$FAIRLOCK" wrap -n job true
+	echo 'skip = yes' >conf
+	run -78 "$FAIRLOCK" wrap --config conf -n job true
+}
+
+@test "-q tells nothing of this, and the status is that of -E" {
+	hold job
+	run -3 "$FAIRLOCK" wrap -q -E 3 -w 100ms job true
+	refute_output
+}

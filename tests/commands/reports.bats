@@ -1,0 +1,192 @@
+#!/usr/bin/env bats
+# What a waiter without a terminal tells meanwhile (--report, outages), and why it waits (--reason).
+
+load ../lib/helpers
+load ../lib/one_server
+
+holder='\./job \(pid 12, ann@db1\)'
+
+# held_by DESCRIPTION MS: has the server say that this process has held `job` for so long
+held_by() {
+	cli HSET 'fairlock:{job}' by "$1" since "$(($(now_ms) - $2))" >/dev/null
+}
+
+# lines COUNT: succeeds if so many have come into `said`
+lines() {
+	[ "$(wc -l <said)" -ge "$1" ]
+}
+
+# ---- --report ----
+
+@test "--report tells place, waiters, time waited, and who holds the lock, at first and every DUR" {
+	hold job
+	held_by $'db1\t12\tann\t./job' 180000
+	background "$FAIRLOCK" wrap job true
+	wait_until in_queue job 1
+	background "$FAIRLOCK" wrap --report 1 job echo mine >out 2>said
+	local waiter=$!
+	wait_until lines 3
+	assert_regex "$(sed -n 1p said)" "^fairlock: waiting for lock job: place 2 of 2, waited 0s, held by $holder for 3m[0-9s]*$"
+	assert_regex "$(sed -n 3p said)" "^fairlock: waiting for lock job: place 2 of 2, waited [2-9]s, held by $holder for 3m[0-9s]*$"
+	kill "$HOLDER"
+	wait "$waiter"
+	assert_equal "$(cat out)" mine
+	run ! grep -vE "^fairlock: waiting for lock job: place [12] of [12], waited [0-9]+s(, |$)" said
+}
+
+@test "acquire has --report, too, and FAIRLOCK_REPORT sets it" {
+	hold job
+	FAIRLOCK_REPORT=1s run -75 "$FAIRLOCK" acquire -w 1.5s job
+	assert_line --index 0 --regexp '^fairlock: waiting for lock job: place 1 of 1, waited 0s, held by sleep 600 '
+	assert_line --index 1 --regexp '^fairlock: waiting for lock job: place 1 of 1, waited 1s, held by sleep 600 '
+}
+
+@test "without --report, and with --quiet, a waiter without a terminal is silent" {
+	hold job
+	run -75 "$FAIRLOCK" wrap -w 1.2 job true
+	assert_equal "${#lines[@]}" 1
+	run -75 "$FAIRLOCK" wrap -q --report 1 -w 1.2 job true
+	refute_output
+}
+
+@test "a report stays under 160 characters, and tells less if the server refuses it a view" {
+	local long
+
+	long=$(printf '%0100d' 0)
+	hold "$long"
+	cli HSET "fairlock:{$long}" by "$long"$'\t4194304\t'"$long"$'\t'"$long"$'\t'"$long" >/dev/null
+	run -75 "$FAIRLOCK" wrap --report 1 -w 100ms "$long" true
+	assert_line --index 0 --regexp '^fairlock: waiting for lock 0{37}\.\.\.: place 1 of 1, waited 0s, held by 0+\.\.\. \(pid 4194304\) for [0-9]+m?s$'
+	[ "${#lines[0]}" -lt 160 ]
+	hold job
+	cli SET 'fairlock_log:{job}' precious >/dev/null
+	run -75 "$FAIRLOCK" wrap --report 1 -w 1.5s job true
+	assert_line --regexp '^fairlock: waiting for lock job: waited [0-9]s$'
+}
+
+@test "--report of less than a second is a usage error" {
+	run -64 "$FAIRLOCK" wrap --report 999ms job true
+	assert_line --index 0 "fairlock: cannot use option '--report': '999ms' is not a duration from 1s"
+}
+
+# ---- Outages ----
+
+# go_away: nobody reaches the server from now on; come_back: everybody does
+go_away() {
+	mv "$SERVER_SOCKET" "$SERVER_SOCKET.away"
+	"$CLI" -s "$SERVER_SOCKET.away" CLIENT KILL TYPE normal >/dev/null 2>&1 || true
+	"$CLI" -s "$SERVER_SOCKET.away" CLIENT KILL TYPE pubsub >/dev/null
+}
+
+come_back() {
+	mv "$SERVER_SOCKET.away" "$SERVER_SOCKET"
+}
+
+outage='fairlock: waiting for lock job: cannot reach unix:.*; trying again'
+
+# outages COUNT: succeeds if `said` has so many lines about outages, and no other
+outages() {
+	[ "$(grep -cE "^$outage$" said)" = "$1" ] && [ "$(wc -l <said)" = "$1" ]
+}
+
+# subscribed COUNT: succeeds if so many waiters listen
+subscribed() {
+	[ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{job}:*' | wc -l)" -ge "$1" ]
+}
+
+@test "a waiter without a terminal tells each outage once, also with --quiet, and nothing when it is over" {
+	local number waiter
+
+	hold -l 5m job
+	background "$FAIRLOCK" wrap -q --connect-timeout 300ms job touch done 2>said
+	waiter=$!
+	wait_until in_queue job 1
+	for number in 1 2; do
+		go_away
+		wait_until outages "$number"
+		sleep 1 # it tries again all the time
+		outages "$number"
+		come_back
+		wait_until subscribed 2
+		outages "$number"
+	done
+	kill "$HOLDER"
+	wait "$waiter"
+	outages 2
+	[ -e done ]
+}
+
+@test "an outage shorter than the connect timeout is not told" {
+	hold -l 5m job
+	background "$FAIRLOCK" wrap --connect-timeout 20s job true 2>said
+	local waiter=$!
+	wait_until in_queue job 1
+	go_away
+	sleep 0.5
+	come_back
+	wait_until subscribed 2
+	kill "$HOLDER"
+	wait "$waiter"
+	outages 0
+}
+
+@test "with --report the end of an outage is a report" {
+	hold -l 5m job
+	background "$FAIRLOCK" wrap --report 1h --connect-timeout 300ms job true 2>said
+	wait_until lines 1
+	go_away
+	wait_until lines 2
+	come_back
+	wait_until lines 3
+	assert_regex "$(sed -n 2p said)" "^$outage$"
+	assert_regex "$(sed -n 3p said)" '^fairlock: waiting for lock job: place 1 of 1, waited [0-9]+s, held by sleep 600 '
+}
+
+# ---- --reason ----
+
+@test "with --reason only COMMAND's first word and the reason go to the server" {
+	hold --reason 'nightly copy' job
+	assert_regex "$(cli HGET 'fairlock:{job}' by)" $'^[^\t]+\t'"$HOLDER"$'\t[^\t]+\tsleep\tnightly copy$'
+	background "$FAIRLOCK" acquire --reason 'after it' job
+	wait_until in_queue job 1
+	assert_regex "$(cli HVALS 'fairlock:{job}' | grep 'after it')" $'\tfairlock acquire\tafter it$'
+	background "$FAIRLOCK" wrap --reason '' job true SECRET
+	wait_until in_queue job 2
+	assert_regex "$(cli HVALS 'fairlock:{job}' | grep $'\ttrue')" $'\ttrue$'
+	run ! grep -q SECRET <(cli HGETALL 'fairlock:{job}')
+}
+
+@test "the busy message, --verbose and a report show the reason behind the command" {
+	hold --reason 'nightly copy' job
+	run -75 "$FAIRLOCK" wrap -n job true
+	assert_output --regexp "^fairlock: cannot get lock job: held by sleep: nightly copy \(pid $HOLDER, .*@.*\) for [0-9]+m?s$"
+	run -75 "$FAIRLOCK" wrap -v --report 1 -w 200ms job true
+	assert_line --regexp "place 1 of 1, held by sleep: nightly copy \(pid $HOLDER, "
+	assert_line --regexp "^fairlock: waiting for lock job: place 1 of 1, waited 0s, held by sleep: nightly copy \(pid $HOLDER, "
+}
+
+@test "a reason of 200 bytes goes whole to the server, whatever else the description has" {
+	local reason
+
+	reason=$(printf '%0200d' 1)
+	LOGNAME=$(printf '%0600d' 2) hold --reason "$reason" job
+	assert_equal "$(cli HGET 'fairlock:{job}' by | cut -f 5)" "$reason"
+}
+
+@test "a reason that is too long, or has control or bidi characters or broken UTF-8, is a usage error" {
+	local reason
+
+	for reason in "$(printf '%0201d' 1)" $'a\nb' $'a\tb' $'\e[2J' $'\u9b' $'a\u202eb' $'a\u2066b' $'a\u200fb' $'\xff'; do
+		run -64 "$FAIRLOCK" wrap --reason "$reason" job true
+		assert_output --partial 'is not plain text of at most 200 bytes'
+	done
+	run -0 "$FAIRLOCK" wrap --reason 'Übertrag, 日本, naïve' job true
+}
+
+@test "FAIRLOCK_REASON and the key reason set a reason" {
+	echo 'reason = of the host' >conf
+	hold --config conf job
+	assert_equal "$(cli HGET 'fairlock:{job}' by | cut -f 5)" 'of the host'
+	FAIRLOCK_REASON='of the user' hold other
+	assert_equal "$(cli HGET 'fairlock:{other}' by | cut -f 5)" 'of the user'
+}

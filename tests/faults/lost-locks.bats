@@ -1,0 +1,189 @@
+# A lock that is lost: its key is gone, somebody broke it, or its lease could not be renewed. wrap
+# stops COMMAND in time, or tells the loss.
+load ../lib/helpers
+load ../lib/jobs
+load ../lib/proxy
+
+setup() { cd "$BATS_TEST_TMPDIR" || return; }
+
+@test "a holder whose lock somebody deletes stops COMMAND and does not take the lock again" {
+	start_server
+	start_job -l 6s
+	cli DEL job >/dev/null
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+	all_dead
+	[ "$(cli EXISTS job)" = 0 ]
+}
+
+@test "release --force tells the holder at once, which stops COMMAND and does not take the lock again" {
+	start_server
+	start_job
+	local from
+	from=$(ms)
+	run -0 "$FAIRLOCK" release --force job
+	assert_output --regexp 'lock job was held by sh job \(pid [0-9]+, .*\) as [0-9a-f-]+:[0-9]+'
+	wait_until all_dead
+	# By itself the holder would ask after 10 s, and its grace is 10 s.
+	[ $(($(ms) - from)) -lt 8000 ]
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+	grep -q 'somebody broke it by force' said
+	[ "$(cli EXISTS job)" = 0 ]
+	run -0 "$FAIRLOCK" release --force job
+	assert_output 'lock job was free'
+}
+
+@test "with --on-lost warn COMMAND goes on after a loss, and the status is 76" {
+	start_server
+	background "$FAIRLOCK" wrap --on-lost warn job sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done; touch done' 2>said
+	local wrapper=$!
+	wait_until test -e ready
+	"$FAIRLOCK" release --force -q job
+	wait_until grep -q 'lost lock job' said
+	touch go
+	status_of "$wrapper"
+	[ "$STATUS" = 76 ]
+	[ -e done ]
+}
+
+@test "with --on-lost warn and a stopped guard the loss is told, and the wrapper ends with COMMAND" {
+	start_server
+	background "$FAIRLOCK" wrap -l 1s --on-lost warn job sh -c 'touch runs; while [ ! -e go ]; do sleep 0.05; done' 2>said
+	WRAPPER=$!
+	wait_until test -e runs
+	GUARD=$(pgrep -P "$WRAPPER")
+	stop "$GUARD"
+	wait_until grep -q 'lost lock job' said
+	stop "$GUARD"
+	touch go
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+}
+
+@test "COMMAND gets the signal that -s names, and time until SIGKILL" {
+	start_server
+	cat >job <<'END'
+trap 'echo usr1 >>trace; exit 0' USR1
+trap 'echo term >>trace' TERM
+echo ready >>trace
+while :; do sleep 0.05; done
+END
+	background "$FAIRLOCK" wrap -s USR1 -k 1s job sh job
+	local wrapper=$!
+	wait_until grep -q ready trace
+	"$FAIRLOCK" release --force -q job
+	status_of "$wrapper"
+	[ "$STATUS" = 76 ]
+	[ "$(tr '\n' ' ' <trace)" = 'ready usr1 ' ]
+}
+
+@test "a COMMAND that is stopped is killed when the lock is lost" {
+	start_server
+	start_job
+	# shellcheck disable=SC2046
+	kill -STOP $(cat pids)
+	"$FAIRLOCK" release --force -q job
+	wait_until all_dead
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+}
+
+@test "a private server that COMMAND started is not stopped with it" {
+	new_home
+	start_server
+	# shellcheck disable=SC2016
+	at_home env FAIRLOCK_URL="$FAIRLOCK_URL" "$FAIRLOCK" wrap outer sh -c '
+		FAIRLOCK_URL=local: "$FAIRLOCK" wrap inner true
+		"$FAIRLOCK" release --force -q outer
+		sleep 60' || true
+	run -0 at_home "$FAIRLOCK" wrap -u local: inner echo alive
+	assert_output alive
+	[ "$(grep -c 'Server initialized' "$HOME_DIR"/.local/state/fairlock/*/server.log)" = 1 ]
+}
+
+@test "when the lock of a killed wrapper is broken SIGKILL comes within a second" {
+	start_server
+	start_job -l 30s
+	kill -KILL "$WRAPPER"
+	"$FAIRLOCK" release -q --force job
+	local from
+	from=$(ms)
+	wait_until all_dead
+	# Under a whole lease the grace is 10 s.
+	[ $(($(ms) - from)) -lt 8000 ]
+}
+
+@test "a COMMAND that forks and ends faster than it can be listed is stopped" {
+	start_server
+	background "$FAIRLOCK" wrap -l 6s job "$BUILD/programs/fleeting" generations 30
+	local wrapper=$! size
+	wait_until test -s generations
+	cli DEL job >/dev/null
+	status_of "$wrapper"
+	[ "$STATUS" = 76 ]
+	size=$(stat -c %s generations)
+	sleep 0.5
+	[ "$(stat -c %s generations)" = "$size" ]
+}
+
+@test "with --on-lost warn a COMMAND that was not executed before the lease ended is not executed at all" {
+	start_server
+	"$FAIRLOCK" wrap job true # so that the server knows the scripts
+	start_proxy "$SERVER_SOCKET" "$PWD/far"
+	proxy delay 20
+	# COMMAND's process looks for its parent a second time when the lock is granted.
+	FAIRLOCK_URL=unix://$PWD/far ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -f -qq -e trace=getppid \
+		-e inject=getppid:delay_enter=10000000:when=2 -o /dev/null \
+		"$FAIRLOCK" wrap --on-lost warn -l 8s -k 1s job touch executed 2>said
+	local tracer=$!
+	wait_until "$FAIRLOCK" status -q job
+	kill -STOP "$SERVER_PID"
+	WAIT_S=60 wait_until ended "$tracer"
+	status_of "$tracer"
+	[ "$STATUS" = 76 ]
+	[ ! -e executed ]
+}
+
+# A pipe that is full and that nobody reads.
+full_pipe() {
+	mkfifo full
+	exec 8<>full
+	dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null || true
+}
+
+@test "with a standard error that is full all of COMMAND is dead when the lease ends" {
+	start_server
+	full_pipe
+	SAID=full start_job -l 4s -k 200ms
+	note_lease_end
+	kill -STOP "$SERVER_PID"
+	dead_in_time
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+}
+
+@test "with a standard error that is full --verbose costs no waiter its turn" {
+	start_server
+	full_pipe
+	background "$FAIRLOCK" wrap -v job sh -c 'until test -e go; do sleep 0.05; done' 2>full
+	wait_until "$FAIRLOCK" status -q job
+	background "$FAIRLOCK" wrap -v job touch ran 2>full
+	wait_until in_queue job 1
+	touch go
+	wait_until test -e ran
+}
+
+@test "a holder that is cut off, with a slower clock than its server, stops COMMAND before the next holder starts" {
+	LD_PRELOAD=$BUILD/programs/clockwork.so CLOCKWORK_RATE=1.083 start_server
+	start_proxy "$SERVER_SOCKET" "$PWD/far"
+	FAIRLOCK_URL=unix://$PWD/far start_job -l 20s -k 500ms
+	# shellcheck disable=SC2016
+	background sh -c 'until "$FAIRLOCK" wrap -nq job sh -c "read -r up rest </proc/uptime; echo \"\$up\" >next"; do sleep 0.05; done'
+	proxy cut
+	WAIT_S=40 wait_until test -s next
+	LEASE_END=$(cat next)
+	dead_in_time
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+}

@@ -1,0 +1,209 @@
+# Processes of fairlock or of COMMAND that die or are stopped: holders never overlap, and COMMAND
+# does not outlive its lease.
+load ../lib/helpers
+load ../lib/jobs
+load ../lib/proxy
+load ../lib/waiters
+
+setup() { start_in_folder; }
+
+@test "when the wrapper is killed all of COMMAND is dead before the lease ends, and the lock is given back" {
+	start_job -l 6s
+	kill -KILL "$WRAPPER"
+	dead_before_lease_ends
+	wait_until ended "$GUARD"
+	[ "$(cli EXISTS job)" = 0 ]
+}
+
+@test "when the guard is killed all of COMMAND is dead before the lease ends, and the status is 76" {
+	start_job -l 6s
+	kill -KILL "$GUARD"
+	dead_before_lease_ends
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+	[ "$(cli EXISTS job)" = 0 ]
+	# The wrapper says so at once, not only when the deadline comes near.
+	grep -q 'lost the guard of lock job: it died' said
+}
+
+@test "when the guard is stopped past the lease all of COMMAND is dead at the deadline, and the status is 76" {
+	start_job -l 6s
+	kill -STOP "$GUARD"
+	dead_before_lease_ends
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+}
+
+@test "when COMMAND ends while its guard is stopped its status counts, and the lock is given back" {
+	local command
+
+	background "$FAIRLOCK" wrap -l 3s job sh -c 'sleep 600 & echo $! >daemon; while [ ! -e go ]; do sleep 0.05; done; exit 3' 2>said
+	WRAPPER=$!
+	wait_until test -s daemon
+	GUARD=$(pgrep -P "$WRAPPER")
+	command=$(pgrep -P "$GUARD")
+	stop "$GUARD"
+	touch go
+	wait_until has_ended_unseen "$command"
+	status_of "$WRAPPER"
+	[ "$STATUS" = 3 ]
+	assert_equal "$(cat said)" ''
+	[ "$(cli EXISTS job)" = 0 ]
+	wait_until ended "$GUARD"
+	kill "$(cat daemon)" # fairlock has left it alone
+}
+
+has_ended_unseen() { [ "$(ps -o stat= -p "$1" | cut -c1)" = Z ]; }
+
+@test "when only COMMAND goes on after its wrapper was stopped and its guard killed, it is dead at the deadline" {
+	start_job -l 6s
+	stop "$(pgrep -P "$GUARD" -xf 'sh job')"
+	stop "$WRAPPER"
+	kill -KILL "$GUARD"
+	wait_until ended "$GUARD"
+	kill -CONT "$(sed -n 2p pids)" "$(sed -n 1p pids)"
+	dead_before_lease_ends
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+	[ "$(cli EXISTS job)" = 0 ]
+}
+
+@test "when the guard is stopped and the wrapper killed the guard goes on and gives the lock back" {
+	start_job -l 6s
+	stop "$GUARD"
+	kill -KILL "$WRAPPER"
+	dead_before_lease_ends
+	wait_until ended "$GUARD"
+	[ "$(cli EXISTS job)" = 0 ]
+}
+
+@test "when wrapper and guard are stopped all of COMMAND is dead at the deadline, and the status is 76" {
+	start_job -l 6s
+	stop "$GUARD"
+	stop "$WRAPPER"
+	dead_before_lease_ends
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+}
+
+@test "when all are stopped and only COMMAND goes on all of it is dead at the deadline" {
+	local command
+
+	start_job -l 6s
+	command=$(pgrep -P "$GUARD" -xf 'sh job')
+	kill -STOP "$GUARD" "$command" "$WRAPPER"
+	wait_until is_stopped "$WRAPPER"
+	kill -CONT "$command"
+	dead_before_lease_ends
+}
+
+@test "when wrapper and guard are stopped while COMMAND has time to end, it is killed in time" {
+	start_proxy "$SERVER_SOCKET" "$PWD/far"
+	FAIRLOCK_URL=unix://$PWD/far start_job -l 6s -k 2s
+	proxy cut
+	note_lease_end
+	wait_until grep -q 'lost lock job' said
+	stop "$GUARD"
+	stop "$WRAPPER"
+	dead_in_time
+}
+
+@test "when a guard is killed that has unread signals COMMAND is stopped" {
+	start_job -l 5s
+	kill -STOP "$GUARD"
+	kill -USR1 "$WRAPPER"
+	wait_until signal_taken
+	kill -KILL "$GUARD"
+	dead_before_lease_ends
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+}
+
+# No signal is pending for the wrapper: it has passed it on.
+signal_taken() { grep -q '^ShdPnd:.*0000000000000000$' "/proc/$WRAPPER/status"; }
+
+# The stopped server has a request that it has not read.
+asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { exit !found }'; }
+
+@test "when the guard is killed while it gives the lock back the wrapper does that, and the status is COMMAND's" {
+	background "$FAIRLOCK" wrap -l 5m --connect-timeout 30s job sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 3'
+	WRAPPER=$!
+	wait_until "$FAIRLOCK" status -q job
+	wait_until pgrep -P "$WRAPPER"
+	GUARD=$(pgrep -P "$WRAPPER")
+	kill -STOP "$SERVER_PID"
+	touch go
+	wait_until asked
+	kill -KILL "$GUARD"
+	wait_until ended "$GUARD"
+	kill -CONT "$SERVER_PID"
+	status_of "$WRAPPER"
+	[ "$STATUS" = 3 ]
+	[ "$(cli EXISTS job)" = 0 ]
+}
+
+@test "when the wrapper is stopped far past its lease the lock stays held and COMMAND runs" {
+	start_job -l 4s -k 100ms # renewals cannot use the part of the lease that is the grace
+	kill -STOP "$WRAPPER"
+	sleep 6
+	[ "$(cli PTTL job)" -gt 0 ]
+	run all_dead
+	assert_failure
+	grep -c '' pids
+	kill -CONT "$WRAPPER"
+	# shellcheck disable=SC2046
+	kill -KILL $(cat pids)
+	status_of "$WRAPPER"
+}
+
+@test "when the process group of the wrapper is killed the guard gives the lock back" {
+	background setsid "$FAIRLOCK" wrap -l 30s job sh -c 'touch ready; exec sleep 600'
+	wait_until test -e ready
+	[ "$(ps -o pgid= -p $! | tr -d ' ')" = $! ]
+	kill -KILL -- "-$!"
+	wait_until is_free job
+}
+
+@test "the wrapper of a COMMAND that is stopped and then killed goes on" {
+	# shellcheck disable=SC2016
+	background "$FAIRLOCK" wrap job sh -c 'echo $$ >pid; exec sleep 600'
+	local wrapper=$!
+	wait_until test -s pid
+	kill -STOP "$(cat pid)"
+	wait_until grep -q '^State:.*T' "/proc/$wrapper/status"
+	kill -KILL "$(cat pid)"
+	status_of "$wrapper"
+	[ "$STATUS" = 137 ]
+}
+
+@test "a wrapper that was stopped when COMMAND ended goes on, and leaves COMMAND's daemons alone" {
+	cat >daemon <<'END'
+trap 'touch signalled; exit' TERM CONT
+echo $$ >there
+while :; do sleep 0.1; done
+END
+	background "$FAIRLOCK" wrap -l 5s job sh -c 'setsid sh daemon & while ! test -e go; do sleep 0.02; done; exit 5' 2>said
+	local wrapper=$! until
+	wait_until test -s there
+	until=$(($(ms) + 5500)) # the lease would have ended by then
+	stop "$wrapper"
+	touch go
+	status_of "$wrapper"
+	[ "$STATUS" = 5 ]
+	is_free job
+	wait_until later_than "$until"
+	run -0 cat said
+	assert_output ''
+	[ ! -e signalled ]
+	kill -KILL "$(cat there)"
+}
+
+later_than() { [ "$(ms)" -gt "$1" ]; }
+
+@test "the lock is renewed before COMMAND has been executed" {
+	# Each execve takes 6 s, and COMMAND's own happens under the lock. A sanitizer cannot look
+	# for leaks under strace.
+	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run -0 strace -f -qq -e trace=execve -e inject=execve:delay_enter=6000000 -o /dev/null \
+		"$FAIRLOCK" wrap -l 5s -k 100ms job /bin/echo done
+	assert_output done
+}

@@ -1,0 +1,89 @@
+# Histories for the checker of the torture test, made by hand, and its verdict: `load helpers`, then
+# `load checker`. The only lock is x.
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	at=1000000000
+	touch events history
+}
+
+# later MS: lets time pass
+later() { at=$((at + $1 * 1000000)); }
+
+# event WHAT FIELDS: an event of the driver now; FIELDS are those of a JSON object
+event() { echo "{\"at\":$at,\"until\":$at,\"what\":\"$1\",$2}" >>events; }
+
+# job NAME [FIELDS]: a wrap begins
+job() {
+	event job "\"job\":\"$1\",\"kind\":\"wrap\",\"lock\":\"x\",\"lease\":3000,\"own\":0,\"wait\":null${2:+,$2}"
+}
+
+# script_job KIND NAME: a script around acquire and release begins; KIND is script, or keeper if it
+# has one
+script_job() { event job "\"job\":\"$2\",\"kind\":\"$1\",\"lock\":\"x\",\"lease\":3000"; }
+
+# script_status JOB COMMAND STATUS: a command of the script ends
+script_status() {
+	echo "{\"at\":$at,\"what\":\"status\",\"job\":\"$1\",\"command\":\"$2\",\"status\":$3}" >>history
+}
+
+# ends JOB STATUS
+ends() { event exit "\"job\":\"$1\",\"status\":$2"; }
+
+# fault HOW JOB ROLE [PID]: the driver harms a process of the job
+fault() { event fault "\"fault\":\"$1\",\"job\":\"$2\",\"role\":\"$3\",\"pid\":${4:-7}"; }
+
+# outage KIND FROM UNTIL [WAY]: from FROM to UNTIL, in ms from now, the server or this way to it is
+# away
+outage() {
+	echo "{\"at\":$((at + $2 * 1000000)),\"until\":$((at + $3 * 1000000)),\"what\":\"outage\",\"kind\":\"$1\",\"path\":\"${4:-server}\"}" >>events
+}
+
+# data_kept: the server is restarted with its data
+data_kept() { event outage '"kind":"killed","path":"server","up":'$at; }
+
+# data_lost: the server is restarted without its data
+data_lost() { event outage '"kind":"killed","path":"server","lost":true,"up":'$at; }
+
+# say WHAT JOB TOKEN: a line that the job's section writes into the history
+say() {
+	echo "{\"at\":$at,\"what\":\"$1\",\"lock\":\"x\",\"token\":$3,\"job\":\"$2\",\"pid\":7,\"owner\":\"$2:7\"}" >>history
+}
+
+# section JOB TOKEN: a section of 100 ms, and the end of the job
+section() {
+	say start "$1" "$2"
+	later 50
+	say beat "$1" "$2"
+	later 50
+	say end "$1" "$2"
+	ends "$1" 0
+}
+
+# seen HOLDER WAITER...: a look at the lock; a waiter with a minus is not present
+seen() {
+	local queue='' waiter holder=$1
+	shift
+
+	for waiter; do
+		queue+="${queue:+,}[\"${waiter#-}:7\",$([[ $waiter = -* ]]; echo $?)]"
+		grep -q "\"owner\":\"${waiter#-}:7\"" events || event waiter "\"owner\":\"${waiter#-}:7\",\"job\":\"${waiter#-}\""
+	done
+	event seen "\"lock\":\"x\",\"holder\":\"${holder:+$holder:7}\",\"queue\":[$queue],\"ttl\":0,\"queue_ttl\":0,\"agree\":${AGREE:-true}"
+}
+
+check() { run python3 -B "$TESTS_DIR/torture/check.py" .; }
+
+# violated TEXT: the checker reports one violation, with this text
+violated() {
+	check
+	assert_failure 1
+	assert_line --partial "$1"
+	assert_output --partial ' 1 violations, '
+}
+
+# fine: the checker reports no violation
+fine() {
+	check
+	assert_success
+}

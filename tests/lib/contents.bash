@@ -1,0 +1,141 @@
+# The keys of the lock `lock` on the server, and how a test looks at them: part of scripts.bash.
+
+braced() {
+	case $lock in
+	*'{'*) echo "$lock" ;;
+	*) echo "{$lock}" ;;
+	esac
+}
+
+key_queue() { echo "redisson_lock_queue:$(braced)"; }
+key_timeouts() { echo "redisson_lock_timeout:$(braced)"; }
+key_state() { echo "fairlock:$(braced)"; }
+key_log() { echo "fairlock_log:$(braced)"; }
+channel() { echo "redisson_lock__channel:$(braced)"; }
+
+# The ids in the list, in order.
+waiting() {
+	cli LRANGE "$(key_queue)" 0 -1 | paste -sd ' '
+}
+
+# The ids in the sorted set, by name.
+scored() {
+	cli ZRANGE "$(key_timeouts)" 0 -1 | sort | paste -sd ' '
+}
+
+# queue_is ID...: exactly these ids wait, in this order, and the sorted set has the same ids
+queue_is() {
+	assert_equal "$(waiting)" "$*"
+	assert_equal "$(scored)" "$(printf '%s\n' "$@" | sort | paste -sd ' ')"
+}
+
+owner() {
+	cli HKEYS "$lock"
+}
+
+holds() {
+	cli HVALS "$lock"
+}
+
+field() {
+	cli HGET "$(key_state)" "$1"
+}
+
+is_past() {
+	[ "$(now_ms)" -gt "$1" ]
+}
+
+# ahead ID: how many ms its score is ahead of now
+ahead() {
+	echo $(($(cli ZSCORE "$(key_timeouts)" "$1") - $(now_ms)))
+}
+
+# The events of the log, oldest first, one a line: the seven fields as "name=value|..."
+log_lines() {
+	cli XRANGE "$(key_log)" - + | awk '
+		{ i = (NR - 1) % 19 }
+		i > 0 { printf "%s%s", i == 1 ? "" : i % 2 ? "|" : "=", $0 }
+		i == 18 { print "" }'
+}
+
+# digest [KEY...]: the contents of these keys, or of all, as one word. Times to live do not count.
+digest() {
+	local key
+
+	for key in $(if [ $# -gt 0 ]; then echo "$@"; else cli --raw KEYS '*' | sort; fi); do
+		echo "$key"
+		cli DUMP "$key"
+	done | sha1sum
+}
+
+# Makes all that the server keeps older: leases, scores, times in our hash.
+passes='
+local ms = tonumber(ARGV[1])
+local function older(digits)
+	return #digits == 13 and string.format("%.0f", tonumber(digits) - ms) or digits
+end
+for _, key in ipairs({KEYS[1], KEYS[2], KEYS[3]}) do
+	local ttl = redis.call("PTTL", key)
+	if ttl >= 0 then
+		redis.call("PEXPIRE", key, ttl - ms)
+	end
+end
+for _, id in ipairs(redis.call("ZRANGE", KEYS[3], 0, -1)) do
+	redis.call("ZINCRBY", KEYS[3], -ms, id)
+end
+local timeless = {token = true, ended = true, forced = true, taken_up = true, run = true}
+for _, field in ipairs(redis.call("HKEYS", KEYS[4])) do
+	if not timeless[field] then
+		local value = redis.call("HGET", KEYS[4], field)
+		redis.call("HSET", KEYS[4], field, (string.gsub(value, "%d+", older)))
+	end
+end'
+
+# later MS: the scripts find that MS more have passed, or fewer, if MS is negative
+later() {
+	on_keys EVAL "$passes" "$1" >/dev/null
+}
+
+# What must be so after every script: "well", or what is wrong.
+invariants='
+local listed = {}
+local queue = redis.call("LRANGE", KEYS[2], 0, -1)
+for _, id in ipairs(queue) do
+	if listed[id] then
+		return id .. " is listed twice"
+	elseif not redis.call("ZSCORE", KEYS[3], id) then
+		return id .. " has no score"
+	end
+	listed[id] = true
+end
+if redis.call("ZCARD", KEYS[3]) ~= #queue then
+	return "somebody has a score and is not listed"
+elseif redis.call("HLEN", KEYS[1]) > 1 then
+	return "two owners"
+elseif redis.call("TTL", KEYS[1]) == -1 or redis.call("TTL", KEYS[4]) == -1 or redis.call("TTL", KEYS[5]) == -1 then
+	return "a key would stay for ever"
+end
+return "well"'
+
+all_well() {
+	assert_equal "$(on_keys EVAL "$invariants")" well
+}
+
+# Remembers what the scripts call from now on.
+hear_calls() {
+	background "$CLI" -s "$SERVER_SOCKET" MONITOR >"$BATS_TEST_TMPDIR/calls"
+	wait_until grep -q OK "$BATS_TEST_TMPDIR/calls"
+}
+
+# The calls of scripts since hear_calls, one a line.
+calls() {
+	cli ECHO 'heard all' >/dev/null
+	wait_until grep -aq 'heard all' "$BATS_TEST_TMPDIR/calls"
+	grep -aF ' lua] ' "$BATS_TEST_TMPDIR/calls"
+}
+
+# No script since hear_calls has looked through the queue or taken an id out of its middle.
+looked_not_through() {
+	calls >"$BATS_TEST_TMPDIR/called" || fail 'no call was heard'
+	run -1 grep -E '"LRANGE" "[^"]*" "0" "-1"|"(LREM|LINSERT|ZRANGE|HKEYS)"' "$BATS_TEST_TMPDIR/called"
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env bats
+# The pictures of README and manual say what the program says.
+
+load ../lib/helpers
+
+PROJECT=$TESTS_DIR/..
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# check PICTURE [FOLDER]: plays its scene anew, and compares the words with those in the files of the folder
+check() {
+	local status=0
+
+	PICTURES=${2:-$PROJECT/man/pictures} "$TESTS_DIR/pictures/run" --check "$1" 3>&- 4>&- || status=$?
+	[ "$status" -ne 77 ] || skip 'this machine allows no namespaces'
+	return "$status"
+}
+
+@test "the picture of a takeover has the program's words" { check takeover; }
+
+@test "the picture of status has the program's words" { check status; }
+
+@test "the picture of log --plot has the program's words" { check log; }
+
+@test "the picture of doctor has the program's words" { check doctor; }
+
+@test "the check of the pictures finds a word that the program does not print, in each theme" {
+	cp "$PROJECT"/man/pictures/status-*.svg .
+	sed -i 's/WAITERS/WAITING/' status-light.svg
+	sed -i 's/>held</>taken</' status-dark.svg
+	! check status "$PWD" >said || fail 'nothing was found'
+	grep -A 2 '^pictures: status-light.svg ' said | grep -q '^-NAME .* WAITING$'
+	grep -A 2 '^pictures: status-dark.svg ' said | grep -q '^-.* taken '
+}
+
+@test "the check of the pictures does not compare times and process ids" {
+	cp "$PROJECT"/man/pictures/status-*.svg .
+	sed -i -E 's/>47[0-9]{2} />5812 /; s/>23m[0-9]+s/>41m59s/' status-*.svg
+	run ! cmp status-light.svg "$PROJECT/man/pictures/status-light.svg"
+	check status "$PWD"
+}
+
+# the pictures that the README names
+shown() {
+	grep -oE 'man/pictures/[a-z-]+\.svg' "$PROJECT/README.md"
+}
+
+@test "the README shows each picture in both themes, and has words for readers who do not see it" {
+	local name
+
+	for name in takeover status log doctor; do
+		shown | grep -qx "man/pictures/$name-light.svg" || fail "$name is not shown"
+		shown | grep -qx "man/pictures/$name-dark.svg" || fail "$name is not shown on dark pages"
+		grep -qE "<img [^>]*src=\"man/pictures/$name-light.svg\"[^>]* alt=\"[^\"]{20,}\"|<img [^>]*alt=\"[^\"]{20,}\"[^>]* src=\"man/pictures/$name-light.svg\"" \
+			"$PROJECT/README.md" || fail "$name has no words"
+	done
+	for name in $(shown); do
+		[ -e "$PROJECT/$name" ] || fail "there is no $name"
+	done
+}

@@ -1,0 +1,269 @@
+#!/usr/bin/env bats
+# --once-per: a job does not start again within nine tenths of its period.
+
+load ../lib/helpers
+load ../lib/scripts
+
+@test "once per period: acquire answers ran within nine tenths of the period after a start, and grants after that" {
+	acquire anna period=60000
+	answered granted
+	release anna
+	acquire ben period=60000
+	answered ran
+	grown 0 "${reply[1]}"
+	later 50000
+	acquire ben period=60000
+	answered ran
+	grown 50000 "${reply[1]}"
+	later 4000
+	acquire ben period=60000
+	answered granted
+}
+
+@test "once per period: each start of a wrap counts, with or without a period; acquire's grant does not" {
+	acquire keeper kind=a
+	release keeper
+	acquire cleo mode=try period=60000
+	answered granted
+	release cleo
+	later 60000
+	acquire dora
+	release dora
+	acquire eve period=60000
+	answered ran
+}
+
+@test "once per period: a request that is answered ran leaves nothing behind, held or free" {
+	acquire anna period=60000
+	for mode in wait try; do
+		acquire ben mode="$mode" period=60000
+		answered ran
+	done
+	queue_is
+	release anna
+	acquire ben period=60000
+	answered ran
+	queue_is
+	nothing_left
+	all_well
+}
+
+@test "once per period: a request without a period is granted in any case" {
+	acquire anna period=60000
+	release anna
+	acquire ben
+	answered granted
+}
+
+@test "once per period: each waiter behind a run is answered ran in its turn and passes the turn on" {
+	acquire zoe kind=a
+	present anna ben cleo dora
+	acquire anna period=60000
+	acquire ben period=60000
+	acquire cleo period=60000
+	acquire dora
+	release zoe
+	ask anna period=60000
+	answered granted
+	ask ben period=60000 # a sign of life
+	answered queued
+	release anna
+	[[ $(heard ben) =~ (^|$'\n')0$ ]]
+	ask ben period=60000
+	answered ran
+	[[ $(heard cleo) =~ (^|$'\n')0$ ]]
+	ask cleo period=60000
+	answered ran
+	[[ $(heard dora) =~ (^|$'\n')0$ ]]
+	queue_is dora
+	ask dora
+	answered granted
+	assert_equal "$(log_lines | grep -c '^event=left')" 2
+	all_well
+}
+
+@test "once per period: a waiter whose turn comes long after the last start is granted the lock" {
+	acquire anna period=60000 lease=86400000
+	later 55000
+	present ben
+	acquire ben period=60000
+	answered queued
+	release anna
+	ask ben period=60000
+	answered granted
+}
+
+@test "once per period: a repeated request gets the same answer" {
+	acquire anna period=60000
+	acquire anna period=60000 again=1
+	answered granted
+	present ben
+	release anna
+	acquire ben period=60000 again=1
+	answered ran
+	acquire cleo
+	later 1000
+	acquire ben period=1000 # that start is long enough ago
+	answered queued
+	release cleo
+	ask ben period=60000
+	answered ran
+	ask ben period=60000 again=1
+	answered ran
+	queue_is
+}
+
+@test "once per period: an unused grant does not count, and the start before it counts again" {
+	acquire anna
+	release anna mode=unused
+	acquire anna period=60000
+	answered granted
+	release anna
+	later 57000
+	acquire ben period=60000
+	answered granted
+	release ben mode=unused
+	release ben mode=unused again=1
+	answered released
+	acquire cleo period=60000
+	answered granted
+	release cleo mode=unused
+	acquire dora period=100000
+	answered ran
+	between 57000 "${reply[1]}" 86400000
+}
+
+@test "once per period: a grant that leave undoes does not count" {
+	acquire anna period=60000
+	leave anna
+	acquire ben period=60000
+	answered granted
+}
+
+@test "once per period: going in again is granted and does not count" {
+	acquire anna
+	acquire inner inherited=anna period=60000
+	answered granted anna
+	release anna request=inner mode=unused
+	answered released 1
+	release anna
+	acquire ben period=60000
+	answered ran
+}
+
+@test "once per period: our hash is kept for twice the longest period that was asked for, and at least a day" {
+	acquire anna period=60000
+	release anna
+	left 86400000 "$(cli PTTL "$(key_state)")"
+	acquire ben period=604800000 # within the minute in which no time to live is renewed
+	answered ran
+	left $((2 * 604800000)) "$(cli PTTL "$(key_state)")"
+	later 60000
+	acquire anna period=604800000
+	answered ran
+	left $((2 * 604800000 - 60000)) "$(cli PTTL "$(key_state)")"
+	later 700000000
+	acquire anna period=604800000
+	release anna
+	acquire ben
+	release ben
+	left $((2 * 604800000)) "$(cli PTTL "$(key_state)")"
+}
+
+@test "once per period: a running COMMAND counts after the server has lost its data" {
+	acquire anna period=604800000
+	cli FLUSHALL
+	renew anna period=604800000
+	answered renewed
+	assert_equal "${reply[3]}" 1
+	release anna
+	left $((2 * 604800000)) "$(cli PTTL "$(key_state)")"
+	acquire ben period=60000
+	answered ran
+}
+
+@test "once per period: a running COMMAND counts after a failover has lost its start" {
+	acquire anna
+	release anna
+	later 100000
+	cli COPY "$(key_state)" "{job}old" >/dev/null
+	acquire ben period=60000
+	answered granted
+	# as after a failover to a replica that lacks the start
+	cli DEL job "$(key_state)" >/dev/null
+	cli RENAME "{job}old" "$(key_state)" >/dev/null
+	renew ben period=60000
+	answered renewed
+	assert_equal "${reply[3]}" 1
+	release ben
+	acquire cleo period=60000
+	answered ran
+}
+
+@test "once per period: a hold taken up after a failover and not used does not count; the start before it does" {
+	acquire anna
+	release anna
+	later 100000
+	cli COPY "$(key_state)" "{job}old" >/dev/null
+	acquire ben period=60000
+	cli DEL job "$(key_state)" >/dev/null
+	cli RENAME "{job}old" "$(key_state)" >/dev/null
+	renew ben period=60000
+	answered renewed
+	release ben mode=unused
+	acquire cleo period=200000
+	answered ran
+	grown 100000 "${reply[1]}"
+	acquire cleo period=60000
+	answered granted
+}
+
+@test "a server out of memory takes back an unused grant, and undoes one" {
+	local refused=0 started
+
+	acquire anna
+	release anna
+	started=$(cli HGET "$(key_state)" started)
+	later 1000
+	acquire ben
+	cli CONFIG SET maxmemory 1 >/dev/null
+	release ben mode=unused || refused=1
+	cli CONFIG SET maxmemory 0 >/dev/null
+	assert_equal "$refused" 0
+	answered released 0
+	assert_equal "$(cli HGET "$(key_state)" started)" $((started - 1000))
+	acquire cleo
+	cli CONFIG SET maxmemory 1 >/dev/null
+	leave cleo || refused=1
+	cli CONFIG SET maxmemory 0 >/dev/null
+	assert_equal "$refused" 0
+	assert_equal "$(cli EXISTS job)" 0
+}
+
+@test "once per period: after the clock was set back an hour the lock is granted" {
+	acquire anna period=60000
+	release anna
+	later -3600000
+	acquire ben period=60000
+	answered granted
+}
+
+# If ticks were slots of the clock, one in nine ran twice and one in six not (jitter of 5 ms).
+@test "once per period: two hosts whose ticks jitter get one run in each of 100 periods" {
+	local tick runs host
+
+	for ((tick = 0; tick < 100; tick++)); do
+		runs=0
+		for host in $((RANDOM % 2)) again; do
+			[ "$host" != again ] || host=other
+			acquire "$host$tick" mode=try period=60000
+			[ "${reply[0]}" != granted ] || {
+				runs=$((runs + 1))
+				release "$host$tick"
+			}
+		done
+		[ "$runs" = 1 ] || fail "tick $tick: $runs runs"
+		# A script call takes 10 ms or more, and that jitters, too.
+		later $((59985 + RANDOM % 11))
+	done
+}

@@ -1,0 +1,190 @@
+# The checker of the torture test on the end of jobs: exit statuses, and what a job leaves behind.
+load ../lib/helpers
+load ../lib/checker
+
+@test "the checker reports a job that does not end" {
+	job one
+	later 1000
+	event end '"x":0'
+	violated 'served: one (wrap, lock x) had not ended when all was over: it never got the lock'
+	# at that time, the driver kills the jobs that are left
+	later 1000
+	ends one -9
+	violated 'served: one (wrap, lock x) had not ended when all was over: it never got the lock'
+}
+
+@test "the checker reports a lock that was lost without a reason" {
+	job one
+	say start one 5
+	later 100
+	say beat one 5
+	ends one 76
+	violated 'statuses: one (lock x, lease 3000 ms): it ended with 76'
+}
+
+@test "the checker reports a lock that was lost although the server was away for a moment only" {
+	job one
+	say start one 5
+	later 10
+	outage frozen 0 0
+	ends one 76
+	violated 'statuses: '
+}
+
+@test "the checker excuses a lost lock if this holder's way to the server was cut" {
+	job one '"path":"proxy"'
+	say start one 5
+	later 10
+	outage cut 0 2000 proxy
+	later 2000
+	ends one 76
+	fine
+	# another job has another way, so the cut is no excuse for it
+	at=1100000000
+	job two
+	later 2000
+	ends two 76
+	violated 'statuses: two '
+}
+
+@test "the checker reports a command that gave up when its connection broke" {
+	job one '"path":"proxy"'
+	fault cut one wrapper
+	later 200
+	ends one 69
+	violated 'statuses: one (lock x, lease 3000 ms): it ended with 69'
+}
+
+@test "the checker reports a command that gave up when the server was frozen for a moment" {
+	job one
+	outage frozen 0 900
+	later 800
+	ends one 69
+	violated 'statuses: '
+}
+
+@test "the checker excuses a command that gave up when its wait was over and the server frozen" {
+	job one '"wait":500'
+	outage frozen 0 900
+	later 800
+	ends one 69
+	fine
+}
+
+@test "the checker excuses a command that gave up when no server listened" {
+	job one
+	data_kept
+	later 10
+	ends one 69
+	fine
+}
+
+@test "the checker reports a wait that ended too early" {
+	job one '"wait":500'
+	later 400
+	ends one 75
+	violated 'statuses: one (lock x, lease 3000 ms): it ended with 75'
+}
+
+@test "the checker accepts a wait that ended when its time was over" {
+	job one '"wait":500'
+	later 501
+	ends one 75
+	fine
+}
+
+@test "the checker reports a status of COMMAND that wrap did not pass on" {
+	job one '"own":7'
+	section one 5
+	violated 'statuses: one (lock x, lease 3000 ms): it ended with 0, not with any of [7]'
+}
+
+@test "the checker reports a status that means a bug" {
+	job one
+	outage frozen 0 0
+	ends one 70
+	violated 'statuses: '
+}
+
+# gives_up_after MS: the acquire of a script ends with 69
+gives_up_after() {
+	script_job script one
+	later "$1"
+	script_status one acquire 69
+	ends one 69
+}
+
+@test "the checker excuses a script that gave up when the server was frozen twice, with a moment between" {
+	outage frozen 0 2500
+	outage frozen 2900 4900
+	gives_up_after 5000
+	fine
+}
+
+@test "the checker reports a script that gave up when the server was frozen twice, with more time between" {
+	outage frozen 0 1900
+	outage frozen 3100 4900
+	gives_up_after 5000
+	violated 'statuses: one (lock x, lease 3000 ms): acquire ended with 69'
+}
+
+@test "the checker reports a script's release that was refused without a reason" {
+	script_job script one
+	script_status one release 76
+	ends one 0
+	violated 'statuses: one (lock x, lease 3000 ms): release ended with 76'
+}
+
+@test "the checker reports a channel that is left behind" {
+	event left '"text":"channel y"'
+	violated 'left: channel y'
+}
+
+@test "the checker reports a list and a sorted set that do not agree" {
+	AGREE=false seen one two
+	violated 'left: list and sorted set of lock x did not agree'
+}
+
+@test "the checker reports a waiter that has ended and is still in the queue" {
+	job one '"wait":500'
+	seen two one
+	later 501
+	ends one 75
+	fine
+	later 5
+	seen two one
+	violated 'left: one had ended with 75, and still waited for lock x'
+}
+
+@test "the checker reports a holder that has ended and still holds the lock" {
+	job one
+	seen one
+	section one 5
+	fine
+	later 5
+	seen one
+	violated 'left: one had ended with 0, and still held lock x'
+}
+
+@test "the checker excuses that a killed waiter is in the queue for a while" {
+	job one
+	seen two one
+	later 100
+	fault kill one wrapper
+	ends one -9
+	later 5
+	seen two one
+	fine
+}
+
+@test "the checker reports a lock without a time to live" {
+	event seen '"lock":"x","holder":"one:7","queue":[],"ttl":-1,"queue_ttl":0,"agree":true'
+	violated 'left: lock x had no time to live'
+}
+
+@test "the checker reports a descriptor that COMMAND inherited" {
+	job one
+	say descriptors one 5
+	section one 5
+	violated 'left: one got descriptors'
+}
