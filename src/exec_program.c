@@ -19,12 +19,9 @@ static void try_folder(const char *folder, const char *path, const char *name, c
 		execv(program, argv);
 }
 
-/* Of the folder in a message. */
-#define FOLDER_CHARACTERS 60
-
 int program_become(const char *name, char **argv)
 {
-	char self[PATH_MAX] = "", shown[4 * FOLDER_CHARACTERS + 1];
+	char self[PATH_MAX] = "", shown[SHORT_MAX_BYTES];
 	char *slash;
 	struct error err;
 
@@ -37,6 +34,6 @@ int program_become(const char *name, char **argv)
 	if (errno == ENOENT)
 		try_folder(self, "../libexec/", name, argv);
 	fail(&err, STATUS_OS, "cannot run %s, which belongs beside %s/fairlock: %s", name,
-	     shorten_middle(shown, FOLDER_CHARACTERS, self), strerror(errno));
+	     shorten_middle(shown, SHORT_CHARACTERS, self), strerror(errno));
 	return report_failure(&err, NULL);
 }

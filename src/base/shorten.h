@@ -1,5 +1,4 @@
-/* Cuts names, commands, reasons and paths that other people wrote, so that a message stays short.
- */
+/* Cuts names, commands and reasons that other people wrote, so that a message stays short. */
 #pragma once
 
 #include <stdbool.h>

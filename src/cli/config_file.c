@@ -119,8 +119,10 @@ static int read_line(struct options *options, const struct options *before, unsi
 	row = option_named(key);
 	if (row == NULL || !(row->sources & SOURCE_FILE))
 		return refuse_key(line, key, row, err);
-	if (is_quoted(row, value))
-		return refuse(line, err, "write the value without quotes");
+	if (is_quoted(row, value)) {
+		snprintf(cause, sizeof(cause), "the value of %s takes no quotes", key);
+		return refuse(line, err, cause);
+	}
 	counts = options_takes(before, row, command, SOURCE_FILE);
 	if (options_set(counts ? options : NULL, row, value, line->origin))
 		return refuse(line, err, options_refuse(cause, row, value));

@@ -134,9 +134,9 @@ wrong() {
 
 @test "fairlock refuses quotes around a value, unless it is a password" {
 	configure 'url = "redis://127.0.0.1:1"'
-	wrong ":1: write the value without quotes"
+	wrong ":1: the value of url takes no quotes"
 	configure "lease = '30s'"
-	wrong ":1: write the value without quotes"
+	wrong ":1: the value of lease takes no quotes"
 	configure 'password = "x"'
 	run "$FAIRLOCK" status -u "unix:$gone" x
 	assert_failure 69
