@@ -59,7 +59,10 @@ static int out_of_memory(struct parse *parse)
 static int copy(struct parse *parse, const char *text, size_t length, char **value)
 {
 	*value = strndup(text, length);
-	return *value ? 0 : out_of_memory(parse);
+	if (*value)
+		return 0;
+	out_of_memory(parse);
+	return -1;
 }
 
 static int hex_digit(char c)

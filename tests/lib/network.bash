@@ -91,3 +91,20 @@ start_far_server() {
 	export FAR_URL=redis://$FAR_ADDRESS:7000
 	SERVER=$program start_server --port 7000 --bind "$FAR_ADDRESS" "$FAR_ADDRESS6" --protected-mode no "$@"
 }
+
+# new_names: NAMED runs COMMAND on the near host with a hosts file and a resolver of its own, the files `hosts`
+# and `resolv.conf`
+new_names() {
+	local user=()
+
+	[ "$(id -u)" = 0 ] || user=(--user --map-root-user)
+	NAMED=$PWD/named
+	echo '#!/bin/sh' >"$NAMED"
+	cat >>"$NAMED" <<END
+exec unshare ${user[*]} --mount -- sh -c 'mount --bind "\$0/hosts" /etc/hosts &&
+	mount --bind "\$0/resolv.conf" /etc/resolv.conf && exec setpriv --pdeathsig KILL "\$@"' "$PWD" "\$@"
+END
+	chmod +x "$NAMED"
+	echo 127.0.0.1 localhost >hosts
+	echo "nameserver $FAR_ADDRESS" >resolv.conf
+}

@@ -135,23 +135,6 @@ has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | g
 	[ $(($(ms) - from)) -lt 5000 ]
 }
 
-# new_names: NAMED runs COMMAND on the near host with a hosts file and a resolver of its own, the files `hosts`
-# and `resolv.conf`
-new_names() {
-	local user=()
-
-	[ "$(id -u)" = 0 ] || user=(--user --map-root-user)
-	NAMED=$PWD/named
-	echo '#!/bin/sh' >"$NAMED"
-	cat >>"$NAMED" <<END
-exec unshare ${user[*]} --mount -- sh -c 'mount --bind "\$0/hosts" /etc/hosts &&
-	mount --bind "\$0/resolv.conf" /etc/resolv.conf && exec setpriv --pdeathsig KILL "\$@"' "$PWD" "\$@"
-END
-	chmod +x "$NAMED"
-	echo 127.0.0.1 localhost >hosts
-	echo "nameserver $FAR_ADDRESS" >resolv.conf
-}
-
 @test "resolver is silent: 69 when the connect timeout is over" {
 	local from
 
