@@ -281,6 +281,7 @@ void client_subscribe(struct client *client, const char *channel)
 
 void client_request(struct client *client, const struct request *request)
 {
+	connection_allow(&client->connection);
 	client->request = *request;
 	client->phase = REQUEST_WAITING;
 	client->retried = false;
@@ -291,6 +292,7 @@ void client_cancel(struct client *client)
 {
 	if (client->phase >= REQUEST_SENT)
 		client_start_over(client);
+	connection_allow(&client->connection);
 	client->phase = REQUEST_NONE;
 }
 

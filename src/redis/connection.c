@@ -22,10 +22,19 @@ void connection_init(struct connection *connection, const struct server *server,
 {
 	*connection = (struct connection){.server = server,
 					  .timeout_ms = timeout_ms,
+					  .budget_ms = timeout_ms,
 					  .back_off_max_ms = BACK_OFF_MAX_MS,
 					  .fd = -1,
 					  .local_folder = -1};
 	handshake_init(&connection->handshake, server);
+}
+
+void connection_allow(struct connection *connection)
+{
+	if (connection->until_ms)
+		connection->until_ms = clock_ms() + connection->timeout_ms;
+	connection->budget_ms = connection->timeout_ms;
+	connection->give_up_ms = 0;
 }
 
 bool connection_redirect(struct connection *connection, const char *text)
@@ -52,7 +61,7 @@ void connection_is_well(struct connection *connection)
 	connection->is_well = true;
 	connection->attempts = 0;
 	connection->redirections = 0;
-	connection->give_up_ms = 0;
+	connection_allow(connection);
 	connection->broke = false;
 	connection->error.status = STATUS_OK;
 }
@@ -83,6 +92,8 @@ static enum connection_event take_greeting(struct connection *connection, const 
 	case HANDSHAKE_GOES_ON:
 		if (handshake->due == 0) {
 			connection->connected_ms = clock_ms();
+			connection->budget_ms = connection->until_ms - connection->connected_ms;
+			connection->until_ms = 0;
 			connection->connections++;
 		}
 		break;
@@ -195,7 +206,7 @@ static enum connection_event converse(struct connection *connection, redisReply 
 	/* a reply that came while we were late ourselves is in time */
 	if (is_late && (!next || next->type == REDIS_REPLY_PUSH)) {
 		freeReplyObject(next);
-		return connection_attempt_failed_for(connection, "no reply in time");
+		return connection_attempt_late(connection, "no reply in time");
 	}
 	if (!next && connection->redis->reader->len > BUFFER_MAX_BYTES)
 		return connection_fail(connection, STATUS_BUG, "understand",

@@ -7,9 +7,13 @@
 #include "redis/connection_end.h"
 #include "redis/connection_state.h"
 
-/* Nothing is connected before connection_step. timeout_ms bounds each attempt. */
+/* Nothing is connected before connection_step. timeout_ms bounds all attempts together, until one
+ * server has answered a request or all have failed. */
 void connection_init(struct connection *connection, const struct server *server,
 		     int64_t timeout_ms);
+
+/* A new purpose: attempts have the whole timeout. */
+void connection_allow(struct connection *connection);
 
 /* Follows MOVED or ASK: the next connection goes there. Returns false, and changes nothing, when
  * `text` is neither, or when there have been too many. */

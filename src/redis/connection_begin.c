@@ -18,14 +18,35 @@
 static enum connection_event keep_waiting(struct connection *connection, const char *cause)
 {
 	return clock_ms() < connection->due_ms ? CONNECTION_NOTHING
-					       : connection_attempt_failed_for(connection, cause);
+					       : connection_attempt_late(connection, cause);
+}
+
+/* What else may be tried if this attempt fails. The endpoint that was named may have been replaced:
+ * then another round finds that out. */
+static int64_t others_left(const struct connection *connection)
+{
+	const struct addresses *addresses = &connection->addresses;
+	const size_t seeds = connection->server->seed_count;
+
+	if (connection->on_named)
+		return addresses->count - addresses->next + 1;
+	return addresses->count - addresses->next +
+	       (int64_t)(seeds > connection->tried ? seeds - connection->tried : 0);
+}
+
+/* All that may still be tried gets an equal part of the time that is left. */
+static void share_time(struct connection *connection)
+{
+	const int64_t now = clock_ms();
+
+	connection->due_ms = now + (connection->until_ms - now) / (others_left(connection) + 1);
 }
 
 static enum connection_event opened(struct connection *connection)
 {
 	connection->stage = CONNECTION_OPEN;
 	connection->opened++;
-	connection->due_ms = clock_ms() + connection->timeout_ms;
+	share_time(connection);
 	handshake_send(&connection->handshake, connection->redis);
 	return connection->handshake.to_sentinel ? CONNECTION_NOTHING : CONNECTION_OPENED;
 }
@@ -70,6 +91,7 @@ static enum connection_event connected(struct connection *connection)
 	if (tls_start(connection->redis, connection->server, connection->endpoint.host,
 		      &connection->error) < 0)
 		return connection_lost(connection);
+	share_time(connection);
 	connection->stage = CONNECTION_SECURING;
 	return await_tls(connection);
 }
@@ -126,6 +148,7 @@ static enum connection_event try_next_address(struct connection *connection)
 	connection->fd = connect_next(&connection->addresses, connection->timeout_ms);
 	if (connection->fd < 0)
 		return connection_attempt_failed_for(connection, strerror(errno));
+	share_time(connection);
 	connection->stage = CONNECTION_CONNECTING;
 	return CONNECTION_NOTHING;
 }
@@ -154,17 +177,22 @@ static enum connection_event open_tcp(struct connection *connection)
 	connection->fd = resolve_start(&connection->endpoint);
 	if (connection->fd < 0)
 		return connection_attempt_failed_for(connection, strerror(errno));
+	share_time(connection);
 	connection->stage = CONNECTION_LOOKING_UP;
 	return CONNECTION_NOTHING;
 }
 
 static enum connection_event begin(struct connection *connection)
 {
-	if (clock_ms() < connection->retry_ms)
+	const int64_t now = clock_ms();
+
+	if (now < connection->retry_ms)
 		return CONNECTION_NOTHING;
-	connection->due_ms = clock_ms() + connection->timeout_ms;
+	/* a process that was stopped, or had nothing to ask, begins anew */
+	if (!connection->until_ms || (now >= connection->until_ms && !connection->give_up_ms))
+		connection->until_ms = now + connection->budget_ms;
 	if (connection->connected_ms >= connection->begun_ms)
-		connection->begun_ms = clock_ms();
+		connection->begun_ms = now;
 	connection->is_well = false;
 	connection->asking = connection->asks_next;
 	connection->asks_next = false;

@@ -64,6 +64,18 @@ int64_t connection_back_off(struct connection *connection)
 	return half + (int64_t)(dice % (uint64_t)(half + 1));
 }
 
+/* The next attempts have the whole timeout, unless the caller counts them among those that have
+ * failed (connection_await). A server that was reached and then broke the connection was away for
+ * no time yet. */
+static void end_attempts(struct connection *connection)
+{
+	const int64_t left_ms = connection->broke ? connection->timeout_ms : connection->budget_ms;
+
+	connection->lost_ms = connection->until_ms ? connection->until_ms : clock_ms() + left_ms;
+	connection->until_ms = 0;
+	connection->budget_ms = connection->timeout_ms;
+}
+
 /* After a working connection breaks, the endpoint that was named is tried once more, then it is
  * forgotten. If a sentinel named it, another sentinel is asked: this one may be the only one that
  * does not know better. */
@@ -79,6 +91,7 @@ enum connection_event connection_lost(struct connection *connection)
 	connection->redirections = 0;
 	connection->is_well = false;
 	connection->refused = false;
+	end_attempts(connection);
 	connection->retry_ms = clock_ms() + connection_back_off(connection);
 	return CONNECTION_FAILED;
 }
@@ -111,19 +124,30 @@ enum connection_event connection_attempt_failed_for(struct connection *connectio
 	return connection_attempt_failed(connection);
 }
 
+enum connection_event connection_attempt_late(struct connection *connection, const char *cause)
+{
+	return connection->give_up_ms && connection->error.status
+		       ? connection_attempt_failed(connection)
+		       : connection_attempt_failed_for(connection, cause);
+}
+
 bool connection_await(struct connection *connection)
 {
 	const int64_t now = clock_ms();
+	int64_t pause_ms;
 
 	if (!connection->give_up_ms)
-		connection->give_up_ms = now + connection->timeout_ms;
+		connection->give_up_ms =
+			connection->until_ms ? connection->until_ms : connection->lost_ms;
 	if (now >= connection->give_up_ms) {
 		connection->give_up_ms = 0;
 		return false;
 	}
 	connection_drop(connection);
-	connection->retry_ms =
-		now + (connection->server->kind == SERVER_LOCAL ? LOCAL_START_RETRY_MS
-								: connection_back_off(connection));
+	connection->until_ms = connection->give_up_ms;
+	pause_ms = connection->server->kind == SERVER_LOCAL ? LOCAL_START_RETRY_MS
+							    : connection_back_off(connection);
+	/* the attempt behind the pause needs time, too */
+	connection->retry_ms = now + earliest(pause_ms, (connection->give_up_ms - now) / 2);
 	return true;
 }

@@ -37,3 +37,7 @@ enum connection_event connection_attempt_failed(struct connection *connection);
 /* The same: "cannot reach the server: CAUSE". */
 enum connection_event connection_attempt_failed_for(struct connection *connection,
 						    const char *cause);
+
+/* The same for an attempt that took too long. The last one before connection_await gives up may
+ * have had no time: then the error stays that of the attempts before. */
+enum connection_event connection_attempt_late(struct connection *connection, const char *cause);

@@ -60,8 +60,11 @@ struct connection {
 	struct handshake handshake; /* and what the server said of itself in it */
 	unsigned attempts;          /* rounds that failed, one after another */
 	int64_t retry_ms;
-	int64_t due_ms;   /* when this attempt has taken too long */
-	int64_t begun_ms; /* when the first attempt for this connection began */
+	int64_t due_ms;    /* when this attempt has taken too long */
+	int64_t until_ms;  /* when all attempts together have; 0: none is under way */
+	int64_t budget_ms; /* what is left for attempts, should a redirection lead to more */
+	int64_t lost_ms;   /* until_ms of the attempts that failed last */
+	int64_t begun_ms;  /* when the first attempt for this connection began */
 	int64_t connected_ms;
 	unsigned opened;      /* so many connections were there */
 	unsigned connections; /* so many of them have been greeted */

@@ -1,6 +1,6 @@
 /* Fuzzes URLs, in which SECRET stands for a password.
  *
- * For: redis/server_url.c redis/server.c */
+ * For: redis/server_url.c redis/server_url_hint.c redis/server.c */
 #include "redis/server_url.h"
 
 #include <stdio.h>
