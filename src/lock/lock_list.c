@@ -158,11 +158,15 @@ static bool has_log(struct lock_keys *derived, const char *name, const char *key
 static int add_logged(struct lock_list *names, const char *key, struct client *client,
 		      int64_t until_ms, struct error *err)
 {
-	const char *rest = key + sizeof(LOG_PREFIX) - 1;
+	const char *rest;
 	struct lock_keys derived;
 	char name[KEY_MAX_BYTES];
 	const struct request request = {.argv = {"HGET", derived.state, "name"}, .argc = 3};
 
+	/* a server may answer with any text */
+	if (strncmp(key, LOG_PREFIX, strlen(LOG_PREFIX)) != 0)
+		return 0;
+	rest = key + strlen(LOG_PREFIX);
 	if (strlen(rest) >= sizeof(name))
 		return 0;
 	strcpy(name, rest);
