@@ -50,7 +50,7 @@ int deadline_poll(struct deadline_poll *loop, struct pollfd *slots, nfds_t count
 		return -1;
 	slots[count - 1] = (struct pollfd){.fd = is_due ? -1 : loop->timer, .events = POLLIN};
 	if (poll(slots, count, is_due ? 0 : -1) < 0 && errno != EINTR)
-		return fail(err, STATUS_OS, "cannot wait: %s", strerror(errno));
+		return fail(err, STATUS_OS, "cannot wait for events: %s", strerror(errno));
 	/* an expired timer stays readable until it is set anew */
 	if (slots[count - 1].revents)
 		loop->armed_ms = 0;

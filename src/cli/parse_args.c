@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/shorten.h"
 #include "cli/argv_reader.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -86,7 +87,7 @@ int parse_args(struct options *options, const struct command *command, int *argc
 	       struct error *err)
 {
 	struct arguments arguments;
-	char cause[CAUSE_MAX_BYTES];
+	char cause[CAUSE_MAX_BYTES], shown[SHORT_MAX_BYTES];
 	int count = 0;
 
 	arguments_init(&arguments, command, *argc, argv);
@@ -111,13 +112,13 @@ int parse_args(struct options *options, const struct command *command, int *argc
 		case ARGUMENT_AMBIGUOUS:
 			suggest_option(cause, &arguments, next == ARGUMENT_AMBIGUOUS);
 			return fail(err, STATUS_USAGE, "cannot use option '%s': %s",
-				    arguments.option, cause);
+				    shorten(shown, arguments.option), cause);
 		case ARGUMENT_NEEDS_VALUE:
 			return fail(err, STATUS_USAGE, "cannot use option '%s': its %s is missing",
-				    arguments.option, arguments.row->argument);
+				    shorten(shown, arguments.option), arguments.row->argument);
 		case ARGUMENT_MISTAKE:
 			return fail(err, STATUS_USAGE, "cannot use option '%s': %s",
-				    arguments.option, arguments.mistake);
+				    shorten(shown, arguments.option), arguments.mistake);
 		case ARGUMENT_END:
 			argv[count] = NULL;
 			*argc = count;

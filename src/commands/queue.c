@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/shorten.h"
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -14,6 +15,8 @@
 #include "redis/client_call.h"
 #include "redis/reply.h"
 #include "redis/script.h"
+
+#define ID_CHARACTERS 50 /* an id of ours and of Redisson has 47 at most */
 
 enum {
 	POSITION,
@@ -142,11 +145,11 @@ static int remove_waiter(struct client *client, const struct lock_keys *keys, co
 			 struct error *err)
 {
 	struct request request;
-	char own_id[OWNER_MAX_BYTES];
+	char own_id[OWNER_MAX_BYTES], shown[4 * ID_CHARACTERS + 1];
 
 	if (!owner_is_valid(id))
 		return fail(err, STATUS_USAGE, "cannot remove waiter '%s': this is no owner id",
-			    id);
+			    shorten(shown, id));
 	if (owner_new(own_id, err) < 0)
 		return -1;
 	wire_remove(keys, &request, id, own_id);
@@ -154,8 +157,8 @@ static int remove_waiter(struct client *client, const struct lock_keys *keys, co
 		return -1;
 	if (strcmp(reply_text(client->reply, 0), "unknown") == 0)
 		return fail(err, STATUS_NOT_HELD,
-			    "cannot remove waiter %s: it does not wait for lock %s", id,
-			    keys->name);
+			    "cannot remove waiter %s: it does not wait for lock %s",
+			    shorten_to(shown, ID_CHARACTERS, id), keys->shown);
 	return strcmp(reply_text(client->reply, 0), "left") == 0 ? 0
 								 : lock_refused(client->reply, err);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/shorten.h"
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -39,6 +40,7 @@ static int fetch(struct lock_status *state, struct client *client, const struct 
 		 struct error *err)
 {
 	struct request request;
+	char other[SHORT_MAX_BYTES];
 
 	wire_begin(keys, &request, &script_status);
 	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0 ||
@@ -47,7 +49,7 @@ static int fetch(struct lock_status *state, struct client *client, const struct 
 	if (strcmp(state->name, keys->name) != 0)
 		return fail(err, STATUS_USAGE,
 			    "cannot use the name %s: it shares keys with %s, which is in use",
-			    keys->name, state->name);
+			    keys->shown, shorten(other, state->name));
 	return 0;
 }
 

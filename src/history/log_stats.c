@@ -244,7 +244,7 @@ static int make_room(struct stats *stats, size_t events, struct error *err)
 	stats->held.list = calloc(events + 1, sizeof(int64_t));
 	if (stats->waited.list && stats->held.list)
 		return 0;
-	return fail(err, STATUS_OS, "cannot count: %s", strerror(ENOMEM));
+	return fail(err, STATUS_OS, "cannot count the times: %s", strerror(ENOMEM));
 }
 
 int log_stats_print(const struct log_reply *history, const char *name, bool json, struct error *err)

@@ -249,7 +249,7 @@ static int draw(struct plot *plot, const char *name, struct error *err)
 		       plot->terminal.columns - plot_labels_width(&plot->labels));
 	plot->cells = calloc((size_t)plot->axis.columns, sizeof(*plot->cells));
 	if (!plot->cells)
-		return fail(err, STATUS_OS, "cannot draw: %s", strerror(ENOMEM));
+		return fail(err, STATUS_OS, "cannot draw the plot: %s", strerror(ENOMEM));
 	if (plot_queue_count(&plot->queue, &plot->intervals, &plot->axis, err) < 0)
 		return -1;
 	put_title(plot, name);

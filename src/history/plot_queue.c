@@ -30,7 +30,7 @@ int plot_queue_count(struct plot_queue *queue, const struct intervals *intervals
 		.columns = calloc((size_t)axis->columns, sizeof(*queue->columns)),
 	};
 	if (!queue->columns)
-		return fail(err, STATUS_OS, "cannot count: %s", strerror(ENOMEM));
+		return fail(err, STATUS_OS, "cannot count the waiters: %s", strerror(ENOMEM));
 	for (int i = 0; i < axis->columns; i++)
 		count_at(queue, intervals, axis,
 			 axis->from_ms + (i * length_ms + axis->columns - 1) / axis->columns);

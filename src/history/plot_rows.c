@@ -65,7 +65,7 @@ int plot_rows_make(struct plot_rows *rows, struct intervals *intervals, struct e
 		.list = calloc(most, sizeof(*rows->list)),
 	};
 	if (!rows->jobs || !rows->list)
-		return fail(err, STATUS_OS, "cannot draw: %s", strerror(ENOMEM));
+		return fail(err, STATUS_OS, "cannot draw the plot: %s", strerror(ENOMEM));
 	qsort(intervals->list, intervals->count, sizeof(*intervals->list), compare_spans);
 	for (size_t i = 0; i < intervals->count; i++) {
 		struct interval *span = &intervals->list[i];

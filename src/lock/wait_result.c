@@ -13,6 +13,19 @@
 #include "cli/options.h"
 #include "lock/owner.h"
 
+/* The owner of the enclosing wrap may be any id, up to 79 characters. */
+static void tell_nesting(struct messenger *messenger, const struct lock *lock, const char *waited)
+{
+	const size_t taken = strlen("went into lock , which  holds, after , token ") +
+			     count_characters(lock->keys.shown) + strlen(waited) +
+			     strlen(lock->token);
+	char owner[OWNER_SHOWN_BYTES];
+
+	message_event(messenger, LOG_INFO, "went into lock %s, which %s holds, after %s, token %s",
+		      lock->keys.shown, shorten_to(owner, MESSAGE_CHARACTERS - taken, lock->owner),
+		      waited, lock->token);
+}
+
 void wait_result_tell_grant(struct messenger *messenger, const struct lock *lock)
 {
 	char waited[DURATION_MAX_BYTES];
@@ -22,9 +35,7 @@ void wait_result_tell_grant(struct messenger *messenger, const struct lock *lock
 		message_event(messenger, LOG_INFO, "got lock %s after %s, token %s",
 			      lock->keys.shown, waited, lock->token);
 	else
-		message_event(messenger, LOG_INFO,
-			      "went into lock %s, which %s holds, after %s, token %s",
-			      lock->keys.shown, lock->owner, waited, lock->token);
+		tell_nesting(messenger, lock, waited);
 }
 
 int wait_result_not_obtained(struct error *err, const struct lock *lock, const char *why)

@@ -80,8 +80,8 @@ static int choose(struct table *table, const char *list, struct error *err)
 		if (!column)
 			return unknown_column(table->layout, list, length, err);
 		if (table->count == CHOSEN_MAX)
-			return fail(err, STATUS_USAGE, "cannot show more than %d columns",
-				    CHOSEN_MAX);
+			return fail(err, STATUS_USAGE,
+				    "cannot show a table: it has more than %d columns", CHOSEN_MAX);
 		table->chosen[table->count++] = column;
 		list += length;
 		list += *list == ',';
@@ -100,7 +100,7 @@ static int choose_columns(struct table *table, const struct options *options, st
 	if (!asked)
 		return choose(table, usual, err);
 	if (!*asked)
-		return fail(err, STATUS_USAGE, "cannot show a table without columns");
+		return fail(err, STATUS_USAGE, "cannot show a table: it has no columns");
 	if (*asked == '+' && choose(table, usual, err) < 0)
 		return -1;
 	return choose(table, asked + (*asked == '+'), err);

@@ -70,7 +70,8 @@ int watch_worker_start(struct watch_worker *worker, watch_source *source, void *
 	}
 	close(ends[1]);
 	worker->fd = ends[0];
-	return worker->pid < 0 ? fail(err, STATUS_OS, "cannot fork: %s", strerror(errno)) : 0;
+	return worker->pid < 0 ? fail(err, STATUS_OS, "cannot make a process: %s", strerror(errno))
+			       : 0;
 }
 
 void watch_worker_ask(struct watch_worker *worker, int columns)

@@ -149,7 +149,7 @@ int keepalive_start(struct keepalive *keeper, struct hold *hold, const struct wa
 		return 0;
 	}
 	close(keeper->fd);
-	return keeper->pid < 0 ? fail(err, STATUS_OS, "cannot fork: %s", strerror(cause))
+	return keeper->pid < 0 ? fail(err, STATUS_OS, "cannot make a process: %s", strerror(cause))
 			       : fail(err, STATUS_OS, "cannot keep lock %s: its keeper was killed",
 				      hold->lock->keys.shown);
 }
