@@ -249,7 +249,7 @@ alone() {
 	configure 'url = gopher://h'
 	run "$FAIRLOCK" status
 	assert_failure 78
-	assert_output "fairlock: cannot read $conf:1: a URL begins with redis://, rediss://, redis+sentinel://, unix: or local:"
+	assert_output "fairlock: cannot read $conf:1: url: a URL begins with redis://, rediss://, redis+sentinel://, unix: or local:"
 }
 
 @test "a value in quotes: 78, naming file and line" {
