@@ -12,5 +12,12 @@ size_t utf8_decode(const char *text, uint32_t *code);
 /* Whether it is one of the control characters of ASCII or of Latin-1. */
 bool utf8_is_control(uint32_t code);
 
+/* Whether it turns the direction of writing: in other people's text it is a trap. */
+bool utf8_is_bidi(uint32_t code);
+
+/* Whether a text that is shown must not have it: a control character, one that turns the direction
+ * of writing, or one that ends a line. */
+bool utf8_is_harmful(uint32_t code);
+
 /* U+FFFD, in the place of a byte that cannot be decoded. */
 #define UTF8_REPLACEMENT "\xef\xbf\xbd"

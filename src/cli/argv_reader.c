@@ -60,7 +60,7 @@ static enum argument read_long(struct arguments *arguments, char *word)
 	snprintf(arguments->option, sizeof(arguments->option), "%.*s", (int)length, word);
 	if (find_row(arguments, false, word + 2, length - 2) != ARGUMENT_OPTION)
 		return ARGUMENT_MISTAKE;
-	if (*arguments->row->argument && (attached || arguments->row->kind != OPTION_PERIOD))
+	if (*arguments->row->argument && (attached || !option_is_open(arguments->row)))
 		return take_value(arguments, attached);
 	return attached ? refuse(arguments, "it takes no argument") : ARGUMENT_OPTION;
 }

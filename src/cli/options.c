@@ -57,6 +57,11 @@ const struct origin *options_origin(const struct options *options, const struct 
 	return &options->origins[row - option_rows];
 }
 
+bool option_is_open(const struct option_row *row)
+{
+	return row->kind == OPTION_PERIOD || row->kind == OPTION_COLOUR;
+}
+
 bool options_has(const struct options *options, const struct option_row *row)
 {
 	return options_origin(options, row)->source != 0;
@@ -98,6 +103,14 @@ static int parse_on_lost(const char *value, int64_t *number)
 	return -1;
 }
 
+static int parse_colour(const char *value, int64_t *number)
+{
+	for (*number = 0; *number < COLOUR_COUNT; ++*number)
+		if (strcmp(value, colour_words[*number]) == 0)
+			return 0;
+	return -1;
+}
+
 static int parse_value(const struct option_row *row, const char *value, int64_t *number)
 {
 	switch (row->kind) {
@@ -118,6 +131,8 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 		return parse_signal(value, number);
 	case OPTION_ON_LOST:
 		return parse_on_lost(value, number);
+	case OPTION_COLOUR:
+		return parse_colour(value, number);
 	}
 	return -1;
 }
@@ -144,6 +159,9 @@ static void store(void *member, enum option_kind kind, const char *value, int64_
 		break;
 	case OPTION_ON_LOST:
 		*(enum on_lost *)member = (enum on_lost)number;
+		break;
+	case OPTION_COLOUR:
+		*(enum colour_choice *)member = (enum colour_choice)number;
 		break;
 	}
 }

@@ -91,6 +91,10 @@ static void complete_value(const struct option_row *row, const struct target *ta
 		for (size_t i = 0; i < ON_LOST_COUNT; i++)
 			offer(target, "", on_lost_words[i], NULL);
 		break;
+	case OPTION_COLOUR:
+		for (size_t i = 0; i < COLOUR_COUNT; i++)
+			offer(target, "", colour_words[i], NULL);
+		break;
 	default:
 		break;
 	}

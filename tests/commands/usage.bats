@@ -73,7 +73,7 @@ assert_regex() {
 }
 
 @test "a missing NAME is a usage error" {
-	for command in wrap acquire renew release queue log; do
+	for command in wrap acquire renew release log; do
 		refused "$command" because 'NAME is missing'
 	done
 }
