@@ -119,7 +119,7 @@ arguments_are() {
 }
 
 @test "a missing NAME is a usage error" {
-	for command in wrap acquire renew release queue; do
+	for command in wrap acquire renew release; do
 		refused "$command" because 'NAME is missing'
 	done
 }
