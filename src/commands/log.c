@@ -78,7 +78,7 @@ static int print_table(struct reader *reader, struct table *table, struct error 
 	if (reader->query.from_ms != UNKNOWN_MS) {
 		snprintf(reader->nothing, sizeof(reader->nothing), "no events since %s",
 			 timestamp_local(since, reader->query.from_ms, TIMESTAMP_LONG));
-		reader->layout.nothing = reader->nothing;
+		table_when_empty(table, reader->nothing);
 	}
 	return table_print(table, err);
 }

@@ -217,8 +217,8 @@ arguments_are() {
 }
 
 @test "renew and release without an owner say how to name one" {
-	refused renew x because 'say which owner you are: --owner ID, as acquire printed it'
-	refused release x because 'say which owner you are: --owner ID, as acquire printed it'
+	refused renew x because 'say who you are: --owner ID, as acquire printed it'
+	refused release x because 'say who you are: --owner ID, as acquire printed it'
 }
 
 @test "fairlock replaces control characters when it quotes a bad value" {
