@@ -301,9 +301,7 @@ int table_add(struct table *table, const struct table_row *row, struct error *er
 		return no_memory(err);
 	for (size_t i = 0; i < table->count; i++) {
 		const char *text = text_of(table, row, i, made);
-		char *copy = !text           ? NULL
-			     : table->is_raw ? strdup(text)
-					     : table_clean(text, table->is_json);
+		char *copy = text ? table_clean(text, table->is_json, table->is_raw) : NULL;
 
 		if (text && (!copy || scols_line_refer_data(line, i, copy) < 0)) {
 			free(copy);

@@ -58,8 +58,6 @@ static void print_raw(const struct table *table)
 	struct libscols_iter *at = scols_new_iter(SCOLS_ITER_FORWARD);
 	struct libscols_line *line;
 
-	if (scols_table_is_empty(table->lines))
-		return;
 	for (size_t i = 0; i < table->count && !scols_table_is_noheadings(table->lines); i++)
 		printf("%s%c", table->chosen[i]->name, i + 1 < table->count ? ' ' : '\n');
 	while (at && scols_table_next_line(table->lines, at, &line) == 0)
@@ -195,7 +193,8 @@ static int print(struct table *table, bool is_whole, struct error *err)
 	if (table->is_for_people)
 		return print_for_people(table, is_whole, err);
 	if (table->is_raw) {
-		print_raw(table);
+		if (!scols_table_is_empty(table->lines))
+			print_raw(table);
 		return 0;
 	}
 	return table_print_lines(table->lines) < 0 ? no_memory(err) : 0;
