@@ -45,7 +45,8 @@ local kind = not by_other and (has_hold('w' .. request) and 'w' or has_hold('a' 
 
 if by_other and not was_queued then
 	settle()
-	return {call('HEXISTS', STATE, 'x:' .. id) == 1 and 'left' or 'unknown'}
+	local remover = string.match(call('HGET', STATE, 'x:' .. id) or '', '^%d+ (.*)$')
+	return {remover == request and 'left' or 'unknown'}
 end
 call('HDEL', STATE, 'p:' .. id)
 if was_queued or ticket then
@@ -54,7 +55,7 @@ if was_queued or ticket then
 end
 if by_other then
 	introduce(note)
-	note('HSET', STATE, 'x:' .. id, stamp) -- it is to learn it
+	note('HSET', STATE, 'x:' .. id, stamp .. ' ' .. request) -- it is to learn it
 	tell(id, '0')
 	state.marked = true
 end

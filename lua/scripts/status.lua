@@ -2,7 +2,8 @@
 --
 -- Returns {owner or '', hold count, ttl ms, token or '', by, held since ms or '', 1 when ours else 0,
 --          present waiters, now ms, NAME as it is spelled,
---          ms that the longest of ours has waited or -1, grants, expiries, breaks by force, losses}
+--          ms that the longest of ours has waited or -1, grants, expiries, breaks by force, losses,
+--          1 when it is held for the rest of a --min-hold only else 0, last start of a COMMAND ms or ''}
 
 -- include hold_end.lua
 -- include holds.lua
@@ -28,6 +29,9 @@ end
 if unnoticed_end(owner) == 'expired' then
 	events[2] = events[2] + 1
 end
+
+events[#events + 1] = ours and is_kept() and 1 or 0
+events[#events + 1] = state.started and int(state.started) or ''
 
 return {owner or '', count or 0, call('PTTL', LOCK), ours and int(state.token or 0) or '',
 	ours and state.by or '', ours and state.since and int(state.since) or '', ours and 1 or 0,

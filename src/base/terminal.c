@@ -38,6 +38,13 @@ bool terminal_wants_colour(void)
 	return !terminal_is_dumb() && !(refused && *refused);
 }
 
+bool terminal_colours(enum colour_choice choice, int fd)
+{
+	if (choice != COLOUR_AUTO)
+		return choice == COLOUR_ALWAYS;
+	return isatty(fd) == 1 && terminal_wants_colour();
+}
+
 /* musl says UTF-8 also if no variable is set. */
 static bool is_utf8(void)
 {
@@ -64,7 +71,7 @@ void terminal_init(struct terminal *terminal, int fd)
 		.columns = columns_wanted(),
 		.rows = is_terminal ? size.ws_row : 0,
 		.utf8 = is_utf8(),
-		.colour = is_terminal && terminal_wants_colour(),
+		.colour = terminal_colours(COLOUR_AUTO, fd),
 	};
 	if (terminal->columns <= 0)
 		terminal->columns = size.ws_col > 0 ? size.ws_col : 80;

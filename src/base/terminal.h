@@ -21,6 +21,17 @@ bool terminal_is_dumb(void);
 /* Whether to use colours, by its name, and unless $NO_COLOR is set. */
 bool terminal_wants_colour(void);
 
+/* What --color says. */
+enum colour_choice {
+	COLOUR_AUTO, /* on a terminal, if terminal_wants_colour() */
+	COLOUR_ALWAYS,
+	COLOUR_NEVER,
+	COLOUR_COUNT,
+};
+
+/* Whether to use colours there. */
+bool terminal_colours(enum colour_choice choice, int fd);
+
 /* Asks for the size that the terminal has now, whatever the environment says. */
 void terminal_measure(struct terminal *terminal, int fd);
 

@@ -71,7 +71,7 @@ static enum argument read_long(struct arguments *arguments, char *word)
 	found = find_row(arguments, false, word + 2, length - 2);
 	if (found != ARGUMENT_OPTION)
 		return found;
-	if (*arguments->row->argument && (attached || arguments->row->kind != OPTION_PERIOD))
+	if (*arguments->row->argument && (attached || !option_is_open(arguments->row)))
 		return take_value(arguments, attached);
 	return attached ? refuse(arguments, "it takes no value") : ARGUMENT_OPTION;
 }

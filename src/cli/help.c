@@ -31,7 +31,7 @@ static void print_wrapped(const char *text, bool fits, FILE *out)
 
 static void print_row(const struct option_row *row, FILE *out)
 {
-	const bool is_open = row->kind == OPTION_PERIOD; /* the value may be left out */
+	const bool is_open = option_is_open(row); /* the value may be left out */
 	const char *before = is_open ? "[=" : *row->argument ? " " : "";
 	char left[48], right[200];
 

@@ -34,11 +34,18 @@ enum {
 #define NUMBER(member, min) OPTION_NUMBER, MEMBER(member), min, INT64_MAX, "a number"
 #define INT(member, min, max, expects) OPTION_INT, MEMBER(member), min, max, expects
 #define SIGNAL(member) OPTION_SIGNAL, MEMBER(member), 1, INT_MAX, "a signal"
+#define COLOUR(member) OPTION_COLOUR, MEMBER(member), 0, COLOUR_NEVER, "auto, always or never"
 #define ON_LOST(member) OPTION_ON_LOST, MEMBER(member), 0, ON_LOST_WARN, "kill or warn"
 
 const char on_lost_words[ON_LOST_COUNT][ON_LOST_BYTES] = {
 	[ON_LOST_KILL] = "kill",
 	[ON_LOST_WARN] = "warn",
+};
+
+const char colour_words[COLOUR_COUNT][COLOUR_BYTES] = {
+	[COLOUR_AUTO] = "auto",
+	[COLOUR_ALWAYS] = "always",
+	[COLOUR_NEVER] = "never",
 };
 
 const struct option_row option_rows[] = {
@@ -126,6 +133,11 @@ const struct option_row option_rows[] = {
 	{0, "watch", "DUR", "redraw every DUR until you press q", "1s",
 	 PERIOD(watch_ms, 100, DAY_MS, "a duration from 100ms to 1d"),
 	 COMMAND_STATUS | COMMAND_QUEUE, SOURCE_FLAG},
+	{0, "held", "", "show only locks that are held or waited for", "", FLAG(held),
+	 COMMAND_STATUS, SOURCE_FLAG},
+	{0, "sort", "COL", "sort by this column", "", TEXT(sort, 1), SHOW, SOURCE_FLAG},
+	{0, "color", "WHEN", "use colours: auto, always or never", "auto", COLOUR(colour),
+	 SHOW | COMMAND_DOCTOR, SOURCE_FLAG},
 	{0, "prometheus", "", "print metrics for Prometheus", "", FLAG(prometheus), COMMAND_STATUS,
 	 SOURCE_FLAG},
 	{0, "json", "", "print JSON", "", FLAG(json), SHOW | COMMAND_ACQUIRE | COMMAND_DOCTOR,

@@ -65,6 +65,11 @@ bool options_want_help(const struct options *options)
 	return options->help || options->version || options->column_help;
 }
 
+bool option_is_open(const struct option_row *row)
+{
+	return row->kind == OPTION_PERIOD || row->kind == OPTION_COLOUR;
+}
+
 bool options_has(const struct options *options, const struct option_row *row)
 {
 	return options_origin(options, row)->source != 0;
@@ -121,6 +126,14 @@ static int parse_reason(const char *value, int64_t *number)
 	return 0;
 }
 
+static int parse_colour(const char *value, int64_t *number)
+{
+	for (*number = 0; *number < COLOUR_COUNT; ++*number)
+		if (strcmp(value, colour_words[*number]) == 0)
+			return 0;
+	return -1;
+}
+
 static int parse_value(const struct option_row *row, const char *value, int64_t *number)
 {
 	switch (row->kind) {
@@ -146,6 +159,8 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 		return parse_signal(value, number);
 	case OPTION_ON_LOST:
 		return parse_on_lost(value, number);
+	case OPTION_COLOUR:
+		return parse_colour(value, number);
 	}
 	return -1;
 }
@@ -176,6 +191,9 @@ static void store(void *member, enum option_kind kind, const char *value, int64_
 		break;
 	case OPTION_ON_LOST:
 		*(enum on_lost *)member = (enum on_lost)number;
+		break;
+	case OPTION_COLOUR:
+		*(enum colour_choice *)member = (enum colour_choice)number;
 		break;
 	}
 }

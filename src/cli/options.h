@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/terminal.h"
 #include "redis/server_url.h"
 
 struct command;
@@ -89,6 +90,9 @@ struct options {
 	bool stats;
 	bool plot;
 	int64_t watch_ms; /* 0: once */
+	bool held;
+	const char *sort; /* a column */
+	enum colour_choice colour;
 	bool prometheus;
 	bool json;
 	bool raw;
@@ -120,6 +124,8 @@ enum option_kind {
 	OPTION_INT,      /* int or pid_t */
 	OPTION_SIGNAL,   /* int */
 	OPTION_ON_LOST,  /* enum on_lost */
+	OPTION_COLOUR,   /* enum colour_choice; a flag may do without a value, and is the fallback
+			    then */
 };
 
 /* All there is to know about one option, for the command line, --help, the environment, the
@@ -142,6 +148,13 @@ struct option_row {
 /* The values of --on-lost, as they are written. */
 #define ON_LOST_BYTES 5
 extern const char on_lost_words[ON_LOST_COUNT][ON_LOST_BYTES];
+
+/* The same of --color. */
+#define COLOUR_BYTES 7
+extern const char colour_words[COLOUR_COUNT][COLOUR_BYTES];
+
+/* Whether the option's value may be left out; it follows the option's name and `=`. */
+bool option_is_open(const struct option_row *row);
 
 /* For options.c; other files use option_at. */
 extern const struct option_row option_rows[];

@@ -12,7 +12,7 @@
 /* The value of an option that was given without one. */
 static const char *implied(const struct option_row *row)
 {
-	return row->kind == OPTION_PERIOD ? row->fallback : "yes";
+	return option_is_open(row) ? row->fallback : "yes";
 }
 
 static int set_flag(struct options *options, const struct arguments *arguments, struct error *err)
@@ -48,16 +48,18 @@ static int check_operands(const struct options *options, const struct command *c
 
 /* Options that exclude others on the command line. */
 static const struct {
-	char name[12], excluded[6][12];
+	char name[12], excluded[8][12];
 } exclusions[] = {
 	{"json", {"raw"}},
 	/* The format is fixed. */
-	{"prometheus", {"watch", "json", "raw", "noheadings", "output", "quiet"}},
+	{"prometheus", {"watch", "json", "raw", "noheadings", "output", "quiet", "held", "sort"}},
 	/* A screen is for people, and has no end. */
 	{"watch", {"json", "raw", "remove"}},
 	/* Figures and drawings have no columns, and an end. */
-	{"plot", {"stats", "json", "follow", "raw", "noheadings", "output"}},
-	{"stats", {"follow", "raw", "noheadings", "output"}},
+	{"plot", {"stats", "json", "follow", "raw", "noheadings", "output", "sort"}},
+	{"stats", {"follow", "raw", "noheadings", "output", "sort"}},
+	/* Lines that come later cannot stand before those that were printed. */
+	{"follow", {"sort"}},
 };
 
 static bool is_given(const struct options *options, const char *name)
@@ -74,7 +76,7 @@ static int check_flags(const struct options *options, struct error *err)
 	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); i++) {
 		const char *name = exclusions[i].name, (*excluded)[12] = exclusions[i].excluded;
 
-		for (size_t k = 0; is_given(options, name) && k < 6 && *excluded[k]; k++)
+		for (size_t k = 0; is_given(options, name) && k < 8 && *excluded[k]; k++)
 			if (is_given(options, excluded[k]))
 				return fail(err, STATUS_USAGE,
 					    "cannot use option '--%s': it does not go with --%s",

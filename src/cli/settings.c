@@ -256,13 +256,13 @@ static int place_url(const struct options *options, struct error *err)
 	const struct option_row *row = option_named("url");
 	const struct error whole = *err;
 	const char *cause = strstr(whole.text, "': ");
-	char where[WHERE_MAX_BYTES];
+	char where[WHERE_MAX_BYTES], named[sizeof(whole.text)];
 
 	if (!options->url || options_origin(options, row)->source != SOURCE_FILE || !cause)
 		return -1;
+	snprintf(named, sizeof(named), "url: %s", cause + strlen("': "));
 	return fail_about(err, whole.status, "read",
-			  settings_where(options, row, where, sizeof(where)),
-			  cause + strlen("': "));
+			  settings_where(options, row, where, sizeof(where)), named);
 }
 
 void settings_init(struct settings *settings)

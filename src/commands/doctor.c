@@ -1,8 +1,10 @@
 /* fairlock doctor: prints whether a server is fit to hold locks, and how we would reach it. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
+#include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "doctor/diagnose.h"
@@ -107,12 +109,17 @@ static void print_settings(const struct diagnosis *diagnosis)
 	}
 }
 
+static bool is_coloured(const struct diagnosis *diagnosis)
+{
+	return terminal_colours(diagnosis->invocation->options->colour, STDOUT_FILENO);
+}
+
 static void print_people(const struct diagnosis *diagnosis)
 {
 	print_server(diagnosis);
 	print_settings(diagnosis);
 	puts("\nFindings");
-	findings_print(&diagnosis->findings, SEVERITY_OK);
+	findings_print(&diagnosis->findings, SEVERITY_OK, is_coloured(diagnosis));
 }
 
 static void print_private_json(const struct diagnosis *diagnosis, struct json *json)
@@ -184,7 +191,7 @@ static void print_diagnosis(struct diagnosis *diagnosis)
 	if (options->json)
 		print_json(diagnosis);
 	else if (options->quiet)
-		findings_print(&diagnosis->findings, SEVERITY_WARNING);
+		findings_print(&diagnosis->findings, SEVERITY_WARNING, is_coloured(diagnosis));
 	else
 		print_people(diagnosis);
 	fflush(stdout); /* before main reports a failure */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "history/log_reply.h"
@@ -77,7 +78,7 @@ static int print_table(struct reader *reader, struct table *table, struct error 
 	if (reader->query.from_ms != UNKNOWN_MS) {
 		snprintf(reader->nothing, sizeof(reader->nothing), "no events since %s",
 			 timestamp_local(since, reader->query.from_ms, TIMESTAMP_LONG));
-		reader->layout.nothing = reader->nothing;
+		table_when_empty(table, reader->nothing);
 	}
 	return table_print(table, err);
 }
@@ -104,7 +105,8 @@ static int summarise(struct reader *reader, struct error *err)
 	reader->query.wants_now = true;
 	result = fetch(reader, &history, false, err);
 	if (result == 0 && options->plot)
-		result = plot_print(&history, reader->keys.name, err);
+		result = plot_print(&history, reader->keys.name,
+				    terminal_colours(options->colour, STDOUT_FILENO), err);
 	else if (result == 0)
 		result = log_stats_print(&history, reader->keys.name, options->json, err);
 	log_reply_free(&history);

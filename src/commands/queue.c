@@ -4,27 +4,28 @@
 
 #include "base/clock.h"
 #include "base/shorten.h"
-#include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "lock/lock.h"
+#include "lock/lock_list.h"
 #include "lock/owner.h"
 #include "lock/wire.h"
 #include "output/table.h"
 #include "output/watch.h"
 #include "redis/client_call.h"
+#include "redis/cluster_nodes.h"
 #include "redis/reply.h"
 #include "redis/script.h"
 
-#define ID_CHARACTERS 50 /* an id of ours and of Redisson has 47 at most */
-
 enum {
+	NAME,
 	POSITION,
 	OWNER,
 	HOST,
 	PID,
 	USER,
 	COMMAND,
+	REASON,
 	CLIENT,
 	WAITING_MS,
 	PRESENT,
@@ -33,32 +34,53 @@ enum {
 };
 
 static const struct column columns[COLUMN_COUNT] = {
+	[NAME] = {"NAME", COLUMN_TEXT, .least = 12},
 	[POSITION] = {"POSITION", COLUMN_NUMBER},
-	[OWNER] = {"OWNER", COLUMN_TEXT, .spare = 3},
-	[HOST] = {"HOST", COLUMN_TEXT, .least = 8},
-	[PID] = {"PID", COLUMN_NUMBER, .spare = 1},
-	[USER] = {"USER", COLUMN_TEXT, .least = 6},
+	[OWNER] = {"OWNER", COLUMN_TEXT, .spare = 5},
+	[HOST] = {"HOST", COLUMN_TEXT, .least = 8, .spare = 2},
+	[PID] = {"PID", COLUMN_NUMBER, .spare = 3},
+	[USER] = {"USER", COLUMN_TEXT, .least = 6, .spare = 1},
 	[COMMAND] = {"COMMAND", COLUMN_TEXT, .least = 10},
+	[REASON] = {"REASON", COLUMN_TEXT, .least = 10, .is_rare = true},
 	[CLIENT] = {"CLIENT", COLUMN_TEXT},
 	[WAITING_MS] = {"WAITING_MS", COLUMN_NUMBER},
 	[PRESENT] = {"PRESENT", COLUMN_BOOLEAN},
 	[WAITING] = {"WAITING", COLUMN_DURATION},
 };
 
-static const struct layout layout = {
+/* What is shown of one lock does not repeat its name. */
+static const struct layout one_layout = {
 	.name = "queue",
 	.columns = columns,
 	.column_count = COLUMN_COUNT,
-	.people = "POSITION,OWNER,USER,HOST,PID,COMMAND,WAITING,PRESENT",
+	.people = "POSITION,OWNER,USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT",
 	.raw = "POSITION,OWNER,USER,HOST,PID,COMMAND,WAITING_MS,PRESENT",
-	.json = "POSITION,OWNER,HOST,PID,USER,COMMAND,CLIENT,WAITING_MS,PRESENT",
+	.json = "NAME,POSITION,OWNER,HOST,PID,USER,COMMAND,CLIENT,REASON,WAITING_MS,PRESENT",
 	.nothing = "nobody waits",
 };
 
-static int add_waiter(struct table *table, const struct redisReply *waiter, size_t position,
-		      bool coloured, struct error *err)
+static const struct layout all_layout = {
+	.name = "queue",
+	.columns = columns,
+	.column_count = COLUMN_COUNT,
+	.people = "NAME,POSITION,OWNER,USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT",
+	.raw = "NAME,POSITION,OWNER,USER,HOST,PID,COMMAND,WAITING_MS,PRESENT",
+	.json = "NAME,POSITION,OWNER,HOST,PID,USER,COMMAND,CLIENT,REASON,WAITING_MS,PRESENT",
+	.nothing = "nobody waits for any lock",
+};
+
+struct viewer {
+	const struct invocation *invocation;
+	struct lock_keys keys; /* of NAME, if there is one */
+	bool is_silent;        /* there is no place for messages */
+	int status;
+	struct error gap; /* the part of a cluster that cannot be seen; STATUS_OK: none */
+};
+
+static int add_waiter(struct table *table, const char *name, const struct redisReply *waiter,
+		      size_t position, struct error *err)
 {
-	struct table_row row = {0};
+	struct table_row row = {.cells = {[NAME] = name}};
 	struct owner_process process;
 
 	if (!reply_fits(waiter, "sssii"))
@@ -70,86 +92,164 @@ static int add_waiter(struct table *table, const struct redisReply *waiter, size
 	row.cells[PID] = process.pid;
 	row.cells[USER] = process.user;
 	row.cells[COMMAND] = process.command;
+	row.cells[REASON] = process.reason;
 	row.cells[CLIENT] = reply_number(waiter, 3) == 1 ? "fairlock" : "redisson";
 	row.cells[WAITING] = row.cells[WAITING_MS] = reply_text(waiter, 1);
 	row.cells[PRESENT] = reply_number(waiter, 4) == 1 ? "1" : "0";
-	if (table_add(table, &row, err) < 0)
-		return -1;
-	if (coloured && reply_number(waiter, 4) != 1)
-		table_colour(table, "red");
-	return 0;
+	row.colours[PRESENT] = reply_number(waiter, 4) == 1 ? "green" : "red";
+	return table_add(table, &row, err);
 }
 
-struct viewer {
-	const struct options *options;
-	struct lock_keys keys;
-	struct client client;
-};
-
-static int add_waiters(struct viewer *viewer, struct table *table, bool coloured, struct error *err)
+static int add_queue(struct table *table, const struct lock_keys *keys, struct client *client,
+		     struct error *err)
 {
-	struct client *client = &viewer->client;
 	struct request request;
 
-	wire_begin(&viewer->keys, &request, &script_queue);
+	wire_begin(keys, &request, &script_queue);
 	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
 		return -1;
 	if (!reply_fits(client->reply, ""))
 		return reply_nonsense(err);
 	for (size_t i = 0; i < reply_count(client->reply); i++)
-		if (add_waiter(table, reply_at(client->reply, i), i + 1, coloured, err) < 0)
+		if (add_waiter(table, keys->name, reply_at(client->reply, i), i + 1, err) < 0)
 			return -1;
 	return 0;
 }
 
+/* If something else uses the name, or the node has gone, the other queues are shown all the same.
+ */
+static int add_found(struct viewer *viewer, struct table *table, struct cluster_nodes *nodes,
+		     const struct found *lock, struct error *err)
+{
+	struct lock_keys keys;
+
+	if (cluster_nodes_has_lost(nodes, lock->client))
+		return 0;
+	if (lock_keys_make(&keys, lock->name, err) < 0)
+		return -1;
+	if (add_queue(table, &keys, lock->client, err) == 0)
+		return 0;
+	if (err->status != STATUS_CONFIG)
+		return cluster_nodes_lose(nodes, lock->client, err) ? 0 : -1;
+	if (!viewer->is_silent)
+		complain("%s", err->text);
+	viewer->status = (int)err->status;
+	return 0;
+}
+
+static int add_all(struct viewer *viewer, struct table *table, struct error *err)
+{
+	const int64_t timeout_ms = viewer->invocation->options->connect_timeout_ms;
+	struct lock_list names = {0};
+	struct cluster_nodes nodes;
+	int result = cluster_nodes_open(&nodes, viewer->invocation->server, timeout_ms,
+					clock_ms() + timeout_ms, err);
+
+	if (result == 0)
+		result = lock_list_find(&names, &nodes, NEVER_MS, err);
+	for (size_t i = 0; result == 0 && i < names.count; i++)
+		result = add_found(viewer, table, &nodes, &names.list[i], err);
+	viewer->gap.status = STATUS_OK;
+	if (result == 0 && cluster_nodes_check(&nodes, &viewer->gap) < 0 &&
+	    cluster_nodes_unseen(&nodes) == CLUSTER_SLOTS) {
+		*err = viewer->gap;
+		result = -1;
+	}
+	lock_list_free(&names);
+	cluster_nodes_close(&nodes);
+	return result;
+}
+
+static int add_one(struct viewer *viewer, struct table *table, struct error *err)
+{
+	struct client client;
+	int result;
+
+	client_init(&client, viewer->invocation->server,
+		    viewer->invocation->options->connect_timeout_ms);
+	result = add_queue(table, &viewer->keys, &client, err);
+	client_close(&client);
+	return result;
+}
+
+static int add_waiters(struct viewer *viewer, struct table *table, struct error *err)
+{
+	return viewer->invocation->argc > 0 ? add_one(viewer, table, err)
+					    : add_all(viewer, table, err);
+}
+
 static int print_queue(struct viewer *viewer, struct error *err)
 {
-	struct table *table = table_open(&layout, viewer->options, err);
+	const bool is_one = viewer->invocation->argc > 0;
+	struct table *table =
+		table_open(is_one ? &one_layout : &all_layout, viewer->invocation->options, err);
+	char nothing[NAME_MAX_BYTES + 32];
 	int result;
 
 	if (!table)
 		return -1;
-	result = add_waiters(viewer, table, false, err);
+	snprintf(nothing, sizeof(nothing), "nobody waits for %s", viewer->keys.name);
+	if (is_one)
+		table_when_empty(table, nothing);
+	result = add_waiters(viewer, table, err);
 	if (result == 0)
 		result = table_print(table, err);
 	table_close(table);
-	return result;
+	if (result < 0 || viewer->gap.status == STATUS_OK)
+		return result;
+	*err = viewer->gap;
+	return -1;
 }
+
+/* ---- On the whole screen ---- */
 
 static char *watched_text(void *data, int width, struct error *err)
 {
 	struct viewer *viewer = data;
-	struct layout without_owner = layout;
+	const bool is_one = viewer->invocation->argc > 0;
+	struct layout layout = is_one ? one_layout : all_layout;
+	char nothing[NAME_MAX_BYTES + 32];
 	struct table *table;
 	char *text = NULL;
 
-	/* owner ids are long, and a person who watches looks for people */
-	without_owner.people = "POSITION,USER,HOST,PID,COMMAND,WAITING,PRESENT";
-	table = table_open(&without_owner, viewer->options, err);
-	if (table && add_waiters(viewer, table, terminal_wants_colour(), err) == 0)
+	/* owner ids are long, and people who watch look for people */
+	layout.people = is_one ? "POSITION,USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT"
+			       : "NAME,POSITION,USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT";
+	snprintf(nothing, sizeof(nothing), "nobody waits for %s", viewer->keys.name);
+	table = table_open(&layout, viewer->invocation->options, err);
+	if (table && is_one)
+		table_when_empty(table, nothing);
+	if (table && add_waiters(viewer, table, err) == 0)
 		text = table_text(table, width, err);
 	table_close(table);
+	if (text)
+		*err = viewer->gap;
 	return text;
 }
 
 static int watch_queue(struct viewer *viewer, struct error *err)
 {
-	char title[600];
-	const struct watch watch = {title, viewer->options->watch_ms, watched_text, viewer};
+	const struct options *options = viewer->invocation->options;
+	char title[SHORT_MAX_BYTES + 32];
+	const struct watch watch = {.title = title,
+				    .period_ms = options->watch_ms,
+				    .headings = options->no_headings ? 0 : 1,
+				    .source = watched_text,
+				    .data = viewer};
 
-	snprintf(title, sizeof(title), "fairlock queue %s", viewer->keys.name);
+	snprintf(title, sizeof(title), "fairlock queue %s", viewer->keys.shown);
+	viewer->is_silent = true;
 	return watch_run(&watch, err);
 }
 
-static int remove_waiter(struct client *client, const struct lock_keys *keys, const char *id,
-			 struct error *err)
+/* ---- Taking a waiter out ---- */
+
+static int request_removal(struct client *client, const struct lock_keys *keys, const char *id,
+			   struct error *err)
 {
 	struct request request;
-	char own_id[OWNER_MAX_BYTES], shown[4 * ID_CHARACTERS + 1];
+	char own_id[OWNER_MAX_BYTES];
 
-	if (!owner_is_valid(id))
-		return fail(err, STATUS_USAGE, "cannot remove waiter '%s': this is no owner id",
-			    shorten(shown, id));
 	if (owner_new(own_id, err) < 0)
 		return -1;
 	wire_remove(keys, &request, id, own_id);
@@ -157,40 +257,57 @@ static int remove_waiter(struct client *client, const struct lock_keys *keys, co
 		return -1;
 	if (strcmp(reply_text(client->reply, 0), "unknown") == 0)
 		return fail(err, STATUS_NOT_HELD,
-			    "cannot remove waiter %s: it does not wait for lock %s",
-			    shorten_to(shown, ID_CHARACTERS, id), keys->shown);
+			    "cannot remove waiter %.58s: it does not wait for lock %s", id,
+			    keys->shown);
 	return strcmp(reply_text(client->reply, 0), "left") == 0 ? 0
 								 : lock_refused(client->reply, err);
+}
+
+static int remove_waiter(const struct viewer *viewer, struct error *err)
+{
+	const struct invocation *invocation = viewer->invocation;
+	const char *id = invocation->options->remove;
+	char shown[SHORT_MAX_BYTES];
+	struct client client;
+	int result;
+
+	if (invocation->argc == 0)
+		return fail(err, STATUS_USAGE, "cannot use option '--remove': NAME is missing");
+	if (!owner_is_valid(id))
+		return fail(err, STATUS_USAGE,
+			    "cannot remove waiter '%s': it is no id as the column OWNER shows it",
+			    shorten(shown, id));
+	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
+	result = request_removal(&client, &viewer->keys, id, err);
+	client_close(&client);
+	return result;
 }
 
 static int run_queue(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
-	struct viewer viewer = {.options = options};
+	struct viewer viewer = {.invocation = invocation, .status = STATUS_OK};
 	int result;
 
-	if (lock_keys_make(&viewer.keys, invocation->argv[0], err) < 0)
+	if (invocation->argc > 0 && lock_keys_make(&viewer.keys, invocation->argv[0], err) < 0)
 		return -1;
-	client_init(&viewer.client, invocation->server, options->connect_timeout_ms);
 	if (options->remove)
-		result = remove_waiter(&viewer.client, &viewer.keys, options->remove, err);
+		result = remove_waiter(&viewer, err);
 	else
 		result = options->watch_ms ? watch_queue(&viewer, err) : print_queue(&viewer, err);
-	client_close(&viewer.client);
-	*status = STATUS_OK;
+	*status = viewer.status;
 	return result;
 }
 
 const struct command queue_command = {
 	.name = "queue",
-	.operands = "NAME",
+	.operands = "[NAME]",
 	.summary = "show who waits, in order",
 	.examples = "  fairlock queue deploy                     all waiters\n"
 		    "  fairlock queue --watch deploy             redrawn every second\n"
 		    "  fairlock queue --remove \"$owner\" deploy   this waiter ends with 75\n",
-	.table = &layout,
+	.table = &all_layout,
 	.bit = COMMAND_QUEUE,
-	.least = 1,
 	.most = 1,
 	.run = run_queue,
 };

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/shorten.h"
-#include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "commands/status_line.h"
@@ -26,9 +25,9 @@ struct status_view {
 	const struct invocation *invocation;
 	struct table *table;        /* NULL: not wanted */
 	struct prometheus *metrics; /* NULL: not wanted */
-	bool coloured;
-	bool silent; /* there is no place for messages */
-	bool held;   /* any of them */
+	bool is_ranked;             /* not if NAMEs give the order */
+	bool silent;                /* there is no place for messages */
+	bool held;                  /* any of them */
 	int status;
 	struct error gap; /* the part of a cluster that is not among them; STATUS_OK: none */
 	int64_t unseen;   /* so many slots; METRIC_UNKNOWN: no cluster, or not all were asked for */
@@ -124,7 +123,9 @@ static int add_lock(struct status_view *view, const char *name, struct client *c
 	view->held |= state.is_held;
 	if (view->metrics)
 		return status_add_metrics(view->metrics, &state, err);
-	return view->table ? status_add_line(view->table, &state, view->coloured, err) : 0;
+	if (!view->table || (view->invocation->options->held && !state.is_held && !state.waiters))
+		return 0;
+	return status_add_line(view->table, &state, view->is_ranked, err);
 }
 
 static int add_named(struct status_view *view, struct error *err)
@@ -195,23 +196,31 @@ static int check_names(char *const *names, int count, struct error *err)
 	return 0;
 }
 
+static struct table *open_table(const struct options *options, struct error *err)
+{
+	struct table *table = table_open(&status_layout, options, err);
+
+	if (table && options->held)
+		table_when_empty(table, "no lock is held or waited for");
+	return table;
+}
+
+/* What is held may not be hidden below the edge of the screen: it is ranked. */
 static char *watched_text(void *data, int width, struct error *err)
 {
 	const struct invocation *invocation = data;
 	struct status_view view = {.invocation = invocation,
-				   .table = table_open(&status_layout, invocation->options, err),
-				   .coloured = terminal_wants_colour(),
+				   .table = open_table(invocation->options, err),
+				   .is_ranked = true,
 				   .silent = true};
-	char *text = NULL, *with_trouble = NULL;
+	char *text = NULL;
 
 	if (view.table && add_locks(&view, err) == 0)
 		text = table_text(view.table, width, err);
 	table_close(view.table);
-	if (!text || !trouble_of(&view) ||
-	    asprintf(&with_trouble, "%s%s\n", text, trouble_of(&view)->text) < 0)
-		return text;
-	free(text);
-	return with_trouble;
+	if (text)
+		*err = trouble_of(&view) ? *trouble_of(&view) : (struct error){STATUS_OK, ""};
+	return text;
 }
 
 /* If something fails, no locks are printed: half of them would look as if the others were gone. */
@@ -232,19 +241,22 @@ static int run_status(const struct invocation *invocation, int *status, struct e
 	const struct options *options = invocation->options;
 	const bool is_question = options->quiet && !options->prometheus;
 	struct prometheus metrics = {0};
-	struct status_view view = {.invocation = invocation};
+	struct status_view view = {.invocation = invocation, .is_ranked = invocation->argc == 0};
 	int result;
 
 	if (check_names(invocation->argv, invocation->argc, err) < 0)
 		return -1;
 	*status = STATUS_OK;
 	if (options->watch_ms)
-		return watch_run(&(struct watch){"fairlock status", options->watch_ms, watched_text,
-						 (void *)(uintptr_t)invocation},
+		return watch_run(&(struct watch){.title = "fairlock status",
+						 .period_ms = options->watch_ms,
+						 .headings = options->no_headings ? 0 : 1,
+						 .source = watched_text,
+						 .data = (void *)(uintptr_t)invocation},
 				 err);
 	if (options->prometheus)
 		view.metrics = &metrics;
-	else if (!options->quiet && !(view.table = table_open(&status_layout, options, err)))
+	else if (!options->quiet && !(view.table = open_table(options, err)))
 		return -1;
 	result = print_locks(&view, err);
 	table_close(view.table);

@@ -1,10 +1,15 @@
 /* The columns of `status`, and the reply of the status script, field by field. */
 #include "commands/status_line.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lock/owner.h"
+#include "output/timestamp.h"
 #include "redis/reply.h"
+
+#define STATE_MAX_BYTES 128
 
 enum {
 	NAME,
@@ -14,12 +19,15 @@ enum {
 	PID,
 	USER,
 	COMMAND,
+	REASON,
 	CLIENT,
 	HELD_MS,
 	LEASE_MS,
+	UNTIL,
 	HOLDS,
 	TOKEN,
 	WAITERS,
+	LAST_START,
 	HELD,
 	LEASE,
 	COLUMN_COUNT,
@@ -27,44 +35,51 @@ enum {
 
 static const struct column columns[COLUMN_COUNT] = {
 	[NAME] = {"NAME", COLUMN_TEXT, .least = 12},
-	[STATE] = {"STATE", COLUMN_TEXT},
+	[STATE] = {"STATE", COLUMN_TEXT, .least = 10},
 	[OWNER] = {"OWNER", COLUMN_TEXT},
-	[HOST] = {"HOST", COLUMN_TEXT, .least = 8},
-	[PID] = {"PID", COLUMN_NUMBER, .spare = 1},
-	[USER] = {"USER", COLUMN_TEXT, .least = 6},
+	[HOST] = {"HOST", COLUMN_TEXT, .least = 8, .spare = 2},
+	[PID] = {"PID", COLUMN_NUMBER, .spare = 3},
+	[USER] = {"USER", COLUMN_TEXT, .least = 6, .spare = 1},
 	[COMMAND] = {"COMMAND", COLUMN_TEXT, .least = 10},
+	[REASON] = {"REASON", COLUMN_TEXT, .least = 10, .is_rare = true},
 	[CLIENT] = {"CLIENT", COLUMN_TEXT},
 	[HELD_MS] = {"HELD_MS", COLUMN_NUMBER},
 	[LEASE_MS] = {"LEASE_MS", COLUMN_NUMBER},
+	[UNTIL] = {"UNTIL", COLUMN_TIME},
 	[HOLDS] = {"HOLDS", COLUMN_NUMBER},
 	[TOKEN] = {"TOKEN", COLUMN_NUMBER},
 	[WAITERS] = {"WAITERS", COLUMN_NUMBER},
+	[LAST_START] = {"LAST_START", COLUMN_TIME},
 	[HELD] = {"HELD", COLUMN_DURATION},
-	[LEASE] = {"LEASE", COLUMN_DURATION, .spare = 2},
+	[LEASE] = {"LEASE", COLUMN_DURATION, .spare = 4},
 };
 
 const struct layout status_layout = {
 	.name = "locks",
 	.columns = columns,
 	.column_count = COLUMN_COUNT,
-	.people = "NAME,STATE,USER,HOST,PID,COMMAND,HELD,LEASE,WAITERS",
+	.people = "NAME,STATE,USER,HOST,PID,COMMAND,REASON,HELD,LEASE,WAITERS",
 	.raw = "NAME,STATE,USER,HOST,PID,COMMAND,HELD_MS,LEASE_MS,WAITERS",
-	.json = "NAME,STATE,OWNER,HOST,PID,USER,COMMAND,CLIENT,HELD_MS,LEASE_MS,HOLDS,TOKEN,"
-		"WAITERS",
+	.json = "NAME,STATE,OWNER,HOST,PID,USER,COMMAND,REASON,CLIENT,HELD_MS,LEASE_MS,UNTIL,"
+		"HOLDS,TOKEN,WAITERS,LAST_START",
 	.nothing = "no locks",
 };
 
-/* -1: the server's times make no sense. */
-static int64_t elapsed_ms(const char *since, const char *now)
-{
-	int64_t begun = strtoll(since, NULL, 10), at = strtoll(now, NULL, 10);
+/* Before the year 10000. */
+#define LAST_TIME_MS INT64_C(253402300799999)
 
-	return begun < 0 || at < begun ? -1 : at - begun;
+/* A time of the server; -1: it has none, or one that makes no sense. */
+static int64_t time_of(const struct redisReply *reply, size_t at)
+{
+	const char *text = reply_text(reply, at);
+	const int64_t ms = *text ? strtoll(text, NULL, 10) : -1;
+
+	return ms > LAST_TIME_MS ? -1 : ms;
 }
 
 int status_read(struct lock_status *state, const struct redisReply *reply, struct error *err)
 {
-	const char *since = reply_text(reply, 5);
+	const int64_t since_ms = time_of(reply, 5), now_ms = time_of(reply, 8);
 
 	*state = (struct lock_status){
 		.owner = reply_text(reply, 0),
@@ -80,18 +95,19 @@ int status_read(struct lock_status *state, const struct redisReply *reply, struc
 		.expiries = reply_number(reply, 12),
 		.breaks = reply_number(reply, 13),
 		.losses = reply_number(reply, 14),
-		.held_ms = -1,
+		.held_ms = since_ms < 0 || now_ms < since_ms ? -1 : now_ms - since_ms,
+		.now_ms = now_ms,
+		.is_kept = reply_number(reply, 15) == 1,
+		.last_start_ms = time_of(reply, 16),
 	};
-	if (!reply_fits(reply, "siisssiissiiiii"))
+	if (!reply_fits(reply, "siisssiissiiiiiis"))
 		return reply_nonsense(err);
 	state->is_held = *state->owner != '\0';
-	if (*since)
-		state->held_ms = elapsed_ms(since, reply_text(reply, 8));
 	return 0;
 }
 
-static void fill_hold(struct table_row *row, struct owner_process *process,
-		      const struct lock_status *state)
+static void fill_holder(struct table_row *row, struct owner_process *process,
+			const struct lock_status *state)
 {
 	owner_parse(process, state->by);
 	row->cells[OWNER] = state->owner;
@@ -99,30 +115,66 @@ static void fill_hold(struct table_row *row, struct owner_process *process,
 	row->cells[PID] = process->pid;
 	row->cells[USER] = process->user;
 	row->cells[COMMAND] = process->command;
+	row->cells[REASON] = process->reason;
+	table_row_number(row, HOLDS, state->holds);
+}
+
+static void fill_hold(struct table_row *row, const struct lock_status *state)
+{
 	row->cells[CLIENT] = state->is_ours ? "fairlock" : "redisson";
 	row->cells[TOKEN] = state->token;
-	table_row_number(row, HOLDS, state->holds);
 	table_row_number(row, HELD_MS, state->held_ms);
 	table_row_number(row, LEASE_MS, state->ttl_ms);
 	row->cells[HELD] = row->cells[HELD_MS];
 	row->cells[LEASE] = state->ttl_ms < 0 ? "none" : row->cells[LEASE_MS];
+	if (state->ttl_ms >= 0 && state->now_ms >= 0 &&
+	    state->ttl_ms <= LAST_TIME_MS - state->now_ms)
+		table_row_number(row, UNTIL, state->now_ms + state->ttl_ms);
 }
 
-int status_add_line(struct table *table, const struct lock_status *state, bool coloured,
+/* The date is told if it is not today. */
+static void show_kept(char text[STATE_MAX_BYTES], const struct lock_status *state)
+{
+	const int64_t until_ms = state->now_ms + state->ttl_ms;
+	char today[TIMESTAMP_MAX_BYTES], until[TIMESTAMP_MAX_BYTES];
+	const bool is_today = strcmp(timestamp_local(today, state->now_ms, TIMESTAMP_DATE),
+				     timestamp_local(until, until_ms, TIMESTAMP_DATE)) == 0;
+
+	snprintf(text, STATE_MAX_BYTES, "kept until %s",
+		 timestamp_local(until, until_ms, is_today ? TIMESTAMP_SECOND : TIMESTAMP_LONG));
+}
+
+/* A kept lock has no holder: the one that gave it back may be gone. */
+static void fill_state(struct table_row *row, struct owner_process *process,
+		       char shown[STATE_MAX_BYTES], const struct lock_status *state,
+		       bool is_for_people)
+{
+	row->cells[STATE] = !state->is_held ? "free" : state->is_kept ? "kept" : "held";
+	row->colours[STATE] = !state->is_held ? "green" : state->is_kept ? "brown" : "magenta";
+	if (!state->is_held)
+		return;
+	fill_hold(row, state);
+	if (!state->is_kept) {
+		fill_holder(row, process, state);
+	} else if (is_for_people && row->cells[UNTIL]) {
+		show_kept(shown, state);
+		row->cells[STATE] = shown;
+	}
+}
+
+int status_add_line(struct table *table, const struct lock_status *state, bool is_ranked,
 		    struct error *err)
 {
-	struct table_row row = {
-		.cells = {[NAME] = state->name, [STATE] = state->is_held ? "held" : "free"}};
+	struct table_row row = {.cells = {[NAME] = state->name}};
 	struct owner_process process;
+	char shown[STATE_MAX_BYTES];
 
+	if (is_ranked)
+		row.rank = state->is_held ? 0 : state->waiters > 0 ? 1 : 2;
+	fill_state(&row, &process, shown, state, table_is_for_people(table));
 	table_row_number(&row, WAITERS, state->waiters);
-	if (state->is_held)
-		fill_hold(&row, &process, state);
-	if (table_add(table, &row, err) < 0)
-		return -1;
-	if (coloured)
-		table_colour(table, state->is_held ? "magenta" : "green");
-	return 0;
+	table_row_number(&row, LAST_START, state->last_start_ms);
+	return table_add(table, &row, err);
 }
 
 int status_add_metrics(struct prometheus *metrics, const struct lock_status *state,

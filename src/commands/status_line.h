@@ -17,12 +17,15 @@ struct lock_status {
 	const char *token;
 	const char *by;
 	bool is_held;
+	bool is_kept; /* by --min-hold: its holder has given it back */
 	bool is_ours; /* fairlock holds it: our hash tells more about the hold */
 	long long holds;
 	int64_t held_ms; /* -1: unknown */
 	int64_t ttl_ms;  /* -1: none */
 	long long waiters;
 	int64_t oldest_wait_ms; /* -1: unknown */
+	int64_t now_ms;         /* the server's clock */
+	int64_t last_start_ms;  /* of a COMMAND of wrap; -1: unknown */
 	long long grants, expiries, breaks, losses;
 };
 
@@ -31,7 +34,8 @@ extern const struct layout status_layout;
 /* Returns -1 with STATUS_BUG for a reply that makes no sense. */
 int status_read(struct lock_status *state, const struct redisReply *reply, struct error *err);
 
-int status_add_line(struct table *table, const struct lock_status *state, bool coloured,
+/* is_ranked: what is held stands first, then what is waited for. */
+int status_add_line(struct table *table, const struct lock_status *state, bool is_ranked,
 		    struct error *err);
 
 int status_add_metrics(struct prometheus *metrics, const struct lock_status *state,

@@ -198,11 +198,12 @@ static void print_counts(const struct findings *findings)
 	       counts[SEVERITY_NOTE] == 1 ? "" : "s", counts[SEVERITY_OK]);
 }
 
-void findings_print(const struct findings *findings, enum severity least)
+void findings_print(const struct findings *findings, enum severity least, bool is_coloured)
 {
 	struct terminal terminal;
 
 	terminal_init(&terminal, STDOUT_FILENO);
+	terminal.colour = is_coloured;
 	for (size_t i = 0; i < findings->count; i++)
 		if (findings->list[i].severity >= least)
 			print_finding(findings, &findings->list[i], &terminal);

@@ -53,7 +53,7 @@ enum severity findings_worst(const struct findings *findings);
 
 /* Prints the findings that are at least so severe, wrapped for the terminal, and with SEVERITY_OK
  * how many of each severity there are. */
-void findings_print(const struct findings *findings, enum severity least);
+void findings_print(const struct findings *findings, enum severity least, bool is_coloured);
 
 /* The member "findings". */
 void findings_print_json(const struct findings *findings, struct json *json);

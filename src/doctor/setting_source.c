@@ -44,6 +44,9 @@ static void show_value(char *text, size_t size, const struct options *options,
 	case OPTION_ON_LOST:
 		snprintf(text, size, "%s", on_lost_words[*(const enum on_lost *)member]);
 		break;
+	case OPTION_COLOUR:
+		snprintf(text, size, "%s", colour_words[*(const enum colour_choice *)member]);
+		break;
 	}
 }
 

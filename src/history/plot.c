@@ -263,12 +263,14 @@ static int draw(struct plot *plot, const char *name, struct error *err)
 	return 0;
 }
 
-int plot_print(const struct log_reply *history, const char *name, struct error *err)
+int plot_print(const struct log_reply *history, const char *name, bool is_coloured,
+	       struct error *err)
 {
 	struct plot plot = {.cells = NULL};
 	int result;
 
 	terminal_init(&plot.terminal, STDOUT_FILENO);
+	plot.terminal.colour = is_coloured;
 	result = intervals_make(&plot.intervals, history, err);
 	if (result == 0)
 		result = plot_rows_make(&plot.rows, &plot.intervals, err);

@@ -64,7 +64,7 @@ void lock_list_free(struct lock_list *names)
 
 static int compare(const void *a, const void *b)
 {
-	return strcmp(((const struct found *)a)->name, ((const struct found *)b)->name);
+	return strverscmp(((const struct found *)a)->name, ((const struct found *)b)->name);
 }
 
 /* A scan may come by the same key twice. */

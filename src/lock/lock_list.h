@@ -11,7 +11,7 @@
 struct cluster_nodes;
 struct server;
 
-/* The names, sorted, each once. */
+/* The names, each once, sorted: job2 stands before job10. */
 struct lock_list {
 	struct found {
 		char *name;

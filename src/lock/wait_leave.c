@@ -47,7 +47,7 @@ void wait_leave(struct waiting *w, struct error *err)
 	message_step(w->wait->messenger, "leaving the queue");
 	/* a connection that carries nothing any more must leave time for another */
 	client->timeout_ms = earliest(client->timeout_ms, LEAVE_MS / 2);
-	client->connection.timeout_ms = client->timeout_ms;
+	connection_set_timeout(&client->connection, client->timeout_ms);
 	client_cancel(client);
 	wire_leave(w->lock, &request);
 	if (client_call(client, &request, until_ms, client->ever_answered, &why) == 0) {

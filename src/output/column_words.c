@@ -11,7 +11,7 @@ static const struct {
 	char name[16], meaning[56], others[56];
 } meanings[] = {
 	{"NAME", "name of the lock", " lock key resource "},
-	{"STATE", "free or held", " status st locked "},
+	{"STATE", "free, held or kept", " status st locked "},
 	{"OWNER", "owner ID, for --owner and --remove", " id uuid holder identity "},
 	{"HOST", "host of the process", " node hostname machine address addr "},
 	{"PID", "process ID", " process procid "},
@@ -23,6 +23,8 @@ static const struct {
 	{"HELD", "how long the lock is or was held", " age elapsed etime since duration "},
 	{"LEASE_MS", "how long the lease still lasts, in milliseconds", " pttl "},
 	{"LEASE", "how long the lease still lasts", " ttl expires expiry timeout "},
+	{"UNTIL", "when the lease ends, or the time for which it is kept", " end expires "},
+	{"LAST_START", "when a command of the lock was started last", " started run start "},
 	{"HOLDS", "how many times the owner holds the lock", " count depth "},
 	{"TOKEN", "fencing token, which grows with each grant", " fence fencing "},
 	{"WAITERS", "how many processes wait for the lock", " queue waiting length blocked "},

@@ -1,6 +1,7 @@
 /* Prints lists as lsblk(8) and lslocks(8) do: for people, with --raw, with --json. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,7 +13,7 @@ struct options;
 enum column_kind {
 	COLUMN_TEXT,
 	COLUMN_NUMBER,
-	COLUMN_BOOLEAN,  /* "1" or "0" */
+	COLUMN_BOOLEAN,  /* "1" or "0": yes or no, in JSON true or false */
 	COLUMN_DURATION, /* milliseconds, or another text, which is shown as it is */
 	COLUMN_TIME,     /* milliseconds since the epoch: local time for people, else RFC 3339 */
 };
@@ -23,6 +24,7 @@ struct column {
 	int least; /* on a narrow screen a text may be cut down to this width; 0: not at all */
 	int spare; /* if that is not enough, the greatest is left out first; 0, or with -o: never */
 	enum timestamp_form form; /* of COLUMN_TIME for people */
+	bool is_rare; /* people see it only if one of its cells has a text, or with -o */
 };
 
 /* The columns that a command can print. */
@@ -34,12 +36,14 @@ struct layout {
 	const char *nothing;             /* a screen shows this instead of no lines */
 };
 
-#define TABLE_COLUMNS_MAX 16
+#define TABLE_COLUMNS_MAX 24
 
 /* A cell for each column of a layout, NULL or "" when unknown. Starts as {0}. */
 struct table_row {
 	const char *cells[TABLE_COLUMNS_MAX];
-	char numbers[TABLE_COLUMNS_MAX][24]; /* the texts of table_row_number */
+	char numbers[TABLE_COLUMNS_MAX][24];    /* the texts of table_row_number */
+	const char *colours[TABLE_COLUMNS_MAX]; /* as libsmartcols names them; NULL: none */
+	unsigned rank; /* without --sort, lines of a lower rank stand first */
 };
 
 /* Fills a cell; a negative number is unknown. */
@@ -48,10 +52,16 @@ void table_row_number(struct table_row *row, size_t column, int64_t number);
 struct table;
 
 /* Makes an empty table with the columns that the options and the layout ask for; the layout must
- * outlive it. With --follow, JSON is an object a line. Returns NULL with *err: STATUS_USAGE for an
- * unknown column. */
+ * outlive it. With --follow, JSON is an object a line. --sort and --color do what they say. Returns
+ * NULL with *err: STATUS_USAGE for an unknown column. */
 struct table *table_open(const struct layout *layout, const struct options *options,
 			 struct error *err);
+
+/* Whether it is no list for programs (--json, --raw). */
+bool table_is_for_people(const struct table *table);
+
+/* Sets the text that a screen shows if there are no lines; it must outlive the table. */
+void table_when_empty(struct table *table, const char *nothing);
 
 /* Adds a line. The texts of the row are copied. */
 int table_add(struct table *table, const struct table_row *row, struct error *err);
@@ -62,9 +72,6 @@ int table_print(struct table *table, struct error *err);
 /* Makes a text for people, for a screen of so many columns; the caller frees it. Returns NULL with
  * *err. */
 char *table_text(struct table *table, int columns, struct error *err);
-
-/* Colours the line that was added last, for table_text. */
-void table_colour(struct table *table, const char *colour);
 
 /* Writes the lines that were added since the last time; the headings stand before the first. */
 int table_flush(struct table *table, struct error *err);

@@ -9,8 +9,11 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-char *table_clean(const char *text, bool is_json)
+char *table_clean(const char *text, bool is_json, bool is_raw)
 {
+	if (is_raw)
+		return strdup(text);
+
 	char *copy = malloc(strlen(text) * (sizeof(UTF8_REPLACEMENT) - 1) + 1);
 	char *end = copy;
 

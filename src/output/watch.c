@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,11 +19,15 @@
 #include "base/signal_fd.h"
 #include "base/terminal.h"
 #include "output/full_screen.h"
+#include "output/scroll.h"
 #include "output/timestamp.h"
 
 /* After so much silence of the server, it is shown, and from then on every SILENT_AGAIN_MS. */
 #define SILENT_MS 2000
 #define SILENT_AGAIN_MS 1000
+
+/* The title, and the line for what is wrong. */
+#define HEAD_ROWS 2
 
 struct watching {
 	const struct watch *watch;
@@ -32,6 +37,7 @@ struct watching {
 	struct watch_worker worker;
 	struct terminal terminal;
 	char *text; /* the last one that came */
+	struct scroll scroll;
 	struct error trouble;
 	int64_t next_ms;    /* when to ask again */
 	int64_t asked_ms;   /* when the text that is due was asked for */
@@ -47,19 +53,6 @@ static int width(const struct watching *w)
 	return w->terminal.columns > 1 ? w->terminal.columns - 1 : 1;
 }
 
-static void put_title(const struct watching *w, FILE *frame)
-{
-	char now[TIMESTAMP_MAX_BYTES], line[512], cut[2048];
-
-	timestamp_local(now, (int64_t)time(NULL) * 1000, TIMESTAMP_SECOND);
-	snprintf(line, sizeof(line), "%s  %s  q quits", w->watch->title, now);
-	terminal_cut(&w->terminal, cut, sizeof(cut), line, width(w));
-	fprintf(frame, "%s\033[K\r\n", cut);
-	terminal_cut(&w->terminal, cut, sizeof(cut), w->trouble.status ? w->trouble.text : "",
-		     width(w));
-	fprintf(frame, "%s\033[K", cut);
-}
-
 static size_t count_lines(const char *text)
 {
 	size_t count = 0;
@@ -69,21 +62,53 @@ static size_t count_lines(const char *text)
 	return count;
 }
 
+/* Which of the lines below the headings are shown, and how many there are. */
+static void fit_text(struct watching *w)
+{
+	const size_t lines = count_lines(w->text ? w->text : "");
+	const size_t taken = HEAD_ROWS + w->watch->headings;
+	const size_t rows = w->terminal.rows > 0 ? (size_t)w->terminal.rows : 0;
+
+	scroll_fit(&w->scroll, lines > w->watch->headings ? lines - w->watch->headings : 0,
+		   rows > taken ? rows - taken : 1);
+}
+
+/* What stands at the right of the title is always to be seen. */
+static void put_title(const struct watching *w, FILE *frame)
+{
+	const struct scroll *scroll = &w->scroll;
+	char now[TIMESTAMP_MAX_BYTES], rows[80] = "", line[256], cut[2048];
+	const size_t end = MIN(scroll->first + scroll->room, scroll->lines);
+
+	timestamp_local(now, (int64_t)time(NULL) * 1000, TIMESTAMP_SECOND);
+	if (scroll->lines > scroll->room)
+		snprintf(rows, sizeof(rows), "  rows %zu-%zu of %zu", scroll->first + 1, end,
+			 scroll->lines);
+	snprintf(line, sizeof(line), "  %s%s  q quits", now, rows);
+	terminal_cut(&w->terminal, cut, sizeof(cut), w->watch->title,
+		     MAX(width(w) - (int)strlen(line), 0));
+	fputs(cut, frame);
+	terminal_cut(&w->terminal, cut, sizeof(cut), line,
+		     width(w) - terminal_width(&w->terminal, cut));
+	fprintf(frame, "%s\033[K\r\n", cut);
+	terminal_cut(&w->terminal, cut, sizeof(cut), w->trouble.status ? w->trouble.text : "",
+		     width(w));
+	fprintf(frame, "%s\033[K", cut);
+}
+
 static void put_text(const struct watching *w, FILE *frame)
 {
+	const struct scroll *scroll = &w->scroll;
+	const size_t from = w->watch->headings + scroll->first;
 	const char *text = w->text ? w->text : "";
-	const size_t lines = count_lines(text);
-	const size_t rows = w->terminal.rows > 3 ? (size_t)w->terminal.rows - 2 : 1;
-	const size_t shown = lines <= rows ? lines : rows - 1;
 
-	for (size_t i = 0; i < shown; i++) {
+	for (size_t i = 0; *text && i < from + scroll->room; i++) {
 		const size_t length = strcspn(text, "\n");
 
-		fprintf(frame, "\r\n%.*s\033[K", (int)length, text);
+		if (i < w->watch->headings || i >= from)
+			fprintf(frame, "\r\n%.*s\033[K", (int)length, text);
 		text += length + (text[length] == '\n');
 	}
-	if (shown < lines)
-		fprintf(frame, "\r\n%zu more\033[K", lines - shown);
 }
 
 /* The frame is one write, and each line goes over the one before, so that nothing flickers. A frame
@@ -101,6 +126,7 @@ static void draw(struct watching *w)
 	frame = open_memstream(&w->screen.frame, &w->screen.length);
 	if (!frame)
 		return;
+	fit_text(w);
 	fputs("\033[H", frame);
 	put_title(w, frame);
 	put_text(w, frame);
@@ -133,12 +159,13 @@ static int take_text(struct watching *w, struct error *err)
 	case WATCH_WORKER_TEXT:
 		free(w->text);
 		w->text = text;
-		w->trouble.status = STATUS_OK;
 		break;
 	case WATCH_WORKER_FAILED:
 		break;
 	case WATCH_WORKER_GONE:
-		return fail(err, STATUS_OS, "cannot look any more: out of memory, or killed");
+		return fail(err, STATUS_OS,
+			    "cannot watch any longer: the process that asks the server was "
+			    "killed, or had no memory");
 	}
 	draw(w);
 	return 0;
@@ -203,9 +230,9 @@ static bool take_keys(struct watching *w)
 
 	if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR))
 		return true;
-	for (ssize_t i = 0; i < length; i++)
-		if (keys[i] == 'q' || keys[i] == 'Q')
-			return true;
+	if (length > 0 && scroll_take(&w->scroll, keys, (size_t)length))
+		return true;
+	draw(w);
 	return false;
 }
 
@@ -286,6 +313,8 @@ static int open_signals(struct watching *w, struct error *err)
 static int get_first_text(struct watching *w, struct error *err)
 {
 	w->text = w->watch->source(w->watch->data, width(w), err);
+	if (w->text)
+		w->trouble = *err;
 	w->next_ms = clock_ms() + w->watch->period_ms;
 	return w->text ? 0 : -1;
 }

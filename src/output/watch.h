@@ -1,6 +1,7 @@
-/* A text that is drawn on the whole screen again and again, for `--watch`. */
+/* A text that is drawn on the whole screen again and again, for `--watch`, and can be scrolled. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -9,6 +10,7 @@
 struct watch {
 	const char *title;
 	int64_t period_ms;
+	size_t headings; /* so many lines at the top of the text stay there when it is scrolled */
 	watch_source *source;
 	void *data; /* for the source */
 };

@@ -15,6 +15,7 @@
 /* Stands before the text. Both ends are the same program. */
 struct answer {
 	struct error err;
+	bool has_text;
 	size_t length;
 };
 
@@ -45,6 +46,7 @@ static _Noreturn void serve(int fd, watch_source *source, void *data)
 		struct answer answer = {.length = 0};
 		char *text = source(data, columns, &answer.err);
 
+		answer.has_text = text != NULL;
 		answer.length = text ? strlen(text) : 0;
 		send_all(fd, &answer, sizeof(answer));
 		send_all(fd, text, answer.length);
@@ -115,10 +117,9 @@ enum watch_worker_result watch_worker_take(struct watch_worker *worker, char **t
 		return result;
 	worker->asked = false;
 	worker->length = 0;
-	if (answer.err.status) {
-		*err = answer.err;
+	*err = answer.err;
+	if (!answer.has_text)
 		return WATCH_WORKER_FAILED;
-	}
 	*text = strndup(worker->bytes + sizeof(answer), answer.length);
 	return *text ? WATCH_WORKER_TEXT : WATCH_WORKER_GONE;
 }

@@ -8,7 +8,8 @@
 
 #include "base/error.h"
 
-/* Returns a text for a screen of so many columns, which the caller frees, or NULL with *err. */
+/* Returns a text for a screen of so many columns, which the caller frees, with what is missing in
+ * it in *err (STATUS_OK: nothing); or NULL with *err. */
 typedef char *watch_source(void *data, int columns, struct error *err);
 
 struct watch_worker {
@@ -28,7 +29,7 @@ void watch_worker_ask(struct watch_worker *worker, int columns);
 
 enum watch_worker_result {
 	WATCH_WORKER_NOT_YET,
-	WATCH_WORKER_TEXT,   /* *text is the caller's */
+	WATCH_WORKER_TEXT,   /* *text is the caller's; *err is the source's */
 	WATCH_WORKER_FAILED, /* *err is the source's */
 	WATCH_WORKER_GONE,
 };

@@ -79,6 +79,8 @@ int client_call(struct client *client, const struct request *request, int64_t un
 	int result;
 
 	client_request(client, request);
+	/* a call does not wait for the pause after another one that failed */
+	client->connection.retry_ms = 0;
 	result = await_without_sigpipe(client, until_ms, patient ? ALWAYS : ON_BREAK, err);
 	/* a reply that comes too late must not answer the next request */
 	if (result < 0)

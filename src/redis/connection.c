@@ -22,7 +22,6 @@ void connection_init(struct connection *connection, const struct server *server,
 {
 	*connection = (struct connection){.server = server,
 					  .timeout_ms = timeout_ms,
-					  .budget_ms = timeout_ms,
 					  .back_off_max_ms = BACK_OFF_MAX_MS,
 					  .fd = -1,
 					  .local_folder = -1};
@@ -33,8 +32,16 @@ void connection_allow(struct connection *connection)
 {
 	if (connection->until_ms)
 		connection->until_ms = clock_ms() + connection->timeout_ms;
-	connection->budget_ms = connection->timeout_ms;
 	connection->give_up_ms = 0;
+}
+
+void connection_set_timeout(struct connection *connection, int64_t timeout_ms)
+{
+	const int64_t latest_ms = clock_ms() + timeout_ms;
+
+	connection->timeout_ms = timeout_ms;
+	connection->until_ms = earliest(connection->until_ms, latest_ms);
+	connection->due_ms = earliest(connection->due_ms, latest_ms);
 }
 
 bool connection_redirect(struct connection *connection, const char *text)
@@ -61,17 +68,15 @@ void connection_is_well(struct connection *connection)
 	connection->is_well = true;
 	connection->attempts = 0;
 	connection->redirections = 0;
-	connection_allow(connection);
+	connection->until_ms = connection->give_up_ms = 0;
 	connection->broke = false;
 	connection->error.status = STATUS_OK;
 }
 
 void connection_hear(struct connection *connection, const char *text, const char *needed)
 {
-	free(connection->said);
-	if (asprintf(&connection->said, "%s%s%s", text, needed ? "; needed:" : "",
-		     needed ? needed : "") < 0)
-		connection->said = NULL;
+	snprintf(connection->said, sizeof(connection->said), "%s%s%s", text,
+		 needed ? "; needed:" : "", needed ? needed : "");
 	connection->refusals++;
 }
 
@@ -92,8 +97,6 @@ static enum connection_event take_greeting(struct connection *connection, const 
 	case HANDSHAKE_GOES_ON:
 		if (handshake->due == 0) {
 			connection->connected_ms = clock_ms();
-			connection->budget_ms = connection->until_ms - connection->connected_ms;
-			connection->until_ms = 0;
 			connection->connections++;
 		}
 		break;

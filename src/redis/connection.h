@@ -15,6 +15,9 @@ void connection_init(struct connection *connection, const struct server *server,
 /* A new purpose: attempts have the whole timeout. */
 void connection_allow(struct connection *connection);
 
+/* Sets the timeout, also of the attempt that is under way if it is to end sooner then. */
+void connection_set_timeout(struct connection *connection, int64_t timeout_ms);
+
 /* Follows MOVED or ASK: the next connection goes there. Returns false, and changes nothing, when
  * `text` is neither, or when there have been too many. */
 bool connection_redirect(struct connection *connection, const char *text);

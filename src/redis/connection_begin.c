@@ -21,25 +21,33 @@ static enum connection_event keep_waiting(struct connection *connection, const c
 					       : connection_attempt_late(connection, cause);
 }
 
-/* What else may be tried if this attempt fails. The endpoint that was named may have been replaced:
- * then another round finds that out. */
-static int64_t others_left(const struct connection *connection)
-{
-	const struct addresses *addresses = &connection->addresses;
-	const size_t seeds = connection->server->seed_count;
+/* An attempt has this time at least, also if this process was stopped meanwhile. */
+#define ATTEMPT_MIN_MS 50
 
-	if (connection->on_named)
-		return addresses->count - addresses->next + 1;
-	return addresses->count - addresses->next +
-	       (int64_t)(seeds > connection->tried ? seeds - connection->tried : 0);
+/* Whether something else may be tried if this attempt fails. The endpoint that was named may have
+ * been replaced: then another round finds that out. */
+static bool has_others(const struct connection *connection)
+{
+	return connection->on_named || connect_has_more(&connection->addresses) ||
+	       connection->tried < connection->server->seed_count;
 }
 
-/* All that may still be tried gets an equal part of the time that is left. */
+/* In every second round the first attempt may take all the time: its server may be slow, and not
+ * dead. */
+static bool may_take_all(const struct connection *connection)
+{
+	return connection->attempts % 2 == 1 && connection->tried <= 1 &&
+	       connection->addresses.next <= 1;
+}
+
+/* While other addresses are left, one gets half of the time that is left. */
 static void share_time(struct connection *connection)
 {
-	const int64_t now = clock_ms();
+	const int64_t now = clock_ms(), rest = connection->until_ms - now;
+	const int64_t share = has_others(connection) && !may_take_all(connection) ? rest / 2 : rest;
+	const int64_t least = earliest(ATTEMPT_MIN_MS, connection->timeout_ms);
 
-	connection->due_ms = now + (connection->until_ms - now) / (others_left(connection) + 1);
+	connection->due_ms = now + (share > least ? share : least);
 }
 
 static enum connection_event opened(struct connection *connection)
@@ -190,7 +198,8 @@ static enum connection_event begin(struct connection *connection)
 		return CONNECTION_NOTHING;
 	/* a process that was stopped, or had nothing to ask, begins anew */
 	if (!connection->until_ms || (now >= connection->until_ms && !connection->give_up_ms))
-		connection->until_ms = now + connection->budget_ms;
+		connection->until_ms = now + connection->timeout_ms;
+	connection->lost_ms = 0;
 	if (connection->connected_ms >= connection->begun_ms)
 		connection->begun_ms = now;
 	connection->is_well = false;

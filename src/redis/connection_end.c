@@ -33,8 +33,6 @@ void connection_close(struct connection *connection)
 	if (connection->local_folder >= 0)
 		close(connection->local_folder);
 	connection->local_folder = -1;
-	free(connection->said);
-	connection->said = NULL;
 }
 
 void connection_leave(const struct connection *connection)
@@ -69,11 +67,10 @@ int64_t connection_back_off(struct connection *connection)
  * no time yet. */
 static void end_attempts(struct connection *connection)
 {
-	const int64_t left_ms = connection->broke ? connection->timeout_ms : connection->budget_ms;
-
-	connection->lost_ms = connection->until_ms ? connection->until_ms : clock_ms() + left_ms;
+	connection->lost_ms = connection->until_ms && !connection->broke
+				      ? connection->until_ms
+				      : clock_ms() + connection->timeout_ms;
 	connection->until_ms = 0;
-	connection->budget_ms = connection->timeout_ms;
 }
 
 /* After a working connection breaks, the endpoint that was named is tried once more, then it is
@@ -137,8 +134,9 @@ bool connection_await(struct connection *connection)
 	int64_t pause_ms;
 
 	if (!connection->give_up_ms)
-		connection->give_up_ms =
-			connection->until_ms ? connection->until_ms : connection->lost_ms;
+		connection->give_up_ms = connection->until_ms  ? connection->until_ms
+					 : connection->lost_ms ? connection->lost_ms
+							       : now + connection->timeout_ms;
 	if (now >= connection->give_up_ms) {
 		connection->give_up_ms = 0;
 		return false;
@@ -147,7 +145,10 @@ bool connection_await(struct connection *connection)
 	connection->until_ms = connection->give_up_ms;
 	pause_ms = connection->server->kind == SERVER_LOCAL ? LOCAL_START_RETRY_MS
 							    : connection_back_off(connection);
-	/* the attempt behind the pause needs time, too */
-	connection->retry_ms = now + earliest(pause_ms, (connection->give_up_ms - now) / 2);
+	/* the attempt behind the pause needs time, too, but a pause there is */
+	connection->retry_ms =
+		now +
+		earliest(pause_ms, earliest((connection->give_up_ms - now) / 2 + BACKOFF_MIN_MS,
+					    BACK_OFF_MAX_MS));
 	return true;
 }

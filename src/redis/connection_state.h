@@ -60,18 +60,18 @@ struct connection {
 	struct handshake handshake; /* and what the server said of itself in it */
 	unsigned attempts;          /* rounds that failed, one after another */
 	int64_t retry_ms;
-	int64_t due_ms;    /* when this attempt has taken too long */
-	int64_t until_ms;  /* when all attempts together have; 0: none is under way */
-	int64_t budget_ms; /* what is left for attempts, should a redirection lead to more */
-	int64_t lost_ms;   /* until_ms of the attempts that failed last */
-	int64_t begun_ms;  /* when the first attempt for this connection began */
+	int64_t due_ms;   /* when this attempt has taken too long */
+	int64_t until_ms; /* when all attempts together have, until a server has answered; 0: it has
+			   */
+	int64_t lost_ms;  /* until_ms of attempts that have just failed; 0: others have begun */
+	int64_t begun_ms; /* when the first attempt for this connection began */
 	int64_t connected_ms;
 	unsigned opened;      /* so many connections were there */
 	unsigned connections; /* so many of them have been greeted */
 	unsigned launches;    /* so often a private server was found not to run */
 	int64_t give_up_ms;   /* until when a server may take to get ready; 0: not counted */
 
-	char *said;        /* the server's own words when it refused last, or NULL */
+	char said[512];    /* the server's own words when it refused last */
 	unsigned refusals; /* so often it did */
 	bool broke;        /* a connection that was made has broken since the last answer */
 	bool refused;      /* the server has refused who we are, or the database */

@@ -40,7 +40,7 @@ static void tell_trouble(struct connection_trace *steps, const struct error *err
 /* The words of a server that refuses us may be longer than a line takes. */
 static void tell_words(struct connection_trace *steps, const struct connection *connection)
 {
-	const char *words = connection->said ? connection->said : "";
+	const char *words = connection->said;
 	char part[WORDS_MAX_BYTES + 1];
 
 	if (connection->refusals == steps->refusals)

@@ -351,7 +351,7 @@ static int parse_url(struct server *server, const char *url, struct error *err)
 
 	memset(server, 0, sizeof(*server));
 	if (scheme == NULL)
-		return refuse(&parse, "a URL begins with redis://, rediss://, redis+sentinel://, "
+		return refuse(&parse, "begin with redis://, rediss://, redis+sentinel://, "
 				      "unix: or local:");
 	if (scheme->parse(&parse, url + strlen(scheme->prefix)) || make_label(&parse, scheme)) {
 		server_free(server);

@@ -145,12 +145,13 @@ static void let_go(struct standby *standby, const struct job *job)
 	shared->start_ms = clock_ms();
 	shared->ending.started = true;
 	shared->is_let_go = true;
-	(void)!send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-	(void)!write(standby->start, "", 1); /* SIGPIPE is blocked; we see the guard end */
-	/* both may have been stopped, and the lease does not wait */
+	/* Both may have been stopped, and the lease does not wait. Not later: a COMMAND that has
+	 * begun may stop itself, and stays stopped. */
 	kill(standby->guard, SIGCONT);
 	if (shared->command)
 		kill(shared->command, SIGCONT);
+	(void)!send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)!write(standby->start, "", 1); /* SIGPIPE is blocked; we see the guard end */
 	close(standby->start);
 }
 

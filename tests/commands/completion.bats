@@ -151,7 +151,7 @@ wrap'
 	ask status -o h
 	assert_output $'host\nheld_ms\nholds\nheld\nhelp'
 	run "$FAIRLOCK" --complete status -o STA
-	assert_output $'STATE\tfree or held'
+	assert_output $'STATE\tfree, held or kept'
 }
 
 @test "completion offers for --owner the holder of the lock on the line, else all holders" {

@@ -154,7 +154,7 @@ answered() {
 	run -0 "$FAIRLOCK" log -o help
 	assert_line 'TOKEN       fencing token, which grows with each grant'
 	run -0 "$FAIRLOCK" status x --output=help
-	assert_line 'STATE       free or held'
+	assert_line 'STATE       free, held or kept'
 	run -0 "$FAIRLOCK" queue -ohelp
 	assert_line 'POSITION    place in the queue; 1 is next'
 }

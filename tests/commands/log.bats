@@ -189,7 +189,7 @@ ended() {
 @test "log --raw prints milliseconds and times as in RFC 3339" {
 	at 77 released 1 ann 0 65
 	run -0 "$FAIRLOCK" log --raw --noheadings job
-	assert_output '2026-11-21T03:01:17.000Z released 0 65000   ann db1 100 backup.sh'
+	assert_output '2026-11-21T03:01:17.000Z released 0 65000 - - ann db1 100 backup.sh'
 	run -0 "$FAIRLOCK" log --raw -o token,held job
 	assert_output $'TOKEN HELD\n1 1m5s'
 }

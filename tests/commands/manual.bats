@@ -308,5 +308,5 @@ allowed_in() {
 	# Without +eval, doctor cannot ask. Without +select there is no connection.
 	same 'for all' "$(echo +eval && needed_for FOR_ALL)" "$(allowed_in '/^ACL SETUSER backup /p')"
 	same 'for some' "$(echo +select && needed_for 'FOR_FOLLOWING|FOR_CLUSTER|FOR_REPLICAS')" \
-		"$(allowed_in '/^A database other than 0 takes/,/^Redis 6.2/p')"
+		"$(allowed_in '/^Some uses need more words/,/^Redis 6.2/p')"
 }

@@ -58,7 +58,7 @@ join_as_redisson() {
 @test "queue --json has the keys that the manual names, in this order" {
 	"$FAIRLOCK" acquire job
 	join_queue 1
-	[ "$(queue '[0]|keys_unsorted|join(" ")')" = '"position owner host pid user command client waiting_ms present"' ]
+	[ "$(queue '[0]|keys_unsorted|join(" ")')" = '"name position owner host pid user command client reason waiting_ms present"' ]
 }
 
 @test "queue counts waiting_ms from the waiter's arrival" {
@@ -82,7 +82,7 @@ join_as_redisson() {
 
 @test "queue shows only the owner id of Redisson's waiter" {
 	join_as_redisson
-	[ "$(queue '[0]')" = "{\"position\":1,\"owner\":\"$redisson\",\"host\":null,\"pid\":null,\"user\":null,\"command\":null,\"client\":\"redisson\",\"waiting_ms\":null,\"present\":false}" ]
+	[ "$(queue '[0]')" = "{\"name\":\"job\",\"position\":1,\"owner\":\"$redisson\",\"host\":null,\"pid\":null,\"user\":null,\"command\":null,\"client\":\"redisson\",\"reason\":null,\"waiting_ms\":null,\"present\":false}" ]
 }
 
 @test "queue prints a table with headings and a line for each waiter" {
@@ -92,7 +92,7 @@ join_as_redisson() {
 	[ "${#lines[@]}" -eq 2 ]
 	read -r -a headings <<<"${lines[0]}"
 	[ "${headings[*]}" = "POSITION OWNER USER HOST PID COMMAND WAITING PRESENT" ]
-	[[ ${lines[1]} =~ ^\ +1\ [0-9a-f-]+:$!\ .*\ [0-9]+m?s\ +1\ *$ ]]
+	[[ ${lines[1]} =~ ^\ +1\ [0-9a-f-]+:$!\ .*\ [0-9]+m?s\ +yes\ *$ ]]
 }
 
 @test "queue --raw prints milliseconds" {
@@ -100,7 +100,72 @@ join_as_redisson() {
 	join_queue 1
 	run -0 "$FAIRLOCK" queue --raw -o POSITION,PID,WAITING_MS,PRESENT job
 	[ "${lines[0]}" = "POSITION PID WAITING_MS PRESENT" ]
-	[[ ${lines[1]} =~ ^1\ $!\ [0-9]+\ 1$ ]]
+	[[ ${lines[1]} =~ ^1\ $!\ [0-9]+\ yes$ ]]
+}
+
+@test "queue says that a killed waiter is not present" {
+	"$FAIRLOCK" acquire job
+	join_queue 1
+	kill -KILL $!
+	wait_until waiting 0
+	run -0 "$FAIRLOCK" queue --raw --noheadings -o PRESENT job
+	assert_output no
+}
+
+@test "queue without a name shows the waiters of all locks, and those of one lock in their order" {
+	"$FAIRLOCK" acquire job10
+	"$FAIRLOCK" acquire job2
+	"$FAIRLOCK" acquire free
+	background "$FAIRLOCK" wrap job10 true ten
+	wait_until in_queue job10 1
+	background "$FAIRLOCK" wrap job2 true first
+	wait_until in_queue job2 1
+	background "$FAIRLOCK" wrap job2 true second
+	wait_until in_queue job2 2
+	run -0 "$FAIRLOCK" queue --raw --noheadings -o NAME,POSITION,COMMAND
+	assert_output $'job2 1 true\\x20first\njob2 2 true\\x20second\njob10 1 true\\x20ten'
+	run -0 "$FAIRLOCK" queue
+	read -r -a headings <<<"${lines[0]}"
+	[ "${headings[*]}" = "NAME POSITION OWNER USER HOST PID COMMAND WAITING PRESENT" ]
+	[ "$("$FAIRLOCK" queue --json | jq -c '[.queue[] | [.name, .position]]')" = '[["job2",1],["job2",2],["job10",1]]' ]
+}
+
+@test "queue without a name shows the other queues if something else uses a name, and ends with 78" {
+	"$FAIRLOCK" acquire a
+	"$FAIRLOCK" acquire job
+	join_queue 1
+	cli SET 'redisson_lock_queue:{a}' precious
+	run -78 "$FAIRLOCK" queue --raw --noheadings -o NAME
+	assert_line "fairlock: cannot use the name a: it is in use by something that is no lock"
+	assert_line job
+}
+
+@test "queue without a name ends with 69 if the server is out of reach" {
+	run -69 "$FAIRLOCK" queue --url "unix:$BATS_TEST_TMPDIR/none"
+	[[ $output == "fairlock: cannot "* ]]
+}
+
+@test "queue shows a waiter's reason, and the column only if there is one" {
+	"$FAIRLOCK" acquire job
+	join_queue 1
+	run -0 "$FAIRLOCK" queue job
+	refute_output --partial REASON
+	cli HSET 'fairlock:{job}' "d:$(queue '[0].owner' | jq -r .)" $'web1\t7\tann\tdeploy\tnew shop'
+	run -0 "$FAIRLOCK" queue job
+	assert_line --partial ' COMMAND REASON '
+	assert_line --partial ' deploy  new shop '
+	[ "$(queue '[0].reason')" = '"new shop"' ]
+}
+
+@test "queue --sort sorts the waiters by a column" {
+	"$FAIRLOCK" acquire job
+	join_queue 1
+	join_queue 2
+	cli HSET 'fairlock:{job}' "d:$(queue '[0].owner' | jq -r .)" $'web1\t10\tzoe\tb'
+	cli HSET 'fairlock:{job}' "d:$(queue '[1].owner' | jq -r .)" $'web1\t9\tann\ta'
+	[ "$("$FAIRLOCK" queue --raw --noheadings -o POSITION --sort user job | xargs)" = '2 1' ]
+	[ "$("$FAIRLOCK" queue --raw --noheadings -o POSITION --sort PID job | xargs)" = '2 1' ]
+	[ "$("$FAIRLOCK" queue --raw --noheadings -o POSITION job | xargs)" = '1 2' ]
 }
 
 @test "queue refuses an unknown column as a usage error, and lists the known ones" {
@@ -141,6 +206,15 @@ join_as_redisson() {
 	[ "$output" = "fairlock: cannot remove waiter $redisson: it does not wait for lock job" ]
 }
 
+@test "queue --remove of the same waiter twice ends with 76 the second time" {
+	"$FAIRLOCK" acquire job
+	join_queue 1
+	id=$(queue '[0].owner' | jq -r .)
+	"$FAIRLOCK" queue --remove "$id" job
+	run -76 "$FAIRLOCK" queue --remove "$id" job
+	assert_output "fairlock: cannot remove waiter $id: it does not wait for lock job"
+}
+
 @test "queue --remove of the holder ends with 76, and the holder keeps the lock" {
 	owner=$("$FAIRLOCK" acquire job)
 	run -76 "$FAIRLOCK" queue --remove "$owner" job
@@ -149,6 +223,9 @@ join_as_redisson() {
 
 @test "queue --remove refuses a malformed owner id as a usage error" {
 	run -64 "$FAIRLOCK" queue --remove everybody job
+	assert_line --index 0 "fairlock: cannot remove waiter 'everybody': it is no id as the column OWNER shows it"
+	run -64 "$FAIRLOCK" queue --remove $redisson
+	assert_line --index 0 "fairlock: cannot use option '--remove': NAME is missing"
 }
 
 @test "queue refuses a name that something else uses, and leaves that alone" {

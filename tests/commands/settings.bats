@@ -268,11 +268,11 @@ alone() {
 	configure 'url = gopher://h'
 	run "$FAIRLOCK" status
 	assert_failure 78
-	assert_output "fairlock: cannot read $conf:1: a URL begins with redis://, rediss://, redis+sentinel://, unix: or local:"
+	assert_output "fairlock: cannot read $conf:1: url: begin with redis://, rediss://, redis+sentinel://, unix: or local:"
 	configure '' '# the server' 'url = redis://:pa55@h:x'
 	run "$FAIRLOCK" status
 	assert_failure 78
-	assert_output --partial "cannot read $conf:3: "
+	assert_output --partial "cannot read $conf:3: url: "
 	refute_output --partial pa55
 }
 

@@ -33,11 +33,11 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 }
 
 @test "status --json has the keys that the manual names, in this order" {
-	[ "$(lock job '|keys_unsorted|join(" ")')" = '"name state owner host pid user command client held_ms lease_ms holds token waiters"' ]
+	[ "$(lock job '|keys_unsorted|join(" ")')" = '"name state owner host pid user command reason client held_ms lease_ms until holds token waiters last_start"' ]
 }
 
 @test "status --json of a free lock has null for all but name, state and waiters" {
-	[ "$(lock job '|del(.name)')" = '{"state":"free","owner":null,"host":null,"pid":null,"user":null,"command":null,"client":null,"held_ms":null,"lease_ms":null,"holds":null,"token":null,"waiters":0}' ]
+	[ "$(lock job '|del(.name)')" = '{"state":"free","owner":null,"host":null,"pid":null,"user":null,"command":null,"reason":null,"client":null,"held_ms":null,"lease_ms":null,"until":null,"holds":null,"token":null,"waiters":0,"last_start":null}' ]
 }
 
 @test "status shows the token of the grant" {
@@ -144,13 +144,128 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 @test "status refuses a name that shares keys with a name in use" {
 	"$FAIRLOCK" acquire '{job}'
 	run -64 "$FAIRLOCK" status job
-	[[ $output == *"shares keys with {job}"* ]]
+	assert_line --index 0 "fairlock: cannot use the name job: it shares keys with {job}, which is in use"
 }
 
 @test "status finds names with blanks, quotes, glob characters and non-ASCII letters" {
 	name='a "b" \ *[c]? ünï'
 	"$FAIRLOCK" acquire "$name"
 	[ "$("$FAIRLOCK" status --json | jq -r '.locks[0].name')" = "$name" ]
+}
+
+# names WORD...: prints the names that `status WORD...` shows, on one line
+names() {
+	"$FAIRLOCK" status --raw --noheadings -o NAME "$@" | xargs
+}
+
+@test "status shows what is held first, then what is waited for, then free locks, and job2 before job10" {
+	local name
+
+	for name in job10 job2 a10 a2 z10 z2; do
+		"$FAIRLOCK" acquire $name
+	done
+	for name in z10 z2; do
+		background "$FAIRLOCK" wrap $name sleep 600
+		wait_until in_queue $name 1
+		cli DEL $name # nobody holds it for a moment: the waiter stands first
+		kill -STOP $!
+	done
+	"$FAIRLOCK" release --force a10
+	"$FAIRLOCK" release --force a2
+	[ "$(names)" = 'job2 job10 z2 z10 a2 a10' ]
+	[ "$("$FAIRLOCK" status --json | jq -r '.locks[].name' | xargs)" = 'job2 job10 z2 z10 a2 a10' ]
+}
+
+@test "status --held shows only locks that somebody holds or waits for" {
+	"$FAIRLOCK" acquire job
+	"$FAIRLOCK" acquire free
+	"$FAIRLOCK" release --force free
+	[ "$(names --held)" = job ]
+	[ "$(names --held free job)" = job ]
+	run -64 "$FAIRLOCK" status --held --prometheus
+	assert_line --index 0 "fairlock: cannot use option '--held': it does not go with --prometheus"
+}
+
+@test "status --sort sorts by a column, also one that is not shown, numbers as numbers, unknown ones first" {
+	"$FAIRLOCK" acquire -l 9s a
+	"$FAIRLOCK" acquire -l 100s b
+	"$FAIRLOCK" acquire -l 20s c
+	"$FAIRLOCK" acquire d
+	cli PERSIST d
+	"$FAIRLOCK" acquire e
+	"$FAIRLOCK" release --force e
+	[ "$(names --sort LEASE_MS)" = 'd e a c b' ]
+	[ "$(names --sort lease)" = 'e a c b d' ] # "none" is more than any number
+	[ "$(names --sort NAME d c a)" = 'a c d' ]
+	[ "$("$FAIRLOCK" status --json --sort LEASE_MS -o NAME | jq -c .)" = '{"locks":[{"name":"d"},{"name":"e"},{"name":"a"},{"name":"c"},{"name":"b"}]}' ]
+	run -64 "$FAIRLOCK" status --sort COLOUR
+	[[ ${lines[0]} == "fairlock: cannot sort by column 'COLOUR': "* ]]
+	run -64 "$FAIRLOCK" log --sort TIME --follow job
+	assert_line --index 0 "fairlock: cannot use option '--sort': it does not go with --follow"
+}
+
+@test "log --sort sorts the events by a column" {
+	"$FAIRLOCK" wrap job true
+	[ "$("$FAIRLOCK" log --raw --noheadings -o EVENT --sort EVENT job | xargs)" = 'granted released' ]
+	[ "$("$FAIRLOCK" log --raw --noheadings -o EVENT --sort WAITED_MS job | wc -l)" = 2 ]
+}
+
+@test "status shows a lock that --min-hold keeps as kept, until when, and without its holder that is gone" {
+	local until
+
+	"$FAIRLOCK" wrap --min-hold 20s job true
+	[ "$(lock job '|[.state, .owner, .host, .pid, .user, .command, .reason, .holds]')" = '["kept",null,null,null,null,null,null,null]' ]
+	[ "$(lock job '|[.client, .token > 0, .held_ms >= 0, .lease_ms <= 20000]')" = '["fairlock",true,true,true]' ]
+	until=$(lock job .until | jq -r .)
+	[[ $until =~ ^20..-..-..T..:..:..\.[0-9]{3}Z$ ]]
+	run -0 "$FAIRLOCK" status --noheadings job
+	[[ $output =~ ^job\ +kept\ until\ ([A-Z][a-z]+\ +[0-9]+\ )?$(date -d "$until" +%H:%M:%S)\ +[0-9]+m?s\ +[0-9]+s\ +0$ ]]
+	[ "$("$FAIRLOCK" status --raw --noheadings -o STATE job)" = kept ]
+	"$FAIRLOCK" status -q job
+}
+
+@test "a kept lock shows the date too if it is not kept until today" {
+	"$FAIRLOCK" wrap --min-hold 2d job true
+	run -0 "$FAIRLOCK" status --noheadings -o STATE job
+	[[ $output =~ ^kept\ until\ [A-Z][a-z]+\ [\ 0-9][0-9]\ [0-9:]{8}$ ]]
+}
+
+@test "status shows until when the lease of a held lock lasts" {
+	"$FAIRLOCK" acquire -l 1h job
+	until=$(lock job .until | jq -r .)
+	left=$((($(date -d "$until" +%s) - $(date +%s))))
+	[ "$left" -gt 3000 ]
+	[ "$left" -le 3601 ]
+	cli PERSIST job
+	[ "$(lock job .until)" = null ]
+}
+
+@test "status shows when a COMMAND of wrap was last started, and no start of acquire" {
+	"$FAIRLOCK" acquire job
+	[ "$(lock job .last_start)" = null ]
+	"$FAIRLOCK" release --force job
+	before=$(date +%s)
+	"$FAIRLOCK" wrap job true
+	started=$(lock job .last_start | jq -r .)
+	[[ $started =~ ^20..-..-..T..:..:..\.[0-9]{3}Z$ ]]
+	[ "$(date -d "$started" +%s)" -ge "$before" ]
+	"$FAIRLOCK" acquire job
+	[ "$(lock job '|[.state, .last_start]')" = "[\"held\",\"$started\"]" ]
+	run -0 "$FAIRLOCK" status --noheadings -o LAST_START job
+	[ "$output" = "$(date -d "$started" '+%b %e %H:%M:%S')" ]
+}
+
+@test "status shows a holder's reason, and the column only if there is one" {
+	"$FAIRLOCK" acquire job
+	run -0 "$FAIRLOCK" status
+	refute_output --partial REASON
+	run -0 "$FAIRLOCK" status -o NAME,REASON
+	assert_line --partial REASON
+	cli HSET 'fairlock:{job}' by $'web1\t7\tann\tdeploy\tnew shop'
+	run -0 "$FAIRLOCK" status
+	assert_line --partial ' COMMAND REASON '
+	assert_line --partial ' deploy  new shop '
+	[ "$(lock job '|[.command, .reason]')" = '["deploy","new shop"]' ]
 }
 
 @test "status shows the names in the order in which they were given" {
@@ -213,6 +328,54 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	[[ ${lines[1]} =~ ^my\\x20job\ held\ [^\ ]+\ [^\ ]+\ [0-9]+\ fairlock\\x20acquire\ [0-9]+\ (30000|[12][0-9]{4})\ 0$ ]]
 }
 
+@test "status --raw leaves UTF-8 as it is, escapes blanks, control characters and bytes that are none, and prints - for nothing" {
+	"$FAIRLOCK" acquire 'ünï 備份'
+	cli HSET 'fairlock:{ünï 備份}' by $'-\t7\ta\\b\tx\x1b\xc2\x9b\xff y'
+	LC_ALL=C run -0 "$FAIRLOCK" status --raw --noheadings -o NAME,HOST,USER,COMMAND,REASON
+	assert_output 'ünï\x20備份 \x2d a\x5cb x\x1b\xc2\x9b\xff\x20y -'
+	[ "$("$FAIRLOCK" status --raw --noheadings free)" = 'free free - - - - - - 0' ]
+}
+
+@test "status --color=always colours headings and states, never and a pipe do not" {
+	"$FAIRLOCK" acquire job
+	"$FAIRLOCK" wrap --min-hold 60s keep true
+	run -0 "$FAIRLOCK" status --color=always job keep free
+	assert_line --index 0 --partial $'\e[1mNAME'
+	assert_line --index 1 --partial $'\e[35mheld'
+	assert_line --index 2 --regexp $'\e\\[[0-9;]*33mkept until '
+	assert_line --index 3 --partial $'\e[32mfree'
+	for words in '--color=never' '' '--color' '--color=auto' '--color=always --raw' '--color=always --json'; do
+		# shellcheck disable=SC2086
+		run -0 "$FAIRLOCK" status $words
+		refute_output --partial $'\e'
+	done
+	run -64 "$FAIRLOCK" status --color=red
+	assert_line --index 0 "fairlock: cannot use option '--color': 'red' is not auto, always or never"
+}
+
+@test "doctor and log --plot use colours if --color=always, and not with never" {
+	"$FAIRLOCK" wrap job true
+	run "$FAIRLOCK" doctor --color=always
+	assert_output --partial $'\e[3'
+	run "$FAIRLOCK" doctor
+	refute_output --partial $'\e'
+	run -0 "$FAIRLOCK" log --plot --color=always job
+	assert_output --partial $'\e['
+	run -0 "$FAIRLOCK" log --plot --color=never job
+	refute_output --partial $'\e'
+}
+
+@test "status, queue and log cut what other people wrote in their messages" {
+	long=$(printf '%.0slong-' {1..30})
+	"$FAIRLOCK" acquire "{$long}"
+	run -64 "$FAIRLOCK" status "$long"
+	[ "${#lines[0]}" -lt 160 ]
+	run -76 "$FAIRLOCK" queue --remove $redisson "other-$long"
+	[ "${#lines[0]}" -lt 160 ]
+	run -64 "$FAIRLOCK" queue --remove "$long" "$long"
+	[ "${#lines[0]}" -lt 160 ]
+}
+
 @test "status --noheadings prints no headings" {
 	run -0 "$FAIRLOCK" status --noheadings -o NAME,STATE job
 	[ "${#lines[@]}" -eq 1 ]
@@ -234,7 +397,7 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 @test "status refuses an unknown column as a usage error, and -o help lists the known ones" {
 	run -64 "$FAIRLOCK" status -o NAME,COLOUR job
 	assert_line --index 0 "fairlock: cannot show column 'COLOUR': there is no such column, '-o help' lists them"
-	[ "$("$FAIRLOCK" status -o help | cut -d ' ' -f 1 | paste -s -d ' ')" = "NAME STATE OWNER HOST PID USER COMMAND CLIENT HELD_MS LEASE_MS HOLDS TOKEN WAITERS HELD LEASE" ]
+	[ "$("$FAIRLOCK" status -o help | cut -d ' ' -f 1 | paste -s -d ' ')" = "NAME STATE OWNER HOST PID USER COMMAND REASON CLIENT HELD_MS LEASE_MS UNTIL HOLDS TOKEN WAITERS LAST_START HELD LEASE" ]
 }
 
 @test "status refuses --json with --raw as a usage error" {
@@ -259,18 +422,19 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	[[ $output != *$'\x1b'* && $output != *$'\xc2\x9b'* ]]
 }
 
-@test "status, queue and log show ? for control characters of Latin-1 and those that turn the direction of writing" {
+@test "status, queue and log show no control characters of Latin-1, and none that turn the direction of writing" {
+	local shown='a?b?c?d?e'
+
 	"$FAIRLOCK" acquire job
 	background "$FAIRLOCK" wrap job true $'a\u202eb\u2066c\u200fd\u009be'
 	wait_until in_queue job 1
 	cli HSET 'fairlock:{job}' by $'h\t1\tu\ta\u202eb\u2066c\u200fd\u009be'
 	cli XADD 'fairlock_log:{job}' '*' event granted by $'h\t1\tu\ta\u202eb\u2066c\u200fd\u009be' >/dev/null
 	for form in '' --raw; do
-		run -0 "$FAIRLOCK" status $form job
-		assert_output --partial 'a?b?c?d?e'
-		run -0 "$FAIRLOCK" queue $form job
-		assert_output --partial 'a?b?c?d?e'
-		run -0 "$FAIRLOCK" log $form job
-		assert_output --partial 'a?b?c?d?e'
+		for command in status queue log; do
+			run -0 "$FAIRLOCK" $command $form job
+			assert_output --partial "$shown"
+		done
+		shown='a\xe2\x80\xaeb\xe2\x81\xa6c\xe2\x80\x8fd\xc2\x9be'
 	done
 }

@@ -102,11 +102,52 @@ shown() {
 @test "status, queue and log say on a terminal that their list is empty" {
 	run -0 "$FAIRLOCK" status
 	refute_output
-	shown 60 'status; "$FAIRLOCK" queue job; "$FAIRLOCK" log job; "$FAIRLOCK" queue --json job; "$FAIRLOCK" queue --raw job'
-	[ "$(head -n 3 shown)" = $'no locks\nnobody waits\nno events' ]
-	[ "$(grep -c 'no ' shown)" = 2 ]
+	run -0 "$FAIRLOCK" queue
+	refute_output
+	shown 60 'status; "$FAIRLOCK" status --held; "$FAIRLOCK" queue job; "$FAIRLOCK" queue; "$FAIRLOCK" log job; "$FAIRLOCK" queue --json job; "$FAIRLOCK" queue --raw job'
+	[ "$(head -n 4 shown)" = $'no locks\nno lock is held or waited for\nnobody waits for job\nnobody waits for any lock' ]
+	sed -n 5p shown | grep -q '^no events'
+	[ "$(grep -c 'no ' shown)" = 3 ]
+	[ "$(sed -n 6,9p shown)" = $'{\n   "queue": [\n\n   ]' ]
 	shown 60 'log; "$FAIRLOCK" log --since "2026-11-21 03:00" job; "$FAIRLOCK" log --since @1795230000'
 	[ "$(head -n 3 shown)" = $'no events\nno events since Nov 21 03:00:00\nno events since Nov 21 03:00:00' ]
+}
+
+@test "status, queue and log use colours on a terminal, and none with NO_COLOR or --color=never" {
+	hold job
+	terminal 100
+	keep_bytes "$PWD/bytes"
+	type_line 'clear; "$FAIRLOCK" status; "$FAIRLOCK" log job; echo "ended $?"'
+	wait_until shows '^ended 0$'
+	wait_until grep -q 'ended 0' bytes
+	grep -q $'\e\\[1mNAME' bytes
+	grep -q $'\e\\[35mheld' bytes
+	grep -q $'\e\\[1mTIME' bytes
+	on_terminal kill-server
+	rm bytes
+	BATS_TEST_TMPDIR=$BATS_TEST_TMPDIR/again
+	mkdir -p "$BATS_TEST_TMPDIR"
+	terminal 100
+	keep_bytes "$PWD/bytes"
+	type_line 'clear; NO_COLOR=1 "$FAIRLOCK" status; "$FAIRLOCK" status --color=never; echo "ended $?"'
+	wait_until shows '^ended 0$'
+	wait_until grep -q 'ended 0' bytes
+	run ! grep -q $'\e\\[1mNAME' bytes
+	run ! grep -q $'\e\\[35mheld' bytes
+}
+
+@test "status shows a kept lock and reasons on 60 and 80 columns, with name, state, command and number of waiters" {
+	"$FAIRLOCK" acquire -l 1h "$long" >/dev/null
+	set_holder "$long" $'web1.example.com\t4711\tadalovelace\tbackup.sh --all\tthe new shop goes live'
+	"$FAIRLOCK" wrap --min-hold 1h keep true
+	for columns in 60 80; do
+		shown $columns status
+		[ "$(wc -l <shown)" = 3 ]
+		[ "$(LC_ALL=C.UTF-8 wc -L <shown)" -le $columns ]
+		head -n 1 shown | grep -Eq '^NAME +STATE .*COMMAND +REASON +HELD .*WAITERS$'
+		grep -Eq '^long-l[^ ]*… +held .*backup.* the new.* 0$' shown
+		grep -Eq '^keep +kept unti' shown
+	done
 }
 
 @test "status prints only ASCII characters if the locale has no others" {

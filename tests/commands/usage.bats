@@ -119,7 +119,7 @@ arguments_are() {
 }
 
 @test "a missing NAME is a usage error" {
-	for command in wrap acquire renew release queue; do
+	for command in wrap acquire renew release; do
 		refused "$command" because 'NAME is missing'
 	done
 }
@@ -217,8 +217,8 @@ arguments_are() {
 }
 
 @test "renew and release without an owner say how to name one" {
-	refused renew x because 'say which owner you are: --owner ID, as acquire printed it'
-	refused release x because 'say which owner you are: --owner ID, as acquire printed it'
+	refused renew x because 'say who you are: --owner ID, as acquire printed it'
+	refused release x because 'say who you are: --owner ID, as acquire printed it'
 }
 
 @test "fairlock replaces control characters when it quotes a bad value" {

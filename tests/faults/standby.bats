@@ -270,3 +270,28 @@ forks_slowly() {
 		ps -e -o stat,comm | grep "^Z"'
 	assert_output ''
 }
+
+refusals() { cli INFO errorstats | sed -n 's/^errorstat_NOREPLICAS:count=\([0-9]*\).*/\1/p'; }
+
+is_refused() { [ "$(refusals)" -gt "${1:-0}" ]; }
+
+@test 'a first waiter whose request the server refused for a while hands its guard a connection that can be refused, too' {
+	local before
+
+	[ ! -e "$FAIRLOCK-full" ] || FAIRLOCK=$FAIRLOCK-full # its memory is checked when it is freed
+	first_waits -l 6s job sh -c 'until [ -e end ]; do sleep 0.05; done'
+	cli CONFIG SET min-replicas-to-write 1
+	cli PUBLISH "redisson_lock__channel:{job}:$(cli LRANGE 'redisson_lock_queue:{job}' 0 0)" 0
+	wait_until is_refused
+	cli CONFIG SET min-replicas-to-write 0
+	kill "$HOLDER"
+	wait_until holds_lock "$WAITER"
+	before=$(refusals)
+	cli CONFIG SET min-replicas-to-write 1
+	wait_until is_refused "$before"
+	cli CONFIG SET min-replicas-to-write 0
+	touch end
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	run ! grep lost said
+}

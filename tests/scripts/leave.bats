@@ -103,6 +103,16 @@ load ../lib/scripts
 	answered left
 }
 
+@test "the second removal of a waiter by another request is answered unknown, and changes nothing" {
+	acquire anna
+	queue_up ben
+	remove ben
+	before=$(digest)
+	remove ben request=other
+	answered unknown
+	assert_equal "$(digest)" "$before"
+}
+
 @test "a removal under another spelling of the lock's name is refused" {
 	acquire anna
 	queue_up ben

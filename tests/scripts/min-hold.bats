@@ -111,7 +111,7 @@ load ../lib/scripts
 	release anna min=10000 status=1 cause=max-hold again=1
 	answered kept
 	later 10001
-	wait_until gone
+	wait_until is_free job
 	acquire ben
 	assert_equal "$(log_lines | sed -n 's/^event=released.*|status/status/p')" 'status=1|cause=max-hold'
 }
@@ -129,7 +129,7 @@ load ../lib/scripts
 	release anna min=10000
 	cli HSET "$(key_state)" holds kanna >/dev/null
 	later 10001
-	wait_until gone
+	wait_until is_free job
 	acquire ben
 	assert_equal "$(log_lines | sed -n 's/^event=released.*|status/status/p')" 'status=|cause='
 }

@@ -248,7 +248,7 @@ check_watcher() {
 		run -0 "$FAIRLOCK" status --prometheus backup-db
 		assert_line 'fairlock_grants_total{lock="backup-db"} 1'
 		run -0 "$FAIRLOCK" queue --raw --noheadings -o PRESENT backup-db
-		assert_output 1
+		assert_output yes
 		no_writing "$user"
 		changes_nothing "$user" "$owner"
 	done

@@ -242,3 +242,30 @@ hide_servers() {
 		rm "$BATS_TEST_TMPDIR/home.ready"
 	done
 }
+
+is_loading() { local_cli PING | grep -q LOADING; }
+
+aof_is_rewritten() { local_cli INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
+
+# start_in_home OPTION...: a server in the folder of the private one. Sets SERVER_PID.
+start_in_home() {
+	(cd "$(folder)" && exec "$SERVER" --port 0 --unixsocket socket --save '' --appendonly yes --rdbcompression no "$@") \
+		>/dev/null 3>&- 4>&- &
+	SERVER_PID=$!
+}
+
+@test "a job waits for a private server that somebody else has started and that still reads its data" {
+	new_home
+	at_home "$local_program" open
+	start_in_home
+	wait_until local_cli PING
+	local_cli EVAL 'for i = 1, 40 do redis.call("SET", i, string.rep("x", 3000)) end' 0
+	local_cli BGREWRITEAOF >/dev/null
+	wait_until aof_is_rewritten
+	kill "$SERVER_PID"
+	wait "$SERVER_PID" || true
+	start_in_home --key-load-delay 50000 --loading-process-events-interval-bytes 1024
+	wait_until is_loading
+	run -7 at_home timeout 60 "$FAIRLOCK" wrap --connect-timeout 30s job sh -c 'exit 7'
+	kill -9 "$SERVER_PID"
+}

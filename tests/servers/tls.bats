@@ -163,7 +163,7 @@ connected() { [ "$(proxy count)" = 1 ]; }
 	run -1 root/usr/bin/fairlock status -q -u "$(tls_url)" job
 	rm root/usr/libexec/fairlock-tls
 	run -71 root/usr/bin/fairlock acquire -u "$(tls_url)" job
-	assert_output "fairlock: cannot run fairlock-tls, which belongs beside $(realpath root/usr/bin/fairlock): No such file or directory"
+	assert_output --regexp "^fairlock: cannot run fairlock-tls, which belongs beside /[^ ]*/root/usr/bin/fairlock: No such file or directory\$"
 	run -71 root/usr/bin/fairlock status -u "$(tls_url)" job
 	assert_output --partial 'fairlock: cannot run fairlock-tls'
 	run -0 root/usr/bin/fairlock acquire -u "unix:$SERVER_SOCKET" job

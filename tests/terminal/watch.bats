@@ -14,9 +14,23 @@ restored() {
 	wait_until shows '^ icanon echo  is set$'
 }
 
-# coloured CODE TEXT: succeeds if a line that begins with TEXT has this colour
+# coloured CODE LINE TEXT: succeeds if TEXT has this colour behind LINE
 coloured() {
-	on_terminal capture-pane -p -e | grep -q "$(printf '\033')\[$1m$2"
+	on_terminal capture-pane -p -e | grep -q "$2.*$(printf '\033')\[$1m$3"
+}
+
+# many_locks COUNT: makes free locks free1, free2 ... as old uses leave them
+many_locks() {
+	local i
+
+	for ((i = 1; i <= $1; i++)); do
+		echo "HSET fairlock:{free$i} name free$i v 2"
+	done | cli >/dev/null
+}
+
+# rows RANGE: the head says that these rows are shown
+rows() {
+	shows "  rows $1  q quits\$"
 }
 
 # watch_it WORD...: starts fairlock with these words, and waits until it draws; `restored` finds the
@@ -35,8 +49,8 @@ watch_it() {
 	wait_until shows '^NAME +STATE +USER'
 	shows '^job +held .* 0$'
 	shows '^other +free .* 0$'
-	wait_until coloured 35 'job '
-	wait_until coloured 32 'other '
+	wait_until coloured 35 'job ' held
+	wait_until coloured 32 'other ' free
 	background "$FAIRLOCK" wrap job true
 	wait_until shows '^job +held .* 1$'
 	kill "$HOLDER"
@@ -55,10 +69,102 @@ watch_it() {
 	wait_until shows '^ +1 [0-9a-f-]+:'
 	cli --raw EVAL 'for i = 1, 500 do redis.call("RPUSH", KEYS[1], "a:" .. i) redis.call("ZADD", KEYS[2], 9e15, "a:" .. i) end' \
 		2 'redisson_lock_queue:{job}' 'redisson_lock_timeout:{job}'
-	wait_until shows '^4[0-9][0-9] more$'
-	wait_until coloured 31 '       2 a:1 '
+	wait_until rows '1-21 of 501'
+	wait_until coloured 31 '       2 a:1 ' no
 	[ "$(screen | wc -l)" -eq 24 ]
 	kill -9 "$lost"
+	press q
+	restored
+}
+
+@test "status --watch shows a held lock above free ones, without names and with them, and says which rows it shows" {
+	many_locks 60
+	hold zebra
+	terminal 100
+	watch_it status --watch=200ms
+	wait_until rows '1-21 of 61'
+	[ "$(screen | sed -n 3p | cut -c 1-5)" = 'NAME ' ]
+	screen | sed -n 4p | grep -q '^zebra .* held '
+	screen | sed -n 5p | grep -q '^free1 .* free '
+	[ "$(screen | grep -c '^free')" = 20 ]
+	kill "$HOLDER"
+	wait_until shows_not '^zebra '
+	press q
+	restored
+	hold zebra
+	watch_it status --watch=200ms free{1..40} zebra
+	wait_until rows '1-21 of 41'
+	screen | sed -n 4p | grep -q '^zebra .* held '
+	press q
+	restored
+}
+
+@test "the keys of less scroll status --watch, and the headings stay" {
+	local step
+
+	many_locks 60
+	terminal 100
+	watch_it status --watch=200ms
+	wait_until rows '1-21 of 60'
+	for step in j:2-22 Down:3-23 k:2-22 Up:1-21 Up:1-21 Space:22-42 b:1-21 NPage:22-42 PPage:1-21 f:22-42 d:33-53 u:22-42 \
+		G:40-60 j:40-60 Space:40-60 k:39-59 g:1-21 End:40-60 Home:1-21 Enter:2-22 C-b:1-21 C-f:22-42; do
+		press "${step%:*}"
+		wait_until rows "${step#*:} of 60"
+	done
+	[ "$(screen | sed -n 3p | cut -c 1-5)" = 'NAME ' ]
+	screen | sed -n 4p | grep -q '^free22 '
+	screen | sed -n 24p | grep -q '^free42 '
+	# the list becomes shorter, and the screen higher: no row is left blank that could show a lock
+	press G
+	wait_until rows '40-60 of 60'
+	on_terminal resize-window -y 40
+	wait_until rows '24-60 of 60'
+	cli DEL 'fairlock:{free1}' 'fairlock:{free2}' 'fairlock:{free3}' >/dev/null
+	wait_until rows '21-57 of 57'
+	press q
+	restored
+}
+
+@test "unknown keys, an Escape and half a key do not move or end status --watch" {
+	many_locks 60
+	terminal 100
+	watch_it status --watch=200ms
+	wait_until rows '1-21 of 60'
+	for key in x F5 Left C-Right Escape; do
+		press "$key"
+	done
+	press j # it counts, though Escape came before
+	wait_until rows '2-22 of 60'
+	on_terminal send-keys -H 1b 5b
+	on_terminal send-keys -H 42 # the rest of the arrow
+	wait_until rows '3-23 of 60'
+	press q
+	restored
+}
+
+@test "queue --watch without a name shows the waiters of all locks" {
+	hold job
+	background "$FAIRLOCK" wrap job true waiter
+	wait_until in_queue job 1
+	terminal 100
+	watch_it queue --watch=200ms
+	wait_until shows '^NAME +POSITION +USER '
+	shows '^job +1 .* true waiter .* yes$'
+	press q
+	restored
+}
+
+@test "status --watch shows until when a lock is kept, and has no colours with --color=never" {
+	"$FAIRLOCK" wrap --min-hold 1h job true
+	terminal 100
+	watch_it status --watch=200ms
+	wait_until shows '^job +kept until '
+	wait_until coloured '[0-9;]*33' 'job ' kept
+	press q
+	restored
+	watch_it status --watch=200ms --color=never
+	wait_until shows '^job +kept until '
+	run ! coloured '[0-9;]*' 'job ' kept
 	press q
 	restored
 }
@@ -158,8 +264,10 @@ watch_it() {
 
 	terminal 100
 	# dash does nothing about the terminal itself
-	for shell in bash dash; do
-		type_line "exec $shell"
+	for shell in 'bash --norc' dash; do
+		# a line that is typed before the new shell reads is lost with the old one
+		type_line "exec env PS1='new $ ' $shell"
+		wait_until shows '^new \$ *$'
 		type_line "PS1='$ '; clear; echo before $shell"
 		wait_until shows "^before $shell\$"
 		type_line 'stty -a >was; "$FAIRLOCK" status --watch=100ms job'
@@ -181,7 +289,11 @@ watch_it() {
 @test "queue --watch says that there are no waiters, and status --watch that there are no locks" {
 	terminal 60
 	watch_it queue --watch=100ms job
-	wait_until shows '^nobody waits$'
+	wait_until shows '^nobody waits for job$'
+	press q
+	restored
+	watch_it queue --watch=100ms
+	wait_until shows '^nobody waits for any lock$'
 	press q
 	restored
 	watch_it status --watch=100ms

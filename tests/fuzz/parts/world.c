@@ -300,7 +300,7 @@ int world_wrapper_run(const struct job *job, struct standby *standby, struct end
 int world_watch_run(const struct watch *watch, struct error *err)
 {
 	for (int i = 0; i < 2; i++) {
-		char *text = watch->look(watch->data, 20 + 30 * i, err);
+		char *text = watch->source(watch->data, 20 + 30 * i, err);
 
 		if (!text)
 			return -1;
