@@ -330,6 +330,18 @@ examples() {
 	done
 }
 
+@test "an unknown option is cut at 40 characters in the message" {
+	refused wrap "--$(printf '%060d' 0)" x true because "option '--00000000000000000000000000000000000...': there is no such option"
+	refused wrap "--$(printf '%060d' 0)=x" x true because "option '--00000000000000000000000000000000000...': there is no such option"
+}
+
+@test "a message guesses no duration that makes it longer than 160 characters" {
+	local long='0.0000000001 weeks 0.0000000001 days 0.0000000001 hours'
+
+	FAIRLOCK_CONNECT_TIMEOUT=$long refused wrap x true because "'0.0000000001 weeks 0.0000000001 days ...' is not a duration from 1ms to 1d"
+	FAIRLOCK_CONNECT_TIMEOUT='1 day 2 hours 30 mins 5' refused wrap x true because 'did you mean 1d2h30m5s?'
+}
+
 @test "an abbreviation works before and behind the command" {
 	run -0 "$FAIRLOCK" --versio
 	assert_output --regexp '^fairlock [0-9]'

@@ -154,6 +154,18 @@ setup_steps() {
 	assert_line --regexp "^${step}gave lock job back in $took, held for $took; the server keeps it for the rest of --min-hold$"
 }
 
+@test "wrap -v cuts the owner of the enclosing wrap, so that the event has less than 150 characters" {
+	local name owner
+
+	name=$(printf '%050d' 0)
+	owner=$(printf '%079d' 0)
+	run -0 "$FAIRLOCK" acquire -q --owner "$owner" "$name"
+	FAIRLOCK_OWNER=$owner run -0 "$FAIRLOCK" wrap -v "$name" true
+	assert_line --regexp "^${step}went into lock 0{37}\\.\\.\\., which 0+\\.\\.\\. holds, after $took, token [0-9]+$"
+	[[ $output =~ went\ into.*token\ [0-9]+ ]]
+	[ "${#BASH_REMATCH}" -lt 150 ] || fail "$BASH_REMATCH"
+}
+
 @test "acquire, renew and release tell their steps with -v" {
 	setup_steps
 	owner=$("$FAIRLOCK" acquire -v job 2>said)

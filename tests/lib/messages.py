@@ -11,10 +11,12 @@ only a run knows. What cannot be followed needs a row in message_bounds.py, or t
 import re
 import sys
 
-from message_bounds import CUT, FILL
+from message_bounds import BOUNDS, CUT, FILL, LISTS
 from message_texts import Sources, Unknown
 
 MOST = 159  # characters of a line, "fairlock: " included
+
+NAMED_MOST = 3  # options that an ambiguous one may mean, NAMED_MAX of src/cli/suggest.c
 
 # Functions that print, or fill an error to be printed: which argument is the format.
 FORMATS = {"fail": 2, "complain": 0, "complain_in_passing": 0, "message": 2, "message_event": 2}
@@ -113,6 +115,15 @@ def faults(text, kind):
         yield f"it may have {len('fairlock: ' + text)} characters"
 
 
+def too_many(sources):
+    """Whether the options that an ambiguous beginning may mean take more room than message_bounds.py gives them."""
+    names = sources.listed(*LISTS["row->name"])
+    for beginning in {name[:i] for name in names for i in range(1, len(name))}:
+        fitting = ["--" + name for name in names if name.startswith(beginning)]
+        if 1 < len(fitting) <= NAMED_MOST and len(", ".join(fitting)) + len(" and ") > BOUNDS["name_options:fitting"]:
+            yield f"src/cli/suggest.c:1: the options that begin with --{beginning} are too long for a message"
+
+
 def unseen(sources):
     """What prints and is not among the functions above."""
     known = {*FORMATS, *STEPS, *ELSEWHERE, "print_line"}
@@ -132,7 +143,7 @@ def unseen(sources):
 
 def main():
     sources = Messages(sys.argv[-1])
-    count, found_faults = 0, list(unseen(sources))
+    count, found_faults = 0, [*unseen(sources), *too_many(sources)]
     for where, kind, found in sorted(sources.messages(), key=lambda m: m[0]):
         if isinstance(found, Unknown):
             found_faults.append(f"{where}: there is no bound for {found}")
