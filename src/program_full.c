@@ -60,8 +60,13 @@ static int refuse_command(int count, char **words)
 	char shown[SHORT_MAX_BYTES], cause[CAUSE_MAX_BYTES];
 	struct error err;
 
-	fail(&err, STATUS_USAGE, "cannot run '%s': %s", shorten(shown, words[0]),
-	     suggest_command(cause, program_commands, words[0], count > 1));
+	/* a URL may have a password */
+	if (strstr(words[0], "://"))
+		fail(&err, STATUS_USAGE,
+		     "cannot run a URL as a command: name the server with -u URL");
+	else
+		fail(&err, STATUS_USAGE, "cannot run '%s': %s", shorten(shown, words[0]),
+		     suggest_command(cause, program_commands, words[0], count > 1));
 	return report_failure(&err, NULL);
 }
 

@@ -13,6 +13,7 @@
 #include "cli/read_file.h"
 
 #define FILE_MAX_BYTES 65536
+#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* some editors write it; it says nothing */
 #define LINE_MAX_BYTES 4096
 #define WHERE_MAX_BYTES (PATH_MAX + 16)
 
@@ -135,7 +136,8 @@ static int read_lines(struct options *options, unsigned command, const char *pat
 {
 	/* so that the last line about an option counts */
 	const struct options before = *options;
-	struct config_line line = {{SOURCE_FILE, path, 0}, text};
+	const bool has_mark = length >= 3 && memcmp(text, BYTE_ORDER_MARK, 3) == 0;
+	struct config_line line = {{SOURCE_FILE, path, 0}, text + (has_mark ? 3 : 0)};
 	char *end = text + length;
 
 	while (line.text < end) {

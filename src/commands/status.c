@@ -239,7 +239,10 @@ static int print_locks(struct status_view *view, struct error *err)
 static int run_status(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
-	const bool is_question = options->quiet && !options->prometheus;
+	/* a default for all commands is no question */
+	const bool is_quiet = options->quiet &&
+			      options_origin(options, option_named("quiet"))->source == SOURCE_FLAG;
+	const bool is_question = is_quiet && !options->prometheus;
 	struct prometheus metrics = {0};
 	struct status_view view = {.invocation = invocation, .is_ranked = invocation->argc == 0};
 	int result;
@@ -256,7 +259,7 @@ static int run_status(const struct invocation *invocation, int *status, struct e
 				 err);
 	if (options->prometheus)
 		view.metrics = &metrics;
-	else if (!options->quiet && !(view.table = open_table(options, err)))
+	else if (!is_quiet && !(view.table = open_table(options, err)))
 		return -1;
 	result = print_locks(&view, err);
 	table_close(view.table);

@@ -40,7 +40,7 @@ struct stats {
 	int64_t holding_ms; /* how long the present holder has had it, or UNKNOWN_MS */
 	size_t waiting;
 	size_t counts[KINDS];
-	size_t failed;       /* of the released: COMMAND's status was not 0 */
+	size_t failed;       /* of the released: COMMAND failed, see has_failed */
 	struct times waited; /* of the grants */
 	struct times held;   /* of the holds that are over */
 };
@@ -73,6 +73,13 @@ static void add_time(struct times *times, int64_t ms)
 		times->list[times->count++] = ms;
 }
 
+/* A COMMAND that had to be stopped has failed, even if it then ended with 0. */
+static bool has_failed(const struct log_event *event)
+{
+	return log_reply_number(event->status) > 0 || strcmp(event->cause, "max-hold") == 0 ||
+	       strcmp(event->cause, "lost") == 0;
+}
+
 static void count_events(struct stats *stats, const struct log_reply *history)
 {
 	for (size_t i = 0; i < history->count; i++) {
@@ -84,7 +91,7 @@ static void count_events(struct stats *stats, const struct log_reply *history)
 		if (kind == KINDS)
 			continue;
 		stats->counts[kind]++;
-		stats->failed += kind == RELEASED && log_reply_number(event->status) > 0;
+		stats->failed += kind == RELEASED && has_failed(event);
 		if (kind == GRANTED)
 			add_time(&stats->waited, event->waited_ms);
 		else if (kind != LEFT)

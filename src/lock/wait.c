@@ -297,8 +297,10 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 	if (slots[SLOT_SIGNALS].revents)
 		progress_hurry(&w->progress); /* the terminal has another size, or is ours again */
 	if (slots[SLOT_PID].revents)
-		return wait_result_not_obtained(err, w->lock,
-						"the process that it was for has ended");
+		return wait_is_cut_off(w, err)
+			       ? -1
+			       : wait_result_not_obtained(err, w->lock,
+							  "the process that it was for has ended");
 	return 0;
 }
 

@@ -7,22 +7,35 @@
 #include "lock/wait_result.h"
 #include "lock/wire.h"
 #include "redis/client_call.h"
+#include "redis/server.h"
 
 /* How long a waiter that leaves waits for the answer; and if the server has never answered. */
 #define LEAVE_MS 2000
 #define LEAVE_UNHEARD_MS 500
 
+bool wait_is_cut_off(const struct waiting *w, struct error *err)
+{
+	const struct client *client = w->client;
+
+	if (client->ever_answered && client->connection.attempts == 0)
+		return false;
+	if (client->error.status)
+		*err = client->error;
+	else
+		server_fail(client->connection.server, err, STATUS_UNAVAILABLE, "reach",
+			    "no reply in time");
+	return true;
+}
+
 int wait_timed_out(const struct waiting *w, struct error *err)
 {
 	char text[DURATION_MAX_BYTES];
 
+	if (wait_is_cut_off(w, err))
+		return -1;
 	if (w->client->phase == REQUEST_CONFIRMING)
 		return fail(err, STATUS_UNAVAILABLE,
 			    "cannot get lock %s: too few replicas know of it", w->lock->keys.shown);
-	if (w->client->connection.attempts > 0) {
-		*err = w->client->error;
-		return -1;
-	}
 	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: timed out after %s",
 		    w->lock->keys.shown, duration_show(text, w->wait->options->wait_ms));
 }

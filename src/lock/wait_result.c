@@ -131,6 +131,8 @@ int wait_result_carry_out(struct messenger *messenger, const struct options *opt
 	message_syslog(messenger, LOG_NOTICE, err->text);
 	if (!options->quiet)
 		complain("%s", err->text);
+	else
+		message_step(messenger, "%s", err->text);
 	*status = options->conflict_status;
 	return 0;
 }
