@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Every message that the program can print on standard error has one form and one length. No server is needed: the
-# sources are read (tests/lib/messages.py).
+# Every message that the program can print on standard error has one form and is short. No server is
+# needed: the sources are read (tests/lib/messages.py).
 
 load ../lib/helpers
 

@@ -163,7 +163,7 @@ setup_steps() {
 	FAIRLOCK_OWNER=$owner run -0 "$FAIRLOCK" wrap -v "$name" true
 	assert_line --regexp "^${step}went into lock 0{37}\\.\\.\\., which 0+\\.\\.\\. holds, after $took, token [0-9]+$"
 	[[ $output =~ went\ into.*token\ [0-9]+ ]]
-	[ "${#BASH_REMATCH}" -lt 150 ] || fail "$BASH_REMATCH"
+	[ "${#BASH_REMATCH[0]}" -lt 150 ] || fail "${BASH_REMATCH[0]}"
 }
 
 @test "acquire, renew and release tell their steps with -v" {
