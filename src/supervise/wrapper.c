@@ -221,7 +221,7 @@ static void check_guard(struct wrapper *wrapper)
 	stop_kill(&wrapper->stop);
 }
 
-static bool reap(struct wrapper *wrapper)
+static void reap(struct wrapper *wrapper)
 {
 	pid_t pid;
 	int status;
@@ -231,8 +231,15 @@ static bool reap(struct wrapper *wrapper)
 			wrapper->guard = 0;
 		else if (pid == wrapper->shared->command)
 			ending_note(wrapper->shared, status);
-	int left = descendants_signal(0, wrapper->guard);
+}
 
+/* After the wrapper took over: whether COMMAND and all that it started are gone. */
+static bool is_over(struct wrapper *wrapper)
+{
+	int left;
+
+	reap(wrapper);
+	left = descendants_signal(0, wrapper->guard);
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG | __WALL) < 0);
 }
 
@@ -244,9 +251,11 @@ static int watch(struct wrapper *wrapper, struct error *err)
 	};
 
 	while (!is_done(wrapper)) {
-		if (wrapper->takes_over && reap(wrapper)) {
+		if (wrapper->takes_over && is_over(wrapper)) {
 			wrapper->shared->ending.lost = true;
 			end_guard(wrapper);
+			reap(wrapper); /* a COMMAND that had ended was the guard's child until now
+					*/
 			give_back_for_guard(wrapper);
 			return 0;
 		}
