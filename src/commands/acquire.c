@@ -13,10 +13,10 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/read_file.h"
-#include "lock/hold.h"
+#include "lock/hold_lease.h"
 #include "lock/wait.h"
 #include "lock/wait_result.h"
-#include "supervise/keepalive.h"
+#include "supervise/keeper.h"
 
 #define WORDS_MAX 64
 
@@ -107,15 +107,15 @@ static int write_grant(const struct lock *lock, bool as_json, struct error *err)
 /* From the moment when the caller knows the owner id, it relies on the keeper. */
 static int write_kept(struct hold *hold, const struct wait *wait, struct error *err)
 {
-	struct keepalive keeper;
+	struct keeper keeper;
 
-	if (keepalive_start(&keeper, hold, wait, err) < 0)
+	if (keeper_start(&keeper, hold, wait, err) < 0)
 		return -1;
 	if (write_grant(hold->lock, wait->options->json, err) < 0) {
-		keepalive_end(&keeper);
+		keeper_end(&keeper);
 		return -1;
 	}
-	keepalive_let_go(&keeper);
+	keeper_let_go(&keeper);
 	return 0;
 }
 

@@ -10,7 +10,7 @@
 /* The lock to ask about if the user named none. */
 #define SOME_NAME "fairlock-doctor"
 
-/* What a command is run on. PLAIN is the lock's channel, CHANNEL that of a waiter. */
+/* The object of a command. PLAIN is the lock's channel, CHANNEL that of a waiter. */
 enum object { NOTHING, LOCK, STATE, QUEUE, TIMEOUTS, LOG, PLAIN, CHANNEL, OBJECTS };
 
 enum purpose { FOR_ALL, FOR_FOLLOWING, FOR_CLUSTER, FOR_REPLICAS, TO_COMPARE };

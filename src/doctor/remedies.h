@@ -1,4 +1,4 @@
-/* What to do about a server that is not reached, or does not serve. */
+/* Remedies for a server that is not reached, or does not serve. */
 #pragma once
 
 #include <stddef.h>

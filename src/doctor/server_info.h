@@ -1,5 +1,5 @@
-/* What one server tells about itself, as far as this user may ask: INFO, settings, permissions and
- * its clock. */
+/* The facts that one server tells about itself, as far as this user may ask: INFO, settings,
+ * permissions and its clock. */
 #pragma once
 
 #include <stdbool.h>

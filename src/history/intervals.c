@@ -8,7 +8,7 @@
 
 #include "history/log_reply.h"
 
-/* What owner_describe would have written about a Redisson client. */
+/* The description that owner_describe would have written about a Redisson client. */
 #define BY_REDISSON "\t\t\tredisson"
 
 static int64_t before(int64_t ms, int64_t length_ms)

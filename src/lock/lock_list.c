@@ -23,7 +23,7 @@
 #define SCAN_STEPS_MAX (1 << 20)
 #define NAMES_MAX (1 << 20)
 
-/* What lock_keys_make begins the key of a log with. */
+/* The beginning of the key of a log, as lock_keys_make writes it. */
 #define LOG_PREFIX "fairlock_log:"
 
 /* The keys that a lock is known by. */

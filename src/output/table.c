@@ -118,7 +118,7 @@ static int make_column(struct table *table, const struct column *column, struct 
 	return 0;
 }
 
-/* What is unknown comes first, as in lsblk(8); numbers are sorted as numbers, job2 before job10. */
+/* Unknown values come first, as in lsblk(8); numbers are sorted as numbers, job2 before job10. */
 static int compare_cells(struct libscols_cell *a, struct libscols_cell *b, void *unused)
 {
 	const char *x = scols_cell_get_data(a), *y = scols_cell_get_data(b);

@@ -73,7 +73,7 @@ static void fit_text(struct watching *w)
 		   rows > taken ? rows - taken : 1);
 }
 
-/* What stands at the right of the title is always to be seen. */
+/* The right end of the title is always visible. */
 static void put_title(const struct watching *w, FILE *frame)
 {
 	const struct scroll *scroll = &w->scroll;

@@ -1,4 +1,4 @@
-/* What goes over a connection once its socket is there: the greeting, commands, replies. */
+/* The traffic over a connection once its socket is there: the greeting, commands, replies. */
 #include "redis/connection.h"
 
 #include <hiredis/hiredis.h>

@@ -78,7 +78,7 @@ static bool find_program(char program[PATH_MAX])
 
 /* ---- Starting it ---- */
 
-/* What the private server is started with; the descriptors are at least OURS_MIN_FD. */
+/* The words of the private server's command line; the descriptors are at least OURS_MIN_FD. */
 struct start {
 	const char *program;
 	int folder;

@@ -44,7 +44,7 @@ struct server {
  * The caller frees it. NULL: there is no memory. */
 char *server_label(const struct server *server, const char *scheme);
 
-/* What messages call the server. */
+/* The name of the server in messages. */
 const char *server_shown(const struct server *server);
 
 /* Fills *err with "cannot VERB the server: CAUSE" and returns -1. */

@@ -56,7 +56,7 @@ static bool put(char hint[HINT_MAX_BYTES], const char *scheme, const char *rest)
 	return true;
 }
 
-/* What stands behind a lone colon may be a password, unless it looks like an address. */
+/* The text behind a lone colon may be a password, unless it looks like an address. */
 static bool is_address(const char *text)
 {
 	const size_t digits = strspn(text, DIGITS ".");

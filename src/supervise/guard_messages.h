@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "lock/hold.h"
+#include "lock/hold_lease.h"
 #include "supervise/shared_state.h"
 
 /* why: perhaps a server's words, which are cut. warns_only: COMMAND goes on. */

@@ -6,7 +6,7 @@
 
 #include "base/deadline_poll.h"
 #include "base/signal_fd.h"
-#include "lock/hold.h"
+#include "lock/hold_lease.h"
 #include "redis/connection_trace.h"
 #include "supervise/kill_timer.h"
 #include "supervise/shared_state.h"

@@ -10,7 +10,7 @@
 #include "base/deadline_poll.h"
 #include "base/message.h"
 #include "cli/options.h"
-#include "lock/hold.h"
+#include "lock/hold_lease.h"
 #include "supervise/descendants.h"
 #include "supervise/ending.h"
 #include "supervise/proc_stat.h"

@@ -11,7 +11,7 @@
  *   place, settle (mend, bring_back)                          queue_order.lua
  *   r_ask, r_unlock                                           the scripts of Redisson 4.7.0's fair lock
  *
- * and from src/: lock/wait.c (begin, ask, heard, leave), redis/client.c (what is sent again, and `again`), lock/hold.c and supervise/guard.c
+ * and from src/: lock/wait.c (begin, ask, heard, leave), redis/client.c (what is sent again, and `again`), lock/hold_lease.c and supervise/guard.c
  * (renewals, deadline, giving back).
  *
  * A connection ends at its client first. The server may still carry out a request that was under way (`orphan`), or not,

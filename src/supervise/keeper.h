@@ -8,7 +8,7 @@
 struct hold;
 struct wait;
 
-struct keepalive {
+struct keeper {
 	pid_t pid;
 	int fd; /* the other end is the keeper's */
 };
@@ -16,12 +16,12 @@ struct keepalive {
 /* Forks the keeper of a hold, and returns when no signal to our process group or from our terminal
  * can reach it any more. It keeps nothing that we inherited: no descriptor, terminal, session or
  * folder. It waits until it is let go. */
-int keepalive_start(struct keepalive *keeper, struct hold *hold, const struct wait *wait,
-		    struct error *err);
+int keeper_start(struct keeper *keeper, struct hold *hold, const struct wait *wait,
+		 struct error *err);
 
 /* Leaves the connection to the keeper. It renews until the process of wait->pidfd ends, then
  * releases; or until the hold is given back or lost. */
-void keepalive_let_go(const struct keepalive *keeper);
+void keeper_let_go(const struct keeper *keeper);
 
 /* Ends a keeper that was not let go: it has not used the connection. */
-void keepalive_end(const struct keepalive *keeper);
+void keeper_end(const struct keeper *keeper);

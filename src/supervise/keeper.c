@@ -1,5 +1,5 @@
 /* The keeper detaches wholly, so that no reader of our output, shell or terminal waits for it. */
-#include "supervise/keepalive.h"
+#include "supervise/keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "base/message.h"
 #include "base/signal_fd.h"
 #include "cli/options.h"
-#include "lock/hold.h"
+#include "lock/hold_lease.h"
 #include "lock/wait_state.h"
 
 enum {
@@ -126,15 +126,15 @@ static _Noreturn void live(struct hold *hold, const struct wait *wait, int fd)
 	keep(hold, wait);
 }
 
-int keepalive_start(struct keepalive *keeper, struct hold *hold, const struct wait *wait,
-		    struct error *err)
+int keeper_start(struct keeper *keeper, struct hold *hold, const struct wait *wait,
+		 struct error *err)
 {
 	int ends[2];
 	char byte;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return fail(err, STATUS_OS, "cannot make a socket: %s", strerror(errno));
-	*keeper = (struct keepalive){.pid = fork(), .fd = ends[0]};
+	*keeper = (struct keeper){.pid = fork(), .fd = ends[0]};
 	if (keeper->pid == 0) {
 		close(ends[0]);
 		live(hold, wait, ends[1]);
@@ -154,12 +154,12 @@ int keepalive_start(struct keepalive *keeper, struct hold *hold, const struct wa
 				      hold->lock->keys.shown);
 }
 
-void keepalive_let_go(const struct keepalive *keeper)
+void keeper_let_go(const struct keeper *keeper)
 {
 	close(keeper->fd);
 }
 
-void keepalive_end(const struct keepalive *keeper)
+void keeper_end(const struct keeper *keeper)
 {
 	kill(keeper->pid, SIGKILL);
 	waitpid(keeper->pid, NULL, 0);

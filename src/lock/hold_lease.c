@@ -1,5 +1,5 @@
 /* Renews every third of the lease, and sooner if something may have happened to the hold. */
-#include "lock/hold.h"
+#include "lock/hold_lease.h"
 
 #include <inttypes.h>
 #include <stdio.h>
