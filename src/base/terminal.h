@@ -21,7 +21,7 @@ bool terminal_is_dumb(void);
 /* Whether to use colours, by its name, and unless $NO_COLOR is set. */
 bool terminal_wants_colour(void);
 
-/* What --color says. */
+/* The value of --color. */
 enum colour_choice {
 	COLOUR_AUTO, /* on a terminal, if terminal_wants_colour() */
 	COLOUR_ALWAYS,

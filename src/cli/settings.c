@@ -114,7 +114,7 @@ static int copy(const char *text, char **value, struct error *err)
 	return *value ? 0 : fail(err, STATUS_OS, "cannot copy a setting: out of memory");
 }
 
-/* What is wrong with the first line of a password file; NULL: nothing. */
+/* The fault of the first line of a password file; NULL: nothing. */
 static const char *find_fault(const char *text, size_t length, size_t line)
 {
 	if (line == 0)

@@ -1,4 +1,4 @@
-/* What the user may have meant: the cause in the message about a wrong command or option. */
+/* Guesses what the user meant: the cause in the message about a wrong command or option. */
 #pragma once
 
 #include <stdbool.h>

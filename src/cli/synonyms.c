@@ -160,7 +160,7 @@ const struct synonym option_synonyms[] = {
 	{"--insecure", ALL, "--tls-insecure"}, {"--no-verify", ALL, "--tls-insecure"},
 	{"--pass", ALL, "--password-file"}, {"--auth", ALL, "--password-file"},
 	{"--askpass", ALL, "--password-file"}, {"-a", ALL, "--password-file"},
-	{"--password", ALL, " all could read it in ps: use --password-file"},
+	{"--password", ALL, " all users could read it in ps: use --password-file"},
 	{"--silent", ALL, "--quiet"}, {"-Q", ALL, "--quiet"},
 	{"--debug", ALL, "--verbose"}, {"--trace", ALL, "--verbose"},
 	{"-d", ALL, "--verbose"},

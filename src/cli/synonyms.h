@@ -1,4 +1,4 @@
-/* What users of flock, git, kubectl, redis-cli and others type, and what that is here. */
+/* The words that users of flock, git, kubectl, redis-cli and others type, and ours for them. */
 #pragma once
 
 #include <stddef.h>

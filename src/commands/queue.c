@@ -302,7 +302,7 @@ static int run_queue(const struct invocation *invocation, int *status, struct er
 const struct command queue_command = {
 	.name = "queue",
 	.operands = "[NAME]",
-	.summary = "show who waits, in order",
+	.summary = "show the waiters in order",
 	.examples = "  fairlock queue deploy                     all waiters\n"
 		    "  fairlock queue --watch deploy             redrawn every second\n"
 		    "  fairlock queue --remove \"$owner\" deploy   this waiter ends with 75\n",

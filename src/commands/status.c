@@ -274,7 +274,7 @@ static int run_status(const struct invocation *invocation, int *status, struct e
 const struct command status_command = {
 	.name = "status",
 	.operands = "[NAME...]",
-	.summary = "show who holds each lock, and how many wait",
+	.summary = "show the holder of each lock, and the number of waiters",
 	.examples = "  fairlock status                          all locks\n"
 		    "  fairlock status --watch backup deploy    two locks, redrawn every second\n"
 		    "  fairlock status -q backup && echo busy   exit with 0 if it is held\n",

@@ -102,6 +102,6 @@ int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err)
 	if (!share_slot(keys->name, keys->queue))
 		return fail(
 			err, STATUS_USAGE,
-			"cannot use NAME: with braces like these a cluster keeps its keys apart");
+			"cannot use NAME: its braces would put its keys on different nodes of a cluster");
 	return 0;
 }

@@ -12,7 +12,7 @@
 #include "redis/reply.h"
 #include "redis/script.h"
 
-/* Nobody chooses among more. */
+/* More are too many to choose from. */
 #define OWNERS_MAX 1000
 
 static void add(struct owner_list *owners, const char *id, const char *by)

@@ -1,9 +1,9 @@
-/* What the columns of all tables mean, and what other programs call them. */
+/* The meanings of the columns of all tables, and their names in other programs. */
 #pragma once
 
 #include <stdbool.h>
 
-/* What the column shows, in a few words; "" if the name is no column. */
+/* The meaning of a column in a few words; "" if the name is no column. */
 const char *column_meaning(const char *name);
 
 /* Whether other programs call the column so. Case does not count. */

@@ -1,4 +1,4 @@
-/* What a table consists of: for table.c, which fills it, and table_print.c. */
+/* The parts of a table: for table.c, which fills it, and table_print.c. */
 #pragma once
 
 #include <libsmartcols/libsmartcols.h>

@@ -296,7 +296,7 @@ static int parse_unix(struct parse *parse, const char *text)
 	if (length == 0)
 		return refuse(parse, "the path of the socket is missing");
 	if (has_password(parse->url))
-		return refuse(parse, "in front of the path of a socket stands no password");
+		return refuse(parse, "the path of a socket takes no password before it");
 	if (set_path(parse, text, length))
 		return -1;
 	return text[length] == '?' ? parse_query(parse, text + length + 1) : 0;

@@ -88,7 +88,7 @@ answered() {
 		status -p 7001 | there is no such option, did you mean --url redis://HOST:PORT?
 		status --tls | there is no such option, did you mean --url rediss://HOST?
 		renew -a sesame x | there is no such option, did you mean --password-file?
-		status --password sesame | all could read it in ps: use --password-file
+		status --password sesame | all users could read it in ps: use --password-file
 		status --cacert ca.pem | there is no such option, did you mean --tls-ca?
 		status -w | there is no such option, did you mean --watch?
 		status -i 1 | there is no such option, did you mean --watch?
