@@ -7,7 +7,7 @@ load ../lib/scripts
 # counted: the four counters, as the status script gives them
 counted() {
 	script status
-	echo "${reply[*]: -4}"
+	echo "${reply[*]:11:4}"
 }
 
 # counts GRANTS EXPIRIES BREAKS LOSSES
