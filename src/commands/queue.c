@@ -34,18 +34,18 @@ enum {
 };
 
 static const struct column columns[COLUMN_COUNT] = {
-	[NAME] = {"NAME", COLUMN_TEXT, .least = 12},
-	[POSITION] = {"POSITION", COLUMN_NUMBER},
-	[OWNER] = {"OWNER", COLUMN_TEXT, .spare = 5},
-	[HOST] = {"HOST", COLUMN_TEXT, .least = 8, .spare = 2},
-	[PID] = {"PID", COLUMN_NUMBER, .spare = 3},
-	[USER] = {"USER", COLUMN_TEXT, .least = 6, .spare = 1},
-	[COMMAND] = {"COMMAND", COLUMN_TEXT, .least = 10},
-	[REASON] = {"REASON", COLUMN_TEXT, .least = 10, .is_rare = true},
-	[CLIENT] = {"CLIENT", COLUMN_TEXT},
-	[WAITING_MS] = {"WAITING_MS", COLUMN_NUMBER},
-	[PRESENT] = {"PRESENT", COLUMN_BOOLEAN},
-	[WAITING] = {"WAITING", COLUMN_DURATION},
+	[NAME] = {.name = "NAME", .kind = COLUMN_TEXT, .least = 12},
+	[POSITION] = {.name = "POSITION", .kind = COLUMN_NUMBER},
+	[OWNER] = {.name = "OWNER", .kind = COLUMN_TEXT, .spare = 5},
+	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8, .spare = 2},
+	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 3},
+	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6, .spare = 1},
+	[COMMAND] = {.name = "COMMAND", .kind = COLUMN_TEXT, .least = 10},
+	[REASON] = {.name = "REASON", .kind = COLUMN_TEXT, .least = 10, .is_rare = true},
+	[CLIENT] = {.name = "CLIENT", .kind = COLUMN_TEXT},
+	[WAITING_MS] = {.name = "WAITING_MS", .kind = COLUMN_NUMBER},
+	[PRESENT] = {.name = "PRESENT", .kind = COLUMN_BOOLEAN},
+	[WAITING] = {.name = "WAITING", .kind = COLUMN_DURATION},
 };
 
 /* What is shown of one lock does not repeat its name. */

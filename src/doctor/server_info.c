@@ -237,11 +237,12 @@ long long server_info_number(const struct server_info *info, const char *field)
 
 const char *server_info_setting(const struct server_info *info, const char *name)
 {
-	for (size_t i = 0; i < SERVER_SETTINGS; i++)
-		if (strcmp(setting_names[i], name) == 0)
-			return info->settings[i][0] ? info->settings[i] : NULL;
-	assert(!"a name in setting_names");
-	return NULL;
+	size_t i = 0;
+
+	while (i < SERVER_SETTINGS && strcmp(setting_names[i], name) != 0)
+		i++;
+	assert(i < SERVER_SETTINGS); /* name is in setting_names */
+	return info->settings[i][0] ? info->settings[i] : NULL;
 }
 
 /* ---- Times ---- */

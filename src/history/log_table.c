@@ -26,22 +26,22 @@ enum {
 };
 
 static const struct column columns[COLUMN_COUNT] = {
-	[TIME] = {"TIME", COLUMN_TIME, .form = TIMESTAMP_EXACT},
-	[NAME] = {"NAME", COLUMN_TEXT, .least = 8},
-	[EVENT] = {"EVENT", COLUMN_TEXT},
-	[OWNER] = {"OWNER", COLUMN_TEXT},
-	[HOST] = {"HOST", COLUMN_TEXT, .least = 8, .spare = 3},
-	[PID] = {"PID", COLUMN_NUMBER, .spare = 4},
-	[USER] = {"USER", COLUMN_TEXT, .least = 6, .spare = 1},
-	[COMMAND] = {"COMMAND", COLUMN_TEXT, .least = 10},
-	[REASON] = {"REASON", COLUMN_TEXT, .least = 10},
-	[TOKEN] = {"TOKEN", COLUMN_NUMBER},
-	[WAITED_MS] = {"WAITED_MS", COLUMN_NUMBER},
-	[HELD_MS] = {"HELD_MS", COLUMN_NUMBER},
-	[WAITED] = {"WAITED", COLUMN_DURATION, .spare = 2},
-	[HELD] = {"HELD", COLUMN_DURATION},
-	[STATUS] = {"STATUS", COLUMN_NUMBER},
-	[CAUSE] = {"CAUSE", COLUMN_TEXT, .least = 8, .spare = 5},
+	[TIME] = {.name = "TIME", .kind = COLUMN_TIME, .form = TIMESTAMP_EXACT},
+	[NAME] = {.name = "NAME", .kind = COLUMN_TEXT, .least = 8},
+	[EVENT] = {.name = "EVENT", .kind = COLUMN_TEXT},
+	[OWNER] = {.name = "OWNER", .kind = COLUMN_TEXT},
+	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8, .spare = 3},
+	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 4},
+	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6, .spare = 1},
+	[COMMAND] = {.name = "COMMAND", .kind = COLUMN_TEXT, .least = 10},
+	[REASON] = {.name = "REASON", .kind = COLUMN_TEXT, .least = 10},
+	[TOKEN] = {.name = "TOKEN", .kind = COLUMN_NUMBER},
+	[WAITED_MS] = {.name = "WAITED_MS", .kind = COLUMN_NUMBER},
+	[HELD_MS] = {.name = "HELD_MS", .kind = COLUMN_NUMBER},
+	[WAITED] = {.name = "WAITED", .kind = COLUMN_DURATION, .spare = 2},
+	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION},
+	[STATUS] = {.name = "STATUS", .kind = COLUMN_NUMBER},
+	[CAUSE] = {.name = "CAUSE", .kind = COLUMN_TEXT, .least = 8, .spare = 5},
 };
 
 #define REST "EVENT,WAITED,HELD,STATUS,CAUSE,USER,HOST,PID,COMMAND"

@@ -111,8 +111,8 @@ static void tell_denied(struct client *client, const char *text, const char *nam
 			 shorten(shown, name));
 	else if (tail && strlen(tail) < NAME_SHORT_BYTES)
 		snprintf(cause, sizeof(cause),
-			 "it denies one of the keys %s, redisson_lock_*%s, fairlock*%s", name, tail,
-			 tail);
+			 "it denies one of the keys %.*s, redisson_lock_*%.*s, fairlock*%.*s",
+			 NAME_SHORT_BYTES, name, NAME_SHORT_BYTES, tail, NAME_SHORT_BYTES, tail);
 	else
 		snprintf(cause, sizeof(cause), "it denies a key of lock %s" SERVER_ERROR_HINT,
 			 shorten(shown, name));
