@@ -332,3 +332,10 @@ means() {
 	run at_home env -u HOME "$FAIRLOCK" status x
 	assert_output --partial "unix:$gone.file"
 }
+
+@test "fairlock passes over the byte order mark at the beginning of a file" {
+	printf '\xef\xbb\xbfurl = unix:%s\n' "$gone" >"$conf"
+	run "$FAIRLOCK" status x
+	assert_failure 69
+	assert_output --partial "unix:$gone"
+}

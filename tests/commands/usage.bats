@@ -364,3 +364,9 @@ examples() {
 	assert_failure 71
 	assert_output --partial 'cannot write to standard output'
 }
+
+@test "a URL in the place of the command is not printed, because it may have a password" {
+	refused redis://me:pa55@host/1 because 'cannot run a URL as a command: name the server with -u URL'
+	run "$FAIRLOCK" redis://me:pa55@host/1 status
+	refute_output --partial pa55
+}

@@ -84,3 +84,18 @@ sentinel_is_up() { "$NEAR" "$CLI" -p 7003 PING | grep -q PONG; }
 	[ $(($(ms) - from)) -ge 3900 ]
 	[ $(($(ms) - from)) -lt 8000 ]
 }
+
+# An outage is not told as a busy lock.
+@test "a server that swallows everything gives 69 although --wait is shorter than the connect timeout" {
+	local words
+
+	swallow
+	for words in 'wrap -w 500ms job true' 'wrap -q -E 0 -w 500ms job true' 'acquire -q -E 0 -w 500ms job'; do
+		# shellcheck disable=SC2086
+		run -69 "$NEAR" timeout 60 "$FAIRLOCK" ${words%% *} --connect-timeout 20s -u redis://10.77.0.3:1 ${words#* }
+		assert_output 'fairlock: cannot reach redis://10.77.0.3:1: no reply in time'
+	done
+	background sleep 1
+	run -69 "$NEAR" timeout 60 "$FAIRLOCK" acquire -q -E 0 --connect-timeout 20s -u redis://10.77.0.3:1 --while-pid $! job
+	assert_output 'fairlock: cannot reach redis://10.77.0.3:1: no reply in time'
+}
