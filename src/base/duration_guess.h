@@ -1,4 +1,4 @@
-/* What a text that is no duration was meant to be. */
+/* Guesses the duration that a wrong text was meant to be. */
 #pragma once
 
 #include "base/duration.h"

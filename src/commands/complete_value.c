@@ -1,4 +1,4 @@
-/* What can be asked from the server is asked quickly: somebody waits at a prompt. */
+/* Asks the server quickly or not at all, because a person waits at a prompt. */
 #include "commands/complete_value.h"
 
 #include <ctype.h>

@@ -48,7 +48,7 @@ static const struct column columns[COLUMN_COUNT] = {
 	[WAITING] = {.name = "WAITING", .kind = COLUMN_DURATION},
 };
 
-/* What is shown of one lock does not repeat its name. */
+/* The table of one lock does not repeat its name. */
 static const struct layout one_layout = {
 	.name = "queue",
 	.columns = columns,

@@ -73,7 +73,7 @@ static void ask_for_grants(struct status_view *view, struct client *client)
 	}
 }
 
-/* What is wrong though locks were shown; NULL: nothing. Metrics say themselves that no lock can be
+/* The trouble, although locks were shown; NULL: none. Metrics say themselves that no lock can be
  * taken. */
 static const struct error *trouble_of(const struct status_view *view)
 {
@@ -205,7 +205,7 @@ static struct table *open_table(const struct options *options, struct error *err
 	return table;
 }
 
-/* What is held may not be hidden below the edge of the screen: it is ranked. */
+/* Held locks stand first, so that none is hidden below the edge of the screen. */
 static char *watched_text(void *data, int width, struct error *err)
 {
 	const struct invocation *invocation = data;

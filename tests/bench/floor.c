@@ -208,7 +208,7 @@ static void publish(int count, const char *path)
 
 /* ---- The relay ---- */
 
-/* What each process of the relay does: the requests of a lock, or messages without a lock. */
+/* The work of each process of the relay: the requests of a lock, or messages without a lock. */
 struct part {
 	bool guarded;   /* each has two processes */
 	const char *id; /* the owner in the files of requests; NULL: no lock */
