@@ -58,7 +58,7 @@ void help_print(const struct command *command, FILE *out)
 {
 	const unsigned bit = command->bit;
 
-	fprintf(out, "Usage: fairlock %s [options] %s\n\nExamples, to %s:\n%s\nOptions:\n",
+	fprintf(out, "Usage: fairlock %s [options] %s\n\nExamples of how to %s:\n%s\nOptions:\n",
 		command->name, command->operands, command->summary, command->examples);
 	print_rows(bit, false, out);
 	fputs("\nOptions of all commands:\n", out);

@@ -99,7 +99,7 @@ static int run_release(const struct invocation *invocation, int *status, struct 
 const struct command release_command = {
 	.name = "release",
 	.operands = "NAME",
-	.summary = "give the lock back",
+	.summary = "give the lock back, or break it",
 	.examples = "  fairlock release --owner \"$owner\" deploy    acquire printed the ID\n"
 		    "  fairlock release --force deploy             break the lock\n"
 		    "  fairlock release --force --token 5 deploy   if the holder has this token\n",
