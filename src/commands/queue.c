@@ -274,9 +274,10 @@ static int remove_waiter(const struct viewer *viewer, struct error *err)
 	if (invocation->argc == 0)
 		return fail(err, STATUS_USAGE, "cannot use option '--remove': NAME is missing");
 	if (!owner_is_valid(id))
-		return fail(err, STATUS_USAGE,
-			    "cannot remove waiter '%s': it is no id as the column OWNER shows it",
-			    shorten(shown, id));
+		return fail(
+			err, STATUS_USAGE,
+			"cannot remove waiter '%s': this is no id; the column OWNER of queue shows the ids",
+			shorten(shown, id));
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
 	result = request_removal(&client, &viewer->keys, id, err);
 	client_close(&client);

@@ -65,8 +65,9 @@ static int report(const struct lock *lock, const struct options *options,
 			    lock->keys.shown);
 	case RELEASE_NOT_HELD:
 		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: %s", lock->keys.shown,
-			    options->force ? "the token is not its holder's"
-					   : "not held by this owner (any more)");
+			    options->force
+				    ? "its holder has another token; see status -o +TOKEN"
+				    : "this owner does not hold it now; see fairlock status");
 	}
 	return 0;
 }

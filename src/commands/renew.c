@@ -33,9 +33,10 @@ static int run_renew(const struct invocation *invocation, int *status, struct er
 		result = renew_as(&call, call.lock.inherited[i], &reply, err);
 	client_close(&call.client);
 	if (result == 0 && reply.outcome == RENEW_LOST)
-		return fail(err, STATUS_NOT_HELD,
-			    "cannot renew lock %s: not held by this owner (any more)",
-			    call.lock.keys.shown);
+		return fail(
+			err, STATUS_NOT_HELD,
+			"cannot renew lock %s: this owner does not hold it now; see fairlock status",
+			call.lock.keys.shown);
 	if (result == 0)
 		message_step(invocation->messenger, "renewed lock %s in %s, its lease ends in %s",
 			     call.lock.keys.shown,

@@ -47,7 +47,7 @@ static int fetch(struct lock_status *state, struct client *client, const struct 
 		return -1;
 	if (strcmp(state->name, keys->name) != 0)
 		return fail(err, STATUS_USAGE,
-			    "cannot use the name %s: it shares keys with %s, which is in use",
+			    "cannot use the name %s: it shares keys with lock %s, which is in use",
 			    keys->shown, shorten(other, state->name));
 	return 0;
 }

@@ -20,7 +20,7 @@ static const struct kind {
 	 {"server.log"},
 	 "see server.log in its folder, whether the disk is full, and redis-server --version"},
 	{STATUS_UNAVAILABLE,
-	 {"knows none"},
+	 {"knows no such master"},
 	 "compare the master's name in the URL with the sentinels': redis-cli -p 26379 SENTINEL MASTERS"},
 	{STATUS_UNAVAILABLE,
 	 {"certificate", "TLS", "rediss"},

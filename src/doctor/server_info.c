@@ -144,7 +144,8 @@ static int append_fields(struct server_info *info, const char *text, struct erro
 	char *longer = realloc(info->fields, before + strlen(text) + 2);
 
 	if (!longer)
-		return fail(err, STATUS_OS, "cannot keep what the server says: out of memory");
+		return fail(err, STATUS_OS,
+			    "cannot store the answers of the server: out of memory");
 	info->fields = longer;
 	longer[before] = '\n';
 	strcpy(longer + before + 1, text);

@@ -106,8 +106,9 @@ static void renewed(struct hold *hold)
 	hold->left_ms = deadline_ms - hold->client->sent_ms;
 	if (reply.outcome == RENEW_UNSAFE) {
 		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
-		snprintf(hold->why, sizeof(hold->why), "only %lld of %" PRId64 " replicas know it",
-			 hold->client->replicas, hold->lock->replicas);
+		snprintf(hold->why, sizeof(hold->why),
+			 "only %lld of %" PRId64 " replicas confirmed it", hold->client->replicas,
+			 hold->lock->replicas);
 	} else if (reply.outcome == RENEW_LOST) {
 		lose(hold, &reply);
 	} else if (reply.outcome == RENEW_RELEASED) {
@@ -152,7 +153,7 @@ const char *hold_trouble(const struct hold *hold)
 		return hold->client->error.text;
 	if (*hold->why)
 		return hold->why;
-	return hold->client->phase == REQUEST_CONFIRMING ? "too few replicas know it"
+	return hold->client->phase == REQUEST_CONFIRMING ? "too few replicas confirmed it"
 							 : "its lease could not be renewed in time";
 }
 

@@ -25,7 +25,8 @@ static int act_as(struct lock *lock, const char *owner, struct error *err)
 	char shown[SHORT_MAX_BYTES];
 
 	if (!owner_is_valid(owner))
-		return fail(err, STATUS_USAGE, "cannot act as owner '%s': this is no owner id",
+		return fail(err, STATUS_USAGE,
+			    "cannot act as owner '%s': it is no id that acquire printed",
 			    shorten(shown, owner));
 	snprintf(lock->id, sizeof(lock->id), "%s", owner);
 	lock->inherited = &lock->id;
@@ -45,7 +46,8 @@ int lock_init(struct lock *lock, const struct lock_options *options, struct erro
 	lock->replicas_ms = earliest(options->replicas_ms, options->lease_ms / 3);
 	lock->inherited_count = owner_inherited(&lock->inherited);
 	if (lock->inherited_count == HELD_MAX)
-		return fail(err, STATUS_USAGE, "cannot take lock %s: inside %d others",
+		return fail(err, STATUS_USAGE,
+			    "cannot take lock %s: this process is inside %d locks already",
 			    lock->keys.shown, HELD_MAX);
 	owner_describe(lock->by, options->pid ? options->pid : getpid(), options->words,
 		       options->reason);
@@ -73,13 +75,14 @@ int lock_refused(const struct redisReply *reply, struct error *err)
 
 	if (is_tagged(reply, "spelled", 2))
 		return fail(err, STATUS_USAGE,
-			    "cannot use this name: it shares keys with %s, which is in use",
+			    "cannot use this name: it shares keys with lock %s, which is in use",
 			    shorten(other, reply_text(reply, 1)));
 	if (is_tagged(reply, "version", 3))
-		return fail(err, STATUS_CONFIG,
-			    "cannot use this lock: fairlock with protocol version %lld uses it, "
-			    "and this is version %lld",
-			    reply_number(reply, 1), reply_number(reply, 2));
+		return fail(
+			err, STATUS_CONFIG,
+			"cannot use this lock: another fairlock uses it with protocol %lld, this one "
+			"has protocol %lld; install the same version on all hosts",
+			reply_number(reply, 1), reply_number(reply, 2));
 	return reply_nonsense(err);
 }
 

@@ -82,7 +82,7 @@ static void tell_missing_ttl(struct waiting *w, int64_t ttl_ms)
 	if (ttl_ms == -1 && !w->told_no_ttl) {
 		progress_clear(&w->progress);
 		message(w->wait->messenger, LOG_NOTICE,
-			"lock %s has no time to live: it is held until somebody deletes it",
+			"lock %s has no time to live: only its holder or release --force can free it",
 			w->lock->keys.shown);
 	}
 	w->told_no_ttl = ttl_ms == -1;
@@ -134,7 +134,7 @@ static int granted(struct waiting *w, struct error *err)
 	message_step(w->wait->messenger, "the grant of lock %s came late", w->lock->keys.shown);
 	if (++w->late_grants == LATE_GRANTS)
 		return fail(err, STATUS_UNAVAILABLE,
-			    "cannot get lock %s: each grant came late; a longer --lease helps",
+			    "cannot get lock %s: each grant came too late; use a longer --lease",
 			    w->lock->keys.shown);
 	ask(w);
 	return 0;
@@ -155,9 +155,10 @@ static int asked(struct waiting *w, struct error *err)
 		return 0;
 	}
 	if (reply.outcome == ASK_RAN && w->late_grants > 0)
-		return fail(err, STATUS_NOT_HELD,
-			    "lost lock %s before its command began, which counts for --once-per",
-			    w->lock->keys.shown);
+		return fail(
+			err, STATUS_NOT_HELD,
+			"lost lock %s before its command began; --once-per counts a start all the same",
+			w->lock->keys.shown);
 	w->holder_is_said = true;
 	return wait_result_refused(err, w->lock, &reply, w->wait->options->once_per_ms);
 }
@@ -300,7 +301,7 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 		return wait_is_cut_off(w, err)
 			       ? -1
 			       : wait_result_not_obtained(err, w->lock,
-							  "the process that it was for has ended");
+							  "the process of --while-pid has ended");
 	return 0;
 }
 

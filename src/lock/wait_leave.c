@@ -35,7 +35,8 @@ int wait_timed_out(const struct waiting *w, struct error *err)
 		return -1;
 	if (w->client->phase == REQUEST_CONFIRMING)
 		return fail(err, STATUS_UNAVAILABLE,
-			    "cannot get lock %s: too few replicas know of it", w->lock->keys.shown);
+			    "cannot get lock %s: too few replicas confirmed it",
+			    w->lock->keys.shown);
 	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: timed out after %s",
 		    w->lock->keys.shown, duration_show(text, w->wait->options->wait_ms));
 }

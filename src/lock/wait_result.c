@@ -79,7 +79,7 @@ static int ran(struct error *err, const struct lock *lock, int64_t ran_ms, int64
 	char ago[DURATION_MAX_BYTES], period[DURATION_MAX_BYTES];
 
 	return fail(err, STATUS_NOT_OBTAINED,
-		    "cannot get lock %s: its command ran already, %s ago, once per %s",
+		    "cannot get lock %s: its command started %s ago, within --once-per %s",
 		    lock->keys.shown, duration_show(ago, ran_ms), duration_show(period, period_ms));
 }
 
@@ -89,7 +89,7 @@ static void say_refusal(struct error *err, const struct lock *lock, const struct
 	switch (reply->outcome) {
 	case ASK_UNSAFE: /* an outage: the lock is free, but cannot be granted safely */
 		fail(err, STATUS_UNAVAILABLE,
-		     "cannot get lock %s: only %lld of %" PRId64 " replicas know of it",
+		     "cannot get lock %s: only %lld of %" PRId64 " replicas confirmed it",
 		     lock->keys.shown, reply->replicas, lock->replicas);
 		break;
 	case ASK_FULL:

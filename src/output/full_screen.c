@@ -99,7 +99,7 @@ int full_screen_start_restorer(struct full_screen *screen, struct error *err)
 	if (pidfd >= 0 && screen->entered != MAP_FAILED)
 		result = fork_restorer(screen, pidfd);
 	if (result < 0)
-		fail(err, STATUS_OS, "cannot look after the terminal: %s", strerror(errno));
+		fail(err, STATUS_OS, "cannot watch over the terminal: %s", strerror(errno));
 	if (pidfd >= 0)
 		close(pidfd);
 	return result;

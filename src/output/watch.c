@@ -164,7 +164,7 @@ static int take_text(struct watching *w, struct error *err)
 		break;
 	case WATCH_WORKER_GONE:
 		return fail(err, STATUS_OS,
-			    "cannot watch any longer: the process that asks the server was "
+			    "cannot continue --watch: the process that asks the server was "
 			    "killed, or had no memory");
 	}
 	draw(w);

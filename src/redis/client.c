@@ -92,7 +92,7 @@ static enum client_event take_error(struct client *client, const char *text)
 	if (server_error_is(text, "MOVED") || server_error_is(text, "ASK")) {
 		if (!connection_redirect(&client->connection, text))
 			return client_break(client, STATUS_UNAVAILABLE, "use",
-					    "the nodes of the cluster redirect without an end");
+					    "the nodes of the cluster redirect again and again");
 		/* nothing was done there; but if a subscription was refused, the slot may have come
 		 * before the server read the request behind it */
 		if (!of_subscription)
@@ -142,7 +142,7 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 	/* a server that answers before the request has left would make us pile up requests */
 	if (client->phase < REQUEST_SENT || connection_is_sending(&client->connection))
 		return client_break(client, STATUS_BUG, "understand",
-				    "a reply that nobody asked for");
+				    "it sent a reply without a request");
 	if (client->phase == REQUEST_CONFIRMING) {
 		client->replicas = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
 		return answered(client);

@@ -159,7 +159,7 @@ static enum connection_event broken(struct connection *connection)
 	if (connection->handshake.due > 0 && strstr(cause, "\\x15"))
 		return connection_attempt_failed_for(connection, "it speaks TLS (rediss://)");
 	if (reply_limits_exceeded(connection->bounds))
-		cause = "a reply that is too large";
+		cause = "it sent a reply that is too large";
 	else
 		cause = connection->connections == 0 ? "it is no Redis or Valkey server"
 						     : "it sent something that is no reply";
@@ -213,7 +213,7 @@ static enum connection_event converse(struct connection *connection, redisReply 
 	}
 	if (!next && connection->redis->reader->len > BUFFER_MAX_BYTES)
 		return connection_fail(connection, STATUS_BUG, "understand",
-				       "a reply that does not end");
+				       "it sent a reply that does not end");
 	if (!next)
 		return CONNECTION_NOTHING;
 	if (connection->handshake.due == 0 || next->type == REDIS_REPLY_PUSH) {

@@ -151,7 +151,7 @@ static enum handshake_outcome take_sentinel(struct handshake *handshake, const r
 		return HANDSHAKE_GOES_ON;
 	if (read_master(reply, &handshake->master))
 		return HANDSHAKE_NAMES;
-	fail(err, STATUS_UNAVAILABLE, "cannot find master %s: sentinel %s:%u knows none",
+	fail(err, STATUS_UNAVAILABLE, "cannot find master %s: sentinel %s:%u knows no such master",
 	     shorten(master, handshake->server->master),
 	     shorten_middle(shown, SHORT_CHARACTERS, here->host), here->port);
 	return HANDSHAKE_FAILS;

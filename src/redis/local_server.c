@@ -65,7 +65,7 @@ static int no_folder(struct error *err, const char *home, const char *cause)
 	char folder[PATH_MAX], remedy[128];
 
 	snprintf(folder, sizeof(folder), "%s/" BASE_PATH, home);
-	snprintf(remedy, sizeof(remedy), "%s; or set FAIRLOCK_URL", cause);
+	snprintf(remedy, sizeof(remedy), "%s; mend that, or set FAIRLOCK_URL", cause);
 	return fail_about(err, STATUS_CONFIG, "use", folder, remedy);
 }
 
@@ -113,7 +113,7 @@ static int check_folder(int folder, const char *home, struct error *err)
 	if (st.st_uid != geteuid())
 		return no_folder(err, home, "its folder belongs to another user");
 	if ((st.st_mode & 0777) != 0700) {
-		snprintf(cause, sizeof(cause), "the mode of its folder is %03o, not 700",
+		snprintf(cause, sizeof(cause), "its folder has mode %03o, not 700",
 			 (unsigned int)st.st_mode & 0777);
 		return no_folder(err, home, cause);
 	}
@@ -134,7 +134,7 @@ static int open_folder(const char *home, struct error *err)
 	folder = enter_all(home_fd, name);
 	close(home_fd);
 	if (folder < 0 && (errno == ELOOP || errno == ENOTDIR))
-		return no_folder(err, home, "its folder is no folder, or a link");
+		return no_folder(err, home, "a file or link is there instead of a folder");
 	if (folder < 0)
 		return no_folder(err, home, strerror(errno));
 	if (check_folder(folder, home, err) < 0) {

@@ -70,5 +70,5 @@ const char *reply_field(const redisReply *map, const char *key)
 
 int reply_nonsense(struct error *err)
 {
-	return fail(err, STATUS_BUG, "cannot understand the server: a reply that makes no sense");
+	return fail(err, STATUS_BUG, "cannot understand the server: its reply makes no sense");
 }

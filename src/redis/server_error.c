@@ -37,8 +37,8 @@ static void tell_command(char cause[CAUSE_MAX_BYTES], const struct server *serve
 
 	(void)server;
 	copy_quoted(command, sizeof(command), text);
-	snprintf(cause, CAUSE_MAX_BYTES,
-		 "unknown command %s: it is renamed, or older than Redis 6.2", command);
+	snprintf(cause, CAUSE_MAX_BYTES, "unknown command %s: renamed, or the server predates 6.2",
+		 command);
 }
 
 /* "... has no permissions to run the 'evalsha' command"; not each server names the command. */
@@ -121,7 +121,7 @@ static const struct kind {
 	{"MASTERDOWN", FIRST, STATUS_UNAVAILABLE, false,
 	 "it is a replica that has lost its master" SEE_DOCTOR, NULL},
 	{"BUSY", FIRST, STATUS_UNAVAILABLE, true,
-	 "it is busy with a long script, which SCRIPT KILL may end", NULL},
+	 "it is busy with a long script; SCRIPT KILL may end it", NULL},
 	{"TRYAGAIN", FIRST, STATUS_UNAVAILABLE, false, "the lock is moving to another node", NULL},
 	/* the last key of a slot has just gone to another node: as TRYAGAIN */
 	{"attempted to access a non local key", ANYWHERE, STATUS_UNAVAILABLE, false,
@@ -130,7 +130,7 @@ static const struct kind {
 	{"NOPROTO", FIRST, STATUS_UNAVAILABLE, false,
 	 "it, or a proxy before it, refuses HELLO 3 (RESP3)", NULL},
 	{"max number of clients", ANYWHERE, STATUS_UNAVAILABLE, false,
-	 "it has as many clients as it takes (maxclients)", NULL},
+	 "it has too many clients already (maxclients)", NULL},
 	{"unknown command", ANYWHERE, STATUS_UNAVAILABLE, false, NULL, tell_command},
 	{"OOM command not allowed", ANYWHERE, STATUS_UNAVAILABLE, true,
 	 "its memory is full (maxmemory)" SEE_DOCTOR, NULL},
@@ -144,7 +144,7 @@ static const struct kind {
 	 "it wants a password: FAIRLOCK_PASSWORD or --password-file", NULL},
 	{"WRONGPASS", FIRST, STATUS_REFUSED, false, NULL, tell_password},
 	{"DENIED", FIRST, STATUS_REFUSED, false,
-	 "protected mode: the server wants a password or a bind address", NULL},
+	 "it is in protected mode; give it a password or a bind address", NULL},
 	{"NOPERM", FIRST, STATUS_REFUSED, false, NULL, tell_denied},
 	{"o permissions", ANYWHERE, STATUS_REFUSED, false, NULL, tell_denied}, /* "No", "no" */
 	{"The user executing the script can't", ANYWHERE, STATUS_REFUSED, false, NULL, tell_denied},

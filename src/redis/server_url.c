@@ -94,7 +94,7 @@ static int decode(struct parse *parse, const char *text, size_t length, char **v
 		high = hex_digit(in[1]);
 		low = high < 0 ? -1 : hex_digit(in[2]);
 		if (low < 0 || high + low == 0)
-			return refuse(parse, "a % begins no escape of two hexadecimal digits");
+			return refuse(parse, "a % needs two hexadecimal digits; write % as %25");
 		*out = (char)(high << 4 | low);
 		in += 2;
 	}
@@ -128,7 +128,7 @@ static int parse_user(struct parse *parse, const char *text, size_t length)
 	size_t user_length;
 
 	if (colon == NULL)
-		return refuse(parse, "in front of the @ belongs USER:PASSWORD, USER: or :PASSWORD");
+		return refuse(parse, "write USER:PASSWORD, USER: or :PASSWORD before the @");
 	user_length = (size_t)(colon - text);
 	if (decode(parse, text, user_length, &parse->server->user))
 		return -1;
@@ -147,7 +147,7 @@ static int parse_seed(struct parse *parse, const char *text, size_t length)
 	after = host + host_length;
 	if (host_length == 0 || (bracket && !memchr(host, ':', host_length)) ||
 	    (bracket && *after++ != ']') || (after < end && *after != ':'))
-		return refuse(parse, "this is no HOST, HOST:PORT or [IPV6]:PORT");
+		return refuse(parse, "write each host as HOST, HOST:PORT or [IPV6]:PORT");
 	if (after < end &&
 	    (parse_number(after + 1, (size_t)(end - after - 1), 65535, &port) || port == 0))
 		return refuse(parse, "the port is not a number from 1 to 65535");
@@ -221,7 +221,7 @@ static int parse_sentinel(struct parse *parse, const char *text)
 		return -1;
 	length = *rest ? strcspn(rest + 1, "/") : 0;
 	if (length == 0)
-		return refuse(parse, "behind the sentinels belongs /MASTER, as they call it");
+		return refuse(parse, "/MASTER is missing: the sentinels' name for the master");
 	if (decode(parse, rest + 1, length, &parse->server->master))
 		return -1;
 	return parse_db_path(parse, rest + 1 + length);
@@ -251,7 +251,7 @@ static int parse_query(struct parse *parse, const char *text)
 		else if (strncmp(text, "user=", 5) == 0)
 			failed = decode(parse, text + 5, length - 5, &parse->server->user);
 		else
-			failed = refuse(parse, "behind the ? belongs db=N or user=U");
+			failed = refuse(parse, "only db=N and user=U may follow the ?");
 		if (failed)
 			return -1;
 		if (text[length] == '\0')
@@ -296,7 +296,8 @@ static int parse_unix(struct parse *parse, const char *text)
 	if (length == 0)
 		return refuse(parse, "the path of the socket is missing");
 	if (has_password(parse->url))
-		return refuse(parse, "the path of a socket takes no password before it");
+		return refuse(parse,
+			      "a unix: URL has no place for a password; use --password-file");
 	if (set_path(parse, text, length))
 		return -1;
 	return text[length] == '?' ? parse_query(parse, text + length + 1) : 0;
@@ -305,7 +306,7 @@ static int parse_unix(struct parse *parse, const char *text)
 static int parse_local(struct parse *parse, const char *text)
 {
 	parse->server->kind = SERVER_LOCAL;
-	return *text == '\0' ? 0 : refuse(parse, "nothing may follow the colon");
+	return *text == '\0' ? 0 : refuse(parse, "nothing may follow local:");
 }
 
 static const struct scheme {

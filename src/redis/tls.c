@@ -206,7 +206,7 @@ static int load_key(SSL_CTX *context, const char *path, struct error *err)
 	if (wants_password)
 		return refuse(err, "tls-key", path, "the key has a password");
 	if (ERR_GET_REASON(ERR_peek_error()) == X509_R_KEY_VALUES_MISMATCH)
-		return refuse(err, "tls-key", path, "the key is not that of the certificate");
+		return refuse(err, "tls-key", path, "the key does not belong to the certificate");
 	return refuse(err, "tls-key", path, "there is no key in it");
 }
 

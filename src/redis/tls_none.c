@@ -11,14 +11,14 @@ int tls_start(struct redisContext *redis, const struct server *server, const cha
 	(void)redis;
 	(void)server;
 	(void)host;
-	return fail(err, STATUS_OS, "cannot use TLS: this program is without");
+	return fail(err, STATUS_OS, "cannot use TLS: this program was built without TLS");
 }
 
 int tls_shake_hands(struct redisContext *redis, short *events, struct error *err)
 {
 	(void)redis;
 	*events = 0;
-	return fail(err, STATUS_OS, "cannot use TLS: this program is without");
+	return fail(err, STATUS_OS, "cannot use TLS: this program was built without TLS");
 }
 
 const char *tls_protocol(const struct redisContext *redis)

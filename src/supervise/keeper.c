@@ -150,7 +150,8 @@ int keeper_start(struct keeper *keeper, struct hold *hold, const struct wait *wa
 	}
 	close(keeper->fd);
 	return keeper->pid < 0 ? fail(err, STATUS_OS, "cannot make a process: %s", strerror(cause))
-			       : fail(err, STATUS_OS, "cannot keep lock %s: its keeper was killed",
+			       : fail(err, STATUS_OS,
+				      "cannot keep lock %s: the process that renews it was killed",
 				      hold->lock->keys.shown);
 }
 

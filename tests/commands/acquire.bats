@@ -28,7 +28,7 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 	refute_output
 	run -1 held job
 	run -76 "$FAIRLOCK" release --owner "$owner" job
-	assert_output 'fairlock: cannot release lock job: not held by this owner (any more)'
+	assert_output 'fairlock: cannot release lock job: this owner does not hold it now; see fairlock status'
 	nothing_left
 }
 
@@ -332,7 +332,7 @@ has_zombie() { [ "$(ps -o stat= --ppid "$1" | cut -c1)" = Z ]; }
 	wait_until in_queue job 1
 	kill "$pid"
 	ends_with 75 "$waiter"
-	grep -q 'the process that it was for has ended' said
+	grep -q 'the process of --while-pid has ended' said
 	in_queue job 0
 }
 

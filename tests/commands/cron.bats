@@ -195,7 +195,7 @@ jitter() {
 	run -3 "$FAIRLOCK" wrap --once-per 1h job sh -c 'exit 3'
 	refute_output
 	run -75 "$FAIRLOCK" wrap --once-per 1h job echo again
-	assert_output --regexp '^fairlock: cannot get lock job: its command ran already, [0-9]+m?s ago, once per 1h$'
+	assert_output --regexp '^fairlock: cannot get lock job: its command started [0-9]+m?s ago, within --once-per 1h$'
 	run -0 "$FAIRLOCK" wrap -q -E 0 --once-per 1h job echo again
 	refute_output
 	run -0 "$FAIRLOCK" wrap job echo 'who does not ask for it runs'
@@ -217,7 +217,7 @@ jitter() {
 	ends_with 0 "$third"
 	[ -e first ]
 	[ ! -e second ]
-	grep -q 'ran already' said
+	grep -q 'its command started' said
 }
 
 @test "wrap --once-per does not count a COMMAND that is not found or cannot be executed" {

@@ -203,7 +203,7 @@ ended() {
 	run -64 "$FAIRLOCK" log job other
 	"$FAIRLOCK" acquire job
 	run -64 "$FAIRLOCK" log '{job}'
-	assert_line --partial 'shares keys with job'
+	assert_line --partial 'shares keys with lock job'
 }
 
 # ---- All locks ----

@@ -292,6 +292,18 @@ options_of() {
 	done <faults
 }
 
+@test "each URL in a configuration file of the manual or the README is one that fairlock takes" {
+	local url count=0
+
+	while read -r url; do
+		echo "url = $url" >one.conf
+		run env -u FAIRLOCK_URL "$FAIRLOCK" status --config one.conf --connect-timeout 20ms
+		[ "$status" -eq 69 ] || fail "$url: $status: $output"
+		count=$((count + 1))
+	done < <(sed -nE 's/.*\burl = ([a-z]+:[^ `]+).*/\1/p' "$MANUAL"/*.[1-9] "$PROJECT/README.md")
+	[ "$count" -ge 2 ]
+}
+
 # needed_for PURPOSES: prints the commands that doctor's table needs for them, in the words of ACL
 # SETUSER
 needed_for() {

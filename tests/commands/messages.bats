@@ -45,7 +45,7 @@ refuses() {
 	assert_output --partial ': the queue is full (~~'
 	assert_output --partial ': its certificate is not trusted: ^'
 	assert_output --partial ': the path is too long for a socket'
-	assert_output --partial 'it is held until somebody deletes it'
+	assert_output --partial 'only its holder or release --force can free it'
 	assert_output --partial 'lost the guard of lock ~~'
 }
 

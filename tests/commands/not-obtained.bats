@@ -39,7 +39,7 @@ says() {
 	hold job
 	held_by $'db1\t12\tann\t./job' 60000
 	says 'job: the queue is full \(0 wait\), held by \./job \(pid 12, ann@db1\) for 1m[0-9s]*' wrap --max-queue 0 job true
-	says "job: its command ran already, $time ago, once per 1d, held by \./job \(pid 12, ann@db1\) for 1m[0-9s]*" \
+	says "job: its command started $time ago, within --once-per 1d, held by \./job \(pid 12, ann@db1\) for 1m[0-9s]*" \
 		wrap --once-per 1d job true
 	background "$FAIRLOCK" wrap job true 2>said
 	waiter=$!
@@ -51,7 +51,7 @@ says() {
 
 @test "a command that ran already under a lock that is free names no holder" {
 	"$FAIRLOCK" wrap job true
-	says "job: its command ran already, $time ago, once per 1d" wrap --once-per 1d job true
+	says "job: its command started $time ago, within --once-per 1d" wrap --once-per 1d job true
 }
 
 @test "a Redisson holder is named by its owner id" {
@@ -73,7 +73,7 @@ says() {
 	wait_until in_queue job 1
 	kill "$process"
 	ends_with 75 "$waiter"
-	assert_regex "$(<said)" '^fairlock: cannot get lock job: the process that it was for has ended, held by \./job .* for 1m[0-9s]*$'
+	assert_regex "$(<said)" '^fairlock: cannot get lock job: the process of --while-pid has ended, held by \./job .* for 1m[0-9s]*$'
 }
 
 @test "other people's text is cut so that the message stays under 160 characters" {
@@ -87,7 +87,7 @@ says() {
 	says 'job: held by pg_dump 0+\.\.\. \(pid 4194304, 0{9}\.\.\.@0{9}\.\.\.\) for 23h59m' wrap -n job true
 	hold "n$long"
 	cli HSET "fairlock:{n$long}" by "$long"$'\t4194304\t'"$long"$'\tpg_dump '"$long" >/dev/null
-	says "n0{36}\.\.\.: its command ran already, $time ago, once per 1d, held by pg_dump 0+\.\.\. for $time" \
+	says "n0{36}\.\.\.: its command started $time ago, within --once-per 1d, held by pg_dump 0+\.\.\. for $time" \
 		wrap --once-per 1d "n$long" true
 	says "n0{36}\.\.\.: timed out after 100ms, held by .*\.\.\. \(pid 4194304.*\) for $time" wrap -w 100ms "n$long" true
 }
@@ -108,9 +108,9 @@ says() {
 	run -127 "$FAIRLOCK" wrap "$name" "$path.not" 600
 	assert_output --regexp '^fairlock: cannot execute /.{36}\.\.\.: No such file or directory$'
 	run -76 "$FAIRLOCK" release --owner 1:1 "$name"
-	assert_output 'fairlock: cannot release lock 0000000000000000000000000000000000000...: not held by this owner (any more)'
+	assert_output 'fairlock: cannot release lock 0000000000000000000000000000000000000...: this owner does not hold it now; see fairlock status'
 	run -64 "$FAIRLOCK" renew --owner "x$name" "$name"
-	assert_line --index 0 "fairlock: cannot act as owner 'x000000000000000000000000000000000000...': this is no owner id"
+	assert_line --index 0 "fairlock: cannot act as owner 'x000000000000000000000000000000000000...': it is no id that acquire printed"
 }
 
 # ---- --skip ----

@@ -223,7 +223,7 @@ join_as_redisson() {
 
 @test "queue --remove refuses a malformed owner id as a usage error" {
 	run -64 "$FAIRLOCK" queue --remove everybody job
-	assert_line --index 0 "fairlock: cannot remove waiter 'everybody': it is no id as the column OWNER shows it"
+	assert_line --index 0 "fairlock: cannot remove waiter 'everybody': this is no id; the column OWNER of queue shows the ids"
 	run -64 "$FAIRLOCK" queue --remove $redisson
 	assert_line --index 0 "fairlock: cannot use option '--remove': NAME is missing"
 }

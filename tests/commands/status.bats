@@ -144,7 +144,7 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 @test "status refuses a name that shares keys with a name in use" {
 	"$FAIRLOCK" acquire '{job}'
 	run -64 "$FAIRLOCK" status job
-	assert_line --index 0 "fairlock: cannot use the name job: it shares keys with {job}, which is in use"
+	assert_line --index 0 "fairlock: cannot use the name job: it shares keys with lock {job}, which is in use"
 }
 
 @test "status finds names with blanks, quotes, glob characters and non-ASCII letters" {

@@ -76,7 +76,7 @@ info='<14>'
 	assert_line --index 0 --regexp " user\.info fairlock\[$(<pid)\]: got lock job after "
 	assert_line --index 1 --regexp " user\.info fairlock\[$(<pid)\]: true under lock job ended with status 0 "
 	assert_line --index 2 --regexp " user\.info fairlock\[$(<pid)\]: gave lock job back in "
-	assert_line --index 3 --regexp ' user\.notice fairlock\[[0-9]+\]: cannot get lock job: its command ran already'
+	assert_line --index 3 --regexp ' user\.notice fairlock\[[0-9]+\]: cannot get lock job: its command started'
 	assert_line --index 4 --regexp ' user\.err fairlock\[[0-9]+\]: cannot reach unix:/nowhere: '
 	[ "${#lines[@]}" = 5 ]
 }
@@ -232,7 +232,7 @@ info='<14>'
 		refute_output
 	done
 	heard_all 'got lock archive after .*' "$PWD/bin/archive under lock archive ended with status 0 after .*" \
-		'gave lock archive back .*' 'cannot get lock archive: its command ran already, .*'
+		'gave lock archive back .*' 'cannot get lock archive: its command started .*'
 }
 
 # ---- A syslog that does not work ----

@@ -104,7 +104,7 @@ begin() {
 	away 69 'Connection refused' 'start the server'
 }
 
-@test "nobody at the address is no health" {
+@test "no host at the address is no health" {
 	new_network
 	ON=("$NEAR")
 	FAIRLOCK_URL=redis://10.77.0.9:7000

@@ -90,7 +90,7 @@ ends() {
 @test 'wrap --once-per does not run after a late grant, and says why' {
 	comes_late wrap --once-per 1h -l 3 job touch ran
 	kill -CONT "$WAITER"
-	ends 76 'before its command began, which counts for --once-per'
+	ends 76 'before its command began; --once-per counts a start all the same'
 	[ ! -e ran ]
 }
 
@@ -103,7 +103,7 @@ ends() {
 
 @test 'wrap ends with 69 if the server is too far away for the lease, and the lock is free again' {
 	FAIRLOCK_URL=unix://$PWD/far run -69 --separate-stderr "$FAIRLOCK" wrap -l 1 job touch ran
-	assert_equal "$stderr" 'fairlock: cannot get lock job: each grant came late; a longer --lease helps'
+	assert_equal "$stderr" 'fairlock: cannot get lock job: each grant came too late; use a longer --lease'
 	[ ! -e ran ]
 	is_free job
 }

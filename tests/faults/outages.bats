@@ -86,7 +86,7 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 	use_two_locks
 	cli EVAL 'while true do end' 0 >script.said 2>&1 &
 	wait_until server_says BUSY
-	check_during_fault 'it is busy with a long script, which SCRIPT KILL may end'
+	check_during_fault 'it is busy with a long script; SCRIPT KILL may end it'
 	cli SCRIPT KILL
 	check_after_fault
 }
@@ -146,11 +146,11 @@ console() {
 	start_server --port "$PORT" --bind 127.0.0.1
 	use_two_locks
 	console 'CONFIG SET maxclients 1'
-	starts_with_69 'it has as many clients as it takes (maxclients)'
+	starts_with_69 'it has too many clients already (maxclients)'
 	still_runs "$SHORT"
 	console 'CLIENT KILL TYPE pubsub'
 	short_is_stopped
-	timed_out_with_69 'it has as many clients as it takes (maxclients)'
+	timed_out_with_69 'it has too many clients already (maxclients)'
 	console 'CONFIG SET maxclients 1000'
 	check_after_fault
 }

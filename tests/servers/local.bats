@@ -213,13 +213,13 @@ hide_servers() {
 
 	chmod 755 "$path"
 	run -78 at_home "$local_program" open
-	assert_output --partial 'is 755, not 700'
+	assert_output --partial 'its folder has mode 755, not 700; mend that, or set FAIRLOCK_URL'
 
 	rmdir "$path"
 	mkdir -m 700 "$BATS_TEST_TMPDIR/elsewhere"
 	ln -s "$BATS_TEST_TMPDIR/elsewhere" "$path"
 	run -78 at_home "$local_program" open
-	assert_output --partial 'or a link'
+	assert_output --partial 'a file or link is there instead of a folder; mend that, or set FAIRLOCK_URL'
 
 	rm "$path"
 	: >"$path"

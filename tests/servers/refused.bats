@@ -74,7 +74,7 @@ refuses() {
 @test "a reply of the wrong type gives status 70" {
 	nonsense wrong
 	run -70 timeout 10 "$FAIRLOCK" wrap job true
-	one_line 'a reply that makes no sense'
+	one_line 'its reply makes no sense'
 }
 
 @test "a server or proxy that refuses HELLO 3 gives status 69 with its reason" {
@@ -164,7 +164,7 @@ refuses() {
 	start_server
 	"$FAIRLOCK" wrap x true
 	run -64 "$FAIRLOCK" wrap '{x}' true
-	assert_output --partial 'shares keys with x'
+	assert_output --partial 'shares keys with lock x'
 }
 
 @test "a user that may not subscribe gets status 77 and leaves no lock" {
@@ -190,7 +190,7 @@ refuses() {
 	cli REPLICAOF NO ONE >/dev/null
 	background "$CLI" -s "$SERVER_SOCKET" EVAL 'while true do end' 0
 	wait_until is_busy
-	refuses 'it is busy with a long script, which SCRIPT KILL may end' 'BUSY .*'
+	refuses 'it is busy with a long script; SCRIPT KILL may end it' 'BUSY .*'
 	cli SCRIPT KILL >/dev/null
 }
 
@@ -199,7 +199,7 @@ is_busy() { cli PING | grep -q BUSY; }
 @test "a server without a command that fairlock needs: 69, naming it" {
 	start_server --rename-command EVALSHA ''
 	run -69 timeout 20 "$FAIRLOCK" wrap --connect-timeout 500ms job true
-	says 'unknown command EVALSHA: it is renamed, or older than Redis 6.2'
+	says 'unknown command EVALSHA: renamed, or the server predates 6.2'
 }
 
 @test "protected mode: 77 from another host; with a password it serves" {
@@ -208,9 +208,9 @@ is_busy() { cli PING | grep -q BUSY; }
 	start_far_server --protected-mode yes
 	FAIRLOCK_URL=$FAR_URL
 	run -77 "$NEAR" timeout 20 "$FAIRLOCK" wrap job true
-	says 'protected mode: the server wants a password or a bind address'
+	says 'it is in protected mode; give it a password or a bind address'
 	run -77 "$NEAR" timeout 20 "$FAIRLOCK" status
-	says 'protected mode: the server wants a password or a bind address'
+	says 'it is in protected mode; give it a password or a bind address'
 	run -77 "$NEAR" timeout 20 "$FAIRLOCK" wrap -v job true
 	assert_line --regexp 'the server says: DENIED .* protected mode'
 	cli CONFIG SET requirepass sesame >/dev/null

@@ -46,7 +46,7 @@ waiting_for_replicas() {
 	stop_node "$REPLICA"
 	run --separate-stderr -69 "$FAIRLOCK" acquire --connect-timeout 500ms --replicas 2 job
 	[ -z "$output" ]
-	[ "$stderr" = 'fairlock: cannot get lock job: only 1 of 2 replicas know of it' ]
+	[ "$stderr" = 'fairlock: cannot get lock job: only 1 of 2 replicas confirmed it' ]
 	nothing_left
 	run -7 "$FAIRLOCK" wrap --replicas 1 job sh -c 'exit 7'
 	run -69 "$FAIRLOCK" wrap --connect-timeout 500ms --replicas 3 job true
@@ -60,7 +60,7 @@ waiting_for_replicas() {
 		# shellcheck disable=SC2086
 		run --separate-stderr -69 "$FAIRLOCK" $command
 		[ -z "$output" ]
-		assert_equal "$stderr" 'fairlock: cannot get lock job: only 1 of 2 replicas know of it'
+		assert_equal "$stderr" 'fairlock: cannot get lock job: only 1 of 2 replicas confirmed it'
 		nothing_left
 	done
 	[ ! -e ran ]
@@ -105,7 +105,7 @@ waiting_for_replicas() {
 	[ "$left" -gt 0 ]
 	status_of "$HOLDER"
 	[ "$STATUS" = 76 ]
-	grep -qE 'lost lock job: (only 0 of 1|too few) replicas know it' holder.err
+	grep -qE 'lost lock job: (only 0 of 1|too few) replicas confirmed it' holder.err
 }
 
 @test "replicas that hang for less than the lease do not stop COMMAND" {
@@ -154,7 +154,7 @@ waiting_for_replicas() {
 	stop_node "$REPLICA"
 	stop_node "$OTHER"
 	run -69 "$FAIRLOCK" wrap -qE 0 -w 500ms --replicas 1 --connect-timeout 10s -l 1m job touch ran
-	assert_output 'fairlock: cannot get lock job: too few replicas know of it'
+	assert_output 'fairlock: cannot get lock job: too few replicas confirmed it'
 	nothing_left
 	background "$FAIRLOCK" wrap --replicas 1 --connect-timeout 10s -l 1m job touch ran
 	wrapper=$!

@@ -187,7 +187,7 @@ with_hosts() {
 	tls_fails 78 "cannot use --tls-key $TLS_DIR/client.crt: there is no key in it" "${client[@]}"
 	tls_fails 78 "cannot use --tls-key $PWD/nonsense: there is no key in it" "${client[@]}" --tls-key nonsense
 	tls_fails 78 'cannot use --tls-key /nowhere: No such file or directory' "${client[@]}" --tls-key /nowhere
-	tls_fails 78 "cannot use --tls-key $TLS_DIR/server.key: the key is not that of the certificate" \
+	tls_fails 78 "cannot use --tls-key $TLS_DIR/server.key: the key does not belong to the certificate" \
 		"${client[@]}" --tls-key "$TLS_DIR/server.key"
 	FAIRLOCK_TLS_CA=/nowhere tls_fails 78 'cannot use --tls-ca /nowhere: '
 }

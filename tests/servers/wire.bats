@@ -120,7 +120,7 @@ renewed_to() { [ "$(cli PTTL long)" -gt "$1" ]; }
 has_timer() { "$NEAR" ss -Hnto dst "$FAR_ADDRESS" | grep "timer:($1"; }
 has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | grep .; }
 
-@test "nobody at the address: wrap ends with 69 when the connect timeout is over" {
+@test "no host at the address: wrap ends with 69 when the connect timeout is over" {
 	local from
 
 	start_far_server
