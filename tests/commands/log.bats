@@ -155,6 +155,23 @@ ended() {
 	assert_equal "$(events '|map(select(.event == "expired") | [.status, .cause])')" '[[null,null]]'
 }
 
+@test "log knows no status of a lock of acquire that a wrap went into and gave back last" {
+	owner=$("$FAIRLOCK" acquire job)
+	FAIRLOCK_OWNER=$owner run -3 "$FAIRLOCK" wrap job sh -c '"$0" release --owner "$1" job; exit 3' "$FAIRLOCK" "$owner"
+	is_free job
+	assert_equal "$(ended)" '[[null,null]]'
+	owner=$("$FAIRLOCK" acquire job)
+	FAIRLOCK_OWNER=$owner run -3 "$FAIRLOCK" wrap --min-hold 500ms job sh -c '"$0" release --owner "$1" job; exit 3' "$FAIRLOCK" "$owner"
+	wait_until is_free job
+	"$FAIRLOCK" wrap job true
+	assert_equal "$(ended)" '[[null,null],[null,null],[0,"exit"]]'
+}
+
+@test "log shows the status of the wrap that took the lock, and not that of a wrap inside it" {
+	run -4 "$FAIRLOCK" wrap job sh -c '"$0" wrap job sh -c "exit 3"; exit 4' "$FAIRLOCK"
+	assert_equal "$(ended)" '[[4,"exit"]]'
+}
+
 # ---- The table ----
 
 @test "log prints a table with headings and a line for each event, in local time" {
