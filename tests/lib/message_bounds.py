@@ -87,7 +87,7 @@ CHOOSE = {"mean": (1, meant)}
 MADE_BY = {
     "await_tls:why.text": "handshake_failed",
     "end_blindly:err->text": "src/base/deadline_poll.c",
-    "place_url:cause + strlen(\"': \")": "src/redis/server_url.c",
+    "check_url:words + strlen(\"': \")": "src/redis/server_url.c",
 }
 
 # Functions that only read the text that they get.
