@@ -123,7 +123,7 @@ const struct option_row option_rows[] = {
 	{0, "remove", "ID", "take this waiter out of the queue", "", ID(OPTION_WAITER, remove),
 	 COMMAND_QUEUE, SOURCE_FLAG},
 	{0, "since", "DUR|TIME", "show only the events of the last DUR, or since TIME", "",
-	 TEXT(since, 1), COMMAND_LOG, SOURCE_FLAG},
+	 OPTION_TEXT, MEMBER(since), 1, INT_MAX, "a duration or a time", COMMAND_LOG, SOURCE_FLAG},
 	{0, "follow", "", "print new events as they come", "", FLAG(follow), COMMAND_LOG,
 	 SOURCE_FLAG},
 	{0, "stats", "", "print figures: how often, how long, how busy", "", FLAG(stats),
