@@ -311,6 +311,34 @@ examples() {
 	[[ $output = *'Options:'*--no-wait*'Options of all commands:'*--url* ]]
 }
 
+# helps COMMAND OPTION: what its --help says of the option, on one line
+helps() {
+	"$FAIRLOCK" "$1" --help | awk -v option="$2" '
+		substr($0, 1, 30) ~ /[^ ]/ { on = 0 }
+		$1 == option || $2 == option { on = 1 }
+		on { print substr($0, 32) }' | xargs
+}
+
+@test "--help says of an option what it does in that command" {
+	local lease='hold the lock for DUR'
+
+	assert_equal "$(helps wrap --lease)" "$lease after each renewal, 1s to 1d (default: 30s)"
+	assert_equal "$(helps acquire --lease)" "$lease, 1s to 1d (default: 30s)"
+	assert_equal "$(helps renew --lease)" "$lease from now on, 1s to 1d (default: as it was taken)"
+	assert_equal "$(helps doctor --lease)" 'judge the server for jobs with this lease, 1s to 1d (default: 30s)'
+	assert_equal "$(helps wrap --replicas)" 'require N replicas to confirm the lock'
+	assert_equal "$(helps doctor --replicas)" 'judge the server for jobs that require N replicas'
+	assert_equal "$(helps wrap --quiet)" 'print nothing about a busy lock'
+	assert_equal "$(helps status --quiet)" 'print nothing; exit with 0 if a lock is held, else 1'
+	assert_equal "$(helps release --quiet)" 'with --force: do not print who held the lock'
+	assert_equal "$(helps doctor --quiet)" 'print only warnings and errors'
+	for command in renew queue log; do
+		assert_equal "$(helps $command --quiet)" 'has no effect here'
+	done
+	run -0 "$FAIRLOCK" --complete doctor --lea
+	assert_output $'--lease\tDUR: judge the server for jobs with this lease, 1s to 1d'
+}
+
 @test "--help is an option of wrap behind NAME, and a word of COMMAND behind COMMAND" {
 	run "$FAIRLOCK" wrap x --help
 	assert_success
