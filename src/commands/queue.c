@@ -14,6 +14,7 @@
 #include "output/watch.h"
 #include "redis/client_call.h"
 #include "redis/cluster_nodes.h"
+#include "redis/connection_trace.h"
 #include "redis/reply.h"
 #include "redis/script.h"
 
@@ -106,8 +107,10 @@ static int add_queue(struct table *table, const struct lock_keys *keys, struct c
 	struct request request;
 
 	wire_begin(keys, &request, &script_queue);
+	connection_trace_ask(client, "who waits for lock", keys->shown);
 	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
 		return -1;
+	connection_trace_answer(client);
 	if (!reply_fits(client->reply, ""))
 		return reply_nonsense(err);
 	for (size_t i = 0; i < reply_count(client->reply); i++)
@@ -142,8 +145,9 @@ static int add_all(struct viewer *viewer, struct table *table, struct error *err
 	const int64_t timeout_ms = viewer->invocation->options->connect_timeout_ms;
 	struct lock_list names = {0};
 	struct cluster_nodes nodes;
-	int result = cluster_nodes_open(&nodes, viewer->invocation->server, timeout_ms,
-					clock_ms() + timeout_ms, err);
+	int result = cluster_nodes_open(&nodes, viewer->invocation->server,
+					viewer->is_silent ? NULL : viewer->invocation->messenger,
+					timeout_ms, clock_ms() + timeout_ms, err);
 
 	if (result == 0)
 		result = lock_list_find(&names, &nodes, NEVER_MS, err);
@@ -162,11 +166,14 @@ static int add_all(struct viewer *viewer, struct table *table, struct error *err
 
 static int add_one(struct viewer *viewer, struct table *table, struct error *err)
 {
+	struct connection_trace steps = {.messenger = viewer->invocation->messenger};
 	struct client client;
 	int result;
 
 	client_init(&client, viewer->invocation->server,
 		    viewer->invocation->options->connect_timeout_ms);
+	if (!viewer->is_silent)
+		client.steps = &steps;
 	result = add_queue(table, &viewer->keys, &client, err);
 	client_close(&client);
 	return result;
@@ -253,8 +260,10 @@ static int request_removal(struct client *client, const struct lock_keys *keys, 
 	if (owner_new(own_id, err) < 0)
 		return -1;
 	wire_remove(keys, &request, id, own_id);
+	connection_trace_ask(client, "to take the waiter out of the queue of lock", keys->shown);
 	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
 		return -1;
+	connection_trace_answer(client);
 	if (strcmp(reply_text(client->reply, 0), "unknown") == 0)
 		return fail(err, STATUS_NOT_HELD,
 			    "cannot remove waiter %.58s: it does not wait for lock %s", id,
@@ -268,6 +277,7 @@ static int remove_waiter(const struct viewer *viewer, struct error *err)
 	const struct invocation *invocation = viewer->invocation;
 	const char *id = invocation->options->remove;
 	char shown[SHORT_MAX_BYTES];
+	struct connection_trace steps = {.messenger = invocation->messenger};
 	struct client client;
 	int result;
 
@@ -278,6 +288,7 @@ static int remove_waiter(const struct viewer *viewer, struct error *err)
 			    "cannot remove waiter '%s': it is no id as the column OWNER shows it",
 			    shorten(shown, id));
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
+	client.steps = &steps;
 	result = request_removal(&client, &viewer->keys, id, err);
 	client_close(&client);
 	return result;
