@@ -199,7 +199,7 @@ static int print_events(struct reader *reader, struct error *err)
 	struct table *table;
 	int result;
 
-	reader->layout = event_layout;
+	reader->layout = log_layout_of_one();
 	table = table_open(&reader->layout, reader->options, err);
 	if (!table)
 		return -1;
@@ -280,7 +280,7 @@ static int print_all(struct reader *reader, const struct server *server, struct 
 			    options->follow  ? "follow"
 			    : options->stats ? "stats"
 					     : "plot");
-	reader->layout = all_events_layout;
+	reader->layout = log_layout;
 	table = table_open(&reader->layout, options, err);
 	if (!table)
 		return -1;
@@ -328,7 +328,7 @@ const struct command log_command = {
 	.examples = "  fairlock log --since 1h deploy   the events of the last hour\n"
 		    "  fairlock log --follow deploy     each new event\n"
 		    "  fairlock log --plot deploy       who waited and who held, drawn\n",
-	.table = &event_layout,
+	.table = &log_layout,
 	.bit = COMMAND_LOG,
 	.most = 1,
 	.run = run_log,

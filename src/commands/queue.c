@@ -49,23 +49,15 @@ static const struct column columns[COLUMN_COUNT] = {
 	[WAITING] = {.name = "WAITING", .kind = COLUMN_DURATION},
 };
 
-/* The table of one lock does not repeat its name. */
-static const struct layout one_layout = {
-	.name = "queue",
-	.columns = columns,
-	.column_count = COLUMN_COUNT,
-	.people = "POSITION,OWNER,USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT",
-	.raw = "POSITION,OWNER,USER,HOST,PID,COMMAND,WAITING_MS,PRESENT",
-	.json = "NAME,POSITION,OWNER,HOST,PID,USER,COMMAND,CLIENT,REASON,WAITING_MS,PRESENT",
-	.nothing = "nobody waits",
-};
+#define PEOPLE "USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT"
+#define RAW "POSITION,OWNER,USER,HOST,PID,COMMAND,WAITING_MS,PRESENT"
 
 static const struct layout all_layout = {
 	.name = "queue",
 	.columns = columns,
 	.column_count = COLUMN_COUNT,
-	.people = "NAME,POSITION,OWNER,USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT",
-	.raw = "NAME,POSITION,OWNER,USER,HOST,PID,COMMAND,WAITING_MS,PRESENT",
+	.people = "NAME,POSITION,OWNER," PEOPLE,
+	.raw = "NAME," RAW,
 	.json = "NAME,POSITION,OWNER,HOST,PID,USER,COMMAND,CLIENT,REASON,WAITING_MS,PRESENT",
 	.nothing = "nobody waits for any lock",
 };
@@ -185,19 +177,31 @@ static int add_waiters(struct viewer *viewer, struct table *table, struct error 
 					    : add_all(viewer, table, err);
 }
 
+#define NOTHING_MAX_BYTES (NAME_MAX_BYTES + 32)
+
+/* The table of one lock does not repeat its name. */
+static struct layout layout_of(const struct viewer *viewer, char nothing[NOTHING_MAX_BYTES])
+{
+	struct layout layout = all_layout;
+
+	if (viewer->invocation->argc == 0)
+		return layout;
+	layout.people = "POSITION,OWNER," PEOPLE;
+	layout.raw = RAW;
+	layout.nothing = nothing;
+	snprintf(nothing, NOTHING_MAX_BYTES, "nobody waits for %s", viewer->keys.name);
+	return layout;
+}
+
 static int print_queue(struct viewer *viewer, struct error *err)
 {
-	const bool is_one = viewer->invocation->argc > 0;
-	struct table *table =
-		table_open(is_one ? &one_layout : &all_layout, viewer->invocation->options, err);
-	char nothing[NAME_MAX_BYTES + 32];
+	char nothing[NOTHING_MAX_BYTES];
+	const struct layout layout = layout_of(viewer, nothing);
+	struct table *table = table_open(&layout, viewer->invocation->options, err);
 	int result;
 
 	if (!table)
 		return -1;
-	snprintf(nothing, sizeof(nothing), "nobody waits for %s", viewer->keys.name);
-	if (is_one)
-		table_when_empty(table, nothing);
 	result = add_waiters(viewer, table, err);
 	if (result == 0)
 		result = table_print(table, err);
@@ -213,19 +217,14 @@ static int print_queue(struct viewer *viewer, struct error *err)
 static char *watched_text(void *data, int width, struct error *err)
 {
 	struct viewer *viewer = data;
-	const bool is_one = viewer->invocation->argc > 0;
-	struct layout layout = is_one ? one_layout : all_layout;
-	char nothing[NAME_MAX_BYTES + 32];
+	char nothing[NOTHING_MAX_BYTES];
+	struct layout layout = layout_of(viewer, nothing);
 	struct table *table;
 	char *text = NULL;
 
 	/* owner ids are long, and people who watch look for people */
-	layout.people = is_one ? "POSITION,USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT"
-			       : "NAME,POSITION,USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT";
-	snprintf(nothing, sizeof(nothing), "nobody waits for %s", viewer->keys.name);
+	layout.people = viewer->invocation->argc > 0 ? "POSITION," PEOPLE : "NAME,POSITION," PEOPLE;
 	table = table_open(&layout, viewer->invocation->options, err);
-	if (table && is_one)
-		table_when_empty(table, nothing);
 	if (table && add_waiters(viewer, table, err) == 0)
 		text = table_text(table, width, err);
 	table_close(table);

@@ -211,6 +211,12 @@ ended() {
 	assert_output $'TOKEN HELD\n1 1m5s'
 }
 
+@test "log --sort sorts the events by a column" {
+	"$FAIRLOCK" wrap job true
+	[ "$("$FAIRLOCK" log --raw --noheadings -o EVENT --sort EVENT job | xargs)" = 'granted released' ]
+	[ "$("$FAIRLOCK" log --raw --noheadings -o EVENT --sort WAITED_MS job | wc -l)" = 2 ]
+}
+
 @test "log refuses conflicting options, malformed values and bad names as usage errors" {
 	for options in '--stats --plot' '--stats --follow' '--plot --follow' '--plot --json' '--stats --raw' \
 		'--plot --noheadings' '--stats -o TIME' '--since -1' '--since 1h30' '-o STATE' '--json --raw'; do
