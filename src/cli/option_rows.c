@@ -24,7 +24,7 @@ enum {
 #define MEMBER(member) offsetof(struct options, member)
 #define FLAG(member) OPTION_FLAG, MEMBER(member), 0, 1, "yes or no"
 #define TEXT(member, least) OPTION_TEXT, MEMBER(member), least, INT_MAX, "a text"
-#define PATH(member) OPTION_FILE, MEMBER(member), 1, INT_MAX, "a text"
+#define PATH(member) OPTION_FILE, MEMBER(member), 1, INT_MAX, "a path"
 #define COLUMNS(member) OPTION_COLUMNS, MEMBER(member), 1, INT_MAX, "a list of columns"
 #define ID(kind, member) kind, MEMBER(member), 1, INT_MAX, "an owner ID"
 #define URL(member) OPTION_URL, MEMBER(member), 1, INT_MAX, "a URL"
@@ -135,7 +135,8 @@ const struct option_row option_rows[] = {
 	 COMMAND_STATUS | COMMAND_QUEUE, SOURCE_FLAG},
 	{0, "held", "", "show only locks that are held or waited for", "", FLAG(held),
 	 COMMAND_STATUS, SOURCE_FLAG},
-	{0, "sort", "COL", "sort by this column", "", TEXT(sort, 1), SHOW, SOURCE_FLAG},
+	{0, "sort", "COL", "sort by this column", "", OPTION_TEXT, MEMBER(sort), 1, INT_MAX,
+	 "a column", SHOW, SOURCE_FLAG},
 	{0, "color", "WHEN", "use colours: auto, always or never", "auto", COLOUR(colour),
 	 SHOW | COMMAND_DOCTOR, SOURCE_FLAG},
 	{0, "prometheus", "", "print metrics for Prometheus", "", FLAG(prometheus), COMMAND_STATUS,

@@ -15,11 +15,27 @@ static const char *implied(const struct option_row *row)
 	return option_is_open(row) ? row->fallback : "yes";
 }
 
+/* --watch 2 means --watch and NAME 2, but nobody means that. */
+static int check_open(const struct arguments *arguments, struct error *err)
+{
+	const struct option_row *row = arguments->row;
+	const char *next = arguments->at < arguments->argc ? arguments->argv[arguments->at] : "";
+
+	if (!option_is_open(row) || arguments->value ||
+	    options_set(NULL, row, next, (struct origin){0}))
+		return 0;
+	return fail(err, STATUS_USAGE,
+		    "cannot use option '--%s': its %s stands behind '=', not behind a blank",
+		    row->name, row->argument);
+}
+
 static int set_flag(struct options *options, const struct arguments *arguments, struct error *err)
 {
 	const struct option_row *row = arguments->row;
 	char *value = arguments->value, cause[VALUE_CAUSE_MAX_BYTES];
 
+	if (check_open(arguments, err))
+		return -1;
 	if (options_set(options, row, value ? value : implied(row),
 			(struct origin){.source = SOURCE_FLAG}))
 		return fail(err, STATUS_USAGE, "cannot use option '--%s': %s", row->name,

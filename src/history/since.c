@@ -191,14 +191,14 @@ static bool read_time(const char *text, int64_t now_ms, int64_t *ms, const char 
 	return *ms >= 0;
 }
 
-/* "1h30", or the words of other programs: "2 hours ago". */
+/* "1h30", or the words of other programs: "2 hours ago", "-2h". */
 static const char *guess_duration(char guess[DURATION_GUESS_BYTES], const char *text)
 {
 	static const char ago[] = " ago";
 	char words[48];
 	size_t length;
 
-	snprintf(words, sizeof(words), "%s", text);
+	snprintf(words, sizeof(words), "%s", *text == '-' ? text + 1 : text);
 	length = strlen(words);
 	if (length > strlen(ago) && strcmp(words + length - strlen(ago), ago) == 0)
 		words[length - strlen(ago)] = '\0';

@@ -98,6 +98,7 @@ refuses_since() {
 	refuses_since 1h30 'did you mean 1h30m?'
 	refuses_since '2 hours ago' 'did you mean 2h?'
 	refuses_since '90 min' 'did you mean 90m?'
+	refuses_since -1h 'did you mean 1h?'
 	run -64 "$FAIRLOCK" log --since '' job
 	assert_line --index 0 "fairlock: cannot use option '--since': '' is not a duration or a time"
 }

@@ -311,6 +311,25 @@ examples() {
 	[[ $output = *'Options:'*--no-wait*'Options of all commands:'*--url* ]]
 }
 
+@test "a value that does not stand behind the = of --watch and --color is no NAME" {
+	refused status --watch 2 because "'--watch': its DUR stands behind '=', not behind a blank"
+	refused queue --watch 500ms job because "'--watch': its DUR stands behind '=', not behind a blank"
+	refused status --color always job because "'--color': its WHEN stands behind '=', not behind a blank"
+	refused log job --color never because "'--color': its WHEN stands behind '=', not behind a blank"
+	run -69 "$FAIRLOCK" status --color=auto always
+	run -69 "$FAIRLOCK" status 2 --color
+	run -69 "$FAIRLOCK" status --color -- never
+}
+
+@test "an empty value is told by what it should be" {
+	refused status --sort= because "'--sort': '' is not a column"
+	refused status -o '' because "'--output': '' is not a list of columns"
+	refused status --url '' because "'--url': '' is not a URL"
+	refused status --config= because "'--config': '' is not a path"
+	refused status --tls-ca '' because "'--tls-ca': '' is not a path"
+	refused log --since= because "'--since': '' is not a duration or a time"
+}
+
 # helps COMMAND OPTION: what its --help says of the option, on one line
 helps() {
 	"$FAIRLOCK" "$1" --help | awk -v option="$2" '
