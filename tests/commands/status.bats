@@ -32,6 +32,14 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	[ "$(jq -r '.locks[0].command' <<<"$output")" = 'sh -c "$FAIRLOCK" status --json job two words' ]
 }
 
+@test "the JSON of status, queue, log and doctor ends with one newline" {
+	for words in 'status job' 'queue job' 'log job' 'log --stats job' status doctor; do
+		# shellcheck disable=SC2086
+		"$FAIRLOCK" $words --json >json || [ "$words" = doctor ]
+		assert_equal "$(tail -c 2 json | od -An -tx1 | tr -d " ")" 7d0a
+	done
+}
+
 @test "status --json has the keys that the manual names, in this order" {
 	[ "$(lock job '|keys_unsorted|join(" ")')" = '"name state owner host pid user command reason client held_ms lease_ms until holds token waiters last_start"' ]
 }
