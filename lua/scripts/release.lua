@@ -10,8 +10,8 @@
 --       6 again     '1' when an earlier copy of this request may have arrived
 --       7 min       with 'own': the lock stays held for so many ms from its grant on, or ''
 --       8 strays    as for acquire
---       9 status    of COMMAND, as a shell shows it, or ''; for the log only, and only from the wrap that took
---                   the lock: its request is the id
+--       9 status    of COMMAND, as a shell shows it, or ''; for the log only, and only from the wrap that
+--                   took the lock: its request is the id
 --      10 cause     why COMMAND ended: 'exit', 'max-hold', 'lost', the name of a signal; or ''
 --
 -- Returns {'released', holds left}

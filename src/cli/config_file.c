@@ -211,8 +211,8 @@ int config_file_read(struct options *options, unsigned command, const char *path
 	if (fd < 0 && may_miss && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	length = load(fd, path, text, err);
+	if (length < 0 || !*text)
+		return -1;
 	/* the origins of options point to the path */
-	return length < 0 ? -1
-			  : read_lines(options, command, *text + length + 1, *text, (size_t)length,
-				       err);
+	return read_lines(options, command, *text + length + 1, *text, (size_t)length, err);
 }
