@@ -10,7 +10,8 @@
 --       6 again     '1' when an earlier copy of this request may have arrived
 --       7 min       with 'own': the lock stays held for so many ms from its grant on, or ''
 --       8 strays    as for acquire
---       9 status    of COMMAND, as a shell shows it, or ''; for the log only
+--       9 status    of COMMAND, as a shell shows it, or ''; for the log only, and only from the wrap that
+--                   took the lock: its request is the id
 --      10 cause     why COMMAND ended: 'exit', 'max-hold', 'lost', the name of a signal; or ''
 --
 -- Returns {'released', holds left}
@@ -24,6 +25,9 @@
 local id, request, mode = ARGV[2], ARGV[3], ARGV[4]
 local token, again, min = tonumber(ARGV[5]), ARGV[6] == '1', tonumber(ARGV[7])
 local strays, status, cause = tonumber(ARGV[8]) or 0, ARGV[9], ARGV[10]
+if request ~= id then -- a wrap that went into the lock of another process
+	status, cause = '', ''
+end
 
 local refusal = denied and may_not_write()
 if refusal then

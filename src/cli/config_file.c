@@ -11,6 +11,7 @@
 #include "cli/nearest.h"
 #include "cli/options.h"
 #include "cli/read_file.h"
+#include "redis/server_url.h"
 
 #define FILE_MAX_BYTES 65536
 #define BYTE_ORDER_MARK "\xef\xbb\xbf" /* some editors write it; it says nothing */
@@ -75,6 +76,28 @@ static bool is_quoted(const struct option_row *row, const char *value)
 	       value[length - 1] == *value;
 }
 
+/* Another source may go first, and then nobody else reads this URL. The message names file and
+ * line, where the URL can be seen. */
+static int check_url(const struct config_line *line, const char *url, struct error *err)
+{
+	struct server server;
+	struct error whole;
+	char cause[sizeof(whole.text)];
+	const char *words;
+
+	if (server_parse(&server, url, &whole) == 0) {
+		server_free(&server);
+		return 0;
+	}
+	words = strstr(whole.text, "': ");
+	if (whole.status != STATUS_CONFIG || !words) {
+		*err = whole;
+		return -1;
+	}
+	snprintf(cause, sizeof(cause), "url: %s", words + strlen("': "));
+	return refuse(line, err, cause);
+}
+
 /* Cuts "key = value" in two. Sets both to "" for an empty line or a comment. */
 static int split_line(const struct config_line *line, char **key, char **value, struct error *err)
 {
@@ -124,6 +147,8 @@ static int read_line(struct options *options, const struct options *before, unsi
 		snprintf(cause, sizeof(cause), "the value of %s takes no quotes", key);
 		return refuse(line, err, cause);
 	}
+	if (row->kind == OPTION_URL && *value && check_url(line, value, err))
+		return -1;
 	counts = options_takes(before, row, command, SOURCE_FILE);
 	if (options_set(counts ? options : NULL, row, value, line->origin))
 		return refuse(line, err, options_refuse(cause, row, value));
@@ -155,10 +180,10 @@ static int read_lines(struct options *options, unsigned command, const char *pat
 	return 0;
 }
 
-/* Stands apart from config_file_read so that the buffer takes stack only if there is a file. Most
- * jobs have none. */
-static int read_open_file(struct options *options, unsigned command, int fd, const char *path,
-			  char **text, struct error *err)
+/* Reads the file into *text, with the path behind it, and closes fd. Stands apart from
+ * config_file_read so that the buffer takes stack only if there is a file, and not under those who
+ * parse the lines: each page of it costs time. */
+static ssize_t load(int fd, const char *path, char **text, struct error *err)
 {
 	char buffer[FILE_MAX_BYTES + 1];
 	ssize_t length = read_file(fd, buffer, sizeof(buffer));
@@ -173,17 +198,21 @@ static int read_open_file(struct options *options, unsigned command, int fd, con
 		return fail_about(err, STATUS_OS, "read", path, strerror(errno));
 	memcpy(*text, buffer, (size_t)length);
 	(*text)[length] = '\0';
-	/* the origins of options point to the path */
-	path = strcpy(*text + length + 1, path);
-	return read_lines(options, command, path, *text, (size_t)length, err);
+	strcpy(*text + length + 1, path);
+	return length;
 }
 
 int config_file_read(struct options *options, unsigned command, const char *path, bool may_miss,
 		     char **text, struct error *err)
 {
 	int fd = read_file_open(path);
+	ssize_t length;
 
 	if (fd < 0 && may_miss && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
-	return read_open_file(options, command, fd, path, text, err);
+	length = load(fd, path, text, err);
+	if (length < 0 || !*text)
+		return -1;
+	/* the origins of options point to the path */
+	return read_lines(options, command, *text + length + 1, *text, (size_t)length, err);
 }

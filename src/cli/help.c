@@ -8,7 +8,7 @@
 #include "cli/options.h"
 
 #define HELP_AT 31 /* the column where the texts begin */
-#define HELP_WIDTH 80
+#define HELP_WIDTH 79
 
 /* Prints the text of an option; fits: its first line fits beside the option. */
 static void print_wrapped(const char *text, bool fits, FILE *out)
@@ -29,8 +29,9 @@ static void print_wrapped(const char *text, bool fits, FILE *out)
 	putc('\n', out);
 }
 
-static void print_row(const struct option_row *row, FILE *out)
+static void print_row(const struct option_row *row, unsigned bit, FILE *out)
 {
+	struct option_words words;
 	const bool is_open = option_is_open(row); /* the value may be left out */
 	const char *before = is_open ? "[=" : *row->argument ? " " : "";
 	char left[48], right[200];
@@ -38,8 +39,9 @@ static void print_row(const struct option_row *row, FILE *out)
 	snprintf(left, sizeof(left), row->letter ? "-%c, --%s%s%s%s" : "%c   --%s%s%s%s",
 		 row->letter ? row->letter : ' ', row->name, before, row->argument,
 		 is_open ? "]" : "");
-	snprintf(right, sizeof(right), *row->fallback ? "%s (default: %s)" : "%s", row->help,
-		 row->fallback);
+	option_words(&words, row, bit);
+	snprintf(right, sizeof(right), *words.fallback ? "%s (default: %s)" : "%s", words.help,
+		 words.fallback);
 	fprintf(out, "  %-*s", HELP_AT - 3, left);
 	print_wrapped(right, strlen(left) < HELP_AT - 2, out);
 }
@@ -51,7 +53,7 @@ static void print_rows(unsigned bit, bool of_all, FILE *out)
 	for (size_t i = 0; (row = option_at(i)); i++)
 		if (option_is_for(row, bit, SOURCE_FLAG) &&
 		    (row->commands == COMMAND_ALL) == of_all)
-			print_row(row, out);
+			print_row(row, bit, out);
 }
 
 void help_print(const struct command *command, FILE *out)

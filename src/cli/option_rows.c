@@ -1,7 +1,8 @@
-/* The table of options, and nothing else. */
+/* The table of options, and their words in each command. */
 #include "cli/options.h"
 
 #include <limits.h>
+#include <string.h>
 
 #include "cli/command.h"
 
@@ -23,7 +24,7 @@ enum {
 #define MEMBER(member) offsetof(struct options, member)
 #define FLAG(member) OPTION_FLAG, MEMBER(member), 0, 1, "yes or no"
 #define TEXT(member, least) OPTION_TEXT, MEMBER(member), least, INT_MAX, "a text"
-#define PATH(member) OPTION_FILE, MEMBER(member), 1, INT_MAX, "a text"
+#define PATH(member) OPTION_FILE, MEMBER(member), 1, INT_MAX, "a path"
 #define COLUMNS(member) OPTION_COLUMNS, MEMBER(member), 1, INT_MAX, "a list of columns"
 #define ID(kind, member) kind, MEMBER(member), 1, INT_MAX, "an owner ID"
 #define URL(member) OPTION_URL, MEMBER(member), 1, INT_MAX, "a URL"
@@ -78,8 +79,7 @@ const struct option_row option_rows[] = {
 	 TAKE, SOURCE_FLAG},
 	{'w', "wait", "DUR", "wait at most DUR for the lock; 0 is -n", "for ever",
 	 DURATION(wait_ms, 0, LONGEST_MS, "a duration"), TAKE, SOURCE_ALL},
-	{'l', "lease", "DUR", "hold the lock for DUR after each renewal, 1s to 1d",
-	 "30s; renew: that of acquire",
+	{'l', "lease", "DUR", "hold the lock for DUR after each renewal, 1s to 1d", "30s",
 	 DURATION(lease_ms, 1000, DAY_MS, "a duration from 1s to 1d"),
 	 TAKE | COMMAND_RENEW | COMMAND_DOCTOR, SOURCE_ALL},
 	{'E', "conflict-exit-code", "N", "exit with N if the lock was not obtained", "75",
@@ -123,7 +123,7 @@ const struct option_row option_rows[] = {
 	{0, "remove", "ID", "take this waiter out of the queue", "", ID(OPTION_WAITER, remove),
 	 COMMAND_QUEUE, SOURCE_FLAG},
 	{0, "since", "DUR|TIME", "show only the events of the last DUR, or since TIME", "",
-	 TEXT(since, 1), COMMAND_LOG, SOURCE_FLAG},
+	 OPTION_TEXT, MEMBER(since), 1, INT_MAX, "a duration or a time", COMMAND_LOG, SOURCE_FLAG},
 	{0, "follow", "", "print new events as they come", "", FLAG(follow), COMMAND_LOG,
 	 SOURCE_FLAG},
 	{0, "stats", "", "print figures: how often, how long, how busy", "", FLAG(stats),
@@ -135,7 +135,8 @@ const struct option_row option_rows[] = {
 	 COMMAND_STATUS | COMMAND_QUEUE, SOURCE_FLAG},
 	{0, "held", "", "show only locks that are held or waited for", "", FLAG(held),
 	 COMMAND_STATUS, SOURCE_FLAG},
-	{0, "sort", "COL", "sort by this column", "", TEXT(sort, 1), SHOW, SOURCE_FLAG},
+	{0, "sort", "COL", "sort by this column", "", OPTION_TEXT, MEMBER(sort), 1, INT_MAX,
+	 "a column", SHOW, SOURCE_FLAG},
 	{0, "color", "WHEN", "use colours: auto, always or never", "auto", COLOUR(colour),
 	 SHOW | COMMAND_DOCTOR, SOURCE_FLAG},
 	{0, "prometheus", "", "print metrics for Prometheus", "", FLAG(prometheus), COMMAND_STATUS,
@@ -149,6 +150,39 @@ const struct option_row option_rows[] = {
 	{'h', "help", "", "show this help", "", FLAG(help), ALL, SOURCE_FLAG},
 	{'V', "version", "", "show the version", "", FLAG(version), ALL, SOURCE_FLAG},
 };
+
+/* The words of an option in the commands where those of its row would be wrong. An empty default
+ * is that of the row. */
+static const struct {
+	char name[12];
+	unsigned commands;
+	char help[64];
+	char fallback[20];
+} other_words[] = {
+	{"quiet", COMMAND_STATUS, "print nothing; exit with 0 if a lock is held, else 1", ""},
+	{"quiet", COMMAND_RELEASE, "with --force: do not print who held the lock", ""},
+	{"quiet", COMMAND_DOCTOR, "print only warnings and errors", ""},
+	{"quiet", COMMAND_RENEW | COMMAND_QUEUE | COMMAND_LOG, "has no effect here", ""},
+	{"verbose", COMMAND_DOCTOR, "print each step on standard error, and all settings", ""},
+	{"lease", COMMAND_ACQUIRE, "hold the lock for DUR, 1s to 1d", ""},
+	{"lease", COMMAND_RENEW, "hold the lock for DUR from now on, 1s to 1d", "as it was taken"},
+	{"lease", COMMAND_DOCTOR, "judge the server for jobs with this lease, 1s to 1d", ""},
+	{"replicas", COMMAND_DOCTOR, "judge the server for jobs that require N replicas", ""},
+	{"json", COMMAND_ACQUIRE, "print name, owner, token and lease as JSON", ""},
+};
+
+void option_words(struct option_words *words, const struct option_row *row, unsigned command)
+{
+	*words = (struct option_words){row->help, row->fallback};
+	for (size_t i = 0; i < sizeof(other_words) / sizeof(other_words[0]); i++) {
+		if (!(other_words[i].commands & command) ||
+		    strcmp(other_words[i].name, row->name) != 0)
+			continue;
+		words->help = other_words[i].help;
+		if (*other_words[i].fallback)
+			words->fallback = other_words[i].fallback;
+	}
+}
 
 const size_t option_row_count = sizeof(option_rows) / sizeof(option_rows[0]);
 

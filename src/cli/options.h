@@ -145,6 +145,15 @@ struct option_row {
 	unsigned sources;  /* a set of enum option_source */
 };
 
+/* What --help and completion say of an option. */
+struct option_words {
+	const char *help;
+	const char *fallback; /* "": it tells none */
+};
+
+/* Sets *words for one command: an option does not do the same in each. */
+void option_words(struct option_words *words, const struct option_row *row, unsigned command);
+
 /* The values of --on-lost, as they are written. */
 #define ON_LOST_BYTES 5
 extern const char on_lost_words[ON_LOST_COUNT][ON_LOST_BYTES];

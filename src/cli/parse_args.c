@@ -15,17 +15,59 @@ static const char *implied(const struct option_row *row)
 	return option_is_open(row) ? row->fallback : "yes";
 }
 
+/* --watch 2 means --watch and NAME 2, but nobody means that. */
+static int check_open(const struct arguments *arguments, struct error *err)
+{
+	const struct option_row *row = arguments->row;
+	const char *next = arguments->at < arguments->argc ? arguments->argv[arguments->at] : "";
+
+	if (!option_is_open(row) || arguments->value ||
+	    options_set(NULL, row, next, (struct origin){0}))
+		return 0;
+	return fail(err, STATUS_USAGE,
+		    "cannot use option '--%s': its %s stands behind '=', not behind a blank",
+		    row->name, row->argument);
+}
+
 static int set_flag(struct options *options, const struct arguments *arguments, struct error *err)
 {
 	const struct option_row *row = arguments->row;
 	char *value = arguments->value, cause[VALUE_CAUSE_MAX_BYTES];
 
+	if (check_open(arguments, err))
+		return -1;
 	if (options_set(options, row, value ? value : implied(row),
 			(struct origin){.source = SOURCE_FLAG}))
 		return fail(err, STATUS_USAGE, "cannot use option '--%s': %s", row->name,
 			    options_refuse(cause, row, value));
 	options->column_help = options->columns && strcmp(options->columns, "help") == 0;
 	return row->kind == OPTION_URL ? options_take_url(options, value, err) : 0;
+}
+
+/* Digits, a colon and a digit, as in 3:00. */
+static bool is_clock(const char *word)
+{
+	const size_t digits = strspn(word, "0123456789");
+
+	return digits > 0 && digits < 3 && word[digits] == ':' && word[digits + 1] >= '0' &&
+	       word[digits + 1] <= '9';
+}
+
+/* Refuses --since 2026-11-23 03:00, where the shell has made two words of the time. */
+static int check_since(const struct options *options, char **operands, int count, struct error *err)
+{
+	char day[SHORT_MAX_BYTES], clock[SHORT_MAX_BYTES];
+
+	if (!options->since || strchr(options->since, ':') || !strpbrk(options->since, "-y"))
+		return 0;
+	for (int i = 0; i < count; i++)
+		if (is_clock(operands[i]))
+			return fail(err, STATUS_USAGE,
+				    "cannot use option '--since': quote a time with a blank: "
+				    "--since '%s %s'",
+				    shorten(day, options->since),
+				    shorten_to(clock, 8, operands[i]));
+	return 0;
 }
 
 static int check_operands(const struct options *options, const struct command *command, int count,
@@ -124,7 +166,8 @@ int parse_args(struct options *options, const struct command *command, int *argc
 		case ARGUMENT_END:
 			argv[count] = NULL;
 			*argc = count;
-			if (check_operands(options, command, count, err))
+			if (check_since(options, argv, count, err) ||
+			    check_operands(options, command, count, err))
 				return -1;
 			return check_flags(options, err);
 		}

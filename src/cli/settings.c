@@ -250,21 +250,6 @@ static bool has_tls_files(const struct tls_files *files)
 	return files->ca || files->cert || files->key || files->insecure;
 }
 
-/* A message about a file names file and line, where the URL can be seen. */
-static int place_url(const struct options *options, struct error *err)
-{
-	const struct option_row *row = option_named("url");
-	const struct error whole = *err;
-	const char *cause = strstr(whole.text, "': ");
-	char where[WHERE_MAX_BYTES], named[sizeof(whole.text)];
-
-	if (!options->url || options_origin(options, row)->source != SOURCE_FILE || !cause)
-		return -1;
-	snprintf(named, sizeof(named), "url: %s", cause + strlen("': "));
-	return fail_about(err, whole.status, "read",
-			  settings_where(options, row, where, sizeof(where)), named);
-}
-
 void settings_init(struct settings *settings)
 {
 	memset(settings, 0, sizeof(*settings));
@@ -282,9 +267,8 @@ int settings_merge(struct settings *settings, const struct command *command, str
 	if (read_environment(options, bit, err) || read_files(settings, bit, err) ||
 	    options_settle(options, command, err) || check_pairs(options, err))
 		return -1;
-	if (server_parse(&settings->server, options->url ? options->url : "local:", err))
-		return place_url(options, err);
-	if (find_tls_files(settings, err) ||
+	if (server_parse(&settings->server, options->url ? options->url : "local:", err) ||
+	    find_tls_files(settings, err) ||
 	    find_password(&settings->server, options, file_is_flag, err))
 		return -1;
 	return find_sentinel_password(&settings->server, options, err);

@@ -28,6 +28,7 @@ static bool complete_option(struct settings *settings, const struct command *com
 	const struct complete_target whole = {word, 0};
 	const struct option_row *row;
 	struct arguments arguments;
+	struct option_words words;
 	char meaning[160];
 
 	arguments_init(&arguments, command, 1, &word);
@@ -42,8 +43,9 @@ static bool complete_option(struct settings *settings, const struct command *com
 	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
 		if (!option_is_for(row, command->bit, SOURCE_FLAG))
 			continue;
+		option_words(&words, row, command->bit);
 		snprintf(meaning, sizeof(meaning), "%s%s%s", row->argument,
-			 *row->argument ? ": " : "", row->help);
+			 *row->argument ? ": " : "", words.help);
 		complete_offer(&whole, "--", row->name, meaning);
 	}
 	return true;

@@ -24,6 +24,7 @@
 #include "output/timestamp.h"
 #include "redis/client_call.h"
 #include "redis/cluster_nodes.h"
+#include "redis/connection_trace.h"
 
 /* How long the server keeps silent while nothing happens. */
 #define BLOCK_MS 5000
@@ -43,6 +44,8 @@ struct seen {
 struct reader {
 	const struct options *options;
 	struct client client;
+	const struct messenger *messenger;
+	struct connection_trace steps; /* of client */
 	struct lock_keys keys;
 	struct log_query query;
 	struct layout layout; /* of the table */
@@ -58,8 +61,10 @@ static int fetch_from(struct client *client, struct reader *reader, struct log_r
 
 	*history = (struct log_reply){0};
 	log_reply_request(&reader->query, &reader->keys, &request);
+	connection_trace_ask(client, "for the log of lock", reader->keys.shown);
 	if (client_call(client, &request, until_ms, patient, err) < 0)
 		return -1;
+	connection_trace_answer(client);
 	return log_reply_read(history, &reader->query, client->reply, err);
 }
 
@@ -194,7 +199,7 @@ static int print_events(struct reader *reader, struct error *err)
 	struct table *table;
 	int result;
 
-	reader->layout = event_layout;
+	reader->layout = log_layout_of_one();
 	table = table_open(&reader->layout, reader->options, err);
 	if (!table)
 		return -1;
@@ -247,7 +252,8 @@ static int list_all(struct reader *reader, const struct server *server, struct t
 	struct lock_list names = {0};
 	struct merged_log log = {0};
 	struct cluster_nodes nodes;
-	int result = cluster_nodes_open(&nodes, server, timeout_ms, clock_ms() + timeout_ms, err);
+	int result = cluster_nodes_open(&nodes, server, reader->messenger, timeout_ms,
+					clock_ms() + timeout_ms, err);
 
 	if (result == 0)
 		result = lock_list_find_logs(&names, &nodes, NEVER_MS, err);
@@ -274,7 +280,7 @@ static int print_all(struct reader *reader, const struct server *server, struct 
 			    options->follow  ? "follow"
 			    : options->stats ? "stats"
 					     : "plot");
-	reader->layout = all_events_layout;
+	reader->layout = log_layout;
 	table = table_open(&reader->layout, options, err);
 	if (!table)
 		return -1;
@@ -294,7 +300,10 @@ static int64_t wall_clock_ms(void)
 static int run_log(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
-	struct reader reader = {.options = options, .query.from_ms = UNKNOWN_MS};
+	struct reader reader = {.options = options,
+				.messenger = invocation->messenger,
+				.steps.messenger = invocation->messenger,
+				.query.from_ms = UNKNOWN_MS};
 	int result;
 
 	*status = STATUS_OK;
@@ -305,6 +314,7 @@ static int run_log(const struct invocation *invocation, int *status, struct erro
 	if (lock_keys_make(&reader.keys, invocation->argv[0], err) < 0)
 		return -1;
 	client_init(&reader.client, invocation->server, options->connect_timeout_ms);
+	reader.client.steps = &reader.steps;
 	result = options->plot || options->stats ? summarise(&reader, err)
 						 : print_events(&reader, err);
 	client_close(&reader.client);
@@ -318,7 +328,7 @@ const struct command log_command = {
 	.examples = "  fairlock log --since 1h deploy   the events of the last hour\n"
 		    "  fairlock log --follow deploy     each new event\n"
 		    "  fairlock log --plot deploy       who waited and who held, drawn\n",
-	.table = &event_layout,
+	.table = &log_layout,
 	.bit = COMMAND_LOG,
 	.most = 1,
 	.run = run_log,

@@ -14,6 +14,7 @@
 #include "output/watch.h"
 #include "redis/client_call.h"
 #include "redis/cluster_nodes.h"
+#include "redis/connection_trace.h"
 #include "redis/reply.h"
 #include "redis/script.h"
 
@@ -48,23 +49,15 @@ static const struct column columns[COLUMN_COUNT] = {
 	[WAITING] = {.name = "WAITING", .kind = COLUMN_DURATION},
 };
 
-/* The table of one lock does not repeat its name. */
-static const struct layout one_layout = {
-	.name = "queue",
-	.columns = columns,
-	.column_count = COLUMN_COUNT,
-	.people = "POSITION,OWNER,USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT",
-	.raw = "POSITION,OWNER,USER,HOST,PID,COMMAND,WAITING_MS,PRESENT",
-	.json = "NAME,POSITION,OWNER,HOST,PID,USER,COMMAND,CLIENT,REASON,WAITING_MS,PRESENT",
-	.nothing = "nobody waits",
-};
+#define PEOPLE "USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT"
+#define RAW "POSITION,OWNER,USER,HOST,PID,COMMAND,WAITING_MS,PRESENT"
 
 static const struct layout all_layout = {
 	.name = "queue",
 	.columns = columns,
 	.column_count = COLUMN_COUNT,
-	.people = "NAME,POSITION,OWNER,USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT",
-	.raw = "NAME,POSITION,OWNER,USER,HOST,PID,COMMAND,WAITING_MS,PRESENT",
+	.people = "NAME,POSITION,OWNER," PEOPLE,
+	.raw = "NAME," RAW,
 	.json = "NAME,POSITION,OWNER,HOST,PID,USER,COMMAND,CLIENT,REASON,WAITING_MS,PRESENT",
 	.nothing = "nobody waits for any lock",
 };
@@ -106,8 +99,10 @@ static int add_queue(struct table *table, const struct lock_keys *keys, struct c
 	struct request request;
 
 	wire_begin(keys, &request, &script_queue);
+	connection_trace_ask(client, "who waits for lock", keys->shown);
 	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
 		return -1;
+	connection_trace_answer(client);
 	if (!reply_fits(client->reply, ""))
 		return reply_nonsense(err);
 	for (size_t i = 0; i < reply_count(client->reply); i++)
@@ -142,8 +137,9 @@ static int add_all(struct viewer *viewer, struct table *table, struct error *err
 	const int64_t timeout_ms = viewer->invocation->options->connect_timeout_ms;
 	struct lock_list names = {0};
 	struct cluster_nodes nodes;
-	int result = cluster_nodes_open(&nodes, viewer->invocation->server, timeout_ms,
-					clock_ms() + timeout_ms, err);
+	int result = cluster_nodes_open(&nodes, viewer->invocation->server,
+					viewer->is_silent ? NULL : viewer->invocation->messenger,
+					timeout_ms, clock_ms() + timeout_ms, err);
 
 	if (result == 0)
 		result = lock_list_find(&names, &nodes, NEVER_MS, err);
@@ -162,11 +158,14 @@ static int add_all(struct viewer *viewer, struct table *table, struct error *err
 
 static int add_one(struct viewer *viewer, struct table *table, struct error *err)
 {
+	struct connection_trace steps = {.messenger = viewer->invocation->messenger};
 	struct client client;
 	int result;
 
 	client_init(&client, viewer->invocation->server,
 		    viewer->invocation->options->connect_timeout_ms);
+	if (!viewer->is_silent)
+		client.steps = &steps;
 	result = add_queue(table, &viewer->keys, &client, err);
 	client_close(&client);
 	return result;
@@ -178,19 +177,31 @@ static int add_waiters(struct viewer *viewer, struct table *table, struct error 
 					    : add_all(viewer, table, err);
 }
 
+#define NOTHING_MAX_BYTES (NAME_MAX_BYTES + 32)
+
+/* The table of one lock does not repeat its name. */
+static struct layout layout_of(const struct viewer *viewer, char nothing[NOTHING_MAX_BYTES])
+{
+	struct layout layout = all_layout;
+
+	if (viewer->invocation->argc == 0)
+		return layout;
+	layout.people = "POSITION,OWNER," PEOPLE;
+	layout.raw = RAW;
+	layout.nothing = nothing;
+	snprintf(nothing, NOTHING_MAX_BYTES, "nobody waits for %s", viewer->keys.name);
+	return layout;
+}
+
 static int print_queue(struct viewer *viewer, struct error *err)
 {
-	const bool is_one = viewer->invocation->argc > 0;
-	struct table *table =
-		table_open(is_one ? &one_layout : &all_layout, viewer->invocation->options, err);
-	char nothing[NAME_MAX_BYTES + 32];
+	char nothing[NOTHING_MAX_BYTES];
+	const struct layout layout = layout_of(viewer, nothing);
+	struct table *table = table_open(&layout, viewer->invocation->options, err);
 	int result;
 
 	if (!table)
 		return -1;
-	snprintf(nothing, sizeof(nothing), "nobody waits for %s", viewer->keys.name);
-	if (is_one)
-		table_when_empty(table, nothing);
 	result = add_waiters(viewer, table, err);
 	if (result == 0)
 		result = table_print(table, err);
@@ -206,19 +217,14 @@ static int print_queue(struct viewer *viewer, struct error *err)
 static char *watched_text(void *data, int width, struct error *err)
 {
 	struct viewer *viewer = data;
-	const bool is_one = viewer->invocation->argc > 0;
-	struct layout layout = is_one ? one_layout : all_layout;
-	char nothing[NAME_MAX_BYTES + 32];
+	char nothing[NOTHING_MAX_BYTES];
+	struct layout layout = layout_of(viewer, nothing);
 	struct table *table;
 	char *text = NULL;
 
 	/* owner ids are long, and people who watch look for people */
-	layout.people = is_one ? "POSITION,USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT"
-			       : "NAME,POSITION,USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT";
-	snprintf(nothing, sizeof(nothing), "nobody waits for %s", viewer->keys.name);
+	layout.people = viewer->invocation->argc > 0 ? "POSITION," PEOPLE : "NAME,POSITION," PEOPLE;
 	table = table_open(&layout, viewer->invocation->options, err);
-	if (table && is_one)
-		table_when_empty(table, nothing);
 	if (table && add_waiters(viewer, table, err) == 0)
 		text = table_text(table, width, err);
 	table_close(table);
@@ -253,8 +259,10 @@ static int request_removal(struct client *client, const struct lock_keys *keys, 
 	if (owner_new(own_id, err) < 0)
 		return -1;
 	wire_remove(keys, &request, id, own_id);
+	connection_trace_ask(client, "to take the waiter out of the queue of lock", keys->shown);
 	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
 		return -1;
+	connection_trace_answer(client);
 	if (strcmp(reply_text(client->reply, 0), "unknown") == 0)
 		return fail(err, STATUS_NOT_HELD,
 			    "cannot remove waiter %.58s: it does not wait for lock %s", id,
@@ -268,6 +276,7 @@ static int remove_waiter(const struct viewer *viewer, struct error *err)
 	const struct invocation *invocation = viewer->invocation;
 	const char *id = invocation->options->remove;
 	char shown[SHORT_MAX_BYTES];
+	struct connection_trace steps = {.messenger = invocation->messenger};
 	struct client client;
 	int result;
 
@@ -279,6 +288,7 @@ static int remove_waiter(const struct viewer *viewer, struct error *err)
 			"cannot remove waiter '%s': this is no id; the column OWNER of queue shows the ids",
 			shorten(shown, id));
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
+	client.steps = &steps;
 	result = request_removal(&client, &viewer->keys, id, err);
 	client_close(&client);
 	return result;

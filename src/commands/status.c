@@ -18,6 +18,7 @@
 #include "output/watch.h"
 #include "redis/client_call.h"
 #include "redis/cluster_nodes.h"
+#include "redis/connection_trace.h"
 #include "redis/script.h"
 
 /* The locks that were looked at. */
@@ -42,9 +43,11 @@ static int fetch(struct lock_status *state, struct client *client, const struct 
 	char other[SHORT_MAX_BYTES];
 
 	wire_begin(keys, &request, &script_status);
+	connection_trace_ask(client, "who holds lock", keys->shown);
 	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0 ||
 	    status_read(state, client->reply, err) < 0)
 		return -1;
+	connection_trace_answer(client);
 	if (strcmp(state->name, keys->name) != 0)
 		return fail(err, STATUS_USAGE,
 			    "cannot use the name %s: it shares keys with lock %s, which is in use",
@@ -59,10 +62,12 @@ static void ask_for_grants(struct status_view *view, struct client *client)
 
 	if (!view->table && !view->metrics)
 		return;
+	connection_trace_ask(client, "whether the server grants locks", "");
 	switch (grants_ask(client, &why)) {
 	case GRANTS_NOT_KNOWN:
 		break;
 	case GRANTS_LOCKS:
+		connection_trace_answer(client);
 		if (view->grants == METRIC_UNKNOWN)
 			view->grants = 1;
 		break;
@@ -131,10 +136,13 @@ static int add_lock(struct status_view *view, const char *name, struct client *c
 static int add_named(struct status_view *view, struct error *err)
 {
 	const struct invocation *invocation = view->invocation;
+	struct connection_trace steps = {.messenger = invocation->messenger};
 	struct client client;
 	int result = 0;
 
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
+	if (!view->silent)
+		client.steps = &steps;
 	for (int i = 0; result == 0 && i < invocation->argc; i++)
 		result = add_lock(view, invocation->argv[i], &client, err);
 	if (result == 0 && view->status == STATUS_OK)
@@ -158,8 +166,9 @@ static int add_all(struct status_view *view, struct error *err)
 	const int64_t timeout_ms = view->invocation->options->connect_timeout_ms;
 	struct lock_list names = {0};
 	struct cluster_nodes nodes;
-	int result = cluster_nodes_open(&nodes, view->invocation->server, timeout_ms,
-					clock_ms() + timeout_ms, err);
+	int result = cluster_nodes_open(&nodes, view->invocation->server,
+					view->silent ? NULL : view->invocation->messenger,
+					timeout_ms, clock_ms() + timeout_ms, err);
 
 	if (result == 0)
 		result = lock_list_find(&names, &nodes, NEVER_MS, err);

@@ -13,6 +13,7 @@
 #include "doctor/checks.h"
 #include "doctor/remedies.h"
 #include "lock/lock_list.h"
+#include "redis/connection_trace.h"
 #include "redis/local_server.h"
 
 #define SAMPLES 20
@@ -143,6 +144,7 @@ static int find_and_check_locks(struct diagnosis *diagnosis, struct error *err)
 {
 	const struct invocation *invocation = diagnosis->invocation;
 	struct lock_list names = {0};
+	struct connection_trace steps = {.messenger = invocation->messenger};
 	struct client client; /* for locks that the user named, wherever they are */
 	int result;
 
@@ -151,6 +153,7 @@ static int find_and_check_locks(struct diagnosis *diagnosis, struct error *err)
 		return 0;
 	}
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
+	client.steps = &steps;
 	result = list_locks(diagnosis, &names, &client, err);
 	if (result == 0) {
 		result = check_locks(&diagnosis->findings, &names, err);
@@ -173,8 +176,8 @@ static int run_checks(struct diagnosis *diagnosis, struct error *err)
 	const struct invocation *invocation = diagnosis->invocation;
 	const int64_t timeout_ms = invocation->options->connect_timeout_ms;
 
-	if (cluster_nodes_open(&diagnosis->nodes, invocation->server, timeout_ms,
-			       clock_ms() + timeout_ms, err) < 0)
+	if (cluster_nodes_open(&diagnosis->nodes, invocation->server, invocation->messenger,
+			       timeout_ms, clock_ms() + timeout_ms, err) < 0)
 		return -1;
 	if (diagnosis->nodes.count == 0)
 		return 0;

@@ -46,28 +46,25 @@ static const struct column columns[COLUMN_COUNT] = {
 
 #define REST "EVENT,WAITED,HELD,STATUS,CAUSE,USER,HOST,PID,COMMAND"
 #define RAW_REST "EVENT,WAITED_MS,HELD_MS,STATUS,CAUSE,USER,HOST,PID,COMMAND"
-#define JSON                                                                                       \
-	"NAME,TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,REASON,TOKEN,WAITED_MS,HELD_MS,STATUS,CAUSE"
 
-const struct layout event_layout = {
-	.name = "log",
-	.columns = columns,
-	.column_count = COLUMN_COUNT,
-	.people = "TIME," REST,
-	.raw = "TIME," RAW_REST,
-	.json = JSON,
-	.nothing = "no events",
-};
-
-const struct layout all_events_layout = {
+const struct layout log_layout = {
 	.name = "log",
 	.columns = columns,
 	.column_count = COLUMN_COUNT,
 	.people = "TIME,NAME," REST,
 	.raw = "TIME,NAME," RAW_REST,
-	.json = JSON,
+	.json = "NAME,TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,REASON,TOKEN,WAITED_MS,HELD_MS,STATUS,CAUSE",
 	.nothing = "no events",
 };
+
+struct layout log_layout_of_one(void)
+{
+	struct layout layout = log_layout;
+
+	layout.people = "TIME," REST;
+	layout.raw = "TIME," RAW_REST;
+	return layout;
+}
 
 int log_table_add(struct table *table, const char *name, const struct log_event *event,
 		  struct error *err)

@@ -2,14 +2,14 @@
 #pragma once
 
 #include "base/error.h"
+#include "output/table.h"
 
 struct log_event;
-struct table;
-
-extern const struct layout event_layout;
-
 /* With the name of the lock in each line, for all locks. */
-extern const struct layout all_events_layout;
+extern const struct layout log_layout;
+
+/* The table of one lock does not repeat its name. */
+struct layout log_layout_of_one(void);
 
 int log_table_add(struct table *table, const char *name, const struct log_event *event,
 		  struct error *err);

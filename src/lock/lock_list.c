@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/duration.h"
+#include "base/message.h"
 #include "lock/lock_keys.h"
 #include "redis/client_call.h"
 #include "redis/cluster_nodes.h"
@@ -30,6 +32,7 @@
 struct kind {
 	const char *pattern;
 	const char *type;
+	const char *question; /* as a step tells it */
 	int (*add)(struct lock_list *names, const char *key, struct client *client,
 		   int64_t until_ms, struct error *err);
 };
@@ -186,8 +189,8 @@ static int add_logged(struct lock_list *names, const char *key, struct client *c
 	return add(names, name, client, err);
 }
 
-static const struct kind states = {"fairlock:*", "hash", add_name};
-static const struct kind logs = {LOG_PREFIX "*", "stream", add_logged};
+static const struct kind states = {"fairlock:*", "hash", "which locks there are", add_name};
+static const struct kind logs = {LOG_PREFIX "*", "stream", "which locks have a log", add_logged};
 
 /* Adds the locks of one node. */
 static int find_at(struct lock_list *names, const struct kind *kind, struct client *client,
@@ -211,18 +214,26 @@ static int find_at(struct lock_list *names, const struct kind *kind, struct clie
 static int find(struct lock_list *names, const struct kind *kind, struct cluster_nodes *nodes,
 		int64_t until_ms, struct error *err)
 {
+	const int64_t begun_ms = clock_ms();
+	char took[DURATION_MAX_BYTES];
 	int result = 0;
 
 	*names = (struct lock_list){0};
 	for (size_t i = 0; result == 0 && i < nodes->count; i++) {
 		struct client *client = &nodes->clients[i];
 
-		if (!cluster_nodes_has_lost(nodes, client))
-			result = find_at(names, kind, client, until_ms, err);
+		if (cluster_nodes_has_lost(nodes, client))
+			continue;
+		connection_trace_ask(client, kind->question, "");
+		result = find_at(names, kind, client, until_ms, err);
 		if (result < 0 && cluster_nodes_lose(nodes, client, err))
 			result = 0;
 	}
 	sort(names);
+	if (result == 0 && nodes->messenger)
+		message_step(nodes->messenger, "found %zu lock%s after %s", names->count,
+			     names->count == 1 ? "" : "s",
+			     duration_show(took, clock_ms() - begun_ms));
 	return result;
 }
 
@@ -264,7 +275,7 @@ void lock_list_find_quickly(struct lock_list *names, const struct server *server
 	*names = (struct lock_list){0};
 	if (!lock_list_is_reachable(server))
 		return;
-	if (cluster_nodes_open(&nodes, server, PROMPT_MS, until_ms, &ignored) == 0)
+	if (cluster_nodes_open(&nodes, server, NULL, PROMPT_MS, until_ms, &ignored) == 0)
 		lock_list_find(names, &nodes, until_ms, &ignored);
 	cluster_nodes_close(&nodes);
 }

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "cli/options.h"
 #include "redis/client_call.h"
-#include "redis/connection_trace.h"
 
 int owner_call_init(struct owner_call *call, const struct invocation *invocation, const char *verb,
 		    struct error *err)
@@ -26,16 +25,14 @@ int owner_call_init(struct owner_call *call, const struct invocation *invocation
 			    "cannot %s lock %s: say who you are: --owner ID, as acquire printed it",
 			    verb, call->lock.keys.shown);
 	client_init(&call->client, invocation->server, options->connect_timeout_ms);
+	call->steps = (struct connection_trace){.messenger = invocation->messenger};
+	call->client.steps = &call->steps;
 	return 0;
 }
 
 int owner_call_make(struct owner_call *call, const struct request *request, struct error *err)
 {
 	const int64_t until_ms = clock_ms() + call->invocation->options->connect_timeout_ms;
-	struct connection_trace steps = {.messenger = call->invocation->messenger,
-					 .connections = call->client.connection.connections};
-	const int result = client_call(&call->client, request, until_ms, false, err);
 
-	connection_trace_tell(&steps, &call->client);
-	return result;
+	return client_call(&call->client, request, until_ms, false, err);
 }

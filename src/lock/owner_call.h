@@ -3,11 +3,13 @@
 
 #include "cli/command.h"
 #include "lock/lock.h"
+#include "redis/connection_trace.h"
 
 struct owner_call {
 	const struct invocation *invocation;
 	struct lock lock; /* lock.inherited: the owners to try, one after the other */
 	struct client client;
+	struct connection_trace steps;
 };
 
 /* verb: the command's, for the message. Returns -1 with STATUS_USAGE if there is no owner to act as

@@ -81,12 +81,13 @@ static int choose_columns(struct table *table, const struct options *options, st
 					   : layout->people;
 	const char *asked = options->columns;
 
+	if ((!asked || *asked == '+') && choose(table, usual, err) < 0)
+		return -1;
+	table->usual = table->count;
 	if (!asked)
-		return choose(table, usual, err);
+		return 0;
 	if (!*asked)
 		return fail(err, STATUS_USAGE, "cannot show a table: it has no columns");
-	if (*asked == '+' && choose(table, usual, err) < 0)
-		return -1;
 	return choose(table, asked + (*asked == '+'), err);
 }
 
@@ -165,7 +166,6 @@ struct table *table_open(const struct layout *layout, const struct options *opti
 	table->is_for_people = !options->json && !options->raw;
 	table->is_coloured =
 		table->is_for_people && terminal_colours(options->colour, STDOUT_FILENO);
-	table->is_chosen = options->columns != NULL;
 	table->json_lines = options->json && options->follow;
 	if (choose_columns(table, options, err) < 0 ||
 	    choose_sorting(table, options->sort, err) < 0 || make_lines(table, options, err) < 0) {

@@ -129,7 +129,7 @@ static int fit(struct table *table, const struct terminal *terminal, struct erro
 	for (size_t i = 0; i < table->count; i++) {
 		columns[i] = (struct column_fit){
 			.least = table->chosen[i]->least,
-			.spare = table->is_chosen ? 0 : table->chosen[i]->spare,
+			.spare = i < table->usual ? table->chosen[i]->spare : 0,
 			.hidden = scols_column_is_hidden(scols_table_get_column(table->lines, i)),
 		};
 		measure(table, terminal, i, &columns[i].width);
@@ -149,7 +149,7 @@ static void hide_unused(struct table *table, const struct terminal *terminal)
 {
 	int width;
 
-	for (size_t i = 0; i < table->count && !table->is_chosen; i++)
+	for (size_t i = 0; i < table->usual; i++)
 		if (table->chosen[i]->is_rare && !measure(table, terminal, i, &width))
 			hide(table, i);
 }

@@ -15,6 +15,7 @@ struct table {
 		*lines; /* the column behind the chosen ones is hidden: it is sorted by */
 	const struct column *chosen[CHOSEN_MAX]; /* of the layout */
 	size_t count;
+	size_t usual; /* so many of them, the first, may be left out: -o does not name them */
 	const struct column *sorting; /* --sort; NULL: by the ranks of the rows */
 	const char *nothing;          /* what a screen shows if there are no lines */
 	int widths[CHOSEN_MAX];       /* of the lines that were printed before */
@@ -22,6 +23,5 @@ struct table {
 	bool is_raw;
 	bool is_json;
 	bool is_coloured;
-	bool is_chosen;  /* by -o: no column may be left out */
 	bool json_lines; /* each line is a JSON object of its own */
 };

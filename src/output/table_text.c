@@ -43,7 +43,9 @@ int table_print_lines(struct libscols_table *lines)
 	if (scols_print_table_to_string(lines, &text) < 0)
 		return -1;
 	json_print_made(text);
-	putchar('\n');
+	/* some versions of the library have ended the last line */
+	if (*text && text[strlen(text) - 1] != '\n')
+		putchar('\n');
 	free(text);
 	return 0;
 }

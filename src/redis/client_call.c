@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "redis/connection_trace.h"
 #include "redis/server.h"
 
 /* After which failures a call goes on. */
@@ -30,6 +31,8 @@ static int await(struct client *client, int64_t until_ms, enum patience patience
 	for (;;) {
 		enum client_event event = client_step(client);
 
+		if (client->steps)
+			connection_trace_tell(client->steps, client);
 		if (event == CLIENT_REPLY || (!for_reply && client_has_greeted(client)))
 			return 0;
 		if (event == CLIENT_REFUSED ||

@@ -101,7 +101,7 @@ static void tell_denied(struct client *client, const char *text, const char *nam
 {
 	const bool is_key = strstr(text, " key") != NULL;
 	const char *name = is_key ? client->request.argv[0] : client->channels[0];
-	const char *tail = is_key ? strchr(client->request.argv[1], ':') : NULL;
+	const char *tail = is_key && *names ? strchr(client->request.argv[1], ':') : NULL;
 	char cause[CAUSE_MAX_BYTES], shown[SHORT_MAX_BYTES];
 
 	if (!*names)

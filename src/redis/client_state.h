@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "redis/connection.h"
 
+struct connection_trace;
 struct redisReply;
 struct script;
 struct server;
@@ -83,4 +84,5 @@ struct client {
 	char message[MESSAGE_MAX_BYTES]; /* "" if it is longer, or has a zero byte in it */
 	int heard_on;                    /* -1: a channel that we never subscribed to */
 	struct error error;
+	struct connection_trace *steps; /* client_call tells them; NULL: it tells none */
 };

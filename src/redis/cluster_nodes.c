@@ -106,6 +106,27 @@ static int read_masters(struct cluster_nodes *nodes, const struct client *client
 	return 0;
 }
 
+/* Makes room for the clients and their steps. Those there were are closed. */
+static int make_room(struct cluster_nodes *nodes, size_t count, struct error *err)
+{
+	const size_t room = count ? count : 1;
+
+	free(nodes->clients);
+	free(nodes->steps);
+	nodes->clients = calloc(room, sizeof(*nodes->clients));
+	nodes->steps = calloc(room, sizeof(*nodes->steps));
+	return nodes->clients && nodes->steps ? 0 : no_memory(err);
+}
+
+static void init_client(struct cluster_nodes *nodes, size_t place, const struct server *server,
+			int64_t timeout_ms)
+{
+	client_init(&nodes->clients[place], server, timeout_ms);
+	if (nodes->messenger)
+		nodes->clients[place].steps = &nodes->steps[place];
+	nodes->steps[place].messenger = nodes->messenger;
+}
+
 /* Makes a client for each master, in place of the one that finds them. */
 static int reach_masters(struct cluster_nodes *nodes, const struct server *server, int64_t until_ms,
 			 struct error *err)
@@ -115,33 +136,34 @@ static int reach_masters(struct cluster_nodes *nodes, const struct server *serve
 	const int64_t timeout_ms = seed->timeout_ms;
 	int result;
 
-	nodes->clients = NULL;
 	nodes->count = 0;
+	connection_trace_ask(seed, "which nodes there are", "");
 	result = client_call(seed, &request, until_ms, false, err);
 	if (result == 0)
 		result = read_masters(nodes, seed, server, err);
 	client_close(seed);
 	free(seed);
+	nodes->clients = NULL;
 	if (result < 0) { /* nothing is known of the slots */
 		free(nodes->owners);
 		nodes->owners = NULL;
 		return -1;
 	}
-	nodes->clients = calloc(nodes->count ? nodes->count : 1, sizeof(*nodes->clients));
-	if (!nodes->clients)
-		return no_memory(err);
+	if (make_room(nodes, nodes->count, err) < 0)
+		return -1;
 	for (size_t i = 0; i < nodes->count; i++)
-		client_init(&nodes->clients[i], &nodes->servers[i], timeout_ms);
+		init_client(nodes, i, &nodes->servers[i], timeout_ms);
 	return 0;
 }
 
-int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server, int64_t timeout_ms,
-		       int64_t until_ms, struct error *err)
+int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server,
+		       const struct messenger *messenger, int64_t timeout_ms, int64_t until_ms,
+		       struct error *err)
 {
-	*nodes = (struct cluster_nodes){.clients = calloc(1, sizeof(*nodes->clients))};
-	if (!nodes->clients)
-		return no_memory(err);
-	client_init(nodes->clients, server, timeout_ms);
+	*nodes = (struct cluster_nodes){.messenger = messenger};
+	if (make_room(nodes, 1, err) < 0)
+		return -1;
+	init_client(nodes, 0, server, timeout_ms);
 	nodes->count = 1;
 	if (client_connect(nodes->clients, until_ms, err) < 0)
 		return -1;
@@ -163,6 +185,7 @@ void cluster_nodes_close(struct cluster_nodes *nodes)
 	free(nodes->owners);
 	free(nodes->gaps);
 	free(nodes->clients);
+	free(nodes->steps);
 	free(nodes->servers);
 	*nodes = (struct cluster_nodes){0};
 }

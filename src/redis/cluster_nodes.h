@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "redis/client.h"
+#include "redis/connection_trace.h"
 #include "redis/server.h"
 
 #define CLUSTER_SLOTS 16384
@@ -15,16 +16,19 @@
 struct cluster_nodes {
 	struct client *clients; /* one for each */
 	size_t count;
+	const struct messenger *messenger; /* is told their steps; NULL: none is */
+	struct connection_trace *steps;    /* one for each client; NULL: they are not told */
 	/* of a cluster, else NULL */
 	struct server *servers; /* they own their seeds and labels, and borrow the rest */
 	uint16_t *owners;       /* of each slot: 1 + the place of its node; 0: it has none */
 	struct error *gaps;     /* of each node: why it cannot be seen; STATUS_OK: it can */
 };
 
-/* Finds the nodes until until_ms. `server` must outlive *nodes. Returns 0, or -1. Call
- * cluster_nodes_close in both cases. */
-int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server, int64_t timeout_ms,
-		       int64_t until_ms, struct error *err);
+/* Finds the nodes until until_ms. `server` and `messenger` (which may be NULL) must outlive *nodes.
+ * Returns 0, or -1. Call cluster_nodes_close in both cases. */
+int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server,
+		       const struct messenger *messenger, int64_t timeout_ms, int64_t until_ms,
+		       struct error *err);
 
 void cluster_nodes_close(struct cluster_nodes *nodes);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/message.h"
 #include "redis/client.h"
@@ -12,13 +13,16 @@
 #define WORDS_MAX_BYTES 700
 
 /* Where there may be several servers, the endpoint says which one it is. */
-static void tell_connection(const struct connection_trace *steps,
-			    const struct connection *connection)
+static void tell_connection(struct connection_trace *steps, const struct connection *connection)
 {
 	const bool is_one =
 		connection->server->kind == SERVER_LOCAL || connection->server->kind == SERVER_UNIX;
 	char took[DURATION_MAX_BYTES];
 
+	if (connection->connections == steps->connections)
+		return;
+	steps->connections = connection->connections;
+	steps->trouble[0] = '\0';
 	duration_show(took, connection->connected_ms - connection->begun_ms);
 	if (is_one)
 		message_step(steps->messenger, "connected to %s after %s",
@@ -52,6 +56,27 @@ static void tell_words(struct connection_trace *steps, const struct connection *
 	}
 }
 
+static bool is_told(const struct client *client)
+{
+	return client->steps && client->steps->messenger->verbose;
+}
+
+void connection_trace_ask(const struct client *client, const char *question, const char *about)
+{
+	if (is_told(client))
+		message_step(client->steps->messenger, "asking %s%s%s", question, *about ? " " : "",
+			     about);
+}
+
+void connection_trace_answer(const struct client *client)
+{
+	char took[DURATION_MAX_BYTES];
+
+	if (is_told(client))
+		message_step(client->steps->messenger, "the server has answered after %s",
+			     duration_show(took, clock_ms() - client->sent_ms));
+}
+
 void connection_trace_skip(struct connection_trace *steps, const struct client *client)
 {
 	steps->connections = client->connection.connections;
@@ -68,11 +93,10 @@ void connection_trace_tell(struct connection_trace *steps, const struct client *
 	if (connection->launches != steps->launches)
 		message_step(steps->messenger, "no private server runs; starting one");
 	steps->launches = connection->launches;
+	/* a server that refuses the first request does so in the step that connects */
+	if (connection->refusals != steps->refusals)
+		tell_connection(steps, connection);
 	tell_trouble(steps, &client->error);
 	tell_words(steps, connection);
-	if (connection->connections == steps->connections)
-		return;
 	tell_connection(steps, connection);
-	steps->connections = connection->connections;
-	steps->trouble[0] = '\0';
 }

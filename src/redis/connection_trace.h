@@ -18,5 +18,11 @@ struct connection_trace {
  */
 void connection_trace_tell(struct connection_trace *steps, const struct client *client);
 
+/* For a client with steps: tells what it is about to ask, "who holds lock" and the name, ... */
+void connection_trace_ask(const struct client *client, const char *question, const char *about);
+
+/* ... and how long the server took to answer. */
+void connection_trace_answer(const struct client *client);
+
 /* Skips the steps until now: another process has told them. */
 void connection_trace_skip(struct connection_trace *steps, const struct client *client);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# fairlock log: the events that it shows, its forms, and --since.
+# fairlock log: the events that it shows, and its forms.
 
 load ../lib/helpers
 load ../lib/history
@@ -155,6 +155,23 @@ ended() {
 	assert_equal "$(events '|map(select(.event == "expired") | [.status, .cause])')" '[[null,null]]'
 }
 
+@test "log knows no status of a lock of acquire that a wrap went into and gave back last" {
+	owner=$("$FAIRLOCK" acquire job)
+	FAIRLOCK_OWNER=$owner run -3 "$FAIRLOCK" wrap job sh -c '"$0" release --owner "$1" job; exit 3' "$FAIRLOCK" "$owner"
+	is_free job
+	assert_equal "$(ended)" '[[null,null]]'
+	owner=$("$FAIRLOCK" acquire job)
+	FAIRLOCK_OWNER=$owner run -3 "$FAIRLOCK" wrap --min-hold 500ms job sh -c '"$0" release --owner "$1" job; exit 3' "$FAIRLOCK" "$owner"
+	wait_until is_free job
+	"$FAIRLOCK" wrap job true
+	assert_equal "$(ended)" '[[null,null],[null,null],[0,"exit"]]'
+}
+
+@test "log shows the status of the wrap that took the lock, and not that of a wrap inside it" {
+	run -4 "$FAIRLOCK" wrap job sh -c '"$0" wrap job sh -c "exit 3"; exit 4' "$FAIRLOCK"
+	assert_equal "$(ended)" '[[4,"exit"]]'
+}
+
 # ---- The table ----
 
 @test "log prints a table with headings and a line for each event, in local time" {
@@ -192,6 +209,12 @@ ended() {
 	assert_output '2026-11-21T03:01:17.000Z released 0 65000 - - ann db1 100 backup.sh'
 	run -0 "$FAIRLOCK" log --raw -o token,held job
 	assert_output $'TOKEN HELD\n1 1m5s'
+}
+
+@test "log --sort sorts the events by a column" {
+	"$FAIRLOCK" wrap job true
+	[ "$("$FAIRLOCK" log --raw --noheadings -o EVENT --sort EVENT job | xargs)" = 'granted released' ]
+	[ "$("$FAIRLOCK" log --raw --noheadings -o EVENT --sort WAITED_MS job | wc -l)" = 2 ]
 }
 
 @test "log refuses conflicting options, malformed values and bad names as usage errors" {
@@ -292,93 +315,4 @@ in_log() {
 	run -69 --separate-stderr timeout 60 "$FAIRLOCK" log --connect-timeout 1s --raw --noheadings -o NAME,EVENT
 	assert_equal "${#stderr_lines[@]}" 1
 	[ "${#lines[@]}" -lt 10 ]
-}
-
-# ---- --since ----
-
-# since TIME: prints the times of the events since then
-since() {
-	"$FAIRLOCK" log --since "$1" --raw --noheadings -o TIME job | sed 's/.*T\(.*\):00.000Z/\1/' | paste -sd ' '
-}
-
-@test "log --since takes a day, a time of a day, seconds since the epoch, and a time of another zone" {
-	export TZ=Asia/Tokyo # nine hours ahead of UTC
-	entries <<-END
-		0 granted - - - -
-		60 granted - - - -
-		120 granted - - - -
-		180 granted - - - -
-	END
-	assert_equal "$(since 2026-11-21)" '03:00 03:01 03:02 03:03'
-	assert_equal "$(since 2026-11-22)" ''
-	assert_equal "$(since '2026-11-21 12:01')" '03:01 03:02 03:03'
-	assert_equal "$(since '2026-11-21 12:01:00.001')" '03:02 03:03'
-	assert_equal "$(since 2026-11-21T12:02:00)" '03:02 03:03'
-	assert_equal "$(since 2026-11-21T03:03:00Z)" '03:03'
-	assert_equal "$(since '2026-11-21 04:03:00+01:00')" '03:03'
-	assert_equal "$(since '2026-11-20 22:03:00-0500')" '03:03'
-	assert_equal "$(since "@$((base + 120))")" '03:02 03:03'
-	assert_equal "$(since "@$((base + 120)).5")" '03:03'
-}
-
-@test "log --since knows yesterday and today, which begin at midnight, and times of them" {
-	local midnight
-
-	midnight=$(date -d 'today 0:00' +%s)
-	for second in -86401 -86400 -1 0 1; do
-		cli XADD "$key" "$((midnight + second))000-*" event granted time "$((midnight + second))000" token "$((second + 90000))" >/dev/null
-	done
-	tokens() {
-		"$FAIRLOCK" log --since "$1" --raw --noheadings -o TOKEN job | paste -sd ' '
-	}
-	assert_equal "$(tokens yesterday)" '3600 89999 90000 90001'
-	assert_equal "$(tokens today)" '90000 90001'
-	assert_equal "$(tokens 00:00)" '90000 90001'
-	assert_equal "$(tokens 'yesterday 00:00:01')" '89999 90000 90001'
-	assert_equal "$(tokens now)" ''
-}
-
-@test "log --since takes weeks, and minutes as min" {
-	ago 700000 granted
-	ago 500000 released
-	ago 200 lost
-	shown() {
-		"$FAIRLOCK" log --since "$1" --raw --noheadings -o EVENT job | paste -sd ' '
-	}
-	assert_equal "$(shown 1w)" 'released lost'
-	assert_equal "$(shown 1w2d)" 'granted released lost'
-	assert_equal "$(shown 5min)" 'lost'
-	assert_equal "$(shown 3min)" ''
-}
-
-@test "log --since refuses other words, and times that do not exist, with an example of each form" {
-	for text in foo 2026-02-30 2026-13-01 24:00 3:00 '2026-11-23 03' 03:00Z yesterdayy '@' '@1x' -1 1h30 ' 03:00' 2026-11-23T \
-		'yesterday T03:00' 99999-01-01; do
-		run -64 "$FAIRLOCK" log --since="$text" job
-		assert_line --index 0 "fairlock: cannot use --since '$text': write 2h, 1w, yesterday, 03:00, '2026-11-23 03:00' or @SECONDS"
-	done
-	run -64 "$FAIRLOCK" log --since="$(printf 'x%.0s' {1..500})" job
-	[ "${#lines[0]}" -lt 160 ]
-	run -64 "$FAIRLOCK" log --since 2126-11-23 job
-	assert_line --index 0 "fairlock: cannot use --since '2126-11-23': it is in the future"
-}
-
-
-@test "log --since shows only events that have happened since then, whenever they were written" {
-	ago 7200 granted
-	ago 3000 released
-	ago 7000 expired 100
-	ago 10 granted 0
-	run -0 "$FAIRLOCK" log --raw --noheadings -o EVENT job
-	assert_output $'granted\nreleased\nexpired\ngranted'
-	run -0 "$FAIRLOCK" log --since 1h --raw --noheadings -o EVENT job
-	assert_output $'released\ngranted'
-	run -0 "$FAIRLOCK" log --since 5 job
-	refute_output
-	run -0 "$FAIRLOCK" log --since 0 job
-	refute_output
-	run -0 "$FAIRLOCK" log --since 100000d --raw --noheadings -o EVENT job
-	assert_equal "${#lines[@]}" 4
-	run -0 "$FAIRLOCK" log --since 1h --json --stats job
-	assert_equal "$(jq -c '.stats|[.granted, .released, .expired]' <<<"$output")" '[1,1,0]'
 }

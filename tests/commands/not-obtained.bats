@@ -6,11 +6,6 @@ load ../lib/one_server
 
 time='[0-9]+m?s'
 
-# held_by DESCRIPTION [MS]: has the server say that this process has held `job` for so long
-held_by() {
-	cli HSET 'fairlock:{job}' by "$1" since "$(($(now_ms) - ${2-0}))" >/dev/null
-}
-
 # says TEXT COMMAND...: COMMAND ends with 75 and exactly this one line, a regular expression
 says() {
 	run -75 "$FAIRLOCK" "${@:2}"

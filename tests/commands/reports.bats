@@ -6,11 +6,6 @@ load ../lib/one_server
 
 ann='\./job \(pid 12, ann@db1\)'
 
-# held_by DESCRIPTION MS: has the server say that this process has held `job` for so long
-held_by() {
-	cli HSET 'fairlock:{job}' by "$1" since "$(($(now_ms) - $2))" >/dev/null
-}
-
 # lines COUNT: succeeds if so many have come into `said`
 lines() {
 	[ "$(wc -l <said)" -ge "$1" ]

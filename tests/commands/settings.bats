@@ -264,6 +264,23 @@ alone() {
 	alone 78 "read $conf:1" 'sentinel-user needs sentinel-password-file, too'
 }
 
+@test "a wrong URL in a file is a mistake also if an option, a variable or another line goes first" {
+	local begin='url: begin with redis://, rediss://, redis+sentinel://, unix: or local:'
+
+	configure '# the server' 'url = gopher://h'
+	run -78 env FAIRLOCK_URL="unix:$gone.variable" "$FAIRLOCK" status
+	assert_output "fairlock: cannot read $conf:2: $begin"
+	run -78 "$FAIRLOCK" wrap -u "unix:$gone.flag" job true
+	assert_output "fairlock: cannot read $conf:2: $begin"
+	configure 'url = 127.0.0.1:7101' "url = unix:$gone.file"
+	run -78 "$FAIRLOCK" status
+	assert_output "fairlock: cannot read $conf:1: url: did you mean redis://127.0.0.1:7101?"
+	configure 'url = redis://:pa55@h:x'
+	run -78 "$FAIRLOCK" status -u "unix:$gone.flag"
+	assert_output --partial "cannot read $conf:1: url: "
+	refute_output --partial pa55
+}
+
 @test "a bad URL in a file is a bad configuration" {
 	configure 'url = gopher://h'
 	run "$FAIRLOCK" status

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# fairlock status: the locks that it shows, its forms, and -q.
+# fairlock status: what it says of each lock, its forms, and -q.
 
 load ../lib/helpers
 load ../lib/one_server
@@ -30,6 +30,14 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	run -0 "$FAIRLOCK" wrap job -- sh -c '"$FAIRLOCK" status --json job' 'two words'
 	# shellcheck disable=SC2016
 	[ "$(jq -r '.locks[0].command' <<<"$output")" = 'sh -c "$FAIRLOCK" status --json job two words' ]
+}
+
+@test "the JSON of status, queue, log and doctor ends with one newline" {
+	for words in 'status job' 'queue job' 'log job' 'log --stats job' status doctor; do
+		# shellcheck disable=SC2086
+		"$FAIRLOCK" $words --json >json || [ "$words" = doctor ]
+		assert_equal "$(tail -c 2 json | od -An -tx1 | tr -d " ")" 7d0a
+	done
 }
 
 @test "status --json has the keys that the manual names, in this order" {
@@ -107,13 +115,6 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	wait_until waiters 0
 }
 
-@test "status without a name shows all locks, each once, sorted by name" {
-	for name in pear apple 'fig tree'; do
-		"$FAIRLOCK" acquire "$name"
-	done
-	[ "$("$FAIRLOCK" status --json | jq -c '[.locks[].name]')" = '["apple","fig tree","pear"]' ]
-}
-
 @test "status shows all of 2,500 locks, which take several steps of a scan" {
 	for i in {1..2500}; do
 		echo "HSET fairlock:{job$i} name job$i"
@@ -151,63 +152,6 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	name='a "b" \ *[c]? ünï'
 	"$FAIRLOCK" acquire "$name"
 	[ "$("$FAIRLOCK" status --json | jq -r '.locks[0].name')" = "$name" ]
-}
-
-# names WORD...: prints the names that `status WORD...` shows, on one line
-names() {
-	"$FAIRLOCK" status --raw --noheadings -o NAME "$@" | xargs
-}
-
-@test "status shows what is held first, then what is waited for, then free locks, and job2 before job10" {
-	local name
-
-	for name in job10 job2 a10 a2 z10 z2; do
-		"$FAIRLOCK" acquire $name
-	done
-	for name in z10 z2; do
-		background "$FAIRLOCK" wrap $name sleep 600
-		wait_until in_queue $name 1
-		cli DEL $name # nobody holds it for a moment: the waiter stands first
-		kill -STOP $!
-	done
-	"$FAIRLOCK" release --force a10
-	"$FAIRLOCK" release --force a2
-	[ "$(names)" = 'job2 job10 z2 z10 a2 a10' ]
-	[ "$("$FAIRLOCK" status --json | jq -r '.locks[].name' | xargs)" = 'job2 job10 z2 z10 a2 a10' ]
-}
-
-@test "status --held shows only locks that somebody holds or waits for" {
-	"$FAIRLOCK" acquire job
-	"$FAIRLOCK" acquire free
-	"$FAIRLOCK" release --force free
-	[ "$(names --held)" = job ]
-	[ "$(names --held free job)" = job ]
-	run -64 "$FAIRLOCK" status --held --prometheus
-	assert_line --index 0 "fairlock: cannot use option '--held': it does not go with --prometheus"
-}
-
-@test "status --sort sorts by a column, also one that is not shown, numbers as numbers, unknown ones first" {
-	"$FAIRLOCK" acquire -l 9s a
-	"$FAIRLOCK" acquire -l 100s b
-	"$FAIRLOCK" acquire -l 20s c
-	"$FAIRLOCK" acquire d
-	cli PERSIST d
-	"$FAIRLOCK" acquire e
-	"$FAIRLOCK" release --force e
-	[ "$(names --sort LEASE_MS)" = 'd e a c b' ]
-	[ "$(names --sort lease)" = 'e a c b d' ] # "none" is more than any number
-	[ "$(names --sort NAME d c a)" = 'a c d' ]
-	[ "$("$FAIRLOCK" status --json --sort LEASE_MS -o NAME | jq -c .)" = '{"locks":[{"name":"d"},{"name":"e"},{"name":"a"},{"name":"c"},{"name":"b"}]}' ]
-	run -64 "$FAIRLOCK" status --sort COLOUR
-	[[ ${lines[0]} == "fairlock: cannot sort by column 'COLOUR': "* ]]
-	run -64 "$FAIRLOCK" log --sort TIME --follow job
-	assert_line --index 0 "fairlock: cannot use option '--sort': it does not go with --follow"
-}
-
-@test "log --sort sorts the events by a column" {
-	"$FAIRLOCK" wrap job true
-	[ "$("$FAIRLOCK" log --raw --noheadings -o EVENT --sort EVENT job | xargs)" = 'granted released' ]
-	[ "$("$FAIRLOCK" log --raw --noheadings -o EVENT --sort WAITED_MS job | wc -l)" = 2 ]
 }
 
 @test "status shows a lock that --min-hold keeps as kept, until when, and without its holder that is gone" {
@@ -268,11 +212,6 @@ names() {
 	[ "$(lock job '|[.command, .reason]')" = '["deploy","new shop"]' ]
 }
 
-@test "status shows the names in the order in which they were given" {
-	"$FAIRLOCK" acquire b
-	[ "$("$FAIRLOCK" status --json c b a | jq -c '[.locks[] | [.name, .state]]')" = '[["c","free"],["b","held"],["a","free"]]' ]
-}
-
 @test "status -q ends with 0 if any of the locks is held" {
 	"$FAIRLOCK" acquire b
 	run -0 "$FAIRLOCK" status -q a b c
@@ -283,6 +222,22 @@ names() {
 	"$FAIRLOCK" acquire c
 	run -1 "$FAIRLOCK" status -q a b
 	refute_output
+}
+
+@test "quiet as a default, in a file or a variable, does not empty status, nor turn its exit status into an answer" {
+	echo 'quiet = yes' >conf
+	"$FAIRLOCK" acquire job
+	for words in 'FAIRLOCK_QUIET=yes' 'FAIRLOCK_CONFIG=conf'; do
+		for names in '' 'job other' other; do
+			# shellcheck disable=SC2086
+			run -0 env "$words" "$FAIRLOCK" status --raw --noheadings -o NAME,STATE,PID $names
+			assert_equal "$output" "$("$FAIRLOCK" status --raw --noheadings -o NAME,STATE,PID $names)"
+		done
+		run -0 env "$words" "$FAIRLOCK" status --json other
+		assert_output --partial '"free"'
+		run -1 env "$words" "$FAIRLOCK" status -q other
+		refute_output
+	done
 }
 
 @test "status -q ends with 69 and a message if the server is out of reach" {

@@ -58,6 +58,19 @@ shown() {
 	grep -Eq '^job .* 59m[0-9]*s ' shown
 }
 
+@test "status -o +COLUMN shows the usual columns as without it: REASON only if there is one, and LEASE only if it fits" {
+	"$FAIRLOCK" acquire job
+	set_holder job $'web1\t4711\tada\tbackup.sh --all'
+	run -0 "$FAIRLOCK" status -o +HOLDS
+	assert_line --index 0 --regexp '^NAME +STATE +USER +HOST +PID +COMMAND +HELD +LEASE +WAITERS +HOLDS$'
+	shown 50 status -o +HOLDS
+	head -n 1 shown | grep -Eq '^NAME +STATE +USER +HOST +COMMAND +HELD +WAITERS +HOLDS$'
+	shown 50 status -o +LEASE
+	head -n 1 shown | grep -Eq ' WAITERS +LEASE$'
+	run -0 "$FAIRLOCK" status -o NAME,REASON
+	assert_line --index 0 --regexp '^NAME +REASON *$'
+}
+
 @test "status prints whole words with --raw, and if its output is no terminal" {
 	many_locks
 	run -0 "$FAIRLOCK" status "$long"

@@ -311,6 +311,53 @@ examples() {
 	[[ $output = *'Options:'*--no-wait*'Options of all commands:'*--url* ]]
 }
 
+@test "a value that does not stand behind the = of --watch and --color is no NAME" {
+	refused status --watch 2 because "'--watch': its DUR stands behind '=', not behind a blank"
+	refused queue --watch 500ms job because "'--watch': its DUR stands behind '=', not behind a blank"
+	refused status --color always job because "'--color': its WHEN stands behind '=', not behind a blank"
+	refused log job --color never because "'--color': its WHEN stands behind '=', not behind a blank"
+	run -69 "$FAIRLOCK" status --color=auto always
+	run -69 "$FAIRLOCK" status 2 --color
+	run -69 "$FAIRLOCK" status --color -- never
+}
+
+@test "an empty value is told by what it should be" {
+	refused status --sort= because "'--sort': '' is not a column"
+	refused status -o '' because "'--output': '' is not a list of columns"
+	refused status --url '' because "'--url': '' is not a URL"
+	refused status --config= because "'--config': '' is not a path"
+	refused status --tls-ca '' because "'--tls-ca': '' is not a path"
+	refused log --since= because "'--since': '' is not a duration or a time"
+}
+
+# helps COMMAND OPTION: what its --help says of the option, on one line
+helps() {
+	"$FAIRLOCK" "$1" --help | awk -v option="$2" '
+		substr($0, 1, 30) ~ /[^ ]/ { on = 0 }
+		$1 == option || $2 == option { on = 1 }
+		on { print substr($0, 32) }' | xargs
+}
+
+@test "--help says of an option what it does in that command" {
+	local lease='hold the lock for DUR'
+
+	assert_equal "$(helps wrap --lease)" "$lease after each renewal, 1s to 1d (default: 30s)"
+	assert_equal "$(helps acquire --lease)" "$lease, 1s to 1d (default: 30s)"
+	assert_equal "$(helps renew --lease)" "$lease from now on, 1s to 1d (default: as it was taken)"
+	assert_equal "$(helps doctor --lease)" 'judge the server for jobs with this lease, 1s to 1d (default: 30s)'
+	assert_equal "$(helps wrap --replicas)" 'require N replicas to confirm the lock'
+	assert_equal "$(helps doctor --replicas)" 'judge the server for jobs that require N replicas'
+	assert_equal "$(helps wrap --quiet)" 'print nothing about a busy lock'
+	assert_equal "$(helps status --quiet)" 'print nothing; exit with 0 if a lock is held, else 1'
+	assert_equal "$(helps release --quiet)" 'with --force: do not print who held the lock'
+	assert_equal "$(helps doctor --quiet)" 'print only warnings and errors'
+	for command in renew queue log; do
+		assert_equal "$(helps $command --quiet)" 'has no effect here'
+	done
+	run -0 "$FAIRLOCK" --complete doctor --lea
+	assert_output $'--lease\tDUR: judge the server for jobs with this lease, 1s to 1d'
+}
+
 @test "--help is an option of wrap behind NAME, and a word of COMMAND behind COMMAND" {
 	run "$FAIRLOCK" wrap x --help
 	assert_success

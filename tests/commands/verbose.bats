@@ -181,3 +181,79 @@ setup_steps() {
 	"$FAIRLOCK" acquire -v --while-pid $! job 2>said
 	tail -n 1 said | grep -qE "^${step}process [0-9]+ renews lock job until process $! ends$"
 }
+
+@test "status, queue and log of a lock tell with -v what they ask, and how long the server took" {
+	setup_steps
+	local answered="the server has answered after $took"
+
+	"$FAIRLOCK" status -v job 2>said
+	told said "${begin[@]}" 'asking who holds lock job' "$connected" "$answered" \
+		'asking whether the server grants locks' "$answered"
+	"$FAIRLOCK" queue -v job 2>said
+	told said "${begin[@]}" 'asking who waits for lock job' "$connected" "$answered"
+	run -76 --separate-stderr "$FAIRLOCK" queue -v --remove 00000000-0000-0000-0000-000000000000:1 job
+	echo "$stderr" | head -n -1 >said
+	told said "${begin[@]}" 'asking to take the waiter out of the queue of lock job' "$connected" "$answered"
+	for form in '' --stats --plot; do
+		# shellcheck disable=SC2086
+		"$FAIRLOCK" log -v $form job 2>said
+		told said "${begin[@]}" 'asking for the log of lock job' "$connected" "$answered"
+	done
+}
+
+@test "status, queue, log and doctor tell with -v that they look for locks, and how many they found" {
+	setup_steps
+	local answered="the server has answered after $took" name
+
+	"$FAIRLOCK" wrap a true
+	"$FAIRLOCK" status -v 2>said
+	told said "${begin[@]}" "$connected" 'asking which locks there are' "found 1 lock after $took" \
+		'asking who holds lock a' "$answered" 'asking whether the server grants locks' "$answered"
+	"$FAIRLOCK" wrap b true
+	"$FAIRLOCK" queue -v 2>said
+	told said "${begin[@]}" "$connected" 'asking which locks there are' "found 2 locks after $took" \
+		'asking who waits for lock a' "$answered" 'asking who waits for lock b' "$answered"
+	"$FAIRLOCK" log -v 2>said
+	told said "${begin[@]}" "$connected" 'asking which locks have a log' "found 2 locks after $took" \
+		'asking for the log of lock a' "$answered" 'asking for the log of lock b' "$answered"
+	run --separate-stderr "$FAIRLOCK" doctor -v
+	echo "$stderr" >said
+	told said "${begin[@]}" "$connected" "asked $SERVER_SOCKET: .*" 'checked the server and its user' \
+		'asking which locks there are' "found 2 locks after $took"
+}
+
+@test "status, queue, log, doctor, renew and release tell with -v the server's own words of an error" {
+	local words='NOPERM .*evalsha.*' cause="cannot use .*: this user may not run 'evalsha'; see fairlock doctor"
+
+	setup_steps
+	cli ACL SETUSER clerk on nopass '~*' '&*' +@all -evalsha >/dev/null
+	FAIRLOCK_URL="$FAIRLOCK_URL?user=clerk"
+	export FAIRLOCK_PASSWORD=x
+	for command in status queue log; do
+		run -77 "$FAIRLOCK" $command -v job
+		assert_line --index 3 --regexp "^${step}connected to .* after $took$"
+		assert_line --index 4 --regexp "^$step$cause$"
+		assert_line --index 5 --regexp "^${step}the server says: $words$"
+		assert_line --index 6 --regexp "^fairlock: $cause$"
+		assert_equal "${#lines[@]}" 7
+	done
+	for command in renew release; do
+		run -77 "$FAIRLOCK" $command -v --owner 00000000-0000-0000-0000-000000000000:1 job
+		assert_line --regexp "^${step}the server says: $words$"
+	done
+	run "$FAIRLOCK" doctor -v job
+	assert_line --regexp "^${step}the server says: $words$"
+	run -77 "$FAIRLOCK" status job
+	refute_output --partial 'the server says'
+}
+
+@test "log --follow -v tells that the server is away, and that it is back" {
+	unset SERVER_DIR
+	start_server --appendonly yes # of this test alone
+	background "$FAIRLOCK" log -v --follow job 2>said
+	wait_until grep -qE "^${step}connected to " said
+	stop_server
+	wait_until grep -qE "^${step}cannot reach .*: Connection refused$" said
+	start_server --appendonly yes
+	wait_until eval "[ \"\$(grep -cE '^${step}connected to ' said)\" = 2 ]"
+}

@@ -184,15 +184,6 @@ begin() {
 	well
 }
 
-# console COMMAND: sends it over a connection that stays, and reads a line
-console() {
-	local line
-
-	[ -n "${CONSOLE:-}" ] || exec {CONSOLE}<>"/dev/tcp/127.0.0.1/$PORT"
-	echo "$1" >&$CONSOLE
-	read -r -t 20 -u $CONSOLE line
-}
-
 @test "max number of clients is no health" {
 	PORT=$(free_port)
 	begin --port "$PORT" --bind 127.0.0.1

@@ -131,16 +131,6 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 	long_goes_on
 }
 
-# console COMMAND: sends it over a connection that stays, and prints the first line of the reply
-console() {
-	local line
-
-	[ -n "${CONSOLE:-}" ] || exec {CONSOLE}<>"/dev/tcp/127.0.0.1/$PORT"
-	echo "$1" >&$CONSOLE
-	read -r -t 20 -u $CONSOLE line
-	echo "$line"
-}
-
 @test "max number of clients: a client keeps its connection, and one that has lost it comes back when it can" {
 	PORT=$(free_port)
 	start_server --port "$PORT" --bind 127.0.0.1

@@ -150,7 +150,7 @@ static bool is_secret(const struct trial *trial)
  * refused first. */
 static bool is_of_all(const char *text)
 {
-	return strstr(text, " needs ") || strstr(text, ": url: ");
+	return strstr(text, " needs ");
 }
 
 /* "cannot read PATH:LINE: CAUSE" names the first wrong line: in the lines before it, merge finds no

@@ -137,6 +137,16 @@ free_port() {
 	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
+# console COMMAND: sends it to port PORT over a connection that stays, and prints the first line of the
+# reply
+console() {
+	local line
+
+	[ -n "${CONSOLE:-}" ] || exec {CONSOLE}<>"/dev/tcp/127.0.0.1/$PORT"
+	echo "$1" >&"$CONSOLE"
+	read -r -t 20 -u "$CONSOLE" line && echo "$line"
+}
+
 # stop_server [SIGNAL]: ends the server, by default with KILL, and waits for its end
 stop_server() {
 	kill -s "${1:-KILL}" "$SERVER_PID"
@@ -230,6 +240,11 @@ hold() {
 	# shellcheck disable=SC2034 # for the test
 	HOLDER=$!
 	wait_until "$FAIRLOCK" status -q "${!#}"
+}
+
+# held_by DESCRIPTION [MS]: has the server say that this process has held `job` for so long
+held_by() {
+	cli HSET 'fairlock:{job}' by "$1" since "$(($(now_ms) - ${2-0}))" >/dev/null
 }
 
 # nothing_left: succeeds if the server has no key but the two that may outlive a lock, which expire

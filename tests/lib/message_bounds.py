@@ -50,6 +50,7 @@ BOUNDS = {
     "greeting_broke:connection->redis->errstr": 49,  # without TLS: hiredis's words, or the system's
     "strerror()": 49,  # "Invalid or incomplete multibyte or wide character"
     "wait_result_stopped:name": 9,
+    "read_time:time.fault": 28,  # NO_TIME
     'busy:""': 1,  # owner_say_holder goes on there, up to MESSAGE_CHARACTERS
 }
 # Words of OpenSSL, hiredis, libc and of several nodes: as the end of a cause, fail_about may cut them.
@@ -87,7 +88,7 @@ CHOOSE = {"mean": (1, meant)}
 MADE_BY = {
     "await_tls:why.text": "handshake_failed",
     "end_blindly:err->text": "src/base/deadline_poll.c",
-    "place_url:cause + strlen(\"': \")": "src/redis/server_url.c",
+    "check_url:words + strlen(\"': \")": "src/redis/server_url.c",
 }
 
 # Functions that only read the text that they get.

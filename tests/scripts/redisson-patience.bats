@@ -7,15 +7,20 @@ load ../lib/scripts
 
 minute=60000 hour=3600000 day=86400000
 
+# queue_behind_redisson MS: anna holds the lock; r1, which has so much patience, ben and cleo wait
+queue_behind_redisson() {
+	acquire anna
+	redisson_asks r1 "$1" queued
+	present r1 ben cleo
+	acquire ben
+	acquire cleo
+}
+
 @test "our waiters keep their places when a Redisson waiter of any patience before them is granted" {
 	local ms
 
 	for ms in 1000 $((5 * minute)) $hour $day; do
-		acquire anna
-		redisson_asks r1 $ms queued
-		present r1 ben cleo
-		acquire ben
-		acquire cleo
+		queue_behind_redisson $ms
 		release anna
 		redisson_asks r1 $ms granted
 		redisson_asks r2 $((5 * minute)) queued
@@ -38,11 +43,7 @@ minute=60000 hour=3600000 day=86400000
 	local ms
 
 	for ms in 1000 $((5 * minute)) $hour $day; do
-		acquire anna
-		redisson_asks r1 $ms queued
-		present r1 ben cleo
-		acquire ben
-		acquire cleo
+		queue_behind_redisson $ms
 		redisson_gives_up r1 $ms
 		redisson_asks r2 $((5 * minute)) queued
 		queue_is ben cleo r2

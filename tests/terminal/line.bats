@@ -17,11 +17,6 @@ wait_on_terminal() {
 	type_line 'clear; "$FAIRLOCK" wrap job echo got it'
 }
 
-# held_by BY [MS]: has the server say that BY has held `job` for so long
-held_by() {
-	cli HSET 'fairlock:{job}' by "$1" since "$(($(now_ms) - ${2-0}))" >/dev/null
-}
-
 # been_held BY MS COUNT: has the log say that BY has held `job` for so long, so many times
 been_held() {
 	cli --raw EVAL 'for i = 1, ARGV[3] do redis.call("XADD", KEYS[1], "*", "event", "released", "time", 1, "owner",

@@ -42,6 +42,17 @@ watch_it() {
 	wait_until shows 'q quits'
 }
 
+@test "status and queue --watch -v tell no steps that would spoil the screen" {
+	terminal 100
+	hold job
+	for words in 'status job' status 'queue job' queue; do
+		watch_it "$words -v --watch=100ms 2>said"
+		press q
+		restored
+		assert_regex "$(<said)" "$(printf '^[^\n]*, pid [^\n]*\n[^\n]*the server is [^\n]*$')"
+	done
+}
+
 @test "status --watch redraws a held lock, its number of waiters, and that it is free" {
 	hold job
 	terminal 100

@@ -1,0 +1,68 @@
+#!/usr/bin/env bats
+# fairlock status: which locks it shows, and in which order (--held, --sort).
+
+load ../lib/helpers
+load ../lib/one_server
+
+@test "status without a name shows all locks, each once, sorted by name" {
+	for name in pear apple 'fig tree'; do
+		"$FAIRLOCK" acquire "$name"
+	done
+	[ "$("$FAIRLOCK" status --json | jq -c '[.locks[].name]')" = '["apple","fig tree","pear"]' ]
+}
+
+# names WORD...: prints the names that `status WORD...` shows, on one line
+names() {
+	"$FAIRLOCK" status --raw --noheadings -o NAME "$@" | xargs
+}
+
+@test "status shows what is held first, then what is waited for, then free locks, and job2 before job10" {
+	local name
+
+	for name in job10 job2 a10 a2 z10 z2; do
+		"$FAIRLOCK" acquire $name
+	done
+	for name in z10 z2; do
+		background "$FAIRLOCK" wrap $name sleep 600
+		wait_until in_queue $name 1
+		cli DEL $name # nobody holds it for a moment: the waiter stands first
+		kill -STOP $!
+	done
+	"$FAIRLOCK" release --force a10
+	"$FAIRLOCK" release --force a2
+	[ "$(names)" = 'job2 job10 z2 z10 a2 a10' ]
+	[ "$("$FAIRLOCK" status --json | jq -r '.locks[].name' | xargs)" = 'job2 job10 z2 z10 a2 a10' ]
+}
+
+@test "status --held shows only locks that somebody holds or waits for" {
+	"$FAIRLOCK" acquire job
+	"$FAIRLOCK" acquire free
+	"$FAIRLOCK" release --force free
+	[ "$(names --held)" = job ]
+	[ "$(names --held free job)" = job ]
+	run -64 "$FAIRLOCK" status --held --prometheus
+	assert_line --index 0 "fairlock: cannot use option '--held': it does not go with --prometheus"
+}
+
+@test "status --sort sorts by a column, also one that is not shown, numbers as numbers, unknown ones first" {
+	"$FAIRLOCK" acquire -l 9s a
+	"$FAIRLOCK" acquire -l 100s b
+	"$FAIRLOCK" acquire -l 20s c
+	"$FAIRLOCK" acquire d
+	cli PERSIST d
+	"$FAIRLOCK" acquire e
+	"$FAIRLOCK" release --force e
+	[ "$(names --sort LEASE_MS)" = 'd e a c b' ]
+	[ "$(names --sort lease)" = 'e a c b d' ] # "none" is more than any number
+	[ "$(names --sort NAME d c a)" = 'a c d' ]
+	[ "$("$FAIRLOCK" status --json --sort LEASE_MS -o NAME | jq -c .)" = '{"locks":[{"name":"d"},{"name":"e"},{"name":"a"},{"name":"c"},{"name":"b"}]}' ]
+	run -64 "$FAIRLOCK" status --sort COLOUR
+	[[ ${lines[0]} == "fairlock: cannot sort by column 'COLOUR': "* ]]
+	run -64 "$FAIRLOCK" log --sort TIME --follow job
+	assert_line --index 0 "fairlock: cannot use option '--sort': it does not go with --follow"
+}
+
+@test "status shows the names in the order in which they were given" {
+	"$FAIRLOCK" acquire b
+	[ "$("$FAIRLOCK" status --json c b a | jq -c '[.locks[] | [.name, .state]]')" = '[["c","free"],["b","held"],["a","free"]]' ]
+}
