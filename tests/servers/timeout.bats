@@ -171,8 +171,8 @@ was_granted_and_left() {
 	proxy delay 1400 up
 	proxy reset
 	"$FAIRLOCK" release --owner "$owner" job
+	wait_until test -e ran
 	ends_with 0 "$waiter"
-	[ -e ran ]
 }
 
 # A process that was stopped finds its time over. The next seed must be able to answer all the same.
