@@ -192,7 +192,35 @@ was_granted_and_left() {
 	[ -s owner ]
 }
 
+# The kernel connects meanwhile. Then the time of all attempts is over before the first word is sent.
+@test "an acquire that was stopped until its connection was there still waits for the server's first words" {
+	local acquire
+
+	new_network
+	start_far_server
+	cut_wire near
+	background "$NEAR" "$FAIRLOCK" acquire --connect-timeout 4s -u "$FAR_URL" job >owner
+	acquire=$!
+	wait_until connects_to "$FAR_ADDRESS:7000"
+	kill -STOP "$acquire"
+	mend_wire
+	wait_until is_connected_to "$FAR_ADDRESS:7000"
+	sleep 4.5
+	kill -CONT "$acquire"
+	ends_with 0 "$acquire"
+	[ -s owner ]
+}
+
+is_connected_to() { "$NEAR" ss -Htn state established | grep -qF "$1"; }
 connects_to() { "$NEAR" ss -Htn state syn-sent | grep -qF "$1"; }
+
+# The second one, by which the time ends, says less.
+@test "a server that breaks a connection and then says nothing: 69 after the connect timeout, with the first cause" {
+	background python3 "$TESTS_DIR/lib/nonsense.py" "$PWD/tired" tired
+	wait_until test -S "$PWD/tired"
+	run -69 timeout 20 "$FAIRLOCK" wrap --connect-timeout 500ms -u "unix:$PWD/tired" job true
+	assert_output "fairlock: cannot reach unix:$PWD/tired: Server closed the connection"
+}
 
 # It was to try the first address for 30 s. It has 2 s to leave.
 @test "a waiter that leaves while one address swallows everything leaves over the other one" {
