@@ -36,7 +36,12 @@ local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARG
 local period, strays = tonumber(ARGV[11]), tonumber(ARGV[12]) or 0
 
 -- The client subscribes before it asks. A server that refuses that reads the request all the same.
-local refusal = denied and (may_not_write() or denied(CHANNEL .. ':0', 'SUBSCRIBE'))
+local refusal
+if denied then
+	refusal = may_not_write() or denied(CHANNEL .. ':0', 'SUBSCRIBE')
+elseif check and not (check('SUBSCRIBE', CHANNEL) and check('PUBLISH', CHANNEL, '0')) then
+	refusal = redis.error_reply("NOPERM this user has no permissions to run 'PUBLISH " .. CHANNEL .. "'")
+end
 if refusal then
 	return refusal
 end
