@@ -35,7 +35,13 @@ local id, hold, lease, mode = ARGV[2], ARGV[4] .. ARGV[3], tonumber(ARGV[5]), AR
 local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
 local period, strays = tonumber(ARGV[11]), tonumber(ARGV[12]) or 0
 
-local refusal = denied and may_not_write()
+-- The client subscribes before it asks. A server that refuses that reads the request all the same.
+local refusal
+if denied then
+	refusal = may_not_write() or denied(CHANNEL .. ':0', 'SUBSCRIBE')
+elseif check and not (check('SUBSCRIBE', CHANNEL) and check('PUBLISH', CHANNEL, '0')) then
+	refusal = redis.error_reply("NOPERM this user has no permissions to run 'PUBLISH " .. CHANNEL .. "'")
+end
 if refusal then
 	return refusal
 end

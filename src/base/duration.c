@@ -99,3 +99,17 @@ const char *duration_show(char text[DURATION_MAX_BYTES], int64_t ms)
 			 units[i + 1].name);
 	return text;
 }
+
+const char *duration_show_fraction(char text[DURATION_MAX_BYTES], int64_t ms)
+{
+	size_t length;
+
+	if (ms < 1000 || ms >= 60000 || ms % 1000 == 0)
+		return duration_show(text, ms);
+	length = (size_t)snprintf(text, DURATION_MAX_BYTES, "%" PRId64 ".%03" PRId64, ms / 1000,
+				  ms % 1000);
+	while (text[length - 1] == '0')
+		length--;
+	strcpy(text + length, "s");
+	return text;
+}

@@ -11,3 +11,6 @@ int duration_parse(const char *text, int64_t *ms);
 
 /* Writes a duration in its two largest units ("1m5s"), as duration_parse reads it. */
 const char *duration_show(char text[DURATION_MAX_BYTES], int64_t ms);
+
+/* The same with fractions of a second, below a minute ("1.5s"): for what the user has set. */
+const char *duration_show_fraction(char text[DURATION_MAX_BYTES], int64_t ms);

@@ -21,7 +21,8 @@ int fail(struct error *err, enum status status, const char *format, ...)
 
 	err->status = status;
 	va_start(args, format);
-	vsnprintf(err->text, sizeof(err->text), format, args);
+	if ((size_t)vsnprintf(err->text, sizeof(err->text), format, args) >= sizeof(err->text))
+		utf8_cut_end(err->text);
 	va_end(args);
 	return -1;
 }
@@ -29,20 +30,21 @@ int fail(struct error *err, enum status status, const char *format, ...)
 int fail_about(struct error *err, enum status status, const char *verb, const char *object,
 	       const char *cause)
 {
-	const size_t others = strlen("cannot  : ") + strlen(verb) + strlen(cause);
+	const size_t others =
+		strlen("cannot  : ") + count_characters(verb) + count_characters(cause);
 	const size_t room = others + OBJECT_CHARACTERS < MESSAGE_CHARACTERS
 				    ? MESSAGE_CHARACTERS - others
 				    : OBJECT_CHARACTERS;
-	char shown[4 * MESSAGE_CHARACTERS + 1];
+	char shown[4 * MESSAGE_CHARACTERS + 1], whole[4 * MESSAGE_CHARACTERS + 1];
+	const char *shortened = others + count_characters(object) > MESSAGE_CHARACTERS
+					? shorten_middle(shown, room, object)
+					: object;
 
-	fail(err, status, "cannot %s %s: %s", verb, object, cause);
-	tame(err->text); /* a control character may become several */
-	if (!shorten_end(err->text, MESSAGE_CHARACTERS))
-		return -1;
-	fail(err, status, "cannot %s %s: %s", verb, shorten_middle(shown, room, object), cause);
-	tame(err->text);
-	shorten_end(err->text, MESSAGE_CHARACTERS);
-	return -1;
+	/* a message of long characters may have more bytes than the error */
+	snprintf(whole, sizeof(whole), "cannot %s %s: %s", verb, shortened, cause);
+	tame(whole);
+	shorten_end(whole, MESSAGE_CHARACTERS);
+	return fail(err, status, "%s", whole);
 }
 
 void tame(char *text)
@@ -81,7 +83,9 @@ __attribute__((format(printf, 2, 0))) static void print_line(bool may_wait, cons
 	size_t length;
 
 	memcpy(line, prefix, start);
-	vsnprintf(line + start, sizeof(line) - start - 1, format, args);
+	if ((size_t)vsnprintf(line + start, sizeof(line) - start - 1, format, args) >=
+	    sizeof(line) - start - 1)
+		utf8_cut_end(line + start);
 	tame(line + start);
 	length = strlen(line);
 	line[length++] = '\n';

@@ -38,7 +38,11 @@ void json_close(struct json *json, char bracket)
 
 static void put_escaped(uint32_t code)
 {
-	printf("\\u%04" PRIx32, code);
+	if (code > 0xffff) /* two halves */
+		printf("\\u%04" PRIx32 "\\u%04" PRIx32, 0xd800 + ((code - 0x10000) >> 10),
+		       0xdc00 + (code & 0x3ff));
+	else
+		printf("\\u%04" PRIx32, code);
 }
 
 static void put_quoted(const char *text)

@@ -91,13 +91,6 @@ void terminal_measure(struct terminal *terminal, int fd)
 	terminal->rows = size.ws_row;
 }
 
-/* These characters are harmful, or hide. */
-static bool is_trap(uint32_t code)
-{
-	return utf8_is_harmful(code) || (code >= 0x200b && code <= 0x200d) ||
-	       (code >= 0x2060 && code <= 0x206f) || code == 0xfeff || code == 0xad;
-}
-
 /* One character on the screen. */
 struct cell {
 	const char *bytes; /* "?" if the character cannot be shown */
@@ -112,7 +105,8 @@ static size_t next(const struct terminal *terminal, const char *text, struct cel
 	const size_t length = utf8_decode(text, &code);
 
 	*cell = (struct cell){text, length, -1};
-	if (length > 0 && (code < 0x80 ? !utf8_is_control(code) : terminal->utf8 && !is_trap(code)))
+	if (length > 0 &&
+	    (code < 0x80 ? !utf8_is_control(code) : terminal->utf8 && !utf8_is_harmful(code)))
 		cell->width = wcwidth((wchar_t)code);
 	if (cell->width < 0)
 		*cell = (struct cell){"?", 1, 1};

@@ -15,9 +15,14 @@ bool utf8_is_control(uint32_t code);
 /* Whether it turns the direction of writing: in other people's text it is a trap. */
 bool utf8_is_bidi(uint32_t code);
 
-/* Whether a text that is shown must not have it: a control character, one that turns the direction
- * of writing, or one that ends a line. */
+/* Whether it is a control character, turns the direction of writing, or ends a line. */
+bool utf8_is_unprintable(uint32_t code);
+
+/* Whether a text that is shown must not have it: it is one of these, or it cannot be seen. */
 bool utf8_is_harmful(uint32_t code);
+
+/* Removes the beginning of a character that a buffer had no room for from the end of a text. */
+void utf8_cut_end(char *text);
 
 /* U+FFFD, in the place of a byte that cannot be decoded. */
 #define UTF8_REPLACEMENT "\xef\xbf\xbd"

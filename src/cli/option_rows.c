@@ -165,7 +165,7 @@ static const struct {
 	{"quiet", COMMAND_RENEW | COMMAND_QUEUE | COMMAND_LOG, "has no effect here", ""},
 	{"verbose", COMMAND_DOCTOR, "print each step on standard error, and all settings", ""},
 	{"lease", COMMAND_ACQUIRE, "hold the lock for DUR, 1s to 1d", ""},
-	{"lease", COMMAND_RENEW, "hold the lock for DUR from now on, 1s to 1d", "as it was taken"},
+	{"lease", COMMAND_RENEW, "hold the lock for DUR from now on, 1s to 1d", "that of acquire"},
 	{"lease", COMMAND_DOCTOR, "judge the server for jobs with this lease, 1s to 1d", ""},
 	{"replicas", COMMAND_DOCTOR, "judge the server for jobs that require N replicas", ""},
 	{"json", COMMAND_ACQUIRE, "print name, owner, token and lease as JSON", ""},

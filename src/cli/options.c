@@ -119,7 +119,7 @@ static int parse_reason(const char *value, int64_t *number)
 		uint32_t code;
 		const size_t length = utf8_decode(value, &code);
 
-		if (length == 0 || utf8_is_harmful(code))
+		if (length == 0 || utf8_is_unprintable(code))
 			return -1;
 		value += length;
 	}

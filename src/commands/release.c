@@ -1,6 +1,7 @@
 /* fairlock release: gives back what acquire took, or breaks a lock by force. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/duration.h"
@@ -32,16 +33,25 @@ static int release_as(struct owner_call *call, const char *owner, struct release
 
 static void say_whose(const struct lock *lock, const struct release_reply *reply)
 {
-	char holder[OWNER_SHOWN_BYTES], owner[OWNER_MAX_BYTES];
+	char holder[OWNER_SHOWN_BYTES], owner[OWNER_MAX_BYTES], name[SHORT_MAX_BYTES];
 
 	owner_show(holder, MESSAGE_CHARACTERS, reply->by);
 	snprintf(owner, sizeof(owner), "%s", reply->owner);
+	tame(strcpy(name, lock->keys.shown));
 	tame(holder);
 	tame(owner);
 	if (*reply->by)
-		printf("lock %s was held by %s as %s\n", lock->keys.name, holder, owner);
+		printf("lock %s was held by %s as %s\n", name, holder, owner);
 	else
-		printf("lock %s was held by %s\n", lock->keys.name, owner);
+		printf("lock %s was held by %s\n", name, owner);
+}
+
+static void say_free(const struct lock *lock)
+{
+	char name[SHORT_MAX_BYTES];
+
+	tame(strcpy(name, lock->keys.shown));
+	printf("lock %s was free\n", name);
 }
 
 static int report(const struct lock *lock, const struct options *options,
@@ -57,7 +67,7 @@ static int report(const struct lock *lock, const struct options *options,
 		return 0;
 	case RELEASE_FREE:
 		if (!options->quiet)
-			printf("lock %s was free\n", lock->keys.name);
+			say_free(lock);
 		return 0;
 	case RELEASE_NOT_ACQUIRED:
 		return fail(err, STATUS_NOT_HELD,

@@ -30,7 +30,8 @@ static void show_value(char *text, size_t size, const struct options *options,
 		break;
 	case OPTION_DURATION:
 	case OPTION_PERIOD:
-		snprintf(text, size, "%s", duration_show(duration, *(const int64_t *)member));
+		snprintf(text, size, "%s",
+			 duration_show_fraction(duration, *(const int64_t *)member));
 		break;
 	case OPTION_NUMBER:
 		snprintf(text, size, "%" PRId64, *(const int64_t *)member);

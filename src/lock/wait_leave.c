@@ -13,6 +13,9 @@
 #define LEAVE_MS 2000
 #define LEAVE_UNHEARD_MS 500
 
+/* The longest way to a server that is only told. */
+#define LEAVE_UNANSWERED_MS 100
+
 bool wait_is_cut_off(const struct waiting *w, struct error *err)
 {
 	const struct client *client = w->client;
@@ -38,7 +41,7 @@ int wait_timed_out(const struct waiting *w, struct error *err)
 			    "cannot get lock %s: too few replicas confirmed it",
 			    w->lock->keys.shown);
 	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: timed out after %s",
-		    w->lock->keys.shown, duration_show(text, w->wait->options->wait_ms));
+		    w->lock->keys.shown, duration_show_fraction(text, w->wait->options->wait_ms));
 }
 
 /* After other failures, as a reply that makes no sense, there is nothing to leave. */
@@ -46,6 +49,13 @@ static bool is_worth_leaving(const struct error *err)
 {
 	return err->status == STATUS_NOT_OBTAINED || err->status == STATUS_UNAVAILABLE ||
 	       err->status == STATUS_REFUSED;
+}
+
+/* The server has been silent for as long as the user allows. It may go on later, and grant the lock
+ * to a process that is no more: it is told, but its answer is not waited for. */
+static bool is_silent(const struct client *client, const struct error *err)
+{
+	return !client->ever_answered && err->status == STATUS_UNAVAILABLE;
 }
 
 void wait_leave(struct waiting *w, struct error *err)
@@ -64,6 +74,10 @@ void wait_leave(struct waiting *w, struct error *err)
 	connection_set_timeout(&client->connection, client->timeout_ms);
 	client_cancel(client);
 	wire_leave(w->lock, &request);
+	if (is_silent(client, err)) {
+		client_tell(client, &request, clock_ms() + LEAVE_UNANSWERED_MS);
+		return;
+	}
 	if (client_call(client, &request, until_ms, client->ever_answered, &why) == 0) {
 		if (err->status == STATUS_NOT_OBTAINED && !w->holder_is_said &&
 		    lock_read_leave(client->reply, &holder))

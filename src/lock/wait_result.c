@@ -80,7 +80,8 @@ static int ran(struct error *err, const struct lock *lock, int64_t ran_ms, int64
 
 	return fail(err, STATUS_NOT_OBTAINED,
 		    "cannot get lock %s: its command started %s ago, within --once-per %s",
-		    lock->keys.shown, duration_show(ago, ran_ms), duration_show(period, period_ms));
+		    lock->keys.shown, duration_show(ago, ran_ms),
+		    duration_show_fraction(period, period_ms));
 }
 
 static void say_refusal(struct error *err, const struct lock *lock, const struct ask_reply *reply,

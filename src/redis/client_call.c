@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "redis/connection.h"
 #include "redis/connection_trace.h"
 #include "redis/server.h"
 
@@ -104,4 +105,26 @@ void client_finish(struct client *client, int64_t until_ms)
 	if (client_has_request(client))
 		await_without_sigpipe(client, until_ms, NEVER, &ignored);
 	client_cancel(client);
+}
+
+/* Whether the system has all of the request. */
+static bool has_left(const struct client *client)
+{
+	return client->phase >= REQUEST_SENT && !connection_is_sending(&client->connection);
+}
+
+void client_tell(struct client *client, const struct request *request, int64_t until_ms)
+{
+	struct pollfd slot;
+
+	client_request(client, request);
+	client->connection.retry_ms = 0;
+	while (client_step(client) == CLIENT_NOTHING && !has_left(client)) {
+		const int64_t now = clock_ms();
+		const int64_t wake = earliest(client_wait(client, &slot), until_ms);
+
+		if (now >= until_ms)
+			break;
+		poll(&slot, 1, wake > now ? (int)(wake - now) : 0);
+	}
 }

@@ -20,3 +20,8 @@ int client_call(struct client *client, const struct request *request, int64_t un
 /* Waits until until_ms for the reply to the request that is under way, if there is one. Then there
  * is no request and no reply any more. */
 void client_finish(struct client *client, int64_t until_ms);
+
+/* Sends the request, and waits for no reply. (A server that does not know the script does nothing
+ * then. Its text would be lost: a server drops what it has not read when it finds the peer gone.)
+ * Gives up when the request has not left until then. */
+void client_tell(struct client *client, const struct request *request, int64_t until_ms);

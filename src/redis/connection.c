@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/os_words.h"
 #include "redis/connection_begin.h"
 #include "redis/connection_end.h"
 #include "redis/reply_limits.h"
@@ -134,7 +135,7 @@ static enum connection_event greeting_broke(struct connection *connection)
 {
 	char cause[192];
 
-	snprintf(cause, sizeof(cause), "%.128s%s", connection->redis->errstr,
+	snprintf(cause, sizeof(cause), "%.128s%s", os_words_for(connection->redis->errstr),
 		 may_speak_tls(connection) ? " (does it want TLS, rediss://?)" : "");
 	return connection_attempt_failed_for(connection, cause);
 }
@@ -142,7 +143,7 @@ static enum connection_event greeting_broke(struct connection *connection)
 /* Before the first answer the cause may be that the other end speaks TLS, or that we do. */
 static enum connection_event broken(struct connection *connection)
 {
-	const char *cause = connection->redis->errstr;
+	const char *cause = os_words_for(connection->redis->errstr);
 
 	if (connection->redis->err == TLS_REFUSED) {
 		server_fail(connection->server, &connection->error, STATUS_REFUSED, "reach", cause);

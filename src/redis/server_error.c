@@ -132,6 +132,11 @@ static const struct kind {
 	{"max number of clients", ANYWHERE, STATUS_UNAVAILABLE, false,
 	 "it has too many clients already (maxclients)", NULL},
 	{"unknown command", ANYWHERE, STATUS_UNAVAILABLE, false, NULL, tell_command},
+	/* a script calls it, or asks whether the user may */
+	{"Unknown Redis command", ANYWHERE, STATUS_UNAVAILABLE, false,
+	 "it lacks a command that the scripts call: it is renamed, or too old", NULL},
+	{"Invalid command passed to", ANYWHERE, STATUS_UNAVAILABLE, false,
+	 "it lacks a command that the scripts call: it is renamed, or too old", NULL},
 	{"OOM command not allowed", ANYWHERE, STATUS_UNAVAILABLE, true,
 	 "its memory is full (maxmemory)" SEE_DOCTOR, NULL},
 	{"READONLY You can't write", ANYWHERE, STATUS_UNAVAILABLE, false,
@@ -146,7 +151,8 @@ static const struct kind {
 	{"DENIED", FIRST, STATUS_REFUSED, false,
 	 "it is in protected mode; give it a password or a bind address", NULL},
 	{"NOPERM", FIRST, STATUS_REFUSED, false, NULL, tell_denied},
-	{"o permissions", ANYWHERE, STATUS_REFUSED, false, NULL, tell_denied}, /* "No", "no" */
+	{"no permissions", ANYWHERE, STATUS_REFUSED, false, NULL, tell_denied},
+	{"No permissions", ANYWHERE, STATUS_REFUSED, false, NULL, tell_denied},
 	{"The user executing the script can't", ANYWHERE, STATUS_REFUSED, false, NULL, tell_denied},
 	{"WRONGTYPE", ANYWHERE, STATUS_CONFIG, false,
 	 "the name is in use by something that is no lock", NULL},

@@ -193,8 +193,8 @@ static void enforce_max_hold(struct guard *guard)
 	guard->shared->ending.timed_out = true;
 	message(guard->job->messenger, LOG_ERR,
 		"lock %s was held for %s, as long as --max-hold allows; stopping %s",
-		guard->job->lock->keys.shown, duration_show(text, guard->job->options->max_hold_ms),
-		guard->job->shown);
+		guard->job->lock->keys.shown,
+		duration_show_fraction(text, guard->job->options->max_hold_ms), guard->job->shown);
 	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 }
 

@@ -102,7 +102,7 @@ asked_by_scripts() {
 # asked_by_doctor: the same of doctor's table, without what the program needs itself
 asked_by_doctor() {
 	sed -nE 's/^\t\{FOR_ALL, ([A-Z]+), "(.*)"\},/\1 \2/p' "$TESTS_DIR/../src/doctor/check_acl.c" |
-		grep -v ^NOTHING | each_command | grep -v ' SUBSCRIBE$'
+		grep -v ^NOTHING | each_command | grep -v '^PLAIN SUBSCRIBE$'
 }
 
 each_command() {

@@ -18,6 +18,7 @@ says() {
 	hold job
 	held_by $'db1\t12\tann\t./job' 180000
 	says 'job: timed out after 1s, held by \./job \(pid 12, ann@db1\) for 3m[0-9s]*' wrap -w 1 job true
+	says 'job: timed out after 1\.5s, held by \./job \(pid 12, ann@db1\) for 3m[0-9s]*' wrap -w 1.5 job true
 	says 'job: timed out after 500ms, held by \./job \(pid 12, ann@db1\) for 3m[0-9s]*' acquire -w 0.5 job
 }
 

@@ -176,6 +176,7 @@ subscribed() {
 		assert_output --partial 'is not plain text of at most 200 bytes'
 	done
 	run -0 "$FAIRLOCK" wrap --reason 'Übertrag, 日本, naïve' job true
+	run -0 "$FAIRLOCK" wrap --reason $'می\u200cخواهم' job true # Persian needs this character
 }
 
 @test "FAIRLOCK_REASON and the key reason set a reason" {

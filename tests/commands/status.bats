@@ -377,6 +377,28 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	[[ $output != *$'\x1b'* && $output != *$'\xc2\x9b'* ]]
 }
 
+@test "messages, status, queue and log show no characters that cannot be seen; JSON escapes them" {
+	local hidden=$'a\u200bb\u200cc\u200dd\u2060e\ufefff\u00adg\U000e0041h' shown='a?b?c?d?e?f?g?h'
+
+	"$FAIRLOCK" acquire job
+	background "$FAIRLOCK" wrap job true "$hidden"
+	wait_until in_queue job 1
+	cli HSET 'fairlock:{job}' by $'h\t1\tu\t'"$hidden" >/dev/null
+	cli XADD 'fairlock_log:{job}' '*' event granted by $'h\t1\tu\t'"$hidden" >/dev/null
+	run -75 "$FAIRLOCK" wrap -n job true
+	assert_output --partial "held by $shown (pid 1, u@h)"
+	for command in status queue log; do
+		run -0 "$FAIRLOCK" $command job
+		assert_output --partial "$shown"
+		run -0 "$FAIRLOCK" $command --raw job
+		assert_output --partial 'a\xe2\x80\x8bb\xe2\x80\x8cc\xe2\x80\x8dd\xe2\x81\xa0e\xef\xbb\xbff\xc2\xadg\xf3\xa0\x81\x81h'
+		run -0 "$FAIRLOCK" $command --json job
+		assert_output --partial 'a\u200bb\u200cc\u200dd\u2060e\ufefff\u00adg'
+		run -0 jq -r '.. | .command? // empty' <<<"$output"
+		assert_output --partial "$hidden"
+	done
+}
+
 @test "status, queue and log show no control characters of Latin-1, and none that turn the direction of writing" {
 	local shown='a?b?c?d?e'
 

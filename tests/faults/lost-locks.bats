@@ -34,6 +34,24 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	assert_output 'lock job was free'
 }
 
+@test "release --force cuts a long name at 40 characters, and shows no character that cannot be seen" {
+	local name
+
+	start_server
+	name=$(printf '%060d' 7)
+	"$FAIRLOCK" acquire "$name"
+	run -0 "$FAIRLOCK" release --force "$name"
+	assert_output --regexp '^lock 0{37}\.\.\. was held by fairlock acquire \(pid '
+	run -0 "$FAIRLOCK" release --force "$name"
+	assert_output "lock ${name:0:37}... was free"
+	name=$'a\u200bb\u202ec'
+	"$FAIRLOCK" acquire "$name"
+	run -0 "$FAIRLOCK" release --force "$name"
+	assert_output --regexp '^lock a\?b\?c was held by'
+	run -0 "$FAIRLOCK" release --force "$name"
+	assert_output 'lock a?b?c was free'
+}
+
 @test "with --on-lost warn COMMAND goes on after a loss, and the status is 76" {
 	start_server
 	background "$FAIRLOCK" wrap --on-lost warn job sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done; touch done' 2>said

@@ -14,6 +14,7 @@ BOUNDS = {
     "server_shown()": 60,  # the object of fail_about
     # what we count ourselves
     "duration_show()": 7,  # "9999w6d": it shows times that have passed, or leases
+    "duration_show_fraction()": 7,  # "59.999s", or as duration_show()
     "duration_guess()": "DURATION_GUESS_BYTES - 1",
     "signal_show()": 9,  # "VTALRM", or a number
     "lock->token": "TOKEN_MAX_BYTES - 1",
@@ -47,7 +48,8 @@ BOUNDS = {
     "name_commands:who": 60,  # all eight
     "tell_denied:name": 17,  # NAME_SHORT_BYTES
     "tell_denied:tail": 19,
-    "greeting_broke:connection->redis->errstr": 49,  # without TLS: hiredis's words, or the system's
+    "os_words_for()": 49,  # hiredis's words, or the system's
+    "os_words()": 49,
     "strerror()": 49,  # "Invalid or incomplete multibyte or wide character"
     "wait_result_stopped:name": 9,
     "read_time:time.fault": 28,  # NO_TIME

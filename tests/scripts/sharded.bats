@@ -205,8 +205,8 @@ outsider() {
 
 # A message that cannot be sent must neither free the lock nor keep it.
 @test "release succeeds if the user may not publish to clients of plain locks" {
-	cli ACL SETUSER default resetchannels >/dev/null
 	acquire anna
+	cli ACL SETUSER default resetchannels >/dev/null
 	release anna
 	answered released 0
 	cli ACL SETUSER default allchannels >/dev/null

@@ -236,3 +236,101 @@ is_busy() { cli PING | grep -q BUSY; }
 	one_line 'cannot read /xxx'
 	[[ $output = *'xxx: No such file or directory' && ${#output} -lt 160 ]]
 }
+
+# obtains_nothing STATUS CAUSE: each way of not waiting ends with STATUS and says CAUSE, an empty one nothing
+obtains_nothing() {
+	local words
+
+	for words in --skip '-n -q -E 0' '--skip --once-per 1h'; do
+		# shellcheck disable=SC2086
+		run -"$1" timeout 20 "$FAIRLOCK" wrap --connect-timeout 500ms $words job true
+		[ -z "$2" ] || says "$2"
+		[ -n "$2" ] || assert_output ''
+		# shellcheck disable=SC2086
+		run -"$1" timeout 20 "$FAIRLOCK" acquire --connect-timeout 500ms ${words%% --once*} job
+		[ -z "$2" ] || says "$2"
+		[ -n "$2" ] || assert_output ''
+	done
+}
+
+# A server that cannot grant locks still knows which are held.
+@test "--skip hides no outage: 69 when the server refuses a free lock, 0 when it says that the lock is held" {
+	local owner cause
+
+	load ../lib/small-disk
+	start_server_on_small_disk
+	for cause in 'maxmemory 1' 'min-replicas-to-write 1' 'replicaof 127.0.0.1 1' misconf; do
+		owner=$("$FAIRLOCK" acquire job)
+		begin_trouble "$cause"
+		obtains_nothing 0 ''
+		run -75 timeout 20 "$FAIRLOCK" wrap -n --connect-timeout 500ms job true
+		assert_output --partial 'held by fairlock acquire'
+		end_trouble "$cause"
+		"$FAIRLOCK" release --owner "$owner" job
+		begin_trouble "$cause"
+		case $cause in
+		maxmemory*) obtains_nothing 69 'its memory is full (maxmemory); see fairlock doctor' ;;
+		min*) obtains_nothing 69 'it has too few replicas (min-replicas-to-write); see fairlock doctor' ;;
+		replicaof*) obtains_nothing 69 'it is a replica, which takes no writes; see fairlock doctor' ;;
+		misconf) obtains_nothing 69 'it cannot save its data, and takes no writes; see fairlock doctor' ;;
+		esac
+		end_trouble "$cause"
+	done
+}
+
+write_is_taken() { cli SET filler 1 | grep -q OK; }
+
+begin_trouble() {
+	case $1 in
+	misconf) fill_disk ;;
+	replicaof*) cli REPLICAOF 127.0.0.1 1 >/dev/null ;;
+	*) cli CONFIG SET ${1% *} "${1#* }" >/dev/null ;;
+	esac
+}
+
+end_trouble() {
+	case $1 in
+	misconf)
+		empty_disk
+		wait_until write_is_taken
+		;;
+	replicaof*) cli REPLICAOF NO ONE >/dev/null ;;
+	*) cli CONFIG SET ${1% *} 0 >/dev/null ;;
+	esac
+}
+
+@test "a server without a command that the scripts call: 69, and no lock without a time to live" {
+	local command
+
+	for command in PEXPIRE DEL PTTL; do
+		start_server --rename-command "$command" ''
+		"$FAIRLOCK" acquire job >/dev/null 2>&1 || true
+		run -69 timeout 20 "$FAIRLOCK" wrap -w 300ms job true
+		says 'it lacks a command that the scripts call: it is renamed, or too old'
+		[ "$command" = PTTL ] || [ "$(cli EXISTS job)" = 0 ]
+		stop_server
+	done
+}
+
+# The static program and the others have different C libraries.
+@test "both programs say why a server cannot be reached in the same words" {
+	local program words
+
+	load ../lib/network
+	new_network
+	"$NEAR" ip route add unreachable 10.78.0.1
+	touch file
+	for program in "$FAIRLOCK" "$FAIRLOCK-full"; do
+		for words in 'redis://127.0.0.1:1 Connection refused' 'redis://10.78.0.1:1 No route to host' \
+			'redis://10.79.0.1:1 Network is unreachable' "unix:$PWD/none No such file or directory" \
+			"unix:$PWD/file Connection refused"; do
+			run -69 "$NEAR" timeout 20 "$program" wrap -u "${words%% *}" job true
+			assert_output --regexp "^fairlock: cannot reach .*: ${words#* }\$"
+		done
+	done
+	"$NEAR" ip neighbour replace 10.77.0.3 lladdr "$no_card" nud permanent dev wire
+	for program in "$FAIRLOCK" "$FAIRLOCK-full"; do
+		run -69 "$NEAR" timeout 20 "$program" wrap --connect-timeout 300ms -u redis://10.77.0.3:1 job true
+		assert_output 'fairlock: cannot reach redis://10.77.0.3:1: Connection timed out'
+	done
+}

@@ -130,6 +130,23 @@ static const struct {
 	{"1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h1h5", NULL},
 };
 
+static const struct {
+	int64_t ms;
+	const char *shown;
+} fractions[] = {
+	{0, "0ms"},        {999, "999ms"},     {1000, "1s"},  {1001, "1.001s"}, {1500, "1.5s"},
+	{10250, "10.25s"}, {59999, "59.999s"}, {60001, "1m"}, {90000, "1m30s"}, {5400000, "1h30m"},
+};
+
+static void check_fractions(struct tally *tally)
+{
+	char text[DURATION_MAX_BYTES];
+
+	for (size_t i = 0; i < COUNT(fractions); i++)
+		CHECK(tally, strcmp(duration_show_fraction(text, fractions[i].ms),
+				    fractions[i].shown) == 0);
+}
+
 static void check_guesses(struct tally *tally)
 {
 	char guess[DURATION_GUESS_BYTES];
@@ -150,6 +167,7 @@ int main(void)
 	struct tally tally = {0};
 
 	check_guesses(&tally);
+	check_fractions(&tally);
 
 	for (size_t i = 0; i < COUNT(right); i++) {
 		int64_t ms = -1;
