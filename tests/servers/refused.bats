@@ -135,6 +135,15 @@ refuses() {
 	assert_output --partial 'needed: job redisson_lock_queue:{job} redisson_lock_timeout:{job} fairlock:{job} fairlock_log:{job}'
 }
 
+@test "a command and key that were denied are cut with dots" {
+	start_server
+	cli ACL SETUSER eve on '>pw' '~*' '&*' +@all -flushall -hincrby >/dev/null
+	FAIRLOCK_PASSWORD=pw run -77 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?user=eve" job true
+	assert_output --partial ": this user may not run 'HINCRBY job'; see"
+	FAIRLOCK_PASSWORD=pw run -77 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?user=eve" deploy-to-production-in-europe true
+	assert_output --partial ": this user may not run 'HINCRBY deploy-to-production...'; see"
+}
+
 @test "a database that does not exist gives status 78" {
 	start_server
 	run -78 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?db=99" job true
