@@ -343,7 +343,7 @@ helps() {
 
 	assert_equal "$(helps wrap --lease)" "$lease after each renewal, 1s to 1d (default: 30s)"
 	assert_equal "$(helps acquire --lease)" "$lease, 1s to 1d (default: 30s)"
-	assert_equal "$(helps renew --lease)" "$lease from now on, 1s to 1d (default: as it was taken)"
+	assert_equal "$(helps renew --lease)" "$lease from now on, 1s to 1d (default: that of acquire)"
 	assert_equal "$(helps doctor --lease)" 'judge the server for jobs with this lease, 1s to 1d (default: 30s)'
 	assert_equal "$(helps wrap --replicas)" 'require N replicas to confirm the lock'
 	assert_equal "$(helps doctor --replicas)" 'judge the server for jobs that require N replicas'
