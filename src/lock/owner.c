@@ -107,14 +107,13 @@ static bool append(char *by, size_t most, const char *text, char behind)
 	for (; *text && at + (behind != '\0') < most; text++)
 		by[at++] = (unsigned char)*text < ' ' || *text == 127 ? '?' : *text;
 	by[at] = '\0';
-	if (*text) {
+	if (*text)
 		utf8_cut_end(by);
-		return false;
-	}
+	at = strlen(by);
 	if (behind && at < most)
 		by[at++] = behind;
 	by[at] = '\0';
-	return true;
+	return !*text;
 }
 
 /* $LOGNAME costs no look-up in the password database, and the name is only for people to read. */
