@@ -135,7 +135,7 @@ const struct option_row option_rows[] = {
 	 COMMAND_STATUS | COMMAND_QUEUE, SOURCE_FLAG},
 	{0, "held", "", "show only locks that are held or waited for", "", FLAG(held),
 	 COMMAND_STATUS, SOURCE_FLAG},
-	{0, "sort", "COL", "sort by this column", "", OPTION_TEXT, MEMBER(sort), 1, INT_MAX,
+	{0, "sort", "COL", "sort by this column", "", OPTION_COLUMN, MEMBER(sort), 1, INT_MAX,
 	 "a column", SHOW, SOURCE_FLAG},
 	{0, "color", "WHEN", "use colours: auto, always or never", "auto", COLOUR(colour),
 	 SHOW | COMMAND_DOCTOR, SOURCE_FLAG},

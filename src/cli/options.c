@@ -143,6 +143,7 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 	case OPTION_FILE:
 	case OPTION_URL:
 	case OPTION_COLUMNS:
+	case OPTION_COLUMN:
 	case OPTION_OWNER:
 	case OPTION_WAITER:
 		*number = (int64_t)strlen(value);
@@ -176,6 +177,7 @@ static void store(void *member, enum option_kind kind, const char *value, int64_
 	case OPTION_URL:
 	case OPTION_REASON:
 	case OPTION_COLUMNS:
+	case OPTION_COLUMN:
 	case OPTION_OWNER:
 	case OPTION_WAITER:
 		*(const char **)member = value;

@@ -116,6 +116,7 @@ enum option_kind {
 	OPTION_URL,      /* the same, and may hide a password */
 	OPTION_REASON,   /* the same, for other people to read */
 	OPTION_COLUMNS,  /* the same: of a table */
+	OPTION_COLUMN,   /* the same: one of them */
 	OPTION_OWNER,    /* the same: the id of a holder */
 	OPTION_WAITER,   /* the same: the id of a waiter */
 	OPTION_DURATION, /* int64_t, in milliseconds */

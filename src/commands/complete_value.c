@@ -74,24 +74,30 @@ static bool complete_owner(struct settings *settings, const struct command *comm
 	return true;
 }
 
-/* A list of columns may begin with a plus, and its last word is the one to complete. Its letters
- * stay as small as they are. */
+/* The letters of a column stay as small as they are. */
+static void complete_column(const struct layout *layout, const struct complete_target *target)
+{
+	char name[64];
+
+	for (size_t i = 0; i < layout->column_count; i++) {
+		snprintf(name, sizeof(name), "%s", layout->columns[i].name);
+		for (char *c = name; islower((unsigned char)target->word[target->head]) && *c; c++)
+			*c = (char)tolower((unsigned char)*c);
+		complete_offer(target, "", name, column_meaning(layout->columns[i].name));
+	}
+}
+
+/* A list of columns may begin with a plus, and its last word is the one to complete. */
 static void complete_columns(const struct layout *layout, const struct complete_target *target)
 {
 	struct complete_target last = *target;
 	const char *value = target->word + target->head, *comma = strrchr(value, ',');
-	char name[64];
 
 	if (comma)
 		last.head = (size_t)(comma + 1 - target->word);
 	else
 		last.head += *value == '+';
-	for (size_t i = 0; i < layout->column_count; i++) {
-		snprintf(name, sizeof(name), "%s", layout->columns[i].name);
-		for (char *c = name; islower((unsigned char)last.word[last.head]) && *c; c++)
-			*c = (char)tolower((unsigned char)*c);
-		complete_offer(&last, "", name, column_meaning(layout->columns[i].name));
-	}
+	complete_column(layout, &last);
 	if (last.head == target->head)
 		complete_offer(&last, "", "help", "list the columns");
 }
@@ -119,6 +125,12 @@ static void complete_on_lost(const struct complete_target *target)
 		complete_offer(target, "", on_lost_words[i], NULL);
 }
 
+static void complete_colour(const struct complete_target *target)
+{
+	for (size_t i = 0; i < COLOUR_COUNT; i++)
+		complete_offer(target, "", colour_words[i], NULL);
+}
+
 bool complete_value(struct settings *settings, const struct command *command,
 		    const struct option_row *row, const struct complete_target *target,
 		    const char *name)
@@ -135,6 +147,13 @@ bool complete_value(struct settings *settings, const struct command *command,
 		break;
 	case OPTION_ON_LOST:
 		complete_on_lost(target);
+		break;
+	case OPTION_COLOUR:
+		complete_colour(target);
+		break;
+	case OPTION_COLUMN:
+		if (command->table)
+			complete_column(command->table, target);
 		break;
 	case OPTION_COLUMNS:
 		if (command->table)

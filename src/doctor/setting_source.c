@@ -24,6 +24,7 @@ static void show_value(char *text, size_t size, const struct options *options,
 	case OPTION_URL:
 	case OPTION_REASON:
 	case OPTION_COLUMNS:
+	case OPTION_COLUMN:
 	case OPTION_OWNER:
 	case OPTION_WAITER:
 		snprintf(text, size, "%s", *(const char *const *)member);

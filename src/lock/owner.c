@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/duration.h"
+#include "base/utf8.h"
 
 #define WORD_SEPARATOR " "
 #define UUID_LENGTH 36
@@ -98,16 +99,21 @@ int owner_inherited(char (**ids)[OWNER_MAX_BYTES])
 }
 
 /* Appends text, with '?' for control characters, and the separator behind it ('\0': none). most:
- * how long it may all become. */
-static void append(char *by, size_t most, const char *text, char behind)
+ * how long it may all become. Returns whether it fits; else it ends behind a whole character. */
+static bool append(char *by, size_t most, const char *text, char behind)
 {
 	size_t at = strlen(by);
 
 	for (; *text && at + (behind != '\0') < most; text++)
 		by[at++] = (unsigned char)*text < ' ' || *text == 127 ? '?' : *text;
+	by[at] = '\0';
+	if (*text)
+		utf8_cut_end(by);
+	at = strlen(by);
 	if (behind && at < most)
 		by[at++] = behind;
 	by[at] = '\0';
+	return !*text;
 }
 
 /* $LOGNAME costs no look-up in the password database, and the name is only for people to read. */
@@ -139,8 +145,8 @@ void owner_describe(char by[BY_MAX_BYTES], pid_t pid, char *const *words, const 
 	append(by, most, number, '\t');
 	append(by, most, user_name(number, sizeof(number)), '\t');
 	if (!reason) {
-		for (; *words; words++)
-			append(by, most, *words, words[1] ? ' ' : '\0');
+		while (*words && append(by, most, *words, words[1] ? ' ' : '\0'))
+			words++;
 		return;
 	}
 	if (*words)

@@ -71,7 +71,8 @@ static const char *field_of(const redisReply *hello, const char *name)
 	return text ? text : "";
 }
 
-/* A replica is no place for locks: if there may be another server, that one is tried. */
+/* A sentinel or a replica is no place for locks: if there may be another server, that one is tried.
+ */
 static enum handshake_outcome take_hello(struct handshake *handshake, const redisReply *hello,
 					 struct error *err)
 {
@@ -79,6 +80,11 @@ static enum handshake_outcome take_hello(struct handshake *handshake, const redi
 
 	handshake->is_cluster = strcmp(field_of(hello, "mode"), "cluster") == 0;
 	handshake->shards = handshake->is_cluster && atoi(field_of(hello, "version")) >= 7;
+	if (strcmp(field_of(hello, "mode"), "sentinel") == 0) {
+		server_fail(server, err, STATUS_UNAVAILABLE, "reach",
+			    "it is a sentinel; use redis+sentinel://HOST:PORT/MASTER");
+		return HANDSHAKE_FAILS;
+	}
 	if (strcmp(field_of(hello, "role"), "replica") != 0 || handshake->is_cluster ||
 	    (server->kind != SERVER_SENTINEL && server->seed_count < 2))
 		return HANDSHAKE_GOES_ON;
@@ -110,6 +116,8 @@ static const char *sentinel_cause(char cause[CAUSE_MAX_BYTES], const struct hand
 		return "it wants a password: --sentinel-password-file";
 	if (server_error_is(text, "WRONGPASS") && handshake->server->sentinel_password)
 		return "it refuses this user, or the password from --sentinel-password-file";
+	if (strstr(text, "unknown command"))
+		return "it is no sentinel";
 	return server_error_cause(cause, handshake->server, text);
 }
 

@@ -21,7 +21,11 @@ bool server_error_is(const char *text, const char *word)
 
 /* ---- Causes ---- */
 
-/* Copies what stands between the first two quotes; "" if nothing does. */
+/* So much of a quoted command leaves room for the rest of the message. */
+#define UNKNOWN_CHARACTERS 20
+#define DENIED_CHARACTERS 31
+
+/* Copies the text between the first two quotes; "" if there is none. */
 static void copy_quoted(char *word, size_t size, const char *text)
 {
 	const char *start = strpbrk(text, "'`");
@@ -33,23 +37,24 @@ static void copy_quoted(char *word, size_t size, const char *text)
 
 static void tell_command(char cause[CAUSE_MAX_BYTES], const struct server *server, const char *text)
 {
-	char command[24];
+	char command[256], shown[SHORT_MAX_BYTES];
 
 	(void)server;
 	copy_quoted(command, sizeof(command), text);
 	snprintf(cause, CAUSE_MAX_BYTES, "unknown command %s: renamed, or the server predates 6.2",
-		 command);
+		 shorten_to(shown, UNKNOWN_CHARACTERS, command));
 }
 
 /* "... has no permissions to run the 'evalsha' command"; not each server names the command. */
 static void tell_denied(char cause[CAUSE_MAX_BYTES], const struct server *server, const char *text)
 {
-	char command[32];
+	char command[1024], shown[SHORT_MAX_BYTES];
 
 	(void)server;
 	copy_quoted(command, sizeof(command), strstr(text, " run ") ? text : "");
 	if (*command && !strstr(text, "can't run"))
-		snprintf(cause, CAUSE_MAX_BYTES, "this user may not run '%s'" SEE_DOCTOR, command);
+		snprintf(cause, CAUSE_MAX_BYTES, "this user may not run '%s'" SEE_DOCTOR,
+			 shorten_to(shown, DENIED_CHARACTERS, command));
 	else
 		snprintf(cause, CAUSE_MAX_BYTES,
 			 "this user may not run a command, or use a %s" SEE_DOCTOR,

@@ -154,6 +154,23 @@ wrap'
 	assert_output $'STATE\tfree, held or kept'
 }
 
+@test "completion offers a column for --sort, one only, and the words of --color" {
+	ask status --sort WAI
+	assert_output WAITERS
+	ask log --sort=ti
+	assert_output --sort=time
+	ask queue --sort +PO
+	assert_output ''
+	ask queue --sort hel
+	assert_output ''
+	ask queue --sort USER,PO
+	assert_output ''
+	ask status --color=
+	assert_output $'--color=auto\n--color=always\n--color=never'
+	ask doctor --color=n
+	assert_output --color=never
+}
+
 @test "completion offers for --owner the holder of the lock on the line, else all holders" {
 	local holder other
 	holder=$("$FAIRLOCK" status --noheadings -o OWNER nightly:backup)

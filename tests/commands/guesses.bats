@@ -71,6 +71,7 @@ answered() {
 		wrap --ttl 30 x true | there is no such option, did you mean --lease?
 		wrap --nonblock x true | there is no such option, did you mean --no-wait?
 		wrap --nb x true | there is no such option, did you mean --no-wait?
+		status --user bob | there is no such option, did you mean --url redis://USER:@HOST?
 		wrap --exclusive x true | it is not needed, every lock is exclusive
 		wrap -x x true | it is not needed, every lock is exclusive
 		wrap -nqe x true | it is not needed, every lock is exclusive
@@ -119,6 +120,18 @@ answered() {
 		wrap --=3 x true | it is ambiguous: many options begin so
 		wrap --bogus x true | there is no such option
 	END
+}
+
+@test "each URL that a guess names is one that fairlock takes" {
+	local url count=0
+
+	while read -r url; do
+		url=${url/HOST/127.0.0.1} url=${url/PORT/1} url=${url/DB/1} url=${url/PATH//nowhere}
+		run "$FAIRLOCK" status --connect-timeout 1s --tls-insecure --url "$url"
+		assert_failure 69
+		count=$((count + 1))
+	done < <(grep -o -- '--url [^"]*' "$TESTS_DIR/../src/cli/synonyms.c" | cut -d' ' -f2 | sort -u)
+	[ "$count" -ge 4 ]
 }
 
 @test "options that all commands have are guessed without a command, too" {

@@ -32,6 +32,20 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	[ "$(jq -r '.locks[0].command' <<<"$output")" = 'sh -c "$FAIRLOCK" status --json job two words' ]
 }
 
+@test "status shows a command that is too long without half a character at its end" {
+	local letters
+
+	letters=$(printf 'é%.0s' {1..300})
+	for begin in a aa; do
+		# shellcheck disable=SC2016
+		run -0 "$FAIRLOCK" wrap job -- sh -c '"$FAIRLOCK" status --json job' "$begin$letters" more
+		jq -e '.locks[0].command | test("^sh -c .* a+é{100,} ?$")' <<<"$output"
+		# shellcheck disable=SC2016
+		run -0 "$FAIRLOCK" wrap --reason why job -- sh -c '"$FAIRLOCK" status --json job' "$begin"
+		jq -e '.locks[0] | .command == "sh" and .reason == "why"' <<<"$output"
+	done
+}
+
 @test "the JSON of status, queue, log and doctor ends with one newline" {
 	for words in 'status job' 'queue job' 'log job' 'log --stats job' status doctor; do
 		# shellcheck disable=SC2086

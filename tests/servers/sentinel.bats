@@ -62,6 +62,20 @@ promoted() { has_new_master "$1" && old_is_replica "$1"; }
 	fails_with 69 "cannot find master nobody: sentinel 127.0.0.1:" --url "redis+sentinel://$SENTINELS/nobody"
 }
 
+@test "a URL that takes a server for a sentinel, or a sentinel for a server, ends with 69 and says so; doctor tells the right one" {
+	local server=${MASTER_PORT:-$(node_cli "${sentinel[0]}" SENTINEL GET-MASTER-ADDR-BY-NAME mymaster | tail -n 1)}
+	local sentinels="redis+sentinel://127.0.0.1:$server/mymaster" servers="redis://127.0.0.1:${sentinel[0]}"
+
+	fails_with 69 "cannot ask sentinel 127.0.0.1:$server: it is no sentinel" --url "$sentinels"
+	run -69 "$FAIRLOCK" doctor --url "$sentinels"
+	assert_output --partial '-> mend host and port in the URL'
+	fails_with 69 "cannot reach $servers: it is a sentinel; use redis+sentinel://HOST:PORT/MASTER" --url "$servers"
+	run -69 "$FAIRLOCK" status --url "$servers"
+	assert_output "fairlock: cannot reach $servers: it is a sentinel; use redis+sentinel://HOST:PORT/MASTER"
+	run -69 "$FAIRLOCK" doctor --url "$servers"
+	assert_output --partial 'redis-cli -p 26379 SENTINEL MASTERS'
+}
+
 @test "one password for sentinels and servers works, and status 77 says that it is missing or wrong" {
 	export MASTER_PASSWORD=secret SENTINEL_PASSWORD=secret
 	own_sentinels

@@ -22,6 +22,7 @@ static bool same_value(const void *a, const void *b, enum option_kind kind)
 	case OPTION_URL:
 	case OPTION_REASON:
 	case OPTION_COLUMNS:
+	case OPTION_COLUMN:
 	case OPTION_OWNER:
 	case OPTION_WAITER:
 		return same_text(*(const char *const *)a, *(const char *const *)b);
@@ -67,6 +68,7 @@ void value_of(char *text, size_t size, const struct options *options, const stru
 	case OPTION_URL:
 	case OPTION_REASON:
 	case OPTION_COLUMNS:
+	case OPTION_COLUMN:
 	case OPTION_OWNER:
 	case OPTION_WAITER:
 		string = *(const char *const *)member;
