@@ -17,7 +17,7 @@ make deb              a Debian package, $(BUILD)/fairlock_*.deb; make check-deb 
 make check-interop    with real Redisson, through a JDK and Maven
 make check-model      every state of the models, with spin
 make torture          random faults and a checker; DURATION=1h SEED=N
-make fuzz             everything that reads what others wrote, with libFuzzer; FUZZ=url FUZZ_SECONDS=60
+make fuzz             everything that reads what others wrote, with libFuzzer; the scripts; FUZZ=url FUZZ_SECONDS=60
 make matrix           all tests on every Redis and Valkey that Debian has; takes an hour
 make coverage         the lines and branches that the tests reach, of src/ and lua/
 make valgrind         no leak, no descriptor left open
@@ -166,7 +166,7 @@ torture:
 	BUILD=$(BUILD) tests/torture/run $(DURATION) $(SEED)
 
 fuzz:
-	.ci/setup build fuzz
+	.ci/setup build run fuzz
 	$(MAKE) BUILD=$(BUILD)/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined \
 		CFLAGS='-O1 -g -fprofile-instr-generate=$(BUILD)/fuzz/default.raw -fcoverage-mapping' fuzz-targets
 	BUILD=$(BUILD)/fuzz tests/fuzz/run $(FUZZ)

@@ -1,35 +1,23 @@
--- How a hold ends, and who is told. For scripts that end one, and in front of holds.lua.
+-- How a hold ends. For scripts that end one, and in front of holds.lua.
 
-local function channel(id)
-	return CHANNEL .. ':' .. id
-end
-
--- Tells whoever listens, in whatever way; run: call, or note. A cluster sends PUBLISH to all of its nodes: so
--- not when only sharded subscribers are here, but when nobody is.
-local function publish(run, name, message)
-	local heard = SHARDED and run('SPUBLISH', name, message) or 0
-	local plain = heard > 0 and run('PUBSUB', 'NUMSUB', name)
-	if heard == 0 or plain and plain[2] > 0 then
-		run('PUBLISH', name, message)
+-- Writes the end of the hold that our hash describes into the log, and forgets the hold. status, cause: how
+-- COMMAND ended, if the caller knows. state: somebody may still ask for this hold, and is to find this in its
+-- record. A hold of which our hash knows too little is just forgotten.
+local function end_hold(event, time, status, cause, state)
+	local hold = lock.hold
+	call('HDEL', STATE, 'holder', 'h:' .. hold.id)
+	lock.hold = nil
+	if hold.since == '-' then
+		return
 	end
-end
-
--- Whoever waits for Redisson's plain lock of this name is in no queue: told when nobody is in ours.
-local function tell_outsiders()
-	publish(note, CHANNEL, '0')
-end
-
--- Writes the end of the hold that our hash describes into the log, and forgets it. The next grant, or save,
--- does so in our hash. status, cause: how COMMAND ended, if the caller knows. During the rest of a --min-hold
--- our hash knows it: see holds.lua.
-local function end_hold(event, time, status, cause)
-	local token = int(state.token or 0)
-	if state.keep and not status then
-		status, cause = string.match(state.holds or '', '^k%S+ (%d*):([%w-]*)')
+	if hold.state == 'kept' and not status then
+		status, cause = match(hold.ending, '^(%d*):([%w-]*)$')
 	end
-	record(event, time, state.owner, token, state.by, state.waited, time - (state.since or time),
-		status, cause)
-	state.ended = token
-	state.owner, state.holds, state.taken_up, state.by, state.keep = nil, nil, nil, nil, nil
-	state.unsaved_end = true
+	if state then
+		hold.state = state
+		note('HSET', STATE, 'h:' .. hold.id, hold_text(hold))
+		lock.has_marks = true
+	end
+	record(event, int(time), hold.id, hold.token, hold.by, hold.waited ~= '-' and hold.waited,
+		int(math.max(0, time - (number(hold.since) or time))), status, cause)
 end

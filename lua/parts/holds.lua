@@ -1,27 +1,33 @@
--- Who holds and who waits, looked at closely: for scripts that are beyond their usual case.
+-- The holder and the waiters, looked at closely: for scripts that are beyond their usual case.
 
 -- Whether the lock is held for the rest of a --min-hold only: all holds were given back.
 local function is_kept()
-	return string.sub(state.holds or '', 1, 1) == 'k'
+	return lock.hold ~= nil and lock.hold.state == 'kept'
 end
 
--- The holds of the present owner, as "wREQUEST aREQUEST dREQUEST gREQUEST": w taken by wrap, a by
--- acquire; of what is over, d: a release that may be repeated, g: a hold that somebody gave back. Only
--- "kREQUEST STATUS:CAUSE": all is over but a --min-hold; REQUEST gave the last hold back, and this is how its
--- COMMAND ended.
+-- Whether the present hold is that of the owner of key 1, and our hash knows more of it than its token.
+local function is_known()
+	return lock.hold ~= nil and lock.hold.id == lock.owner and number(lock.hold.since) ~= nil
+end
+
+-- entry: as in `holds`
 local function has_hold(entry)
-	return string.find(state.holds or '', entry, 1, true) ~= nil
+	return lock.hold ~= nil and string.find(lock.hold.holds, ',' .. entry .. ',', 1, true) ~= nil
 end
 
--- The present holder, for people: its owner id, what is known about it, and for how many ms it has held the
--- lock. '', '' and -1: unknown, or nobody holds the lock.
+-- The present holder, for people. Returns its owner id, its description, and for how many ms it has held the
+-- lock; '', '' or -1 for what is unknown, and if the lock is free.
 local function about(owner)
-	local ours = owner and state.owner == owner
-	return owner or '', ours and state.by or '', ours and state.since and math.max(0, now - state.since) or -1
+	local is_ours = owner and owner == lock.owner and is_known()
+	if not is_ours then
+		return owner or '', '', -1
+	end
+	return owner, lock.hold.by, math.max(0, now - (number(lock.hold.since) or now))
 end
 
--- Present means subscribed, in either way. The count that PUBLISH returns would include pattern
--- subscribers, and so raise the dead. In which way is remembered: nobody else listens there.
+-- Whether a waiter is subscribed to its channel, plainly or sharded. The count that PUBLISH returns would
+-- include pattern subscribers, and so raise the dead. tell() uses the way that was found: nobody else listens
+-- there.
 local ways = {}
 local function present(id)
 	local name = channel(id)
@@ -30,101 +36,73 @@ local function present(id)
 	return ways[id] ~= nil
 end
 
--- Ticket and time of the last sign of life of a waiter of ours, whether it may not have heard its ticket
--- yet, and the lease that it wants and its secret if the lock can be handed to it; nil for Redisson's.
-local tickets = {} -- the entries that were read in this run; false: there is none
+-- The waiters that this script has looked up: the record, or its text; false: no waiter of ours.
+local waiters = {}
+
+local function learn(id, text)
+	waiters[id] = text and (match(text, '^waits ') or match(text, '^new ')) and text or false
+end
+
+-- The record of a waiter of ours, or nil: Redisson's have none.
 local function known(id)
-	local entry = tickets[id]
-	if entry == nil then
-		entry = call('HGET', STATE, 't:' .. id)
-		tickets[id] = entry
+	if waiters[id] == nil then
+		learn(id, call('HGET', STATE, 'w:' .. id))
 	end
-	if entry then
-		local ticket, seen, lease, secret, unheard = string.match(entry, WAITER)
-		return number(ticket), number(seen), unheard == 'unheard', number(lease), secret
+	if type(waiters[id]) == 'string' then
+		waiters[id] = read_waiter(waiters[id]) or false
 	end
+	return waiters[id] or nil
 end
 
--- Takes out of our hash what is left there of a hold that is over, but for `holds`, which the caller writes.
-local function forget_hold()
-	call('HDEL', STATE, 'owner', 'since', 'until', 'lease', 'waited', 'by', 'taken_up', 'keep', 'unheard')
+-- For how many ms it has waited.
+local function waited_by(waiter)
+	return math.max(0, now - math.floor(waiter.ticket / 1000))
 end
 
-local function set_holds(holds)
-	state.holds = holds
-	call('HSET', STATE, 'holds', holds) -- the first to be refused by a server out of memory
-	if not state.owner then
-		forget_hold() -- our hash was lost, or knows of the hold before only
-	end
+-- Writes the record of the present hold.
+local function save_hold()
+	local hold = lock.hold
+	call('HSET', STATE, 'holder', hold.id, 'h:' .. hold.id, hold_text(hold))
 end
 
+-- A hold that our hash did not know becomes known by its token only.
 local function add_hold(entry)
-	set_holds(state.holds and state.holds .. ' ' .. entry or entry)
+	if not lock.hold then
+		lock.hold = read_hold(lock.owner, 'held ' .. int(lock.token or 0) .. ' - - - - - - - - , ')
+	end
+	lock.hold.holds = lock.hold.holds .. entry .. ','
+	save_hold() -- the first to be refused by a server out of memory
 end
 
--- Whoever runs a COMMAND once in so many ms wants to find its last start in our hash.
-local function remember(period)
-	local recall = (state.started or now) + 2 * period
-	if recall > (state.recall or 0) then
-		state.recall = recall
-		note('HSET', STATE, 'recall', recall)
+-- Takes one entry out of `holds`.
+local function end_entry(entry)
+	local first, last = string.find(lock.hold.holds, ',' .. entry .. ',', 1, true)
+	if first then
+		lock.hold.holds = string.sub(lock.hold.holds, 1, first) .. string.sub(lock.hold.holds, last + 1)
+		save_hold()
 	end
 end
 
 -- Our hash may describe a hold that is over: nobody runs a script when a lease
 -- ends, when a key is deleted, or when Redisson forces a lock open. Returns how it ended, and when.
-local function unnoticed_end(owner)
-	if not state.owner or state.owner == owner then
+local function unnoticed_end()
+	local hold = lock.hold
+	if not hold or hold.id == lock.owner then
 		return
 	end
-	local ends = state['until'] or now
+	local ends = number(hold.ends) or now
 	if ends > now + CLOCK_SLACK_MS then
 		return 'forced', now
 	end
 	return is_kept() and 'released' or 'expired', ends
 end
 
--- One that seems dead cannot bring a ticket that it may not have heard when it comes back all the same: so we
--- keep it. ticket: nil or false if it has heard it.
-local function keep_ticket(id, ticket)
-	if ticket then
-		note('HSET', STATE, 'p:' .. id, stamp .. ' ' .. int(ticket))
-		state.marked = true
-	end
-end
-
 -- Whether the lock was handed to the present owner, which has not renewed it yet.
 local function is_untaken()
-	return state.owner and state['until'] and state['until'] - (state.since or 0) < (state.lease or 0)
-end
-
--- The owner was handed the lock and hangs: it has missed its turn. The waiter behind it was told when
--- that turn would end, and has had its own since then.
-local function notice_missed_turn(time)
-	local head = call('LINDEX', QUEUE, 0)
-	state.missed = true
-	if head and known(head) then
-		state.turn, state.turned = head, math.min(time, now)
-		note('HSET', STATE, 'turn', head, 'turned', state.turned)
+	local hold = lock.hold
+	if not hold then
+		return false
 	end
-end
-
-local function notice_end(owner)
-	if owner and state.turn then
-		call('HDEL', STATE, 'turn', 'turned') -- taken, or snatched away by a plain lock
-		state.turn = nil
-	end
-	local event, time = unnoticed_end(owner)
-	if event then
-		local is_missed = event == 'expired' and is_untaken()
-		call('HDEL', STATE, 'owner') -- once something was deleted, a server out of memory takes the rest, too
-		if is_missed then
-			keep_ticket(state.owner, state.unheard) -- it may not know
-		end
-		end_hold(event, time)
-		save()
-		if is_missed and not owner then
-			notice_missed_turn(time)
-		end
-	end
+	local since, ends, lease = number(hold.since), number(hold.ends), number(hold.lease)
+	return since and ends and lease and ends - since < lease
 end

@@ -35,12 +35,12 @@ end
 local function look_up(ids)
 	local fields, asked_for = {}, {}
 	for i, id in ipairs(ids) do
-		if tickets[id] == nil then
-			asked_for[#asked_for + 1], fields[#fields + 1] = id, 't:' .. id
+		if waiters[id] == nil then
+			asked_for[#asked_for + 1], fields[#fields + 1] = id, 'w:' .. id
 		end
 		if #fields == MANY or i == #ids and #fields > 0 then
-			for k, entry in ipairs(call('HMGET', STATE, unpack(fields))) do
-				tickets[asked_for[k]] = entry
+			for k, text in ipairs(call('HMGET', STATE, unpack(fields))) do
+				learn(asked_for[k], text)
 			end
 			fields, asked_for = {}, {}
 		end
@@ -64,7 +64,7 @@ local function write_patience()
 		call('HDEL', STATE, 'theirs')
 	else
 		introduce(note)
-		note('HSET', STATE, 'ticket', int(state.ticket or now_us), 'theirs', table.concat(notes, ' '))
+		note('HSET', STATE, 'ticket', int(lock.ticket or now_us), 'theirs', table.concat(notes, ' '))
 		touch() -- the hash may be new
 	end
 end
@@ -87,7 +87,7 @@ end
 -- of ours, and make up for the time since that waiter came. More of it would keep a dead one of ours in
 -- the queue for long.
 local function head_counts_from()
-	local ends = state.owner and state['until'] or now + call('PTTL', LOCK)
+	local ends = lock.hold and number(lock.hold.ends) or now + call('PTTL', LOCK)
 	return math.max(now, ends - OUR_SCORE_MS)
 end
 
@@ -101,10 +101,10 @@ end
 -- The note on a waiter with this score. before: the score of the waiter before it, if there is one. last: the
 -- largest ticket before it; it gets a larger one, as a waiter of ours does.
 local function note_on(score, before, last)
-	state.ticket = math.max(now_us, (state.ticket or 0) + 1)
+	lock.ticket = math.max(now_us, (lock.ticket or 0) + 1)
 	local ms = math.max(0, score - (before or head_counts_from()))
 	return {
-		ticket = math.max(state.ticket, last + 1), ms = math.min(ms, MOST_PATIENCE_MS),
+		ticket = math.max(lock.ticket, last + 1), ms = math.min(ms, MOST_PATIENCE_MS),
 		score = math.max(0, score),
 	}
 end
@@ -120,14 +120,14 @@ local function note_patience()
 	local ids, is_all = end_of_queue()
 	local scores, last, before, has_changed = scores_of(ids), 0, nil, false
 	for i, id in ipairs(ids) do
-		local ticket, noted, score = known(id), patience[id], scores[i]
-		if not ticket and score and (is_all or i > 1) and
+		local waiter, noted, score = known(id), patience[id], scores[i]
+		if not waiter and score and (is_all or i > 1) and
 			(not noted or waits_anew(noted, last, score)) then
 			noted, has_changed = note_on(score, before, last), true
 			patience[id] = noted
 		end
-		ticket = ticket or noted and noted.ticket
-		last, before = math.max(last, ticket or 0), score
+		local ticket = waiter and waiter.ticket or noted and noted.ticket or 0
+		last, before = math.max(last, ticket), score
 	end
 	if has_changed then
 		write_patience()

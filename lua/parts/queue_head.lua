@@ -1,13 +1,25 @@
 -- The queue: who is alive in it, whose turn it is, and who is told. For scripts that meet one.
 
--- So many more are in list and sorted set.
+-- Adds to the numbers of ids in list and sorted set, as far as these are known.
 local function count_queue(listed, scored)
-	state.length = state.length and state.length + listed
-	state.scores = state.scores and state.scores + scored
+	lock.length = lock.length and lock.length + listed
+	lock.scores = lock.scores and lock.scores + scored
 end
 
--- Takes a waiter out of list and sorted set, always both. index 0 is the head.
-local function drop(id, index)
+-- Deletes the record of a waiter. One that seems dead and may not have heard its ticket cannot bring it when
+-- it comes back all the same: then the record stays, for the ticket.
+local function forget(id, waiter, seems_dead)
+	call('HDEL', STATE, 'w:' .. id)
+	waiters[id] = false
+	if waiter and seems_dead and waiter.state == 'new' then
+		waiter.state, waiter.seen = 'dropped', now
+		note('HSET', STATE, 'w:' .. id, waiter_text(waiter))
+		lock.has_marks = true
+	end
+end
+
+-- Takes a waiter out of list and sorted set, always both. index 0 is the head. seems_dead: as for forget.
+local function drop(id, index, seems_dead)
 	local listed = 1
 	if index == 0 then
 		call('LPOP', QUEUE)
@@ -15,51 +27,51 @@ local function drop(id, index)
 		listed = call('LREM', QUEUE, index and 1 or 0, id)
 	end
 	count_queue(-listed, -call('ZREM', TIMEOUTS, id))
-	known(id)
-	if tickets[id] then
-		call('HDEL', STATE, 't:' .. id, 'd:' .. id)
-		state.ours, state.unsaved_ours = state.ours - 1, true
+	local waiter = known(id)
+	if waiter then
+		forget(id, waiter, seems_dead)
+		lock.ours = lock.ours - 1
 	else
 		forget_patience(id)
 	end
-	tickets[id] = false
-	if state.turn == id then
-		call('HDEL', STATE, 'turn', 'turned')
-		state.turn = nil
+	if lock.turn == id then
+		call('HDEL', STATE, 'turn')
+		lock.turn = nil
 	end
 end
 
 -- The server was restarted, so all waiters are away for a moment: they get the time to come back, once.
 local function hold_back()
-	state.back = now + AWAY_MS
 	introduce(note)
+	lock.back, lock.up = now + AWAY_MS, nil
 	-- the old server may have told a waiter its turn in vain
-	note('HDEL', STATE, 'turn', 'turned', 'up')
-	note('HSET', STATE, 'back', state.back)
-	state.turn, state.up = nil, nil
+	note('HDEL', STATE, 'turn')
+	lock.turn = nil
+	note('HSET', STATE, 'back', int(lock.back), 'run', run_text(lock.run, nil))
 end
 
--- Compares the server process with the one that the waiters queued on. waited: the caller queued
--- before, or others are in the queue. If it was a newcomer that noticed the restart, `up` is left for
--- those who come back.
+-- Compares the server process with the one that the waiters queued on. waited: the caller queued before, or
+-- others are in the queue. A newcomer that notices the restart sets `up`, by which a waiter that comes back
+-- notices it, too.
 local function check_run(waited)
-	local run = string.match(call('INFO', 'server'), 'run_id:(%w+)')
-	if run == state.run then
+	local run, before = match(call('INFO', 'server'), 'run_id:(%w+)'), lock.run
+	if run == before then
 		return
 	end
+	lock.run = run
 	if waited then
 		hold_back()
-	elseif state.run then
-		note('HSET', STATE, 'up', stamp)
+		return
+	elseif before then
+		lock.up = now
 	end
-	state.run = run
-	note('HSET', STATE, 'run', run)
+	note('HSET', STATE, 'run', run_text(run, lock.up))
 end
 
--- The caller has a ticket or a token from that time (ms). If that is before our hash met this server,
--- others have waited, too, and come back.
+-- The caller has a ticket or a token from that time (ms). If our hash met this server later, others have
+-- waited, too, and come back now.
 local function notice_loss(since)
-	if state.is_new or state.up and since < state.up then
+	if lock.is_new or lock.up and since < lock.up then
 		hold_back()
 	end
 end
@@ -72,7 +84,17 @@ local function is_dead()
 		check_run(true)
 		run_checked = true
 	end
-	return now >= state.back
+	return now >= lock.back
+end
+
+-- The field `head`, "SCORE ABSENT-SINCE ID ID2 ID3...": the last of Redisson's waiters that was seen at the
+-- head, since when it was absent, and which of Redisson's behind it were absent then, too. The score names
+-- the wait: Redisson uses its ids again, but for one wait at the head the score stays the same.
+local head_text -- nil: not read yet
+local function read_head()
+	head_text = head_text or call('HGET', STATE, 'head') or ''
+	local score, absent, id, others = match(head_text, '^(%S+) (%d*) (%S+)(.*)$')
+	return tonumber(score), number(absent or nil), id, others
 end
 
 -- The Redisson waiters behind the head that are absent, too, each with a blank in front.
@@ -93,24 +115,26 @@ local function absent_behind(head)
 	return absent
 end
 
--- Who was absent together with a head that is dead now.
+-- The waiters that were absent together with a head that is dead now.
 local doomed = ''
 
 -- Whether a Redisson waiter at the head is to be passed over: its score has passed (so its own
 -- kind would drop it), or it has been absent for longer than its gap between asking and
--- subscribing. `head` is "SCORE ABSENT-SINCE ID", and behind it who was absent then, too. Redisson uses
--- its ids again, but for one wait at the head the score stays the same.
+-- subscribing.
 local function redisson_is_dead(id)
+	if not match(id, '^%S+$') then
+		return true -- no client has such an id, and `head` cannot keep it
+	end
 	if string.find(doomed .. ' ', ' ' .. id .. ' ', 1, true) and not present(id) then
 		return true
 	end
 	local score = tonumber(call('ZSCORE', TIMEOUTS, id)) or now
-	local seen, absent, who, others = string.match(state.head or '', '^(%S+) (%d*) (%S+)(.*)$')
-	if who ~= id or tonumber(seen) ~= score then
+	local seen, absent, who, others = read_head()
+	if who ~= id or seen ~= score then
 		-- it has just become the head: it gets the time that Redisson would give it
-		absent, others = '', ''
-		if state.turn == id then
-			state.turn = nil -- that of an earlier wait
+		absent, others = nil, ''
+		if lock.turn == id then
+			lock.turn = nil -- that of an earlier wait
 		end
 		if score < now + REDISSON_SCORE_MS and not traceless then
 			note_patience()
@@ -121,16 +145,16 @@ local function redisson_is_dead(id)
 		return true
 	end
 	if present(id) then
-		absent, others = '', ''
-	elseif absent == '' then
-		absent, others = stamp, absent_behind(id)
+		absent, others = nil, ''
+	elseif not absent then
+		absent, others = now, absent_behind(id)
 	end
-	local head = int(score) .. ' ' .. absent .. ' ' .. id .. others
-	if head ~= state.head and not traceless then
-		state.head = head
-		note('HSET', STATE, 'head', head)
+	local text = int(score) .. ' ' .. (absent and int(absent) or '') .. ' ' .. id .. others
+	if text ~= head_text and not traceless then
+		head_text = text
+		note('HSET', STATE, 'head', text)
 	end
-	if absent == '' or now - tonumber(absent) < TURN_MS then
+	if not absent or now - absent < TURN_MS then
 		return false
 	end
 	doomed = others
@@ -145,19 +169,15 @@ local function tell(id, message)
 	end
 end
 
--- Drops one that seems dead. ticket: as in keep_ticket. What has ended is written first: a slot of a cluster
--- that is moving refuses a list that is empty, and stops the script.
-local function drop_dead(id, index, ticket)
-	save()
-	drop(id, index)
-	keep_ticket(id, ticket)
+local function is_silent(waiter)
+	return now - waiter.seen >= SILENT_MS
 end
 
 -- When a turn that begins at this time is over: a waiter that is silent, or will be by then, has less time.
 local function turn_ends(id, begins)
-	local _, seen = known(id)
+	local waiter = known(id)
 	local ends = begins + TURN_MS
-	return seen and math.max(begins + TURN_LEAST_MS, math.min(ends, seen + SILENT_MS)) or ends
+	return waiter and math.max(begins + TURN_LEAST_MS, math.min(ends, waiter.seen + SILENT_MS)) or ends
 end
 
 -- The first waiter who is alive; the dead before it are dropped, and counted.
@@ -168,20 +188,20 @@ local passed_over = 0
 local turn_begins = now
 
 local function first_waiter(free, me)
-	local with_silent = free and state.missed
+	local with_silent = free and has_missed
 
 	local function had_its_turn(id)
-		return free and state.turn == id and now >= turn_ends(id, state.turned)
+		return free and lock.turn == id and now >= turn_ends(id, lock.turned)
 	end
 
-	while not state.empty do
+	while not lock.empty do
 		local id = call('LINDEX', QUEUE, 0)
 		if not id or id == me then
 			return id or nil
 		end
-		local ticket, seen, unheard = known(id)
+		local waiter = known(id)
 		local hung = false
-		if not ticket then
+		if not waiter then
 			if not redisson_is_dead(id) then
 				hung = had_its_turn(id)
 				if not hung then
@@ -189,7 +209,7 @@ local function first_waiter(free, me)
 				end
 			end
 		elseif present(id) then
-			if not had_its_turn(id) and not (with_silent and now - seen >= SILENT_MS) then
+			if not had_its_turn(id) and not (with_silent and is_silent(waiter)) then
 				return id
 			end
 			with_silent = true
@@ -197,9 +217,9 @@ local function first_waiter(free, me)
 			return id
 		end
 		if had_its_turn(id) then
-			turn_begins = turn_ends(id, state.turned)
+			turn_begins = turn_ends(id, lock.turned)
 		end
-		drop_dead(id, 0, unheard and ticket)
+		drop(id, 0, true)
 		passed_over = passed_over + 1
 		if hung then
 			tell(id, '0') -- should it be alive, it queues again
@@ -216,16 +236,16 @@ local function tell_second(ms)
 		if not id then
 			return
 		end
-		local ticket, seen, unheard = known(id)
-		if not ticket then
+		local waiter = known(id)
+		if not waiter then
 			index = index + 1
 		elseif not present(id) then
 			if is_dead() then
-				drop_dead(id, index, unheard and ticket)
+				drop(id, index, true)
 			else
 				index = index + 1
 			end
-		elseif now - seen >= SILENT_MS then
+		elseif is_silent(waiter) then
 			index = index + 1
 		else
 			tell(id, 'second ' .. ms)
@@ -234,15 +254,15 @@ local function tell_second(ms)
 	end
 end
 
--- In how many ms to see what became of the first waiter's turn: when it is over, and one of Redisson's
--- that was seen absent before has used up some of it. Nor do Redisson's tell us that they took it, and
--- for how long: one looks sooner.
+-- In how many ms to look what became of the first waiter's turn: when the turn is over. For one of Redisson's
+-- it is sooner: it may have been absent for a part of the 5 s already, and it does not tell us that it took
+-- the lock, nor for how long.
 local function see_in(id)
-	local begun = state.turn == id and state.turned or now
+	local begun = lock.turn == id and lock.turned or now
 	local ends = turn_ends(id, begun)
-	local absent, who = string.match(state.head or '', '^%S+ (%d+) (%S+)')
-	if who == id then
-		ends = math.min(ends, tonumber(absent) + TURN_MS)
+	local _, absent, who = read_head()
+	if who == id and absent then
+		ends = math.min(ends, absent + TURN_MS)
 	end
 	if not known(id) and begun + LOOK_MS > now then
 		ends = math.min(ends, begun + LOOK_MS)
@@ -264,60 +284,83 @@ local function announce(lease, me)
 	return id
 end
 
--- How long the turn of the first is from now on: whoever is alive needs some time to take it.
+-- How long the turn of the first is from now on: a waiter that is alive needs some time to take it.
 local function turn_left()
 	return math.max(TURN_LEAST_MS, turn_begins + TURN_MS - now)
 end
 
 -- Gives the free lock to the first waiter, if it can be handed to it, and tells it so: it need not ask. At
--- first it is given for no longer than a turn: who is alive renews it, and whoever hangs costs as much as one
--- that was told. Returns whether it was, and the new first.
+-- first it is given for no longer than a turn: one that is alive renews it, and one that hangs costs as much
+-- as one that was told. Returns whether it was, and the new first.
 local function hand_over(id, me)
-	local ticket, seen, unheard, lease, secret = known(id)
+	local waiter = known(id)
 	-- a slot of a cluster that is moving refuses the key that has just gone: then it is told, as others are
-	if not lease or secret == '' or now - seen >= SILENT_MS or not note('HSET', LOCK, id, 1) then
+	if not waiter or waiter.secret == '-' or is_silent(waiter) or not note('HSET', LOCK, id, 1) then
 		return false
 	end
-	local by = call('HGET', STATE, 'd:' .. id) or ''
-	local ttl = math.min(turn_left(), lease - 1)
+	local ttl = math.max(1, math.min(turn_left(), (number(waiter.lease) or OUR_SCORE_MS) - 1))
+	local unheard = waiter.state == 'new' and int(waiter.ticket) or '-'
 	drop(id, 0)
-	local token = take(id, 'w' .. id, lease, ttl, by, math.max(0, now - math.floor(ticket / 1000)),
-		unheard and ticket)
+	local token = take(id, waiter.kind .. id, waiter.lease, ttl, waiter.by, waited_by(waiter), unheard)
+	if waiter.period ~= '-' then
+		remember(number(waiter.period) or 0)
+	end
 	local first = announce(ttl, me)
 	-- what is said last leaves first
-	tell(id, 'granted ' .. token .. ' ' .. ttl .. ' ' .. stamp .. ' ' .. secret)
+	tell(id, 'granted ' .. token .. ' ' .. ttl .. ' ' .. stamp .. ' ' .. waiter.secret)
 	return true, first
 end
 
--- The lock is free: hands it to the first waiter, or tells that one, once, and the one behind it. Returns the
--- first.
-local function pass_on(me)
+-- Whether the last start is too short a time ago for a job that runs once in so many ms. A clock that was set
+-- back does not stop it for long.
+local function ran(period)
+	return period and lock.started and math.abs(now - lock.started) * 10 < period * 9
+end
+
+-- The first waiter that may run. A waiter before it whose --once-per is not over is taken out of the queue,
+-- and told to ask.
+local function first_to_run(me)
 	local id = first_waiter(true, me)
+	local waiter = id and id ~= me and known(id)
+	while waiter and ran(number(waiter.period)) do
+		drop(id, 0)
+		record('left', stamp, id, nil, waiter.by, waited_by(waiter))
+		tell(id, '0') -- it asks, and is answered so
+		id = first_waiter(true, me)
+		waiter = id and id ~= me and known(id)
+	end
+	return id
+end
+
+-- The lock is free: hands it to the first waiter. If that cannot be, as with Redisson's, tells it its turn,
+-- once, and tells the second to look after it. Returns the first waiter.
+local function pass_on(me)
+	local id = first_to_run(me)
 	if not id then
 		tell_outsiders()
 		return
 	elseif id == me then
 		return id
 	end
-	if now < state.back then
+	if now < lock.back then
 		if known(id) then
-			tell(id, 'first ' .. state.back - now)
+			tell(id, 'first ' .. lock.back - now)
 		end
-		tell_second(state.back - now)
-	elseif state.turn ~= id then
+		tell_second(lock.back - now)
+	elseif lock.turn ~= id then
 		local done, first = hand_over(id, me)
 		if done then
 			return first
 		end
-		state.turn, state.turned = id, now + turn_left() - TURN_MS
-		note('HSET', STATE, 'turn', id, 'turned', state.turned)
+		lock.turn, lock.turned = id, now + turn_left() - TURN_MS
+		note('HSET', STATE, 'turn', id .. ' ' .. int(lock.turned))
 		tell_second(see_in(id))
 		tell(id, '0')
 	end
 	return id
 end
 
--- Whether somebody has ended in this way ('released', 'left'): the log knows.
+-- Whether the log says that this owner, or waiter, has 'released' or 'left'.
 local function has_ended(owner, event)
 	for _, entry in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
 		local fields = entry[2]
@@ -330,51 +373,20 @@ end
 
 -- The COMMAND of this grant is not started after all.
 local function forget_start()
-	local before = call('HGET', STATE, 'before')
-	call('HDEL', STATE, 'before') -- first, for a server out of memory
-	if before and before ~= '' then
-		note('HSET', STATE, 'started', before)
-	else
-		call('HDEL', STATE, 'started')
-	end
-	state.started = number(before or nil)
+	call('HDEL', STATE, 'started') -- first, for a server out of memory
+	set_started(lock.before, nil, lock.recall)
 end
 
--- Ends the hold of `owner` for good and wakes the next. status, cause: as for end_hold.
-local function let_go(owner, event, status, cause)
+-- Frees the lock that `owner` holds, and passes it on. status, cause, state: as for end_hold.
+local function let_go(owner, event, status, cause, state)
 	call('DEL', LOCK)
-	if state.owner == owner then
-		end_hold(event, now, status, cause)
-	else
-		record(event, now, owner, nil, nil, nil, nil, status, cause)
+	lock.owner, lock.count = nil, nil
+	local hold = lock.hold
+	if hold and hold.id == owner then
+		end_hold(event, now, status, cause, state)
+	end
+	if not (hold and hold.id == owner and hold.since ~= '-') then
+		record(event, stamp, owner, nil, nil, nil, nil, status, cause)
 	end
 	pass_on()
-end
-
-local ENDED_HOLDS = 8
-
--- Takes one hold out of the list, and leaves a mark ('' for none) in it. Only the last marks are kept.
-local function end_entry(entry, mark)
-	local rest = {}
-	local marks = mark == '' and 0 or 1
-	for word in string.gmatch(state.holds, '%S+') do
-		if string.find(word, '^[dg]') then
-			marks = marks + 1
-		end
-		if word ~= entry then
-			rest[#rest + 1] = word
-		end
-	end
-	if mark ~= '' then
-		rest[#rest + 1] = mark
-	end
-	local kept, skip = {}, marks - ENDED_HOLDS
-	for _, word in ipairs(rest) do
-		if skip > 0 and string.find(word, '^[dg]') then
-			skip = skip - 1
-		else
-			kept[#kept + 1] = word
-		end
-	end
-	set_holds(table.concat(kept, ' '))
 end

@@ -1,15 +1,17 @@
 -- Places in the queue: who stands where and with which score, and mending what others left in disorder. For
 -- scripts that meet a queue, behind queue_head.lua.
 
+local has_scored = false -- a score was given: times to live are due
+
 local function give_missing_score(id)
 	call('ZADD', TIMEOUTS, now + (known(id) and OUR_SCORE_MS or REDISSON_SCORE_MS), id)
 end
 
--- List and sorted set must agree. They always do after our scripts; others may have
--- died half way, or deleted a key.
+-- Makes list and sorted set agree. They do after our scripts; other programs may have died half way, or
+-- deleted a key.
 local function mend()
 	local listed = {}
-	state.length, state.scores, state.scored = nil, nil, true
+	lock.length, lock.scores, has_scored = nil, nil, true
 	for _, id in ipairs(call('LRANGE', QUEUE, 0, -1)) do
 		if listed[id] then
 			call('LREM', QUEUE, -1, id)
@@ -32,15 +34,15 @@ end
 -- Puts a waiter of ours before the first of ours with a later ticket. Both ends are looked at
 -- first: when all come back after a restart, most belong there.
 local function place(id, ticket)
-	state.length, state.scored = nil, true
+	lock.length, has_scored = nil, true
 	local last = known(call('LINDEX', QUEUE, -1) or '')
-	if last and last < ticket then
+	if last and last.ticket < ticket then
 		call('RPUSH', QUEUE, id)
 		return
 	end
 	for _, other in ipairs(call('LRANGE', QUEUE, 0, -1)) do
-		local theirs = known(other)
-		if theirs and theirs > ticket then
+		local waiter = known(other)
+		if waiter and waiter.ticket > ticket then
 			call('LINSERT', QUEUE, 'BEFORE', other, id)
 			return
 		end
@@ -49,14 +51,14 @@ local function place(id, ticket)
 end
 
 local function queue_length()
-	state.length = state.length or call('LLEN', QUEUE)
-	return state.length
+	lock.length = lock.length or call('LLEN', QUEUE)
+	return lock.length
 end
 
 -- How much may still be taken from a score of ours. A long queue of ours alone is not looked through.
 local function redisson_ahead(id)
 	local length = queue_length()
-	if length > SHORT_QUEUE and length <= state.ours then
+	if length > SHORT_QUEUE and length <= lock.ours then
 		return 0
 	end
 	return patience_ahead(id)
@@ -65,80 +67,77 @@ end
 local function give_score(id)
 	local score = now + OUR_SCORE_MS + redisson_ahead(id)
 	count_queue(0, call('ZADD', TIMEOUTS, score, id))
-	state.scored = true
+	has_scored = true
 end
 
--- Our hash knows a waiter that is in no queue: Redisson's scripts dropped it. If it is alive it gets
--- its place back, else it is forgotten. Returns whether it is one of ours now.
+-- For a waiter that our hash knows. If it is in no queue, Redisson's scripts dropped it: it gets its place
+-- back if it is alive, else it is forgotten. Returns whether it is queued now.
 local function bring_back(id)
 	if call('ZSCORE', TIMEOUTS, id) then
 		return true
 	end
-	local ticket, seen, unheard = known(id)
-	if ticket and now - seen < SILENT_MS and present(id) then
+	local waiter = known(id)
+	if waiter and now - waiter.seen < SILENT_MS and present(id) then
 		call('LREM', QUEUE, 0, id) -- it may be listed without a score
-		place(id, ticket)
+		place(id, waiter.ticket)
 		give_score(id)
 		return true
 	end
-	call('HDEL', STATE, 't:' .. id, 'd:' .. id)
-	tickets[id] = false
-	keep_ticket(id, unheard and ticket)
+	forget(id, waiter, true)
 	return false
 end
 
--- All of them, and counts those of ours.
+-- Does so for all waiters that our hash knows, and counts the queued ones.
 local function bring_all_back()
 	local is_ours, ours, cursor = {}, 0, '0'
 	repeat
-		local page = call('HSCAN', STATE, cursor, 'MATCH', 't:*', 'COUNT', SHORT_QUEUE * 10)
+		local page = call('HSCAN', STATE, cursor, 'MATCH', 'w:*', 'COUNT', SHORT_QUEUE * 10)
 		cursor = page[1]
 		for i = 1, #page[2], 2 do
 			local id = string.sub(page[2][i], 3)
 			if is_ours[id] == nil then
-				is_ours[id] = bring_back(id)
+				is_ours[id] = known(id) ~= nil and bring_back(id)
 				ours = ours + (is_ours[id] and 1 or 0)
 			end
 		end
 	until cursor == '0'
-	if ours ~= state.ours then
-		state.ours, state.unsaved_ours = ours, true
-	end
+	lock.ours = ours
 end
 
--- Whether list and sorted set may disagree, or our hash know others than the list. A long
--- queue is only compared in length, but for its head: what is cheap must stay so.
+-- Whether list and sorted set may disagree, or our hash may know other waiters than the list has. Of a long
+-- queue only the lengths and the head are compared, so that the cost does not grow with the queue.
 local function looks_wrong(length)
-	if (state.scores or call('ZCARD', TIMEOUTS)) ~= length then
+	if (lock.scores or call('ZCARD', TIMEOUTS)) ~= length then
 		return true
 	elseif length == 0 then
-		return state.ours ~= 0
+		return lock.ours ~= 0
 	elseif length > SHORT_QUEUE then
-		return length < state.ours or not call('ZSCORE', TIMEOUTS, call('LINDEX', QUEUE, 0))
+		return length < lock.ours or not call('ZSCORE', TIMEOUTS, call('LINDEX', QUEUE, 0))
 	end
 	local ids, fields, seen, ours = call('LRANGE', QUEUE, 0, -1), {}, {}, 0
 	for i, id in ipairs(ids) do
 		if seen[id] then
 			return true
 		end
-		seen[id], fields[i] = true, 't:' .. id
+		seen[id], fields[i] = true, 'w:' .. id
 	end
 	for _, score in ipairs(call('ZMSCORE', TIMEOUTS, unpack(ids))) do
 		if not score then
 			return true
 		end
 	end
-	for i, entry in ipairs(call('HMGET', STATE, unpack(fields))) do
-		tickets[ids[i]] = entry
-		if entry then
+	for i, text in ipairs(call('HMGET', STATE, unpack(fields))) do
+		learn(ids[i], text)
+		if waiters[ids[i]] then
 			ours = ours + 1
 		end
 	end
-	return ours ~= state.ours
+	return ours ~= lock.ours
 end
 
--- A mark is for a copy of a request that may still come, and a kept ticket for a waiter that may come
--- back: neither comes after ten minutes.
+-- Our hash remembers a request for a copy that may still come, and a ticket for a waiter that may come back:
+-- neither comes after ten minutes. It remembers the end of a hold until the lease would have ended, since the
+-- holder may ask until then.
 local MARK_MS = 600000
 local MARKS_MOST = 40
 
@@ -146,39 +145,47 @@ local MARKS_MOST = 40
 local function tend_waiters(ids)
 	for i, score in ipairs(scores_of(ids)) do
 		if not score and not bring_back(ids[i]) then
-			state.ours, state.unsaved_ours = state.ours - 1, true
+			lock.ours = lock.ours - 1
 		end
 	end
 end
 
--- Deletes what our hash says of the commands of those that are no waiters of ours any more.
-local function tend_details(ids)
-	look_up(ids)
-	for _, id in ipairs(ids) do
-		if not known(id) then
-			call('HDEL', STATE, 'd:' .. id)
-		end
+-- Until when a field may be asked for that is no record of a waiting waiter. nil: it stays, as the record of
+-- the present hold does. Fields of older versions may go at once.
+local function remembered_until(field, value)
+	local kind, id = match(field, '^(%l):(.*)$')
+	if kind == 'h' then
+		local hold = read_hold(id, value)
+		local is_over = not lock.hold or lock.hold.id ~= id
+		local longer = hold and hold.unheard ~= '-' and MARK_MS or 0
+		return is_over and (hold and number(hold.ends) or 0) + longer or nil
+	elseif kind == 'w' then
+		local waiter = read_waiter(value)
+		return (waiter and waiter.seen or 0) + MARK_MS
+	elseif kind == 'r' then
+		local request = read_request(value)
+		return (request and request.made or 0) + MARK_MS
 	end
+	return kind and string.find('cdfptx', kind, 1, true) and 0 or nil
 end
 
 -- Looks after a few fields of our hash, from the cursor on. A hash of up to some hundred fields has no
 -- places to go on from: HSCAN returns all of it. Returns the next cursor; '0' is the beginning.
 local function tend_fields(cursor)
-	local page = call('HSCAN', STATE, cursor, 'COUNT', SHORT_QUEUE)
-	local found = {t = {}, d = {}} -- ids
+	local page, ids = call('HSCAN', STATE, cursor, 'COUNT', SHORT_QUEUE), {}
 	for i = 1, #page[2], 2 do
 		local field, value = page[2][i], page[2][i + 1]
-		local kind, id = string.match(field, '^([cdfptx]):(.*)$')
-		local set = kind and number(string.match(value, '^%d+'))
-		if found[kind] then
-			table.insert(found[kind], id)
-			tickets[id] = kind == 't' and value or tickets[id]
-		elseif set and now - set > MARK_MS then
+		local id = match(field, '^w:(.*)$')
+		if id then
+			learn(id, value)
+		end
+		if id and known(id) then
+			ids[#ids + 1] = id
+		elseif (remembered_until(field, value) or now) < now then
 			call('HDEL', STATE, field)
 		end
 	end
-	tend_waiters(found.t)
-	tend_details(found.d)
+	tend_waiters(ids)
 	return page[1]
 end
 
@@ -198,27 +205,40 @@ end
 
 local TEND_MS = 100
 
+-- The field `tended`, "MS PLACE CURSOR MENDED": when, and how far, a long list and the hash were looked
+-- through; and when list and sorted set were last compared as a whole.
+local function read_tended()
+	local tended, place, cursor, mended = match(call('HGET', STATE, 'tended') or '',
+		'^(%d+) (%d+) (%d+) (%d+)$')
+	cursor = cursor and #cursor < 20 and cursor or '0'
+	return number(tended) or 0, number(place) or 0, cursor, number(mended) or 0
+end
+
+local function write_tended(tended, place, cursor, mended)
+	note('HSET', STATE, 'tended', format('%.0f %.0f %s %.0f', tended, place, cursor, mended))
+end
+
 -- A queue or a hash that is too long to look through at once is looked after in parts, ten times a second at
 -- most: a script that comes by goes on where the one before has stopped.
 local function tend(with_queue)
-	local tended, place, cursor = string.match(state.tended or '', '^(%d+) (%d+) (%d+)$')
-	if math.abs(now - (number(tended) or 0)) < TEND_MS then
+	local tended, place, cursor, mended = read_tended()
+	if math.abs(now - tended) < TEND_MS then
 		return
 	end
-	place, cursor = number(place) or 0, tend_fields(cursor and #cursor < 20 and cursor or '0')
+	cursor = tend_fields(cursor)
 	if with_queue then
 		place = tend_places(place)
 	end
-	note('HSET', STATE, 'tended', stamp .. ' ' .. int(place) .. ' ' .. cursor)
+	write_tended(now, place, cursor, mended)
 end
 
 -- All in the queue are ours: a time to live may stand on it. A Redisson client's RPUSH would not renew one.
--- Who has left took nothing from the time of those who stay.
+-- A waiter that leaves takes nothing from the time of the others.
 local function set_queue_ttl(length)
-	local ttl = not state.scored and call('PTTL', QUEUE)
-	if ttl and (ttl > 0) == (length == state.ours) then
+	local ttl = not has_scored and call('PTTL', QUEUE)
+	if ttl and (ttl > 0) == (length == lock.ours) then
 		return
-	elseif length > state.ours then
+	elseif length > lock.ours then
 		call('PERSIST', QUEUE)
 		call('PERSIST', TIMEOUTS)
 		return
@@ -235,21 +255,21 @@ local MEND_MS = 60000
 -- while, so that is done once in a minute. The head has a score at any rate, or Redisson's clients
 -- would be stuck.
 local function mend_seldom()
-	local mended = number(call('HGET', STATE, 'mended'))
-	if mended and math.abs(now - mended) < MEND_MS then
+	local tended, place, cursor, mended = read_tended()
+	if math.abs(now - mended) < MEND_MS then
 		local head = call('LINDEX', QUEUE, 0)
 		if head and not call('ZSCORE', TIMEOUTS, head) then
 			give_missing_score(head)
 		end
 	else
-		note('HSET', STATE, 'mended', now)
+		write_tended(tended, place, cursor, now)
 		mend()
 	end
 end
 
 local function repair()
 	note_patience()
-	if math.max(queue_length(), state.scores or call('ZCARD', TIMEOUTS)) > SHORT_QUEUE then
+	if math.max(queue_length(), lock.scores or call('ZCARD', TIMEOUTS)) > SHORT_QUEUE then
 		mend_seldom()
 		tend(true)
 	else
@@ -258,16 +278,16 @@ local function repair()
 	end
 end
 
--- Whoever is to decide who is next calls this first: somebody whom others dropped may stand before that one.
--- What our own scripts do to the lists leaves them in order. Returns whether something was amiss.
+-- A script calls this before it decides who is next: others may have dropped a waiter that stands before that
+-- one. Our own scripts leave the lists in order. Returns whether something was amiss.
 local is_checked = false
 
 local function check_queue()
 	is_checked = true
-	if state.empty then
+	if lock.empty then
 		return false
 	end
-	if queue_length() > state.ours then
+	if queue_length() > lock.ours then
 		note_patience()
 	end
 	if looks_wrong(queue_length()) then
@@ -277,10 +297,9 @@ local function check_queue()
 	return false
 end
 
--- Every script that changed something ends with this: lists agree, times to live are set. thorough: look
+-- A script that changed something ends with this: lists agree, times to live are set. thorough: look
 -- after a part of a long queue, too.
 local function settle(thorough)
-	save()
 	if not is_checked then
 		check_queue()
 	end
@@ -291,7 +310,7 @@ local function settle(thorough)
 	if thorough and length > SHORT_QUEUE then
 		tend(true)
 		length = queue_length()
-	elseif (state.marked or length == 0) and call('HLEN', STATE) > MARKS_MOST + 2 * state.ours then
+	elseif (lock.has_marks or length == 0) and call('HLEN', STATE) > MARKS_MOST + lock.ours then
 		tend(false)
 	end
 	if length > 0 then

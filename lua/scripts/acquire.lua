@@ -13,9 +13,8 @@
 --      10 by       host, pid, user and command of the caller, and perhaps a reason, separated by tabs
 --      11 period   do not run if a COMMAND was started less than nine tenths of so many ms ago, or ''
 --      12 strays   how many requests this process has left under way on connections that are no more
---      13 secret   hexadecimal digits, when the lock can be handed to the caller, which takes the message
---                  `granted` with this secret for a grant: a wrap whose request is its id, without a period
---                  and without replicas; else ''
+--      13 secret   hexadecimal digits: the caller takes the message `granted` with this secret for a grant;
+--                  or '': the caller is told its turn
 --      14...       owner ids that the caller inherited, any of which may hold the lock already
 --
 -- Returns {'granted', owner, token, ttl ms, waited ms, hold count}
@@ -31,9 +30,10 @@
 --         owner, by, held: of the holder, as `view` returns them; busy: of the first waiter if the lock
 --         is free
 
-local id, hold, lease, mode = ARGV[2], ARGV[4] .. ARGV[3], tonumber(ARGV[5]), ARGV[6]
+local id, request, kind, lease, mode = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
-local period, strays = tonumber(ARGV[11]), tonumber(ARGV[12]) or 0
+local period, strays, secret = tonumber(ARGV[11]), tonumber(ARGV[12]) or 0, ARGV[13] or ''
+local entry = kind .. request -- of `holds`
 
 -- The client subscribes before it asks. A server that refuses that reads the request all the same.
 local refusal
@@ -45,74 +45,89 @@ end
 if refusal then
 	return refusal
 end
-local owner, count, gone, copies = read_keys('x:' .. id, 'c:' .. ARGV[3])
-if state.refusal then
-	return state.refusal
-end
 
--- The usual case: the lock is free, nobody waits, and no hold has ended unnoticed.
-if state.empty and now >= state.back and
-	not (owner or state.owner or ticket or again or state.forced or gone or copies or strays > 0 or period) then
-	call('HSET', LOCK, id, 1)
-	local token = take(id, hold, lease, lease, by, 0)
-	touch()
-	return {'granted', id, token, lease, 0, 1}
+-- include new_hold.lua log_event.lua
+
+-- The usual case: the lock is free, nobody waits, no hold has ended unnoticed, and our hash knows nothing of
+-- the caller.
+if not (ticket or again or period) and strays == 0 and #call('HGETALL', LOCK) == 0 and
+	call('LLEN', QUEUE) == 0 and call('ZCARD', TIMEOUTS) == 0 then
+	local name, version, token, grants, started, ours, back, turn, holder, hold, waiter, earlier =
+		unpack(call('HMGET', STATE, 'name', 'v', 'token', 'n:granted', 'started', 'ours', 'back', 'turn', 'holder',
+			'h:' .. id, 'w:' .. id, 'r:' .. request))
+	local last_token, count = tonumber(token or nil), tonumber(grants or nil)
+	local last_start = match(started or '', '^([%d-]+) [%d-]+ %-$')
+	if name == LOCK and version == VERSION and ours == '0' and last_start and
+		not (turn or holder or hold or waiter or earlier) and last_token and last_token < MOST and
+		count and count < MOST and now >= (tonumber(back or 0) or MOST) then
+		token = format('%.0f', math.max(now, last_token + 1))
+		if kind == 'w' then
+			started = stamp .. ' ' .. last_start .. ' -'
+		end
+		call('HSET', LOCK, id, 1)
+		call('PEXPIRE', LOCK, lease)
+		call('HSET', STATE, 'token', token, 'holder', id, 'h:' .. id,
+			new_hold(token, lease, lease, 0, '-', entry, by),
+			'n:granted', format('%.0f', count + 1), 'started', started)
+		call('PEXPIRE', STATE, lease + 86400000)
+		log_event('granted', stamp, id, token, by, 0)
+		return {'granted', id, token, lease, 0, 1}
+	end
 end
 
 -- in a function from here on
--- include hold_end.lua
--- include holds.lua
--- include patience.lua
--- include queue_head.lua
--- include queue_order.lua
+-- include base.lua hold_record.lua waiter_record.lua more_records.lua lock.lua publish.lua hold_end.lua
+-- include holds.lua changes.lua patience.lua queue_head.lua queue_order.lua
 
-if is_late(ARGV[3], strays, copies) then
+read_lock(id, request)
+if lock.refusal then
+	return lock.refusal
+end
+if is_late(request, strays) then
 	return {'removed'}
 end
 
--- Whether the last start is too short a time ago. A clock that was set back does not stop us for long.
-local function ran()
-	return period and state.started and math.abs(now - state.started) * 10 < period * 9
-end
-
 local function too_soon()
+	introduce(note)
 	remember(period)
-	touch()
-	return {'ran', math.max(0, now - state.started), about(owner)}
+	settle()
+	return {'ran', math.max(0, now - lock.started), about(lock.owner)}
 end
 
 -- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
 local function reenter()
-	if not state.token then
+	if not lock.token then
 		-- our hash was lost: a token that nobody has had
-		state.token = now
+		lock.token = now
 		introduce(call)
 		call('HSET', STATE, 'token', now)
 	end
-	if not has_hold(hold) then
-		add_hold(hold)
-		count = count + 1
-		call('HSET', LOCK, owner, count)
+	if not has_hold(entry) then
+		add_hold(entry)
+		lock.count = lock.count + 1
+		call('HSET', LOCK, lock.owner, lock.count)
 	end
 	if call('PTTL', LOCK) < lease then
 		call('PEXPIRE', LOCK, lease)
-		note('HSET', STATE, 'until', now + lease)
+		lock.hold.ends = int(now + lease)
+		note('HSET', STATE, 'h:' .. lock.owner, hold_text(lock.hold))
 	end
 	settle()
-	return {'granted', owner, int(state.token), call('PTTL', LOCK), state.waited or 0, count}
+	return {'granted', lock.owner, int(lock.token), call('PTTL', LOCK), number(lock.hold.waited) or 0,
+		lock.count}
 end
 
--- is_first: the caller stands at the head of the queue. What takes it out comes first: then a server out of
--- memory takes the rest, too.
+-- is_first: the caller stands at the head of the queue. It is taken out first: after a deletion a server out
+-- of memory accepts the rest, too.
 local function grant(is_first)
-	local queued_since = not state.empty and known(id)
-	local since = ticket or queued_since or now_us
-	if queued_since then
+	local waiter = not lock.empty and known(id)
+	local since = ticket or waiter and waiter.ticket or now_us
+	if waiter then
 		drop(id, is_first and 0 or nil)
 	end
 	local waited = math.max(0, now - math.floor(since / 1000))
 	call('HSET', LOCK, id, 1)
-	local token = take(id, hold, lease, lease, by, waited)
+	local token = take(id, entry, lease, lease, by, waited, '-')
 	if period then
 		remember(period)
 	end
@@ -136,39 +151,42 @@ local function count_present(most)
 	return count
 end
 
--- Queues the caller, or renews its place: its sign of life.
+-- Queues the caller; or takes its sign of life, and renews its place.
 local function join()
 	local newcomer = not ticket and not again
-	if not state.run or not ticket and state.ours == 0 then
+	if not lock.run or not ticket and lock.ours == 0 then
 		check_run(false)
 	end
-	state.empty = false
+	lock.empty = false
 	introduce(call)
 	if not ticket then
-		ticket = math.max(now_us, (state.ticket or 0) + 1)
-		call('HSET', STATE, 'ticket', ticket)
+		ticket = math.max(now_us, (lock.ticket or 0) + 1)
+		call('HSET', STATE, 'ticket', int(ticket))
 	end
-	local new = call('HSET', STATE, 't:' .. id, int(ticket) .. ' ' .. stamp ..
-		((ARGV[13] or '') ~= '' and ' ' .. lease .. ' ' .. ARGV[13] or '') .. (ARGV[7] == '' and ' unheard' or ''))
-	tickets[id] = nil
-	if new == 1 then
-		state.ours = state.ours + 1
-		call('HSET', STATE, 'd:' .. id, by, 'ours', int(state.ours))
+	local is_new = not known(id)
+	local waiter = {
+		state = ARGV[7] == '' and 'new' or 'waits', ticket = ticket, seen = now, lease = ARGV[5],
+		secret = secret ~= '' and secret or '-', kind = kind, period = period and ARGV[11] or '-', by = by,
+	}
+	call('HSET', STATE, 'w:' .. id, waiter_text(waiter))
+	waiters[id] = waiter
+	if is_new or lock.ours == 0 then
+		lock.ours = lock.ours + 1
+		call('HSET', STATE, 'ours', lock.ours)
+		lock.ours_saved = lock.ours
 	end
-	if newcomer and new == 1 then
-		state.length = call('RPUSH', QUEUE, id) -- looking through a long queue would take long
-	elseif not call('ZSCORE', TIMEOUTS, id) then
+	local has_score = call('ZSCORE', TIMEOUTS, id)
+	if newcomer and is_new and not has_score then
+		lock.length = call('RPUSH', QUEUE, id) -- looking through a long queue would take long
+	elseif not has_score then
 		call('LREM', QUEUE, 0, id) -- a list without the score is not ours to trust
 		place(id, ticket)
 	end
 	give_score(id)
-	if new == 1 and not newcomer then
-		call('HDEL', STATE, 'p:' .. id)
-	end
 end
 
--- Whether only Redisson's stand before the caller. Nobody tells those when a lease ends, and not all of
--- them look: so the first of ours does.
+-- Whether only Redisson's waiters stand before the caller. No script tells them when a lease ends, and not
+-- all of them ask then: so the first of ours asks.
 local function is_first_of_ours()
 	for index = 0, LOOK_BEHIND do
 		local other = call('LINDEX', QUEUE, index)
@@ -195,7 +213,7 @@ local function ask_in(first, ttl)
 	elseif first ~= id and (ttl < 0 or not is_first_of_ours()) then
 		return SIGN_OF_LIFE_MS
 	elseif ttl == -2 then
-		return math.max(1, state.back - now)
+		return math.max(1, lock.back - now)
 	elseif ttl == -1 then
 		return TURN_MS -- nobody knows when such a lock ends
 	end
@@ -217,28 +235,27 @@ local function queued()
 	return {'queued', int(ticket), ask_in(first, ttl), first == id and 1 or 0, ttl, now}
 end
 
-notice_end(owner)
+notice_end()
 
 for i = 14, #ARGV do
-	if owner == ARGV[i] and not is_kept() then
+	if lock.owner == ARGV[i] and not is_kept() then
 		return reenter()
 	end
 end
-if owner == id and is_kept() then
+if lock.owner == id and is_kept() then
 	return {'removed'} -- all of it was given back
-elseif owner == id then
+elseif lock.owner == id then
 	return reenter()
 end
 
-if gone then
-	return {'removed', about(owner)}
-elseif ticket and ran() and not known(id) and has_ended(id, 'left') then
+if lock.waiter and lock.waiter.state == 'removed' then
+	return {'removed', about(lock.owner)}
+elseif ticket and ran(period) and not known(id) and has_ended(id, 'left') then
 	return too_soon() -- it was answered so, and has not heard it
 end
 if again and not ticket then
-	-- it has not heard its ticket; it may have been dropped since
-	local kept = call('HGET', STATE, 'p:' .. id)
-	ticket = known(id) or kept and number(string.match(kept, ' (%d+)$'))
+	-- it has not heard its ticket; it may have been dropped since, or was handed the lock in vain
+	ticket = lock.waiter and lock.waiter.ticket or lock.mine and number(lock.mine.unheard)
 end
 if ticket then
 	notice_loss(ticket / 1000)
@@ -249,41 +266,43 @@ end
 
 traceless = mode == 'try'
 local was_amiss = check_queue()
+local is_free = not lock.owner and now >= lock.back
 -- Whether the lock is free, and the caller the first in the queue: then its place needs no renewal.
-local is_next = ticket and not owner and now >= state.back and call('LINDEX', QUEUE, 0) == id and known(id)
+local is_next = ticket and is_free and call('LINDEX', QUEUE, 0) == id and known(id)
 if ticket and not is_next then
 	join()
 end
-if not ticket and ran() then
+if not ticket and ran(period) then
 	return too_soon()
 end
-local first = is_next and id or first_waiter(not owner, id)
-if not owner and now >= state.back and (not first or first == id) and ran() then
+local first = is_next and id or first_waiter(not lock.owner, id)
+is_free = is_free and now >= lock.back -- first_waiter may have noticed a restart
+if is_free and (not first or first == id) and ran(period) then
 	-- this waiter stood behind the run that has just been
 	drop(id, 0)
-	record('left', now, id, nil, by, math.max(0, now - math.floor(ticket / 1000)))
+	record('left', stamp, id, nil, by, math.max(0, now - math.floor(ticket / 1000)))
 	pass_on()
-	settle()
 	return too_soon()
 end
-if not owner and now >= state.back and (not first or first == id) then
+if is_free and (not first or first == id) then
 	return grant(first == id)
 end
 if mode == 'try' then
 	if passed_over > 0 or was_amiss then
 		settle()
 	end
-	return {'busy', about(owner or first)}
+	return {'busy', about(lock.owner or first)}
 end
 if not ticket then
 	if limit then
-		local waiters = count_present(limit)
-		if waiters >= limit then
+		local count = count_present(limit)
+		if count >= limit then
 			settle()
-			return {'full', waiters, about(owner)}
+			return {'full', count, about(lock.owner)}
 		end
 	end
-	ticket = known(id)
+	local waiter = known(id)
+	ticket = waiter and waiter.ticket
 	join()
 end
 return queued()

@@ -15,68 +15,69 @@
 local id, request = ARGV[2], ARGV[3]
 local by_other, strays = ARGV[5] == 'remove', tonumber(ARGV[4]) or 0
 
--- in a function from here on
--- include hold_end.lua
--- include holds.lua
--- include patience.lua
--- include queue_head.lua
--- include queue_order.lua
-
 local refusal = denied and may_not_write()
 if refusal then
 	return refusal
 end
-local owner, count, copies = read_keys('c:' .. request)
-if state.refusal then
-	return state.refusal
-elseif is_late(request, strays, copies) then
+
+-- in a function from here on
+-- include base.lua hold_record.lua new_hold.lua log_event.lua waiter_record.lua more_records.lua lock.lua
+-- include publish.lua hold_end.lua holds.lua changes.lua patience.lua queue_head.lua queue_order.lua
+
+read_lock(id, request)
+if lock.refusal then
+	return lock.refusal
+elseif is_late(request, strays) then
 	return {'late'}
 end
-notice_end(owner)
+notice_end()
 
-local by = call('HGET', STATE, 'd:' .. id) or ''
-local ticket = known(id)
+local waiter = known(id)
 local was_queued = call('ZSCORE', TIMEOUTS, id)
 check_queue()
 local was_first = call('LINDEX', QUEUE, 0) == id
 
-local holder, about_holder, held = about(owner)
-local kind = not by_other and (has_hold('w' .. request) and 'w' or has_hold('a' .. request) and 'a')
+local holder, about_holder, held = about(lock.owner)
+local granted = not by_other and (has_hold('w' .. request) and 'w' or has_hold('a' .. request) and 'a')
 
 if by_other and not was_queued then
 	settle()
-	local remover = string.match(call('HGET', STATE, 'x:' .. id) or '', '^%d+ (.*)$')
-	return {remover == request and 'left' or 'unknown'}
+	return {lock.request and lock.request.answer == 'left ' .. id and 'left' or 'unknown'}
 end
-call('HDEL', STATE, 'p:' .. id)
-if was_queued or ticket then
+if was_queued or waiter then
 	drop(id)
-	record('left', now, id, nil, by, ticket and math.max(0, now - math.floor(ticket / 1000)))
+	record('left', stamp, id, nil, waiter and waiter.by, waiter and waited_by(waiter))
+end
+if not by_other then
+	call('HDEL', STATE, 'w:' .. id) -- of one that was dropped, or removed
 end
 if by_other then
+	mark_request(request, strays, 'left ' .. id)
 	introduce(note)
-	note('HSET', STATE, 'x:' .. id, stamp .. ' ' .. request) -- it is to learn it
+	note('HSET', STATE, 'w:' .. id, waiter_text({
+		state = 'removed', ticket = waiter and waiter.ticket or 0, seen = now, lease = '-', secret = '-',
+		kind = 'w', period = '-', by = waiter and waiter.by or '',
+	})) -- it is to learn it
 	tell(id, '0')
-	state.marked = true
 end
 
-if owner and kind then
-	if kind == 'w' and request == owner then
+if lock.owner and granted then
+	if granted == 'w' and request == lock.owner then
 		forget_start()
 	end
-	if count > 1 then
-		end_entry(kind .. request, '')
-		call('HINCRBY', LOCK, owner, -1)
+	if lock.count > 1 then
+		end_entry(granted .. request)
+		call('HSET', LOCK, lock.owner, lock.count - 1)
 	else
-		let_go(owner, 'released')
+		let_go(lock.owner, 'released')
 	end
-elseif not owner then
+elseif not lock.owner then
 	pass_on()
 elseif was_first then
 	announce(call('PTTL', LOCK))
 end
 settle()
-if kind then
+if granted then
 	return {'left', '', '', -1}
 end
 return {'left', holder, about_holder, held}

@@ -14,14 +14,15 @@ local after, since, wants_now = ARGV[2], ARGV[3], ARGV[4] == '1'
 local MOST_ENTRIES = 2 * tonumber(LOG_LENGTH) -- more are no log of ours
 local MOST_WAITERS = 1000
 
--- include hold_end.lua
--- include holds.lua
+-- in a function from here on
+-- include base.lua hold_record.lua waiter_record.lua log_event.lua more_records.lua lock.lua
+-- include publish.lua hold_end.lua holds.lua
 
 local refusal = denied and denied(LOG, 'XREVRANGE2')
 if refusal then
 	return refusal
 end
--- Not by read_keys: the history is told also when somebody has put something else in the lock's place.
+-- Not by read_lock: the history is told also when somebody has put something else in the lock's place.
 local name = call('HGET', STATE, 'name')
 if name and name ~= LOCK then
 	return {'spelled', name}
@@ -47,20 +48,19 @@ local function beginning()
 	return time and int(time) or ago and int(math.max(0, now - ago)) or '-'
 end
 
-local function text(value)
-	return value and int(value) or ''
+local function text(column)
+	return number(column) and column or ''
 end
 
 local function present_waiters()
-	local waiters = {}
+	local found = {}
 	for _, id in ipairs(call('LRANGE', QUEUE, 0, MOST_WAITERS - 1)) do
 		if present(id) then
-			local ticket = known(id)
-			waiters[#waiters + 1] = {ticket and int(math.floor(ticket / 1000)) or '',
-				call('HGET', STATE, 'd:' .. id) or ''}
+			local waiter = known(id)
+			found[#found + 1] = {waiter and int(math.floor(waiter.ticket / 1000)) or '', waiter and waiter.by or ''}
 		end
 	end
-	return waiters
+	return found
 end
 
 local entries
@@ -72,8 +72,8 @@ end
 if not wants_now then
 	return {'log', stamp, entries, '', {}, {}}
 end
-local owner = read_keys()
-return {'log', stamp, entries, owner or '',
-	state.owner and {state.owner, text(state.token), text(state.since), text(state['until']),
-		text(state.waited), state.by or ''} or {},
+read_lock('', '')
+local hold = lock.hold and number(lock.hold.since) and lock.hold
+return {'log', stamp, entries, lock.owner or '',
+	hold and {hold.id, hold.token, hold.since, int(number(hold.ends) or now), text(hold.waited), hold.by} or {},
 	present_waiters()}

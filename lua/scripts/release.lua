@@ -33,20 +33,53 @@ local refusal = denied and may_not_write()
 if refusal then
 	return refusal
 end
-local owner, count, copies = read_keys('c:' .. request)
-if state.refusal then
-	return state.refusal
-elseif (copies or strays > 0) and is_late(request, strays, copies) then
+
+-- include hold_record.lua publish.lua log_event.lua new_hold.lua
+
+-- The usual cases: the only hold is given back, and nobody waits, or those who do are in order.
+local owners = call('HGETALL', LOCK)
+if mode == 'own' and owners[1] == id and owners[2] == '1' and strays == 0 and not min then
+	local name, version, holder, record, turn, earlier, ours, back, last_token, grants, started =
+		unpack(call('HMGET', STATE, 'name', 'v', 'holder', 'h:' .. id, 'turn', 'r:' .. request, 'ours', 'back',
+			'token', 'n:granted', 'started'))
+	local hold = name == LOCK and version == VERSION and holder == id and not (turn or earlier) and
+		read_hold(id, record)
+	local since = hold and tonumber(hold.since)
+	if since and since <= now and hold.state == 'held' and hold.keep == '-' and
+		string.sub(hold.holds, 3) == request .. ',' then
+		local held = format('%.0f', now - since)
+		local length, scores = call('LLEN', QUEUE), call('ZCARD', TIMEOUTS)
+		if ours == '0' and length == 0 and scores == 0 then
+			call('DEL', LOCK)
+			call('HDEL', STATE, 'holder', 'h:' .. id)
+			log_event('released', stamp, id, hold.token, hold.by,
+				hold.waited ~= '-' and hold.waited, held, status, cause)
+			tell_outsiders()
+			return {'released', 0}
+		end
+		-- include waiter_record.lua release_handover.lua
+	end
+end
+
+-- in a function from here on
+-- include base.lua waiter_record.lua more_records.lua lock.lua hold_end.lua
+-- include holds.lua changes.lua patience.lua queue_head.lua queue_order.lua
+
+read_lock(id, request)
+if lock.refusal then
+	return lock.refusal
+elseif is_late(request, strays) then
 	return {'late'}
 end
 
 -- Until when the lock stays held whatever is given back. Each process that holds it may demand that.
-if min and mode == 'own' and owner == id and state.owner == id and state.since then
-	state.keep = math.max(state.keep or 0, state.since + min)
+local hold = lock.hold and lock.hold.id == lock.owner and lock.hold or nil
+local keep_until = hold and number(hold.keep) or 0
+if min and mode == 'own' and hold and hold.id == id and hold.since ~= '-' then
+	keep_until = math.max(keep_until, (number(hold.since) or now) + min)
+	hold.keep = int(keep_until)
 end
-local kept_ms = math.max(0, (state.keep or 0) - now)
-
--- include hold_end.lua
+local kept_ms = math.max(0, keep_until - now)
 
 -- The release command: a keeper of this hold has nothing left to do.
 local function tell_keeper()
@@ -55,64 +88,38 @@ local function tell_keeper()
 	end
 end
 
--- The usual cases: the only hold is given back, and nobody waits, or those who do are in order.
-if owner == id and state.owner == id and count == 1 and kept_ms == 0 and state.holds and not state.marked and
-	(mode == 'own' and (state.holds == 'w' .. request or state.holds == 'a' .. request) or
-	mode == 'any' and string.find(state.holds, '^a%S+$')) then
-	if state.empty then
-		tell_keeper()
-		call('DEL', LOCK)
-		end_hold('released', now, status, cause)
-		touch()
-		tell_outsiders()
-		return {'released', 0}
-	end
-	-- include release_handover.lua
-end
-
--- in a function from here on
--- include holds.lua
--- include patience.lua
--- include queue_head.lua
--- include queue_order.lua
-
 local function not_held()
 	settle()
-	return {'not held', owner or '', state.by or ''}
-end
-
--- Deletes nothing; but after it a server out of memory takes the rest, too.
-local function begin_in_any_case()
-	call('HDEL', STATE, 'f:' .. request)
+	return {'not held', lock.owner or '', lock.hold and lock.hold.by or ''}
 end
 
 -- Breaks the lock. The answer is kept beside the request: sent again, it must not
 -- break the lock of the next holder.
 local function force()
-	local before = call('HGET', STATE, 'f:' .. request)
-	if before then
-		local whose, by = string.match(before, '^%d+ (%S*) (.*)$')
-		return whose == '' and {'free'} or {'forced', whose, by}
+	local before = lock.request and lock.request.answer or '-'
+	if before == 'free' then
+		return {'free'}
+	elseif before ~= '-' then
+		local owner, by = match(before, '^forced (%S*) (.*)$')
+		return {'forced', owner or '', by or ''}
 	end
-	if token and (not owner or owner ~= state.owner or state.token ~= token) then
+	if token and not (is_known() and hold.token == int(token)) then
 		return not_held()
 	end
-	local by = state.owner == owner and state.by or ''
-	begin_in_any_case()
+	local owner, by = lock.owner, is_known() and hold.by or ''
+	mark_request(request, strays, owner and 'forced ' .. owner .. ' ' .. by or 'free')
 	introduce(note)
-	note('HSET', STATE, 'f:' .. request, stamp .. ' ' .. (owner or '') .. ' ' .. by)
-	state.marked = true
 	if not owner then
 		settle()
 		return {'free'}
-	end
-	if state.owner == owner and state.token then
-		note('HSET', STATE, 'forced', state.token)
-		state.forced = nil -- it stays there for its owner, also when the next has the lock at once
+	elseif not lock.token then
+		-- our hash was lost: a token that nobody has had, lest the owner takes the lock up again
+		lock.token = now
+		note('HSET', STATE, 'token', stamp)
 	end
 	check_queue()
 	tell(owner, '0')
-	let_go(owner, 'forced')
+	let_go(owner, 'forced', nil, nil, 'forced')
 	settle()
 	return {'forced', owner, by}
 end
@@ -121,8 +128,9 @@ end
 -- waiter knows when it ends.
 local function keep()
 	call('PEXPIRE', LOCK, kept_ms)
-	set_holds('k' .. request .. ' ' .. (status or '') .. ':' .. (cause or ''))
-	call('HSET', STATE, 'until', now + kept_ms, 'keep', state.keep)
+	hold.state, hold.holds, hold.ends = 'kept', ',' .. request .. ',', int(now + kept_ms)
+	hold.ending = (status or '') .. ':' .. (cause or '')
+	save_hold()
 	announce(kept_ms)
 	settle()
 	return {'kept', kept_ms}
@@ -130,78 +138,86 @@ end
 
 -- Others hold on: they, or the lease, end it.
 local function keep_beside()
-	call('HSET', STATE, 'keep', state.keep)
 	if call('PTTL', LOCK) < kept_ms then
 		call('PEXPIRE', LOCK, kept_ms)
-		note('HSET', STATE, 'until', now + kept_ms)
+		hold.ends = int(now + kept_ms)
 	end
+	save_hold()
 end
 
-local function give_back(entry)
-	if count > 1 then
-		begin_in_any_case()
+-- One of several holds is over. The request, sent again, is to give back no other one.
+local function give_one_back(given)
+	local left = lock.count - 1
+	call('HSET', LOCK, id, left)
+	if given then
+		end_entry(given)
+	end
+	mark_request(request, strays, 'released')
+	if given and mode == 'any' then
+		-- the process whose hold it was learns it when it renews
+		local whose = string.sub(given, 2)
+		local before = read_request(call('HGET', STATE, 'r:' .. whose))
+		note('HSET', STATE, 'r:' .. whose,
+			request_text({made = now, strays = before and before.strays or 0, answer = 'given'}))
+	end
+	return left
+end
+
+-- given: the entry in `holds`, or nil: our hash does not know it.
+local function give_back(given)
+	if lock.count > 1 then
+		call('HDEL', STATE, 'turn') -- no turn is under way; but after it a server out of memory takes the rest
 	end
 	check_queue()
-	if mode == 'unused' and request == id and entry == 'w' .. request then
+	if mode == 'unused' and request == id and given == 'w' .. request then
 		forget_start() -- going in again starts nothing that counts
 	end
 	tell_keeper()
-	if entry and kept_ms > 0 then
-		if count <= 1 then
+	if given and kept_ms > 0 then
+		if lock.count <= 1 then
 			return keep()
 		end
 		keep_beside()
 	end
-	local left = count > 1 and call('HINCRBY', LOCK, id, -1) or 0
-	if left == 0 then
-		let_go(id, 'released', status, cause)
-	elseif entry then
-		end_entry(entry, 'd' .. request)
-		if mode == 'any' then
-			end_entry('', 'g' .. string.sub(entry, 2))
-		end
+	local left = 0
+	if lock.count > 1 then
+		left = give_one_back(given)
 	else
-		add_hold('d' .. request)
+		if mode == 'any' then
+			mark_request(request, strays, 'released') -- the owner may take the lock again
+		end
+		let_go(id, 'released', status, cause, mode == 'any' and 'released' or nil)
 	end
 	settle()
 	return {'released', left}
 end
 
-notice_end(owner)
+notice_end()
 
 if mode == 'force' then
 	return force()
 end
-if owner ~= id then
+if lock.owner ~= id then
 	if again and has_ended(id, 'released') then
 		settle()
 		return {'released', 0}
 	end
 	return not_held()
 end
-if has_hold('k' .. request) then
+if is_kept() and has_hold(request) then
 	return {'kept', kept_ms}
 elseif is_kept() and again then
 	return {'released', 0} -- it was one of those that were given back before the last
-elseif has_hold('d' .. request) then
-	return {'released', count}
 end
-if not state.owner then
-	return give_back() -- our hash was lost: the lock's own count is what there is
+local given = mode == 'any' and not is_kept() and match(hold and hold.holds or '', ',(a[^,]+)') or nil
+if mode ~= 'any' then
+	given = has_hold('w' .. request) and 'w' .. request or has_hold('a' .. request) and 'a' .. request or nil
 end
-if mode == 'own' or mode == 'unused' then
-	for _, kind in ipairs({'w', 'a'}) do
-		if has_hold(kind .. request) then
-			return give_back(kind .. request)
-		end
-	end
-	return not_held()
-end
-if is_kept() then
-	return not_held()
-end
-local entry = string.match(' ' .. state.holds, ' (a%S+)')
-if not entry then
+if lock.request and lock.request.answer == 'released' and (mode == 'any' or not given) then
+	return {'released', lock.count}
+elseif given or not is_known() then
+	return give_back(given) -- if our hash was lost, the lock's own count is what there is
+elseif mode == 'any' and not is_kept() then
 	return {'not acquired'}
 end
-return give_back(entry)
+return not_held()

@@ -24,43 +24,61 @@ local refusal = denied and may_not_write()
 if refusal then
 	return refusal
 end
-local owner, count, copies = read_keys('c:' .. request)
-if state.refusal then
-	return state.refusal
-elseif (copies or strays > 0) and is_late(request, strays, copies) then
+local entry = kind .. request -- of `holds`
+
+-- include hold_record.lua
+
+-- The usual case: the owner holds, and nobody waits.
+if strays == 0 and kind ~= '' and lease and call('LLEN', QUEUE) == 0 and call('ZCARD', TIMEOUTS) == 0 and
+	call('HGETALL', LOCK)[1] == id then
+	local name, version, holder, record, turn, earlier, ours, started = unpack(call('HMGET', STATE,
+		'name', 'v', 'holder', 'h:' .. id, 'turn', 'r:' .. request, 'ours', 'started'))
+	local hold = name == LOCK and version == VERSION and ours == '0' and holder == id and
+		not (turn or earlier) and read_hold(id, record)
+	if hold and hold.state == 'held' and hold.since ~= '-' and hold.keep == '-' and
+		string.find(hold.holds, ',' .. entry .. ',', 1, true) and match(started or '-', '%-$') then
+		local ttl = call('PTTL', LOCK)
+		if ttl < lease then
+			call('PEXPIRE', LOCK, lease)
+			ttl = lease
+		end
+		hold.ends = format('%.0f', now + ttl)
+		pcall_server('HSET', STATE, 'h:' .. id, hold_text(hold))
+		call('PEXPIRE', STATE, ttl + 86400000)
+		return {'renewed', ttl, hold.token, 0}
+	end
+end
+
+-- in a function from here on
+-- include base.lua new_hold.lua log_event.lua waiter_record.lua more_records.lua lock.lua
+-- include publish.lua hold_end.lua holds.lua changes.lua patience.lua queue_head.lua queue_order.lua
+
+read_lock(id, request)
+if lock.refusal then
+	return lock.refusal
+elseif is_late(request, strays) then
 	return {'late'}
 end
-lease = lease or state.lease or OUR_SCORE_MS
+lease = lease or lock.owner == id and number(lock.hold and lock.hold.lease) or OUR_SCORE_MS
 
+-- Returns the time to live, ms.
 local function extend()
 	local ttl = call('PTTL', LOCK)
 	if ttl < lease then
 		call('PEXPIRE', LOCK, lease)
 		ttl = lease
 	end
-	note('HSET', STATE, 'until', now + ttl)
+	if lock.hold then
+		lock.hold.ends = int(now + ttl)
+		note('HSET', STATE, 'h:' .. id, hold_text(lock.hold))
+	end
 	return ttl
 end
-
--- The usual case: the owner holds, and nobody waits.
-if owner == id and state.owner == id and state.empty and not state.turn and not state.marked and
-	kind ~= '' and state.holds and string.find(state.holds, kind .. request, 1, true) then
-	local ttl = extend()
-	touch()
-	return {'renewed', ttl, int(state.token or 0), 0}
-end
-
--- in a function from here on
--- include hold_end.lua
--- include holds.lua
--- include patience.lua
--- include queue_head.lua
--- include queue_order.lua
 
 -- A Redisson waiter at the head may be dead. Where only its own kind waits, no script but the holder's
 -- sees that: it takes note, so that the release need not wait 5 s, after which no script comes by.
 local function look_at_redisson(ttl)
-	if queue_length() <= state.ours then
+	if queue_length() <= lock.ours then
 		return
 	end
 	check_queue()
@@ -74,25 +92,28 @@ local function look_at_redisson(ttl)
 end
 
 local function renewed(taken_up)
+	if queue_length() > lock.ours then
+		note_patience() -- it counts from the end that the lease had
+	end
 	local ttl = extend()
 	look_at_redisson(ttl)
 	settle()
-	return {'renewed', ttl, int(state.token or 0), taken_up}
+	return {'renewed', ttl, int(lock.token or 0), taken_up}
 end
 
 -- Writes into our hash what it forgot about this hold.
--- counted: whether the lock's own count survived, with the holds of this owner's other processes in it.
-local function restore(counted)
-	state.token, state.holds, state.owner = token, nil, id
-	forget_hold() -- first: once something was deleted, a server out of memory takes the rest, too
+-- taken: see read_hold; counted: the lock's own count has the holds of this owner's other processes in it.
+local function restore(taken)
+	call('HDEL', STATE, 'h:' .. id) -- it may say how the hold seemed to end
 	introduce(call)
-	call('HSET', STATE, 'token', token, 'owner', id, 'since', now,
-		'lease', lease, 'by', by, 'taken_up', (counted and 'counted ' or '') .. int(token))
-	add_hold(kind .. request)
+	lock.token = token
+	lock.hold = read_hold(id, new_hold(int(token), lease, lease, '-', '-', entry, by))
+	lock.hold.taken = taken
+	call('HSET', STATE, 'token', int(token))
+	save_hold()
 	local granted = math.min(now, token) -- the token is the time of the grant
-	if kind == 'w' and request == id and (state.started or 0) < granted then
-		call('HSET', STATE, 'started', granted, 'before', state.started or '')
-		state.started = granted
+	if kind == 'w' and request == id and (lock.started or 0) < granted then
+		set_started(granted, lock.started, lock.recall)
 		if period then
 			remember(period)
 		end
@@ -102,56 +123,63 @@ end
 local function take_up()
 	call('HSET', LOCK, id, 1)
 	call('PEXPIRE', LOCK, lease)
-	restore(false)
+	lock.owner, lock.count = id, 1
+	restore('taken')
 	announce(lease)
 	return renewed(1)
 end
 
 -- Another process of this owner took the lock up first: its hold is not ours.
 local function join_hold()
-	if not state.owner then
-		restore(true)
+	if not is_known() then
+		restore('counted')
 	else
-		add_hold(kind .. request)
-		if state.taken_up == int(token) then
-			call('HSET', LOCK, id, count + 1)
+		local is_counted = lock.hold.taken == 'counted'
+		add_hold(entry)
+		if not is_counted then
+			call('HSET', LOCK, id, lock.count + 1)
 		end
 	end
 	return renewed(1)
 end
 
-notice_end(owner)
+notice_end()
 
-if owner == id and is_kept() then
+if lock.owner == id and is_kept() then
 	settle()
 	return {'released'}
 end
-if owner == id then
-	if kind == '' or has_hold(kind .. request) then
+if lock.owner == id then
+	local answer = lock.request and lock.request.answer
+	if kind == '' or has_hold(entry) then
 		return renewed(0)
-	elseif token and not has_hold('g' .. request) and not has_hold('d' .. request) and
-		(not state.owner or state.taken_up and string.match(state.taken_up, '%d+$') == int(token)) then
+	elseif token and answer ~= 'given' and answer ~= 'released' and
+		(not is_known() or lock.hold.taken ~= '-' and lock.hold.token == int(token)) then
 		return join_hold()
 	end
 	return {'released'}
 end
 
--- Only a loss of data excuses a missing lock: when our hash still names the token, or a
+-- Our hash may know how this hold ended.
+local ended = token and lock.mine and lock.mine.token == int(token) and lock.mine.state or nil
+
+-- Only a loss of data excuses a missing lock: when our hash knows the hold's end, still names the token, or a
 -- newer one, somebody broke the lock or the lease passed.
 if token then
 	notice_loss(token)
 end
-if not owner and token and (not state.token or state.token < token) then
+if not lock.owner and token and not ended and (not lock.token or lock.token < token) then
 	return take_up()
 end
 
-if token and state.ended ~= int(token) then
-	record('lost', now, id, token, by)
+if token and not ended then
+	record('lost', stamp, id, int(token), by)
 	introduce(note)
-	note('HSET', STATE, 'ended', token)
+	-- remembered until the lease would have ended: the holder may ask again until then
+	note('HSET', STATE, 'h:' .. id,
+		'lost ' .. int(token) .. ' - ' .. int(now + lease) .. ' - - - - - - , ' .. by)
+	lock.has_marks = true
 end
 settle()
-if token and state.forced == int(token) then
-	return {'lost', 'forced', owner or '', state.by or ''}
-end
-return {'lost', owner and 'taken' or 'gone', owner or '', state.by or ''}
+local _, holder = about(lock.owner)
+return {'lost', ended == 'forced' and 'forced' or lock.owner and 'taken' or 'gone', lock.owner or '', holder}

@@ -5,34 +5,36 @@
 --          ms that the longest of ours has waited or -1, grants, expiries, breaks by force, losses,
 --          1 when it is held for the rest of a --min-hold only else 0, last start of a COMMAND ms or ''}
 
--- include hold_end.lua
--- include holds.lua
+-- in a function from here on
+-- include base.lua hold_record.lua waiter_record.lua log_event.lua more_records.lua lock.lua
+-- include publish.lua hold_end.lua holds.lua
 
-local owner, count = read_keys()
-local ours = owner ~= nil and state.owner == owner
+read_lock('', '')
+local _, by = about(lock.owner)
+local is_ours = is_known()
 
--- Those of ours stand in the order of their tickets.
-local waiters, ticket = 0, nil
+-- Our waiters stand in the order of their tickets, so the first one has waited longest.
+local waiting, first = 0, nil
 for _, id in ipairs(call('LRANGE', QUEUE, 0, -1)) do
 	if present(id) then
-		waiters = waiters + 1
-		ticket = ticket or known(id)
+		waiting = waiting + 1
+		first = first or known(id)
 	end
 end
-local waited = ticket and math.max(0, now - math.floor(ticket / 1000)) or -1
 
--- How often there was such an event. A lease whose end nobody has noticed counts: who does notices just that.
+-- How often there was such an event. A lease whose end nobody has noticed counts: the next script notices
+-- just that.
 local events = call('HMGET', STATE, 'n:granted', 'n:expired', 'n:forced', 'n:lost')
 for i = 1, #events do
 	events[i] = number(events[i]) or 0
 end
-if unnoticed_end(owner) == 'expired' then
+if unnoticed_end() == 'expired' and lock.hold.since ~= '-' then
 	events[2] = events[2] + 1
 end
 
-events[#events + 1] = ours and is_kept() and 1 or 0
-events[#events + 1] = state.started and int(state.started) or ''
+events[#events + 1] = is_ours and is_kept() and 1 or 0
+events[#events + 1] = lock.started and int(lock.started) or ''
 
-return {owner or '', count or 0, call('PTTL', LOCK), ours and int(state.token or 0) or '',
-	ours and state.by or '', ours and state.since and int(state.since) or '', ours and 1 or 0,
-	waiters, stamp, state.spelled or LOCK, waited, unpack(events)}
+return {lock.owner or '', lock.count or 0, call('PTTL', LOCK), is_ours and lock.hold.token or '',
+	by, is_ours and lock.hold.since or '', is_ours and 1 or 0,
+	waiting, stamp, lock.spelled or LOCK, first and waited_by(first) or -1, unpack(events)}

@@ -1,11 +1,11 @@
--- view: what somebody who waits on a terminal wants to know. Changes nothing.
+-- view: the place in the queue and the holder, for a waiter on a terminal. Changes nothing.
 --
 -- ARGV  2 id      of the waiter
 --       3 known   token of the hold whose usual length the caller has been told, or ''
 --
 -- Returns {'view', place or 0, waiters, owner or '', by, held ms or -1, token or '', usual}
 --           usual  of holds that were given back lately: {how many of the holder's user and command, the
---                  median of their lengths in ms, how many of whomever, their median}; {} when it is known
+--                  median of their lengths in ms, how many of all, their median}; {} when it is known
 --         {'spelled', name}  another spelling of this name is in use
 
 local id, known_token = ARGV[2], ARGV[3]
@@ -13,30 +13,31 @@ local PLACES = 1000 -- are told; behind them one is far away
 local ENTRIES = 150 -- are looked at
 local SAMPLES = 20  -- are enough
 
--- include hold_end.lua
--- include holds.lua
+-- in a function from here on
+-- include base.lua hold_record.lua waiter_record.lua log_event.lua more_records.lua lock.lua
+-- include publish.lua hold_end.lua holds.lua
 
 local refusal = denied and denied(LOG, 'XREVRANGE2')
 if refusal then
 	return refusal
 end
-local owner = read_keys()
-if state.spelled then
-	return {'spelled', state.spelled}
+read_lock('', '')
+if lock.spelled then
+	return {'spelled', lock.spelled}
 end
 
--- Who is present counts; whoever stands far behind in a long queue is taken to be. Nobody needs to know a
--- place behind thousands, and to fetch the ids of ten thousand takes 3 ms.
-local place, waiters = 0, 0
+-- Only present waiters count; behind the first 200 each is taken for present. A place behind thousands is of
+-- no use, and to fetch the ids of ten thousand takes 3 ms.
+local place, waiting = 0, 0
 for i, waiter in ipairs(call('LRANGE', QUEUE, 0, PLACES - 1)) do
 	if i > LOOK_BEHIND or waiter == id or present(waiter) then
-		waiters = waiters + 1
+		waiting = waiting + 1
 		if waiter == id then
-			place = waiters
+			place = waiting
 		end
 	end
 end
-waiters = waiters + math.max(0, call('LLEN', QUEUE) - PLACES)
+waiting = waiting + math.max(0, call('LLEN', QUEUE) - PLACES)
 
 -- User and command, from wherever they run and for whatever reason.
 local function job(by)
@@ -72,7 +73,7 @@ local function usual(by)
 	return {#of_job, median(of_job), #of_all, median(of_all)}
 end
 
-local holder, by, held = about(owner)
-local token = owner and state.owner == owner and int(state.token or 0) or ''
-return {'view', place, waiters, holder, by, held, token,
+local holder, by, held = about(lock.owner)
+local token = is_known() and lock.hold.token or ''
+return {'view', place, waiting, holder, by, held, token,
 	token ~= '' and token ~= known_token and usual(by) or {}}

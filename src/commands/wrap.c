@@ -151,7 +151,6 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 					    .replicas_ms = options->connect_timeout_ms,
 					    .min_hold_ms = options->min_hold_ms,
 					    .once_per_ms = options->once_per_ms,
-					    .handable = true,
 					    .words = argv,
 					    .reason = options->reason};
 	int result;

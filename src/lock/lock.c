@@ -55,7 +55,7 @@ int lock_init(struct lock *lock, const struct lock_options *options, struct erro
 	put_number(lock->limit, options->max_queue, 0);
 	put_number(lock->min_hold, options->min_hold_ms, 1);
 	put_number(lock->once_per, options->once_per_ms, 1);
-	lock->handable = options->handable && lock->replicas == 0 && !*lock->once_per;
+	lock->handable = lock->kind == LOCK_WRAP && lock->replicas == 0;
 	return options->owner ? act_as(lock, options->owner, err) : 0;
 }
 

@@ -42,7 +42,7 @@ struct lock {
 	char min_hold[NUMBER_MAX_BYTES];
 	char once_per[NUMBER_MAX_BYTES];
 	bool unused;       /* nothing was done under the lock: it is given back at once */
-	bool handable;     /* it may be handed to us while we wait */
+	bool handable;     /* the message that hands it over is enough; else we ask, which renews */
 	bool handed;       /* it was: the server soon expects a renewal */
 	int64_t heard_ms;  /* when we made the last request that queued us ... */
 	int64_t server_ms; /* ... and what the server's clock said then */
@@ -116,11 +116,10 @@ struct lock_options {
 	int64_t replicas_ms; /* ... which may take them so long */
 	int64_t min_hold_ms; /* the lock stays held so long, even if it is given back sooner */
 	int64_t once_per_ms; /* not if a COMMAND was started less than nine tenths of so long ago */
-	bool handable;      /* a message may hand it over; replicas and once_per_ms rule that out */
-	const char *owner;  /* to act as; NULL: as the owners of the enclosing holds */
-	pid_t pid;          /* of the process that `queue` and `status` show; 0: ours */
-	char *const *words; /* its command, ended by NULL */
-	const char *reason; /* to show instead of the command's arguments; NULL: none */
+	const char *owner;   /* to act as; NULL: as the owners of the enclosing holds */
+	pid_t pid;           /* of the process that `queue` and `status` show; 0: ours */
+	char *const *words;  /* its command, ended by NULL */
+	const char *reason;  /* to show instead of the command's arguments; NULL: none */
 };
 
 /* Makes this process's id and collects what it inherited. */

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "redis/script.h"
 
@@ -56,7 +57,8 @@ void wire_ask(struct lock *lock, struct request *request, bool try)
 	wire_add(request, "0");
 	wire_add(request, lock->limit, lock->by, lock->once_per);
 	wire_add_strays(request);
-	if (lock->handable)
+	/* another process may wait under the owner of --owner, and would hear the same message */
+	if (strcmp(lock->id, lock->request) == 0)
 		owner_draw_secret(lock->secret);
 	wire_add(request, lock->secret);
 	for (int i = 0; i < lock->inherited_count; i++)

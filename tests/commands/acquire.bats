@@ -246,7 +246,7 @@ no_locks() { [ -z "$(cli --raw KEYS 'job*')" ]; }
 	background sleep 600
 	wait_until grep -qx sleep "/proc/$!/comm"
 	"$FAIRLOCK" acquire --while-pid $! --reason 'by hand' job >/dev/null
-	assert_equal "$(cli HGET 'fairlock:{job}' by | cut -f 2,4-)" "$!"$'\tsleep\tby hand'
+	assert_equal "$(holder_column job by | cut -f 2,4-)" "$!"$'\tsleep\tby hand'
 }
 
 # ---- FAIRLOCK_OWNER ----

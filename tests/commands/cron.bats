@@ -146,7 +146,7 @@ jitter() {
 	local begun
 
 	"$FAIRLOCK" wrap --min-hold 2s -l 1m job true
-	begun=$(cli HGET 'fairlock:{job}' since)
+	begun=$(holder_column job since)
 	run -0 "$FAIRLOCK" wrap -w 20s job true
 	# by the server's clock, the time between the grants is --min-hold, and not the lease
 	[ $(($(cli HGET 'fairlock:{job}' token) - begun)) -ge 2000 ]

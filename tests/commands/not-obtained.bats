@@ -82,7 +82,7 @@ says() {
 	held_by "$long"$'\t4194304\t'"$long"$'\tpg_dump '"$long" 86399000
 	says 'job: held by pg_dump 0+\.\.\. \(pid 4194304, 0{9}\.\.\.@0{9}\.\.\.\) for 23h59m' wrap -n job true
 	hold "n$long"
-	cli HSET "fairlock:{n$long}" by "$long"$'\t4194304\t'"$long"$'\tpg_dump '"$long" >/dev/null
+	describe_holder "n$long" "$long"$'\t4194304\t'"$long"$'\tpg_dump '"$long"
 	says "n0{36}\.\.\.: its command started $time ago, within --once-per 1d, held by pg_dump 0+\.\.\. for $time" \
 		wrap --once-per 1d "n$long" true
 	says "n0{36}\.\.\.: timed out after 100ms, held by .*\.\.\. \(pid 4194304.*\) for $time" wrap -w 100ms "n$long" true

@@ -169,7 +169,7 @@ make_all_kinds() {
 
 @test "status --prometheus reports how long a lock has been held, and the rest of its lease" {
 	"$FAIRLOCK" acquire --lease 1h job
-	cli HINCRBY 'fairlock:{job}' since -100000 >/dev/null
+	lock=job change "$(lock=job holder_field)" "since=$(($(holder_column job since) - 100000))"
 	cli PEXPIRE job 50000 >/dev/null
 	metrics job >found
 	jq -e '.fairlock_held.job == 1 and .fairlock_holds.job == 1 and .fairlock_grants_total.job == 1
@@ -215,8 +215,7 @@ make_all_kinds() {
 	wait_until waits '.fairlock_waiters.job == 2 and .fairlock_oldest_wait_seconds.job > 0.5'
 	# the first waiter began long ago
 	id=$(cli LINDEX 'redisson_lock_queue:{job}' 0)
-	read -r ticket seen <<<"$(cli HGET 'fairlock:{job}' "t:$id")"
-	cli HSET 'fairlock:{job}' "t:$id" "$((ticket - 1000000000)) $seen" >/dev/null
+	lock=job change "w:$id" "ticket=$(($(lock=job column "w:$id" ticket) - 1000000000))"
 	wait_until waits '.fairlock_oldest_wait_seconds.job > 1000 and .fairlock_oldest_wait_seconds.job < 1060'
 	kill -KILL $first
 	wait_until waits '.fairlock_waiters.job == 1 and .fairlock_oldest_wait_seconds.job < 60'

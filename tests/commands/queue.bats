@@ -150,7 +150,7 @@ join_as_redisson() {
 	join_queue 1
 	run -0 "$FAIRLOCK" queue job
 	refute_output --partial REASON
-	cli HSET 'fairlock:{job}' "d:$(queue '[0].owner' | jq -r .)" $'web1\t7\tann\tdeploy\tnew shop'
+	lock=job change "w:$(queue '[0].owner' | jq -r .)" by=$'web1\t7\tann\tdeploy\tnew shop'
 	run -0 "$FAIRLOCK" queue job
 	assert_line --partial ' COMMAND REASON '
 	assert_line --partial ' deploy  new shop '
@@ -161,8 +161,8 @@ join_as_redisson() {
 	"$FAIRLOCK" acquire job
 	join_queue 1
 	join_queue 2
-	cli HSET 'fairlock:{job}' "d:$(queue '[0].owner' | jq -r .)" $'web1\t10\tzoe\tb'
-	cli HSET 'fairlock:{job}' "d:$(queue '[1].owner' | jq -r .)" $'web1\t9\tann\ta'
+	lock=job change "w:$(queue '[0].owner' | jq -r .)" by=$'web1\t10\tzoe\tb'
+	lock=job change "w:$(queue '[1].owner' | jq -r .)" by=$'web1\t9\tann\ta'
 	[ "$("$FAIRLOCK" queue --raw --noheadings -o POSITION --sort user job | xargs)" = '2 1' ]
 	[ "$("$FAIRLOCK" queue --raw --noheadings -o POSITION --sort PID job | xargs)" = '2 1' ]
 	[ "$("$FAIRLOCK" queue --raw --noheadings -o POSITION job | xargs)" = '1 2' ]

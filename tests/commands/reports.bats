@@ -49,7 +49,7 @@ lines() {
 
 	long=$(printf '%0100d' 0)
 	hold "$long"
-	cli HSET "fairlock:{$long}" by "$long"$'\t4194304\t'"$long"$'\t'"$long"$'\t'"$long" >/dev/null
+	describe_holder "$long" "$long"$'\t4194304\t'"$long"$'\t'"$long"$'\t'"$long"
 	run -75 "$FAIRLOCK" wrap --report 1 -w 100ms "$long" true
 	assert_line --index 0 --regexp '^fairlock: waiting for lock 0{37}\.\.\.: place 1 of 1, waited 0s, held by 0+\.\.\. \(pid 4194304\) for [0-9]+m?s$'
 	[ "${#lines[0]}" -lt 160 ]
@@ -141,7 +141,7 @@ subscribed() {
 
 @test "with --reason only COMMAND's first word and the reason go to the server" {
 	hold --reason 'nightly copy' job
-	assert_regex "$(cli HGET 'fairlock:{job}' by)" $'^[^\t]+\t'"$HOLDER"$'\t[^\t]+\tsleep\tnightly copy$'
+	assert_regex "$(holder_column job by)" $'^[^\t]+\t'"$HOLDER"$'\t[^\t]+\tsleep\tnightly copy$'
 	background "$FAIRLOCK" acquire --reason 'after it' job
 	wait_until in_queue job 1
 	assert_regex "$(cli HVALS 'fairlock:{job}' | grep 'after it')" $'\tfairlock acquire\tafter it$'
@@ -165,7 +165,7 @@ subscribed() {
 
 	reason=$(printf '%0200d' 1)
 	LOGNAME=$(printf '%0600d' 2) hold --reason "$reason" job
-	assert_equal "$(cli HGET 'fairlock:{job}' by | cut -f 5)" "$reason"
+	assert_equal "$(holder_column job by | cut -f 5)" "$reason"
 }
 
 @test "a reason that is too long, or has control or bidi characters or broken UTF-8, is a usage error" {
@@ -182,7 +182,7 @@ subscribed() {
 @test "FAIRLOCK_REASON and the key reason set a reason" {
 	echo 'reason = of the host' >conf
 	hold --config conf job
-	assert_equal "$(cli HGET 'fairlock:{job}' by | cut -f 5)" 'of the host'
+	assert_equal "$(holder_column job by | cut -f 5)" 'of the host'
 	FAIRLOCK_REASON='of the user' hold other
-	assert_equal "$(cli HGET 'fairlock:{other}' by | cut -f 5)" 'of the user'
+	assert_equal "$(holder_column other by | cut -f 5)" 'of the user'
 }

@@ -219,7 +219,7 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	refute_output --partial REASON
 	run -0 "$FAIRLOCK" status -o NAME,REASON
 	assert_line --partial REASON
-	cli HSET 'fairlock:{job}' by $'web1\t7\tann\tdeploy\tnew shop'
+	describe_holder job $'web1\t7\tann\tdeploy\tnew shop'
 	run -0 "$FAIRLOCK" status
 	assert_line --partial ' COMMAND REASON '
 	assert_line --partial ' deploy  new shop '
@@ -282,7 +282,7 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 
 @test "status prints a table with headings, one line per lock, and times in units" {
 	"$FAIRLOCK" acquire --lease 90s job
-	cli HSET 'fairlock:{job}' since "$(($(cli TIME | head -n 1) * 1000 - 3725000))"
+	lock=job change "$(lock=job holder_field)" "since=$(($(now_ms) - 3725000))"
 	run -0 "$FAIRLOCK" status
 	[ "${#lines[@]}" -eq 2 ]
 	read -r -a headings <<<"${lines[0]}"
@@ -299,7 +299,7 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 
 @test "status --raw leaves UTF-8 as it is, escapes blanks, control characters and bytes that are none, and prints - for nothing" {
 	"$FAIRLOCK" acquire 'ünï 備份'
-	cli HSET 'fairlock:{ünï 備份}' by $'-\t7\ta\\b\tx\x1b\xc2\x9b\xff y'
+	describe_holder 'ünï 備份' $'-\t7\ta\\b\tx\x1b\xc2\x9b\xff y'
 	LC_ALL=C run -0 "$FAIRLOCK" status --raw --noheadings -o NAME,HOST,USER,COMMAND,REASON
 	assert_output 'ünï\x20備份 \x2d a\x5cb x\x1b\xc2\x9b\xff\x20y -'
 	[ "$("$FAIRLOCK" status --raw --noheadings free)" = 'free free - - - - - - 0' ]
@@ -375,17 +375,17 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 
 @test "status --json is valid JSON whatever bytes other programs have written" {
 	"$FAIRLOCK" acquire job
-	cli HSET 'fairlock:{job}' by $'h"o\\st\t007\tu\xff\xc3\ts\x01\x1b[31m\x7f\xc2\x9b'
+	describe_holder job $'h"o\\st\t007\tu\xff\xc3\ts\x01\x1b[31m\x7f\xc2\x9b'
 	[ "$(lock job '|[.host, .pid, .user]')" = '["h\"o\\st",null,"u��"]' ]
 	[ "$(lock job '|.command == "s\u0001\u001b[31m\u007f\u009b"')" = true ]
-	cli HSET 'fairlock:{job}' by $'h\t1\tu\ta\u202eb\u2066c'
+	describe_holder job $'h\t1\tu\ta\u202eb\u2066c'
 	run -0 "$FAIRLOCK" status --json job
 	assert_output --partial 'a\u202eb\u2066c'
 }
 
 @test "status prints no control characters whatever bytes other programs have written" {
 	"$FAIRLOCK" acquire job
-	cli HSET 'fairlock:{job}' by $'h\t1\tu\t\x1b[31m\nred\xc2\x9b'
+	describe_holder job $'h\t1\tu\t\x1b[31m\nred\xc2\x9b'
 	run -0 "$FAIRLOCK" status
 	[ "${#lines[@]}" -eq 2 ]
 	[[ $output != *$'\x1b'* && $output != *$'\xc2\x9b'* ]]
@@ -397,7 +397,7 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	"$FAIRLOCK" acquire job
 	background "$FAIRLOCK" wrap job true "$hidden"
 	wait_until in_queue job 1
-	cli HSET 'fairlock:{job}' by $'h\t1\tu\t'"$hidden" >/dev/null
+	describe_holder job $'h\t1\tu\t'"$hidden" >/dev/null
 	cli XADD 'fairlock_log:{job}' '*' event granted by $'h\t1\tu\t'"$hidden" >/dev/null
 	run -75 "$FAIRLOCK" wrap -n job true
 	assert_output --partial "held by $shown (pid 1, u@h)"
@@ -419,7 +419,7 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	"$FAIRLOCK" acquire job
 	background "$FAIRLOCK" wrap job true $'a\u202eb\u2066c\u200fd\u009be'
 	wait_until in_queue job 1
-	cli HSET 'fairlock:{job}' by $'h\t1\tu\ta\u202eb\u2066c\u200fd\u009be'
+	describe_holder job $'h\t1\tu\ta\u202eb\u2066c\u200fd\u009be'
 	cli XADD 'fairlock_log:{job}' '*' event granted by $'h\t1\tu\ta\u202eb\u2066c\u200fd\u009be' >/dev/null
 	for form in '' --raw; do
 		for command in status queue log; do

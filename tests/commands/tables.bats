@@ -13,7 +13,7 @@ setup() {
 
 # set_holder NAME BY: has the server say that BY holds this lock, which is held already
 set_holder() {
-	cli HSET "fairlock:{$1}" by "$2" >/dev/null
+	describe_holder "$1" "$2"
 }
 
 # many_locks: makes locks with long and strange words in all columns
@@ -60,8 +60,7 @@ shown() {
 
 @test "status -o +COLUMN shows the usual columns as without it: REASON only if there is one, and LEASE only if it fits" {
 	"$FAIRLOCK" acquire job
-	set_holder job $'web1\t4711\tada\tbackup.sh --all'
-	cli HINCRBY 'fairlock:{job}' since -5000 >/dev/null # 100ms would be wider than 5s
+	describe_holder job $'web1\t4711\tada\tbackup.sh --all' 5000
 	run -0 "$FAIRLOCK" status -o +HOLDS
 	assert_line --index 0 --regexp '^NAME +STATE +USER +HOST +PID +COMMAND +HELD +LEASE +WAITERS +HOLDS$'
 	shown 50 status -o +HOLDS

@@ -21,12 +21,12 @@ waiter_id() {
 
 # What the server keeps of the waiter's last request
 entry() {
-	cli HGET 'fairlock:{job}' "t:$(waiter_id)"
+	cli HGET 'fairlock:{job}' "w:$(waiter_id)"
 }
 
 # The secret of that request
 secret() {
-	entry | cut -d ' ' -f 4
+	entry | cut -d ' ' -f 5
 }
 
 # The waiter took a grant. The server knows nothing of a forged grant, so the guard may have stopped

@@ -164,7 +164,7 @@ stands_by() {
 	# as if its turn had come and gone: the scripts drop it in this way
 	cli LREM redisson_lock_queue:{L} 0 "$id" >/dev/null
 	cli ZREM redisson_lock_timeout:{L} "$id" >/dev/null
-	cli HDEL fairlock:{L} "t:$id" "d:$id" >/dev/null
+	cli HDEL fairlock:{L} "w:$id" >/dev/null
 	kill -CONT "$hung"
 	cli PUBLISH "redisson_lock__channel:{L}:$id" 0 >/dev/null
 	wait_until in_queue L 3

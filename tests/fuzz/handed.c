@@ -29,7 +29,6 @@ static void make_waiter(struct lock *lock)
 					       .kind = LOCK_WRAP,
 					       .lease_ms = LEASE_MS,
 					       .max_queue = -1,
-					       .handable = true,
 					       .words = words},
 			&err) == 0);
 	wire_ask(lock, &request, false);

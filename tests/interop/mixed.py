@@ -167,7 +167,7 @@ def snapshot(world):
     the number of scores."""
     text = ("local out = {redis.call('TIME')[1] .. ' ' .. redis.call('PTTL', KEYS[1])} "
             "for i, id in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do "
-            "local kind = redis.call('HEXISTS', KEYS[4], 't:' .. id) == 1 and 'f' or 'r' "
+            "local kind = redis.call('HEXISTS', KEYS[4], 'w:' .. id) == 1 and 'f' or 'r' "
             "out[#out + 1] = kind .. ' ' .. (redis.call('ZSCORE', KEYS[3], id) or 'none') end "
             "out[#out + 1] = 'scores ' .. redis.call('ZCARD', KEYS[3]) return out")
     words = world.call("EVAL", text, 4, NAME, QUEUE, TIMEOUTS, "fairlock:{job}")

@@ -1,12 +1,5 @@
 # The keys of the lock `lock` on the server, and how a test looks at them: part of scripts.bash.
 
-braced() {
-	case $lock in
-	*'{'*) echo "$lock" ;;
-	*) echo "{$lock}" ;;
-	esac
-}
-
 key_queue() { echo "redisson_lock_queue:$(braced)"; }
 key_timeouts() { echo "redisson_lock_timeout:$(braced)"; }
 key_state() { echo "fairlock:$(braced)"; }
@@ -41,6 +34,16 @@ field() {
 	cli HGET "$(key_state)" "$1"
 }
 
+# shrinks_to MOST COMMAND...: our hash has at most MOST fields after some calls of COMMAND. Scripts sweep a part of it at a
+# time, and ten times a second at most.
+shrinks_to() {
+	wait_until has_shrunk "$@"
+}
+
+has_shrunk() {
+	"${@:2}" && [ "$(cli HLEN "$(key_state)")" -le "$1" ]
+}
+
 is_past() {
 	[ "$(now_ms)" -gt "$1" ]
 }
@@ -64,7 +67,11 @@ digest() {
 
 	for key in $(if [ $# -gt 0 ]; then echo "$@"; else cli --raw KEYS '*' | sort; fi); do
 		echo "$key"
-		cli DUMP "$key"
+		# the server does not keep the fields of a hash in order
+		case $(cli TYPE "$key") in
+		hash) cli HGETALL "$key" | paste - - | sort ;;
+		*) cli DUMP "$key" ;;
+		esac
 	done | sha1sum
 }
 
@@ -83,11 +90,16 @@ end
 for _, id in ipairs(redis.call("ZRANGE", KEYS[3], 0, -1)) do
 	redis.call("ZINCRBY", KEYS[3], -ms, id)
 end
-local timeless = {token = true, ended = true, forced = true, taken_up = true, run = true}
 for _, field in ipairs(redis.call("HKEYS", KEYS[4])) do
-	if not timeless[field] then
+	if field ~= "token" then
+		-- the id of a server process, and the token of a hold, are no times
 		local value = redis.call("HGET", KEYS[4], field)
-		redis.call("HSET", KEYS[4], field, (string.gsub(value, "%d+", older)))
+		local before, times = string.match(value, field == "run" and "^(%w* )(.*)$" or "^()(.*)$")
+		if string.find(field, "^h:") then
+			before, times = string.match(value, "^(%l+ [%d-]+)(.*)$")
+		end
+		redis.call("HSET", KEYS[4], field, (type(before) == "string" and before or "") ..
+			(string.gsub(times or value, "%d+", older)))
 	end
 end'
 

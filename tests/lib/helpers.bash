@@ -47,6 +47,9 @@ for library in bats-support bats-assert; do
 	done
 done
 
+# shellcheck source=/dev/null
+source "${BASH_SOURCE[0]%/*}/records.bash"
+
 # background COMMAND...: runs it without the descriptors that bats waits for, and has it killed when
 # this shell ends. Sets $!.
 background() {
@@ -244,7 +247,7 @@ hold() {
 
 # held_by DESCRIPTION [MS]: has the server say that this process has held `job` for so long
 held_by() {
-	cli HSET 'fairlock:{job}' by "$1" since "$(($(now_ms) - ${2-0}))" >/dev/null
+	describe_holder job "$1" "${2-0}"
 }
 
 # nothing_left: succeeds if the server has no key but the two that may outlive a lock, which expire

@@ -105,7 +105,7 @@ all_back() { [ "$(present_ids)" = "$QUEUE" ]; }
 
 # When the lease of `short` ended, in ms since the epoch, by the server's clock
 lease_end() {
-	cli --raw HGET 'fairlock:{short}' until | grep . ||
+	holder_column short ends | grep . ||
 		cli --raw XREVRANGE 'fairlock_log:{short}' + - COUNT 1 | grep -A 3 -x expired | sed -n 3p
 }
 

@@ -6,8 +6,10 @@
  *   acquire   acquire.lua: join(), grant(), queued(); its quick path does the same as the long one
  *   renew     renew.lua; take-up after a loss of data
  *   release   release.lua with mode `own`: let_go(); its quick ways, one of them release_handover.lua, do the same
+ *   force     release.lua with mode `force`
  *   leave     leave.lua, sent by the waiter itself
- *   first_waiter, tell_second, hand_over, pass_on, announce, drop   queue_head.lua
+ *   remove    leave.lua, sent by somebody else
+ *   first_waiter, first_to_run, tell_second, hand_over, pass_on, announce, drop   queue_head.lua
  *   place, settle (mend, bring_back)                          queue_order.lua
  *   r_ask, r_unlock                                           the scripts of Redisson 4.7.0's fair lock
  *
@@ -39,7 +41,9 @@
  * - A lock that is handed over is held for one tick at first, however long a lease is. Its message tells the server's
  *   time, so that the client knows what has passed: so `given` counts down on its way.
  * - All processes of a kind are alike, so they may start in the order of their numbers.
- * - No process decides by tokens, the time in tickets, the log, or details for people.
+ * - No process decides by tokens, the time in tickets, the log, or details for people, but for what `token` and `out` keep.
+ * - The record of a hold that has ended, and that of a request, go when no copy of a request of that process can come any
+ *   more. The scripts keep them longer.
  *
  * This is excused, because no script of ours can do better, unless the macro is defined; then spin finds it:
  *
@@ -74,10 +78,19 @@
  *   FORGET_UP          our hash does not say when it first met the server, so a loss of data is not noticed
  *   GRANT_IN_PAUSE     the lock is granted in the pause after a restart
  *   NO_SIGN_OF_LIFE    TIMERS 1
+ *   HAND_WITHOUT_ASKING   an acquire that is handed the lock counts on a whole lease without asking again, which renews
+ *   RUN_TWICE          the lock is handed to the first waiter even if its --once-per is not over
+ *   FORGET_STRAYS      the record of a request does not say how many were left under way before it
+ *   FORGET_ANSWER      nor what was answered: a request by force, sent again, breaks the next hold, too
+ *   FORGET_END         a grant deletes the records of the holds that have ended before
+ *   FORCE_NO_TOKEN     force leaves a new hash without a token: then the holder takes the lock up again
+ *
+ * FORGET_END has no worse effect than that a holder is told the wrong cause: the hash has a token, which a later grant does
+ * not lower, and nobody takes up a lock under an older one.
  *
  * Not modelled: how long several hung waiters take together, a restart after which some clients do not come back within
  * the pause, or a second restart, failover and clusters, going in again and inherited owners, --no-wait, --max-queue,
- * --once-per, --min-hold, --replicas, --remove, --force, plain RLocks, a renewal that is under way when the lock is given
+ * --min-hold, replicas that fail, the release command, plain RLocks, a renewal that is under way when the lock is given
  * back, a Redisson client's lost requests, its giving up, queues longer than 20.
  */
 
@@ -132,8 +145,27 @@
 #ifndef STALES
 #define STALES 0 /* a score passes, or seems to by Redisson's clocks and subtractions */
 #endif
+/* Which waiters of ours are of a kind: 0 none, 1 all, 2 those with an even number. */
 #ifndef HAND
-#define HAND 1 /* which waiters of ours the lock is handed to: 0 none, 1 all, 2 those with an even number */
+#define HAND 1 /* the lock is handed to it; others, which wait under --owner, are told their turn */
+#endif
+#ifndef ACQUIRE
+#define ACQUIRE 0 /* what is handed over counts only when it has asked again: acquire, or --replicas */
+#endif
+#ifndef ONCE
+#define ONCE 0 /* a wrap with --once-per, which ends if a COMMAND was started within the period */
+#endif
+#ifndef PERIODS
+#define PERIODS ONCE /* how often a period may pass */
+#endif
+#ifndef FORCES
+#define FORCES 0 /* somebody breaks the lock by force */
+#endif
+#ifndef REMOVES
+#define REMOVES 0 /* somebody takes a waiter out of the queue */
+#endif
+#ifndef EVICTIONS
+#define EVICTIONS 0 /* our hash is deleted, while nobody waits */
 #endif
 #ifndef RENEWALS
 #define RENEWALS 0 /* of each holder */
@@ -152,7 +184,9 @@
 #endif
 #endif
 
-#define FIRST 1 /* ids; 0 is none */
+#define OTHERS (FORCES || REMOVES || EVICTIONS)
+
+#define FIRST 1 /* ids; 0 is none, and stands for a process that uses force */
 #define OURS  (1 + WAITERS)
 #define LAST_BUT_ONE (OURS - 1)
 #define R     (OURS + 1)          /* the first waiter of Redisson's, and the last one */
@@ -163,29 +197,51 @@
 #define SAME  1 /* met; 0: there is no hash */
 #define OTHER 2
 
-mtype = { ASK, RENEW, RELEASE, LEAVE };
-mtype = { GRANTED, QUEUED, REMOVED, RENEWED, LOST, DONE };
+mtype = { ASK, RENEW, RELEASE, LEAVE, FORCE, REMOVE };
+mtype = { GRANTED, QUEUED, REMOVED, RAN, RENEWED, LOST, BROKEN, DONE };
 mtype = { GIVEN, TURN, LEASE_END, SEE }; /* messages, and what a timer waits for */
 mtype = { OUT, WAITING, HOLDING, RETURNING, LEAVING, GONE, DEAD, CUT };
 mtype = { PASS_ON, ANNOUNCE, LOOK };
+
+/* No part of a state, where it stays 0. */
+#if ONCE
+#define if_once
+#else
+#define if_once hidden
+#endif
+#if OTHERS
+#define if_others
+#else
+#define if_others hidden
+#endif
+#if OTHERS || RESTARTS
+#define if_ends
+#else
+#define if_ends hidden
+#endif
 
 /* ---- The server ---- */
 
 byte owner = FIRST;       /* of the lock; 0: there is no such key */
 byte ttl = LEASE;         /* of the lock */
 byte described = FIRST;   /* our hash: owner */
-byte handed_ticket;       /* our hash: the owner's ticket, if it was handed the lock, may not have heard it, and has not renewed */
+if_ends mtype ended[SIZE];      /* h:ID: LOST or BROKEN, so its hold has ended */
+if_once byte started;           /* the last COMMAND was started within the period */
+if_once byte before;            /* so was the one before */
 byte turn;                /* our hash */
 bool over;                /* the turn was told 5 s ago */
 byte queue[SIZE];         /* the list */
 byte length;
 bool scored[SIZE];        /* the sorted set */
 bool stale[SIZE];         /* ... and the score has passed, as Redisson sees it */
-byte known[SIZE];         /* t:ID, the ticket */
+byte known[SIZE];         /* w:ID, the ticket */
 bool unheard[SIZE];       /* ... which the waiter may not have heard */
-byte kept[SIZE];          /* p:ID, the ticket of a waiter that was dropped and may not have heard it */
+byte kept[SIZE];          /* w:ID, h:ID: of a waiter that was dropped or handed the lock, and may not have heard it */
+if_others byte removed[SIZE];   /* somebody took it out of the queue */
+if_once byte out[SIZE];         /* the log: it left the queue, for somebody else ran the COMMAND */
 byte tickets;             /* the last one */
-byte newest[SIZE];        /* c:ID, the strays of the newest of its requests */
+byte newest[SIZE];        /* r:ID, the strays of the newest of its requests */
+if_others byte answer;          /* r:0, what was answered: whose hold was broken or who was taken out; NOBODY */
 bool subscribed[SIZE];    /* the present connection */
 bool lingers[SIZE];       /* a former one */
 bool silent[SIZE];        /* its last sign of life is 15 s old */
@@ -230,9 +286,11 @@ bool frozen[SIZE];        /* hung, and its clock stands still */
 bool lost_time[SIZE];     /* its clock stood still since its last answer */
 bool future[SIZE];        /* the message's time is later than that of its clock */
 bool away[SIZE];          /* the server has restarted, and it is not back */
+if_others byte whom;            /* somebody takes this waiter out */
 
 byte crashes = CRASHES, cuts = CUTS, losses = LOSSES, leaves = LEAVES, hangs = HANGS, mutes = MUTES;
 byte stales = STALES, restarts = RESTARTS, returns = RETURNS, forgeries = FORGERIES, freezes = FREEZES;
+byte periods = PERIODS, forces = FORCES, removes = REMOVES, evictions = EVICTIONS;
 
 /* ---- What is to be true. Spin names the one that is not. ---- */
 
@@ -243,18 +301,36 @@ bool expected[SIZE];      /* it held or waited at the restart, and has not come 
 bool one_is_back;         /* ... and one of these has */
 bool excused;             /* data was lost, and a newcomer came before all of these */
 
-bool exclusion = true;    /* no two hold at once, by their own deadlines */
+if_once byte recent;            /* a COMMAND was started within the period, which counts from its grant */
+if_once byte fresh;             /* the last grant to a wrap was within the period */
+if_others byte is_done;         /* force or removal was carried out */
+if_others mtype broken[SIZE];   /* by force: BROKEN our hash knew the hold, LOST it did not, DONE data was lost since */
+
+bool exclusion = true;    /* no two hold at once, by their own deadlines, but for one that was broken by force */
 bool order = true;        /* no waiter is granted the lock before one that came earlier and is present */
 bool lists = true;        /* list, sorted set and our hash agree */
 bool lost_early = true;   /* no holder is told that it lost the lock before its deadline */
-bool late = true;         /* no process that has ended in good order is granted the lock */
+bool late = true;         /* no process that has ended in good order or was taken out is granted the lock */
+bool once = true;         /* --once-per starts no COMMAND within the period of another start */
+bool spared = true;       /* force and removal are carried out once */
+bool forced = true;       /* a hold that was broken by force stays broken */
+bool told = true;         /* its holder is told so */
 bool ghosts = true;       /* nothing is left when all is over */
 
 #define is_alive(i)   (phase[i] != GONE && phase[i] != DEAD && phase[i] != CUT)
 #define is_ours(i)    ((i) <= OURS)
 #define is_handable(i) (is_ours(i) && (HAND == 1 || HAND == 2 && (i) % 2 == 0) && !silent[i])
 #define has_former(i) (lingers[i] || orphan[i] != 0)
-#define is_inside(i)  (phase[i] == HOLDING && left[i] > 0)
+#define is_inside(i)  (phase[i] == HOLDING && left[i] > 0 && !broken[i])
+#define must_ask(i)   (ACQUIRE == 1 || ACQUIRE == 2 && (i) % 2 == 0)
+#if ONCE
+#define is_periodic(i) (is_ours(i) && (i) != FIRST && (ONCE == 1 || (i) % 2 == 0))
+#define ran(i)        (started && is_periodic(i))
+#else
+#define is_periodic(i) false
+#define ran(i)        false
+#endif
+#define NOBODY        255
 #define is_quiet(i)   (!is_alive(i) || !home[i] || hung[i])
 #define is_prompt(i)  (is_alive(i) && home[i] && !hung[i] && !missed[i])
 #if REDISSON
@@ -460,19 +536,46 @@ inline tell_second(what)
 
 inline new_token(who)
 {
-#if RESTARTS
+#if RESTARTS || EVICTIONS
 	tickets++;
 	token = tickets;
-	held_token[who] = token
+	held_token[who] = token;
+#endif
+#if ONCE
+	before = (must_ask(who) -> before : started);
+	started = started || !must_ask(who); /* acquire starts no COMMAND */
+	fresh = fresh || !must_ask(who);
+#endif
+#ifdef FORGET_END
+	for (to : 1 .. OURS) {
+		ended[to] = 0
+	}
+#endif
+	ended[who] = 0
+}
+
+/* The COMMAND of the last grant is not started after all. */
+inline forget_start(who)
+{
+#if ONCE
+	started = (must_ask(who) -> started : before);
+	before = (must_ask(who) -> before : false)
 #else
 	skip
 #endif
 }
 
+/* Its record says how its hold has ended, as long as a copy of its requests may come. */
+inline end_hold(who, how)
+{
+	ended[who] = (is_ours(who) && (OTHERS || RESTARTS) && (is_alive(who) || has_former(who)) -> how : 0);
+	kept[who] = (is_ours(who) && (is_alive(who) || has_former(who)) -> kept[who] : 0)
+}
+
 /* Hands the lock to `first`. That may be giving up, which undoes it, but must not have ended. */
 inline hand_over(me)
 {
-	late = late && phase[first] != GONE;
+	late = late && phase[first] != GONE && !removed[first];
 	assert(late);
 	if
 	:: is_alive(first) -> check_order(first)
@@ -487,7 +590,7 @@ inline hand_over(me)
 	ttl = 1 + EARLY;
 	described = first;
 #ifndef FORGET_HANDED
-	handed_ticket = (unheard[first] -> known[first] : 0);
+	kept[first] = (unheard[first] -> known[first] : 0);
 #endif
 	drop(first);
 	turn = 0;
@@ -496,10 +599,27 @@ inline hand_over(me)
 	first_waiter(false, me)
 }
 
+/* Sets `first`: with `free` to the first waiter whose COMMAND has not just been run by somebody else. */
+inline first_to_run(free, me)
+{
+	first_waiter(free, me);
+#if ONCE && !defined(RUN_TWICE)
+	do
+	:: free && first != 0 && first != me && ran(first) ->
+		drop(first);
+		out[first] = true;
+		arrived[first] = 0;
+		publish(first, TURN);
+		first_waiter(free, me)
+	:: else -> break
+	od
+#endif
+}
+
 /* pass_on() and announce(), and the look at the head that every answer to a waiter takes. */
 inline tell_waiters(me)
 {
-	first_waiter(next == PASS_ON, me);
+	first_to_run(next == PASS_ON, me);
 	what_second = 0;
 #ifndef TELL_FIRST
 	if
@@ -610,11 +730,10 @@ inline notice_end()
 	if
 	:: described != owner ->
 		if
-		:: handed_ticket != 0 && (is_alive(described) || has_former(described)) -> kept[described] = handed_ticket
+		:: described != 0 -> end_hold(described, LOST)
 		:: else
 		fi;
-		described = 0;
-		handed_ticket = 0
+		described = 0
 	:: else
 	fi;
 	passed_over = false
@@ -645,7 +764,7 @@ inline check_order(who)
 
 inline give_lock(who)
 {
-	handed_ticket = 0;
+	kept[who] = 0;
 	owner = who;
 	ttl = LEASE;
 	turn = 0;
@@ -703,7 +822,7 @@ inline ask_in(me)
 
 inline grant(me)
 {
-	late = late && phase[me] != GONE;
+	late = late && phase[me] != GONE && !removed[me];
 	assert(late);
 	if
 	:: known[me] -> drop(me)
@@ -719,67 +838,116 @@ inline grant(me)
 	reply[me] = GRANTED
 }
 
+/* Whether this is a copy of a request that was sent again, and was overtaken. */
+#define is_late(i, old) ((old) < newest[i])
+#ifdef LATE_RELEASE
+#define is_late_holder(i, old) false
+#else
+#define is_late_holder(i, old) is_late(i, old)
+#endif
+
+inline note_strays(me, old)
+{
+#ifndef FORGET_STRAYS
+	newest[me] = (old > newest[me] -> old : newest[me])
+#else
+	skip
+#endif
+}
+
+/* Takes the caller out: somebody else ran the COMMAND while it waited. */
+inline too_soon(me)
+{
+	drop(me);
+	out[me] = true;
+	arrived[me] = 0;
+	next = PASS_ON;
+	caller = 0;
+	reply[me] = RAN
+}
+
 /* has: its ticket, or 0 */
 inline acquire(me, has, repeated, old)
 {
+	broken[me] = (is_late(me, old) || phase[me] != WAITING -> broken[me] : 0); /* it does not hold, as far as it knows */
 	if
-	:: old < newest[me] -> reply[me] = REMOVED /* a late copy */
-	:: owner == me && old >= newest[me] ->
-		newest[me] = old;
+	:: is_late(me, old) -> reply[me] = REMOVED
+	:: owner == me && !is_late(me, old) ->
+		note_strays(me, old);
+		kept[me] = 0; /* it stays in the record, for nobody */
 		arrived[me] = 0; /* if it lets this lease pass, it has its place only by its ticket */
-		handed_ticket = 0;
 #ifndef LEASE_FROM_RESEND
 		ttl = LEASE;
 #endif
 		reply[me] = GRANTED
+	:: owner != me && !is_late(me, old) && removed[me] -> note_strays(me, old); reply[me] = REMOVED
+	:: owner != me && !is_late(me, old) && !removed[me] && has != 0 && ran(me) && !known[me] && out[me] ->
+		note_strays(me, old);
+		reply[me] = RAN
 	:: else ->
-		newest[me] = old;
-		ticket_now = (repeated && has == 0 -> (known[me] -> known[me] : kept[me]) : has);
+		note_strays(me, old);
+		ticket_now = has;
+		if
+		:: repeated && has == 0 ->
+			ticket_now = (known[me] -> known[me] : kept[me])
+		:: else
+		fi;
 		if
 		:: ticket_now != 0 -> renew_place(me, has)
 		:: else
 		fi;
-		first_waiter(owner == 0, me);
 		if
-		:: owner == 0 && (first == 0 || first == me) && may_grant -> grant(me)
+		:: ticket_now == 0 && ran(me) -> reply[me] = RAN
 		:: else ->
+			first_waiter(owner == 0, me);
 			if
-			:: ticket_now == 0 && known[me] != 0 -> ticket_now = known[me]
-			:: ticket_now == 0 && known[me] == 0 -> join(me)
-			:: else
-			fi;
-			next = (owner == 0 -> PASS_ON : (passed_over -> ANNOUNCE : LOOK));
-			caller = me;
-			reply[me] = QUEUED
+			:: owner == 0 && (first == 0 || first == me) && may_grant && ran(me) -> too_soon(me)
+			:: owner == 0 && (first == 0 || first == me) && may_grant && !ran(me) -> grant(me)
+			:: else ->
+				if
+				:: ticket_now == 0 && known[me] != 0 -> ticket_now = known[me]
+				:: ticket_now == 0 && known[me] == 0 -> join(me)
+				:: else
+				fi;
+				next = (owner == 0 -> PASS_ON : (passed_over -> ANNOUNCE : LOOK));
+				caller = me;
+				reply[me] = QUEUED
+			fi
 		fi
 	fi
 }
 
-/* Whether this is a copy of a request that was sent again, and was overtaken. */
-#ifdef LATE_RELEASE
-#define is_late(i, old) false
-#else
-#define is_late(i, old) ((old) < newest[i])
-#endif
-
 inline renew(me, old)
 {
 	if
-	:: is_late(me, old) -> reply[me] = LOST
-	:: !is_late(me, old) && owner == me -> ttl = LEASE; handed_ticket = 0; reply[me] = RENEWED
-#if RESTARTS
+	:: is_late_holder(me, old) -> reply[me] = LOST
+	:: !is_late_holder(me, old) && owner == me ->
+		ttl = LEASE;
+		kept[me] = 0;
+#if EVICTIONS
+		token = (described == me -> token : held_token[me]);
+		described = me;
+#endif
+		reply[me] = RENEWED
+#if RESTARTS || EVICTIONS
 	/* the server has lost this grant */
-	:: !is_late(me, old) && owner == 0 && token < held_token[me] ->
+	:: !is_late_holder(me, old) && owner == 0 && !ended[me] && token < held_token[me] ->
 		late = late && phase[me] != GONE;
 		assert(late);
 		owner = me;
 		ttl = LEASE;
 		described = me;
 		token = held_token[me];
+		kept[me] = 0;
+		excused = excused || broken[me] == DONE;
 		reply[me] = RENEWED
 #endif
-	:: else -> reply[me] = LOST
-	fi
+	:: else ->
+		reply[me] = (ended[me] == BROKEN -> BROKEN : LOST);
+		ended[me] = (ended[me] == 0 && (OTHERS || RESTARTS) && phase[me] == HOLDING -> LOST : ended[me])
+	fi;
+	forced = forced && !(reply[me] == RENEWED && (broken[me] == BROKEN || broken[me] == LOST));
+	assert(forced)
 }
 
 inline let_go(me)
@@ -787,19 +955,18 @@ inline let_go(me)
 	owner = 0;
 	ttl = 0;
 	described = 0;
-	handed_ticket = 0;
 	next = PASS_ON
 }
 
 inline release(me, old)
 {
 	if
-	:: is_late(me, old) -> reply[me] = DONE
+	:: is_late_holder(me, old) -> reply[me] = DONE
 #ifdef TELL_FIRST
-	:: !is_late(me, old) && owner == me && !half[me] && !orphan[me] -> next = PASS_ON; half[me] = true; sent[me] = true
-	:: !is_late(me, old) && owner == me && half[me] -> let_go(me); next = 0; half[me] = false; reply[me] = DONE
+	:: !is_late_holder(me, old) && owner == me && !half[me] && !orphan[me] -> next = PASS_ON; half[me] = true; sent[me] = true
+	:: !is_late_holder(me, old) && owner == me && half[me] -> let_go(me); next = 0; half[me] = false; reply[me] = DONE
 #else
-	:: !is_late(me, old) && owner == me -> let_go(me); reply[me] = DONE
+	:: !is_late_holder(me, old) && owner == me -> kept[me] = 0; let_go(me); reply[me] = DONE
 #endif
 	:: else -> reply[me] = DONE
 	fi
@@ -814,16 +981,87 @@ inline leave(me, old)
 	:: was_queued || known[me] -> drop(me)
 	:: else
 	fi;
-	newest[me] = (old > 0 -> old : newest[me]);
+	note_strays(me, old);
 	kept[me] = 0;
+	removed[me] = false;
 	if
-	:: owner != 0 && kind -> let_go(me)
+	:: owner != 0 && kind -> forget_start(me); let_go(me)
 	:: owner == 0 -> next = PASS_ON
 	:: owner != 0 && !kind && was_first -> next = ANNOUNCE
 	:: else
 	fi;
 	reply[me] = DONE
 }
+
+#ifdef FORGET_ANSWER
+#define has_answer false
+#else
+#define has_answer (answer != 0)
+#endif
+
+#if FORCES
+/* Somebody breaks the lock. The answer is remembered beside the request. */
+inline force(old)
+{
+	if
+	:: is_late(0, old) || has_answer
+	:: else ->
+		spared = spared && !is_done;
+		assert(spared);
+		is_done = true;
+		answer = (owner -> owner : NOBODY);
+#if EVICTIONS && !defined(FORCE_NO_TOKEN)
+		if
+		:: owner != 0 && token == 0 -> tickets++; token = tickets
+		:: else
+		fi;
+#endif
+		if
+		:: owner != 0 ->
+			first = owner;
+			broken[first] = (is_alive(first) -> (described == first -> BROKEN : LOST) : 0);
+			arrived[first] = 0;
+			if
+			:: described == owner -> end_hold(owner, BROKEN)
+			:: else
+			fi;
+			let_go(owner);
+			/* a holder renews when it is told so */
+			if
+			:: message[first] != GIVEN && !sent[first] && subscribed[first] && is_alive(first) ->
+				message[first] = TURN
+			:: else
+			fi
+		:: else
+		fi
+	fi;
+	note_strays(0, old);
+	reply[0] = DONE
+}
+#endif
+
+#if REMOVES
+/* Somebody takes a waiter out. */
+inline remove(old)
+{
+	if
+	:: !is_late(0, old) && scored[whom] ->
+		spared = spared && !is_done;
+		assert(spared);
+		is_done = true;
+		was_first = queue[0] == whom;
+		drop(whom);
+		kept[whom] = 0;
+		removed[whom] = true;
+		arrived[whom] = 0;
+		publish(whom, TURN);
+		next = (owner == 0 -> PASS_ON : (was_first -> ANNOUNCE : 0))
+	:: else
+	fi;
+	note_strays(0, old);
+	reply[0] = DONE
+}
+#endif
 
 /* A hash that first meets a server says when. An older ticket or token then proves that data was lost. Another run of the
  * server is a restart, which matters if there were waiters. */
@@ -854,11 +1092,6 @@ inline check_run(me, what, has)
 #endif
 }
 
-inline note_strays(me, old)
-{
-	newest[me] = (old > newest[me] -> old : newest[me])
-}
-
 inline script(me, what, has, repeated, old)
 {
 	check_run(me, what, has);
@@ -872,7 +1105,14 @@ inline script(me, what, has, repeated, old)
 	:: what == ASK -> acquire(me, has, repeated, old)
 	:: what == RENEW -> renew(me, old); note_strays(me, old)
 	:: what == RELEASE -> release(me, old); note_strays(me, old)
-	:: what == LEAVE -> leave(me, old)
+	:: what == LEAVE && is_late(me, old) -> reply[me] = DONE
+	:: what == LEAVE && !is_late(me, old) -> leave(me, old)
+#if FORCES
+	:: what == FORCE -> force(old)
+#endif
+#if REMOVES
+	:: what == REMOVE -> remove(old)
+#endif
 	fi;
 	if
 	:: next != 0 -> tell_waiters(caller)
@@ -981,6 +1221,9 @@ inline forget_former(me)
 	orphan_strays[me] = 0;
 	strays[me] = 0;
 	newest[me] = 0;
+	ended[me] = (is_alive(me) -> ended[me] : 0);
+	removed[me] = (is_alive(me) -> removed[me] : false);
+	kept[me] = (is_alive(me) -> kept[me] : 0);
 	lingers[me] = false
 }
 
@@ -1024,7 +1267,13 @@ inline finish(me, how)
 	lost_time[me] = false;
 	away[me] = false;
 	expected[me] = false;
-	arrived[me] = 0
+	arrived[me] = 0;
+	broken[me] = 0;
+	out[me] = false;
+	if
+	:: !has_former(me) -> ended[me] = 0; removed[me] = false; kept[me] = 0
+	:: else
+	fi
 }
 
 inline carry_out(me)
@@ -1067,7 +1316,7 @@ inline check_exclusion(me)
 	id = 1;
 	do
 	:: id <= OURS ->
-		exclusion = exclusion && !(id != me && is_inside(id) && left[me] > 0 && !excused);
+		exclusion = exclusion && !(id != me && is_inside(id) && left[me] > 0 && !broken[me] && !excused);
 		id++
 	:: else -> break
 	od;
@@ -1082,11 +1331,22 @@ inline set_deadline(me)
 	left[me] = (LEASE - MARGIN > age[me] -> LEASE - MARGIN - age[me] : 0)
 }
 
+/* A holder starts its COMMAND. */
+inline start(me)
+{
+#if ONCE
+	once = once && !(is_periodic(me) && recent);
+	assert(once);
+	recent = recent || fresh && !must_ask(me);
+#endif
+	check_exclusion(me)
+}
+
 /* Takes a lock that it was handed while it waited, with no request under way. */
 inline be_given(me)
 {
 	phase[me] = HOLDING;
-	left[me] = given[me];
+	left[me] = (must_ask(me) -> LEASE - MARGIN : given[me]);
 	given[me] = 0;
 	message[me] = 0;
 	ticket[me] = 0;
@@ -1094,7 +1354,7 @@ inline be_given(me)
 	again[me] = false;
 	sign[me] = 0;
 	watch[me] = 0;
-	check_exclusion(me)
+	start(me)
 }
 
 /* Every request is answered once over its connection. */
@@ -1119,7 +1379,7 @@ inline take_reply(me)
 			phase[me] = HOLDING;
 			ticket[me] = 0;
 			arrived[me] = 0;
-			check_exclusion(me)
+			start(me)
 		fi
 	:: reply[me] == QUEUED ->
 		ticket[me] = reply_ticket[me];
@@ -1136,9 +1396,11 @@ inline take_reply(me)
 		:: left[me] == 0 -> finish(me, GONE)
 		:: else -> check_exclusion(me)
 		fi
-	:: reply[me] == LOST ->
-		lost_early = lost_early && (left[me] == 0 || excused);
+	:: reply[me] == LOST || reply[me] == BROKEN ->
+		lost_early = lost_early && (left[me] == 0 || excused || broken[me]);
 		assert(lost_early);
+		told = told && !(reply[me] == LOST && broken[me] == BROKEN);
+		assert(told);
 		finish(me, GONE)
 	:: else -> finish(me, GONE)
 	fi
@@ -1166,6 +1428,13 @@ inline come_back(me)
 #define is_doubtful(i) (forged[i] || future[i])
 #endif
 
+/* Whether a hand-over counts without another question. */
+#ifdef HAND_WITHOUT_ASKING
+#define counts(i) (phase[i] == WAITING && given[i] > 0 && !is_doubtful(i))
+#else
+#define counts(i) (phase[i] == WAITING && given[i] > 0 && !is_doubtful(i) && !must_ask(i))
+#endif
+
 #define is_due(what) (!back && (what) == LEASE_END && owner == 0 || \
 	!back && (what) == SEE && (over || turn == 0 || owner != 0))
 /* Without timers, a client may die only if no message is on its way to it, and the server sees it at once. */
@@ -1189,17 +1458,16 @@ proctype fairlock(byte me)
 	:: d_step { orphan[me] != 0 -> carry_out_orphan(me) }
 	:: d_step { has_former(me) && (phase[me] != CUT || all_over) ->
 		printf("the server sees the end of a connection of %d\n", me);
-		forget_former(me);
-		kept[me] = (is_alive(me) -> kept[me] : 0)
+		forget_former(me)
 	}
 	/* the client */
 	:: d_step { reply[me] != 0 && !hung[me] -> take_reply(me) }
 	:: d_step { message[me] != 0 && request[me] == 0 && !hung[me] ->
 		printf("%d is told %e\n", me, message[me]);
 		if
-		:: message[me] == TURN || message[me] == GIVEN && (phase[me] != WAITING || given[me] == 0 || is_doubtful(me)) ->
-			make_request(me, ASK)
-		:: message[me] == GIVEN && phase[me] == WAITING && given[me] > 0 && !is_doubtful(me) -> be_given(me)
+		:: phase[me] == HOLDING && message[me] == TURN -> make_request(me, RENEW)
+		:: phase[me] != HOLDING && message[me] == TURN || message[me] == GIVEN && !counts(me) -> make_request(me, ASK)
+		:: message[me] == GIVEN && counts(me) -> be_given(me)
 		:: else -> watch[me] = message[me]; message[me] = 0
 		fi
 	}
@@ -1366,6 +1634,74 @@ proctype redisson(byte me)
 }
 #endif
 
+#if OTHERS
+#if EVICTIONS
+/* Our hash is gone, and so are the records. */
+inline evict()
+{
+	described = 0;
+	token = 0;
+	id = 1;
+	do
+	:: id <= OURS ->
+		kept[id] = 0;
+		ended[id] = 0;
+		broken[id] = (broken[id] -> DONE : 0);
+		id++
+	:: else -> break
+	od
+}
+#endif
+
+/* Somebody uses force, or takes a waiter out, and sends the request again when its connection is lost. */
+proctype other()
+{
+	do
+#if FORCES
+	:: d_step { forces > 0 && request[0] == 0 -> forces--; request[0] = FORCE; sent[0] = true }
+#endif
+#if REMOVES
+	:: d_step { removes > 0 && request[0] == 0 && length > 0 ->
+		removes--;
+		whom = queue[0];
+		request[0] = REMOVE;
+		sent[0] = true
+	}
+	:: d_step { removes > 0 && request[0] == 0 && length > 1 ->
+		removes--;
+		whom = queue[1];
+		request[0] = REMOVE;
+		sent[0] = true
+	}
+#endif
+#if EVICTIONS
+	:: d_step { evictions > 0 && length == 0 -> evictions--; evict(); printf("the hash is deleted\n") }
+#endif
+	:: d_step { sent[0] -> sent[0] = false; script(0, request[0], 0, false, strays[0]) }
+#if LOSSES
+	:: d_step { losses > 0 && request[0] != 0 && orphan[0] == 0 ->
+		losses--;
+		printf("somebody else loses the connection\n");
+		orphan[0] = (sent[0] -> request[0] : 0);
+		orphan_strays[0] = strays[0];
+		strays[0]++;
+		sent[0] = true;
+		reply[0] = 0
+	}
+	:: d_step { orphan[0] != 0 ->
+		reply_kept = reply[0];
+		script(0, orphan[0], 0, false, orphan_strays[0]);
+		reply[0] = reply_kept;
+		orphan[0] = 0
+	}
+	:: d_step { orphan[0] != 0 -> orphan[0] = 0 }
+#endif
+	:: d_step { reply[0] != 0 && orphan[0] == 0 -> reply[0] = 0; request[0] = 0; strays[0] = 0; orphan_strays[0] = 0 } -> break
+	:: d_step { request[0] == 0 && all_over } -> break
+	od
+}
+#endif
+
 /* ---- Restarts ---- */
 
 #if RESTARTS
@@ -1395,7 +1731,12 @@ inline restart()
 	owner = 0;
 	ttl = 0;
 	described = 0;
-	handed_ticket = 0;
+	started = false;
+	before = false;
+	recent = false;
+	newest[0] = 0;
+	answer = 0;
+	is_done = false;
 	turn = 0;
 	over = false;
 	token = 0;
@@ -1414,9 +1755,19 @@ inline restart()
 		unheard[id] = false;
 		kept[id] = 0;
 		silent[id] = false;
+		ended[id] = 0;
+		kept[id] = 0;
+		broken[id] = (broken[id] -> DONE : 0);
+		removed[id] = false;
 		id++
 	:: else -> break
 	od;
+#endif
+#if OTHERS
+	orphan[0] = 0;
+	orphan_strays[0] = 0;
+	reply[0] = 0;
+	sent[0] = request[0] != 0;
 #endif
 	id = 0
 }
@@ -1491,6 +1842,16 @@ end:
 			printf("tick: ttl %d, held by %d\n", ttl, owner)
 	}
 #endif
+#if ONCE
+	:: d_step { periods > 0 && fresh ->
+		periods--;
+		recent = false;
+		fresh = false;
+		started = false;
+		before = false;
+		printf("the period is over\n")
+	}
+#endif
 #if EARLY
 	:: d_step { ttl == EARLY && (EXPIRY == 2 || !is_alive(owner) || left[owner] == 0) ->
 		ttl = 0;
@@ -1551,6 +1912,9 @@ init
 	atomic {
 		phase[FIRST] = HOLDING;
 		new_token(FIRST);
+#if ONCE
+		recent = true;
+#endif
 		subscribed[FIRST] = true;
 		home[FIRST] = true;
 		left[FIRST] = LEASE - MARGIN;
@@ -1562,6 +1926,9 @@ init
 		od;
 #if REDISSON
 		run redisson(R);
+#endif
+#if OTHERS
+		run other();
 #endif
 #if REDISSON > 1
 		run redisson(R_LAST)

@@ -70,7 +70,9 @@ class World:
 
     def holder(self, name):
         """host, process id, user and command of the holder"""
-        return self.ask("HGET", f"fairlock:{{{name}}}", "by").split("\t")
+        state = f"fairlock:{{{name}}}"
+        record = self.ask("--raw", "HGET", state, "h:" + self.ask("--raw", "HGET", state, "holder"))
+        return record.split(" ", 11)[-1].split("\t")
 
     def wait_for_holder(self, name, command, lease_s):
         """Until this command holds the lock, for longer than so."""

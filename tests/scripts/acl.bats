@@ -49,6 +49,19 @@ refused() {
 	refused xrevrange view ben ''
 }
 
+@test "acquire refuses a user who may run every command, but may not publish on the channels of the lock" {
+	local before
+
+	before=$(digest)
+	cli ACL SETUSER limited reset on '>SECRET' '~*' resetchannels +@all >/dev/null
+	cli() {
+		"$CLI" -s "$SERVER_SOCKET" --user limited --pass SECRET --no-auth-warning "$@" 3>&- 4>&-
+	}
+	run -1 acquire anna
+	assert_output --partial "NOPERM this user has no permissions to run 'PUBLISH $(channel)'"
+	assert_equal "$(digest)" "$before"
+}
+
 @test "acquire serves a user who may run its commands but not every command" {
 	run -0 lacking flushdb acquire anna anna w 30000 wait '' 0 '' ''
 	assert_equal "$(owner)" anna

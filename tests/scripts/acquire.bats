@@ -19,6 +19,13 @@ load ../lib/scripts
 	left 20000 "$(cli PTTL job)"
 }
 
+@test "the lock key expires with the lease, also when our hash is there already" {
+	acquire anna
+	release anna
+	acquire ben lease=20000
+	left 20000 "$(cli PTTL job)"
+}
+
 @test "acquire answers a repeated request with the same grant and counts one hold" {
 	acquire anna
 	first=${token[anna]}
@@ -351,7 +358,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	assert_equal "$(owner) $(waiting)" 'ben carl'
 	calls >"$BATS_TEST_TMPDIR/called"
 	grep -q '"LPOP"' "$BATS_TEST_TMPDIR/called"
-	run ! grep -E '"ZADD"|"HSET" "[^"]*" "t:' "$BATS_TEST_TMPDIR/called"
+	run ! grep -E '"ZADD"|"HSET" "[^"]*" "w:' "$BATS_TEST_TMPDIR/called"
 }
 
 @test "acquire that refuses tells who holds the lock, and for how long" {
@@ -376,4 +383,28 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	redisson_takes r1
 	acquire ben mode=try
 	assert_equal "${reply[*]}" 'busy r1  -1'
+}
+
+@test "acquire takes a lock whose hash knows a waiter that has left and no grant yet" {
+	redisson_takes r1
+	queue_up ben
+	leave ben
+	cli DEL job
+	for kind in w a; do
+		acquire "cleo-$kind" kind=$kind
+		answered granted "cleo-$kind"
+		release "cleo-$kind"
+	done
+}
+
+@test "a shell acquire takes a lock after a hold that was taken up and given back" {
+	granted_to_anna
+	cli FLUSHALL
+	renew anna
+	queue_up ben
+	leave ben
+	release anna
+	cli HDEL "$(key_state)" back # the pause for all who waited is over
+	acquire cleo kind=a
+	answered granted cleo
 }

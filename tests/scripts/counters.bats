@@ -208,7 +208,7 @@ events() {
 	done | cli >/dev/null
 	acquire ben
 	release ben mode=force request=r1
-	between 1 "$(cli HLEN "$(key_state)")" 40
+	shrinks_to 40 leave cleo
 	counts 2 0 2 0
 }
 

@@ -28,7 +28,7 @@ load ../lib/handover
 @test "after a restart release hands the lock to no waiter before the pause for old waiters is over" {
 	acquire anna
 	queue_for_handover ben
-	cli HSET "$(key_state)" run another >/dev/null
+	change run id=another
 	present carl
 	acquire carl again=1 handed=1
 	absent carl
@@ -44,7 +44,7 @@ load ../lib/handover
 	present anna
 	cli LPUSH "$(key_queue)" anna
 	cli ZADD "$(key_timeouts)" $(($(now_ms) + 30000)) anna
-	cli HSET "$(key_state)" t:anna "1 $(now_ms) 30000 1" d:anna 'by anna' ours 3
+	cli HSET "$(key_state)" w:anna "waits 1 $(now_ms) 30000 1 w - by anna" ours 3
 	release anna
 	handed anna 5000
 	queue_is ben carl

@@ -104,27 +104,74 @@ refused_to_holder() {
 	release ben
 	absent ben cleo
 	assert_equal "$(cli KEYS '*' | sort | paste -sd ' ')" 'fairlock:{job} fairlock_log:{job}'
-	between 86300 "$(cli TTL "$(key_state)")" 86400
+	between 86300 "$(cli TTL "$(key_state)")" 86430
 	between 604700 "$(cli TTL "$(key_log)")" 604800
 }
 
-@test "scripts renew the times to live of our keys once in a minute" {
+# lives_again SCRIPT ARG...: the script gives our hash its time to live
+lives_again() {
+	cli EXPIRE "$(key_state)" 100
+	"$@"
+	between 86300 "$(cli TTL "$(key_state)")" 86430
+}
+
+@test "every script that changes something renews the time to live of our hash" {
 	acquire anna
-	for time in 0 -61000 122000; do
-		cli EXPIRE "$(key_state)" 100
+	release anna
+	lives_again acquire anna
+	lives_again renew anna
+	lives_again acquire ben
+	lives_again ask ben
+	lives_again renew anna
+	lives_again acquire inner inherited=anna
+	lives_again release anna request=inner
+	lives_again acquire cleo
+	lives_again leave cleo
+	lives_again remove ben
+	lives_again release anna min=1000
+	lives_again release '' mode=force request=breaker
+	lives_again renew anna
+	answered lost
+}
+
+@test "our hash stays for a day beyond the lease of a holder that does not renew it" {
+	acquire anna lease=500000000
+	left $((500000000 + 86400000)) "$(cli PTTL "$(key_state)")"
+	renew anna lease=700000000
+	left $((700000000 + 86400000)) "$(cli PTTL "$(key_state)")"
+	acquire ben
+	left $((700000000 + 86400000)) "$(cli PTTL "$(key_state)")"
+	release anna
+	leave ben
+	acquire cleo lease=600000000
+	left $((600000000 + 86400000)) "$(cli PTTL "$(key_state)")"
+}
+
+@test "our hash stays for a day after a handover, and for the lease that the new holder wants" {
+	present ben
+	acquire anna
+	acquire ben handed=1 lease=500000000
+	release anna
+	assert_equal "$(owner)" ben
+	left $((500000000 + 86400000)) "$(cli PTTL "$(key_state)")"
+}
+
+@test "every event renews the time to live of the log" {
+	local event
+
+	for event in 'acquire anna' 'release anna' 'acquire ben' 'release any mode=force request=breaker' 'acquire cleo'; do
 		cli EXPIRE "$(key_log)" 100
-		cli HINCRBY "$(key_state)" touched "$time"
-		cli HINCRBY "$(key_state)" logged "$time"
-		release anna
-		if [ "$time" = 0 ]; then # renewed less than a minute ago
-			between 1 "$(cli TTL "$(key_state)")" 100
-			between 1 "$(cli TTL "$(key_log)")" 100
-		else # more than a minute ago; or in the future, since the clock was set back
-			between 86300 "$(cli TTL "$(key_state)")" 86400
-			between 604700 "$(cli TTL "$(key_log)")" 604800
-		fi
-		acquire anna
+		$event
+		between 604700 "$(cli TTL "$(key_log)")" 604800
 	done
+	queue_up_dead dora
+	cli EXPIRE "$(key_log)" 100
+	leave dora
+	between 604700 "$(cli TTL "$(key_log)")" 604800
+	cli EXPIRE "$(key_log)" 100
+	renew emil holder_token=1
+	answered lost
+	between 604700 "$(cli TTL "$(key_log)")" 604800
 }
 
 @test "keys of ours that somebody deleted have their times to live again with the next script" {
@@ -134,7 +181,7 @@ refused_to_holder() {
 	between 604700 "$(cli TTL "$(key_log)")" 604800
 	cli DEL "$(key_state)"
 	acquire anna
-	between 86300 "$(cli TTL "$(key_state)")" 86400
+	between 86300 "$(cli TTL "$(key_state)")" 86430
 }
 
 @test "the log has a time to live again if any script notices the end of a lease" {
@@ -195,33 +242,77 @@ refused_to_holder() {
 		echo DEL "$(key_queue)" "$(key_timeouts)"
 	done | cli >/dev/null
 	release anna
+	between 90 "$(cli HLEN "$(key_state)")" 120
 	later 600001 # until then their tickets are kept
 	acquire zed
 	queue_up ben
-	leave ben
-	between 1 "$(cli HLEN "$(key_state)")" 45
+	shrinks_to 45 leave ben
 }
 
-@test "our hash drops descriptions of waiters that it does not know" {
+@test "our hash drops fields of older versions" {
 	local i
 
 	acquire anna
 	for ((i = 1; i <= 50; i++)); do
-		echo HSET "$(key_state)" "d:w$i" somebody
+		echo HSET "$(key_state)" "d:w$i" somebody "t:w$i" 1 "p:w$i" 1 "x:w$i" 1 "c:w$i" 1 "f:w$i" 1
 	done | cli >/dev/null
 	queue_up ben
-	leave ben
-	between 1 "$(cli HLEN "$(key_state)")" 45
+	shrinks_to 45 leave ben
+	assert_equal "$(column h:anna state)" held
 }
 
-@test "the field of holds does not grow with inner holds that come and go" {
+@test "our hash drops records that nobody can read, and keeps fields that are no records" {
+	local i
+
+	acquire anna
+	for ((i = 1; i <= 50; i++)); do
+		echo HSET "$(key_state)" "h:h$i" rubbish "w:w$i" rubbish "r:r$i" rubbish
+	done | cli >/dev/null
+	cli HSET "$(key_state)" z:odd stays odd stays >/dev/null
+	queue_up ben
+	shrinks_to 45 leave ben
+	assert_equal "$(field z:odd)$(field odd)" staysstays
+}
+
+@test "our hash does not grow with inner holds that come and go" {
 	acquire anna
 	for ((i = 1; i <= 200; i++)); do
 		script_line acquire "inner$i" "inner$i" w 30000 wait '' 0 '' '' '' 0 anna
 		script_line release anna "inner$i" own '' 0
 	done | cli >/dev/null
 	assert_equal "$(holds)" 1
-	between 1 "$(field holds | wc -c)" 1000
+	between 1 "$(field h:anna | wc -c)" 150
+	later 600001 # until then the releases may be repeated
+	acquire anna
+	shrinks_to 45 leave ben
+	assert_equal "$(holds)" 1
+}
+
+# ends_by_force ID: it holds for half a minute, and somebody breaks the lock
+ends_by_force() {
+	acquire "$1" lease=30000
+	release '' mode=force request="breaker of $1"
+}
+
+@test "our hash remembers the end of a hold until its lease would have ended, and no longer" {
+	local i
+
+	for ((i = 1; i <= 60; i++)); do
+		script_line acquire "h$i" "h$i" w 30000 wait '' 0 '' ''
+		script_line release x "breaker$i" force '' 0
+	done | cli >/dev/null
+	later 600001 # the marks of the breakers go
+	ends_by_force anna
+	shrinks_to 45 leave ben
+	assert_equal "$(column h:anna state)" forced
+	for ((i = 1; i <= 60; i++)); do
+		script_line acquire "h$i" "h$i" w 30000 wait '' 0 '' ''
+		script_line release x "breaker$i" force '' 0
+	done | cli >/dev/null
+	later 30001 # now the ends may go, and the marks of the breakers may not
+	shrinks_to 110 leave ben
+	later 570000
+	shrinks_to 45 leave ben
 }
 
 @test "the log keeps about a thousand events" {
@@ -267,7 +358,7 @@ value() {
 
 @test "the next script logs the end of a lease with the time at which the lease ended" {
 	acquire anna lease=5000
-	until=$(field until)
+	until=$(column h:anna ends)
 	later 60000
 	acquire ben
 	run event 2

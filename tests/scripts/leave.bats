@@ -10,7 +10,7 @@ load ../lib/scripts
 	leave ben
 	answered left
 	queue_is cleo
-	assert_equal "$(field t:ben)$(field d:ben)" ''
+	assert_equal "$(field w:ben)" ''
 }
 
 @test "a repeated leave gets the same answer and is logged once" {

@@ -92,7 +92,7 @@ entry() {
 
 @test "the log script gives the holder, its hold and the present waiters if asked for them" {
 	acquire anna by=$'host\t1\tann\tjob'
-	since=$(field since)
+	since=$(column h:anna since)
 	queue_up ben
 	queue_up_dead cleo
 	redisson_waits mallory

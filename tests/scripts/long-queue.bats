@@ -82,6 +82,25 @@ long_queue() {
 	assert_equal "$(waiting)" "${ids[*]}"
 }
 
+# has_forgotten ID: our hash knows this waiter no more, after the next sign of life of the first
+has_forgotten() {
+	acquire w1 again=1
+	[ -z "$(field "w:$1")" ]
+}
+
+@test "a dead waiter of a long queue that others have dropped is forgotten and counted no more" {
+	long_queue 40
+	acquire dead
+	ask dead
+	assert_equal "$(field ours)" 41
+	cli LREM "$(key_queue)" 0 dead >/dev/null
+	cli ZREM "$(key_timeouts)" dead >/dev/null
+	redisson_waits r1 # as many in the queue as our hash knows
+	wait_until has_forgotten dead
+	assert_equal "$(field ours) $(cli LLEN "$(key_queue)")" '40 41'
+	all_well
+}
+
 @test "the scripts compare the whole of a long queue once in a minute if the lengths differ" {
 	long_queue 100
 	cli ZREM "$(key_timeouts)" w90 >/dev/null

@@ -16,9 +16,10 @@ load ../lib/scripts
 	acquire anna again=1 strays=1
 	answered queued "$before"
 	queue_is anna ben cleo
-	assert_equal "$(field p:anna)" ''
+	assert_equal "$(column w:anna state)" new
 	come_back anna strays=2
 	answered queued "$before"
+	assert_equal "$(column w:anna state)" waits
 	all_well
 }
 
@@ -67,12 +68,17 @@ load ../lib/scripts
 	acquire ben
 	queue_up cleo
 	queue_is cleo
-	assert_equal "$(field p:anna)" ''
-	[ -n "$(field p:ben)" ]
+	assert_equal "$(field w:anna)" ''
+	assert_equal "$(column w:ben state) $(column w:ben ticket)" "dropped ${ticket[ben]}"
 	leave ben
-	assert_equal "$(field p:ben)" ''
+	assert_equal "$(field w:ben)" ''
 	ask anna
 	queue_is anna cleo
+}
+
+# dora comes back over one more connection.
+returns() {
+	come_back dora strays=$((++strays_of_dora))
 }
 
 @test "our hash does not grow with the tickets that it keeps while the queue is never empty" {
@@ -94,5 +100,5 @@ load ../lib/scripts
 	queue_up dora
 	release cleo
 	queue_is dora
-	between 1 "$(cli HLEN "$(key_state)")" 45
+	shrinks_to 45 returns
 }

@@ -183,7 +183,7 @@ two_disagree() {
 @test "odd values about waiters in our hash are no error to any script" {
 	acquire anna
 	queue_up ben cleo
-	for field in t:ben d:ben turn head t:ghost a:ghost d:ghost x:ghost t: x:; do
+	for field in w:ben turn head w:ghost a:ghost r:ghost h:ghost h:ben w: r: h:; do
 		cli HSET "$(key_state)" "$field" rubbish
 	done
 	release anna
@@ -192,9 +192,9 @@ two_disagree() {
 
 @test "odd numbers in our hash stop no grant and no release" {
 	local field value
-	for field in token since until lease waited ticket ours back turned; do
-		for value in x '' -1 nan inf 1e300 9007199254740992; do
-			cli HSET "$(key_state)" "$field" "$value" turn zoe >/dev/null
+	for field in token ticket ours back n:granted turn started run tended; do
+		for value in x "" -1 nan inf 1e300 9007199254740992 12345678901234567890; do
+			cli HSET "$(key_state)" turn zoe "$field" "$value" >/dev/null
 			every_script_works
 			acquire anna
 			answered granted anna
@@ -202,6 +202,27 @@ two_disagree() {
 			release anna
 			answered released
 		done
+	done
+}
+
+@test "a token or a number of grants of more than 15 digits is not counted on" {
+	local value
+
+	acquire anna
+	release anna
+	for value in 9007199254740993 12345678901234567890; do
+		cli HSET "$(key_state)" token $value n:granted $value >/dev/null
+		acquire anna
+		[[ ${token[anna]} =~ ^[0-9]{13}$ ]]
+		assert_equal "$(field n:granted)" 1
+		present ben
+		acquire ben handed=1
+		cli HSET "$(key_state)" token $value n:granted $value >/dev/null
+		release anna
+		assert_equal "$(owner) $(field n:granted)" 'ben 1'
+		[[ $(field token) =~ ^[0-9]{13}$ ]]
+		release ben
+		absent ben
 	done
 }
 

@@ -166,7 +166,7 @@ hang_waiters() {
 @test "a waiter that could not ask for a long time has one second to take its turn" {
 	hang_waiters 3
 	later 60000
-	cli HSET "$(key_state)" t:h3 "${ticket[h3]} $(now_ms) 30000 1" >/dev/null # as if it had just asked
+	change w:h3 "seen=$(now_ms)" # as if it had just asked
 	ask zoe handed=1
 	answered queued
 	handed h3 1000

@@ -151,11 +151,11 @@ load ../lib/scripts
 	answered ran
 }
 
-@test "once per period: our hash is kept for twice the longest period that was asked for, and at least a day" {
+@test "once per period: our hash is kept for twice the longest period that was asked for, and at least a day beyond the lease" {
 	acquire anna period=60000
 	release anna
-	left 86400000 "$(cli PTTL "$(key_state)")"
-	acquire ben period=604800000 # within the minute in which no time to live is renewed
+	left $((86400000 + 30000)) "$(cli PTTL "$(key_state)")"
+	acquire ben period=604800000
 	answered ran
 	left $((2 * 604800000)) "$(cli PTTL "$(key_state)")"
 	later 60000
@@ -168,6 +168,19 @@ load ../lib/scripts
 	acquire ben
 	release ben
 	left $((2 * 604800000)) "$(cli PTTL "$(key_state)")"
+}
+
+@test "once per period: the start of a COMMAND that was handed the lock is remembered for its own period" {
+	acquire anna kind=a
+	present ben
+	acquire ben handed=1 period=604800000
+	release anna
+	assert_equal "$(owner)" ben
+	assert_equal "$(column started recall)" $(($(column h:ben since) + 2 * 604800000))
+	left $((2 * 604800000)) "$(cli PTTL "$(key_state)")"
+	release ben
+	acquire carl period=604800000
+	answered ran
 }
 
 @test "once per period: a running COMMAND counts after the server has lost its data" {
@@ -223,7 +236,7 @@ load ../lib/scripts
 
 	acquire anna
 	release anna
-	started=$(cli HGET "$(key_state)" started)
+	started=$(column started last)
 	later 1000
 	acquire ben
 	cli CONFIG SET maxmemory 1 >/dev/null
@@ -231,7 +244,7 @@ load ../lib/scripts
 	cli CONFIG SET maxmemory 0 >/dev/null
 	assert_equal "$refused" 0
 	answered released 0
-	assert_equal "$(cli HGET "$(key_state)" started)" $((started - 1000))
+	assert_equal "$(column started last)" $((started - 1000))
 	acquire cleo
 	cli CONFIG SET maxmemory 1 >/dev/null
 	leave cleo || refused=1

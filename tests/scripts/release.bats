@@ -215,6 +215,15 @@ ended() {
 	assert_equal "$(owner)" ben
 }
 
+@test "a repeated release command leaves the next hold of the same owner alone" {
+	acquire anna kind=a
+	release anna mode=any request=command
+	acquire anna kind=a request=other
+	release anna mode=any request=command again=1 strays=1
+	answered released
+	assert_equal "$(owner) $(holds)" 'anna 1'
+}
+
 @test "release tells the keeper whose hold the release command gave back" {
 	acquire anna kind=a
 	present anna
@@ -320,14 +329,14 @@ ended() {
 @test "a released hold that our hash has forgotten stays known after a dead waiter is dropped" {
 	forget_holds_but_release_right
 	queue_up_dead ben carl
-	cli HSET "$(key_state)" run "$(cli INFO server | tr -d '\r' | sed -n 's/^run_id://p')" >/dev/null
+	cli HSET "$(key_state)" run "$(cli INFO server | tr -d '\r' | sed -n 's/^run_id://p') $(now_ms)" >/dev/null
 	acquire dora mode=try
 	queue_is
 	release anna request=right again=1
 	answered released 2
 }
 
-@test "our hash remembers the last eight holds that are over" {
+@test "our hash remembers for ten minutes which holds are over" {
 	local i
 
 	acquire anna
@@ -336,9 +345,13 @@ ended() {
 		release anna request="inner$i"
 		answered released 1
 	done
-	assert_equal "$(field holds)" "wanna$(printf ' dinner%s' {3..10})"
-	release anna request=inner10 again=1
-	answered released 1
+	assert_equal "$(column h:anna holds)" ,wanna,
+	later 590000
+	acquire anna
+	for i in {1..10}; do
+		release anna request="inner$i" again=1
+		answered released 1
+	done
 	assert_equal "$(holds)" 1
 }
 

@@ -134,12 +134,12 @@ load ../lib/scripts
 	assert_equal "$(cli EXISTS job)" 0
 }
 
-@test "renew answers taken after the lock was broken and another owner has it" {
+@test "renew answers forced, with the new holder, after the lock was broken and another owner has it" {
 	acquire anna
 	release '' mode=force request=breaker
 	acquire ben
 	renew anna
-	answered lost taken ben
+	answered lost forced ben 'by ben'
 	assert_equal "$(owner)" ben
 }
 

@@ -6,7 +6,7 @@ load ../lib/scripts
 
 # As if another server process had written all that is here.
 restarted() {
-	cli HSET "$(key_state)" run 0123456789012345678901234567890123456789 >/dev/null
+	change run id=0123456789012345678901234567890123456789
 }
 
 # After a restart the lock is free; its first waiter ben is absent, and its second is cleo.

@@ -30,14 +30,14 @@ load ../lib/scripts
 	granted_to_anna
 	cli DEL job
 	cli HSET "$(key_state)" token "${token[zoe]}"
-	cli HDEL "$(key_state)" owner since until holds
+	cli HDEL "$(key_state)" holder h:anna
 	renew anna
 	answered renewed 30000 "${token[anna]}" 1
 }
 
 @test "a lock that is taken up shows nothing of an earlier hold" {
 	acquire zoe
-	cli HSET "$(key_state)" waited 77777
+	change h:zoe waited=77777
 	release zoe
 	token[anna]=$((token[zoe] + 1))
 	renew anna
@@ -71,7 +71,7 @@ load ../lib/scripts
 	token[anna]=$(($(field token) + 1))
 	renew anna
 	answered renewed 30000 "${token[anna]}" 1
-	assert_equal "$(field unheard)" ''
+	assert_equal "$(column h:anna unheard)" -
 }
 
 @test "renew answers taken if another owner got the lock after the loss of data" {
@@ -182,12 +182,12 @@ load ../lib/scripts
 	queue_up_dead ben
 	cli DEL job >/dev/null
 	cli HSET "$(key_state)" token $((holder - 1)) >/dev/null
-	cli HDEL "$(key_state)" owner since until holds >/dev/null
-	cli HSET "$(key_state)" run "$(cli INFO server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p')" >/dev/null
+	cli HDEL "$(key_state)" holder h:anna >/dev/null
+	change run id="$(cli INFO server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p')"
 	renew anna holder_token="$holder"
 	answered renewed
 	assert_equal "${reply[3]}" 1
-	assert_equal "$(field owner) $(field holds)" 'anna wanna'
+	assert_equal "$(field holder) $(column h:anna holds)" 'anna ,wanna,'
 	renew anna request=inner kind=a holder_token="$holder"
 	answered renewed
 	assert_equal "$(holds)" 2
@@ -212,4 +212,64 @@ load ../lib/scripts
 	renew anna lease=20000
 	answered renewed
 	told ben 'first 20000'
+}
+
+@test "a lock that was taken up is handed to the first waiter when it is given back" {
+	granted_to_anna
+	cli FLUSHALL
+	renew anna
+	present ben cleo
+	acquire ben handed=abc
+	acquire cleo handed=abc
+	cli HDEL "$(key_state)" back # the pause for all who waited is over
+	release anna
+	answered released 0
+	assert_equal "$(owner)" ben
+	[ "$(field token)" -gt "${token[anna]}" ]
+	queue_is cleo
+	all_well
+}
+
+@test "a lock that was broken by force is not taken up, even if our hash was lost before" {
+	granted_to_anna
+	cli DEL "$(key_state)"
+	release '' mode=force request=breaker
+	answered forced anna
+	renew anna
+	answered lost
+	assert_equal "$(owner)" ''
+}
+
+@test "a repeated renewal that was answered lost takes no lock up that became free since" {
+	granted_to_anna
+	cli FLUSHALL
+	redisson_takes r1
+	renew anna
+	answered lost taken r1
+	cli DEL job
+	renew anna strays=1
+	answered lost gone
+	assert_equal "$(owner)" ''
+}
+
+@test "a hold that was answered lost stays lost until its lease would have ended, however full our hash is" {
+	local i
+
+	granted_to_anna
+	cli FLUSHALL
+	redisson_takes r1
+	renew anna
+	answered lost taken r1
+	cli DEL job
+	for ((i = 1; i <= 60; i++)); do
+		script release x "breaker$i" force '' 0
+	done
+	later 1000
+	for ((i = 1; i <= 10; i++)); do # each looks at a part of the hash
+		later 200
+		leave ben
+	done
+	renew anna strays=1
+	answered lost gone
+	assert_equal "$(owner)" ''
 }

@@ -302,7 +302,7 @@ check_each_of_watcher() {
 @test "the rule for locking permits the commands of the scripts and the client, and no others" {
 	local scripts client='eval evalsha subscribe'
 
-	scripts=$(cat "$TESTS_DIR"/../lua/*/*.lua | grep -oE "(call|note|run)\('[A-Z]+'" | grep -oE '[A-Z]+' | tr A-Z a-z)
+	scripts=$(cat "$TESTS_DIR"/../lua/*/*.lua | grep -oE "(call|note|run|pcall_server)\('[A-Z]+'" | grep -oE '[A-Z]+' | tr A-Z a-z)
 	assert_equal "$(rule backup | sed -n 's/^+\([a-z]*\).*/\1/p' | sort -u)" \
 		"$(printf '%s\n' $scripts $client | sort -u)"
 }

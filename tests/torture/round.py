@@ -280,7 +280,7 @@ class Round:
                 self.journal.say("left", text=f"key {key} without a time to live")
             if key.startswith("fairlock:"):
                 for field in server.ask("HKEYS", key):
-                    if field[:2] in ("t:", "d:"):
+                    if field.startswith("w:") and server.ask("HGET", key, field).startswith(("waits ", "new ")):
                         self.journal.say("left", text=f"a waiter in {key}: {field}")
         sharded = self.ground.numsub == "SHARDNUMSUB"
         for channel in server.ask("PUBSUB", "CHANNELS") + (server.ask("PUBSUB", "SHARDCHANNELS") if sharded else []):

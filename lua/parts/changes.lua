@@ -1,0 +1,118 @@
+-- For scripts that change something, beyond their usual case: our hash is introduced, the lock is taken, and
+-- requests are told from late copies of them. Behind holds.lua.
+
+local function set_started(last, before, recall)
+	lock.started, lock.before, lock.recall = last, before, recall
+	note('HSET', STATE, 'started', started_text(last, before, recall))
+end
+
+-- Fields of the versions before this one that mean nothing now.
+local OLD_FIELDS = {'owner', 'since', 'until', 'lease', 'waited', 'by', 'holds', 'keep', 'taken_up',
+	'unheard', 'ended', 'forced', 'turn', 'turned', 'before', 'recall', 'up', 'touched', 'logged', 'mended',
+	'tended'}
+
+-- Takes over what stays true from a hash of an older version.
+local function raise_version(run)
+	local before, recall, up = unpack(call('HMGET', STATE, 'before', 'recall', 'up'))
+	call('HDEL', STATE, unpack(OLD_FIELDS))
+	lock.up = number(up or nil)
+	run('HSET', STATE, 'v', VERSION, 'run', run_text(lock.run, lock.up))
+	set_started(lock.started, number(before or nil), number(recall or nil))
+	lock.has_marks = true
+end
+
+-- Says of a new hash which name it is for, in which version, and when it was made: a ticket or a token
+-- from before that was given by a server that has lost its data since. run: call, or note.
+local function introduce(run)
+	if lock.is_new then
+		lock.up = now
+		run('HSET', STATE, 'name', LOCK, 'v', VERSION, 'run', run_text(lock.run, now))
+	elseif lock.is_old then
+		raise_version(run)
+	end
+	lock.is_new, lock.is_old = false, false
+end
+
+-- Makes id, whose name is in key 1 by now, the owner, for ttl ms at first.
+-- entry: its first one in `holds`. unheard: a ticket that it may not have heard, as text, or `-`. Returns the
+-- token, as text.
+local function take(id, entry, lease, ttl, by, waited, unheard)
+	call('PEXPIRE', LOCK, ttl)
+	introduce(call)
+	lock.token, lock.grants = math.max(now, (lock.token or 0) + 1), lock.grants + 1
+	lock.owner, lock.count, lock.ours_saved = id, 1, lock.ours
+	local token = int(lock.token)
+	local record_of_hold = new_hold(token, ttl, lease, waited, unheard, entry, by)
+	lock.hold = read_hold(id, record_of_hold)
+	if string.sub(entry, 1, 1) == 'w' then
+		-- written down before it is started, so that no start is missed
+		lock.started, lock.before = now, lock.started
+	end
+	call('HSET', STATE, 'token', token, 'holder', id, 'h:' .. id, record_of_hold, 'n:granted', lock.grants,
+		'ours', lock.ours, 'started', started_text(lock.started, lock.before, lock.recall))
+	if lock.turn then
+		call('HDEL', STATE, 'turn')
+		lock.turn = nil
+	end
+	log_event('granted', stamp, id, token, by, waited)
+	return token
+end
+
+-- A job that runs once in so many ms wants to find its last start in our hash.
+local function remember(period)
+	local recall = (lock.started or now) + 2 * period
+	if recall > (lock.recall or 0) then
+		set_started(lock.started, lock.before, recall)
+	end
+end
+
+-- Writes what is to be known of the caller's request. answer: see read_request; without one, the last stays.
+local function mark_request(request, strays, answer)
+	local before = lock.request
+	lock.request = {
+		made = now, strays = math.max(strays, before and before.strays or 0),
+		answer = answer or before and before.answer or '-',
+	}
+	call('HDEL', STATE, 'r:' .. request) -- after it a server out of memory takes the next
+	note('HSET', STATE, 'r:' .. request, request_text(lock.request))
+	lock.has_marks = true
+end
+
+-- Whether this is a late copy of a request: the server has read a newer request of the same process, which
+-- says that it left more requests under way on connections that are no more. Nobody hears the answer to a
+-- copy, and the copy may change nothing.
+local function is_late(request, strays)
+	local newest = lock.request and lock.request.strays or 0
+	if strays > newest then
+		mark_request(request, strays)
+		touch()
+	end
+	return strays < newest
+end
+
+-- The owner was handed the lock and hangs: it has missed its turn. The waiter behind it was told when
+-- that turn would end, and has had its own since then.
+local has_missed = false
+local function notice_missed_turn(time)
+	local head = call('LINDEX', QUEUE, 0)
+	has_missed = true
+	if head and known(head) then
+		lock.turn, lock.turned = head, math.min(time, now)
+		note('HSET', STATE, 'turn', head .. ' ' .. int(lock.turned))
+	end
+end
+
+local function notice_end()
+	if lock.owner and lock.turn then
+		call('HDEL', STATE, 'turn') -- taken, or snatched away by a plain lock
+		lock.turn = nil
+	end
+	local event, time = unnoticed_end()
+	if event then
+		local is_missed = event == 'expired' and is_untaken()
+		end_hold(event, time, nil, nil, event == 'forced' and 'gone' or event)
+		if is_missed and not lock.owner then
+			notice_missed_turn(time)
+		end
+	end
+end

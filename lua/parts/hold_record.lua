@@ -1,0 +1,36 @@
+-- The record of a hold in our hash. A record is its columns with a blank between them; `-` stands in a column
+-- that says nothing, and only the last one may contain blanks. A table that was read from a record has a text
+-- for each column. waiter_record.lua and more_records.lua have the others.
+
+-- A hold, in the field `h:OWNER`:
+--   state    held; kept: all was given back, and the lock stays held for the rest of a --min-hold;
+--            or how the hold ended, if somebody may still ask for it: released; expired; forced, by release
+--            --force; gone, its key with it; lost: our hash did not know it any more
+--   token    of the grant
+--   since    ms: when the hold began; `-`: our hash knows nothing of it but `token` and `holds`
+--   ends     ms: when its lease ends, as far as our hash knows
+--   lease    ms
+--   waited   for how many ms the owner had waited
+--   keep     until when the lock stays held whatever is given back (--min-hold)
+--   taken    taken: the hold was taken up after a loss of data; counted: so it was, and key 1 with its hold
+--            count had survived
+--   unheard  ticket of an owner that was handed the lock and may not have heard the ticket
+--   ending   of a kept hold: how its COMMAND ended, "STATUS:CAUSE"
+--   holds    ",wREQUEST,aREQUEST,": w taken by wrap, a by acquire; of a kept hold: the request that gave back
+--            the last one
+--   by       host, pid, user, command and perhaps a reason, separated by tabs
+--
+-- Returns nil for a text of another form.
+local function read_hold(id, text)
+	local state, token, since, ends, lease, waited, keep, taken, unheard, ending, holds, by = match(text or '',
+		'^(%l+) (%d+) ([%d-]%d*) ([%d-]%d*) ([%d-]%d*) ([%d-]%d*) ([%d-]%d*) (%S+) ([%d-]%d*) (%S+) (%S+) (.*)$')
+	return state and #token < 17 and {
+		id = id, state = state, token = token, since = since, ends = ends, lease = lease, waited = waited,
+		keep = keep, taken = taken, unheard = unheard, ending = ending, holds = holds, by = by,
+	} or nil
+end
+
+local function hold_text(hold)
+	return table.concat({hold.state, hold.token, hold.since, hold.ends, hold.lease, hold.waited, hold.keep,
+		hold.taken, hold.unheard, hold.ending, hold.holds, hold.by}, ' ')
+end

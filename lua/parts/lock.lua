@@ -1,0 +1,92 @@
+-- Reads the lock from its keys, and renews the time to live of our hash at the end. For scripts beyond their
+-- usual case.
+
+-- The state of the lock: what read_lock found, and what the script has made of it since.
+--   owner, count    the field of key 1, and its number of holds; nil when the lock is free
+--   hold            the hold whose end our hash does not know yet, or nil. If hold.id is not `owner`, it is
+--                   over
+--   mine            the record of a hold of the caller's id, or nil
+--   waiter, request the records of the caller as a waiter, and of its request; or nil
+--   token, ticket   the last ones that were handed out, or nil
+--   ours            number of waiters of ours in the queue; ours_saved: so our hash has it
+--   back            ms: nobody is granted before, since the server was restarted
+--   run, up         see read_run
+--   turn, turned    see read_turn
+--   started, before, recall   see read_started
+--   grants          how many there were
+--   length, scores  how many are in list and sorted set, or nil when that is to be asked anew
+--   empty           nobody is queued, and nobody was since the script began
+--   is_new          there is no hash of ours yet
+--   is_old          it is of an older version, and nobody uses it
+--   refusal         the answer of a script that may change nothing, or nil
+--   spelled         the other spelling of this name that is in use, or nil ({x} and x share all keys but the
+--                   lock)
+--   has_marks       something was written that `tend` deletes later
+local lock
+
+-- Why a script may change nothing: another spelling of the name is in use, or our hash is of another
+-- version of the protocol. A hash that nobody uses is raised to ours.
+local function refusal_of(spelled, version, in_use)
+	local our_version = tonumber(VERSION)
+	if spelled then
+		return {'spelled', spelled}
+	elseif version > our_version or version < our_version and in_use then
+		return {'version', version, our_version}
+	end
+end
+
+-- Reads the lock, and the records of this owner or waiter and of this request; both may be ''. All is read
+-- before anything is changed: a key of another type is to fail here.
+local function read_lock(id, request)
+	local key = call('HGETALL', LOCK)
+	local field = call('HMGET', STATE, 'name', 'v', 'token', 'ticket', 'ours', 'back', 'run', 'turn', 'started',
+		'n:granted', 'holder', 'h:' .. id, 'w:' .. id, 'r:' .. request)
+	local name, holder, mine = field[1], field[11], read_hold(id, field[12] or '')
+	local run, up = read_run(field[7])
+	local turn, turned = read_turn(field[8])
+	local started, before, recall = read_started(field[9])
+	local version = name and (number(field[2] or nil) or 1) or tonumber(VERSION)
+	local back = number(field[6] or nil) or 0
+	lock = {
+		owner = key[1], count = key[1] and math.max(1, number(key[2]) or 1),
+		hold = holder == id and mine or nil, mine = mine,
+		waiter = read_waiter(field[13] or ''), request = read_request(field[14]),
+		token = number(field[3] or nil), ticket = number(field[4] or nil), ours = number(field[5] or nil) or 0,
+		-- if it is far ahead, the clock was set back, and the pause would not end
+		back = back < now + 60000 and math.min(back, now + AWAY_MS) or 0,
+		run = run, up = up, turn = turn, turned = turned,
+		started = started, before = before, recall = recall, grants = number(field[10] or nil) or 0,
+		length = call('LLEN', QUEUE), scores = call('ZCARD', TIMEOUTS),
+		is_new = not name, is_old = version < tonumber(VERSION), spelled = name and name ~= LOCK and name or nil,
+	}
+	if holder and holder ~= id then
+		lock.hold = read_hold(holder, call('HGET', STATE, 'h:' .. holder) or '')
+	end
+	lock.ours_saved = lock.ours
+	lock.empty = lock.length == 0 and lock.scores == 0 and lock.ours == 0
+	lock.refusal = refusal_of(lock.spelled, version, lock.owner or not lock.empty)
+end
+
+-- Logs an event, and counts it (take counts grants). The log forgets, and what is counted may not fall.
+local function record(event, ...)
+	if event ~= 'released' and event ~= 'left' then
+		note('HINCRBY', STATE, 'n:' .. event, 1)
+	end
+	log_event(event, ...)
+end
+
+-- Our hash was used: it stays for another day, for a day after the end of the lease and of a --min-hold, and
+-- for as long as somebody will ask for the last start. One of an older version, which was not raised, keeps
+-- the time that it has.
+local function touch()
+	if lock.ours ~= lock.ours_saved then
+		note('HSET', STATE, 'ours', lock.ours)
+		lock.ours_saved = lock.ours
+	end
+	if lock.is_old then
+		return
+	end
+	local hold = lock.hold
+	local ends = math.max(now, number(hold and hold.ends) or 0, number(hold and hold.keep) or 0)
+	call('PEXPIRE', STATE, math.max(ends - now + STATE_TTL_MS, (lock.recall or 0) - now))
+end

@@ -1,0 +1,49 @@
+-- The other records in our hash, behind waiter_record.lua; see hold_record.lua for their form.
+
+local function waiter_text(waiter)
+	return waiter.state .. ' ' .. int(waiter.ticket) .. ' ' .. int(waiter.seen) .. ' ' .. waiter.lease .. ' ' ..
+		waiter.secret .. ' ' .. waiter.kind .. ' ' .. waiter.period .. ' ' .. waiter.by
+end
+
+-- A request that was repeated, or that must not be carried out twice, in the field `r:REQUEST`:
+--   made     ms: when it came (a number here)
+--   strays   how many requests the process had left under way; one with fewer is a late copy (a number here)
+--   answer   released: it gave one of several holds back; given: somebody else gave its hold back; "left ID":
+--            it took a waiter out; free, or "forced OWNER BY": what it found when it used force
+local function read_request(text)
+	local made, strays, answer = match(text or '', '^(%d+) (%d+) (.*)$')
+	return made and {made = number(made) or 0, strays = number(strays) or 0, answer = answer} or nil
+end
+
+local function request_text(request)
+	return int(request.made) .. ' ' .. int(request.strays) .. ' ' .. request.answer
+end
+
+-- `run`, "ID UP": the server process that the waiters queued on, and when our hash met this process first
+-- (ms); there is no UP once the pause after a restart was given.
+local function read_run(text)
+	local id, up = match(text or '', '^(%w*) ?(%d*)$')
+	return id ~= '' and id or nil, number(up or nil)
+end
+
+local function run_text(id, up)
+	return (id or '') .. ' ' .. (up and int(up) or '')
+end
+
+-- `turn`, "ID MS": the waiter whose turn it is, and since when.
+local function read_turn(text)
+	local id, since = match(text or '', '^(%S+) (%d+)$')
+	return id, id and math.min(number(since) or now, now)
+end
+
+-- `started`, "LAST BEFORE RECALL" in ms: when the last COMMAND of a wrap was started, when the one before,
+-- and until when somebody may ask for that. Returns numbers or nil.
+local function read_started(text)
+	local last, before, recall = match(text or '', '^(%S+) ?(%S*) ?(%S*)$')
+	return number(last), number(before), number(recall)
+end
+
+local function started_text(last, before, recall)
+	return (last and int(last) or '-') .. ' ' .. (before and int(before) or '-') .. ' ' ..
+		(recall and int(recall) or '-')
+end

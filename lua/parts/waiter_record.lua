@@ -1,0 +1,21 @@
+-- The record of a waiter in our hash; see hold_record.lua for the form.
+
+-- A waiter, in the field `w:ID`:
+--   state    waits; new: it waits, and may not have heard its ticket; dropped: it was new, and seemed dead;
+--            removed: somebody took it out of the queue
+--   ticket   µs since the epoch: its right to a place (a number here)
+--   seen     ms: its last sign of life; of one that waits no more: when it was dropped or removed (a number
+--            here)
+--   lease    that it wants, ms
+--   secret   of its last question; `-`: the lock cannot be handed to it
+--   kind     w for wrap, a for acquire
+--   period   of its --once-per in ms
+--   by       as of a hold
+local function read_waiter(text)
+	local state, ticket, seen, lease, secret, kind, period, by = match(text or '',
+		'^(%l+) (%d+) (%d+) (%S+) (%S+) (%l) (%S+) (.*)$')
+	return state and #ticket < 17 and #seen < 17 and {
+		state = state, ticket = tonumber(ticket), seen = tonumber(seen), lease = lease, secret = secret,
+		kind = kind, period = period, by = by,
+	} or nil
+end

@@ -1,0 +1,202 @@
+"""What must be so after every script, after every script of an undamaged history, and of what is shown."""
+
+import re
+
+from forms import is_answer, is_entry, read_hold, read_request, read_waiter, record_of, waits
+
+MARGIN_MS = 300  # a slow machine takes so long between two looks
+NEVER_AGAIN = -1
+
+
+class Failure(Exception):
+    """kind: shorter histories that fail so are looked for."""
+
+    def __init__(self, kind, text):
+        super().__init__(text)
+        self.kind, self.step = kind, None
+
+    def sort(self):
+        """Failures of one sort differ in their numbers and names only."""
+        return self.kind, " ".join(re.findall("[a-z]{3,}", str(self))[:4])
+
+
+def demand(condition, kind, text):
+    if not condition:
+        raise Failure(kind, text)
+
+
+def check_keys(script, before, after, may_stay, error):
+    """In whatever state the keys were before."""
+    if error:
+        demand(all(getattr(before, part) == getattr(after, part) for part in ("owners", "list", "scores", "hash", "log")),
+               "half", f"{script} fails on a key of another type, and has changed something")
+        return
+    demand(len(after.owners) <= 1 or len(before.owners) > 1, "owners", f"key 1 has two owners: {after.owners}")
+    for key, name in ((0, "the lock"), (3, "our hash"), (4, "the log")):
+        stayed = key in may_stay and before.ttl[key] == NEVER_AGAIN
+        demand(after.ttl[key] != NEVER_AGAIN or stayed, "stays", f"{name} has no time to live behind {script}")
+    demand(after.agrees() or not before.agrees(), "queue",
+           f"list and sorted set disagree behind {script}: {after.list}, {sorted(after.scores)}")
+    is_counted = after.hash.get("ours") == str(len(after.list))  # else the next script brings that in order
+    if after.list != before.list and is_counted and all(waits(after.hash.get("w:" + who)) for who in after.list):
+        demand(all(ttl != NEVER_AGAIN for ttl in after.ttl[1:3]) or NEVER_AGAIN in before.ttl[1:3], "stays",
+               f"a queue of {after.list} has no time to live behind {script}")
+
+
+def check_answer(script, answer, after, is_clean):
+    demand(is_answer(script, answer), "answer", f"{script} answers {answer}")
+    for fields in after.log:
+        demand(is_entry(fields, is_clean), "log", f"{script} logs {fields}")
+    if script == "acquire" and answer[0] in ("queued", "granted"):
+        demand(after.agrees(), "queue",
+               f"{script} answers {answer}, but list and sorted set disagree: {after.list}, {sorted(after.scores)}")
+
+
+def check_clean(script, words, answer, before, after, listening):
+    """The history is undamaged."""
+    for field, text in after.hash.items():
+        demand(record_of(field, text) is not None, "record", f"behind {script} there is {field}={text!r}")
+    waiting = [field[2:] for field, text in after.hash.items() if field.startswith("w:") and waits(text)]
+    demand("ours" not in after.hash or int(after.hash["ours"]) == len(waiting) or not after.agrees(), "ours",
+           f"{waiting} wait behind {script}, and our hash counts {after.hash.get('ours')}")
+    check_hand_over(before, after)
+    check_late(script, words, answer, before)
+    check = {"acquire": after_acquire, "renew": after_renew, "release": after_release, "leave": after_leave}.get(script)
+    if check:
+        check(words, answer, listening if script == "leave" else before, after)
+    if script == "acquire" and answer[0] == "queued" and words[0] in listening:
+        # the scripts may take one that does not listen for dead
+        check_waiter(words, answer, before, after)
+
+
+STRAYS = {"acquire": 10, "renew": 7, "release": 6, "leave": 2}  # which word it is
+
+
+def check_late(script, words, answer, before):
+    """Nothing is done for a late copy."""
+    made = read_request(before.hash.get("r:" + str(words[1]))) if script in STRAYS else None
+    if made and int(words[STRAYS[script]]) < int(made["strays"]):
+        demand(answer in (["late"], ["removed"]), "late", f"{script} {words} is late, and answered {answer}")
+
+
+def is_near(text, time, before, after):
+    """A time that a script wrote."""
+    return text.isdigit() and before.now - MARGIN_MS <= int(text) + time <= after.now + MARGIN_MS
+
+
+def check_hand_over(before, after):
+    """The record of the new holder says what that of the waiter said."""
+    waiter = read_waiter(before.hash.get("w:" + (after.owner or "")))
+    hold = read_hold(after.hash.get("h:" + (after.owner or "")))
+    if before.owner == after.owner or not waiter or waiter["state"] not in ("waits", "new") or not hold:
+        return
+    if hold["lease"] == waiter["lease"] and int(hold["ends"]) - int(hold["since"]) < int(hold["lease"]):
+        wanted = waiter["by"], "," + waiter["kind"] + after.owner + ",", \
+            waiter["ticket"] if waiter["state"] == "new" else "-", "held", after.hash["token"]
+        demand((hold["by"], hold["holds"], hold["unheard"], hold["state"], hold["token"]) == wanted, "record",
+               f"{after.owner} is handed the lock as {hold}, and waited as {waiter}")
+
+
+def after_acquire(words, answer, before, after):
+    who, request, kind, lease, _, _, _, _, by, _, strays = words[:11]
+    entry = f",{kind}{request},"
+    if answer[0] == "granted":
+        owner = answer[1]
+        hold = read_hold(after.hash.get("h:" + owner))
+        demand(hold and entry in hold["holds"] and hold["state"] == "held" and after.owner == owner, "record",
+               f"acquire answers {answer}, and the hold is {hold}")
+        demand(int(after.owners[owner]) == answer[5], "record", f"acquire answers {answer}, and key 1 is {after.owners}")
+        if before.owner is None:
+            wanted = answer[2], str(lease), by, entry, str(answer[4]), "-", "-", "-", "-"
+            found = tuple(hold[name] for name in
+                          ("token", "lease", "by", "holds", "waited", "keep", "taken", "unheard", "ending"))
+            demand(found == wanted and is_near(hold["since"], 0, before, after) and
+                   is_near(hold["ends"], -int(lease), before, after), "record", f"acquire {words} writes {hold}")
+    made = read_request(after.hash.get("r:" + request))
+    demand(int(strays) == 0 or made and int(made["strays"]) >= int(strays), "record",
+           f"acquire {words} leaves {made}")
+
+
+def check_waiter(words, answer, before, after):
+    who, _, kind, lease, _, ticket, _, _, by, period, _, secret = words[:12]
+    if after.owner != who:
+        waiter = read_waiter(after.hash.get("w:" + who))
+        state = "new" if ticket == "" else "waits"
+        wanted = state, answer[1], str(lease), secret or "-", kind, str(period) if period else "-", by
+        found = waiter and tuple(waiter[name] for name in
+                                 ("state", "ticket", "lease", "secret", "kind", "period", "by"))
+        demand(found == wanted and is_near(waiter["seen"], 0, before, after), "record",
+               f"acquire {words} is answered {answer} and writes {waiter}")
+
+
+def after_renew(words, answer, before, after):
+    who, token = words[0], words[4]
+    hold = read_hold(after.hash.get("h:" + who))
+    if answer[0] == "renewed" and after.hash.get("holder") == who:
+        demand(hold["token"] == answer[2] and hold["state"] == "held" and is_near(hold["ends"], -answer[1], before, after),
+               "record", f"renew answers {answer} and writes {hold}")
+        if answer[3]:
+            demand(hold["taken"] != "-" or hold["since"] == "-", "record", f"renew answers {answer} and writes {hold}")
+    elif answer[0] == "lost" and token:
+        was = read_hold(before.hash.get("h:" + who))
+        demand(hold or after.owner == who or was and was["since"] == "-", "record", f"renew answers {answer}, the hold is {hold}")
+
+
+def after_release(words, answer, before, after):
+    who, request, mode = words[:3]
+    status, cause = words[7:9] if request == who else ("", "")  # of the owner's own COMMAND
+    was = read_hold(before.hash.get("h:" + who))
+    if answer[0] == "kept" and was:
+        hold = read_hold(after.hash["h:" + who])
+        demand(hold["state"] == "kept" and hold["holds"] == f",{request},", "record", f"release answers {answer} and writes {hold}")
+        if was["state"] == "held":
+            demand(hold["ending"] == f"{status}:{cause}", "record", f"release answers {answer} and writes {hold}")
+    elif answer[0] == "forced" and before.owner == answer[1] and mode == "force":
+        made = read_request(after.hash["r:" + request])
+        demand(made["answer"] == f"forced {answer[1]} {answer[2]}", "record", f"release answers {answer} and writes {made}")
+    elif answer == ["released", 0] and before.owner == who and after.owner != who and was and was["since"] != "-" and \
+            was["state"] == "held":
+        entries = [fields for fields in after.log if fields["event"] == "released" and fields["owner"] == who]
+        wanted = was["token"], was["by"], was["waited"].replace("-", ""), status, cause
+        demand(entries and tuple(entries[0][name] for name in ("token", "by", "waited", "status", "cause")) == wanted,
+               "log", f"release of {was} logs {entries}")
+
+
+def after_leave(words, answer, listening, after):
+    who, request, _, mode = words
+    if answer[0] != "left" or len(answer) == 1:
+        return
+    demand(who not in after.list, "queue", f"leave answers {answer}, and {after.list} wait")
+    if mode == "remove":
+        waiter, made = read_waiter(after.hash.get("w:" + who)), read_request(after.hash.get("r:" + request))
+        demand(waiter and waiter["state"] == "removed" and made and made["answer"] == "left " + who, "record",
+               f"leave answers {answer} and writes {waiter}, {made}")
+    else:
+        demand("w:" + who not in after.hash or who not in listening, "record", f"leave answers {answer}, and w:{who} is {after.hash.get('w:' + who)}")
+
+
+def check_shown(answers, look, listening):
+    """What the scripts show is what the records say. The history is undamaged."""
+    holder = look.hash.get("holder")
+    hold = read_hold(look.hash.get("h:" + holder)) if holder else None
+    is_known = hold is not None and holder == look.owner and hold["since"] != "-"
+    shown = answers["status"]
+    count = int(look.owners[look.owner]) if look.owner else 0
+    wanted = [look.owner or "", count, hold["token"] if is_known else "", hold["by"] if is_known else "",
+              hold["since"] if is_known else "", int(is_known), sum(who in listening for who in look.list),
+              int(look.hash.get("n:granted", "0")), int(is_known and hold["state"] == "kept"),
+              look.hash.get("started", "-").split(" ")[0].replace("-", "")]
+    found = [shown[i] for i in (0, 1, 3, 4, 5, 6, 7, 11, 15, 16)]
+    demand(found == wanted, "shown", f"status answers {shown}, and the records say {wanted}")
+    waiters = []
+    for who in look.list:
+        waiter = read_waiter(look.hash.get("w:" + who)) if waits(look.hash.get("w:" + who)) else None
+        waiters.append([who, waiter["by"] if waiter else "", int(waiter is not None), int(who in listening)])
+    demand([[part[0], *part[2:]] for part in answers["queue"]] == waiters, "shown",
+           f"queue answers {answers['queue']}, and the records say {waiters}")
+    last = answers["log"][4]
+    wanted = [holder, hold["token"], hold["since"], hold["ends"], hold["waited"].replace("-", ""), hold["by"]] \
+        if hold and hold["since"] != "-" else []
+    demand(last == wanted, "shown", f"log answers {last}, and the records say {wanted}")
+    demand(answers["view"][3] == (look.owner or "") and answers["view"][4] == (hold["by"] if is_known else ""), "shown",
+           f"view answers {answers['view']}, and the records say {hold}")

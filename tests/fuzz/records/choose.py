@@ -1,0 +1,156 @@
+"""Chooses the next step of a history at random: what clients do, what time does, and damages."""
+
+OURS = ["anna", "ben", "cleo", "5c1f1e2a-2ab1-4c0e-9b0f-6d5f1a2b3c4d:17"]
+REDISSONS = ["r1", "r2", "r3a0c1e2-2ab1-4c0e-9b0f-6d5f1a2b3c4d:1"]
+LEASES = [3000, 30000, 30000, 30000, 86400000]
+PERIODS = ["1000", "1000", "5000", "60000", "86400000"]
+BYS = [None, None, "h\t1\tu\tmake -j 2 all", "", "-", " ", "h\t1\tu\tsh -c ' a  b '\twhy not", "1 2 3 - -", "h\t1\tu\tx\n y",
+       "\xff\xfe\xc3\xa9", "held 1 2 3 4 5 6 - - - ,wanna, x"]
+CAUSES = [("", ""), ("0", "exit"), ("143", "TERM"), ("1", "max-hold"), ("", "lost")]
+PAUSES = [10, 600, 2500, 5100, 11000, 16000, 31000, 601000, 90000000]
+
+NUMBERS = ["", "-", "-1", "0", "1", "99999999999999999999", "9007199254740992", "9007199254740991", "1e3", "1e400", "0x10",
+           "nan", "inf", "-inf", "1.5", "1-2", "--", "9" * 400]
+WORDS = NUMBERS + ["\x00\xff", "a b", "\t", "\n", " ", "x" * 5000, ",", ",,", ",a", "held", "kept", "released", "taken", "counted",
+                   "waits", "new", "dropped", "removed", "gone", "forced", "free", "given", "left", "w", "a", ":", "1:exit", "é"]
+FIELDS = ["name", "v", "token", "ticket", "ours", "back", "run", "turn", "started", "head", "theirs", "tended", "holder",
+          "n:granted", "n:expired", "n:forced", "n:lost"]
+OLD_FIELDS = {"owner": "anna", "since": "1700000000000", "until": "1700000000000", "lease": "30000", "waited": "0", "by": "x",
+              "holds": "wanna", "keep": "1700000000000", "taken_up": "", "unheard": "", "ended": "1700000000000",
+              "forced": "", "turned": "1700000000000", "before": "1700000000000", "recall": "1700000000000",
+              "up": "1700000000000", "touched": "x", "logged": "x", "mended": "x", "t:ben": "1700000000000000 1700000000000",
+              "p:ben": "1700000000000 1700000000000000", "d:ben": "x", "x:ben": "1700000000000 m", "c:ben": "1700000000000 0",
+              "f:ben": "1700000000000", "h:": "x", "w:": "x", "r:": "x", "": "x", "w:a b": "x", "\xff": "\xff"}
+RECORDS = ["held 1700000000000 1700000000000 1700000030000 30000 0 - - - - ,wben, by ben",
+           "new 1700000000000000 1700000000000 30000 5ec w - by ben",
+           "1700000000000 1 left ben", "1700000000000 0 forced anna x", "anna 1700000000000", "- - -"]
+
+
+class Chooser:
+    def __init__(self, random, world):
+        self.random, self.world = random, world
+        self.damages = False
+        # Each history has few clients, and some words of a request often, others never.
+        self.ours = random.sample(OURS, random.randint(2, len(OURS)))
+        self.redissons = random.sample(REDISSONS, random.randint(1, len(REDISSONS)))
+        self.factors = {}
+
+    def one(self, choices):
+        return self.random.choice(choices)
+
+    def maybe(self, percent):
+        return self.random.random() * 100 < percent
+
+    def known_id(self):
+        """Somebody in the lock or the queue, more often than others."""
+        look = self.world.look
+        some = ([look.owner] if look.owner else []) + look.list
+        return self.one(some) if some and self.maybe(70) else self.one(self.ours)
+
+    def steps(self):
+        """The next steps."""
+        if self.damages and self.maybe(25):
+            return [self.damage()]
+        return self.random.choices(
+            [self.acquire, self.come_in, self.renew, self.give_back, self.break_lock, self.leave, self.remove, self.show,
+             self.listen, self.pause, self.redisson, self.delete],
+            [20, 12, 14, 20, 3, 4, 3, 8, 10, 10, 10, 2])[0]()
+
+    def extra(self, options, **more):
+        """Some words of a request, each seldom."""
+        for name, (percent, choices) in more.items():
+            factor = self.factors.setdefault(name, self.one([0, 1, 1, 4]))
+            if self.maybe(min(80, percent * factor)):
+                options[name] = self.one(choices)
+        if self.maybe(50):
+            options["compare"] = True
+        return options
+
+    def acquire(self):
+        who = self.one(self.ours)
+        options = self.extra({"asks": who in self.world.tickets and self.maybe(90), "secret": self.maybe(80)},
+                             again=(8, [True]), kind=(30, ["a"]), lease=(30, LEASES), mode=(12, ["try"]), limit=(8, [0, 1, 3]),
+                             by=(50, BYS[2:]), period=(15, PERIODS), strays=(8, [1, 1, -1]), request=(4, [who + "2"]))
+        if options.get("request"):
+            options["secret"] = False
+        if options.get("mode"):
+            options["asks"] = options["again"] = False  # such a client never queues
+        present = [["present", who]] if options["secret"] and self.maybe(85) else []
+        return present + [["acquire", who, options]]
+
+    def come_in(self):
+        """Another process of the holder goes in again, or a free lock is taken."""
+        owner = self.world.look.owner
+        if owner is None:
+            return [["acquire", self.one(self.ours), self.extra({}, kind=(30, ["a"]), by=(50, BYS[2:]))]]
+        request = self.one([owner + "2", owner + "3", owner])
+        return [["acquire", self.one([owner, request]), {"request": request, "kind": self.one("wa"), "inherited": [owner],
+                                                         "again": self.maybe(10), "lease": self.one(LEASES)}]]
+
+    def renew(self):
+        who = self.known_id()
+        return [["renew", who, self.extra({}, kind=(30, ["a", ""]), lease=(40, LEASES + [""]), strays=(6, [1, -1]),
+                                          token=(10, [False]), request=(15, [who + "2", "renewer"]), period=(10, PERIODS),
+                                          by=(20, BYS[2:]))]]
+
+    def give_back(self):
+        who = self.known_id()
+        options = self.extra({}, mode=(25, ["any", "unused", "any"]), again=(8, [True]), min=(20, [0, 5000, 60000, 172800000]),
+                             strays=(6, [1, -1]), request=(15, [who + "2", who + "3", "releaser"]))
+        if self.maybe(50):
+            options["status"], options["cause"] = self.one(CAUSES)
+        return [["release", who, options]]
+
+    def break_lock(self):
+        return [["release", self.one(self.ours), {"mode": "force", "request": self.one(["forcer1", "forcer2", "anna"]),
+                                             "token": self.maybe(30)}]]
+
+    def leave(self):
+        return [["leave", self.known_id(), {"strays": self.one([0, 0, 0, 1, -1])}]]
+
+    def remove(self):
+        return [["leave", self.known_id(), {"request": self.one(["remover1", "remover2"]), "mode": "remove"}]]
+
+    def show(self):
+        return [["show", self.known_id()]]
+
+    def listen(self):
+        return [[self.one(["present", "present", "absent"]), self.known_id()]]
+
+    def pause(self):
+        return [["later", self.one(PAUSES) if self.maybe(97) else -self.one([10, 5000, 100000])]]
+
+    def redisson(self):
+        who = self.one(self.redissons)
+        return [self.one([["redisson_asks", who, self.one([1000, 300000, 3600000])]] * 4 + [
+            ["redisson_gives_up", who, self.one([1000, 300000])], ["redisson_sweeps", self.one([0, 0, 400000])],
+            ["present", who], ["absent", who]])]
+
+    def delete(self):
+        """Somebody forces the lock open, or the server loses all that it knows, and the holder comes back."""
+        who = self.known_id()
+        return self.one([[["delete", self.one([0, 0, 3, 4])]],
+                         [["delete", key] for key in range(self.one([4, 5]))] + [["renew", who, {}]]])
+
+    def damage(self):
+        look = self.world.look
+        fields = list(look.hash)
+        if fields and self.maybe(60):
+            # the records of the present holder and waiters, more often than others
+            current = [field for field in fields if field[:2] in ("h:", "w:") and field[2:] in [look.owner] + look.list]
+            fields += [field for field in fields if field[:2] in ("h:", "w:", "r:")] * 2
+            field = self.one(current if current and self.maybe(40) else fields)
+            return self.random.choices(
+                [["column", field, self.random.randrange(12), self.one(WORDS if self.maybe(40) else NUMBERS)],
+                 ["column", field, self.random.randrange(12), None], ["cut", field, self.random.randrange(len(look.hash[field]) + 1)],
+                 ["swap", field, self.one(fields)], ["drop", field], ["field", field, self.one(WORDS + RECORDS)]],
+                [60, 6, 6, 8, 8, 12])[0]
+        who = self.one(OURS + REDISSONS + ["nemo", "a b", "", "\xff", "x" * 3000] + look.list)
+        old = self.one(list(OLD_FIELDS))
+        return self.random.choices(
+            [["field", old, OLD_FIELDS[old]], ["field", self.one(FIELDS), self.one(WORDS + RECORDS)],
+             ["field", self.one(["h:", "w:", "r:"]) + self.one(OURS), self.one(WORDS + RECORDS)], ["count", self.one(NUMBERS)],
+             ["persist", self.one([0, 3, 4])], ["push", who], ["unlist", who],
+             ["score", who, self.one(["inf", "-inf", "0", "1e300", "-1", "1.5", "1800000000000"])], ["unscore", who],
+             ["type", self.random.randrange(5), self.one(["string", "hash", "set", "list", "zset"])]],
+            [10, 16, 16, 5, 4, 10, 6, 8, 6, 2])[0]

@@ -1,0 +1,125 @@
+"""The forms of what the scripts answer, say and write: the reader in Python."""
+
+import re
+
+NUMBER = r"\d{1,16}"
+MAYBE = r"(?:\d{1,16}|-)"
+DECIMAL = re.compile(NUMBER)
+
+HOLD = re.compile(
+    rf"(held|kept|released|expired|forced|gone|lost) ({NUMBER}) ({MAYBE}) ({MAYBE}) ({MAYBE}) ({MAYBE}) ({MAYBE}) "
+    rf"(taken|counted|-) ({MAYBE}) (\d*:[\w-]*|-) (,(?:[^ ,]+,)*) (.*)", re.S)
+HOLD_COLUMNS = ["state", "token", "since", "ends", "lease", "waited", "keep", "taken", "unheard", "ending", "holds", "by"]
+WAITER = re.compile(rf"(waits|new|dropped|removed) ({NUMBER}) ({NUMBER}) ({MAYBE}) ([0-9a-f]+|-) ([wa]) ({MAYBE}) (.*)", re.S)
+WAITER_COLUMNS = ["state", "ticket", "seen", "lease", "secret", "kind", "period", "by"]
+REQUEST = re.compile(rf"({NUMBER}) ({NUMBER}) (-|released|given|free|left .*|forced \S* .*)", re.S)
+REQUEST_COLUMNS = ["made", "strays", "answer"]
+
+OTHER_FIELDS = {
+    "name": r"job", "v": "3", "holder": r"\S+", "token": NUMBER, "ticket": NUMBER, "ours": NUMBER, "back": NUMBER,
+    "run": rf"\w* (?:{NUMBER})?", "turn": rf"\S+ {NUMBER}", "started": rf"{MAYBE} {MAYBE} {MAYBE}",
+    "head": rf"{NUMBER} (?:{NUMBER})? \S+(?: \S+)*", "theirs": rf"\S+(?: {NUMBER}){{3}}(?: \S+(?: {NUMBER}){{3}})*",
+    "tended": rf"{NUMBER} {NUMBER} {NUMBER} {NUMBER}", "n:granted": NUMBER, "n:expired": NUMBER, "n:forced": NUMBER,
+    "n:lost": NUMBER,
+}
+OTHER_FIELDS = {field: re.compile(form) for field, form in OTHER_FIELDS.items()}
+
+
+def columns(form, names, text):
+    found = form.fullmatch(text) if text is not None else None
+    return dict(zip(names, found.groups())) if found else None
+
+
+def read_hold(text):
+    return columns(HOLD, HOLD_COLUMNS, text)
+
+
+def read_waiter(text):
+    return columns(WAITER, WAITER_COLUMNS, text)
+
+
+def read_request(text):
+    return columns(REQUEST, REQUEST_COLUMNS, text)
+
+
+def waits(text):
+    waiter = read_waiter(text)
+    return waiter is not None and waiter["state"] in ("waits", "new")
+
+
+def record_of(field, text):
+    """The columns of a record with the names of its columns; None: no such form."""
+    read = {"h:": read_hold, "w:": read_waiter, "r:": read_request}.get(field[:2])
+    if read:
+        return read(text)
+    return {"": text} if field in OTHER_FIELDS and OTHER_FIELDS[field].fullmatch(text) else None
+
+
+# Answers: each part has one of these forms, or is a word, or is a list of parts.
+def is_number(least, most=2 ** 53):
+    return lambda part: isinstance(part, int) and least <= part <= most
+
+
+def is_like(form):
+    return lambda part: isinstance(part, str) and re.fullmatch(form, part, re.S) is not None
+
+
+TEXT, DIGITS, DIGITS_OR_NONE = is_like(".*"), is_like(NUMBER), is_like(NUMBER + "|")
+FLAG, MS, TTL, HELD, COUNT = is_number(0, 1), is_number(0), is_number(-2), is_number(-1), is_number(1)
+REFUSALS = [["spelled", TEXT], ["version", MS, MS]]
+LEFT = ["left", TEXT, TEXT, HELD]
+
+ANSWERS = {
+    "acquire": [
+        ["granted", TEXT, DIGITS, COUNT, MS, COUNT], ["queued", DIGITS, is_number(1, 10501), FLAG, TTL, MS],
+        ["busy", TEXT, TEXT, HELD], ["full", MS, TEXT, TEXT, HELD], ["ran", MS, TEXT, TEXT, HELD],
+        ["removed", TEXT, TEXT, HELD], ["removed"]] + REFUSALS,
+    "renew": [["renewed", COUNT, DIGITS, FLAG], ["released"], ["late"],
+              ["lost", is_like("forced|taken|gone"), TEXT, TEXT]] + REFUSALS,
+    "release": [["released", MS], ["kept", MS], ["forced", TEXT, TEXT], ["free"], ["late"], ["not held", TEXT, TEXT],
+                ["not acquired"]] + REFUSALS,
+    "leave": [LEFT, ["left"], ["late"], ["unknown"]] + REFUSALS,
+    "status": [[TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, MS, DIGITS, TEXT, HELD, MS, MS, MS, MS, FLAG,
+                DIGITS_OR_NONE]],
+    "view": [["view", MS, MS, TEXT, TEXT, HELD, DIGITS_OR_NONE, is_like("")]] + REFUSALS[:1],
+}
+WAITING = [TEXT, DIGITS_OR_NONE, TEXT, FLAG, FLAG]
+LAST_HOLD = [TEXT, DIGITS, DIGITS, DIGITS, DIGITS_OR_NONE, TEXT]
+
+LOGGED = {
+    "event": is_like("granted|released|expired|forced|lost|left"), "time": DIGITS, "owner": TEXT,
+    "token": DIGITS_OR_NONE, "by": TEXT, "waited": DIGITS_OR_NONE, "held": DIGITS_OR_NONE, "status": is_like(r"\d*"),
+    "cause": TEXT,
+}
+
+MESSAGES = re.compile(rf"0|granted {NUMBER} [1-9]\d{{0,15}} {NUMBER} [0-9a-f]+|(?:first|second) {NUMBER}")
+
+
+# The secret of a damaged record is nobody's: the waiter asks.
+DAMAGED_MESSAGES = re.compile(MESSAGES.pattern.replace("[0-9a-f]+", r"\S+"))
+
+
+def has_form(answer, form):
+    return isinstance(answer, list) and len(answer) == len(form) and all(
+        part == wanted if isinstance(wanted, str) else wanted(part) for part, wanted in zip(answer, form))
+
+
+def is_entry(fields, is_clean):
+    """A number that was damaged is logged as it is: the program reads no such number."""
+    return list(fields) == list(LOGGED) and all(
+        LOGGED[name](value) or not is_clean and re.fullmatch(r"-|-?\d+", value) for name, value in fields.items())
+
+
+def is_answer(script, answer):
+    if script == "queue":
+        return all(has_form(waiting, WAITING) for waiting in answer)
+    if script == "log":
+        return answer[0] == "spelled" or (
+            len(answer) == 6 and DIGITS(answer[1]) and TEXT(answer[3]) and
+            (answer[4] == [] or has_form(answer[4], LAST_HOLD)) and
+            all(has_form(waiter, WAITING[1:3]) for waiter in answer[5]))
+    if script == "view" and isinstance(answer[-1], list):
+        if not (answer[-1] == [] or has_form(answer[-1], [MS] * 4)):
+            return False
+        answer = answer[:-1] + [""]
+    return any(has_form(answer, form) for form in ANSWERS[script])

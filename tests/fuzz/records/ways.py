@@ -1,0 +1,91 @@
+"""The usual case of a script and the long way must leave the same: hash, log, keys and messages are compared."""
+
+import re
+
+from checks import Failure
+from server import KEYS
+
+DURATIONS = {"waited", "held"}
+
+
+def copy_of(server):
+    """The keys, each with the time of its end."""
+    ask = server.client
+    return [(ask.ask("PEXPIRETIME", key), ask.ask_raw("DUMP", key)) for key in KEYS]
+
+
+def put_back(server, copies):
+    for key, (ends, content) in zip(KEYS, copies):
+        server.client.ask("DEL", key)
+        if content is not None:
+            server.client.ask("RESTORE", key, max(0, ends), content, "ABSTTL")
+
+
+def is_same_text(one, other, slack, every=False):
+    """Times may differ by the ms that lie between both ways. every: all numbers may."""
+    ones, others = (re.split(r"(\d+)", text) for text in (one, other))
+    if len(ones) != len(others):
+        return False
+    return all(a == b or i % 2 == 1 and is_same_time(a, b, slack, every) for i, (a, b) in enumerate(zip(ones, others)))
+
+
+def is_same_time(one, other, slack, every):
+    apart = abs(int(one) - int(other))
+    if len(one) == 16:
+        return apart <= slack * 1000
+    return (len(one) == 13 or every) and apart <= slack
+
+
+def differences(usual, long_way, slack, request):
+    """usual, long_way: (Look, heard)"""
+    one, other = usual[0], long_way[0]
+    if (one.owners, one.list) != (other.owners, other.list):
+        yield f"owner and queue: {one.owners} {one.list}, {other.owners} {other.list}"
+    if set(one.scores) != set(other.scores) or any(
+            not is_same_text(score, other.scores[who], slack) for who, score in one.scores.items()):
+        yield f"scores: {one.scores}, {other.scores}"
+    fields = (set(one.hash) | set(other.hash)) - {"r:" + request, "tended"}
+    for field in sorted(fields):
+        mine, theirs = one.hash.get(field), other.hash.get(field)
+        if mine is None or theirs is None or not is_same_record(field, mine, theirs, slack):
+            yield f"{field}: {mine!r}, {theirs!r}"
+    if len(one.log) != len(other.log) or any(
+            not is_same_text(value, entry[name], slack, name in DURATIONS)
+            for fields, entry in zip(one.log, other.log) for name, value in fields.items()):
+        yield f"log: {one.log[:2]}, {other.log[:2]}"
+    if len(usual[1]) != len(long_way[1]) or any(
+            a[0] != b[0] or not is_same_text(a[1], b[1], slack, True) for a, b in zip(usual[1], long_way[1])):
+        yield f"messages: {usual[1]}, {long_way[1]}"
+
+
+def is_same_record(field, one, other, slack):
+    if field[:2] == "h:" and one.count(" ") >= 11 and other.count(" ") >= 11:
+        ones, others = one.split(" ", 11), other.split(" ", 11)
+        return all(is_same_text(a, b, slack, i == 5) for i, (a, b) in enumerate(zip(ones, others)))
+    return is_same_text(one, other, slack, field == "theirs")
+
+
+def ttl_difference(script, answer, one, other, slack):
+    """The mark of the long way gives our hash another time to live where the usual case changes no more than it must."""
+    for key, mine, theirs in zip(KEYS, one.ttl, other.ttl):
+        if key == KEYS[3] and (script == "release" or answer[0] not in ("granted", "renewed")):
+            continue
+        if abs(mine - theirs) > slack or min(mine, theirs) < 0 and mine != theirs:
+            return f"time to live of {key}: {mine}, {theirs}"
+    return None
+
+
+def both_ways(script, words, answer, usual, long_way, slack):
+    """slack: so many ms have passed from before both until after both."""
+    before, after, heard = usual
+    if 0 <= before.ttl[0] < 500 or len(before.hash) > 38:
+        return  # it may end between both; or a part of the hash is looked through
+    if script == "acquire" and abs(before.ttl[0] - int(words[3])) < 50:
+        return  # whether the lease is lengthened depends on the ms
+    if not after.hash:
+        return  # the mark of the long way is all that there is
+    found = list(differences((after, heard), long_way, slack, words[1]))
+    ttl = ttl_difference(script, answer, after, long_way[0], slack)
+    found += [ttl] if ttl else []
+    if found:
+        raise Failure("ways", f"{script} and the long way leave other things: " + "; ".join(found))
