@@ -40,10 +40,16 @@ local function drop(id, index, seems_dead)
 	end
 end
 
--- The server was restarted, so all waiters are away for a moment: they get the time to come back, once.
-local function hold_back()
+-- The server process that runs this script.
+local function run_id()
+	return match(call('INFO', 'server'), 'run_id:(%w+)')
+end
+
+-- The server was restarted, so all waiters are away for a moment: they get the time to come back, once. run:
+-- see run_id.
+local function hold_back(run)
 	introduce(note)
-	lock.back, lock.up = now + AWAY_MS, nil
+	lock.run, lock.back, lock.up = run, now + AWAY_MS, nil
 	-- the old server may have told a waiter its turn in vain
 	note('HDEL', STATE, 'turn')
 	lock.turn = nil
@@ -54,17 +60,14 @@ end
 -- others are in the queue. A newcomer that notices the restart sets `up`, by which a waiter that comes back
 -- notices it, too.
 local function check_run(waited)
-	local run, before = match(call('INFO', 'server'), 'run_id:(%w+)'), lock.run
+	local run, before = run_id(), lock.run
 	if run == before then
 		return
-	end
-	lock.run = run
-	if waited then
-		hold_back()
+	elseif waited then
+		hold_back(run)
 		return
-	elseif before then
-		lock.up = now
 	end
+	lock.run, lock.up = run, before and now or lock.up
 	note('HSET', STATE, 'run', run_text(run, lock.up))
 end
 
@@ -72,7 +75,7 @@ end
 -- waited, too, and come back now.
 local function notice_loss(since)
 	if lock.is_new or lock.up and since < lock.up then
-		hold_back()
+		hold_back(run_id())
 	end
 end
 

@@ -77,7 +77,9 @@ end
 
 -- in a function from here on
 -- include base.lua hold_record.lua waiter_record.lua more_records.lua lock.lua publish.lua hold_end.lua
--- include holds.lua changes.lua patience.lua queue_head.lua queue_order.lua
+-- include holds.lua
+-- in a function from here on
+-- include changes.lua patience.lua queue_head.lua queue_order.lua
 
 read_lock(id, request)
 if lock.refusal then
@@ -248,8 +250,8 @@ elseif lock.owner == id then
 	return reenter()
 end
 
-if lock.waiter and lock.waiter.state == 'removed' then
-	return {'removed', about(lock.owner)}
+if lock.waiter and lock.waiter.state == 'removed' and (ticket or again) then
+	return {'removed', about(lock.owner)} -- a newcomer is another waiter with the same id
 elseif ticket and ran(period) and not known(id) and has_ended(id, 'left') then
 	return too_soon() -- it was answered so, and has not heard it
 end

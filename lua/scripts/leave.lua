@@ -22,7 +22,9 @@ end
 
 -- in a function from here on
 -- include base.lua hold_record.lua new_hold.lua log_event.lua waiter_record.lua more_records.lua lock.lua
--- include publish.lua hold_end.lua holds.lua changes.lua patience.lua queue_head.lua queue_order.lua
+-- include publish.lua hold_end.lua holds.lua
+-- in a function from here on
+-- include changes.lua patience.lua queue_head.lua queue_order.lua
 
 read_lock(id, request)
 if lock.refusal then

@@ -62,8 +62,9 @@ if mode == 'own' and owners[1] == id and owners[2] == '1' and strays == 0 and no
 end
 
 -- in a function from here on
--- include base.lua waiter_record.lua more_records.lua lock.lua hold_end.lua
--- include holds.lua changes.lua patience.lua queue_head.lua queue_order.lua
+-- include base.lua waiter_record.lua more_records.lua lock.lua hold_end.lua holds.lua
+-- in a function from here on
+-- include changes.lua patience.lua queue_head.lua queue_order.lua
 
 read_lock(id, request)
 if lock.refusal then

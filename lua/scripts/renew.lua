@@ -50,8 +50,10 @@ if strays == 0 and kind ~= '' and lease and call('LLEN', QUEUE) == 0 and call('Z
 end
 
 -- in a function from here on
--- include base.lua new_hold.lua log_event.lua waiter_record.lua more_records.lua lock.lua
--- include publish.lua hold_end.lua holds.lua changes.lua patience.lua queue_head.lua queue_order.lua
+-- include base.lua new_hold.lua log_event.lua waiter_record.lua more_records.lua lock.lua publish.lua
+-- include hold_end.lua holds.lua
+-- in a function from here on
+-- include changes.lua patience.lua queue_head.lua queue_order.lua
 
 read_lock(id, request)
 if lock.refusal then

@@ -316,6 +316,19 @@ restart_with_absent_head() {
 	told ben 0
 }
 
+@test "on an empty server the 2 s that the holder began go on when a waiter comes back" {
+	acquire anna
+	queue_up ben
+	cli FLUSHALL
+	renew anna
+	answered renewed
+	until=$(field back)
+	wait_until is_past "$((until - 1900))"
+	come_back ben
+	answered queued
+	assert_equal "$(field back)" "$until"
+}
+
 @test "a newcomer that notices a restart does not use up the 2 s of the waiters" {
 	acquire anna
 	queue_up ben cleo dora
