@@ -181,7 +181,7 @@ static const char *name_options(char cause[CAUSE_MAX_BYTES], const struct argume
 		list(fitting, sizeof(fitting), word, left == count, left == 1);
 		left--;
 	}
-	snprintf(cause, CAUSE_MAX_BYTES, "it is ambiguous: %s begin so",
+	snprintf(cause, CAUSE_MAX_BYTES, "it is ambiguous: it fits %s",
 		 *fitting ? fitting : "many options");
 	return cause;
 }

@@ -116,8 +116,8 @@ answered() {
 		acquire --signal TERM x | only wrap has it
 		renew --wait 3 x | only wrap and acquire have it
 		renew --json x | only acquire, status, queue, log and doctor have it
-		wrap --con 3 x true | it is ambiguous: --config, --connect-timeout and --conflict-exit-code begin so
-		wrap --=3 x true | it is ambiguous: many options begin so
+		wrap --con 3 x true | it is ambiguous: it fits --config, --connect-timeout and --conflict-exit-code
+		wrap --=3 x true | it is ambiguous: it fits many options
 		wrap --bogus x true | there is no such option
 	END
 }
