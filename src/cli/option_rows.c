@@ -127,7 +127,7 @@ const struct option_row option_rows[] = {
 	 SOURCE_FLAG},
 	{0, "stats", "", "print figures: how often, how long, how busy", "", FLAG(stats),
 	 COMMAND_LOG, SOURCE_FLAG},
-	{0, "plot", "", "draw to scale when each job waited and held the lock", "", FLAG(plot),
+	{0, "plot", "", "draw when each job waited, and when it held the lock", "", FLAG(plot),
 	 COMMAND_LOG, SOURCE_FLAG},
 	{0, "watch", "DUR", "redraw every DUR until you press q", "1s",
 	 PERIOD(watch_ms, 100, DAY_MS, "a duration from 100ms to 1d"),

@@ -122,9 +122,8 @@ static const char *point_to(char cause[CAUSE_MAX_BYTES], const struct arguments 
 
 	if (arguments->command->bit != COMMAND_FRONT || command == NAMES)
 		return name_commands(cause, row);
-	snprintf(cause, CAUSE_MAX_BYTES,
-		 "it stands behind the command, as in 'fairlock %.8s %.24s'", names[command],
-		 arguments->option);
+	snprintf(cause, CAUSE_MAX_BYTES, "put it behind the command, as in 'fairlock %.8s %.24s'",
+		 names[command], arguments->option);
 	return cause;
 }
 

@@ -106,7 +106,7 @@ says() {
 	run -76 "$FAIRLOCK" release --owner 1:1 "$name"
 	assert_output 'fairlock: cannot release lock 0000000000000000000000000000000000000...: this owner does not hold it now; see fairlock status'
 	run -64 "$FAIRLOCK" renew --owner "x$name" "$name"
-	assert_line --index 0 "fairlock: cannot act as owner 'x000000000000000000000000000000000000...': it is no id that acquire printed"
+	assert_line --index 0 "fairlock: cannot act as owner 'x000000000000000000000000000000000000...': this is no id; acquire prints the id"
 }
 
 # ---- --skip ----
