@@ -217,7 +217,8 @@ static int refuse_alone(const struct options *options, const char *name, const c
 	char where[WHERE_MAX_BYTES], cause[80];
 
 	settings_where(options, row, where, sizeof(where));
-	snprintf(cause, sizeof(cause), "%s needs %s%s, too", name, in_file ? "" : "--", needed);
+	snprintf(cause, sizeof(cause), "%s needs %s%s, too", in_file ? name : "it",
+		 in_file ? "" : "--", needed);
 	return fail_about(err, in_file ? STATUS_CONFIG : STATUS_USAGE, in_file ? "read" : "use",
 			  where, cause);
 }

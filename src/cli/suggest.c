@@ -122,9 +122,8 @@ static const char *point_to(char cause[CAUSE_MAX_BYTES], const struct arguments 
 
 	if (arguments->command->bit != COMMAND_FRONT || command == NAMES)
 		return name_commands(cause, row);
-	snprintf(cause, CAUSE_MAX_BYTES,
-		 "it stands behind the command, as in 'fairlock %.8s %.24s'", names[command],
-		 arguments->option);
+	snprintf(cause, CAUSE_MAX_BYTES, "put it behind the command, as in 'fairlock %.8s %.24s'",
+		 names[command], arguments->option);
 	return cause;
 }
 
@@ -181,7 +180,7 @@ static const char *name_options(char cause[CAUSE_MAX_BYTES], const struct argume
 		list(fitting, sizeof(fitting), word, left == count, left == 1);
 		left--;
 	}
-	snprintf(cause, CAUSE_MAX_BYTES, "it is ambiguous: %s begin so",
+	snprintf(cause, CAUSE_MAX_BYTES, "it is ambiguous: it fits %s",
 		 *fitting ? fitting : "many options");
 	return cause;
 }

@@ -324,7 +324,7 @@ static int run_log(const struct invocation *invocation, int *status, struct erro
 const struct command log_command = {
 	.name = "log",
 	.operands = "[NAME]",
-	.summary = "show what happened to a lock, or to all locks, lately",
+	.summary = "show the latest events of one lock, or of all",
 	.examples = "  fairlock log --since 1h deploy   the events of the last hour\n"
 		    "  fairlock log --follow deploy     each new event\n"
 		    "  fairlock log --plot deploy       who waited and who held, drawn\n",

@@ -26,7 +26,7 @@ static int act_as(struct lock *lock, const char *owner, struct error *err)
 
 	if (!owner_is_valid(owner))
 		return fail(err, STATUS_USAGE,
-			    "cannot act as owner '%s': it is no id that acquire printed",
+			    "cannot act as owner '%s': this is no id; acquire prints the id",
 			    shorten(shown, owner));
 	snprintf(lock->id, sizeof(lock->id), "%s", owner);
 	lock->inherited = &lock->id;

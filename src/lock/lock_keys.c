@@ -40,10 +40,9 @@ static int check_prefix(const char *name, struct error *err)
 {
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
 		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
-			return fail(
-				err, STATUS_USAGE,
-				"cannot use NAME: a name that begins with '%s' is a key of another lock",
-				prefixes[i]);
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: names that begin with '%s' are reserved",
+				    prefixes[i]);
 	return 0;
 }
 

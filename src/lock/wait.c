@@ -157,7 +157,7 @@ static int asked(struct waiting *w, struct error *err)
 	if (reply.outcome == ASK_RAN && w->late_grants > 0)
 		return fail(
 			err, STATUS_NOT_HELD,
-			"lost lock %s before its command began; --once-per counts a start all the same",
+			"lost lock %s before its command began; --once-per counts it as started",
 			w->lock->keys.shown);
 	w->holder_is_said = true;
 	return wait_result_refused(err, w->lock, &reply, w->wait->options->once_per_ms);

@@ -54,7 +54,7 @@ int wait_result_stopped(struct error *err, const struct lock *lock, int signo)
 void wait_result_add_holder(struct error *err, const struct holder *holder)
 {
 	if (*holder->owner)
-		owner_say_holder(err->text, sizeof(err->text), ", ", holder);
+		owner_say_holder(err->text, sizeof(err->text), "; ", holder);
 }
 
 static int busy(struct error *err, const struct lock *lock, const struct ask_reply *reply)
@@ -94,8 +94,9 @@ static void say_refusal(struct error *err, const struct lock *lock, const struct
 		     lock->keys.shown, reply->replicas, lock->replicas);
 		break;
 	case ASK_FULL:
-		fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: the queue is full (%lld wait)",
-		     lock->keys.shown, reply->waiters);
+		fail(err, STATUS_NOT_OBTAINED,
+		     "cannot get lock %s: the queue is full (%lld waiting)", lock->keys.shown,
+		     reply->waiters);
 		break;
 	case ASK_RAN:
 		ran(err, lock, reply->ran_ms, period_ms);

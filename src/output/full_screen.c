@@ -29,9 +29,8 @@ int full_screen_open(struct full_screen *screen, struct error *err)
 	/* tcgetpgrp fails unless this is the controlling terminal */
 	if (screen->tty < 0 || tcgetpgrp(STDOUT_FILENO) < 0 || terminal_is_dumb() ||
 	    tcgetattr(screen->tty, &screen->usual) < 0)
-		return fail(
-			err, STATUS_USAGE,
-			"cannot use option '--watch': standard output is no terminal to draw on");
+		return fail(err, STATUS_USAGE,
+			    "cannot use option '--watch': standard output is not a terminal");
 	screen->ours = screen->usual;
 	screen->ours.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 	/* not 0: a shell that reads before the terminal is restored would see an end of file */

@@ -139,9 +139,9 @@ static const struct kind {
 	{"unknown command", ANYWHERE, STATUS_UNAVAILABLE, false, NULL, tell_command},
 	/* a script calls it, or asks whether the user may */
 	{"Unknown Redis command", ANYWHERE, STATUS_UNAVAILABLE, false,
-	 "it lacks a command that the scripts call: it is renamed, or too old", NULL},
+	 "it lacks a command of the scripts: renamed, or the server is too old", NULL},
 	{"Invalid command passed to", ANYWHERE, STATUS_UNAVAILABLE, false,
-	 "it lacks a command that the scripts call: it is renamed, or too old", NULL},
+	 "it lacks a command of the scripts: renamed, or the server is too old", NULL},
 	{"OOM command not allowed", ANYWHERE, STATUS_UNAVAILABLE, true,
 	 "its memory is full (maxmemory)" SEE_DOCTOR, NULL},
 	{"READONLY You can't write", ANYWHERE, STATUS_UNAVAILABLE, false,

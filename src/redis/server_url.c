@@ -221,7 +221,7 @@ static int parse_sentinel(struct parse *parse, const char *text)
 		return -1;
 	length = *rest ? strcspn(rest + 1, "/") : 0;
 	if (length == 0)
-		return refuse(parse, "/MASTER is missing: the sentinels' name for the master");
+		return refuse(parse, "add /MASTER, the name of the master");
 	if (decode(parse, rest + 1, length, &parse->server->master))
 		return -1;
 	return parse_db_path(parse, rest + 1 + length);

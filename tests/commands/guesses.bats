@@ -80,9 +80,9 @@ answered() {
 		wrap -F x true | wrap must stay beside COMMAND to renew the lease
 		acquire --unlock x | to give a lock back, use 'fairlock release NAME'
 		wrap --dry-run x true | to look only, use 'fairlock status' or 'fairlock doctor'
-		-n x true | it stands behind the command, as in 'fairlock wrap -n'
-		-w 5 x true | it stands behind the command, as in 'fairlock wrap -w'
-		--json status | it stands behind the command, as in 'fairlock status --json'
+		-n x true | put it behind the command, as in 'fairlock wrap -n'
+		-w 5 x true | put it behind the command, as in 'fairlock wrap -w'
+		--json status | put it behind the command, as in 'fairlock status --json'
 		-x x true | it is not needed, every lock is exclusive
 		--host db status | there is no such option, did you mean --url redis://HOST:PORT?
 		status --host db | there is no such option, did you mean --url redis://HOST:PORT?
@@ -116,8 +116,8 @@ answered() {
 		acquire --signal TERM x | only wrap has it
 		renew --wait 3 x | only wrap and acquire have it
 		renew --json x | only acquire, status, queue, log and doctor have it
-		wrap --con 3 x true | it is ambiguous: --config, --connect-timeout and --conflict-exit-code begin so
-		wrap --=3 x true | it is ambiguous: many options begin so
+		wrap --con 3 x true | it is ambiguous: it fits --config, --connect-timeout and --conflict-exit-code
+		wrap --=3 x true | it is ambiguous: it fits many options
 		wrap --bogus x true | there is no such option
 	END
 }

@@ -17,9 +17,9 @@ says() {
 @test "a wait that timed out says after how long, who holds the lock, and for how long" {
 	hold job
 	held_by $'db1\t12\tann\t./job' 180000
-	says 'job: timed out after 1s, held by \./job \(pid 12, ann@db1\) for 3m[0-9s]*' wrap -w 1 job true
-	says 'job: timed out after 1\.5s, held by \./job \(pid 12, ann@db1\) for 3m[0-9s]*' wrap -w 1.5 job true
-	says 'job: timed out after 500ms, held by \./job \(pid 12, ann@db1\) for 3m[0-9s]*' acquire -w 0.5 job
+	says 'job: timed out after 1s; held by \./job \(pid 12, ann@db1\) for 3m[0-9s]*' wrap -w 1 job true
+	says 'job: timed out after 1\.5s; held by \./job \(pid 12, ann@db1\) for 3m[0-9s]*' wrap -w 1.5 job true
+	says 'job: timed out after 500ms; held by \./job \(pid 12, ann@db1\) for 3m[0-9s]*' acquire -w 0.5 job
 }
 
 @test "a lock that is busy is said to be held by whom, and since when" {
@@ -34,15 +34,15 @@ says() {
 
 	hold job
 	held_by $'db1\t12\tann\t./job' 60000
-	says 'job: the queue is full \(0 wait\), held by \./job \(pid 12, ann@db1\) for 1m[0-9s]*' wrap --max-queue 0 job true
-	says "job: its command started $time ago, within --once-per 1d, held by \./job \(pid 12, ann@db1\) for 1m[0-9s]*" \
+	says 'job: the queue is full \(0 waiting\); held by \./job \(pid 12, ann@db1\) for 1m[0-9s]*' wrap --max-queue 0 job true
+	says "job: its command started $time ago, within --once-per 1d; held by \./job \(pid 12, ann@db1\) for 1m[0-9s]*" \
 		wrap --once-per 1d job true
 	background "$FAIRLOCK" wrap job true 2>said
 	waiter=$!
 	wait_until in_queue job 1
 	"$FAIRLOCK" queue --remove "$(cli LINDEX 'redisson_lock_queue:{job}' 0)" job
 	ends_with 75 "$waiter"
-	assert_regex "$(<said)" "^fairlock: cannot get lock job: removed from the queue after $time, held by \./job \(pid 12, ann@db1\) for 1m[0-9s]*$"
+	assert_regex "$(<said)" "^fairlock: cannot get lock job: removed from the queue after $time; held by \./job \(pid 12, ann@db1\) for 1m[0-9s]*$"
 }
 
 @test "a command that ran already under a lock that is free names no holder" {
@@ -54,7 +54,7 @@ says() {
 	cli HSET job 01234567-89ab-4cde-8f01-23456789abcd:7 1 >/dev/null
 	cli PEXPIRE job 60000 >/dev/null
 	says 'job: held by 01234567-89ab-4cde-8f01-23456789abcd:7' wrap -n job true
-	says 'job: timed out after 100ms, held by 01234567-89ab-4cde-8f01-23456789abcd:7' wrap -w 100ms job true
+	says 'job: timed out after 100ms; held by 01234567-89ab-4cde-8f01-23456789abcd:7' wrap -w 100ms job true
 }
 
 @test "a waiter that ends because the process of --while-pid has ended names the holder" {
@@ -69,7 +69,7 @@ says() {
 	wait_until in_queue job 1
 	kill "$process"
 	ends_with 75 "$waiter"
-	assert_regex "$(<said)" '^fairlock: cannot get lock job: the process of --while-pid has ended, held by \./job .* for 1m[0-9s]*$'
+	assert_regex "$(<said)" '^fairlock: cannot get lock job: the process of --while-pid has ended; held by \./job .* for 1m[0-9s]*$'
 }
 
 @test "other people's text is cut so that the message stays under 160 characters" {
@@ -78,14 +78,14 @@ says() {
 	long=$(printf '%0100d' 0)
 	hold job
 	held_by $'db1.example.com\t4194304\tpostgres\tpg_dump '"$long" 86399000
-	says 'job: timed out after 100ms, held by pg_dump 0{29}\.\.\. \(pid 4194304, postgres@db1.example.com\) for 23h59m' wrap -w 100ms job true
+	says 'job: timed out after 100ms; held by pg_dump 0{29}\.\.\. \(pid 4194304, postgres@db1.example.com\) for 23h59m' wrap -w 100ms job true
 	held_by "$long"$'\t4194304\t'"$long"$'\tpg_dump '"$long" 86399000
 	says 'job: held by pg_dump 0+\.\.\. \(pid 4194304, 0{9}\.\.\.@0{9}\.\.\.\) for 23h59m' wrap -n job true
 	hold "n$long"
 	describe_holder "n$long" "$long"$'\t4194304\t'"$long"$'\tpg_dump '"$long"
-	says "n0{36}\.\.\.: its command started $time ago, within --once-per 1d, held by pg_dump 0+\.\.\. for $time" \
+	says "n0{36}\.\.\.: its command started $time ago, within --once-per 1d; held by pg_dump 0+\.\.\. for $time" \
 		wrap --once-per 1d "n$long" true
-	says "n0{36}\.\.\.: timed out after 100ms, held by .*\.\.\. \(pid 4194304.*\) for $time" wrap -w 100ms "n$long" true
+	says "n0{36}\.\.\.: timed out after 100ms; held by .*\.\.\. \(pid 4194304.*\) for $time" wrap -w 100ms "n$long" true
 }
 
 @test "messages about a lock with a long name and a command with a long path stay under 160 characters" {
@@ -106,7 +106,7 @@ says() {
 	run -76 "$FAIRLOCK" release --owner 1:1 "$name"
 	assert_output 'fairlock: cannot release lock 0000000000000000000000000000000000000...: this owner does not hold it now; see fairlock status'
 	run -64 "$FAIRLOCK" renew --owner "x$name" "$name"
-	assert_line --index 0 "fairlock: cannot act as owner 'x000000000000000000000000000000000000...': it is no id that acquire printed"
+	assert_line --index 0 "fairlock: cannot act as owner 'x000000000000000000000000000000000000...': this is no id; acquire prints the id"
 }
 
 # ---- --skip ----

@@ -246,9 +246,9 @@ alone() {
 
 @test "fairlock refuses tls-key without tls-cert, and says where tls-key comes from" {
 	run "$FAIRLOCK" status -u "unix:$gone" --tls-key k x
-	alone 64 'use --tls-key' 'tls-key needs --tls-cert, too'
+	alone 64 'use --tls-key' 'it needs --tls-cert, too'
 	FAIRLOCK_TLS_KEY=k run "$FAIRLOCK" status -u "unix:$gone" x
-	alone 64 'use FAIRLOCK_TLS_KEY' 'tls-key needs --tls-cert, too'
+	alone 64 'use FAIRLOCK_TLS_KEY' 'it needs --tls-cert, too'
 	configure '' 'tls-key = k'
 	run "$FAIRLOCK" status -u "unix:$gone" x
 	alone 78 "read $conf:2" 'tls-key needs tls-cert, too'
@@ -258,7 +258,7 @@ alone() {
 
 @test "fairlock refuses sentinel-user without sentinel-password-file, and says where sentinel-user comes from" {
 	run "$FAIRLOCK" status -u "unix:$gone" --sentinel-user u x
-	alone 64 'use --sentinel-user' 'sentinel-user needs --sentinel-password-file, too'
+	alone 64 'use --sentinel-user' 'it needs --sentinel-password-file, too'
 	configure 'sentinel-user = u'
 	run "$FAIRLOCK" status -u "unix:$gone" x
 	alone 78 "read $conf:1" 'sentinel-user needs sentinel-password-file, too'

@@ -117,7 +117,7 @@ info='<14>'
 	run -0 with_log "$FAIRLOCK" wrap --syslog -nqE 0 job true
 	refute_output
 	run -75 with_log "$FAIRLOCK" acquire --syslog -w 50ms job
-	assert_output --regexp '^fairlock: cannot get lock job: timed out after [0-9]+m?s, held by sleep 600 .* for [0-9]+m?s$'
+	assert_output --regexp '^fairlock: cannot get lock job: timed out after [0-9]+m?s; held by sleep 600 .* for [0-9]+m?s$'
 	heard_all 'cannot get lock job: held by sleep 600 .*' 'cannot get lock job: timed out after .*'
 	assert_equal "$(cut -c 1-4 heard | paste -sd ' ')" "$notice $notice"
 }

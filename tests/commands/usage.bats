@@ -292,7 +292,7 @@ examples() {
 		for example in "${lines[@]}"; do
 			[[ $example = *"fairlock $command"* ]]
 			run bash -c "fairlock() { '$FAIRLOCK' \"\$@\" -u unix:/nowhere; }; ${example/ .\// -u unix:\/nowhere .\/}"
-			[[ $status != 64 || $output = *'no terminal to draw on'* ]] || fail "$example: $output"
+			[[ $status != 64 || $output = *'standard output is not a terminal'* ]] || fail "$example: $output"
 		done
 		# shellcheck disable=SC2086
 		run -0 "$FAIRLOCK" $command --help
@@ -341,7 +341,7 @@ helps() {
 @test "--help says of an option what it does in that command" {
 	local lease='hold the lock for DUR'
 
-	assert_equal "$(helps wrap --lease)" "$lease after each renewal, 1s to 1d (default: 30s)"
+	assert_equal "$(helps wrap --lease)" 'free the lock DUR after the last renewal, 1s to 1d (default: 30s)'
 	assert_equal "$(helps acquire --lease)" "$lease, 1s to 1d (default: 30s)"
 	assert_equal "$(helps renew --lease)" "$lease from now on, 1s to 1d (default: that of acquire)"
 	assert_equal "$(helps doctor --lease)" 'judge the server for jobs with this lease, 1s to 1d (default: 30s)'

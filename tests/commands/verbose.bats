@@ -48,7 +48,7 @@ setup_steps() {
 	echo "$output" >said
 	told <(head -n -1 said) "${begin[@]}" "asking for lock job as $id" "$connected" 'waiting for lock job' \
 		"place 2 of 2, held by sleep 600 \(pid $HOLDER, .*\)" 'leaving the queue'
-	assert_regex "$(tail -n 1 said)" "^fairlock: cannot get lock job: timed out after 200ms, held by sleep 600 \(pid $HOLDER, .*\) for $took$"
+	assert_regex "$(tail -n 1 said)" "^fairlock: cannot get lock job: timed out after 200ms; held by sleep 600 \(pid $HOLDER, .*\) for $took$"
 	background "$FAIRLOCK" wrap -v job true 2>said
 	local waiter=$!
 	wait_until in_queue job 2

@@ -224,7 +224,7 @@ END
 	run -0 "$FAIRLOCK" wrap -n -q -E 0 job true
 	refute_output
 	run -9 "$FAIRLOCK" wrap -w 50ms -E 9 job true
-	assert_output --regexp '^fairlock: cannot get lock job: timed out after 50ms, held by sleep 600 .* for [0-9]+m?s$'
+	assert_output --regexp '^fairlock: cannot get lock job: timed out after 50ms; held by sleep 600 .* for [0-9]+m?s$'
 }
 
 @test "a waiter leaves the queue when its --wait is over" {

@@ -90,7 +90,7 @@ ends() {
 @test 'wrap --once-per does not run after a late grant, and says why' {
 	comes_late wrap --once-per 1h -l 3 job touch ran
 	kill -CONT "$WAITER"
-	ends 76 'before its command began; --once-per counts a start all the same'
+	ends 76 'before its command began; --once-per counts it as started'
 	[ ! -e ran ]
 }
 

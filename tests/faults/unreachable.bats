@@ -49,7 +49,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	proxy forget
 	wait "$waiter" || result=$?
 	assert_equal "$(cli LLEN 'redisson_lock_queue:{job}')" 0
-	assert_regex "$(cat said)" '^fairlock: cannot get lock job: timed out after 3s, held by sleep 600 .* for [0-9]+s$'
+	assert_regex "$(cat said)" '^fairlock: cannot get lock job: timed out after 3s; held by sleep 600 .* for [0-9]+s$'
 	assert_equal "$result" 75
 }
 

@@ -315,7 +315,7 @@ end_trouble() {
 		start_server --rename-command "$command" ''
 		"$FAIRLOCK" acquire job >/dev/null 2>&1 || true
 		run -69 timeout 20 "$FAIRLOCK" wrap -w 300ms job true
-		says 'it lacks a command that the scripts call: it is renamed, or too old'
+		says 'it lacks a command of the scripts: renamed, or the server is too old'
 		[ "$command" = PTTL ] || [ "$(cli EXISTS job)" = 0 ]
 		stop_server
 	done

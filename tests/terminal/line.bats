@@ -189,7 +189,7 @@ pieces() {
 	terminal
 	type_line 'clear; "$FAIRLOCK" acquire --wait 3s job'
 	wait_until shows '^fairlock: job: 1st of 1, waited'
-	wait_until shows '^fairlock: cannot get lock job: timed out after 3s, held by sleep 600 '
+	wait_until shows '^fairlock: cannot get lock job: timed out after 3s; held by sleep 600 '
 	shows_not 'waited'
 }
 
@@ -258,7 +258,7 @@ pieces() {
 	terminal
 	type_line 'clear; stty tostop; "$FAIRLOCK" wrap --wait 1s job true & wait $!; echo ended $?; stty -tostop'
 	wait_until shows '^ended 75$'
-	shows '^fairlock: cannot get lock job: timed out after 1s, held by sleep 600 '
+	shows '^fairlock: cannot get lock job: timed out after 1s; held by sleep 600 '
 }
 
 @test "a waiter whose terminal Ctrl-S has stopped takes its turn all the same" {
@@ -292,7 +292,7 @@ pieces() {
 	terminal
 	type_line 'clear; "$FAIRLOCK" wrap -w 2s job true 2>errors; echo ended $?'
 	wait_until shows '^ended 75$'
-	grep -qx 'fairlock: cannot get lock job: timed out after 2s, held by sleep 600 (.*) for [0-9a-z]*' errors
+	grep -qx 'fairlock: cannot get lock job: timed out after 2s; held by sleep 600 (.*) for [0-9a-z]*' errors
 	[ "$(wc -l <errors)" = 1 ]
 	type_line 'clear; "$FAIRLOCK" wrap -q -w 2s job true; echo ended $?'
 	wait_until shows '^ended 75$'

@@ -335,7 +335,7 @@ watch_it() {
 
 @test "--watch without a terminal, with options that exclude it, or with a bad time is a usage error" {
 	run -64 setsid "$FAIRLOCK" status --watch
-	assert_output --partial 'standard output is no terminal to draw on'
+	assert_output --partial 'standard output is not a terminal'
 	for option in --json --raw '--remove a:1'; do
 		# shellcheck disable=SC2086
 		run -64 "$FAIRLOCK" queue --watch $option job
