@@ -111,19 +111,28 @@ static int parse_on_lost(const char *value, int64_t *number)
 	return -1;
 }
 
-/* Other people read it on their terminals. */
+/* The first place in a text that other people must not get on their terminals; its end if there is
+ * none. *code is 0 if no character of UTF-8 is there. */
+static const char *find_unfit(const char *text, uint32_t *code)
+{
+	size_t length = 1;
+
+	while (*text && length > 0) {
+		length = utf8_decode(text, code);
+		if (length > 0 && utf8_is_unprintable(*code))
+			return text;
+		text += length;
+	}
+	*code = 0;
+	return text;
+}
+
 static int parse_reason(const char *value, int64_t *number)
 {
-	*number = (int64_t)strlen(value);
-	while (*value) {
-		uint32_t code;
-		const size_t length = utf8_decode(value, &code);
+	uint32_t code;
 
-		if (length == 0 || utf8_is_unprintable(code))
-			return -1;
-		value += length;
-	}
-	return 0;
+	*number = (int64_t)strlen(value);
+	return *find_unfit(value, &code) ? -1 : 0;
 }
 
 static int parse_colour(const char *value, int64_t *number)
@@ -219,14 +228,36 @@ static bool is_duration(const struct option_row *row)
 	return row->kind == OPTION_DURATION || row->kind == OPTION_PERIOD;
 }
 
+static void refuse_reason(char cause[VALUE_CAUSE_MAX_BYTES], const struct option_row *row,
+			  const char *value)
+{
+	char shown[SHORT_MAX_BYTES];
+	uint32_t code;
+	const bool is_fit = !*find_unfit(value, &code);
+
+	shorten(shown, value);
+	if (is_fit)
+		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not %s", shown, row->expects);
+	else if (code)
+		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' has the %s character U+%04X", shown,
+			 utf8_is_control(code) ? "control"
+			 : utf8_is_bidi(code)  ? "bidi"
+					       : "line-ending",
+			 code);
+	else
+		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not valid UTF-8", shown);
+}
+
 const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct option_row *row,
 			   const char *value)
 {
 	char shown[SHORT_MAX_BYTES], guess[DURATION_GUESS_BYTES];
 	int64_t number;
 
-	if (is_duration(row) && parse_value(row, value, &number) < 0 &&
-	    duration_guess(guess, value))
+	if (row->kind == OPTION_REASON)
+		refuse_reason(cause, row, value);
+	else if (is_duration(row) && parse_value(row, value, &number) < 0 &&
+		 duration_guess(guess, value))
 		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not a duration, did you mean %s?",
 			 shorten(shown, value), guess);
 	else

@@ -35,13 +35,13 @@ enum {
 
 static const struct column columns[COLUMN_COUNT] = {
 	[NAME] = {.name = "NAME", .kind = COLUMN_TEXT, .least = 12},
-	[STATE] = {.name = "STATE", .kind = COLUMN_TEXT, .least = 10},
+	[STATE] = {.name = "STATE", .kind = COLUMN_TEXT, .least = 19}, /* "kept until 18:03:25" */
 	[OWNER] = {.name = "OWNER", .kind = COLUMN_TEXT},
-	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8, .spare = 2},
-	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 3},
-	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6, .spare = 1},
+	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8, .spare = 3},
+	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 4},
+	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6, .spare = 2},
 	[COMMAND] = {.name = "COMMAND", .kind = COLUMN_TEXT, .least = 10},
-	[REASON] = {.name = "REASON", .kind = COLUMN_TEXT, .least = 10, .is_rare = true},
+	[REASON] = {.name = "REASON", .kind = COLUMN_TEXT, .least = 8, .is_rare = true},
 	[CLIENT] = {.name = "CLIENT", .kind = COLUMN_TEXT},
 	[HELD_MS] = {.name = "HELD_MS", .kind = COLUMN_NUMBER},
 	[LEASE_MS] = {.name = "LEASE_MS", .kind = COLUMN_NUMBER},
@@ -50,8 +50,8 @@ static const struct column columns[COLUMN_COUNT] = {
 	[TOKEN] = {.name = "TOKEN", .kind = COLUMN_NUMBER},
 	[WAITERS] = {.name = "WAITERS", .kind = COLUMN_NUMBER},
 	[LAST_START] = {.name = "LAST_START", .kind = COLUMN_TIME},
-	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION},
-	[LEASE] = {.name = "LEASE", .kind = COLUMN_DURATION, .spare = 4},
+	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION, .spare = 1},
+	[LEASE] = {.name = "LEASE", .kind = COLUMN_DURATION, .spare = 5},
 };
 
 const struct layout status_layout = {

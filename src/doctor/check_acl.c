@@ -1,4 +1,5 @@
-/* Checks the permissions of this user. Asks the server instead of trying: it logs each refusal. */
+/* Checks the permissions of this user, and whether rename-command hides a command. Asks the server
+ * instead of trying: it logs each refusal. */
 #include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
@@ -123,7 +124,7 @@ static bool has_word(const char *text, const char *word)
 	const size_t length = strlen(word);
 
 	for (; (text = strstr(text, word)) != NULL; text += length)
-		if (text[length] == ' ' || text[length] == '\0')
+		if (strchr(" ,", text[length])) /* or the end */
 			return true;
 	return false;
 }
@@ -207,6 +208,55 @@ static bool may_follow(const struct asked *asked)
 	return true;
 }
 
+/* ---- Commands that the server does not have under their names ---- */
+
+/* Lists the names of those that fairlock needs here, or those that only options need. */
+static void list_hidden(char *text, size_t size, const struct asked *asked, bool needed,
+			const struct server_info *info, const struct options *options)
+{
+	text[0] = '\0';
+	for (size_t i = 0; i < asked->count; i++) {
+		const struct question *question = &asked->questions[i];
+		const enum purpose purpose = question->need->purpose;
+		const size_t length = strlen(text);
+		char name[32];
+
+		if (asked->permissions[i] != IS_UNKNOWN || purpose == TO_COMPARE ||
+		    (purpose == FOR_CLUSTER && !is_needed(purpose, info, options)) ||
+		    is_needed(purpose, info, options) != needed)
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(question->command, "\n"),
+			 question->command);
+		if (!has_word(text, name))
+			snprintf(text + length, size - length, "%s%s", length ? ", " : "", name);
+	}
+}
+
+static bool check_hidden(struct findings *findings, const struct server_info *info,
+			 const struct options *options, const struct asked *asked)
+{
+	static const char remedy[] = "take rename-command for each of them out of the server's "
+				     "configuration, and restart the server";
+	char needed[400], others[64];
+
+	list_hidden(needed, sizeof(needed), asked, true, info, options);
+	list_hidden(others, sizeof(others), asked, false, info, options);
+	if (*needed) {
+		findings_add(findings, SEVERITY_ERROR, "commands", "the server lacks %s", needed);
+		findings_explain(findings,
+				 "Jobs fail (69), waiters wait for too long, or the scripts do not "
+				 "notice a restart of the server.",
+				 "%s", remedy);
+	}
+	if (*others) {
+		findings_add(findings, SEVERITY_NOTE, "commands", "the server lacks %s", others);
+		findings_explain(findings,
+				 "--replicas needs WAIT, log --follow needs XREAD: they fail (69).",
+				 "%s", remedy);
+	}
+	return *needed;
+}
+
 /* ---- Findings ---- */
 
 static void report_missing(struct findings *findings, const struct server_info *info,
@@ -233,6 +283,8 @@ static void report_answers(struct findings *findings, const struct server_info *
 {
 	char missing[331];
 
+	const bool is_hidden = check_hidden(findings, info, options, asked);
+
 	list_missing(missing, sizeof(missing), asked, info, options);
 	if (*missing) {
 		if (!name && no_key_allowed(asked))
@@ -241,6 +293,8 @@ static void report_answers(struct findings *findings, const struct server_info *
 			report_missing(findings, info, name, missing);
 		return;
 	}
+	if (is_hidden)
+		return;
 	findings_add(findings, SEVERITY_OK, "permissions",
 		     "user %.80s may do all that is needed%s%.100s", info->user,
 		     name ? " for lock " : "", name ? name : "");
@@ -268,6 +322,8 @@ static void report_failed(struct findings *findings, const struct server_info *i
 		report_missing(findings, info, NULL, "+eval");
 		return;
 	}
+	if (info->grants == GRANTS_NONE)
+		return; /* the same refusal: check_server has told it */
 	findings_add(findings, SEVERITY_ERROR, "permissions", "%.400s", err->text);
 	findings_explain(findings, "No script runs, so no lock can be taken.",
 			 "see the server's log");

@@ -186,8 +186,9 @@ static void report_tally(struct findings *findings, const struct tally *tally, s
 	if (tried < count)
 		findings_add(findings, SEVERITY_NOTE, "locks",
 			     "only %zu of %zu were looked at: it took too long", tried, count);
-	findings_add(findings, SEVERITY_OK, "locks", "%zu looked at, %zu held; %zu waiters present",
-		     tally->locks, tally->held, tally->waiters);
+	findings_add(findings, SEVERITY_OK, "locks",
+		     "%zu looked at, %zu held; %zu waiter%s present", tally->locks, tally->held,
+		     tally->waiters, tally->waiters == 1 ? "" : "s");
 }
 
 int check_locks(struct findings *findings, const struct lock_list *names, struct error *err)

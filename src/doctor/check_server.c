@@ -361,6 +361,8 @@ void check_server(struct findings *findings, const struct server_info *info,
 	is_told |= check_disk(findings, info);
 	check_persistence(findings, info);
 	is_told |= check_replicas(findings, info, options);
+	/* check_user names all commands that are hidden, if the server can be asked */
+	is_told |= info->can_ask_permissions && strstr(info->refusal.text, "unknown command");
 	if (info->grants == GRANTS_NONE && !is_told)
 		report_refusal(findings, info);
 	check_users(findings, info);

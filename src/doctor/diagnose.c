@@ -113,15 +113,25 @@ static int list_locks(struct diagnosis *diagnosis, struct lock_list *names, stru
 		       : fail(err, STATUS_OS, "cannot list locks: out of memory");
 }
 
-static bool may_scan(const struct server_info *info)
+static enum permission may_scan(const struct server_info *info)
 {
 	const char *const scan = "SCAN\n0";
-	enum permission permission;
+	enum permission permission = IS_DENIED;
 	struct error ignored;
 
-	return !info->can_ask_permissions ||
-	       (server_info_ask_permissions(info->client, 1, &scan, &permission, &ignored) == 0 &&
-		permission == IS_ALLOWED);
+	if (!info->can_ask_permissions)
+		return IS_ALLOWED;
+	server_info_ask_permissions(info->client, 1, &scan, &permission, &ignored);
+	return permission;
+}
+
+static void report_hidden_scan(struct findings *findings)
+{
+	findings_add(findings, SEVERITY_WARNING, "commands", "the server lacks SCAN");
+	findings_explain(
+		findings, "status, queue and log without NAME fail (69).",
+		"take its rename-command out of the server's configuration, and restart the "
+		"server");
 }
 
 static void report_no_scan(struct findings *findings)
@@ -132,12 +142,17 @@ static void report_no_scan(struct findings *findings)
 		"name the locks: fairlock doctor NAME...; or give the user +scan and all keys");
 }
 
-/* A lock is in a part of the cluster that is missing; check_slots reports the part. */
+/* Another finding says why: the cluster lacks a part, or the server a command. */
 static void report_unseen(struct findings *findings, const struct error *err)
 {
 	findings_add(findings, SEVERITY_NOTE, "locks", "some were not looked at: %s", err->text);
 	findings_explain(findings, "doctor cannot see locks without an end, nor dead waiters.",
-			 "run doctor again when the cluster is whole");
+			 "run doctor again when that is mended");
+}
+
+static bool lacks_command(const struct error *err)
+{
+	return strstr(err->text, "unknown command") || strstr(err->text, "lacks a command");
 }
 
 static int find_and_check_locks(struct diagnosis *diagnosis, struct error *err)
@@ -148,8 +163,11 @@ static int find_and_check_locks(struct diagnosis *diagnosis, struct error *err)
 	struct client client; /* for locks that the user named, wherever they are */
 	int result;
 
-	if (invocation->argc == 0 && !may_scan(diagnosis->info)) {
-		report_no_scan(&diagnosis->findings);
+	if (invocation->argc == 0 && may_scan(diagnosis->info) != IS_ALLOWED) {
+		if (may_scan(diagnosis->info) == IS_UNKNOWN)
+			report_hidden_scan(&diagnosis->findings);
+		else
+			report_no_scan(&diagnosis->findings);
 		return 0;
 	}
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
@@ -162,7 +180,7 @@ static int find_and_check_locks(struct diagnosis *diagnosis, struct error *err)
 		result = 0;
 	}
 	if (result < 0 && err->status == STATUS_UNAVAILABLE &&
-	    cluster_nodes_unseen(&diagnosis->nodes)) {
+	    (cluster_nodes_unseen(&diagnosis->nodes) || lacks_command(err))) {
 		report_unseen(&diagnosis->findings, err);
 		result = 0;
 	}

@@ -69,8 +69,12 @@ static const struct kind {
 	 {"cluster", "CLUSTERDOWN", "slot", "moving to another node"},
 	 "see which nodes are down: redis-cli --cluster check HOST:PORT"},
 	{STATUS_UNAVAILABLE,
-	 {"unknown command", "too old", "HELLO", "NOPROTO"},
-	 "use Redis 6.2 or Valkey 7.2 or later, whose rename-command leaves the command alone"},
+	 {"unknown command", "lacks a command"},
+	 "take its rename-command out of the server's configuration; Redis 6.2, Valkey 7.2 and later "
+	 "have it"},
+	{STATUS_UNAVAILABLE,
+	 {"HELLO", "NOPROTO"},
+	 "use Redis 6.2 or Valkey 7.2 or later, without a proxy that refuses HELLO 3"},
 	{STATUS_UNAVAILABLE,
 	 {"no reply"},
 	 "see whether the server hangs: is its process stopped, is the host out of memory, did somebody "

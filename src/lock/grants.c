@@ -1,9 +1,30 @@
 /* A script that says nothing of itself may write: from version 7 on, a server that takes no writes
- * (OOM, READONLY, MISCONF, NOREPLICAS) refuses to run it. So one that does nothing tells. */
+ * (OOM, READONLY, MISCONF, NOREPLICAS) refuses to run it. So one that changes nothing tells. It
+ * also looks for a command that rename-command hides, which the server says when asked for a
+ * permission: Redis 8.6 and later answer about whole commands only. */
 #include "lock/grants.h"
 
 #include "base/clock.h"
 #include "redis/client_call.h"
+
+/* The words in quotes are those of FOR_ALL in doctor/check_acl.c, where a digit is so many zeros.
+ */
+static const char script_text[] =
+	"#!lua\n"
+	"local needed = 'EVALSHA2 TIME INFO|server PUBSUB|NUMSUB PUBSUB|SHARDNUMSUB SUBSCRIBE1 "
+	"PUBLISH2 SPUBLISH2 HGET2 HMGET2 HGETALL1 HSCAN2 HLEN1 HSET3 HDEL2 HINCRBY3 PTTL1 PEXPIRE2 "
+	"DEL1 LRANGE3 LLEN1 LINDEX2 RPUSH2 LINSERT4 LPOP1 LREM3 PEXPIREAT2 PERSIST1 ZCARD1 ZSCORE2 "
+	"ZMSCORE2 ZRANGE3 ZREVRANGE3 ZADD3 ZREM2 XADD4 XREVRANGE3'\n"
+	"if not redis.acl_check_cmd then return 1 end\n"
+	"for name, part, count in string.gmatch(needed, '(%u+)|?(%a*)(%d*)') do\n"
+	"local words = {name}\n"
+	"if part ~= '' then words[2] = part end\n"
+	"for i = 1, tonumber(count) or 0 do words[i + 1] = '0' end\n"
+	"if not pcall(redis.acl_check_cmd, unpack(words)) then\n"
+	"return redis.error_reply(\"ERR unknown command '\" .. name .. \"'\")\n"
+	"end\n"
+	"end\n"
+	"return 1\n";
 
 static int ask(struct client *client, const struct request *request, struct error *why)
 {
@@ -12,7 +33,7 @@ static int ask(struct client *client, const struct request *request, struct erro
 
 enum grants grants_ask(struct client *client, struct error *why)
 {
-	const struct request script = {.argv = {"EVAL", "#!lua\nreturn 1", "0"}, .argc = 3};
+	const struct request script = {.argv = {"EVAL", script_text, "0"}, .argc = 3};
 	/* before version 7; there is no list to insert into */
 	const struct request insert = {
 		.argv = {"LINSERT", "redisson_lock_queue:{fairlock-doctor}", "BEFORE", "", ""},

@@ -201,9 +201,14 @@ void progress_start(struct progress *line)
 		change_stop(line, SIG_BLOCK);
 }
 
+bool progress_is_in_front(const struct progress *line)
+{
+	return line->fd >= 0 && tcgetpgrp(line->fd) == getpgrp();
+}
+
 bool progress_is_seen(struct progress *line)
 {
-	const bool seen = line->fd >= 0 && tcgetpgrp(line->fd) == getpgrp();
+	const bool seen = progress_is_in_front(line);
 
 	line->shown &= seen; /* in the foreground again, we do not know what is on the screen */
 	return seen;

@@ -29,7 +29,10 @@ void progress_init(struct progress *line);
  * comes through signal_fd until progress_close. */
 void progress_start(struct progress *line);
 
-/* False while we are in the background. */
+/* Whether there is a terminal, and we are in its foreground. */
+bool progress_is_in_front(const struct progress *line);
+
+/* The same; what is on the screen is forgotten in the background. */
 bool progress_is_seen(struct progress *line);
 
 /* Draws the line, and is due again in a second. trouble: why nothing is known, or NULL. */

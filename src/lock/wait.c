@@ -278,6 +278,13 @@ static int take_signals(struct waiting *w)
 	return 0;
 }
 
+/* The lock is not wanted any more, whether the server is there or away, now or while we leave. */
+static int process_ended(struct waiting *w, struct error *err)
+{
+	w->until_ms = NEVER_MS;
+	return wait_result_not_obtained(err, w->lock, "the process of --while-pid has ended");
+}
+
 /* Returns -1 when the wait is to end. */
 static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 {
@@ -297,12 +304,7 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 	}
 	if (slots[SLOT_SIGNALS].revents)
 		progress_hurry(&w->progress); /* the terminal has another size, or is ours again */
-	if (slots[SLOT_PID].revents)
-		return wait_is_cut_off(w, err)
-			       ? -1
-			       : wait_result_not_obtained(err, w->lock,
-							  "the process of --while-pid has ended");
-	return 0;
+	return slots[SLOT_PID].revents ? process_ended(w, err) : 0;
 }
 
 void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,

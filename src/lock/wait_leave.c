@@ -16,7 +16,9 @@
 /* The longest way to a server that is only told. */
 #define LEAVE_UNANSWERED_MS 100
 
-bool wait_is_cut_off(const struct waiting *w, struct error *err)
+/* Whether the server is away, or has never answered. Then that is why the waiter has no lock, and
+ * *err says so: an outage is not told as a busy lock. */
+static bool is_cut_off(const struct waiting *w, struct error *err)
 {
 	const struct client *client = w->client;
 
@@ -34,7 +36,7 @@ int wait_timed_out(const struct waiting *w, struct error *err)
 {
 	char text[DURATION_MAX_BYTES];
 
-	if (wait_is_cut_off(w, err))
+	if (is_cut_off(w, err))
 		return -1;
 	if (w->client->phase == REQUEST_CONFIRMING)
 		return fail(err, STATUS_UNAVAILABLE,

@@ -4,10 +4,6 @@
 #include "base/error.h"
 #include "lock/wait_state.h"
 
-/* Whether the server is away, or has never answered. Then that is why the waiter has no lock, and
- * *err says so: an outage is not told as a busy lock. */
-bool wait_is_cut_off(const struct waiting *w, struct error *err);
-
 /* The time for waiting is over: fills *err, perhaps with an outage as the reason. Returns -1. */
 int wait_timed_out(const struct waiting *w, struct error *err);
 

@@ -14,10 +14,11 @@
 
 #define TEXT_BYTES (4 * MESSAGE_CHARACTERS + 1)
 
-/* On a terminal the waiting line tells all of this. */
+/* On a terminal the waiting line tells all of this. A job in the background has no line there; it
+ * tells only if it was asked to. */
 static bool has_line(const struct waiting *w)
 {
-	return w->progress.fd >= 0;
+	return w->report_ms == NEVER_MS ? w->progress.fd >= 0 : progress_is_in_front(&w->progress);
 }
 
 static const char *waited(const struct waiting *w, char shown[DURATION_MAX_BYTES])
@@ -104,13 +105,13 @@ void wait_report_begin(struct waiting *w)
 {
 	const struct options *options = w->wait->options;
 
-	if (options->report_ms && !options->quiet && !has_line(w))
+	if (options->report_ms && !options->quiet)
 		w->report_ms = clock_ms();
 }
 
 void wait_report_answer(struct waiting *w)
 {
-	if (clock_ms() < w->report_ms)
+	if (clock_ms() < w->report_ms || has_line(w))
 		return;
 	put_off(w);
 	tell_view(w);
@@ -123,7 +124,9 @@ void wait_report_due(struct waiting *w)
 	watch_outage(w);
 	if (clock_ms() < report_due_ms(w))
 		return;
-	if (w->away_ms) {
+	if (has_line(w)) {
+		put_off(w);
+	} else if (w->away_ms) {
 		put_off(w);
 		w->told_away = true;
 		tell_outage(w);

@@ -57,7 +57,9 @@ static const struct column *find_column(const struct layout *layout, const char 
 
 static int choose(struct table *table, const char *list, struct error *err)
 {
-	while (*list) {
+	bool goes_on = *list;
+
+	while (goes_on) {
 		const size_t length = strcspn(list, ",");
 		const struct column *column = find_column(table->layout, list, length);
 
@@ -68,7 +70,8 @@ static int choose(struct table *table, const char *list, struct error *err)
 				    "cannot show a table: it has more than %d columns", CHOSEN_MAX);
 		table->chosen[table->count++] = column;
 		list += length;
-		list += *list == ',';
+		goes_on = *list == ',';
+		list += goes_on;
 	}
 	return 0;
 }

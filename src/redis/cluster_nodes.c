@@ -115,7 +115,11 @@ static int make_room(struct cluster_nodes *nodes, size_t count, struct error *er
 	free(nodes->steps);
 	nodes->clients = calloc(room, sizeof(*nodes->clients));
 	nodes->steps = calloc(room, sizeof(*nodes->steps));
-	return nodes->clients && nodes->steps ? 0 : no_memory(err);
+	if (nodes->clients && nodes->steps)
+		return 0;
+	free(nodes->clients); /* none of them is initialised, so none may be closed */
+	nodes->clients = NULL;
+	return no_memory(err);
 }
 
 static void init_client(struct cluster_nodes *nodes, size_t place, const struct server *server,

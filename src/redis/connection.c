@@ -140,16 +140,22 @@ static enum connection_event greeting_broke(struct connection *connection)
 	return connection_attempt_failed_for(connection, cause);
 }
 
+/* Before the greeting is over, another seed may do: this end may be no server for locks at all. */
+static enum connection_event failed_with(struct connection *connection, enum status status,
+					 const char *verb, const char *cause)
+{
+	server_fail(connection->server, &connection->error, status, verb, cause);
+	return connection->handshake.due > 0 ? connection_attempt_failed(connection)
+					     : connection_lost(connection);
+}
+
 /* Before the first answer the cause may be that the other end speaks TLS, or that we do. */
 static enum connection_event broken(struct connection *connection)
 {
 	const char *cause = os_words_for(connection->redis->errstr);
 
-	if (connection->redis->err == TLS_REFUSED) {
-		server_fail(connection->server, &connection->error, STATUS_REFUSED, "reach", cause);
-		return connection->handshake.due > 0 ? connection_attempt_failed(connection)
-						     : connection_lost(connection);
-	}
+	if (connection->redis->err == TLS_REFUSED)
+		return failed_with(connection, STATUS_REFUSED, "reach", cause);
 	if (connection->redis->err != REDIS_ERR_PROTOCOL &&
 	    !reply_limits_exceeded(connection->bounds)) {
 		connection->broke = true;
@@ -164,7 +170,7 @@ static enum connection_event broken(struct connection *connection)
 	else
 		cause = connection->connections == 0 ? "it is no Redis or Valkey server"
 						     : "it sent something that is no reply";
-	return connection_fail(connection, STATUS_BUG, "understand", cause);
+	return failed_with(connection, STATUS_BUG, "understand", cause);
 }
 
 /* Sets *reply to the next one, or NULL if it has not come. Returns -1 when the connection broke. */

@@ -8,6 +8,7 @@
 #include "redis/server.h"
 
 #define SEE_DOCTOR SERVER_ERROR_HINT
+#define LACKS_COMMAND "it lacks a command of the scripts: renamed, or the server is too old" SEE_DOCTOR
 
 /* A cause that depends on the reply, or on who we are. */
 typedef void teller(char cause[CAUSE_MAX_BYTES], const struct server *server, const char *text);
@@ -138,10 +139,9 @@ static const struct kind {
 	 "it has too many clients already (maxclients)", NULL},
 	{"unknown command", ANYWHERE, STATUS_UNAVAILABLE, false, NULL, tell_command},
 	/* a script calls it, or asks whether the user may */
-	{"Unknown Redis command", ANYWHERE, STATUS_UNAVAILABLE, false,
-	 "it lacks a command of the scripts: renamed, or the server is too old", NULL},
-	{"Invalid command passed to", ANYWHERE, STATUS_UNAVAILABLE, false,
-	 "it lacks a command of the scripts: renamed, or the server is too old", NULL},
+	{"Unknown Redis command", ANYWHERE, STATUS_UNAVAILABLE, false, LACKS_COMMAND, NULL},
+	{"Unknown command called", ANYWHERE, STATUS_UNAVAILABLE, false, LACKS_COMMAND, NULL},
+	{"Invalid command passed to", ANYWHERE, STATUS_UNAVAILABLE, false, LACKS_COMMAND, NULL},
 	{"OOM command not allowed", ANYWHERE, STATUS_UNAVAILABLE, true,
 	 "its memory is full (maxmemory)" SEE_DOCTOR, NULL},
 	{"READONLY You can't write", ANYWHERE, STATUS_UNAVAILABLE, false,

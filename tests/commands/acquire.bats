@@ -336,6 +336,23 @@ has_zombie() { [ "$(ps -o stat= --ppid "$1" | cut -c1)" = Z ]; }
 	in_queue job 0
 }
 
+@test "acquire --while-pid ends with 75 if the process ends while the server is away" {
+	local pid waiter
+
+	SERVER_DIR=$PWD start_server
+	hold job
+	sleep 600 3>&- 4>&- &
+	pid=$!
+	FAIRLOCK_CONNECT_TIMEOUT=300ms background "$FAIRLOCK" acquire --while-pid "$pid" job 2>said
+	waiter=$!
+	wait_until in_queue job 1
+	stop_server
+	wait_until grep -q 'trying again' said
+	kill "$pid"
+	ends_with 75 "$waiter"
+	assert_equal "$(tail -n 1 said)" 'fairlock: cannot get lock job: the process of --while-pid has ended'
+}
+
 @test "acquire -n ends with 75 if the lock is busy, or with the status that -E gives" {
 	hold job
 	run -75 "$FAIRLOCK" acquire -n job

@@ -125,6 +125,66 @@ each_command() {
 	finds note 'not known' 'whether it evicts keys'
 }
 
+# names_hidden_commands: for some commands that rename-command hides, doctor names them, and status says 69
+names_hidden_commands() {
+	local command
+
+	for command in EVALSHA PUBSUB XADD INFO SUBSCRIBE LREM; do
+		start_well --rename-command "$command" ''
+		doctor 2
+		finds error commands "the server lacks $command"
+		says '[.findings[] | select(.severity == "error")] | length' 1
+		says .findings[0].remedy "take rename-command for each of them out of the server's configuration, and restart the server"
+		run --separate-stderr -69 "$FAIRLOCK" status
+		[[ $stderr = 'fairlock: cannot use unix:'*": unknown command $command: renamed, or the server predates 6.2" ]]
+		stop_server
+	done
+}
+
+@test "doctor ends with 2 and names a command that rename-command hides; status ends with 69" {
+	names_hidden_commands
+}
+
+@test "doctor names a command that rename-command hides on Valkey" {
+	use_server valkey
+	names_hidden_commands
+}
+
+@test "doctor names a command that rename-command hides on Redis 8" {
+	use_server redis
+	names_hidden_commands
+}
+
+@test "doctor names all hidden commands in one finding, with EVAL, HELLO, SCAN and WAIT where they matter" {
+	start_well --rename-command PUBSUB '' --rename-command XADD '' --rename-command PTTL ''
+	"$FAIRLOCK" acquire job >/dev/null
+	doctor 2
+	finds error commands 'the server lacks PUBSUB, PTTL, XADD'
+	stop_server
+	start_well --rename-command EVAL ''
+	doctor 2
+	finds error grants 'unknown command EVAL'
+	stop_server
+	start_well --rename-command HELLO ''
+	doctor 69
+	finds error reach 'unknown command HELLO'
+	says .findings[0].remedy "take its rename-command out of the server's configuration; Redis 6.2, Valkey 7.2 and later have it"
+	stop_server
+	start_well --rename-command SCAN '' --rename-command WAIT '' --rename-command XREAD ''
+	doctor 1
+	finds warning commands 'the server lacks SCAN'
+	finds note commands 'the server lacks XREAD, WAIT'
+	doctor 2 --replicas 1
+	finds error commands 'the server lacks WAIT'
+}
+
+@test "status asks for the same commands as doctor" {
+	diff <(sed -n '/needed = /,/\\n"$/p' "$TESTS_DIR/../src/lock/grants.c" | grep -oE '\b[A-Z]+[|A-Z]*' |
+		sed 's/|.*//' | sort -u) \
+		<(sed -nE 's/^\t\{FOR_ALL, [A-Z]+, "(.*)"\},/\1/p' "$TESTS_DIR/../src/doctor/check_acl.c" |
+			tr -s ' ' '\n' | sed 's/[|0-9].*//' | sort -u)
+}
+
 # ---- Ways to a server ----
 
 @test "doctor tells the protocol of TLS, and finds an error if the certificate is not trusted" {

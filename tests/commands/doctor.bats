@@ -285,3 +285,16 @@ shift_clock() {
 	doctor 2 -u "redis://127.0.0.1:$REPLICA_PORT"
 	finds note clock '60.0 s ahead of ours'
 }
+
+@test "doctor counts one waiter as one, and two as two" {
+	start_well
+	hold job
+	background "$FAIRLOCK" wrap job true
+	wait_until in_queue job 1
+	doctor 0
+	finds ok locks '1 looked at, 1 held; 1 waiter present'
+	background "$FAIRLOCK" wrap job true
+	wait_until in_queue job 2
+	doctor 0
+	finds ok locks '1 looked at, 1 held; 2 waiters present'
+}

@@ -429,3 +429,19 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 		shown='a\xe2\x80\xaeb\xe2\x81\xa6c\xe2\x80\x8fd\xc2\x9be'
 	done
 }
+
+@test "status refuses a list of columns with a comma at its end, at its start, or twice" {
+	local list
+
+	for list in NAME, ,NAME , NAME,,PID +USER,; do
+		run -64 "$FAIRLOCK" status -o "$list"
+		assert_line --index 0 "fairlock: cannot show column '': there is no such column, '-o help' lists them"
+	done
+	run -0 "$FAIRLOCK" status -o NAME,STATE job
+}
+
+@test "at 60 columns status shows until when a lock is kept, to the second" {
+	"$FAIRLOCK" wrap --min-hold 10m nightly-database-backup true
+	run -0 script -qec 'stty cols 60; "$FAIRLOCK" status --color=never' /dev/null
+	assert_output --regexp 'kept until ([A-Z][a-z]+ [0-9]+ )?[0-9]{2}:[0-9]{2}:[0-9]{2} '
+}

@@ -157,9 +157,10 @@ shown() {
 		shown $columns status
 		[ "$(wc -l <shown)" = 3 ]
 		[ "$(LC_ALL=C.UTF-8 wc -L <shown)" -le $columns ]
-		head -n 1 shown | grep -Eq '^NAME +STATE .*COMMAND +REASON +HELD .*WAITERS$'
+		head -n 1 shown | grep -Eq '^NAME +STATE .*COMMAND +REASON +(HELD .*)?WAITERS$'
+		[ $columns = 60 ] || head -n 1 shown | grep -Eq ' HELD '
 		grep -Eq '^long-l[^ ]*… +held .*backup.* the new.* 0$' shown
-		grep -Eq '^keep +kept unti' shown
+		grep -Eq '^keep +kept until ([0-9:]{8}|[A-Z][a-z]+ [0-9]+)' shown # the day if it is tomorrow
 	done
 }
 

@@ -195,7 +195,7 @@ begin() {
 
 @test "HELLO unknown is no health" {
 	start_server --rename-command HELLO ''
-	away 69 '' 'use Redis 6.2 or Valkey 7.2 or later'
+	away 69 'unknown command HELLO' 'take its rename-command out'
 }
 
 @test "no Redis at all is no health" {

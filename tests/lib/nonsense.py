@@ -1,4 +1,4 @@
-"""A server on a unix socket that behaves as none should: nonsense.py PATH FUNCTION, one of those below."""
+"""A server on a unix socket, or a port of this host, that behaves as none should: nonsense.py PLACE FUNCTION."""
 
 import os
 import socket
@@ -60,10 +60,13 @@ def serve(peer):
             pass
 
 
-listener = socket.socket(socket.AF_UNIX)
-listener.bind(sys.argv[1] + ".tmp")
-listener.listen()
-os.rename(sys.argv[1] + ".tmp", sys.argv[1])
+if sys.argv[1].isdigit():
+    listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+else:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(sys.argv[1] + ".tmp")
+    listener.listen()
+    os.rename(sys.argv[1] + ".tmp", sys.argv[1])
 while True:
     # threads end with the process, and the process with the test
     threading.Thread(target=serve, args=[listener.accept()[0]], daemon=True).start()

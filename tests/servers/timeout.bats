@@ -96,9 +96,13 @@ sentinel_is_up() { "$NEAR" "$CLI" -p 7003 PING | grep -q PONG; }
 		run -69 "$NEAR" timeout 60 "$FAIRLOCK" ${words%% *} --connect-timeout 20s -u redis://10.77.0.3:1 ${words#* }
 		assert_output 'fairlock: cannot reach redis://10.77.0.3:1: no reply in time'
 	done
+}
+
+@test "acquire --while-pid ends with 75 if the process ends before the server has answered" {
+	swallow
 	background sleep 1
-	run -69 "$NEAR" timeout 60 "$FAIRLOCK" acquire -q -E 0 --connect-timeout 20s -u redis://10.77.0.3:1 --while-pid $! job
-	assert_output 'fairlock: cannot reach redis://10.77.0.3:1: no reply in time'
+	run -75 "$NEAR" timeout 60 "$FAIRLOCK" acquire --connect-timeout 20s -u redis://10.77.0.3:1 --while-pid $! job
+	assert_output 'fairlock: cannot get lock job: the process of --while-pid has ended'
 }
 
 # silent: FAIRLOCK_URL is a server that takes connections and says nothing

@@ -253,6 +253,18 @@ pieces() {
 	wait_until shows 'by ann@db1, pid 4711: pg_dump: nightly copy$'
 }
 
+@test "a waiter in the background of a terminal prints the reports of --report, and none in the foreground" {
+	hold job
+	terminal
+	type_line 'clear; "$FAIRLOCK" wrap --report 1s job true &'
+	wait_until shows '^fairlock: waiting for lock job: place 1 of 1, waited [1-9]s, held by sleep 600 '
+	type_line 'clear; fg'
+	wait_until shows '^(fairlock: )?job: 1st of 1, waited [0-9]+s'
+	sleep 2.5 # two reports would come in this time
+	run ! shows '^fairlock: waiting for lock job'
+	press C-c
+}
+
 @test "a waiter in the background under tostop prints its message without being stopped" {
 	hold job
 	terminal
