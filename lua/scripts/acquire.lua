@@ -27,8 +27,8 @@
 --         {'removed'}               this is a late copy, or all of it was given back
 --         {'spelled', name}         another spelling of this name is in use
 --         {'version', theirs, ours} the lock is in use by another version of this protocol
---         owner, by, held: of the holder, as `view` returns them; busy: of the first waiter if the lock
---         is free
+--         owner, by, held: of the holder, as `view` returns them; busy: '', '' and -1 if the lock is free,
+--         and others asked first
 
 local id, request, kind, lease, mode = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
@@ -293,7 +293,7 @@ if mode == 'try' then
 	if passed_over > 0 or was_amiss then
 		settle()
 	end
-	return {'busy', about(lock.owner or first)}
+	return {'busy', about(lock.owner)}
 end
 if not ticket then
 	if limit then

@@ -194,7 +194,6 @@ static void print_diagnosis(struct diagnosis *diagnosis)
 		findings_print(&diagnosis->findings, SEVERITY_WARNING, is_coloured(diagnosis));
 	else
 		print_people(diagnosis);
-	fflush(stdout); /* before main reports a failure */
 }
 
 static int exit_status(const struct findings *findings)
@@ -223,6 +222,8 @@ static int run_doctor(const struct invocation *invocation, int *status, struct e
 		*status = (int)err->status;
 		result = 0;
 	}
+	if (result < 0)
+		fflush(stdout); /* before main reports it; else main finds out why that fails */
 	if (result == 0 && diagnosis.findings.is_incomplete)
 		result = fail(err, STATUS_OS, "cannot list all findings: out of memory");
 	diagnosis_free(&diagnosis);

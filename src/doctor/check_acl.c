@@ -168,7 +168,8 @@ static bool is_out_of_reach(const struct asked *asked, enum object object)
 	for (size_t i = 0; i < asked->count; i++)
 		if (asked->questions[i].need->object == object && may_elsewhere(asked, i))
 			return true;
-	return false;
+	/* no command of the sorted set is for another object but the queue */
+	return object == TIMEOUTS && is_out_of_reach(asked, QUEUE);
 }
 
 static void list_objects(char *text, size_t size, const struct asked *asked)

@@ -87,6 +87,7 @@ void wait_leave(struct waiting *w, struct error *err)
 		return;
 	}
 	message_step(w->wait->messenger, "%s", why.text);
-	if (why.status == STATUS_UNAVAILABLE && clock_ms() >= w->until_ms)
+	/* a server that cannot serve, or serves us no more, is no busy lock */
+	if (clock_ms() >= w->until_ms)
 		*err = why;
 }

@@ -60,7 +60,7 @@ void wait_result_add_holder(struct error *err, const struct holder *holder)
 static int busy(struct error *err, const struct lock *lock, const struct ask_reply *reply)
 {
 	if (!*reply->holder.owner)
-		return wait_result_not_obtained(err, lock, "it is busy");
+		return wait_result_not_obtained(err, lock, "it is free, but others asked first");
 	wait_result_not_obtained(err, lock, "");
 	owner_say_holder(err->text, sizeof(err->text), "", &reply->holder);
 	return -1;

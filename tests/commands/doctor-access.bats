@@ -75,6 +75,14 @@ check_rule() {
 	check_rule
 }
 
+@test "doctor names all keys that a user lacks who was given the lock's name only" {
+	start_well
+	cli ACL SETUSER backup on nopass resetkeys '~job' '&*' +@all
+	become backup
+	doctor 2 job
+	finds error permissions 'user backup lacks ~fairlock:{job} ~redisson_lock_queue:{job} ~redisson_lock_timeout:{job} ~fairlock_log:{job} for lock job'
+}
+
 @test "doctor ends with 77 for a wrong password and with 69 for a missing server, and its JSON says why" {
 	start_well
 	cli ACL SETUSER backup on '>SECRET'

@@ -105,6 +105,13 @@ setting() {
 	refute_output --partial ' ok '
 }
 
+@test "doctor whose findings cannot be written says why, and ends with 71" {
+	run -71 sh -c '"$FAIRLOCK" doctor >/dev/full'
+	assert_output 'fairlock: cannot write to standard output: No space left on device'
+	run -71 sh -c '"$FAIRLOCK" doctor --json >/dev/full'
+	assert_output 'fairlock: cannot write to standard output: No space left on device'
+}
+
 @test "doctor prints no control characters of a lock's name or owner, and its JSON stays valid" {
 	start_well
 	name='a"\b'

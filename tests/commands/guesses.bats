@@ -118,6 +118,17 @@ answered() {
 		renew --json x | only acquire, status, queue, log and doctor have it
 		wrap --con 3 x true | it is ambiguous: it fits --config, --connect-timeout and --conflict-exit-code
 		wrap --=3 x true | it is ambiguous: it fits many options
+		wrap --retry 3 x true | there is no such option, did you mean --wait?
+		wrap --fair x true | it is not needed, every lock is fair
+		wrap --blocking x true | it is not needed, fairlock waits without --no-wait
+		wrap --background x true | use 'fairlock acquire --while-pid PID' for that
+		queue --clear x | there is no such option, did you mean --remove?
+		queue --all | it is not needed, queue shows all locks without NAME
+		log --all | it is not needed, log shows all locks without NAME
+		log --lines 5 x | there is no such option, did you mean --since?
+		log --until 5m x | log shows all events from --since on
+		status --wide | there is no such option, did you mean --output?
+		status --namespace web | there is no such option, did you mean --url redis://HOST/DB?
 		wrap --bogus x true | there is no such option
 	END
 }

@@ -57,6 +57,27 @@ says() {
 	says 'job: timed out after 100ms; held by 01234567-89ab-4cde-8f01-23456789abcd:7' wrap -w 100ms job true
 }
 
+@test "a waiter of a free lock is not called its holder" {
+	hold job
+	background "$FAIRLOCK" wrap job true
+	wait_until in_queue job 1
+	cli DEL job >/dev/null
+	says 'job: it is free, but others asked first' wrap -n job true
+	says 'job: the queue is full \(1 wait\)' wrap --max-queue 1 job true
+}
+
+@test "a wait does not time out but fails if the server refuses the waiter that leaves" {
+	local waiter
+
+	hold job
+	background "$FAIRLOCK" wrap -w 2 job true 2>said
+	waiter=$!
+	wait_until in_queue job 1
+	cli SET job 1 >/dev/null
+	ends_with 78 "$waiter"
+	assert_equal "$(<said)" 'fairlock: cannot use the name job: it is in use by something that is no lock'
+}
+
 @test "a waiter that ends because the process of --while-pid has ended names the holder" {
 	local process waiter
 

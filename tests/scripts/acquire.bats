@@ -253,7 +253,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	queue_up ben
 	release anna
 	acquire cleo mode=try
-	answered busy ben
+	assert_equal "${reply[*]}" 'busy   -1'
 	queue_is ben
 }
 
