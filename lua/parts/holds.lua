@@ -16,11 +16,14 @@ local function has_hold(entry)
 end
 
 -- The present holder, for people. Returns its owner id, its description, and for how many ms it has held the
--- lock; '', '' or -1 for what is unknown, and if the lock is free.
+-- lock; '', '' or -1 for what is unknown, and if the lock is free. Of a kept lock, which nobody holds: who
+-- held it, and in place of the time a negative number, until when (ms since the epoch) it is kept.
 local function about(owner)
 	local is_ours = owner and owner == lock.owner and is_known()
 	if not is_ours then
 		return owner or '', '', -1
+	elseif is_kept() then
+		return owner, lock.hold.by, -(number(lock.hold.ends) or 1)
 	end
 	return owner, lock.hold.by, math.max(0, now - (number(lock.hold.since) or now))
 end

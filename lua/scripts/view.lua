@@ -3,7 +3,9 @@
 -- ARGV  2 id      of the waiter
 --       3 known   token of the hold whose usual length the caller has been told, or ''
 --
--- Returns {'view', place or 0, waiters, owner or '', by, held ms or -1, token or '', usual}
+-- Returns {'view', place or 0, waiters, owner or '', by, held, token or '', usual}
+--           held   ms, or -1; below that: nobody holds the lock, which --min-hold of `by` keeps until -held
+--                  (ms since the epoch)
 --           usual  of holds that were given back lately: {how many of the holder's user and command, the
 --                  median of their lengths in ms, how many of all, their median}; {} when it is known
 --         {'spelled', name}  another spelling of this name is in use

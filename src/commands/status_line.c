@@ -65,16 +65,13 @@ const struct layout status_layout = {
 	.nothing = "no locks",
 };
 
-/* Before the year 10000. */
-#define LAST_TIME_MS INT64_C(253402300799999)
-
 /* A time of the server; -1: it has none, or one that makes no sense. */
 static int64_t time_of(const struct redisReply *reply, size_t at)
 {
 	const char *text = reply_text(reply, at);
 	const int64_t ms = *text ? strtoll(text, NULL, 10) : -1;
 
-	return ms > LAST_TIME_MS ? -1 : ms;
+	return ms > TIMESTAMP_LAST_MS ? -1 : ms;
 }
 
 int status_read(struct lock_status *state, const struct redisReply *reply, struct error *err)
@@ -128,20 +125,16 @@ static void fill_hold(struct table_row *row, const struct lock_status *state)
 	row->cells[HELD] = row->cells[HELD_MS];
 	row->cells[LEASE] = state->ttl_ms < 0 ? "none" : row->cells[LEASE_MS];
 	if (state->ttl_ms >= 0 && state->now_ms >= 0 &&
-	    state->ttl_ms <= LAST_TIME_MS - state->now_ms)
+	    state->ttl_ms <= TIMESTAMP_LAST_MS - state->now_ms)
 		table_row_number(row, UNTIL, state->now_ms + state->ttl_ms);
 }
 
-/* The date is told if it is not today. */
 static void show_kept(char text[STATE_MAX_BYTES], const struct lock_status *state)
 {
-	const int64_t until_ms = state->now_ms + state->ttl_ms;
-	char today[TIMESTAMP_MAX_BYTES], until[TIMESTAMP_MAX_BYTES];
-	const bool is_today = strcmp(timestamp_local(today, state->now_ms, TIMESTAMP_DATE),
-				     timestamp_local(until, until_ms, TIMESTAMP_DATE)) == 0;
+	char until[TIMESTAMP_MAX_BYTES];
 
 	snprintf(text, STATE_MAX_BYTES, "kept until %s",
-		 timestamp_local(until, until_ms, is_today ? TIMESTAMP_SECOND : TIMESTAMP_LONG));
+		 timestamp_until(until, state->now_ms + state->ttl_ms, state->now_ms));
 }
 
 /* A kept lock has no holder: the one that gave it back may be gone. */

@@ -139,15 +139,14 @@ static int read_place(struct lock *lock, const struct client *client, struct ask
 	return copy_text(lock->ticket, sizeof(lock->ticket), reply_text(client->reply, 1));
 }
 
-/* OWNER BY HELD */
+/* OWNER BY HELD, as view.lua has them */
 static struct holder read_holder(const struct redisReply *reply, size_t at)
 {
 	return (struct holder){.owner = reply_text(reply, at),
 			       .by = reply_text(reply, at + 1),
-			       .held_ms =
-				       reply_count(reply) > at + 2
-					       ? within(reply_number(reply, at + 2), -1, TTL_MAX_MS)
-					       : -1};
+			       .held_ms = reply_count(reply) > at + 2
+						  ? owner_held_ms(reply_number(reply, at + 2))
+						  : -1};
 }
 
 int lock_read_answer(struct lock *lock, const struct client *client, struct ask_reply *out,

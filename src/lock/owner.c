@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -196,18 +197,20 @@ static void show_process(char text[OWNER_SHOWN_BYTES], size_t characters,
 			 const struct owner_process *process)
 {
 	char pid[SHORT_MAX_BYTES], user[SHORT_MAX_BYTES], host[SHORT_MAX_BYTES];
+	const bool has_pid = *process->pid != '\0';
+	const char *before = has_pid ? "pid " : "", *behind = has_pid ? ", " : "";
 	char first[BY_MAX_BYTES];
 
 	shorten_to(pid, NAME_CHARACTERS, process->pid);
-	snprintf(text, OWNER_SHOWN_BYTES, " (pid %s, %s@%s)", pid, shorten(user, process->user),
-		 shorten(host, process->host));
+	snprintf(text, OWNER_SHOWN_BYTES, " (%s%s%s%s@%s)", before, pid, behind,
+		 shorten(user, process->user), shorten(host, process->host));
 	if (count_characters(text) <= characters)
 		return;
 	snprintf(first, sizeof(first), "%.*s", (int)strcspn(process->host, "."), process->host);
-	snprintf(text, OWNER_SHOWN_BYTES, " (pid %s, %s@%s)", pid,
+	snprintf(text, OWNER_SHOWN_BYTES, " (%s%s%s%s@%s)", before, pid, behind,
 		 shorten_to(user, NAME_CHARACTERS, process->user),
 		 shorten_to(host, NAME_CHARACTERS, first));
-	if (count_characters(text) > characters)
+	if (has_pid && count_characters(text) > characters)
 		snprintf(text, OWNER_SHOWN_BYTES, " (pid %s)", pid);
 	if (count_characters(text) > characters)
 		*text = '\0';
@@ -232,22 +235,82 @@ const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const ch
 	return text;
 }
 
-void owner_say_holder(char *text, size_t size, const char *separator, const struct holder *holder)
+int64_t owner_held_ms(long long held)
 {
-	const size_t length = strlen(text), taken = count_characters(text);
-	char shown[OWNER_SHOWN_BYTES], time[DURATION_MAX_BYTES], since[DURATION_MAX_BYTES + 8] = "";
+	return held < -TIMESTAMP_LAST_MS ? -TIMESTAMP_LAST_MS
+	       : held > HELD_MAX_MS      ? HELD_MAX_MS
+					 : held;
+}
+
+const char *owner_show_kept(char text[TIMESTAMP_MAX_BYTES], int64_t held_ms)
+{
+	return held_ms < -1 ? timestamp_until(text, -held_ms, (int64_t)time(NULL) * 1000) : NULL;
+}
+
+/* A process that has ended has no pid. */
+static void show_ended(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by)
+{
+	struct owner_process process;
+	char ended[BY_MAX_BYTES + 8];
+
+	owner_parse(&process, by);
+	snprintf(ended, sizeof(ended), "%s\t\t%s\t%s\t%s", process.host, process.user,
+		 process.command, process.reason);
+	owner_show(text, characters, ended);
+}
+
+static const char *show_kept(char text[OWNER_SHOWN_BYTES], size_t characters, const char *until,
+			     const char *by)
+{
+	static const char of[] = " by --min-hold of ";
+	char shown[OWNER_SHOWN_BYTES];
 	size_t words;
 
+	snprintf(text, OWNER_SHOWN_BYTES, "kept until %s", until);
+	words = strlen(text) + strlen(of);
+	if (strlen(text) > characters)
+		*text = '\0';
+	if (words + HOLDER_CHARACTERS > characters)
+		return text;
+	show_ended(shown, characters - words, by);
+	strcat(text, of);
+	return strcat(text, shown);
+}
+
+const char *owner_show_holder(char text[OWNER_SHOWN_BYTES], size_t characters,
+			      const struct holder *holder)
+{
+	char shown[OWNER_SHOWN_BYTES], time[DURATION_MAX_BYTES], since[DURATION_MAX_BYTES + 8] = "";
+	char until[TIMESTAMP_MAX_BYTES];
+	size_t words;
+
+	if (owner_show_kept(until, holder->held_ms))
+		return show_kept(text, characters, until, holder->by);
 	if (holder->held_ms >= 0)
 		snprintf(since, sizeof(since), " for %s", duration_show(time, holder->held_ms));
-	words = strlen(separator) + strlen("held by ") + strlen(since);
-	if (taken + words + HOLDER_CHARACTERS > MESSAGE_CHARACTERS)
-		return;
+	words = strlen("held by ") + strlen(since);
+	*text = '\0';
+	if (words + HOLDER_CHARACTERS > characters)
+		return text;
 	if (*holder->by)
-		owner_show(shown, MESSAGE_CHARACTERS - taken - words, holder->by);
+		owner_show(shown, characters - words, holder->by);
 	else
-		shorten_to(shown, MESSAGE_CHARACTERS - taken - words, holder->owner);
-	snprintf(text + length, size - length, "%sheld by %s%s", separator, shown, since);
+		shorten_to(shown, characters - words, holder->owner);
+	strcpy(text, "held by ");
+	strcat(text, shown);
+	return strcat(text, since);
+}
+
+void owner_say_holder(char *text, size_t size, const char *separator, const struct holder *holder)
+{
+	const size_t length = strlen(text), taken = count_characters(text) + strlen(separator);
+	char shown[OWNER_SHOWN_BYTES];
+
+	if (taken >= MESSAGE_CHARACTERS)
+		return;
+	owner_show_holder(shown, MESSAGE_CHARACTERS - taken, holder);
+	if (*shown)
+		snprintf(text + length, size - length, "%s%s", separator, shown);
 }
 
 const char *owner_without_folder(const char *command)

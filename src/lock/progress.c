@@ -72,14 +72,9 @@ static bool is_enough(struct usual usual)
 	return usual.count >= USUAL_LEAST;
 }
 
-static int64_t held_ms(const struct waiter_view *view)
-{
-	return view->held_ms < 0 ? -1 : view->held_ms + clock_ms() - view->at_ms;
-}
-
 static bool is_overdue(const struct waiter_view *view)
 {
-	return is_enough(view->of_job) && held_ms(view) > view->of_job.ms;
+	return is_enough(view->of_job) && waiter_view_held_ms(view) > view->of_job.ms;
 }
 
 /* No more precise than such a guess can be. */
@@ -93,7 +88,7 @@ static int64_t rounded(int64_t ms)
 /* Estimates our turn: the usual holds of the waiters before us, and the rest of the holder's. */
 static void say_turn(struct text *text, const struct waiter_view *view)
 {
-	const int64_t held = held_ms(view);
+	const int64_t held = waiter_view_held_ms(view);
 	char shown[DURATION_MAX_BYTES];
 	int64_t left;
 
@@ -108,39 +103,49 @@ static void say_turn(struct text *text, const struct waiter_view *view)
 }
 
 /* The command comes last, since it may be long. With a reason, it is one word. */
-static void say_process(struct text *text, const struct waiter_view *view)
+static void say_process(struct text *text, const struct waiter_view *view, bool has_pid)
 {
 	struct owner_process process;
 	const char *command;
 
-	if (!*view->by) {
-		say(text, " by %s", view->owner);
-		return;
-	}
 	owner_parse(&process, view->by);
 	command = text->brief ? owner_without_folder(process.command) : process.command;
-	say(text, " by %s@%.*s", process.user, (int)strcspn(process.host, text->brief ? "." : ""),
+	say(text, " %s@%.*s", process.user, (int)strcspn(process.host, text->brief ? "." : ""),
 	    process.host);
-	if (!text->no_pid)
+	if (has_pid)
 		say(text, ", pid %s", process.pid);
 	say(text, ": %s%s%s", command, *process.reason ? ": " : "", process.reason);
 }
 
-static void say_holder(struct text *text, const struct waiter_view *view, bool has_room)
+static void say_held(struct text *text, const struct waiter_view *view, bool has_room)
 {
 	char shown[DURATION_MAX_BYTES];
 
-	if (!*view->owner) {
-		say(text, "; it is free just now");
-		return;
-	}
 	say(text, "; held");
 	if (view->held_ms >= 0)
-		say(text, " %s", seconds(shown, held_ms(view)));
+		say(text, " %s", seconds(shown, waiter_view_held_ms(view)));
 	if (is_overdue(view) || (has_room && is_enough(view->of_job)))
 		say(text, " (usually %s)", seconds(shown, view->of_job.ms));
-	say_process(text, view);
+	say(text, " by");
+	if (*view->by)
+		say_process(text, view, !text->no_pid);
+	else
+		say(text, " %s", view->owner);
 	text->urgent = is_overdue(view);
+}
+
+static void say_holder(struct text *text, const struct waiter_view *view, bool has_room)
+{
+	char until[TIMESTAMP_MAX_BYTES];
+
+	if (!*view->owner) {
+		say(text, "; it is free just now");
+	} else if (owner_show_kept(until, view->held_ms)) {
+		say(text, "; kept until %s by --min-hold of", until);
+		say_process(text, view, false);
+	} else {
+		say_held(text, view, has_room);
+	}
 }
 
 static void compose(struct text *text, const struct progress *line, const char *name,

@@ -32,9 +32,7 @@ static void tell_view(const struct waiting *w)
 {
 	const struct waiter_view *view = &w->view;
 	const struct holder holder = {
-		.owner = view->owner,
-		.by = view->by,
-		.held_ms = view->held_ms < 0 ? -1 : view->held_ms + clock_ms() - view->at_ms};
+		.owner = view->owner, .by = view->by, .held_ms = waiter_view_held_ms(view)};
 	char text[TEXT_BYTES], time[DURATION_MAX_BYTES];
 	size_t length;
 

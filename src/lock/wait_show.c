@@ -11,7 +11,7 @@
 #define CROWD 50
 
 /* The room of a holder behind the time of a step and the place. */
-#define PLACE_CHARACTERS 90
+#define PLACE_CHARACTERS 98
 
 static void draw(struct waiting *w)
 {
@@ -24,16 +24,18 @@ static void draw(struct waiting *w)
 static void tell_place(struct waiting *w)
 {
 	const struct waiter_view *view = &w->view;
-	char holder[OWNER_SHOWN_BYTES];
+	const struct holder holder = {.owner = view->owner,
+				      .by = view->by,
+				      .held_ms = view->held_ms < -1 ? view->held_ms : -1};
+	char shown[OWNER_SHOWN_BYTES];
 
 	w->place_due = false;
 	if (!view->is_known || view->place == w->told_place)
 		return;
 	w->told_place = view->place;
-	owner_show(holder, PLACE_CHARACTERS, view->by);
+	owner_show_holder(shown, PLACE_CHARACTERS, &holder);
 	message_step(w->wait->messenger, "place %" PRId64 " of %" PRId64 "%s%s", view->place,
-		     view->waiters, *view->owner ? ", held by " : "",
-		     *view->by ? holder : view->owner);
+		     view->waiters, *view->owner ? ", " : "", *view->owner ? shown : "");
 }
 
 void wait_show_answer(struct waiting *w)

@@ -4,12 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "lock/wire.h"
 #include "redis/reply.h"
 #include "redis/script.h"
 
-/* Longer than any lock was held, and short enough for sums, whatever a server says. */
-#define HELD_MAX_MS (INT64_C(1) << 45)
 #define WAITERS_MAX 100000000
 
 void waiter_view_ask(const struct waiter_view *view, const struct lock *lock,
@@ -45,7 +44,7 @@ void waiter_view_read(struct waiter_view *view, const struct client *client)
 	view->waiters = number_at(reply, 2, WAITERS_MAX);
 	snprintf(view->owner, sizeof(view->owner), "%s", reply_text(reply, 3));
 	snprintf(view->by, sizeof(view->by), "%s", reply_text(reply, 4));
-	view->held_ms = reply_number(reply, 5) < 0 ? -1 : number_at(reply, 5, HELD_MAX_MS);
+	view->held_ms = owner_held_ms(reply_number(reply, 5));
 	token = reply_text(reply, 6);
 	usual = reply_at(reply, 7);
 	if (reply_count(usual) >= 4 || strcmp(token, view->token) != 0) {
@@ -53,4 +52,9 @@ void waiter_view_read(struct waiter_view *view, const struct client *client)
 		view->of_all = usual_at(usual, 2);
 	}
 	snprintf(view->token, sizeof(view->token), "%s", token);
+}
+
+int64_t waiter_view_held_ms(const struct waiter_view *view)
+{
+	return view->held_ms < 0 ? view->held_ms : view->held_ms + clock_ms() - view->at_ms;
 }

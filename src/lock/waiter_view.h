@@ -19,7 +19,7 @@ struct waiter_view {
 	int64_t at_ms; /* when the last one was true */
 	int64_t place; /* 0: not in the queue */
 	int64_t waiters;
-	int64_t held_ms; /* how long it was held at at_ms; -1: unknown */
+	int64_t held_ms; /* how long it was held at at_ms; below 0: as in struct holder */
 	char owner[OWNER_MAX_BYTES];
 	char by[BY_MAX_BYTES];
 	char token[24];
@@ -30,6 +30,9 @@ struct waiter_view {
 /* Builds the request, which points into *view and *lock. */
 void waiter_view_ask(const struct waiter_view *view, const struct lock *lock,
 		     struct request *request);
+
+/* How long it has been held by now; below 0: as in struct holder. */
+int64_t waiter_view_held_ms(const struct waiter_view *view);
 
 /* Reads the client's reply; one that makes no sense leaves what was known. */
 void waiter_view_read(struct waiter_view *view, const struct client *client);

@@ -1,7 +1,9 @@
 /* strftime knows no milliseconds, so timestamp_rfc3339 does without it. */
 #include "output/timestamp.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 static struct tm local_time(int64_t ms)
@@ -52,6 +54,15 @@ const char *timestamp_local(char text[TIMESTAMP_MAX_BYTES], int64_t ms, enum tim
 		break;
 	}
 	return text;
+}
+
+const char *timestamp_until(char text[TIMESTAMP_MAX_BYTES], int64_t ms, int64_t now_ms)
+{
+	char today[TIMESTAMP_MAX_BYTES], date[TIMESTAMP_MAX_BYTES];
+	const bool is_today = strcmp(timestamp_local(today, now_ms, TIMESTAMP_DATE),
+				     timestamp_local(date, ms, TIMESTAMP_DATE)) == 0;
+
+	return timestamp_local(text, ms, is_today ? TIMESTAMP_SECOND : TIMESTAMP_LONG);
 }
 
 int64_t timestamp_offset_ms(int64_t ms)

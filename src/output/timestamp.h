@@ -5,6 +5,9 @@
 
 #define TIMESTAMP_MAX_BYTES 64
 
+/* The last one before the year 10000. */
+#define TIMESTAMP_LAST_MS INT64_C(253402300799999)
+
 /* In UTC: 2026-11-21T03:00:12.345Z. */
 const char *timestamp_rfc3339(char text[TIMESTAMP_MAX_BYTES], int64_t ms);
 
@@ -19,6 +22,9 @@ enum timestamp_form {
 
 /* In local time. */
 const char *timestamp_local(char text[TIMESTAMP_MAX_BYTES], int64_t ms, enum timestamp_form form);
+
+/* A time to come, in local time: 18:03:25, or Nov 21 18:03:25 if that is not today. */
+const char *timestamp_until(char text[TIMESTAMP_MAX_BYTES], int64_t ms, int64_t now_ms);
 
 /* How far local time is ahead of UTC at that time. */
 int64_t timestamp_offset_ms(int64_t ms);

@@ -45,6 +45,45 @@ says() {
 	assert_regex "$(<said)" "^fairlock: cannot get lock job: removed from the queue after $time; held by \./job \(pid 12, ann@db1\) for 1m[0-9s]*$"
 }
 
+# keep NAME: has --min-hold keep the lock; `kept` is a regular expression for until when, and after which command
+keep() {
+	"$FAIRLOCK" wrap --min-hold 1h "$1" true
+	describe_holder "$1" $'db1\t12\tann\t./job' 60000
+	kept="kept until ([A-Z][a-z]+ +[0-9]+ )?$(kept_until "$1") by --min-hold of \./job \(ann@db1\)"
+}
+
+@test "a lock that --min-hold keeps has no holder in a message: it is kept, until when, and after which command" {
+	local waiter kept
+
+	keep job
+	says "job: $kept" wrap -n job true
+	says "job: $kept" acquire -n job
+	says "job: timed out after 100ms, $kept" wrap -w 100ms job true
+	says "job: the queue is full \(0 wait\), $kept" wrap --max-queue 0 job true
+	says "job: its command started $time ago, within --once-per 1d, $kept" wrap --once-per 1d job true
+	run -0 "$FAIRLOCK" wrap --skip -v job true
+	assert_line --regexp "cannot get lock job: $kept$"
+	background "$FAIRLOCK" wrap job true 2>said
+	waiter=$!
+	wait_until in_queue job 1
+	"$FAIRLOCK" queue --remove "$(cli LINDEX 'redisson_lock_queue:{job}' 0)" job
+	ends_with 75 "$waiter"
+	assert_regex "$(<said)" "^fairlock: cannot get lock job: removed from the queue after $time, $kept$"
+}
+
+@test "a message tells the date too if a lock is not kept until today, and needs fewer words for a long name" {
+	local long kept
+
+	"$FAIRLOCK" wrap --min-hold 2d job true
+	says "job: kept until [A-Z][a-z]+ +[0-9]+ $(kept_until job) by --min-hold of true \(.*@.*\)" wrap -n job true
+	long=$(printf '%0100d' 0)
+	keep "$long"
+	describe_holder "$long" "$long"$'\t4194304\t'"$long"$'\tpg_dump '"$long"
+	kept=${kept% by *}
+	says "0{37}\.\.\.: $kept by --min-hold of pg_dump 0+\.\.\. \(0{9}\.\.\.@0{9}\.\.\.\)" wrap -n "$long" true
+	says "0{37}\.\.\.: its command started $time ago, within --once-per 23h59m, $kept" wrap --once-per 23h59m "$long" true
+}
+
 @test "a command that ran already under a lock that is free names no holder" {
 	"$FAIRLOCK" wrap job true
 	says "job: its command started $time ago, within --once-per 1d" wrap --once-per 1d job true

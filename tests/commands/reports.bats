@@ -29,6 +29,17 @@ lines() {
 	run ! grep -vE "^fairlock: waiting for lock job: place [12] of [12], waited [0-9]+s(, |$)" said
 }
 
+@test "a report, and the place that -v tells, say until when --min-hold keeps the lock" {
+	local kept
+
+	"$FAIRLOCK" wrap --min-hold 1h job true
+	held_by $'db1\t12\tann\t./job' 60000
+	kept="kept until ([A-Z][a-z]+ +[0-9]+ )?$(kept_until job) by --min-hold of \./job \(ann@db1\)"
+	run -75 "$FAIRLOCK" wrap -v --report 1 -w 200ms job true
+	assert_line --regexp "^fairlock: waiting for lock job: place 1 of 1, waited 0s, $kept$"
+	assert_line --regexp "\] place 1 of 1, $kept$"
+}
+
 @test "acquire has --report, too, and FAIRLOCK_REPORT sets it" {
 	hold job
 	FAIRLOCK_REPORT=1s run -75 "$FAIRLOCK" acquire -w 1.5s job

@@ -81,6 +81,7 @@ def handed(ttl, at=NOW, secret=SECRET, token=NOW):
     return message(f"granted {token} {ttl} {at} {secret}")
 
 
+KEPT = say(["view", 1, 1, OTHER, BY, -NOW, str(NOW), [7, 50000, 20, 40000]])
 VIEW = say(["view", 2, 5, OTHER, BY, 61000, str(NOW), [7, 50000, 20, 40000]])
 SENTINEL = say(["127.0.0.1", "7000"])
 
@@ -149,6 +150,8 @@ REPLIES = {
         text(BEGIN, say(["busy", OTHER, BY, 61000])),
         text(BEGIN, say(["busy", OTHER, LONG + "\t1\t" + LONG, 1 << 62])),
         text(BEGIN, say(["busy", OTHER, BY + "\tnightly", -7])),
+        text(BEGIN, say(["busy", OTHER, BY, -NOW])),
+        text(BEGIN, say(["busy", OTHER, LONG, -(1 << 63)])),
         text(BEGIN, say(["busy", REDISSON, ""])),
         text(BEGIN, granted(), PAUSE, RELEASED),
     ],
@@ -162,6 +165,7 @@ REPLIES = {
         text(BEGIN, queued(), PAUSE, VIEW, PAUSE, VIEW, SOON, MESSAGE, PAUSE, granted(), PAUSE, RELEASED),
         text(BEGIN, queued(first=1), PAUSE, say(["view", 1, 1, "", "", -1, "", []]), PAUSE, say(["left"])),
         text(BEGIN, queued(), PAUSE, error("NOPERM no permissions"), PAUSE, granted()),
+        text(BEGIN, queued(first=1), PAUSE, KEPT, PAUSE, granted(), PAUSE, RELEASED),
     ],
     "e": [
         text(BEGIN, say(["ran", 60000])),
@@ -209,6 +213,7 @@ REPLIES = {
     "o": [text(SENTINEL, END, HELLO, RELEASED), text(say(["", "1"])), text(say(["h" * 300, "1"]))],
     "p": [
         text(BEGIN, queued(), VIEW, PAUSE, VIEW, PAUSE, say(["left", OTHER, BY, 61000])),
+        text(BEGIN, queued(first=1), KEPT, PAUSE, KEPT, PAUSE, say(["left", OTHER, BY, -NOW])),
         text(BEGIN, queued(), error("NOPERM no permissions"), PAUSE, PAUSE, END, PAUSE, BEGIN, queued(), PAUSE, VIEW),
         text(BEGIN, queued(), say(["view", 1, 1, OTHER, LONG, 1 << 62, "7", []]), PAUSE, END, PAUSE, PAUSE, PAUSE, BEGIN),
     ],

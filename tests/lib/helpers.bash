@@ -250,6 +250,11 @@ held_by() {
 	describe_holder job "$1" "${2-0}"
 }
 
+# kept_until NAME: prints the local time until which --min-hold keeps the lock, as 18:03:25
+kept_until() {
+	date -d "@$(($(holder_column "$1" ends) / 1000))" +%H:%M:%S
+}
+
 # nothing_left: succeeds if the server has no key but the two that may outlive a lock, which expire
 nothing_left() {
 	local key

@@ -62,6 +62,38 @@ load ../lib/scripts
 	left 10001 "${reply[2]}"
 }
 
+@test "busy, full, ran, removed, left and view tell in place of the time held, negative, until when a lock is kept" {
+	local until
+
+	acquire anna
+	queue_up ben
+	release anna min=10000
+	until=$(column h:anna ends)
+	acquire cleo mode=try
+	assert_equal "${reply[*]}" "busy anna by anna -$until"
+	acquire cleo limit=0
+	assert_equal "${reply[*]}" "full 0 anna by anna -$until"
+	acquire cleo period=60000
+	assert_equal "${reply[0]} ${reply[*]:2}" "ran anna by anna -$until"
+	script view ben ''
+	assert_equal "${reply[*]:0:6}" "view 1 1 anna by anna -$until"
+	leave ben
+	assert_equal "${reply[*]}" "left anna by anna -$until"
+	queue_up dora
+	remove dora
+	assert_equal "${reply[*]}" "left anna by anna -$until"
+	ask dora
+	assert_equal "${reply[*]}" "removed anna by anna -$until"
+}
+
+@test "a kept lock whose end our hash does not know has an unknown time" {
+	acquire anna
+	release anna min=10000
+	change h:anna ends=-
+	acquire cleo mode=try
+	assert_equal "${reply[*]}" 'busy anna by anna -1'
+}
+
 @test "a repeated release of a kept lock gets the same answer, also after the least time" {
 	acquire anna
 	release anna min=10000

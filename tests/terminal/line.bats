@@ -90,6 +90,16 @@ pieces() {
 	on_terminal capture-pane -p -e | grep -q $'\033\\[35mfairlock: job'
 }
 
+@test "the waiting line of a lock that --min-hold keeps says until when, after which command, and nothing of usual" {
+	"$FAIRLOCK" wrap --min-hold 1h job true
+	held_by "$backup" 700000
+	been_held "$backup" 600000 5
+	terminal 120
+	wait_on_terminal
+	wait_until shows "waited [0-9]+s; kept until ([A-Z][a-z]+ +[0-9]+ )?$(kept_until job) by --min-hold of ada@web1: backup\.sh --all$"
+	run ! grep -q $'\033\\[35m' <(on_terminal capture-pane -p -e)
+}
+
 @test "the waiting line estimates nothing from only four holds" {
 	hold job
 	held_by "$backup"

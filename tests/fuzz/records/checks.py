@@ -200,3 +200,6 @@ def check_shown(answers, look, listening):
     demand(last == wanted, "shown", f"log answers {last}, and the records say {wanted}")
     demand(answers["view"][3] == (look.owner or "") and answers["view"][4] == (hold["by"] if is_known else ""), "shown",
            f"view answers {answers['view']}, and the records say {hold}")
+    held, is_kept = answers["view"][5], is_known and hold["state"] == "kept"
+    demand(held == -int(hold["ends"]) if is_kept else held >= 0 if is_known else held == -1, "shown",
+           f"view answers {answers['view']}, and the records say {hold}")

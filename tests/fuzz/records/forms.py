@@ -65,7 +65,8 @@ def is_like(form):
 
 
 TEXT, DIGITS, DIGITS_OR_NONE = is_like(".*"), is_like(NUMBER), is_like(NUMBER + "|")
-FLAG, MS, TTL, HELD, COUNT = is_number(0, 1), is_number(0), is_number(-2), is_number(-1), is_number(1)
+FLAG, MS, TTL, COUNT = is_number(0, 1), is_number(0), is_number(-2), is_number(1)
+WAITED, HELD = is_number(-1), is_number(-2 ** 53)  # below -1: until when the lock is kept
 REFUSALS = [["spelled", TEXT], ["version", MS, MS]]
 LEFT = ["left", TEXT, TEXT, HELD]
 
@@ -79,7 +80,7 @@ ANSWERS = {
     "release": [["released", MS], ["kept", MS], ["forced", TEXT, TEXT], ["free"], ["late"], ["not held", TEXT, TEXT],
                 ["not acquired"]] + REFUSALS,
     "leave": [LEFT, ["left"], ["late"], ["unknown"]] + REFUSALS,
-    "status": [[TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, MS, DIGITS, TEXT, HELD, MS, MS, MS, MS, FLAG,
+    "status": [[TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, MS, DIGITS, TEXT, WAITED, MS, MS, MS, MS, FLAG,
                 DIGITS_OR_NONE]],
     "view": [["view", MS, MS, TEXT, TEXT, HELD, DIGITS_OR_NONE, is_like("")]] + REFUSALS[:1],
 }
