@@ -108,6 +108,20 @@ static bool is_full(const struct server_info *info, bool evicts)
 	       (info->grants == GRANTS_NONE || (info->grants == GRANTS_NOT_KNOWN && !evicts));
 }
 
+/* A private server has no maxmemory of its own, and forgets one when it ends. */
+static void explain_full(struct findings *findings, const struct server_info *info,
+			 const char *consequence)
+{
+	if (info->client->connection.server->kind == SERVER_LOCAL)
+		findings_explain(findings, consequence,
+				 "somebody has set maxmemory on this private server: redis-cli -s "
+				 "%.300s CONFIG SET maxmemory 0",
+				 info->address);
+	else
+		findings_explain(findings, consequence,
+				 "raise maxmemory, or find out what fills it: redis-cli --bigkeys");
+}
+
 static bool check_memory(struct findings *findings, const struct server_info *info)
 {
 	const long long most = server_info_number(info, "maxmemory");
@@ -124,11 +138,10 @@ static bool check_memory(struct findings *findings, const struct server_info *in
 		findings_add(findings, SEVERITY_ERROR, "memory",
 			     "memory is full: %lld bytes of maxmemory's %lld are in use", used,
 			     most);
-		findings_explain(
-			findings,
+		explain_full(
+			findings, info,
 			"The server lets no lock be taken (OOM, 69); leases can be renewed, and "
-			"locks given back.",
-			"raise maxmemory, or find out what fills it: redis-cli --bigkeys");
+			"locks given back.");
 		return true;
 	}
 	if (most > 0 && evicts)
@@ -136,8 +149,7 @@ static bool check_memory(struct findings *findings, const struct server_info *in
 	if (most > 0 && used > most / 10 * 9) {
 		findings_add(findings, SEVERITY_WARNING, "memory", "%lld %% of maxmemory is in use",
 			     used / (most / 100 + 1));
-		findings_explain(findings, "When it is full, no lock can be taken (69).",
-				 "raise maxmemory, or find out what fills it: redis-cli --bigkeys");
+		explain_full(findings, info, "When it is full, no lock can be taken (69).");
 	} else {
 		findings_add(findings, SEVERITY_OK, "memory", "%s",
 			     most > 0 ? "maxmemory-policy is noeviction"

@@ -76,6 +76,17 @@ static void tell_db(char cause[CAUSE_MAX_BYTES], const struct server *server, co
 	snprintf(cause, CAUSE_MAX_BYTES, "it has no database %d", server->db);
 }
 
+/* fairlock sets no maxmemory on a private server. */
+static void tell_memory(char cause[CAUSE_MAX_BYTES], const struct server *server, const char *text)
+{
+	(void)text;
+	if (server->kind == SERVER_LOCAL)
+		snprintf(cause, CAUSE_MAX_BYTES,
+			 "somebody has set maxmemory, which is full" SEE_DOCTOR);
+	else
+		snprintf(cause, CAUSE_MAX_BYTES, "its memory is full (maxmemory)" SEE_DOCTOR);
+}
+
 /* Cuts what a server writes around the words that help: where a script was, which script it was. */
 static void tell_unknown(char cause[CAUSE_MAX_BYTES], const struct server *server, const char *text)
 {
@@ -116,7 +127,7 @@ static const struct kind {
 	{"LOADING", FIRST, STATUS_UNAVAILABLE, true, "it is still loading its data", NULL},
 	{"READONLY", FIRST, STATUS_UNAVAILABLE, false,
 	 "it is a replica, which takes no writes" SEE_DOCTOR, NULL},
-	{"OOM", FIRST, STATUS_UNAVAILABLE, true, "its memory is full (maxmemory)" SEE_DOCTOR, NULL},
+	{"OOM", FIRST, STATUS_UNAVAILABLE, true, NULL, tell_memory},
 	{"MISCONF", FIRST, STATUS_UNAVAILABLE, true,
 	 "it cannot save its data, and takes no writes" SEE_DOCTOR, NULL},
 	{"NOREPLICAS", FIRST, STATUS_UNAVAILABLE, true,
@@ -142,8 +153,7 @@ static const struct kind {
 	{"Unknown Redis command", ANYWHERE, STATUS_UNAVAILABLE, false, LACKS_COMMAND, NULL},
 	{"Unknown command called", ANYWHERE, STATUS_UNAVAILABLE, false, LACKS_COMMAND, NULL},
 	{"Invalid command passed to", ANYWHERE, STATUS_UNAVAILABLE, false, LACKS_COMMAND, NULL},
-	{"OOM command not allowed", ANYWHERE, STATUS_UNAVAILABLE, true,
-	 "its memory is full (maxmemory)" SEE_DOCTOR, NULL},
+	{"OOM command not allowed", ANYWHERE, STATUS_UNAVAILABLE, true, NULL, tell_memory},
 	{"READONLY You can't write", ANYWHERE, STATUS_UNAVAILABLE, false,
 	 "it is a replica, which takes no writes" SEE_DOCTOR, NULL},
 	{"-MISCONF ", ANYWHERE, STATUS_UNAVAILABLE, true,
