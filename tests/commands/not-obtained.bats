@@ -58,9 +58,9 @@ keep() {
 	keep job
 	says "job: $kept" wrap -n job true
 	says "job: $kept" acquire -n job
-	says "job: timed out after 100ms, $kept" wrap -w 100ms job true
-	says "job: the queue is full \(0 wait\), $kept" wrap --max-queue 0 job true
-	says "job: its command started $time ago, within --once-per 1d, $kept" wrap --once-per 1d job true
+	says "job: timed out after 100ms; $kept" wrap -w 100ms job true
+	says "job: the queue is full \(0 waiting\); $kept" wrap --max-queue 0 job true
+	says "job: its command started $time ago, within --once-per 1d; $kept" wrap --once-per 1d job true
 	run -0 "$FAIRLOCK" wrap --skip -v job true
 	assert_line --regexp "cannot get lock job: $kept$"
 	background "$FAIRLOCK" wrap job true 2>said
@@ -68,7 +68,7 @@ keep() {
 	wait_until in_queue job 1
 	"$FAIRLOCK" queue --remove "$(cli LINDEX 'redisson_lock_queue:{job}' 0)" job
 	ends_with 75 "$waiter"
-	assert_regex "$(<said)" "^fairlock: cannot get lock job: removed from the queue after $time, $kept$"
+	assert_regex "$(<said)" "^fairlock: cannot get lock job: removed from the queue after $time; $kept$"
 }
 
 @test "a message tells the date too if a lock is not kept until today, and needs fewer words for a long name" {
@@ -81,7 +81,7 @@ keep() {
 	describe_holder "$long" "$long"$'\t4194304\t'"$long"$'\tpg_dump '"$long"
 	kept=${kept% by *}
 	says "0{37}\.\.\.: $kept by --min-hold of pg_dump 0+\.\.\. \(0{9}\.\.\.@0{9}\.\.\.\)" wrap -n "$long" true
-	says "0{37}\.\.\.: its command started $time ago, within --once-per 23h59m, $kept" wrap --once-per 23h59m "$long" true
+	says "0{37}\.\.\.: its command started $time ago, within --once-per 23h59m; $kept" wrap --once-per 23h59m "$long" true
 }
 
 @test "a command that ran already under a lock that is free names no holder" {
@@ -102,7 +102,7 @@ keep() {
 	wait_until in_queue job 1
 	cli DEL job >/dev/null
 	says 'job: it is free, but others asked first' wrap -n job true
-	says 'job: the queue is full \(1 wait\)' wrap --max-queue 1 job true
+	says 'job: the queue is full \(1 waiting\)' wrap --max-queue 1 job true
 }
 
 @test "a wait does not time out but fails if the server refuses the waiter that leaves" {
@@ -137,9 +137,9 @@ keep() {
 
 	long=$(printf '%0100d' 0)
 	hold job
-	held_by $'db1.example.com\t4194304\tpostgres\tpg_dump '"$long" 86399000
+	held_by $'db1.example.com\t4194304\tpostgres\tpg_dump '"$long" 86350000
 	says 'job: timed out after 100ms; held by pg_dump 0{29}\.\.\. \(pid 4194304, postgres@db1.example.com\) for 23h59m' wrap -w 100ms job true
-	held_by "$long"$'\t4194304\t'"$long"$'\tpg_dump '"$long" 86399000
+	held_by "$long"$'\t4194304\t'"$long"$'\tpg_dump '"$long" 86350000
 	says 'job: held by pg_dump 0+\.\.\. \(pid 4194304, 0{9}\.\.\.@0{9}\.\.\.\) for 23h59m' wrap -n job true
 	hold "n$long"
 	describe_holder "n$long" "$long"$'\t4194304\t'"$long"$'\tpg_dump '"$long"
