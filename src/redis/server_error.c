@@ -8,7 +8,7 @@
 #include "redis/server.h"
 
 #define SEE_DOCTOR SERVER_ERROR_HINT
-#define LACKS_COMMAND "it lacks a command of the scripts: renamed, or the server is too old" SEE_DOCTOR
+#define LACKS_COMMAND "it lacks a command: renamed, or the server is too old" SEE_DOCTOR
 
 /* A cause that depends on the reply, or on who we are. */
 typedef void teller(char cause[CAUSE_MAX_BYTES], const struct server *server, const char *text);

@@ -312,7 +312,7 @@ end_trouble() {
 	use_server valkey
 	start_server --rename-command PEXPIRE ""
 	run -69 timeout 20 "$FAIRLOCK" wrap -w 300ms job true
-	says "it lacks a command of the scripts: renamed, or the server is too old; see fairlock doctor"
+	says "it lacks a command: renamed, or the server is too old; see fairlock doctor"
 }
 
 @test "a server without a command that the scripts call: 69, and no lock without a time to live" {
@@ -322,7 +322,7 @@ end_trouble() {
 		start_server --rename-command "$command" ''
 		"$FAIRLOCK" acquire job >/dev/null 2>&1 || true
 		run -69 timeout 20 "$FAIRLOCK" wrap -w 300ms job true
-		says 'it lacks a command of the scripts: renamed, or the server is too old; see fairlock doctor'
+		says 'it lacks a command: renamed, or the server is too old; see fairlock doctor'
 		[ "$command" = PTTL ] || [ "$(cli EXISTS job)" = 0 ]
 		stop_server
 	done
