@@ -35,16 +35,17 @@ end
 notice_end()
 
 local waiter = known(id)
-local was_queued = call('ZSCORE', TIMEOUTS, id)
 check_queue()
+local was_queued = call('ZSCORE', TIMEOUTS, id)
 local was_first = call('LINDEX', QUEUE, 0) == id
 
 local holder, about_holder, held = about(lock.owner)
 local granted = not by_other and (has_hold('w' .. request) and 'w' or has_hold('a' .. request) and 'a')
 
-if by_other and not was_queued then
+local is_repeated = lock.request ~= nil and lock.request.answer == 'left ' .. id
+if by_other and (is_repeated or not was_queued) then
 	settle()
-	return {lock.request and lock.request.answer == 'left ' .. id and 'left' or 'unknown'}
+	return {is_repeated and 'left' or 'unknown'} -- another waiter with this id may wait by now
 end
 if was_queued or waiter then
 	drop(id)
