@@ -216,7 +216,7 @@ if mode ~= 'any' then
 end
 if lock.request and lock.request.answer == 'released' and (mode == 'any' or not given) then
 	return {'released', lock.count}
-elseif given or not is_known() then
+elseif given or not is_known() and not (lock.request and lock.request.answer == 'given') then
 	return give_back(given) -- if our hash was lost, the lock's own count is what there is
 elseif mode == 'any' and not is_kept() then
 	return {'not acquired'}
