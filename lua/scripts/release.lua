@@ -38,7 +38,7 @@ end
 
 -- The usual cases: the only hold is given back, and nobody waits, or those who do are in order.
 local owners = call('HGETALL', LOCK)
-if mode == 'own' and owners[1] == id and owners[2] == '1' and strays == 0 and not min then
+if mode == 'own' and owners[1] == id and owners[2] == '1' and not owners[3] and strays == 0 and not min then
 	local name, version, holder, record, turn, earlier, ours, back, last_token, grants, started =
 		unpack(call('HMGET', STATE, 'name', 'v', 'holder', 'h:' .. id, 'turn', 'r:' .. request, 'ours', 'back',
 			'token', 'n:granted', 'started'))
