@@ -4,6 +4,7 @@
 local has_scored = false -- a score was given: times to live are due
 
 local function give_missing_score(id)
+	has_scored = true
 	call('ZADD', TIMEOUTS, now + (known(id) and OUR_SCORE_MS or REDISSON_SCORE_MS), id)
 end
 
