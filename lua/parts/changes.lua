@@ -78,9 +78,8 @@ local function mark_request(request, strays, answer)
 	lock.has_marks = true
 end
 
--- Whether this is a late copy of a request: the server has read a newer request of the same process, which
--- says that it left more requests under way on connections that are no more. Nobody hears the answer to a
--- copy, and the copy may change nothing.
+-- Whether this is a late copy of a request: a newer one of the same process said that it left more requests
+-- under way.
 local function is_late(request, strays)
 	local newest = lock.request and lock.request.strays or 0
 	if strays > newest then
@@ -115,4 +114,30 @@ local function notice_end()
 			notice_missed_turn(time)
 		end
 	end
+end
+
+-- Each script that changes something begins so. late: what it answers to a late copy. Returns the answer of a
+-- script that may change nothing.
+local function begin(id, request, strays, late)
+	read_lock(id, request)
+	if lock.refusal then
+		return lock.refusal
+	elseif is_late(request, strays) then
+		return {late}
+	end
+	notice_end()
+end
+
+-- Raises the time to live of the held lock to the lease, and never lowers it. Returns it, ms.
+local function extend(lease)
+	local ttl = call('PTTL', LOCK)
+	if ttl < lease then
+		call('PEXPIRE', LOCK, lease)
+		ttl = lease
+	end
+	if lock.hold then
+		lock.hold.ends = int(now + ttl)
+		note('HSET', STATE, 'h:' .. lock.owner, hold_text(lock.hold))
+	end
+	return ttl
 end

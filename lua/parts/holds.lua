@@ -15,22 +15,24 @@ local function has_hold(entry)
 	return lock.hold ~= nil and string.find(lock.hold.holds, ',' .. entry .. ',', 1, true) ~= nil
 end
 
+-- The entry of this request, or nil.
+local function entry_of(request)
+	return has_hold('w' .. request) and 'w' .. request or has_hold('a' .. request) and 'a' .. request or nil
+end
+
 -- The present holder, for people. Returns its owner id, its description, and for how many ms it has held the
 -- lock; '', '' or -1 for what is unknown, and if the lock is free. Of a kept lock, which nobody holds: who
 -- held it, and in place of the time a negative number, until when (ms since the epoch) it is kept.
 local function about(owner)
-	local is_ours = owner and owner == lock.owner and is_known()
-	if not is_ours then
-		return owner or '', '', -1
-	elseif is_kept() then
-		return owner, lock.hold.by, -(number(lock.hold.ends) or 1)
+	if owner and owner == lock.owner and is_known() then
+		local held = math.max(0, now - number(lock.hold.since))
+		return owner, lock.hold.by, is_kept() and -(number(lock.hold.ends) or 1) or held
 	end
-	return owner, lock.hold.by, math.max(0, now - (number(lock.hold.since) or now))
+	return owner or '', '', -1
 end
 
--- Whether a waiter is subscribed to its channel, plainly or sharded. The count that PUBLISH returns would
--- include pattern subscribers, and so raise the dead. tell() uses the way that was found: nobody else listens
--- there.
+-- Whether a waiter is subscribed to its channel, plainly or sharded. tell() uses the way that was found:
+-- nobody else listens there.
 local ways = {}
 local function present(id)
 	local name = channel(id)
@@ -86,8 +88,7 @@ local function end_entry(entry)
 	end
 end
 
--- Our hash may describe a hold that is over: nobody runs a script when a lease
--- ends, when a key is deleted, or when Redisson forces a lock open. Returns how it ended, and when.
+-- If our hash describes a hold that is over, returns how it ended, and when.
 local function unnoticed_end()
 	local hold = lock.hold
 	if not hold or hold.id == lock.owner then
@@ -102,10 +103,7 @@ end
 
 -- Whether the lock was handed to the present owner, which has not renewed it yet.
 local function is_untaken()
-	local hold = lock.hold
-	if not hold then
-		return false
-	end
+	local hold = lock.hold or {}
 	local since, ends, lease = number(hold.since), number(hold.ends), number(hold.lease)
 	return since and ends and lease and ends - since < lease
 end

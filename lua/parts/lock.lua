@@ -24,17 +24,6 @@
 --   has_marks       something was written that `tend` deletes later
 local lock
 
--- Why a script may change nothing: another spelling of the name is in use, or our hash is of another
--- version of the protocol. A hash that nobody uses is raised to ours.
-local function refusal_of(spelled, version, in_use)
-	local our_version = tonumber(VERSION)
-	if spelled then
-		return {'spelled', spelled}
-	elseif version > our_version or version < our_version and in_use then
-		return {'version', version, our_version}
-	end
-end
-
 -- Reads the lock, and the records of this owner or waiter and of this request; both may be ''. All is read
 -- before anything is changed: a key of another type is to fail here.
 local function read_lock(id, request)
@@ -45,7 +34,8 @@ local function read_lock(id, request)
 	local run, up = read_run(field[7])
 	local turn, turned = read_turn(field[8])
 	local started, before, recall = read_started(field[9])
-	local version = name and (number(field[2] or nil) or 1) or tonumber(VERSION)
+	local our_version = tonumber(VERSION)
+	local version = name and (number(field[2] or nil) or 1) or our_version
 	local back = number(field[6] or nil) or 0
 	lock = {
 		owner = key[1], count = key[1] and math.max(1, number(key[2]) or 1),
@@ -57,14 +47,18 @@ local function read_lock(id, request)
 		run = run, up = up, turn = turn, turned = turned,
 		started = started, before = before, recall = recall, grants = number(field[10] or nil) or 0,
 		length = call('LLEN', QUEUE), scores = call('ZCARD', TIMEOUTS),
-		is_new = not name, is_old = version < tonumber(VERSION), spelled = name and name ~= LOCK and name or nil,
+		is_new = not name, is_old = version < our_version, spelled = name and name ~= LOCK and name or nil,
 	}
 	if holder and holder ~= id then
 		lock.hold = read_hold(holder, call('HGET', STATE, 'h:' .. holder) or '')
 	end
 	lock.ours_saved = lock.ours
 	lock.empty = lock.length == 0 and lock.scores == 0 and lock.ours == 0
-	lock.refusal = refusal_of(lock.spelled, version, lock.owner or not lock.empty)
+	if lock.spelled then
+		lock.refusal = {'spelled', lock.spelled}
+	elseif version > our_version or lock.is_old and (lock.owner or not lock.empty) then
+		lock.refusal = {'version', version, our_version}
+	end
 end
 
 -- Logs an event, and counts it (take counts grants). The log forgets, and what is counted may not fall.

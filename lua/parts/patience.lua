@@ -13,6 +13,9 @@ local MANY = 1000                    -- words for one command: unpack takes no m
 local patience
 
 local function read_patience()
+	if patience then
+		return
+	end
 	patience = {}
 	local notes = call('HGET', STATE, 'theirs') or ''
 	for id, ticket, ms, score in string.gmatch(notes, '(%S+) (%d+) (%d+) (%d+)') do
@@ -109,9 +112,8 @@ local function note_on(score, before, last)
 	}
 end
 
--- Notes the patience of the Redisson waiters that have come since the last script of ours: how much larger
--- a score is than the one before it. Redisson's scripts keep that difference, ours do not: so each script
--- of ours that changes scores begins with this.
+-- Notes the patience of the Redisson waiters that have come since the last script of ours. Each script of ours
+-- that changes scores begins with this, since it does not keep the differences between them.
 local function note_patience()
 	if patience or traceless then
 		return
@@ -138,16 +140,14 @@ local has_forgotten = false -- settle writes that down, once: a script may take 
 
 -- For a Redisson waiter that a script of ours takes out. If it is alive, it queues anew.
 local function forget_patience(id)
-	if not patience then
-		read_patience()
-	end
+	read_patience()
 	if patience[id] then
 		patience[id], has_forgotten = nil, true
 	end
 end
 
--- How much the Redisson waiters before this one of ours may still take from its score. Those with less
--- than 300 s count as 300 s: old versions take so much when they give up, whatever they added.
+-- How much the Redisson waiters before this one of ours may still take from its score; at least 300 s each:
+-- old versions take so much when they give up, whatever they added.
 local function patience_ahead(id)
 	local ids, sum = call('LRANGE', QUEUE, 0, -1), 0
 	look_up(ids)
@@ -155,9 +155,7 @@ local function patience_ahead(id)
 		if other == id then
 			break
 		elseif not known(other) then
-			if not patience then
-				read_patience()
-			end
+			read_patience()
 			sum = sum + math.max(REDISSON_SCORE_MS, patience[other] and patience[other].ms or 0)
 		end
 	end

@@ -1,7 +1,5 @@
--- The beginning of every script: lua/join puts this file in front of each of them. A script deals with its
--- usual case first, in a row and without functions of its own, as far as that goes: making a function costs
--- more time in every run than most commands. Other cases begin behind that, in one function: see join.
--- ../README.md is the protocol: keys, records, invariants, reasons.
+-- The beginning of every script: lua/join puts this file in front of each of them. ../README.md is the
+-- protocol: keys, records, invariants, reasons, and why a usual case stands in a row, without functions.
 --
 -- KEYS     1 the lock (it is NAME itself), 2 queue, 3 timeouts, 4 state, 5 log
 -- ARGV[1]  prefix of the channels
@@ -9,7 +7,7 @@
 local LOCK, QUEUE, TIMEOUTS, STATE, LOG = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local CHANNEL = ARGV[1]
 local VERSION = '3' -- of this protocol; a hash without the field `v` is of version 1
-local LOG_LENGTH = '1000'
+local LOG_LENGTH = 1000
 local MOST = 9007199254740992 -- numbers beyond it are not exact, and none of ours
 
 local call, pcall_server, match, format = redis.call, redis.pcall, string.match, string.format
@@ -17,10 +15,8 @@ local call, pcall_server, match, format = redis.call, redis.pcall, string.match,
 -- From version 7 on there are sharded channels, too. In a cluster, clients that know them use nothing else.
 local SHARDED = redis.REDIS_VERSION_NUM ~= nil
 
--- A user who may not do all that a script does is told what is lacking, before anything is changed: in the
--- middle the server would stop half way, and before Redis 8 it does not say at what. Redis 6.2 cannot be
--- asked. A user who may FLUSHALL may most likely do everything, and pays for few questions: about what each
--- grant and release needs, so that a user of `+@all -pexpire` leaves no lock without a time to live.
+-- A user who may not do all that a script does is told what is lacking, before anything is changed: see
+-- "Permissions" in ../README.md. Before Redis 8 the server does not say at what it has stopped.
 local check = redis.acl_check_cmd
 local asked, allowed = pcall(check or error, 'FLUSHALL')
 if asked and allowed then

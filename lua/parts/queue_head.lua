@@ -90,9 +90,8 @@ local function is_dead()
 	return now >= lock.back
 end
 
--- The field `head`, "SCORE ABSENT-SINCE ID ID2 ID3...": the last of Redisson's waiters that was seen at the
--- head, since when it was absent, and which of Redisson's behind it were absent then, too. The score names
--- the wait: Redisson uses its ids again, but for one wait at the head the score stays the same.
+-- The field `head`, "SCORE ABSENT-SINCE ID ID2 ID3...". The score names the wait: Redisson uses its ids again,
+-- but for one wait at the head the score stays the same.
 local head_text -- nil: not read yet
 local function read_head()
 	head_text = head_text or call('HGET', STATE, 'head') or ''
@@ -192,39 +191,26 @@ local turn_begins = now
 
 local function first_waiter(free, me)
 	local with_silent = free and has_missed
-
-	local function had_its_turn(id)
-		return free and lock.turn == id and now >= turn_ends(id, lock.turned)
-	end
-
 	while not lock.empty do
 		local id = call('LINDEX', QUEUE, 0)
 		if not id or id == me then
 			return id or nil
 		end
 		local waiter = known(id)
-		local hung = false
-		if not waiter then
-			if not redisson_is_dead(id) then
-				hung = had_its_turn(id)
-				if not hung then
-					return id
-				end
-			end
-		elseif present(id) then
-			if not had_its_turn(id) and not (with_silent and is_silent(waiter)) then
-				return id
-			end
-			with_silent = true
-		elseif not is_dead() then
+		local is_away = waiter and not present(id)
+		local dead = is_away and is_dead() or not waiter and redisson_is_dead(id)
+		local had_turn = free and lock.turn == id and now >= turn_ends(id, lock.turned)
+		local hung = not (dead or is_away) and (had_turn or waiter and with_silent and is_silent(waiter))
+		if not (dead or hung) then
 			return id
 		end
-		if had_its_turn(id) then
+		with_silent = with_silent or hung and waiter
+		if had_turn then
 			turn_begins = turn_ends(id, lock.turned)
 		end
 		drop(id, 0, true)
 		passed_over = passed_over + 1
-		if hung then
+		if hung and not waiter then
 			tell(id, '0') -- should it be alive, it queues again
 		end
 	end
@@ -233,27 +219,19 @@ end
 -- Asks the waiter behind the first to see after some time whether the turn was taken: the
 -- server has no timer, and a hung first waiter cannot speak for itself.
 local function tell_second(ms)
-	local index = 1
-	while true do
-		local id = call('LINDEX', QUEUE, index)
-		if not id then
-			return
-		end
+	local index, id = 1, call('LINDEX', QUEUE, 1)
+	while id do
 		local waiter = known(id)
-		if not waiter then
-			index = index + 1
-		elseif not present(id) then
-			if is_dead() then
-				drop(id, index, true)
-			else
-				index = index + 1
-			end
-		elseif is_silent(waiter) then
-			index = index + 1
-		else
+		local is_here = waiter and present(id)
+		if is_here and not is_silent(waiter) then
 			tell(id, 'second ' .. ms)
 			return
+		elseif waiter and not is_here and is_dead() then
+			drop(id, index, true)
+		else
+			index = index + 1
 		end
+		id = call('LINDEX', QUEUE, index)
 	end
 end
 
@@ -323,16 +301,16 @@ end
 -- The first waiter that may run. A waiter before it whose --once-per is not over is taken out of the queue,
 -- and told to ask.
 local function first_to_run(me)
-	local id = first_waiter(true, me)
-	local waiter = id and id ~= me and known(id)
-	while waiter and ran(number(waiter.period)) do
+	while true do
+		local id = first_waiter(true, me)
+		local waiter = id and id ~= me and known(id)
+		if not (waiter and ran(number(waiter.period))) then
+			return id
+		end
 		drop(id, 0)
 		record('left', stamp, id, nil, waiter.by, waited_by(waiter))
 		tell(id, '0') -- it asks, and is answered so
-		id = first_waiter(true, me)
-		waiter = id and id ~= me and known(id)
 	end
-	return id
 end
 
 -- The lock is free: hands it to the first waiter. If that cannot be, as with Redisson's, tells it its turn,
@@ -380,15 +358,15 @@ local function forget_start()
 	set_started(lock.before, nil, lock.recall)
 end
 
--- Frees the lock that `owner` holds, and passes it on. status, cause, state: as for end_hold.
-local function let_go(owner, event, status, cause, state)
+-- Frees the lock, and passes it on. status, cause, state: as for end_hold.
+local function let_go(event, status, cause, state)
+	local owner, hold = lock.owner, lock.hold
 	call('DEL', LOCK)
 	lock.owner, lock.count = nil, nil
-	local hold = lock.hold
-	if hold and hold.id == owner then
+	if hold then
 		end_hold(event, now, status, cause, state)
 	end
-	if not (hold and hold.id == owner and hold.since ~= '-') then
+	if not hold or hold.since == '-' then
 		record(event, stamp, owner, nil, nil, nil, nil, status, cause)
 	end
 	pass_on()

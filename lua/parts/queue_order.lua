@@ -4,6 +4,7 @@
 local has_scored = false -- a score was given: times to live are due
 
 local function give_missing_score(id)
+	has_scored = true
 	call('ZADD', TIMEOUTS, now + (known(id) and OUR_SCORE_MS or REDISSON_SCORE_MS), id)
 end
 
@@ -114,41 +115,20 @@ local function looks_wrong(length)
 	elseif length > SHORT_QUEUE then
 		return length < lock.ours or not call('ZSCORE', TIMEOUTS, call('LINDEX', QUEUE, 0))
 	end
-	local ids, fields, seen, ours = call('LRANGE', QUEUE, 0, -1), {}, {}, 0
+	local ids, seen, ours = call('LRANGE', QUEUE, 0, -1), {}, 0
+	local scores = scores_of(ids)
+	look_up(ids)
 	for i, id in ipairs(ids) do
-		if seen[id] then
+		if seen[id] or not scores[i] then
 			return true
 		end
-		seen[id], fields[i] = true, 'w:' .. id
-	end
-	for _, score in ipairs(call('ZMSCORE', TIMEOUTS, unpack(ids))) do
-		if not score then
-			return true
-		end
-	end
-	for i, text in ipairs(call('HMGET', STATE, unpack(fields))) do
-		learn(ids[i], text)
-		if waiters[ids[i]] then
-			ours = ours + 1
-		end
+		seen[id], ours = true, ours + (waiters[id] and 1 or 0)
 	end
 	return ours ~= lock.ours
 end
 
--- Our hash remembers a request for a copy that may still come, and a ticket for a waiter that may come back:
--- neither comes after ten minutes. It remembers the end of a hold until the lease would have ended, since the
--- holder may ask until then.
-local MARK_MS = 600000
+local MARK_MS = 600000 -- neither a copy of a request nor a waiter that knows no ticket comes later
 local MARKS_MOST = 40
-
--- Brings back those of these waiters of ours that are in no queue.
-local function tend_waiters(ids)
-	for i, score in ipairs(scores_of(ids)) do
-		if not score and not bring_back(ids[i]) then
-			lock.ours = lock.ours - 1
-		end
-	end
-end
 
 -- Until when a field may be asked for that is no record of a waiting waiter. nil: it stays, as the record of
 -- the present hold does. Fields of older versions may go at once.
@@ -185,55 +165,59 @@ local function tend_fields(cursor)
 			call('HDEL', STATE, field)
 		end
 	end
-	tend_waiters(ids)
+	for i, score in ipairs(scores_of(ids)) do
+		if not score and not bring_back(ids[i]) then
+			lock.ours = lock.ours - 1
+		end
+	end
 	return page[1]
 end
 
 -- Looks after a few places in the list, from this one on. Returns the next place.
 local function tend_places(place)
 	local ids = call('LRANGE', QUEUE, place, place + SHORT_QUEUE - 1)
-	if #ids == 0 then
-		return 0
-	end
-	for i, score in ipairs(call('ZMSCORE', TIMEOUTS, unpack(ids))) do
+	for i, score in ipairs(scores_of(ids)) do
 		if not score then
 			give_missing_score(ids[i])
 		end
 	end
-	return place + #ids
+	return #ids > 0 and place + #ids or 0
 end
 
 local TEND_MS = 100
-
--- The field `tended`, "MS PLACE CURSOR MENDED": when, and how far, a long list and the hash were looked
--- through; and when list and sorted set were last compared as a whole.
-local function read_tended()
-	local tended, place, cursor, mended = match(call('HGET', STATE, 'tended') or '',
-		'^(%d+) (%d+) (%d+) (%d+)$')
-	cursor = cursor and #cursor < 20 and cursor or '0'
-	return number(tended) or 0, number(place) or 0, cursor, number(mended) or 0
-end
-
-local function write_tended(tended, place, cursor, mended)
-	note('HSET', STATE, 'tended', format('%.0f %.0f %s %.0f', tended, place, cursor, mended))
-end
+local MEND_MS = 60000
 
 -- A queue or a hash that is too long to look through at once is looked after in parts, ten times a second at
--- most: a script that comes by goes on where the one before has stopped.
-local function tend(with_queue)
-	local tended, place, cursor, mended = read_tended()
-	if math.abs(now - tended) < TEND_MS then
-		return
+-- most: a script that comes by goes on where the one before has stopped. differ: list and sorted set differ
+-- in length. To look through all of a long queue takes the server a while, so that is done once in a minute;
+-- the head has a score at any rate, or Redisson's clients would be stuck. `tended` is "MS PLACE CURSOR
+-- MENDED": when, and how far, all was looked through; and when list and sorted set were compared as a whole.
+local function tend(with_queue, differ)
+	local tended, place, cursor, mended = match(call('HGET', STATE, 'tended') or '',
+		'^(%d+) (%d+) (%d+) (%d+)$')
+	tended, place, mended = number(tended) or 0, number(place) or 0, number(mended) or 0
+	cursor = cursor and #cursor < 20 and cursor or '0'
+	local mends = differ and math.abs(now - mended) >= MEND_MS
+	local tends = math.abs(now - tended) >= TEND_MS
+	if mends then
+		mended = now
+		mend()
+	elseif differ then
+		local head = call('LINDEX', QUEUE, 0)
+		if head and not call('ZSCORE', TIMEOUTS, head) then
+			give_missing_score(head)
+		end
 	end
-	cursor = tend_fields(cursor)
-	if with_queue then
-		place = tend_places(place)
+	if tends then
+		tended, cursor = now, tend_fields(cursor)
+		place = with_queue and tend_places(place) or place
 	end
-	write_tended(now, place, cursor, mended)
+	if mends or tends then
+		note('HSET', STATE, 'tended', int(tended) .. ' ' .. int(place) .. ' ' .. cursor .. ' ' .. int(mended))
+	end
 end
 
--- All in the queue are ours: a time to live may stand on it. A Redisson client's RPUSH would not renew one.
--- A waiter that leaves takes nothing from the time of the others.
+-- A queue has a time to live while all in it are ours. A waiter that leaves takes nothing from it.
 local function set_queue_ttl(length)
 	local ttl = not has_scored and call('PTTL', QUEUE)
 	if ttl and (ttl > 0) == (length == lock.ours) then
@@ -249,29 +233,10 @@ local function set_queue_ttl(length)
 	call('PEXPIREAT', TIMEOUTS, int(largest + QUEUE_TTL_MS))
 end
 
-local MEND_MS = 60000
-
--- List and sorted set of a long queue differ in length. To look through all of it takes the server a
--- while, so that is done once in a minute. The head has a score at any rate, or Redisson's clients
--- would be stuck.
-local function mend_seldom()
-	local tended, place, cursor, mended = read_tended()
-	if math.abs(now - mended) < MEND_MS then
-		local head = call('LINDEX', QUEUE, 0)
-		if head and not call('ZSCORE', TIMEOUTS, head) then
-			give_missing_score(head)
-		end
-	else
-		write_tended(tended, place, cursor, now)
-		mend()
-	end
-end
-
 local function repair()
 	note_patience()
 	if math.max(queue_length(), lock.scores or call('ZCARD', TIMEOUTS)) > SHORT_QUEUE then
-		mend_seldom()
-		tend(true)
+		tend(true, true)
 	else
 		mend()
 		bring_all_back()

@@ -13,7 +13,7 @@
 --   by       as of a hold
 local function read_waiter(text)
 	local state, ticket, seen, lease, secret, kind, period, by = match(text or '',
-		'^(%l+) (%d+) (%d+) (%S+) (%S+) (%l) (%S+) (.*)$')
+		'^(%l+) (%d+) (%d+) ([%d-]%d*) (%S+) (%l) ([%d-]%d*) (.*)$')
 	return state and #ticket < 17 and #seen < 17 and {
 		state = state, ticket = tonumber(ticket), seen = tonumber(seen), lease = lease, secret = secret,
 		kind = kind, period = period, by = by,

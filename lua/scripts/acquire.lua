@@ -81,12 +81,9 @@ end
 -- in a function from here on
 -- include changes.lua patience.lua queue_head.lua queue_order.lua
 
-read_lock(id, request)
-if lock.refusal then
-	return lock.refusal
-end
-if is_late(request, strays) then
-	return {'removed'}
+local refused = begin(id, request, strays, 'removed')
+if refused then
+	return refused
 end
 
 local function too_soon()
@@ -109,14 +106,9 @@ local function reenter()
 		lock.count = lock.count + 1
 		call('HSET', LOCK, lock.owner, lock.count)
 	end
-	if call('PTTL', LOCK) < lease then
-		call('PEXPIRE', LOCK, lease)
-		lock.hold.ends = int(now + lease)
-		note('HSET', STATE, 'h:' .. lock.owner, hold_text(lock.hold))
-	end
+	local ttl = extend(lease)
 	settle()
-	return {'granted', lock.owner, int(lock.token), call('PTTL', LOCK), number(lock.hold.waited) or 0,
-		lock.count}
+	return {'granted', lock.owner, int(lock.token), ttl, number(lock.hold.waited) or 0, lock.count}
 end
 
 -- is_first: the caller stands at the head of the queue. It is taken out first: after a deletion a server out
@@ -127,7 +119,7 @@ local function grant(is_first)
 	if waiter then
 		drop(id, is_first and 0 or nil)
 	end
-	local waited = math.max(0, now - math.floor(since / 1000))
+	local waited = waited_by({ticket = since})
 	call('HSET', LOCK, id, 1)
 	local token = take(id, entry, lease, lease, by, waited, '-')
 	if period then
@@ -139,16 +131,10 @@ local function grant(is_first)
 end
 
 local function count_present(most)
-	local count, index = 0, 0
-	while count < most do
-		local other = call('LINDEX', QUEUE, index)
-		if not other then
-			break
-		end
-		if present(other) then
-			count = count + 1
-		end
-		index = index + 1
+	local count, index, other = 0, 0, call('LINDEX', QUEUE, 0)
+	while other and count < most do
+		count, index = count + (present(other) and 1 or 0), index + 1
+		other = call('LINDEX', QUEUE, index)
 	end
 	return count
 end
@@ -190,12 +176,9 @@ end
 -- Whether only Redisson's waiters stand before the caller. No script tells them when a lease ends, and not
 -- all of them ask then: so the first of ours asks.
 local function is_first_of_ours()
-	for index = 0, LOOK_BEHIND do
-		local other = call('LINDEX', QUEUE, index)
-		if not other or other == id then
+	for _, other in ipairs(call('LRANGE', QUEUE, 0, LOOK_BEHIND)) do
+		if other == id or known(other) then
 			return other == id
-		elseif known(other) then
-			return false
 		end
 	end
 end
@@ -237,8 +220,6 @@ local function queued()
 	return {'queued', int(ticket), ask_in(first, ttl), first == id and 1 or 0, ttl, now}
 end
 
-notice_end()
-
 for i = 14, #ARGV do
 	if lock.owner == ARGV[i] and not is_kept() then
 		return reenter()
@@ -279,10 +260,10 @@ if not ticket and ran(period) then
 end
 local first = is_next and id or first_waiter(not lock.owner, id)
 is_free = is_free and now >= lock.back -- first_waiter may have noticed a restart
-if is_free and (not first or first == id) and ran(period) then
+if is_free and first == id and ran(period) then
 	-- this waiter stood behind the run that has just been
 	drop(id, 0)
-	record('left', stamp, id, nil, by, math.max(0, now - math.floor(ticket / 1000)))
+	record('left', stamp, id, nil, by, waited_by({ticket = ticket}))
 	pass_on()
 	return too_soon()
 end

@@ -26,25 +26,23 @@ end
 -- in a function from here on
 -- include changes.lua patience.lua queue_head.lua queue_order.lua
 
-read_lock(id, request)
-if lock.refusal then
-	return lock.refusal
-elseif is_late(request, strays) then
-	return {'late'}
+local refused = begin(id, request, strays, 'late')
+if refused then
+	return refused
 end
-notice_end()
 
 local waiter = known(id)
-local was_queued = call('ZSCORE', TIMEOUTS, id)
 check_queue()
+local was_queued = call('ZSCORE', TIMEOUTS, id)
 local was_first = call('LINDEX', QUEUE, 0) == id
 
 local holder, about_holder, held = about(lock.owner)
-local granted = not by_other and (has_hold('w' .. request) and 'w' or has_hold('a' .. request) and 'a')
+local granted = not by_other and entry_of(request)
 
-if by_other and not was_queued then
+local is_repeated = lock.request ~= nil and lock.request.answer == 'left ' .. id
+if by_other and (is_repeated or not was_queued) then
 	settle()
-	return {lock.request and lock.request.answer == 'left ' .. id and 'left' or 'unknown'}
+	return {is_repeated and 'left' or 'unknown'} -- another waiter with this id may wait by now
 end
 if was_queued or waiter then
 	drop(id)
@@ -52,8 +50,7 @@ if was_queued or waiter then
 end
 if not by_other then
 	call('HDEL', STATE, 'w:' .. id) -- of one that was dropped, or removed
-end
-if by_other then
+else
 	mark_request(request, strays, 'left ' .. id)
 	introduce(note)
 	note('HSET', STATE, 'w:' .. id, waiter_text({
@@ -64,14 +61,14 @@ if by_other then
 end
 
 if lock.owner and granted then
-	if granted == 'w' and request == lock.owner then
+	if granted == 'w' .. lock.owner then
 		forget_start()
 	end
 	if lock.count > 1 then
-		end_entry(granted .. request)
+		end_entry(granted)
 		call('HSET', LOCK, lock.owner, lock.count - 1)
 	else
-		let_go(lock.owner, 'released')
+		let_go('released')
 	end
 elseif not lock.owner then
 	pass_on()

@@ -11,7 +11,7 @@
 --         {'spelled', name}  another spelling of this name is in use
 
 local after, since, wants_now = ARGV[2], ARGV[3], ARGV[4] == '1'
-local MOST_ENTRIES = 2 * tonumber(LOG_LENGTH) -- more are no log of ours
+local MOST_ENTRIES = 2 * LOG_LENGTH -- more are no log of ours
 local MOST_WAITERS = 1000
 
 -- in a function from here on

@@ -38,7 +38,7 @@ end
 
 -- The usual cases: the only hold is given back, and nobody waits, or those who do are in order.
 local owners = call('HGETALL', LOCK)
-if mode == 'own' and owners[1] == id and owners[2] == '1' and strays == 0 and not min then
+if mode == 'own' and owners[1] == id and owners[2] == '1' and not owners[3] and strays == 0 and not min then
 	local name, version, holder, record, turn, earlier, ours, back, last_token, grants, started =
 		unpack(call('HMGET', STATE, 'name', 'v', 'holder', 'h:' .. id, 'turn', 'r:' .. request, 'ours', 'back',
 			'token', 'n:granted', 'started'))
@@ -66,28 +66,19 @@ end
 -- in a function from here on
 -- include changes.lua patience.lua queue_head.lua queue_order.lua
 
-read_lock(id, request)
-if lock.refusal then
-	return lock.refusal
-elseif is_late(request, strays) then
-	return {'late'}
+local refused = begin(id, request, strays, 'late')
+if refused then
+	return refused
 end
 
 -- Until when the lock stays held whatever is given back. Each process that holds it may demand that.
-local hold = lock.hold and lock.hold.id == lock.owner and lock.hold or nil
+local hold = lock.hold
 local keep_until = hold and number(hold.keep) or 0
 if min and mode == 'own' and hold and hold.id == id and hold.since ~= '-' then
 	keep_until = math.max(keep_until, (number(hold.since) or now) + min)
 	hold.keep = int(keep_until)
 end
 local kept_ms = math.max(0, keep_until - now)
-
--- The release command: a keeper of this hold has nothing left to do.
-local function tell_keeper()
-	if mode == 'any' then
-		publish(call, channel(id), '0')
-	end
-end
 
 local function not_held()
 	settle()
@@ -120,7 +111,7 @@ local function force()
 	end
 	check_queue()
 	tell(owner, '0')
-	let_go(owner, 'forced', nil, nil, 'forced')
+	let_go('forced', nil, nil, 'forced')
 	settle()
 	return {'forced', owner, by}
 end
@@ -137,18 +128,14 @@ local function keep()
 	return {'kept', kept_ms}
 end
 
--- Others hold on: they, or the lease, end it.
-local function keep_beside()
-	if call('PTTL', LOCK) < kept_ms then
+-- One of several holds is over; the others, or the lease, end the lock. The request, sent again, is to give
+-- back no other one.
+local function give_one_back(given)
+	local left = lock.count - 1
+	if given and call('PTTL', LOCK) < kept_ms then
 		call('PEXPIRE', LOCK, kept_ms)
 		hold.ends = int(now + kept_ms)
 	end
-	save_hold()
-end
-
--- One of several holds is over. The request, sent again, is to give back no other one.
-local function give_one_back(given)
-	local left = lock.count - 1
 	call('HSET', LOCK, id, left)
 	if given then
 		end_entry(given)
@@ -170,30 +157,25 @@ local function give_back(given)
 		call('HDEL', STATE, 'turn') -- no turn is under way; but after it a server out of memory takes the rest
 	end
 	check_queue()
-	if mode == 'unused' and request == id and given == 'w' .. request then
+	if mode == 'unused' and given == 'w' .. id then
 		forget_start() -- going in again starts nothing that counts
-	end
-	tell_keeper()
-	if given and kept_ms > 0 then
-		if lock.count <= 1 then
-			return keep()
-		end
-		keep_beside()
+	elseif mode == 'any' then
+		publish(call, channel(id), '0') -- a keeper of this hold has nothing left to do
 	end
 	local left = 0
 	if lock.count > 1 then
 		left = give_one_back(given)
+	elseif given and kept_ms > 0 then
+		return keep()
 	else
 		if mode == 'any' then
 			mark_request(request, strays, 'released') -- the owner may take the lock again
 		end
-		let_go(id, 'released', status, cause, mode == 'any' and 'released' or nil)
+		let_go('released', status, cause, mode == 'any' and 'released' or nil)
 	end
 	settle()
 	return {'released', left}
 end
-
-notice_end()
 
 if mode == 'force' then
 	return force()
@@ -210,13 +192,16 @@ if is_kept() and has_hold(request) then
 elseif is_kept() and again then
 	return {'released', 0} -- it was one of those that were given back before the last
 end
-local given = mode == 'any' and not is_kept() and match(hold and hold.holds or '', ',(a[^,]+)') or nil
+local given
 if mode ~= 'any' then
-	given = has_hold('w' .. request) and 'w' .. request or has_hold('a' .. request) and 'a' .. request or nil
+	given = entry_of(request)
+elseif hold and not is_kept() then
+	given = match(hold.holds, ',(a[^,]+)')
 end
-if lock.request and lock.request.answer == 'released' and (mode == 'any' or not given) then
+local answer = lock.request and lock.request.answer
+if answer == 'released' and (mode == 'any' or not given) then
 	return {'released', lock.count}
-elseif given or not is_known() then
+elseif given or not is_known() and answer ~= 'given' then
 	return give_back(given) -- if our hash was lost, the lock's own count is what there is
 elseif mode == 'any' and not is_kept() then
 	return {'not acquired'}

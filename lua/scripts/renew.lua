@@ -55,27 +55,11 @@ end
 -- in a function from here on
 -- include changes.lua patience.lua queue_head.lua queue_order.lua
 
-read_lock(id, request)
-if lock.refusal then
-	return lock.refusal
-elseif is_late(request, strays) then
-	return {'late'}
+local refused = begin(id, request, strays, 'late')
+if refused then
+	return refused
 end
 lease = lease or lock.owner == id and number(lock.hold and lock.hold.lease) or OUR_SCORE_MS
-
--- Returns the time to live, ms.
-local function extend()
-	local ttl = call('PTTL', LOCK)
-	if ttl < lease then
-		call('PEXPIRE', LOCK, lease)
-		ttl = lease
-	end
-	if lock.hold then
-		lock.hold.ends = int(now + ttl)
-		note('HSET', STATE, 'h:' .. id, hold_text(lock.hold))
-	end
-	return ttl
-end
 
 -- A Redisson waiter at the head may be dead. Where only its own kind waits, no script but the holder's
 -- sees that: it takes note, so that the release need not wait 5 s, after which no script comes by.
@@ -97,7 +81,7 @@ local function renewed(taken_up)
 	if queue_length() > lock.ours then
 		note_patience() -- it counts from the end that the lease had
 	end
-	local ttl = extend()
+	local ttl = extend(lease)
 	look_at_redisson(ttl)
 	settle()
 	return {'renewed', ttl, int(lock.token or 0), taken_up}
@@ -144,8 +128,6 @@ local function join_hold()
 	end
 	return renewed(1)
 end
-
-notice_end()
 
 if lock.owner == id and is_kept() then
 	settle()

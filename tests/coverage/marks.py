@@ -6,7 +6,7 @@ usage: marks.py put FILE.lua... FOLDER    writes the files to FOLDER with a mark
        marks.py count LOG FILE.lua...     prints, for each file, how many lines with a mark were reached in full,
                                           and which were not; fails when there are any
 
-A statement counts with the line on which it begins.
+A statement counts with the line on which it begins. A constant has no mark: lua/join puts its number in its place.
 """
 import os
 import re
@@ -23,6 +23,8 @@ TOKEN = re.compile(r"""
   | (?P<number> 0x[0-9a-fA-F]+ | \d+(?:\.\d+)?(?:[eE][+-]?\d+)? )
   | (?P<other> \.\.\. | \.\. | [=~<>]= | . )
 """, re.VERBOSE | re.DOTALL)
+
+CONSTANT = re.compile(r"^local [A-Z_]+ = [0-9]+ *(--|$)", re.MULTILINE)  # as in lua/join
 
 KEYWORDS = set("and break do else elseif end false for function if in local nil not or repeat return then true "
                "until while".split())
@@ -55,7 +57,9 @@ def marks_of(source):
     inserted, names, before, seen, heads = [], [], (None, None), {}, 0
     for kind, token, at in tokens_of(source):
         line = source.count("\n", 0, at) + 1
-        if token == "elseif" or begins_statement(before, kind, token):
+        if CONSTANT.match(source, at):
+            pass
+        elif token == "elseif" or begins_statement(before, kind, token):
             seen[line] = seen.get(line, 0) + 1
             name = "%d" % line if seen[line] == 1 else "%d.%d" % (line, seen[line])
             names.append(name)

@@ -119,3 +119,12 @@ load ../lib/handover
 	told carl 'first 5000'
 	queue_is carl dora
 }
+
+@test "release hands over to the waiter alone if others wrote a second owner into the lock" {
+	acquire anna
+	queue_for_handover ben
+	cli HSET job zoe 1
+	release anna
+	handed ben 5000
+	all_well
+}

@@ -112,6 +112,29 @@ load ../lib/scripts
 	answered left
 }
 
+@test "a repeated removal spares the next waiter with the same id" {
+	acquire anna
+	queue_up ben
+	remove ben
+	acquire ben request=second
+	answered queued
+	remove ben
+	answered left
+	queue_is ben
+}
+
+@test "a waiter that Redisson has dropped, and that is alive, can be removed" {
+	acquire anna
+	queue_up ben cleo
+	redisson_drops ben
+	queue_is cleo
+	remove ben
+	answered left
+	queue_is cleo
+	ask ben
+	answered removed
+}
+
 @test "the second removal of a waiter by another request is answered unknown, and changes nothing" {
 	acquire anna
 	queue_up ben

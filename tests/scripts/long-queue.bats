@@ -136,3 +136,17 @@ has_forgotten() {
 	[ -n "$(cli ZSCORE "$(key_timeouts)" r1)" ]
 	all_well
 }
+
+# The queue was mended and looked through just now; then somebody deletes the sorted set.
+deletes_scores='
+local time = redis.call("TIME")
+local ms = string.format("%.0f", time[1] * 1000 + time[2] / 1000)
+redis.call("HSET", KEYS[4], "tended", ms .. " 0 0 " .. ms)
+redis.call("DEL", KEYS[3])'
+
+@test "a sorted set that somebody deletes has a time to live again, also if the queue was mended just before" {
+	long_queue 25
+	on_keys EVAL "$deletes_scores"
+	renew anna
+	between 1 "$(cli PTTL "$(key_timeouts)")" 700000
+}

@@ -318,6 +318,16 @@ ended() {
 	answered released 2
 }
 
+@test "a process whose hold in a Redisson lock the release command gave back gives back no other one" {
+	redisson_takes rex
+	acquire inner inherited=rex kind=a
+	release rex mode=any request=command
+	answered released 1
+	release rex request=inner
+	answered 'not held' rex
+	assert_equal "$(owner) $(holds)" 'rex 1'
+}
+
 @test "release of an inner hold tells no waiter" {
 	acquire anna
 	acquire inner inherited=anna
