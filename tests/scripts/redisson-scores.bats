@@ -176,7 +176,7 @@ score() {
 	redisson_drops anna
 	redisson_unlocks
 	acquire ben mode=try
-	answered busy anna
+	answered busy ""
 	queue_is anna
 	[ "$(cli PTTL "$(key_queue)")" -gt 0 ]
 	redisson_drops anna
