@@ -176,8 +176,9 @@ end
 -- Whether only Redisson's waiters stand before the caller. No script tells them when a lease ends, and not
 -- all of them ask then: so the first of ours asks.
 local function is_first_of_ours()
-	for _, other in ipairs(call('LRANGE', QUEUE, 0, LOOK_BEHIND)) do
-		if other == id or known(other) then
+	for index = 0, LOOK_BEHIND do -- mostly the first one is ours
+		local other = call('LINDEX', QUEUE, index)
+		if not other or other == id or known(other) then
 			return other == id
 		end
 	end
