@@ -99,6 +99,24 @@ load ../lib/checker
 	violated 'statuses: one (lock x, lease 3000 ms): it ended with 0, not with any of [7]'
 }
 
+@test "the checker excuses that COMMAND ends with 137 if its inner wrap was killed before it began" {
+	job a '"inner":["y"]'
+	say start a 1
+	fault kill a command 8 # not the process of the section
+	say end a 1
+	ends a 137
+	check
+	assert_success
+}
+
+@test "the checker reports that COMMAND ended with 137 if nothing was killed" {
+	job a '"inner":["y"]'
+	say start a 1
+	say end a 1
+	ends a 137
+	violated 'it ended with 137'
+}
+
 @test "the checker reports a status that means a bug" {
 	job one
 	outage frozen 0 0
