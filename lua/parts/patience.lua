@@ -112,8 +112,8 @@ local function note_on(score, before, last)
 	}
 end
 
--- Notes the patience of the Redisson waiters that have come since the last script of ours. Each script of ours
--- that changes scores begins with this, since it does not keep the differences between them.
+-- Notes the patience of the Redisson waiters that have come since the last script of ours. Each script of
+-- ours that changes scores begins with this, since it does not keep the differences between them.
 local function note_patience()
 	if patience or traceless then
 		return

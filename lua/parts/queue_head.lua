@@ -90,8 +90,8 @@ local function is_dead()
 	return now >= lock.back
 end
 
--- The field `head`, "SCORE ABSENT-SINCE ID ID2 ID3...". The score names the wait: Redisson uses its ids again,
--- but for one wait at the head the score stays the same.
+-- The field `head`, "SCORE ABSENT-SINCE ID ID2 ID3...". The score names the wait: Redisson uses its ids
+-- again, but for one wait at the head the score stays the same.
 local head_text -- nil: not read yet
 local function read_head()
 	head_text = head_text or call('HGET', STATE, 'head') or ''

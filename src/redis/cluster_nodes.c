@@ -119,7 +119,8 @@ static int make_room(struct cluster_nodes *nodes, size_t count, struct error *er
 		return 0;
 	free(nodes->clients); /* none of them is initialised, so none may be closed */
 	nodes->clients = NULL;
-	return no_memory(err);
+	no_memory(err);
+	return -1;
 }
 
 static void init_client(struct cluster_nodes *nodes, size_t place, const struct server *server,

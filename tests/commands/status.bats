@@ -433,7 +433,7 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 @test "status refuses a list of columns with a comma at its end, at its start, or twice" {
 	local list
 
-	for list in NAME, ,NAME , NAME,,PID +USER,; do
+	for list in 'NAME,' ',NAME' ',' 'NAME,,PID' '+USER,'; do
 		run -64 "$FAIRLOCK" status -o "$list"
 		assert_line --index 0 "fairlock: cannot show column '': there is no such column, '-o help' lists them"
 	done

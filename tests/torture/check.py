@@ -264,6 +264,8 @@ class Checker(History):
                     and job.hit("kill", "script")
                 ):
                     allowed.add(75)
+                if job.hit("kill", "keeper"):
+                    allowed.add(71)  # it was killed before it was ready
             elif (
                 report["at"] - since > job.lease * 0.5
                 or self.lost_its_lock(job)
