@@ -25,12 +25,15 @@ all_present() {
 	[ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{long}:*' | wc -l)" -gt "$1" ]
 }
 
+# waits_in_order IDS
+waits_in_order() { [ "$(cli --raw LRANGE 'redisson_lock_queue:{long}' 0 -1)" = "$1" ]; }
+
 has_loaded() { cli INFO persistence | grep -q '^loading:0'; }
 
 aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
 
 @test "a thousand waiters keep their places over a restart, and do not storm the server that comes back" {
-	local many=${CROWD:-1000} connections requests before
+	local many=${CROWD:-1000} connections requests before began took
 
 	ulimit -n 4096 2>/dev/null || skip 'this user may not have so many files open'
 	[ "$(ulimit -u)" = unlimited ] || [ "$(ulimit -u)" -gt 3000 ] || skip 'nor so many processes'
@@ -38,7 +41,7 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 	# The server takes 3 s to read this data.
 	cli EVAL 'for i = 1, 30 do redis.call("SET", i, string.rep("x", 3000)) end' 0
 	# shellcheck disable=SC2016
-	background "$FAIRLOCK" wrap -l 1m long sh -c 'while [ ! -e go ]; do sleep 0.1; done'
+	background "$FAIRLOCK" wrap -l 10m long sh -c 'while [ ! -e go ]; do sleep 0.1; done'
 	LONG=$!
 	wait_until "$FAIRLOCK" status -q long
 	WAIT_S=60 start_waiters $many
@@ -48,6 +51,7 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 	stop_server
 	sleep 2
 	server_answers() { cli PING | grep -q LOADING; }
+	began=$SECONDS
 	start_server --appendonly yes --maxclients 3000 \
 		--key-load-delay 100000 --loading-process-events-interval-bytes 1024
 	WAIT_S=60 wait_until all_present $many
@@ -56,10 +60,12 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 	sleep 2
 	connections=$(stat_of total_connections_received)
 	requests=$(($(stat_of cmdstat_evalsha) + $(stat_of cmdstat_hello) + $(stat_of errorstat_LOADING)))
-	echo "$connections connections, $requests requests"
-	[ "$connections" -lt $((2 * many)) ]
-	[ "$requests" -lt $((10 * many)) ]
-	[ "$(cli --raw LRANGE 'redisson_lock_queue:{long}' 0 -1)" = "$before" ]
+	took=$((SECONDS - began))
+	echo "$connections connections, $requests requests in $took s"
+	# a slow machine takes longer, and each waiter tries again meanwhile
+	[ "$connections" -lt $((many + took * many / 4)) ]
+	[ "$requests" -lt $(((4 + took) * many)) ]
+	wait_until waits_in_order "$before"
 	touch go
 	status_of "$LONG"
 	[ "$STATUS" = 0 ]

@@ -6,7 +6,7 @@
  *   acquire   acquire.lua: join(), grant(), queued(); its quick path does the same as the long one
  *   renew     renew.lua; take-up after a loss of data
  *   release   release.lua with mode `own`: let_go(); its quick ways, one of them release_handover.lua, do the same
- *   force     release.lua with mode `force`
+ *   force     release.lua with mode `force`, or with mode `any` for a hold of acquire
  *   leave     leave.lua, sent by the waiter itself
  *   remove    leave.lua, sent by somebody else
  *   first_waiter, first_to_run, tell_second, hand_over, pass_on, announce, drop   queue_head.lua
@@ -83,6 +83,8 @@
  *   FORGET_STRAYS      the record of a request does not say how many were left under way before it
  *   FORGET_ANSWER      nor what was answered: a request by force, sent again, breaks the next hold, too
  *   FORGET_END         a grant deletes the records of the holds that have ended before
+ *   COMMAND_TWICE      nor what a release command was answered: sent again, it gives back the next hold, too
+ *   FREE_KEPT          a release that is sent again frees a lock that is held for the rest of a --min-hold
  *   FORCE_NO_TOKEN     force leaves a new hash without a token: then the holder takes the lock up again
  *
  * FORGET_END has no worse effect than that a holder is told the wrong cause: the hash has a token, which a later grant does
@@ -90,8 +92,8 @@
  *
  * Not modelled: how long several hung waiters take together, a restart after which some clients do not come back within
  * the pause, or a second restart, failover and clusters, going in again and inherited owners, --no-wait, --max-queue,
- * --min-hold, replicas that fail, the release command, plain RLocks, a renewal that is under way when the lock is given
- * back, a Redisson client's lost requests, its giving up, queues longer than 20.
+ * replicas that fail, a --min-hold of one of several processes, plain RLocks, a renewal that is under way when the lock is
+ * given back, a Redisson client's lost requests, its giving up, queues longer than 20.
  */
 
 #ifndef WAITERS
@@ -161,6 +163,12 @@
 #ifndef FORCES
 #define FORCES 0 /* somebody breaks the lock by force */
 #endif
+#ifndef COMMANDS
+#define COMMANDS 0 /* the release command gives back a hold of acquire */
+#endif
+#ifndef MIN
+#define MIN 0 /* ticks from the grant on that a lock stays held, though its COMMAND has ended before: --min-hold */
+#endif
 #ifndef REMOVES
 #define REMOVES 0 /* somebody takes a waiter out of the queue */
 #endif
@@ -184,7 +192,7 @@
 #endif
 #endif
 
-#define OTHERS (FORCES || REMOVES || EVICTIONS)
+#define OTHERS (FORCES || COMMANDS || REMOVES || EVICTIONS)
 
 #define FIRST 1 /* ids; 0 is none, and stands for a process that uses force */
 #define OURS  (1 + WAITERS)
@@ -197,7 +205,7 @@
 #define SAME  1 /* met; 0: there is no hash */
 #define OTHER 2
 
-mtype = { ASK, RENEW, RELEASE, LEAVE, FORCE, REMOVE };
+mtype = { ASK, RENEW, RELEASE, LEAVE, FORCE, COMMAND, REMOVE };
 mtype = { GRANTED, QUEUED, REMOVED, RAN, RENEWED, LOST, BROKEN, DONE };
 mtype = { GIVEN, TURN, LEASE_END, SEE }; /* messages, and what a timer waits for */
 mtype = { OUT, WAITING, HOLDING, RETURNING, LEAVING, GONE, DEAD, CUT };
@@ -214,6 +222,11 @@ mtype = { PASS_ON, ANNOUNCE, LOOK };
 #else
 #define if_others hidden
 #endif
+#if MIN
+#define if_min
+#else
+#define if_min hidden
+#endif
 #if OTHERS || RESTARTS
 #define if_ends
 #else
@@ -228,6 +241,8 @@ byte described = FIRST;   /* our hash: owner */
 if_ends mtype ended[SIZE];      /* h:ID: LOST or BROKEN, so its hold has ended */
 if_once byte started;           /* the last COMMAND was started within the period */
 if_once byte before;            /* so was the one before */
+if_min byte is_kept;            /* ... h:OWNER: it was given back, and the lock stays held for the rest of its --min-hold */
+if_min byte min_left;           /* ... ticks until that is over */
 byte turn;                /* our hash */
 bool over;                /* the turn was told 5 s ago */
 byte queue[SIZE];         /* the list */
@@ -290,7 +305,7 @@ if_others byte whom;            /* somebody takes this waiter out */
 
 byte crashes = CRASHES, cuts = CUTS, losses = LOSSES, leaves = LEAVES, hangs = HANGS, mutes = MUTES;
 byte stales = STALES, restarts = RESTARTS, returns = RETURNS, forgeries = FORGERIES, freezes = FREEZES;
-byte periods = PERIODS, forces = FORCES, removes = REMOVES, evictions = EVICTIONS;
+byte periods = PERIODS, forces = FORCES, commands = COMMANDS, removes = REMOVES, evictions = EVICTIONS;
 
 /* ---- What is to be true. Spin names the one that is not. ---- */
 
@@ -315,6 +330,7 @@ bool once = true;         /* --once-per starts no COMMAND within the period of a
 bool spared = true;       /* force and removal are carried out once */
 bool forced = true;       /* a hold that was broken by force stays broken */
 bool told = true;         /* its holder is told so */
+bool minimum = true;      /* nobody is granted the lock within the --min-hold of another, but for one that was broken or died */
 bool ghosts = true;       /* nothing is left when all is over */
 
 #define is_alive(i)   (phase[i] != GONE && phase[i] != DEAD && phase[i] != CUT)
@@ -536,6 +552,11 @@ inline tell_second(what)
 
 inline new_token(who)
 {
+#if MIN
+	minimum = minimum && min_left == 0;
+	assert(minimum);
+	min_left = MIN;
+#endif
 #if RESTARTS || EVICTIONS
 	tickets++;
 	token = tickets;
@@ -733,7 +754,8 @@ inline notice_end()
 		:: described != 0 -> end_hold(described, LOST)
 		:: else
 		fi;
-		described = 0
+		described = 0;
+		is_kept = false
 	:: else
 	fi;
 	passed_over = false
@@ -872,7 +894,8 @@ inline acquire(me, has, repeated, old)
 	broken[me] = (is_late(me, old) || phase[me] != WAITING -> broken[me] : 0); /* it does not hold, as far as it knows */
 	if
 	:: is_late(me, old) -> reply[me] = REMOVED
-	:: owner == me && !is_late(me, old) ->
+	:: owner == me && !is_late(me, old) && is_kept -> note_strays(me, old); reply[me] = REMOVED
+	:: owner == me && !is_late(me, old) && !is_kept ->
 		note_strays(me, old);
 		kept[me] = 0; /* it stays in the record, for nobody */
 		arrived[me] = 0; /* if it lets this lease pass, it has its place only by its ticket */
@@ -921,7 +944,7 @@ inline renew(me, old)
 {
 	if
 	:: is_late_holder(me, old) -> reply[me] = LOST
-	:: !is_late_holder(me, old) && owner == me ->
+	:: !is_late_holder(me, old) && owner == me && !is_kept ->
 		ttl = LEASE;
 		kept[me] = 0;
 #if EVICTIONS
@@ -955,6 +978,7 @@ inline let_go(me)
 	owner = 0;
 	ttl = 0;
 	described = 0;
+	is_kept = false;
 	next = PASS_ON
 }
 
@@ -966,7 +990,18 @@ inline release(me, old)
 	:: !is_late_holder(me, old) && owner == me && !half[me] && !orphan[me] -> next = PASS_ON; half[me] = true; sent[me] = true
 	:: !is_late_holder(me, old) && owner == me && half[me] -> let_go(me); next = 0; half[me] = false; reply[me] = DONE
 #else
-	:: !is_late_holder(me, old) && owner == me -> kept[me] = 0; let_go(me); reply[me] = DONE
+#ifdef FREE_KEPT
+#define must_keep (min_left > 0 && !is_kept)
+#else
+#define must_keep (min_left > 0)
+#endif
+	:: !is_late_holder(me, old) && owner == me && must_keep ->
+		kept[me] = 0;
+		ttl = min_left;
+		next = (is_kept -> 0 : ANNOUNCE);
+		is_kept = true;
+		reply[me] = DONE
+	:: !is_late_holder(me, old) && owner == me && !must_keep -> kept[me] = 0; let_go(me); reply[me] = DONE
 #endif
 	:: else -> reply[me] = DONE
 	fi
@@ -985,7 +1020,7 @@ inline leave(me, old)
 	kept[me] = 0;
 	removed[me] = false;
 	if
-	:: owner != 0 && kind -> forget_start(me); let_go(me)
+	:: owner != 0 && kind -> forget_start(me); min_left = 0; let_go(me)
 	:: owner == 0 -> next = PASS_ON
 	:: owner != 0 && !kind && was_first -> next = ANNOUNCE
 	:: else
@@ -999,12 +1034,18 @@ inline leave(me, old)
 #define has_answer (answer != 0)
 #endif
 
-#if FORCES
-/* Somebody breaks the lock. The answer is remembered beside the request. */
-inline force(old)
+#ifdef COMMAND_TWICE
+#define has_given false
+#else
+#define has_given (answer != 0)
+#endif
+
+#if FORCES || COMMANDS
+/* Somebody breaks the lock, or gives back the hold of `whom` for it. The answer is remembered beside the request. */
+inline force(what, old)
 {
 	if
-	:: is_late(0, old) || has_answer
+	:: is_late(0, old) || (what == FORCE -> has_answer : has_given || owner != whom)
 	:: else ->
 		spared = spared && !is_done;
 		assert(spared);
@@ -1019,10 +1060,11 @@ inline force(old)
 		if
 		:: owner != 0 ->
 			first = owner;
-			broken[first] = (is_alive(first) -> (described == first -> BROKEN : LOST) : 0);
+			broken[first] = (is_alive(first) -> (described == first && what == FORCE -> BROKEN : LOST) : 0);
 			arrived[first] = 0;
+			min_left = 0;
 			if
-			:: described == owner -> end_hold(owner, BROKEN)
+			:: described == owner -> end_hold(owner, (what == FORCE -> BROKEN : LOST))
 			:: else
 			fi;
 			let_go(owner);
@@ -1107,8 +1149,8 @@ inline script(me, what, has, repeated, old)
 	:: what == RELEASE -> release(me, old); note_strays(me, old)
 	:: what == LEAVE && is_late(me, old) -> reply[me] = DONE
 	:: what == LEAVE && !is_late(me, old) -> leave(me, old)
-#if FORCES
-	:: what == FORCE -> force(old)
+#if FORCES || COMMANDS
+	:: what == FORCE || what == COMMAND -> force(what, old)
 #endif
 #if REMOVES
 	:: what == REMOVE -> remove(old)
@@ -1156,6 +1198,8 @@ inline r_ask(me)
 		stale[me] = false;
 		owner = me;
 		ttl = LEASE;
+		minimum = minimum && min_left == 0;
+		assert(minimum);
 		reply[me] = GRANTED
 	:: owner == me -> ttl = LEASE; reply[me] = GRANTED
 	:: else ->
@@ -1660,6 +1704,14 @@ proctype other()
 #if FORCES
 	:: d_step { forces > 0 && request[0] == 0 -> forces--; request[0] = FORCE; sent[0] = true }
 #endif
+#if COMMANDS
+	:: d_step { commands > 0 && request[0] == 0 && owner != 0 && is_ours(owner) && must_ask(owner) ->
+		commands--;
+		whom = owner;
+		request[0] = COMMAND;
+		sent[0] = true
+	}
+#endif
 #if REMOVES
 	:: d_step { removes > 0 && request[0] == 0 && length > 0 ->
 		removes--;
@@ -1737,6 +1789,8 @@ inline restart()
 	newest[0] = 0;
 	answer = 0;
 	is_done = false;
+	is_kept = false;
+	min_left = 0;
 	turn = 0;
 	over = false;
 	token = 0;
@@ -1833,6 +1887,7 @@ end:
 			:: ttl > 0 -> ttl--
 			:: else
 			fi;
+			min_left = (min_left > 0 && ttl > 0 -> min_left - 1 : 0);
 			if
 			:: ttl == 0 ->
 				give_up_on_owner();

@@ -261,6 +261,22 @@ left_behind() {
 	diff short long
 }
 
+@test "a release to a crowd whose last waiter is one of Redisson's takes note of its patience" {
+	local id
+
+	acquire anna
+	mapfile -t ids < <(seq -f w%g 20)
+	present_together "${ids[@]}"
+	for id in "${ids[@]}"; do
+		acquire "$id" handed=1
+	done
+	redisson_waits r1 3600000
+	release anna
+	assert_equal "$(owner)" w1
+	[[ $(field theirs) = "r1 "* ]]
+	assert_equal "$(cli PTTL "$(key_queue)") $(cli PTTL "$(key_timeouts)")" '-1 -1'
+}
+
 @test "release tells the keeper whose hold the release command gave back, also if others wait" {
 	present anna
 	acquire anna kind=a

@@ -250,6 +250,17 @@ in_one_go() {
 	queue_is ben cleo
 }
 
+@test "a hung head keeps its turn for 5 s more if the clock was set back" {
+	acquire anna
+	queue_up ben
+	release anna
+	told ben 0
+	later -100000
+	acquire cleo
+	answered queued
+	left 5000 "${reply[2]}"
+}
+
 @test "a hung head is passed over after 5 s, and has its old place when it comes back" {
 	acquire anna
 	queue_up ben cleo dora

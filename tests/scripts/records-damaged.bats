@@ -112,7 +112,7 @@ damages() {
 	done
 }
 
-# bears_damage FIELD...: all scripts bear any damage of these records
+# bears_damage FIELD...: all scripts bear any damage of these records, and count on with no number that is not exact
 bears_damage() {
 	damages "$@" | awk -v damage="EVALSHA $sha_damage 10 $keys $saved" -v check="EVALSHA $sha_lasting 5 $keys" '
 		FILENAME != "-" && FILENAME != "" {
@@ -133,7 +133,8 @@ bears_damage() {
 	cli <lines >answers
 	[ "$(grep -c '^damaged$' answers)" -ge 100 ] || fail 'nothing was damaged'
 	run awk '/^damage [0-9]+, / { damage = $0 }
-		/^(ERR|WRONGTYPE|NOPERM|NOSCRIPT|a key would stay)/ { print damage ": " $0 }' answers
+		/^(ERR|WRONGTYPE|NOPERM|NOSCRIPT|a key would stay)/ ||
+			/^[0-9]+$/ && length() > 16 && !/^(12345678901234567890|9+)$/ { print damage ": " $0 }' answers
 	[ -z "$output" ] || damages "$@" | cat -n
 	assert_output ''
 	assert_equal "$(grep -c '^none lasts$' answers)" "$(grep -c '^damaged$' answers)"

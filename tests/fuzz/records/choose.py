@@ -34,6 +34,7 @@ class Chooser:
         self.ours = random.sample(OURS, random.randint(2, len(OURS)))
         self.redissons = random.sample(REDISSONS, random.randint(1, len(REDISSONS)))
         self.factors = {}
+        self.opening = self.crowd() if self.maybe(3) else []
 
     def one(self, choices):
         return self.random.choice(choices)
@@ -49,12 +50,21 @@ class Chooser:
 
     def steps(self):
         """The next steps."""
+        if self.opening:
+            opening, self.opening = self.opening, []
+            return opening
         if self.damages and self.maybe(25):
             return [self.damage()]
         return self.random.choices(
             [self.acquire, self.come_in, self.renew, self.give_back, self.break_lock, self.leave, self.remove, self.show,
              self.listen, self.pause, self.redisson, self.delete],
             [20, 12, 14, 20, 3, 4, 3, 8, 10, 10, 10, 2])[0]()
+
+    def crowd(self):
+        """A queue that is too long for the scripts to look through."""
+        crowd = ["w%d" % i for i in range(20)]
+        return [["acquire", "anna", {}]] + [step for who in crowd for step in (
+            ["present", who], ["acquire", who, {"secret": True, "lease": self.one(LEASES)}])]
 
     def extra(self, options, **more):
         """Some words of a request, each seldom."""
@@ -118,7 +128,7 @@ class Chooser:
         return [[self.one(["present", "present", "absent"]), self.known_id()]]
 
     def pause(self):
-        return [["later", self.one(PAUSES) if self.maybe(97) else -self.one([10, 5000, 100000])]]
+        return [["later", self.one(PAUSES) if self.maybe(93) else -self.one([1000, 5000, 100000])]]
 
     def redisson(self):
         who = self.one(self.redissons)

@@ -3,10 +3,11 @@
 usage: fuzz.py [--seconds 60] [--seed N] [--lua FOLDER] [--found FOLDER] [HISTORY...]
 
 HISTORY is a file: a step a line, in JSON. All of these are carried out first, and then what chance makes, from the seed
-on. Half of the histories are undamaged: there the records must say exactly what was asked for, what is shown must be what
-they say, and the usual case of acquire, renew and release must leave the same as the long way. Into the others damages
-are mixed; the scripts may not fail, and the lock is usable in the end. Of a history that fails, the shortest that fails
-so is looked for, printed, and written into the folder. checks.py and ways.py say what is looked at."""
+on. Always the usual case of acquire, renew and release must answer and leave the same as the long way. Half of the
+histories are undamaged: there the records must say exactly what was asked for, and what is shown must be what they say.
+Into the others damages are mixed; the scripts may not fail, and the lock is usable in the end. Of a history that fails,
+the shortest that fails so is looked for, printed, and written into the folder. checks.py and ways.py say what is looked
+at."""
 
 import argparse
 import json
@@ -118,7 +119,7 @@ class Fuzzer:
     def invent(self, seed):
         chance, steps = random.Random(seed), []
         chooser = Chooser(chance, None)
-        chooser.damages, chooser.length = seed % 2 == 1, chance.randint(3, LONGEST)
+        chooser.damages, chooser.length = seed % 2 == 1, len(chooser.opening) + chance.randint(3, LONGEST)
         failure = carry_out(self.server, [], chooser, steps)
         self.histories += 1
         self.steps += len(steps)

@@ -21,6 +21,15 @@ def put_back(server, copies):
             server.client.ask("RESTORE", key, max(0, ends), content, "ABSTTL")
 
 
+def is_usual(script, words, before):
+    """Whether this request may be a usual case."""
+    if "r:" + words[1] in before.hash:
+        return False
+    if script == "acquire":
+        return before.owner is None and not before.list and not words[5] and words[6] == "0" and not words[9]
+    return script == "renew" and not before.list or script == "release" and words[2] == "own" and words[5] == ""
+
+
 def is_same_text(one, other, slack, every=False):
     """Times may differ by the ms that lie between both ways. every: all numbers may."""
     ones, others = (re.split(r"(\d+)", text) for text in (one, other))
@@ -36,9 +45,22 @@ def is_same_time(one, other, slack, every):
     return (len(one) == 13 or every) and apart <= slack
 
 
+def is_same_answer(one, other, slack):
+    """Numbers may differ by as much as times may."""
+    if isinstance(one, list) and isinstance(other, list) and [one[:1], other[:1]] == [["renewed"], ["renewed"]]:
+        one, other = one[:2] + one[3:], other[:2] + other[3:]  # the token is that of the hold or, the same, the last one
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(is_same_answer(a, b, slack) for a, b in zip(one, other))
+    if isinstance(one, int) and isinstance(other, int):
+        return abs(one - other) <= slack
+    return one == other or isinstance(one, str) and isinstance(other, str) and is_same_text(one, other, slack)
+
+
 def differences(usual, long_way, slack, request):
-    """usual, long_way: (Look, heard)"""
+    """usual, long_way: (Look, heard, answer)"""
     one, other = usual[0], long_way[0]
+    if not is_same_answer(usual[2], long_way[2], slack):
+        yield f"answers: {usual[2]}, {long_way[2]}"
     if (one.owners, one.list) != (other.owners, other.list):
         yield f"owner and queue: {one.owners} {one.list}, {other.owners} {other.list}"
     if set(one.scores) != set(other.scores) or any(
@@ -75,16 +97,16 @@ def ttl_difference(script, answer, one, other, slack):
     return None
 
 
-def both_ways(script, words, answer, usual, long_way, slack):
+def both_ways(script, words, usual, long_way, slack):
     """slack: so many ms have passed from before both until after both."""
-    before, after, heard = usual
-    if 0 <= before.ttl[0] < 500 or len(before.hash) > 38:
+    before, after, heard, answer = usual
+    if 0 <= before.ttl[0] < 500 or len(before.hash) > 36:
         return  # it may end between both; or a part of the hash is looked through
     if script == "acquire" and abs(before.ttl[0] - int(words[3])) < 50:
         return  # whether the lease is lengthened depends on the ms
     if not after.hash:
         return  # the mark of the long way is all that there is
-    found = list(differences((after, heard), long_way, slack, words[1]))
+    found = list(differences((after, heard, answer), long_way, slack, words[1]))
     ttl = ttl_difference(script, answer, after, long_way[0], slack)
     found += [ttl] if ttl else []
     if found:
