@@ -14,6 +14,11 @@ local STATE_TTL_MS = 86400000
 local LOOK_BEHIND = 200         -- so many are looked at when the head is dead
 local SHORT_QUEUE = 20          -- such a queue is looked through whenever it is touched; a longer one seldom
 
+local MANY = 1000               -- words for one command: unpack takes no more than some thousands
+
+-- The one field of key 1 beside several holders. Neither is an owner id.
+local SHARED_HOLDS, SLOT_HOLDS = 'fairlock:shared', 'fairlock:slots'
+
 -- Tickets count in it.
 local now_us = clock[1] * 1000000 + clock[2]
 

@@ -15,8 +15,9 @@ local OLD_FIELDS = {'owner', 'since', 'until', 'lease', 'waited', 'by', 'holds',
 local function raise_version(run)
 	local before, recall, up = unpack(call('HMGET', STATE, 'before', 'recall', 'up'))
 	call('HDEL', STATE, unpack(OLD_FIELDS))
-	lock.up = number(up or nil)
-	run('HSET', STATE, 'v', VERSION, 'run', run_text(lock.run, lock.up))
+	lock.up = number(up or nil) or lock.up
+	run('HSET', STATE, 'v', VERSION)
+	save_run(run)
 	set_started(lock.started, number(before or nil), number(recall or nil))
 	lock.has_marks = true
 end
@@ -25,36 +26,42 @@ end
 -- from before that was given by a server that has lost its data since. run: call, or note.
 local function introduce(run)
 	if lock.is_new then
-		lock.up = now
-		run('HSET', STATE, 'name', LOCK, 'v', VERSION, 'run', run_text(lock.run, now))
+		lock.up, lock.lost, lock.floor = now, now, 0
+		run('HSET', STATE, 'name', LOCK, 'v', VERSION)
+		save_run(run)
 	elseif lock.is_old then
 		raise_version(run)
 	end
 	lock.is_new, lock.is_old = false, false
 end
 
--- Makes id, whose name is in key 1 by now, the owner, for ttl ms at first.
+-- Makes id an owner, for ttl ms at first. Key 1 has the field of this mode by now.
 -- entry: its first one in `holds`. unheard: a ticket that it may not have heard, as text, or `-`. Returns the
 -- token, as text.
-local function take(id, entry, lease, ttl, by, waited, unheard)
-	call('PEXPIRE', LOCK, ttl)
+local function take(id, mode, entry, lease, ttl, by, waited, unheard)
+	local slot = match(mode, '^=(.*)$')
+	lock.field, lock.mode = field_of(mode, id), string.sub(mode, 1, 1)
+	set_ttl(id, ttl)
 	introduce(call)
 	lock.token, lock.grants = math.max(now, (lock.token or 0) + 1), lock.grants + 1
 	lock.owner, lock.count, lock.ours_saved = id, 1, lock.ours
 	local token = int(lock.token)
-	local record_of_hold = new_hold(token, ttl, lease, waited, unheard, entry, by)
+	local record_of_hold = new_hold(token, ttl, lease, waited, unheard, mode, entry, by)
 	lock.hold = read_hold(id, record_of_hold)
 	if string.sub(entry, 1, 1) == 'w' then
 		-- written down before it is started, so that no start is missed
 		lock.started, lock.before = now, lock.started
 	end
-	call('HSET', STATE, 'token', token, 'holder', id, 'h:' .. id, record_of_hold, 'n:granted', lock.grants,
+	call('HSET', STATE, 'token', token, 'holder', lock.field, 'h:' .. id, record_of_hold, 'n:granted', lock.grants,
 		'ours', lock.ours, 'started', started_text(lock.started, lock.before, lock.recall))
+	if slot then
+		call('HSET', STATE, 's:' .. slot, id)
+	end
 	if lock.turn then
 		call('HDEL', STATE, 'turn')
 		lock.turn = nil
 	end
-	log_event('granted', stamp, id, token, by, waited)
+	log_event('granted', stamp, id, token, by, waited, nil, nil, nil, slot)
 	return token
 end
 
@@ -101,18 +108,57 @@ local function notice_missed_turn(time)
 	end
 end
 
+-- A hold is over, and no script of ours has seen its end.
+local function end_unnoticed(hold, event, time)
+	local is_missed = event == 'expired' and is_untaken(hold)
+	end_hold(hold, event, time, nil, nil, event == 'forced' and 'gone' or event)
+	if is_missed and not lock.field then
+		notice_missed_turn(time)
+	end
+end
+
+local ENDS_MOST = 20 -- so many ends of several holders are noticed by one script
+
+-- With several holders: ends the holds whose leases have ended.
+local function notice_ends_of_some()
+	for _, id in ipairs(call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, ENDS_MOST)) do
+		local hold = read_hold(id, call('HGET', STATE, 'h:' .. id))
+		call('ZREM', HOLDERS, id)
+		if hold then
+			end_unnoticed(hold, hold.state == 'kept' and 'released' or 'expired', number(hold.ends) or now)
+		end
+	end
+end
+
+-- There were several holders, and key 1 knows nothing of them any more: it was deleted, or all leases have
+-- ended. What this script does not find is forgotten later, without an event.
+local function notice_ends_of_all()
+	local cursor, pages = '0', 0
+	call('DEL', HOLDERS)
+	repeat
+		local page = call('HSCAN', STATE, cursor, 'MATCH', 'h:*', 'COUNT', 10 * SHORT_QUEUE)
+		cursor, pages = page[1], pages + 1
+		for i = 1, #page[2], 2 do
+			local hold = read_hold(string.sub(page[2][i], 3), page[2][i + 1])
+			if hold and hold.mode ~= 'x' and (hold.state == 'held' or hold.state == 'kept') then
+				end_unnoticed(hold, unnoticed_end(hold))
+			end
+		end
+	until cursor == '0' or pages == 5
+	call('HDEL', STATE, 'holder')
+end
+
 local function notice_end()
-	if lock.owner and lock.turn then
+	if lock.turn and not fit(want_of(lock.turn)) then
 		call('HDEL', STATE, 'turn') -- taken, or snatched away by a plain lock
 		lock.turn = nil
 	end
-	local event, time = unnoticed_end()
-	if event then
-		local is_missed = event == 'expired' and is_untaken()
-		end_hold(event, time, nil, nil, event == 'forced' and 'gone' or event)
-		if is_missed and not lock.owner then
-			notice_missed_turn(time)
-		end
+	if MODES[lock.field] then
+		notice_ends_of_some()
+	elseif lock.were_many then
+		notice_ends_of_all()
+	elseif lock.hold and lock.hold.id ~= lock.owner then
+		end_unnoticed(lock.hold, unnoticed_end(lock.hold))
 	end
 end
 
@@ -130,9 +176,9 @@ end
 
 -- Raises the time to live of the held lock to the lease, and never lowers it. Returns it, ms.
 local function extend(lease)
-	local ttl = call('PTTL', LOCK)
+	local ttl = ttl_of_hold()
 	if ttl < lease then
-		call('PEXPIRE', LOCK, lease)
+		set_ttl(lock.owner, lease)
 		ttl = lease
 	end
 	if lock.hold then

@@ -1,12 +1,14 @@
 -- How a hold ends. For scripts that end one, and in front of holds.lua.
 
--- Writes the end of the hold that our hash describes into the log, and forgets the hold. status, cause: how
+-- Writes the end of a hold that our hash describes into the log, and forgets the hold. status, cause: how
 -- COMMAND ended, if the caller knows. state: somebody may still ask for this hold, and is to find this in its
 -- record. A hold of which our hash knows too little is just forgotten.
-local function end_hold(event, time, status, cause, state)
-	local hold = lock.hold
-	call('HDEL', STATE, 'holder', 'h:' .. hold.id)
-	lock.hold = nil
+local function end_hold(hold, event, time, status, cause, state)
+	local slot = match(hold.mode, '^=(.*)$')
+	call('HDEL', STATE, hold.mode == 'x' and 'holder' or 's:' .. (slot or ''), 'h:' .. hold.id)
+	if lock.hold and lock.hold.id == hold.id then
+		lock.hold = nil
+	end
 	if hold.since == '-' then
 		return
 	end
@@ -19,5 +21,5 @@ local function end_hold(event, time, status, cause, state)
 		lock.has_marks = true
 	end
 	record(event, int(time), hold.id, hold.token, hold.by, hold.waited ~= '-' and hold.waited,
-		int(math.max(0, time - (number(hold.since) or time))), status, cause)
+		int(math.max(0, time - (number(hold.since) or time))), status, cause, slot)
 end

@@ -16,21 +16,23 @@
 --            count had survived
 --   unheard  ticket of an owner that was handed the lock and may not have heard the ticket
 --   ending   of a kept hold: how its COMMAND ended, "STATUS:CAUSE"
+--   mode     x exclusive, s shared, =SLOT
 --   holds    ",wREQUEST,aREQUEST,": w taken by wrap, a by acquire; of a kept hold: the request that gave back
 --            the last one
 --   by       host, pid, user, command and perhaps a reason, separated by tabs
 --
 -- Returns nil for a text of another form.
 local function read_hold(id, text)
-	local state, token, since, ends, lease, waited, keep, taken, unheard, ending, holds, by = match(text or '',
-		'^(%l+) (%d+) ([%d-]%d*) ([%d-]%d*) ([%d-]%d*) ([%d-]%d*) ([%d-]%d*) (%S+) ([%d-]%d*) (%S+) (%S+) (.*)$')
+	local state, token, since, ends, lease, waited, keep, taken, unheard, ending, mode, holds, by =
+		match(text or '', '^(%l+) (%d+) ([%d-]%d*) ([%d-]%d*) ([%d-]%d*) ([%d-]%d*) ([%d-]%d*) (%S+) ' ..
+		'([%d-]%d*) (%S+) (%S+) (%S+) (.*)$')
 	return state and #token < 17 and {
 		id = id, state = state, token = token, since = since, ends = ends, lease = lease, waited = waited,
-		keep = keep, taken = taken, unheard = unheard, ending = ending, holds = holds, by = by,
+		keep = keep, taken = taken, unheard = unheard, ending = ending, mode = mode, holds = holds, by = by,
 	} or nil
 end
 
 local function hold_text(hold)
 	return table.concat({hold.state, hold.token, hold.since, hold.ends, hold.lease, hold.waited, hold.keep,
-		hold.taken, hold.unheard, hold.ending, hold.holds, hold.by}, ' ')
+		hold.taken, hold.unheard, hold.ending, hold.mode, hold.holds, hold.by}, ' ')
 end

@@ -67,13 +67,14 @@ end
 -- Writes the record of the present hold.
 local function save_hold()
 	local hold = lock.hold
-	call('HSET', STATE, 'holder', hold.id, 'h:' .. hold.id, hold_text(hold))
+	local holder = hold.mode == 'x' and hold.id or hold.mode == 's' and SHARED_HOLDS or SLOT_HOLDS
+	call('HSET', STATE, 'holder', holder, 'h:' .. hold.id, hold_text(hold))
 end
 
 -- A hold that our hash did not know becomes known by its token only.
 local function add_hold(entry)
 	if not lock.hold then
-		lock.hold = read_hold(lock.owner, 'held ' .. int(lock.token or 0) .. ' - - - - - - - - , ')
+		lock.hold = read_hold(lock.owner, 'held ' .. int(lock.token or 0) .. ' - - - - - - - - ' .. lock.mode .. ' , ')
 	end
 	lock.hold.holds = lock.hold.holds .. entry .. ','
 	save_hold() -- the first to be refused by a server out of memory
@@ -88,22 +89,17 @@ local function end_entry(entry)
 	end
 end
 
--- If our hash describes a hold that is over, returns how it ended, and when.
-local function unnoticed_end()
-	local hold = lock.hold
-	if not hold or hold.id == lock.owner then
-		return
-	end
+-- How and when a hold ended that our hash describes, and key 1 does not.
+local function unnoticed_end(hold)
 	local ends = number(hold.ends) or now
 	if ends > now + CLOCK_SLACK_MS then
 		return 'forced', now
 	end
-	return is_kept() and 'released' or 'expired', ends
+	return hold.state == 'kept' and 'released' or 'expired', ends
 end
 
--- Whether the lock was handed to the present owner, which has not renewed it yet.
-local function is_untaken()
-	local hold = lock.hold or {}
+-- Whether the lock was handed to this owner, which has not renewed it yet.
+local function is_untaken(hold)
 	local since, ends, lease = number(hold.since), number(hold.ends), number(hold.lease)
 	return since and ends and lease and ends - since < lease
 end

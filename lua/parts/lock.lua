@@ -2,15 +2,19 @@
 -- usual case.
 
 -- The state of the lock: what read_lock found, and what the script has made of it since.
---   owner, count    the field of key 1, and its number of holds; nil when the lock is free
---   hold            the hold whose end our hash does not know yet, or nil. If hold.id is not `owner`, it is
---                   over
+--   field           of key 1; nil when the lock is free
+--   mode            x: one holds it, alone; s: shared holds; =: holds of slots; nil when the lock is free
+--   owner, count    the owner, and its number of holds; with several holders, the one that the script is about,
+--                   or nil
+--   hold            the hold of one that holds alone, whose end our hash does not know yet, or nil: if hold.id
+--                   is not `owner`, it is over; with several holders, the hold of `owner`
+--   were_many       the last that our hash knows are several holders
 --   mine            the record of a hold of the caller's id, or nil
 --   waiter, request the records of the caller as a waiter, and of its request; or nil
 --   token, ticket   the last ones that were handed out, or nil
 --   ours            number of waiters of ours in the queue; ours_saved: so our hash has it
 --   back            ms: nobody is granted before, since the server was restarted
---   run, up         see read_run
+--   run, up, lost, floor   see read_run
 --   turn, turned    see read_turn
 --   started, before, recall   see read_started
 --   grants          how many there were
@@ -24,6 +28,20 @@
 --   has_marks       something was written that `tend` deletes later
 local lock
 
+local MODES = {[SHARED_HOLDS] = 's', [SLOT_HOLDS] = '='}
+
+-- With several holders: whether this owner is one of them. Then the script is about its hold.
+local function select_hold(owner, hold)
+	local ends = owner ~= '' and tonumber(call('ZSCORE', HOLDERS, owner) or nil)
+	if not ends or ends <= now then
+		return false
+	end
+	hold = hold or read_hold(owner, call('HGET', STATE, 'h:' .. owner))
+	lock.owner, lock.hold = owner, hold
+	lock.count = hold and select(2, string.gsub(hold.holds, ',', '')) - 1 or 1
+	return true
+end
+
 -- Reads the lock, and the records of this owner or waiter and of this request; both may be ''. All is read
 -- before anything is changed: a key of another type is to fail here.
 local function read_lock(id, request)
@@ -31,34 +49,44 @@ local function read_lock(id, request)
 	local field = call('HMGET', STATE, 'name', 'v', 'token', 'ticket', 'ours', 'back', 'run', 'turn', 'started',
 		'n:granted', 'holder', 'h:' .. id, 'w:' .. id, 'r:' .. request)
 	local name, holder, mine = field[1], field[11], read_hold(id, field[12] or '')
-	local run, up = read_run(field[7])
+	local run, up, lost, floor = read_run(field[7])
 	local turn, turned = read_turn(field[8])
 	local started, before, recall = read_started(field[9])
 	local our_version = tonumber(VERSION)
 	local version = name and (number(field[2] or nil) or 1) or our_version
 	local back = number(field[6] or nil) or 0
 	lock = {
+		field = key[1], mode = MODES[key[1]] or key[1] and 'x', were_many = MODES[holder] ~= nil,
 		owner = key[1], count = key[1] and math.max(1, number(key[2]) or 1),
 		hold = holder == id and mine or nil, mine = mine,
 		waiter = read_waiter(field[13] or ''), request = read_request(field[14]),
 		token = number(field[3] or nil), ticket = number(field[4] or nil), ours = number(field[5] or nil) or 0,
 		-- if it is far ahead, the clock was set back, and the pause would not end
 		back = back < now + 60000 and math.min(back, now + AWAY_MS) or 0,
-		run = run, up = up, turn = turn, turned = turned,
+		run = run, up = up, lost = lost, floor = floor, turn = turn, turned = turned,
 		started = started, before = before, recall = recall, grants = number(field[10] or nil) or 0,
 		length = call('LLEN', QUEUE), scores = call('ZCARD', TIMEOUTS),
 		is_new = not name, is_old = version < our_version, spelled = name and name ~= LOCK and name or nil,
 	}
-	if holder and holder ~= id then
+	if holder and holder ~= id and not lock.were_many then
 		lock.hold = read_hold(holder, call('HGET', STATE, 'h:' .. holder) or '')
+	end
+	if MODES[lock.field] then
+		lock.owner, lock.count = nil, nil
+		select_hold(id, mine)
 	end
 	lock.ours_saved = lock.ours
 	lock.empty = lock.length == 0 and lock.scores == 0 and lock.ours == 0
 	if lock.spelled then
 		lock.refusal = {'spelled', lock.spelled}
-	elseif version > our_version or lock.is_old and (lock.owner or not lock.empty) then
+	elseif version > our_version or lock.is_old and (lock.field or not lock.empty) then
 		lock.refusal = {'version', version, our_version}
 	end
+end
+
+local function save_run(run)
+	run('HSET', STATE, 'run', (lock.run or '-') .. ' ' .. (lock.up and int(lock.up) or '-') .. ' ' ..
+		(lock.lost and int(lock.lost) or '-') .. ' ' .. int(lock.floor or 0))
 end
 
 -- Logs an event, and counts it (take counts grants). The log forgets, and what is counted may not fall.
@@ -81,6 +109,7 @@ local function touch()
 		return
 	end
 	local hold = lock.hold
-	local ends = math.max(now, number(hold and hold.ends) or 0, number(hold and hold.keep) or 0)
+	local ends = math.max(now, number(hold and hold.ends) or 0, number(hold and hold.keep) or 0,
+		MODES[lock.field] and now + call('PTTL', LOCK) or 0)
 	call('PEXPIRE', STATE, math.max(ends - now + STATE_TTL_MS, (lock.recall or 0) - now))
 end

@@ -2,7 +2,7 @@
 
 local function waiter_text(waiter)
 	return waiter.state .. ' ' .. int(waiter.ticket) .. ' ' .. int(waiter.seen) .. ' ' .. waiter.lease .. ' ' ..
-		waiter.secret .. ' ' .. waiter.kind .. ' ' .. waiter.period .. ' ' .. waiter.by
+		waiter.secret .. ' ' .. waiter.kind .. ' ' .. waiter.period .. ' ' .. waiter.want .. ' ' .. waiter.by
 end
 
 -- A request that was repeated, or that must not be carried out twice, in the field `r:REQUEST`:
@@ -19,15 +19,12 @@ local function request_text(request)
 	return int(request.made) .. ' ' .. int(request.strays) .. ' ' .. request.answer
 end
 
--- `run`, "ID UP": the server process that the waiters queued on, and when our hash met this process first
--- (ms); there is no UP once the pause after a restart was given.
+-- `run`, "ID UP LOST FLOOR": the server process that the waiters queued on; when our hash met this process first
+-- (ms; `-` once the pause after a restart was given); when data may have been lost last (ms), and the token that
+-- our hash had then. A hold with a larger token, from before, may be taken up.
 local function read_run(text)
-	local id, up = match(text or '', '^(%w*) ?(%d*)$')
-	return id ~= '' and id or nil, number(up or nil)
-end
-
-local function run_text(id, up)
-	return (id or '') .. ' ' .. (up and int(up) or '')
+	local id, up, lost, floor = match(text or '', '^(%S*) ?(%S*) ?(%S*) ?(%S*)$')
+	return match(id or '', '^%w+$'), number(up), number(lost), number(floor)
 end
 
 -- `turn`, "ID MS": the waiter whose turn it is, and since when.

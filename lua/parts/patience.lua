@@ -6,7 +6,6 @@
 local traceless = false
 
 local MOST_PATIENCE_MS = 31536000000 -- a year: scores beyond that are damaged
-local MANY = 1000                    -- words for one command: unpack takes no more than some thousands
 
 -- The notes on Redisson's waiters: id -> {ticket, ms of patience, score when it was seen first}; nil: not
 -- read yet. In our hash they are one field, "ID TICKET MS SCORE" for each.

@@ -49,11 +49,12 @@ end
 -- see run_id.
 local function hold_back(run)
 	introduce(note)
-	lock.run, lock.back, lock.up = run, now + AWAY_MS, nil
+	lock.run, lock.back, lock.up, lock.lost, lock.floor = run, now + AWAY_MS, nil, now, lock.token or 0
 	-- the old server may have told a waiter its turn in vain
 	note('HDEL', STATE, 'turn')
 	lock.turn = nil
-	note('HSET', STATE, 'back', int(lock.back), 'run', run_text(lock.run, nil))
+	note('HSET', STATE, 'back', int(lock.back))
+	save_run(note)
 end
 
 -- Compares the server process with the one that the waiters queued on. waited: the caller queued before, or
@@ -67,8 +68,11 @@ local function check_run(waited)
 		hold_back(run)
 		return
 	end
-	lock.run, lock.up = run, before and now or lock.up
-	note('HSET', STATE, 'run', run_text(run, lock.up))
+	if before then
+		lock.up, lock.lost, lock.floor = now, now, lock.token or 0
+	end
+	lock.run = run
+	save_run(note)
 end
 
 -- The caller has a ticket or a token from that time (ms). If our hash met this server later, others have
@@ -183,14 +187,14 @@ local function turn_ends(id, begins)
 end
 
 -- The first waiter who is alive; the dead before it are dropped, and counted.
--- free: nobody holds the lock. me: the caller, who is alive since it asks.
+-- me: the caller, who is alive since it asks.
 local passed_over = 0
 -- When the turn of the first begins: when the one before it had missed its own, even if the script that
 -- finds that out comes late. Else several hung ones would cost more than 5 s each.
 local turn_begins = now
 
-local function first_waiter(free, me)
-	local with_silent = free and has_missed
+local function first_waiter(me)
+	local with_silent = has_missed and not lock.field
 	while not lock.empty do
 		local id = call('LINDEX', QUEUE, 0)
 		if not id or id == me then
@@ -199,7 +203,7 @@ local function first_waiter(free, me)
 		local waiter = known(id)
 		local is_away = waiter and not present(id)
 		local dead = is_away and is_dead() or not waiter and redisson_is_dead(id)
-		local had_turn = free and lock.turn == id and now >= turn_ends(id, lock.turned)
+		local had_turn = lock.turn == id and now >= turn_ends(id, lock.turned) and fit(want_of(id))
 		local hung = not (dead or is_away) and (had_turn or waiter and with_silent and is_silent(waiter))
 		if not (dead or hung) then
 			return id
@@ -251,18 +255,14 @@ local function see_in(id)
 	return math.max(1, ends - now)
 end
 
--- The lock is held: tells the first waiter that it is first and when the lease ends. Redisson's are not told
--- such things, and not all of them look: then the first of ours does.
-local function announce(lease, me)
-	local id = first_waiter(false, me)
-	if id and id ~= me and lease >= 0 then
-		if known(id) then
-			tell(id, 'first ' .. lease)
-		else
-			tell_second(lease + 1)
-		end
+-- Tells the first waiter, for whom the lock has no room, that it is first, and in how many ms there may be
+-- some. Redisson's are not told such things, and not all of them look: then the first of ours does.
+local function announce(id, ms)
+	if ms >= 0 and known(id) then
+		tell(id, 'first ' .. ms)
+	elseif ms >= 0 then
+		tell_second(ms + 1)
 	end
-	return id
 end
 
 -- How long the turn of the first is from now on: a waiter that is alive needs some time to take it.
@@ -270,26 +270,38 @@ local function turn_left()
 	return math.max(TURN_LEAST_MS, turn_begins + TURN_MS - now)
 end
 
--- Gives the free lock to the first waiter, if it can be handed to it, and tells it so: it need not ask. At
--- first it is given for no longer than a turn: one that is alive renews it, and one that hangs costs as much
--- as one that was told. Returns whether it was, and the new first.
-local function hand_over(id, me)
+-- The messages `granted` of this script. What is said last leaves first, so they are said in the end.
+local granted = {}
+
+-- Gives the first waiter a hold of this mode, if it can be handed to it: it need not ask. At first it is given
+-- for no longer than a turn: one that is alive renews it, and one that hangs costs as much as one that was
+-- told. Returns whether it was.
+local function hand_over(id, mode)
 	local waiter = known(id)
 	-- a slot of a cluster that is moving refuses the key that has just gone: then it is told, as others are
-	if not waiter or waiter.secret == '-' or is_silent(waiter) or not note('HSET', LOCK, id, 1) then
+	if not waiter or waiter.secret == '-' or is_silent(waiter) or
+		not note('HSET', LOCK, field_of(mode, id), 1) then
 		return false
 	end
 	local ttl = math.max(1, math.min(turn_left(), (number(waiter.lease) or OUR_SCORE_MS) - 1))
 	local unheard = waiter.state == 'new' and int(waiter.ticket) or '-'
 	drop(id, 0)
-	local token = take(id, waiter.kind .. id, waiter.lease, ttl, waiter.by, waited_by(waiter), unheard)
+	local token = take(id, mode, waiter.kind .. id, waiter.lease, ttl, waiter.by, waited_by(waiter), unheard)
 	if waiter.period ~= '-' then
 		remember(number(waiter.period) or 0)
 	end
-	local first = announce(ttl, me)
-	-- what is said last leaves first
-	tell(id, 'granted ' .. token .. ' ' .. ttl .. ' ' .. stamp .. ' ' .. waiter.secret)
-	return true, first
+	granted[#granted + 1] = {
+		id, 'granted ' .. token .. ' ' .. ttl .. ' ' .. stamp .. ' ' .. waiter.secret ..
+			(match(mode, '^=(.*)$') and ' ' .. string.sub(mode, 2) or ''),
+	}
+	return true
+end
+
+local function tell_granted()
+	for i = #granted, 1, -1 do
+		tell(granted[i][1], granted[i][2])
+	end
+	granted = {}
 end
 
 -- Whether the last start is too short a time ago for a job that runs once in so many ms. A clock that was set
@@ -302,9 +314,9 @@ end
 -- and told to ask.
 local function first_to_run(me)
 	while true do
-		local id = first_waiter(true, me)
+		local id = first_waiter(me)
 		local waiter = id and id ~= me and known(id)
-		if not (waiter and ran(number(waiter.period))) then
+		if not (waiter and ran(number(waiter.period)) and fit(waiter.want)) then
 			return id
 		end
 		drop(id, 0)
@@ -313,31 +325,46 @@ local function first_to_run(me)
 	end
 end
 
--- The lock is free: hands it to the first waiter. If that cannot be, as with Redisson's, tells it its turn,
--- once, and tells the second to look after it. Returns the first waiter.
-local function pass_on(me)
-	local id = first_to_run(me)
-	if not id then
-		tell_outsiders()
-		return
-	elseif id == me then
-		return id
-	end
-	if now < lock.back then
-		if known(id) then
-			tell(id, 'first ' .. lock.back - now)
-		end
-		tell_second(lock.back - now)
-	elseif lock.turn ~= id then
-		local done, first = hand_over(id, me)
-		if done then
-			return first
-		end
+local HANDED_MOST = 20 -- so many waiters are handed the lock by one script; the next one asks, and goes on
+
+-- Tells a waiter its turn, once, and the second to look after it.
+local function tell_turn(id)
+	if lock.turn ~= id then
 		lock.turn, lock.turned = id, now + turn_left() - TURN_MS
 		note('HSET', STATE, 'turn', id .. ' ' .. int(lock.turned))
 		tell_second(see_in(id))
 		tell(id, '0')
 	end
+end
+
+-- Hands the lock to the first waiter if there is room for it, then to the next, and so on. One to whom it
+-- cannot be handed, as Redisson's, is told its turn; one for whom there is no room, when there may be some.
+-- me: the caller. Returns the first waiter.
+local function pass_on(me)
+	local handed, id, mode, ms = 0, nil, nil, nil
+	repeat
+		id = first_to_run(me)
+		mode, ms = nil, nil
+		if id and id ~= me then
+			mode, ms = fit(want_of(id))
+		end
+		local is_handed = mode and now >= lock.back and handed < HANDED_MOST and lock.turn ~= id and
+			hand_over(id, mode)
+		handed = handed + 1
+	until not is_handed
+	if not id and not lock.field then
+		tell_outsiders()
+	elseif ms then
+		announce(id, ms)
+	elseif mode and now < lock.back then
+		if known(id) then
+			tell(id, 'first ' .. lock.back - now)
+		end
+		tell_second(lock.back - now)
+	elseif mode then
+		tell_turn(id)
+	end
+	tell_granted()
 	return id
 end
 
@@ -358,13 +385,28 @@ local function forget_start()
 	set_started(lock.before, nil, lock.recall)
 end
 
--- Frees the lock, and passes it on. status, cause, state: as for end_hold.
+-- Ends the hold that the script is about, and passes on what is free then. status, cause, state: as for
+-- end_hold.
 local function let_go(event, status, cause, state)
 	local owner, hold = lock.owner, lock.hold
-	call('DEL', LOCK)
+	if lock.mode ~= 'x' then
+		call('ZREM', HOLDERS, owner)
+	end
+	if lock.mode == 'x' or call('ZCARD', HOLDERS) == 0 then
+		call('DEL', LOCK)
+		if lock.mode ~= 'x' then
+			call('HDEL', STATE, 'holder')
+		end
+		lock.field, lock.mode = nil, nil
+	elseif set_last_end() then
+		local head = call('LINDEX', QUEUE, 0)
+		if head and not known(head) then
+			tell(head, '0') -- it sleeps until the end that it saw
+		end
+	end
 	lock.owner, lock.count = nil, nil
 	if hold then
-		end_hold(event, now, status, cause, state)
+		end_hold(hold, event, now, status, cause, state)
 	end
 	if not hold or hold.since == '-' then
 		record(event, stamp, owner, nil, nil, nil, nil, status, cause)

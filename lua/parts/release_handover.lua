@@ -21,7 +21,7 @@ if SHARDED and length > 0 and length == tonumber(ours) and scores == length and 
 	end
 	local waiter = in_order and read_waiter(records[1])
 	local lease = waiter and tonumber(waiter.lease) or 0
-	if lease > 1 and lease < MOST and waiter.secret ~= '-' and waiter.period == '-' and
+	if lease > 1 and lease < MOST and waiter.secret ~= '-' and waiter.period == '-' and waiter.want == 'x' and
 		now - waiter.seen < 15000 and
 		-- of all that follows, only this is refused for want of memory
 		type(pcall_server('HSET', LOCK, first, '1')) == 'number' then
@@ -37,7 +37,7 @@ if SHARDED and length > 0 and length == tonumber(ours) and scores == length and 
 		call('ZREM', TIMEOUTS, first)
 		call('HDEL', STATE, 'h:' .. id, 'w:' .. first)
 		call('HSET', STATE, 'token', new_token, 'holder', first, 'h:' .. first,
-			new_hold(new_token, ttl, waiter.lease, waited, unheard, waiter.kind .. first, waiter.by),
+			new_hold(new_token, ttl, waiter.lease, waited, unheard, 'x', waiter.kind .. first, waiter.by),
 			'n:granted', format('%.0f', grants + 1), 'ours', length - 1, 'started', started)
 		call('PEXPIRE', STATE, lease + 86400000)
 		log_event('released', stamp, id, hold.token, hold.by,

@@ -15,15 +15,17 @@
 --      12 strays   how many requests this process has left under way on connections that are no more
 --      13 secret   hexadecimal digits: the caller takes the message `granted` with this secret for a grant;
 --                  or '': the caller is told its turn
---      14...       owner ids that the caller inherited, any of which may hold the lock already
+--      14 want     x: the lock alone; s: a shared hold; #N: one of the slots 1 to N; =A,B: one of these slots
+--      15...       owner ids that the caller inherited, any of which may hold the lock already
 --
--- Returns {'granted', owner, token, ttl ms, waited ms, hold count}
+-- Returns {'granted', owner, token, ttl ms, waited ms, hold count, slot or ''}
 --         {'queued', ticket, ask again in ms at the latest, 1 when first else 0, ttl of the lock in ms,
 --          now ms}
 --         {'busy', owner, by, held} mode 'try', or held back after a restart
 --         {'full', waiters, owner, by, held}
 --         {'ran', ms ago, owner, by, held}  a COMMAND was started too short a time ago; the waiter has left
 --         {'removed', owner, by, held}      somebody took the waiter out of the queue
+--         {'other', mode}           the inherited owner has a hold of another mode, or another slot
 --         {'removed'}               this is a late copy, or all of it was given back
 --         {'spelled', name}         another spelling of this name is in use
 --         {'version', theirs, ours} the lock is in use by another version of this protocol
@@ -33,6 +35,7 @@
 local id, request, kind, lease, mode = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
 local period, strays, secret = tonumber(ARGV[11]), tonumber(ARGV[12]) or 0, ARGV[13] or ''
+local want = ARGV[14] or 'x'
 local entry = kind .. request -- of `holds`
 
 -- The client subscribes before it asks. A server that refuses that reads the request all the same.
@@ -50,7 +53,7 @@ end
 
 -- The usual case: the lock is free, nobody waits, no hold has ended unnoticed, and our hash knows nothing of
 -- the caller.
-if not (ticket or again or period) and strays == 0 and #call('HGETALL', LOCK) == 0 and
+if want == 'x' and not (ticket or again or period) and strays == 0 and #call('HGETALL', LOCK) == 0 and
 	call('LLEN', QUEUE) == 0 and call('ZCARD', TIMEOUTS) == 0 then
 	local name, version, token, grants, started, ours, back, turn, holder, hold, waiter, earlier =
 		unpack(call('HMGET', STATE, 'name', 'v', 'token', 'n:granted', 'started', 'ours', 'back', 'turn', 'holder',
@@ -67,19 +70,19 @@ if not (ticket or again or period) and strays == 0 and #call('HGETALL', LOCK) ==
 		call('HSET', LOCK, id, 1)
 		call('PEXPIRE', LOCK, lease)
 		call('HSET', STATE, 'token', token, 'holder', id, 'h:' .. id,
-			new_hold(token, lease, lease, 0, '-', entry, by),
+			new_hold(token, lease, lease, 0, '-', 'x', entry, by),
 			'n:granted', format('%.0f', count + 1), 'started', started)
 		call('PEXPIRE', STATE, lease + 86400000)
 		log_event('granted', stamp, id, token, by, 0)
-		return {'granted', id, token, lease, 0, 1}
+		return {'granted', id, token, lease, 0, 1, ''}
 	end
 end
 
 -- in a function from here on
--- include base.lua hold_record.lua waiter_record.lua more_records.lua lock.lua publish.lua hold_end.lua
--- include holds.lua
+-- include base.lua hold_record.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
--- include changes.lua patience.lua queue_head.lua queue_order.lua
+-- include publish.lua hold_end.lua holds.lua capacity.lua changes.lua patience.lua queue_head.lua
+-- include queue_order.lua
 
 local refused = begin(id, request, strays, 'removed')
 if refused then
@@ -95,6 +98,10 @@ end
 
 -- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
 local function reenter()
+	local mode = lock.hold and lock.hold.mode or lock.mode
+	if mode ~= 'x' and mode ~= want and not is_among(mode, want) then
+		return {'other', mode}
+	end
 	if not lock.token then
 		-- our hash was lost: a token that nobody has had
 		lock.token = now
@@ -104,30 +111,31 @@ local function reenter()
 	if not has_hold(entry) then
 		add_hold(entry)
 		lock.count = lock.count + 1
-		call('HSET', LOCK, lock.owner, lock.count)
+		set_count(lock.count)
 	end
 	local ttl = extend(lease)
 	settle()
-	return {'granted', lock.owner, int(lock.token), ttl, number(lock.hold.waited) or 0, lock.count}
+	return {'granted', lock.owner, int(lock.token), ttl, number(lock.hold.waited) or 0, lock.count,
+		match(mode, '^=(.*)$') or ''}
 end
 
 -- is_first: the caller stands at the head of the queue. It is taken out first: after a deletion a server out
 -- of memory accepts the rest, too.
-local function grant(is_first)
+local function grant(is_first, mode)
 	local waiter = not lock.empty and known(id)
 	local since = ticket or waiter and waiter.ticket or now_us
 	if waiter then
 		drop(id, is_first and 0 or nil)
 	end
 	local waited = waited_by({ticket = since})
-	call('HSET', LOCK, id, 1)
-	local token = take(id, entry, lease, lease, by, waited, '-')
+	call('HSET', LOCK, field_of(mode, id), 1)
+	local token = take(id, mode, entry, lease, lease, by, waited, '-')
 	if period then
 		remember(period)
 	end
-	announce(lease)
+	pass_on()
 	settle()
-	return {'granted', id, token, lease, waited, 1}
+	return {'granted', id, token, lease, waited, 1, match(mode, '^=(.*)$') or ''}
 end
 
 local function count_present(most)
@@ -154,7 +162,8 @@ local function join()
 	local is_new = not known(id)
 	local waiter = {
 		state = ARGV[7] == '' and 'new' or 'waits', ticket = ticket, seen = now, lease = ARGV[5],
-		secret = secret ~= '' and secret or '-', kind = kind, period = period and ARGV[11] or '-', by = by,
+		secret = secret ~= '' and secret or '-', kind = kind, period = period and ARGV[11] or '-', want = want,
+		by = by,
 	}
 	call('HSET', STATE, 'w:' .. id, waiter_text(waiter))
 	waiters[id] = waiter
@@ -189,42 +198,46 @@ local function is_near()
 	return call('LINDEX', QUEUE, 1) == id or call('LINDEX', QUEUE, 2) == id or call('LINDEX', QUEUE, 3) == id
 end
 
--- When a waiter must ask again at the latest if nobody tells it anything.
-local function ask_in(first, ttl)
-	if ttl == -2 and first ~= id then
+-- When a waiter must ask again at the latest if nobody tells it anything. ms: in how many ms there may be room
+-- for the first; nil: there is.
+local function ask_in(first, ms)
+	if not ms and first ~= id then
 		return see_in(first)
-	elseif first ~= id and ttl >= 0 and is_untaken() and is_near() then
+	elseif first ~= id and ms and ms >= 0 and lock.mode == 'x' and lock.hold and is_untaken(lock.hold) and is_near() then
 		-- both the owner and the first may hang
-		return math.min(turn_ends(first, now + ttl) - now + 1, SIGN_OF_LIFE_MS)
-	elseif first ~= id and (ttl < 0 or not is_first_of_ours()) then
+		return math.min(turn_ends(first, now + ms) - now + 1, SIGN_OF_LIFE_MS)
+	elseif first ~= id and (ms < 0 or not is_first_of_ours()) then
 		return SIGN_OF_LIFE_MS
-	elseif ttl == -2 then
+	elseif not ms then
 		return math.max(1, lock.back - now)
-	elseif ttl == -1 then
+	elseif ms == -1 then
 		return TURN_MS -- nobody knows when such a lock ends
 	end
-	return math.min(ttl + 1, SIGN_OF_LIFE_MS)
+	return math.min(ms + 1, SIGN_OF_LIFE_MS)
 end
 
 local function queued()
-	local ttl = call('PTTL', LOCK)
-	local first
-	if ttl == -2 then
+	local first = passed_over == 0 and first_waiter(id) or pass_on(id)
+	local room, ms = fit(want_of(first))
+	if room and first ~= id then
 		first = pass_on(id)
-		ttl = call('PTTL', LOCK)
-	elseif passed_over > 0 then
-		first = announce(ttl, id)
-	else
-		first = first_waiter(false, id)
+		room, ms = fit(want_of(first))
 	end
 	settle(true)
-	return {'queued', int(ticket), ask_in(first, ttl), first == id and 1 or 0, ttl, now}
+	return {'queued', int(ticket), ask_in(first, ms), first == id and 1 or 0, call('PTTL', LOCK), now}
 end
 
-for i = 14, #ARGV do
+for i = 15, #ARGV do
+	if MODES[lock.field] then
+		select_hold(ARGV[i])
+	end
 	if lock.owner == ARGV[i] and not is_kept() then
 		return reenter()
 	end
+end
+if MODES[lock.field] then
+	lock.owner, lock.hold, lock.count = nil, nil, nil
+	select_hold(id, lock.mine)
 end
 if lock.owner == id and is_kept() then
 	return {'removed'} -- all of it was given back
@@ -250,17 +263,17 @@ end
 
 traceless = mode == 'try'
 local was_amiss = check_queue()
-local is_free = not lock.owner and now >= lock.back
--- Whether the lock is free, and the caller the first in the queue: then its place needs no renewal.
-local is_next = ticket and is_free and call('LINDEX', QUEUE, 0) == id and known(id)
+local hold_mode = now >= lock.back and fit(want) or nil -- nil: there is no room now
+-- Whether there is room, and the caller is the first in the queue: then its place needs no renewal.
+local is_next = ticket and hold_mode and call('LINDEX', QUEUE, 0) == id and known(id)
 if ticket and not is_next then
 	join()
 end
 if not ticket and ran(period) then
 	return too_soon()
 end
-local first = is_next and id or first_waiter(not lock.owner, id)
-is_free = is_free and now >= lock.back -- first_waiter may have noticed a restart
+local first = is_next and id or first_waiter(id)
+local is_free = hold_mode and now >= lock.back -- first_waiter may have noticed a restart
 if is_free and first == id and ran(period) then
 	-- this waiter stood behind the run that has just been
 	drop(id, 0)
@@ -269,7 +282,7 @@ if is_free and first == id and ran(period) then
 	return too_soon()
 end
 if is_free and (not first or first == id) then
-	return grant(first == id)
+	return grant(first == id, hold_mode)
 end
 if mode == 'try' then
 	if passed_over > 0 or was_amiss then

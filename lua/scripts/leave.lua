@@ -22,9 +22,9 @@ end
 
 -- in a function from here on
 -- include base.lua hold_record.lua new_hold.lua log_event.lua waiter_record.lua more_records.lua lock.lua
--- include publish.lua hold_end.lua holds.lua
 -- in a function from here on
--- include changes.lua patience.lua queue_head.lua queue_order.lua
+-- include publish.lua hold_end.lua holds.lua capacity.lua changes.lua patience.lua queue_head.lua
+-- include queue_order.lua
 
 local refused = begin(id, request, strays, 'late')
 if refused then
@@ -55,7 +55,7 @@ else
 	introduce(note)
 	note('HSET', STATE, 'w:' .. id, waiter_text({
 		state = 'removed', ticket = waiter and waiter.ticket or 0, seen = now, lease = '-', secret = '-',
-		kind = 'w', period = '-', by = waiter and waiter.by or '',
+		kind = 'w', period = '-', want = 'x', by = waiter and waiter.by or '',
 	})) -- it is to learn it
 	tell(id, '0')
 end
@@ -66,14 +66,12 @@ if lock.owner and granted then
 	end
 	if lock.count > 1 then
 		end_entry(granted)
-		call('HSET', LOCK, lock.owner, lock.count - 1)
+		set_count(lock.count - 1)
 	else
 		let_go('released')
 	end
-elseif not lock.owner then
+elseif was_first or not lock.field then
 	pass_on()
-elseif was_first then
-	announce(call('PTTL', LOCK))
 end
 settle()
 if granted then

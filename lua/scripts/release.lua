@@ -62,9 +62,9 @@ if mode == 'own' and owners[1] == id and owners[2] == '1' and not owners[3] and 
 end
 
 -- in a function from here on
--- include base.lua waiter_record.lua more_records.lua lock.lua hold_end.lua holds.lua
+-- include base.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
--- include changes.lua patience.lua queue_head.lua queue_order.lua
+-- include hold_end.lua holds.lua capacity.lua changes.lua patience.lua queue_head.lua queue_order.lua
 
 local refused = begin(id, request, strays, 'late')
 if refused then
@@ -119,11 +119,11 @@ end
 -- The last hold is given back before its time: nobody renews the lock any more, and the first
 -- waiter knows when it ends.
 local function keep()
-	call('PEXPIRE', LOCK, kept_ms)
+	set_ttl(id, kept_ms)
 	hold.state, hold.holds, hold.ends = 'kept', ',' .. request .. ',', int(now + kept_ms)
 	hold.ending = (status or '') .. ':' .. (cause or '')
 	save_hold()
-	announce(kept_ms)
+	pass_on()
 	settle()
 	return {'kept', kept_ms}
 end
@@ -132,11 +132,11 @@ end
 -- back no other one.
 local function give_one_back(given)
 	local left = lock.count - 1
-	if given and call('PTTL', LOCK) < kept_ms then
-		call('PEXPIRE', LOCK, kept_ms)
+	if given and ttl_of_hold() < kept_ms then
+		set_ttl(id, kept_ms)
 		hold.ends = int(now + kept_ms)
 	end
-	call('HSET', LOCK, id, left)
+	set_count(left)
 	if given then
 		end_entry(given)
 	end

@@ -19,6 +19,8 @@
 
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local token, by, period, strays = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9]) or 0
+local mode = ARGV[10] or 'x'
+local slot = match(mode, '^=(.*)$')
 
 local refusal = denied and may_not_write()
 if refusal then
@@ -50,10 +52,10 @@ if strays == 0 and kind ~= '' and lease and call('LLEN', QUEUE) == 0 and call('Z
 end
 
 -- in a function from here on
--- include base.lua new_hold.lua log_event.lua waiter_record.lua more_records.lua lock.lua publish.lua
--- include hold_end.lua holds.lua
+-- include base.lua new_hold.lua log_event.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
--- include changes.lua patience.lua queue_head.lua queue_order.lua
+-- include publish.lua hold_end.lua holds.lua capacity.lua changes.lua patience.lua queue_head.lua
+-- include queue_order.lua
 
 local refused = begin(id, request, strays, 'late')
 if refused then
@@ -63,16 +65,16 @@ lease = lease or lock.owner == id and number(lock.hold and lock.hold.lease) or O
 
 -- A Redisson waiter at the head may be dead. Where only its own kind waits, no script but the holder's
 -- sees that: it takes note, so that the release need not wait 5 s, after which no script comes by.
-local function look_at_redisson(ttl)
+local function look_at_redisson()
 	if queue_length() <= lock.ours then
 		return
 	end
 	check_queue()
 	local head = call('LINDEX', QUEUE, 0)
 	if head and not known(head) then
-		first_waiter(false)
+		first_waiter()
 		if passed_over > 0 then
-			announce(ttl)
+			pass_on()
 		end
 	end
 end
@@ -82,9 +84,9 @@ local function renewed(taken_up)
 		note_patience() -- it counts from the end that the lease had
 	end
 	local ttl = extend(lease)
-	look_at_redisson(ttl)
+	look_at_redisson()
 	settle()
-	return {'renewed', ttl, int(lock.token or 0), taken_up}
+	return {'renewed', ttl, lock.hold and lock.hold.token or int(lock.token or 0), taken_up}
 end
 
 -- Writes into our hash what it forgot about this hold.
@@ -92,10 +94,13 @@ end
 local function restore(taken)
 	call('HDEL', STATE, 'h:' .. id) -- it may say how the hold seemed to end
 	introduce(call)
-	lock.token = token
-	lock.hold = read_hold(id, new_hold(int(token), lease, lease, '-', '-', entry, by))
+	lock.token = math.max(lock.token or 0, token)
+	lock.hold = read_hold(id, new_hold(int(token), lease, lease, '-', '-', mode, entry, by))
 	lock.hold.taken = taken
-	call('HSET', STATE, 'token', int(token))
+	call('HSET', STATE, 'token', int(lock.token))
+	if slot then
+		call('HSET', STATE, 's:' .. slot, id)
+	end
 	save_hold()
 	local granted = math.min(now, token) -- the token is the time of the grant
 	if kind == 'w' and request == id and (lock.started or 0) < granted then
@@ -106,12 +111,16 @@ local function restore(taken)
 	end
 end
 
+local function has_room()
+	return fit(slot and '=' .. slot or mode) ~= nil
+end
+
 local function take_up()
-	call('HSET', LOCK, id, 1)
-	call('PEXPIRE', LOCK, lease)
-	lock.owner, lock.count = id, 1
+	lock.field, lock.mode, lock.owner, lock.count = field_of(mode, id), string.sub(mode, 1, 1), id, 1
+	call('HSET', LOCK, lock.field, 1)
+	set_ttl(id, lease)
 	restore('taken')
-	announce(lease)
+	pass_on()
 	return renewed(1)
 end
 
@@ -123,7 +132,7 @@ local function join_hold()
 		local is_counted = lock.hold.taken == 'counted'
 		add_hold(entry)
 		if not is_counted then
-			call('HSET', LOCK, id, lock.count + 1)
+			set_count(lock.count + 1)
 		end
 	end
 	return renewed(1)
@@ -152,7 +161,10 @@ local ended = token and lock.mine and lock.mine.token == int(token) and lock.min
 if token then
 	notice_loss(token)
 end
-if not lock.owner and token and not ended and (not lock.token or lock.token < token) then
+if token and not ended and not lock.owner then
+	check_run(true)
+end
+if token and not ended and lock.lost and token < lock.lost and token > (lock.floor or 0) and has_room() then
 	return take_up()
 end
 
@@ -161,7 +173,7 @@ if token and not ended then
 	introduce(note)
 	-- remembered until the lease would have ended: the holder may ask again until then
 	note('HSET', STATE, 'h:' .. id,
-		'lost ' .. int(token) .. ' - ' .. int(now + lease) .. ' - - - - - - , ' .. by)
+		'lost ' .. int(token) .. ' - ' .. int(now + lease) .. ' - - - - - - ' .. mode .. ' , ' .. by)
 	lock.has_marks = true
 end
 settle()

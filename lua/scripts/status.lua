@@ -28,7 +28,8 @@ local events = call('HMGET', STATE, 'n:granted', 'n:expired', 'n:forced', 'n:los
 for i = 1, #events do
 	events[i] = number(events[i]) or 0
 end
-if unnoticed_end() == 'expired' and lock.hold.since ~= '-' then
+local hold = lock.hold
+if hold and hold.id ~= lock.owner and hold.since ~= '-' and unnoticed_end(hold) == 'expired' then
 	events[2] = events[2] + 1
 end
 

@@ -63,13 +63,13 @@ teardown() {
 	cli FLUSHALL >/dev/null
 }
 
-# on_keys EVAL|EVALSHA TEXT|SHA ARG...: runs a script on the five keys of `lock`
+# on_keys EVAL|EVALSHA TEXT|SHA ARG...: runs a script on the six keys of `lock`
 on_keys() {
 	local in=$lock
 
 	[[ $in = *'{'* ]] || in="{$in}"
-	cli "$1" "$2" 5 "$lock" "redisson_lock_queue:$in" "redisson_lock_timeout:$in" \
-		"fairlock:$in" "fairlock_log:$in" "${@:3}"
+	cli "$1" "$2" 6 "$lock" "redisson_lock_queue:$in" "redisson_lock_timeout:$in" \
+		"fairlock:$in" "fairlock_log:$in" "fairlock_holders:$in" "${@:3}"
 }
 
 # script NAME ARG...: calls the script; ARG... are its ARGV[2] and on
@@ -90,22 +90,22 @@ script_line() {
 	local sha=SHA_$1 in=$lock
 
 	[[ $in = *'{'* ]] || in="{$in}"
-	printf '%s ' EVALSHA "${!sha}" 5 "$lock" "redisson_lock_queue:$in" "redisson_lock_timeout:$in" \
-		"fairlock:$in" "fairlock_log:$in"
+	printf '%s ' EVALSHA "${!sha}" 6 "$lock" "redisson_lock_queue:$in" "redisson_lock_timeout:$in" \
+		"fairlock:$in" "fairlock_log:$in" "fairlock_holders:$in"
 	printf '"%s" ' "redisson_lock__channel:$in" "${@:2}"
 	echo
 }
 
 acquire() {
 	local id=$1 request=$1 kind=w lease=30000 mode=wait again=0 limit='' by="by $1" inherited='' period=''
-	local old_ticket='' strays=0 handed='' # a secret, if the waiter accepts a handover
+	local old_ticket='' strays=0 handed='' want=x # handed: a secret, if the waiter accepts a handover
 
 	shift
 	# Each word sets one of the variables above.
 	[ $# -eq 0 ] || local "$@"
 	# shellcheck disable=SC2086
 	script acquire "$id" "$request" "$kind" "$lease" "$mode" "$old_ticket" "$again" "$limit" "$by" \
-		"$period" "$strays" "$handed" $inherited ||
+		"$period" "$strays" "$handed" "$want" $inherited ||
 		return
 	case ${reply[0]} in
 	granted) token[$id]=${reply[2]} ;;
@@ -132,11 +132,11 @@ release() {
 }
 
 renew() {
-	local id=$1 request=$1 kind=w lease=30000 holder_token=${token[$1]-} by="by $1" period='' strays=0
+	local id=$1 request=$1 kind=w lease=30000 holder_token=${token[$1]-} by="by $1" period='' strays=0 hold_mode=x
 
 	shift
 	[ $# -eq 0 ] || local "$@"
-	script renew "$id" "$request" "$kind" "$lease" "$holder_token" "$by" "$period" "$strays"
+	script renew "$id" "$request" "$kind" "$lease" "$holder_token" "$by" "$period" "$strays" "$hold_mode"
 }
 
 leave() {

@@ -1,0 +1,102 @@
+-- How many may hold the lock: whether a hold fits, and what key 1 and the holders' sorted set say of it.
+-- For scripts beyond their usual case, behind holds.lua.
+--
+-- An exclusive hold is the field of its owner in key 1. Shared holds, and those of slots, have one field there
+-- that is no owner id; the sorted set `HOLDERS` has each owner, with the end of its lease. Both keys live until
+-- the last end.
+
+-- The names of the slots of a want, in order; none for other wants.
+local function slots_of(want)
+	local names = {}
+	for i = 1, math.min(number(match(want, '^#(%d+)$')) or 0, MANY) do
+		names[i] = int(i)
+	end
+	for name in string.gmatch(match(want, '^=(.*)$') or '', '[^,]+') do
+		names[#names + 1] = name
+	end
+	return names
+end
+
+-- The first of these slots that is free, as a mode; or nil, and in how many ms the first lease of them ends.
+local function free_slot(names)
+	local fields, first = {}, nil
+	for i, name in ipairs(names) do
+		fields[i] = 's:' .. name
+	end
+	local owners = call('HMGET', STATE, unpack(fields))
+	for i, name in ipairs(names) do
+		local ends = owners[i] and tonumber(call('ZSCORE', HOLDERS, owners[i]) or nil)
+		if not ends or ends <= now then
+			return '=' .. name
+		end
+		first = math.min(first or ends, ends)
+	end
+	return nil, first and first - now or call('PTTL', LOCK)
+end
+
+-- Whether a hold with this want fits beside those that there are. Returns its mode, as in its record; or nil,
+-- and in how many ms it may fit at the earliest (-1: nobody knows).
+local function fit(want)
+	local names = slots_of(want)
+	if not lock.field or lock.field == SHARED_HOLDS and want == 's' then
+		return names[1] and '=' .. names[1] or want
+	elseif lock.field == SLOT_HOLDS and names[1] then
+		return free_slot(names)
+	end
+	return nil, call('PTTL', LOCK)
+end
+
+-- Whether the slot of this mode is among those that are wanted.
+local function is_among(mode, want)
+	for _, name in ipairs(slots_of(want)) do
+		if mode == '=' .. name then
+			return true
+		end
+	end
+	return false
+end
+
+-- What a waiter wants; Redisson's want the lock alone.
+local function want_of(id)
+	local waiter = known(id)
+	return waiter and waiter.want or 'x'
+end
+
+-- The field of key 1 for a hold.
+local function field_of(mode, id)
+	return mode == 'x' and id or mode == 's' and SHARED_HOLDS or SLOT_HOLDS
+end
+
+-- Lets both keys live until the last of the holders' leases ends. Returns whether that is earlier than it was.
+local function set_last_end()
+	local last = call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]
+	local before = call('PTTL', LOCK)
+	call('PEXPIREAT', LOCK, last)
+	call('PEXPIREAT', HOLDERS, last)
+	return tonumber(last) - now < before - CLOCK_SLACK_MS
+end
+
+-- Gives the lease of the hold of `id` this time to live, ms.
+local function set_ttl(id, ttl)
+	if lock.mode == 'x' then
+		call('PEXPIRE', LOCK, ttl)
+	else
+		call('ZADD', HOLDERS, int(now + ttl), id)
+		set_last_end()
+	end
+end
+
+-- The time to live of the hold that the script works on, ms.
+local function ttl_of_hold()
+	if lock.mode == 'x' then
+		return call('PTTL', LOCK)
+	end
+	return (tonumber(call('ZSCORE', HOLDERS, lock.owner) or nil) or now) - now
+end
+
+-- The owner has so many holds. With several holders, its record tells.
+local function set_count(count)
+	if lock.mode == 'x' then
+		call('HSET', LOCK, lock.owner, count)
+	end
+end
