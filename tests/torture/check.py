@@ -223,7 +223,9 @@ class Checker(History):
         if job.started is None:
             if job.wait is not None and job.ended - job.spawned >= job.wait * MS or job.removed:
                 allowed.add(75)
-            if outages or job.hit("stop") or self.late(job) > S:
+            # the whole machine may have stood still until the wait was over
+            patience = S if job.wait is None else min(S, job.wait * MS // 2)
+            if outages or job.hit("stop") or self.late(job) > patience:
                 allowed.add(69)
         if self.lost_its_lock(job) or job.hit("kill", "guard") or job.hit("stop", "guard"):
             allowed.add(76)
