@@ -244,8 +244,8 @@ class Checker(History):
             allowed |= (
                 {69, 75, 76} if outages or job.faults or job.removed or self.lost_its_lock(job) else set()
             )
-            if job.hit("kill", "command"):
-                allowed.add(128 + 9)  # what was killed was to become the inner wrap
+            # what got the signal may have been about to become the inner wrap
+            allowed |= {128 + number for word, number in (("kill", 9), ("term", 15)) if job.hit(word, "command")}
         if job.status not in allowed:
             self.wrong(job, "it", job.status, allowed)
 
