@@ -272,6 +272,37 @@ in_log() {
 	assert_output "$(printf '%s granted\n%s released\n' job job {x} {x} 'a{b}c' 'a{b}c' {x} {x})"
 }
 
+# shows_others CAUSE: log without NAME ends with 78 for this cause, and shows the events of the lock "other"
+shows_others() {
+	run --separate-stderr -78 "$FAIRLOCK" log
+	assert_output --partial other
+	# shellcheck disable=SC2154 # stderr comes from run
+	assert_equal "$stderr" "fairlock: $1"
+	run --separate-stderr -78 "$FAIRLOCK" log --json
+	assert_equal "$(jq -c '[.log[].name] | unique' <<<"$output")" '["other"]'
+}
+
+@test "log without NAME names a lock whose data are damaged, shows the other locks, and ends with 78" {
+	"$FAIRLOCK" wrap job true
+	"$FAIRLOCK" wrap other true
+	cli HSET 'fairlock:{job}' name nonsense >/dev/null
+	shows_others 'cannot show the log of lock job: its name on the server is nonsense'
+	cli SET 'fairlock:{job}' 1 >/dev/null
+	shows_others 'cannot use the name job: it is in use by something that is no lock'
+	cli DEL 'fairlock:{job}' >/dev/null
+	run -0 "$FAIRLOCK" log
+	assert_output --partial job
+}
+
+@test "log without NAME bears a lock whose name on the server is spelled otherwise than its log" {
+	"$FAIRLOCK" wrap '{job}' true
+	run -0 "$FAIRLOCK" log --json
+	assert_equal "$(jq -c '[.log[].name] | unique' <<<"$output")" '["{job}"]'
+	cli HSET 'fairlock:{job}' name job >/dev/null
+	run -0 "$FAIRLOCK" log --json
+	assert_equal "$(jq -c '[.log[].name] | unique' <<<"$output")" '["job"]'
+}
+
 @test "log --since without NAME shows only events that have happened since then" {
 	ago 7200 granted
 	in_log other 0 granted
