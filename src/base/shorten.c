@@ -57,6 +57,19 @@ const char *shorten(char shown[SHORT_MAX_BYTES], const char *text)
 	return shorten_to(shown, SHORT_CHARACTERS, text);
 }
 
+const char *shorten_word(char shown[SHORT_MAX_BYTES], const char *text)
+{
+	const size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz"
+					   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-");
+	const int kept = (int)(length < SHORT_CHARACTERS ? length : SHORT_CHARACTERS);
+
+	if (text[length] == '\0')
+		return shorten(shown, text);
+	snprintf(shown, SHORT_MAX_BYTES, "%.*s%s", kept, text, dots);
+	shorten_end(shown, SHORT_CHARACTERS);
+	return shown;
+}
+
 const char *shorten_middle(char *shown, size_t characters, const char *text)
 {
 	const size_t head = (characters - strlen(dots)) / 2;

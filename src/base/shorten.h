@@ -17,10 +17,15 @@ const char *shorten(char shown[SHORT_MAX_BYTES], const char *text);
 /* The same for another number of characters, each of which may take four bytes, and a zero byte. */
 const char *shorten_to(char *shown, size_t characters, const char *text);
 
+/* Copies the letters, digits and - with which text begins, at most 40; "..." stands for the rest,
+ * which may have a password: "--url:redis://..." becomes "--url...". Returns shown. */
+const char *shorten_word(char shown[SHORT_MAX_BYTES], const char *text);
+
 /* How many characters a text has. A byte that is not UTF-8 counts as one. */
 size_t count_characters(const char *text);
-/* The same for at most `characters`, with the dots in the middle: shown has 4 * characters + 1
- * bytes. For paths and addresses, where both ends help. */
+
+/* The same as shorten_to for at most `characters`, with the dots in the middle: shown has 4 *
+ * characters + 1 bytes. For paths and addresses, where both ends help. */
 const char *shorten_middle(char *shown, size_t characters, const char *text);
 
 /* Cuts text where it is, to at most `characters`, the three dots included. Returns whether it was

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/shorten.h"
 #include "cli/nearest.h"
@@ -56,7 +57,7 @@ static int refuse_key(const struct config_line *line, const char *key, const str
 	for (size_t i = 0; (other = option_at(i)) != NULL; i++)
 		if (other->sources & SOURCE_FILE)
 			nearest_try(&nearest, other->name);
-	shorten(shown, key);
+	shorten_word(shown, key); /* "password: SECRET=" is a key, too */
 	if (row)
 		snprintf(cause, sizeof(cause), "a file cannot set --%s", row->name);
 	else if (*nearest.best)
@@ -180,6 +181,18 @@ static int read_lines(struct options *options, unsigned command, const char *pat
 	return 0;
 }
 
+/* Why an empty file, or one that cannot be read, is no configuration; NULL: it is an empty one. */
+static const char *find_fault(const char *path, ssize_t length)
+{
+	struct stat status;
+
+	if (length < 0)
+		return errno == ETIMEDOUT ? "no program wrote into it for 5 s" : strerror(errno);
+	return length == 0 && stat(path, &status) == 0 && S_ISFIFO(status.st_mode)
+		       ? "no program writes into this pipe"
+		       : NULL;
+}
+
 /* Reads the file into *text, with the path behind it, and closes fd. Stands apart from
  * config_file_read so that the buffer takes stack only if there is a file, and not under those who
  * parse the lines: each page of it costs time. */
@@ -187,9 +200,10 @@ static ssize_t load(int fd, const char *path, char **text, struct error *err)
 {
 	char buffer[FILE_MAX_BYTES + 1];
 	ssize_t length = read_file(fd, buffer, sizeof(buffer));
+	const char *fault = length <= 0 ? find_fault(path, length) : NULL;
 
-	if (length < 0)
-		return fail_about(err, STATUS_CONFIG, "read", path, strerror(errno));
+	if (fault)
+		return fail_about(err, STATUS_CONFIG, "read", path, fault);
 	if (length > FILE_MAX_BYTES)
 		return fail_about(err, STATUS_CONFIG, "read", path,
 				  "it is longer than 65536 bytes");
@@ -205,7 +219,7 @@ static ssize_t load(int fd, const char *path, char **text, struct error *err)
 int config_file_read(struct options *options, unsigned command, const char *path, bool may_miss,
 		     char **text, struct error *err)
 {
-	int fd = read_file_open(path);
+	int fd = read_file_open_prompt(path);
 	ssize_t length;
 
 	if (fd < 0 && may_miss && (errno == ENOENT || errno == ENOTDIR))

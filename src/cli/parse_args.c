@@ -127,6 +127,13 @@ static int check_flags(const struct options *options, struct error *err)
 	return 0;
 }
 
+/* What follows the name of a long option may have a password: --url:redis://... */
+static const char *show_option(char shown[SHORT_MAX_BYTES], const struct arguments *arguments)
+{
+	return arguments->option[1] == '-' ? shorten_word(shown, arguments->option)
+					   : shorten(shown, arguments->option);
+}
+
 int parse_args(struct options *options, const struct command *command, int *argc, char **argv,
 	       struct error *err)
 {
@@ -156,7 +163,7 @@ int parse_args(struct options *options, const struct command *command, int *argc
 		case ARGUMENT_AMBIGUOUS:
 			suggest_option(cause, &arguments, next == ARGUMENT_AMBIGUOUS);
 			return fail(err, STATUS_USAGE, "cannot use option '%s': %s",
-				    shorten(shown, arguments.option), cause);
+				    show_option(shown, &arguments), cause);
 		case ARGUMENT_NEEDS_VALUE:
 			return fail(err, STATUS_USAGE, "cannot use option '%s': its %s is missing",
 				    shorten(shown, arguments.option), arguments.row->argument);

@@ -3,7 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <unistd.h>
+
+/* Returns whether there is text, or the end of it. A signal begins the time anew. */
+static bool await_text(int fd)
+{
+	struct pollfd slot = {.fd = fd, .events = POLLIN};
+	const int found = poll(&slot, 1, READ_FILE_SECONDS * 1000);
+
+	if (found == 0)
+		errno = ETIMEDOUT;
+	return found > 0 || errno == EINTR;
+}
 
 static ssize_t read_all(int fd, char *text, size_t size)
 {
@@ -13,13 +26,19 @@ static ssize_t read_all(int fd, char *text, size_t size)
 	do {
 		got = read(fd, text + length, size - length);
 		length += got > 0 ? (size_t)got : 0;
-	} while ((got > 0 && length < size) || (got < 0 && errno == EINTR));
+	} while ((got > 0 && length < size) || (got < 0 && errno == EINTR) ||
+		 (got < 0 && errno == EAGAIN && await_text(fd)));
 	return got < 0 ? -1 : (ssize_t)length;
 }
 
 int read_file_open(const char *path)
 {
 	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+}
+
+int read_file_open_prompt(const char *path)
+{
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 }
 
 ssize_t read_file(int fd, char *text, size_t size)

@@ -194,7 +194,7 @@ const char *suggest_option(char cause[CAUSE_MAX_BYTES], const struct arguments *
 	const char *option = arguments->option, *word = arguments->argv[arguments->at - 1];
 	const struct option_row *elsewhere = find_row(option, COMMAND_ALL);
 	const char *synonym = find_synonym(option_synonyms, option_synonym_count, option, commands);
-	char meant[OPTION_BYTES] = "";
+	char meant[OPTION_BYTES] = "", name[sizeof(arguments->option)];
 	struct nearest nearest;
 
 	if (elsewhere && (is_front || !synonym))
@@ -203,7 +203,9 @@ const char *suggest_option(char cause[CAUSE_MAX_BYTES], const struct arguments *
 		return mean(cause, "option", synonym);
 	if (is_ambiguous)
 		return name_options(cause, arguments);
-	nearest_begin(&nearest, option[1] == '-' ? option + 2 : word + 1);
+	/* --url:URL is meant as --url=URL */
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(option, ":"), option);
+	nearest_begin(&nearest, option[1] == '-' ? name + 2 : word + 1);
 	if (option[1] == '-')
 		try_name(&nearest, commands, meant);
 	else

@@ -142,6 +142,7 @@ const struct synonym option_synonyms[] = {
 	{"--all", QUEUE, " it is not needed, queue shows all locks without NAME"},
 	{"-a", QUEUE, " it is not needed, queue shows all locks without NAME"},
 	{"--all", LOG, " it is not needed, log shows all locks without NAME"},
+	{"-a", LOG, " it is not needed, log shows all locks without NAME"},
 	{"--no-headers", SHOW, "--noheadings"}, {"--no-header", SHOW, "--noheadings"},
 	{"--no-headings", SHOW, "--noheadings"}, {"-H", SHOW, "--noheadings"},
 	{"-n", SHOW, "--noheadings"},

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/shorten.h"
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -25,6 +26,7 @@
 #include "redis/client_call.h"
 #include "redis/cluster_nodes.h"
 #include "redis/connection_trace.h"
+#include "redis/reply.h"
 
 /* How long the server keeps silent while nothing happens. */
 #define BLOCK_MS 5000
@@ -50,6 +52,7 @@ struct reader {
 	struct log_query query;
 	struct layout layout; /* of the table */
 	char nothing[100];    /* what it says instead of lines */
+	int status;           /* not STATUS_OK: one of all locks cannot be shown */
 };
 
 /* patient: waits for a server that is away. */
@@ -215,6 +218,7 @@ static int add_lock(struct reader *reader, struct merged_log *log, const struct 
 		    struct error *err)
 {
 	struct log_reply history;
+	char other[SHORT_MAX_BYTES];
 	int result;
 
 	if (lock_keys_make(&reader->keys, lock->name, err) < 0)
@@ -222,17 +226,26 @@ static int add_lock(struct reader *reader, struct merged_log *log, const struct 
 	result = fetch_from(lock->client, reader, &history, false, err);
 	if (result == 0)
 		result = merged_log_add(log, lock->name, &history, err);
+	else if (err->status == STATUS_USAGE) /* the user has not named this lock */
+		fail(err, STATUS_CONFIG,
+		     "cannot show the log of lock %s: its name on the server is %s",
+		     reader->keys.shown, shorten(other, reply_text(lock->client->reply, 1)));
 	log_reply_free(&history);
 	return result;
 }
 
-/* A node may go away between the question for its locks and the one for a log. */
+/* If something else uses the name, the other logs are shown all the same. A node may go away
+ * between the question for its locks and the one for a log. */
 static int add_unless_lost(struct reader *reader, struct merged_log *log,
 			   struct cluster_nodes *nodes, const struct found *lock, struct error *err)
 {
 	if (cluster_nodes_has_lost(nodes, lock->client) || add_lock(reader, log, lock, err) == 0)
 		return 0;
-	return cluster_nodes_lose(nodes, lock->client, err) ? 0 : -1;
+	if (err->status != STATUS_CONFIG)
+		return cluster_nodes_lose(nodes, lock->client, err) ? 0 : -1;
+	complain("%s", err->text);
+	reader->status = (int)err->status;
+	return 0;
 }
 
 static int print_merged(struct reader *reader, struct table *table, struct merged_log *log,
@@ -309,8 +322,11 @@ static int run_log(const struct invocation *invocation, int *status, struct erro
 	*status = STATUS_OK;
 	if (options->since && since_parse(&reader.query, options->since, wall_clock_ms(), err) < 0)
 		return -1;
-	if (invocation->argc == 0)
-		return print_all(&reader, invocation->server, err);
+	if (invocation->argc == 0) {
+		result = print_all(&reader, invocation->server, err);
+		*status = reader.status;
+		return result;
+	}
 	if (lock_keys_make(&reader.keys, invocation->argv[0], err) < 0)
 		return -1;
 	client_init(&reader.client, invocation->server, options->connect_timeout_ms);

@@ -155,7 +155,7 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 					    .reason = options->reason};
 	int result;
 
-	shorten(job.shown, argv[0]);
+	shorten(job.shown, *argv[0] ? argv[0] : "''");
 	if (lock_init(&lock, &wanted, err) < 0 || signal_fd_open(&signals, err) < 0 ||
 	    deadline_poll_open(&loop, err) < 0)
 		return -1;

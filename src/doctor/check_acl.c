@@ -123,8 +123,8 @@ static bool has_word(const char *text, const char *word)
 {
 	const size_t length = strlen(word);
 
-	for (; (text = strstr(text, word)) != NULL; text += length)
-		if (strchr(" ,", text[length])) /* or the end */
+	for (const char *at = text; (at = strstr(at, word)) != NULL; at += length)
+		if ((at == text || at[-1] == ' ') && strchr(" ,", at[length])) /* or the end */
 			return true;
 	return false;
 }
@@ -282,9 +282,8 @@ static void report_answers(struct findings *findings, const struct server_info *
 			   const struct options *options, const char *name,
 			   const struct asked *asked)
 {
-	char missing[331];
-
 	const bool is_hidden = check_hidden(findings, info, options, asked);
+	char missing[331];
 
 	list_missing(missing, sizeof(missing), asked, info, options);
 	if (*missing) {

@@ -116,13 +116,14 @@ static int list_locks(struct diagnosis *diagnosis, struct lock_list *names, stru
 static enum permission may_scan(const struct server_info *info)
 {
 	const char *const scan = "SCAN\n0";
-	enum permission permission = IS_DENIED;
+	enum permission permission;
 	struct error ignored;
 
 	if (!info->can_ask_permissions)
 		return IS_ALLOWED;
-	server_info_ask_permissions(info->client, 1, &scan, &permission, &ignored);
-	return permission;
+	return server_info_ask_permissions(info->client, 1, &scan, &permission, &ignored) == 0
+		       ? permission
+		       : IS_DENIED;
 }
 
 static void report_hidden_scan(struct findings *findings)
@@ -161,10 +162,11 @@ static int find_and_check_locks(struct diagnosis *diagnosis, struct error *err)
 	struct lock_list names = {0};
 	struct connection_trace steps = {.messenger = invocation->messenger};
 	struct client client; /* for locks that the user named, wherever they are */
+	const enum permission scan = invocation->argc == 0 ? may_scan(diagnosis->info) : IS_ALLOWED;
 	int result;
 
-	if (invocation->argc == 0 && may_scan(diagnosis->info) != IS_ALLOWED) {
-		if (may_scan(diagnosis->info) == IS_UNKNOWN)
+	if (scan != IS_ALLOWED) {
+		if (scan == IS_UNKNOWN)
 			report_hidden_scan(&diagnosis->findings);
 		else
 			report_no_scan(&diagnosis->findings);

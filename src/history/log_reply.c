@@ -7,11 +7,9 @@
 
 #include "lock/lock.h"
 #include "lock/wire.h"
+#include "output/timestamp.h"
 #include "redis/reply.h"
 #include "redis/script.h"
-
-/* RFC 3339 has four digits for a year. */
-#define YEAR_10000_MS INT64_C(253402300800000)
 
 /* The server keeps at least so many events. */
 #define LOG_LENGTH 1000
@@ -24,7 +22,7 @@ static int64_t read_digits(const char *text, size_t length)
 		return UNKNOWN_MS;
 	for (size_t i = 0; i < length; i++)
 		number = number * 10 + (text[i] - '0');
-	return number < YEAR_10000_MS ? number : UNKNOWN_MS;
+	return number <= TIMESTAMP_LAST_MS ? number : UNKNOWN_MS;
 }
 
 int64_t log_reply_number(const char *text)

@@ -270,7 +270,7 @@ static const char *show_kept(char text[OWNER_SHOWN_BYTES], size_t characters, co
 	words = strlen(text) + strlen(of);
 	if (strlen(text) > characters)
 		*text = '\0';
-	if (words + HOLDER_CHARACTERS > characters)
+	if (!*by || words + HOLDER_CHARACTERS > characters)
 		return text;
 	show_ended(shown, characters - words, by);
 	strcat(text, of);

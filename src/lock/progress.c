@@ -141,8 +141,9 @@ static void say_holder(struct text *text, const struct waiter_view *view, bool h
 	if (!*view->owner) {
 		say(text, "; it is free just now");
 	} else if (owner_show_kept(until, view->held_ms)) {
-		say(text, "; kept until %s by --min-hold of", until);
-		say_process(text, view, false);
+		say(text, "; kept until %s%s", until, *view->by ? " by --min-hold of" : "");
+		if (*view->by)
+			say_process(text, view, false);
 	} else {
 		say_held(text, view, has_room);
 	}

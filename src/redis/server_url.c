@@ -295,6 +295,8 @@ static int parse_unix(struct parse *parse, const char *text)
 	parse->server->kind = SERVER_UNIX;
 	if (length == 0)
 		return refuse(parse, "the path of the socket is missing");
+	if (*text == '~')
+		return refuse(parse, "the shell does not expand ~ there; write the whole path");
 	if (has_password(parse->url))
 		return refuse(parse,
 			      "a unix: URL has no place for a password; use --password-file");

@@ -186,6 +186,12 @@ names_hidden_commands() {
 	finds error commands 'the server lacks WAIT'
 }
 
+@test "doctor names a hidden command also if it ends like another one that is hidden" {
+	start_well --rename-command HDEL '' --rename-command DEL ''
+	doctor 2
+	finds error commands 'the server lacks HDEL, DEL'
+}
+
 @test "status asks for the same commands as doctor" {
 	diff <(sed -n '/needed = /,/\\n"$/p' "$TESTS_DIR/../src/lock/grants.c" | grep -oE '\b[A-Z]+[|A-Z]*' |
 		sed 's/|.*//' | sort -u) \

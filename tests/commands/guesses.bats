@@ -125,6 +125,7 @@ answered() {
 		queue --clear x | there is no such option, did you mean --remove?
 		queue --all | it is not needed, queue shows all locks without NAME
 		log --all | it is not needed, log shows all locks without NAME
+		log -a | it is not needed, log shows all locks without NAME
 		log --lines 5 x | there is no such option, did you mean --since?
 		log --until 5m x | log shows all events from --since on
 		status --wide | there is no such option, did you mean --output?

@@ -260,16 +260,53 @@ in_log() {
 	assert_line --index 0 --regexp '^2026-11-21T03:00:10.000Z backup granted '
 }
 
+# use NAME [COMMAND]: a wrap takes the lock, and gives it back, perhaps after its own end
+use() {
+	"$FAIRLOCK" wrap "$1" "${2-true}" || true
+	wait_until is_free "$1"
+}
+
 @test "log without NAME prints real events, also of names with braces and of locks that are long forgotten" {
-	"$FAIRLOCK" wrap job true
-	"$FAIRLOCK" wrap '{x}' true
-	"$FAIRLOCK" wrap 'a{b}c' true
-	"$FAIRLOCK" wrap '{x}' false || true
+	use job
+	use '{x}'
+	use 'a{b}c'
+	use '{x}' false
 	cli DEL 'fairlock:{job}' 'fairlock:a{b}c' >/dev/null # they live for a day, logs for a week
 	cli XADD 'fairlock_log:no{braces' '*' event granted >/dev/null
 	cli SET 'fairlock_log:{other}' x >/dev/null
 	run -0 "$FAIRLOCK" log --raw --noheadings -o NAME,EVENT
 	assert_output "$(printf '%s granted\n%s released\n' job job {x} {x} 'a{b}c' 'a{b}c' {x} {x})"
+}
+
+# shows_others CAUSE: log without NAME ends with 78 for this cause, and shows the events of the lock "other"
+shows_others() {
+	run --separate-stderr -78 "$FAIRLOCK" log
+	assert_output --partial other
+	# shellcheck disable=SC2154 # stderr comes from run
+	assert_equal "$stderr" "fairlock: $1"
+	run --separate-stderr -78 "$FAIRLOCK" log --json
+	assert_equal "$(jq -c '[.log[].name] | unique' <<<"$output")" '["other"]'
+}
+
+@test "log without NAME names a lock whose data are damaged, shows the other locks, and ends with 78" {
+	use job
+	use other
+	cli HSET 'fairlock:{job}' name nonsense >/dev/null
+	shows_others 'cannot show the log of lock job: its name on the server is nonsense'
+	cli SET 'fairlock:{job}' 1 >/dev/null
+	shows_others 'cannot use the name job: it is in use by something that is no lock'
+	cli DEL 'fairlock:{job}' >/dev/null
+	run -0 "$FAIRLOCK" log
+	assert_output --partial job
+}
+
+@test "log without NAME bears a lock whose name on the server is spelled otherwise than its log" {
+	use '{job}'
+	run -0 "$FAIRLOCK" log --json
+	assert_equal "$(jq -c '[.log[].name] | unique' <<<"$output")" '["{job}"]'
+	cli HSET 'fairlock:{job}' name job >/dev/null
+	run -0 "$FAIRLOCK" log --json
+	assert_equal "$(jq -c '[.log[].name] | unique' <<<"$output")" '["job"]'
 }
 
 @test "log --since without NAME shows only events that have happened since then" {

@@ -84,6 +84,16 @@ keep() {
 	says "0{37}\.\.\.: its command started $time ago, within --once-per 23h59m; $kept" wrap --once-per 23h59m "$long" true
 }
 
+@test "a message names no last holder of a kept lock if the server does not know it" {
+	local kept
+
+	"$FAIRLOCK" wrap --min-hold 1h job true
+	describe_holder job '' 60000
+	kept="kept until ([A-Z][a-z]+ +[0-9]+ )?$(kept_until job)"
+	says "job: $kept" wrap -n job true
+	says "job: timed out after 100ms; $kept" wrap -w 100ms job true
+}
+
 @test "a command that ran already under a lock that is free names no holder" {
 	"$FAIRLOCK" wrap job true
 	says "job: its command started $time ago, within --once-per 1d" wrap --once-per 1d job true

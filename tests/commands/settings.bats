@@ -109,6 +109,15 @@ wrong() {
 	wrong ":3: there is no key 'leese', did you mean lease?"
 }
 
+@test "fairlock quotes an unknown key up to the end of its name, because a password may follow" {
+	configure 'password: pa55='
+	wrong ":1: there is no key 'password...'"
+	configure 'url:redis://:pa55=@h'
+	wrong ":1: there is no key 'url...'"
+	configure 'connect_timeout = 1s'
+	wrong ":1: there is no key 'connect...', did you mean connect-timeout?"
+}
+
 @test "fairlock refuses a key for an option that is only a flag" {
 	for key in skip owner force token remove no-wait command while-pid json raw noheadings output watch since \
 		follow stats plot config help; do
@@ -182,6 +191,31 @@ wrong() {
 	run "$FAIRLOCK" status --config /dev/zero
 	assert_failure 78
 	assert_output 'fairlock: cannot read /dev/zero: it is longer than 65536 bytes'
+}
+
+@test "fairlock refuses a pipe that gives no text as a configuration file, instead of waiting for ever" {
+	mkfifo "$conf"
+	run timeout 60 "$FAIRLOCK" status
+	assert_failure 78
+	assert_output "fairlock: cannot read $conf: no program writes into this pipe"
+	exec 7<>"$conf"
+	run timeout 60 "$FAIRLOCK" wrap x true
+	exec 7>&-
+	assert_failure 78
+	assert_output "fairlock: cannot read $conf: no program wrote into it for 5 s"
+}
+
+@test "fairlock reads a configuration file from a pipe that a program writes into, also late, and from /dev/null" {
+	local late=$BATS_TEST_TMPDIR/late
+
+	mkfifo "$late"
+	background sh -c 'echo "url = unix:$0.late" >"$1"' "$gone" "$late"
+	run -69 timeout 60 "$FAIRLOCK" status --config "$late" x
+	assert_output --partial "unix:$gone.late"
+	run -69 timeout 60 "$FAIRLOCK" status --config <(sleep 0.2 && echo "url = unix:$gone.piped") x
+	assert_output --partial "unix:$gone.piped"
+	run -69 "$FAIRLOCK" status --config /dev/null -u "unix:$gone.null" x
+	assert_output --partial "unix:$gone.null"
 }
 
 # checked_keys: prints the settings of wrap for which x is not a valid value
@@ -321,6 +355,21 @@ means() {
 		run -78 "$FAIRLOCK" status -u "$url"
 		refute_output --partial pa55
 	done
+}
+
+@test "a ~ in a unix: URL is refused, because it is no home directory there" {
+	local url
+
+	for url in 'unix:~/x' 'unix:~ann/x?db=1'; do
+		run -78 "$FAIRLOCK" status -u "$url"
+		assert_output "fairlock: cannot use URL 'unix:...': the shell does not expand ~ there; write the whole path"
+	done
+	configure 'url = unix:~/x'
+	wrong ':1: url: the shell does not expand ~ there; write the whole path'
+	rm "$conf"
+	cd / # the path of a socket is short
+	run -69 "$FAIRLOCK" status -u 'unix:./~/x'
+	assert_output --partial '/./~/x: '
 }
 
 @test "a password file that cannot be read is a bad configuration" {

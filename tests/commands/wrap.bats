@@ -24,6 +24,11 @@ load ../lib/one_server
 	run -1 "$FAIRLOCK" status -q job
 }
 
+@test "wrap quotes an empty COMMAND" {
+	run -127 "$FAIRLOCK" wrap job ''
+	assert_output "fairlock: cannot execute '': No such file or directory"
+}
+
 @test "wrap runs a COMMAND without a first line #! with sh, and leaves its words untouched" {
 	# shellcheck disable=SC2016
 	echo 'printf "<%s>\n" "$@"; exit 4' >script

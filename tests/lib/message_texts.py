@@ -11,6 +11,9 @@ from c_source import Source, arguments, closing, split, unescape
 from message_bounds import BOUNDS, CHOOSE, CUT, FILL, LISTS, MADE_BY, NO_WRITERS, OTHERS, POINTERS, WHOLE
 
 
+SHORTENERS = ("shorten", "shorten_word", "shorten_to", "shorten_middle")
+
+
 class Unknown(Exception):
     """An expression that nothing here understands."""
 
@@ -181,8 +184,8 @@ class Sources:
         known = self.known(name + "()", function)
         if known is not None:
             return known
-        if name in ("shorten", "shorten_to", "shorten_middle"):
-            bound = 40 if name == "shorten" else self.number(given[1])
+        if name in SHORTENERS:
+            bound = 40 if name in ("shorten", "shorten_word") else self.number(given[1])
             if bound is None:
                 bound = self.remainder(given[1])
             return {FILL * bound}
@@ -234,7 +237,7 @@ class Sources:
             given = arguments(function.body[match.end() : closing(function.body, match.end() - 1)])
             if match[1] in NO_WRITERS or not {name, "&" + name} & set(given):
                 continue
-            if match[1] in ("shorten", "shorten_to", "shorten_middle"):
+            if match[1] in SHORTENERS:
                 whole |= self.returned(match[1], given, function) if given[0] == name else set()
             elif match[1] + "()" in BOUNDS:
                 whole |= self.known(match[1] + "()", function) if given[0] == name else set()

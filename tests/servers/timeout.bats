@@ -98,11 +98,21 @@ sentinel_is_up() { "$NEAR" "$CLI" -p 7003 PING | grep -q PONG; }
 	done
 }
 
+# watches PID: it has a descriptor of another process
+watches() { readlink "/proc/$1"/fd/* | grep -q pidfd; }
+
 @test "acquire --while-pid ends with 75 if the process ends before the server has answered" {
+	local pid waiter
+
 	swallow
-	background sleep 1
-	run -75 "$NEAR" timeout 60 "$FAIRLOCK" acquire --connect-timeout 20s -u redis://10.77.0.3:1 --while-pid $! job
-	assert_output 'fairlock: cannot get lock job: the process of --while-pid has ended'
+	background sleep 600
+	pid=$!
+	background "$NEAR" "$FAIRLOCK" acquire --connect-timeout 60s -u redis://10.77.0.3:1 --while-pid "$pid" job 2>said
+	waiter=$!
+	wait_until watches "$waiter"
+	kill "$pid"
+	ends_with 75 "$waiter"
+	assert_equal "$(<said)" 'fairlock: cannot get lock job: the process of --while-pid has ended'
 }
 
 # silent: FAIRLOCK_URL is a server that takes connections and says nothing

@@ -100,6 +100,14 @@ pieces() {
 	run ! grep -q $'\033\\[35m' <(on_terminal capture-pane -p -e)
 }
 
+@test "the waiting line of a kept lock names no last holder if the server does not know it" {
+	"$FAIRLOCK" wrap --min-hold 1h job true
+	held_by ''
+	terminal 120
+	wait_on_terminal
+	wait_until shows "waited [0-9]+s; kept until ([A-Z][a-z]+ +[0-9]+ )?$(kept_until job)$"
+}
+
 @test "the waiting line estimates nothing from only four holds" {
 	hold job
 	held_by "$backup"

@@ -223,7 +223,9 @@ class Checker(History):
         if job.started is None:
             if job.wait is not None and job.ended - job.spawned >= job.wait * MS or job.removed:
                 allowed.add(75)
-            if outages or job.hit("stop") or self.late(job) > S:
+            # the whole machine may have stood still until the wait was over
+            patience = S if job.wait is None else min(S, job.wait * MS // 2)
+            if outages or job.hit("stop") or self.late(job) > patience:
                 allowed.add(69)
         if self.lost_its_lock(job) or job.hit("kill", "guard") or job.hit("stop", "guard"):
             allowed.add(76)
@@ -242,8 +244,8 @@ class Checker(History):
             allowed |= (
                 {69, 75, 76} if outages or job.faults or job.removed or self.lost_its_lock(job) else set()
             )
-            if job.hit("kill", "command"):
-                allowed.add(128 + 9)  # what was killed was to become the inner wrap
+            # what got the signal may have been about to become the inner wrap
+            allowed |= {128 + number for word, number in (("kill", 9), ("term", 15)) if job.hit(word, "command")}
         if job.status not in allowed:
             self.wrong(job, "it", job.status, allowed)
 

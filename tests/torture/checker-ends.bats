@@ -71,6 +71,14 @@ load ../lib/checker
 	fine
 }
 
+@test "the checker excuses a command that gave up when its wait was over and the machine stood still" {
+	job a '"wait":150'
+	echo "{\"at\":$at,\"until\":$((at + 2000000000)),\"what\":\"stall\"}" >>history
+	later 160
+	ends a 69
+	fine
+}
+
 @test "the checker excuses a command that gave up when no server listened" {
 	job one
 	data_kept

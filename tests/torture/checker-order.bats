@@ -154,6 +154,39 @@ newcomer() {
 	violated 'order: lock x: two was granted token 5 before one'
 }
 
+# set_clock MS: one waits; the clock is set by MS, and the server loses its data; then two comes, stands
+# before one, and is granted
+set_clock() {
+	job zero
+	job one
+	seen zero one
+	later 500
+	event step "\"ms\":$1"
+	data_lost
+	later 100
+	job two
+	seen zero two # one is not back yet
+	later 9000
+	seen zero two one
+	later 100
+	section two 5
+	later 5
+	seen '' one
+	later 5
+	section one 6
+	ends zero 76
+}
+
+@test "the checker excuses a newcomer with an older ticket: the clock was set back before a loss of data" {
+	set_clock -2000
+	fine
+}
+
+@test "the checker reports a newcomer that stands before an earlier waiter although the clock was set back by less" {
+	set_clock -200
+	violated 'order: lock x: two was granted token 5 before one'
+}
+
 frozen_before() {
 	outage frozen 0 1000
 	later 1500

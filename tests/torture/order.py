@@ -101,7 +101,7 @@ class Queue:
             and job.hit("term")[0]["at"] < until
         ):
             return True
-        if self.is_newcomer_after_loss(owner, until):
+        if self.is_newcomer_after_loss(owner, until) or self.has_older_ticket(waiter, owner):
             return True
         if any(meets((step["at"], step["until"] + SET_S * S), times) for step in self.history.steps):
             return True
@@ -146,6 +146,16 @@ class Queue:
                 if since is None or at <= since + TOLD_MS * MS:
                     return True
         return False
+
+    def has_older_ticket(self, waiter, owner):
+        """Whether the owner came later, and has the older ticket: the clock was set back, and the server then lost the
+        tickets that it had given."""
+        if waiter not in self.first or owner not in self.first:
+            return False
+        came, first = (self.looks[self.first[who]]["at"] for who in (waiter, owner))
+        was_set = sum(step["ms"] * MS for step in self.history.steps if came <= step["at"] <= first)
+        has_lost = any(event.get("lost") and came <= event["at"] <= first for event in self.history.outages)
+        return has_lost and first + was_set < came
 
     # ---- How long the lock was idle
 

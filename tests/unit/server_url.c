@@ -44,6 +44,7 @@ static const char *const wrong[] = {
 	"SECRET",
 	"http://u:SECRET@h",
 	"foo:SECRET",
+	"unix:~/r",
 	"redis:h",
 	"redis:/h",
 	"redis://",

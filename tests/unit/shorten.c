@@ -32,6 +32,13 @@ int main(void)
 	CHECK(&tally, strcmp(shorten_middle(shown, 5, "/a/bc"), "/a/bc") == 0);
 	CHECK(&tally, strcmp(shorten_middle(shown, 10, "/tmp/äöü/socket"), "/tm...cket") == 0);
 	CHECK(&tally, strcmp(shorten_middle(shown, 10, "ääääääöööööö"), "äää...öööö") == 0);
+	CHECK(&tally, strcmp(shorten_word(shown, "--kill-after2"), "--kill-after2") == 0);
+	CHECK(&tally, strcmp(shorten_word(shown, "--url:redis://:pw@h"), "--url...") == 0);
+	CHECK(&tally, strcmp(shorten_word(shown, "ä"), "...") == 0);
+	CHECK(&tally, strcmp(shorten_word(shown, "0123456789012345678901234567890123456789"),
+			     "0123456789012345678901234567890123456789") == 0);
+	CHECK(&tally, strcmp(shorten_word(shown, "0123456789012345678901234567890123456789:"),
+			     "0123456789012345678901234567890123456...") == 0);
 	strcpy(shown, "ääääää");
 	shorten_end(shown, 6);
 	CHECK(&tally, strcmp(shown, "ääääää") == 0);
