@@ -42,6 +42,14 @@ local function select_hold(owner, hold)
 	return true
 end
 
+-- Whether this owner holds the lock. With several holders, the script is about its hold then.
+local function select_holder(owner)
+	if MODES[lock.field] then
+		return select_hold(owner)
+	end
+	return lock.owner == owner
+end
+
 -- Reads the lock, and the records of this owner or waiter and of this request; both may be ''. All is read
 -- before anything is changed: a key of another type is to fail here.
 local function read_lock(id, request)

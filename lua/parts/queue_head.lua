@@ -385,9 +385,8 @@ local function forget_start()
 	set_started(lock.before, nil, lock.recall)
 end
 
--- Ends the hold that the script is about, and passes on what is free then. status, cause, state: as for
--- end_hold.
-local function let_go(event, status, cause, state)
+-- Ends the hold that the script is about. status, cause, state: as for end_hold.
+local function end_this(event, status, cause, state)
 	local owner, hold = lock.owner, lock.hold
 	if lock.mode ~= 'x' then
 		call('ZREM', HOLDERS, owner)
@@ -411,5 +410,10 @@ local function let_go(event, status, cause, state)
 	if not hold or hold.since == '-' then
 		record(event, stamp, owner, nil, nil, nil, nil, status, cause)
 	end
+end
+
+-- The same, and passes on what is free then.
+local function let_go(event, status, cause, state)
+	end_this(event, status, cause, state)
 	pass_on()
 end

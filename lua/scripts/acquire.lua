@@ -228,10 +228,7 @@ local function queued()
 end
 
 for i = 15, #ARGV do
-	if MODES[lock.field] then
-		select_hold(ARGV[i])
-	end
-	if lock.owner == ARGV[i] and not is_kept() then
+	if select_holder(ARGV[i]) and not is_kept() then
 		return reenter()
 	end
 end

@@ -12,6 +12,7 @@
 --       8 strays    as for acquire
 --       9 status    of COMMAND, as a shell shows it, or ''; for the log only, and only from the wrap that
 --                   took the lock: its request is the id
+--      11 only      with 'force': break the hold of this owner only, or of =SLOT; or ''
 --      10 cause     why COMMAND ended: 'exit', 'max-hold', 'lost', the name of a signal; or ''
 --
 -- Returns {'released', holds left}
@@ -24,7 +25,7 @@
 
 local id, request, mode = ARGV[2], ARGV[3], ARGV[4]
 local token, again, min = tonumber(ARGV[5]), ARGV[6] == '1', tonumber(ARGV[7])
-local strays, status, cause = tonumber(ARGV[8]) or 0, ARGV[9], ARGV[10]
+local strays, status, cause, only = tonumber(ARGV[8]) or 0, ARGV[9], ARGV[10], ARGV[11] or ''
 if request ~= id then -- a wrap that went into the lock of another process
 	status, cause = '', ''
 end
@@ -85,35 +86,68 @@ local function not_held()
 	return {'not held', lock.owner or '', lock.hold and lock.hold.by or ''}
 end
 
--- Breaks the lock. The answer is kept beside the request: sent again, it must not
+-- The answer to `force`, of what is kept beside the request.
+local function forced(answer)
+	if answer == 'free' then
+		return {'free'}
+	end
+	local reply = {'forced'}
+	for owner, by in string.gmatch(string.sub(answer, 8), '(%S*) ([^\n]*)\n?') do
+		reply[#reply + 1], reply[#reply + 2] = owner, by
+	end
+	return reply
+end
+
+-- The owners whose holds `force` is to break.
+local function owners_to_break()
+	local owners = {lock.owner}
+	if MODES[lock.field] then
+		owners = call('ZRANGEBYSCORE', HOLDERS, '(' .. stamp, '+inf')
+	end
+	local slot, found = match(only, '^=(.*)$'), {}
+	local wanted = slot and call('HGET', STATE, 's:' .. slot) or only
+	for _, owner in ipairs(owners) do
+		if only == '' or owner == wanted then
+			found[#found + 1] = owner
+		end
+	end
+	return found
+end
+
+-- Breaks the lock, or one hold. The answer is kept beside the request: sent again, it must not
 -- break the lock of the next holder.
 local function force()
 	local before = lock.request and lock.request.answer or '-'
-	if before == 'free' then
-		return {'free'}
-	elseif before ~= '-' then
-		local owner, by = match(before, '^forced (%S*) (.*)$')
-		return {'forced', owner or '', by or ''}
+	if before ~= '-' then
+		return forced(before)
 	end
 	if token and not (is_known() and hold.token == int(token)) then
 		return not_held()
 	end
-	local owner, by = lock.owner, is_known() and hold.by or ''
-	mark_request(request, strays, owner and 'forced ' .. owner .. ' ' .. by or 'free')
+	local owners, texts = owners_to_break(), {}
+	for i, owner in ipairs(owners) do
+		local known_hold = select_holder(owner) and is_known() and lock.hold
+		texts[i] = owner .. ' ' .. (known_hold and known_hold.by or '')
+	end
+	local answer = owners[1] and 'forced ' .. table.concat(texts, '\n') or 'free'
+	mark_request(request, strays, answer)
 	introduce(note)
-	if not owner then
-		settle()
-		return {'free'}
-	elseif not lock.token then
+	if owners[1] and not lock.token then
 		-- our hash was lost: a token that nobody has had, lest the owner takes the lock up again
 		lock.token = now
 		note('HSET', STATE, 'token', stamp)
 	end
 	check_queue()
-	tell(owner, '0')
-	let_go('forced', nil, nil, 'forced')
+	for _, owner in ipairs(owners) do
+		select_holder(owner)
+		tell(owner, '0')
+		end_this('forced', nil, nil, 'forced')
+	end
+	if owners[1] then
+		pass_on()
+	end
 	settle()
-	return {'forced', owner, by}
+	return forced(answer)
 end
 
 -- The last hold is given back before its time: nobody renews the lock any more, and the first

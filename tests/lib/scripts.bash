@@ -124,11 +124,11 @@ come_back() {
 }
 
 release() {
-	local id=$1 request=$1 mode=own holder_token='' again=0 min='' strays=0 status='' cause=''
+	local id=$1 request=$1 mode=own holder_token='' again=0 min='' strays=0 status='' cause='' only=''
 
 	shift
 	[ $# -eq 0 ] || local "$@"
-	script release "$id" "$request" "$mode" "$holder_token" "$again" "$min" "$strays" "$status" "$cause"
+	script release "$id" "$request" "$mode" "$holder_token" "$again" "$min" "$strays" "$status" "$cause" "$only"
 }
 
 renew() {

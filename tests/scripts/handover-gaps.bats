@@ -45,7 +45,7 @@ load ../lib/handover
 	present anna
 	cli LPUSH "$(key_queue)" anna
 	cli ZADD "$(key_timeouts)" $(($(now_ms) + 30000)) anna
-	cli HSET "$(key_state)" w:anna "waits 1 $(now_ms) 30000 1 w - by anna" ours 3
+	cli HSET "$(key_state)" w:anna "waits 1 $(now_ms) 30000 1 w - x by anna" ours 3
 	release anna
 	handed anna 5000
 	queue_is ben carl

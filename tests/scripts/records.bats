@@ -18,7 +18,7 @@ hold_is() {
 
 @test "the record of a hold that was granted has token, lease and owner, and '-' where there is nothing to say" {
 	acquire anna lease=20000 by=$'host\t7\troot\tmake all'
-	hold_is anna held 20000 '20000 0 - - - - ,wanna, '$'host\t7\troot\tmake all'
+	hold_is anna held 20000 '20000 0 - - - - x ,wanna, '$'host\t7\troot\tmake all'
 	assert_equal "$(field holder) $(column h:anna token)" "anna ${token[anna]}"
 	assert_equal "$(column started last) $(column started before) $(column started recall)" "$(column h:anna since) - -"
 }
@@ -37,7 +37,7 @@ hold_is() {
 	ask ben "old_ticket=$((ticket[ben] - 7000000))"
 	answered granted
 	grown 7000 "${reply[4]}"
-	hold_is ben held 30000 "30000 ${reply[4]} - - - - ,wben, by ben"
+	hold_is ben held 30000 "30000 ${reply[4]} - - - - x ,wben, by ben"
 	assert_equal "$(field started)" "$(column h:ben since) - -"
 }
 
@@ -47,10 +47,10 @@ hold_is() {
 	ask carl handed=1 by='by a waiter that moved' kind=a lease=3000
 	release anna
 	cli PEXPIRE job 60000 >/dev/null # on a slow machine, too, ben holds it until it gives it back
-	hold_is ben held 5000 "30000 $(column h:ben waited) - - ${ticket[ben]} - ,wben, by ben"
+	hold_is ben held 5000 "30000 $(column h:ben waited) - - ${ticket[ben]} - x ,wben, by ben"
 	assert_equal "$(field holder)$(field h:anna)$(field w:ben)" ben
 	release ben
-	hold_is carl held 2999 "3000 $(column h:carl waited) - - - - ,acarl, by a waiter that moved"
+	hold_is carl held 2999 "3000 $(column h:carl waited) - - - - x ,acarl, by a waiter that moved"
 }
 
 @test "a renewal moves the end of the hold, and nothing else of its record" {
@@ -62,7 +62,7 @@ hold_is() {
 	since=$(column h:anna since)
 	assert_equal "$since" "$before"
 	between $((since + 40000)) "$(column h:anna ends)" "$(($(now_ms) + 40000))"
-	assert_equal "$(field h:anna)" "held ${token[anna]} $since $(column h:anna ends) 20000 0 - - - - ,wanna, by anna"
+	assert_equal "$(field h:anna)" "held ${token[anna]} $since $(column h:anna ends) 20000 0 - - - - x ,wanna, by anna"
 	renew anna lease=1000 # never a shorter one
 	between $((since + 40000)) "$(column h:anna ends)" "$(($(now_ms) + 40000))"
 }
@@ -72,7 +72,7 @@ hold_is() {
 	queue_up ben
 	renew anna lease=40000
 	assert_equal "$(field h:anna)" \
-		"held ${token[anna]} $(column h:anna since) $(column h:anna ends) 20000 0 - - - - ,wanna, by anna"
+		"held ${token[anna]} $(column h:anna since) $(column h:anna ends) 20000 0 - - - - x ,wanna, by anna"
 	between $(($(column h:anna since) + 40000)) "$(column h:anna ends)" "$(($(now_ms) + 40000))"
 }
 
@@ -100,7 +100,7 @@ hold_is() {
 	redisson_takes r1
 	acquire inner inherited=r1
 	answered granted r1
-	assert_equal "$(field h:r1)" "held $(field token) - $(column h:r1 ends) - - - - - - ,winner, "
+	assert_equal "$(field h:r1)" "held $(field token) - $(column h:r1 ends) - - - - - - x ,winner, "
 	assert_equal "$(field holder)" r1
 }
 
@@ -111,7 +111,7 @@ hold_is() {
 	since=$(column h:anna since)
 	release anna min=60000 status=3 cause=exit
 	answered kept "${reply[1]}"
-	assert_equal "$(field h:anna)" "kept ${token[anna]} $since $((since + 60000)) 30000 0 $((since + 60000)) - - 3:exit ,anna, by anna"
+	assert_equal "$(field h:anna)" "kept ${token[anna]} $since $((since + 60000)) 30000 0 $((since + 60000)) - - 3:exit x ,anna, by anna"
 }
 
 @test "the record of a kept hold says nothing where the release does not know how COMMAND ended" {
@@ -134,7 +134,7 @@ hold_is() {
 	granted_to_anna
 	cli FLUSHALL
 	renew anna lease=20000
-	hold_is anna held 20000 '20000 - - taken - - ,wanna, by anna'
+	hold_is anna held 20000 '20000 - - taken - - x ,wanna, by anna'
 	assert_equal "$(column h:anna token)" "${token[anna]}"
 	assert_equal "$(column started last)" "${token[anna]}"
 }
@@ -217,7 +217,7 @@ ended_is() {
 	acquire anna
 	release '' mode=force request=breaker
 	acquire anna lease=20000
-	hold_is anna held 20000 '20000 0 - - - - ,wanna, by anna'
+	hold_is anna held 20000 '20000 0 - - - - x ,wanna, by anna'
 }
 
 # A waiter
@@ -225,10 +225,10 @@ ended_is() {
 @test "the record of a waiter is new until it brings its ticket, and waits from then on" {
 	acquire anna
 	acquire ben lease=20000 by='by the waiter' kind=a
-	assert_equal "$(field w:ben)" "new ${ticket[ben]} ${reply[5]} 20000 - a - by the waiter"
+	assert_equal "$(field w:ben)" "new ${ticket[ben]} ${reply[5]} 20000 - a - x by the waiter"
 	later 3000
 	ask ben lease=25000 handed=77 period=60000 by='by it, later'
-	assert_equal "$(field w:ben)" "waits ${ticket[ben]} ${reply[5]} 25000 77 w 60000 by it, later"
+	assert_equal "$(field w:ben)" "waits ${ticket[ben]} ${reply[5]} 25000 77 w 60000 x by it, later"
 }
 
 @test "the record of a waiter whose answer was lost stays new" {
@@ -252,7 +252,7 @@ ended_is() {
 	queue_up_dead ben
 	queue_up cleo
 	release anna
-	assert_equal "$(field w:ben)" "dropped ${ticket[ben]} $(column w:ben seen) 30000 - w - by ben"
+	assert_equal "$(field w:ben)" "dropped ${ticket[ben]} $(column w:ben seen) 30000 - w - x by ben"
 	grown 0 $(($(now_ms) - $(column w:ben seen)))
 }
 
@@ -269,7 +269,7 @@ ended_is() {
 	acquire anna
 	queue_up ben
 	remove ben
-	assert_equal "$(field w:ben)" "removed ${ticket[ben]} $(column w:ben seen) - - w - by ben"
+	assert_equal "$(field w:ben)" "removed ${ticket[ben]} $(column w:ben seen) - - w - x by ben"
 	grown 0 $(($(now_ms) - $(column w:ben seen)))
 	ask ben
 	answered removed

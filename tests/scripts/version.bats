@@ -12,7 +12,7 @@ all_refuse() {
 	for call in 'acquire zoe' 'acquire zoe mode=try' 'acquire ben again=1' 'acquire anna' 'renew anna' 'release anna' \
 		'release zoe zoe mode=force' 'leave ben' 'remove ben'; do
 		$call
-		answered version "$1" 3
+		answered version "$1" 4
 	done
 	assert_equal "$(digest)" "$before"
 }
@@ -52,7 +52,7 @@ old_fields() {
 
 @test "a new hash has the version of the scripts" {
 	acquire anna
-	assert_equal "$(field v)" 3
+	assert_equal "$(field v)" 4
 }
 
 @test "the scripts refuse a lock that an older version holds" {
@@ -86,10 +86,10 @@ old_fields() {
 @test "the scripts refuse a lock of a newer version, even one that is not in use" {
 	acquire anna
 	queue_up ben
-	cli HSET "$(key_state)" v 4
-	all_refuse 4
+	cli HSET "$(key_state)" v 5
+	all_refuse 5
 	cli DEL job "$(key_queue)" "$(key_timeouts)"
-	all_refuse 4
+	all_refuse 5
 }
 
 @test "acquire raises the version of a lock that is not in use" {
@@ -99,7 +99,7 @@ old_fields() {
 		older $version
 		acquire ben
 		answered granted ben
-		assert_equal "$(field v)" 3
+		assert_equal "$(field v)" 4
 		[ "${token[ben]}" -gt "${token[anna]}" ]
 		release ben
 	done
@@ -112,7 +112,7 @@ old_fields() {
 		cli DEL job
 		acquire ben
 		answered granted ben
-		assert_equal "$(field v)" 3
+		assert_equal "$(field v)" 4
 		release ben
 	done
 }
@@ -121,7 +121,7 @@ old_fields() {
 	left_by_version_2
 	acquire anna kind=a
 	answered granted anna $((last_token + 1))
-	assert_equal "$(field v) $(field ours)" '3 0'
+	assert_equal "$(field v) $(field ours)" '4 0'
 	assert_equal "$(field started)" "$started $before $recall"
 	assert_equal "$(field run)" "$run_id $up"
 	assert_equal "$(field n:granted) $(field n:expired) $(field n:forced) $(field n:lost)" '8 6 5 4'
@@ -190,7 +190,7 @@ no_old_fields() {
 	for call in 'renew zoe holder_token=1' 'release x mode=force request=y' 'acquire anna' 'acquire anna limit=0'; do
 		left_by_version_2
 		$call
-		assert_equal "$(field v) $(field started)" "3 $(field started)"
+		assert_equal "$(field v) $(field started)" "4 $(field started)"
 		assert_equal "$(column started before) $(column started recall)" \
 			"$([[ $call = acquire* ]] && echo "$started" || echo "$before") $recall"
 		cli FLUSHALL >/dev/null
@@ -202,13 +202,13 @@ no_old_fields() {
 	cli PEXPIRE job 30000
 	acquire ben
 	answered queued
-	assert_equal "$(field v)" 3
+	assert_equal "$(field v)" 4
 }
 
 @test "status and queue show a lock of another version" {
 	acquire anna
 	queue_up ben
-	for version in 2 4; do
+	for version in 2 5; do
 		cli HSET "$(key_state)" v $version
 		script status
 		assert_equal "${reply[0]}" anna
