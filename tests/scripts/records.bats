@@ -380,7 +380,7 @@ request_is() {
 	acquire zed
 	acquire anna by=' a  - b '
 	queue_up ben cleo
-	assert_equal "$(column w:anna state)$(cli --raw HGET "$(key_state)" w:anna | cut -d ' ' -f 8-)" 'dropped a  - b '
+	assert_equal "$(column w:anna state)$(cli --raw HGET "$(key_state)" w:anna | cut -d ' ' -f 9-)" 'dropped a  - b '
 	present anna
 	acquire anna again=1 strays=1 by=' a  - b '
 	answered queued
