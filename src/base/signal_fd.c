@@ -92,7 +92,7 @@ uint64_t signal_fd_pending(void)
 	uint64_t signals = 0;
 
 	syscall(SYS_rt_sigpending, &signals, sizeof(signals));
-	return signals & ~mask_of(SIGCHLD);
+	return signals & ~(mask_of(SIGCHLD) | mask_of(SIGCONT));
 }
 
 bool signal_fd_has(uint64_t signals, int signo)

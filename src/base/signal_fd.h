@@ -29,7 +29,8 @@ void signal_fd_close(struct signal_fd *signals);
 /* The next signal, or false when there is none. */
 bool signal_fd_next(const struct signal_fd *signals, struct signalfd_siginfo *info);
 
-/* The pending signals, a bit each, from 1 on; without SIGCHLD, which is for this process alone. */
+/* The pending signals, a bit each, from 1 on. SIGCHLD is left out, because it is for this process
+ * alone; and SIGCONT, because a child that has stopped itself meanwhile must stay stopped. */
 uint64_t signal_fd_pending(void);
 
 /* Whether a signal is in a set that signal_fd_pending returned. */

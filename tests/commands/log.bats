@@ -119,6 +119,13 @@ ended() {
 	assert_equal "$(events '[0]|[.status, .cause]')" '[null,null]'
 }
 
+# has_command WRAPPER: its guard is there, and has started COMMAND
+has_command() {
+	local guard
+
+	guard=$(pgrep -P "$1") && pgrep -P "$guard" >/dev/null
+}
+
 @test "log shows that a signal to wrap killed COMMAND" {
 	hold job
 	kill -s HUP "$HOLDER"
@@ -134,6 +141,7 @@ ended() {
 
 @test "log shows that COMMAND was stopped since the guard of its lock was lost" {
 	hold job
+	wait_until has_command "$HOLDER"
 	pkill -KILL -P "$HOLDER"
 	ends_with 76 "$HOLDER"
 	assert_equal "$(ended)" '[[143,"lost"]]'
@@ -141,6 +149,7 @@ ended() {
 
 @test "log shows that COMMAND was stopped since its wrapper was killed" {
 	hold job
+	wait_until has_command "$HOLDER"
 	kill -KILL "$HOLDER"
 	wait_until is_free job
 	assert_equal "$(ended)" '[[143,"lost"]]'

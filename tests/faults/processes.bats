@@ -37,7 +37,7 @@ setup() { start_in_folder; }
 @test "when COMMAND ends while its guard is stopped its status counts, and the lock is given back" {
 	local command
 
-	background "$FAIRLOCK" wrap -l 3s job sh -c 'sleep 600 & echo $! >daemon; while [ ! -e go ]; do sleep 0.05; done; exit 3' 2>said
+	background "$FAIRLOCK" wrap -l 10s job sh -c 'sleep 600 & echo $! >daemon; while [ ! -e go ]; do sleep 0.05; done; exit 3' 2>said
 	WRAPPER=$!
 	wait_until test -s daemon
 	GUARD=$(pgrep -P "$WRAPPER")

@@ -30,8 +30,8 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	start_server
 	start_proxy "$SERVER_SOCKET"
 	# shellcheck disable=SC2016
-	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap -l 1800ms -k 100ms job sh -c '
-		touch begun; sleep 5; echo "$FAIRLOCK_TOKEN" >ended' 2>said
+	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap -l 4s -k 100ms job sh -c '
+		touch begun; sleep 9; echo "$FAIRLOCK_TOKEN" >ended' 2>said
 	local waiter=$!
 	wait_until test -e begun
 	proxy forget
