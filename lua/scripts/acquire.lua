@@ -18,7 +18,7 @@
 --      14 want     x: the lock alone; s: a shared hold; #N: one of the slots 1 to N; =A,B: one of these slots
 --      15...       owner ids that the caller inherited, any of which may hold the lock already
 --
--- Returns {'granted', owner, token, ttl ms, waited ms, hold count, slot or ''}
+-- Returns {'granted', owner, token, ttl ms, waited ms, hold count, mode}
 --         {'queued', ticket, ask again in ms at the latest, 1 when first else 0, ttl of the lock in ms,
 --          now ms}
 --         {'busy', owner, by, held} mode 'try', or held back after a restart
@@ -74,7 +74,7 @@ if want == 'x' and not (ticket or again or period) and strays == 0 and #call('HG
 			'n:granted', format('%.0f', count + 1), 'started', started)
 		call('PEXPIRE', STATE, lease + 86400000)
 		log_event('granted', stamp, id, token, by, 0)
-		return {'granted', id, token, lease, 0, 1, ''}
+		return {'granted', id, token, lease, 0, 1, 'x'}
 	end
 end
 
@@ -115,8 +115,7 @@ local function reenter()
 	end
 	local ttl = extend(lease)
 	settle()
-	return {'granted', lock.owner, int(lock.token), ttl, number(lock.hold.waited) or 0, lock.count,
-		match(mode, '^=(.*)$') or ''}
+	return {'granted', lock.owner, int(lock.token), ttl, number(lock.hold.waited) or 0, lock.count, mode}
 end
 
 -- is_first: the caller stands at the head of the queue. It is taken out first: after a deletion a server out
@@ -135,7 +134,7 @@ local function grant(is_first, mode)
 	end
 	pass_on()
 	settle()
-	return {'granted', id, token, lease, waited, 1, match(mode, '^=(.*)$') or ''}
+	return {'granted', id, token, lease, waited, 1, mode}
 end
 
 local function count_present(most)

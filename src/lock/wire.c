@@ -28,7 +28,7 @@ void wire_begin(const struct lock_keys *keys, struct request *request, const str
 {
 	*request = (struct request){.script = script};
 	wire_add(request, keys->name, keys->queue, keys->timeouts, keys->state, keys->log,
-		 keys->channel);
+		 keys->holders, keys->channel);
 }
 
 void wire_channel(const struct lock_keys *keys, const char *id, char channel[CHANNEL_MAX_BYTES])
@@ -60,7 +60,7 @@ void wire_ask(struct lock *lock, struct request *request, bool try)
 	/* another process may wait under the owner of --owner, and would hear the same message */
 	if (strcmp(lock->id, lock->request) == 0)
 		owner_draw_secret(lock->secret);
-	wire_add(request, lock->secret);
+	wire_add(request, lock->secret, lock->want);
 	for (int i = 0; i < lock->inherited_count; i++)
 		wire_add(request, lock->inherited[i]);
 	demand_replicas(lock, request, "granted");
@@ -72,6 +72,7 @@ void wire_renew(const struct lock *lock, struct request *request)
 	wire_add(request, lock->owner, lock->request, kind_word(lock), lock->lease, lock->token,
 		 lock->by, lock->once_per);
 	wire_add_strays(request);
+	wire_add(request, lock->mode);
 	demand_replicas(lock, request, "renewed");
 }
 
@@ -83,7 +84,7 @@ void wire_renew_as(const struct lock *lock, struct request *request, const char 
 }
 
 static void put_release(const struct lock *lock, struct request *request, const char *owner,
-			const char *mode, const char *token, const char *min_hold)
+			const char *mode, const char *token, const char *min_hold, const char *only)
 {
 	wire_begin(&lock->keys, request, &script_release);
 	wire_add(request, owner, lock->request, mode, token);
@@ -91,20 +92,25 @@ static void put_release(const struct lock *lock, struct request *request, const 
 	wire_add(request, "0");
 	wire_add(request, min_hold);
 	wire_add_strays(request);
-	wire_add(request, lock->status, lock->cause);
+	wire_add(request, lock->status, lock->cause, only);
 }
 
 void wire_release(const struct lock *lock, struct request *request)
 {
-	put_release(lock, request, lock->owner, lock->unused ? "unused" : "own", "",
-		    lock->min_hold);
+	put_release(lock, request, lock->owner, lock->unused ? "unused" : "own", "", lock->min_hold,
+		    "");
 	request->tells = *lock->ticket != '\0'; /* where we have waited, others may wait */
 }
 
-void wire_release_as(const struct lock *lock, struct request *request, const char *owner,
-		     bool force, const char *token)
+void wire_release_as(const struct lock *lock, struct request *request, const char *owner)
 {
-	put_release(lock, request, owner, force ? "force" : "any", token, "");
+	put_release(lock, request, owner, "any", "", "", "");
+}
+
+void wire_force(const struct lock *lock, struct request *request, const char *token,
+		const char *only)
+{
+	put_release(lock, request, "", "force", token, "", only);
 }
 
 static void put_leave(const struct lock_keys *keys, struct request *request, const char *id,
