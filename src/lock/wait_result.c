@@ -85,7 +85,8 @@ static int ran(struct error *err, const struct lock *lock, int64_t ran_ms, int64
 		    duration_show_fraction(period, period_ms));
 }
 
-/* A hold that encloses this process has another mode. To wait for its end would be to wait for ever. */
+/* A hold that encloses this process has another mode. To wait for its end would be to wait for
+ * ever. */
 static void misfit(struct error *err, const struct lock *lock, const char *mode)
 {
 	char slot[SHORT_MAX_BYTES];
