@@ -96,11 +96,14 @@ local function set_ttl(id, ttl)
 	return set_last_end()
 end
 
+-- Before a hold beside others: the sorted set may have holds that our hash forgot. Returns whether the server
+-- lets us.
+local function clear_holders()
+	return MODES[lock.field] ~= nil or note('DEL', HOLDERS) ~= nil
+end
+
 -- Key 1 has the field of a hold of this mode by now.
 local function set_mode(mode, id)
-	if mode ~= 'x' and not MODES[lock.field] then
-		call('DEL', HOLDERS) -- of holds that our hash forgot
-	end
 	lock.field, lock.mode = field_of(mode, id), string.sub(mode, 1, 1)
 end
 

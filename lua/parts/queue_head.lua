@@ -282,7 +282,12 @@ local function hand_over(id, mode)
 	local waiter = known(id)
 	-- a slot of a cluster that is moving refuses the key that has just gone: then it is told, as others are
 	if not waiter or waiter.secret == '-' or is_silent(waiter) or
-		not note('HSET', LOCK, field_of(mode, id), 1) then
+		mode ~= 'x' and not (clear_holders() and note('ZADD', HOLDERS, stamp, id)) then
+		return false
+	elseif not note('HSET', LOCK, field_of(mode, id), 1) then
+		if mode ~= 'x' then
+			call('ZREM', HOLDERS, id)
+		end
 		return false
 	end
 	local ttl = math.max(1, math.min(turn_left(), (number(waiter.lease) or OUR_SCORE_MS) - 1))
@@ -402,12 +407,12 @@ end
 
 -- Ends the hold that the script is about. status, cause, state: as for end_hold.
 local function end_this(event, status, cause, state)
-	local owner, hold, mode = lock.owner, lock.hold, lock.mode
-	local ends = now + math.max(0, ttl_of_hold())
+	local owner, hold, mode, left = lock.owner, lock.hold, lock.mode, 0
+	local ends = not hold and now + math.max(0, ttl_of_hold())
 	if lock.mode ~= 'x' then
-		call('ZREM', HOLDERS, owner)
+		left = call('ZCARD', HOLDERS) - call('ZREM', HOLDERS, owner)
 	end
-	if lock.mode == 'x' or call('ZCARD', HOLDERS) == 0 then
+	if left == 0 then
 		call('DEL', LOCK)
 		if lock.mode ~= 'x' then
 			call('HDEL', STATE, 'holder')

@@ -18,7 +18,7 @@
 --      14 want     x: the lock alone; s: a shared hold; #N: one of the slots 1 to N; =A,B: one of these slots
 --      15...       owner ids that the caller inherited, any of which may hold the lock already
 --
--- Returns {'granted', owner, token, ttl ms, waited ms, hold count, slot or ''}
+-- Returns {'granted', owner, token, ttl ms, waited ms, hold count, mode}
 --         {'queued', ticket, ask again in ms at the latest, 1 when first else 0, ttl of the lock in ms,
 --          now ms}
 --         {'busy', HOLDER...}       mode 'try', or held back after a restart
@@ -74,7 +74,7 @@ if want == 'x' and not (ticket or again or period) and strays == 0 and #call('HG
 			'n:granted', format('%.0f', count + 1), 'started', started)
 		call('PEXPIRE', STATE, lease + 86400000)
 		log_event('granted', stamp, id, token, by, 0)
-		return {'granted', id, token, lease, 0, 1, ''}
+		return {'granted', id, token, lease, 0, 1, 'x'}
 	end
 end
 
@@ -115,8 +115,7 @@ local function reenter()
 	end
 	local ttl = extend(lease)
 	settle()
-	return {'granted', lock.owner, int(lock.token), ttl, number(lock.hold.waited) or 0, lock.count,
-		match(mode, '^=(.*)$') or ''}
+	return {'granted', lock.owner, int(lock.token), ttl, number(lock.hold.waited) or 0, lock.count, mode}
 end
 
 -- is_first: the caller stands at the head of the queue. It is taken out first: after a deletion a server out
@@ -129,13 +128,16 @@ local function grant(is_first, mode)
 	end
 	local waited = waited_by({ticket = since})
 	call('HSET', LOCK, field_of(mode, id), 1)
+	if mode ~= 'x' then
+		clear_holders()
+	end
 	local token = take(id, mode, entry, lease, lease, by, waited, '-')
 	if period then
 		remember(period)
 	end
 	pass_on()
 	settle()
-	return {'granted', id, token, lease, waited, 1, match(mode, '^=(.*)$') or ''}
+	return {'granted', id, token, lease, waited, 1, mode}
 end
 
 local function count_present(most)
@@ -203,7 +205,7 @@ end
 local function is_untaken_until(ms)
 	local hold = lock.hold
 	if MODES[lock.field] then
-		local owner = call('ZRANGEBYSCORE', HOLDERS, now + ms, now + ms, 'LIMIT', 0, 1)[1]
+		local owner = call('ZRANGE', HOLDERS, now + ms, now + ms, 'BYSCORE', 'LIMIT', 0, 1)[1]
 		hold = owner and read_hold(owner, call('HGET', STATE, 'h:' .. owner))
 	end
 	return hold and is_untaken(hold)

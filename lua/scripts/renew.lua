@@ -113,6 +113,9 @@ end
 
 local function take_up()
 	call('HSET', LOCK, field_of(mode, id), 1)
+	if mode ~= 'x' then
+		clear_holders()
+	end
 	set_mode(mode, id)
 	lock.owner, lock.count = id, 1
 	set_ttl(id, lease)

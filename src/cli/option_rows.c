@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/slots.h"
 #include "cli/command.h"
 
 #define REASON_BYTES 200
@@ -92,6 +93,11 @@ const struct option_row option_rows[] = {
 	 TAKE, SOURCE_ALL},
 	{0, "max-queue", "N", "exit at once if N waiters are in the queue", "",
 	 NUMBER(max_queue, 0), TAKE, SOURCE_ALL},
+	{0, "slots", "N|A,B", "take one of the slots 1 to N, or of these named ones", "",
+	 OPTION_SLOTS, MEMBER(slots), 0, INT_MAX, "a number of slots, or their names", TAKE,
+	 SOURCE_FLAG},
+	{0, "shared", "", "share the lock with others that take it so", "", FLAG(shared), TAKE,
+	 SOURCE_FLAG},
 	{0, "replicas", "N", "require N replicas to confirm the lock", "", NUMBER(replicas, 0),
 	 TAKE | COMMAND_DOCTOR, SOURCE_ALL},
 	{0, "syslog", "", "send messages to syslog, too", "", FLAG(syslog), TAKE, SOURCE_ALL},
@@ -117,6 +123,8 @@ const struct option_row option_rows[] = {
 	 COMMAND_ACQUIRE | COMMAND_RENEW | COMMAND_RELEASE, SOURCE_FLAG},
 	{0, "force", "", "break the lock, also if somebody else holds it", "", FLAG(force),
 	 COMMAND_RELEASE, SOURCE_FLAG},
+	{0, "slot", "S", "with --force: break only the hold that has this slot", "", OPTION_SLOT,
+	 MEMBER(slot), 1, SLOT_MAX_BYTES - 1, "a slot", COMMAND_RELEASE, SOURCE_FLAG},
 	{0, "token", "T", "with --force: only if the holder has this token", "", NUMBER(token, 0),
 	 COMMAND_RELEASE, SOURCE_FLAG},
 	{0, "remove", "ID", "take this waiter out of the queue", "", ID(OPTION_WAITER, remove),
@@ -167,7 +175,8 @@ static const struct {
 	{"lease", COMMAND_RENEW, "hold the lock for DUR from now on, 1s to 1d", "that of acquire"},
 	{"lease", COMMAND_DOCTOR, "judge the server for jobs with this lease, 1s to 1d", ""},
 	{"replicas", COMMAND_DOCTOR, "judge the server for jobs that require N replicas", ""},
-	{"json", COMMAND_ACQUIRE, "print name, owner, token and lease as JSON", ""},
+	{"json", COMMAND_ACQUIRE, "print name, owner, token, lease, mode and slot as JSON", ""},
+	{"owner", COMMAND_RELEASE, "act as this owner; with --force: break only its hold", ""},
 };
 
 void option_words(struct option_words *words, const struct option_row *row, unsigned command)

@@ -13,6 +13,7 @@
 #include "base/number.h"
 #include "base/shorten.h"
 #include "base/signal_names.h"
+#include "base/slots.h"
 #include "base/utf8.h"
 #include "cli/command.h"
 #include "redis/server_url.h"
@@ -155,8 +156,12 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 	case OPTION_COLUMN:
 	case OPTION_OWNER:
 	case OPTION_WAITER:
+	case OPTION_SLOT:
 		*number = (int64_t)strlen(value);
 		return 0;
+	case OPTION_SLOTS:
+		*number = (int64_t)strlen(value);
+		return slots_fault(value) ? -1 : 0;
 	case OPTION_REASON:
 		return parse_reason(value, number);
 	case OPTION_DURATION:
@@ -189,6 +194,8 @@ static void store(void *member, enum option_kind kind, const char *value, int64_
 	case OPTION_COLUMN:
 	case OPTION_OWNER:
 	case OPTION_WAITER:
+	case OPTION_SLOTS:
+	case OPTION_SLOT:
 		*(const char **)member = value;
 		break;
 	case OPTION_DURATION:
@@ -256,6 +263,9 @@ const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct optio
 
 	if (row->kind == OPTION_REASON)
 		refuse_reason(cause, row, value);
+	else if (row->kind == OPTION_SLOTS)
+		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' %s", shorten(shown, value),
+			 slots_fault(value));
 	else if (is_duration(row) && parse_value(row, value, &number) < 0 &&
 		 duration_guess(guess, value))
 		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not a duration, did you mean %s?",

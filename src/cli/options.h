@@ -72,6 +72,8 @@ struct options {
 	const char *reason;
 	int64_t max_queue; /* -1: no limit */
 	int64_t replicas;  /* 0: none need to know */
+	const char *slots; /* NULL: none */
+	bool shared;
 	const char *shell_command;
 	int signal;
 	int64_t kill_after_ms; /* -1: the default */
@@ -83,6 +85,7 @@ struct options {
 	pid_t while_pid; /* 0: none */
 	const char *owner;
 	bool force;
+	const char *slot;
 	int64_t token; /* -1: none */
 	const char *remove;
 	const char *since; /* NULL: from the beginning */
@@ -119,6 +122,8 @@ enum option_kind {
 	OPTION_COLUMN,   /* the same: one of them */
 	OPTION_OWNER,    /* the same: the id of a holder */
 	OPTION_WAITER,   /* the same: the id of a waiter */
+	OPTION_SLOTS,    /* the same: see base/slots.h */
+	OPTION_SLOT,     /* the same: one that is held */
 	OPTION_DURATION, /* int64_t, in milliseconds */
 	OPTION_PERIOD,   /* the same; a flag may do without a value, and is the fallback then */
 	OPTION_NUMBER,   /* int64_t */

@@ -93,6 +93,8 @@ static const struct {
 	char name[12], excluded[8][12];
 } exclusions[] = {
 	{"json", {"raw"}},
+	{"shared", {"slots"}},
+	{"slot", {"owner"}},
 	/* The format is fixed. */
 	{"prometheus", {"watch", "json", "raw", "noheadings", "output", "quiet", "held", "sort"}},
 	/* A screen is for people, and has no end. */
@@ -115,6 +117,8 @@ static int check_flags(const struct options *options, struct error *err)
 	if (options->token >= 0 && !options->force)
 		return fail(err, STATUS_USAGE,
 			    "cannot use option '--token': it needs --force, too");
+	if (options->slot && !options->force)
+		return fail(err, STATUS_USAGE, "cannot use option '--slot': it needs --force, too");
 	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); i++) {
 		const char *name = exclusions[i].name, (*excluded)[12] = exclusions[i].excluded;
 

@@ -16,6 +16,7 @@
 #include "lock/hold_lease.h"
 #include "lock/wait.h"
 #include "lock/wait_result.h"
+#include "lock/want.h"
 #include "supervise/keeper.h"
 
 #define WORDS_MAX 64
@@ -92,7 +93,11 @@ static int write_grant(const struct lock *lock, bool as_json, struct error *err)
 		json_text(&json, "owner", lock->owner);
 		json_printf(&json, "token", "%s", lock->token);
 		json_printf(&json, "lease_ms", "%" PRId64, lock->deadline_ms - clock_ms());
+		json_text(&json, "mode", mode_word(lock->mode));
+		json_text(&json, "slot", lock_slot(lock));
 		json_close(&json, '}');
+	} else if (lock_slot(lock)) {
+		printf("%s %s\n", lock->owner, lock_slot(lock));
 	} else {
 		puts(lock->owner);
 	}
@@ -173,6 +178,8 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 									  : DEFAULT_LEASE_MS,
 					    .max_queue = options->max_queue,
 					    .replicas = options->replicas,
+					    .slots = options->slots,
+					    .shared = options->shared,
 					    .replicas_ms = options->connect_timeout_ms,
 					    .owner = options->owner,
 					    .pid = options->while_pid,

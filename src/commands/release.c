@@ -9,38 +9,46 @@
 #include "cli/options.h"
 #include "lock/owner_call.h"
 #include "lock/wire.h"
+#include "redis/reply.h"
 
 /* The reply lives in call->client. */
-static int release_as(struct owner_call *call, const char *owner, struct release_reply *reply,
+static int release_as(struct owner_call *call, const char *owner, enum release_outcome *outcome,
 		      struct error *err)
 {
 	const struct options *options = call->invocation->options;
 	const char *name = call->lock.keys.shown;
 	struct request request;
-	char token[NUMBER_MAX_BYTES] = "";
+	char token[NUMBER_MAX_BYTES] = "", only[OWNER_MAX_BYTES] = "";
 
-	if (*owner)
+	if (!options->force)
 		message_step(call->invocation->messenger, "giving lock %s back as %s", name, owner);
 	else
 		message_step(call->invocation->messenger, "breaking lock %s", name);
 	if (options->token >= 0)
 		snprintf(token, sizeof(token), "%" PRId64, options->token);
-	wire_release_as(&call->lock, &request, owner, options->force, token);
+	if (options->slot)
+		snprintf(only, sizeof(only), "%c%s", MODE_SLOT, options->slot);
+	else if (options->owner)
+		snprintf(only, sizeof(only), "%s", options->owner);
+	if (options->force)
+		wire_force(&call->lock, &request, token, only);
+	else
+		wire_release_as(&call->lock, &request, owner);
 	if (owner_call_make(call, &request, err) < 0)
 		return -1;
-	return lock_read_release(call->client.reply, reply, err);
+	return lock_read_release(call->client.reply, outcome, err);
 }
 
-static void say_whose(const struct lock *lock, const struct release_reply *reply)
+static void say_whose(const struct lock *lock, const char *id, const char *by)
 {
 	char holder[OWNER_SHOWN_BYTES], owner[OWNER_MAX_BYTES], name[SHORT_MAX_BYTES];
 
-	owner_show(holder, MESSAGE_CHARACTERS, reply->by);
-	snprintf(owner, sizeof(owner), "%s", reply->owner);
+	owner_show(holder, MESSAGE_CHARACTERS, by);
+	snprintf(owner, sizeof(owner), "%s", id);
 	tame(strcpy(name, lock->keys.shown));
 	tame(holder);
 	tame(owner);
-	if (*reply->by)
+	if (*by)
 		printf("lock %s was held by %s as %s\n", name, holder, owner);
 	else
 		printf("lock %s was held by %s\n", name, owner);
@@ -55,15 +63,15 @@ static void say_free(const struct lock *lock)
 }
 
 static int report(const struct lock *lock, const struct options *options,
-		  const struct release_reply *reply, struct error *err)
+		  enum release_outcome outcome, const struct redisReply *reply, struct error *err)
 {
-	switch (reply->outcome) {
+	switch (outcome) {
 	case RELEASED:
 	case RELEASE_KEPT:
 		return 0;
 	case RELEASE_FORCED:
-		if (!options->quiet)
-			say_whose(lock, reply);
+		for (size_t i = 1; !options->quiet && i + 1 < reply_count(reply); i += 2)
+			say_whose(lock, reply_text(reply, i), reply_text(reply, i + 1));
 		return 0;
 	case RELEASE_FREE:
 		if (!options->quiet)
@@ -86,7 +94,7 @@ static int run_release(const struct invocation *invocation, int *status, struct 
 {
 	const struct options *options = invocation->options;
 	struct owner_call call;
-	struct release_reply reply = {.outcome = RELEASE_NOT_HELD};
+	enum release_outcome outcome = RELEASE_NOT_HELD;
 	char took[DURATION_MAX_BYTES];
 	int result = owner_call_init(&call, invocation, "release", err);
 
@@ -94,11 +102,11 @@ static int run_release(const struct invocation *invocation, int *status, struct 
 		return -1;
 	const int tries = options->force ? 1 : call.lock.inherited_count;
 
-	for (int i = 0; result == 0 && reply.outcome == RELEASE_NOT_HELD && i < tries; i++)
-		result = release_as(&call, options->force ? "" : call.lock.inherited[i], &reply,
+	for (int i = 0; result == 0 && outcome == RELEASE_NOT_HELD && i < tries; i++)
+		result = release_as(&call, options->force ? "" : call.lock.inherited[i], &outcome,
 				    err);
 	if (result == 0)
-		result = report(&call.lock, options, &reply, err);
+		result = report(&call.lock, options, outcome, call.client.reply, err);
 	if (result == 0)
 		message_step(invocation->messenger, "the server has answered after %s",
 			     duration_show(took, clock_ms() - call.client.sent_ms));

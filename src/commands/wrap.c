@@ -148,6 +148,8 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 					    .lease_ms = lease_ms,
 					    .max_queue = options->max_queue,
 					    .replicas = options->replicas,
+					    .slots = options->slots,
+					    .shared = options->shared,
 					    .replicas_ms = options->connect_timeout_ms,
 					    .min_hold_ms = options->min_hold_ms,
 					    .once_per_ms = options->once_per_ms,

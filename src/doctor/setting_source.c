@@ -27,6 +27,8 @@ static void show_value(char *text, size_t size, const struct options *options,
 	case OPTION_COLUMN:
 	case OPTION_OWNER:
 	case OPTION_WAITER:
+	case OPTION_SLOTS:
+	case OPTION_SLOT:
 		snprintf(text, size, "%s", *(const char *const *)member);
 		break;
 	case OPTION_DURATION:

@@ -2,13 +2,15 @@
  * message, so a real one repeats the secret of the waiter's last request. */
 #include "lock/handover.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "lock/want.h"
 #include "lock/wire.h"
 
-/* granted TOKEN MS NOW SECRET */
+/* granted TOKEN MS NOW SECRET, and SLOT behind it if there is one */
 #define HANDED "granted"
 
 /* At most this part of the time to live may have passed when the waiter hears the message. */
@@ -24,6 +26,7 @@ struct handing {
 	char ttl_ms[TOKEN_MAX_BYTES];
 	char at_ms[TOKEN_MAX_BYTES]; /* when, by the server's clock */
 	char secret[SECRET_BYTES];
+	char mode[MODE_MAX_BYTES];
 };
 
 /* Reads a blank and 1 to size - 1 of these characters. Returns the rest of the text, or NULL. */
@@ -38,8 +41,23 @@ static const char *read_word(const char *text, const char *characters, char *wor
 	return text + 1 + length;
 }
 
+/* Reads a blank and a slot, if the lock has slots. Returns false if the text has another form. */
+static bool read_mode(struct handing *out, const struct lock *lock, const char *text)
+{
+	const bool has_slot = *text == ' ' && text[1] && !strchr(text + 1, ' ') &&
+			      strlen(text + 1) < SLOT_MAX_BYTES;
+
+	if (!want_is_slot(lock->want)) {
+		snprintf(out->mode, sizeof(out->mode), "%s", lock->want);
+		return *text == '\0';
+	}
+	if (has_slot)
+		snprintf(out->mode, sizeof(out->mode), "%c%s", MODE_SLOT, text + 1);
+	return has_slot;
+}
+
 /* False if any part of the text has another form. */
-static bool read_handing(struct handing *out, const char *text)
+static bool read_handing(struct handing *out, const struct lock *lock, const char *text)
 {
 	if (strncmp(text, HANDED, strlen(HANDED)) != 0)
 		return false;
@@ -48,7 +66,7 @@ static bool read_handing(struct handing *out, const char *text)
 	       (text = read_word(text, DIGITS, out->ttl_ms, sizeof(out->ttl_ms))) &&
 	       (text = read_word(text, DIGITS, out->at_ms, sizeof(out->at_ms))) &&
 	       (text = read_word(text, SECRET_DIGITS, out->secret, sizeof(out->secret))) &&
-	       *text == '\0';
+	       read_mode(out, lock, text);
 }
 
 /* The time that this takes tells nothing about the secret. */
@@ -88,7 +106,7 @@ bool handover_accept(struct lock *lock, const struct client *client)
 	int64_t ttl_ms, since_ms;
 
 	if (!lock->handable || !is_own_channel(lock, client) ||
-	    !read_handing(&handing, client->message) || !is_secret(lock, handing.secret))
+	    !read_handing(&handing, lock, client->message) || !is_secret(lock, handing.secret))
 		return false;
 	ttl_ms = strtoll(handing.ttl_ms, NULL, 10);
 	since_ms = ours_of(lock, strtoll(handing.at_ms, NULL, 10));
@@ -101,6 +119,7 @@ bool handover_accept(struct lock *lock, const struct client *client)
 	lock->deadline_ms = since_ms + ttl_ms;
 	lock->handed = true;
 	memcpy(lock->token, handing.token, sizeof(lock->token));
+	memcpy(lock->mode, handing.mode, sizeof(lock->mode));
 	memcpy(lock->owner, lock->id, sizeof(lock->owner));
 	return true;
 }

@@ -165,19 +165,19 @@ int64_t hold_wait(const struct hold *hold, struct pollfd *slot)
 int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 {
 	struct request request;
-	struct release_reply reply;
+	enum release_outcome outcome;
 
 	/* a renewal that is not answered soon never will be: the connection is no good */
 	client_finish(hold->client,
 		      clock_ms() + earliest((until_ms - clock_ms()) / 2, HURRY_MIN_MS));
 	wire_release(hold->lock, &request);
 	if (client_call(hold->client, &request, until_ms, true, err) < 0 ||
-	    lock_read_release(hold->client->reply, &reply, err) < 0)
+	    lock_read_release(hold->client->reply, &outcome, err) < 0)
 		return -1;
-	if (reply.outcome != RELEASED && reply.outcome != RELEASE_KEPT)
+	if (outcome != RELEASED && outcome != RELEASE_KEPT)
 		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: it is not held any more",
 			    hold->lock->keys.shown);
-	return reply.outcome == RELEASE_KEPT;
+	return outcome == RELEASE_KEPT;
 }
 
 void hold_release_and_tell(struct hold *hold, struct messenger *messenger, int64_t until_ms)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "lock/want.h"
 #include "redis/reply.h"
 
 /* Our leases last a day at most, but a Redisson client may hold the lock. */
@@ -51,12 +52,19 @@ int lock_init(struct lock *lock, const struct lock_options *options, struct erro
 			    lock->keys.shown, HELD_MAX);
 	owner_describe(lock->by, options->pid ? options->pid : getpid(), options->words,
 		       options->reason);
+	lock->want = want_make(options->slots, options->shared);
+	strcpy(lock->mode, MODE_EXCLUSIVE);
 	put_number(lock->lease, options->lease_ms, 0);
 	put_number(lock->limit, options->max_queue, 0);
 	put_number(lock->min_hold, options->min_hold_ms, 1);
 	put_number(lock->once_per, options->once_per_ms, 1);
 	lock->handable = lock->kind == LOCK_WRAP && lock->replicas == 0;
 	return options->owner ? act_as(lock, options->owner, err) : 0;
+}
+
+const char *lock_slot(const struct lock *lock)
+{
+	return lock->mode[0] == MODE_SLOT ? lock->mode + 1 : NULL;
 }
 
 bool lock_is_fresh(const struct lock *lock)
@@ -117,7 +125,7 @@ static int64_t within(long long value, int64_t low, int64_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* granted OWNER TOKEN MS WAITED HOLDS */
+/* granted OWNER TOKEN MS WAITED HOLDS MODE */
 static int read_grant(struct lock *lock, const struct client *client, struct ask_reply *out)
 {
 	if (client->replicas < lock->replicas)
@@ -125,6 +133,8 @@ static int read_grant(struct lock *lock, const struct client *client, struct ask
 	lock->since_ms = client->sent_ms;
 	lock->ttl_ms = within(reply_number(client->reply, 3), 0, TTL_MAX_MS);
 	lock->deadline_ms = client->sent_ms + lock->ttl_ms;
+	if (copy_text(lock->mode, sizeof(lock->mode), reply_text(client->reply, 6)) < 0)
+		return -1;
 	return copy_grant(lock, reply_text(client->reply, 1), reply_text(client->reply, 2));
 }
 
@@ -158,9 +168,10 @@ int lock_read_answer(struct lock *lock, const struct client *client, struct ask_
 		enum ask_outcome outcome;
 		size_t holder;
 	} answers[] = {
-		{"granted", 6, ASK_GRANTED, 6}, {"queued", 6, ASK_QUEUED, 6},
+		{"granted", 7, ASK_GRANTED, 7}, {"queued", 6, ASK_QUEUED, 6},
 		{"busy", 3, ASK_BUSY, 1},       {"full", 2, ASK_FULL, 2},
 		{"ran", 2, ASK_RAN, 2},         {"removed", 1, ASK_REMOVED, 1},
+		{"other", 2, ASK_MISFIT, 2},
 	};
 	const struct redisReply *reply = client->reply;
 
@@ -170,6 +181,7 @@ int lock_read_answer(struct lock *lock, const struct client *client, struct ask_
 		*out = (struct ask_reply){.outcome = answers[i].outcome,
 					  .waiters = reply_number(reply, 1),
 					  .replicas = client->replicas,
+					  .mode = reply_text(reply, 1),
 					  .ran_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS),
 					  .holder = read_holder(reply, answers[i].holder)};
 		if ((out->outcome == ASK_GRANTED && read_grant(lock, client, out) < 0) ||
@@ -203,21 +215,21 @@ int lock_read_renewal(struct lock *lock, const struct client *client, struct ren
 	return 0;
 }
 
-int lock_read_release(const struct redisReply *reply, struct release_reply *out, struct error *err)
+int lock_read_release(const struct redisReply *reply, enum release_outcome *outcome,
+		      struct error *err)
 {
-	*out = (struct release_reply){.owner = reply_text(reply, 1), .by = reply_text(reply, 2)};
 	if (is_tagged(reply, "released", 2))
-		out->outcome = RELEASED;
+		*outcome = RELEASED;
 	else if (is_tagged(reply, "kept", 2))
-		out->outcome = RELEASE_KEPT;
+		*outcome = RELEASE_KEPT;
 	else if (is_tagged(reply, "forced", 3))
-		out->outcome = RELEASE_FORCED;
+		*outcome = RELEASE_FORCED;
 	else if (is_tagged(reply, "free", 1))
-		out->outcome = RELEASE_FREE;
+		*outcome = RELEASE_FREE;
 	else if (is_tagged(reply, "not held", 3))
-		out->outcome = RELEASE_NOT_HELD;
+		*outcome = RELEASE_NOT_HELD;
 	else if (is_tagged(reply, "not acquired", 1))
-		out->outcome = RELEASE_NOT_ACQUIRED;
+		*outcome = RELEASE_NOT_ACQUIRED;
 	else
 		return lock_refused(reply, err);
 	return 0;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/signal_names.h"
+#include "base/slots.h"
 #include "lock/lock_keys.h"
 #include "lock/owner.h"
 #include "redis/client.h"
@@ -16,6 +17,12 @@
 #define TOKEN_MAX_BYTES 17
 
 #define NUMBER_MAX_BYTES 24
+
+/* How a hold has the lock: MODE_EXCLUSIVE, MODE_SHARED, or a slot: its name behind MODE_SLOT. */
+#define MODE_MAX_BYTES (SLOT_MAX_BYTES + 1)
+#define MODE_EXCLUSIVE "x"
+#define MODE_SHARED "s"
+#define MODE_SLOT '='
 
 enum lock_kind {
 	LOCK_WRAP,
@@ -30,6 +37,8 @@ struct lock {
 	char request[OWNER_MAX_BYTES]; /* of this process, in all of its requests */
 	char owner[OWNER_MAX_BYTES]; /* of the hold: id, or an inherited owner that went in again */
 	char by[BY_MAX_BYTES];
+	const char *want;          /* see want.h */
+	char mode[MODE_MAX_BYTES]; /* of the hold */
 	int64_t lease_ms;
 	int64_t replicas;    /* so many must know of a grant or renewal; 0: none */
 	int64_t replicas_ms; /* how long they may take */
@@ -63,6 +72,7 @@ enum ask_outcome {
 	ASK_FULL,
 	ASK_RAN, /* a COMMAND was started too short a time ago */
 	ASK_REMOVED,
+	ASK_MISFIT, /* this process is inside a hold of another mode */
 };
 
 /* The answer of the acquire script. Fields belong to outcomes; texts live as long as the reply. */
@@ -73,6 +83,7 @@ struct ask_reply {
 	int64_t ttl_ms;       /* queued: of the lock; -1: it has none */
 	long long waiters;    /* full */
 	long long replicas;   /* unsafe: so many know */
+	const char *mode;     /* misfit: of the hold that it is inside */
 	int64_t ran_ms;       /* ran: so long ago */
 	struct holder holder; /* not granted, nor queued */
 };
@@ -100,12 +111,6 @@ enum release_outcome {
 	RELEASE_NOT_ACQUIRED,
 };
 
-struct release_reply {
-	enum release_outcome outcome;
-	const char *owner;
-	const char *by;
-};
-
 /* How a process wants to use a lock. Numbers that it leaves out are 0, but for max_queue. */
 struct lock_options {
 	const char *name;
@@ -116,6 +121,8 @@ struct lock_options {
 	int64_t replicas_ms; /* ... which may take them so long */
 	int64_t min_hold_ms; /* the lock stays held so long, even if it is given back sooner */
 	int64_t once_per_ms; /* not if a COMMAND was started less than nine tenths of so long ago */
+	const char *slots;   /* as --slots has them; NULL: none */
+	bool shared;         /* others may share it */
 	const char *owner;   /* to act as; NULL: as the owners of the enclosing holds */
 	pid_t pid;           /* of the process that `queue` and `status` show; 0: ours */
 	char *const *words;  /* its command, ended by NULL */
@@ -129,6 +136,9 @@ int lock_init(struct lock *lock, const struct lock_options *options, struct erro
 int lock_read_answer(struct lock *lock, const struct client *client, struct ask_reply *out,
 		     struct error *err);
 
+/* The slot of the hold, or NULL. */
+const char *lock_slot(const struct lock *lock);
+
 /* Whether more than three fifths of the granted lease are left. Then COMMAND can begin: the lease
  * is renewed before job_stop_ms would stop it. */
 bool lock_is_fresh(const struct lock *lock);
@@ -137,7 +147,10 @@ bool lock_is_fresh(const struct lock *lock);
 int lock_read_renewal(struct lock *lock, const struct client *client, struct renew_reply *out,
 		      struct error *err);
 
-int lock_read_release(const struct redisReply *reply, struct release_reply *out, struct error *err);
+/* A RELEASE_FORCED reply has an owner and its description for each hold that was broken, from its
+ * second element on. */
+int lock_read_release(const struct redisReply *reply, enum release_outcome *outcome,
+		      struct error *err);
 
 /* Reads what the leave script says of the holder; NULL: another reply, or nobody holds the lock. */
 const struct holder *lock_read_leave(const struct redisReply *reply, struct holder *holder);

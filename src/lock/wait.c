@@ -146,8 +146,8 @@ static int asked(struct waiting *w, struct error *err)
 
 	if (lock_read_answer(w->lock, w->client, &reply, err) < 0)
 		return -1;
-	w->traceless =
-		reply.outcome == ASK_BUSY || reply.outcome == ASK_FULL || reply.outcome == ASK_RAN;
+	w->traceless = reply.outcome == ASK_BUSY || reply.outcome == ASK_FULL ||
+		       reply.outcome == ASK_RAN || reply.outcome == ASK_MISFIT;
 	if (reply.outcome == ASK_GRANTED)
 		return granted(w, err);
 	if (reply.outcome == ASK_QUEUED) {

@@ -84,6 +84,22 @@ static int ran(struct error *err, const struct lock *lock, int64_t ran_ms, int64
 		    duration_show_fraction(period, period_ms));
 }
 
+/* What surrounds this process has the lock in another way, and waits for us: we would wait for
+ * ever. */
+static void misfit(struct error *err, const struct lock *lock, const char *mode)
+{
+	char slot[SHORT_MAX_BYTES];
+
+	if (*mode == MODE_SLOT)
+		fail(err, STATUS_USAGE,
+		     "cannot go into lock %s: what it runs in has slot %s, and that is not asked for",
+		     lock->keys.shown, shorten(slot, mode + 1));
+	else
+		fail(err, STATUS_USAGE,
+		     "cannot go into lock %s: what it runs in has it shared; use --shared",
+		     lock->keys.shown);
+}
+
 static void say_refusal(struct error *err, const struct lock *lock, const struct ask_reply *reply,
 			int64_t period_ms)
 {
@@ -103,6 +119,9 @@ static void say_refusal(struct error *err, const struct lock *lock, const struct
 		break;
 	case ASK_REMOVED:
 		removed(err, lock);
+		break;
+	case ASK_MISFIT:
+		misfit(err, lock, reply->mode);
 		break;
 	case ASK_GRANTED:
 	case ASK_QUEUED:

@@ -24,11 +24,22 @@ void wire_add_strays(struct request *request)
 	wire_add(request, "0");
 }
 
-void wire_begin(const struct lock_keys *keys, struct request *request, const struct script *script)
+/* mode: of the hold that the request is about, or what is wanted. Only one that may have others
+ * beside it declares the key for several holders: lua/parts/base.lua says why. */
+static void begin(const struct lock_keys *keys, struct request *request,
+		  const struct script *script, const char *mode)
 {
 	*request = (struct request){.script = script};
-	wire_add(request, keys->name, keys->queue, keys->timeouts, keys->state, keys->log,
-		 keys->channel);
+	wire_add(request, keys->name, keys->queue, keys->timeouts, keys->state, keys->log);
+	if (strcmp(mode, MODE_EXCLUSIVE) != 0)
+		wire_add(request, keys->holders);
+	request->keys = request->argc;
+	wire_add(request, keys->channel);
+}
+
+void wire_begin(const struct lock_keys *keys, struct request *request, const struct script *script)
+{
+	begin(keys, request, script, MODE_EXCLUSIVE);
 }
 
 void wire_channel(const struct lock_keys *keys, const char *id, char channel[CHANNEL_MAX_BYTES])
@@ -50,7 +61,7 @@ static const char *kind_word(const struct lock *lock)
 
 void wire_ask(struct lock *lock, struct request *request, bool try)
 {
-	wire_begin(&lock->keys, request, &script_acquire);
+	begin(&lock->keys, request, &script_acquire, lock->want);
 	wire_add(request, lock->id, lock->request, kind_word(lock), lock->lease,
 		 try ? "try" : "wait", lock->ticket);
 	request->again = request->argc;
@@ -60,7 +71,7 @@ void wire_ask(struct lock *lock, struct request *request, bool try)
 	/* another process may wait under the owner of --owner, and would hear the same message */
 	if (strcmp(lock->id, lock->request) == 0)
 		owner_draw_secret(lock->secret);
-	wire_add(request, lock->secret);
+	wire_add(request, lock->secret, lock->want);
 	for (int i = 0; i < lock->inherited_count; i++)
 		wire_add(request, lock->inherited[i]);
 	demand_replicas(lock, request, "granted");
@@ -68,10 +79,11 @@ void wire_ask(struct lock *lock, struct request *request, bool try)
 
 void wire_renew(const struct lock *lock, struct request *request)
 {
-	wire_begin(&lock->keys, request, &script_renew);
+	begin(&lock->keys, request, &script_renew, lock->mode);
 	wire_add(request, lock->owner, lock->request, kind_word(lock), lock->lease, lock->token,
 		 lock->by, lock->once_per);
 	wire_add_strays(request);
+	wire_add(request, lock->mode);
 	demand_replicas(lock, request, "renewed");
 }
 
@@ -83,28 +95,33 @@ void wire_renew_as(const struct lock *lock, struct request *request, const char 
 }
 
 static void put_release(const struct lock *lock, struct request *request, const char *owner,
-			const char *mode, const char *token, const char *min_hold)
+			const char *mode, const char *token, const char *min_hold, const char *only)
 {
-	wire_begin(&lock->keys, request, &script_release);
+	begin(&lock->keys, request, &script_release, lock->mode);
 	wire_add(request, owner, lock->request, mode, token);
 	request->again = request->argc;
 	wire_add(request, "0");
 	wire_add(request, min_hold);
 	wire_add_strays(request);
-	wire_add(request, lock->status, lock->cause);
+	wire_add(request, lock->status, lock->cause, only);
 }
 
 void wire_release(const struct lock *lock, struct request *request)
 {
-	put_release(lock, request, lock->owner, lock->unused ? "unused" : "own", "",
-		    lock->min_hold);
+	put_release(lock, request, lock->owner, lock->unused ? "unused" : "own", "", lock->min_hold,
+		    "");
 	request->tells = *lock->ticket != '\0'; /* where we have waited, others may wait */
 }
 
-void wire_release_as(const struct lock *lock, struct request *request, const char *owner,
-		     bool force, const char *token)
+void wire_release_as(const struct lock *lock, struct request *request, const char *owner)
 {
-	put_release(lock, request, owner, force ? "force" : "any", token, "");
+	put_release(lock, request, owner, "any", "", "", "");
+}
+
+void wire_force(const struct lock *lock, struct request *request, const char *token,
+		const char *only)
+{
+	put_release(lock, request, "", "force", token, "", only);
 }
 
 static void put_leave(const struct lock_keys *keys, struct request *request, const char *id,

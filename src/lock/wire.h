@@ -33,10 +33,13 @@ void wire_renew_as(const struct lock *lock, struct request *request, const char 
 /* Gives back the hold of this process. */
 void wire_release(const struct lock *lock, struct request *request);
 
-/* Gives back any hold of an owner; or, with force, breaks the lock, if the token is still the
- * holder's, or is "". */
-void wire_release_as(const struct lock *lock, struct request *request, const char *owner,
-		     bool force, const char *token);
+/* Gives back any hold of an owner. */
+void wire_release_as(const struct lock *lock, struct request *request, const char *owner);
+
+/* Breaks the lock, if the token is still the holder's, or is "". only: the hold of this owner, or
+ * of =SLOT, alone; or "". */
+void wire_force(const struct lock *lock, struct request *request, const char *token,
+		const char *only);
 
 /* Takes a waiter out of the queue; own_id: of this process. */
 void wire_remove(const struct lock_keys *keys, struct request *request, const char *id,

@@ -20,13 +20,14 @@ struct server;
 #define STRAYS_OF_HEIR 1000000
 
 #define CHANNEL_MAX_BYTES 700
-#define MESSAGE_MAX_BYTES 128 /* a grant has 76 */
+#define MESSAGE_MAX_BYTES 192 /* a grant has 141, with a long slot */
 
 /* The strings of a request belong to the caller, and stay until the reply. */
 struct request {
 	const struct script *script;    /* NULL: argv is a plain command */
-	const char *argv[REQUEST_ARGS]; /* of a script: its five keys and its arguments */
+	const char *argv[REQUEST_ARGS]; /* of a script: its keys and its arguments */
 	int argc;
+	int keys;   /* so many of them are keys */
 	int again;  /* the argument that becomes "1" if the request may have arrived before, or is
 		     * the first after a connection was lost; 0: none */
 	int strays; /* the argument that becomes client->strays; 0: none */

@@ -52,12 +52,21 @@ static void set_server(const struct options *options, const struct server *serve
 		setenv("FAIRLOCK_TLS_INSECURE", "yes", 1);
 }
 
+static void set_or_unset(const char *variable, const char *value)
+{
+	if (value)
+		setenv(variable, value, 1);
+	else
+		unsetenv(variable);
+}
+
 static void set_environment(const struct job *job)
 {
 	setenv("FAIRLOCK_NAME", job->lock->keys.name, 1);
 	set_held(job->lock->owner); /* the owner that we inherited, too */
 	setenv("FAIRLOCK_OWNER", job->lock->owner, 1);
 	setenv("FAIRLOCK_TOKEN", job->lock->token, 1);
+	set_or_unset("FAIRLOCK_SLOT", lock_slot(job->lock));
 	set_server(job->options, job->client->connection.server);
 }
 

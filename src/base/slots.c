@@ -1,0 +1,82 @@
+/* A count of slots is a number without a sign or leading zeros; whatever else has only the
+ * characters of a number is a mistake, and no name. */
+#include "base/slots.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/utf8.h"
+
+#define DIGITS "0123456789"
+
+static bool looks_like_number(const char *value)
+{
+	return value[strspn(value, DIGITS "+-.")] == '\0';
+}
+
+bool slots_are_counted(const char *value)
+{
+	return value[strspn(value, DIGITS)] == '\0';
+}
+
+static const char *count_fault(const char *value)
+{
+	int64_t count;
+
+	if (*value == '0' || !slots_are_counted(value) ||
+	    number_parse(value, strlen(value), &count) < 0 || count < 1 || count > SLOTS_MOST)
+		return "is no number of slots from 1 to 1000";
+	return NULL;
+}
+
+static const char *name_fault(const char *name, size_t length)
+{
+	uint32_t code;
+
+	if (length == 0)
+		return "has a slot without a name";
+	if (length >= SLOT_MAX_BYTES)
+		return "has a slot name of more than 64 bytes";
+	if (strspn(name, DIGITS) >= length)
+		return "has a slot name of digits only";
+	for (size_t at = 0; at < length;) {
+		const size_t bytes = utf8_decode(name + at, &code);
+
+		if (bytes == 0)
+			return "is not valid UTF-8";
+		if (code == ' ' || code == 0xa0 || utf8_is_harmful(code))
+			return "has a blank or a control character";
+		at += bytes;
+	}
+	return NULL;
+}
+
+/* Whether a name stands in the list before, too. */
+static bool is_repeated(const char *list, const char *name, size_t length)
+{
+	for (const char *other = list; other < name; other += strcspn(other, ",") + 1)
+		if (strcspn(other, ",") == length && memcmp(other, name, length) == 0)
+			return true;
+	return false;
+}
+
+const char *slots_fault(const char *value)
+{
+	const char *fault = NULL, *name = value;
+
+	if (*value && looks_like_number(value))
+		return count_fault(value);
+	for (int count = 1; !fault; count++) {
+		const size_t length = strcspn(name, ",");
+
+		fault = count > SLOTS_MOST                 ? "has more than 1000 slots"
+			: is_repeated(value, name, length) ? "has a slot name twice"
+							   : name_fault(name, length);
+		if (name[length] == '\0')
+			break;
+		name += length + 1;
+	}
+	return fault;
+}

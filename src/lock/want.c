@@ -1,0 +1,30 @@
+/* The longest list of slots is long, and most processes want none: so it has static memory. */
+#include "lock/want.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/slots.h"
+#include "lock/lock.h"
+
+const char *want_make(const char *slots, bool shared)
+{
+	static char text[SLOTS_MOST * SLOT_MAX_BYTES + 1];
+
+	if (!slots)
+		return shared ? MODE_SHARED : MODE_EXCLUSIVE;
+	snprintf(text, sizeof(text), "%c%s", slots_are_counted(slots) ? '#' : MODE_SLOT, slots);
+	return text;
+}
+
+const char *mode_word(const char *mode)
+{
+	return *mode == MODE_SLOT               ? "slots"
+	       : strcmp(mode, MODE_SHARED) == 0 ? "shared"
+						: "exclusive";
+}
+
+bool want_is_slot(const char *want)
+{
+	return *want == '#' || *want == MODE_SLOT;
+}

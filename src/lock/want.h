@@ -1,0 +1,14 @@
+/* What a process wants of a lock, as the acquire script reads it. */
+#pragma once
+
+#include <stdbool.h>
+
+/* Makes the word: x, the lock alone; s, a shared hold; #N, one of the slots 1 to N; =A,B, one of
+ * these. slots: a valid value of --slots, or NULL. The word lives until the next call. */
+const char *want_make(const char *slots, bool shared);
+
+/* The words for the mode of a hold, for people: exclusive, shared, slots. */
+const char *mode_word(const char *mode);
+
+/* Whether a hold that was granted for this want has a slot. */
+bool want_is_slot(const char *want);
