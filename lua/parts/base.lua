@@ -49,3 +49,9 @@ local function number(text)
 		return value - value % 1
 	end
 end
+
+-- When a lease ends (ms), by its score among the holders; nil if there is none.
+local function end_of(score)
+	score = tonumber(score or nil)
+	return score and math.max(0, math.min(math.floor(score), now + LEASE_MOST_MS))
+end

@@ -31,13 +31,13 @@ local function free_slot(names)
 	end
 	local first
 	for i, ends in ipairs(call('ZMSCORE', HOLDERS, unpack(owners))) do
-		ends = tonumber(ends or nil) or 0
+		ends = end_of(ends) or 0
 		if ends <= now then
 			return '=' .. names[i] -- nobody has noticed the end
 		end
 		first = math.min(first or ends, ends)
 	end
-	return nil, math.min(first - now, MOST)
+	return nil, first - now
 end
 
 -- Whether a hold with this want fits beside those that there are. Returns its mode, as in its record; or nil,
@@ -76,11 +76,10 @@ end
 -- Lets both keys live until the last of the holders' leases ends. Returns whether that is earlier than it
 -- was.
 local function set_last_end()
-	local last = tonumber(call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or now
+	local last = end_of(call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or now
 	local before = call('PTTL', LOCK)
-	last = int(math.min(last, now + LEASE_MOST_MS))
-	call('PEXPIREAT', LOCK, last)
-	call('PEXPIREAT', HOLDERS, last)
+	call('PEXPIREAT', LOCK, int(last))
+	call('PEXPIREAT', HOLDERS, int(last))
 	return last - now < before - CLOCK_SLACK_MS
 end
 
@@ -112,7 +111,7 @@ local function ttl_of_hold()
 	if lock.mode == 'x' then
 		return call('PTTL', LOCK)
 	end
-	return (tonumber(call('ZSCORE', HOLDERS, lock.owner) or nil) or now) - now
+	return (end_of(call('ZSCORE', HOLDERS, lock.owner)) or now) - now
 end
 
 -- The owner has so many holds. With several holders, its record tells.

@@ -24,7 +24,7 @@ local function holders_from(first)
 	local found, fields = {}, {}
 	local scores = call('ZRANGE', HOLDERS, first, '+inf', 'BYSCORE', 'LIMIT', 0, MANY, 'WITHSCORES')
 	for i = 1, #scores, 2 do
-		found[#found + 1] = {id = scores[i], ends = tonumber(scores[i + 1])}
+		found[#found + 1] = {id = scores[i], ends = end_of(scores[i + 1])}
 		fields[#fields + 1] = 'h:' .. scores[i]
 	end
 	for i, text in ipairs(#fields > 0 and call('HMGET', STATE, unpack(fields)) or {}) do

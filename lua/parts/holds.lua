@@ -27,9 +27,10 @@ local function first_holder()
 		local ttl = lock.owner and call('PTTL', LOCK) or -1
 		return lock.owner, ttl >= 0 and now + ttl or nil, is_known() and lock.hold or nil
 	end
-	local id, ends = unpack(call('ZRANGE', HOLDERS, '(' .. stamp, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES'))
+	local id, ends = unpack(call('ZRANGE', HOLDERS, '(' .. stamp, '+inf', 'BYSCORE', 'LIMIT', 0, 1,
+		'WITHSCORES'))
 	local hold = id and read_hold(id, call('HGET', STATE, 'h:' .. id))
-	return id, tonumber(ends), hold and number(hold.since) and hold or nil
+	return id, end_of(ends), hold and number(hold.since) and hold or nil
 end
 
 -- How many of several holders there are. The holds whose leases have ended are none, though no script has
