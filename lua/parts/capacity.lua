@@ -40,26 +40,19 @@ local function free_slot(names)
 	return nil, first - now
 end
 
--- Whether a hold with this want fits beside those that there are. Returns its mode, as in its record; or nil,
--- and in how many ms it may fit at the earliest (-1: nobody knows).
-local function fit(want)
-	local names = slots_of(want)
-	if not lock.field or lock.field == SHARED_HOLDS and want == 's' then
-		return names[1] and '=' .. names[1] or want == 's' and want or 'x'
-	elseif lock.field == SLOT_HOLDS and names[1] then
-		return free_slot(names)
-	end
-	return nil, call('PTTL', LOCK)
-end
-
--- Whether the slot of this mode is among those that are wanted.
-local function is_among(mode, want)
-	for _, name in ipairs(slots_of(want)) do
-		if mode == '=' .. name then
-			return true
+-- Whether a hold with this want fits beside those that there are. Returns its mode, as in its record; or nil
+-- and, if the caller wants to know, in how many ms it may fit at the earliest (-1: nobody knows).
+local function fit(want, wants_ms)
+	if not lock.field or lock.mode == want and want == 's' then
+		local name = want ~= 'x' and want ~= 's' and slots_of(want)[1]
+		return name and '=' .. name or want == 's' and want or 'x'
+	elseif lock.mode == '=' then
+		local names = slots_of(want)
+		if names[1] then
+			return free_slot(names)
 		end
 	end
-	return false
+	return nil, wants_ms and call('PTTL', LOCK) or nil
 end
 
 -- What a waiter wants; Redisson's want the lock alone.

@@ -33,12 +33,6 @@ local function first_holder()
 	return id, end_of(ends), hold and number(hold.since) and hold or nil
 end
 
--- How many of several holders there are. The holds whose leases have ended are none, though no script has
--- noticed it.
-local function count_holders()
-	return call('ZCARD', HOLDERS) - #call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE')
-end
-
 -- The first holder, for people. Returns its owner id, its description, and for how many ms it has held the
 -- lock; '', '' or -1 for what is unknown, and if the lock is free. Of a kept hold, which nobody holds: who
 -- held it, and in place of the time a negative number, until when (ms since the epoch) it is kept. Then how
@@ -50,7 +44,10 @@ local function about()
 	if hold and hold.state == 'kept' then
 		held = -(number(hold.ends) or 1)
 	end
-	local holders = MODES[lock.field] and count_holders() or lock.owner and 1 or 0
+	local holders = lock.owner and 1 or 0
+	if MODES[lock.field] then -- a hold whose lease has ended is none, though no script has noticed it
+		holders = call('ZCARD', HOLDERS) - #call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE')
+	end
 	return owner or '', hold and hold.by or '', held, lock.mode or '', holders, ends and ends - now or -1
 end
 

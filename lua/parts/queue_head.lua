@@ -347,7 +347,7 @@ end
 -- Whether there is room for the first waiter, if it is not the caller: see fit.
 local function room_for(id, me)
 	if id and id ~= me then
-		return fit(want_of(id))
+		return fit(want_of(id), true)
 	end
 end
 
