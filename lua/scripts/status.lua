@@ -13,14 +13,14 @@
 
 -- in a function from here on
 -- include base.lua hold_record.lua waiter_record.lua log_event.lua more_records.lua lock.lua
--- include publish.lua hold_end.lua holds.lua holders.lua
+-- include publish.lua hold_end.lua holds.lua all_holders.lua
 
 read_lock('', '')
 
 -- The row of the holder that the script is about, whose lease ends then (ms).
 local function row_of(ends)
 	local hold = is_known() and lock.hold or {token = '', by = '', since = '', mode = ''}
-	return {lock.owner, lock.count, int(ends - now), hold.token, hold.by, hold.since, is_known() and 1 or 0,
+	return {lock.owner, lock.count, ends - now, hold.token, hold.by, hold.since, is_known() and 1 or 0,
 		is_known() and is_kept() and 1 or 0, match(hold.mode, '^=(.*)$') or ''}
 end
 
