@@ -22,9 +22,9 @@ agree() {
 
 @test "slots are given in their order, until none is free" {
 	acquire anna want='#2'
-	assert_equal "${reply[0]} ${reply[6]}" 'granted 1'
+	assert_equal "${reply[0]} ${reply[6]}" 'granted =1'
 	acquire ben want='#2'
-	assert_equal "${reply[0]} ${reply[6]}" 'granted 2'
+	assert_equal "${reply[0]} ${reply[6]}" 'granted =2'
 	acquire cleo want='#2' mode=try
 	answered busy
 	assert_equal "$(cli HGETALL job | paste -sd ' ')" 'fairlock:slots 1'
@@ -35,9 +35,9 @@ agree() {
 @test "a named slot is the first free one of those that are asked for" {
 	acquire anna want='=db1,db2'
 	acquire ben want='=db2,db1'
-	assert_equal "${reply[6]}" db2
+	assert_equal "${reply[6]}" =db2
 	acquire cleo want='=db1,db3'
-	assert_equal "${reply[6]}" db3
+	assert_equal "${reply[6]}" =db3
 	assert_equal "$(field s:db1) $(field s:db2) $(field s:db3)" 'anna ben cleo'
 }
 
@@ -105,7 +105,7 @@ agree() {
 	acquire ben want='=x' lease=30000
 	wait_until is_past "$(($(column h:anna ends) + 1))"
 	acquire cleo want='#1'
-	assert_equal "${reply[0]} ${reply[6]}" 'granted 1'
+	assert_equal "${reply[0]} ${reply[6]}" 'granted =1'
 	assert_equal "$(field n:expired)" 1
 	assert_equal "$(holders)" 'ben cleo'
 }
@@ -186,14 +186,14 @@ agree() {
 	acquire ben want='#1' mode=try
 	answered busy
 	acquire cleo want='#2'
-	assert_equal "${reply[6]}" 2
+	assert_equal "${reply[6]}" =2
 	agree
 }
 
 @test "going in again keeps the slot, and refuses another" {
 	acquire anna want='#3'
 	acquire inner inherited=anna kind=a want='#2'
-	assert_equal "${reply[0]} ${reply[5]} ${reply[6]}" 'granted 2 1'
+	assert_equal "${reply[0]} ${reply[5]} ${reply[6]}" 'granted 2 =1'
 	acquire inner inherited=anna kind=a want='=x'
 	answered other '=1'
 	acquire inner inherited=anna kind=a want=s
@@ -210,7 +210,7 @@ agree() {
 @test "going into an exclusive lock for a slot gives none" {
 	acquire anna
 	acquire inner inherited=anna kind=a want='#2'
-	assert_equal "${reply[0]} ${reply[6]}" 'granted '
+	assert_equal "${reply[0]} ${reply[6]}" 'granted x'
 }
 
 @test "leave undoes the grant of a slot" {
@@ -219,7 +219,7 @@ agree() {
 	leave ben
 	assert_equal "$(holders)" anna
 	acquire cleo want='#2'
-	assert_equal "${reply[6]}" 2
+	assert_equal "${reply[6]}" =2
 }
 
 @test "50 shared waiters behind a writer all get the lock, in steps" {
