@@ -24,7 +24,8 @@ struct column {
 	int least; /* on a narrow screen a text may be cut down to this width; 0: not at all */
 	int spare; /* if that is not enough, the greatest is left out first; 0, or with -o: never */
 	enum timestamp_form form; /* of COLUMN_TIME for people */
-	bool is_rare; /* people see it only if one of its cells has a text, or with -o */
+	bool is_rare;       /* people see it only if one of its cells has a text, or with -o ... */
+	const char *common; /* ... and another text than this; NULL: any */
 };
 
 /* The columns that a command can print. */

@@ -70,18 +70,19 @@ static void print_raw(const struct table *table)
 
 /* ---- On a screen ---- */
 
-/* Measures a column. Returns whether one of its cells has a text. */
+/* Measures a column. Returns whether one of its cells has a text, and not the common one. */
 static bool measure(struct table *table, const struct terminal *terminal, size_t column, int *width)
 {
 	struct libscols_iter *at = scols_new_iter(SCOLS_ITER_FORWARD);
 	struct libscols_line *line;
+	const char *common = table->chosen[column]->common;
 	bool is_used = false;
 
 	*width = MAX(table->widths[column], terminal_width(terminal, table->chosen[column]->name));
 	while (at && scols_table_next_line(table->lines, at, &line) == 0) {
 		const char *text = cell_of(line, column);
 
-		is_used |= *text != '\0';
+		is_used |= *text && (!common || strcmp(text, common) != 0);
 		*width = MAX(*width, terminal_width(terminal, text));
 	}
 	scols_free_iter(at);
