@@ -12,48 +12,47 @@ local function slots_of(want)
 		names[i] = int(i)
 	end
 	for name in string.gmatch(match(want, '^=(.*)$') or '', '[^,]+') do
-		names[#names + 1] = name
+		names[#names + 1] = #names < MANY and name or nil
 	end
 	return names
 end
 
 -- The first of these slots that is free, as a mode; or nil, and in how many ms the first lease of them ends.
 local function free_slot(names)
-	local fields, first = {}, nil
+	local fields = {}
 	for i, name in ipairs(names) do
 		fields[i] = 's:' .. name
 	end
 	local owners = call('HMGET', STATE, unpack(fields))
 	for i, name in ipairs(names) do
-		local ends = owners[i] and tonumber(call('ZSCORE', HOLDERS, owners[i]) or nil)
-		if not ends or ends <= now then
+		if not owners[i] then
 			return '=' .. name
+		end
+	end
+	local first
+	for i, ends in ipairs(call('ZMSCORE', HOLDERS, unpack(owners))) do
+		ends = end_of(ends) or 0
+		if ends <= now then
+			return '=' .. names[i] -- nobody has noticed the end
 		end
 		first = math.min(first or ends, ends)
 	end
-	return nil, first and first - now or call('PTTL', LOCK)
+	return nil, first - now
 end
 
--- Whether a hold with this want fits beside those that there are. Returns its mode, as in its record; or nil,
--- and in how many ms it may fit at the earliest (-1: nobody knows).
-local function fit(want)
-	local names = slots_of(want)
-	if not lock.field or lock.field == SHARED_HOLDS and want == 's' then
-		return names[1] and '=' .. names[1] or want
-	elseif lock.field == SLOT_HOLDS and names[1] then
-		return free_slot(names)
-	end
-	return nil, call('PTTL', LOCK)
-end
-
--- Whether the slot of this mode is among those that are wanted.
-local function is_among(mode, want)
-	for _, name in ipairs(slots_of(want)) do
-		if mode == '=' .. name then
-			return true
+-- Whether a hold with this want fits beside those that there are. Returns its mode, as in its record; or nil
+-- and, if the caller wants to know, in how many ms it may fit at the earliest (-1: nobody knows).
+local function fit(want, wants_ms)
+	if not lock.field or lock.mode == want and want == 's' then
+		local name = want ~= 'x' and want ~= 's' and slots_of(want)[1]
+		return name and '=' .. name or want == 's' and want or 'x'
+	elseif lock.mode == '=' then
+		local names = slots_of(want)
+		if names[1] then
+			return free_slot(names)
 		end
 	end
-	return false
+	return nil, wants_ms and call('PTTL', LOCK) or nil
 end
 
 -- What a waiter wants; Redisson's want the lock alone.
@@ -70,21 +69,34 @@ end
 -- Lets both keys live until the last of the holders' leases ends. Returns whether that is earlier than it
 -- was.
 local function set_last_end()
-	local last = call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]
+	local last = end_of(call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or now
 	local before = call('PTTL', LOCK)
-	call('PEXPIREAT', LOCK, last)
-	call('PEXPIREAT', HOLDERS, last)
-	return tonumber(last) - now < before - CLOCK_SLACK_MS
+	call('PEXPIREAT', LOCK, int(last))
+	call('PEXPIREAT', HOLDERS, int(last))
+	return last - now < before - CLOCK_SLACK_MS
 end
 
--- Gives the lease of the hold of `id` this time to live, ms.
+-- Gives the lease of the hold of `id` this time to live, ms. Returns whether several holders all end earlier
+-- now than they did.
 local function set_ttl(id, ttl)
 	if lock.mode == 'x' then
 		call('PEXPIRE', LOCK, ttl)
-	else
-		call('ZADD', HOLDERS, int(now + ttl), id)
-		set_last_end()
+		return false
 	end
+	call('PEXPIRE', HOLDERS, ttl) -- after it a server out of memory takes the rest
+	call('ZADD', HOLDERS, int(now + ttl), id)
+	return set_last_end()
+end
+
+-- Before a hold beside others: the sorted set may have holds that our hash forgot. Returns whether the server
+-- lets us.
+local function clear_holders()
+	return MODES[lock.field] ~= nil or note('DEL', HOLDERS) ~= nil
+end
+
+-- Key 1 has the field of a hold of this mode by now.
+local function set_mode(mode, id)
+	lock.field, lock.mode = field_of(mode, id), string.sub(mode, 1, 1)
 end
 
 -- The time to live of the hold that the script works on, ms.
@@ -92,7 +104,7 @@ local function ttl_of_hold()
 	if lock.mode == 'x' then
 		return call('PTTL', LOCK)
 	end
-	return (tonumber(call('ZSCORE', HOLDERS, lock.owner) or nil) or now) - now
+	return (end_of(call('ZSCORE', HOLDERS, lock.owner)) or now) - now
 end
 
 -- The owner has so many holds. With several holders, its record tells.

@@ -81,8 +81,8 @@ end
 -- in a function from here on
 -- include base.lua hold_record.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
--- include publish.lua hold_end.lua holds.lua holders.lua capacity.lua changes.lua patience.lua queue_head.lua
--- include queue_order.lua
+-- include publish.lua hold_end.lua holds.lua holds_left.lua capacity.lua changes.lua
+-- include patience.lua queue_head.lua queue_order.lua
 
 local refused = begin(id, request, strays, 'removed')
 if refused then
@@ -94,6 +94,16 @@ local function too_soon()
 	remember(period)
 	settle()
 	return {'ran', math.max(0, now - lock.started), about()}
+end
+
+-- Whether the slot of this mode is among those that are wanted.
+local function is_among(mode, want)
+	for _, name in ipairs(slots_of(want)) do
+		if mode == '=' .. name then
+			return true
+		end
+	end
+	return false
 end
 
 -- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
@@ -128,6 +138,9 @@ local function grant(is_first, mode)
 	end
 	local waited = waited_by({ticket = since})
 	call('HSET', LOCK, field_of(mode, id), 1)
+	if mode ~= 'x' then
+		clear_holders()
+	end
 	local token = take(id, mode, entry, lease, lease, by, waited, '-')
 	if period then
 		remember(period)
@@ -197,13 +210,23 @@ local function is_near()
 	return call('LINDEX', QUEUE, 1) == id or call('LINDEX', QUEUE, 2) == id or call('LINDEX', QUEUE, 3) == id
 end
 
+-- Whether the lease that ends in so many ms is that of an owner which was handed the lock, and has not
+-- renewed it yet.
+local function is_untaken_until(ms)
+	local hold = lock.hold
+	if MODES[lock.field] then
+		local owner = call('ZRANGE', HOLDERS, now + ms, now + ms, 'BYSCORE', 'LIMIT', 0, 1)[1]
+		hold = owner and read_hold(owner, call('HGET', STATE, 'h:' .. owner))
+	end
+	return hold and is_untaken(hold)
+end
+
 -- When a waiter must ask again at the latest if nobody tells it anything. ms: in how many ms there may be
 -- room for the first; nil: there is.
 local function ask_in(first, ms)
 	if not ms and first ~= id then
 		return see_in(first)
-	elseif first ~= id and ms and ms >= 0 and lock.mode == 'x' and lock.hold and is_untaken(lock.hold) and
-		is_near() then
+	elseif first ~= id and ms >= 0 and is_untaken_until(ms) and is_near() then
 		-- both the owner and the first may hang
 		return math.min(turn_ends(first, now + ms) - now + 1, SIGN_OF_LIFE_MS)
 	elseif first ~= id and (ms < 0 or not is_first_of_ours()) then
@@ -218,13 +241,14 @@ end
 
 local function queued()
 	local first = passed_over == 0 and first_waiter(id) or pass_on(id)
-	local room, ms = fit(want_of(first))
+	local room, ms = fit(want_of(first), true)
 	if room and first ~= id then
 		first = pass_on(id)
-		room, ms = fit(want_of(first))
+		ms = select(2, fit(want_of(first), true))
 	end
 	settle(true)
-	return {'queued', int(ticket), ask_in(first, ms), first == id and 1 or 0, call('PTTL', LOCK), now}
+	return {'queued', int(ticket), ask_in(first, ms), first == id and 1 or 0,
+		lock.mode == 'x' and ms or call('PTTL', LOCK), now}
 end
 
 for i = 15, #ARGV do

@@ -15,7 +15,7 @@
 
 -- in a function from here on
 -- include base.lua hold_record.lua waiter_record.lua log_event.lua more_records.lua lock.lua
--- include publish.lua hold_end.lua holds.lua holders.lua
+-- include publish.lua hold_end.lua holds.lua all_holders.lua
 
 read_lock('', '')
 

@@ -4,6 +4,7 @@ key_queue() { echo "redisson_lock_queue:$(braced)"; }
 key_timeouts() { echo "redisson_lock_timeout:$(braced)"; }
 key_state() { echo "fairlock:$(braced)"; }
 key_log() { echo "fairlock_log:$(braced)"; }
+key_holders() { echo "fairlock_holders:$(braced)"; }
 channel() { echo "redisson_lock__channel:$(braced)"; }
 
 # The ids in the list, in order.
