@@ -25,6 +25,11 @@ const char *mode_word(const char *mode)
 						: "exclusive";
 }
 
+const char *want_word(const char *want)
+{
+	return want_is_slot(want) ? "slots" : mode_word(want);
+}
+
 int64_t want_slots(const char *want)
 {
 	int64_t count = want_is_slot(want);

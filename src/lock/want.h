@@ -11,6 +11,9 @@ const char *want_make(const char *slots, bool shared);
 /* The words for the mode of a hold, for people: exclusive, shared, slots. */
 const char *mode_word(const char *mode);
 
+/* The same for a want. */
+const char *want_word(const char *want);
+
 /* How many slots are named in a want; 0: none. */
 int64_t want_slots(const char *want);
 

@@ -13,6 +13,7 @@ struct options;
 enum column_kind {
 	COLUMN_TEXT,
 	COLUMN_NUMBER,
+	COLUMN_LIST,     /* words with commas between them, in JSON an array; or a number */
 	COLUMN_BOOLEAN,  /* "1" or "0": yes or no, in JSON true or false */
 	COLUMN_DURATION, /* milliseconds, or another text, which is shown as it is */
 	COLUMN_TIME,     /* milliseconds since the epoch: local time for people, else RFC 3339 */
