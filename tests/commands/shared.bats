@@ -108,7 +108,9 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 
 @test "going in again shares what is shared, and adds no holder" {
 	# shellcheck disable=SC2016
-	run -0 "$FAIRLOCK" wrap --shared job sh -c '"$FAIRLOCK" wrap --shared job sh -c "echo \$FAIRLOCK_TOKEN"
+	run -0 "$FAIRLOCK" wrap --shared job sh -c '
+		FAIRLOCK_HELD= FAIRLOCK_OWNER= "$FAIRLOCK" wrap --shared job true
+		"$FAIRLOCK" wrap --shared job sh -c "echo \$FAIRLOCK_TOKEN"
 		echo "$FAIRLOCK_TOKEN"; "$FAIRLOCK" acquire --shared job >owner; "$FAIRLOCK" release job; echo "$FAIRLOCK_OWNER"'
 	assert_equal "${lines[0]}" "${lines[1]}"
 	assert_equal "${lines[2]}" "$(<owner)"
