@@ -53,7 +53,7 @@ is_lost() {
 	assert_output --regexp "^lock job was held by sleep 600 \(pid $HOLDER, .*\) as .*:$HOLDER$"
 	is_lost "$HOLDER"
 	has_holders 1
-	assert_equal "$(slot_of "$first")" red
+	assert_equal "$(slot_held_by "$first")" red
 	consistent
 	kill -0 "$first"
 	[ ! -s "said.$first" ]

@@ -175,7 +175,7 @@ load ../lib/holders
 	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap --slots 2 job -c 'echo "$FAIRLOCK_SLOT"'
 	assert_output 1
-	assert_equal "$(slot_of "$HOLDER")" 2
+	assert_equal "$(slot_held_by "$HOLDER")" 2
 	kill -0 "$HOLDER"
 }
 

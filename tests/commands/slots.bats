@@ -33,7 +33,7 @@ load ../lib/holders
 	join_holders --slots 3 job
 	second=$HOLDER
 	join_holders --slots 3 job
-	assert_equal "$(slot_of "$first") $(slot_of "$second") $(slot_of "$HOLDER")" '1 2 3'
+	assert_equal "$(slot_held_by "$first") $(slot_held_by "$second") $(slot_held_by "$HOLDER")" '1 2 3'
 	let_go "$second"
 	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap --slots 3 job sh -c 'echo "$FAIRLOCK_SLOT"'
@@ -46,7 +46,7 @@ load ../lib/holders
 	local print='echo "$FAIRLOCK_SLOT"'
 
 	join_holders --slots db1,db2 job
-	assert_equal "$(slot_of "$HOLDER")" db1
+	assert_equal "$(slot_held_by "$HOLDER")" db1
 	run -0 "$FAIRLOCK" wrap --slots db1,db2 job -c "$print"
 	assert_output db2
 	run -0 "$FAIRLOCK" wrap --slots db3,db1,db2 job -c "$print"
@@ -58,7 +58,7 @@ load ../lib/holders
 
 @test "a lone number is a count, so 1 is the only slot of --slots 1" {
 	join_holders --slots 1 job
-	assert_equal "$(slot_of "$HOLDER")" 1
+	assert_equal "$(slot_held_by "$HOLDER")" 1
 	run -75 "$FAIRLOCK" wrap -n --slots 1 job true
 	run -0 "$FAIRLOCK" wrap -n --slots 2 job true
 }

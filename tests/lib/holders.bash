@@ -1,7 +1,7 @@
 # Several holders of the lock `job`, with slots or shared: `load helpers`, then `load holders`.
 #
 #   join_holders --slots 3 job     # one more holder, until the test ends: HOLDER
-#   assert_equal "$(slot_of "$HOLDER")" 1
+#   assert_equal "$(slot_held_by "$HOLDER")" 1
 #   let_go "$HOLDER"
 
 # has_holders COUNT [NAME]: the lock has so many holders, none of them exclusive
@@ -38,8 +38,8 @@ let_go() {
 # id_of PID: prints the owner id of this process
 id_of() { cli ZRANGE 'fairlock_holders:{job}' 0 -1 | grep ":$1\$"; }
 
-# slot_of PID: prints the slot that this process has
-slot_of() {
+# slot_held_by PID: prints the slot that this process has
+slot_held_by() {
 	local lock=job
 
 	column "h:$(id_of "$1")" mode | sed -n 's/^=//p'
