@@ -165,7 +165,7 @@ granted_in_time() {
 	start=$(ms)
 	if [[ $REDISSON = 3.* ]]; then
 		wait_until is_free job
-		run -75 "$FAIRLOCK" wrap -n job true
+		"$FAIRLOCK" wrap -w 20s job true
 	fi
 	trace_is redisson
 	took=$(($(ms) - start))
