@@ -56,11 +56,13 @@ key_1_field() { cli --raw HKEYS job; }
 
 # consistent: key 1 has one field, both keys live until the last lease ends, and no slot has two holders
 consistent() {
-	local last slots id lock=job
+	local slots id lock=job
 
 	assert_equal "$(key_1_field | wc -l)" 1
-	last=$(cli --raw ZREVRANGE 'fairlock_holders:{job}' 0 0 WITHSCORES | tail -n 1)
-	assert_equal "$(cli PEXPIRETIME job) $(cli PEXPIRETIME 'fairlock_holders:{job}')" "$last $last"
+	assert_equal "$(cli --raw EVAL "
+		local last = redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2]
+		return tostring(redis.call('PEXPIRETIME', KEYS[1]) == tonumber(last)) .. ' ' ..
+			tostring(redis.call('PEXPIRETIME', KEYS[2]) == tonumber(last))" 2 job 'fairlock_holders:{job}')" 'true true'
 	slots=$(for id in $(cli ZRANGE 'fairlock_holders:{job}' 0 -1); do column "h:$id" mode; done | sed -n '/^=/p' | sort)
 	assert_equal "$slots" "$(uniq <<<"$slots")"
 }
