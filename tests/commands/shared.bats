@@ -123,7 +123,7 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 	for option in '--slots b' '--slots 3' ''; do
 		# shellcheck disable=SC2086
 		run -64 timeout 20 "$FAIRLOCK" wrap --shared job "$FAIRLOCK" wrap $option job touch ran
-		assert_line --index 0 'fairlock: cannot go into lock job: what it runs in has it shared; use --shared'
+		assert_line --index 0 'fairlock: cannot go into lock job: the enclosing hold is shared; use --shared, too'
 	done
 	run -64 "$FAIRLOCK" wrap --shared job "$FAIRLOCK" acquire --skip -q -E 0 job
 	[ ! -e ran ]
