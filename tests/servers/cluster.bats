@@ -4,7 +4,6 @@ load ../lib/helpers
 load ../lib/cluster
 load ../lib/failover
 load ../lib/jobs
-load ../lib/holders
 
 setup_file() { start_cluster; }
 
@@ -338,30 +337,4 @@ bring_owner_back() {
 @test "through repeated failovers, with a queue and --replicas 1, holders never overlap and waiters keep their places" {
 	own_cluster
 	fail_often kill_owner bring_owner_back
-}
-
-# ---- Several holders
-
-@test "slots stay held through a failover, and their waiters go on at the new master" {
-	local first second
-
-	cli() { node_cli "$OWNER" "$@"; }
-	join_holders -l 20s --slots 2 job
-	first=$HOLDER
-	join_holders -l 20s --slots 2 job
-	second=$HOLDER
-	join_waiters --slots 2 job sh -c 'echo "$FAIRLOCK_SLOT" >slot'
-	fail_over_to "$(replica_of "$OWNER")"
-	OWNER=$(owner_of "$SLOT")
-	wait_until in_queue job 1
-	wait_until has_holders 2
-	assert_equal "$(slot_held_by "$first") $(slot_held_by "$second")" '1 2'
-	consistent
-	let_go "$first"
-	ends_with 0 "$WAITER"
-	assert_equal "$(<slot)" 1
-	still_runs "$second"
-	run -0 "$FAIRLOCK" release --force --slot 2 job
-	ends_with 76 "$second"
-	is_free job
 }
