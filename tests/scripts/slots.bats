@@ -207,6 +207,16 @@ agree() {
 	assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0
 }
 
+@test "going in again, and a grant that is asked for again, have the token of this hold, not the last one of the lock" {
+	acquire anna want=s
+	acquire ben want=s
+	acquire inner inherited=anna kind=a want=s
+	assert_equal "${reply[2]}" "${token[anna]}"
+	acquire anna want=s again=1
+	assert_equal "${reply[2]}" "${token[anna]}"
+	[ "${token[ben]}" -gt "${token[anna]}" ]
+}
+
 @test "going into an exclusive lock for a slot gives none" {
 	acquire anna
 	acquire inner inherited=anna kind=a want='#2'
