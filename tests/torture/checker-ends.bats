@@ -218,7 +218,7 @@ gives_up_after() {
 }
 
 @test "the checker reports a lock without a time to live" {
-	event seen '"lock":"x","holder":"one:7","queue":[],"ttl":-1,"queue_ttl":0,"agree":true'
+	event seen '"lock":"x","holders":["one:7"],"queue":[],"ttl":-1,"queue_ttl":0,"agree":true'
 	violated 'left: lock x had no time to live'
 }
 

@@ -12,7 +12,7 @@ import uuid
 from clockwork import Clockwork
 from grounds import new_ground
 from harm import Harm
-from jobs import DRIFTING, HUNG, LOCKS, Job, Plan, behind_hung, cut_off, newcomer
+from jobs import DRIFTING, HUNG, LOCKS, Job, Plan, Want, behind_hung, cut_off, newcomer
 from machine import Journal, Machine, now
 from server import Looker
 
@@ -245,7 +245,9 @@ class Round:
         if self.machine.jobs:
             return now() - begun
         for index, lock in enumerate(LOCKS):
-            self.start_job(Job(random.Random(f"{self.seed} last {index}"), f"last{index}", "plain", lock))
+            job = Job(random.Random(f"{self.seed} last {index}"), f"last{index}", "plain", lock)
+            job.want = Want()
+            self.start_job(job)
         self.await_nobody(begun + DRAIN_S * S)
         return now() - begun
 
@@ -280,6 +282,8 @@ class Round:
                 self.journal.say("left", text=f"key {key} without a time to live")
             if key.startswith("fairlock:"):
                 for field in server.ask("HKEYS", key):
+                    if field.startswith("s:"):
+                        self.journal.say("left", text=f"a slot in {key}: {field}")
                     if field.startswith("w:") and server.ask("HGET", key, field).startswith(("waits ", "new ")):
                         self.journal.say("left", text=f"a waiter in {key}: {field}")
         sharded = self.ground.numsub == "SHARDNUMSUB"
