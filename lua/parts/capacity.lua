@@ -1,9 +1,9 @@
 -- How many may hold the lock: whether a hold fits, and what key 1 and the holders' sorted set say of it.
 -- For scripts beyond their usual case, behind holds.lua.
 --
--- An exclusive hold is the field of its owner in key 1. Shared holds, and those of slots, have one field there
--- that is no owner id; the sorted set `HOLDERS` has each owner, with the end of its lease. Both keys live until
--- the last end.
+-- An exclusive hold is the field of its owner in key 1. Shared holds, and those of slots, have one field
+-- there that is no owner id; the sorted set `HOLDERS` has each owner, with the end of its lease. Both keys
+-- live until the last end.
 
 -- The names of the slots of a want, in order; none for other wants.
 local function slots_of(want)
@@ -67,7 +67,8 @@ local function field_of(mode, id)
 	return mode == 'x' and id or mode == 's' and SHARED_HOLDS or SLOT_HOLDS
 end
 
--- Lets both keys live until the last of the holders' leases ends. Returns whether that is earlier than it was.
+-- Lets both keys live until the last of the holders' leases ends. Returns whether that is earlier than it
+-- was.
 local function set_last_end()
 	local last = call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]
 	local before = call('PTTL', LOCK)

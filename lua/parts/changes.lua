@@ -52,8 +52,9 @@ local function take(id, mode, entry, lease, ttl, by, waited, unheard)
 		-- written down before it is started, so that no start is missed
 		lock.started, lock.before = now, lock.started
 	end
-	call('HSET', STATE, 'token', token, 'holder', lock.field, 'h:' .. id, record_of_hold, 'n:granted', lock.grants,
-		'ours', lock.ours, 'started', started_text(lock.started, lock.before, lock.recall))
+	call('HSET', STATE, 'token', token, 'holder', lock.field, 'h:' .. id, record_of_hold,
+		'n:granted', lock.grants, 'ours', lock.ours,
+		'started', started_text(lock.started, lock.before, lock.recall))
 	if slot then
 		call('HSET', STATE, 's:' .. slot, id)
 	end
@@ -130,21 +131,13 @@ local function notice_ends_of_some()
 	end
 end
 
--- There were several holders, and key 1 knows nothing of them any more: it was deleted, or all leases have
--- ended. What this script does not find is forgotten later, without an event.
+-- There were several holders, and key 1 knows nothing of them any more. What this script does not find is
+-- forgotten later, without an event.
 local function notice_ends_of_all()
-	local cursor, pages = '0', 0
 	call('DEL', HOLDERS)
-	repeat
-		local page = call('HSCAN', STATE, cursor, 'MATCH', 'h:*', 'COUNT', 10 * SHORT_QUEUE)
-		cursor, pages = page[1], pages + 1
-		for i = 1, #page[2], 2 do
-			local hold = read_hold(string.sub(page[2][i], 3), page[2][i + 1])
-			if hold and hold.mode ~= 'x' and (hold.state == 'held' or hold.state == 'kept') then
-				end_unnoticed(hold, unnoticed_end(hold))
-			end
-		end
-	until cursor == '0' or pages == 5
+	for _, hold in ipairs(holds_left()) do
+		end_unnoticed(hold, unnoticed_end(hold))
+	end
 	call('HDEL', STATE, 'holder')
 end
 

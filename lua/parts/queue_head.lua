@@ -273,9 +273,9 @@ end
 -- The messages `granted` of this script. What is said last leaves first, so they are said in the end.
 local granted = {}
 
--- Gives the first waiter a hold of this mode, if it can be handed to it: it need not ask. At first it is given
--- for no longer than a turn: one that is alive renews it, and one that hangs costs as much as one that was
--- told. Returns whether it was.
+-- Gives the first waiter a hold of this mode, if it can be handed to it: it need not ask. At first it is
+-- given for no longer than a turn: one that is alive renews it, and one that hangs costs as much as one that
+-- was told. Returns whether it was.
 local function hand_over(id, mode)
 	local waiter = known(id)
 	-- a slot of a cluster that is moving refuses the key that has just gone: then it is told, as others are
@@ -408,7 +408,7 @@ local function end_this(event, status, cause, state)
 		end_hold(hold, event, now, status, cause, state)
 	end
 	if not hold or hold.since == '-' then
-		record(event, stamp, owner, nil, nil, nil, nil, status, cause)
+		record(event, stamp, owner, nil, nil, nil, nil, status, cause, hold and match(hold.mode, '^=(.*)$'))
 	end
 end
 

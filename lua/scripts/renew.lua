@@ -54,7 +54,7 @@ end
 -- in a function from here on
 -- include base.lua new_hold.lua log_event.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
--- include publish.lua hold_end.lua holds.lua capacity.lua changes.lua patience.lua queue_head.lua
+-- include publish.lua hold_end.lua holds.lua holders.lua capacity.lua changes.lua patience.lua queue_head.lua
 -- include queue_order.lua
 
 local refused = begin(id, request, strays, 'late')
@@ -169,7 +169,7 @@ if token and not ended and lock.lost and token < lock.lost and token > (lock.flo
 end
 
 if token and not ended then
-	record('lost', stamp, id, int(token), by)
+	record('lost', stamp, id, int(token), by, nil, nil, nil, nil, slot)
 	introduce(note)
 	-- remembered until the lease would have ended: the holder may ask again until then
 	note('HSET', STATE, 'h:' .. id,
@@ -177,5 +177,5 @@ if token and not ended then
 	lock.has_marks = true
 end
 settle()
-local _, holder = about(lock.owner)
+local _, holder = about()
 return {'lost', ended == 'forced' and 'forced' or lock.owner and 'taken' or 'gone', lock.owner or '', holder}
