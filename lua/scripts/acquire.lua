@@ -115,7 +115,7 @@ local function reenter()
 	end
 	local ttl = extend(lease)
 	settle()
-	return {'granted', lock.owner, int(lock.token), ttl, number(lock.hold.waited) or 0, lock.count, mode}
+	return {'granted', lock.owner, lock.hold.token, ttl, number(lock.hold.waited) or 0, lock.count, mode}
 end
 
 -- is_first: the caller stands at the head of the queue. It is taken out first: after a deletion a server out

@@ -207,6 +207,17 @@ agree() {
 	assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0
 }
 
+@test "a repeated request for a slot is answered with the token of its own hold" {
+	local first
+
+	acquire anna want='#2'
+	first=${reply[2]}
+	acquire ben want='#2'
+	[ "${reply[2]}" -gt "$first" ] || fail 'the tokens do not grow'
+	acquire anna want='#2' again=1
+	assert_equal "${reply[0]} ${reply[2]}" "granted $first"
+}
+
 @test "going into an exclusive lock for a slot gives none" {
 	acquire anna
 	acquire inner inherited=anna kind=a want='#2'
