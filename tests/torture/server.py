@@ -39,12 +39,13 @@ for _, name in ipairs(ARGV) do
 	end
 	local holders, owners = redis.call('HKEYS', name), 'fairlock_holders:' .. braced
 	local many = holders[1] == 'fairlock:shared' or holders[1] == 'fairlock:slots'
-	local ttl, sound = redis.call('PTTL', name), redis.call('EXISTS', owners) == (many and 1 or 0) and #holders < 2
+	local sound = redis.call('EXISTS', owners) == (many and 1 or 0) and #holders < 2
 	if many then
-		sound = sound and redis.call('PTTL', owners) == ttl
+		sound = sound and (not redis.REDIS_VERSION_NUM or -- before version 7
+			redis.call('PEXPIRETIME', owners) == redis.call('PEXPIRETIME', name))
 		holders = redis.call('ZRANGEBYSCORE', owners, '(' .. now, '+inf')
 	end
-	found[#found + 1] = {holders, ttl, ids, #ids > 0 and redis.call('PUBSUB', numsub, unpack(channels)) or {},
+	found[#found + 1] = {holders, redis.call('PTTL', name), ids, #ids > 0 and redis.call('PUBSUB', numsub, unpack(channels)) or {},
 		agree, redis.call('PTTL', list), sound and 1 or 0}
 end
 return found
