@@ -122,7 +122,7 @@ local ENDS_MOST = 20 -- so many ends of several holders are noticed by one scrip
 
 -- With several holders: ends the holds whose leases have ended.
 local function notice_ends_of_some()
-	for _, id in ipairs(call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, ENDS_MOST)) do
+	for _, id in ipairs(call('ZRANGE', HOLDERS, '-inf', now, 'BYSCORE', 'LIMIT', 0, ENDS_MOST)) do
 		local hold = read_hold(id, call('HGET', STATE, 'h:' .. id))
 		call('ZREM', HOLDERS, id)
 		if hold then
@@ -134,7 +134,7 @@ end
 -- There were several holders, and key 1 knows nothing of them any more. What this script does not find is
 -- forgotten later, without an event.
 local function notice_ends_of_all()
-	call('DEL', HOLDERS)
+	note('DEL', HOLDERS)
 	for _, hold in ipairs(holds_left()) do
 		end_unnoticed(hold, unnoticed_end(hold))
 	end

@@ -18,10 +18,10 @@ local function holds_left()
 end
 
 -- Several holders, in the order of their grants. first: only those whose leases end then or later, as a word
--- for ZRANGEBYSCORE. Returns for each its id, the end of its lease (ms) and its hold, if our hash knows it.
+-- for ZRANGE with BYSCORE. Returns for each its id, the end of its lease (ms) and its hold, if our hash knows it.
 local function holders_from(first)
 	local found, fields = {}, {}
-	local scores = call('ZRANGEBYSCORE', HOLDERS, first, '+inf', 'WITHSCORES', 'LIMIT', 0, MANY)
+	local scores = call('ZRANGE', HOLDERS, first, '+inf', 'BYSCORE', 'LIMIT', 0, MANY, 'WITHSCORES')
 	for i = 1, #scores, 2 do
 		found[#found + 1] = {id = scores[i], ends = tonumber(scores[i + 1])}
 		fields[#fields + 1] = 'h:' .. scores[i]

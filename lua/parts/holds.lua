@@ -27,9 +27,15 @@ local function first_holder()
 		local ttl = lock.owner and call('PTTL', LOCK) or -1
 		return lock.owner, ttl >= 0 and now + ttl or nil, is_known() and lock.hold or nil
 	end
-	local id, ends = unpack(call('ZRANGEBYSCORE', HOLDERS, '(' .. stamp, '+inf', 'WITHSCORES', 'LIMIT', 0, 1))
+	local id, ends = unpack(call('ZRANGE', HOLDERS, '(' .. stamp, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES'))
 	local hold = id and read_hold(id, call('HGET', STATE, 'h:' .. id))
 	return id, tonumber(ends), hold and number(hold.since) and hold or nil
+end
+
+-- How many of several holders there are. The holds whose leases have ended are none, though no script has
+-- noticed it.
+local function count_holders()
+	return call('ZCARD', HOLDERS) - #call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE')
 end
 
 -- The first holder, for people. Returns its owner id, its description, and for how many ms it has held the
@@ -43,7 +49,7 @@ local function about()
 	if hold and hold.state == 'kept' then
 		held = -(number(hold.ends) or 1)
 	end
-	local holders = MODES[lock.field] and call('ZCOUNT', HOLDERS, '(' .. stamp, '+inf') or lock.owner and 1 or 0
+	local holders = MODES[lock.field] and count_holders() or lock.owner and 1 or 0
 	return owner or '', hold and hold.by or '', held, lock.mode or '', holders, ends and ends - now or -1
 end
 

@@ -32,7 +32,8 @@ local MODES = {[SHARED_HOLDS] = 's', [SLOT_HOLDS] = '='}
 
 -- With several holders: whether this owner is one of them. Then the script is about its hold.
 local function select_hold(owner, hold)
-	local ends = owner ~= '' and tonumber(call('ZSCORE', HOLDERS, owner) or nil)
+	-- where a slot of a cluster moves this may fail, and must before anything is changed
+	local ends = tonumber(call('ZSCORE', HOLDERS, owner) or nil)
 	if not ends or ends <= now then
 		return false
 	end

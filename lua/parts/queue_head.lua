@@ -280,6 +280,7 @@ local function hand_over(id, mode)
 	local waiter = known(id)
 	-- a slot of a cluster that is moving refuses the key that has just gone: then it is told, as others are
 	if not waiter or waiter.secret == '-' or is_silent(waiter) or
+		mode ~= 'x' and not note('ZADD', HOLDERS, stamp, id) or
 		not note('HSET', LOCK, field_of(mode, id), 1) then
 		return false
 	end
@@ -387,11 +388,11 @@ end
 
 -- Ends the hold that the script is about. status, cause, state: as for end_hold.
 local function end_this(event, status, cause, state)
-	local owner, hold = lock.owner, lock.hold
+	local owner, hold, left = lock.owner, lock.hold, 0
 	if lock.mode ~= 'x' then
-		call('ZREM', HOLDERS, owner)
+		left = call('ZCARD', HOLDERS) - call('ZREM', HOLDERS, owner)
 	end
-	if lock.mode == 'x' or call('ZCARD', HOLDERS) == 0 then
+	if left == 0 then
 		call('DEL', LOCK)
 		if lock.mode ~= 'x' then
 			call('HDEL', STATE, 'holder')

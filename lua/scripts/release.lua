@@ -103,7 +103,7 @@ end
 local function owners_to_break()
 	local owners = {lock.owner}
 	if MODES[lock.field] then
-		owners = call('ZRANGEBYSCORE', HOLDERS, '(' .. stamp, '+inf')
+		owners = call('ZRANGE', HOLDERS, '(' .. stamp, '+inf', 'BYSCORE')
 	end
 	local slot, found = match(only, '^=(.*)$'), {}
 	local wanted = slot and call('HGET', STATE, 's:' .. slot) or only
