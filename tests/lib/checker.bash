@@ -18,6 +18,12 @@ job() {
 	event job "\"job\":\"$1\",\"kind\":\"wrap\",\"lock\":\"x\",\"lease\":3000,\"own\":0,\"wait\":null${2:+,$2}"
 }
 
+# shared_job NAME: a wrap --shared begins
+shared_job() { job "$1" '"mode":"shared"'; }
+
+# slot_job NAME [SLOTS [FIELDS]]: a wrap --slots begins; SLOTS are those of a JSON array
+slot_job() { job "$1" "\"mode\":\"slots\",\"slots\":[${2:-\"1\",\"2\"}]${3:+,$3}"; }
+
 # script_job KIND NAME: a script around acquire and release begins; KIND is script, or keeper if it
 # has one
 script_job() { event job "\"job\":\"$2\",\"kind\":\"$1\",\"lock\":\"x\",\"lease\":3000"; }
@@ -46,11 +52,11 @@ data_kept() { event outage '"kind":"killed","path":"server","up":'$at; }
 data_lost() { event outage '"kind":"killed","path":"server","lost":true,"up":'$at; }
 
 # say WHAT JOB TOKEN [HOW [OWNER]]: a line that the job's section writes into the history. HOW the job has the
-# lock: exclusive, shared, or the slot
+# lock: exclusive, shared, slots without having one, or the slot
 say() {
 	local mode=slots slot=${4:-exclusive}
 
-	case $slot in exclusive | shared) mode=$slot slot= ;; esac
+	case $slot in exclusive | shared | slots) mode=$slot slot= ;; esac
 	echo "{\"at\":$at,\"what\":\"$1\",\"lock\":\"x\",\"token\":$3,\"job\":\"$2\",\"pid\":7,\"owner\":\"${5:-$2}:7\",\"mode\":\"$mode\",\"slot\":\"$slot\"}" >>history
 }
 

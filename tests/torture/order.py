@@ -196,10 +196,11 @@ class Queue:
 
     def say_idle(self, patient, hold, times, allowed, count):
         name = self.history.owners.get(patient, patient)
-        what = {"exclusive": "it", "shared": "it alone"}.get(hold[0], f"slot {hold[1]}")
+        texts = {"exclusive": "nobody had it", "shared": "nobody but shared holders had it"}
+        text = texts.get(hold[0], f"nobody had slot {hold[1]}")
         self.history.violated(
             "idle",
-            f"lock {self.lock}: nobody had {what} for {(times[1] - times[0]) / S:.1f} s, not {allowed / S:.1f}, while "
+            f"lock {self.lock}: {text} for {(times[1] - times[0]) / S:.1f} s, not {allowed / S:.1f}, while "
             f"{name} waited, behind {count} that were hit",
             times[1],
             (self.lock,),
@@ -223,7 +224,8 @@ class Queue:
 
     def cost_of_holders(self, hold, before, since, until):
         """What holders cost that were hit: the rest of a lease. One that has another slot costs nothing."""
-        owners = {owner for look in self.looks for owner in look["holders"] if look["at"] <= until and look["until"] >= since}
+        looks = [look for look in self.looks if meets((look["at"], look["until"]), (since, until))]
+        owners = {owner for look in looks for owner in look["holders"]}
         jobs = [self.history.job_of(self.history.owners.get(owner, "")) for owner in owners]
         jobs = [job for job in jobs if job is not None and not fit_together(hold, job.hold)]
         if before is not None:

@@ -180,7 +180,9 @@ class Sections(History):
         for lock, starts in self.starts.items():
             for line in starts:
                 job = self.job_of(line.name)
-                if job is None or not job.min_hold or job.faults or job.pauses or job.status != job.own or not job.finished:
+                if job is None or not job.min_hold or job.faults or job.pauses:
+                    continue
+                if job.status != job.own or not job.finished:
                     continue
                 until = self.waited_until(lock, line) + int(job.min_hold * MS / FASTEST)
                 if self.forced(lock, job) or self.clock_or_data_changed(line.at, until):

@@ -45,8 +45,8 @@ for _, name in ipairs(ARGV) do
 			redis.call('PEXPIRETIME', owners) == redis.call('PEXPIRETIME', name))
 		holders = redis.call('ZRANGEBYSCORE', owners, '(' .. now, '+inf')
 	end
-	found[#found + 1] = {holders, redis.call('PTTL', name), ids, #ids > 0 and redis.call('PUBSUB', numsub, unpack(channels)) or {},
-		agree, redis.call('PTTL', list), sound and 1 or 0}
+	found[#found + 1] = {holders, redis.call('PTTL', name), ids,
+		#ids > 0 and redis.call('PUBSUB', numsub, unpack(channels)) or {}, agree, redis.call('PTTL', list), sound and 1 or 0}
 end
 return found
 """
