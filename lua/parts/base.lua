@@ -14,6 +14,8 @@ local STATE_TTL_MS = 86400000
 local LOOK_BEHIND = 200         -- so many are looked at when the head is dead
 local SHORT_QUEUE = 20          -- such a queue is looked through whenever it is touched; a longer one seldom
 
+local LEASE_MOST_MS = 31536000000 -- a year: what ends later is damaged
+
 local MANY = 1000               -- words for one command: unpack takes no more than some thousands
 
 -- The one field of key 1 beside several holders. Neither is an owner id.

@@ -35,12 +35,11 @@ local function introduce(run)
 	lock.is_new, lock.is_old = false, false
 end
 
--- Makes id an owner, for ttl ms at first. Key 1 has the field of this mode by now.
+-- Makes id an owner, for ttl ms at first; see `enter`, which came before.
 -- entry: its first one in `holds`. unheard: a ticket that it may not have heard, as text, or `-`. Returns the
 -- token, as text.
 local function take(id, mode, entry, lease, ttl, by, waited, unheard)
 	local slot = match(mode, '^=(.*)$')
-	lock.field, lock.mode = field_of(mode, id), string.sub(mode, 1, 1)
 	set_ttl(id, ttl)
 	introduce(call)
 	lock.token, lock.grants = math.max(now, (lock.token or 0) + 1), lock.grants + 1
@@ -98,12 +97,12 @@ local function is_late(request, strays)
 end
 
 -- The owner was handed the lock and hangs: it has missed its turn. The waiter behind it was told when
--- that turn would end, and has had its own since then.
+-- that turn would end, and has had its own since then, if there is room for it.
 local has_missed = false
 local function notice_missed_turn(time)
 	local head = call('LINDEX', QUEUE, 0)
 	has_missed = true
-	if head and known(head) then
+	if head and known(head) and fit(want_of(head)) then
 		lock.turn, lock.turned = head, math.min(time, now)
 		note('HSET', STATE, 'turn', head .. ' ' .. int(lock.turned))
 	end
@@ -113,7 +112,7 @@ end
 local function end_unnoticed(hold, event, time)
 	local is_missed = event == 'expired' and is_untaken(hold)
 	end_hold(hold, event, time, nil, nil, event == 'forced' and 'gone' or event)
-	if is_missed and not lock.field then
+	if is_missed and (not lock.field or MODES[lock.field]) then
 		notice_missed_turn(time)
 	end
 end
@@ -131,7 +130,7 @@ local function notice_ends_of_some()
 	end
 end
 
--- There were several holders, and key 1 knows nothing of them any more. What this script does not find is
+-- There were several holders, and our keys know none of them any more. What this script does not find is
 -- forgotten later, without an event.
 local function notice_ends_of_all()
 	note('DEL', HOLDERS)
@@ -146,12 +145,18 @@ local function notice_end()
 		call('HDEL', STATE, 'turn') -- taken, or snatched away by a plain lock
 		lock.turn = nil
 	end
+	if lock.hold and lock.hold.id ~= lock.owner then
+		end_unnoticed(lock.hold, unnoticed_end(lock.hold))
+	end
 	if MODES[lock.field] then
 		notice_ends_of_some()
+		if call('ZCARD', HOLDERS) == 0 then -- all leases end just now, or the key was deleted
+			call('DEL', LOCK)
+			lock.field, lock.mode = nil, nil
+			notice_ends_of_all()
+		end
 	elseif lock.were_many then
 		notice_ends_of_all()
-	elseif lock.hold and lock.hold.id ~= lock.owner then
-		end_unnoticed(lock.hold, unnoticed_end(lock.hold))
 	end
 end
 

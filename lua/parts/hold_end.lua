@@ -5,7 +5,14 @@
 -- record. A hold of which our hash knows too little is just forgotten.
 local function end_hold(hold, event, time, status, cause, state)
 	local slot = match(hold.mode, '^=(.*)$')
-	call('HDEL', STATE, hold.mode == 'x' and 'holder' or 's:' .. (slot or ''), 'h:' .. hold.id)
+	if hold.mode == 'x' then
+		call('HDEL', STATE, 'holder', 'h:' .. hold.id)
+	else
+		call('HDEL', STATE, 'h:' .. hold.id)
+	end
+	if slot and call('HGET', STATE, 's:' .. slot) == hold.id then
+		call('HDEL', STATE, 's:' .. slot) -- else another has it by now
+	end
 	if lock.hold and lock.hold.id == hold.id then
 		lock.hold = nil
 	end

@@ -127,7 +127,7 @@ local function grant(is_first, mode)
 		drop(id, is_first and 0 or nil)
 	end
 	local waited = waited_by({ticket = since})
-	call('HSET', LOCK, field_of(mode, id), 1)
+	enter(call, mode, id)
 	local token = take(id, mode, entry, lease, lease, by, waited, '-')
 	if period then
 		remember(period)
@@ -197,13 +197,23 @@ local function is_near()
 	return call('LINDEX', QUEUE, 1) == id or call('LINDEX', QUEUE, 2) == id or call('LINDEX', QUEUE, 3) == id
 end
 
+-- Whether the lease that ends in so many ms is that of an owner which was handed the lock, and has not
+-- renewed it yet.
+local function is_untaken_until(ms)
+	local hold = lock.hold
+	if MODES[lock.field] then
+		local owner = call('ZRANGE', HOLDERS, now + ms, now + ms, 'BYSCORE', 'LIMIT', 0, 1)[1]
+		hold = owner and read_hold(owner, call('HGET', STATE, 'h:' .. owner))
+	end
+	return hold and is_untaken(hold)
+end
+
 -- When a waiter must ask again at the latest if nobody tells it anything. ms: in how many ms there may be
 -- room for the first; nil: there is.
 local function ask_in(first, ms)
 	if not ms and first ~= id then
 		return see_in(first)
-	elseif first ~= id and ms and ms >= 0 and lock.mode == 'x' and lock.hold and is_untaken(lock.hold) and
-		is_near() then
+	elseif first ~= id and ms >= 0 and is_untaken_until(ms) and is_near() then
 		-- both the owner and the first may hang
 		return math.min(turn_ends(first, now + ms) - now + 1, SIGN_OF_LIFE_MS)
 	elseif first ~= id and (ms < 0 or not is_first_of_ours()) then
@@ -221,7 +231,7 @@ local function queued()
 	local room, ms = fit(want_of(first))
 	if room and first ~= id then
 		first = pass_on(id)
-		room, ms = fit(want_of(first))
+		ms = select(2, fit(want_of(first)))
 	end
 	settle(true)
 	return {'queued', int(ticket), ask_in(first, ms), first == id and 1 or 0, call('PTTL', LOCK), now}
