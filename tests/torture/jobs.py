@@ -15,8 +15,9 @@ SLOTS = {
 LOCKS = list(SLOTS)
 MODES = {"exclusive": 40, "shared": 30, "slots": 30}
 # Locks with few jobs, in rounds in which the server is always there.
-DRIFTING = "drifting"
-HUNG = ["hung 2", "hung 3", "hung 4"]  # the number of waiters that hang
+DRIFTING = ["drifting", "drifting slot"]
+# The number of waiters that hang, and what they want: some slots, or the lock alone between readers.
+HUNG = ["hung 2", "hung 3", "hung 4", "hung 3 slots", "hung 1 writer"]
 SHORT_LEASES = [1000, 1500, 2000, 3000]
 LONG_LEASES = [6000, 10000]
 
@@ -87,32 +88,47 @@ class Plan:
         return job
 
 
-def cut_off():
-    """A holder that is cut off for longer than its lease."""
-    job = Job(random.Random("cut off"), "cut off", "plain", DRIFTING)
-    job.patiently(random.Random("cut off"))
-    job.lease, job.ms, job.path, job.deaf, job.clocked = 30000, 60000, "proxy", True, False
+def drifts(number, name, lock, slot, what="plain"):
+    job = Job(random.Random(number), name, what, lock)
+    job.patiently(random.Random(number))
+    job.clocked = False
+    if lock.endswith("slot"):
+        job.want = Want("slots", [slot])
     return job
+
+
+def cut_off(lock):
+    """Holders of the lock, the first of which is cut off for longer than its lease."""
+    job = drifts("cut off", f"cut off {lock}", lock, "a")
+    job.lease, job.ms, job.path, job.deaf = 30000, 60000, "proxy", True
+    if not lock.endswith("slot"):
+        return [job]
+    other = drifts("stays", f"stays {lock}", lock, "b")
+    other.ms = 35000
+    return [job, other]
 
 
 def behind_hung(lock):
     """A holder, waiters that will hang, and one that lives."""
-    count = int(lock.split()[1])
+    count, what = int(lock.split()[1]), lock.split()[2:]
     jobs = []
     for number in range(count + 2):
         name = f"{lock.replace(' ', '')}.{number}"
         job = Job(random.Random(name), name, "plain", lock)
         job.patiently(random.Random(name))
         job.ms, job.clocked = 3000 if number == 0 else 100, False
+        if what == ["slots"] and number > 0:
+            job.want = Want("slots", ["1", "2"])
+        elif what == ["writer"] and number in (0, count + 1):
+            job.want = Want("shared")
         jobs.append(job)
     return jobs
 
 
-def newcomer(number):
-    """A job that takes the lock only if the lease is over at that moment."""
-    job = Job(random.Random(number), f"newcomer{number}", "try", DRIFTING)
-    job.patiently(random.Random(number))
-    job.wait, job.ms, job.clocked = 0, 100, False
+def newcomer(number, lock):
+    """A job that takes the lock, or its slot, only if the lease is over at that moment."""
+    job = drifts(number, f"newcomer{number} {lock}", lock, "a", "try")
+    job.wait, job.ms = 0, 100
     return job
 
 

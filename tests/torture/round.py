@@ -96,7 +96,7 @@ class Round:
             self.ground.urls(),
             self.ground.variables,
         )
-        self.looker = Looker(self.ground, self.machine, self.journal, [*LOCKS, DRIFTING, *HUNG])
+        self.looker = Looker(self.ground, self.machine, self.journal, [*LOCKS, *DRIFTING, *HUNG])
         self.looker.start()
 
     @property
@@ -222,12 +222,15 @@ class Round:
 
     def let_drift(self, harm):
         """Cuts a holder off for longer than its lease; others come when the lease ends."""
-        holder = cut_off()
-        self.spared.add(holder.name)
-        self.start_job(holder)
+        for lock in DRIFTING:
+            for holder in cut_off(lock):
+                self.spared.add(holder.name)
+                self.start_job(holder)
         self.later(S, lambda: harm.proxy_for("cut", "cut", CUT_OFF_S * S))
         for number in range(NEWCOMERS):
-            self.later((27 * S + number * S // 10), lambda number=number: self.start_job(newcomer(number)))
+            for lock in DRIFTING:
+                job = newcomer(number, lock)
+                self.later(27 * S + number * S // 10, lambda job=job: self.start_job(job))
 
     def look_at_ground(self, harm):
         """Writes down a failover without a fault: on a busy machine a server may be taken for dead."""
@@ -294,7 +297,7 @@ class Round:
     def await_leases(self):
         """Waits for leases: a last holder may have lost its lock in a stall of the machine, or been cut off."""
         until = now() + 35 * S  # the longest lease is 30 s
-        locks = [*LOCKS, *HUNG, DRIFTING]
+        locks = [*LOCKS, *HUNG, *DRIFTING]
         while now() < until and any(self.ground.server_of(lock).ask("EXISTS", lock) for lock in locks):
             time.sleep(0.05)
 
