@@ -39,6 +39,7 @@ from history import FOREVER, LOST_S, MS, S, meets, overlap
 from order import Queue
 from sections import Sections
 
+UNHEARD_MS = 100  # a waiter that never had an answer leaves within that time
 LEAVING_S = 6  # a waiter that leaves waits no longer for a connection and the server
 DEAD_S = 5  # a guard that is left gives up, on a busy machine
 CONNECT_S = 5  # the connect timeout
@@ -301,7 +302,8 @@ class Checker(Sections):
             bool(job.hit("kill"))
             or any(meets((event["at"], event["until"]), end) for event in self.ways(job) + job.hit("cut"))
             or any(meets(stop, end) for stop in job.down("wrapper", "acquire", "script"))
-            or self.late(job, *end) > S
+            # one that never had an answer waits for none when it leaves
+            or self.late(job, *end) > (UNHEARD_MS * MS if job.status == 69 else S)
         )
 
 
