@@ -61,7 +61,7 @@ if check and not (asked and allowed) then
 	local refusal = asked and not allowed and refuse('TIME') or denied('NUMSUB', 'PUBSUB') or
 		denied('SHARDNUMSUB', 'PUBSUB') or
 		denied(LOCK, 'HGETALL PTTL') or denied(STATE, 'HGET1 HMGET1') or denied(QUEUE, 'LLEN LRANGE2') or
-		denied(TIMEOUTS, 'ZCARD')
+		denied(TIMEOUTS, 'ZCARD ZRANGE2 ZSCORE1')
 	if refusal then
 		return refusal
 	end
