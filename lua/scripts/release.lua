@@ -79,6 +79,9 @@ if min and mode == 'own' and hold and hold.id == id and hold.since ~= '-' then
 	hold.keep = int(keep_until)
 end
 local kept_ms = math.max(0, keep_until - now)
+if kept_ms > LONGEST_MS then
+	kept_ms = 0
+end
 
 local function not_held()
 	settle()
