@@ -5,7 +5,9 @@
 -- record. A hold of which our hash knows too little is just forgotten.
 local function end_hold(hold, event, time, status, cause, state)
 	local slot = match(hold.mode, '^=(.*)$')
-	call('HDEL', STATE, hold.mode == 'x' and 'holder' or 's:' .. (slot or ''), 'h:' .. hold.id)
+	-- if this is noticed late, somebody else may have the slot by now
+	local has_slot = slot and call('HGET', STATE, 's:' .. slot) == hold.id
+	call('HDEL', STATE, 'h:' .. hold.id, hold.mode == 'x' and 'holder' or has_slot and 's:' .. slot or '')
 	if lock.hold and lock.hold.id == hold.id then
 		lock.hold = nil
 	end

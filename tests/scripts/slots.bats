@@ -246,3 +246,30 @@ agree() {
 	queue_is r1
 	release anna
 }
+
+# many_hold: anna, and 21 others
+many_hold() {
+	local i
+
+	acquire anna want='=a'
+	for i in {1..21}; do acquire "h$i" want='#21'; done
+}
+
+# many_end: the leases of these others end; a script notices 20 ends
+many_end() {
+	local i
+
+	for i in {1..21}; do echo "ZADD fairlock_holders:{$lock} $i h$i"; done | cli >/dev/null
+}
+
+@test "an end that is noticed late does not free the slot that somebody else has by now" {
+	many_hold
+	many_end
+	acquire ben want='=21'
+	answered granted ben
+	assert_equal "$(holders)" 'anna ben h21'
+	renew anna hold_mode='=a'
+	assert_equal "$(holders)" 'anna ben'
+	acquire cleo want='=21' mode=try
+	answered busy
+}
