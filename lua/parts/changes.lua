@@ -119,9 +119,9 @@ end
 
 local ENDS_MOST = 20 -- so many ends of several holders are noticed by one script
 
--- With several holders: ends the holds whose leases have ended.
-local function notice_ends_of_some()
-	for _, id in ipairs(call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, ENDS_MOST)) do
+-- With several holders: ends the holds whose leases have ended, so many at most.
+local function notice_ends_of_some(most)
+	for _, id in ipairs(call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, most)) do
 		local hold = read_hold(id, call('HGET', STATE, 'h:' .. id))
 		call('ZREM', HOLDERS, id)
 		if hold then
@@ -154,7 +154,7 @@ local function notice_end()
 		lock.turn = nil
 	end
 	if MODES[lock.field] then
-		notice_ends_of_some()
+		notice_ends_of_some(ENDS_MOST)
 	elseif lock.were_many then
 		notice_ends_of_all()
 	elseif lock.hold and lock.hold.id ~= lock.owner then

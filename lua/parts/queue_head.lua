@@ -385,23 +385,39 @@ local function forget_start()
 	set_started(lock.before, nil, lock.recall)
 end
 
+-- The last of several leases ends earlier than it did. One of Redisson's at the head sleeps until the end that
+-- it saw.
+local function tell_earlier_end()
+	local head = call('LINDEX', QUEUE, 0)
+	if head and not known(head) then
+		tell(head, '0')
+	end
+end
+
+-- One of several holders leaves. If no lease goes on, the lock is free, also if so many have ended that this
+-- script has not noticed all of them yet.
+local function end_one_of_some(owner)
+	call('ZREM', HOLDERS, owner)
+	if (tonumber(call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or 0) > now then
+		if set_last_end() then
+			tell_earlier_end()
+		end
+		return
+	end
+	notice_ends_of_some(MANY)
+	call('DEL', LOCK, HOLDERS)
+	call('HDEL', STATE, 'holder')
+	lock.field, lock.mode = nil, nil
+end
+
 -- Ends the hold that the script is about. status, cause, state: as for end_hold.
 local function end_this(event, status, cause, state)
 	local owner, hold = lock.owner, lock.hold
-	if lock.mode ~= 'x' then
-		call('ZREM', HOLDERS, owner)
-	end
-	if lock.mode == 'x' or call('ZCARD', HOLDERS) == 0 then
+	if lock.mode == 'x' then
 		call('DEL', LOCK)
-		if lock.mode ~= 'x' then
-			call('HDEL', STATE, 'holder')
-		end
 		lock.field, lock.mode = nil, nil
-	elseif set_last_end() then
-		local head = call('LINDEX', QUEUE, 0)
-		if head and not known(head) then
-			tell(head, '0') -- it sleeps until the end that it saw
-		end
+	else
+		end_one_of_some(owner)
 	end
 	lock.owner, lock.count = nil, nil
 	if hold then

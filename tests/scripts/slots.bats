@@ -273,3 +273,14 @@ many_end() {
 	acquire cleo want='=21' mode=try
 	answered busy
 }
+
+@test "the lock is free when the last lease that goes on is given back, however many have ended" {
+	many_hold
+	present ben
+	acquire ben handed=1
+	answered queued
+	many_end
+	release anna
+	assert_equal "$(owner)" ben
+	assert_equal "$(cli EXISTS fairlock_holders:{job}) $(field n:expired)" '0 21'
+}
