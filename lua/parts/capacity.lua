@@ -76,13 +76,14 @@ local function set_last_end()
 	return tonumber(last) - now < before - CLOCK_SLACK_MS
 end
 
--- Gives the lease of the hold of `id` this time to live, ms.
+-- Gives the lease of the hold of `id` this time to live, ms. Returns whether the last end of several leases is
+-- earlier than it was.
 local function set_ttl(id, ttl)
 	if lock.mode == 'x' then
 		call('PEXPIRE', LOCK, ttl)
 	else
 		call('ZADD', HOLDERS, int(now + ttl), id)
-		set_last_end()
+		return set_last_end()
 	end
 end
 

@@ -153,7 +153,9 @@ end
 -- The last hold is given back before its time: nobody renews the lock any more, and the first
 -- waiter knows when it ends.
 local function keep()
-	set_ttl(id, kept_ms)
+	if set_ttl(id, kept_ms) then
+		tell_earlier_end()
+	end
 	hold.state, hold.holds, hold.ends = 'kept', ',' .. request .. ',', int(now + kept_ms)
 	hold.ending = (status or '') .. ':' .. (cause or '')
 	save_hold()

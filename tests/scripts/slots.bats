@@ -247,6 +247,16 @@ agree() {
 	release anna
 }
 
+@test "a Redisson waiter at the head is told when --min-hold lets the last lease end earlier" {
+	acquire anna want=s lease=60000
+	redisson_waits r1
+	present r1
+	release anna min=5000
+	answered kept
+	told r1 0
+	queue_is r1
+}
+
 # many_hold: anna, and 21 others
 many_hold() {
 	local i
