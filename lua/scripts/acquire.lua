@@ -222,6 +222,9 @@ local function queued()
 		first = pass_on(id)
 		room, ms = fit(want_of(first))
 	end
+	if room and first == id and now >= lock.back then
+		tell_turn(id) -- it asks at once; the second looks whether it has
+	end
 	settle(true)
 	return {'queued', int(ticket), ask_in(first, ms), first == id and 1 or 0, call('PTTL', LOCK), now}
 end

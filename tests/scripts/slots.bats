@@ -294,3 +294,20 @@ many_end() {
 	assert_equal "$(owner)" ben
 	assert_equal "$(cli EXISTS fairlock_holders:{job}) $(field n:expired)" '0 21'
 }
+
+@test "behind a dead writer, a waiter that asks lets those before it in, asks again, and is looked after" {
+	acquire anna want=s
+	present ben cleo dora emil
+	acquire ben handed=1
+	acquire cleo want=s handed=2
+	acquire dora want=s
+	acquire emil want=s handed=4
+	absent ben
+	ask dora want=s
+	answered queued
+	assert_equal "${reply[2]} ${reply[3]} $(holders)" '1 1 anna cleo'
+	[[ $(heard emil) = 'second '* ]]
+	ask dora want=s
+	answered granted dora
+	assert_equal "$(holders)" 'anna cleo dora emil'
+}
