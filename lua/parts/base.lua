@@ -14,10 +14,17 @@ local STATE_TTL_MS = 86400000
 local LOOK_BEHIND = 200         -- so many are looked at when the head is dead
 local SHORT_QUEUE = 20          -- such a queue is looked through whenever it is touched; a longer one seldom
 
+local LEASE_MOST_MS = 31536000000 -- a year: what ends later is damaged
+
 local MANY = 1000               -- words for one command: unpack takes no more than some thousands
 
 -- The one field of key 1 beside several holders. Neither is an owner id.
 local SHARED_HOLDS, SLOT_HOLDS = 'fairlock:shared', 'fairlock:slots'
+
+-- The sorted set of several holders. Who is not one of them, and does not want to be, does not declare this key:
+-- in a cluster a slot that moves serves a script only if all keys that it declares are there, and a user who
+-- never shares a lock needs no right to it.
+local HOLDERS = KEYS[6] or 'fairlock_holders:' .. match(LOG, '^fairlock_log:(.*)$')
 
 -- Tickets count in it.
 local now_us = clock[1] * 1000000 + clock[2]

@@ -1,9 +1,9 @@
 -- How many may hold the lock: whether a hold fits, and what key 1 and the holders' sorted set say of it.
 -- For scripts beyond their usual case, behind holds.lua.
 --
--- An exclusive hold is the field of its owner in key 1. Shared holds, and those of slots, have one field there
--- that is no owner id; the sorted set `HOLDERS` has each owner, with the end of its lease. Both keys live until
--- the last end.
+-- An exclusive hold is the field of its owner in key 1. Shared holds, and those of slots, have one field
+-- there that is no owner id; the sorted set `HOLDERS` has each owner, with the end of its lease. Both keys
+-- live until the last end.
 
 -- The names of the slots of a want, in order; none for other wants.
 local function slots_of(want)
@@ -12,26 +12,32 @@ local function slots_of(want)
 		names[i] = int(i)
 	end
 	for name in string.gmatch(match(want, '^=(.*)$') or '', '[^,]+') do
-		names[#names + 1] = name
+		names[#names + 1] = #names < MANY and name or nil
 	end
 	return names
 end
 
 -- The first of these slots that is free, as a mode; or nil, and in how many ms the first lease of them ends.
 local function free_slot(names)
-	local fields, first = {}, nil
+	local fields = {}
 	for i, name in ipairs(names) do
 		fields[i] = 's:' .. name
 	end
 	local owners = call('HMGET', STATE, unpack(fields))
 	for i, name in ipairs(names) do
-		local ends = owners[i] and tonumber(call('ZSCORE', HOLDERS, owners[i]) or nil)
-		if not ends or ends <= now then
+		if not owners[i] then
 			return '=' .. name
+		end
+	end
+	local first
+	for i, ends in ipairs(call('ZMSCORE', HOLDERS, unpack(owners))) do
+		ends = tonumber(ends or nil) or 0
+		if ends <= now then
+			return '=' .. names[i] -- nobody has noticed the end
 		end
 		first = math.min(first or ends, ends)
 	end
-	return nil, first and first - now or call('PTTL', LOCK)
+	return nil, math.min(first - now, MOST)
 end
 
 -- Whether a hold with this want fits beside those that there are. Returns its mode, as in its record; or nil,
@@ -39,7 +45,7 @@ end
 local function fit(want)
 	local names = slots_of(want)
 	if not lock.field or lock.field == SHARED_HOLDS and want == 's' then
-		return names[1] and '=' .. names[1] or want
+		return names[1] and '=' .. names[1] or want == 's' and want or 'x'
 	elseif lock.field == SLOT_HOLDS and names[1] then
 		return free_slot(names)
 	end
@@ -67,24 +73,40 @@ local function field_of(mode, id)
 	return mode == 'x' and id or mode == 's' and SHARED_HOLDS or SLOT_HOLDS
 end
 
--- Lets both keys live until the last of the holders' leases ends. Returns whether that is earlier than it was.
+-- Lets both keys live until the last of the holders' leases ends. Returns whether that is earlier than it
+-- was.
 local function set_last_end()
-	local last = call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]
+	local last = tonumber(call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or now
 	local before = call('PTTL', LOCK)
+	last = int(math.min(last, now + LEASE_MOST_MS))
 	call('PEXPIREAT', LOCK, last)
 	call('PEXPIREAT', HOLDERS, last)
-	return tonumber(last) - now < before - CLOCK_SLACK_MS
+	return last - now < before - CLOCK_SLACK_MS
 end
 
--- Gives the lease of the hold of `id` this time to live, ms. Returns whether the last end of several leases is
--- earlier than it was.
+-- Gives the lease of the hold of `id` this time to live, ms. Returns whether several holders all end earlier
+-- now than they did.
 local function set_ttl(id, ttl)
 	if lock.mode == 'x' then
 		call('PEXPIRE', LOCK, ttl)
-	else
-		call('ZADD', HOLDERS, int(now + ttl), id)
-		return set_last_end()
+		return false
 	end
+	call('PEXPIRE', HOLDERS, ttl) -- after it a server out of memory takes the rest
+	call('ZADD', HOLDERS, int(now + ttl), id)
+	return set_last_end()
+end
+
+-- Writes a hold of this mode into key 1, and into the sorted set beside others. run: call, or note, with which
+-- it returns false where the server refuses that.
+local function enter(run, mode, id)
+	if mode ~= 'x' and not MODES[lock.field] then
+		run('DEL', HOLDERS) -- of holds that our hash forgot
+	end
+	if mode ~= 'x' and not run('ZADD', HOLDERS, stamp, id) or not run('HSET', LOCK, field_of(mode, id), 1) then
+		return false
+	end
+	lock.field, lock.mode = field_of(mode, id), string.sub(mode, 1, 1)
+	return true
 end
 
 -- The time to live of the hold that the script works on, ms.

@@ -35,12 +35,11 @@ local function introduce(run)
 	lock.is_new, lock.is_old = false, false
 end
 
--- Makes id an owner, for ttl ms at first. Key 1 has the field of this mode by now.
+-- Makes id an owner, for ttl ms at first; see `enter`, which came before.
 -- entry: its first one in `holds`. unheard: a ticket that it may not have heard, as text, or `-`. Returns the
 -- token, as text.
 local function take(id, mode, entry, lease, ttl, by, waited, unheard)
 	local slot = match(mode, '^=(.*)$')
-	lock.field, lock.mode = field_of(mode, id), string.sub(mode, 1, 1)
 	set_ttl(id, ttl)
 	introduce(call)
 	lock.token, lock.grants = math.max(now, (lock.token or 0) + 1), lock.grants + 1
@@ -52,8 +51,9 @@ local function take(id, mode, entry, lease, ttl, by, waited, unheard)
 		-- written down before it is started, so that no start is missed
 		lock.started, lock.before = now, lock.started
 	end
-	call('HSET', STATE, 'token', token, 'holder', lock.field, 'h:' .. id, record_of_hold, 'n:granted', lock.grants,
-		'ours', lock.ours, 'started', started_text(lock.started, lock.before, lock.recall))
+	call('HSET', STATE, 'token', token, 'holder', lock.field, 'h:' .. id, record_of_hold,
+		'n:granted', lock.grants, 'ours', lock.ours,
+		'started', started_text(lock.started, lock.before, lock.recall))
 	if slot then
 		call('HSET', STATE, 's:' .. slot, id)
 	end
@@ -97,12 +97,12 @@ local function is_late(request, strays)
 end
 
 -- The owner was handed the lock and hangs: it has missed its turn. The waiter behind it was told when
--- that turn would end, and has had its own since then.
+-- that turn would end, and has had its own since then, if there is room for it.
 local has_missed = false
 local function notice_missed_turn(time)
 	local head = call('LINDEX', QUEUE, 0)
 	has_missed = true
-	if head and known(head) then
+	if head and known(head) and fit(want_of(head)) then
 		lock.turn, lock.turned = head, math.min(time, now)
 		note('HSET', STATE, 'turn', head .. ' ' .. int(lock.turned))
 	end
@@ -112,7 +112,7 @@ end
 local function end_unnoticed(hold, event, time)
 	local is_missed = event == 'expired' and is_untaken(hold)
 	end_hold(hold, event, time, nil, nil, event == 'forced' and 'gone' or event)
-	if is_missed and not lock.field then
+	if is_missed and (not lock.field or MODES[lock.field]) then
 		notice_missed_turn(time)
 	end
 end
@@ -121,7 +121,7 @@ local ENDS_MOST = 20 -- so many ends of several holders are noticed by one scrip
 
 -- With several holders: ends the holds whose leases have ended, so many at most.
 local function notice_ends_of_some(most)
-	for _, id in ipairs(call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, most)) do
+	for _, id in ipairs(call('ZRANGE', HOLDERS, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)) do
 		local hold = read_hold(id, call('HGET', STATE, 'h:' .. id))
 		call('ZREM', HOLDERS, id)
 		if hold then
@@ -130,21 +130,13 @@ local function notice_ends_of_some(most)
 	end
 end
 
--- There were several holders, and key 1 knows nothing of them any more: it was deleted, or all leases have
--- ended. What this script does not find is forgotten later, without an event.
+-- There were several holders, and our keys know none of them any more. What this script does not find is
+-- forgotten later, without an event.
 local function notice_ends_of_all()
-	local cursor, pages = '0', 0
-	call('DEL', HOLDERS)
-	repeat
-		local page = call('HSCAN', STATE, cursor, 'MATCH', 'h:*', 'COUNT', 10 * SHORT_QUEUE)
-		cursor, pages = page[1], pages + 1
-		for i = 1, #page[2], 2 do
-			local hold = read_hold(string.sub(page[2][i], 3), page[2][i + 1])
-			if hold and hold.mode ~= 'x' and (hold.state == 'held' or hold.state == 'kept') then
-				end_unnoticed(hold, unnoticed_end(hold))
-			end
-		end
-	until cursor == '0' or pages == 5
+	note('DEL', HOLDERS)
+	for _, hold in ipairs(holds_left()) do
+		end_unnoticed(hold, unnoticed_end(hold))
+	end
 	call('HDEL', STATE, 'holder')
 end
 
@@ -153,12 +145,18 @@ local function notice_end()
 		call('HDEL', STATE, 'turn') -- taken, or snatched away by a plain lock
 		lock.turn = nil
 	end
+	if lock.hold and lock.hold.id ~= lock.owner then
+		end_unnoticed(lock.hold, unnoticed_end(lock.hold))
+	end
 	if MODES[lock.field] then
 		notice_ends_of_some(ENDS_MOST)
+		if call('ZCARD', HOLDERS) == 0 then -- all leases end just now, or the key was deleted
+			call('DEL', LOCK)
+			lock.field, lock.mode = nil, nil
+			notice_ends_of_all()
+		end
 	elseif lock.were_many then
 		notice_ends_of_all()
-	elseif lock.hold and lock.hold.id ~= lock.owner then
-		end_unnoticed(lock.hold, unnoticed_end(lock.hold))
 	end
 end
 

@@ -5,9 +5,14 @@
 -- record. A hold of which our hash knows too little is just forgotten.
 local function end_hold(hold, event, time, status, cause, state)
 	local slot = match(hold.mode, '^=(.*)$')
-	-- if this is noticed late, somebody else may have the slot by now
-	local has_slot = slot and call('HGET', STATE, 's:' .. slot) == hold.id
-	call('HDEL', STATE, 'h:' .. hold.id, hold.mode == 'x' and 'holder' or has_slot and 's:' .. slot or '')
+	if hold.mode == 'x' then
+		call('HDEL', STATE, 'holder', 'h:' .. hold.id)
+	else
+		call('HDEL', STATE, 'h:' .. hold.id)
+	end
+	if slot and call('HGET', STATE, 's:' .. slot) == hold.id then
+		call('HDEL', STATE, 's:' .. slot) -- else another has it by now
+	end
 	if lock.hold and lock.hold.id == hold.id then
 		lock.hold = nil
 	end

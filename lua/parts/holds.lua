@@ -20,15 +20,37 @@ local function entry_of(request)
 	return has_hold('w' .. request) and 'w' .. request or has_hold('a' .. request) and 'a' .. request or nil
 end
 
--- The present holder, for people. Returns its owner id, its description, and for how many ms it has held the
--- lock; '', '' or -1 for what is unknown, and if the lock is free. Of a kept lock, which nobody holds: who
--- held it, and in place of the time a negative number, until when (ms since the epoch) it is kept.
-local function about(owner)
-	if owner and owner == lock.owner and is_known() then
-		local held = math.max(0, now - number(lock.hold.since))
-		return owner, lock.hold.by, is_kept() and -(number(lock.hold.ends) or 1) or held
+-- The holder that people see first: the only one, or of several the one whose lease ends first. Returns its
+-- id and when its lease ends (ms), or nil; and its hold, if our hash knows more of it than its token.
+local function first_holder()
+	if not MODES[lock.field] then
+		local ttl = lock.owner and call('PTTL', LOCK) or -1
+		return lock.owner, ttl >= 0 and now + ttl or nil, is_known() and lock.hold or nil
 	end
-	return owner or '', '', -1
+	local id, ends = unpack(call('ZRANGE', HOLDERS, '(' .. stamp, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES'))
+	local hold = id and read_hold(id, call('HGET', STATE, 'h:' .. id))
+	return id, tonumber(ends), hold and number(hold.since) and hold or nil
+end
+
+-- How many of several holders there are. The holds whose leases have ended are none, though no script has
+-- noticed it.
+local function count_holders()
+	return call('ZCARD', HOLDERS) - #call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE')
+end
+
+-- The first holder, for people. Returns its owner id, its description, and for how many ms it has held the
+-- lock; '', '' or -1 for what is unknown, and if the lock is free. Of a kept hold, which nobody holds: who
+-- held it, and in place of the time a negative number, until when (ms since the epoch) it is kept. Then how
+-- the lock is held: x, s, =, or '' if it is free; the number of holders; and in how many ms the lease of the
+-- first ends, -1 if nobody knows.
+local function about()
+	local owner, ends, hold = first_holder()
+	local held = hold and math.max(0, now - number(hold.since)) or -1
+	if hold and hold.state == 'kept' then
+		held = -(number(hold.ends) or 1)
+	end
+	local holders = MODES[lock.field] and count_holders() or lock.owner and 1 or 0
+	return owner or '', hold and hold.by or '', held, lock.mode or '', holders, ends and ends - now or -1
 end
 
 -- Whether a waiter is subscribed to its channel, plainly or sharded. tell() uses the way that was found:
@@ -74,7 +96,8 @@ end
 -- A hold that our hash did not know becomes known by its token only.
 local function add_hold(entry)
 	if not lock.hold then
-		lock.hold = read_hold(lock.owner, 'held ' .. int(lock.token or 0) .. ' - - - - - - - - ' .. lock.mode .. ' , ')
+		lock.hold = read_hold(lock.owner, 'held ' .. int(lock.token or 0) .. ' - - - - - - - - ' ..
+			lock.mode .. ' , ')
 	end
 	lock.hold.holds = lock.hold.holds .. entry .. ','
 	save_hold() -- the first to be refused by a server out of memory

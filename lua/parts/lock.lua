@@ -4,10 +4,10 @@
 -- The state of the lock: what read_lock found, and what the script has made of it since.
 --   field           of key 1; nil when the lock is free
 --   mode            x: one holds it, alone; s: shared holds; =: holds of slots; nil when the lock is free
---   owner, count    the owner, and its number of holds; with several holders, the one that the script is about,
---                   or nil
---   hold            the hold of one that holds alone, whose end our hash does not know yet, or nil: if hold.id
---                   is not `owner`, it is over; with several holders, the hold of `owner`
+--   owner, count    the owner, and its number of holds; with several holders, those of the one that the
+--                   script is about, or nil
+--   hold            with one holder: the hold whose end our hash does not know yet, or nil; if hold.id is not
+--                   `owner`, it is over. With several holders: the hold of `owner`
 --   were_many       the last that our hash knows are several holders
 --   mine            the record of a hold of the caller's id, or nil
 --   waiter, request the records of the caller as a waiter, and of its request; or nil
@@ -32,7 +32,8 @@ local MODES = {[SHARED_HOLDS] = 's', [SLOT_HOLDS] = '='}
 
 -- With several holders: whether this owner is one of them. Then the script is about its hold.
 local function select_hold(owner, hold)
-	local ends = owner ~= '' and tonumber(call('ZSCORE', HOLDERS, owner) or nil)
+	-- where a slot of a cluster moves this may fail, and must before anything is changed
+	local ends = tonumber(call('ZSCORE', HOLDERS, owner) or nil)
 	if not ends or ends <= now then
 		return false
 	end

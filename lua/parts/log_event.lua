@@ -1,5 +1,5 @@
--- Writes an event into the log, as far as the server takes it. time, token, waited and held may be text. slot:
--- of the hold, or nil.
+-- Writes an event into the log, as far as the server takes it. time, token, waited and held may be text.
+-- slot: of the hold, or nil.
 local function log_event(event, time, owner, token, by, waited, held, status, cause, slot)
 	local fields = {'event', event, 'time', time, 'owner', owner, 'token', token or '', 'by', by or '',
 		'waited', waited or '', 'held', held or '', 'status', status or '', 'cause', cause or ''}

@@ -19,9 +19,9 @@ local function request_text(request)
 	return int(request.made) .. ' ' .. int(request.strays) .. ' ' .. request.answer
 end
 
--- `run`, "ID UP LOST FLOOR": the server process that the waiters queued on; when our hash met this process first
--- (ms; `-` once the pause after a restart was given); when data may have been lost last (ms), and the token that
--- our hash had then. A hold with a larger token, from before, may be taken up.
+-- `run`, "ID UP LOST FLOOR": the server process that the waiters queued on; when our hash met this process
+-- first (ms; `-` once the pause after a restart was given); when data may have been lost last (ms), and the
+-- token that our hash had then. A hold with a larger token, from before, may be taken up.
 local function read_run(text)
 	local id, up, lost, floor = match(text or '', '^(%S*) ?(%S*) ?(%S*) ?(%S*)$')
 	return match(id or '', '^%w+$'), number(up), number(lost), number(floor)

@@ -89,7 +89,7 @@ end
 -- of ours, and make up for the time since that waiter came. More of it would keep a dead one of ours in
 -- the queue for long.
 local function head_counts_from()
-	local ends = lock.hold and number(lock.hold.ends) or now + call('PTTL', LOCK)
+	local ends = not MODES[lock.field] and lock.hold and number(lock.hold.ends) or now + call('PTTL', LOCK)
 	return math.max(now, ends - OUR_SCORE_MS)
 end
 

@@ -1,10 +1,11 @@
 -- The beginning of every script: lua/join puts this file in front of each of them. ../README.md is the
 -- protocol: keys, records, invariants, reasons, and why a usual case stands in a row, without functions.
 --
--- KEYS     1 the lock (it is NAME itself), 2 queue, 3 timeouts, 4 state, 5 log, 6 holders
+-- KEYS     1 the lock (it is NAME itself), 2 queue, 3 timeouts, 4 state, 5 log; 6 holders, if the
+--          caller has, or wants, a hold beside others: see base.lua
 -- ARGV[1]  prefix of the channels
 
-local LOCK, QUEUE, TIMEOUTS, STATE, LOG, HOLDERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local LOCK, QUEUE, TIMEOUTS, STATE, LOG = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local CHANNEL = ARGV[1]
 local VERSION = '4' -- of this protocol; a hash without the field `v` is of version 1
 local LOG_LENGTH = 1000
@@ -51,7 +52,6 @@ if check and not (asked and allowed) then
 			denied(STATE, 'HDEL1 HINCRBY2 HLEN HSCAN1 HSET2 PEXPIRE1') or
 			denied(QUEUE, 'LINDEX1 LINSERT3 LPOP LREM2 PERSIST PEXPIREAT1 PTTL RPUSH1') or
 			denied(TIMEOUTS, 'PERSIST PEXPIREAT1 ZADD2 ZMSCORE1 ZRANGE2 ZREM1 ZREVRANGE2 ZSCORE1') or
-			denied(HOLDERS, 'DEL PEXPIREAT1 ZADD2 ZMSCORE1 ZRANGEBYSCORE2 ZREM1 ZREVRANGE2 ZSCORE1') or
 			denied(LOG, 'PEXPIRE1 XADD3 XREVRANGE2') or denied('server', 'INFO') or
 			denied(CHANNEL, 'PUBLISH1 SPUBLISH1') or denied(CHANNEL .. ':0', 'PUBLISH1 SPUBLISH1')
 	end

@@ -49,7 +49,7 @@ end
 -- see run_id.
 local function hold_back(run)
 	introduce(note)
-	lock.run, lock.back, lock.up, lock.lost, lock.floor = run, now + AWAY_MS, nil, now, lock.token or 0
+	lock.run, lock.back, lock.up = run, now + AWAY_MS, nil
 	-- the old server may have told a waiter its turn in vain
 	note('HDEL', STATE, 'turn')
 	lock.turn = nil
@@ -64,15 +64,16 @@ local function check_run(waited)
 	local run, before = run_id(), lock.run
 	if run == before then
 		return
-	elseif waited then
-		hold_back(run)
-		return
 	end
-	if before then
+	if before or waited then
 		lock.up, lock.lost, lock.floor = now, now, lock.token or 0
 	end
-	lock.run = run
-	save_run(note)
+	if waited then
+		hold_back(run)
+	else
+		lock.run = run
+		save_run(note)
+	end
 end
 
 -- The caller has a ticket or a token from that time (ms). If our hash met this server later, others have
@@ -194,7 +195,7 @@ local passed_over = 0
 local turn_begins = now
 
 local function first_waiter(me)
-	local with_silent = has_missed and not lock.field
+	local with_silent = has_missed
 	while not lock.empty do
 		local id = call('LINDEX', QUEUE, 0)
 		if not id or id == me then
@@ -204,7 +205,8 @@ local function first_waiter(me)
 		local is_away = waiter and not present(id)
 		local dead = is_away and is_dead() or not waiter and redisson_is_dead(id)
 		local had_turn = lock.turn == id and now >= turn_ends(id, lock.turned) and fit(want_of(id))
-		local hung = not (dead or is_away) and (had_turn or waiter and with_silent and is_silent(waiter))
+		local hung = not (dead or is_away) and (had_turn or waiter and with_silent and is_silent(waiter) and
+			fit(waiter.want) ~= nil)
 		if not (dead or hung) then
 			return id
 		end
@@ -273,14 +275,14 @@ end
 -- The messages `granted` of this script. What is said last leaves first, so they are said in the end.
 local granted = {}
 
--- Gives the first waiter a hold of this mode, if it can be handed to it: it need not ask. At first it is given
--- for no longer than a turn: one that is alive renews it, and one that hangs costs as much as one that was
--- told. Returns whether it was.
+-- Gives the first waiter a hold of this mode, if it can be handed to it: it need not ask. At first it is
+-- given for no longer than a turn: one that is alive renews it, and one that hangs costs as much as one that
+-- was told. Returns whether it was.
 local function hand_over(id, mode)
 	local waiter = known(id)
 	-- a slot of a cluster that is moving refuses the key that has just gone: then it is told, as others are
 	if not waiter or waiter.secret == '-' or is_silent(waiter) or
-		not note('HSET', LOCK, field_of(mode, id), 1) then
+		not enter(note, mode, id) then
 		return false
 	end
 	local ttl = math.max(1, math.min(turn_left(), (number(waiter.lease) or OUR_SCORE_MS) - 1))
@@ -337,21 +339,25 @@ local function tell_turn(id)
 	end
 end
 
+-- Whether there is room for the first waiter, if it is not the caller: see fit.
+local function room_for(id, me)
+	if id and id ~= me then
+		return fit(want_of(id))
+	end
+end
+
 -- Hands the lock to the first waiter if there is room for it, then to the next, and so on. One to whom it
 -- cannot be handed, as Redisson's, is told its turn; one for whom there is no room, when there may be some.
 -- me: the caller. Returns the first waiter.
 local function pass_on(me)
-	local handed, id, mode, ms = 0, nil, nil, nil
-	repeat
-		id = first_to_run(me)
-		mode, ms = nil, nil
-		if id and id ~= me then
-			mode, ms = fit(want_of(id))
-		end
-		local is_handed = mode and now >= lock.back and handed < HANDED_MOST and lock.turn ~= id and
-			hand_over(id, mode)
+	local handed = 0
+	local id = first_to_run(me)
+	local mode, ms = room_for(id, me)
+	while mode and now >= lock.back and handed < HANDED_MOST and lock.turn ~= id and hand_over(id, mode) do
 		handed = handed + 1
-	until not is_handed
+		id = first_to_run(me)
+		mode, ms = room_for(id, me)
+	end
 	if not id and not lock.field then
 		tell_outsiders()
 	elseif ms then
@@ -385,46 +391,51 @@ local function forget_start()
 	set_started(lock.before, nil, lock.recall)
 end
 
--- The last of several leases ends earlier than it did. One of Redisson's at the head sleeps until the end that
--- it saw.
-local function tell_earlier_end()
+-- The last of several holders' ends is earlier than it was: a Redisson waiter at the head sleeps until the
+-- end that it saw.
+local function tell_redisson()
 	local head = call('LINDEX', QUEUE, 0)
 	if head and not known(head) then
 		tell(head, '0')
 	end
 end
 
--- One of several holders leaves. If no lease goes on, the lock is free, also if so many have ended that this
--- script has not noticed all of them yet.
-local function end_one_of_some(owner)
+-- Takes one of several holders out. Returns whether a lease of another goes on. If none does, the lock is free,
+-- also when so many leases have ended that their ends were not all noticed.
+local function leaves_others(owner)
 	call('ZREM', HOLDERS, owner)
 	if (tonumber(call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or 0) > now then
-		if set_last_end() then
-			tell_earlier_end()
-		end
-		return
+		return true
 	end
 	notice_ends_of_some(MANY)
-	call('DEL', LOCK, HOLDERS)
-	call('HDEL', STATE, 'holder')
-	lock.field, lock.mode = nil, nil
+	return false
 end
 
 -- Ends the hold that the script is about. status, cause, state: as for end_hold.
 local function end_this(event, status, cause, state)
-	local owner, hold = lock.owner, lock.hold
-	if lock.mode == 'x' then
-		call('DEL', LOCK)
-		lock.field, lock.mode = nil, nil
+	local owner, hold, mode = lock.owner, lock.hold, lock.mode
+	local ends = now + math.max(0, ttl_of_hold())
+	if mode ~= 'x' and leaves_others(owner) then
+		if set_last_end() then
+			tell_redisson()
+		end
 	else
-		end_one_of_some(owner)
+		call('DEL', LOCK)
+		if mode ~= 'x' then
+			call('HDEL', STATE, 'holder')
+		end
+		lock.field, lock.mode = nil, nil
 	end
-	lock.owner, lock.count = nil, nil
 	if hold then
 		end_hold(hold, event, now, status, cause, state)
+	elseif state then
+		-- our hash was lost: the owner is not to take its hold up, whatever its token
+		note('HSET', STATE, 'h:' .. owner, state .. ' 0 - ' .. int(ends) .. ' - - - - - - ' .. mode .. ' , ')
+		lock.has_marks = true
 	end
+	lock.owner, lock.count = nil, nil
 	if not hold or hold.since == '-' then
-		record(event, stamp, owner, nil, nil, nil, nil, status, cause)
+		record(event, stamp, owner, nil, nil, nil, nil, status, cause, hold and match(hold.mode, '^=(.*)$'))
 	end
 end
 

@@ -130,15 +130,22 @@ end
 local MARK_MS = 600000 -- neither a copy of a request nor a waiter that knows no ticket comes later
 local MARKS_MOST = 40
 
+-- Whether this is the record of a present hold, or of the slot of one.
+local function is_present(kind, id, value)
+	return kind == 'h' and lock.hold ~= nil and lock.hold.id == id or
+		MODES[lock.field] ~= nil and call('ZSCORE', HOLDERS, kind == 'h' and id or value) ~= false
+end
+
 -- Until when a field may be asked for that is no record of a waiting waiter. nil: it stays, as the record of
--- the present hold does. Fields of older versions may go at once.
+-- a present hold does. Fields of older versions may go at once.
 local function remembered_until(field, value)
 	local kind, id = match(field, '^(%l):(.*)$')
-	if kind == 'h' then
+	if (kind == 'h' or kind == 's') and is_present(kind, id, value) then
+		return nil
+	elseif kind == 'h' then
 		local hold = read_hold(id, value)
-		local is_over = not lock.hold or lock.hold.id ~= id
 		local longer = hold and hold.unheard ~= '-' and MARK_MS or 0
-		return is_over and (hold and number(hold.ends) or 0) + longer or nil
+		return (hold and number(hold.ends) or 0) + longer
 	elseif kind == 'w' then
 		local waiter = read_waiter(value)
 		return (waiter and waiter.seen or 0) + MARK_MS
@@ -146,7 +153,7 @@ local function remembered_until(field, value)
 		local request = read_request(value)
 		return (request and request.made or 0) + MARK_MS
 	end
-	return kind and string.find('cdfptx', kind, 1, true) and 0 or nil
+	return kind and string.find('cdfpstx', kind, 1, true) and 0 or nil
 end
 
 -- Looks after a few fields of our hash, from the cursor on. A hash of up to some hundred fields has no
@@ -275,7 +282,8 @@ local function settle(thorough)
 	if thorough and length > SHORT_QUEUE then
 		tend(true)
 		length = queue_length()
-	elseif (lock.has_marks or length == 0) and call('HLEN', STATE) > MARKS_MOST + lock.ours then
+	elseif (lock.has_marks or length == 0) and call('HLEN', STATE) > MARKS_MOST + lock.ours +
+		(MODES[lock.field] and 2 * call('ZCARD', HOLDERS) or 0) then
 		tend(false)
 	end
 	if length > 0 then

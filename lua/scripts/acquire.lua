@@ -21,16 +21,16 @@
 -- Returns {'granted', owner, token, ttl ms, waited ms, hold count, mode}
 --         {'queued', ticket, ask again in ms at the latest, 1 when first else 0, ttl of the lock in ms,
 --          now ms}
---         {'busy', owner, by, held} mode 'try', or held back after a restart
---         {'full', waiters, owner, by, held}
---         {'ran', ms ago, owner, by, held}  a COMMAND was started too short a time ago; the waiter has left
---         {'removed', owner, by, held}      somebody took the waiter out of the queue
+--         {'busy', HOLDER...}       mode 'try', or held back after a restart
+--         {'full', waiters, HOLDER...}
+--         {'ran', ms ago, HOLDER...}  a COMMAND was started too short a time ago; the waiter has left
+--         {'removed', HOLDER...}    somebody took the waiter out of the queue
 --         {'other', mode}           the inherited owner has a hold of another mode, or another slot
 --         {'removed'}               this is a late copy, or all of it was given back
 --         {'spelled', name}         another spelling of this name is in use
 --         {'version', theirs, ours} the lock is in use by another version of this protocol
---         owner, by, held: of the holder, as `view` returns them; busy: '', '' and -1 if the lock is free,
---         and others asked first
+--         HOLDER...: owner, by, held, mode, holders, next, as `view` returns them; busy: '', '', -1, '', 0
+--         and -1 if the lock is free, and others asked first
 
 local id, request, kind, lease, mode = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
@@ -81,7 +81,7 @@ end
 -- in a function from here on
 -- include base.lua hold_record.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
--- include publish.lua hold_end.lua holds.lua capacity.lua changes.lua patience.lua queue_head.lua
+-- include publish.lua hold_end.lua holds.lua holders.lua capacity.lua changes.lua patience.lua queue_head.lua
 -- include queue_order.lua
 
 local refused = begin(id, request, strays, 'removed')
@@ -93,7 +93,7 @@ local function too_soon()
 	introduce(note)
 	remember(period)
 	settle()
-	return {'ran', math.max(0, now - lock.started), about(lock.owner)}
+	return {'ran', math.max(0, now - lock.started), about()}
 end
 
 -- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
@@ -127,7 +127,7 @@ local function grant(is_first, mode)
 		drop(id, is_first and 0 or nil)
 	end
 	local waited = waited_by({ticket = since})
-	call('HSET', LOCK, field_of(mode, id), 1)
+	enter(call, mode, id)
 	local token = take(id, mode, entry, lease, lease, by, waited, '-')
 	if period then
 		remember(period)
@@ -197,12 +197,23 @@ local function is_near()
 	return call('LINDEX', QUEUE, 1) == id or call('LINDEX', QUEUE, 2) == id or call('LINDEX', QUEUE, 3) == id
 end
 
--- When a waiter must ask again at the latest if nobody tells it anything. ms: in how many ms there may be room
--- for the first; nil: there is.
+-- Whether the lease that ends in so many ms is that of an owner which was handed the lock, and has not
+-- renewed it yet.
+local function is_untaken_until(ms)
+	local hold = lock.hold
+	if MODES[lock.field] then
+		local owner = call('ZRANGE', HOLDERS, now + ms, now + ms, 'BYSCORE', 'LIMIT', 0, 1)[1]
+		hold = owner and read_hold(owner, call('HGET', STATE, 'h:' .. owner))
+	end
+	return hold and is_untaken(hold)
+end
+
+-- When a waiter must ask again at the latest if nobody tells it anything. ms: in how many ms there may be
+-- room for the first; nil: there is.
 local function ask_in(first, ms)
 	if not ms and first ~= id then
 		return see_in(first)
-	elseif first ~= id and ms and ms >= 0 and lock.mode == 'x' and lock.hold and is_untaken(lock.hold) and is_near() then
+	elseif first ~= id and ms >= 0 and is_untaken_until(ms) and is_near() then
 		-- both the owner and the first may hang
 		return math.min(turn_ends(first, now + ms) - now + 1, SIGN_OF_LIFE_MS)
 	elseif first ~= id and (ms < 0 or not is_first_of_ours()) then
@@ -245,7 +256,7 @@ elseif lock.owner == id then
 end
 
 if lock.waiter and lock.waiter.state == 'removed' and (ticket or again) then
-	return {'removed', about(lock.owner)} -- a newcomer is another waiter with the same id
+	return {'removed', about()} -- a newcomer is another waiter with the same id
 elseif ticket and ran(period) and not known(id) and has_ended(id, 'left') then
 	return too_soon() -- it was answered so, and has not heard it
 end
@@ -287,14 +298,14 @@ if mode == 'try' then
 	if passed_over > 0 or was_amiss then
 		settle()
 	end
-	return {'busy', about(lock.owner)}
+	return {'busy', about()}
 end
 if not ticket then
 	if limit then
 		local count = count_present(limit)
 		if count >= limit then
 			settle()
-			return {'full', count, about(lock.owner)}
+			return {'full', count, about()}
 		end
 	end
 	local waiter = known(id)

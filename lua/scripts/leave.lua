@@ -5,7 +5,8 @@
 --       4 strays    as for acquire
 --       5 mode      'own': the waiter itself leaves; 'remove': somebody else takes it out
 --
--- Returns {'left', owner, by, held}  it is out; the holder as `view` has it, '' if that was the waiter itself
+-- Returns {'left', owner, by, held, mode, holders, next}   it is out; the holder as `view` has it, or none if
+--              that was the waiter itself
 --         {'left'}     somebody else asked, and it was out already
 --         {'late'}     this is a late copy
 --         {'unknown'}  somebody else asked, and there is no such waiter
@@ -23,7 +24,7 @@ end
 -- in a function from here on
 -- include base.lua hold_record.lua new_hold.lua log_event.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
--- include publish.lua hold_end.lua holds.lua capacity.lua changes.lua patience.lua queue_head.lua
+-- include publish.lua hold_end.lua holds.lua holders.lua capacity.lua changes.lua patience.lua queue_head.lua
 -- include queue_order.lua
 
 local refused = begin(id, request, strays, 'late')
@@ -36,7 +37,7 @@ check_queue()
 local was_queued = call('ZSCORE', TIMEOUTS, id)
 local was_first = call('LINDEX', QUEUE, 0) == id
 
-local holder, about_holder, held = about(lock.owner)
+local left = {'left', about()}
 local granted = not by_other and entry_of(request)
 
 local is_repeated = lock.request ~= nil and lock.request.answer == 'left ' .. id
@@ -75,6 +76,6 @@ elseif was_first or not lock.field then
 end
 settle()
 if granted then
-	return {'left', '', '', -1}
+	return {'left', '', '', -1, '', 0, -1}
 end
-return {'left', holder, about_holder, held}
+return left

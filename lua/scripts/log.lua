@@ -4,10 +4,13 @@
 --       3 since   only what was written so many ms ago or later; or '@' and the ms since the epoch; or ''
 --       4 now     '1': also who holds and waits, else '0'
 --
--- Returns {'log', now ms, entries, holder or '', hold, waiters}
+-- Returns {'log', now ms, entries, holder or '', hold, waiters, holds}
 --           entries  {{id, {field, value...}}...}, newest first
 --           hold     what our hash says of the last one: {owner, token, since, until, waited, by}, or {}
 --           waiters  who is present, first is next: {{since ms or '', by}...}
+--           holds    those whose end nobody has noticed: {{owner, token, since, until, waited, by, mode,
+--                    slot or ''}...}; mode as for `view`
+--           of several holders: `holder` and `hold` are those of the one whose lease ends first
 --         {'spelled', name}  another spelling of this name is in use
 
 local after, since, wants_now = ARGV[2], ARGV[3], ARGV[4] == '1'
@@ -16,7 +19,7 @@ local MOST_WAITERS = 1000
 
 -- in a function from here on
 -- include base.lua hold_record.lua waiter_record.lua log_event.lua more_records.lua lock.lua
--- include publish.lua hold_end.lua holds.lua
+-- include publish.lua hold_end.lua holds.lua holders.lua
 
 local refusal = denied and denied(LOG, 'XREVRANGE2')
 if refusal then
@@ -70,10 +73,34 @@ else
 	entries = entries_from(beginning())
 end
 if not wants_now then
-	return {'log', stamp, entries, '', {}, {}}
+	return {'log', stamp, entries, '', {}, {}, {}}
 end
 read_lock('', '')
-local hold = lock.hold and number(lock.hold.since) and lock.hold
-return {'log', stamp, entries, lock.owner or '',
-	hold and {hold.id, hold.token, hold.since, int(number(hold.ends) or now), text(hold.waited), hold.by} or {},
-	present_waiters()}
+
+local function row_of(hold)
+	return {hold.id, hold.token, hold.since, int(number(hold.ends) or now), text(hold.waited), hold.by,
+		string.sub(hold.mode, 1, 1), match(hold.mode, '^=(.*)$') or ''}
+end
+
+local holds = {}
+if MODES[lock.field] then
+	for i, holder in ipairs(holders_from('-inf')) do
+		holds[i] = holder.hold
+	end
+elseif lock.were_many then
+	holds = holds_left()
+else
+	holds[1] = lock.hold
+end
+local rows = {}
+for _, hold in pairs(holds) do
+	if number(hold.since) then
+		rows[#rows + 1] = row_of(hold)
+	end
+end
+local holder, _, last = first_holder()
+if not MODES[lock.field] then
+	last = lock.hold
+end
+return {'log', stamp, entries, holder or '', last and number(last.since) and row_of(last) or {},
+	present_waiters(), rows}

@@ -1,6 +1,7 @@
 -- queue: who waits, in order. Changes nothing.
 --
--- Returns a list of {id, waiting ms or '', by, 1 when ours else 0, 1 when present else 0}
+-- Returns a list of {id, waiting ms or '', by, 1 when ours else 0, 1 when present else 0,
+--                    want: x, s, #N or =A,B; see waiter_record.lua}
 
 -- in a function from here on
 -- include base.lua hold_record.lua waiter_record.lua log_event.lua more_records.lua lock.lua
@@ -11,7 +12,7 @@ for _, id in ipairs(call('LRANGE', QUEUE, 0, -1)) do
 	local waiter = known(id)
 	queue[#queue + 1] = {
 		id, waiter and int(waited_by(waiter)) or '', waiter and waiter.by or '', waiter and 1 or 0,
-		present(id) and 1 or 0,
+		present(id) and 1 or 0, waiter and waiter.want or 'x',
 	}
 end
 return queue

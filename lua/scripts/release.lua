@@ -65,7 +65,8 @@ end
 -- in a function from here on
 -- include base.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
--- include hold_end.lua holds.lua capacity.lua changes.lua patience.lua queue_head.lua queue_order.lua
+-- include hold_end.lua holds.lua holders.lua capacity.lua changes.lua patience.lua queue_head.lua
+-- include queue_order.lua
 
 local refused = begin(id, request, strays, 'late')
 if refused then
@@ -83,7 +84,8 @@ local kept_ms = math.max(0, keep_until - now)
 
 local function not_held()
 	settle()
-	return {'not held', lock.owner or '', lock.hold and lock.hold.by or ''}
+	local owner, by = about()
+	return {'not held', owner, by}
 end
 
 -- The answer to `force`, of what is kept beside the request.
@@ -98,20 +100,21 @@ local function forced(answer)
 	return reply
 end
 
--- The owners whose holds `force` is to break.
-local function owners_to_break()
+-- The owners whose holds `force` is to break, and their descriptions.
+local function holds_to_break()
 	local owners = {lock.owner}
 	if MODES[lock.field] then
-		owners = call('ZRANGEBYSCORE', HOLDERS, '(' .. stamp, '+inf')
+		owners = call('ZRANGE', HOLDERS, '(' .. stamp, '+inf', 'BYSCORE')
 	end
-	local slot, found = match(only, '^=(.*)$'), {}
+	local slot, found, texts = match(only, '^=(.*)$'), {}, {}
 	local wanted = slot and call('HGET', STATE, 's:' .. slot) or only
 	for _, owner in ipairs(owners) do
-		if only == '' or owner == wanted then
-			found[#found + 1] = owner
+		local hold_of = (only == '' or owner == wanted) and select_holder(owner) and is_known() and lock.hold
+		if (only == '' or owner == wanted) and (not token or hold_of and hold_of.token == int(token)) then
+			found[#found + 1], texts[#texts + 1] = owner, hold_of and hold_of.by or ''
 		end
 	end
-	return found
+	return found, texts
 end
 
 -- Breaks the lock, or one hold. The answer is kept beside the request: sent again, it must not
@@ -121,13 +124,12 @@ local function force()
 	if before ~= '-' then
 		return forced(before)
 	end
-	if token and not (is_known() and hold.token == int(token)) then
+	local owners, texts = holds_to_break()
+	if token and not owners[1] then
 		return not_held()
 	end
-	local owners, texts = owners_to_break(), {}
 	for i, owner in ipairs(owners) do
-		local known_hold = select_holder(owner) and is_known() and lock.hold
-		texts[i] = owner .. ' ' .. (known_hold and known_hold.by or '')
+		texts[i] = owner .. ' ' .. texts[i]
 	end
 	local answer = owners[1] and 'forced ' .. table.concat(texts, '\n') or 'free'
 	mark_request(request, strays, answer)
@@ -154,7 +156,7 @@ end
 -- waiter knows when it ends.
 local function keep()
 	if set_ttl(id, kept_ms) then
-		tell_earlier_end()
+		tell_redisson()
 	end
 	hold.state, hold.holds, hold.ends = 'kept', ',' .. request .. ',', int(now + kept_ms)
 	hold.ending = (status or '') .. ':' .. (cause or '')

@@ -54,7 +54,7 @@ end
 -- in a function from here on
 -- include base.lua new_hold.lua log_event.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
--- include publish.lua hold_end.lua holds.lua capacity.lua changes.lua patience.lua queue_head.lua
+-- include publish.lua hold_end.lua holds.lua holders.lua capacity.lua changes.lua patience.lua queue_head.lua
 -- include queue_order.lua
 
 local refused = begin(id, request, strays, 'late')
@@ -111,13 +111,9 @@ local function restore(taken)
 	end
 end
 
-local function has_room()
-	return fit(slot and '=' .. slot or mode) ~= nil
-end
-
 local function take_up()
-	lock.field, lock.mode, lock.owner, lock.count = field_of(mode, id), string.sub(mode, 1, 1), id, 1
-	call('HSET', LOCK, lock.field, 1)
+	enter(call, mode, id)
+	lock.owner, lock.count = id, 1
 	set_ttl(id, lease)
 	restore('taken')
 	pass_on()
@@ -154,22 +150,34 @@ if lock.owner == id then
 end
 
 -- Our hash may know how this hold ended.
-local ended = token and lock.mine and lock.mine.token == int(token) and lock.mine.state or nil
+local ended = token and lock.mine and (lock.mine.token == int(token) or lock.mine.token == '0') and
+	lock.mine.state or nil
 
--- Only a loss of data excuses a missing lock: when our hash knows the hold's end, still names the token, or a
--- newer one, somebody broke the lock or the lease passed.
+-- Whether our hash can have lost a hold with this token: it had an older one when the loss was noticed. All
+-- holds that were lost with it have such tokens, whichever is taken up first.
+local function can_be_lost()
+	return lock.lost ~= nil and token < lock.lost and token > (lock.floor or 0)
+end
+
+-- Only a loss of data excuses a missing hold. When our hash knows how it ended, or knew its token, somebody
+-- broke the lock or the lease passed.
 if token then
 	notice_loss(token)
 end
-if token and not ended and not lock.owner then
+if token and not ended and lock.run then
 	check_run(true)
 end
-if token and not ended and lock.lost and token < lock.lost and token > (lock.floor or 0) and has_room() then
+if token and not ended and not can_be_lost() and token > (lock.token or 0) then
+	introduce(note)
+	lock.run, lock.up, lock.lost, lock.floor = run_id(), now, math.max(now, token + 1), lock.token or 0
+	save_run(note)
+end
+if token and not ended and can_be_lost() and fit(mode) then
 	return take_up()
 end
 
 if token and not ended then
-	record('lost', stamp, id, int(token), by)
+	record('lost', stamp, id, int(token), by, nil, nil, nil, nil, slot)
 	introduce(note)
 	-- remembered until the lease would have ended: the holder may ask again until then
 	note('HSET', STATE, 'h:' .. id,
@@ -177,5 +185,11 @@ if token and not ended then
 	lock.has_marks = true
 end
 settle()
-local _, holder = about(lock.owner)
-return {'lost', ended == 'forced' and 'forced' or lock.owner and 'taken' or 'gone', lock.owner or '', holder}
+if fit(mode) then
+	return {'lost', ended == 'forced' and 'forced' or 'gone', '', ''}
+elseif slot and lock.field == SLOT_HOLDS then
+	select_hold(call('HGET', STATE, 's:' .. slot))
+	return {'lost', ended == 'forced' and 'forced' or 'taken', lock.owner, lock.hold and lock.hold.by or ''}
+end
+local owner, owner_by = about()
+return {'lost', ended == 'forced' and 'forced' or 'taken', owner, owner_by}

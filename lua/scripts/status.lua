@@ -3,22 +3,51 @@
 -- Returns {owner or '', hold count, ttl ms, token or '', by, held since ms or '', 1 when ours else 0,
 --          present waiters, now ms, NAME as it is spelled,
 --          ms that the longest of ours has waited or -1, grants, expiries, breaks by force, losses,
---          1 when it is held for the rest of a --min-hold only else 0, last start of a COMMAND ms or ''}
+--          1 when it is held for the rest of a --min-hold only else 0, last start of a COMMAND ms or '',
+--          mode, holders}
+--          of several holders: owner, count, ttl, token, by, since, ours and kept of the one whose lease ends
+--          first
+--          mode     x: one holds the lock, alone; s: shared holds; =: holds of slots; '': it is free
+--          holders  up to 1,000, in the order of their grants: {{owner, hold count, ttl ms, token or '', by,
+--                   held since ms or '', 1 when ours else 0, 1 when kept else 0, slot or ''}...}
 
 -- in a function from here on
 -- include base.lua hold_record.lua waiter_record.lua log_event.lua more_records.lua lock.lua
--- include publish.lua hold_end.lua holds.lua
+-- include publish.lua hold_end.lua holds.lua holders.lua
 
 read_lock('', '')
-local _, by = about(lock.owner)
-local is_ours = is_known()
+
+-- The row of the holder that the script is about, whose lease ends then (ms).
+local function row_of(ends)
+	local hold = is_known() and lock.hold or {token = '', by = '', since = '', mode = ''}
+	return {lock.owner, lock.count, int(ends - now), hold.token, hold.by, hold.since, is_known() and 1 or 0,
+		is_known() and is_kept() and 1 or 0, match(hold.mode, '^=(.*)$') or ''}
+end
+
+local rows, first, expired = {}, {'', 0, call('PTTL', LOCK), '', '', '', 0, 0}, 0
+if MODES[lock.field] then
+	for _, holder in ipairs(holders_from('-inf')) do
+		if select_hold(holder.id, holder.hold) then
+			rows[#rows + 1] = row_of(holder.ends)
+		elseif holder.hold and holder.hold.state == 'held' then
+			expired = expired + 1
+		end
+	end
+	local id, ends = first_holder()
+	if id and select_hold(id) then
+		first = row_of(ends)
+	end
+elseif lock.owner then
+	first = row_of(now + first[3])
+	rows = {first}
+end
 
 -- Our waiters stand in the order of their tickets, so the first one has waited longest.
-local waiting, first = 0, nil
+local waiting, longest = 0, nil
 for _, id in ipairs(call('LRANGE', QUEUE, 0, -1)) do
 	if present(id) then
 		waiting = waiting + 1
-		first = first or known(id)
+		longest = longest or known(id)
 	end
 end
 
@@ -30,12 +59,10 @@ for i = 1, #events do
 end
 local hold = lock.hold
 if hold and hold.id ~= lock.owner and hold.since ~= '-' and unnoticed_end(hold) == 'expired' then
-	events[2] = events[2] + 1
+	expired = 1
 end
 
-events[#events + 1] = is_ours and is_kept() and 1 or 0
-events[#events + 1] = lock.started and int(lock.started) or ''
-
-return {lock.owner or '', lock.count or 0, call('PTTL', LOCK), is_ours and lock.hold.token or '',
-	by, is_ours and lock.hold.since or '', is_ours and 1 or 0,
-	waiting, stamp, lock.spelled or LOCK, first and waited_by(first) or -1, unpack(events)}
+local owner, count, ttl, token, by, since, is_ours, is_kept_now = unpack(first)
+return {owner, count, ttl, token, by, since, is_ours, waiting, stamp, lock.spelled or LOCK,
+	longest and waited_by(longest) or -1, events[1], events[2] + expired, events[3], events[4], is_kept_now,
+	lock.started and int(lock.started) or '', lock.mode or '', rows}

@@ -3,11 +3,15 @@
 -- ARGV  2 id      of the waiter
 --       3 known   token of the hold whose usual length the caller has been told, or ''
 --
--- Returns {'view', place or 0, waiters, owner or '', by, held, token or '', usual}
+-- Returns {'view', place or 0, waiters, owner or '', by, held, token or '', usual, mode, holders, next}
+--           of several holders: owner, by, held and token of the one whose lease ends first
 --           held   ms, or -1; below that: nobody holds the lock, which --min-hold of `by` keeps until -held
 --                  (ms since the epoch)
 --           usual  of holds that were given back lately: {how many of the holder's user and command, the
 --                  median of their lengths in ms, how many of all, their median}; {} when it is known
+--           mode   x: one holds the lock, alone; s: shared holds; =: holds of slots; '': it is free
+--           holders   how many there are; 0 when it is free
+--           next   in how many ms the lease of a holder ends, or -1
 --         {'spelled', name}  another spelling of this name is in use
 
 local id, known_token = ARGV[2], ARGV[3]
@@ -75,7 +79,8 @@ local function usual(by)
 	return {#of_job, median(of_job), #of_all, median(of_all)}
 end
 
-local holder, by, held = about(lock.owner)
-local token = is_known() and lock.hold.token or ''
-return {'view', place, waiting, holder, by, held, token,
-	token ~= '' and token ~= known_token and usual(by) or {}}
+local _, _, hold = first_holder()
+local token = hold and hold.token or ''
+local owner, by, held, mode, holders, next_end = about()
+return {'view', place, waiting, owner, by, held, token,
+	token ~= '' and token ~= known_token and usual(by) or {}, mode, holders, next_end}

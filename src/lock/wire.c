@@ -24,11 +24,22 @@ void wire_add_strays(struct request *request)
 	wire_add(request, "0");
 }
 
-void wire_begin(const struct lock_keys *keys, struct request *request, const struct script *script)
+/* mode: of the hold that the request is about, or what is wanted. Only one that may have others
+ * beside it declares the key for several holders: lua/parts/base.lua says why. */
+static void begin(const struct lock_keys *keys, struct request *request,
+		  const struct script *script, const char *mode)
 {
 	*request = (struct request){.script = script};
-	wire_add(request, keys->name, keys->queue, keys->timeouts, keys->state, keys->log,
-		 keys->holders, keys->channel);
+	wire_add(request, keys->name, keys->queue, keys->timeouts, keys->state, keys->log);
+	if (strcmp(mode, MODE_EXCLUSIVE) != 0)
+		wire_add(request, keys->holders);
+	request->keys = request->argc;
+	wire_add(request, keys->channel);
+}
+
+void wire_begin(const struct lock_keys *keys, struct request *request, const struct script *script)
+{
+	begin(keys, request, script, MODE_EXCLUSIVE);
 }
 
 void wire_channel(const struct lock_keys *keys, const char *id, char channel[CHANNEL_MAX_BYTES])
@@ -50,7 +61,7 @@ static const char *kind_word(const struct lock *lock)
 
 void wire_ask(struct lock *lock, struct request *request, bool try)
 {
-	wire_begin(&lock->keys, request, &script_acquire);
+	begin(&lock->keys, request, &script_acquire, lock->want);
 	wire_add(request, lock->id, lock->request, kind_word(lock), lock->lease,
 		 try ? "try" : "wait", lock->ticket);
 	request->again = request->argc;
@@ -68,7 +79,7 @@ void wire_ask(struct lock *lock, struct request *request, bool try)
 
 void wire_renew(const struct lock *lock, struct request *request)
 {
-	wire_begin(&lock->keys, request, &script_renew);
+	begin(&lock->keys, request, &script_renew, lock->mode);
 	wire_add(request, lock->owner, lock->request, kind_word(lock), lock->lease, lock->token,
 		 lock->by, lock->once_per);
 	wire_add_strays(request);
@@ -86,7 +97,7 @@ void wire_renew_as(const struct lock *lock, struct request *request, const char 
 static void put_release(const struct lock *lock, struct request *request, const char *owner,
 			const char *mode, const char *token, const char *min_hold, const char *only)
 {
-	wire_begin(&lock->keys, request, &script_release);
+	begin(&lock->keys, request, &script_release, lock->mode);
 	wire_add(request, owner, lock->request, mode, token);
 	request->again = request->argc;
 	wire_add(request, "0");

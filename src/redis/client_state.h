@@ -25,8 +25,9 @@ struct server;
 /* The strings of a request belong to the caller, and stay until the reply. */
 struct request {
 	const struct script *script;    /* NULL: argv is a plain command */
-	const char *argv[REQUEST_ARGS]; /* of a script: its six keys and its arguments */
+	const char *argv[REQUEST_ARGS]; /* of a script: its keys and its arguments */
 	int argc;
+	int keys;   /* so many of them are keys */
 	int again;  /* the argument that becomes "1" if the request may have arrived before, or is
 		     * the first after a connection was lost; 0: none */
 	int strays; /* the argument that becomes client->strays; 0: none */

@@ -63,13 +63,22 @@ teardown() {
 	cli FLUSHALL >/dev/null
 }
 
-# on_keys EVAL|EVALSHA TEXT|SHA ARG...: runs a script on the six keys of `lock`
-on_keys() {
+# keys_of_lock: sets `keys` to those that a request on `lock` declares: the sixth one only if it wants a hold beside
+# others (want), or has one (hold_mode)
+keys_of_lock() {
 	local in=$lock
 
 	[[ $in = *'{'* ]] || in="{$in}"
-	cli "$1" "$2" 6 "$lock" "redisson_lock_queue:$in" "redisson_lock_timeout:$in" \
-		"fairlock:$in" "fairlock_log:$in" "fairlock_holders:$in" "${@:3}"
+	keys=("$lock" "redisson_lock_queue:$in" "redisson_lock_timeout:$in" "fairlock:$in" "fairlock_log:$in")
+	[ "${want-x}${hold_mode-x}" = xx ] || keys+=("fairlock_holders:$in")
+}
+
+# on_keys EVAL|EVALSHA TEXT|SHA ARG...: runs a script on the keys of `lock`
+on_keys() {
+	local keys
+
+	keys_of_lock
+	cli "$1" "$2" "${#keys[@]}" "${keys[@]}" "${@:3}"
 }
 
 # script NAME ARG...: calls the script; ARG... are its ARGV[2] and on
@@ -87,11 +96,11 @@ script() {
 
 # script_line NAME ARG...: the same call as a line for redis-cli, which takes many lines at once
 script_line() {
-	local sha=SHA_$1 in=$lock
+	local sha=SHA_$1 in=$lock keys
 
 	[[ $in = *'{'* ]] || in="{$in}"
-	printf '%s ' EVALSHA "${!sha}" 6 "$lock" "redisson_lock_queue:$in" "redisson_lock_timeout:$in" \
-		"fairlock:$in" "fairlock_log:$in" "fairlock_holders:$in"
+	keys_of_lock
+	printf '%s ' EVALSHA "${!sha}" "${#keys[@]}" "${keys[@]}"
 	printf '"%s" ' "redisson_lock__channel:$in" "${@:2}"
 	echo
 }

@@ -453,9 +453,9 @@ value() {
 	redisson_waits r1
 	acquire cleo
 	script queue
-	assert_equal "${reply[0]} ${reply[2]} ${reply[3]} ${reply[4]}" 'ben by ben 1 1'
-	assert_equal "${reply[5]} ${reply[6]} ${reply[7]} ${reply[8]} ${reply[9]}" 'r1   0 0'
-	assert_equal "${reply[10]} ${reply[12]} ${reply[13]} ${reply[14]}" 'cleo by cleo 1 0'
+	assert_equal "${reply[0]} ${reply[*]:2:3}" 'ben by ben 1 1'
+	assert_equal "${reply[*]:6:5}" 'r1   0 0'
+	assert_equal "${reply[12]} ${reply[*]:14:3}" 'cleo by cleo 1 0'
 	grown 0 "${reply[1]}"
 }
 

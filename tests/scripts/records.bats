@@ -384,7 +384,7 @@ request_is() {
 	present anna
 	acquire anna again=1 strays=1 by=' a  - b '
 	answered queued
-	assert_equal "$(cli --raw HGET "$(key_state)" w:anna | cut -d ' ' -f 8-)" ' a  - b '
+	assert_equal "$(cli --raw HGET "$(key_state)" w:anna | cut -d ' ' -f 9-)" ' a  - b '
 	script queue
 	assert_equal "${reply[2]}" ' a  - b '
 }

@@ -1,0 +1,194 @@
+#!/usr/bin/env bats
+# What the scripts show of several holders: status, queue, view, log, and the answers to who does not get the lock.
+
+load ../lib/helpers
+load ../lib/scripts
+load ../lib/handover
+
+# row N COLUMN...: columns of the row of the Nth holder in the answer of status, from 0 on
+row() {
+	local column first=$((18 + 9 * $1)) words=()
+
+	for column in "${@:2}"; do words+=("${reply[first + column]}"); done
+	echo "${words[*]}"
+}
+
+@test "busy, full, ran, removed and left tell how many hold, how, and when the next lease ends" {
+	acquire anna want='#2' lease=60000
+	acquire ben want='#2' lease=40000
+	acquire cleo want='#2' mode=try
+	assert_equal "${reply[*]:0:3} ${reply[*]:4:2}" 'busy ben by ben = 2'
+	grown 0 "${reply[3]}"
+	left 40000 "${reply[6]}"
+	queue_up cleo
+	acquire dora want='#2' limit=1
+	assert_equal "${reply[*]:0:4} ${reply[*]:5:2}" 'full 1 ben by ben = 2'
+	left 40000 "${reply[7]}"
+	acquire dora want='#2' period=60000
+	assert_equal "${reply[0]} ${reply[*]:2:2} ${reply[*]:5:2}" 'ran ben by ben = 2'
+	left 40000 "${reply[7]}"
+	remove cleo
+	assert_equal "${reply[*]:0:3} ${reply[*]:4:2}" 'left ben by ben = 2'
+	left 40000 "${reply[6]}"
+	ask cleo want='#2'
+	assert_equal "${reply[*]:0:3} ${reply[*]:4:2}" 'removed ben by ben = 2'
+	left 40000 "${reply[6]}"
+}
+
+@test "an answer about one holder tells that it holds alone, and when its lease ends" {
+	acquire anna lease=20000
+	acquire ben mode=try
+	assert_equal "${reply[*]:0:3} ${reply[*]:4:2}" 'busy anna by anna x 1'
+	left 20000 "${reply[6]}"
+	cli PERSIST job
+	acquire ben mode=try
+	assert_equal "${reply[*]:4}" 'x 1 -1'
+}
+
+@test "a holder whose lease has ended is not counted" {
+	acquire anna want=s lease=1000
+	acquire ben want=s lease=40000
+	wait_until is_past "$(column h:anna ends)"
+	script view zoe ''
+	assert_equal "${reply[*]:3:2} ${reply[*]: -3:2}" 'ben by ben s 1'
+	assert_equal "$(field n:expired)" ''
+}
+
+@test "view shows the holder whose lease ends first, and how many hold" {
+	acquire anna want=s lease=60000
+	acquire ben want=s lease=40000
+	acquire cleo want=s lease=50000
+	script view zoe ''
+	assert_equal "${reply[*]:3:2} ${reply[6]} ${reply[*]: -3:2}" "ben by ben ${token[ben]} s 3"
+	left 40000 "${reply[-1]}"
+	cli DEL job
+	script view zoe ''
+	assert_equal "${reply[*]:3:4} ${reply[*]: -3}" '  -1   0 -1'
+}
+
+@test "view shows a kept slot with the time until when it is kept" {
+	acquire anna want='#1'
+	release anna min=20000
+	answered kept
+	script view zoe ''
+	assert_equal "${reply[*]:3:3} ${reply[*]: -3:2}" "anna by anna -$(column h:anna ends) = 1"
+}
+
+@test "status has a row for each slot, in the order of their grants" {
+	acquire anna want='=b' lease=60000
+	acquire ben want='=a' lease=40000
+	acquire cleo want='=c' lease=50000
+	acquire inner inherited=cleo want='=c' kind=a
+	release anna min=60000
+	script status
+	assert_equal "${reply[*]:0:2} ${reply[*]:3:4} ${reply[15]}" \
+		"ben 1 ${token[ben]} by ben $(column h:ben since) 1 0"
+	left 40000 "${reply[2]}"
+	assert_equal "${reply[17]} ${#reply[@]}" "= $((18 + 3 * 9))"
+	assert_equal "$(row 0 0 1 3 4 5 6 7 8)" "anna 1 ${token[anna]} by anna $(column h:anna since) 1 1 b"
+	left 60000 "$(row 0 2)"
+	assert_equal "$(row 1 0 1 3 4 5 6 7 8)" "ben 1 ${token[ben]} by ben $(column h:ben since) 1 0 a"
+	assert_equal "$(row 2 0 1 3 4 5 6 7 8)" "cleo 2 ${token[cleo]} by cleo $(column h:cleo since) 1 0 c"
+}
+
+@test "status has one row for an exclusive holder, and none for a free lock" {
+	acquire anna lease=20000
+	script status
+	assert_equal "${reply[0]} ${reply[17]} ${#reply[@]}" 'anna x 27'
+	assert_equal "$(row 0 0 1 3 4 5 6 7 8)" "anna 1 ${token[anna]} by anna $(column h:anna since) 1 0 "
+	left 20000 "$(row 0 2)"
+	release anna
+	script status
+	assert_equal "${reply[0]} ${reply[2]} ${#reply[@]}" ' -2 19' # the list without rows is an empty line
+	redisson_takes r1
+	script status
+	assert_equal "$(row 0 0 1 3 4 5 6 7 8)" 'r1 1    0 0 '
+}
+
+@test "status has no row for a hold whose lease has ended, and counts its end" {
+	acquire anna want='#2' lease=1000
+	acquire ben want='#2' lease=40000
+	wait_until is_past "$(column h:anna ends)"
+	script status
+	assert_equal "${reply[0]} ${reply[12]} ${#reply[@]} $(row 0 0 8)" 'ben 1 27 ben 2'
+	acquire cleo want='#2'
+	script status
+	assert_equal "${reply[12]} ${#reply[@]} $(row 0 0 8) $(row 1 0 8)" '1 36 ben 2 cleo 1'
+}
+
+@test "status shows a holder whose record is gone" {
+	acquire anna want=s
+	acquire ben want=s
+	cli HDEL "$(key_state)" h:ben
+	script status
+	assert_equal "$(row 0 0 3 6) $(row 1 0 1 3 4 5 6 7 8)" "anna ${token[anna]} 1 ben 1    0 0 "
+}
+
+@test "queue tells what each waiter wants" {
+	acquire anna
+	present b c d e
+	acquire b
+	acquire c want=s
+	acquire d want='#3'
+	acquire e want='=db1,db2'
+	redisson_waits r1
+	script queue
+	assert_equal "${reply[5]} ${reply[11]} ${reply[17]} ${reply[23]} ${reply[29]}" 'x s #3 =db1,db2 x'
+}
+
+# event NAME: the latest entry of this event in the log, its owner and its slot
+event() {
+	cli --json XREVRANGE "$(key_log)" + - | python3 -c '
+import json, sys
+for _, words in json.load(sys.stdin):
+    fields = dict(zip(words[::2], words[1::2]))
+    if fields["event"] == sys.argv[1]:
+        print(fields["owner"], fields.get("slot", "-"))
+        break
+' "$1"
+}
+
+@test "the log has the slot of each event of a hold" {
+	acquire anna want='#2' lease=1000
+	assert_equal "$(event granted)" 'anna 1'
+	acquire ben want='#2'
+	release ben
+	assert_equal "$(event released)" 'ben 2'
+	acquire ben want='=x'
+	release zoe mode=force only==x
+	assert_equal "$(event forced)" 'ben x'
+	acquire ben want='=y'
+	wait_until is_past "$(column h:anna ends)"
+	acquire cleo want='#1'
+	assert_equal "$(event expired)" 'anna 1'
+	wait_until is_past "${token[cleo]}"
+	release cleo
+	cli FLUSHALL
+	acquire dora
+	renew cleo hold_mode='=1'
+	answered lost taken
+	assert_equal "$(event lost)" 'cleo 1'
+	assert_equal "$(event granted)" 'dora -'
+}
+
+@test "the log has the slot of a hold whose key was deleted" {
+	acquire anna want='#2'
+	cli DEL job
+	acquire ben
+	assert_equal "$(event forced)" 'anna 1'
+}
+
+@test "the log script gives the holds of several holders" {
+	acquire anna want='#2' lease=60000
+	acquire ben want='#2' lease=40000
+	cli DEL "$(key_log)"
+	script log '' '' 1
+	rest=$(printf '%s|' "${reply[@]:2}")
+	anna="anna|${token[anna]}|$(column h:anna since)|$(column h:anna ends)|0|by anna|=|1|"
+	ben="ben|${token[ben]}|$(column h:ben since)|$(column h:ben ends)|0|by ben|=|2|"
+	assert_equal "$rest" "|ben|$ben|$anna$ben"
+	cli DEL job
+	script log '' '' 1
+	rest=$(printf '%s|' "${reply[@]:2}")
+	[[ $rest = "||||$anna$ben" || $rest = "||||$ben$anna" ]] || fail "$rest"
+}
