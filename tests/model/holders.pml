@@ -160,7 +160,8 @@ bool untaken[SIZE];      /* h:ID: it was handed over, and not renewed */
 if_losses byte hash = true;    /* there is one */
 if_losses byte tokens;         /* the last one; a time, which goes on when the hash is lost */
 if_losses byte token;          /* the last one that the hash knows */
-if_losses byte lost, floor, up;
+if_losses byte lost;           /* when the data were lost, as a token: the hash is new, so its floor is 0 */
+if_losses byte up;             /* a newcomer has made the new hash, and nobody is back */
 if_losses byte back;           /* the pause after a loss of data */
 
 /* ---- The clients ---- */
@@ -241,11 +242,11 @@ bool nothing_left = true;   /* when all is over there is no key 1, no holder, no
 #endif
 
 /* One hung client costs its turn, and with it one that dies as it is told, or a pause. Redisson's forceUnlock tells nobody. */
-#define IDLE_MOST (DELETES -> LEASE : (HANGS -> HANGS + CRASHES + LOSSES : 0))
+#define IDLE_MOST (DELETES -> LEASE : (HANGS -> HANGS + LOSSES : 0))
 
 /* Not part of a state: each script sets them anew. */
 hidden byte first, second, at, to, id, moved, room, slot, ms, handed, passed_over, had_turn, is_free, was_first, before;
-hidden byte what, holders, is_next, is_new, stop, had_missed;
+hidden byte what, is_untaken, holders, is_next, is_new, stop, had_missed;
 
 /* ---- Lists ---- */
 
@@ -463,6 +464,15 @@ inline take_hold(who, ticks)
 		fits = fits && (id == who || !is_holder(id) || beside(held[id], what))
 	}
 	assert(fits);
+	if
+#ifndef KEEP_SET
+	:: !has_many && what != ALONE ->
+		for (id : 1 .. CLIENTS) {
+			ends[id] = 0
+		}
+#endif
+	:: else
+	fi;
 	field = (what == ALONE -> who : (what == SHARED -> SHARED_HOLDS : SLOT_HOLDS));
 	described = field;
 	held[who] = what;
@@ -526,7 +536,7 @@ inline notice_end()
 	:: has_many ->
 		for (id : 1 .. CLIENTS) {
 			if
-			:: ends[id] == 1 && !is_blind -> ends[id] = 0; end_hold(id, true)
+			:: ends[id] == 1 && !is_blind -> had_missed = had_missed || untaken[id]; ends[id] = 0; end_hold(id, true)
 			:: else
 			fi
 		}
@@ -548,9 +558,12 @@ inline notice_end()
 	:: else
 	fi;
 	blind = false;
-	/* the first has had its turn since then */
+	/* the first has had its turn since then, if there is room for it */
 	if
-	:: had_missed && field == 0 && length > 0 && is_ours(queue[0]) -> turn = queue[0]; over = false
+	:: had_missed && (field == 0 || has_many) && length > 0 && is_ours(queue[0]) ->
+		fit(want(queue[0]));
+		turn = (room -> queue[0] : turn);
+		over = over && !room
 	:: else
 	fi
 }
@@ -696,12 +709,11 @@ inline notice_loss(me)
 #if LOSSES
 	if
 	:: away[me] && (!hash || up) ->
+		lost = (hash -> lost : tokens);
 		hash = true;
 		up = false;
 		back = true;
-		turn = 0;
-		lost = tokens;
-		floor = token
+		turn = 0
 	:: else
 	fi;
 	one_is_back = one_is_back || away[me];
@@ -716,7 +728,7 @@ inline introduce()
 {
 #if LOSSES
 	if
-	:: !hash -> hash = true; up = true; lost = tokens; floor = 0
+	:: !hash -> hash = true; up = true; lost = tokens
 	:: else
 	fi
 #else
@@ -753,6 +765,10 @@ inline grant(me)
 /* Sets `watch`: when to ask again if no message comes. */
 inline ask_in(me)
 {
+	is_untaken = 0 < field && field <= CLIENTS && untaken[field];
+	for (id : 1 .. CLIENTS) {
+		is_untaken = is_untaken || has_many && untaken[id] && ends[id] == ms + 1
+	}
 	at = 0;
 	do
 	:: at < length && queue[at] != me && !is_ours(queue[at]) -> at++
@@ -761,8 +777,8 @@ inline ask_in(me)
 	if
 	:: room && first != me -> watch[me] = (watch[me] -> watch[me] : 2) /* it may have been told sooner */
 	:: room && first == me -> watch[me] = (back -> AT_BACK : 1)
-	:: !room && first != me && 0 < field && field <= CLIENTS && untaken[field] -> watch[me] = ms + 2
-	:: !room && first != me && !(0 < field && field <= CLIENTS && untaken[field]) && queue[at] != me -> watch[me] = 0
+	:: !room && first != me && is_untaken -> watch[me] = ms + 2 /* the owner and the first may hang both */
+	:: !room && first != me && !is_untaken && queue[at] != me -> watch[me] = 0
 	:: else -> watch[me] = ms + 1
 	fi
 }
@@ -869,8 +885,6 @@ inline renew(me)
 		is_free = room && held_token[me] < lost;
 #ifdef DROP_SECOND
 		is_free = is_free && held_token[me] > token;
-#else
-		is_free = is_free && held_token[me] > floor;
 #endif
 #ifndef REVIVE
 		is_free = is_free && !ended[me];
@@ -889,7 +903,7 @@ inline renew(me)
 			token = (moved > held_token[me] -> moved : held_token[me]);
 			pass_on(0)
 		:: else ->
-			kept = kept && (broken[me] || excused);
+			kept = kept && (broken[me] || excused && !room);
 			ended[me] = true;
 			end_client(me)
 		fi
@@ -952,19 +966,21 @@ inline leave(me)
 
 #define is_waiting(i) (phase[i] == WAITING || phase[i] == HANDED)
 #define is_due(i) (message[i] != 0 || watch[i] == 1 || phase[i] == HOLDING && left[i] <= 1 || away[i])
-/* One that has died is noticed with the next sign of life, at the latest. */
-#if W4
-#define is_dead_queued (phase[queue[0]] == DEAD || phase[queue[1]] == DEAD || phase[queue[2]] == DEAD)
+/* The next sign of life of a waiter, up to 10 s later, shows that one before it has died, or that a holder has died while
+ * the first hangs. */
+#if CRASHES && W4
+#define waits_for_sign (phase[queue[0]] == DEAD || phase[queue[1]] == DEAD || phase[queue[2]] == DEAD || \
+	crashes < CRASHES && hung[queue[0]])
 #elif CRASHES
-#define is_dead_queued (phase[queue[0]] == DEAD || phase[queue[1]] == DEAD)
+#define waits_for_sign (phase[queue[0]] == DEAD || phase[queue[1]] == DEAD || crashes < CRASHES && hung[queue[0]])
 #else
-#define is_dead_queued false
+#define waits_for_sign false
 #endif
 #define is_busy(i) (runs(i) && phase[i] != OUT && is_due(i))
 
 #define may_come(i) (phase[i] == OUT && (i == 1 || phase[i - 1] != OUT))
 #define must_ask(i) (phase[i] == HANDED && message[i] == GIVEN && left[i] == 0 || message[i] == TURN || watch[i] == 1 || away[i])
-#define may_ask(i) (may_come(i) || is_waiting(i) && runs(i) && (must_ask(i) || message[i] == 0 && is_dead_queued))
+#define may_ask(i) (may_come(i) || is_waiting(i) && runs(i) && (must_ask(i) || message[i] == 0 && waits_for_sign))
 #define may_renew(i) (phase[i] == HOLDING && runs(i) && (left[i] < LEASE || message[i] == TURN || away[i]))
 #define may_return(i) (returns > 0 && phase[i] == GONE && mode[i] == 0 && ends[i] == 0)
 
@@ -1148,7 +1164,7 @@ inline look_at_room()
 #if REDISSON
 	room = room && (first != R || knows_end); /* else it sleeps until the end that it saw */
 #endif
-	idle = (room && any_prompt && !is_dead_queued -> idle + 1 : 0);
+	idle = (room && any_prompt && !waits_for_sign -> idle + 1 : 0);
 	in_time = in_time && idle <= IDLE_MOST;
 	assert(in_time)
 }
@@ -1192,7 +1208,6 @@ inline lose_data()
 	hash = false;
 	token = 0;
 	lost = 0;
-	floor = 0;
 	up = false;
 	back = false;
 	tokens++;
