@@ -88,8 +88,8 @@ local function set_ttl(id, ttl)
 	return set_last_end()
 end
 
--- Writes a hold of this mode into key 1, and into the sorted set beside others. run: call, or note, with which
--- it returns false where the server refuses that.
+-- Writes a hold of this mode into key 1, and into the sorted set beside others. run: call, or note, with
+-- which it returns false where the server refuses that.
 local function enter(run, mode, id)
 	if mode ~= 'x' and not MODES[lock.field] then
 		run('DEL', HOLDERS) -- of holds that our hash forgot

@@ -241,7 +241,10 @@ local function queued()
 	local room, ms = fit(want_of(first), true)
 	if room and first ~= id then
 		first = pass_on(id)
-		ms = select(2, fit(want_of(first), true))
+		room, ms = fit(want_of(first), true)
+	end
+	if room and first == id and now >= lock.back then
+		tell_turn(id) -- it asks at once; the second looks whether it has
 	end
 	settle(true)
 	return {'queued', int(ticket), ask_in(first, ms), first == id and 1 or 0,
