@@ -39,7 +39,7 @@ local function select_hold(owner, hold)
 	end
 	hold = hold or read_hold(owner, call('HGET', STATE, 'h:' .. owner))
 	lock.owner, lock.hold = owner, hold
-	lock.count = hold and select(2, string.gsub(hold.holds, ',', '')) - 1 or 1
+	lock.count = hold and math.max(1, select(2, string.gsub(hold.holds, ',', '')) - 1) or 1
 	return true
 end
 

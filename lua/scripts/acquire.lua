@@ -240,12 +240,11 @@ local function ask_in(first, ms)
 end
 
 local function queued()
-	local first = passed_over == 0 and first_waiter(id) or pass_on(id)
-	local room, ms = fit(want_of(first), true)
-	if room and first ~= id then
+	local first = passed_over == 0 and first_waiter(id)
+	if passed_over > 0 or first ~= id and fit(want_of(first)) then
 		first = pass_on(id)
-		ms = select(2, fit(want_of(first), true))
 	end
+	local _, ms = fit(want_of(first), true)
 	settle(true)
 	return {'queued', int(ticket), ask_in(first, ms), first == id and 1 or 0,
 		lock.mode == 'x' and ms or call('PTTL', LOCK), now}
