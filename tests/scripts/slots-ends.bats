@@ -383,3 +383,32 @@ load ../lib/handover
 	answered released 0
 	assert_equal "$(cli EXISTS job)" 0
 }
+
+@test "a slot is given to nobody while our hash, which was deleted, does not know all holders" {
+	acquire anna want='#3'
+	acquire ben want='#3'
+	cli DEL "$(key_state)"
+	acquire cleo want='#3'
+	answered queued
+	renew ben hold_mode='=2'
+	answered renewed
+	ask cleo want='#3'
+	answered queued
+	renew anna hold_mode='=1'
+	answered renewed
+	ask cleo want='#3'
+	answered granted cleo
+	assert_equal "${reply[6]}" =3
+	agree
+}
+
+@test "a slot is given when the holders that our hash, which was deleted, does not know have ended" {
+	acquire anna want='#1' lease=20000
+	cli DEL "$(key_state)"
+	acquire ben want='#1'
+	answered queued
+	later 20001
+	ask ben want='#1'
+	answered granted ben
+	assert_equal "${reply[6]}" =1
+}

@@ -193,7 +193,7 @@ def after_release(words, answer, before, after):
         made = read_request(after.hash["r:" + request])
         wanted = "forced " + "\n".join(f"{owner} {by}" for owner, by in zip(answer[1::2], answer[2::2]))
         demand(made["answer"] == wanted, "record", f"release answers {answer} and writes {made}")
-        demand(not any(after.has_hold(owner) and before.has_hold(owner) for owner in answer[1::2]), "record",
+        demand("r:" + request in before.hash or not any(after.has_hold(owner) and before.has_hold(owner) for owner in answer[1::2]), "record",
                f"release answers {answer}, and {after.owners} {after.holders} hold")
     elif answer == ["released", 0] and before.has_hold(who) and not after.has_hold(who) and was and was["since"] != "-" and \
             was["state"] == "held":
