@@ -82,8 +82,13 @@ local function read_lock(id, request)
 	if holder and holder ~= id and not lock.were_many then
 		lock.hold = read_hold(holder, call('HGET', STATE, 'h:' .. holder) or '')
 	end
+	local may_not = MODES[lock.field] and check and not check('ZSCORE', HOLDERS, id)
 	if MODES[lock.field] then
 		lock.owner, lock.count = nil, nil
+	end
+	if may_not then
+		lock.refusal = redis.error_reply("NOPERM this user has no permissions to run 'ZSCORE " .. HOLDERS .. "'")
+	elseif MODES[lock.field] then
 		select_hold(id, mine)
 	end
 	lock.ours_saved = lock.ours

@@ -16,6 +16,9 @@
 -- include publish.lua hold_end.lua holds.lua all_holders.lua
 
 read_lock('', '')
+if lock.refusal and lock.refusal.err then
+	return lock.refusal
+end
 
 -- The row of the holder that the script is about, whose lease ends then (ms).
 local function row_of(ends)

@@ -9,8 +9,8 @@ load ../lib/handover
 	local i
 
 	acquire zed want='=z' lease=600000
-	for i in {1..25}; do acquire "h$i" want='#25' lease=$((1000 + i)); done
-	later 1500
+	for i in {1..25}; do acquire "h$i" want='#25' lease=$((20000 + i)); done
+	later 20100
 	# 20 ends are noticed by one script; not that of h25
 	acquire ben want='=25'
 	answered granted ben
@@ -24,9 +24,9 @@ load ../lib/handover
 }
 
 @test "when all leases of several holders have ended, each end is logged" {
-	acquire anna want='#2' lease=1000
-	acquire ben want='#2' lease=1000
-	later 1001
+	acquire anna want='#2' lease=20000
+	acquire ben want='#2' lease=20000
+	later 20001
 	wait_until is_free "$lock"
 	acquire cleo
 	answered granted cleo
