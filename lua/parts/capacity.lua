@@ -111,15 +111,22 @@ local function set_ttl(id, ttl)
 	return set_last_end()
 end
 
--- Before a hold beside others: the sorted set may have holds that our hash forgot. Returns whether the server
--- lets us.
-local function clear_holders()
-	return MODES[lock.field] ~= nil or note('DEL', HOLDERS) ~= nil
-end
-
--- Key 1 has the field of a hold of this mode by now.
-local function set_mode(mode, id)
+-- Writes a hold of this mode into key 1, and into the sorted set beside others. run: call, or note, with
+-- which it returns false where the server refuses that.
+local function enter(run, mode, id)
+	if mode ~= 'x' and not MODES[lock.field] then
+		run('DEL', HOLDERS) -- of holds that our hash forgot
+	end
+	if mode ~= 'x' and not run('ZADD', HOLDERS, stamp, id) then
+		return false
+	elseif not run('HSET', LOCK, field_of(mode, id), 1) then
+		if mode ~= 'x' then
+			run('ZREM', HOLDERS, id)
+		end
+		return false
+	end
 	lock.field, lock.mode = field_of(mode, id), string.sub(mode, 1, 1)
+	return true
 end
 
 -- The time to live of the hold that the script works on, ms.

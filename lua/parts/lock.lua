@@ -127,5 +127,6 @@ local function touch()
 	local hold = lock.hold
 	local ends = math.max(now, number(hold and hold.ends) or 0, number(hold and hold.keep) or 0,
 		MODES[lock.field] and now + call('PTTL', LOCK) or 0)
-	call('PEXPIRE', STATE, math.max(ends - now + STATE_TTL_MS, (lock.recall or 0) - now))
+	local ttl = math.max(ends - now + STATE_TTL_MS, (lock.recall or 0) - now)
+	call('PEXPIRE', STATE, math.min(ttl, 2 * LONGEST_MS))
 end

@@ -125,7 +125,7 @@ local function reenter()
 	end
 	local ttl = extend(lease)
 	settle()
-	return {'granted', lock.owner, int(lock.token), ttl, number(lock.hold.waited) or 0, lock.count, mode}
+	return {'granted', lock.owner, lock.hold.token, ttl, number(lock.hold.waited) or 0, lock.count, mode}
 end
 
 -- is_first: the caller stands at the head of the queue. It is taken out first: after a deletion a server out
@@ -137,10 +137,7 @@ local function grant(is_first, mode)
 		drop(id, is_first and 0 or nil)
 	end
 	local waited = waited_by({ticket = since})
-	call('HSET', LOCK, field_of(mode, id), 1)
-	if mode ~= 'x' then
-		clear_holders()
-	end
+	enter(call, mode, id)
 	local token = take(id, mode, entry, lease, lease, by, waited, '-')
 	if period then
 		remember(period)
@@ -244,7 +241,10 @@ local function queued()
 	if passed_over > 0 or first ~= id and fit(want_of(first)) then
 		first = pass_on(id)
 	end
-	local _, ms = fit(want_of(first), true)
+	local room, ms = fit(want_of(first), true)
+	if room and first == id and now >= lock.back then
+		tell_turn(id) -- it asks at once; the second looks whether it has
+	end
 	settle(true)
 	return {'queued', int(ticket), ask_in(first, ms), first == id and 1 or 0,
 		lock.mode == 'x' and ms or call('PTTL', LOCK), now}
