@@ -119,8 +119,9 @@ local function reenter()
 		call('HSET', STATE, 'token', now)
 	end
 	if not has_hold(entry) then
+		-- beside others, only our hash knows how many holds the owner has
+		lock.count = (lock.mode == 'x' or lock.hold) and lock.count + 1 or 1
 		add_hold(entry)
-		lock.count = lock.count + 1
 		set_count(lock.count)
 	end
 	local ttl = extend(lease)
@@ -237,12 +238,11 @@ local function ask_in(first, ms)
 end
 
 local function queued()
-	local first = passed_over == 0 and first_waiter(id) or pass_on(id)
-	local room, ms = fit(want_of(first), true)
-	if room and first ~= id then
+	local first = passed_over == 0 and first_waiter(id)
+	if passed_over > 0 or first ~= id and fit(want_of(first)) then
 		first = pass_on(id)
-		room, ms = fit(want_of(first), true)
 	end
+	local room, ms = fit(want_of(first), true)
 	if room and first == id and now >= lock.back then
 		tell_turn(id) -- it asks at once; the second looks whether it has
 	end
