@@ -33,7 +33,7 @@ local MODES = {[SHARED_HOLDS] = 's', [SLOT_HOLDS] = '='}
 -- With several holders: whether this owner is one of them. Then the script is about its hold.
 local function select_hold(owner, hold)
 	-- where a slot of a cluster moves this may fail, and must before anything is changed
-	local ends = tonumber(call('ZSCORE', HOLDERS, owner) or nil)
+	local ends = end_of(call('ZSCORE', HOLDERS, owner))
 	if not ends or ends <= now then
 		return false
 	end
@@ -120,5 +120,6 @@ local function touch()
 	local hold = lock.hold
 	local ends = math.max(now, number(hold and hold.ends) or 0, number(hold and hold.keep) or 0,
 		MODES[lock.field] and now + call('PTTL', LOCK) or 0)
-	call('PEXPIRE', STATE, math.max(ends - now + STATE_TTL_MS, (lock.recall or 0) - now))
+	local ttl = math.max(ends - now + STATE_TTL_MS, (lock.recall or 0) - now)
+	call('PEXPIRE', STATE, math.min(ttl, 2 * LONGEST_MS))
 end

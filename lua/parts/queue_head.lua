@@ -216,8 +216,8 @@ local function first_waiter(me)
 		end
 		drop(id, 0, true)
 		passed_over = passed_over + 1
-		if hung and not waiter then
-			tell(id, '0') -- should it be alive, it queues again
+		if hung then
+			tell(id, '0') -- should it be alive, it queues again, or has its old place back
 		end
 	end
 end
@@ -342,7 +342,7 @@ end
 -- Whether there is room for the first waiter, if it is not the caller: see fit.
 local function room_for(id, me)
 	if id and id ~= me then
-		return fit(want_of(id))
+		return fit(want_of(id), true)
 	end
 end
 
@@ -400,21 +400,35 @@ local function tell_redisson()
 	end
 end
 
+-- Takes one of several holders out. Returns whether a lease of another goes on. If none does, the lock is
+-- free, also when so many leases have ended that their ends were not all noticed.
+local function leaves_others(owner)
+	local last = call('ZREVRANGE', HOLDERS, 0, 1, 'WITHSCORES')
+	call('ZREM', HOLDERS, owner) -- if the key goes with it, a slot that moves refuses it from now on
+	local other = last[1] == owner and 3 or 1
+	if not last[other] then
+		return false
+	elseif tonumber(last[other + 1]) > now then
+		return true
+	end
+	notice_ends_of_some(MANY)
+	return false
+end
+
 -- Ends the hold that the script is about. status, cause, state: as for end_hold.
 local function end_this(event, status, cause, state)
-	local owner, hold, mode, left = lock.owner, lock.hold, lock.mode, 0
-	local ends = now + math.max(0, ttl_of_hold())
-	if lock.mode ~= 'x' then
-		left = call('ZCARD', HOLDERS) - call('ZREM', HOLDERS, owner)
-	end
-	if left == 0 then
+	local owner, hold, mode = lock.owner, lock.hold, lock.mode
+	local ends = not hold and now + math.max(0, ttl_of_hold())
+	if mode ~= 'x' and leaves_others(owner) then
+		if set_last_end() then
+			tell_redisson()
+		end
+	else
 		call('DEL', LOCK)
-		if lock.mode ~= 'x' then
+		if mode ~= 'x' then
 			call('HDEL', STATE, 'holder')
 		end
 		lock.field, lock.mode = nil, nil
-	elseif set_last_end() then
-		tell_redisson()
 	end
 	if hold then
 		end_hold(hold, event, now, status, cause, state)

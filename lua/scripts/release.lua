@@ -65,8 +65,8 @@ end
 -- in a function from here on
 -- include base.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
--- include hold_end.lua holds.lua holders.lua capacity.lua changes.lua patience.lua queue_head.lua
--- include queue_order.lua
+-- include hold_end.lua holds.lua holds_left.lua capacity.lua changes.lua
+-- include patience.lua queue_head.lua queue_order.lua
 
 local refused = begin(id, request, strays, 'late')
 if refused then
@@ -77,10 +77,14 @@ end
 local hold = lock.hold
 local keep_until = hold and number(hold.keep) or 0
 if min and mode == 'own' and hold and hold.id == id and hold.since ~= '-' then
-	keep_until = math.max(keep_until, (number(hold.since) or now) + min)
+	-- if the clock was set back, the hold seems to begin later
+	keep_until = math.max(keep_until, math.min(number(hold.since) or now, now) + min)
 	hold.keep = int(keep_until)
 end
 local kept_ms = math.max(0, keep_until - now)
+if kept_ms > LONGEST_MS then
+	kept_ms = 0
+end
 
 local function not_held()
 	settle()

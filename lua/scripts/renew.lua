@@ -54,14 +54,15 @@ end
 -- in a function from here on
 -- include base.lua new_hold.lua log_event.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
--- include publish.lua hold_end.lua holds.lua holders.lua capacity.lua changes.lua patience.lua queue_head.lua
--- include queue_order.lua
+-- include publish.lua hold_end.lua holds.lua holds_left.lua capacity.lua changes.lua
+-- include patience.lua queue_head.lua queue_order.lua
 
 local refused = begin(id, request, strays, 'late')
 if refused then
 	return refused
 end
-lease = lease or lock.owner == id and number(lock.hold and lock.hold.lease) or OUR_SCORE_MS
+local taken_with = lock.owner == id and number(lock.hold and lock.hold.lease) or MOST
+lease = lease or taken_with < LONGEST_MS and taken_with or OUR_SCORE_MS
 
 -- A Redisson waiter at the head may be dead. Where only its own kind waits, no script but the holder's
 -- sees that: it takes note, so that the release need not wait 5 s, after which no script comes by.
