@@ -14,6 +14,8 @@ SLOTS = {
 }
 LOCKS = list(SLOTS)
 MODES = {"exclusive": 40, "shared": 30, "slots": 30}
+FAVOURED = 40  # so many jobs in a row mostly want the same mode, so that slots are all taken, and readers many
+FAVOUR = 200
 # Locks with few jobs, in rounds in which the server is always there.
 DRIFTING = ["drifting", "drifting slot"]
 # The number of waiters that hang, and what they want: some slots, or the lock alone between readers.
@@ -48,9 +50,10 @@ class Want:
         self.mode, self.slots = mode, list(slots)
 
     @classmethod
-    def drawn(cls, dice, lock):
+    def drawn(cls, dice, lock, favourite=None):
         slots = SLOTS.get(lock)
-        mode = pick(dice, MODES) if slots else "exclusive"
+        weights = {mode: weight + (FAVOUR if mode == favourite else 0) for mode, weight in MODES.items()}
+        mode = pick(dice, weights) if slots else "exclusive"
         if mode == "slots" and slots[0] != "1" and dice.random() < 0.4:
             slots = dice.sample(slots, dice.randrange(1, len(slots) + 1))
         return cls(mode, slots if mode == "slots" else ())
@@ -82,7 +85,8 @@ class Plan:
     def next(self):
         self.count += 1
         dice = random.Random(f"{self.seed} job {self.count}")
-        job = Job(dice, f"j{self.count}", "plain" if self.calm else None)
+        favourite = random.Random(f"{self.seed} favourite {self.count // FAVOURED}").choice([*MODES, None])
+        job = Job(dice, f"j{self.count}", "plain" if self.calm else None, favourite=favourite)
         if self.calm:
             job.patiently(dice)
         return job
@@ -133,7 +137,7 @@ def newcomer(number, lock):
 
 
 class Job:
-    def __init__(self, dice, name, kind=None, lock=None):
+    def __init__(self, dice, name, kind=None, lock=None, favourite=None):
         self.name = name
         self.what = kind or pick(dice, KINDS)
         self.lock = lock or dice.choice(LOCKS)
@@ -164,7 +168,7 @@ class Job:
             self.lease = max(2000, self.lease)
             self.ms = min(self.ms if self.what == "turns" else 5 * self.ms, self.lease // 4)
             self.own = 0
-        self.want = Want.drawn(dice, self.lock)
+        self.want = Want.drawn(dice, self.lock, favourite)
         self.inner_want = self.want
         if self.what == "beside" and self.inner or self.what == "again" and dice.random() < 0.4:
             self.inner_want = Want.drawn(dice, self.inner)
