@@ -21,9 +21,9 @@ local MANY = 1000               -- words for one command: unpack takes no more t
 -- The one field of key 1 beside several holders. Neither is an owner id.
 local SHARED_HOLDS, SLOT_HOLDS = 'fairlock:shared', 'fairlock:slots'
 
--- The sorted set of several holders. Who is not one of them, and does not want to be, does not declare this key:
--- in a cluster a slot that moves serves a script only if all keys that it declares are there, and a user who
--- never shares a lock needs no right to it.
+-- The sorted set of several holders. A client that is not one of them, and does not want to be, does not
+-- declare this key: in a cluster a slot that moves serves a script only if all keys that it declares are
+-- there, and a user who never shares a lock needs no right to it.
 local HOLDERS = KEYS[6] or 'fairlock_holders:' .. match(LOG, '^fairlock_log:(.*)$')
 
 -- Tickets count in it.
@@ -48,4 +48,10 @@ local function number(text)
 	if value and value >= 0 and value < MOST then
 		return value - value % 1
 	end
+end
+
+-- When a lease ends (ms), by its score among the holders; nil if there is none.
+local function end_of(score)
+	score = tonumber(score or nil)
+	return score and math.max(0, math.min(math.floor(score), now + LEASE_MOST_MS))
 end

@@ -31,35 +31,28 @@ local function free_slot(names)
 	end
 	local first
 	for i, ends in ipairs(call('ZMSCORE', HOLDERS, unpack(owners))) do
-		ends = tonumber(ends or nil) or 0
+		ends = end_of(ends) or 0
 		if ends <= now then
 			return '=' .. names[i] -- nobody has noticed the end
 		end
 		first = math.min(first or ends, ends)
 	end
-	return nil, math.min(first - now, MOST)
+	return nil, first - now
 end
 
--- Whether a hold with this want fits beside those that there are. Returns its mode, as in its record; or nil,
--- and in how many ms it may fit at the earliest (-1: nobody knows).
-local function fit(want)
-	local names = slots_of(want)
-	if not lock.field or lock.field == SHARED_HOLDS and want == 's' then
-		return names[1] and '=' .. names[1] or want == 's' and want or 'x'
-	elseif lock.field == SLOT_HOLDS and names[1] then
-		return free_slot(names)
-	end
-	return nil, call('PTTL', LOCK)
-end
-
--- Whether the slot of this mode is among those that are wanted.
-local function is_among(mode, want)
-	for _, name in ipairs(slots_of(want)) do
-		if mode == '=' .. name then
-			return true
+-- Whether a hold with this want fits beside those that there are. Returns its mode, as in its record; or nil
+-- and, if the caller wants to know, in how many ms it may fit at the earliest (-1: nobody knows).
+local function fit(want, wants_ms)
+	if not lock.field or lock.mode == want and want == 's' then
+		local name = want ~= 'x' and want ~= 's' and slots_of(want)[1]
+		return name and '=' .. name or want == 's' and want or 'x'
+	elseif lock.mode == '=' then
+		local names = slots_of(want)
+		if names[1] then
+			return free_slot(names)
 		end
 	end
-	return false
+	return nil, wants_ms and call('PTTL', LOCK) or nil
 end
 
 -- What a waiter wants; Redisson's want the lock alone.
@@ -76,11 +69,10 @@ end
 -- Lets both keys live until the last of the holders' leases ends. Returns whether that is earlier than it
 -- was.
 local function set_last_end()
-	local last = tonumber(call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or now
+	local last = end_of(call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or now
 	local before = call('PTTL', LOCK)
-	last = int(math.min(last, now + LEASE_MOST_MS))
-	call('PEXPIREAT', LOCK, last)
-	call('PEXPIREAT', HOLDERS, last)
+	call('PEXPIREAT', LOCK, int(last))
+	call('PEXPIREAT', HOLDERS, int(last))
 	return last - now < before - CLOCK_SLACK_MS
 end
 
@@ -102,7 +94,12 @@ local function enter(run, mode, id)
 	if mode ~= 'x' and not MODES[lock.field] then
 		run('DEL', HOLDERS) -- of holds that our hash forgot
 	end
-	if mode ~= 'x' and not run('ZADD', HOLDERS, stamp, id) or not run('HSET', LOCK, field_of(mode, id), 1) then
+	if mode ~= 'x' and not run('ZADD', HOLDERS, stamp, id) then
+		return false
+	elseif not run('HSET', LOCK, field_of(mode, id), 1) then
+		if mode ~= 'x' then
+			run('ZREM', HOLDERS, id)
+		end
 		return false
 	end
 	lock.field, lock.mode = field_of(mode, id), string.sub(mode, 1, 1)
@@ -114,7 +111,7 @@ local function ttl_of_hold()
 	if lock.mode == 'x' then
 		return call('PTTL', LOCK)
 	end
-	return (tonumber(call('ZSCORE', HOLDERS, lock.owner) or nil) or now) - now
+	return (end_of(call('ZSCORE', HOLDERS, lock.owner)) or now) - now
 end
 
 -- The owner has so many holds. With several holders, its record tells.

@@ -26,7 +26,7 @@ local function read_hold(id, text)
 	local state, token, since, ends, lease, waited, keep, taken, unheard, ending, mode, holds, by =
 		match(text or '', '^(%l+) (%d+) ([%d-]%d*) ([%d-]%d*) ([%d-]%d*) ([%d-]%d*) ([%d-]%d*) (%S+) ' ..
 		'([%d-]%d*) (%S+) (%S+) (%S+) (.*)$')
-	return state and #token < 17 and {
+	return state and #token < 17 and (mode == 'x' or mode == 's' or match(mode, '^=.')) and {
 		id = id, state = state, token = token, since = since, ends = ends, lease = lease, waited = waited,
 		keep = keep, taken = taken, unheard = unheard, ending = ending, mode = mode, holds = holds, by = by,
 	} or nil

@@ -27,15 +27,10 @@ local function first_holder()
 		local ttl = lock.owner and call('PTTL', LOCK) or -1
 		return lock.owner, ttl >= 0 and now + ttl or nil, is_known() and lock.hold or nil
 	end
-	local id, ends = unpack(call('ZRANGE', HOLDERS, '(' .. stamp, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES'))
+	local id, ends = unpack(call('ZRANGE', HOLDERS, '(' .. stamp, '+inf', 'BYSCORE', 'LIMIT', 0, 1,
+		'WITHSCORES'))
 	local hold = id and read_hold(id, call('HGET', STATE, 'h:' .. id))
-	return id, tonumber(ends), hold and number(hold.since) and hold or nil
-end
-
--- How many of several holders there are. The holds whose leases have ended are none, though no script has
--- noticed it.
-local function count_holders()
-	return call('ZCARD', HOLDERS) - #call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE')
+	return id, end_of(ends), hold and number(hold.since) and hold or nil
 end
 
 -- The first holder, for people. Returns its owner id, its description, and for how many ms it has held the
@@ -49,7 +44,10 @@ local function about()
 	if hold and hold.state == 'kept' then
 		held = -(number(hold.ends) or 1)
 	end
-	local holders = MODES[lock.field] and count_holders() or lock.owner and 1 or 0
+	local holders = lock.owner and 1 or 0
+	if MODES[lock.field] then -- a hold whose lease has ended is none, though no script has noticed it
+		holders = call('ZCARD', HOLDERS) - #call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE')
+	end
 	return owner or '', hold and hold.by or '', held, lock.mode or '', holders, ends and ends - now or -1
 end
 

@@ -33,7 +33,7 @@ local MODES = {[SHARED_HOLDS] = 's', [SLOT_HOLDS] = '='}
 -- With several holders: whether this owner is one of them. Then the script is about its hold.
 local function select_hold(owner, hold)
 	-- where a slot of a cluster moves this may fail, and must before anything is changed
-	local ends = tonumber(call('ZSCORE', HOLDERS, owner) or nil)
+	local ends = end_of(call('ZSCORE', HOLDERS, owner))
 	if not ends or ends <= now then
 		return false
 	end

@@ -52,7 +52,8 @@ if check and not (asked and allowed) then
 			denied(STATE, 'HDEL1 HINCRBY2 HLEN HSCAN1 HSET2 PEXPIRE1') or
 			denied(QUEUE, 'LINDEX1 LINSERT3 LPOP LREM2 PERSIST PEXPIREAT1 PTTL RPUSH1') or
 			denied(TIMEOUTS, 'PERSIST PEXPIREAT1 ZADD2 ZMSCORE1 ZRANGE2 ZREM1 ZREVRANGE2 ZSCORE1') or
-			denied(LOG, 'PEXPIRE1 XADD3 XREVRANGE2') or denied('server', 'INFO') or
+			KEYS[6] and denied(KEYS[6], 'DEL PEXPIRE1 PEXPIREAT1 ZADD2 ZCARD ZMSCORE1 ZRANGE2 ZREM1 ' ..
+				'ZREVRANGE2 ZSCORE1') or denied(LOG, 'PEXPIRE1 XADD3 XREVRANGE2') or denied('server', 'INFO') or
 			denied(CHANNEL, 'PUBLISH1 SPUBLISH1') or denied(CHANNEL .. ':0', 'PUBLISH1 SPUBLISH1')
 	end
 
@@ -60,7 +61,7 @@ if check and not (asked and allowed) then
 	local refusal = asked and not allowed and refuse('TIME') or denied('NUMSUB', 'PUBSUB') or
 		denied('SHARDNUMSUB', 'PUBSUB') or
 		denied(LOCK, 'HGETALL PTTL') or denied(STATE, 'HGET1 HMGET1') or denied(QUEUE, 'LLEN LRANGE2') or
-		denied(TIMEOUTS, 'ZCARD')
+		denied(TIMEOUTS, 'ZCARD ZRANGE2 ZSCORE1')
 	if refusal then
 		return refusal
 	end

@@ -216,8 +216,8 @@ local function first_waiter(me)
 		end
 		drop(id, 0, true)
 		passed_over = passed_over + 1
-		if hung and not waiter then
-			tell(id, '0') -- should it be alive, it queues again
+		if hung then
+			tell(id, '0') -- should it be alive, it queues again, or has its old place back
 		end
 	end
 end
@@ -342,7 +342,7 @@ end
 -- Whether there is room for the first waiter, if it is not the caller: see fit.
 local function room_for(id, me)
 	if id and id ~= me then
-		return fit(want_of(id))
+		return fit(want_of(id), true)
 	end
 end
 
@@ -403,7 +403,7 @@ end
 -- Ends the hold that the script is about. status, cause, state: as for end_hold.
 local function end_this(event, status, cause, state)
 	local owner, hold, mode, left = lock.owner, lock.hold, lock.mode, 0
-	local ends = now + math.max(0, ttl_of_hold())
+	local ends = not hold and now + math.max(0, ttl_of_hold())
 	if lock.mode ~= 'x' then
 		left = call('ZCARD', HOLDERS) - call('ZREM', HOLDERS, owner)
 	end

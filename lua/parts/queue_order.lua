@@ -130,17 +130,12 @@ end
 local MARK_MS = 600000 -- neither a copy of a request nor a waiter that knows no ticket comes later
 local MARKS_MOST = 40
 
--- Whether this is the record of a present hold, or of the slot of one.
-local function is_present(kind, id, value)
-	return kind == 'h' and lock.hold ~= nil and lock.hold.id == id or
-		MODES[lock.field] ~= nil and call('ZSCORE', HOLDERS, kind == 'h' and id or value) ~= false
-end
-
 -- Until when a field may be asked for that is no record of a waiting waiter. nil: it stays, as the record of
 -- a present hold does. Fields of older versions may go at once.
 local function remembered_until(field, value)
 	local kind, id = match(field, '^(%l):(.*)$')
-	if (kind == 'h' or kind == 's') and is_present(kind, id, value) then
+	if kind == 'h' and lock.hold and lock.hold.id == id or (kind == 'h' or kind == 's') and MODES[lock.field] and
+		call('ZSCORE', HOLDERS, kind == 'h' and id or value) then
 		return nil
 	elseif kind == 'h' then
 		local hold = read_hold(id, value)

@@ -81,8 +81,8 @@ end
 -- in a function from here on
 -- include base.lua hold_record.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
--- include publish.lua hold_end.lua holds.lua holders.lua capacity.lua changes.lua patience.lua queue_head.lua
--- include queue_order.lua
+-- include publish.lua hold_end.lua holds.lua holds_left.lua capacity.lua changes.lua
+-- include patience.lua queue_head.lua queue_order.lua
 
 local refused = begin(id, request, strays, 'removed')
 if refused then
@@ -94,6 +94,16 @@ local function too_soon()
 	remember(period)
 	settle()
 	return {'ran', math.max(0, now - lock.started), about()}
+end
+
+-- Whether the slot of this mode is among those that are wanted.
+local function is_among(mode, want)
+	for _, name in ipairs(slots_of(want)) do
+		if mode == '=' .. name then
+			return true
+		end
+	end
+	return false
 end
 
 -- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
@@ -228,13 +238,14 @@ end
 
 local function queued()
 	local first = passed_over == 0 and first_waiter(id) or pass_on(id)
-	local room, ms = fit(want_of(first))
+	local room, ms = fit(want_of(first), true)
 	if room and first ~= id then
 		first = pass_on(id)
-		ms = select(2, fit(want_of(first)))
+		ms = select(2, fit(want_of(first), true))
 	end
 	settle(true)
-	return {'queued', int(ticket), ask_in(first, ms), first == id and 1 or 0, call('PTTL', LOCK), now}
+	return {'queued', int(ticket), ask_in(first, ms), first == id and 1 or 0,
+		lock.mode == 'x' and ms or call('PTTL', LOCK), now}
 end
 
 for i = 15, #ARGV do

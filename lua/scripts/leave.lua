@@ -24,8 +24,8 @@ end
 -- in a function from here on
 -- include base.lua hold_record.lua new_hold.lua log_event.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
--- include publish.lua hold_end.lua holds.lua holders.lua capacity.lua changes.lua patience.lua queue_head.lua
--- include queue_order.lua
+-- include publish.lua hold_end.lua holds.lua holds_left.lua capacity.lua changes.lua
+-- include patience.lua queue_head.lua queue_order.lua
 
 local refused = begin(id, request, strays, 'late')
 if refused then

@@ -19,7 +19,7 @@ local MOST_WAITERS = 1000
 
 -- in a function from here on
 -- include base.lua hold_record.lua waiter_record.lua log_event.lua more_records.lua lock.lua
--- include publish.lua hold_end.lua holds.lua holders.lua
+-- include publish.lua hold_end.lua holds.lua holds_left.lua all_holders.lua
 
 local refusal = denied and denied(LOG, 'XREVRANGE2')
 if refusal then

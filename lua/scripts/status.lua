@@ -4,23 +4,25 @@
 --          present waiters, now ms, NAME as it is spelled,
 --          ms that the longest of ours has waited or -1, grants, expiries, breaks by force, losses,
 --          1 when it is held for the rest of a --min-hold only else 0, last start of a COMMAND ms or '',
---          mode, holders}
+--          mode, holders, number of holders, slots}
 --          of several holders: owner, count, ttl, token, by, since, ours and kept of the one whose lease ends
 --          first
 --          mode     x: one holds the lock, alone; s: shared holds; =: holds of slots; '': it is free
 --          holders  up to 1,000, in the order of their grants: {{owner, hold count, ttl ms, token or '', by,
 --                   held since ms or '', 1 when ours else 0, 1 when kept else 0, slot or ''}...}
+--          slots    how many slots there are, as far as this shows: as a present waiter wants them, and as the
+--                   holders have them
 
 -- in a function from here on
 -- include base.lua hold_record.lua waiter_record.lua log_event.lua more_records.lua lock.lua
--- include publish.lua hold_end.lua holds.lua holders.lua
+-- include publish.lua hold_end.lua holds.lua all_holders.lua
 
 read_lock('', '')
 
 -- The row of the holder that the script is about, whose lease ends then (ms).
 local function row_of(ends)
 	local hold = is_known() and lock.hold or {token = '', by = '', since = '', mode = ''}
-	return {lock.owner, lock.count, int(ends - now), hold.token, hold.by, hold.since, is_known() and 1 or 0,
+	return {lock.owner, lock.count, ends - now, hold.token, hold.by, hold.since, is_known() and 1 or 0,
 		is_known() and is_kept() and 1 or 0, match(hold.mode, '^=(.*)$') or ''}
 end
 
@@ -42,12 +44,31 @@ elseif lock.owner then
 	rows = {first}
 end
 
+-- How many slots this waiter wants one of.
+local function slots_wanted(waiter)
+	local want = waiter and waiter.want or ''
+	local _, commas = string.gsub(match(want, '^=(.*)$') or '', ',', '')
+	return number(match(want, '^#(%d+)$')) or string.sub(want, 1, 1) == '=' and commas + 1 or 0
+end
+
+-- How many slots there must be for these holders.
+local function slots_held(holders)
+	local largest, named = 0, 0
+	for _, row in ipairs(holders) do
+		local slot = row[#row]
+		largest = math.max(largest, number(match(slot, '^%d+$')) or 0)
+		named = named + (slot ~= '' and not match(slot, '^%d+$') and 1 or 0)
+	end
+	return math.max(largest, named)
+end
+
 -- Our waiters stand in the order of their tickets, so the first one has waited longest.
-local waiting, longest = 0, nil
+local waiting, longest, slots = 0, nil, 0
 for _, id in ipairs(call('LRANGE', QUEUE, 0, -1)) do
 	if present(id) then
 		waiting = waiting + 1
 		longest = longest or known(id)
+		slots = math.max(slots, slots_wanted(known(id)))
 	end
 end
 
@@ -62,7 +83,9 @@ if hold and hold.id ~= lock.owner and hold.since ~= '-' and unnoticed_end(hold) 
 	expired = 1
 end
 
+local _, _, _, _, holders = about()
 local owner, count, ttl, token, by, since, is_ours, is_kept_now = unpack(first)
 return {owner, count, ttl, token, by, since, is_ours, waiting, stamp, lock.spelled or LOCK,
 	longest and waited_by(longest) or -1, events[1], events[2] + expired, events[3], events[4], is_kept_now,
-	lock.started and int(lock.started) or '', lock.mode or '', rows}
+	lock.started and int(lock.started) or '', lock.mode or '', rows,
+	holders, math.max(slots, slots_held(rows))}

@@ -9,6 +9,7 @@
 #include "lock/lock.h"
 #include "lock/lock_list.h"
 #include "lock/owner.h"
+#include "lock/want.h"
 #include "lock/wire.h"
 #include "output/table.h"
 #include "output/watch.h"
@@ -28,6 +29,8 @@ enum {
 	COMMAND,
 	REASON,
 	CLIENT,
+	MODE,
+	SLOTS,
 	WAITING_MS,
 	PRESENT,
 	WAITING,
@@ -44,12 +47,18 @@ static const struct column columns[COLUMN_COUNT] = {
 	[COMMAND] = {.name = "COMMAND", .kind = COLUMN_TEXT, .least = 10},
 	[REASON] = {.name = "REASON", .kind = COLUMN_TEXT, .least = 10, .is_rare = true},
 	[CLIENT] = {.name = "CLIENT", .kind = COLUMN_TEXT},
+	[MODE] = {.name = "MODE",
+		  .kind = COLUMN_TEXT,
+		  .spare = 4,
+		  .is_rare = true,
+		  .common = "exclusive"},
+	[SLOTS] = {.name = "SLOTS", .kind = COLUMN_LIST, .least = 5, .is_rare = true},
 	[WAITING_MS] = {.name = "WAITING_MS", .kind = COLUMN_NUMBER},
 	[PRESENT] = {.name = "PRESENT", .kind = COLUMN_BOOLEAN},
 	[WAITING] = {.name = "WAITING", .kind = COLUMN_DURATION},
 };
 
-#define PEOPLE "USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT"
+#define PEOPLE "MODE,SLOTS,USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT"
 #define RAW "POSITION,OWNER,USER,HOST,PID,COMMAND,WAITING_MS,PRESENT"
 
 static const struct layout all_layout = {
@@ -58,7 +67,7 @@ static const struct layout all_layout = {
 	.column_count = COLUMN_COUNT,
 	.people = "NAME,POSITION,OWNER," PEOPLE,
 	.raw = "NAME," RAW,
-	.json = "NAME,POSITION,OWNER,HOST,PID,USER,COMMAND,CLIENT,REASON,WAITING_MS,PRESENT",
+	.json = "NAME,POSITION,OWNER,HOST,PID,USER,COMMAND,CLIENT,MODE,SLOTS,REASON,WAITING_MS,PRESENT",
 	.nothing = "nobody waits for any lock",
 };
 
@@ -74,11 +83,14 @@ static int add_waiter(struct table *table, const char *name, const struct redisR
 		      size_t position, struct error *err)
 {
 	struct table_row row = {.cells = {[NAME] = name}};
+	const char *want = reply_text(waiter, 5);
 	struct owner_process process;
 
-	if (!reply_fits(waiter, "sssii"))
+	if (!reply_fits(waiter, "sssiis"))
 		return reply_nonsense(err);
 	owner_parse(&process, reply_text(waiter, 2));
+	row.cells[MODE] = want_word(want);
+	row.cells[SLOTS] = want_is_slot(want) ? want + 1 : NULL;
 	table_row_number(&row, POSITION, (int64_t)position);
 	row.cells[OWNER] = reply_text(waiter, 0);
 	row.cells[HOST] = process.host;

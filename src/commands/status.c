@@ -130,7 +130,7 @@ static int add_lock(struct status_view *view, const char *name, struct client *c
 		return status_add_metrics(view->metrics, &state, err);
 	if (!view->table || (view->invocation->options->held && !state.is_held && !state.waiters))
 		return 0;
-	return status_add_line(view->table, &state, view->is_ranked, err);
+	return status_add_lines(view->table, &state, view->is_ranked, err);
 }
 
 static int add_named(struct status_view *view, struct error *err)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lock/owner.h"
+#include "lock/want.h"
 #include "output/timestamp.h"
 #include "redis/reply.h"
 
@@ -14,6 +15,8 @@
 enum {
 	NAME,
 	STATE,
+	MODE,
+	SLOT,
 	OWNER,
 	HOST,
 	PID,
@@ -36,6 +39,12 @@ enum {
 static const struct column columns[COLUMN_COUNT] = {
 	[NAME] = {.name = "NAME", .kind = COLUMN_TEXT, .least = 12},
 	[STATE] = {.name = "STATE", .kind = COLUMN_TEXT, .least = 19}, /* "kept until 18:03:25" */
+	[MODE] = {.name = "MODE",
+		  .kind = COLUMN_TEXT,
+		  .spare = 6,
+		  .is_rare = true,
+		  .common = "exclusive"},
+	[SLOT] = {.name = "SLOT", .kind = COLUMN_TEXT, .least = 4, .is_rare = true},
 	[OWNER] = {.name = "OWNER", .kind = COLUMN_TEXT},
 	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8, .spare = 3},
 	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 4},
@@ -58,9 +67,9 @@ const struct layout status_layout = {
 	.name = "locks",
 	.columns = columns,
 	.column_count = COLUMN_COUNT,
-	.people = "NAME,STATE,USER,HOST,PID,COMMAND,REASON,HELD,LEASE,WAITERS",
+	.people = "NAME,STATE,MODE,SLOT,USER,HOST,PID,COMMAND,REASON,HELD,LEASE,WAITERS",
 	.raw = "NAME,STATE,USER,HOST,PID,COMMAND,HELD_MS,LEASE_MS,WAITERS",
-	.json = "NAME,STATE,OWNER,HOST,PID,USER,COMMAND,REASON,CLIENT,HELD_MS,LEASE_MS,UNTIL,"
+	.json = "NAME,STATE,MODE,SLOT,OWNER,HOST,PID,USER,COMMAND,REASON,CLIENT,HELD_MS,LEASE_MS,UNTIL,"
 		"HOLDS,TOKEN,WAITERS,LAST_START",
 	.nothing = "no locks",
 };
@@ -74,17 +83,33 @@ static int64_t time_of(const struct redisReply *reply, size_t at)
 	return ms > TIMESTAMP_LAST_MS ? -1 : ms;
 }
 
+/* The time since then. */
+static int64_t since(const struct redisReply *reply, size_t at, int64_t now_ms)
+{
+	const int64_t since_ms = time_of(reply, at);
+
+	return since_ms < 0 || now_ms < since_ms ? -1 : now_ms - since_ms;
+}
+
 int status_read(struct lock_status *state, const struct redisReply *reply, struct error *err)
 {
-	const int64_t since_ms = time_of(reply, 5), now_ms = time_of(reply, 8);
+	const int64_t now_ms = time_of(reply, 8);
+	const char *mode = reply_text(reply, 17);
 
 	*state = (struct lock_status){
-		.owner = reply_text(reply, 0),
-		.holds = reply_number(reply, 1),
-		.ttl_ms = reply_number(reply, 2),
-		.token = reply_text(reply, 3),
-		.by = reply_text(reply, 4),
-		.is_ours = reply_number(reply, 6) == 1,
+		.holder = {.owner = reply_text(reply, 0),
+			   .holds = reply_number(reply, 1),
+			   .ttl_ms = reply_number(reply, 2),
+			   .token = reply_text(reply, 3),
+			   .by = reply_text(reply, 4),
+			   .held_ms = since(reply, 5, now_ms),
+			   .is_ours = reply_number(reply, 6) == 1,
+			   .is_kept = reply_number(reply, 15) == 1,
+			   .slot = ""},
+		.mode = *mode ? mode_word(mode) : NULL,
+		.holders = reply_at(reply, 18),
+		.holder_count = reply_number(reply, 19),
+		.slots = reply_number(reply, 20),
 		.waiters = reply_number(reply, 7),
 		.name = reply_text(reply, 9),
 		.oldest_wait_ms = reply_number(reply, 10),
@@ -92,41 +117,60 @@ int status_read(struct lock_status *state, const struct redisReply *reply, struc
 		.expiries = reply_number(reply, 12),
 		.breaks = reply_number(reply, 13),
 		.losses = reply_number(reply, 14),
-		.held_ms = since_ms < 0 || now_ms < since_ms ? -1 : now_ms - since_ms,
 		.now_ms = now_ms,
-		.is_kept = reply_number(reply, 15) == 1,
 		.last_start_ms = time_of(reply, 16),
 	};
-	if (!reply_fits(reply, "siisssiissiiiiiis"))
+	if (!reply_fits(reply, "siisssiissiiiiiisslii"))
 		return reply_nonsense(err);
-	state->is_held = *state->owner != '\0';
+	state->is_held = *state->holder.owner != '\0';
+	return 0;
+}
+
+/* OWNER HOLDS TTL TOKEN BY SINCE OURS KEPT SLOT */
+static int select_holder(struct lock_status *state, const struct redisReply *row, struct error *err)
+{
+	if (!reply_fits(row, "siisssiis"))
+		return reply_nonsense(err);
+	state->holder = (struct status_holder){.owner = reply_text(row, 0),
+					       .holds = reply_number(row, 1),
+					       .ttl_ms = reply_number(row, 2),
+					       .token = reply_text(row, 3),
+					       .by = reply_text(row, 4),
+					       .held_ms = since(row, 5, state->now_ms),
+					       .is_ours = reply_number(row, 6) == 1,
+					       .is_kept = reply_number(row, 7) == 1,
+					       .slot = reply_text(row, 8)};
 	return 0;
 }
 
 static void fill_holder(struct table_row *row, struct owner_process *process,
-			const struct lock_status *state)
+			const struct status_holder *holder)
 {
-	owner_parse(process, state->by);
-	row->cells[OWNER] = state->owner;
+	owner_parse(process, holder->by);
+	row->cells[OWNER] = holder->owner;
 	row->cells[HOST] = process->host;
 	row->cells[PID] = process->pid;
 	row->cells[USER] = process->user;
 	row->cells[COMMAND] = process->command;
 	row->cells[REASON] = process->reason;
-	table_row_number(row, HOLDS, state->holds);
+	table_row_number(row, HOLDS, holder->holds);
 }
 
 static void fill_hold(struct table_row *row, const struct lock_status *state)
 {
-	row->cells[CLIENT] = state->is_ours ? "fairlock" : "redisson";
-	row->cells[TOKEN] = state->token;
-	table_row_number(row, HELD_MS, state->held_ms);
-	table_row_number(row, LEASE_MS, state->ttl_ms);
+	const struct status_holder *holder = &state->holder;
+
+	row->cells[MODE] = state->mode;
+	row->cells[SLOT] = holder->slot;
+	row->cells[CLIENT] = holder->is_ours ? "fairlock" : "redisson";
+	row->cells[TOKEN] = holder->token;
+	table_row_number(row, HELD_MS, holder->held_ms);
+	table_row_number(row, LEASE_MS, holder->ttl_ms);
 	row->cells[HELD] = row->cells[HELD_MS];
-	row->cells[LEASE] = state->ttl_ms < 0 ? "none" : row->cells[LEASE_MS];
-	if (state->ttl_ms >= 0 && state->now_ms >= 0 &&
-	    state->ttl_ms <= TIMESTAMP_LAST_MS - state->now_ms)
-		table_row_number(row, UNTIL, state->now_ms + state->ttl_ms);
+	row->cells[LEASE] = holder->ttl_ms < 0 ? "none" : row->cells[LEASE_MS];
+	if (holder->ttl_ms >= 0 && state->now_ms >= 0 &&
+	    holder->ttl_ms <= TIMESTAMP_LAST_MS - state->now_ms)
+		table_row_number(row, UNTIL, state->now_ms + holder->ttl_ms);
 }
 
 static void show_kept(char text[STATE_MAX_BYTES], const struct lock_status *state)
@@ -134,7 +178,7 @@ static void show_kept(char text[STATE_MAX_BYTES], const struct lock_status *stat
 	char until[TIMESTAMP_MAX_BYTES];
 
 	snprintf(text, STATE_MAX_BYTES, "kept until %s",
-		 timestamp_until(until, state->now_ms + state->ttl_ms, state->now_ms));
+		 timestamp_until(until, state->now_ms + state->holder.ttl_ms, state->now_ms));
 }
 
 /* A kept lock has no holder: the one that gave it back may be gone. */
@@ -142,20 +186,22 @@ static void fill_state(struct table_row *row, struct owner_process *process,
 		       char shown[STATE_MAX_BYTES], const struct lock_status *state,
 		       bool is_for_people)
 {
-	row->cells[STATE] = !state->is_held ? "free" : state->is_kept ? "kept" : "held";
-	row->colours[STATE] = !state->is_held ? "green" : state->is_kept ? "brown" : "magenta";
+	const bool is_kept = state->holder.is_kept;
+
+	row->cells[STATE] = !state->is_held ? "free" : is_kept ? "kept" : "held";
+	row->colours[STATE] = !state->is_held ? "green" : is_kept ? "brown" : "magenta";
 	if (!state->is_held)
 		return;
 	fill_hold(row, state);
-	if (!state->is_kept) {
-		fill_holder(row, process, state);
+	if (!is_kept) {
+		fill_holder(row, process, &state->holder);
 	} else if (is_for_people && row->cells[UNTIL]) {
 		show_kept(shown, state);
 		row->cells[STATE] = shown;
 	}
 }
 
-int status_add_line(struct table *table, const struct lock_status *state, bool is_ranked,
+static int add_line(struct table *table, const struct lock_status *state, bool is_ranked,
 		    struct error *err)
 {
 	struct table_row row = {.cells = {[NAME] = state->name}};
@@ -170,16 +216,32 @@ int status_add_line(struct table *table, const struct lock_status *state, bool i
 	return table_add(table, &row, err);
 }
 
+int status_add_lines(struct table *table, struct lock_status *state, bool is_ranked,
+		     struct error *err)
+{
+	const size_t count = reply_count(state->holders);
+
+	if (count == 0)
+		return add_line(table, state, is_ranked, err);
+	for (size_t i = 0; i < count; i++)
+		if (select_holder(state, reply_at(state->holders, i), err) < 0 ||
+		    add_line(table, state, is_ranked, err) < 0)
+			return -1;
+	return 0;
+}
+
 int status_add_metrics(struct prometheus *metrics, const struct lock_status *state,
 		       struct error *err)
 {
 	const int64_t values[METRIC_COUNT] = {
 		[METRIC_HELD] = state->is_held,
-		[METRIC_HOLDS] = state->is_held ? state->holds : 0,
-		[METRIC_HOLD_MS] = state->is_held ? state->held_ms : 0,
-		[METRIC_LEASE_MS] = !state->is_held       ? 0
-				    : state->ttl_ms == -1 ? METRIC_ENDLESS
-							  : state->ttl_ms,
+		[METRIC_HOLDERS] = state->holder_count,
+		[METRIC_SLOTS] = state->slots,
+		[METRIC_HOLDS] = state->is_held ? state->holder.holds : 0,
+		[METRIC_HOLD_MS] = state->is_held ? state->holder.held_ms : 0,
+		[METRIC_LEASE_MS] = !state->is_held              ? 0
+				    : state->holder.ttl_ms == -1 ? METRIC_ENDLESS
+								 : state->holder.ttl_ms,
 		[METRIC_WAITERS] = state->waiters,
 		[METRIC_OLDEST_WAIT_MS] = state->waiters > 0 ? state->oldest_wait_ms : 0,
 		[METRIC_GRANTS] = state->grants,

@@ -12,7 +12,7 @@
 #define SOME_NAME "fairlock-doctor"
 
 /* The object of a command. PLAIN is the lock's channel, CHANNEL that of a waiter. */
-enum object { NOTHING, LOCK, STATE, QUEUE, TIMEOUTS, LOG, PLAIN, CHANNEL, OBJECTS };
+enum object { NOTHING, LOCK, STATE, QUEUE, TIMEOUTS, LOG, HOLDERS, PLAIN, CHANNEL, OBJECTS };
 
 enum purpose { FOR_ALL, FOR_FOLLOWING, FOR_CLUSTER, FOR_REPLICAS, TO_COMPARE };
 
@@ -31,6 +31,8 @@ static const struct need {
 	{FOR_ALL, QUEUE, "LRANGE2 LLEN LINDEX1 RPUSH1 LINSERT3 LPOP LREM2 PEXPIREAT1 PERSIST PTTL"},
 	{FOR_ALL, TIMEOUTS, "ZCARD ZSCORE1 ZMSCORE1 ZRANGE2 ZREVRANGE2 ZADD2 ZREM1"},
 	{FOR_ALL, TIMEOUTS, "PEXPIREAT1 PERSIST"},
+	{FOR_ALL, HOLDERS, "ZCARD ZSCORE1 ZMSCORE1 ZRANGE2 ZREVRANGE2 ZADD2 ZREM1"},
+	{FOR_ALL, HOLDERS, "PEXPIRE1 PEXPIREAT1 DEL"},
 	{FOR_ALL, LOG, "XADD3 XREVRANGE2 PEXPIRE1"},
 	{FOR_ALL, PLAIN, "SUBSCRIBE PUBLISH1 SPUBLISH1"},
 	{FOR_ALL, CHANNEL, "SUBSCRIBE PUBLISH1 SPUBLISH1"},
@@ -46,7 +48,7 @@ static const struct need {
  * as one who lacks the keys. */
 enum { KEYLESS, CHANNELLESS };
 
-#define QUESTIONS_MAX 64
+#define QUESTIONS_MAX 80
 
 struct asked {
 	const char *objects[OBJECTS];
@@ -99,6 +101,7 @@ static void prepare(struct asked *asked, const struct lock_keys *keys)
 	asked->objects[QUEUE] = keys->queue;
 	asked->objects[TIMEOUTS] = keys->timeouts;
 	asked->objects[LOG] = keys->log;
+	asked->objects[HOLDERS] = keys->holders;
 	asked->objects[PLAIN] = keys->channel;
 	asked->objects[CHANNEL] = asked->channel;
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
@@ -153,7 +156,8 @@ static bool no_key_allowed(const struct asked *asked)
 {
 	return asked->permissions[KEYLESS] != IS_DENIED && none_allowed(asked, LOCK) &&
 	       none_allowed(asked, STATE) && none_allowed(asked, QUEUE) &&
-	       none_allowed(asked, TIMEOUTS) && none_allowed(asked, LOG);
+	       none_allowed(asked, TIMEOUTS) && none_allowed(asked, LOG) &&
+	       none_allowed(asked, HOLDERS);
 }
 
 /* The user lacks the key or channel itself, not one of the commands. */
@@ -168,7 +172,7 @@ static bool is_out_of_reach(const struct asked *asked, enum object object)
 	for (size_t i = 0; i < asked->count; i++)
 		if (asked->questions[i].need->object == object && may_elsewhere(asked, i))
 			return true;
-	/* no command of the sorted set is for another object but the queue */
+	/* no command of the timeouts is for another object but the queue and the holders */
 	return object == TIMEOUTS && is_out_of_reach(asked, QUEUE);
 }
 
@@ -176,7 +180,7 @@ static void list_objects(char *text, size_t size, const struct asked *asked)
 {
 	char pattern[KEY_MAX_BYTES + 2];
 
-	for (enum object object = LOCK; object <= LOG; object++)
+	for (enum object object = LOCK; object <= HOLDERS; object++)
 		if (is_out_of_reach(asked, object))
 			add_word(text, size, "~", asked->objects[object]);
 	snprintf(pattern, sizeof(pattern), "%s*", asked->objects[PLAIN]);

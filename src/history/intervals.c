@@ -92,11 +92,18 @@ static void add_event(struct intervals *intervals, const struct log_event *event
 			end_hold(intervals, event, ends[i].end);
 }
 
-/* No event has ended this hold: it goes on, or its lease ended and no script came by. */
-static void add_last_hold(struct intervals *intervals, const struct log_reply *history)
+static bool goes_on_now(const struct last_hold *hold, const struct log_reply *history)
 {
-	const struct last_hold *hold = &history->hold;
-	const bool goes_on = *history->holder && strcmp(history->holder, hold->owner) == 0;
+	if (hold->is_alone)
+		return *history->holder && strcmp(history->holder, hold->owner) == 0;
+	return *history->holder && hold->until_ms > history->now_ms;
+}
+
+/* No event has ended this hold: it goes on, or its lease ended and no script came by. */
+static void add_last_hold(struct intervals *intervals, const struct log_reply *history,
+			  const struct last_hold *hold)
+{
+	const bool goes_on = goes_on_now(hold, history);
 	const int64_t end_ms =
 		goes_on || hold->until_ms == UNKNOWN_MS ? history->now_ms : hold->until_ms;
 	struct interval *span = find_hold(intervals, hold->token);
@@ -112,7 +119,11 @@ static void add_last_hold(struct intervals *intervals, const struct log_reply *h
 /* Redisson writes no log: of its holder only this moment is known. */
 static void add_redisson_hold(struct intervals *intervals, const struct log_reply *history)
 {
-	if (*history->holder && strcmp(history->holder, history->hold.owner) != 0)
+	bool is_ours = !*history->holder;
+
+	for (size_t i = 0; i < history->hold_count; i++)
+		is_ours |= strcmp(history->holder, history->holds[i].owner) == 0;
+	if (!is_ours)
 		add_hold(intervals, BY_REDISSON, "", history->now_ms, 0)->end = INTERVAL_GOES_ON;
 }
 
@@ -147,13 +158,15 @@ static void find_bounds(struct intervals *intervals, const struct log_reply *his
 int intervals_make(struct intervals *intervals, const struct log_reply *history, struct error *err)
 {
 	*intervals = (struct intervals){
-		.list = calloc(history->count + history->waiter_count + 2, sizeof(struct interval)),
+		.list = calloc(history->count + history->waiter_count + history->hold_count + 1,
+			       sizeof(struct interval)),
 	};
 	if (!intervals->list)
 		return fail(err, STATUS_OS, "cannot read a log: %s", strerror(ENOMEM));
 	for (size_t i = 0; i < history->count; i++)
 		add_event(intervals, &history->events[i]);
-	add_last_hold(intervals, history);
+	for (size_t i = 0; i < history->hold_count; i++)
+		add_last_hold(intervals, history, &history->holds[i]);
 	add_redisson_hold(intervals, history);
 	for (size_t i = 0; i < history->waiter_count; i++)
 		add_waiter(intervals, &history->waiters[i], history->now_ms);

@@ -57,6 +57,8 @@ static void read_field(struct log_event *event, const char *field, const char *v
 		event->status = value;
 	else if (strcmp(field, "cause") == 0)
 		event->cause = value;
+	else if (strcmp(field, "slot") == 0)
+		event->slot = value;
 	else if (strcmp(field, "waited") == 0)
 		event->waited_ms = log_reply_number(value);
 	else if (strcmp(field, "held") == 0)
@@ -75,6 +77,7 @@ static int read_event(struct log_event *event, const struct redisReply *entry)
 		.by = "",
 		.status = "",
 		.cause = "",
+		.slot = "",
 		.time_ms = UNKNOWN_MS,
 		.waited_ms = UNKNOWN_MS,
 		.held_ms = UNKNOWN_MS,
@@ -104,16 +107,21 @@ static int read_events(struct log_reply *history, const struct redisReply *entri
 	return 0;
 }
 
-static void read_hold(struct last_hold *hold, const struct redisReply *reply)
+static void read_holds(struct log_reply *history, const struct redisReply *holds)
 {
-	*hold = (struct last_hold){
-		.owner = reply_text(reply, 0),
-		.token = reply_text(reply, 1),
-		.since_ms = log_reply_number(reply_text(reply, 2)),
-		.until_ms = log_reply_number(reply_text(reply, 3)),
-		.waited_ms = log_reply_number(reply_text(reply, 4)),
-		.by = reply_text(reply, 5),
-	};
+	for (size_t i = 0; i < reply_count(holds); i++) {
+		const struct redisReply *hold = reply_at(holds, i);
+
+		history->holds[history->hold_count++] = (struct last_hold){
+			.owner = reply_text(hold, 0),
+			.token = reply_text(hold, 1),
+			.since_ms = log_reply_number(reply_text(hold, 2)),
+			.until_ms = log_reply_number(reply_text(hold, 3)),
+			.waited_ms = log_reply_number(reply_text(hold, 4)),
+			.by = reply_text(hold, 5),
+			.is_alone = strcmp(reply_text(hold, 6), MODE_EXCLUSIVE) == 0,
+		};
+	}
 }
 
 static void read_waiters(struct log_reply *history, const struct redisReply *waiters)
@@ -128,12 +136,14 @@ static void read_waiters(struct log_reply *history, const struct redisReply *wai
 	}
 }
 
-static int make_room(struct log_reply *history, size_t events, size_t waiters, struct error *err)
+static int make_room(struct log_reply *history, size_t events, size_t waiters, size_t holds,
+		     struct error *err)
 {
 	/* calloc(0) may return NULL */
 	history->events = calloc(events + 1, sizeof(*history->events));
 	history->waiters = calloc(waiters + 1, sizeof(*history->waiters));
-	if (history->events && history->waiters)
+	history->holds = calloc(holds + 1, sizeof(*history->holds));
+	if (history->events && history->waiters && history->holds)
 		return 0;
 	return fail(err, STATUS_OS, "cannot read a log: %s", strerror(ENOMEM));
 }
@@ -152,20 +162,22 @@ static int64_t find_beginning(struct log_query *query, int64_t now_ms)
 int log_reply_read(struct log_reply *history, struct log_query *query,
 		   const struct redisReply *reply, struct error *err)
 {
-	const struct redisReply *entries = reply_at(reply, 2), *waiters = reply_at(reply, 5);
+	const struct redisReply *entries = reply_at(reply, 2), *waiters = reply_at(reply, 5),
+				*holds = reply_at(reply, 6);
 
 	*history =
 		(struct log_reply){.now_ms = log_reply_number(reply_text(reply, 1)), .last_id = ""};
-	if (!reply_fits(reply, "sslsll") || strcmp(reply_text(reply, 0), "log") != 0 ||
+	if (!reply_fits(reply, "sslslll") || strcmp(reply_text(reply, 0), "log") != 0 ||
 	    history->now_ms == UNKNOWN_MS)
 		return lock_refused(reply, err);
 	history->from_ms = find_beginning(query, history->now_ms);
 	history->holder = reply_text(reply, 3);
-	if (make_room(history, reply_count(entries), reply_count(waiters), err) < 0)
+	if (make_room(history, reply_count(entries), reply_count(waiters), reply_count(holds),
+		      err) < 0)
 		return -1;
 	if (read_events(history, entries) < 0)
 		return reply_nonsense(err);
-	read_hold(&history->hold, reply_at(reply, 4));
+	read_holds(history, holds);
 	read_waiters(history, waiters);
 	return 0;
 }
@@ -174,5 +186,6 @@ void log_reply_free(struct log_reply *history)
 {
 	free(history->events);
 	free(history->waiters);
+	free(history->holds);
 	*history = (struct log_reply){0};
 }

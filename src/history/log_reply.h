@@ -25,19 +25,21 @@ struct log_event {
 	const char *by;
 	const char *status; /* of COMMAND, ... */
 	const char *cause;  /* ... and why it ended */
+	const char *slot;
 	int64_t time_ms;
 	int64_t waited_ms;
 	int64_t held_ms;
 };
 
-/* The last hold that the server remembers; it may be over. */
+/* A hold whose end the log does not have; it may be over. */
 struct last_hold {
-	const char *owner; /* "": there is none */
+	const char *owner;
 	const char *token;
 	const char *by;
 	int64_t since_ms;
 	int64_t until_ms; /* when its lease ends */
 	int64_t waited_ms;
+	bool is_alone; /* no other hold can be beside it */
 };
 
 struct present_waiter {
@@ -54,7 +56,8 @@ struct log_reply {
 	size_t count;
 	bool may_lack;      /* the server may have dropped earlier events: a log has an end */
 	const char *holder; /* "": the lock is free, or wants_now was not set */
-	struct last_hold hold;
+	struct last_hold *holds;
+	size_t hold_count;
 	struct present_waiter *waiters; /* in the order of the queue */
 	size_t waiter_count;
 };

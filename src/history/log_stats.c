@@ -37,7 +37,11 @@ struct times {
 struct stats {
 	int64_t from_ms, to_ms;
 	int64_t busy_ms;
-	int64_t holding_ms; /* how long the present holder has had it, or UNKNOWN_MS */
+	int64_t held_ms;    /* the sum of all holds */
+	size_t most;        /* so many held the lock at once */
+	int64_t holding_ms; /* how long the longest of the present holders has had it, or UNKNOWN_MS
+			     */
+	size_t holding;     /* how many hold it now */
 	size_t waiting;
 	size_t counts[KINDS];
 	size_t failed;       /* of the released: COMMAND failed, see has_failed */
@@ -123,7 +127,17 @@ static int compare_holds(const void *a, const void *b)
 	return (x->holds_ms > y->holds_ms) - (x->holds_ms < y->holds_ms);
 }
 
-/* Holds may overlap after a server lost its data: time that two of them cover counts once. */
+static size_t holders_at(const struct intervals *intervals, int64_t ms)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < intervals->count; i++)
+		count += intervals->list[i].holds && intervals->list[i].holds_ms <= ms &&
+			 ms < intervals->list[i].ends_ms;
+	return count;
+}
+
+/* Holds may overlap: time that two of them cover counts once as busy. */
 static void measure_holds(struct stats *stats, struct intervals *intervals)
 {
 	int64_t covered_ms = stats->from_ms;
@@ -133,8 +147,16 @@ static void measure_holds(struct stats *stats, struct intervals *intervals)
 		const struct interval *span = &intervals->list[i];
 		const int64_t begins = MAX(span->holds_ms, covered_ms);
 
-		if (span->end == INTERVAL_GOES_ON && span->holds)
-			stats->holding_ms = span->ends_ms - span->holds_ms;
+		if (span->end == INTERVAL_GOES_ON && span->holds) {
+			stats->holding_ms = MAX(stats->holding_ms, span->ends_ms - span->holds_ms);
+			stats->holding++;
+		}
+		if (span->holds) {
+			const int64_t from_ms = MAX(span->holds_ms, stats->from_ms);
+
+			stats->held_ms += MAX(span->ends_ms - from_ms, 0);
+			stats->most = MAX(stats->most, holders_at(intervals, from_ms));
+		}
 		if (span->holds && span->ends_ms > begins) {
 			stats->busy_ms += span->ends_ms - begins;
 			covered_ms = span->ends_ms;
@@ -179,6 +201,12 @@ static void print_json(const struct stats *stats)
 		json_printf(&json, "busy", "%.4f", (double)stats->busy_ms / (double)length_ms);
 	else
 		json_text(&json, "busy", NULL);
+	if (length_ms > 0)
+		json_printf(&json, "mean_holders", "%.4f",
+			    (double)stats->held_ms / (double)length_ms);
+	else
+		json_text(&json, "mean_holders", NULL);
+	json_printf(&json, "most_holders", "%zu", stats->most);
 	print_json_times(&json, "waited_ms", &stats->waited);
 	print_json_times(&json, "held_ms", &stats->held);
 	json_close(&json, '}');
@@ -213,7 +241,10 @@ static void print_now(const struct stats *stats)
 {
 	char text[DURATION_MAX_BYTES];
 
-	if (stats->holding_ms != UNKNOWN_MS)
+	if (stats->holding > 1)
+		printf("\nheld now by %zu, the longest for %s", stats->holding,
+		       duration_show(text, stats->holding_ms));
+	else if (stats->holding_ms != UNKNOWN_MS)
 		printf("\nheld now, for %s", duration_show(text, stats->holding_ms));
 	else if (stats->waiting > 0)
 		fputs("\nfree now", stdout);
@@ -241,6 +272,9 @@ static void print_text(const struct stats *stats, const char *name)
 	puts("\n\n          median      95 %   longest");
 	print_times("waited", &stats->waited);
 	print_times("held", &stats->held);
+	if (stats->most > 1 && length_ms > 0)
+		printf("\n%.2f holders on average, at most %zu at once\n",
+		       (double)stats->held_ms / (double)length_ms, stats->most);
 	print_now(stats);
 }
 

@@ -14,6 +14,7 @@ enum {
 	PID,
 	USER,
 	COMMAND,
+	SLOT,
 	REASON,
 	TOKEN,
 	WAITED_MS,
@@ -34,6 +35,7 @@ static const struct column columns[COLUMN_COUNT] = {
 	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 4},
 	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6, .spare = 1},
 	[COMMAND] = {.name = "COMMAND", .kind = COLUMN_TEXT, .least = 10},
+	[SLOT] = {.name = "SLOT", .kind = COLUMN_TEXT, .least = 4, .is_rare = true},
 	[REASON] = {.name = "REASON", .kind = COLUMN_TEXT, .least = 10},
 	[TOKEN] = {.name = "TOKEN", .kind = COLUMN_NUMBER},
 	[WAITED_MS] = {.name = "WAITED_MS", .kind = COLUMN_NUMBER},
@@ -44,7 +46,7 @@ static const struct column columns[COLUMN_COUNT] = {
 	[CAUSE] = {.name = "CAUSE", .kind = COLUMN_TEXT, .least = 8, .spare = 5},
 };
 
-#define REST "EVENT,WAITED,HELD,STATUS,CAUSE,USER,HOST,PID,COMMAND"
+#define REST "EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,USER,HOST,PID,COMMAND"
 #define RAW_REST "EVENT,WAITED_MS,HELD_MS,STATUS,CAUSE,USER,HOST,PID,COMMAND"
 
 const struct layout log_layout = {
@@ -53,7 +55,7 @@ const struct layout log_layout = {
 	.column_count = COLUMN_COUNT,
 	.people = "TIME,NAME," REST,
 	.raw = "TIME,NAME," RAW_REST,
-	.json = "NAME,TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,REASON,TOKEN,WAITED_MS,HELD_MS,STATUS,CAUSE",
+	.json = "NAME,TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,SLOT,REASON,TOKEN,WAITED_MS,HELD_MS,STATUS,CAUSE",
 	.nothing = "no events",
 };
 
@@ -74,7 +76,8 @@ int log_table_add(struct table *table, const char *name, const struct log_event 
 					  [OWNER] = event->owner,
 					  [TOKEN] = event->token,
 					  [STATUS] = event->status,
-					  [CAUSE] = event->cause}};
+					  [CAUSE] = event->cause,
+					  [SLOT] = event->slot}};
 	struct owner_process process;
 
 	owner_parse(&process, event->by);

@@ -11,14 +11,15 @@ static int no_memory(struct error *err)
 }
 
 /* The texts of an event that are kept. */
-#define TEXTS 6
+#define TEXTS 7
 
 static int copy(struct merged_event *to, const char *name, const struct log_event *event)
 {
-	const char *const from[TEXTS] = {name,         event->name, event->owner,
-					 event->token, event->by,   event->status};
+	const char *const from[TEXTS] = {name,      event->name,   event->owner, event->token,
+					 event->by, event->status, event->slot};
 	const char **const places[TEXTS] = {&to->name,        &to->event.name, &to->event.owner,
-					    &to->event.token, &to->event.by,   &to->event.status};
+					    &to->event.token, &to->event.by,   &to->event.status,
+					    &to->event.slot};
 	size_t size = strlen(event->cause) + 1;
 	char *at;
 

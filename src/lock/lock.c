@@ -149,14 +149,21 @@ static int read_place(struct lock *lock, const struct client *client, struct ask
 	return copy_text(lock->ticket, sizeof(lock->ticket), reply_text(client->reply, 1));
 }
 
-/* OWNER BY HELD, as view.lua has them */
-static struct holder read_holder(const struct redisReply *reply, size_t at)
+/* OWNER BY HELD MODE COUNT NEXT */
+struct holder lock_read_holder(const struct lock *lock, const struct redisReply *reply, size_t at)
 {
-	return (struct holder){.owner = reply_text(reply, at),
-			       .by = reply_text(reply, at + 1),
-			       .held_ms = reply_count(reply) > at + 2
-						  ? owner_held_ms(reply_number(reply, at + 2))
-						  : -1};
+	if (reply_count(reply) < at + 6)
+		return (struct holder){
+			.owner = "", .by = "", .held_ms = -1, .next_ms = -1, .want = lock->want};
+	return (struct holder){
+		.owner = reply_text(reply, at),
+		.by = reply_text(reply, at + 1),
+		.held_ms = holder_held_ms(reply_number(reply, at + 2)),
+		.mode = *reply_text(reply, at + 3),
+		.count = within(reply_number(reply, at + 4), 0, HOLDERS_MAX),
+		.next_ms = within(reply_number(reply, at + 5), -1, TTL_MAX_MS),
+		.want = lock->want,
+	};
 }
 
 int lock_read_answer(struct lock *lock, const struct client *client, struct ask_reply *out,
@@ -183,7 +190,9 @@ int lock_read_answer(struct lock *lock, const struct client *client, struct ask_
 					  .replicas = client->replicas,
 					  .mode = reply_text(reply, 1),
 					  .ran_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS),
-					  .holder = read_holder(reply, answers[i].holder)};
+					  .holder =
+						  lock_read_holder(lock, reply, answers[i].holder)};
+		out->holder.is_last = out->outcome != ASK_RAN;
 		if ((out->outcome == ASK_GRANTED && read_grant(lock, client, out) < 0) ||
 		    (out->outcome == ASK_QUEUED && read_place(lock, client, out) < 0))
 			return reply_nonsense(err);
@@ -235,8 +244,10 @@ int lock_read_release(const struct redisReply *reply, enum release_outcome *outc
 	return 0;
 }
 
-const struct holder *lock_read_leave(const struct redisReply *reply, struct holder *holder)
+const struct holder *lock_read_leave(const struct lock *lock, const struct redisReply *reply,
+				     struct holder *holder)
 {
-	*holder = read_holder(reply, 1);
+	*holder = lock_read_holder(lock, reply, 1);
+	holder->is_last = true;
 	return is_tagged(reply, "left", 4) && *holder->owner ? holder : NULL;
 }

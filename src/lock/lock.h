@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/signal_names.h"
 #include "base/slots.h"
+#include "lock/holder.h"
 #include "lock/lock_keys.h"
 #include "lock/owner.h"
 #include "redis/client.h"
@@ -152,8 +153,12 @@ int lock_read_renewal(struct lock *lock, const struct client *client, struct ren
 int lock_read_release(const struct redisReply *reply, enum release_outcome *outcome,
 		      struct error *err);
 
+/* Reads six elements, as about() of the scripts has them, from this one on. */
+struct holder lock_read_holder(const struct lock *lock, const struct redisReply *reply, size_t at);
+
 /* Reads what the leave script says of the holder; NULL: another reply, or nobody holds the lock. */
-const struct holder *lock_read_leave(const struct redisReply *reply, struct holder *holder);
+const struct holder *lock_read_leave(const struct lock *lock, const struct redisReply *reply,
+				     struct holder *holder);
 
 /* Turns a reply that the caller did not expect into an error: another spelling of the name is in
  * use (STATUS_USAGE), another version of fairlock uses the lock (STATUS_CONFIG), or it makes no

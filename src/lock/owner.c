@@ -8,10 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/utf8.h"
 
 #define WORD_SEPARATOR " "
@@ -186,9 +184,6 @@ void owner_parse(struct owner_process *process, const char *by)
 /* Less of a command says too little; then we leave out the process first. */
 #define COMMAND_CHARACTERS 20
 
-/* With less room it is not said who holds the lock. */
-#define HOLDER_CHARACTERS 12
-
 /* Where the room is short, user and host get so much each. */
 #define NAME_CHARACTERS 12
 
@@ -233,84 +228,6 @@ const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const ch
 	shorten_to(text, characters - count_characters(behind), what);
 	strcat(text, behind);
 	return text;
-}
-
-int64_t owner_held_ms(long long held)
-{
-	return held < -TIMESTAMP_LAST_MS ? -TIMESTAMP_LAST_MS
-	       : held > HELD_MAX_MS      ? HELD_MAX_MS
-					 : held;
-}
-
-const char *owner_show_kept(char text[TIMESTAMP_MAX_BYTES], int64_t held_ms)
-{
-	return held_ms < -1 ? timestamp_until(text, -held_ms, (int64_t)time(NULL) * 1000) : NULL;
-}
-
-/* A process that has ended has no pid. */
-static void show_ended(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by)
-{
-	struct owner_process process;
-	char ended[BY_MAX_BYTES + 8];
-
-	owner_parse(&process, by);
-	snprintf(ended, sizeof(ended), "%s\t\t%s\t%s\t%s", process.host, process.user,
-		 process.command, process.reason);
-	owner_show(text, characters, ended);
-}
-
-static const char *show_kept(char text[OWNER_SHOWN_BYTES], size_t characters, const char *until,
-			     const char *by)
-{
-	static const char of[] = " by --min-hold of ";
-	char shown[OWNER_SHOWN_BYTES];
-	size_t words;
-
-	snprintf(text, OWNER_SHOWN_BYTES, "kept until %s", until);
-	words = strlen(text) + strlen(of);
-	if (strlen(text) > characters)
-		*text = '\0';
-	if (!*by || words + HOLDER_CHARACTERS > characters)
-		return text;
-	show_ended(shown, characters - words, by);
-	strcat(text, of);
-	return strcat(text, shown);
-}
-
-const char *owner_show_holder(char text[OWNER_SHOWN_BYTES], size_t characters,
-			      const struct holder *holder)
-{
-	char shown[OWNER_SHOWN_BYTES], time[DURATION_MAX_BYTES], since[DURATION_MAX_BYTES + 8] = "";
-	char until[TIMESTAMP_MAX_BYTES];
-	size_t words;
-
-	if (owner_show_kept(until, holder->held_ms))
-		return show_kept(text, characters, until, holder->by);
-	if (holder->held_ms >= 0)
-		snprintf(since, sizeof(since), " for %s", duration_show(time, holder->held_ms));
-	words = strlen("held by ") + strlen(since);
-	*text = '\0';
-	if (words + HOLDER_CHARACTERS > characters)
-		return text;
-	if (*holder->by)
-		owner_show(shown, characters - words, holder->by);
-	else
-		shorten_to(shown, characters - words, holder->owner);
-	strcpy(text, "held by ");
-	strcat(text, shown);
-	return strcat(text, since);
-}
-
-void owner_say_holder(char *text, size_t size, const char *separator, const struct holder *holder)
-{
-	const size_t length = strlen(text), taken = count_characters(text) + strlen(separator);
-	char shown[OWNER_SHOWN_BYTES];
-
-	if (taken >= MESSAGE_CHARACTERS)
-		return;
-	owner_show_holder(shown, MESSAGE_CHARACTERS - taken, holder);
-	if (*shown)
-		snprintf(text + length, size - length, "%s%s", separator, shown);
 }
 
 const char *owner_without_folder(const char *command)

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/shorten.h"
-#include "output/timestamp.h"
 
 /* UUID:NUMBER; Redisson's may be longer. */
 #define OWNER_MAX_BYTES 80
@@ -54,33 +53,6 @@ void owner_parse(struct owner_process *process, const char *by);
  * part at 40 characters, and more of them, the unimportant first, to fit into so many in all (at
  * most MESSAGE_CHARACTERS). Leaves out a pid that is "". Returns text. */
 const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by);
-
-/* Longer than any lock was held, and short enough for sums, whatever a server says. */
-#define HELD_MAX_MS (INT64_C(1) << 45)
-
-/* The holder of a lock, as the server has described it. The texts belong to its reply. */
-struct holder {
-	const char *owner; /* "": unknown, or nobody holds it */
-	const char *by;
-	int64_t held_ms; /* -1: unknown; below that: kept, see owner_show_kept */
-};
-
-/* The time held, as a script has told it, within bounds. */
-int64_t owner_held_ms(long long held);
-
-/* A lock that --min-hold keeps is held by nobody: its last holder has ended. Then held_ms is below
- * -1, and this writes until when it is kept, as 18:03:25, and returns text; else it returns NULL.
- */
-const char *owner_show_kept(char text[TIMESTAMP_MAX_BYTES], int64_t held_ms);
-
-/* Writes "held by COMMAND (pid PID, USER@HOST) for TIME", or "kept until TIME by --min-hold of
- * COMMAND (USER@HOST)": as much of it as fits into so many characters. Returns text. */
-const char *owner_show_holder(char text[OWNER_SHOWN_BYTES], size_t characters,
-			      const struct holder *holder);
-
-/* Appends SEPARATOR and the same to a message in text, which has so many bytes: as much of it as
- * there is room for in a message. */
-void owner_say_holder(char *text, size_t size, const char *separator, const struct holder *holder);
 
 /* The command without the folder of its program. Points into command. */
 const char *owner_without_folder(const char *command);

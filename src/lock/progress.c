@@ -85,13 +85,16 @@ static int64_t rounded(int64_t ms)
 	return (ms + unit / 2) / unit * unit;
 }
 
-/* Estimates our turn: the usual holds of the waiters before us, and the rest of the holder's. */
-static void say_turn(struct text *text, const struct waiter_view *view)
+/* Estimates our turn: the usual holds of the waiters before us, and the rest of the holder's. Not
+ * if several hold the lock at once, or may. */
+static void say_turn(struct text *text, const struct lock *lock, const struct waiter_view *view)
 {
 	const int64_t held = waiter_view_held_ms(view);
 	char shown[DURATION_MAX_BYTES];
 	int64_t left;
 
+	if (view->holders > 1 || *lock->want != MODE_EXCLUSIVE[0])
+		return;
 	if (held < 0 || view->place < 1 || !is_enough(view->of_job) || is_overdue(view) ||
 	    (view->place > 1 && !is_enough(view->of_all)))
 		return;
@@ -134,13 +137,20 @@ static void say_held(struct text *text, const struct waiter_view *view, bool has
 	text->urgent = is_overdue(view);
 }
 
-static void say_holder(struct text *text, const struct waiter_view *view, bool has_room)
+static void say_holder(struct text *text, const struct lock *lock, const struct waiter_view *view,
+		       bool has_room)
 {
+	const struct holder holder = waiter_view_holder(view, lock);
+	char slots[SLOTS_HELD_BYTES];
 	char until[TIMESTAMP_MAX_BYTES];
 
 	if (!*view->owner) {
 		say(text, "; it is free just now");
-	} else if (owner_show_kept(until, view->held_ms)) {
+	} else if (holder_show_slots(slots, &holder)) {
+		say(text, "; %s held", slots);
+	} else if (view->holders > 1) {
+		say(text, "; held by %" PRId64 " that share it", view->holders);
+	} else if (holder_show_kept(until, view->held_ms)) {
 		say(text, "; kept until %s%s", until, *view->by ? " by --min-hold of" : "");
 		if (*view->by)
 			say_process(text, view, false);
@@ -149,7 +159,7 @@ static void say_holder(struct text *text, const struct waiter_view *view, bool h
 	}
 }
 
-static void compose(struct text *text, const struct progress *line, const char *name,
+static void compose(struct text *text, const struct progress *line, const struct lock *lock,
 		    const struct waiter_view *view, const char *trouble)
 {
 	const int columns = line->terminal.columns;
@@ -158,7 +168,7 @@ static void compose(struct text *text, const struct progress *line, const char *
 
 	text->length = 0;
 	text->urgent = trouble != NULL;
-	terminal_cut(&line->terminal, cut, sizeof(cut), name, columns / 3);
+	terminal_cut(&line->terminal, cut, sizeof(cut), lock->keys.name, columns / 3);
 	say(text, "%s%s: ", has_room ? "fairlock: " : "", cut);
 	if (view->is_known && view->place > 0 && !trouble)
 		say(text, "%" PRId64 "%s of %" PRId64 ", ", view->place,
@@ -167,8 +177,8 @@ static void compose(struct text *text, const struct progress *line, const char *
 	if (trouble) {
 		say(text, "; %s", trouble);
 	} else if (view->is_known) {
-		say_turn(text, view);
-		say_holder(text, view, has_room);
+		say_turn(text, lock, view);
+		say_holder(text, lock, view, has_room);
 	}
 }
 
@@ -245,7 +255,7 @@ static bool is_too_long(const struct progress *line, const struct text *text)
 	return terminal_width(&line->terminal, text->bytes) >= line->terminal.columns;
 }
 
-void progress_draw(struct progress *line, const char *name, const struct waiter_view *view,
+void progress_draw(struct progress *line, const struct lock *lock, const struct waiter_view *view,
 		   const char *trouble)
 {
 	struct text text;
@@ -263,13 +273,13 @@ void progress_draw(struct progress *line, const char *name, const struct waiter_
 	if (line->terminal.columns < COLUMNS_LEAST)
 		return;
 	text.brief = text.no_pid = false;
-	compose(&text, line, name, view, trouble);
+	compose(&text, line, lock, view, trouble);
 	text.brief = is_too_long(line, &text);
 	if (text.brief)
-		compose(&text, line, name, view, trouble);
+		compose(&text, line, lock, view, trouble);
 	text.no_pid = line->terminal.columns < COLUMNS_PREFIX && is_too_long(line, &text);
 	if (text.no_pid)
-		compose(&text, line, name, view, trouble);
+		compose(&text, line, lock, view, trouble);
 	/* the last column stays free: some terminals go on to the next line when it is taken */
 	taken = terminal_cut(&line->terminal, cut, sizeof(cut), text.bytes,
 			     line->terminal.columns - 1);

@@ -36,7 +36,7 @@ bool progress_is_in_front(const struct progress *line);
 bool progress_is_seen(struct progress *line);
 
 /* Draws the line, and is due again in a second. trouble: why nothing is known, or NULL. */
-void progress_draw(struct progress *line, const char *name, const struct waiter_view *view,
+void progress_draw(struct progress *line, const struct lock *lock, const struct waiter_view *view,
 		   const char *trouble);
 
 /* It is due again in a second; or now, but not before the first drawing. */

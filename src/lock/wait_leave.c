@@ -82,7 +82,7 @@ void wait_leave(struct waiting *w, struct error *err)
 	}
 	if (client_call(client, &request, until_ms, client->ever_answered, &why) == 0) {
 		if (err->status == STATUS_NOT_OBTAINED && !w->holder_is_said &&
-		    lock_read_leave(client->reply, &holder))
+		    lock_read_leave(w->lock, client->reply, &holder))
 			wait_result_add_holder(err, &holder);
 		return;
 	}

@@ -9,7 +9,6 @@
 #include "base/duration.h"
 #include "base/message.h"
 #include "cli/options.h"
-#include "lock/owner.h"
 #include "lock/wait_show.h"
 
 #define TEXT_BYTES (4 * MESSAGE_CHARACTERS + 1)
@@ -31,8 +30,7 @@ static const char *waited(const struct waiting *w, char shown[DURATION_MAX_BYTES
 static void tell_view(const struct waiting *w)
 {
 	const struct waiter_view *view = &w->view;
-	const struct holder holder = {
-		.owner = view->owner, .by = view->by, .held_ms = waiter_view_held_ms(view)};
+	const struct holder holder = waiter_view_holder(view, w->lock);
 	char text[TEXT_BYTES], time[DURATION_MAX_BYTES];
 	size_t length;
 
@@ -45,7 +43,7 @@ static void tell_view(const struct waiting *w)
 			 waited(w, time));
 	length = strlen(text);
 	if (view->is_known && *view->owner)
-		owner_say_holder(text, sizeof(text), ", ", &holder);
+		holder_say(text, sizeof(text), ", ", &holder);
 	else if (view->is_known)
 		snprintf(text + length, sizeof(text) - length, ", it is free just now");
 	complain_in_passing("%s", text);

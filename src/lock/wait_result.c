@@ -11,7 +11,6 @@
 #include "base/signal_fd.h"
 #include "base/signal_names.h"
 #include "cli/options.h"
-#include "lock/owner.h"
 #include "lock/want.h"
 
 /* The owner of the enclosing wrap may be any id, up to 79 characters. */
@@ -55,7 +54,7 @@ int wait_result_stopped(struct error *err, const struct lock *lock, int signo)
 void wait_result_add_holder(struct error *err, const struct holder *holder)
 {
 	if (*holder->owner)
-		owner_say_holder(err->text, sizeof(err->text), "; ", holder);
+		holder_say(err->text, sizeof(err->text), "; ", holder);
 }
 
 static int busy(struct error *err, const struct lock *lock, const struct ask_reply *reply)
@@ -63,7 +62,7 @@ static int busy(struct error *err, const struct lock *lock, const struct ask_rep
 	if (!*reply->holder.owner)
 		return wait_result_not_obtained(err, lock, "it is free, but others asked first");
 	wait_result_not_obtained(err, lock, "");
-	owner_say_holder(err->text, sizeof(err->text), "", &reply->holder);
+	holder_say(err->text, sizeof(err->text), "", &reply->holder);
 	return -1;
 }
 

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "base/message.h"
-#include "lock/owner.h"
 
 #define VIEW_MS 1000
 #define VIEW_IN_CROWD_MS 5000
@@ -17,23 +16,23 @@ static void draw(struct waiting *w)
 {
 	const struct error *trouble = &w->client->error;
 
-	progress_draw(&w->progress, w->lock->keys.name, &w->view,
-		      trouble->status ? trouble->text : NULL);
+	progress_draw(&w->progress, w->lock, &w->view, trouble->status ? trouble->text : NULL);
 }
 
 static void tell_place(struct waiting *w)
 {
 	const struct waiter_view *view = &w->view;
-	const struct holder holder = {.owner = view->owner,
-				      .by = view->by,
-				      .held_ms = view->held_ms < -1 ? view->held_ms : -1};
+	struct holder holder = waiter_view_holder(view, w->lock);
 	char shown[OWNER_SHOWN_BYTES];
 
 	w->place_due = false;
 	if (!view->is_known || view->place == w->told_place)
 		return;
 	w->told_place = view->place;
-	owner_show_holder(shown, PLACE_CHARACTERS, &holder);
+	holder.held_ms = holder.held_ms < -1 ? holder.held_ms : -1;
+	holder.next_ms = -1;
+	holder.is_last = false;
+	holder_show(shown, PLACE_CHARACTERS, &holder);
 	message_step(w->wait->messenger, "place %" PRId64 " of %" PRId64 "%s%s", view->place,
 		     view->waiters, *view->owner ? ", " : "", *view->owner ? shown : "");
 }

@@ -36,7 +36,7 @@ void waiter_view_read(struct waiter_view *view, const struct client *client)
 	const struct redisReply *reply = client->reply, *usual;
 	const char *token;
 
-	if (reply_count(reply) < 8 || strcmp(reply_text(reply, 0), "view") != 0)
+	if (reply_count(reply) < 11 || strcmp(reply_text(reply, 0), "view") != 0)
 		return;
 	view->is_known = true;
 	view->at_ms = client->sent_ms;
@@ -44,7 +44,10 @@ void waiter_view_read(struct waiter_view *view, const struct client *client)
 	view->waiters = number_at(reply, 2, WAITERS_MAX);
 	snprintf(view->owner, sizeof(view->owner), "%s", reply_text(reply, 3));
 	snprintf(view->by, sizeof(view->by), "%s", reply_text(reply, 4));
-	view->held_ms = owner_held_ms(reply_number(reply, 5));
+	view->held_ms = holder_held_ms(reply_number(reply, 5));
+	view->mode = *reply_text(reply, 8);
+	view->holders = number_at(reply, 9, HOLDERS_MAX);
+	view->next_ms = reply_number(reply, 10) < 0 ? -1 : number_at(reply, 10, HELD_MAX_MS);
 	token = reply_text(reply, 6);
 	usual = reply_at(reply, 7);
 	if (reply_count(usual) >= 4 || strcmp(token, view->token) != 0) {
@@ -57,4 +60,24 @@ void waiter_view_read(struct waiter_view *view, const struct client *client)
 int64_t waiter_view_held_ms(const struct waiter_view *view)
 {
 	return view->held_ms < 0 ? view->held_ms : view->held_ms + clock_ms() - view->at_ms;
+}
+
+/* A lease that has ended meanwhile was renewed, or the next answer knows. */
+static int64_t next_end_ms(const struct waiter_view *view)
+{
+	const int64_t left_ms = view->next_ms - (clock_ms() - view->at_ms);
+
+	return view->next_ms < 0 || left_ms < 0 ? -1 : left_ms;
+}
+
+struct holder waiter_view_holder(const struct waiter_view *view, const struct lock *lock)
+{
+	return (struct holder){.owner = view->owner,
+			       .by = view->by,
+			       .held_ms = waiter_view_held_ms(view),
+			       .mode = view->mode,
+			       .count = view->holders,
+			       .next_ms = next_end_ms(view),
+			       .want = lock->want,
+			       .is_last = view->place > 1};
 }

@@ -20,10 +20,13 @@ struct waiter_view {
 	int64_t place; /* 0: not in the queue */
 	int64_t waiters;
 	int64_t held_ms; /* how long it was held at at_ms; below 0: as in struct holder */
-	char owner[OWNER_MAX_BYTES];
+	char mode;       /* how it is held, as in struct holder */
+	int64_t holders; /* how many hold it */
+	int64_t next_ms; /* as in struct holder, at at_ms */
+	char owner[OWNER_MAX_BYTES]; /* of the holder whose lease ends first */
 	char by[BY_MAX_BYTES];
 	char token[24];
-	struct usual of_job; /* holds of the same user and command as the present one */
+	struct usual of_job; /* holds of the same user and command as that one */
 	struct usual of_all;
 };
 
@@ -33,6 +36,9 @@ void waiter_view_ask(const struct waiter_view *view, const struct lock *lock,
 
 /* How long it has been held by now; below 0: as in struct holder. */
 int64_t waiter_view_held_ms(const struct waiter_view *view);
+
+/* The holder, for messages to this waiter. The texts belong to the view. */
+struct holder waiter_view_holder(const struct waiter_view *view, const struct lock *lock);
 
 /* Reads the client's reply; one that makes no sense leaves what was known. */
 void waiter_view_read(struct waiter_view *view, const struct client *client);

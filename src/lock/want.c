@@ -2,6 +2,7 @@
 #include "lock/want.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/slots.h"
@@ -22,6 +23,22 @@ const char *mode_word(const char *mode)
 	return *mode == MODE_SLOT               ? "slots"
 	       : strcmp(mode, MODE_SHARED) == 0 ? "shared"
 						: "exclusive";
+}
+
+const char *want_word(const char *want)
+{
+	return want_is_slot(want) ? "slots" : mode_word(want);
+}
+
+int64_t want_slots(const char *want)
+{
+	int64_t count = want_is_slot(want);
+
+	if (*want == '#')
+		return strtoll(want + 1, NULL, 10);
+	for (; *want; want++)
+		count += *want == ',';
+	return count;
 }
 
 bool want_is_slot(const char *want)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Makes the word: x, the lock alone; s, a shared hold; #N, one of the slots 1 to N; =A,B, one of
  * these. slots: a valid value of --slots, or NULL. The word lives until the next call. */
@@ -9,6 +10,12 @@ const char *want_make(const char *slots, bool shared);
 
 /* The words for the mode of a hold, for people: exclusive, shared, slots. */
 const char *mode_word(const char *mode);
+
+/* The same for a want. */
+const char *want_word(const char *want);
+
+/* How many slots are named in a want; 0: none. */
+int64_t want_slots(const char *want);
 
 /* Whether a hold that was granted for this want has a slot. */
 bool want_is_slot(const char *want);

@@ -12,6 +12,9 @@ static const struct {
 } meanings[] = {
 	{"NAME", "name of the lock", " lock key resource "},
 	{"STATE", "free, held or kept", " status st locked "},
+	{"MODE", "exclusive, shared or slots", " kind type shared "},
+	{"SLOT", "slot of the holder", " number name index "},
+	{"SLOTS", "slots that the waiter wants: how many, or their names", " slot number count "},
 	{"OWNER", "owner ID, for --owner and --remove", " id uuid holder identity "},
 	{"HOST", "host of the process", " node hostname machine address addr "},
 	{"PID", "process ID", " process procid "},

@@ -22,8 +22,14 @@ struct family {
 /* Names follow the conventions of Prometheus: base units, and _total for a counter. */
 static const struct family families[METRIC_COUNT] = {
 	[METRIC_HELD] = {"fairlock_held", GAUGE, "Whether somebody holds the lock."},
-	[METRIC_HOLDS] = {"fairlock_holds", GAUGE,
-			  "Hold count of the owner, more than 1 when it went in again."},
+	[METRIC_HOLDERS] = {"fairlock_holders", GAUGE, "How many hold the lock."},
+	[METRIC_SLOTS] = {"fairlock_slots", GAUGE,
+			  "Slots of the lock, as far as holders and waiters show: the largest "
+			  "number wanted or held."},
+	[METRIC_HOLDS] =
+		{"fairlock_holds", GAUGE,
+		 "Hold count of the owner, more than 1 when it went in again; of several holders, "
+		 "of the one whose lease ends first."},
 	[METRIC_HOLD_MS] =
 		{"fairlock_hold_seconds", GAUGE_MS,
 		 "For how long the lock has been held; not known of Redisson's holders."},

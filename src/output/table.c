@@ -110,7 +110,9 @@ static int no_memory(struct error *err)
 static int make_column(struct table *table, const struct column *column, struct error *err)
 {
 	const bool is_right = column->kind == COLUMN_NUMBER || column->kind == COLUMN_DURATION;
+	/* the library writes what is a number as it is: so our arrays are numbers to it */
 	const int type = column->kind == COLUMN_NUMBER    ? SCOLS_JSON_NUMBER
+			 : column->kind == COLUMN_LIST    ? SCOLS_JSON_NUMBER
 			 : column->kind == COLUMN_BOOLEAN ? SCOLS_JSON_BOOLEAN
 							  : SCOLS_JSON_STRING;
 	struct libscols_column *made = scols_table_new_column(table->lines, column->name, 0,
@@ -227,6 +229,7 @@ static const char *text_of(const struct table *table, const struct table_row *ro
 		return NULL;
 	switch (table->chosen[i]->kind) {
 	case COLUMN_TEXT:
+	case COLUMN_LIST:
 		break;
 	case COLUMN_BOOLEAN:
 		return table->is_json ? cell : *cell == '1' ? "yes" : "no";
@@ -290,6 +293,14 @@ static int set_key(const struct table *table, struct libscols_line *line,
 										  : 0;
 }
 
+/* The cell as libsmartcols gets it. */
+static char *copy_of(const struct table *table, const char *text, enum column_kind kind)
+{
+	return table->is_json && kind == COLUMN_LIST
+		       ? table_json_list(text)
+		       : table_clean(text, table->is_json, table->is_raw);
+}
+
 int table_add(struct table *table, const struct table_row *row, struct error *err)
 {
 	char made[TIMESTAMP_MAX_BYTES];
@@ -304,7 +315,7 @@ int table_add(struct table *table, const struct table_row *row, struct error *er
 		return no_memory(err);
 	for (size_t i = 0; i < table->count; i++) {
 		const char *text = text_of(table, row, i, made);
-		char *copy = text ? table_clean(text, table->is_json, table->is_raw) : NULL;
+		char *copy = text ? copy_of(table, text, table->chosen[i]->kind) : NULL;
 
 		if (text && (!copy || scols_line_refer_data(line, i, copy) < 0)) {
 			free(copy);

@@ -13,6 +13,7 @@ struct options;
 enum column_kind {
 	COLUMN_TEXT,
 	COLUMN_NUMBER,
+	COLUMN_LIST,     /* words with commas between them, in JSON an array; or a number */
 	COLUMN_BOOLEAN,  /* "1" or "0": yes or no, in JSON true or false */
 	COLUMN_DURATION, /* milliseconds, or another text, which is shown as it is */
 	COLUMN_TIME,     /* milliseconds since the epoch: local time for people, else RFC 3339 */
@@ -24,7 +25,8 @@ struct column {
 	int least; /* on a narrow screen a text may be cut down to this width; 0: not at all */
 	int spare; /* if that is not enough, the greatest is left out first; 0, or with -o: never */
 	enum timestamp_form form; /* of COLUMN_TIME for people */
-	bool is_rare; /* people see it only if one of its cells has a text, or with -o */
+	bool is_rare;       /* people see it only if one of its cells has a text, or with -o ... */
+	const char *common; /* ... and another text than this; NULL: any */
 };
 
 /* The columns that a command can print. */

@@ -70,18 +70,19 @@ static void print_raw(const struct table *table)
 
 /* ---- On a screen ---- */
 
-/* Measures a column. Returns whether one of its cells has a text. */
+/* Measures a column. Returns whether one of its cells has a text, and not the common one. */
 static bool measure(struct table *table, const struct terminal *terminal, size_t column, int *width)
 {
 	struct libscols_iter *at = scols_new_iter(SCOLS_ITER_FORWARD);
 	struct libscols_line *line;
+	const char *common = table->chosen[column]->common;
 	bool is_used = false;
 
 	*width = MAX(table->widths[column], terminal_width(terminal, table->chosen[column]->name));
 	while (at && scols_table_next_line(table->lines, at, &line) == 0) {
 		const char *text = cell_of(line, column);
 
-		is_used |= *text != '\0';
+		is_used |= *text && (!common || strcmp(text, common) != 0);
 		*width = MAX(*width, terminal_width(terminal, text));
 	}
 	scols_free_iter(at);
@@ -167,7 +168,7 @@ static void put_nothing(const struct table *table, const struct terminal *termin
 	putchar('\n');
 }
 
-static int print_for_people(struct table *table, bool is_whole, struct error *err)
+static int print_for_people(struct table *table, struct error *err)
 {
 	const bool is_on_screen = isatty(STDOUT_FILENO);
 	struct terminal terminal;
@@ -177,8 +178,10 @@ static int print_for_people(struct table *table, bool is_whole, struct error *er
 		put_nothing(table, &terminal);
 		return 0;
 	}
-	if (is_whole)
+	/* later lines are to stand below the first */
+	if (!table->is_begun)
 		hide_unused(table, &terminal);
+	table->is_begun = true;
 	if (is_on_screen && fit(table, &terminal, err) < 0)
 		return -1;
 	if (!is_on_screen && table->is_coloured)
@@ -186,12 +189,11 @@ static int print_for_people(struct table *table, bool is_whole, struct error *er
 	return scols_print_table(table->lines) < 0 ? no_memory(err) : 0;
 }
 
-/* is_whole: no lines come later. */
-static int print(struct table *table, bool is_whole, struct error *err)
+static int print(struct table *table, struct error *err)
 {
 	sort_lines(table);
 	if (table->is_for_people)
-		return print_for_people(table, is_whole, err);
+		return print_for_people(table, err);
 	if (table->is_raw) {
 		if (!scols_table_is_empty(table->lines))
 			print_raw(table);
@@ -202,7 +204,7 @@ static int print(struct table *table, bool is_whole, struct error *err)
 
 int table_print(struct table *table, struct error *err)
 {
-	return print(table, true, err);
+	return print(table, err);
 }
 
 char *table_text(struct table *table, int columns, struct error *err)
@@ -239,7 +241,7 @@ static void keep_widths(struct table *table)
 int table_flush(struct table *table, struct error *err)
 {
 	if (!scols_table_is_empty(table->lines)) {
-		if (print(table, false, err) < 0)
+		if (print(table, err) < 0)
 			return -1;
 		keep_widths(table);
 		scols_table_enable_noheadings(table->lines, 1);

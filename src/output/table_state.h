@@ -22,6 +22,7 @@ struct table {
 	bool is_for_people;
 	bool is_raw;
 	bool is_json;
+	bool is_begun; /* lines were printed before */
 	bool is_coloured;
 	bool json_lines; /* each line is a JSON object of its own */
 };

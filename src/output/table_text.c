@@ -34,6 +34,30 @@ char *table_clean(const char *text, bool is_json, bool is_raw)
 	return copy;
 }
 
+char *table_json_list(const char *text)
+{
+	char *clean = table_clean(text, true, false);
+	char *list = clean ? malloc(6 * strlen(clean) + sizeof("[\"\"]")) : NULL, *end = list;
+
+	if (list && text[strspn(text, "0123456789")] == '\0') {
+		strcpy(list, text);
+	} else if (list) {
+		end = stpcpy(end, "[\"");
+		for (const char *at = clean; *at; at++)
+			if (*at == ',')
+				end = stpcpy(end, "\",\"");
+			else if ((unsigned char)*at < ' ')
+				end += sprintf(end, "\\u%04x", (unsigned)*at);
+			else if (*at == '"' || *at == '\\')
+				end += sprintf(end, "\\%c", *at);
+			else
+				*end++ = *at;
+		strcpy(end, "\"]");
+	}
+	free(clean);
+	return list;
+}
+
 int table_print_lines(struct libscols_table *lines)
 {
 	char *text = NULL;

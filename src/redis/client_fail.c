@@ -89,7 +89,7 @@ static void list_names(const struct client *client, const char *text, char *name
 
 	*names = '\0';
 	if (strstr(text, " key") && request->script)
-		for (int i = 0; i < 5 && length < size; i++)
+		for (int i = 0; i < request->keys && length < size; i++)
 			length += (size_t)snprintf(names + length, size - length, " %s",
 						   request->argv[i]);
 	else if (strstr(text, " channel") && client->channel_count > 0)

@@ -173,3 +173,14 @@ asleep() {
 @test "log --follow ends with 69 if the server is not there at the start" {
 	run -69 timeout 20 "$FAIRLOCK" log --follow --url unix:/nonexistent job
 }
+
+@test "log --follow shows slots if the first events have one" {
+	"$FAIRLOCK" wrap --slots 2 job true
+	background "$FAIRLOCK" log --follow job >followed
+	wait_until grep -q released followed
+	"$FAIRLOCK" wrap job true
+	follows() { [ "$(wc -l <followed)" = 5 ]; }
+	wait_until follows
+	head -n 1 followed | grep -Eq '^TIME +EVENT +SLOT +WAITED '
+	sed -n 2p followed | grep -Eq ' granted +1 '
+}

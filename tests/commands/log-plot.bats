@@ -277,3 +277,37 @@ plot_on_terminal() {
 	plot_on_terminal 80 24 TERM=dumb
 	refute_output --partial "$colour"
 }
+
+@test "log --plot draws a bar for each hold, also of one job that holds several slots at once" {
+	entries <<-END
+		0 granted 1 ann 0 -
+		600 granted 2 ann 0 -
+		900 granted 3 bob 0 -
+		1800 released 1 ann 0 1800
+		1800 granted 4 ann 300 -
+		2400 released 2 ann 0 1800
+		3000 expired 4 ann 300 1200
+		3600 released 3 bob 0 2700
+	END
+	plot 60
+	assert_output "$(cat <<-'END'
+		job: Nov 21 03:00:00 to Nov 21 04:00:00 (1h)
+
+		                         03:00            03:30
+		backup.sh       ann@db1  ██████████████████
+		                         ┊    ███████████████████
+		                         ┊              ░░████████████!
+		report --month… bob@web2 ┊       ███████████████████████████
+
+		█ holds  ░ waits  × left the queue  ! expired, forced, lost
+	END
+	)"
+}
+
+@test "log --plot draws slots that are held now until now" {
+	"$FAIRLOCK" acquire --slots 2 job >/dev/null
+	"$FAIRLOCK" acquire --slots 2 job >/dev/null
+	plot 80
+	assert_line --index 0 --regexp ' to now '
+	assert_equal "$(grep -c '█$' <<<"$output")" 2
+}

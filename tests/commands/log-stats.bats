@@ -24,7 +24,7 @@ stats() {
 	assert_equal "$(stats)" "$(jq -c . <<-END
 		{"from": "2026-11-21T03:00:00.000Z", "to": "2026-11-21T03:01:40.000Z",
 		"granted": 4, "released": 1, "expired": 1, "forced": 1, "lost": 1, "left": 1, "failed": 0,
-		"holding_ms": null, "waiting": 0, "busy": 0.7000,
+		"holding_ms": null, "waiting": 0, "busy": 0.7000, "mean_holders": 0.7000, "most_holders": 1,
 		"waited_ms": {"median": 7500, "p95": 40000, "longest": 40000},
 		"held_ms": {"median": 20000, "p95": 30000, "longest": 30000}}
 	END
@@ -102,4 +102,63 @@ stats() {
 		60 released 3 bob 0 10
 	END
 	assert_equal "$(stats .busy)" 0.6667
+}
+
+# ---- Several holders ----
+
+@test "log --stats counts an hour that several shared once as busy, and prints the mean and the most holders" {
+	entries <<-END
+		0 granted 1 ann 0 -
+		0 granted 2 bob 0 -
+		20 granted 3 cleo 0 -
+		40 released 1 ann 0 40
+		40 released 2 bob 0 40
+		60 released 3 cleo 0 40
+		90 granted 4 ann 0 -
+		100 released 4 ann 0 10
+	END
+	assert_equal "$(stats '|[.busy + 0, .mean_holders + 0, .most_holders, .released]')" '[0.7,1.3,3,4]'
+	run -0 "$FAIRLOCK" log --stats job
+	assert_line --regexp '^ 70 %        4        4 '
+	assert_equal "${lines[-1]}" '1.30 holders on average, at most 3 at once'
+}
+
+@test "log --stats begins with --since for the mean of the holders, too" {
+	local now
+
+	now=$(date +%s)
+	base=$((now - 1000)) entries <<-END
+		0 granted 1 ann 0 -
+		0 granted 2 bob 0 -
+		600 released 1 ann 0 600
+		600 released 2 bob 0 600
+	END
+	run -0 "$FAIRLOCK" log --stats --json --since "@$((now - 500))" job
+	jq -e '.stats | .busy > 0.19 and .busy < 0.21 and .mean_holders > 0.38 and .mean_holders < 0.42' <<<"$output"
+}
+
+@test "log --stats tells how many hold the lock now, and for how long the longest" {
+	is_held() {
+		[ "$(stats .holding_ms)" -ge 100 ]
+	}
+	"$FAIRLOCK" acquire --slots 3 job >/dev/null
+	wait_until is_held
+	"$FAIRLOCK" acquire --slots 3 job >/dev/null
+	assert_equal "$(stats '|[.granted, .busy + 0, .most_holders]')" '[2,1,2]'
+	is_held
+	run -0 "$FAIRLOCK" log --stats job
+	assert_equal "${#lines[@]}" 8
+	[[ ${lines[-2]} =~ ^1\.[0-9]+\ holders\ on\ average,\ at\ most\ 2\ at\ once$ ]]
+	[[ ${lines[-1]} =~ ^held\ now\ by\ 2,\ the\ longest\ for\ [0-9ms]+\;\ 0\ waiting$ ]]
+}
+
+@test "log --stats counts a slot that expired and is not logged yet until its lease ended, beside one that is held" {
+	"$FAIRLOCK" acquire --lease 1s --slots 2 job >/dev/null
+	"$FAIRLOCK" acquire --lease 1h --slots 2 job >/dev/null
+	expired() { [ "$(cli ZCOUNT 'fairlock_holders:{job}' "$(now_ms)" +inf)" = 1 ]; }
+	wait_until expired
+	sleep 0.5
+	stats '|[.granted, .expired, .busy + 0, .mean_holders < 2]' | grep -qx '\[2,0,1,true\]'
+	run -0 "$FAIRLOCK" log --stats job
+	[[ ${lines[-1]} =~ ^held\ now,\ for\  ]]
 }

@@ -45,7 +45,7 @@ last_is() {
 @test "log --json has the keys that the manual names, in this order, and times as in RFC 3339" {
 	"$FAIRLOCK" wrap job true
 	assert_equal "$(events '[0]|keys_unsorted|join(" ")')" \
-		'"name time event owner host pid user command reason token waited_ms held_ms status cause"'
+		'"name time event owner host pid user command slot reason token waited_ms held_ms status cause"'
 	[[ $(events '[0].time') =~ ^\"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\"$ ]]
 }
 
@@ -361,4 +361,32 @@ shows_others() {
 	run -69 --separate-stderr timeout 60 "$FAIRLOCK" log --connect-timeout 1s --raw --noheadings -o NAME,EVENT
 	assert_equal "${#stderr_lines[@]}" 1
 	[ "${#lines[@]}" -lt 10 ]
+}
+
+# ---- Slots ----
+
+@test "log shows the slot of each event of a hold: grant, release, expiry, and break by force" {
+	local owner slot
+
+	"$FAIRLOCK" wrap --slots db1,db2 job true
+	"$FAIRLOCK" acquire --slots db1,db2 --lease 1s job >/dev/null
+	wait_until is_free job
+	read -r owner slot < <("$FAIRLOCK" acquire --slots 3 job)
+	"$FAIRLOCK" release --force -q --slot 1 job
+	"$FAIRLOCK" wrap --shared job true
+	assert_equal "$(events '|map([.event, .slot])')" "$(jq -nc '[["granted", "db1"], ["released", "db1"], ["granted", "db1"],
+		["expired", "db1"], ["granted", "1"], ["forced", "1"], ["granted", null], ["released", null]]')"
+	run -0 "$FAIRLOCK" log job
+	assert_line --index 0 --regexp '^TIME +EVENT +SLOT +WAITED '
+	assert_line --index 1 --regexp ' granted +db1 '
+	run -0 "$FAIRLOCK" log
+	assert_line --index 1 --regexp ' granted +db1 '
+	run -0 "$FAIRLOCK" log --raw --noheadings -o EVENT,SLOT job
+	assert_line --index 4 'granted 1'
+}
+
+@test "log shows no SLOT to people if no hold had one" {
+	"$FAIRLOCK" wrap job true
+	run -0 "$FAIRLOCK" log job
+	assert_line --index 0 --regexp '^TIME +EVENT +WAITED '
 }

@@ -179,6 +179,99 @@ keep() {
 	assert_line --index 0 "fairlock: cannot act as owner 'x000000000000000000000000000000000000...': this is no id; acquire prints the id"
 }
 
+# ---- Several holders ----
+
+# share COUNT OPTION...: so many acquires hold `job` with these options; describes the one whose lease ends first
+share() {
+	local i owner slot lock=job
+
+	for ((i = 1; i <= $1; i++)); do
+		read -r owner slot < <("$FAIRLOCK" acquire --lease "${i}h" "${@:2}" job)
+		[ "$i" -gt 1 ] || change "h:$owner" by=$'db1\t4\tann\t./backup.sh'
+	done
+}
+
+@test "a waiter for a slot is told that all slots are held, and when the next lease ends" {
+	share 3 --slots 3
+	says 'job: all 3 slots are held, the next lease ends in 59m[0-9s]*' wrap -n --slots 3 job true
+	says 'job: all 3 slots are held, the next lease ends in 59m[0-9s]*' acquire -n --slots 3 job
+	says 'job: timed out after 100ms; all 3 slots are held, the next lease ends in 59m[0-9s]*' \
+		wrap -w 100ms --slots 3 job true
+	says 'job: the queue is full \(0 waiting\); all 3 slots are held, the next lease ends in 59m[0-9s]*' \
+		wrap --max-queue 0 --slots 3 job true
+	cli FLUSHALL >/dev/null
+	share 2 --slots a,b
+	says 'job: all 2 slots are held, the next lease ends in 59m[0-9s]*' wrap -n --slots a,b job true
+}
+
+@test "a waiter for a slot is told that others asked first if slots are free" {
+	share 2 --slots 3
+	background "$FAIRLOCK" wrap job true
+	wait_until in_queue job 1
+	says 'job: 2 of 3 slots are held, but others asked first' wrap -n --slots 3 job true
+	says 'job: timed out after 100ms; 2 of 3 slots are held, but others asked first' wrap -w 100ms --slots 3 job true
+	says 'job: all 2 slots are held, the next lease ends in 59m[0-9s]*' wrap -n --slots 2 job true
+	says 'job: 2 slots are held, the next lease ends in 59m[0-9s]*' wrap -n --slots 1 job true
+}
+
+@test "one slot that is held beside free ones names no holder, and the only slot names it" {
+	share 1 --slots 3
+	background "$FAIRLOCK" wrap job true
+	wait_until in_queue job 1
+	says 'job: 1 of 3 slots is held, but others asked first' wrap -n --slots 3 job true
+	says "job: held by \./backup\.sh \(pid 4, ann@db1\) for $time" wrap -n --slots 1 job true
+}
+
+@test "a waiter for the lock alone, or for a shared hold, is told how many slots are held" {
+	share 3 --slots 3
+	says 'job: 3 slots are held, the next lease ends in 59m[0-9s]*' wrap -n job true
+	says 'job: 3 slots are held, the next lease ends in 59m[0-9s]*' wrap -n --shared job true
+}
+
+@test "a command that ran already is said to have done so while so many slots are held" {
+	"$FAIRLOCK" wrap --slots 3 job true
+	share 2 --slots 3
+	says "job: its command started $time ago, within --once-per 1d; 2 of 3 slots are held" \
+		wrap --once-per 1d --slots 3 job true
+}
+
+@test "a waiter is told one of the shared holders, and how many others there are" {
+	share 1 --shared
+	says "job: held by \./backup\.sh \(pid 4, ann@db1\) for $time" wrap -n job true
+	share 1 --shared
+	says 'job: held by \./backup\.sh \(pid 4, ann@db1\) and 1 other that shares it' wrap -n job true
+	share 10 --shared
+	says 'job: held by \./backup\.sh \(pid 4, ann@db1\) and 11 others that share it' wrap -n --slots 3 job true
+	background "$FAIRLOCK" wrap job true
+	wait_until in_queue job 1
+	says 'job: held by \./backup\.sh \(pid 4, ann@db1\) and 11 others that share it, but others asked first' \
+		wrap -n --shared job true
+}
+
+@test "a waiter for one of several slots names the holder that has the lock alone" {
+	hold job
+	held_by $'db1\t12\tann\t./job' 180000
+	says 'job: held by \./job \(pid 12, ann@db1\) for 3m[0-9s]*' wrap -n --slots 3 job true
+	says 'job: held by \./job \(pid 12, ann@db1\) for 3m[0-9s]*' wrap -n --shared job true
+}
+
+@test "several holders, long names and long words leave a message under 160 characters" {
+	local long owner slot lock
+
+	long=$(printf '%0100d' 0) lock=n$long
+	owner=$("$FAIRLOCK" acquire --shared --lease 1h "n$long")
+	"$FAIRLOCK" acquire --shared --lease 2h "n$long" >/dev/null
+	change "h:$owner" "by=$long"$'\t4194304\t'"$long"$'\tpg_dump '"$long"
+	says "n0{36}\.\.\.: held by pg_dump .* and 1 other that shares it" wrap -n "n$long" true
+	"$FAIRLOCK" wrap --shared "n$long" true
+	says "n0{36}\.\.\.: its command started $time ago, within --once-per 23h59m; 2 share it" \
+		wrap --once-per 23h59m "n$long" true
+	"$FAIRLOCK" release --force -q "n$long"
+	for slot in 1 2; do "$FAIRLOCK" acquire --slots 2 "n$long" >/dev/null; done
+	says "n0{36}\.\.\.: its command started $time ago, within --once-per 23h59m; 2 slots are held" \
+		wrap --once-per 23h59m "n$long" true
+}
+
 # ---- --skip ----
 
 @test "--skip ends with 0, silently and at once, if the lock is busy, and runs COMMAND if it is free" {

@@ -162,8 +162,8 @@ make_all_kinds() {
 
 @test "status --prometheus reports 0 everywhere for an unused lock, and writes nothing to the server" {
 	assert_equal "$(metrics job | jq -c 'del(.fairlock_locks, .fairlock_can_grant) | [keys[], (map(.job) | unique)]')" \
-		"$(jq -nc '["breaks_total", "expiries_total", "grants_total", "held", "hold_seconds", "holds",
-			"lease_remaining_seconds", "losses_total", "oldest_wait_seconds", "waiters" | "fairlock_" + .] + [[0]]')"
+		"$(jq -nc '["breaks_total", "expiries_total", "grants_total", "held", "hold_seconds", "holders", "holds",
+			"lease_remaining_seconds", "losses_total", "oldest_wait_seconds", "slots", "waiters" | "fairlock_" + .] + [[0]]')"
 	assert_equal "$(cli DBSIZE)" 0
 }
 
@@ -313,4 +313,22 @@ make_all_kinds() {
 	done
 	read -r grants expiries breaks losses <<<"$after"
 	[ "$grants" -gt 10 ] && [ "$breaks" -gt 1 ] || fail "too little happened: $after"
+}
+
+@test "status --prometheus reports how many hold the lock, and how many slots holders and waiters show" {
+	"$FAIRLOCK" acquire --slots 3 job >/dev/null
+	assert_equal "$(metrics job | jq -c '[.fairlock_held.job, .fairlock_holders.job, .fairlock_slots.job]')" '[1,1,1]'
+	"$FAIRLOCK" acquire --slots 3 job >/dev/null
+	assert_equal "$(metrics job | jq -c '[.fairlock_held.job, .fairlock_holders.job, .fairlock_slots.job]')" '[1,2,2]'
+	background "$FAIRLOCK" wrap job true
+	wait_until in_queue job 1
+	background "$FAIRLOCK" wrap --slots 3 job true
+	wait_until in_queue job 2
+	assert_equal "$(metrics job | jq -c '[.fairlock_held.job, .fairlock_holders.job, .fairlock_slots.job]')" '[1,2,3]'
+	"$FAIRLOCK" acquire --slots db1,db2 names >/dev/null
+	"$FAIRLOCK" acquire --slots db1,db2 names >/dev/null
+	assert_equal "$(metrics names | jq -c '[.fairlock_holders.names, .fairlock_slots.names]')" '[2,2]'
+	"$FAIRLOCK" acquire --shared books >/dev/null
+	"$FAIRLOCK" acquire --shared books >/dev/null
+	assert_equal "$(metrics books | jq -c '[.fairlock_holders.books, .fairlock_slots.books]')" '[2,0]'
 }

@@ -58,7 +58,7 @@ join_as_redisson() {
 @test "queue --json has the keys that the manual names, in this order" {
 	"$FAIRLOCK" acquire job
 	join_queue 1
-	[ "$(queue '[0]|keys_unsorted|join(" ")')" = '"name position owner host pid user command client reason waiting_ms present"' ]
+	[ "$(queue '[0]|keys_unsorted|join(" ")')" = '"name position owner host pid user command client mode slots reason waiting_ms present"' ]
 }
 
 @test "queue counts waiting_ms from the waiter's arrival" {
@@ -82,7 +82,7 @@ join_as_redisson() {
 
 @test "queue shows only the owner id of Redisson's waiter" {
 	join_as_redisson
-	[ "$(queue '[0]')" = "{\"name\":\"job\",\"position\":1,\"owner\":\"$redisson\",\"host\":null,\"pid\":null,\"user\":null,\"command\":null,\"client\":\"redisson\",\"reason\":null,\"waiting_ms\":null,\"present\":false}" ]
+	[ "$(queue '[0]')" = "{\"name\":\"job\",\"position\":1,\"owner\":\"$redisson\",\"host\":null,\"pid\":null,\"user\":null,\"command\":null,\"client\":\"redisson\",\"mode\":\"exclusive\",\"slots\":null,\"reason\":null,\"waiting_ms\":null,\"present\":false}" ]
 }
 
 @test "queue prints a table with headings and a line for each waiter" {
@@ -232,4 +232,50 @@ join_as_redisson() {
 	cli SET 'redisson_lock_queue:{job}' precious
 	run -78 "$FAIRLOCK" queue job
 	[ "$(cli GET 'redisson_lock_queue:{job}')" = precious ]
+}
+
+# ---- What the waiters want ----
+
+@test "queue shows what each waiter wants: the lock alone, a shared hold, one of so many slots, or of these" {
+	hold job
+	background "$FAIRLOCK" wrap job true
+	wait_until in_queue job 1
+	background "$FAIRLOCK" wrap --shared job true
+	wait_until in_queue job 2
+	background "$FAIRLOCK" wrap --slots 3 job true
+	wait_until in_queue job 3
+	background "$FAIRLOCK" wrap --slots 'db1,a"b,c\d,é' job true
+	wait_until in_queue job 4
+	assert_equal "$(queue '|map([.mode, .slots])')" \
+		'[["exclusive",null],["shared",null],["slots",3],["slots",["db1","a\"b","c\\d","é"]]]'
+	run -0 "$FAIRLOCK" queue --raw --noheadings -o MODE,SLOTS job
+	assert_output $'exclusive -\nshared -\nslots 3\nslots db1,a"b,c\\x5cd,é'
+	run -0 "$FAIRLOCK" queue job
+	assert_line --index 0 --regexp '^POSITION OWNER +MODE +SLOTS +USER '
+	assert_line --index 3 --regexp ' slots +3 '
+}
+
+@test "queue shows MODE and SLOTS to people only if a waiter wants the lock in another way than alone" {
+	hold job
+	background "$FAIRLOCK" wrap job true
+	wait_until in_queue job 1
+	run -0 "$FAIRLOCK" queue job
+	assert_line --index 0 --regexp '^POSITION OWNER +USER '
+	background "$FAIRLOCK" wrap --shared job true
+	wait_until in_queue job 2
+	run -0 "$FAIRLOCK" queue job
+	assert_line --index 0 --regexp '^POSITION OWNER +MODE +USER '
+}
+
+@test "queue --json is valid with a thousand slots of long names, and with a want that another program wrote" {
+	local lock=job names owner
+
+	hold job
+	names=$(seq -f 'slot%060.0f' 1 1000 | paste -sd ,)
+	background "$FAIRLOCK" wrap --slots "$names" job true
+	wait_until in_queue job 1
+	assert_equal "$(queue '[0].slots|[length, .[999]]')" "[1000,\"$(printf 'slot%060d' 1000)\"]"
+	owner=$(cli --raw LINDEX 'redisson_lock_queue:{job}' 0)
+	change "w:$owner" $'want==a\001\xff,"]},b'
+	assert_equal "$(queue '[0].slots')" '["a\u0001�","\"]}","b"]'
 }

@@ -29,6 +29,14 @@ lines() {
 	run ! grep -vE "^fairlock: waiting for lock job: place [12] of [12], waited [0-9]+s(, |$)" said
 }
 
+@test "a report, and the place that -v tells, say how many slots are held" {
+	for _ in 1 2; do "$FAIRLOCK" acquire --lease 1h --slots 2 job >/dev/null; done
+	run -75 "$FAIRLOCK" wrap -v --report 1 -w 200ms --slots 2 job true
+	assert_line --regexp \
+		'^fairlock: waiting for lock job: place 1 of 1, waited 0s, all 2 slots are held, the next lease ends in 59m[0-9s]*$'
+	assert_line --regexp '\] place 1 of 1, all 2 slots are held$'
+}
+
 @test "a report, and the place that -v tells, say until when --min-hold keeps the lock" {
 	local kept
 

@@ -4,6 +4,7 @@ key_queue() { echo "redisson_lock_queue:$(braced)"; }
 key_timeouts() { echo "redisson_lock_timeout:$(braced)"; }
 key_state() { echo "fairlock:$(braced)"; }
 key_log() { echo "fairlock_log:$(braced)"; }
+key_holders() { echo "fairlock_holders:$(braced)"; }
 channel() { echo "redisson_lock__channel:$(braced)"; }
 
 # The ids in the list, in order.
@@ -81,7 +82,8 @@ local ms = tonumber(ARGV[1])
 local function older(digits)
 	return #digits == 13 and string.format("%.0f", tonumber(digits) - ms) or digits
 end
-for _, key in ipairs({KEYS[1], KEYS[2], KEYS[3]}) do
+local holders = "fairlock_holders:" .. string.match(KEYS[5], "^fairlock_log:(.*)$")
+for _, key in ipairs({KEYS[1], KEYS[2], KEYS[3], holders}) do
 	local ttl = redis.call("PTTL", key)
 	if ttl >= 0 then
 		redis.call("PEXPIRE", key, ttl - ms)
@@ -90,16 +92,19 @@ end
 for _, id in ipairs(redis.call("ZRANGE", KEYS[3], 0, -1)) do
 	redis.call("ZINCRBY", KEYS[3], -ms, id)
 end
+for _, id in ipairs(redis.call("ZRANGE", holders, 0, -1)) do
+	redis.call("ZINCRBY", holders, -ms, id)
+end
 for _, field in ipairs(redis.call("HKEYS", KEYS[4])) do
 	if field ~= "token" then
-		-- the id of a server process, and the token of a hold, are no times
-		local value = redis.call("HGET", KEYS[4], field)
-		local before, times = string.match(value, field == "run" and "^(%w* )(.*)$" or "^()(.*)$")
-		if string.find(field, "^h:") then
+		-- the id of a server process is no time, nor is the token of a hold, nor what is compared with tokens
+		local value, before, times, behind = redis.call("HGET", KEYS[4], field), "", nil, ""
+		if field == "run" then
+			before, times, behind = string.match(value, "^(%S* )(%S*)(.*)$")
+		elseif string.find(field, "^h:") then
 			before, times = string.match(value, "^(%l+ [%d-]+)(.*)$")
 		end
-		redis.call("HSET", KEYS[4], field, (type(before) == "string" and before or "") ..
-			(string.gsub(times or value, "%d+", older)))
+		redis.call("HSET", KEYS[4], field, (before or "") .. string.gsub(times or value, "%d+", older) .. (behind or ""))
 	end
 end'
 
@@ -124,8 +129,15 @@ if redis.call("ZCARD", KEYS[3]) ~= #queue then
 	return "somebody has a score and is not listed"
 elseif redis.call("HLEN", KEYS[1]) > 1 then
 	return "two owners"
-elseif redis.call("TTL", KEYS[1]) == -1 or redis.call("TTL", KEYS[4]) == -1 or redis.call("TTL", KEYS[5]) == -1 then
-	return "a key would stay for ever"
+end
+local holders = "fairlock_holders:" .. string.match(KEYS[5], "^fairlock_log:(.*)$")
+for _, key in ipairs({KEYS[1], KEYS[4], KEYS[5], holders}) do
+	if redis.call("TTL", key) == -1 then
+		return "a key would stay for ever"
+	end
+end
+if string.find(redis.call("HKEYS", KEYS[1])[1] or "", "^fairlock:") and redis.call("ZCARD", holders) == 0 then
+	return "nobody has a hold, and the lock is held"
 end
 return "well"'
 

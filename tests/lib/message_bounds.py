@@ -53,7 +53,7 @@ BOUNDS = {
     "strerror()": 49,  # "Invalid or incomplete multibyte or wide character"
     "wait_result_stopped:name": 9,
     "read_time:time.fault": 28,  # NO_TIME
-    'busy:""': 1,  # owner_say_holder goes on there, up to MESSAGE_CHARACTERS
+    'busy:""': 1,  # holder_say goes on there, up to MESSAGE_CHARACTERS
 }
 # Words of OpenSSL, hiredis, libc and of several nodes: as the end of a cause, fail_about may cut them.
 CUT = "^"
@@ -94,4 +94,4 @@ MADE_BY = {
 }
 
 # Functions that only read the text that they get.
-NO_WRITERS = {"snprintf", "strlen", "strstr", "sizeof", "strcpy", "strcat", "shorten_end", "owner_say_holder"}
+NO_WRITERS = {"snprintf", "strlen", "strstr", "sizeof", "strcpy", "strcat", "shorten_end", "holder_say"}

@@ -10,7 +10,7 @@ load ../lib/scripts
 	answered granted anna
 	between "$before" "${reply[2]}" "$(now_ms)"
 	left 20000 "${reply[3]}"
-	assert_equal "${reply[*]:4}" '0 1 '
+	assert_equal "${reply[*]:4}" '0 1 x'
 	assert_equal "$(owner)" anna
 }
 

@@ -70,20 +70,20 @@ load ../lib/scripts
 	release anna min=10000
 	until=$(column h:anna ends)
 	acquire cleo mode=try
-	assert_equal "${reply[*]}" "busy anna by anna -$until"
+	assert_equal "${reply[*]:0:4}" "busy anna by anna -$until"
 	acquire cleo limit=0
-	assert_equal "${reply[*]}" "full 0 anna by anna -$until"
+	assert_equal "${reply[*]:0:5}" "full 0 anna by anna -$until"
 	acquire cleo period=60000
-	assert_equal "${reply[0]} ${reply[*]:2}" "ran anna by anna -$until"
+	assert_equal "${reply[0]} ${reply[*]:2:3}" "ran anna by anna -$until"
 	script view ben ''
 	assert_equal "${reply[*]:0:6}" "view 1 1 anna by anna -$until"
 	leave ben
-	assert_equal "${reply[*]}" "left anna by anna -$until"
+	assert_equal "${reply[*]:0:4}" "left anna by anna -$until"
 	queue_up dora
 	remove dora
-	assert_equal "${reply[*]}" "left anna by anna -$until"
+	assert_equal "${reply[*]:0:4}" "left anna by anna -$until"
 	ask dora
-	assert_equal "${reply[*]}" "removed anna by anna -$until"
+	assert_equal "${reply[*]:0:4}" "removed anna by anna -$until"
 }
 
 @test "a kept lock whose end our hash does not know has an unknown time" {
@@ -91,7 +91,7 @@ load ../lib/scripts
 	release anna min=10000
 	change h:anna ends=-
 	acquire cleo mode=try
-	assert_equal "${reply[*]}" 'busy anna by anna -1'
+	assert_equal "${reply[*]:0:4}" 'busy anna by anna -1'
 }
 
 @test "a repeated release of a kept lock gets the same answer, also after the least time" {

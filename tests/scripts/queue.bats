@@ -269,6 +269,7 @@ in_one_go() {
 	ask cleo
 	answered granted cleo
 	queue_is dora
+	told ben 0,0 # the second, so that it asks as soon as it is alive again
 	come_back ben
 	answered queued "${ticket[ben]}"
 	queue_is ben dora
@@ -284,6 +285,8 @@ in_one_go() {
 	ask emil
 	answered granted emil
 	queue_is
+	told ben 0,0
+	told dora 0
 }
 
 @test "a waiter that gave a sign of life is not passed over with a hung head" {

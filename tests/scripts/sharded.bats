@@ -177,7 +177,7 @@ outsider() {
 	script status
 	assert_equal "${reply[7]}" 2
 	script queue
-	assert_equal "${reply[4]} ${reply[9]} ${reply[14]}" '1 1 0'
+	assert_equal "${reply[4]} ${reply[10]} ${reply[16]}" '1 1 0'
 }
 
 @test "the limit counts present waiters with subscriptions of both kinds" {

@@ -207,15 +207,14 @@ agree() {
 	assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0
 }
 
-@test "a repeated request for a slot is answered with the token of its own hold" {
-	local first
-
-	acquire anna want='#2'
-	first=${reply[2]}
-	acquire ben want='#2'
-	[ "${reply[2]}" -gt "$first" ] || fail 'the tokens do not grow'
-	acquire anna want='#2' again=1
-	assert_equal "${reply[0]} ${reply[2]}" "granted $first"
+@test "going in again, and a grant that is asked for again, have the token of this hold, not the last one of the lock" {
+	acquire anna want=s
+	acquire ben want=s
+	acquire inner inherited=anna kind=a want=s
+	assert_equal "${reply[2]}" "${token[anna]}"
+	acquire anna want=s again=1
+	assert_equal "${reply[2]}" "${token[anna]}"
+	[ "${token[ben]}" -gt "${token[anna]}" ]
 }
 
 @test "going into an exclusive lock for a slot gives none" {

@@ -80,6 +80,33 @@ use_all() {
 	run -1 "$FAIRLOCK" status -q "$name"
 }
 
+# use_slots NAME QUEUE: the same with slots and shared holds.
+use_slots() {
+	local name=$1 queue=$2 owner waiter slot
+
+	read -r owner slot < <("$FAIRLOCK" acquire --slots 2 --lease 1m "$name")
+	"$FAIRLOCK" wrap --slots 2 --min-hold 10s "$name" true
+	background "$FAIRLOCK" wrap --slots 2 "$name" true
+	waiter=$!
+	wait_until waiting "$queue" 1
+	"$FAIRLOCK" renew --owner "$owner" "$name"
+	"$FAIRLOCK" status "$name"
+	"$FAIRLOCK" queue "$name"
+	"$FAIRLOCK" log --plot "$name"
+	"$FAIRLOCK" release --owner "$owner" "$name"
+	ends_with 0 "$waiter"
+	"$FAIRLOCK" release --force --slot 2 "$name"
+	"$FAIRLOCK" wrap --shared "$name" "$FAIRLOCK" wrap --shared "$name" true
+	"$FAIRLOCK" acquire --shared --lease 1m "$name"
+	"$FAIRLOCK" acquire --shared --lease 1s "$name"
+	wait_until holders_are 1 "$name"
+	"$FAIRLOCK" release --force "$name"
+	run -1 "$FAIRLOCK" status -q "$name"
+}
+
+# holders_are COUNT NAME: so many hold the lock
+holders_are() { [ "$("$FAIRLOCK" status --raw --noheadings -o HOLDS "$2" | wc -l)" = "$1" ]; }
+
 # use_disorder NAME QUEUE: others change the queue, and a waiter dies in it.
 use_disorder() {
 	local name=$1 queue=$2 timeouts=${2/queue/timeout} owner waiter
@@ -111,6 +138,7 @@ check_locker() {
 		queue=redisson_lock_queue:$queue
 		use_all "$name" "$queue"
 		use_disorder "$name" "$queue"
+		use_slots "$name" "$queue"
 	done
 	nothing_was_denied
 	run -77 "$FAIRLOCK" wrap other true
@@ -161,7 +189,8 @@ refused_without() {
 	[ -n "$found" ] || fail "without $word, nothing is refused that names it; the last said: $output"
 }
 
-# check_each USER COMMAND...: for each word of the rule, one of the commands is refused without it
+# check_each USER COMMAND...: for each word of the rule, one of the commands is refused without it. HELD: so many
+# of the locks are held before.
 check_each() {
 	local user=$1 words rest i
 
@@ -175,13 +204,13 @@ check_each() {
 		permit "$user" "${rest[@]}"
 		cli SCRIPT FLUSH >/dev/null
 		refused_without "${words[i]}" "$@"
-		[ "$(cli EXISTS "${NAMES[@]}")" = 0 ] || fail "without ${words[i]}, a lock is left behind"
+		[ "$(cli EXISTS "${NAMES[@]}")" = "${HELD:-0}" ] || fail "without ${words[i]}, a lock is left behind"
 	done
 }
 
 check_each_of_locker() {
 	start_on "$1"
-	check_each backup 'release -v --force NAME' 'wrap -v NAME true'
+	check_each backup 'release -v --force NAME' 'wrap -v NAME true' 'wrap -v --slots 2 NAME true'
 }
 
 @test "a user that locks without a word of the rule gets status 77, which names the word, and leaves no lock" {
@@ -254,7 +283,10 @@ check_watcher() {
 	done
 	run -0 "$FAIRLOCK" status --raw --noheadings -o NAME
 	assert_output $'backup-db\nother'
+	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" acquire --shared backup-shared
 	become watcher
+	run -0 "$FAIRLOCK" status --raw --noheadings -o STATE backup-shared
+	assert_output held
 	run -0 "$FAIRLOCK" log --raw --noheadings -o EVENT,OWNER backup-db
 	assert_output "granted $owner"
 	run -0 "$FAIRLOCK" log --stats backup-db
@@ -280,9 +312,9 @@ check_watcher() {
 
 check_each_of_watcher() {
 	start_on "$1"
-	NAMES=(backup-db)
+	NAMES=(backup-db) HELD=1
+	"$FAIRLOCK" acquire --slots 2 --lease 1h backup-db
 	check_each watcher 'status NAME' 'queue NAME' 'log NAME'
-	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" wrap "${NAMES[0]}" true # so that there is a lock to list
 	check_each monitor status log
 }
 

@@ -58,6 +58,32 @@ pieces() {
 	pieces 1
 }
 
+@test "the waiting line shows how many slots are held, and of how many that the waiter wants" {
+	for _ in 1 2 3; do "$FAIRLOCK" acquire --lease 1h --slots 3 job >/dev/null; done
+	terminal 120
+	type_line 'clear; "$FAIRLOCK" wrap --slots 3 job echo got it'
+	wait_until shows '^fairlock: job: 1st of 1, waited [0-9]+s; 3 of 3 slots held$'
+	press C-c
+	type_line 'clear; "$FAIRLOCK" wrap job echo got it'
+	wait_until shows '^fairlock: job: 1st of 1, waited [0-9]+s; 3 slots held$'
+}
+
+@test "the waiting line shows how many share the lock" {
+	for _ in 1 2; do "$FAIRLOCK" acquire --lease 1h --shared job >/dev/null; done
+	terminal 120
+	wait_on_terminal
+	wait_until shows '^fairlock: job: 1st of 1, waited [0-9]+s; held by 2 that share it$'
+}
+
+@test "the waiting line does not guess the turn where several may hold the lock" {
+	been_held "$backup" 1000000 9
+	"$FAIRLOCK" acquire --lease 1h --slots 1 job >/dev/null
+	lock=job change "h:$(cli --raw ZRANGE 'fairlock_holders:{job}' 0 0)" "by=$backup"
+	terminal 120
+	type_line 'clear; "$FAIRLOCK" wrap --slots 1 job echo got it'
+	wait_until shows '^fairlock: job: 1st of 1, waited [0-9]+s; held [0-9]+s \(usually 16m40s\) by ada@web1'
+}
+
 @test "the waiting line estimates the time of the turn from the usual holds of the holder's command" {
 	hold job
 	held_by "$backup" 100000

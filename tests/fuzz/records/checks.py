@@ -30,11 +30,11 @@ def demand(condition, kind, text):
 def check_keys(script, before, after, may_stay, error):
     """In whatever state the keys were before."""
     if error:
-        demand(all(getattr(before, part) == getattr(after, part) for part in ("owners", "list", "scores", "hash", "log")),
+        demand(all(getattr(before, part) == getattr(after, part) for part in ("owners", "list", "scores", "hash", "log", "scored_holders")),
                "half", f"{script} fails on a key of another type, and has changed something")
         return
     demand(len(after.owners) <= 1 or len(before.owners) > 1, "owners", f"key 1 has two owners: {after.owners}")
-    for key, name in ((0, "the lock"), (3, "our hash"), (4, "the log")):
+    for key, name in ((0, "the lock"), (3, "our hash"), (4, "the log"), (5, "the sorted set of the holders")):
         stayed = key in may_stay and before.ttl[key] == NEVER_AGAIN
         demand(after.ttl[key] != NEVER_AGAIN or stayed, "stays", f"{name} has no time to live behind {script}")
     demand(after.agrees() or not before.agrees(), "queue",
@@ -61,7 +61,9 @@ def check_clean(script, words, answer, before, after, listening):
     waiting = [field[2:] for field, text in after.hash.items() if field.startswith("w:") and waits(text)]
     demand("ours" not in after.hash or int(after.hash["ours"]) == len(waiting) or not after.agrees(), "ours",
            f"{waiting} wait behind {script}, and our hash counts {after.hash.get('ours')}")
-    check_hand_over(before, after)
+    check_holders(script, after)
+    for who in [after.owner] if after.owner else list(after.holders):
+        check_hand_over(who, before, after)
     check_late(script, words, answer, before)
     check = {"acquire": after_acquire, "renew": after_renew, "release": after_release, "leave": after_leave}.get(script)
     if check:
@@ -69,6 +71,27 @@ def check_clean(script, words, answer, before, after, listening):
     if script == "acquire" and answer[0] == "queued" and words[0] in listening:
         # the scripts may take one that does not listen for dead
         check_waiter(words, answer, before, after)
+
+
+def check_holders(script, after):
+    """Several holders share, or have a slot each; our hash knows them."""
+    slots = []
+    for who, score in after.holders.items():
+        hold = read_hold(after.hash.get("h:" + who))
+        if hold is None and "name" not in after.hash:
+            continue  # somebody deleted our hash
+        demand(hold and hold["state"] in ("held", "kept") and hold["mode"][0] == after.mode, "holders",
+               f"behind {script} {who} holds with {hold}, and the lock is held as {after.owners}")
+        demand(hold["since"] == "-" or abs(int(hold["ends"]) - score) <= MARGIN_MS, "holders",
+               f"behind {script} the hold of {who} ends at {score}, and it is {hold}")
+        demand(hold["mode"] == "s" or after.hash.get("s:" + hold["mode"][1:]) == who, "holders",
+               f"behind {script} {who} has the slot {hold['mode']}, and our hash says {after.hash.get('s:' + hold['mode'][1:])}")
+        slots += [hold["mode"]] if hold["mode"] != "s" else []
+    demand(len(set(slots)) == len(slots), "holders", f"behind {script} two have one slot: {after.holders} {slots}")
+    if after.holders:
+        last = max(after.holders.values())
+        demand(abs(after.now + after.ttl[0] - last) <= MARGIN_MS and abs(after.ttl[0] - after.ttl[5]) <= MARGIN_MS, "holders",
+               f"behind {script} the last lease ends at {last}, the keys in {after.ttl[0]} and {after.ttl[5]} ms after {after.now}")
 
 
 STRAYS = {"acquire": 10, "renew": 7, "release": 6, "leave": 2}  # which word it is
@@ -86,29 +109,41 @@ def is_near(text, time, before, after):
     return text.isdigit() and before.now - MARGIN_MS <= int(text) + time <= after.now + MARGIN_MS
 
 
-def check_hand_over(before, after):
+def check_hand_over(who, before, after):
     """The record of the new holder says what that of the waiter said."""
-    waiter = read_waiter(before.hash.get("w:" + (after.owner or "")))
-    hold = read_hold(after.hash.get("h:" + (after.owner or "")))
-    if before.owner == after.owner or not waiter or waiter["state"] not in ("waits", "new") or not hold:
+    waiter = read_waiter(before.hash.get("w:" + who))
+    hold = read_hold(after.hash.get("h:" + who))
+    if before.has_hold(who) or not waiter or waiter["state"] not in ("waits", "new") or not hold:
         return
     if hold["lease"] == waiter["lease"] and int(hold["ends"]) - int(hold["since"]) < int(hold["lease"]):
-        wanted = waiter["by"], "," + waiter["kind"] + after.owner + ",", \
-            waiter["ticket"] if waiter["state"] == "new" else "-", "held", after.hash["token"]
-        demand((hold["by"], hold["holds"], hold["unheard"], hold["state"], hold["token"]) == wanted, "record",
-               f"{after.owner} is handed the lock as {hold}, and waited as {waiter}")
+        wanted = waiter["by"], "," + waiter["kind"] + who + ",", waiter["ticket"] if waiter["state"] == "new" else "-", "held"
+        demand((hold["by"], hold["holds"], hold["unheard"], hold["state"]) == wanted and
+               fits_want(hold["mode"], waiter["want"]), "record",
+               f"{who} is handed the lock as {hold}, and waited as {waiter}")
+        demand(hold["token"] == after.hash["token"] or who in after.holders and int(hold["token"]) < int(after.hash["token"]),
+               "record", f"{who} is handed the lock as {hold}, and the last token is {after.hash['token']}")
+
+
+def fits_want(mode, want):
+    """Whether a hold of this mode is one that was asked for."""
+    if want[0] == "#":
+        return mode[1:].isdigit() and 1 <= int(mode[1:]) <= int(want[1:])
+    return mode == want if want[0] != "=" else mode[0] == "=" and mode[1:] in want[1:].split(",")
 
 
 def after_acquire(words, answer, before, after):
-    who, request, kind, lease, _, _, _, _, by, _, strays = words[:11]
+    who, request, kind, lease, _, _, _, _, by, _, strays, _, want = words[:13]
     entry = f",{kind}{request},"
     if answer[0] == "granted":
         owner = answer[1]
         hold = read_hold(after.hash.get("h:" + owner))
-        demand(hold and entry in hold["holds"] and hold["state"] == "held" and after.owner == owner, "record",
-               f"acquire answers {answer}, and the hold is {hold}")
-        demand(int(after.owners[owner]) == answer[5], "record", f"acquire answers {answer}, and key 1 is {after.owners}")
-        if before.owner is None:
+        demand(hold and entry in hold["holds"] and hold["state"] == "held" and after.has_hold(owner) and hold["mode"] == answer[6],
+               "record", f"acquire answers {answer}, and the hold is {hold}")
+        count = int(after.owners[owner]) if after.owner else hold["holds"].count(",") - 1
+        demand(count == answer[5], "record", f"acquire answers {answer}, key 1 is {after.owners}, and the hold {hold}")
+        demand(answer[6] == "x" or fits_want(answer[6], want), "record", f"acquire {words} answers {answer}")
+        if not before.has_hold(owner):
+            demand(fits_want(answer[6], want), "record", f"acquire {words} answers {answer}")
             wanted = answer[2], str(lease), by, entry, str(answer[4]), "-", "-", "-", "-"
             found = tuple(hold[name] for name in
                           ("token", "lease", "by", "holds", "waited", "keep", "taken", "unheard", "ending"))
@@ -121,13 +156,13 @@ def after_acquire(words, answer, before, after):
 
 
 def check_waiter(words, answer, before, after):
-    who, _, kind, lease, _, ticket, _, _, by, period, _, secret = words[:12]
-    if after.owner != who:
+    who, _, kind, lease, _, ticket, _, _, by, period, _, secret, want = words[:13]
+    if not after.has_hold(who):
         waiter = read_waiter(after.hash.get("w:" + who))
         state = "new" if ticket == "" else "waits"
-        wanted = state, answer[1], str(lease), secret or "-", kind, str(period) if period else "-", by
+        wanted = state, answer[1], str(lease), secret or "-", kind, str(period) if period else "-", want, by
         found = waiter and tuple(waiter[name] for name in
-                                 ("state", "ticket", "lease", "secret", "kind", "period", "by"))
+                                 ("state", "ticket", "lease", "secret", "kind", "period", "want", "by"))
         demand(found == wanted and is_near(waiter["seen"], 0, before, after), "record",
                f"acquire {words} is answered {answer} and writes {waiter}")
 
@@ -135,14 +170,14 @@ def check_waiter(words, answer, before, after):
 def after_renew(words, answer, before, after):
     who, token = words[0], words[4]
     hold = read_hold(after.hash.get("h:" + who))
-    if answer[0] == "renewed" and after.hash.get("holder") == who:
+    if answer[0] == "renewed" and (after.hash.get("holder") == who or who in after.holders):
         demand(hold["token"] == answer[2] and hold["state"] == "held" and is_near(hold["ends"], -answer[1], before, after),
                "record", f"renew answers {answer} and writes {hold}")
         if answer[3]:
             demand(hold["taken"] != "-" or hold["since"] == "-", "record", f"renew answers {answer} and writes {hold}")
     elif answer[0] == "lost" and token:
         was = read_hold(before.hash.get("h:" + who))
-        demand(hold or after.owner == who or was and was["since"] == "-", "record", f"renew answers {answer}, the hold is {hold}")
+        demand(hold or after.has_hold(who) or was and was["since"] == "-", "record", f"renew answers {answer}, the hold is {hold}")
 
 
 def after_release(words, answer, before, after):
@@ -154,10 +189,13 @@ def after_release(words, answer, before, after):
         demand(hold["state"] == "kept" and hold["holds"] == f",{request},", "record", f"release answers {answer} and writes {hold}")
         if was["state"] == "held":
             demand(hold["ending"] == f"{status}:{cause}", "record", f"release answers {answer} and writes {hold}")
-    elif answer[0] == "forced" and before.owner == answer[1] and mode == "force":
+    elif answer[0] == "forced" and before.has_hold(answer[1]) and mode == "force":
         made = read_request(after.hash["r:" + request])
-        demand(made["answer"] == f"forced {answer[1]} {answer[2]}", "record", f"release answers {answer} and writes {made}")
-    elif answer == ["released", 0] and before.owner == who and after.owner != who and was and was["since"] != "-" and \
+        wanted = "forced " + "\n".join(f"{owner} {by}" for owner, by in zip(answer[1::2], answer[2::2]))
+        demand(made["answer"] == wanted, "record", f"release answers {answer} and writes {made}")
+        demand(not any(after.has_hold(owner) and before.has_hold(owner) for owner in answer[1::2]), "record",
+               f"release answers {answer}, and {after.owners} {after.holders} hold")
+    elif answer == ["released", 0] and before.has_hold(who) and not after.has_hold(who) and was and was["since"] != "-" and \
             was["state"] == "held":
         entries = [fields for fields in after.log if fields["event"] == "released" and fields["owner"] == who]
         wanted = was["token"], was["by"], was["waited"].replace("-", ""), status, cause
@@ -181,27 +219,38 @@ def after_leave(words, answer, listening, after):
 def check_shown(answers, look, listening):
     """What the scripts show is what the records say. The history is undamaged."""
     holder = look.hash.get("holder")
+    owner = next(iter(look.holders), None) if look.mode in ("s", "=") else look.owner
+    if look.mode in ("s", "="):
+        holder = owner
     hold = read_hold(look.hash.get("h:" + holder)) if holder else None
-    is_known = hold is not None and holder == look.owner and hold["since"] != "-"
+    is_known = hold is not None and holder == owner and hold["since"] != "-"
     shown = answers["status"]
-    count = int(look.owners[look.owner]) if look.owner else 0
-    wanted = [look.owner or "", count, hold["token"] if is_known else "", hold["by"] if is_known else "",
+    count = int(look.owners[look.owner]) if look.owner else hold["holds"].count(",") - 1 if hold and look.holders else \
+        int(owner is not None)
+    wanted = [owner or "", count, hold["token"] if is_known else "", hold["by"] if is_known else "",
               hold["since"] if is_known else "", int(is_known), sum(who in listening for who in look.list),
               int(look.hash.get("n:granted", "0")), int(is_known and hold["state"] == "kept"),
               look.hash.get("started", "-").split(" ")[0].replace("-", "")]
     found = [shown[i] for i in (0, 1, 3, 4, 5, 6, 7, 11, 15, 16)]
     demand(found == wanted, "shown", f"status answers {shown}, and the records say {wanted}")
+    rows = sorted([row[0], row[3], row[8]] for row in shown[18])
+    records = {who: read_hold(look.hash.get("h:" + who)) for who in (look.holders or [owner] if owner else [])}
+    wanted = sorted([who, one["token"], one["mode"][1:]] if one and one["since"] != "-" and (look.holders or is_known) else
+                    [who, "", ""] for who, one in records.items())
+    demand((rows, shown[17]) == (wanted, look.mode or ""), "shown", f"status answers {shown}, and the records say {wanted}")
     waiters = []
     for who in look.list:
         waiter = read_waiter(look.hash.get("w:" + who)) if waits(look.hash.get("w:" + who)) else None
-        waiters.append([who, waiter["by"] if waiter else "", int(waiter is not None), int(who in listening)])
+        waiters.append([who, waiter["by"] if waiter else "", int(waiter is not None), int(who in listening),
+                        waiter["want"] if waiter else "x"])
     demand([[part[0], *part[2:]] for part in answers["queue"]] == waiters, "shown",
            f"queue answers {answers['queue']}, and the records say {waiters}")
     last = answers["log"][4]
-    wanted = [holder, hold["token"], hold["since"], hold["ends"], hold["waited"].replace("-", ""), hold["by"]] \
+    wanted = [holder, hold["token"], hold["since"], hold["ends"], hold["waited"].replace("-", ""), hold["by"],
+              hold["mode"][0], hold["mode"][1:]] \
         if hold and hold["since"] != "-" else []
     demand(last == wanted, "shown", f"log answers {last}, and the records say {wanted}")
-    demand(answers["view"][3] == (look.owner or "") and answers["view"][4] == (hold["by"] if is_known else ""), "shown",
+    demand(answers["view"][3] == (owner or "") and answers["view"][9] == (len(look.holders) or int(owner is not None)) and answers["view"][4] == (hold["by"] if is_known else ""), "shown",
            f"view answers {answers['view']}, and the records say {hold}")
     held, is_kept = answers["view"][5], is_known and hold["state"] == "kept"
     demand(held == -int(hold["ends"]) if is_kept else held >= 0 if is_known else held == -1, "shown",

@@ -6,23 +6,27 @@ LEASES = [3000, 30000, 30000, 30000, 86400000]
 PERIODS = ["1000", "1000", "5000", "60000", "86400000"]
 BYS = [None, None, "h\t1\tu\tmake -j 2 all", "", "-", " ", "h\t1\tu\tsh -c ' a  b '\twhy not", "1 2 3 - -", "h\t1\tu\tx\n y",
        "\xff\xfe\xc3\xa9", "held 1 2 3 4 5 6 - - - ,wanna, x"]
+WANTS = ["x", "s", "s", "#1", "#2", "#3", "=a", "=b,a", "=1,2"]
 CAUSES = [("", ""), ("0", "exit"), ("143", "TERM"), ("1", "max-hold"), ("", "lost")]
 PAUSES = [10, 600, 2500, 5100, 11000, 16000, 31000, 601000, 90000000]
 
 NUMBERS = ["", "-", "-1", "0", "1", "99999999999999999999", "9007199254740992", "9007199254740991", "1e3", "1e400", "0x10",
            "nan", "inf", "-inf", "1.5", "1-2", "--", "9" * 400]
 WORDS = NUMBERS + ["\x00\xff", "a b", "\t", "\n", " ", "x" * 5000, ",", ",,", ",a", "held", "kept", "released", "taken", "counted",
-                   "waits", "new", "dropped", "removed", "gone", "forced", "free", "given", "left", "w", "a", ":", "1:exit", "é"]
+                   "waits", "new", "dropped", "removed", "gone", "forced", "free", "given", "left", "w", "a", ":", "1:exit", "é", "s", "x", "=", "=1", "=a",
+                   "=a,b", "#0", "#2", "#99999999", "fairlock:slots", "fairlock:shared"]
 FIELDS = ["name", "v", "token", "ticket", "ours", "back", "run", "turn", "started", "head", "theirs", "tended", "holder",
-          "n:granted", "n:expired", "n:forced", "n:lost"]
+          "n:granted", "n:expired", "n:forced", "n:lost", "s:1", "s:a"]
 OLD_FIELDS = {"owner": "anna", "since": "1700000000000", "until": "1700000000000", "lease": "30000", "waited": "0", "by": "x",
               "holds": "wanna", "keep": "1700000000000", "taken_up": "", "unheard": "", "ended": "1700000000000",
               "forced": "", "turned": "1700000000000", "before": "1700000000000", "recall": "1700000000000",
               "up": "1700000000000", "touched": "x", "logged": "x", "mended": "x", "t:ben": "1700000000000000 1700000000000",
               "p:ben": "1700000000000 1700000000000000", "d:ben": "x", "x:ben": "1700000000000 m", "c:ben": "1700000000000 0",
               "f:ben": "1700000000000", "h:": "x", "w:": "x", "r:": "x", "": "x", "w:a b": "x", "\xff": "\xff"}
-RECORDS = ["held 1700000000000 1700000000000 1700000030000 30000 0 - - - - ,wben, by ben",
-           "new 1700000000000000 1700000000000 30000 5ec w - by ben",
+RECORDS = ["held 1700000000000 1700000000000 1700000030000 30000 0 - - - - x ,wben, by ben",
+           "held 1700000000000 1700000000000 9900000030000 30000 0 - - - - =1 ,wben, by ben",
+           "held 1700000000000 1700000000000 9900000030000 30000 0 - - - - s ,wben, by ben",
+           "new 1700000000000000 1700000000000 30000 5ec w - x by ben", "new 1700000000000000 1700000000000 30000 5ec w - #2 by ben",
            "1700000000000 1 left ben", "1700000000000 0 forced anna x", "anna 1700000000000", "- - -"]
 
 
@@ -34,6 +38,8 @@ class Chooser:
         self.ours = random.sample(OURS, random.randint(2, len(OURS)))
         self.redissons = random.sample(REDISSONS, random.randint(1, len(REDISSONS)))
         self.factors = {}
+        # In half of the histories somebody shares the lock.
+        self.wants = random.sample(WANTS, random.randint(1, 3)) if self.maybe(60) else ["x"]
         self.opening = self.crowd() if self.maybe(3) else []
 
     def one(self, choices):
@@ -45,7 +51,7 @@ class Chooser:
     def known_id(self):
         """Somebody in the lock or the queue, more often than others."""
         look = self.world.look
-        some = ([look.owner] if look.owner else []) + look.list
+        some = ([look.owner] if look.owner else []) + list(look.holders) + look.list
         return self.one(some) if some and self.maybe(70) else self.one(self.ours)
 
     def steps(self):
@@ -81,6 +87,7 @@ class Chooser:
         options = self.extra({"asks": who in self.world.tickets and self.maybe(90), "secret": self.maybe(80)},
                              again=(8, [True]), kind=(30, ["a"]), lease=(30, LEASES), mode=(12, ["try"]), limit=(8, [0, 1, 3]),
                              by=(50, BYS[2:]), period=(15, PERIODS), strays=(8, [1, 1, -1]), request=(4, [who + "2"]))
+        options["want"] = self.one(self.wants)
         if options.get("request"):
             options["secret"] = False
         if options.get("mode"):
@@ -90,12 +97,14 @@ class Chooser:
 
     def come_in(self):
         """Another process of the holder goes in again, or a free lock is taken."""
-        owner = self.world.look.owner
+        look = self.world.look
+        owner = self.one(list(look.holders)) if look.holders else look.owner
         if owner is None:
-            return [["acquire", self.one(self.ours), self.extra({}, kind=(30, ["a"]), by=(50, BYS[2:]))]]
+            return [["acquire", self.one(self.ours), self.extra({"want": self.one(self.wants)}, kind=(30, ["a"]), by=(50, BYS[2:]))]]
         request = self.one([owner + "2", owner + "3", owner])
         return [["acquire", self.one([owner, request]), {"request": request, "kind": self.one("wa"), "inherited": [owner],
-                                                         "again": self.maybe(10), "lease": self.one(LEASES)}]]
+                                                         "again": self.maybe(10), "lease": self.one(LEASES),
+                                                         "want": self.one(self.wants)}]]
 
     def renew(self):
         who = self.known_id()
@@ -113,7 +122,8 @@ class Chooser:
 
     def break_lock(self):
         return [["release", self.one(self.ours), {"mode": "force", "request": self.one(["forcer1", "forcer2", "anna"]),
-                                             "token": self.maybe(30)}]]
+                                             "token": self.maybe(30),
+                                             "only": self.one(["", "", self.known_id(), "=1", "=a"])}]]
 
     def leave(self):
         return [["leave", self.known_id(), {"strays": self.one([0, 0, 0, 1, -1])}]]
@@ -139,20 +149,22 @@ class Chooser:
     def delete(self):
         """Somebody forces the lock open, or the server loses all that it knows, and the holder comes back."""
         who = self.known_id()
-        return self.one([[["delete", self.one([0, 0, 3, 4])]],
-                         [["delete", key] for key in range(self.one([4, 5]))] + [["renew", who, {}]]])
+        return self.one([[["delete", self.one([0, 0, 3, 4, 5])]],
+                         [["delete", key] for key in [0, 1, 2, 3, 5] + self.one([[], [4]])] +
+                         [["renew", one, {}] for one in list(self.world.look.holders)[:3]] + [["renew", who, {}]]])
 
     def damage(self):
         look = self.world.look
         fields = list(look.hash)
         if fields and self.maybe(60):
             # the records of the present holder and waiters, more often than others
-            current = [field for field in fields if field[:2] in ("h:", "w:") and field[2:] in [look.owner] + look.list]
+            current = [field for field in fields if field[:2] in ("h:", "w:") and
+                       field[2:] in [look.owner] + list(look.holders) + look.list]
             fields += [field for field in fields if field[:2] in ("h:", "w:", "r:")] * 2
             field = self.one(current if current and self.maybe(40) else fields)
             return self.random.choices(
-                [["column", field, self.random.randrange(12), self.one(WORDS if self.maybe(40) else NUMBERS)],
-                 ["column", field, self.random.randrange(12), None], ["cut", field, self.random.randrange(len(look.hash[field]) + 1)],
+                [["column", field, self.random.randrange(13), self.one(WORDS if self.maybe(40) else NUMBERS)],
+                 ["column", field, self.random.randrange(13), None], ["cut", field, self.random.randrange(len(look.hash[field]) + 1)],
                  ["swap", field, self.one(fields)], ["drop", field], ["field", field, self.one(WORDS + RECORDS)]],
                 [60, 6, 6, 8, 8, 12])[0]
         who = self.one(OURS + REDISSONS + ["nemo", "a b", "", "\xff", "x" * 3000] + look.list)
@@ -160,7 +172,9 @@ class Chooser:
         return self.random.choices(
             [["field", old, OLD_FIELDS[old]], ["field", self.one(FIELDS), self.one(WORDS + RECORDS)],
              ["field", self.one(["h:", "w:", "r:"]) + self.one(OURS), self.one(WORDS + RECORDS)], ["count", self.one(NUMBERS)],
-             ["persist", self.one([0, 3, 4])], ["push", who], ["unlist", who],
+             ["persist", self.one([0, 3, 4, 5])], ["push", who], ["unlist", who],
              ["score", who, self.one(["inf", "-inf", "0", "1e300", "-1", "1.5", "1800000000000"])], ["unscore", who],
-             ["type", self.random.randrange(5), self.one(["string", "hash", "set", "list", "zset"])]],
-            [10, 16, 16, 5, 4, 10, 6, 8, 6, 2])[0]
+             ["type", self.random.randrange(6), self.one(["string", "hash", "set", "list", "zset"])],
+             ["hold", self.one([who, self.known_id()]), self.one(["inf", "-inf", "0", "1e300", "1.5", "1800000000000"])],
+             ["unhold", self.known_id()]],
+            [10, 16, 16, 5, 4, 10, 6, 8, 6, 2, 6, 4])[0]

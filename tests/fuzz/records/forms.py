@@ -8,16 +8,19 @@ DECIMAL = re.compile(NUMBER)
 
 HOLD = re.compile(
     rf"(held|kept|released|expired|forced|gone|lost) ({NUMBER}) ({MAYBE}) ({MAYBE}) ({MAYBE}) ({MAYBE}) ({MAYBE}) "
-    rf"(taken|counted|-) ({MAYBE}) (\d*:[\w-]*|-) (,(?:[^ ,]+,)*) (.*)", re.S)
-HOLD_COLUMNS = ["state", "token", "since", "ends", "lease", "waited", "keep", "taken", "unheard", "ending", "holds", "by"]
-WAITER = re.compile(rf"(waits|new|dropped|removed) ({NUMBER}) ({NUMBER}) ({MAYBE}) ([0-9a-f]+|-) ([wa]) ({MAYBE}) (.*)", re.S)
-WAITER_COLUMNS = ["state", "ticket", "seen", "lease", "secret", "kind", "period", "by"]
+    rf"(taken|counted|-) ({MAYBE}) (\d*:[\w-]*|-) (x|s|=[^ ,]+) (,(?:[^ ,]+,)*) (.*)", re.S)
+HOLD_COLUMNS = ["state", "token", "since", "ends", "lease", "waited", "keep", "taken", "unheard", "ending", "mode", "holds",
+                "by"]
+WAITER = re.compile(rf"(waits|new|dropped|removed) ({NUMBER}) ({NUMBER}) ({MAYBE}) ([0-9a-f]+|-) ([wa]) ({MAYBE}) "
+                    r"(x|s|#\d+|=[^ ]+) (.*)", re.S)
+WAITER_COLUMNS = ["state", "ticket", "seen", "lease", "secret", "kind", "period", "want", "by"]
 REQUEST = re.compile(rf"({NUMBER}) ({NUMBER}) (-|released|given|free|left .*|forced \S* .*)", re.S)
+MODES = {"fairlock:shared": "s", "fairlock:slots": "="}  # by the field of key 1
 REQUEST_COLUMNS = ["made", "strays", "answer"]
 
 OTHER_FIELDS = {
-    "name": r"job", "v": "3", "holder": r"\S+", "token": NUMBER, "ticket": NUMBER, "ours": NUMBER, "back": NUMBER,
-    "run": rf"\w* (?:{NUMBER})?", "turn": rf"\S+ {NUMBER}", "started": rf"{MAYBE} {MAYBE} {MAYBE}",
+    "name": r"job", "v": "4", "holder": r"\S+", "token": NUMBER, "ticket": NUMBER, "ours": NUMBER, "back": NUMBER,
+    "run": rf"(?:\w+|-) {MAYBE} {MAYBE} {NUMBER}", "turn": rf"\S+ {NUMBER}", "started": rf"{MAYBE} {MAYBE} {MAYBE}",
     "head": rf"{NUMBER} (?:{NUMBER})? \S+(?: \S+)*", "theirs": rf"\S+(?: {NUMBER}){{3}}(?: \S+(?: {NUMBER}){{3}})*",
     "tended": rf"{NUMBER} {NUMBER} {NUMBER} {NUMBER}", "n:granted": NUMBER, "n:expired": NUMBER, "n:forced": NUMBER,
     "n:lost": NUMBER,
@@ -52,6 +55,8 @@ def record_of(field, text):
     read = {"h:": read_hold, "w:": read_waiter, "r:": read_request}.get(field[:2])
     if read:
         return read(text)
+    if field.startswith("s:"):
+        return {"": text}
     return {"": text} if field in OTHER_FIELDS and OTHER_FIELDS[field].fullmatch(text) else None
 
 
@@ -68,32 +73,35 @@ TEXT, DIGITS, DIGITS_OR_NONE = is_like(".*"), is_like(NUMBER), is_like(NUMBER + 
 FLAG, MS, TTL, COUNT = is_number(0, 1), is_number(0), is_number(-2), is_number(1)
 WAITED, HELD = is_number(-1), is_number(-2 ** 53)  # below -1: until when the lock is kept
 REFUSALS = [["spelled", TEXT], ["version", MS, MS]]
-LEFT = ["left", TEXT, TEXT, HELD]
+MODE, NEXT = is_like("[xs=]?"), is_number(-1)
+ABOUT = [TEXT, TEXT, HELD, MODE, MS, NEXT]
+LEFT = ["left", *ABOUT]
 
 ANSWERS = {
     "acquire": [
-        ["granted", TEXT, DIGITS, COUNT, MS, COUNT], ["queued", DIGITS, is_number(1, 10501), FLAG, TTL, MS],
-        ["busy", TEXT, TEXT, HELD], ["full", MS, TEXT, TEXT, HELD], ["ran", MS, TEXT, TEXT, HELD],
-        ["removed", TEXT, TEXT, HELD], ["removed"]] + REFUSALS,
+        ["granted", TEXT, DIGITS, COUNT, MS, COUNT, is_like("x|s|=.*")], ["queued", DIGITS, is_number(1, 10501), FLAG, TTL, MS],
+        ["busy", *ABOUT], ["full", MS, *ABOUT], ["ran", MS, *ABOUT], ["removed", *ABOUT], ["removed"],
+        ["other", is_like("x|s|=.*")]] + REFUSALS,
     "renew": [["renewed", COUNT, DIGITS, FLAG], ["released"], ["late"],
               ["lost", is_like("forced|taken|gone"), TEXT, TEXT]] + REFUSALS,
-    "release": [["released", MS], ["kept", MS], ["forced", TEXT, TEXT], ["free"], ["late"], ["not held", TEXT, TEXT],
+    "release": [["released", MS], ["kept", MS], ["free"], ["late"], ["not held", TEXT, TEXT],
                 ["not acquired"]] + REFUSALS,
     "leave": [LEFT, ["left"], ["late"], ["unknown"]] + REFUSALS,
     "status": [[TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, MS, DIGITS, TEXT, WAITED, MS, MS, MS, MS, FLAG,
-                DIGITS_OR_NONE]],
-    "view": [["view", MS, MS, TEXT, TEXT, HELD, DIGITS_OR_NONE, is_like("")]] + REFUSALS[:1],
+                DIGITS_OR_NONE, MODE, is_like("")]],
+    "view": [["view", MS, MS, TEXT, TEXT, HELD, DIGITS_OR_NONE, is_like(""), MODE, MS, NEXT]] + REFUSALS[:1],
 }
-WAITING = [TEXT, DIGITS_OR_NONE, TEXT, FLAG, FLAG]
-LAST_HOLD = [TEXT, DIGITS, DIGITS, DIGITS, DIGITS_OR_NONE, TEXT]
+WAITING = [TEXT, DIGITS_OR_NONE, TEXT, FLAG, FLAG, TEXT]
+HOLD_NOW = [TEXT, DIGITS, DIGITS, DIGITS, DIGITS_OR_NONE, TEXT, MODE, TEXT]
+HOLDER = [TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, FLAG, TEXT]
 
 LOGGED = {
     "event": is_like("granted|released|expired|forced|lost|left"), "time": DIGITS, "owner": TEXT,
     "token": DIGITS_OR_NONE, "by": TEXT, "waited": DIGITS_OR_NONE, "held": DIGITS_OR_NONE, "status": is_like(r"\d*"),
-    "cause": TEXT,
+    "cause": TEXT, "slot": TEXT,
 }
 
-MESSAGES = re.compile(rf"0|granted {NUMBER} [1-9]\d{{0,15}} {NUMBER} [0-9a-f]+|(?:first|second) {NUMBER}")
+MESSAGES = re.compile(rf"0|granted {NUMBER} [1-9]\d{{0,15}} {NUMBER} [0-9a-f]+(?: [^ ,]+)?|(?:first|second) {NUMBER}")
 
 
 # The secret of a damaged record is nobody's: the waiter asks.
@@ -107,7 +115,7 @@ def has_form(answer, form):
 
 def is_entry(fields, is_clean):
     """A number that was damaged is logged as it is: the program reads no such number."""
-    return list(fields) == list(LOGGED) and all(
+    return list(fields) in (list(LOGGED), list(LOGGED)[:-1]) and all(
         LOGGED[name](value) or not is_clean and re.fullmatch(r"-|-?\d+", value) for name, value in fields.items())
 
 
@@ -116,11 +124,18 @@ def is_answer(script, answer):
         return all(has_form(waiting, WAITING) for waiting in answer)
     if script == "log":
         return answer[0] == "spelled" or (
-            len(answer) == 6 and DIGITS(answer[1]) and TEXT(answer[3]) and
-            (answer[4] == [] or has_form(answer[4], LAST_HOLD)) and
-            all(has_form(waiter, WAITING[1:3]) for waiter in answer[5]))
-    if script == "view" and isinstance(answer[-1], list):
-        if not (answer[-1] == [] or has_form(answer[-1], [MS] * 4)):
+            len(answer) == 7 and DIGITS(answer[1]) and TEXT(answer[3]) and
+            (answer[4] == [] or has_form(answer[4], HOLD_NOW)) and
+            all(has_form(waiter, WAITING[1:3]) for waiter in answer[5]) and
+            all(has_form(hold, HOLD_NOW) for hold in answer[6]))
+    if script == "release" and answer[0] == "forced":
+        return len(answer) >= 3 and len(answer) % 2 == 1 and all(map(TEXT, answer))
+    if script == "view" and len(answer) > 7 and isinstance(answer[7], list):
+        if not (answer[7] == [] or has_form(answer[7], [MS] * 4)):
+            return False
+        answer = answer[:7] + [""] + answer[8:]
+    if script == "status" and isinstance(answer[-1], list):
+        if not all(has_form(holder, HOLDER) for holder in answer[-1]):
             return False
         answer = answer[:-1] + [""]
     return any(has_form(answer, form) for form in ANSWERS[script])

@@ -11,15 +11,16 @@ import time
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "lib"))
+from forms import MODES
 from resp import Incomplete, array, bulk, parse
 
 SCRIPTS = ["acquire", "release", "renew", "leave", "queue", "status", "log", "view"]
 LOCK = "job"
 KEYS = [LOCK] + [key + "{" + LOCK + "}" for key in
-                 ("redisson_lock_queue:", "redisson_lock_timeout:", "fairlock:", "fairlock_log:")]
+                 ("redisson_lock_queue:", "redisson_lock_timeout:", "fairlock:", "fairlock_log:", "fairlock_holders:")]
 CHANNEL = "redisson_lock__channel:{" + LOCK + "}"
 
-# All that the five keys say, at one moment. A key of another type says nothing.
+# All that the six keys say, at one moment. A key of another type says nothing.
 LOOK = """
 local function get(...)
 	local found = redis.pcall(...)
@@ -31,8 +32,9 @@ local found = {string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 100
 	get('XREVRANGE', KEYS[5], '+', '-', 'COUNT', ARGV[1])}
 for i, key in ipairs(KEYS) do
 	found[6 + i] = redis.call('PTTL', key)
-	found[11 + i] = redis.call('TYPE', key).ok
+	found[12 + i] = redis.call('TYPE', key).ok
 end
+found[19] = get('ZRANGE', KEYS[6], 0, -1, 'WITHSCORES')
 return found
 """
 
@@ -139,9 +141,11 @@ class Server:
             "SCRIPT", "LOAD", texts["redisson_parts"] + "drop_stale(tonumber(ARGV[1]))")
 
     def run(self, name, *words):
-        """Runs a script. It is one of ours if it takes the channel."""
+        """Runs a script. It is one of ours if it takes the channel. An exclusive request declares five keys."""
         more = [CHANNEL] if name in SCRIPTS else []
-        return self.client.ask("EVALSHA", self.shas[name], 5, *KEYS, *more, *words)
+        is_exclusive = name == "acquire" and words[12] == "x" or name == "renew" and words[8] == "x"
+        keys = KEYS[:5] if is_exclusive else KEYS
+        return self.client.ask("EVALSHA", self.shas[name], len(keys), *keys, *more, *words)
 
     def stop(self):
         self.process.terminate()
@@ -156,10 +160,19 @@ class Look:
         found = server.run("look", entries)
         self.now, key = int(found[0]), found[1]
         self.owners, self.list = pairs(key), found[2]
-        self.owner = key[0] if key else None
+        self.field = key[0] if key else None
+        self.mode = MODES.get(self.field, "x") if key else None
+        self.owner = self.field if self.mode == "x" else None
         self.scores, self.hash = pairs(found[3]), pairs(found[4])
         self.log = [pairs(fields) for _, fields in found[5]]
-        self.ttl, self.types = found[6:11], found[11:16]
+        self.ttl, self.types = found[6:12], found[12:18]
+        self.scored_holders = pairs(found[18])
+        live = sorted((float(score), who) for who, score in self.scored_holders.items() if float(score) > self.now)
+        # of several holders, in the order of the ends of their leases
+        self.holders = {who: score for score, who in live} if self.mode in ("s", "=") else {}
+
+    def has_hold(self, who):
+        return self.owner == who or who in self.holders
 
     def agrees(self):
         return len(set(self.list)) == len(self.list) and set(self.list) == set(self.scores)

@@ -26,7 +26,7 @@ def is_usual(script, words, before):
     if "r:" + words[1] in before.hash:
         return False
     if script == "acquire":
-        return before.owner is None and not before.list and not words[5] and words[6] == "0" and not words[9]
+        return before.field is None and words[12] == "x" and not before.list and not words[5] and words[6] == "0" and not words[9]
     return script == "renew" and not before.list or script == "release" and words[2] == "own" and words[5] == ""
 
 
@@ -61,8 +61,8 @@ def differences(usual, long_way, slack, request):
     one, other = usual[0], long_way[0]
     if not is_same_answer(usual[2], long_way[2], slack):
         yield f"answers: {usual[2]}, {long_way[2]}"
-    if (one.owners, one.list) != (other.owners, other.list):
-        yield f"owner and queue: {one.owners} {one.list}, {other.owners} {other.list}"
+    if (one.owners, one.list, set(one.holders)) != (other.owners, other.list, set(other.holders)):
+        yield f"owner and queue: {one.owners} {one.holders} {one.list}, {other.owners} {other.holders} {other.list}"
     if set(one.scores) != set(other.scores) or any(
             not is_same_text(score, other.scores[who], slack) for who, score in one.scores.items()):
         yield f"scores: {one.scores}, {other.scores}"
@@ -81,8 +81,8 @@ def differences(usual, long_way, slack, request):
 
 
 def is_same_record(field, one, other, slack):
-    if field[:2] == "h:" and one.count(" ") >= 11 and other.count(" ") >= 11:
-        ones, others = one.split(" ", 11), other.split(" ", 11)
+    if field[:2] == "h:" and one.count(" ") >= 12 and other.count(" ") >= 12:
+        ones, others = one.split(" ", 12), other.split(" ", 12)
         return all(is_same_text(a, b, slack, i == 5) for i, (a, b) in enumerate(zip(ones, others)))
     return is_same_text(one, other, slack, field == "theirs")
 

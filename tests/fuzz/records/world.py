@@ -19,6 +19,7 @@ class World:
         server.client.ask("FLUSHALL")
         self.listening, self.heard = set(), []
         self.tickets, self.tokens, self.strays, self.questions = {}, {}, {}, 0
+        self.wants, self.modes = {}, {}  # what each asked for last, and how it holds
         self.is_clean, self.has_other_type = True, False
         self.may_stay = set()  # keys that a damage made to stay for ever
         self.look = Look(server)
@@ -90,14 +91,16 @@ class World:
             if not (MESSAGES if self.is_clean else DAMAGED_MESSAGES).fullmatch(message):
                 raise Failure("message", f"{who} is told {message!r}")
             if message.startswith("granted "):
-                self.tokens[who] = message.split(" ")[1]
+                parts = message.split(" ")
+                self.tokens[who] = parts[1]
+                self.modes[who] = "=" + parts[5] if len(parts) > 5 else "s" if self.wants.get(who) == "s" else "x"
         check_keys(script, before, after, self.may_stay, error)
         if error:
             return ["error"]
         check_answer(script, answer, after, self.is_clean)
         if self.is_clean:
             check_clean(script, words, answer, before, after, self.listening)
-        elif self.has_other_type is False and answer[:1] == ["version"] and self.look.hash.get("v") == "3":
+        elif self.has_other_type is False and answer[:1] == ["version"] and self.look.hash.get("v") == "4":
             raise Failure("version", f"{script} answers {answer} though the version is ours")
         return answer
 
@@ -115,9 +118,11 @@ class World:
         ticket = self.tickets.get(who, "") if get("asks") else ""
         secret = "5ec%05x" % self.questions if get("secret") else ""
 
+        want = self.wants[who] = get("want", "x")
+
         def words(again, strays):
             return [who, request, get("kind", "w"), get("lease", 30000), get("mode", "wait"), ticket, again,
-                    get("limit", ""), get("by", "by " + who), get("period", ""), strays, secret, *get("inherited", [])]
+                    get("limit", ""), get("by", "by " + who), get("period", ""), strays, secret, want, *get("inherited", [])]
 
         again = "1" if get("again") else "0"
         answer = self.run("acquire", *words(again, strays),
@@ -125,7 +130,7 @@ class World:
         if answer[0] == "queued":
             self.tickets[who] = answer[1]
         elif answer[0] == "granted":
-            self.tokens[answer[1]] = answer[2]
+            self.tokens[answer[1]], self.modes[answer[1]] = answer[2], answer[6]
             self.tickets.pop(who, None)
         elif answer[0] in ("removed", "ran", "full"):
             self.tickets.pop(who, None)
@@ -137,7 +142,8 @@ class World:
         token = self.tokens.get(who, "") if get("token", True) else ""
 
         def words(strays):
-            return [who, request, get("kind", "w"), get("lease", 30000), token, get("by", "by " + who), get("period", ""), strays]
+            return [who, request, get("kind", "w"), get("lease", 30000), token, get("by", "by " + who), get("period", ""), strays,
+                    self.modes.get(who, "x")]
 
         self.run("renew", *words(strays), compare=get("compare") and get("strays", 0) >= 0 and words(strays + 1))
 
@@ -149,7 +155,7 @@ class World:
 
         def words(strays):
             return [who, request, get("mode", "own"), token, "1" if get("again") else "0", get("min", ""), strays,
-                    get("status", ""), get("cause", "")]
+                    get("status", ""), get("cause", ""), get("only", "")]
 
         self.run("release", *words(strays), compare=get("compare") and get("strays", 0) >= 0 and words(strays + 1))
 
@@ -217,7 +223,7 @@ class World:
             self.server.client.ask(*command)
         except ServerError:
             pass  # nothing was damaged
-        for i in (3, 4):  # what a damage makes stays for a day
+        for i in (3, 4, 5):  # what a damage makes stays for a day
             if before.ttl[i] == -2:
                 self.server.client.ask("PEXPIRE", KEYS[i], MIN_TTL)
         self.look = Look(self.server)
@@ -249,8 +255,8 @@ class World:
             self.damage("HSET", KEYS[3], one, texts[other], other, texts[one])
 
     def do_count(self, text):
-        if self.look.owner is not None:
-            self.damage("HSET", KEYS[0], self.look.owner, text)
+        if self.look.field is not None:
+            self.damage("HSET", KEYS[0], self.look.field, text)
 
     def do_persist(self, key):
         if self.look.ttl[key] > 0:
@@ -269,6 +275,12 @@ class World:
     def do_unscore(self, who):
         self.damage("ZREM", KEYS[2], who)
 
+    def do_hold(self, who, score):
+        self.damage("ZADD", KEYS[5], score, who)
+
+    def do_unhold(self, who):
+        self.damage("ZREM", KEYS[5], who)
+
     def do_type(self, key, kind):
         self.is_clean, self.has_other_type = False, True
         ask = self.server.client.ask
@@ -283,40 +295,41 @@ class World:
     def heal(self):
         """However damaged, the lock can be taken, queued for and released again."""
         self.has_other_type = False
-        for key, kind in zip(range(5), ["hash", "list", "zset", "hash", "stream"]):
+        for key, kind in enumerate(["hash", "list", "zset", "hash", "stream", "zset"]):
             if self.look.types[key] not in (kind, "none"):
                 self.server.client.ask("DEL", KEYS[key])
         for who in list(self.listening):
             self.listen_not(who)
         self.look = Look(self.server)
-        if self.look.hash.get("name", "job") != "job" or self.look.hash.get("v") != "3":
+        if self.look.hash.get("name", "job") != "job" or self.look.hash.get("v") != "4":
             self.server.client.ask("DEL", KEYS[3])  # others use it, and it has a time to live
-        self.run("release", "healer", "healer", "force", "", "0", "", 0, "", "")
+        self.run("release", "healer", "healer", "force", "", "0", "", 0, "", "", "")
         for who, score in self.look.scores.items():
             if 10 ** 13 <= float(score) < 10 ** 17:  # `later` moves such a score, and not where our hash has it
                 self.server.client.ask("ZADD", KEYS[2], self.look.now + 3600000, who)
-        self.take_and_hand_on("xena", "yves")
-        self.take_and_hand_on("zoe", "zack")
+        self.take_and_hand_on("xena", "yves", "x")
+        self.take_and_hand_on("sue", "sam", "#1")
+        self.take_and_hand_on("zoe", "zack", "x")
         if self.look.list or self.look.scores or self.look.hash.get("ours") != "0":
             raise Failure("heal", f"in the end there are {self.look.list}, {self.look.scores}, ours {self.look.hash.get('ours')}")
 
-    def take_and_hand_on(self, one, other):
+    def take_and_hand_on(self, one, other, want):
         self.listen_to(one)
         self.listen_to(other)
         for _ in range(60):
-            self.do_acquire(one, {"asks": True, "secret": True})
-            if self.look.owner == one:
+            self.do_acquire(one, {"asks": True, "secret": True, "want": want})
+            if self.look.has_hold(one):
                 break
             self.do_later(6000)
         self.must_hold(one)
-        self.do_acquire(other, {"secret": True})
+        self.do_acquire(other, {"secret": True, "want": want})
         if other not in self.look.list:
             raise Failure("heal", f"{other} does not queue")
         self.do_release(one, {})
         for _ in range(60):
-            if self.look.owner == other:
+            if self.look.has_hold(other):
                 break
-            self.do_acquire(other, {"asks": True, "secret": True})
+            self.do_acquire(other, {"asks": True, "secret": True, "want": want})
             self.do_later(3000)
         self.must_hold(other)
         self.do_release(other, {})
@@ -330,10 +343,11 @@ class World:
 
     def must_hold(self, who):
         hold = read_hold(self.look.hash.get("h:" + who))
-        if self.look.owner != who or not hold or hold["state"] != "held":
-            raise Failure("heal", f"{who} does not get the lock: it is {self.look.owner}'s, {self.look.list} wait")
+        if not self.look.has_hold(who) or not hold or hold["state"] != "held":
+            raise Failure("heal", f"{who} does not get the lock: it is {self.look.owners}'s, {self.look.holders}; {self.look.list} wait")
         self.tokens[who] = hold["token"]
-        answer = self.run("renew", who, who, "w", 30000, hold["token"], "by " + who, "", self.strays_of(who, 0))
+        answer = self.run("renew", who, who, "w", 30000, hold["token"], "by " + who, "", self.strays_of(who, 0),
+                          self.modes.get(who, "x"))
         if answer[0] != "renewed":
             raise Failure("heal", f"{who} holds the lock, and its renewal is answered {answer}")
 
