@@ -13,9 +13,11 @@ SLOTS = {
     "ζ/6": [],
 }
 LOCKS = list(SLOTS)
-MODES = {"exclusive": 40, "shared": 30, "slots": 30}
-FAVOURED = 40  # so many jobs in a row mostly want the same mode, so that slots are all taken, and readers many
-FAVOUR = 200
+MODES = {"exclusive": 30, "shared": 30, "slots": 40}
+# So many jobs in a row mostly want the same: then slots are all taken, and readers are many.
+FAVOURED = 30
+FAVOURITES = ["slots", "shared", "slots", None]
+FAVOUR = 250
 # Locks with few jobs, in rounds in which the server is always there.
 DRIFTING = ["drifting", "drifting slot"]
 # The number of waiters that hang, and what they want: some slots, or the lock alone between readers.
@@ -85,7 +87,7 @@ class Plan:
     def next(self):
         self.count += 1
         dice = random.Random(f"{self.seed} job {self.count}")
-        favourite = random.Random(f"{self.seed} favourite {self.count // FAVOURED}").choice([*MODES, None])
+        favourite = FAVOURITES[(self.seed + self.count // FAVOURED) % len(FAVOURITES)]
         job = Job(dice, f"j{self.count}", "plain" if self.calm else None, favourite=favourite)
         if self.calm:
             job.patiently(dice)
@@ -169,6 +171,8 @@ class Job:
             self.ms = min(self.ms if self.what == "turns" else 5 * self.ms, self.lease // 4)
             self.own = 0
         self.want = Want.drawn(dice, self.lock, favourite)
+        if not self.is_script and self.want.mode != "exclusive":
+            self.ms = max(self.ms, min(1200, 3 * self.ms))  # others come meanwhile
         self.inner_want = self.want
         if self.what == "beside" and self.inner or self.what == "again" and dice.random() < 0.4:
             self.inner_want = Want.drawn(dice, self.inner)
