@@ -29,6 +29,9 @@ local function introduce(run)
 		lock.up, lock.lost, lock.floor = now, now, 0
 		run('HSET', STATE, 'name', LOCK, 'v', VERSION)
 		save_run(run)
+		if lock.had_slots then
+			run('HSET', STATE, 's:', int(now + call('PTTL', LOCK))) -- see knows_holders
+		end
 	elseif lock.is_old then
 		raise_version(run)
 	end
@@ -119,9 +122,9 @@ end
 
 local ENDS_MOST = 20 -- so many ends of several holders are noticed by one script
 
--- With several holders: ends the holds whose leases have ended.
-local function notice_ends_of_some()
-	for _, id in ipairs(call('ZRANGE', HOLDERS, '-inf', now, 'BYSCORE', 'LIMIT', 0, ENDS_MOST)) do
+-- With several holders: ends the holds whose leases have ended, so many at most.
+local function notice_ends_of_some(most)
+	for _, id in ipairs(call('ZRANGE', HOLDERS, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)) do
 		local hold = read_hold(id, call('HGET', STATE, 'h:' .. id))
 		call('ZREM', HOLDERS, id)
 		if hold then
@@ -149,7 +152,7 @@ local function notice_end()
 		end_unnoticed(lock.hold, unnoticed_end(lock.hold))
 	end
 	if MODES[lock.field] then
-		notice_ends_of_some()
+		notice_ends_of_some(ENDS_MOST)
 		if call('ZCARD', HOLDERS) == 0 then -- all leases end just now, or the key was deleted
 			call('DEL', LOCK)
 			lock.field, lock.mode = nil, nil
