@@ -11,25 +11,30 @@
  *   r_ask, r_unlock                                            the scripts of Redisson's fair lock
  *
  * Time goes in ticks. A lease has LEASE of them, and a turn one, as has a hold that was handed over and is not renewed.
- * A tick comes only when no client that runs has anything to do: such a client renews, asks and answers in time.
- * A waiter asks again when the server's last answer or message has said so, and never else: no sign of life
- * hides that a script has forgotten to wake somebody.
+ * A tick comes only when no client that runs has anything to do: such a client renews, asks and answers in time. So
+ * `in_time` is strict. A waiter asks when an answer or a message has said so, and else never: a sign of life would hide that
+ * a script has forgotten to wake somebody. There is one only where nothing else can help (waits_for_sign): a waiter died
+ * that stood before others for which there is room, or a holder died while the first waiter hangs.
  *
  * fairlock.pml has one holder, and more of the rest. It proves what is left out here: requests and answers that are under
  * way, lost, repeated or late; messages that are lost or forged; tickets that a client has not heard; presence that ends
- * late; several hung clients; clocks; restarts with data; Redisson's scores, and its clients that die.
+ * late; several hung clients; clocks; restarts with data; Redisson's scores, and its clients that die. Left out of both are
+ * going in again, --max-queue, replicas and clusters. Slots are two, so that a third client waits. HANGS does not go with
+ * REDISSON here: one of ours that comes back stands behind Redisson's then, wherever it stood before.
  *
  * The clients come in the order of their numbers, so a configuration says in which order the kinds come.
  *
- * After a loss of data all holders and waiters that run come back within the pause. A newcomer that is granted the lock
- * before the first of them is back excuses what follows, as in fairlock.pml.
+ * After a loss of data all holders and waiters that run come back within the pause. What follows is excused if a newcomer
+ * is granted the lock before the first of them is back, or a holder that hangs misses the pause; but the server's own
+ * holds fit at any rate. One of Redisson's that was not at the head when it asked sleeps until the end that it saw,
+ * which is excused, too.
  *
  * Mutations, to see that the properties can fail:
  *
  *   SLOT_TWICE       a slot is given without a look at who has it
- *   SLOT_LOST        a slot is free only when it was given back: its holder's end is not noticed while others hold
- *   OVERTAKE         a client for which there is room gets the lock, whoever waits
- *   DROP_SECOND      a hold is taken up after a loss of data only if its token is newer than the hash's
+ *   SLOT_LOST        a slot is free only when it was given back: a dead holder has it for as long as others hold
+ *   OVERTAKE         a client for which there is room gets the lock, whoever waits: a reader overtakes a writer
+ *   DROP_SECOND      a hold is taken up after a loss of data only if its token is newer than all that the hash knows
  *   REVIVE           a hold is taken up after a loss of data also if the hash knows how it ended
  *   TAKE_UP_ANYWAY   ... also if there is no room for it
  *   KEEP_SET         with key 1 gone, the sorted set is left as it is
@@ -41,7 +46,6 @@
  *   FORGET_KEPT      ... by a --min-hold
  *   ASK_ALONE        a waiter that is first by now is told to ask, and nobody looks whether it does
  *   FORGET_TURN      a turn is over as soon as anybody holds the lock, as with one holder
- *   DROP_WITHOUT_ROOM   a waiter whose turn is over is dropped though there is no room for it any more
  *   FREE_OTHERS      the end of a hold that is noticed late frees the slot that somebody else has by now
  *   KEEP_FIELD       the last lease that goes on is given back, and the lock is passed on as if ended ones held it
  *   LEAVE_KEY        the last hold leaves key 1
@@ -582,9 +586,6 @@ inline first_waiter(me)
 		if
 		:: turn == first && over ->
 			fit(want(first));
-#ifdef DROP_WITHOUT_ROOM
-			room = true;
-#endif
 			had_turn = room
 		:: else
 		fi;
@@ -592,6 +593,7 @@ inline first_waiter(me)
 		:: is_ours(first) && !present(first) && !back || had_turn ->
 			missed[first] = missed[first] || had_turn && hung[first];
 			drop(first);
+			tell(first, TURN);
 			passed_over = true
 		:: else -> break
 		fi
@@ -882,7 +884,7 @@ inline renew(me)
 		room = true;
 #endif
 #if LOSSES
-		is_free = room && held_token[me] < lost;
+		is_free = room && held_token[me] < lost && (held[me] != ALONE || held_token[me] > token);
 #ifdef DROP_SECOND
 		is_free = is_free && held_token[me] > token;
 #endif
@@ -903,7 +905,7 @@ inline renew(me)
 			token = (moved > held_token[me] -> moved : held_token[me]);
 			pass_on(0)
 		:: else ->
-			kept = kept && (broken[me] || excused && !room);
+			kept = kept && (broken[me] || excused && (!room || held[me] == ALONE));
 			ended[me] = true;
 			end_client(me)
 		fi
