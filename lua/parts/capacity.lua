@@ -17,13 +17,36 @@ local function slots_of(want)
 	return names
 end
 
+-- Whether our hash knows all holders of slots. It does not if it was lost, and key 1 and the sorted set were
+-- not: then the holders come to be known when they renew. until: the field `s:`, the last end of their leases
+-- then.
+local function knows_holders(until_ms)
+	if lock.is_new or (number(until_ms or nil) or 0) <= now then
+		return not lock.is_new
+	end
+	local fields = call('ZRANGE', HOLDERS, 0, MANY - 1)
+	for i, id in ipairs(fields) do
+		fields[i] = 'h:' .. id
+	end
+	for i, text in ipairs(call('HMGET', STATE, unpack(fields))) do
+		if not read_hold(fields[i], text) then
+			return false
+		end
+	end
+	return true
+end
+
 -- The first of these slots that is free, as a mode; or nil, and in how many ms the first lease of them ends.
 local function free_slot(names)
 	local fields = {}
 	for i, name in ipairs(names) do
 		fields[i] = 's:' .. name
 	end
-	local owners = call('HMGET', STATE, unpack(fields))
+	local owners = call('HMGET', STATE, 's:', unpack(fields))
+	if not knows_holders(table.remove(owners, 1)) then
+		local ends = end_of(call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or now
+		return nil, math.max(1, ends - now)
+	end
 	for i, name in ipairs(names) do
 		if not owners[i] then
 			return '=' .. name

@@ -29,6 +29,9 @@ local function introduce(run)
 		lock.up, lock.lost, lock.floor = now, now, 0
 		run('HSET', STATE, 'name', LOCK, 'v', VERSION)
 		save_run(run)
+		if lock.had_slots then
+			run('HSET', STATE, 's:', int(now + call('PTTL', LOCK))) -- see knows_holders
+		end
 	elseif lock.is_old then
 		raise_version(run)
 	end

@@ -273,7 +273,7 @@ local function turn_left()
 end
 
 -- The messages `granted` of this script. What is said last leaves first, so they are said in the end.
-local granted = {}
+local to_tell = {}
 
 -- Gives the first waiter a hold of this mode, if it can be handed to it: it need not ask. At first it is
 -- given for no longer than a turn: one that is alive renews it, and one that hangs costs as much as one that
@@ -292,7 +292,7 @@ local function hand_over(id, mode)
 	if waiter.period ~= '-' then
 		remember(number(waiter.period) or 0)
 	end
-	granted[#granted + 1] = {
+	to_tell[#to_tell + 1] = {
 		id, 'granted ' .. token .. ' ' .. ttl .. ' ' .. stamp .. ' ' .. waiter.secret ..
 			(match(mode, '^=(.*)$') and ' ' .. string.sub(mode, 2) or ''),
 	}
@@ -300,10 +300,10 @@ local function hand_over(id, mode)
 end
 
 local function tell_granted()
-	for i = #granted, 1, -1 do
-		tell(granted[i][1], granted[i][2])
+	for i = #to_tell, 1, -1 do
+		tell(to_tell[i][1], to_tell[i][2])
 	end
-	granted = {}
+	to_tell = {}
 end
 
 -- Whether the last start is too short a time ago for a job that runs once in so many ms. A clock that was set
@@ -434,7 +434,7 @@ local function end_this(event, status, cause, state)
 		end_hold(hold, event, now, status, cause, state)
 	elseif state then
 		-- our hash was lost: the owner is not to take its hold up, whatever its token
-		note('HSET', STATE, 'h:' .. owner, state .. ' 0 - ' .. int(ends) .. ' - - - - - - ' .. mode .. ' , ')
+		note('HSET', STATE, 'h:' .. owner, state .. ' 0 - ' .. int(ends) .. ' - - - - - - x , ')
 		lock.has_marks = true
 	end
 	lock.owner, lock.count = nil, nil

@@ -237,12 +237,11 @@ local function ask_in(first, ms)
 end
 
 local function queued()
-	local first = passed_over == 0 and first_waiter(id) or pass_on(id)
-	local room, ms = fit(want_of(first), true)
-	if room and first ~= id then
+	local first = passed_over == 0 and first_waiter(id)
+	if passed_over > 0 or first ~= id and fit(want_of(first)) then
 		first = pass_on(id)
-		room, ms = fit(want_of(first), true)
 	end
+	local room, ms = fit(want_of(first), true)
 	if room and first == id and now >= lock.back then
 		tell_turn(id) -- it asks at once; the second looks whether it has
 	end

@@ -98,7 +98,7 @@ local function forced(answer)
 		return {'free'}
 	end
 	local reply = {'forced'}
-	for owner, by in string.gmatch(string.sub(answer, 8), '(%S*) ([^\n]*)\n?') do
+	for owner, by in string.gmatch(match(answer, '^forced (.*)$') or ' ', '(%S*) ([^\n]*)\n?') do
 		reply[#reply + 1], reply[#reply + 2] = owner, by
 	end
 	return reply

@@ -190,9 +190,10 @@ end
 settle()
 if fit(mode) then
 	return {'lost', ended == 'forced' and 'forced' or 'gone', '', ''}
-elseif slot and lock.field == SLOT_HOLDS then
-	select_hold(call('HGET', STATE, 's:' .. slot))
-	return {'lost', ended == 'forced' and 'forced' or 'taken', lock.owner, lock.hold and lock.hold.by or ''}
 end
 local owner, owner_by = about()
+local other = slot and lock.field == SLOT_HOLDS and call('HGET', STATE, 's:' .. slot)
+if other and select_hold(other) then
+	owner, owner_by = other, lock.hold and lock.hold.by or ''
+end
 return {'lost', ended == 'forced' and 'forced' or 'taken', owner, owner_by}
