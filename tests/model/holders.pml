@@ -32,6 +32,7 @@
  * Mutations, to see that the properties can fail:
  *
  *   SLOT_TWICE       a slot is given without a look at who has it
+ *   GIVE_UNKNOWN     ... or while the hash, which was deleted, does not know who has it
  *   SLOT_LOST        a slot is free only when it was given back: a dead holder has it for as long as others hold
  *   OVERTAKE         a client for which there is room gets the lock, whoever waits: a reader overtakes a writer
  *   DROP_SECOND      a hold is taken up after a loss of data only if its token is newer than all that the hash knows
@@ -99,6 +100,9 @@
 #endif
 #ifndef DELETES
 #define DELETES 0 /* somebody deletes key 1: Redisson's forceUnlock */
+#endif
+#ifndef EVICTIONS
+#define EVICTIONS 0 /* our hash is deleted while nobody waits, and key 1 and the sorted set are not */
 #endif
 #ifndef BLINDS
 #define BLINDS 0 /* so many other leases have ended that a script has enough of them, and notices none of these */
@@ -192,7 +196,7 @@ hidden byte blind;
 #endif
 
 byte crashes = CRASHES, hangs = HANGS, leaves = LEAVES, losses = LOSSES, forces = FORCES, deletes = DELETES;
-byte blinds = BLINDS, keeps = KEEPS, returns = RETURNS;
+byte blinds = BLINDS, evictions = EVICTIONS, keeps = KEEPS, returns = RETURNS;
 
 /* ---- What is to be true. Spin names the one that is not. ---- */
 
@@ -245,8 +249,9 @@ bool nothing_left = true;   /* when all is over there is no key 1, no holder, no
 #define r_is_busy false
 #endif
 
-/* One hung client costs its turn, and with it one that dies as it is told, or a pause. Redisson's forceUnlock tells nobody. */
-#define IDLE_MOST (DELETES -> LEASE : (HANGS -> HANGS + LOSSES : 0))
+/* One hung client costs its turn, and with it one that dies as it is told, or a pause. Redisson's forceUnlock tells
+ * nobody, nor does a holder that the hash comes to know again. */
+#define IDLE_MOST (DELETES || EVICTIONS -> LEASE : (HANGS -> HANGS + LOSSES : 0))
 
 /* Not part of a state: each script sets them anew. */
 hidden byte first, second, at, to, id, moved, room, slot, ms, handed, passed_over, had_turn, is_free, was_first, before;
@@ -364,14 +369,23 @@ inline push(who)
 
 /* ---- Capacity ---- */
 
-/* Sets `room`, `slot` and `ms`. */
+/* The hash does not know a holder's slot. */
+#if EVICTIONS && !defined(GIVE_UNKNOWN)
+#define is_unknown(i) (ends[i] > 0 && mode[i] == 0)
+#define knows_holders (!any(is_unknown))
+#else
+#define knows_holders true
+#endif
+
+/* Sets `room`, `slot` and `ms`: when there may be room. While the hash does not know all holders, the script says an
+ * earlier time. */
 inline fit(wish)
 {
 	room = field == 0 || field == SHARED_HOLDS && wish == SHARED;
 	slot = (room && are_slots(wish) -> 2 - (wish & 1) : 0);
 	ms = ttl;
 	if
-	:: field == SLOT_HOLDS && are_slots(wish) ->
+	:: field == SLOT_HOLDS && are_slots(wish) && knows_holders ->
 		ms = 99;
 		for (at : 1 .. 2) {
 			if
@@ -876,6 +890,12 @@ inline renew(me)
 	:: is_holder(me) ->
 		revived = revived && broken[me] != 1;
 		untaken[me] = false;
+#if EVICTIONS
+		mode[me] = held[me];
+		has_slot[1] = (held[me] == 1 -> me : has_slot[1]);
+		has_slot[2] = (held[me] == 2 -> me : has_slot[2]);
+		described = field;
+#endif
 		set_ttl(me, LEASE);
 		left[me] = LEASE
 	:: else ->
@@ -1233,6 +1253,22 @@ inline lose_data()
 }
 #endif
 
+#if EVICTIONS
+inline evict()
+{
+	described = 0;
+	turn = 0;
+	over = false;
+	has_slot[1] = 0;
+	has_slot[2] = 0;
+	for (id : 1 .. CLIENTS) {
+		mode[id] = 0;
+		untaken[id] = false
+	}
+	printf("the hash is deleted\n")
+}
+#endif
+
 proctype clock()
 {
 end:
@@ -1241,6 +1277,9 @@ end:
 	:: false
 #else
 	:: d_step { !any(is_busy) && !r_is_busy && !back && (ttl > 0 || turn != 0 && !over || any(counts_down) || watch[ALL] > 1) -> pass_time() }
+#endif
+#if EVICTIONS
+	:: d_step { evictions > 0 && length == 0 -> evictions--; evict() }
 #endif
 #if BLINDS
 	:: d_step { blinds > 0 && !blind -> blinds--; blind = true; printf("the next script has enough of other ends\n") }
