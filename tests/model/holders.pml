@@ -1276,7 +1276,10 @@ end:
 #if !TICKS
 	:: false
 #else
-	:: d_step { !any(is_busy) && !r_is_busy && !back && (ttl > 0 || turn != 0 && !over || any(counts_down) || watch[ALL] > 1) -> pass_time() }
+	:: d_step { !any(is_busy) && !r_is_busy && !back &&
+		(ttl > 0 || turn != 0 && !over || any(counts_down) || watch[ALL] > 1) ->
+			pass_time()
+	}
 #endif
 #if EVICTIONS
 	:: d_step { evictions > 0 && length == 0 -> evictions--; evict() }
