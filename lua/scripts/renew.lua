@@ -175,8 +175,7 @@ if token and not ended and not can_be_lost() and token > (lock.token or 0) then
 	lock.run, lock.up, lock.lost, lock.floor = run_id(), now, math.max(now, token + 1), lock.token or 0
 	save_run(note)
 end
--- An exclusive hold was alone: if anybody was granted the lock since, it is over.
-if token and not ended and can_be_lost() and (mode ~= 'x' or token > (lock.token or 0)) and fit(mode) then
+if token and not ended and can_be_lost() and fit(mode) then
 	return take_up()
 end
 
