@@ -14,8 +14,6 @@ local STATE_TTL_MS = 86400000
 local LOOK_BEHIND = 200         -- so many are looked at when the head is dead
 local SHORT_QUEUE = 20          -- such a queue is looked through whenever it is touched; a longer one seldom
 
-local LEASE_MOST_MS = 31536000000 -- a year: what ends later is damaged
-
 local MANY = 1000               -- words for one command: unpack takes no more than some thousands
 
 -- The one field of key 1 beside several holders. Neither is an owner id.
@@ -53,5 +51,5 @@ end
 -- When a lease ends (ms), by its score among the holders; nil if there is none.
 local function end_of(score)
 	score = tonumber(score or nil)
-	return score and math.max(0, math.min(math.floor(score), now + LEASE_MOST_MS))
+	return score and math.max(0, math.min(math.floor(score), now + LONGEST_MS))
 end

@@ -17,13 +17,36 @@ local function slots_of(want)
 	return names
 end
 
+-- Whether our hash knows all holders of slots. It does not if it was lost, and key 1 and the sorted set were
+-- not: then the holders come to be known when they renew. until: the field `s:`, the last end of their leases
+-- then.
+local function knows_holders(until_ms)
+	if lock.is_new or (number(until_ms or nil) or 0) <= now then
+		return not lock.is_new
+	end
+	local fields = call('ZRANGE', HOLDERS, 0, MANY - 1)
+	for i, id in ipairs(fields) do
+		fields[i] = 'h:' .. id
+	end
+	for i, text in ipairs(call('HMGET', STATE, unpack(fields))) do
+		if not read_hold(fields[i], text) then
+			return false
+		end
+	end
+	return true
+end
+
 -- The first of these slots that is free, as a mode; or nil, and in how many ms the first lease of them ends.
 local function free_slot(names)
 	local fields = {}
 	for i, name in ipairs(names) do
 		fields[i] = 's:' .. name
 	end
-	local owners = call('HMGET', STATE, unpack(fields))
+	local owners = call('HMGET', STATE, 's:', unpack(fields))
+	if not knows_holders(table.remove(owners, 1)) then
+		local ends = end_of(call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or now
+		return nil, math.max(1, ends - now)
+	end
 	for i, name in ipairs(names) do
 		if not owners[i] then
 			return '=' .. name
@@ -88,15 +111,22 @@ local function set_ttl(id, ttl)
 	return set_last_end()
 end
 
--- Before a hold beside others: the sorted set may have holds that our hash forgot. Returns whether the server
--- lets us.
-local function clear_holders()
-	return MODES[lock.field] ~= nil or note('DEL', HOLDERS) ~= nil
-end
-
--- Key 1 has the field of a hold of this mode by now.
-local function set_mode(mode, id)
+-- Writes a hold of this mode into key 1, and into the sorted set beside others. run: call, or note, with
+-- which it returns false where the server refuses that.
+local function enter(run, mode, id)
+	if mode ~= 'x' and not MODES[lock.field] then
+		run('DEL', HOLDERS) -- of holds that our hash forgot
+	end
+	if mode ~= 'x' and not run('ZADD', HOLDERS, stamp, id) then
+		return false
+	elseif not run('HSET', LOCK, field_of(mode, id), 1) then
+		if mode ~= 'x' then
+			run('ZREM', HOLDERS, id)
+		end
+		return false
+	end
 	lock.field, lock.mode = field_of(mode, id), string.sub(mode, 1, 1)
+	return true
 end
 
 -- The time to live of the hold that the script works on, ms.

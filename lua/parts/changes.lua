@@ -29,18 +29,20 @@ local function introduce(run)
 		lock.up, lock.lost, lock.floor = now, now, 0
 		run('HSET', STATE, 'name', LOCK, 'v', VERSION)
 		save_run(run)
+		if lock.had_slots then
+			run('HSET', STATE, 's:', int(now + call('PTTL', LOCK))) -- see knows_holders
+		end
 	elseif lock.is_old then
 		raise_version(run)
 	end
 	lock.is_new, lock.is_old = false, false
 end
 
--- Makes id an owner, for ttl ms at first. Key 1 has the field of this mode by now.
+-- Makes id an owner, for ttl ms at first; see `enter`, which came before.
 -- entry: its first one in `holds`. unheard: a ticket that it may not have heard, as text, or `-`. Returns the
 -- token, as text.
 local function take(id, mode, entry, lease, ttl, by, waited, unheard)
 	local slot = match(mode, '^=(.*)$')
-	set_mode(mode, id)
 	set_ttl(id, ttl)
 	introduce(call)
 	lock.token, lock.grants = math.max(now, (lock.token or 0) + 1), lock.grants + 1
@@ -120,9 +122,9 @@ end
 
 local ENDS_MOST = 20 -- so many ends of several holders are noticed by one script
 
--- With several holders: ends the holds whose leases have ended.
-local function notice_ends_of_some()
-	for _, id in ipairs(call('ZRANGE', HOLDERS, '-inf', now, 'BYSCORE', 'LIMIT', 0, ENDS_MOST)) do
+-- With several holders: ends the holds whose leases have ended, so many at most.
+local function notice_ends_of_some(most)
+	for _, id in ipairs(call('ZRANGE', HOLDERS, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)) do
 		local hold = read_hold(id, call('HGET', STATE, 'h:' .. id))
 		call('ZREM', HOLDERS, id)
 		if hold then
@@ -150,7 +152,7 @@ local function notice_end()
 		end_unnoticed(lock.hold, unnoticed_end(lock.hold))
 	end
 	if MODES[lock.field] then
-		notice_ends_of_some()
+		notice_ends_of_some(ENDS_MOST)
 		if call('ZCARD', HOLDERS) == 0 then -- all leases end just now, or the key was deleted
 			call('DEL', LOCK)
 			lock.field, lock.mode = nil, nil

@@ -14,5 +14,8 @@ local function holds_left()
 			end
 		end
 	until cursor == '0' or pages == 5
+	table.sort(left, function(one, other)
+		return (number(one.ends) or 0) < (number(other.ends) or 0)
+	end)
 	return left
 end

@@ -8,6 +8,7 @@
 --                   script is about, or nil
 --   hold            with one holder: the hold whose end our hash does not know yet, or nil; if hold.id is not
 --                   `owner`, it is over. With several holders: the hold of `owner`
+--   had_slots       holders had slots when the script began
 --   were_many       the last that our hash knows are several holders
 --   mine            the record of a hold of the caller's id, or nil
 --   waiter, request the records of the caller as a waiter, and of its request; or nil
@@ -39,7 +40,7 @@ local function select_hold(owner, hold)
 	end
 	hold = hold or read_hold(owner, call('HGET', STATE, 'h:' .. owner))
 	lock.owner, lock.hold = owner, hold
-	lock.count = hold and select(2, string.gsub(hold.holds, ',', '')) - 1 or 1
+	lock.count = hold and math.max(1, select(2, string.gsub(hold.holds, ',', '')) - 1) or 1
 	return true
 end
 
@@ -66,6 +67,7 @@ local function read_lock(id, request)
 	local back = number(field[6] or nil) or 0
 	lock = {
 		field = key[1], mode = MODES[key[1]] or key[1] and 'x', were_many = MODES[holder] ~= nil,
+		had_slots = key[1] == SLOT_HOLDS,
 		owner = key[1], count = key[1] and math.max(1, number(key[2]) or 1),
 		hold = holder == id and mine or nil, mine = mine,
 		waiter = read_waiter(field[13] or ''), request = read_request(field[14]),
@@ -80,8 +82,13 @@ local function read_lock(id, request)
 	if holder and holder ~= id and not lock.were_many then
 		lock.hold = read_hold(holder, call('HGET', STATE, 'h:' .. holder) or '')
 	end
+	local may_not = MODES[lock.field] and check and not check('ZSCORE', HOLDERS, id)
 	if MODES[lock.field] then
 		lock.owner, lock.count = nil, nil
+	end
+	if may_not then
+		lock.refusal = redis.error_reply("NOPERM this user has no permissions to run 'ZSCORE " .. HOLDERS .. "'")
+	elseif MODES[lock.field] then
 		select_hold(id, mine)
 	end
 	lock.ours_saved = lock.ours
@@ -120,5 +127,6 @@ local function touch()
 	local hold = lock.hold
 	local ends = math.max(now, number(hold and hold.ends) or 0, number(hold and hold.keep) or 0,
 		MODES[lock.field] and now + call('PTTL', LOCK) or 0)
-	call('PEXPIRE', STATE, math.max(ends - now + STATE_TTL_MS, (lock.recall or 0) - now))
+	local ttl = math.max(ends - now + STATE_TTL_MS, (lock.recall or 0) - now)
+	call('PEXPIRE', STATE, math.min(ttl, 2 * LONGEST_MS))
 end

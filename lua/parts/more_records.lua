@@ -27,10 +27,15 @@ local function read_run(text)
 	return match(id or '', '^%w+$'), number(up), number(lost), number(floor)
 end
 
--- `turn`, "ID MS": the waiter whose turn it is, and since when.
+-- `turn`, "ID MS": the waiter whose turn it is, and since when. If it makes no sense, or begins later because
+-- the clock was set back, it is nobody's ('') until somebody is told his turn: it would not end.
 local function read_turn(text)
 	local id, since = match(text or '', '^(%S+) (%d+)$')
-	return id, id and math.min(number(since) or now, now)
+	since = number(since or nil)
+	if since and since < now + TURN_MS then
+		return id, math.min(since, now)
+	end
+	return text and '' or nil
 end
 
 -- `started`, "LAST BEFORE RECALL" in ms: when the last COMMAND of a wrap was started, when the one before,

@@ -216,8 +216,8 @@ local function first_waiter(me)
 		end
 		drop(id, 0, true)
 		passed_over = passed_over + 1
-		if hung and not waiter then
-			tell(id, '0') -- should it be alive, it queues again
+		if hung then
+			tell(id, '0') -- should it be alive, it queues again, or has its old place back
 		end
 	end
 end
@@ -273,7 +273,7 @@ local function turn_left()
 end
 
 -- The messages `granted` of this script. What is said last leaves first, so they are said in the end.
-local granted = {}
+local to_tell = {}
 
 -- Gives the first waiter a hold of this mode, if it can be handed to it: it need not ask. At first it is
 -- given for no longer than a turn: one that is alive renews it, and one that hangs costs as much as one that
@@ -282,12 +282,7 @@ local function hand_over(id, mode)
 	local waiter = known(id)
 	-- a slot of a cluster that is moving refuses the key that has just gone: then it is told, as others are
 	if not waiter or waiter.secret == '-' or is_silent(waiter) or
-		mode ~= 'x' and not (clear_holders() and note('ZADD', HOLDERS, stamp, id)) then
-		return false
-	elseif not note('HSET', LOCK, field_of(mode, id), 1) then
-		if mode ~= 'x' then
-			call('ZREM', HOLDERS, id)
-		end
+		not enter(note, mode, id) then
 		return false
 	end
 	local ttl = math.max(1, math.min(turn_left(), (number(waiter.lease) or OUR_SCORE_MS) - 1))
@@ -297,7 +292,7 @@ local function hand_over(id, mode)
 	if waiter.period ~= '-' then
 		remember(number(waiter.period) or 0)
 	end
-	granted[#granted + 1] = {
+	to_tell[#to_tell + 1] = {
 		id, 'granted ' .. token .. ' ' .. ttl .. ' ' .. stamp .. ' ' .. waiter.secret ..
 			(match(mode, '^=(.*)$') and ' ' .. string.sub(mode, 2) or ''),
 	}
@@ -305,10 +300,10 @@ local function hand_over(id, mode)
 end
 
 local function tell_granted()
-	for i = #granted, 1, -1 do
-		tell(granted[i][1], granted[i][2])
+	for i = #to_tell, 1, -1 do
+		tell(to_tell[i][1], to_tell[i][2])
 	end
-	granted = {}
+	to_tell = {}
 end
 
 -- Whether the last start is too short a time ago for a job that runs once in so many ms. A clock that was set
@@ -405,27 +400,41 @@ local function tell_redisson()
 	end
 end
 
+-- Takes one of several holders out. Returns whether a lease of another goes on. If none does, the lock is
+-- free, also when so many leases have ended that their ends were not all noticed.
+local function leaves_others(owner)
+	local last = call('ZREVRANGE', HOLDERS, 0, 1, 'WITHSCORES')
+	call('ZREM', HOLDERS, owner) -- if the key goes with it, a slot that moves refuses it from now on
+	local other = last[1] == owner and 3 or 1
+	if not last[other] then
+		return false
+	elseif tonumber(last[other + 1]) > now then
+		return true
+	end
+	notice_ends_of_some(MANY)
+	return false
+end
+
 -- Ends the hold that the script is about. status, cause, state: as for end_hold.
 local function end_this(event, status, cause, state)
-	local owner, hold, mode, left = lock.owner, lock.hold, lock.mode, 0
+	local owner, hold, mode = lock.owner, lock.hold, lock.mode
 	local ends = not hold and now + math.max(0, ttl_of_hold())
-	if lock.mode ~= 'x' then
-		left = call('ZCARD', HOLDERS) - call('ZREM', HOLDERS, owner)
-	end
-	if left == 0 then
+	if mode ~= 'x' and leaves_others(owner) then
+		if set_last_end() then
+			tell_redisson()
+		end
+	else
 		call('DEL', LOCK)
-		if lock.mode ~= 'x' then
+		if mode ~= 'x' then
 			call('HDEL', STATE, 'holder')
 		end
 		lock.field, lock.mode = nil, nil
-	elseif set_last_end() then
-		tell_redisson()
 	end
 	if hold then
 		end_hold(hold, event, now, status, cause, state)
 	elseif state then
 		-- our hash was lost: the owner is not to take its hold up, whatever its token
-		note('HSET', STATE, 'h:' .. owner, state .. ' 0 - ' .. int(ends) .. ' - - - - - - ' .. mode .. ' , ')
+		note('HSET', STATE, 'h:' .. owner, state .. ' 0 - ' .. int(ends) .. ' - - - - - - x , ')
 		lock.has_marks = true
 	end
 	lock.owner, lock.count = nil, nil

@@ -134,8 +134,11 @@ local MARKS_MOST = 40
 -- a present hold does. Fields of older versions may go at once.
 local function remembered_until(field, value)
 	local kind, id = match(field, '^(%l):(.*)$')
-	if kind == 'h' and lock.hold and lock.hold.id == id or (kind == 'h' or kind == 's') and MODES[lock.field] and
-		call('ZSCORE', HOLDERS, kind == 'h' and id or value) then
+	local owner = kind == 'h' and id or kind == 's' and value
+	if field == 's:' then
+		return number(value) or 0
+	elseif kind == 'h' and lock.hold and lock.hold.id == id or
+		owner and MODES[lock.field] and call('ZSCORE', HOLDERS, owner) then
 		return nil
 	elseif kind == 'h' then
 		local hold = read_hold(id, value)

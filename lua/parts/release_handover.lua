@@ -21,8 +21,8 @@ if SHARDED and length > 0 and length == tonumber(ours) and scores == length and 
 	end
 	local waiter = in_order and read_waiter(records[1])
 	local lease = waiter and tonumber(waiter.lease) or 0
-	if lease > 1 and lease < MOST and waiter.secret ~= '-' and waiter.period == '-' and waiter.want == 'x' and
-		now - waiter.seen < 15000 and
+	if lease > 1 and lease < LONGEST_MS and waiter.secret ~= '-' and waiter.period == '-' and
+		waiter.want == 'x' and now - waiter.seen < 15000 and
 		-- of all that follows, only this is refused for want of memory
 		type(pcall_server('HSET', LOCK, first, '1')) == 'number' then
 		local ttl, waited = math.min(5000, lease - 1), math.max(0, now - math.floor(waiter.ticket / 1000))

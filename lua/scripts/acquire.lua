@@ -119,13 +119,14 @@ local function reenter()
 		call('HSET', STATE, 'token', now)
 	end
 	if not has_hold(entry) then
+		-- beside others, only our hash knows how many holds the owner has
+		lock.count = (lock.mode == 'x' or lock.hold) and lock.count + 1 or 1
 		add_hold(entry)
-		lock.count = lock.count + 1
 		set_count(lock.count)
 	end
 	local ttl = extend(lease)
 	settle()
-	return {'granted', lock.owner, int(lock.token), ttl, number(lock.hold.waited) or 0, lock.count, mode}
+	return {'granted', lock.owner, lock.hold.token, ttl, number(lock.hold.waited) or 0, lock.count, mode}
 end
 
 -- is_first: the caller stands at the head of the queue. It is taken out first: after a deletion a server out
@@ -137,10 +138,7 @@ local function grant(is_first, mode)
 		drop(id, is_first and 0 or nil)
 	end
 	local waited = waited_by({ticket = since})
-	call('HSET', LOCK, field_of(mode, id), 1)
-	if mode ~= 'x' then
-		clear_holders()
-	end
+	enter(call, mode, id)
 	local token = take(id, mode, entry, lease, lease, by, waited, '-')
 	if period then
 		remember(period)
@@ -240,11 +238,13 @@ local function ask_in(first, ms)
 end
 
 local function queued()
-	local first = passed_over == 0 and first_waiter(id) or pass_on(id)
-	local room, ms = fit(want_of(first), true)
-	if room and first ~= id then
+	local first = passed_over == 0 and first_waiter(id)
+	if passed_over > 0 or first ~= id and fit(want_of(first)) then
 		first = pass_on(id)
-		ms = select(2, fit(want_of(first), true))
+	end
+	local room, ms = fit(want_of(first), true)
+	if room and first == id and now >= lock.back then
+		tell_turn(id) -- it asks at once; the second looks whether it has
 	end
 	settle(true)
 	return {'queued', int(ticket), ask_in(first, ms), first == id and 1 or 0,

@@ -76,6 +76,9 @@ if not wants_now then
 	return {'log', stamp, entries, '', {}, {}, {}}
 end
 read_lock('', '')
+if lock.refusal and lock.refusal.err then
+	return lock.refusal
+end
 
 local function row_of(hold)
 	return {hold.id, hold.token, hold.since, int(number(hold.ends) or now), text(hold.waited), hold.by,

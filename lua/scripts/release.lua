@@ -77,10 +77,14 @@ end
 local hold = lock.hold
 local keep_until = hold and number(hold.keep) or 0
 if min and mode == 'own' and hold and hold.id == id and hold.since ~= '-' then
-	keep_until = math.max(keep_until, (number(hold.since) or now) + min)
+	-- if the clock was set back, the hold seems to begin later
+	keep_until = math.max(keep_until, math.min(number(hold.since) or now, now) + min)
 	hold.keep = int(keep_until)
 end
 local kept_ms = math.max(0, keep_until - now)
+if kept_ms > LONGEST_MS then
+	kept_ms = 0
+end
 
 local function not_held()
 	settle()
@@ -94,7 +98,7 @@ local function forced(answer)
 		return {'free'}
 	end
 	local reply = {'forced'}
-	for owner, by in string.gmatch(string.sub(answer, 8), '(%S*) ([^\n]*)\n?') do
+	for owner, by in string.gmatch(match(answer, '^forced (.*)$') or ' ', '(%S*) ([^\n]*)\n?') do
 		reply[#reply + 1], reply[#reply + 2] = owner, by
 	end
 	return reply

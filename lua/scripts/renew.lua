@@ -61,7 +61,8 @@ local refused = begin(id, request, strays, 'late')
 if refused then
 	return refused
 end
-lease = lease or lock.owner == id and number(lock.hold and lock.hold.lease) or OUR_SCORE_MS
+local taken_with = lock.owner == id and number(lock.hold and lock.hold.lease) or MOST
+lease = lease or taken_with < LONGEST_MS and taken_with or OUR_SCORE_MS
 
 -- A Redisson waiter at the head may be dead. Where only its own kind waits, no script but the holder's
 -- sees that: it takes note, so that the release need not wait 5 s, after which no script comes by.
@@ -112,11 +113,7 @@ local function restore(taken)
 end
 
 local function take_up()
-	call('HSET', LOCK, field_of(mode, id), 1)
-	if mode ~= 'x' then
-		clear_holders()
-	end
-	set_mode(mode, id)
+	enter(call, mode, id)
 	lock.owner, lock.count = id, 1
 	set_ttl(id, lease)
 	restore('taken')
@@ -191,9 +188,10 @@ end
 settle()
 if fit(mode) then
 	return {'lost', ended == 'forced' and 'forced' or 'gone', '', ''}
-elseif slot and lock.field == SLOT_HOLDS then
-	select_hold(call('HGET', STATE, 's:' .. slot))
-	return {'lost', ended == 'forced' and 'forced' or 'taken', lock.owner, lock.hold and lock.hold.by or ''}
 end
 local owner, owner_by = about()
+local other = slot and lock.field == SLOT_HOLDS and call('HGET', STATE, 's:' .. slot)
+if other and select_hold(other) then
+	owner, owner_by = other, lock.hold and lock.hold.by or ''
+end
 return {'lost', ended == 'forced' and 'forced' or 'taken', owner, owner_by}

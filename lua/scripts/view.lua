@@ -28,6 +28,9 @@ if refusal then
 	return refusal
 end
 read_lock('', '')
+if lock.refusal and lock.refusal.err then
+	return lock.refusal
+end
 if lock.spelled then
 	return {'spelled', lock.spelled}
 end

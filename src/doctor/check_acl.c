@@ -31,9 +31,9 @@ static const struct need {
 	{FOR_ALL, QUEUE, "LRANGE2 LLEN LINDEX1 RPUSH1 LINSERT3 LPOP LREM2 PEXPIREAT1 PERSIST PTTL"},
 	{FOR_ALL, TIMEOUTS, "ZCARD ZSCORE1 ZMSCORE1 ZRANGE2 ZREVRANGE2 ZADD2 ZREM1"},
 	{FOR_ALL, TIMEOUTS, "PEXPIREAT1 PERSIST"},
-	{FOR_ALL, LOG, "XADD3 XREVRANGE2 PEXPIRE1"},
 	{FOR_ALL, HOLDERS, "ZCARD ZSCORE1 ZMSCORE1 ZRANGE2 ZREVRANGE2 ZADD2 ZREM1"},
-	{FOR_ALL, HOLDERS, "PEXPIREAT1 PEXPIRE1 DEL"},
+	{FOR_ALL, HOLDERS, "PEXPIRE1 PEXPIREAT1 DEL"},
+	{FOR_ALL, LOG, "XADD3 XREVRANGE2 PEXPIRE1"},
 	{FOR_ALL, PLAIN, "SUBSCRIBE PUBLISH1 SPUBLISH1"},
 	{FOR_ALL, CHANNEL, "SUBSCRIBE PUBLISH1 SPUBLISH1"},
 	{FOR_FOLLOWING, LOG, "XREAD:STREAMS1"},
@@ -172,7 +172,7 @@ static bool is_out_of_reach(const struct asked *asked, enum object object)
 	for (size_t i = 0; i < asked->count; i++)
 		if (asked->questions[i].need->object == object && may_elsewhere(asked, i))
 			return true;
-	/* no command of the sorted set is for another object but the queue */
+	/* no command of the timeouts is for another object but the queue and the holders */
 	return object == TIMEOUTS && is_out_of_reach(asked, QUEUE);
 }
 

@@ -11,6 +11,7 @@
 #include "base/signal_fd.h"
 #include "base/signal_names.h"
 #include "cli/options.h"
+#include "lock/want.h"
 
 /* The owner of the enclosing wrap may be any id, up to 79 characters. */
 static void tell_nesting(struct messenger *messenger, const struct lock *lock, const char *waited)
@@ -83,20 +84,20 @@ static int ran(struct error *err, const struct lock *lock, int64_t ran_ms, int64
 		    duration_show_fraction(period, period_ms));
 }
 
-/* What surrounds this process has the lock in another way, and waits for us: we would wait for
+/* A hold that encloses this process has another mode. To wait for its end would be to wait for
  * ever. */
 static void misfit(struct error *err, const struct lock *lock, const char *mode)
 {
 	char slot[SHORT_MAX_BYTES];
 
-	if (*mode == MODE_SLOT)
+	if (*mode != MODE_SLOT)
 		fail(err, STATUS_USAGE,
-		     "cannot go into lock %s: what it runs in has slot %s, and that is not asked for",
-		     lock->keys.shown, shorten(slot, mode + 1));
-	else
-		fail(err, STATUS_USAGE,
-		     "cannot go into lock %s: what it runs in has it shared; use --shared",
+		     "cannot go into lock %s: the enclosing hold is shared; use --shared, too",
 		     lock->keys.shown);
+	else
+		fail(err, STATUS_USAGE, "cannot go into lock %s: the enclosing hold has slot %s%s",
+		     lock->keys.shown, shorten(slot, mode + 1),
+		     want_is_slot(lock->want) ? ", not among --slots" : "; use --slots, too");
 }
 
 static void say_refusal(struct error *err, const struct lock *lock, const struct ask_reply *reply,

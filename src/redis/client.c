@@ -84,11 +84,24 @@ static enum client_event take_push(struct client *client, const redisReply *push
 	return CLIENT_MESSAGE;
 }
 
+/* A server that is busy with a script refuses one more channel. A waiter that went away and came
+ * back would miss its turn meanwhile; so it stays, and subscribes with its next request. */
+static bool is_put_off(struct client *client, const char *text)
+{
+	if (client->confirmations != 1 || client->subscribed < 2 || !server_error_is(text, "BUSY"))
+		return false;
+	confirmed(client);
+	client->subscribed--;
+	return true;
+}
+
 static enum client_event take_error(struct client *client, const char *text)
 {
 	const bool of_subscription = is_of_subscription(client);
 	enum client_event event;
 
+	if (of_subscription && is_put_off(client, text))
+		return CLIENT_NOTHING;
 	if (server_error_is(text, "MOVED") || server_error_is(text, "ASK")) {
 		if (!connection_redirect(&client->connection, text))
 			return client_break(client, STATUS_UNAVAILABLE, "use",

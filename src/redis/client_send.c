@@ -66,6 +66,7 @@ void client_send_request(struct client *client, bool whole_script)
 		snprintf(client->strays_text, sizeof(client->strays_text), "%d", client->strays);
 		argv[argc - request->argc + request->strays] = client->strays_text;
 	}
+	client_send_subscriptions(client); /* one may have been put off */
 	if (request->tells)
 		be_answered_last(client);
 	send_asking(client);

@@ -9,15 +9,19 @@ import java.util.concurrent.TimeUnit;
 
 import org.redisson.Redisson;
 import org.redisson.api.RLock;
+import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
 /**
- * Redisson's fair lock for benchmarks: each line on standard input is done by a thread of its own, and
+ * Redisson's fair lock, semaphore and read-write lock for benchmarks: each line on standard input is done by a thread of its own, and
  * answered by a line that begins with its first word.
  *
  * <pre>
  * ID section NAME FILE NUMBER MICROSECONDS|FIFO   ID done: as the program stamp, under the lock
+ * ID slot    the same                             with one of eight permits of a semaphore
+ * ID shared  the same                             under the lock for readers of a read-write lock
+ * ID alone   the same                             under its lock for writers
  * ID run NAME WORD...                             ID NANOSECONDS: lock, run a program, unlock
  * ID try NAME MILLISECONDS                        ID true or false: waits so long, then gives up
  * ID pairs THREADS COUNT                          ID NANOSECONDS: threads with a lock each, COUNT times lock and unlock
@@ -56,17 +60,33 @@ public final class FairLock {
         Files.writeString(Path.of(file), text, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
     }
 
-    private static String section(String[] words) throws IOException, InterruptedException {
-        RLock lock = client.getFairLock(words[2]);
+    private static void stamp(String[] words) throws IOException, InterruptedException {
+        long start = System.nanoTime();
 
+        append(words[3], "");
+        work(words[5]);
+        append(words[3], words[4] + " " + start + " " + System.nanoTime() + "\n");
+    }
+
+    private static String section(String[] words, RLock lock) throws IOException, InterruptedException {
         lock.lock();
         try {
-            long start = System.nanoTime();
-            append(words[3], "");
-            work(words[5]);
-            append(words[3], words[4] + " " + start + " " + System.nanoTime() + "\n");
+            stamp(words);
         } finally {
             lock.unlock();
+        }
+        return "done";
+    }
+
+    private static String slot(String[] words) throws IOException, InterruptedException {
+        RSemaphore semaphore = client.getSemaphore(words[2]);
+
+        semaphore.trySetPermits(8);
+        semaphore.acquire();
+        try {
+            stamp(words);
+        } finally {
+            semaphore.release();
         }
         return "done";
     }
@@ -105,7 +125,13 @@ public final class FairLock {
     private static String act(String[] words) throws IOException, InterruptedException {
         switch (words[1]) {
         case "section":
-            return section(words);
+            return section(words, client.getFairLock(words[2]));
+        case "slot":
+            return slot(words);
+        case "shared":
+            return section(words, client.getReadWriteLock(words[2]).readLock());
+        case "alone":
+            return section(words, client.getReadWriteLock(words[2]).writeLock());
         case "run":
             return run(words);
         case "try":

@@ -20,9 +20,10 @@ import recovery
 import report
 import samples
 import scripts
+import slots
 import wholes
 
-MEASURES = {"a": wholes, "b": handover, "d": scripts, "e": idle, "g": rate, "f": recovery}
+MEASURES = {"a": wholes, "b": handover, "d": scripts, "e": idle, "g": rate, "h": slots, "f": recovery}
 
 
 class Bench:
@@ -36,6 +37,7 @@ class Bench:
     script_rounds = 40
     seconds = 2
     pairs = 20000
+    slot_jobs, writers = 100, 3
     lease_s = 3                         # of a holder that dies; it begins again with each renewal
     limit_s = 15                        # for the next holder to start then
 
@@ -50,6 +52,7 @@ class Bench:
             self.waiters, self.drain, self.dead, self.idle = (2, 3), 5, 2, (3, 1)
             self.lengths, self.script_rounds, self.seconds, self.pairs = (2, 4), 2, 0.2, 200
             self.lease_s, self.limit_s = 2, 4
+            self.slot_jobs, self.writers = 10, 1
 
     def start(self, wanted):
         for kind in peers.PEERS:

@@ -65,9 +65,13 @@ class Crowd:
             pass
         return self.times()
 
+    def sections(self):
+        """How many write into `stamps`."""
+        return 1 + len(self.waiters)
+
     def end(self):
         handles = ([self.holder] if self.holder else []) + self.waiters
-        if len(self.times()) <= len(self.waiters):
+        if len(self.times()) < self.sections():
             kill({pid for handle in handles for pid in handle.family()})
         for handle in handles:
             handle.end()

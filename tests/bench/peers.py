@@ -46,6 +46,8 @@ class Peer:
     slow = 1          # takes part in every round, or every so many-th
     package = None    # of Debian, which has the version
     has_lease = False
+    slot_pause_s = None  # until it waits for a slot, where that cannot be seen
+    ways = {}         # the options for one of eight slots, for a shared hold, and to be alone beside those
 
     def __init__(self, folder):
         self.folder = folder
@@ -62,10 +64,14 @@ class Peer:
     def command(self, lock, argv):
         raise NotImplementedError
 
-    def section(self, lock, stamps, number, how_long):
+    def options(self, way):
+        return self.ways[way] if way else []
+
+    def section(self, lock, stamps, number, how_long, way=None):
         """Starts a section, which appends its times to the file stamps."""
         stamp = os.path.join(os.environ["BUILD"], "bench", "stamp")
-        return Process(self.command(lock, [stamp, stamps, str(number), str(how_long)]), self.log)
+        words = [stamp, stamps, str(number), str(how_long)]
+        return Process(self.command(lock, words, way) if way else self.command(lock, words), self.log)
 
     def separate(self, _who):
         """Makes it possible to kill the next sections without the earlier ones."""
@@ -86,6 +92,7 @@ class Peer:
 
 class Flock(Peer):
     name = "flock"
+    ways = {"shared": ["-s"], "alone": ["-x"]}
 
     def set_up(self):
         needs("flock")
@@ -93,8 +100,8 @@ class Flock(Peer):
     def version(self):
         return says("flock", "--version").split()[-1]
 
-    def command(self, lock, argv):
-        return ["flock", str(self.folder / lock), *argv]
+    def command(self, lock, argv, way=None):
+        return ["flock", *self.options(way), str(self.folder / lock), *argv]
 
 
 class WithLockEx(Peer):
@@ -123,13 +130,15 @@ class Sem(Peer):
     name = "GNU sem"
     package = "parallel"
     slow = 10
+    ways = {"slot": ["-j", "8"]}
+    slot_pause_s = 0.2
 
     def set_up(self):
         needs("sem")
         self.env = ["env", f"PARALLEL_HOME={self.folder}", f"HOME={self.folder}"]
 
-    def command(self, lock, argv):
-        return [*self.env, "sem", "--will-cite", "--fg", "--id", lock, *argv]
+    def command(self, lock, argv, way=None):
+        return [*self.env, "sem", "--will-cite", *self.options(way), "--fg", "--id", lock, *argv]
 
     def waiting(self, lock):
         return None
@@ -139,6 +148,7 @@ class Fairlock(Peer):
     name = "fairlock"
     fair = True
     has_lease = True
+    ways = {"slot": ["--slots", "8"], "shared": ["--shared"], "alone": []}
 
     def set_up(self):
         self.server = Redis(self.folder / "server")
@@ -147,9 +157,9 @@ class Fairlock(Peer):
     def version(self):
         return says(os.environ["FAIRLOCK"], "--version").split()[-1]
 
-    def command(self, lock, argv):
+    def command(self, lock, argv, way=None):
         lease = ["-l", str(self.lease_s)] if self.lease_s else []
-        return [os.environ["FAIRLOCK"], "wrap", *lease, lock, *argv]
+        return [os.environ["FAIRLOCK"], "wrap", *lease, *self.options(way), lock, *argv]
 
     def waiting(self, lock):
         return self.server.call("LLEN", f"redisson_lock_queue:{{{lock}}}")
@@ -277,6 +287,8 @@ class Redisson(Peer):
     has_lease = True
     slow = 3
     who = "all"       # the JVM that gets the next tasks
+    ways = {"slot": "slot", "shared": "shared", "alone": "alone"}  # tasks of FairLock.java
+    slot_pause_s = 0.02
 
     def set_up(self):
         needs("java", "javac")
@@ -302,8 +314,8 @@ class Redisson(Peer):
     def ask(self, line):
         return Answer(self.jvm(), line).result()
 
-    def section(self, lock, stamps, number, how_long):
-        return Answer(self.jvm(self.who), f"section {lock} {stamps} {number} {how_long}")
+    def section(self, lock, stamps, number, how_long, way="section"):
+        return Answer(self.jvm(self.who), f"{way} {lock} {stamps} {number} {how_long}")
 
     def waiting(self, lock):
         return self.server.call("LLEN", f"redisson_lock_queue:{{{lock}}}")

@@ -18,6 +18,9 @@ TITLES = {
     "e idle": "(e) Waiters while nothing happens",
     "f recovery": "(f) From a death to the next start, s",
     "g locks per second": "(g) Locks per second",
+    "h slots": "(h) Jobs of 50 ms through 8 slots: from the first start to the last end, of N/8 x 50 ms",
+    "h out of order": "(h) Jobs that started 25 ms or more after one that had come later, % of all",
+    "h writer": "(h) A writer among readers that keep coming",
 }
 
 
@@ -65,7 +68,7 @@ def table(samples, measure):
     cases.sort(key="one-shot".__eq__)
     who = sorted({who for _, _, who in keys}, key=lambda who: next(
         (at, samples.median(measure, case, who)) for at, case in enumerate(cases) if (measure, case, who) in samples.values))
-    if measure in ("d server time", "f recovery"):  # many cases: they are the rows
+    if measure in ("d server time", "f recovery", "h writer"):  # many cases: they are the rows
         lines = [["", *who]] + [[case, *(cell(samples, (measure, case, one)) for one in who)] for case in cases]
     else:
         lines = [["", *(units(samples, measure, case) for case in cases)]]
@@ -118,6 +121,12 @@ def bars(bench):
     yield f"{bench.idle[0]} idle waiters, {bench.idle[1]} s: ticks", 0, get.worst(idle, "processor", OURS)
     yield f"{bench.idle[0]} idle waiters, {bench.idle[1]} s: requests", 100, get.worst(idle, "requests", OURS)
     yield "an idle waiter, kB PSS", 150, get.worst(idle, "memory", OURS)
+    yield f"{bench.slot_jobs} jobs of 50 ms through 8 slots, of the least time", 1.15, get.median(
+        "h slots", f"{bench.slot_jobs} jobs", OURS)
+    yield "jobs through 8 slots out of order, in %", 0, get.worst("h out of order", f"{bench.slot_jobs} jobs", OURS)
+    yield "a writer waits among readers of 50 ms: as many readers' times, at most", 1.5, (
+        lambda ms: ms and ms / 50)(get.worst("h writer", "waits", OURS))
+    yield "readers that overtook a writer", 0, get.worst("h writer", "readers that overtook it", OURS)
     plain, dead = (get.median(f, case, OURS) for case in ("nobody was killed", f"{bench.dead} waiters killed"))
     yield f"start behind {bench.dead} dead, in (1.5 x plain + 20 ms)", 1, (
         dead / (1.5 * plain + 0.02) if plain and dead is not None else None)

@@ -37,7 +37,8 @@ pages() {
 help_options() {
 	for command in $COMMANDS; do
 		"$FAIRLOCK" "$command" --help |
-			sed -E 's/\[=([A-Z]+)\]/ \1 /' | sed -nE "s/^  (-.|   ),? (--[a-z-]+)( [^ ]+)?( .*|)$/$command \1 \2\3/p" | tr -s ' '
+			sed -E 's/\[=([A-Z]+)\]/ \1 /' | sed -nE "s/^  (-.,|   ) (--[a-z-]+)( [^ ]+)?( .*|)$/$command \1 \2\3/p" |
+			sed -E "s/^([a-z]+ -.),/\1/" | tr -s ' '
 	done
 }
 

@@ -106,6 +106,72 @@ cron() { as_cron command "$1"; }
 	is_free deploy
 }
 
+# wait_for_go: the text of a program that writes a line with its arguments, and ends when there is a file `go`
+wait_for_go() {
+	echo "echo \"\$@\" >>'$PWD/ran'; until test -e '$PWD/go'; do sleep 0.05; done"
+}
+
+has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
+
+@test "the recipe for three at a time runs three builds beside each other, and then the fourth" {
+	local pids=()
+
+	program make "$(wait_for_go)"
+	for _ in 1 2 3 4; do
+		as_cron background "$(code 'Three at a time' | head -n 1)"
+		pids+=($!)
+	done
+	wait_until in_queue build 1
+	wait_until has_lines 3 ran
+	touch go
+	for pid in "${pids[@]}"; do
+		ends_with 0 "$pid"
+	done
+	has_lines 4 ran
+	is_free build
+}
+
+@test "the recipe for three at a time gives each test a database of its own" {
+	local pids=()
+
+	program itest "$(wait_for_go)"
+	mv bin/itest .
+	for _ in 1 2 3; do
+		as_cron background "$(code 'Three at a time' | tail -n 1)"
+		pids+=($!)
+	done
+	wait_until has_lines 3 ran
+	assert_equal "$(sort ran)" $'--host db1\n--host db2\n--host db3'
+	touch go
+	for pid in "${pids[@]}"; do
+		ends_with 0 "$pid"
+	done
+}
+
+@test "the recipe for readers beside a writer runs two backups together, prune after them, and a later backup last" {
+	local backup prune pids=()
+
+	backup=$(code 'Readers beside a writer' | sed -n 's/^backup.sh: *//p')
+	prune=$(code 'Readers beside a writer' | sed -n 's/^prune.sh: *//p')
+	program restic "$(wait_for_go)"
+	for _ in 1 2; do
+		as_cron background "$backup"
+		pids+=($!)
+	done
+	wait_until has_lines 2 ran
+	as_cron background "$prune"
+	pids+=($!)
+	wait_until in_queue repo 1
+	as_cron background "$backup"
+	pids+=($!)
+	wait_until in_queue repo 2
+	touch go
+	for pid in "${pids[@]}"; do
+		ends_with 0 "$pid"
+	done
+	assert_equal "$(<ran)" $'backup /srv\nbackup /srv\nprune\nbackup /srv'
+}
+
 @test "the recipe for a shell function holds the lock while the function runs, frees it, and keeps the status" {
 	code 'A shell function' >script
 	# shellcheck disable=SC2016
@@ -165,7 +231,7 @@ cron() { as_cron command "$1"; }
 	assert_line --partial 'holds  '
 }
 
-# metrics_line: prints the recipe's crontab line, without its rules for alerts
+# metrics_line: prints the recipe's crontab line
 metrics_line() {
 	code 'Metrics for Prometheus' | sed -n 's/^\* \* \* \* \* //p' | sed "s,/var/lib/prometheus/node-exporter,$PWD/textfiles,"
 }
@@ -189,11 +255,11 @@ metrics_line() {
 	assert_equal "$(ls textfiles)" fairlock.prom
 }
 
-@test "the recipe for Prometheus has rules for alerts that are valid and use metrics that exist" {
+@test "the rules for alerts of Prometheus are valid and use metrics that exist" {
 	local metric
 
 	find_promtool
-	code 'Metrics for Prometheus' | sed '/^\*/d' >rules.yml
+	cp "$TESTS_DIR/../man/examples/alerts.yml" rules.yml
 	run -0 "$PROMTOOL" check rules rules.yml
 	assert_output --partial '3 rules found'
 	"$FAIRLOCK" status --prometheus >known
@@ -251,7 +317,7 @@ from_flock() {
 @test "each fairlock command of the table From flock prints the same as its flock command if the lock is free" {
 	local theirs ours
 
-	[ "$(from_flock | wc -l)" = 4 ]
+	[ "$(from_flock | wc -l)" = 5 ]
 	while IFS=$'\t' read -r theirs ours; do
 		run -0 cron "$theirs"
 		expected=$output

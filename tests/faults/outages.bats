@@ -91,6 +91,29 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 	check_after_fault
 }
 
+@test "BUSY: a waiter that becomes the first meanwhile keeps its connection, and so its turn" {
+	start_server --lua-time-limit 100
+	hold L
+	for i in 1 2; do
+		background "$FAIRLOCK" wrap L true
+		wait_until in_queue L "$i"
+	done
+	connected >before
+	# told while the script runs, it wants to subscribe to another channel
+	cli EVAL 'redis.call("PUBLISH", KEYS[1], "first 1")
+		local from = redis.call("TIME")[1]
+		repeat until redis.call("TIME")[1] - from > 1' \
+		1 "redisson_lock__channel:{L}:$(cli --raw LINDEX redisson_lock_queue:{L} 1)" >/dev/null
+	wait_until heard_by_both
+	assert_equal "$(connected)" "$(cat before)"
+	kill "$HOLDER"
+}
+
+heard_by_both() { [ "$(cli PUBSUB NUMSUB 'redisson_lock__channel:{L}' | tail -n 1)" = 2 ]; }
+
+# The connections that listen to a channel.
+connected() { cli CLIENT LIST TYPE pubsub | cut -d ' ' -f 1 | sort; }
+
 server_says() { cli PING 2>&1 | grep "^$1"; }
 
 @test "CLIENT PAUSE: a short lease ends, a newcomer gets status 69, and the others go on" {

@@ -1,6 +1,6 @@
 /* Fuzzes messages that may hand the lock to a waiter. The first line of an input is the channel:
- * "own", "plain" or "none"; the rest is the message, in which @ stands for the secret of the
- * waiter's last request, and ~ for the server's time.
+ * "own", "plain" or "none", or "slots": own, of a waiter for a slot; the rest is the message, in
+ * which @ stands for the secret of the waiter's last request, and ~ for the server's time.
  *
  * For: lock/handover.c */
 #include "lock/lock.h"
@@ -18,7 +18,7 @@
 #define LEASE_MS 30000
 #define SERVER_MS INT64_C(1795261602123)
 
-static void make_waiter(struct lock *lock)
+static void make_waiter(struct lock *lock, const char *slots)
 {
 	char *words[] = {NULL};
 	struct request request;
@@ -29,6 +29,7 @@ static void make_waiter(struct lock *lock)
 					       .kind = LOCK_WRAP,
 					       .lease_ms = LEASE_MS,
 					       .max_queue = -1,
+					       .slots = slots,
 					       .words = words},
 			&err) == 0);
 	wire_ask(lock, &request, false);
@@ -65,7 +66,8 @@ static bool has_its_form(const char *message, const struct lock *lock)
 	if (sscanf(message, "granted %127[0-9] %127[0-9] %127[0-9]", token, ttl, at) != 3 ||
 	    strlen(token) > 16 || strlen(ttl) > 16 || strlen(at) > 16)
 		return false;
-	snprintf(again, sizeof(again), "granted %s %s %s %s", token, ttl, at, lock->secret);
+	snprintf(again, sizeof(again), "granted %s %s %s %s%s%s", token, ttl, at, lock->secret,
+		 lock_slot(lock) ? " " : "", lock_slot(lock) ? lock_slot(lock) : "");
 	return strcmp(message, again) == 0;
 }
 
@@ -79,6 +81,7 @@ static void check_grant(const struct lock *lock, const struct client *client)
 	HOLDS(lock->deadline_ms - lock->since_ms == ttl_ms && lock->since_ms <= clock_ms());
 	HOLDS(at_ms - SERVER_MS <= clock_ms() - lock->heard_ms + 100);
 	HOLDS(strcmp(lock->owner, lock->id) == 0 && strlen(lock->token) <= 16);
+	HOLDS((lock_slot(lock) != NULL) == (*lock->want == '='));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -87,10 +90,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct client client = {.channel_count = 2, .heard_on = -1};
 	struct lock lock;
 
-	make_waiter(&lock);
+	const bool has_slots = strncmp(text, "slots\n", 6) == 0;
+
+	make_waiter(&lock, has_slots ? "db1,db2" : NULL);
 	wire_channel(&lock.keys, lock.id, client.channels[0]);
 	snprintf(client.channels[1], sizeof(client.channels[1]), "%s", lock.keys.channel);
-	if (strncmp(text, "own\n", 4) == 0)
+	if (has_slots || strncmp(text, "own\n", 4) == 0)
 		client.heard_on = 0;
 	else if (strncmp(text, "plain\n", 6) == 0)
 		client.heard_on = 1;

@@ -1,7 +1,7 @@
 /* Fuzzes command lines. An input is the words, one a line; its first byte chooses the command.
  *
  * For: cli/options.c cli/parse_args.c cli/argv_reader.c cli/front_words.c commands/complete.c
- * lock/lock_keys.c lock/owner.c base/signal_names.c cli/help.c */
+ * lock/lock_keys.c lock/owner.c base/signal_names.c base/slots.c cli/help.c */
 #include "cli/options.h"
 
 #include <stdarg.h>
@@ -132,8 +132,12 @@ static void hash_tag(const char *key, char *tag)
 
 static void check_name(const char *name)
 {
-	static const char *const ours[] = {"fairlock:", "fairlock_log:", "redisson_lock_queue:",
-					   "redisson_lock_timeout:", "redisson_lock__channel:"};
+	static const char *const ours[] = {"fairlock:",
+					   "fairlock_log:",
+					   "fairlock_holders:",
+					   "redisson_lock_queue:",
+					   "redisson_lock_timeout:",
+					   "redisson_lock__channel:"};
 	char first[KEY_MAX_BYTES], tag[KEY_MAX_BYTES];
 	struct lock_keys keys;
 	struct error err = {.status = STATUS_OK};

@@ -57,8 +57,8 @@ SHARDED = push("ssubscribe", f"{CHANNEL}:{ID}", 1)
 BEGIN = HELLO + SUBSCRIBED
 
 
-def granted(owner=ID, token=str(NOW), ttl=30000):
-    return say(["granted", owner, token, ttl, 12, 1])
+def granted(owner=ID, token=str(NOW), ttl=30000, mode="x"):
+    return say(["granted", owner, token, ttl, 12, 1, mode])
 
 
 def queued(ask_in=10000, first=0, ttl=29000, ticket="1795261602123001"):
@@ -102,6 +102,13 @@ HANDED = [
         ("own", "granted ~ 5000 1 @"),
         ("own", "granted 1111 ~ 5000 ~ @"),
         ("own", "granted 99999999999999999999999 1125899906842624 1"),
+        ("own", "granted ~ 5000 ~ @ 1"),
+        ("slots", "granted ~ 5000 ~ @"),
+        ("slots", "granted ~ 5000 ~ @ 1"),
+        ("slots", "granted ~ 5000 ~ @ db1"),
+        ("slots", "granted ~ 5000 ~ @ db1 db2"),
+        ("slots", "granted ~ 5000 ~ @ " + "x" * 64),
+        ("slots", "granted ~ 5000 ~ @ " + "x" * 65),
         ("own", "first 100"),
     )
 ]
@@ -110,6 +117,10 @@ REPLIES = {
     "a": [
         text(BEGIN, granted(owner=ID + "0" * 60)),
         text(BEGIN, granted(token="1" * 40)),
+        text(BEGIN, granted(mode="=db1")),
+        text(BEGIN, granted(mode="")),
+        text(BEGIN, granted(mode="=" + "x" * 65)),
+        text(BEGIN, say(["other", "=db1"])),
         text(BEGIN, queued(ticket="1" * 40)),
         text(BEGIN, queued(), SOON, message("first " + "1" * 80), SOON, message(LONG)),
         text(BEGIN, granted(), PAUSE, say(["lost", "taken", LONG, LONG])),

@@ -18,6 +18,12 @@ job() {
 	event job "\"job\":\"$1\",\"kind\":\"wrap\",\"lock\":\"x\",\"lease\":3000,\"own\":0,\"wait\":null${2:+,$2}"
 }
 
+# shared_job NAME: a wrap --shared begins
+shared_job() { job "$1" '"mode":"shared"'; }
+
+# slot_job NAME [SLOTS [FIELDS]]: a wrap --slots begins; SLOTS are those of a JSON array
+slot_job() { job "$1" "\"mode\":\"slots\",\"slots\":[${2:-\"1\",\"2\"}]${3:+,$3}"; }
+
 # script_job KIND NAME: a script around acquire and release begins; KIND is script, or keeper if it
 # has one
 script_job() { event job "\"job\":\"$2\",\"kind\":\"$1\",\"lock\":\"x\",\"lease\":3000"; }
@@ -45,31 +51,35 @@ data_kept() { event outage '"kind":"killed","path":"server","up":'$at; }
 # data_lost: the server is restarted without its data
 data_lost() { event outage '"kind":"killed","path":"server","lost":true,"up":'$at; }
 
-# say WHAT JOB TOKEN: a line that the job's section writes into the history
+# say WHAT JOB TOKEN [HOW [OWNER]]: a line that the job's section writes into the history. HOW the job has the
+# lock: exclusive, shared, slots without having one, or the slot
 say() {
-	echo "{\"at\":$at,\"what\":\"$1\",\"lock\":\"x\",\"token\":$3,\"job\":\"$2\",\"pid\":7,\"owner\":\"$2:7\"}" >>history
+	local mode=slots slot=${4:-exclusive}
+
+	case $slot in exclusive | shared | slots) mode=$slot slot= ;; esac
+	echo "{\"at\":$at,\"what\":\"$1\",\"lock\":\"x\",\"token\":$3,\"job\":\"$2\",\"pid\":7,\"owner\":\"${5:-$2}:7\",\"mode\":\"$mode\",\"slot\":\"$slot\"}" >>history
 }
 
-# section JOB TOKEN: a section of 100 ms, and the end of the job
+# section JOB TOKEN [HOW]: a section of 100 ms, and the end of the job
 section() {
-	say start "$1" "$2"
+	say start "$@"
 	later 50
-	say beat "$1" "$2"
+	say beat "$@"
 	later 50
-	say end "$1" "$2"
+	say end "$@"
 	ends "$1" 0
 }
 
-# seen HOLDER WAITER...: a look at the lock; a waiter with a minus is not present
+# seen HOLDERS WAITER...: a look at the lock; HOLDERS are joined by commas; a waiter with a minus is not present
 seen() {
-	local queue='' waiter holder=$1
+	local queue='' waiter holders=${1:+\"${1//,/:7\",\"}:7\"}
 	shift
 
 	for waiter; do
 		queue+="${queue:+,}[\"${waiter#-}:7\",$([[ $waiter = -* ]]; echo $?)]"
 		grep -q "\"owner\":\"${waiter#-}:7\"" events || event waiter "\"owner\":\"${waiter#-}:7\",\"job\":\"${waiter#-}\""
 	done
-	event seen "\"lock\":\"x\",\"holder\":\"${holder:+$holder:7}\",\"queue\":[$queue],\"ttl\":0,\"queue_ttl\":0,\"agree\":${AGREE:-true}"
+	event seen "\"lock\":\"x\",\"holders\":[$holders],\"queue\":[$queue],\"ttl\":0,\"queue_ttl\":0,\"agree\":${AGREE:-true},\"sound\":${SOUND:-true}"
 }
 
 check() { run python3 -B "$TESTS_DIR/torture/check.py" .; }

@@ -31,6 +31,21 @@ holds() {
 	cli HVALS "$lock"
 }
 
+# holders: the owner ids of several holders, by name
+holders() {
+	cli ZRANGE "$(key_holders)" 0 -1 | sort | paste -sd ' '
+}
+
+# agree: key 1 and the sorted set live until the same moment, and our hash has a record of each holder
+agree() {
+	local id
+
+	assert_equal "$(cli PEXPIRETIME "$lock")" "$(cli PEXPIRETIME "$(key_holders)")"
+	for id in $(holders); do
+		[ -n "$(field "h:$id")" ] || fail "no record of $id"
+	done
+}
+
 field() {
 	cli HGET "$(key_state)" "$1"
 }

@@ -2,7 +2,9 @@
  * milliseconds while it runs, and when it ends. Each line is one write, and its time is taken
  * before the write: this process did run then.
  *
- * section [-m MS] [-x STATUS] [-u NS] [-t] [-d] HISTORY LOCK JOB [COMMAND...]
+ * section [-k MODE] [-m MS] [-x STATUS] [-u NS] [-t] [-d] HISTORY LOCK JOB [COMMAND...]
+ *     -k    the lock is held so: exclusive, shared, slots (default: exclusive); the slot is that of
+ *           FAIRLOCK_SLOT
  *     -m    lasts so long; with COMMAND, as long as that runs
  *     -x    ends with this status
  *     -u    holds the lock until this time of CLOCK_BOOTTIME: then writes no more, ends with 76
@@ -33,6 +35,8 @@ struct section {
 	const char *job;
 	const char *token;
 	const char *owner;
+	const char *mode;
+	const char *slot;
 	int history;
 	int64_t until; /* 0: always */
 };
@@ -56,9 +60,10 @@ static void say(const struct section *section, const char *what)
 		_exit(LATE);
 	length = snprintf(line, sizeof(line),
 			  "{\"at\":%" PRId64 ",\"what\":\"%s\",\"lock\":\"%s\",\"token\":%s,"
-			  "\"job\":\"%s\",\"pid\":%d,\"owner\":\"%s\"}\n",
+			  "\"job\":\"%s\",\"pid\":%d,\"owner\":\"%s\",\"mode\":\"%s\","
+			  "\"slot\":\"%s\"}\n",
 			  now, what, section->lock, section->token, section->job, (int)getpid(),
-			  section->owner);
+			  section->owner, section->mode, section->slot);
 	if (length <= 0 || write(section->history, line, (size_t)length) != length)
 		_exit(71);
 }
@@ -123,17 +128,19 @@ static int run_command(const struct section *section, char **argv)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static const char *variable(const char *name)
+static const char *variable(const char *name, const char *without)
 {
 	const char *value = getenv(name);
 
-	return value && *value ? value : "0";
+	return value && *value ? value : without;
 }
 
 int main(int argc, char **argv)
 {
-	struct section section = {.token = variable("FAIRLOCK_TOKEN"),
-				  .owner = variable("FAIRLOCK_OWNER")};
+	struct section section = {.token = variable("FAIRLOCK_TOKEN", "0"),
+				  .owner = variable("FAIRLOCK_OWNER", "0"),
+				  .mode = "exclusive",
+				  .slot = variable("FAIRLOCK_SLOT", "")};
 	int64_t length = 0;
 	int option, status = 0;
 	bool ignores_term = false, has_child = false;
@@ -142,8 +149,11 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], "now") == 0)
 		return printf("%" PRId64 "\n", now_ns()) < 0;
-	while ((option = getopt(argc, argv, "+m:x:u:td")) != -1) {
+	while ((option = getopt(argc, argv, "+k:m:x:u:td")) != -1) {
 		switch (option) {
+		case 'k':
+			section.mode = optarg;
+			break;
 		case 'm':
 			length = atoll(optarg) * 1000000;
 			break;

@@ -66,3 +66,61 @@ refused() {
 	run -0 lacking flushdb acquire anna anna w 30000 wait '' 0 '' ''
 	assert_equal "$(owner)" anna
 }
+
+# as_exclusive_user CALL...: calls as a user who may do everything, but has no right to the holders' sorted set
+as_exclusive_user() {
+	cli ACL SETUSER limited reset on '>SECRET' "~$lock" '~redisson_lock_*' '~fairlock:*' '~fairlock_log:*' '&*' +@all >/dev/null
+	cli() {
+		"$CLI" -s "$SERVER_SOCKET" --user limited --pass SECRET --no-auth-warning "$@" 3>&- 4>&-
+	}
+	"$@"
+}
+
+@test "the server refuses a user without the right to the holders' sorted set who wants to share" {
+	local want
+
+	acquire anna
+	before=$(digest)
+	for want in s '#2' '=a'; do
+		run -1 as_exclusive_user acquire ben want="$want"
+		assert_output --partial NOPERM
+		assert_equal "$(digest)" "$before"
+	done
+}
+
+@test "a user without the right to the holders' sorted set locks alone, also behind others who do" {
+	run -0 as_exclusive_user acquire anna
+	run -0 as_exclusive_user release anna
+	assert_equal "$(owner)" ''
+	acquire ben
+	run -0 as_exclusive_user acquire anna
+	release ben
+	run -0 as_exclusive_user acquire anna again=1
+	assert_equal "$(owner)" anna
+}
+
+@test "a release by a user without the right to the holders' sorted set tells a reader its turn" {
+	acquire anna
+	present ben
+	acquire ben want=s handed=1
+	run -0 as_exclusive_user release anna
+	told ben 0
+	assert_equal "$(cli EXISTS "$(key_holders)")" 0
+	ask ben want=s
+	answered granted ben
+}
+
+@test "while several hold, every script refuses a user without the right to their sorted set, and names it" {
+	local call
+
+	acquire anna want=s
+	before=$(digest)
+	for call in 'acquire ben' 'acquire ben mode=try' 'release zoe mode=force' 'leave ben' 'script status' 'script view ben'; do
+		# shellcheck disable=SC2086
+		run -1 as_exclusive_user $call
+		assert_output --partial "NOPERM this user has no permissions to run 'ZSCORE $(key_holders)'"
+		assert_equal "$(digest)" "$before"
+	done
+	run -1 as_exclusive_user script log '' '' 1
+	assert_output --partial "'ZSCORE $(key_holders)'"
+}

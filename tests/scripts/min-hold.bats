@@ -21,6 +21,15 @@ load ../lib/scripts
 	left 10000 "$(cli PTTL job)"
 }
 
+@test "a clock that was set back makes the least time begin anew, and no longer" {
+	acquire anna
+	later -100000
+	release anna min=10000
+	answered kept
+	left 10000 "${reply[1]}"
+	left 10000 "$(cli PTTL job)"
+}
+
 @test "a release after the least time frees the lock at once" {
 	acquire anna
 	later 10000

@@ -261,6 +261,20 @@ in_one_go() {
 	left 5000 "${reply[2]}"
 }
 
+@test "a hung head keeps its turn for 5 s more if our hash says that it begins in the future" {
+	acquire anna
+	queue_up ben cleo
+	release anna
+	told ben 0
+	cli HSET "$(key_state)" turn "ben $(($(now_ms) + 100000))" >/dev/null
+	ask cleo
+	answered queued
+	left 5000 "${reply[2]}"
+	later 5000
+	ask cleo
+	answered granted cleo
+}
+
 @test "a hung head is passed over after 5 s, and has its old place when it comes back" {
 	acquire anna
 	queue_up ben cleo dora
@@ -269,6 +283,7 @@ in_one_go() {
 	ask cleo
 	answered granted cleo
 	queue_is dora
+	told ben 0,0 # the second, so that it asks as soon as it is alive again
 	come_back ben
 	answered queued "${ticket[ben]}"
 	queue_is ben dora
@@ -284,6 +299,8 @@ in_one_go() {
 	ask emil
 	answered granted emil
 	queue_is
+	told ben 0,0
+	told dora 0
 }
 
 @test "a waiter that gave a sign of life is not passed over with a hung head" {

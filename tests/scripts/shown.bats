@@ -46,9 +46,9 @@ row() {
 }
 
 @test "a holder whose lease has ended is not counted" {
-	acquire anna want=s lease=1000
-	acquire ben want=s lease=40000
-	wait_until is_past "$(column h:anna ends)"
+	acquire anna want=s lease=20000
+	acquire ben want=s lease=60000
+	later 20001
 	script view zoe ''
 	assert_equal "${reply[*]:3:2} ${reply[*]: -3:2}" 'ben by ben s 1'
 	assert_equal "$(field n:expired)" ''
@@ -106,9 +106,9 @@ row() {
 }
 
 @test "status has no row for a hold whose lease has ended, and counts its end" {
-	acquire anna want='#2' lease=1000
-	acquire ben want='#2' lease=40000
-	wait_until is_past "$(column h:anna ends)"
+	acquire anna want='#2' lease=20000
+	acquire ben want='#2' lease=60000
+	later 20001
 	script status
 	assert_equal "${reply[0]} ${reply[12]} ${#reply[@]} $(row 0 0 8)" 'ben 1 29 ben 2'
 	acquire cleo want='#2'
@@ -149,16 +149,16 @@ for _, words in json.load(sys.stdin):
 }
 
 @test "the log has the slot of each event of a hold" {
-	acquire anna want='#2' lease=1000
+	acquire anna want='#2' lease=60000
 	assert_equal "$(event granted)" 'anna 1'
-	acquire ben want='#2'
+	acquire ben want='#2' lease=600000
 	release ben
 	assert_equal "$(event released)" 'ben 2'
-	acquire ben want='=x'
+	acquire ben want='=x' lease=600000
 	release zoe mode=force only==x
 	assert_equal "$(event forced)" 'ben x'
-	acquire ben want='=y'
-	wait_until is_past "$(column h:anna ends)"
+	acquire ben want='=y' lease=600000
+	later 60001
 	acquire cleo want='#1'
 	assert_equal "$(event expired)" 'anna 1'
 	wait_until is_past "${token[cleo]}"

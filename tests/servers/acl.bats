@@ -52,34 +52,11 @@ waiting() {
 	[ "$(cli LLEN "$1")" = "$2" ]
 }
 
-# use_several NAME QUEUE: slots and shared holds are taken, given back and broken, and waiters get them.
-use_several() {
-	local name=$1 queue=$2 owner slot waiter
-
-	read -r owner slot < <("$FAIRLOCK" acquire --slots 2 --lease 1m "$name")
-	"$FAIRLOCK" wrap --slots 2 "$name" true
-	"$FAIRLOCK" acquire --slots 2 --lease 1m "$name"
-	background "$FAIRLOCK" wrap --slots 2 "$name" true
-	waiter=$!
-	wait_until waiting "$queue" 1
-	"$FAIRLOCK" status "$name"
-	"$FAIRLOCK" log --stats "$name"
-	"$FAIRLOCK" renew --owner "$owner" "$name"
-	"$FAIRLOCK" release --owner "$owner" "$name"
-	ends_with 0 "$waiter"
-	"$FAIRLOCK" release --force --slot 2 "$name"
-	"$FAIRLOCK" acquire --shared --lease 1m "$name"
-	"$FAIRLOCK" acquire --shared --lease 1m "$name"
-	run -75 "$FAIRLOCK" wrap -n "$name" true
-	"$FAIRLOCK" release --force "$name"
-}
-
 # use_all NAME QUEUE: every command does its work on the lock NAME, whose queue is QUEUE.
 use_all() {
 	local name=$1 queue=$2 owner waiter other
 
 	"$FAIRLOCK" wrap "$name" "$FAIRLOCK" wrap "$name" true
-	use_several "$name" "$queue"
 	owner=$("$FAIRLOCK" acquire --lease 1m "$name")
 	"$FAIRLOCK" renew --owner "$owner" "$name"
 	run -75 "$FAIRLOCK" wrap -n "$name" true
@@ -102,6 +79,33 @@ use_all() {
 	"$FAIRLOCK" release --force "$name"
 	run -1 "$FAIRLOCK" status -q "$name"
 }
+
+# use_slots NAME QUEUE: the same with slots and shared holds.
+use_slots() {
+	local name=$1 queue=$2 owner waiter slot
+
+	read -r owner slot < <("$FAIRLOCK" acquire --slots 2 --lease 1m "$name")
+	"$FAIRLOCK" wrap --slots 2 --min-hold 10s "$name" true
+	background "$FAIRLOCK" wrap --slots 2 "$name" true
+	waiter=$!
+	wait_until waiting "$queue" 1
+	"$FAIRLOCK" renew --owner "$owner" "$name"
+	"$FAIRLOCK" status "$name"
+	"$FAIRLOCK" queue "$name"
+	"$FAIRLOCK" log --plot "$name"
+	"$FAIRLOCK" release --owner "$owner" "$name"
+	ends_with 0 "$waiter"
+	"$FAIRLOCK" release --force --slot 2 "$name"
+	"$FAIRLOCK" wrap --shared "$name" "$FAIRLOCK" wrap --shared "$name" true
+	"$FAIRLOCK" acquire --shared --lease 1m "$name"
+	"$FAIRLOCK" acquire --shared --lease 1s "$name"
+	wait_until holders_are 1 "$name"
+	"$FAIRLOCK" release --force "$name"
+	run -1 "$FAIRLOCK" status -q "$name"
+}
+
+# holders_are COUNT NAME: so many hold the lock
+holders_are() { [ "$("$FAIRLOCK" status --raw --noheadings -o HOLDS "$2" | wc -l)" = "$1" ]; }
 
 # use_disorder NAME QUEUE: others change the queue, and a waiter dies in it.
 use_disorder() {
@@ -134,6 +138,7 @@ check_locker() {
 		queue=redisson_lock_queue:$queue
 		use_all "$name" "$queue"
 		use_disorder "$name" "$queue"
+		use_slots "$name" "$queue"
 	done
 	nothing_was_denied
 	run -77 "$FAIRLOCK" wrap other true
@@ -184,7 +189,8 @@ refused_without() {
 	[ -n "$found" ] || fail "without $word, nothing is refused that names it; the last said: $output"
 }
 
-# check_each USER COMMAND...: for each word of the rule, one of the commands is refused without it
+# check_each USER COMMAND...: for each word of the rule, one of the commands is refused without it. HELD: so many
+# of the locks are held before.
 check_each() {
 	local user=$1 words rest i
 
@@ -198,7 +204,7 @@ check_each() {
 		permit "$user" "${rest[@]}"
 		cli SCRIPT FLUSH >/dev/null
 		refused_without "${words[i]}" "$@"
-		[ "$(cli EXISTS "${NAMES[@]}")" = 0 ] || fail "without ${words[i]}, a lock is left behind"
+		[ "$(cli EXISTS "${NAMES[@]}")" = "${HELD:-0}" ] || fail "without ${words[i]}, a lock is left behind"
 	done
 }
 
@@ -277,7 +283,10 @@ check_watcher() {
 	done
 	run -0 "$FAIRLOCK" status --raw --noheadings -o NAME
 	assert_output $'backup-db\nother'
+	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" acquire --shared backup-shared
 	become watcher
+	run -0 "$FAIRLOCK" status --raw --noheadings -o STATE backup-shared
+	assert_output held
 	run -0 "$FAIRLOCK" log --raw --noheadings -o EVENT,OWNER backup-db
 	assert_output "granted $owner"
 	run -0 "$FAIRLOCK" log --stats backup-db
@@ -303,10 +312,9 @@ check_watcher() {
 
 check_each_of_watcher() {
 	start_on "$1"
-	NAMES=(backup-db)
-	"$FAIRLOCK" acquire --shared --lease 1h backup-books >/dev/null
-	check_each watcher 'status NAME' 'queue NAME' 'log NAME' 'status -v backup-books'
-	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" wrap "${NAMES[0]}" true # so that there is a lock to list
+	NAMES=(backup-db) HELD=1
+	"$FAIRLOCK" acquire --slots 2 --lease 1h backup-db
+	check_each watcher 'status NAME' 'queue NAME' 'log NAME'
 	check_each monitor status log
 }
 

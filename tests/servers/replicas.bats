@@ -4,6 +4,7 @@ load ../lib/helpers
 load ../lib/sentinel
 load ../lib/failover
 load ../lib/jobs
+load ../lib/holders
 
 setup_file() { start_sentinels; }
 
@@ -164,6 +165,31 @@ waiting_for_replicas() {
 	[ "$STATUS" = 143 ]
 	[ ! -e ran ]
 	nothing_left
+}
+
+# ---- Several holders
+
+@test "slots and shared holds are granted and renewed if the replicas confirm it; else the grant is undone, and no other" {
+	local kind owner other
+
+	cli() { node_cli "$MASTER" "$@"; }
+	for kind in '--slots 3' --shared; do
+		# shellcheck disable=SC2086
+		run -7 "$FAIRLOCK" wrap -l 3s --replicas 2 $kind job sh -c 'sleep 4; exit 7'
+		# shellcheck disable=SC2086
+		read -r other _ < <("$FAIRLOCK" acquire --replicas 2 $kind job)
+		[ -n "$(node_cli "$REPLICA" ZSCORE 'fairlock_holders:{job}' "$other")" ]
+		stop_node "$REPLICA"
+		# shellcheck disable=SC2086
+		run -69 "$FAIRLOCK" acquire --connect-timeout 500ms --replicas 2 $kind job
+		assert_output 'fairlock: cannot get lock job: only 1 of 2 replicas confirmed it'
+		has_holders 1
+		# shellcheck disable=SC2086
+		run -0 "$FAIRLOCK" wrap --replicas 1 $kind job true
+		continue_node "$REPLICA"
+		"$FAIRLOCK" release --owner "$other" job
+		nothing_left
+	done
 }
 
 # ---- Failovers

@@ -3,6 +3,8 @@
 load ../lib/helpers
 load ../lib/sentinel
 load ../lib/failover
+load ../lib/jobs
+load ../lib/holders
 
 setup_file() { start_sentinels; }
 
@@ -221,4 +223,31 @@ bring_master_back() {
 @test "through repeated failovers, with a queue and --replicas 1, holders never overlap and waiters keep their places" {
 	own_sentinels
 	fail_often kill_master bring_master_back
+}
+
+# ---- Several holders
+
+@test "shared holds and slots stay held through a failover, and their waiters go on at the new master" {
+	local kind first second
+
+	cli() { master_cli "$@"; }
+	for kind in --shared '--slots 2'; do
+		# shellcheck disable=SC2086
+		join_holders -l 20s $kind job
+		first=$HOLDER
+		# shellcheck disable=SC2086
+		join_holders -l 20s $kind job
+		second=$HOLDER
+		join_waiters job touch ran
+		fail_over
+		wait_until in_queue job 1
+		wait_until has_holders 2
+		consistent
+		let_go "$first"
+		still_runs "$second"
+		[ ! -e ran ]
+		let_go "$second"
+		ends_with 0 "$WAITER"
+		rm ran
+	done
 }

@@ -4,6 +4,7 @@ load ../lib/helpers
 load ../lib/jobs
 load ../lib/tls
 load ../lib/waiters
+load ../lib/holders
 
 setup_file() { make_certificates; }
 
@@ -332,4 +333,26 @@ renewed_at_master() { [ "$(master_cli --raw PUBSUB CHANNELS 'redisson_lock__chan
 	done
 	run -69 "$FAIRLOCK" wrap --tls-ca "$TLS_DIR/unknown-ca.crt" job true
 	assert_output --partial 'its certificate is not trusted'
+}
+
+@test "slots and shared holds are taken, handed on, renewed and broken over TLS" {
+	local first
+
+	use_tls_server
+	join_holders -l 2s --slots 2 job
+	first=$HOLDER
+	join_holders --slots 2 job
+	# shellcheck disable=SC2016
+	join_waiters -v --slots 2 job sh -c 'echo "$FAIRLOCK_SLOT" >slot'
+	wait_until ends_after "$(id_of "$first")" $(($(now_ms) + 2000)) # that of a renewal
+	consistent
+	let_go "$HOLDER"
+	ends_with 0 "$WAITER"
+	assert_equal "$(<slot)" 2
+	grep -q 'heard: granted' said
+	run -0 "$FAIRLOCK" release --force --slot 1 job
+	ends_with 76 "$first"
+	run -0 "$FAIRLOCK" wrap --shared job "$FAIRLOCK" wrap --shared job echo in
+	assert_output in
+	nothing_left
 }

@@ -22,128 +22,46 @@ Nothing excuses disorder among waiters that were present, or had RESTART_S to co
 After a loss of data a newcomer may go first as long as no waiter is back. Setting the server's clock excuses what
 happens in the next SET_S. A clock that runs up to 8 % fast excuses nothing, nor does a waiter's clock that stood still.
 
+Holds fit together if all are shared, or all have slots, each another one. A hold that is broken or whose holder dies
+excuses nothing of the others. What fits together may begin in any order; its tokens tell the order of the grants.
+
 How long a lock was idle is checked for waiters to which nothing was done, while the server was there. Of the waiters
 ahead, each of the first three that were hit earlier costs HUNG_S, and so does each that is hit meanwhile; a holder that
-was hit costs its lease and ORPHANED_S.
+was hit costs its lease and ORPHANED_S. A lock is idle for a waiter if it has no holder beside which
+the waiter does not fit; for one that wants a slot, if that slot is free. A waiter may wait behind one that does not fit.
 """
 
 import collections
 import sys
 
 sys.dont_write_bytecode = True  # nothing is left beside the tests
-from history import FOREVER, LOST_S, MS, S, History, meets, overlap
+from history import FOREVER, LOST_S, MS, S, meets, overlap
 from order import Queue
+from sections import Sections
 
-FORCED_S = 5  # a COMMAND whose lock was broken is stopped within 1 s; a busy machine takes longer
+UNHEARD_MS = 100  # a waiter that never had an answer leaves within that time
 LEAVING_S = 6  # a waiter that leaves waits no longer for a connection and the server
+DEAD_S = 5  # a guard that is left gives up, on a busy machine
 CONNECT_S = 5  # the connect timeout
-NEVER = 4102444800000  # tokens from here on are forged
-STALL_MS = 50  # after such a stall a guard may be late to stop COMMAND
 
 
-class Checker(History):
+class Checker(Sections):
     """A history with the checks of it."""
 
     PROPERTIES = ("exclusion", "tokens", "forged", "order", "idle", "served", "statuses", "left")
 
     def check(self):
+        self.find_grants()
         self.check_forged()
         self.check_exclusion()
+        self.check_slots()
+        self.check_kept()
+        self.check_once()
         self.check_order()
         self.check_ends()
         self.check_left()
         self.check_ghosts()
         return self.violations
-
-    # ---- Exclusion, and the tokens
-
-    def evidence(self):
-        """The lines of the sections that count, by lock: [(at, token, name of the job, what)...]."""
-        found = collections.defaultdict(list)
-        void = {}
-        for event in self.history:
-            if event["what"] not in ("start", "beat", "end"):
-                continue
-            name, at = event["job"], event["at"]
-            job = self.job_of(name)
-            if job is not None:
-                if name not in void:
-                    void[name] = self.void(job, name)
-                if any(since <= at <= until for since, until in void[name]):
-                    continue
-            found[event["lock"]].append((at, event["token"], name, event["what"]))
-        return found
-
-    def stood_still(self, since, at):
-        """Whether the machine stood still shortly before this time, for longer than the old section ran on."""
-        least = max(STALL_MS * MS, at - since)
-        return any(stall[1] - stall[0] >= least and meets(stall, (since - S, at)) for stall in self.stalls)
-
-    def check_exclusion(self):
-        """At each moment one token is in use; it is larger than all before it, and one job has it."""
-        for lock, points in self.evidence().items():
-            largest, owner, said, begun = 0, "", set(), {}
-            for at, token, name, _ in points:
-                begun.setdefault(token, at)
-                if token > largest:
-                    largest, owner = token, name
-                elif (
-                    token < largest
-                    and (token, largest) not in said
-                    and self.judge_overlap(
-                        lock, at, (token, name, begun[token]), (largest, owner, begun[largest])
-                    )
-                ):
-                    said.add((token, largest))
-                elif (
-                    token == largest
-                    and name.split("/")[0] != owner.split("/")[0]
-                    and (token, name) not in said
-                ):
-                    said.add((token, name))
-                    self.violated(
-                        "tokens", f"{name} and {owner} both had token {token} of lock {lock}", at, (lock,)
-                    )
-
-    def judge_overlap(self, lock, at, older, newer):
-        """Judges a use of the older token after the newer one had begun. Returns whether it is a violation."""
-        (token, name, begun), (largest, owner, since) = older, newer
-        if begun > since:
-            self.violated(
-                "tokens",
-                f"lock {lock}: {name} began with token {token} after {owner}, with {largest}",
-                at,
-                (lock,),
-            )
-            return True
-        job = self.job_of(name)
-        if job is not None and any(
-            event["at"] <= at <= event["until"] + FORCED_S * S and event["at"] <= since
-            for event in self.forced(lock, job)
-        ):
-            return False
-        if self.stood_still(since, at):
-            self.stalled.add((lock, token))
-            return False
-        self.violated(
-            "exclusion",
-            f"lock {lock}: {name} (token {token}) ran {(at - since) / MS:.1f} ms after "
-            f"{owner} (token {largest}) had begun",
-            at,
-            (lock,),
-        )
-        return True
-
-    def check_forged(self):
-        """No forged message starts a section."""
-        for event in self.history:
-            if event["what"] == "start" and event["token"] >= NEVER:
-                self.violated(
-                    "forged",
-                    f"lock {event['lock']}: {event['job']} began with token {event['token']}, of a forged message",
-                    event["at"],
-                    (event["lock"],),
-                )
 
     # ---- Order
 
@@ -221,7 +139,7 @@ class Checker(History):
         stopped = sum(overlap(job.life, (since, until)) for since, until in job.down("wrapper"))
         outages = self.outages_of(job, job.life)
         if job.started is None:
-            if job.wait is not None and job.ended - job.spawned >= job.wait * MS or job.removed:
+            if job.wait is not None and job.ended - job.spawned >= job.wait * MS or job.removed or job.once_per:
                 allowed.add(75)
             # the whole machine may have stood still until the wait was over
             patience = S if job.wait is None else min(S, job.wait * MS // 2)
@@ -315,13 +233,11 @@ class Checker(History):
                     event["at"],
                     (event["lock"],),
                 )
-            if not event.get("agree", True):
-                self.violated(
-                    "left",
-                    f"list and sorted set of lock {event['lock']} did not agree",
-                    event["at"],
-                    (event["lock"],),
-                )
+            for word, text in ("agree", "list and sorted set"), ("sound", "the key and the holders"):
+                if not event.get(word, True):
+                    self.violated(
+                        "left", f"{text} of lock {event['lock']} did not agree", event["at"], (event["lock"],)
+                    )
         for event in self.of("look"):
             away = any(
                 meets((outage["at"], outage["until"] + S), (event["at"], event["until"]))
@@ -331,13 +247,26 @@ class Checker(History):
                 self.violated("statuses", f"{event['command']} ended with {event['status']}", event["at"])
 
     def check_ghosts(self):
-        """A job that ends by itself first leaves the queue, or gives the lock back."""
+        """A job that ends by itself first leaves the queue, or gives the lock back. Of any other job the hold ends
+        with its lease."""
         said = set()
         for event in self.of("seen"):
-            holder = self.job_of(self.owners.get(event["holder"]) or "")
             ghosts = []
-            if holder is not None and holder.kind == "wrap" and holder.status in (holder.own, 124):
-                ghosts.append((holder, event["holder"], "held"))
+            for owner in event["holders"]:
+                holder = self.job_of(self.owners.get(owner) or "")
+                if holder is None or holder.locks[0] != event["lock"]:
+                    continue
+                if holder.kind == "wrap" and holder.status in (holder.own, 124) and not self.is_kept(holder, event):
+                    ghosts.append((holder, owner, "held"))
+                elif self.outlived(holder, event["at"]) and owner not in said:
+                    said.add(owner)
+                    self.violated(
+                        "left",
+                        f"{holder.name} had ended with {holder.status}, and still held lock {event['lock']} "
+                        f"{(event['at'] - holder.ended) / S:.1f} s later, with a lease of {holder.lease // MS} ms",
+                        event["at"],
+                        (event["lock"], holder.name),
+                    )
             for owner, _ in event["queue"]:
                 job = self.job_of(self.owners.get(owner) or "")
                 # an inner wrap that COMMAND left behind may go on waiting
@@ -354,13 +283,27 @@ class Checker(History):
                     (event["lock"], job.name),
                 )
 
+    def is_kept(self, job, look):
+        """Whether the lock may still be kept for the --min-hold of a job that has ended."""
+        least = (job.min_hold or 0) * MS + sum(max(0, -step["ms"]) * MS for step in self.steps)
+        return job.min_hold and job.started and look["at"] < job.started + least + S
+
+    def outlived(self, job, at):
+        """Whether a job ended so long ago that its lease must have ended, too."""
+        if job.status is None or len(job.locks) > 1:  # an inner wrap may renew the lease
+            return False
+        still = [cont["until"] for cont in job.hit("cont")]
+        steps = sum(max(0, -step["ms"]) * MS for step in self.steps)
+        return at > max([job.ended, *still]) + job.lease + steps + self.late(job, job.ended, at) + DEAD_S * S
+
     def could_not_leave(self, job):
         end = (job.ended - LEAVING_S * S, job.ended)
         return (
             bool(job.hit("kill"))
             or any(meets((event["at"], event["until"]), end) for event in self.ways(job) + job.hit("cut"))
             or any(meets(stop, end) for stop in job.down("wrapper", "acquire", "script"))
-            or self.late(job, *end) > S
+            # one that never had an answer waits for none when it leaves
+            or self.late(job, *end) > (UNHEARD_MS * MS if job.status == 69 else S)
         )
 
 

@@ -196,6 +196,27 @@ gives_up_after() {
 	violated 'left: one had ended with 75, and still waited for lock x'
 }
 
+# gone_unheard STATUS: one ends when the machine has stood still for 300 ms, and is still in the queue
+gone_unheard() {
+	job one '"wait":200'
+	echo "{\"at\":$at,\"until\":$((at + 300000000)),\"what\":\"stall\"}" >>history
+	later 310
+	event waiter '"owner":"one:7","job":"one"'
+	ends one "$1"
+	later 5
+	seen two one
+}
+
+@test "the checker excuses a waiter in the queue that never had an answer, and ended when the machine stood still" {
+	gone_unheard 69
+	fine
+}
+
+@test "the checker reports a waiter in the queue that had answers, and ended when the machine stood still" {
+	gone_unheard 75
+	violated 'left: one had ended with 75, and still waited for lock x'
+}
+
 @test "the checker reports a holder that has ended and still holds the lock" {
 	job one
 	seen one
@@ -218,7 +239,7 @@ gives_up_after() {
 }
 
 @test "the checker reports a lock without a time to live" {
-	event seen '"lock":"x","holder":"one:7","queue":[],"ttl":-1,"queue_ttl":0,"agree":true'
+	event seen '"lock":"x","holders":["one:7"],"queue":[],"ttl":-1,"queue_ttl":0,"agree":true'
 	violated 'left: lock x had no time to live'
 }
 

@@ -6,7 +6,7 @@ import signal
 
 from faults import Fault, forged
 from grounds import freeze, thaw
-from jobs import LOCKS
+from jobs import LOCKS, SLOTS
 from machine import connection_of, now
 from server import Away
 
@@ -273,8 +273,18 @@ class Harm:
         self.round.run_command(["queue", "--remove", owner, fault.lock], "removed", owner=owner, job=job)
 
     def force(self, fault):
-        if "server" not in self.busy:
-            self.round.run_command(["release", "--force", fault.lock], "force", lock=fault.lock)
+        """Breaks the lock, or one hold: of an owner, or of a slot."""
+        if "server" in self.busy:
+            return
+        words, fields = ["release", "--force"], {"lock": fault.lock}
+        owners, slots = self.round.looker.holders[fault.lock], SLOTS[fault.lock]
+        if owners and fault.long < 0.4:
+            fields["owner"] = owners[fault.which % len(owners)]
+            words += ["--owner", fields["owner"]]
+        elif slots and fault.long < 0.7:
+            fields["slot"] = slots[fault.which % len(slots)]
+            words += ["--slot", fields["slot"]]
+        self.round.run_command([*words, fault.lock], "force", **fields)
 
     def look(self, fault):
         words = LOOKS[fault.which % len(LOOKS)]

@@ -36,6 +36,13 @@ def overlap(a, b):
     return max(0, min(a[1], b[1]) - max(a[0], b[0]))
 
 
+def fit_together(one, other):
+    """Whether two holds, (mode, slot) each, may be there at once."""
+    if one[0] != other[0]:
+        return False
+    return one[0] == "shared" or one[0] == "slots" and one[1] != other[1] and None not in (one[1], other[1])
+
+
 def meets(a, b):
     return a[0] <= b[1] and b[0] <= a[1]
 
@@ -50,6 +57,14 @@ class Job:
         self.path = event.get("path", "direct")
         self.own = event.get("own", 0)
         self.max_hold = event.get("max_hold")
+        self.min_hold = event.get("min_hold")
+        self.once_per = event.get("once_per")
+        # how it wants its locks: exclusive, shared, slots; and which slots
+        self.modes = [event.get("mode", "exclusive")] + [event.get("inner_mode", "exclusive")] * (len(self.locks) - 1)
+        self.slots = [event.get("slots", []), event.get("inner_slots", [])]
+        self.is_misfit = event.get("misfit", False)  # the inner wrap must be refused
+        self.slot = None  # that it got
+        self.owner = None  # as which it held the lock
         self.spawned = event["at"]
         self.ended = FOREVER
         self.status = None
@@ -60,6 +75,19 @@ class Job:
         self.started = None  # when its first section began
         self.finished = False  # its main process came to the end of its section
         self.queued = False
+
+    def wants_of(self, lock):
+        """The holds that would do: {(mode, slot)...}."""
+        found = set()
+        for name, mode, slots in zip(self.locks, self.modes, self.slots):
+            if name == lock:
+                found |= {(mode, slot) for slot in slots} if mode == "slots" else {(mode, "")}
+        return found
+
+    @property
+    def hold(self):
+        """How it has its lock; the slot is None if that is not known."""
+        return self.modes[0], (self.slot if self.modes[0] == "slots" else "")
 
     @property
     def life(self):
@@ -121,6 +149,13 @@ class History:
     def excused(self):
         return len(self.stalled)
 
+    def hold_of(self, event):
+        """How the section that wrote this line has the lock: (mode, slot). Going in again keeps both."""
+        job, mode = self.job_of(event["job"]), event.get("mode", "exclusive")
+        if job is not None and "/" in event["job"] and event["lock"] == job.locks[0] and event["owner"] == job.owner:
+            mode = job.modes[0]
+        return mode, event.get("slot", "")
+
     def of(self, what):
         return [event for event in self.events if event["what"] == what]
 
@@ -152,6 +187,7 @@ class History:
             elif event["what"] == "start" and event["job"] == job.name:
                 self.sections += 1
                 job.started = job.started or event["at"]
+                job.slot, job.owner = event.get("slot"), event["owner"]
                 job.finished = False
             elif event["what"] == "start":
                 self.sections += 1
@@ -263,12 +299,23 @@ class History:
         )
 
     def forced(self, lock, job):
-        """The events that broke this lock, or may have, while the job lived."""
+        """The events that broke this lock, or the hold of this job, or may have, while the job lived."""
         return [
             event
             for event in self.of("force")
-            if event["lock"] == lock and meets((event["at"], event["until"]), job.life)
+            if event["lock"] == lock
+            and meets((event["at"], event["until"]), job.life)
+            and self.may_break(event, lock, job)
         ]
+
+    def may_break(self, event, lock, job):
+        """Whether the event breaks the lock for all, or the hold of this job, or may do so."""
+        if event.get("owner"):
+            return self.owners.get(event["owner"], "").split("/")[0] == job.name
+        if event.get("slot") and lock == job.locks[0]:
+            # what was broken before it had started is unknown
+            return event["slot"] in ([job.slot] if job.started else job.slots[0])
+        return not event.get("slot") or event["slot"] in job.slots[1]
 
     # ---- Waiters that were away
 

@@ -3,10 +3,21 @@
 import os
 import random
 
-LOCKS = ["alpha", "two words", "{gamma}1", "δέλτα", "epsilon%d", "ζ/6"]
+# The locks, and their slots; the last one has exclusive holders only.
+SLOTS = {
+    "alpha": ["1", "2", "3"],
+    "two words": ["db1", "db2", "db3"],
+    "{gamma}1": ["1", "2"],
+    "δέλτα": ["ä", "b-2"],
+    "epsilon%d": ["1", "2", "3", "4", "5"],
+    "ζ/6": [],
+}
+LOCKS = list(SLOTS)
+MODES = {"exclusive": 40, "shared": 30, "slots": 30}
 # Locks with few jobs, in rounds in which the server is always there.
-DRIFTING = "drifting"
-HUNG = ["hung 2", "hung 3", "hung 4"]  # the number of waiters that hang
+DRIFTING = ["drifting", "drifting slot"]
+# The number of waiters that hang, and what they want: some slots, or the lock alone between readers.
+HUNG = ["hung 2", "hung 3", "hung 4", "hung 3 slots", "hung 1 writer"]
 SHORT_LEASES = [1000, 1500, 2000, 3000]
 LONG_LEASES = [6000, 10000]
 
@@ -16,7 +27,9 @@ KINDS = {
     "try": 8,  # wrap -n
     "crowd": 4,  # wrap --max-queue
     "limited": 4,  # wrap --max-hold
-    "again": 4,  # wrap, and in it wrap of the same lock
+    "keeps": 3,  # wrap --min-hold
+    "once": 3,  # wrap --once-per
+    "again": 6,  # wrap, and in it wrap of the same lock
     "beside": 4,  # wrap, and in it wrap of another lock
     "turns": 10,  # acquire, renew, release
     "keeper": 6,  # acquire --while-pid, release
@@ -26,6 +39,37 @@ KINDS = {
 
 def pick(dice, weights):
     return dice.choices(list(weights), weights.values())[0]
+
+
+class Want:
+    """How a job wants a lock: alone, shared, or one of these slots."""
+
+    def __init__(self, mode="exclusive", slots=()):
+        self.mode, self.slots = mode, list(slots)
+
+    @classmethod
+    def drawn(cls, dice, lock):
+        slots = SLOTS.get(lock)
+        mode = pick(dice, MODES) if slots else "exclusive"
+        if mode == "slots" and slots[0] != "1" and dice.random() < 0.4:
+            slots = dice.sample(slots, dice.randrange(1, len(slots) + 1))
+        return cls(mode, slots if mode == "slots" else ())
+
+    @property
+    def options(self):
+        if self.mode == "slots":
+            # all jobs of a lock say the same number
+            return ["--slots", str(len(self.slots)) if self.slots[0] == "1" else ",".join(self.slots)]
+        return ["--shared"] if self.mode == "shared" else []
+
+    def fits_into(self, outer):
+        """Whether a job that holds the lock with this other want may go in again with this one. None: that depends on
+        the slot that it holds."""
+        if outer.mode == "exclusive":
+            return True
+        if self.mode != outer.mode or not set(outer.slots) & set(self.slots):
+            return self.mode == outer.mode == "shared"
+        return True if set(outer.slots) <= set(self.slots) else None
 
 
 class Plan:
@@ -44,32 +88,47 @@ class Plan:
         return job
 
 
-def cut_off():
-    """A holder that is cut off for longer than its lease."""
-    job = Job(random.Random("cut off"), "cut off", "plain", DRIFTING)
-    job.patiently(random.Random("cut off"))
-    job.lease, job.ms, job.path, job.deaf, job.clocked = 30000, 60000, "proxy", True, False
+def drifts(number, name, lock, slot, what="plain"):
+    job = Job(random.Random(number), name, what, lock)
+    job.patiently(random.Random(number))
+    job.clocked = False
+    if lock.endswith("slot"):
+        job.want = Want("slots", [slot])
     return job
+
+
+def cut_off(lock):
+    """Holders of the lock, the first of which is cut off for longer than its lease."""
+    job = drifts("cut off", f"cut off {lock}", lock, "a")
+    job.lease, job.ms, job.path, job.deaf = 30000, 60000, "proxy", True
+    if not lock.endswith("slot"):
+        return [job]
+    other = drifts("stays", f"stays {lock}", lock, "b")
+    other.ms = 35000
+    return [job, other]
 
 
 def behind_hung(lock):
     """A holder, waiters that will hang, and one that lives."""
-    count = int(lock.split()[1])
+    count, what = int(lock.split()[1]), lock.split()[2:]
     jobs = []
     for number in range(count + 2):
         name = f"{lock.replace(' ', '')}.{number}"
         job = Job(random.Random(name), name, "plain", lock)
         job.patiently(random.Random(name))
         job.ms, job.clocked = 3000 if number == 0 else 100, False
+        if what == ["slots"] and number > 0:
+            job.want = Want("slots", ["1", "2"])
+        elif what == ["writer"] and number in (0, count + 1):
+            job.want = Want("shared")
         jobs.append(job)
     return jobs
 
 
-def newcomer(number):
-    """A job that takes the lock only if the lease is over at that moment."""
-    job = Job(random.Random(number), f"newcomer{number}", "try", DRIFTING)
-    job.patiently(random.Random(number))
-    job.wait, job.ms, job.clocked = 0, 100, False
+def newcomer(number, lock):
+    """A job that takes the lock, or its slot, only if the lease is over at that moment."""
+    job = drifts(number, f"newcomer{number} {lock}", lock, "a", "try")
+    job.wait, job.ms = 0, 100
     return job
 
 
@@ -99,10 +158,20 @@ class Job:
         self.max_hold = None
         if self.what == "limited":
             self.ms, self.max_hold = 3000, dice.randrange(50, 300)
+        self.min_hold = dice.randrange(100, 900) if self.what == "keeps" else None
+        self.once_per = dice.randrange(500, 3000) if self.what == "once" else None
         if self.is_script:
             self.lease = max(2000, self.lease)
             self.ms = min(self.ms if self.what == "turns" else 5 * self.ms, self.lease // 4)
             self.own = 0
+        self.want = Want.drawn(dice, self.lock)
+        self.inner_want = self.want
+        if self.what == "beside" and self.inner or self.what == "again" and dice.random() < 0.4:
+            self.inner_want = Want.drawn(dice, self.inner)
+        while self.what == "again" and self.inner_want.fits_into(self.want) is None:
+            self.inner_want = Want.drawn(dice, self.lock)
+        if self.is_misfit:
+            self.own = 64
 
     def patiently(self, dice):
         """Makes the job wait for ever, and hold long enough for the looker to see it."""
@@ -117,6 +186,11 @@ class Job:
     def kind(self):
         """The checker's name for it."""
         return "script" if self.what == "turns" else "keeper" if self.is_script else "wrap"
+
+    @property
+    def is_misfit(self):
+        """Whether the inner wrap wants the same lock in a way that does not fit: then it ends with 64."""
+        return self.what == "again" and not self.inner_want.fits_into(self.want)
 
     @property
     def inner(self):
@@ -138,6 +212,10 @@ class Job:
             "wait": self.wait,
             "max_hold": self.max_hold,
             "told": self.what,
+            "mode": self.want.mode,
+            "slots": self.want.slots,
+            "min_hold": self.min_hold,
+            "once_per": self.once_per,
         }
         if self.clocked:
             fields["clocked"] = True
@@ -145,6 +223,9 @@ class Job:
             fields["wait"] = 0  # may be refused at once
         if self.inner:
             fields["inner"] = [self.inner]
+            fields["inner_mode"] = self.inner_want.mode
+            fields["inner_slots"] = self.inner_want.slots
+            fields["misfit"] = self.is_misfit
         return fields
 
     def waiting(self):
@@ -158,8 +239,8 @@ class Job:
         """The program: a static one would keep the true clock."""
         return tools.shared if self.clocked else tools.fairlock
 
-    def section(self, tools, lock, name, ms, inner=()):
-        argv = [tools.section, "-m", str(ms), "-x", str(self.own if not inner else 0)]
+    def section(self, tools, lock, name, mode, ms, inner=()):
+        argv = [tools.section, "-k", mode, "-m", str(ms), "-x", str(self.own if not inner else 0)]
         if self.deaf and not inner:
             argv.append("-t")
         if self.child and not inner and self.inner is None:
@@ -168,7 +249,10 @@ class Job:
 
     def argv(self, tools):
         if self.is_script:
-            return [tools.script, self.what, str(self.turns), str(self.ms), str(self.lease), *self.waiting()]
+            return [tools.script, self.what, str(self.turns), str(self.ms), str(self.lease)] + [
+                *self.waiting(),
+                *self.want.options,
+            ]
         inner = ()
         if self.inner:
             # the status is that of the inner section
@@ -177,20 +261,25 @@ class Job:
                 "wrap",
                 "-l",
                 f"{self.lease}ms",
+                *self.inner_want.options,
                 self.inner,
-                *self.section(tools, self.inner, self.name + "/inner", self.inner_ms),
+                *self.section(tools, self.inner, self.name + "/inner", self.inner_want.mode, self.inner_ms),
             ]
-        options = ["-l", f"{self.lease}ms", *self.waiting()]
+        options = ["-l", f"{self.lease}ms", *self.waiting(), *self.want.options]
         if self.kill_after is not None:
             options += ["-k", f"{self.kill_after}ms"]
         if self.max_hold is not None:
             options += ["--max-hold", f"{self.max_hold}ms"]
+        if self.min_hold is not None:
+            options += ["--min-hold", f"{self.min_hold}ms"]
+        if self.once_per is not None:
+            options += ["--once-per", f"{self.once_per}ms"]
         return [
             self.fairlock(tools),
             "wrap",
             *options,
             self.lock,
-            *self.section(tools, self.lock, self.name, self.ms, inner),
+            *self.section(tools, self.lock, self.name, self.want.mode, self.ms, inner),
         ]
 
     def environment(self, tools, clock=None):
@@ -202,6 +291,7 @@ class Job:
             HOME=tools.folder,
             LOCK=self.lock,
             JOB=self.name,
+            MODE=self.want.mode,
             HISTORY=tools.history,
             FAIRLOCK=tools.fairlock,
             SECTION=tools.section,

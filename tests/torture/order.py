@@ -1,6 +1,6 @@
 """Checks one lock for check.py: the order of its grants, and how long it was idle."""
 
-from history import BACK_S, MS, S, TOLD_MS, meets, overlap
+from history import BACK_S, MS, S, TOLD_MS, fit_together, meets, overlap
 
 RESTART_S = 2  # for so long after a restart, no waiter is passed over
 SET_S = 3  # a hold that was handed over ends at once when the clock is set
@@ -31,7 +31,7 @@ class Queue:
     def around(self, owner, at):
         """The looks before and after the grant to this owner, at this time."""
         after = next(
-            (index for index, look in enumerate(self.looks) if look["holder"] == owner), len(self.looks)
+            (index for index, look in enumerate(self.looks) if owner in look["holders"]), len(self.looks)
         )
         if after == len(self.looks) or self.looks[after]["at"] > at:
             after = next((index for index, look in enumerate(self.looks) if look["at"] > at), None)
@@ -132,7 +132,7 @@ class Queue:
                 look["at"]
                 for look in self.looks
                 if look["at"] >= outage["up"]
-                and (look["holder"] in known or any(owner in known for owner, _ in look["queue"]))
+                and (known & set(look["holders"]) or any(owner in known for owner, _ in look["queue"]))
             ),
             None,
         )
@@ -160,14 +160,22 @@ class Queue:
     # ---- How long the lock was idle
 
     def check_idle(self, points):
-        """Checks each pause between two sections in which a waiter waited to which nothing was done."""
-        for before, after in zip(points, points[1:]):
-            if (
-                after["what"] == "start"
-                and after["at"] - before["at"] > (HUNG_S + IDLE_S) * S
-                and not self.is_disturbed(before["at"], after["at"])
+        """Checks each time in which the lock, or one of its slots, was free while a waiter waited for that to which
+        nothing was done. points: the lines of the sections."""
+        lines = [(event["at"], event, self.history.hold_of(event)) for event in points]
+        ends = self.looks[-1]["until"]
+        for hold in self.holds():
+            busy = [(at, event) for at, event, other in lines if not fit_together(hold, other)]
+            for (since, before), (until, _) in zip(
+                [(self.looks[0]["at"], None), *busy], [*busy, (ends, None)]
             ):
-                self.judge_idle(before, after)
+                if until - since > (HUNG_S + IDLE_S) * S:
+                    self.judge_idle(hold, before, since, until)
+
+    def holds(self):
+        """What jobs want of this lock: (mode, slot)..."""
+        jobs = self.history.jobs.values()
+        return sorted({hold for job in jobs for hold in job.wants_of(self.lock)})
 
     def is_disturbed(self, since, until):
         times = (since - 2 * S, until)
@@ -176,11 +184,30 @@ class Queue:
             for event in self.history.outages
         )
 
-    def judge_idle(self, before, after):
-        since, until = before["at"], after["at"]
-        patient = self.patient(since, until)
-        if patient is None:
-            return
+    def judge_idle(self, hold, before, since, until):
+        """Judges a time in which nobody had what does not fit beside this hold. before: the last line before."""
+        for patient in self.first:
+            begins, ends = self.first_in_line(patient, hold, since, until)
+            if ends - begins > (HUNG_S + IDLE_S) * S and not self.is_disturbed(begins, ends):
+                allowed, count = self.may_be_idle(patient, hold, before, begins, ends)
+                if ends - begins > allowed:
+                    self.say_idle(patient, hold, (begins, ends), allowed, count)
+                    return
+
+    def say_idle(self, patient, hold, times, allowed, count):
+        name = self.history.owners.get(patient, patient)
+        texts = {"exclusive": "nobody had it", "shared": "nobody but shared holders had it"}
+        text = texts.get(hold[0], f"nobody had slot {hold[1]}")
+        self.history.violated(
+            "idle",
+            f"lock {self.lock}: {text} for {(times[1] - times[0]) / S:.1f} s, not {allowed / S:.1f}, while "
+            f"{name} waited, behind {count} that were hit",
+            times[1],
+            (self.lock,),
+        )
+
+    def may_be_idle(self, patient, hold, before, since, until):
+        """For how long that may be so, in ns; and how many that were hit cost a part of it."""
         hit = [
             self.hit_since(owner, until)
             for owner in self.ahead_of(patient, since, until)
@@ -188,38 +215,57 @@ class Queue:
         ]
         early = sum(at < since + S for at in hit)
         allowed = (HUNG_S * (min(early, MOST_HUNG) + len(hit) - early) + IDLE_S) * S
-        holder = self.history.job_of(before["job"])
-        if holder is None or holder.faults or holder.pauses or holder.path != "direct":
-            allowed += (holder.lease if holder else 0) + ORPHANED_S * S
+        if hit and hold[0] != "exclusive":
+            allowed += ORPHANED_S * S  # the first for which there is no room was killed: its death tells nobody
+        allowed += self.cost_of_holders(hold, before, since, until)
         allowed += sum(overlap((since, until), stall) for stall in self.history.stalls)
         allowed += sum(overlap((since, until), (event["at"], event["until"])) for event in self.history.of("slow"))
-        if until - since > allowed:
-            name = self.history.owners.get(patient, patient)
-            self.history.violated(
-                "idle",
-                f"lock {self.lock}: nobody had it for {(until - since) / S:.1f} s, not {allowed / S:.1f}, while "
-                f"{name} waited, behind {len(hit)} that were hit",
-                until,
-                (self.lock,),
-            )
+        return allowed, len(hit)
 
-    def patient(self, since, until):
-        """The first waiter that waited all that time, and to which nothing was done; or None."""
-        here = [look for look in self.looks if since <= look["at"] and look["until"] <= until]
-        if not here:
-            return None
-        for owner, _ in here[0]["queue"]:
-            job = self.history.job_of(self.history.owners.get(owner, ""))
-            if (
-                job is not None
-                and not job.faults
-                and not job.pauses
-                and job.path == "direct"
-                and self.looks[self.first[owner]]["at"] <= since
-                and all([owner, 1] in look["queue"] or look["holder"] == owner for look in here)
-            ):
-                return owner
-        return None
+    def cost_of_holders(self, hold, before, since, until):
+        """What holders cost that were hit: the rest of a lease. One that has another slot costs nothing."""
+        looks = [look for look in self.looks if meets((look["at"], look["until"]), (since, until))]
+        owners = {owner for look in looks for owner in look["holders"]}
+        jobs = [self.history.job_of(self.history.owners.get(owner, "")) for owner in owners]
+        jobs = [job for job in jobs if job is not None and not fit_together(hold, job.hold)]
+        if before is not None:
+            jobs.append(self.history.job_of(before["job"]))
+        hit = [
+            job.lease if job is not None else 0
+            for job in jobs
+            if job is None or job.faults or job.pauses or job.path != "direct"
+        ]
+        return max(hit) + ORPHANED_S * S if hit else 0
+
+    def first_in_line(self, owner, hold, since, until):
+        """The end of this time in which the waiter waited for such a hold, and stood behind none but waiters that were
+        hit; nothing was done to it. Returns an empty time if there is none."""
+        job = self.history.job_of(self.history.owners.get(owner, ""))
+        nothing = until, until
+        if job is None or job.faults or job.pauses or job.path != "direct" or hold not in job.wants_of(self.lock):
+            return nothing
+        until = min(until, self.granted[owner][1] if owner in self.granted else self.looks[self.last[owner]]["until"])
+        begins = max(since, self.looks[self.first[owner]]["at"])
+        for look in self.looks:
+            if look["at"] < begins or look["until"] > until:
+                continue
+            here = [other for other, _ in look["queue"]]
+            if [owner, 1] in look["queue"]:
+                ahead = look["queue"][: here.index(owner)]
+            elif owner in look["holders"]:
+                ahead = []
+            else:
+                return nothing
+            if any(self.blocks(other, present, hold, until) for other, present in ahead):
+                begins = look["until"]
+        return begins, max(begins, until)
+
+    def blocks(self, other, present, hold, until):
+        """Whether a waiter ahead may go first: nothing was done to it; or it hangs, and there is no room for it."""
+        job = self.history.job_of(self.history.owners.get(other, ""))
+        if job is None or self.hit_since(other, until) is None:
+            return True
+        return bool(present) and hold not in job.wants_of(self.lock)
 
     def ahead_of(self, patient, since, until):
         """All owners that held, or waited ahead of it, at some time between these."""
@@ -230,8 +276,8 @@ class Queue:
             owners = [owner for owner, _ in look["queue"]]
             if patient in owners:
                 found |= set(owners[: owners.index(patient)])
-            if look["holder"] and look["at"] > since:
-                found.add(look["holder"])
+            if look["at"] > since:
+                found |= set(look["holders"])
         # a waiter that left the queue because it hung may come back
         found |= {owner for owner in self.first if self.first[owner] < self.first[patient]}
         return {owner for owner in found if owner != patient and self.may_return(owner, since)}

@@ -12,7 +12,7 @@ import uuid
 from clockwork import Clockwork
 from grounds import new_ground
 from harm import Harm
-from jobs import DRIFTING, HUNG, LOCKS, Job, Plan, behind_hung, cut_off, newcomer
+from jobs import DRIFTING, HUNG, LOCKS, Job, Plan, Want, behind_hung, cut_off, newcomer
 from machine import Journal, Machine, now
 from server import Looker
 
@@ -96,7 +96,7 @@ class Round:
             self.ground.urls(),
             self.ground.variables,
         )
-        self.looker = Looker(self.ground, self.machine, self.journal, [*LOCKS, DRIFTING, *HUNG])
+        self.looker = Looker(self.ground, self.machine, self.journal, [*LOCKS, *DRIFTING, *HUNG])
         self.looker.start()
 
     @property
@@ -222,12 +222,15 @@ class Round:
 
     def let_drift(self, harm):
         """Cuts a holder off for longer than its lease; others come when the lease ends."""
-        holder = cut_off()
-        self.spared.add(holder.name)
-        self.start_job(holder)
+        for lock in DRIFTING:
+            for holder in cut_off(lock):
+                self.spared.add(holder.name)
+                self.start_job(holder)
         self.later(S, lambda: harm.proxy_for("cut", "cut", CUT_OFF_S * S))
         for number in range(NEWCOMERS):
-            self.later((27 * S + number * S // 10), lambda number=number: self.start_job(newcomer(number)))
+            for lock in DRIFTING:
+                job = newcomer(number, lock)
+                self.later(27 * S + number * S // 10, lambda job=job: self.start_job(job))
 
     def look_at_ground(self, harm):
         """Writes down a failover without a fault: on a busy machine a server may be taken for dead."""
@@ -245,7 +248,9 @@ class Round:
         if self.machine.jobs:
             return now() - begun
         for index, lock in enumerate(LOCKS):
-            self.start_job(Job(random.Random(f"{self.seed} last {index}"), f"last{index}", "plain", lock))
+            job = Job(random.Random(f"{self.seed} last {index}"), f"last{index}", "plain", lock)
+            job.want = Want()
+            self.start_job(job)
         self.await_nobody(begun + DRAIN_S * S)
         return now() - begun
 
@@ -280,6 +285,8 @@ class Round:
                 self.journal.say("left", text=f"key {key} without a time to live")
             if key.startswith("fairlock:"):
                 for field in server.ask("HKEYS", key):
+                    if field.startswith("s:"):
+                        self.journal.say("left", text=f"a slot in {key}: {field}")
                     if field.startswith("w:") and server.ask("HGET", key, field).startswith(("waits ", "new ")):
                         self.journal.say("left", text=f"a waiter in {key}: {field}")
         sharded = self.ground.numsub == "SHARDNUMSUB"
@@ -290,7 +297,7 @@ class Round:
     def await_leases(self):
         """Waits for leases: a last holder may have lost its lock in a stall of the machine, or been cut off."""
         until = now() + 35 * S  # the longest lease is 30 s
-        locks = [*LOCKS, *HUNG, DRIFTING]
+        locks = [*LOCKS, *HUNG, *DRIFTING]
         while now() < until and any(self.ground.server_of(lock).ask("EXISTS", lock) for lock in locks):
             time.sleep(0.05)
 

@@ -17,10 +17,13 @@ from resp import Incomplete, bulk, parse
 LOOK_S = 0.015
 SLOW_NS = 100_000_000
 
-# Returns for each lock: holder, time to live, queue, which waiters are present, whether list and sorted set agree, and
-# the queue's time to live. It runs as a whole, between two scripts of fairlock.
+# Returns for each lock: holders, time to live, queue, which waiters are present, whether list and sorted set agree, the
+# queue's time to live, and whether the key and the sorted set of the holders agree. It runs as a whole, between two
+# scripts of fairlock.
 LOOK = """
 local found, numsub = {}, table.remove(ARGV, 1)
+local time = redis.call('TIME')
+local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 for _, name in ipairs(ARGV) do
 	local braced = string.find(name, '{', 1, true) and name or '{' .. name .. '}'
 	local list, set = 'redisson_lock_queue:' .. braced, 'redisson_lock_timeout:' .. braced
@@ -34,8 +37,16 @@ for _, name in ipairs(ARGV) do
 	if redis.call('ZCARD', set) ~= #ids then
 		agree = 0
 	end
-	found[#found + 1] = {redis.call('HKEYS', name)[1] or '', redis.call('PTTL', name), ids,
-		#ids > 0 and redis.call('PUBSUB', numsub, unpack(channels)) or {}, agree, redis.call('PTTL', list)}
+	local holders, owners = redis.call('HKEYS', name), 'fairlock_holders:' .. braced
+	local many = holders[1] == 'fairlock:shared' or holders[1] == 'fairlock:slots'
+	local sound = redis.call('EXISTS', owners) == (many and 1 or 0) and #holders < 2
+	if many then
+		sound = sound and (not redis.REDIS_VERSION_NUM or -- before version 7
+			redis.call('PEXPIRETIME', owners) == redis.call('PEXPIRETIME', name))
+		holders = redis.call('ZRANGEBYSCORE', owners, '(' .. now, '+inf')
+	end
+	found[#found + 1] = {holders, redis.call('PTTL', name), ids,
+		#ids > 0 and redis.call('PUBSUB', numsub, unpack(channels)) or {}, agree, redis.call('PTTL', list), sound and 1 or 0}
 end
 return found
 """
@@ -186,7 +197,7 @@ class Proxy:
 
 
 class Looker(threading.Thread):
-    """Writes down holder and queue of each lock whenever they change, and the last look before."""
+    """Writes down holders and queue of each lock whenever they change, and the last look before."""
 
     def __init__(self, ground, machine, journal, locks):
         super().__init__(daemon=True)
@@ -196,7 +207,7 @@ class Looker(threading.Thread):
         self.last = {}
         self.unwritten = {}
         self.queues = {lock: [] for lock in locks}
-        self.holders = {lock: "" for lock in locks}
+        self.holders = {lock: [] for lock in locks}
         self.connections = {}
 
     def run(self):
@@ -228,16 +239,17 @@ class Looker(threading.Thread):
         until = now()
         if until - at > SLOW_NS:
             self.journal.say("slow", at=at, until=until)
-        for lock, (holder, ttl, ids, counts, agree, queue_ttl) in zip(locks, found):
+        for lock, (holders, ttl, ids, counts, agree, queue_ttl, sound) in zip(locks, found):
             queue = [[id_, 1 if counts[2 * i + 1] > 0 else 0] for i, id_ in enumerate(ids)]
-            self.name([*ids, holder] if holder else ids)
-            self.queues[lock], self.holders[lock] = ids, holder
+            self.name([*ids, *holders])
+            self.queues[lock], self.holders[lock] = ids, holders
             look = {
                 "lock": lock,
-                "holder": holder,
+                "holders": holders,
                 "queue": queue,
                 "ttl": min(ttl, 0),
                 "agree": agree == 1,
+                "sound": sound == 1,
                 "queue_ttl": min(queue_ttl, 0),
             }
             self.write(lock, look, at, until)

@@ -22,6 +22,7 @@ static const char *const right[] = {
 	"--",
 	"fairlock",
 	"fairlock_log",
+	"fairlock_holders",
 	"\xef\xbf\xbd",
 	"\xed\x9f\xbf",
 	"\xee\x80\x80",
@@ -63,6 +64,7 @@ static const char *const wrong[] = {
 	"fairlock:x",
 	"fairlock:{x}",
 	"fairlock_log:x",
+	"fairlock_holders:x",
 	"fairlock:",
 	/* several slots */
 	"a}b",
@@ -86,6 +88,7 @@ static void check_keys(struct tally *tally)
 	CHECK(tally, strcmp(keys.timeouts, "redisson_lock_timeout:{job}") == 0);
 	CHECK(tally, strcmp(keys.state, "fairlock:{job}") == 0);
 	CHECK(tally, strcmp(keys.log, "fairlock_log:{job}") == 0);
+	CHECK(tally, strcmp(keys.holders, "fairlock_holders:{job}") == 0);
 	CHECK(tally, strcmp(keys.channel, "redisson_lock__channel:{job}") == 0);
 	CHECK(tally, lock_keys_make(&keys, "a{b}c", &err) == 0);
 	CHECK(tally, strcmp(keys.name, "a{b}c") == 0);

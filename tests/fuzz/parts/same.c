@@ -25,6 +25,8 @@ static bool same_value(const void *a, const void *b, enum option_kind kind)
 	case OPTION_COLUMN:
 	case OPTION_OWNER:
 	case OPTION_WAITER:
+	case OPTION_SLOTS:
+	case OPTION_SLOT:
 		return same_text(*(const char *const *)a, *(const char *const *)b);
 	case OPTION_DURATION:
 	case OPTION_PERIOD:
@@ -71,6 +73,8 @@ void value_of(char *text, size_t size, const struct options *options, const stru
 	case OPTION_COLUMN:
 	case OPTION_OWNER:
 	case OPTION_WAITER:
+	case OPTION_SLOTS:
+	case OPTION_SLOT:
 		string = *(const char *const *)member;
 		snprintf(text, size, "%s", string ? string : "");
 		break;

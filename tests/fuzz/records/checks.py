@@ -78,8 +78,8 @@ def check_holders(script, after):
     slots = []
     for who, score in after.holders.items():
         hold = read_hold(after.hash.get("h:" + who))
-        if hold is None and "name" not in after.hash:
-            continue  # somebody deleted our hash
+        if hold is None and after.lost_hash:
+            continue
         demand(hold and hold["state"] in ("held", "kept") and hold["mode"][0] == after.mode, "holders",
                f"behind {script} {who} holds with {hold}, and the lock is held as {after.owners}")
         demand(hold["since"] == "-" or abs(int(hold["ends"]) - score) <= MARGIN_MS, "holders",
@@ -170,7 +170,7 @@ def check_waiter(words, answer, before, after):
 def after_renew(words, answer, before, after):
     who, token = words[0], words[4]
     hold = read_hold(after.hash.get("h:" + who))
-    if answer[0] == "renewed" and (after.hash.get("holder") == who or who in after.holders):
+    if answer[0] == "renewed" and (after.hash.get("holder") == who or hold and who in after.holders):
         demand(hold["token"] == answer[2] and hold["state"] == "held" and is_near(hold["ends"], -answer[1], before, after),
                "record", f"renew answers {answer} and writes {hold}")
         if answer[3]:
@@ -193,7 +193,7 @@ def after_release(words, answer, before, after):
         made = read_request(after.hash["r:" + request])
         wanted = "forced " + "\n".join(f"{owner} {by}" for owner, by in zip(answer[1::2], answer[2::2]))
         demand(made["answer"] == wanted, "record", f"release answers {answer} and writes {made}")
-        demand(not any(after.has_hold(owner) and before.has_hold(owner) for owner in answer[1::2]), "record",
+        demand("r:" + request in before.hash or not any(after.has_hold(owner) and before.has_hold(owner) for owner in answer[1::2]), "record",
                f"release answers {answer}, and {after.owners} {after.holders} hold")
     elif answer == ["released", 0] and before.has_hold(who) and not after.has_hold(who) and was and was["since"] != "-" and \
             was["state"] == "held":
@@ -237,7 +237,7 @@ def check_shown(answers, look, listening):
     records = {who: read_hold(look.hash.get("h:" + who)) for who in (look.holders or [owner] if owner else [])}
     wanted = sorted([who, one["token"], one["mode"][1:]] if one and one["since"] != "-" and (look.holders or is_known) else
                     [who, "", ""] for who, one in records.items())
-    demand((rows, shown[17]) == (wanted, look.mode or ""), "shown", f"status answers {shown}, and the records say {wanted}")
+    demand((rows, shown[17], shown[19]) == (wanted, look.mode or "", len(wanted)), "shown", f"status answers {shown}, and the records say {wanted}")
     waiters = []
     for who in look.list:
         waiter = read_waiter(look.hash.get("w:" + who)) if waits(look.hash.get("w:" + who)) else None

@@ -20,7 +20,7 @@ class World:
         self.listening, self.heard = set(), []
         self.tickets, self.tokens, self.strays, self.questions = {}, {}, {}, 0
         self.wants, self.modes = {}, {}  # what each asked for last, and how it holds
-        self.is_clean, self.has_other_type = True, False
+        self.is_clean, self.has_other_type, self.lost_hash = True, False, False
         self.may_stay = set()  # keys that a damage made to stay for ever
         self.look = Look(server)
         self.ways_compared = 0
@@ -80,6 +80,7 @@ class World:
             put_back(self.server, keys)
         error, answer = self.attempt(script, words)
         after = Look(self.server, 20 if long_way else 8)
+        after.lost_hash = self.lost_hash
         heard = self.drain()
         self.look = after
         if error and not (str(error).startswith("WRONGTYPE") and self.has_other_type):
@@ -213,6 +214,7 @@ class World:
         """Somebody forces the lock open, or the server loses a key."""
         self.server.client.ask("DEL", KEYS[key])
         self.look = Look(self.server)
+        self.lost_hash = self.lost_hash or key == 3
 
     # Damages
 

@@ -1,0 +1,305 @@
+#!/usr/bin/env bats
+# Several holders of a lock while one of them dies, is cut off, or the server loses its data.
+
+load ../lib/helpers
+load ../lib/jobs
+load ../lib/outage
+load ../lib/proxy
+load ../lib/holders
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	start_server
+}
+
+# three_hold OPTION...: three holders; PIDS has their wrappers, IDS their owner ids
+three_hold() {
+	PIDS=() IDS=()
+	for _ in 1 2 3; do
+		join_holders "$@" job
+		PIDS+=("$HOLDER") IDS+=("$(id_of "$HOLDER")")
+	done
+}
+
+# kill_all_of WRAPPER: kills the wrapper, its guard and its COMMAND, as when their machine is lost
+kill_all_of() {
+	local guard
+
+	guard=$(pgrep -P "$1")
+	# shellcheck disable=SC2046
+	kill -KILL "$1" "$guard" $(pgrep -P "$guard")
+}
+
+# all_well PID...: these wraps hold on, and have said nothing
+all_well() {
+	local pid
+
+	for pid; do
+		still_runs "$pid"
+		[ ! -s "said.$pid" ] || { cat "said.$pid"; return 1; }
+		[ -n "$(id_of "$pid")" ]
+	done
+}
+
+# is_lost PID WORDS: this wrap ends with 76, for this reason
+is_lost() {
+	ends_with 76 "$1"
+	grep -q "lost lock job: .*$2" "said.$1"
+}
+
+# ---- A holder dies ----
+
+@test "a holder that is killed with all of its processes frees its own slot when its own lease ends, and the log says so" {
+	local dead id end token
+
+	join_holders -l 3s --slots 2 job
+	dead=$HOLDER
+	join_holders --slots 2 job
+	id=$(id_of "$dead")
+	# shellcheck disable=SC2016
+	join_waiters --slots 2 job sh -c 'echo "$FAIRLOCK_SLOT $FAIRLOCK_TOKEN" >slot'
+	kill_all_of "$dead"
+	end=$(ends_of "$id")
+	ends_with 0 "$WAITER"
+	assert_equal "$(cut -d ' ' -f 1 slot)" 1
+	token=$(cut -d ' ' -f 2 slot) # when it was granted
+	[ "$token" -ge "$end" ]
+	[ "$token" -lt $((end + 8000)) ]
+	all_well "$HOLDER"
+	assert_equal "$(event_of "$dead")" expired
+	assert_equal "$("$FAIRLOCK" log --json job | jq -r '.log[] | select(.event == "expired") | .time' |
+		xargs -I {} date -d {} +%s%3N)" "$end"
+	consistent
+}
+
+@test "a shared holder that is killed delays a writer until its own lease ends, while the others have longer ones" {
+	local dead end other
+
+	join_holders -l 2m --shared job
+	other=$HOLDER
+	join_holders -l 3s --shared job
+	dead=$HOLDER
+	# shellcheck disable=SC2016
+	join_waiters job sh -c 'echo "$FAIRLOCK_TOKEN" >token'
+	kill_all_of "$dead"
+	end=$(ends_of "$(cli ZRANGE 'fairlock_holders:{job}' 0 -1 | grep ":$dead$")")
+	let_go "$other"
+	ends_with 0 "$WAITER"
+	[ "$(<token)" -ge "$end" ]
+	[ "$(<token)" -lt $((end + 8000)) ]
+	assert_equal "$(event_of "$dead")" expired
+	nothing_left
+}
+
+@test "a wrapper that is killed: the guard stops COMMAND, and frees this slot only" {
+	local command
+
+	three_hold --slots 3
+	command=$(pgrep -P "$(pgrep -P "${PIDS[1]}")")
+	kill -KILL "${PIDS[1]}"
+	wait_until ended "$command"
+	wait_until has_holders 2
+	all_well "${PIDS[0]}" "${PIDS[2]}"
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap --slots 3 job -c 'echo "$FAIRLOCK_SLOT"'
+	assert_output 2
+}
+
+@test "a guard that is killed: the wrapper stops COMMAND, and frees this slot only" {
+	local command
+
+	three_hold --slots 3
+	command=$(pgrep -P "$(pgrep -P "${PIDS[1]}")")
+	kill -KILL "$(pgrep -P "${PIDS[1]}")"
+	wait_until ended "$command"
+	wait_until has_holders 2
+	all_well "${PIDS[0]}" "${PIDS[2]}"
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap --slots 3 job -c 'echo "$FAIRLOCK_SLOT"'
+	assert_output 2
+}
+
+@test "behind a first waiter that was killed, those that fit start without it" {
+	local dead
+
+	join_holders --shared job
+	join_waiters job touch never
+	dead=$WAITER
+	join_waiters --shared job touch ran
+	# shellcheck disable=SC2046
+	kill -KILL "$dead" $(pgrep -P "$dead")
+	ends_with 0 "$WAITER"
+	[ -e ran ]
+	[ ! -e never ]
+	has_holders 1
+	in_queue job 0
+}
+
+# ---- A lease is lost ----
+
+@test "a holder that is cut off stops its own COMMAND before its lease ends; the others go on" {
+	local cut end command
+
+	three_hold --slots 4
+	start_proxy "$SERVER_SOCKET"
+	FAIRLOCK_URL=redis://$PROXY_ADDRESS join_holders -l 4s --slots 4 job
+	cut=$HOLDER
+	assert_equal "$(slot_held_by "$cut")" 4
+	command=$(pgrep -P "$(pgrep -P "$cut")")
+	watch_deaths cut "$command"
+	proxy cut
+	end=$(ends_of "$(id_of "$cut")")
+	ends_with 76 "$cut"
+	wait_until ended "$DEATHS"
+	[ "$(cut -d ' ' -f 1 cut.dying)" -lt "$end" ]
+	all_well "${PIDS[@]}"
+	wait_until "$FAIRLOCK" wrap -n --slots 4 job true
+	consistent
+}
+
+@test "a hold that somebody takes out of the holders is lost, and no other" {
+	three_hold -l 6s --shared
+	cli ZREM 'fairlock_holders:{job}' "${IDS[1]}" >/dev/null
+	is_lost "${PIDS[1]}" ''
+	all_well "${PIDS[0]}" "${PIDS[2]}"
+	consistent
+}
+
+@test "when somebody deletes the lock's key, all holders stop, and none takes its hold again" {
+	local option i
+
+	for option in '--slots 3' --shared; do
+		# shellcheck disable=SC2086
+		three_hold -l 6s $option
+		cli DEL job >/dev/null
+		for i in 0 1 2; do is_lost "${PIDS[i]}" ''; done
+		is_free job
+	done
+}
+
+# ---- The server is restarted ----
+
+# survives OPTION...: three hold; the server is restarted without its data. All hold on, with their slots and tokens.
+survives() {
+	local slots tokens until i lock=job
+
+	three_hold -l 10s "$@"
+	slots=$(for i in "${PIDS[@]}"; do slot_held_by "$i"; done)
+	tokens=$(for i in "${IDS[@]}"; do column "h:$i" token; done)
+	stop_server
+	start_server
+	wait_until has_holders 3
+	assert_equal "$(for i in "${PIDS[@]}"; do slot_held_by "$i"; done)" "$slots"
+	assert_equal "$(for i in "${IDS[@]}"; do column "h:$i" token; done)" "$tokens"
+	consistent
+	until=$(($(now_ms) + 10000)) # a later end is that of a renewal
+	for i in "${IDS[@]}"; do wait_until ends_after "$i" "$until"; done
+	has_holders 3
+	all_hold_on "${PIDS[@]}"
+}
+
+# all_hold_on PID...: these wraps have not lost the lock
+all_hold_on() {
+	local pid
+
+	for pid; do
+		still_runs "$pid"
+		! grep lost "said.$pid"
+		[ -n "$(id_of "$pid")" ]
+	done
+}
+
+@test "three holders of slots survive a restart of the server without its data, each in its own slot" {
+	survives --slots 3
+	run -75 "$FAIRLOCK" wrap -n --slots 3 job true
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap -n --slots 4 job -c 'echo "$FAIRLOCK_SLOT"'
+	assert_output 4
+	let_go "${PIDS[1]}"
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap -n --slots 3 job -c 'echo "$FAIRLOCK_SLOT"'
+	assert_output 2
+}
+
+@test "three shared holders survive a restart of the server without its data" {
+	survives --shared
+	run -75 "$FAIRLOCK" wrap -n job true
+	run -0 "$FAIRLOCK" wrap -n --shared job true
+}
+
+@test "three holders and their waiters survive a restart of the server with its data" {
+	local pid
+
+	SERVER_DIR=$PWD/own
+	mkdir own
+	start_server --appendonly yes
+	three_hold -l 10s --slots 3
+	join_waiters --slots 3 job touch ran
+	stop_server
+	start_server --appendonly yes
+	wait_until has_holders 3
+	for pid in "${IDS[@]}"; do wait_until ends_after "$pid" $(($(now_ms) + 9000)); done
+	all_hold_on "${PIDS[@]}"
+	wait_until in_queue job 1
+	let_go "${PIDS[0]}"
+	ends_with 0 "$WAITER"
+	[ -e ran ]
+}
+
+@test "waiters for slots are there again after a loss of data, in their order, and none of the slots is given twice" {
+	local i wrappers=()
+
+	write_section
+	three_hold -l 20s --slots 3
+	for i in {1..6}; do
+		join_waiters --slots 3 job ./section "$i" 0.1 slot
+		wrappers+=("$WAITER")
+	done
+	stop_server
+	start_server
+	wait_until has_holders 3
+	wait_until in_queue job 6
+	consistent
+	for i in "${PIDS[@]}"; do let_go "$i"; done
+	for i in "${wrappers[@]}"; do ends_with 0 "$i"; done
+	nothing_wrong
+	in_order
+	nothing_left
+}
+
+@test "a hold that was broken by force after the loss of data is not revived, and the others stay" {
+	local option guard
+
+	for option in '--slots 3' --shared; do
+		# shellcheck disable=SC2086
+		three_hold -l 20s $option
+		stop_server
+		start_server
+		wait_until has_holders 3
+		guard=$(pgrep -P "${PIDS[1]}")
+		stop "$guard"
+		"$FAIRLOCK" release -q --force --owner "${IDS[1]}" job
+		has_holders 2
+		kill -CONT "$guard"
+		ends_with 76 "${PIDS[1]}"
+		has_holders 2
+		all_hold_on "${PIDS[0]}" "${PIDS[2]}"
+		"$FAIRLOCK" release -q --force job
+		ends_with 76 "${PIDS[0]}"
+		ends_with 76 "${PIDS[2]}"
+		is_free job
+	done
+}
+
+@test "after a loss of data a holder of a slot is lost if somebody else has the lock alone by then" {
+	local pid
+
+	three_hold -l 20s --slots 3
+	for pid in "${PIDS[@]}"; do stop "$(pgrep -P "$pid")"; done
+	stop_server
+	start_server
+	"$FAIRLOCK" acquire job >/dev/null
+	for pid in "${PIDS[@]}"; do kill -CONT "$(pgrep -P "$pid")"; done
+	for pid in "${PIDS[@]}"; do ends_with 76 "$pid"; done
+	assert_equal "$(key_1_field | grep -c fairlock)" 0
+}

@@ -1,0 +1,84 @@
+# Several holders of a lock in a cluster: they stay holders when a node fails or the cluster's slot moves.
+
+load ../lib/helpers
+load ../lib/cluster
+load ../lib/jobs
+load ../lib/holders
+
+setup_file() { start_cluster; }
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	use_cluster
+}
+
+teardown() { wait_until cluster_is_ready; }
+
+# use_cluster: sets SLOT and OWNER of `job`, and OTHER, another master, which the URL names
+use_cluster() {
+	export FAIRLOCK_CONNECT_TIMEOUT=2s
+	SLOT=$(slot_of job)
+	OWNER=$(owner_of "$SLOT")
+	OTHER=$(master_nodes | grep -vx "$OWNER" | head -n 1)
+	export FAIRLOCK_URL=redis://127.0.0.1:$OTHER
+}
+
+cli() { node_cli "$OWNER" "$@"; }
+
+@test "slots stay held through a failover, and their waiters go on at the new master" {
+	local first second
+
+	join_holders -l 20s --slots 2 job
+	first=$HOLDER
+	join_holders -l 20s --slots 2 job
+	second=$HOLDER
+	join_waiters --slots 2 job sh -c 'echo "$FAIRLOCK_SLOT" >slot'
+	fail_over_to "$(replica_of "$OWNER")"
+	OWNER=$(owner_of "$SLOT")
+	wait_until in_queue job 1
+	wait_until has_holders 2
+	assert_equal "$(slot_held_by "$first") $(slot_held_by "$second")" '1 2'
+	consistent
+	let_go "$first"
+	ends_with 0 "$WAITER"
+	assert_equal "$(<slot)" 1
+	still_runs "$second"
+	run -0 "$FAIRLOCK" release --force --slot 2 job
+	ends_with 76 "$second"
+	is_free job
+}
+
+@test "when a cluster's slot moves, at once or key by key, holders keep the lock's slots and go to the new node with their waiters" {
+	local how pids=() key
+
+	for how in at_once by_key; do
+		pids=()
+		for _ in 1 2 3; do
+			join_holders -l 20s --slots 3 job
+			pids+=("$HOLDER")
+		done
+		join_waiters --connect-timeout 10s --slots 3 job sh -c 'echo "$FAIRLOCK_SLOT" >slot'
+		if [ "$how" = at_once ]; then
+			move_slot "$SLOT" "$OTHER"
+		else
+			open_slot "$SLOT" "$OTHER"
+			for key in job 'fairlock:{job}' 'fairlock_holders:{job}' 'redisson_lock_queue:{job}' 'fairlock_log:{job}' \
+				'redisson_lock_timeout:{job}'; do
+				move_keys "$SLOT" "$OTHER" "$key"
+				sleep 0.2
+			done
+			close_slot "$SLOT" "$OTHER"
+		fi
+		use_cluster
+		wait_until in_queue job 1
+		for HOLDER in "${pids[@]}"; do wait_until ends_after "$(id_of "$HOLDER")" $(($(now_ms) + 15000)); done
+		assert_equal "$(for HOLDER in "${pids[@]}"; do slot_held_by "$HOLDER"; done | xargs)" '1 2 3'
+		consistent
+		let_go "${pids[1]}"
+		ends_with 0 "$WAITER"
+		assert_equal "$(<slot)" 2
+		let_go "${pids[0]}"
+		let_go "${pids[2]}"
+		wait_until is_free job
+	done
+}

@@ -1,0 +1,240 @@
+"""Checks the critical sections for check.py: which of them were there at once, and their tokens."""
+
+import bisect
+import collections
+
+from history import LOST_S, MS, S, History, fit_together, meets
+
+FORCED_S = 5  # a COMMAND whose lock was broken is stopped within 1 s; a busy machine takes longer
+NEVER = 4102444800000  # tokens from here on are forged
+FASTEST = 1.08  # the server's clock
+STALL_MS = 50  # after such a stall a guard may be late to stop COMMAND
+
+
+class Line:
+    """A line of a section."""
+
+    def __init__(self, event, hold):
+        self.at, self.token, self.name, self.hold = event["at"], event["token"], event["job"], hold
+        self.owner, self.root = event.get("owner"), event["job"].split("/")[0]
+
+
+def shown(hold):
+    return f"slot {hold[1]}" if hold[0] == "slots" else hold[0]
+
+
+def also(hold):
+    """What a message says of a hold that is not exclusive."""
+    return "" if hold[0] == "exclusive" else f", {shown(hold)}"
+
+
+class Sections(History):
+    """A history with the checks of its sections."""
+
+    def find_grants(self):
+        """Finds the first line of each hold, by lock, and when its owner was seen to wait for the last time before."""
+        self.starts, self.waits, begun = collections.defaultdict(list), {}, {}
+        for event in self.history:
+            key = event.get("lock"), event.get("owner")
+            if event["what"] == "start" and key not in begun:
+                begun[key] = event["at"]
+                self.starts[event["lock"]].append(Line(event, self.hold_of(event)))
+        for lock, looks in self.looks.items():
+            for look in looks:
+                for owner, _ in look["queue"]:
+                    if look["at"] < begun.get((lock, owner), 0):
+                        self.waits[lock, owner] = look["at"]
+
+    def evidence(self):
+        """The lines of the sections that count, by lock."""
+        found = collections.defaultdict(list)
+        void = {}
+        for event in self.history:
+            if event["what"] not in ("start", "beat", "end"):
+                continue
+            name, at = event["job"], event["at"]
+            job = self.job_of(name)
+            if job is not None:
+                if name not in void:
+                    void[name] = self.void(job, name)
+                if any(since <= at <= until for since, until in void[name]):
+                    continue
+            found[event["lock"]].append(Line(event, self.hold_of(event)))
+        return found
+
+    def stood_still(self, since, at):
+        """Whether the machine stood still shortly before this time, for longer than the old section ran on."""
+        least = max(STALL_MS * MS, at - since)
+        return any(stall[1] - stall[0] >= least and meets(stall, (since - S, at)) for stall in self.stalls)
+
+    def check_exclusion(self):
+        """At each moment the holds that are there fit together, and each is younger than all before it that do not
+        fit beside it. A token is that of one hold."""
+        for lock, lines in self.evidence().items():
+            largest, first, said = {}, {}, set()
+            for line in lines:
+                begun = first.setdefault(line.token, line)
+                newer = max(
+                    (other for hold, other in largest.items() if not fit_together(hold, line.hold)),
+                    key=lambda other: other.token,
+                    default=line,
+                )
+                if (begun.root, begun.hold) != (line.root, line.hold) and (line.token, line.name) not in said:
+                    said.add((line.token, line.name))
+                    self.judge_double(lock, line, begun)
+                elif line.token < newer.token and (line.token, newer.token) not in said:
+                    if self.judge_overlap(lock, line, begun, newer):
+                        said.add((line.token, newer.token))
+                elif line.hold not in largest or line.token > largest[line.hold].token:
+                    largest[line.hold] = line
+            self.check_growth(lock, list(first.values()))
+
+    def judge_double(self, lock, line, begun):
+        if line.root != begun.root:
+            text = f"{line.name} and {begun.name} both had token {line.token} of lock {lock}"
+        else:
+            text = f"lock {lock}: {line.name} had it as {shown(line.hold)}, and {begun.name} as {shown(begun.hold)}"
+        self.violated("tokens", text, line.at, (lock,))
+
+    def check_growth(self, lock, firsts):
+        """Holds that fit together begin in any order, but one that was asked for after another one had begun has a
+        larger token."""
+        firsts.sort(key=lambda line: line.at)
+        times, largest = [line.at for line in firsts], []
+        for line in firsts:
+            largest.append(line if not largest or line.token > largest[-1].token else largest[-1])
+        for line in firsts:
+            before = bisect.bisect_left(times, self.waited_until(lock, line))
+            other = largest[before - 1] if before else line
+            if other.token > line.token and fit_together(line.hold, other.hold):
+                self.violated(
+                    "tokens",
+                    f"lock {lock}: {line.name} asked after {other.name} had begun with token {other.token}, "
+                    f"and got {line.token}",
+                    line.at,
+                    (lock,),
+                )
+
+    def waited_until(self, lock, line):
+        """A time before the grant of this section: the job began, or was seen to wait."""
+        job = self.job_of(line.name)
+        if job is None:
+            return 0
+        return max(self.waits.get((lock, line.owner), 0), job.spawned if line.name == job.name else job.started or 0)
+
+    def judge_overlap(self, lock, line, begun, newer):
+        """Judges a line of a section after a newer one has begun that does not fit beside it. Returns whether it is a
+        violation."""
+        at, since = line.at, newer.at
+        if begun.at > since:
+            self.violated(
+                "tokens",
+                f"lock {lock}: {line.name} began with token {line.token} after {newer.name}, with {newer.token}",
+                at,
+                (lock,),
+            )
+            return True
+        job = self.job_of(line.name)
+        if job is not None and any(
+            event["at"] <= at <= event["until"] + FORCED_S * S and event["at"] <= since
+            for event in self.forced(lock, job)
+        ):
+            return False
+        if self.stood_still(since, at):
+            self.stalled.add((lock, line.token))
+            return False
+        self.violated(
+            "exclusion",
+            f"lock {lock}: {line.name} (token {line.token}{also(line.hold)}) ran {(at - since) / MS:.1f} ms after "
+            f"{newer.name} (token {newer.token}{also(newer.hold)}) had begun",
+            at,
+            (lock,),
+        )
+        return True
+
+    def check_slots(self):
+        """A section has a slot if it asked for slots, and then one of these. So there are never more holders than
+        slots, since check_exclusion sees that no slot has two."""
+        for event in self.history:
+            job = self.job_of(event.get("job") or "")
+            if event["what"] != "start" or job is None:
+                continue
+            (mode, slot), inner = self.hold_of(event), "/" in event["job"]
+            if slot not in job.slots[inner] if mode == "slots" else slot:
+                self.violated(
+                    "exclusion",
+                    f"lock {event['lock']}: {event['job']} has slot '{slot}', and asked for {job.slots[inner]}",
+                    event["at"],
+                    (event["lock"],),
+                )
+            if inner and job.is_misfit and event["owner"] == job.owner:
+                self.violated(
+                    "exclusion",
+                    f"lock {event['lock']}: {event['job']} went into a hold that is not what it asked for",
+                    event["at"],
+                    (event["lock"],),
+                )
+
+    def check_kept(self):
+        """With --min-hold nothing that does not fit begins before that time is over."""
+        for lock, starts in self.starts.items():
+            for line in starts:
+                job = self.job_of(line.name)
+                if job is None or not job.min_hold or job.faults or job.pauses:
+                    continue
+                if job.status != job.own or not job.finished:
+                    continue
+                until = self.waited_until(lock, line) + int(job.min_hold * MS / FASTEST)
+                if self.forced(lock, job) or self.clock_or_data_changed(line.at, until):
+                    continue
+                for other in starts:
+                    if other.token > line.token and other.at < until and not fit_together(line.hold, other.hold):
+                        self.violated(
+                            "exclusion",
+                            f"lock {lock}: {other.name} began {(until - other.at) / MS:.0f} ms before the --min-hold "
+                            f"of {line.name} was over",
+                            other.at,
+                            (lock,),
+                        )
+
+    def check_once(self):
+        """With --once-per no COMMAND begins too short a time after the COMMAND of another wrap, however it holds."""
+        for lock, starts in self.starts.items():
+            for line in starts:
+                job = self.job_of(line.name)
+                if job is None or not job.once_per or line.name != job.name:
+                    continue
+                for other in starts:
+                    before = self.job_of(other.name)
+                    least = self.waited_until(lock, other) + int(job.once_per * 0.9 * MS / FASTEST)
+                    if (
+                        before is not None
+                        and before.kind == "wrap"
+                        and other.token < line.token
+                        and line.at < least
+                        and not self.clock_or_data_changed(other.at, line.at)
+                    ):
+                        self.violated(
+                            "exclusion",
+                            f"lock {lock}: {line.name} began {(least - line.at) / MS:.0f} ms too early for its "
+                            f"--once-per after {other.name}",
+                            line.at,
+                            (lock,),
+                        )
+
+    def clock_or_data_changed(self, since, until):
+        times = (since - S, until)
+        return any(meets((event["at"], event["until"] + S), times) for event in self.steps) or any(
+            event.get("lost") and meets((event["at"], event["until"] + LOST_S * S), times) for event in self.outages
+        )
+
+    def check_forged(self):
+        """No forged message starts a section."""
+        for event in self.history:
+            if event["what"] == "start" and event["token"] >= NEVER:
+                self.violated(
+                    "forged",
+                    f"lock {event['lock']}: {event['job']} began with token {event['token']}, of a forged message",
+                    event["at"],
+                    (event["lock"],),
+                )
