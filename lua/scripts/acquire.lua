@@ -119,8 +119,9 @@ local function reenter()
 		call('HSET', STATE, 'token', now)
 	end
 	if not has_hold(entry) then
+		-- beside others, only our hash knows how many holds the owner has
+		lock.count = (lock.mode == 'x' or lock.hold) and lock.count + 1 or 1
 		add_hold(entry)
-		lock.count = lock.count + 1
 		set_count(lock.count)
 	end
 	local ttl = extend(lease)

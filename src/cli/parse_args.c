@@ -38,8 +38,12 @@ static int set_flag(struct options *options, const struct arguments *arguments, 
 		return -1;
 	if (options_set(options, row, value ? value : implied(row),
 			(struct origin){.source = SOURCE_FLAG}))
-		return fail(err, STATUS_USAGE, "cannot use option '--%s': %s", row->name,
-			    options_refuse(cause, row, value));
+		/* -s is flock's letter for a shared lock */
+		return fail(err, STATUS_USAGE, "cannot use option '--%s': %s%s", row->name,
+			    options_refuse(cause, row, value),
+			    strcmp(arguments->option, "-s") == 0
+				    ? "; for a shared lock use --shared"
+				    : "");
 	options->column_help = options->columns && strcmp(options->columns, "help") == 0;
 	return row->kind == OPTION_URL ? options_take_url(options, value, err) : 0;
 }

@@ -80,7 +80,7 @@ check_rule() {
 	cli ACL SETUSER backup on nopass resetkeys '~job' '&*' +@all
 	become backup
 	doctor 2 job
-	finds error permissions 'user backup lacks ~fairlock:{job} ~redisson_lock_queue:{job} ~redisson_lock_timeout:{job} ~fairlock_log:{job} for lock job'
+	finds error permissions 'user backup lacks ~fairlock:{job} ~redisson_lock_queue:{job} ~redisson_lock_timeout:{job} ~fairlock_log:{job} ~fairlock_holders:{job} for lock job'
 }
 
 @test "doctor ends with 77 for a wrong password and with 69 for a missing server, and its JSON says why" {
@@ -102,9 +102,9 @@ check_rule() {
 # asked_by_scripts: prints what scripts ask before they change anything, "OBJECT COMMAND", where the
 # number behind the command says how many words it takes
 asked_by_scripts() {
-	sed -E "s/\\bCHANNEL \\.\\. ':0'/WAITER/g; s/\\(CHANNEL,/(PLAIN,/g; s/\\(WAITER,/(CHANNEL,/g" \
+	sed -zE "s/' \\.\\.\\n\\t*'//g; s/denied\\(KEYS\\[6\\],/denied(HOLDERS,/g; s/\\bCHANNEL \\.\\. ':0'/WAITER/g; s/\\(CHANNEL,/(PLAIN,/g; s/\\(WAITER,/(CHANNEL,/g" \
 		"$TESTS_DIR"/../lua/parts/prelude.lua "$TESTS_DIR"/../lua/scripts/*.lua |
-		grep -oE "denied\\([A-Z]+, '[^']*'" | tr -d "'(," | sed 's/^denied//' | each_command
+		tr -d "\0" | grep -oE "denied\\([A-Z]+, '[^']*'" | tr -d "'(," | sed 's/^denied//' | each_command
 }
 
 # asked_by_doctor: the same of doctor's table, without what the program needs itself

@@ -412,3 +412,13 @@ load ../lib/handover
 	answered granted ben
 	assert_equal "${reply[6]}" =1
 }
+
+@test "an owner that goes in again has one hold beside others after our hash was deleted" {
+	acquire anna want=s
+	cli DEL "$(key_state)"
+	acquire anna want=s
+	assert_equal "${reply[0]} ${reply[5]}" 'granted 1'
+	release anna
+	answered released 0
+	assert_equal "$(cli EXISTS job)" 0
+}

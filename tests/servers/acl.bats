@@ -52,11 +52,34 @@ waiting() {
 	[ "$(cli LLEN "$1")" = "$2" ]
 }
 
+# use_several NAME QUEUE: slots and shared holds are taken, given back and broken, and waiters get them.
+use_several() {
+	local name=$1 queue=$2 owner slot waiter
+
+	read -r owner slot < <("$FAIRLOCK" acquire --slots 2 --lease 1m "$name")
+	"$FAIRLOCK" wrap --slots 2 "$name" true
+	"$FAIRLOCK" acquire --slots 2 --lease 1m "$name"
+	background "$FAIRLOCK" wrap --slots 2 "$name" true
+	waiter=$!
+	wait_until waiting "$queue" 1
+	"$FAIRLOCK" status "$name"
+	"$FAIRLOCK" log --stats "$name"
+	"$FAIRLOCK" renew --owner "$owner" "$name"
+	"$FAIRLOCK" release --owner "$owner" "$name"
+	ends_with 0 "$waiter"
+	"$FAIRLOCK" release --force --slot 2 "$name"
+	"$FAIRLOCK" acquire --shared --lease 1m "$name"
+	"$FAIRLOCK" acquire --shared --lease 1m "$name"
+	run -75 "$FAIRLOCK" wrap -n "$name" true
+	"$FAIRLOCK" release --force "$name"
+}
+
 # use_all NAME QUEUE: every command does its work on the lock NAME, whose queue is QUEUE.
 use_all() {
 	local name=$1 queue=$2 owner waiter other
 
 	"$FAIRLOCK" wrap "$name" "$FAIRLOCK" wrap "$name" true
+	use_several "$name" "$queue"
 	owner=$("$FAIRLOCK" acquire --lease 1m "$name")
 	"$FAIRLOCK" renew --owner "$owner" "$name"
 	run -75 "$FAIRLOCK" wrap -n "$name" true

@@ -237,7 +237,7 @@ def check_shown(answers, look, listening):
     records = {who: read_hold(look.hash.get("h:" + who)) for who in (look.holders or [owner] if owner else [])}
     wanted = sorted([who, one["token"], one["mode"][1:]] if one and one["since"] != "-" and (look.holders or is_known) else
                     [who, "", ""] for who, one in records.items())
-    demand((rows, shown[17]) == (wanted, look.mode or ""), "shown", f"status answers {shown}, and the records say {wanted}")
+    demand((rows, shown[17], shown[19]) == (wanted, look.mode or "", len(wanted)), "shown", f"status answers {shown}, and the records say {wanted}")
     waiters = []
     for who in look.list:
         waiter = read_waiter(look.hash.get("w:" + who)) if waits(look.hash.get("w:" + who)) else None

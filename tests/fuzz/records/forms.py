@@ -88,7 +88,7 @@ ANSWERS = {
                 ["not acquired"]] + REFUSALS,
     "leave": [LEFT, ["left"], ["late"], ["unknown"]] + REFUSALS,
     "status": [[TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, MS, DIGITS, TEXT, WAITED, MS, MS, MS, MS, FLAG,
-                DIGITS_OR_NONE, MODE, is_like("")]],
+                DIGITS_OR_NONE, MODE, is_like(""), MS, MS]],
     "view": [["view", MS, MS, TEXT, TEXT, HELD, DIGITS_OR_NONE, is_like(""), MODE, MS, NEXT]] + REFUSALS[:1],
 }
 WAITING = [TEXT, DIGITS_OR_NONE, TEXT, FLAG, FLAG, TEXT]
@@ -134,8 +134,8 @@ def is_answer(script, answer):
         if not (answer[7] == [] or has_form(answer[7], [MS] * 4)):
             return False
         answer = answer[:7] + [""] + answer[8:]
-    if script == "status" and isinstance(answer[-1], list):
-        if not all(has_form(holder, HOLDER) for holder in answer[-1]):
+    if script == "status" and len(answer) > 18 and isinstance(answer[18], list):
+        if not all(has_form(holder, HOLDER) for holder in answer[18]):
             return False
-        answer = answer[:-1] + [""]
+        answer = answer[:18] + [""] + answer[19:]
     return any(has_form(answer, form) for form in ANSWERS[script])
