@@ -122,8 +122,13 @@ local function absent_behind(head)
 	return absent
 end
 
--- The waiters that were absent together with a head that is dead now.
-local doomed = ''
+-- The waiters that were absent together with a head that is dead now; and those that were so with a head
+-- whose turn ended before it had been absent for long enough, and since when.
+local doomed, missing, missing_since = '', '', nil
+
+local function is_named(ids, id)
+	return string.find(ids .. ' ', ' ' .. id .. ' ', 1, true) ~= nil
+end
 
 -- Whether a Redisson waiter at the head is to be passed over: its score has passed (so its own
 -- kind would drop it), or it has been absent for longer than its gap between asking and
@@ -132,7 +137,7 @@ local function redisson_is_dead(id)
 	if not match(id, '^%S+$') then
 		return true -- no client has such an id, and `head` cannot keep it
 	end
-	if string.find(doomed .. ' ', ' ' .. id .. ' ', 1, true) and not present(id) then
+	if is_named(doomed, id) and not present(id) then
 		return true
 	end
 	local score = tonumber(call('ZSCORE', TIMEOUTS, id)) or now
@@ -140,6 +145,9 @@ local function redisson_is_dead(id)
 	if who ~= id or seen ~= score then
 		-- it has just become the head: it gets the time that Redisson would give it
 		absent, others = nil, ''
+		if is_named(missing, id) then
+			absent, others = missing_since, missing
+		end
 		if lock.turn == id then
 			lock.turn = nil -- that of an earlier wait
 		end
@@ -213,6 +221,10 @@ local function first_waiter(me)
 		with_silent = with_silent or hung and waiter
 		if had_turn then
 			turn_begins = turn_ends(id, lock.turned)
+			local _, absent, who, others = read_head()
+			if not waiter and who == id and absent then
+				missing, missing_since = others, absent
+			end
 		end
 		drop(id, 0, true)
 		passed_over = passed_over + 1

@@ -84,6 +84,28 @@ load ../lib/scripts
 	queue_is
 }
 
+@test "Redisson waiters that were absent together are dropped together, also if the turn of the first is over first" {
+	acquire anna
+	redisson_waits r1
+	redisson_waits r2
+	redisson_waits r3
+	present r1
+	queue_up ben
+	release anna
+	absent r1
+	later 1000
+	ask ben
+	later 4000
+	ask ben
+	answered queued
+	queue_is r2 r3 ben
+	between 1 "${reply[2]}" 1000
+	later 1000
+	ask ben
+	answered granted ben
+	queue_is
+}
+
 @test "Redisson waiters that came later than an absent head, or listen by now, are not dropped with it" {
 	acquire anna
 	redisson_waits r1
