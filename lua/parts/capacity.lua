@@ -75,7 +75,7 @@ local function fit(want, wants_ms)
 			return free_slot(names)
 		end
 	end
-	return nil, wants_ms and call('PTTL', LOCK) or nil
+	return nil, wants_ms and (lock.ttl or call('PTTL', LOCK)) or nil
 end
 
 -- What a waiter wants; Redisson's want the lock alone.
@@ -104,6 +104,7 @@ end
 local function set_ttl(id, ttl)
 	if lock.mode == 'x' then
 		call('PEXPIRE', LOCK, ttl)
+		lock.ttl = ttl
 		return false
 	end
 	call('PEXPIRE', HOLDERS, ttl) -- after it a server out of memory takes the rest

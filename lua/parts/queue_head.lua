@@ -428,7 +428,7 @@ local function end_this(event, status, cause, state)
 		if mode ~= 'x' then
 			call('HDEL', STATE, 'holder')
 		end
-		lock.field, lock.mode = nil, nil
+		lock.field, lock.mode, lock.ttl = nil, nil, nil
 	end
 	if hold then
 		end_hold(hold, event, now, status, cause, state)
