@@ -422,3 +422,29 @@ load ../lib/handover
 	answered released 0
 	assert_equal "$(cli EXISTS job)" 0
 }
+
+@test "a renewal that hands a slot to a waiter is about its own hold all the same" {
+	acquire anna want=s kind=a lease=20000
+	redisson_waits r1 3600000
+	present cleo
+	acquire cleo want=s handed=1 lease=40000
+	renew anna kind=a hold_mode=s lease=20000
+	later 5001
+	renew anna kind=a hold_mode=s lease=20000
+	assert_equal "${reply[0]} ${reply[2]}" "renewed ${token[anna]}"
+	assert_equal "$(holders)" 'anna cleo'
+	left 5000 "$(($(column h:cleo ends) - $(now_ms)))"
+}
+
+@test "a holder that takes its hold up again before others wait has its own lease" {
+	acquire anna want=s
+	queue_up zed
+	present cleo
+	wait_until is_past "${token[anna]}"
+	cli FLUSHALL
+	acquire cleo want=s handed=1 old_ticket=$((ticket[zed] + 1000)) again=1
+	answered queued
+	later 3000
+	renew anna hold_mode=s lease=60000
+	answered renewed 60000 "${token[anna]}" 1
+}
