@@ -115,15 +115,11 @@ end
 -- Writes a hold of this mode into key 1, and into the sorted set beside others. run: call, or note, with
 -- which it returns false where the server refuses that.
 local function enter(run, mode, id)
-	if mode ~= 'x' and not MODES[lock.field] then
+	if mode ~= 'x' and not MODES[lock.field] and run('PTTL', HOLDERS) ~= -2 then
 		run('DEL', HOLDERS) -- of holds that our hash forgot
 	end
-	if mode ~= 'x' and not run('ZADD', HOLDERS, stamp, id) then
-		return false
-	elseif not run('HSET', LOCK, field_of(mode, id), 1) then
-		if mode ~= 'x' then
-			run('ZREM', HOLDERS, id)
-		end
+	-- a server that takes the first takes the second
+	if mode ~= 'x' and not run('ZADD', HOLDERS, stamp, id) or not run('HSET', LOCK, field_of(mode, id), 1) then
 		return false
 	end
 	lock.field, lock.mode = field_of(mode, id), string.sub(mode, 1, 1)
