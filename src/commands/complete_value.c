@@ -57,18 +57,24 @@ bool complete_name(struct settings *settings, const struct command *command,
 	return true;
 }
 
+/* kind: OPTION_OWNER, OPTION_WAITER or OPTION_SLOT. */
 static bool complete_owner(struct settings *settings, const struct command *command,
-			   const struct complete_target *target, const char *name, bool waiters)
+			   const struct complete_target *target, const char *name,
+			   enum option_kind kind)
 {
 	struct owner_list owners;
 	const int found = find_server(settings, command);
 
 	if (found <= 0)
 		return found == 0;
-	owner_list_find_quickly(&owners, &settings->server, name, waiters);
+	owner_list_find_quickly(&owners, &settings->server, name, kind == OPTION_WAITER);
 	for (size_t i = 0; i < owners.count; i++) {
+		const struct found_owner *owner = &owners.list[i];
+		const char *offer = kind == OPTION_SLOT ? owner->slot : owner->id;
+
 		tame(owners.list[i].about);
-		complete_offer(target, "", owners.list[i].id, owners.list[i].about);
+		if (*offer)
+			complete_offer(target, "", offer, owner->about);
 	}
 	owner_list_free(&owners);
 	return true;
@@ -161,7 +167,8 @@ bool complete_value(struct settings *settings, const struct command *command,
 		break;
 	case OPTION_OWNER:
 	case OPTION_WAITER:
-		return complete_owner(settings, command, target, name, row->kind == OPTION_WAITER);
+	case OPTION_SLOT:
+		return complete_owner(settings, command, target, name, row->kind);
 	default:
 		break;
 	}

@@ -2,6 +2,7 @@
 #include "lock/owner_list.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@
 /* More are too many to choose from. */
 #define OWNERS_MAX 1000
 
-static void add(struct owner_list *owners, const char *id, const char *by)
+static void add(struct owner_list *owners, const char *id, const char *by, const char *slot)
 {
 	struct found_owner *list;
 
@@ -26,6 +27,7 @@ static void add(struct owner_list *owners, const char *id, const char *by)
 		return;
 	owners->list = list;
 	strcpy(list[owners->count].id, id); /* a valid one fits */
+	snprintf(list[owners->count].slot, SLOT_MAX_BYTES, "%s", slot);
 	owner_show(list[owners->count].about, MESSAGE_CHARACTERS, by);
 	owners->count++;
 }
@@ -37,13 +39,18 @@ static void add_waiters(struct owner_list *owners, const struct redisReply *repl
 	for (size_t i = 0; i < reply_count(reply); i++)
 		if (reply_fits(reply_at(reply, i), "sssii"))
 			add(owners, reply_text(reply_at(reply, i), 0),
-			    reply_text(reply_at(reply, i), 2));
+			    reply_text(reply_at(reply, i), 2), "");
 }
 
-static void add_holder(struct owner_list *owners, const struct redisReply *reply)
+/* The 19th element of the status script's reply has a row for each holder. */
+static void add_holders(struct owner_list *owners, const struct redisReply *reply)
 {
-	if (reply_fits(reply, "siiss"))
-		add(owners, reply_text(reply, 0), reply_text(reply, 4));
+	const struct redisReply *rows = reply_at(reply, 18);
+
+	for (size_t i = 0; i < reply_count(rows); i++)
+		if (reply_fits(reply_at(rows, i), "siisssiis"))
+			add(owners, reply_text(reply_at(rows, i), 0),
+			    reply_text(reply_at(rows, i), 4), reply_text(reply_at(rows, i), 8));
 }
 
 static void ask(struct owner_list *owners, struct client *client, const char *name, bool waiters,
@@ -61,7 +68,7 @@ static void ask(struct owner_list *owners, struct client *client, const char *na
 	if (waiters)
 		add_waiters(owners, client->reply);
 	else
-		add_holder(owners, client->reply);
+		add_holders(owners, client->reply);
 }
 
 void owner_list_find_quickly(struct owner_list *owners, const struct server *server,

@@ -24,6 +24,7 @@ values() {
 	done
 	[ "$(values 'd server time' fairlock)" -gt 0 ]
 	[ "$(values 'h slots' fairlock)" -gt 0 ]
+	[ "$(values 'h server time' fairlock)" -gt 0 ]
 	for relay in 'relay: no lock' 'relay: a bare fair lock' 'relay: the calls of wrap' 'relay: the requests of wrap' \
 		'relay: requests and processes of wrap'; do
 		[ "$(values 'b hand-over' "$relay")" -gt 0 ]
@@ -37,7 +38,7 @@ values() {
 	assert_equal "$(values 'b out of order' fairlock)" 2
 	assert_equal "$(awk -F , '$1 == "b out of order" && $3 == "fairlock" && $5 != 0' "$RESULTS/samples.csv")" ''
 	bars=$(grep -cE '\| (met|MISSED|not measured) +\|$' "$RESULTS/table.md")
-	assert_equal "$bars" 21
+	assert_equal "$bars" 25
 	assert_output --partial "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
 	run -0 python3 -c 'import sys, xml.dom.minidom as dom; dom.parse(sys.argv[1])' "$RESULTS/plot.svg"
 }

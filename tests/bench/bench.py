@@ -37,7 +37,7 @@ class Bench:
     script_rounds = 40
     seconds = 2
     pairs = 20000
-    slot_jobs, writers = 100, 3
+    slot_jobs, writers, holders = 100, 3, (1, 10, 100, 1000)
     lease_s = 3                         # of a holder that dies; it begins again with each renewal
     limit_s = 15                        # for the next holder to start then
 
@@ -52,7 +52,7 @@ class Bench:
             self.waiters, self.drain, self.dead, self.idle = (2, 3), 5, 2, (3, 1)
             self.lengths, self.script_rounds, self.seconds, self.pairs = (2, 4), 2, 0.2, 200
             self.lease_s, self.limit_s = 2, 4
-            self.slot_jobs, self.writers = 10, 1
+            self.slot_jobs, self.writers, self.holders = 10, 1, (1, 3)
 
     def start(self, wanted):
         for kind in peers.PEERS:

@@ -21,6 +21,7 @@ TITLES = {
     "h slots": "(h) Jobs of 50 ms through 8 slots: from the first start to the last end, of N/8 x 50 ms",
     "h out of order": "(h) Jobs that started 25 ms or more after one that had come later, % of all",
     "h writer": "(h) A writer among readers that keep coming",
+    "h server time": "(h) On the server, beside N holders, or with N waiters, µs",
 }
 
 
@@ -63,12 +64,12 @@ def table(samples, measure):
     keys = [key for key in samples.values if key[0] == measure]
     cases = list(dict.fromkeys(case for _, case, _ in keys))
     cases.sort(key=lambda case: [int(word) if word.isdigit() else 0 for word in case.split()])
-    if measure == "d server time":
-        cases.sort(key=lambda case: case.split()[0])
+    if measure in ("d server time", "h server time"):
+        cases.sort(key=lambda case: case.rsplit(" ", 1)[0])
     cases.sort(key="one-shot".__eq__)
     who = sorted({who for _, _, who in keys}, key=lambda who: next(
         (at, samples.median(measure, case, who)) for at, case in enumerate(cases) if (measure, case, who) in samples.values))
-    if measure in ("d server time", "f recovery", "h writer"):  # many cases: they are the rows
+    if measure in ("d server time", "f recovery", "h writer", "h server time"):  # many cases: they are the rows
         lines = [["", *who]] + [[case, *(cell(samples, (measure, case, one)) for one in who)] for case in cases]
     else:
         lines = [["", *(units(samples, measure, case) for case in cases)]]
@@ -127,6 +128,13 @@ def bars(bench):
     yield "a writer waits among readers of 50 ms: as many readers' times, at most", 1.5, (
         lambda ms: ms and ms / 50)(get.worst("h writer", "waits", OURS))
     yield "readers that overtook a writer", 0, get.worst("h writer", "readers that overtook it", OURS)
+    fewest, most_holders, h = bench.holders[0], bench.holders[-1], "h server time"
+    for what in ("grant of a shared hold", "grant of a slot", "hand-over of a slot"):
+        yield f"the {what} on the server, beside {most_holders} against {fewest}", 1.5, ratio(
+            get, (h, f"{what} {most_holders}", OURS), (h, f"{what} {fewest}", OURS))
+    to_first = "hand-over to the first of the waiters"
+    yield f"the hand-over of a slot on the server, {many} waiters against {few}", 1.5, ratio(
+        get, (h, f"{to_first} {many}", OURS), (h, f"{to_first} {few}", OURS))
     plain, dead = (get.median(f, case, OURS) for case in ("nobody was killed", f"{bench.dead} waiters killed"))
     yield f"start behind {bench.dead} dead, in (1.5 x plain + 20 ms)", 1, (
         dead / (1.5 * plain + 0.02) if plain and dead is not None else None)

@@ -52,17 +52,19 @@ def timed(server, function, *words):
 
 
 class Ours:
+    keys = KEYS
+
     def __init__(self, server):
         self.server = server
         self.sha = {name: server.call("SCRIPT", "LOAD", joined(name)) for name in ("acquire", "release", "leave")}
         self.subscribers = []
 
     def script(self, name, *words):
-        return self.server.call("EVALSHA", self.sha[name], 5, *KEYS, CHANNEL, *words)
+        return self.server.call("EVALSHA", self.sha[name], len(self.keys), *self.keys, CHANNEL, *words)
 
-    def acquire(self, waiter, handed="", ticket=""):
+    def acquire(self, waiter, handed="", ticket="", want="x"):
         return self.script("acquire", waiter, waiter, "w", 600000, "wait", ticket, 0, "", "host\t1\tuser\tcommand", "", 0,
-                           handed)
+                           handed, want)
 
     def release(self, holder):
         return self.script("release", holder, holder, "own", "", 0, "")

@@ -1,16 +1,19 @@
-"""(h) Locks with several holders: jobs through eight slots, and a writer among readers that keep coming."""
+"""(h) Locks with several holders: jobs through eight slots, a writer among readers that keep coming, and the server's time
+for a grant beside others."""
 
 import os
 import time
 
 from crowd import Crowd
+from peers import Fairlock
 from processes import wait_until
+from scripts import KEYS, NAME, Ours, slow_log, timed
 
 SLOTS = 8
 WORK_MS = 50
 SURE_NS = 25000000  # processes that come or start closer to each other are in no order that can be seen
 LIMIT_S = 60
-MEASURE, ORDER, WRITER = "h slots", "h out of order", "h writer"
+MEASURE, ORDER, WRITER, SERVER = "h slots", "h out of order", "h writer", "h server time"
 
 
 class Jobs(Crowd):
@@ -145,6 +148,60 @@ def writer_starts(bench, peer):
         bench.samples.note(WRITER, "waits", peer.name, f"until no more readers came, after {readers.limit_s} s")
 
 
+class Beside(Ours):
+    """Holders that stand beside each other, and those that come and go."""
+
+    keys = [*KEYS, f"fairlock_holders:{{{NAME}}}"]
+
+    def take(self, owner, want, handed=""):
+        reply = self.acquire(owner, handed, "", want)
+        if reply[0] != ("queued" if handed else "granted"):
+            raise RuntimeError(f"not so: {reply}")
+
+
+def beside_holders(bench, server, count, rounds):
+    """Beside so many holders: a grant and the release of a shared hold, and of a slot; a slot that is handed over."""
+    side = Beside(server)
+    ids = [f"{number:08x}-0000-4000-8000-00000000000b:1" for number in range(count + rounds + 1)]
+    side.present(ids[count:])
+    for kind in ("shared hold", "slot"):
+        wants = ["s"] * len(ids) if kind == "shared hold" else [f"=word{number}" for number in range(len(ids))]
+        for owner, want in zip(ids[:count], wants):
+            side.take(owner, want)
+        for owner, want in zip(ids[count:], wants[count:]):
+            took, _ = timed(server, side.take, owner, want)
+            bench.samples.add(SERVER, f"grant of a {kind} {count}", Fairlock.name, "µs", took)
+            took, _ = timed(server, side.release, owner)
+            bench.samples.add(SERVER, f"release of a {kind} {count}", Fairlock.name, "µs", took)
+        if kind == "slot":
+            holder = ids[0]
+            for waiter in ids[count:]:
+                side.take(waiter, wants[0], "1")
+                took, _ = timed(server, side.release, holder)
+                bench.samples.add(SERVER, f"hand-over of a slot {count}", Fairlock.name, "µs", took)
+                holder = waiter
+        server.call("FLUSHALL")
+    side.end()
+
+
+def before_waiters(bench, server, count, rounds):
+    """With so many waiters: a slot of eight that is handed over."""
+    side = Beside(server)
+    ids = [f"{number:08x}-0000-4000-8000-00000000000c:1" for number in range(SLOTS + count + rounds)]
+    for start in range(SLOTS, len(ids), 1000):
+        side.present(ids[start:start + 1000])
+    for owner in ids[:SLOTS]:
+        side.take(owner, f"#{SLOTS}")
+    for waiter in ids[SLOTS:]:
+        side.take(waiter, f"#{SLOTS}", "1")
+    for holder in ids[:rounds]:
+        took, _ = timed(server, side.release, holder)
+        bench.samples.add(SERVER, f"hand-over to the first of the waiters {count}", Fairlock.name, "µs", took)
+    if server.call("LLEN", f"redisson_lock_queue:{{{NAME}}}") != count:
+        raise RuntimeError("not handed over")
+    side.end()
+
+
 def run(bench):
     for number in range(bench.crowd_rounds):
         for peer in bench.shuffled():
@@ -153,3 +210,11 @@ def run(bench):
             if "shared" in peer.ways:
                 for _ in range(bench.writers):
                     bench.trial(WRITER, "writer", peer, writer_starts)
+        ours = bench.peer(Fairlock)
+        if not ours:
+            continue
+        with slow_log(ours.server):
+            for count in bench.holders:
+                beside_holders(bench, ours.server, count, bench.script_rounds)
+            for count in bench.lengths:
+                before_waiters(bench, ours.server, count, bench.script_rounds)

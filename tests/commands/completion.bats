@@ -138,7 +138,7 @@ wrap'
 }
 
 @test "completion offers columns, also behind others, behind a plus, and in small letters" {
-	ask status -o S
+	ask status -o ST
 	assert_output STATE
 	ask status -o st
 	assert_output state
@@ -243,6 +243,35 @@ wrap'
 		assert_success
 		assert_equal "$stderr" ''
 	done
+}
+
+@test "completion offers for --slot the slots that are held, of the lock on the line, else of all locks" {
+	"$FAIRLOCK" acquire --lease 1h --slots db1,db2,dc dbs >/dev/null
+	"$FAIRLOCK" acquire --lease 1h --slots db1,db2,dc dbs >/dev/null
+	"$FAIRLOCK" acquire --lease 1h --slots 3 build >/dev/null
+	"$FAIRLOCK" acquire --lease 1h --shared books >/dev/null
+	offering $'db1\ndb2' ask release --force dbs --slot ''
+	offering $'db1\ndb2' ask release dbs --force --slot=d
+	assert_output $'--slot=db1\n--slot=db2'
+	offering $'1\ndb1\ndb2' ask release --force --slot ''
+	run "$FAIRLOCK" --complete release --force dbs --slot db2
+	assert_output --regexp $'^db2\tfairlock acquire \\(pid [0-9]+, .*\\)$'
+	ask release --force nightly:backup --slot ''
+	refute_output
+	ask release --force books --slot ''
+	refute_output
+	"$FAIRLOCK" release --force -q dbs
+	"$FAIRLOCK" release --force -q build
+	"$FAIRLOCK" release --force -q books
+}
+
+@test "completion offers for --owner each of several holders" {
+	local anna ben
+
+	anna=$("$FAIRLOCK" acquire --lease 1h --shared readers)
+	ben=$("$FAIRLOCK" acquire --lease 1h --shared readers)
+	offering "$anna"$'\n'"$ben" ask release --force readers --owner ''
+	"$FAIRLOCK" release --force -q readers
 }
 
 # ---- The shells ----
@@ -358,4 +387,29 @@ wrap'
 	assert_line xargs
 	in_fish "fairlock wrap x cat $HOME/settings.o"
 	assert_output "$HOME/settings.one"
+}
+
+@test "the shells offer --slots, --shared and --slot, and the slots that are held" {
+	ask wrap --sl
+	assert_output --slots
+	ask acquire --sha
+	assert_output --shared
+	ask release --sl
+	assert_output --slot
+	"$FAIRLOCK" acquire --lease 1h --slots db1,db2 dbs >/dev/null
+	in_bash 'fairlock wrap --sl' fairlock wrap --sl
+	assert_output --slots
+	offering db1 in_bash 'fairlock release --force dbs --slot ' fairlock release --force dbs --slot ''
+	assert_output db1
+	if command -v zsh >/dev/null; then
+		offering db1 in_zsh 'fairlock release --force dbs --slot '
+		in_zsh 'fairlock acquire --sha'
+		assert_output --partial -- --shared
+	fi
+	if command -v fish >/dev/null; then
+		offering db1 in_fish 'fairlock release --force dbs --slot '
+		in_fish 'fairlock acquire --sha'
+		assert_line -- --shared
+	fi
+	"$FAIRLOCK" release --force -q dbs
 }

@@ -55,6 +55,8 @@ answered() {
 		realease x | there is no such command, did you mean release?
 		Wrap x true | there is no such command, did you mean wrap?
 		stat x | there is no such command, did you mean status?
+		sem x true | there is no such command, did you mean wrap --slots?
+		semaphore x | there is no such command, did you mean wrap --slots?
 		help lock | there is no such command, did you mean wrap or acquire?
 		-v lock x | there is no such command, did you mean wrap or acquire?
 		/tmp/x true | there is no such command, did you mean 'fairlock wrap NAME COMMAND'?
@@ -72,9 +74,9 @@ answered() {
 		wrap --nonblock x true | there is no such option, did you mean --no-wait?
 		wrap --nb x true | there is no such option, did you mean --no-wait?
 		status --user bob | there is no such option, did you mean --url redis://USER:@HOST?
-		wrap --exclusive x true | it is not needed, every lock is exclusive
-		wrap -x x true | it is not needed, every lock is exclusive
-		wrap -nqe x true | it is not needed, every lock is exclusive
+		wrap --exclusive x true | it is not needed, locks are exclusive without --shared
+		wrap -x x true | it is not needed, locks are exclusive without --shared
+		wrap -nqe x true | it is not needed, locks are exclusive without --shared
 		wrap --close x true | it is not needed, COMMAND never inherits the lock
 		wrap -o x true | it is not needed, COMMAND never inherits the lock
 		wrap -F x true | wrap must stay beside COMMAND to renew the lease
@@ -83,7 +85,7 @@ answered() {
 		-n x true | put it behind the command, as in 'fairlock wrap -n'
 		-w 5 x true | put it behind the command, as in 'fairlock wrap -w'
 		--json status | put it behind the command, as in 'fairlock status --json'
-		-x x true | it is not needed, every lock is exclusive
+		-x x true | it is not needed, locks are exclusive without --shared
 		--host db status | there is no such option, did you mean --url redis://HOST:PORT?
 		status --host db | there is no such option, did you mean --url redis://HOST:PORT?
 		status -p 7001 | there is no such option, did you mean --url redis://HOST:PORT?
@@ -130,6 +132,22 @@ answered() {
 		log --until 5m x | log shows all events from --since on
 		status --wide | there is no such option, did you mean --output?
 		status --namespace web | there is no such option, did you mean --url redis://HOST/DB?
+		wrap -j 4 x true | there is no such option, did you mean --slots?
+		wrap -j4 x true | there is no such option, did you mean --slots?
+		wrap --jobs 4 x true | there is no such option, did you mean --slots?
+		acquire --semaphore 4 x | there is no such option, did you mean --slots?
+		wrap --limit 4 x true | there is no such option, did you mean --slots?
+		wrap --count=4 x true | there is no such option, did you mean --slots?
+		wrap --fg x true | it is not needed, wrap waits for COMMAND
+		wrap --read x true | there is no such option, did you mean --shared?
+		wrap --reader x true | there is no such option, did you mean --shared?
+		acquire -s x | there is no such option, did you mean --shared?
+		wrap --write x true | it is not needed, locks are exclusive without --shared
+		wrap -s x true | 'x' is not a signal; for a shared lock use --shared
+		wrap -sx true | 'x' is not a signal; for a shared lock use --shared
+		wrap --signal x x true | 'x' is not a signal
+		release --slots 3 x | there is no such option, did you mean --slot?
+		wrap --slot 3 x true | only release has it
 		wrap --bogus x true | there is no such option
 	END
 }

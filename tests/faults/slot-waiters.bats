@@ -120,7 +120,7 @@ joins_readers() {
 	consistent
 	"$FAIRLOCK" release -q --force job
 	wait_until lines_in slots 3
-	nothing_left
+	wait_until nothing_left
 }
 
 @test "an exclusive acquire that waits behind readers is told when the last of them is gone, and readers behind it wait" {

@@ -406,6 +406,15 @@ free() {
 	violated 'idle: lock x: nobody had slot 1 for 9.0 s, not 3.0, while one waited, behind 0 that were hit'
 }
 
+@test "the checker reports a slot that is free for more than 3 s while nothing happens, and accepts less" {
+	free 4 "$SLOT1"
+	violated 'idle: lock x: nobody had slot 1 for 4.0 s, not 3.0'
+	: >events
+	: >history
+	free 2 "$SLOT1"
+	fine
+}
+
 @test "the checker accepts that a slot is free while a writer waits for all of them" {
 	free 9 "$ALONE"
 	fine

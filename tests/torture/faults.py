@@ -35,7 +35,7 @@ FAULTS = {
     "cut": 24,
     "cut-all": 1,
     "remove": 5,
-    "force": 4,
+    "force": 6,
     "forge": 8,
     "look": 8,
     "step": 2,

@@ -13,7 +13,11 @@ SLOTS = {
     "ζ/6": [],
 }
 LOCKS = list(SLOTS)
-MODES = {"exclusive": 40, "shared": 30, "slots": 30}
+MODES = {"exclusive": 30, "shared": 30, "slots": 40}
+# So many jobs in a row mostly want the same: then slots are all taken, and readers are many.
+FAVOURED = 30
+FAVOURITES = ["slots", "shared", "slots", None]
+FAVOUR = 250
 # Locks with few jobs, in rounds in which the server is always there.
 DRIFTING = ["drifting", "drifting slot"]
 # The number of waiters that hang, and what they want: some slots, or the lock alone between readers.
@@ -48,9 +52,10 @@ class Want:
         self.mode, self.slots = mode, list(slots)
 
     @classmethod
-    def drawn(cls, dice, lock):
+    def drawn(cls, dice, lock, favourite=None):
         slots = SLOTS.get(lock)
-        mode = pick(dice, MODES) if slots else "exclusive"
+        weights = {mode: weight + (FAVOUR if mode == favourite else 0) for mode, weight in MODES.items()}
+        mode = pick(dice, weights) if slots else "exclusive"
         if mode == "slots" and slots[0] != "1" and dice.random() < 0.4:
             slots = dice.sample(slots, dice.randrange(1, len(slots) + 1))
         return cls(mode, slots if mode == "slots" else ())
@@ -82,7 +87,8 @@ class Plan:
     def next(self):
         self.count += 1
         dice = random.Random(f"{self.seed} job {self.count}")
-        job = Job(dice, f"j{self.count}", "plain" if self.calm else None)
+        favourite = FAVOURITES[(self.seed + self.count // FAVOURED) % len(FAVOURITES)]
+        job = Job(dice, f"j{self.count}", "plain" if self.calm else None, favourite=favourite)
         if self.calm:
             job.patiently(dice)
         return job
@@ -133,7 +139,7 @@ def newcomer(number, lock):
 
 
 class Job:
-    def __init__(self, dice, name, kind=None, lock=None):
+    def __init__(self, dice, name, kind=None, lock=None, favourite=None):
         self.name = name
         self.what = kind or pick(dice, KINDS)
         self.lock = lock or dice.choice(LOCKS)
@@ -164,7 +170,9 @@ class Job:
             self.lease = max(2000, self.lease)
             self.ms = min(self.ms if self.what == "turns" else 5 * self.ms, self.lease // 4)
             self.own = 0
-        self.want = Want.drawn(dice, self.lock)
+        self.want = Want.drawn(dice, self.lock, favourite)
+        if not self.is_script and self.want.mode != "exclusive":
+            self.ms = max(self.ms, min(1200, 3 * self.ms))  # others come meanwhile
         self.inner_want = self.want
         if self.what == "beside" and self.inner or self.what == "again" and dice.random() < 0.4:
             self.inner_want = Want.drawn(dice, self.inner)

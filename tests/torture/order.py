@@ -169,7 +169,7 @@ class Queue:
             for (since, before), (until, _) in zip(
                 [(self.looks[0]["at"], None), *busy], [*busy, (ends, None)]
             ):
-                if until - since > (HUNG_S + IDLE_S) * S:
+                if until - since > IDLE_S * S:
                     self.judge_idle(hold, before, since, until)
 
     def holds(self):
@@ -188,7 +188,7 @@ class Queue:
         """Judges a time in which nobody had what does not fit beside this hold. before: the last line before."""
         for patient in self.first:
             begins, ends = self.first_in_line(patient, hold, since, until)
-            if ends - begins > (HUNG_S + IDLE_S) * S and not self.is_disturbed(begins, ends):
+            if ends - begins > IDLE_S * S and not self.is_disturbed(begins, ends):
                 allowed, count = self.may_be_idle(patient, hold, before, begins, ends)
                 if ends - begins > allowed:
                     self.say_idle(patient, hold, (begins, ends), allowed, count)
