@@ -75,7 +75,7 @@ local function fit(want, wants_ms)
 			return free_slot(names)
 		end
 	end
-	return nil, wants_ms and call('PTTL', LOCK) or nil
+	return nil, wants_ms and (lock.ttl or call('PTTL', LOCK)) or nil
 end
 
 -- What a waiter wants; Redisson's want the lock alone.
@@ -104,6 +104,7 @@ end
 local function set_ttl(id, ttl)
 	if lock.mode == 'x' then
 		call('PEXPIRE', LOCK, ttl)
+		lock.ttl = ttl
 		return false
 	end
 	call('PEXPIRE', HOLDERS, ttl) -- after it a server out of memory takes the rest
@@ -114,15 +115,11 @@ end
 -- Writes a hold of this mode into key 1, and into the sorted set beside others. run: call, or note, with
 -- which it returns false where the server refuses that.
 local function enter(run, mode, id)
-	if mode ~= 'x' and not MODES[lock.field] then
+	if mode ~= 'x' and not MODES[lock.field] and run('PTTL', HOLDERS) ~= -2 then
 		run('DEL', HOLDERS) -- of holds that our hash forgot
 	end
-	if mode ~= 'x' and not run('ZADD', HOLDERS, stamp, id) then
-		return false
-	elseif not run('HSET', LOCK, field_of(mode, id), 1) then
-		if mode ~= 'x' then
-			run('ZREM', HOLDERS, id)
-		end
+	-- a server that takes the first takes the second
+	if mode ~= 'x' and not run('ZADD', HOLDERS, stamp, id) or not run('HSET', LOCK, field_of(mode, id), 1) then
 		return false
 	end
 	lock.field, lock.mode = field_of(mode, id), string.sub(mode, 1, 1)

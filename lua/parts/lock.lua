@@ -6,6 +6,7 @@
 --   mode            x: one holds it, alone; s: shared holds; =: holds of slots; nil when the lock is free
 --   owner, count    the owner, and its number of holds; with several holders, those of the one that the
 --                   script is about, or nil
+--   ttl             of the lease that the script gave to the only holder, ms, or nil
 --   hold            with one holder: the hold whose end our hash does not know yet, or nil; if hold.id is not
 --                   `owner`, it is over. With several holders: the hold of `owner`
 --   had_slots       holders had slots when the script began

@@ -300,9 +300,13 @@ local function hand_over(id, mode)
 	local ttl = math.max(1, math.min(turn_left(), (number(waiter.lease) or OUR_SCORE_MS) - 1))
 	local unheard = waiter.state == 'new' and int(waiter.ticket) or '-'
 	drop(id, 0)
+	local owner, count, hold = lock.owner, lock.count, lock.hold
 	local token = take(id, mode, waiter.kind .. id, waiter.lease, ttl, waiter.by, waited_by(waiter), unheard)
 	if waiter.period ~= '-' then
 		remember(number(waiter.period) or 0)
+	end
+	if owner then -- the script is still about this holder
+		lock.owner, lock.count, lock.hold = owner, count, hold
 	end
 	to_tell[#to_tell + 1] = {
 		id, 'granted ' .. token .. ' ' .. ttl .. ' ' .. stamp .. ' ' .. waiter.secret ..
@@ -440,7 +444,7 @@ local function end_this(event, status, cause, state)
 		if mode ~= 'x' then
 			call('HDEL', STATE, 'holder')
 		end
-		lock.field, lock.mode = nil, nil
+		lock.field, lock.mode, lock.ttl = nil, nil, nil
 	end
 	if hold then
 		end_hold(hold, event, now, status, cause, state)
