@@ -27,8 +27,8 @@ excuses nothing of the others. What fits together may begin in any order; its to
 
 How long a lock was idle is checked for waiters to which nothing was done, while the server was there. Of the waiters
 ahead, each of the first three that were hit earlier costs HUNG_S, and so does each that is hit meanwhile; a holder that
-was hit costs its lease and ORPHANED_S. A lock is idle for a waiter if it has no holder beside which
-the waiter does not fit; for one that wants a slot, if that slot is free. A waiter may wait behind one that does not fit.
+was hit costs its lease and ORPHANED_S. A lock is idle for a waiter if it has no holder beside which the waiter does not
+fit; for one that wants a slot, if that slot is free. A waiter may wait behind another one that does not fit.
 """
 
 import collections
