@@ -155,9 +155,11 @@ local ended = token and lock.mine and (lock.mine.token == int(token) or lock.min
 	lock.mine.state or nil
 
 -- Whether our hash can have lost a hold with this token: it had an older one when the loss was noticed. All
--- holds that were lost with it have such tokens, whichever is taken up first.
+-- holds that were lost with it have such tokens, whichever is taken up first. An exclusive hold is over if
+-- anybody has been granted the lock since.
 local function can_be_lost()
-	return lock.lost ~= nil and token < lock.lost and token > (lock.floor or 0)
+	return lock.lost ~= nil and token < lock.lost and token > (lock.floor or 0) and
+		(mode ~= 'x' or token > (lock.token or 0))
 end
 
 -- Only a loss of data excuses a missing hold. When our hash knows how it ended, or knew its token, somebody

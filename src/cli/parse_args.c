@@ -32,18 +32,20 @@ static int check_open(const struct arguments *arguments, struct error *err)
 static int set_flag(struct options *options, const struct arguments *arguments, struct error *err)
 {
 	const struct option_row *row = arguments->row;
-	char *value = arguments->value, cause[VALUE_CAUSE_MAX_BYTES];
+	/* -s is flock's letter for a shared lock */
+	const bool is_flocks = strcmp(arguments->option, "-s") == 0;
+	char *value = arguments->value, cause[VALUE_CAUSE_MAX_BYTES], shown[SHORT_MAX_BYTES];
 
 	if (check_open(arguments, err))
 		return -1;
 	if (options_set(options, row, value ? value : implied(row),
 			(struct origin){.source = SOURCE_FLAG}))
-		/* -s is flock's letter for a shared lock */
-		return fail(err, STATUS_USAGE, "cannot use option '--%s': %s%s", row->name,
-			    options_refuse(cause, row, value),
-			    strcmp(arguments->option, "-s") == 0
-				    ? "; for a shared lock use --shared"
-				    : "");
+		return is_flocks ? fail(err, STATUS_USAGE,
+					"cannot use option '--signal': '%s' is not a signal; for a "
+					"shared lock use --shared",
+					shorten(shown, value))
+				 : fail(err, STATUS_USAGE, "cannot use option '--%s': %s",
+					row->name, options_refuse(cause, row, value));
 	options->column_help = options->columns && strcmp(options->columns, "help") == 0;
 	return row->kind == OPTION_URL ? options_take_url(options, value, err) : 0;
 }

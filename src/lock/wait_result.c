@@ -97,8 +97,7 @@ static void misfit(struct error *err, const struct lock *lock, const char *mode)
 	else
 		fail(err, STATUS_USAGE, "cannot go into lock %s: the enclosing hold has slot %s%s",
 		     lock->keys.shown, shorten(slot, mode + 1),
-		     want_is_slot(lock->want) ? ", which --slots does not name"
-					      : "; use --slots, too");
+		     want_is_slot(lock->want) ? "; --slots lacks it" : "; use --slots, too");
 }
 
 static void say_refusal(struct error *err, const struct lock *lock, const struct ask_reply *reply,

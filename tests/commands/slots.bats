@@ -163,7 +163,7 @@ load ../lib/holders
 		# shellcheck disable=SC2086
 		run -64 timeout 20 "$FAIRLOCK" wrap --slots a job "$FAIRLOCK" wrap $option job touch ran
 		if [[ $option = --slots* ]]; then
-			assert_line --index 0 'fairlock: cannot go into lock job: the enclosing hold has slot a, which --slots does not name'
+			assert_line --index 0 'fairlock: cannot go into lock job: the enclosing hold has slot a; --slots lacks it'
 		else
 			assert_line --index 0 'fairlock: cannot go into lock job: the enclosing hold has slot a; use --slots, too'
 		fi

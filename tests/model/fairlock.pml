@@ -1,5 +1,5 @@
-/* A model of fairlock's protocol, for spin. tests/model/run runs it in several small configurations, whose numbers are the
- * macros below.
+/* A model of fairlock's protocol with one holder, for spin. tests/model/run runs it in several small configurations, whose
+ * numbers are the macros below. holders.pml is the model of several holders.
  *
  * One atomic step is one script on the server, or what a client does between two waits. From lua/scripts and lua/parts:
  *
@@ -85,10 +85,10 @@
  *   FORGET_END         a grant deletes the records of the holds that have ended before
  *   COMMAND_TWICE      nor what a release command was answered: sent again, it gives back the next hold, too
  *   FREE_KEPT          a release that is sent again frees a lock that is held for the rest of a --min-hold
- *   FORCE_NO_TOKEN     force leaves a new hash without a token: then the holder takes the lock up again
+ *   FORCE_UNKNOWN      force leaves no record of a hold that the hash does not know: then the holder takes the lock up again
  *
  * FORGET_END has no worse effect than that a holder is told the wrong cause: the hash has a token, which a later grant does
- * not lower, and nobody takes up a lock under an older one.
+ * not lower, and nobody takes up an exclusive hold under an older one.
  *
  * Not modelled: how long several hung waiters take together, a restart after which some clients do not come back within
  * the pause, or a second restart, failover and clusters, going in again and inherited owners, --no-wait, --max-queue,
@@ -319,7 +319,7 @@ bool excused;             /* data was lost, and a newcomer came before all of th
 if_once byte recent;            /* a COMMAND was started within the period, which counts from its grant */
 if_once byte fresh;             /* the last grant to a wrap was within the period */
 if_others byte is_done;         /* force or removal was carried out */
-if_others mtype broken[SIZE];   /* by force: BROKEN our hash knew the hold, LOST it did not, DONE data was lost since */
+if_others mtype broken[SIZE];   /* BROKEN by force, LOST given back by somebody else, DONE data was lost since */
 
 bool exclusion = true;    /* no two hold at once, by their own deadlines, but for one that was broken by force */
 bool order = true;        /* no waiter is granted the lock before one that came earlier and is present */
@@ -948,7 +948,7 @@ inline renew(me, old)
 		ttl = LEASE;
 		kept[me] = 0;
 #if EVICTIONS
-		token = (described == me -> token : held_token[me]);
+		token = (described != me && held_token[me] > token -> held_token[me] : token);
 		described = me;
 #endif
 		reply[me] = RENEWED
@@ -1051,21 +1051,18 @@ inline force(what, old)
 		assert(spared);
 		is_done = true;
 		answer = (owner -> owner : NOBODY);
-#if EVICTIONS && !defined(FORCE_NO_TOKEN)
-		if
-		:: owner != 0 && token == 0 -> tickets++; token = tickets
-		:: else
-		fi;
-#endif
 		if
 		:: owner != 0 ->
 			first = owner;
-			broken[first] = (is_alive(first) -> (described == first && what == FORCE -> BROKEN : LOST) : 0);
+			broken[first] = (is_alive(first) -> (what == FORCE -> BROKEN : LOST) : 0);
 			arrived[first] = 0;
 			min_left = 0;
+			/* also of a hold that the hash does not know */
 			if
-			:: described == owner -> end_hold(owner, (what == FORCE -> BROKEN : LOST))
-			:: else
+#ifdef FORCE_UNKNOWN
+			:: described != owner
+#endif
+			:: else -> end_hold(owner, (what == FORCE -> BROKEN : LOST))
 			fi;
 			let_go(owner);
 			/* a holder renews when it is told so */

@@ -11,25 +11,31 @@
  *   r_ask, r_unlock                                            the scripts of Redisson's fair lock
  *
  * Time goes in ticks. A lease has LEASE of them, and a turn one, as has a hold that was handed over and is not renewed.
- * A tick comes only when no client that runs has anything to do: such a client renews, asks and answers in time.
- * A waiter asks again when the server's last answer or message has said so, and never else: no sign of life
- * hides that a script has forgotten to wake somebody.
+ * A tick comes only when no client that runs has anything to do: such a client renews, asks and answers in time. So
+ * `in_time` is strict. A waiter asks when an answer or a message has said so, and else never: a sign of life would hide that
+ * a script has forgotten to wake somebody. There is one only where nothing else can help (waits_for_sign): a waiter died
+ * that stood before others for which there is room, or a holder died while the first waiter hangs.
  *
  * fairlock.pml has one holder, and more of the rest. It proves what is left out here: requests and answers that are under
  * way, lost, repeated or late; messages that are lost or forged; tickets that a client has not heard; presence that ends
- * late; several hung clients; clocks; restarts with data; Redisson's scores, and its clients that die.
+ * late; several hung clients; clocks; restarts with data; Redisson's scores, and its clients that die. Left out of both are
+ * going in again, --max-queue, replicas and clusters. Slots are two, so that a third client waits. HANGS does not go with
+ * REDISSON here: one of ours that comes back stands behind Redisson's then, wherever it stood before.
  *
  * The clients come in the order of their numbers, so a configuration says in which order the kinds come.
  *
- * After a loss of data all holders and waiters that run come back within the pause. A newcomer that is granted the lock
- * before the first of them is back excuses what follows, as in fairlock.pml.
+ * After a loss of data all holders and waiters that run come back within the pause. What follows is excused if a newcomer
+ * is granted the lock before the first of them is back, or a holder that hangs misses the pause; but the server's own
+ * holds fit at any rate. One of Redisson's that was not at the head when it asked sleeps until the end that it saw,
+ * which is excused, too.
  *
  * Mutations, to see that the properties can fail:
  *
  *   SLOT_TWICE       a slot is given without a look at who has it
- *   SLOT_LOST        a slot is free only when it was given back: its holder's end is not noticed while others hold
- *   OVERTAKE         a client for which there is room gets the lock, whoever waits
- *   DROP_SECOND      a hold is taken up after a loss of data only if its token is newer than the hash's
+ *   GIVE_UNKNOWN     ... or while the hash, which was deleted, does not know who has it
+ *   SLOT_LOST        a slot is free only when it was given back: a dead holder has it for as long as others hold
+ *   OVERTAKE         a client for which there is room gets the lock, whoever waits: a reader overtakes a writer
+ *   DROP_SECOND      a hold is taken up after a loss of data only if its token is newer than all that the hash knows
  *   REVIVE           a hold is taken up after a loss of data also if the hash knows how it ended
  *   TAKE_UP_ANYWAY   ... also if there is no room for it
  *   KEEP_SET         with key 1 gone, the sorted set is left as it is
@@ -41,7 +47,6 @@
  *   FORGET_KEPT      ... by a --min-hold
  *   ASK_ALONE        a waiter that is first by now is told to ask, and nobody looks whether it does
  *   FORGET_TURN      a turn is over as soon as anybody holds the lock, as with one holder
- *   DROP_WITHOUT_ROOM   a waiter whose turn is over is dropped though there is no room for it any more
  *   FREE_OTHERS      the end of a hold that is noticed late frees the slot that somebody else has by now
  *   KEEP_FIELD       the last lease that goes on is given back, and the lock is passed on as if ended ones held it
  *   LEAVE_KEY        the last hold leaves key 1
@@ -95,6 +100,9 @@
 #endif
 #ifndef DELETES
 #define DELETES 0 /* somebody deletes key 1: Redisson's forceUnlock */
+#endif
+#ifndef EVICTIONS
+#define EVICTIONS 0 /* our hash is deleted while nobody waits, and key 1 and the sorted set are not */
 #endif
 #ifndef BLINDS
 #define BLINDS 0 /* so many other leases have ended that a script has enough of them, and notices none of these */
@@ -188,7 +196,7 @@ hidden byte blind;
 #endif
 
 byte crashes = CRASHES, hangs = HANGS, leaves = LEAVES, losses = LOSSES, forces = FORCES, deletes = DELETES;
-byte blinds = BLINDS, keeps = KEEPS, returns = RETURNS;
+byte blinds = BLINDS, evictions = EVICTIONS, keeps = KEEPS, returns = RETURNS;
 
 /* ---- What is to be true. Spin names the one that is not. ---- */
 
@@ -241,8 +249,9 @@ bool nothing_left = true;   /* when all is over there is no key 1, no holder, no
 #define r_is_busy false
 #endif
 
-/* One hung client costs its turn, and with it one that dies as it is told, or a pause. Redisson's forceUnlock tells nobody. */
-#define IDLE_MOST (DELETES -> LEASE : (HANGS -> HANGS + LOSSES : 0))
+/* One hung client costs its turn, and with it one that dies as it is told, or a pause. Redisson's forceUnlock tells
+ * nobody, nor does a holder that the hash comes to know again. */
+#define IDLE_MOST (DELETES || EVICTIONS -> LEASE : (HANGS -> HANGS + LOSSES : 0))
 
 /* Not part of a state: each script sets them anew. */
 hidden byte first, second, at, to, id, moved, room, slot, ms, handed, passed_over, had_turn, is_free, was_first, before;
@@ -360,14 +369,23 @@ inline push(who)
 
 /* ---- Capacity ---- */
 
-/* Sets `room`, `slot` and `ms`. */
+/* The hash does not know a holder's slot. */
+#if EVICTIONS && !defined(GIVE_UNKNOWN)
+#define is_unknown(i) (ends[i] > 0 && mode[i] == 0)
+#define knows_holders (!any(is_unknown))
+#else
+#define knows_holders true
+#endif
+
+/* Sets `room`, `slot` and `ms`: when there may be room. While the hash does not know all holders, the script says an
+ * earlier time. */
 inline fit(wish)
 {
 	room = field == 0 || field == SHARED_HOLDS && wish == SHARED;
 	slot = (room && are_slots(wish) -> 2 - (wish & 1) : 0);
 	ms = ttl;
 	if
-	:: field == SLOT_HOLDS && are_slots(wish) ->
+	:: field == SLOT_HOLDS && are_slots(wish) && knows_holders ->
 		ms = 99;
 		for (at : 1 .. 2) {
 			if
@@ -582,9 +600,6 @@ inline first_waiter(me)
 		if
 		:: turn == first && over ->
 			fit(want(first));
-#ifdef DROP_WITHOUT_ROOM
-			room = true;
-#endif
 			had_turn = room
 		:: else
 		fi;
@@ -592,6 +607,7 @@ inline first_waiter(me)
 		:: is_ours(first) && !present(first) && !back || had_turn ->
 			missed[first] = missed[first] || had_turn && hung[first];
 			drop(first);
+			tell(first, TURN);
 			passed_over = true
 		:: else -> break
 		fi
@@ -874,6 +890,12 @@ inline renew(me)
 	:: is_holder(me) ->
 		revived = revived && broken[me] != 1;
 		untaken[me] = false;
+#if EVICTIONS
+		mode[me] = held[me];
+		has_slot[1] = (held[me] == 1 -> me : has_slot[1]);
+		has_slot[2] = (held[me] == 2 -> me : has_slot[2]);
+		described = field;
+#endif
 		set_ttl(me, LEASE);
 		left[me] = LEASE
 	:: else ->
@@ -882,7 +904,7 @@ inline renew(me)
 		room = true;
 #endif
 #if LOSSES
-		is_free = room && held_token[me] < lost;
+		is_free = room && held_token[me] < lost && (held[me] != ALONE || held_token[me] > token);
 #ifdef DROP_SECOND
 		is_free = is_free && held_token[me] > token;
 #endif
@@ -903,7 +925,7 @@ inline renew(me)
 			token = (moved > held_token[me] -> moved : held_token[me]);
 			pass_on(0)
 		:: else ->
-			kept = kept && (broken[me] || excused && !room);
+			kept = kept && (broken[me] || excused && (!room || held[me] == ALONE));
 			ended[me] = true;
 			end_client(me)
 		fi
@@ -1231,6 +1253,22 @@ inline lose_data()
 }
 #endif
 
+#if EVICTIONS
+inline evict()
+{
+	described = 0;
+	turn = 0;
+	over = false;
+	has_slot[1] = 0;
+	has_slot[2] = 0;
+	for (id : 1 .. CLIENTS) {
+		mode[id] = 0;
+		untaken[id] = false
+	}
+	printf("the hash is deleted\n")
+}
+#endif
+
 proctype clock()
 {
 end:
@@ -1238,7 +1276,13 @@ end:
 #if !TICKS
 	:: false
 #else
-	:: d_step { !any(is_busy) && !r_is_busy && !back && (ttl > 0 || turn != 0 && !over || any(counts_down) || watch[ALL] > 1) -> pass_time() }
+	:: d_step { !any(is_busy) && !r_is_busy && !back &&
+		(ttl > 0 || turn != 0 && !over || any(counts_down) || watch[ALL] > 1) ->
+			pass_time()
+	}
+#endif
+#if EVICTIONS
+	:: d_step { evictions > 0 && length == 0 -> evictions--; evict() }
 #endif
 #if BLINDS
 	:: d_step { blinds > 0 && !blind -> blinds--; blind = true; printf("the next script has enough of other ends\n") }
