@@ -20,15 +20,16 @@ Some faults excuse what fairlock(7) does not promise:
 
 Nothing excuses disorder among waiters that were present, or had RESTART_S to come back: no loss of data, no failover.
 After a loss of data a newcomer may go first as long as no waiter is back. Setting the server's clock excuses what
-happens in the next SET_S. A clock that runs up to 8 % fast excuses nothing, nor does a waiter's clock that stood still.
+happens in the next SET_S; set back before a loss of data, it excuses smaller tokens. A clock that runs up to 8 % fast
+excuses nothing, nor does a waiter's clock that stood still.
 
 Holds fit together if all are shared, or all have slots, each another one. A hold that is broken or whose holder dies
 excuses nothing of the others. What fits together may begin in any order; its tokens tell the order of the grants.
 
 How long a lock was idle is checked for waiters to which nothing was done, while the server was there. Of the waiters
 ahead, each of the first three that were hit earlier costs HUNG_S, and so does each that is hit meanwhile; a holder that
-was hit costs its lease and ORPHANED_S. A lock is idle for a waiter if it has no holder beside which
-the waiter does not fit; for one that wants a slot, if that slot is free. A waiter may wait behind one that does not fit.
+was hit costs its lease and ORPHANED_S. A lock is idle for a waiter if it has no holder beside which the waiter does not
+fit; for one that wants a slot, if that slot is free. A waiter may wait behind another one that does not fit.
 """
 
 import collections

@@ -285,6 +285,32 @@ keeper() {
 	violated 'tokens: lock x: two began with token 5 after one, with 6'
 }
 
+# set_back MS COMMAND: between one and two the clock is set back by MS, and COMMAND happens
+set_back() {
+	job one
+	section one 5000
+	event step "\"ms\":-$1"
+	later 5
+	"$2"
+	later 500
+	job two
+	section two 4000
+}
+
+@test "the checker excuses a smaller token: the clock was set back, and the server lost its data" {
+	set_back 2000 data_lost
+	fine
+}
+
+@test "the checker reports a smaller token although the clock was set back by less, or no data were lost" {
+	set_back 900 data_lost
+	violated 'tokens: lock x: two began with token 4000 after one, with 5000'
+	: >events
+	: >history
+	set_back 2000 data_kept
+	violated 'tokens: lock x: two began with token 4000 after one, with 5000'
+}
+
 @test "the checker reports a token that two sections had" {
 	job one
 	job two

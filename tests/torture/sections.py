@@ -106,7 +106,8 @@ class Sections(History):
         for line in firsts:
             before = bisect.bisect_left(times, self.waited_until(lock, line))
             other = largest[before - 1] if before else line
-            if other.token > line.token and fit_together(line.hold, other.hold):
+            fits = fit_together(line.hold, other.hold)
+            if other.token > line.token and fits and not self.was_set_back(other, line):
                 self.violated(
                     "tokens",
                     f"lock {lock}: {line.name} asked after {other.name} had begun with token {other.token}, "
@@ -114,6 +115,14 @@ class Sections(History):
                     line.at,
                     (lock,),
                 )
+
+    def was_set_back(self, earlier, later):
+        """Whether the later one has a smaller token because the clock was set back by more than the difference, and the
+        server lost the tokens that it had given."""
+        times = earlier.at, later.at
+        ms = sum(step["ms"] for step in self.steps if times[0] <= step["at"] <= times[1])
+        has_lost = any(event.get("lost") and meets((event["at"], event["until"]), times) for event in self.outages)
+        return has_lost and -ms > earlier.token - later.token
 
     def waited_until(self, lock, line):
         """A time before the grant of this section: the job began, or was seen to wait."""
@@ -126,6 +135,8 @@ class Sections(History):
         """Judges a line of a section after a newer one has begun that does not fit beside it. Returns whether it is a
         violation."""
         at, since = line.at, newer.at
+        if begun.at > since and self.was_set_back(newer, begun):
+            return False
         if begun.at > since:
             self.violated(
                 "tokens",
