@@ -210,7 +210,7 @@ bears_damage() {
 }
 
 several_hold() {
-	odd_values=(x s =a "${odd_values[@]}")
+	odd_values=(x s "=a" "${odd_values[@]}")
 	first_calls=('acquire zoe want=s' 'acquire zoe want=#2' 'acquire inner inherited=anna want==a' 'renew anna hold_mode==a'
 		'release x mode=force only==a request=other' "${first_calls[@]}")
 }
