@@ -6,10 +6,10 @@
 
 #include "base/error.h"
 #include "base/signal_names.h"
-#include "base/slots.h"
 #include "lock/holder.h"
 #include "lock/lock_keys.h"
 #include "lock/owner.h"
+#include "lock/want.h"
 #include "redis/client.h"
 
 #define DIGITS "0123456789"
@@ -18,12 +18,6 @@
 #define TOKEN_MAX_BYTES 17
 
 #define NUMBER_MAX_BYTES 24
-
-/* How a hold has the lock: MODE_EXCLUSIVE, MODE_SHARED, or a slot: its name behind MODE_SLOT. */
-#define MODE_MAX_BYTES (SLOT_MAX_BYTES + 1)
-#define MODE_EXCLUSIVE "x"
-#define MODE_SHARED "s"
-#define MODE_SLOT '='
 
 enum lock_kind {
 	LOCK_WRAP,

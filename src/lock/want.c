@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/slots.h"
-#include "lock/lock.h"
-
 const char *want_make(const char *slots, bool shared)
 {
 	static char text[SLOTS_MOST * SLOT_MAX_BYTES + 1];

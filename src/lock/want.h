@@ -4,6 +4,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/slots.h"
+
+/* How a hold has the lock: MODE_EXCLUSIVE, MODE_SHARED, or a slot: its name behind MODE_SLOT. */
+#define MODE_MAX_BYTES (SLOT_MAX_BYTES + 1)
+#define MODE_EXCLUSIVE "x"
+#define MODE_SHARED "s"
+#define MODE_SLOT '='
+
 /* Makes the word: x, the lock alone; s, a shared hold; #N, one of the slots 1 to N; =A,B, one of
  * these. slots: a valid value of --slots, or NULL. The word lives until the next call. */
 const char *want_make(const char *slots, bool shared);

@@ -78,7 +78,7 @@ int main(void)
 		CHECK(&tally, fault && strcmp(fault, wrong[i].fault) == 0);
 	}
 	CHECK(&tally, slots_fault(names(SLOTS_MOST)) == NULL);
-	CHECK(&tally, strlen(want_make(names(SLOTS_MOST), false)) == 6 * SLOTS_MOST);
+	CHECK(&tally, strlen(want_make(names(SLOTS_MOST), false)) == 6UL * SLOTS_MOST);
 	CHECK(&tally, slots_fault(names(SLOTS_MOST + 1)) != NULL);
 	CHECK(&tally, strcmp(want_make(NULL, false), "x") == 0 && !want_is_slot("x"));
 	CHECK(&tally, strcmp(want_make(NULL, true), "s") == 0 && !want_is_slot("s"));
