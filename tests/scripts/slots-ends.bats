@@ -72,6 +72,7 @@ load ../lib/handover
 }
 
 @test "when the sorted set is gone, all holds are broken, and the lock is free" {
+	[ "${SCRIPTS_ON-}" != cluster ] || skip 'in a cluster a request that does not name the sorted set is asked again'
 	acquire anna want=s
 	acquire ben want=s
 	cli DEL "$(key_holders)"
