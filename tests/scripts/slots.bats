@@ -217,6 +217,21 @@ load ../lib/handover
 	assert_equal "${reply[6]}" =2
 }
 
+@test "leave undoes going into a slot and into a shared hold" {
+	local want
+
+	for want in '#1' s; do
+		acquire anna want="$want"
+		acquire inner inherited=anna kind=a want="$want"
+		assert_equal "${reply[0]} ${reply[5]}" 'granted 2'
+		leave inner inherited='stranger anna'
+		answered left
+		assert_equal "$(column h:anna holds)" ,wanna,
+		release anna
+		answered released 0
+	done
+}
+
 @test "50 shared waiters behind a writer all get the lock, in steps" {
 	acquire anna
 	for i in {1..50}; do ids+=("r$i"); done
