@@ -28,7 +28,7 @@ local function knows_holders(until_ms)
 	for i, id in ipairs(fields) do
 		fields[i] = 'h:' .. id
 	end
-	for i, text in ipairs(call('HMGET', STATE, unpack(fields))) do
+	for i, text in ipairs(#fields > 0 and call('HMGET', STATE, unpack(fields)) or {}) do
 		if not read_hold(fields[i], text) then
 			return false
 		end

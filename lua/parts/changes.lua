@@ -194,6 +194,8 @@ local function extend(lease)
 	if lock.hold then
 		lock.hold.ends = int(now + ttl)
 		note('HSET', STATE, 'h:' .. lock.owner, hold_text(lock.hold))
+	elseif lock.had_slots and not lock.is_new then
+		note('HSET', STATE, 's:', int(now + call('PTTL', LOCK))) -- see knows_holders
 	end
 	return ttl
 end
