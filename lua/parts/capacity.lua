@@ -28,7 +28,7 @@ local function knows_holders(until_ms)
 	for i, id in ipairs(fields) do
 		fields[i] = 'h:' .. id
 	end
-	for i, text in ipairs(call('HMGET', STATE, unpack(fields))) do
+	for i, text in ipairs(#fields > 0 and call('HMGET', STATE, unpack(fields)) or {}) do
 		if not read_hold(fields[i], text) then
 			return false
 		end
@@ -47,18 +47,19 @@ local function free_slot(names)
 		local ends = end_of(call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or now
 		return nil, math.max(1, ends - now)
 	end
-	for i, name in ipairs(names) do
-		if not owners[i] then
-			return '=' .. name
-		end
+	local taken, first = {}, nil -- those before the first that nobody has
+	while owners[#taken + 1] do
+		taken[#taken + 1] = owners[#taken + 1]
 	end
-	local first
-	for i, ends in ipairs(call('ZMSCORE', HOLDERS, unpack(owners))) do
+	for i, ends in ipairs(#taken > 0 and call('ZMSCORE', HOLDERS, unpack(taken)) or {}) do
 		ends = end_of(ends) or 0
 		if ends <= now then
 			return '=' .. names[i] -- nobody has noticed the end
 		end
 		first = math.min(first or ends, ends)
+	end
+	if names[#taken + 1] then
+		return '=' .. names[#taken + 1]
 	end
 	return nil, first - now
 end

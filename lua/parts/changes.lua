@@ -163,12 +163,21 @@ local function notice_end()
 	end
 end
 
+-- Whether the sorted set of several holders is at another node: in a cluster whose slot moves, the node that
+-- gets the slot shows a key that has not come yet as empty. A caller that declares this key is refused there.
+local function holders_are_elsewhere()
+	return MODES[lock.field] and not KEYS[6] and call('ZCARD', HOLDERS) == 0 and
+		match(call('INFO', 'cluster'), 'cluster_enabled:1')
+end
+
 -- Each script that changes something begins so. late: what it answers to a late copy. Returns the answer of a
 -- script that may change nothing.
 local function begin(id, request, strays, late)
 	read_lock(id, request)
 	if lock.refusal then
 		return lock.refusal
+	elseif holders_are_elsewhere() then
+		return redis.error_reply('TRYAGAIN the holders of this lock are at another node')
 	elseif is_late(request, strays) then
 		return {late}
 	end
@@ -185,6 +194,8 @@ local function extend(lease)
 	if lock.hold then
 		lock.hold.ends = int(now + ttl)
 		note('HSET', STATE, 'h:' .. lock.owner, hold_text(lock.hold))
+	elseif lock.had_slots and not lock.is_new then
+		note('HSET', STATE, 's:', int(now + call('PTTL', LOCK))) -- see knows_holders
 	end
 	return ttl
 end

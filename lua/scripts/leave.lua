@@ -4,6 +4,7 @@
 --       3 request   as for acquire
 --       4 strays    as for acquire
 --       5 mode      'own': the waiter itself leaves; 'remove': somebody else takes it out
+--       6...        with 'own': owner ids that the caller inherited, as for acquire
 --
 -- Returns {'left', owner, by, held, mode, holders, next}   it is out; the holder as `view` has it, or none if
 --              that was the waiter itself
@@ -39,6 +40,11 @@ local was_first = call('LINDEX', QUEUE, 0) == id
 
 local left = {'left', about()}
 local granted = not by_other and entry_of(request)
+for i = 6, MODES[lock.field] and #ARGV or 0 do
+	if not granted and select_hold(ARGV[i]) then -- the caller may have gone into this hold
+		granted = entry_of(request)
+	end
+end
 
 local is_repeated = lock.request ~= nil and lock.request.answer == 'left ' .. id
 if by_other and (is_repeated or not was_queued) then

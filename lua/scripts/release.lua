@@ -12,8 +12,8 @@
 --       8 strays    as for acquire
 --       9 status    of COMMAND, as a shell shows it, or ''; for the log only, and only from the wrap that
 --                   took the lock: its request is the id
---      11 only      with 'force': break the hold of this owner only, or of =SLOT; or ''
 --      10 cause     why COMMAND ended: 'exit', 'max-hold', 'lost', the name of a signal; or ''
+--      11 only      with 'force': break the hold of this owner only, or of =SLOT; or ''
 --
 -- Returns {'released', holds left}
 --         {'kept', ms}             the last hold was given back; the lock stays held for the rest of its min

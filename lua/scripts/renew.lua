@@ -9,6 +9,7 @@
 --       7 by        as for acquire
 --       8 period    as for acquire
 --       9 strays    as for acquire
+--      10 mode      of the hold: x, s or =SLOT; or nothing: x
 --
 -- Returns {'renewed', ttl ms, token, 1 when taken up again else 0}
 --         {'released'}             the owner holds the lock, but this process's hold was given back
@@ -156,9 +157,10 @@ local ended = token and lock.mine and (lock.mine.token == int(token) or lock.min
 
 -- Whether our hash can have lost a hold with this token: it had an older one when the loss was noticed. All
 -- holds that were lost with it have such tokens, whichever is taken up first. An exclusive hold is over if
--- anybody has been granted the lock since.
+-- anybody has been granted the lock since. When the loss is a lease ago, the lease of each hold that was not
+-- taken up since has passed.
 local function can_be_lost()
-	return lock.lost ~= nil and token < lock.lost and token > (lock.floor or 0) and
+	return lock.lost ~= nil and token < lock.lost and token > (lock.floor or 0) and now < lock.lost + lease and
 		(mode ~= 'x' or token > (lock.token or 0))
 end
 

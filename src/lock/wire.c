@@ -59,6 +59,12 @@ static const char *kind_word(const struct lock *lock)
 	return lock->kind == LOCK_WRAP ? "w" : "a";
 }
 
+static void add_inherited(const struct lock *lock, struct request *request)
+{
+	for (int i = 0; i < lock->inherited_count; i++)
+		wire_add(request, lock->inherited[i]);
+}
+
 void wire_ask(struct lock *lock, struct request *request, bool try)
 {
 	begin(&lock->keys, request, &script_acquire, lock->want);
@@ -72,8 +78,7 @@ void wire_ask(struct lock *lock, struct request *request, bool try)
 	if (strcmp(lock->id, lock->request) == 0)
 		owner_draw_secret(lock->secret);
 	wire_add(request, lock->secret, lock->want);
-	for (int i = 0; i < lock->inherited_count; i++)
-		wire_add(request, lock->inherited[i]);
+	add_inherited(lock, request);
 	demand_replicas(lock, request, "granted");
 }
 
@@ -124,10 +129,8 @@ void wire_force(const struct lock *lock, struct request *request, const char *to
 	put_release(lock, request, "", "force", token, "", only);
 }
 
-static void put_leave(const struct lock_keys *keys, struct request *request, const char *id,
-		      const char *own_id, const char *mode)
+static void put_leave(struct request *request, const char *id, const char *own_id, const char *mode)
 {
-	wire_begin(keys, request, &script_leave);
 	wire_add(request, id, own_id);
 	wire_add_strays(request);
 	wire_add(request, mode);
@@ -135,11 +138,14 @@ static void put_leave(const struct lock_keys *keys, struct request *request, con
 
 void wire_leave(const struct lock *lock, struct request *request)
 {
-	put_leave(&lock->keys, request, lock->id, lock->request, "own");
+	begin(&lock->keys, request, &script_leave, lock->want);
+	put_leave(request, lock->id, lock->request, "own");
+	add_inherited(lock, request);
 }
 
 void wire_remove(const struct lock_keys *keys, struct request *request, const char *id,
 		 const char *own_id)
 {
-	put_leave(keys, request, id, own_id, "remove");
+	wire_begin(keys, request, &script_leave);
+	put_leave(request, id, own_id, "remove");
 }

@@ -149,11 +149,12 @@ renew() {
 }
 
 leave() {
-	local id=$1 request=$1 strays=0
+	local id=$1 request=$1 strays=0 inherited=''
 
 	shift
 	[ $# -eq 0 ] || local "$@"
-	script leave "$id" "$request" "$strays" own
+	# shellcheck disable=SC2086
+	script leave "$id" "$request" "$strays" own $inherited
 }
 
 # remove ID: somebody else takes the waiter out of the queue

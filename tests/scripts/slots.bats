@@ -26,6 +26,19 @@ load ../lib/handover
 	assert_equal "$(field s:db1) $(field s:db2) $(field s:db3)" 'anna ben cleo'
 }
 
+@test "a slot whose end nobody has noticed is given before one that comes later in the list" {
+	local number
+
+	for number in {1..21}; do
+		acquire "h$number" want="=s$number" lease=5000
+	done
+	acquire anna want='=a' lease=10000
+	acquire ben want='=b' lease=60000
+	later 10001
+	acquire cleo want='=a,c'
+	assert_equal "${reply[0]} ${reply[6]}" 'granted =a'
+}
+
 @test "shared holds stand beside each other, and none beside an exclusive one" {
 	acquire anna want=s
 	acquire ben want=s
@@ -215,6 +228,21 @@ load ../lib/handover
 	assert_equal "$(holders)" anna
 	acquire cleo want='#2'
 	assert_equal "${reply[6]}" =2
+}
+
+@test "leave undoes going into a slot and into a shared hold" {
+	local want
+
+	for want in '#1' s; do
+		acquire anna want="$want"
+		acquire inner inherited=anna kind=a want="$want"
+		assert_equal "${reply[0]} ${reply[5]}" 'granted 2'
+		leave inner inherited='stranger anna'
+		answered left
+		assert_equal "$(column h:anna holds)" ,wanna,
+		release anna
+		answered released 0
+	done
 }
 
 @test "50 shared waiters behind a writer all get the lock, in steps" {

@@ -273,3 +273,19 @@ load ../lib/scripts
 	answered lost gone
 	assert_equal "$(owner)" ''
 }
+
+@test "a hold is not taken up when the loss of data is longer ago than its lease" {
+	local lost
+
+	acquire anna want=s
+	wait_until is_past "${token[anna]}"
+	cli FLUSHALL >/dev/null
+	acquire ben want=s
+	lost=$(column run lost)
+	change run "lost=$((lost - 30001))"
+	renew anna hold_mode=s holder_token=$((token[anna] - 30001))
+	answered lost gone
+	change run "lost=$((lost - 10000))"
+	renew carl hold_mode=s holder_token=$((token[anna] - 10000))
+	answered renewed
+}

@@ -82,3 +82,27 @@ cli() { node_cli "$OWNER" "$@"; }
 		wait_until is_free job
 	done
 }
+
+@test "while the holders' sorted set has not come to the new node yet, those that want the lock alone break no hold" {
+	local first key
+
+	join_holders -l 20s --slots 2 job
+	first=$HOLDER
+	join_holders -l 20s --slots 2 job
+	join_waiters --connect-timeout 10s job touch alone
+	open_slot "$SLOT" "$OTHER"
+	for key in job 'fairlock:{job}' 'redisson_lock_queue:{job}' 'fairlock_log:{job}' 'redisson_lock_timeout:{job}'; do
+		move_keys "$SLOT" "$OTHER" "$key"
+	done
+	run -69 "$FAIRLOCK" acquire -n --connect-timeout 1s job
+	move_keys "$SLOT" "$OTHER" 'fairlock_holders:{job}'
+	close_slot "$SLOT" "$OTHER"
+	use_cluster
+	wait_until in_queue job 1
+	for HOLDER in "$first" "$HOLDER"; do wait_until ends_after "$(id_of "$HOLDER")" $(($(now_ms) + 15000)); done
+	consistent
+	let_go "$first"
+	let_go "$HOLDER"
+	ends_with 0 "$WAITER"
+	[ -e alone ]
+}
