@@ -248,11 +248,11 @@ load ../lib/handover
 	done
 	assert_equal "$(cli HKEYS "$(key_state)" | grep -c '^[hs]:')" 0
 	# left by scripts that noticed no more
-	for i in {1..60}; do echo "HSET $(key_state) s:x$i nobody s: 1"; done | cli >/dev/null
+	for i in {1..60}; do echo "HSET $(key_state) s:x$i nobody"; done | cli >/dev/null
 	acquire zed want='=z'
 	slot_comes_and_goes() { acquire anna want='#1' && release anna; }
 	shrinks_to 45 slot_comes_and_goes
-	assert_equal "$(field s:z) $(field s:)" 'zed '
+	assert_equal "$(field s:z)" zed # of those that may go, the server's order of fields decides
 }
 
 @test "several processes of one holder go in and out of its slot" {
