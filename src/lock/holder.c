@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "base/duration.h"
-#include "lock/lock.h"
 #include "lock/want.h"
 
 /* With less room it is not said who holds the lock. */

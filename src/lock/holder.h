@@ -19,7 +19,7 @@ struct holder {
 	const char *owner; /* "": unknown, or nobody holds it */
 	const char *by;
 	int64_t held_ms; /* -1: unknown; below that: kept, see holder_show_kept */
-	char mode;       /* as in lock.h; 0: unknown */
+	char mode;       /* as in want.h; 0: unknown */
 	int64_t count;   /* how many hold the lock */
 	int64_t next_ms; /* in how many ms the first of their leases ends; -1: unknown */
 	/* Of the waiter: */
