@@ -205,11 +205,15 @@ wrong() {
 	assert_output "fairlock: cannot read $conf: no program wrote into it for 5 s"
 }
 
+# opens_pipe PID: this shell sleeps, in open(2)
+opens_pipe() { [ "$(cut -d ' ' -f 2,3 "/proc/$1/stat")" = '(sh) S' ]; }
+
 @test "fairlock reads a configuration file from a pipe that a program writes into, also late, and from /dev/null" {
 	local late=$BATS_TEST_TMPDIR/late
 
 	mkfifo "$late"
 	background sh -c 'echo "url = unix:$0.late" >"$1"' "$gone" "$late"
+	wait_until opens_pipe $! # else nobody writes into it yet
 	run -69 timeout 60 "$FAIRLOCK" status --config "$late" x
 	assert_output --partial "unix:$gone.late"
 	run -69 timeout 60 "$FAIRLOCK" status --config <(sleep 0.2 && echo "url = unix:$gone.piped") x
