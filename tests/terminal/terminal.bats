@@ -155,7 +155,7 @@ END
 @test "a COMMAND that stops itself stays stopped, also when the guard is late" {
 	"$FAIRLOCK" wrap job true # loads the scripts into the server
 	# the guard looks for signals that came before it made COMMAND's process; COMMAND runs by then
-	run -0 on_terminal <<'END'
+	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run -0 on_terminal <<'END'
 type {strace -DD -f -o calls -e trace=rt_sigpending -e inject=rt_sigpending:delay_enter=1000000:when=1 "$FAIRLOCK" wrap job sh -c 'kill -STOP $$; echo went on'}
 want {Stopped}
 want {PROMPT> $}
