@@ -420,6 +420,11 @@ free() {
 	fine
 }
 
+@test "the checker accepts that a slot is free while a writer waits whose COMMAND will go in for a slot" {
+	free 9 "$ALONE,\"inner\":[\"x\"],\"inner_mode\":\"slots\",\"inner_slots\":[\"1\",\"2\"]"
+	fine
+}
+
 @test "the checker accepts that a slot is free behind a first waiter for which there is no room" {
 	AHEAD=two AHEAD_WANTS=$ALONE free 9 "$SLOT1"
 	fine

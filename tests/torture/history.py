@@ -77,12 +77,11 @@ class Job:
         self.queued = False
 
     def wants_of(self, lock):
-        """The holds that would do: {(mode, slot)...}."""
-        found = set()
+        """The holds that would do: {(mode, slot)...}. A job inside that wants the same lock goes in, and does not wait."""
         for name, mode, slots in zip(self.locks, self.modes, self.slots):
             if name == lock:
-                found |= {(mode, slot) for slot in slots} if mode == "slots" else {(mode, "")}
-        return found
+                return {(mode, slot) for slot in slots} if mode == "slots" else {(mode, "")}
+        return set()
 
     @property
     def hold(self):
