@@ -211,3 +211,11 @@ outsider() {
 	answered released 0
 	cli ACL SETUSER default allchannels >/dev/null
 }
+
+@test "in a cluster an exclusive request changes nothing, and is to be sent again, while the holders' sorted set is not there" {
+	acquire anna want=s
+	cli DEL 'fairlock_holders:{job}' >/dev/null
+	run -1 acquire ben
+	assert_output --partial TRYAGAIN
+	assert_equal "$(cli HKEYS job) $(cli EXISTS 'redisson_lock_queue:{job}')" 'fairlock:shared 0'
+}

@@ -255,6 +255,20 @@ load ../lib/handover
 	assert_equal "$(field s:z)" zed # of those that may go, the server's order of fields decides
 }
 
+# loses_mark: the hash has many fields that may go, and a holder comes and goes; then the field `s:` is gone
+loses_mark() {
+	local i
+
+	for i in {1..60}; do echo "HSET $(key_state) s:x$i nobody"; done | cli >/dev/null
+	acquire anna want='#1' && release anna && [ -z "$(field s:)" ]
+}
+
+@test "the note that not all holders are known goes when it is over" {
+	acquire zed want='=z'
+	cli HSET "$(key_state)" s: 1 >/dev/null
+	wait_until loses_mark
+}
+
 @test "several processes of one holder go in and out of its slot" {
 	acquire anna want='#2' lease=20000
 	acquire inner inherited=anna want='=1,x' lease=60000
