@@ -19,9 +19,9 @@ local MANY = 1000               -- words for one command: unpack takes no more t
 -- The one field of key 1 beside several holders. Neither is an owner id.
 local SHARED_HOLDS, SLOT_HOLDS = 'fairlock:shared', 'fairlock:slots'
 
--- The sorted set of several holders. A client that is not one of them, and does not want to be, does not
--- declare this key: in a cluster a slot that moves serves a script only if all keys that it declares are
--- there, and a user who never shares a lock needs no right to it.
+-- The sorted set of several holders. A request declares this key only if its process has, or wants, a shared
+-- hold or a slot. So a user who never shares a lock needs no right to it. And while a cluster moves the keys
+-- of an exclusive lock, the old node runs the script: it refuses one that declares a key that is not there.
 local HOLDERS = KEYS[6] or 'fairlock_holders:' .. match(LOG, '^fairlock_log:(.*)$')
 
 -- Tickets count in it.

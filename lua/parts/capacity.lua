@@ -17,9 +17,9 @@ local function slots_of(want)
 	return names
 end
 
--- Whether our hash knows all holders of slots. It does not if it was lost, and key 1 and the sorted set were
--- not: then the holders come to be known when they renew. until: the field `s:`, the last end of their leases
--- then.
+-- Whether our hash knows which slots all holders have. After somebody has deleted only our hash, it does not:
+-- each holder tells its slot again when it renews. until_ms: the field `s:`, the time at which the last of
+-- those leases ends; from then on the hash knows all.
 local function knows_holders(until_ms)
 	if lock.is_new or (number(until_ms or nil) or 0) <= now then
 		return not lock.is_new

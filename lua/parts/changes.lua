@@ -99,8 +99,19 @@ local function is_late(request, strays)
 	return strays < newest
 end
 
--- The owner was handed the lock and hangs: it has missed its turn. The waiter behind it was told when
--- that turn would end, and has had its own since then, if there is room for it.
+-- Whether the log says that this owner, or waiter, has 'released' or 'left'.
+local function has_ended(owner, event)
+	for _, entry in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
+		local fields = entry[2]
+		if fields[2] == event and fields[6] == owner then
+			return true
+		end
+	end
+	return false
+end
+
+-- The owner was handed the lock and hangs: it has missed its turn. The waiter behind it was told when that
+-- turn would end. If there is room for that waiter, its own turn began then. time: when that was, ms.
 local has_missed = false
 local function notice_missed_turn(time)
 	local head = call('LINDEX', QUEUE, 0)

@@ -1,7 +1,8 @@
--- What several holders have left behind that key 1 does not know any more. Behind holds.lua.
+-- Finds the holds in our hash after key 1 has gone with several holders in it. Behind holds.lua.
 
--- The holds of several holders whose end nobody has noticed, if key 1 knows nothing of them: it was deleted,
--- or all leases have ended. There may be more than one script can look for.
+-- Returns the records of shared holds and holds of slots, the one that ended first in front. The caller knows
+-- that all of them are over: key 1 was deleted, or all leases have ended. It may miss some: one script looks
+-- through about a thousand fields.
 local function holds_left()
 	local left, cursor, pages = {}, '0', 0
 	repeat

@@ -7,8 +7,8 @@
 --   owner, count    the owner, and its number of holds; with several holders, those of the one that the
 --                   script is about, or nil
 --   ttl             of the lease that the script gave to the only holder, ms, or nil
---   hold            with one holder: the hold whose end our hash does not know yet, or nil; if hold.id is not
---                   `owner`, it is over. With several holders: the hold of `owner`
+--   hold            with one holder: the hold whose end our hash does not know yet, or nil. It is over if
+--                   another owner holds the lock. With several holders: the hold of `owner`
 --   had_slots       holders had slots when the script began
 --   were_many       the last that our hash knows are several holders
 --   mine            the record of a hold of the caller's id, or nil

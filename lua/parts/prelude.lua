@@ -2,7 +2,7 @@
 -- protocol: keys, records, invariants, reasons, and why a usual case stands in a row, without functions.
 --
 -- KEYS     1 the lock (it is NAME itself), 2 queue, 3 timeouts, 4 state, 5 log; 6 holders, if the
---          caller has, or wants, a hold beside others: see base.lua
+--          caller has, or wants, a shared hold or a slot: see base.lua
 -- ARGV[1]  prefix of the channels
 
 local LOCK, QUEUE, TIMEOUTS, STATE, LOG = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]

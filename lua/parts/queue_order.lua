@@ -1,5 +1,5 @@
 -- Places in the queue: who stands where and with which score, and mending what others left in disorder. For
--- scripts that meet a queue, behind queue_head.lua.
+-- scripts that meet a queue, behind pass_on.lua.
 
 local has_scored = false -- a score was given: times to live are due
 

@@ -26,7 +26,7 @@ end
 -- include base.lua hold_record.lua new_hold.lua log_event.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
 -- include publish.lua hold_end.lua holds.lua holds_left.lua capacity.lua changes.lua
--- include patience.lua queue_head.lua queue_order.lua
+-- include patience.lua queue_head.lua pass_on.lua let_go.lua queue_order.lua
 
 local refused = begin(id, request, strays, 'late')
 if refused then

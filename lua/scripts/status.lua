@@ -10,8 +10,8 @@
 --          mode     x: one holds the lock, alone; s: shared holds; =: holds of slots; '': it is free
 --          holders  up to 1,000, in the order of their grants: {{owner, hold count, ttl ms, token or '', by,
 --                   held since ms or '', 1 when ours else 0, 1 when kept else 0, slot or ''}...}
---          slots    how many slots there are, as far as this shows: as a present waiter wants them, and as
---                   the holders have them
+--          slots    how many slots the lock has: the largest number that a present waiter wants or that
+--                   holders have, since nobody else knows
 
 -- in a function from here on
 -- include base.lua hold_record.lua waiter_record.lua log_event.lua more_records.lua lock.lua

@@ -1,5 +1,5 @@
-/* A count of slots is a number without a sign or leading zeros; whatever else has only the
- * characters of a number is a mistake, and no name. */
+/* A value is a count, or names with commas between them. 03, +3 and 1.5 are neither: they look like
+ * counts. */
 #include "base/slots.h"
 
 #include <stddef.h>

@@ -9,6 +9,6 @@
 /* Whether the value is a count, and no list of names. */
 bool slots_are_counted(const char *value);
 
-/* What is wrong with a value of --slots, as the end of a sentence that begins with the value; NULL
- * if nothing is. */
+/* Returns NULL for a valid value of --slots. Else returns what is wrong with it, for a message that
+ * begins with the value: 'a,a' "has a slot name twice". */
 const char *slots_fault(const char *value);

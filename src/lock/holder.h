@@ -37,9 +37,9 @@ const char *holder_show_kept(char text[TIMESTAMP_MAX_BYTES], int64_t held_ms);
 
 #define SLOTS_HELD_BYTES 64
 
-/* Writes "2 of 3 slots", the slots that are held, of those that the waiter wants; or "3 slots", if
- * it wants none. Returns text, or NULL if the holder is to be named: it has the lock alone, or has
- * the only slot that is held and that the waiter wants. */
+/* Writes how many slots are held: "2 of 3 slots" if the waiter wants one of three, "3 slots" if it
+ * wants none. Returns text, or NULL where a message is to name the holder: if it has the lock
+ * alone, and if the waiter wants one slot only, which it has. */
 const char *holder_show_slots(char text[SLOTS_HELD_BYTES], const struct holder *holder);
 
 /* Writes "held by COMMAND (pid PID, USER@HOST) for TIME", or "... and 11 others that share it"; or

@@ -1,4 +1,5 @@
-/* What a process wants of a lock, as the acquire script reads it. */
+/* How a process wants to hold a lock, and how it holds it: the words that the scripts have for
+ * both. */
 #pragma once
 
 #include <stdbool.h>

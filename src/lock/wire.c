@@ -24,8 +24,8 @@ void wire_add_strays(struct request *request)
 	wire_add(request, "0");
 }
 
-/* mode: of the hold that the request is about, or what is wanted. Only one that may have others
- * beside it declares the key for several holders: lua/parts/base.lua says why. */
+/* mode: of the hold that the request is about, or the want of the process. A request about a shared
+ * hold or a slot declares the sixth key, too; lua/parts/base.lua says why others do not. */
 static void begin(const struct lock_keys *keys, struct request *request,
 		  const struct script *script, const char *mode)
 {

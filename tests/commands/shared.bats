@@ -54,11 +54,7 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 		esac
 		wrappers+=("$WAITER")
 	done
-	kill -TERM "$HOLDER"
-	for i in "${wrappers[@]}"; do ends_with 0 "$i"; done
-	nothing_wrong
-	in_order
-	assert_equal "$(wc -l <trace)" 20
+	all_in_order 20 "${wrappers[@]}"
 	nothing_left
 }
 

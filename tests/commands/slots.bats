@@ -16,11 +16,7 @@ load ../lib/holders
 		join_waiters --slots 4 job ./section "$i" 0.05 slot
 		wrappers+=("$WAITER")
 	done
-	kill -TERM "$HOLDER"
-	for i in "${wrappers[@]}"; do ends_with 0 "$i"; done
-	nothing_wrong
-	in_order
-	assert_equal "$(wc -l <trace)" 16
+	all_in_order 16 "${wrappers[@]}"
 	assert_equal "$(cut -d ' ' -f 4 trace | sort -u | xargs)" '1 2 3 4'
 	nothing_left
 }

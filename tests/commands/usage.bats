@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Command lines that fairlock refuses, its messages, and --help. No server is needed.
+# Command lines that fairlock refuses, and its messages. No server is needed.
 
 load ../lib/helpers
 
@@ -269,74 +269,6 @@ cuts() {
 	done
 }
 
-@test "fairlock lists its commands on standard output when asked in one of six ways" {
-	local words
-	for words in --help -h help 'help help' '-v help' '--help --verbose'; do
-		# shellcheck disable=SC2086
-		run --separate-stderr "$FAIRLOCK" $words
-		assert_success
-		for command in wrap acquire renew release status queue log doctor; do
-			assert_line --regexp "^  $command "
-		done
-		# shellcheck disable=SC2154
-		assert_equal "$stderr" ''
-	done
-}
-
-@test "fairlock shows the help of a command when asked in one of six ways" {
-	local words
-	for words in 'renew --help' 'renew -h' 'help renew' '--help renew' '-h renew' '-v help renew'; do
-		# shellcheck disable=SC2086
-		run --separate-stderr "$FAIRLOCK" $words
-		assert_success
-		assert_line --index 0 'Usage: fairlock renew [options] NAME'
-		assert_equal "$stderr" ''
-	done
-}
-
-@test "fairlock renew --help prints the options of renew only" {
-	run --separate-stderr "$FAIRLOCK" renew --help
-	assert_success
-	assert_line --partial '  -l, --lease DUR '
-	assert_line --partial '      --owner ID '
-	refute_output --partial '--wait'
-	assert_equal "$stderr" ''
-}
-
-# examples COMMAND: those of its --help, without what they mean
-examples() {
-	# shellcheck disable=SC2086
-	"$FAIRLOCK" $1 --help | sed -n '/^Examples/,/^$/s/^  \(.*[^ ]\)   .*/\1/p'
-}
-
-@test "--help begins with three examples, which are no mistakes" {
-	local command example
-	export owner=9d8b3c4e-0000-4000-8000-000000000000:1
-	for command in '' wrap acquire renew release status queue log doctor; do
-		run -0 examples "$command"
-		assert_equal "${#lines[@]}" 3
-		for example in "${lines[@]}"; do
-			[[ $example = *"fairlock $command"* ]]
-			run bash -c "fairlock() { '$FAIRLOCK' \"\$@\" -u unix:/nowhere; }; ${example/ .\// -u unix:\/nowhere .\/}"
-			[[ $status != 64 || $output = *'standard output is not a terminal'* ]] || fail "$example: $output"
-		done
-		# shellcheck disable=SC2086
-		run -0 "$FAIRLOCK" $command --help
-		[[ ${lines[1]} = Examples* || ${lines[2]} = Examples* ]]
-	done
-}
-
-@test "--help fits on 80 columns, and lists the command's own options first" {
-	for command in '' wrap acquire renew release status queue log doctor; do
-		# shellcheck disable=SC2086
-		run -0 "$FAIRLOCK" $command --help
-		[ "$(wc -L <<<"$output")" -lt 80 ] || fail "$output"
-		run ! grep ' $' <<<"$output"
-	done
-	run -0 "$FAIRLOCK" wrap --help
-	[[ $output = *'Options:'*--no-wait*'Options of all commands:'*--url* ]]
-}
-
 @test "a value that does not stand behind the = of --watch and --color is no NAME" {
 	refused status --watch 2 because "'--watch': its DUR stands behind '=', not behind a blank"
 	refused queue --watch 500ms job because "'--watch': its DUR stands behind '=', not behind a blank"
@@ -354,53 +286,6 @@ examples() {
 	refused status --config= because "'--config': '' is not a path"
 	refused status --tls-ca '' because "'--tls-ca': '' is not a path"
 	refused log --since= because "'--since': '' is not a duration or a time"
-}
-
-# helps COMMAND OPTION: what its --help says of the option, on one line
-helps() {
-	"$FAIRLOCK" "$1" --help | awk -v option="$2" '
-		substr($0, 1, 30) ~ /[^ ]/ { on = 0 }
-		$1 == option || $2 == option { on = 1 }
-		on { print substr($0, 32) }' | xargs
-}
-
-@test "--help says of an option what it does in that command" {
-	local lease='hold the lock for DUR'
-
-	assert_equal "$(helps wrap --lease)" 'free the lock DUR after the last renewal, 1s to 1d (default: 30s)'
-	assert_equal "$(helps acquire --lease)" "$lease, 1s to 1d (default: 30s)"
-	assert_equal "$(helps renew --lease)" "$lease from now on, 1s to 1d (default: that of acquire)"
-	assert_equal "$(helps doctor --lease)" 'judge the server for jobs with this lease, 1s to 1d (default: 30s)'
-	assert_equal "$(helps wrap --replicas)" 'require N replicas to confirm the lock'
-	assert_equal "$(helps doctor --replicas)" 'judge the server for jobs that require N replicas'
-	assert_equal "$(helps wrap --quiet)" 'print nothing about a busy lock'
-	assert_equal "$(helps status --quiet)" 'print nothing; exit with 0 if a lock is held, else 1'
-	assert_equal "$(helps release --quiet)" 'with --force: do not print who held the lock'
-	assert_equal "$(helps doctor --quiet)" 'print only warnings and errors'
-	for command in renew queue log; do
-		assert_equal "$(helps $command --quiet)" 'has no effect here'
-	done
-	run -0 "$FAIRLOCK" --complete doctor --lea
-	assert_output $'--lease\tDUR: judge the server for jobs with this lease, 1s to 1d'
-}
-
-@test "--help is an option of wrap behind NAME, and a word of COMMAND behind COMMAND" {
-	run "$FAIRLOCK" wrap x --help
-	assert_success
-	assert_output --partial 'Usage: fairlock wrap'
-	run "$FAIRLOCK" wrap x true --help
-	refute_output --partial 'Usage:'
-}
-
-@test "fairlock prints its version on one line when asked in one of six ways" {
-	local words
-	for words in --version -V version '-v version' 'wrap --version' '--version status'; do
-		# shellcheck disable=SC2086
-		run --separate-stderr "$FAIRLOCK" $words
-		assert_success
-		assert_output --regexp '^fairlock [0-9]+\.[0-9]+\.[0-9]+$'
-		assert_equal "$stderr" ''
-	done
 }
 
 @test "an unknown option is cut at 40 characters in the message" {
@@ -424,18 +309,6 @@ helps() {
 	assert_output --partial unix:/first
 	refused --ver because "'--ver': it is ambiguous"
 	refused wrap --ver x true because "'--ver': it is ambiguous"
-}
-
-@test "fairlock --help ends with 71 and a message if standard output is full" {
-	run bash -c '"$1" --help >/dev/full' - "$FAIRLOCK"
-	assert_failure 71
-	assert_output 'fairlock: cannot write to standard output: No space left on device'
-}
-
-@test "fairlock --help ends with 71 and a message if standard output is closed" {
-	run bash -c '"$1" --help >&-' - "$FAIRLOCK"
-	assert_failure 71
-	assert_output --partial 'cannot write to standard output'
 }
 
 @test "a URL in the place of the command is not printed, because it may have a password" {

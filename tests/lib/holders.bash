@@ -114,3 +114,14 @@ in_order() {
 	assert_equal "$numbers" "$(sort -n <<<"$numbers")"
 	assert_equal "$(cut -d ' ' -f 3 trace | sort | uniq -d)" ''
 }
+
+# all_in_order COUNT PID...: the HOLDER ends; then these wrappers end well, and COUNT sections were right and in order
+all_in_order() {
+	local pid
+
+	kill -TERM "$HOLDER"
+	for pid in "${@:2}"; do ends_with 0 "$pid"; done
+	nothing_wrong
+	in_order
+	assert_equal "$(wc -l <trace)" "$1"
+}

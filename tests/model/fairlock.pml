@@ -9,7 +9,8 @@
  *   force     release.lua with mode `force`, or with mode `any` for a hold of acquire
  *   leave     leave.lua, sent by the waiter itself
  *   remove    leave.lua, sent by somebody else
- *   first_waiter, first_to_run, tell_second, hand_over, pass_on, announce, drop   queue_head.lua
+ *   first_waiter, drop                                        queue_head.lua
+ *   first_to_run, tell_second, hand_over, pass_on, announce   pass_on.lua
  *   place, settle (mend, bring_back)                          queue_order.lua
  *   r_ask, r_unlock                                           the scripts of Redisson 4.7.0's fair lock
  *

@@ -5,7 +5,9 @@
  * waits. Only messages are under way between two steps. From lua/scripts and lua/parts:
  *
  *   fit, set_last_end                                          capacity.lua
- *   drop, first_waiter, tell_second, hand_over, pass_on, end_this   queue_head.lua
+ *   drop, first_waiter                                         queue_head.lua
+ *   tell_second, hand_over, pass_on                            pass_on.lua
+ *   end_this                                                   let_go.lua
  *   take, notice_end                                           changes.lua
  *   acquire (grant, join, queued, ask_in), renew (take_up), release (keep, force), leave   the scripts
  *   r_ask, r_unlock                                            the scripts of Redisson's fair lock

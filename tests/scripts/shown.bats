@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What the scripts show of several holders: status, queue, view, log, and the answers to who does not get the lock.
+# Several holders as status, queue, view and log show them, and as the answers to a process that does not get the lock.
 
 load ../lib/helpers
 load ../lib/scripts

@@ -3,50 +3,10 @@
 # are enough, and each word of them is needed. On the system's server and on those of .ci/servers.
 
 load ../lib/helpers
+load ../lib/permissions
 
 # The manual's rule for users that lock has one part for names like the second.
 NAMES=(backup-db 'backup-{db}1')
-
-# rule USER: the words of the manual's rule for USER, one a line
-rule() {
-	mandoc -T ascii "$TESTS_DIR/../man/fairlock.1" | col -b |
-		sed -n "s/^ *ACL SETUSER $1 //p" | tr -s ' ' '\n'
-}
-
-# start_on NAME: starts a server of this kind
-start_on() {
-	[ "$1" = system ] || use_server "$1"
-	start_server
-	cli --raw EVAL 'return redis.acl_check_cmd and 1 or 0' 0 | grep -qx 1 ||
-		skip 'this server cannot be asked what a user may do: it is older than Redis 7'
-}
-
-# permit USER WORD...: gives USER these permissions and no others
-permit() {
-	local user=$1
-
-	shift
-	cli ACL DELUSER "$user" >/dev/null
-	assert_equal "$(cli ACL SETUSER "$user" "$@")" OK
-}
-
-# permit_as_told USER: gives USER the permissions of the manual
-permit_as_told() {
-	local words
-
-	mapfile -t words < <(rule "$1")
-	[ "${#words[@]}" -gt 10 ] || fail "the manual has no rule for $1"
-	permit "$1" "${words[@]}"
-}
-
-# become USER: fairlock runs as this user from now on
-become() {
-	export FAIRLOCK_URL="unix:$SERVER_SOCKET?user=$1" FAIRLOCK_PASSWORD=SECRET
-}
-
-nothing_was_denied() {
-	assert_equal "$(cli ACL LOG)" ''
-}
 
 waiting() {
 	[ "$(cli LLEN "$1")" = "$2" ]
@@ -156,21 +116,6 @@ check_locker() {
 
 @test "on Redis 8 a user that locks may use every command on its names, and no other name" {
 	check_locker redis
-}
-
-# named WORD: the message in $output names what this word of a rule permits
-named() {
-	case $1 in
-	on | '>'*) grep -q 'it refuses this user' <<<"$output" ;;
-	+*'|'*) grep -qiE "'${1:1:1}[a-z]*'|'$(tr '|' ' ' <<<"${1#+}")'|'${1#+}'" <<<"${output//|/ }" ;;
-	+*) grep -qiE "'${1#+}[' ]" <<<"$output" ;;
-	'~*') grep -q ' key' <<<"$output" ;;
-	# with -v there is a list of the keys, without it there are patterns
-	'~'*) grep -qF "$(sed -e 's/^~//' -e 's/\*.*//' <<<"$1")" <<<"${output#*needed:}" ||
-		grep -qE "one of the keys .*, ${1:1:8}[a-z_]*\*:" <<<"$output" ||
-		grep -qE "may not run '[A-Z]+ $(sed -e 's/^~//' -e 's/:.*//' <<<"$1"):" <<<"$output" ;;
-	'&'*) grep -qF "redisson_lock__channel:" <<<"$output" ;;
-	esac
 }
 
 # refused_without WORD COMMAND...: a command is refused and names WORD; none fails in another way
@@ -383,79 +328,4 @@ is_followed() {
 	run -2 "$FAIRLOCK" doctor --json backup-db
 	assert_equal "$(jq -r '.findings[] | select(.check == "permissions").finding' <<<"$output" | tr ' ' '\n' |
 		grep '^[~&+]' | sort)" "$patterns"
-}
-
-# only_without COMMAND: the user backup may do everything but this
-only_without() { permit backup on '>SECRET' '~*' '&*' +@all "-${1/info|server/info}"; } # INFO has no subcommands
-
-# never_left NAME: there is no lock, or one that has a time to live
-never_left() { [ "$(cli PTTL "$1")" != -1 ]; }
-
-check_all_but_one() {
-	local command words
-
-	start_on "$1"
-	mapfile -t words < <(rule backup | sed -n 's/^+//p')
-	[ "${#words[@]}" -gt 30 ] || fail 'the manual has no rule for backup'
-	become backup
-	for command in "${words[@]}"; do
-		only_without "$command"
-		cli FLUSHALL >/dev/null
-		cli SCRIPT FLUSH >/dev/null
-		run timeout 20 "$FAIRLOCK" wrap job true
-		[ "$status" = 0 ] || [ "$status" = 77 ] || fail "without $command, wrap ends with $status: $output"
-		[ "$(cli EXISTS job)" = 0 ] || fail "without $command, wrap leaves its hold"
-		FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" acquire job >/dev/null
-		run timeout 20 "$FAIRLOCK" release --force job
-		[ "$status" = 0 ] || [ "$status" = 77 ] || fail "without $command, release ends with $status: $output"
-		never_left job || fail "without $command, release leaves a lock without a time to live"
-		run -2 "$FAIRLOCK" doctor job
-		assert_line --regexp "error +permissions +user backup lacks \+$(sed 's/[|]/\\|/' <<<"$command")\$| for lock job\$"
-	done
-}
-
-@test "a user that lacks one command, and may do all else, leaves no hold behind, and doctor names the command" {
-	check_all_but_one system
-}
-
-@test "on Valkey a user that lacks one command, and may do all else, leaves no hold behind" {
-	check_all_but_one valkey
-}
-
-@test "on Redis 8 a user that lacks one command, and may do all else, leaves no hold behind" {
-	check_all_but_one redis
-}
-
-# What each grant and release needs is asked before anything is changed.
-check_refused_before() {
-	local command
-
-	start_on "$1"
-	become backup
-	for command in pexpire del hset hdel publish subscribe; do
-		only_without "$command"
-		run -77 timeout 20 "$FAIRLOCK" wrap job true
-		named "+$command" || fail "without $command: $output"
-		[ "$(cli EXISTS job 'fairlock_log:{job}')" = 0 ] || fail "without $command, a grant was made"
-		[ "$(cli HEXISTS 'fairlock:{job}' n:granted)" = 0 ] || fail "without $command, a grant was counted"
-	done
-	permit backup on '>SECRET' '~*' resetchannels +@all
-	run -77 timeout 20 "$FAIRLOCK" wrap job true
-	assert_output --partial 'it denies channel redisson_lock__channel:{job}:'
-	[ "$(cli EXISTS job 'fairlock_log:{job}')" = 0 ]
-	[ "$(cli HEXISTS 'fairlock:{job}' n:granted)" = 0 ]
-	run -2 "$FAIRLOCK" doctor job
-	assert_output --partial 'lacks &redisson_lock__channel:{job}*'
-}
-
-@test "a user that lacks what each grant and release needs, or the channels, is refused before a grant" {
-	check_refused_before system
-}
-
-@test "on Valkey a user that lacks what each grant and release needs is refused before a grant" {
-	check_refused_before valkey
-}
-
-@test "on Redis 8 a user that lacks what each grant and release needs is refused before a grant" {
-	check_refused_before redis
 }

@@ -1,0 +1,58 @@
+# Users of the server with the rules of the manual, or with less, on several servers: `load helpers`, then this.
+
+# rule USER: the words of the manual's rule for USER, one a line
+rule() {
+	mandoc -T ascii "$TESTS_DIR/../man/fairlock.1" | col -b |
+		sed -n "s/^ *ACL SETUSER $1 //p" | tr -s ' ' '\n'
+}
+
+# start_on NAME: starts a server of this kind
+start_on() {
+	[ "$1" = system ] || use_server "$1"
+	start_server
+	cli --raw EVAL 'return redis.acl_check_cmd and 1 or 0' 0 | grep -qx 1 ||
+		skip 'this server cannot be asked what a user may do: it is older than Redis 7'
+}
+
+# permit USER WORD...: gives USER these permissions and no others
+permit() {
+	local user=$1
+
+	shift
+	cli ACL DELUSER "$user" >/dev/null
+	assert_equal "$(cli ACL SETUSER "$user" "$@")" OK
+}
+
+# permit_as_told USER: gives USER the permissions of the manual
+permit_as_told() {
+	local words
+
+	mapfile -t words < <(rule "$1")
+	[ "${#words[@]}" -gt 10 ] || fail "the manual has no rule for $1"
+	permit "$1" "${words[@]}"
+}
+
+# become USER: fairlock runs as this user from now on
+become() {
+	export FAIRLOCK_URL="unix:$SERVER_SOCKET?user=$1" FAIRLOCK_PASSWORD=SECRET
+}
+
+nothing_was_denied() {
+	assert_equal "$(cli ACL LOG)" ''
+}
+
+# shellcheck disable=SC2154 # `run` sets output
+# named WORD: the message in $output names what this word of a rule permits
+named() {
+	case $1 in
+	on | '>'*) grep -q 'it refuses this user' <<<"$output" ;;
+	+*'|'*) grep -qiE "'${1:1:1}[a-z]*'|'$(tr '|' ' ' <<<"${1#+}")'|'${1#+}'" <<<"${output//|/ }" ;;
+	+*) grep -qiE "'${1#+}[' ]" <<<"$output" ;;
+	'~*') grep -q ' key' <<<"$output" ;;
+	# with -v there is a list of the keys, without it there are patterns
+	'~'*) grep -qF "$(sed -e 's/^~//' -e 's/\*.*//' <<<"$1")" <<<"${output#*needed:}" ||
+		grep -qE "one of the keys .*, ${1:1:8}[a-z_]*\*:" <<<"$output" ||
+		grep -qE "may not run '[A-Z]+ $(sed -e 's/^~//' -e 's/:.*//' <<<"$1"):" <<<"$output" ;;
+	'&'*) grep -qF "redisson_lock__channel:" <<<"$output" ;;
+	esac
+}

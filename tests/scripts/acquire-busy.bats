@@ -1,0 +1,109 @@
+#!/usr/bin/env bats
+# The acquire script when the caller is not to wait: mode try, and a limit of waiters.
+
+load ../lib/helpers
+load ../lib/scripts
+
+# Not waiting
+
+@test "acquire with mode try names the holder of a busy lock" {
+	acquire anna 'by=host 7 root make'
+	acquire ben mode=try
+	answered busy anna host 7 root make
+}
+
+@test "acquire with mode try changes nothing if the lock is busy" {
+	acquire anna
+	before=$(digest)
+	acquire ben mode=try
+	assert_equal "$(digest)" "$before"
+}
+
+@test "acquire with mode try creates no key for a lock that Redisson holds" {
+	redisson_takes r1
+	acquire ben mode=try
+	answered busy r1
+	assert_equal "$(cli KEYS '*')" job
+}
+
+@test "acquire with mode try creates no key for a lock for which a Redisson client waits" {
+	redisson_takes r1
+	redisson_waits r2
+	acquire ben mode=try
+	answered busy r1
+	assert_equal "$(cli EXISTS "$(key_state)" "$(key_log)")" 0
+}
+
+@test "acquire with mode try takes a free lock" {
+	acquire ben mode=try
+	answered granted ben
+}
+
+@test "acquire with mode try finds a free lock busy if a waiter is queued for it" {
+	acquire anna
+	queue_up ben
+	release anna
+	acquire cleo mode=try
+	assert_equal "${reply[*]}" 'busy   -1  0 -1'
+	queue_is ben
+}
+
+@test "acquire with mode try passes over dead waiters and leaves no place in the queue" {
+	acquire anna
+	queue_up_dead ben
+	release anna
+	acquire cleo mode=try
+	answered granted cleo
+	queue_is
+}
+
+# A limit
+
+@test "acquire answers full if as many waiters as the limit are present" {
+	acquire anna
+	queue_up ben cleo
+	acquire dora limit=2
+	answered full 2
+	queue_is ben cleo
+}
+
+@test "acquire that answers full changes nothing" {
+	acquire anna
+	queue_up ben
+	before=$(digest)
+	acquire dora limit=1
+	answered full 1
+	assert_equal "$(digest)" "$before"
+}
+
+@test "the limit does not count waiters that are absent" {
+	acquire anna
+	queue_up ben
+	queue_up_dead cleo dora emil
+	acquire fred limit=2
+	answered queued
+}
+
+@test "the limit counts a Redisson waiter that is present" {
+	acquire anna
+	redisson_waits r1
+	present r1
+	acquire ben limit=1
+	answered full 1
+}
+
+@test "with limit 0 acquire grants a free lock and answers full for a busy one" {
+	acquire anna limit=0
+	answered granted anna
+	acquire ben limit=0
+	answered full 0
+}
+
+@test "the limit turns away no waiter that is queued already" {
+	acquire anna
+	queue_up ben cleo
+	acquire cleo again=1 limit=1
+	answered queued "${ticket[cleo]}"
+	ask ben limit=0
+	answered queued "${ticket[ben]}"
+}

@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# The events that the scripts log.
+
+load ../lib/helpers
+load ../lib/scripts
+
+# event N: the event number N, from 1, as "name=value|..."
+event() {
+	log_lines | sed -n "$1p"
+}
+
+value() {
+	sed -e "s/.*|$1=//" -e 's/|.*//'
+}
+
+@test "a grant is logged with owner, token, the owner's command and its wait" {
+	acquire anna 'by=host 7 root make'
+	run event 1
+	assert_output "event=granted|time=${token[anna]}|owner=anna|token=${token[anna]}|by=host 7 root make|waited=0|held=|status=|cause="
+}
+
+@test "a release is logged with how long the lock was held" {
+	acquire anna
+	later 3000
+	release anna
+	run event 2
+	assert_output --regexp "^event=released\|time=[0-9]{13}\|owner=anna\|token=${token[anna]}\|by=by anna\|waited=0\|held=[0-9]+\|status=\|cause=$"
+	grown 3000 "$(value held <<<"$output")"
+}
+
+@test "the release of an inner hold is not logged" {
+	acquire anna
+	acquire inner inherited=anna
+	release anna request=inner
+	assert_equal "$(log_lines | wc -l)" 1
+}
+
+@test "the next script logs the end of a lease with the time at which the lease ended" {
+	acquire anna lease=5000
+	until=$(column h:anna ends)
+	later 60000
+	acquire ben
+	run event 2
+	assert_output "event=expired|time=$((until - 60000))|owner=anna|token=${token[anna]}|by=by anna|waited=0|held=5000|status=|cause="
+	run event 3
+	assert_output --partial 'event=granted|'
+}
+
+@test "the end of a lease is logged once if several scripts notice it" {
+	acquire anna lease=5000
+	later 6000
+	renew anna
+	release anna
+	acquire ben
+	assert_equal "$(log_lines | sed 's/|.*//' | paste -sd ' ')" 'event=granted event=expired event=granted'
+}
+
+@test "a lock that somebody deleted is logged as forced" {
+	acquire anna
+	cli DEL job
+	acquire ben
+	assert_equal "$(log_lines | sed 's/|.*//' | paste -sd ' ')" 'event=granted event=forced event=granted'
+}
+
+@test "a lock broken by force is logged as forced once, and not as lost too" {
+	acquire anna
+	release '' mode=force request=breaker
+	release '' mode=force request=breaker again=1
+	renew anna
+	acquire ben
+	assert_equal "$(log_lines | sed 's/|.*//' | paste -sd ' ')" 'event=granted event=forced event=granted'
+	assert_equal "$(event 2 | value owner)" anna
+}
+
+@test "a Redisson lock broken by force is logged with its owner" {
+	redisson_takes r1
+	release '' mode=force request=breaker
+	run event 1
+	assert_output --regexp '^event=forced\|time=[0-9]{13}\|owner=r1\|token=\|by=\|waited=\|held=\|status=\|cause=$'
+}
+
+@test "a hold that passed to another owner by a loss of data is logged as lost once" {
+	acquire anna
+	cli FLUSHALL
+	acquire ben
+	renew anna
+	renew anna
+	assert_equal "$(log_lines | sed 's/|.*//' | paste -sd ' ')" 'event=granted event=lost'
+	assert_equal "$(event 2 | value owner) $(event 2 | value token)" "anna ${token[anna]}"
+}
+
+@test "a waiter that leaves is logged with how long it waited" {
+	acquire anna
+	queue_up ben
+	leave ben
+	run event 2
+	assert_output --regexp '^event=left\|time=[0-9]{13}\|owner=ben\|token=\|by=by ben\|waited=[0-9]+\|held=\|status=\|cause=$'
+	grown 0 "$(value waited <<<"$output")"
+}

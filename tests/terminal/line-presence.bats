@@ -1,0 +1,219 @@
+#!/usr/bin/env bats
+# When a waiter draws its waiting line, and when it clears it; and what the line does when the server is away.
+
+load ../lib/helpers
+load ../lib/one_server
+load ../lib/screens
+load ../lib/waiting_line
+
+# ---- When it is on the screen ----
+
+@test "the waiting line is gone before COMMAND starts" {
+	hold job
+	terminal
+	wait_on_terminal
+	wait_until shows 'waited'
+	kill "$HOLDER"
+	wait_until shows '^got it$'
+	pieces 0
+}
+
+@test "acquire draws a waiting line, too, and clears it before a message" {
+	hold job
+	terminal
+	type_line 'clear; "$FAIRLOCK" acquire --wait 3s job'
+	wait_until shows '^fairlock: job: 1st of 1, waited'
+	wait_until shows '^fairlock: cannot get lock job: timed out after 3s; held by sleep 600 '
+	shows_not 'waited'
+}
+
+@test "Ctrl-C clears the waiting line, and the waiter leaves the queue" {
+	hold job
+	terminal
+	wait_on_terminal
+	wait_until shows 'waited'
+	press C-c
+	wait_until in_queue job 0
+	wait_until shows '^> $|^>$'
+	pieces 0
+}
+
+@test "a waiter in the background draws no line and asks the server for none, and fg draws it at the cursor" {
+	hold job
+	terminal
+	type_line 'stty tostop'
+	wait_on_terminal
+	wait_until shows 'waited'
+	press C-z
+	wait_until shows 'Stopped'
+	pieces 0
+	type_line 'clear; bg; echo now'
+	wait_until shows '^now$'
+	monitor_requests
+	sleep 2.5 # enough for two requests or drawings
+	pieces 0
+	run ! grep -q "$VIEW" monitor
+	type_line 'jobs; echo listed'
+	wait_until shows '^listed$'
+	shows 'Running'
+	type_line 'fg'
+	wait_until shows '^fairlock: job: 1st of 1, waited'
+	wait_until grep -q "$VIEW" monitor
+	kill "$HOLDER"
+	wait_until shows '^got it$'
+}
+
+@test "the waiting line leaves out the host's domain and the command's folder if room is short" {
+	hold job
+	held_by $'db1.example.com\t4711\tpostgres\t/usr/local/bin/pg_dump --format=custom '"$(printf '%200s' x)"
+	terminal 80
+	wait_on_terminal
+	wait_until shows '^job: 1st of 1, waited [0-9]s; held [0-9]+s by postgres@db1, pid 4711: pg_dump --f.*…$'
+}
+
+@test "at 60 columns the waiting line leaves out the pid before the command" {
+	hold job
+	held_by $'db1.example.com\t4711\tpostgres\t/usr/local/bin/pg_dump --format=custom shop'
+	terminal 60
+	wait_on_terminal
+	wait_until shows '^job: 1st of 1, waited [0-9]s; held [0-9]+s by postgres@db1: pg_.*…$'
+}
+
+@test "the waiting line shows the reason behind the command" {
+	hold job
+	held_by $'db1\t4711\tann\tpg_dump\tnightly copy'
+	terminal 120
+	wait_on_terminal
+	wait_until shows 'by ann@db1, pid 4711: pg_dump: nightly copy$'
+}
+
+@test "a waiter in the background of a terminal prints the reports of --report, and none in the foreground" {
+	hold job
+	terminal
+	type_line 'clear; "$FAIRLOCK" wrap --report 1s job true &'
+	wait_until shows '^fairlock: waiting for lock job: place 1 of 1, waited [1-9]s, held by sleep 600 '
+	type_line 'clear; fg'
+	wait_until shows '^(fairlock: )?job: 1st of 1, waited [0-9]+s'
+	sleep 2.5 # two reports would come in this time
+	run ! shows '^fairlock: waiting for lock job'
+	press C-c
+}
+
+@test "a waiter in the background under tostop prints its message without being stopped" {
+	hold job
+	terminal
+	type_line 'clear; stty tostop; "$FAIRLOCK" wrap --wait 1s job true & wait $!; echo ended $?; stty -tostop'
+	wait_until shows '^ended 75$'
+	shows '^fairlock: cannot get lock job: timed out after 1s; held by sleep 600 '
+}
+
+@test "a waiter whose terminal Ctrl-S has stopped takes its turn all the same" {
+	hold job
+	terminal
+	type_line 'clear; "$FAIRLOCK" wrap job touch done'
+	wait_until shows 'waited'
+	press C-s
+	sleep 2.5 # the terminal takes none of the drawings in this time
+	kill "$HOLDER"
+	wait_until test -e done
+	# the terminal does not catch up, so the line may stand there
+	press C-q
+	wait_until shows '^>'
+}
+
+@test "wrap stops COMMAND when the lock is lost even if Ctrl-S has stopped the terminal" {
+	terminal
+	type_line 'clear; "$FAIRLOCK" wrap -k 200ms job sh -c "echo \$\$ >pid; exec sleep 600"'
+	wait_until test -s pid
+	press C-s
+	"$FAIRLOCK" release --force job
+	wait_until ended "$(<pid)"
+	press C-q
+	wait_until shows '^>'
+}
+
+@test "a waiter draws no line and asks for none with --quiet, a short wait, or standard error in a file" {
+	hold job
+	monitor_requests
+	terminal
+	type_line 'clear; "$FAIRLOCK" wrap -w 2s job true 2>errors; echo ended $?'
+	wait_until shows '^ended 75$'
+	grep -qx 'fairlock: cannot get lock job: timed out after 2s; held by sleep 600 (.*) for [0-9a-z]*' errors
+	[ "$(wc -l <errors)" = 1 ]
+	type_line 'clear; "$FAIRLOCK" wrap -q -w 2s job true; echo ended $?'
+	wait_until shows '^ended 75$'
+	type_line 'clear; "$FAIRLOCK" wrap -n job true; "$FAIRLOCK" wrap -w 100ms job true; echo ended $?'
+	wait_until shows '^ended 75$'
+	shows_not 'waited'
+	run ! grep -q "$VIEW" monitor
+	wait_on_terminal
+	wait_until grep -q "$VIEW" monitor
+}
+
+@test "signals do not hasten the first waiting line: a short wait stays without one" {
+	hold job
+	monitor_requests
+	terminal
+	# sends SIGWINCH all the time
+	background bash -c 'while :; do tmux -S "$0" resize-window -x 79 && tmux -S "$0" resize-window -x 80 && : >resized; done' "$TERMINAL"
+	wait_until test -e resized
+	type_line 'clear; "$FAIRLOCK" wrap -w 250ms job true; echo ended $?'
+	wait_until shows '^ended 75$'
+	run ! grep -q "$VIEW" monitor
+}
+
+@test "--verbose does not hasten the first waiting line: a short wait stays without one" {
+	hold job
+	wait_until tells_its_place_only
+}
+
+# tells_its_place_only: succeeds if a short wait tells its place and draws no line. On a busy
+# machine the wait may be over before the place is known, or the line may be due.
+tells_its_place_only() {
+	run script -qec 'stty cols 80; "$FAIRLOCK" wrap --verbose -w 200ms job true' /dev/null
+	[[ $output == *'place 1 of 1'* && $output != *'waited '* ]]
+}
+
+@test "a waiter asks the server for its line once a second at most, even if the terminal's size changes often" {
+	hold job
+	monitor_requests
+	terminal
+	wait_on_terminal
+	for columns in {100..60}; do
+		resize "$columns"
+		sleep 0.05
+	done
+	asked() { [ "$(grep -ci "\"evalsha\" \"$VIEW\"" monitor)" -ge 4 ]; }
+	wait_until asked
+	grep -i "\"evalsha\" \"$VIEW\"" monitor | awk '
+		NR > 1 && $1 - last < 0.95 { print "after " $1 - last " s"; failed = 1 }
+		{ last = $1 }
+		END { exit failed }'
+}
+
+# ---- What can go wrong ----
+
+@test "a waiter waits on if the server refuses to tell it what its line should say" {
+	hold job
+	cli SET 'fairlock_log:{job}' precious >/dev/null
+	terminal
+	wait_on_terminal
+	wait_until shows '^fairlock: job: waited [2-9]s$'
+	kill "$HOLDER"
+	wait_until shows '^got it$'
+}
+
+@test "the waiting line says that the server is away, and shows the place again when it is back" {
+	hold job
+	terminal 120
+	wait_on_terminal
+	wait_until shows 'waited'
+
+	mv "$SERVER_SOCKET" "$SERVER_SOCKET.away"
+	"$CLI" -s "$SERVER_SOCKET.away" CLIENT KILL TYPE normal >/dev/null 2>&1 || true
+	"$CLI" -s "$SERVER_SOCKET.away" CLIENT KILL TYPE pubsub >/dev/null
+	wait_until shows '^fairlock: job: waited [0-9]+s; cannot '
+	mv "$SERVER_SOCKET.away" "$SERVER_SOCKET"
+	wait_until shows '^fairlock: job: 1st of 1, waited [0-9]+s; held'
+	pieces 1
+}
