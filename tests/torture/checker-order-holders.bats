@@ -93,6 +93,39 @@ let_in() {
 	violated 'order: lock x: two was granted token 5 before one'
 }
 
+# killed MS: one and two wait; the server is killed for so long, and then two has a slot, and one is not there yet
+killed() {
+	job three
+	job one "$SLOT1"
+	job two "$SLOT2"
+	say start three 4
+	later 5
+	seen three one
+	later 5
+	seen three one two
+	later 5
+	say end three 4
+	ends three 0
+	later "$1"
+	echo "{\"at\":$((at - $1 * 1000000)),\"until\":$at,\"up\":$at,\"what\":\"outage\",\"kind\":\"killed\",\"path\":\"server\"}" >>events
+	later 5
+	seen two
+	section two 5 2
+	later 300
+	seen '' one
+	section one 6 1
+}
+
+@test "the checker excuses a waiter whose hold, handed over with that of another one, was over when the server was back" {
+	killed 2900
+	fine
+}
+
+@test "the checker reports a waiter that was passed over although no hold of it can have been over by then" {
+	killed 2000
+	violated 'order: lock x: two was granted token 5 before one'
+}
+
 # free SECONDS FIELDS-ONE [FIELDS-ZERO]: slot 1 is free for so long while one waits, and three has slot 2. HOLDER: zero
 # held slot 1, and this fault hit it. AHEAD: this waiter stands before one
 free() {

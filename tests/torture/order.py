@@ -105,10 +105,20 @@ class Queue:
             return True
         if any(meets((step["at"], step["until"] + SET_S * S), times) for step in self.history.steps):
             return True
-        return (
-            not all(self.is_there(waiter, index) for index in looks)
-            and self.history.was_cut(job, until)
-            and not self.is_just_restarted(job, until)
+        if all(self.is_there(waiter, index) for index in looks) or not self.history.was_cut(job, until):
+            return False
+        return self.was_handed_in_vain(job, times) or not self.is_just_restarted(job, until)
+
+    def was_handed_in_vain(self, job, times):
+        """Whether one release may have handed holds to both, and that of this job was over when the server was back. A
+        waiter has a hold that was handed to it for its lease, or for a turn; the server's clock may be fast."""
+        shortest = min(job.lease, HUNG_S * S) * 9 // 10
+        return any(
+            event["path"] == "server"
+            and times[0] < event["at"]
+            and event["until"] < times[1]
+            and event["until"] - event["at"] >= shortest
+            for event in self.history.outages
         )
 
     def is_just_restarted(self, job, at):
