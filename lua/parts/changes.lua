@@ -18,7 +18,7 @@ local function raise_version(run)
 	lock.up = number(up or nil) or lock.up
 	run('HSET', STATE, 'v', VERSION)
 	save_run(run)
-	set_started(lock.started, number(before or nil), number(recall or nil))
+	set_started(lock.started, number(before or nil) or lock.before, number(recall or nil) or lock.recall)
 	lock.has_marks = true
 end
 

@@ -12,7 +12,7 @@ all_refuse() {
 	for call in 'acquire zoe' 'acquire zoe mode=try' 'acquire ben again=1' 'acquire anna' 'renew anna' 'release anna' \
 		'release zoe zoe mode=force' 'leave ben' 'remove ben'; do
 		$call
-		answered version "$1" 4
+		answered version "$1" 5
 	done
 	assert_equal "$(digest)" "$before"
 }
@@ -52,12 +52,12 @@ old_fields() {
 
 @test "a new hash has the version of the scripts" {
 	acquire anna
-	assert_equal "$(field v)" 4
+	assert_equal "$(field v)" 5
 }
 
 @test "the scripts refuse a lock that an older version holds" {
 	acquire anna
-	for version in 1 2; do
+	for version in 1 2 4; do
 		older $version
 		all_refuse $version
 	done
@@ -67,7 +67,7 @@ old_fields() {
 	acquire anna
 	queue_up ben
 	cli DEL job
-	for version in 1 2; do
+	for version in 1 2 4; do
 		older $version
 		all_refuse $version
 	done
@@ -77,7 +77,7 @@ old_fields() {
 	acquire anna
 	release anna
 	cli HSET job r1 1
-	for version in 1 2; do
+	for version in 1 2 4; do
 		older $version
 		all_refuse $version
 	done
@@ -86,33 +86,33 @@ old_fields() {
 @test "the scripts refuse a lock of a newer version, even one that is not in use" {
 	acquire anna
 	queue_up ben
-	cli HSET "$(key_state)" v 5
-	all_refuse 5
+	cli HSET "$(key_state)" v 6
+	all_refuse 6
 	cli DEL job "$(key_queue)" "$(key_timeouts)"
-	all_refuse 5
+	all_refuse 6
 }
 
 @test "acquire raises the version of a lock that is not in use" {
-	for version in 1 2; do
+	for version in 1 2 4; do
 		acquire anna
 		release anna
 		older $version
 		acquire ben
 		answered granted ben
-		assert_equal "$(field v)" 4
+		assert_equal "$(field v)" 5
 		[ "${token[ben]}" -gt "${token[anna]}" ]
 		release ben
 	done
 }
 
 @test "acquire raises the version of a lock whose lease has ended under the older version" {
-	for version in 1 2; do
+	for version in 1 2 4; do
 		acquire anna
 		older $version
 		cli DEL job
 		acquire ben
 		answered granted ben
-		assert_equal "$(field v)" 4
+		assert_equal "$(field v)" 5
 		release ben
 	done
 }
@@ -121,7 +121,7 @@ old_fields() {
 	left_by_version_2
 	acquire anna kind=a
 	answered granted anna $((last_token + 1))
-	assert_equal "$(field v) $(field ours)" '4 0'
+	assert_equal "$(field v) $(field ours)" '5 0'
 	assert_equal "$(field started)" "$started $before $recall"
 	assert_equal "$(field run)" "$run_id $up - 0"
 	assert_equal "$(field n:granted) $(field n:expired) $(field n:forced) $(field n:lost)" '8 6 5 4'
@@ -130,6 +130,20 @@ old_fields() {
 	between $((180000000 - 1000)) "$(cli PTTL "$(key_state)")" 180000000
 	acquire ben
 	answered queued $((last_ticket + 1))
+}
+
+@test "what a hash of version 4 says of the last starts, and until when it stays, is kept when it is raised" {
+	acquire anna
+	release anna
+	acquire anna period=86400000
+	release anna
+	started=$(field started)
+	[[ $started =~ ^[0-9]+\ [0-9-]+\ [0-9]+$ ]] || fail "$started"
+	older 4
+	acquire ben kind=a
+	answered granted ben
+	assert_equal "$(field v) $(field started)" "5 $started"
+	between 172000000 "$(cli PTTL "$(key_state)")" 172800000
 }
 
 @test "the start of a COMMAND under version 2 is the last but one when a wrap takes the lock" {
@@ -190,7 +204,7 @@ no_old_fields() {
 	for call in 'renew zoe holder_token=1' 'release x mode=force request=y' 'acquire anna' 'acquire anna limit=0'; do
 		left_by_version_2
 		$call
-		assert_equal "$(field v) $(field started)" "4 $(field started)"
+		assert_equal "$(field v) $(field started)" "5 $(field started)"
 		assert_equal "$(column started before) $(column started recall)" \
 			"$([[ $call = acquire* ]] && echo "$started" || echo "$before") $recall"
 		cli FLUSHALL >/dev/null
@@ -202,7 +216,7 @@ no_old_fields() {
 	cli PEXPIRE job 30000
 	acquire ben
 	answered queued
-	assert_equal "$(field v)" 4
+	assert_equal "$(field v)" 5
 }
 
 @test "status and queue show a lock of another version" {
