@@ -38,7 +38,7 @@ import sys
 sys.dont_write_bytecode = True  # nothing is left beside the tests
 from history import FOREVER, LOST_S, MS, S, meets, overlap
 from order import Queue
-from sections import Sections
+from asking import Requests
 
 UNHEARD_MS = 100  # a waiter that never had an answer leaves within that time
 LEAVING_S = 6  # a waiter that leaves waits no longer for a connection and the server
@@ -46,7 +46,7 @@ DEAD_S = 5  # a guard that is left gives up, on a busy machine
 CONNECT_S = 5  # the connect timeout
 
 
-class Checker(Sections):
+class Checker(Requests):
     """A history with the checks of it."""
 
     PROPERTIES = ("exclusion", "tokens", "forged", "order", "idle", "served", "statuses", "left")
@@ -58,6 +58,8 @@ class Checker(Sections):
         self.check_slots()
         self.check_kept()
         self.check_once()
+        self.check_asked()
+        self.check_newest()
         self.check_order()
         self.check_ends()
         self.check_left()
@@ -142,6 +144,10 @@ class Checker(Sections):
         if job.started is None:
             if job.wait is not None and job.ended - job.spawned >= job.wait * MS or job.removed or job.once_per:
                 allowed.add(75)
+            if self.may_be_superseded(job):
+                allowed.add(75)
+            if self.may_have_succeeded(job):
+                allowed.add(0)
             # the whole machine may have stood still until the wait was over
             patience = S if job.wait is None else min(S, job.wait * MS // 2)
             if outages or job.hit("stop") or self.late(job) > patience:
@@ -149,6 +155,8 @@ class Checker(Sections):
         if self.lost_its_lock(job) or job.hit("kill", "guard") or job.hit("stop", "guard"):
             allowed.add(76)
         if job.max_hold is not None and job.ended - job.spawned >= job.max_hold * MS:
+            allowed.add(124)
+        if any(self.asked(lock, job) for lock in job.locks):
             allowed.add(124)
         if job.started is None and stopped >= job.lease * 0.1:
             allowed.add(76)

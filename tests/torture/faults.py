@@ -36,6 +36,7 @@ FAULTS = {
     "cut-all": 1,
     "remove": 5,
     "force": 6,
+    "ask-to-stop": 8,
     "forge": 8,
     "look": 8,
     "step": 2,

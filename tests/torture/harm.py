@@ -30,6 +30,10 @@ LOOKS = [
 ]
 
 
+# For how long `release --stop` waits.
+PATIENCE = ["0", "300ms", "20s", "20s"]
+
+
 class Harm:
     def __init__(self, seed, round_):
         self.seed, self.round = seed, round_
@@ -274,9 +278,15 @@ class Harm:
 
     def force(self, fault):
         """Breaks the lock, or one hold: of an owner, or of a slot."""
-        if "server" in self.busy:
-            return
-        words, fields = ["release", "--force"], {"lock": fault.lock}
+        if "server" not in self.busy:
+            self.release(fault, ["--force"], "force")
+
+    def ask_to_stop(self, fault):
+        """Asks the holders to stop, or one of them, also while the server is away."""
+        self.release(fault, ["--stop", "--wait", PATIENCE[fault.which % len(PATIENCE)]], "asked")
+
+    def release(self, fault, options, what):
+        words, fields = ["release", *options], {"lock": fault.lock}
         owners, slots = self.round.looker.holders[fault.lock], SLOTS[fault.lock]
         if owners and fault.long < 0.4:
             fields["owner"] = owners[fault.which % len(owners)]
@@ -284,7 +294,7 @@ class Harm:
         elif slots and fault.long < 0.7:
             fields["slot"] = slots[fault.which % len(slots)]
             words += ["--slot", fields["slot"]]
-        self.round.run_command([*words, fault.lock], "force", **fields)
+        self.round.run_command([*words, fault.lock], what, **fields)
 
     def look(self, fault):
         words = LOOKS[fault.which % len(LOOKS)]

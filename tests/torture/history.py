@@ -59,6 +59,8 @@ class Job:
         self.max_hold = event.get("max_hold")
         self.min_hold = event.get("min_hold")
         self.once_per = event.get("once_per")
+        self.once_ok = event.get("once_ok")
+        self.newest = event.get("newest", False)  # of its kind only the newest waits
         # how it wants its locks: exclusive, shared, slots; and which slots
         self.modes = [event.get("mode", "exclusive")] + [event.get("inner_mode", "exclusive")] * (len(self.locks) - 1)
         self.slots = [event.get("slots", []), event.get("inner_slots", [])]

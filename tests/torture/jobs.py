@@ -13,6 +13,8 @@ SLOTS = {
     "ζ/6": [],
 }
 LOCKS = list(SLOTS)
+# Few locks, so that jobs of which only the newest counts meet each other.
+NEWEST = ["ζ/6", "alpha"]
 MODES = {"exclusive": 30, "shared": 30, "slots": 40}
 # So many jobs in a row mostly want the same: then slots are all taken, and readers are many.
 FAVOURED = 30
@@ -33,6 +35,8 @@ KINDS = {
     "limited": 4,  # wrap --max-hold
     "keeps": 3,  # wrap --min-hold
     "once": 3,  # wrap --once-per
+    "done": 4,  # wrap --once-ok
+    "newest": 8,  # wrap --supersede
     "again": 6,  # wrap, and in it wrap of the same lock
     "beside": 4,  # wrap, and in it wrap of another lock
     "turns": 10,  # acquire, renew, release
@@ -142,7 +146,7 @@ class Job:
     def __init__(self, dice, name, kind=None, lock=None, favourite=None):
         self.name = name
         self.what = kind or pick(dice, KINDS)
-        self.lock = lock or dice.choice(LOCKS)
+        self.lock = lock or dice.choice(NEWEST if self.what == "newest" else LOCKS)
         self.lease = dice.choice(SHORT_LEASES if dice.random() < 0.75 else LONG_LEASES)
         self.ms = min(400, int(dice.expovariate(1 / 60)))
         if dice.random() < 0.3:
@@ -166,11 +170,14 @@ class Job:
             self.ms, self.max_hold = 3000, dice.randrange(50, 300)
         self.min_hold = dice.randrange(100, 900) if self.what == "keeps" else None
         self.once_per = dice.randrange(500, 3000) if self.what == "once" else None
+        self.once_ok = dice.randrange(500, 3000) if self.what == "done" else None
         if self.is_script:
             self.lease = max(2000, self.lease)
             self.ms = min(self.ms if self.what == "turns" else 5 * self.ms, self.lease // 4)
             self.own = 0
         self.want = Want.drawn(dice, self.lock, favourite)
+        if self.what == "newest":
+            self.want = Want()
         if not self.is_script and self.want.mode != "exclusive":
             self.ms = max(self.ms, min(1200, 3 * self.ms))  # others come meanwhile
         self.inner_want = self.want
@@ -224,6 +231,8 @@ class Job:
             "slots": self.want.slots,
             "min_hold": self.min_hold,
             "once_per": self.once_per,
+            "once_ok": self.once_ok,
+            "newest": self.what == "newest",
         }
         if self.clocked:
             fields["clocked"] = True
@@ -282,6 +291,10 @@ class Job:
             options += ["--min-hold", f"{self.min_hold}ms"]
         if self.once_per is not None:
             options += ["--once-per", f"{self.once_per}ms"]
+        if self.once_ok is not None:
+            options += ["--once-ok", f"{self.once_ok}ms"]
+        if self.what == "newest":
+            options.append("--supersede")
         return [
             self.fairlock(tools),
             "wrap",

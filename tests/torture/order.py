@@ -101,6 +101,8 @@ class Queue:
             and job.hit("term")[0]["at"] < until
         ):
             return True
+        if self.may_have_taken_over(owner, waiter):
+            return True
         if self.is_newcomer_after_loss(owner, until) or self.has_older_ticket(waiter, owner):
             return True
         if any(meets((step["at"], step["until"] + SET_S * S), times) for step in self.history.steps):
@@ -108,6 +110,14 @@ class Queue:
         if all(self.is_there(waiter, index) for index in looks) or not self.history.was_cut(job, until):
             return False
         return self.was_handed_in_vain(job, times) or not self.is_just_restarted(job, until)
+
+    def may_have_taken_over(self, owner, waiter):
+        """Whether the owner has --supersede, and can have the place of another one with it that came before the waiter."""
+        return self.history.is_newest(owner) and any(
+            self.history.is_newest(other) and self.first[other] <= self.first[waiter]
+            for other in self.first
+            if other not in (owner, waiter)
+        )
 
     def was_handed_in_vain(self, job, times):
         """Whether one release may have handed holds to both, and that of this job was over when the server was back. A

@@ -166,7 +166,7 @@ class Round:
         at, what, fields, output = self.commands.pop(pid)
         with open(output, encoding="utf-8") as file:
             said = file.read()
-        if what != "look" and (status not in (0, 69) or "free" in said):
+        if what != "look" and "free" in said or what in ("force", "removed") and status not in (0, 69):
             return
         self.counts[what] += 1
         self.journal.say(what, at=at, until=now(), status=status, **fields)
