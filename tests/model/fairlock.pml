@@ -1,10 +1,11 @@
 /* A model of fairlock's protocol with one holder, for spin. tests/model/run runs it in several small configurations, whose
- * numbers are the macros below. holders.pml is the model of several holders.
+ * numbers are the macros below. holders.pml is the model of several holders, stop.pml that of `release --stop`.
  *
  * One atomic step is one script on the server, or what a client does between two waits. From lua/scripts and lua/parts:
  *
  *   acquire   acquire.lua: join(), grant(), queued(); its quick path does the same as the long one
  *   renew     renew.lua; take-up after a loss of data
+ *   take_over supersede.lua
  *   release   release.lua with mode `own`: let_go(); its quick ways, one of them release_handover.lua, do the same
  *   force     release.lua with mode `force`, or with mode `any` for a hold of acquire
  *   leave     leave.lua, sent by the waiter itself
@@ -45,6 +46,9 @@
  * - No process decides by tokens, the time in tickets, the log, or details for people, but for what `token` and `out` keep.
  * - The record of a hold that has ended, and that of a request, go when no copy of a request of that process can come any
  *   more. The scripts keep them longer.
+ *
+ * After a loss of data the first waiter with --supersede that is back is the newest, and takes the place of all of them.
+ * The request of one that died may come late, and supersede a waiter that lives, as if it had died a little later.
  *
  * This is excused, because no script of ours can do better, unless the macro is defined; then spin finds it:
  *
@@ -87,6 +91,13 @@
  *   COMMAND_TWICE      nor what a release command was answered: sent again, it gives back the next hold, too
  *   FREE_KEPT          a release that is sent again frees a lock that is held for the rest of a --min-hold
  *   FORCE_UNKNOWN      force leaves no record of a hold that the hash does not know: then the holder takes the lock up again
+ *   FORGET_NEWEST      the hash does not say which waiter with --supersede is the newest: an older one gets its place back
+ *   DELETE_NEWEST      ... or not after its grant
+ *   JOIN_AT_END        a newer waiter with --supersede takes the older one out, and joins at the end
+ *   DECIDE_FIRST       ... or takes its place after the script has decided which is first, and not its turn
+ *   SUPERSEDE_SILENTLY ... or does not tell it
+ *   DOUBT_AGAIN        a first request with --supersede that is sent again is not taken for that of a newcomer
+ *   NO_TRACE           ... or always is, also when the hash has a hold of this process that it was granted too late
  *
  * FORGET_END has no worse effect than that a holder is told the wrong cause: the hash has a token, which a later grant does
  * not lower, and nobody takes up an exclusive hold under an older one.
@@ -158,6 +169,9 @@
 #ifndef ONCE
 #define ONCE 0 /* a wrap with --once-per, which ends if a COMMAND was started within the period */
 #endif
+#ifndef SUPERSEDE
+#define SUPERSEDE 0 /* it has --supersede, and is not the first holder */
+#endif
 #ifndef PERIODS
 #define PERIODS ONCE /* how often a period may pass */
 #endif
@@ -207,7 +221,7 @@
 #define OTHER 2
 
 mtype = { ASK, RENEW, RELEASE, LEAVE, FORCE, COMMAND, REMOVE };
-mtype = { GRANTED, QUEUED, REMOVED, RAN, RENEWED, LOST, BROKEN, DONE };
+mtype = { GRANTED, QUEUED, REMOVED, SUPERSEDED, RAN, RENEWED, LOST, BROKEN, DONE };
 mtype = { GIVEN, TURN, LEASE_END, SEE }; /* messages, and what a timer waits for */
 mtype = { OUT, WAITING, HOLDING, RETURNING, LEAVING, GONE, DEAD, CUT };
 mtype = { PASS_ON, ANNOUNCE, LOOK };
@@ -228,9 +242,16 @@ mtype = { PASS_ON, ANNOUNCE, LOOK };
 #else
 #define if_min hidden
 #endif
-#if OTHERS || RESTARTS
+#if SUPERSEDE
+#define if_newest
+#else
+#define if_newest hidden
+#endif
+#if OTHERS || RESTARTS || SUPERSEDE
+#define keeps_ends true
 #define if_ends
 #else
+#define keeps_ends false
 #define if_ends hidden
 #endif
 
@@ -254,6 +275,8 @@ byte known[SIZE];         /* w:ID, the ticket */
 bool unheard[SIZE];       /* ... which the waiter may not have heard */
 byte kept[SIZE];          /* w:ID, h:ID: of a waiter that was dropped or handed the lock, and may not have heard it */
 if_others byte removed[SIZE];   /* somebody took it out of the queue */
+if_newest byte latest;          /* our hash, `newest`: the last that came with --supersede */
+if_newest byte superseded[SIZE];   /* w:ID: a newer one has taken its place */
 if_once byte out[SIZE];         /* the log: it left the queue, for somebody else ran the COMMAND */
 byte tickets;             /* the last one */
 byte newest[SIZE];        /* r:ID, the strays of the newest of its requests */
@@ -319,6 +342,8 @@ bool excused;             /* data was lost, and a newcomer came before all of th
 
 if_once byte recent;            /* a COMMAND was started within the period, which counts from its grant */
 if_once byte fresh;             /* the last grant to a wrap was within the period */
+if_newest byte came[SIZE];      /* those with --supersede, in the order in which the server first saw them */
+if_newest byte comers;
 if_others byte is_done;         /* force or removal was carried out */
 if_others mtype broken[SIZE];   /* BROKEN by force, LOST given back by somebody else, DONE data was lost since */
 
@@ -328,6 +353,9 @@ bool lists = true;        /* list, sorted set and our hash agree */
 bool lost_early = true;   /* no holder is told that it lost the lock before its deadline */
 bool late = true;         /* no process that has ended in good order or was taken out is granted the lock */
 bool once = true;         /* --once-per starts no COMMAND within the period of another start */
+bool single = true;       /* no two waiters with --supersede are queued */
+bool outdated = true;     /* no waiter with --supersede is granted the lock after a newer one has come */
+bool newer = true;        /* such a waiter is superseded by a newer one only */
 bool spared = true;       /* force and removal are carried out once */
 bool forced = true;       /* a hold that was broken by force stays broken */
 bool told = true;         /* its holder is told so */
@@ -346,6 +374,11 @@ bool ghosts = true;       /* nothing is left when all is over */
 #else
 #define is_periodic(i) false
 #define ran(i)        false
+#endif
+#if SUPERSEDE
+#define is_super(i)   (is_ours(i) && (i) != FIRST && (SUPERSEDE == 1 || (i) % 2 == 0))
+#else
+#define is_super(i)   false
 #endif
 #define NOBODY        255
 #define is_quiet(i)   (!is_alive(i) || !home[i] || hung[i])
@@ -573,7 +606,16 @@ inline new_token(who)
 		ended[to] = 0
 	}
 #endif
-	ended[who] = 0
+	ended[who] = 0;
+#if SUPERSEDE
+	for (to : 1 .. OURS) {
+		outdated = outdated && !(is_super(who) && came[to] > came[who])
+	}
+	assert(outdated);
+#ifdef DELETE_NEWEST
+	latest = 0
+#endif
+#endif
 }
 
 /* The COMMAND of the last grant is not started after all. */
@@ -590,7 +632,7 @@ inline forget_start(who)
 /* Its record says how its hold has ended, as long as a copy of its requests may come. */
 inline end_hold(who, how)
 {
-	ended[who] = (is_ours(who) && (OTHERS || RESTARTS) && (is_alive(who) || has_former(who)) -> how : 0);
+	ended[who] = (is_ours(who) && keeps_ends && (is_alive(who) || has_former(who)) -> how : 0);
 	kept[who] = (is_ours(who) && (is_alive(who) || has_former(who)) -> kept[who] : 0)
 }
 
@@ -702,6 +744,20 @@ inline check_lists()
 	assert(lists)
 }
 
+inline check_single()
+{
+#if SUPERSEDE
+	listed = 0;
+	for (id : 1 .. OURS) {
+		listed = listed + (is_super(id) && known[id])
+	}
+	single = single && listed <= 1;
+	assert(single)
+#else
+	skip
+#endif
+}
+
 /* check_queue(): bring_back(), after Redisson's scripts may have dropped a waiter of ours. */
 inline check_queue()
 {
@@ -740,7 +796,8 @@ inline settle()
 #else
 	expires = length > 0;
 #endif
-	check_lists()
+	check_lists();
+	check_single()
 }
 
 inline notice_end()
@@ -889,6 +946,85 @@ inline too_soon(me)
 	reply[me] = RAN
 }
 
+#if SUPERSEDE
+/* The hash knows that it has seen this process. Without a trace it is a newcomer, also if its request is sent again, as
+ * the first copy may have been lost on its way. A process that was granted the lock too late asks without a ticket. */
+#ifdef NO_TRACE
+#define has_trace(i, repeated) (superseded[i] || known[i] || kept[i] || (repeated) && ended[i])
+#elif defined(DOUBT_AGAIN)
+#define has_trace(i, repeated) (superseded[i] || known[i] || kept[i] || ended[i] || (repeated))
+#else
+#define has_trace(i, repeated) (superseded[i] || known[i] || kept[i] || ended[i])
+#endif
+#ifdef FORGET_NEWEST
+#define is_outdated(i, has, repeated) false
+#else
+#define is_outdated(i, has, repeated) \
+	(is_super(i) && latest != 0 && latest != (i) && ((has) != 0 || has_trace(i, repeated)))
+#endif
+
+/* When the server first sees a waiter: it proves the properties, and no script knows it. */
+inline see(me)
+{
+	comers = comers + (is_super(me) && came[me] == 0);
+	came[me] = (is_super(me) && came[me] == 0 -> comers : came[me])
+}
+
+/* A waiter is superseded by one that came later; after a loss of data, by one that was back sooner. */
+inline check_newer(who)
+{
+	is_dead = true;
+	for (to : 1 .. OURS) {
+		is_dead = is_dead && !(to != who && came[to] >= came[who])
+	}
+	newer = newer && !is_dead;
+	assert(newer)
+}
+
+/* The newest takes over the place, the ticket and the turn of the one that is queued. */
+inline take_over(me)
+{
+	latest = me;
+	at = 0;
+	do
+	:: at < length && !(queue[at] != me && is_super(queue[at])) -> at++
+	:: else -> break
+	od;
+	if
+	:: at < length ->
+		id = queue[at];
+		printf("%d takes over from %d\n", me, id);
+		check_newer(id);
+		arrived[me] = arrived[id];
+		arrived[id] = 0;
+#ifndef JOIN_AT_END
+		queue[at] = me;
+		scored[me] = true;
+		stale[me] = stale[id];
+		known[me] = known[id];
+		ticket_now = known[id];
+#ifndef DECIDE_FIRST
+		turn = (turn == id -> me : turn);
+#endif
+#endif
+		had_turn = turn == id;
+		drop(id);
+#ifdef DECIDE_FIRST
+		turn = (had_turn -> id : turn);
+#endif
+		kept[id] = 0;
+		superseded[id] = true;
+#ifndef SUPERSEDE_SILENTLY
+		publish(id, TURN)
+#endif
+	:: else
+	fi
+}
+#else
+#define is_outdated(i, has, repeated) false
+#define see(i) skip
+#endif
+
 /* has: its ticket, or 0 */
 inline acquire(me, has, repeated, old)
 {
@@ -905,6 +1041,14 @@ inline acquire(me, has, repeated, old)
 #endif
 		reply[me] = GRANTED
 	:: owner != me && !is_late(me, old) && removed[me] -> note_strays(me, old); reply[me] = REMOVED
+#if SUPERSEDE
+	:: owner != me && !is_late(me, old) && !removed[me] && is_outdated(me, has, repeated) ->
+		note_strays(me, old);
+		see(me);
+		arrived[me] = 0;
+		check_newer(me);
+		reply[me] = SUPERSEDED
+#endif
 	:: owner != me && !is_late(me, old) && !removed[me] && has != 0 && ran(me) && !known[me] && out[me] ->
 		note_strays(me, old);
 		reply[me] = RAN
@@ -916,6 +1060,13 @@ inline acquire(me, has, repeated, old)
 			ticket_now = (known[me] -> known[me] : kept[me])
 		:: else
 		fi;
+		see(me);
+#if SUPERSEDE && !defined(DECIDE_FIRST)
+		if
+		:: is_super(me) && latest != me && ticket_now == 0 -> take_over(me)
+		:: else -> latest = (is_super(me) && latest == 0 -> me : latest)
+		fi;
+#endif
 		if
 		:: ticket_now != 0 -> renew_place(me, has)
 		:: else
@@ -928,6 +1079,12 @@ inline acquire(me, has, repeated, old)
 			:: owner == 0 && (first == 0 || first == me) && may_grant && ran(me) -> too_soon(me)
 			:: owner == 0 && (first == 0 || first == me) && may_grant && !ran(me) -> grant(me)
 			:: else ->
+#if SUPERSEDE && defined(DECIDE_FIRST)
+				if
+				:: is_super(me) && latest != me && ticket_now == 0 -> take_over(me)
+				:: else -> latest = (is_super(me) && latest == 0 -> me : latest)
+				fi;
+#endif
 				if
 				:: ticket_now == 0 && known[me] != 0 -> ticket_now = known[me]
 				:: ticket_now == 0 && known[me] == 0 -> join(me)
@@ -968,7 +1125,7 @@ inline renew(me, old)
 #endif
 	:: else ->
 		reply[me] = (ended[me] == BROKEN -> BROKEN : LOST);
-		ended[me] = (ended[me] == 0 && (OTHERS || RESTARTS) && phase[me] == HOLDING -> LOST : ended[me])
+		ended[me] = (ended[me] == 0 && keeps_ends && phase[me] == HOLDING -> LOST : ended[me])
 	fi;
 	forced = forced && !(reply[me] == RENEWED && (broken[me] == BROKEN || broken[me] == LOST));
 	assert(forced)
@@ -1265,6 +1422,7 @@ inline forget_former(me)
 	newest[me] = 0;
 	ended[me] = (is_alive(me) -> ended[me] : 0);
 	removed[me] = (is_alive(me) -> removed[me] : false);
+	superseded[me] = (is_alive(me) -> superseded[me] : false);
 	kept[me] = (is_alive(me) -> kept[me] : 0);
 	lingers[me] = false
 }
@@ -1313,7 +1471,7 @@ inline finish(me, how)
 	broken[me] = 0;
 	out[me] = false;
 	if
-	:: !has_former(me) -> ended[me] = 0; removed[me] = false; kept[me] = 0
+	:: !has_former(me) -> ended[me] = 0; removed[me] = false; superseded[me] = false; kept[me] = 0
 	:: else
 	fi
 }
@@ -1792,6 +1950,8 @@ inline restart()
 	turn = 0;
 	over = false;
 	token = 0;
+	latest = 0;
+	comers = SUPERSEDE > 0;
 	met = 0;
 	up = 0;
 	has_up = false;
@@ -1811,6 +1971,8 @@ inline restart()
 		kept[id] = 0;
 		broken[id] = (broken[id] -> DONE : 0);
 		removed[id] = false;
+		superseded[id] = false;
+		came[id] = came[id] != 0 && ticket[id] != 0;
 		id++
 	:: else -> break
 	od;
