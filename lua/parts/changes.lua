@@ -68,10 +68,11 @@ local function take(id, mode, entry, lease, ttl, by, waited, unheard)
 	return token
 end
 
--- A job that runs once in so many ms wants to find its last start in our hash.
+-- A job with this period wants to find its last start, or the last success, in our hash.
 local function remember(period)
-	local recall = (lock.started or now) + 2 * period
-	if recall > (lock.recall or 0) then
+	local ms = read_period(period)
+	local recall = ms and (lock.started or now) + 2 * ms
+	if recall and recall > (lock.recall or 0) then
 		set_started(lock.started, lock.before, recall)
 	end
 end

@@ -5,11 +5,19 @@ local function waiter_text(waiter)
 		waiter.secret .. ' ' .. waiter.kind .. ' ' .. waiter.period .. ' ' .. waiter.want .. ' ' .. waiter.by
 end
 
+-- The period of a waiter. Returns its ms, and whether it is that of --once-ok; nil: it has none.
+local function read_period(text)
+	local ok, ms = match(text, '^(o?k?)(%d+)$')
+	ms = number(ms)
+	return ms, ms and ok == 'ok'
+end
+
 -- A request that was repeated, or that must not be carried out twice, in the field `r:REQUEST`:
 --   made     ms: when it came (a number here)
 --   strays   how many requests the process had left under way; one with fewer is a late copy (a number here)
 --   answer   released: it gave one of several holds back; given: somebody else gave its hold back; "left ID":
---            it took a waiter out; free, or "forced OWNER BY": what it found when it used force
+--            it took a waiter out; free, or "forced OWNER BY": what it found when it used force;
+--            "forgot MS": it made the lock forget its last start, of so long ago, or of none
 local function read_request(text)
 	local made, strays, answer = match(text or '', '^(%d+) (%d+) (.*)$')
 	return made and {made = number(made) or 0, strays = number(strays) or 0, answer = answer} or nil
@@ -48,4 +56,12 @@ end
 local function started_text(last, before, recall)
 	return (last and int(last) or '-') .. ' ' .. (before and int(before) or '-') .. ' ' ..
 		(recall and int(recall) or '-')
+end
+
+-- `done`, "STARTED ENDED" in ms: when the last COMMAND that ended with 0 was started, and when it ended.
+-- Returns numbers or nil.
+local function read_done(text)
+	local started, ended = match(text or '', '^(%d+) (%d+)$')
+	started, ended = number(started), number(ended)
+	return ended and started, started and ended
 end

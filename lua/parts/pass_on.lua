@@ -54,13 +54,47 @@ end
 -- The messages `granted` of this script. What is said last leaves first, so they are said in the end.
 local to_tell = {}
 
+-- Whether this time is less than nine tenths of so many ms ago. A clock that was set back does not stop a job
+-- for long.
+local function is_recent(time, ms)
+	return time and math.abs(now - time) * 10 < ms * 9
+end
+
+-- Whether a job with this period is --once-per, and the last start is too short a time ago for it.
+local function ran(period)
+	local ms, is_ok = read_period(period)
+	return ms and not is_ok and is_recent(lock.started, ms)
+end
+
+-- Whether a job with this period is --once-ok, and need not run: a COMMAND ended with 0, and was started a
+-- short time ago, or ended since the job began to wait. ticket: of a waiter. An end in the future was
+-- written before the clock was set back; nobody knows whether the job waited then.
+local function is_done(period, ticket)
+	local ms, is_ok = read_period(period)
+	return is_ok and (is_recent(lock.ok_started, ms) or
+		ticket and lock.ok_ended and lock.ok_ended <= now and lock.ok_ended >= math.floor(ticket / 1000))
+end
+
+-- Whether this waiter, if its turn came now, would be told that it need not run.
+local function need_not_run(waiter)
+	return waiter.period ~= '-' and (is_done(waiter.period, waiter.ticket) or ran(waiter.period))
+end
+
+-- Takes a waiter that need not run out of the queue. It asks, and is answered so: one with --once-ok also if
+-- it has not heard its ticket.
+local function send_away(id, waiter, index)
+	drop(id, index, match(waiter.period, '^ok'))
+	record('left', stamp, id, nil, waiter.by, waited_by(waiter))
+	tell(id, '0')
+end
+
 -- Gives the first waiter a hold of this mode, if it can be handed to it: it need not ask. At first it is
 -- given for no longer than a turn: one that is alive renews it, and one that hangs costs as much as one that
 -- was told. Returns whether it was.
 local function hand_over(id, mode)
 	local waiter = known(id)
 	-- a slot of a cluster that is moving refuses the key that has just gone: then it is told, as others are
-	if not waiter or waiter.secret == '-' or is_silent(waiter) or
+	if not waiter or waiter.secret == '-' or is_silent(waiter) or need_not_run(waiter) or
 		not enter(note, mode, id) then
 		return false
 	end
@@ -69,9 +103,7 @@ local function hand_over(id, mode)
 	drop(id, 0)
 	local owner, count, hold = lock.owner, lock.count, lock.hold
 	local token = take(id, mode, waiter.kind .. id, waiter.lease, ttl, waiter.by, waited_by(waiter), unheard)
-	if waiter.period ~= '-' then
-		remember(number(waiter.period) or 0)
-	end
+	remember(waiter.period)
 	if owner then -- the script is still about this holder
 		lock.owner, lock.count, lock.hold = owner, count, hold
 	end
@@ -89,24 +121,21 @@ local function tell_granted()
 	to_tell = {}
 end
 
--- Whether the last start is too short a time ago for a job that runs once in so many ms. A clock that was set
--- back does not stop it for long.
-local function ran(period)
-	return period and lock.started and math.abs(now - lock.started) * 10 < period * 9
-end
+local AWAY_MOST = 100 -- so many waiters are sent away by one script; the next one is told its turn, and asks
+local sent_away = 0
 
--- The first waiter that may run. A waiter before it whose --once-per is not over is taken out of the queue,
--- and told to ask.
+-- The first waiter that may run. Waiters before it that need not run are sent away: one with --once-ok also
+-- if there is no room for it.
 local function first_to_run(me)
 	while true do
 		local id = first_waiter(me)
 		local waiter = id and id ~= me and known(id)
-		if not (waiter and ran(number(waiter.period)) and fit(waiter.want)) then
+		if not (waiter and sent_away < AWAY_MOST and need_not_run(waiter)) or
+			ran(waiter.period) and not fit(waiter.want) then
 			return id
 		end
-		drop(id, 0)
-		record('left', stamp, id, nil, waiter.by, waited_by(waiter))
-		tell(id, '0') -- it asks, and is answered so
+		sent_away = sent_away + 1
+		send_away(id, waiter, 0)
 	end
 end
 

@@ -38,7 +38,8 @@ if SHARDED and length > 0 and length == tonumber(ours) and scores == length and 
 		call('HDEL', STATE, 'h:' .. id, 'w:' .. first)
 		call('HSET', STATE, 'token', new_token, 'holder', first, 'h:' .. first,
 			new_hold(new_token, ttl, waiter.lease, waited, unheard, 'x', waiter.kind .. first, waiter.by),
-			'n:granted', format('%.0f', grants + 1), 'ours', length - 1, 'started', started)
+			'n:granted', format('%.0f', grants + 1), 'ours', length - 1, 'started', started,
+			done and 'done' or 'started', done or started)
 		call('PEXPIRE', STATE, lease + 86400000)
 		log_event('released', stamp, id, hold.token, hold.by,
 			hold.waited ~= '-' and hold.waited, held, status, cause)

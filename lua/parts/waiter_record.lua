@@ -9,12 +9,12 @@
 --   lease    that it wants, ms
 --   secret   of its last question; `-`: the lock cannot be handed to it
 --   kind     w for wrap, a for acquire
---   period   of its --once-per in ms
+--   period   MS of its --once-per, or okMS of its --once-ok
 --   want     x: the lock alone; s: a shared hold; #N: one of the slots 1 to N; =A,B: one of these slots
 --   by       as of a hold
 local function read_waiter(text)
 	local state, ticket, seen, lease, secret, kind, period, want, by = match(text or '',
-		'^(%l+) (%d+) (%d+) ([%d-]%d*) (%S+) (%l) ([%d-]%d*) (%S+) (.*)$')
+		'^(%l+) (%d+) (%d+) ([%d-]%d*) (%S+) (%l) (o?k?[%d-]%d*) (%S+) (.*)$')
 	return state and #ticket < 17 and #seen < 17 and {
 		state = state, ticket = tonumber(ticket), seen = tonumber(seen), lease = lease, secret = secret,
 		kind = kind, period = period, want = want, by = by,

@@ -11,7 +11,9 @@
 --                  new one, else '0'
 --       9 limit    do not join behind so many present waiters, or ''
 --      10 by       host, pid, user and command of the caller, and perhaps a reason, separated by tabs
---      11 period   do not run if a COMMAND was started less than nine tenths of so many ms ago, or ''
+--      11 period   MS: do not run if a COMMAND was started less than nine tenths of so many ms ago;
+--                  okMS: nor if one ended with 0 that was started then, or ended since the caller began to
+--                  wait; or ''
 --      12 strays   how many requests this process has left under way on connections that are no more
 --      13 secret   hexadecimal digits: the caller takes the message `granted` with this secret for a grant;
 --                  or '': the caller is told its turn
@@ -24,6 +26,7 @@
 --         {'busy', HOLDER...}       mode 'try', or held back after a restart
 --         {'full', waiters, HOLDER...}
 --         {'ran', ms ago, HOLDER...}  a COMMAND was started too short a time ago; the waiter has left
+--         {'ran ok', ms ago}        a COMMAND ended with 0 then, so the caller need not run; it has left
 --         {'removed', HOLDER...}    somebody took the waiter out of the queue
 --         {'other', mode}           the inherited owner has a hold of another mode, or another slot
 --         {'removed'}               this is a late copy, or all of it was given back
@@ -34,7 +37,7 @@
 
 local id, request, kind, lease, mode = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
-local period, strays, secret = tonumber(ARGV[11]), tonumber(ARGV[12]) or 0, ARGV[13] or ''
+local period, strays, secret = ARGV[11] or '', tonumber(ARGV[12]) or 0, ARGV[13] or ''
 local want = ARGV[14] or 'x'
 local entry = kind .. request -- of `holds`
 
@@ -53,7 +56,7 @@ end
 
 -- The usual case: the lock is free, nobody waits, no hold has ended unnoticed, and our hash knows nothing of
 -- the caller.
-if want == 'x' and not (ticket or again or period) and strays == 0 and #call('HGETALL', LOCK) == 0 and
+if want == 'x' and not (ticket or again) and period == '' and strays == 0 and #call('HGETALL', LOCK) == 0 and
 	call('LLEN', QUEUE) == 0 and call('ZCARD', TIMEOUTS) == 0 then
 	local name, version, token, grants, started, ours, back, turn, holder, hold, waiter, earlier =
 		unpack(call('HMGET', STATE, 'name', 'v', 'token', 'n:granted', 'started', 'ours', 'back', 'turn', 'holder',
@@ -89,11 +92,30 @@ if refused then
 	return refused
 end
 
+local once_ms, once_ok = read_period(period)
+
 local function too_soon()
 	introduce(note)
 	remember(period)
 	settle()
 	return {'ran', math.max(0, now - lock.started), about()}
+end
+
+-- The caller need not run: it leaves the queue, if it is there. It is answered the same again, also if it has
+-- not heard its ticket.
+local function ran_ok()
+	introduce(note)
+	remember(period)
+	if known(id) or call('ZSCORE', TIMEOUTS, id) then
+		local was_first = call('LINDEX', QUEUE, 0) == id
+		drop(id, was_first and 0 or nil, true)
+		record('left', stamp, id, nil, by, ticket and waited_by({ticket = ticket}))
+		if was_first or not lock.field then
+			pass_on()
+		end
+	end
+	settle()
+	return {'ran ok', math.max(0, now - lock.ok_ended)}
 end
 
 -- Whether the slot of this mode is among those that are wanted.
@@ -140,9 +162,7 @@ local function grant(is_first, mode)
 	local waited = waited_by({ticket = since})
 	enter(call, mode, id)
 	local token = take(id, mode, entry, lease, lease, by, waited, '-')
-	if period then
-		remember(period)
-	end
+	remember(period)
 	pass_on()
 	settle()
 	return {'granted', id, token, lease, waited, 1, mode}
@@ -165,6 +185,9 @@ local function join()
 	end
 	lock.empty = false
 	introduce(call)
+	if once_ok then
+		remember(period) -- a COMMAND that ends with 0 looks for those who ask
+	end
 	if not ticket then
 		ticket = math.max(now_us, (lock.ticket or 0) + 1)
 		call('HSET', STATE, 'ticket', int(ticket))
@@ -172,7 +195,7 @@ local function join()
 	local is_new = not known(id)
 	local waiter = {
 		state = ARGV[7] == '' and 'new' or 'waits', ticket = ticket, seen = now, lease = ARGV[5],
-		secret = secret ~= '' and secret or '-', kind = kind, period = period and ARGV[11] or '-', want = want,
+		secret = secret ~= '' and secret or '-', kind = kind, period = once_ms and period or '-', want = want,
 		by = by,
 	}
 	call('HSET', STATE, 'w:' .. id, waiter_text(waiter))
@@ -284,6 +307,9 @@ end
 
 traceless = mode == 'try'
 local was_amiss = check_queue()
+if is_done(period, ticket) then
+	return ran_ok()
+end
 local hold_mode = now >= lock.back and fit(want) or nil -- nil: there is no room now
 -- Whether there is room, and the caller is the first in the queue: then its place needs no renewal.
 local is_next = ticket and hold_mode and call('LINDEX', QUEUE, 0) == id and known(id)

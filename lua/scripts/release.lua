@@ -6,18 +6,22 @@
 --                   'unused': the same, and its COMMAND was not started
 --                   'any': one hold that acquire took (the release command)
 --                   'force': break the lock, whoever holds it; id is not looked at
+--                   'forget': forget when a COMMAND was last started, and when one last ended with 0; the
+--                   lock is left alone, and id is not looked at
 --       5 token     with 'force': only if it is still the holder's, or ''
 --       6 again     '1' when an earlier copy of this request may have arrived
 --       7 min       with 'own': the lock stays held for so many ms from its grant on, or ''
 --       8 strays    as for acquire
---       9 status    of COMMAND, as a shell shows it, or ''; for the log only, and only from the wrap that
---                   took the lock: its request is the id
---      10 cause     why COMMAND ended: 'exit', 'max-hold', 'lost', the name of a signal; or ''
+--       9 status    of COMMAND, as a shell shows it, or ''; only from the wrap that took the lock: its
+--                   request is the id
+--      10 cause     why COMMAND ended: 'exit', 'max-hold', 'lost', the name of a signal; or ''. `exit` with
+--                   the status 0 is a success, which `done` tells; other ends are for the log only
 --      11 only      with 'force': break the hold of this owner only, or of =SLOT; or ''
 --
 -- Returns {'released', holds left}
 --         {'kept', ms}             the last hold was given back; the lock stays held for the rest of its min
 --         {'forced', owner, by}    {'free'}
+--         {'forgot', ms ago}       when the start was that is forgotten; -1: there was none
 --         {'spelled', name}        another spelling of this name is in use
 --         {'version', theirs, ours}   another version of this protocol
 --         {'late'}                 this is a late copy
@@ -49,10 +53,16 @@ if mode == 'own' and owners[1] == id and owners[2] == '1' and not owners[3] and 
 	if since and since <= now and hold.state == 'held' and hold.keep == '-' and
 		string.sub(hold.holds, 3) == request .. ',' then
 		local held = format('%.0f', now - since)
+		-- after a loss of data, the token says when the hold began
+		local done = status == '0' and cause == 'exit' and string.sub(hold.holds, 2, 2) == 'w' and
+			format('%.0f', math.min(since, tonumber(hold.token))) .. ' ' .. stamp
 		local length, scores = call('LLEN', QUEUE), call('ZCARD', TIMEOUTS)
 		if ours == '0' and length == 0 and scores == 0 then
 			call('DEL', LOCK)
 			call('HDEL', STATE, 'holder', 'h:' .. id)
+			if done then
+				pcall_server('HSET', STATE, 'done', done)
+			end
 			log_event('released', stamp, id, hold.token, hold.by,
 				hold.waited ~= '-' and hold.waited, held, status, cause)
 			tell_outsiders()
@@ -156,6 +166,21 @@ local function force()
 	return forced(answer)
 end
 
+-- Forgets the last start and the last success. A COMMAND that runs now goes on, and counts if it ends with 0.
+local function forget_run()
+	local ago = tonumber(match(lock.request and lock.request.answer or '', '^forgot (-?%d+)$'))
+	if not ago then
+		local last = lock.started or lock.ok_started
+		ago = last and math.max(0, now - last) or -1
+		mark_request(request, strays, 'forgot ' .. int(ago))
+		introduce(note)
+		call('HDEL', STATE, 'started', 'done')
+		set_started(nil, nil, lock.recall)
+	end
+	settle()
+	return {'forgot', ago}
+end
+
 -- The last hold is given back before its time: nobody renews the lock any more, and the first
 -- waiter knows when it ends.
 local function keep()
@@ -193,8 +218,29 @@ local function give_one_back(given)
 	return left
 end
 
+-- COMMAND ended with 0. Waiters that need not run now are sent away, whether or not there is room for them:
+-- the first of them. Those behind learn it when they ask.
+local function succeed()
+	local started = math.min(number(hold.since) or now, number(hold.token) or now, now)
+	if lock.mode ~= 'x' and (lock.ok_started or MOST) <= now then
+		started = math.max(started, lock.ok_started) -- one that was started later may have ended sooner
+	end
+	lock.ok_started, lock.ok_ended = started, now
+	call('HDEL', STATE, 'done') -- after it a server out of memory takes the next
+	note('HSET', STATE, 'done', int(started) .. ' ' .. stamp)
+	local ids = lock.recall and call('LRANGE', QUEUE, 0, LOOK_BEHIND - 1) or {}
+	look_up(ids)
+	for _, other in ipairs(ids) do
+		local waiter = known(other)
+		if waiter and is_done(waiter.period, waiter.ticket) then
+			send_away(other, waiter, 1)
+		end
+	end
+end
+
 -- given: the entry in `holds`, or nil: our hash does not know it.
 local function give_back(given)
+	local is_success = mode == 'own' and given == 'w' .. id and status == '0' and cause == 'exit'
 	if lock.count > 1 then
 		call('HDEL', STATE, 'turn') -- no turn is under way; but after it a server out of memory takes the rest
 	end
@@ -203,10 +249,15 @@ local function give_back(given)
 		forget_start() -- going in again starts nothing that counts
 	elseif mode == 'any' then
 		publish(call, channel(id), '0') -- a keeper of this hold has nothing left to do
+	elseif is_success then
+		succeed()
 	end
 	local left = 0
 	if lock.count > 1 then
 		left = give_one_back(given)
+		if is_success then
+			pass_on() -- another waiter may be first now
+		end
 	elseif given and kept_ms > 0 then
 		return keep()
 	else
@@ -221,6 +272,8 @@ end
 
 if mode == 'force' then
 	return force()
+elseif mode == 'forget' then
+	return forget_run()
 end
 if lock.owner ~= id then
 	if again and has_ended(id, 'released') then

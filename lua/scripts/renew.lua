@@ -19,7 +19,7 @@
 --         {'lost', 'forced' | 'taken' | 'gone', owner, by}
 
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local token, by, period, strays = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9]) or 0
+local token, by, period, strays = tonumber(ARGV[6]), ARGV[7], ARGV[8] or '', tonumber(ARGV[9]) or 0
 local mode = ARGV[10] or 'x'
 local slot = match(mode, '^=(.*)$')
 
@@ -107,9 +107,7 @@ local function restore(taken)
 	local granted = math.min(now, token) -- the token is the time of the grant
 	if kind == 'w' and request == id and (lock.started or 0) < granted then
 		set_started(granted, lock.started, lock.recall)
-		if period then
-			remember(period)
-		end
+		remember(period)
 	end
 end
 

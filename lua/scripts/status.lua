@@ -4,7 +4,7 @@
 --          present waiters, now ms, NAME as it is spelled,
 --          ms that the longest of ours has waited or -1, grants, expiries, breaks by force, losses,
 --          1 when it is held for the rest of a --min-hold only else 0, last start of a COMMAND ms or '',
---          mode, holders, number of holders, slots}
+--          mode, holders, number of holders, slots, when a COMMAND last ended with 0 ms or ''}
 --          of several holders: owner, count, ttl, token, by, since, ours and kept of the one whose lease ends
 --          first
 --          mode     x: one holds the lock, alone; s: shared holds; =: holds of slots; '': it is free
@@ -91,4 +91,4 @@ local owner, count, ttl, token, by, since, is_ours, is_kept_now = unpack(first)
 return {owner, count, ttl, token, by, since, is_ours, waiting, stamp, lock.spelled or LOCK,
 	longest and waited_by(longest) or -1, events[1], events[2] + expired, events[3], events[4], is_kept_now,
 	lock.started and int(lock.started) or '', lock.mode or '', rows,
-	holders, math.max(slots, slots_held(rows))}
+	holders, math.max(slots, slots_held(rows)), lock.ok_ended and int(lock.ok_ended) or ''}

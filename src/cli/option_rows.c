@@ -113,6 +113,8 @@ const struct option_row option_rows[] = {
 	 DURATION(max_hold_ms, 1, LONGEST_MS, "a duration over 0"), WRAP, SOURCE_ALL},
 	{0, "once-per", "DUR", "run at most once per DUR, on all hosts together", "",
 	 DURATION(once_per_ms, 1, YEAR_MS, "a duration from 1ms to 365d"), WRAP, SOURCE_ALL},
+	{0, "once-ok", "DUR", "do not run if a run within DUR ended with 0; wait for one", "",
+	 DURATION(once_ok_ms, 1, YEAR_MS, "a duration from 1ms to 365d"), WRAP, SOURCE_FLAG},
 	{0, "jitter", "DUR", "first wait a random time up to DUR", "",
 	 DURATION(jitter_ms, 0, DAY_MS, "a duration up to 1d"), WRAP, SOURCE_ALL},
 	{0, "on-lost", "kill|warn", "if the lock is lost, stop COMMAND or only warn", "kill",
@@ -127,6 +129,8 @@ const struct option_row option_rows[] = {
 	 MEMBER(slot), 1, SLOT_MAX_BYTES - 1, "a slot", COMMAND_RELEASE, SOURCE_FLAG},
 	{0, "token", "T", "with --force: only if the holder has this token", "", NUMBER(token, 0),
 	 COMMAND_RELEASE, SOURCE_FLAG},
+	{0, "forget-run", "", "forget the last run, for --once-per and --once-ok", "",
+	 FLAG(forget_run), COMMAND_RELEASE, SOURCE_FLAG},
 	{0, "remove", "ID", "take this waiter out of the queue", "", ID(OPTION_WAITER, remove),
 	 COMMAND_QUEUE, SOURCE_FLAG},
 	{0, "since", "DUR|TIME", "show only the events of the last DUR, or since TIME", "",
@@ -167,7 +171,7 @@ static const struct {
 	char fallback[20];
 } other_words[] = {
 	{"quiet", COMMAND_STATUS, "print nothing; exit with 0 if a lock is held, else 1", ""},
-	{"quiet", COMMAND_RELEASE, "with --force: do not print who held the lock", ""},
+	{"quiet", COMMAND_RELEASE, "with --force, --forget-run: print nothing on stdout", ""},
 	{"quiet", COMMAND_DOCTOR, "print only warnings and errors", ""},
 	{"quiet", COMMAND_RENEW | COMMAND_QUEUE | COMMAND_LOG, "has no effect here", ""},
 	{"verbose", COMMAND_DOCTOR, "print each step on standard error, and all settings", ""},

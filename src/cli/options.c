@@ -296,6 +296,13 @@ void options_restore_url(const struct options *options)
 		memcpy(options->url_word, options->url_copy, strlen(options->url_copy));
 }
 
+/* Where a default comes from. */
+static const char *where(const struct options *options, const struct option_row *row)
+{
+	return options_origin(options, row)->source == SOURCE_FILE ? "a configuration file"
+								   : "the environment";
+}
+
 int options_settle(struct options *options, const struct command *command, struct error *err)
 {
 	const int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
@@ -306,6 +313,10 @@ int options_settle(struct options *options, const struct command *command, struc
 	}
 	if (options->wait_ms == 0)
 		options->no_wait = true;
+	if (options->once_ok_ms && options->once_per_ms)
+		return fail(err, STATUS_USAGE,
+			    "cannot use --once-ok: it does not go with --once-per, which %s sets",
+			    where(options, option_named("once-per")));
 	if (command->bit == COMMAND_WRAP && options->kill_after_ms >= 0 &&
 	    options->kill_after_ms > lease_ms / 3)
 		return fail(

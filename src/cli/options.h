@@ -81,10 +81,12 @@ struct options {
 	int64_t jitter_ms;
 	int64_t min_hold_ms;
 	int64_t once_per_ms; /* 0: as often as asked */
+	int64_t once_ok_ms;  /* the same */
 	enum on_lost on_lost;
 	pid_t while_pid; /* 0: none */
 	const char *owner;
 	bool force;
+	bool forget_run;
 	const char *slot;
 	int64_t token; /* -1: none */
 	const char *remove;

@@ -101,6 +101,8 @@ static const struct {
 	{"json", {"raw"}},
 	{"shared", {"slots"}},
 	{"slot", {"owner"}},
+	{"once-ok", {"once-per"}},
+	{"forget-run", {"force", "owner"}},
 	/* The format is fixed. */
 	{"prometheus", {"watch", "json", "raw", "noheadings", "output", "quiet", "held", "sort"}},
 	/* A screen is for people, and has no end. */

@@ -20,7 +20,10 @@ static int release_as(struct owner_call *call, const char *owner, enum release_o
 	struct request request;
 	char token[NUMBER_MAX_BYTES] = "", only[OWNER_MAX_BYTES] = "";
 
-	if (!options->force)
+	if (options->forget_run)
+		message_step(call->invocation->messenger, "forgetting the last run of lock %s",
+			     name);
+	else if (!options->force)
 		message_step(call->invocation->messenger, "giving lock %s back as %s", name, owner);
 	else
 		message_step(call->invocation->messenger, "breaking lock %s", name);
@@ -30,7 +33,9 @@ static int release_as(struct owner_call *call, const char *owner, enum release_o
 		snprintf(only, sizeof(only), "%c%s", MODE_SLOT, options->slot);
 	else if (options->owner)
 		snprintf(only, sizeof(only), "%s", options->owner);
-	if (options->force)
+	if (options->forget_run)
+		wire_forget(&call->lock, &request);
+	else if (options->force)
 		wire_force(&call->lock, &request, token, only);
 	else
 		wire_release_as(&call->lock, &request, owner);
@@ -62,6 +67,18 @@ static void say_free(const struct lock *lock)
 	printf("lock %s was free\n", name);
 }
 
+static void say_forgotten(const struct lock *lock, long long ago_ms)
+{
+	char name[SHORT_MAX_BYTES], ago[DURATION_MAX_BYTES];
+
+	tame(strcpy(name, lock->keys.shown));
+	if (ago_ms < 0)
+		printf("lock %s had no last start\n", name);
+	else
+		printf("forgot the last start of lock %s, %s ago\n", name,
+		       duration_show(ago, ago_ms));
+}
+
 static int report(const struct lock *lock, const struct options *options,
 		  enum release_outcome outcome, const struct redisReply *reply, struct error *err)
 {
@@ -76,6 +93,10 @@ static int report(const struct lock *lock, const struct options *options,
 	case RELEASE_FREE:
 		if (!options->quiet)
 			say_free(lock);
+		return 0;
+	case RELEASE_FORGOT:
+		if (!options->quiet)
+			say_forgotten(lock, reply_number(reply, 1));
 		return 0;
 	case RELEASE_NOT_ACQUIRED:
 		return fail(err, STATUS_NOT_HELD,
@@ -100,11 +121,12 @@ static int run_release(const struct invocation *invocation, int *status, struct 
 
 	if (result < 0)
 		return -1;
-	const int tries = options->force ? 1 : call.lock.inherited_count;
+	const bool needs_owner = owner_call_needs_owner(options);
+	const int tries = needs_owner ? call.lock.inherited_count : 1;
 
 	for (int i = 0; result == 0 && outcome == RELEASE_NOT_HELD && i < tries; i++)
-		result = release_as(&call, options->force ? "" : call.lock.inherited[i], &outcome,
-				    err);
+		result =
+			release_as(&call, needs_owner ? call.lock.inherited[i] : "", &outcome, err);
 	if (result == 0)
 		result = report(&call.lock, options, outcome, call.client.reply, err);
 	if (result == 0)

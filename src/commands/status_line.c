@@ -31,6 +31,7 @@ enum {
 	TOKEN,
 	WAITERS,
 	LAST_START,
+	LAST_OK,
 	HELD,
 	LEASE,
 	COLUMN_COUNT,
@@ -59,6 +60,7 @@ static const struct column columns[COLUMN_COUNT] = {
 	[TOKEN] = {.name = "TOKEN", .kind = COLUMN_NUMBER},
 	[WAITERS] = {.name = "WAITERS", .kind = COLUMN_NUMBER},
 	[LAST_START] = {.name = "LAST_START", .kind = COLUMN_TIME},
+	[LAST_OK] = {.name = "LAST_OK", .kind = COLUMN_TIME},
 	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION, .spare = 1},
 	[LEASE] = {.name = "LEASE", .kind = COLUMN_DURATION, .spare = 5},
 };
@@ -70,7 +72,7 @@ const struct layout status_layout = {
 	.people = "NAME,STATE,MODE,SLOT,USER,HOST,PID,COMMAND,REASON,HELD,LEASE,WAITERS",
 	.raw = "NAME,STATE,USER,HOST,PID,COMMAND,HELD_MS,LEASE_MS,WAITERS",
 	.json = "NAME,STATE,MODE,SLOT,OWNER,HOST,PID,USER,COMMAND,REASON,CLIENT,HELD_MS,LEASE_MS,UNTIL,"
-		"HOLDS,TOKEN,WAITERS,LAST_START",
+		"HOLDS,TOKEN,WAITERS,LAST_START,LAST_OK",
 	.nothing = "no locks",
 };
 
@@ -119,8 +121,9 @@ int status_read(struct lock_status *state, const struct redisReply *reply, struc
 		.losses = reply_number(reply, 14),
 		.now_ms = now_ms,
 		.last_start_ms = time_of(reply, 16),
+		.last_ok_ms = time_of(reply, 21),
 	};
-	if (!reply_fits(reply, "siisssiissiiiiiisslii"))
+	if (!reply_fits(reply, "siisssiissiiiiiissliis"))
 		return reply_nonsense(err);
 	state->is_held = *state->holder.owner != '\0';
 	return 0;
@@ -213,6 +216,7 @@ static int add_line(struct table *table, const struct lock_status *state, bool i
 	fill_state(&row, &process, shown, state, table_is_for_people(table));
 	table_row_number(&row, WAITERS, state->waiters);
 	table_row_number(&row, LAST_START, state->last_start_ms);
+	table_row_number(&row, LAST_OK, state->last_ok_ms);
 	return table_add(table, &row, err);
 }
 

@@ -34,6 +34,7 @@ struct lock_status {
 	int64_t oldest_wait_ms; /* -1: unknown */
 	int64_t now_ms;         /* the server's clock */
 	int64_t last_start_ms;  /* of a COMMAND of wrap; -1: unknown */
+	int64_t last_ok_ms;     /* when one last ended with 0; -1: unknown */
 	long long grants, expiries, breaks, losses;
 };
 

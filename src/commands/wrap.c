@@ -77,21 +77,23 @@ static int wait_for_jitter(const struct wait *wait, const struct lock *lock, int
 	return 0;
 }
 
-/* Has the guard and COMMAND's process stand by while it waits. Returns 0 when the lock is held. */
-static int get_lock(const struct wait *wait, const struct job *job, struct standby *standby,
-		    int *signo, struct error *err)
+/* Has the guard and COMMAND's process stand by while it waits. Returns the last event. */
+static enum wait_event get_lock(const struct wait *wait, const struct job *job,
+				struct standby *standby, int *signo, struct error *err)
 {
 	struct waiting waiting;
 
 	if (wait_for_jitter(wait, job->lock, signo, err) < 0)
-		return -1;
+		return WAIT_FAILED;
 	wait_begin(&waiting, wait, job->lock, job->client);
 	for (;;) {
-		switch (wait_next(&waiting, signo, err)) {
+		const enum wait_event event = wait_next(&waiting, signo, err);
+
+		switch (event) {
 		case WAIT_GRANTED:
-			return 0;
+		case WAIT_DONE:
 		case WAIT_FAILED:
-			return -1;
+			return event;
 		case WAIT_STAND_BY:
 			standby_make(standby, job);
 			break;
@@ -108,10 +110,14 @@ static int get_and_run(const struct wait *wait, const struct job *job, int *stat
 	struct standby standby = {0};
 	struct ending ending;
 	int signo;
+	const enum wait_event event = get_lock(wait, job, &standby, &signo, err);
 
-	if (get_lock(wait, job, &standby, &signo, err) < 0) {
+	if (event != WAIT_GRANTED) {
 		standby_end(&standby);
 		client_close(job->client);
+		*status = STATUS_OK;
+		if (event == WAIT_DONE)
+			return 0;
 		return wait_result_carry_out(wait->messenger, wait->options, signo, err, status);
 	}
 	if (wrapper_run(job, &standby, &ending, err) < 0)
@@ -153,6 +159,7 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 					    .replicas_ms = options->connect_timeout_ms,
 					    .min_hold_ms = options->min_hold_ms,
 					    .once_per_ms = options->once_per_ms,
+					    .once_ok_ms = options->once_ok_ms,
 					    .words = argv,
 					    .reason = options->reason};
 	int result;

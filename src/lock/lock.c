@@ -14,6 +14,9 @@
 /* Our leases last a day at most, but a Redisson client may hold the lock. */
 #define TTL_MAX_MS (INT64_C(1) << 50)
 
+/* Stands before the period of --once-ok in requests. */
+#define ONCE_OK "ok"
+
 /* Writes nothing if the number is below the least. */
 static void put_number(char text[NUMBER_MAX_BYTES], int64_t number, int64_t least)
 {
@@ -57,7 +60,10 @@ int lock_init(struct lock *lock, const struct lock_options *options, struct erro
 	put_number(lock->lease, options->lease_ms, 0);
 	put_number(lock->limit, options->max_queue, 0);
 	put_number(lock->min_hold, options->min_hold_ms, 1);
-	put_number(lock->once_per, options->once_per_ms, 1);
+	put_number(lock->period, options->once_per_ms, 1);
+	if (options->once_ok_ms)
+		snprintf(lock->period, sizeof(lock->period), ONCE_OK "%" PRId64,
+			 options->once_ok_ms);
 	lock->handable = lock->kind == LOCK_WRAP && lock->replicas == 0;
 	return options->owner ? act_as(lock, options->owner, err) : 0;
 }
@@ -166,6 +172,11 @@ struct holder lock_read_holder(const struct lock *lock, const struct redisReply 
 	};
 }
 
+static bool is_once_ok(const struct lock *lock)
+{
+	return strncmp(lock->period, ONCE_OK, strlen(ONCE_OK)) == 0;
+}
+
 int lock_read_answer(struct lock *lock, const struct client *client, struct ask_reply *out,
 		     struct error *err)
 {
@@ -178,7 +189,7 @@ int lock_read_answer(struct lock *lock, const struct client *client, struct ask_
 		{"granted", 7, ASK_GRANTED, 7}, {"queued", 6, ASK_QUEUED, 6},
 		{"busy", 3, ASK_BUSY, 1},       {"full", 2, ASK_FULL, 2},
 		{"ran", 2, ASK_RAN, 2},         {"removed", 1, ASK_REMOVED, 1},
-		{"other", 2, ASK_MISFIT, 2},
+		{"other", 2, ASK_MISFIT, 2},    {"ran ok", 2, ASK_RAN_OK, 2},
 	};
 	const struct redisReply *reply = client->reply;
 
@@ -194,7 +205,8 @@ int lock_read_answer(struct lock *lock, const struct client *client, struct ask_
 						  lock_read_holder(lock, reply, answers[i].holder)};
 		out->holder.is_last = out->outcome != ASK_RAN;
 		if ((out->outcome == ASK_GRANTED && read_grant(lock, client, out) < 0) ||
-		    (out->outcome == ASK_QUEUED && read_place(lock, client, out) < 0))
+		    (out->outcome == ASK_QUEUED && read_place(lock, client, out) < 0) ||
+		    (out->outcome == ASK_RAN_OK && !is_once_ok(lock)))
 			return reply_nonsense(err);
 		return 0;
 	}
@@ -235,6 +247,8 @@ int lock_read_release(const struct redisReply *reply, enum release_outcome *outc
 		*outcome = RELEASE_FORCED;
 	else if (is_tagged(reply, "free", 1))
 		*outcome = RELEASE_FREE;
+	else if (is_tagged(reply, "forgot", 2))
+		*outcome = RELEASE_FORGOT;
 	else if (is_tagged(reply, "not held", 3))
 		*outcome = RELEASE_NOT_HELD;
 	else if (is_tagged(reply, "not acquired", 1))

@@ -44,7 +44,7 @@ struct lock {
 	char lease[NUMBER_MAX_BYTES];
 	char limit[NUMBER_MAX_BYTES];
 	char min_hold[NUMBER_MAX_BYTES];
-	char once_per[NUMBER_MAX_BYTES];
+	char period[NUMBER_MAX_BYTES]; /* of --once-per or --once-ok, as the scripts have it */
 	bool unused;       /* nothing was done under the lock: it is given back at once */
 	bool handable;     /* the message that hands it over is enough; else we ask, which renews */
 	bool handed;       /* it was: the server soon expects a renewal */
@@ -65,7 +65,8 @@ enum ask_outcome {
 	ASK_QUEUED,
 	ASK_BUSY,
 	ASK_FULL,
-	ASK_RAN, /* a COMMAND was started too short a time ago */
+	ASK_RAN,    /* a COMMAND was started too short a time ago */
+	ASK_RAN_OK, /* --once-ok: a COMMAND has ended with 0 */
 	ASK_REMOVED,
 	ASK_MISFIT, /* this process is inside a hold of another mode */
 };
@@ -79,7 +80,7 @@ struct ask_reply {
 	long long waiters;    /* full */
 	long long replicas;   /* unsafe: so many know */
 	const char *mode;     /* misfit: of the hold that it is inside */
-	int64_t ran_ms;       /* ran: so long ago */
+	int64_t ran_ms;       /* ran, ran ok: so long ago */
 	struct holder holder; /* not granted, nor queued */
 };
 
@@ -102,6 +103,7 @@ enum release_outcome {
 	RELEASE_KEPT, /* given back; the lock stays held for the rest of its time */
 	RELEASE_FORCED,
 	RELEASE_FREE,
+	RELEASE_FORGOT,
 	RELEASE_NOT_HELD,
 	RELEASE_NOT_ACQUIRED,
 };
@@ -116,6 +118,7 @@ struct lock_options {
 	int64_t replicas_ms; /* ... which may take them so long */
 	int64_t min_hold_ms; /* the lock stays held so long, even if it is given back sooner */
 	int64_t once_per_ms; /* not if a COMMAND was started less than nine tenths of so long ago */
+	int64_t once_ok_ms;  /* nor if one ended with 0 that was; 0: this does not matter */
 	const char *slots;   /* as --slots has them; NULL: none */
 	bool shared;         /* others may share it */
 	const char *owner;   /* to act as; NULL: as the owners of the enclosing holds */
@@ -143,7 +146,8 @@ int lock_read_renewal(struct lock *lock, const struct client *client, struct ren
 		      struct error *err);
 
 /* A RELEASE_FORCED reply has an owner and its description for each hold that was broken, from its
- * second element on. */
+ * second element on. That of RELEASE_FORGOT has there how many ms ago the start was; -1: there was
+ * none. */
 int lock_read_release(const struct redisReply *reply, enum release_outcome *outcome,
 		      struct error *err);
 

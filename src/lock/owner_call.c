@@ -5,6 +5,11 @@
 #include "cli/options.h"
 #include "redis/client_call.h"
 
+bool owner_call_needs_owner(const struct options *options)
+{
+	return !options->force && !options->forget_run;
+}
+
 int owner_call_init(struct owner_call *call, const struct invocation *invocation, const char *verb,
 		    struct error *err)
 {
@@ -20,7 +25,7 @@ int owner_call_init(struct owner_call *call, const struct invocation *invocation
 	call->invocation = invocation;
 	if (lock_init(&call->lock, &wanted, err) < 0)
 		return -1;
-	if (!options->force && call->lock.inherited_count == 0)
+	if (owner_call_needs_owner(options) && call->lock.inherited_count == 0)
 		return fail(err, STATUS_USAGE,
 			    "cannot %s lock %s: say who you are: --owner ID, as acquire printed it",
 			    verb, call->lock.keys.shown);

@@ -12,8 +12,11 @@ struct owner_call {
 	struct connection_trace steps;
 };
 
+/* Whether the options need an owner to act as. */
+bool owner_call_needs_owner(const struct options *options);
+
 /* verb: the command's, for the message. Returns -1 with STATUS_USAGE if there is no owner to act as
- * and no --force. The caller closes the client. */
+ * and the options need one. The caller closes the client. */
 int owner_call_init(struct owner_call *call, const struct invocation *invocation, const char *verb,
 		    struct error *err);
 

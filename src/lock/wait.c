@@ -154,6 +154,12 @@ static int asked(struct waiting *w, struct error *err)
 		queued(w, &reply);
 		return 0;
 	}
+	if (reply.outcome == ASK_RAN_OK) {
+		/* after a late grant, too: what ended with 0 was another's COMMAND */
+		w->is_done = true;
+		wait_result_tell_done(w->wait->messenger, w->lock, reply.ran_ms);
+		return 0;
+	}
 	if (reply.outcome == ASK_RAN && w->late_grants > 0)
 		return fail(
 			err, STATUS_NOT_HELD,
@@ -231,6 +237,11 @@ static int failed(struct waiting *w, bool is_final, struct error *err)
 	return 0;
 }
 
+static bool is_over(const struct waiting *w)
+{
+	return w->granted || w->is_done;
+}
+
 static int take_events(struct waiting *w, struct error *err)
 {
 	for (int events = 0; events < EVENTS_AT_ONCE; events++) {
@@ -259,7 +270,7 @@ static int take_events(struct waiting *w, struct error *err)
 			result = failed(w, event == CLIENT_REFUSED, err);
 			break;
 		}
-		if (result < 0 || w->granted)
+		if (result < 0 || is_over(w))
 			return result;
 	}
 	return 0;
@@ -355,7 +366,7 @@ static int do_what_is_due(struct waiting *w, struct error *err)
 enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
 {
 	*signo = 0;
-	while (take_events(w, err) == 0 && !w->granted) {
+	while (take_events(w, err) == 0 && !is_over(w)) {
 		if (must_stand_down(w)) {
 			w->stands_by = false;
 			return WAIT_STAND_DOWN;
@@ -374,8 +385,8 @@ enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
 		}
 	}
 	progress_close(&w->progress);
-	if (w->granted)
-		return WAIT_GRANTED;
+	if (is_over(w))
+		return w->granted ? WAIT_GRANTED : WAIT_DONE;
 	wait_leave(w, err);
 	return WAIT_FAILED;
 }

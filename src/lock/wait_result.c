@@ -38,6 +38,14 @@ void wait_result_tell_grant(struct messenger *messenger, const struct lock *lock
 		tell_nesting(messenger, lock, waited);
 }
 
+void wait_result_tell_done(struct messenger *messenger, const struct lock *lock, int64_t ago_ms)
+{
+	char ago[DURATION_MAX_BYTES];
+
+	message_event(messenger, LOG_INFO, "lock %s was not needed: a command ended with 0 %s ago",
+		      lock->keys.shown, duration_show(ago, ago_ms));
+}
+
 int wait_result_not_obtained(struct error *err, const struct lock *lock, const char *why)
 {
 	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: %s", lock->keys.shown, why);
@@ -126,6 +134,7 @@ static void say_refusal(struct error *err, const struct lock *lock, const struct
 	case ASK_GRANTED:
 	case ASK_QUEUED:
 	case ASK_BUSY:
+	case ASK_RAN_OK:
 		break;
 	}
 }

@@ -11,6 +11,9 @@ struct messenger;
 
 void wait_result_tell_grant(struct messenger *messenger, const struct lock *lock);
 
+/* --once-ok: a COMMAND ended with 0 so long ago. */
+void wait_result_tell_done(struct messenger *messenger, const struct lock *lock, int64_t ago_ms);
+
 /* Each of these three fills *err and returns -1. This one is for an answer that neither grants the
  * lock nor queues us. period_ms: of --once-per. It names the holder. */
 int wait_result_refused(struct error *err, const struct lock *lock, const struct ask_reply *reply,

@@ -35,6 +35,7 @@ struct waiting {
 	int64_t watch_ms; /* when to ask again because a message came */
 	struct pace pace; /* of asking, since any client that may publish can demand it */
 	bool granted;
+	bool is_done; /* --once-ok: a COMMAND has ended with 0, so nothing is to be run */
 	int late_grants;
 	bool traceless;       /* the server knows nothing of us */
 	bool holder_is_said;  /* the error names the holder, or need not */

@@ -72,7 +72,7 @@ void wire_ask(struct lock *lock, struct request *request, bool try)
 		 try ? "try" : "wait", lock->ticket);
 	request->again = request->argc;
 	wire_add(request, "0");
-	wire_add(request, lock->limit, lock->by, lock->once_per);
+	wire_add(request, lock->limit, lock->by, lock->period);
 	wire_add_strays(request);
 	/* another process may wait under the owner of --owner, and would hear the same message */
 	if (strcmp(lock->id, lock->request) == 0)
@@ -86,7 +86,7 @@ void wire_renew(const struct lock *lock, struct request *request)
 {
 	begin(&lock->keys, request, &script_renew, lock->mode);
 	wire_add(request, lock->owner, lock->request, kind_word(lock), lock->lease, lock->token,
-		 lock->by, lock->once_per);
+		 lock->by, lock->period);
 	wire_add_strays(request);
 	wire_add(request, lock->mode);
 	demand_replicas(lock, request, "renewed");
@@ -127,6 +127,11 @@ void wire_force(const struct lock *lock, struct request *request, const char *to
 		const char *only)
 {
 	put_release(lock, request, "", "force", token, "", only);
+}
+
+void wire_forget(const struct lock *lock, struct request *request)
+{
+	put_release(lock, request, "", "forget", "", "", "");
 }
 
 static void put_leave(struct request *request, const char *id, const char *own_id, const char *mode)

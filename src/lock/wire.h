@@ -41,6 +41,9 @@ void wire_release_as(const struct lock *lock, struct request *request, const cha
 void wire_force(const struct lock *lock, struct request *request, const char *token,
 		const char *only);
 
+/* Forgets when a COMMAND was last started, and when one last ended with 0. */
+void wire_forget(const struct lock *lock, struct request *request);
+
 /* Takes a waiter out of the queue; own_id: of this process. */
 void wire_remove(const struct lock_keys *keys, struct request *request, const char *id,
 		 const char *own_id);

@@ -28,6 +28,7 @@ static const struct {
 	{"LEASE", "how long the lease still lasts", " ttl expires expiry timeout "},
 	{"UNTIL", "when the lease ends, or the time for which it is kept", " end expires "},
 	{"LAST_START", "when a command of the lock was started last", " started run start "},
+	{"LAST_OK", "when a command of the lock last ended with 0", " success succeeded done ok "},
 	{"HOLDS", "how many times the owner holds the lock", " count depth "},
 	{"TOKEN", "fencing token, which grows with each grant", " fence fencing "},
 	{"WAITERS", "how many processes wait for the lock", " queue waiting length blocked "},

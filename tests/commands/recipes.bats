@@ -97,6 +97,23 @@ cron() { as_cron command "$1"; }
 	assert_output "fairlock: lock import was held for 200ms, as long as --max-hold allows; stopping $PWD/bin/import"
 }
 
+@test "the recipe for a migration runs it once, and all pods go on when it has succeeded" {
+	local pids=()
+
+	printf '#!/bin/sh\necho ran >>ran\nsleep 0.5\ntouch migrated\n' >migrate
+	printf '#!/bin/sh\ntest -e migrated && echo serves >>served\n' >serve
+	chmod +x migrate serve
+	for _ in 1 2 3 4; do
+		as_cron background "VERSION=7; $(code 'A migration at each start')"
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do
+		ends_with 0 "$pid"
+	done
+	assert_equal "$(wc -l <ran) $(wc -l <served)" '1 4'
+	run -0 "$FAIRLOCK" release --forget-run migrate-7
+}
+
 @test "the recipe for a deploy script passes its argument on, keeps its status, and frees the lock" {
 	# shellcheck disable=SC2016
 	printf '#!/bin/sh\necho "$1"\nexit 3\n' >deploy.sh

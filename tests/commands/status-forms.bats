@@ -91,7 +91,7 @@ load ../lib/status
 @test "status refuses an unknown column as a usage error, and -o help lists the known ones" {
 	run -64 "$FAIRLOCK" status -o NAME,COLOUR job
 	assert_line --index 0 "fairlock: cannot show column 'COLOUR': there is no such column, '-o help' lists them"
-	[ "$("$FAIRLOCK" status -o help | cut -d ' ' -f 1 | paste -s -d ' ')" = "NAME STATE MODE SLOT OWNER HOST PID USER COMMAND REASON CLIENT HELD_MS LEASE_MS UNTIL HOLDS TOKEN WAITERS LAST_START HELD LEASE" ]
+	[ "$("$FAIRLOCK" status -o help | cut -d ' ' -f 1 | paste -s -d ' ')" = "NAME STATE MODE SLOT OWNER HOST PID USER COMMAND REASON CLIENT HELD_MS LEASE_MS UNTIL HOLDS TOKEN WAITERS LAST_START LAST_OK HELD LEASE" ]
 }
 
 @test "status refuses --json with --raw as a usage error" {

@@ -49,11 +49,11 @@ load ../lib/status
 }
 
 @test "status --json has the keys that the manual names, in this order" {
-	[ "$(lock job '|keys_unsorted|join(" ")')" = '"name state mode slot owner host pid user command reason client held_ms lease_ms until holds token waiters last_start"' ]
+	[ "$(lock job '|keys_unsorted|join(" ")')" = '"name state mode slot owner host pid user command reason client held_ms lease_ms until holds token waiters last_start last_ok"' ]
 }
 
 @test "status --json of a free lock has null for all but name, state and waiters" {
-	[ "$(lock job '|del(.name)')" = '{"state":"free","mode":null,"slot":null,"owner":null,"host":null,"pid":null,"user":null,"command":null,"reason":null,"client":null,"held_ms":null,"lease_ms":null,"until":null,"holds":null,"token":null,"waiters":0,"last_start":null}' ]
+	[ "$(lock job '|del(.name)')" = '{"state":"free","mode":null,"slot":null,"owner":null,"host":null,"pid":null,"user":null,"command":null,"reason":null,"client":null,"held_ms":null,"lease_ms":null,"until":null,"holds":null,"token":null,"waiters":0,"last_start":null,"last_ok":null}' ]
 }
 
 @test "status shows the token of the grant" {
