@@ -84,7 +84,7 @@ end
 -- it has not heard its ticket.
 local function send_away(id, waiter, index)
 	drop(id, index, match(waiter.period, '^ok'))
-	record('left', stamp, id, nil, waiter.by, waited_by(waiter))
+	record('left', stamp, id, nil, waiter.by, waited_by(id, waiter))
 	tell(id, '0')
 end
 
@@ -102,7 +102,8 @@ local function hand_over(id, mode)
 	local unheard = waiter.state == 'new' and int(waiter.ticket) or '-'
 	drop(id, 0)
 	local owner, count, hold = lock.owner, lock.count, lock.hold
-	local token = take(id, mode, waiter.kind .. id, waiter.lease, ttl, waiter.by, waited_by(waiter), unheard)
+	local token = take(id, mode, waiter.kind .. id, waiter.lease, ttl, waiter.by, waited_by(id, waiter),
+		unheard)
 	remember(waiter.period)
 	if owner then -- the script is still about this holder
 		lock.owner, lock.count, lock.hold = owner, count, hold

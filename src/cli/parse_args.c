@@ -103,6 +103,7 @@ static const struct {
 	{"slot", {"owner"}},
 	{"once-ok", {"once-per"}},
 	{"forget-run", {"force", "owner"}},
+	{"supersede", {"no-wait", "skip", "slots", "shared"}},
 	/* The format is fixed. */
 	{"prometheus", {"watch", "json", "raw", "noheadings", "output", "quiet", "held", "sort"}},
 	/* A screen is for people, and has no end. */
