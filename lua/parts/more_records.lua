@@ -9,7 +9,8 @@ end
 --   made     ms: when it came (a number here)
 --   strays   how many requests the process had left under way; one with fewer is a late copy (a number here)
 --   answer   released: it gave one of several holds back; given: somebody else gave its hold back; "left ID":
---            it took a waiter out; free, or "forced OWNER BY": what it found when it used force
+--            it took a waiter out; free, or "forced OWNER BY": what it found when it used force;
+--            "asked TOKEN LEASE MODE OWNER", a line for each hold that it has asked to stop
 local function read_request(text)
 	local made, strays, answer = match(text or '', '^(%d+) (%d+) (.*)$')
 	return made and {made = number(made) or 0, strays = number(strays) or 0, answer = answer} or nil
@@ -17,6 +18,13 @@ end
 
 local function request_text(request)
 	return int(request.made) .. ' ' .. int(request.strays) .. ' ' .. request.answer
+end
+
+-- Who asks the hold of an owner to stop, in the field `a:OWNER`: "REQUEST,REQUEST... BY". The requests are
+-- those of the processes that wait for its end; BY describes the first of them. It counts only while
+-- `ending` of that hold says so. Returns both, or nil.
+local function read_asked(text)
+	return match(text or '', '^([^ ,]%S*) (.+)$')
 end
 
 -- `run`, "ID UP LOST FLOOR": the server process that the waiters queued on; when our hash met this process

@@ -84,6 +84,7 @@ struct options {
 	enum on_lost on_lost;
 	pid_t while_pid; /* 0: none */
 	const char *owner;
+	bool stop;
 	bool force;
 	const char *slot;
 	int64_t token; /* -1: none */

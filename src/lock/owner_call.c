@@ -9,7 +9,9 @@ int owner_call_init(struct owner_call *call, const struct invocation *invocation
 		    struct error *err)
 {
 	const struct options *options = invocation->options;
-	char *words[] = {NULL};
+	char fairlock[] = "fairlock", release[] = "release", stop[] = "--stop", force[] = "--force";
+	char *words[] = {fairlock, release, options->stop ? stop : force, NULL};
+	const bool acts_as_owner = !options->force && !options->stop;
 	const struct lock_options wanted = {.name = invocation->argv[0],
 					    .kind = LOCK_ACQUIRE,
 					    .lease_ms = options->lease_ms,
@@ -20,7 +22,7 @@ int owner_call_init(struct owner_call *call, const struct invocation *invocation
 	call->invocation = invocation;
 	if (lock_init(&call->lock, &wanted, err) < 0)
 		return -1;
-	if (!options->force && call->lock.inherited_count == 0)
+	if (acts_as_owner && call->lock.inherited_count == 0)
 		return fail(err, STATUS_USAGE,
 			    "cannot %s lock %s: say who you are: --owner ID, as acquire printed it",
 			    verb, call->lock.keys.shown);

@@ -13,7 +13,7 @@ struct owner_call {
 };
 
 /* verb: the command's, for the message. Returns -1 with STATUS_USAGE if there is no owner to act as
- * and no --force. The caller closes the client. */
+ * and neither --force nor --stop. The caller closes the client. */
 int owner_call_init(struct owner_call *call, const struct invocation *invocation, const char *verb,
 		    struct error *err);
 
