@@ -96,7 +96,7 @@ COMMON   := $(filter-out $(addprefix $(BUILD)/,redis/tls.o redis/tls_none.o base
 OBJECTS  := $(COMMON) $(call objects,program_full commands/* doctor/* history/* output/* redis/tls_none)
 TLS_OBJECTS := $(filter-out %/tls_none.o,$(OBJECTS)) $(BUILD)/redis/tls.o
 STATIC_OBJECTS := $(COMMON) \
-	$(call objects,program_static commands/wrap commands/acquire commands/renew commands/release output/timestamp redis/tls_none)
+	$(call objects,program_static commands/wrap commands/acquire commands/renew commands/release* output/timestamp redis/tls_none)
 QUICK_OBJECTS := $(patsubst $(BUILD)/%,$(BUILD)/quick/%,$(STATIC_OBJECTS) $(BUILD)/base/bump_alloc.o)
 FULL     := $(BUILD)/fairlock$(if $(filter no,$(QUICK)),,-full)
 PROGRAMS := $(sort $(BUILD)/fairlock $(FULL) $(BUILD)/fairlock-tls)

@@ -15,7 +15,8 @@
 --   taken    taken: the hold was taken up after a loss of data; counted: so it was, and key 1 with its hold
 --            count had survived
 --   unheard  ticket of an owner that was handed the lock and may not have heard the ticket
---   ending   of a kept hold: how its COMMAND ended, "STATUS:CAUSE"
+--   ending   of a kept hold: how its COMMAND ended, "STATUS:CAUSE"; of a held one: asked, if somebody asks it
+--            to stop, see `a:OWNER` in more_records.lua
 --   mode     x exclusive, s shared, =SLOT
 --   holds    ",wREQUEST,aREQUEST,": w taken by wrap, a by acquire; of a kept hold: the request that gave back
 --            the last one

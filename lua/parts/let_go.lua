@@ -30,8 +30,8 @@ local function leaves_others(owner)
 	return false
 end
 
--- Ends the hold that the script is about. status, cause, state: as for end_hold.
-local function end_this(event, status, cause, state)
+-- Ends the hold that the script is about. status, cause, state, actor: as for end_hold.
+local function end_this(event, status, cause, state, actor)
 	local owner, hold, mode = lock.owner, lock.hold, lock.mode
 	local ends = not hold and now + math.max(0, ttl_of_hold())
 	if mode ~= 'x' and leaves_others(owner) then
@@ -46,7 +46,7 @@ local function end_this(event, status, cause, state)
 		lock.field, lock.mode, lock.ttl = nil, nil, nil
 	end
 	if hold then
-		end_hold(hold, event, now, status, cause, state)
+		end_hold(hold, event, now, status, cause, state, actor)
 	elseif state then
 		-- our hash was lost: the owner is not to take its hold up, whatever its token
 		note('HSET', STATE, 'h:' .. owner, state .. ' 0 - ' .. int(ends) .. ' - - - - - - x , ')
@@ -54,7 +54,7 @@ local function end_this(event, status, cause, state)
 	end
 	lock.owner, lock.count = nil, nil
 	if not hold or hold.since == '-' then
-		record(event, stamp, owner, nil, nil, nil, nil, status, cause, hold and match(hold.mode, '^=(.*)$'))
+		record(event, stamp, owner, nil, nil, nil, nil, status, cause, hold and match(hold.mode, '^=(.*)$'), actor)
 	end
 end
 

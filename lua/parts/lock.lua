@@ -114,7 +114,7 @@ end
 
 -- Logs an event, and counts it (take counts grants). The log forgets, and what is counted may not fall.
 local function record(event, ...)
-	if event ~= 'released' and event ~= 'left' and event ~= 'superseded' then
+	if event ~= 'released' and event ~= 'left' and event ~= 'superseded' and event ~= 'asked' then
 		note('HINCRBY', STATE, 'n:' .. event, 1)
 	end
 	log_event(event, ...)

@@ -27,6 +27,7 @@ end
 --   answer   released: it gave one of several holds back; given: somebody else gave its hold back; "left ID":
 --            it took a waiter out; free, or "forced OWNER BY": what it found when it used force;
 --            "forgot MS": it made the lock forget its last start, of so long ago, or of none
+--            "asked TOKEN LEASE MODE OWNER", a line for each hold that it has asked to stop
 local function read_request(text)
 	local made, strays, answer = match(text or '', '^(%d+) (%d+) (.*)$')
 	return made and {made = number(made) or 0, strays = number(strays) or 0, answer = answer} or nil
@@ -34,6 +35,13 @@ end
 
 local function request_text(request)
 	return int(request.made) .. ' ' .. int(request.strays) .. ' ' .. request.answer
+end
+
+-- Who asks the hold of an owner to stop, in the field `a:OWNER`: "REQUEST,REQUEST... BY". The requests are
+-- those of the processes that wait for its end; BY describes the first of them. It counts only while
+-- `ending` of that hold says so. Returns both, or nil.
+local function read_asked(text)
+	return match(text or '', '^([^ ,]%S*) (.+)$')
 end
 
 -- `run`, "ID UP LOST FLOOR": the server process that the waiters queued on; when our hash met this process

@@ -134,10 +134,10 @@ local MARKS_MOST = 40
 -- a present hold does. Fields of older versions may go at once.
 local function remembered_until(field, value)
 	local kind, id = match(field, '^(%l):(.*)$')
-	local owner = kind == 'h' and id or kind == 's' and value
+	local owner = (kind == 'h' or kind == 'a') and id or kind == 's' and value
 	if field == 's:' then
 		return number(value) or 0
-	elseif kind == 'h' and lock.hold and lock.hold.id == id or
+	elseif kind ~= 's' and owner and lock.hold and lock.hold.id == owner or
 		owner and MODES[lock.field] and call('ZSCORE', HOLDERS, owner) then
 		return nil
 	elseif kind == 'h' then
@@ -151,7 +151,7 @@ local function remembered_until(field, value)
 		local request = read_request(value)
 		return (request and request.made or 0) + MARK_MS
 	end
-	return kind and string.find('cdfpstx', kind, 1, true) and 0 or nil
+	return kind and string.find('acdfpstx', kind, 1, true) and 0 or nil
 end
 
 -- Looks after a few fields of our hash, from the cursor on. A hash of up to some hundred fields has no

@@ -4,7 +4,8 @@
 --       3 request   as for acquire
 --       4 strays    as for acquire
 --       5 mode      'own': the waiter itself leaves; 'remove': somebody else takes it out
---       6...        with 'own': owner ids that the caller inherited, as for acquire
+--       6...        with 'own': owner ids that the caller inherited, as for acquire; with 'remove': by, the
+--                   description of the caller
 --
 -- Returns {'left', owner, by, held, mode, holders, next}   it is out; the holder as `view` has it, or none if
 --              that was the waiter itself
@@ -40,7 +41,7 @@ local was_first = call('LINDEX', QUEUE, 0) == id
 
 local left = {'left', about()}
 local granted = not by_other and entry_of(request)
-for i = 6, MODES[lock.field] and #ARGV or 0 do
+for i = 6, not by_other and MODES[lock.field] and #ARGV or 0 do
 	if not granted and select_hold(ARGV[i]) then -- the caller may have gone into this hold
 		granted = entry_of(request)
 	end
@@ -53,7 +54,8 @@ if by_other and (is_repeated or not was_queued) then
 end
 if was_queued or waiter then
 	drop(id)
-	record('left', stamp, id, nil, waiter and waiter.by, waiter and waited_by(id, waiter))
+	record('left', stamp, id, nil, waiter and waiter.by, waiter and waited_by(id, waiter), nil, nil, nil, nil,
+		by_other and ARGV[6] ~= '' and ARGV[6] or nil)
 end
 if not by_other then
 	call('HDEL', STATE, 'w:' .. id) -- of one that was dropped, or removed

@@ -8,20 +8,30 @@
 --                   'force': break the lock, whoever holds it; id is not looked at
 --                   'forget': forget when a COMMAND was last started, and when one last ended with 0; the
 --                   lock is left alone, and id is not looked at
+--                   'stop': ask the holders to give it back; id is not looked at
 --       5 token     with 'force': only if it is still the holder's, or ''
 --       6 again     '1' when an earlier copy of this request may have arrived
 --       7 min       with 'own': the lock stays held for so many ms from its grant on, or ''
 --       8 strays    as for acquire
 --       9 status    of COMMAND, as a shell shows it, or ''; only from the wrap that took the lock: its
 --                   request is the id
---      10 cause     why COMMAND ended: 'exit', 'max-hold', 'lost', the name of a signal; or ''. `exit` with
---                   the status 0 is a success, which `done` tells; other ends are for the log only
---      11 only      with 'force': break the hold of this owner only, or of =SLOT; or ''
+--      10 cause     why COMMAND ended: 'exit', 'max-hold', 'asked', 'lost', the name of a signal; or ''.
+--                   `exit` with the status 0 is a success, which `done` tells; others are for the log only
+--      11 only      with 'force' and 'stop': the hold of this owner only, or of =SLOT; or ''
+--      12 by        with 'force' and 'stop': of the caller, as for acquire
+--      13 list      with 'stop': the holds that this request has asked before, as `stops` told them, with a
+--                   newline between; '' at first: it asks the holds that there are
 --
 -- Returns {'released', holds left}
 --         {'kept', ms}             the last hold was given back; the lock stays held for the rest of its min
 --         {'forced', owner, by}    {'free'}
 --         {'forgot', ms ago}       when the start was that is forgotten; -1: there was none
+--         {'stops', {what, ttl ms, by, hold}...}   the holds that are not over
+--             what  asked: its wrap knows, or will; alone: no process can be asked, since it is Redisson's,
+--                   or that of acquire; kept: it was kept for the rest of its min, and is over now; away:
+--                   the server has lost its data, and this hold may be taken up again
+--             ttl   until it is worth while to look again, since the hold may be over; -1: nobody knows
+--             hold  "TOKEN LEASE MODE OWNER", with `-` for what our hash does not know
 --         {'spelled', name}        another spelling of this name is in use
 --         {'version', theirs, ours}   another version of this protocol
 --         {'late'}                 this is a late copy
@@ -30,6 +40,7 @@
 local id, request, mode = ARGV[2], ARGV[3], ARGV[4]
 local token, again, min = tonumber(ARGV[5]), ARGV[6] == '1', tonumber(ARGV[7])
 local strays, status, cause, only = tonumber(ARGV[8]) or 0, ARGV[9], ARGV[10], ARGV[11] or ''
+local by, list = ARGV[12] ~= '' and ARGV[12] or nil, ARGV[13] or ''
 if request ~= id then -- a wrap that went into the lock of another process
 	status, cause = '', ''
 end
@@ -50,7 +61,7 @@ if mode == 'own' and owners[1] == id and owners[2] == '1' and not owners[3] and 
 	local hold = name == LOCK and version == VERSION and holder == id and not (turn or earlier) and
 		read_hold(id, record)
 	local since = hold and tonumber(hold.since)
-	if since and since <= now and hold.state == 'held' and hold.keep == '-' and
+	if since and since <= now and hold.state == 'held' and hold.keep == '-' and hold.ending == '-' and
 		string.sub(hold.holds, 3) == request .. ',' then
 		local held = format('%.0f', now - since)
 		-- after a loss of data, the token says when the hold began
@@ -76,7 +87,7 @@ end
 -- include base.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
 -- include hold_end.lua holds.lua holds_left.lua capacity.lua changes.lua
--- include patience.lua queue_head.lua pass_on.lua let_go.lua queue_order.lua
+-- include patience.lua queue_head.lua lost_hold.lua pass_on.lua let_go.lua queue_order.lua
 
 local refused = begin(id, request, strays, 'late')
 if refused then
@@ -92,7 +103,7 @@ if min and mode == 'own' and hold and hold.id == id and hold.since ~= '-' then
 	hold.keep = int(keep_until)
 end
 local kept_ms = math.max(0, keep_until - now)
-if kept_ms > LONGEST_MS then
+if kept_ms > LONGEST_MS or hold and hold.ending == 'asked' then
 	kept_ms = 0
 end
 
@@ -114,20 +125,30 @@ local function forced(answer)
 	return reply
 end
 
--- The owners whose holds `force` is to break, and their descriptions.
-local function holds_to_break()
+-- Calls it for each holder, or for the one that the caller means, with the owner and what our hash knows of
+-- the hold, or nil.
+local function each_holder(visit)
 	local owners = {lock.owner}
 	if MODES[lock.field] then
 		owners = call('ZRANGE', HOLDERS, '(' .. stamp, '+inf', 'BYSCORE')
 	end
-	local slot, found, texts = match(only, '^=(.*)$'), {}, {}
+	local slot = match(only, '^=(.*)$')
 	local wanted = slot and call('HGET', STATE, 's:' .. slot) or only
 	for _, owner in ipairs(owners) do
-		local hold_of = (only == '' or owner == wanted) and select_holder(owner) and is_known() and lock.hold
-		if (only == '' or owner == wanted) and (not token or hold_of and hold_of.token == int(token)) then
-			found[#found + 1], texts[#texts + 1] = owner, hold_of and hold_of.by or ''
+		if only == '' or owner == wanted then
+			visit(owner, select_holder(owner) and is_known() and lock.hold or nil)
 		end
 	end
+end
+
+-- The owners whose holds `force` is to break, and their descriptions.
+local function holds_to_break()
+	local found, texts = {}, {}
+	each_holder(function(owner, hold_of)
+		if not token or hold_of and hold_of.token == int(token) then
+			found[#found + 1], texts[#texts + 1] = owner, hold_of and hold_of.by or ''
+		end
+	end)
 	return found, texts
 end
 
@@ -157,7 +178,7 @@ local function force()
 	for _, owner in ipairs(owners) do
 		select_holder(owner)
 		tell(owner, '0')
-		end_this('forced', nil, nil, 'forced')
+		end_this('forced', nil, nil, 'forced', by)
 	end
 	if owners[1] then
 		pass_on()
@@ -180,6 +201,8 @@ local function forget_run()
 	settle()
 	return {'forgot', ago}
 end
+
+-- include stop_holders.lua
 
 -- The last hold is given back before its time: nobody renews the lock any more, and the first
 -- waiter knows when it ends.
@@ -204,6 +227,9 @@ local function give_one_back(given)
 		hold.ends = int(now + kept_ms)
 	end
 	set_count(left)
+	if given == 'w' .. id then
+		end_asking(hold)
+	end
 	if given then
 		end_entry(given)
 	end
@@ -274,6 +300,8 @@ if mode == 'force' then
 	return force()
 elseif mode == 'forget' then
 	return forget_run()
+elseif mode == 'stop' then
+	return stop()
 end
 if lock.owner ~= id then
 	if again and has_ended(id, 'released') then

@@ -11,7 +11,8 @@
 --       9 strays    as for acquire
 --      10 mode      of the hold: x, s or =SLOT; or nothing: x
 --
--- Returns {'renewed', ttl ms, token, 1 when taken up again else 0}
+-- Returns {'renewed', ttl ms, token, 1 when taken up again else 0, by}
+--                                  by: of a process that asks this one to stop, or ''
 --         {'released'}             the owner holds the lock, but this process's hold was given back
 --         {'late'}                 this is a late copy
 --         {'spelled', name}        another spelling of this name is in use
@@ -38,7 +39,7 @@ if strays == 0 and kind ~= '' and lease and call('LLEN', QUEUE) == 0 and call('Z
 		'name', 'v', 'holder', 'h:' .. id, 'turn', 'r:' .. request, 'ours', 'started'))
 	local hold = name == LOCK and version == VERSION and ours == '0' and holder == id and
 		not (turn or earlier) and read_hold(id, record)
-	if hold and hold.state == 'held' and hold.since ~= '-' and hold.keep == '-' and
+	if hold and hold.state == 'held' and hold.since ~= '-' and hold.keep == '-' and hold.ending == '-' and
 		string.find(hold.holds, ',' .. entry .. ',', 1, true) and match(started or '-', '%-$') then
 		local ttl = call('PTTL', LOCK)
 		if ttl < lease then
@@ -48,7 +49,7 @@ if strays == 0 and kind ~= '' and lease and call('LLEN', QUEUE) == 0 and call('Z
 		hold.ends = format('%.0f', now + ttl)
 		pcall_server('HSET', STATE, 'h:' .. id, hold_text(hold))
 		call('PEXPIRE', STATE, ttl + 86400000)
-		return {'renewed', ttl, hold.token, 0}
+		return {'renewed', ttl, hold.token, 0, ''}
 	end
 end
 
@@ -56,7 +57,7 @@ end
 -- include base.lua new_hold.lua log_event.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
 -- include publish.lua hold_end.lua holds.lua holds_left.lua capacity.lua changes.lua
--- include patience.lua queue_head.lua pass_on.lua queue_order.lua
+-- include patience.lua queue_head.lua lost_hold.lua pass_on.lua queue_order.lua
 
 local refused = begin(id, request, strays, 'late')
 if refused then
@@ -81,6 +82,15 @@ local function look_at_redisson()
 	end
 end
 
+-- Who asks the wrap that took this hold to stop, if that is the caller. No other process can be asked.
+local function asked_by()
+	local by
+	if entry == 'w' .. id and lock.hold and lock.hold.ending == 'asked' then
+		by = select(2, read_asked(call('HGET', STATE, 'a:' .. id)))
+	end
+	return by or ''
+end
+
 local function renewed(taken_up)
 	if queue_length() > lock.ours then
 		note_patience() -- it counts from the end that the lease had
@@ -88,7 +98,7 @@ local function renewed(taken_up)
 	local ttl = extend(lease)
 	look_at_redisson()
 	settle()
-	return {'renewed', ttl, lock.hold and lock.hold.token or int(lock.token or 0), taken_up}
+	return {'renewed', ttl, lock.hold and lock.hold.token or int(lock.token or 0), taken_up, asked_by()}
 end
 
 -- Writes into our hash what it forgot about this hold.
@@ -153,15 +163,6 @@ end
 local ended = token and lock.mine and (lock.mine.token == int(token) or lock.mine.token == '0') and
 	lock.mine.state or nil
 
--- Whether our hash can have lost a hold with this token: it had an older one when the loss was noticed. All
--- holds that were lost with it have such tokens, whichever is taken up first. An exclusive hold is over if
--- anybody has been granted the lock since. When the loss is a lease ago, the lease of each hold that was not
--- taken up since has passed.
-local function can_be_lost()
-	return lock.lost ~= nil and token < lock.lost and token > (lock.floor or 0) and now < lock.lost + lease and
-		(mode ~= 'x' or token > (lock.token or 0))
-end
-
 -- Only a loss of data excuses a missing hold. When our hash knows how it ended, or knew its token, somebody
 -- broke the lock or the lease passed.
 if token then
@@ -170,12 +171,12 @@ end
 if token and not ended and lock.run then
 	check_run(true)
 end
-if token and not ended and not can_be_lost() and token > (lock.token or 0) then
+if token and not ended and not can_be_lost(token, lease, mode) and token > (lock.token or 0) then
 	introduce(note)
 	lock.run, lock.up, lock.lost, lock.floor = run_id(), now, math.max(now, token + 1), lock.token or 0
 	save_run(note)
 end
-if token and not ended and can_be_lost() and fit(mode) then
+if token and not ended and can_be_lost(token, lease, mode) and fit(mode) then
 	return take_up()
 end
 

@@ -79,7 +79,7 @@ const struct option_row option_rows[] = {
 	{'n', "no-wait", "", "exit at once if the lock is busy or has waiters", "", FLAG(no_wait),
 	 TAKE, SOURCE_FLAG},
 	{'w', "wait", "DUR", "wait at most DUR for the lock; 0 is -n", "for ever",
-	 DURATION(wait_ms, 0, LONGEST_MS, "a duration"), TAKE, SOURCE_ALL},
+	 DURATION(wait_ms, 0, LONGEST_MS, "a duration"), TAKE | COMMAND_RELEASE, SOURCE_ALL},
 	{'l', "lease", "DUR", "free the lock DUR after the last renewal, 1s to 1d", "30s",
 	 DURATION(lease_ms, 1000, DAY_MS, "a duration from 1s to 1d"),
 	 TAKE | COMMAND_RENEW | COMMAND_DOCTOR, SOURCE_ALL},
@@ -125,10 +125,12 @@ const struct option_row option_rows[] = {
 	 INT(while_pid, 1, INT_MAX, "a process id"), COMMAND_ACQUIRE, SOURCE_FLAG},
 	{0, "owner", "ID", "act as this owner; acquire prints the ID", "", ID(OPTION_OWNER, owner),
 	 COMMAND_ACQUIRE | COMMAND_RENEW | COMMAND_RELEASE, SOURCE_FLAG},
+	{0, "stop", "", "ask the holder to stop, and wait until it has", "", FLAG(stop),
+	 COMMAND_RELEASE, SOURCE_FLAG},
 	{0, "force", "", "break the lock, also if somebody else holds it", "", FLAG(force),
 	 COMMAND_RELEASE, SOURCE_FLAG},
-	{0, "slot", "S", "with --force: break only the hold that has this slot", "", OPTION_SLOT,
-	 MEMBER(slot), 1, SLOT_MAX_BYTES - 1, "a slot", COMMAND_RELEASE, SOURCE_FLAG},
+	{0, "slot", "S", "with --stop or --force: only the hold that has this slot", "",
+	 OPTION_SLOT, MEMBER(slot), 1, SLOT_MAX_BYTES - 1, "a slot", COMMAND_RELEASE, SOURCE_FLAG},
 	{0, "token", "T", "with --force: only if the holder has this token", "", NUMBER(token, 0),
 	 COMMAND_RELEASE, SOURCE_FLAG},
 	{0, "forget-run", "", "forget the last run, for --once-per and --once-ok", "",
@@ -173,7 +175,8 @@ static const struct {
 	char fallback[20];
 } other_words[] = {
 	{"quiet", COMMAND_STATUS, "print nothing; exit with 0 if a lock is held, else 1", ""},
-	{"quiet", COMMAND_RELEASE, "with --force, --forget-run: print nothing on stdout", ""},
+	{"quiet", COMMAND_RELEASE, "with --stop, --force, --forget-run: print nothing on stdout", ""},
+	{"wait", COMMAND_RELEASE, "with --stop: wait at most DUR; 0: only ask", ""},
 	{"quiet", COMMAND_DOCTOR, "print only warnings and errors", ""},
 	{"quiet", COMMAND_RENEW | COMMAND_QUEUE | COMMAND_LOG, "has no effect here", ""},
 	{"verbose", COMMAND_DOCTOR, "print each step on standard error, and all settings", ""},
@@ -182,7 +185,7 @@ static const struct {
 	{"lease", COMMAND_DOCTOR, "judge the server for jobs with this lease, 1s to 1d", ""},
 	{"replicas", COMMAND_DOCTOR, "judge the server for jobs that require N replicas", ""},
 	{"json", COMMAND_ACQUIRE, "print name, owner, token, lease, mode and slot as JSON", ""},
-	{"owner", COMMAND_RELEASE, "act as this owner; with --force: break only its hold", ""},
+	{"owner", COMMAND_RELEASE, "act as this owner; with --stop or --force: only its hold", ""},
 };
 
 void option_words(struct option_words *words, const struct option_row *row, unsigned command)

@@ -86,6 +86,7 @@ struct options {
 	enum on_lost on_lost;
 	pid_t while_pid; /* 0: none */
 	const char *owner;
+	bool stop;
 	bool force;
 	bool forget_run;
 	const char *slot;

@@ -104,6 +104,7 @@ static const struct {
 	{"once-ok", {"once-per"}},
 	{"forget-run", {"force", "owner"}},
 	{"supersede", {"no-wait", "skip", "slots", "shared"}},
+	{"stop", {"force", "token", "forget-run"}},
 	/* The format is fixed. */
 	{"prometheus", {"watch", "json", "raw", "noheadings", "output", "quiet", "held", "sort"}},
 	/* A screen is for people, and has no end. */
@@ -121,13 +122,17 @@ static bool is_given(const struct options *options, const char *name)
 }
 
 /* Checks combinations of options that no file or variable can set. */
-static int check_flags(const struct options *options, struct error *err)
+static int check_flags(const struct options *options, const struct command *command,
+		       struct error *err)
 {
 	if (options->token >= 0 && !options->force)
 		return fail(err, STATUS_USAGE,
 			    "cannot use option '--token': it needs --force, too");
-	if (options->slot && !options->force)
-		return fail(err, STATUS_USAGE, "cannot use option '--slot': it needs --force, too");
+	if (options->wait_ms >= 0 && command->bit == COMMAND_RELEASE && !options->stop)
+		return fail(err, STATUS_USAGE, "cannot use option '--wait': it needs --stop, too");
+	if (options->slot && !options->force && !options->stop)
+		return fail(err, STATUS_USAGE,
+			    "cannot use option '--slot': it needs --stop or --force, too");
 	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); i++) {
 		const char *name = exclusions[i].name, (*excluded)[12] = exclusions[i].excluded;
 
@@ -189,7 +194,7 @@ int parse_args(struct options *options, const struct command *command, int *argc
 			if (check_since(options, argv, count, err) ||
 			    check_operands(options, command, count, err))
 				return -1;
-			return check_flags(options, err);
+			return check_flags(options, command, err);
 		}
 	}
 }

@@ -34,7 +34,10 @@ const struct synonym command_synonyms[] = {
 	{"unlock", ALL, "release"}, {"free", ALL, "release"}, {"drop", ALL, "release"},
 	{"give", ALL, "release"}, {"return", ALL, "release"}, {"end", ALL, "release"},
 	{"break", ALL, "release --force"}, {"steal", ALL, "release --force"},
-	{"force", ALL, "release --force"}, {"kill", ALL, "release --force"},
+	{"force", ALL, "release --force"},
+	{"stop", ALL, "release --stop"}, {"kill", ALL, "release --stop"},
+	{"terminate", ALL, "release --stop"}, {"interrupt", ALL, "release --stop"},
+	{"preempt", ALL, "release --stop"},
 	{"clear", ALL, "release --force"}, {"reset", ALL, "release --force"},
 	{"unlock-force", ALL, "release --force"},
 	{"delete", ALL, "release or queue --remove"},
@@ -70,7 +73,7 @@ const struct synonym command_synonyms[] = {
 
 /* Of two rows with the same word, the first that is about the command counts. */
 const struct synonym option_synonyms[] = {
-	{"--timeout", TAKE, "--wait"}, {"-t", TAKE, "--wait"}, {"--wait-timeout", TAKE, "--wait"},
+	{"--timeout", TAKE | RELEASE, "--wait"}, {"-t", TAKE | RELEASE, "--wait"}, {"--wait-timeout", TAKE, "--wait"},
 	{"--lock-timeout", TAKE, "--wait"}, {"--block", TAKE, "--wait"},
 	{"--max-wait", TAKE, "--wait"}, {"--retry", TAKE, "--wait"},
 	{"--retries", TAKE, "--wait"},
@@ -144,6 +147,8 @@ const struct synonym option_synonyms[] = {
 	{"--yes", RELEASE, "--force"}, {"-f", RELEASE, "--force"},
 	{"-9", RELEASE, "--force"},
 	{"--slots", RELEASE, "--slot"},
+	{"--ask", RELEASE, "--stop"}, {"--kill", RELEASE, "--stop"},
+	{"--terminate", RELEASE, "--stop"}, {"--graceful", RELEASE, "--stop"},
 	{"--clear", QUEUE, "--remove"}, {"--delete", QUEUE, "--remove"}, {"--rm", QUEUE, "--remove"},
 	{"--kick", QUEUE, "--remove"}, {"--cancel", QUEUE, "--remove"},
 	{"-d", QUEUE, "--remove"},

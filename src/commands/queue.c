@@ -1,6 +1,7 @@
 /* fairlock queue: prints the waiters of a lock in their order, or takes one out. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/shorten.h"
@@ -266,11 +267,14 @@ static int request_removal(struct client *client, const struct lock_keys *keys, 
 			   struct error *err)
 {
 	struct request request;
-	char own_id[OWNER_MAX_BYTES];
+	char own_id[OWNER_MAX_BYTES], by[BY_MAX_BYTES];
+	char fairlock[] = "fairlock", queue[] = "queue", option[] = "--remove";
+	char *words[] = {fairlock, queue, option, NULL};
 
 	if (owner_new(own_id, err) < 0)
 		return -1;
-	wire_remove(keys, &request, id, own_id);
+	owner_describe(by, getpid(), words, NULL);
+	wire_remove(keys, &request, id, own_id, by);
 	connection_trace_ask(client, "to take the waiter out of the queue of lock", keys->shown);
 	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
 		return -1;

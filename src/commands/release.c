@@ -1,4 +1,4 @@
-/* fairlock release: gives back what acquire took, or breaks a lock by force. */
+/* fairlock release: gives back what acquire took, asks the holder to stop, or breaks a lock. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +7,8 @@
 #include "base/duration.h"
 #include "base/message.h"
 #include "cli/options.h"
+#include "commands/release_stop.h"
+#include "commands/release_words.h"
 #include "lock/owner_call.h"
 #include "lock/wire.h"
 #include "redis/reply.h"
@@ -18,7 +20,7 @@ static int release_as(struct owner_call *call, const char *owner, enum release_o
 	const struct options *options = call->invocation->options;
 	const char *name = call->lock.keys.shown;
 	struct request request;
-	char token[NUMBER_MAX_BYTES] = "", only[OWNER_MAX_BYTES] = "";
+	char token[NUMBER_MAX_BYTES] = "", only[OWNER_MAX_BYTES];
 
 	if (options->forget_run)
 		message_step(call->invocation->messenger, "forgetting the last run of lock %s",
@@ -29,42 +31,15 @@ static int release_as(struct owner_call *call, const char *owner, enum release_o
 		message_step(call->invocation->messenger, "breaking lock %s", name);
 	if (options->token >= 0)
 		snprintf(token, sizeof(token), "%" PRId64, options->token);
-	if (options->slot)
-		snprintf(only, sizeof(only), "%c%s", MODE_SLOT, options->slot);
-	else if (options->owner)
-		snprintf(only, sizeof(only), "%s", options->owner);
 	if (options->forget_run)
 		wire_forget(&call->lock, &request);
 	else if (options->force)
-		wire_force(&call->lock, &request, token, only);
+		wire_force(&call->lock, &request, token, release_only(only, options));
 	else
 		wire_release_as(&call->lock, &request, owner);
 	if (owner_call_make(call, &request, err) < 0)
 		return -1;
 	return lock_read_release(call->client.reply, outcome, err);
-}
-
-static void say_whose(const struct lock *lock, const char *id, const char *by)
-{
-	char holder[OWNER_SHOWN_BYTES], owner[OWNER_MAX_BYTES], name[SHORT_MAX_BYTES];
-
-	owner_show(holder, MESSAGE_CHARACTERS, by);
-	snprintf(owner, sizeof(owner), "%s", id);
-	tame(strcpy(name, lock->keys.shown));
-	tame(holder);
-	tame(owner);
-	if (*by)
-		printf("lock %s was held by %s as %s\n", name, holder, owner);
-	else
-		printf("lock %s was held by %s\n", name, owner);
-}
-
-static void say_free(const struct lock *lock)
-{
-	char name[SHORT_MAX_BYTES];
-
-	tame(strcpy(name, lock->keys.shown));
-	printf("lock %s was free\n", name);
 }
 
 static void say_forgotten(const struct lock *lock, long long ago_ms)
@@ -88,11 +63,11 @@ static int report(const struct lock *lock, const struct options *options,
 		return 0;
 	case RELEASE_FORCED:
 		for (size_t i = 1; !options->quiet && i + 1 < reply_count(reply); i += 2)
-			say_whose(lock, reply_text(reply, i), reply_text(reply, i + 1));
+			release_say_whose(lock, reply_text(reply, i), reply_text(reply, i + 1));
 		return 0;
 	case RELEASE_FREE:
 		if (!options->quiet)
-			say_free(lock);
+			release_say_free(lock);
 		return 0;
 	case RELEASE_FORGOT:
 		if (!options->quiet)
@@ -121,6 +96,8 @@ static int run_release(const struct invocation *invocation, int *status, struct 
 
 	if (result < 0)
 		return -1;
+	if (options->stop)
+		return release_stop(&call, status, err);
 	const bool needs_owner = owner_call_needs_owner(options);
 	const int tries = needs_owner ? call.lock.inherited_count : 1;
 
@@ -140,10 +117,10 @@ static int run_release(const struct invocation *invocation, int *status, struct 
 const struct command release_command = {
 	.name = "release",
 	.operands = "NAME",
-	.summary = "give the lock back, or break it",
+	.summary = "give the lock back, or take it from its holder",
 	.examples = "  fairlock release --owner \"$owner\" deploy    acquire printed the ID\n"
-		    "  fairlock release --force deploy             break the lock\n"
-		    "  fairlock release --force --token 5 deploy   if the holder has this token\n",
+		    "  fairlock release --stop --wait 1m deploy    ask its holder to stop\n"
+		    "  fairlock release --force deploy             break the lock\n",
 	.bit = COMMAND_RELEASE,
 	.least = 1,
 	.most = 1,

@@ -42,7 +42,7 @@ static int end_as_command(const struct job *job, const struct ending *ending, in
 		return not_started(job, ending->exec_errno, err);
 	if (ending->lost)
 		*status = STATUS_NOT_HELD;
-	else if (ending->timed_out)
+	else if (ending->timed_out || ending->was_asked)
 		*status = STATUS_TIMED_OUT;
 	else if (WIFSIGNALED(ending->wait_status))
 		die_of(WTERMSIG(ending->wait_status));

@@ -59,6 +59,8 @@ static void read_field(struct log_event *event, const char *field, const char *v
 		event->cause = value;
 	else if (strcmp(field, "slot") == 0)
 		event->slot = value;
+	else if (strcmp(field, "actor") == 0)
+		event->actor = value;
 	else if (strcmp(field, "waited") == 0)
 		event->waited_ms = log_reply_number(value);
 	else if (strcmp(field, "held") == 0)
@@ -78,6 +80,7 @@ static int read_event(struct log_event *event, const struct redisReply *entry)
 		.status = "",
 		.cause = "",
 		.slot = "",
+		.actor = "",
 		.time_ms = UNKNOWN_MS,
 		.waited_ms = UNKNOWN_MS,
 		.held_ms = UNKNOWN_MS,

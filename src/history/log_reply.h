@@ -26,6 +26,7 @@ struct log_event {
 	const char *status; /* of COMMAND, ... */
 	const char *cause;  /* ... and why it ended */
 	const char *slot;
+	const char *actor; /* description of the process that did it, if it was another one */
 	int64_t time_ms;
 	int64_t waited_ms;
 	int64_t held_ms;

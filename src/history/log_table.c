@@ -23,6 +23,7 @@ enum {
 	HELD,
 	STATUS,
 	CAUSE,
+	BY,
 	COLUMN_COUNT,
 };
 
@@ -44,9 +45,10 @@ static const struct column columns[COLUMN_COUNT] = {
 	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION},
 	[STATUS] = {.name = "STATUS", .kind = COLUMN_NUMBER},
 	[CAUSE] = {.name = "CAUSE", .kind = COLUMN_TEXT, .least = 8, .spare = 5},
+	[BY] = {.name = "BY", .kind = COLUMN_TEXT, .least = 10, .spare = 6, .is_rare = true},
 };
 
-#define REST "EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,USER,HOST,PID,COMMAND"
+#define REST "EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,USER,HOST,PID,COMMAND,BY"
 #define RAW_REST "EVENT,WAITED_MS,HELD_MS,STATUS,CAUSE,USER,HOST,PID,COMMAND"
 
 const struct layout log_layout = {
@@ -55,7 +57,7 @@ const struct layout log_layout = {
 	.column_count = COLUMN_COUNT,
 	.people = "TIME,NAME," REST,
 	.raw = "TIME,NAME," RAW_REST,
-	.json = "NAME,TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,SLOT,REASON,TOKEN,WAITED_MS,HELD_MS,STATUS,CAUSE",
+	.json = "NAME,TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,SLOT,REASON,TOKEN,WAITED_MS,HELD_MS,BY,STATUS,CAUSE",
 	.nothing = "no events",
 };
 
@@ -79,7 +81,10 @@ int log_table_add(struct table *table, const char *name, const struct log_event 
 					  [CAUSE] = event->cause,
 					  [SLOT] = event->slot}};
 	struct owner_process process;
+	char actor[OWNER_SHOWN_BYTES];
 
+	if (*event->actor)
+		row.cells[BY] = owner_show(actor, MESSAGE_CHARACTERS, event->actor);
 	owner_parse(&process, event->by);
 	row.cells[HOST] = process.host;
 	row.cells[PID] = process.pid;

@@ -11,15 +11,15 @@ static int no_memory(struct error *err)
 }
 
 /* The texts of an event that are kept. */
-#define TEXTS 7
+#define TEXTS 8
 
 static int copy(struct merged_event *to, const char *name, const struct log_event *event)
 {
 	const char *const from[TEXTS] = {name,      event->name,   event->owner, event->token,
-					 event->by, event->status, event->slot};
+					 event->by, event->status, event->slot,  event->actor};
 	const char **const places[TEXTS] = {&to->name,        &to->event.name, &to->event.owner,
 					    &to->event.token, &to->event.by,   &to->event.status,
-					    &to->event.slot};
+					    &to->event.slot,  &to->event.actor};
 	size_t size = strlen(event->cause) + 1;
 	char *at;
 

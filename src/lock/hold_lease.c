@@ -97,10 +97,15 @@ static void renewed(struct hold *hold)
 	}
 	hold->renew_ms = hold->client->sent_ms + hold->lock->lease_ms / 3;
 	hold->why[0] = '\0';
+	if ((reply.outcome == RENEWED || reply.outcome == RENEW_UNSAFE) && *reply.by)
+		snprintf(hold->asked_by, sizeof(hold->asked_by), "%s", reply.by);
 	if (reply.outcome == RENEWED) {
-		hold->is_told = false;
+		if (hold->is_told_late)
+			hold->renew_ms = pace_ms(&hold->pace);
+		hold->is_told = hold->is_told_late;
 		hurry(hold, hold->lock->lease_ms / 6);
 	}
+	hold->is_told_late = false;
 	hold->renewals++;
 	hold->took_ms = clock_ms() - hold->client->sent_ms;
 	hold->left_ms = deadline_ms - hold->client->sent_ms;
@@ -128,8 +133,10 @@ void hold_step(struct hold *hold)
 			renewed(hold);
 			break;
 		case CLIENT_MESSAGE:
-			/* the lock was broken, or a hold of this owner given back */
+			/* the lock was broken, a hold of this owner given back, or its wrap asked
+			 * to stop */
 			hold->is_told = true;
+			hold->is_told_late |= hold->client->phase == REQUEST_CONFIRMING;
 			if (!client_has_request(hold->client))
 				hold->renew_ms = earliest(hold->renew_ms, pace_ms(&hold->pace));
 			break;

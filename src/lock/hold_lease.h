@@ -23,6 +23,7 @@ struct hold {
 	struct client *client;
 	enum hold_state state;
 	bool is_told;        /* a message has come since the last renewal */
+	bool is_told_late;   /* so it has while replicas confirm one that does not know of it */
 	int64_t renew_ms;    /* when the next renewal is due */
 	struct pace pace;    /* of the renewals, since any client that may publish can demand one */
 	unsigned renewals;   /* how many have been answered */
@@ -30,6 +31,7 @@ struct hold {
 	int64_t left_ms;     /* ... and how much of the lease was left when it was asked for */
 	int64_t patience_ms; /* the client's timeout when it came to us */
 	char why[700];       /* why it is lost, or about to be, for people; or "" */
+	char asked_by[BY_MAX_BYTES]; /* who asks it to stop; "": nobody */
 };
 
 /* Takes over a lock that was just granted over this client. */

@@ -225,6 +225,7 @@ int lock_read_renewal(struct lock *lock, const struct client *client, struct ren
 	if (is_tagged(reply, "renewed", 4)) {
 		out->outcome = client->replicas < lock->replicas ? RENEW_UNSAFE : RENEWED;
 		out->ttl_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS);
+		out->by = reply_text(reply, 4);
 		if (out->outcome == RENEWED) {
 			lock->ttl_ms = out->ttl_ms;
 			lock->deadline_ms = client->sent_ms + out->ttl_ms;

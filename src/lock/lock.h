@@ -98,7 +98,7 @@ struct renew_reply {
 	enum renew_outcome outcome;
 	int64_t ttl_ms;
 	const char *why; /* lost: "forced", "taken" or "gone" */
-	const char *by;  /* lost: about the new holder, or "" */
+	const char *by; /* lost: about the new holder, or ""; renewed: who asks it to stop, or "" */
 };
 
 enum release_outcome {

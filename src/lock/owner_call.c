@@ -7,14 +7,15 @@
 
 bool owner_call_needs_owner(const struct options *options)
 {
-	return !options->force && !options->forget_run;
+	return !options->stop && !options->force && !options->forget_run;
 }
 
 int owner_call_init(struct owner_call *call, const struct invocation *invocation, const char *verb,
 		    struct error *err)
 {
 	const struct options *options = invocation->options;
-	char *words[] = {NULL};
+	char fairlock[] = "fairlock", release[] = "release", stop[] = "--stop", force[] = "--force";
+	char *words[] = {fairlock, release, options->stop ? stop : force, NULL};
 	const struct lock_options wanted = {.name = invocation->argv[0],
 					    .kind = LOCK_ACQUIRE,
 					    .lease_ms = options->lease_ms,

@@ -127,6 +127,13 @@ void wire_force(const struct lock *lock, struct request *request, const char *to
 		const char *only)
 {
 	put_release(lock, request, "", "force", token, "", only);
+	wire_add(request, lock->by);
+}
+
+void wire_stop(const struct lock *lock, struct request *request, const char *only, const char *list)
+{
+	put_release(lock, request, "", "stop", "", "", only);
+	wire_add(request, lock->by, list);
 }
 
 void wire_forget(const struct lock *lock, struct request *request)
@@ -149,8 +156,9 @@ void wire_leave(const struct lock *lock, struct request *request)
 }
 
 void wire_remove(const struct lock_keys *keys, struct request *request, const char *id,
-		 const char *own_id)
+		 const char *own_id, const char *by)
 {
 	wire_begin(keys, request, &script_leave);
 	put_leave(request, id, own_id, "remove");
+	wire_add(request, by);
 }

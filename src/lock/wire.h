@@ -44,9 +44,14 @@ void wire_force(const struct lock *lock, struct request *request, const char *to
 /* Forgets when a COMMAND was last started, and when one last ended with 0. */
 void wire_forget(const struct lock *lock, struct request *request);
 
-/* Takes a waiter out of the queue; own_id: of this process. */
+/* Asks the holders to stop. only: as for wire_force. list: the holds that it asked before, as the
+ * script has told them, with a newline between; "": those that there are. */
+void wire_stop(const struct lock *lock, struct request *request, const char *only,
+	       const char *list);
+
+/* Takes a waiter out of the queue; own_id and by: of this process. */
 void wire_remove(const struct lock_keys *keys, struct request *request, const char *id,
-		 const char *own_id);
+		 const char *own_id, const char *by);
 
 /* Leaves the queue; undoes a grant that was made meanwhile. */
 void wire_leave(const struct lock *lock, struct request *request);

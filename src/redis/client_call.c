@@ -1,6 +1,7 @@
 /* Waits for one request in a poll of its own, and for nothing else meanwhile. */
 #include "redis/client_call.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <time.h>
@@ -59,21 +60,37 @@ static int await(struct client *client, int64_t until_ms, enum patience patience
 }
 
 /* A server that goes away is an error to report: SIGPIPE must not end the command. */
-static int await_without_sigpipe(struct client *client, int64_t until_ms, enum patience patience,
-				 struct error *err)
+static void block_sigpipe(sigset_t *before)
 {
-	const struct timespec at_once = {0};
-	sigset_t set, before;
-	int result;
+	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGPIPE);
-	sigprocmask(SIG_BLOCK, &set, &before);
+	sigprocmask(SIG_BLOCK, &set, before);
+}
+
+static void unblock_sigpipe(const sigset_t *before)
+{
+	const struct timespec at_once = {0};
+	sigset_t set;
+
+	if (sigismember(before, SIGPIPE))
+		return;
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	sigtimedwait(&set, NULL, &at_once);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static int await_without_sigpipe(struct client *client, int64_t until_ms, enum patience patience,
+				 struct error *err)
+{
+	sigset_t before;
+	int result;
+
+	block_sigpipe(&before);
 	result = await(client, until_ms, patience, err);
-	if (!sigismember(&before, SIGPIPE)) {
-		sigtimedwait(&set, NULL, &at_once);
-		sigprocmask(SIG_UNBLOCK, &set, NULL);
-	}
+	unblock_sigpipe(&before);
 	return result;
 }
 
@@ -105,6 +122,41 @@ void client_finish(struct client *client, int64_t until_ms)
 	if (client_has_request(client))
 		await_without_sigpipe(client, until_ms, NEVER, &ignored);
 	client_cancel(client);
+}
+
+static int listen_until(struct client *client, int64_t until_ms, struct error *err)
+{
+	struct pollfd slot;
+
+	for (;;) {
+		const enum client_event event = client_step(client);
+
+		if (client->steps)
+			connection_trace_tell(client->steps, client);
+		if (event == CLIENT_REFUSED) {
+			*err = client->error;
+			return -1;
+		}
+		if (event != CLIENT_NOTHING)
+			return 0;
+		const int64_t now = clock_ms();
+		const int64_t wake = earliest(client_wait(client, &slot), until_ms);
+
+		if (now >= until_ms)
+			return 0;
+		poll(&slot, 1, wake > now ? (int)earliest(wake - now, INT_MAX) : 0);
+	}
+}
+
+int client_listen(struct client *client, int64_t until_ms, struct error *err)
+{
+	sigset_t before;
+	int result;
+
+	block_sigpipe(&before);
+	result = listen_until(client, until_ms, err);
+	unblock_sigpipe(&before);
+	return result;
 }
 
 /* Whether the system has all of the request. */

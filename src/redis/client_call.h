@@ -17,6 +17,10 @@ int client_connect(struct client *client, int64_t until_ms, struct error *err);
 int client_call(struct client *client, const struct request *request, int64_t until_ms,
 		bool patient, struct error *err);
 
+/* Waits until until_ms for a message, or for the connection to be lost. There is no request.
+ * Returns -1 if the server refuses the subscription. */
+int client_listen(struct client *client, int64_t until_ms, struct error *err);
+
 /* Waits until until_ms for the reply to the request that is under way, if there is one. Then there
  * is no request and no reply any more. */
 void client_finish(struct client *client, int64_t until_ms);

@@ -29,11 +29,15 @@ static int shell_status(const struct ending *ending)
 void ending_put(const struct ending *ending, struct lock *lock)
 {
 	lock->unused = !ending->started || ending->exec_errno;
+	if (ending->was_asked)
+		*lock->min_hold = '\0';
 	if (!ending->is_reaped)
 		return;
 	snprintf(lock->status, sizeof(lock->status), "%d", shell_status(ending));
 	if (ending->timed_out)
 		strcpy(lock->cause, "max-hold");
+	else if (ending->was_asked)
+		strcpy(lock->cause, "asked");
 	else if (ending->was_stopped)
 		strcpy(lock->cause, "lost");
 	else if (WIFSIGNALED(ending->wait_status))

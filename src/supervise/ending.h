@@ -8,5 +8,6 @@ struct shared_state;
 /* Notes COMMAND's end. status: as waitpid gives it. */
 void ending_note(struct shared_state *shared, int status);
 
-/* Puts status and cause into the lock before it is given back, and whether it was used. */
+/* Puts status and cause into the lock before it is given back, whether it was used, and that it is
+ * not kept for the rest of --min-hold if somebody has asked for it. */
 void ending_put(const struct ending *ending, struct lock *lock);

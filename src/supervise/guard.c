@@ -96,7 +96,8 @@ static void lose(struct guard *guard, int64_t kill_ms, const char *why)
 
 	if (guard->lost)
 		return;
-	guard->lost = true;
+	/* also for the wrapper, should it go on for us */
+	guard->lost = guard->shared->ending.lost = true;
 	guard_tell_loss(guard->job, why, warns_only);
 	if (warns_only)
 		return;
@@ -198,6 +199,19 @@ static void enforce_max_hold(struct guard *guard)
 	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 }
 
+/* Somebody has asked for the lock. A COMMAND that has ended meanwhile keeps its status. */
+static void obey_stop(struct guard *guard)
+{
+	if (guard->shared->phase != GUARD_HOLDING || !*guard->hold.asked_by || guard->lost)
+		return;
+	reap_children(guard);
+	if (!guard->stop.command)
+		return;
+	guard->shared->ending.was_asked = true;
+	guard_tell_asked(guard->job, guard->hold.asked_by);
+	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
+}
+
 static void pass_on(const struct guard *guard, int signo)
 {
 	char name[SIGNAL_MAX_BYTES];
@@ -280,6 +294,7 @@ static int watch(struct guard *guard, struct error *err)
 		hear_wrapper(guard);
 	if (guard->stop.command || guard->shared->phase == GUARD_STOPPING)
 		renew_hold(guard);
+	obey_stop(guard);
 	return 0;
 }
 
@@ -326,7 +341,6 @@ static _Noreturn void see_to_end(struct guard *guard)
 				end_blindly(guard, &err);
 	while (!may_give_back(guard));
 	give_back_if_held(guard);
-	guard->shared->ending.lost = guard->lost;
 	guard->shared->phase = GUARD_DONE;
 	_exit(0); /* which the wrapper sees */
 }

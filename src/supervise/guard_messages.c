@@ -21,6 +21,18 @@ void guard_tell_loss(const struct job *job, const char *why, bool warns_only)
 		shorten_to(cut, MESSAGE_CHARACTERS - taken, why), stopping, command);
 }
 
+void guard_tell_asked(const struct job *job, const char *by)
+{
+	const size_t taken = strlen("lock : was asked to stop by ; stopping ") +
+			     count_characters(job->lock->keys.shown) + count_characters(job->shown);
+	char asker[OWNER_SHOWN_BYTES], cut[OWNER_SHOWN_BYTES];
+
+	owner_show(asker, MESSAGE_CHARACTERS - taken, by);
+	message(job->messenger, LOG_ERR, "lock %s: was asked to stop by %s; stopping %s",
+		job->lock->keys.shown, shorten_to(cut, MESSAGE_CHARACTERS - taken, asker),
+		job->shown);
+}
+
 void guard_tell_renewal(const struct job *job, const struct hold *hold)
 {
 	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];

@@ -9,6 +9,9 @@
 /* why: perhaps a server's words, which are cut. warns_only: COMMAND goes on. */
 void guard_tell_loss(const struct job *job, const char *why, bool warns_only);
 
+/* Who asks COMMAND to stop. */
+void guard_tell_asked(const struct job *job, const char *by);
+
 void guard_tell_renewal(const struct job *job, const struct hold *hold);
 
 /* status: COMMAND's, as waitpid gives it. */

@@ -42,7 +42,8 @@ struct ending {
 	bool was_stopped;       /* guard or wrapper had begun to stop it before that */
 	bool started;           /* its process was let go */
 	bool lost;              /* the lock was lost while it ran */
-	bool timed_out;         /* it was stopped by --max-hold */
+	bool timed_out;         /* it was stopped by --max-hold ... */
+	bool was_asked;         /* ... or because somebody has asked it to stop */
 };
 
 struct shared_state {

@@ -243,6 +243,13 @@ static bool is_over(struct wrapper *wrapper)
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG | __WALL) < 0);
 }
 
+/* Without the guard nobody renewed the lease: the lock counts as lost. But if COMMAND was being
+ * stopped because somebody had asked for that, it has just been stopped by another process. */
+static void note_takeover(struct ending *ending)
+{
+	ending->lost |= !ending->was_asked;
+}
+
 static int watch(struct wrapper *wrapper, struct error *err)
 {
 	struct pollfd slots[SLOTS] = {
@@ -252,7 +259,7 @@ static int watch(struct wrapper *wrapper, struct error *err)
 
 	while (!is_done(wrapper)) {
 		if (wrapper->takes_over && is_over(wrapper)) {
-			wrapper->shared->ending.lost = true;
+			note_takeover(&wrapper->shared->ending);
 			end_guard(wrapper);
 			reap(wrapper); /* a COMMAND that had ended was the guard's child until now
 					*/
@@ -294,7 +301,8 @@ int wrapper_run(const struct job *job, struct standby *standby, struct ending *e
 	if (wrapper.fd >= 0)
 		close(wrapper.fd);
 	*ending = wrapper.shared->ending;
-	ending->lost |= wrapper.takes_over;
+	if (wrapper.takes_over)
+		note_takeover(ending);
 	if (!ending->started && !ending->exec_errno && !ending->lost)
 		return fail(err, STATUS_OS, "cannot start %s: its guard could not watch it",
 			    job->shown);

@@ -47,7 +47,7 @@ answered() {
 		tail x | there is no such command, did you mean log --follow?
 		waiters x | there is no such command, did you mean queue?
 		delete x | there is no such command, did you mean release or queue --remove?
-		kill x | there is no such command, did you mean release --force?
+		kill x | there is no such command, did you mean release --stop?
 		refresh x | there is no such command, did you mean renew?
 		ping | there is no such command, did you mean doctor?
 		stauts | there is no such command, did you mean status?
@@ -116,7 +116,7 @@ answered() {
 		wrap -N x true | there is no such option, did you mean -n?
 		wrap -timeout 5 x true | there is no such option, did you mean --wait?
 		acquire --signal TERM x | only wrap has it
-		renew --wait 3 x | only wrap and acquire have it
+		renew --wait 3 x | only wrap, acquire and release have it
 		renew --json x | only acquire, status, queue, log and doctor have it
 		wrap --con 3 x true | it is ambiguous: it fits --config, --connect-timeout and --conflict-exit-code
 		wrap --=3 x true | it is ambiguous: it fits many options

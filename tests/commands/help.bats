@@ -95,7 +95,7 @@ helps() {
 	assert_equal "$(helps doctor --replicas)" 'judge the server for jobs that require N replicas'
 	assert_equal "$(helps wrap --quiet)" 'print nothing about a busy lock'
 	assert_equal "$(helps status --quiet)" 'print nothing; exit with 0 if a lock is held, else 1'
-	assert_equal "$(helps release --quiet)" 'with --force, --forget-run: print nothing on stdout'
+	assert_equal "$(helps release --quiet)" 'with --stop, --force, --forget-run: print nothing on stdout'
 	assert_equal "$(helps doctor --quiet)" 'print only warnings and errors'
 	for command in renew queue log; do
 		assert_equal "$(helps $command --quiet)" 'has no effect here'

@@ -45,7 +45,7 @@ last_is() {
 @test "log --json has the keys that the manual names, in this order, and times as in RFC 3339" {
 	"$FAIRLOCK" wrap job true
 	assert_equal "$(events '[0]|keys_unsorted|join(" ")')" \
-		'"name time event owner host pid user command slot reason token waited_ms held_ms status cause"'
+		'"name time event owner host pid user command slot reason token waited_ms held_ms by status cause"'
 	[[ $(events '[0].time') =~ ^\"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\"$ ]]
 }
 

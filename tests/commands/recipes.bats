@@ -118,9 +118,23 @@ cron() { as_cron command "$1"; }
 	# shellcheck disable=SC2016
 	printf '#!/bin/sh\necho "$1"\nexit 3\n' >deploy.sh
 	chmod +x deploy.sh
-	run -3 cron "$(code 'A deploy script')"
+	run -3 cron "$(code 'A deploy script' | head -n 1)"
 	assert_output production
 	is_free deploy
+}
+
+@test "the recipe for a deploy script has the deploy stopped, and waits for its end" {
+	local job
+
+	printf '#!/bin/sh\ntrap "sleep 0.5; touch ended; exit" TERM\ntouch runs; while :; do sleep 0.05; done\n' >deploy.sh
+	chmod +x deploy.sh
+	as_cron background "$(code 'A deploy script' | head -n 1)" 2>said
+	job=$!
+	wait_until test -e runs
+	run -0 cron "$(code 'A deploy script' | tail -n 1)"
+	assert_output --partial 'lock deploy was held by ./deploy.sh production'
+	[ -e ended ]
+	ends_with 124 "$job"
 }
 
 # wait_for_go: the text of a program that writes a line with its arguments, and ends when there is a file `go`

@@ -128,7 +128,7 @@ is_lost() {
 
 @test "--slot needs --force, goes not with --owner, and takes a word that can be a slot" {
 	run -64 "$FAIRLOCK" release --slot 1 job
-	assert_line --index 0 "fairlock: cannot use option '--slot': it needs --force, too"
+	assert_line --index 0 "fairlock: cannot use option '--slot': it needs --stop or --force, too"
 	run -64 "$FAIRLOCK" release --force --slot 1 --owner 1:1 job
 	run -64 "$FAIRLOCK" release --force --slot '' job
 	run -64 "$FAIRLOCK" release --force --slot "$(printf 'x%064d' 1)" job

@@ -4,7 +4,7 @@
 declare -gA columns_of=(
 	[h]='state token since ends lease waited keep taken unheard ending mode holds by'
 	[w]='state ticket seen lease secret kind period want by'
-	[r]='made strays answer'
+	[r]='made strays answer' [a]='requests by'
 	[run]='id up lost floor' [newest]='id since' [turn]='id since' [started]='last before recall' [done]='started ended' [tended]='when place cursor mended'
 )
 

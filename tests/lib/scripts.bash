@@ -134,11 +134,20 @@ come_back() {
 }
 
 release() {
-	local id=$1 request=$1 mode=own holder_token='' again=0 min='' strays=0 status='' cause='' only=''
+	local id=$1 request=$1 mode=own holder_token='' again=0 min='' strays=0 status='' cause='' only='' by='' list=''
 
 	shift
 	[ $# -eq 0 ] || local "$@"
-	script release "$id" "$request" "$mode" "$holder_token" "$again" "$min" "$strays" "$status" "$cause" "$only"
+	script release "$id" "$request" "$mode" "$holder_token" "$again" "$min" "$strays" "$status" "$cause" "$only" \
+		"$by" "$list"
+}
+
+# request_stop ASKER [WORD=VALUE...]: a process asks the holders to stop. Sets `list` to the holds that are not over, for the
+# next request: `request_stop xena "list=$list"`.
+request_stop() {
+	release '' mode=stop "request=$1" "by=by $1" "${@:2}"
+	# shellcheck disable=SC2034 # for the test
+	list=$(printf '%s\n' "${reply[@]:1}" | sed -n '0~4p')
 }
 
 renew() {
@@ -160,11 +169,11 @@ leave() {
 
 # remove ID: somebody else takes the waiter out of the queue
 remove() {
-	local id=$1 request=remover strays=0
+	local id=$1 request=remover strays=0 by='by remover'
 
 	shift
 	[ $# -eq 0 ] || local "$@"
-	script leave "$id" "$request" "$strays" remove
+	script leave "$id" "$request" "$strays" remove "$by"
 }
 
 # granted_to_anna [WORD=VALUE...]: anna holds the lock, and its token lies in the past.

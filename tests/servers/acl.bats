@@ -37,6 +37,11 @@ use_all() {
 	ends_with 0 "$waiter"
 	"$FAIRLOCK" acquire "$name"
 	"$FAIRLOCK" release --force "$name"
+	background "$FAIRLOCK" wrap -l 1h "$name" sleep 600
+	waiter=$!
+	wait_until "$FAIRLOCK" status -q "$name"
+	"$FAIRLOCK" release --stop --wait 5s "$name" # it is told, or would not hear of the end
+	ends_with 124 "$waiter"
 	run -1 "$FAIRLOCK" status -q "$name"
 }
 
@@ -60,6 +65,11 @@ use_slots() {
 	"$FAIRLOCK" acquire --shared --lease 1m "$name"
 	"$FAIRLOCK" acquire --shared --lease 1s "$name"
 	wait_until holders_are 1 "$name"
+	background "$FAIRLOCK" wrap -l 1h --shared "$name" sleep 600
+	waiter=$!
+	wait_until holders_are 2 "$name"
+	run -75 "$FAIRLOCK" release --stop "$name"
+	ends_with 124 "$waiter"
 	"$FAIRLOCK" release --force "$name"
 	run -1 "$FAIRLOCK" status -q "$name"
 }

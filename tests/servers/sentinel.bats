@@ -251,3 +251,23 @@ bring_master_back() {
 		rm ran
 	done
 }
+
+@test "a request to stop, and its answer, survive a failover" {
+	local old
+
+	own_sentinels
+	cli() { master_cli "$@"; }
+	background "$FAIRLOCK" wrap -l 1m -k 5s job sh -c 'trap "" TERM; touch runs; while :; do sleep 0.1; done' 2>said
+	HOLDER=$!
+	wait_until test -e runs
+	background "$FAIRLOCK" release --stop job >out 2>told
+	STOPPER=$!
+	wait_until grep -q 'was asked to stop' said
+	old=$(master_port)
+	kill_node "$old"
+	wait_until has_new_master "$old"
+	ends_with 124 "$HOLDER"
+	ends_with 0 "$STOPPER"
+	grep -q "lock job was held by sh -c .* (pid $HOLDER, " out
+	is_free job
+}

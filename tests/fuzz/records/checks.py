@@ -2,7 +2,7 @@
 
 import re
 
-from forms import is_answer, is_entry, read_hold, read_request, read_waiter, record_of, waits
+from forms import is_answer, is_entry, read_asked, read_hold, read_request, read_waiter, record_of, waits
 
 MARGIN_MS = 300  # a slow machine takes so long between two looks
 NEVER_AGAIN = -1
@@ -62,6 +62,7 @@ def check_clean(script, words, answer, before, after, listening):
     demand("ours" not in after.hash or int(after.hash["ours"]) == len(waiting) or not after.agrees(), "ours",
            f"{waiting} wait behind {script}, and our hash counts {after.hash.get('ours')}")
     check_holders(script, after)
+    check_asked(script, after)
     for who in [after.owner] if after.owner else list(after.holders):
         check_hand_over(who, before, after)
     check_late(script, words, answer, before)
@@ -71,6 +72,14 @@ def check_clean(script, words, answer, before, after, listening):
     if script == "acquire" and answer[0] == "queued" and words[0] in listening:
         # the scripts may take one that does not listen for dead
         check_waiter(words, answer, before, after)
+
+
+def check_asked(script, after):
+    """Beside a hold that was asked to stop stands who asks it; beside no other."""
+    asked = {field[2:] for field, text in after.hash.items()
+             if field[:2] == "h:" and (read_hold(text) or {}).get("ending") == "asked"}
+    noted = {field[2:] for field in after.hash if field[:2] == "a:"}
+    demand(asked == noted, "asked", f"behind {script} {asked} were asked to stop, and there are notes of {noted}")
 
 
 def check_holders(script, after):
@@ -196,6 +205,9 @@ def after_renew(words, answer, before, after):
     if answer[0] == "renewed" and (after.hash.get("holder") == who or hold and who in after.holders):
         demand(hold["token"] == answer[2] and hold["state"] == "held" and is_near(hold["ends"], -answer[1], before, after),
                "record", f"renew answers {answer} and writes {hold}")
+        note = read_asked(after.hash.get("a:" + who))
+        by = note["by"] if note and words[1:3] == (who, "w") else ""
+        demand(answer[4] == by, "asked", f"renew {words} answers {answer}, and beside the hold is {note}")
         if answer[3]:
             demand(hold["taken"] != "-" or hold["since"] == "-", "record", f"renew answers {answer} and writes {hold}")
     elif answer[0] == "lost" and token:
@@ -207,6 +219,9 @@ def after_release(words, answer, before, after):
     who, request, mode = words[:3]
     status, cause = words[7:9] if request == who else ("", "")  # of the owner's own COMMAND
     was = read_hold(before.hash.get("h:" + who))
+    for what, _, _, hold in answer[1:] if answer[0] == "stops" else []:
+        owner = hold.split(" ", 3)[3]
+        demand(what != "asked" or "a:" + owner in after.hash, "asked", f"release answers {answer}, and has asked nobody")
     if answer[0] == "kept" and was:
         hold = read_hold(after.hash["h:" + who])
         demand(hold["state"] == "kept" and hold["holds"] == f",{request},", "record", f"release answers {answer} and writes {hold}")
@@ -227,7 +242,7 @@ def after_release(words, answer, before, after):
 
 
 def after_leave(words, answer, listening, after):
-    who, request, _, mode = words
+    who, request, _, mode = words[:4]
     if answer[0] != "left" or len(answer) == 1:
         return
     demand(who not in after.list, "queue", f"leave answers {answer}, and {after.list} wait")

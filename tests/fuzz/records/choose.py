@@ -14,9 +14,9 @@ NUMBERS = ["", "-", "-1", "0", "1", "99999999999999999999", "9007199254740992", 
            "nan", "inf", "-inf", "1.5", "1-2", "--", "9" * 400]
 WORDS = NUMBERS + ["\x00\xff", "a b", "\t", "\n", " ", "x" * 5000, ",", ",,", ",a", "held", "kept", "released", "taken", "counted",
                    "waits", "new", "dropped", "removed", "superseded", "gone", "forced", "free", "given", "left", "w", "a", ":", "1:exit", "é", "s", "x", "=", "=1", "=a",
-                   "=a,b", "#0", "#2", "#99999999", "fairlock:slots", "fairlock:shared"]
-FIELDS = ["name", "v", "token", "ticket", "ours", "back", "run", "newest", "turn", "started", "head", "theirs", "tended", "holder",
-          "n:granted", "n:expired", "n:forced", "n:lost", "s:1", "s:a"]
+                   "=a,b", "asked", "asked 1 2 x a", "#0", "#2", "#99999999", "fairlock:slots", "fairlock:shared"]
+FIELDS = ["name", "v", "token", "ticket", "ours", "back", "run", "newest", "turn", "started", "done", "head", "theirs", "tended", "holder",
+          "n:granted", "n:expired", "n:forced", "n:lost", "s:1", "s:a", "a:anna", "a:ben"]
 OLD_FIELDS = {"owner": "anna", "since": "1700000000000", "until": "1700000000000", "lease": "30000", "waited": "0", "by": "x",
               "holds": "wanna", "keep": "1700000000000", "taken_up": "", "unheard": "", "ended": "1700000000000",
               "forced": "", "turned": "1700000000000", "before": "1700000000000", "recall": "1700000000000",
@@ -27,8 +27,8 @@ RECORDS = ["held 1700000000000 1700000000000 1700000030000 30000 0 - - - - x ,wb
            "held 1700000000000 1700000000000 9900000030000 30000 0 - - - - =1 ,wben, by ben",
            "held 1700000000000 1700000000000 9900000030000 30000 0 - - - - s ,wben, by ben",
            "new 1700000000000000 1700000000000 30000 5ec w - x by ben", "new 1700000000000000 1700000000000 30000 5ec w - #2 by ben",
-           "1700000000000 1 left ben", "1700000000000 0 forced anna x", "anna 1700000000000", "ben 1700000000000", "- - -",
-           "superseded 1700000000000000 1700000000000 - - w - x by anna"]
+           "1700000000000 1 left ben", "1700000000000 0 forced anna x", "1700000000000 0 asked 1 - x anna", "stopper1 by x",
+           "anna 1700000000000", "ben 1700000000000", "- - -", "superseded 1700000000000000 1700000000000 - - w - x by anna"]
 
 
 class Chooser:
@@ -65,9 +65,9 @@ class Chooser:
         if self.damages and self.maybe(25):
             return [self.damage()]
         chosen = self.random.choices(
-            [self.acquire, self.come_in, self.renew, self.give_back, self.break_lock, self.leave, self.remove, self.show,
-             self.listen, self.pause, self.redisson, self.delete],
-            [20, 12, 14, 20, 3, 4, 3, 8, 10, 10, 10, 2])[0]()
+            [self.acquire, self.come_in, self.renew, self.give_back, self.break_lock, self.stop, self.leave, self.remove,
+             self.show, self.listen, self.pause, self.redisson, self.delete],
+            [20, 12, 14, 20, 3, 5, 4, 3, 8, 10, 10, 10, 2])[0]()
         for step in chosen:
             if step[0] == "acquire" and step[1] in self.newest:
                 step[2]["newest"] = True  # in all of its requests
@@ -132,6 +132,12 @@ class Chooser:
                                              "token": self.maybe(30),
                                              "only": self.one(["", "", self.known_id(), "=1", "=a"])}]]
 
+    def stop(self):
+        number = self.random.randint(1, 6)
+        return [["release", self.one(self.ours), {"mode": "stop", "request": "stopper%d" % number, "by": "by stopper%d" % number,
+                                                  "again_with_list": self.maybe(50), "strays": self.one([0, 0, 0, 1, -1]),
+                                                  "only": self.one(["", "", self.known_id(), "=1", "=a"])}]]
+
     def leave(self):
         return [["leave", self.known_id(), {"strays": self.one([0, 0, 0, 1, -1])}]]
 
@@ -167,7 +173,7 @@ class Chooser:
             # the records of the present holder and waiters, more often than others
             current = [field for field in fields if field[:2] in ("h:", "w:") and
                        field[2:] in [look.owner] + list(look.holders) + look.list]
-            fields += [field for field in fields if field[:2] in ("h:", "w:", "r:")] * 2
+            fields += [field for field in fields if field[:2] in ("h:", "w:", "r:", "a:")] * 2
             field = self.one(current if current and self.maybe(40) else fields)
             return self.random.choices(
                 [["column", field, self.random.randrange(13), self.one(WORDS if self.maybe(40) else NUMBERS)],

@@ -8,19 +8,21 @@ DECIMAL = re.compile(NUMBER)
 
 HOLD = re.compile(
     rf"(held|kept|released|expired|forced|gone|lost) ({NUMBER}) ({MAYBE}) ({MAYBE}) ({MAYBE}) ({MAYBE}) ({MAYBE}) "
-    rf"(taken|counted|-) ({MAYBE}) (\d*:[\w-]*|-) (x|s|=[^ ,]+) (,(?:[^ ,]+,)*) (.*)", re.S)
+    rf"(taken|counted|-) ({MAYBE}) (\d*:[\w-]*|asked|-) (x|s|=[^ ,]+) (,(?:[^ ,]+,)*) (.*)", re.S)
 HOLD_COLUMNS = ["state", "token", "since", "ends", "lease", "waited", "keep", "taken", "unheard", "ending", "mode", "holds",
                 "by"]
 WAITER = re.compile(rf"(waits|new|dropped|removed|superseded) ({NUMBER}) ({NUMBER}) ({MAYBE}) ([0-9a-f]+|-) ([wa]) ({MAYBE}) "
                     r"(x|s|#\d+|=[^ ]+) (.*)", re.S)
 WAITER_COLUMNS = ["state", "ticket", "seen", "lease", "secret", "kind", "period", "want", "by"]
-REQUEST = re.compile(rf"({NUMBER}) ({NUMBER}) (-|released|given|free|left .*|forced \S* .*)", re.S)
+REQUEST = re.compile(rf"({NUMBER}) ({NUMBER}) (-|released|given|free|left .*|forced \S* .*|asked .*)", re.S)
+ASKED = re.compile(r"([^ ,]+(?:,[^ ,]+)*) (.+)", re.S)
 MODES = {"fairlock:shared": "s", "fairlock:slots": "="}  # by the field of key 1
 REQUEST_COLUMNS = ["made", "strays", "answer"]
 
 OTHER_FIELDS = {
     "name": r"job", "v": "5", "holder": r"\S+", "token": NUMBER, "ticket": NUMBER, "ours": NUMBER, "back": NUMBER,
     "newest": rf"\S+ {NUMBER}", "run": rf"(?:\w+|-) {MAYBE} {MAYBE} {NUMBER}", "turn": rf"\S+ {NUMBER}", "started": rf"{MAYBE} {MAYBE} {MAYBE}",
+    "done": rf"{NUMBER} {NUMBER}",
     "head": rf"{NUMBER} (?:{NUMBER})? \S+(?: \S+)*", "theirs": rf"\S+(?: {NUMBER}){{3}}(?: \S+(?: {NUMBER}){{3}})*",
     "tended": rf"{NUMBER} {NUMBER} {NUMBER} {NUMBER}", "n:granted": NUMBER, "n:expired": NUMBER, "n:forced": NUMBER,
     "n:lost": NUMBER,
@@ -45,6 +47,10 @@ def read_request(text):
     return columns(REQUEST, REQUEST_COLUMNS, text)
 
 
+def read_asked(text):
+    return columns(ASKED, ["requests", "by"], text)
+
+
 def waits(text):
     waiter = read_waiter(text)
     return waiter is not None and waiter["state"] in ("waits", "new")
@@ -52,7 +58,7 @@ def waits(text):
 
 def record_of(field, text):
     """The columns of a record with the names of its columns; None: no such form."""
-    read = {"h:": read_hold, "w:": read_waiter, "r:": read_request}.get(field[:2])
+    read = {"h:": read_hold, "w:": read_waiter, "r:": read_request, "a:": read_asked}.get(field[:2])
     if read:
         return read(text)
     if field.startswith("s:"):
@@ -83,7 +89,7 @@ ANSWERS = {
         ["busy", *ABOUT], ["full", MS, *ABOUT], ["ran", MS, *ABOUT], ["removed", *ABOUT], ["removed"],
         ["superseded", TEXT, *ABOUT],
         ["other", is_like("x|s|=.*")]] + REFUSALS,
-    "renew": [["renewed", COUNT, DIGITS, FLAG], ["released"], ["late"],
+    "renew": [["renewed", COUNT, DIGITS, FLAG, TEXT], ["released"], ["late"],
               ["lost", is_like("forced|taken|gone"), TEXT, TEXT]] + REFUSALS,
     "release": [["released", MS], ["kept", MS], ["free"], ["late"], ["not held", TEXT, TEXT],
                 ["not acquired"]] + REFUSALS,
@@ -96,8 +102,10 @@ WAITING = [TEXT, DIGITS_OR_NONE, TEXT, FLAG, FLAG, TEXT]
 HOLD_NOW = [TEXT, DIGITS, DIGITS, DIGITS, DIGITS_OR_NONE, TEXT, MODE, TEXT]
 HOLDER = [TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, FLAG, TEXT]
 
+STOPPED = [is_like("asked|alone|kept|away"), is_number(-1), TEXT, is_like(r"\S+ \S+ \S+ .*")]
+
 LOGGED = {
-    "event": is_like("granted|released|expired|forced|lost|left|superseded"), "time": DIGITS, "owner": TEXT,
+    "event": is_like("granted|released|expired|forced|lost|left|superseded|asked"), "time": DIGITS, "owner": TEXT,
     "token": DIGITS_OR_NONE, "by": TEXT, "waited": DIGITS_OR_NONE, "held": DIGITS_OR_NONE, "status": is_like(r"\d*"),
     "cause": TEXT, "slot": TEXT, "actor": TEXT,
 }
@@ -116,8 +124,7 @@ def has_form(answer, form):
 
 def is_entry(fields, is_clean):
     """A number that was damaged is logged as it is: the program reads no such number."""
-    names = [name for name in LOGGED if name in fields or name not in ("slot", "actor")]
-    return list(fields) == names and all(
+    return list(fields) in (list(LOGGED), list(LOGGED)[:-1], list(LOGGED)[:-2]) and all(
         LOGGED[name](value) or not is_clean and re.fullmatch(r"-|-?\d+", value) for name, value in fields.items())
 
 
@@ -132,6 +139,8 @@ def is_answer(script, answer):
             all(has_form(hold, HOLD_NOW) for hold in answer[6]))
     if script == "release" and answer[0] == "forced":
         return len(answer) >= 3 and len(answer) % 2 == 1 and all(map(TEXT, answer))
+    if script == "release" and answer[0] == "stops":
+        return all(has_form(hold, STOPPED) for hold in answer[1:])
     if script == "view" and len(answer) > 7 and isinstance(answer[7], list):
         if not (answer[7] == [] or has_form(answer[7], [MS] * 4)):
             return False

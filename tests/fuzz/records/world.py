@@ -21,6 +21,7 @@ class World:
         self.tickets, self.tokens, self.strays, self.questions = {}, {}, {}, 0
         self.wants, self.modes = {}, {}  # what each asked for last, and how it holds
         self.newest = set()  # who waits with --supersede
+        self.asked = {}  # the holds that each request has asked to stop
         self.is_clean, self.has_other_type, self.lost_hash = True, False, False
         self.may_stay = set()  # keys that a damage made to stay for ever
         self.look = Look(server)
@@ -160,13 +161,17 @@ class World:
 
         def words(strays):
             return [who, request, get("mode", "own"), token, "1" if get("again") else "0", get("min", ""), strays,
-                    get("status", ""), get("cause", ""), get("only", "")]
+                    get("status", ""), get("cause", ""), get("only", ""), get("by", ""), asked_before]
 
-        self.run("release", *words(strays), compare=get("compare") and get("strays", 0) >= 0 and words(strays + 1))
+        asked_before = "\n".join(self.asked.get(request, [])) if get("mode") == "stop" and get("again_with_list") else ""
+        answer = self.run("release", *words(strays), compare=get("compare") and get("strays", 0) >= 0 and words(strays + 1))
+        if answer[0] == "stops":
+            self.asked[request] = [hold[3] for hold in answer[1:]]
 
     def do_leave(self, who, options):
         request = options.get("request", who)
-        self.run("leave", who, request, self.strays_of(request, options.get("strays", 0)), options.get("mode", "own"))
+        by = ["by " + request] if options.get("mode") == "remove" else []
+        self.run("leave", who, request, self.strays_of(request, options.get("strays", 0)), options.get("mode", "own"), *by)
         if options.get("mode", "own") == "own":
             self.tickets.pop(who, None)
 

@@ -1,0 +1,31 @@
+/* Whoever looks at standard output sees a line at once. */
+#include "commands/release_words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lock/lock.h"
+
+void release_say_whose(const struct lock *lock, const char *owner, const char *by)
+{
+	char holder[OWNER_SHOWN_BYTES], id[OWNER_MAX_BYTES], name[SHORT_MAX_BYTES];
+
+	owner_show(holder, MESSAGE_CHARACTERS, by);
+	snprintf(id, sizeof(id), "%s", owner);
+	tame(strcpy(name, lock->keys.shown));
+	tame(holder);
+	tame(id);
+	if (*by)
+		printf("lock %s was held by %s as %s\n", name, holder, id);
+	else
+		printf("lock %s was held by %s\n", name, id);
+	fflush(stdout);
+}
+
+void release_say_free(const struct lock *lock)
+{
+	char name[SHORT_MAX_BYTES];
+
+	tame(strcpy(name, lock->keys.shown));
+	printf("lock %s was free\n", name);
+}

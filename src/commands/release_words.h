@@ -1,0 +1,9 @@
+/* What `release --stop` and `release --force` print. */
+#pragma once
+
+struct lock;
+
+/* Prints which process held the lock. by: "" if nobody knows. */
+void release_say_whose(const struct lock *lock, const char *owner, const char *by);
+
+void release_say_free(const struct lock *lock);

@@ -1,0 +1,376 @@
+#!/usr/bin/env bats
+# release --stop: asks the holders to stop, and waits until they have given the lock back.
+
+load ../lib/helpers
+load ../lib/one_server
+load ../lib/holders
+load ../lib/jobs
+
+# stop_in_background WORD...: `release --stop WORD...` runs until the test ends. Sets STOPPER; its words come into `out`
+# and `told`.
+stop_in_background() {
+	background "$FAIRLOCK" release --stop "$@" >out 2>told
+	STOPPER=$!
+}
+
+# is_asked NAME: somebody has asked the holder of the lock
+is_asked() { cli --raw HKEYS "fairlock:{$1}" | grep -q '^a:'; }
+
+# hold_hard [OPTION...]: a COMMAND that ignores TERM holds `job`
+hold_hard() {
+	# shellcheck disable=SC2016
+	background "$FAIRLOCK" wrap "$@" job sh -c 'trap "" TERM; echo $$ >main; while :; do sleep 0.1; done' 2>said
+	HOLDER=$!
+	wait_until test -s main
+}
+
+# stopped PID: this wrap ends with 124, and says that it was asked
+stopped() {
+	ends_with 124 "$1"
+	grep -q 'lock job: was asked to stop by fairlock release --stop (pid [0-9]*, .*); stopping' "${2-said.$1}"
+}
+
+@test "release --stop has COMMAND stopped, returns when the lock is free, and says who held it; wrap ends with 124" {
+	background "$FAIRLOCK" wrap job sleep 600 2>said
+	HOLDER=$!
+	wait_until "$FAIRLOCK" status -q job
+	run -0 --separate-stderr "$FAIRLOCK" release --stop job
+	is_free job
+	assert_output --regexp "^lock job was held by sleep 600 \(pid $HOLDER, .*\) as .*:$HOLDER$"
+	# shellcheck disable=SC2154
+	assert_equal "$stderr" ''
+	stopped "$HOLDER" said
+	nothing_left
+}
+
+@test "release --stop of a free lock says so, and ends with 0; -q says nothing" {
+	run -0 "$FAIRLOCK" release --stop job
+	assert_output 'lock job was free'
+	run -0 "$FAIRLOCK" release -q --stop job
+	refute_output
+	hold job
+	run -0 "$FAIRLOCK" release -q --stop job
+	refute_output
+	nothing_left
+}
+
+@test "release --stop waits until all that COMMAND started is gone, and the next waiter starts then" {
+	start_job -k 1s
+	background "$FAIRLOCK" wrap job sh -c 'for pid in $(cat pids); do ! kill -0 $pid || echo $pid; done >alive; touch ran'
+	WAITER=$!
+	wait_until in_queue job 1
+	run -0 "$FAIRLOCK" release --stop job
+	all_dead
+	ends_with 124 "$WRAPPER"
+	ends_with 0 "$WAITER"
+	assert_equal "$(cat alive)" ''
+	[ -e ran ]
+}
+
+@test "release --stop sends the signal of --signal, and SIGKILL after --kill-after" {
+	local began
+
+	background "$FAIRLOCK" wrap -s USR1 -k 500ms job sh -c 'trap "touch got" USR1; trap "" TERM; touch runs; while :; do sleep 0.1; done'
+	HOLDER=$!
+	wait_until test -e runs
+	began=$(ms)
+	"$FAIRLOCK" release --stop job
+	[ $(($(ms) - began)) -ge 500 ]
+	ends_with 124 "$HOLDER"
+	[ -e got ]
+}
+
+@test "a COMMAND that ends by itself when it is asked still makes wrap end with 124" {
+	background "$FAIRLOCK" wrap job sh -c 'trap "exit 0" TERM; touch runs; while :; do sleep 0.05; done'
+	HOLDER=$!
+	wait_until test -e runs
+	"$FAIRLOCK" release --stop job
+	ends_with 124 "$HOLDER"
+}
+
+@test "release --stop --wait DUR ends with 75 if the lock is still held then, and the request stays" {
+	local began
+
+	hold_hard -l 60s -k 10s
+	began=$(ms)
+	run -75 "$FAIRLOCK" release --stop --wait 700ms job
+	[ $(($(ms) - began)) -ge 700 ]
+	assert_output --regexp "^fairlock: cannot release lock job: after 700ms it is still held by sh -c trap .* \(pid $HOLDER, .*\)$"
+	grep -q 'was asked to stop' said
+	is_asked job
+	kill -KILL "$(<main)"
+	ends_with 124 "$HOLDER"
+	nothing_left
+}
+
+@test "release --stop --wait 0 asks and does not wait" {
+	hold_hard -l 60s -k 1s
+	run -75 "$FAIRLOCK" release --stop --wait 0 job
+	assert_output --regexp '^fairlock: cannot release lock job: still held by sh -c '
+	stopped "$HOLDER" said
+	is_free job
+}
+
+@test "no default of --wait counts for release --stop" {
+	hold_hard -k 1s
+	FAIRLOCK_WAIT=0 run -0 "$FAIRLOCK" release --stop job
+	ends_with 124 "$HOLDER"
+}
+
+@test "a signal ends release --stop, and the request stays" {
+	hold_hard -l 60s -k 2s
+	stop_in_background job
+	wait_until is_asked job
+	kill -TERM "$STOPPER"
+	ends_with 143 "$STOPPER"
+	stopped "$HOLDER" said
+}
+
+@test "release --stop ends with 75 at once if acquire, a keeper or Redisson holds the lock, and names the holder" {
+	local owner
+
+	owner=$("$FAIRLOCK" acquire job)
+	run -75 "$FAIRLOCK" release --stop job
+	assert_output --regexp '^fairlock: cannot release lock job: only a wrap can be asked to stop, not fairlock acquire \(pid [0-9]+, .*\)$'
+	"$FAIRLOCK" release --owner "$owner" job
+	owner=$("$FAIRLOCK" acquire --while-pid $$ job)
+	run -75 "$FAIRLOCK" release --stop job
+	assert_output --partial 'only a wrap can be asked to stop, not '
+	"$FAIRLOCK" release --owner "$owner" job
+	cli HSET job 5f0c3b4e-6c1d-4d0e-9a7b-000000000000:1 1 >/dev/null
+	cli PEXPIRE job 30000 >/dev/null
+	run -75 "$FAIRLOCK" release --stop job
+	assert_output 'fairlock: cannot release lock job: only a wrap can be asked to stop, not 5f0c3b4e-6c1d-4d0e-9a7b-000000000000:1'
+}
+
+@test "if one of several holders cannot be asked, the others are asked all the same" {
+	join_holders --slots 2 job
+	"$FAIRLOCK" acquire --slots 2 job
+	run -75 "$FAIRLOCK" release --stop job
+	assert_output --partial 'only a wrap can be asked to stop, not fairlock acquire'
+	stopped "$HOLDER"
+	has_holders 1
+}
+
+@test "a lock that only --min-hold keeps is given back at once" {
+	"$FAIRLOCK" wrap --min-hold 10m job true
+	run -0 "$FAIRLOCK" release --stop job
+	assert_output --regexp '^lock job was held by true \(pid '
+	is_free job
+	nothing_left
+}
+
+@test "a wrap that is asked gives the lock back without its --min-hold" {
+	background "$FAIRLOCK" wrap --min-hold 10m job sleep 600
+	HOLDER=$!
+	wait_until "$FAIRLOCK" status -q job
+	"$FAIRLOCK" release --stop job
+	is_free job
+	ends_with 124 "$HOLDER"
+}
+
+@test "with slots or shared holds all holders are asked, and each is named" {
+	local option first
+
+	for option in '--slots 3' --shared; do
+		# shellcheck disable=SC2086
+		join_holders $option job
+		first=$HOLDER
+		# shellcheck disable=SC2086
+		join_holders $option job
+		run -0 "$FAIRLOCK" release --stop job
+		assert_equal "${#lines[@]}" 2
+		assert_line --regexp "^lock job was held by sleep 600 \(pid $first, .*\) as .*:$first$"
+		assert_line --regexp "^lock job was held by sleep 600 \(pid $HOLDER, .*\) as .*:$HOLDER$"
+		is_free job
+		stopped "$first"
+		stopped "$HOLDER"
+	done
+	nothing_left
+}
+
+@test "--slot and --owner ask one hold only, and wait for no other" {
+	local first owner
+
+	join_holders --slots red,blue job
+	first=$HOLDER
+	join_holders --slots red,blue job
+	run -0 "$FAIRLOCK" release --stop --slot blue job
+	assert_output --regexp "as .*:$HOLDER$"
+	stopped "$HOLDER"
+	assert_equal "$(slot_held_by "$first")" red
+	[ ! -s "said.$first" ]
+	owner=$(id_of "$first")
+	run -0 "$FAIRLOCK" release --stop --slot blue job
+	assert_output 'lock job was free'
+	run -0 "$FAIRLOCK" release --stop --owner "${owner%:*}:1" job
+	assert_output 'lock job was free'
+	run -0 "$FAIRLOCK" release --stop --owner "$owner" job
+	stopped "$first"
+	nothing_left
+}
+
+@test "if some of several holders are over, and others are not, release --stop says who still holds" {
+	hold_hard -l 60s -k 10s --shared
+	first=$HOLDER
+	join_holders --shared job
+	run -75 --separate-stderr "$FAIRLOCK" release --stop --wait 1s job
+	assert_output --regexp "^lock job was held by sleep 600 .*:$HOLDER$"
+	[[ $stderr = *"still held by sh -c "*"pid $first,"* ]]
+	stopped "$HOLDER"
+	kill -KILL "$(<main)"
+	ends_with 124 "$first"
+}
+
+@test "several processes may ask, each learns the end at once, and wrap is stopped once" {
+	local pid pids=() number began
+
+	hold_hard -l 1h -k 1s
+	for number in 1 2 3; do
+		background "$FAIRLOCK" release --stop job >"out.$number" 2>&1
+		pids+=($!)
+	done
+	began=$(ms)
+	for pid in "${pids[@]}"; do
+		ends_with 0 "$pid"
+	done
+	[ $(($(ms) - began)) -lt 8000 ] # less than it would take to look again
+	for number in 1 2 3; do
+		grep -q 'lock job was held by' "out.$number"
+	done
+	ends_with 124 "$HOLDER"
+	assert_equal "$(grep -c 'was asked to stop' said)" 1
+}
+
+@test "a wrap that was just handed the lock stops, too" {
+	hold job
+	join_waiters job sleep 600
+	kill "$HOLDER"
+	wait_until in_queue job 0
+	"$FAIRLOCK" release --stop job
+	ends_with 124 "$WAITER"
+}
+
+@test "only the wrap that took the lock is asked: what runs inside ends with it" {
+	background "$FAIRLOCK" wrap job "$FAIRLOCK" wrap job sleep 600 2>said
+	HOLDER=$!
+	wait_until has_count job 2
+	"$FAIRLOCK" release --stop job
+	is_free job
+	stopped "$HOLDER" said
+	assert_equal "$(grep -c 'was asked to stop' said)" 1
+}
+
+# has_count NAME COUNT: the owner holds the lock so many times
+has_count() { [ "$(cli --raw HVALS "$1")" = "$2" ]; }
+
+@test "FAIRLOCK_OWNER does not count for --stop: inside a wrap it asks the wrap of that lock" {
+	# shellcheck disable=SC2016
+	background "$FAIRLOCK" wrap job sh -c '"$FAIRLOCK" release --stop --wait 0 job; sleep 600' 2>said
+	HOLDER=$!
+	stopped "$HOLDER" said
+	hold other
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap job sh -c '"$FAIRLOCK" release --stop other'
+	assert_output --partial 'lock other was held by sleep 600'
+	ends_with 124 "$HOLDER"
+}
+
+@test "a COMMAND that has ended when its guard learns of it keeps its status" {
+	local guard
+
+	background "$FAIRLOCK" wrap -l 1h job sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 3'
+	HOLDER=$!
+	wait_until "$FAIRLOCK" status -q job
+	guard=$(pgrep -P "$HOLDER")
+	stop "$guard"
+	stop_in_background job
+	wait_until is_asked job
+	touch go
+	wait_until is_zombie_of "$guard"
+	kill -CONT "$guard"
+	ends_with 3 "$HOLDER"
+	ends_with 0 "$STOPPER"
+}
+
+# is_zombie_of PID: the only child of this process has ended, and it has not seen that
+is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
+
+@test "release --stop learns that a lease has ended without a release, by itself" {
+	background "$FAIRLOCK" wrap -l 2s job sleep 600
+	HOLDER=$!
+	wait_until "$FAIRLOCK" status -q job
+	kill -STOP "$(pgrep -P "$HOLDER")" "$HOLDER"
+	run -0 "$FAIRLOCK" release --stop --wait 15s job
+	kill -KILL "$(pgrep -P "$HOLDER")" "$HOLDER" || true
+}
+
+@test "release --stop ends with 69 at once if the server cannot be reached" {
+	run -69 "$FAIRLOCK" release --stop --url unix:/nonexistent/socket job
+}
+
+@test "the log has the event asked, who asked, and that COMMAND ended because of that" {
+	hold job
+	"$FAIRLOCK" release --stop job
+	ends_with 124 "$HOLDER"
+	run -0 "$FAIRLOCK" log --json job
+	assert_equal "$(jq -r '.log | map(.event) | join(" ")' <<<"$output")" 'granted asked released'
+	assert_equal "$(jq -c '.log[1] | [.pid, .command, (.by | test("^fairlock release --stop \\(pid [0-9]+, .*\\)$"))]' <<<"$output")" \
+		"[$HOLDER,\"sleep 600\",true]"
+	assert_equal "$(jq -c '.log[2] | [.status, .cause, .by]' <<<"$output")" '[143,"asked",null]'
+	run -0 "$FAIRLOCK" log job
+	assert_line --index 0 --regexp ' BY$'
+	assert_line --regexp ' asked .*fairlock release --stop \(pid '
+	run -0 "$FAIRLOCK" log --raw --noheadings -o EVENT,BY
+	assert_line --regexp '^asked .*release'
+}
+
+@test "the log says who broke a lock, and who removed a waiter; without such an event it has no column BY" {
+	hold job
+	run -0 "$FAIRLOCK" log job
+	refute_output --partial BY
+	join_waiters job true
+	"$FAIRLOCK" queue --remove "$("$FAIRLOCK" queue --raw --noheadings -o OWNER job)" job
+	ends_with 75 "$WAITER"
+	"$FAIRLOCK" release -q --force job
+	run -0 "$FAIRLOCK" log --json job
+	assert_equal "$(jq -r '.log[] | select(.event == "left") | .by' <<<"$output" | sed 's/ (.*//')" 'fairlock queue --remove'
+	assert_equal "$(jq -r '.log[] | select(.event == "forced") | .by' <<<"$output" | sed 's/ (.*//')" 'fairlock release --force'
+}
+
+@test "log --stats counts a COMMAND that was asked as failed, and neither it nor --plot counts the event" {
+	background "$FAIRLOCK" wrap job sh -c 'trap "exit 0" TERM; touch runs; while :; do sleep 0.05; done'
+	wait_until test -e runs
+	"$FAIRLOCK" release -q --stop job
+	run -0 "$FAIRLOCK" log --stats --json job
+	assert_equal "$(jq -c '.stats | [.granted, .released, .failed, .most_holders]' <<<"$output")" '[1,1,1,1]'
+	run -0 "$FAIRLOCK" log --plot job
+	assert_equal "$(grep -c 'sh -c' <<<"$output")" 1
+}
+
+@test "--stop goes not with --force and --token, and --wait and --slot need it" {
+	run -64 "$FAIRLOCK" release --stop --force job
+	run -64 "$FAIRLOCK" release --stop --token 5 job
+	run -64 "$FAIRLOCK" release --wait 1s job
+	assert_line --index 0 "fairlock: cannot use option '--wait': it needs --stop, too"
+	run -64 "$FAIRLOCK" release --force --wait 1s job
+	run -64 "$FAIRLOCK" release --slot 1 job
+	assert_line --index 0 "fairlock: cannot use option '--slot': it needs --stop or --force, too"
+	run -64 "$FAIRLOCK" release --stop --slot 1 --owner 1:1 job
+	run -64 "$FAIRLOCK" release --stop --owner ., job
+}
+
+@test "1,000 shared holders are asked in one request, and waited for" {
+	local number id=5f0c3b4e-6c1d-4d0e-9a7b-000000000000 now
+
+	# they are records only: nobody answers, and their leases end
+	hold --shared job
+	now=$(now_ms)
+	for ((number = 1; number <= 1000; number++)); do
+		echo "ZADD fairlock_holders:{job} $((now + 3000)) $id:$number"
+		echo "HSET fairlock:{job} h:$id:$number \"held $now $now $((now + 3000)) 3000 0 - - - - s ,w$id:$number, host	1	root	make\""
+	done | cli >/dev/null
+	run -0 "$FAIRLOCK" release --stop --wait 60s job
+	assert_equal "${#lines[@]}" 1001
+	ends_with 124 "$HOLDER"
+}

@@ -1,0 +1,230 @@
+#!/usr/bin/env bats
+# release --stop under faults: the request stands on the server, so it reaches each holder that comes back; an asked wrap
+# ends with 124 once, and the next holder starts when nothing of its COMMAND is left.
+
+load ../lib/helpers
+load ../lib/jobs
+load ../lib/proxy
+load ../lib/waiters
+
+setup() { start_in_folder; }
+
+# is_asked: somebody has asked the holder of `job`
+is_asked() { cli --raw HKEYS 'fairlock:{job}' | grep -q '^a:'; }
+
+# stop_in_background WORD...: `release --stop WORD... job`. Sets STOPPER; its words come into `out` and `told`.
+stop_in_background() {
+	background "$FAIRLOCK" release --stop "$@" job >out 2>told
+	STOPPER=$!
+}
+
+# was_asked: the wrap has said so, once
+was_asked() { [ "$(grep -c 'lock job: was asked to stop by fairlock release --stop' said)" = 1 ]; }
+
+# job_has_ended: the asked wrap ends with 124, all of COMMAND is dead, and release --stop knows
+job_has_ended() {
+	ends_with 124 "$WRAPPER"
+	all_dead
+	ends_with 0 "$STOPPER"
+	is_free job
+}
+
+@test "when the guard is killed while it stops COMMAND, the wrapper goes on, and the status is 124" {
+	start_job -l 15s -k 3s
+	stop_in_background
+	wait_until was_asked
+	kill -KILL "$GUARD"
+	job_has_ended
+	grep -q 'lost the guard of lock job: it died' said
+	run -0 "$FAIRLOCK" log --json job
+	assert_equal "$(jq -r '.log | map(.event + .cause) | join(" ")' <<<"$output")" 'granted asked releasedasked'
+}
+
+@test "when the guard is killed before it learns of it, the wrapper stops COMMAND, the status is 76, and the lock is free" {
+	start_job -l 15s -k 1s
+	stop "$GUARD"
+	stop_in_background
+	wait_until is_asked
+	kill -KILL "$GUARD"
+	ends_with 76 "$WRAPPER"
+	all_dead
+	ends_with 0 "$STOPPER"
+}
+
+@test "when the guard hangs while it stops COMMAND, all of it is dead before the lease ends" {
+	start_job -l 6s -k 2s
+	stop_in_background
+	wait_until was_asked
+	stop "$GUARD"
+	dead_before_lease_ends
+	ends_with 124 "$WRAPPER"
+	ends_with 0 "$STOPPER"
+}
+
+@test "when the wrapper is stopped, its guard stops COMMAND and gives the lock back" {
+	start_job -l 15s -k 1s
+	stop "$WRAPPER"
+	stop_in_background
+	ends_with 0 "$STOPPER"
+	all_dead
+	is_free job
+	ends_with 124 "$WRAPPER" # the end of its guard wakes it
+}
+
+@test "when the wrapper is killed while COMMAND is being stopped, the guard gives the lock back" {
+	start_job -l 15s -k 2s
+	stop_in_background
+	wait_until was_asked
+	kill -KILL "$WRAPPER"
+	ends_with 0 "$STOPPER"
+	all_dead
+}
+
+@test "a holder that was away when it was asked learns it when it is back" {
+	start_proxy "$SERVER_SOCKET" "$PWD/far"
+	FAIRLOCK_URL=unix://$PWD/far start_job -l 40s -k 500ms
+	proxy refuse
+	proxy reset
+	stop_in_background
+	wait_until is_asked
+	[ ! -s said ]
+	proxy listen
+	job_has_ended
+	was_asked
+}
+
+@test "a holder whose connection the server kills at that moment learns it, and so does the one who asked" {
+	local id
+
+	start_job -l 40s -k 1s
+	stop_in_background
+	for id in 1 2 3 4 5; do
+		cli CLIENT KILL TYPE pubsub >/dev/null
+		sleep 0.1
+	done
+	job_has_ended
+	was_asked
+}
+
+@test "while a server that keeps its data is away, asker and holder wait, and the request is there when it is back" {
+	stop_server
+	start_server --appendonly yes
+	start_job -l 40s -k 500ms
+	stop "$GUARD"
+	stop_in_background
+	wait_until is_asked
+	stop_server
+	kill -CONT "$GUARD"
+	[ ! -s said ]
+	start_server --appendonly yes
+	job_has_ended
+	was_asked
+}
+
+@test "when the server loses its data between the request and the answer, the hold that was taken up is asked again" {
+	start_job -l 40s -k 500ms
+	stop "$GUARD"
+	stop_in_background
+	wait_until is_asked
+	stop_server
+	start_server
+	wait_until knows_asker # it has looked, and did not take the hold for over
+	still_runs "$STOPPER"
+	kill -CONT "$GUARD"
+	job_has_ended
+	was_asked
+	assert_equal "$(grep -c 'lock job was held by' out)" 1
+}
+
+# knows_asker: the server has a note of a request
+knows_asker() { cli --raw HKEYS 'fairlock:{job}' | grep -q '^r:'; }
+
+@test "when the server loses its data while COMMAND is being stopped, the hold is taken up and given back, without its --min-hold" {
+	start_job -l 40s -k 2s --min-hold 10m
+	stop_in_background
+	wait_until was_asked
+	stop_server
+	start_server
+	job_has_ended
+	was_asked
+}
+
+@test "a hold that is lost while COMMAND is being stopped counts as lost" {
+	start_job -l 30s -k 5s
+	stop_in_background
+	wait_until was_asked
+	"$FAIRLOCK" release -q --force job
+	ends_with 76 "$WRAPPER"
+	all_dead
+	ends_with 0 "$STOPPER"
+	grep -q 'lost lock job: somebody broke it by force' said
+}
+
+@test "with --on-lost warn COMMAND is stopped, too" {
+	start_job -l 30s -k 500ms --on-lost warn
+	stop_in_background
+	job_has_ended
+	was_asked
+}
+
+@test "a holder that waits for its replicas when it is asked learns it right after that" {
+	local port
+
+	port=$(free_port)
+	stop_server
+	start_server --port "$port"
+	mkdir replica
+	background "$SERVER" --port 0 --unixsocket "$PWD/replica.sock" --dir "$PWD/replica" --save '' --replicaof 127.0.0.1 "$port" \
+		--repl-diskless-sync-delay 0 >replica.log 2>&1
+	REPLICA=$!
+	wait_until replica_follows
+	start_job -l 6h -k 500ms --replicas 1 --connect-timeout 2s
+	stop "$REPLICA" # the renewal waits for it
+	cli PUBLISH "redisson_lock__channel:{job}:$(cli HKEYS job)" 0 >/dev/null
+	wait_until is_blocked
+	stop_in_background
+	wait_until is_asked
+	kill -CONT "$REPLICA"
+	job_has_ended
+}
+
+replica_follows() { cli INFO replication | grep -q 'state=online'; }
+
+# is_blocked: a client waits for the replicas
+is_blocked() { cli INFO clients | grep -q 'blocked_clients:[1-9]'; }
+
+@test "release --stop ends with 69 at the end of --wait if the server went away" {
+	start_job -l 60s -k 20s
+	stop_in_background --wait 3s
+	wait_until is_asked
+	stop_server
+	ends_with 69 "$STOPPER"
+	grep -q '^fairlock: cannot reach ' told
+}
+
+@test "each of 20 holders in a row, asked at random moments, ends with 124 once, and they never overlap" {
+	local round pids=() status
+
+	cat >section <<'END'
+trap 'rmdir in; exit 0' TERM
+mkdir in || echo overlap >>wrong
+echo begin >>history
+while :; do sleep 0.02; done
+END
+	for round in {1..20}; do
+		background "$FAIRLOCK" wrap -k 2s job sh section 2>>said
+		pids+=($!)
+	done
+	wait_until in_queue job 19
+	for round in {1..20}; do
+		run -0 "$FAIRLOCK" release --stop job
+		assert_output --partial 'lock job was held by sh section'
+		sleep 0.0$((RANDOM % 10))
+	done
+	for round in "${pids[@]}"; do
+		ends_with 124 "$round"
+	done
+	[ ! -e wrong ]
+	assert_equal "$(grep -c 'was asked to stop by' said)" 20
+	is_free job
+}
