@@ -118,13 +118,17 @@ static bool is_given(const struct options *options, const char *name)
 }
 
 /* Checks combinations of options that no file or variable can set. */
-static int check_flags(const struct options *options, struct error *err)
+static int check_flags(const struct options *options, const struct command *command,
+		       struct error *err)
 {
 	if (options->token >= 0 && !options->force)
 		return fail(err, STATUS_USAGE,
 			    "cannot use option '--token': it needs --force, too");
 	if (options->slot && !options->force)
 		return fail(err, STATUS_USAGE, "cannot use option '--slot': it needs --force, too");
+	if (command->bit == COMMAND_ACQUIRE && is_given(options, "max-hold") && !options->while_pid)
+		return fail(err, STATUS_USAGE,
+			    "cannot use option '--max-hold': it needs --while-pid, too");
 	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); i++) {
 		const char *name = exclusions[i].name, (*excluded)[12] = exclusions[i].excluded;
 
@@ -186,7 +190,7 @@ int parse_args(struct options *options, const struct command *command, int *argc
 			if (check_since(options, argv, count, err) ||
 			    check_operands(options, command, count, err))
 				return -1;
-			return check_flags(options, err);
+			return check_flags(options, command, err);
 		}
 	}
 }
