@@ -239,7 +239,7 @@ local given
 if mode ~= 'any' then
 	given = entry_of(request)
 elseif hold and not is_kept() then
-	given = match(hold.holds, ',(a[^,]+)')
+	given = match(hold.holds, ',([ah][^,]+)')
 end
 local answer = lock.request and lock.request.answer
 if answer == 'released' and (mode == 'any' or not given) then

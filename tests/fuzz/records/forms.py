@@ -11,7 +11,7 @@ HOLD = re.compile(
     rf"(taken|counted|-) ({MAYBE}) (\d*:[\w-]*|-) (x|s|=[^ ,]+) (,(?:[^ ,]+,)*) (.*)", re.S)
 HOLD_COLUMNS = ["state", "token", "since", "ends", "lease", "waited", "keep", "taken", "unheard", "ending", "mode", "holds",
                 "by"]
-WAITER = re.compile(rf"(waits|new|dropped|removed) ({NUMBER}) ({NUMBER}) ({MAYBE}) ([0-9a-f]+|-) ([wa]) ({MAYBE}) "
+WAITER = re.compile(rf"(waits|new|dropped|removed) ({NUMBER}) ({NUMBER}) ({MAYBE}) ([0-9a-f]+|-) ([wah]) ({MAYBE}) "
                     r"(x|s|#\d+|=[^ ]+) (.*)", re.S)
 WAITER_COLUMNS = ["state", "ticket", "seen", "lease", "secret", "kind", "period", "want", "by"]
 REQUEST = re.compile(rf"({NUMBER}) ({NUMBER}) (-|released|given|free|left .*|forced \S* .*)", re.S)
@@ -19,7 +19,7 @@ MODES = {"fairlock:shared": "s", "fairlock:slots": "="}  # by the field of key 1
 REQUEST_COLUMNS = ["made", "strays", "answer"]
 
 OTHER_FIELDS = {
-    "name": r"job", "v": "4", "holder": r"\S+", "token": NUMBER, "ticket": NUMBER, "ours": NUMBER, "back": NUMBER,
+    "name": r"job", "v": "5", "holder": r"\S+", "token": NUMBER, "ticket": NUMBER, "ours": NUMBER, "back": NUMBER,
     "run": rf"(?:\w+|-) {MAYBE} {MAYBE} {NUMBER}", "turn": rf"\S+ {NUMBER}", "started": rf"{MAYBE} {MAYBE} {MAYBE}",
     "head": rf"{NUMBER} (?:{NUMBER})? \S+(?: \S+)*", "theirs": rf"\S+(?: {NUMBER}){{3}}(?: \S+(?: {NUMBER}){{3}})*",
     "tended": rf"{NUMBER} {NUMBER} {NUMBER} {NUMBER}", "n:granted": NUMBER, "n:expired": NUMBER, "n:forced": NUMBER,
@@ -74,7 +74,7 @@ FLAG, MS, TTL, COUNT = is_number(0, 1), is_number(0), is_number(-2), is_number(1
 WAITED, HELD = is_number(-1), is_number(-2 ** 53)  # below -1: until when the lock is kept
 REFUSALS = [["spelled", TEXT], ["version", MS, MS]]
 MODE, NEXT = is_like("[xs=]?"), is_number(-1)
-ABOUT = [TEXT, TEXT, HELD, MODE, MS, NEXT]
+ABOUT = [TEXT, TEXT, HELD, MODE, MS, NEXT, is_like("[01]")]
 LEFT = ["left", *ABOUT]
 
 ANSWERS = {
@@ -82,18 +82,18 @@ ANSWERS = {
         ["granted", TEXT, DIGITS, COUNT, MS, COUNT, is_like("x|s|=.*")], ["queued", DIGITS, is_number(1, 10501), FLAG, TTL, MS],
         ["busy", *ABOUT], ["full", MS, *ABOUT], ["ran", MS, *ABOUT], ["removed", *ABOUT], ["removed"],
         ["other", is_like("x|s|=.*")]] + REFUSALS,
-    "renew": [["renewed", COUNT, DIGITS, FLAG], ["released"], ["late"],
+    "renew": [["renewed", COUNT, DIGITS, FLAG], ["released"], ["late"], ["not by hand"],
               ["lost", is_like("forced|taken|gone"), TEXT, TEXT]] + REFUSALS,
     "release": [["released", MS], ["kept", MS], ["free"], ["late"], ["not held", TEXT, TEXT],
                 ["not acquired"]] + REFUSALS,
     "leave": [LEFT, ["left"], ["late"], ["unknown"]] + REFUSALS,
     "status": [[TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, MS, DIGITS, TEXT, WAITED, MS, MS, MS, MS, FLAG,
-                DIGITS_OR_NONE, MODE, is_like(""), MS, MS]],
-    "view": [["view", MS, MS, TEXT, TEXT, HELD, DIGITS_OR_NONE, is_like(""), MODE, MS, NEXT]] + REFUSALS[:1],
+                DIGITS_OR_NONE, MODE, is_like(""), MS, MS, FLAG]],
+    "view": [["view", MS, MS, TEXT, TEXT, HELD, DIGITS_OR_NONE, is_like(""), MODE, MS, NEXT, is_like("[01]")]] + REFUSALS[:1],
 }
 WAITING = [TEXT, DIGITS_OR_NONE, TEXT, FLAG, FLAG, TEXT]
 HOLD_NOW = [TEXT, DIGITS, DIGITS, DIGITS, DIGITS_OR_NONE, TEXT, MODE, TEXT]
-HOLDER = [TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, FLAG, TEXT]
+HOLDER = [TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, FLAG, TEXT, FLAG]
 
 LOGGED = {
     "event": is_like("granted|released|expired|forced|lost|left"), "time": DIGITS, "owner": TEXT,
