@@ -3,7 +3,7 @@
 --
 -- ARGV  2 id       the owner id of a new grant, until then the id in the queue
 --       3 request  identifies the asking process in all of its requests
---       4 kind     'w' for wrap, 'a' for acquire
+--       4 kind     'w' for wrap, 'a' for acquire --while-pid, 'h' for acquire by hand
 --       5 lease    ms
 --       6 mode     'wait', or 'try': do not queue
 --       7 ticket   from an earlier reply, or ''
@@ -35,8 +35,8 @@
 --         {'removed'}               this is a late copy, or all of it was given back
 --         {'spelled', name}         another spelling of this name is in use
 --         {'version', theirs, ours} the lock is in use by another version of this protocol
---         HOLDER...: owner, by, held, mode, holders, next, as `view` returns them; busy: '', '', -1, '', 0
---         and -1 if the lock is free, and others asked first
+--         HOLDER...: owner, by, held, mode, holders, next, by hand, as `view` returns them; busy: '', '', -1,
+--         '', 0, -1 and 0 if the lock is free, and others asked first
 
 local id, request, kind, lease, mode = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]

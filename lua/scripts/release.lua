@@ -16,7 +16,8 @@
 --       9 status    of COMMAND, as a shell shows it, or ''; only from the wrap that took the lock: its
 --                   request is the id
 --      10 cause     why COMMAND ended: 'exit', 'max-hold', 'asked', 'lost', the name of a signal; or ''.
---                   `exit` with the status 0 is a success, which `done` tells; others are for the log only
+--                   `exit` with the status 0 is a success, which `done` tells; others are for the log only.
+--                   A keeper may say 'max-hold', too, of the hold that its acquire took
 --      11 only      with 'force' and 'stop': the hold of this owner only, or of =SLOT; or ''
 --      12 by        with 'force' and 'stop': of the caller, as for acquire
 --      13 list      with 'stop': the holds that this request has asked before, as `stops` told them, with a
@@ -319,7 +320,7 @@ local given
 if mode ~= 'any' then
 	given = entry_of(request)
 elseif hold and not is_kept() then
-	given = match(hold.holds, ',(a[^,]+)')
+	given = match(hold.holds, ',([ah][^,]+)')
 end
 local answer = lock.request and lock.request.answer
 if answer == 'released' and (mode == 'any' or not given) then

@@ -3,7 +3,7 @@
 --
 -- ARGV  2 id
 --       3 request   of the holding process, or of the renew command
---       4 kind      'w' for wrap, 'a' for acquire, or '' for the renew command: any hold will do
+--       4 kind      'w' for wrap, 'a' for acquire --while-pid, or '' for the renew command: any hold will do
 --       5 lease     ms, or '': the one that the lock was taken with
 --       6 token     of the holder, or '': do not take the lock up
 --       7 by        as for acquire
@@ -13,6 +13,7 @@
 --
 -- Returns {'renewed', ttl ms, token, 1 when taken up again else 0, by}
 --                                  by: of a process that asks this one to stop, or ''
+--         {'not by hand'}          the lease is beyond a day, which only a hold by hand may have
 --         {'released'}             the owner holds the lock, but this process's hold was given back
 --         {'late'}                 this is a late copy
 --         {'spelled', name}        another spelling of this name is in use
@@ -147,6 +148,10 @@ end
 if lock.owner == id and is_kept() then
 	settle()
 	return {'released'}
+end
+if lock.owner == id and kind == '' and (tonumber(ARGV[5]) or 0) > STATE_TTL_MS and
+	not (lock.hold and is_by_hand(lock.hold)) then
+	return {'not by hand'}
 end
 if lock.owner == id then
 	local answer = lock.request and lock.request.answer

@@ -4,12 +4,14 @@
 --          present waiters, now ms, NAME as it is spelled,
 --          ms that the longest of ours has waited or -1, grants, expiries, breaks by force, losses,
 --          1 when it is held for the rest of a --min-hold only else 0, last start of a COMMAND ms or '',
---          mode, holders, number of holders, slots, when a COMMAND last ended with 0 ms or ''}
---          of several holders: owner, count, ttl, token, by, since, ours and kept of the one whose lease ends
---          first
+--          mode, holders, number of holders, slots, when a COMMAND last ended with 0 ms or '',
+--          1 when it was taken by hand else 0}
+--          of several holders: owner, count, ttl, token, by, since, ours, kept and by hand of the one whose
+--          lease ends first
 --          mode     x: one holds the lock, alone; s: shared holds; =: holds of slots; '': it is free
 --          holders  up to 1,000, in the order of their grants: {{owner, hold count, ttl ms, token or '', by,
---                   held since ms or '', 1 when ours else 0, 1 when kept else 0, slot or ''}...}
+--                   held since ms or '', 1 when ours else 0, 1 when kept else 0, slot or '', 1 when by hand
+--                   else 0}...}
 --          slots    how many slots the lock has: the largest number that a present waiter wants or that
 --                   holders have, since nobody else knows
 
@@ -24,12 +26,12 @@ end
 
 -- The row of the holder that the script is about, whose lease ends then (ms).
 local function row_of(ends)
-	local hold = is_known() and lock.hold or {token = '', by = '', since = '', mode = ''}
+	local hold = is_known() and lock.hold or {token = '', by = '', since = '', mode = '', holds = ''}
 	return {lock.owner, lock.count, ends - now, hold.token, hold.by, hold.since, is_known() and 1 or 0,
-		is_known() and is_kept() and 1 or 0, match(hold.mode, '^=(.*)$') or ''}
+		is_known() and is_kept() and 1 or 0, match(hold.mode, '^=(.*)$') or '', is_by_hand(hold) and 1 or 0}
 end
 
-local rows, first, expired = {}, {'', 0, call('PTTL', LOCK), '', '', '', 0, 0}, 0
+local rows, first, expired = {}, {'', 0, call('PTTL', LOCK), '', '', '', 0, 0, '', 0}, 0
 if MODES[lock.field] then
 	for _, holder in ipairs(holders_from('-inf')) do
 		if select_hold(holder.id, holder.hold) then
@@ -58,7 +60,7 @@ end
 local function slots_held(holders)
 	local largest, named = 0, 0
 	for _, row in ipairs(holders) do
-		local slot = row[#row]
+		local slot = row[9]
 		largest = math.max(largest, number(match(slot, '^%d+$')) or 0)
 		named = named + (slot ~= '' and not match(slot, '^%d+$') and 1 or 0)
 	end
@@ -87,8 +89,8 @@ if hold and hold.id ~= lock.owner and hold.since ~= '-' and unnoticed_end(hold) 
 end
 
 local _, _, _, _, holders = about()
-local owner, count, ttl, token, by, since, is_ours, is_kept_now = unpack(first)
+local owner, count, ttl, token, by, since, is_ours, is_kept_now, _, by_hand = unpack(first)
 return {owner, count, ttl, token, by, since, is_ours, waiting, stamp, lock.spelled or LOCK,
 	longest, events[1], events[2] + expired, events[3], events[4], is_kept_now,
 	lock.started and int(lock.started) or '', lock.mode or '', rows,
-	holders, math.max(slots, slots_held(rows)), lock.ok_ended and int(lock.ok_ended) or ''}
+	holders, math.max(slots, slots_held(rows)), lock.ok_ended and int(lock.ok_ended) or '', by_hand}

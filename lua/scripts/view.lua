@@ -3,7 +3,8 @@
 -- ARGV  2 id      of the waiter
 --       3 known   token of the hold whose usual length the caller has been told, or ''
 --
--- Returns {'view', place or 0, waiters, owner or '', by, held, token or '', usual, mode, holders, next}
+-- Returns {'view', place or 0, waiters, owner or '', by, held, token or '', usual, mode, holders, next,
+--          by hand}
 --           of several holders: owner, by, held and token of the one whose lease ends first
 --           held   ms, or -1; below that: nobody holds the lock, which --min-hold of `by` keeps until -held
 --                  (ms since the epoch)
@@ -12,6 +13,7 @@
 --           mode   x: one holds the lock, alone; s: shared holds; =: holds of slots; '': it is free
 --           holders   how many there are; 0 when it is free
 --           next   in how many ms the lease of a holder ends, or -1
+--           by hand   '1' if that holder took the lock by hand, and it is held, else '0'
 --         {'spelled', name}  another spelling of this name is in use
 
 local id, known_token = ARGV[2], ARGV[3]
@@ -84,6 +86,6 @@ end
 
 local _, _, hold = first_holder()
 local token = hold and hold.token or ''
-local owner, by, held, mode, holders, next_end = about()
+local owner, by, held, mode, holders, next_end, by_hand = about()
 return {'view', place, waiting, owner, by, held, token,
-	token ~= '' and token ~= known_token and usual(by) or {}, mode, holders, next_end}
+	token ~= '' and token ~= known_token and usual(by) or {}, mode, holders, next_end, by_hand}

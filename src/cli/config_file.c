@@ -151,8 +151,8 @@ static int read_line(struct options *options, const struct options *before, unsi
 	if (row->kind == OPTION_URL && *value && check_url(line, value, err))
 		return -1;
 	counts = options_takes(before, row, command, SOURCE_FILE);
-	if (options_set(counts ? options : NULL, row, value, line->origin))
-		return refuse(line, err, options_refuse(cause, row, value));
+	if (options_set(counts ? options : NULL, row, value, line->origin, command))
+		return refuse(line, err, options_refuse(cause, row, value, command));
 	return 0;
 }
 

@@ -112,7 +112,7 @@ const struct option_row option_rows[] = {
 	{0, "min-hold", "DUR", "keep the lock for DUR, even if COMMAND ends sooner", "",
 	 DURATION(min_hold_ms, 0, YEAR_MS, "a duration up to 365d"), WRAP, SOURCE_ALL},
 	{0, "max-hold", "DUR", "stop COMMAND after DUR, and exit with 124", "",
-	 DURATION(max_hold_ms, 1, LONGEST_MS, "a duration over 0"), WRAP, SOURCE_ALL},
+	 DURATION(max_hold_ms, 1, LONGEST_MS, "a duration over 0"), TAKE, SOURCE_ALL},
 	{0, "once-per", "DUR", "run at most once per DUR, on all hosts together", "",
 	 DURATION(once_per_ms, 1, YEAR_MS, "a duration from 1ms to 365d"), WRAP, SOURCE_ALL},
 	{0, "once-ok", "DUR", "do not run if a run within DUR ended with 0; wait for one", "",
@@ -180,13 +180,41 @@ static const struct {
 	{"quiet", COMMAND_DOCTOR, "print only warnings and errors", ""},
 	{"quiet", COMMAND_RENEW | COMMAND_QUEUE | COMMAND_LOG, "has no effect here", ""},
 	{"verbose", COMMAND_DOCTOR, "print each step on standard error, and all settings", ""},
-	{"lease", COMMAND_ACQUIRE, "hold the lock for DUR, 1s to 1d", ""},
-	{"lease", COMMAND_RENEW, "hold the lock for DUR from now on, 1s to 1d", "that of acquire"},
+	{"lease", COMMAND_ACQUIRE, "hold the lock for DUR, 1s to 30d (with --while-pid: 1d)", ""},
+	{"lease", COMMAND_RENEW, "hold the lock for DUR from now on, 1s to 30d", "that of acquire"},
 	{"lease", COMMAND_DOCTOR, "judge the server for jobs with this lease, 1s to 1d", ""},
+	{"max-hold", COMMAND_ACQUIRE, "with --while-pid: release after DUR, even if PID lives", ""},
 	{"replicas", COMMAND_DOCTOR, "judge the server for jobs that require N replicas", ""},
 	{"json", COMMAND_ACQUIRE, "print name, owner, token, lease, mode and slot as JSON", ""},
 	{"owner", COMMAND_RELEASE, "act as this owner; with --stop or --force: only its hold", ""},
 };
+
+/* The same for the bounds of a value. Largest first: for a command that does not have the option,
+ * a configuration file may have any of them. */
+static const struct {
+	char name[12];
+	unsigned commands;
+	int64_t max;
+	char expects[40];
+} other_bounds[] = {
+	{"lease", COMMAND_ACQUIRE | COMMAND_RENEW, 30 * (int64_t)DAY_MS,
+	 "a duration from 1s to 30d"},
+};
+
+int64_t option_max(const struct option_row *row, unsigned command, const char **expects)
+{
+	int64_t max = row->max;
+
+	*expects = row->expects;
+	for (size_t i = 0; i < sizeof(other_bounds) / sizeof(other_bounds[0]); i++) {
+		if (strcmp(other_bounds[i].name, row->name) != 0 ||
+		    (row->commands & command & ~other_bounds[i].commands))
+			continue;
+		max = other_bounds[i].max;
+		*expects = other_bounds[i].expects;
+	}
+	return max;
+}
 
 void option_words(struct option_words *words, const struct option_row *row, unsigned command)
 {

@@ -217,11 +217,13 @@ static void store(void *member, enum option_kind kind, const char *value, int64_
 }
 
 int options_set(struct options *options, const struct option_row *row, const char *value,
-		struct origin origin)
+		struct origin origin, unsigned command)
 {
+	const char *expects;
 	int64_t number = 0;
 
-	if (parse_value(row, value, &number) || number < row->min || number > row->max)
+	if (parse_value(row, value, &number) || number < row->min ||
+	    number > option_max(row, command, &expects))
 		return -1;
 	if (options) {
 		store((char *)options + row->offset, row->kind, value, number);
@@ -256,11 +258,13 @@ static void refuse_reason(char cause[VALUE_CAUSE_MAX_BYTES], const struct option
 }
 
 const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct option_row *row,
-			   const char *value)
+			   const char *value, unsigned command)
 {
+	const char *expects;
 	char shown[SHORT_MAX_BYTES], guess[DURATION_GUESS_BYTES];
 	int64_t number;
 
+	option_max(row, command, &expects);
 	if (row->kind == OPTION_REASON)
 		refuse_reason(cause, row, value);
 	else if (row->kind == OPTION_SLOTS)
@@ -272,7 +276,7 @@ const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct optio
 			 shorten(shown, value), guess);
 	else
 		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not %s", shorten(shown, value),
-			 row->expects);
+			 expects);
 	return cause;
 }
 

@@ -164,6 +164,12 @@ struct option_words {
 /* Sets *words for one command: an option does not do the same in each. */
 void option_words(struct option_words *words, const struct option_row *row, unsigned command);
 
+/* The largest value for one command, and in *expects what the value should be. */
+int64_t option_max(const struct option_row *row, unsigned command, const char **expects);
+
+/* The longest lease of a lock that a process renews. */
+#define RENEWED_LEASE_MAX_MS 86400000
+
 /* The values of --on-lost, as they are written. */
 #define ON_LOST_BYTES 5
 extern const char on_lost_words[ON_LOST_COUNT][ON_LOST_BYTES];
@@ -206,16 +212,16 @@ bool options_takes(const struct options *options, const struct option_row *row, 
 
 /* Sets the row's member, which may keep a pointer into value, and notes the origin; its path must
  * live as long as *options. With a NULL options it only checks. Returns 0, or -1 if the value is
- * not as row->expects says. */
+ * not as this command expects it. */
 int options_set(struct options *options, const struct option_row *row, const char *value,
-		struct origin origin);
+		struct origin origin, unsigned command);
 
 #define VALUE_CAUSE_MAX_BYTES 320
 
 /* options_set refused the value: writes the cause, "'1h30' is not a duration, did you mean 1h30m?".
  * Returns cause. */
 const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct option_row *row,
-			   const char *value);
+			   const char *value, unsigned command);
 
 /* The origin that options_set noted. */
 const struct origin *options_origin(const struct options *options, const struct option_row *row);

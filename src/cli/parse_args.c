@@ -22,7 +22,7 @@ static int check_open(const struct arguments *arguments, struct error *err)
 	const char *next = arguments->at < arguments->argc ? arguments->argv[arguments->at] : "";
 
 	if (!option_is_open(row) || arguments->value ||
-	    options_set(NULL, row, next, (struct origin){0}))
+	    options_set(NULL, row, next, (struct origin){0}, arguments->command->bit))
 		return 0;
 	return fail(err, STATUS_USAGE,
 		    "cannot use option '--%s': its %s stands behind '=', not behind a blank",
@@ -37,14 +37,14 @@ static int set_flag(struct options *options, const struct arguments *arguments, 
 	if (check_open(arguments, err))
 		return -1;
 	if (options_set(options, row, value ? value : implied(row),
-			(struct origin){.source = SOURCE_FLAG})) {
+			(struct origin){.source = SOURCE_FLAG}, arguments->command->bit)) {
 		if (strcmp(arguments->option, "-s") == 0) /* flock's letter for a shared lock */
 			return fail(err, STATUS_USAGE,
 				    "cannot use option '-s': '%s' is not a signal; for a shared "
 				    "lock use --shared",
 				    shorten(shown, value));
 		return fail(err, STATUS_USAGE, "cannot use option '--%s': %s", row->name,
-			    options_refuse(cause, row, value));
+			    options_refuse(cause, row, value, arguments->command->bit));
 	}
 	options->column_help = options->columns && strcmp(options->columns, "help") == 0;
 	return row->kind == OPTION_URL ? options_take_url(options, value, err) : 0;
@@ -133,6 +133,9 @@ static int check_flags(const struct options *options, const struct command *comm
 	if (options->slot && !options->force && !options->stop)
 		return fail(err, STATUS_USAGE,
 			    "cannot use option '--slot': it needs --stop or --force, too");
+	if (command->bit == COMMAND_ACQUIRE && is_given(options, "max-hold") && !options->while_pid)
+		return fail(err, STATUS_USAGE,
+			    "cannot use option '--max-hold': it needs --while-pid, too");
 	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); i++) {
 		const char *name = exclusions[i].name, (*excluded)[12] = exclusions[i].excluded;
 

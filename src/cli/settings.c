@@ -51,16 +51,18 @@ static const char *get_variable(const char *name)
 	return value && *value != '\0' ? value : NULL;
 }
 
-static int read_variable(struct options *options, const struct option_row *row, struct error *err)
+static int read_variable(struct options *options, const struct option_row *row, unsigned command,
+			 struct error *err)
 {
 	char name[64], cause[VALUE_CAUSE_MAX_BYTES];
 	const char *value = get_variable(settings_variable(row, name, sizeof(name)));
 
 	if (!value)
 		return 0;
-	if (options_set(options, row, value, (struct origin){.source = SOURCE_ENVIRONMENT}))
+	if (options_set(options, row, value, (struct origin){.source = SOURCE_ENVIRONMENT},
+			command))
 		return fail(err, STATUS_USAGE, "cannot use %s: %s", name,
-			    options_refuse(cause, row, value));
+			    options_refuse(cause, row, value, command));
 	return 0;
 }
 
@@ -73,7 +75,7 @@ static int read_environment(struct options *options, unsigned command, struct er
 		if (strncmp(*entry, VARIABLE_PREFIX, strlen(VARIABLE_PREFIX)) == 0)
 			row = find_variable(*entry + strlen(VARIABLE_PREFIX));
 		if (row && options_takes(options, row, command, SOURCE_ENVIRONMENT) &&
-		    read_variable(options, row, err))
+		    read_variable(options, row, command, err))
 			return -1;
 	}
 	return 0;
@@ -207,20 +209,30 @@ static int make_absolute(const char **path, char **absolute, struct error *err)
 
 #define WHERE_MAX_BYTES 600
 
+/* Refuses the value of an option because of what other options say. */
+static int refuse(const struct options *options, const char *name, const char *cause,
+		  struct error *err)
+{
+	const struct option_row *row = option_named(name);
+	const bool in_file = options_origin(options, row)->source == SOURCE_FILE;
+	char where[WHERE_MAX_BYTES], text[80];
+
+	settings_where(options, row, where, sizeof(where));
+	snprintf(text, sizeof(text), "%s %s", in_file ? name : "it", cause);
+	return fail_about(err, in_file ? STATUS_CONFIG : STATUS_USAGE, in_file ? "read" : "use",
+			  where, text);
+}
+
 /* Refuses an option that has no effect without another one, because the user means it to have
  * one. */
 static int refuse_alone(const struct options *options, const char *name, const char *needed,
 			struct error *err)
 {
-	const struct option_row *row = option_named(name);
-	const bool in_file = options_origin(options, row)->source == SOURCE_FILE;
-	char where[WHERE_MAX_BYTES], cause[80];
+	const bool in_file = options_origin(options, option_named(name))->source == SOURCE_FILE;
+	char cause[60];
 
-	settings_where(options, row, where, sizeof(where));
-	snprintf(cause, sizeof(cause), "%s needs %s%s, too", in_file ? name : "it",
-		 in_file ? "" : "--", needed);
-	return fail_about(err, in_file ? STATUS_CONFIG : STATUS_USAGE, in_file ? "read" : "use",
-			  where, cause);
+	snprintf(cause, sizeof(cause), "needs %s%s, too", in_file ? "" : "--", needed);
+	return refuse(options, name, cause, err);
 }
 
 static int check_pairs(const struct options *options, struct error *err)
@@ -229,6 +241,8 @@ static int check_pairs(const struct options *options, struct error *err)
 		return refuse_alone(options, "tls-key", "tls-cert", err);
 	if (options->sentinel_user && !options->sentinel_password_file)
 		return refuse_alone(options, "sentinel-user", "sentinel-password-file", err);
+	if (options->while_pid && options->lease_ms > RENEWED_LEASE_MAX_MS)
+		return refuse(options, "lease", "is at most 1d with --while-pid", err);
 	return 0;
 }
 

@@ -5,11 +5,13 @@
 #include <stdio_ext.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/message.h"
+#include "base/shell_quote.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/read_file.h"
@@ -17,9 +19,14 @@
 #include "lock/wait.h"
 #include "lock/wait_result.h"
 #include "lock/want.h"
+#include "output/timestamp.h"
+#include "redis/server.h"
 #include "supervise/keeper.h"
 
 #define WORDS_MAX 64
+
+/* Of a NAME or a URL, with quotes. */
+#define QUOTED_MAX_BYTES 4096
 
 /* The process is pinned before we queue: by the time of the grant another may have its number. */
 static int pin_process(pid_t pid, int *pidfd, struct error *err)
@@ -109,6 +116,38 @@ static int write_grant(const struct lock *lock, bool as_json, struct error *err)
 	return -1;
 }
 
+/* A command for the same server, which a shell can run. */
+static void print_command(const struct hold *hold, const struct options *options, const char *verb)
+{
+	const struct lock *lock = hold->lock;
+	const char *url = options->url_is_flag ? hold->client->connection.server->label : NULL;
+	char name[QUOTED_MAX_BYTES], owner[QUOTED_MAX_BYTES], quoted[QUOTED_MAX_BYTES];
+
+	fprintf(stderr, "    fairlock %s --owner %s", verb,
+		shell_quote(owner, sizeof(owner), lock->owner));
+	if (url && shell_quote(quoted, sizeof(quoted), url))
+		fprintf(stderr, " --url %s", quoted);
+	if (options->config && shell_quote(quoted, sizeof(quoted), options->config))
+		fprintf(stderr, " --config %s", quoted);
+	fprintf(stderr, " %s%s\n", lock->keys.name[0] == '-' ? "-- " : "",
+		shell_quote(name, sizeof(name), lock->keys.name));
+}
+
+/* A person at a terminal learns how to go on. A script has the owner id, and stays silent. */
+static void tell_person(const struct hold *hold, const struct options *options)
+{
+	const int64_t now_ms = (int64_t)time(NULL) * 1000;
+	const int64_t left_ms = hold->lock->deadline_ms - clock_ms();
+	char until[TIMESTAMP_MAX_BYTES];
+
+	if (options->quiet || !isatty(STDERR_FILENO) || left_ms > TIMESTAMP_LAST_MS - now_ms)
+		return;
+	complain("lock %s is held by hand until %s; give it back, or renew it:",
+		 hold->lock->keys.shown, timestamp_until_minute(until, now_ms + left_ms, now_ms));
+	print_command(hold, options, "release");
+	print_command(hold, options, "renew");
+}
+
 /* From the moment when the caller knows the owner id, it relies on the keeper. */
 static int write_kept(struct hold *hold, const struct wait *wait, struct error *err)
 {
@@ -131,6 +170,8 @@ static int hand_out(struct hold *hold, const struct wait *wait, struct error *er
 	const int result = wait->pidfd < 0 ? write_grant(hold->lock, wait->options->json, err)
 					   : write_kept(hold, wait, err);
 
+	if (result == 0 && wait->pidfd < 0)
+		tell_person(hold, wait->options);
 	if (result < 0)
 		hold_release(hold, hold->lock->deadline_ms, &ignored);
 	client_close(hold->client);
@@ -172,19 +213,19 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 
 	if (pin_process(options->while_pid, &wait.pidfd, err) < 0)
 		return -1;
-	const struct lock_options wanted = {.name = invocation->argv[0],
-					    .kind = LOCK_ACQUIRE,
-					    .lease_ms = options->lease_ms ? options->lease_ms
-									  : DEFAULT_LEASE_MS,
-					    .max_queue = options->max_queue,
-					    .replicas = options->replicas,
-					    .slots = options->slots,
-					    .shared = options->shared,
-					    .replicas_ms = options->connect_timeout_ms,
-					    .owner = options->owner,
-					    .pid = options->while_pid,
-					    .words = describe(&words, options->while_pid),
-					    .reason = options->reason};
+	const struct lock_options wanted = {
+		.name = invocation->argv[0],
+		.kind = options->while_pid ? LOCK_ACQUIRE : LOCK_BY_HAND,
+		.lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS,
+		.max_queue = options->max_queue,
+		.replicas = options->replicas,
+		.slots = options->slots,
+		.shared = options->shared,
+		.replicas_ms = options->connect_timeout_ms,
+		.owner = options->owner,
+		.pid = options->while_pid,
+		.words = describe(&words, options->while_pid),
+		.reason = options->reason};
 	int result;
 
 	if (lock_init(&lock, &wanted, err) < 0 || signal_fd_open(&signals, err) < 0 ||

@@ -57,7 +57,7 @@ static void set_option(struct options *options, const struct arguments *argument
 	struct error err;
 
 	options_set(options, row, arguments->value ? arguments->value : "yes",
-		    (struct origin){.source = SOURCE_FLAG});
+		    (struct origin){.source = SOURCE_FLAG}, arguments->command->bit);
 	if (row->kind == OPTION_URL)
 		options_take_url(options, arguments->value, &err);
 }

@@ -13,6 +13,7 @@
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "history/follow_all.h"
 #include "history/log_reply.h"
 #include "history/log_stats.h"
 #include "history/log_table.h"
@@ -145,14 +146,6 @@ static int print_new(struct reader *reader, struct table *table, struct seen *se
 	return table_flush(table, err);
 }
 
-/* The reader of our output may have gone; without a new event no write would tell us. */
-static bool reader_is_gone(void)
-{
-	struct pollfd slot = {.fd = STDOUT_FILENO};
-
-	return poll(&slot, 1, 0) > 0 && (slot.revents & POLLERR) != 0;
-}
-
 /* Sleeps until there may be something new, for BLOCK_MS at most. */
 static int await_event(struct reader *reader, struct error *err)
 {
@@ -188,9 +181,9 @@ static int follow(struct reader *reader, struct table *table, struct error *err)
 		log_reply_free(&history);
 		if (result < 0)
 			return -1;
-		if (reader_is_gone())
+		if (follow_has_no_reader())
 			raise(SIGPIPE);
-		if (ferror(stdout) || reader_is_gone())
+		if (ferror(stdout) || follow_has_no_reader())
 			return 0; /* main tells the cause, if there is one */
 		if (await_event(reader, err) < 0)
 			return -1;
@@ -288,17 +281,19 @@ static int print_all(struct reader *reader, const struct server *server, struct 
 	struct table *table;
 	int result;
 
-	if (options->follow || options->stats || options->plot)
+	if (options->stats || options->plot)
 		return fail(err, STATUS_USAGE, "cannot use --%s for all locks: add a NAME",
-			    options->follow  ? "follow"
-			    : options->stats ? "stats"
-					     : "plot");
+			    options->stats ? "stats" : "plot");
 	reader->layout = log_layout;
 	table = table_open(&reader->layout, options, err);
 	if (!table)
 		return -1;
-	result = list_all(reader, server, table, err);
+	result = options->follow ? follow_all(server, options, reader->messenger, &reader->query,
+					      table, err)
+				 : list_all(reader, server, table, err);
 	table_close(table);
+	if (options->follow && result == 0 && follow_has_no_reader())
+		raise(SIGPIPE);
 	return result;
 }
 
@@ -342,7 +337,7 @@ const struct command log_command = {
 	.operands = "[NAME]",
 	.summary = "show the latest events of one lock, or of all",
 	.examples = "  fairlock log --since 1h deploy   the events of the last hour\n"
-		    "  fairlock log --follow deploy     each new event\n"
+		    "  fairlock log --follow --json     each new event of all locks\n"
 		    "  fairlock log --plot deploy       who waited and who held, drawn\n",
 	.table = &log_layout,
 	.bit = COMMAND_LOG,

@@ -37,6 +37,11 @@ static int run_renew(const struct invocation *invocation, int *status, struct er
 			err, STATUS_NOT_HELD,
 			"cannot renew lock %s: this owner does not hold it now; see fairlock status",
 			call.lock.keys.shown);
+	if (result == 0 && reply.outcome == RENEW_NOT_BY_HAND)
+		return fail(
+			err, STATUS_USAGE,
+			"cannot renew lock %s: a lease over 1d is for a lock that was taken by hand",
+			call.lock.keys.shown);
 	if (result == 0)
 		message_step(invocation->messenger, "renewed lock %s in %s, its lease ends in %s",
 			     call.lock.keys.shown,

@@ -39,7 +39,9 @@ enum {
 
 static const struct column columns[COLUMN_COUNT] = {
 	[NAME] = {.name = "NAME", .kind = COLUMN_TEXT, .least = 12},
-	[STATE] = {.name = "STATE", .kind = COLUMN_TEXT, .least = 19}, /* "kept until 18:03:25" */
+	[STATE] = {.name = "STATE",
+		   .kind = COLUMN_TEXT,
+		   .least = 22}, /* "by hand until 18:03:25" */
 	[MODE] = {.name = "MODE",
 		  .kind = COLUMN_TEXT,
 		  .spare = 6,
@@ -107,6 +109,7 @@ int status_read(struct lock_status *state, const struct redisReply *reply, struc
 			   .held_ms = since(reply, 5, now_ms),
 			   .is_ours = reply_number(reply, 6) == 1,
 			   .is_kept = reply_number(reply, 15) == 1,
+			   .is_by_hand = reply_number(reply, 22) == 1,
 			   .slot = ""},
 		.mode = *mode ? mode_word(mode) : NULL,
 		.holders = reply_at(reply, 18),
@@ -123,16 +126,16 @@ int status_read(struct lock_status *state, const struct redisReply *reply, struc
 		.last_start_ms = time_of(reply, 16),
 		.last_ok_ms = time_of(reply, 21),
 	};
-	if (!reply_fits(reply, "siisssiissiiiiiissliis"))
+	if (!reply_fits(reply, "siisssiissiiiiiissliisi"))
 		return reply_nonsense(err);
 	state->is_held = *state->holder.owner != '\0';
 	return 0;
 }
 
-/* OWNER HOLDS TTL TOKEN BY SINCE OURS KEPT SLOT */
+/* OWNER HOLDS TTL TOKEN BY SINCE OURS KEPT SLOT HAND */
 static int select_holder(struct lock_status *state, const struct redisReply *row, struct error *err)
 {
-	if (!reply_fits(row, "siisssiis"))
+	if (!reply_fits(row, "siisssiisi"))
 		return reply_nonsense(err);
 	state->holder = (struct status_holder){.owner = reply_text(row, 0),
 					       .holds = reply_number(row, 1),
@@ -142,7 +145,8 @@ static int select_holder(struct lock_status *state, const struct redisReply *row
 					       .held_ms = since(row, 5, state->now_ms),
 					       .is_ours = reply_number(row, 6) == 1,
 					       .is_kept = reply_number(row, 7) == 1,
-					       .slot = reply_text(row, 8)};
+					       .slot = reply_text(row, 8),
+					       .is_by_hand = reply_number(row, 9) == 1};
 	return 0;
 }
 
@@ -184,6 +188,15 @@ static void show_kept(char text[STATE_MAX_BYTES], const struct lock_status *stat
 		 timestamp_until(until, state->now_ms + state->holder.ttl_ms, state->now_ms));
 }
 
+static void show_by_hand(char text[STATE_MAX_BYTES], const struct lock_status *state)
+{
+	char until[TIMESTAMP_MAX_BYTES];
+
+	snprintf(
+		text, STATE_MAX_BYTES, "by hand until %s",
+		timestamp_until_minute(until, state->now_ms + state->holder.ttl_ms, state->now_ms));
+}
+
 /* A kept lock has no holder: the one that gave it back may be gone. */
 static void fill_state(struct table_row *row, struct owner_process *process,
 		       char shown[STATE_MAX_BYTES], const struct lock_status *state,
@@ -196,9 +209,14 @@ static void fill_state(struct table_row *row, struct owner_process *process,
 	if (!state->is_held)
 		return;
 	fill_hold(row, state);
-	if (!is_kept) {
+	if (!is_kept)
 		fill_holder(row, process, &state->holder);
-	} else if (is_for_people && row->cells[UNTIL]) {
+	if (!is_for_people || !row->cells[UNTIL])
+		return;
+	if (state->holder.is_by_hand) {
+		show_by_hand(shown, state);
+		row->cells[STATE] = shown;
+	} else if (is_kept) {
 		show_kept(shown, state);
 		row->cells[STATE] = shown;
 	}

@@ -22,6 +22,7 @@ struct lock_status {
 		const char *by;
 		const char *slot; /* "": it has none */
 		bool is_kept;     /* by --min-hold: the holder has given it back */
+		bool is_by_hand;  /* a person took it, with acquire */
 		bool is_ours;     /* a fairlock: our hash tells more about the hold */
 		long long holds;
 		int64_t held_ms; /* -1: unknown */

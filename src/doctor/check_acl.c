@@ -14,7 +14,7 @@
 /* The object of a command. PLAIN is the lock's channel, CHANNEL that of a waiter. */
 enum object { NOTHING, LOCK, STATE, QUEUE, TIMEOUTS, LOG, HOLDERS, PLAIN, CHANNEL, OBJECTS };
 
-enum purpose { FOR_ALL, FOR_FOLLOWING, FOR_CLUSTER, FOR_REPLICAS, TO_COMPARE };
+enum purpose { FOR_ALL, FOR_FOLLOWING, FOR_FOLLOWING_ALL, FOR_CLUSTER, FOR_REPLICAS, TO_COMPARE };
 
 /* All that scripts and client need; PERMISSIONS in fairlock(1) lists the same. A command is
  * NAME|SUBCOMMAND:ARGUMENT and the number of its words behind the object, because Redis 8.6 and
@@ -37,6 +37,7 @@ static const struct need {
 	{FOR_ALL, PLAIN, "SUBSCRIBE PUBLISH1 SPUBLISH1"},
 	{FOR_ALL, CHANNEL, "SUBSCRIBE PUBLISH1 SPUBLISH1"},
 	{FOR_FOLLOWING, LOG, "XREAD:STREAMS1"},
+	{FOR_FOLLOWING_ALL, NOTHING, "CLIENT|TRACKING:ON"},
 	{FOR_CLUSTER, CHANNEL, "SSUBSCRIBE"},
 	{FOR_CLUSTER, NOTHING, "ASKING CLUSTER|SLOTS"},
 	{FOR_REPLICAS, NOTHING, "WAIT2"},

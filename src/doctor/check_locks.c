@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/shell_quote.h"
 #include "doctor/checks.h"
 #include "lock/lock.h"
 #include "lock/wire.h"
@@ -30,17 +31,12 @@ struct tally {
 /* Makes a name safe to paste into a shell; "NAME" stands for one that is too long. */
 static const char *quote(char quoted[QUOTED_MAX_BYTES], const char *name)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "_./:@%+=-";
-	const size_t size = QUOTED_MAX_BYTES;
-	const char *mark = name[strspn(name, plain)] == '\0' ? "" : "'";
-	size_t length = (size_t)snprintf(quoted, size, "%s%s", *name == '-' ? "-- " : "", mark);
+	const size_t dashes = *name == '-' ? 3 : 0;
 
-	for (; *name && length + 6 < size; name++)
-		length += (size_t)snprintf(quoted + length, size - length, "%.*s",
-					   *name == '\'' ? 4 : 1, *name == '\'' ? "'\\''" : name);
-	snprintf(quoted + length, size - length, "%s", mark);
-	return *name ? strcpy(quoted, "NAME") : quoted;
+	memcpy(quoted, "-- ", dashes);
+	return shell_quote(quoted + dashes, QUOTED_MAX_BYTES - dashes, name)
+		       ? quoted
+		       : strcpy(quoted, "NAME");
 }
 
 static int call_script(const struct found *lock, const struct lock_keys *keys,

@@ -128,6 +128,7 @@ void hold_step(struct hold *hold)
 			renew(hold);
 		switch (client_step(hold->client)) {
 		case CLIENT_NOTHING:
+		case CLIENT_CHANGED:
 			return;
 		case CLIENT_REPLY:
 			renewed(hold);

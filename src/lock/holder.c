@@ -150,6 +150,45 @@ static void show_one(char text[OWNER_SHOWN_BYTES], size_t characters, const stru
 	strcat(text, behind);
 }
 
+const char *holder_show_until(char text[UNTIL_MAX_BYTES], const struct holder *holder)
+{
+	char until[TIMESTAMP_MAX_BYTES];
+	const int64_t now_ms = (int64_t)time(NULL) * 1000;
+
+	*text = '\0';
+	if (holder->next_ms < 0 || holder->next_ms > TIMESTAMP_LAST_MS - now_ms)
+		return text;
+	timestamp_until_minute(until, now_ms + holder->next_ms, now_ms);
+	snprintf(text, UNTIL_MAX_BYTES, " until %s", until);
+	return text;
+}
+
+/* Whoever reads it may ask this person. */
+static void show_by_hand(char text[OWNER_SHOWN_BYTES], size_t characters,
+			 const struct holder *holder)
+{
+	struct owner_process process;
+	char until[UNTIL_MAX_BYTES], user[SHORT_MAX_BYTES], host[SHORT_MAX_BYTES];
+	char reason[SHORT_MAX_BYTES], person[2 * SHORT_MAX_BYTES + 4];
+
+	owner_parse(&process, holder->by);
+	*text = '\0';
+	if (!append(text, characters, "held by hand") ||
+	    !append(text, characters, holder_show_until(until, holder)))
+		return;
+	snprintf(person, sizeof(person), ", %s@%s", shorten(user, process.user),
+		 shorten(host, process.host));
+	if (!append(text, characters, person) || !*process.reason)
+		return;
+	const size_t room = characters - count_characters(text);
+
+	if (room < HOLDER_CHARACTERS)
+		return;
+	strcat(text, ": ");
+	strcat(text, shorten_to(reason, room < SHORT_CHARACTERS + 2 ? room - 2 : SHORT_CHARACTERS,
+				process.reason));
+}
+
 static void show_shared(char text[OWNER_SHOWN_BYTES], size_t characters,
 			const struct holder *holder)
 {
@@ -177,6 +216,8 @@ const char *holder_show(char text[OWNER_SHOWN_BYTES], size_t characters,
 		show_shared(text, characters, holder);
 	else if (holder_show_kept(until, holder->held_ms))
 		show_kept(text, characters, until, holder->by);
+	else if (holder->by_hand && *holder->by)
+		show_by_hand(text, characters, holder);
 	else {
 		if (holder->held_ms >= 0)
 			snprintf(since, sizeof(since), " for %s",

@@ -22,6 +22,7 @@ struct holder {
 	char mode;       /* as in want.h; 0: unknown */
 	int64_t count;   /* how many hold the lock */
 	int64_t next_ms; /* in how many ms the first of their leases ends; -1: unknown */
+	bool by_hand;    /* a person took it, with acquire, and gives it back */
 	/* Of the waiter: */
 	const char *want;
 	bool is_last; /* other waiters come before it, if it fits */
@@ -35,6 +36,12 @@ int64_t holder_held_ms(long long held);
  */
 const char *holder_show_kept(char text[TIMESTAMP_MAX_BYTES], int64_t held_ms);
 
+#define UNTIL_MAX_BYTES (TIMESTAMP_MAX_BYTES + 8)
+
+/* Writes until when a person holds it, as " until 14:00", or nothing if nobody knows. Returns
+ * text. */
+const char *holder_show_until(char text[UNTIL_MAX_BYTES], const struct holder *holder);
+
 #define SLOTS_HELD_BYTES 64
 
 /* Writes how many slots are held: "2 of 3 slots" if the waiter wants one of three, "3 slots" if it
@@ -43,6 +50,7 @@ const char *holder_show_kept(char text[TIMESTAMP_MAX_BYTES], int64_t held_ms);
 const char *holder_show_slots(char text[SLOTS_HELD_BYTES], const struct holder *holder);
 
 /* Writes "held by COMMAND (pid PID, USER@HOST) for TIME", or "... and 11 others that share it"; or
+ * "held by hand until 14:00, USER@HOST: REASON"; or
  * "all 3 slots are held, the next lease ends in TIME"; or "kept until TIME by --min-hold of COMMAND
  * (USER@HOST)": as much of it as fits into so many characters. Returns text. */
 const char *holder_show(char text[OWNER_SHOWN_BYTES], size_t characters,

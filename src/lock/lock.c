@@ -11,7 +11,7 @@
 #include "lock/want.h"
 #include "redis/reply.h"
 
-/* Our leases last a day at most, but a Redisson client may hold the lock. */
+/* Our leases last 30 days at most, but a Redisson client may hold the lock. */
 #define TTL_MAX_MS (INT64_C(1) << 50)
 
 /* Stands before the period of --once-ok in requests. */
@@ -156,7 +156,7 @@ static int read_place(struct lock *lock, const struct client *client, struct ask
 	return copy_text(lock->ticket, sizeof(lock->ticket), reply_text(client->reply, 1));
 }
 
-/* OWNER BY HELD MODE COUNT NEXT */
+/* OWNER BY HELD MODE COUNT NEXT HAND */
 struct holder lock_read_holder(const struct lock *lock, const struct redisReply *reply, size_t at)
 {
 	if (reply_count(reply) < at + 6)
@@ -169,6 +169,7 @@ struct holder lock_read_holder(const struct lock *lock, const struct redisReply 
 		.mode = *reply_text(reply, at + 3),
 		.count = within(reply_number(reply, at + 4), 0, HOLDERS_MAX),
 		.next_ms = within(reply_number(reply, at + 5), -1, TTL_MAX_MS),
+		.by_hand = strcmp(reply_text(reply, at + 6), "1") == 0,
 		.want = lock->want,
 	};
 }
@@ -232,6 +233,8 @@ int lock_read_renewal(struct lock *lock, const struct client *client, struct ren
 		}
 	} else if (is_tagged(reply, "released", 1)) {
 		out->outcome = RENEW_RELEASED;
+	} else if (is_tagged(reply, "not by hand", 1)) {
+		out->outcome = RENEW_NOT_BY_HAND;
 	} else if (is_tagged(reply, "lost", 4)) {
 		out->outcome = RENEW_LOST;
 	} else {

@@ -21,7 +21,8 @@
 
 enum lock_kind {
 	LOCK_WRAP,
-	LOCK_ACQUIRE,
+	LOCK_ACQUIRE, /* with a keeper that renews it */
+	LOCK_BY_HAND, /* by acquire without one */
 };
 
 /* One process's dealings with one lock. The requests of wire.h point into it. */
@@ -91,6 +92,7 @@ enum renew_outcome {
 	RENEWED,
 	RENEW_UNSAFE, /* renewed, but too few replicas know of it: the deadline stays */
 	RENEW_RELEASED,
+	RENEW_NOT_BY_HAND, /* the lease is longer than any but a hold by hand may have */
 	RENEW_LOST,
 };
 
@@ -155,7 +157,7 @@ int lock_read_renewal(struct lock *lock, const struct client *client, struct ren
 int lock_read_release(const struct redisReply *reply, enum release_outcome *outcome,
 		      struct error *err);
 
-/* Reads six elements, as about() of the scripts has them, from this one on. */
+/* Reads the elements that about() of the scripts has, from this one on. */
 struct holder lock_read_holder(const struct lock *lock, const struct redisReply *reply, size_t at);
 
 /* Reads what the leave script says of the holder; NULL: another reply, or nobody holds the lock. */

@@ -25,9 +25,6 @@
 #define SCAN_STEPS_MAX (1 << 20)
 #define NAMES_MAX (1 << 20)
 
-/* The beginning of the key of a log, as lock_keys_make writes it. */
-#define LOG_PREFIX "fairlock_log:"
-
 /* The keys that a lock is known by. */
 struct kind {
 	const char *pattern;
@@ -156,10 +153,10 @@ static bool has_log(struct lock_keys *derived, const char *name, const char *key
 	       strcmp(derived->log, key) == 0;
 }
 
-/* Adds the name of the lock whose log this is: as its state hash spells it, or else the shorter of
- * the two that it may have. */
-static int add_logged(struct lock_list *names, const char *key, struct client *client,
-		      int64_t until_ms, struct error *err)
+/* The name is as the state hash of the lock spells it, or else the shorter of the two that it may
+ * have. */
+int lock_list_add_logged(struct lock_list *names, const char *key, struct client *client,
+			 int64_t until_ms, struct error *err)
 {
 	const char *rest;
 	struct lock_keys derived;
@@ -191,7 +188,8 @@ static int add_logged(struct lock_list *names, const char *key, struct client *c
 }
 
 static const struct kind states = {"fairlock:*", "hash", "which locks there are", add_name};
-static const struct kind logs = {LOG_PREFIX "*", "stream", "which locks have a log", add_logged};
+static const struct kind logs = {LOG_PREFIX "*", "stream", "which locks have a log",
+				 lock_list_add_logged};
 
 /* Adds the locks of one node. */
 static int find_at(struct lock_list *names, const struct kind *kind, struct client *client,

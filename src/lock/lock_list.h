@@ -30,6 +30,14 @@ int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t
 int lock_list_find_logs(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
 			struct error *err);
 
+/* Adds the lock whose log is this key, at the node of this client; nothing if the key is no log.
+ * The list is not sorted then. */
+int lock_list_add_logged(struct lock_list *names, const char *key, struct client *client,
+			 int64_t until_ms, struct error *err);
+
+/* The keys of logs begin so. */
+#define LOG_PREFIX "fairlock_log:"
+
 /* So long somebody waits at a prompt. */
 #define PROMPT_MS 300
 

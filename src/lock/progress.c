@@ -137,6 +137,17 @@ static void say_held(struct text *text, const struct waiter_view *view, bool has
 	text->urgent = is_overdue(view);
 }
 
+static void say_by_hand(struct text *text, const struct holder *holder)
+{
+	struct owner_process process;
+	char until[UNTIL_MAX_BYTES];
+
+	owner_parse(&process, holder->by);
+	say(text, "; held by hand%s, %s@%.*s%s%s", holder_show_until(until, holder), process.user,
+	    (int)strcspn(process.host, text->brief ? "." : ""), process.host,
+	    *process.reason ? ": " : "", process.reason);
+}
+
 static void say_holder(struct text *text, const struct lock *lock, const struct waiter_view *view,
 		       bool has_room)
 {
@@ -154,6 +165,8 @@ static void say_holder(struct text *text, const struct lock *lock, const struct 
 		say(text, "; kept until %s%s", until, *view->by ? " by --min-hold of" : "");
 		if (*view->by)
 			say_process(text, view, false);
+	} else if (view->by_hand && *view->by) {
+		say_by_hand(text, &holder);
 	} else {
 		say_held(text, view, has_room);
 	}

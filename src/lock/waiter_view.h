@@ -23,6 +23,7 @@ struct waiter_view {
 	char mode;       /* how it is held, as in struct holder */
 	int64_t holders; /* how many hold it */
 	int64_t next_ms; /* as in struct holder, at at_ms */
+	bool by_hand;    /* as in struct holder */
 	char owner[OWNER_MAX_BYTES]; /* of the holder whose lease ends first */
 	char by[BY_MAX_BYTES];
 	char token[24];

@@ -56,7 +56,10 @@ static void demand_replicas(const struct lock *lock, struct request *request, co
 
 static const char *kind_word(const struct lock *lock)
 {
-	return lock->kind == LOCK_WRAP ? "w" : "a";
+	static const char *const words[] = {
+		[LOCK_WRAP] = "w", [LOCK_ACQUIRE] = "a", [LOCK_BY_HAND] = "h"};
+
+	return words[lock->kind];
 }
 
 static void add_inherited(const struct lock *lock, struct request *request)

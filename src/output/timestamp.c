@@ -52,17 +52,33 @@ const char *timestamp_local(char text[TIMESTAMP_MAX_BYTES], int64_t ms, enum tim
 	case TIMESTAMP_SECOND:
 		strftime(text, TIMESTAMP_MAX_BYTES, "%H:%M:%S", &parts);
 		break;
+	case TIMESTAMP_COMING:
+		strftime(text, TIMESTAMP_MAX_BYTES, "%b %e %H:%M", &parts);
+		break;
 	}
 	return text;
 }
 
+static bool is_same_day(int64_t ms, int64_t other_ms)
+{
+	char one[TIMESTAMP_MAX_BYTES], other[TIMESTAMP_MAX_BYTES];
+
+	return strcmp(timestamp_local(one, ms, TIMESTAMP_DATE),
+		      timestamp_local(other, other_ms, TIMESTAMP_DATE)) == 0;
+}
+
 const char *timestamp_until(char text[TIMESTAMP_MAX_BYTES], int64_t ms, int64_t now_ms)
 {
-	char today[TIMESTAMP_MAX_BYTES], date[TIMESTAMP_MAX_BYTES];
-	const bool is_today = strcmp(timestamp_local(today, now_ms, TIMESTAMP_DATE),
-				     timestamp_local(date, ms, TIMESTAMP_DATE)) == 0;
+	return timestamp_local(text, ms,
+			       is_same_day(ms, now_ms) ? TIMESTAMP_SECOND : TIMESTAMP_LONG);
+}
 
-	return timestamp_local(text, ms, is_today ? TIMESTAMP_SECOND : TIMESTAMP_LONG);
+const char *timestamp_until_minute(char text[TIMESTAMP_MAX_BYTES], int64_t ms, int64_t now_ms)
+{
+	if (ms - now_ms < 600000)
+		return timestamp_until(text, ms, now_ms);
+	return timestamp_local(text, ms,
+			       is_same_day(ms, now_ms) ? TIMESTAMP_MINUTE : TIMESTAMP_COMING);
 }
 
 int64_t timestamp_offset_ms(int64_t ms)

@@ -18,6 +18,7 @@ enum timestamp_form {
 	TIMESTAMP_DAY,    /* Nov 21 */
 	TIMESTAMP_MINUTE, /* 03:00 */
 	TIMESTAMP_SECOND, /* 03:00:12 */
+	TIMESTAMP_COMING, /* Nov 21 03:00 */
 };
 
 /* In local time. */
@@ -25,6 +26,10 @@ const char *timestamp_local(char text[TIMESTAMP_MAX_BYTES], int64_t ms, enum tim
 
 /* A time to come, in local time: 18:03:25, or Nov 21 18:03:25 if that is not today. */
 const char *timestamp_until(char text[TIMESTAMP_MAX_BYTES], int64_t ms, int64_t now_ms);
+
+/* The same to the minute, for times that people set: 14:00, or Nov 21 14:00. With seconds if it is
+ * less than ten minutes from now. */
+const char *timestamp_until_minute(char text[TIMESTAMP_MAX_BYTES], int64_t ms, int64_t now_ms);
 
 /* How far local time is ahead of UTC at that time. */
 int64_t timestamp_offset_ms(int64_t ms);

@@ -43,6 +43,8 @@ enum client_event {
 	CLIENT_NOTHING, /* wait as client_wait says */
 	CLIENT_REPLY,   /* client->reply answers the request; it lives until the next step */
 	CLIENT_MESSAGE, /* client->message was published, on client->channels[client->heard_on] */
+	CLIENT_CHANGED, /* client->reply lists keys that have changed, or is no list if all may
+			 * have; only if client->tracks */
 	CLIENT_FAILED,  /* client->error; the connection, and the request, are tried again */
 	CLIENT_REFUSED, /* client->error: what the server says of the request, or of us, is final */
 };
@@ -63,8 +65,9 @@ struct client {
 	int64_t timeout_ms;
 	int64_t due_ms; /* when the reply is overdue */
 	struct request request;
-	bool more;  /* the last step brought something, and there may be another: do not wait */
-	bool eager; /* connects also when there is nothing to ask */
+	bool more;   /* the last step brought something, and there may be another: do not wait */
+	bool eager;  /* connects also when there is nothing to ask */
+	bool tracks; /* the server was asked to tell which keys change; see tracking.h */
 	enum request_phase phase;
 	bool retried; /* the request was sent before, perhaps over an earlier connection */
 	int strays;   /* requests that were under way on connections that are no more */

@@ -106,6 +106,42 @@ static int read_masters(struct cluster_nodes *nodes, const struct client *client
 	return 0;
 }
 
+/* Whether the reply of CLUSTER SLOTS says what was read before. */
+static bool has_moved(const struct cluster_nodes *nodes, const struct client *client)
+{
+	struct endpoint master;
+	size_t served = 0, known = 0;
+
+	for (size_t slot = 0; slot < CLUSTER_SLOTS; slot++)
+		known += nodes->owners[slot] > 0;
+	for (size_t i = 0; i < reply_count(client->reply); i++) {
+		const struct redisReply *range = reply_at(client->reply, i);
+
+		if (!read_range(range, &client->connection.endpoint, &master))
+			return false;
+		const size_t place = find(nodes, &master);
+
+		for (long long slot = reply_number(range, 0); slot <= reply_number(range, 1);
+		     slot++, served++)
+			if (nodes->owners[slot] != place + 1)
+				return true;
+	}
+	return served != known;
+}
+
+bool cluster_nodes_have_moved(struct cluster_nodes *nodes, int64_t until_ms)
+{
+	const struct request request = {.argv = {"CLUSTER", "SLOTS"}, .argc = 2};
+	struct error ignored;
+
+	for (size_t i = 0; nodes->owners && i < nodes->count; i++)
+		if (!cluster_nodes_has_lost(nodes, &nodes->clients[i]))
+			return client_call(&nodes->clients[i], &request, until_ms, false,
+					   &ignored) == 0 &&
+			       has_moved(nodes, &nodes->clients[i]);
+	return false;
+}
+
 /* Makes room for the clients and their steps. Those there were are closed. */
 static int make_room(struct cluster_nodes *nodes, size_t count, struct error *err)
 {

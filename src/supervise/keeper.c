@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/close_range.h"
 #include "base/deadline_poll.h"
+#include "base/duration.h"
 #include "base/message.h"
 #include "base/signal_fd.h"
 #include "cli/options.h"
@@ -66,8 +67,26 @@ static void tell_loss(const struct hold *hold, struct messenger *messenger)
 			      shorten_to(cut, MESSAGE_CHARACTERS - taken, why));
 }
 
+/* The process of --while-pid lives on: only the lock is given back. */
+static void tell_max_hold(struct hold *hold, const struct wait *wait)
+{
+	char held[DURATION_MAX_BYTES];
+
+	strcpy(hold->lock->cause, "max-hold");
+	message_event(wait->messenger, LOG_ERR,
+		      "lock %s was held for %s, as long as --max-hold allows; giving it back",
+		      hold->lock->keys.shown,
+		      duration_show_fraction(held, wait->options->max_hold_ms));
+}
+
+static int64_t max_hold_end_ms(const struct hold *hold, const struct options *options)
+{
+	return options->max_hold_ms ? hold->lock->since_ms + options->max_hold_ms : NEVER_MS;
+}
+
 static _Noreturn void keep(struct hold *hold, const struct wait *wait)
 {
+	const int64_t max_ms = max_hold_end_ms(hold, wait->options);
 	struct pollfd slots[SLOTS] = {
 		[SLOT_PID] = {.fd = wait->pidfd, .events = POLLIN},
 		[SLOT_SIGNALS] = {.fd = wait->signals->fd, .events = POLLIN},
@@ -80,14 +99,18 @@ static _Noreturn void keep(struct hold *hold, const struct wait *wait)
 			tell_loss(hold, wait->messenger);
 			_exit(0);
 		}
-		const int64_t wake =
-			earliest(hold_wait(hold, &slots[SLOT_CLIENT]), hold->lock->deadline_ms);
+		const int64_t until_ms = earliest(max_ms, hold->lock->deadline_ms);
+		const int64_t wake = earliest(hold_wait(hold, &slots[SLOT_CLIENT]), until_ms);
 
 		if (deadline_poll(wait->loop, slots, SLOTS, wake, &ignored) < 0)
 			_exit(STATUS_OS);
 		if (slots[SLOT_PID].revents ||
 		    (slots[SLOT_SIGNALS].revents && signal_fd_next_deadly(wait->signals)))
 			break;
+		if (clock_ms() >= max_ms) {
+			tell_max_hold(hold, wait);
+			break;
+		}
 	}
 	hold_release_and_tell(hold, wait->messenger, hold->lock->deadline_ms);
 	_exit(0);

@@ -176,11 +176,11 @@ asleep() {
 
 @test "log --follow shows slots if the first events have one" {
 	"$FAIRLOCK" wrap --slots 2 job true
-	background "$FAIRLOCK" log --follow job >followed
-	wait_until grep -q released followed
+	background "$FAIRLOCK" log --follow job >"$BATS_TEST_TMPDIR/followed"
+	wait_until grep -q released "$BATS_TEST_TMPDIR/followed"
 	"$FAIRLOCK" wrap job true
-	follows() { [ "$(wc -l <followed)" = 5 ]; }
+	follows() { [ "$(wc -l <"$BATS_TEST_TMPDIR/followed")" = 5 ]; }
 	wait_until follows
-	head -n 1 followed | grep -Eq '^TIME +EVENT +SLOT +WAITED '
-	sed -n 2p followed | grep -Eq ' granted +1 '
+	head -n 1 "$BATS_TEST_TMPDIR/followed" | grep -Eq '^TIME +EVENT +SLOT +WAITED '
+	sed -n 2p "$BATS_TEST_TMPDIR/followed" | grep -Eq ' granted +1 '
 }

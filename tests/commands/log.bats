@@ -334,8 +334,8 @@ shows_others() {
 	assert_equal "$(cli DBSIZE)" 0
 }
 
-@test "log without NAME refuses --follow, --stats and --plot, which are for one lock" {
-	for option in follow stats plot; do
+@test "log without NAME refuses --stats and --plot, which are for one lock" {
+	for option in stats plot; do
 		run -64 "$FAIRLOCK" log --$option
 		assert_line --index 0 "fairlock: cannot use --$option for all locks: add a NAME"
 		assert_line --index 1 "Try 'fairlock log --help'."

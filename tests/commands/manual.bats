@@ -320,6 +320,6 @@ allowed_in() {
 @test "doctor's table of permissions and the manual's rules allow the same commands" {
 	# Without +eval, doctor cannot ask. Without +select there is no connection.
 	same 'for all' "$(echo +eval && needed_for FOR_ALL)" "$(allowed_in '/^ACL SETUSER backup /p')"
-	same 'for some' "$(echo +select && needed_for 'FOR_FOLLOWING|FOR_CLUSTER|FOR_REPLICAS')" \
+	same 'for some' "$(echo +select && needed_for 'FOR_FOLLOWING|FOR_FOLLOWING_ALL|FOR_CLUSTER|FOR_REPLICAS')" \
 		"$(allowed_in '/^Some uses need more words/,/^Redis 6.2/p')"
 }

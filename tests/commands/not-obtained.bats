@@ -187,7 +187,7 @@ share() {
 
 	for ((i = 1; i <= $1; i++)); do
 		read -r owner slot < <("$FAIRLOCK" acquire --lease "${i}h" "${@:2}" job)
-		[ "$i" -gt 1 ] || change "h:$owner" by=$'db1\t4\tann\t./backup.sh'
+		[ "$i" -gt 1 ] || change "h:$owner" "holds=,a$owner," by=$'db1\t4\tann\t./backup.sh'
 	done
 }
 

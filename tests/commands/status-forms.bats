@@ -12,7 +12,7 @@ load ../lib/status
 	[ "${#lines[@]}" -eq 2 ]
 	read -r -a headings <<<"${lines[0]}"
 	[ "${headings[*]}" = "NAME STATE USER HOST PID COMMAND HELD LEASE WAITERS" ]
-	[[ ${lines[1]} =~ ^job\ +held\ .*\ 1h2m\ +1m([1-9]|[12][0-9])s\ +0$ ]]
+	[[ ${lines[1]} =~ ^job\ +by\ hand\ until\ .*\ 1h2m\ +1m([1-9]|[12][0-9])s\ +0$ ]]
 }
 
 @test "status --raw prints words with single blanks between them, and milliseconds" {
@@ -35,7 +35,7 @@ load ../lib/status
 	"$FAIRLOCK" wrap --min-hold 60s keep true
 	run -0 "$FAIRLOCK" status --color=always job keep free
 	assert_line --index 0 --partial $'\e[1mNAME'
-	assert_line --index 1 --partial $'\e[35mheld'
+	assert_line --index 1 --partial $'\e[35mby hand until '
 	assert_line --index 2 --regexp $'\e\\[[0-9;]*33mkept until '
 	assert_line --index 3 --partial $'\e[32mfree'
 	for words in '--color=never' '' '--color' '--color=auto' '--color=always --raw' '--color=always --json'; do

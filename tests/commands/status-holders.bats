@@ -40,12 +40,12 @@ rows() {
 	"$FAIRLOCK" acquire --shared books >/dev/null
 	run -0 "$FAIRLOCK" status
 	assert_line --index 0 --regexp '^NAME +STATE +MODE +USER +HOST'
-	assert_line --regexp '^alone +held +exclusive +'
-	assert_line --regexp '^books +held +shared +'
+	assert_line --regexp '^alone +by hand until [^ ]+ +exclusive +'
+	assert_line --regexp '^books +by hand until [^ ]+ +shared +'
 	"$FAIRLOCK" acquire --slots 2 job >/dev/null
 	run -0 "$FAIRLOCK" status
 	assert_line --index 0 --regexp '^NAME +STATE +MODE +SLOT +USER +HOST'
-	assert_line --regexp '^job +held +slots +1 +'
+	assert_line --regexp '^job +by hand until [^ ]+ +slots +1 +'
 	run -0 "$FAIRLOCK" status -o NAME,MODE,SLOT alone
 	assert_line --index 0 --regexp '^NAME +MODE +SLOT$'
 }
@@ -66,7 +66,7 @@ rows() {
 	assert_equal "$(rows job STATE,SLOT,HOLDS)" $'kept 1 -\nheld 2 1'
 	run -0 "$FAIRLOCK" status --held --noheadings -o STATE,SLOT
 	assert_line --index 0 --regexp '^kept until .* 1$'
-	assert_line --index 1 --regexp '^held +2$'
+	assert_line --index 1 --regexp '^by hand until .* 2$'
 	assert_equal "${#lines[@]}" 2
 }
 

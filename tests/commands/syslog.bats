@@ -167,6 +167,13 @@ info='<14>'
 	assert_equal "$(sed -n '2s/>.*/>/p' heard)" "$error"
 }
 
+@test "the keeper tells syslog as an error that --max-hold ends its hold" {
+	listen
+	with_log "$FAIRLOCK" acquire --syslog --while-pid "$DEV_PID" --max-hold 1s job >id
+	heard_all 'got .*' 'lock job was held for 1s, as long as --max-hold allows; giving it back' 'gave lock job back in .*'
+	assert_equal "$(grep -o '^<[0-9]*>' heard | tr -d '\n')" "$info$error$info"
+}
+
 @test "wrapper and guard each tell syslog of the other's death, with the wrapper's process id" {
 	local wrapper
 

@@ -181,10 +181,13 @@ cuts() {
 	run -69 "$FAIRLOCK" acquire --wait 1m30sec x
 }
 
-@test "a lease below 1s or above 1d is a usage error" {
-	refused acquire -l 0 x because '1s to 1d'
-	refused acquire -l 999ms x because '1s to 1d'
-	refused acquire -l 24h1ms x because '1s to 1d'
+@test "a lease below 1s or above 1d, or above 30d by hand, is a usage error" {
+	refused wrap -l 0 x true because '1s to 1d'
+	refused wrap -l 999ms x true because '1s to 1d'
+	refused wrap -l 24h1ms x true because '1s to 1d'
+	refused acquire -l 0 x because '1s to 30d'
+	refused acquire -l 30d1ms x because '1s to 30d'
+	refused renew -l 30d1ms --owner x x because '1s to 30d'
 }
 
 @test "an exit code outside 0 to 255 is a usage error" {

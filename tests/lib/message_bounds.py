@@ -24,6 +24,8 @@ BOUNDS = {
     "command->name": 7,  # "acquire", "release"
     "row->argument": 9,  # "kill|warn"
     "row->expects": 39,  # its array
+    "options_refuse:expects": 39,  # the same, or that of other_bounds
+    "timestamp_until_minute()": 15,  # "Nov 21 18:03:25"
     "here->port": 5,
     "nearest.best": 22,  # the longest option, --sentinel-password-file
     "nearest->best": 22,

@@ -27,7 +27,8 @@ ELSEWHERE = {"findings_add", "findings_explain", "json_printf", "say"}
 ABOUT, OBJECT = "fail_about", 60
 PASSES_ON = {"src/base/error.c", "src/base/message.c"}  # the functions above themselves
 # Where a line that is no message reaches descriptor 2: the hint behind a mistake, and the log of a private server.
-DIRECT = {"src/base/error.c": 2, "src/redis/local_launch.c": 1}
+# acquire prints commands there, which are not cut.
+DIRECT = {"src/base/error.c": 2, "src/commands/acquire.c": 4, "src/redis/local_launch.c": 1}
 
 # Failures that become the cause in another message, or stand on a screen: FUNCTION, and why.
 CAUSES = {

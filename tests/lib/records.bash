@@ -65,9 +65,11 @@ holder_column() {
 	column "$(holder_field)" "$2"
 }
 
-# describe_holder NAME BY [MS]: has the server say that BY holds the lock NAME, which is held already, and has so for MS
+# describe_holder NAME BY [MS]: has the server say that BY holds the lock NAME, which is held already, and has so for MS;
+# not by hand, if it was acquire that took it
 describe_holder() {
-	local lock=$1
+	local lock=$1 holds
 
-	change "$(holder_field)" "by=$2" ${3+"since=$(($(now_ms) - $3))"}
+	holds=$(holder_column "$lock" holds)
+	change "$(holder_field)" "by=$2" "holds=${holds//,h/,a}" ${3+"since=$(($(now_ms) - $3))"}
 }

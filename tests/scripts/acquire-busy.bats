@@ -44,7 +44,7 @@ load ../lib/scripts
 	queue_up ben
 	release anna
 	acquire cleo mode=try
-	assert_equal "${reply[*]}" 'busy   -1  0 -1'
+	assert_equal "${reply[*]}" 'busy   -1  0 -1 0'
 	queue_is ben
 }
 

@@ -195,5 +195,5 @@ present_on_plain_channel() {
 	assert_equal "${reply[*]:0:3}" 'left anna by anna'
 	grown 0 "${reply[3]}"
 	leave anna
-	assert_equal "${reply[*]}" 'left   -1  0 -1'
+	assert_equal "${reply[*]}" 'left   -1  0 -1 0'
 }

@@ -324,6 +324,25 @@ check_each_of_watcher() {
 	nothing_was_denied
 }
 
+@test "a user that looks for all locks and may also use CLIENT TRACKING can follow all logs" {
+	local words
+
+	start_on system
+	mapfile -t words < <(rule monitor)
+	permit monitor "${words[@]}" '+client|tracking'
+	become monitor
+	background "$FAIRLOCK" log --follow --raw --noheadings -o EVENT >"$BATS_TEST_TMPDIR/followed"
+	wait_until is_tracked
+	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" wrap backup-db true
+	wait_until grep -q released "$BATS_TEST_TMPDIR/followed"
+	assert_equal "$(cat "$BATS_TEST_TMPDIR/followed")" $'granted\nreleased'
+	nothing_was_denied
+}
+
+is_tracked() {
+	cli CLIENT LIST | grep -q 'flags=[A-Za-z]*t'
+}
+
 is_followed() {
 	cli CLIENT LIST | grep -q 'cmd=xread'
 }

@@ -43,7 +43,8 @@ load ../lib/waiting_line
 @test "the waiting line does not guess the turn where several may hold the lock" {
 	been_held "$backup" 1000000 9
 	"$FAIRLOCK" acquire --lease 1h --slots 1 job >/dev/null
-	lock=job change "h:$(cli --raw ZRANGE 'fairlock_holders:{job}' 0 0)" "by=$backup"
+	owner=$(cli --raw ZRANGE 'fairlock_holders:{job}' 0 0)
+	lock=job change "h:$owner" "by=$backup" "holds=,a$owner,"
 	terminal 120
 	type_line 'clear; "$FAIRLOCK" wrap --slots 1 job echo got it'
 	wait_until shows '^fairlock: job: 1st of 1, waited [0-9]+s; held [0-9]+s \(usually 16m40s\) by ada@web1'

@@ -2,7 +2,7 @@
 
 OURS = ["anna", "ben", "cleo", "5c1f1e2a-2ab1-4c0e-9b0f-6d5f1a2b3c4d:17"]
 REDISSONS = ["r1", "r2", "r3a0c1e2-2ab1-4c0e-9b0f-6d5f1a2b3c4d:1"]
-LEASES = [3000, 30000, 30000, 30000, 86400000]
+LEASES = [3000, 30000, 30000, 30000, 86400000, 2592000000]
 PERIODS = ["1000", "1000", "5000", "60000", "86400000"]
 BYS = [None, None, "h\t1\tu\tmake -j 2 all", "", "-", " ", "h\t1\tu\tsh -c ' a  b '\twhy not", "1 2 3 - -", "h\t1\tu\tx\n y",
        "\xff\xfe\xc3\xa9", "held 1 2 3 4 5 6 - - - ,wanna, x"]
@@ -13,7 +13,7 @@ PAUSES = [10, 600, 2500, 5100, 11000, 16000, 31000, 601000, 90000000]
 NUMBERS = ["", "-", "-1", "0", "1", "99999999999999999999", "9007199254740992", "9007199254740991", "1e3", "1e400", "0x10",
            "nan", "inf", "-inf", "1.5", "1-2", "--", "9" * 400]
 WORDS = NUMBERS + ["\x00\xff", "a b", "\t", "\n", " ", "x" * 5000, ",", ",,", ",a", "held", "kept", "released", "taken", "counted",
-                   "waits", "new", "dropped", "removed", "superseded", "gone", "forced", "free", "given", "left", "w", "a", ":", "1:exit", "é", "s", "x", "=", "=1", "=a",
+                   "waits", "new", "dropped", "removed", "superseded", "gone", "forced", "free", "given", "left", "w", "a", "h", ":", "1:exit", "é", "s", "x", "=", "=1", "=a",
                    "=a,b", "asked", "asked 1 2 x a", "#0", "#2", "#99999999", "fairlock:slots", "fairlock:shared"]
 FIELDS = ["name", "v", "token", "ticket", "ours", "back", "run", "newest", "turn", "started", "done", "head", "theirs", "tended", "holder",
           "n:granted", "n:expired", "n:forced", "n:lost", "s:1", "s:a", "a:anna", "a:ben"]
@@ -92,7 +92,7 @@ class Chooser:
     def acquire(self):
         who = self.one(self.ours)
         options = self.extra({"asks": who in self.world.tickets and self.maybe(90), "secret": self.maybe(80)},
-                             again=(8, [True]), kind=(30, ["a"]), lease=(30, LEASES), mode=(12, ["try"]), limit=(8, [0, 1, 3]),
+                             again=(8, [True]), kind=(30, ["a", "h"]), lease=(30, LEASES), mode=(12, ["try"]), limit=(8, [0, 1, 3]),
                              by=(50, BYS[2:]), period=(15, PERIODS), strays=(8, [1, 1, -1]), request=(4, [who + "2"]))
         options["want"] = self.one(self.wants)
         if options.get("request"):
@@ -107,9 +107,9 @@ class Chooser:
         look = self.world.look
         owner = self.one(list(look.holders)) if look.holders else look.owner
         if owner is None:
-            return [["acquire", self.one(self.ours), self.extra({"want": self.one(self.wants)}, kind=(30, ["a"]), by=(50, BYS[2:]))]]
+            return [["acquire", self.one(self.ours), self.extra({"want": self.one(self.wants)}, kind=(30, ["a", "h"]), by=(50, BYS[2:]))]]
         request = self.one([owner + "2", owner + "3", owner])
-        return [["acquire", self.one([owner, request]), {"request": request, "kind": self.one("wa"), "inherited": [owner],
+        return [["acquire", self.one([owner, request]), {"request": request, "kind": self.one("wah"), "inherited": [owner],
                                                          "again": self.maybe(10), "lease": self.one(LEASES),
                                                          "want": self.one(self.wants)}]]
 

@@ -11,7 +11,7 @@ HOLD = re.compile(
     rf"(taken|counted|-) ({MAYBE}) (\d*:[\w-]*|asked|-) (x|s|=[^ ,]+) (,(?:[^ ,]+,)*) (.*)", re.S)
 HOLD_COLUMNS = ["state", "token", "since", "ends", "lease", "waited", "keep", "taken", "unheard", "ending", "mode", "holds",
                 "by"]
-WAITER = re.compile(rf"(waits|new|dropped|removed|superseded) ({NUMBER}) ({NUMBER}) ({MAYBE}) ([0-9a-f]+|-) ([wa]) ({MAYBE}) "
+WAITER = re.compile(rf"(waits|new|dropped|removed|superseded) ({NUMBER}) ({NUMBER}) ({MAYBE}) ([0-9a-f]+|-) ([wah]) ({MAYBE}) "
                     r"(x|s|#\d+|=[^ ]+) (.*)", re.S)
 WAITER_COLUMNS = ["state", "ticket", "seen", "lease", "secret", "kind", "period", "want", "by"]
 REQUEST = re.compile(rf"({NUMBER}) ({NUMBER}) (-|released|given|free|left .*|forced \S* .*|asked .*)", re.S)
@@ -80,7 +80,7 @@ FLAG, MS, TTL, COUNT = is_number(0, 1), is_number(0), is_number(-2), is_number(1
 WAITED, HELD = is_number(-1), is_number(-2 ** 53)  # below -1: until when the lock is kept
 REFUSALS = [["spelled", TEXT], ["version", MS, MS]]
 MODE, NEXT = is_like("[xs=]?"), is_number(-1)
-ABOUT = [TEXT, TEXT, HELD, MODE, MS, NEXT]
+ABOUT = [TEXT, TEXT, HELD, MODE, MS, NEXT, is_like("[01]")]
 LEFT = ["left", *ABOUT]
 
 ANSWERS = {
@@ -89,18 +89,18 @@ ANSWERS = {
         ["busy", *ABOUT], ["full", MS, *ABOUT], ["ran", MS, *ABOUT], ["removed", *ABOUT], ["removed"],
         ["superseded", TEXT, *ABOUT],
         ["other", is_like("x|s|=.*")]] + REFUSALS,
-    "renew": [["renewed", COUNT, DIGITS, FLAG, TEXT], ["released"], ["late"],
+    "renew": [["renewed", COUNT, DIGITS, FLAG, TEXT], ["released"], ["late"], ["not by hand"],
               ["lost", is_like("forced|taken|gone"), TEXT, TEXT]] + REFUSALS,
     "release": [["released", MS], ["kept", MS], ["free"], ["late"], ["not held", TEXT, TEXT],
                 ["not acquired"]] + REFUSALS,
     "leave": [LEFT, ["left"], ["late"], ["unknown"]] + REFUSALS,
     "status": [[TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, MS, DIGITS, TEXT, WAITED, MS, MS, MS, MS, FLAG,
-                DIGITS_OR_NONE, MODE, is_like(""), MS, MS]],
-    "view": [["view", MS, MS, TEXT, TEXT, HELD, DIGITS_OR_NONE, is_like(""), MODE, MS, NEXT]] + REFUSALS[:1],
+                DIGITS_OR_NONE, MODE, is_like(""), MS, MS, FLAG]],
+    "view": [["view", MS, MS, TEXT, TEXT, HELD, DIGITS_OR_NONE, is_like(""), MODE, MS, NEXT, is_like("[01]")]] + REFUSALS[:1],
 }
 WAITING = [TEXT, DIGITS_OR_NONE, TEXT, FLAG, FLAG, TEXT]
 HOLD_NOW = [TEXT, DIGITS, DIGITS, DIGITS, DIGITS_OR_NONE, TEXT, MODE, TEXT]
-HOLDER = [TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, FLAG, TEXT]
+HOLDER = [TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, FLAG, TEXT, FLAG]
 
 STOPPED = [is_like("asked|alone|kept|away"), is_number(-1), TEXT, is_like(r"\S+ \S+ \S+ .*")]
 

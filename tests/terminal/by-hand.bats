@@ -1,0 +1,84 @@
+#!/usr/bin/env bats
+# acquire by hand on a terminal: what it tells the person there, and what the waiting line tells others.
+load ../lib/helpers
+load ../lib/one_server
+load ../lib/screens
+load ../lib/waiting_line
+
+# commands: prints the commands that acquire has told, each on one line
+commands() { screen | sed -n 's/^    \(fairlock .*\)/\1/p'; }
+
+# run_told VERB: runs the command for this verb that acquire has told, with a shell
+run_told() {
+	ln -sf "$FAIRLOCK" fairlock
+	PATH=$PWD:$PATH bash -c "$(commands | grep "^fairlock $1 ")"
+}
+
+acquires() {
+	terminal 200
+	type_line "clear; $*"
+	wait_until shows '^    fairlock renew '
+}
+
+@test "acquire on a terminal tells until when the lock is held, and commands that renew it and give it back" {
+	acquires '"$FAIRLOCK" acquire -l 2h job'
+	wait_until shows '^fairlock: lock job is held by hand until ([A-Z][a-z]{2} .. )?[0-9]{2}:[0-9]{2}; give it back, or renew it:$'
+	cli PEXPIRE job 60000 >/dev/null
+	run_told renew
+	[ "$(cli PTTL job)" -gt 3600000 ]
+	run_told release
+	is_free job
+}
+
+@test "the commands that acquire tells on a terminal work for names with blanks, quotes and dashes" {
+	local name
+
+	for name in "it's \"a\" \$job; {x}" '-n' $'\xc3\xa9t\xc3\xa9'; do
+		export NAME=$name
+		acquires '"$FAIRLOCK" acquire -l 2h -- "$NAME"'
+		run_told renew
+		run_told release
+		is_free "$name"
+		on_terminal kill-server
+	done
+}
+
+@test "the commands that acquire tells on a terminal name the server of --url, without its password, and the file of --config" {
+	cli CONFIG SET requirepass SECRET >/dev/null
+	touch 'my conf'
+	acquires 'env -u FAIRLOCK_URL "$FAIRLOCK" acquire --config "my conf" --url "unix:$SERVER_SOCKET" --password-file <(echo SECRET) job'
+	screen | grep -qF -- "--config 'my conf' job"
+	unset FAIRLOCK_URL
+	export FAIRLOCK_PASSWORD=SECRET
+	run_told release
+	[ "$("$CLI" -s "$SERVER_SOCKET" -a SECRET EXISTS job 2>/dev/null)" = 0 ]
+	! screen | grep -F 'redis://:SECRET'
+	"$CLI" -s "$SERVER_SOCKET" -a SECRET CONFIG SET requirepass '' 2>/dev/null
+}
+
+@test "acquire tells nothing with --quiet, without a terminal, and with --while-pid" {
+	terminal 200
+	type_line 'clear; "$FAIRLOCK" acquire -q job; "$FAIRLOCK" acquire two 2>said; "$FAIRLOCK" acquire --while-pid $$ three; echo done'
+	wait_until shows '^done$'
+	shows_not '^fairlock: '
+	shows_not 'release'
+	[ ! -s said ]
+}
+
+@test "the owner id that a script reads from acquire is alone, also on a terminal" {
+	terminal 200
+	type_line 'clear; owner=$("$FAIRLOCK" acquire job); echo "<$owner>"; "$FAIRLOCK" release --owner "$owner" job; echo ended $?'
+	wait_until shows '^<[0-9a-f-]{36}:[0-9]+>$'
+	wait_until shows '^ended 0$'
+}
+
+@test "the waiting line says until when who holds the lock by hand, and why" {
+	terminal 120
+	"$FAIRLOCK" acquire -l 2h --reason 'postgres 17 upgrade' job
+	wait_on_terminal
+	wait_until shows "^fairlock: job: 1st of 1, waited .*; held by hand until ([A-Z][a-z]{2} .. )?[0-9]{2}:[0-9]{2}, $(id -un)@$(uname -n): postgres 17 upgrade"
+	resize 60
+	wait_until shows '; held by hand until '
+	"$FAIRLOCK" release --force job
+	wait_until shows '^got it$'
+}
