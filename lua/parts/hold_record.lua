@@ -17,8 +17,8 @@
 --   unheard  ticket of an owner that was handed the lock and may not have heard the ticket
 --   ending   of a kept hold: how its COMMAND ended, "STATUS:CAUSE"
 --   mode     x exclusive, s shared, =SLOT
---   holds    ",wREQUEST,aREQUEST,": w taken by wrap, a by acquire; of a kept hold: the request that gave back
---            the last one
+--   holds    ",wREQUEST,aREQUEST,": w taken by wrap; v by a wrap of several locks that does not have all of
+--            them yet; a by acquire; of a kept hold: the request that gave back the last one
 --   by       host, pid, user, command and perhaps a reason, separated by tabs
 --
 -- Returns nil for a text of another form.

@@ -8,7 +8,7 @@
 --            here)
 --   lease    that it wants, ms
 --   secret   of its last question; `-`: the lock cannot be handed to it
---   kind     w for wrap, a for acquire
+--   kind     as in the `holds` of a hold
 --   period   of its --once-per in ms
 --   want     x: the lock alone; s: a shared hold; #N: one of the slots 1 to N; =A,B: one of these slots
 --   by       as of a hold
