@@ -98,6 +98,8 @@ const struct option_row option_rows[] = {
 	 SOURCE_FLAG},
 	{0, "shared", "", "share the lock with others that take it so", "", FLAG(shared), TAKE,
 	 SOURCE_FLAG},
+	{0, "also", "NAME", "take this lock, too; may be given 15 times", "", OPTION_ALSO,
+	 MEMBER(also), 1, INT_MAX, "a NAME", WRAP, SOURCE_FLAG},
 	{0, "replicas", "N", "require N replicas to confirm the lock", "", NUMBER(replicas, 0),
 	 TAKE | COMMAND_DOCTOR, SOURCE_ALL},
 	{0, "syslog", "", "send messages to syslog, too", "", FLAG(syslog), TAKE, SOURCE_ALL},

@@ -100,6 +100,7 @@ static const struct {
 } exclusions[] = {
 	{"json", {"raw"}},
 	{"shared", {"slots"}},
+	{"also", {"slots", "shared", "once-per"}},
 	{"slot", {"owner"}},
 	/* The format is fixed. */
 	{"prometheus", {"watch", "json", "raw", "noheadings", "output", "quiet", "held", "sort"}},

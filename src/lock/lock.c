@@ -58,7 +58,7 @@ int lock_init(struct lock *lock, const struct lock_options *options, struct erro
 	put_number(lock->limit, options->max_queue, 0);
 	put_number(lock->min_hold, options->min_hold_ms, 1);
 	put_number(lock->once_per, options->once_per_ms, 1);
-	lock->handable = lock->kind == LOCK_WRAP && lock->replicas == 0;
+	lock->handable = lock->kind != LOCK_ACQUIRE && lock->replicas == 0;
 	return options->owner ? act_as(lock, options->owner, err) : 0;
 }
 
@@ -213,6 +213,7 @@ int lock_read_renewal(struct lock *lock, const struct client *client, struct ren
 		if (out->outcome == RENEWED) {
 			lock->ttl_ms = out->ttl_ms;
 			lock->deadline_ms = client->sent_ms + out->ttl_ms;
+			lock->handed = lock->starts = false;
 		}
 	} else if (is_tagged(reply, "released", 1)) {
 		out->outcome = RENEW_RELEASED;

@@ -21,6 +21,7 @@
 
 enum lock_kind {
 	LOCK_WRAP,
+	LOCK_WRAP_EARLY, /* wrap does not have all of its locks yet */
 	LOCK_ACQUIRE,
 };
 
@@ -45,10 +46,11 @@ struct lock {
 	char limit[NUMBER_MAX_BYTES];
 	char min_hold[NUMBER_MAX_BYTES];
 	char once_per[NUMBER_MAX_BYTES];
-	bool unused;       /* nothing was done under the lock: it is given back at once */
-	bool handable;     /* the message that hands it over is enough; else we ask, which renews */
-	bool handed;       /* it was: the server soon expects a renewal */
-	int64_t heard_ms;  /* when we made the last request that queued us ... */
+	bool starts;      /* the next renewal says that COMMAND is about to start: see hold_start */
+	bool unused;      /* nothing was done under the lock: it is given back at once */
+	bool handable;    /* the message that hands it over is enough; else we ask, which renews */
+	bool handed;      /* it was: the server soon expects a renewal */
+	int64_t heard_ms; /* when we made the last request that queued us ... */
 	int64_t server_ms; /* ... and what the server's clock said then */
 	char ticket[24];
 	char status[8];               /* of COMMAND, for the log; "": unknown ... */

@@ -37,8 +37,8 @@ enum {
 	SLOT_SIGNALS,
 	SLOT_PID,
 	SLOT_CLIENT,
-	SLOT_TIMER,
-	SLOTS,
+	SLOT_HELD, /* one for each lock that is held already, and the timer's behind them */
+	SLOTS_IN_ALL = SLOT_HELD + HOLDS_MAX + 1,
 };
 
 static bool may_queue(const struct waiting *w)
@@ -91,7 +91,7 @@ static void tell_missing_ttl(struct waiting *w, int64_t ttl_ms)
 /* There is time while the server works on our first request, and while no request is under way. */
 static bool is_time_to_stand_by(const struct waiting *w)
 {
-	if (!w->may_be_next)
+	if (!w->may_be_next || !hold_set_is_silent(&w->wait->held))
 		return false;
 	if (w->told_queued)
 		return client_is_still(w->client);
@@ -285,18 +285,32 @@ static int process_ended(struct waiting *w, struct error *err)
 	return wait_result_not_obtained(err, w->lock, "the process of --while-pid has ended");
 }
 
+/* Renews the locks that we have already. Returns -1 if one of them is lost. */
+static int keep_held(struct waiting *w, struct error *err)
+{
+	const struct member *lost = hold_set_step(&w->wait->held);
+
+	if (!lost)
+		return 0;
+	w->holder_is_said = true;
+	return wait_result_lost(err, &lost->hold, w->lock);
+}
+
 /* Returns -1 when the wait is to end. */
 static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 {
-	struct pollfd slots[SLOTS] = {
+	const struct hold_set *held = &w->wait->held;
+	struct pollfd slots[SLOTS_IN_ALL] = {
 		[SLOT_SIGNALS] = {.fd = w->wait->signals->fd, .events = POLLIN},
 		[SLOT_PID] = {.fd = w->wait->pidfd, .events = POLLIN},
 	};
 	int64_t wake = client_wait(w->client, &slots[SLOT_CLIENT]);
 
+	wake = earliest(wake, hold_set_wait(held, &slots[SLOT_HELD]));
 	wake = earliest(wake, earliest(ask_again_ms(w), w->until_ms));
 	wake = earliest(wake, earliest(w->progress.draw_ms, wait_report_wake_ms(w)));
-	if (deadline_poll(w->wait->loop, slots, SLOTS, wake, err) < 0)
+	if (deadline_poll(w->wait->loop, slots, (nfds_t)(SLOT_HELD + held->count + 1), wake, err) <
+	    0)
 		return -1;
 	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w))) {
 		w->holder_is_said = true;
@@ -322,7 +336,8 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 	progress_init(&w->progress);
 	if (wait->options->wait_ms > 0)
 		/* the present millisecond has begun already */
-		w->until_ms = lock->wanted_ms + wait->options->wait_ms + 1;
+		w->until_ms = (wait->from_ms ? wait->from_ms : lock->wanted_ms) +
+			      wait->options->wait_ms + 1;
 	wire_channel(&lock->keys, lock->id, channel);
 	client_subscribe(client, channel);
 	ask(w);
@@ -330,13 +345,17 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 	w->may_be_next = true;
 }
 
+static unsigned opened(const struct waiting *w)
+{
+	return w->client->connection.opened + hold_set_opened(&w->wait->held);
+}
+
 static bool must_stand_down(const struct waiting *w)
 {
 	const struct connection *connection = &w->client->connection;
 
-	return w->stands_by &&
-	       ((w->told_queued && !w->first) || connection->stage != CONNECTION_OPEN ||
-		connection->opened != w->stands_on);
+	return w->stands_by && ((w->told_queued && !w->first) ||
+				connection->stage != CONNECTION_OPEN || opened(w) != w->stands_on);
 }
 
 /* Returns -1 when the wait is to end. */
@@ -354,8 +373,14 @@ static int do_what_is_due(struct waiting *w, struct error *err)
 
 enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
 {
+	enum wait_event end = WAIT_FAILED;
+
 	*signo = 0;
 	while (take_events(w, err) == 0 && !w->granted) {
+		if (keep_held(w, err) < 0) {
+			end = WAIT_LOST;
+			break;
+		}
 		if (must_stand_down(w)) {
 			w->stands_by = false;
 			return WAIT_STAND_DOWN;
@@ -367,7 +392,7 @@ enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
 		} else if (is_time_to_stand_by(w)) {
 			w->may_be_next = false;
 			w->stands_by = true;
-			w->stands_on = w->client->connection.opened;
+			w->stands_on = opened(w);
 			return WAIT_STAND_BY;
 		} else if (pause_waiting(w, signo, err) < 0) {
 			break;
@@ -377,5 +402,5 @@ enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
 	if (w->granted)
 		return WAIT_GRANTED;
 	wait_leave(w, err);
-	return WAIT_FAILED;
+	return end;
 }

@@ -56,7 +56,13 @@ static void demand_replicas(const struct lock *lock, struct request *request, co
 
 static const char *kind_word(const struct lock *lock)
 {
-	return lock->kind == LOCK_WRAP ? "w" : "a";
+	static const char *const words[] = {
+		[LOCK_WRAP] = "w",
+		[LOCK_WRAP_EARLY] = "v",
+		[LOCK_ACQUIRE] = "a",
+	};
+
+	return words[lock->kind];
 }
 
 static void add_inherited(const struct lock *lock, struct request *request)
@@ -89,6 +95,8 @@ void wire_renew(const struct lock *lock, struct request *request)
 		 lock->by, lock->once_per);
 	wire_add_strays(request);
 	wire_add(request, lock->mode);
+	if (lock->starts)
+		wire_add(request, "1");
 	demand_replicas(lock, request, "renewed");
 }
 

@@ -9,27 +9,17 @@
 #include "base/message.h"
 #include "base/signal_names.h"
 
-void guard_tell_loss(const struct job *job, const char *why, bool warns_only)
+void guard_tell_loss(const struct job *job, const struct lock *lock, const char *why,
+		     bool warns_only)
 {
 	const char *stopping = warns_only ? "" : "; stopping ";
 	const char *command = warns_only ? "" : job->shown;
-	const size_t taken = strlen("lost lock : ") + count_characters(job->lock->keys.shown) +
+	const size_t taken = strlen("lost lock : ") + count_characters(lock->keys.shown) +
 			     strlen(stopping) + count_characters(command);
 	char cut[OWNER_SHOWN_BYTES];
 
-	message(job->messenger, LOG_ERR, "lost lock %s: %s%s%s", job->lock->keys.shown,
+	message(job->messenger, LOG_ERR, "lost lock %s: %s%s%s", lock->keys.shown,
 		shorten_to(cut, MESSAGE_CHARACTERS - taken, why), stopping, command);
-}
-
-void guard_tell_renewal(const struct job *job, const struct hold *hold)
-{
-	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
-
-	if (hold->state == HOLD_HELD)
-		message_step(job->messenger, "renewed lock %s in %s, with %s of its lease left%s%s",
-			     job->lock->keys.shown, duration_show(took, hold->took_ms),
-			     duration_show(left, hold->left_ms), *hold->why ? ", but " : "",
-			     hold->why);
 }
 
 void guard_tell_end(const struct job *job, int status, int64_t took_ms)

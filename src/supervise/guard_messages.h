@@ -3,13 +3,11 @@
 
 #include <stdint.h>
 
-#include "lock/hold_lease.h"
 #include "supervise/shared_state.h"
 
 /* why: perhaps a server's words, which are cut. warns_only: COMMAND goes on. */
-void guard_tell_loss(const struct job *job, const char *why, bool warns_only);
-
-void guard_tell_renewal(const struct job *job, const struct hold *hold);
+void guard_tell_loss(const struct job *job, const struct lock *lock, const char *why,
+		     bool warns_only);
 
 /* status: COMMAND's, as waitpid gives it. */
 void guard_tell_end(const struct job *job, int status, int64_t took_ms);
