@@ -50,41 +50,48 @@ static int end_as_command(const struct job *job, const struct ending *ending, in
 	return 0;
 }
 
-static int get_and_run(const struct wait *wait, const struct job *job,
-		       const struct wanted_locks *wanted, int *status, struct error *err)
+static int get_and_run(const struct job *job, const struct wanted_locks *wanted, int *status,
+		       struct error *err)
 {
 	struct standby standby = {0};
 	struct ending ending;
 	int signo;
 
-	if (take_locks(wait, job, wanted, &standby, &signo, err) < 0)
-		return wait_result_carry_out(wait->messenger, wait->options, signo, err, status);
+	if (take_locks(job, wanted, &standby, &signo, err) < 0)
+		return wait_result_carry_out(job->messenger, job->options, signo, err, status);
 	if (wrapper_run(job, &standby, &ending, err) < 0)
 		return -1;
 	return end_as_command(job, &ending, status, err);
 }
 
-/* The locks are not held yet. */
-static int open_and_run(struct job *job, const struct wanted_locks *wanted, int *status,
-			struct error *err)
+static struct lock_options lock_options(const struct options *options, const char *name,
+					int64_t lease_ms, char *const *argv)
 {
-	struct signal_fd signals;
-	struct deadline_poll loop;
-	const struct wait wait = {.options = job->options,
-				  .messenger = job->messenger,
-				  .signals = &signals,
-				  .loop = &loop,
-				  .pidfd = -1};
+	return (struct lock_options){.name = name,
+				     .kind = LOCK_WRAP,
+				     .lease_ms = lease_ms,
+				     .max_queue = options->max_queue,
+				     .replicas = options->replicas,
+				     .slots = options->slots,
+				     .shared = options->shared,
+				     .replicas_ms = options->connect_timeout_ms,
+				     .min_hold_ms = options->min_hold_ms,
+				     .once_per_ms = options->once_per_ms,
+				     .words = argv,
+				     .reason = options->reason};
+}
+
+static int open_and_run(const struct job *job, struct signal_fd *signals,
+			const struct wanted_locks *wanted, int *status, struct error *err)
+{
 	int result;
 
-	job->signals = &signals;
-	job->loop = &loop;
-	if (take_locks_init(job, wanted, err) < 0 || signal_fd_open(&signals, err) < 0 ||
-	    deadline_poll_open(&loop, err) < 0)
+	if (take_locks_init(job, wanted, err) < 0 || signal_fd_open(signals, err) < 0 ||
+	    deadline_poll_open(job->loop, err) < 0)
 		return -1;
-	result = get_and_run(&wait, job, wanted, status, err);
-	deadline_poll_close(&loop);
-	signal_fd_close(&signals);
+	result = get_and_run(job, wanted, status, err);
+	deadline_poll_close(job->loop);
+	signal_fd_close(signals);
 	return result;
 }
 
@@ -94,42 +101,34 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 	char sh[] = "sh", dash_c[] = "-c";
 	char *shell[] = {sh, dash_c, (char *)(uintptr_t)options->shell_command, NULL};
 	char *const *argv = options->shell_command ? shell : invocation->argv + 1;
-	int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
-	struct member one, *members = &one;
-	struct hold_set set = {.messenger = invocation->messenger,
+	const int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
+	struct wanted_locks wanted = {
+		.options = lock_options(options, invocation->argv[0], lease_ms, argv)};
+	struct signal_fd signals;
+	struct deadline_poll loop;
+	struct member one;
+	struct hold_set set = {.members = &one,
+			       .messenger = invocation->messenger,
 			       .timeout_ms = options->connect_timeout_ms};
 	struct job job = {.options = options,
 			  .messenger = invocation->messenger,
+			  .signals = &signals,
+			  .loop = &loop,
 			  .set = &set,
 			  .server = invocation->server,
 			  .argv = argv,
 			  .kill_after_ms = kill_after(options, lease_ms)};
-	struct wanted_locks wanted = {.options = {.name = invocation->argv[0],
-						  .kind = LOCK_WRAP,
-						  .lease_ms = lease_ms,
-						  .max_queue = options->max_queue,
-						  .replicas = options->replicas,
-						  .slots = options->slots,
-						  .shared = options->shared,
-						  .replicas_ms = options->connect_timeout_ms,
-						  .min_hold_ms = options->min_hold_ms,
-						  .once_per_ms = options->once_per_ms,
-						  .words = argv,
-						  .reason = options->reason}};
 	int result;
 
 	shorten(job.shown, *argv[0] ? argv[0] : "''");
 	wanted_locks_sort(&wanted, options);
-	if (wanted.count > 1)
-		members = calloc((size_t)wanted.count, sizeof(*members));
-	if (!members)
-		return fail(err, STATUS_OS, "cannot take %d locks: out of memory", wanted.count);
-	set.members = members;
 	set.count = wanted.count;
-	job.lock = &members[wanted.at].lock;
-	result = open_and_run(&job, &wanted, status, err);
-	if (members != &one)
-		free(members);
+	if (set.count > 1 && !(set.members = calloc((size_t)set.count, sizeof(one))))
+		return fail(err, STATUS_OS, "cannot take %d locks: out of memory", set.count);
+	job.lock = &set.members[wanted.at].lock;
+	result = open_and_run(&job, &signals, &wanted, status, err);
+	if (set.members != &one)
+		free(set.members);
 	return result;
 }
 

@@ -14,6 +14,7 @@
 #include "lock/wait_report.h"
 #include "lock/wait_result.h"
 #include "lock/wait_show.h"
+#include "lock/wait_standby.h"
 #include "lock/waiter_view.h"
 #include "lock/wire.h"
 #include "redis/client_call.h"
@@ -86,18 +87,6 @@ static void tell_missing_ttl(struct waiting *w, int64_t ttl_ms)
 			w->lock->keys.shown);
 	}
 	w->told_no_ttl = ttl_ms == -1;
-}
-
-/* There is time while the server works on our first request, and while no request is under way. */
-static bool is_time_to_stand_by(const struct waiting *w)
-{
-	if (!w->may_be_next || !hold_set_is_silent(&w->wait->held))
-		return false;
-	if (w->told_queued)
-		return client_is_still(w->client);
-	/* a guard that needs a connection of its own pays only once we are queued */
-	return connection_is_silent(&w->client->connection) &&
-	       connection_can_be_shared(&w->client->connection);
 }
 
 static void queued(struct waiting *w, const struct ask_reply *reply)
@@ -288,8 +277,12 @@ static int process_ended(struct waiting *w, struct error *err)
 /* Renews the locks that we have already. Returns -1 if one of them is lost. */
 static int keep_held(struct waiting *w, struct error *err)
 {
-	const struct member *lost = hold_set_step(&w->wait->held);
+	const struct member *lost;
 
+	if (w->held_woke && w->wait->messenger->verbose)
+		progress_clear(&w->progress);
+	w->held_woke = false;
+	lost = hold_set_step(&w->wait->held);
 	if (!lost)
 		return 0;
 	w->holder_is_said = true;
@@ -309,9 +302,11 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 	wake = earliest(wake, hold_set_wait(held, &slots[SLOT_HELD]));
 	wake = earliest(wake, earliest(ask_again_ms(w), w->until_ms));
 	wake = earliest(wake, earliest(w->progress.draw_ms, wait_report_wake_ms(w)));
-	if (deadline_poll(w->wait->loop, slots, (nfds_t)(SLOT_HELD + held->count + 1), wake, err) <
-	    0)
+	if (deadline_poll(w->wait->loop, slots, (nfds_t)SLOT_HELD + (nfds_t)held->count + 1, wake,
+			  err) < 0)
 		return -1;
+	for (int i = 0; i < held->count; i++)
+		w->held_woke |= slots[SLOT_HELD + i].revents != 0;
 	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w))) {
 		w->holder_is_said = true;
 		return wait_result_stopped(err, w->lock, *signo);
@@ -345,19 +340,6 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 	w->may_be_next = true;
 }
 
-static unsigned opened(const struct waiting *w)
-{
-	return w->client->connection.opened + hold_set_opened(&w->wait->held);
-}
-
-static bool must_stand_down(const struct waiting *w)
-{
-	const struct connection *connection = &w->client->connection;
-
-	return w->stands_by && ((w->told_queued && !w->first) ||
-				connection->stage != CONNECTION_OPEN || opened(w) != w->stands_on);
-}
-
 /* Returns -1 when the wait is to end. */
 static int do_what_is_due(struct waiting *w, struct error *err)
 {
@@ -381,18 +363,13 @@ enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
 			end = WAIT_LOST;
 			break;
 		}
-		if (must_stand_down(w)) {
-			w->stands_by = false;
+		if (wait_standby_ends(w))
 			return WAIT_STAND_DOWN;
-		}
 		if (do_what_is_due(w, err) < 0)
 			break;
 		if (clock_ms() >= ask_again_ms(w)) {
 			ask(w);
-		} else if (is_time_to_stand_by(w)) {
-			w->may_be_next = false;
-			w->stands_by = true;
-			w->stands_on = opened(w);
+		} else if (wait_standby_begins(w)) {
 			return WAIT_STAND_BY;
 		} else if (pause_waiting(w, signo, err) < 0) {
 			break;

@@ -288,8 +288,8 @@ static int watch(struct guard *guard, struct error *err)
 	else
 		wake = earliest(wake, guard->max_ms);
 	set_kill_timer(guard);
-	if (deadline_poll(&guard->loop, slots, (nfds_t)(SLOT_CLIENTS + set->count + 1), wake, err) <
-	    0)
+	if (deadline_poll(&guard->loop, slots, (nfds_t)SLOT_CLIENTS + (nfds_t)set->count + 1, wake,
+			  err) < 0)
 		return -1;
 	check_deadlines(guard);
 	enforce_max_hold(guard);

@@ -230,15 +230,22 @@ static int begin_anew(struct attempt *attempt, const struct wanted_locks *wanted
 	return take_locks_init(attempt->job, wanted, attempt->err);
 }
 
-int take_locks(const struct wait *wait, const struct job *job, const struct wanted_locks *wanted,
-	       struct standby *standby, int *signo, struct error *err)
+int take_locks(const struct job *job, const struct wanted_locks *wanted, struct standby *standby,
+	       int *signo, struct error *err)
 {
-	struct attempt attempt = {
-		.wait = *wait, .job = job, .standby = standby, .signo = signo, .err = err};
+	struct attempt attempt = {.wait = {.options = job->options,
+					   .messenger = job->messenger,
+					   .signals = job->signals,
+					   .loop = job->loop,
+					   .pidfd = -1},
+				  .job = job,
+				  .standby = standby,
+				  .signo = signo,
+				  .err = err};
 	enum wait_event event;
 	struct pace pace = {0};
 
-	if (wait_for_jitter(wait, job->lock, signo, err) < 0)
+	if (wait_for_jitter(&attempt.wait, job->lock, signo, err) < 0)
 		return -1;
 	attempt.wait.from_ms = clock_ms();
 	while ((event = take_all(&attempt)) == WAIT_LOST)

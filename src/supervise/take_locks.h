@@ -23,5 +23,5 @@ int take_locks_init(const struct job *job, const struct wanted_locks *wanted, st
 
 /* Returns 0 when all locks are held. Else none is: returns -1, with *signo if a signal ended the
  * wait, and the clients are closed. */
-int take_locks(const struct wait *wait, const struct job *job, const struct wanted_locks *wanted,
-	       struct standby *standby, int *signo, struct error *err);
+int take_locks(const struct job *job, const struct wanted_locks *wanted, struct standby *standby,
+	       int *signo, struct error *err);

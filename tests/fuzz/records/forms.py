@@ -11,7 +11,7 @@ HOLD = re.compile(
     rf"(taken|counted|-) ({MAYBE}) (\d*:[\w-]*|-) (x|s|=[^ ,]+) (,(?:[^ ,]+,)*) (.*)", re.S)
 HOLD_COLUMNS = ["state", "token", "since", "ends", "lease", "waited", "keep", "taken", "unheard", "ending", "mode", "holds",
                 "by"]
-WAITER = re.compile(rf"(waits|new|dropped|removed) ({NUMBER}) ({NUMBER}) ({MAYBE}) ([0-9a-f]+|-) ([wa]) ({MAYBE}) "
+WAITER = re.compile(rf"(waits|new|dropped|removed) ({NUMBER}) ({NUMBER}) ({MAYBE}) ([0-9a-f]+|-) ([wva]) ({MAYBE}) "
                     r"(x|s|#\d+|=[^ ]+) (.*)", re.S)
 WAITER_COLUMNS = ["state", "ticket", "seen", "lease", "secret", "kind", "period", "want", "by"]
 REQUEST = re.compile(rf"({NUMBER}) ({NUMBER}) (-|released|given|free|left .*|forced \S* .*)", re.S)
@@ -19,7 +19,7 @@ MODES = {"fairlock:shared": "s", "fairlock:slots": "="}  # by the field of key 1
 REQUEST_COLUMNS = ["made", "strays", "answer"]
 
 OTHER_FIELDS = {
-    "name": r"job", "v": "4", "holder": r"\S+", "token": NUMBER, "ticket": NUMBER, "ours": NUMBER, "back": NUMBER,
+    "name": r"job", "v": "5", "holder": r"\S+", "token": NUMBER, "ticket": NUMBER, "ours": NUMBER, "back": NUMBER,
     "run": rf"(?:\w+|-) {MAYBE} {MAYBE} {NUMBER}", "turn": rf"\S+ {NUMBER}", "started": rf"{MAYBE} {MAYBE} {MAYBE}",
     "head": rf"{NUMBER} (?:{NUMBER})? \S+(?: \S+)*", "theirs": rf"\S+(?: {NUMBER}){{3}}(?: \S+(?: {NUMBER}){{3}})*",
     "tended": rf"{NUMBER} {NUMBER} {NUMBER} {NUMBER}", "n:granted": NUMBER, "n:expired": NUMBER, "n:forced": NUMBER,

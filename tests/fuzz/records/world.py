@@ -144,7 +144,7 @@ class World:
 
         def words(strays):
             return [who, request, get("kind", "w"), get("lease", 30000), token, get("by", "by " + who), get("period", ""), strays,
-                    self.modes.get(who, "x")]
+                    self.modes.get(who, "x"), get("start", "")]
 
         self.run("renew", *words(strays), compare=get("compare") and get("strays", 0) >= 0 and words(strays + 1))
 
@@ -303,7 +303,7 @@ class World:
         for who in list(self.listening):
             self.listen_not(who)
         self.look = Look(self.server)
-        if self.look.hash.get("name", "job") != "job" or self.look.hash.get("v") != "4":
+        if self.look.hash.get("name", "job") != "job" or self.look.hash.get("v") != "5":
             self.server.client.ask("DEL", KEYS[3])  # others use it, and it has a time to live
         self.run("release", "healer", "healer", "force", "", "0", "", 0, "", "", "")
         for who, score in self.look.scores.items():
