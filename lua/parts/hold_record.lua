@@ -18,8 +18,9 @@
 --   ending   of a kept hold: how its COMMAND ended, "STATUS:CAUSE"; of a held one: asked, if somebody asks it
 --            to stop, see `a:OWNER` in more_records.lua
 --   mode     x exclusive, s shared, =SLOT
---   holds    ",wREQUEST,aREQUEST,": w taken by wrap, a by acquire --while-pid, h by hand, that is by acquire
---            without --while-pid; of a kept hold: the request that gave back the last one
+--   holds    ",wREQUEST,aREQUEST,": w taken by wrap; v by a wrap of several locks that does not have all of
+--            them yet; a by acquire --while-pid; h by hand, that is by acquire without --while-pid; of a kept
+--            hold: the request that gave back the last one
 --   by       host, pid, user, command and perhaps a reason, separated by tabs
 --
 -- Returns nil for a text of another form.

@@ -17,7 +17,7 @@ end
 
 -- The entry of this request, or nil.
 local function entry_of(request)
-	for kind in string.gmatch('wah', '.') do
+	for kind in string.gmatch('wvah', '.') do
 		if has_hold(kind .. request) then
 			return kind .. request
 		end
@@ -116,11 +116,12 @@ local function add_hold(entry)
 	save_hold() -- the first to be refused by a server out of memory
 end
 
--- Takes one entry out of `holds`.
-local function end_entry(entry)
+-- Takes one entry out of `holds`, and puts another one in its place if there is one.
+local function end_entry(entry, other)
 	local first, last = string.find(lock.hold.holds, ',' .. entry .. ',', 1, true)
 	if first then
-		lock.hold.holds = string.sub(lock.hold.holds, 1, first) .. string.sub(lock.hold.holds, last + 1)
+		lock.hold.holds = string.sub(lock.hold.holds, 1, first) .. (other and other .. ',' or '') ..
+			string.sub(lock.hold.holds, last + 1)
 		save_hold()
 	end
 end

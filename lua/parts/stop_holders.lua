@@ -55,7 +55,7 @@ local function stop_one(owner, its_token, lease, its_mode)
 		local description = hold_of.by
 		end_this('released', nil, nil, nil, by)
 		return 'kept', 0, description
-	elseif not has_hold('w' .. owner) then
+	elseif not (has_hold('w' .. owner) or has_hold('v' .. owner)) then
 		-- where several processes hold as one owner, the wrap may take it up after another
 		return hold_of.taken == '-' and 'alone' or 'away', ttl, hold_of.by
 	end

@@ -8,7 +8,7 @@
 --            (a number here)
 --   lease    that it wants, ms
 --   secret   of its last question; `-`: the lock cannot be handed to it
---   kind     w for wrap, a for acquire --while-pid, h for acquire by hand
+--   kind     as in the `holds` of a hold
 --   period   MS of its --once-per, or okMS of its --once-ok
 --   want     x: the lock alone; s: a shared hold; #N: one of the slots 1 to N; =A,B: one of these slots
 --   by       as of a hold; of one that was superseded: that of the newer one

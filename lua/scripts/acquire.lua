@@ -3,7 +3,8 @@
 --
 -- ARGV  2 id       the owner id of a new grant, until then the id in the queue
 --       3 request  identifies the asking process in all of its requests
---       4 kind     'w' for wrap, 'a' for acquire --while-pid, 'h' for acquire by hand
+--       4 kind     'w' for wrap, 'v' for a wrap of several locks that does not have all of them yet, 'a' for
+--                  acquire --while-pid, 'h' for acquire by hand
 --       5 lease    ms
 --       6 mode     'wait', or 'try': do not queue
 --       7 ticket   from an earlier reply, or ''

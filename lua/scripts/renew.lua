@@ -3,13 +3,15 @@
 --
 -- ARGV  2 id
 --       3 request   of the holding process, or of the renew command
---       4 kind      'w' for wrap, 'a' for acquire --while-pid, or '' for the renew command: any hold will do
+--       4 kind      as for acquire, or '' for the renew command: any hold will do
 --       5 lease     ms, or '': the one that the lock was taken with
 --       6 token     of the holder, or '': do not take the lock up
 --       7 by        as for acquire
 --       8 period    as for acquire
 --       9 strays    as for acquire
 --      10 mode      of the hold: x, s or =SLOT; or nothing: x
+--      11 start     '1': a wrap has all of its locks, and is about to start COMMAND. Its hold of kind v
+--                   becomes one of kind w (which 4 says), and the start counts
 --
 -- Returns {'renewed', ttl ms, token, 1 when taken up again else 0, by}
 --                                  by: of a process that asks this one to stop, or ''
@@ -23,7 +25,7 @@
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local token, by, period, strays = tonumber(ARGV[6]), ARGV[7], ARGV[8] or '', tonumber(ARGV[9]) or 0
 local mode = ARGV[10] or 'x'
-local slot = match(mode, '^=(.*)$')
+local slot, is_start = match(mode, '^=(.*)$'), ARGV[11] == '1'
 
 local refusal = denied and may_not_write()
 if refusal then
@@ -34,8 +36,8 @@ local entry = kind .. request -- of `holds`
 -- include hold_record.lua
 
 -- The usual case: the owner holds, and nobody waits.
-if strays == 0 and kind ~= '' and lease and call('LLEN', QUEUE) == 0 and call('ZCARD', TIMEOUTS) == 0 and
-	call('HGETALL', LOCK)[1] == id then
+if strays == 0 and kind ~= '' and lease and not is_start and call('LLEN', QUEUE) == 0 and
+	call('ZCARD', TIMEOUTS) == 0 and call('HGETALL', LOCK)[1] == id then
 	local name, version, holder, record, turn, earlier, ours, started = unpack(call('HMGET', STATE,
 		'name', 'v', 'holder', 'h:' .. id, 'turn', 'r:' .. request, 'ours', 'started'))
 	local hold = name == LOCK and version == VERSION and ours == '0' and holder == id and
@@ -86,7 +88,7 @@ end
 -- Who asks the wrap that took this hold to stop, if that is the caller. No other process can be asked.
 local function asked_by()
 	local by
-	if entry == 'w' .. id and lock.hold and lock.hold.ending == 'asked' then
+	if (entry == 'w' .. id or entry == 'v' .. id) and lock.hold and lock.hold.ending == 'asked' then
 		by = select(2, read_asked(call('HGET', STATE, 'a:' .. id)))
 	end
 	return by or ''
@@ -115,7 +117,7 @@ local function restore(taken)
 		call('HSET', STATE, 's:' .. slot, id)
 	end
 	save_hold()
-	local granted = math.min(now, token) -- the token is the time of the grant
+	local granted = is_start and now or math.min(now, token) -- the token is the time of the grant
 	if kind == 'w' and request == id and (lock.started or 0) < granted then
 		set_started(granted, lock.started, lock.recall)
 		remember(period)
@@ -129,6 +131,14 @@ local function take_up()
 	restore('taken')
 	pass_on()
 	return renewed(1)
+end
+
+-- COMMAND is about to start. Going in again starts nothing that counts.
+local function count_start()
+	end_entry('v' .. request, entry)
+	if request == id then
+		set_started(now, lock.started, lock.recall)
+	end
 end
 
 -- Another process of this owner took the lock up first: its hold is not ours.
@@ -155,6 +165,9 @@ if lock.owner == id and kind == '' and (tonumber(ARGV[5]) or 0) > STATE_TTL_MS a
 end
 if lock.owner == id then
 	local answer = lock.request and lock.request.answer
+	if is_start and has_hold('v' .. request) then
+		count_start()
+	end
 	if kind == '' or has_hold(entry) then
 		return renewed(0)
 	elseif token and answer ~= 'given' and answer ~= 'released' and

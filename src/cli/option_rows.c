@@ -100,6 +100,8 @@ const struct option_row option_rows[] = {
 	 SOURCE_FLAG},
 	{0, "supersede", "", "take over the place of a waiter that has --supersede, too", "",
 	 FLAG(supersede), WRAP, SOURCE_FLAG},
+	{0, "also", "NAME", "take this lock, too; may be given 15 times", "", OPTION_ALSO,
+	 MEMBER(also), 1, INT_MAX, "a NAME", WRAP, SOURCE_FLAG},
 	{0, "replicas", "N", "require N replicas to confirm the lock", "", NUMBER(replicas, 0),
 	 TAKE | COMMAND_DOCTOR, SOURCE_ALL},
 	{0, "syslog", "", "send messages to syslog, too", "", FLAG(syslog), TAKE, SOURCE_ALL},
@@ -175,7 +177,8 @@ static const struct {
 	char fallback[20];
 } other_words[] = {
 	{"quiet", COMMAND_STATUS, "print nothing; exit with 0 if a lock is held, else 1", ""},
-	{"quiet", COMMAND_RELEASE, "with --stop, --force, --forget-run: print nothing on stdout", ""},
+	{"quiet", COMMAND_RELEASE, "with --stop, --force, --forget-run: print nothing on stdout",
+	 ""},
 	{"wait", COMMAND_RELEASE, "with --stop: wait at most DUR; 0: only ask", ""},
 	{"quiet", COMMAND_DOCTOR, "print only warnings and errors", ""},
 	{"quiet", COMMAND_RENEW | COMMAND_QUEUE | COMMAND_LOG, "has no effect here", ""},

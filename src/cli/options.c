@@ -157,6 +157,7 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 	case OPTION_OWNER:
 	case OPTION_WAITER:
 	case OPTION_SLOT:
+	case OPTION_ALSO:
 		*number = (int64_t)strlen(value);
 		return 0;
 	case OPTION_SLOTS:
@@ -180,6 +181,13 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 	return -1;
 }
 
+static void add(const char **list, const char *value)
+{
+	while (*list)
+		list++;
+	*list = value;
+}
+
 static void store(void *member, enum option_kind kind, const char *value, int64_t number)
 {
 	switch (kind) {
@@ -197,6 +205,9 @@ static void store(void *member, enum option_kind kind, const char *value, int64_
 	case OPTION_SLOTS:
 	case OPTION_SLOT:
 		*(const char **)member = value;
+		break;
+	case OPTION_ALSO:
+		add((const char **)member, value);
 		break;
 	case OPTION_DURATION:
 	case OPTION_PERIOD:
@@ -224,6 +235,8 @@ int options_set(struct options *options, const struct option_row *row, const cha
 
 	if (parse_value(row, value, &number) || number < row->min ||
 	    number > option_max(row, command, &expects))
+		return -1;
+	if (options && row->kind == OPTION_ALSO && options->also[ALSO_MAX - 1])
 		return -1;
 	if (options) {
 		store((char *)options + row->offset, row->kind, value, number);
@@ -270,6 +283,9 @@ const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct optio
 	else if (row->kind == OPTION_SLOTS)
 		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' %s", shorten(shown, value),
 			 slots_fault(value));
+	else if (row->kind == OPTION_ALSO && *value)
+		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is one too many, %d are the most",
+			 shorten(shown, value), ALSO_MAX);
 	else if (is_duration(row) && parse_value(row, value, &number) < 0 &&
 		 duration_guess(guess, value))
 		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not a duration, did you mean %s?",

@@ -47,6 +47,9 @@ enum password_source {
 
 #define ROWS_MAX 64
 
+/* How often --also may be given. */
+#define ALSO_MAX 15
+
 /* The values that flags, environment, configuration files and defaults result in. Strings belong to
  * argv, the environment or struct settings, which all outlive every command. */
 struct options {
@@ -75,6 +78,7 @@ struct options {
 	const char *slots; /* NULL: none */
 	bool shared;
 	bool supersede;
+	const char *also[ALSO_MAX + 1]; /* ended by NULL */
 	const char *shell_command;
 	int signal;
 	int64_t kill_after_ms; /* -1: the default */
@@ -128,6 +132,7 @@ enum option_kind {
 	OPTION_WAITER,   /* the same: the id of a waiter */
 	OPTION_SLOTS,    /* the same: see base/slots.h */
 	OPTION_SLOT,     /* the same: one that is held */
+	OPTION_ALSO,     /* a list of const char *, ended by NULL: a lock; may be given again */
 	OPTION_DURATION, /* int64_t, in milliseconds */
 	OPTION_PERIOD,   /* the same; a flag may do without a value, and is the fallback then */
 	OPTION_NUMBER,   /* int64_t */

@@ -100,6 +100,7 @@ static const struct {
 } exclusions[] = {
 	{"json", {"raw"}},
 	{"shared", {"slots"}},
+	{"also", {"slots", "shared", "once-per"}},
 	{"slot", {"owner"}},
 	{"once-ok", {"once-per"}},
 	{"forget-run", {"force", "owner"}},

@@ -235,6 +235,18 @@ static int refuse_alone(const struct options *options, const char *name, const c
 	return refuse(options, name, cause, err);
 }
 
+/* On the command line parse_args refuses it. */
+static int check_also(const struct options *options, struct error *err)
+{
+	char where[WHERE_MAX_BYTES], cause[WHERE_MAX_BYTES + 48];
+
+	if (!options->also[0] || !options->once_per_ms)
+		return 0;
+	settings_where(options, option_named("once-per"), where, sizeof(where));
+	snprintf(cause, sizeof(cause), "it does not go with the once-per of %s", where);
+	return fail_about(err, STATUS_USAGE, "use", "--also", cause);
+}
+
 static int check_pairs(const struct options *options, struct error *err)
 {
 	if (options->tls_files.key && !options->tls_files.cert)
@@ -243,7 +255,7 @@ static int check_pairs(const struct options *options, struct error *err)
 		return refuse_alone(options, "sentinel-user", "sentinel-password-file", err);
 	if (options->while_pid && options->lease_ms > RENEWED_LEASE_MAX_MS)
 		return refuse(options, "lease", "is at most 1d with --while-pid", err);
-	return 0;
+	return check_also(options, err);
 }
 
 static int find_tls_files(struct settings *settings, struct error *err)

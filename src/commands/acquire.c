@@ -194,7 +194,7 @@ static int get_and_hand_out(const struct wait *wait, struct lock *lock, struct c
 		client_close(client);
 		return wait_result_carry_out(wait->messenger, wait->options, signo, err, status);
 	}
-	hold_init(&hold, lock, client);
+	hold_init(&hold, lock, client, wait->options->connect_timeout_ms);
 	return hand_out(&hold, wait, err);
 }
 

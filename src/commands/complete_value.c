@@ -165,6 +165,8 @@ bool complete_value(struct settings *settings, const struct command *command,
 		if (command->table)
 			complete_columns(command->table, target);
 		break;
+	case OPTION_ALSO:
+		return complete_name(settings, command, target);
 	case OPTION_OWNER:
 	case OPTION_WAITER:
 	case OPTION_SLOT:

@@ -1,17 +1,16 @@
 /* fairlock wrap: runs COMMAND while holding the lock. */
 #include <errno.h>
-#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/message.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "lock/wait.h"
 #include "lock/wait_result.h"
+#include "supervise/take_locks.h"
 #include "supervise/wrapper.h"
 
 #define DEFAULT_KILL_AFTER_MS 10000
@@ -51,78 +50,55 @@ static int end_as_command(const struct job *job, const struct ending *ending, in
 	return 0;
 }
 
-/* Waits for a random part of --jitter, so that hosts that start at the same time do not ask at the
- * same time. A signal ends the wait, and is in *signo then. */
-static int wait_for_jitter(const struct wait *wait, const struct lock *lock, int *signo,
-			   struct error *err)
-{
-	struct pollfd slots[] = {{.fd = wait->signals->fd, .events = POLLIN}, {.fd = -1}};
-	const uint64_t most = (uint64_t)wait->options->jitter_ms;
-	uint64_t dice = 0;
-
-	*signo = 0;
-	if (most == 0)
-		return 0;
-	(void)!getrandom(&dice, sizeof(dice), 0);
-	dice %= most + 1;
-	message_step(wait->messenger, "asking in %" PRIu64 " ms", dice);
-	const int64_t until = clock_ms() + (int64_t)dice;
-
-	while (clock_ms() < until) {
-		if (deadline_poll(wait->loop, slots, 2, until, err) < 0)
-			return -1;
-		if (slots[0].revents && (*signo = signal_fd_next_deadly(wait->signals)))
-			return wait_result_stopped(err, lock, *signo);
-	}
-	return 0;
-}
-
-/* Has the guard and COMMAND's process stand by while it waits. Returns the last event. */
-static enum wait_event get_lock(const struct wait *wait, const struct job *job,
-				struct standby *standby, int *signo, struct error *err)
-{
-	struct waiting waiting;
-
-	if (wait_for_jitter(wait, job->lock, signo, err) < 0)
-		return WAIT_FAILED;
-	wait_begin(&waiting, wait, job->lock, job->client);
-	for (;;) {
-		const enum wait_event event = wait_next(&waiting, signo, err);
-
-		switch (event) {
-		case WAIT_GRANTED:
-		case WAIT_DONE:
-		case WAIT_FAILED:
-			return event;
-		case WAIT_STAND_BY:
-			standby_make(standby, job);
-			break;
-		case WAIT_STAND_DOWN:
-			standby_end(standby);
-			break;
-		}
-	}
-}
-
-static int get_and_run(const struct wait *wait, const struct job *job, int *status,
+static int get_and_run(const struct job *job, const struct wanted_locks *wanted, int *status,
 		       struct error *err)
 {
 	struct standby standby = {0};
 	struct ending ending;
-	int signo;
-	const enum wait_event event = get_lock(wait, job, &standby, &signo, err);
+	int signo = 0;
+	const enum wait_event event = take_locks(job, wanted, &standby, &signo, err);
 
-	if (event != WAIT_GRANTED) {
-		standby_end(&standby);
-		client_close(job->client);
-		*status = STATUS_OK;
-		if (event == WAIT_DONE)
-			return 0;
-		return wait_result_carry_out(wait->messenger, wait->options, signo, err, status);
-	}
+	*status = STATUS_OK;
+	if (event == WAIT_DONE)
+		return 0;
+	if (event != WAIT_GRANTED)
+		return wait_result_carry_out(job->messenger, job->options, signo, err, status);
 	if (wrapper_run(job, &standby, &ending, err) < 0)
 		return -1;
 	return end_as_command(job, &ending, status, err);
+}
+
+static struct lock_options lock_options(const struct options *options, const char *name,
+					int64_t lease_ms, char *const *argv)
+{
+	return (struct lock_options){.name = name,
+				     .kind = LOCK_WRAP,
+				     .lease_ms = lease_ms,
+				     .max_queue = options->max_queue,
+				     .replicas = options->replicas,
+				     .slots = options->slots,
+				     .shared = options->shared,
+				     .supersede = options->supersede,
+				     .replicas_ms = options->connect_timeout_ms,
+				     .min_hold_ms = options->min_hold_ms,
+				     .once_per_ms = options->once_per_ms,
+				     .once_ok_ms = options->once_ok_ms,
+				     .words = argv,
+				     .reason = options->reason};
+}
+
+static int open_and_run(const struct job *job, struct signal_fd *signals,
+			const struct wanted_locks *wanted, int *status, struct error *err)
+{
+	int result;
+
+	if (take_locks_init(job, wanted, err) < 0 || signal_fd_open(signals, err) < 0 ||
+	    deadline_poll_open(job->loop, err) < 0)
+		return -1;
+	result = get_and_run(job, wanted, status, err);
+	deadline_poll_close(job->loop);
+	signal_fd_close(signals);
+	return result;
 }
 
 static int run_wrap(const struct invocation *invocation, int *status, struct error *err)
@@ -131,48 +107,34 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 	char sh[] = "sh", dash_c[] = "-c";
 	char *shell[] = {sh, dash_c, (char *)(uintptr_t)options->shell_command, NULL};
 	char *const *argv = options->shell_command ? shell : invocation->argv + 1;
-	int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
+	const int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
+	struct wanted_locks wanted = {
+		.options = lock_options(options, invocation->argv[0], lease_ms, argv)};
 	struct signal_fd signals;
 	struct deadline_poll loop;
-	struct lock lock;
-	struct client client;
+	struct member one;
+	struct hold_set set = {.members = &one,
+			       .messenger = invocation->messenger,
+			       .timeout_ms = options->connect_timeout_ms};
 	struct job job = {.options = options,
 			  .messenger = invocation->messenger,
 			  .signals = &signals,
 			  .loop = &loop,
-			  .lock = &lock,
-			  .client = &client,
+			  .set = &set,
+			  .server = invocation->server,
 			  .argv = argv,
 			  .kill_after_ms = kill_after(options, lease_ms)};
-	const struct wait wait = {.options = options,
-				  .messenger = invocation->messenger,
-				  .signals = &signals,
-				  .loop = &loop,
-				  .pidfd = -1};
-	const struct lock_options wanted = {.name = invocation->argv[0],
-					    .kind = LOCK_WRAP,
-					    .lease_ms = lease_ms,
-					    .max_queue = options->max_queue,
-					    .replicas = options->replicas,
-					    .slots = options->slots,
-					    .shared = options->shared,
-					    .supersede = options->supersede,
-					    .replicas_ms = options->connect_timeout_ms,
-					    .min_hold_ms = options->min_hold_ms,
-					    .once_per_ms = options->once_per_ms,
-					    .once_ok_ms = options->once_ok_ms,
-					    .words = argv,
-					    .reason = options->reason};
 	int result;
 
 	shorten(job.shown, *argv[0] ? argv[0] : "''");
-	if (lock_init(&lock, &wanted, err) < 0 || signal_fd_open(&signals, err) < 0 ||
-	    deadline_poll_open(&loop, err) < 0)
-		return -1;
-	client_init(&client, invocation->server, options->connect_timeout_ms);
-	result = get_and_run(&wait, &job, status, err);
-	deadline_poll_close(&loop);
-	signal_fd_close(&signals);
+	wanted_locks_sort(&wanted, options);
+	set.count = wanted.count;
+	if (set.count > 1 && !(set.members = calloc((size_t)set.count, sizeof(one))))
+		return fail(err, STATUS_OS, "cannot take %d locks: out of memory", set.count);
+	job.lock = &set.members[wanted.at].lock;
+	result = open_and_run(&job, &signals, &wanted, status, err);
+	if (set.members != &one)
+		free(set.members);
 	return result;
 }
 
@@ -183,7 +145,8 @@ const struct command wrap_command = {
 	.examples =
 		"  fairlock wrap backup ./backup.sh             wait for the lock, then run it\n"
 		"  fairlock wrap -n backup ./backup.sh          exit with 75 if the lock is busy\n"
-		"  fairlock wrap -n --once-per 1d news ./news   on many hosts: one runs it\n",
+		"  fairlock wrap -n --once-per 1d news ./news   on many hosts: one runs it\n"
+		"  fairlock wrap --also cache site ./deploy.sh  hold two locks\n",
 	.bit = COMMAND_WRAP,
 	.least = 1,
 	.most = OPERANDS_UNLIMITED,

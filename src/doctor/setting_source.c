@@ -29,6 +29,7 @@ static void show_value(char *text, size_t size, const struct options *options,
 	case OPTION_WAITER:
 	case OPTION_SLOTS:
 	case OPTION_SLOT:
+	case OPTION_ALSO: /* doctor has none */
 		snprintf(text, size, "%s", *(const char *const *)member);
 		break;
 	case OPTION_DURATION:

@@ -36,20 +36,25 @@ static void hurry(const struct hold *hold, int64_t timeout_ms)
 	client->connection.back_off_max_ms = earliest(BACK_OFF_MAX_MS, hold->lock->lease_ms / 20);
 }
 
-void hold_init(struct hold *hold, struct lock *lock, struct client *client)
+void hold_init(struct hold *hold, struct lock *lock, struct client *client, int64_t timeout_ms)
 {
 	char channel[CHANNEL_MAX_BYTES];
 
-	*hold = (struct hold){.lock = lock,
-			      .client = client,
-			      .state = HOLD_HELD,
-			      .patience_ms = client->timeout_ms};
+	*hold = (struct hold){
+		.lock = lock, .client = client, .state = HOLD_HELD, .patience_ms = timeout_ms};
 	hold->renew_ms = lock->handed || client->connection.stage == CONNECTION_DOWN
 				 ? clock_ms() + EARLY_RENEW_MS
 				 : client->sent_ms + lock->lease_ms / 3;
 	hurry(hold, lock->handed ? (lock->deadline_ms - lock->since_ms) / 3 : lock->lease_ms / 6);
 	wire_channel(&lock->keys, lock->owner, channel);
 	client_subscribe(client, channel);
+}
+
+void hold_start(struct hold *hold)
+{
+	hold->lock->kind = LOCK_WRAP;
+	hold->lock->starts = true;
+	hold->renew_ms = 0;
 }
 
 static void renew(struct hold *hold)
@@ -165,6 +170,11 @@ const char *hold_trouble(const struct hold *hold)
 							 : "its lease could not be renewed in time";
 }
 
+const char *hold_lost_why(const struct hold *hold)
+{
+	return hold->state == HOLD_RELEASED ? "somebody gave it back" : hold->why;
+}
+
 int64_t hold_wait(const struct hold *hold, struct pollfd *slot)
 {
 	return earliest(client_wait(hold->client, slot), hold->renew_ms);
@@ -188,6 +198,19 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 	return outcome == RELEASE_KEPT;
 }
 
+/* The words of a failed request do not name the lock. */
+static void tell_failure(struct messenger *messenger, const char *name, const struct error *err)
+{
+	const size_t taken = strlen("giving back lock : ") + count_characters(name);
+	char cause[OWNER_SHOWN_BYTES];
+
+	if (err->status == STATUS_NOT_HELD)
+		message(messenger, LOG_ERR, "%s", err->text);
+	else
+		message(messenger, LOG_ERR, "giving back lock %s: %s", name,
+			shorten_to(cause, MESSAGE_CHARACTERS - taken, err->text));
+}
+
 void hold_release_and_tell(struct hold *hold, struct messenger *messenger, int64_t until_ms)
 {
 	const char *name = hold->lock->keys.shown;
@@ -203,19 +226,9 @@ void hold_release_and_tell(struct hold *hold, struct messenger *messenger, int64
 	duration_show(took, clock_ms() - from_ms);
 	duration_show(held, from_ms - hold->lock->since_ms);
 	if (result < 0)
-		message(messenger, LOG_ERR, "%s", err.text);
+		tell_failure(messenger, name, &err);
 	else
 		message_event(messenger, LOG_INFO, "gave lock %s back in %s, held for %s%s", name,
 			      took, held,
 			      result > 0 ? "; the server keeps it for the rest of --min-hold" : "");
-}
-
-void hold_give_up(struct lock *lock, struct client *client)
-{
-	struct hold hold = {.lock = lock, .client = client};
-	struct error ignored;
-
-	lock->unused = true;
-	hold_release(&hold, clock_ms() + client->timeout_ms, &ignored);
-	client_close(client);
 }

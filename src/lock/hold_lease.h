@@ -29,13 +29,19 @@ struct hold {
 	unsigned renewals;   /* how many have been answered */
 	int64_t took_ms;     /* how long the last one took ... */
 	int64_t left_ms;     /* ... and how much of the lease was left when it was asked for */
-	int64_t patience_ms; /* the client's timeout when it came to us */
+	int64_t patience_ms; /* the longest timeout of the client */
 	char why[700];       /* why it is lost, or about to be, for people; or "" */
 	char asked_by[BY_MAX_BYTES]; /* who asks it to stop; "": nobody */
 };
 
-/* Takes over a lock that was just granted over this client. */
-void hold_init(struct hold *hold, struct lock *lock, struct client *client);
+/* Takes over a lock that was just granted over this client. timeout_ms: the longest that the client
+ * is to wait for a reply. */
+void hold_init(struct hold *hold, struct lock *lock, struct client *client, int64_t timeout_ms);
+
+/* The wrap has all of its locks now: the next renewal, which is due at once, tells the server that
+ * COMMAND starts. lock->starts is set until the server has confirmed that. No request is under
+ * way. */
+void hold_start(struct hold *hold);
 
 /* Renews when that is due and reads the server's answers; never waits. Tries an unreachable server
  * again and again: only the server's own word ends the hold. */
@@ -43,6 +49,9 @@ void hold_step(struct hold *hold);
 
 /* Why the lease is about to end. */
 const char *hold_trouble(const struct hold *hold);
+
+/* Why the lock is not held any more, by the server's word. */
+const char *hold_lost_why(const struct hold *hold);
 
 /* Fills *slot for poll. Returns when hold_step has something to do. */
 int64_t hold_wait(const struct hold *hold, struct pollfd *slot);
@@ -53,6 +62,3 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err);
 
 /* The same, and tells how that went. */
 void hold_release_and_tell(struct hold *hold, struct messenger *messenger, int64_t until_ms);
-
-/* Gives back a lock that was just granted and will not be used, and closes the client. */
-void hold_give_up(struct lock *lock, struct client *client);

@@ -65,7 +65,8 @@ int lock_init(struct lock *lock, const struct lock_options *options, struct erro
 	if (options->once_ok_ms)
 		snprintf(lock->period, sizeof(lock->period), ONCE_OK "%" PRId64,
 			 options->once_ok_ms);
-	lock->handable = lock->kind == LOCK_WRAP && lock->replicas == 0;
+	lock->handable =
+		(lock->kind == LOCK_WRAP || lock->kind == LOCK_WRAP_EARLY) && lock->replicas == 0;
 	return options->owner ? act_as(lock, options->owner, err) : 0;
 }
 
@@ -188,10 +189,14 @@ int lock_read_answer(struct lock *lock, const struct client *client, struct ask_
 		enum ask_outcome outcome;
 		size_t holder;
 	} answers[] = {
-		{"granted", 7, ASK_GRANTED, 7}, {"queued", 6, ASK_QUEUED, 6},
-		{"busy", 3, ASK_BUSY, 1},       {"full", 2, ASK_FULL, 2},
-		{"ran", 2, ASK_RAN, 2},         {"removed", 1, ASK_REMOVED, 1},
-		{"other", 2, ASK_MISFIT, 2},    {"ran ok", 2, ASK_RAN_OK, 2},
+		{"granted", 7, ASK_GRANTED, 7},
+		{"queued", 6, ASK_QUEUED, 6},
+		{"busy", 3, ASK_BUSY, 1},
+		{"full", 2, ASK_FULL, 2},
+		{"ran", 2, ASK_RAN, 2},
+		{"removed", 1, ASK_REMOVED, 1},
+		{"other", 2, ASK_MISFIT, 2},
+		{"ran ok", 2, ASK_RAN_OK, 2},
 		{"superseded", 2, ASK_SUPERSEDED, 2},
 	};
 	const struct redisReply *reply = client->reply;
@@ -230,6 +235,7 @@ int lock_read_renewal(struct lock *lock, const struct client *client, struct ren
 		if (out->outcome == RENEWED) {
 			lock->ttl_ms = out->ttl_ms;
 			lock->deadline_ms = client->sent_ms + out->ttl_ms;
+			lock->handed = lock->starts = false;
 		}
 	} else if (is_tagged(reply, "released", 1)) {
 		out->outcome = RENEW_RELEASED;

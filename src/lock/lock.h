@@ -21,8 +21,9 @@
 
 enum lock_kind {
 	LOCK_WRAP,
-	LOCK_ACQUIRE, /* with a keeper that renews it */
-	LOCK_BY_HAND, /* by acquire without one */
+	LOCK_WRAP_EARLY, /* wrap does not have all of its locks yet */
+	LOCK_ACQUIRE,    /* with a keeper that renews it */
+	LOCK_BY_HAND,    /* by acquire without one */
 };
 
 /* One process's dealings with one lock. The requests of wire.h point into it. */
@@ -46,11 +47,12 @@ struct lock {
 	char limit[NUMBER_MAX_BYTES];
 	char min_hold[NUMBER_MAX_BYTES];
 	char period[NUMBER_MAX_BYTES]; /* of --once-per or --once-ok, as the scripts have it */
-	const char *newest; /* "1": wins over earlier waiters that have it, too; or "" */
-	bool unused;        /* nothing was done under the lock: it is given back at once */
-	bool handable;     /* the message that hands it over is enough; else we ask, which renews */
-	bool handed;       /* it was: the server soon expects a renewal */
-	int64_t heard_ms;  /* when we made the last request that queued us ... */
+	const char *newest;            /* "1": wins over earlier waiters that have it, too; or "" */
+	bool starts;      /* the next renewal says that COMMAND is about to start: see hold_start */
+	bool unused;      /* nothing was done under the lock: it is given back at once */
+	bool handable;    /* the message that hands it over is enough; else we ask, which renews */
+	bool handed;      /* it was: the server soon expects a renewal */
+	int64_t heard_ms; /* when we made the last request that queued us ... */
 	int64_t server_ms; /* ... and what the server's clock said then */
 	char ticket[24];
 	char status[8];               /* of COMMAND, for the log; "": unknown ... */

@@ -14,6 +14,7 @@
 #include "lock/wait_report.h"
 #include "lock/wait_result.h"
 #include "lock/wait_show.h"
+#include "lock/wait_standby.h"
 #include "lock/waiter_view.h"
 #include "lock/wire.h"
 #include "redis/client_call.h"
@@ -37,8 +38,8 @@ enum {
 	SLOT_SIGNALS,
 	SLOT_PID,
 	SLOT_CLIENT,
-	SLOT_TIMER,
-	SLOTS,
+	SLOT_HELD, /* one for each lock that is held already, and the timer's behind them */
+	SLOTS_IN_ALL = SLOT_HELD + HOLDS_MAX + 1,
 };
 
 static bool may_queue(const struct waiting *w)
@@ -86,18 +87,6 @@ static void tell_missing_ttl(struct waiting *w, int64_t ttl_ms)
 			w->lock->keys.shown);
 	}
 	w->told_no_ttl = ttl_ms == -1;
-}
-
-/* There is time while the server works on our first request, and while no request is under way. */
-static bool is_time_to_stand_by(const struct waiting *w)
-{
-	if (!w->may_be_next)
-		return false;
-	if (w->told_queued)
-		return client_is_still(w->client);
-	/* a guard that needs a connection of its own pays only once we are queued */
-	return connection_is_silent(&w->client->connection) &&
-	       connection_can_be_shared(&w->client->connection);
 }
 
 static void queued(struct waiting *w, const struct ask_reply *reply)
@@ -297,19 +286,45 @@ static int process_ended(struct waiting *w, struct error *err)
 	return wait_result_not_obtained(err, w->lock, "the process of --while-pid has ended");
 }
 
+/* Renews the locks that we have already. Returns -1, and how the wait ends, if one of them is lost,
+ * or somebody asks for it. */
+static int keep_held(struct waiting *w, enum wait_event *end, struct error *err)
+{
+	const struct member *lost;
+	const struct hold *asked;
+
+	if (w->held_woke && w->wait->messenger->verbose)
+		progress_clear(&w->progress);
+	w->held_woke = false;
+	lost = hold_set_step(&w->wait->held);
+	asked = hold_set_asked(&w->wait->held);
+	if (!lost && !asked)
+		return 0;
+	w->holder_is_said = true;
+	if (!lost)
+		return wait_result_asked(err, asked);
+	*end = WAIT_LOST;
+	return wait_result_lost(err, &lost->hold, w->lock);
+}
+
 /* Returns -1 when the wait is to end. */
 static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 {
-	struct pollfd slots[SLOTS] = {
+	const struct hold_set *held = &w->wait->held;
+	struct pollfd slots[SLOTS_IN_ALL] = {
 		[SLOT_SIGNALS] = {.fd = w->wait->signals->fd, .events = POLLIN},
 		[SLOT_PID] = {.fd = w->wait->pidfd, .events = POLLIN},
 	};
 	int64_t wake = client_wait(w->client, &slots[SLOT_CLIENT]);
 
+	wake = earliest(wake, hold_set_wait(held, &slots[SLOT_HELD]));
 	wake = earliest(wake, earliest(ask_again_ms(w), w->until_ms));
 	wake = earliest(wake, earliest(w->progress.draw_ms, wait_report_wake_ms(w)));
-	if (deadline_poll(w->wait->loop, slots, SLOTS, wake, err) < 0)
+	if (deadline_poll(w->wait->loop, slots, (nfds_t)SLOT_HELD + (nfds_t)held->count + 1, wake,
+			  err) < 0)
 		return -1;
+	for (int i = 0; i < held->count; i++)
+		w->held_woke |= slots[SLOT_HELD + i].revents != 0;
 	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w))) {
 		w->holder_is_said = true;
 		return wait_result_stopped(err, w->lock, *signo);
@@ -334,21 +349,13 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 	progress_init(&w->progress);
 	if (wait->options->wait_ms > 0)
 		/* the present millisecond has begun already */
-		w->until_ms = lock->wanted_ms + wait->options->wait_ms + 1;
+		w->until_ms = (wait->from_ms ? wait->from_ms : lock->wanted_ms) +
+			      wait->options->wait_ms + 1;
 	wire_channel(&lock->keys, lock->id, channel);
 	client_subscribe(client, channel);
 	ask(w);
 	/* perhaps: while the server works on the request, there is time to get ready */
 	w->may_be_next = true;
-}
-
-static bool must_stand_down(const struct waiting *w)
-{
-	const struct connection *connection = &w->client->connection;
-
-	return w->stands_by &&
-	       ((w->told_queued && !w->first) || connection->stage != CONNECTION_OPEN ||
-		connection->opened != w->stands_on);
 }
 
 /* Returns -1 when the wait is to end. */
@@ -366,20 +373,19 @@ static int do_what_is_due(struct waiting *w, struct error *err)
 
 enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
 {
+	enum wait_event end = WAIT_FAILED;
+
 	*signo = 0;
 	while (take_events(w, err) == 0 && !is_over(w)) {
-		if (must_stand_down(w)) {
-			w->stands_by = false;
+		if (keep_held(w, &end, err) < 0)
+			break;
+		if (wait_standby_ends(w))
 			return WAIT_STAND_DOWN;
-		}
 		if (do_what_is_due(w, err) < 0)
 			break;
 		if (clock_ms() >= ask_again_ms(w)) {
 			ask(w);
-		} else if (is_time_to_stand_by(w)) {
-			w->may_be_next = false;
-			w->stands_by = true;
-			w->stands_on = w->client->connection.opened;
+		} else if (wait_standby_begins(w)) {
 			return WAIT_STAND_BY;
 		} else if (pause_waiting(w, signo, err) < 0) {
 			break;
@@ -389,5 +395,5 @@ enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
 	if (is_over(w))
 		return w->granted ? WAIT_GRANTED : WAIT_DONE;
 	wait_leave(w, err);
-	return WAIT_FAILED;
+	return end;
 }

@@ -10,6 +10,7 @@ enum wait_event {
 	WAIT_GRANTED, /* the lock is held */
 	WAIT_DONE,    /* --once-ok: a COMMAND has ended with 0; the waiter has left the queue */
 	WAIT_FAILED,  /* the waiter has left the queue: see *err, and *signo if a signal ended it */
+	WAIT_LOST,    /* the same, because another lock that was held meanwhile is lost: see *err */
 	/* The wait goes on: */
 	WAIT_STAND_BY,   /* we may be next, and there is time to get ready for the grant */
 	WAIT_STAND_DOWN, /* another waiter is before us, or the connection was lost */
@@ -19,6 +20,6 @@ enum wait_event {
 void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 		struct client *client);
 
-/* Waits for the next event. The first three are the last one of a wait. A lock that was not
+/* Waits for the next event. The first four are the last one of a wait. A lock that was not
  * obtained is a failure with STATUS_NOT_OBTAINED. */
 enum wait_event wait_next(struct waiting *w, int *signo, struct error *err);

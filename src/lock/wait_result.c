@@ -11,6 +11,7 @@
 #include "base/signal_fd.h"
 #include "base/signal_names.h"
 #include "cli/options.h"
+#include "lock/hold_lease.h"
 #include "lock/want.h"
 
 /* There is room for so many beside the longest name of a lock. */
@@ -60,6 +61,29 @@ int wait_result_stopped(struct error *err, const struct lock *lock, int signo)
 
 	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: stopped by signal %s",
 		    lock->keys.shown, signal_show(name, signo));
+}
+
+int wait_result_lost(struct error *err, const struct hold *hold, const struct lock *awaited)
+{
+	const char *name = hold->lock->keys.shown;
+	const char *when = awaited ? " while waiting for lock " : " before its command began";
+	const char *other = awaited ? awaited->keys.shown : "";
+	const size_t taken = strlen("lost lock : ") + strlen(when) + count_characters(name) +
+			     count_characters(other);
+	char why[OWNER_SHOWN_BYTES];
+
+	return fail(err, STATUS_NOT_OBTAINED, "lost lock %s%s%s: %s", name, when, other,
+		    shorten_to(why, MESSAGE_CHARACTERS - taken, hold_lost_why(hold)));
+}
+
+int wait_result_asked(struct error *err, const struct hold *hold)
+{
+	const char *name = hold->lock->keys.shown;
+	const size_t taken = strlen("lock : was asked to stop by ") + count_characters(name);
+	char asker[OWNER_SHOWN_BYTES];
+
+	return fail(err, STATUS_TIMED_OUT, "lock %s: was asked to stop by %s", name,
+		    owner_show(asker, MESSAGE_CHARACTERS - taken, hold->asked_by));
 }
 
 void wait_result_add_holder(struct error *err, const struct holder *holder)

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "lock/lock.h"
 
+struct hold;
 struct options;
 struct messenger;
 
@@ -14,7 +15,7 @@ void wait_result_tell_grant(struct messenger *messenger, const struct lock *lock
 /* --once-ok: a COMMAND ended with 0 so long ago. */
 void wait_result_tell_done(struct messenger *messenger, const struct lock *lock, int64_t ago_ms);
 
-/* Each of these three fills *err and returns -1. This one is for an answer that neither grants the
+/* Each of these five fills *err and returns -1. This one is for an answer that neither grants the
  * lock nor queues us. period_ms: of --once-per. It names the holder. */
 int wait_result_refused(struct error *err, const struct lock *lock, const struct ask_reply *reply,
 			int64_t period_ms);
@@ -24,6 +25,13 @@ int wait_result_stopped(struct error *err, const struct lock *lock, int signo);
 
 /* The wait has ended for another reason. */
 int wait_result_not_obtained(struct error *err, const struct lock *lock, const char *why);
+
+/* A lock that was held is lost before COMMAND began. awaited: the one that we waited for meanwhile,
+ * or NULL. */
+int wait_result_lost(struct error *err, const struct hold *hold, const struct lock *awaited);
+
+/* Somebody asks for a lock that was held before COMMAND began. */
+int wait_result_asked(struct error *err, const struct hold *hold);
 
 /* Adds to the text, as far as there is room, who holds the lock and since when. */
 void wait_result_add_holder(struct error *err, const struct holder *holder);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/deadline_poll.h"
 #include "base/signal_fd.h"
+#include "lock/hold_set.h"
 #include "lock/lock.h"
 #include "lock/progress.h"
 #include "lock/waiter_view.h"
@@ -23,6 +24,9 @@ struct wait {
 	const struct signal_fd *signals;
 	struct deadline_poll *loop;
 	int pidfd; /* acquire --while-pid: ends the wait; -1: none */
+	/* wrap --also: */
+	struct hold_set held; /* the locks that it has already; empty before the first */
+	int64_t from_ms;      /* when the wait for the first began; 0: this is the first */
 };
 
 /* One wait, from the first request to the grant or to leaving. */
@@ -43,8 +47,9 @@ struct waiting {
 	bool hears_outsiders; /* on the channel of plain Redisson locks */
 	bool may_be_next;     /* WAIT_STAND_BY is to be told */
 	bool stands_by;       /* it was told, and WAIT_STAND_DOWN not since */
-	unsigned stands_on;   /* the connection that was there then */
+	unsigned stands_on;   /* the connections that were there then */
 	bool told_queued;
+	bool held_woke; /* there is something to read about a lock that is held already */
 	bool told_no_ttl;
 	bool place_due; /* --verbose: our place in the queue is to be asked for and told */
 	int64_t told_place;

@@ -57,7 +57,11 @@ static void demand_replicas(const struct lock *lock, struct request *request, co
 static const char *kind_word(const struct lock *lock)
 {
 	static const char *const words[] = {
-		[LOCK_WRAP] = "w", [LOCK_ACQUIRE] = "a", [LOCK_BY_HAND] = "h"};
+		[LOCK_WRAP] = "w",
+		[LOCK_WRAP_EARLY] = "v",
+		[LOCK_ACQUIRE] = "a",
+		[LOCK_BY_HAND] = "h",
+	};
 
 	return words[lock->kind];
 }
@@ -92,6 +96,8 @@ void wire_renew(const struct lock *lock, struct request *request)
 		 lock->by, lock->period);
 	wire_add_strays(request);
 	wire_add(request, lock->mode);
+	if (lock->starts)
+		wire_add(request, "1");
 	demand_replicas(lock, request, "renewed");
 }
 

@@ -19,17 +19,43 @@
 
 /* ---- COMMAND's environment: which lock is held, where, and by which owner ---- */
 
-static void set_held(const char *owner)
+static bool is_owner(const struct job *job, const char *id)
 {
-	char held[(HELD_MAX + 1) * OWNER_MAX_BYTES];
-	size_t at = (size_t)snprintf(held, sizeof(held), "%s", owner);
+	for (int i = 0; i < job->set->count; i++)
+		if (strcmp(job->set->members[i].lock.owner, id) == 0)
+			return true;
+	return false;
+}
+
+/* The owner that stands before the others is that of NAME. */
+static void set_held(const struct job *job)
+{
+	char held[(HELD_MAX + HOLDS_MAX) * OWNER_MAX_BYTES];
+	size_t at = (size_t)snprintf(held, sizeof(held), "%s", job->lock->owner);
 	char(*ids)[OWNER_MAX_BYTES];
 	int count = owner_inherited(&ids);
 
+	for (int i = 0; i < job->set->count; i++)
+		if (&job->set->members[i].lock != job->lock)
+			at += (size_t)snprintf(held + at, sizeof(held) - at, " %s",
+					       job->set->members[i].lock.owner);
 	for (int i = 0; i < count; i++)
-		if (strcmp(ids[i], owner) != 0)
+		if (!is_owner(job, ids[i]))
 			at += (size_t)snprintf(held + at, sizeof(held) - at, " %s", ids[i]);
 	setenv("FAIRLOCK_HELD", held, 1);
+}
+
+/* NAME=TOKEN of each lock, one a line. */
+static void set_tokens(const struct hold_set *set)
+{
+	char tokens[HOLDS_MAX * (NAME_MAX_BYTES + TOKEN_MAX_BYTES + 2)];
+	size_t at = 0;
+
+	for (int i = 0; i < set->count; i++)
+		at += (size_t)snprintf(tokens + at, sizeof(tokens) - at, "%s%s=%s",
+				       i > 0 ? "\n" : "", set->members[i].lock.keys.name,
+				       set->members[i].lock.token);
+	setenv("FAIRLOCK_TOKENS", tokens, 1);
 }
 
 static void set_path(const char *variable, const char *path)
@@ -63,11 +89,15 @@ static void set_or_unset(const char *variable, const char *value)
 static void set_environment(const struct job *job)
 {
 	setenv("FAIRLOCK_NAME", job->lock->keys.name, 1);
-	set_held(job->lock->owner); /* the owner that we inherited, too */
+	set_held(job); /* the owners that we inherited, too */
 	setenv("FAIRLOCK_OWNER", job->lock->owner, 1);
 	setenv("FAIRLOCK_TOKEN", job->lock->token, 1);
 	set_or_unset("FAIRLOCK_SLOT", lock_slot(job->lock));
-	set_server(job->options, job->client->connection.server);
+	if (job->options->also[0])
+		set_tokens(job->set);
+	else
+		unsetenv("FAIRLOCK_TOKENS");
+	set_server(job->options, job->server);
 }
 
 /* ---- Until exec ---- */
@@ -106,13 +136,14 @@ _Noreturn void exec_child(const struct job *job, struct shared_state *shared, in
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal_fd_let_stop(job->signals);
 	/* the server sees the guard go when no process has the connection any more */
-	connection_leave(&job->client->connection);
+	for (int i = 0; i < job->set->count; i++)
+		connection_leave(&job->set->members[i].client.connection);
 	set_environment(job); /* a rehearsal: the memory that it takes is there then */
 	if (shared->has_time)
 		prefault();
 	if (getppid() != parent || read(start, &byte, 1) != 1)
 		_exit(STATUS_NOT_FOUND);
-	shared_state_take_lock(shared, job);
+	shared_state_take_locks(shared, job);
 	set_environment(job);
 	become_command(job, shared, parent);
 }

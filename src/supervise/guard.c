@@ -33,9 +33,8 @@
 enum {
 	SLOT_CHILDREN, /* after COMMAND's end there is nothing to stop, or to pass signals on to */
 	SLOT_WRAPPER,  /* signals to pass on; the wrapper's death */
-	SLOT_CLIENT,   /* renewals */
-	SLOT_TIMER,
-	SLOTS,
+	SLOT_CLIENTS,  /* renewals: a slot for each lock, and the timer's behind them */
+	SLOTS_IN_ALL = SLOT_CLIENTS + HOLDS_MAX + 1,
 };
 
 /* ---- COMMAND ---- */
@@ -90,42 +89,63 @@ static void stop_command(struct guard *guard, int64_t kill_ms)
 		     signal_show(name, guard->job->options->signal), guard->job->shown);
 }
 
-static void lose(struct guard *guard, int64_t kill_ms, const char *why)
+static void lose(struct guard *guard, const struct lock *lock, int64_t kill_ms, const char *why)
 {
 	const bool warns_only = guard->job->options->on_lost == ON_LOST_WARN;
 
-	if (guard->lost)
-		return;
 	/* also for the wrapper, should it go on for us */
 	guard->lost = guard->shared->ending.lost = true;
-	guard_tell_loss(guard->job, why, warns_only);
+	guard_tell_loss(guard->job, lock, why, warns_only);
 	if (warns_only)
 		return;
 	stop_command(guard, kill_ms);
 }
 
-static void renew_hold(struct guard *guard)
+/* Those that are not lost are renewed until COMMAND is gone. */
+static void renew_holds(struct guard *guard)
 {
 	const int64_t kill_ms = clock_ms() + earliest(guard->job->kill_after_ms, LOST_KILL_MS);
-	const unsigned renewals = guard->hold.renewals;
+	const struct member *lost;
 
-	if (guard->lost)
-		return;
-	hold_step(&guard->hold);
-	connection_trace_tell(&guard->steps, guard->job->client);
-	if (guard->hold.renewals != renewals)
-		guard_tell_renewal(guard->job, &guard->hold);
+	while ((lost = hold_set_step(guard->job->set)))
+		lose(guard, &lost->lock, kill_ms, hold_lost_why(&lost->hold));
 	shared_state_put_times(guard->shared, guard->job);
-	if (guard->hold.state == HOLD_LOST)
-		lose(guard, kill_ms, guard->hold.why);
-	else if (guard->hold.state == HOLD_RELEASED)
-		lose(guard, kill_ms, "somebody gave it back");
 }
 
-static int64_t lost_from_ms(const struct guard *guard)
+/* When a lock counts as lost, unless it is renewed before; NEVER_MS if it is lost already. */
+static int64_t lost_from_ms(const struct guard *guard, const struct member *member)
 {
-	return guard->job->options->on_lost == ON_LOST_WARN ? guard->job->lock->deadline_ms
-							    : job_stop_ms(guard->job);
+	if (member->hold.state != HOLD_HELD)
+		return NEVER_MS;
+	return guard->job->options->on_lost == ON_LOST_WARN
+		       ? member->lock.deadline_ms
+		       : job_stop_ms_for(guard->job, &member->lock);
+}
+
+/* The same for the first of the locks. */
+static int64_t first_lost_ms(const struct guard *guard)
+{
+	const struct hold_set *set = guard->job->set;
+	int64_t first = NEVER_MS;
+
+	for (int i = 0; i < set->count; i++)
+		first = earliest(first, lost_from_ms(guard, &set->members[i]));
+	return first;
+}
+
+static void lose_overdue(struct guard *guard, int64_t now)
+{
+	const struct hold_set *set = guard->job->set;
+
+	for (int i = 0; i < set->count; i++) {
+		struct member *member = &set->members[i];
+
+		if (now < lost_from_ms(guard, member))
+			continue;
+		member->hold.state = HOLD_LOST;
+		lose(guard, &member->lock, job_kill_ms_for(&member->lock),
+		     hold_trouble(&member->hold));
+	}
 }
 
 /* The deadline, and the end of COMMAND's grace. */
@@ -133,8 +153,7 @@ static void check_deadlines(struct guard *guard)
 {
 	const int64_t now = clock_ms();
 
-	if (!guard->lost && now >= lost_from_ms(guard))
-		lose(guard, job_kill_ms(guard->job), hold_trouble(&guard->hold));
+	lose_overdue(guard, now);
 	if (guard->shared->phase == GUARD_STOPPING && now >= guard->stop.kill_ms) {
 		const bool is_first = !guard->killed;
 
@@ -199,16 +218,18 @@ static void enforce_max_hold(struct guard *guard)
 	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 }
 
-/* Somebody has asked for the lock. A COMMAND that has ended meanwhile keeps its status. */
+/* Somebody has asked for a lock. A COMMAND that has ended meanwhile keeps its status. */
 static void obey_stop(struct guard *guard)
 {
-	if (guard->shared->phase != GUARD_HOLDING || !*guard->hold.asked_by || guard->lost)
+	const struct hold *hold = hold_set_asked(guard->job->set);
+
+	if (guard->shared->phase != GUARD_HOLDING || !hold || guard->lost)
 		return;
 	reap_children(guard);
 	if (!guard->stop.command)
 		return;
 	guard->shared->ending.was_asked = true;
-	guard_tell_asked(guard->job, guard->hold.asked_by);
+	guard_tell_asked(guard->job, hold);
 	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 }
 
@@ -269,22 +290,22 @@ static void notice_takeover(struct guard *guard)
 
 static int watch(struct guard *guard, struct error *err)
 {
-	struct pollfd slots[SLOTS] = {
+	const struct hold_set *set = guard->job->set;
+	struct pollfd slots[SLOTS_IN_ALL] = {
 		[SLOT_CHILDREN] = {.fd = guard->signals.fd, .events = POLLIN},
 		[SLOT_WRAPPER] = {.fd = guard->socket, .events = POLLIN},
-		[SLOT_CLIENT] = {.fd = -1},
 	};
-	int64_t wake = NEVER_MS;
+	int64_t wake;
 
 	notice_takeover(guard);
-	if (!guard->lost)
-		wake = earliest(hold_wait(&guard->hold, &slots[SLOT_CLIENT]), lost_from_ms(guard));
+	wake = earliest(hold_set_wait(set, &slots[SLOT_CLIENTS]), first_lost_ms(guard));
 	if (guard->shared->phase == GUARD_STOPPING)
 		wake = earliest(wake, guard->stop.kill_ms);
 	else
 		wake = earliest(wake, guard->max_ms);
 	set_kill_timer(guard);
-	if (deadline_poll(&guard->loop, slots, SLOTS, wake, err) < 0)
+	if (deadline_poll(&guard->loop, slots, (nfds_t)SLOT_CLIENTS + (nfds_t)set->count + 1, wake,
+			  err) < 0)
 		return -1;
 	check_deadlines(guard);
 	enforce_max_hold(guard);
@@ -293,21 +314,21 @@ static int watch(struct guard *guard, struct error *err)
 	if (slots[SLOT_WRAPPER].revents)
 		hear_wrapper(guard);
 	if (guard->stop.command || guard->shared->phase == GUARD_STOPPING)
-		renew_hold(guard);
+		renew_holds(guard);
 	obey_stop(guard);
 	return 0;
 }
 
 static void give_back_if_held(struct guard *guard)
 {
-	int64_t until = earliest(clock_ms() + guard->job->options->connect_timeout_ms,
-				 guard->job->lock->deadline_ms);
+	const struct hold_set *set = guard->job->set;
+	const int64_t deadline_ms = hold_set_deadline_ms(set);
 
-	if (guard->lost)
-		return;
-	ending_put(&guard->shared->ending, guard->job->lock);
-	kill_timer_set(&guard->kill_timer, guard->job->lock->deadline_ms + KILL_TIMER_MS);
-	hold_release_and_tell(&guard->hold, guard->job->messenger, until);
+	for (int i = 0; i < set->count; i++)
+		ending_put(&guard->shared->ending, &set->members[i].lock);
+	if (deadline_ms != NEVER_MS)
+		kill_timer_set(&guard->kill_timer, deadline_ms + KILL_TIMER_MS);
+	hold_set_release(set, clock_ms() + guard->job->options->connect_timeout_ms);
 }
 
 /* The system does not let us wait for anything: we stop COMMAND, and look again and again. */
@@ -322,13 +343,20 @@ static void end_blindly(struct guard *guard, const struct error *err)
 	reap_children(guard);
 }
 
-/* COMMAND has ended by itself. False if the wrapper took over before we saw that. */
+/* From now on the wrapper leaves us the time that the server needs, also for a COMMAND that was
+ * stopped in time. False if COMMAND has ended by itself, and the wrapper took over before we saw
+ * that. */
 static bool may_give_back(struct guard *guard)
 {
 	int phase = GUARD_HOLDING;
 
-	return atomic_compare_exchange_strong(&guard->shared->phase, &phase, GUARD_GIVING_BACK) ||
-	       is_over(guard);
+	if (atomic_compare_exchange_strong(&guard->shared->phase, &phase, GUARD_GIVING_BACK))
+		return true;
+	if (!is_over(guard))
+		return false;
+	if (!guard->lost)
+		atomic_compare_exchange_strong(&guard->shared->phase, &phase, GUARD_GIVING_BACK);
+	return true;
 }
 
 static _Noreturn void see_to_end(struct guard *guard)
@@ -355,15 +383,15 @@ _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 			      .loop = {.timer = -1},
 			      .signals = {.fd = -1},
 			      .max_ms = NEVER_MS,
-			      .stop = {.kill_ms = NEVER_MS},
-			      .steps = {.messenger = job->messenger}};
+			      .stop = {.kill_ms = NEVER_MS}};
 
 	guard_standby_run(&guard);
 	shared_state_take(shared, job);
-	if (ends->needs_connection)
-		connection_forget(&job->client->connection);
-	connection_trace_skip(&guard.steps, job->client);
-	hold_init(&guard.hold, job->lock, job->client);
+	for (int i = 0; i < job->set->count; i++) {
+		if (ends->needs_connection)
+			connection_forget(&job->set->members[i].client.connection);
+		hold_set_take(job->set, &job->set->members[i]);
+	}
 	if (guard_standby_has_command(&guard))
 		adopt_command(&guard);
 	close(ends->start);

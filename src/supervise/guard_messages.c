@@ -9,39 +9,29 @@
 #include "base/message.h"
 #include "base/signal_names.h"
 
-void guard_tell_loss(const struct job *job, const char *why, bool warns_only)
+void guard_tell_loss(const struct job *job, const struct lock *lock, const char *why,
+		     bool warns_only)
 {
 	const char *stopping = warns_only ? "" : "; stopping ";
 	const char *command = warns_only ? "" : job->shown;
-	const size_t taken = strlen("lost lock : ") + count_characters(job->lock->keys.shown) +
+	const size_t taken = strlen("lost lock : ") + count_characters(lock->keys.shown) +
 			     strlen(stopping) + count_characters(command);
 	char cut[OWNER_SHOWN_BYTES];
 
-	message(job->messenger, LOG_ERR, "lost lock %s: %s%s%s", job->lock->keys.shown,
+	message(job->messenger, LOG_ERR, "lost lock %s: %s%s%s", lock->keys.shown,
 		shorten_to(cut, MESSAGE_CHARACTERS - taken, why), stopping, command);
 }
 
-void guard_tell_asked(const struct job *job, const char *by)
+void guard_tell_asked(const struct job *job, const struct hold *hold)
 {
+	const char *name = hold->lock->keys.shown;
 	const size_t taken = strlen("lock : was asked to stop by ; stopping ") +
-			     count_characters(job->lock->keys.shown) + count_characters(job->shown);
+			     count_characters(name) + count_characters(job->shown);
 	char asker[OWNER_SHOWN_BYTES], cut[OWNER_SHOWN_BYTES];
 
-	owner_show(asker, MESSAGE_CHARACTERS - taken, by);
-	message(job->messenger, LOG_ERR, "lock %s: was asked to stop by %s; stopping %s",
-		job->lock->keys.shown, shorten_to(cut, MESSAGE_CHARACTERS - taken, asker),
-		job->shown);
-}
-
-void guard_tell_renewal(const struct job *job, const struct hold *hold)
-{
-	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
-
-	if (hold->state == HOLD_HELD)
-		message_step(job->messenger, "renewed lock %s in %s, with %s of its lease left%s%s",
-			     job->lock->keys.shown, duration_show(took, hold->took_ms),
-			     duration_show(left, hold->left_ms), *hold->why ? ", but " : "",
-			     hold->why);
+	owner_show(asker, MESSAGE_CHARACTERS - taken, hold->asked_by);
+	message(job->messenger, LOG_ERR, "lock %s: was asked to stop by %s; stopping %s", name,
+		shorten_to(cut, MESSAGE_CHARACTERS - taken, asker), job->shown);
 }
 
 void guard_tell_end(const struct job *job, int status, int64_t took_ms)

@@ -3,16 +3,14 @@
 
 #include <stdint.h>
 
-#include "lock/hold_lease.h"
 #include "supervise/shared_state.h"
 
 /* why: perhaps a server's words, which are cut. warns_only: COMMAND goes on. */
-void guard_tell_loss(const struct job *job, const char *why, bool warns_only);
+void guard_tell_loss(const struct job *job, const struct lock *lock, const char *why,
+		     bool warns_only);
 
-/* Who asks COMMAND to stop. */
-void guard_tell_asked(const struct job *job, const char *by);
-
-void guard_tell_renewal(const struct job *job, const struct hold *hold);
+/* Somebody asks COMMAND to stop, for the sake of this lock. */
+void guard_tell_asked(const struct job *job, const struct hold *hold);
 
 /* status: COMMAND's, as waitpid gives it. */
 void guard_tell_end(const struct job *job, int status, int64_t took_ms);

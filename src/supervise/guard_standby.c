@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/message.h"
-#include "redis/client.h"
 #include "supervise/exec_child.h"
 #include "supervise/prefault.h"
 #include "supervise/proc_stat.h"
@@ -98,7 +97,7 @@ void guard_standby_run(struct guard *guard)
 	if (getppid() != ends->wrapper)
 		_exit(STATUS_OS);
 	if (ends->needs_connection)
-		client_close(guard->job->client); /* the server is to see the wrapper go */
+		hold_set_close(guard->job->set); /* the server is to see the wrapper go */
 	guard->is_ready = get_ready(guard, &ignored) == 0 && prepare_command(guard) == 0;
 	if (guard->shared->has_time)
 		prefault();

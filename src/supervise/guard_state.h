@@ -6,8 +6,6 @@
 
 #include "base/deadline_poll.h"
 #include "base/signal_fd.h"
-#include "lock/hold_lease.h"
-#include "redis/connection_trace.h"
 #include "supervise/kill_timer.h"
 #include "supervise/shared_state.h"
 #include "supervise/stop.h"
@@ -17,7 +15,7 @@ struct guard_ends {
 	int socket; /* each byte is a signal to pass on, or 0; only the wrapper has the other end */
 	int start;  /* of a pipe: a byte in it lets COMMAND go */
 	pid_t wrapper;
-	bool needs_connection; /* the guard cannot go on with the wrapper's */
+	bool needs_connection; /* the guard cannot go on with those of the wrapper */
 };
 
 struct guard {
@@ -28,11 +26,9 @@ struct guard {
 	struct deadline_poll loop;
 	struct signal_fd signals;
 	struct kill_timer kill_timer;
-	bool is_ready; /* these are open, and there is a process for COMMAND */
-	struct hold hold;
+	bool is_ready;    /* these are open, and there is a process for COMMAND */
 	int64_t max_ms;   /* when --max-hold is over */
 	struct stop stop; /* its command: 0 when it does not run */
-	bool lost;
-	bool killed; /* SIGKILL was sent */
-	struct connection_trace steps;
+	bool lost;        /* at least one of the locks */
+	bool killed;      /* SIGKILL was sent */
 };

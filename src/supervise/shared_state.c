@@ -18,61 +18,102 @@ static int64_t margin_ms(int64_t ttl_ms)
 	return ttl_ms / 12 + clamp(ttl_ms / 10, 100, 1000);
 }
 
-int64_t job_kill_ms(const struct job *job)
+int64_t job_kill_ms_for(const struct lock *lock)
 {
-	return job->lock->deadline_ms - margin_ms(job->lock->ttl_ms);
+	return lock->deadline_ms - margin_ms(lock->ttl_ms);
 }
 
 /* A lock that was handed over is ours for a short time at first, and the renewal needs that more
  * than a COMMAND that has just begun. */
-int64_t job_stop_ms(const struct job *job)
+int64_t job_stop_ms_for(const struct job *job, const struct lock *lock)
 {
-	const struct lock *lock = job->lock;
 	int64_t grace_ms = job->kill_after_ms;
 
 	if (lock->handed && lock->ttl_ms < lock->lease_ms)
 		grace_ms = earliest(grace_ms, lock->ttl_ms / 5);
-	return job_kill_ms(job) - grace_ms;
+	return job_kill_ms_for(lock) - grace_ms;
 }
 
-struct shared_state *shared_state_new(void)
+int64_t job_kill_ms(const struct job *job)
 {
-	struct shared_state *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+	int64_t least = NEVER_MS;
+
+	for (int i = 0; i < job->set->count; i++)
+		if (job->set->members[i].hold.state == HOLD_HELD)
+			least = earliest(least, job_kill_ms_for(&job->set->members[i].lock));
+	return least;
+}
+
+int64_t job_stop_ms(const struct job *job)
+{
+	int64_t least = NEVER_MS;
+
+	for (int i = 0; i < job->set->count; i++)
+		if (job->set->members[i].hold.state == HOLD_HELD)
+			least = earliest(least, job_stop_ms_for(job, &job->set->members[i].lock));
+	return least;
+}
+
+struct shared_state *shared_state_new(int locks)
+{
+	const size_t bytes =
+		sizeof(struct shared_state) + (size_t)locks * sizeof(struct shared_lock);
+	struct shared_state *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 					   MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
-	return shared == MAP_FAILED ? NULL : shared;
+	if (shared == MAP_FAILED)
+		return NULL;
+	shared->bytes = bytes;
+	return shared;
 }
 
 void shared_state_free(struct shared_state *shared)
 {
-	munmap(shared, sizeof(*shared));
+	munmap(shared, shared->bytes);
 }
 
+/* When all are lost, the times stay what they were. */
 void shared_state_put_times(struct shared_state *shared, const struct job *job)
 {
-	shared->deadline_ms = job->lock->deadline_ms;
+	const int64_t deadline_ms = hold_set_deadline_ms(job->set);
+
+	for (int i = 0; i < job->set->count; i++) {
+		const struct member *member = &job->set->members[i];
+
+		shared->locks[i].deadline_ms =
+			member->hold.state == HOLD_HELD ? member->lock.deadline_ms : 0;
+	}
+	if (deadline_ms == NEVER_MS)
+		return;
+	shared->deadline_ms = deadline_ms;
 	shared->kill_ms = job_kill_ms(job);
 	shared->stop_ms = job_stop_ms(job);
 }
 
-void shared_state_take_lock(const struct shared_state *shared, const struct job *job)
+void shared_state_take_locks(const struct shared_state *shared, const struct job *job)
 {
-	*job->lock = shared->lock;
+	for (int i = 0; i < job->set->count; i++)
+		job->set->members[i].lock = shared->locks[i].lock;
 }
 
 void shared_state_put(struct shared_state *shared, const struct job *job)
 {
-	shared->lock = *job->lock;
+	for (int i = 0; i < job->set->count; i++) {
+		shared->locks[i].lock = job->set->members[i].lock;
+		shared->locks[i].client = job->set->members[i].client;
+	}
 	shared_state_put_times(shared, job);
-	shared->client = *job->client;
 	shared->is_deaf = job->messenger->is_deaf;
 }
 
-/* The reply is in the wrapper's memory only; all else that they point to is in the guard's, too. */
+/* The replies are in the wrapper's memory only; all else that the clients point to is in the
+ * guard's, too. */
 void shared_state_take(const struct shared_state *shared, const struct job *job)
 {
-	shared_state_take_lock(shared, job);
-	*job->client = shared->client;
-	job->client->reply = NULL;
+	shared_state_take_locks(shared, job);
+	for (int i = 0; i < job->set->count; i++) {
+		job->set->members[i].client = shared->locks[i].client;
+		job->set->members[i].client.reply = NULL;
+	}
 	job->messenger->is_deaf = shared->is_deaf;
 }

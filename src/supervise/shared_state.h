@@ -8,22 +8,23 @@
 #include <sys/types.h>
 
 #include "base/signal_fd.h"
-#include "lock/lock.h"
-#include "redis/client.h"
+#include "lock/hold_set.h"
 
 struct deadline_poll;
 struct options;
 struct messenger;
+struct server;
 
 struct job {
 	const struct options *options;
 	struct messenger *messenger;
 	const struct signal_fd *signals; /* what COMMAND inherits */
 	struct deadline_poll *loop;      /* of the wrapper */
-	struct lock *lock;               /* held */
-	struct client *client;           /* connected */
-	char *const *argv;               /* COMMAND */
-	char shown[SHORT_MAX_BYTES];     /* its first word for messages, cut */
+	struct hold_set *set;            /* the locks */
+	struct lock *lock;               /* that of NAME, one of them */
+	const struct server *server;
+	char *const *argv;           /* COMMAND */
+	char shown[SHORT_MAX_BYTES]; /* its first word for messages, cut */
 	int64_t kill_after_ms;
 };
 
@@ -46,40 +47,52 @@ struct ending {
 	bool was_asked;         /* ... or because somebody has asked it to stop */
 };
 
+/* A lock as it was granted, and its client: for the guard. */
+struct shared_lock {
+	_Atomic int64_t deadline_ms; /* until when it is surely ours; 0: it is lost */
+	struct lock lock;
+	struct client client;
+};
+
 struct shared_state {
 	_Atomic int64_t stop_ms;     /* when COMMAND gets its first signal ... */
 	_Atomic int64_t kill_ms;     /* ... and SIGKILL, ... */
-	_Atomic int64_t deadline_ms; /* ... and until when the lock is surely ours */
+	_Atomic int64_t deadline_ms; /* ... and until when all locks are surely ours */
 	_Atomic int phase;           /* enum guard_phase */
 	bool has_time;               /* the guard stands by for a waiter: supervise/prefault.h */
 	struct ending ending;
 	_Atomic pid_t command; /* the process that becomes COMMAND; 0: there is none */
 	/* the wrapper writes these before it lets COMMAND go: */
-	struct lock lock; /* as it was granted */
-	struct client client;
 	bool is_deaf;           /* of the messenger */
 	int64_t start_ms;       /* of COMMAND */
-	_Atomic bool is_let_go; /* all of the above is there */
+	_Atomic bool is_let_go; /* all of this is there, and the locks */
+	size_t bytes;           /* of all of this */
+	struct shared_lock locks[];
 };
 
 /* When COMMAND must get its first signal, and when SIGKILL, so that nothing of it is alive when the
- * lease of job's lock ends, by the server's clock, too. */
+ * lease of one of job's locks ends, by the server's clock, too. For each lock that is held ... */
+int64_t job_stop_ms_for(const struct job *job, const struct lock *lock);
+int64_t job_kill_ms_for(const struct lock *lock);
+
+/* ... and the least of all of them; NEVER_MS if none is held. */
 int64_t job_stop_ms(const struct job *job);
 int64_t job_kill_ms(const struct job *job);
 
-/* Returns NULL when there is no memory. */
-struct shared_state *shared_state_new(void);
+/* Makes it for so many locks. Returns NULL when there is no memory. */
+struct shared_state *shared_state_new(int locks);
 void shared_state_free(struct shared_state *shared);
 
-/* Puts the times of job's lock there, after each renewal. */
+/* Puts the times of job's locks there, after each renewal. */
 void shared_state_put_times(struct shared_state *shared, const struct job *job);
 
-/* The wrapper puts job's lock there, which is held, its times, and the client (client_is_still). */
+/* The wrapper puts job's locks there, which are held, their times, and the clients
+ * (client_is_still). */
 void shared_state_put(struct shared_state *shared, const struct job *job);
 
-/* The guard takes all of that. It was forked when the client's connection was open already, and
- * goes on with that, or with one of its own if it cannot be shared. */
+/* The guard takes all of that. It was forked when the clients' connections were open already, and
+ * goes on with these, or with some of its own if they cannot be shared. */
 void shared_state_take(const struct shared_state *shared, const struct job *job);
 
-/* The process that becomes COMMAND takes the lock only. */
-void shared_state_take_lock(const struct shared_state *shared, const struct job *job);
+/* The process that becomes COMMAND takes the locks only. */
+void shared_state_take_locks(const struct shared_state *shared, const struct job *job);

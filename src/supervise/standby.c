@@ -45,11 +45,11 @@ static void close_ends(struct standby *standby)
 }
 
 /* The guard gets *guards_end and start[0], the wrapper the rest. A failure leaves that empty. */
-static int open_ends(struct standby *standby, int *guards_end, int start[2])
+static int open_ends(struct standby *standby, int locks, int *guards_end, int start[2])
 {
 	int ends[2];
 
-	*standby = (struct standby){.shared = shared_state_new()};
+	*standby = (struct standby){.shared = shared_state_new(locks)};
 	if (!standby->shared)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
@@ -70,15 +70,16 @@ static int open_ends(struct standby *standby, int *guards_end, int start[2])
 /* *standby is empty before, and if this fails (-1, errno). is_granted: the connection is free. */
 static int make(struct standby *standby, const struct job *job, bool is_granted)
 {
+	const struct member *last = &job->set->members[job->set->count - 1];
 	const pid_t wrapper = getpid();
 	int guards_end, start[2], cause;
 
-	if (open_ends(standby, &guards_end, start) < 0)
+	if (open_ends(standby, job->set->count, &guards_end, start) < 0)
 		return -1;
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* the guard's child is ours when it is gone */
-	standby->opened = job->client->connection.opened;
+	standby->opened = hold_set_opened(job->set);
 	standby->early = signal_fd_pending();
-	standby->shared->has_time = !is_granted && *job->lock->ticket;
+	standby->shared->has_time = !is_granted && *last->lock.ticket;
 	/* the guard's death wakes us if we are stopped then */
 	standby->guard = proc_fork(SIGCONT, NULL);
 	cause = errno;
@@ -91,7 +92,7 @@ static int make(struct standby *standby, const struct job *job, bool is_granted)
 				  .wrapper = wrapper,
 				  .needs_connection =
 					  !is_granted &&
-					  !connection_can_be_shared(&job->client->connection)});
+					  !connection_can_be_shared(&last->client.connection)});
 	}
 	close(guards_end);
 	close(start[0]);
@@ -106,7 +107,7 @@ static int make(struct standby *standby, const struct job *job, bool is_granted)
 
 void standby_make(struct standby *standby, const struct job *job)
 {
-	if (standby->guard && standby->opened == job->client->connection.opened)
+	if (standby->guard && standby->opened == hold_set_opened(job->set))
 		return;
 	standby_end(standby);
 	if (make(standby, job, false) == 0 && standby->shared->has_time)
@@ -157,8 +158,8 @@ static void let_go(struct standby *standby, const struct job *job)
 
 int standby_start(struct standby *standby, const struct job *job, struct error *err)
 {
-	const bool is_ready = standby->guard && standby->opened == job->client->connection.opened &&
-			      client_is_still(job->client) && lives(standby);
+	const bool is_ready = standby->guard && standby->opened == hold_set_opened(job->set) &&
+			      hold_set_is_still(job->set) && lives(standby);
 
 	if (!is_ready) {
 		standby_end(standby);

@@ -4,26 +4,26 @@
 
 #include "supervise/shared_state.h"
 
-/* Before the grant only the wrapper reads the connection. Then the guard goes on with the
- * connection that it has inherited; or, with TLS, which cannot be shared, with one of its own. */
+/* Before the grant only the wrapper reads the connections. Then the guard goes on with those that
+ * it has inherited; or, with TLS, which cannot be shared, with some of its own. */
 struct standby {
 	pid_t guard; /* 0: there is none */
 	int fd;
 	int start;       /* a byte that is written there lets COMMAND go */
-	unsigned opened; /* the guard has this connection of the client's */
+	unsigned opened; /* the guard has these connections: see hold_set_opened */
 	uint64_t early;  /* signals that the wrapper got before there was a guard */
 	uint64_t late;   /* those that it got about then: COMMAND's process has got them, too */
 	struct shared_state *shared;
 };
 
-/* Before the grant: makes a guard, unless there is one that has the client's connection. The client
- * is silent (connection_is_silent). If the guard cannot be made, there is none. */
+/* Before the grant of the last lock: makes a guard, unless there is one that has the connections.
+ * They are silent (connection_is_silent). If the guard cannot be made, there is none. */
 void standby_make(struct standby *standby, const struct job *job);
 
 /* Ends the guard, if there is one. */
 void standby_end(struct standby *standby);
 
-/* Lets COMMAND go, since job's lock is held; under a new guard if there is none that is alive and
- * has the client's connection. From then on guard, fd and shared are the caller's. There is no
+/* Lets COMMAND go, since job's locks are held; under a new guard if there is none that is alive and
+ * has the connections. From then on guard, fd and shared are the caller's. There is no
  * guard when this fails: returns -1, and *err is filled. */
 int standby_start(struct standby *standby, const struct job *job, struct error *err);

@@ -10,7 +10,7 @@
 #include "base/deadline_poll.h"
 #include "base/message.h"
 #include "cli/options.h"
-#include "lock/hold_lease.h"
+#include "lock/hold_set.h"
 #include "supervise/descendants.h"
 #include "supervise/ending.h"
 #include "supervise/proc_stat.h"
@@ -97,22 +97,24 @@ static void take_over(struct wrapper *wrapper, const char *why)
 	stop_begin(&wrapper->stop, wrapper->job->options->signal, kill_ms);
 }
 
-/* COMMAND is gone: the next waiter need not wait for the end of the lease. */
+/* COMMAND is gone: the next waiters need not wait for the end of the lease. */
 static void give_back_for_guard(const struct wrapper *wrapper)
 {
-	struct client client;
-	struct hold hold = {.lock = wrapper->job->lock, .client = &client};
-	const int64_t deadline_ms = wrapper->shared->deadline_ms;
+	const struct hold_set *set = wrapper->job->set;
 
-	if (deadline_ms <= clock_ms())
-		return;
-	ending_put(&wrapper->shared->ending, wrapper->job->lock);
-	client_init(&client, wrapper->job->client->connection.server,
-		    wrapper->job->options->connect_timeout_ms);
-	client.strays = STRAYS_OF_HEIR;
-	hold_release_and_tell(&hold, wrapper->job->messenger,
-			      earliest(deadline_ms, clock_ms() + client.timeout_ms));
-	client_close(&client);
+	for (int i = 0; i < set->count; i++) {
+		struct member *member = &set->members[i];
+
+		ending_put(&wrapper->shared->ending, &member->lock);
+		member->lock.deadline_ms = wrapper->shared->locks[i].deadline_ms;
+		member->hold = (struct hold){.lock = &member->lock, .client = &member->client};
+		if (member->lock.deadline_ms <= clock_ms())
+			member->hold.state = HOLD_LOST;
+		client_init(&member->client, wrapper->job->server, set->timeout_ms);
+		member->client.strays = STRAYS_OF_HEIR;
+	}
+	hold_set_release(set, clock_ms() + set->timeout_ms);
+	hold_set_close(set);
 }
 
 static void end_guard(struct wrapper *wrapper)
@@ -128,11 +130,15 @@ static void end_guard(struct wrapper *wrapper)
  * known, and processes that it left behind are left alone. */
 static void finish_for_guard(struct wrapper *wrapper)
 {
+	const struct hold_set *set = wrapper->job->set;
+	const int64_t now = clock_ms();
+
 	end_guard(wrapper);
-	if (wrapper->shared->deadline_ms <= clock_ms())
-		message(wrapper->job->messenger, LOG_ERR,
-			"cannot release lock %s: its lease is over",
-			wrapper->job->lock->keys.shown);
+	for (int i = 0; i < set->count; i++)
+		if (wrapper->shared->locks[i].deadline_ms <= now)
+			message(wrapper->job->messenger, LOG_ERR,
+				"cannot release lock %s: its lease is over",
+				set->members[i].lock.keys.shown);
 	give_back_for_guard(wrapper);
 	wrapper->shared->phase = GUARD_DONE;
 }
@@ -282,7 +288,7 @@ int wrapper_run(const struct job *job, struct standby *standby, struct ending *e
 		struct error *err)
 {
 	if (standby_start(standby, job, err) < 0) {
-		hold_give_up(job->lock, job->client);
+		hold_set_give_up(job->set);
 		return -1;
 	}
 	const uint64_t untaken = signal_fd_pending();
@@ -293,7 +299,7 @@ int wrapper_run(const struct job *job, struct standby *standby, struct ending *e
 				  .early = standby->early & untaken,
 				  .late = standby->late & untaken};
 
-	client_close(job->client); /* the guard has it now */
+	hold_set_close(job->set); /* the guard has them now */
 	if (watch(&wrapper, err) < 0)
 		return -1;
 	if (wrapper.guard)

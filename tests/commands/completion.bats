@@ -168,6 +168,13 @@ load ../lib/completion
 	assert_output ''
 }
 
+@test "completion offers the names of locks for each --also" {
+	offering nightly:backup ask wrap --also n
+	assert_output nightly:backup
+	offering two ask wrap --also nightly:backup job --also=t
+	assert_output '--also=two words'
+}
+
 @test "completion takes names of locks from the server that the command line gives" {
 	ask status --url "unix:$BATS_TEST_TMPDIR/nowhere" ''
 	assert_output ''

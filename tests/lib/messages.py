@@ -39,6 +39,7 @@ CAUSES = {
 EVENTS = {
     "got lock": "an event of --syslog and --verbose: the lock is there",
     "gave lock": "an event: the lock is back",
+    "giving back lock": "what went wrong meanwhile: the lock is left to its lease",
     "went into lock": "an event: an enclosing wrap holds the lock",
     "waiting for lock": "a report, or an outage in between: nothing has failed yet",
     "lock ": "an event: it was given back, has no time to live, was held for --max-hold",

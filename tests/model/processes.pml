@@ -281,8 +281,7 @@ proctype guard()
 		fuse = 0;
 		if
 		:: lost -> phase = DONE; mirror(false); alive[GUARD] = false
-		:: !lost && phase == HOLDING -> phase = GIVING_BACK
-		:: !lost && phase == STOPPING -> let_go_of_lock(); phase = DONE; alive[GUARD] = false
+		:: !lost -> phase = GIVING_BACK
 		:: else
 		fi
 	}

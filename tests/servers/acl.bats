@@ -17,6 +17,7 @@ use_all() {
 	local name=$1 queue=$2 owner waiter other
 
 	"$FAIRLOCK" wrap "$name" "$FAIRLOCK" wrap "$name" true
+	"$FAIRLOCK" wrap --also "$name-2" "$name" "$FAIRLOCK" wrap "$name-2" true
 	owner=$("$FAIRLOCK" acquire --lease 1m "$name")
 	"$FAIRLOCK" renew --owner "$owner" "$name"
 	run -75 "$FAIRLOCK" wrap -n "$name" true

@@ -271,3 +271,27 @@ bring_master_back() {
 	grep -q "lock job was held by sh -c .* (pid $HOLDER, " out
 	is_free job
 }
+
+# ---- Several locks
+
+@test "several locks stay held through a failover, also those that a wrap has while it waits for the next" {
+	local before waiter
+
+	cli() { master_cli "$@"; }
+	hold -l 20s b
+	background "$FAIRLOCK" wrap -v -l 20s --also a b sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done; exit 7' 2>said
+	waiter=$!
+	wait_until in_queue b 1
+	before=$(cli HGET 'fairlock:{a}' token)
+	fail_over
+	wait_until in_queue b 1
+	wait_until eval '[ "$(cli HGET "fairlock:{a}" token)" = "$before" ]'
+	kill -TERM "$HOLDER"
+	wait_until test -e ready
+	fail_over
+	wait_until eval '[ "$(cli HGET "fairlock:{a}" token)" = "$before" ]'
+	touch go
+	ends_with 7 "$waiter"
+	run ! grep -E 'beginning anew|lost' said
+	run -1 "$FAIRLOCK" status -q a b
+}

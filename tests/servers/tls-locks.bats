@@ -91,6 +91,24 @@ END
 	wait_until nothing_left
 }
 
+@test "several locks are waited for, renewed, and given back, each over a connection of its own" {
+	local waiter
+
+	use_tls_server
+	hold b
+	# shellcheck disable=SC2016
+	background "$FAIRLOCK" wrap -v -l 1s --also a --also c c sh -c 'sleep 1.5; "$FAIRLOCK" status -q a c' 2>free
+	ends_with 0 $!
+	# shellcheck disable=SC2016
+	background "$FAIRLOCK" wrap -v -l 1s --also a b sh -c 'sleep 2.5; "$FAIRLOCK" status -q a b; exit 5' 2>said
+	waiter=$!
+	wait_until has_ready "$waiter"
+	kill "$HOLDER"
+	ends_with 5 "$waiter"
+	run ! grep -E 'lost|cannot|beginning' said free
+	wait_until nothing_left
+}
+
 @test "the guard and COMMAND's process of a killed waiter end" {
 	local waiter
 

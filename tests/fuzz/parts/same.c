@@ -12,6 +12,13 @@ bool same_text(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+static bool same_list(const char *const *a, const char *const *b)
+{
+	while (*a && same_text(*a, *b))
+		a++, b++;
+	return !*a && !*b;
+}
+
 static bool same_value(const void *a, const void *b, enum option_kind kind)
 {
 	switch (kind) {
@@ -28,6 +35,8 @@ static bool same_value(const void *a, const void *b, enum option_kind kind)
 	case OPTION_SLOTS:
 	case OPTION_SLOT:
 		return same_text(*(const char *const *)a, *(const char *const *)b);
+	case OPTION_ALSO:
+		return same_list(a, b);
 	case OPTION_DURATION:
 	case OPTION_PERIOD:
 	case OPTION_NUMBER:
@@ -77,6 +86,8 @@ void value_of(char *text, size_t size, const struct options *options, const stru
 	case OPTION_SLOT:
 		string = *(const char *const *)member;
 		snprintf(text, size, "%s", string ? string : "");
+		break;
+	case OPTION_ALSO: /* no file has it */
 		break;
 	case OPTION_DURATION:
 	case OPTION_PERIOD:

@@ -263,37 +263,39 @@ ssize_t world_write(int fd, const void *bytes, size_t length)
 void world_standby_make(struct standby *standby, const struct job *job)
 {
 	(void)standby;
-	HOLDS(connection_is_silent(&job->client->connection));
+	HOLDS(hold_set_is_silent(job->set));
 }
 
 /* Does as the guard: renews the hold, and gives it back unless it was lost. */
 int world_wrapper_run(const struct job *job, struct standby *standby, struct ending *ending,
 		      struct error *err)
 {
-	struct lock *lock = job->lock;
-	struct pollfd slots[2] = {{.fd = -1}, {.fd = -1}};
-	struct hold hold;
+	const struct hold_set *set = job->set;
+	struct pollfd slots[HOLDS_MAX + 1];
+	bool lost = false;
 
 	(void)standby;
 	(void)err;
 	world.has_started = true;
-	HOLDS(world.now_ms < lock->deadline_ms && *lock->token);
-	HOLDS(lock->token[strspn(lock->token, "0123456789")] == '\0');
-	hold_init(&hold, lock, job->client);
-	for (int i = 0; i < HOLD_STEPS; i++) {
-		const int64_t wake = earliest(hold_wait(&hold, &slots[0]), lock->deadline_ms);
+	for (int i = 0; i < set->count; i++) {
+		const struct lock *lock = &set->members[i].lock;
 
-		if (hold.state != HOLD_HELD || world.now_ms >= lock->deadline_ms)
-			break;
-		wait_until(slots, 1, wake);
-		hold_step(&hold);
+		HOLDS(world.now_ms < lock->deadline_ms && *lock->token);
+		HOLDS(lock->token[strspn(lock->token, "0123456789")] == '\0');
+		HOLDS(lock->kind == LOCK_WRAP && !lock->starts);
+		hold_set_take(set, &set->members[i]);
 	}
-	message_step(job->messenger, "%s", hold_trouble(&hold));
-	if (hold.state == HOLD_HELD && world.now_ms < lock->deadline_ms)
-		hold_release_and_tell(&hold, job->messenger,
-				      earliest(world.now_ms + 5000, lock->deadline_ms));
-	client_close(job->client);
-	*ending = (struct ending){.started = true, .lost = hold.state != HOLD_HELD};
+	for (int i = 0; i < HOLD_STEPS && !lost && world.now_ms < hold_set_deadline_ms(set); i++) {
+		const int64_t wake = earliest(hold_set_wait(set, slots), hold_set_deadline_ms(set));
+
+		wait_until(slots, (nfds_t)set->count, wake);
+		lost = hold_set_step(set) != NULL;
+	}
+	message_step(job->messenger, "%s", hold_trouble(&set->members[0].hold));
+	if (world.now_ms < hold_set_deadline_ms(set))
+		hold_set_release(set, world.now_ms + 5000);
+	hold_set_close(set);
+	*ending = (struct ending){.started = true, .lost = lost};
 	return 0;
 }
 

@@ -199,9 +199,22 @@ def check_newest(script, words, answer, before, after, newest):
                f"acquire {words} makes {after.list} of {before.list}, where it supersedes {old}")
 
 
+def check_start(who, request, before, after):
+    """A renewal says that COMMAND starts: the hold of kind v, if there was one, is one of kind w."""
+    was, hold = read_hold(before.hash.get("h:" + who)), read_hold(after.hash.get("h:" + who))
+    if was and hold and was["token"] == hold["token"] and f",v{request}," in was["holds"]:
+        demand(f",v{request}," not in hold["holds"] and f",w{request}," in hold["holds"], "record",
+               f"a renewal with start of {was} writes {hold}")
+        started = after.hash.get("started", "-").split(" ")[0]
+        demand((request == who) == (started != before.hash.get("started", "-").split(" ")[0]) and
+               (request != who or is_near(started, 0, before, after)), "record", f"a renewal with start of {was} writes {started}")
+
+
 def after_renew(words, answer, before, after):
     who, token = words[0], words[4]
     hold = read_hold(after.hash.get("h:" + who))
+    if answer[0] == "renewed" and list(words[9:]) == ["1"]:
+        check_start(who, words[1], before, after)
     if answer[0] == "renewed" and (after.hash.get("holder") == who or hold and who in after.holders):
         demand(hold["token"] == answer[2] and hold["state"] == "held" and is_near(hold["ends"], -answer[1], before, after),
                "record", f"renew answers {answer} and writes {hold}")

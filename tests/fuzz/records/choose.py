@@ -92,7 +92,7 @@ class Chooser:
     def acquire(self):
         who = self.one(self.ours)
         options = self.extra({"asks": who in self.world.tickets and self.maybe(90), "secret": self.maybe(80)},
-                             again=(8, [True]), kind=(30, ["a", "h"]), lease=(30, LEASES), mode=(12, ["try"]), limit=(8, [0, 1, 3]),
+                             again=(8, [True]), kind=(30, ["a", "h", "v"]), lease=(30, LEASES), mode=(12, ["try"]), limit=(8, [0, 1, 3]),
                              by=(50, BYS[2:]), period=(15, PERIODS), strays=(8, [1, 1, -1]), request=(4, [who + "2"]))
         options["want"] = self.one(self.wants)
         if options.get("request"):
@@ -109,15 +109,17 @@ class Chooser:
         if owner is None:
             return [["acquire", self.one(self.ours), self.extra({"want": self.one(self.wants)}, kind=(30, ["a", "h"]), by=(50, BYS[2:]))]]
         request = self.one([owner + "2", owner + "3", owner])
-        return [["acquire", self.one([owner, request]), {"request": request, "kind": self.one("wah"), "inherited": [owner],
+        return [["acquire", self.one([owner, request]), {"request": request, "kind": self.one("wvah"), "inherited": [owner],
                                                          "again": self.maybe(10), "lease": self.one(LEASES),
                                                          "want": self.one(self.wants)}]]
 
     def renew(self):
         who = self.known_id()
-        return [["renew", who, self.extra({}, kind=(30, ["a", ""]), lease=(40, LEASES + [""]), strays=(6, [1, -1]),
-                                          token=(10, [False]), request=(15, [who + "2", "renewer"]), period=(10, PERIODS),
-                                          by=(20, BYS[2:]))]]
+        options = self.extra({}, kind=(30, ["a", "", "v"]), lease=(40, LEASES + [""]), strays=(6, [1, -1]),
+                             token=(10, [False]), request=(15, [who + "2", "renewer"]), period=(10, PERIODS), by=(20, BYS[2:]))
+        if "kind" not in options and self.maybe(20):
+            options["start"] = "1"
+        return [["renew", who, options]]
 
     def give_back(self):
         who = self.known_id()

@@ -11,7 +11,7 @@ HOLD = re.compile(
     rf"(taken|counted|-) ({MAYBE}) (\d*:[\w-]*|asked|-) (x|s|=[^ ,]+) (,(?:[^ ,]+,)*) (.*)", re.S)
 HOLD_COLUMNS = ["state", "token", "since", "ends", "lease", "waited", "keep", "taken", "unheard", "ending", "mode", "holds",
                 "by"]
-WAITER = re.compile(rf"(waits|new|dropped|removed|superseded) ({NUMBER}) ({NUMBER}) ({MAYBE}) ([0-9a-f]+|-) ([wah]) ({MAYBE}) "
+WAITER = re.compile(rf"(waits|new|dropped|removed|superseded) ({NUMBER}) ({NUMBER}) ({MAYBE}) ([0-9a-f]+|-) ([wvah]) ({MAYBE}) "
                     r"(x|s|#\d+|=[^ ]+) (.*)", re.S)
 WAITER_COLUMNS = ["state", "ticket", "seen", "lease", "secret", "kind", "period", "want", "by"]
 REQUEST = re.compile(rf"({NUMBER}) ({NUMBER}) (-|released|given|free|left .*|forced \S* .*|asked .*)", re.S)

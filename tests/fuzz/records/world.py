@@ -149,7 +149,7 @@ class World:
 
         def words(strays):
             return [who, request, get("kind", "w"), get("lease", 30000), token, get("by", "by " + who), get("period", ""), strays,
-                    self.modes.get(who, "x")]
+                    self.modes.get(who, "x"), get("start", "")]
 
         self.run("renew", *words(strays), compare=get("compare") and get("strays", 0) >= 0 and words(strays + 1))
 

@@ -1,0 +1,150 @@
+/* Each lock is renewed for itself; only the start of COMMAND concerns all of them. */
+#include "lock/hold_set.h"
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/message.h"
+
+/* How long a process that is about to end waits for the answers. */
+#define GIVE_UP_MS 2000
+
+void hold_set_take(const struct hold_set *set, struct member *member)
+{
+	hold_init(&member->hold, &member->lock, &member->client, set->timeout_ms);
+	member->steps = (struct connection_trace){.messenger = set->messenger};
+	connection_trace_skip(&member->steps, &member->client);
+}
+
+static void tell_renewal(const struct hold_set *set, const struct hold *hold)
+{
+	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
+
+	if (hold->state == HOLD_HELD)
+		message_step(set->messenger, "renewed lock %s in %s, with %s of its lease left%s%s",
+			     hold->lock->keys.shown, duration_show(took, hold->took_ms),
+			     duration_show(left, hold->left_ms), *hold->why ? ", but " : "",
+			     hold->why);
+}
+
+struct member *hold_set_step(const struct hold_set *set)
+{
+	for (int i = 0; i < set->count; i++) {
+		struct member *member = &set->members[i];
+		const unsigned renewals = member->hold.renewals;
+
+		if (member->hold.state != HOLD_HELD)
+			continue;
+		hold_step(&member->hold);
+		connection_trace_tell(&member->steps, &member->client);
+		if (member->hold.renewals != renewals)
+			tell_renewal(set, &member->hold);
+		if (member->hold.state != HOLD_HELD)
+			return member;
+	}
+	return NULL;
+}
+
+const struct hold *hold_set_asked(const struct hold_set *set)
+{
+	for (int i = 0; i < set->count; i++) {
+		const struct hold *hold = &set->members[i].hold;
+
+		if (hold->state == HOLD_HELD && *hold->asked_by)
+			return hold;
+	}
+	return NULL;
+}
+
+int64_t hold_set_wait(const struct hold_set *set, struct pollfd *slots)
+{
+	int64_t wake = NEVER_MS;
+
+	for (int i = 0; i < set->count; i++)
+		if (set->members[i].hold.state == HOLD_HELD)
+			wake = earliest(wake, hold_wait(&set->members[i].hold, &slots[i]));
+		else
+			slots[i].fd = -1;
+	return wake;
+}
+
+int64_t hold_set_deadline_ms(const struct hold_set *set)
+{
+	int64_t least = NEVER_MS;
+
+	for (int i = 0; i < set->count; i++)
+		if (set->members[i].hold.state == HOLD_HELD)
+			least = earliest(least, set->members[i].lock.deadline_ms);
+	return least;
+}
+
+/* A message since the last renewal may mean that somebody broke the lock. */
+static bool may_start(const struct member *member)
+{
+	return member->lock.kind == LOCK_WRAP && !member->lock.starts && !member->hold.is_told &&
+	       lock_is_fresh(&member->lock);
+}
+
+struct member *hold_set_start(const struct hold_set *set)
+{
+	struct member *pending = NULL;
+
+	for (int i = set->count - 1; i >= 0; i--) {
+		struct member *member = &set->members[i];
+
+		if (member->lock.kind == LOCK_WRAP_EARLY && !client_has_request(&member->client))
+			hold_start(&member->hold);
+		if (!may_start(member))
+			pending = member;
+	}
+	return pending;
+}
+
+void hold_set_release(const struct hold_set *set, int64_t until_ms)
+{
+	for (int i = set->count - 1; i >= 0; i--) {
+		struct hold *hold = &set->members[i].hold;
+
+		if (hold->state == HOLD_HELD)
+			hold_release_and_tell(hold, set->messenger,
+					      earliest(until_ms, hold->lock->deadline_ms));
+	}
+}
+
+void hold_set_give_up(const struct hold_set *set)
+{
+	for (int i = 0; i < set->count; i++)
+		set->members[i].lock.unused = true;
+	hold_set_release(set, clock_ms() + earliest(set->timeout_ms, GIVE_UP_MS));
+	hold_set_close(set);
+}
+
+void hold_set_close(const struct hold_set *set)
+{
+	for (int i = 0; i < set->count; i++)
+		client_close(&set->members[i].client);
+}
+
+bool hold_set_is_silent(const struct hold_set *set)
+{
+	for (int i = 0; i < set->count; i++)
+		if (!connection_is_silent(&set->members[i].client.connection))
+			return false;
+	return true;
+}
+
+bool hold_set_is_still(const struct hold_set *set)
+{
+	for (int i = 0; i < set->count; i++)
+		if (!client_is_still(&set->members[i].client))
+			return false;
+	return true;
+}
+
+unsigned hold_set_opened(const struct hold_set *set)
+{
+	unsigned opened = 0;
+
+	for (int i = 0; i < set->count; i++)
+		opened += set->members[i].client.connection.opened;
+	return opened;
+}

@@ -1,0 +1,229 @@
+#!/usr/bin/env bats
+# wrap --also: several locks, one after the other, and COMMAND under all of them.
+
+load ../lib/helpers
+load ../lib/one_server
+
+# waits_under WORD...: `wrap WORD...` has lock a, and waits for b, which HOLDER holds. Sets WAITER; its messages are in `said`.
+waits_under() {
+	hold b
+	background "$FAIRLOCK" wrap -v "$@" 2>said
+	# shellcheck disable=SC2034 # for the test
+	WAITER=$!
+	wait_until in_queue b 1
+	run -0 "$FAIRLOCK" status -q a
+}
+
+# renewed COUNT: lock a has been renewed so often: COUNT times a third of the lease are over
+renewed() { [ "$(grep -c 'renewed lock a' said)" -ge "$1" ]; }
+
+# holders: prints which of the locks a, b, c are held
+holders() { "$FAIRLOCK" status --held --raw --noheadings -o NAME | sort | xargs; }
+
+@test "COMMAND runs under NAME and each --also, and all of them are given back" {
+	run -0 "$FAIRLOCK" wrap --also b --also c a -- "$FAIRLOCK" status --held --raw --noheadings -o NAME
+	assert_output $'a\nb\nc'
+	assert_equal "$(holders)" ''
+	nothing_left
+	run -0 "$FAIRLOCK" log --json
+	assert_equal "$(jq -r '.log[] | select(.event == "released") | "\(.name) \(.status) \(.cause)"' <<<"$output" | sort)" \
+		$'a 0 exit\nb 0 exit\nc 0 exit'
+}
+
+@test "the variables are those of NAME, and FAIRLOCK_TOKENS and FAIRLOCK_HELD have all locks" {
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap --also c=d --also a b sh -c \
+		'echo "$FAIRLOCK_NAME $FAIRLOCK_TOKEN"; echo "$FAIRLOCK_OWNER"; echo "$FAIRLOCK_HELD"; echo "$FAIRLOCK_TOKENS"; for l in a b c=d; do '"$CLI"' -s "$SERVER_SOCKET" --raw HKEYS $l; done'
+	assert_equal "${#lines[@]}" 9
+	[[ ${lines[0]} =~ ^b\ [0-9]+$ ]]
+	assert_equal "${lines[1]}" "${lines[7]}"
+	assert_equal "${lines[2]}" "${lines[7]} ${lines[6]} ${lines[8]}"
+	assert_regex "${lines[3]}" '^a=[0-9]+$'
+	assert_equal "${lines[4]}" "b=${lines[0]#b }"
+	assert_regex "${lines[5]}" '^c=d=[0-9]+$'
+}
+
+@test "without --also there is no FAIRLOCK_TOKENS, also inside a wrap of several locks" {
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap --also b a "$FAIRLOCK" wrap c sh -c 'echo "${FAIRLOCK_TOKENS-unset}"'
+	assert_output unset
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap --also a a sh -c 'echo "$FAIRLOCK_TOKENS"'
+	assert_output --regexp '^a=[0-9]+$'
+}
+
+@test "the locks are taken in the order of their bytes, and each once" {
+	local order
+
+	"$FAIRLOCK" wrap -v --also B --also é --also a --also a --also b a true 2>said
+	order=$(sed -n 's/.*asking for lock \(.*\) as .*/\1/p' said | xargs)
+	assert_equal "$order" 'B a b é'
+}
+
+@test "the locks that a wrap has are renewed while it waits for the next" {
+	local before
+
+	waits_under --also a -l 1s b true
+	before=$(holder_column a token)
+	wait_until renewed 4
+	assert_equal "$(holder_column a token)" "$before"
+	kill -TERM "$HOLDER"
+	ends_with 0 "$WAITER"
+	assert_equal "$(holders)" ''
+}
+
+@test "-n gives back what it had when one of the locks is busy, and names that one" {
+	hold b
+	run -75 "$FAIRLOCK" wrap -n --also a --also b c true
+	assert_output --partial 'fairlock: cannot get lock b: held by'
+	assert_equal "$(holders)" b
+	run -0 "$FAIRLOCK" wrap --skip --also a b true
+	assert_output ''
+	run -3 "$FAIRLOCK" wrap -n -E 3 --also b a true
+	assert_equal "$(holders)" b
+}
+
+@test "--wait bounds the sum, the message names the lock that was not obtained, and all are given back" {
+	local from wrapper first
+
+	hold -l 1h a
+	first=$HOLDER
+	hold -l 1h b
+	background "$FAIRLOCK" wrap -w 4s --also a b true 2>said
+	wrapper=$!
+	from=$(ms)
+	wait_until in_queue a 1
+	sleep 3
+	kill -TERM "$first"
+	wait_until in_queue b 1
+	ends_with 75 "$wrapper"
+	between_ms 3900 $(($(ms) - from)) 6500
+	assert_regex "$(<said)" '^fairlock: cannot get lock b: timed out after 4s; held by sleep 600 '
+	assert_equal "$(holders)" b
+	in_queue b 0
+}
+
+# between_ms LEAST NUMBER MOST
+between_ms() {
+	if [ "$2" -lt "$1" ] || [ "$2" -gt "$3" ]; then fail "$2 is not between $1 and $3"; fi
+}
+
+@test "a signal while it waits gives all back, and ends it" {
+	waits_under --also a b true
+	kill -TERM "$WAITER"
+	ends_with 143 "$WAITER"
+	assert_equal "$(holders)" b
+	in_queue b 0
+	grep -q 'gave lock a back' said
+}
+
+@test "--max-queue is for NAME only, and --min-hold for all" {
+	local waiter
+
+	hold a
+	background "$FAIRLOCK" wrap a true
+	waiter=$!
+	wait_until in_queue a 1
+	run -75 "$FAIRLOCK" wrap --max-queue 1 --also b a true
+	assert_output --partial 'cannot get lock a: the queue is full (1 waiting)'
+	background "$FAIRLOCK" wrap --max-queue 1 --also a b true
+	wait_until in_queue a 2
+	kill -TERM "$HOLDER"
+	ends_with 0 "$waiter"
+	ends_with 0 $!
+	"$FAIRLOCK" wrap --min-hold 10m --also d c true
+	run -0 "$FAIRLOCK" status --raw --noheadings -o NAME,STATE c d
+	assert_output $'c kept\nd kept'
+}
+
+@test "a COMMAND that cannot be executed gives all back, in spite of --min-hold, and counts nowhere as started" {
+	run -127 "$FAIRLOCK" wrap --min-hold 10m --also b --also c a ./none
+	assert_equal "$(holders)" ''
+	"$FAIRLOCK" wrap -n --once-per 1d a true
+	"$FAIRLOCK" wrap -n --once-per 1d b true
+}
+
+@test "the start of COMMAND counts for each lock, and a wait for the others does not" {
+	waits_under --also a b true
+	run -75 "$FAIRLOCK" wrap -n --once-per 1d a true
+	assert_output --partial 'cannot get lock a: held by'
+	kill -TERM "$WAITER"
+	ends_with 143 "$WAITER"
+	run -0 "$FAIRLOCK" wrap -n --once-per 1d a true
+	kill -TERM "$HOLDER"
+	wait_until is_free b
+	"$FAIRLOCK" wrap --also c d true
+	run -75 "$FAIRLOCK" wrap -n --once-per 1d c true
+	assert_output --partial 'its command started'
+	run -75 "$FAIRLOCK" wrap -n --once-per 1d d true
+}
+
+@test "inside it, each of the locks is gone into, alone or with others" {
+	run -0 "$FAIRLOCK" wrap --also a --also c b \
+		"$FAIRLOCK" wrap -n a "$FAIRLOCK" wrap -n c "$FAIRLOCK" wrap -n --also d --also b a "$FAIRLOCK" wrap -n d echo in
+	assert_output in
+	assert_equal "$(holders)" ''
+}
+
+@test "a name that an enclosing wrap holds is gone into, and is held on when the inner wrap ends" {
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap b sh -c '"$FAIRLOCK" wrap -n --also a --also c b true; "$FAIRLOCK" status --held --raw --noheadings -o NAME'
+	assert_output b
+}
+
+@test "two spellings of a name are refused" {
+	run -64 "$FAIRLOCK" wrap --also '{x}' x true
+	assert_line 'fairlock: cannot take both lock x and lock {x}: they share keys'
+	hold '{y}'
+	run -64 "$FAIRLOCK" wrap --also y x true
+	assert_line 'fairlock: cannot use this name: it shares keys with lock {y}, which is in use'
+	assert_equal "$(holders)" '{y}'
+}
+
+@test "--also is refused beside --slots, --shared and --once-per, from wherever that is" {
+	local option
+
+	for option in --slots=3 --shared --once-per=1d; do
+		run -64 "$FAIRLOCK" wrap --also b "$option" a true
+		assert_line "fairlock: cannot use option '${option%%=*}': it does not go with --also"
+	done
+	FAIRLOCK_ONCE_PER=1d run -64 "$FAIRLOCK" wrap --also b a true
+	assert_line 'fairlock: cannot use --also: it does not go with the once-per of FAIRLOCK_ONCE_PER'
+	FAIRLOCK_ALSO=b run -0 "$FAIRLOCK" wrap -v a true
+	refute_line --partial 'lock b'
+}
+
+@test "16 locks are the most" {
+	local words=() i
+
+	for i in {1..15}; do words+=(--also "l$i"); done
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap "${words[@]}" job sh -c 'echo "$FAIRLOCK_TOKENS" | wc -l'
+	assert_output 16
+	run -64 "$FAIRLOCK" wrap "${words[@]}" --also l16 job true
+	assert_line "fairlock: cannot use option '--also': 'l16' is one too many, 15 are the most"
+	run -64 "$FAIRLOCK" wrap --also '' job true
+	assert_line "fairlock: cannot use option '--also': '' is not a NAME"
+}
+
+@test "the report and the reason of a busy lock name the lock that is waited for" {
+	waits_under --also a --report 1s b true
+	wait_until grep -q 'waiting for lock b: place 1 of 1' said
+	kill -TERM "$WAITER"
+	ends_with 143 "$WAITER"
+}
+
+@test "max-hold counts from COMMAND's start, and gives all back" {
+	waits_under --also a -l 1s --max-hold 1s b sleep 60
+	wait_until renewed 4
+	kill -TERM "$HOLDER"
+	ends_with 124 "$WAITER"
+	assert_equal "$(holders)" ''
+	grep -q 'lock b was held for 1s, as long as --max-hold allows' said
+}
+
+@test "COMMAND inherits no connection of any of the locks" {
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap --also a --also b c sh -c 'ls -l /proc/self/fd | grep -c socket || true'
+	assert_output 0
+}

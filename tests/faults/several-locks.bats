@@ -1,0 +1,272 @@
+#!/usr/bin/env bats
+# wrap --also under faults: locks that are lost, processes that are killed, servers that are restarted; and crowds that take the
+# same locks in all orders.
+#
+# ALSO_JOBS: how many jobs there are in the crowd; ALSO_SECONDS: and for how long new ones come. 200 and 60 for a thorough run
+
+load ../lib/helpers
+load ../lib/jobs
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	start_server
+}
+
+# waits_under WORD...: `wrap WORD...` has lock a, and waits for b, which HOLDER holds. Sets WAITER; its messages are in `said`.
+waits_under() {
+	hold b
+	background "$FAIRLOCK" wrap -v "$@" 2>said
+	WAITER=$!
+	wait_until in_queue b 1
+	run -0 "$FAIRLOCK" status -q a
+}
+
+# start_several OPTION...: as start_job, under the locks a, job and z
+start_several() {
+	start_job --also a --also z "$@"
+}
+
+# all_free: none of these locks is held
+all_free() {
+	is_free a && is_free job && is_free z
+}
+
+# ---- Lost locks
+
+@test "when one of the locks is broken by force COMMAND is stopped, the others are given back, and the status is 76" {
+	local lock
+
+	for lock in a job z; do
+		rm -f pids beats.*
+		start_several
+		"$FAIRLOCK" release --force -q "$lock"
+		status_of "$WRAPPER"
+		assert_equal "$STATUS" 76
+		all_dead
+		all_free
+		assert_regex "$(<said)" "^fairlock: lost lock $lock: somebody broke it by force; stopping sh\$"
+		assert_equal "$("$FAIRLOCK" log --json | jq -r '.log[] | select(.event == "released") | .cause' | sort -u)" lost
+	done
+}
+
+@test "when the locks cannot be renewed COMMAND is dead before the leases end" {
+	start_several -l 2s
+	stop "$SERVER_PID"
+	# shellcheck disable=SC2034 # for dead_in_time
+	LEASE_END=$(awk '{ print $1 + 2 }' /proc/uptime)
+	dead_in_time
+	status_of "$WRAPPER"
+	assert_equal "$STATUS" 76
+}
+
+@test "with --on-lost warn a lost lock is told, COMMAND goes on, and the others are renewed and given back" {
+	# shellcheck disable=SC2016
+	background "$FAIRLOCK" wrap -v -l 1s --on-lost warn --also a --also z job \
+		sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done; touch finished' 2>said
+	WRAPPER=$!
+	wait_until test -e ready
+	"$FAIRLOCK" release --force -q a
+	wait_until grep -q 'lost lock a: somebody broke it by force$' said
+	: >said
+	wait_until renewed z 4
+	touch go
+	status_of "$WRAPPER"
+	assert_equal "$STATUS" 76
+	test -e finished
+	all_free
+	run ! grep -E 'lost|cannot' said
+}
+
+# renewed LOCK COUNT
+renewed() { [ "$(grep -c "renewed lock $1" said)" -ge "$2" ]; }
+
+@test "when a lock that it has is broken while it waits for the next, it leaves, gives all back, and begins anew" {
+	local id
+
+	waits_under --also a b "$FAIRLOCK" status --raw --noheadings -o NAME a b >out
+	id=$(cli --raw LRANGE 'redisson_lock_queue:{b}' 0 0)
+	"$FAIRLOCK" release --force -q a
+	wait_until grep -q 'lost lock a while waiting for lock b: somebody broke it by force$' said
+	wait_until grep -q 'beginning anew' said
+	wait_until in_queue b 1
+	refute [ "$(cli --raw LRANGE 'redisson_lock_queue:{b}' 0 0)" = "$id" ]
+	run -0 "$FAIRLOCK" status -q a
+	kill -TERM "$HOLDER"
+	ends_with 0 "$WAITER"
+	assert_equal "$(<out)" $'a\nb'
+	nothing_left
+}
+
+@test "a lock that was broken while it waits, and is taken by somebody else, is waited for, too, within --wait" {
+	local first
+
+	waits_under -l 1s -w 5s --also a b true
+	first=$HOLDER
+	cli DEL a >/dev/null
+	hold a
+	wait_until in_queue a 1
+	in_queue b 0
+	kill -TERM "$first"
+	ends_with 75 "$WAITER"
+	grep -q 'fairlock: cannot get lock a: timed out after 5s' said
+	is_free b
+}
+
+@test "a lock that is broken again and again is asked for ten times a second at most" {
+	local asked
+
+	waits_under --also a -l 1s b true
+	# shellcheck disable=SC2016
+	background sh -c 'while :; do "$FAIRLOCK" release --force -q a; done'
+	sleep 3
+	kill "$!"
+	wait "$!" || true
+	asked=$(grep -c 'beginning anew' said)
+	[ "$asked" -ge 1 ] && [ "$asked" -le 45 ] || fail "$asked times"
+	kill -TERM "$HOLDER"
+	ends_with 0 "$WAITER"
+}
+
+# ---- Processes
+
+@test "when the guard is killed all of COMMAND is dead before the first lease ends, and all locks are given back" {
+	start_several -l 6s
+	kill -KILL "$GUARD"
+	note_lease_end
+	status_of "$WRAPPER"
+	assert_equal "$STATUS" 76
+	dead_in_time
+	all_free
+	grep -q 'lost the guard of lock job: it died' said
+}
+
+@test "when the wrapper is killed all locks are given back" {
+	start_several -l 6s
+	note_lease_end
+	kill -KILL "$WRAPPER"
+	dead_in_time
+	wait_until all_free
+}
+
+@test "a wrap that is killed while it waits keeps what it had for the rest of the lease, and no longer" {
+	waits_under --also a -l 1s b true
+	kill -KILL "$WAITER"
+	wait_until is_free a
+	kill -TERM "$HOLDER"
+	wait_until is_free b
+	"$FAIRLOCK" wrap -w 10s --also a b true
+}
+
+@test "a wrap that is stopped while it waits begins anew when it goes on after its lease" {
+	waits_under --also a -l 1s b true
+	stop "$WAITER"
+	wait_until is_free a
+	background "$FAIRLOCK" wrap a true
+	ends_with 0 $!
+	kill -CONT "$WAITER"
+	wait_until grep -q 'lost lock a while waiting for lock b' said
+	kill -TERM "$HOLDER"
+	ends_with 0 "$WAITER"
+}
+
+# ---- Servers
+
+@test "when the server is restarted without its data while it waits, it keeps the lock that it has, and its place" {
+	waits_under --also a -l 20s b true
+	before=$(holder_column a token)
+	stop_server
+	start_server
+	wait_until in_queue b 1
+	wait_until "$FAIRLOCK" status -q a
+	assert_equal "$(holder_column a token)" "$before"
+	kill -TERM "$HOLDER"
+	ends_with 0 "$WAITER"
+	run ! grep -q 'beginning anew' said
+	nothing_left
+}
+
+@test "when the server is away for longer than the lease while it waits, it begins anew" {
+	stop_server
+	start_server --appendonly yes
+	waits_under --also a -l 1s b true
+	stop_server
+	sleep 1.2
+	start_server --appendonly yes
+	wait_until grep -q 'beginning anew' said
+	wait_until "$FAIRLOCK" status -q a
+	kill -TERM "$HOLDER"
+	ends_with 0 "$WAITER"
+}
+
+@test "when the server is away at the end of --wait the status is 69, and each lock that is not given back is told" {
+	waits_under -w 2s --also a b true
+	stop_server
+	ends_with 69 "$WAITER"
+	grep -q '^fairlock: giving back lock a: cannot reach unix:' said
+	kill -KILL "$HOLDER"
+}
+
+@test "when locks cannot be given back COMMAND's status counts, and each of them is told" {
+	# shellcheck disable=SC2016
+	FAIRLOCK_CONNECT_TIMEOUT=1s run -7 "$FAIRLOCK" wrap --also a --also z job sh -c 'kill -KILL $SERVER_PID; exit 7'
+	assert_equal "$(sort <<<"$output" | sed 's/: cannot reach .*//')" \
+		$'fairlock: giving back lock a\nfairlock: giving back lock job\nfairlock: giving back lock z'
+}
+
+# ---- Crowds
+
+# write_pair: writes the COMMAND `pair NUMBER A B C...`, which must be alone in each of these locks
+write_pair() {
+	mkdir -p in
+	cat >pair <<'END'
+number=$1
+shift
+for lock; do
+	mkdir "in/$lock" 2>>wrong || echo "$number meets another in $lock" >>wrong
+done
+[ "$(echo "$FAIRLOCK_TOKENS" | sed 's/=.*//' | sort | xargs)" = "$(printf '%s\n' "$@" | sort | xargs)" ] || echo "$number: $FAIRLOCK_TOKENS" >>wrong
+sleep 0.01
+for lock; do rmdir "in/$lock"; done
+echo "$number" >>ran
+END
+}
+
+@test "jobs that take four locks in all 24 orders never wait for each other for ever, and never overlap" {
+	local count=${ALSO_JOBS:-24} seconds=${ALSO_SECONDS:-0} orders=() jobs=() one i number=0 until
+
+	for i in {1..4}{1..4}{1..4}{1..4}; do
+		[ "$(fold -w 1 <<<"$i" | sort -u | wc -l)" != 4 ] || orders+=("$i")
+	done
+	assert_equal "${#orders[@]}" 24
+	write_pair
+	until=$((SECONDS + seconds))
+	while ((number < count || SECONDS < until)); do
+		((number < count)) || wait -n -p one "${jobs[@]}"
+		one=${orders[number % 24]}
+		background "$FAIRLOCK" wrap -w 5m --also "l${one:1:1}" --also "l${one:2:1}" --also "l${one:3:1}" "l${one:0:1}" \
+			sh pair "$number" "l${one:0:1}" "l${one:1:1}" "l${one:2:1}" "l${one:3:1}"
+		jobs[number % count]=$!
+		((++number))
+	done
+	wait "${jobs[@]}"
+	[ ! -s wrong ] || fail "$(<wrong)"
+	assert_equal "$(sort -u ran | wc -l)" "$number"
+	echo "# $number jobs" >&3
+	nothing_left
+}
+
+@test "jobs that take two of four locks in any order all end, and never overlap" {
+	local count=${ALSO_JOBS:-24} jobs=() job number one other
+
+	write_pair
+	for ((number = 0; number < count; number++)); do
+		one=$((RANDOM % 4))
+		other=$(((one + 1 + RANDOM % 3) % 4))
+		background "$FAIRLOCK" wrap -w 5m --also "l$one" "l$other" sh pair "$number" "l$one" "l$other"
+		jobs+=($!)
+	done
+	for job in "${jobs[@]}"; do ends_with 0 "$job"; done
+	[ ! -s wrong ] || fail "$(<wrong)"
+	assert_equal "$(wc -l <ran)" "$count"
+	nothing_left
+}
