@@ -287,5 +287,8 @@ int release_stop(struct owner_call *call, int *status, struct error *err)
 	free(stopping.holds);
 	free(stopping.list);
 	*status = STATUS_OK;
-	return result;
+	if (result == 0 || !call->invocation->options->quiet || err->status != STATUS_NOT_OBTAINED)
+		return result;
+	*status = STATUS_NOT_OBTAINED;
+	return 0;
 }

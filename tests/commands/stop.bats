@@ -111,6 +111,12 @@ stopped() {
 	is_free job
 }
 
+@test "release -q --stop says nothing of a lock that is still held" {
+	"$FAIRLOCK" acquire job
+	run -75 "$FAIRLOCK" release -q --stop job
+	refute_output
+}
+
 @test "no default of --wait counts for release --stop" {
 	hold_hard -k 1s
 	FAIRLOCK_WAIT=0 run -0 "$FAIRLOCK" release --stop job
@@ -297,12 +303,13 @@ has_count() { [ "$(cli --raw HVALS "$1")" = "$2" ]; }
 is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
 
 @test "release --stop learns that a lease has ended without a release, by itself" {
-	background "$FAIRLOCK" wrap -l 2s job sleep 600
+	background "$FAIRLOCK" wrap -l 3s job sh -c 'echo $$ >main; exec sleep 600'
 	HOLDER=$!
-	wait_until "$FAIRLOCK" status -q job
-	kill -STOP "$(pgrep -P "$HOLDER")" "$HOLDER"
-	run -0 "$FAIRLOCK" release --stop --wait 15s job
-	kill -KILL "$(pgrep -P "$HOLDER")" "$HOLDER" || true
+	wait_until test -s main
+	kill -KILL "$(pgrep -P "$HOLDER")" "$HOLDER"
+	run -0 "$FAIRLOCK" release --stop --wait 8s job # sooner than it would look anyhow
+	assert_output --partial 'lock job was held by sh -c '
+	wait_until ended "$(<main)"
 }
 
 @test "release --stop ends with 69 at once if the server cannot be reached" {

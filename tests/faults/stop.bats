@@ -143,9 +143,12 @@ knows_asker() { cli --raw HKEYS 'fairlock:{job}' | grep -q '^r:'; }
 	start_job -l 40s -k 2s --min-hold 10m
 	stop_in_background
 	wait_until was_asked
+	kill "$STOPPER" # it would ask again
 	stop_server
 	start_server
-	job_has_ended
+	ends_with 124 "$WRAPPER"
+	all_dead
+	is_free job
 	was_asked
 }
 
@@ -160,6 +163,17 @@ knows_asker() { cli --raw HKEYS 'fairlock:{job}' | grep -q '^r:'; }
 	grep -q 'lost lock job: somebody broke it by force' said
 }
 
+@test "when the guard is killed after it has lost the lock of a COMMAND that was asked, that counts as lost" {
+	start_job -l 30s -k 5s
+	stop_in_background
+	wait_until was_asked
+	"$FAIRLOCK" release -q --force job
+	wait_until grep -q 'lost lock job' said
+	kill -KILL "$GUARD"
+	ends_with 76 "$WRAPPER"
+	all_dead
+}
+
 @test "with --on-lost warn COMMAND is stopped, too" {
 	start_job -l 30s -k 500ms --on-lost warn
 	stop_in_background
@@ -168,7 +182,7 @@ knows_asker() { cli --raw HKEYS 'fairlock:{job}' | grep -q '^r:'; }
 }
 
 @test "a holder that waits for its replicas when it is asked learns it right after that" {
-	local port
+	local port began
 
 	port=$(free_port)
 	stop_server
@@ -184,8 +198,10 @@ knows_asker() { cli --raw HKEYS 'fairlock:{job}' | grep -q '^r:'; }
 	wait_until is_blocked
 	stop_in_background
 	wait_until is_asked
+	began=$(ms)
 	kill -CONT "$REPLICA"
 	job_has_ended
+	[ $(($(ms) - began)) -lt 7000 ] # sooner than it would be told again
 }
 
 replica_follows() { cli INFO replication | grep -q 'state=online'; }

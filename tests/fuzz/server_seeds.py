@@ -67,6 +67,13 @@ def queued(ask_in=10000, first=0, ttl=29000, ticket="1795261602123001"):
 
 RENEWED = say(["renewed", 30000, str(NOW), 0])
 RELEASED = say(["released", 0])
+
+
+def stops(*holds):
+    """The answer to release --stop."""
+    return say(["stops", *([what, ttl, BY, f"{NOW} 30000 x {OTHER}{number}"] for number, (what, ttl) in enumerate(holds))])
+
+
 MESSAGE = push("message", f"{CHANNEL}:{ID}", "0")
 
 
@@ -138,6 +145,7 @@ REPLIES = {
         text(BEGIN, granted(), PAUSE, say(["lost", "taken", OTHER, BY]), PAUSE),
         text(BEGIN, granted(), PAUSE, say(["lost", "forced", "", ""])),
         text(BEGIN, granted(), SOON, MESSAGE, PAUSE, say(["released"])),
+        text(BEGIN, granted(), SOON, MESSAGE, PAUSE, say(["renewed", 30000, str(NOW), 0, BY]), PAUSE, say(["released", 0])),
         text(BEGIN, granted(), SOON, MESSAGE, PAUSE, say(["lost", "gone", "", ""])),
         text(BEGIN, granted(), PAUSE, END, error("LOADING Redis is loading"), PAUSE, END, BEGIN, RENEWED),
         text(BEGIN, queued(ttl=-1), PAUSE, say(["removed"])),
@@ -227,6 +235,14 @@ REPLIES = {
         text(BEGIN, queued(first=1), KEPT, PAUSE, KEPT, PAUSE, say(["left", OTHER, BY, -NOW])),
         text(BEGIN, queued(), error("NOPERM no permissions"), PAUSE, PAUSE, END, PAUSE, BEGIN, queued(), PAUSE, VIEW),
         text(BEGIN, queued(), say(["view", 1, 1, OTHER, LONG, 1 << 62, "7", []]), PAUSE, END, PAUSE, PAUSE, PAUSE, BEGIN),
+    ],
+    "q": [
+        text(BEGIN, say(["stops"])),
+        text(BEGIN, stops(("asked", 30000)), MESSAGE, say(["stops"])),
+        text(BEGIN, stops(("asked", 5), ("kept", 0)), PAUSE, stops(("asked", 1 << 62)), END, BEGIN, stops(("away", 0)), PAUSE),
+        text(BEGIN, stops(("asked", -1), ("alone", 30000))),
+        text(BEGIN, say(["stops", ["asked", 1, LONG, LONG], ["asked", 1, "", ""]]), PAUSE, say(["stops", ["x", 1, "", ""]])),
+        text(BEGIN, say(["late"])),
     ],
 }
 

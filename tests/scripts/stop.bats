@@ -468,6 +468,17 @@ swept() {
 	done
 }
 
+@test "a note of who asks beside a hold that was not asked counts for nothing" {
+	acquire anna
+	cli HSET "$(key_state)" a:anna 'xena,yara by yara' >/dev/null
+	renew anna
+	assert_equal "${reply[4]}" ''
+	request_stop xena
+	assert_equal "$(field a:anna)" 'xena by xena'
+	renew anna
+	assert_equal "${reply[4]}" 'by xena'
+}
+
 @test "a note of who asks goes if its owner holds no more" {
 	acquire anna
 	cli HSET "$(key_state)" a:gone 'xena by xena' >/dev/null
