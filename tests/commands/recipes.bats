@@ -137,6 +137,28 @@ cron() { as_cron command "$1"; }
 	ends_with 124 "$job"
 }
 
+@test "the recipe for only the newest lets the newest preview wait in the place of the one before" {
+	local command pids=()
+
+	command=$(code 'Only the newest')
+	program deploy-preview "$(wait_for_go)"
+	mv bin/deploy-preview .
+	as_cron background "$command"
+	pids+=($!)
+	wait_until has_lines 1 ran
+	for _ in 1 2; do
+		as_cron background "$command" 2>>said
+		pids+=($!)
+		wait_until in_queue preview 1
+	done
+	ends_with 75 "${pids[1]}"
+	touch go
+	ends_with 0 "${pids[0]}"
+	ends_with 0 "${pids[2]}"
+	has_lines 2 ran
+	grep -q 'cannot get lock preview: superseded by ./deploy-preview (pid' said
+}
+
 # wait_for_go: the text of a program that writes a line with its arguments, and ends when there is a file `go`
 wait_for_go() {
 	echo "echo \"\$@\" >>'$PWD/ran'; until test -e '$PWD/go'; do sleep 0.05; done"

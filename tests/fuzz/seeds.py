@@ -94,6 +94,8 @@ LINES = [
     "acquire --slots=db1,db2,db1 job",
     "wrap --slots 03 job true",
     "wrap --shared --slots a,b job true",
+    "wrap --supersede --wait 10m job true",
+    "wrap --supersede --wait 0 job true",
     "release --force --slot db1 job",
     "release --stop --wait 1m --slot db1 job",
     "release --stop --token 1 job",

@@ -3,40 +3,7 @@
 
 load ../lib/helpers
 load ../lib/scripts
-
-# asks_newest ID [WORD=VALUE...]: it asks with --supersede for the first time, and listens
-asks_newest() {
-	present "$1"
-	acquire "$1" newest=1 "${@:2}"
-}
-
-# asks_again ID [WORD=VALUE...]: the sign of life of one that does
-asks_again() {
-	ask "$1" newest=1 "${@:2}"
-}
-
-# superseded_events: the fields of these events in the log, "owner by waited actor", one a line
-superseded_events() {
-	on_keys EVAL '
-		local found = {}
-		for _, entry in ipairs(redis.call("XRANGE", KEYS[5], "-", "+")) do
-			local field = {}
-			for i = 1, #entry[2], 2 do
-				field[entry[2][i]] = entry[2][i + 1]
-			end
-			if field.event == "superseded" then
-				found[#found + 1] = table.concat({field.owner, field.by, field.waited, field.actor}, " ")
-			end
-		end
-		return found'
-}
-
-# is_superseded ID [WORD=VALUE...]: asks, and is answered that; then it has neither the lock nor a place
-is_superseded() {
-	asks_again "$@"
-	answered superseded
-	[[ " $(waiting) $(owner) $(scored) " != *" $1 "* ]]
-}
+load ../lib/supersede
 
 @test "a new one takes over the place and the ticket of the one before" {
 	acquire anna
@@ -59,6 +26,20 @@ is_superseded() {
 	answered superseded 'by ed' anna 'by anna'
 	is_superseded cleo again=1
 	queue_is ed
+}
+
+@test "each is told the one that took over its place, also when that was superseded in turn" {
+	acquire anna
+	asks_newest cleo
+	asks_newest ed
+	asks_newest fay
+	asks_again cleo
+	answered superseded 'by ed' anna
+	asks_again ed
+	answered superseded 'by fay' anna
+	leave cleo
+	asks_again cleo
+	answered superseded 'by fay' anna
 }
 
 @test "superseding is logged once, with both processes and how long the earlier one waited" {
@@ -84,31 +65,27 @@ is_superseded() {
 	is_superseded cleo
 }
 
-# A full hash is looked through in parts until it is no longer full: what is old goes in any order.
-look_through_a_full_hash() {
-	local i
-
-	for ((i = 1; i <= 50; i++)); do
-		echo HSET "$(key_state)" "r:r$i" rubbish
-	done | cli >/dev/null
-	shrinks_to 45 leave ben
-}
-
-note_is_gone() {
-	look_through_a_full_hash
-	[ "$(field w:cleo)" = '' ]
+# is_forgotten FIELD: after another call our hash has no such field
+is_forgotten() {
+	leave ben && [ -z "$(field "$1")" ]
 }
 
 @test "the note to a superseded waiter stays ten minutes" {
+	local i
+
 	acquire anna lease=86400000
 	asks_newest cleo
 	asks_newest ed
 	assert_equal "$(column w:cleo state) $(column w:cleo by)" 'superseded by ed'
+	for ((i = 1; i <= 50; i++)); do
+		echo HSET "$(key_state)" "stays$i" stays
+		echo HSET "$(key_state)" "r:r$i" rubbish
+	done | cli >/dev/null
 	leave ed
-	look_through_a_full_hash
+	shrinks_to 65 leave ben # all of it was looked through
 	assert_equal "$(column w:cleo state)" superseded
 	later 600001
-	wait_until note_is_gone
+	wait_until is_forgotten w:cleo
 	is_superseded cleo
 }
 
@@ -233,141 +210,6 @@ note_is_gone() {
 	answered queued
 }
 
-@test "a dead waiter is superseded like any other, and stays so when it is back" {
-	acquire anna
-	asks_newest cleo
-	queue_up dora
-	absent cleo
-	asks_newest ed
-	queue_is ed dora
-	present cleo
-	is_superseded cleo again=1
-}
-
-@test "a waiter that did not hear its ticket is superseded, whether it was queued or dropped since" {
-	acquire anna
-	acquire cleo newest=1
-	asks_newest ed
-	acquire cleo newest=1 again=1
-	answered superseded 'by ed'
-
-	lock=other
-	acquire anna
-	acquire cleo newest=1
-	queue_up dora
-	release anna
-	assert_equal "$(column w:cleo state)" dropped
-	ask dora
-	asks_newest ed
-	acquire cleo newest=1 again=1
-	answered superseded 'by ed'
-	queue_is ed
-}
-
-@test "a first request that is sent again has the same place" {
-	acquire anna
-	asks_newest cleo
-	acquire cleo newest=1 again=1
-	answered queued "${ticket[cleo]}"
-	asks_newest ed
-	acquire ed newest=1 again=1
-	answered queued "${ticket[cleo]}"
-	queue_is ed
-	run superseded_events
-	assert_equal ${#lines[@]} 1
-}
-
-@test "a first request that comes only when it is sent again is that of a new one" {
-	acquire anna
-	asks_newest cleo
-	asks_newest ed again=1
-	answered queued "${ticket[cleo]}"
-	is_superseded cleo
-}
-
-@test "a late copy of the request of a superseded waiter gets no lock and no place" {
-	acquire anna
-	asks_newest cleo
-	asks_again cleo again=1 strays=1
-	asks_newest ed
-	release anna
-	release ed
-	acquire cleo newest=1 # its very first request
-	answered removed
-	asks_again cleo strays=1
-	answered superseded
-	queue_is ed
-}
-
-@test "a waiter that was away is superseded by one that has come since, also after that has ended" {
-	acquire anna
-	asks_newest cleo
-	absent cleo
-	queue_up dora
-	release anna # passes over cleo
-	ask dora
-	release dora
-	acquire ed newest=1
-	answered granted ed
-	asks_again cleo again=1
-	answered superseded 'by ed' ed 'by ed'
-	release ed
-	is_superseded cleo again=1
-	assert_equal "${reply[*]:0:2}" 'superseded '
-	queue_is
-}
-
-@test "a waiter whose grant was lost is superseded by one that has come since" {
-	acquire cleo newest=1 lease=1000
-	later 1001
-	asks_newest ed
-	answered granted ed
-	acquire cleo newest=1 again=1
-	answered superseded 'by ed'
-}
-
-@test "after a loss of data the first that comes back is the newest, and stands where it stood" {
-	acquire anna
-	asks_newest cleo
-	cli FLUSHALL >/dev/null
-	acquire anna
-	asks_again cleo again=1
-	answered queued "${ticket[cleo]}"
-	asks_newest ed
-	answered queued "${ticket[cleo]}"
-	cli FLUSHALL >/dev/null
-	acquire anna
-	asks_again ed again=1
-	is_superseded cleo again=1
-	queue_is ed
-}
-
-@test "after a loss of data two that wait do not both come back" {
-	acquire anna
-	asks_newest cleo
-	asks_newest ed
-	cli FLUSHALL >/dev/null
-	acquire anna
-	asks_again cleo again=1
-	answered queued
-	is_superseded ed again=1
-	queue_is cleo
-}
-
-@test "after a restart a new one in the place of the first is not granted the lock for 2 s" {
-	acquire anna
-	asks_newest cleo
-	release anna
-	absent cleo
-	change run id=0123456789012345678901234567890123456789
-	asks_newest ed
-	answered queued
-	queue_is ed
-	later 2001
-	asks_again ed
-	answered granted
-}
-
 @test "--max-queue does not count one whose place is taken over" {
 	acquire anna
 	asks_newest cleo
@@ -450,63 +292,6 @@ note_is_gone() {
 	asks_newest ed
 	run on_keys EVALSHA "$SHA_log" "$(channel)" '' '' 1
 	between $((began / 1000)) "$(grep -x 'by ed' -B1 <<<"$output" | tail -n 2 | head -n 1)" "$(now_ms)"
-}
-
-@test "a place that Redisson took away in a long queue is taken over, too" {
-	acquire anna
-	crowd 15
-	asks_newest cleo
-	mapfile -t ids < <(seq -f v%g 15)
-	queue_up_dead "${ids[@]}"
-	cli LREM "$(key_queue)" 0 cleo >/dev/null
-	cli ZREM "$(key_timeouts)" cleo >/dev/null
-	asks_newest ed
-	answered queued "${ticket[cleo]}"
-	assert_equal "$(cli LINDEX "$(key_queue)" 15)" ed
-	assert_equal "$(cli LLEN "$(key_queue)") $(field ours)" '31 31'
-	all_well
-}
-
-@test "a waiter that has a place already, and asks as a new one, has one place" {
-	acquire anna
-	queue_up ben
-	asks_newest cleo
-	queue_up dora
-	acquire dora newest=1
-	answered queued "${ticket[cleo]}"
-	queue_is ben dora
-	assert_equal "$(field ours)" 2
-	all_well
-}
-
-@test "a damaged name of the newest counts as none" {
-	local text
-
-	acquire anna
-	asks_newest cleo
-	for text in '' - cleo 'cleo x' 'cleo 99999999999999999999' 'a b 1' ' '; do
-		cli HSET "$(key_state)" newest "$text" >/dev/null
-		asks_again cleo
-		answered queued "${ticket[cleo]}"
-		assert_equal "$(column newest id)" cleo
-	done
-}
-
-@test "a server out of memory refuses a new one, and changes nothing" {
-	acquire anna
-	asks_newest cleo
-	present ed
-	digest >before
-	cli CONFIG SET maxmemory 1 >/dev/null
-	run acquire ed newest=1
-	cli CONFIG SET maxmemory 0 >/dev/null
-	assert_output --partial OOM
-	digest >after
-	assert_equal "$(<after)" "$(<before)"
-	asks_again cleo
-	answered queued
-	acquire ed newest=1
-	answered queued "${ticket[cleo]}"
 }
 
 @test "the usual grant of a free lock makes its process the newest" {

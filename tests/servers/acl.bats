@@ -36,6 +36,7 @@ use_all() {
 	ends_with 75 "$other"
 	run -0 "$FAIRLOCK" release --owner "$owner" "$name"
 	ends_with 0 "$waiter"
+	use_supersede "$name" "$queue"
 	"$FAIRLOCK" acquire "$name"
 	"$FAIRLOCK" release --force "$name"
 	background "$FAIRLOCK" wrap -l 1h "$name" sleep 600
@@ -44,6 +45,21 @@ use_all() {
 	"$FAIRLOCK" release --stop --wait 5s "$name" # it is told, or would not hear of the end
 	ends_with 124 "$waiter"
 	run -1 "$FAIRLOCK" status -q "$name"
+}
+
+# use_supersede NAME QUEUE: a newer waiter takes over the place of the one before.
+use_supersede() {
+	local owner old new
+
+	owner=$("$FAIRLOCK" acquire --lease 1m "$1")
+	background "$FAIRLOCK" wrap --supersede "$1" true
+	old=$!
+	wait_until waiting "$2" 1
+	background "$FAIRLOCK" wrap --supersede "$1" true
+	new=$!
+	ends_with 75 "$old"
+	"$FAIRLOCK" release --owner "$owner" "$1"
+	ends_with 0 "$new"
 }
 
 # use_slots NAME QUEUE: the same with slots and shared holds.
