@@ -79,9 +79,14 @@ local function known(id)
 	return waiters[id] or nil
 end
 
+-- Since when a waiter waits, ms. With --supersede it may have the ticket of the one before.
+local function waits_since(id, waiter)
+	return lock.newest == id and lock.newest_since or math.floor(waiter.ticket / 1000)
+end
+
 -- For how many ms it has waited.
-local function waited_by(waiter)
-	return math.max(0, now - math.floor(waiter.ticket / 1000))
+local function waited_by(id, waiter)
+	return math.max(0, now - waits_since(id, waiter))
 end
 
 -- Writes the record of the present hold.

@@ -19,6 +19,7 @@
 --   run, up, lost, floor   see read_run
 --   turn, turned    see read_turn
 --   started, before, recall   see read_started
+--   newest, newest_since      see read_newest
 --   grants          how many there were
 --   length, scores  how many are in list and sorted set, or nil when that is to be asked anew
 --   empty           nobody is queued, and nobody was since the script began
@@ -58,11 +59,12 @@ end
 local function read_lock(id, request)
 	local key = call('HGETALL', LOCK)
 	local field = call('HMGET', STATE, 'name', 'v', 'token', 'ticket', 'ours', 'back', 'run', 'turn', 'started',
-		'n:granted', 'holder', 'h:' .. id, 'w:' .. id, 'r:' .. request)
+		'n:granted', 'holder', 'h:' .. id, 'w:' .. id, 'r:' .. request, 'newest')
 	local name, holder, mine = field[1], field[11], read_hold(id, field[12] or '')
 	local run, up, lost, floor = read_run(field[7])
 	local turn, turned = read_turn(field[8])
 	local started, before, recall = read_started(field[9])
+	local newest, newest_since = read_newest(field[15])
 	local our_version = tonumber(VERSION)
 	local version = name and (number(field[2] or nil) or 1) or our_version
 	local back = number(field[6] or nil) or 0
@@ -77,6 +79,7 @@ local function read_lock(id, request)
 		back = back < now + 60000 and math.min(back, now + AWAY_MS) or 0,
 		run = run, up = up, lost = lost, floor = floor, turn = turn, turned = turned,
 		started = started, before = before, recall = recall, grants = number(field[10] or nil) or 0,
+		newest = newest, newest_since = newest_since,
 		length = call('LLEN', QUEUE), scores = call('ZCARD', TIMEOUTS),
 		is_new = not name, is_old = version < our_version, spelled = name and name ~= LOCK and name or nil,
 	}
@@ -108,7 +111,7 @@ end
 
 -- Logs an event, and counts it (take counts grants). The log forgets, and what is counted may not fall.
 local function record(event, ...)
-	if event ~= 'released' and event ~= 'left' then
+	if event ~= 'released' and event ~= 'left' and event ~= 'superseded' then
 		note('HINCRBY', STATE, 'n:' .. event, 1)
 	end
 	log_event(event, ...)

@@ -5,6 +5,15 @@ local function waiter_text(waiter)
 		waiter.secret .. ' ' .. waiter.kind .. ' ' .. waiter.period .. ' ' .. waiter.want .. ' ' .. waiter.by
 end
 
+-- The record of a waiter that waits no more, and is to learn why: its state, its last ticket, and whose
+-- description it keeps.
+local function note_to_waiter(state, ticket, by)
+	return waiter_text({
+		state = state, ticket = ticket, seen = now, lease = '-', secret = '-', kind = 'w', period = '-', want = 'x',
+		by = by,
+	})
+end
+
 -- A request that was repeated, or that must not be carried out twice, in the field `r:REQUEST`:
 --   made     ms: when it came (a number here)
 --   strays   how many requests the process had left under way; one with fewer is a late copy (a number here)
@@ -36,6 +45,14 @@ local function read_turn(text)
 		return id, math.min(since, now)
 	end
 	return text and '' or nil
+end
+
+-- `newest`, "ID MS": the last process that asked with --supersede, and since when it waits: it may have the
+-- ticket of another.
+local function read_newest(text)
+	local id, since = match(text or '', '^(%S+) (%d+)$')
+	since = number(since or nil)
+	return since and id, since
 end
 
 -- `started`, "LAST BEFORE RECALL" in ms: when the last COMMAND of a wrap was started, when the one before,

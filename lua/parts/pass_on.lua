@@ -68,7 +68,8 @@ local function hand_over(id, mode)
 	local unheard = waiter.state == 'new' and int(waiter.ticket) or '-'
 	drop(id, 0)
 	local owner, count, hold = lock.owner, lock.count, lock.hold
-	local token = take(id, mode, waiter.kind .. id, waiter.lease, ttl, waiter.by, waited_by(waiter), unheard)
+	local token = take(id, mode, waiter.kind .. id, waiter.lease, ttl, waiter.by, waited_by(id, waiter),
+		unheard)
 	if waiter.period ~= '-' then
 		remember(number(waiter.period) or 0)
 	end
@@ -105,7 +106,7 @@ local function first_to_run(me)
 			return id
 		end
 		drop(id, 0)
-		record('left', stamp, id, nil, waiter.by, waited_by(waiter))
+		record('left', stamp, id, nil, waiter.by, waited_by(id, waiter))
 		tell(id, '0') -- it asks, and is answered so
 	end
 end

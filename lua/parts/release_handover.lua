@@ -15,6 +15,7 @@ if SHARDED and length > 0 and length == tonumber(ours) and scores == length and 
 		in_order = in_order and not listed[other]
 		listed[other], fields[i] = true, 'w:' .. other
 	end
+	fields[#ids + 1] = 'newest'
 	local records = call('HMGET', STATE, unpack(fields))
 	for i = 1, #ids do
 		in_order = in_order and records[i] and match(records[i], '^[wn]') -- waits, or new
@@ -25,7 +26,10 @@ if SHARDED and length > 0 and length == tonumber(ours) and scores == length and 
 		waiter.want == 'x' and now - waiter.seen < 15000 and
 		-- of all that follows, only this is refused for want of memory
 		type(pcall_server('HSET', LOCK, first, '1')) == 'number' then
-		local ttl, waited = math.min(5000, lease - 1), math.max(0, now - math.floor(waiter.ticket / 1000))
+		local ttl = math.min(5000, lease - 1)
+		local newest, newest_since = match(records[#ids + 1] or '', '^(%S+) (%d+)$')
+		local begun = newest == first and tonumber(newest_since) or math.floor(waiter.ticket / 1000)
+		local waited = math.max(0, now - begun) -- as waited_by has it
 		local unheard = waiter.state == 'new' and format('%.0f', waiter.ticket) or '-'
 		local new_token = format('%.0f', math.max(now, last_token + 1))
 		if waiter.kind == 'w' then

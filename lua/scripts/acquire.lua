@@ -16,7 +16,9 @@
 --      13 secret   hexadecimal digits: the caller takes the message `granted` with this secret for a grant;
 --                  or '': the caller is told its turn
 --      14 want     x: the lock alone; s: a shared hold; #N: one of the slots 1 to N; =A,B: one of these slots
---      15...       owner ids that the caller inherited, any of which may hold the lock already
+--      15 newest   '1': the caller takes over the place of the waiter that asked so before, which waits no
+--                  more; else ''
+--      16...       owner ids that the caller inherited, any of which may hold the lock already
 --
 -- Returns {'granted', owner, token, ttl ms, waited ms, hold count, mode}
 --         {'queued', ticket, ask again in ms at the latest, 1 when first else 0, ttl of the lock in ms,
@@ -25,6 +27,7 @@
 --         {'full', waiters, HOLDER...}
 --         {'ran', ms ago, HOLDER...}  a COMMAND was started too short a time ago; the waiter has left
 --         {'removed', HOLDER...}    somebody took the waiter out of the queue
+--         {'superseded', by, HOLDER...}  a newer one with `newest` has come since; by: who that is, or ''
 --         {'other', mode}           the inherited owner has a hold of another mode, or another slot
 --         {'removed'}               this is a late copy, or all of it was given back
 --         {'spelled', name}         another spelling of this name is in use
@@ -35,7 +38,7 @@
 local id, request, kind, lease, mode = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
 local period, strays, secret = tonumber(ARGV[11]), tonumber(ARGV[12]) or 0, ARGV[13] or ''
-local want = ARGV[14] or 'x'
+local want, newest = ARGV[14] or 'x', ARGV[15] == '1'
 local entry = kind .. request -- of `holds`
 
 -- The client subscribes before it asks. A server that refuses that reads the request all the same.
@@ -53,8 +56,8 @@ end
 
 -- The usual case: the lock is free, nobody waits, no hold has ended unnoticed, and our hash knows nothing of
 -- the caller.
-if want == 'x' and not (ticket or again or period) and strays == 0 and #call('HGETALL', LOCK) == 0 and
-	call('LLEN', QUEUE) == 0 and call('ZCARD', TIMEOUTS) == 0 then
+if want == 'x' and not (ticket or again or period or newest) and strays == 0 and
+	#call('HGETALL', LOCK) == 0 and call('LLEN', QUEUE) == 0 and call('ZCARD', TIMEOUTS) == 0 then
 	local name, version, token, grants, started, ours, back, turn, holder, hold, waiter, earlier =
 		unpack(call('HMGET', STATE, 'name', 'v', 'token', 'n:granted', 'started', 'ours', 'back', 'turn', 'holder',
 			'h:' .. id, 'w:' .. id, 'r:' .. request))
@@ -82,7 +85,7 @@ end
 -- include base.lua hold_record.lua waiter_record.lua more_records.lua lock.lua
 -- in a function from here on
 -- include publish.lua hold_end.lua holds.lua holds_left.lua capacity.lua changes.lua
--- include patience.lua queue_head.lua pass_on.lua queue_order.lua
+-- include patience.lua queue_head.lua pass_on.lua queue_order.lua supersede.lua
 
 local refused = begin(id, request, strays, 'removed')
 if refused then
@@ -137,11 +140,14 @@ local function grant(is_first, mode)
 	if waiter then
 		drop(id, is_first and 0 or nil)
 	end
-	local waited = waited_by({ticket = since})
+	local waited = waited_by(id, {ticket = since})
 	enter(call, mode, id)
 	local token = take(id, mode, entry, lease, lease, by, waited, '-')
 	if period then
 		remember(period)
+	end
+	if newest then
+		become_newest(math.floor(since / 1000))
 	end
 	pass_on()
 	settle()
@@ -165,6 +171,9 @@ local function join()
 	end
 	lock.empty = false
 	introduce(call)
+	if newest then
+		become_newest(ticket and math.floor(ticket / 1000) or now)
+	end
 	if not ticket then
 		ticket = math.max(now_us, (lock.ticket or 0) + 1)
 		call('HSET', STATE, 'ticket', int(ticket))
@@ -251,7 +260,7 @@ local function queued()
 		lock.mode == 'x' and ms or call('PTTL', LOCK), now}
 end
 
-for i = 15, #ARGV do
+for i = 16, #ARGV do
 	if select_holder(ARGV[i]) and not is_kept() then
 		return reenter()
 	end
@@ -268,12 +277,17 @@ end
 
 if lock.waiter and lock.waiter.state == 'removed' and (ticket or again) then
 	return {'removed', about()} -- a newcomer is another waiter with the same id
+elseif lock.waiter and lock.waiter.state == 'superseded' and (ticket or again) then
+	return {'superseded', lock.waiter.by, about()}
 elseif ticket and ran(period) and not known(id) and has_ended(id, 'left') then
 	return too_soon() -- it was answered so, and has not heard it
 end
 if again and not ticket then
 	-- it has not heard its ticket; it may have been dropped since, or was handed the lock in vain
 	ticket = lock.waiter and lock.waiter.ticket or lock.mine and number(lock.mine.unheard)
+end
+if newest and (ticket or again and lock.mine) and lock.newest and lock.newest ~= id then
+	return {'superseded', newest_by(), about()} -- a newer one has come while it was away
 end
 if ticket then
 	notice_loss(ticket / 1000)
@@ -293,12 +307,15 @@ end
 if not ticket and ran(period) then
 	return too_soon()
 end
+if newest and not ticket and mode ~= 'try' and supersede() then
+	join()
+end
 local first = is_next and id or first_waiter(id)
 local is_free = hold_mode and now >= lock.back -- first_waiter may have noticed a restart
 if is_free and first == id and ran(period) then
 	-- this waiter stood behind the run that has just been
 	drop(id, 0)
-	record('left', stamp, id, nil, by, waited_by({ticket = ticket}))
+	record('left', stamp, id, nil, by, waited_by(id, {ticket = ticket}))
 	pass_on()
 	return too_soon()
 end

@@ -53,17 +53,15 @@ if by_other and (is_repeated or not was_queued) then
 end
 if was_queued or waiter then
 	drop(id)
-	record('left', stamp, id, nil, waiter and waiter.by, waiter and waited_by(waiter))
+	record('left', stamp, id, nil, waiter and waiter.by, waiter and waited_by(id, waiter))
 end
 if not by_other then
 	call('HDEL', STATE, 'w:' .. id) -- of one that was dropped, or removed
 else
 	mark_request(request, strays, 'left ' .. id)
 	introduce(note)
-	note('HSET', STATE, 'w:' .. id, waiter_text({
-		state = 'removed', ticket = waiter and waiter.ticket or 0, seen = now, lease = '-', secret = '-',
-		kind = 'w', period = '-', want = 'x', by = waiter and waiter.by or '',
-	})) -- it is to learn it
+	note('HSET', STATE, 'w:' .. id,
+		note_to_waiter('removed', waiter and waiter.ticket or 0, waiter and waiter.by or ''))
 	tell(id, '0')
 end
 

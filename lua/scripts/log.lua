@@ -60,7 +60,7 @@ local function present_waiters()
 	for _, id in ipairs(call('LRANGE', QUEUE, 0, MOST_WAITERS - 1)) do
 		if present(id) then
 			local waiter = known(id)
-			found[#found + 1] = {waiter and int(math.floor(waiter.ticket / 1000)) or '', waiter and waiter.by or ''}
+			found[#found + 1] = {waiter and int(waits_since(id, waiter)) or '', waiter and waiter.by or ''}
 		end
 	end
 	return found

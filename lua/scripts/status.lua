@@ -65,13 +65,13 @@ local function slots_held(holders)
 	return math.max(largest, named)
 end
 
--- Our waiters stand in the order of their tickets, so the first one has waited longest.
-local waiting, longest, slots = 0, nil, 0
+local waiting, longest, slots = 0, -1, 0
 for _, id in ipairs(call('LRANGE', QUEUE, 0, -1)) do
 	if present(id) then
 		waiting = waiting + 1
-		longest = longest or known(id)
-		slots = math.max(slots, slots_wanted(known(id)))
+		local waiter = known(id)
+		longest = math.max(longest, waiter and waited_by(id, waiter) or -1)
+		slots = math.max(slots, slots_wanted(waiter))
 	end
 end
 
@@ -89,6 +89,6 @@ end
 local _, _, _, _, holders = about()
 local owner, count, ttl, token, by, since, is_ours, is_kept_now = unpack(first)
 return {owner, count, ttl, token, by, since, is_ours, waiting, stamp, lock.spelled or LOCK,
-	longest and waited_by(longest) or -1, events[1], events[2] + expired, events[3], events[4], is_kept_now,
+	longest, events[1], events[2] + expired, events[3], events[4], is_kept_now,
 	lock.started and int(lock.started) or '', lock.mode or '', rows,
 	holders, math.max(slots, slots_held(rows))}

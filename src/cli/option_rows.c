@@ -98,6 +98,8 @@ const struct option_row option_rows[] = {
 	 SOURCE_FLAG},
 	{0, "shared", "", "share the lock with others that take it so", "", FLAG(shared), TAKE,
 	 SOURCE_FLAG},
+	{0, "supersede", "", "take over the place of a waiter that has --supersede, too", "",
+	 FLAG(supersede), WRAP, SOURCE_FLAG},
 	{0, "replicas", "N", "require N replicas to confirm the lock", "", NUMBER(replicas, 0),
 	 TAKE | COMMAND_DOCTOR, SOURCE_ALL},
 	{0, "syslog", "", "send messages to syslog, too", "", FLAG(syslog), TAKE, SOURCE_ALL},

@@ -306,6 +306,9 @@ int options_settle(struct options *options, const struct command *command, struc
 	}
 	if (options->wait_ms == 0)
 		options->no_wait = true;
+	if (options->supersede && options->no_wait)
+		return fail(err, STATUS_USAGE,
+			    "cannot use option '--supersede': it does not go with --wait 0");
 	if (command->bit == COMMAND_WRAP && options->kill_after_ms >= 0 &&
 	    options->kill_after_ms > lease_ms / 3)
 		return fail(

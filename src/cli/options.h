@@ -74,6 +74,7 @@ struct options {
 	int64_t replicas;  /* 0: none need to know */
 	const char *slots; /* NULL: none */
 	bool shared;
+	bool supersede;
 	const char *shell_command;
 	int signal;
 	int64_t kill_after_ms; /* -1: the default */

@@ -101,6 +101,7 @@ static const struct {
 	{"json", {"raw"}},
 	{"shared", {"slots"}},
 	{"slot", {"owner"}},
+	{"supersede", {"no-wait", "skip", "slots", "shared"}},
 	/* The format is fixed. */
 	{"prometheus", {"watch", "json", "raw", "noheadings", "output", "quiet", "held", "sort"}},
 	/* A screen is for people, and has no end. */

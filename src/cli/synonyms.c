@@ -114,6 +114,8 @@ const struct synonym option_synonyms[] = {
 	{"--exit-code", TAKE, "--conflict-exit-code"},
 	{"--status", TAKE, "--conflict-exit-code"},
 	{"--conflict-code", TAKE, "--conflict-exit-code"},
+	{"--newest", WRAP, "--supersede"}, {"--latest", WRAP, "--supersede"},
+	{"--replace", WRAP, "--supersede"}, {"--cancel-pending", WRAP, "--supersede"},
 	{"--max-waiters", TAKE, "--max-queue"}, {"--queue", TAKE, "--max-queue"},
 	{"--queue-limit", TAKE, "--max-queue"},
 	{"--log", TAKE, "--syslog"}, {"--logger", TAKE, "--syslog"},

@@ -150,6 +150,7 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 					    .replicas = options->replicas,
 					    .slots = options->slots,
 					    .shared = options->shared,
+					    .supersede = options->supersede,
 					    .replicas_ms = options->connect_timeout_ms,
 					    .min_hold_ms = options->min_hold_ms,
 					    .once_per_ms = options->once_per_ms,

@@ -84,7 +84,7 @@ static void add_event(struct intervals *intervals, const struct log_event *event
 		return;
 	if (strcmp(event->name, "granted") == 0)
 		add_hold(intervals, event->by, event->token, event->time_ms, event->waited_ms);
-	else if (strcmp(event->name, "left") == 0)
+	else if (strcmp(event->name, "left") == 0 || strcmp(event->name, "superseded") == 0)
 		add(intervals, event->by, "", event->time_ms, event->waited_ms)->end =
 			INTERVAL_LEFT;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)

@@ -22,11 +22,12 @@ enum {
 	FORCED,
 	LOST,
 	LEFT,
+	SUPERSEDED,
 	KINDS,
 };
 
-static const char *const kinds[KINDS] = {"granted", "released", "expired",
-					 "forced",  "lost",     "left"};
+static const char *const kinds[KINDS] = {"granted", "released", "expired",   "forced",
+					 "lost",    "left",     "superseded"};
 
 struct times {
 	int64_t *list;
@@ -98,7 +99,7 @@ static void count_events(struct stats *stats, const struct log_reply *history)
 		stats->failed += kind == RELEASED && has_failed(event);
 		if (kind == GRANTED)
 			add_time(&stats->waited, event->waited_ms);
-		else if (kind != LEFT)
+		else if (kind < LEFT)
 			add_time(&stats->held, event->held_ms);
 	}
 	evaluate(&stats->waited);
@@ -257,17 +258,20 @@ static void print_text(const struct stats *stats, const char *name)
 {
 	const int64_t length_ms = stats->to_ms - stats->from_ms;
 
+	/* few use --supersede */
+	const int columns = stats->counts[SUPERSEDED] > 0 ? KINDS : SUPERSEDED;
+
 	print_bounds(stats, name);
 	fputs(" busy", stdout);
-	for (int i = 0; i < KINDS; i++)
+	for (int i = 0; i < columns; i++)
 		printf(" %8s", kinds[i]);
 	printf(" %8s", "failed");
 	if (length_ms > 0)
 		printf("\n%3.0f %%", 100 * (double)stats->busy_ms / (double)length_ms);
 	else
 		fputs("\n    -", stdout);
-	for (int i = 0; i < KINDS; i++)
-		printf(" %8zu", stats->counts[i]);
+	for (int i = 0; i < columns; i++)
+		printf(" %*zu", i == SUPERSEDED ? 10 : 8, stats->counts[i]);
 	printf(" %8zu", stats->failed);
 	puts("\n\n          median      95 %   longest");
 	print_times("waited", &stats->waited);

@@ -54,6 +54,7 @@ int lock_init(struct lock *lock, const struct lock_options *options, struct erro
 		       options->reason);
 	lock->want = want_make(options->slots, options->shared);
 	strcpy(lock->mode, MODE_EXCLUSIVE);
+	lock->newest = options->supersede ? "1" : "";
 	put_number(lock->lease, options->lease_ms, 0);
 	put_number(lock->limit, options->max_queue, 0);
 	put_number(lock->min_hold, options->min_hold_ms, 1);
@@ -178,7 +179,7 @@ int lock_read_answer(struct lock *lock, const struct client *client, struct ask_
 		{"granted", 7, ASK_GRANTED, 7}, {"queued", 6, ASK_QUEUED, 6},
 		{"busy", 3, ASK_BUSY, 1},       {"full", 2, ASK_FULL, 2},
 		{"ran", 2, ASK_RAN, 2},         {"removed", 1, ASK_REMOVED, 1},
-		{"other", 2, ASK_MISFIT, 2},
+		{"other", 2, ASK_MISFIT, 2},    {"superseded", 2, ASK_SUPERSEDED, 2},
 	};
 	const struct redisReply *reply = client->reply;
 
@@ -189,6 +190,7 @@ int lock_read_answer(struct lock *lock, const struct client *client, struct ask_
 					  .waiters = reply_number(reply, 1),
 					  .replicas = client->replicas,
 					  .mode = reply_text(reply, 1),
+					  .by = reply_text(reply, 1),
 					  .ran_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS),
 					  .holder =
 						  lock_read_holder(lock, reply, answers[i].holder)};

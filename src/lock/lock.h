@@ -45,7 +45,8 @@ struct lock {
 	char limit[NUMBER_MAX_BYTES];
 	char min_hold[NUMBER_MAX_BYTES];
 	char once_per[NUMBER_MAX_BYTES];
-	bool unused;       /* nothing was done under the lock: it is given back at once */
+	const char *newest; /* "1": wins over earlier waiters that have it, too; or "" */
+	bool unused;        /* nothing was done under the lock: it is given back at once */
 	bool handable;     /* the message that hands it over is enough; else we ask, which renews */
 	bool handed;       /* it was: the server soon expects a renewal */
 	int64_t heard_ms;  /* when we made the last request that queued us ... */
@@ -67,7 +68,8 @@ enum ask_outcome {
 	ASK_FULL,
 	ASK_RAN, /* a COMMAND was started too short a time ago */
 	ASK_REMOVED,
-	ASK_MISFIT, /* this process is inside a hold of another mode */
+	ASK_SUPERSEDED, /* by a newer waiter with --supersede */
+	ASK_MISFIT,     /* this process is inside a hold of another mode */
 };
 
 /* The answer of the acquire script. Fields belong to outcomes; texts live as long as the reply. */
@@ -79,6 +81,7 @@ struct ask_reply {
 	long long waiters;    /* full */
 	long long replicas;   /* unsafe: so many know */
 	const char *mode;     /* misfit: of the hold that it is inside */
+	const char *by;       /* superseded: by this process, or "" */
 	int64_t ran_ms;       /* ran: so long ago */
 	struct holder holder; /* not granted, nor queued */
 };
@@ -118,6 +121,7 @@ struct lock_options {
 	int64_t once_per_ms; /* not if a COMMAND was started less than nine tenths of so long ago */
 	const char *slots;   /* as --slots has them; NULL: none */
 	bool shared;         /* others may share it */
+	bool supersede;      /* takes over the place of an earlier waiter that has this, too */
 	const char *owner;   /* to act as; NULL: as the owners of the enclosing holds */
 	pid_t pid;           /* of the process that `queue` and `status` show; 0: ours */
 	char *const *words;  /* its command, ended by NULL */

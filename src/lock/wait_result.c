@@ -13,6 +13,9 @@
 #include "cli/options.h"
 #include "lock/want.h"
 
+/* There is room for so many beside the longest name of a lock. */
+#define NEWER_CHARACTERS 60
+
 /* The owner of the enclosing wrap may be any id, up to 79 characters. */
 static void tell_nesting(struct messenger *messenger, const struct lock *lock, const char *waited)
 {
@@ -74,6 +77,17 @@ static int removed(struct error *err, const struct lock *lock)
 		    lock->keys.shown, duration_show(waited, clock_ms() - lock->wanted_ms));
 }
 
+/* by: the description of the newer waiter, or "". */
+static int superseded(struct error *err, const struct lock *lock, const char *by)
+{
+	char waited[DURATION_MAX_BYTES], newer[OWNER_SHOWN_BYTES] = "a newer waiter";
+
+	if (*by)
+		owner_show(newer, NEWER_CHARACTERS, by);
+	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: superseded by %s after %s",
+		    lock->keys.shown, newer, duration_show(waited, clock_ms() - lock->wanted_ms));
+}
+
 static int ran(struct error *err, const struct lock *lock, int64_t ran_ms, int64_t period_ms)
 {
 	char ago[DURATION_MAX_BYTES], period[DURATION_MAX_BYTES];
@@ -119,6 +133,9 @@ static void say_refusal(struct error *err, const struct lock *lock, const struct
 		break;
 	case ASK_REMOVED:
 		removed(err, lock);
+		break;
+	case ASK_SUPERSEDED:
+		superseded(err, lock, reply->by);
 		break;
 	case ASK_MISFIT:
 		misfit(err, lock, reply->mode);

@@ -77,7 +77,7 @@ void wire_ask(struct lock *lock, struct request *request, bool try)
 	/* another process may wait under the owner of --owner, and would hear the same message */
 	if (strcmp(lock->id, lock->request) == 0)
 		owner_draw_secret(lock->secret);
-	wire_add(request, lock->secret, lock->want);
+	wire_add(request, lock->secret, lock->want, lock->newest);
 	add_inherited(lock, request);
 	demand_replicas(lock, request, "granted");
 }

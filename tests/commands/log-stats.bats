@@ -23,7 +23,7 @@ stats() {
 	END
 	assert_equal "$(stats)" "$(jq -c . <<-END
 		{"from": "2026-11-21T03:00:00.000Z", "to": "2026-11-21T03:01:40.000Z",
-		"granted": 4, "released": 1, "expired": 1, "forced": 1, "lost": 1, "left": 1, "failed": 0,
+		"granted": 4, "released": 1, "expired": 1, "forced": 1, "lost": 1, "left": 1, "superseded": 0, "failed": 0,
 		"holding_ms": null, "waiting": 0, "busy": 0.7000, "mean_holders": 0.7000, "most_holders": 1,
 		"waited_ms": {"median": 7500, "p95": 40000, "longest": 40000},
 		"held_ms": {"median": 20000, "p95": 30000, "longest": 30000}}

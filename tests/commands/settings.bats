@@ -70,7 +70,7 @@ load ../lib/settings
 # checked_keys: prints the settings of wrap for which x is not a valid value
 checked_keys() {
 	"$FAIRLOCK" wrap --help | sed -nE 's/^  (-.,|   ) --([a-z-]+).*/\2/p' |
-		grep -vxE 'url|config|command|no-wait|slots|shared|skip|reason|help|version|tls-(ca|cert|key)|sentinel-user|(sentinel-)?password-file'
+		grep -vxE 'url|config|command|no-wait|slots|shared|supersede|skip|reason|help|version|tls-(ca|cert|key)|sentinel-user|(sentinel-)?password-file'
 }
 
 @test "every setting can come from the environment, and a bad one is a usage error" {

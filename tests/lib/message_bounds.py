@@ -52,6 +52,7 @@ BOUNDS = {
     "os_words()": 49,
     "strerror()": 49,  # "Invalid or incomplete multibyte or wide character"
     "wait_result_stopped:name": 9,
+    "superseded:newer": "NEWER_CHARACTERS",
     "read_time:time.fault": 28,  # NO_TIME
     'busy:""': 1,  # holder_say goes on there, up to MESSAGE_CHARACTERS
 }

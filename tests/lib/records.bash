@@ -5,7 +5,7 @@ declare -gA columns_of=(
 	[h]='state token since ends lease waited keep taken unheard ending mode holds by'
 	[w]='state ticket seen lease secret kind period want by'
 	[r]='made strays answer'
-	[run]='id up lost floor' [turn]='id since' [started]='last before recall' [tended]='when place cursor mended'
+	[run]='id up lost floor' [newest]='id since' [turn]='id since' [started]='last before recall' [tended]='when place cursor mended'
 )
 
 # number_of FIELD NAME: which column of the record in this field it is, from 1

@@ -108,13 +108,14 @@ script_line() {
 acquire() {
 	local id=$1 request=$1 kind=w lease=30000 mode=wait again=0 limit='' by="by $1" inherited='' period=''
 	local old_ticket='' strays=0 handed='' want=x # handed: a secret, if the waiter accepts a handover
+	local newest='' # 1: with --supersede
 
 	shift
 	# Each word sets one of the variables above.
 	[ $# -eq 0 ] || local "$@"
 	# shellcheck disable=SC2086
 	script acquire "$id" "$request" "$kind" "$lease" "$mode" "$old_ticket" "$again" "$limit" "$by" \
-		"$period" "$strays" "$handed" "$want" $inherited ||
+		"$period" "$strays" "$handed" "$want" "$newest" $inherited ||
 		return
 	case ${reply[0]} in
 	granted) token[$id]=${reply[2]} ;;

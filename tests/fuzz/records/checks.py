@@ -167,6 +167,29 @@ def check_waiter(words, answer, before, after):
                f"acquire {words} is answered {answer} and writes {waiter}")
 
 
+def check_newest(script, words, answer, before, after, newest):
+    """One waits with --supersede at most, in the place of the one before. newest: who asked so, before this script."""
+    asks = script == "acquire" and words[13] == "1"
+    still = [who for who in after.list if waits(after.hash.get("w:" + who)) and
+             (who in newest or asks and who == words[0]) and not (script == "acquire" and not asks and who == words[0])]
+    demand(len(still) <= 1, "newest", f"behind {script} {words} these wait with --supersede: {still}")
+    if not asks:
+        return
+    who = words[0]
+    demand(answer[0] not in ("queued", "granted") or after.has_hold(who) and before.has_hold(who) or
+           after.hash.get("newest", "").split(" ")[0] == who or answer[1] != who and answer[0] == "granted", "newest",
+           f"acquire {words} is answered {answer}, and newest is {after.hash.get('newest')}")
+    demand(answer[0] != "superseded" or not after.has_hold(who) and not waits(after.hash.get("w:" + who)), "newest",
+           f"acquire {words} is answered {answer}, and has a place or the lock")
+    old = before.hash.get("newest", "").split(" ")[0]
+    was, now = read_waiter(before.hash.get("w:" + old)), read_waiter(after.hash.get("w:" + old))
+    if was and now and (was["state"], now["state"]) in (("waits", "superseded"), ("new", "superseded")):
+        demand((now["ticket"], now["by"]) == (was["ticket"], words[8]), "newest", f"acquire {words} makes {now} of {was}")
+        wanted = [who if one == old else one for one in before.list if one != who and (one in after.list or one == old)]
+        demand(who not in after.list or [one for one in after.list if one in wanted] == wanted, "newest",
+               f"acquire {words} makes {after.list} of {before.list}, where it supersedes {old}")
+
+
 def after_renew(words, answer, before, after):
     who, token = words[0], words[4]
     hold = read_hold(after.hash.get("h:" + who))

@@ -13,9 +13,9 @@ PAUSES = [10, 600, 2500, 5100, 11000, 16000, 31000, 601000, 90000000]
 NUMBERS = ["", "-", "-1", "0", "1", "99999999999999999999", "9007199254740992", "9007199254740991", "1e3", "1e400", "0x10",
            "nan", "inf", "-inf", "1.5", "1-2", "--", "9" * 400]
 WORDS = NUMBERS + ["\x00\xff", "a b", "\t", "\n", " ", "x" * 5000, ",", ",,", ",a", "held", "kept", "released", "taken", "counted",
-                   "waits", "new", "dropped", "removed", "gone", "forced", "free", "given", "left", "w", "a", ":", "1:exit", "é", "s", "x", "=", "=1", "=a",
+                   "waits", "new", "dropped", "removed", "superseded", "gone", "forced", "free", "given", "left", "w", "a", ":", "1:exit", "é", "s", "x", "=", "=1", "=a",
                    "=a,b", "#0", "#2", "#99999999", "fairlock:slots", "fairlock:shared"]
-FIELDS = ["name", "v", "token", "ticket", "ours", "back", "run", "turn", "started", "head", "theirs", "tended", "holder",
+FIELDS = ["name", "v", "token", "ticket", "ours", "back", "run", "newest", "turn", "started", "head", "theirs", "tended", "holder",
           "n:granted", "n:expired", "n:forced", "n:lost", "s:1", "s:a"]
 OLD_FIELDS = {"owner": "anna", "since": "1700000000000", "until": "1700000000000", "lease": "30000", "waited": "0", "by": "x",
               "holds": "wanna", "keep": "1700000000000", "taken_up": "", "unheard": "", "ended": "1700000000000",
@@ -27,7 +27,8 @@ RECORDS = ["held 1700000000000 1700000000000 1700000030000 30000 0 - - - - x ,wb
            "held 1700000000000 1700000000000 9900000030000 30000 0 - - - - =1 ,wben, by ben",
            "held 1700000000000 1700000000000 9900000030000 30000 0 - - - - s ,wben, by ben",
            "new 1700000000000000 1700000000000 30000 5ec w - x by ben", "new 1700000000000000 1700000000000 30000 5ec w - #2 by ben",
-           "1700000000000 1 left ben", "1700000000000 0 forced anna x", "anna 1700000000000", "- - -"]
+           "1700000000000 1 left ben", "1700000000000 0 forced anna x", "anna 1700000000000", "ben 1700000000000", "- - -",
+           "superseded 1700000000000000 1700000000000 - - w - x by anna"]
 
 
 class Chooser:
@@ -40,6 +41,8 @@ class Chooser:
         self.factors = {}
         # In half of the histories somebody shares the lock.
         self.wants = random.sample(WANTS, random.randint(1, 3)) if self.maybe(60) else ["x"]
+        # In a third of them, some ask with --supersede.
+        self.newest = random.sample(self.ours, random.randint(2, len(self.ours))) if self.maybe(35) else []
         self.opening = self.crowd() if self.maybe(3) else []
 
     def one(self, choices):
@@ -61,10 +64,14 @@ class Chooser:
             return opening
         if self.damages and self.maybe(25):
             return [self.damage()]
-        return self.random.choices(
+        chosen = self.random.choices(
             [self.acquire, self.come_in, self.renew, self.give_back, self.break_lock, self.leave, self.remove, self.show,
              self.listen, self.pause, self.redisson, self.delete],
             [20, 12, 14, 20, 3, 4, 3, 8, 10, 10, 10, 2])[0]()
+        for step in chosen:
+            if step[0] == "acquire" and step[1] in self.newest:
+                step[2]["newest"] = True  # in all of its requests
+        return chosen
 
     def crowd(self):
         """A queue that is too long for the scripts to look through."""

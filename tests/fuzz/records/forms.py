@@ -11,7 +11,7 @@ HOLD = re.compile(
     rf"(taken|counted|-) ({MAYBE}) (\d*:[\w-]*|-) (x|s|=[^ ,]+) (,(?:[^ ,]+,)*) (.*)", re.S)
 HOLD_COLUMNS = ["state", "token", "since", "ends", "lease", "waited", "keep", "taken", "unheard", "ending", "mode", "holds",
                 "by"]
-WAITER = re.compile(rf"(waits|new|dropped|removed) ({NUMBER}) ({NUMBER}) ({MAYBE}) ([0-9a-f]+|-) ([wa]) ({MAYBE}) "
+WAITER = re.compile(rf"(waits|new|dropped|removed|superseded) ({NUMBER}) ({NUMBER}) ({MAYBE}) ([0-9a-f]+|-) ([wa]) ({MAYBE}) "
                     r"(x|s|#\d+|=[^ ]+) (.*)", re.S)
 WAITER_COLUMNS = ["state", "ticket", "seen", "lease", "secret", "kind", "period", "want", "by"]
 REQUEST = re.compile(rf"({NUMBER}) ({NUMBER}) (-|released|given|free|left .*|forced \S* .*)", re.S)
@@ -19,8 +19,8 @@ MODES = {"fairlock:shared": "s", "fairlock:slots": "="}  # by the field of key 1
 REQUEST_COLUMNS = ["made", "strays", "answer"]
 
 OTHER_FIELDS = {
-    "name": r"job", "v": "4", "holder": r"\S+", "token": NUMBER, "ticket": NUMBER, "ours": NUMBER, "back": NUMBER,
-    "run": rf"(?:\w+|-) {MAYBE} {MAYBE} {NUMBER}", "turn": rf"\S+ {NUMBER}", "started": rf"{MAYBE} {MAYBE} {MAYBE}",
+    "name": r"job", "v": "5", "holder": r"\S+", "token": NUMBER, "ticket": NUMBER, "ours": NUMBER, "back": NUMBER,
+    "newest": rf"\S+ {NUMBER}", "run": rf"(?:\w+|-) {MAYBE} {MAYBE} {NUMBER}", "turn": rf"\S+ {NUMBER}", "started": rf"{MAYBE} {MAYBE} {MAYBE}",
     "head": rf"{NUMBER} (?:{NUMBER})? \S+(?: \S+)*", "theirs": rf"\S+(?: {NUMBER}){{3}}(?: \S+(?: {NUMBER}){{3}})*",
     "tended": rf"{NUMBER} {NUMBER} {NUMBER} {NUMBER}", "n:granted": NUMBER, "n:expired": NUMBER, "n:forced": NUMBER,
     "n:lost": NUMBER,
@@ -81,6 +81,7 @@ ANSWERS = {
     "acquire": [
         ["granted", TEXT, DIGITS, COUNT, MS, COUNT, is_like("x|s|=.*")], ["queued", DIGITS, is_number(1, 10501), FLAG, TTL, MS],
         ["busy", *ABOUT], ["full", MS, *ABOUT], ["ran", MS, *ABOUT], ["removed", *ABOUT], ["removed"],
+        ["superseded", TEXT, *ABOUT],
         ["other", is_like("x|s|=.*")]] + REFUSALS,
     "renew": [["renewed", COUNT, DIGITS, FLAG], ["released"], ["late"],
               ["lost", is_like("forced|taken|gone"), TEXT, TEXT]] + REFUSALS,
@@ -96,9 +97,9 @@ HOLD_NOW = [TEXT, DIGITS, DIGITS, DIGITS, DIGITS_OR_NONE, TEXT, MODE, TEXT]
 HOLDER = [TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, FLAG, TEXT]
 
 LOGGED = {
-    "event": is_like("granted|released|expired|forced|lost|left"), "time": DIGITS, "owner": TEXT,
+    "event": is_like("granted|released|expired|forced|lost|left|superseded"), "time": DIGITS, "owner": TEXT,
     "token": DIGITS_OR_NONE, "by": TEXT, "waited": DIGITS_OR_NONE, "held": DIGITS_OR_NONE, "status": is_like(r"\d*"),
-    "cause": TEXT, "slot": TEXT,
+    "cause": TEXT, "slot": TEXT, "actor": TEXT,
 }
 
 MESSAGES = re.compile(rf"0|granted {NUMBER} [1-9]\d{{0,15}} {NUMBER} [0-9a-f]+(?: [^ ,]+)?|(?:first|second) {NUMBER}")
@@ -115,7 +116,8 @@ def has_form(answer, form):
 
 def is_entry(fields, is_clean):
     """A number that was damaged is logged as it is: the program reads no such number."""
-    return list(fields) in (list(LOGGED), list(LOGGED)[:-1]) and all(
+    names = [name for name in LOGGED if name in fields or name not in ("slot", "actor")]
+    return list(fields) == names and all(
         LOGGED[name](value) or not is_clean and re.fullmatch(r"-|-?\d+", value) for name, value in fields.items())
 
 

@@ -26,7 +26,8 @@ def is_usual(script, words, before):
     if "r:" + words[1] in before.hash:
         return False
     if script == "acquire":
-        return before.field is None and words[12] == "x" and not before.list and not words[5] and words[6] == "0" and not words[9]
+        return before.field is None and words[12] == "x" and not before.list and not words[5] and words[6] == "0" and not words[9] \
+            and not words[13]
     return script == "renew" and not before.list or script == "release" and words[2] == "own" and words[5] == ""
 
 

@@ -5,7 +5,7 @@ requests were left under way) is remembered here, so a history stays one when so
 
 import time
 
-from checks import Failure, check_answer, check_clean, check_keys, check_shown
+from checks import Failure, check_answer, check_clean, check_keys, check_newest, check_shown
 from forms import DAMAGED_MESSAGES, MESSAGES, read_hold
 from server import CHANNEL, KEYS, Look, ServerError
 from ways import both_ways, copy_of, is_usual, put_back
@@ -20,6 +20,7 @@ class World:
         self.listening, self.heard = set(), []
         self.tickets, self.tokens, self.strays, self.questions = {}, {}, {}, 0
         self.wants, self.modes = {}, {}  # what each asked for last, and how it holds
+        self.newest = set()  # who waits with --supersede
         self.is_clean, self.has_other_type, self.lost_hash = True, False, False
         self.may_stay = set()  # keys that a damage made to stay for ever
         self.look = Look(server)
@@ -101,6 +102,7 @@ class World:
         check_answer(script, answer, after, self.is_clean)
         if self.is_clean:
             check_clean(script, words, answer, before, after, self.listening)
+            check_newest(script, words, answer, before, after, self.newest)
         elif self.has_other_type is False and answer[:1] == ["version"] and self.look.hash.get("v") == "5":
             raise Failure("version", f"{script} answers {answer} though the version is ours")
         return answer
@@ -123,17 +125,19 @@ class World:
 
         def words(again, strays):
             return [who, request, get("kind", "w"), get("lease", 30000), get("mode", "wait"), ticket, again,
-                    get("limit", ""), get("by", "by " + who), get("period", ""), strays, secret, want, *get("inherited", [])]
+                    get("limit", ""), get("by", "by " + who), get("period", ""), strays, secret, want, "1" if get("newest") else "",
+                    *get("inherited", [])]
 
         again = "1" if get("again") else "0"
         answer = self.run("acquire", *words(again, strays),
                           compare=get("compare") and get("strays", 0) >= 0 and words(again, strays + 1))
         if answer[0] == "queued":
             self.tickets[who] = answer[1]
+            (self.newest.add if get("newest") else self.newest.discard)(who)
         elif answer[0] == "granted":
             self.tokens[answer[1]], self.modes[answer[1]] = answer[2], answer[6]
             self.tickets.pop(who, None)
-        elif answer[0] in ("removed", "ran", "full"):
+        elif answer[0] in ("removed", "ran", "full", "superseded"):
             self.tickets.pop(who, None)
 
     def do_renew(self, who, options):
@@ -303,7 +307,7 @@ class World:
         for who in list(self.listening):
             self.listen_not(who)
         self.look = Look(self.server)
-        if self.look.hash.get("name", "job") != "job" or self.look.hash.get("v") != "4":
+        if self.look.hash.get("name", "job") != "job" or self.look.hash.get("v") != "5":
             self.server.client.ask("DEL", KEYS[3])  # others use it, and it has a time to live
         self.run("release", "healer", "healer", "force", "", "0", "", 0, "", "", "")
         for who, score in self.look.scores.items():
