@@ -101,9 +101,31 @@ cron() { as_cron command "$1"; }
 	# shellcheck disable=SC2016
 	printf '#!/bin/sh\necho "$1"\nexit 3\n' >deploy.sh
 	chmod +x deploy.sh
-	run -3 cron "$(code 'A deploy script')"
+	run -3 cron "$(code 'A deploy script' | head -n 1)"
 	assert_output production
 	is_free deploy
+}
+
+@test "the recipe for a deploy script lets the newest preview wait in the place of the one before" {
+	local command pids=()
+
+	command=$(code 'A deploy script' | tail -n 1)
+	program deploy-preview "$(wait_for_go)"
+	mv bin/deploy-preview .
+	as_cron background "$command"
+	pids+=($!)
+	wait_until has_lines 1 ran
+	for _ in 1 2; do
+		as_cron background "$command" 2>>said
+		pids+=($!)
+		wait_until in_queue preview 1
+	done
+	ends_with 75 "${pids[1]}"
+	touch go
+	ends_with 0 "${pids[0]}"
+	ends_with 0 "${pids[2]}"
+	has_lines 2 ran
+	grep -q 'cannot get lock preview: superseded by ./deploy-preview (pid' said
 }
 
 # wait_for_go: the text of a program that writes a line with its arguments, and ends when there is a file `go`

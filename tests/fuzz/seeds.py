@@ -94,6 +94,8 @@ LINES = [
     "acquire --slots=db1,db2,db1 job",
     "wrap --slots 03 job true",
     "wrap --shared --slots a,b job true",
+    "wrap --supersede --wait 10m job true",
+    "wrap --supersede --wait 0 job true",
     "release --force --slot db1 job",
     "wrap --l 3 job true",
     "wrap --quiet=yes job true",

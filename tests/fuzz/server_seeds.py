@@ -141,6 +141,8 @@ REPLIES = {
         text(BEGIN, granted(), SOON, MESSAGE, PAUSE, say(["lost", "gone", "", ""])),
         text(BEGIN, granted(), PAUSE, END, error("LOADING Redis is loading"), PAUSE, END, BEGIN, RENEWED),
         text(BEGIN, queued(ttl=-1), PAUSE, say(["removed"])),
+        text(BEGIN, queued(), PAUSE, say(["superseded", BY, OTHER, BY, 61000]), PAUSE, say(["left"])),
+        text(BEGIN, queued(), PAUSE, say(["superseded", LONG])),
         text(BEGIN, say(["spelled", "{job}"])),
         text(BEGIN, error("NOPERM this user has no permissions to access one of the keys used as arguments")),
         text(HELLO, error("NOPERM no permissions to access the channel"), granted()),

@@ -276,7 +276,7 @@ lives_again() {
 @test "our hash does not grow with inner holds that come and go" {
 	acquire anna
 	for ((i = 1; i <= 200; i++)); do
-		script_line acquire "inner$i" "inner$i" w 30000 wait '' 0 '' '' '' 0 anna
+		script_line acquire "inner$i" "inner$i" w 30000 wait '' 0 '' '' '' 0 '' x '' anna
 		script_line release anna "inner$i" own '' 0
 	done | cli >/dev/null
 	assert_equal "$(holds)" 1

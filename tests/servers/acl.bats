@@ -35,9 +35,25 @@ use_all() {
 	ends_with 75 "$other"
 	run -0 "$FAIRLOCK" release --owner "$owner" "$name"
 	ends_with 0 "$waiter"
+	use_supersede "$name" "$queue"
 	"$FAIRLOCK" acquire "$name"
 	"$FAIRLOCK" release --force "$name"
 	run -1 "$FAIRLOCK" status -q "$name"
+}
+
+# use_supersede NAME QUEUE: a newer waiter takes over the place of the one before.
+use_supersede() {
+	local owner old new
+
+	owner=$("$FAIRLOCK" acquire --lease 1m "$1")
+	background "$FAIRLOCK" wrap --supersede "$1" true
+	old=$!
+	wait_until waiting "$2" 1
+	background "$FAIRLOCK" wrap --supersede "$1" true
+	new=$!
+	ends_with 75 "$old"
+	"$FAIRLOCK" release --owner "$owner" "$1"
+	ends_with 0 "$new"
 }
 
 # use_slots NAME QUEUE: the same with slots and shared holds.

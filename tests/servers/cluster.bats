@@ -204,6 +204,22 @@ waits_at() {
 	all_went_well 3
 }
 
+@test "a newer waiter supersedes the one before on a cluster, also while the slot moves" {
+	hold_job -l 30s
+	queue_up 1
+	queue_up old --supersede
+	queue_up 3
+	queue_up mid --supersede
+	ends_with 75 "$(<waiter.old.pid)"
+	move_slot "$SLOT" "$OTHER"
+	wait_until waits_at "$OTHER" 3
+	queue_up 2 --supersede
+	ends_with 75 "$(<waiter.mid.pid)"
+	grep -q 'superseded by sh -c' waiter.old waiter.mid
+	held_on
+	all_went_well 3
+}
+
 # The number of holds that the log calls broken. (An earlier test may have broken some.)
 broken_locks() {
 	"$FAIRLOCK" log --json job | jq '[.log[] | select(.event == "forced")] | length'

@@ -161,6 +161,21 @@ start_wrong_sentinel() {
 	all_went_well 4
 }
 
+@test "a newer waiter supersedes the one before, also after a failover" {
+	hold_job -l 20s
+	queue_up 1
+	queue_up old --supersede
+	queue_up 3
+	queue_up mid --supersede
+	ends_with 75 "$(<waiter.old.pid)"
+	fail_over
+	wait_until still_held master_cli
+	queue_up 2 --supersede
+	ends_with 75 "$(<waiter.mid.pid)"
+	held_on
+	all_went_well 3
+}
+
 @test "when the master is killed the holder keeps its token and the waiters their order" {
 	# A new master may have data that its own replica lacks.
 	SENTINEL_DOWN_MS=3000 own_sentinels

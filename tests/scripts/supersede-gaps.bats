@@ -1,0 +1,199 @@
+#!/usr/bin/env bats
+# acquire with `newest` when something goes wrong: waiters die, answers are lost, the server restarts, records are damaged.
+
+load ../lib/helpers
+load ../lib/scripts
+load ../lib/supersede
+
+@test "a dead waiter is superseded like any other, and stays so when it is back" {
+	acquire anna
+	asks_newest cleo
+	queue_up dora
+	absent cleo
+	asks_newest ed
+	queue_is ed dora
+	present cleo
+	is_superseded cleo again=1
+}
+
+@test "a waiter that did not hear its ticket is superseded, whether it was queued or dropped since" {
+	acquire anna
+	acquire cleo newest=1
+	asks_newest ed
+	acquire cleo newest=1 again=1
+	answered superseded 'by ed'
+
+	lock=other
+	acquire anna
+	acquire cleo newest=1
+	queue_up dora
+	release anna
+	assert_equal "$(column w:cleo state)" dropped
+	ask dora
+	asks_newest ed
+	acquire cleo newest=1 again=1
+	answered superseded 'by ed'
+	queue_is ed
+}
+
+@test "a first request that is sent again has the same place" {
+	acquire anna
+	asks_newest cleo
+	acquire cleo newest=1 again=1
+	answered queued "${ticket[cleo]}"
+	acquire cleo newest=1
+	answered queued "${ticket[cleo]}"
+	asks_newest ed
+	acquire ed newest=1 again=1
+	answered queued "${ticket[cleo]}"
+	queue_is ed
+	run superseded_events
+	assert_equal ${#lines[@]} 1
+}
+
+@test "a first request that comes only when it is sent again is that of a new one" {
+	acquire anna
+	asks_newest cleo
+	asks_newest ed again=1
+	answered queued "${ticket[cleo]}"
+	is_superseded cleo
+}
+
+@test "a late copy of the request of a superseded waiter gets no lock and no place" {
+	acquire anna
+	asks_newest cleo
+	asks_again cleo again=1 strays=1
+	asks_newest ed
+	release anna
+	release ed
+	acquire cleo newest=1 # its very first request
+	answered removed
+	asks_again cleo strays=1
+	answered superseded
+	queue_is ed
+}
+
+@test "a waiter that was away is superseded by one that has come since, also after that has ended" {
+	acquire anna
+	asks_newest cleo
+	absent cleo
+	queue_up dora
+	release anna # passes over cleo
+	ask dora
+	release dora
+	acquire ed newest=1
+	answered granted ed
+	asks_again cleo again=1
+	answered superseded 'by ed' ed 'by ed'
+	release ed
+	is_superseded cleo again=1
+	assert_equal "${reply[*]:0:2}" 'superseded '
+	queue_is
+}
+
+@test "a waiter whose grant was lost is superseded by one that has come since" {
+	acquire cleo newest=1 lease=1000
+	later 1001
+	asks_newest ed
+	answered granted ed
+	acquire cleo newest=1 again=1
+	answered superseded 'by ed'
+}
+
+@test "after a loss of data the first that comes back is the newest, and stands where it stood" {
+	acquire anna
+	asks_newest cleo
+	cli FLUSHALL >/dev/null
+	acquire anna
+	asks_again cleo again=1
+	answered queued "${ticket[cleo]}"
+	asks_newest ed
+	answered queued "${ticket[cleo]}"
+	cli FLUSHALL >/dev/null
+	acquire anna
+	asks_again ed again=1
+	is_superseded cleo again=1
+	queue_is ed
+}
+
+@test "after a loss of data two that wait do not both come back" {
+	acquire anna
+	asks_newest cleo
+	asks_newest ed
+	cli FLUSHALL >/dev/null
+	acquire anna
+	asks_again cleo again=1
+	answered queued
+	is_superseded ed again=1
+	queue_is cleo
+}
+
+@test "after a restart a new one in the place of the first is not granted the lock for 2 s" {
+	acquire anna
+	asks_newest cleo
+	release anna
+	absent cleo
+	change run id=0123456789012345678901234567890123456789
+	asks_newest ed
+	answered queued
+	queue_is ed
+	later 2001
+	asks_again ed
+	answered granted
+}
+
+@test "a place that Redisson took away in a long queue is taken over, too" {
+	acquire anna
+	crowd 15
+	asks_newest cleo
+	mapfile -t ids < <(seq -f v%g 15)
+	queue_up_dead "${ids[@]}"
+	cli LREM "$(key_queue)" 0 cleo >/dev/null
+	cli ZREM "$(key_timeouts)" cleo >/dev/null
+	asks_newest ed
+	answered queued "${ticket[cleo]}"
+	assert_equal "$(cli LINDEX "$(key_queue)" 15)" ed
+	assert_equal "$(cli LLEN "$(key_queue)") $(field ours)" '31 31'
+	all_well
+}
+
+@test "a waiter that has a place already, and asks as a new one, has one place" {
+	acquire anna
+	queue_up ben
+	asks_newest cleo
+	queue_up dora
+	acquire dora newest=1
+	answered queued "${ticket[cleo]}"
+	queue_is ben dora
+	assert_equal "$(field ours)" 2
+	all_well
+}
+
+@test "a damaged name of the newest counts as none" {
+	local text
+
+	acquire anna
+	asks_newest cleo
+	for text in '' - cleo 'cleo x' 'cleo 99999999999999999999' 'a b 1' ' '; do
+		cli HSET "$(key_state)" newest "$text" >/dev/null
+		asks_again cleo
+		answered queued "${ticket[cleo]}"
+		assert_equal "$(column newest id)" cleo
+	done
+}
+
+@test "a server out of memory refuses a new one, and changes nothing" {
+	acquire anna
+	asks_newest cleo
+	present ed
+	before=$(digest)
+	cli CONFIG SET maxmemory 1 >/dev/null
+	run acquire ed newest=1
+	cli CONFIG SET maxmemory 0 >/dev/null
+	assert_output --partial OOM
+	assert_equal "$(digest)" "$before"
+	asks_again cleo
+	answered queued
+	acquire ed newest=1
+	answered queued "${ticket[cleo]}"
+}
