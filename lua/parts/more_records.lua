@@ -44,7 +44,7 @@ local function read_turn(text)
 	if since and since < now + TURN_MS then
 		return id, math.min(since, now)
 	end
-	return text and '' or nil
+	return text and '' or nil, now
 end
 
 -- `newest`, "ID MS": the last process that asked with --supersede, and since when it waits: it may have the

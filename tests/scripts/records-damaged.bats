@@ -259,3 +259,13 @@ several_hold() {
 		bears_damage s:a
 	done
 }
+
+@test "a turn that makes no sense is not that of a waiter with an empty id" {
+	local lock=job
+
+	cli ZADD "$(key_timeouts)" 1e300 '' >/dev/null
+	cli HSET "$(key_state)" turn nonsense >/dev/null
+	acquire anna
+	answered granted
+	queue_is
+}
