@@ -91,10 +91,10 @@ ALLOCATOR_LDFLAGS := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 objects = $(patsubst src/%.c,$(BUILD)/%.o,$(sort $(wildcard $(1:%=src/%.c))))
 
 SCRIPTS  := $(sort $(wildcard lua/scripts/*.lua))
-COMMON   := $(filter-out $(addprefix $(BUILD)/,redis/tls.o redis/tls_none.o base/bump_alloc.o), \
+COMMON   := $(filter-out $(addprefix $(BUILD)/,redis/tls.o redis/tls_authority.o redis/tls_none.o base/bump_alloc.o), \
 	$(call objects,main exec_program supervise/* lock/* cli/* redis/* base/*)) $(BUILD)/scripts.o $(ENDS)
 OBJECTS  := $(COMMON) $(call objects,program_full commands/* doctor/* history/* output/* redis/tls_none)
-TLS_OBJECTS := $(filter-out %/tls_none.o,$(OBJECTS)) $(BUILD)/redis/tls.o
+TLS_OBJECTS := $(filter-out %/tls_none.o,$(OBJECTS)) $(call objects,redis/tls redis/tls_authority)
 STATIC_OBJECTS := $(COMMON) \
 	$(call objects,program_static commands/wrap commands/acquire commands/renew commands/release output/timestamp redis/tls_none)
 QUICK_OBJECTS := $(patsubst $(BUILD)/%,$(BUILD)/quick/%,$(STATIC_OBJECTS) $(BUILD)/base/bump_alloc.o)
