@@ -176,6 +176,7 @@ asleep() {
 
 @test "log --follow shows slots if the first events have one" {
 	"$FAIRLOCK" wrap --slots 2 job true
+	cd "$BATS_TEST_TMPDIR"
 	background "$FAIRLOCK" log --follow job >followed
 	wait_until grep -q released followed
 	"$FAIRLOCK" wrap job true
