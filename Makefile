@@ -8,7 +8,7 @@ DESTDIR    ?=
 # Debian's zsh looks in share/zsh/vendor-completions.
 ZSHDIR     ?= $(PREFIX)/share/zsh/site-functions
 BUILD      ?= build
-# .ci/hiredis puts its result here, whatever BUILD is.
+# .ci/hiredis and .ci/static-libraries put their results here, whatever BUILD is.
 BUILDROOT  ?= build
 CFLAGS     ?= -O2 -g
 CPPFLAGS   ?=
@@ -41,10 +41,12 @@ OPENSSL_LIBS := $(or $(shell $(PKG_CONFIG) --libs openssl 2>/dev/null),-lssl -lc
 
 # fairlock is three programs (src/commands/program.h): a static one that starts fast and runs jobs (with musl), one
 # that prints tables, and one with TLS. QUICK=no builds one instead of the first two: without musl, and with
-# sanitizers. QUICK=shared keeps the division without musl, for gcov.
+# sanitizers. QUICK=shared keeps the division without musl, for gcov. QUICK=one builds all three as one, with musl:
+# "make static".
 
 MUSL := $(shell sed -n 's,.*-specs "\(.*\)/musl-gcc.specs".*,\1,p' "$$(command -v $(MUSL_CC))" 2>/dev/null)
 MUSL_HIREDIS := $(wildcard $(if $(MUSL),$(BUILDROOT)/hiredis/lib/libhiredis-musl.a))
+MUSL_OTHERS := $(BUILDROOT)/static-libraries
 QUICK ?= $(if $(COVERAGE),shared,$(if $(SANITIZE),no,$(if $(MUSL_HIREDIS),yes,no)))
 
 # Flags
@@ -81,9 +83,21 @@ ALL_LIBS := $(HIREDIS_LIBS) $(SMARTCOLS_LIBS)
 
 # musl's headers have nothing to fortify.
 QUICK_CPPFLAGS := $(OWN_CPPFLAGS) -isystem $(BUILDROOT)/hiredis/include $(CPPFLAGS)
-QUICK_CFLAGS := -std=c11 $(WARNINGS) -fPIE -fstack-protector-strong -ffunction-sections -fdata-sections $(CFLAGS)
-QUICK_LDFLAGS := -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack \
-	-Wl,--gc-sections $(LDFLAGS)
+QUICK_CFLAGS := -std=c11 $(WARNINGS) -fstack-protector-strong -ffunction-sections -fdata-sections
+QUICK_LDFLAGS := -nostartfiles -static -Wl,-z,noexecstack -Wl,--gc-sections
+ifneq ($(QUICK),one)
+QUICK_CFLAGS += -fPIE $(CFLAGS)
+QUICK_LDFLAGS += -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now $(LDFLAGS)
+QUICK_START := $(MUSL)/rcrt1.o
+else
+# No PIE: OpenSSL's tables have 15,000 addresses, and to correct all of them at each start would take a sixth of the
+# time of a short job. Without, the tables are read-only from the first; musl would leave them writable (no RELRO).
+# The build ID would be that of the debugging information, which has the names of folders.
+QUICK_CPPFLAGS += -isystem $(MUSL_OTHERS)/include
+QUICK_CFLAGS += -fno-PIE $(CFLAGS)
+QUICK_LDFLAGS += -no-pie -Wl,--build-id=none $(LDFLAGS)
+QUICK_START := $(MUSL)/crt1.o
+endif
 ALLOCATOR_LDFLAGS := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 
 # Files
@@ -91,15 +105,21 @@ ALLOCATOR_LDFLAGS := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 objects = $(patsubst src/%.c,$(BUILD)/%.o,$(sort $(wildcard $(1:%=src/%.c))))
 
 SCRIPTS  := $(sort $(wildcard lua/scripts/*.lua))
-COMMON   := $(filter-out $(addprefix $(BUILD)/,redis/tls.o redis/tls_none.o base/bump_alloc.o), \
+COMMON   := $(filter-out $(addprefix $(BUILD)/,redis/tls.o redis/tls_authority.o redis/tls_none.o base/bump_alloc.o), \
 	$(call objects,main exec_program supervise/* lock/* cli/* redis/* base/*)) $(BUILD)/scripts.o $(ENDS)
 OBJECTS  := $(COMMON) $(call objects,program_full commands/* doctor/* history/* output/* redis/tls_none)
-TLS_OBJECTS := $(filter-out %/tls_none.o,$(OBJECTS)) $(BUILD)/redis/tls.o
+TLS_OBJECTS := $(filter-out %/tls_none.o,$(OBJECTS)) $(call objects,redis/tls redis/tls_authority)
 STATIC_OBJECTS := $(COMMON) \
 	$(call objects,program_static commands/wrap commands/acquire commands/renew commands/release* output/timestamp redis/tls_none)
-QUICK_OBJECTS := $(patsubst $(BUILD)/%,$(BUILD)/quick/%,$(STATIC_OBJECTS) $(BUILD)/base/bump_alloc.o)
+QUICK_OBJECTS := $(patsubst $(BUILD)/%,$(BUILD)/quick/%,$(BUILD)/base/bump_alloc.o \
+	$(if $(filter one,$(QUICK)),$(TLS_OBJECTS),$(STATIC_OBJECTS)))
+QUICK_LIBS := $(MUSL_HIREDIS) \
+	$(if $(filter one,$(QUICK)),$(patsubst %,$(MUSL_OTHERS)/lib/lib%.a,smartcols ssl crypto))
 FULL     := $(BUILD)/fairlock$(if $(filter no,$(QUICK)),,-full)
+PROGRAMS := $(BUILD)/fairlock
+ifneq ($(QUICK),one)
 PROGRAMS := $(sort $(BUILD)/fairlock $(FULL) $(BUILD)/fairlock-tls)
+endif
 
 # Building. With -s, and with V=1, nothing is told but what make itself tells.
 
@@ -113,17 +133,18 @@ all: $(PROGRAMS)
 record = $(shell mkdir -p $(BUILD))$(file >$(BUILD)/$(1).new,$(2))$(shell cd $(BUILD) && \
 	{ cmp -s $(1).new $(1) && rm $(1).new || mv $(1).new $(1); })
 
-ifneq ($(filter-out help clean distclean uninstall deps deb,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out help clean distclean uninstall deps deb static dist,$(or $(MAKECMDGOALS),all)),)
 $(call record,flags,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS))
-$(call record,list,$(ALL_LDFLAGS) $(ALL_LIBS) $(TLS_OBJECTS) quick: $(QUICK) $(QUICK_LDFLAGS) $(QUICK_OBJECTS))
+$(call record,quick-flags,$(MUSL_CC) $(QUICK_CPPFLAGS) $(QUICK_CFLAGS))
+$(call record,list,$(ALL_LDFLAGS) $(ALL_LIBS) $(TLS_OBJECTS) quick: $(QUICK) $(QUICK_LDFLAGS) $(QUICK_OBJECTS) $(QUICK_LIBS))
 endif
-$(BUILD)/flags $(BUILD)/list: ;
+$(BUILD)/flags $(BUILD)/quick-flags $(BUILD)/list: ;
 
-ifeq ($(QUICK),yes)
-$(BUILD)/fairlock: $(QUICK_OBJECTS) $(MUSL_HIREDIS) $(BUILD)/list
+ifneq ($(filter yes one,$(QUICK)),)
+$(BUILD)/fairlock: $(QUICK_OBJECTS) $(QUICK_LIBS) $(BUILD)/list
 	$(call say,LINK $@)
 	$(Q)$(MUSL_CC) $(QUICK_LDFLAGS) $(ALLOCATOR_LDFLAGS) -o $@ $(MUSL)/crti.o \
-		$(QUICK_OBJECTS) $(MUSL_HIREDIS) $(MUSL)/rcrt1.o -lc $(MUSL)/crtn.o
+		$(QUICK_OBJECTS) $(QUICK_LIBS) $(QUICK_START) -lc $(MUSL)/crtn.o
 endif
 
 ifeq ($(QUICK),shared)
@@ -143,11 +164,11 @@ $(BUILD)/fairlock-tls: $(TLS_OBJECTS) $(BUILD)/list
 compile = $(Q)mkdir -p $(@D) && $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 compile_quick = $(Q)mkdir -p $(@D) && $(MUSL_CC) $(QUICK_CPPFLAGS) $(QUICK_CFLAGS) -c -o $@ $<
 
-$(BUILD)/quick/scripts.o: $(BUILD)/scripts.c $(BUILD)/flags
+$(BUILD)/quick/scripts.o: $(BUILD)/scripts.c $(BUILD)/quick-flags
 	$(call say,MUSL $<)
 	$(compile_quick)
 
-$(BUILD)/quick/%.o: src/%.c $(BUILD)/flags
+$(BUILD)/quick/%.o: src/%.c $(BUILD)/quick-flags | $(QUICK_LIBS)
 	$(call say,MUSL $<)
 	$(compile_quick)
 
@@ -162,6 +183,10 @@ $(BUILD)/%.o: src/%.c $(BUILD)/flags | $(HIREDIS_ARCHIVE)
 $(BUILD)/scripts.c: lua/embed lua/join $(wildcard lua/parts/*.lua) $(SCRIPTS) $(BUILD)/list
 	$(call say,LUA $@)
 	$(Q)lua/embed $(SCRIPTS) >$@
+
+$(MUSL_OTHERS)/%:
+	@echo 'There are no libraries for one static program here. "make static" gets them (with apt-get).' >&2
+	@exit 1
 
 $(BUILDROOT)/hiredis/lib/libhiredis.a:
 	@echo 'There is no hiredis 1.1 or later here. "make deps" gets one (with apt-get, as root or through sudo).' >&2
@@ -178,8 +203,8 @@ EXAMPLES := $(sort $(notdir $(wildcard man/examples/*)))
 
 install: all
 	$(INSTALL) -D -m 755 $(BUILD)/fairlock $(DESTDIR)$(PREFIX)/bin/fairlock
-	test $(QUICK) = no || $(INSTALL) -D -m 755 $(FULL) $(DESTDIR)$(PREFIX)/libexec/fairlock-full
-	$(INSTALL) -D -m 755 $(BUILD)/fairlock-tls $(DESTDIR)$(PREFIX)/libexec/fairlock-tls
+	set -e; for program in $(notdir $(filter-out $(BUILD)/fairlock,$(PROGRAMS))); do \
+		$(INSTALL) -D -m 755 $(BUILD)/$$program $(DESTDIR)$(PREFIX)/libexec/$$program; done
 	set -e; for page in $(MANUAL); do \
 		$(INSTALL) -D -m 644 man/$$page $(share)/man/man$${page##*.}/$$page; done
 	$(INSTALL) -D -m 644 completions/fairlock.bash $(share)/bash-completion/completions/fairlock

@@ -1,4 +1,5 @@
-/* The commands that fairlock-full and fairlock-tls know: all. Servers with TLS need the latter. */
+/* The commands that fairlock-full and fairlock-tls know: all. Servers with TLS need the latter. A
+ * program with redis/tls.c reaches all servers, so it never becomes another one. */
 #include "commands/program.h"
 
 #include <stdio.h>

@@ -13,7 +13,10 @@ make demo             three jobs that want one lock
 make check            all tests; TESTS='tests/commands/wrap.bats' some of them; SERVER=valkey-server with another server
 
 make deps             install what a build needs
+make static           one program that needs no library, $(BUILD)/static/fairlock
+make dist             a tarball of it with manual, completions and licenses, $(BUILD)/dist/fairlock-*.tar.gz
 make deb              a Debian package, $(BUILD)/fairlock_*.deb; make check-deb tries it in a clean Debian root
+make check-static     the tests of names, tables and TLS with the one program; the tarball in an empty root
 make check-interop    with real Redisson, through a JDK and Maven
 make check-model      every state of the models, with spin
 make torture          random faults and a checker; DURATION=1h SEED=N
@@ -171,9 +174,28 @@ fuzz:
 		CFLAGS='-O1 -g -fprofile-instr-generate=$(BUILD)/fuzz/default.raw -fcoverage-mapping' fuzz-targets
 	BUILD=$(BUILD)/fuzz tests/fuzz/run $(FUZZ)
 
+static:
+	.ci/setup static
+	$(MAKE) BUILD=$(BUILD)/static QUICK=one all
+
+dist: static
+	+MAKE='$(MAKE)' BUILD=$(BUILD) BUILDROOT=$(BUILDROOT) VERSION=$(VERSION) .ci/dist
+
 deb:
 	.ci/setup build deb
 	+MAKE='$(MAKE)' BUILD=$(BUILD) VERSION=$(VERSION) .ci/deb
+
+# What differs from the three programs: names, tables, TLS. The rest is the same code with the same C library.
+STATIC_TESTS := $(filter-out %/doctor-access.bats,$(wildcard $(addsuffix .bats,$(addprefix tests/, \
+	commands/completion* commands/doctor* commands/help commands/log* commands/names commands/prometheus \
+	commands/queue commands/quick commands/settings commands/status* commands/tables commands/usage \
+	servers/local servers/passwords servers/seeds servers/tls* terminal/* static/*))))
+
+check-static:
+	.ci/setup build run test static
+	$(MAKE) dist
+	$(MAKE) BUILD=$(BUILD)/static QUICK=one tests
+	BUILD=$(BUILD)/static tests/run $(or $(TESTS),$(STATIC_TESTS))
 
 check-deb:
 	.ci/setup build run test root
@@ -207,13 +229,13 @@ lint:
 format:
 	find src tests -name '*.[ch]' -exec clang-format -i {} +
 
-# Our hiredis, the servers, promtool, valgrind and the Debian root stay: getting them again takes a network.
+# The libraries of others, the servers, promtool, valgrind and the Debian root stay: getting them again takes a network.
 clean:
 	test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name hiredis ! -name servers ! -name promtool \
-		! -name memcheck ! -name deb-root -exec rm -rf {} +
+		! -name memcheck ! -name deb-root ! -name static-libraries -exec rm -rf {} +
 
 distclean:
 	rm -rf $(BUILD) $(BUILDROOT)
 
-.PHONY: help tests deb deps check check-built matrix check-interop check-model fuzz fuzz-targets torture check-deb \
-	coverage valgrind bench demo pictures html lint format clean distclean
+.PHONY: help tests static dist check-static deb deps check check-built matrix check-interop check-model fuzz \
+	fuzz-targets torture check-deb coverage valgrind bench demo pictures html lint format clean distclean

@@ -12,7 +12,8 @@ struct server;
  * most of that is the dynamic loader and a large C library. So fairlock is linked statically with
  * musl, runs the commands that jobs need, and executes fairlock-full for the rest. Loading OpenSSL
  * takes longer than all the rest together, so TLS has a program of its own: fairlock-tls is
- * fairlock-full with redis/tls.c. Without musl, fairlock is the full program. */
+ * fairlock-full with redis/tls.c. Without musl, fairlock is the full program. "make static" links
+ * fairlock-tls statically with musl: it reaches every server and executes no other program. */
 
 /* The commands of this program. Ends with a NULL. */
 extern const struct command *const program_commands[];

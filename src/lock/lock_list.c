@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/message.h"
+#include "base/natural_order.h"
 #include "lock/lock_keys.h"
 #include "redis/client_call.h"
 #include "redis/cluster_nodes.h"
@@ -64,7 +65,7 @@ void lock_list_free(struct lock_list *names)
 
 static int compare(const void *a, const void *b)
 {
-	return strverscmp(((const struct found *)a)->name, ((const struct found *)b)->name);
+	return natural_order(((const struct found *)a)->name, ((const struct found *)b)->name);
 }
 
 /* A scan may come by the same key twice. */

@@ -13,6 +13,7 @@
 
 #include "base/duration.h"
 #include "base/json.h"
+#include "base/natural_order.h"
 #include "base/shorten.h"
 #include "base/terminal.h"
 #include "cli/nearest.h"
@@ -130,7 +131,7 @@ static int compare_cells(struct libscols_cell *a, struct libscols_cell *b, void 
 	const char *x = scols_cell_get_data(a), *y = scols_cell_get_data(b);
 
 	(void)unused;
-	return x && y ? strverscmp(x, y) : (x != NULL) - (y != NULL);
+	return x && y ? natural_order(x, y) : (x != NULL) - (y != NULL);
 }
 
 static int make_key_column(struct table *table, struct error *err)

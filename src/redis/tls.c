@@ -16,6 +16,7 @@
 
 #include "base/os_words.h"
 #include "redis/server.h"
+#include "redis/tls_authority.h"
 
 const bool tls_is_here = true;
 
@@ -177,7 +178,7 @@ static int load_authority(SSL_CTX *context, const char *path)
 	struct stat about;
 
 	if (!path)
-		return SSL_CTX_set_default_verify_paths(context);
+		return tls_trust_system(context);
 	if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
 		return SSL_CTX_load_verify_dir(context, path);
 	return SSL_CTX_load_verify_file(context, path);

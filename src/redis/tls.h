@@ -1,5 +1,5 @@
-/* TLS for a connection of hiredis. fairlock-tls has tls.c, with OpenSSL, which takes long to load;
- * the other programs have tls_none.c. */
+/* TLS for a connection of hiredis. fairlock-tls has tls.c, with OpenSSL, which takes long to load,
+ * and so has the one file of "make static"; the other programs have tls_none.c. */
 #pragma once
 
 #include <stdbool.h>

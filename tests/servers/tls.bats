@@ -137,6 +137,7 @@ connected() { [ "$(proxy count)" = 1 ]; }
 @test "without TLS fairlock loads nothing of OpenSSL" {
 	local url command
 
+	[ "$(division)" != one ] || skip 'built as one static program, which has OpenSSL in it'
 	# A sanitizer cannot look for leaks in a process that is traced.
 	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 	start_tls_server --port "$(free_ports 1)"
@@ -153,6 +154,7 @@ connected() { [ "$(proxy count)" = 1 ]; }
 }
 
 @test "the installed fairlock finds its TLS program, and says so when that is missing" {
+	[ "$(division)" != one ] || skip 'built as one static program, which needs no other'
 	start_tls_server
 	install_to "$PWD/root"
 	[ -x root/usr/libexec/fairlock-tls ]

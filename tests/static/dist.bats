@@ -1,0 +1,85 @@
+#!/usr/bin/env bats
+# The tarball of "make dist", and the program in it as a file.
+load ../lib/helpers
+load root
+
+setup_file() { find_tarball; }
+
+setup() { cd "$BATS_TEST_TMPDIR" || return; }
+
+# unpack: unpacks the tarball; `root` is the folder in it
+unpack() {
+	tar -xzf "$TARBALL"
+	mv fairlock-* root
+}
+
+@test "two tarballs of one commit have the same bytes, whatever folder, umask and time zone are" {
+	local version
+
+	version=$("$FAIRLOCK" --version)
+	( # MAKEFLAGS replaces those of an outer make
+		umask 077
+		TZ=Asia/Tokyo MAKEFLAGS=-j$(nproc) BUILD=$PWD VERSION=${version#fairlock } "$TESTS_DIR/../.ci/dist"
+	)
+	cmp "$TARBALL" "dist/${TARBALL##*/}"
+}
+
+@test "the tarball has one folder, named after version and machine, and root owns all in it" {
+	local name
+
+	name=${TARBALL##*/}
+	assert_equal "${name%.tar.gz}" "$("$FAIRLOCK" --version | tr ' ' -)-linux-$(uname -m)"
+	run -0 tar -tvzf "$TARBALL"
+	run awk -v name="${name%.tar.gz}/" '
+		index($6, name) != 1 || $2 != "0/0" || $1 !~ /^(drwxr-xr-x|-rwxr-xr-x|-rw-r--r--)$/' <<<"$output"
+	refute_output
+}
+
+@test "the tarball has what make install installs, and licenses" {
+	local file
+
+	unpack
+	install_to "$PWD/installed"
+	run -1 test -e installed/usr/libexec
+	while read -r file; do
+		[ -e "root/$file" ]
+	done < <(cd installed/usr && find . -type f)
+	run -0 ls root/share/doc/fairlock/licenses
+	assert_output "$(printf '%s\n' SOURCES hiredis libsmartcols musl openssl)"
+	run -0 head -n 1 root/share/doc/fairlock/LICENSE
+	assert_output 'MIT License'
+	assert_equal "$(wc -l <root/share/doc/fairlock/licenses/SOURCES)" \
+		"$(grep -c '^' root/share/doc/fairlock/licenses/SOURCES)"
+	run -0 grep -E '^(musl|hiredis|OpenSSL|libsmartcols) +[0-9]' root/share/doc/fairlock/licenses/SOURCES
+	assert_equal "${#lines[@]}" 4
+	grep -q 'GNU LESSER GENERAL PUBLIC LICENSE' root/share/doc/fairlock/licenses/libsmartcols
+	grep -q 'Apache License' root/share/doc/fairlock/licenses/openssl
+}
+
+@test "the program is one static file of less than 6 MB, and has no path of the machine that built it" {
+	unpack
+	[ "$(stat -c %s root/bin/fairlock)" -lt 6000000 ]
+	run -1 grep -aF -e "$(realpath "$TESTS_DIR/..")" -e /tmp/ root/bin/fairlock
+	run -0 readelf -lW root/bin/fairlock
+	refute_output --partial INTERP
+	refute_output --partial DYNAMIC
+	refute_line --regexp ' (RWE|WE) '
+	assert_line --regexp '^ *GNU_STACK .* RW '
+}
+
+@test "the program executes nothing but the command, and opens no library and no settings of OpenSSL" {
+	local url command
+
+	start_server
+	unpack
+	unset ASAN_OPTIONS
+	for url in "unix:$SERVER_SOCKET" redis://localhost:1 redis://host.invalid:1 rediss://localhost:1; do
+		for command in 'wrap job root/bin/fairlock version' 'status job' 'acquire job' 'log job' 'doctor' '--complete status j' help; do
+			# shellcheck disable=SC2086
+			FAIRLOCK_URL=$url run strace -f -e trace=execve,openat -o trace root/bin/fairlock $command
+			run -1 grep -e '/fairlock-' -e openssl.cnf -e '\.so' trace
+			[[ $command = wrap* ]] || assert_equal "$(grep -c 'execve(' trace)" 1
+			! [[ $command = wrap* && $url = unix:* ]] || assert_equal "$(grep -c 'execve(' trace)" 2
+		done
+	done
+}
