@@ -293,7 +293,7 @@ static int keep_held(struct waiting *w, enum wait_event *end, struct error *err)
 	const struct member *lost;
 	const struct hold *asked;
 
-	if (w->held_woke && w->wait->messenger->verbose)
+	if (w->wait->messenger->verbose && (w->held_woke || clock_ms() >= w->held_ms))
 		progress_clear(&w->progress);
 	w->held_woke = false;
 	lost = hold_set_step(&w->wait->held);
@@ -317,7 +317,8 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 	};
 	int64_t wake = client_wait(w->client, &slots[SLOT_CLIENT]);
 
-	wake = earliest(wake, hold_set_wait(held, &slots[SLOT_HELD]));
+	w->held_ms = hold_set_wait(held, &slots[SLOT_HELD]);
+	wake = earliest(wake, w->held_ms);
 	wake = earliest(wake, earliest(ask_again_ms(w), w->until_ms));
 	wake = earliest(wake, earliest(w->progress.draw_ms, wait_report_wake_ms(w)));
 	if (deadline_poll(w->wait->loop, slots, (nfds_t)SLOT_HELD + (nfds_t)held->count + 1, wake,

@@ -49,7 +49,8 @@ struct waiting {
 	bool stands_by;       /* it was told, and WAIT_STAND_DOWN not since */
 	unsigned stands_on;   /* the connections that were there then */
 	bool told_queued;
-	bool held_woke; /* there is something to read about a lock that is held already */
+	bool held_woke;  /* there is something to read about a lock that is held already ... */
+	int64_t held_ms; /* ... or to do by then, and perhaps to be told */
 	bool told_no_ttl;
 	bool place_due; /* --verbose: our place in the queue is to be asked for and told */
 	int64_t told_place;

@@ -23,6 +23,24 @@ load ../lib/waiting_line
 	pieces 1
 }
 
+@test "with --also the waiting line is about the lock that is waited for, and steps about the others do not run into it" {
+	local first
+
+	hold -l 1h a
+	first=$HOLDER
+	hold -l 1h b
+	describe_holder b "$backup and many more words, so that the line is long"
+	terminal 120
+	type_line 'clear; "$FAIRLOCK" wrap -v -l 5s --also a b echo got it'
+	wait_until shows '^fairlock: a: 1st of 1, waited [0-9]+s; held '
+	kill -TERM "$first"
+	wait_until shows '^(fairlock: )?b: 1st of 1, waited [0-9]+s; held '
+	wait_until eval '[ "$(screen | grep -c "renewed lock a")" -ge 4 ]'
+	run ! shows 'renewed lock a in [0-9]+ms, with [0-9]+s of its lease left.'
+	kill -TERM "$HOLDER"
+	wait_until shows '^got it$'
+}
+
 @test "the waiting line shows how many slots are held, and of how many that the waiter wants" {
 	for _ in 1 2 3; do "$FAIRLOCK" acquire --lease 1h --slots 3 job >/dev/null; done
 	terminal 120
