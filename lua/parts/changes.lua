@@ -155,6 +155,21 @@ local function notice_ends_of_all()
 	call('HDEL', STATE, 'holder')
 end
 
+-- The caller may have had one of so many holds that those above left it: it is over before the caller gets
+-- another one.
+local function notice_own_end()
+	local mine = lock.mine
+	if not mine or mine.mode == 'x' or mine.state ~= 'held' and mine.state ~= 'kept' or
+		MODES[lock.field] and (end_of(call('ZSCORE', HOLDERS, mine.id)) or 0) > now then
+		return
+	end
+	mine = read_hold(mine.id, call('HGET', STATE, 'h:' .. mine.id)) -- as it is by now
+	if mine and (mine.state == 'held' or mine.state == 'kept') then
+		note('ZREM', HOLDERS, mine.id)
+		end_unnoticed(mine, unnoticed_end(mine))
+	end
+end
+
 local function notice_end()
 	if lock.turn and not fit(want_of(lock.turn)) then
 		call('HDEL', STATE, 'turn') -- taken, or snatched away by a plain lock
@@ -173,6 +188,7 @@ local function notice_end()
 	elseif lock.were_many then
 		notice_ends_of_all()
 	end
+	notice_own_end()
 end
 
 -- Whether the sorted set of several holders is at another node: in a cluster whose slot moves, the node that

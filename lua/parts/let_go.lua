@@ -41,6 +41,7 @@ local function end_this(event, status, cause, state, actor)
 	else
 		call('DEL', LOCK)
 		if mode ~= 'x' then
+			note('DEL', HOLDERS) -- it may have more ends than one script notices
 			call('HDEL', STATE, 'holder')
 		end
 		lock.field, lock.mode, lock.ttl = nil, nil, nil

@@ -71,8 +71,8 @@ if lock.owner and granted then
 	if granted == 'w' .. lock.owner then
 		forget_start()
 	end
-	if lock.count > 1 then
-		end_entry(granted)
+	if lock.count > 1 or request ~= lock.owner and lock.mode ~= 'x' and not is_known() then
+		end_entry(granted) -- if our hash was lost, nobody knows how many holds the owner has
 		set_count(lock.count - 1)
 	else
 		let_go('released')

@@ -265,6 +265,17 @@ local function succeed()
 	end
 end
 
+-- Of several holders, our hash forgot how many holds this owner has: this one is inside another one, which
+-- is not over.
+local function leave_outer(given)
+	if given then
+		end_entry(given)
+	end
+	mark_request(request, strays, 'released')
+	settle()
+	return {'released', 1}
+end
+
 -- given: the entry in `holds`, or nil: our hash does not know it.
 local function give_back(given)
 	local is_success = mode == 'own' and given == 'w' .. id and status == '0' and cause == 'exit'
@@ -325,6 +336,8 @@ end
 local answer = lock.request and lock.request.answer
 if answer == 'released' and (mode == 'any' or not given) then
 	return {'released', lock.count}
+elseif mode ~= 'any' and request ~= id and lock.mode ~= 'x' and not is_known() and answer ~= 'given' then
+	return leave_outer(given)
 elseif given or not is_known() and answer ~= 'given' then
 	return give_back(given) -- if our hash was lost, the lock's own count is what there is
 elseif mode == 'any' and not is_kept() then

@@ -80,7 +80,7 @@ static int report(const struct lock *lock, const struct options *options,
 	case RELEASE_NOT_HELD:
 		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: %s", lock->keys.shown,
 			    options->force
-				    ? "its holder has another token; see status -o +TOKEN"
+				    ? "no holder has this token; see status -o +TOKEN"
 				    : "this owner does not hold it now; see fairlock status");
 	}
 	return 0;

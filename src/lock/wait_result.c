@@ -138,7 +138,11 @@ static void misfit(struct error *err, const struct lock *lock, const char *mode)
 
 	if (*mode != MODE_SLOT)
 		fail(err, STATUS_USAGE,
-		     "cannot go into lock %s: the enclosing hold is shared; use --shared, too",
+		     "cannot go into lock %s: the enclosing hold is shared; use --shared%s",
+		     lock->keys.shown, want_is_slot(lock->want) ? " instead of --slots" : ", too");
+	else if (!mode[1])
+		fail(err, STATUS_USAGE,
+		     "cannot go into lock %s: the server forgot the slot of the enclosing hold",
 		     lock->keys.shown);
 	else
 		fail(err, STATUS_USAGE, "cannot go into lock %s: the enclosing hold has slot %s%s",
