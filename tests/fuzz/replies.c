@@ -6,7 +6,8 @@
  * redis/handshake.c redis/server_error.c redis/reply_limits.c lock/hold_lease.c lock/wait.c
  * lock/wait_show.c lock/wait_leave.c lock/wire.c lock/waiter_view.c lock/progress.c lock/owner.c
  * lock/owner_call.c commands/wrap.c commands/acquire.c commands/renew.c commands/release.c
- * commands/release_stop.c commands/release_words.c redis/connection_trace.c base/message.c */
+ * commands/release_stop.c commands/release_words.c redis/connection_trace.c base/message.c
+ * lock/hold_set.c lock/wait_standby.c supervise/take_locks.c */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,7 @@ static const struct {
 	{SENTINELS, "release --force job", false},
 	{SOCKET, "wrap -w 60 --report 5 --reason why job true", false},
 	{SOCKET, "release -v --stop -w 30 job", false},
+	{SOCKET, "wrap -v -w 60 --also x job true", false},
 };
 
 /* Whether a message in the script may hand the lock over: it repeats the secret. */
