@@ -10,8 +10,8 @@ setup() {
 # later MS: lets time pass
 later() { at=$((at + $1 * 1000000)); }
 
-# event WHAT FIELDS: an event of the driver now; FIELDS are those of a JSON object
-event() { echo "{\"at\":$at,\"until\":$at,\"what\":\"$1\",$2}" >>events; }
+# event WHAT FIELDS: an event of the driver, from now until LASTS ms later; FIELDS are those of a JSON object
+event() { echo "{\"at\":$at,\"until\":$((at + ${LASTS:-0} * 1000000)),\"what\":\"$1\",$2}" >>events; }
 
 # job NAME [FIELDS]: a wrap begins
 job() {

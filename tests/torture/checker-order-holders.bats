@@ -146,7 +146,7 @@ free() {
 		say beat three 3 2
 		later 1000
 	done
-	seen three ${AHEAD-} one
+	LASTS=${LAST_LOOK:-0} seen three ${AHEAD-} one
 	later 10
 	say end three 3 2
 	ends three 0
@@ -186,6 +186,11 @@ free() {
 	: >events
 	: >history
 	AHEAD=two AHEAD_WANTS=$SLOT2 free 9 "$SLOT1"
+	fine
+}
+
+@test "the checker sees the first waiter for which there is no room also in a look that the lock's next event cuts short" {
+	LAST_LOOK=20 AHEAD=two AHEAD_WANTS=$ALONE free 9 "$SLOT1"
 	fine
 }
 

@@ -267,7 +267,7 @@ class Queue:
         until = min(until, self.granted[owner][1] if owner in self.granted else self.looks[self.last[owner]]["until"])
         begins = max(since, self.looks[self.first[owner]]["at"])
         for look in self.looks:
-            if look["at"] < begins or look["until"] > until:
+            if look["at"] < begins or look["at"] >= until:
                 continue
             here = [other for other, _ in look["queue"]]
             if [owner, 1] in look["queue"]:
