@@ -12,8 +12,8 @@
 --       8 strays    as for acquire
 --       9 status    of COMMAND, as a shell shows it, or ''; for the log only, and only from the wrap that
 --                   took the lock: its request is the id
---      10 cause     why COMMAND ended: 'exit', 'max-hold', 'lost', the name of a signal; or ''. A keeper may say
---                   'max-hold', too, of the hold that its acquire took
+--      10 cause     why COMMAND ended: 'exit', 'max-hold', 'lost', the name of a signal; or ''. A keeper may
+--                   say 'max-hold', too, of the hold that its acquire took
 --      11 only      with 'force': break the hold of this owner only, or of =SLOT; or ''
 --
 -- Returns {'released', holds left}
