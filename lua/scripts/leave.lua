@@ -7,8 +7,8 @@
 --       6...        with 'own': owner ids that the caller inherited, as for acquire; with 'remove': by, the
 --                   description of the caller
 --
--- Returns {'left', owner, by, held, mode, holders, next, by hand}   it is out; the holder as `view` has it, or
---              none if that was the waiter itself
+-- Returns {'left', owner, by, held, mode, holders, next, by hand}   it is out; the holder as `view` has it,
+--              or none if that was the waiter itself
 --         {'left'}     somebody else asked, and it was out already
 --         {'late'}     this is a late copy
 --         {'unknown'}  somebody else asked, and there is no such waiter

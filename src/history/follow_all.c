@@ -14,6 +14,9 @@
 #include "history/follow_state.h"
 #include "lock/lock_keys.h"
 #include "lock/lock_list.h"
+#include "output/timestamp.h"
+#include "redis/client_call.h"
+#include "redis/reply.h"
 #include "redis/tracking.h"
 
 /* How often a cluster is asked where its slots are. */
@@ -107,6 +110,25 @@ static void look_for_gaps(struct follower *f, int64_t begun_ms)
 	}
 }
 
+/* --since counts from the beginning, and not from the first log that is read. */
+static int begin_query(struct follower *f, struct error *err)
+{
+	static const struct request request = {.argv = {"TIME"}, .argc = 1};
+	struct client *client = f->nodes.clients;
+	int64_t seconds;
+
+	if (f->nodes.count == 0 || cluster_nodes_has_lost(&f->nodes, client))
+		return 0;
+	if (client_call(client, &request, follow_until_ms(f), false, err) < 0)
+		return lose(f, client, err);
+	seconds = log_reply_number(reply_text(client->reply, 0));
+	if (seconds == UNKNOWN_MS || seconds > TIMESTAMP_LAST_MS / 1000)
+		return reply_nonsense(err);
+	log_query_begin(f->query,
+			seconds * 1000 + log_reply_number(reply_text(client->reply, 1)) / 1000);
+	return 0;
+}
+
 /* Changes are told before the logs are read, so that none is missed. */
 static int open_all(struct follower *f, struct error *err)
 {
@@ -121,6 +143,8 @@ static int open_all(struct follower *f, struct error *err)
 				    f->options->connect_timeout_ms, follow_until_ms(f), err);
 	if (result == 0)
 		result = start_tracking(f, err);
+	if (result == 0)
+		result = begin_query(f, err);
 	if (result == 0)
 		result = find_locks(f, err);
 	if (result == 0)

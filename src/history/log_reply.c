@@ -2,6 +2,8 @@
 #include "history/log_reply.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,15 +153,16 @@ static int make_room(struct log_reply *history, size_t events, size_t waiters, s
 	return fail(err, STATUS_OS, "cannot read a log: %s", strerror(ENOMEM));
 }
 
-/* An entry may be written long after its event, so the script cannot leave out all old events. */
-static int64_t find_beginning(struct log_query *query, int64_t now_ms)
+/* An entry may be written long after its event, so the script cannot leave out all old events. The
+ * next requests mean the same time, however much later they come. */
+void log_query_begin(struct log_query *query, int64_t now_ms)
 {
 	if (query->since[0] && query->from_ms == UNKNOWN_MS) {
 		const int64_t since_ms = strtoll(query->since, NULL, 10);
 
 		query->from_ms = since_ms < now_ms ? now_ms - since_ms : 0;
+		snprintf(query->since, sizeof(query->since), "@%" PRId64, query->from_ms);
 	}
-	return query->from_ms;
 }
 
 int log_reply_read(struct log_reply *history, struct log_query *query,
@@ -173,7 +176,8 @@ int log_reply_read(struct log_reply *history, struct log_query *query,
 	if (!reply_fits(reply, "sslslll") || strcmp(reply_text(reply, 0), "log") != 0 ||
 	    history->now_ms == UNKNOWN_MS)
 		return lock_refused(reply, err);
-	history->from_ms = find_beginning(query, history->now_ms);
+	log_query_begin(query, history->now_ms);
+	history->from_ms = query->from_ms;
 	history->holder = reply_text(reply, 3);
 	if (make_room(history, reply_count(entries), reply_count(waiters), reply_count(holds),
 		      err) < 0)

@@ -74,6 +74,9 @@ struct log_query {
 /* Reads a number that others wrote: a time, a duration, a token. UNKNOWN_MS: it is none. */
 int64_t log_reply_number(const char *text);
 
+/* Settles what since means if it is a duration: so long before now_ms, by the server's clock. */
+void log_query_begin(struct log_query *query, int64_t now_ms);
+
 void log_reply_request(const struct log_query *query, const struct lock_keys *keys,
 		       struct request *request);
 

@@ -75,7 +75,7 @@ until_when() {
 }
 
 @test "renew refuses a lease over 1d for the hold of a wrap or a keeper, and changes nothing" {
-	local owner pid
+	local owner
 
 	run -64 "$FAIRLOCK" wrap -l 1m job "$FAIRLOCK" renew -l 2d job
 	assert_line --index 0 'fairlock: cannot renew lock job: a lease over 1d is for a lock that was taken by hand'
@@ -160,6 +160,7 @@ until_when() {
 	local owner
 
 	background sleep 600
+	wait_until grep -qx sleep "/proc/$!/comm"
 	owner=$("$FAIRLOCK" acquire --while-pid $! job)
 	run -75 "$FAIRLOCK" wrap -n job true
 	assert_output --partial 'held by sleep 600 (pid'

@@ -75,6 +75,15 @@ all_told() {
 	assert_equal "$(told old) $(told new)" 'granted released granted released'
 }
 
+@test "log --follow --since without a name counts from its start, also if there is no log yet, and later events are not too old" {
+	follow --json --since 1ms
+	wait_until tracks
+	"$FAIRLOCK" wrap one true
+	wait_until followed 2
+	"$FAIRLOCK" acquire two
+	wait_until followed 3
+}
+
 @test "log --follow without a name asks the server only when a log changes" {
 	"$FAIRLOCK" wrap job true
 	follow

@@ -42,6 +42,13 @@ followed() {
 	assert_equal "$(cat "$BATS_TEST_TMPDIR/followed")" granted
 }
 
+@test "log --follow --since counts from its start, and later events are not too old" {
+	follow --since 1ms --raw --noheadings -o EVENT
+	wait_until asleep
+	"$FAIRLOCK" wrap job true
+	wait_until followed 2
+}
+
 # asleep: succeeds if it waits for events
 asleep() {
 	cli CLIENT LIST | grep -q 'cmd=xread'

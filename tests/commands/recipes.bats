@@ -429,3 +429,14 @@ from_flock() {
 		esac
 	done
 }
+
+@test "the recipe by hand keeps deploys out, says until when and why, and goes back by the owner id" {
+	local owner
+
+	code 'By hand.' >script
+	owner=$(PATH=$PWD/bin:$PATH sh script)
+	run -75 bin/fairlock wrap -n deploy true
+	assert_output --regexp "^fairlock: cannot get lock deploy: held by hand until .*, $(id -un)@$(uname -n): postgres 17 upgrade\$"
+	bin/fairlock release --owner "$owner" deploy
+	bin/fairlock wrap -n deploy true
+}

@@ -7,7 +7,7 @@ load ../lib/handover
 
 # row N COLUMN...: columns of the row of the Nth holder in the answer of status, from 0 on
 row() {
-	local column first=$((18 + 9 * $1)) words=()
+	local column first=$((18 + 10 * $1)) words=()
 
 	for column in "${@:2}"; do words+=("${reply[first + column]}"); done
 	echo "${words[*]}"
@@ -42,7 +42,7 @@ row() {
 	left 20000 "${reply[6]}"
 	cli PERSIST job
 	acquire ben mode=try
-	assert_equal "${reply[*]:4}" 'x 1 -1'
+	assert_equal "${reply[*]:4}" 'x 1 -1 0'
 }
 
 @test "a holder whose lease has ended is not counted" {
@@ -50,7 +50,7 @@ row() {
 	acquire ben want=s lease=60000
 	later 20001
 	script view zoe ''
-	assert_equal "${reply[*]:3:2} ${reply[*]: -3:2}" 'ben by ben s 1'
+	assert_equal "${reply[*]:3:2} ${reply[*]: -4:2}" 'ben by ben s 1'
 	assert_equal "$(field n:expired)" ''
 }
 
@@ -59,11 +59,11 @@ row() {
 	acquire ben want=s lease=40000
 	acquire cleo want=s lease=50000
 	script view zoe ''
-	assert_equal "${reply[*]:3:2} ${reply[6]} ${reply[*]: -3:2}" "ben by ben ${token[ben]} s 3"
-	left 40000 "${reply[-1]}"
+	assert_equal "${reply[*]:3:2} ${reply[6]} ${reply[*]: -4:2}" "ben by ben ${token[ben]} s 3"
+	left 40000 "${reply[-2]}"
 	cli DEL job
 	script view zoe ''
-	assert_equal "${reply[*]:3:4} ${reply[*]: -3}" '  -1   0 -1'
+	assert_equal "${reply[*]:3:4} ${reply[*]: -4}" '  -1   0 -1 0'
 }
 
 @test "view shows a kept slot with the time until when it is kept" {
@@ -71,7 +71,7 @@ row() {
 	release anna min=20000
 	answered kept
 	script view zoe ''
-	assert_equal "${reply[*]:3:3} ${reply[*]: -3:2}" "anna by anna -$(column h:anna ends) = 1"
+	assert_equal "${reply[*]:3:3} ${reply[*]: -4:2}" "anna by anna -$(column h:anna ends) = 1"
 }
 
 @test "status has a row for each slot, in the order of their grants" {
@@ -84,7 +84,7 @@ row() {
 	assert_equal "${reply[*]:0:2} ${reply[*]:3:4} ${reply[15]}" \
 		"ben 1 ${token[ben]} by ben $(column h:ben since) 1 0"
 	left 40000 "${reply[2]}"
-	assert_equal "${reply[17]} ${#reply[@]}" "= $((20 + 3 * 9))"
+	assert_equal "${reply[17]} ${#reply[@]}" "= $((21 + 3 * 10))"
 	assert_equal "$(row 0 0 1 3 4 5 6 7 8)" "anna 1 ${token[anna]} by anna $(column h:anna since) 1 1 b"
 	left 60000 "$(row 0 2)"
 	assert_equal "$(row 1 0 1 3 4 5 6 7 8)" "ben 1 ${token[ben]} by ben $(column h:ben since) 1 0 a"
@@ -94,12 +94,12 @@ row() {
 @test "status has one row for an exclusive holder, and none for a free lock" {
 	acquire anna lease=20000
 	script status
-	assert_equal "${reply[0]} ${reply[17]} ${#reply[@]}" 'anna x 29'
+	assert_equal "${reply[0]} ${reply[17]} ${#reply[@]}" 'anna x 31'
 	assert_equal "$(row 0 0 1 3 4 5 6 7 8)" "anna 1 ${token[anna]} by anna $(column h:anna since) 1 0 "
 	left 20000 "$(row 0 2)"
 	release anna
 	script status
-	assert_equal "${reply[0]} ${reply[2]} ${#reply[@]}" ' -2 21' # the list without rows is an empty line
+	assert_equal "${reply[0]} ${reply[2]} ${#reply[@]}" ' -2 22' # the list without rows is an empty line
 	redisson_takes r1
 	script status
 	assert_equal "$(row 0 0 1 3 4 5 6 7 8)" 'r1 1    0 0 '
@@ -110,10 +110,10 @@ row() {
 	acquire ben want='#2' lease=60000
 	later 20001
 	script status
-	assert_equal "${reply[0]} ${reply[12]} ${#reply[@]} $(row 0 0 8)" 'ben 1 29 ben 2'
+	assert_equal "${reply[0]} ${reply[12]} ${#reply[@]} $(row 0 0 8)" 'ben 1 31 ben 2'
 	acquire cleo want='#2'
 	script status
-	assert_equal "${reply[12]} ${#reply[@]} $(row 0 0 8) $(row 1 0 8)" '1 38 ben 2 cleo 1'
+	assert_equal "${reply[12]} ${#reply[@]} $(row 0 0 8) $(row 1 0 8)" '1 41 ben 2 cleo 1'
 }
 
 @test "status shows a holder whose record is gone" {

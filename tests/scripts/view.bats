@@ -63,7 +63,7 @@ server_us() {
 	assert_equal "${reply[*]:0:3}" 'view 1000 1000'
 	view w7
 	assert_equal "${reply[*]:0:3}" 'view 7 1000'
-	assert_equal "${reply[*]: -7:4}" '20 140 20 140'
+	assert_equal "${reply[*]: -8:4}" '20 140 20 140'
 	took=$(server_us)
 	for _ in {1..100}; do
 		view w1000
@@ -114,7 +114,7 @@ server_us() {
 	held_for junk
 	acquire anna by=$'host\t7\tann\tjob'
 	view ben
-	assert_equal "${reply[*]: -7:4}" '4 3000 5 3000'
+	assert_equal "${reply[*]: -8:4}" '4 3000 5 3000'
 }
 
 @test "view takes holds of the same user and command for the same job, whatever their reason" {
@@ -123,7 +123,7 @@ server_us() {
 	held_for 3000 released $'host\t1\tann\tjob\ttuesday'
 	acquire anna by=$'host\t7\tann\tjob\twednesday'
 	view ben
-	assert_equal "${reply[*]: -7:4}" '3 3000 3 3000'
+	assert_equal "${reply[*]: -8:4}" '3 3000 3 3000'
 }
 
 @test "view takes the latest twenty holds" {
@@ -133,7 +133,7 @@ server_us() {
 	for ms in {1..20}; do held_for "$ms"; done
 	acquire anna by=$'host\t7\tann\tjob'
 	view ben
-	assert_equal "${reply[*]: -7:4}" '20 10 20 10'
+	assert_equal "${reply[*]: -8:4}" '20 10 20 10'
 }
 
 @test "view does not repeat a hold that its caller knows" {
@@ -143,7 +143,7 @@ server_us() {
 	assert_equal "${reply[6]}" "${token[anna]}"
 	assert_equal "${reply[7]}" ''
 	view ben 1
-	assert_equal "${reply[*]: -7:4}" '1 1000 1 1000'
+	assert_equal "${reply[*]: -8:4}" '1 1000 1 1000'
 }
 
 @test "view gives only the owner id of a Redisson holder, and nothing of a free lock" {

@@ -52,7 +52,8 @@ acquires() {
 	export FAIRLOCK_PASSWORD=SECRET
 	run_told release
 	[ "$("$CLI" -s "$SERVER_SOCKET" -a SECRET EXISTS job 2>/dev/null)" = 0 ]
-	! screen | grep -F 'redis://:SECRET'
+	commands >told
+	refute grep -q SECRET told
 	"$CLI" -s "$SERVER_SOCKET" -a SECRET CONFIG SET requirepass '' 2>/dev/null
 }
 
