@@ -179,6 +179,7 @@ REPLIES = {
         text(BEGIN, queued(first=1), PAUSE, KEPT, PAUSE, granted(), PAUSE, RELEASED),
     ],
     "e": [
+        text(BEGIN, say(["ran ok", 60000])),
         text(BEGIN, say(["ran", 60000])),
         text(BEGIN, say(["ran", 60000, OTHER, BY, 61000])),
         text(BEGIN, queued(), PAUSE, VIEW, PAUSE, granted(), PAUSE, RELEASED),
@@ -227,6 +228,20 @@ REPLIES = {
         text(BEGIN, queued(first=1), KEPT, PAUSE, KEPT, PAUSE, say(["left", OTHER, BY, -NOW])),
         text(BEGIN, queued(), error("NOPERM no permissions"), PAUSE, PAUSE, END, PAUSE, BEGIN, queued(), PAUSE, VIEW),
         text(BEGIN, queued(), say(["view", 1, 1, OTHER, LONG, 1 << 62, "7", []]), PAUSE, END, PAUSE, PAUSE, PAUSE, BEGIN),
+    ],
+    "q": [
+        text(BEGIN, say(["ran ok", 60000])),
+        text(BEGIN, say(["ran ok"])),
+        text(BEGIN, say(["ran ok", -(1 << 63)])),
+        text(BEGIN, say(["ran", 60000])),
+        text(BEGIN, queued(), SOON, MESSAGE, PAUSE, say(["ran ok", 5])),
+        text(BEGIN, queued(), PAUSE, granted(ttl=1), PAUSE, say(["ran ok", 5])),
+    ],
+    "r": [
+        text(HELLO, say(["forgot", 60000])),
+        text(HELLO, say(["forgot", -1])),
+        text(HELLO, say(["forgot", LONG])),
+        text(HELLO, RELEASED),
     ],
 }
 

@@ -133,7 +133,7 @@ class World:
         elif answer[0] == "granted":
             self.tokens[answer[1]], self.modes[answer[1]] = answer[2], answer[6]
             self.tickets.pop(who, None)
-        elif answer[0] in ("removed", "ran", "full"):
+        elif answer[0] in ("removed", "ran", "ran ok", "full"):
             self.tickets.pop(who, None)
 
     def do_renew(self, who, options):
@@ -303,7 +303,7 @@ class World:
         for who in list(self.listening):
             self.listen_not(who)
         self.look = Look(self.server)
-        if self.look.hash.get("name", "job") != "job" or self.look.hash.get("v") != "4":
+        if self.look.hash.get("name", "job") != "job" or self.look.hash.get("v") != "5":
             self.server.client.ask("DEL", KEYS[3])  # others use it, and it has a time to live
         self.run("release", "healer", "healer", "force", "", "0", "", 0, "", "", "")
         for who, score in self.look.scores.items():
