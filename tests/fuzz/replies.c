@@ -42,6 +42,8 @@ static const struct {
 	{SOCKET, "wrap -w 60 --report 5 --reason why job true", false},
 	{SOCKET, "release -v --stop -w 30 job", false},
 	{SOCKET, "wrap -v -w 60 --also x job true", false},
+	{SOCKET, "wrap -v -w 60 --once-ok 1h job true", false},
+	{SOCKET, "release --forget-run job", false},
 };
 
 /* Whether a message in the script may hand the lock over: it repeats the secret. */
@@ -52,6 +54,14 @@ static bool may_be_handed(const char *script, size_t length, const char *words)
 	return strncmp(words, "wrap", 4) == 0 && !strstr(words, "--replicas") &&
 	       !strstr(words, "--once-per") && memmem(script, length, word, strlen(word)) &&
 	       memmem(script, length, WORLD_SECRET, strlen(WORLD_SECRET));
+}
+
+/* Whether a reply in the script may say that nothing is to be run. */
+static bool may_be_done(const char *script, size_t length, const char *words)
+{
+	static const char word[] = "ran ok";
+
+	return strstr(words, "--once-ok") && memmem(script, length, word, strlen(word));
 }
 
 /* Whether a reply in the script may grant the lock: our id stands right behind "granted". */
@@ -85,6 +95,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	world_end();
 	HOLDS(harmless_text(fuzz_captured(&length), length, "\n"));
 	HOLDS(status == 0 || status >= 64);
+	if (strncmp(lines[i].words, "wrap", 4) == 0 && status == 0 && !world_has_started())
+		HOLDS(may_be_done(said, size - head, lines[i].words));
 	if (strncmp(lines[i].words, "acquire", 7) == 0)
 		HOLDS((status == 0) == (length > 0));
 	if (world_has_started() || (strncmp(lines[i].words, "acquire", 7) == 0 && status == 0))

@@ -189,6 +189,7 @@ REPLIES = {
         text(BEGIN, queued(first=1), PAUSE, KEPT, PAUSE, granted(), PAUSE, RELEASED),
     ],
     "e": [
+        text(BEGIN, say(["ran ok", 60000])),
         text(BEGIN, say(["ran", 60000])),
         text(BEGIN, say(["ran", 60000, OTHER, BY, 61000])),
         text(BEGIN, queued(), PAUSE, VIEW, PAUSE, granted(), PAUSE, RELEASED),
@@ -245,6 +246,20 @@ REPLIES = {
         text(BEGIN, stops(("asked", -1), ("alone", 30000))),
         text(BEGIN, say(["stops", ["asked", 1, LONG, LONG], ["asked", 1, "", ""]]), PAUSE, say(["stops", ["x", 1, "", ""]])),
         text(BEGIN, say(["late"])),
+    ],
+    "s": [
+        text(BEGIN, say(["ran ok", 60000])),
+        text(BEGIN, say(["ran ok"])),
+        text(BEGIN, say(["ran ok", -(1 << 63)])),
+        text(BEGIN, say(["ran", 60000])),
+        text(BEGIN, queued(), SOON, MESSAGE, PAUSE, say(["ran ok", 5])),
+        text(BEGIN, queued(), PAUSE, granted(ttl=1), PAUSE, say(["ran ok", 5])),
+    ],
+    "t": [
+        text(HELLO, say(["forgot", 60000])),
+        text(HELLO, say(["forgot", -1])),
+        text(HELLO, say(["forgot", LONG])),
+        text(HELLO, RELEASED),
     ],
 }
 

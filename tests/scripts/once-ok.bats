@@ -60,15 +60,14 @@ many() {
 }
 
 @test "once ok: no other end is a success: another status, --max-hold, a loss, a signal, a COMMAND that was not started" {
-	local end
+	local end way
 
 	for end in 'status=1 cause=exit' 'status=0 cause=max-hold' 'status=0 cause=lost' 'status=0 cause=asked' \
 		'status=143 cause=TERM' 'status=0 cause=exit mode=unused' ''; do
-		# the long way, too
-		for mark in '' 1; do
-			acquire anna ${mark:+period=ok60000}
+		for way in strays=0 strays=1; do # the usual case, and the long way
+			acquire "anna$way" "$way"
 			# shellcheck disable=SC2086
-			release anna $end
+			release "anna$way" "$way" $end
 			answered released
 			assert_equal "$(field 'done')" ''
 		done
@@ -78,12 +77,14 @@ many() {
 }
 
 @test "once ok: what acquire holds, and a wrap inside another, are no success when they are given back" {
-	acquire anna kind=a
-	succeed anna
-	assert_equal "$(field 'done')" ''
-	acquire anna kind=a period=ok60000
-	succeed anna
-	assert_equal "$(field 'done')" ''
+	local way
+
+	for way in strays=0 strays=1; do # the usual case, and the long way
+		acquire "keeper$way" kind=a "$way"
+		succeed "keeper$way" "$way"
+		answered released 0
+		assert_equal "$(field 'done')" ''
+	done
 	acquire anna
 	acquire anna request=inner inherited=anna
 	answered granted anna
@@ -327,7 +328,11 @@ many() {
 	cli FLUSHALL
 	sleep 0.1
 	renew anna
+	queue_up ben
+	leave ben
+	hear_calls
 	succeed anna
+	calls | grep -c '"HSET"' | grep -qx 1
 	assert_equal "$(column 'done' started)" "${token[anna]}"
 }
 
@@ -412,13 +417,13 @@ many() {
 # ---- Faults ----
 
 @test "once ok: a server out of memory notes the success" {
-	local refused=0 period
+	local refused=0 way
 
-	for period in '' ok60000; do
+	for way in strays=0 strays=1; do # the usual case, and the long way
 		cli FLUSHALL >/dev/null
-		acquire anna "period=$period"
+		acquire anna "$way"
 		cli CONFIG SET maxmemory 1 >/dev/null
-		succeed anna || refused=1
+		succeed anna "$way" || refused=1
 		cli CONFIG SET maxmemory 0 >/dev/null
 		assert_equal "$refused" 0
 		[ -n "$(field 'done')" ]
@@ -459,6 +464,7 @@ many() {
 	answered queued
 	# a COMMAND that ran while the clock was set back
 	later -3600000
+	change h:anna "token=$(($(now_ms) + 3600000))"
 	succeed anna
 	acquire dora period=ok60000
 	answered 'ran ok'
@@ -467,7 +473,8 @@ many() {
 @test "once ok: a damaged record of the success is no error, and satisfies nobody" {
 	local text
 
-	for text in '' - '- -' 1 '1 ' ' 1' '1 99999999999999999999' '99999999999999999999 1' 'a b' '-1 -1' '1 2 3' '1e3 1e3'; do
+	for text in '' - '- -' 1 '1 ' ' 1' '1 99999999999999999999' '99999999999999999999 1' 'a b' '-1 -1' '1 2 3' '1e3 1e3' \
+		"$(now_ms) 99999999999999999999"; do
 		acquire anna
 		cli HSET "$(key_state)" done "$text" >/dev/null
 		present ben

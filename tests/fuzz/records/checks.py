@@ -66,6 +66,8 @@ def check_clean(script, words, answer, before, after, listening):
     for who in [after.owner] if after.owner else list(after.holders):
         check_hand_over(who, before, after)
     check_late(script, words, answer, before)
+    demand(script == "release" or after.hash.get("done") == before.hash.get("done"), "once",
+           f"{script} writes {after.hash.get('done')} over {before.hash.get('done')}")
     check = {"acquire": after_acquire, "renew": after_renew, "release": after_release, "leave": after_leave}.get(script)
     if check:
         check(words, answer, listening if script == "leave" else before, after)
@@ -158,10 +160,58 @@ def after_acquire(words, answer, before, after):
                           ("token", "lease", "by", "holds", "waited", "keep", "taken", "unheard", "ending"))
             demand(found == wanted and is_near(hold["since"], 0, before, after) and
                    is_near(hold["ends"], -int(lease), before, after), "record", f"acquire {words} writes {hold}")
+    check_once_ok(words, answer, before, after)
     was, made = read_request(before.hash.get("r:" + request)), read_request(after.hash.get("r:" + request))
     is_old = was and int(was["made"]) < after.now - MARK_MS  # no copy comes any more, so any script may delete it
     demand(int(strays) == 0 or is_old or made and int(made["strays"]) >= int(strays), "record",
            f"acquire {words} leaves {made}")
+
+
+def check_once_ok(words, answer, before, after):
+    """Whoever is answered so has left, and a COMMAND has ended with 0; who waited for that is answered nothing else."""
+    who, ticket, period = words[0], words[5], words[9]
+    started, ended = read_done(before)
+    if answer[0] == "ran ok":
+        demand(who not in after.list and period[:2] == "ok" and ended is not None, "once",
+               f"acquire {words} answers {answer}, {after.list} wait, and done is {before.hash.get('done')}")
+        waiter = read_waiter(before.hash.get("w:" + who)) or read_waiter(after.hash.get("w:" + who))
+        hold = read_hold(before.hash.get("h:" + who))
+        came = int(ticket or waiter and waiter["ticket"] or hold and hold["unheard"].replace("-", "") or 2 ** 53) // 1000
+        is_recent = abs(before.now - started) * 10 < int(period[2:]) * 9 + 10 * MARGIN_MS
+        demand(is_recent or came <= ended, "once",
+               f"acquire {words} answers {answer} at {before.now}, and done is {before.hash.get('done')}")
+    elif answer[0] in ("queued", "granted") and period[:2] == "ok" and ticket and ended is not None:
+        demand(not int(ticket) // 1000 <= ended <= before.now or before.has_hold(answer[1]), "once",
+               f"acquire {words} answers {answer}, and done is {before.hash.get('done')}")
+
+
+def read_done(look):
+    text = look.hash.get("done")
+    return map(int, text.split(" ")) if text else (None, None)
+
+
+def check_success(words, answer, before, after):
+    """Of a release: the success of the wrap that took the lock is noted, and nothing else is."""
+    who, request, mode = words[:3]
+    was, hold = read_hold(before.hash.get("h:" + who)), read_hold(after.hash.get("h:" + who))
+    entry = f",w{who},"
+    is_success = mode == "own" and request == who and tuple(words[7:9]) == ("0", "exit") and before.has_hold(who) and \
+        answer[0] in ("released", "kept") and was and was["state"] == "held" and entry in was["holds"] and \
+        not (hold and entry in hold["holds"] and after.has_hold(who) and hold["state"] == "held")
+    done, noted = before.hash.get("done"), after.hash.get("done")
+    if mode == "forget" and answer[0] == "forgot" and "r:" + request not in before.hash:
+        demand(noted is None and after.hash["started"].startswith("- - "), "once", f"release {words} leaves {noted}")
+    elif not is_success:
+        demand(noted == done or mode == "forget", "once", f"release {words} of {was} answers {answer} and writes {noted} over {done}")
+    else:
+        started, ended = read_done(after)
+        least = min(number for number in (int(was["token"]), int(was["since"].replace("-", "") or 2 ** 53)))
+        demand(noted and is_near(str(ended), 0, before, after) and min(least, before.now) <= started <= ended, "once",
+               f"release {words} of {was} at {before.now} writes {noted} over {done}")
+        for waiting in after.list[:SHORT_QUEUE]:
+            waiter = read_waiter(after.hash.get("w:" + waiting))
+            demand(not waiter or waiter["period"][:2] != "ok" or int(waiter["ticket"]) // 1000 > ended, "once",
+                   f"release {words} writes {noted}, and {waiter} still waits")
 
 
 def check_waiter(words, answer, before, after):
@@ -230,6 +280,7 @@ def after_renew(words, answer, before, after):
 
 def after_release(words, answer, before, after):
     who, request, mode = words[:3]
+    check_success(words, answer, before, after)
     status, cause = words[7:9] if request == who else ("", "")  # of the owner's own COMMAND
     was = read_hold(before.hash.get("h:" + who))
     for what, _, _, hold in answer[1:] if answer[0] == "stops" else []:
@@ -281,8 +332,8 @@ def check_shown(answers, look, listening):
     wanted = [owner or "", count, hold["token"] if is_known else "", hold["by"] if is_known else "",
               hold["since"] if is_known else "", int(is_known), sum(who in listening for who in look.list),
               int(look.hash.get("n:granted", "0")), int(is_known and hold["state"] == "kept"),
-              look.hash.get("started", "-").split(" ")[0].replace("-", "")]
-    found = [shown[i] for i in (0, 1, 3, 4, 5, 6, 7, 11, 15, 16)]
+              look.hash.get("started", "-").split(" ")[0].replace("-", ""), look.hash.get("done", " ").split(" ")[1]]
+    found = [shown[i] for i in (0, 1, 3, 4, 5, 6, 7, 11, 15, 16, 21)]
     demand(found == wanted, "shown", f"status answers {shown}, and the records say {wanted}")
     rows = sorted([row[0], row[3], row[8]] for row in shown[18])
     records = {who: read_hold(look.hash.get("h:" + who)) for who in (look.holders or [owner] if owner else [])}

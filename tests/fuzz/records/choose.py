@@ -3,17 +3,17 @@
 OURS = ["anna", "ben", "cleo", "5c1f1e2a-2ab1-4c0e-9b0f-6d5f1a2b3c4d:17"]
 REDISSONS = ["r1", "r2", "r3a0c1e2-2ab1-4c0e-9b0f-6d5f1a2b3c4d:1"]
 LEASES = [3000, 30000, 30000, 30000, 86400000, 2592000000]
-PERIODS = ["1000", "1000", "5000", "60000", "86400000"]
+PERIODS = ["1000", "1000", "5000", "60000", "86400000", "ok1", "ok1000", "ok60000", "ok86400000"]
 BYS = [None, None, "h\t1\tu\tmake -j 2 all", "", "-", " ", "h\t1\tu\tsh -c ' a  b '\twhy not", "1 2 3 - -", "h\t1\tu\tx\n y",
        "\xff\xfe\xc3\xa9", "held 1 2 3 4 5 6 - - - ,wanna, x"]
 WANTS = ["x", "s", "s", "#1", "#2", "#3", "=a", "=b,a", "=1,2"]
-CAUSES = [("", ""), ("0", "exit"), ("143", "TERM"), ("1", "max-hold"), ("", "lost")]
+CAUSES = [("", ""), ("0", "exit"), ("0", "exit"), ("0", "exit"), ("143", "TERM"), ("1", "max-hold"), ("", "lost")]
 PAUSES = [10, 600, 2500, 5100, 11000, 16000, 31000, 601000, 90000000]
 
 NUMBERS = ["", "-", "-1", "0", "1", "99999999999999999999", "9007199254740992", "9007199254740991", "1e3", "1e400", "0x10",
            "nan", "inf", "-inf", "1.5", "1-2", "--", "9" * 400]
 WORDS = NUMBERS + ["\x00\xff", "a b", "\t", "\n", " ", "x" * 5000, ",", ",,", ",a", "held", "kept", "released", "taken", "counted",
-                   "waits", "new", "dropped", "removed", "superseded", "gone", "forced", "free", "given", "left", "w", "a", "h", ":", "1:exit", "é", "s", "x", "=", "=1", "=a",
+                   "waits", "new", "dropped", "removed", "superseded", "gone", "ok", "ok1000", "ok-", "o5", "forced", "free", "given", "left", "w", "a", "h", ":", "1:exit", "é", "s", "x", "=", "=1", "=a",
                    "=a,b", "asked", "asked 1 2 x a", "#0", "#2", "#99999999", "fairlock:slots", "fairlock:shared"]
 FIELDS = ["name", "v", "token", "ticket", "ours", "back", "run", "newest", "turn", "started", "done", "head", "theirs", "tended", "holder",
           "n:granted", "n:expired", "n:forced", "n:lost", "s:1", "s:a", "a:anna", "a:ben"]
@@ -28,7 +28,8 @@ RECORDS = ["held 1700000000000 1700000000000 1700000030000 30000 0 - - - - x ,wb
            "held 1700000000000 1700000000000 9900000030000 30000 0 - - - - s ,wben, by ben",
            "new 1700000000000000 1700000000000 30000 5ec w - x by ben", "new 1700000000000000 1700000000000 30000 5ec w - #2 by ben",
            "1700000000000 1 left ben", "1700000000000 0 forced anna x", "1700000000000 0 asked 1 - x anna", "stopper1 by x",
-           "anna 1700000000000", "ben 1700000000000", "- - -", "superseded 1700000000000000 1700000000000 - - w - x by anna"]
+           "anna 1700000000000", "ben 1700000000000", "- - -", "superseded 1700000000000000 1700000000000 - - w - x by anna",
+           "1700000000000 1700000000000", "1 99999999999999999999", "new 1700000000000000 1700000000000 30000 5ec w ok60000 x by ben"]
 
 
 class Chooser:
@@ -65,9 +66,9 @@ class Chooser:
         if self.damages and self.maybe(25):
             return [self.damage()]
         chosen = self.random.choices(
-            [self.acquire, self.come_in, self.renew, self.give_back, self.break_lock, self.stop, self.leave, self.remove,
-             self.show, self.listen, self.pause, self.redisson, self.delete],
-            [20, 12, 14, 20, 3, 5, 4, 3, 8, 10, 10, 10, 2])[0]()
+            [self.acquire, self.come_in, self.renew, self.give_back, self.break_lock, self.stop, self.forget, self.leave,
+             self.remove, self.show, self.listen, self.pause, self.redisson, self.delete],
+            [20, 12, 14, 20, 3, 5, 2, 4, 3, 8, 10, 10, 10, 2])[0]()
         for step in chosen:
             if step[0] == "acquire" and step[1] in self.newest:
                 step[2]["newest"] = True  # in all of its requests
@@ -93,7 +94,7 @@ class Chooser:
         who = self.one(self.ours)
         options = self.extra({"asks": who in self.world.tickets and self.maybe(90), "secret": self.maybe(80)},
                              again=(8, [True]), kind=(30, ["a", "h", "v"]), lease=(30, LEASES), mode=(12, ["try"]), limit=(8, [0, 1, 3]),
-                             by=(50, BYS[2:]), period=(15, PERIODS), strays=(8, [1, 1, -1]), request=(4, [who + "2"]))
+                             by=(50, BYS[2:]), period=(25, PERIODS), strays=(8, [1, 1, -1]), request=(4, [who + "2"]))
         options["want"] = self.one(self.wants)
         if options.get("request"):
             options["secret"] = False
@@ -139,6 +140,10 @@ class Chooser:
         return [["release", self.one(self.ours), {"mode": "stop", "request": "stopper%d" % number, "by": "by stopper%d" % number,
                                                   "again_with_list": self.maybe(50), "strays": self.one([0, 0, 0, 1, -1]),
                                                   "only": self.one(["", "", self.known_id(), "=1", "=a"])}]]
+
+    def forget(self):
+        return [["release", "", {"mode": "forget", "request": self.one(["forgetter1", "forgetter2"]),
+                                 "strays": self.one([0, 0, 1, -1])}]]
 
     def leave(self):
         return [["leave", self.known_id(), {"strays": self.one([0, 0, 0, 1, -1])}]]

@@ -11,10 +11,10 @@ HOLD = re.compile(
     rf"(taken|counted|-) ({MAYBE}) (\d*:[\w-]*|asked|-) (x|s|=[^ ,]+) (,(?:[^ ,]+,)*) (.*)", re.S)
 HOLD_COLUMNS = ["state", "token", "since", "ends", "lease", "waited", "keep", "taken", "unheard", "ending", "mode", "holds",
                 "by"]
-WAITER = re.compile(rf"(waits|new|dropped|removed|superseded) ({NUMBER}) ({NUMBER}) ({MAYBE}) ([0-9a-f]+|-) ([wvah]) ({MAYBE}) "
+WAITER = re.compile(rf"(waits|new|dropped|removed|superseded) ({NUMBER}) ({NUMBER}) ({MAYBE}) ([0-9a-f]+|-) ([wvah]) ((?:ok)?{NUMBER}|-) "
                     r"(x|s|#\d+|=[^ ]+) (.*)", re.S)
 WAITER_COLUMNS = ["state", "ticket", "seen", "lease", "secret", "kind", "period", "want", "by"]
-REQUEST = re.compile(rf"({NUMBER}) ({NUMBER}) (-|released|given|free|left .*|forced \S* .*|asked .*)", re.S)
+REQUEST = re.compile(rf"({NUMBER}) ({NUMBER}) (-|released|given|free|left .*|forced \S* .*|asked .*|forgot -?{NUMBER})", re.S)
 ASKED = re.compile(r"([^ ,]+(?:,[^ ,]+)*) (.+)", re.S)
 MODES = {"fairlock:shared": "s", "fairlock:slots": "="}  # by the field of key 1
 REQUEST_COLUMNS = ["made", "strays", "answer"]
@@ -22,10 +22,9 @@ REQUEST_COLUMNS = ["made", "strays", "answer"]
 OTHER_FIELDS = {
     "name": r"job", "v": "5", "holder": r"\S+", "token": NUMBER, "ticket": NUMBER, "ours": NUMBER, "back": NUMBER,
     "newest": rf"\S+ {NUMBER}", "run": rf"(?:\w+|-) {MAYBE} {MAYBE} {NUMBER}", "turn": rf"\S+ {NUMBER}", "started": rf"{MAYBE} {MAYBE} {MAYBE}",
-    "done": rf"{NUMBER} {NUMBER}",
     "head": rf"{NUMBER} (?:{NUMBER})? \S+(?: \S+)*", "theirs": rf"\S+(?: {NUMBER}){{3}}(?: \S+(?: {NUMBER}){{3}})*",
     "tended": rf"{NUMBER} {NUMBER} {NUMBER} {NUMBER}", "n:granted": NUMBER, "n:expired": NUMBER, "n:forced": NUMBER,
-    "n:lost": NUMBER,
+    "n:lost": NUMBER, "done": rf"{NUMBER} {NUMBER}",
 }
 OTHER_FIELDS = {field: re.compile(form) for field, form in OTHER_FIELDS.items()}
 
@@ -86,16 +85,16 @@ LEFT = ["left", *ABOUT]
 ANSWERS = {
     "acquire": [
         ["granted", TEXT, DIGITS, COUNT, MS, COUNT, is_like("x|s|=.*")], ["queued", DIGITS, is_number(1, 10501), FLAG, TTL, MS],
-        ["busy", *ABOUT], ["full", MS, *ABOUT], ["ran", MS, *ABOUT], ["removed", *ABOUT], ["removed"],
+        ["busy", *ABOUT], ["full", MS, *ABOUT], ["ran", MS, *ABOUT], ["ran ok", MS], ["removed", *ABOUT], ["removed"],
         ["superseded", TEXT, *ABOUT],
         ["other", is_like("x|s|=.*")]] + REFUSALS,
     "renew": [["renewed", COUNT, DIGITS, FLAG, TEXT], ["released"], ["late"], ["not by hand"],
               ["lost", is_like("forced|taken|gone"), TEXT, TEXT]] + REFUSALS,
     "release": [["released", MS], ["kept", MS], ["free"], ["late"], ["not held", TEXT, TEXT],
-                ["not acquired"]] + REFUSALS,
+                ["not acquired"], ["forgot", is_number(-1)]] + REFUSALS,
     "leave": [LEFT, ["left"], ["late"], ["unknown"]] + REFUSALS,
     "status": [[TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, MS, DIGITS, TEXT, WAITED, MS, MS, MS, MS, FLAG,
-                DIGITS_OR_NONE, MODE, is_like(""), MS, MS, FLAG]],
+                DIGITS_OR_NONE, MODE, is_like(""), MS, MS, DIGITS_OR_NONE, FLAG]],
     "view": [["view", MS, MS, TEXT, TEXT, HELD, DIGITS_OR_NONE, is_like(""), MODE, MS, NEXT, is_like("[01]")]] + REFUSALS[:1],
 }
 WAITING = [TEXT, DIGITS_OR_NONE, TEXT, FLAG, FLAG, TEXT]

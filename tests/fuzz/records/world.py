@@ -138,7 +138,7 @@ class World:
         elif answer[0] == "granted":
             self.tokens[answer[1]], self.modes[answer[1]] = answer[2], answer[6]
             self.tickets.pop(who, None)
-        elif answer[0] in ("removed", "ran", "full", "superseded"):
+        elif answer[0] in ("removed", "ran", "ran ok", "full", "superseded"):
             self.tickets.pop(who, None)
 
     def do_renew(self, who, options):
