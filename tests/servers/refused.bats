@@ -273,7 +273,7 @@ obtains_nothing() {
 		begin_trouble "$cause"
 		obtains_nothing 0 ''
 		run -75 timeout 20 "$FAIRLOCK" wrap -n --connect-timeout 500ms job true
-		assert_output --partial 'held by fairlock acquire'
+		assert_output --partial 'held by hand until'
 		end_trouble "$cause"
 		"$FAIRLOCK" release --owner "$owner" job
 		begin_trouble "$cause"

@@ -318,7 +318,7 @@ watch_it() {
 	terminal 60
 	watch_it status --watch=100ms
 	wait_until shows '^NAME .* WAITERS$'
-	shows '^long-.*… held .* 0$'
+	shows '^long-.*… by hand until .* 0$'
 	shows '^job +held .* 0$'
 }
 
