@@ -100,7 +100,7 @@ static const struct {
 } exclusions[] = {
 	{"json", {"raw"}},
 	{"shared", {"slots"}},
-	{"also", {"slots", "shared", "once-per"}},
+	{"also", {"slots", "shared", "once-per", "once-ok", "supersede"}},
 	{"slot", {"owner"}},
 	{"once-ok", {"once-per"}},
 	{"forget-run", {"force", "owner"}},

@@ -63,7 +63,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	touch go
 	status_of "$wrapper"
 	[ "$STATUS" = 4 ]
-	grep -q "fairlock: cannot reach $FAIRLOCK_URL" said
+	grep -q "fairlock: giving back lock job: cannot reach $FAIRLOCK_URL" said
 }
 
 @test "wrap keeps COMMAND's status if the server freezes while the lock is given back" {
