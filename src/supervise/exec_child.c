@@ -2,6 +2,7 @@
 #include "supervise/exec_child.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,20 @@ static void set_or_unset(const char *variable, const char *value)
 		unsetenv(variable);
 }
 
+/* From the first question to the last grant. */
+static void set_waited(const struct hold_set *set)
+{
+	const int64_t from_ms = set->members[0].lock.wanted_ms;
+	int64_t until_ms = from_ms;
+	char waited[NUMBER_MAX_BYTES];
+
+	for (int i = 0; i < set->count; i++)
+		if (set->members[i].lock.since_ms > until_ms)
+			until_ms = set->members[i].lock.since_ms;
+	snprintf(waited, sizeof(waited), "%" PRId64, until_ms - from_ms);
+	setenv("FAIRLOCK_WAITED_MS", waited, 1);
+}
+
 static void set_environment(const struct job *job)
 {
 	setenv("FAIRLOCK_NAME", job->lock->keys.name, 1);
@@ -97,6 +112,7 @@ static void set_environment(const struct job *job)
 		set_tokens(job->set);
 	else
 		unsetenv("FAIRLOCK_TOKENS");
+	set_waited(job->set);
 	set_server(job->options, job->server);
 }
 

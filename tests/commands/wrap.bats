@@ -354,3 +354,16 @@ END
 	kill -s RTMIN+3 "$wrapper"
 	ends_with 9 "$wrapper"
 }
+
+@test "FAIRLOCK_WAITED_MS is how long wrap waited, whatever was inherited" {
+	FAIRLOCK_WAITED_MS=old run -0 "$FAIRLOCK" wrap job -c 'echo "$FAIRLOCK_WAITED_MS"'
+	[[ $output =~ ^[0-9]+$ ]]
+	hold job
+	background "$FAIRLOCK" wrap --also a job -c 'echo "$FAIRLOCK_WAITED_MS"' >waited
+	waiter=$!
+	wait_until in_queue job 1
+	sleep 0.3
+	kill -TERM "$HOLDER"
+	ends_with 0 "$waiter"
+	[ "$(cat waited)" -ge 300 ]
+}

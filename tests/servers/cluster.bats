@@ -96,7 +96,7 @@ waits_at() {
 
 @test "one call of status shows locks in different slots" {
 	owner=$("$FAIRLOCK" acquire b)
-	run -0 "$FAIRLOCK" status --noheadings -o NAME,STATE a b c
+	run -0 "$FAIRLOCK" status --raw --noheadings -o NAME,STATE a b c
 	[ "$(echo "$output" | awk '{ print $1 $2 }' | paste -sd ' ')" = 'afree bheld cfree' ]
 	"$FAIRLOCK" release --owner "$owner" b
 }
