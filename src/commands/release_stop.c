@@ -2,6 +2,7 @@
  * ourselves when a lease ends, and as often as a waiter does. */
 #include "commands/release_stop.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,6 +132,7 @@ static void compare(struct stopping *stopping, const struct redisReply *reply)
 	for (size_t i = 0; i < stopping->count; i++) {
 		struct asked_hold *hold = &stopping->holds[i];
 		const struct redisReply *row = row_at(reply, next);
+		assert(hold->text);
 		const bool is_told = row && strcmp(reply_text(row, 3), hold->text) == 0;
 
 		next += is_told;
@@ -146,8 +148,10 @@ static int make_list(struct stopping *stopping, struct error *err)
 	size_t size = 1;
 	char *at;
 
-	for (size_t i = 0; i < stopping->count; i++)
+	for (size_t i = 0; i < stopping->count; i++) {
+		assert(stopping->holds[i].text);
 		size += strlen(stopping->holds[i].text) + 1;
+	}
 	free(stopping->list);
 	at = stopping->list = malloc(size);
 	if (!at)

@@ -23,7 +23,8 @@ kinds_of_holds() { printf '%s\n' s '#2'; }
 		assert_equal "$(holders)" anna
 		acquire zoe mode=try
 		answered busy
-		renew anna "hold_mode=$([ "$want" = s ] && echo s || echo =1)" "holder_token=${token[anna]}"
+		held_as=${want/'#2'/'=1'}
+		renew anna "hold_mode=$held_as" "holder_token=${token[anna]}"
 		answered renewed
 		release anna
 		answered released 0
