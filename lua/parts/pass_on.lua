@@ -67,17 +67,17 @@ local function ran(period)
 end
 
 -- Whether a job with this period is --once-ok, and need not run: a COMMAND ended with 0, and was started a
--- short time ago, or ended since the job began to wait. ticket: of a waiter. An end in the future was
+-- short time ago, or ended since the job began to wait (ms; nil: it begins now). An end in the future was
 -- written before the clock was set back; nobody knows whether the job waited then.
-local function is_done(period, ticket)
+local function is_done(period, since)
 	local ms, is_ok = read_period(period)
 	return is_ok and (is_recent(lock.ok_started, ms) or
-		ticket and lock.ok_ended and lock.ok_ended <= now and lock.ok_ended >= math.floor(ticket / 1000))
+		since and lock.ok_ended and lock.ok_ended <= now and lock.ok_ended >= since)
 end
 
 -- Whether this waiter, if its turn came now, would be told that it need not run.
-local function need_not_run(waiter)
-	return waiter.period ~= '-' and (is_done(waiter.period, waiter.ticket) or ran(waiter.period))
+local function need_not_run(id, waiter)
+	return waiter.period ~= '-' and (is_done(waiter.period, waits_since(id, waiter)) or ran(waiter.period))
 end
 
 -- Takes a waiter that need not run out of the queue. It asks, and is answered so: one with --once-ok also if
@@ -94,7 +94,7 @@ end
 local function hand_over(id, mode)
 	local waiter = known(id)
 	-- a slot of a cluster that is moving refuses the key that has just gone: then it is told, as others are
-	if not waiter or waiter.secret == '-' or is_silent(waiter) or need_not_run(waiter) or
+	if not waiter or waiter.secret == '-' or is_silent(waiter) or need_not_run(id, waiter) or
 		not enter(note, mode, id) then
 		return false
 	end
@@ -131,7 +131,7 @@ local function first_to_run(me)
 	while true do
 		local id = first_waiter(me)
 		local waiter = id and id ~= me and known(id)
-		if not (waiter and sent_away < AWAY_MOST and need_not_run(waiter)) or
+		if not (waiter and sent_away < AWAY_MOST and need_not_run(id, waiter)) or
 			ran(waiter.period) and not fit(waiter.want) then
 			return id
 		end

@@ -322,7 +322,7 @@ end
 
 traceless = mode == 'try'
 local was_amiss = check_queue()
-if is_done(period, ticket) then
+if is_done(period, ticket and waits_since(id, {ticket = ticket})) then
 	return ran_ok()
 end
 local hold_mode = now >= lock.back and fit(want) or nil -- nil: there is no room now

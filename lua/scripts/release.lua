@@ -223,14 +223,14 @@ end
 -- back no other one.
 local function give_one_back(given)
 	local left = lock.count - 1
-	if given and ttl_of_hold() < kept_ms then
+	if given == 'w' .. id and hold.ending == 'asked' then
+		end_asking(hold)
+		hold.keep = '-' -- the holds that are left want no --min-hold
+	elseif given and ttl_of_hold() < kept_ms then
 		set_ttl(id, kept_ms)
 		hold.ends = int(now + kept_ms)
 	end
 	set_count(left)
-	if given == 'w' .. id then
-		end_asking(hold)
-	end
 	if given then
 		end_entry(given)
 	end
@@ -259,7 +259,7 @@ local function succeed()
 	look_up(ids)
 	for _, other in ipairs(ids) do
 		local waiter = known(other)
-		if waiter and is_done(waiter.period, waiter.ticket) then
+		if waiter and is_done(waiter.period, waits_since(other, waiter)) then
 			send_away(other, waiter, 1)
 		end
 	end

@@ -8,6 +8,9 @@
 /* How long a process that is about to end waits for the answers. */
 #define GIVE_UP_MS 2000
 
+/* Each lock has so long, although the servers of others took all the time. */
+#define LEAST_MS 200
+
 void hold_set_take(const struct hold_set *set, struct member *member)
 {
 	hold_init(&member->hold, &member->lock, &member->client, set->timeout_ms);
@@ -104,6 +107,8 @@ void hold_set_release(const struct hold_set *set, int64_t until_ms)
 	for (int i = set->count - 1; i >= 0; i--) {
 		struct hold *hold = &set->members[i].hold;
 
+		if (until_ms < clock_ms() + LEAST_MS)
+			until_ms = clock_ms() + LEAST_MS;
 		if (hold->state == HOLD_HELD)
 			hold_release_and_tell(hold, set->messenger,
 					      earliest(until_ms, hold->lock->deadline_ms));

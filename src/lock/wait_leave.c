@@ -26,6 +26,8 @@ static bool is_cut_off(const struct waiting *w, struct error *err)
 		return false;
 	if (client->error.status)
 		*err = client->error;
+	else if (w->wait->held.count > 0)
+		return false; /* the connection for this one of several locks is too new */
 	else
 		server_fail(client->connection.server, err, STATUS_UNAVAILABLE, "reach",
 			    "no reply in time");
@@ -50,7 +52,7 @@ int wait_timed_out(const struct waiting *w, struct error *err)
 static bool is_worth_leaving(const struct error *err)
 {
 	return err->status == STATUS_NOT_OBTAINED || err->status == STATUS_UNAVAILABLE ||
-	       err->status == STATUS_REFUSED;
+	       err->status == STATUS_REFUSED || err->status == STATUS_TIMED_OUT;
 }
 
 /* The server has been silent for as long as the user allows. It may go on later, and grant the lock

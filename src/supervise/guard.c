@@ -223,7 +223,7 @@ static void obey_stop(struct guard *guard)
 {
 	const struct hold *hold = hold_set_asked(guard->job->set);
 
-	if (guard->shared->phase != GUARD_HOLDING || !hold || guard->lost)
+	if (guard->shared->phase != GUARD_HOLDING || !hold)
 		return;
 	reap_children(guard);
 	if (!guard->stop.command)
@@ -285,7 +285,7 @@ static void notice_takeover(struct guard *guard)
 {
 	if (guard->shared->phase == GUARD_STOPPING && guard->stop.kill_ms == NEVER_MS)
 		guard->stop.kill_ms =
-			earliest(clock_ms() + guard->job->kill_after_ms, job_kill_ms(guard->job));
+			earliest(clock_ms() + guard->job->kill_after_ms, guard->shared->kill_ms);
 }
 
 static int watch(struct guard *guard, struct error *err)

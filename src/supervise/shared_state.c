@@ -72,7 +72,7 @@ void shared_state_free(struct shared_state *shared)
 	munmap(shared, shared->bytes);
 }
 
-/* When all are lost, the times stay what they were. */
+/* When one is lost, the times stay what they were: the others do not give COMMAND more of it. */
 void shared_state_put_times(struct shared_state *shared, const struct job *job)
 {
 	const int64_t deadline_ms = hold_set_deadline_ms(job->set);
@@ -83,7 +83,7 @@ void shared_state_put_times(struct shared_state *shared, const struct job *job)
 		shared->locks[i].deadline_ms =
 			member->hold.state == HOLD_HELD ? member->lock.deadline_ms : 0;
 	}
-	if (deadline_ms == NEVER_MS)
+	if (deadline_ms == NEVER_MS || shared->ending.lost)
 		return;
 	shared->deadline_ms = deadline_ms;
 	shared->kill_ms = job_kill_ms(job);

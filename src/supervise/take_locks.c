@@ -256,5 +256,6 @@ enum wait_event take_locks(const struct job *job, const struct wanted_locks *wan
 	while ((event = take_all(&attempt)) == WAIT_LOST)
 		if (begin_anew(&attempt, wanted, &pace) < 0)
 			return WAIT_FAILED;
+	job->set->members[0].lock.wanted_ms = attempt.wait.from_ms;
 	return event;
 }

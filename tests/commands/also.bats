@@ -180,7 +180,7 @@ between_ms() {
 	assert_equal "$(holders)" '{y}'
 }
 
-@test "--also is refused beside --slots, --shared and --once-per, from wherever that is" {
+@test "--also is refused beside --slots, --shared, --supersede, --once-ok and --once-per, from wherever that is" {
 	local option
 
 	for option in --slots=3 --shared --once-per=1d; do

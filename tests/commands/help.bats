@@ -88,8 +88,8 @@ helps() {
 	local lease='hold the lock for DUR'
 
 	assert_equal "$(helps wrap --lease)" 'free the lock DUR after the last renewal, 1s to 1d (default: 30s)'
-	assert_equal "$(helps acquire --lease)" "$lease, 1s to 1d (default: 30s)"
-	assert_equal "$(helps renew --lease)" "$lease from now on, 1s to 1d (default: that of acquire)"
+	assert_equal "$(helps acquire --lease)" "$lease, 1s to 30d (with --while-pid: 1d) (default: 30s)"
+	assert_equal "$(helps renew --lease)" "$lease from now on, 1s to 30d (default: that of acquire)"
 	assert_equal "$(helps doctor --lease)" 'judge the server for jobs with this lease, 1s to 1d (default: 30s)'
 	assert_equal "$(helps wrap --replicas)" 'require N replicas to confirm the lock'
 	assert_equal "$(helps doctor --replicas)" 'judge the server for jobs that require N replicas'

@@ -44,9 +44,9 @@ install_both() {
 	run -0 bin/fairlock wrap --help
 	assert_output --partial 'fairlock wrap'
 	bin/fairlock acquire job
-	run -0 bin/fairlock status --noheadings -o STATE job
+	run -0 bin/fairlock status --raw --noheadings -o STATE job
 	assert_output --partial held
-	PATH=$PWD/bin:$PATH run -0 fairlock status --noheadings -o STATE job
+	PATH=$PWD/bin:$PATH run -0 fairlock status --raw --noheadings -o STATE job
 	assert_output --partial held
 	run -64 bin/fairlock nonsense
 	assert_line "Try 'fairlock --help'."
@@ -54,7 +54,7 @@ install_both() {
 	assert_line --index 0 --partial 'Usage: fairlock wrap'
 	run -0 bin/fairlock -h
 	assert_line --partial 'queue '
-	run -0 bin/fairlock --url "unix:$SERVER_SOCKET" status --noheadings -o STATE job
+	run -0 bin/fairlock --url "unix:$SERVER_SOCKET" status --raw --noheadings -o STATE job
 	assert_output --partial held
 	run -64 bin/fairlock
 	assert_line "Try 'fairlock --help'."

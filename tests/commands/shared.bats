@@ -114,12 +114,13 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 }
 
 @test "inside a shared hold, asking for a slot or for the lock alone is a mistake in usage, not a deadlock" {
-	local option
+	local option advice
 
 	for option in '--slots b' '--slots 3' ''; do
+		advice=${option:+' instead of --slots'}
 		# shellcheck disable=SC2086
 		run -64 timeout 20 "$FAIRLOCK" wrap --shared job "$FAIRLOCK" wrap $option job touch ran
-		assert_line --index 0 'fairlock: cannot go into lock job: the enclosing hold is shared; use --shared, too'
+		assert_line --index 0 "fairlock: cannot go into lock job: the enclosing hold is shared; use --shared${advice:-, too}"
 	done
 	run -64 "$FAIRLOCK" wrap --shared job "$FAIRLOCK" acquire --skip -q -E 0 job
 	[ ! -e ran ]

@@ -94,6 +94,19 @@ ends() {
 	[ ! -e ran ]
 }
 
+@test 'wrap --once-ok ends with 0 after a late grant if COMMAND of another has ended with 0 meanwhile, else it runs' {
+	comes_late wrap --once-ok 1h -l 3 job touch ran
+	"$FAIRLOCK" wrap job true
+	kill -CONT "$WAITER"
+	ends 0
+	[ ! -e ran ]
+	"$FAIRLOCK" release -q --forget-run job
+	comes_late wrap --once-ok 1h -l 3 job touch ran
+	kill -CONT "$WAITER"
+	ends 0
+	[ -e ran ]
+}
+
 @test 'acquire prints the owner id of a later grant that holds the lock' {
 	comes_late acquire -l 3 job
 	kill -CONT "$WAITER"

@@ -54,8 +54,8 @@ hand_of() {
 	want=#2 acquire carl mode=try want=#2
 	assert_equal "${reply[0]} ${reply[1]} ${reply[7]}" 'busy anna 1'
 	want=#2 script status
-	# the holders' rows, then their number, the slots, and the first holder's hand
-	assert_equal "${reply[*]: -3}" '2 2 1'
+	# the holders' rows, then their number, the slots, the last success, and the first holder's hand
+	assert_equal "${reply[*]: -4}" '2 2  1'
 	[[ "${reply[*]}" == *'0 1 1 '*'0 2 0 '* ]] || fail "${reply[*]}"
 }
 

@@ -599,8 +599,20 @@ forget() {
 @test "status tells when a COMMAND last ended with 0" {
 	acquire anna
 	script status
-	assert_equal "${reply[-1]}" ''
+	assert_equal "${reply[-2]}" ''
 	succeed anna
 	script status
-	assert_equal "${reply[-1]}" "$(column 'done' ended)"
+	assert_equal "${reply[-2]}" "$(column 'done' ended)"
+}
+
+@test "one that supersedes began to wait when it asked, not when its ticket was given" {
+	acquire anna
+	queue_up ben
+	present cleo
+	acquire cleo newest=1
+	succeed anna
+	answered released
+	present dora
+	acquire dora newest=1 period=ok1
+	answered queued "${ticket[cleo]}"
 }

@@ -35,7 +35,7 @@ shows_all_but() {
 	lone_node 0 8191
 	local missing='slots 8192-16383: no node has them'
 	owner=$("$FAIRLOCK" acquire job)
-	shows_all_but "$missing" 69 status --noheadings -o NAME,STATE
+	shows_all_but "$missing" 69 status --raw --noheadings -o NAME,STATE
 	assert_output --regexp '^job +held$'
 	shows_all_but "$missing" 69 status --json
 	assert_equal "$(jq -r '.locks[].name' <<<"$output")" job
