@@ -67,6 +67,7 @@ heartbeat='trap "" TERM; while :; do date +%s%N >beat.new; mv beat.new beat; sle
 	cli RENAME a elsewhere >/dev/null
 	cli SET a x >/dev/null
 	wait_until grep -q 'stopping' said
+	sleep 1.5 # most of --kill-after: another one would end after the lease
 	kill -KILL "$(pgrep -P "$WAITER")"
 	ends_with 76 "$WAITER"
 	last=$(($(cat beat) / 1000000))
