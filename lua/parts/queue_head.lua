@@ -7,11 +7,12 @@ local function count_queue(listed, scored)
 end
 
 -- Deletes the record of a waiter. One that seems dead and may not have heard its ticket cannot bring it when
--- it comes back all the same: then the record stays, for the ticket.
+-- it comes back all the same: then the record stays, for the ticket. So it does of the newest waiter: another
+-- one may come to take its place.
 local function forget(id, waiter, seems_dead)
 	call('HDEL', STATE, 'w:' .. id)
 	waiters[id] = false
-	if waiter and seems_dead and waiter.state == 'new' then
+	if waiter and seems_dead and (waiter.state == 'new' or id == lock.newest) then
 		waiter.state, waiter.seen = 'dropped', now
 		note('HSET', STATE, 'w:' .. id, waiter_text(waiter))
 		lock.has_marks = true

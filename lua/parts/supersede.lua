@@ -17,6 +17,20 @@ local function newest_by()
 	return record_of_newest and record_of_newest.by or ''
 end
 
+-- For a newcomer: the newest waiter seemed dead, and was taken out. It has its ticket, and goes to its place
+-- by that. Returns whether there is such a ticket.
+local function supersede_dropped(old)
+	local waiter = read_waiter(call('HGET', STATE, 'w:' .. old) or '')
+	if not waiter or waiter.state ~= 'dropped' then
+		return false
+	end
+	ticket = waiter.ticket
+	become_newest(now)
+	note('HSET', STATE, 'w:' .. old, note_to_waiter('superseded', ticket, by))
+	lock.has_marks = true
+	return true
+end
+
 -- For a newcomer: puts it before the newest waiter in the queue, gives it the ticket of that one, and takes
 -- that one out. A slot of a cluster that moves refuses keys that were empty in between, so that comes last.
 -- Returns whether there was such a waiter.
@@ -24,7 +38,7 @@ local function supersede()
 	local old, index = lock.newest, nil
 	local waiter = old and old ~= id and known(old)
 	if not waiter then
-		return false
+		return old and old ~= id and supersede_dropped(old)
 	end
 	check_run(true)
 	if call('ZSCORE', TIMEOUTS, id) then

@@ -87,7 +87,7 @@ load ../lib/supersede
 	answered superseded 'by ed' ed 'by ed'
 	release ed
 	is_superseded cleo again=1
-	assert_equal "${reply[*]:0:2}" 'superseded '
+	assert_equal "${reply[*]:0:2}" 'superseded by ed'
 	queue_is
 }
 
@@ -215,3 +215,39 @@ load ../lib/supersede
 }
 
 is_free_by_now() { [ "$(cli EXISTS job)" = 0 ]; }
+
+@test "a new one takes over the place of one that was away for a moment, and was taken out as dead" {
+	acquire anna
+	queue_up ben
+	asks_newest cleo
+	queue_up dora
+	absent ben cleo
+	ask dora # it finds those before it absent
+	queue_is dora
+	assert_equal "$(column w:cleo state)" dropped
+	asks_newest ed
+	answered queued "${ticket[cleo]}"
+	queue_is ed dora
+	present ben cleo
+	ask ben
+	queue_is ben ed dora
+	is_superseded cleo
+	queue_is ben ed dora
+	all_well
+}
+
+@test "the newest waiter that was taken out as dead, and is back, has its place, and is superseded there" {
+	acquire anna
+	queue_up ben
+	asks_newest cleo
+	queue_up dora
+	absent ben cleo
+	ask dora
+	present ben cleo
+	asks_again cleo
+	answered queued "${ticket[cleo]}"
+	queue_is cleo dora
+	asks_newest ed
+	queue_is ed dora
+	is_superseded cleo
+}
