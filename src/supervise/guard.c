@@ -354,7 +354,7 @@ static bool may_give_back(struct guard *guard)
 		return true;
 	if (!is_over(guard))
 		return false;
-	if (!guard->lost)
+	if (hold_set_deadline_ms(guard->job->set) != NEVER_MS)
 		atomic_compare_exchange_strong(&guard->shared->phase, &phase, GUARD_GIVING_BACK);
 	return true;
 }

@@ -72,7 +72,7 @@ void shared_state_free(struct shared_state *shared)
 	munmap(shared, shared->bytes);
 }
 
-/* When one is lost, the times stay what they were: the others do not give COMMAND more of it. */
+/* When one is lost, COMMAND's times stay what they were: the others do not give it more. */
 void shared_state_put_times(struct shared_state *shared, const struct job *job)
 {
 	const int64_t deadline_ms = hold_set_deadline_ms(job->set);
@@ -83,9 +83,11 @@ void shared_state_put_times(struct shared_state *shared, const struct job *job)
 		shared->locks[i].deadline_ms =
 			member->hold.state == HOLD_HELD ? member->lock.deadline_ms : 0;
 	}
-	if (deadline_ms == NEVER_MS || shared->ending.lost)
+	if (deadline_ms == NEVER_MS)
 		return;
 	shared->deadline_ms = deadline_ms;
+	if (shared->ending.lost)
+		return;
 	shared->kill_ms = job_kill_ms(job);
 	shared->stop_ms = job_stop_ms(job);
 }

@@ -355,7 +355,7 @@ def check_shown(answers, look, listening):
     demand(answers["view"][3] == (owner or "") and answers["view"][9] == (len(look.holders) or int(owner is not None)) and answers["view"][4] == (hold["by"] if is_known else ""), "shown",
            f"view answers {answers['view']}, and the records say {hold}")
     by_hand = is_known and hold["state"] == "held" and hold["holds"] != "," and all(entry[0] == "h" for entry in hold["holds"].split(",")[1:-1])
-    demand((answers["view"][-1], shown[21]) == (str(int(by_hand)), int(by_hand)), "shown",
+    demand((answers["view"][-1], shown[22]) == (str(int(by_hand)), int(by_hand)), "shown",
            f"view answers {answers['view']}, status {shown}, and the records say {hold}")
     held, is_kept = answers["view"][5], is_known and hold["state"] == "kept"
     demand(held == -int(hold["ends"]) if is_kept else held >= 0 if is_known else held == -1, "shown",
