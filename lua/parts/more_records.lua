@@ -37,9 +37,9 @@ local function request_text(request)
 	return int(request.made) .. ' ' .. int(request.strays) .. ' ' .. request.answer
 end
 
--- Who asks the hold of an owner to stop, in the field `a:OWNER`: "REQUEST,REQUEST... BY". The requests are
--- those of the processes that wait for its end; BY describes the first of them. It counts only while
--- `ending` of that hold says so. Returns both, or nil.
+-- The field `a:OWNER`, "REQUEST,REQUEST... BY", names the processes that ask the holder OWNER to stop, and
+-- wait for the end of its hold: their requests, and a description of the first. It counts only while
+-- `ending` of that hold is `asked`. Returns the requests and the description, or nil.
 local function read_asked(text)
 	return match(text or '', '^([^ ,]%S*) (.+)$')
 end

@@ -10,7 +10,7 @@ local function become_newest(since)
 	end
 end
 
--- Who the newest is, as far as our hash knows it.
+-- Returns the description of the newest process, or '' if our hash does not have it.
 local function newest_by()
 	local waiter, hold = unpack(call('HMGET', STATE, 'w:' .. lock.newest, 'h:' .. lock.newest))
 	local record_of_newest = read_waiter(waiter) or read_hold(lock.newest, hold)

@@ -85,7 +85,8 @@ local function look_at_redisson()
 	end
 end
 
--- Who asks the wrap that took this hold to stop, if that is the caller. No other process can be asked.
+-- If the caller is the wrap that took this hold, returns the description of the process that asks it to stop.
+-- Otherwise, or if nobody asks, returns ''. No other process can be asked.
 local function asked_by()
 	local by
 	if (entry == 'w' .. id or entry == 'v' .. id) and lock.hold and lock.hold.ending == 'asked' then

@@ -1,4 +1,4 @@
-/* Whoever looks at standard output sees a line at once. */
+/* `release --stop` may wait for long after it has printed a holder, so that line leaves at once. */
 #include "commands/release_words.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What `release --stop` and `release --force` print. */
+/* `release --stop` and `release --force` print with these whose holds they ended. */
 #pragma once
 
 struct lock;

@@ -98,7 +98,8 @@ static int read_changed(struct follower *f, struct merged_log *log, struct error
 	return 0;
 }
 
-/* What was read is printed, even if a node was lost then: it is not read again. */
+/* Prints the events that it has read even if it lost a node meanwhile, because it does not read
+ * them again. */
 int follow_print_changed(struct follower *f, struct error *err)
 {
 	struct merged_log log = {0};

@@ -3,16 +3,7 @@
 
 load ../lib/helpers
 load ../lib/one_server
-
-# waits_under WORD...: `wrap WORD...` has lock a, and waits for b, which HOLDER holds. Sets WAITER; its messages are in `said`.
-waits_under() {
-	hold b
-	background "$FAIRLOCK" wrap -v "$@" 2>said
-	# shellcheck disable=SC2034 # for the test
-	WAITER=$!
-	wait_until in_queue b 1
-	run -0 "$FAIRLOCK" status -q a
-}
+load ../lib/several
 
 # renewed COUNT: lock a has been renewed so often: COUNT times a third of the lease are over
 renewed() { [ "$(grep -c 'renewed lock a' said)" -ge "$1" ]; }

@@ -59,13 +59,18 @@ one_success() {
 	nothing_left
 }
 
-@test "of forty starters one succeeds after two failures and a restart of the server, and the others end with 0 then" {
-	start_server --appendonly yes
+# two_have_failed: of forty starters two have run it in vain, the third runs it, and the others wait
+two_have_failed() {
 	write_migration
 	start_forty
 	touch all
 	wait_until has_runs 3
 	wait_until have_ended 2
+}
+
+@test "of forty starters one succeeds after two failures and a restart of the server, and the others end with 0 then" {
+	start_server --appendonly yes
+	two_have_failed
 	stop_server
 	start_server --appendonly yes
 	WAIT_S=60 wait_until is_as_before
@@ -79,11 +84,7 @@ one_success() {
 
 @test "the same after a restart that lost the server's data" {
 	start_server
-	write_migration
-	start_forty
-	touch all
-	wait_until has_runs 3
-	wait_until have_ended 2
+	two_have_failed
 	stop_server
 	start_server
 	WAIT_S=60 wait_until is_as_before
@@ -94,11 +95,7 @@ one_success() {
 
 @test "the same while the server is away when COMMAND ends with 0" {
 	start_server --appendonly yes
-	write_migration
-	start_forty
-	touch all
-	wait_until has_runs 3
-	wait_until have_ended 2
+	two_have_failed
 	stop_server
 	touch go
 	wait_until test -e succeeded

@@ -6,19 +6,11 @@
 
 load ../lib/helpers
 load ../lib/jobs
+load ../lib/several
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	start_server
-}
-
-# waits_under WORD...: `wrap WORD...` has lock a, and waits for b, which HOLDER holds. Sets WAITER; its messages are in `said`.
-waits_under() {
-	hold b
-	background "$FAIRLOCK" wrap -v "$@" 2>said
-	WAITER=$!
-	wait_until in_queue b 1
-	run -0 "$FAIRLOCK" status -q a
 }
 
 # start_several OPTION...: as start_job, under the locks a, job and z

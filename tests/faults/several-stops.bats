@@ -3,23 +3,15 @@
 
 load ../lib/helpers
 load ../lib/jobs
+load ../lib/several
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	start_server
 }
 
-# waits_with_a WORD...: `wrap --also a b WORD...` has lock a, and waits for b, which HOLDER holds. Sets WAITER.
-waits_with_a() {
-	hold b
-	background "$FAIRLOCK" wrap --also a b "$@" 2>said
-	WAITER=$!
-	wait_until in_queue b 1
-	run -0 "$FAIRLOCK" status -q a
-}
-
 @test "a wrap that is asked to stop while it waits for its next lock leaves that queue, and gives back what it has" {
-	waits_with_a touch ran
+	waits_under --also a b touch ran
 	run -0 "$FAIRLOCK" release --stop a
 	ends_with 124 "$WAITER"
 	grep -q 'cannot keep lock a: was asked to stop by fairlock release --stop' said
@@ -33,7 +25,7 @@ waits_with_a() {
 	local round
 
 	for round in {1..10}; do
-		waits_with_a sleep 30
+		waits_under --also a b sleep 30
 		background "$FAIRLOCK" release --stop a >out
 		kill -TERM "$HOLDER"
 		ends_with 124 "$WAITER"

@@ -280,3 +280,12 @@ close_slot() {
 move_slot() {
 	open_slot "$@" && move_keys "$@" && close_slot "$@"
 }
+
+# use_cluster: sets SLOT and OWNER of `job`, and OTHER, another master, which the URL names
+use_cluster() {
+	export FAIRLOCK_CONNECT_TIMEOUT=2s
+	SLOT=$(slot_of job)
+	OWNER=$(owner_of "$SLOT")
+	OTHER=$(master_nodes | grep -vx "$OWNER" | head -n 1)
+	export FAIRLOCK_URL=redis://127.0.0.1:$OTHER
+}

@@ -215,3 +215,9 @@ left() {
 grown() {
 	between "$1" "$2" $(($1 + $(passed)))
 }
+
+# the_events: the names of the events in the log, oldest first
+the_events() { cli XRANGE "$(key_log)" - + | awk '$0 == "event" { getline; print }' | paste -sd ' '; }
+
+# entry NUMBER: the entry with this number, the oldest is 1, as lines "FIELD VALUE"
+entry() { cli --json XRANGE "$(key_log)" - + | jq -r ".[$1 - 1][1] | . as \$e | range(0; length; 2) | \$e[.] + \" \" + \$e[. + 1]"; }

@@ -14,15 +14,6 @@ setup() {
 
 teardown() { wait_until cluster_is_ready; }
 
-# use_cluster: sets SLOT and OWNER of `job`, and OTHER, another master, which the URL names
-use_cluster() {
-	export FAIRLOCK_CONNECT_TIMEOUT=2s
-	SLOT=$(slot_of job)
-	OWNER=$(owner_of "$SLOT")
-	OTHER=$(master_nodes | grep -vx "$OWNER" | head -n 1)
-	export FAIRLOCK_URL=redis://127.0.0.1:$OTHER
-}
-
 cli() { node_cli "$OWNER" "$@"; }
 
 # is_asked: somebody has asked a holder of `job`

@@ -12,15 +12,6 @@ setup() {
 	use_cluster
 }
 
-# use_cluster: sets SLOT and OWNER of `job`, and OTHER, another master, which the URL names
-use_cluster() {
-	export FAIRLOCK_CONNECT_TIMEOUT=2s
-	SLOT=$(slot_of job)
-	OWNER=$(owner_of "$SLOT")
-	OTHER=$(master_nodes | grep -vx "$OWNER" | head -n 1)
-	export FAIRLOCK_URL=redis://127.0.0.1:$OTHER
-}
-
 # The nodes that a test stopped go on, and the cluster is as before.
 teardown() {
 	local port

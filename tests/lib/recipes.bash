@@ -1,0 +1,45 @@
+# The commands of the README, run word for word but for the folder of the programs and the address of the server: `load
+# helpers`, `load one_server`, then `load recipes`.
+
+README=$TESTS_DIR/../README.md
+
+setup() {
+	begin
+	mkdir bin
+	ln -s "$FAIRLOCK" bin/fairlock
+}
+
+# code TITLE: prints the code of the recipe whose title begins so
+code() {
+	awk -v title="**$1" '
+		/^\*\*|^## / { here = index($0, title) == 1 }
+		/^```/ { fenced = !fenced; next }
+		here && fenced
+		here && !fenced && sub(/^    /, "")' "$README" |
+		sed "s,/usr/local/bin,$BATS_TEST_TMPDIR/bin,; s,redis://lock.example.com,$FAIRLOCK_URL,"
+}
+
+# recipe NAME: prints the command of the README's crontab line for this lock
+recipe() {
+	local line
+
+	line=$(sed -nE "s/^    ([^ ]+ ){5}(fairlock wrap .* $1 -- .*)/\2/p" "$README" |
+		sed "s,/usr/local/bin,$BATS_TEST_TMPDIR/bin,")
+	[ -n "$line" ] || fail "the README has no crontab line for $1"
+	echo "$line"
+}
+
+# program NAME TEXT: makes a program that a recipe runs
+program() {
+	printf '#!/bin/sh\n%s\n' "$2" >"bin/$1"
+	chmod +x "bin/$1"
+}
+
+# as_cron RUNNER COMMAND: runs it as cron does, without a terminal and with next to nothing in the
+# environment
+as_cron() {
+	"$1" env -i HOME="$BATS_TEST_TMPDIR" SHELL=/bin/sh PATH="$PWD/bin:/usr/bin:/bin" \
+		FAIRLOCK_URL="$FAIRLOCK_URL" setsid --wait sh -c "$2" </dev/null
+}
+
+cron() { as_cron command "$1"; }
