@@ -220,6 +220,7 @@ is_free_by_now() { [ "$(cli EXISTS job)" = 0 ]; }
 	acquire anna
 	queue_up ben
 	asks_newest cleo
+	asks_again cleo # it has heard its ticket
 	queue_up dora
 	absent ben cleo
 	ask dora # it finds those before it absent
@@ -240,6 +241,7 @@ is_free_by_now() { [ "$(cli EXISTS job)" = 0 ]; }
 	acquire anna
 	queue_up ben
 	asks_newest cleo
+	asks_again cleo # it has heard its ticket
 	queue_up dora
 	absent ben cleo
 	ask dora
