@@ -160,6 +160,7 @@ static void check_deadlines(struct guard *guard)
 		guard->killed = true;
 		set_kill_timer(guard);
 		stop_kill(&guard->stop);
+		guard->shared->repeat_ms = guard->stop.kill_ms;
 		if (is_first)
 			message_step(guard->job->messenger,
 				     "sent signal KILL to all that is left of it");

@@ -16,8 +16,10 @@
 #include "supervise/proc_stat.h"
 #include "supervise/stop.h"
 
-/* How long the guard may be late before the wrapper does its work. */
+/* How long the guard may be late before the wrapper does its work: at first, and between two rounds
+ * of SIGKILL. A round reads all of /proc, which takes long on a busy machine. */
 #define LATE_MS 30
+#define LATE_ROUND_MS 60
 
 /* How often a guard that may warn only is continued after the lease, in case it is stopped. */
 #define NUDGE_MS 1000
@@ -104,6 +106,7 @@ static void give_back_for_guard(const struct wrapper *wrapper)
 
 	for (int i = 0; i < set->count; i++) {
 		struct member *member = &set->members[i];
+		const struct connection last = member->client.connection;
 
 		ending_put(&wrapper->shared->ending, &member->lock);
 		member->lock.deadline_ms = wrapper->shared->locks[i].deadline_ms;
@@ -111,6 +114,7 @@ static void give_back_for_guard(const struct wrapper *wrapper)
 		if (member->lock.deadline_ms <= clock_ms())
 			member->hold.state = HOLD_LOST;
 		client_init(&member->client, wrapper->job->server, set->timeout_ms);
+		connection_begin_at(&member->client.connection, &last);
 		member->client.strays = STRAYS_OF_HEIR;
 	}
 	hold_set_release(set, clock_ms() + set->timeout_ms);
@@ -189,6 +193,16 @@ static bool warns_only(const struct wrapper *wrapper)
 	return wrapper->job->options->on_lost == ON_LOST_WARN;
 }
 
+/* By then the guard must have sent SIGKILL, or sent it again: until all that it has killed is gone,
+ * it does so every few milliseconds. */
+static int64_t late_kill_ms(const struct shared_state *shared)
+{
+	const int64_t first_ms = shared->kill_ms, repeat_ms = shared->repeat_ms;
+
+	return repeat_ms + LATE_ROUND_MS > first_ms + LATE_MS ? repeat_ms + LATE_ROUND_MS
+							      : first_ms + LATE_MS;
+}
+
 /* By then the guard must have done its work. */
 static int64_t check_ms(const struct wrapper *wrapper)
 {
@@ -201,7 +215,7 @@ static int64_t check_ms(const struct wrapper *wrapper)
 			       ? wrapper->nudge_ms
 			       : wrapper->shared->deadline_ms + LATE_MS;
 	if (wrapper->shared->phase == GUARD_STOPPING)
-		return wrapper->shared->kill_ms + LATE_MS;
+		return late_kill_ms(wrapper->shared);
 	return wrapper->shared->stop_ms + LATE_MS;
 }
 

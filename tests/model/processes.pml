@@ -13,7 +13,8 @@
  *   TAKE_AT    the wrapper takes over, if the guard has not sent it
  *   FUSE_AT    the fuse kills the guard, if it has not sent it
  *   KILL_AT    the guard must have killed all of COMMAND
- *   LATE_AT    the wrapper must have killed all of COMMAND, if it has taken over
+ *   LATE_AT    the wrapper must have killed all of COMMAND, if it has taken over. It takes over now from a guard that
+ *              has not killed, or has begun to and does not go on: a guard that goes on is not late
  *   LAST_AT    the fuse kills the guard, if it has stopped COMMAND and not killed all of it
  *   DEADLINE   another owner may have the lock
  *
