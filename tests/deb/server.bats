@@ -96,6 +96,8 @@ ann_says() { in_root setpriv --reuid ann --regid ann --init-groups redis-cli -s 
 	start
 	run -69 as bob 'fairlock wrap job true'
 	assert_output --partial "cannot reach unix:$SOCKET: Permission denied"
+	run -69 as bob 'fairlock doctor'
+	assert_output --partial 'groups of the socket and its folder'
 	run as bob "redis-cli -s $SOCKET EVAL 'return 1' 0"
 	assert_output --partial 'Permission denied'
 	run -2 as bob "ls $DATA /run/fairlock"
@@ -185,6 +187,21 @@ waits() { [ "$(as ann 'fairlock queue --raw --noheadings -o PRESENT job')" = yes
 	run -0 as ann 'fairlock wrap job echo done'
 	assert_output 'done'
 	run -69 as ann "fairlock wrap --url ${line/rediss/redis} job true"
+}
+
+@test "an update of Redis restarts fairlock-server, so that it runs the new program" {
+	local before
+
+	start
+	as ann 'fairlock acquire --lease 1h job'
+	before=$(main_pid)
+	apt --reinstall install redis-server
+	in_root systemctl is-active fairlock-server
+	[ "$(main_pid)" != "$before" ]
+	as ann 'fairlock status -q job'
+	in_root systemctl stop fairlock-server
+	apt --reinstall install redis-server
+	run -3 in_root systemctl is-active fairlock-server
 }
 
 @test "an update of the package restarts fairlock-server, removing it stops it, and purging it removes the data" {
