@@ -269,7 +269,8 @@ def after_renew(words, answer, before, after):
         demand(hold["token"] == answer[2] and hold["state"] == "held" and is_near(hold["ends"], -answer[1], before, after),
                "record", f"renew answers {answer} and writes {hold}")
         note = read_asked(after.hash.get("a:" + who))
-        by = note["by"] if note and words[1:3] == (who, "w") else ""
+        is_taker = words[1:3] in ((who, "w"), (who, "v"))  # the wrap that took this hold, of several locks, too
+        by = note["by"] if note and is_taker else ""
         demand(answer[4] == by, "asked", f"renew {words} answers {answer}, and beside the hold is {note}")
         if answer[3]:
             demand(hold["taken"] != "-" or hold["since"] == "-", "record", f"renew answers {answer} and writes {hold}")
