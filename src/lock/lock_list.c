@@ -29,7 +29,7 @@
 /* The keys that a lock is known by. */
 struct kind {
 	const char *pattern;
-	const char *type;
+	const char *type; /* of the keys; NULL: any, and the caller tells of one that is amiss */
 	const char *question; /* as a step tells it */
 	int (*add)(struct lock_list *names, const char *key, struct client *client,
 		   int64_t until_ms, struct error *err);
@@ -108,7 +108,7 @@ static int scan(struct lock_list *keys, char cursor[24], const struct kind *kind
 	const struct request request = {
 		.argv = {"SCAN", cursor, "MATCH", kind->pattern, "COUNT", KEYS_PER_STEP, "TYPE",
 			 kind->type},
-		.argc = 8,
+		.argc = kind->type ? 8 : 6,
 	};
 
 	if (ask(client, &request, until_ms, err) < 0)
@@ -189,7 +189,7 @@ int lock_list_add_logged(struct lock_list *names, const char *key, struct client
 }
 
 static const struct kind states = {"fairlock:*", "hash", "which locks there are", add_name};
-static const struct kind logs = {LOG_PREFIX "*", "stream", "which locks have a log",
+static const struct kind logs = {LOG_PREFIX "*", NULL, "which locks have a log",
 				 lock_list_add_logged};
 
 /* Adds the locks of one node. */

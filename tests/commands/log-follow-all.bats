@@ -199,6 +199,17 @@ all_told() {
 	assert_equal "$(wc -l <complaints)" 1
 }
 
+@test "log --follow tells once of a log that is something else, also if that was there before" {
+	cli SET 'fairlock_log:{job}' x >/dev/null
+	follow --json
+	wait_until test -s complaints
+	cli SET 'fairlock_log:{job}' y >/dev/null
+	"$FAIRLOCK" wrap other true
+	wait_until followed 2
+	assert_equal "$(told other)" 'granted released'
+	assert_equal "$(<complaints)" 'fairlock: cannot use the name job: it is in use by something that is no lock'
+}
+
 @test "log --follow through sentinels goes on after a failover" {
 	load ../lib/sentinel
 	start_sentinels

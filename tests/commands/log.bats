@@ -282,7 +282,6 @@ use() {
 	use '{x}' false
 	cli DEL 'fairlock:{job}' 'fairlock:a{b}c' >/dev/null # they live for a day, logs for a week
 	cli XADD 'fairlock_log:no{braces' '*' event granted >/dev/null
-	cli SET 'fairlock_log:{other}' x >/dev/null
 	run -0 "$FAIRLOCK" log --raw --noheadings -o NAME,EVENT
 	assert_output "$(printf '%s granted\n%s released\n' job job {x} {x} 'a{b}c' 'a{b}c' {x} {x})"
 }
@@ -307,6 +306,8 @@ shows_others() {
 	cli DEL 'fairlock:{job}' >/dev/null
 	run -0 "$FAIRLOCK" log
 	assert_output --partial job
+	cli SET 'fairlock_log:{job}' 1 >/dev/null
+	shows_others 'cannot use the name job: it is in use by something that is no lock'
 }
 
 @test "log without NAME bears a lock whose name on the server is spelled otherwise than its log" {
