@@ -62,6 +62,11 @@ static bool is_repeated(const char *list, const char *name, size_t length)
 	return false;
 }
 
+bool slot_is_valid(const char *value)
+{
+	return strchr(value, ',') == NULL && slots_fault(value) == NULL;
+}
+
 const char *slots_fault(const char *value)
 {
 	const char *fault = NULL, *name = value;

@@ -156,10 +156,12 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 	case OPTION_COLUMN:
 	case OPTION_OWNER:
 	case OPTION_WAITER:
-	case OPTION_SLOT:
 	case OPTION_ALSO:
 		*number = (int64_t)strlen(value);
 		return 0;
+	case OPTION_SLOT:
+		*number = (int64_t)strlen(value);
+		return slot_is_valid(value) ? 0 : -1;
 	case OPTION_SLOTS:
 		*number = (int64_t)strlen(value);
 		return slots_fault(value) ? -1 : 0;

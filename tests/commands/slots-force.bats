@@ -132,4 +132,8 @@ is_lost() {
 	run -64 "$FAIRLOCK" release --force --slot 1 --owner 1:1 job
 	run -64 "$FAIRLOCK" release --force --slot '' job
 	run -64 "$FAIRLOCK" release --force --slot "$(printf 'x%064d' 1)" job
+	run -64 "$FAIRLOCK" release --force --slot 03 job
+	run -64 "$FAIRLOCK" release --force --slot 'a b' job
+	run -64 "$FAIRLOCK" release --force --slot a,b job
+	assert_line --index 0 "fairlock: cannot use option '--slot': 'a,b' is not one slot"
 }

@@ -364,6 +364,8 @@ is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
 	run -64 "$FAIRLOCK" release --slot 1 job
 	assert_line --index 0 "fairlock: cannot use option '--slot': it needs --stop or --force, too"
 	run -64 "$FAIRLOCK" release --stop --slot 1 --owner 1:1 job
+	run -64 "$FAIRLOCK" release --stop --slot a,b job
+	assert_line --index 0 "fairlock: cannot use option '--slot': 'a,b' is not one slot"
 	run -64 "$FAIRLOCK" release --stop --owner ., job
 }
 

@@ -77,6 +77,8 @@ int main(void)
 
 		CHECK(&tally, fault && strcmp(fault, wrong[i].fault) == 0);
 	}
+	CHECK(&tally, slot_is_valid("1") && slot_is_valid("db1") && slot_is_valid(BYTES_64));
+	CHECK(&tally, !slot_is_valid("") && !slot_is_valid("a,b") && !slot_is_valid("03"));
 	CHECK(&tally, slots_fault(names(SLOTS_MOST)) == NULL);
 	CHECK(&tally, strlen(want_make(names(SLOTS_MOST), false)) == 6UL * SLOTS_MOST);
 	CHECK(&tally, slots_fault(names(SLOTS_MOST + 1)) != NULL);
