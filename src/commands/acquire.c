@@ -116,19 +116,38 @@ static int write_grant(const struct lock *lock, bool as_json, struct error *err)
 	return -1;
 }
 
+static void print_option(const char *option, const char *value)
+{
+	char quoted[QUOTED_MAX_BYTES];
+
+	if (value && shell_quote(quoted, sizeof(quoted), value))
+		fprintf(stderr, " --%s %s", option, quoted);
+}
+
+/* What the command line said of the server. */
+static void print_server(const struct server *server, const struct options *options)
+{
+	if (options->url_is_flag)
+		print_option("url", server->label);
+	print_option("config", options->config);
+	if (!options->tls_is_flag)
+		return;
+	print_option("tls-ca", server->tls_files.ca);
+	print_option("tls-cert", server->tls_files.cert);
+	print_option("tls-key", server->tls_files.key);
+	if (server->tls_files.insecure)
+		fputs(" --tls-insecure", stderr);
+}
+
 /* A command for the same server, which a shell can run. */
 static void print_command(const struct hold *hold, const struct options *options, const char *verb)
 {
 	const struct lock *lock = hold->lock;
-	const char *url = options->url_is_flag ? hold->client->connection.server->label : NULL;
-	char name[QUOTED_MAX_BYTES], owner[QUOTED_MAX_BYTES], quoted[QUOTED_MAX_BYTES];
+	char name[QUOTED_MAX_BYTES], owner[QUOTED_MAX_BYTES];
 
 	fprintf(stderr, "    fairlock %s --owner %s", verb,
 		shell_quote(owner, sizeof(owner), lock->owner));
-	if (url && shell_quote(quoted, sizeof(quoted), url))
-		fprintf(stderr, " --url %s", quoted);
-	if (options->config && shell_quote(quoted, sizeof(quoted), options->config))
-		fprintf(stderr, " --config %s", quoted);
+	print_server(hold->client->connection.server, options);
 	fprintf(stderr, " %s%s\n", lock->keys.name[0] == '-' ? "-- " : "",
 		shell_quote(name, sizeof(name), lock->keys.name));
 }

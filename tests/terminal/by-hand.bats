@@ -15,7 +15,7 @@ run_told() {
 }
 
 acquires() {
-	terminal 200
+	terminal "${WIDTH-200}"
 	type_line "clear; $*"
 	wait_until shows '^    fairlock renew '
 }
@@ -55,6 +55,21 @@ acquires() {
 	commands >told
 	refute grep -q SECRET told
 	"$CLI" -s "$SERVER_SOCKET" -a SECRET CONFIG SET requirepass '' 2>/dev/null
+}
+
+@test "the commands that acquire tells on a terminal name the files of --tls-..., and --tls-insecure" {
+	load ../lib/tls
+	make_certificates
+	cp "$TLS_DIR/client.crt" 'my client.crt'
+	start_tls_server expired --tls-auth-clients yes
+	export URL=rediss://localhost:$TLS_PORT
+	WIDTH=1000 acquires 'env -u FAIRLOCK_URL "$FAIRLOCK" acquire --tls-insecure --tls-cert "my client.crt" --tls-key "$TLS_DIR/client.key" -u "$URL" job'
+	unset FAIRLOCK_URL
+	mkdir elsewhere
+	cd elsewhere
+	run_told renew
+	run_told release
+	is_free job
 }
 
 @test "acquire tells nothing with --quiet, without a terminal, and with --while-pid" {
