@@ -25,8 +25,11 @@
 /* While a part of a cluster cannot be seen, how long it is left so at least. */
 #define GAP_MS 5000
 
-/* The first pause between two attempts to reach a server that is away. */
+/* The first pause between two attempts to reach a server that is away, or drops us. */
 #define RETRY_MIN_MS 100
+
+/* After it was there for so long, a server that drops us is tried again at once. */
+#define STEADY_MS 5000
 
 bool follow_has_no_reader(void)
 {
@@ -276,37 +279,47 @@ static int listen_to_all(struct follower *f, struct error *err)
 }
 
 /* Tells an outage once, if it lasts. */
-static void wait_for_server(struct follower *f, const struct error *err, int64_t *retry_ms)
+static void tell_outage(struct follower *f, const struct error *err)
 {
-	struct pollfd slot = {.fd = STDOUT_FILENO};
-
 	if (!f->away_ms)
 		f->away_ms = clock_ms();
 	if (clock_ms() - f->away_ms >= f->options->connect_timeout_ms)
 		tell_once(f, err);
+}
+
+/* A server may be away, or drop us again and again. */
+static void pause_before_retry(int64_t *retry_ms)
+{
+	struct pollfd slot = {.fd = STDOUT_FILENO};
+
 	poll(&slot, 1, (int)*retry_ms);
-	*retry_ms = earliest(2 * *retry_ms, RETRY_MAX_MS);
+	*retry_ms = *retry_ms ? earliest(2 * *retry_ms, RETRY_MAX_MS) : RETRY_MIN_MS;
 }
 
 static int follow(struct follower *f, struct error *err)
 {
-	int64_t retry_ms = RETRY_MIN_MS;
+	int64_t retry_ms = 0;
 	bool was_there = false;
 	int result;
 
 	do {
 		result = open_all(f, err);
 		if (result == 0) {
+			const int64_t begun_ms = clock_ms();
+
 			was_there = true;
 			f->away_ms = 0;
-			retry_ms = RETRY_MIN_MS;
 			result = listen_to_all(f, err);
+			if (clock_ms() - begun_ms >= STEADY_MS)
+				retry_ms = 0;
 		}
 		close_all(f);
 		if (result < 0 && (!was_there || err->status != STATUS_UNAVAILABLE))
 			return -1;
 		if (result < 0)
-			wait_for_server(f, err, &retry_ms);
+			tell_outage(f, err);
+		if (result != 0)
+			pause_before_retry(&retry_ms);
 	} while (result != 0 && !follow_has_no_reader());
 	return 0;
 }

@@ -160,6 +160,22 @@ all_told() {
 	wait_until followed 2
 }
 
+@test "log --follow without a name pauses between its attempts while a server drops it again and again" {
+	connections() { cli INFO stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p'; }
+
+	"$FAIRLOCK" wrap job true
+	follow --json
+	wait_until followed 2
+	count=$(connections)
+	cli -r 200 -i 0.02 CLIENT KILL TYPE normal >/dev/null # for 4 s, all but its own
+	count=$(($(connections) - count))
+	if [ "$count" -lt 4 ] || [ "$count" -gt 50 ]; then fail "$count connections"; fi
+	"$FAIRLOCK" wrap job true
+	wait_until followed 4
+	all_told
+	assert_equal "$(<complaints)" ''
+}
+
 @test "log --follow without a name ends when its reader has ended" {
 	"$FAIRLOCK" wrap job true
 	mkfifo pipe
