@@ -175,6 +175,16 @@ const char *hold_lost_why(const struct hold *hold)
 	return hold->state == HOLD_RELEASED ? "somebody gave it back" : hold->why;
 }
 
+const char *hold_asked_why(char text[OWNER_SHOWN_BYTES], size_t characters, const struct hold *hold)
+{
+	static const char words[] = "was asked to stop by ";
+	char asker[OWNER_SHOWN_BYTES];
+
+	owner_show(asker, characters - strlen(words), hold->asked_by);
+	strcpy(text, words);
+	return strcat(text, asker);
+}
+
 int64_t hold_wait(const struct hold *hold, struct pollfd *slot)
 {
 	return earliest(client_wait(hold->client, slot), hold->renew_ms);

@@ -53,6 +53,11 @@ const char *hold_trouble(const struct hold *hold);
 /* Why the lock is not held any more, by the server's word. */
 const char *hold_lost_why(const struct hold *hold);
 
+/* Writes "was asked to stop by COMMAND (pid PID, USER@HOST)", as much of it as fits into so many
+ * characters. Returns text. */
+const char *hold_asked_why(char text[OWNER_SHOWN_BYTES], size_t characters,
+			   const struct hold *hold);
+
 /* Fills *slot for poll. Returns when hold_step has something to do. */
 int64_t hold_wait(const struct hold *hold, struct pollfd *slot);
 

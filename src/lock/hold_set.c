@@ -70,14 +70,25 @@ int64_t hold_set_wait(const struct hold_set *set, struct pollfd *slots)
 	return wake;
 }
 
-int64_t hold_set_deadline_ms(const struct hold_set *set)
+int64_t hold_set_least_ms(const struct hold_set *set, hold_set_time *time_of, const void *job)
 {
 	int64_t least = NEVER_MS;
 
 	for (int i = 0; i < set->count; i++)
 		if (set->members[i].hold.state == HOLD_HELD)
-			least = earliest(least, set->members[i].lock.deadline_ms);
+			least = earliest(least, time_of(&set->members[i].lock, job));
 	return least;
+}
+
+static int64_t deadline_of(const struct lock *lock, const void *job)
+{
+	(void)job;
+	return lock->deadline_ms;
+}
+
+int64_t hold_set_deadline_ms(const struct hold_set *set)
+{
+	return hold_set_least_ms(set, deadline_of, NULL);
 }
 
 /* A message since the last renewal may mean that somebody broke the lock. */

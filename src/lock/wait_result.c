@@ -79,13 +79,12 @@ int wait_result_lost(struct error *err, const struct hold *hold, const struct lo
 int wait_result_asked(struct error *err, const struct hold *hold)
 {
 	const char *name = hold->lock->keys.shown;
-	const size_t taken =
-		strlen("cannot keep lock : was asked to stop by ") + count_characters(name);
-	char asker[OWNER_SHOWN_BYTES], cut[OWNER_SHOWN_BYTES];
+	const size_t taken = strlen("cannot keep lock : ") + count_characters(name);
+	char why[OWNER_SHOWN_BYTES], cut[OWNER_SHOWN_BYTES];
 
-	owner_show(asker, MESSAGE_CHARACTERS - taken, hold->asked_by);
-	return fail(err, STATUS_TIMED_OUT, "cannot keep lock %s: was asked to stop by %s", name,
-		    shorten_to(cut, MESSAGE_CHARACTERS - taken, asker));
+	hold_asked_why(why, MESSAGE_CHARACTERS - taken, hold);
+	return fail(err, STATUS_TIMED_OUT, "cannot keep lock %s: %s", name,
+		    shorten_to(cut, MESSAGE_CHARACTERS - taken, why));
 }
 
 void wait_result_add_holder(struct error *err, const struct holder *holder)

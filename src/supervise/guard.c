@@ -125,12 +125,10 @@ static int64_t lost_from_ms(const struct guard *guard, const struct member *memb
 /* The same for the first of the locks. */
 static int64_t first_lost_ms(const struct guard *guard)
 {
-	const struct hold_set *set = guard->job->set;
-	int64_t first = NEVER_MS;
+	const struct job *job = guard->job;
 
-	for (int i = 0; i < set->count; i++)
-		first = earliest(first, lost_from_ms(guard, &set->members[i]));
-	return first;
+	return job->options->on_lost == ON_LOST_WARN ? hold_set_deadline_ms(job->set)
+						     : job_stop_ms(job);
 }
 
 static void lose_overdue(struct guard *guard, int64_t now)

@@ -26,13 +26,13 @@ void guard_tell_loss(const struct job *job, const struct lock *lock, const char 
 void guard_tell_asked(const struct job *job, const struct hold *hold)
 {
 	const char *name = hold->lock->keys.shown;
-	const size_t taken = strlen("lock : was asked to stop by ; stopping ") +
-			     count_characters(name) + count_characters(job->shown);
-	char asker[OWNER_SHOWN_BYTES], cut[OWNER_SHOWN_BYTES];
+	const size_t taken = strlen("lock : ; stopping ") + count_characters(name) +
+			     count_characters(job->shown);
+	char why[OWNER_SHOWN_BYTES], cut[OWNER_SHOWN_BYTES];
 
-	owner_show(asker, MESSAGE_CHARACTERS - taken, hold->asked_by);
-	message(job->messenger, LOG_ERR, "lock %s: was asked to stop by %s; stopping %s", name,
-		shorten_to(cut, MESSAGE_CHARACTERS - taken, asker), job->shown);
+	hold_asked_why(why, MESSAGE_CHARACTERS - taken, hold);
+	message(job->messenger, LOG_ERR, "lock %s: %s; stopping %s", name,
+		shorten_to(cut, MESSAGE_CHARACTERS - taken, why), job->shown);
 }
 
 void guard_tell_stop(const struct job *job)

@@ -34,24 +34,25 @@ int64_t job_stop_ms_for(const struct job *job, const struct lock *lock)
 	return job_kill_ms_for(lock) - grace_ms;
 }
 
+static int64_t kill_time(const struct lock *lock, const void *job)
+{
+	(void)job;
+	return job_kill_ms_for(lock);
+}
+
+static int64_t stop_time(const struct lock *lock, const void *job)
+{
+	return job_stop_ms_for(job, lock);
+}
+
 int64_t job_kill_ms(const struct job *job)
 {
-	int64_t least = NEVER_MS;
-
-	for (int i = 0; i < job->set->count; i++)
-		if (job->set->members[i].hold.state == HOLD_HELD)
-			least = earliest(least, job_kill_ms_for(&job->set->members[i].lock));
-	return least;
+	return hold_set_least_ms(job->set, kill_time, job);
 }
 
 int64_t job_stop_ms(const struct job *job)
 {
-	int64_t least = NEVER_MS;
-
-	for (int i = 0; i < job->set->count; i++)
-		if (job->set->members[i].hold.state == HOLD_HELD)
-			least = earliest(least, job_stop_ms_for(job, &job->set->members[i].lock));
-	return least;
+	return hold_set_least_ms(job->set, stop_time, job);
 }
 
 struct shared_state *shared_state_new(int locks)
