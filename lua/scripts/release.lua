@@ -62,8 +62,8 @@ if mode == 'own' and owners[1] == id and owners[2] == '1' and not owners[3] and 
 	local hold = name == LOCK and version == VERSION and holder == id and not (turn or earlier) and
 		read_hold(id, record)
 	local since = hold and tonumber(hold.since)
-	if since and since <= now and hold.state == 'held' and hold.keep == '-' and hold.ending == '-' and
-		string.sub(hold.holds, 3) == request .. ',' then
+	if since and since <= now and hold.state == 'held' and hold.mode == 'x' and hold.keep == '-' and
+		hold.ending == '-' and string.sub(hold.holds, 3) == request .. ',' then
 		local held = format('%.0f', now - since)
 		-- after a loss of data, the token says when the hold began
 		local done = status == '0' and cause == 'exit' and string.sub(hold.holds, 2, 2) == 'w' and

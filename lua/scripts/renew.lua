@@ -42,8 +42,9 @@ if strays == 0 and kind ~= '' and lease and not is_start and call('LLEN', QUEUE)
 		'name', 'v', 'holder', 'h:' .. id, 'turn', 'r:' .. request, 'ours', 'started'))
 	local hold = name == LOCK and version == VERSION and ours == '0' and holder == id and
 		not (turn or earlier) and read_hold(id, record)
-	if hold and hold.state == 'held' and hold.since ~= '-' and hold.keep == '-' and hold.ending == '-' and
-		string.find(hold.holds, ',' .. entry .. ',', 1, true) and match(started or '-', '%-$') then
+	if hold and hold.state == 'held' and hold.mode == 'x' and hold.since ~= '-' and hold.keep == '-' and
+		hold.ending == '-' and string.find(hold.holds, ',' .. entry .. ',', 1, true) and
+		match(started or '-', '%-$') then
 		local ttl = call('PTTL', LOCK)
 		if ttl < lease then
 			call('PEXPIRE', LOCK, lease)
