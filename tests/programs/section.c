@@ -2,12 +2,13 @@
  * milliseconds while it runs, and when it ends. Each line is one write, and its time is taken
  * before the write: this process did run then.
  *
- * section [-k MODE] [-m MS] [-x STATUS] [-u NS] [-t] [-d] HISTORY LOCK JOB [COMMAND...]
+ * section [-k MODE] [-m MS] [-x STATUS] [-u NS] [-a] [-t] [-d] HISTORY LOCK JOB [COMMAND...]
  *     -k    the lock is held so: exclusive, shared, slots (default: exclusive); the slot is that of
  *           FAIRLOCK_SLOT
  *     -m    lasts so long; with COMMAND, as long as that runs
  *     -x    ends with this status
  *     -u    holds the lock until this time of CLOCK_BOOTTIME: then writes no more, ends with 76
+ *     -a    holds all locks of FAIRLOCK_TOKENS, and writes a line for each
  *     -t    ignores SIGTERM
  *     -d    has a child in a session of its own, which writes as well
  * section now    prints that clock */
@@ -29,12 +30,19 @@
 
 #define BEAT_NS 5000000
 #define LATE 76
+#define LOCKS_MAX 16
 
-struct section {
+/* One of the locks that it holds. */
+struct held {
 	const char *lock;
-	const char *job;
 	const char *token;
 	const char *owner;
+};
+
+struct section {
+	struct held locks[LOCKS_MAX];
+	int count;
+	const char *job;
 	const char *mode;
 	const char *slot;
 	int history;
@@ -52,19 +60,22 @@ static int64_t now_ns(void)
 
 static void say(const struct section *section, const char *what)
 {
-	char line[1024];
+	char lines[LOCKS_MAX * 512];
 	const int64_t now = now_ns();
-	int length;
+	int length = 0;
 
 	if (section->until && now >= section->until)
 		_exit(LATE);
-	length = snprintf(line, sizeof(line),
-			  "{\"at\":%" PRId64 ",\"what\":\"%s\",\"lock\":\"%s\",\"token\":%s,"
-			  "\"job\":\"%s\",\"pid\":%d,\"owner\":\"%s\",\"mode\":\"%s\","
-			  "\"slot\":\"%s\"}\n",
-			  now, what, section->lock, section->token, section->job, (int)getpid(),
-			  section->owner, section->mode, section->slot);
-	if (length <= 0 || write(section->history, line, (size_t)length) != length)
+	for (int i = 0; i < section->count && length < (int)sizeof(lines); i++)
+		length += snprintf(
+			lines + length, sizeof(lines) - (size_t)length,
+			"{\"at\":%" PRId64 ",\"what\":\"%s\",\"lock\":\"%s\",\"token\":%s,"
+			"\"job\":\"%s\",\"pid\":%d,\"owner\":\"%s\","
+			"\"mode\":\"%s\",\"slot\":\"%s\"}\n",
+			now, what, section->locks[i].lock, section->locks[i].token, section->job,
+			(int)getpid(), section->locks[i].owner, section->mode, section->slot);
+	if (length >= (int)sizeof(lines) ||
+	    write(section->history, lines, (size_t)length) != length)
 		_exit(71);
 }
 
@@ -135,21 +146,50 @@ static const char *variable(const char *name, const char *without)
 	return value && *value ? value : without;
 }
 
+/* Reads FAIRLOCK_TOKENS, which has NAME=TOKEN a line, and FAIRLOCK_HELD, which has the owner of the
+ * first lock and then those of the others in the same order. Returns -1 if the two do not go
+ * together. */
+static int read_locks(struct section *section)
+{
+	const char *const name = section->locks[0].lock;
+	char *tokens = strdup(variable("FAIRLOCK_TOKENS", "")), *line_end;
+	char *owners = strdup(variable("FAIRLOCK_HELD", "")), *owner_end;
+	const char *const first = strtok_r(owners, " ", &owner_end);
+
+	section->count = 0;
+	for (char *line = strtok_r(tokens, "\n", &line_end); line;
+	     line = strtok_r(NULL, "\n", &line_end)) {
+		char *const equal = strrchr(line, '=');
+		struct held *const held = &section->locks[section->count++];
+
+		if (section->count == LOCKS_MAX || !equal)
+			return -1;
+		*equal = '\0';
+		held->lock = line;
+		held->token = equal + 1;
+		held->owner = strcmp(line, name) == 0 ? first : strtok_r(NULL, " ", &owner_end);
+		if (!held->owner)
+			return -1;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	struct section section = {.token = variable("FAIRLOCK_TOKEN", "0"),
-				  .owner = variable("FAIRLOCK_OWNER", "0"),
+	struct section section = {.locks = {{.token = variable("FAIRLOCK_TOKEN", "0"),
+					     .owner = variable("FAIRLOCK_OWNER", "0")}},
+				  .count = 1,
 				  .mode = "exclusive",
 				  .slot = variable("FAIRLOCK_SLOT", "")};
 	int64_t length = 0;
 	int option, status = 0;
-	bool ignores_term = false, has_child = false;
+	bool has_several = false, ignores_term = false, has_child = false;
 	pid_t child = 0;
 	const int descriptors = count_descriptors();
 
 	if (argc == 2 && strcmp(argv[1], "now") == 0)
 		return printf("%" PRId64 "\n", now_ns()) < 0;
-	while ((option = getopt(argc, argv, "+k:m:x:u:td")) != -1) {
+	while ((option = getopt(argc, argv, "+k:m:x:u:atd")) != -1) {
 		switch (option) {
 		case 'k':
 			section.mode = optarg;
@@ -162,6 +202,9 @@ int main(int argc, char **argv)
 			break;
 		case 'u':
 			section.until = atoll(optarg);
+			break;
+		case 'a':
+			has_several = true;
 			break;
 		case 't':
 			ignores_term = true;
@@ -177,10 +220,10 @@ int main(int argc, char **argv)
 		return 64;
 	if (ignores_term)
 		signal(SIGTERM, SIG_IGN);
-	section.lock = argv[optind + 1];
+	section.locks[0].lock = argv[optind + 1];
 	section.job = argv[optind + 2];
 	section.history = open(argv[optind], O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-	if (section.history < 0)
+	if (section.history < 0 || (has_several && read_locks(&section) < 0))
 		return 71;
 	say(&section, "start");
 	if (descriptors > 0)

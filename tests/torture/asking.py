@@ -77,7 +77,7 @@ class Requests(Sections):
         since = job.spawned - int((job.once_ok * FASTEST + steps) * MS) - S
         return any(
             other.kind == "wrap"
-            and other.locks[0] == job.locks[0]
+            and job.locks[0] in other.taken
             and other.finished
             and other.own == 0
             and since <= other.ended <= job.ended + S

@@ -56,6 +56,7 @@ class Checker(Requests):
         self.check_forged()
         self.check_exclusion()
         self.check_slots()
+        self.check_all_taken()
         self.check_kept()
         self.check_once()
         self.check_asked()
@@ -166,7 +167,7 @@ class Checker(Requests):
             allowed.add(-9)
         if job.hit("term"):
             allowed.add(-15)
-        if len(job.locks) > 1 and job.finished:
+        if job.inner and job.finished:
             # the status of the inner wrap is that of COMMAND
             allowed |= (
                 {69, 75, 76} if outages or job.faults or job.removed or self.lost_its_lock(job) else set()
@@ -263,9 +264,9 @@ class Checker(Requests):
             ghosts = []
             for owner in event["holders"]:
                 holder = self.job_of(self.owners.get(owner) or "")
-                if holder is None or holder.locks[0] != event["lock"]:
+                if holder is None or event["lock"] not in holder.taken:
                     continue
-                if holder.kind == "wrap" and holder.status in (holder.own, 124) and not self.is_kept(holder, event):
+                if holder.kind == "wrap" and holder.status in self.gives_back(holder) and not self.is_kept(holder, event):
                     ghosts.append((holder, owner, "held"))
                 elif self.outlived(holder, event["at"]) and owner not in said:
                     said.add(owner)
@@ -279,7 +280,7 @@ class Checker(Requests):
             for owner, _ in event["queue"]:
                 job = self.job_of(self.owners.get(owner) or "")
                 # an inner wrap that COMMAND left behind may go on waiting
-                if job is not None and event["lock"] == job.locks[0]:
+                if job is not None and event["lock"] in job.taken:
                     ghosts.append((job, owner, "waited for"))
             for job, owner, did in ghosts:
                 if event["at"] <= job.ended or owner in said or self.could_not_leave(job):
@@ -292,6 +293,11 @@ class Checker(Requests):
                     (event["lock"], job.name),
                 )
 
+    def gives_back(self, job):
+        """The statuses with which a job ends only when it has given its locks back. When one of several is not
+        obtained, it has had others."""
+        return (job.own, 124, 75) if len(job.taken) > 1 and not job.started else (job.own, 124)
+
     def is_kept(self, job, look):
         """Whether the lock may still be kept for the --min-hold of a job that has ended."""
         least = (job.min_hold or 0) * MS + sum(max(0, -step["ms"]) * MS for step in self.steps)
@@ -299,7 +305,7 @@ class Checker(Requests):
 
     def outlived(self, job, at):
         """Whether a job ended so long ago that its lease must have ended, too."""
-        if job.status is None or len(job.locks) > 1:  # an inner wrap may renew the lease
+        if job.status is None or job.inner:  # an inner wrap may renew the lease
             return False
         still = [cont["until"] for cont in job.hit("cont")]
         steps = sum(max(0, -step["ms"]) * MS for step in self.steps)

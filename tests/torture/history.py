@@ -51,7 +51,9 @@ class Job:
     def __init__(self, event):
         self.name = event["job"]
         self.kind = event["kind"]
-        self.locks = [event["lock"]] + event.get("inner", [])  # an inner wrap may want the same lock
+        self.inner = event.get("inner", [])  # an inner wrap may want the same lock
+        self.taken = [event["lock"]] + event.get("also", [])  # the locks that it takes itself
+        self.locks = self.taken + self.inner
         self.lease = event["lease"] * MS
         self.wait = event.get("wait")
         self.path = event.get("path", "direct")
@@ -61,9 +63,10 @@ class Job:
         self.once_per = event.get("once_per")
         self.once_ok = event.get("once_ok")
         self.newest = event.get("newest", False)  # of its kind only the newest waits
-        # how it wants its locks: exclusive, shared, slots; and which slots
-        self.modes = [event.get("mode", "exclusive")] + [event.get("inner_mode", "exclusive")] * (len(self.locks) - 1)
-        self.slots = [event.get("slots", []), event.get("inner_slots", [])]
+        # how it wants its locks, and in the end those of an inner wrap: exclusive, shared, slots; and which slots
+        others = len(self.taken) - 1
+        self.modes = [event.get("mode", "exclusive")] + ["exclusive"] * others + [event.get("inner_mode", "exclusive")]
+        self.slots = [event.get("slots", [])] + [[]] * others + [event.get("inner_slots", [])]
         self.is_misfit = event.get("misfit", False)  # the inner wrap must be refused
         self.slot = None  # that it got
         self.owner = None  # as which it held the lock
@@ -188,7 +191,8 @@ class History:
             elif event["what"] == "start" and event["job"] == job.name:
                 self.sections += 1
                 job.started = job.started or event["at"]
-                job.slot, job.owner = event.get("slot"), event["owner"]
+                if event["lock"] == job.locks[0]:
+                    job.slot, job.owner = event.get("slot"), event["owner"]
                 job.finished = False
             elif event["what"] == "start":
                 self.sections += 1
@@ -292,11 +296,13 @@ class History:
         ]
 
     def waited_at(self, job, at):
-        """Whether the looker saw the job wait then, or later, before its section began."""
+        """Whether the looker saw the job wait then, or later, before its section began. One of several locks may be
+        lost meanwhile: the wrap asks for all of them before it starts COMMAND."""
         return any(
             at <= look["at"] <= (job.started or FOREVER)
             and any(self.owners.get(owner) == job.name for owner, _ in look["queue"])
-            for look in self.looks[job.locks[0]]
+            for lock in job.taken
+            for look in self.looks[lock]
         )
 
     def forced(self, lock, job):
@@ -316,12 +322,12 @@ class History:
         if event.get("slot") and lock == job.locks[0]:
             # what was broken before it had started is unknown
             return event["slot"] in ([job.slot] if job.started else job.slots[0])
-        return not event.get("slot") or event["slot"] in job.slots[1]
+        return not event.get("slot") or event["slot"] in job.slots[-1]
 
     # ---- Waiters that were away
 
-    def was_away(self, job, since, until):
-        """Whether a fault may have kept a waiter from taking a turn then, though it looked present."""
+    def was_away(self, job, lock, since, until):
+        """Whether a fault may have kept a waiter from taking a turn of the lock then, though it looked present."""
         for event in job.faults:
             if event["fault"] == "cut" and meets(
                 (event["at"] - 50 * MS, event["until"] + 50 * MS), (since, until)
@@ -334,12 +340,12 @@ class History:
             (
                 event["at"]
                 for event in self.outages
-                if self.restarts(event, job.locks[0]) and event["up"] <= since
+                if self.restarts(event, lock) and event["up"] <= since
             ),
             default=0,
         )
         for event in self.ways(job):
-            if self.restarts(event, job.locks[0]) or event["path"] == "server" and event["until"] < restarted:
+            if self.restarts(event, lock) or event["path"] == "server" and event["until"] < restarted:
                 continue  # then all waiters have the time to come back
             back = FORGOTTEN_S if event["kind"] == "forget" else BACK_S
             if meets((event["at"], event["until"] + back * S), (since, until)):

@@ -3,18 +3,20 @@
 import os
 import random
 
-# The locks, and their slots; the last one has exclusive holders only.
+# The locks, in the order of their bytes, and their slots; the last one has exclusive holders only.
 SLOTS = {
     "alpha": ["1", "2", "3"],
+    "epsilon%d": ["1", "2", "3", "4", "5"],
     "two words": ["db1", "db2", "db3"],
     "{gamma}1": ["1", "2"],
     "δέλτα": ["ä", "b-2"],
-    "epsilon%d": ["1", "2", "3", "4", "5"],
     "ζ/6": [],
 }
 LOCKS = list(SLOTS)
 # Few locks, so that jobs of which only the newest counts meet each other.
 NEWEST = ["ζ/6", "alpha"]
+# And jobs that take several meet in all orders.
+SEVERAL = LOCKS[-4:]
 MODES = {"exclusive": 30, "shared": 30, "slots": 40}
 # So many jobs in a row mostly want the same: then slots are all taken, and readers are many.
 FAVOURED = 30
@@ -39,10 +41,13 @@ KINDS = {
     "newest": 8,  # wrap --supersede
     "again": 6,  # wrap, and in it wrap of the same lock
     "beside": 4,  # wrap, and in it wrap of another lock
+    "several": 14,  # wrap --also
     "turns": 10,  # acquire, renew, release
     "keeper": 6,  # acquire --while-pid, release
     "exec": 4,  # acquire --while-pid, and the script becomes its section
 }
+# For a calm round: all of them wait for ever.
+CALM_KINDS = {"plain": 7, "several": 1}
 
 
 def pick(dice, weights):
@@ -92,7 +97,7 @@ class Plan:
         self.count += 1
         dice = random.Random(f"{self.seed} job {self.count}")
         favourite = FAVOURITES[(self.seed + self.count // FAVOURED) % len(FAVOURITES)]
-        job = Job(dice, f"j{self.count}", "plain" if self.calm else None, favourite=favourite)
+        job = Job(dice, f"j{self.count}", pick(dice, CALM_KINDS) if self.calm else None, favourite=favourite)
         if self.calm:
             job.patiently(dice)
         return job
@@ -146,7 +151,7 @@ class Job:
     def __init__(self, dice, name, kind=None, lock=None, favourite=None):
         self.name = name
         self.what = kind or pick(dice, KINDS)
-        self.lock = lock or dice.choice(NEWEST if self.what == "newest" else LOCKS)
+        self.lock = lock or dice.choice({"newest": NEWEST, "several": SEVERAL}.get(self.what, LOCKS))
         self.lease = dice.choice(SHORT_LEASES if dice.random() < 0.75 else LONG_LEASES)
         self.ms = min(400, int(dice.expovariate(1 / 60)))
         if dice.random() < 0.3:
@@ -180,6 +185,10 @@ class Job:
             self.want = Want()
         if not self.is_script and self.want.mode != "exclusive":
             self.ms = max(self.ms, min(1200, 3 * self.ms))  # others come meanwhile
+        self.also = []  # other locks, in any order
+        if self.what == "several":
+            self.also = dice.sample([name for name in SEVERAL if name != self.lock], dice.randrange(1, 4))
+            self.want = Want()
         self.inner_want = self.want
         if self.what == "beside" and self.inner or self.what == "again" and dice.random() < 0.4:
             self.inner_want = Want.drawn(dice, self.inner)
@@ -209,7 +218,8 @@ class Job:
 
     @property
     def inner(self):
-        """The lock that COMMAND takes. All jobs go through the locks in one order, so that there is no deadlock."""
+        """The lock that COMMAND takes. All jobs go through the locks in one order, as wrap --also does, so that there
+        is no deadlock."""
         if self.what == "again":
             return self.lock
         at = LOCKS.index(self.lock) + 1 if self.what == "beside" else len(LOCKS)
@@ -236,6 +246,8 @@ class Job:
         }
         if self.clocked:
             fields["clocked"] = True
+        if self.also:
+            fields["also"] = self.also
         if self.what == "crowd":
             fields["wait"] = 0  # may be refused at once
         if self.inner:
@@ -258,6 +270,8 @@ class Job:
 
     def section(self, tools, lock, name, mode, ms, inner=()):
         argv = [tools.section, "-k", mode, "-m", str(ms), "-x", str(self.own if not inner else 0)]
+        if self.also:
+            argv.append("-a")
         if self.deaf and not inner:
             argv.append("-t")
         if self.child and not inner and self.inner is None:
@@ -295,6 +309,8 @@ class Job:
             options += ["--once-ok", f"{self.once_ok}ms"]
         if self.what == "newest":
             options.append("--supersede")
+        for lock in self.also:
+            options += ["--also", lock]
         return [
             self.fairlock(tools),
             "wrap",

@@ -89,7 +89,7 @@ class Queue:
     def is_excused(self, job, waiter, owner, looks, times):
         since, until = times
         if (
-            self.history.was_away(job, since, until)
+            self.history.was_away(job, self.lock, since, until)
             or job.ended < until
             or job.hit("kill")
             and job.hit("kill")[0]["at"] < until
@@ -237,7 +237,7 @@ class Queue:
         allowed = (HUNG_S * (min(early, MOST_HUNG) + len(hit) - early) + IDLE_S) * S
         if hit and hold[0] != "exclusive":
             allowed += ORPHANED_S * S  # the first for which there is no room was killed: its death tells nobody
-        allowed += self.cost_of_holders(hold, before, since, until)
+        allowed += self.cost_of_holders(hold, before, since, until) + self.held_for_others(since, until)
         allowed += sum(overlap((since, until), stall) for stall in self.history.stalls)
         allowed += sum(overlap((since, until), (event["at"], event["until"])) for event in self.history.of("slow"))
         return allowed, len(hit)
@@ -257,6 +257,18 @@ class Queue:
         ]
         return max(hit) + ORPHANED_S * S if hit else 0
 
+    def takes_several(self, owner):
+        job = self.history.job_of(self.history.owners.get(owner, ""))
+        return job is not None and len(job.taken) > 1
+
+    def held_for_others(self, since, until):
+        """For how long wraps of several locks held this one: such a wrap may still have waited for the others."""
+        return sum(
+            overlap((since, until), (look["at"], later["at"]))
+            for look, later in zip(self.looks, self.looks[1:])
+            if any(self.takes_several(owner) for owner in {*look["holders"]} & {*later["holders"]})
+        )
+
     def first_in_line(self, owner, hold, since, until):
         """The end of this time in which the waiter waited for such a hold, and stood behind none but waiters that were
         hit; nothing was done to it. Returns an empty time if there is none."""
@@ -264,7 +276,9 @@ class Queue:
         nothing = until, until
         if job is None or job.faults or job.pauses or job.path != "direct" or hold not in job.wants_of(self.lock):
             return nothing
-        until = min(until, self.granted[owner][1] if owner in self.granted else self.looks[self.last[owner]]["until"])
+        # a wrap of several locks begins when it has all of them
+        has_begun = owner in self.granted and not self.takes_several(owner)
+        until = min(until, self.granted[owner][1] if has_begun else self.looks[self.last[owner]]["until"])
         begins = max(since, self.looks[self.first[owner]]["at"])
         for look in self.looks:
             if look["at"] < begins or look["at"] >= until:

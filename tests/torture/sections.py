@@ -171,10 +171,11 @@ class Sections(History):
             if event["what"] != "start" or job is None:
                 continue
             (mode, slot), inner = self.hold_of(event), "/" in event["job"]
-            if slot not in job.slots[inner] if mode == "slots" else slot:
+            if slot not in job.slots[-1 if inner else 0] if mode == "slots" else slot:
                 self.violated(
                     "exclusion",
-                    f"lock {event['lock']}: {event['job']} has slot '{slot}', and asked for {job.slots[inner]}",
+                    f"lock {event['lock']}: {event['job']} has slot '{slot}', and asked for "
+                    f"{job.slots[-1 if inner else 0]}",
                     event["at"],
                     (event["lock"],),
                 )
@@ -184,6 +185,18 @@ class Sections(History):
                     f"lock {event['lock']}: {event['job']} went into a hold that is not what it asked for",
                     event["at"],
                     (event["lock"],),
+                )
+
+    def check_all_taken(self):
+        """A section has all locks that its job takes, and no other."""
+        begun = collections.defaultdict(list)  # by process
+        for event in self.history:
+            if event["what"] == "start" and "/" not in event["job"] and self.job_of(event["job"]) is not None:
+                begun[event["job"], event["pid"], event["at"]].append(event["lock"])
+        for (name, _, at), locks in begun.items():
+            if sorted(locks) != sorted(self.job_of(name).taken):
+                self.violated(
+                    "exclusion", f"{name} began with {locks}, and asked for {self.job_of(name).taken}", at, (name,)
                 )
 
     def check_kept(self):
