@@ -1,13 +1,24 @@
 -- --supersede: the newest of the waiters that ask so takes over the place of the one before. A part of
 -- acquire.lua, behind queue_order.lua.
 
--- Notes that the caller asked last. since: when it began to wait, ms; one that is the newest already keeps
--- that.
-local function become_newest(since)
+-- Since when the caller waits, ms. It may have the ticket of another one.
+local function waits_from()
+	return newest > 1 and newest < MOST and newest or ticket and math.floor(ticket / 1000) or now
+end
+
+-- Notes that the caller asked last; one that is the newest already keeps its time.
+local function become_newest()
 	if lock.newest ~= id then
-		lock.newest, lock.newest_since = id, since
-		call('HSET', STATE, 'newest', id .. ' ' .. int(since))
+		lock.newest, lock.newest_since = id, waits_from()
+		call('HSET', STATE, 'newest', id .. ' ' .. int(lock.newest_since))
 	end
+end
+
+-- Whether the caller began to wait later than the newest, which is the newest only because it was back first
+-- after a loss of data: both waited before that.
+local function is_newest_again()
+	return newest and ticket and lock.newest and lock.newest ~= id and lock.lost and
+		lock.newest_since < lock.lost and newest > lock.newest_since
 end
 
 -- Returns the description of the newest process, or '' if our hash does not have it.
@@ -17,23 +28,23 @@ local function newest_by()
 	return record_of_newest and record_of_newest.by or ''
 end
 
--- For a newcomer: the newest waiter seemed dead, and was taken out. It has its ticket, and goes to its place
+-- For the caller: the newest waiter seemed dead, and was taken out. It has its ticket, and goes to its place
 -- by that. Returns whether there is such a ticket.
 local function supersede_dropped(old)
 	local waiter = read_waiter(call('HGET', STATE, 'w:' .. old) or '')
 	if not waiter or waiter.state ~= 'dropped' then
 		return false
 	end
+	become_newest()
 	ticket = waiter.ticket
-	become_newest(now)
 	note('HSET', STATE, 'w:' .. old, note_to_waiter('superseded', ticket, by))
 	lock.has_marks = true
 	return true
 end
 
--- For a newcomer: puts it before the newest waiter in the queue, gives it the ticket of that one, and takes
--- that one out. A slot of a cluster that moves refuses keys that were empty in between, so that comes last.
--- Returns whether there was such a waiter.
+-- For a newcomer, and one that is the newest again: puts it before the newest waiter in the queue, gives it
+-- the ticket of that one, and takes that one out. A slot of a cluster that moves refuses keys that were empty
+-- in between, so that comes last. Returns whether there was such a waiter.
 local function supersede()
 	local old, index = lock.newest, nil
 	local waiter = old and old ~= id and known(old)
@@ -49,8 +60,8 @@ local function supersede()
 		count_queue(1, call('ZADD', TIMEOUTS, now, id))
 	end
 	local waited = waited_by(old, waiter)
+	become_newest()
 	ticket = waiter.ticket
-	become_newest(now)
 	drop(old, index)
 	note('HSET', STATE, 'w:' .. old, note_to_waiter('superseded', ticket, by))
 	lock.has_marks = true

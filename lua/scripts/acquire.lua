@@ -19,8 +19,8 @@
 --      13 secret   hexadecimal digits: the caller takes the message `granted` with this secret for a grant;
 --                  or '': the caller is told its turn
 --      14 want     x: the lock alone; s: a shared hold; #N: one of the slots 1 to N; =A,B: one of these slots
---      15 newest   '1': the caller takes over the place of the waiter that asked so before, which waits no
---                  more; else ''
+--      15 newest   the caller takes over the place of the waiter that asked so before, which waits no more:
+--                  '1', or after a first reply the NOW of that, ms; else ''
 --      16...       owner ids that the caller inherited, any of which may hold the lock already
 --
 -- Returns {'granted', owner, token, ttl ms, waited ms, hold count, mode}
@@ -42,7 +42,7 @@
 local id, request, kind, lease, mode = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
 local period, strays, secret = ARGV[11] or '', tonumber(ARGV[12]) or 0, ARGV[13] or ''
-local want, newest = ARGV[14] or 'x', ARGV[15] == '1'
+local want, newest = ARGV[14] or 'x', tonumber(ARGV[15] or '')
 local entry = kind .. request -- of `holds`
 
 -- The client subscribes before it asks. A server that refuses that reads the request all the same.
@@ -168,7 +168,7 @@ local function grant(is_first, mode)
 	local token = take(id, mode, entry, lease, lease, by, waited, '-')
 	remember(period)
 	if newest then
-		become_newest(math.floor(since / 1000))
+		become_newest()
 	end
 	pass_on()
 	settle()
@@ -196,7 +196,7 @@ local function join()
 		remember(period) -- a COMMAND that ends with 0 looks for those who ask
 	end
 	if newest then
-		become_newest(ticket and math.floor(ticket / 1000) or now)
+		become_newest()
 	end
 	if not ticket then
 		ticket = math.max(now_us, (lock.ticket or 0) + 1)
@@ -310,7 +310,8 @@ if again and not ticket then
 	-- it has not heard its ticket; it may have been dropped since, or was handed the lock in vain
 	ticket = lock.waiter and lock.waiter.ticket or lock.mine and number(lock.mine.unheard)
 end
-if newest and (ticket or lock.mine) and lock.newest and lock.newest ~= id then
+local was_late = is_newest_again() -- an older one was back first
+if newest and (ticket or lock.mine) and lock.newest and lock.newest ~= id and not was_late then
 	return {'superseded', newest_by(), about()} -- a newer one has come since
 end
 if ticket then
@@ -324,6 +325,9 @@ traceless = mode == 'try'
 local was_amiss = check_queue()
 if is_done(period, ticket and waits_since(id, {ticket = ticket})) then
 	return ran_ok()
+end
+if was_late then
+	supersede()
 end
 local hold_mode = now >= lock.back and fit(want) or nil -- nil: there is no room now
 -- Whether there is room, and the caller is the first in the queue: then its place needs no renewal.

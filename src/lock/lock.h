@@ -47,7 +47,9 @@ struct lock {
 	char limit[NUMBER_MAX_BYTES];
 	char min_hold[NUMBER_MAX_BYTES];
 	char period[NUMBER_MAX_BYTES]; /* of --once-per or --once-ok, as the scripts have it */
-	const char *newest;            /* "1": wins over earlier waiters that have it, too; or "" */
+	/* It wins over earlier waiters that have this, too: "1", and from the first answer on since
+	 * when it waits, by the server's clock. Else "". */
+	char newest[NUMBER_MAX_BYTES];
 	bool starts;      /* the next renewal says that COMMAND is about to start: see hold_start */
 	bool unused;      /* nothing was done under the lock: it is given back at once */
 	bool handable;    /* the message that hands it over is enough; else we ask, which renews */

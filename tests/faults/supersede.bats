@@ -8,7 +8,8 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
 teardown() {
 	# A stopped process does not end with the test.
-	[ -z "${STOPPED-}" ] || kill -CONT "$STOPPED" 2>/dev/null || true
+	# shellcheck disable=SC2086
+	[ -z "${STOPPED-}" ] || kill -CONT $STOPPED 2>/dev/null || true
 }
 
 # waits NAME [OPTION...]: `wrap OPTION... job` stands in the queue, writes its NAME into `order` when it runs, and its
@@ -151,6 +152,29 @@ ran() {
 	wait_until in_queue job 1
 	kill "$HOLDER"
 	ran newer
+}
+
+@test "after a restart without data the newer waiter is left, also if the older one is back first" {
+	local old
+
+	start_server
+	hold -l 10m job
+	waits old --supersede
+	old=$WAITER
+	stop "$old"
+	waits new --supersede
+	stop "$WAITER"
+	STOPPED="$old $WAITER"
+	stop_server
+	start_server
+	kill -CONT "$old"
+	wait_until is_queued "$old"
+	kill -CONT "$WAITER"
+	ends_with 75 "$old"
+	grep -q 'superseded by' said.old
+	wait_until is_queued "$WAITER"
+	kill "$HOLDER"
+	ran new
 }
 
 @test "while waiters supersede each other at any moment, a release hands the lock on at once, to one of them at most" {

@@ -47,7 +47,8 @@
  * - The record of a hold that has ended, and that of a request, go when no copy of a request of that process can come any
  *   more. The scripts keep them longer.
  *
- * After a loss of data the first waiter with --supersede that is back is the newest, and takes the place of all of them.
+ * After a loss of data a waiter with --supersede that is back is the newest, until a newer one is back, too. It may be
+ * granted the lock before that.
  * The request of one that died may come late, and supersede a waiter that lives, as if it had died a little later.
  *
  * This is excused, because no script of ours can do better, unless the macro is defined; then spin finds it:
@@ -97,6 +98,7 @@
  *   DECIDE_FIRST       ... or takes its place after the script has decided which is first, and not its turn
  *   SUPERSEDE_SILENTLY ... or does not tell it
  *   DOUBT_AGAIN        a first request with --supersede that is sent again is not taken for that of a newcomer
+ *   FIRST_BACK         after a loss of data it stays the newest if it was back first
  *   NO_TRACE           ... or always is, also when the hash has a hold of this process that it was granted too late
  *
  * FORGET_END has no worse effect than that a holder is told the wrong cause: the hash has a token, which a later grant does
@@ -343,6 +345,7 @@ bool excused;             /* data was lost, and a newcomer came before all of th
 if_once byte recent;            /* a COMMAND was started within the period, which counts from its grant */
 if_once byte fresh;             /* the last grant to a wrap was within the period */
 if_newest byte came[SIZE];      /* those with --supersede, in the order in which the server first saw them */
+if_newest byte since[SIZE];     /* the same, as they know it themselves: they bring it after a loss of data */
 if_newest byte comers;
 if_others byte is_done;         /* force or removal was carried out */
 if_others mtype broken[SIZE];   /* BROKEN by force, LOST given back by somebody else, DONE data was lost since */
@@ -960,22 +963,28 @@ inline too_soon(me)
 #define is_outdated(i, has, repeated) false
 #else
 #define is_outdated(i, has, repeated) \
-	(is_super(i) && latest != 0 && latest != (i) && ((has) != 0 || has_trace(i, repeated)))
+	(is_super(i) && latest != 0 && latest != (i) && ((has) != 0 || has_trace(i, repeated)) && !is_newest_again(i, has))
+#endif
+#ifdef FIRST_BACK
+#define is_newest_again(i, has) false
+#else
+#define is_newest_again(i, has) (is_super(i) && latest != 0 && (has) != 0 && since[i] > since[latest])
 #endif
 
 /* When the server first sees a waiter: it proves the properties, and no script knows it. */
 inline see(me)
 {
 	comers = comers + (is_super(me) && came[me] == 0);
+	since[me] = (is_super(me) && came[me] == 0 -> comers : since[me]);
 	came[me] = (is_super(me) && came[me] == 0 -> comers : came[me])
 }
 
-/* A waiter is superseded by one that came later; after a loss of data, by one that was back sooner. */
+/* A waiter is superseded by one that came later. */
 inline check_newer(who)
 {
 	is_dead = true;
 	for (to : 1 .. OURS) {
-		is_dead = is_dead && !(to != who && came[to] >= came[who])
+		is_dead = is_dead && !(to != who && since[to] > since[who])
 	}
 	newer = newer && !is_dead;
 	assert(newer)
@@ -1063,7 +1072,7 @@ inline acquire(me, has, repeated, old)
 		see(me);
 #if SUPERSEDE && !defined(DECIDE_FIRST)
 		if
-		:: is_super(me) && latest != me && ticket_now == 0 -> take_over(me)
+		:: is_super(me) && latest != me && (ticket_now == 0 || is_newest_again(me, has)) -> take_over(me)
 		:: else -> latest = (is_super(me) && latest == 0 -> me : latest)
 		fi;
 #endif
@@ -1951,7 +1960,6 @@ inline restart()
 	over = false;
 	token = 0;
 	latest = 0;
-	comers = SUPERSEDE > 0;
 	met = 0;
 	up = 0;
 	has_up = false;
@@ -1973,6 +1981,7 @@ inline restart()
 		removed[id] = false;
 		superseded[id] = false;
 		came[id] = came[id] != 0 && ticket[id] != 0;
+		since[id] = (came[id] -> since[id] : 0);
 		id++
 	:: else -> break
 	od;

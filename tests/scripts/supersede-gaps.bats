@@ -128,6 +128,78 @@ load ../lib/supersede
 	queue_is cleo
 }
 
+# two_wait: ed has superseded cleo, which has not heard it; SINCE has since when each waits, as it knows it
+two_wait() {
+	declare -gA SINCE
+
+	acquire anna
+	asks_newest cleo
+	SINCE[cleo]=${reply[5]}
+	wait_until has_passed "${SINCE[cleo]}"
+	asks_newest ed
+	SINCE[ed]=${reply[5]}
+}
+
+has_passed() { [ "$(now_ms)" -gt "$1" ]; }
+
+# is_back ID [WORD=VALUE...]: it asks over a new connection
+is_back() { asks_again "$1" newest="${SINCE[$1]}" again=1 "${@:2}"; }
+
+@test "after a loss of data a newer waiter takes over the place of an older one that was back first" {
+	two_wait
+	queue_up dora
+	cli FLUSHALL >/dev/null
+	acquire anna
+	is_back cleo
+	answered queued "${ticket[cleo]}"
+	ask dora again=1
+	is_back ed
+	answered queued "${ticket[cleo]}"
+	queue_is ed dora
+	assert_equal "$(column newest id) $(column newest since)" "ed ${SINCE[ed]}"
+	is_superseded cleo newest="${SINCE[cleo]}"
+	assert_equal "${reply[1]}" 'by ed'
+	is_back ed
+	queue_is ed dora
+	all_well
+}
+
+@test "after a loss of data a newer waiter is the newest also if an older one has the lock by now" {
+	two_wait
+	cli FLUSHALL >/dev/null
+	is_back cleo
+	later 2001
+	SINCE[cleo]=$((SINCE[cleo] - 2001)) SINCE[ed]=$((SINCE[ed] - 2001))
+	is_back cleo
+	answered granted cleo
+	is_back ed
+	answered queued
+	queue_is ed
+	assert_equal "$(column newest id)" ed
+	is_back cleo
+	answered granted cleo
+}
+
+@test "after a loss of data a waiter from before is superseded by one that has come since, and by a newer one from before" {
+	two_wait
+	cli FLUSHALL >/dev/null
+	acquire anna
+	is_back ed
+	is_superseded cleo newest="${SINCE[cleo]}" again=1
+	asks_newest fay
+	is_superseded ed newest="${SINCE[ed]}"
+	is_superseded cleo newest="${SINCE[cleo]}" again=1
+	queue_is fay
+}
+
+@test "a superseded waiter stays so when the clock is set back and no data were lost" {
+	two_wait
+	change newest since=$((SINCE[cleo] - 1000))
+	change run lost=$((SINCE[cleo] - 2000))
+	is_superseded cleo newest="${SINCE[cleo]}"
+	queue_is ed
+}
+
 @test "after a restart a new one in the place of the first is not granted the lock for 2 s" {
 	acquire anna
 	asks_newest cleo

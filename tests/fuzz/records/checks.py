@@ -228,7 +228,7 @@ def check_waiter(words, answer, before, after):
 
 def check_newest(script, words, answer, before, after, newest):
     """One waits with --supersede at most, in the place of the one before. newest: who asked so, before this script."""
-    asks = script == "acquire" and words[13] == "1"
+    asks = script == "acquire" and words[13] != ""
     still = [who for who in after.list if waits(after.hash.get("w:" + who)) and
              (who in newest or asks and who == words[0]) and not (script == "acquire" and not asks and who == words[0])]
     demand(len(still) <= 1, "newest", f"behind {script} {words} these wait with --supersede: {still}")

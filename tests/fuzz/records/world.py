@@ -21,6 +21,7 @@ class World:
         self.tickets, self.tokens, self.strays, self.questions = {}, {}, {}, 0
         self.wants, self.modes = {}, {}  # what each asked for last, and how it holds
         self.newest = set()  # who waits with --supersede
+        self.since = {}  # and since when each waiter waits, by the server's clock
         self.asked = {}  # the holds that each request has asked to stop
         self.is_clean, self.has_other_type, self.lost_hash = True, False, False
         self.may_stay = set()  # keys that a damage made to stay for ever
@@ -123,10 +124,11 @@ class World:
         secret = "5ec%05x" % self.questions if get("secret") else ""
 
         want = self.wants[who] = get("want", "x")
+        since = self.since.get(who, "1")
 
         def words(again, strays):
             return [who, request, get("kind", "w"), get("lease", 30000), get("mode", "wait"), ticket, again,
-                    get("limit", ""), get("by", "by " + who), get("period", ""), strays, secret, want, "1" if get("newest") else "",
+                    get("limit", ""), get("by", "by " + who), get("period", ""), strays, secret, want, since if get("newest") else "",
                     *get("inherited", [])]
 
         again = "1" if get("again") else "0"
@@ -134,12 +136,13 @@ class World:
                           compare=get("compare") and get("strays", 0) >= 0 and words(again, strays + 1))
         if answer[0] == "queued":
             self.tickets[who] = answer[1]
+            self.since.setdefault(who, str(answer[5]))
             (self.newest.add if get("newest") else self.newest.discard)(who)
         elif answer[0] == "granted":
             self.tokens[answer[1]], self.modes[answer[1]] = answer[2], answer[6]
-            self.tickets.pop(who, None)
+            self.forget(who)
         elif answer[0] in ("removed", "ran", "ran ok", "full", "superseded"):
-            self.tickets.pop(who, None)
+            self.forget(who)
 
     def do_renew(self, who, options):
         get = options.get
@@ -173,7 +176,12 @@ class World:
         by = ["by " + request] if options.get("mode") == "remove" else []
         self.run("leave", who, request, self.strays_of(request, options.get("strays", 0)), options.get("mode", "own"), *by)
         if options.get("mode", "own") == "own":
-            self.tickets.pop(who, None)
+            self.forget(who)
+
+    def forget(self, who):
+        """It waits no more."""
+        self.tickets.pop(who, None)
+        self.since.pop(who, None)
 
     def strays_of(self, request, more):
         """A late copy has fewer than the last, and is not remembered."""
