@@ -104,12 +104,13 @@ DEPLOY='actions/checkout@v4: success,Deploy: %s,the job: %s'
 }
 
 @test "nothing of a cancelled deploy runs when github-deploy.yml frees the lock" {
-	script deploy.sh "$STAYS"
+	script deploy.sh "trap 'touch told; exit' TERM; $STAYS"
 	start_workflow github-deploy.yml
 	wait_until held_by_step
 	cancel
 	wait_until is_free deploy
 	nothing_runs
+	[ -e told ]
 	ends_with 1 "$RUNNER"
 	# shellcheck disable=SC2059
 	assert_equal "$(steps)" "$(printf "$DEPLOY" cancelled cancelled)"
