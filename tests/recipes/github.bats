@@ -3,51 +3,17 @@
 
 load ../lib/helpers
 load ../lib/machine
+load ../lib/pipelines
 
-setup() {
-	/usr/bin/python3 -c 'import yaml' 2>/dev/null || skip 'there is no python3-yaml here'
-	begin
-	user deploy
-	script migrate.sh 'fairlock status -q deploy && echo migrated >>done'
-	# shellcheck disable=SC2016
-	script deploy.sh 'fairlock status -q deploy && echo "deployed $1" >>done'
-}
-
-# script NAME TEXT: makes a script in the workspace
-script() {
-	printf '#!/bin/bash\n%s\n' "$2" >"$1"
-	chmod +x "$1"
-}
-
-# The text of a script that waits for its child, as most do, and writes both process ids.
-# shellcheck disable=SC2016
-STAYS='sleep 600 & echo $$ $! >pids; wait'
-
-# workflow NAME: runs it. start_workflow NAME: in the background, through the words of IN; sets RUNNER, and writes `log`.
+# workflow NAME: runs it. start_workflow NAME: in the background
 workflow() { start_workflow "$1" && wait "$RUNNER"; }
 
 start_workflow() {
-	background "$HOST" "${IN[@]}" env -i HOME="$PWD" PATH=/usr/local/bin:/usr/bin:/bin SECRET_FAIRLOCK_PASSWORD=secret \
-		SIGINT_S=1 SIGTERM_S=0.5 "$TESTS_DIR/lib/actions.py" "$EXAMPLES/$1" >>log 2>&1
-	RUNNER=$!
+	start_runner SECRET_FAIRLOCK_PASSWORD=secret SIGINT_S=1 SIGTERM_S=0.5 "$TESTS_DIR/lib/actions.py" "$EXAMPLES/$1"
 }
-
-# cancel: does what the button of GitHub does
-cancel() { kill -USR1 "$RUNNER"; }
 
 # steps: prints how each step has ended, and the job
 steps() { sed -n '/^== ends the orphan/d; s/^== //p' log | paste -sd ,; }
-
-held_by_step() { [ -s pids ] && "$FAIRLOCK" status -q deploy; }
-
-# nothing_runs: succeeds if the script and its child are gone
-nothing_runs() {
-	local pid
-
-	for pid in $(<pids); do
-		ended "$pid" || return
-	done
-}
 
 DEPLOY='actions/checkout@v4: success,Deploy: %s,the job: %s'
 
@@ -71,7 +37,7 @@ DEPLOY='actions/checkout@v4: success,Deploy: %s,the job: %s'
 @test "the step of github-deploy.yml waits for its turn, and its log says for which run" {
 	script deploy.sh "$STAYS"
 	start_workflow github-deploy.yml
-	wait_until held_by_step
+	wait_until runs_under_lock
 	mkdir other
 	(
 		cd other
@@ -106,7 +72,7 @@ DEPLOY='actions/checkout@v4: success,Deploy: %s,the job: %s'
 @test "nothing of a cancelled deploy runs when github-deploy.yml frees the lock" {
 	script deploy.sh "trap 'touch told; exit' TERM; $STAYS"
 	start_workflow github-deploy.yml
-	wait_until held_by_step
+	wait_until runs_under_lock
 	cancel
 	wait_until is_free deploy
 	nothing_runs
@@ -120,7 +86,7 @@ DEPLOY='actions/checkout@v4: success,Deploy: %s,the job: %s'
 	put /etc/fairlock.conf <<<'lease = 6s' # or else the second process of fairlock waits 10 s before SIGKILL
 	script deploy.sh "trap '' INT TERM; $STAYS"
 	start_workflow github-deploy.yml
-	wait_until held_by_step
+	wait_until runs_under_lock
 	cancel
 	wait_until is_free deploy
 	nothing_runs
@@ -156,7 +122,7 @@ have_ended() {
 @test "github-steps.yml gives the lock back if the run is cancelled, and nothing of the deploy runs then" {
 	script deploy.sh "$STAYS"
 	start_workflow github-steps.yml
-	wait_until held_by_step
+	wait_until runs_under_lock
 	cancel
 	wait_until is_free deploy
 	nothing_runs
@@ -177,7 +143,7 @@ have_ended() {
 @test "github-steps.yml stops the deploy and fails if its lock is broken" {
 	script deploy.sh "$STAYS"
 	start_workflow github-steps.yml
-	wait_until held_by_step
+	wait_until runs_under_lock
 	"$FAIRLOCK" release --force deploy
 	ends_with 1 "$RUNNER"
 	nothing_runs
@@ -187,7 +153,7 @@ have_ended() {
 @test "if the runner's process is killed, the lock of github-steps.yml is free when the step that still runs has ended" {
 	script migrate.sh "$STAYS"
 	start_workflow github-steps.yml
-	wait_until held_by_step
+	wait_until runs_under_lock
 	kill -KILL "$RUNNER"
 	once() { [ "$(cli HVALS deploy)" = 1 ]; }
 	wait_until once # the process in the background has given the lock back
@@ -205,7 +171,7 @@ have_ended() {
 	for workflow in github-deploy.yml github-steps.yml; do
 		rm -f pids
 		start_workflow "$workflow"
-		wait_until held_by_step
+		wait_until runs_under_lock
 		kill -KILL "$RUNNER" # the kernel kills all that runs on that host
 		"$FAIRLOCK" status -q deploy
 		wait_until is_free deploy
