@@ -17,20 +17,23 @@ setup() { begin; }
 begin() {
 	[ -n "${HOST:-}" ] || skip 'this machine allows no namespaces'
 	cli FLUSHALL >/dev/null
-	find "$BIN" -mindepth 1 ! -name fairlock -delete
+	find "$BIN" -mindepth 1 ! -name 'fairlock*' -delete
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
 # new_machine: makes the host and its server. Sets HOST, or leaves it empty if this machine allows no namespaces.
 new_machine() {
-	local user=() enter='--mount --net --uts' folder=$BATS_FILE_TMPDIR/machine
+	local program user=() enter='--mount --net --uts' folder=$BATS_FILE_TMPDIR/machine
 
 	export HOST='' BIN=$folder/bin
 	[ "$(id -u)" = 0 ] || user=(--user --map-root-user)
 	[ "$(id -u)" = 0 ] || enter="--user --preserve-credentials $enter"
 	unshare "${user[@]}" --mount --net --uts sh -c 'mount -t tmpfs tmpfs /run' 2>/dev/null || return 0
 	mkdir -p "$BIN"
-	ln -s "$FAIRLOCK" "$BIN/fairlock"
+	cp "$FAIRLOCK" "$BIN/fairlock" # users of the host may not reach the folder of the build
+	for program in full tls; do
+		[ ! -e "${FAIRLOCK%-full}-$program" ] || cp "${FAIRLOCK%-full}-$program" "$BIN/fairlock-$program"
+	done
 	echo '127.0.0.1 localhost lock.example.com' >"$folder/hosts"
 	# shellcheck disable=SC2016
 	background unshare "${user[@]}" --mount --net --uts setpriv --pdeathsig KILL sh -ec '
