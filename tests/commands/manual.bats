@@ -193,7 +193,7 @@ statuses() {
 # command_lines FILE: prints the command lines of fairlock in it, without "fairlock", up to COMMAND
 # or a pipe
 command_lines() {
-	grep -oE "fairlock (${COMMANDS// /|}) .*" "$1" | sed -E -e 's/^fairlock //' -e 's/ (--|\|) .*//'
+	grep -oE "fairlock (${COMMANDS// /|}) .*" "$1" | sed -E -e 's/^fairlock //' -e 's/( (--|\|)( |$)|`).*//'
 }
 
 # options_of COMMAND WORD...: prints the options among the words; -qnE0 counts as -q, -n and -E
@@ -217,10 +217,10 @@ options_of() {
 	done
 }
 
-@test "the examples of the manual and the README use only options that exist" {
+@test "the examples of the manual, its recipes and the README use only options that exist" {
 	known=$(help_options | awk '{ for (i = 2; i <= NF && i < 4; i++) print $1, $i }')
 	used=0
-	for file in "$MANUAL"/*.[1-9] "$MANUAL"/examples/*.service "$PROJECT/README.md"; do
+	for file in "$MANUAL"/*.[1-9] "$MANUAL"/examples/* "$PROJECT/README.md"; do
 		while read -r -a words; do
 			while read -r option; do
 				used=$((used + 1))
