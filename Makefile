@@ -200,6 +200,8 @@ share := $(DESTDIR)$(PREFIX)/share
 examples := $(share)/doc/fairlock/examples
 MANUAL := $(sort $(notdir $(wildcard man/*.[1-9])))
 EXAMPLES := $(sort $(notdir $(wildcard man/examples/*)))
+UNIT := $(DESTDIR)$(PREFIX)/lib/systemd/system/fairlock-server.service
+SYSUSERS := $(DESTDIR)$(PREFIX)/lib/sysusers.d/fairlock.conf
 
 install: all
 	$(INSTALL) -D -m 755 $(BUILD)/fairlock $(DESTDIR)$(PREFIX)/bin/fairlock
@@ -212,10 +214,15 @@ install: all
 	$(INSTALL) -D -m 644 completions/fairlock.fish $(share)/fish/vendor_completions.d/fairlock.fish
 	$(INSTALL) -d $(examples)
 	$(INSTALL) -m 644 $(EXAMPLES:%=man/examples/%) $(examples)
+	$(INSTALL) -D -m 755 src/server/fairlock-server $(DESTDIR)$(PREFIX)/libexec/fairlock-server
+	$(INSTALL) -D -m 644 src/server/fairlock.sysusers $(SYSUSERS)
+	$(INSTALL) -d $(dir $(UNIT))
+	sed 's,@PREFIX@,$(PREFIX),' src/server/fairlock-server.service >$(UNIT)
+	chmod 644 $(UNIT)
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/fairlock $(DESTDIR)$(PREFIX)/libexec/fairlock-full \
-		$(DESTDIR)$(PREFIX)/libexec/fairlock-tls \
+		$(DESTDIR)$(PREFIX)/libexec/fairlock-tls $(DESTDIR)$(PREFIX)/libexec/fairlock-server $(UNIT) $(SYSUSERS) \
 		$(foreach page,$(MANUAL),$(share)/man/man$(subst .,,$(suffix $(page)))/$(page)) \
 		$(share)/bash-completion/completions/fairlock \
 		$(DESTDIR)$(ZSHDIR)/_fairlock \

@@ -29,6 +29,12 @@ void connection_init(struct connection *connection, const struct server *server,
 	handshake_init(&connection->handshake, server);
 }
 
+void connection_begin_at(struct connection *connection, const struct connection *last)
+{
+	if (last->handshake.is_cluster)
+		connection->named = last->endpoint;
+}
+
 void connection_allow(struct connection *connection)
 {
 	if (connection->until_ms)

@@ -12,6 +12,10 @@
 void connection_init(struct connection *connection, const struct server *server,
 		     int64_t timeout_ms);
 
+/* Its first attempt goes to the node of a cluster that `last`, a connection for the same key, had
+ * reached. The seeds follow: any of them may hang. Changes nothing without a cluster. */
+void connection_begin_at(struct connection *connection, const struct connection *last);
+
 /* A new purpose: attempts have the whole timeout. */
 void connection_allow(struct connection *connection);
 

@@ -8,6 +8,7 @@
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/signal_names.h"
+#include "cli/options.h"
 
 void guard_tell_loss(const struct job *job, const struct lock *lock, const char *why,
 		     bool warns_only)
@@ -32,6 +33,14 @@ void guard_tell_asked(const struct job *job, const struct hold *hold)
 	owner_show(asker, MESSAGE_CHARACTERS - taken, hold->asked_by);
 	message(job->messenger, LOG_ERR, "lock %s: was asked to stop by %s; stopping %s", name,
 		shorten_to(cut, MESSAGE_CHARACTERS - taken, asker), job->shown);
+}
+
+void guard_tell_stop(const struct job *job)
+{
+	char name[SIGNAL_MAX_BYTES];
+
+	message_step(job->messenger, "sent signal %s to %s and what it started",
+		     signal_show(name, job->options->signal), job->shown);
 }
 
 void guard_tell_end(const struct job *job, int status, int64_t took_ms)

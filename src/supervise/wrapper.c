@@ -16,8 +16,10 @@
 #include "supervise/proc_stat.h"
 #include "supervise/stop.h"
 
-/* How long the guard may be late before the wrapper does its work. */
+/* How long the guard may be late before the wrapper does its work: at first, and between two rounds
+ * of SIGKILL. A round reads all of /proc, which takes long on a busy machine. */
 #define LATE_MS 30
+#define LATE_ROUND_MS 60
 
 /* How often a guard that may warn only is continued after the lease, in case it is stopped. */
 #define NUDGE_MS 1000
@@ -91,10 +93,13 @@ static void take_over(struct wrapper *wrapper, const char *why)
 	    phase != GUARD_STOPPING)
 		return;
 	wrapper->takes_over = true;
+	proc_name_guard();
 	message(wrapper->job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopping %s",
 		wrapper->job->lock->keys.shown, why, wrapper->job->shown);
 	wrapper->stop = (struct stop){.spare = wrapper->guard};
 	stop_begin(&wrapper->stop, wrapper->job->options->signal, kill_ms);
+	wrapper->stop.guards_ms =
+		wrapper->shared->ending.lost ? 0 : earliest(wrapper->stop.guards_ms, latest_ms);
 }
 
 /* COMMAND is gone: the next waiters need not wait for the end of the lease. */
@@ -104,6 +109,7 @@ static void give_back_for_guard(const struct wrapper *wrapper)
 
 	for (int i = 0; i < set->count; i++) {
 		struct member *member = &set->members[i];
+		const struct connection last = member->client.connection;
 
 		ending_put(&wrapper->shared->ending, &member->lock);
 		member->lock.deadline_ms = wrapper->shared->locks[i].deadline_ms;
@@ -111,6 +117,7 @@ static void give_back_for_guard(const struct wrapper *wrapper)
 		if (member->lock.deadline_ms <= clock_ms())
 			member->hold.state = HOLD_LOST;
 		client_init(&member->client, wrapper->job->server, set->timeout_ms);
+		connection_begin_at(&member->client.connection, &last);
 		member->client.strays = STRAYS_OF_HEIR;
 	}
 	hold_set_release(set, clock_ms() + set->timeout_ms);
@@ -189,6 +196,16 @@ static bool warns_only(const struct wrapper *wrapper)
 	return wrapper->job->options->on_lost == ON_LOST_WARN;
 }
 
+/* By then the guard must have sent SIGKILL, or sent it again: until all that it has killed is gone,
+ * it does so every few milliseconds. */
+static int64_t late_kill_ms(const struct shared_state *shared)
+{
+	const int64_t first_ms = shared->kill_ms, repeat_ms = shared->repeat_ms;
+
+	return repeat_ms + LATE_ROUND_MS > first_ms + LATE_MS ? repeat_ms + LATE_ROUND_MS
+							      : first_ms + LATE_MS;
+}
+
 /* By then the guard must have done its work. */
 static int64_t check_ms(const struct wrapper *wrapper)
 {
@@ -201,7 +218,7 @@ static int64_t check_ms(const struct wrapper *wrapper)
 			       ? wrapper->nudge_ms
 			       : wrapper->shared->deadline_ms + LATE_MS;
 	if (wrapper->shared->phase == GUARD_STOPPING)
-		return wrapper->shared->kill_ms + LATE_MS;
+		return late_kill_ms(wrapper->shared);
 	return wrapper->shared->stop_ms + LATE_MS;
 }
 
@@ -245,7 +262,7 @@ static bool is_over(struct wrapper *wrapper)
 	int left;
 
 	reap(wrapper);
-	left = descendants_signal(0, wrapper->guard);
+	left = descendants_signal(0, wrapper->guard, false);
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG | __WALL) < 0);
 }
 

@@ -74,14 +74,14 @@ works_for() {
 	run -69 in_root fairlock status --url rediss://127.0.0.1:1
 }
 
-@test "dpkg -r leaves no file of the package" {
+@test "purging the package leaves no file of it" {
 	local file
 
 	new_root
 	install_package --no-install-recommends
 	mapfile -t files < <(in_root dpkg -L fairlock)
-	in_root dpkg -r fairlock
-	run -1 in_root dpkg-query -W fairlock # dpkg keeps no settings of it, either
+	in_root dpkg -P fairlock
+	run -1 in_root dpkg-query -W fairlock
 	for file in "${files[@]}"; do
 		[[ $file != *fairlock* ]] || run -1 in_root test -e "$file"
 	done

@@ -13,7 +13,8 @@
  *   TAKE_AT    the wrapper takes over, if the guard has not sent it
  *   FUSE_AT    the fuse kills the guard, if it has not sent it
  *   KILL_AT    the guard must have killed all of COMMAND
- *   LATE_AT    the wrapper must have killed all of COMMAND, if it has taken over
+ *   LATE_AT    the wrapper must have killed all of COMMAND, if it has taken over. It takes over now from a guard that
+ *              has not killed, or has begun to and does not go on: a guard that goes on is not late
  *   LAST_AT    the fuse kills the guard, if it has stopped COMMAND and not killed all of it
  *   DEADLINE   another owner may have the lock
  *
@@ -27,7 +28,8 @@
  * a stopped wrapper when the guard ends, since that is the guard's exit signal; and a stopped guard when the wrapper ends, which
  * the guard has asked for. And there is the fuse.
  *
- * COMMAND ignores every signal that can be ignored, or ends: it may end at any moment.
+ * COMMAND ignores every signal that can be ignored, or ends: it may end at any moment. What it has started may be the guard of
+ * a wrap inside COMMAND (NESTED): SIGKILL spares that while the lease is not in danger, and it may live as long as it likes.
  *
  * Two things are excused, unless the macro is defined; then spin finds them:
  *
@@ -45,6 +47,9 @@
  *   KILL_ONCE        SIGKILL is not repeated for processes that were forked meanwhile
  *   LEAVE_REST       the lock is given back when COMMAND itself has been killed, without the processes that it started
  *   START_AGAIN      the wrapper makes another guard when the first one dies after it was set off
+ *   SPARE_LOST       the guard spares the guard of a wrap inside COMMAND although the lease ends
+ *   SPARE_LATE       so does the wrapper that has taken over
+ *   FORGET_SPARED    such a guard that was spared counts as gone
  *   FORGET_STATUS    the wrapper takes over also when the guard has COMMAND's status and dies as it gives back
  */
 
@@ -62,6 +67,10 @@
 #endif
 #ifndef GRACE
 #define GRACE 1 /* 0: --kill-after 0 */
+#endif
+
+#ifndef NESTED
+#define NESTED 0 /* 1: COMMAND may start a wrap, whose guard is spared */
 #endif
 
 #define STOP_AT  2
@@ -107,6 +116,7 @@ bool lost;              /* the guard has stopped it since the lease ends */
 bool left_alone;        /* COMMAND ended by itself: processes that it left behind may live on */
 bool killed_once;       /* a mutation only */
 bool fresh;             /* REST was forked just now */
+bool is_inner;          /* REST is the guard of a wrap inside COMMAND */
 byte starts;
 byte kills = KILLS, renewals = RENEWALS;
 
@@ -120,7 +130,11 @@ bool status = true;     /* what is reported is what happened */
 #define runs(who)   (alive[who] && !stopped[who])
 #define is_command  (alive[COMMAND] && command == RUNS)
 #define is_rest     (alive[REST] && !left_alone)
+#ifdef FORGET_SPARED
+#define tree_is_empty (!alive[COMMAND] && !(alive[REST] && !is_inner))
+#else
 #define tree_is_empty (!alive[COMMAND] && !alive[REST])
+#endif
 
 inline check_time()
 {
@@ -175,12 +189,25 @@ inline end_wrapper()
 	fi
 }
 
+#ifdef SPARE_LOST
+#define guard_spares   is_inner
+#else
+#define guard_spares   (is_inner && !lost)
+#endif
+#ifdef SPARE_LATE
+#define wrapper_spares is_inner
+#else
+#define wrapper_spares (is_inner && now < KILL_AT)
+#endif
+#define is_left_to_kill(spares) (alive[COMMAND] || alive[REST] && !(spares))
+
 /* SIGKILL to all that COMMAND started; a process that is forked meanwhile can escape once. */
-inline kill_tree()
+inline kill_tree(spares)
 {
 	printf("all of COMMAND is killed\n");
 	if
-	:: alive[REST] -> alive[REST] = false; stopped[REST] = false
+	:: alive[REST] && (spares)
+	:: alive[REST] && !(spares) -> alive[REST] = false; stopped[REST] = false
 	:: alive[REST] && fresh -> fresh = false
 	:: !alive[REST]
 	fi;
@@ -206,8 +233,9 @@ inline set_fuse(at)
 #define sees_stop       (started && !noted_end && stopped[COMMAND] != noted_stop)
 #define sees_wrapper_go (started && !alive[WRAPPER] && phase == HOLDING)
 #define sees_takeover   (started && phase == STOPPING && fuse == FUSE_AT && LAST_AT != FUSE_AT)
-#define must_stop       (started && !lost && phase != GIVING_BACK && !noted_end && now >= STOP_AT)
-#define must_kill       (started && phase == STOPPING && now >= KILL_AT && !tree_is_empty)
+#define must_stop       (started && !lost && phase != GIVING_BACK && (!noted_end || phase == STOPPING && !tree_is_empty) && \
+	now >= STOP_AT)
+#define must_kill       (started && phase == STOPPING && now >= KILL_AT && is_left_to_kill(guard_spares))
 #ifdef LEAVE_REST
 #define is_over         (started && noted_end && phase != GIVING_BACK)
 #else
@@ -267,8 +295,8 @@ proctype guard()
 		check_time()
 	}
 	/* COMMAND's grace may end earlier than it must */
-	:: atomic { runs(GUARD) && started && phase == STOPPING && !tree_is_empty && kills_again ->
-		kill_tree();
+	:: atomic { runs(GUARD) && started && phase == STOPPING && is_left_to_kill(guard_spares) && kills_again ->
+		kill_tree(guard_spares);
 		note_kill
 	}
 	:: d_step { runs(GUARD) && started && phase == HOLDING && !noted_end && now < STOP_AT && now > 0 && renewals > 0 ->
@@ -305,7 +333,7 @@ proctype guard()
 /* COMMAND has ended while its guard hung: its status is there to be read */
 #define ended_unseen    (must_take_over && phase == HOLDING && !alive[COMMAND] && starts > 0)
 #define must_finish     (wrapper == WATCHING && phase == GIVING_BACK && now == DEADLINE)
-#define must_kill_too   (wrapper == TAKING_OVER && now >= LATE_AT && !tree_is_empty)
+#define must_kill_too   (wrapper == TAKING_OVER && now >= LATE_AT && is_left_to_kill(wrapper_spares))
 #define is_over_too     (wrapper == TAKING_OVER && tree_is_empty)
 #define wrapper_is_due  (sees_done || sees_guard_die || must_take_over || must_finish || must_kill_too || is_over_too)
 
@@ -389,7 +417,7 @@ proctype front()
 	:: d_step { runs(WRAPPER) && ended_unseen -> end_guard(); noted_end = true; let_go_of_lock(); report(OWN) }
 	/* the lease is over, and the guard still hangs as it gives the lock back */
 	:: d_step { runs(WRAPPER) && must_finish -> end_guard(); report(OWN) }
-	:: atomic { runs(WRAPPER) && wrapper == TAKING_OVER && !tree_is_empty -> kill_tree() }
+	:: atomic { runs(WRAPPER) && wrapper == TAKING_OVER && is_left_to_kill(wrapper_spares) -> kill_tree(wrapper_spares) }
 	:: d_step { runs(WRAPPER) && is_over_too ->
 		if
 		:: alive[GUARD] -> end_guard()
@@ -427,6 +455,11 @@ proctype job()
 	:: d_step { runs(COMMAND) && command == RUNS && !alive[REST] && !left_alone && !fresh ->
 		alive[REST] = true;
 		fresh = true;
+		is_inner = false;
+		if
+		:: NESTED -> is_inner = true
+		:: true
+		fi;
 		check_time()
 	}
 	/* by itself, or by a signal */

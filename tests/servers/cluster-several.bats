@@ -120,6 +120,27 @@ waits_under() {
 	assert_equal "$(node_cli "$OF_B" EXISTS "$B")$(node_cli "$OF_C" EXISTS "$C")" 00
 }
 
+@test "when the node of one lock hangs and the guard dies, the wrapper gives the others back before the connect timeout" {
+	local guard
+
+	own_cluster
+	kill_node "$(replica_of "$OF_A")"
+	background "$FAIRLOCK" wrap -v -l 15s --connect-timeout 8s --also "$A" --also "$C" "$B" \
+		sh -c 'echo "$PPID" >guard; exec sleep 60' 2>said
+	WRAPPER=$!
+	wait_until test -s guard
+	stop_node "$OF_A"
+	guard=$(cat guard)
+	kill -KILL "$guard"
+	wait_until eval 'grep -q "gave lock $C back" said && grep -q "gave lock $B back" said'
+	assert_equal "$(node_cli "$OF_B" EXISTS "$B")$(node_cli "$OF_C" EXISTS "$C")" 00
+	run -0 sed -nE "s/.*gave lock ($B|$C) back in ([0-9]+)(ms|s).*/\\3/p" said
+	assert_output $'ms\nms'
+	continue_node "$OF_A"
+	status_of "$WRAPPER"
+	assert_equal "$STATUS" 76
+}
+
 @test "when the node of the lock that it has fails over while it waits, the lock and the place are kept" {
 	own_cluster
 	waits_under -l 15s --also "$A" "$B" true

@@ -40,7 +40,7 @@ unpack() {
 
 	unpack
 	install_to "$PWD/installed"
-	run -1 test -e installed/usr/libexec
+	assert_equal "$(ls installed/usr/libexec)" fairlock-server # and no other program
 	while read -r file; do
 		[ -e "root/$file" ]
 	done < <(cd installed/usr && find . -type f)

@@ -1,0 +1,331 @@
+#!/usr/bin/env bats
+# The server of fairlock-server.service, as systemd starts it, with the system's server and with those of .ci/servers. What
+# its clients may do, what it listens on, and which settings it refuses. The unit is tested in tests/deb.
+
+load ../lib/helpers
+load ../lib/permissions
+load ../lib/dangerous
+
+PROGRAM=$TESTS_DIR/../src/server/fairlock-server
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	mkdir state run
+	export STATE_DIRECTORY=$PWD/state RUNTIME_DIRECTORY=$PWD/run FAIRLOCK_URL=unix:$PWD/run/socket
+	export HOME=$PWD
+}
+
+# serve [SERVER]: starts it with the files `conf` and `settings` in this folder. Sets SERVED.
+serve() {
+	[ "${1:-system}" = system ] || use_server "$1"
+	mkdir -p bin
+	printf '#!/bin/sh\nexec "%s" "$@"\n' "$SERVER" >bin/redis-server
+	chmod +x bin/redis-server
+	PATH=$PWD/bin:$PATH background "$PROGRAM" "$PWD/conf" "$PWD/settings" >log 2>&1
+	SERVED=$!
+	wait_until answers || {
+		cat log >&2
+		return 1
+	}
+}
+
+answers() { [ "$(as_admin PING)" = PONG ]; }
+
+as_admin() { REDISCLI_AUTH=$(<state/admin.password) "$CLI" -s run/socket --user admin "$@"; }
+
+cli() { as_admin "$@"; } # for functions of the library that look at queues
+
+as_client() { "$CLI" -s run/socket "$@"; }
+
+# refuses CAUSE: with the file `conf`, it ends with status 78 and this message, in which there is no password
+refuses() {
+	run -78 "$PROGRAM" "$PWD/conf" "$PWD/settings"
+	assert_output "fairlock-server: $1"
+	refute_output --partial SECRET
+	[ ${#output} -lt 160 ] || [[ $output = *"$PWD"* ]]
+	[ ! -e state/server.conf ]
+}
+
+# words_of_default: prints what the running server says that its clients may do, as words of a rule
+words_of_default() {
+	as_admin --raw ACL GETUSER default | sed -n '/^commands$/,$p' | tr ' ' '\n' |
+		grep -vxE 'commands|keys|channels|selectors|-@all|' | sort
+}
+
+check_rule() {
+	serve "$1"
+	assert_equal "$(words_of_default)" "$(rule jobs | grep -vxE 'on|>SECRET' | sort)"
+	assert_equal "$(as_admin ACL USERS | sort | paste -sd ' ')" 'admin default'
+}
+
+@test "the clients of fairlock-server may do the same as the manual's rule for all locks, word for word" {
+	assert_equal "$(sed -n "/^rule='/,/'\$/p" "$PROGRAM" | sed -E "s/rule=//; s/'//g" | xargs -n 1 | sort)" \
+		"$(rule jobs | grep -vxE 'on|>SECRET' | sort)"
+	check_rule system
+}
+
+@test "on Valkey the clients of fairlock-server may do the same as the manual's rule for all locks" {
+	check_rule valkey
+}
+
+@test "on Redis 8 the clients of fairlock-server may do the same as the manual's rule for all locks" {
+	check_rule redis
+}
+
+@test "the manual's rule for all locks permits what those for one prefix and for looking permit, and following a log" {
+	assert_equal "$(rule jobs | grep '^+' | sort)" \
+		"$({ rule backup && rule monitor && printf '%s\n' +xread '+client|tracking'; } | grep '^+' | sort -u)"
+	assert_equal "$(rule jobs | grep '^[~&]')" $'~*\n&redisson_lock__channel:*'
+}
+
+check_attacks() {
+	local before
+
+	serve "$1"
+	"$FAIRLOCK" acquire --lease 1h job
+	before=$(as_admin CONFIG GET '*'; as_admin --raw KEYS '*' | sort)
+	each_is_refused as_client
+	no_way_out as_client
+	assert_equal "$(as_admin CONFIG GET '*'; as_admin --raw KEYS '*' | sort)" "$before"
+	"$FAIRLOCK" status -q job
+}
+
+@test "the server refuses its clients each dangerous command, also in a script" {
+	check_attacks system
+}
+
+@test "Valkey refuses its clients each dangerous command, also in a script" {
+	check_attacks valkey
+}
+
+@test "Redis 8 refuses its clients each dangerous command, also in a script" {
+	check_attacks redis
+}
+
+followed() { grep -q released followed; }
+
+check_commands() {
+	local owner
+
+	serve "$1"
+	owner=$("$FAIRLOCK" acquire --lease 1m job)
+	background "$FAIRLOCK" log --follow --json >followed
+	background "$FAIRLOCK" wrap job true
+	wait_until in_queue job 1
+	"$FAIRLOCK" renew --owner "$owner" job
+	run -0 "$FAIRLOCK" queue --raw --noheadings -o NAME,PRESENT
+	assert_output 'job yes'
+	run -0 "$FAIRLOCK" status --raw --noheadings -o NAME,STATE,WAITERS
+	assert_output 'job held 1'
+	wait_until is_tracked
+	"$FAIRLOCK" release --owner "$owner" job
+	wait_until followed
+	"$FAIRLOCK" wrap --shared 'a {b} c' true
+	"$FAIRLOCK" wrap --slots 2 --once-per 1d slots true
+	"$FAIRLOCK" wrap --also other job true
+	background "$FAIRLOCK" wrap job sleep 600
+	wait_until "$FAIRLOCK" status -q job
+	background "$FAIRLOCK" wrap --supersede job true
+	wait_until in_queue job 1
+	run -0 "$FAIRLOCK" queue --raw --noheadings -o OWNER job
+	"$FAIRLOCK" queue --remove "$output" job
+	"$FAIRLOCK" release --stop job
+	run -0 "$FAIRLOCK" log
+	run -0 "$FAIRLOCK" log --stats job
+	run -0 "$FAIRLOCK" status --prometheus
+	"$FAIRLOCK" acquire job
+	run -0 "$FAIRLOCK" release --force job
+	assert_equal "$(as_admin ACL LOG)" ''
+}
+
+is_tracked() { as_admin CLIENT LIST | grep -q 'flags=[A-Za-z]*t'; }
+
+@test "every command of fairlock works on fairlock-server, and it denies nothing that they need" {
+	check_commands system
+}
+
+@test "every command of fairlock works on fairlock-server with Valkey" {
+	check_commands valkey
+}
+
+@test "every command of fairlock works on fairlock-server with Redis 8" {
+	check_commands redis
+}
+
+check_doctor() {
+	serve "$1"
+	run -0 "$FAIRLOCK" doctor
+	run -0 "$FAIRLOCK" doctor --url "unix:$PWD/run/socket?user=admin" --password-file state/admin.password
+	assert_output --partial 'append-only file'
+	assert_output --partial 'no maxmemory'
+}
+
+@test "doctor finds nothing worse than a note on fairlock-server, for clients and for its administrator" {
+	check_doctor system
+	check_doctor_of_tcp
+}
+
+@test "doctor finds nothing worse than a note on fairlock-server with Valkey" {
+	check_doctor valkey
+}
+
+@test "doctor finds nothing worse than a note on fairlock-server with Redis 8" {
+	check_doctor redis
+}
+
+check_doctor_of_tcp() {
+	kill "$SERVED"
+	wait "$SERVED" || true
+	echo "url = redis://:SECRET@127.0.0.1:$(free_port)" >conf
+	serve
+	run -0 "$FAIRLOCK" doctor --url "$(sed 's/url = //' conf)"
+	echo "$(<state/admin.password)" >password
+	run -0 "$FAIRLOCK" doctor --url "$(sed 's/url = //; s/:SECRET/admin:/' conf)" --password-file password
+	assert_output --partial 'fsync always: nothing is lost'
+}
+
+@test "only the user of the server can read its files, and the socket is for its group" {
+	umask 000
+	serve
+	assert_equal "$(stat -c %a state/admin.password state/server.conf run/socket | paste -sd ' ')" '600 600 660'
+	assert_equal "$(find state -perm /077 ! -path state)" ''
+	run -1 grep -rqF "$(<state/admin.password)" state/server.conf log
+}
+
+@test "the administrator's password is a new one whenever the server starts" {
+	local before
+
+	serve
+	before=$(<state/admin.password)
+	[ "${#before}" = 64 ]
+	kill "$SERVED"
+	wait "$SERVED" || true
+	serve
+	[ "$(<state/admin.password)" != "$before" ]
+}
+
+check_restart() {
+	local owner
+
+	serve "$1"
+	owner=$("$FAIRLOCK" acquire --lease 1h job)
+	kill -"$2" "$SERVED"
+	wait "$SERVED" || true
+	serve "$1"
+	run -0 "$FAIRLOCK" status --raw --noheadings -o STATE,OWNER job
+	assert_output "held $owner"
+	"$FAIRLOCK" renew --owner "$owner" job
+}
+
+@test "a lock on fairlock-server survives that the server is stopped or killed" {
+	check_restart system TERM
+	"$FAIRLOCK" release --force job
+	check_restart system KILL
+}
+
+@test "without a URL with TCP in the configuration file, the server listens on its socket alone" {
+	for url in '' local: "unix:$PWD/run/socket"; do
+		[ -z "$url" ] || echo "url = $url" >conf
+		serve
+		assert_equal "$(as_admin CONFIG GET port | sed -n 2p)" 0
+		run ss -Htlnp
+		refute_output --partial "pid=$SERVED,"
+		kill "$SERVED"
+		wait "$SERVED" || true
+	done
+}
+
+@test "with a URL with TCP, the server listens on that address and port, and wants its password there and on the socket" {
+	local port
+
+	port=$(free_port)
+	echo "  url=valkey://default:SECRET@127.0.0.1:$port/0 " >conf
+	serve
+	assert_equal "$(ss -Htlnp | grep "pid=$SERVED," | awk '{ print $4 }')" "127.0.0.1:$port"
+	env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
+	run -77 "$FAIRLOCK" wrap --url "redis://127.0.0.1:$port" job true
+	run -77 "$FAIRLOCK" wrap --url "redis://:WRONG@127.0.0.1:$port" job true
+	run -77 "$FAIRLOCK" wrap job true
+	FAIRLOCK_PASSWORD=SECRET "$FAIRLOCK" wrap job true
+	run -1 grep -rq SECRET state log
+	REDISCLI_AUTH=SECRET each_is_refused as_client
+	REDISCLI_AUTH=SECRET no_way_out as_client
+}
+
+@test "the password of the server may stand in the configuration file, or in a file that this one names" {
+	local port
+
+	port=$(free_port)
+	printf 'password-file = %s/password\nurl = redis://none\nurl = redis://127.0.0.1:%s\n' "$PWD" "$port" >conf
+	printf 'SE"CRET %%#\\\nnot this\n' >password
+	serve
+	env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
+	run -77 "$FAIRLOCK" wrap --url "redis://:WRONG@127.0.0.1:$port" job true
+	kill "$SERVED"
+	wait "$SERVED" || true
+	echo 'password = # OTHER  ' >>conf # which goes before the file
+	serve
+	env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
+	FAIRLOCK_PASSWORD='# OTHER' "$FAIRLOCK" wrap job true
+}
+
+@test "with a name in the URL, the server listens on all addresses; with localhost, on that" {
+	local port
+
+	port=$(free_port)
+	echo "url = redis://:SECRET@lock1.example.com:$port" >conf
+	serve
+	run ss -Htlnp
+	assert_line --regexp " (0\.0\.0\.0|\*):$port .*pid=$SERVED,"
+	kill "$SERVED"
+	wait "$SERVED" || true
+	echo "url = redis://:SECRET@localhost:$port" >conf
+	serve
+	run ss -Htlnp
+	assert_line --regexp " 127\.0\.0\.1:$port .*pid=$SERVED,"
+	refute_line --regexp " (0\.0\.0\.0|\*|\[::\]):$port "
+}
+
+@test "settings in the second file go before those of fairlock-server" {
+	printf 'maxmemory 64mb\nappendfsync everysec\n' >settings
+	serve
+	assert_equal "$(as_admin CONFIG GET maxmemory | sed -n 2p)" 67108864
+	assert_equal "$(as_admin CONFIG GET appendfsync | sed -n 2p)" everysec
+	run -0 "$FAIRLOCK" doctor
+}
+
+@test "fairlock-server refuses a URL that it cannot serve, with status 78, and does not print the password" {
+	local url
+
+	for url in redis://127.0.0.1 redis://127.0.0.1:7000/0 'redis://:@127.0.0.1'; do
+		echo "url = $url" >conf
+		refuses "cannot serve the url in $PWD/conf: it has no password: write redis://:PASSWORD@HOST"
+	done
+	for url in redis://jobs:SECRET@127.0.0.1 'redis://SECRET@127.0.0.1' redis://@127.0.0.1; do
+		echo "url = $url" >conf
+		refuses "cannot serve the url in $PWD/conf: the server knows no user of this name: write redis://:PASSWORD@HOST"
+	done
+	for url in redis://:SECRET@one,two redis://:SECRET@127.0.0.1/3 redis://:SECRET@ 'redis://:SECRET@*' redis://:SECRET@-one \
+		'redis://:SECRET@one two'; do
+		echo "url = $url" >conf
+		refuses "cannot serve the url in $PWD/conf: it has not the form redis://:PASSWORD@HOST[:PORT]"
+	done
+	for url in redis://:SECRET@one: redis://:SECRET@one:7x; do
+		echo "url = $url" >conf
+		refuses "cannot serve the url in $PWD/conf: its port is no number"
+	done
+	echo 'url = redis://:SECRET%41@one' >conf
+	refuses "cannot serve the url in $PWD/conf: its password has a %: write it as password = TEXT, or into a password-file"
+	printf 'url = redis://one\npassword-file = /nonexistent\n' >conf
+	refuses 'cannot read /nonexistent: let the group fairlock read it'
+	printf 'url = redis://one\npassword-file = /dev/null\n' >conf
+	refuses 'cannot use /dev/null: it has no password'
+}
+
+@test "fairlock-server says so if neither Redis nor Valkey is installed" {
+	mkdir bin
+	for tool in sh sed od tr rm cat sha256sum; do
+		ln -s "$(command -v $tool)" bin/
+	done
+	PATH=$PWD/bin refuses 'neither redis-server nor valkey-server is installed'
+}
