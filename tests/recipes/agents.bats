@@ -1,0 +1,105 @@
+#!/usr/bin/env bats
+# man/examples/check-in-turn, in worktrees and clones of a repository, as coding agents run it: without a terminal, and in pipes.
+
+load ../lib/helpers
+load ../lib/one_server
+load ../lib/recipes
+load ../lib/examples
+
+setup() {
+	begin
+	mkdir bin
+	ln -s "$FAIRLOCK" bin/fairlock
+	export GIT_CONFIG_GLOBAL=$PWD/gitconfig GIT_CONFIG_NOSYSTEM=1
+	git config --global user.name test
+	git config --global user.email test@example.com
+	git init --quiet --initial-branch=main shop
+	mkdir shop/scripts
+	install -m 755 "$EXAMPLES/check-in-turn" shop/scripts/check
+	# The tests of the repository must be alone, and end when there is a file `go`.
+	# shellcheck disable=SC2016
+	program heavy-tests 'mkdir "$1/in" || exit; basename "$PWD" >>"$1/ran"; echo $$ >"$1/pid"
+		while test -e "$1/in" && ! test -e "$1/go"; do sleep 0.05; done
+		rmdir "$1/in"'
+	printf 'check:\n\t@heavy-tests %s\n' "$PWD" >shop/Makefile
+	git -C shop add .
+	git -C shop commit --quiet --message first
+}
+
+# agent RUNNER FOLDER NAME [COMMAND]: an agent runs its tests there. It reads them through a pipe, as agents do, and its
+# last line is their status; FOLDER.said has all.
+agent() {
+	as_cron "$1" "cd $2; export AGENT=$3; { scripts/check ${4-}; echo status \$?; } 2>&1 | cat >$PWD/$2.said"
+}
+
+@test "check-in-turn runs the tests of a repository's worktrees and clones in the order in which agents asked" {
+	local name
+
+	git -C shop worktree add --quiet ../second
+	git clone --quiet "$PWD/shop/.git" third
+	agent background shop ann
+	wait_until test -s ran
+	agent background second ben
+	wait_until in_queue check-shop 1
+	agent background third cleo
+	wait_until in_queue check-shop 2
+	run -0 "$FAIRLOCK" queue --raw --noheadings -o REASON check-shop
+	assert_output $'ben\\x20in\\x20second,\\x20branch\\x20second\ncleo\\x20in\\x20third,\\x20branch\\x20main'
+	touch go
+	for name in shop second third; do
+		wait_until grep -qx 'status 0' "$name.said"
+	done
+	assert_equal "$(<ran)" $'shop\nsecond\nthird'
+	assert_equal "$(<shop.said)" 'status 0'
+	run -0 cat third.said
+	assert_line --index 0 --regexp 'place 2 of 2.* held by make: ann in shop, branch main'
+}
+
+@test "check-in-turn stops the tests of an agent that is killed, and starts those of the next one" {
+	local shell tests
+
+	git -C shop worktree add --quiet ../second
+	agent background shop ann
+	shell=$!
+	wait_until test -s pid
+	tests=$(<pid)
+	agent background second ben
+	wait_until in_queue check-shop 1
+	# what a tool does whose time limit has passed: its processes have a group of their own
+	[ "$(ps -o pgid= -p "$shell")" -eq "$shell" ]
+	kill -KILL -- "-$shell"
+	wait_until ended "$tests"
+	wait_until grep -q 'mkdir: ' second.said
+	rmdir in
+}
+
+@test "check-in-turn runs another command where the agent is, and keeps its status" {
+	mkdir shop/part
+	run -3 cron "cd shop/part; ../scripts/check sh -c 'pwd; fairlock status -q check-shop || exit; exit 3'"
+	assert_output "$PWD/shop/part"
+	run -0 cron "cd shop/part; touch $PWD/go; ../scripts/check"
+	assert_equal "$(<ran)" shop
+}
+
+@test "check-in-turn finds one name for all spellings of a repository's address" {
+	local address
+
+	for address in https://git.example.com/team/shop.git ssh://git@git.example.com:22/team/shop git@git.example.com:shop.git \
+		/srv/shop/.git /srv/shop/; do
+		git -C shop config remote.origin.url "$address"
+		# shellcheck disable=SC2016
+		run -0 cron 'cd shop; scripts/check sh -c "echo \$FAIRLOCK_NAME"'
+		assert_output check-shop
+	done
+}
+
+@test "check-in-turn runs no test when its turn does not come in time, and stops tests that take too long" {
+	hold check-shop
+	sed -i 's/--wait 1h/--wait 100ms/; s/30m/200ms/' shop/scripts/check
+	run -75 cron 'cd shop; timeout 20 scripts/check'
+	[ ! -e ran ]
+	"$FAIRLOCK" release --stop check-shop
+	run -124 cron 'cd shop; timeout 20 scripts/check'
+	assert_output --partial 'held for 200ms, as long as --max-hold allows'
+	ended "$(<pid)"
+}

@@ -1,0 +1,142 @@
+#!/usr/bin/env bats
+# man/examples/ansible-locked.yml, run by the real ansible-playbook on local hosts.
+
+load ../lib/helpers
+load ../lib/one_server
+load ../lib/recipes
+load ../lib/examples
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	begin
+	mkdir bin
+	ln -s "$FAIRLOCK" bin/fairlock
+	cp "$EXAMPLES/ansible-locked.yml" .
+	printf '%s ansible_connection=local ansible_python_interpreter=/usr/bin/python3\n' one two >hosts
+	export ANSIBLE_INVENTORY=$PWD/hosts
+}
+
+# deploy COMMAND: makes the playbook deploy.yml, whose task runs COMMAND for each host
+deploy() {
+	cat >deploy.yml <<-END
+		- hosts: all
+		  gather_facts: false
+		  tasks:
+		    - ansible.builtin.shell: |
+		        $1
+		      args: {chdir: "$PWD"}
+		      tags: web
+	END
+}
+
+# play [ARGUMENT...]: runs the recipe in a shell like cron's
+play() {
+	cron "ANSIBLE_INVENTORY=$PWD/hosts ansible-playbook ansible-locked.yml $*"
+}
+
+# starts_to_play FILE: the same in the background, with its output in FILE. Sets PLAYBOOK, its process id.
+starts_to_play() {
+	as_cron background "ANSIBLE_INVENTORY=$PWD/hosts exec ansible-playbook ansible-locked.yml" >"$1" 2>&1
+	PLAYBOOK=$!
+}
+
+# A task that stays until there is a file `go`, or the test and its folder are gone.
+stay='echo {{ inventory_hostname }} >>ran; while test -e hosts && ! test -e go; do sleep 0.05; done; echo done >>ran'
+
+@test "two deploys of the recipe for Ansible run one after the other, and the process ansible-playbook is the holder" {
+	local first
+
+	deploy "$stay"
+	starts_to_play first
+	first=$PLAYBOOK
+	wait_until has_lines 2 ran
+	run -0 "$FAIRLOCK" status --raw --noheadings -o PID deploy-shop
+	assert_output "$first"
+	starts_to_play second
+	wait_until in_queue deploy-shop 1
+	touch go
+	ends_with 0 "$first"
+	ends_with 0 "$PLAYBOOK"
+	assert_equal "$(sort -s ran | uniq -c | tr -s ' \n' ' ')" ' 4 done 2 one 2 two '
+	assert_equal "$(sed -n '3,4p' ran | sort -u)" 'done'
+	is_free deploy-shop
+}
+
+@test "the recipe for Ansible frees the lock when a task fails, on one host or on all of them" {
+	deploy 'test {{ inventory_hostname }} = one && fairlock status -q deploy-shop && echo ran >>ran'
+	run -2 play
+	assert_line --partial 'Give the lock deploy-shop back'
+	has_lines 1 ran
+	is_free deploy-shop
+	deploy 'fairlock status -q deploy-shop && echo ran >>ran; false'
+	run -2 play
+	has_lines 3 ran
+	wait_until is_free deploy-shop
+}
+
+@test "the recipe for Ansible frees the lock when a host cannot be reached" {
+	program ssh 'exit 255'
+	sed -i 's/^one .*/one ansible_connection=ssh ansible_ssh_retries=0/' hosts
+	deploy 'echo ran >>ran'
+	run -4 play
+	assert_line --partial UNREACHABLE
+	has_lines 1 ran
+	is_free deploy-shop
+}
+
+@test "the recipe for Ansible frees the lock when its controller is killed" {
+	deploy "$stay"
+	starts_to_play said
+	wait_until has_lines 2 ran
+	run -1 is_free deploy-shop
+	kill -KILL "$PLAYBOOK"
+	wait_until is_free deploy-shop
+	touch go
+}
+
+@test "the recipe for Ansible deploys nothing when its turn does not come in time" {
+	hold deploy-shop
+	deploy 'echo ran >>ran'
+	sed -i 's/--wait=10m/--wait=100ms/' ansible-locked.yml
+	run -2 play
+	assert_line --partial 'cannot get lock deploy-shop'
+	[ ! -e ran ]
+}
+
+@test "the recipe for Ansible fails when its lock was lost meanwhile" {
+	deploy 'test {{ inventory_hostname }} = two || fairlock release --force deploy-shop'
+	run -2 play
+	assert_line --partial 'Give the lock deploy-shop back'
+	assert_line --partial '"rc": 76'
+}
+
+@test "the recipe for Ansible takes the lock with --limit, --tags and --check, too" {
+	deploy 'fairlock status -q deploy-shop && echo ran >>ran'
+	run -0 play --limit two --tags web
+	has_lines 1 ran
+	hold deploy-shop
+	sed -i 's/--wait=10m/--wait=100ms/' ansible-locked.yml
+	run -2 play --check --tags web
+	assert_line --partial 'cannot get lock deploy-shop'
+}
+
+@test "the wrap around ansible-playbook stops a deploy with all its processes when the lock is lost" {
+	local job
+
+	deploy "echo \$\$ >>ran; exec sleep 600"
+	as_cron background "ANSIBLE_INVENTORY=$PWD/hosts exec $(said_in ansible-locked.yml 'fairlock wrap')" >said 2>&1
+	job=$!
+	wait_until has_lines 2 ran
+	"$FAIRLOCK" release --force deploy-shop
+	ends_with 76 "$job"
+	ended "$(sed -n 1p ran)"
+	ended "$(sed -n 2p ran)"
+}
+
+@test "the recipe for Ansible does not wait inside a wrap of its lock" {
+	deploy 'echo ran >>ran'
+	run -0 cron "ANSIBLE_INVENTORY=$PWD/hosts fairlock wrap deploy-shop -- ansible-playbook ansible-locked.yml"
+	has_lines 2 ran
+	is_free deploy-shop
+}

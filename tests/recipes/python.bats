@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# man/examples/fairlock_lock.py, imported by real Python processes.
+
+load ../lib/helpers
+load ../lib/one_server
+load ../lib/recipes
+load ../lib/examples
+
+setup() {
+	begin
+	mkdir bin
+	ln -s "$FAIRLOCK" bin/fairlock
+	cp "$EXAMPLES/fairlock_lock.py" .
+}
+
+# python RUNNER CODE: runs it in the folder of fairlock_lock.py
+python() {
+	local file
+
+	file=$(mktemp code-XXXXXX.py)
+	printf 'import os, sys, subprocess, time\nfrom fairlock_lock import fairlock\n%s\n' "$2" >"$file"
+	as_cron "$1" "exec python3 $file"
+}
+
+# A block that writes the token into `ran`, and stays until there is a file `go`.
+stay='with fairlock("job") as hold:
+    print(hold["token"], file=open("ran", "a"))
+    while os.path.exists("bin") and not os.path.exists("go"):
+        time.sleep(0.05)'
+
+@test "fairlock_lock.py has at most 15 lines of code" {
+	run -0 python3 - "$EXAMPLES/fairlock_lock.py" <<-'END'
+		import ast, sys, tokenize
+		words = {t.start[0] for t in tokenize.generate_tokens(open(sys.argv[1]).readline) if t.string.strip()}
+		docs = ast.parse(open(sys.argv[1]).read()).body[0]
+		print(len(words - set(range(docs.lineno, docs.end_lineno + 1))))
+	END
+	[ "$output" -ge 10 ] && [ "$output" -le 15 ]
+}
+
+@test "fairlock_lock.py runs blocks of several processes one at a time, in order, and the tokens grow" {
+	local pids=() i
+
+	for i in 0 1 2; do
+		python background "$stay"
+		pids+=($!)
+		[ "$i" = 0 ] || wait_until in_queue job "$i"
+		wait_until test -s ran
+	done
+	has_lines 1 ran
+	run -0 "$FAIRLOCK" status --raw --noheadings -o PID job
+	assert_output "${pids[0]}"
+	run -0 "$FAIRLOCK" queue --raw --noheadings -o PID job
+	assert_output "${pids[1]}"$'\n'"${pids[2]}"
+	touch go
+	for i in "${pids[@]}"; do
+		ends_with 0 "$i"
+	done
+	assert_equal "$(<ran)" "$(sort -n ran | uniq)"
+	has_lines 3 ran
+	is_free job
+}
+
+@test "fairlock_lock.py frees the lock when the block raises an exception, and passes it on" {
+	run -0 python command 'try:
+    with fairlock("job"):
+        raise KeyError("mine")
+except KeyError as error:
+    print(error, subprocess.call(["fairlock", "wrap", "-n", "job", "true"]))'
+	assert_output "'mine' 0"
+}
+
+@test "fairlock_lock.py frees the lock when its process is killed, and while it waits leaves the queue" {
+	local holder waiter
+
+	python background "$stay"
+	holder=$!
+	wait_until test -s ran
+	python background "$stay"
+	waiter=$!
+	wait_until in_queue job 1
+	kill -KILL "$waiter"
+	wait_until in_queue job 0
+	run -1 is_free job
+	kill -KILL "$holder"
+	wait_until is_free job
+	has_lines 1 ran
+}
+
+@test "fairlock_lock.py raises TimeoutError when the lock is busy for too long, and runs nothing" {
+	hold job
+	run -0 python command 'try:
+    with fairlock("job", "--wait", "100ms"):
+        print("ran")
+except TimeoutError as error:
+    print(error)'
+	assert_line --index 0 --partial 'fairlock: cannot get lock job: timed out after 100ms; held by sleep 600'
+	assert_line --index 1 'cannot get lock job'
+	[ "${#lines[@]}" = 2 ]
+}
+
+@test "fairlock_lock.py raises CalledProcessError with 76 after a block whose lock was lost, and with 69 without a server" {
+	run -0 python command 'try:
+    with fairlock("job"):
+        subprocess.call(["fairlock", "release", "-q", "--force", "job"])
+        print("ran", flush=True)
+except subprocess.CalledProcessError as error:
+    print(error.returncode)'
+	assert_line ran
+	assert_line 76
+	FAIRLOCK_URL=unix:$PWD/none run -0 python command 'try:
+    with fairlock("job"):
+        print("ran")
+except subprocess.CalledProcessError as error:
+    print(error.returncode)'
+	assert_line 69
+	refute_line ran
+}
+
+@test "fairlock_lock.py renews the lease, and passes options on" {
+	run -0 python command 'with fairlock("job", "--lease", "1s", "--slots", "db1,db2") as hold:
+    time.sleep(2.5)
+    print(hold["slot"], subprocess.call(["fairlock", "status", "-q", "job"]))'
+	assert_output 'db1 0'
+}
+
+@test "fairlock_lock.py has threads exclude each other" {
+	run -0 python command 'from concurrent.futures import ThreadPoolExecutor
+inside = []
+def work(i):
+    with fairlock("job"):
+        inside.append(i)
+        assert len(inside) == 1
+        time.sleep(0.1)
+        inside.pop()
+    return i
+print(list(ThreadPoolExecutor(4).map(work, range(4))))'
+	assert_output '[0, 1, 2, 3]'
+}
+
+@test "fairlock_lock.py goes in again inside a wrap of the lock, and leaves the lock to it" {
+	echo 'from fairlock_lock import fairlock
+with fairlock("job", "--no-wait"):
+    print("inside")' >inner.py
+	run -0 cron 'fairlock wrap job sh -c "python3 inner.py && fairlock status -q job && echo held"'
+	assert_output $'inside\nheld'
+}

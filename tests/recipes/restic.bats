@@ -1,0 +1,116 @@
+#!/usr/bin/env bats
+# man/examples/restic-nightly, with the real restic and a repository on this host.
+
+load ../lib/helpers
+load ../lib/one_server
+load ../lib/recipes
+load ../lib/examples
+
+# The repository is made once: restic takes half a second to make a key, and as long each time that it needs one.
+setup_file() {
+	start_server
+	echo secret >"$BATS_FILE_TMPDIR/password"
+	RESTIC_PASSWORD_FILE=$BATS_FILE_TMPDIR/password restic init --quiet --repo "$BATS_FILE_TMPDIR/repository"
+}
+
+setup() {
+	begin
+	mkdir bin srv
+	ln -s "$FAIRLOCK" bin/fairlock
+	installs restic-nightly
+	cp -R "$BATS_FILE_TMPDIR/repository" .
+	echo data >srv/data
+	export RESTIC_REPOSITORY=$PWD/repository RESTIC_PASSWORD_FILE=$BATS_FILE_TMPDIR/password XDG_CACHE_HOME=$PWD/cache
+}
+
+# nightly RUNNER ARGUMENT...: the recipe, with the repository of this test
+nightly() {
+	as_cron "$1" "RESTIC_REPOSITORY=$RESTIC_REPOSITORY RESTIC_PASSWORD_FILE=$RESTIC_PASSWORD_FILE exec restic-nightly ${*:2}"
+}
+
+# starts_long_backup: a backup of what comes through a pipe, which lasts until there is a file `go`. Sets JOB; restic's
+# process id is in `long.pid`.
+starts_long_backup() {
+	# shellcheck disable=SC2016
+	program restic '[ "$1 $3" != "backup --stdin" ] || echo $$ >long.pid; exec /usr/bin/restic "$@"'
+	mkfifo in
+	background sh -c 'exec >in; echo data; while test -p in && ! test -e go; do sleep 0.05; done'
+	nightly background --stdin --stdin-filename long '<in' >>said 2>&1
+	JOB=$!
+	wait_until owns_repository 1
+}
+
+# owns_repository COUNT: succeeds if so many runs of restic have locked the repository
+owns_repository() {
+	[ "$(find repository/locks -type f | wc -l)" = "$1" ]
+}
+
+# has_snapshots COUNT
+has_snapshots() {
+	[ "$(find repository/snapshots -type f | wc -l)" = "$1" ]
+}
+
+@test "restic-nightly runs backups together, prune alone behind them, and a later backup behind prune" {
+	local second third
+
+	starts_long_backup
+	# runs beside the long one; then its prune waits
+	nightly background srv >>said 2>&1
+	second=$!
+	wait_until in_queue restic 1
+	has_snapshots 1
+	nightly background srv >>said 2>&1
+	third=$!
+	wait_until in_queue restic 2
+	touch go
+	ends_with 0 "$JOB"
+	ends_with 0 "$second"
+	ends_with 0 "$third"
+	[ ! -s said ]
+	run -0 "$FAIRLOCK" log --json restic
+	run -0 jq -r '.log[] | select(.event == "granted") | .command' <<<"$output"
+	assert_output --regexp '^restic backup .*long
+restic backup --quiet srv
+sh
+restic backup --quiet srv$'
+	# of the two backups of one folder on one day, prune came between them
+	has_snapshots 3
+	restic check --quiet
+}
+
+@test "restic-nightly prunes once a week, and again after a prune that failed" {
+	restic backup --quiet srv
+	run -0 nightly command srv
+	refute_output
+	# prune has left one snapshot of the day
+	has_snapshots 1
+	run -0 nightly command srv
+	has_snapshots 2
+	"$FAIRLOCK" release --forget-run restic-prune
+	# shellcheck disable=SC2016
+	program restic 'test "$1" != forget || exit 5; exec /usr/bin/restic "$@"'
+	run -5 nightly command srv
+	has_snapshots 3
+	rm bin/restic
+	run -0 nightly command srv
+	has_snapshots 1
+}
+
+@test "restic-nightly prunes after a backup that was killed, and that left restic's lock in the repository" {
+	starts_long_backup
+	kill -KILL "$(<long.pid)"
+	wait_until ended "$JOB"
+	owns_repository 1
+	run -0 nightly command srv
+	refute_output
+	owns_repository 0
+	restic check --quiet
+}
+
+@test "restic-nightly fails when its backup fails, and does not prune" {
+	run ! nightly command /none-such
+	assert_output --partial none-such
+	run -1 "$FAIRLOCK" status -q restic
+	run -0 "$FAIRLOCK" log --raw --noheadings restic-prune
+	refute_output
+}
