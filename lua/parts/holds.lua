@@ -29,17 +29,27 @@ local function is_by_hand(hold)
 	return hold.state == 'held' and match(hold.holds, '^,h') and not match(hold.holds, ',[^h]')
 end
 
--- The holder that people see first: the only one, or of several the one whose lease ends first. Returns its
--- id and when its lease ends (ms), or nil; and its hold, if our hash knows more of it than its token.
-local function first_holder()
+-- The holder that people see first: the only one, or of several the one whose lease ends first; with `living`
+-- one that has given its hold back only if the next ones have, too. Returns its id and when the first lease
+-- ends (ms), or nil; and its hold, if our hash knows more of it than its token.
+local function first_holder(living)
 	if not MODES[lock.field] then
 		local ttl = lock.owner and call('PTTL', LOCK) or -1
 		return lock.owner, ttl >= 0 and now + ttl or nil, is_known() and lock.hold or nil
 	end
-	local id, ends = unpack(call('ZRANGE', HOLDERS, '(' .. stamp, '+inf', 'BYSCORE', 'LIMIT', 0, 1,
-		'WITHSCORES'))
-	local hold = id and read_hold(id, call('HGET', STATE, 'h:' .. id))
-	return id, end_of(ends), hold and number(hold.since) and hold or nil
+	local found = call('ZRANGE', HOLDERS, '(' .. stamp, '+inf', 'BYSCORE', 'LIMIT', 0, 20, 'WITHSCORES')
+	local id, hold
+	for i = 1, #found, 2 do
+		local other = read_hold(found[i], call('HGET', STATE, 'h:' .. found[i]))
+		local is_over = living and other and other.state == 'kept'
+		if i == 1 or not is_over then
+			id, hold = found[i], other
+		end
+		if not is_over then
+			break
+		end
+	end
+	return id, end_of(found[2]), hold and number(hold.since) and hold or nil
 end
 
 -- The first holder, for people. Returns its owner id, its description, and for how many ms it has held the
@@ -48,7 +58,7 @@ end
 -- the lock is held: x, s, =, or '' if it is free; the number of holders; in how many ms the lease of the
 -- first ends, -1 if nobody knows; and '1' if the first holder took the lock by hand, else '0'.
 local function about()
-	local owner, ends, hold = first_holder()
+	local owner, ends, hold = first_holder(true)
 	local held = hold and math.max(0, now - number(hold.since)) or -1
 	if hold and hold.state == 'kept' then
 		held = -(number(hold.ends) or 1)

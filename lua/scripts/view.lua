@@ -5,7 +5,8 @@
 --
 -- Returns {'view', place or 0, waiters, owner or '', by, held, token or '', usual, mode, holders, next,
 --          by hand}
---           of several holders: owner, by, held and token of the one whose lease ends first
+--           of several holders: owner, by, held and token of the one whose lease ends first; of one that has
+--           given its hold back only if the next ones have, too
 --           held   ms, or -1; below that: nobody holds the lock, which --min-hold of `by` keeps until -held
 --                  (ms since the epoch)
 --           usual  of holds that were given back lately: {how many of the holder's user and command, the
@@ -84,7 +85,7 @@ local function usual(by)
 	return {#of_job, median(of_job), #of_all, median(of_all)}
 end
 
-local _, _, hold = first_holder()
+local _, _, hold = first_holder(true)
 local token = hold and hold.token or ''
 local owner, by, held, mode, holders, next_end, by_hand = about()
 return {'view', place, waiting, owner, by, held, token,
