@@ -152,10 +152,13 @@ static const char *variable(const char *name, const char *without)
 static int read_locks(struct section *section)
 {
 	const char *const name = section->locks[0].lock;
-	char *tokens = strdup(variable("FAIRLOCK_TOKENS", "")), *line_end;
-	char *owners = strdup(variable("FAIRLOCK_HELD", "")), *owner_end;
-	const char *const first = strtok_r(owners, " ", &owner_end);
+	static char *tokens, *owners; /* the locks point into them */
+	char *line_end, *owner_end;
+	const char *first;
 
+	tokens = strdup(variable("FAIRLOCK_TOKENS", ""));
+	owners = strdup(variable("FAIRLOCK_HELD", ""));
+	first = strtok_r(owners, " ", &owner_end);
 	section->count = 0;
 	for (char *line = strtok_r(tokens, "\n", &line_end); line;
 	     line = strtok_r(NULL, "\n", &line_end)) {
