@@ -133,7 +133,7 @@ all: $(PROGRAMS)
 record = $(shell mkdir -p $(BUILD))$(file >$(BUILD)/$(1).new,$(2))$(shell cd $(BUILD) && \
 	{ cmp -s $(1).new $(1) && rm $(1).new || mv $(1).new $(1); })
 
-ifneq ($(filter-out help clean distclean uninstall deps deb static dist,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out help clean distclean uninstall deps deb rpm static dist,$(or $(MAKECMDGOALS),all)),)
 $(call record,flags,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS))
 $(call record,quick-flags,$(MUSL_CC) $(QUICK_CPPFLAGS) $(QUICK_CFLAGS))
 $(call record,list,$(ALL_LDFLAGS) $(ALL_LIBS) $(TLS_OBJECTS) quick: $(QUICK) $(QUICK_LDFLAGS) $(QUICK_OBJECTS) $(QUICK_LIBS))

@@ -16,6 +16,7 @@ make deps             install what a build needs
 make static           one program that needs no library, $(BUILD)/static/fairlock
 make dist             a tarball of it with manual, completions and licenses, $(BUILD)/dist/fairlock-*.tar.gz
 make deb              a Debian package, $(BUILD)/fairlock_*.deb; make check-deb tries it in a clean Debian root
+make rpm              an rpm package, $(BUILD)/fairlock-*.rpm; make check-rpm installs it into an empty root
 make check-static     the tests of names, tables and TLS with the one program; the tarball in an empty root
 make check-interop    with real Redisson, through a JDK and Maven
 make check-model      every state of the models, with spin
@@ -185,6 +186,10 @@ deb:
 	.ci/setup build deb
 	+MAKE='$(MAKE)' BUILD=$(BUILD) VERSION=$(VERSION) .ci/deb
 
+rpm: static
+	.ci/setup rpm
+	+MAKE='$(MAKE)' BUILD=$(BUILD) BUILDROOT=$(BUILDROOT) VERSION=$(VERSION) .ci/rpm
+
 # What differs from the three programs: names, tables, TLS. The rest is the same code with the same C library.
 STATIC_TESTS := $(filter-out %/doctor-access.bats,$(wildcard $(addsuffix .bats,$(addprefix tests/, \
 	commands/completion* commands/doctor* commands/help commands/log* commands/names commands/prometheus \
@@ -202,6 +207,11 @@ check-deb:
 	$(MAKE) deb all
 	.ci/deb-root $(BUILD)/fairlock_$(VERSION)-*.deb $(SUITE)
 	BUILD=$(BUILD) SUITE=$(SUITE) tests/run tests/deb/*.bats
+
+check-rpm:
+	.ci/setup build run test
+	$(MAKE) rpm all
+	BUILD=$(BUILD) tests/run tests/rpm/*.bats
 
 # It does without those tools that cannot be installed: see tests/bench/README.md.
 bench:
@@ -237,5 +247,5 @@ clean:
 distclean:
 	rm -rf $(BUILD) $(BUILDROOT)
 
-.PHONY: help tests static dist check-static deb deps check check-built matrix check-interop check-model fuzz \
+.PHONY: help tests static dist check-static deb rpm check-rpm deps check check-built matrix check-interop check-model fuzz \
 	fuzz-targets torture check-deb coverage valgrind bench demo pictures html lint format clean distclean

@@ -1,0 +1,122 @@
+#!/usr/bin/env bats
+# The rpm package, alone and in an empty root; "make check-rpm" makes it first.
+load ../lib/helpers
+load ../lib/empty-root
+
+setup_file() {
+	PACKAGE=$(realpath "$BUILD"/fairlock-*.rpm)
+	export PACKAGE
+	start_server
+}
+
+setup() { cd "$BATS_TEST_TMPDIR" || return; }
+
+# rpm_there ARGUMENT...: runs rpm on the packages of the root. Its database is not in there, so that only the package is.
+# Debian's rpm says that it should not install packages on a Debian system.
+rpm_there() {
+	"${ENTER[@]}" rpm --root "$ROOT" --dbpath /database "$@" 2> >(grep -v '^rpm: ' >&2)
+}
+
+# query FORMAT: prints what the package says of itself
+query() {
+	rpm -qp --dbpath "$PWD/database" --qf "$1" "$PACKAGE"
+}
+
+# install_package: installs it into a new root, with all that it requires, which is nothing
+install_package() {
+	empty_root
+	rpm_there --install "$PACKAGE"
+}
+
+@test "two builds of the package have the same bytes, whatever umask and time zone are" {
+	local version
+
+	cp "$PACKAGE" first.rpm
+	version=$(query '%{VERSION}')
+	( # MAKEFLAGS replaces those of an outer make
+		umask 077
+		TZ=Asia/Tokyo MAKEFLAGS=-j$(nproc) VERSION=$version "$TESTS_DIR/../.ci/rpm"
+	)
+	cmp first.rpm "$PACKAGE"
+}
+
+@test "the package has the program's version and licenses, and names no host and no folder of the machine that built it" {
+	assert_equal "fairlock $(query '%{VERSION}')" "$("$FAIRLOCK" --version)"
+	assert_equal "$(query '%{LICENSE}')" 'MIT AND Apache-2.0 AND BSD-3-Clause AND LGPL-2.1-or-later'
+	assert_equal "$(query '%{BUILDHOST}')" localhost
+	query '%{CHANGELOGTEXT}' | grep -q 'make rpm'
+	run -0 rpm -qp --dbpath "$PWD/database" --xml "$PACKAGE"
+	refute_output --partial "$(realpath "$TESTS_DIR/..")"
+	refute_output --partial "<string>$(hostname)</string>"
+	refute_output --partial ://
+}
+
+@test "the package requires only what every rpm of the last ten years can do, and recommends a server" {
+	run -0 rpm -qp --dbpath "$PWD/database" --requires "$PACKAGE"
+	assert_output
+	refute_line --regexp '^([^r]|r[^p])'
+	refute_line --regexp '^rpmlib\(.*\) <= ([5-9]|4\.1[4-9]|4\.[2-9][0-9])'
+	assert_equal "$(query '%{PAYLOADCOMPRESSOR}')" gzip
+	assert_equal "$(query '%{RECOMMENDS}')" '(valkey or redis)'
+}
+
+@test "the package has what make install installs, where rpm distributions look for it; root owns all of it" {
+	local file
+
+	make -s -C "$TESTS_DIR/.." BUILD="$BUILD" PREFIX=/usr DESTDIR="$PWD/installed" install
+	run -0 rpm -qp --dbpath "$PWD/database" --list "$PACKAGE"
+	while read -r file; do
+		[[ $file != /usr/libexec/* ]] || continue # the one file has all three programs
+		[[ $file != /usr/share/man/* ]] || file+=.gz
+		assert_line "$file"
+	done < <(cd installed && find . -type f -printf '/%P\n')
+	assert_line /usr/share/zsh/site-functions/_fairlock
+	run -0 query '[%{FILEMODES:perms} %{FILEUSERNAME} %{FILEGROUPNAME} %{FILENAMES}\n]'
+	run awk '!/^(drwxr-xr-x|-rw-r--r--) root root / && $0 != "-rwxr-xr-x root root /usr/bin/fairlock"' <<<"$output"
+	refute_output
+}
+
+@test "rpm knows licenses, manual and documents as such" {
+	run -0 rpm -qp --dbpath "$PWD/database" --licensefiles "$PACKAGE"
+	assert_output "$(printf '/usr/share/licenses/fairlock/%s\n' LICENSE SOURCES hiredis libsmartcols musl openssl)"
+	run -0 rpm -qp --dbpath "$PWD/database" --docfiles "$PACKAGE"
+	assert_line /usr/share/man/man1/fairlock.1.gz
+	assert_line /usr/share/doc/fairlock/CHANGELOG.md
+	install_package
+	run -0 head -n 1 "$ROOT/usr/share/licenses/fairlock/LICENSE"
+	assert_output 'MIT License'
+	run -0 zcat "$ROOT/usr/share/man/man1/fairlock.1.gz"
+	assert_line '.Dt FAIRLOCK 1'
+}
+
+@test "in an empty root, rpm installs the package, and fairlock takes a lock and shows it" {
+	install_package
+	run -0 in_root fairlock wrap job -- fairlock status --noheadings --raw -o NAME,STATE job
+	assert_output 'job held'
+	hold job
+	run -75 in_root fairlock wrap -n job -- fairlock version
+	assert_output --partial 'cannot get lock job: held by sleep 600'
+	# It has TLS, and finds no server at that address.
+	run -69 in_root fairlock status --url rediss://127.0.0.1:1
+	assert_output --partial 'Connection refused'
+}
+
+@test "rpm -V finds the files as they were installed, and tells of a changed one" {
+	install_package
+	run -0 rpm_there -V fairlock
+	refute_output
+	echo >>"$ROOT/usr/bin/fairlock"
+	run -1 rpm_there -V fairlock
+	assert_output --regexp '^S.5.* /usr/bin/fairlock$'
+}
+
+@test "rpm -e leaves no file, and no folder but those that all packages share" {
+	install_package
+	rpm_there --erase fairlock
+	run -1 rpm_there -q fairlock
+	rm -r "$ROOT/database"
+	run -0 find "$ROOT" -mindepth 1 -printf '/%P\n'
+	run sort <<<"$output"
+	assert_output "$(printf '%s\n' /dev /proc /socket /usr /usr/bin /usr/share /usr/share/doc /usr/share/licenses \
+		/usr/share/man /usr/share/man/man1 /usr/share/man/man5 /usr/share/man/man7)"
+}
