@@ -17,6 +17,7 @@ make static           one program that needs no library, $(BUILD)/static/fairloc
 make dist             a tarball of it with manual, completions and licenses, $(BUILD)/dist/fairlock-*.tar.gz
 make deb              a Debian package, $(BUILD)/fairlock_*.deb; make check-deb tries it in a clean Debian root
 make rpm              an rpm package, $(BUILD)/fairlock-*.rpm; make check-rpm installs it into an empty root
+make check-container  builds images, and runs fairlock in containers; make check-packages: all three kinds of package
 make check-static     the tests of names, tables and TLS with the one program; the tarball in an empty root
 make check-interop    with real Redisson, through a JDK and Maven
 make check-model      every state of the models, with spin
@@ -213,6 +214,19 @@ check-rpm:
 	$(MAKE) rpm all
 	BUILD=$(BUILD) tests/run tests/rpm/*.bats
 
+# Images are built from the Debian root.
+check-container:
+	.ci/setup build run test root container static
+	$(MAKE) deb all
+	.ci/deb-root $(BUILD)/fairlock_$(VERSION)-*.deb $(SUITE)
+	BUILD=$(BUILD) SUITE=$(SUITE) tests/run tests/container/*.bats
+
+check-packages:
+	.ci/setup build run test root container static
+	$(MAKE) rpm deb all
+	.ci/deb-root $(BUILD)/fairlock_$(VERSION)-*.deb $(SUITE)
+	BUILD=$(BUILD) SUITE=$(SUITE) tests/run tests/deb/*.bats tests/rpm/*.bats tests/container/*.bats
+
 # It does without those tools that cannot be installed: see tests/bench/README.md.
 bench:
 	.ci/setup build run bench
@@ -247,5 +261,5 @@ clean:
 distclean:
 	rm -rf $(BUILD) $(BUILDROOT)
 
-.PHONY: help tests static dist check-static deb rpm check-rpm deps check check-built matrix check-interop check-model fuzz \
+.PHONY: help tests static dist check-static deb rpm check-rpm check-container check-packages deps check check-built matrix check-interop check-model fuzz \
 	fuzz-targets torture check-deb coverage valgrind bench demo pictures html lint format clean distclean
