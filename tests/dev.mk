@@ -16,8 +16,8 @@ make deps             install what a build needs
 make static           one program that needs no library, $(BUILD)/static/fairlock
 make dist             a tarball of it with manual, completions and licenses, $(BUILD)/dist/fairlock-*.tar.gz
 make deb              a Debian package, $(BUILD)/fairlock_*.deb; make check-deb tries it in a clean Debian root
-make rpm              an rpm package, $(BUILD)/fairlock-*.rpm; make check-rpm installs it into an empty root
-make check-container  builds images, and runs fairlock in containers; make check-packages: all three kinds of package
+make rpm              an rpm package, $(BUILD)/fairlock-*.rpm; make check-rpm installs it into an empty root and a Debian one
+make check-container  builds images, and runs fairlock in containers; make check-packages: deb and rpm, too
 make check-static     the tests of names, tables and TLS with the one program; the tarball in an empty root
 make check-interop    with real Redisson, through a JDK and Maven
 make check-model      every state of the models, with spin
@@ -203,29 +203,14 @@ check-static:
 	$(MAKE) BUILD=$(BUILD)/static QUICK=one tests
 	BUILD=$(BUILD)/static tests/run $(or $(TESTS),$(STATIC_TESTS))
 
-check-deb:
-	.ci/setup build run test root
-	$(MAKE) deb all
+# All of them use the Debian root.
+check-packages: PACKAGES := deb rpm container
+check-deb check-rpm check-container: PACKAGES = $(@:check-%=%)
+check-packages check-deb check-rpm check-container:
+	.ci/setup build run test root $(if $(filter container,$(PACKAGES)),container static)
+	$(MAKE) deb $(filter rpm,$(PACKAGES)) all
 	.ci/deb-root $(BUILD)/fairlock_$(VERSION)-*.deb $(SUITE)
-	BUILD=$(BUILD) SUITE=$(SUITE) tests/run tests/deb/*.bats
-
-check-rpm:
-	.ci/setup build run test
-	$(MAKE) rpm all
-	BUILD=$(BUILD) tests/run tests/rpm/*.bats
-
-# Images are built from the Debian root.
-check-container:
-	.ci/setup build run test root container static
-	$(MAKE) deb all
-	.ci/deb-root $(BUILD)/fairlock_$(VERSION)-*.deb $(SUITE)
-	BUILD=$(BUILD) SUITE=$(SUITE) tests/run tests/container/*.bats
-
-check-packages:
-	.ci/setup build run test root container static
-	$(MAKE) rpm deb all
-	.ci/deb-root $(BUILD)/fairlock_$(VERSION)-*.deb $(SUITE)
-	BUILD=$(BUILD) SUITE=$(SUITE) tests/run tests/deb/*.bats tests/rpm/*.bats tests/container/*.bats
+	BUILD=$(BUILD) SUITE=$(SUITE) tests/run $(PACKAGES:%=tests/%/*.bats)
 
 # It does without those tools that cannot be installed: see tests/bench/README.md.
 bench:
@@ -261,5 +246,6 @@ clean:
 distclean:
 	rm -rf $(BUILD) $(BUILDROOT)
 
-.PHONY: help tests static dist check-static deb rpm check-rpm check-container check-packages deps check check-built matrix check-interop check-model fuzz \
-	fuzz-targets torture check-deb coverage valgrind bench demo pictures html lint format clean distclean
+.PHONY: help tests static dist deb rpm deps check check-built check-static check-deb check-rpm check-container \
+	check-packages check-interop check-model matrix torture fuzz fuzz-targets coverage valgrind bench demo pictures \
+	html lint format clean distclean

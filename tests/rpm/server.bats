@@ -1,0 +1,85 @@
+#!/usr/bin/env bats
+# The rpm package and fairlock-server.service under a real systemd, in the Debian root of "make check-deb".
+load ../lib/helpers
+load ../deb/root
+
+setup_file() {
+	PACKAGE=$(realpath "$BUILD"/fairlock-*.rpm)
+	export PACKAGE
+	[ -z "$(why_no_root)" ] || return 0 # setup skips
+	new_root
+	apt --no-install-recommends install systemd redis-server rpm
+	[ -e "$ROOT_FOLDER/no-groups" ] || boot_root
+}
+
+setup() {
+	[ -n "$ROOT_PID" ] || skip "$(why_no_root)"
+	cd "$BATS_TEST_TMPDIR" || return
+	boot_root
+	! rpm_there -q fairlock || rpm_there --erase fairlock
+	put_in_root /fairlock.rpm <"$PACKAGE"
+	rpm_there --install /fairlock.rpm
+}
+
+# rpm_there ARGUMENT...: runs rpm in the root. Debian's says that it should not install packages on a Debian system.
+rpm_there() {
+	in_root rpm "$@" 2> >(grep -v '^rpm: ' >&2)
+}
+
+main_pid() { in_root systemctl show -p MainPID --value fairlock-server; }
+
+is_active() { in_root systemctl is-active fairlock-server; }
+
+@test "rpm makes user and group, and neither starts nor enables fairlock-server" {
+	run -0 in_root getent passwd fairlock
+	assert_output --partial :/var/lib/fairlock-server:
+	in_root getent group fairlock
+	run -3 is_active
+	run -1 in_root systemctl is-enabled fairlock-server
+	assert_output disabled
+}
+
+@test "fairlock-server of the package runs, and wrap of the package takes a lock there" {
+	in_root systemctl start fairlock-server
+	run -0 in_root fairlock wrap --url unix:/run/fairlock/socket job -- fairlock status --url unix:/run/fairlock/socket \
+		--noheadings --raw -o NAME,STATE job
+	assert_output 'job held'
+}
+
+@test "an update of the package, or of the server's, restarts fairlock-server if it runs" {
+	local before
+
+	in_root systemctl start fairlock-server
+	before=$(main_pid)
+	rpm_there --upgrade --replacepkgs /fairlock.rpm
+	is_active
+	[ "$(main_pid)" != "$before" ]
+	before=$(main_pid)
+	make_package valkey
+	put_in_root /valkey.rpm <valkey.rpm
+	rpm_there --install --replacepkgs /valkey.rpm
+	is_active
+	[ "$(main_pid)" != "$before" ]
+	in_root systemctl stop fairlock-server
+	rpm_there --install --replacepkgs /valkey.rpm
+	run -3 is_active
+}
+
+# make_package NAME: makes an empty package NAME.rpm
+make_package() {
+	printf '%s\n' "Name: $1" 'Version: 1' 'Release: 1' 'Summary: none' 'License: MIT' '%description' '%files' >"$1.spec"
+	rpmbuild -bb --quiet --define "_topdir $PWD" --define "_rpmdir $PWD" --define "_rpmfilename $1.rpm" "$1.spec"
+}
+
+@test "rpm -e stops and disables fairlock-server, and leaves no file of the package" {
+	local pid
+
+	in_root systemctl enable --now fairlock-server
+	pid=$(main_pid)
+	rpm_there --erase fairlock
+	in_root test ! -e "/proc/$pid"
+	run -0 in_root find /usr /etc -xdev -name '*fairlock*'
+	refute_output
+	run in_root systemctl show -p LoadState --value fairlock-server
+	assert_output not-found
+}
