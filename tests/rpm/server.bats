@@ -68,7 +68,8 @@ is_active() { in_root systemctl is-active fairlock-server; }
 # make_package NAME: makes an empty package NAME.rpm
 make_package() {
 	printf '%s\n' "Name: $1" 'Version: 1' 'Release: 1' 'Summary: none' 'License: MIT' '%description' '%files' >"$1.spec"
-	rpmbuild -bb --quiet --define "_topdir $PWD" --define "_rpmdir $PWD" --define "_rpmfilename $1.rpm" "$1.spec"
+	rpmbuild -bb --quiet --define "_topdir $PWD" --define "_rpmdir $PWD" --define "_dbpath $PWD/database" \
+		--define "_rpmfilename $1.rpm" "$1.spec"
 }
 
 @test "rpm -e stops and disables fairlock-server, and leaves no file of the package" {
