@@ -97,21 +97,9 @@ static void mark(struct processes *all, pid_t root)
 	}
 }
 
-struct spared {
-	pid_t pid;
-	bool guards;
-};
-
-static bool is_guard(pid_t pid)
-{
-	struct proc_stat stat;
-
-	return proc_stat_read(pid, &stat) == 0 && stat.is_guard;
-}
-
 /* Signals and counts the children of this process, also those that have ended: the list may not yet
  * have a process that one of them forked. The caller has reaped all that it could. */
-static int signal_children(int proc, int signo, const struct spared *spared)
+static int signal_children(int proc, int signo, pid_t spare)
 {
 	char path[48], text[4096];
 	ssize_t length;
@@ -127,8 +115,7 @@ static int signal_children(int proc, int signo, const struct spared *spared)
 	text[length < 0 ? 0 : length] = '\0';
 	/* a number that no blank follows may be cut off, and is another process then */
 	for (char *at = text; (pid = (pid_t)strtol(at, &at, 10)) > 0 && *at == ' ';) {
-		if (pid == spared->pid || local_server_is_ours(pid) ||
-		    (spared->guards && is_guard(pid)))
+		if (pid == spare || local_server_is_ours(pid))
 			continue;
 		if (signo)
 			kill(pid, signo);
@@ -139,7 +126,7 @@ static int signal_children(int proc, int signo, const struct spared *spared)
 
 /* Reading all of /proc misses a process that forks and ends faster. But each generation becomes a
  * child of this process, which is a subreaper, and the list of its children is read quickly. */
-static int signal_fleeting(int signo, const struct spared *spared)
+static int signal_fleeting(int signo, pid_t spare)
 {
 	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int count = 0;
@@ -147,7 +134,7 @@ static int signal_fleeting(int signo, const struct spared *spared)
 	if (proc < 0)
 		return 0;
 	for (int pass = 0; pass < (signo == SIGKILL ? FLEETING_PASSES : 1); pass++) {
-		count = signal_children(proc, signo, spared);
+		count = signal_children(proc, signo, spare);
 		if (count == 0)
 			break;
 	}
@@ -155,9 +142,8 @@ static int signal_fleeting(int signo, const struct spared *spared)
 	return count;
 }
 
-int descendants_signal(int signo, pid_t spare, bool spares_guards)
+int descendants_signal(int signo, pid_t spare)
 {
-	const struct spared spared = {.pid = spare, .guards = spares_guards};
 	struct processes all = {0};
 	int count = 0;
 
@@ -170,14 +156,13 @@ int descendants_signal(int signo, pid_t spare, bool spares_guards)
 		const struct process *process = &all.list[i];
 
 		if (!process->below || process->stat.state == 'Z' || process->stat.state == 'X' ||
-		    process->pid == spare || (spares_guards && process->stat.is_guard) ||
-		    local_server_is_ours(process->pid))
+		    process->pid == spare || local_server_is_ours(process->pid))
 			continue;
 		if (signo == 0 || kill(process->pid, signo) == 0)
 			count++;
 	}
 	free(all.list);
 	if (count == 0 || signo == SIGKILL)
-		count += signal_fleeting(signo, &spared);
+		count += signal_fleeting(signo, spare);
 	return count;
 }

@@ -18,7 +18,6 @@
 #include "supervise/ending.h"
 #include "supervise/guard_messages.h"
 #include "supervise/guard_standby.h"
-#include "supervise/proc_stat.h"
 
 /* Another owner may hold the lost lock already: COMMAND gets no more time than this. */
 #define LOST_KILL_MS 900
@@ -50,7 +49,7 @@ static void set_kill_timer(struct guard *guard)
 
 	if (job->options->on_lost == ON_LOST_WARN)
 		return;
-	if (guard->killed && !stop_spares_guards(&guard->stop))
+	if (guard->killed)
 		due_ms = clock_ms() + KILLING_MS;
 	else if (guard->shared->phase == GUARD_STOPPING)
 		due_ms = guard->lost ? earliest(guard->stop.kill_ms, job_kill_ms(job))
@@ -64,7 +63,6 @@ static void adopt_command(struct guard *guard)
 {
 	const struct job *job = guard->job;
 
-	proc_name_guard();
 	guard->stop.command = guard->shared->command;
 	set_kill_timer(guard);
 	message_step(job->messenger, "starting %s, pid %d", job->shown, (int)guard->stop.command);
@@ -76,6 +74,8 @@ static void adopt_command(struct guard *guard)
 
 static void stop_command(struct guard *guard, int64_t kill_ms)
 {
+	char name[SIGNAL_MAX_BYTES];
+
 	if (guard->shared->phase == GUARD_STOPPING) {
 		if (kill_ms < guard->stop.kill_ms)
 			guard->stop.kill_ms = kill_ms;
@@ -85,7 +85,8 @@ static void stop_command(struct guard *guard, int64_t kill_ms)
 	guard->stop.kill_ms = kill_ms;
 	set_kill_timer(guard);
 	stop_begin(&guard->stop, guard->job->options->signal, kill_ms);
-	guard_tell_stop(guard->job);
+	message_step(guard->job->messenger, "sent signal %s to %s and what it started",
+		     signal_show(name, guard->job->options->signal), guard->job->shown);
 }
 
 static void lose(struct guard *guard, const struct lock *lock, int64_t kill_ms, const char *why)
@@ -98,7 +99,6 @@ static void lose(struct guard *guard, const struct lock *lock, int64_t kill_ms, 
 	if (warns_only)
 		return;
 	stop_command(guard, kill_ms);
-	guard->stop.guards_ms = 0;
 }
 
 /* Those that are not lost are renewed until COMMAND is gone. */
@@ -274,7 +274,7 @@ static bool is_over(const struct guard *guard)
 		return true;
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
-	left = descendants_signal(0, 0, false);
+	left = descendants_signal(0, 0);
 	/* without /proc we go by our own children, orphans among them */
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG) < 0);
 }

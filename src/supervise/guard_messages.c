@@ -8,7 +8,6 @@
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/signal_names.h"
-#include "cli/options.h"
 
 void guard_tell_loss(const struct job *job, const struct lock *lock, const char *why,
 		     bool warns_only)
@@ -33,14 +32,6 @@ void guard_tell_asked(const struct job *job, const struct hold *hold)
 	hold_asked_why(why, MESSAGE_CHARACTERS - taken, hold);
 	message(job->messenger, LOG_ERR, "lock %s: %s; stopping %s", name,
 		shorten_to(cut, MESSAGE_CHARACTERS - taken, why), job->shown);
-}
-
-void guard_tell_stop(const struct job *job)
-{
-	char name[SIGNAL_MAX_BYTES];
-
-	message_step(job->messenger, "sent signal %s to %s and what it started",
-		     signal_show(name, job->options->signal), job->shown);
 }
 
 void guard_tell_end(const struct job *job, int status, int64_t took_ms)

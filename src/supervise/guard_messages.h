@@ -12,8 +12,5 @@ void guard_tell_loss(const struct job *job, const struct lock *lock, const char 
 /* Somebody asks COMMAND to stop, for the sake of this lock. */
 void guard_tell_asked(const struct job *job, const struct hold *hold);
 
-/* The first signal was sent. */
-void guard_tell_stop(const struct job *job);
-
 /* status: COMMAND's, as waitpid gives it. */
 void guard_tell_end(const struct job *job, int status, int64_t took_ms);

@@ -5,11 +5,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#define GUARD_NAME "fairlock-guard"
 
 pid_t proc_fork(int end_signal, _Atomic pid_t *child)
 {
@@ -21,7 +18,7 @@ pid_t proc_fork(int end_signal, _Atomic pid_t *child)
 int proc_stat_read(pid_t pid, struct proc_stat *proc)
 {
 	char path[32], text[512];
-	const char *name, *behind_name;
+	const char *behind_name;
 	ssize_t length;
 	int fd;
 
@@ -35,17 +32,8 @@ int proc_stat_read(pid_t pid, struct proc_stat *proc)
 		return -1;
 	text[length] = '\0';
 	/* the name may contain anything, also ")" */
-	name = strchr(text, '(');
 	behind_name = strrchr(text, ')');
-	if (!name || !behind_name ||
-	    sscanf(behind_name + 1, " %c %d", &proc->state, &proc->parent) != 2)
-		return -1;
-	proc->is_guard = behind_name - name - 1 == strlen(GUARD_NAME) &&
-			 strncmp(name + 1, GUARD_NAME, strlen(GUARD_NAME)) == 0;
-	return 0;
-}
-
-void proc_name_guard(void)
-{
-	prctl(PR_SET_NAME, GUARD_NAME);
+	return behind_name && sscanf(behind_name + 1, " %c %d", &proc->state, &proc->parent) == 2
+		       ? 0
+		       : -1;
 }

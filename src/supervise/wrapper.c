@@ -93,13 +93,10 @@ static void take_over(struct wrapper *wrapper, const char *why)
 	    phase != GUARD_STOPPING)
 		return;
 	wrapper->takes_over = true;
-	proc_name_guard();
 	message(wrapper->job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopping %s",
 		wrapper->job->lock->keys.shown, why, wrapper->job->shown);
 	wrapper->stop = (struct stop){.spare = wrapper->guard};
 	stop_begin(&wrapper->stop, wrapper->job->options->signal, kill_ms);
-	wrapper->stop.guards_ms =
-		wrapper->shared->ending.lost ? 0 : earliest(wrapper->stop.guards_ms, latest_ms);
 }
 
 /* COMMAND is gone: the next waiters need not wait for the end of the lease. */
@@ -262,7 +259,7 @@ static bool is_over(struct wrapper *wrapper)
 	int left;
 
 	reap(wrapper);
-	left = descendants_signal(0, wrapper->guard, false);
+	left = descendants_signal(0, wrapper->guard);
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG | __WALL) < 0);
 }
 

@@ -51,12 +51,11 @@ note_lease_end() {
 	LEASE_END=$(awk -v ttl="$ttl" -v up="$up" 'BEGIN { print up + ttl / 1000 }')
 }
 
-# dead_in_time [BEATS...]: fails if a process of COMMAND lived when the server would have granted the lock to
+# dead_in_time: fails if a process of COMMAND lived when the server would have granted the lock to
 # the next owner. Its own beats prove that, because the test on a slow machine may be late to see
 # its death. A single beat after the end does not count if the one before it was long ago: then the
 # whole machine stood still.
 dead_in_time() {
-	[ $# -gt 0 ] || set -- beats.session beats.orphan beats.command
 	wait_until all_dead
 	awk -v end="$LEASE_END" '
 		FNR == 1 { before = 0 }
@@ -65,7 +64,7 @@ dead_in_time() {
 			printf "the last beat was %d ms before the lease ended\n", (end - last) * 1000
 			if (late) print late " went on after that"
 			exit late != ""
-		}' "$@"
+		}' beats.session beats.orphan beats.command
 }
 
 dead_before_lease_ends() {

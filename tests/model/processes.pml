@@ -28,8 +28,7 @@
  * a stopped wrapper when the guard ends, since that is the guard's exit signal; and a stopped guard when the wrapper ends, which
  * the guard has asked for. And there is the fuse.
  *
- * COMMAND ignores every signal that can be ignored, or ends: it may end at any moment. What it has started may be the guard of
- * a wrap inside COMMAND (NESTED): SIGKILL spares that while the lease is not in danger, and it may live as long as it likes.
+ * COMMAND ignores every signal that can be ignored, or ends: it may end at any moment.
  *
  * Two things are excused, unless the macro is defined; then spin finds them:
  *
@@ -47,9 +46,6 @@
  *   KILL_ONCE        SIGKILL is not repeated for processes that were forked meanwhile
  *   LEAVE_REST       the lock is given back when COMMAND itself has been killed, without the processes that it started
  *   START_AGAIN      the wrapper makes another guard when the first one dies after it was set off
- *   SPARE_LOST       the guard spares the guard of a wrap inside COMMAND although the lease ends
- *   SPARE_LATE       so does the wrapper that has taken over
- *   FORGET_SPARED    such a guard that was spared counts as gone
  *   FORGET_STATUS    the wrapper takes over also when the guard has COMMAND's status and dies as it gives back
  */
 
@@ -67,10 +63,6 @@
 #endif
 #ifndef GRACE
 #define GRACE 1 /* 0: --kill-after 0 */
-#endif
-
-#ifndef NESTED
-#define NESTED 0 /* 1: COMMAND may start a wrap, whose guard is spared */
 #endif
 
 #define STOP_AT  2
@@ -116,7 +108,6 @@ bool lost;              /* the guard has stopped it since the lease ends */
 bool left_alone;        /* COMMAND ended by itself: processes that it left behind may live on */
 bool killed_once;       /* a mutation only */
 bool fresh;             /* REST was forked just now */
-bool is_inner;          /* REST is the guard of a wrap inside COMMAND */
 byte starts;
 byte kills = KILLS, renewals = RENEWALS;
 
@@ -130,11 +121,7 @@ bool status = true;     /* what is reported is what happened */
 #define runs(who)   (alive[who] && !stopped[who])
 #define is_command  (alive[COMMAND] && command == RUNS)
 #define is_rest     (alive[REST] && !left_alone)
-#ifdef FORGET_SPARED
-#define tree_is_empty (!alive[COMMAND] && !(alive[REST] && !is_inner))
-#else
 #define tree_is_empty (!alive[COMMAND] && !alive[REST])
-#endif
 
 inline check_time()
 {
@@ -189,25 +176,12 @@ inline end_wrapper()
 	fi
 }
 
-#ifdef SPARE_LOST
-#define guard_spares   is_inner
-#else
-#define guard_spares   (is_inner && !lost)
-#endif
-#ifdef SPARE_LATE
-#define wrapper_spares is_inner
-#else
-#define wrapper_spares (is_inner && now < KILL_AT)
-#endif
-#define is_left_to_kill(spares) (alive[COMMAND] || alive[REST] && !(spares))
-
 /* SIGKILL to all that COMMAND started; a process that is forked meanwhile can escape once. */
-inline kill_tree(spares)
+inline kill_tree()
 {
 	printf("all of COMMAND is killed\n");
 	if
-	:: alive[REST] && (spares)
-	:: alive[REST] && !(spares) -> alive[REST] = false; stopped[REST] = false
+	:: alive[REST] -> alive[REST] = false; stopped[REST] = false
 	:: alive[REST] && fresh -> fresh = false
 	:: !alive[REST]
 	fi;
@@ -233,9 +207,8 @@ inline set_fuse(at)
 #define sees_stop       (started && !noted_end && stopped[COMMAND] != noted_stop)
 #define sees_wrapper_go (started && !alive[WRAPPER] && phase == HOLDING)
 #define sees_takeover   (started && phase == STOPPING && fuse == FUSE_AT && LAST_AT != FUSE_AT)
-#define must_stop       (started && !lost && phase != GIVING_BACK && (!noted_end || phase == STOPPING && !tree_is_empty) && \
-	now >= STOP_AT)
-#define must_kill       (started && phase == STOPPING && now >= KILL_AT && is_left_to_kill(guard_spares))
+#define must_stop       (started && !lost && phase != GIVING_BACK && !noted_end && now >= STOP_AT)
+#define must_kill       (started && phase == STOPPING && now >= KILL_AT && !tree_is_empty)
 #ifdef LEAVE_REST
 #define is_over         (started && noted_end && phase != GIVING_BACK)
 #else
@@ -295,8 +268,8 @@ proctype guard()
 		check_time()
 	}
 	/* COMMAND's grace may end earlier than it must */
-	:: atomic { runs(GUARD) && started && phase == STOPPING && is_left_to_kill(guard_spares) && kills_again ->
-		kill_tree(guard_spares);
+	:: atomic { runs(GUARD) && started && phase == STOPPING && !tree_is_empty && kills_again ->
+		kill_tree();
 		note_kill
 	}
 	:: d_step { runs(GUARD) && started && phase == HOLDING && !noted_end && now < STOP_AT && now > 0 && renewals > 0 ->
@@ -333,7 +306,7 @@ proctype guard()
 /* COMMAND has ended while its guard hung: its status is there to be read */
 #define ended_unseen    (must_take_over && phase == HOLDING && !alive[COMMAND] && starts > 0)
 #define must_finish     (wrapper == WATCHING && phase == GIVING_BACK && now == DEADLINE)
-#define must_kill_too   (wrapper == TAKING_OVER && now >= LATE_AT && is_left_to_kill(wrapper_spares))
+#define must_kill_too   (wrapper == TAKING_OVER && now >= LATE_AT && !tree_is_empty)
 #define is_over_too     (wrapper == TAKING_OVER && tree_is_empty)
 #define wrapper_is_due  (sees_done || sees_guard_die || must_take_over || must_finish || must_kill_too || is_over_too)
 
@@ -417,7 +390,7 @@ proctype front()
 	:: d_step { runs(WRAPPER) && ended_unseen -> end_guard(); noted_end = true; let_go_of_lock(); report(OWN) }
 	/* the lease is over, and the guard still hangs as it gives the lock back */
 	:: d_step { runs(WRAPPER) && must_finish -> end_guard(); report(OWN) }
-	:: atomic { runs(WRAPPER) && wrapper == TAKING_OVER && is_left_to_kill(wrapper_spares) -> kill_tree(wrapper_spares) }
+	:: atomic { runs(WRAPPER) && wrapper == TAKING_OVER && !tree_is_empty -> kill_tree() }
 	:: d_step { runs(WRAPPER) && is_over_too ->
 		if
 		:: alive[GUARD] -> end_guard()
@@ -455,11 +428,6 @@ proctype job()
 	:: d_step { runs(COMMAND) && command == RUNS && !alive[REST] && !left_alone && !fresh ->
 		alive[REST] = true;
 		fresh = true;
-		is_inner = false;
-		if
-		:: NESTED -> is_inner = true
-		:: true
-		fi;
 		check_time()
 	}
 	/* by itself, or by a signal */
