@@ -43,7 +43,7 @@ static const struct kind {
 	 "start the server, or mend the path in the URL: its setting unixsocket has the path"},
 	{STATUS_UNAVAILABLE,
 	 {"Permission denied"},
-	 "let this user write to %s: the groups of the socket and its folder, and the server's setting unixsocketperm"},
+	 "let this user write to %s: add it to the group of the socket and its folder, or change unixsocketperm"},
 	{STATUS_UNAVAILABLE,
 	 {"LOADING", "loading"},
 	 "wait until it has read its data: redis-cli INFO persistence says how far it is"},

@@ -97,7 +97,7 @@ ann_says() { in_root setpriv --reuid ann --regid ann --init-groups redis-cli -s 
 	run -69 as bob 'fairlock wrap job true'
 	assert_output --partial "cannot reach unix:$SOCKET: Permission denied"
 	run -69 as bob 'fairlock doctor'
-	assert_output --partial 'groups of the socket and its folder'
+	assert_output --partial 'group of the socket and its folder'
 	run as bob "redis-cli -s $SOCKET EVAL 'return 1' 0"
 	assert_output --partial 'Permission denied'
 	run -2 as bob "ls $DATA /run/fairlock"

@@ -310,16 +310,70 @@ check_restart() {
 		echo "url = $url" >conf
 		refuses "cannot serve the url in $PWD/conf: it has not the form redis://:PASSWORD@HOST[:PORT]"
 	done
-	for url in redis://:SECRET@one: redis://:SECRET@one:7x; do
+	for url in redis://:SECRET@one: redis://:SECRET@one:7x redis://:SECRET@one:0 redis://:SECRET@one:65536 \
+		redis://:SECRET@one:99999999999999999999; do
 		echo "url = $url" >conf
-		refuses "cannot serve the url in $PWD/conf: its port is no number"
+		refuses "cannot serve the url in $PWD/conf: its port is no number from 1 to 65535"
+	done
+	for url in redis+sentinel://:SECRET@one/main unix:/elsewhere/socket REDIS://:SECRET@one '"redis://:SECRET@one"' one; do
+		echo "url = $url" >conf
+		refuses "cannot serve the url in $PWD/conf: it is neither unix:$PWD/run/socket nor redis://:PASSWORD@HOST[:PORT]"
 	done
 	echo 'url = redis://:SECRET%41@one' >conf
 	refuses "cannot serve the url in $PWD/conf: its password has a %: write it as password = TEXT, or into a password-file"
 	printf 'url = redis://one\npassword-file = /nonexistent\n' >conf
-	refuses 'cannot read /nonexistent: let the group fairlock read it'
-	printf 'url = redis://one\npassword-file = /dev/null\n' >conf
-	refuses 'cannot use /dev/null: it has no password'
+	refuses 'cannot read /nonexistent: let the group fairlock read it, outside of /home, /root and /tmp'
+	printf 'url = redis://one\npassword-file = /\n' >conf
+	refuses 'cannot read /: let the group fairlock read it, outside of /home, /root and /tmp'
+	: >empty
+	printf 'url = redis://one\npassword-file = %s/empty\n' "$PWD" >conf
+	refuses "cannot use $PWD/empty: it has no password"
+}
+
+@test "fairlock-server opens no port without a password, whatever the second file says" {
+	local line
+
+	for line in 'port 7000' 'TLS-PORT 7000' ' port	7000'; do
+		echo "$line" >settings
+		refuses "cannot open the port in $PWD/settings: without a URL of TCP in $PWD/conf there is no password"
+	done
+	echo 'port 0' >settings
+	serve
+}
+
+@test "fairlock-server reads a configuration file with a byte order mark and carriage returns as fairlock does" {
+	local port
+
+	port=$(free_port)
+	printf '\xef\xbb\xbfurl = redis://127.0.0.1:%s\r\npassword = SECRET\r\n' "$port" >conf
+	serve
+	assert_equal "$(as_admin CONFIG GET port | sed -n 2p)" "$port"
+	env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
+}
+
+@test "fairlock-server goes on with the server that has written its data, as long as that is installed" {
+	serve
+	kill "$SERVED"
+	wait "$SERVED" || true
+	assert_equal "$(cat state/program)" "$PWD/bin/redis-server"
+	mkdir other
+	printf '#!/bin/sh\necho other\n' >other/redis-server
+	chmod +x other/redis-server
+	export PATH=$PWD/other:$PATH
+	serve
+	kill "$SERVED"
+	wait "$SERVED" || true
+	rm bin/redis-server
+	run -0 "$PROGRAM" conf settings
+	assert_output other
+	assert_equal "$(cat state/program)" "$PWD/other/redis-server"
+}
+
+@test "fairlock-server refuses a Redis that is older than 7.0" {
+	mkdir bin
+	printf '#!/bin/sh\necho "Redis server v=6.2.14 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=0"\n' >bin/redis-server
+	chmod +x bin/redis-server
+	PATH=$PWD/bin:$PATH refuses "$PWD/bin/redis-server is too old: Redis 7.0, or Valkey, is the least"
 }
 
 @test "fairlock-server says so if neither Redis nor Valkey is installed" {
