@@ -260,15 +260,17 @@ class Checker(Requests):
         """A job that ends by itself first leaves the queue, or gives the lock back. Of any other job the hold ends
         with its lease."""
         said = set()
+        waited = {}  # when each owner was seen in the queue last
         for event in self.of("seen"):
             ghosts = []
+            waited.update((owner, event["until"]) for owner, _ in event["queue"])
             for owner in event["holders"]:
                 holder = self.job_of(self.owners.get(owner) or "")
                 if holder is None or event["lock"] not in holder.taken:
                     continue
                 if holder.kind == "wrap" and holder.status in self.gives_back(holder) and not self.is_kept(holder, event):
                     ghosts.append((holder, owner, "held"))
-                elif self.outlived(holder, event["at"]) and owner not in said:
+                elif self.outlived(holder, event["at"], waited.get(owner, 0)) and owner not in said:
                     said.add(owner)
                     self.violated(
                         "left",
@@ -303,13 +305,15 @@ class Checker(Requests):
         least = (job.min_hold or 0) * MS + sum(max(0, -step["ms"]) * MS for step in self.steps)
         return job.min_hold and job.started and look["at"] < job.started + least + S
 
-    def outlived(self, job, at):
-        """Whether a job ended so long ago that its lease must have ended, too."""
+    def outlived(self, job, at, waited):
+        """Whether a job ended so long ago that its lease must have ended, too. An acquire by hand whose script was
+        killed waits on, gets the lock, and can tell nobody: its lease counts from then."""
         if job.status is None or job.inner:  # an inner wrap may renew the lease
             return False
         still = [cont["until"] for cont in job.hit("cont")]
         steps = sum(max(0, -step["ms"]) * MS for step in self.steps)
-        return at > max([job.ended, *still]) + job.lease + steps + self.late(job, job.ended, at) + DEAD_S * S
+        ended = max(job.ended, waited) if job.by_hand else job.ended
+        return at > max([ended, *still]) + job.lease + steps + self.late(job, ended, at) + DEAD_S * S
 
     def could_not_leave(self, job):
         end = (job.ended - LEAVING_S * S, job.ended)

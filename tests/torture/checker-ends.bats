@@ -217,6 +217,32 @@ gone_unheard() {
 	violated 'left: one had ended with 75, and still waited for lock x'
 }
 
+# left_waiting WHAT: the script of one, which does WHAT, is killed while its acquire waits; 8 s later that has the lock
+left_waiting() {
+	job one "\"told\":\"$1\""
+	sed -i 's/"kind":"wrap"/"kind":"script"/' events
+	seen two one
+	fault kill one script
+	ends one -9
+	later 8000
+	seen two one
+	later 5
+	seen one
+}
+
+@test "the checker excuses an acquire by hand that waited on behind its killed script, and has got the lock just now" {
+	left_waiting turns
+	fine
+	later 9000
+	seen one
+	violated 'left: one had ended with -9, and still held lock x 17.0 s later, with a lease of 3000 ms'
+}
+
+@test "the checker reports an acquire with --while-pid that waited on behind its killed script" {
+	left_waiting keeper
+	violated 'left: one had ended with -9, and still held lock x 8.0 s later, with a lease of 3000 ms'
+}
+
 @test "the checker reports a holder that has ended and still holds the lock" {
 	job one
 	seen one

@@ -58,6 +58,7 @@ class Job:
         self.wait = event.get("wait")
         self.path = event.get("path", "direct")
         self.own = event.get("own", 0)
+        self.by_hand = event.get("told") == "turns"  # no process of the lock's watches the script
         self.max_hold = event.get("max_hold")
         self.min_hold = event.get("min_hold")
         self.once_per = event.get("once_per")
