@@ -12,7 +12,8 @@ told why on stderr; with returncode 76 at the end of the block: the lock was los
 A keeper in the background renews the lease while this process lives, and gives the lock back when the process ends,
 however it ends. If the host dies, the lock is free when its lease ends, 30 s later. If the lock is lost (server away,
 `release --force`), nothing stops the block: give the token to a store that refuses smaller ones, or run a command
-with `fairlock wrap`, which stops it. Threads exclude each other, too.
+with `fairlock wrap`, which stops it. Threads exclude each other, too, so a block inside a block of the same lock waits
+for ever.
 
 Change nothing; copy it into your project. Python 3.6 or later. The server stands in /etc/fairlock.conf or FAIRLOCK_URL.
 """

@@ -137,23 +137,23 @@ stopped() {
 
 	owner=$("$FAIRLOCK" acquire job)
 	run -75 "$FAIRLOCK" release --stop job
-	assert_output --regexp '^fairlock: cannot release lock job: only a wrap can be asked to stop, not fairlock acquire \(pid [0-9]+, .*\)$'
+	assert_output --regexp '^fairlock: cannot release lock job: only the wrap that took it can be asked to stop, not fairlock acquire \(pid [0-9]+, .*\)$'
 	"$FAIRLOCK" release --owner "$owner" job
 	owner=$("$FAIRLOCK" acquire --while-pid $$ job)
 	run -75 "$FAIRLOCK" release --stop job
-	assert_output --partial 'only a wrap can be asked to stop, not '
+	assert_output --partial 'only the wrap that took it can be asked to stop, not '
 	"$FAIRLOCK" release --owner "$owner" job
 	cli HSET job 5f0c3b4e-6c1d-4d0e-9a7b-000000000000:1 1 >/dev/null
 	cli PEXPIRE job 30000 >/dev/null
 	run -75 "$FAIRLOCK" release --stop job
-	assert_output 'fairlock: cannot release lock job: only a wrap can be asked to stop, not 5f0c3b4e-6c1d-4d0e-9a7b-000000000000:1'
+	assert_output 'fairlock: cannot release lock job: only the wrap that took it can be asked to stop, not 5f0c3b4e-6c1d-4d0e-9a7b-000000000000:1'
 }
 
 @test "if one of several holders cannot be asked, the others are asked all the same" {
 	join_holders --slots 2 job
 	"$FAIRLOCK" acquire --slots 2 job
 	run -75 "$FAIRLOCK" release --stop job
-	assert_output --partial 'only a wrap can be asked to stop, not fairlock acquire'
+	assert_output --partial 'only the wrap that took it can be asked to stop, not fairlock acquire'
 	stopped "$HOLDER"
 	has_holders 1
 }

@@ -9,6 +9,9 @@ load ../lib/examples
 # The repository is made once: restic takes half a second to make a key, and as long each time that it needs one.
 setup_file() {
 	start_server
+	# restic keeps the last one of a day: here it is noon.
+	TZ=Etc/GMT$(printf %+d $(($(date -u +%-H) - 12)))
+	export TZ
 	echo secret >"$BATS_FILE_TMPDIR/password"
 	RESTIC_PASSWORD_FILE=$BATS_FILE_TMPDIR/password restic init --quiet --repo "$BATS_FILE_TMPDIR/repository"
 }
