@@ -262,7 +262,8 @@ static int ask_and_wait(struct stopping *stopping, struct error *err)
 		release_say_free(&stopping->call->lock);
 	while (stopping->left > 0) {
 		if (stopping->alone)
-			return fail_for(stopping, "only the wrap that took it can be asked to stop, not ",
+			return fail_for(stopping,
+					"only the wrap that took it can be asked to stop, not ",
 					stopping->alone, 0, err);
 		if (wait_ms == 0 || clock_ms() >= stopping->until_ms)
 			return time_is_over(stopping, wait_ms, err);

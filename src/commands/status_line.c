@@ -44,16 +44,16 @@ static const struct column columns[COLUMN_COUNT] = {
 		   .least = 22}, /* "by hand until 18:03:25" */
 	[MODE] = {.name = "MODE",
 		  .kind = COLUMN_TEXT,
-		  .spare = 6,
+		  .spare = 7,
 		  .is_rare = true,
 		  .common = "exclusive"},
 	[SLOT] = {.name = "SLOT", .kind = COLUMN_TEXT, .least = 4, .is_rare = true},
 	[OWNER] = {.name = "OWNER", .kind = COLUMN_TEXT},
-	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8, .spare = 3},
-	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 4},
-	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6, .spare = 2},
+	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8, .spare = 4},
+	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 5},
+	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6, .spare = 3},
 	[COMMAND] = {.name = "COMMAND", .kind = COLUMN_TEXT, .least = 10},
-	[REASON] = {.name = "REASON", .kind = COLUMN_TEXT, .least = 8, .is_rare = true},
+	[REASON] = {.name = "REASON", .kind = COLUMN_TEXT, .least = 8, .spare = 1, .is_rare = true},
 	[CLIENT] = {.name = "CLIENT", .kind = COLUMN_TEXT},
 	[HELD_MS] = {.name = "HELD_MS", .kind = COLUMN_NUMBER},
 	[LEASE_MS] = {.name = "LEASE_MS", .kind = COLUMN_NUMBER},
@@ -63,8 +63,8 @@ static const struct column columns[COLUMN_COUNT] = {
 	[WAITERS] = {.name = "WAITERS", .kind = COLUMN_NUMBER},
 	[LAST_START] = {.name = "LAST_START", .kind = COLUMN_TIME},
 	[LAST_OK] = {.name = "LAST_OK", .kind = COLUMN_TIME},
-	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION, .spare = 1},
-	[LEASE] = {.name = "LEASE", .kind = COLUMN_DURATION, .spare = 5},
+	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION, .spare = 2},
+	[LEASE] = {.name = "LEASE", .kind = COLUMN_DURATION, .spare = 6},
 };
 
 const struct layout status_layout = {

@@ -80,7 +80,8 @@ keep() {
 	keep "$long"
 	describe_holder "$long" "$long"$'\t4194304\t'"$long"$'\tpg_dump '"$long"
 	kept=${kept% by *}
-	says "0{37}\.\.\.: $kept by --min-hold of pg_dump 0+\.\.\. \(0{9}\.\.\.@0{9}\.\.\.\)" wrap -n "$long" true
+	# user and host have no room beside the date that is told an hour before midnight
+	says "0{37}\.\.\.: $kept by --min-hold of pg_dump 0+\.\.\.( \(0{9}\.\.\.@0{9}\.\.\.\))?" wrap -n "$long" true
 	says "0{37}\.\.\.: its command started $time ago, within --once-per 23h59m; $kept" wrap --once-per 23h59m "$long" true
 }
 
