@@ -124,7 +124,7 @@ static void print_option(const char *option, const char *value)
 		fprintf(stderr, " --%s %s", option, quoted);
 }
 
-/* What the command line said of the server. */
+/* Prints the options that chose the server, if they stood on the command line. */
 static void print_server(const struct server *server, const struct options *options)
 {
 	if (options->url_is_flag)

@@ -6,7 +6,8 @@ load root
 
 README=$TESTS_DIR/../README.md
 
-# What deploy.sh does: it begins, shows that it lives, and ends when there is a file `go`.
+# deploy.sh writes its argument into the file `begun`, touches the file `lives` all the time, and ends when somebody makes the
+# file `go`.
 DEPLOY='#!/bin/sh
 echo "$1" >>begun
 until [ -e go ]; do touch lives; sleep 0.05; done'

@@ -3,6 +3,13 @@
 
 EXAMPLES=$TESTS_DIR/../man/examples
 
+# begin_example: an empty folder with fairlock in `bin`
+begin_example() {
+	begin
+	mkdir bin
+	ln -s "$FAIRLOCK" bin/fairlock
+}
+
 # installs NAME [AS]: as the head of the file says
 installs() {
 	install -m 755 "$EXAMPLES/$1" "bin/${2-$1}"

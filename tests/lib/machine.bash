@@ -42,8 +42,8 @@ new_machine() {
 		mount --bind "$1/bin" /usr/local/bin
 		mount -t tmpfs -o mode=755 tmpfs /mnt
 		for folder in etc usr/sbin; do
-			mkdir -p "/mnt/$folder" "/mnt/work/$folder"
-			mount -t overlay -o "lowerdir=/$folder,upperdir=/mnt/$folder,workdir=/mnt/work/$folder" overlay "/$folder"
+			mkdir -p "/mnt/changed/$folder" "/mnt/scratch/$folder"
+			mount -t overlay -o "lowerdir=/$folder,upperdir=/mnt/changed/$folder,workdir=/mnt/scratch/$folder" overlay "/$folder"
 		done
 		cat "$1/hosts" >/etc/hosts
 		mount -t tmpfs -o mode=755 tmpfs /run

@@ -7,9 +7,7 @@ load ../lib/recipes
 load ../lib/examples
 
 setup() {
-	begin
-	mkdir bin
-	ln -s "$FAIRLOCK" bin/fairlock
+	begin_example
 	export GIT_CONFIG_GLOBAL=$PWD/gitconfig GIT_CONFIG_NOSYSTEM=1
 	git config --global user.name test
 	git config --global user.email test@example.com

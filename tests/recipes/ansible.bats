@@ -9,9 +9,7 @@ load ../lib/examples
 bats_require_minimum_version 1.5.0
 
 setup() {
-	begin
-	mkdir bin
-	ln -s "$FAIRLOCK" bin/fairlock
+	begin_example
 	cp "$EXAMPLES/ansible-locked.yml" .
 	printf '%s ansible_connection=local ansible_python_interpreter=/usr/bin/python3\n' one two >hosts
 	export ANSIBLE_INVENTORY=$PWD/hosts

@@ -7,9 +7,7 @@ load ../lib/recipes
 load ../lib/examples
 
 setup() {
-	begin
-	mkdir bin
-	ln -s "$FAIRLOCK" bin/fairlock
+	begin_example
 	cp "$EXAMPLES/fairlock_lock.py" .
 }
 

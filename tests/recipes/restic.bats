@@ -17,9 +17,8 @@ setup_file() {
 }
 
 setup() {
-	begin
-	mkdir bin srv
-	ln -s "$FAIRLOCK" bin/fairlock
+	begin_example
+	mkdir srv
 	installs restic-nightly
 	cp -R "$BATS_FILE_TMPDIR/repository" .
 	echo data >srv/data

@@ -8,9 +8,8 @@ load ../lib/recipes
 load ../lib/examples
 
 setup() {
-	begin
-	mkdir bin shop
-	ln -s "$FAIRLOCK" bin/fairlock
+	begin_example
+	mkdir shop
 	installs terraform-locked
 	# shellcheck disable=SC2016
 	program terraform '

@@ -7,9 +7,8 @@ load ../lib/recipes
 load ../lib/examples
 
 setup() {
-	begin
-	mkdir bin databases
-	ln -s "$FAIRLOCK" bin/fairlock
+	begin_example
+	mkdir databases
 	installs with-test-database
 	sqlite3 databases/template.sqlite 'CREATE TABLE orders (name); INSERT INTO orders VALUES ("first")'
 	# Writes its argument into its database, stays until there is a file `go`, and prints what it has.
