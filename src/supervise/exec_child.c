@@ -14,7 +14,6 @@
 #include "cli/options.h"
 #include "redis/server_url.h"
 #include "supervise/exec_path.h"
-#include "supervise/prefault.h"
 
 #define PAUSE_NS 5000000L
 
@@ -33,16 +32,15 @@ static void set_held(const struct job *job)
 {
 	char held[(HELD_MAX + HOLDS_MAX) * OWNER_MAX_BYTES];
 	size_t at = (size_t)snprintf(held, sizeof(held), "%s", job->lock->owner);
-	char(*ids)[OWNER_MAX_BYTES];
-	int count = owner_inherited(&ids);
 
 	for (int i = 0; i < job->set->count; i++)
 		if (&job->set->members[i].lock != job->lock)
 			at += (size_t)snprintf(held + at, sizeof(held) - at, " %s",
 					       job->set->members[i].lock.owner);
-	for (int i = 0; i < count; i++)
-		if (!is_owner(job, ids[i]))
-			at += (size_t)snprintf(held + at, sizeof(held) - at, " %s", ids[i]);
+	for (int i = 0; i < job->lock->inherited_count; i++)
+		if (!is_owner(job, job->lock->inherited[i]))
+			at += (size_t)snprintf(held + at, sizeof(held) - at, " %s",
+					       job->lock->inherited[i]);
 	setenv("FAIRLOCK_HELD", held, 1);
 }
 
@@ -155,8 +153,6 @@ _Noreturn void exec_child(const struct job *job, struct shared_state *shared, in
 	for (int i = 0; i < job->set->count; i++)
 		connection_leave(&job->set->members[i].client.connection);
 	set_environment(job); /* a rehearsal: the memory that it takes is there then */
-	if (shared->has_time)
-		prefault();
 	if (getppid() != parent || read(start, &byte, 1) != 1)
 		_exit(STATUS_NOT_FOUND);
 	shared_state_take_locks(shared, job);

@@ -9,7 +9,6 @@
 
 #include "base/message.h"
 #include "supervise/exec_child.h"
-#include "supervise/prefault.h"
 #include "supervise/proc_stat.h"
 
 /* The guard leaves the wrapper's process group, in which COMMAND stays, so that the terminal's
@@ -99,8 +98,6 @@ void guard_standby_run(struct guard *guard)
 	if (ends->needs_connection)
 		hold_set_close(guard->job->set); /* the server is to see the wrapper go */
 	guard->is_ready = get_ready(guard, &ignored) == 0 && prepare_command(guard) == 0;
-	if (guard->shared->has_time)
-		prefault();
 	if (!await_start(guard))
 		_exit(0);
 }

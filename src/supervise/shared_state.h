@@ -60,7 +60,6 @@ struct shared_state {
 	_Atomic int64_t deadline_ms; /* ... and until when all locks are surely ours */
 	_Atomic int64_t repeat_ms;   /* when the guard sends SIGKILL again; 0: it has sent none */
 	_Atomic int phase;           /* enum guard_phase */
-	bool has_time;               /* the guard stands by for a waiter: supervise/prefault.h */
 	struct ending ending;
 	_Atomic pid_t command; /* the process that becomes COMMAND; 0: there is none */
 	/* the wrapper writes these before it lets COMMAND go: */

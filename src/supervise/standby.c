@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "supervise/guard.h"
-#include "supervise/prefault.h"
 #include "supervise/proc_stat.h"
 
 /* How often we look for COMMAND's process, which the guard makes; after LOOKS we nap between. */
@@ -79,7 +78,6 @@ static int make(struct standby *standby, const struct job *job, bool is_granted)
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* the guard's child is ours when it is gone */
 	standby->opened = hold_set_opened(job->set);
 	standby->early = signal_fd_pending();
-	standby->shared->has_time = !is_granted && *last->lock.ticket;
 	/* the guard's death wakes us if we are stopped then */
 	standby->guard = proc_fork(SIGCONT, NULL);
 	cause = errno;
@@ -110,8 +108,7 @@ void standby_make(struct standby *standby, const struct job *job)
 	if (standby->guard && standby->opened == hold_set_opened(job->set))
 		return;
 	standby_end(standby);
-	if (make(standby, job, false) == 0 && standby->shared->has_time)
-		prefault();
+	make(standby, job, false); /* if that fails, standby_start tries again */
 }
 
 void standby_end(struct standby *standby)

@@ -62,41 +62,6 @@ both_end() {
 	wait_until pgrep -P "$next"
 }
 
-# private_kb PID: the memory that it shares with no other process
-private_kb() {
-	awk '$1 == "Private_Dirty:" { print $2 }' "/proc/$1/smaps_rollup"
-}
-
-# has_fetched PID OTHER: PID has its own copy of more memory than OTHER, that it will write to
-has_fetched() {
-	[ "$(private_kb "$1")" -ge $(($(private_kb "$2") + 16)) ]
-}
-
-# Only a waiter that becomes first later makes these copies: it knows that there is time.
-@test 'the three processes of a waiter that becomes first have their own copies of the memory that they will write to' {
-	local first next pid
-
-	[ "$(printf '5.14\n%s\n' "$(uname -r)" | sort -V | head -n 1)" = 5.14 ] || skip 'Linux can do that from 5.14 on'
-	! grep -q __asan_init "$FAIRLOCK" || skip 'a sanitizer has much memory of its own'
-	hold job
-	background "$FAIRLOCK" wrap job true
-	first=$!
-	wait_until in_queue job 1
-	background "$FAIRLOCK" wrap job true
-	WAITER=$!
-	wait_until in_queue job 2
-	background "$FAIRLOCK" wrap job true
-	next=$!
-	wait_until in_queue job 3
-	wait_until has_none "$WAITER"
-	wait_until has_none "$next"
-	kill "$first"
-	wait_until has_ready "$WAITER"
-	for pid in "$WAITER" "$GUARD" "$READY"; do
-		wait_until has_fetched "$pid" "$next"
-	done
-}
-
 @test 'a lock that the first waiter got is renewed, and given back' {
 	first_waits -l 1 job sh -c 'echo begins; sleep 2.5; echo ends'
 	kill "$HOLDER"
