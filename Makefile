@@ -67,8 +67,9 @@ ifneq ($(SANITIZE),)
 CHECKING := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
 ifneq ($(COVERAGE),)
-CHECKING += --coverage
-CHECKING_LDFLAGS := -Wl,--wrap=_exit,--wrap=execv,--wrap=execve,--wrap=kill,--wrap=raise
+CHECKING += --coverage -fdata-sections
+CHECKING_LDFLAGS := -Wl,-T,tests/coverage/counters.ld,--wrap=__gcov_exit \
+	-Wl,--wrap=_exit,--wrap=execv,--wrap=execve,--wrap=kill,--wrap=raise
 ENDS := $(BUILD)/tests/ends.o
 endif
 
