@@ -1,5 +1,5 @@
 # Histories for the checker of the torture test, made by hand, and its verdict: `load helpers`, then
-# `load checker`. The only lock is x.
+# `load checker`. The only lock is x, but for jobs with another "lock" and `say` with LOCK.
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -57,7 +57,7 @@ say() {
 	local mode=slots slot=${4:-exclusive}
 
 	case $slot in exclusive | shared | slots) mode=$slot slot= ;; esac
-	echo "{\"at\":$at,\"what\":\"$1\",\"lock\":\"x\",\"token\":$3,\"job\":\"$2\",\"pid\":7,\"owner\":\"${5:-$2}:7\",\"mode\":\"$mode\",\"slot\":\"$slot\"}" >>history
+	echo "{\"at\":$at,\"what\":\"$1\",\"lock\":\"${LOCK:-x}\",\"token\":$3,\"job\":\"$2\",\"pid\":7,\"owner\":\"${5:-$2}:7\",\"mode\":\"$mode\",\"slot\":\"$slot\"}" >>history
 }
 
 # section JOB TOKEN [HOW]: a section of 100 ms, and the end of the job

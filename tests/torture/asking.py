@@ -70,16 +70,22 @@ class Requests(Sections):
         )
 
     def may_have_succeeded(self, job):
-        """Whether a COMMAND of this lock may have ended with 0, late enough for --once-ok of this job."""
+        """Whether a COMMAND of this lock may have ended with 0, late enough for --once-ok of this job; also one of an
+        inner wrap, which may have ended long before the outer one."""
         if not job.once_ok:
             return False
         steps = sum(abs(step["ms"]) for step in self.steps)
         since = job.spawned - int((job.once_ok * FASTEST + steps) * MS) - S
         return any(
             other.kind == "wrap"
-            and job.locks[0] in other.taken
-            and other.finished
             and other.own == 0
-            and since <= other.ended <= job.ended + S
+            and (
+                job.locks[0] in other.taken
+                and other.finished
+                and since <= other.ended <= job.ended + S
+                or job.locks[0] in other.inner
+                and not other.is_misfit
+                and meets(other.life, (since, job.ended))
+            )
             for other in self.jobs.values()
         )

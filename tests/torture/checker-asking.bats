@@ -157,3 +157,18 @@ taken_over() {
 	ends two 0
 	fine
 }
+
+@test "the checker accepts a job that skipped its run since an inner wrap of another job had gone well" {
+	job one '"lock":"y","inner":["x"]'
+	job two '"once_ok":1000'
+	LOCK=y say start one 4
+	say start one/inner 5
+	later 10
+	say end one/inner 5
+	later 1
+	ends two 0
+	later 2000
+	LOCK=y say end one 4
+	ends one 0
+	fine
+}
