@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """Runs the only job of a workflow as the runner of GitHub Actions does: steps, shells, variables, files and conditions.
 
 usage: actions.py WORKFLOW     in the folder that is the workspace; secrets are the variables SECRET_NAME
@@ -21,16 +21,11 @@ import uuid
 
 import yaml
 
+from known import only
+
 BUILT_IN = {None: "bash -e {0}", "bash": "bash --noprofile --norc -e -o pipefail {0}", "sh": "sh -e {0}"}
 CALLS = ("always", "cancelled", "failure", "success")
 TOKEN = re.compile(r"\s*(?:(&&|\|\||[!()]|==|!=)|'((?:[^']|'')*)'|([A-Za-z_][\w.-]*))")
-
-
-def only(mapping, *known):
-    unknown = set(mapping) - set(known)
-    if unknown:
-        sys.exit(f"actions.py: unknown: {', '.join(map(str, unknown))}")
-    return mapping
 
 
 class Job:

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """Runs a job of .gitlab-ci.yml as GitLab's runner does: variables, shells, after_script, and cancelling.
 
 usage: gitlab.py FILE JOB shell|container     in the folder that is the project; masked variables are MASKED_NAME
@@ -20,14 +20,9 @@ import threading
 
 import yaml
 
+from known import only
+
 CONTAINER = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", "exec /bin/bash"]
-
-
-def only(mapping, *known):
-    unknown = set(mapping) - set(known)
-    if unknown:
-        sys.exit(f"gitlab.py: unknown: {', '.join(unknown)}")
-    return mapping
 
 
 class Job:

@@ -7,6 +7,7 @@ load ../lib/permissions
 load ../lib/dangerous
 
 PROGRAM=$TESTS_DIR/../src/server/fairlock-server
+TIMEOUT=$(command -v timeout)
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -37,9 +38,10 @@ cli() { as_admin "$@"; } # for functions of the library that look at queues
 
 as_client() { "$CLI" -s run/socket "$@"; }
 
-# refuses CAUSE: with the file `conf`, it ends with status 78 and this message, in which there is no password
+# refuses CAUSE: with the file `conf`, it ends with status 78 and this message, in which there is no password. (One that
+# serves instead is ended after a while.)
 refuses() {
-	run -78 "$PROGRAM" "$PWD/conf" "$PWD/settings"
+	run -78 "$TIMEOUT" 20 "$PROGRAM" "$PWD/conf" "$PWD/settings"
 	assert_output "fairlock-server: $1"
 	refute_output --partial SECRET
 	[ ${#output} -lt 160 ] || [[ $output = *"$PWD"* ]]
