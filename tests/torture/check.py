@@ -138,6 +138,16 @@ class Checker(Requests):
             )
         ]
 
+    def may_have_been_broken(self, job):
+        """Whether the job's only attempt to connect may have been broken, and its wait over before another one: which
+        connection will be the next through the proxy, nobody knows."""
+        return (
+            job.path == "proxy"
+            and job.wait is not None
+            and job.wait * MS < S
+            and any(event["at"] <= job.ended for event in self.of("break"))
+        )
+
     def check_wrap(self, job):
         allowed = {job.own} if job.finished else set()
         stopped = sum(overlap(job.life, (since, until)) for since, until in job.down("wrapper"))
@@ -151,7 +161,7 @@ class Checker(Requests):
                 allowed.add(0)
             # the whole machine may have stood still until the wait was over
             patience = S if job.wait is None else min(S, job.wait * MS // 2)
-            if outages or job.hit("stop") or self.late(job) > patience:
+            if outages or job.hit("stop") or self.late(job) > patience or self.may_have_been_broken(job):
                 allowed.add(69)
         if self.lost_its_lock(job) or job.hit("kill", "guard") or job.hit("stop", "guard"):
             allowed.add(76)

@@ -275,3 +275,12 @@ left_waiting() {
 	section one 5
 	violated 'left: one got descriptors'
 }
+
+@test "the checker excuses a short wait that ends with 69 if a connection through its proxy was to be broken" {
+	job one '"wait":95,"path":"proxy"'
+	later 98
+	ends one 69
+	violated 'statuses: one (lock x, lease 3000 ms): it ended with 69'
+	echo "{\"at\":$((at - 500000000)),\"what\":\"break\"}" >>events
+	fine
+}

@@ -385,3 +385,4 @@ class Harm:
             for _ in range(1 + fault.which % 2):
                 self.round.ground.proxy.tell("snap up")
             self.round.counts["proxy breaks"] += 1
+            self.round.journal.say("break", at=now())
