@@ -90,13 +90,19 @@ static enum client_event take_push(struct client *client, redisReply *push)
 }
 
 /* A server that is busy with a script refuses one more channel. A waiter that went away and came
- * back would miss its turn meanwhile; so it stays, and subscribes with its next request. */
+ * back would miss its turn meanwhile; so it stays, and subscribes with its next request. Redis 8.6
+ * refuses each channel when its memory is full, but no request that writes nothing, and no renewal:
+ * whether a request is refused, its own answer says. */
 static bool is_put_off(struct client *client, const char *text)
 {
-	if (client->confirmations != 1 || client->subscribed < 2 || !server_error_is(text, "BUSY"))
+	if (server_error_is(text, "OOM"))
+		client->subscribed = 0;
+	else if (client->confirmations == 1 && client->subscribed >= 2 &&
+		 server_error_is(text, "BUSY"))
+		client->subscribed--;
+	else
 		return false;
 	confirmed(client);
-	client->subscribed--;
 	return true;
 }
 

@@ -17,25 +17,20 @@ static void send_asking(struct client *client)
 	client->unasked++;
 }
 
-/* Subscribes to the channels from `from` to before `end`. */
-static void subscribe(struct client *client, int from, int end)
+/* One command for each channel: a server confirms each of several, but refuses them all at once. */
+static void subscribe(struct client *client, const char *channel)
 {
-	const char *argv[1 + CLIENT_CHANNELS] = {client->by_shard ? "SSUBSCRIBE" : "SUBSCRIBE"};
-	int argc = 1;
+	const char *argv[] = {client->by_shard ? "SSUBSCRIBE" : "SUBSCRIBE", channel};
 
-	while (from < end)
-		argv[argc++] = client->channels[from++];
-	connection_send(&client->connection, argc, argv);
-	client->confirmations += argc - 1;
+	send_asking(client);
+	connection_send(&client->connection, 2, argv);
+	client->confirmations++;
 }
 
 void client_send_subscriptions(struct client *client)
 {
-	if (client->subscribed >= client->channel_count)
-		return;
-	send_asking(client);
-	subscribe(client, client->subscribed, client->channel_count);
-	client->subscribed = client->channel_count;
+	while (client->subscribed < client->channel_count)
+		subscribe(client, client->channels[client->subscribed++]);
 }
 
 /* When a server has read all that came at once, it writes to its clients, beginning with the one
@@ -44,7 +39,7 @@ void client_send_subscriptions(struct client *client)
 static void be_answered_last(struct client *client)
 {
 	if (client->subscribed > 0 && !client->connection.asking)
-		subscribe(client, 0, 1);
+		subscribe(client, client->channels[0]);
 }
 
 void client_send_request(struct client *client, bool whole_script)

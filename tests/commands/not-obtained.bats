@@ -196,8 +196,8 @@ share() {
 	share 3 --slots 3
 	says 'job: all 3 slots are held, the next lease ends in 59m[0-9s]*' wrap -n --slots 3 job true
 	says 'job: all 3 slots are held, the next lease ends in 59m[0-9s]*' acquire -n --slots 3 job
-	says 'job: timed out after 100ms; all 3 slots are held, the next lease ends in 59m[0-9s]*' \
-		wrap -w 100ms --slots 3 job true
+	says 'job: timed out after 1s; all 3 slots are held, the next lease ends in 59m[0-9s]*' \
+		wrap -w 1s --slots 3 job true
 	says 'job: the queue is full \(0 waiting\); all 3 slots are held, the next lease ends in 59m[0-9s]*' \
 		wrap --max-queue 0 --slots 3 job true
 	cli FLUSHALL >/dev/null

@@ -83,7 +83,7 @@ each_is_refused() {
 # user for the administrator
 no_way_out() {
 	run "$@" EVAL 'local found = {}
-		for _, name in ipairs({"io", "package", "require", "dofile", "loadfile", "debug", "newproxy"}) do
+		for _, name in ipairs({"io", "package", "require", "dofile", "loadfile", "debug"}) do
 			found[#found + 1] = rawget(_G, name) and name end
 		for name in pairs(rawget(_G, "os") or {}) do found[#found + 1] = "os." .. name end
 		return table.concat(found, " ")' 0

@@ -127,7 +127,7 @@ old_fields() {
 	assert_equal "$(field n:granted) $(field n:expired) $(field n:forced) $(field n:lost)" '8 6 5 4'
 	assert_equal "$(field turn)$(field tended)" ''
 	assert_equal "$(old_fields)" 'c:zoe d:ghost f:breaker p:ghost t:ghost x:ghost'
-	between $((180000000 - 1000)) "$(cli PTTL "$(key_state)")" 180000000
+	between $((180000000 - 20000)) "$(cli PTTL "$(key_state)")" 180000000
 	acquire ben
 	answered queued $((last_ticket + 1))
 }
@@ -160,7 +160,7 @@ old_fields() {
 	acquire anna period=9000000
 	answered ran
 	grown 7200000 "${reply[1]}"
-	between $((180000000 - 1000)) "$(cli PTTL "$(key_state)")" 180000000
+	between $((180000000 - 20000)) "$(cli PTTL "$(key_state)")" 180000000
 	acquire anna period=7800000
 	answered granted
 	assert_equal "$(column started before)" "$started"
@@ -176,7 +176,7 @@ old_fields() {
 	left_by_version_2
 	for call in 'release anna' 'leave anna' 'remove anna' 'acquire anna mode=try period=9000000'; do
 		$call
-		between $((180000000 - 1000)) "$(cli PTTL "$(key_state)")" 180000000
+		between $((180000000 - 20000)) "$(cli PTTL "$(key_state)")" 180000000
 	done
 }
 

@@ -246,6 +246,19 @@ is_busy() { cli PING | grep -q BUSY; }
 	[[ $output = *'xxx: No such file or directory' && ${#output} -lt 160 ]]
 }
 
+# Redis 8.6 refuses SUBSCRIBE then, and no renewal.
+@test "a holder that connects anew while the memory of the server is full keeps its lock" {
+	local holder
+
+	start_server
+	background "$FAIRLOCK" wrap -l 2s job sleep 5
+	holder=$!
+	wait_until "$FAIRLOCK" status -q job
+	cli CONFIG SET maxmemory 1 >/dev/null
+	assert_equal "$(cli CLIENT KILL TYPE pubsub)" 1
+	ends_with 0 "$holder"
+}
+
 # obtains_nothing STATUS CAUSE: each way of not waiting ends with STATUS and says CAUSE, an empty one nothing
 obtains_nothing() {
 	local words

@@ -255,8 +255,9 @@ END
 for i in 1 2 3 4 5 6 7 8; do
 	"$FAIRLOCK" wrap job sleep 0.5 2>errors &
 	until "$FAIRLOCK" status -q job; do sleep 0.02; done
-	"$FAIRLOCK" wrap job sleep 0.01 2>errors &
-	until [ "$("$FAIRLOCK" queue job | wc -l)" -gt 1 ]; do sleep 0.02; done
+	rm -f over
+	{ "$FAIRLOCK" wrap job sleep 0.01 2>errors; touch over; } &
+	until [ "$("$FAIRLOCK" queue job | wc -l)" -gt 1 ] || [ -e over ]; do sleep 0.02; done
 	"$FAIRLOCK" wrap job sh -c 'echo begins >>trace; sleep 0.2; echo ends >>trace' || echo "status $?" >>trace
 	wait
 done
