@@ -93,7 +93,7 @@ last_is() {
 @test "log shows that a waiter has left the queue, and how long it had waited" {
 	hold job
 	before=$(now_ms)
-	run -75 "$FAIRLOCK" wrap --wait 300ms job true
+	run -75 "$FAIRLOCK" wrap --wait 1s job true
 	last_is left "$before"
 	events '[-1]' | jq -e '.waited_ms >= 250 and .held_ms == null and .token == null and .command == "true"'
 }

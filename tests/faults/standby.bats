@@ -125,7 +125,7 @@ both_end() {
 @test 'a first waiter that loses its connection runs COMMAND once, and renews the lock' {
 	local before
 
-	first_waits -l 1 job sh -c 'echo runs >>runs; sleep 2'
+	first_waits -l 2 job sh -c 'echo runs >>runs; sleep 4'
 	before=$GUARD
 	cli CLIENT KILL TYPE pubsub >/dev/null
 	wait_until ended "$before"
