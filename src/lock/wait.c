@@ -32,6 +32,10 @@
 /* We ask again after a late grant. After so many, the server is too far away for the lease. */
 #define LATE_GRANTS 3
 
+/* So soon a waiter asks again that the server has refused a channel: who does not listen counts as
+ * gone, and others go before it. */
+#define DEAF_MS 1000
+
 /* The server is served before these: a grant that has come counts. A grant that is under way when
  * one of these ends the wait is undone by leaving. */
 enum {
@@ -99,7 +103,9 @@ static void queued(struct waiting *w, const struct ask_reply *reply)
 		wait_report_begin(w);
 	w->told_queued = true;
 	w->place_due = w->wait->messenger->verbose && w->view_ms != NEVER_MS;
-	w->sign_ms = clock_ms() + reply->ask_in_ms;
+	w->sign_ms =
+		clock_ms() + (client_hears_all(w->client) ? reply->ask_in_ms
+							  : earliest(reply->ask_in_ms, DEAF_MS));
 	tell_missing_ttl(w, reply->ttl_ms);
 	w->first = w->may_be_next = reply->first;
 	if (w->first)

@@ -303,6 +303,11 @@ void client_subscribe(struct client *client, const char *channel)
 		client_send_subscriptions(client);
 }
 
+bool client_hears_all(const struct client *client)
+{
+	return client->subscribed == client->channel_count;
+}
+
 void client_request(struct client *client, const struct request *request)
 {
 	connection_allow(&client->connection);

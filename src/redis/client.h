@@ -15,6 +15,9 @@ void client_close(struct client *client);
 /* Listens on a channel from now on, over every connection. */
 void client_subscribe(struct client *client, const char *channel);
 
+/* Whether the server was asked for all channels over this connection, and has refused none. */
+bool client_hears_all(const struct client *client);
+
 /* Makes a request. The one before must have been answered, or not have left. */
 void client_request(struct client *client, const struct request *request);
 

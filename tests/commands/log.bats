@@ -95,7 +95,7 @@ last_is() {
 	before=$(now_ms)
 	run -75 "$FAIRLOCK" wrap --wait 1s job true
 	last_is left "$before"
-	events '[-1]' | jq -e '.waited_ms >= 250 and .held_ms == null and .token == null and .command == "true"'
+	events '[-1]' | jq -e '.waited_ms >= 500 and .held_ms == null and .token == null and .command == "true"'
 }
 
 # ---- How COMMAND ended ----

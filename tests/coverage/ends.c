@@ -3,7 +3,8 @@
  *
  * To write takes ten times as long as all else that a short process does: gcov adds to a file for
  * each object. So only a process writes that has reached what no process before it had. With
- * $COUNTED (a path), COUNTED.PROGRAM has a byte for each counter: whether it has been written. */
+ * $COUNTED (a path), COUNTED.PROGRAM.COUNTERS has a byte for each counter: whether it has been
+ * written. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -59,7 +60,8 @@ PLAIN static volatile unsigned char *open_written(void)
 	if (!prefix || length < 0 || counters() == 0)
 		return NULL;
 	program[length] = '\0';
-	snprintf(path, sizeof(path), "%s.%s", prefix, strrchr(program, '/') + 1);
+	/* programs of the same name, but of other folders, have other counters */
+	snprintf(path, sizeof(path), "%s.%s.%zu", prefix, strrchr(program, '/') + 1, counters());
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return NULL;

@@ -259,6 +259,32 @@ is_busy() { cli PING | grep -q BUSY; }
 	ends_with 0 "$holder"
 }
 
+# After it has deleted something, as a dead waiter, a script may write though the memory is full. Redis 8.6 refuses the
+# channel, and a waiter that does not listen counts as gone.
+@test "a waiter that joined the queue while the memory of the server was full gets the lock in its turn" {
+	local dead first
+
+	listen() { [ "$(cli PUBSUB CHANNELS 'redisson_lock__channel:{job}:*' | wc -l)" = "$1" ]; }
+	start_server
+	hold job
+	background "$FAIRLOCK" wrap job true
+	dead=$!
+	wait_until listen 2
+	kill -KILL "$dead"
+	wait_until listen 1
+	cli CONFIG SET maxmemory 1 >/dev/null
+	background "$FAIRLOCK" wrap -v job sh -c 'echo first >>order' 2>said
+	first=$!
+	wait_until grep -q 'waiting for lock' said
+	cli CONFIG SET maxmemory 0 >/dev/null
+	background "$FAIRLOCK" wrap job sh -c 'echo second >>order'
+	WAIT_S=5 wait_until listen 3 # its next request would come after 10 s
+	kill "$HOLDER"
+	ends_with 0 "$first"
+	ends_with 0 "$!"
+	assert_equal "$(xargs <order)" 'first second'
+}
+
 # obtains_nothing STATUS CAUSE: each way of not waiting ends with STATUS and says CAUSE, an empty one nothing
 obtains_nothing() {
 	local words

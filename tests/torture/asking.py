@@ -69,6 +69,14 @@ class Requests(Sections):
             for other in self.jobs.values()
         )
 
+    def inner_ends(self, job, lock):
+        """When COMMANDs of the inner wrap of a job came to their end."""
+        return [
+            event["at"]
+            for event in self.history
+            if event["what"] == "end" and event["job"] == job.name + "/inner" and event["lock"] == lock
+        ]
+
     def may_have_succeeded(self, job):
         """Whether a COMMAND of this lock may have ended with 0, late enough for --once-ok of this job; also one of an
         inner wrap, which may have ended long before the outer one."""
@@ -83,9 +91,7 @@ class Requests(Sections):
                 job.locks[0] in other.taken
                 and other.finished
                 and since <= other.ended <= job.ended + S
-                or job.locks[0] in other.inner
-                and not other.is_misfit
-                and meets(other.life, (since, job.ended))
+                or any(since <= at <= job.ended + S for at in self.inner_ends(other, job.locks[0]))
             )
             for other in self.jobs.values()
         )

@@ -52,6 +52,7 @@ class Checker(Requests):
     PROPERTIES = ("exclusion", "tokens", "forged", "order", "idle", "served", "statuses", "left")
 
     def check(self):
+        self.broken = set()  # jobs that a break of the proxy excuses
         self.find_grants()
         self.check_forged()
         self.check_exclusion()
@@ -139,14 +140,12 @@ class Checker(Requests):
         ]
 
     def may_have_been_broken(self, job):
-        """Whether the job's only attempt to connect may have been broken, and its wait over before another one: which
-        connection will be the next through the proxy, nobody knows."""
-        return (
-            job.path == "proxy"
-            and job.wait is not None
-            and job.wait * MS < S
-            and any(event["at"] <= job.ended for event in self.of("break"))
-        )
+        """Whether the job's only attempt to connect may have been broken, and its wait over before another one. Each
+        break excuses one job: which connection will be the next through the proxy, nobody knows."""
+        if job.path != "proxy" or job.wait is None or job.wait * MS >= S or job.status != 69:
+            return False
+        self.broken.add(job.name)
+        return len(self.broken) <= sum(event["at"] <= job.ended for event in self.of("break"))
 
     def check_wrap(self, job):
         allowed = {job.own} if job.finished else set()

@@ -281,6 +281,10 @@ left_waiting() {
 	later 98
 	ends one 69
 	violated 'statuses: one (lock x, lease 3000 ms): it ended with 69'
-	echo "{\"at\":$((at - 500000000)),\"what\":\"break\"}" >>events
+	echo "{\"at\":$((at - 50000000)),\"what\":\"break\"}" >>events
 	fine
+	job two '"wait":95,"path":"proxy"'
+	later 98
+	ends two 69
+	violated 'statuses: two (lock x, lease 3000 ms): it ended with 69'
 }
