@@ -90,9 +90,10 @@ static enum client_event take_push(struct client *client, redisReply *push)
 }
 
 /* A server that is busy with a script refuses one more channel. A waiter that went away and came
- * back would miss its turn meanwhile; so it stays, and subscribes with its next request. Redis 8.6
- * refuses each channel when its memory is full, but no request that writes nothing, and no renewal:
- * whether a request is refused, its own answer says. */
+ * back would miss its turn meanwhile; so it stays, and subscribes with its next request.
+ *
+ * Redis 8.6 refuses every channel when its memory is full. But it serves a renewal, and a request
+ * that writes nothing: the answer to the request itself says whether it was refused. */
 static bool is_put_off(struct client *client, const char *text)
 {
 	if (server_error_is(text, "OOM"))

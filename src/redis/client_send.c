@@ -17,7 +17,8 @@ static void send_asking(struct client *client)
 	client->unasked++;
 }
 
-/* One command for each channel: a server confirms each of several, but refuses them all at once. */
+/* Each channel has a command of its own: a server confirms each channel of a command, but refuses
+ * the command with one error. */
 static void subscribe(struct client *client, const char *channel)
 {
 	const char *argv[] = {client->by_shard ? "SSUBSCRIBE" : "SUBSCRIBE", channel};

@@ -80,7 +80,8 @@ PLAIN static bool has_news(const volatile unsigned char *written)
 	return false;
 }
 
-/* Whoever is killed meanwhile has noted nothing, and another one will write. */
+/* Notes what is written only behind that: if SIGKILL ends this process meanwhile, the next process
+ * that reaches the same writes it. */
 PLAIN static void write_news(void (*write)(void))
 {
 	volatile unsigned char *written = open_written();
