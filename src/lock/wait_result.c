@@ -1,4 +1,4 @@
-/* The sentences of a wait that is over. wait.c decides which one applies. */
+/* The sentences of a wait that is over. wait.c and wait_ask.c decide which one applies. */
 #include "lock/wait_result.h"
 
 #include <inttypes.h>
