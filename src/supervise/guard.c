@@ -42,7 +42,7 @@ enum {
 /* A guard that is stopped cannot stop COMMAND in time. The timer kills it, and its death wakes the
  * wrapper (supervise/standby.c), even if that is stopped, too. Only the end of the lease sets the
  * timer: a guard that a busy machine holds up at the end of --max-hold still has time. */
-static void set_kill_timer(struct guard *guard)
+void guard_set_kill_timer(struct guard *guard)
 {
 	const struct job *job = guard->job;
 	int64_t due_ms;
@@ -64,7 +64,7 @@ static void adopt_command(struct guard *guard)
 	const struct job *job = guard->job;
 
 	guard->stop.command = guard->shared->command;
-	set_kill_timer(guard);
+	guard_set_kill_timer(guard);
 	message_step(job->messenger, "starting %s, pid %d", job->shown, (int)guard->stop.command);
 	if (job->options->max_hold_ms)
 		guard->max_ms = guard->shared->start_ms + job->options->max_hold_ms;
@@ -83,7 +83,7 @@ static void stop_command(struct guard *guard, int64_t kill_ms)
 	}
 	guard->shared->phase = GUARD_STOPPING;
 	guard->stop.kill_ms = kill_ms;
-	set_kill_timer(guard);
+	guard_set_kill_timer(guard);
 	stop_begin(&guard->stop, guard->job->options->signal, kill_ms);
 	message_step(guard->job->messenger, "sent signal %s to %s and what it started",
 		     signal_show(name, guard->job->options->signal), guard->job->shown);
@@ -156,7 +156,7 @@ static void check_deadlines(struct guard *guard)
 		const bool is_first = !guard->killed;
 
 		guard->killed = true;
-		set_kill_timer(guard);
+		guard_set_kill_timer(guard);
 		stop_kill(&guard->stop);
 		guard->shared->repeat_ms = guard->stop.kill_ms;
 		if (is_first)
@@ -302,7 +302,7 @@ static int watch(struct guard *guard, struct error *err)
 		wake = earliest(wake, guard->stop.kill_ms);
 	else
 		wake = earliest(wake, guard->max_ms);
-	set_kill_timer(guard);
+	guard_set_kill_timer(guard);
 	if (deadline_poll(&guard->loop, slots, (nfds_t)SLOT_CLIENTS + (nfds_t)set->count + 1, wake,
 			  err) < 0)
 		return -1;
@@ -372,6 +372,19 @@ static _Noreturn void see_to_end(struct guard *guard)
 	_exit(0); /* which the wrapper sees */
 }
 
+/* The wrapper has the grant, and lets COMMAND go. */
+static void take_grant(const struct guard *guard)
+{
+	const struct job *job = guard->job;
+
+	shared_state_take(guard->shared, job);
+	for (int i = 0; i < job->set->count; i++) {
+		if (guard->ends->needs_connection)
+			connection_forget(&job->set->members[i].client.connection);
+		hold_set_take(job->set, &job->set->members[i]);
+	}
+}
+
 _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 			 const struct guard_ends *ends)
 {
@@ -385,14 +398,11 @@ _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 			      .stop = {.kill_ms = NEVER_MS}};
 
 	guard_standby_run(&guard);
-	shared_state_take(shared, job);
-	for (int i = 0; i < job->set->count; i++) {
-		if (ends->needs_connection)
-			connection_forget(&job->set->members[i].client.connection);
-		hold_set_take(job->set, &job->set->members[i]);
-	}
+	if (!guard.has_grant)
+		take_grant(&guard);
 	if (guard_standby_has_command(&guard))
 		adopt_command(&guard);
 	close(ends->start);
+	close(ends->let_go);
 	see_to_end(&guard); /* without COMMAND the end is now */
 }

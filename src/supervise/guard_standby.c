@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/message.h"
 #include "supervise/exec_child.h"
+#include "supervise/guard_deputy.h"
 #include "supervise/proc_stat.h"
 
 /* The guard leaves the wrapper's process group, in which COMMAND stays, so that the terminal's
@@ -38,6 +40,7 @@ static int prepare_command(const struct guard *guard)
 
 	if (pid == 0) {
 		close(guard->ends->socket); /* the wrapper takes a process that has it for us */
+		close(guard->ends->let_go);
 		exec_child(guard->job, guard->shared, guard->ends->start, self);
 	}
 	if (pid < 0)
@@ -67,21 +70,40 @@ static bool command_lives(const struct guard *guard)
 	return waitpid(guard->shared->command, NULL, WNOHANG) == 0;
 }
 
-/* Returns false if the wrapper is gone, or the process that is to become COMMAND. */
-static bool await_start(const struct guard *guard)
+/* How long poll is to wait, in milliseconds. */
+static int time_to(int64_t until_ms)
 {
+	const int64_t now = clock_ms();
+
+	if (until_ms == NEVER_MS)
+		return -1;
+	return until_ms > now ? (int)(until_ms - now) : 0;
+}
+
+/* Returns false if the wrapper is gone, or the process that is to become COMMAND. */
+static bool await_start(struct guard *guard)
+{
+	struct guard_deputy deputy;
 	struct pollfd slots[] = {
 		{.fd = guard->signals.fd, .events = POLLIN},
 		{.fd = guard->ends->socket, .events = POLLIN},
+		{.events = POLLIN},
 	};
 
+	guard_deputy_begin(guard, &deputy);
 	while (!guard->shared->is_let_go) {
-		if (poll(slots, 2, -1) < 0 && errno != EINTR)
+		slots[2].fd = deputy.fd;
+		if (poll(slots, 3, time_to(deputy.until_ms)) < 0 && errno != EINTR)
 			return false;
 		if (guard->shared->is_let_go)
 			break;
 		if (slots[1].revents || (slots[0].revents && !command_lives(guard)))
 			return false;
+		/* a Ctrl-Z may have stopped the job: then the wrapper takes no grant either */
+		if (slots[0].revents || time_to(deputy.until_ms) == 0)
+			guard_deputy_end(guard, &deputy);
+		else if (slots[2].revents && guard_deputy_hear(guard, &deputy))
+			break;
 	}
 	return true;
 }

@@ -109,6 +109,14 @@ void shared_state_put(struct shared_state *shared, const struct job *job)
 	shared->is_deaf = job->messenger->is_deaf;
 }
 
+void shared_state_let_go(struct shared_state *shared, const struct job *job)
+{
+	shared_state_put(shared, job);
+	shared->start_ms = clock_ms();
+	shared->ending.started = true;
+	shared->is_let_go = true;
+}
+
 /* The replies are in the wrapper's memory only; all else that the clients point to is in the
  * guard's, too. */
 void shared_state_take(const struct shared_state *shared, const struct job *job)

@@ -60,9 +60,10 @@ struct shared_state {
 	_Atomic int64_t deadline_ms; /* ... and until when all locks are surely ours */
 	_Atomic int64_t repeat_ms;   /* when the guard sends SIGKILL again; 0: it has sent none */
 	_Atomic int phase;           /* enum guard_phase */
+	_Atomic int listener;        /* before the grant: enum listener */
 	struct ending ending;
 	_Atomic pid_t command; /* the process that becomes COMMAND; 0: there is none */
-	/* the wrapper writes these before it lets COMMAND go: */
+	/* whoever lets COMMAND go writes these first: */
 	bool is_deaf;           /* of the messenger */
 	int64_t start_ms;       /* of COMMAND */
 	_Atomic bool is_let_go; /* all of this is there, and the locks */
@@ -86,9 +87,12 @@ void shared_state_free(struct shared_state *shared);
 /* Puts the times of job's locks there, after each renewal. */
 void shared_state_put_times(struct shared_state *shared, const struct job *job);
 
-/* The wrapper puts job's locks there, which are held, their times, and the clients
+/* Whoever lets COMMAND go puts job's locks there, which are held, their times, and the clients
  * (client_is_still). */
 void shared_state_put(struct shared_state *shared, const struct job *job);
+
+/* Puts all of that there, and that COMMAND is let go now. */
+void shared_state_let_go(struct shared_state *shared, const struct job *job);
 
 /* The guard takes all of that. It was forked when the clients' connections were open already, and
  * goes on with these, or with some of its own if they cannot be shared. */

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "lock/wait_deputy.h"
 #include "supervise/guard.h"
 #include "supervise/proc_stat.h"
 
@@ -21,11 +21,21 @@
 #define NAPS 20000
 #define NAP_NS 100000L
 
+bool standby_has_grant(const struct standby *standby)
+{
+	return standby->guard && standby->shared->listener == DEPUTY_HAS_GRANT;
+}
+
 /* Hands COMMAND's process the signals that came about when the guard was forked: we cannot tell
- * whether the guard got them. COMMAND's process takes no signals yet, and gets none twice. */
+ * whether the guard got them. That process takes no signals before it is let go, and so gets none
+ * twice. If the guard has let it go, it has those that the terminal has sent since. */
 static void hand_down_late(struct standby *standby)
 {
 	standby->late = signal_fd_pending() & ~standby->early;
+	if (standby->late)
+		deputy_cease(&standby->shared->listener);
+	if (standby_has_grant(standby))
+		standby->late = 0;
 	for (int i = 0; standby->late && !standby->shared->command && i < LOOKS + NAPS; i++)
 		if (i < LOOKS)
 			sched_yield();
@@ -67,7 +77,8 @@ static int open_ends(struct standby *standby, int locks, int *guards_end, int st
 }
 
 /* *standby is empty before, and if this fails (-1, errno). is_granted: the connection is free. */
-static int make(struct standby *standby, const struct job *job, bool is_granted)
+static int make(struct standby *standby, const struct job *job, bool is_granted,
+		enum listener listener)
 {
 	const struct member *last = &job->set->members[job->set->count - 1];
 	const pid_t wrapper = getpid();
@@ -75,6 +86,7 @@ static int make(struct standby *standby, const struct job *job, bool is_granted)
 
 	if (open_ends(standby, job->set->count, &guards_end, start) < 0)
 		return -1;
+	standby->shared->listener = (int)listener;
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* the guard's child is ours when it is gone */
 	standby->opened = hold_set_opened(job->set);
 	standby->early = signal_fd_pending();
@@ -82,11 +94,12 @@ static int make(struct standby *standby, const struct job *job, bool is_granted)
 	standby->guard = proc_fork(SIGCONT, NULL);
 	cause = errno;
 	if (standby->guard == 0) {
-		close_ends(standby);
+		close(standby->fd);
 		guard_run(job, standby->shared,
 			  &(struct guard_ends){
 				  .socket = guards_end,
 				  .start = start[0],
+				  .let_go = start[1],
 				  .wrapper = wrapper,
 				  .needs_connection =
 					  !is_granted &&
@@ -103,12 +116,19 @@ static int make(struct standby *standby, const struct job *job, bool is_granted)
 	return -1;
 }
 
-void standby_make(struct standby *standby, const struct job *job)
+void standby_make(struct standby *standby, const struct job *job, struct waiting *waiting)
 {
+	/* with --on-lost warn no timer ends a guard that is stopped */
+	const bool may_listen = job->set->count == 1 && job->options->on_lost != ON_LOST_WARN &&
+				wait_deputy_may_listen(waiting);
+
 	if (standby->guard && standby->opened == hold_set_opened(job->set))
 		return;
 	standby_end(standby);
-	make(standby, job, false); /* if that fails, standby_start tries again */
+	/* if that fails, standby_start tries again */
+	if (make(standby, job, false, may_listen ? DEPUTY_LISTENS : WAITER_LISTENS) == 0 &&
+	    may_listen)
+		wait_deputy_begin(waiting, &standby->shared->listener, standby->fd);
 }
 
 void standby_end(struct standby *standby)
@@ -127,11 +147,27 @@ void standby_end(struct standby *standby)
 	*standby = (struct standby){0};
 }
 
-static bool lives(const struct standby *standby)
+bool standby_hears_end(int fd)
 {
 	char byte;
+	ssize_t length;
 
-	return recv(standby->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+	while ((length = recv(fd, &byte, 1, MSG_DONTWAIT)) > 0)
+		;
+	/* a guard that died with signals unread leaves a reset, not an end */
+	return length == 0 || errno != EAGAIN;
+}
+
+/* The guard tells the grant at once. It may have been stopped before that. */
+bool standby_learn(const struct standby *standby, const struct job *job)
+{
+	kill(standby->guard, SIGCONT);
+	while (!standby->shared->is_let_go && !standby_hears_end(standby->fd))
+		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+	if (!standby->shared->is_let_go)
+		return false;
+	shared_state_take_locks(standby->shared, job);
+	return true;
 }
 
 /* Tells the guard first: before it has set its kill timer, it cannot help if both are stopped. */
@@ -139,10 +175,7 @@ static void let_go(struct standby *standby, const struct job *job)
 {
 	struct shared_state *shared = standby->shared;
 
-	shared_state_put(shared, job);
-	shared->start_ms = clock_ms();
-	shared->ending.started = true;
-	shared->is_let_go = true;
+	shared_state_let_go(shared, job);
 	/* Both may have been stopped, and the lease does not wait. Not later: a COMMAND that has
 	 * begun may stop itself, and stays stopped. */
 	kill(standby->guard, SIGCONT);
@@ -153,14 +186,21 @@ static void let_go(struct standby *standby, const struct job *job)
 	close(standby->start);
 }
 
+static bool is_ready(const struct standby *standby, const struct job *job)
+{
+	return standby->guard && standby->opened == hold_set_opened(job->set) &&
+	       hold_set_is_still(job->set) && !standby_hears_end(standby->fd);
+}
+
 int standby_start(struct standby *standby, const struct job *job, struct error *err)
 {
-	const bool is_ready = standby->guard && standby->opened == hold_set_opened(job->set) &&
-			      hold_set_is_still(job->set) && lives(standby);
-
-	if (!is_ready) {
+	if (standby_has_grant(standby)) {
+		close(standby->start);
+		return 0;
+	}
+	if (!is_ready(standby, job)) {
 		standby_end(standby);
-		if (make(standby, job, true) < 0)
+		if (make(standby, job, true, WAITER_LISTENS) < 0)
 			return fail(err, STATUS_OS, "cannot make a process to run %s in: %s",
 				    job->shown, strerror(errno));
 	}

@@ -11,6 +11,7 @@
 #include "base/message.h"
 #include "cli/options.h"
 #include "lock/wait.h"
+#include "lock/wait_deputy.h"
 #include "lock/wait_result.h"
 
 /* ---- Which locks ---- */
@@ -123,18 +124,26 @@ static enum wait_event wait_for(const struct attempt *attempt, struct member *me
 	struct waiting waiting;
 
 	wait_begin(&waiting, &attempt->wait, &member->lock, &member->client);
+	if (member == set->members)
+		member->lock.wanted_ms = attempt->wait.from_ms;
 	for (;;) {
 		const enum wait_event event = wait_next(&waiting, attempt->signo, attempt->err);
 
 		switch (event) {
 		case WAIT_GRANTED:
+			if (!standby_has_grant(attempt->standby) ||
+			    standby_learn(attempt->standby, attempt->job))
+				return event;
+			standby_end(attempt->standby);
+			wait_deputy_failed(&waiting);
+			break;
 		case WAIT_DONE:
 		case WAIT_FAILED:
 		case WAIT_LOST:
 			return event;
 		case WAIT_STAND_BY:
 			if (is_last)
-				standby_make(attempt->standby, attempt->job);
+				standby_make(attempt->standby, attempt->job, &waiting);
 			break;
 		case WAIT_STAND_DOWN:
 			standby_end(attempt->standby);
@@ -210,7 +219,7 @@ static enum wait_event take_all(struct attempt *attempt)
 			client_close(&member->client);
 		}
 	}
-	if (event == WAIT_GRANTED)
+	if (event == WAIT_GRANTED && !standby_has_grant(attempt->standby))
 		event = confirm_all(attempt);
 	if (event != WAIT_GRANTED) {
 		standby_end(attempt->standby);
@@ -256,6 +265,5 @@ enum wait_event take_locks(const struct job *job, const struct wanted_locks *wan
 	while ((event = take_all(&attempt)) == WAIT_LOST)
 		if (begin_anew(&attempt, wanted, &pace) < 0)
 			return WAIT_FAILED;
-	job->set->members[0].lock.wanted_ms = attempt.wait.from_ms;
 	return event;
 }

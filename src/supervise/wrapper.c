@@ -174,11 +174,7 @@ static bool is_done(const struct wrapper *wrapper)
 
 static void hear_guard(struct wrapper *wrapper)
 {
-	unsigned char byte;
-	ssize_t length = recv(wrapper->fd, &byte, 1, MSG_DONTWAIT);
-
-	/* a guard that died with signals unread leaves a reset, not an end */
-	if (is_done(wrapper) || (length < 0 && errno == EAGAIN))
+	if (is_done(wrapper) || !standby_hears_end(wrapper->fd))
 		return;
 	close(wrapper->fd);
 	wrapper->fd = -1;

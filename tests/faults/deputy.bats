@@ -1,0 +1,122 @@
+#!/usr/bin/env bats
+# For a moment the guard of a waiter that has moved up to the first place listens for the wrapper, and takes the grant. The wrapper is
+# stopped meanwhile, so that nobody else can take it.
+
+load ../lib/helpers
+load ../lib/jobs
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	start_server
+	mkfifo go
+}
+
+# begins_within SECONDS: COMMAND begins
+begins_within() {
+	WAIT_S=$1 wait_until test -s began
+}
+
+# hand_over_to_stopped [-g] OPTION...: `wrap OPTION... job sh -c "$WORK"` becomes the first in the queue, its wrapper WAITER is stopped,
+# and the lock is handed over within milliseconds. Sets GUARD. On a busy machine the guard has ceased to listen by then: begins anew
+# until COMMAND has begun. With -g, the wrapper's process group is stopped, and it does that once.
+hand_over_to_stopped() {
+	local group='' before
+
+	[ "${1-}" != -g ] || { group=group && shift; }
+	for _ in {1..20}; do
+		rm -f began guard told beats.*
+		hold job
+		background "$FAIRLOCK" wrap job sh -c 'read -r _ <go'
+		before=$!
+		wait_until in_queue job 1
+		background setsid "$FAIRLOCK" wrap "$@" job sh -c "echo \$\$ >>began; $WORK" 2>said
+		WAITER=$!
+		wait_until in_queue job 2
+		wait_until has_no_child "$WAITER"
+		background python3 "$BATS_TEST_DIRNAME/../lib/stop_first.py" "$WAITER" go $group >guard
+		wait_until grep -q ready guard
+		kill "$HOLDER"
+		wait_until grep -q '^[0-9]' guard
+		GUARD=$(tail -n 1 guard)
+		wait "$before"
+		[ -z "$group" ] || return 0
+		begins_within 1 && return
+		kill -CONT "-$WAITER"
+		wait_until test -s began
+		kill -KILL "$(<began)" || true
+		wait "$WAITER" || true
+	done
+	fail 'the guard has never taken the grant'
+}
+
+has_no_child() { ! pgrep -P "$1"; }
+
+@test "while its wrapper is stopped the guard of the first waiter takes the grant, and COMMAND runs" {
+	WORK='until [ -e end ]; do sleep 0.05; done; exit 7'
+	hand_over_to_stopped
+	is_stopped "$WAITER"
+	[ "$("$FAIRLOCK" status --raw --noheadings -o OWNER job)" = "$(owner_of "$WAITER")" ]
+	touch end
+	wait_until is_free job
+	status_of "$WAITER" # the guard's end continues it
+	assert_equal "$STATUS" 7
+	assert_equal "$(wc -l <began)" 1
+	assert_equal "$(<said)" ''
+}
+
+# owner_of WRAPPER: prints the owner id that COMMAND found
+owner_of() { tr '\0' '\n' <"/proc/$(<began)/environ" | sed -n 's/^FAIRLOCK_OWNER=//p'; }
+
+@test "a wrapper whose guard has taken the grant passes signals on that came while it was stopped" {
+	WORK='trap "echo >told; exit 3" TERM; while :; do sleep 0.05; done'
+	hand_over_to_stopped
+	kill -TERM "$WAITER"
+	kill -CONT "$WAITER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 3
+	test -e told
+	wait_until is_free job
+}
+
+@test "when a wrapper whose guard has taken the grant is killed COMMAND is stopped, and the lock is given back" {
+	WORK='while :; do sleep 0.05; done'
+	hand_over_to_stopped
+	kill -KILL "$WAITER"
+	wait_until ended "$(<began)"
+	wait_until is_free job
+}
+
+@test "when the guard that has taken the grant is killed the stopped wrapper goes on, and COMMAND is stopped" {
+	WORK='while :; do sleep 0.05; done'
+	hand_over_to_stopped
+	kill -KILL "$GUARD"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 76
+	wait_until ended "$(<began)"
+	wait_until is_free job
+	assert_regex "$(<said)" 'lost the guard of lock job: it died; stopping sh'
+}
+
+@test "when wrapper and guard are both stopped after the guard took the grant COMMAND is dead before the lease ends" {
+	WORK='trap "" TERM; set -- command; . ./live'
+	write_job # for `live`
+	hand_over_to_stopped -l 2s
+	stop "$GUARD"
+	note_lease_end
+	cp began pids
+	touch beats.session beats.orphan
+	dead_in_time
+	status_of "$WAITER"
+	assert_equal "$STATUS" 76
+}
+
+@test "a job that is stopped while its guard listens does not keep the lock from the next waiter" {
+	WORK=true
+	for _ in 1 2 3; do # on a busy machine the guard may have ceased to listen
+		hand_over_to_stopped -g -l 2s
+		"$FAIRLOCK" wrap --wait 20s job true
+		kill -CONT "-$WAITER"
+		status_of "$WAITER"
+		assert_equal "$STATUS" 0
+	done
+}

@@ -1,0 +1,48 @@
+"""Stops a waiter that has just become the first, and lets the holder before it go: within milliseconds, in which its guard listens.
+
+usage: stop_first.py WAITER FIFO [group]
+
+Waits until the guard of the wrapper WAITER has made the process that becomes COMMAND. Then sends the wrapper SIGSTOP, or with `group`
+its process group; and writes a line into FIFO, which ends the holder's command. Prints "ready" when it looks, and then the guard's
+process id."""
+
+import os
+import signal
+import sys
+import time
+
+
+def child_of(parent):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
+                if stat.read().rpartition(")")[2].split()[1] == str(parent):
+                    return int(pid)
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return 0
+
+
+def await_child(parent, until):
+    while not (pid := child_of(parent)):
+        if time.monotonic() > until:
+            sys.exit(f"process {parent} makes no child")
+    return pid
+
+
+def main():
+    waiter, fifo = int(sys.argv[1]), sys.argv[2]
+    holder_end = os.open(fifo, os.O_RDWR)  # without waiting for the reader
+    until = time.monotonic() + 20
+    print("ready", flush=True)
+    guard = await_child(waiter, until)
+    await_child(guard, until)
+    (os.killpg if sys.argv[3:] == ["group"] else os.kill)(waiter, signal.SIGSTOP)
+    os.write(holder_end, b"\n")
+    print(guard, flush=True)
+    time.sleep(1)  # the pipe keeps its line as long as somebody has it open
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
