@@ -33,7 +33,6 @@ bool wait_deputy_end(struct waiting *w);
  * our hold, or our old place in the queue. */
 void wait_deputy_failed(struct waiting *w);
 
-/* In the deputy: ceases to listen, or takes the grant. Returns false if the waiter listens already.
- */
+/* The deputy ceases to listen, or takes the grant. Returns false if it does not listen any more. */
 bool deputy_cease(_Atomic int *listener);
 bool deputy_take(_Atomic int *listener);

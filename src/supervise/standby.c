@@ -33,7 +33,7 @@ static void hand_down_late(struct standby *standby)
 {
 	standby->late = signal_fd_pending() & ~standby->early;
 	if (standby->late)
-		deputy_cease(&standby->shared->listener);
+		deputy_cease(&standby->shared->listener); /* so that nobody lets it go meanwhile */
 	if (standby_has_grant(standby))
 		standby->late = 0;
 	for (int i = 0; standby->late && !standby->shared->command && i < LOOKS + NAPS; i++)
