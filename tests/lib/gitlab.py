@@ -66,12 +66,14 @@ class Job:
         if self.executor == "shell":
             os.killpg(process.pid, signal.SIGTERM)
         else:
+            # What nsenter starts can become a child of the container's first process. In our process group that would make the
+            # kernel send SIGHUP to all of the group, were one of its processes stopped.
             first = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]
             subprocess.run(["nsenter", "--target", first, "--pid", "--mount", "sh", "-c",
                             'for pid in $(cd /proc && printf "%s\\n" [0-9]* | sort -rn); do'
                             '  [ "$pid" -gt 1 ] && [ "$pid" != $$ ] && kill -TERM "$pid" || continue;'
                             '  for try in 1 2 3 4 5 6; do [ ! -e "/proc/$pid" ] || sleep 1; done;'
-                            ' done'], check=False, stderr=subprocess.DEVNULL)
+                            ' done'], check=False, stderr=subprocess.DEVNULL, start_new_session=True)
         process.wait()
 
 
