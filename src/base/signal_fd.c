@@ -95,6 +95,11 @@ uint64_t signal_fd_pending(void)
 	return signals & ~(mask_of(SIGCHLD) | mask_of(SIGCONT));
 }
 
+uint64_t signal_fd_stopping(uint64_t signals)
+{
+	return signals & (mask_of(SIGTSTP) | mask_of(SIGTTIN) | mask_of(SIGTTOU));
+}
+
 bool signal_fd_has(uint64_t signals, int signo)
 {
 	return signals & mask_of(signo);

@@ -99,7 +99,7 @@ static void set_waited(const struct hold_set *set)
 	setenv("FAIRLOCK_WAITED_MS", waited, 1);
 }
 
-static void set_environment(const struct job *job)
+void exec_set_environment(const struct job *job)
 {
 	setenv("FAIRLOCK_NAME", job->lock->keys.name, 1);
 	set_held(job); /* the owners that we inherited, too */
@@ -118,7 +118,7 @@ static void set_environment(const struct job *job)
 
 /* A process that was stopped, and is continued when the lease is as good as over, does not become
  * COMMAND, unless a renewal comes before the end. */
-static void await_valid_lease(const struct shared_state *shared)
+ON_OTHER_STACK static void await_valid_lease(const struct shared_state *shared)
 {
 	while (clock_ms() >= shared->stop_ms) {
 		if (clock_ms() >= shared->kill_ms)
@@ -127,10 +127,10 @@ static void await_valid_lease(const struct shared_state *shared)
 	}
 }
 
-static _Noreturn void become_command(const struct job *job, struct shared_state *shared,
-				     pid_t parent)
+ON_OTHER_STACK _Noreturn void exec_command(const struct job *job, struct shared_state *shared,
+					   pid_t parent, int end_signal)
 {
-	prctl(PR_SET_PDEATHSIG, job->options->signal);
+	prctl(PR_SET_PDEATHSIG, end_signal);
 	if (getppid() != parent)
 		_exit(STATUS_NOT_FOUND); /* too late for a signal */
 	signal_fd_restore(job->signals);
@@ -152,10 +152,10 @@ _Noreturn void exec_child(const struct job *job, struct shared_state *shared, in
 	/* the server sees the guard go when no process has the connection any more */
 	for (int i = 0; i < job->set->count; i++)
 		connection_leave(&job->set->members[i].client.connection);
-	set_environment(job); /* a rehearsal: the memory that it takes is there then */
+	exec_set_environment(job); /* a rehearsal: the memory that it takes is there then */
 	if (getppid() != parent || read(start, &byte, 1) != 1)
 		_exit(STATUS_NOT_FOUND);
 	shared_state_take_locks(shared, job);
-	set_environment(job);
-	become_command(job, shared, parent);
+	exec_set_environment(job);
+	exec_command(job, shared, parent, job->options->signal);
 }

@@ -13,6 +13,8 @@
 #include "lock/wait_result.h"
 #include "lock/wire.h"
 #include "redis/message_peek.h"
+#include "supervise/exec_child.h"
+#include "supervise/guard_command.h"
 
 static struct member *member_of(const struct guard *guard)
 {
@@ -28,6 +30,8 @@ void guard_deputy_begin(const struct guard *guard, struct guard_deputy *deputy)
 	deputy->until_ms = clock_ms() + DEPUTY_MS;
 	if (!guard->is_ready || !guard->kill_timer.is_there)
 		guard_deputy_end(guard, deputy);
+	else
+		exec_set_environment(guard->job); /* a rehearsal, as in exec_child */
 }
 
 void guard_deputy_end(const struct guard *guard, struct guard_deputy *deputy)
@@ -39,7 +43,8 @@ void guard_deputy_end(const struct guard *guard, struct guard_deputy *deputy)
 	*deputy = (struct guard_deputy){.fd = -1, .until_ms = NEVER_MS};
 }
 
-/* Accepts the grant, should it be one, and gets ready for it. Returns its length, or 0. */
+/* Accepts the grant, should it be one, and gets ready for it. Returns its length, or 0. After a
+ * signal to the group, as by Ctrl-C or Ctrl-Z, the wrapper decides whether the job goes on. */
 static size_t accept_grant(struct guard *guard)
 {
 	const struct hold_set *set = guard->job->set;
@@ -49,7 +54,7 @@ static size_t accept_grant(struct guard *guard)
 
 	wire_channel(&member->lock.keys, member->lock.id, channel);
 	length = message_peek(&member->client, channel, text);
-	if (length == 0 || !handover_accept_text(&member->lock, text))
+	if (length == 0 || signal_fd_pending() != 0 || !handover_accept_text(&member->lock, text))
 		return 0;
 	hold_set_take(set, member);
 	/* such a grant must be confirmed before COMMAND starts */
@@ -75,6 +80,9 @@ bool guard_deputy_hear(struct guard *guard, struct guard_deputy *deputy)
 	message_skip(&member_of(guard)->client, length);
 	shared_state_let_go(guard->shared, job);
 	wait_result_tell_grant(job->messenger, job->lock);
-	(void)!write(guard->ends->let_go, "", 1);
+	guard->has_command = guard_start_command(guard) == 0;
+	if (!guard->has_command)
+		/* for the process that guard_standby_has_command makes */
+		(void)!write(guard->ends->let_go, "", 1);
 	return true;
 }

@@ -9,46 +9,8 @@
 
 #include "base/clock.h"
 #include "base/message.h"
-#include "supervise/exec_child.h"
+#include "supervise/guard_command.h"
 #include "supervise/guard_deputy.h"
-#include "supervise/proc_stat.h"
-
-/* The guard leaves the wrapper's process group, in which COMMAND stays, so that the terminal's
- * signals do not reach it. In a job of a job-control shell it stays in the session, so that a group
- * that COMMAND makes for itself can be stopped. Elsewhere it leaves the session, too: a parent in
- * the session, but not in the group, keeps the group from being orphaned until COMMAND ends, and
- * then the kernel sends SIGHUP and SIGCONT to all in it if one is stopped. */
-static void leave_group(const struct guard *guard)
-{
-	bool is_job = getpgrp() == guard->ends->wrapper &&
-		      getsid(guard->ends->wrapper) != guard->ends->wrapper;
-
-	if (is_job)
-		setpgid(0, 0);
-	else
-		setsid();
-}
-
-/* Makes the process that is to become COMMAND, and hands down the signals that the terminal has
- * sent to the guard in its place: it takes none yet. Returns -1 with errno. */
-static int prepare_command(const struct guard *guard)
-{
-	const pid_t self = getpid();
-	/* The wrapper must know whom to reap if we are killed: the id is there before either goes
-	 * on. Not vfork: the child can be stopped until exec, and we would wait and not renew. */
-	const pid_t pid = proc_fork(SIGCHLD, &guard->shared->command);
-
-	if (pid == 0) {
-		close(guard->ends->socket); /* the wrapper takes a process that has it for us */
-		close(guard->ends->let_go);
-		exec_child(guard->job, guard->shared, guard->ends->start, self);
-	}
-	if (pid < 0)
-		return -1;
-	leave_group(guard);
-	signal_fd_hand_down(signal_fd_pending(), pid);
-	return 0;
-}
 
 static int get_ready(struct guard *guard, struct error *err)
 {
@@ -67,7 +29,7 @@ static bool command_lives(const struct guard *guard)
 
 	while (signal_fd_next(&guard->signals, &info))
 		;
-	return waitpid(guard->shared->command, NULL, WNOHANG) == 0;
+	return !guard->has_command || waitpid(guard->shared->command, NULL, WNOHANG) == 0;
 }
 
 /* How long poll is to wait, in milliseconds. */
@@ -81,28 +43,27 @@ static int time_to(int64_t until_ms)
 }
 
 /* Returns false if the wrapper is gone, or the process that is to become COMMAND. */
-static bool await_start(struct guard *guard)
+static bool await_start(struct guard *guard, struct guard_deputy *deputy)
 {
-	struct guard_deputy deputy;
 	struct pollfd slots[] = {
 		{.fd = guard->signals.fd, .events = POLLIN},
 		{.fd = guard->ends->socket, .events = POLLIN},
 		{.events = POLLIN},
 	};
 
-	guard_deputy_begin(guard, &deputy);
 	while (!guard->shared->is_let_go) {
-		slots[2].fd = deputy.fd;
-		if (poll(slots, 3, time_to(deputy.until_ms)) < 0 && errno != EINTR)
+		if (guard->is_ready && !guard->has_command && deputy->fd < 0)
+			guard->has_command = guard_prepare_command(guard) == 0;
+		slots[2].fd = deputy->fd;
+		if (poll(slots, 3, time_to(deputy->until_ms)) < 0 && errno != EINTR)
 			return false;
 		if (guard->shared->is_let_go)
 			break;
 		if (slots[1].revents || (slots[0].revents && !command_lives(guard)))
 			return false;
-		/* a Ctrl-Z may have stopped the job: then the wrapper takes no grant either */
-		if (slots[0].revents || time_to(deputy.until_ms) == 0)
-			guard_deputy_end(guard, &deputy);
-		else if (slots[2].revents && guard_deputy_hear(guard, &deputy))
+		if (time_to(deputy->until_ms) == 0)
+			guard_deputy_end(guard, deputy);
+		else if (slots[2].revents && guard_deputy_hear(guard, deputy))
 			break;
 	}
 	return true;
@@ -112,6 +73,7 @@ void guard_standby_run(struct guard *guard)
 {
 	const struct guard_ends *ends = guard->ends;
 	struct error ignored;
+	struct guard_deputy deputy;
 
 	/* if we are stopped when the wrapper dies, we go on */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
@@ -119,8 +81,9 @@ void guard_standby_run(struct guard *guard)
 		_exit(STATUS_OS);
 	if (ends->needs_connection)
 		hold_set_close(guard->job->set); /* the server is to see the wrapper go */
-	guard->is_ready = get_ready(guard, &ignored) == 0 && prepare_command(guard) == 0;
-	if (!await_start(guard))
+	guard->is_ready = get_ready(guard, &ignored) == 0;
+	guard_deputy_begin(guard, &deputy);
+	if (!await_start(guard, &deputy))
 		_exit(0);
 }
 
@@ -128,14 +91,12 @@ bool guard_standby_has_command(struct guard *guard)
 {
 	struct error err;
 
-	if (guard->is_ready)
-		return true;
-	if (get_ready(guard, &err) < 0) {
+	if (!guard->is_ready && get_ready(guard, &err) < 0) {
 		message(guard->job->messenger, LOG_ERR, "%s", err.text);
 		guard->shared->ending.started = false;
 		return false;
 	}
-	if (prepare_command(guard) < 0) {
+	if (!guard->has_command && guard_prepare_command(guard) < 0) {
 		guard->shared->ending.exec_errno = errno;
 		return false;
 	}

@@ -27,7 +27,8 @@ struct guard {
 	struct deadline_poll loop;
 	struct signal_fd signals;
 	struct kill_timer kill_timer;
-	bool is_ready;    /* these are open, and there is a process for COMMAND */
+	bool is_ready;    /* these are open */
+	bool has_command; /* there is a process for COMMAND */
 	bool has_grant;   /* it took the grant itself: see guard_deputy.h */
 	int64_t max_ms;   /* when --max-hold is over */
 	struct stop stop; /* its command: 0 when it does not run */

@@ -16,7 +16,8 @@
 #include "supervise/guard.h"
 #include "supervise/proc_stat.h"
 
-/* How often we look for COMMAND's process, which the guard makes; after LOOKS we nap between. */
+/* How often we look for COMMAND's process, which the guard makes, if it listens, after DEPUTY_MS.
+ * After LOOKS we nap between. */
 #define LOOKS 2000
 #define NAPS 20000
 #define NAP_NS 100000L

@@ -18,7 +18,7 @@ begins_within() {
 
 # hand_over_to_stopped [-g] OPTION...: `wrap OPTION... job sh -c "$WORK"` becomes the first in the queue, its wrapper WAITER is stopped,
 # and the lock is handed over within milliseconds. Sets GUARD. On a busy machine the guard has ceased to listen by then: begins anew
-# until COMMAND has begun. With -g, the wrapper's process group is stopped, and it does that once.
+# until COMMAND has begun. With -g, a Ctrl-Z stops the job, and it does that once.
 hand_over_to_stopped() {
 	local group='' before
 
@@ -29,7 +29,7 @@ hand_over_to_stopped() {
 		background "$FAIRLOCK" wrap job sh -c 'read -r _ <go'
 		before=$!
 		wait_until in_queue job 1
-		background setsid "$FAIRLOCK" wrap "$@" job sh -c "echo \$\$ >>began; $WORK" 2>said
+		background "${LEAD[@]}" "$FAIRLOCK" wrap "$@" job sh -c "echo \$\$ >>began; $WORK" 2>said
 		WAITER=$!
 		wait_until in_queue job 2
 		wait_until has_no_child "$WAITER"
@@ -48,6 +48,9 @@ hand_over_to_stopped() {
 	done
 	fail 'the guard has never taken the grant'
 }
+
+# How the wrapper becomes the leader of a process group: as a shell's job. The guard of another leads a session then.
+LEAD=(python3 -c 'import os, sys; os.setpgrp(); os.execv(sys.argv[1], sys.argv[1:])')
 
 has_no_child() { ! pgrep -P "$1"; }
 
@@ -69,6 +72,7 @@ owner_of() { tr '\0' '\n' <"/proc/$(<began)/environ" | sed -n 's/^FAIRLOCK_OWNER
 
 @test "a wrapper whose guard has taken the grant passes signals on that came while it was stopped" {
 	WORK='trap "echo >told; exit 3" TERM; while :; do sleep 0.05; done'
+	LEAD=(setsid)
 	hand_over_to_stopped
 	kill -TERM "$WAITER"
 	kill -CONT "$WAITER"
@@ -119,4 +123,33 @@ owner_of() { tr '\0' '\n' <"/proc/$(<began)/environ" | sed -n 's/^FAIRLOCK_OWNER
 		status_of "$WAITER"
 		assert_equal "$STATUS" 0
 	done
+}
+
+@test "in a crowd of short jobs each ends with the status of its command, or says why that did not begin" {
+	local i command
+	local -A expected=()
+
+	hold job
+	mkdir folder
+	echo 'exit 3' >three
+	echo 'kill -KILL $$' >killed # a script without #!
+	chmod +x killed
+	for i in {1..12}; do
+		for command in 'sh three' ./missing ./folder ./killed; do
+			# shellcheck disable=SC2086
+			background "$FAIRLOCK" wrap job $command 2>>said
+			case $command in
+			*three) expected[$!]=3 ;;
+			*missing) expected[$!]=127 ;;
+			*folder) expected[$!]=126 ;;
+			*killed) expected[$!]=137 ;;
+			esac
+		done
+	done
+	wait_until in_queue job 48
+	kill "$HOLDER"
+	for i in "${!expected[@]}"; do ends_with "${expected[$i]}" "$i"; done
+	assert_equal "$(sort said | uniq -c | sed 's/^ *//')" '12 fairlock: cannot execute ./folder: Permission denied
+12 fairlock: cannot execute ./missing: No such file or directory'
+	wait_until is_free job
 }

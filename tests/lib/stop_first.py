@@ -2,7 +2,7 @@
 
 usage: stop_first.py WAITER FIFO [group]
 
-Waits until the guard of the wrapper WAITER has made the process that becomes COMMAND. Then sends the wrapper SIGSTOP, or with `group`
+Waits until the wrapper WAITER has made its guard, and a millisecond more. Then sends the wrapper SIGSTOP, or with `group` SIGTSTP to
 its process group; and writes a line into FIFO, which ends the holder's command. Prints "ready" when it looks, and then the guard's
 process id."""
 
@@ -36,8 +36,11 @@ def main():
     until = time.monotonic() + 20
     print("ready", flush=True)
     guard = await_child(waiter, until)
-    await_child(guard, until)
-    (os.killpg if sys.argv[3:] == ["group"] else os.kill)(waiter, signal.SIGSTOP)
+    time.sleep(0.001)
+    if sys.argv[3:] == ["group"]:
+        os.killpg(waiter, signal.SIGTSTP)
+    else:
+        os.kill(waiter, signal.SIGSTOP)
     os.write(holder_end, b"\n")
     print(guard, flush=True)
     time.sleep(1)  # the pipe keeps its line as long as somebody has it open

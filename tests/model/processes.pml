@@ -24,7 +24,7 @@
  *
  * The wrapper lets COMMAND go. The guard learns of it a moment later, and then sets its fuse: a timer that kills it, stopped or
  * not. With DEPUTY, the guard may take the grant for the wrapper: it sets its fuse, then changes `listener`, which decides who
- * goes on, and then lets COMMAND go. The wrapper learns of it when it wakes, which it does before time goes on.
+ * goes on, and then starts COMMAND. It does nothing until COMMAND runs. The wrapper learns of it when it wakes, which it does before time goes on.
  *
  * The kernel does four things by itself. COMMAND's process gets a signal when its parent, the guard, ends. SIGCONT continues
  * a stopped wrapper when the guard ends, since that is the guard's exit signal; and a stopped guard when the wrapper ends, which
@@ -34,7 +34,8 @@
  *
  * Two things are excused, unless the macro is defined; then spin finds them:
  *
- *   GAP_SURVIVOR     wrapper or guard is dead, and the other one is stopped or killed, too
+ *   GAP_SURVIVOR     wrapper or guard is dead, and the other one is stopped or killed, too; or the wrapper is dead, and COMMAND
+ *                    is stopped before exec, or waits for a slow disk, so that the guard, which waits for exec, is late
  *   GAP_EARLY        both are stopped before the guard has learned of the start
  *
  * Mutations:
@@ -110,6 +111,7 @@ mtype listener = (DEPUTY -> GUARD_LISTENS : WRAPPER_LISTENS);
 mtype command = STANDS_BY;
 mtype reported = NOTHING;
 bool accepts;           /* the guard has seen the grant, and does what it does with one */
+bool made = !DEPUTY;    /* there is, or was, a process for COMMAND */
 bool set_off;           /* COMMAND was let go */
 bool started;           /* the guard knows */
 bool noted_end;         /* the guard knows that COMMAND has ended */
@@ -132,6 +134,8 @@ bool status = true;     /* what is reported is what happened */
 #define is_command  (alive[COMMAND] && command == RUNS)
 #define is_rest     (alive[REST] && !left_alone)
 #define tree_is_empty (!alive[COMMAND] && !alive[REST])
+/* the guard, by CLONE_VFORK, until exec; if it ends, a signal that nobody takes yet ends COMMAND's process */
+#define is_held_up    (accepts && made && alive[COMMAND] && command != RUNS)
 
 inline check_time()
 {
@@ -166,7 +170,7 @@ inline end_guard()
 	stopped[WRAPPER] = false;
 #endif
 	if
-	:: alive[COMMAND] && command == STANDS_BY -> end_command()
+	:: alive[COMMAND] && (command == STANDS_BY || is_held_up) -> end_command()
 	:: else
 	fi
 }
@@ -211,8 +215,9 @@ inline set_fuse(at)
 
 /* ---- The guard ---- */
 
+#define may_make        (listener == WRAPPER_LISTENS && !made && !accepts)
 #define may_accept      (listener == GUARD_LISTENS && !accepts && alive[WRAPPER])
-#define guard_learns    (set_off && !started && !accepts)
+#define guard_learns    (set_off && !started && !accepts && made)
 #define is_left         (!set_off && !accepts && !alive[WRAPPER])
 #define sees_end        (started && !alive[COMMAND] && !noted_end)
 #define sees_stop       (started && !noted_end && stopped[COMMAND] != noted_stop)
@@ -232,7 +237,7 @@ inline set_fuse(at)
 #define kills_again true
 #define note_kill skip
 #endif
-#define guard_is_due (may_accept || accepts || guard_learns || is_left || sees_end || sees_stop || sees_wrapper_go || sees_takeover || must_stop || \
+#define guard_is_due (may_accept || may_make || accepts && !is_held_up || guard_learns || is_left || sees_end || sees_stop || sees_wrapper_go || sees_takeover || must_stop || \
 	must_kill && kills_again || is_over || phase == GIVING_BACK)
 
 inline mirror(is_stop)
@@ -246,7 +251,7 @@ inline mirror(is_stop)
 proctype guard()
 {
 	do
-	/* it takes the grant in four steps, ... */
+	/* it takes the grant in five steps, ... */
 	:: d_step { runs(GUARD) && may_accept && now == 0 ->
 		printf("the guard sees the grant\n");
 		accepts = true;
@@ -256,10 +261,14 @@ proctype guard()
 	}
 	:: d_step { runs(GUARD) && accepts && listener == GUARD_LISTENS -> listener = GUARD_HAS_GRANT }
 	:: d_step { runs(GUARD) && accepts && listener == GUARD_HAS_GRANT && !set_off -> set_off = true }
-	:: d_step { runs(GUARD) && accepts && listener == GUARD_HAS_GRANT && set_off ->
-		printf("the guard lets COMMAND go\n");
+	:: d_step { runs(GUARD) && accepts && listener == GUARD_HAS_GRANT && set_off && !made ->
+		printf("the guard starts COMMAND\n");
+		made = true;
+		alive[COMMAND] = true;
+		command = LET_GO
+	}
+	:: d_step { runs(GUARD) && accepts && made && !is_held_up ->
 		accepts = false;
-		command = (alive[COMMAND] -> LET_GO : command);
 #ifndef FUSE_BEHIND
 		started = true
 #endif
@@ -267,6 +276,11 @@ proctype guard()
 	/* ... or the wrapper was faster */
 	:: d_step { runs(GUARD) && accepts && listener == WRAPPER_LISTENS -> accepts = false; fuse = 0 }
 	:: d_step { runs(GUARD) && may_accept -> listener = WRAPPER_LISTENS }
+	:: d_step { runs(GUARD) && may_make && !is_left ->
+		made = true;
+		alive[COMMAND] = true;
+		command = (set_off -> LET_GO : STANDS_BY)
+	}
 	/* by COMMAND's end, by the wrapper's, or by its timer */
 	:: d_step { runs(GUARD) && guard_learns ->
 		printf("the guard learns that COMMAND was let go\n");
@@ -377,7 +391,8 @@ inline make_guard()
 	set_off = false;
 	started = false;
 	noted_end = false;
-	accepts = false
+	accepts = false;
+	made = true
 }
 
 inline take_over()
@@ -487,7 +502,9 @@ proctype job()
 
 #ifdef GAP_SURVIVOR
 #define is_excused(who) false
+#define exec_is_quick   false
 #else
+#define exec_is_quick   (is_held_up && !alive[WRAPPER])
 #define is_excused(who) (!alive[WRAPPER + GUARD - (who)])
 #endif
 #ifdef GAP_EARLY
@@ -502,7 +519,7 @@ proctype fate()
 {
 end:
 	do
-	:: d_step { now < DEADLINE && !fuse_is_over &&
+	:: d_step { now < DEADLINE && !fuse_is_over && !exec_is_quick &&
 		!(runs(WRAPPER) && wrapper_is_due) && !(runs(GUARD) && guard_is_due) &&
 		(alive[WRAPPER] || alive[GUARD] || alive[COMMAND] || alive[REST]) ->
 			now++;
@@ -541,7 +558,7 @@ init
 	atomic {
 		alive[WRAPPER] = true;
 		alive[GUARD] = true;
-		alive[COMMAND] = true;
+		alive[COMMAND] = made;
 		run front();
 		run guard();
 		run job();

@@ -284,7 +284,7 @@ bring_master_back() {
 	ends_with 124 "$HOLDER"
 	ends_with 0 "$STOPPER"
 	grep -q "lock job was held by sh -c .* (pid $HOLDER, " out
-	is_free job
+	wait_until is_free job
 }
 
 # ---- Several locks
