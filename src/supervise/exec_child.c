@@ -16,6 +16,7 @@
 #include "supervise/exec_path.h"
 
 #define PAUSE_NS 5000000L
+#define NAP_NS 50000L
 
 /* ---- COMMAND's environment: which lock is held, where, and by which owner ---- */
 
@@ -155,6 +156,8 @@ _Noreturn void exec_child(const struct job *job, struct shared_state *shared, in
 	exec_set_environment(job); /* a rehearsal: the memory that it takes is there then */
 	if (getppid() != parent || read(start, &byte, 1) != 1)
 		_exit(STATUS_NOT_FOUND);
+	while (!shared->has_signals) /* the wrapper was quicker than the guard */
+		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 	shared_state_take_locks(shared, job);
 	exec_set_environment(job);
 	exec_command(job, shared, parent, job->options->signal);

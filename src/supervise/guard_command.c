@@ -31,9 +31,6 @@ static void leave_group(const struct guard *guard)
 int guard_prepare_command(const struct guard *guard)
 {
 	const pid_t self = getpid();
-	/* a process that is let go already may take signals at once */
-	const bool goes = guard->shared->is_let_go;
-	const uint64_t early = signal_fd_pending();
 	/* The wrapper must know whom to reap if we are killed: the id is there before either goes
 	 * on. Not CLONE_VFORK: we could do nothing until exec, and that may be long. */
 	const pid_t pid = proc_fork(SIGCHLD, &guard->shared->command);
@@ -46,7 +43,8 @@ int guard_prepare_command(const struct guard *guard)
 	if (pid < 0)
 		return -1;
 	leave_group(guard);
-	signal_fd_hand_down(goes ? early : signal_fd_pending(), pid);
+	signal_fd_hand_down(signal_fd_pending(), pid);
+	guard->shared->has_signals = true;
 	return 0;
 }
 

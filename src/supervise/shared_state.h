@@ -62,7 +62,8 @@ struct shared_state {
 	_Atomic int phase;           /* enum guard_phase */
 	_Atomic int listener;        /* before the grant: enum listener */
 	struct ending ending;
-	_Atomic pid_t command; /* the process that becomes COMMAND; 0: there is none */
+	_Atomic pid_t command;    /* the process that becomes COMMAND; 0: there is none */
+	_Atomic bool has_signals; /* it has those that the guard got before it was there */
 	/* whoever lets COMMAND go writes these first: */
 	bool is_deaf;           /* of the messenger */
 	int64_t start_ms;       /* of COMMAND */
