@@ -116,7 +116,8 @@ static void write_counts(void)
 	gcov_reset();
 }
 
-void counted_exit(int status)
+/* PLAIN: it may run on the stack of guard_start_command (supervise/exec_child.h). */
+PLAIN void counted_exit(int status)
 {
 	write_counts();
 	real_exit(status);
