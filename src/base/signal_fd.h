@@ -33,7 +33,7 @@ bool signal_fd_next(const struct signal_fd *signals, struct signalfd_siginfo *in
  * alone; and SIGCONT, because a child that has stopped itself meanwhile must stay stopped. */
 uint64_t signal_fd_pending(void);
 
-/* Those of them that stop a process. */
+/* Returns those of these signals that stop a process from a terminal: SIGTSTP, SIGTTIN, SIGTTOU. */
 uint64_t signal_fd_stopping(uint64_t signals);
 
 /* Whether a signal is in a set that signal_fd_pending returned. */

@@ -1,4 +1,4 @@
-/* What a waiter asks the server, and what its answers and messages mean. */
+/* A waiter sends its requests, and acts on the server's answers and messages. */
 #include "lock/wait_ask.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* What a waiter asks the server, and what its answers and messages mean. For wait.c. */
+/* A waiter sends its requests, and acts on the server's answers and messages. For wait.c. */
 #pragma once
 
 #include "lock/wait_state.h"

@@ -1,4 +1,5 @@
-/* Whoever changes DEPUTY_LISTENS to another value decides who reads the connection from then on. */
+/* The listener is DEPUTY_LISTENS at first. The waiter and the deputy both may change that, but only
+ * the first change succeeds. It decides which of them reads the connection from then on. */
 #include "lock/wait_deputy.h"
 
 #include <stdatomic.h>

@@ -10,7 +10,8 @@
 /* For so long a deputy listens. */
 #define DEPUTY_MS 20
 
-/* Who reads the waiter's messages: in memory that waiter and deputy share. */
+/* Tells who reads the waiter's messages. The waiter and its deputy share the memory of this word.
+ */
 enum listener {
 	WAITER_LISTENS,
 	DEPUTY_LISTENS,

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* What stands around the channel and the text takes less than this. */
+/* A push has fewer bytes than this beside its channel and its text. */
 #define FRAME_MAX_BYTES 64
 #define PUSH_MAX_BYTES (FRAME_MAX_BYTES + CHANNEL_MAX_BYTES + MESSAGE_MAX_BYTES)
 

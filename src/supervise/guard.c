@@ -372,19 +372,6 @@ static _Noreturn void see_to_end(struct guard *guard)
 	_exit(0); /* which the wrapper sees */
 }
 
-/* The wrapper has the grant, and lets COMMAND go. */
-static void take_grant(const struct guard *guard)
-{
-	const struct job *job = guard->job;
-
-	shared_state_take(guard->shared, job);
-	for (int i = 0; i < job->set->count; i++) {
-		if (guard->ends->needs_connection)
-			connection_forget(&job->set->members[i].client.connection);
-		hold_set_take(job->set, &job->set->members[i]);
-	}
-}
-
 _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 			 const struct guard_ends *ends)
 {
@@ -398,8 +385,6 @@ _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 			      .stop = {.kill_ms = NEVER_MS}};
 
 	guard_standby_run(&guard);
-	if (!guard.has_grant)
-		take_grant(&guard);
 	if (guard_standby_has_command(&guard))
 		adopt_command(&guard);
 	close(ends->start);

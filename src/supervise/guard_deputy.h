@@ -4,7 +4,8 @@
 
 #include "supervise/guard_state.h"
 
-/* What to poll, and until when, by clock_ms(); -1 and NEVER_MS when this guard does not listen. */
+/* While the guard listens: the socket that it polls, and the time (clock_ms) at which it ceases. At
+ * other times -1 and NEVER_MS. */
 struct guard_deputy {
 	int fd;
 	int64_t until_ms;

@@ -69,6 +69,19 @@ static bool await_start(struct guard *guard, struct guard_deputy *deputy)
 	return true;
 }
 
+/* The wrapper has the grant, and lets COMMAND go. */
+static void take_grant(const struct guard *guard)
+{
+	const struct job *job = guard->job;
+
+	shared_state_take(guard->shared, job);
+	for (int i = 0; i < job->set->count; i++) {
+		if (guard->ends->needs_connection)
+			connection_forget(&job->set->members[i].client.connection);
+		hold_set_take(job->set, &job->set->members[i]);
+	}
+}
+
 void guard_standby_run(struct guard *guard)
 {
 	const struct guard_ends *ends = guard->ends;
@@ -85,6 +98,8 @@ void guard_standby_run(struct guard *guard)
 	guard_deputy_begin(guard, &deputy);
 	if (!await_start(guard, &deputy))
 		_exit(0);
+	if (!guard->has_grant)
+		take_grant(guard);
 }
 
 bool guard_standby_has_command(struct guard *guard)

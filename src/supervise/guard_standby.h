@@ -5,7 +5,8 @@
 
 #include "supervise/guard_state.h"
 
-/* Returns when COMMAND was let go. Ends the guard if the wrapper or COMMAND is gone. */
+/* Returns when COMMAND was let go; then the guard has the locks. Ends the guard if the wrapper or
+ * COMMAND is gone. */
 void guard_standby_run(struct guard *guard);
 
 /* Repeats a call that failed. False if there is no process for COMMAND now: see shared->ending. */

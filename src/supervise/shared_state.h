@@ -88,8 +88,8 @@ void shared_state_free(struct shared_state *shared);
 /* Puts the times of job's locks there, after each renewal. */
 void shared_state_put_times(struct shared_state *shared, const struct job *job);
 
-/* Whoever lets COMMAND go puts job's locks there, which are held, their times, and the clients
- * (client_is_still). */
+/* Copies job's locks, which are held, their times and their clients (client_is_still) into *shared.
+ * The process that lets COMMAND go calls this: the wrapper, or the guard if it has the grant. */
 void shared_state_put(struct shared_state *shared, const struct job *job);
 
 /* Puts all of that there, and that COMMAND is let go now. */
