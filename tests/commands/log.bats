@@ -119,15 +119,16 @@ ended() {
 	assert_equal "$(events '[0]|[.status, .cause]')" '[null,null]'
 }
 
-# has_command WRAPPER: its guard is there, and has started COMMAND
+# has_command WRAPPER: its guard is there, and has started COMMAND, which is `sleep`
 has_command() {
 	local guard
 
-	guard=$(pgrep -P "$1") && pgrep -P "$guard" >/dev/null
+	guard=$(pgrep -P "$1") && pgrep -x -P "$guard" sleep >/dev/null
 }
 
 @test "log shows that a signal to wrap killed COMMAND" {
 	hold job
+	wait_until has_command "$HOLDER"
 	kill -s HUP "$HOLDER"
 	wait_until is_free job
 	assert_equal "$(ended)" '[[129,"HUP"]]'
