@@ -2,14 +2,53 @@
 #include "supervise/exec_path.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define DEFAULT_PATH "/bin:/usr/bin"
+
+/* ---- The search ---- */
+
+/* Where it goes on: in PATH; NULL behind its end. */
+static const char *search_from(const char *name)
+{
+	const char *path = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return ""; /* only there */
+	return path ? path : DEFAULT_PATH;
+}
+
+/* Writes the next file that argv[0] may mean, or "" for one whose path is too long. Returns false
+ * behind the last one. */
+static bool search_next(const char **path, const char *name, char file[PATH_MAX])
+{
+	int length, written;
+
+	if (!*path)
+		return false;
+	length = (int)strcspn(*path, ":");
+	written = snprintf(file, PATH_MAX, "%.*s%s%s", length, *path, length ? "/" : "", name);
+	if (written >= PATH_MAX)
+		*file = '\0';
+	*path = (*path)[length] ? *path + length + 1 : NULL;
+	return true;
+}
+
+static bool may_be_elsewhere(int cause)
+{
+	return cause == ENOENT || cause == ENOTDIR || cause == EACCES || cause == ESTALE ||
+	       cause == ENODEV || cause == ETIMEDOUT;
+}
+
+/* ---- exec ---- */
 
 static void execute_script(char *file, char *const *argv)
 {
@@ -35,40 +74,75 @@ static void execute(char *file, char *const *argv)
 		execute_script(file, argv);
 }
 
-static bool may_be_elsewhere(int cause)
-{
-	return cause == ENOENT || cause == ENOTDIR || cause == EACCES || cause == ESTALE ||
-	       cause == ENODEV || cause == ETIMEDOUT;
-}
-
 void exec_path(char *const *argv)
 {
-	const char *path = getenv("PATH");
+	const char *path = search_from(argv[0]);
 	bool denied = false;
 	char file[PATH_MAX];
 
 	errno = ENOENT;
 	if (!*argv[0])
 		return;
-	if (strchr(argv[0], '/')) {
-		execute(argv[0], argv);
-		return;
-	}
-	for (path = path ? path : DEFAULT_PATH;; path++) {
-		int length = (int)strcspn(path, ":");
-		int written = snprintf(file, sizeof(file), "%.*s%s%s", length, path,
-				       length ? "/" : "", argv[0]);
-
-		if (written < (int)sizeof(file)) {
-			execute(file, argv);
-			denied = denied || errno == EACCES;
-			if (!may_be_elsewhere(errno))
-				return;
-		}
-		path += length;
-		if (!*path)
-			break;
+	while (search_next(&path, argv[0], file)) {
+		if (!*file)
+			continue;
+		execute(file, argv);
+		denied = denied || errno == EACCES;
+		if (!may_be_elsewhere(errno))
+			return;
 	}
 	if (denied)
 		errno = EACCES;
+}
+
+/* ---- Does it wait for a disk? ---- */
+
+/* Of Linux: the path is looked up in memory only (EAGAIN), and so is what is read. */
+#define RESOLVE_CACHED 0x20
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8
+#endif
+
+/* The kernel's struct open_how. */
+struct how_to_open {
+	uint64_t flags;
+	uint64_t mode;
+	uint64_t resolve;
+};
+
+static int open_cached(const char *file)
+{
+	const struct how_to_open how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+					.resolve = RESOLVE_CACHED};
+
+	return (int)syscall(SYS_openat2, AT_FDCWD, file, &how, sizeof(how));
+}
+
+/* The kernel reads the beginning before it lets go of the old program. */
+static bool is_cached_program(int fd)
+{
+	char magic[4];
+	const struct iovec into = {.iov_base = magic, .iov_len = sizeof(magic)};
+
+	return syscall(SYS_preadv2, fd, &into, 1, 0L, 0L, RWF_NOWAIT) == (long)sizeof(magic) &&
+	       memcmp(magic, "\177ELF", sizeof(magic)) == 0;
+}
+
+bool exec_path_is_cached(char *const *argv)
+{
+	const char *path = search_from(argv[0]);
+	bool is_cached;
+	char file[PATH_MAX];
+	int fd;
+
+	while (search_next(&path, argv[0], file)) {
+		fd = open_cached(file);
+		if (fd < 0 && errno == ENOENT)
+			continue;
+		is_cached = fd >= 0 && is_cached_program(fd);
+		if (fd >= 0)
+			close(fd);
+		return is_cached;
+	}
+	return false;
 }

@@ -1,6 +1,14 @@
 /* execvp(3) as the GNU library has it, for every C library. */
 #pragma once
 
+#include <stdbool.h>
+
 /* Becomes the program argv[0], found in PATH. A file that the kernel cannot run is a script for
  * /bin/sh, as POSIX wants and other C libraries do not. Returns only on failure, with errno. */
 void exec_path(char *const *argv);
+
+/* Whether argv[0] is a program that exec_path would find and begin without waiting for a disk or a
+ * network. False also for a script, for a file that this process may not read, and where the system
+ * does not tell (openat2(2) and preadv2(2) do, of Linux 5.12). Its loader, which nearly all
+ * programs have in common, counts as being in memory. */
+bool exec_path_is_cached(char *const *argv);

@@ -16,6 +16,7 @@
 #include "cli/options.h"
 #include "supervise/descendants.h"
 #include "supervise/ending.h"
+#include "supervise/guard_command.h"
 #include "supervise/guard_messages.h"
 #include "supervise/guard_standby.h"
 
@@ -59,12 +60,29 @@ void guard_set_kill_timer(struct guard *guard)
 	kill_timer_set(&guard->kill_timer, due_ms + KILL_TIMER_MS);
 }
 
+/* The lock is held. */
+static bool start_command(struct guard *guard)
+{
+	struct error err;
+
+	if (guard_get_ready(guard, &err) < 0) {
+		message(guard->job->messenger, LOG_ERR, "%s", err.text);
+		guard->shared->ending.started = false;
+		return false;
+	}
+	guard_set_kill_timer(guard);
+	if (guard_start_command(guard) < 0) {
+		guard->shared->ending.exec_errno = errno;
+		return false;
+	}
+	return true;
+}
+
 static void adopt_command(struct guard *guard)
 {
 	const struct job *job = guard->job;
 
 	guard->stop.command = guard->shared->command;
-	guard_set_kill_timer(guard);
 	message_step(job->messenger, "starting %s, pid %d", job->shown, (int)guard->stop.command);
 	if (job->options->max_hold_ms)
 		guard->max_ms = guard->shared->start_ms + job->options->max_hold_ms;
@@ -385,9 +403,7 @@ _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 			      .stop = {.kill_ms = NEVER_MS}};
 
 	guard_standby_run(&guard);
-	if (guard_standby_has_command(&guard))
+	if (start_command(&guard))
 		adopt_command(&guard);
-	close(ends->start);
-	close(ends->let_go);
 	see_to_end(&guard); /* without COMMAND the end is now */
 }

@@ -1,16 +1,118 @@
 /* A process of its own for COMMAND, in the wrapper's process group. */
 #include "supervise/guard_command.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "supervise/exec_child.h"
+#include "base/clock.h"
+#include "cli/options.h"
+#include "supervise/environment.h"
+#include "supervise/exec_path.h"
 #include "supervise/proc_stat.h"
 
 /* exec_path keeps a path there, and little more is needed. */
 #define STACK_BYTES 65536
+
+/* For what may run on that stack, which AddressSanitizer takes for a mistake. */
+#define ON_OTHER_STACK __attribute__((no_sanitize("address")))
+
+#define PAUSE_NS 5000000L
+#define NAP_NS 50000L
+
+/* ---- How long may exec take? ---- */
+
+static bool has_terminal(void)
+{
+	const int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Whether COMMAND's process ends by --signal before it is COMMAND: it has COMMAND's mask then. */
+static bool ends_by_signal(const struct job *job)
+{
+	const int signo = job->options->signal;
+
+	return (signo == SIGKILL || signo == SIGTERM || signo == SIGINT || signo == SIGHUP) &&
+	       !signal_fd_ignores(signo) && !signal_fd_has(job->signals->original, signo);
+}
+
+bool guard_command_is_quick(const struct guard *guard)
+{
+	return guard->kill_timer.is_there && guard->job->options->on_lost != ON_LOST_WARN &&
+	       ends_by_signal(guard->job) && exec_path_is_cached(guard->job->argv) &&
+	       !has_terminal();
+}
+
+/* ---- COMMAND's process, until exec ---- */
+
+struct start {
+	const struct guard *guard;
+	pid_t self;
+	bool is_quick;
+	uint64_t early; /* signals that came to all of the group before */
+};
+
+/* The wrapper takes a process that has the socket for us, and the server one that has a connection.
+ */
+ON_OTHER_STACK static void leave_guard(const struct guard *guard)
+{
+	close(guard->ends->socket);
+	for (int i = 0; i < guard->job->set->count; i++)
+		connection_leave(&guard->job->set->members[i].client.connection);
+}
+
+/* Until then it takes no signals. */
+static void await_signals(const struct start *start)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != start->self)
+		_exit(STATUS_NOT_FOUND);
+	while (!start->guard->shared->has_signals)
+		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+}
+
+/* A process that was stopped, and is continued when the lease is as good as over, does not become
+ * COMMAND, unless a renewal comes before the end. */
+ON_OTHER_STACK static void await_valid_lease(const struct shared_state *shared)
+{
+	while (clock_ms() >= shared->stop_ms) {
+		if (clock_ms() >= shared->kill_ms)
+			_exit(STATUS_NOT_HELD);
+		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+	}
+}
+
+ON_OTHER_STACK static int run_child(void *argument)
+{
+	const struct start *start = argument;
+	const struct job *job = start->guard->job;
+	struct shared_state *shared = start->guard->shared;
+
+	leave_guard(start->guard);
+	if (start->is_quick) /* not those that would stop this process: the guard waits for it */
+		signal_fd_hand_down(start->early & ~signal_fd_stopping(start->early), getpid());
+	else
+		await_signals(start);
+	prctl(PR_SET_PDEATHSIG, job->options->signal);
+	if (getppid() != start->self)
+		_exit(STATUS_NOT_FOUND); /* too late for a signal */
+	signal_fd_restore(job->signals);
+	await_valid_lease(shared);
+	exec_path(job->argv);
+	shared->ending.exec_errno = errno;
+	_exit(STATUS_NOT_FOUND);
+}
+
+/* ---- The guard ---- */
 
 /* The guard leaves the wrapper's process group, in which COMMAND stays, so that the terminal's
  * signals do not reach it. In a job of a job-control shell it stays in the session, so that a group
@@ -28,70 +130,38 @@ static void leave_group(const struct guard *guard)
 		setsid();
 }
 
-int guard_prepare_command(const struct guard *guard)
+/* The id must be in shared->command before either process goes on: the wrapper must know whom to
+ * reap if we are killed. */
+static pid_t make_process(struct start *start)
 {
-	const pid_t self = getpid();
-	/* The wrapper must know whom to reap if we are killed: the id is there before either goes
-	 * on. Not CLONE_VFORK: we could do nothing until exec, and that may be long. */
-	const pid_t pid = proc_fork(SIGCHLD, &guard->shared->command);
+	static _Alignas(16) char stack[STACK_BYTES];
+	const int flags = CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD;
+	_Atomic pid_t *command = &start->guard->shared->command;
+	pid_t pid;
 
-	if (pid == 0) {
-		close(guard->ends->socket); /* the wrapper takes a process that has it for us */
-		close(guard->ends->let_go);
-		exec_child(guard->job, guard->shared, guard->ends->start, self);
-	}
-	if (pid < 0)
-		return -1;
-	leave_group(guard);
-	signal_fd_hand_down(signal_fd_pending(), pid);
-	guard->shared->has_signals = true;
-	return 0;
-}
-
-struct start {
-	const struct guard *guard;
-	pid_t self;
-	uint64_t early; /* signals that the terminal has sent to all of the group before */
-};
-
-/* The guard may be killed before exec, and the wrapper be dead. So this signal must end a process
- * that has COMMAND's mask, and nothing that takes it. */
-static int end_signal(const struct job *job)
-{
-	const int signo = job->options->signal;
-	const bool is_usual = signo == SIGTERM || signo == SIGINT || signo == SIGHUP;
-
-	return is_usual && !signal_fd_ignores(signo) &&
-			       !signal_fd_has(job->signals->original, signo)
-		       ? signo
-		       : SIGKILL;
-}
-
-ON_OTHER_STACK static int run_child(void *argument)
-{
-	const struct start *start = argument;
-	const struct guard *guard = start->guard;
-
-	close(guard->ends->socket);
-	close(guard->ends->let_go);
-	/* not those that would stop this process: the guard waits for its exec */
-	signal_fd_hand_down(start->early & ~signal_fd_stopping(start->early), getpid());
-	exec_command(guard->job, guard->shared, start->self, end_signal(guard->job));
+	if (start->is_quick)
+		return clone(run_child, stack + STACK_BYTES, flags, start, command);
+	pid = proc_fork(SIGCHLD, command);
+	if (pid == 0)
+		run_child(start);
+	return pid;
 }
 
 int guard_start_command(const struct guard *guard)
 {
-	static _Alignas(16) char stack[STACK_BYTES];
-	const int flags = CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD;
-	struct start start = {.guard = guard, .self = getpid()};
+	const uint64_t untaken = guard->shared->untaken;
+	struct start start = {.guard = guard, .self = getpid(), .is_quick = guard->is_quick};
 	pid_t pid;
 
-	exec_set_environment(guard->job);
-	start.early = signal_fd_pending();
-	pid = clone(run_child, stack + STACK_BYTES, flags, &start, &guard->shared->command);
+	environment_set(guard->job);
+	start.early = signal_fd_pending() | untaken;
+	pid = make_process(&start);
 	if (pid < 0)
 		return -1;
 	leave_group(guard);
-	signal_fd_hand_down(signal_fd_stopping(start.early), pid);
+	signal_fd_hand_down(start.is_quick ? signal_fd_stopping(start.early)
+					   : signal_fd_pending() | untaken,
+			    pid);
+	guard->shared->has_signals = true;
 	return 0;
 }

@@ -1,15 +1,23 @@
-/* The guard makes the process that becomes COMMAND: ahead, or when the lock is held. */
+/* The guard starts COMMAND. */
 #pragma once
 
 #include "supervise/guard_state.h"
 
-/* Makes it ahead. It waits until it is let go (supervise/exec_child.h). Hands down the signals that
- * the terminal has sent to the guard in its place. Returns -1 with errno. */
-int guard_prepare_command(const struct guard *guard);
+/* Whether the guard may wait for COMMAND's exec: for guard->is_quick. Exec must not wait for a disk
+ * now, or the guard could not renew the lease meanwhile. On a terminal the guard does not wait
+ * either: see guard_start_command. */
+bool guard_command_is_quick(const struct guard *guard);
 
-/* Makes it when the guard has the grant itself, and starts COMMAND: no memory is copied, and no
- * process has to be woken. Returns at exec, or -1 with errno. The lease has just begun, so that is
- * soon enough. But if the process is stopped before exec, or waits for a slow disk until the lease
- * is as good as over, the guard is killed by its timer, and the process ends. Until this
- * returns the guard is in the wrapper's process group: SIGKILL to the group kills all three. */
+/* Makes COMMAND's process, in the wrapper's process group, which the guard leaves. The lock is
+ * held, and the kill timer is set. The process ends if the guard does, or if the lease is as good
+ * as over; then, and if exec fails, shared->ending tells. Returns 0, or -1 with errno if there is
+ * no process.
+ *
+ * If guard->is_quick, no memory is copied, and this returns at exec. Should the process be stopped
+ * before exec, the guard is killed by its timer, and the process ends.
+ *
+ * COMMAND gets the signals that came to the guard or the wrapper (shared->untaken) before it was
+ * there, each once. But if guard->is_quick, one that the terminal sends in the last microseconds
+ * before that is lost. Until this returns the guard is in the wrapper's process group: SIGKILL to
+ * the group kills all three. */
 int guard_start_command(const struct guard *guard);

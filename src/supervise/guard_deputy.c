@@ -5,7 +5,6 @@
 #include "supervise/guard_deputy.h"
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "lock/handover.h"
@@ -13,8 +12,6 @@
 #include "lock/wait_result.h"
 #include "lock/wire.h"
 #include "redis/message_peek.h"
-#include "supervise/exec_child.h"
-#include "supervise/guard_command.h"
 
 static struct member *member_of(const struct guard *guard)
 {
@@ -30,8 +27,6 @@ void guard_deputy_begin(const struct guard *guard, struct guard_deputy *deputy)
 	deputy->until_ms = clock_ms() + DEPUTY_MS;
 	if (!guard->is_ready || !guard->kill_timer.is_there)
 		guard_deputy_end(guard, deputy);
-	else
-		exec_set_environment(guard->job); /* a rehearsal, as in exec_child */
 }
 
 void guard_deputy_end(const struct guard *guard, struct guard_deputy *deputy)
@@ -78,11 +73,7 @@ bool guard_deputy_hear(struct guard *guard, struct guard_deputy *deputy)
 	}
 	guard->has_grant = true;
 	message_skip(&member_of(guard)->client, length);
-	shared_state_let_go(guard->shared, job);
+	shared_state_let_go(guard->shared, job, false);
 	wait_result_tell_grant(job->messenger, job->lock);
-	guard->has_command = guard_start_command(guard) == 0;
-	if (!guard->has_command)
-		/* for the process that guard_standby_has_command makes */
-		(void)!write(guard->ends->let_go, "", 1);
 	return true;
 }

@@ -18,6 +18,6 @@ void guard_deputy_begin(const struct guard *guard, struct guard_deputy *deputy);
 /* Ceases to listen, and wakes the wrapper. */
 void guard_deputy_end(const struct guard *guard, struct guard_deputy *deputy);
 
-/* Something has come. If it is a grant, takes it, lets COMMAND go, and returns true. Else ceases to
- * listen and returns false: the wrapper will read it. */
+/* Something has come. If it is a grant, takes it, tells that COMMAND is let go, and returns true.
+ * Else ceases to listen and returns false: the wrapper will read it. */
 bool guard_deputy_hear(struct guard *guard, struct guard_deputy *deputy);

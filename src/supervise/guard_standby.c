@@ -3,33 +3,38 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/message.h"
+#include "supervise/environment.h"
 #include "supervise/guard_command.h"
 #include "supervise/guard_deputy.h"
 
-static int get_ready(struct guard *guard, struct error *err)
+/* What was in memory at the rehearsal counts as being there for so long. */
+#define REHEARSED_MS 100
+
+int guard_get_ready(struct guard *guard, struct error *err)
 {
+	if (guard->is_ready)
+		return 0;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (!guard->kill_timer.is_there)
 		kill_timer_open(&guard->kill_timer);
 	if (guard->loop.timer < 0 && deadline_poll_open(&guard->loop, err) < 0)
 		return -1;
-	return guard->signals.fd < 0 ? signal_fd_open_deaf(&guard->signals, err) : 0;
+	if (guard->signals.fd < 0 && signal_fd_open_deaf(&guard->signals, err) < 0)
+		return -1;
+	guard->is_ready = true;
+	return 0;
 }
 
-/* A process that is stopped, as by a Ctrl-Z, lives. */
-static bool command_lives(const struct guard *guard)
+/* Does what it can before the grant, so that little is left between the grant and exec. */
+static void rehearse(struct guard *guard)
 {
-	struct signalfd_siginfo info;
-
-	while (signal_fd_next(&guard->signals, &info))
-		;
-	return !guard->has_command || waitpid(guard->shared->command, NULL, WNOHANG) == 0;
+	environment_set(guard->job);
+	guard->is_quick = guard_command_is_quick(guard);
 }
 
 /* How long poll is to wait, in milliseconds. */
@@ -42,28 +47,25 @@ static int time_to(int64_t until_ms)
 	return until_ms > now ? (int)(until_ms - now) : 0;
 }
 
-/* Returns false if the wrapper is gone, or the process that is to become COMMAND. */
+/* Returns false if the wrapper is gone. */
 static bool await_start(struct guard *guard, struct guard_deputy *deputy)
 {
 	struct pollfd slots[] = {
-		{.fd = guard->signals.fd, .events = POLLIN},
 		{.fd = guard->ends->socket, .events = POLLIN},
 		{.events = POLLIN},
 	};
 
 	while (!guard->shared->is_let_go) {
-		if (guard->is_ready && !guard->has_command && deputy->fd < 0)
-			guard->has_command = guard_prepare_command(guard) == 0;
-		slots[2].fd = deputy->fd;
-		if (poll(slots, 3, time_to(deputy->until_ms)) < 0 && errno != EINTR)
+		slots[1].fd = deputy->fd;
+		if (poll(slots, 2, time_to(deputy->until_ms)) < 0 && errno != EINTR)
 			return false;
 		if (guard->shared->is_let_go)
 			break;
-		if (slots[1].revents || (slots[0].revents && !command_lives(guard)))
+		if (slots[0].revents)
 			return false;
 		if (time_to(deputy->until_ms) == 0)
 			guard_deputy_end(guard, deputy);
-		else if (slots[2].revents && guard_deputy_hear(guard, deputy))
+		else if (slots[1].revents && guard_deputy_hear(guard, deputy))
 			break;
 	}
 	return true;
@@ -85,6 +87,7 @@ static void take_grant(const struct guard *guard)
 void guard_standby_run(struct guard *guard)
 {
 	const struct guard_ends *ends = guard->ends;
+	const int64_t begin_ms = clock_ms();
 	struct error ignored;
 	struct guard_deputy deputy;
 
@@ -94,26 +97,13 @@ void guard_standby_run(struct guard *guard)
 		_exit(STATUS_OS);
 	if (ends->needs_connection)
 		hold_set_close(guard->job->set); /* the server is to see the wrapper go */
-	guard->is_ready = get_ready(guard, &ignored) == 0;
+	if (guard_get_ready(guard, &ignored) == 0)
+		rehearse(guard);
 	guard_deputy_begin(guard, &deputy);
 	if (!await_start(guard, &deputy))
 		_exit(0);
 	if (!guard->has_grant)
 		take_grant(guard);
-}
-
-bool guard_standby_has_command(struct guard *guard)
-{
-	struct error err;
-
-	if (!guard->is_ready && get_ready(guard, &err) < 0) {
-		message(guard->job->messenger, LOG_ERR, "%s", err.text);
-		guard->shared->ending.started = false;
-		return false;
-	}
-	if (!guard->has_command && guard_prepare_command(guard) < 0) {
-		guard->shared->ending.exec_errno = errno;
-		return false;
-	}
-	return true;
+	if (clock_ms() >= begin_ms + REHEARSED_MS)
+		guard->is_quick = guard_command_is_quick(guard);
 }

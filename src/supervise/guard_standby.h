@@ -1,13 +1,12 @@
-/* The guard before the grant: it opens what it needs, makes the process that is to become COMMAND,
- * and waits until the wrapper lets that go. If the guard listens for the wrapper (guard_deputy.h),
- * it makes that process only when it has the grant, or does not listen any more. */
+/* The guard while it stands by: from its fork to the grant. For guard.c. */
 #pragma once
 
 #include "supervise/guard_state.h"
 
-/* Returns when COMMAND was let go; then the guard has the locks. Ends the guard if the wrapper or
- * COMMAND is gone. */
+/* Returns when the lock is held, and COMMAND is let go: by the wrapper, or by this guard, which has
+ * taken the grant then. Ends the process if the wrapper ends before. */
 void guard_standby_run(struct guard *guard);
 
-/* Repeats a call that failed. False if there is no process for COMMAND now: see shared->ending. */
-bool guard_standby_has_command(struct guard *guard);
+/* Opens what the guard waits for and with, unless it is ready: most often while it stands by.
+ * Returns 0, or -1 with STATUS_OS. */
+int guard_get_ready(struct guard *guard, struct error *err);

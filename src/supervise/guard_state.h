@@ -13,8 +13,6 @@
 /* The things that the guard gets from the wrapper. */
 struct guard_ends {
 	int socket; /* each byte is a signal to pass on, or 0; only the wrapper has the other end */
-	int start;  /* of a pipe: a byte in it lets COMMAND go */
-	int let_go; /* the pipe's other end */
 	pid_t wrapper;
 	bool needs_connection; /* the guard cannot go on with those of the wrapper */
 };
@@ -28,8 +26,8 @@ struct guard {
 	struct signal_fd signals;
 	struct kill_timer kill_timer;
 	bool is_ready;    /* these are open */
-	bool has_command; /* there is a process for COMMAND */
 	bool has_grant;   /* it took the grant itself: see guard_deputy.h */
+	bool is_quick;    /* COMMAND's exec will be: see guard_command.h */
 	int64_t max_ms;   /* when --max-hold is over */
 	struct stop stop; /* its command: 0 when it does not run */
 	bool lost;        /* at least one of the locks */

@@ -99,19 +99,16 @@ void shared_state_take_locks(const struct shared_state *shared, const struct job
 		job->set->members[i].lock = shared->locks[i].lock;
 }
 
-void shared_state_put(struct shared_state *shared, const struct job *job)
+void shared_state_let_go(struct shared_state *shared, const struct job *job, bool is_wrapper)
 {
 	for (int i = 0; i < job->set->count; i++) {
 		shared->locks[i].lock = job->set->members[i].lock;
-		shared->locks[i].client = job->set->members[i].client;
+		if (is_wrapper)
+			shared->locks[i].client = job->set->members[i].client;
 	}
+	if (is_wrapper)
+		shared->is_deaf = job->messenger->is_deaf;
 	shared_state_put_times(shared, job);
-	shared->is_deaf = job->messenger->is_deaf;
-}
-
-void shared_state_let_go(struct shared_state *shared, const struct job *job)
-{
-	shared_state_put(shared, job);
 	shared->start_ms = clock_ms();
 	shared->ending.started = true;
 	shared->is_let_go = true;

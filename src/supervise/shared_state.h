@@ -47,7 +47,7 @@ struct ending {
 	bool was_asked;         /* ... or because somebody has asked it to stop */
 };
 
-/* A lock as it was granted, and its client: for the guard. */
+/* A lock as it was granted, and the wrapper's client, for a guard that has not taken the grant. */
 struct shared_lock {
 	_Atomic int64_t deadline_ms; /* until when it is surely ours; 0: it is lost */
 	struct lock lock;
@@ -62,9 +62,10 @@ struct shared_state {
 	_Atomic int phase;           /* enum guard_phase */
 	_Atomic int listener;        /* before the grant: enum listener */
 	struct ending ending;
-	_Atomic pid_t command;    /* the process that becomes COMMAND; 0: there is none */
-	_Atomic bool has_signals; /* it has those that the guard got before it was there */
+	_Atomic pid_t command;    /* COMMAND's process; 0: there is none */
+	_Atomic bool has_signals; /* it has those that came before it was there */
 	/* whoever lets COMMAND go writes these first: */
+	uint64_t untaken;       /* signals that the wrapper got before, and leaves to COMMAND */
 	bool is_deaf;           /* of the messenger */
 	int64_t start_ms;       /* of COMMAND */
 	_Atomic bool is_let_go; /* all of this is there, and the locks */
@@ -88,16 +89,14 @@ void shared_state_free(struct shared_state *shared);
 /* Puts the times of job's locks there, after each renewal. */
 void shared_state_put_times(struct shared_state *shared, const struct job *job);
 
-/* Copies job's locks, which are held, their times and their clients (client_is_still) into *shared.
- * The process that lets COMMAND go calls this: the wrapper, or the guard if it has the grant. */
-void shared_state_put(struct shared_state *shared, const struct job *job);
+/* The process that has the grant tells it and the times: from now on COMMAND may start. That is the
+ * wrapper, or the guard if it has taken the grant. The locks are held. Only the wrapper tells of
+ * the clients, which are still (client_is_still), and of the messenger. */
+void shared_state_let_go(struct shared_state *shared, const struct job *job, bool is_wrapper);
 
-/* Puts all of that there, and that COMMAND is let go now. */
-void shared_state_let_go(struct shared_state *shared, const struct job *job);
-
-/* The guard takes all of that. It was forked when the clients' connections were open already, and
- * goes on with these, or with some of its own if they cannot be shared. */
+/* The guard takes all of that from the wrapper. It was forked when the clients' connections were
+ * open already, and goes on with these, or with some of its own if they cannot be shared. */
 void shared_state_take(const struct shared_state *shared, const struct job *job);
 
-/* The process that becomes COMMAND takes the locks only. */
+/* The wrapper takes the locks, and nothing else, from the guard. */
 void shared_state_take_locks(const struct shared_state *shared, const struct job *job);

@@ -1,5 +1,5 @@
-/* The wrapper's end of a guard. The guard and the process that becomes COMMAND most often stand by
- * while the wrapper waits for the lock, so that neither must be made when the lock is granted. */
+/* The wrapper's end of a guard. The guard most often stands by while the wrapper waits for the
+ * lock, so that it need not be made when the lock is granted. */
 #pragma once
 
 #include "supervise/shared_state.h"
@@ -12,10 +12,7 @@ struct waiting;
 struct standby {
 	pid_t guard; /* 0: there is none */
 	int fd;
-	int start;       /* a byte that is written there lets COMMAND go */
 	unsigned opened; /* the guard has these connections: see hold_set_opened */
-	uint64_t early;  /* signals that the wrapper got before there was a guard */
-	uint64_t late;   /* those that it got about then: COMMAND's process has got them, too */
 	struct shared_state *shared;
 };
 

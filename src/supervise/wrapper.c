@@ -38,8 +38,7 @@ struct wrapper {
 	struct shared_state *shared;
 	pid_t guard;
 	int fd;
-	uint64_t early;   /* untaken signals that came before the guard: COMMAND has not got them */
-	uint64_t late;    /* untaken signals that COMMAND has got from us already */
+	uint64_t handed;  /* untaken signals that the guard hands to COMMAND: shared->untaken */
 	bool takes_over;  /* the guard is dead or hangs */
 	struct stop stop; /* of COMMAND, when it takes over */
 	int64_t nudge_ms; /* with --on-lost warn: not before */
@@ -58,9 +57,9 @@ static bool is_for_command(const struct wrapper *wrapper, const struct signalfd_
 {
 	if (is_end_of_guard(info) || info->ssi_signo == SIGCHLD ||
 	    (pid_t)info->ssi_pid == wrapper->guard || signal_fd_ignores((int)info->ssi_signo) ||
-	    signal_fd_has(wrapper->late, (int)info->ssi_signo))
+	    signal_fd_has(wrapper->handed, (int)info->ssi_signo))
 		return false;
-	if (info->ssi_code > 0 && !signal_fd_has(wrapper->early, (int)info->ssi_signo))
+	if (info->ssi_code > 0)
 		return info->ssi_signo == SIGHUP && getsid(0) == getpid();
 	return true;
 }
@@ -75,7 +74,7 @@ static void pass_on(struct wrapper *wrapper)
 		if (is_for_command(wrapper, &info))
 			(void)!send(wrapper->fd, &signo, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
-	wrapper->early = wrapper->late = 0; /* they were among these */
+	wrapper->handed = 0; /* they were among these */
 }
 
 /* The guard cannot do its work any more: we stop COMMAND and all that it started. A guard that was
@@ -301,13 +300,11 @@ int wrapper_run(const struct job *job, struct standby *standby, struct ending *e
 		hold_set_give_up(job->set);
 		return -1;
 	}
-	const uint64_t untaken = signal_fd_pending();
 	struct wrapper wrapper = {.job = job,
 				  .shared = standby->shared,
 				  .guard = standby->guard,
 				  .fd = standby->fd,
-				  .early = standby->early & untaken,
-				  .late = standby->late & untaken};
+				  .handed = standby->shared->untaken};
 
 	hold_set_close(job->set); /* the guard has them now */
 	if (watch(&wrapper, err) < 0)

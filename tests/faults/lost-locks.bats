@@ -150,7 +150,7 @@ END
 	"$FAIRLOCK" wrap job true # so that the server knows the scripts
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
 	proxy delay 20
-	# COMMAND's process looks for its parent a second time when the lock is granted.
+	# COMMAND's process looks for its parent a second time before exec.
 	FAIRLOCK_URL=unix://$PWD/far ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -f -qq -e trace=getppid \
 		-e inject=getppid:delay_enter=10000000:when=2 -o /dev/null \
 		"$FAIRLOCK" wrap --on-lost warn -l 8s -k 1s job touch executed 2>said

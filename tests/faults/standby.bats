@@ -1,5 +1,5 @@
-# The first waiter has its guard and a process for COMMAND ready, so that little is left to do when
-# its turn comes. COMMAND must not notice it, and neither may others.
+# The first waiter has its guard ready, so that little is left to do when its turn comes. COMMAND must not notice it, and neither may
+# others.
 
 load ../lib/helpers
 load ../lib/jobs
@@ -8,26 +8,20 @@ load ../lib/proxy
 
 setup() { start_in_folder; }
 
-# first_waits WORD...: the lock is held, and `wrap WORD...` waits for it in $WAITER, with its guard
-# $GUARD and with $READY, the process that is to become COMMAND
+# first_waits WORD...: the lock is held, and `wrap WORD...` waits for it in $WAITER, with its guard $GUARD
 first_waits() {
 	wait_behind_holder "$@"
 	stands_by
 }
 
-# The only waiter, $WAITER, is in the queue, and has its guard $GUARD and COMMAND's process $READY.
+# The only waiter, $WAITER, is in the queue, and has its guard $GUARD.
 stands_by() {
 	wait_until in_queue job 1
-	wait_until has_ready "$WAITER"
+	wait_until has_guard "$WAITER"
 }
 
 has_none() {
 	! pgrep -P "$1"
-}
-
-both_end() {
-	wait_until ended "$GUARD"
-	wait_until ended "$READY"
 }
 
 @test 'COMMAND of a waiter has the same signals, descriptors and variables as any COMMAND' {
@@ -50,14 +44,14 @@ both_end() {
 	wait_until nothing_left
 }
 
-@test 'only the first waiter has processes that stand by, and the next when it becomes first' {
+@test 'only the first waiter has a guard that stands by, and the next when it becomes first' {
 	local next
 
 	first_waits job sleep 600
 	background "$FAIRLOCK" wrap job true
 	next=$!
 	wait_until in_queue job 2
-	wait_until has_none "$next" # it had some while it took itself for the first
+	wait_until has_none "$next" # it had one while it took itself for the first
 	kill "$HOLDER"
 	wait_until pgrep -P "$next"
 }
@@ -80,7 +74,7 @@ both_end() {
 	wait_until nothing_left
 }
 
-@test 'a first waiter that gives up leaves none of its processes behind' {
+@test 'a first waiter that gives up leaves no guard behind' {
 	hold job
 	run -75 "$FAIRLOCK" wrap -w 0.5 job touch ran
 	background "$FAIRLOCK" wrap job touch ran
@@ -90,31 +84,21 @@ both_end() {
 	status_of "$WAITER"
 	assert_equal "$STATUS" 143
 	[ ! -e "/proc/$GUARD" ]
-	wait_until ended "$READY"
 	[ ! -e ran ]
 }
 
-@test 'the processes of a first waiter that is killed end although they are stopped, and leave the queue' {
+@test 'the guard of a first waiter that is killed ends although it is stopped, and leaves the queue' {
 	first_waits job touch ran
-	kill -STOP "$READY" "$GUARD"
+	stop "$GUARD"
 	kill -KILL "$WAITER"
-	both_end
+	wait_until ended "$GUARD"
 	wait_until nobody_present job
 	[ ! -e ran ]
 }
 
-@test "a first waiter whose guard or COMMAND's process is killed gets its turn" {
+@test 'a first waiter whose guard is killed gets its turn' {
 	first_waits job touch ran
 	kill -KILL "$GUARD"
-	wait_until ended "$READY"
-	kill "$HOLDER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
-	[ -e ran ]
-
-	rm ran
-	first_waits job touch ran
-	kill -KILL "$READY"
 	wait_until ended "$GUARD"
 	kill "$HOLDER"
 	status_of "$WAITER"
@@ -136,19 +120,35 @@ both_end() {
 	assert_equal "$(cat runs)" runs
 }
 
-@test 'a first waiter ends its processes when the server is away, since they would keep its connection open' {
+@test 'a first waiter ends its guard when the server is away, since that would keep its connection open' {
 	first_waits job true
 	stop_server
-	both_end
+	wait_until ended "$GUARD"
 }
 
-@test 'COMMAND runs if its process was stopped before the grant, and the wrapper was not' {
-	first_waits job touch ran
-	stop "$READY"
+@test 'COMMAND does not start when wrapper and guard are both stopped in the moment of the grant, and the guard goes on after the lease' {
+	local tracer
+
+	hold job
+	# the wrapper is stopped when it continues the guard, which does not happen
+	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -qq -f -e trace=kill -e inject=kill:error=EPERM:signal=SIGSTOP:when=1 \
+		-o calls "$FAIRLOCK" wrap -l 2s job touch ran 2>said
+	tracer=$!
+	wait_until in_queue job 1
+	WAITER=$(pgrep -P $tracer)
+	wait_until has_guard "$WAITER"
+	kill -STOP "$GUARD"
+	wait_until grep -q "^$GUARD .* stopped by SIGSTOP" calls
 	kill "$HOLDER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
-	[ -e ran ]
+	wait_until grep -q "^$WAITER .* stopped by SIGSTOP" calls
+	wait_until is_free job
+	kill -CONT "$GUARD"
+	sleep 0.5 # so long it could start COMMAND
+	kill -CONT "$WAITER"
+	status_of "$tracer"
+	assert_equal "$STATUS" 76
+	ended "$GUARD"
+	[ ! -e ran ]
 }
 
 @test 'COMMAND does not start while the wrapper is stopped' {
@@ -171,7 +171,7 @@ both_end() {
 	status_of "$WAITER"
 	assert_equal "$STATUS" 0
 	[ -e ran ]
-	both_end
+	wait_until ended "$GUARD"
 	wait_until nothing_left
 }
 
@@ -184,7 +184,7 @@ both_end() {
 	for answer in later first; do
 		FAIRLOCK_URL=unix://$PWD/far background "$FAIRLOCK" wrap --connect-timeout 4 "$answer" touch "$answer.ran"
 		WAITER=$!
-		wait_until has_ready "$WAITER"
+		wait_until has_guard "$WAITER"
 		[ "$answer" = first ] || wait_until holds_lock "$WAITER" "$answer"
 		stop "$WAITER"
 		wait_until holds_lock "$WAITER" "$answer"
@@ -220,7 +220,7 @@ forks_slowly() {
 	kill "$HOLDER"
 	wait_until holds_lock "$WAITER"
 	kill -KILL "$WAITER"
-	both_end
+	wait_until ended "$GUARD"
 	wait_until nothing_left
 	[ ! -e ran ]
 }

@@ -31,9 +31,9 @@ wait_behind_holder() {
 	join_queue "$@"
 }
 
-# has_ready WAITER: it has its guard, GUARD, and the process that is to become COMMAND, READY
-has_ready() {
-	GUARD=$(pgrep -P "$1") && READY=$(pgrep -P "$GUARD")
+# has_guard WAITER: it has its guard, GUARD
+has_guard() {
+	GUARD=$(pgrep -P "$1")
 }
 
 # holds_lock PID [NAME]: the wrapper with this process id holds the lock

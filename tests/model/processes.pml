@@ -4,8 +4,8 @@
  * renewals.
  *
  * A step is what a process does between two waits: see src/supervise/wrapper.c (the wrapper), src/supervise/guard.c (the guard),
- * src/supervise/exec_child.c (what becomes COMMAND), src/supervise/standby.c (the start), and src/supervise/guard_deputy.c with
- * src/lock/wait_deputy.c (the guard takes the grant).
+ * src/supervise/guard_command.c (the start, and what becomes COMMAND), src/supervise/standby.c (the grant), and
+ * src/supervise/guard_deputy.c with src/lock/wait_deputy.c (the guard takes the grant).
  *
  * Time goes in steps from one of these moments to the next:
  *
@@ -22,9 +22,10 @@
  * Without grace (GRACE 0) the first signal and SIGKILL are due at one time. A process that runs does what is due before
  * time goes on; a process that is stopped or dead does nothing. A renewal sets the time back to 0.
  *
- * The wrapper lets COMMAND go. The guard learns of it a moment later, and then sets its fuse: a timer that kills it, stopped or
- * not. With DEPUTY, the guard may take the grant for the wrapper: it sets its fuse, then changes `listener`, which decides who
- * goes on, and then starts COMMAND. It does nothing until COMMAND runs. The wrapper learns of it when it wakes, which it does before time goes on.
+ * The wrapper lets COMMAND go. The guard learns of it a moment later, sets its fuse, and starts COMMAND. The fuse is a timer that
+ * kills the guard, stopped or not. With DEPUTY, the guard may take the grant for the wrapper: it sets its fuse, then changes
+ * `listener`, which decides who goes on. The wrapper learns of it when it wakes, which it does before time goes on. The guard may
+ * start COMMAND in such a way that it does nothing until COMMAND runs. It does that only when exec is quick.
  *
  * The kernel does four things by itself. COMMAND's process gets a signal when its parent, the guard, ends. SIGCONT continues
  * a stopped wrapper when the guard ends, since that is the guard's exit signal; and a stopped guard when the wrapper ends, which
@@ -35,14 +36,14 @@
  * Two things are excused, unless the macro is defined; then spin finds them:
  *
  *   GAP_SURVIVOR     wrapper or guard is dead, and the other one is stopped or killed, too; or the wrapper is dead, and COMMAND
- *                    is stopped before exec, or waits for a slow disk, so that the guard, which waits for exec, is late
- *   GAP_EARLY        both are stopped before the guard has learned of the start
+ *                    is stopped before exec, so that the guard, which waits for exec, is late
  *
  * Mutations:
  *
  *   MUTE_EXIT        the guard's end does not continue a stopped wrapper
  *   MUTE_WRAPPER     the wrapper's end does not continue a stopped guard
  *   NO_FUSE          the guard has no fuse
+ *   FUSE_LATER       the guard sets its fuse when it has started COMMAND
  *   NO_TAKEOVER      the wrapper leaves everything to the guard
  *   TAKE_SILENTLY    the wrapper takes over, and a guard that goes on believes that COMMAND has ended by itself
  *   NO_LEASE_CHECK   the process that becomes COMMAND does not look at the lease
@@ -95,7 +96,7 @@
 
 mtype = { HOLDING, STOPPING, GIVING_BACK, DONE };              /* shared: what the guard does */
 mtype = { WAITING, GRANTED, CHECKED, WATCHING, TAKING_OVER, REPORTED }; /* the wrapper */
-mtype = { STANDS_BY, LET_GO, SURE, RUNS };                     /* COMMAND's process */
+mtype = { MADE, SURE, RUNS };                                  /* COMMAND's process */
 mtype = { WRAPPER_LISTENS, GUARD_LISTENS, GUARD_HAS_GRANT };   /* shared: who reads the grant */
 mtype = { NOTHING, OWN, LOST };                                /* which status was reported */
 
@@ -108,12 +109,13 @@ byte fuse;              /* when the guard is killed; 0: never */
 mtype phase = HOLDING;
 mtype wrapper = (DEPUTY -> WAITING : GRANTED);
 mtype listener = (DEPUTY -> GUARD_LISTENS : WRAPPER_LISTENS);
-mtype command = STANDS_BY;
+mtype command = MADE;
 mtype reported = NOTHING;
-bool accepts;           /* the guard has seen the grant, and does what it does with one */
-bool made = !DEPUTY;    /* there is, or was, a process for COMMAND */
+bool accepts;           /* the guard has seen the grant, and has not started COMMAND yet */
+bool made;              /* there is, or was, a process for COMMAND */
+bool waits;             /* the guard does nothing until exec */
 bool set_off;           /* COMMAND was let go */
-bool started;           /* the guard knows */
+bool started;           /* the guard has started it */
 bool noted_end;         /* the guard knows that COMMAND has ended */
 bool noted_stop;        /* ... that it is stopped */
 bool lost;              /* the guard has stopped it since the lease ends */
@@ -134,8 +136,8 @@ bool status = true;     /* what is reported is what happened */
 #define is_command  (alive[COMMAND] && command == RUNS)
 #define is_rest     (alive[REST] && !left_alone)
 #define tree_is_empty (!alive[COMMAND] && !alive[REST])
-/* the guard, by CLONE_VFORK, until exec; if it ends, a signal that nobody takes yet ends COMMAND's process */
-#define is_held_up    (accepts && made && alive[COMMAND] && command != RUNS)
+/* the guard, by CLONE_VFORK, until exec */
+#define is_held_up    (waits && alive[COMMAND] && command != RUNS)
 
 inline check_time()
 {
@@ -170,7 +172,8 @@ inline end_guard()
 	stopped[WRAPPER] = false;
 #endif
 	if
-	:: alive[COMMAND] && (command == STANDS_BY || is_held_up) -> end_command()
+	/* by a signal that nobody takes yet */
+	:: alive[COMMAND] && command != RUNS -> end_command()
 	:: else
 	fi
 }
@@ -215,9 +218,9 @@ inline set_fuse(at)
 
 /* ---- The guard ---- */
 
-#define may_make        (listener == WRAPPER_LISTENS && !made && !accepts)
 #define may_accept      (listener == GUARD_LISTENS && !accepts && alive[WRAPPER])
-#define guard_learns    (set_off && !started && !accepts && made)
+#define guard_learns    (set_off && !started && !accepts)
+#define may_start       (set_off && accepts)
 #define is_left         (!set_off && !accepts && !alive[WRAPPER])
 #define sees_end        (started && !alive[COMMAND] && !noted_end)
 #define sees_stop       (started && !noted_end && stopped[COMMAND] != noted_stop)
@@ -237,7 +240,7 @@ inline set_fuse(at)
 #define kills_again true
 #define note_kill skip
 #endif
-#define guard_is_due (may_accept || may_make || accepts && !is_held_up || guard_learns || is_left || sees_end || sees_stop || sees_wrapper_go || sees_takeover || must_stop || \
+#define guard_is_due (may_accept || accepts || guard_learns || is_left || sees_end || sees_stop || sees_wrapper_go || sees_takeover || must_stop || \
 	must_kill && kills_again || is_over || phase == GIVING_BACK)
 
 inline mirror(is_stop)
@@ -248,47 +251,49 @@ inline mirror(is_stop)
 	fi
 }
 
+#define guard_acts (runs(GUARD) && !is_held_up)
+
 proctype guard()
 {
 	do
-	/* it takes the grant in five steps, ... */
-	:: d_step { runs(GUARD) && may_accept && now == 0 ->
+	/* it takes the grant in three steps, ... */
+	:: d_step { guard_acts && may_accept && now == 0 ->
 		printf("the guard sees the grant\n");
 		accepts = true;
 #ifndef FUSE_BEHIND
 		set_fuse(FUSE_AT)
 #endif
 	}
-	:: d_step { runs(GUARD) && accepts && listener == GUARD_LISTENS -> listener = GUARD_HAS_GRANT }
-	:: d_step { runs(GUARD) && accepts && listener == GUARD_HAS_GRANT && !set_off -> set_off = true }
-	:: d_step { runs(GUARD) && accepts && listener == GUARD_HAS_GRANT && set_off && !made ->
-		printf("the guard starts COMMAND\n");
-		made = true;
-		alive[COMMAND] = true;
-		command = LET_GO
-	}
-	:: d_step { runs(GUARD) && accepts && made && !is_held_up ->
-		accepts = false;
-#ifndef FUSE_BEHIND
-		started = true
+	:: d_step { guard_acts && accepts && listener == GUARD_LISTENS -> listener = GUARD_HAS_GRANT }
+	:: d_step { guard_acts && accepts && listener == GUARD_HAS_GRANT && !set_off -> set_off = true }
+	/* ... or the wrapper was faster, ... */
+	:: d_step { guard_acts && accepts && listener == WRAPPER_LISTENS && !set_off -> accepts = false; fuse = 0 }
+	:: d_step { guard_acts && may_accept -> listener = WRAPPER_LISTENS }
+	/* ... and lets COMMAND go */
+	:: d_step { guard_acts && guard_learns ->
+		printf("the guard learns that COMMAND was let go\n");
+		accepts = true;
+#ifndef FUSE_LATER
+		set_fuse((phase == STOPPING -> LAST_AT : FUSE_AT))
 #endif
 	}
-	/* ... or the wrapper was faster */
-	:: d_step { runs(GUARD) && accepts && listener == WRAPPER_LISTENS -> accepts = false; fuse = 0 }
-	:: d_step { runs(GUARD) && may_accept -> listener = WRAPPER_LISTENS }
-	:: d_step { runs(GUARD) && may_make && !is_left ->
+	:: d_step { guard_acts && may_start ->
+		printf("the guard starts COMMAND\n");
+		accepts = false;
 		made = true;
-		alive[COMMAND] = true;
-		command = (set_off -> LET_GO : STANDS_BY)
-	}
-	/* by COMMAND's end, by the wrapper's, or by its timer */
-	:: d_step { runs(GUARD) && guard_learns ->
-		printf("the guard learns that COMMAND was let go\n");
 		started = true;
-		set_fuse((phase == STOPPING -> LAST_AT : FUSE_AT))
+		alive[COMMAND] = true;
+		if
+		:: waits = true
+		:: waits = false
+		fi
 	}
-	:: d_step { runs(GUARD) && is_left -> end_guard() }
-	:: d_step { runs(GUARD) && sees_end ->
+#if defined(FUSE_BEHIND) || defined(FUSE_LATER)
+	:: d_step { guard_acts && started && fuse == 0 && phase == HOLDING -> set_fuse(FUSE_AT) }
+#endif
+	/* by COMMAND's end, by the wrapper's, or by its timer */
+	:: d_step { guard_acts && is_left -> end_guard() }
+	:: d_step { guard_acts && sees_end ->
 		printf("the guard sees COMMAND's end\n");
 		noted_end = true;
 		if
@@ -296,15 +301,15 @@ proctype guard()
 		:: else
 		fi
 	}
-	:: d_step { runs(GUARD) && sees_stop ->
+	:: d_step { guard_acts && sees_stop ->
 		printf("the guard mirrors a stop or its end\n");
 		noted_stop = stopped[COMMAND];
 		mirror(noted_stop)
 	}
-	:: d_step { runs(GUARD) && sees_wrapper_go -> set_fuse(LAST_AT); phase = STOPPING }
+	:: d_step { guard_acts && sees_wrapper_go -> set_fuse(LAST_AT); phase = STOPPING }
 	/* the wrapper has begun to stop COMMAND */
-	:: d_step { runs(GUARD) && sees_takeover -> set_fuse(LAST_AT) }
-	:: d_step { runs(GUARD) && must_stop ->
+	:: d_step { guard_acts && sees_takeover -> set_fuse(LAST_AT) }
+	:: d_step { guard_acts && must_stop ->
 		printf("the guard stops COMMAND\n");
 		set_fuse(LAST_AT);
 		lost = true;
@@ -314,17 +319,17 @@ proctype guard()
 		check_time()
 	}
 	/* COMMAND's grace may end earlier than it must */
-	:: atomic { runs(GUARD) && started && phase == STOPPING && !tree_is_empty && kills_again ->
+	:: atomic { guard_acts && started && phase == STOPPING && !tree_is_empty && kills_again ->
 		kill_tree();
 		note_kill
 	}
-	:: d_step { runs(GUARD) && started && phase == HOLDING && !noted_end && now < STOP_AT && now > 0 && renewals > 0 ->
+	:: d_step { guard_acts && started && phase == HOLDING && !noted_end && now < STOP_AT && now > 0 && renewals > 0 ->
 		printf("the guard renews\n");
 		renewals--;
 		now = 0;
 		set_fuse(FUSE_AT)
 	}
-	:: d_step { runs(GUARD) && is_over ->
+	:: d_step { guard_acts && is_over ->
 		fuse = 0;
 		if
 		:: lost -> phase = DONE; mirror(false); alive[GUARD] = false
@@ -332,7 +337,7 @@ proctype guard()
 		:: else
 		fi
 	}
-	:: d_step { runs(GUARD) && phase == GIVING_BACK -> let_go_of_lock(); phase = DONE; alive[GUARD] = false }
+	:: d_step { guard_acts && phase == GIVING_BACK -> let_go_of_lock(); phase = DONE; alive[GUARD] = false }
 	:: d_step { !alive[GUARD] && wrapper != WAITING && wrapper != GRANTED && wrapper != CHECKED } -> break
 	:: d_step { !alive[GUARD] && !alive[WRAPPER] } -> break
 	od
@@ -377,22 +382,20 @@ inline set_guard_off()
 {
 	wrapper = WATCHING;
 	set_off = true;
-	command = (alive[COMMAND] -> LET_GO : command);
-	stopped[GUARD] = false;
-	stopped[COMMAND] = false
+	stopped[GUARD] = false
 }
 
-/* The first guard stood by, and is dead: with it died the process that would become COMMAND. */
+/* The first guard stood by, and is dead. */
 inline make_guard()
 {
 	alive[GUARD] = true;
-	alive[COMMAND] = true;
-	command = STANDS_BY;
+	command = MADE;
+	made = false;
+	waits = false;
 	set_off = false;
 	started = false;
 	noted_end = false;
-	accepts = false;
-	made = true
+	accepts = false
 }
 
 inline take_over()
@@ -473,8 +476,8 @@ proctype job()
 {
 	do
 	/* if the lease is as good as over, it waits for a renewal or for the end */
-	:: d_step { runs(COMMAND) && command == LET_GO && lease_is_good -> command = SURE }
-	:: d_step { runs(COMMAND) && command == LET_GO && now == DEADLINE -> end_command() }
+	:: d_step { runs(COMMAND) && command == MADE && lease_is_good -> command = SURE }
+	:: d_step { runs(COMMAND) && command == MADE && now == DEADLINE -> end_command() }
 	:: d_step { runs(COMMAND) && command == SURE ->
 		printf("COMMAND begins\n");
 		command = RUNS;
@@ -502,15 +505,10 @@ proctype job()
 
 #ifdef GAP_SURVIVOR
 #define is_excused(who) false
-#define exec_is_quick   false
+#define exec_must_be_quick false
 #else
-#define exec_is_quick   (is_held_up && !alive[WRAPPER])
+#define exec_must_be_quick (is_held_up && !alive[WRAPPER])
 #define is_excused(who) (!alive[WRAPPER + GUARD - (who)])
-#endif
-#ifdef GAP_EARLY
-#define is_early(who) false
-#else
-#define is_early(who) (set_off && !started && listener != GUARD_HAS_GRANT && stopped[WRAPPER + GUARD - (who)])
 #endif
 #define may_kill_wrapper (alive[GUARD] && !fuse_is_over)
 #define may_stop(who) (alive[who] && !stopped[who])
@@ -519,8 +517,8 @@ proctype fate()
 {
 end:
 	do
-	:: d_step { now < DEADLINE && !fuse_is_over && !exec_is_quick &&
-		!(runs(WRAPPER) && wrapper_is_due) && !(runs(GUARD) && guard_is_due) &&
+	:: d_step { now < DEADLINE && !fuse_is_over && !exec_must_be_quick &&
+		!(runs(WRAPPER) && wrapper_is_due) && !(guard_acts && guard_is_due) &&
 		(alive[WRAPPER] || alive[GUARD] || alive[COMMAND] || alive[REST]) ->
 			now++;
 		printf("time %d\n", now);
@@ -533,8 +531,8 @@ end:
 	:: d_step { may_stop(REST) -> printf("the rest is stopped\n"); stopped[REST] = true }
 #endif
 #if STOPS > 1
-	:: d_step { may_stop(WRAPPER) && !is_excused(WRAPPER) && !is_early(WRAPPER) -> printf("the wrapper is stopped\n"); stopped[WRAPPER] = true }
-	:: d_step { may_stop(GUARD) && !is_excused(GUARD) && !is_early(GUARD) -> printf("the guard is stopped\n"); stopped[GUARD] = true }
+	:: d_step { may_stop(WRAPPER) && !is_excused(WRAPPER) -> printf("the wrapper is stopped\n"); stopped[WRAPPER] = true }
+	:: d_step { may_stop(GUARD) && !is_excused(GUARD) -> printf("the guard is stopped\n"); stopped[GUARD] = true }
 #endif
 	:: d_step { stopped[WRAPPER] -> printf("the wrapper goes on\n"); stopped[WRAPPER] = false }
 	:: d_step { stopped[GUARD] -> printf("the guard goes on\n"); stopped[GUARD] = false }
@@ -558,7 +556,6 @@ init
 	atomic {
 		alive[WRAPPER] = true;
 		alive[GUARD] = true;
-		alive[COMMAND] = made;
 		run front();
 		run guard();
 		run job();

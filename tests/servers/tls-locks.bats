@@ -71,19 +71,18 @@ END
 	wait_until nothing_left
 }
 
-@test "the first waiter has its processes ready, and its guard renews over a connection of its own" {
-	local waiter ready
+@test "the first waiter has its guard ready, which renews over a connection of its own" {
+	local waiter
 
 	use_tls_server
 	hold job
 	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap -l 1s job sh -c 'echo $$ >pid; sleep 2.5; "$FAIRLOCK" status -q job; echo $? >held; exit 5' 2>said
 	waiter=$!
-	wait_until has_ready "$waiter"
-	ready=$READY
+	wait_until has_guard "$waiter"
 	kill "$HOLDER"
 	wait_until test -s pid
-	[ "$(cat pid)" = "$ready" ]
+	[ "$(ps -o ppid= -p "$(cat pid)" | tr -d ' ')" = "$GUARD" ]
 	status_of "$waiter"
 	[ "$STATUS" = 5 ]
 	[ "$(cat held)" = 0 ]
@@ -102,24 +101,23 @@ END
 	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap -v -l 1s --also a b sh -c 'sleep 2.5; "$FAIRLOCK" status -q a b; exit 5' 2>said
 	waiter=$!
-	wait_until has_ready "$waiter"
+	wait_until has_guard "$waiter"
 	kill "$HOLDER"
 	ends_with 5 "$waiter"
 	run ! grep -E 'lost|cannot|beginning' said free
 	wait_until nothing_left
 }
 
-@test "the guard and COMMAND's process of a killed waiter end" {
+@test "the guard of a killed waiter ends" {
 	local waiter
 
 	use_tls_server
 	hold job
 	background "$FAIRLOCK" wrap job touch ran
 	waiter=$!
-	wait_until has_ready "$waiter"
+	wait_until has_guard "$waiter"
 	kill -KILL "$waiter"
 	wait_until ended "$GUARD"
-	wait_until ended "$READY"
 	wait_until nobody_present job
 	[ ! -e ran ]
 }

@@ -154,7 +154,7 @@ END
 
 @test "a COMMAND that stops itself stays stopped, also when the guard is late" {
 	"$FAIRLOCK" wrap job true # loads the scripts into the server
-	# the guard looks for signals that came before it made COMMAND's process; COMMAND runs by then
+	# the wrapper and the guard are late when they look for signals that came before COMMAND's process was there
 	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run -0 on_terminal <<'END'
 type {strace -DD -f -o calls -e trace=rt_sigpending -e inject=rt_sigpending:delay_enter=1000000:when=1 "$FAIRLOCK" wrap job sh -c 'kill -STOP $$; echo went on'}
 want {Stopped}
@@ -235,7 +235,7 @@ END
 	hold job
 	export HOLDER
 	cat >standing <<'END'
-until waiter=$(pgrep -o -f 'wrap -q [j]ob') && guard=$(pgrep -P "$waiter") && pgrep -P "$guard"; do sleep 0.05; done
+until waiter=$(pgrep -o -f 'wrap -q [j]ob') && pgrep -P "$waiter"; do sleep 0.05; done
 END
 	run -0 on_terminal <<'END'
 type {"$FAIRLOCK" wrap -q job sh -c 'echo runs >>ran'}

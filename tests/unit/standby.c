@@ -28,7 +28,7 @@ static void check_learning(struct tally *tally, bool tells)
 	if (standby.guard == 0) {
 		snprintf(member.lock.token, sizeof(member.lock.token), "new");
 		if (tells)
-			shared_state_let_go(standby.shared, &job);
+			shared_state_let_go(standby.shared, &job, false);
 		_exit(0);
 	}
 	close(ends[1]);

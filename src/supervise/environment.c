@@ -1,24 +1,13 @@
-/* Does all that it can before the grant, so that little is left between the grant and exec. */
-#include "supervise/exec_child.h"
+/* What COMMAND finds in its environment: which lock is held, where, and by which owner. */
+#include "supervise/environment.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "cli/options.h"
 #include "redis/server_url.h"
-#include "supervise/exec_path.h"
-
-#define PAUSE_NS 5000000L
-#define NAP_NS 50000L
-
-/* ---- COMMAND's environment: which lock is held, where, and by which owner ---- */
 
 static bool is_owner(const struct job *job, const char *id)
 {
@@ -100,7 +89,7 @@ static void set_waited(const struct hold_set *set)
 	setenv("FAIRLOCK_WAITED_MS", waited, 1);
 }
 
-void exec_set_environment(const struct job *job)
+void environment_set(const struct job *job)
 {
 	setenv("FAIRLOCK_NAME", job->lock->keys.name, 1);
 	set_held(job); /* the owners that we inherited, too */
@@ -113,52 +102,4 @@ void exec_set_environment(const struct job *job)
 		unsetenv("FAIRLOCK_TOKENS");
 	set_waited(job->set);
 	set_server(job->options, job->server);
-}
-
-/* ---- Until exec ---- */
-
-/* A process that was stopped, and is continued when the lease is as good as over, does not become
- * COMMAND, unless a renewal comes before the end. */
-ON_OTHER_STACK static void await_valid_lease(const struct shared_state *shared)
-{
-	while (clock_ms() >= shared->stop_ms) {
-		if (clock_ms() >= shared->kill_ms)
-			_exit(STATUS_NOT_HELD);
-		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-	}
-}
-
-ON_OTHER_STACK _Noreturn void exec_command(const struct job *job, struct shared_state *shared,
-					   pid_t parent, int end_signal)
-{
-	prctl(PR_SET_PDEATHSIG, end_signal);
-	if (getppid() != parent)
-		_exit(STATUS_NOT_FOUND); /* too late for a signal */
-	signal_fd_restore(job->signals);
-	await_valid_lease(shared);
-	exec_path(job->argv);
-	shared->ending.exec_errno = errno;
-	_exit(STATUS_NOT_FOUND);
-}
-
-/* While it waits it takes no signals: those to the process group are for the wrapper. But it stops
- * with the group, so that the guard hears of that. Even then it must not outlive the guard. */
-_Noreturn void exec_child(const struct job *job, struct shared_state *shared, int start,
-			  pid_t parent)
-{
-	char byte;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal_fd_let_stop(job->signals);
-	/* the server sees the guard go when no process has the connection any more */
-	for (int i = 0; i < job->set->count; i++)
-		connection_leave(&job->set->members[i].client.connection);
-	exec_set_environment(job); /* a rehearsal: the memory that it takes is there then */
-	if (getppid() != parent || read(start, &byte, 1) != 1)
-		_exit(STATUS_NOT_FOUND);
-	while (!shared->has_signals) /* the wrapper was quicker than the guard */
-		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-	shared_state_take_locks(shared, job);
-	exec_set_environment(job);
-	exec_command(job, shared, parent, job->options->signal);
 }

@@ -1,0 +1,71 @@
+/* Tests supervise/exec_path.c: which programs count as being in memory. */
+#include "supervise/exec_path.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static bool is_cached(const char *name)
+{
+	char word[32];
+
+	snprintf(word, sizeof(word), "%s", name);
+	return exec_path_is_cached((char *const[]){word, NULL});
+}
+
+/* Writes a file that can be executed. With `forget`, the system has to read it from the disk. */
+static void write_program(const char *path, const char *text, bool forget)
+{
+	const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		abort();
+	if (forget) {
+		fsync(fd);
+		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	}
+	close(fd);
+}
+
+int main(void)
+{
+	struct tally tally = {0};
+	char folder[] = "/tmp/exec_path.XXXXXX";
+
+	if (!mkdtemp(folder) || chdir(folder) < 0)
+		abort();
+	setenv("PATH", "missing:.", 1);
+	write_program("program", "\177ELF and more", false);
+	write_program("script", "#!/bin/sh\n", false);
+	write_program("short", "\177EL", false);
+	mkfifo("fifo", 0755);
+	CHECK(&tally, !is_cached("script"));
+	CHECK(&tally, !is_cached("./script"));
+	CHECK(&tally, !is_cached("short"));
+	CHECK(&tally, !is_cached("fifo"));
+	CHECK(&tally, !is_cached("."));
+	CHECK(&tally, !is_cached("nothing"));
+	CHECK(&tally, !is_cached("./nothing"));
+	CHECK(&tally, !is_cached(""));
+	/* some file systems do not tell, and then it counts as not being in memory */
+	if (is_cached("./program")) {
+		access("missing/program", X_OK); /* now the system knows that it is not there */
+		CHECK(&tally, is_cached("program"));
+		write_program("program", "\177ELF and more", true);
+		CHECK(&tally, !is_cached("program"));
+	} else {
+		puts("exec_path: this file system does not tell what is in memory");
+	}
+	unlink("program");
+	unlink("script");
+	unlink("short");
+	unlink("fifo");
+	if (chdir("/") == 0)
+		rmdir(folder);
+	return conclude(&tally);
+}
