@@ -46,6 +46,7 @@ static void change_mask(int how, uint64_t mask, uint64_t *before)
 
 static int open_descriptor(struct signal_fd *signals, uint64_t mask, struct error *err)
 {
+	signals->taken = mask;
 	signals->fd =
 		(int)syscall(SYS_signalfd4, -1, &mask, sizeof(mask), SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals->fd < 0)
@@ -92,7 +93,12 @@ uint64_t signal_fd_pending(void)
 	uint64_t signals = 0;
 
 	syscall(SYS_rt_sigpending, &signals, sizeof(signals));
-	return signals & ~(mask_of(SIGCHLD) | mask_of(SIGCONT));
+	return signals & ~(mask_of(SIGCHLD) | mask_of(SIGPIPE) | mask_of(SIGCONT));
+}
+
+uint64_t signal_fd_untaken(const struct signal_fd *signals)
+{
+	return signal_fd_pending() & signals->taken & (mask_of(FIRST_REAL_TIME) - 1);
 }
 
 uint64_t signal_fd_stopping(uint64_t signals)
@@ -105,11 +111,11 @@ bool signal_fd_has(uint64_t signals, int signo)
 	return signals & mask_of(signo);
 }
 
-void signal_fd_hand_down(uint64_t signals, pid_t child)
+void signal_fd_hand_down(uint64_t signals, pid_t command)
 {
 	for (int signo = 1; signals && signo <= LAST_REAL_TIME; signo++)
 		if (signal_fd_has(signals, signo))
-			kill(child, signo);
+			kill(command, signo);
 }
 
 bool signal_fd_is_deadly(int signo)
@@ -126,11 +132,6 @@ int signal_fd_next_deadly(const struct signal_fd *signals)
 		if (signal_fd_is_deadly((int)info.ssi_signo))
 			return (int)info.ssi_signo;
 	return 0;
-}
-
-void signal_fd_let_stop(const struct signal_fd *signals)
-{
-	change_mask(SIG_UNBLOCK, mask_of(SIGTSTP) & ~signals->original, NULL);
 }
 
 void signal_fd_restore(const struct signal_fd *signals)

@@ -12,6 +12,7 @@
  * starts with the same ones as this process. */
 struct signal_fd {
 	uint64_t original;  /* the mask that this process was started with */
+	uint64_t taken;     /* those that come from the descriptor */
 	bool child_ignored; /* SIGCHLD was ignored: waiting for children would fail */
 	int fd;
 };
@@ -29,9 +30,14 @@ void signal_fd_close(struct signal_fd *signals);
 /* The next signal, or false when there is none. */
 bool signal_fd_next(const struct signal_fd *signals, struct signalfd_siginfo *info);
 
-/* The pending signals, a bit each, from 1 on. SIGCHLD is left out, because it is for this process
- * alone; and SIGCONT, because a child that has stopped itself meanwhile must stay stopped. */
+/* The pending signals, a bit each, from 1 on. SIGCHLD and SIGPIPE are left out, because they are
+ * for this process alone; and SIGCONT, because a child that has stopped itself meanwhile must stay
+ * stopped. */
 uint64_t signal_fd_pending(void);
+
+/* Those of them that signal_fd_next would return. Real-time signals are left out: each may be
+ * pending several times. */
+uint64_t signal_fd_untaken(const struct signal_fd *signals);
 
 /* Returns those of these signals that stop a process from a terminal: SIGTSTP, SIGTTIN, SIGTTOU. */
 uint64_t signal_fd_stopping(uint64_t signals);
@@ -39,10 +45,9 @@ uint64_t signal_fd_stopping(uint64_t signals);
 /* Whether a signal is in a set that signal_fd_pending returned. */
 bool signal_fd_has(uint64_t signals, int signo);
 
-/* Sends these pending signals of a deaf process to its child. The terminal sends a signal to each
- * process of a group; this process got it before it had made the child. The child must get none
- * twice: so the signals are from before it was made, or it takes none yet. */
-void signal_fd_hand_down(uint64_t signals, pid_t child);
+/* Sends these signals to COMMAND's process. They came before it was there, or it takes none yet: a
+ * signal that is pending already does not come twice then. */
+void signal_fd_hand_down(uint64_t signals, pid_t command);
 
 /* Whether a signal that was taken ends a process that does nothing about it. */
 bool signal_fd_is_deadly(int signo);
@@ -52,9 +57,6 @@ int signal_fd_next_deadly(const struct signal_fd *signals);
 
 /* Whether a signal was ignored when this process was started. It has no effect then. */
 bool signal_fd_ignores(int signo);
-
-/* Unblocks SIGTSTP, unless it was blocked at the start: it stops this process again. */
-void signal_fd_let_stop(const struct signal_fd *signals);
 
 /* Puts back the mask, and the disposition of SIGCHLD, that COMMAND is to inherit. */
 void signal_fd_restore(const struct signal_fd *signals);

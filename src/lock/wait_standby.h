@@ -1,4 +1,4 @@
-/* When the processes that run COMMAND are to stand by: for wait.c. */
+/* When the process that is to run COMMAND stands by: for wait.c. */
 #pragma once
 
 #include "lock/wait_state.h"
@@ -6,5 +6,5 @@
 /* Whether we may be next, and there is time to get ready. Once for each turn that may come. */
 bool wait_standby_begins(struct waiting *w);
 
-/* Whether those who stand by are of no use any more. Once for each time that they began to. */
+/* Whether the one that stands by is of no use any more. Once for each time that one began to. */
 bool wait_standby_ends(struct waiting *w);

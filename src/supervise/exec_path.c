@@ -14,20 +14,17 @@
 
 #define DEFAULT_PATH "/bin:/usr/bin"
 
-/* ---- The search ---- */
+/* ---- The search for a name without a slash ---- */
 
-/* Where it goes on: in PATH; NULL behind its end. */
-static const char *search_from(const char *name)
+static const char *search_from(void)
 {
 	const char *path = getenv("PATH");
 
-	if (strchr(name, '/'))
-		return ""; /* only there */
 	return path ? path : DEFAULT_PATH;
 }
 
-/* Writes the next file that argv[0] may mean, or "" for one whose path is too long. Returns false
- * behind the last one. */
+/* *path is what is left of PATH; NULL: nothing. Writes the next file that the name may mean, or ""
+ * for one whose path is too long. Returns false behind the last one. */
 static bool search_next(const char **path, const char *name, char file[PATH_MAX])
 {
 	int length, written;
@@ -76,13 +73,17 @@ static void execute(char *file, char *const *argv)
 
 void exec_path(char *const *argv)
 {
-	const char *path = search_from(argv[0]);
+	const char *path = search_from();
 	bool denied = false;
 	char file[PATH_MAX];
 
 	errno = ENOENT;
 	if (!*argv[0])
 		return;
+	if (strchr(argv[0], '/')) {
+		execute(argv[0], argv);
+		return;
+	}
 	while (search_next(&path, argv[0], file)) {
 		if (!*file)
 			continue;
@@ -128,21 +129,33 @@ static bool is_cached_program(int fd)
 	       memcmp(magic, "\177ELF", sizeof(magic)) == 0;
 }
 
+enum cached {
+	CACHED_PROGRAM,
+	CACHED_ABSENCE, /* there is no such file */
+	CACHED_NOT,
+};
+
+static enum cached look_at(const char *file)
+{
+	const int fd = open_cached(file);
+	bool is_program;
+
+	if (fd < 0)
+		return errno == ENOENT ? CACHED_ABSENCE : CACHED_NOT;
+	is_program = is_cached_program(fd) && access(file, X_OK) == 0;
+	close(fd);
+	return is_program ? CACHED_PROGRAM : CACHED_NOT;
+}
+
 bool exec_path_is_cached(char *const *argv)
 {
-	const char *path = search_from(argv[0]);
-	bool is_cached;
+	const char *path = search_from();
+	enum cached cached = CACHED_ABSENCE;
 	char file[PATH_MAX];
-	int fd;
 
-	while (search_next(&path, argv[0], file)) {
-		fd = open_cached(file);
-		if (fd < 0 && errno == ENOENT)
-			continue;
-		is_cached = fd >= 0 && is_cached_program(fd);
-		if (fd >= 0)
-			close(fd);
-		return is_cached;
-	}
-	return false;
+	if (strchr(argv[0], '/'))
+		return look_at(argv[0]) == CACHED_PROGRAM;
+	while (cached == CACHED_ABSENCE && search_next(&path, argv[0], file))
+		cached = look_at(file);
+	return cached == CACHED_PROGRAM;
 }

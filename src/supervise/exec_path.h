@@ -9,6 +9,6 @@ void exec_path(char *const *argv);
 
 /* Whether argv[0] is a program that exec_path would find and begin without waiting for a disk or a
  * network. False also for a script, for a file that this process may not read, and where the system
- * does not tell (openat2(2) and preadv2(2) do, of Linux 5.12). Its loader, which nearly all
- * programs have in common, counts as being in memory. */
+ * does not tell (openat2(2) and preadv2(2) do, of Linux 5.12, on most file systems). What Linux
+ * loads with the program, a dynamic linker or an emulator, counts as being in memory. */
 bool exec_path_is_cached(char *const *argv);

@@ -33,10 +33,10 @@ static bool has_terminal(void)
 
 	if (fd >= 0)
 		close(fd);
-	return fd >= 0;
+	return fd >= 0 || errno != ENXIO;
 }
 
-/* Whether COMMAND's process ends by --signal before it is COMMAND: it has COMMAND's mask then. */
+/* Whether --signal ends COMMAND's process between signal_fd_restore and exec. */
 static bool ends_by_signal(const struct job *job)
 {
 	const int signo = job->options->signal;
@@ -70,7 +70,7 @@ ON_OTHER_STACK static void leave_guard(const struct guard *guard)
 		connection_leave(&guard->job->set->members[i].client.connection);
 }
 
-/* Until then it takes no signals. */
+/* COMMAND's process takes no signals until the guard has handed down the early ones. */
 static void await_signals(const struct start *start)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

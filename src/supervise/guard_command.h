@@ -16,8 +16,8 @@ bool guard_command_is_quick(const struct guard *guard);
  * If guard->is_quick, no memory is copied, and this returns at exec. Should the process be stopped
  * before exec, the guard is killed by its timer, and the process ends.
  *
- * COMMAND gets the signals that came to the guard or the wrapper (shared->untaken) before it was
- * there, each once. But if guard->is_quick, one that the terminal sends in the last microseconds
+ * COMMAND gets each signal that came to the guard or the wrapper (shared->untaken) before its
+ * process was there. If guard->is_quick, a signal to the whole group in the last microseconds
  * before that is lost. Until this returns the guard is in the wrapper's process group: SIGKILL to
- * the group kills all three. */
+ * the group kills all three, and SIGSTOP stops them. */
 int guard_start_command(const struct guard *guard);

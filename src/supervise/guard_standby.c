@@ -12,7 +12,7 @@
 #include "supervise/guard_command.h"
 #include "supervise/guard_deputy.h"
 
-/* What was in memory at the rehearsal counts as being there for so long. */
+/* For so long we believe what the rehearsal found in memory. */
 #define REHEARSED_MS 100
 
 int guard_get_ready(struct guard *guard, struct error *err)

@@ -7,6 +7,6 @@
  * taken the grant then. Ends the process if the wrapper ends before. */
 void guard_standby_run(struct guard *guard);
 
-/* Opens what the guard waits for and with, unless it is ready: most often while it stands by.
- * Returns 0, or -1 with STATUS_OS. */
+/* Opens the timers and the descriptor of the signals, if they are not open yet. Returns 0, or -1
+ * with STATUS_OS. */
 int guard_get_ready(struct guard *guard, struct error *err);

@@ -1,4 +1,4 @@
-/* The state of a guard, which guard.c and guard_standby.c share. Other files use guard.h. */
+/* The state of a guard, for the files guard*.c. Others use guard.h. */
 #pragma once
 
 #include <stdbool.h>

@@ -77,7 +77,8 @@ void standby_make(struct standby *standby, const struct job *job, struct waiting
 {
 	/* with --on-lost warn no timer ends a guard that is stopped */
 	const bool may_listen = job->set->count == 1 && job->options->on_lost != ON_LOST_WARN &&
-				wait_deputy_may_listen(waiting);
+				wait_deputy_may_listen(waiting) &&
+				signal_fd_untaken(job->signals) == 0;
 
 	if (standby->guard && standby->opened == hold_set_opened(job->set))
 		return;
@@ -86,9 +87,8 @@ void standby_make(struct standby *standby, const struct job *job, struct waiting
 	if (make(standby, job, false, may_listen ? DEPUTY_LISTENS : WAITER_LISTENS) < 0 ||
 	    !may_listen)
 		return;
-	/* The guard has not got a signal that came before it was there, and nobody would hand such
-	 * a signal to COMMAND. */
-	if (signal_fd_pending() != 0)
+	/* it may have come before the guard was there, and the guard hands down only its own */
+	if (signal_fd_untaken(job->signals) != 0)
 		deputy_cease(&standby->shared->listener);
 	wait_deputy_begin(waiting, &standby->shared->listener, standby->fd);
 }
@@ -129,13 +129,13 @@ bool standby_learn(const struct standby *standby, const struct job *job)
 	return true;
 }
 
-/* The signal that continues a guard that is stopped also takes back those that would stop COMMAND:
- * the terminal has sent them before the wrapper went on. */
+/* SIGCONT continues a guard that is stopped. It also removes the guard's pending SIGTSTP, SIGTTIN
+ * and SIGTTOU: the wrapper was stopped by them, too, and goes on. */
 static void let_go(struct standby *standby, const struct job *job)
 {
-	standby->shared->untaken = signal_fd_pending();
-	shared_state_let_go(standby->shared, job, true);
 	kill(standby->guard, SIGCONT);
+	standby->shared->untaken = signal_fd_untaken(job->signals);
+	shared_state_let_go(standby->shared, job, true);
 	(void)!send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

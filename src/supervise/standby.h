@@ -35,7 +35,7 @@ bool standby_hears_end(int fd);
 /* Ends the guard, if there is one. */
 void standby_end(struct standby *standby);
 
-/* Lets COMMAND go, since job's locks are held, unless the guard has done that; under a new guard if
- * there is none that is alive and has the connections. From then on guard, fd and shared are the
- * caller's. There is no guard when this fails: returns -1, and *err is filled. */
+/* Lets COMMAND go: job's locks are held. Does nothing if the guard has done that. Makes a new guard
+ * if there is none that is alive and has the connections. From then on guard, fd and shared are the
+ * caller's. If this fails there is no guard: returns -1, and *err is filled. */
 int standby_start(struct standby *standby, const struct job *job, struct error *err);

@@ -116,7 +116,7 @@ struct attempt {
 	struct error *err;
 };
 
-/* Waits for one lock. Has the guard and COMMAND's process stand by if it is the last. */
+/* Waits for one lock. Has a guard stand by if it is the last. */
 static enum wait_event wait_for(const struct attempt *attempt, struct member *member)
 {
 	const struct hold_set *set = attempt->job->set;

@@ -116,7 +116,7 @@ static void write_counts(void)
 	gcov_reset();
 }
 
-/* PLAIN: it may run on the stack of guard_start_command (supervise/exec_child.h). */
+/* PLAIN: it may run on the stack of guard_start_command (supervise/guard_command.c). */
 PLAIN void counted_exit(int status)
 {
 	write_counts();

@@ -106,11 +106,11 @@ patterns() { [ "$(cli PUBSUB NUMPAT)" = "$1" ]; }
 	nothing_left
 }
 
-# hang PID: the waiter and the processes that stand by for it are stopped, and stay connected
+# hang PID: the waiter and the guard that stands by for it are stopped, and stay connected
 hang() {
 	local pid
 
-	for pid in "$1" $(pgrep -P "$1") $(pgrep -P "$(pgrep -d , -P "$1")"); do
+	for pid in "$1" $(pgrep -P "$1"); do
 		stop "$pid"
 	done
 }
@@ -134,16 +134,16 @@ hung_ahead() {
 	echo "started $(((started - released) / 1000000)) ms after the release"
 	[ $((started - released)) -lt $(($2 * 1000000000)) ]
 	for pid in "${WAITERS[@]:0:$1}"; do
-		kill -CONT "$pid" $(pgrep -P "$pid") $(pgrep -P "$(pgrep -d , -P "$pid")")
+		kill -CONT "$pid" $(pgrep -P "$pid")
 	done
 	WAIT_S=40 wait_until traced $(($1 + 1))
 	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
 	nothing_left
 }
 
-# stands_by PID: this first waiter has its guard and COMMAND's process ready
+# stands_by PID: this first waiter has its guard ready
 stands_by() {
-	[ -n "$(pgrep -P "$(pgrep -d , -P "$1")")" ]
+	pgrep -P "$1"
 }
 
 @test "two hung waiters in a row cost 10 s" {

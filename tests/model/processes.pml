@@ -33,7 +33,7 @@
  *
  * COMMAND ignores every signal that can be ignored, or ends: it may end at any moment.
  *
- * Two things are excused, unless the macro is defined; then spin finds them:
+ * This is excused, unless the macro is defined; then spin finds it:
  *
  *   GAP_SURVIVOR     wrapper or guard is dead, and the other one is stopped or killed, too; or the wrapper is dead, and COMMAND
  *                    is stopped before exec, so that the guard, which waits for exec, is late
@@ -172,8 +172,9 @@ inline end_guard()
 	stopped[WRAPPER] = false;
 #endif
 	if
-	/* by a signal that nobody takes yet */
+	/* By a signal. If the guard does not wait, that may be one that COMMAND's process ignores. */
 	:: alive[COMMAND] && command != RUNS -> end_command()
+	:: alive[COMMAND] && command != RUNS && !waits
 	:: else
 	fi
 }

@@ -48,10 +48,12 @@ with_database() {
 	local job
 
 	# a transaction under way: its journal has the pages from before it, with the row that the run had committed
+	# sqlite3 has the other end of its pipe, too: at an end of file it would roll the transaction back before the signal comes
 	# shellcheck disable=SC2016
-	program dies '{ echo "INSERT INTO orders VALUES (\"old\"); BEGIN; PRAGMA cache_size = 1; DELETE FROM orders;"
+	program dies 'mkfifo feed
+		{ echo "INSERT INTO orders VALUES (\"old\"); BEGIN; PRAGMA cache_size = 1; DELETE FROM orders;"
 		seq 3000 | sed "s/.*/INSERT INTO orders VALUES (\"a row of a transaction that does not end &\");/"
-		echo ".shell touch began"; sleep 600; } | sqlite3 "$TEST_DATABASE"'
+		echo ".shell touch began"; } >feed & exec sqlite3 "$TEST_DATABASE" 0<>feed'
 	with_database background dies
 	job=$!
 	wait_until test -e began

@@ -43,10 +43,13 @@ int main(void)
 	write_program("program", "\177ELF and more", false);
 	write_program("script", "#!/bin/sh\n", false);
 	write_program("short", "\177EL", false);
+	write_program("data", "\177ELF and more", false);
+	chmod("data", 0644);
 	mkfifo("fifo", 0755);
 	CHECK(&tally, !is_cached("script"));
 	CHECK(&tally, !is_cached("./script"));
 	CHECK(&tally, !is_cached("short"));
+	CHECK(&tally, !is_cached("data"));
 	CHECK(&tally, !is_cached("fifo"));
 	CHECK(&tally, !is_cached("."));
 	CHECK(&tally, !is_cached("nothing"));
@@ -56,12 +59,23 @@ int main(void)
 	if (is_cached("./program")) {
 		access("missing/program", X_OK); /* now the system knows that it is not there */
 		CHECK(&tally, is_cached("program"));
+		/* a file that exec passes over, as it may not be executed: the next may be on a
+		 * disk */
+		mkdir("first", 0755);
+		write_program("first/program", "\177ELF and more", false);
+		chmod("first/program", 0644);
+		setenv("PATH", "first:.", 1);
+		CHECK(&tally, !is_cached("program"));
+		setenv("PATH", ".", 1);
 		write_program("program", "\177ELF and more", true);
 		CHECK(&tally, !is_cached("program"));
 	} else {
 		puts("exec_path: this file system does not tell what is in memory");
 	}
 	unlink("program");
+	unlink("first/program");
+	rmdir("first");
+	unlink("data");
 	unlink("script");
 	unlink("short");
 	unlink("fifo");
