@@ -122,7 +122,7 @@ static int open_cached(const char *file)
 /* The kernel reads the beginning before it lets go of the old program. */
 static bool is_cached_program(int fd)
 {
-	char magic[4];
+	char magic[4] = {0};
 	const struct iovec into = {.iov_base = magic, .iov_len = sizeof(magic)};
 
 	return syscall(SYS_preadv2, fd, &into, 1, 0L, 0L, RWF_NOWAIT) == (long)sizeof(magic) &&

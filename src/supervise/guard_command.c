@@ -58,7 +58,7 @@ struct start {
 	const struct guard *guard;
 	pid_t self;
 	bool is_quick;
-	uint64_t early; /* signals that came to all of the group before */
+	uint64_t early; /* signals that came before */
 };
 
 /* The wrapper takes a process that has the socket for us, and the server one that has a connection.

@@ -32,6 +32,12 @@ static void write_program(const char *path, const char *text, bool forget)
 	close(fd);
 }
 
+static void make_unexecutable(const char *path)
+{
+	if (chmod(path, 0644) < 0)
+		abort();
+}
+
 int main(void)
 {
 	struct tally tally = {0};
@@ -44,8 +50,9 @@ int main(void)
 	write_program("script", "#!/bin/sh\n", false);
 	write_program("short", "\177EL", false);
 	write_program("data", "\177ELF and more", false);
-	chmod("data", 0644);
-	mkfifo("fifo", 0755);
+	make_unexecutable("data");
+	if (mkfifo("fifo", 0755) < 0)
+		abort();
 	CHECK(&tally, !is_cached("script"));
 	CHECK(&tally, !is_cached("./script"));
 	CHECK(&tally, !is_cached("short"));
@@ -57,13 +64,15 @@ int main(void)
 	CHECK(&tally, !is_cached(""));
 	/* some file systems do not tell, and then it counts as not being in memory */
 	if (is_cached("./program")) {
-		access("missing/program", X_OK); /* now the system knows that it is not there */
+		(void)access("missing/program",
+			     X_OK); /* now the system knows that it is not there */
 		CHECK(&tally, is_cached("program"));
 		/* a file that exec passes over, as it may not be executed: the next may be on a
 		 * disk */
-		mkdir("first", 0755);
+		if (mkdir("first", 0755) < 0)
+			abort();
 		write_program("first/program", "\177ELF and more", false);
-		chmod("first/program", 0644);
+		make_unexecutable("first/program");
 		setenv("PATH", "first:.", 1);
 		CHECK(&tally, !is_cached("program"));
 		setenv("PATH", ".", 1);
