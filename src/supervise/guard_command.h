@@ -19,5 +19,6 @@ bool guard_command_is_quick(const struct guard *guard);
  * COMMAND gets each signal that came to the guard or the wrapper (shared->untaken) before its
  * process was there. If guard->is_quick, a signal to the whole group in the last microseconds
  * before that is lost. Until this returns the guard is in the wrapper's process group: SIGKILL to
- * the group kills all three, and SIGSTOP stops them. */
+ * the group kills all three, and SIGSTOP stops them, also if COMMAND sends it as the first thing
+ * that it does. */
 int guard_start_command(const struct guard *guard);
