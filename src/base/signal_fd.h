@@ -35,8 +35,8 @@ bool signal_fd_next(const struct signal_fd *signals, struct signalfd_siginfo *in
  * stopped. */
 uint64_t signal_fd_pending(void);
 
-/* Those of them that signal_fd_next would return. Real-time signals are left out: each may be
- * pending several times. */
+/* The pending signals that signal_fd_next would return. It leaves out real-time signals, because
+ * each may be pending several times. */
 uint64_t signal_fd_untaken(const struct signal_fd *signals);
 
 /* Returns those of these signals that stop a process from a terminal: SIGTSTP, SIGTTIN, SIGTTOU. */

@@ -1,4 +1,4 @@
-/* What COMMAND finds in its environment: which lock is held, where, and by which owner. */
+/* The environment tells COMMAND which locks its owner holds, and on which server. */
 #include "supervise/environment.h"
 
 #include <inttypes.h>
