@@ -198,8 +198,9 @@ local function join()
 	if newest then
 		become_newest()
 	end
-	if not ticket then
-		ticket = math.max(now_us, (lock.ticket or 0) + 1)
+	ticket = ticket or math.max(now_us, (lock.ticket or 0) + 1)
+	if ticket > (lock.ticket or 0) then -- after a loss of data, a waiter brings a larger one than we know
+		lock.ticket = ticket
 		call('HSET', STATE, 'ticket', int(ticket))
 	end
 	local is_new = not known(id)

@@ -119,6 +119,9 @@ static void renewed(struct hold *hold)
 		snprintf(hold->why, sizeof(hold->why),
 			 "only %lld of %" PRId64 " replicas confirmed it", hold->client->replicas,
 			 hold->lock->replicas);
+	} else if (reply.outcome == RENEW_LATE) {
+		snprintf(hold->why, sizeof(hold->why),
+			 "its lease had ended when the server took it up again");
 	} else if (reply.outcome == RENEW_LOST) {
 		lose(hold, &reply);
 	} else if (reply.outcome == RENEW_RELEASED) {
@@ -126,9 +129,33 @@ static void renewed(struct hold *hold)
 	}
 }
 
+/* Why the lease is about to end. */
+static const char *trouble(const struct hold *hold)
+{
+	if (hold->client->error.status)
+		return hold->client->error.text;
+	if (*hold->why)
+		return hold->why;
+	return hold->client->phase == REQUEST_CONFIRMING ? "too few replicas confirmed it"
+							 : "its lease could not be renewed in time";
+}
+
+void hold_expire(struct hold *hold)
+{
+	const char *why = trouble(hold);
+
+	hold->state = HOLD_LOST;
+	if (why != hold->why)
+		snprintf(hold->why, sizeof(hold->why), "%s", why);
+}
+
 void hold_step(struct hold *hold)
 {
 	for (int events = 0; hold->state == HOLD_HELD && events < EVENTS_AT_ONCE; events++) {
+		if (clock_ms() >= hold->lock->deadline_ms) {
+			hold_expire(hold);
+			return;
+		}
 		if (!client_has_request(hold->client) && clock_ms() >= hold->renew_ms)
 			renew(hold);
 		switch (client_step(hold->client)) {
@@ -160,16 +187,6 @@ void hold_step(struct hold *hold)
 	}
 }
 
-const char *hold_trouble(const struct hold *hold)
-{
-	if (hold->client->error.status)
-		return hold->client->error.text;
-	if (*hold->why)
-		return hold->why;
-	return hold->client->phase == REQUEST_CONFIRMING ? "too few replicas confirmed it"
-							 : "its lease could not be renewed in time";
-}
-
 const char *hold_lost_why(const struct hold *hold)
 {
 	return hold->state == HOLD_RELEASED ? "somebody gave it back" : hold->why;
@@ -187,7 +204,9 @@ const char *hold_asked_why(char text[OWNER_SHOWN_BYTES], size_t characters, cons
 
 int64_t hold_wait(const struct hold *hold, struct pollfd *slot)
 {
-	return earliest(client_wait(hold->client, slot), hold->renew_ms);
+	const int64_t wake = earliest(client_wait(hold->client, slot), hold->renew_ms);
+
+	return earliest(wake, hold->lock->deadline_ms);
 }
 
 int hold_release(struct hold *hold, int64_t until_ms, struct error *err)

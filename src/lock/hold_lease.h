@@ -14,7 +14,7 @@ struct messenger;
 enum hold_state {
 	HOLD_HELD,
 	HOLD_RELEASED, /* another process gave this hold back */
-	HOLD_LOST,     /* the server says that it is not ours any more */
+	HOLD_LOST,     /* the server says that it is not ours any more, or its lease has ended */
 };
 
 /* lock->deadline_ms says until when the lock is surely held. */
@@ -44,13 +44,15 @@ void hold_init(struct hold *hold, struct lock *lock, struct client *client, int6
 void hold_start(struct hold *hold);
 
 /* Renews when that is due and reads the server's answers; never waits. Tries an unreachable server
- * again and again: only the server's own word ends the hold. */
+ * again and again until the lease has ended. Then the hold is lost, without another renewal: others
+ * may have had the lock, and a server that lost its data after that would take our hold up again
+ * with its old token. */
 void hold_step(struct hold *hold);
 
-/* Why the lease is about to end. */
-const char *hold_trouble(const struct hold *hold);
+/* For a hold whose lease has ended, or is about to: it is lost now. */
+void hold_expire(struct hold *hold);
 
-/* Why the lock is not held any more, by the server's word. */
+/* Why the lock is not held any more. */
 const char *hold_lost_why(const struct hold *hold);
 
 /* Writes "was asked to stop by COMMAND (pid PID, USER@HOST)", as much of it as fits into so many

@@ -224,6 +224,16 @@ int lock_read_answer(struct lock *lock, const struct client *client, struct ask_
 	return lock_refused(reply, err);
 }
 
+/* Others may have had a lock that was taken up again after the end of our lease. */
+static enum renew_outcome renewal_outcome(const struct lock *lock, const struct client *client)
+{
+	const bool is_taken_up = reply_number(client->reply, 3) == 1;
+
+	if (client->replicas < lock->replicas)
+		return RENEW_UNSAFE;
+	return is_taken_up && clock_ms() >= lock->deadline_ms ? RENEW_LATE : RENEWED;
+}
+
 int lock_read_renewal(struct lock *lock, const struct client *client, struct renew_reply *out,
 		      struct error *err)
 {
@@ -231,7 +241,7 @@ int lock_read_renewal(struct lock *lock, const struct client *client, struct ren
 
 	*out = (struct renew_reply){.why = reply_text(reply, 1), .by = reply_text(reply, 3)};
 	if (is_tagged(reply, "renewed", 4)) {
-		out->outcome = client->replicas < lock->replicas ? RENEW_UNSAFE : RENEWED;
+		out->outcome = renewal_outcome(lock, client);
 		out->ttl_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS);
 		out->by = reply_text(reply, 4);
 		if (out->outcome == RENEWED) {

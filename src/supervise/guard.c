@@ -158,9 +158,9 @@ static void lose_overdue(struct guard *guard, int64_t now)
 
 		if (now < lost_from_ms(guard, member))
 			continue;
-		member->hold.state = HOLD_LOST;
+		hold_expire(&member->hold);
 		lose(guard, &member->lock, job_kill_ms_for(&member->lock),
-		     hold_trouble(&member->hold));
+		     hold_lost_why(&member->hold));
 	}
 }
 

@@ -56,7 +56,6 @@ static void close_all_but(int *keep, size_t count)
 static void tell_loss(const struct hold *hold, struct messenger *messenger)
 {
 	const char *name = hold->lock->keys.shown;
-	const char *why = hold->state == HOLD_LOST ? hold->why : hold_trouble(hold);
 	const size_t taken = strlen("lost lock : ") + count_characters(name);
 	char cut[OWNER_SHOWN_BYTES];
 
@@ -64,7 +63,7 @@ static void tell_loss(const struct hold *hold, struct messenger *messenger)
 		message_event(messenger, LOG_INFO, "lock %s was given back", name);
 	else
 		message_event(messenger, LOG_ERR, "lost lock %s: %s", name,
-			      shorten_to(cut, MESSAGE_CHARACTERS - taken, why));
+			      shorten_to(cut, MESSAGE_CHARACTERS - taken, hold_lost_why(hold)));
 }
 
 /* The process of --while-pid lives on: only the lock is given back. */
@@ -95,12 +94,11 @@ static _Noreturn void keep(struct hold *hold, const struct wait *wait)
 
 	for (;;) {
 		hold_step(hold);
-		if (hold->state != HOLD_HELD || clock_ms() >= hold->lock->deadline_ms) {
+		if (hold->state != HOLD_HELD) {
 			tell_loss(hold, wait->messenger);
 			_exit(0);
 		}
-		const int64_t until_ms = earliest(max_ms, hold->lock->deadline_ms);
-		const int64_t wake = earliest(hold_wait(hold, &slots[SLOT_CLIENT]), until_ms);
+		const int64_t wake = earliest(hold_wait(hold, &slots[SLOT_CLIENT]), max_ms);
 
 		if (deadline_poll(wait->loop, slots, SLOTS, wake, &ignored) < 0)
 			_exit(STATUS_OS);

@@ -154,6 +154,21 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 	kill "$pid"
 }
 
+@test "a keeper that was stopped past its lease ends, also if the server loses its data after that" {
+	sleep 600 3>&- 4>&- &
+	local pid=$! keeper
+	"$FAIRLOCK" acquire -l 1s --while-pid "$pid" job >/dev/null
+	keeper=$(keeper_of "-l 1s --while-pid $pid job")
+	kill -STOP "$keeper"
+	wait_until is_free job
+	"$FAIRLOCK" wrap job true
+	cli FLUSHALL
+	kill -CONT "$keeper"
+	wait_until ended "$keeper"
+	is_free job
+	kill "$pid"
+}
+
 @test "the keeper gives the lock back and ends on SIGTERM" {
 	sleep 600 3>&- 4>&- &
 	local pid=$! keeper

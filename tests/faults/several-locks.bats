@@ -162,6 +162,20 @@ renewed() { [ "$(grep -c "renewed lock $1" said)" -ge "$2" ]; }
 	ends_with 0 "$WAITER"
 }
 
+@test "a lease that passes while it is stopped is lost, also if the server loses its data after that" {
+	waits_under --also a -l 1s b sh -c 'echo "$FAIRLOCK_TOKENS"' >tokens
+	stop "$WAITER"
+	wait_until is_free a
+	# shellcheck disable=SC2016
+	"$FAIRLOCK" wrap a sh -c 'echo "$FAIRLOCK_TOKEN"' >later
+	cli FLUSHALL
+	kill -CONT "$WAITER"
+	wait_until grep -q 'lost lock a while waiting for lock b: its lease could not be renewed in time' said
+	kill -TERM "$HOLDER"
+	ends_with 0 "$WAITER"
+	[ "$(sed -n 's/^a=//p' tokens)" -gt "$(<later)" ]
+}
+
 # ---- Servers
 
 @test "when the server is restarted without its data while it waits, it keeps the lock that it has, and its place" {

@@ -40,6 +40,7 @@
  *   DROP_SECOND      a hold is taken up after a loss of data only if its token is newer than all that the hash knows
  *   REVIVE           a hold is taken up after a loss of data also if the hash knows how it ended
  *   TAKE_UP_ANYWAY   ... also if there is no room for it
+ *   OVERDUE          a holder without a COMMAND that hung past its lease renews when it goes on
  *   KEEP_SET         with key 1 gone, the sorted set is left as it is
  *   STOP_AFTER_ONE   pass_on hands the lock to one waiter, and tells the next nothing
  *   LEAVE_SILENTLY   the first waiter leaves, and the lock is not passed on
@@ -209,6 +210,7 @@ if_ends byte broken[SIZE];  /* its hold, on purpose */
 if_losses byte expected[SIZE]; /* it held or waited when data was lost, and is not back */
 if_losses byte one_is_back;
 if_losses byte excused;
+if_losses byte alone;    /* the token of the last grant of an exclusive hold */
 byte idle;               /* for so many ticks there was room for the first */
 
 bool fits = true;        /* never more than fit hold at once */
@@ -216,6 +218,7 @@ bool order = true;       /* nobody overtakes a waiter that came earlier, whateve
 bool in_time = true;     /* a waiter that is first is served when there is room: no slot is lost for longer than a lease */
 bool kept = true;        /* a hold is lost only if it was broken, or if its owner did not renew it in time */
 bool revived = true;     /* a hold that was broken stays broken */
+bool grown = true;       /* no exclusive hold is taken up after a loss of data if another was granted after it */
 bool nothing_left = true;   /* when all is over there is no key 1, no holder, no slot and no waiter */
 
 #define is_alive(i)   (phase[i] != GONE && phase[i] != DEAD)
@@ -517,6 +520,7 @@ inline take(who, ticks)
 	tokens++;
 	token = tokens;
 	held_token[who] = token;
+	alone = (held[who] == ALONE -> token : alone);
 #endif
 	turn = 0;
 	over = false
@@ -920,6 +924,9 @@ inline renew(me)
 		:: is_free ->
 			revived = revived && broken[me] != 1;
 			excused = excused || broken[me];
+#if LOSSES
+			grown = grown && (held[me] != ALONE || held_token[me] >= alone);
+#endif
 			introduce();
 			moved = token;
 			what = held[me];
@@ -927,12 +934,13 @@ inline renew(me)
 			token = (moved > held_token[me] -> moved : held_token[me]);
 			pass_on(0)
 		:: else ->
-			kept = kept && (broken[me] || excused && (!room || held[me] == ALONE));
+			kept = kept && (broken[me] || left[me] == 0 || excused && (!room || held[me] == ALONE));
 			ended[me] = true;
 			end_client(me)
 		fi
 	fi;
 	assert(revived);
+	assert(grown);
 	assert(kept)
 }
 
@@ -1014,7 +1022,7 @@ proctype client(byte me)
 	:: d_step { may_ask(me) -> acquire(me) }
 	:: d_step { phase[me] == HANDED && runs(me) && message[me] == GIVEN && left[me] > 0 -> hear(me) }
 	:: d_step { may_renew(me) -> renew(me) }
-	:: d_step { phase[me] == HOLDING && runs(me) && !away[me] -> give_back(me) }
+	:: d_step { phase[me] == HOLDING && runs(me) && !away[me] && left[me] > 0 -> give_back(me) }
 #if KEEPS
 	:: d_step { keeps > 0 && phase[me] == HOLDING && runs(me) && !away[me] && is_holder(me) && left[me] > 1 ->
 		keeps--;
@@ -1207,7 +1215,11 @@ inline pass_time()
 		holders = holders + (ends[id] > 1);
 		left[id] = (left[id] > 0 -> left[id] - 1 : 0);
 		if
+#ifdef OVERDUE
+		:: left[id] == 0 && phase[id] == HOLDING && !hung[id] -> end_client(id)
+#else
 		:: left[id] == 0 && phase[id] == HOLDING -> end_client(id) /* its guard stops COMMAND */
+#endif
 		:: else
 		fi
 	}

@@ -187,6 +187,19 @@ restart_with_absent_head() {
 	[ "${ticket[dora]}" -gt "${ticket[cleo]}" ]
 }
 
+@test "on an empty server whose clock was set back a newcomer has a later ticket than those who are back" {
+	acquire anna
+	queue_up ben cleo
+	ticket[cleo]=$((ticket[cleo] + 60000000)) # the clock was set back by a minute since then
+	cli FLUSHALL
+	come_back ben
+	come_back cleo
+	acquire dora
+	answered queued
+	queue_is ben cleo dora
+	[ "${ticket[dora]}" -gt "${ticket[cleo]}" ]
+}
+
 @test "an empty server grants a newcomer the lock" {
 	acquire anna
 	cli FLUSHALL

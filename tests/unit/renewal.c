@@ -1,0 +1,46 @@
+/* Tests lock_read_renewal: a hold that was taken up again counts only until the lease has ended. */
+#include <hiredis/hiredis.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "check.h"
+#include "lock/lock.h"
+
+#define RENEWED_BY "*5\r\n$7\r\nrenewed\r\n:30000\r\n$13\r\n1764000000000\r\n"
+#define NOBODY_ASKS "$0\r\n\r\n"
+
+/* replicas: so many have confirmed it, of one that must. */
+static void check_outcome(struct tally *tally, const char *bytes, long long replicas,
+			  int64_t left_ms, enum renew_outcome outcome)
+{
+	const int64_t deadline_ms = clock_ms() + left_ms;
+	struct lock lock = {.replicas = 1, .deadline_ms = deadline_ms, .starts = true};
+	struct client client = {.replicas = replicas, .sent_ms = clock_ms()};
+	struct renew_reply reply;
+	struct error err;
+	redisReader *reader = redisReaderCreate();
+	void *parsed = NULL;
+
+	redisReaderFeed(reader, bytes, strlen(bytes));
+	CHECK(tally, redisReaderGetReply(reader, &parsed) == REDIS_OK && parsed);
+	client.reply = parsed;
+	CHECK(tally, lock_read_renewal(&lock, &client, &reply, &err) == 0);
+	CHECK(tally, reply.outcome == outcome);
+	CHECK(tally, (lock.deadline_ms == deadline_ms) == (outcome != RENEWED));
+	CHECK(tally, lock.starts == (outcome != RENEWED));
+	freeReplyObject(parsed);
+	redisReaderFree(reader);
+}
+
+int main(void)
+{
+	struct tally tally = {0};
+
+	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 1, 10000, RENEWED);
+	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 1, -1, RENEWED);
+	check_outcome(&tally, RENEWED_BY ":1\r\n" NOBODY_ASKS, 1, 10000, RENEWED);
+	check_outcome(&tally, RENEWED_BY ":1\r\n" NOBODY_ASKS, 1, -1, RENEW_LATE);
+	check_outcome(&tally, RENEWED_BY ":1\r\n" NOBODY_ASKS, 0, -1, RENEW_UNSAFE);
+	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 0, 10000, RENEW_UNSAFE);
+	return conclude(&tally);
+}
