@@ -121,6 +121,18 @@ kept() {
 	fine
 }
 
+@test "the checker excuses a section that begins when a slot that is kept for --min-hold is broken, and no other slot's" {
+	slot_job one '"1"' '"min_hold":1000'
+	slot_job two '"1"'
+	section one 5 1
+	later 100
+	event force '"lock":"x","slot":"2"'
+	section two 6 1
+	violated 'exclusion: lock x: two began'
+	sed -i 's/"slot":"2"/"slot":"1"/' events
+	fine
+}
+
 @test "the checker excuses that a job that ended holds its lock for its --min-hold, and reports more" {
 	shared_job one
 	sed -i 's/"own":0/"own":0,"min_hold":1000/' events

@@ -306,13 +306,13 @@ class History:
             for look in self.looks[lock]
         )
 
-    def forced(self, lock, job):
-        """The events that broke this lock, or the hold of this job, or may have, while the job lived."""
+    def forced(self, lock, job, until=0):
+        """The events that broke this lock, or the hold of this job, or may have, while the job lived, or until then."""
         return [
             event
             for event in self.of("force")
             if event["lock"] == lock
-            and meets((event["at"], event["until"]), job.life)
+            and meets((event["at"], event["until"]), (job.spawned, max(job.ended, until)))
             and self.may_break(event, lock, job)
         ]
 

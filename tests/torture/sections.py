@@ -209,7 +209,7 @@ class Sections(History):
                 if job.status != job.own or not job.finished:
                     continue
                 until = self.waited_until(lock, line) + int(job.min_hold * MS / FASTEST)
-                if self.forced(lock, job) or self.clock_or_data_changed(line.at, until):
+                if self.forced(lock, job, until) or self.clock_or_data_changed(line.at, until):
                     continue
                 for other in starts:
                     if other.token > line.token and other.at < until and not fit_together(line.hold, other.hold):
