@@ -45,6 +45,7 @@ void hold_init(struct hold *hold, struct lock *lock, struct client *client, int6
 	hold->renew_ms = lock->handed || client->connection.stage == CONNECTION_DOWN
 				 ? clock_ms() + EARLY_RENEW_MS
 				 : client->sent_ms + lock->lease_ms / 3;
+	hold->ends_ms = lock->deadline_ms;
 	hurry(hold, lock->handed ? (lock->deadline_ms - lock->since_ms) / 3 : lock->lease_ms / 6);
 	wire_channel(&lock->keys, lock->owner, channel);
 	client_subscribe(client, channel);
@@ -104,6 +105,8 @@ static void renewed(struct hold *hold)
 	hold->why[0] = '\0';
 	if ((reply.outcome == RENEWED || reply.outcome == RENEW_UNSAFE) && *reply.by)
 		snprintf(hold->asked_by, sizeof(hold->asked_by), "%s", reply.by);
+	if (reply.outcome == RENEWED || reply.outcome == RENEW_UNSAFE)
+		hold->ends_ms = hold->client->sent_ms + reply.ttl_ms;
 	if (reply.outcome == RENEWED) {
 		if (hold->is_told_late)
 			hold->renew_ms = pace_ms(&hold->pace);
@@ -129,7 +132,7 @@ static void renewed(struct hold *hold)
 	}
 }
 
-/* Why the lease is about to end. */
+/* Why the lease has ended, or is about to. */
 static const char *trouble(const struct hold *hold)
 {
 	if (hold->client->error.status)
@@ -144,47 +147,69 @@ void hold_expire(struct hold *hold)
 {
 	const char *why = trouble(hold);
 
-	hold->state = HOLD_LOST;
+	hold->state = HOLD_EXPIRED;
 	if (why != hold->why)
 		snprintf(hold->why, sizeof(hold->why), "%s", why);
 }
 
+/* Returns false when nothing more is to be done now. */
+static bool step(struct hold *hold)
+{
+	struct client *client = hold->client;
+	/* the answer to a renewal that left in time may have come, and count */
+	const bool is_over = clock_ms() >= hold->ends_ms;
+
+	if (is_over && client->phase < REQUEST_SENT) {
+		hold_expire(hold);
+		return false;
+	}
+	if (!client_has_request(client) && clock_ms() >= hold->renew_ms)
+		renew(hold);
+	switch (client_step(client)) {
+	case CLIENT_NOTHING:
+	case CLIENT_CHANGED:
+		if (is_over)
+			hold_expire(hold);
+		return false;
+	case CLIENT_REPLY:
+		renewed(hold);
+		break;
+	case CLIENT_MESSAGE:
+		/* the lock was broken, a hold of this owner given back, or its wrap asked to
+		 * stop */
+		hold->is_told = true;
+		hold->is_told_late |= client->phase == REQUEST_CONFIRMING;
+		if (!client_has_request(client))
+			hold->renew_ms = earliest(hold->renew_ms, pace_ms(&hold->pace));
+		break;
+	case CLIENT_FAILED:
+		/* the renewal goes out with the next connection: a server that was restarted
+		 * without its data gives the lock to the first that asks */
+		if (!client_has_request(client))
+			renew(hold);
+		break;
+	case CLIENT_REFUSED:
+		/* a refusal is not a loss of the lock: the deadline decides */
+		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
+		break;
+	}
+	return hold->state == HOLD_HELD;
+}
+
 void hold_step(struct hold *hold)
 {
-	for (int events = 0; hold->state == HOLD_HELD && events < EVENTS_AT_ONCE; events++) {
-		if (clock_ms() >= hold->lock->deadline_ms) {
-			hold_expire(hold);
-			return;
-		}
-		if (!client_has_request(hold->client) && clock_ms() >= hold->renew_ms)
-			renew(hold);
-		switch (client_step(hold->client)) {
-		case CLIENT_NOTHING:
-		case CLIENT_CHANGED:
-			return;
-		case CLIENT_REPLY:
-			renewed(hold);
-			break;
-		case CLIENT_MESSAGE:
-			/* the lock was broken, a hold of this owner given back, or its wrap asked
-			 * to stop */
-			hold->is_told = true;
-			hold->is_told_late |= hold->client->phase == REQUEST_CONFIRMING;
-			if (!client_has_request(hold->client))
-				hold->renew_ms = earliest(hold->renew_ms, pace_ms(&hold->pace));
-			break;
-		case CLIENT_FAILED:
-			/* the renewal goes out with the next connection: a server that was
-			 * restarted without its data gives the lock to the first that asks */
-			if (!client_has_request(hold->client))
-				renew(hold);
-			break;
-		case CLIENT_REFUSED:
-			/* a refusal is not a loss of the lock: the deadline decides */
-			hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
-			break;
-		}
-	}
+	for (int events = 0; events < EVENTS_AT_ONCE && step(hold); events++)
+		;
+}
+
+void hold_let_go(struct hold *hold, int64_t until_ms)
+{
+	struct request request;
+	struct error ignored;
+
+	client_cancel(hold->client);
+	wire_release(hold->lock, &request);
+	client_call(hold->client, &request, until_ms, false, &ignored);
 }
 
 const char *hold_lost_why(const struct hold *hold)
@@ -206,7 +231,7 @@ int64_t hold_wait(const struct hold *hold, struct pollfd *slot)
 {
 	const int64_t wake = earliest(client_wait(hold->client, slot), hold->renew_ms);
 
-	return earliest(wake, hold->lock->deadline_ms);
+	return earliest(wake, hold->ends_ms);
 }
 
 int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
@@ -215,8 +240,11 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 	enum release_outcome outcome;
 
 	/* a renewal that is not answered soon never will be: the connection is no good */
-	client_finish(hold->client,
-		      clock_ms() + earliest((until_ms - clock_ms()) / 2, HURRY_MIN_MS));
+	if (clock_ms() < hold->lock->deadline_ms)
+		client_finish(hold->client,
+			      clock_ms() + earliest((until_ms - clock_ms()) / 2, HURRY_MIN_MS));
+	else
+		client_cancel(hold->client); /* one that has not left must not leave now */
 	wire_release(hold->lock, &request);
 	if (client_call(hold->client, &request, until_ms, true, err) < 0 ||
 	    lock_read_release(hold->client->reply, &outcome, err) < 0)

@@ -14,7 +14,8 @@ struct messenger;
 enum hold_state {
 	HOLD_HELD,
 	HOLD_RELEASED, /* another process gave this hold back */
-	HOLD_LOST,     /* the server says that it is not ours any more, or its lease has ended */
+	HOLD_LOST,     /* the server says that it is not ours any more ... */
+	HOLD_EXPIRED,  /* ... or its lease has ended by our clock: the server may still have it */
 };
 
 /* lock->deadline_ms says until when the lock is surely held. */
@@ -25,6 +26,7 @@ struct hold {
 	bool is_told;        /* a message has come since the last renewal */
 	bool is_told_late;   /* so it has while replicas confirm one that does not know of it */
 	int64_t renew_ms;    /* when the next renewal is due */
+	int64_t ends_ms;     /* as lock->deadline_ms, but replicas may know nothing of it */
 	struct pace pace;    /* of the renewals, since any client that may publish can demand one */
 	unsigned renewals;   /* how many have been answered */
 	int64_t took_ms;     /* how long the last one took ... */
@@ -44,13 +46,17 @@ void hold_init(struct hold *hold, struct lock *lock, struct client *client, int6
 void hold_start(struct hold *hold);
 
 /* Renews when that is due and reads the server's answers; never waits. Tries an unreachable server
- * again and again until the lease has ended. Then the hold is lost, without another renewal: others
- * may have had the lock, and a server that lost its data after that would take our hold up again
- * with its old token. */
+ * again and again until the lease has ended. Then it sends no renewal, and the hold has expired:
+ * others may have had the lock, and a server that lost its data after that would take our hold up
+ * again with its old token. */
 void hold_step(struct hold *hold);
 
-/* For a hold whose lease has ended, or is about to: it is lost now. */
+/* The caller counts the hold as expired from now on. */
 void hold_expire(struct hold *hold);
+
+/* Frees the lock of a hold that has expired, if the server still has it. Waits until until_ms, and
+ * tells nobody how that went. */
+void hold_let_go(struct hold *hold, int64_t until_ms);
 
 /* Why the lock is not held any more. */
 const char *hold_lost_why(const struct hold *hold);

@@ -128,8 +128,13 @@ void hold_set_release(const struct hold_set *set, int64_t until_ms)
 
 void hold_set_give_up(const struct hold_set *set)
 {
-	for (int i = 0; i < set->count; i++)
+	for (int i = 0; i < set->count; i++) {
+		struct hold *hold = &set->members[i].hold;
+
 		set->members[i].lock.unused = true;
+		if (hold->state == HOLD_EXPIRED)
+			hold_let_go(hold, clock_ms() + LEAST_MS);
+	}
 	hold_set_release(set, clock_ms() + earliest(set->timeout_ms, GIVE_UP_MS));
 	hold_set_close(set);
 }

@@ -224,14 +224,15 @@ int lock_read_answer(struct lock *lock, const struct client *client, struct ask_
 	return lock_refused(reply, err);
 }
 
-/* Others may have had a lock that was taken up again after the end of our lease. */
+/* Others may have had a lock that was taken up again after the end of our lease, by this request or
+ * by an earlier copy of it. */
 static enum renew_outcome renewal_outcome(const struct lock *lock, const struct client *client)
 {
-	const bool is_taken_up = reply_number(client->reply, 3) == 1;
+	const bool may_be_taken_up = reply_number(client->reply, 3) == 1 || client->retried;
 
-	if (client->replicas < lock->replicas)
-		return RENEW_UNSAFE;
-	return is_taken_up && clock_ms() >= lock->deadline_ms ? RENEW_LATE : RENEWED;
+	if (may_be_taken_up && clock_ms() >= lock->deadline_ms)
+		return RENEW_LATE;
+	return client->replicas < lock->replicas ? RENEW_UNSAFE : RENEWED;
 }
 
 int lock_read_renewal(struct lock *lock, const struct client *client, struct renew_reply *out,

@@ -126,7 +126,8 @@ static void renew_holds(struct guard *guard)
 	const struct member *lost;
 
 	while ((lost = hold_set_step(guard->job->set)))
-		lose(guard, &lost->lock, kill_ms, hold_lost_why(&lost->hold));
+		lose(guard, &lost->lock, earliest(kill_ms, job_kill_ms_for(&lost->lock)),
+		     hold_lost_why(&lost->hold));
 	shared_state_put_times(guard->shared, guard->job);
 }
 

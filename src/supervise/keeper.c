@@ -94,11 +94,14 @@ static _Noreturn void keep(struct hold *hold, const struct wait *wait)
 
 	for (;;) {
 		hold_step(hold);
+		if (hold->state == HOLD_HELD && clock_ms() >= hold->lock->deadline_ms)
+			hold_expire(hold);
 		if (hold->state != HOLD_HELD) {
 			tell_loss(hold, wait->messenger);
 			_exit(0);
 		}
-		const int64_t wake = earliest(hold_wait(hold, &slots[SLOT_CLIENT]), max_ms);
+		const int64_t until_ms = earliest(max_ms, hold->lock->deadline_ms);
+		const int64_t wake = earliest(hold_wait(hold, &slots[SLOT_CLIENT]), until_ms);
 
 		if (deadline_poll(wait->loop, slots, SLOTS, wake, &ignored) < 0)
 			_exit(STATUS_OS);

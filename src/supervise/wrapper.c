@@ -111,7 +111,7 @@ static void give_back_for_guard(const struct wrapper *wrapper)
 		member->lock.deadline_ms = wrapper->shared->locks[i].deadline_ms;
 		member->hold = (struct hold){.lock = &member->lock, .client = &member->client};
 		if (member->lock.deadline_ms <= clock_ms())
-			member->hold.state = HOLD_LOST;
+			member->hold.state = HOLD_EXPIRED;
 		client_init(&member->client, wrapper->job->server, set->timeout_ms);
 		connection_begin_at(&member->client.connection, &last);
 		member->client.strays = STRAYS_OF_HEIR;

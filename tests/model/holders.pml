@@ -244,6 +244,11 @@ bool nothing_left = true;   /* when all is over there is no key 1, no holder, no
 #define is_expected(i) expected[i]
 #define is_away(i) away[i]
 #define any_prompt (any(is_prompt) || first == R)
+#ifdef OVERDUE
+#define is_overdue(i) (left[i] == 0)
+#else
+#define is_overdue(i) false
+#endif
 #define is_over(i) (phase[i] == GONE || phase[i] == DEAD)
 #define is_going_on(i) (!is_over(i))
 #if REDISSON
@@ -934,7 +939,7 @@ inline renew(me)
 			token = (moved > held_token[me] -> moved : held_token[me]);
 			pass_on(0)
 		:: else ->
-			kept = kept && (broken[me] || left[me] == 0 || excused && (!room || held[me] == ALONE));
+			kept = kept && (broken[me] || is_overdue(me) || excused && (!room || held[me] == ALONE));
 			ended[me] = true;
 			end_client(me)
 		fi

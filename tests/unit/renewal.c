@@ -10,12 +10,12 @@
 #define NOBODY_ASKS "$0\r\n\r\n"
 
 /* replicas: so many have confirmed it, of one that must. */
-static void check_outcome(struct tally *tally, const char *bytes, long long replicas,
+static void check_outcome(struct tally *tally, const char *bytes, long long replicas, bool retried,
 			  int64_t left_ms, enum renew_outcome outcome)
 {
 	const int64_t deadline_ms = clock_ms() + left_ms;
 	struct lock lock = {.replicas = 1, .deadline_ms = deadline_ms, .starts = true};
-	struct client client = {.replicas = replicas, .sent_ms = clock_ms()};
+	struct client client = {.replicas = replicas, .retried = retried, .sent_ms = clock_ms()};
 	struct renew_reply reply;
 	struct error err;
 	redisReader *reader = redisReaderCreate();
@@ -36,11 +36,13 @@ int main(void)
 {
 	struct tally tally = {0};
 
-	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 1, 10000, RENEWED);
-	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 1, -1, RENEWED);
-	check_outcome(&tally, RENEWED_BY ":1\r\n" NOBODY_ASKS, 1, 10000, RENEWED);
-	check_outcome(&tally, RENEWED_BY ":1\r\n" NOBODY_ASKS, 1, -1, RENEW_LATE);
-	check_outcome(&tally, RENEWED_BY ":1\r\n" NOBODY_ASKS, 0, -1, RENEW_UNSAFE);
-	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 0, 10000, RENEW_UNSAFE);
+	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 1, false, 10000, RENEWED);
+	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 1, true, 10000, RENEWED);
+	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 1, false, -1, RENEWED);
+	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 1, true, -1, RENEW_LATE);
+	check_outcome(&tally, RENEWED_BY ":1\r\n" NOBODY_ASKS, 1, false, 10000, RENEWED);
+	check_outcome(&tally, RENEWED_BY ":1\r\n" NOBODY_ASKS, 1, false, -1, RENEW_LATE);
+	check_outcome(&tally, RENEWED_BY ":1\r\n" NOBODY_ASKS, 0, false, -1, RENEW_LATE);
+	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 0, false, 10000, RENEW_UNSAFE);
 	return conclude(&tally);
 }
