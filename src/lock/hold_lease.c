@@ -92,7 +92,7 @@ static void lose(struct hold *hold, const struct renew_reply *reply)
 
 static void renewed(struct hold *hold)
 {
-	const int64_t deadline_ms = hold->lock->deadline_ms;
+	const int64_t ends_ms = hold->ends_ms;
 	struct renew_reply reply;
 	struct error err;
 
@@ -116,7 +116,7 @@ static void renewed(struct hold *hold)
 	hold->is_told_late = false;
 	hold->renewals++;
 	hold->took_ms = clock_ms() - hold->client->sent_ms;
-	hold->left_ms = deadline_ms - hold->client->sent_ms;
+	hold->left_ms = ends_ms - hold->client->sent_ms;
 	if (reply.outcome == RENEW_UNSAFE) {
 		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
 		snprintf(hold->why, sizeof(hold->why),
@@ -240,7 +240,7 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 	enum release_outcome outcome;
 
 	/* a renewal that is not answered soon never will be: the connection is no good */
-	if (clock_ms() < hold->lock->deadline_ms)
+	if (clock_ms() < hold->ends_ms)
 		client_finish(hold->client,
 			      clock_ms() + earliest((until_ms - clock_ms()) / 2, HURRY_MIN_MS));
 	else

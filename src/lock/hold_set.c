@@ -122,7 +122,7 @@ void hold_set_release(const struct hold_set *set, int64_t until_ms)
 			until_ms = clock_ms() + LEAST_MS;
 		if (hold->state == HOLD_HELD)
 			hold_release_and_tell(hold, set->messenger,
-					      earliest(until_ms, hold->lock->deadline_ms));
+					      earliest(until_ms, hold->ends_ms));
 	}
 }
 
@@ -132,6 +132,8 @@ void hold_set_give_up(const struct hold_set *set)
 		struct hold *hold = &set->members[i].hold;
 
 		set->members[i].lock.unused = true;
+		if (hold->state == HOLD_HELD && clock_ms() >= hold->ends_ms)
+			hold_expire(hold);
 		if (hold->state == HOLD_EXPIRED)
 			hold_let_go(hold, clock_ms() + LEAST_MS);
 	}

@@ -52,8 +52,16 @@ static void close_all_but(int *keep, size_t count)
 	close_descriptors_from((unsigned)from, UINT_MAX);
 }
 
-/* The hold is over though the process of --while-pid is not. */
-static void tell_loss(const struct hold *hold, struct messenger *messenger)
+/* Whether the hold is over: by the server's word, or because its lease has ended. */
+static bool is_over(struct hold *hold)
+{
+	if (hold->state == HOLD_HELD && clock_ms() >= hold->lock->deadline_ms)
+		hold_expire(hold);
+	return hold->state != HOLD_HELD;
+}
+
+/* The process of --while-pid may live on. */
+static _Noreturn void tell_loss_and_exit(const struct hold *hold, struct messenger *messenger)
 {
 	const char *name = hold->lock->keys.shown;
 	const size_t taken = strlen("lost lock : ") + count_characters(name);
@@ -64,6 +72,7 @@ static void tell_loss(const struct hold *hold, struct messenger *messenger)
 	else
 		message_event(messenger, LOG_ERR, "lost lock %s: %s", name,
 			      shorten_to(cut, MESSAGE_CHARACTERS - taken, hold_lost_why(hold)));
+	_exit(0);
 }
 
 /* The process of --while-pid lives on: only the lock is given back. */
@@ -94,12 +103,8 @@ static _Noreturn void keep(struct hold *hold, const struct wait *wait)
 
 	for (;;) {
 		hold_step(hold);
-		if (hold->state == HOLD_HELD && clock_ms() >= hold->lock->deadline_ms)
-			hold_expire(hold);
-		if (hold->state != HOLD_HELD) {
-			tell_loss(hold, wait->messenger);
-			_exit(0);
-		}
+		if (is_over(hold))
+			tell_loss_and_exit(hold, wait->messenger);
 		const int64_t until_ms = earliest(max_ms, hold->lock->deadline_ms);
 		const int64_t wake = earliest(hold_wait(hold, &slots[SLOT_CLIENT]), until_ms);
 
@@ -113,6 +118,8 @@ static _Noreturn void keep(struct hold *hold, const struct wait *wait)
 			break;
 		}
 	}
+	if (is_over(hold)) /* it was stopped meanwhile */
+		tell_loss_and_exit(hold, wait->messenger);
 	hold_release_and_tell(hold, wait->messenger, hold->lock->deadline_ms);
 	_exit(0);
 }

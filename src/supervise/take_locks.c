@@ -234,7 +234,10 @@ static enum wait_event take_all(struct attempt *attempt)
 static int begin_anew(struct attempt *attempt, const struct wanted_locks *wanted, struct pace *pace)
 {
 	const struct error *err = attempt->err;
+	const int64_t wait_ms = attempt->wait.options->wait_ms;
 
+	if (wait_ms > 0 && clock_ms() >= attempt->wait.from_ms + wait_ms)
+		return -1; /* *err tells which lock was lost */
 	message_event(attempt->wait.messenger, LOG_NOTICE, "%s", err->text);
 	message_step(attempt->wait.messenger, "gave all locks back; beginning anew");
 	pace_take(pace);

@@ -109,13 +109,13 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 }
 
 @test "acquire --while-pid returns at once in a command substitution, and its keeper renews the lease until the process ends" {
-	sleep 600 3>&- 4>&- &
+	background sleep 600
 	local pid=$! owner
 	owner=$(timeout 20 "$FAIRLOCK" acquire -l 4s --while-pid "$pid" job)
 	[ -n "$owner" ]
 	sleep 5
 	held job
-	kill "$pid"
+	kill -KILL "$pid" # bash may lose another signal to a child that has not begun
 	wait_until is_free job
 	wait_until no_keepers job
 	nothing_left
@@ -134,12 +134,12 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 	assert_output $'/dev/null\n/dev/null\n/dev/null'
 	run -0 sh -c "readlink /proc/$keeper/fd/* | grep -v -e ^/dev/null -e ^socket: -e ^anon_inode: || echo none"
 	assert_output none
-	kill "$pid"
+	kill -KILL "$pid"
 	wait_until ended "$keeper"
 }
 
 @test "the keeper ends when the lock is released or broken" {
-	sleep 600 3>&- 4>&- &
+	background sleep 600
 	# The keeper renews after a minute. It can notice earlier only because the server tells it.
 	local pid=$! owner keeper
 	owner=$("$FAIRLOCK" acquire -l 3m --while-pid "$pid" job)
@@ -151,11 +151,11 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 	"$FAIRLOCK" release -q --force job
 	wait_until ended "$keeper"
 	is_free job
-	kill "$pid"
+	kill -KILL "$pid"
 }
 
 @test "a keeper that was stopped past its lease ends, also if the server loses its data after that" {
-	sleep 600 3>&- 4>&- &
+	background sleep 600
 	local pid=$! keeper
 	"$FAIRLOCK" acquire -l 1s --while-pid "$pid" job >/dev/null
 	keeper=$(keeper_of "-l 1s --while-pid $pid job")
@@ -166,18 +166,18 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 	kill -CONT "$keeper"
 	wait_until ended "$keeper"
 	is_free job
-	kill "$pid"
+	kill -KILL "$pid"
 }
 
 @test "the keeper gives the lock back and ends on SIGTERM" {
-	sleep 600 3>&- 4>&- &
+	background sleep 600
 	local pid=$! keeper
 	"$FAIRLOCK" acquire --while-pid "$pid" job >/dev/null
 	keeper=$(keeper_of "--while-pid $pid job")
 	kill -TERM "$keeper"
 	wait_until ended "$keeper"
 	is_free job
-	kill "$pid"
+	kill -KILL "$pid"
 }
 
 @test "a signal to the caller's process group does not reach the keeper once acquire has returned" {
@@ -192,7 +192,7 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 	# a keeper that got the signal would have given its lock back by then
 	sleep 0.5
 	[ "$(cli --raw KEYS 'job*' | wc -l)" = 200 ]
-	kill "$pid"
+	kill -KILL "$pid"
 	wait_until no_locks
 }
 
@@ -340,12 +340,12 @@ has_zombie() { [ "$(ps -o stat= --ppid "$1" | cut -c1)" = Z ]; }
 
 @test "acquire --while-pid leaves the queue and ends with 75 if the process ends while it waits" {
 	hold job
-	sleep 600 3>&- 4>&- &
+	background sleep 600
 	local pid=$!
 	background "$FAIRLOCK" acquire --while-pid "$pid" job 2>said
 	local waiter=$!
 	wait_until in_queue job 1
-	kill "$pid"
+	kill -KILL "$pid"
 	ends_with 75 "$waiter"
 	grep -q 'the process of --while-pid has ended' said
 	in_queue job 0
@@ -356,14 +356,14 @@ has_zombie() { [ "$(ps -o stat= --ppid "$1" | cut -c1)" = Z ]; }
 
 	SERVER_DIR=$PWD start_server
 	hold job
-	sleep 600 3>&- 4>&- &
+	background sleep 600
 	pid=$!
 	FAIRLOCK_CONNECT_TIMEOUT=300ms background "$FAIRLOCK" acquire --while-pid "$pid" job 2>said
 	waiter=$!
 	wait_until in_queue job 1
 	stop_server
 	wait_until grep -q 'trying again' said
-	kill "$pid"
+	kill -KILL "$pid"
 	ends_with 75 "$waiter"
 	assert_equal "$(tail -n 1 said)" 'fairlock: cannot get lock job: the process of --while-pid has ended'
 }

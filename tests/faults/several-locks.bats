@@ -189,6 +189,24 @@ renewed() { [ "$(grep -c "renewed lock $1" said)" -ge "$2" ]; }
 	ends_with 0 "$WAITER"
 }
 
+@test "a wrap that is stopped past its lease and the end of --wait ends with 75, or of a signal, and says nothing of the server" {
+	waits_under -w 2s --also a -l 1s b true
+	stop "$WAITER"
+	sleep 2
+	kill -CONT "$WAITER"
+	ends_with 75 "$WAITER"
+	grep -q '^fairlock: lost lock a while waiting for lock b: its lease could not be renewed in time$' said
+	background "$FAIRLOCK" wrap -l 1s --also a b true 2>said
+	WAITER=$!
+	wait_until in_queue b 1
+	stop "$WAITER"
+	sleep 1.2
+	kill -TERM "$WAITER"
+	kill -CONT "$WAITER"
+	ends_with 143 "$WAITER"
+	[ ! -s said ]
+}
+
 # ---- Servers
 
 @test "when the server is restarted without its data while it waits, it keeps the lock that it has, and its place" {

@@ -141,6 +141,20 @@ waiting_for_replicas() {
 	run ! grep -q 'beginning anew' said
 }
 
+@test "a wrap whose renewals have too few replicas frees the lock at once when a signal ends its wait" {
+	background "$FAIRLOCK" wrap b sleep 600
+	wait_until "$FAIRLOCK" status -q b
+	background "$FAIRLOCK" wrap -v -l 4s --replicas 2 --also a b true 2>said
+	local waiter=$!
+	wait_until grep -q 'waiting for lock b' said
+	stop_node "$REPLICA"
+	sleep 4.5 # the last renewal that counted is over
+	kill -TERM "$waiter"
+	ends_with 143 "$waiter"
+	[ "$(node_cli "$MASTER" EXISTS a)" = 0 ]
+	run ! grep -q 'giving back' said
+}
+
 @test "a connection lost between the grant and the replicas' answer makes wrap wait for the replicas again" {
 	stop_node "$REPLICA"
 	stop_node "$OTHER"

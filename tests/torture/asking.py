@@ -11,13 +11,7 @@ class Requests(Sections):
 
     def asked(self, lock, job):
         """The events that asked this job, or may have asked it, to stop."""
-        return [
-            event
-            for event in self.of("asked")
-            if event["lock"] == lock
-            and meets((event["at"], event["until"] + S), job.life)
-            and self.may_break(event, lock, job)
-        ]
+        return self.aimed_at("asked", lock, job, (job.spawned - S, job.ended))
 
     def check_asked(self):
         """When `release --stop` has ended with 0, nothing runs any more under a hold that was there when it began."""

@@ -121,16 +121,22 @@ kept() {
 	fine
 }
 
-@test "the checker excuses a section that begins when a slot that is kept for --min-hold is broken, and no other slot's" {
-	slot_job one '"1"' '"min_hold":1000'
-	slot_job two '"1"'
-	section one 5 1
-	later 100
-	event force '"lock":"x","slot":"2"'
-	section two 6 1
-	violated 'exclusion: lock x: two began'
-	sed -i 's/"slot":"2"/"slot":"1"/' events
-	fine
+@test "the checker excuses a section that begins when the slot kept for --min-hold is broken or asked for, and no other" {
+	local how
+
+	for how in 'force "lock":"x"' 'asked "lock":"x","status":0'; do
+		: >events
+		: >history
+		slot_job one '"1"' '"min_hold":1000'
+		slot_job two '"1"'
+		section one 5 1
+		later 100
+		event "${how% *}" "${how#* },\"slot\":\"2\""
+		section two 6 1
+		violated 'exclusion: lock x: two began'
+		sed -i 's/"slot":"2"/"slot":"1"/' events
+		fine
+	done
 }
 
 @test "the checker excuses that a job that ended holds its lock for its --min-hold, and reports more" {

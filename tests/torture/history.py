@@ -306,13 +306,17 @@ class History:
             for look in self.looks[lock]
         )
 
-    def forced(self, lock, job, until=0):
-        """The events that broke this lock, or the hold of this job, or may have, while the job lived, or until then."""
+    def forced(self, lock, job):
+        """The events that broke this lock, or the hold of this job, or may have, while the job lived."""
+        return self.aimed_at("force", lock, job, job.life)
+
+    def aimed_at(self, what, lock, job, times):
+        """The events of this kind between these times that were, or may have been, about the hold of this job."""
         return [
             event
-            for event in self.of("force")
+            for event in self.of(what)
             if event["lock"] == lock
-            and meets((event["at"], event["until"]), (job.spawned, max(job.ended, until)))
+            and meets((event["at"], event["until"]), times)
             and self.may_break(event, lock, job)
         ]
 

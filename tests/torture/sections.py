@@ -209,7 +209,10 @@ class Sections(History):
                 if job.status != job.own or not job.finished:
                     continue
                 until = self.waited_until(lock, line) + int(job.min_hold * MS / FASTEST)
-                if self.forced(lock, job, until) or self.clock_or_data_changed(line.at, until):
+                times = line.at, until
+                if self.aimed_at("force", lock, job, times) or self.aimed_at("asked", lock, job, times):
+                    continue
+                if self.clock_or_data_changed(*times):
                     continue
                 for other in starts:
                     if other.token > line.token and other.at < until and not fit_together(line.hold, other.hold):
