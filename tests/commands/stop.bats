@@ -370,15 +370,15 @@ is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
 }
 
 @test "1,000 shared holders are asked in one request, and waited for" {
-	local number id=5f0c3b4e-6c1d-4d0e-9a7b-000000000000 now
-
 	# they are records only: nobody answers, and their leases end
 	hold --shared job
-	now=$(now_ms)
-	for ((number = 1; number <= 1000; number++)); do
-		echo "ZADD fairlock_holders:{job} $((now + 3000)) $id:$number"
-		echo "HSET fairlock:{job} h:$id:$number \"held $now $now $((now + 3000)) 3000 0 - - - - s ,w$id:$number, host	1	root	make\""
-	done | cli >/dev/null
+	awk -v id=5f0c3b4e-6c1d-4d0e-9a7b-000000000000 -v now="$(now_ms)" 'BEGIN {
+		for (number = 1; number <= 1000; number++) {
+			printf "ZADD fairlock_holders:{job} %.0f %s:%d\n", now + 6000, id, number
+			printf "HSET fairlock:{job} h:%s:%d \"held %.0f %.0f %.0f 6000 0 - - - - s ,w%s:%d, host\t1\troot\tmake\"\n",
+				id, number, now, now, now + 6000, id, number
+		}
+	}' | cli >/dev/null
 	run -0 "$FAIRLOCK" release --stop --wait 60s job
 	assert_equal "${#lines[@]}" 1001
 	ends_with 124 "$HOLDER"

@@ -161,7 +161,7 @@ was_granted_and_left() {
 
 	start_server
 	owner=$("$FAIRLOCK" acquire job)
-	run -75 "$FAIRLOCK" wrap -w 10ms job true # so that the server knows the script that leaves
+	run -75 "$FAIRLOCK" wrap -w 1s job true # so that the server knows the script that leaves
 	"$FAIRLOCK" release --owner "$owner" job
 	kill -STOP "$SERVER_PID"
 	run -69 timeout 60 "$FAIRLOCK" wrap --connect-timeout 300ms job touch started

@@ -133,3 +133,35 @@ three_has_y() {
 	check
 	assert_line --partial 'served: one (wrap, lock x) had not ended when all was over: it never got the lock'
 }
+
+# waits_through COMMAND...: one waits for its second lock meanwhile, then begins with its old token of the first
+waits_through() {
+	both_job one
+	job two
+	later 10
+	"$@"
+	both start one 5
+	later 10
+	both end one 5
+	ends one 0
+}
+
+# lost_around COMMAND...: data are lost, two has the lock, and COMMAND happens
+lost_around() {
+	data_lost
+	later 10
+	section two 6
+	later 10
+	"$@"
+	later 10
+}
+
+@test "the checker excuses an older token of a wrap that waits for others while the data are lost before and after a newer one" {
+	waits_through lost_around data_lost
+	fine
+}
+
+@test "the checker reports an older token of a wrap that waits for others while the data are lost once" {
+	waits_through lost_around true
+	violated 'tokens: lock x: one began with token 5 after two, with 6'
+}
