@@ -291,7 +291,9 @@ int world_wrapper_run(const struct job *job, struct standby *standby, struct end
 		wait_until(slots, (nfds_t)set->count, wake);
 		lost = hold_set_step(set) != NULL;
 	}
-	message_step(job->messenger, "%s", hold_trouble(&set->members[0].hold));
+	if (world.now_ms >= hold_set_deadline_ms(set))
+		hold_expire(&set->members[0].hold);
+	message_step(job->messenger, "%s", hold_lost_why(&set->members[0].hold));
 	if (world.now_ms < hold_set_deadline_ms(set))
 		hold_set_release(set, world.now_ms + 5000);
 	hold_set_close(set);
