@@ -60,7 +60,8 @@ struct member *hold_set_start(const struct hold_set *set);
  * together, and tells how that went. */
 void hold_set_release(const struct hold_set *set, int64_t until_ms);
 
-/* The same for locks that will not be used. Closes the clients. */
+/* The same for locks that will not be used. Frees those that have expired, too, and tells nothing
+ * of these. Closes the clients. */
 void hold_set_give_up(const struct hold_set *set);
 
 void hold_set_close(const struct hold_set *set);

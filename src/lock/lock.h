@@ -95,7 +95,7 @@ struct ask_reply {
 enum renew_outcome {
 	RENEWED,
 	RENEW_UNSAFE, /* renewed, but too few replicas know of it: the deadline stays */
-	RENEW_LATE,   /* taken up after a loss of data, but past the deadline, which stays */
+	RENEW_LATE,   /* past the deadline, which stays: perhaps taken up after a loss of data */
 	RENEW_RELEASED,
 	RENEW_NOT_BY_HAND, /* the lease is longer than any but a hold by hand may have */
 	RENEW_LOST,

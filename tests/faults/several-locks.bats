@@ -7,6 +7,7 @@
 load ../lib/helpers
 load ../lib/jobs
 load ../lib/several
+load ../lib/proxy
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -187,6 +188,30 @@ renewed() { [ "$(grep -c "renewed lock $1" said)" -ge "$2" ]; }
 	wait_until in_queue b 1
 	kill -TERM "$HOLDER"
 	ends_with 0 "$WAITER"
+}
+
+# has_left NAME MS: by the server, more than MS are left of the lease of the lock
+has_left() { [ "$(cli PTTL "$1")" -gt "$2" ]; }
+
+@test "a renewal that the server carried out in time counts, though the wrap is stopped past the lease before" {
+	local far=$PWD/far
+
+	start_proxy "$SERVER_SOCKET" "$far"
+	hold b
+	FAIRLOCK_URL=unix:$far background "$FAIRLOCK" wrap -v -l 9s --also a b true 2>said
+	WAITER=$!
+	wait_until in_queue b 1
+	proxy delay 1000 down # the answer to the renewal comes when the wrap is stopped
+	WAIT_S=8 wait_until run ! has_left a 6500
+	WAIT_S=8 wait_until has_left a 8000
+	stop "$WAITER"
+	sleep 6.8 # the first lease is over, the second one is not
+	has_left a 1
+	kill -CONT "$WAITER"
+	wait_until grep -q 'renewed lock a' said
+	kill -TERM "$HOLDER"
+	ends_with 0 "$WAITER"
+	run ! grep -q 'beginning anew' said
 }
 
 @test "a wrap that is stopped past its lease and the end of --wait ends with 75, or of a signal, and says nothing of the server" {

@@ -125,7 +125,6 @@ waiting_for_replicas() {
 	[ ! -s holder.err ]
 }
 
-# A repeated grant still writes something: else servers from 7.2 on would not wait for replicas.
 @test "a wrap that waits for another lock keeps what it has while its replicas hang for longer than the lease" {
 	background "$FAIRLOCK" wrap b sleep 600
 	local holder=$!
@@ -155,6 +154,7 @@ waiting_for_replicas() {
 	run ! grep -q 'giving back' said
 }
 
+# A repeated grant still writes something: else servers from 7.2 on would not wait for replicas.
 @test "a connection lost between the grant and the replicas' answer makes wrap wait for the replicas again" {
 	stop_node "$REPLICA"
 	stop_node "$OTHER"

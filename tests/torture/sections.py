@@ -125,14 +125,17 @@ class Sections(History):
         return has_lost and -ms > earlier.token - later.token
 
     def was_lost_twice(self, newer, begun):
-        """Whether a wrap of several locks waited for the others while the server lost its data twice, and granted the
-        lock to the newer one between: lua/README.md says so."""
+        """Whether a wrap of several locks waited for the others while the server lost its data twice in the time of a
+        lease, and granted the lock to the newer one between: lua/README.md names that limit."""
         job = self.job_of(begun.name)
         if job is None or len(job.taken) < 2:
             return False
         lost = [event for event in self.outages if event.get("lost")]
-        return any(meets((event["at"], event["until"]), (job.spawned, newer.at)) for event in lost) and any(
-            newer.at <= event["until"] and event["at"] <= begun.at for event in lost
+        return any(
+            job.spawned <= first["until"] and first["at"] <= newer.at <= second["until"] and second["at"] <= begun.at
+            for first in lost
+            for second in lost
+            if 0 < second["at"] - first["at"] and second["until"] - first["at"] <= job.lease
         )
 
     def waited_until(self, lock, line):
