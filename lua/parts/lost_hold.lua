@@ -6,3 +6,9 @@ local function can_be_lost(token, lease, mode)
 	return lock.lost ~= nil and token < lock.lost and token > (lock.floor or 0) and now < lock.lost + lease and
 		(mode ~= 'x' or token > (lock.token or 0))
 end
+
+-- Whether this record is that of the hold with this token, or of what became of it: it may have been taken up
+-- under a newer one.
+local function comes_from(record, token)
+	return (number(record.token) or 0) >= (token or MOST)
+end

@@ -26,7 +26,7 @@ end
 -- The hold of an owner that holds no more: whether, and until when, it may be taken up again.
 local function away(owner, its_token, lease, its_mode)
 	local mine = read_hold(owner, call('HGET', STATE, 'h:' .. owner))
-	if not its_token or mine and (mine.token == int(its_token) or mine.token == '0') then
+	if not its_token or mine and (comes_from(mine, its_token) or mine.token == '0') then
 		return nil
 	end
 	notice_loss(its_token)
@@ -47,15 +47,17 @@ local function stop_one(owner, its_token, lease, its_mode)
 		return away(owner, number(its_token), number(lease) or 0, its_mode)
 	end
 	local hold_of, ttl = is_known() and lock.hold, ttl_of_hold()
+	local is_wrap = has_hold('w' .. owner) or has_hold('v' .. owner)
 	if not hold_of then
 		return its_token == '-' and 'alone' or 'away', ttl, ''
-	elseif hold_of.token ~= its_token then
+	elseif hold_of.token ~= its_token and
+		not (is_wrap and hold_of.taken ~= '-' and comes_from(hold_of, number(its_token))) then
 		return nil
 	elseif hold_of.state == 'kept' then
 		local description = hold_of.by
 		end_this('released', nil, nil, nil, by)
 		return 'kept', 0, description
-	elseif not (has_hold('w' .. owner) or has_hold('v' .. owner)) then
+	elseif not is_wrap then
 		-- where several processes hold as one owner, the wrap may take it up after another
 		return hold_of.taken == '-' and 'alone' or 'away', ttl, hold_of.by
 	end

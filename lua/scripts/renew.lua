@@ -5,15 +5,16 @@
 --       3 request   of the holding process, or of the renew command
 --       4 kind      as for acquire, or '' for the renew command: any hold will do
 --       5 lease     ms, or '': the one that the lock was taken with
---       6 token     of the holder, or '': do not take the lock up
+--       6 token     that the holder knows, or '': do not take the lock up
 --       7 by        as for acquire
 --       8 period    as for acquire
 --       9 strays    as for acquire
 --      10 mode      of the hold: x, s or =SLOT; or nothing: x
---      11 start     '1': a wrap has all of its locks, and is about to start COMMAND. Its hold of kind v
---                   becomes one of kind w (which 4 says), and the start counts
+--      11 start     '1': a wrap has all of its locks, and is about to start COMMAND. If its hold is of kind
+--                   v, it becomes one of kind w (which 4 says), and the start counts
 --
 -- Returns {'renewed', ttl ms, token, 1 when taken up again else 0, by}
+--                                  token: a new one if the hold is taken up before COMMAND starts
 --                                  by: of a process that asks this one to stop, or ''
 --         {'not by hand'}          the lease is beyond a day, which only a hold by hand may have
 --         {'released'}             the owner holds the lock, but this process's hold was given back
@@ -26,6 +27,7 @@ local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local token, by, period, strays = tonumber(ARGV[6]), ARGV[7], ARGV[8] or '', tonumber(ARGV[9]) or 0
 local mode = ARGV[10] or 'x'
 local slot, is_start = match(mode, '^=(.*)$'), ARGV[11] == '1'
+local has_not_begun = request == id and (kind == 'v' or is_start) -- the wrap that has this owner
 
 local refusal = denied and may_not_write()
 if refusal then
@@ -106,9 +108,13 @@ local function renewed(taken_up)
 	return {'renewed', ttl, lock.hold and lock.hold.token or int(lock.token or 0), taken_up, asked_by()}
 end
 
--- Writes into our hash what it forgot about this hold.
+-- Writes into our hash what it forgot about this hold. Others may have had the lock since then: a COMMAND
+-- that has not begun gets a newer token than theirs.
 -- taken: see read_hold; counted: the lock's own count has the holds of this owner's other processes in it.
 local function restore(taken)
+	if has_not_begun then
+		token = math.max(now, token + 1, (lock.token or 0) + 1)
+	end
 	call('HDEL', STATE, 'h:' .. id) -- it may say how the hold seemed to end
 	introduce(call)
 	lock.token = math.max(lock.token or 0, token)
@@ -133,6 +139,15 @@ local function take_up()
 	restore('taken')
 	pass_on()
 	return renewed(1)
+end
+
+-- Our hash may come from an old copy, in which this hold has an older token than it was taken up under.
+local function keep_token()
+	if has_not_begun and token and not comes_from(lock.hold, token) then
+		lock.hold.token, lock.hold.taken, lock.token = int(token), 'taken', math.max(lock.token or 0, token)
+		call('HSET', STATE, 'token', int(lock.token))
+		save_hold()
+	end
 end
 
 -- COMMAND is about to start. Going in again starts nothing that counts.
@@ -171,6 +186,7 @@ if lock.owner == id then
 		count_start()
 	end
 	if kind == '' or has_hold(entry) then
+		keep_token()
 		return renewed(0)
 	elseif token and answer ~= 'given' and answer ~= 'released' and
 		(not is_known() or lock.hold.taken ~= '-' and lock.hold.token == int(token)) then
@@ -180,7 +196,7 @@ if lock.owner == id then
 end
 
 -- Our hash may know how this hold ended.
-local ended = token and lock.mine and (lock.mine.token == int(token) or lock.mine.token == '0') and
+local ended = token and lock.mine and (comes_from(lock.mine, token) or lock.mine.token == '0') and
 	lock.mine.state or nil
 
 -- Only a loss of data excuses a missing hold. When our hash knows how it ended, or knew its token, somebody

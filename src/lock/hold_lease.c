@@ -53,7 +53,6 @@ void hold_init(struct hold *hold, struct lock *lock, struct client *client, int6
 
 void hold_start(struct hold *hold)
 {
-	hold->lock->kind = LOCK_WRAP;
 	hold->lock->starts = true;
 	hold->renew_ms = 0;
 }

@@ -41,14 +41,14 @@ struct hold {
 void hold_init(struct hold *hold, struct lock *lock, struct client *client, int64_t timeout_ms);
 
 /* The wrap has all of its locks now: the next renewal, which is due at once, tells the server that
- * COMMAND starts. lock->starts is set until the server has confirmed that. No request is under
- * way. */
+ * COMMAND starts. The lock is of the kind LOCK_WRAP when the server has confirmed that. No request
+ * is under way. */
 void hold_start(struct hold *hold);
 
 /* Renews when that is due and reads the server's answers; never waits. Tries an unreachable server
  * again and again until the lease has ended. Then it sends no renewal, and the hold has expired:
  * others may have had the lock, and a server that lost its data after that would take our hold up
- * again with its old token. */
+ * again. */
 void hold_step(struct hold *hold);
 
 /* The caller counts the hold as expired from now on. */

@@ -1,6 +1,8 @@
 /* Each lock is renewed for itself; only the start of COMMAND concerns all of them. */
 #include "lock/hold_set.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/message.h"
@@ -18,10 +20,15 @@ void hold_set_take(const struct hold_set *set, struct member *member)
 	connection_trace_skip(&member->steps, &member->client);
 }
 
-static void tell_renewal(const struct hold_set *set, const struct hold *hold)
+/* token: the one that the lock had before. */
+static void tell_renewal(const struct hold_set *set, const struct hold *hold, const char *token)
 {
 	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
 
+	if (strcmp(hold->lock->token, token) != 0)
+		message_event(set->messenger, LOG_INFO,
+			      "took lock %s up again after a loss of data, token %s",
+			      hold->lock->keys.shown, hold->lock->token);
 	if (hold->state == HOLD_HELD)
 		message_step(set->messenger, "renewed lock %s in %s, with %s of its lease left%s%s",
 			     hold->lock->keys.shown, duration_show(took, hold->took_ms),
@@ -34,13 +41,15 @@ struct member *hold_set_step(const struct hold_set *set)
 	for (int i = 0; i < set->count; i++) {
 		struct member *member = &set->members[i];
 		const unsigned renewals = member->hold.renewals;
+		char token[TOKEN_MAX_BYTES];
 
 		if (member->hold.state != HOLD_HELD)
 			continue;
+		strcpy(token, member->lock.token);
 		hold_step(&member->hold);
 		connection_trace_tell(&member->steps, &member->client);
 		if (member->hold.renewals != renewals)
-			tell_renewal(set, &member->hold);
+			tell_renewal(set, &member->hold, token);
 		if (member->hold.state != HOLD_HELD)
 			return member;
 	}
@@ -91,11 +100,21 @@ int64_t hold_set_deadline_ms(const struct hold_set *set)
 	return hold_set_least_ms(set, deadline_of, NULL);
 }
 
-/* A message since the last renewal may mean that somebody broke the lock. */
+/* A message since the last renewal may mean that somebody broke the lock. So may the answer to a
+ * renewal that is under way, and the server may have lost the lock since. */
 static bool may_start(const struct member *member)
 {
-	return member->lock.kind == LOCK_WRAP && !member->lock.starts && !member->hold.is_told &&
-	       lock_is_fresh(&member->lock);
+	return member->lock.kind == LOCK_WRAP && !client_has_request(&member->client) &&
+	       !member->hold.is_told && lock_is_fresh(&member->lock);
+}
+
+/* Tells the server with the next renewal that COMMAND starts, and at once if it must know. */
+static void say_start(struct member *member)
+{
+	if (member->lock.kind == LOCK_WRAP)
+		member->lock.starts = true;
+	else if (!member->lock.starts && !client_has_request(&member->client))
+		hold_start(&member->hold);
 }
 
 struct member *hold_set_start(const struct hold_set *set)
@@ -105,11 +124,12 @@ struct member *hold_set_start(const struct hold_set *set)
 	for (int i = set->count - 1; i >= 0; i--) {
 		struct member *member = &set->members[i];
 
-		if (member->lock.kind == LOCK_WRAP_EARLY && !client_has_request(&member->client))
-			hold_start(&member->hold);
+		say_start(member);
 		if (!may_start(member))
 			pending = member;
 	}
+	for (int i = 0; i < set->count && !pending; i++)
+		set->members[i].lock.starts = false;
 	return pending;
 }
 

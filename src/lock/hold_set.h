@@ -53,7 +53,7 @@ int64_t hold_set_deadline_ms(const struct hold_set *set);
 
 /* All locks are held: tells the server that COMMAND starts. Returns a lock for which it has not
  * confirmed that yet, or that is not fresh (lock_is_fresh): call hold_set_step, and this again.
- * NULL: COMMAND may start. */
+ * NULL: COMMAND may start, no answer is due, and the next renewals say nothing of a start. */
 struct member *hold_set_start(const struct hold_set *set);
 
 /* Gives back those that are held, the last one first, waiting until until_ms for all of them

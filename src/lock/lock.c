@@ -113,18 +113,32 @@ static int copy_text(char *to, size_t size, const char *from)
 	return 0;
 }
 
-/* Checks both, since they are printed and given to COMMAND. */
+/* Checks it, since it is printed and given to COMMAND. */
+static int copy_token(struct lock *lock, const char *token)
+{
+	if (token[strspn(token, DIGITS)] != '\0')
+		return -1;
+	return copy_text(lock->token, sizeof(lock->token), token);
+}
+
+/* A server that has lost some of its data, and not the lock, knows an older token than we do. */
+static void raise_token(struct lock *lock, const char *token)
+{
+	const size_t length = strlen(token), before = strlen(lock->token);
+
+	if (length > before || (length == before && strcmp(token, lock->token) > 0))
+		(void)copy_token(lock, token); /* keeps the old one if this is none */
+}
+
 static int copy_grant(struct lock *lock, const char *owner, const char *token)
 {
 	bool is_ours = strcmp(owner, lock->id) == 0;
 
 	for (int i = 0; i < lock->inherited_count; i++)
 		is_ours |= strcmp(owner, lock->inherited[i]) == 0;
-	if (!is_ours || token[strspn(token, DIGITS)] != '\0')
+	if (!is_ours || copy_text(lock->owner, sizeof(lock->owner), owner) < 0)
 		return -1;
-	if (copy_text(lock->owner, sizeof(lock->owner), owner) < 0)
-		return -1;
-	return copy_text(lock->token, sizeof(lock->token), token);
+	return copy_token(lock, token);
 }
 
 /* Whatever a server says, our sums do not overflow, and we do not spin. */
@@ -245,10 +259,14 @@ int lock_read_renewal(struct lock *lock, const struct client *client, struct ren
 		out->outcome = renewal_outcome(lock, client);
 		out->ttl_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS);
 		out->by = reply_text(reply, 4);
+		if (lock->starts || lock->kind == LOCK_WRAP_EARLY)
+			raise_token(lock, reply_text(reply, 2));
 		if (out->outcome == RENEWED) {
 			lock->ttl_ms = out->ttl_ms;
 			lock->deadline_ms = client->sent_ms + out->ttl_ms;
-			lock->handed = lock->starts = false;
+			lock->handed = false;
+			if (lock->starts)
+				lock->kind = LOCK_WRAP;
 		}
 	} else if (is_tagged(reply, "released", 1)) {
 		out->outcome = RENEW_RELEASED;

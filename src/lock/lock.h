@@ -21,7 +21,7 @@
 
 enum lock_kind {
 	LOCK_WRAP,
-	LOCK_WRAP_EARLY, /* wrap does not have all of its locks yet */
+	LOCK_WRAP_EARLY, /* the server has not confirmed yet that wrap has all of its locks */
 	LOCK_ACQUIRE,    /* with a keeper that renews it */
 	LOCK_BY_HAND,    /* by acquire without one */
 };
@@ -50,11 +50,11 @@ struct lock {
 	/* It wins over earlier waiters that have this, too: "1", and from the first answer on since
 	 * when it waits, by the server's clock. Else "". */
 	char newest[NUMBER_MAX_BYTES];
-	bool starts;      /* the next renewal says that COMMAND is about to start: see hold_start */
-	bool unused;      /* nothing was done under the lock: it is given back at once */
-	bool handable;    /* the message that hands it over is enough; else we ask, which renews */
-	bool handed;      /* it was: the server soon expects a renewal */
-	int64_t heard_ms; /* when we made the last request that queued us ... */
+	bool starts;       /* COMMAND is about to start, as renewals say: see hold_set_start */
+	bool unused;       /* nothing was done under the lock: it is given back at once */
+	bool handable;     /* the message that hands it over is enough; else we ask, which renews */
+	bool handed;       /* it was: the server soon expects a renewal */
+	int64_t heard_ms;  /* when we made the last request that queued us ... */
 	int64_t server_ms; /* ... and what the server's clock said then */
 	char ticket[24];
 	char status[8];               /* of COMMAND, for the log; "": unknown ... */

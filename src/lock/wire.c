@@ -63,7 +63,7 @@ static const char *kind_word(const struct lock *lock)
 		[LOCK_BY_HAND] = "h",
 	};
 
-	return words[lock->kind];
+	return words[lock->starts ? LOCK_WRAP : lock->kind];
 }
 
 static void add_inherited(const struct lock *lock, struct request *request)

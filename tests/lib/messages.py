@@ -38,6 +38,7 @@ CAUSES = {
 # Beginnings that are right though they do not say what cannot be done: events, and states of a wait.
 EVENTS = {
     "got lock": "an event of --syslog and --verbose: the lock is there",
+    "took lock": "an event: the lock is there again",
     "gave lock": "an event: the lock is back",
     "giving back lock": "what went wrong meanwhile: the lock is left to its lease",
     "went into lock": "an event: an enclosing wrap holds the lock",

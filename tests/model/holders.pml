@@ -41,6 +41,8 @@
  *   REVIVE           a hold is taken up after a loss of data also if the hash knows how it ended
  *   TAKE_UP_ANYWAY   ... also if there is no room for it
  *   OVERDUE          a holder without a COMMAND that hung past its lease renews when it goes on
+ *   OLD_TOKEN        a hold whose COMMAND has not begun is taken up under the token that it has
+ *   BEGIN_UNHEARD    COMMAND begins before the holder has heard from the server that lost its data
  *   KEEP_SET         with key 1 gone, the sorted set is left as it is
  *   STOP_AFTER_ONE   pass_on hands the lock to one waiter, and tells the next nothing
  *   LEAVE_SILENTLY   the first waiter leaves, and the lock is not passed on
@@ -109,6 +111,9 @@
 #endif
 #ifndef BLINDS
 #define BLINDS 0 /* so many other leases have ended that a script has enough of them, and notices none of these */
+#endif
+#ifndef SEVERAL
+#define SEVERAL 0 /* 1: the clients wait for other locks, too, while they hold this one: COMMAND begins as they give it back */
 #endif
 #ifndef KEEPS
 #define KEEPS 0 /* a hold is given back, and stays for a tick: the rest of its --min-hold */
@@ -210,7 +215,7 @@ if_ends byte broken[SIZE];  /* its hold, on purpose */
 if_losses byte expected[SIZE]; /* it held or waited when data was lost, and is not back */
 if_losses byte one_is_back;
 if_losses byte excused;
-if_losses byte alone;    /* the token of the last grant of an exclusive hold */
+if_losses byte newest[ALONE + 1]; /* the token of the last hold of each mode */
 byte idle;               /* for so many ticks there was room for the first */
 
 bool fits = true;        /* never more than fit hold at once */
@@ -218,7 +223,8 @@ bool order = true;       /* nobody overtakes a waiter that came earlier, whateve
 bool in_time = true;     /* a waiter that is first is served when there is room: no slot is lost for longer than a lease */
 bool kept = true;        /* a hold is lost only if it was broken, or if its owner did not renew it in time */
 bool revived = true;     /* a hold that was broken stays broken */
-bool grown = true;       /* no exclusive hold is taken up after a loss of data if another was granted after it */
+bool grown = true;       /* no exclusive hold is taken up after a loss of data if another was granted after it; with SEVERAL, no
+                          * COMMAND begins under an older token than another one that does not fit beside it had */
 bool nothing_left = true;   /* when all is over there is no key 1, no holder, no slot and no waiter */
 
 #define is_alive(i)   (phase[i] != GONE && phase[i] != DEAD)
@@ -525,7 +531,7 @@ inline take(who, ticks)
 	tokens++;
 	token = tokens;
 	held_token[who] = token;
-	alone = (held[who] == ALONE -> token : alone);
+	newest[held[who]] = token;
 #endif
 	turn = 0;
 	over = false
@@ -929,13 +935,19 @@ inline renew(me)
 		:: is_free ->
 			revived = revived && broken[me] != 1;
 			excused = excused || broken[me];
-#if LOSSES
-			grown = grown && (held[me] != ALONE || held_token[me] >= alone);
+#if LOSSES && SEVERAL && !defined(OLD_TOKEN)
+			tokens++;
+			held_token[me] = tokens;
+#elif LOSSES && !SEVERAL
+			grown = grown && (held[me] != ALONE || held_token[me] >= newest[ALONE]);
 #endif
 			introduce();
 			moved = token;
 			what = held[me];
 			take_hold(me, LEASE);
+#if LOSSES
+			newest[held[me]] = (newest[held[me]] > held_token[me] -> newest[held[me]] : held_token[me]);
+#endif
 			token = (moved > held_token[me] -> moved : held_token[me]);
 			pass_on(0)
 		:: else ->
@@ -949,12 +961,27 @@ inline renew(me)
 	assert(kept)
 }
 
+/* It has all of its locks. */
+inline begin_command(me)
+{
+#if LOSSES && SEVERAL
+	for (at : 1 .. ALONE) {
+		grown = grown && (at != held[me] && beside(at, held[me]) || at == SHARED && held[me] == SHARED ||
+			held_token[me] >= newest[at])
+	}
+	assert(grown)
+#else
+	skip
+#endif
+}
+
 inline give_back(me)
 {
 	printf("%d releases\n", me);
 	notice_end();
 	kept = kept && (is_holder(me) || broken[me] || excused);
 	assert(kept);
+	begin_command(me);
 	if
 	:: is_holder(me) -> end_this(me, false); pass_on(0)
 	:: else
@@ -1028,6 +1055,11 @@ proctype client(byte me)
 	:: d_step { phase[me] == HANDED && runs(me) && message[me] == GIVEN && left[me] > 0 -> hear(me) }
 	:: d_step { may_renew(me) -> renew(me) }
 	:: d_step { phase[me] == HOLDING && runs(me) && !away[me] && left[me] > 0 -> give_back(me) }
+#ifdef BEGIN_UNHEARD
+	:: d_step { phase[me] == HOLDING && runs(me) && away[me] && left[me] > 0 && newest[held[me]] > held_token[me] ->
+		begin_command(me)
+	}
+#endif
 #if KEEPS
 	:: d_step { keeps > 0 && phase[me] == HOLDING && runs(me) && !away[me] && is_holder(me) && left[me] > 1 ->
 		keeps--;

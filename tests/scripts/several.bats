@@ -135,12 +135,14 @@ entries() { column h:anna holds; }
 	acquire anna kind=v
 	cli FLUSHALL
 	renew anna kind=v
-	answered renewed 30000 "${token[anna]}" 1
+	answered renewed 30000
+	assert_equal "${reply[3]}" 1
 	assert_equal "$(entries) $(started)" ',vanna, '
 	cli FLUSHALL
 	wait_until is_past "${token[anna]}"
 	renew anna start=1
-	answered renewed 30000 "${token[anna]}" 1
+	answered renewed 30000
+	assert_equal "${reply[3]}" 1
 	assert_equal "$(entries)" ',wanna,'
 	between "$((token[anna] + 1))" "$(started)" "$(now_ms)"
 }

@@ -35,6 +35,37 @@ lost_hold() {
 	all_well
 }
 
+@test "after a loss of data a hold that was taken up under a new token is asked again" {
+	acquire anna kind=v
+	wait_until is_past "${token[anna]}"
+	request_stop xena
+	cli FLUSHALL
+	renew anna kind=v
+	answered renewed
+	[ "${reply[2]}" -gt "${token[anna]}" ]
+	request_stop xena "list=$list"
+	answered stops asked
+	renew anna kind=v holder_token="$(column h:anna token)"
+	assert_equal "${reply[4]}" 'by xena'
+	release anna
+	acquire anna kind=v # another hold
+	request_stop xena "list=$list"
+	assert_equal "${reply[*]}" stops
+}
+
+@test "after a loss of data a hold that was taken up under a new token, and broken, is over" {
+	acquire anna kind=v want='#2'
+	wait_until is_past "${token[anna]}"
+	request_stop xena
+	cli FLUSHALL
+	renew anna kind=v hold_mode='=1'
+	answered renewed
+	release '' mode=force request=breaker want='#2'
+	answered forced
+	request_stop xena "list=$list"
+	assert_equal "${reply[*]}" stops
+}
+
 @test "after a loss of data a hold is over when its lease has passed, or another holds the lock" {
 	lost_hold
 	request_stop xena "list=$list"

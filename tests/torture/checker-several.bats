@@ -134,39 +134,19 @@ three_has_y() {
 	assert_line --partial 'served: one (wrap, lock x) had not ended when all was over: it never got the lock'
 }
 
-# waits_through COMMAND...: one waits for its second lock meanwhile, then begins with its old token of the first
-waits_through() {
+@test "the checker reports an older token of a wrap that waits for another lock while the data are lost before and after a newer one" {
 	both_job one
 	job two
 	later 10
-	"$@"
+	data_lost
+	later 10
+	section two 6
+	later 10
+	data_lost
+	later 10
 	both start one 5
 	later 10
 	both end one 5
 	ends one 0
-}
-
-# lost_around MS COMMAND...: data are lost, MS later two has the lock, and COMMAND happens
-lost_around() {
-	data_lost
-	later "$1"
-	shift
-	section two 6
-	later 10
-	"$@"
-	later 10
-}
-
-@test "the checker excuses an older token of a wrap that waits while the data are lost before and after a newer one" {
-	waits_through lost_around 10 data_lost
-	fine
-}
-
-@test "the checker reports an older token of a wrap that waits while the data are lost once, or twice in more than a lease" {
-	waits_through lost_around 10 true
-	violated 'tokens: lock x: one began with token 5 after two, with 6'
-	: >events
-	: >history
-	waits_through lost_around 3000 data_lost
 	violated 'tokens: lock x: one began with token 5 after two, with 6'
 }

@@ -124,20 +124,6 @@ class Sections(History):
         has_lost = any(event.get("lost") and meets((event["at"], event["until"]), times) for event in self.outages)
         return has_lost and -ms > earlier.token - later.token
 
-    def was_lost_twice(self, newer, begun):
-        """Whether a wrap of several locks waited for the others while the server lost its data twice in the time of a
-        lease, and granted the lock to the newer one between: lua/README.md names that limit."""
-        job = self.job_of(begun.name)
-        if job is None or len(job.taken) < 2:
-            return False
-        lost = [event for event in self.outages if event.get("lost")]
-        return any(
-            job.spawned <= first["until"] and first["at"] <= newer.at <= second["until"] and second["at"] <= begun.at
-            for first in lost
-            for second in lost
-            if 0 < second["at"] - first["at"] and second["until"] - first["at"] <= job.lease
-        )
-
     def waited_until(self, lock, line):
         """A time before the grant of this section: the job began, or was seen to wait."""
         job = self.job_of(line.name)
@@ -149,7 +135,7 @@ class Sections(History):
         """Judges a line of a section after a newer one has begun that does not fit beside it. Returns whether it is a
         violation."""
         at, since = line.at, newer.at
-        if begun.at > since and (self.was_set_back(newer, begun) or self.was_lost_twice(newer, begun)):
+        if begun.at > since and self.was_set_back(newer, begun):
             return False
         if begun.at > since:
             self.violated(

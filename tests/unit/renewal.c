@@ -1,4 +1,5 @@
-/* Tests lock_read_renewal: a hold that was taken up again counts only until the lease has ended. */
+/* Tests lock_read_renewal: a hold that was taken up again counts only until the lease has ended,
+ * and its token is a new one until COMMAND starts. */
 #include <hiredis/hiredis.h>
 #include <string.h>
 
@@ -8,28 +9,55 @@
 
 #define RENEWED_BY "*5\r\n$7\r\nrenewed\r\n:30000\r\n$13\r\n1764000000000\r\n"
 #define NOBODY_ASKS "$0\r\n\r\n"
+#define NONSENSE "*5\r\n$7\r\nrenewed\r\n:30000\r\n$4\r\n12;x\r\n:1\r\n" NOBODY_ASKS
 
-/* replicas: so many have confirmed it, of one that must. */
-static void check_outcome(struct tally *tally, const char *bytes, long long replicas, bool retried,
-			  int64_t left_ms, enum renew_outcome outcome)
+/* Sets the client's reply to what these bytes say, and reads it as that to a renewal. */
+static void read_bytes(struct tally *tally, struct lock *lock, struct client *client,
+		       const char *bytes, struct renew_reply *reply)
 {
-	const int64_t deadline_ms = clock_ms() + left_ms;
-	struct lock lock = {.replicas = 1, .deadline_ms = deadline_ms, .starts = true};
-	struct client client = {.replicas = replicas, .retried = retried, .sent_ms = clock_ms()};
-	struct renew_reply reply;
 	struct error err;
 	redisReader *reader = redisReaderCreate();
 	void *parsed = NULL;
 
 	redisReaderFeed(reader, bytes, strlen(bytes));
 	CHECK(tally, redisReaderGetReply(reader, &parsed) == REDIS_OK && parsed);
-	client.reply = parsed;
-	CHECK(tally, lock_read_renewal(&lock, &client, &reply, &err) == 0);
-	CHECK(tally, reply.outcome == outcome);
-	CHECK(tally, (lock.deadline_ms == deadline_ms) == (outcome != RENEWED));
-	CHECK(tally, lock.starts == (outcome != RENEWED));
+	client->reply = parsed;
+	CHECK(tally, lock_read_renewal(lock, client, reply, &err) == 0);
+	reply->why = reply->by = NULL;
+	client->reply = NULL;
 	freeReplyObject(parsed);
 	redisReaderFree(reader);
+}
+
+/* replicas: so many have confirmed it, of one that must. */
+static void check_outcome(struct tally *tally, const char *bytes, long long replicas, bool retried,
+			  int64_t left_ms, enum renew_outcome outcome)
+{
+	const int64_t deadline_ms = clock_ms() + left_ms;
+	struct lock lock = {
+		.kind = LOCK_WRAP_EARLY, .replicas = 1, .deadline_ms = deadline_ms, .starts = true};
+	struct client client = {.replicas = replicas, .retried = retried, .sent_ms = clock_ms()};
+	struct renew_reply reply;
+
+	read_bytes(tally, &lock, &client, bytes, &reply);
+	CHECK(tally, reply.outcome == outcome);
+	CHECK(tally, (lock.deadline_ms == deadline_ms) == (outcome != RENEWED));
+	CHECK(tally, (lock.kind == LOCK_WRAP) == (outcome == RENEWED));
+}
+
+static void check_token(struct tally *tally, enum lock_kind kind, bool starts, const char *bytes,
+			const char *token)
+{
+	struct lock lock = {.kind = kind,
+			    .deadline_ms = clock_ms() + 10000,
+			    .starts = starts,
+			    .token = "1763000000000"};
+	struct client client = {.sent_ms = clock_ms()};
+	struct renew_reply reply;
+
+	read_bytes(tally, &lock, &client, bytes, &reply);
+	CHECK(tally, strcmp(lock.token, token) == 0);
+	CHECK(tally, starts || lock.kind == kind);
 }
 
 int main(void)
@@ -44,5 +72,13 @@ int main(void)
 	check_outcome(&tally, RENEWED_BY ":1\r\n" NOBODY_ASKS, 1, false, -1, RENEW_LATE);
 	check_outcome(&tally, RENEWED_BY ":1\r\n" NOBODY_ASKS, 0, false, -1, RENEW_LATE);
 	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 0, false, 10000, RENEW_UNSAFE);
+
+	check_token(&tally, LOCK_WRAP_EARLY, false, RENEWED_BY ":1\r\n" NOBODY_ASKS,
+		    "1764000000000");
+	check_token(&tally, LOCK_WRAP_EARLY, true, RENEWED_BY ":0\r\n" NOBODY_ASKS,
+		    "1764000000000");
+	check_token(&tally, LOCK_WRAP, true, RENEWED_BY ":1\r\n" NOBODY_ASKS, "1764000000000");
+	check_token(&tally, LOCK_WRAP, false, RENEWED_BY ":1\r\n" NOBODY_ASKS, "1763000000000");
+	check_token(&tally, LOCK_WRAP_EARLY, false, NONSENSE, "1763000000000");
 	return conclude(&tally);
 }
