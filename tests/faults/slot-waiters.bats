@@ -10,8 +10,6 @@ setup() {
 	start_server
 }
 
-lines_in() { [ -e "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]; }
-
 # joins_readers FROM TO: readers with these numbers wait behind the others; PIDS has their process ids, by number
 joins_readers() {
 	local i

@@ -15,7 +15,7 @@ setup() {
 traced() {
 	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -qq -f -e inject="$1" -o calls "$FAIRLOCK" wrap "${@:2}" 2>said
 	TRACER=$!
-	wait_until test -s calls
+	wait_until lines_in calls 1
 	read -r WAITER _ <calls
 }
 

@@ -72,6 +72,9 @@ wait_until() {
 	done
 }
 
+# lines_in FILE N: it has so many whole lines
+lines_in() { [ -e "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]; }
+
 # stop PID: stops it, and returns when it is stopped
 stop() {
 	kill -STOP "$1"

@@ -146,5 +146,3 @@ long_goes_on() {
 	run -0 timeout 20 "$FAIRLOCK" wrap short echo again
 	assert_output again
 }
-
-lines_in() { [ "$(wc -l <"$1")" -ge "$2" ]; }
