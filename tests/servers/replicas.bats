@@ -38,7 +38,8 @@ waiting_for_replicas() {
 		owner=$("$FAIRLOCK" acquire --replicas "$count" job)
 		[ "$(node_cli "$REPLICA" HKEYS job)" = "$owner" ] || [ "$(node_cli "$OTHER" HKEYS job)" = "$owner" ]
 		"$FAIRLOCK" release --owner "$owner" job
-		run -7 "$FAIRLOCK" wrap -l 1s --replicas "$count" job sh -c 'sleep 2; exit 7'
+		# a busy machine has half a second for a renewal
+		run -7 "$FAIRLOCK" wrap -l 4s --replicas "$count" job sh -c 'sleep 3; exit 7'
 	done
 	nothing_left
 }
