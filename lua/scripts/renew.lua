@@ -3,15 +3,15 @@
 --
 -- ARGV  2 id
 --       3 request   of the holding process, or of the renew command
---       4 kind      as for acquire, or '' for the renew command: any hold will do
+--       4 kind      as for acquire, or '' for the renew command: any hold will do. With w, a hold of kind v
+--                   becomes one of kind w, and the start of COMMAND counts
 --       5 lease     ms, or '': the one that the lock was taken with
 --       6 token     that the holder knows, or '': do not take the lock up
 --       7 by        as for acquire
 --       8 period    as for acquire
 --       9 strays    as for acquire
 --      10 mode      of the hold: x, s or =SLOT; or nothing: x
---      11 start     '1': a wrap has all of its locks, and is about to start COMMAND. If its hold is of kind
---                   v, it becomes one of kind w (which 4 says), and the start counts
+--      11 start     '1': a wrap has all of its locks, and is about to start COMMAND
 --
 -- Returns {'renewed', ttl ms, token, 1 when taken up again else 0, by}
 --                                  token: a new one if the hold is taken up before COMMAND starts
@@ -38,7 +38,7 @@ local entry = kind .. request -- of `holds`
 -- include hold_record.lua
 
 -- The usual case: the owner holds, and nobody waits.
-if strays == 0 and kind ~= '' and lease and not is_start and call('LLEN', QUEUE) == 0 and
+if strays == 0 and kind ~= '' and lease and not has_not_begun and call('LLEN', QUEUE) == 0 and
 	call('ZCARD', TIMEOUTS) == 0 and call('HGETALL', LOCK)[1] == id then
 	local name, version, holder, record, turn, earlier, ours, started = unpack(call('HMGET', STATE,
 		'name', 'v', 'holder', 'h:' .. id, 'turn', 'r:' .. request, 'ours', 'started'))
@@ -182,8 +182,8 @@ if lock.owner == id and kind == '' and (tonumber(ARGV[5]) or 0) > STATE_TTL_MS a
 end
 if lock.owner == id then
 	local answer = lock.request and lock.request.answer
-	if is_start and has_hold('v' .. request) then
-		count_start()
+	if kind == 'w' and has_hold('v' .. request) then
+		count_start() -- of a COMMAND that runs, too: our hash may come from an old copy
 	end
 	if kind == '' or has_hold(entry) then
 		keep_token()

@@ -47,6 +47,13 @@ entries() { column h:anna holds; }
 	answered ran
 }
 
+@test "a hold whose COMMAND runs is renewed, though an old copy of the data says that it has not begun" {
+	acquire anna kind=v
+	renew anna
+	answered renewed 30000 "${token[anna]}" 0
+	assert_equal "$(entries)" ',wanna,'
+}
+
 @test "a renewal with start counts once, however often it is sent" {
 	acquire ben
 	release ben

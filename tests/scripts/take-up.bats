@@ -75,9 +75,10 @@ grown_token() {
 	token[anna]=${reply[2]}
 	change h:anna "token=$old" taken=-
 	cli HSET "$(key_state)" token "$old" >/dev/null
-	renew anna start=1
+	renew anna kind=v
 	answered renewed 30000 "${token[anna]}" 0
 	assert_equal "$(column h:anna token) $(field token)" "${token[anna]} ${token[anna]}"
+	renew anna start=1
 	change h:anna "token=$old"
 	renew anna # COMMAND runs
 	answered renewed 30000 "$old" 0
