@@ -4,7 +4,7 @@
 -- ARGV  2 id
 --       3 request   of the holding process, or of the renew command
 --       4 kind      as for acquire, or '' for the renew command: any hold will do. With w, a hold of kind v
---                   becomes one of kind w, and the start of COMMAND counts
+--                   becomes one of kind w, and the start of COMMAND counts, if the process did not go in
 --       5 lease     ms, or '': the one that the lock was taken with
 --       6 token     that the holder knows, or '': do not take the lock up
 --       7 by        as for acquire
@@ -27,7 +27,7 @@ local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local token, by, period, strays = tonumber(ARGV[6]), ARGV[7], ARGV[8] or '', tonumber(ARGV[9]) or 0
 local mode = ARGV[10] or 'x'
 local slot, is_start = match(mode, '^=(.*)$'), ARGV[11] == '1'
-local has_not_begun = request == id and (kind == 'v' or is_start) -- the wrap that has this owner
+local has_not_begun = request == id and (kind == 'v' or is_start) -- says the wrap that took this hold
 
 local refusal = denied and may_not_write()
 if refusal then
@@ -38,14 +38,14 @@ local entry = kind .. request -- of `holds`
 -- include hold_record.lua
 
 -- The usual case: the owner holds, and nobody waits.
-if strays == 0 and kind ~= '' and lease and not has_not_begun and call('LLEN', QUEUE) == 0 and
+if strays == 0 and kind ~= '' and lease and not is_start and call('LLEN', QUEUE) == 0 and
 	call('ZCARD', TIMEOUTS) == 0 and call('HGETALL', LOCK)[1] == id then
 	local name, version, holder, record, turn, earlier, ours, started = unpack(call('HMGET', STATE,
 		'name', 'v', 'holder', 'h:' .. id, 'turn', 'r:' .. request, 'ours', 'started'))
 	local hold = name == LOCK and version == VERSION and ours == '0' and holder == id and
 		not (turn or earlier) and read_hold(id, record)
-	if hold and hold.state == 'held' and hold.mode == 'x' and hold.since ~= '-' and hold.keep == '-' and
-		hold.ending == '-' and string.find(hold.holds, ',' .. entry .. ',', 1, true) and
+	if hold and hold.state == 'held' and hold.token == ARGV[6] and hold.mode == 'x' and hold.since ~= '-' and
+		hold.keep == '-' and hold.ending == '-' and string.find(hold.holds, ',' .. entry .. ',', 1, true) and
 		match(started or '-', '%-$') then
 		local ttl = call('PTTL', LOCK)
 		if ttl < lease then
@@ -108,12 +108,21 @@ local function renewed(taken_up)
 	return {'renewed', ttl, lock.hold and lock.hold.token or int(lock.token or 0), taken_up, asked_by()}
 end
 
+-- COMMAND is about to start, or has started. Going in again starts nothing that counts.
+local function count_start()
+	local began = is_start and now or math.min(now, token or now) -- the token is the time of the grant
+	if kind == 'w' and request == id and (lock.started or 0) < began then
+		set_started(began, lock.started, lock.recall)
+		remember(period)
+	end
+end
+
 -- Writes into our hash what it forgot about this hold. Others may have had the lock since then: a COMMAND
 -- that has not begun gets a newer token than theirs.
 -- taken: see read_hold; counted: the lock's own count has the holds of this owner's other processes in it.
 local function restore(taken)
 	if has_not_begun then
-		token = math.max(now, token + 1, (lock.token or 0) + 1)
+		token = math.max(now, lock.lost or 0, token + 1, (lock.token or 0) + 1)
 	end
 	call('HDEL', STATE, 'h:' .. id) -- it may say how the hold seemed to end
 	introduce(call)
@@ -125,11 +134,7 @@ local function restore(taken)
 		call('HSET', STATE, 's:' .. slot, id)
 	end
 	save_hold()
-	local granted = is_start and now or math.min(now, token) -- the token is the time of the grant
-	if kind == 'w' and request == id and (lock.started or 0) < granted then
-		set_started(granted, lock.started, lock.recall)
-		remember(period)
-	end
+	count_start()
 end
 
 local function take_up()
@@ -141,20 +146,24 @@ local function take_up()
 	return renewed(1)
 end
 
--- Our hash may come from an old copy, in which this hold has an older token than it was taken up under.
-local function keep_token()
-	if has_not_begun and token and not comes_from(lock.hold, token) then
-		lock.hold.token, lock.hold.taken, lock.token = int(token), 'taken', math.max(lock.token or 0, token)
+-- Our hash may come from an old copy of the data, from before the take-up or before the start. The token that
+-- COMMAND has counts; before it begins, the newer one does.
+local function mend_hold()
+	local is_early = kind == 'w' and has_hold('v' .. request)
+	local differs = request == id and token and lock.hold and lock.hold.token ~= int(token) and
+		not (has_not_begun and comes_from(lock.hold, token))
+	if is_early or differs then
+		call('HDEL', STATE, 'h:' .. id) -- after it a server out of memory takes the rest
+	end
+	if is_early then
+		end_entry('v' .. request, entry)
+		count_start()
+	end
+	if differs then
+		lock.hold.token, lock.token = int(token), math.max(lock.token or 0, token)
+		lock.hold.taken = lock.hold.taken == '-' and 'taken' or lock.hold.taken
 		call('HSET', STATE, 'token', int(lock.token))
 		save_hold()
-	end
-end
-
--- COMMAND is about to start. Going in again starts nothing that counts.
-local function count_start()
-	end_entry('v' .. request, entry)
-	if request == id then
-		set_started(now, lock.started, lock.recall)
 	end
 end
 
@@ -182,11 +191,10 @@ if lock.owner == id and kind == '' and (tonumber(ARGV[5]) or 0) > STATE_TTL_MS a
 end
 if lock.owner == id then
 	local answer = lock.request and lock.request.answer
-	if kind == 'w' and has_hold('v' .. request) then
-		count_start() -- of a COMMAND that runs, too: our hash may come from an old copy
-	end
-	if kind == '' or has_hold(entry) then
-		keep_token()
+	if has_hold(entry) or kind == 'w' and has_hold('v' .. request) then
+		mend_hold()
+		return renewed(0)
+	elseif kind == '' then
 		return renewed(0)
 	elseif token and answer ~= 'given' and answer ~= 'released' and
 		(not is_known() or lock.hold.taken ~= '-' and lock.hold.token == int(token)) then
@@ -209,7 +217,9 @@ if token and not ended and lock.run then
 end
 if token and not ended and not can_be_lost(token, lease, mode) and token > (lock.token or 0) then
 	introduce(note)
-	lock.run, lock.up, lock.lost, lock.floor = run_id(), now, math.max(now, token + 1), lock.token or 0
+	-- where the clock is behind, holds that were lost with this one may have larger tokens
+	lock.lost = now >= token and math.max(now, token + 1) or token + lease
+	lock.run, lock.up, lock.floor = run_id(), now, lock.token or 0
 	save_run(note)
 end
 if token and not ended and can_be_lost(token, lease, mode) and fit(mode) then

@@ -96,7 +96,7 @@ static void renewed(struct hold *hold)
 	struct error err;
 
 	if (lock_read_renewal(hold->lock, hold->client, &reply, &err) < 0) {
-		/* perhaps the next answer makes sense */
+		hold->client->error = err; /* perhaps the next answer makes sense */
 		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 3;
 		return;
 	}

@@ -100,12 +100,13 @@ int64_t hold_set_deadline_ms(const struct hold_set *set)
 	return hold_set_least_ms(set, deadline_of, NULL);
 }
 
-/* A message since the last renewal may mean that somebody broke the lock. So may the answer to a
- * renewal that is under way, and the server may have lost the lock since. */
+/* The answer to a renewal that is under way, or that failed, may be that the lock was lost. A
+ * message since the last renewal may mean that, too. */
 static bool may_start(const struct member *member)
 {
 	return member->lock.kind == LOCK_WRAP && !client_has_request(&member->client) &&
-	       !member->hold.is_told && lock_is_fresh(&member->lock);
+	       member->client.error.status == STATUS_OK && !member->hold.is_told &&
+	       lock_is_fresh(&member->lock);
 }
 
 /* Tells the server with the next renewal that COMMAND starts, and at once if it must know. */

@@ -52,7 +52,8 @@ int64_t hold_set_least_ms(const struct hold_set *set, hold_set_time *time_of, co
 int64_t hold_set_deadline_ms(const struct hold_set *set);
 
 /* All locks are held: tells the server that COMMAND starts. Returns a lock for which it has not
- * confirmed that yet, or that is not fresh (lock_is_fresh): call hold_set_step, and this again.
+ * confirmed that yet, that waits for an answer, or that is not fresh (lock_is_fresh): call
+ * hold_set_step, and this again.
  * NULL: COMMAND may start, no answer is due, and the next renewals say nothing of a start. */
 struct member *hold_set_start(const struct hold_set *set);
 

@@ -121,7 +121,8 @@ static int copy_token(struct lock *lock, const char *token)
 	return copy_text(lock->token, sizeof(lock->token), token);
 }
 
-/* A server that has lost some of its data, and not the lock, knows an older token than we do. */
+/* Takes the server's token if it is newer: the hold was taken up. A server that went back to an old
+ * copy of its data may know an older one. */
 static void raise_token(struct lock *lock, const char *token)
 {
 	const size_t length = strlen(token), before = strlen(lock->token);
@@ -259,7 +260,7 @@ int lock_read_renewal(struct lock *lock, const struct client *client, struct ren
 		out->outcome = renewal_outcome(lock, client);
 		out->ttl_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS);
 		out->by = reply_text(reply, 4);
-		if (lock->starts || lock->kind == LOCK_WRAP_EARLY)
+		if (out->outcome != RENEW_LATE && (lock->starts || lock->kind == LOCK_WRAP_EARLY))
 			raise_token(lock, reply_text(reply, 2));
 		if (out->outcome == RENEWED) {
 			lock->ttl_ms = out->ttl_ms;

@@ -54,6 +54,20 @@ entries() { column h:anna holds; }
 	assert_equal "$(entries)" ',wanna,'
 }
 
+@test "a server out of memory lets COMMAND start, and lets a COMMAND that runs go on, whatever an old copy says" {
+	local start
+
+	for start in 1 ''; do
+		acquire anna kind=v
+		cli CONFIG SET maxmemory 1 >/dev/null
+		renew anna start="$start"
+		cli CONFIG SET maxmemory 0 >/dev/null
+		answered renewed 30000 "${token[anna]}" 0
+		assert_equal "$(entries)" ',wanna,'
+		release anna
+	done
+}
+
 @test "a renewal with start counts once, however often it is sent" {
 	acquire ben
 	release ben

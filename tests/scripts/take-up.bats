@@ -40,7 +40,7 @@ grown_token() {
 	done
 }
 
-@test "it has a newer token than all that held the lock since the loss of data, also after a second one" {
+@test "such a hold has a newer token than all that held the lock since the loss of data, also after a second one" {
 	local mode
 
 	for mode in x =1; do
@@ -57,14 +57,14 @@ grown_token() {
 	done
 }
 
-@test "so does a hold of which our hash was deleted, and the lock was not" {
+@test "a hold whose COMMAND has not begun gets a new token also if only our hash was deleted" {
 	granted_to_anna kind=v
 	cli DEL "$(key_state)"
 	renew anna kind=v
 	grown_token 1
 }
 
-@test "it keeps its new token if the server goes back to an old copy of the data" {
+@test "a hold whose COMMAND has not begun keeps its new token if the server goes back to an old copy of the data" {
 	local old
 
 	granted_to_anna kind=v
@@ -78,10 +78,32 @@ grown_token() {
 	renew anna kind=v
 	answered renewed 30000 "${token[anna]}" 0
 	assert_equal "$(column h:anna token) $(field token)" "${token[anna]} ${token[anna]}"
-	renew anna start=1
-	change h:anna "token=$old"
-	renew anna # COMMAND runs
-	answered renewed 30000 "$old" 0
+}
+
+@test "a hold has the token of the COMMAND that runs, also if the server goes back to an old copy or has taken it up anew" {
+	local other
+
+	granted_to_anna
+	for other in $((token[anna] - 5)) $((token[anna] + 5)); do
+		change h:anna "token=$other"
+		renew anna
+		answered renewed 30000 "${token[anna]}" 0
+		assert_equal "$(column h:anna token)" "${token[anna]}"
+	done
+}
+
+@test "where the clock is behind, a hold that gets a new token costs no other hold its slot, nor has it the same token" {
+	local ahead=$(($(now_ms) + 3600000))
+
+	acquire anna kind=v want='#2'
+	acquire ben want='#2'
+	token=([anna]=$ahead [ben]=$((ahead + 1)))
+	cli FLUSHALL
+	renew anna kind=v hold_mode='=1'
+	answered renewed
+	[ "${reply[2]}" -gt "${token[ben]}" ]
+	renew ben hold_mode='=2'
+	answered renewed 30000 "${token[ben]}" 1
 }
 
 @test "a process that goes into the hold of a running COMMAND changes no token" {

@@ -12,8 +12,6 @@ Some faults excuse what fairlock(7) does not promise:
     the lock broken by force                        its section may go on for FORCED_S; a script, for ever
     a script with a keeper                          counts until the keeper, or its way to the server, was hit
     the server lost its data                        a holder of that time counts again after LOST_S
-    ... twice in the time of a lease                a wrap of several locks that waits may begin with an older
-                                                    token than one that was granted between
     the server's clock was set forward              a holder of that time counts again a third of its lease and
                                                     LOST_S later; a script, never
     the machine of a holder stood still, with       its section counts again a lease after that. If it was

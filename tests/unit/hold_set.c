@@ -60,6 +60,11 @@ int main(void)
 	CHECK(&tally, hold_set_start(&set) == NULL);
 	CHECK(&tally, both_say_start(false));
 
+	/* the last renewal was refused, and will be sent again */
+	members[LATE].client.error.status = STATUS_REFUSED;
+	CHECK(&tally, hold_set_start(&set) == &members[LATE]);
+	members[LATE].client.error.status = STATUS_OK;
+	CHECK(&tally, hold_set_start(&set) == NULL);
 	/* somebody may have broken it */
 	members[LATE].hold.is_told = true;
 	CHECK(&tally, hold_set_start(&set) == &members[LATE]);

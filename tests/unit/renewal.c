@@ -1,5 +1,5 @@
 /* Tests lock_read_renewal: a hold that was taken up again counts only until the lease has ended,
- * and its token is a new one until COMMAND starts. */
+ * and before COMMAND starts its new token is taken over. */
 #include <hiredis/hiredis.h>
 #include <string.h>
 
@@ -60,6 +60,19 @@ static void check_token(struct tally *tally, enum lock_kind kind, bool starts, c
 	CHECK(tally, starts || lock.kind == kind);
 }
 
+/* The hold is over: its new token is nobody's. */
+static void check_token_late(struct tally *tally)
+{
+	struct lock lock = {
+		.kind = LOCK_WRAP_EARLY, .deadline_ms = clock_ms() - 1, .token = "1763000000000"};
+	struct client client = {.sent_ms = clock_ms() - 2};
+	struct renew_reply reply;
+
+	read_bytes(tally, &lock, &client, RENEWED_BY ":1\r\n" NOBODY_ASKS, &reply);
+	CHECK(tally, reply.outcome == RENEW_LATE);
+	CHECK(tally, strcmp(lock.token, "1763000000000") == 0);
+}
+
 int main(void)
 {
 	struct tally tally = {0};
@@ -78,6 +91,7 @@ int main(void)
 	check_token(&tally, LOCK_WRAP_EARLY, true, RENEWED_BY ":0\r\n" NOBODY_ASKS,
 		    "1764000000000");
 	check_token(&tally, LOCK_WRAP, true, RENEWED_BY ":1\r\n" NOBODY_ASKS, "1764000000000");
+	check_token_late(&tally);
 	check_token(&tally, LOCK_WRAP, false, RENEWED_BY ":1\r\n" NOBODY_ASKS, "1763000000000");
 	check_token(&tally, LOCK_WRAP_EARLY, false, NONSENSE, "1763000000000");
 	return conclude(&tally);
