@@ -36,19 +36,38 @@ start_cluster() {
 	NODES_DIR=$(server_dir)/nodes
 	mkdir "$NODES_DIR"
 	CLUSTER_OPTIONS=${*@Q}
-	CLUSTER_PORTS=$(free_ports 6 | paste -sd ' ')
-	for port in $CLUSTER_PORTS; do
-		launch_node "$port"
-	done
-	for port in $CLUSTER_PORTS; do
-		wait_until node_says "$port" PONG PING || return
-	done
+	launch_nodes || launch_nodes || return # another test may have taken a port just then
 	join_nodes &&
 		wait_until cluster_is_ready || {
 		tail -n 5 "$NODES_DIR"/*.log >&2
 		node_cli "${CLUSTER_PORTS%% *}" CLUSTER NODES >&2
 		return 1
 	}
+}
+
+# launch_nodes: sets CLUSTER_PORTS to free ports, and starts a node on each. Fails, and leaves none, if one of them ends.
+launch_nodes() {
+	local port
+
+	CLUSTER_PORTS=$(free_ports 6 | paste -sd ' ')
+	for port in $CLUSTER_PORTS; do
+		launch_node "$port"
+	done
+	for port in $CLUSTER_PORTS; do
+		wait_until answers_or_has_ended "$port" && is_awake "$port" || break
+	done
+	is_awake "$port" || {
+		tail -n 5 "$NODES_DIR"/*.log >&2
+		for port in $CLUSTER_PORTS; do
+			is_awake "$port" && kill_node "$port"
+		done
+		rm "$NODES_DIR"/*
+		return 1
+	}
+}
+
+answers_or_has_ended() {
+	node_says "$1" PONG PING || ended "$(node_pid "$1")"
 }
 
 # launch_node PORT: starts a node that keeps nothing on disk but what it knows of the cluster
