@@ -17,16 +17,9 @@
 #include "supervise/descendants.h"
 #include "supervise/ending.h"
 #include "supervise/guard_command.h"
+#include "supervise/guard_lease.h"
 #include "supervise/guard_messages.h"
 #include "supervise/guard_standby.h"
-
-/* Another owner may hold the lost lock already: COMMAND gets no more time than this. */
-#define LOST_KILL_MS 900
-
-/* How late the guard may be before its timer kills it: later than a wrapper that is not stopped
- * takes over (supervise/wrapper.c). And how long it may take to send SIGKILL to all. */
-#define KILL_TIMER_MS 60
-#define KILLING_MS 1000
 
 #define PAUSE_NS 5000000L
 
@@ -39,26 +32,6 @@ enum {
 };
 
 /* ---- COMMAND ---- */
-
-/* A guard that is stopped cannot stop COMMAND in time. The timer kills it, and its death wakes the
- * wrapper (supervise/standby.c), even if that is stopped, too. Only the end of the lease sets the
- * timer: a guard that a busy machine holds up at the end of --max-hold still has time. */
-void guard_set_kill_timer(struct guard *guard)
-{
-	const struct job *job = guard->job;
-	int64_t due_ms;
-
-	if (job->options->on_lost == ON_LOST_WARN)
-		return;
-	if (guard->killed)
-		due_ms = clock_ms() + KILLING_MS;
-	else if (guard->shared->phase == GUARD_STOPPING)
-		due_ms = guard->lost ? earliest(guard->stop.kill_ms, job_kill_ms(job))
-				     : job_kill_ms(job);
-	else
-		due_ms = job_stop_ms(job);
-	kill_timer_set(&guard->kill_timer, due_ms + KILL_TIMER_MS);
-}
 
 /* The lock is held. */
 static bool start_command(struct guard *guard)
@@ -86,102 +59,6 @@ static void adopt_command(struct guard *guard)
 	message_step(job->messenger, "starting %s, pid %d", job->shown, (int)guard->stop.command);
 	if (job->options->max_hold_ms)
 		guard->max_ms = guard->shared->start_ms + job->options->max_hold_ms;
-}
-
-/* ---- Stopping ---- */
-
-static void stop_command(struct guard *guard, int64_t kill_ms)
-{
-	char name[SIGNAL_MAX_BYTES];
-
-	if (guard->shared->phase == GUARD_STOPPING) {
-		if (kill_ms < guard->stop.kill_ms)
-			guard->stop.kill_ms = kill_ms;
-		return;
-	}
-	guard->shared->phase = GUARD_STOPPING;
-	guard->stop.kill_ms = kill_ms;
-	guard_set_kill_timer(guard);
-	stop_begin(&guard->stop, guard->job->options->signal, kill_ms);
-	message_step(guard->job->messenger, "sent signal %s to %s and what it started",
-		     signal_show(name, guard->job->options->signal), guard->job->shown);
-}
-
-static void lose(struct guard *guard, const struct lock *lock, int64_t kill_ms, const char *why)
-{
-	const bool warns_only = guard->job->options->on_lost == ON_LOST_WARN;
-
-	/* also for the wrapper, should it go on for us */
-	guard->lost = guard->shared->ending.lost = true;
-	guard_tell_loss(guard->job, lock, why, warns_only);
-	if (warns_only)
-		return;
-	stop_command(guard, kill_ms);
-}
-
-/* Those that are not lost are renewed until COMMAND is gone. */
-static void renew_holds(struct guard *guard)
-{
-	const int64_t kill_ms = clock_ms() + earliest(guard->job->kill_after_ms, LOST_KILL_MS);
-	const struct member *lost;
-
-	while ((lost = hold_set_step(guard->job->set)))
-		lose(guard, &lost->lock, earliest(kill_ms, job_kill_ms_for(&lost->lock)),
-		     hold_lost_why(&lost->hold));
-	shared_state_put_times(guard->shared, guard->job);
-}
-
-/* When a lock counts as lost, unless it is renewed before; NEVER_MS if it is lost already. */
-static int64_t lost_from_ms(const struct guard *guard, const struct member *member)
-{
-	if (member->hold.state != HOLD_HELD)
-		return NEVER_MS;
-	return guard->job->options->on_lost == ON_LOST_WARN
-		       ? member->lock.deadline_ms
-		       : job_stop_ms_for(guard->job, &member->lock);
-}
-
-/* The same for the first of the locks. */
-static int64_t first_lost_ms(const struct guard *guard)
-{
-	const struct job *job = guard->job;
-
-	return job->options->on_lost == ON_LOST_WARN ? hold_set_deadline_ms(job->set)
-						     : job_stop_ms(job);
-}
-
-static void lose_overdue(struct guard *guard, int64_t now)
-{
-	const struct hold_set *set = guard->job->set;
-
-	for (int i = 0; i < set->count; i++) {
-		struct member *member = &set->members[i];
-
-		if (now < lost_from_ms(guard, member))
-			continue;
-		hold_expire(&member->hold);
-		lose(guard, &member->lock, job_kill_ms_for(&member->lock),
-		     hold_lost_why(&member->hold));
-	}
-}
-
-/* The deadline, and the end of COMMAND's grace. */
-static void check_deadlines(struct guard *guard)
-{
-	const int64_t now = clock_ms();
-
-	lose_overdue(guard, now);
-	if (guard->shared->phase == GUARD_STOPPING && now >= guard->stop.kill_ms) {
-		const bool is_first = !guard->killed;
-
-		guard->killed = true;
-		guard_set_kill_timer(guard);
-		stop_kill(&guard->stop);
-		guard->shared->repeat_ms = guard->stop.kill_ms;
-		if (is_first)
-			message_step(guard->job->messenger,
-				     "sent signal KILL to all that is left of it");
-	}
 }
 
 /* ---- Children and the wrapper ---- */
@@ -233,7 +110,7 @@ static void enforce_max_hold(struct guard *guard)
 		"lock %s was held for %s, as long as --max-hold allows; stopping %s",
 		guard->job->lock->keys.shown,
 		duration_show_fraction(text, guard->job->options->max_hold_ms), guard->job->shown);
-	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
+	guard_stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 }
 
 /* Somebody has asked for a lock. A COMMAND that has ended meanwhile keeps its status. */
@@ -248,7 +125,7 @@ static void obey_stop(struct guard *guard)
 		return;
 	guard->shared->ending.was_asked = true;
 	guard_tell_asked(guard->job, hold);
-	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
+	guard_stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 }
 
 static void pass_on(const struct guard *guard, int signo)
@@ -277,7 +154,7 @@ static void hear_wrapper(struct guard *guard)
 		message_event(guard->job->messenger, LOG_ERR,
 			      "lost the wrapper of lock %s; stopping %s",
 			      guard->job->lock->keys.shown, guard->job->shown);
-		stop_command(guard, clock_ms() + guard->job->kill_after_ms);
+		guard_stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 	}
 }
 
@@ -298,14 +175,6 @@ static bool is_over(const struct guard *guard)
 	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG) < 0);
 }
 
-/* The wrapper took over while we were stopped: it has sent the first signal. */
-static void notice_takeover(struct guard *guard)
-{
-	if (guard->shared->phase == GUARD_STOPPING && guard->stop.kill_ms == NEVER_MS)
-		guard->stop.kill_ms =
-			earliest(clock_ms() + guard->job->kill_after_ms, guard->shared->kill_ms);
-}
-
 static int watch(struct guard *guard, struct error *err)
 {
 	const struct hold_set *set = guard->job->set;
@@ -315,8 +184,8 @@ static int watch(struct guard *guard, struct error *err)
 	};
 	int64_t wake;
 
-	notice_takeover(guard);
-	wake = earliest(hold_set_wait(set, &slots[SLOT_CLIENTS]), first_lost_ms(guard));
+	guard_notice_takeover(guard);
+	wake = earliest(hold_set_wait(set, &slots[SLOT_CLIENTS]), guard_first_lost_ms(guard));
 	if (guard->shared->phase == GUARD_STOPPING)
 		wake = earliest(wake, guard->stop.kill_ms);
 	else
@@ -325,14 +194,14 @@ static int watch(struct guard *guard, struct error *err)
 	if (deadline_poll(&guard->loop, slots, (nfds_t)SLOT_CLIENTS + (nfds_t)set->count + 1, wake,
 			  err) < 0)
 		return -1;
-	check_deadlines(guard);
+	guard_check_deadlines(guard);
 	enforce_max_hold(guard);
 	if (slots[SLOT_CHILDREN].revents)
 		reap_children(guard);
 	if (slots[SLOT_WRAPPER].revents)
 		hear_wrapper(guard);
 	if (guard->stop.command || guard->shared->phase == GUARD_STOPPING)
-		renew_holds(guard);
+		guard_renew_holds(guard);
 	obey_stop(guard);
 	return 0;
 }
@@ -345,7 +214,7 @@ static void give_back_if_held(struct guard *guard)
 	for (int i = 0; i < set->count; i++)
 		ending_put(&guard->shared->ending, &set->members[i].lock);
 	if (deadline_ms != NEVER_MS)
-		kill_timer_set(&guard->kill_timer, deadline_ms + KILL_TIMER_MS);
+		kill_timer_set(&guard->kill_timer, deadline_ms + GUARD_KILL_TIMER_MS);
 	hold_set_release(set, clock_ms() + guard->job->options->connect_timeout_ms);
 }
 
@@ -355,8 +224,8 @@ static void end_blindly(struct guard *guard, const struct error *err)
 	if (guard->shared->phase != GUARD_STOPPING)
 		message(guard->job->messenger, LOG_ERR, "%s; stopping %s", err->text,
 			guard->job->shown);
-	stop_command(guard, clock_ms());
-	check_deadlines(guard);
+	guard_stop_command(guard, clock_ms());
+	guard_check_deadlines(guard);
 	nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 	reap_children(guard);
 }

@@ -12,6 +12,7 @@
 #include "lock/wait_result.h"
 #include "lock/wire.h"
 #include "redis/message_peek.h"
+#include "supervise/guard_lease.h"
 
 static struct member *member_of(const struct guard *guard)
 {

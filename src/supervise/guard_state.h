@@ -33,6 +33,3 @@ struct guard {
 	bool lost;        /* at least one of the locks */
 	bool killed;      /* SIGKILL was sent */
 };
-
-/* Sets the timer that kills a guard that is stopped when it should stop COMMAND. */
-void guard_set_kill_timer(struct guard *guard);

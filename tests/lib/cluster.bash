@@ -45,7 +45,8 @@ start_cluster() {
 	}
 }
 
-# launch_nodes: sets CLUSTER_PORTS to free ports, and starts a node on each. Fails, and leaves none, if one of them ends.
+# launch_nodes: sets CLUSTER_PORTS to free ports, and starts a node on each. Fails, and leaves none, if one of them does not
+# come up.
 launch_nodes() {
 	local port
 
@@ -54,16 +55,21 @@ launch_nodes() {
 		launch_node "$port"
 	done
 	for port in $CLUSTER_PORTS; do
-		wait_until answers_or_has_ended "$port" && is_awake "$port" || break
-	done
-	is_awake "$port" || {
+		wait_until answers_or_has_ended "$port" && is_awake "$port" && continue
 		tail -n 5 "$NODES_DIR"/*.log >&2
-		for port in $CLUSTER_PORTS; do
-			is_awake "$port" && kill_node "$port"
-		done
-		rm "$NODES_DIR"/*
+		end_nodes
 		return 1
-	}
+	done
+}
+
+# end_nodes: kills those that run, and removes what they have written
+end_nodes() {
+	local port
+
+	for port in $CLUSTER_PORTS; do
+		! is_awake "$port" || kill_node "$port"
+	done
+	rm "$NODES_DIR"/*
 }
 
 answers_or_has_ended() {

@@ -3,9 +3,9 @@
  * them are killed. tests/model/run runs it beside fairlock.pml. The server and its answers are not in it, but for
  * renewals.
  *
- * A step is what a process does between two waits: see src/supervise/wrapper.c (the wrapper), src/supervise/guard.c (the guard),
- * src/supervise/guard_command.c (the start, and what becomes COMMAND), src/supervise/standby.c (the grant), and
- * src/supervise/guard_deputy.c with src/lock/wait_deputy.c (the guard takes the grant).
+ * A step is what a process does between two waits: see src/supervise/wrapper.c (the wrapper), src/supervise/guard.c and
+ * src/supervise/guard_lease.c (the guard), src/supervise/guard_command.c (the start, and what becomes COMMAND),
+ * src/supervise/standby.c (the grant), and src/supervise/guard_deputy.c with src/lock/wait_deputy.c (the guard takes the grant).
  *
  * Time goes in steps from one of these moments to the next:
  *

@@ -1,0 +1,132 @@
+/* Stops COMMAND before the lease ends, and after a lock was lost. */
+#include "supervise/guard_lease.h"
+
+#include "base/clock.h"
+#include "base/message.h"
+#include "base/signal_names.h"
+#include "cli/options.h"
+#include "supervise/guard_messages.h"
+
+/* Another owner may hold the lost lock already: COMMAND gets no more time than this. */
+#define LOST_KILL_MS 900
+
+/* How long the guard may take to send SIGKILL to all. */
+#define KILLING_MS 1000
+
+/* A guard that is stopped cannot stop COMMAND in time. The timer kills it, and its death wakes the
+ * wrapper (supervise/standby.c), even if that is stopped, too. Only the end of the lease sets the
+ * timer: a guard that a busy machine holds up at the end of --max-hold still has time. */
+void guard_set_kill_timer(struct guard *guard)
+{
+	const struct job *job = guard->job;
+	int64_t due_ms;
+
+	if (job->options->on_lost == ON_LOST_WARN)
+		return;
+	if (guard->killed)
+		due_ms = clock_ms() + KILLING_MS;
+	else if (guard->shared->phase == GUARD_STOPPING)
+		due_ms = guard->lost ? earliest(guard->stop.kill_ms, job_kill_ms(job))
+				     : job_kill_ms(job);
+	else
+		due_ms = job_stop_ms(job);
+	kill_timer_set(&guard->kill_timer, due_ms + GUARD_KILL_TIMER_MS);
+}
+
+void guard_stop_command(struct guard *guard, int64_t kill_ms)
+{
+	char name[SIGNAL_MAX_BYTES];
+
+	if (guard->shared->phase == GUARD_STOPPING) {
+		if (kill_ms < guard->stop.kill_ms)
+			guard->stop.kill_ms = kill_ms;
+		return;
+	}
+	guard->shared->phase = GUARD_STOPPING;
+	guard->stop.kill_ms = kill_ms;
+	guard_set_kill_timer(guard);
+	stop_begin(&guard->stop, guard->job->options->signal, kill_ms);
+	message_step(guard->job->messenger, "sent signal %s to %s and what it started",
+		     signal_show(name, guard->job->options->signal), guard->job->shown);
+}
+
+static void lose(struct guard *guard, const struct lock *lock, int64_t kill_ms, const char *why)
+{
+	const bool warns_only = guard->job->options->on_lost == ON_LOST_WARN;
+
+	/* also for the wrapper, should it go on for us */
+	guard->lost = guard->shared->ending.lost = true;
+	guard_tell_loss(guard->job, lock, why, warns_only);
+	if (warns_only)
+		return;
+	guard_stop_command(guard, kill_ms);
+}
+
+void guard_renew_holds(struct guard *guard)
+{
+	const int64_t kill_ms = clock_ms() + earliest(guard->job->kill_after_ms, LOST_KILL_MS);
+	const struct member *lost;
+
+	while ((lost = hold_set_step(guard->job->set)))
+		lose(guard, &lost->lock, earliest(kill_ms, job_kill_ms_for(&lost->lock)),
+		     hold_lost_why(&lost->hold));
+	shared_state_put_times(guard->shared, guard->job);
+}
+
+/* When a lock counts as lost, unless it is renewed before; NEVER_MS if it is lost already. */
+static int64_t lost_from_ms(const struct guard *guard, const struct member *member)
+{
+	if (member->hold.state != HOLD_HELD)
+		return NEVER_MS;
+	return guard->job->options->on_lost == ON_LOST_WARN
+		       ? member->lock.deadline_ms
+		       : job_stop_ms_for(guard->job, &member->lock);
+}
+
+int64_t guard_first_lost_ms(const struct guard *guard)
+{
+	const struct job *job = guard->job;
+
+	return job->options->on_lost == ON_LOST_WARN ? hold_set_deadline_ms(job->set)
+						     : job_stop_ms(job);
+}
+
+static void lose_overdue(struct guard *guard, int64_t now)
+{
+	const struct hold_set *set = guard->job->set;
+
+	for (int i = 0; i < set->count; i++) {
+		struct member *member = &set->members[i];
+
+		if (now < lost_from_ms(guard, member))
+			continue;
+		hold_expire(&member->hold);
+		lose(guard, &member->lock, job_kill_ms_for(&member->lock),
+		     hold_lost_why(&member->hold));
+	}
+}
+
+void guard_check_deadlines(struct guard *guard)
+{
+	const int64_t now = clock_ms();
+
+	lose_overdue(guard, now);
+	if (guard->shared->phase == GUARD_STOPPING && now >= guard->stop.kill_ms) {
+		const bool is_first = !guard->killed;
+
+		guard->killed = true;
+		guard_set_kill_timer(guard);
+		stop_kill(&guard->stop);
+		guard->shared->repeat_ms = guard->stop.kill_ms;
+		if (is_first)
+			message_step(guard->job->messenger,
+				     "sent signal KILL to all that is left of it");
+	}
+}
+
+void guard_notice_takeover(struct guard *guard)
+{
+	if (guard->shared->phase == GUARD_STOPPING && guard->stop.kill_ms == NEVER_MS)
+		guard->stop.kill_ms =
+			earliest(clock_ms() + guard->job->kill_after_ms, guard->shared->kill_ms);
+}

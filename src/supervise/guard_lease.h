@@ -1,0 +1,32 @@
+/* The guard and the lease: it renews the locks, and stops COMMAND before one can be lost. */
+#pragma once
+
+#include <stdint.h>
+
+#include "supervise/guard_state.h"
+
+/* How late the guard may be before its timer kills it: later than a wrapper that is not stopped
+ * takes over (supervise/wrapper.c). */
+#define GUARD_KILL_TIMER_MS 60
+
+/* Sets the timer that kills a guard that is stopped when it should stop COMMAND. */
+void guard_set_kill_timer(struct guard *guard);
+
+/* Sends the first signal to COMMAND and all that it started; SIGKILL follows at kill_ms. If that
+ * was done before, the earlier time counts. */
+void guard_stop_command(struct guard *guard, int64_t kill_ms);
+
+/* Renews the locks, as far as they are not lost, and stops COMMAND if one of them turns out to be.
+ */
+void guard_renew_holds(struct guard *guard);
+
+/* When the first of the locks counts as lost, unless it is renewed before; NEVER_MS if all are
+ * lost. */
+int64_t guard_first_lost_ms(const struct guard *guard);
+
+/* Stops COMMAND if a lock was not renewed in time, and kills it at the end of its grace. */
+void guard_check_deadlines(struct guard *guard);
+
+/* If the wrapper took over while we were stopped, it has sent the first signal: the guard does the
+ * rest. */
+void guard_notice_takeover(struct guard *guard);
