@@ -9,6 +9,8 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	start_server
 	mkfifo go
+	CLOCKED=(CLOCKWORK_FILE="$PWD/clock" LD_PRELOAD="$BUILD/programs/clockwork.so"
+		ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0")
 }
 
 # begins_within SECONDS: COMMAND begins
@@ -17,23 +19,24 @@ begins_within() {
 }
 
 # hand_over_to_stopped [-g] OPTION...: `wrap OPTION... job sh -c "$WORK"` becomes the first in the queue, its wrapper WAITER is stopped,
-# and the lock is handed over within milliseconds. Sets GUARD. On a busy machine the guard has ceased to listen by then: begins anew
-# until COMMAND has begun. With -g, a Ctrl-Z stops the job, and it does that once.
+# and the lock is handed over while the guard listens. Sets GUARD. A static program takes no other clock, and on a busy machine its guard
+# has ceased to listen by then: begins anew until COMMAND has begun. With -g, a Ctrl-Z stops the job, and it does that once.
 hand_over_to_stopped() {
 	local group='' before
 
 	[ "${1-}" != -g ] || { group=group && shift; }
 	for _ in {1..20}; do
-		rm -f began guard told beats.*
+		rm -f began guard told clock beats.*
+		python3 "$BATS_TEST_DIRNAME/../torture/clockwork.py" clock
 		hold job
 		background "$FAIRLOCK" wrap job sh -c 'read -r _ <go'
 		before=$!
 		wait_until in_queue job 1
-		background "${LEAD[@]}" "$FAIRLOCK" wrap "$@" job sh -c "echo \$\$ >>began; $WORK" 2>said
+		background env "${CLOCKED[@]}" "${LEAD[@]}" "$FAIRLOCK" wrap "$@" job sh -c "echo \$\$ >>began; $WORK" 2>said
 		WAITER=$!
 		wait_until in_queue job 2
 		wait_until has_no_child "$WAITER"
-		background python3 "$BATS_TEST_DIRNAME/../lib/stop_first.py" "$WAITER" go $group >guard
+		background python3 "$BATS_TEST_DIRNAME/../lib/stop_first.py" "$WAITER" clock go $group >guard
 		wait_until grep -q ready guard
 		kill "$HOLDER"
 		wait_until grep -q '^[0-9]' guard

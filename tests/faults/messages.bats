@@ -180,7 +180,7 @@ hears() {
 	[ ! -e "$FAIRLOCK-full" ] || full=$FAIRLOCK-full # the static program loads no libraries
 	[ "$(division)" != one ] || skip 'built as one static program, which takes no other clock'
 	hold job
-	clock_is 0 "$(ms)"
+	set_clock
 	CLOCKWORK_FILE=$PWD/clock LD_PRELOAD=$BUILD/programs/clockwork.so ASAN_OPTIONS=verify_asan_link_order=0 \
 		background "$full" wrap job sh -c '[ -e ended ] && echo first >>order || echo beside >>order' 2>said
 	paused=$!
@@ -199,7 +199,7 @@ hears() {
 	kill "$HOLDER"
 	wait_until test -e order
 	assert_equal "$(cat order)" next
-	clock_is 1 "$from"
+	set_clock $((from - $(ms)))
 	for pid in $(cat stopped); do
 		kill -CONT "$pid" 2>/dev/null || true # the first one may end the others
 	done
@@ -213,15 +213,9 @@ hears() {
 	assert_equal "$(cat order)" $'next\nfirst'
 }
 
-# clock_is WHICH MS: the clocks of processes that use the file `clock` show from now on what the
-# clock of ms() showed at MS (see tests/programs/clockwork.c). WHICH is 0 at first, then 1.
-clock_is() {
-	python3 -c 'import os, struct, sys, time
-which, ms = map(int, sys.argv[1:])
-file = os.open("clock", os.O_RDWR | os.O_CREAT)
-os.ftruncate(file, 56)
-os.pwrite(file, struct.pack("=qqd", 0, ms * 1000000 - time.time_ns(), 1), 8 + 24 * which)
-os.pwrite(file, struct.pack("=q", which), 0)' "$@"
+# set_clock [MS]: sets the clocks of the processes that use the file `clock` forward by MS
+set_clock() {
+	python3 "$BATS_TEST_DIRNAME/../torture/clockwork.py" clock "$@"
 }
 
 has_guard() {

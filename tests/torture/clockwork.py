@@ -1,7 +1,13 @@
-"""Gives processes other clocks, through the preloaded library tests/programs/clockwork.c."""
+"""Gives processes other clocks, through the preloaded library tests/programs/clockwork.c.
+
+usage: clockwork.py FILE [MS]
+
+Sets the clocks of the processes with CLOCKWORK_FILE=FILE forward by MS milliseconds. Makes FILE if it is not there."""
 
 import mmap
+import os
 import struct
+import sys
 
 from machine import now
 
@@ -10,16 +16,23 @@ CURRENT = struct.Struct("=q")
 
 
 class Clockwork:
-    """The clocks of all processes that have its environment."""
+    """The clocks of all processes that have its environment. A file that is there keeps its setting."""
 
     def __init__(self, library, path, rate=1.0):
         self.preload, self.path = library, path
-        self.since, self.ahead, self.rate = now(), 0, rate
-        self.current = 0
-        with open(path, "wb+") as file:
+        is_new = not os.path.exists(path)
+        with open(path, "wb+" if is_new else "rb+") as file:
             file.truncate(CURRENT.size + 2 * SETTING.size)
             self.memory = mmap.mmap(file.fileno(), 0)
-        self.write()
+        if is_new:
+            self.since, self.ahead, self.rate, self.current = now(), 0, rate, 0
+            self.write()
+        else:
+            self.read()
+
+    def read(self):
+        (self.current,) = CURRENT.unpack_from(self.memory)
+        self.since, self.ahead, self.rate = SETTING.unpack_from(self.memory, CURRENT.size + self.current * SETTING.size)
 
     def environment(self):
         return {"LD_PRELOAD": self.preload, "CLOCKWORK_FILE": self.path}
@@ -40,3 +53,7 @@ class Clockwork:
 
     def close(self):
         self.memory.close()
+
+
+if __name__ == "__main__":
+    Clockwork(None, sys.argv[1]).step(int(sys.argv[2]) * 10**6 if sys.argv[2:] else 0)
