@@ -40,16 +40,17 @@ export HELP
 help:
 	@printf '%s\n' "$$HELP"
 
-# Programs for tests. Unit tests and programs are linked with all of src/ but main.c.
+# Programs for tests. Unit tests and most programs are linked with all of src/ but main.c.
 
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 TEST_PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%, \
-	$(sort $(filter-out tests/programs/clockwork.c,$(wildcard tests/programs/*.c))))
+	$(sort $(filter-out %/clockwork.c %/ask.c,$(wildcard tests/programs/*.c))))
 CLOCKWORK := $(BUILD)/programs/clockwork.so
+ASK       := $(BUILD)/programs/ask
 BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/*.c))) $(BUILD)/bench/ping-shared
 PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS))
 
-tests: $(PROGRAMS) $(UNITS) $(TEST_PROGRAMS) $(CLOCKWORK) $(BENCHES)
+tests: $(PROGRAMS) $(UNITS) $(TEST_PROGRAMS) $(CLOCKWORK) $(ASK) $(BENCHES)
 
 link_test = $(Q)mkdir -p $(@D) && \
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(PARTS) $(MORE_PARTS) $(ALL_LIBS)
@@ -70,6 +71,12 @@ $(BUILD)/programs/%: tests/programs/%.c $(PARTS) $(BUILD)/list
 $(CLOCKWORK): tests/programs/clockwork.c $(BUILD)/flags
 	$(call say,LINK $@)
 	$(Q)mkdir -p $(@D) && $(CC) $(OWN_CPPFLAGS) -std=c11 $(WARNINGS) -O2 -g -fPIC -shared -o $@ $<
+
+# Tests run it all the time: no sanitizer here, either.
+$(ASK): tests/programs/ask.c $(BUILD)/flags | $(HIREDIS_ARCHIVE)
+	$(call say,LINK $@)
+	$(Q)mkdir -p $(@D) && $(CC) $(OWN_CPPFLAGS) $(HIREDIS_CFLAGS:-I%=-isystem %) -std=c11 $(WARNINGS) -O2 -g -o $@ $< \
+		$(HIREDIS_LIBS)
 
 # Programs that benchmarks run, built as fairlock is.
 link_shared = $(Q)mkdir -p $(@D) && \
@@ -113,7 +120,7 @@ $(BUILD)/targets/%: tests/fuzz/%.c $(FUZZ_PARTS:tests/fuzz/%.c=$(BUILD)/targets/
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -fsanitize=fuzzer $(ALL_LDFLAGS) $(FUZZ_WRAPS) -o $@ $< \
 		$(filter %.o,$^) $(ALL_LIBS)
 
--include $(BUILD)/base/bump_alloc.d $(UNITS:=.d) $(TEST_PROGRAMS:=.d) $(BENCHES:=.d) \
+-include $(BUILD)/base/bump_alloc.d $(UNITS:=.d) $(TEST_PROGRAMS:=.d) $(ASK).d $(BENCHES:=.d) \
 	$(FUZZ_TARGETS:=.d) $(FUZZ_PARTS:tests/fuzz/%.c=$(BUILD)/targets/%.d)
 
 # What set-up brings is seen by a new make only.

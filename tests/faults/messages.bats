@@ -199,7 +199,7 @@ hears() {
 	kill "$HOLDER"
 	wait_until test -e order
 	assert_equal "$(cat order)" next
-	set_clock $((from - $(ms)))
+	set_clock "$from"
 	for pid in $(cat stopped); do
 		kill -CONT "$pid" 2>/dev/null || true # the first one may end the others
 	done
@@ -213,7 +213,7 @@ hears() {
 	assert_equal "$(cat order)" $'next\nfirst'
 }
 
-# set_clock [MS]: sets the clocks of the processes that use the file `clock` forward by MS
+# set_clock [MS]: makes the file `clock`; the clocks of the processes that use it show from now on what ms() printed as MS
 set_clock() {
 	python3 "$BATS_TEST_DIRNAME/../torture/clockwork.py" clock "$@"
 }

@@ -83,9 +83,8 @@ on_keys() {
 
 # script NAME ARG...: calls the script; ARG... are its ARGV[2] and on
 script() {
-	local - sha=SHA_$1 in=$lock
+	local sha=SHA_$1 in=$lock
 
-	set +T # else bats traces each command, which takes a third of the time of these tests
 	[[ $in = *'{'* ]] || in="{$in}"
 	mapfile -t reply < <(on_keys EVALSHA "${!sha}" "redisson_lock__channel:$in" "${@:2}")
 	if [[ ${reply[0]-} =~ ^[A-Z]+\  ]]; then

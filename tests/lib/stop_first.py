@@ -1,4 +1,4 @@
-"""Stops a waiter that has just become the first, and lets the holder before it go: within milliseconds, in which its guard listens.
+"""Stops a waiter that has just become the first, and lets the holder before it go while the waiter's guard listens.
 
 usage: stop_first.py WAITER CLOCK FIFO [group]
 
@@ -6,8 +6,8 @@ Waits until the wrapper WAITER has made its guard, and a millisecond more. Then 
 its process group; and writes a line into FIFO, which ends the holder's command. Prints "ready" when it looks, and then the guard's
 process id.
 
-CLOCK is the file of the waiter's clock (tests/torture/clockwork.py). That is a second ahead until the wrapper is stopped. So the
-guard, which listens for milliseconds, listens for a second longer, also on a machine that is slow."""
+A guard listens for milliseconds. CLOCK is the file of the waiter's clock (tests/torture/clockwork.py). This clock is a second ahead
+until the wrapper is stopped; so the guard listens for a second longer, and a slow machine has the time to hand the lock over."""
 
 import os
 import signal

@@ -2,12 +2,14 @@
 
 usage: clockwork.py FILE [MS]
 
-Sets the clocks of the processes with CLOCKWORK_FILE=FILE forward by MS milliseconds. Makes FILE if it is not there."""
+Makes FILE if it is not there. With MS, sets the clocks of the processes with CLOCKWORK_FILE=FILE: they show this time, in ms since
+1970."""
 
 import mmap
 import os
 import struct
 import sys
+import time
 
 from machine import now
 
@@ -16,7 +18,7 @@ CURRENT = struct.Struct("=q")
 
 
 class Clockwork:
-    """The clocks of all processes that have its environment. A file that is there keeps its setting."""
+    """The clocks of all processes that have its environment. If the file is there, it keeps its setting, and `rate` does not count."""
 
     def __init__(self, library, path, rate=1.0):
         self.preload, self.path = library, path
@@ -56,4 +58,6 @@ class Clockwork:
 
 
 if __name__ == "__main__":
-    Clockwork(None, sys.argv[1]).step(int(sys.argv[2]) * 10**6 if sys.argv[2:] else 0)
+    clock = Clockwork(None, sys.argv[1])
+    if sys.argv[2:]:
+        clock.step(int(sys.argv[2]) * 10**6 - time.time_ns() - clock.ahead)
