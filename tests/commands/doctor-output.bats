@@ -106,6 +106,7 @@ setting() {
 }
 
 @test "doctor whose findings cannot be written says why, and ends with 71" {
+	start_well
 	run -71 sh -c '"$FAIRLOCK" doctor >/dev/full'
 	assert_output 'fairlock: cannot write to standard output: No space left on device'
 	run -71 sh -c '"$FAIRLOCK" doctor --json >/dev/full'
