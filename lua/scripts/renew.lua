@@ -149,7 +149,7 @@ end
 -- Our hash may come from an old copy of the data, from before the take-up or before the start. The token that
 -- COMMAND has counts; before it begins, the newer one does.
 local function mend_hold()
-	local is_early = kind == 'w' and has_hold('v' .. request)
+	local is_early = kind == 'w' and has_hold('v' .. request) and (is_start or not has_hold(entry))
 	local differs = request == id and token and lock.hold and lock.hold.token ~= int(token) and
 		not (has_not_begun and comes_from(lock.hold, token))
 	if is_early or differs then
