@@ -63,8 +63,8 @@ local function read_turn(text)
 	return text and '' or nil, now
 end
 
--- `newest`, "ID MS": the last process that asked with --supersede, and since when it waits: it may have the
--- ticket of another.
+-- `newest`, "ID MS": of the processes with --supersede the one that began to wait last, and since when it
+-- waits: it may have the ticket of another.
 local function read_newest(text)
 	local id, since = match(text or '', '^(%S+) (%d+)$')
 	since = number(since or nil)

@@ -1,12 +1,15 @@
 -- --supersede: the newest of the waiters that ask so takes over the place of the one before. A part of
 -- acquire.lua, behind queue_order.lua.
 
--- Since when the caller waits, ms. It may have the ticket of another one.
+-- Since when the caller waits, ms. Its ticket may be that of another one.
 local function waits_from()
-	return newest > 1 and newest < MOST and newest or ticket and math.floor(ticket / 1000) or now
+	if newest > 0 then
+		return newest < MOST and newest or now
+	end
+	return math.max(0, now + newest)
 end
 
--- Notes that the caller asked last; one that is the newest already keeps its time.
+-- Notes that the caller is the newest; one that is it already keeps its time.
 local function become_newest()
 	if lock.newest ~= id then
 		lock.newest, lock.newest_since = id, waits_from()
@@ -19,6 +22,19 @@ end
 local function is_newest_again()
 	return newest and ticket and lock.newest and lock.newest ~= id and lock.lost and
 		lock.newest_since < lock.lost and newest > lock.newest_since
+end
+
+-- Whether a newer one has come since. A caller with a ticket or a lost hold was here before the newest, but
+-- for the case above. Any other caller comes for the first time: it is older if it has been asking for longer
+-- than the newest has waited. If the newest began in the future, the clock was set back, and nobody knows
+-- which is older. The caller counts as newer then, and if both began at the same time.
+local function is_outdated()
+	if not (newest and lock.newest) or lock.newest == id then
+		return false
+	elseif ticket or lock.mine then
+		return not is_newest_again()
+	end
+	return waits_from() + CLOCK_SLACK_MS < lock.newest_since and lock.newest_since <= now
 end
 
 -- Returns the description of the newest process, or '' if our hash does not have it.

@@ -20,7 +20,8 @@
 --                  or '': the caller is told its turn
 --      14 want     x: the lock alone; s: a shared hold; #N: one of the slots 1 to N; =A,B: one of these slots
 --      15 newest   the caller takes over the place of the waiter that asked so before, which waits no more:
---                  '1', or after a first reply the NOW of that, ms; else ''
+--                  since when it waits by the server's clock, ms; before its first reply -MS, since it has
+--                  been asking for MS; else ''
 --      16...       owner ids that the caller inherited, any of which may hold the lock already
 --
 -- Returns {'granted', owner, token, ttl ms, waited ms, hold count, mode}
@@ -311,10 +312,10 @@ if again and not ticket then
 	-- it has not heard its ticket; it may have been dropped since, or was handed the lock in vain
 	ticket = lock.waiter and lock.waiter.ticket or lock.mine and number(lock.mine.unheard)
 end
-local was_late = is_newest_again() -- an older one was back first
-if newest and (ticket or lock.mine) and lock.newest and lock.newest ~= id and not was_late then
-	return {'superseded', newest_by(), about()} -- a newer one has come since
+if is_outdated() then
+	return {'superseded', newest_by(), about()}
 end
+local was_late = is_newest_again() -- an older one was back first
 if ticket then
 	notice_loss(ticket / 1000)
 end
@@ -324,7 +325,8 @@ end
 
 traceless = mode == 'try'
 local was_amiss = check_queue()
-if is_done(period, ticket and waits_since(id, {ticket = ticket})) then
+local since = ticket and waits_since(id, {ticket = ticket}) or newest and newest < 0 and waits_from()
+if is_done(period, since) then
 	return ran_ok()
 end
 if was_late then

@@ -57,7 +57,7 @@ int lock_init(struct lock *lock, const struct lock_options *options, struct erro
 		       options->reason);
 	lock->want = want_make(options->slots, options->shared);
 	strcpy(lock->mode, MODE_EXCLUSIVE);
-	put_number(lock->newest, options->supersede ? 1 : 0, 1);
+	lock->supersede = options->supersede;
 	put_number(lock->lease, options->lease_ms, 0);
 	put_number(lock->limit, options->max_queue, 0);
 	put_number(lock->min_hold, options->min_hold_ms, 1);
@@ -169,8 +169,8 @@ static int read_place(struct lock *lock, const struct client *client, struct ask
 	out->ask_in_ms = within(reply_number(client->reply, 2), 1, TTL_MAX_MS);
 	out->first = reply_number(client->reply, 3) == 1;
 	out->ttl_ms = reply_number(client->reply, 4);
-	if (*lock->newest && !*lock->ticket)
-		put_number(lock->newest, lock->server_ms, 1);
+	if (lock->supersede && !*lock->ticket)
+		put_number(lock->newest, lock->server_ms - (client->sent_ms - lock->wanted_ms), 1);
 	return copy_text(lock->ticket, sizeof(lock->ticket), reply_text(client->reply, 1));
 }
 

@@ -47,9 +47,9 @@ struct lock {
 	char limit[NUMBER_MAX_BYTES];
 	char min_hold[NUMBER_MAX_BYTES];
 	char period[NUMBER_MAX_BYTES]; /* of --once-per or --once-ok, as the scripts have it */
-	/* It wins over earlier waiters that have this, too: "1", and from the first answer on since
-	 * when it waits, by the server's clock. Else "". */
-	char newest[NUMBER_MAX_BYTES];
+	bool supersede;                /* it wins over earlier waiters that have this, too ... */
+	char newest[NUMBER_MAX_BYTES]; /* ... from the first answer on: since when it waits, by the
+					* server's clock; else "" */
 	bool starts;       /* COMMAND is about to start, as renewals say: see hold_set_start */
 	bool unused;       /* nothing was done under the lock: it is given back at once */
 	bool handable;     /* the message that hands it over is enough; else we ask, which renews */

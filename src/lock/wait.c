@@ -160,7 +160,7 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 			      .until_ms = NEVER_MS,
 			      .report_ms = NEVER_MS,
 			      .steps = {.messenger = wait->messenger}};
-	lock->wanted_ms = clock_ms();
+	lock->wanted_ms = wait->from_ms && wait->held.count == 0 ? wait->from_ms : clock_ms();
 	progress_init(&w->progress);
 	if (wait->options->wait_ms > 0)
 		/* the present millisecond has begun already */

@@ -26,7 +26,7 @@ struct wait {
 	int pidfd; /* acquire --while-pid: ends the wait; -1: none */
 	/* wrap --also: */
 	struct hold_set held; /* the locks that it has already; empty before the first */
-	int64_t from_ms;      /* when the wait for the first began; 0: this is the first */
+	int64_t from_ms;      /* when the wait for the first began; 0: it begins now */
 };
 
 /* One wait, from the first request to the grant or to leaving. */

@@ -84,7 +84,12 @@ void wire_ask(struct lock *lock, struct request *request, bool try)
 	/* another process may wait under the owner of --owner, and would hear the same message */
 	if (strcmp(lock->id, lock->request) == 0)
 		owner_draw_secret(lock->secret);
-	wire_add(request, lock->secret, lock->want, lock->newest);
+	wire_add(request, lock->secret, lock->want);
+	if (lock->supersede && !*lock->newest) {
+		request->age = request->argc;
+		request->since_ms = lock->wanted_ms;
+	}
+	wire_add(request, lock->newest);
 	add_inherited(lock, request);
 	demand_replicas(lock, request, "granted");
 }

@@ -47,6 +47,7 @@ void client_send_request(struct client *client, bool whole_script)
 {
 	const struct request *request = &client->request;
 	const char *argv[REQUEST_ARGS + 3];
+	const int64_t now = clock_ms();
 	int argc = 0;
 
 	if (request->script) {
@@ -62,6 +63,11 @@ void client_send_request(struct client *client, bool whole_script)
 		snprintf(client->strays_text, sizeof(client->strays_text), "%d", client->strays);
 		argv[argc - request->argc + request->strays] = client->strays_text;
 	}
+	if (request->age) {
+		snprintf(client->age_text, sizeof(client->age_text), "-%" PRId64,
+			 now - request->since_ms);
+		argv[argc - request->argc + request->age] = client->age_text;
+	}
 	client_send_subscriptions(client); /* one may have been put off */
 	if (request->tells)
 		be_answered_last(client);
@@ -70,8 +76,8 @@ void client_send_request(struct client *client, bool whole_script)
 	client->phase = whole_script ? REQUEST_SENT_WHOLE : REQUEST_SENT;
 	client->replicas = 0;
 	client->before_reply = client->confirmations;
-	client->sent_ms = clock_ms();
-	client->due_ms = client->sent_ms + client->timeout_ms;
+	client->sent_ms = now;
+	client->due_ms = now + client->timeout_ms;
 }
 
 void client_send_wait(struct client *client)

@@ -31,6 +31,8 @@ struct request {
 	int again;  /* the argument that becomes "1" if the request may have arrived before, or is
 		     * the first after a connection was lost; 0: none */
 	int strays; /* the argument that becomes client->strays; 0: none */
+	int age;    /* the argument that becomes -MS: since_ms is so long ago; 0: none */
+	int64_t since_ms;
 	/* With replicas: a reply that begins with `durable` comes when so many of them have what
 	 * the script wrote, or after replicas_ms. client->replicas says how many have. */
 	int64_t replicas;
@@ -72,6 +74,7 @@ struct client {
 	bool retried; /* the request was sent before, perhaps over an earlier connection */
 	int strays;   /* requests that were under way on connections that are no more */
 	char strays_text[12];
+	char age_text[24];
 	bool returning;     /* this connection is not the first, and has answered nothing yet */
 	bool ever_answered; /* the server has answered a request */
 	int64_t again_ms;   /* the request is not sent before: the server could not serve it */

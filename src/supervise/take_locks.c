@@ -124,8 +124,6 @@ static enum wait_event wait_for(const struct attempt *attempt, struct member *me
 	struct waiting waiting;
 
 	wait_begin(&waiting, &attempt->wait, &member->lock, &member->client);
-	if (member == set->members)
-		member->lock.wanted_ms = attempt->wait.from_ms;
 	for (;;) {
 		const enum wait_event event = wait_next(&waiting, attempt->signo, attempt->err);
 

@@ -62,9 +62,8 @@ place() {
 		# shellcheck disable=SC2016
 		background "$FAIRLOCK" wrap --supersede job sh -c 'echo "$1" >>order' sh "$i" 2>"said.$i"
 		pids+=($!)
-		sleep 0.02
+		wait_until stands_last "${pids[-1]}" # one that came behind a newer one would have no place, and be in no log
 	done
-	wait_until stands_last "${pids[49]}"
 	wait_until in_queue job 3
 	for ((i = 0; i < 49; i++)); do ends_with 75 "${pids[i]}"; done
 	kill "$HOLDER"

@@ -2,6 +2,7 @@
 # wrap --supersede while processes die, hang and lose their connections, and while the server restarts.
 
 load ../lib/helpers
+load ../lib/proxy
 load ../lib/waiters
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
@@ -88,8 +89,22 @@ ran() {
 	ran new
 }
 
+# one_is_left PID...: all but one of these have ended, and that one, LEFT, stands in the queue
+one_is_left() {
+	local pid
+
+	LEFT=
+	for pid; do
+		ended "$pid" && continue
+		[ -z "$LEFT" ] || return 1
+		LEFT=$pid
+	done
+	is_queued "$LEFT"
+}
+
+# First requests are lost on their way, too. Three that start at once do not wait for each other, so any of them may be the newest.
 @test "connections that break while one supersedes the other: each ends with 75 once, and the last one runs" {
-	local i pids=()
+	local i name pids=()
 
 	start_server
 	hold -l 10m job
@@ -100,17 +115,46 @@ ran() {
 	for ((i = 2; i <= 30; i++)); do
 		asks "$i" --supersede
 		pids+=("$WAITER")
-		[ $((i % 3)) = 0 ] && wait_until is_queued "$WAITER"
 		cli CLIENT KILL TYPE pubsub SKIPME yes >/dev/null
 		cli CLIENT KILL TYPE normal SKIPME yes >/dev/null
 		[ "$(cli LLEN 'redisson_lock_queue:{job}')" -le 3 ]
+		[ $((i % 3)) != 0 ] || wait_until one_is_left "${pids[@]}"
 	done
-	for ((i = 0; i < 29; i++)); do ends_with 75 "${pids[i]}"; done
+	for ((i = 0; i < 30; i++)); do
+		if [ "${pids[i]}" = "$LEFT" ]; then
+			name=$((i + 1))
+		else
+			ends_with 75 "${pids[i]}"
+		fi
+	done
+	[ "$name" -ge 28 ]
 	wait_until in_queue job 3
-	is_queued "${pids[29]}"
 	kill "$HOLDER"
-	ran before 30 behind
+	ran before "$name" behind
 	assert_equal "$(cat said.* | grep -c 'superseded by')" 29
+}
+
+has_connections() { [ "$(proxy count)" = "$1" ]; }
+
+@test "one whose first request never arrived is superseded by one that asked later and arrived first" {
+	local old
+
+	start_server
+	start_proxy "$SERVER_SOCKET"
+	hold job
+	proxy only 1 up
+	FAIRLOCK_URL=redis://$PROXY_ADDRESS asks old --supersede --connect-timeout 1m -v
+	old=$WAITER
+	wait_until grep -q 'asking for lock' said.old
+	wait_until has_connections 1
+	waits new --supersede
+	proxy reset
+	proxy pass
+	wait_until ended "$old"
+	ends_with 75 "$old"
+	grep -q 'superseded by sh -c .* after' said.old
+	kill "$HOLDER"
+	ran new
 }
 
 @test "through a restart of the server that keeps its data, the newest keeps the place of all" {

@@ -107,7 +107,7 @@ script_line() {
 acquire() {
 	local id=$1 request=$1 kind=w lease=30000 mode=wait again=0 limit='' by="by $1" inherited='' period=''
 	local old_ticket='' strays=0 handed='' want=x # handed: a secret, if the waiter accepts a handover
-	local newest='' # 1: with --supersede
+	local newest='' # with --supersede: since when it waits, or -MS
 
 	shift
 	# Each word sets one of the variables above.

@@ -3,12 +3,12 @@
 # asks_newest ID [WORD=VALUE...]: it asks with --supersede for the first time, and listens
 asks_newest() {
 	present "$1"
-	acquire "$1" newest=1 "${@:2}"
+	acquire "$1" newest=0 "${@:2}"
 }
 
 # asks_again ID [WORD=VALUE...]: the sign of life of one that does
 asks_again() {
-	ask "$1" newest=1 "${@:2}"
+	ask "$1" newest=0 "${@:2}"
 }
 
 # superseded_events: the fields of these events in the log, "owner by waited actor", one a line

@@ -100,6 +100,7 @@
  *   DOUBT_AGAIN        a first request with --supersede that is sent again is not taken for that of a newcomer
  *   FIRST_BACK         after a loss of data it stays the newest if it was back first
  *   NO_TRACE           ... or always is, also when the hash has a hold of this process that it was granted too late
+ *   NO_AGE             ... or always is, also when it does not know this process, and a newer one has come before
  *
  * FORGET_END has no worse effect than that a holder is told the wrong cause: the hash has a token, which a later grant does
  * not lower, and nobody takes up an exclusive hold under an older one.
@@ -344,9 +345,10 @@ bool excused;             /* data was lost, and a newcomer came before all of th
 
 if_once byte recent;            /* a COMMAND was started within the period, which counts from its grant */
 if_once byte fresh;             /* the last grant to a wrap was within the period */
-if_newest byte came[SIZE];      /* those with --supersede, in the order in which the server first saw them */
-if_newest byte since[SIZE];     /* the same, as they know it themselves: they bring it after a loss of data */
-if_newest byte comers;
+if_newest byte comers;          /* numbers those with --supersede in the order in which they begin to wait */
+if_newest byte since[SIZE];     /* their numbers, as they know them themselves */
+if_newest byte came[SIZE];      /* their numbers, once the server has seen them; 1 for all that it saw before it lost its data */
+if_newest byte lost;            /* the last number before that */
 if_others byte is_done;         /* force or removal was carried out */
 if_others mtype broken[SIZE];   /* BROKEN by force, LOST given back by somebody else, DONE data was lost since */
 
@@ -950,8 +952,8 @@ inline too_soon(me)
 }
 
 #if SUPERSEDE
-/* The hash knows that it has seen this process. Without a trace it is a newcomer, also if its request is sent again, as
- * the first copy may have been lost on its way. A process that was granted the lock too late asks without a ticket. */
+/* The hash knows that it has seen this process. Without a trace it is a newcomer, or the first copies of its request were
+ * lost on their way: then its age tells. A process that was granted the lock too late asks without a ticket. */
 #ifdef NO_TRACE
 #define has_trace(i, repeated) (superseded[i] || known[i] || kept[i] || (repeated) && ended[i])
 #elif defined(DOUBT_AGAIN)
@@ -959,11 +961,17 @@ inline too_soon(me)
 #else
 #define has_trace(i, repeated) (superseded[i] || known[i] || kept[i] || ended[i])
 #endif
+#ifdef NO_AGE
+#define is_older(i, repeated) false
+#else
+#define is_older(i, repeated) ((repeated) && since[i] < since[latest])
+#endif
 #ifdef FORGET_NEWEST
 #define is_outdated(i, has, repeated) false
 #else
 #define is_outdated(i, has, repeated) \
-	(is_super(i) && latest != 0 && latest != (i) && ((has) != 0 || has_trace(i, repeated)) && !is_newest_again(i, has))
+	(is_super(i) && latest != 0 && latest != (i) && \
+	 ((has) != 0 || has_trace(i, repeated) -> !is_newest_again(i, has) : is_older(i, repeated)))
 #endif
 #ifdef FIRST_BACK
 #define is_newest_again(i, has) false
@@ -971,20 +979,21 @@ inline too_soon(me)
 #define is_newest_again(i, has) (is_super(i) && latest != 0 && (has) != 0 && since[i] > since[latest])
 #endif
 
-/* When the server first sees a waiter: it proves the properties, and no script knows it. */
-inline see(me)
+/* When the server first sees a waiter. A first request makes it as young as if it began to ask now, however long that request
+ * was under way. One that is sent again says when it began. (In the script, so does a first request before which connecting took
+ * long.) */
+inline see(me, repeated)
 {
-	comers = comers + (is_super(me) && came[me] == 0);
-	since[me] = (is_super(me) && came[me] == 0 -> comers : since[me]);
-	came[me] = (is_super(me) && came[me] == 0 -> comers : came[me])
+	comers = comers + (is_super(me) && came[me] == 0 && !(repeated));
+	since[me] = (is_super(me) && came[me] == 0 && !(repeated) -> comers : since[me])
 }
 
-/* A waiter is superseded by one that came later. */
+/* A waiter is superseded by one that came later: the server has seen that. */
 inline check_newer(who)
 {
 	is_dead = true;
 	for (to : 1 .. OURS) {
-		is_dead = is_dead && !(to != who && since[to] > since[who])
+		is_dead = is_dead && !(to != who && came[to] != 0 && since[to] > since[who])
 	}
 	newer = newer && !is_dead;
 	assert(newer)
@@ -1003,7 +1012,8 @@ inline take_over(me)
 	:: at < length ->
 		id = queue[at];
 		printf("%d takes over from %d\n", me, id);
-		check_newer(id);
+		newer = newer && since[me] > since[id];
+		assert(newer);
 		arrived[me] = arrived[id];
 		arrived[id] = 0;
 #ifndef JOIN_AT_END
@@ -1031,7 +1041,7 @@ inline take_over(me)
 }
 #else
 #define is_outdated(i, has, repeated) false
-#define see(i) skip
+#define see(i, repeated) skip
 #endif
 
 /* has: its ticket, or 0 */
@@ -1053,7 +1063,6 @@ inline acquire(me, has, repeated, old)
 #if SUPERSEDE
 	:: owner != me && !is_late(me, old) && !removed[me] && is_outdated(me, has, repeated) ->
 		note_strays(me, old);
-		see(me);
 		arrived[me] = 0;
 		check_newer(me);
 		reply[me] = SUPERSEDED
@@ -1069,7 +1078,10 @@ inline acquire(me, has, repeated, old)
 			ticket_now = (known[me] -> known[me] : kept[me])
 		:: else
 		fi;
-		see(me);
+		see(me, repeated);
+#if SUPERSEDE
+		came[me] = (came[me] -> came[me] : (since[me] != 0 && since[me] <= lost -> 1 : since[me]));
+#endif
 #if SUPERSEDE && !defined(DECIDE_FIRST)
 		if
 		:: is_super(me) && latest != me && (ticket_now == 0 || is_newest_again(me, has)) -> take_over(me)
@@ -1394,6 +1406,10 @@ inline r_unlock(me)
 inline make_request(me, what)
 {
 	printf("%d sends %e\n", me, what);
+#if SUPERSEDE && (LOSSES || RESTARTS) /* else none is sent again */
+	comers = comers + (is_super(me) && since[me] == 0);
+	since[me] = (is_super(me) && since[me] == 0 -> comers : since[me]);
+#endif
 	request[me] = what;
 	sent[me] = true;
 	age[me] = 0;
@@ -1960,6 +1976,7 @@ inline restart()
 	over = false;
 	token = 0;
 	latest = 0;
+	lost = comers;
 	met = 0;
 	up = 0;
 	has_up = false;
@@ -1981,7 +1998,6 @@ inline restart()
 		removed[id] = false;
 		superseded[id] = false;
 		came[id] = came[id] != 0 && ticket[id] != 0;
-		since[id] = (came[id] -> since[id] : 0);
 		id++
 	:: else -> break
 	od;

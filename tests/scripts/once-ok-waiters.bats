@@ -137,12 +137,22 @@ load ../lib/once_ok
 	acquire anna
 	queue_up ben
 	present cleo
-	acquire cleo newest=1
+	acquire cleo newest=0
 	succeed anna
 	answered released
 	present dora
-	acquire dora newest=1 period=ok1
+	acquire dora newest=0 period=ok1
 	answered queued "${ticket[cleo]}"
+}
+
+@test "one that supersedes, and has been asking since before the success, need not run" {
+	acquire anna
+	queue_up ben
+	succeed anna
+	acquire dora newest=-60000 period=ok1
+	answered 'ran ok'
+	queue_is ben
+	all_well
 }
 
 # ---- Faults ----

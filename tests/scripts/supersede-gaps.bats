@@ -18,20 +18,20 @@ load ../lib/supersede
 
 @test "a waiter that did not hear its ticket is superseded, whether it was queued or dropped since" {
 	acquire anna
-	acquire cleo newest=1
+	acquire cleo newest=0
 	asks_newest ed
-	acquire cleo newest=1 again=1
+	acquire cleo newest=0 again=1
 	answered superseded 'by ed'
 
 	lock=other
 	acquire anna
-	acquire cleo newest=1
+	acquire cleo newest=0
 	queue_up dora
 	release anna
 	assert_equal "$(column w:cleo state)" dropped
 	ask dora
 	asks_newest ed
-	acquire cleo newest=1 again=1
+	acquire cleo newest=0 again=1
 	answered superseded 'by ed'
 	queue_is ed
 }
@@ -39,24 +39,74 @@ load ../lib/supersede
 @test "a first request that is sent again has the same place" {
 	acquire anna
 	asks_newest cleo
-	acquire cleo newest=1 again=1
+	acquire cleo newest=0 again=1
 	answered queued "${ticket[cleo]}"
-	acquire cleo newest=1
+	acquire cleo newest=0
 	answered queued "${ticket[cleo]}"
 	asks_newest ed
-	acquire ed newest=1 again=1
+	acquire ed newest=0 again=1
 	answered queued "${ticket[cleo]}"
 	queue_is ed
 	run superseded_events
 	assert_equal ${#lines[@]} 1
 }
 
-@test "a first request that comes only when it is sent again is that of a new one" {
+@test "a first request that comes only when it is sent again supersedes one that began to wait before it" {
+	local since
+
 	acquire anna
 	asks_newest cleo
-	asks_newest ed again=1
+	later 9000
+	since=$(column newest since)
+	asks_newest ed newest=-5000 again=1
 	answered queued "${ticket[cleo]}"
 	is_superseded cleo
+	assert [ "$(column newest since)" -le $(($(now_ms) - 5000)) ]
+	assert [ "$(column newest since)" -gt "$since" ]
+}
+
+@test "a first request that was lost on its way, and comes after that of a newer one, is superseded" {
+	acquire anna
+	asks_newest cleo
+	present ed
+	acquire ed newest=-600000 again=1 strays=1
+	answered superseded 'by cleo' anna
+	acquire ed newest=-5 # the one that was lost
+	answered removed
+	queue_is cleo
+	release anna
+	asks_again cleo
+	answered granted
+	release cleo
+	acquire ed newest=-600000 again=1 strays=2
+	answered superseded
+	queue_is
+	all_well
+}
+
+@test "if the clock was set back, a first request that comes late is that of a new one" {
+	acquire anna
+	asks_newest cleo
+	change newest since=$((${reply[5]} + 3600000))
+	asks_newest ed newest=-1000 again=1
+	answered queued "${ticket[cleo]}"
+	queue_is ed
+}
+
+@test "a time without sense harms nobody else" {
+	local time
+
+	acquire anna
+	for time in 99999999999999999999 -99999999999999999999 -0 1e400 -1e400 nan; do
+		asks_newest "c$time" newest="$time"
+		answered queued
+		queue_is "c$time"
+		assert_equal "$(column newest id)" "c$time"
+		assert_regex "$(column newest since)" '^[0-9]+$'
+		assert [ "$(column newest since)" -le "$(now_ms)" ]
+		change newest since=0
+	done
+	all_well
 }
 
 @test "a late copy of the request of a superseded waiter gets no lock and no place" {
@@ -66,7 +116,7 @@ load ../lib/supersede
 	asks_newest ed
 	release anna
 	release ed
-	acquire cleo newest=1 # its very first request
+	acquire cleo newest=0 # its very first request
 	answered removed
 	asks_again cleo strays=1
 	answered superseded
@@ -81,7 +131,7 @@ load ../lib/supersede
 	release anna # passes over cleo
 	ask dora
 	release dora
-	acquire ed newest=1
+	acquire ed newest=0
 	answered granted ed
 	asks_again cleo again=1
 	answered superseded 'by ed' ed 'by ed'
@@ -92,11 +142,11 @@ load ../lib/supersede
 }
 
 @test "a waiter whose grant was lost is superseded by one that has come since" {
-	acquire cleo newest=1 lease=1000
+	acquire cleo newest=0 lease=1000
 	later 1001
 	asks_newest ed
 	answered granted ed
-	acquire cleo newest=1 again=1
+	acquire cleo newest=0 again=1
 	answered superseded 'by ed'
 }
 
@@ -234,7 +284,7 @@ is_back() { asks_again "$1" newest="${SINCE[$1]}" again=1 "${@:2}"; }
 	queue_up ben
 	asks_newest cleo
 	queue_up dora
-	acquire dora newest=1
+	acquire dora newest=0
 	answered queued "${ticket[cleo]}"
 	queue_is ben dora
 	assert_equal "$(field ours)" 2
@@ -260,28 +310,28 @@ is_back() { asks_again "$1" newest="${SINCE[$1]}" again=1 "${@:2}"; }
 	present ed
 	before=$(digest)
 	cli CONFIG SET maxmemory 1 >/dev/null
-	run acquire ed newest=1
+	run acquire ed newest=0
 	cli CONFIG SET maxmemory 0 >/dev/null
 	assert_output --partial OOM
 	assert_equal "$(digest)" "$before"
 	asks_again cleo
 	answered queued
-	acquire ed newest=1
+	acquire ed newest=0
 	answered queued "${ticket[cleo]}"
 }
 
 @test "a waiter whose grant came too late is superseded by one that has come since" {
-	acquire anna newest=1 lease=100
+	acquire anna newest=0 lease=100
 	wait_until is_free_by_now
 	acquire ben kind=a
 	asks_newest cleo
-	acquire anna newest=1 # it has no ticket, and no connection broke
+	acquire anna newest=0 # it has no ticket, and no connection broke
 	answered superseded by cleo
 	queue_is cleo
 	release ben mode=any request=x
-	acquire cleo newest=1 handed=1
+	acquire cleo newest=0 handed=1
 	answered granted cleo
-	acquire anna newest=1
+	acquire anna newest=0
 	answered superseded by cleo
 	queue_is
 }

@@ -94,9 +94,9 @@ is_forgotten() {
 
 	acquire anna
 	queue_up ben
-	for ((i = 1; i <= 25; i++)); do acquire "w$i" newest=1; done
+	for ((i = 1; i <= 25; i++)); do acquire "w$i" newest=0; done
 	queue_up dora
-	for ((i = 26; i < 50; i++)); do acquire "w$i" newest=1; done
+	for ((i = 26; i < 50; i++)); do acquire "w$i" newest=0; done
 	asks_newest w50 handed=5ec
 	queue_is ben w50 dora
 	release anna
@@ -202,9 +202,9 @@ is_forgotten() {
 }
 
 @test "a process that goes into the lock of its own wrap supersedes nobody" {
-	acquire anna newest=1
+	acquire anna newest=0
 	asks_newest cleo
-	acquire inner inherited=anna newest=1
+	acquire inner inherited=anna newest=0
 	answered granted anna
 	asks_again cleo
 	answered queued
@@ -226,13 +226,13 @@ is_forgotten() {
 @test "one that does not wait supersedes nobody: because of --once-per, --max-queue or mode try" {
 	acquire anna
 	asks_newest cleo
-	acquire ed newest=1 period=60000
+	acquire ed newest=0 period=60000
 	answered ran
-	acquire ed newest=1 mode=try
+	acquire ed newest=0 mode=try
 	answered busy
 	leave cleo
 	queue_up ben
-	acquire ed newest=1 limit=1
+	acquire ed newest=0 limit=1
 	answered full
 	assert_equal "$(column newest id)" cleo
 	queue_is ben
@@ -297,9 +297,9 @@ is_forgotten() {
 @test "the usual grant of a free lock makes its process the newest" {
 	acquire anna
 	release anna
-	acquire cleo newest=1
+	acquire cleo newest=0
 	answered granted
 	assert_equal "$(column newest id)" cleo
-	acquire cleo newest=1
+	acquire cleo newest=0
 	assert_equal "$(column newest id) $(holds)" 'cleo 1'
 }

@@ -57,9 +57,10 @@ class Requests(Sections):
         return job is not None and job.newest
 
     def may_be_superseded(self, job):
-        """Whether another job with --supersede came while this one waited."""
+        """Whether another job with --supersede came while this one waited; or just before, where clocks were set back."""
+        back = sum(max(0, -step["ms"]) * MS for step in self.steps)
         return job.newest and any(
-            other.newest and other is not job and other.locks[0] == job.locks[0] and meets(other.life, job.life)
+            other.newest and other is not job and other.locks[0] == job.locks[0] and meets(other.life, (job.life[0] - back, job.life[1]))
             for other in self.jobs.values()
         )
 

@@ -177,6 +177,10 @@ def check_once_ok(words, answer, before, after):
         waiter = read_waiter(before.hash.get("w:" + who)) or read_waiter(after.hash.get("w:" + who))
         hold = read_hold(before.hash.get("h:" + who))
         came = int(ticket or waiter and waiter["ticket"] or hold and hold["unheard"].replace("-", "") or 2 ** 53) // 1000
+        newest, _, since = before.hash.get("newest", "").partition(" ")
+        if words[13] != "":
+            age = -int(words[13])
+            came = min(came, int(since) if newest == who else before.now - age if age >= 0 else -age)
         is_recent = abs(before.now - started) * 10 < int(period[2:]) * 9 + 10 * MARGIN_MS
         demand(is_recent or came <= ended, "once",
                f"acquire {words} answers {answer} at {before.now}, and done is {before.hash.get('done')}")
@@ -240,7 +244,13 @@ def check_newest(script, words, answer, before, after, newest):
            f"acquire {words} is answered {answer}, and newest is {after.hash.get('newest')}")
     demand(answer[0] != "superseded" or not after.has_hold(who) and not waits(after.hash.get("w:" + who)), "newest",
            f"acquire {words} is answered {answer}, and has a place or the lock")
-    old = before.hash.get("newest", "").split(" ")[0]
+    old, _, since = before.hash.get("newest", "").partition(" ")
+    if old and old != who and not {"w:" + who, "h:" + who} & set(before.hash) and not before.has_hold(who) and int(words[13]) <= 0:
+        # By all that the hash knows, the caller comes for the first time. The times tell which is the newer one.
+        ago, age = before.now - int(since), -int(words[13])
+        demand(-MARGIN_MS < ago < age + MARGIN_MS if answer[0] == "superseded" else
+               not MARGIN_MS <= ago <= age - MARGIN_MS or answer[0] in ("removed", "version", "spelled"), "newest",
+               f"acquire {words} is answered {answer} at {before.now}, where newest is {old} since {since}")
     was, now = read_waiter(before.hash.get("w:" + old)), read_waiter(after.hash.get("w:" + old))
     if was and now and (was["state"], now["state"]) in (("waits", "superseded"), ("new", "superseded")):
         demand((now["ticket"], now["by"]) == (was["ticket"], words[8]), "newest", f"acquire {words} makes {now} of {was}")

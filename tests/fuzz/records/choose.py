@@ -71,7 +71,7 @@ class Chooser:
             [20, 12, 14, 20, 3, 5, 2, 4, 3, 8, 10, 10, 10, 2])[0]()
         for step in chosen:
             if step[0] == "acquire" and step[1] in self.newest:
-                step[2]["newest"] = True  # in all of its requests
+                step[2].update(newest=True, age=self.one([0, 0, 1, 100, 5000, 100000]))  # in all of its requests
         return chosen
 
     def crowd(self):

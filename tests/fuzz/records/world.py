@@ -124,7 +124,7 @@ class World:
         secret = "5ec%05x" % self.questions if get("secret") else ""
 
         want = self.wants[who] = get("want", "x")
-        since = self.since.get(who, "1")
+        since = self.since.get(who, "-%d" % get("age", 0))
 
         def words(again, strays):
             return [who, request, get("kind", "w"), get("lease", 30000), get("mode", "wait"), ticket, again,
@@ -136,7 +136,7 @@ class World:
                           compare=get("compare") and get("strays", 0) >= 0 and words(again, strays + 1))
         if answer[0] == "queued":
             self.tickets[who] = answer[1]
-            self.since.setdefault(who, str(answer[5]))
+            self.since.setdefault(who, str(int(answer[5]) - get("age", 0)))
             (self.newest.add if get("newest") else self.newest.discard)(who)
         elif answer[0] == "granted":
             self.tokens[answer[1]], self.modes[answer[1]] = answer[2], answer[6]
