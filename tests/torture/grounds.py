@@ -69,8 +69,8 @@ class Single(Ground):
     def __init__(self, machine, program, folder, environment, keeps):
         super().__init__(machine, program, folder, environment)
         self.loses = not keeps
-        # A server that is killed has written all that it answered. It need not wait for the disk, which on a busy machine takes
-        # longer than a third of a lease.
+        # A server that is killed has written all that it answered. So it need not wait for the disk, which on a busy machine may
+        # take longer than a third of a lease.
         self.server = self.node(["--appendonly", "yes", "--appendfsync", "no"] if keeps else [])
 
     def start(self):
