@@ -198,11 +198,11 @@ shown() {
 		[ "$(wc -l <shown)" = 3 ]
 		[ "$(LC_ALL=C.UTF-8 wc -L <shown)" -le $columns ]
 		head -n 1 shown | grep -Eq '^NAME +STATE .*SLOT .*COMMAND +(HELD .*)?WAITERS$'
-		grep -Eq '^long-l[^ ]*… +by hand until .*data[^ ]* .*fairlock.* 1$' shown
+		grep -Eq '^long-l[^ ]*… +by hand until .*dat[^ ]* .*fairlock.* 1$' shown
 		shown $columns "queue $long"
 		[ "$(wc -l <shown)" = 2 ]
 		[ "$(LC_ALL=C.UTF-8 wc -L <shown)" -le $columns ]
 		head -n 1 shown | grep -Eq '^POSITION .*SLOTS .*COMMAND .*WAITING'
-		grep -Eq ' data[^ ]* ' shown
+		grep -Eq ' dat[^ ]* ' shown
 	done
 }

@@ -11,7 +11,11 @@ set timeout 60
 proc want {pattern} {
 	expect {
 		-re $pattern {}
-		timeout { puts "\nnever came: $pattern"; exit 1 }
+		timeout {
+			puts "\nnever came: $pattern"
+			puts [exec ps -o pid,ppid,stat,wchan:20,args -t [string range $::spawn_out(slave,name) 5 end]]
+			exit 1
+		}
 		eof { puts "\nended before: $pattern"; exit 1 }
 	}
 }
@@ -253,9 +257,9 @@ END
 @test "wrap behind a short hold runs COMMAND once and to its end on a terminal" {
 	cat >rounds <<'END'
 for i in 1 2 3 4 5 6 7 8; do
-	"$FAIRLOCK" wrap job sleep 0.5 2>errors &
-	until "$FAIRLOCK" status -q job; do sleep 0.02; done
-	rm -f over
+	rm -f held over
+	"$FAIRLOCK" wrap job sh -c 'touch held; exec sleep 0.5' 2>errors &
+	until [ -e held ]; do sleep 0.02; done
 	{ "$FAIRLOCK" wrap job sleep 0.01 2>errors; touch over; } &
 	until [ "$("$FAIRLOCK" queue job | wc -l)" -gt 1 ] || [ -e over ]; do sleep 0.02; done
 	"$FAIRLOCK" wrap job sh -c 'echo begins >>trace; sleep 0.2; echo ends >>trace' || echo "status $?" >>trace
