@@ -17,11 +17,11 @@ local function become_newest()
 	end
 end
 
--- Whether the caller began to wait later than the newest, which is the newest only because it was back first
--- after a loss of data: both waited before that.
+-- Whether the caller began to wait later than the newest, or at the same time, and our hash does not know it:
+-- data were lost. The newest was back first, or the hash is a copy from before the caller came.
 local function is_newest_again()
-	return newest and ticket and lock.newest and lock.newest ~= id and lock.lost and
-		lock.newest_since < lock.lost and newest > lock.newest_since
+	return newest and ticket and lock.newest and lock.newest ~= id and not lock.waiter and not lock.mine and
+		newest + CLOCK_SLACK_MS >= lock.newest_since
 end
 
 -- Whether a newer one has come since. A caller with a ticket or a lost hold was here before the newest, but

@@ -325,7 +325,7 @@ end
 
 traceless = mode == 'try'
 local was_amiss = check_queue()
-local since = ticket and waits_since(id, {ticket = ticket}) or newest and newest < 0 and waits_from()
+local since = newest and newest ~= 0 and waits_from() or ticket and waits_since(id, {ticket = ticket})
 if is_done(period, since) then
 	return ran_ok()
 end

@@ -147,6 +147,7 @@ has_connections() { [ "$(proxy count)" = "$1" ]; }
 	old=$WAITER
 	wait_until grep -q 'asking for lock' said.old
 	wait_until has_connections 1
+	sleep 0.1 # of two that begin within 20 ms, the one that comes last is the newer one
 	waits new --supersede
 	proxy reset
 	proxy pass
@@ -178,6 +179,20 @@ has_connections() { [ "$(proxy count)" = "$1" ]; }
 	wait_until in_queue job 3
 	kill "$HOLDER"
 	ran before newer behind
+}
+
+@test "the newest waiter goes on when the server goes back to a copy of its data from before it came" {
+	start_server
+	"$FAIRLOCK" wrap --supersede job true
+	hold -l 10m job
+	cli SAVE >/dev/null
+	waits new --supersede
+	stop_server
+	start_server
+	wait_until is_queued "$WAITER"
+	kill "$HOLDER"
+	ends_with 0 "$WAITER"
+	ran new
 }
 
 @test "after a restart without data one waiter with --supersede is left at most" {

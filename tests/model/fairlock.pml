@@ -976,7 +976,7 @@ inline too_soon(me)
 #ifdef FIRST_BACK
 #define is_newest_again(i, has) false
 #else
-#define is_newest_again(i, has) (is_super(i) && latest != 0 && (has) != 0 && since[i] > since[latest])
+#define is_newest_again(i, has) (is_super(i) && latest != 0 && (has) != 0 && !has_trace(i, false) && since[i] > since[latest])
 #endif
 
 /* When the server first sees a waiter. A first request makes it as young as if it began to ask now, however long that request

@@ -178,10 +178,10 @@ load ../lib/supersede
 	queue_is cleo
 }
 
+declare -gA SINCE
+
 # two_wait: ed has superseded cleo, which has not heard it; SINCE has since when each waits, as it knows it
 two_wait() {
-	declare -gA SINCE
-
 	acquire anna
 	asks_newest cleo
 	SINCE[cleo]=${reply[5]}
@@ -214,6 +214,18 @@ is_back() { asks_again "$1" newest="${SINCE[$1]}" again=1 "${@:2}"; }
 	all_well
 }
 
+@test "after a loss of data one stays of two that began to wait at nearly the same time" {
+	two_wait
+	SINCE[ed]=$((SINCE[cleo] - 10)) # the one that came later was the newer one
+	cli FLUSHALL >/dev/null
+	acquire anna
+	is_back cleo
+	is_back ed
+	answered queued
+	is_superseded cleo newest="${SINCE[cleo]}"
+	queue_is ed
+}
+
 @test "after a loss of data a newer waiter is the newest also if an older one has the lock by now" {
 	two_wait
 	cli FLUSHALL >/dev/null
@@ -240,6 +252,64 @@ is_back() { asks_again "$1" newest="${SINCE[$1]}" again=1 "${@:2}"; }
 	is_superseded ed newest="${SINCE[ed]}"
 	is_superseded cleo newest="${SINCE[cleo]}" again=1
 	queue_is fay
+}
+
+# keep_copy, go_back: the server's data are copied, and are this copy again
+keep_copy() {
+	local key
+
+	for key in $(cli KEYS '*'); do
+		cli COPY "$key" "{job}old:$key" >/dev/null
+	done
+}
+
+go_back() {
+	local key
+
+	for key in $(cli KEYS '{job}old:*'); do
+		cli COPY "$key" "${key#'{job}old:'}" REPLACE >/dev/null
+	done
+}
+
+@test "a waiter that an old copy of the data does not know is newer than the newest of that copy" {
+	acquire anna
+	asks_newest cleo
+	SINCE=([cleo]=${reply[5]})
+	queue_up dora
+	keep_copy
+	wait_until has_passed "${SINCE[cleo]}"
+	asks_newest ed
+	SINCE[ed]=${reply[5]}
+	is_superseded cleo newest="${SINCE[cleo]}"
+	go_back
+	is_back ed
+	answered queued "${ticket[cleo]}"
+	queue_is ed dora
+	is_superseded cleo newest="${SINCE[cleo]}"
+	is_back ed
+	queue_is ed dora
+}
+
+@test "an old copy of the data ends no waiter, whether the newest that it knows runs or has run" {
+	local who
+
+	for who in behind_holder behind_another; do
+		cli FLUSHALL >/dev/null
+		acquire anna newest=0
+		if [ "$who" = behind_another ]; then
+			release anna
+			acquire ben
+		fi
+		keep_copy
+		wait_until has_passed "$(column newest since)"
+		asks_newest "$who"
+		SINCE=(["$who"]=${reply[5]})
+		go_back
+		is_back "$who"
+		answered queued "${ticket[$who]}"
+		queue_is "$who"
+		assert_equal "$(column newest id)" "$who"
+	done
 }
 
 @test "a superseded waiter stays so when the clock is set back and no data were lost" {
