@@ -38,9 +38,10 @@ everything_in() {
 	esac
 }
 
-classpath() {
-	echo "$BUILDROOT/interop/$REDISSON/classes:$BUILDROOT/interop/$REDISSON/lib/*"
-}
+# A JVM and the client (see Client.java), with the classes that tests/interop/build archived.
+INTEROP=$BUILDROOT/interop/$REDISSON
+CLIENT=(java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx96m -XX:SharedArchiveFile="$INTEROP/classes.jsa"
+	-cp "$INTEROP/client.jar:$INTEROP/lib/*" fairlock.Client)
 
 # start_java WHO [WATCHDOG_MS [FAIR_WAIT_MS]]: starts a JVM that takes commands (see Client.java)
 start_java() {
@@ -51,8 +52,7 @@ start_java() {
 	exec {input}<>"$who.in"
 	: >"$who.out"
 	# background would take the standard input away
-	setpriv --pdeathsig KILL java -XX:TieredStopAtLevel=1 -Xmx96m \
-		-cp "$(classpath)" fairlock.Client "$PORT" "$@" <"$who.in" >"$who.out" 2>"$who.err" 3>&- 4>&- &
+	setpriv --pdeathsig KILL "${CLIENT[@]}" "$PORT" "$@" <"$who.in" >"$who.out" 2>"$who.err" 3>&- 4>&- &
 	JVM[$who]=$!
 	INPUT[$who]=$input
 	tell "$who" a.0 connect

@@ -1,7 +1,9 @@
 """Redisson and fairlock queue for one lock in random order, round after round.
 
-usage: tests/interop/mixed.py order GRANTS PORT SOCKET FAIRLOCK CLASSPATH [SEED]
-       tests/interop/mixed.py drift STEPS  PORT SOCKET FAIRLOCK CLASSPATH [SEED]
+usage: [SEED=N] tests/interop/mixed.py order GRANTS PORT SOCKET FAIRLOCK CLIENT...
+       [SEED=N] tests/interop/mixed.py drift STEPS  PORT SOCKET FAIRLOCK CLIENT...
+
+CLIENT are the words that start a JVM with Client.java.
 
 order: 3 to 20 waiters of both kinds queue one after another behind a holder of either kind, some going in twice;
 they must be granted in that order, without an overlap, until there were GRANTS of them.
@@ -43,8 +45,8 @@ def die_with_us():
 
 
 class World:
-    def __init__(self, port, socket, fairlock, classpath):
-        self.port, self.socket, self.fairlock, self.classpath = port, socket, fairlock, classpath
+    def __init__(self, port, socket, fairlock, client):
+        self.port, self.socket, self.fairlock, self.client = port, socket, fairlock, client
         self.trace = pathlib.Path("trace").resolve()
         self.jvms = []
         self.number = 0
@@ -56,9 +58,8 @@ class World:
     def jvm(self):
         """One more JVM, with two Redisson clients in it."""
         output, errors = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
-        process = subprocess.Popen(["java", "-XX:TieredStopAtLevel=1", "-Xmx96m", "-cp", self.classpath,
-                                    "fairlock.Client", self.port, "6000"], stdin=subprocess.PIPE, stdout=output,
-                                   stderr=errors, text=True, preexec_fn=die_with_us)
+        process = subprocess.Popen([*self.client, self.port, "6000"], stdin=subprocess.PIPE, stdout=output, stderr=errors, text=True,
+                                   preexec_fn=die_with_us)
         jvm = {"process": process, "output": output, "actors": set()}
         self.jvms.append(jvm)
         for client in "ab":
@@ -248,12 +249,12 @@ def play_drift(world, steps):
 
 
 def main():
-    what, count, port, socket, fairlock, classpath = sys.argv[1:7]
-    seed = sys.argv[7] if len(sys.argv) > 7 else str(random.randrange(1 << 32))
+    what, count, port, socket, fairlock, *client = sys.argv[1:]
+    seed = os.environ.get("SEED") or str(random.randrange(1 << 32))
     print(f"seed {seed}", flush=True)
     random.seed(seed)
     os.environ["FAIRLOCK_URL"] = "unix:" + socket
-    world = World(port, socket, fairlock, classpath)
+    world = World(port, socket, fairlock, client)
     try:
         {"order": play_order, "drift": play_drift}[what](world, int(count))
     except Failure as failure:

@@ -6,7 +6,7 @@ load ../lib/helpers
 load interop
 
 mixed() {
-	python3 "$BATS_TEST_DIRNAME/mixed.py" "$1" "$2" "$PORT" "$SERVER_SOCKET" "$FAIRLOCK" "$(classpath)"
+	python3 "$BATS_TEST_DIRNAME/mixed.py" "$1" "$2" "$PORT" "$SERVER_SOCKET" "$FAIRLOCK" "${CLIENT[@]}"
 }
 
 @test "500 grants in mixed queues of 3 to 20 are in the order of arrival, without an overlap" {
