@@ -203,6 +203,6 @@ shown() {
 		[ "$(wc -l <shown)" = 2 ]
 		[ "$(LC_ALL=C.UTF-8 wc -L <shown)" -le $columns ]
 		head -n 1 shown | grep -Eq '^POSITION .*SLOTS .*COMMAND .*WAITING'
-		grep -Eq ' dat[^ ]* ' shown
+		grep -Eq ' data[^ ]* ' shown
 	done
 }

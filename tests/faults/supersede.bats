@@ -158,6 +158,29 @@ has_connections() { [ "$(proxy count)" = "$1" ]; }
 	ran new
 }
 
+newest() { cli HGET 'fairlock:{job}' newest; }
+
+@test "a waiter whose first request came late knows since when it waits, and says so after a loss of data" {
+	local before
+
+	start_server
+	start_proxy "$SERVER_SOCKET"
+	hold -l 10m job
+	proxy only 1 up
+	FAIRLOCK_URL=redis://$PROXY_ADDRESS asks new --supersede --connect-timeout 1m
+	wait_until has_connections 1
+	sleep 0.1
+	proxy reset
+	proxy pass
+	wait_until is_queued "$WAITER"
+	before=$(newest)
+	cli FLUSHALL >/dev/null
+	proxy reset
+	wait_until newest_is "$before"
+}
+
+newest_is() { [ "$(newest)" = "$1" ]; }
+
 @test "through a restart of the server that keeps its data, the newest keeps the place of all" {
 	local old
 
