@@ -42,9 +42,10 @@ starts_long_backup() {
 	wait_until owns_repository 1
 }
 
-# owns_repository COUNT: succeeds if so many runs of restic have locked the repository
+# owns_repository COUNT: succeeds if so many runs of restic have locked the repository. While restic writes a lock, its file has
+# another name.
 owns_repository() {
-	[ "$(find repository/locks -type f | wc -l)" = "$1" ]
+	[ "$(find repository/locks -type f ! -name '*-tmp-*' | wc -l)" = "$1" ]
 }
 
 # has_snapshots COUNT
