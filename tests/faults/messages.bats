@@ -6,6 +6,7 @@ load ../lib/helpers
 load ../lib/jobs
 load ../lib/waiters
 load ../lib/proxy
+load ../lib/clocks
 
 setup() { start_in_folder; }
 
@@ -175,14 +176,11 @@ hears() {
 }
 
 @test "a waiter whose machine and its clock were paused during the handover asks first" {
-	local full=$FAIRLOCK next paused pid
+	local next paused pid
 
-	[ ! -e "$FAIRLOCK-full" ] || full=$FAIRLOCK-full # the static program loads no libraries
-	[ "$(division)" != one ] || skip 'built as one static program, which takes no other clock'
+	need_clock
 	hold job
-	set_clock
-	CLOCKWORK_FILE=$PWD/clock LD_PRELOAD=$BUILD/programs/clockwork.so ASAN_OPTIONS=verify_asan_link_order=0 \
-		background "$full" wrap job sh -c '[ -e ended ] && echo first >>order || echo beside >>order' 2>said
+	background env "${CLOCKED[@]}" "$DYNAMIC" wrap job sh -c '[ -e ended ] && echo first >>order || echo beside >>order' 2>said
 	paused=$!
 	wait_until in_queue job 1
 	background "$FAIRLOCK" wrap job sh -c 'echo next >>order; until [ -e end ]; do sleep 0.05; done; touch ended'
@@ -211,11 +209,6 @@ hears() {
 	status_of "$paused"
 	assert_equal "$STATUS" 0
 	assert_equal "$(cat order)" $'next\nfirst'
-}
-
-# set_clock [MS]: makes the file `clock`; the clocks of the processes that use it show from now on what ms() printed as MS
-set_clock() {
-	python3 "$BATS_TEST_DIRNAME/../torture/clockwork.py" clock "$@"
 }
 
 has_guard() {

@@ -2,12 +2,13 @@
 
 usage: stop_first.py WAITER CLOCK FIFO [group]
 
-Waits until the wrapper WAITER has made its guard, and a millisecond more. Then sends the wrapper SIGSTOP, or with `group` SIGTSTP to
-its process group; and writes a line into FIFO, which ends the holder's command. Prints "ready" when it looks, and then the guard's
-process id.
+Waits until the wrapper WAITER has made its guard, and the guard sleeps. Then sends the wrapper SIGSTOP, or with `group` SIGTSTP to its
+process group; and writes a line into FIFO, which ends the holder's command. Prints "ready" when it looks, and then the guard's process
+id.
 
-A guard listens for milliseconds. CLOCK is the file of the waiter's clock (tests/torture/clockwork.py). This clock is a second ahead
-until the wrapper is stopped; so the guard listens for a second longer, and a slow machine has the time to hand the lock over."""
+A guard listens for milliseconds, and a slow machine needs longer to make it and to hand the lock over. So CLOCK, the file of the
+waiter's clock (tests/torture/clockwork.py), is three seconds ahead until the wrapper is stopped, and all but stands still. Then it is
+right again, and the guard listens for what is left of the three seconds."""
 
 import os
 import signal
@@ -17,15 +18,21 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../torture"))
 from clockwork import Clockwork  # noqa: E402
 
-AHEAD_NS = 10**9
+AHEAD_NS = 3 * 10**9
+RATE = 0.005
+
+
+def stat_of(pid):
+    """The fields of /proc/PID/stat behind the name: the state is the first, the parent the second."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
+        return stat.read().rpartition(")")[2].split()
 
 
 def child_of(parent):
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
-                if stat.read().rpartition(")")[2].split()[1] == str(parent):
-                    return int(pid)
+            if stat_of(pid)[1] == str(parent):
+                return int(pid)
         except (FileNotFoundError, ProcessLookupError):
             pass
     return 0
@@ -38,19 +45,29 @@ def await_child(parent, until):
     return pid
 
 
+def await_sleep(pid, until):
+    """Returns when it has slept each time of five."""
+    asleep = 0
+    while asleep < 5:
+        if time.monotonic() > until:
+            sys.exit(f"process {pid} does not sleep")
+        asleep = asleep + 1 if stat_of(pid)[0] == "S" else 0
+        time.sleep(0.005)
+
+
 def main():
     waiter, clock, fifo = int(sys.argv[1]), Clockwork(None, sys.argv[2]), sys.argv[3]
     holder_end = os.open(fifo, os.O_RDWR)  # without waiting for the reader
     until = time.monotonic() + 20
-    clock.step(AHEAD_NS)
+    clock.step(AHEAD_NS, rate=RATE)
     print("ready", flush=True)
     guard = await_child(waiter, until)
-    time.sleep(0.001)
+    await_sleep(guard, until)
     if sys.argv[4:] == ["group"]:
         os.killpg(waiter, signal.SIGTSTP)
     else:
         os.kill(waiter, signal.SIGSTOP)
-    clock.step(-AHEAD_NS)
+    clock.correct()
     os.write(holder_end, b"\n")
     print(guard, flush=True)
     time.sleep(1)  # the pipe keeps its line as long as somebody has it open

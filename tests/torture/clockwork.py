@@ -46,11 +46,17 @@ class Clockwork:
         SETTING.pack_into(self.memory, at, self.since, self.ahead, self.rate)
         CURRENT.pack_into(self.memory, 0, self.current)
 
-    def step(self, ns):
-        """Sets the clock forward by ns."""
+    def step(self, ns, rate=None):
+        """Sets the clock forward by ns. With rate, it goes on at that rate."""
         at = now()
         self.ahead += round((self.rate - 1) * (at - self.since)) + ns
         self.since = at
+        self.rate = rate or self.rate
+        self.write()
+
+    def correct(self):
+        """The clock shows the true time, and goes on at its rate."""
+        self.since, self.ahead, self.rate = now(), 0, 1.0
         self.write()
 
     def close(self):
