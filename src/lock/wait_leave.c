@@ -30,7 +30,7 @@ static bool is_cut_off(const struct waiting *w, struct error *err)
 		return false; /* the connection for this one of several locks is too new */
 	else
 		server_fail(client->connection.server, err, STATUS_UNAVAILABLE, "reach",
-			    "no reply in time");
+			    connection_lateness(&client->connection));
 	return true;
 }
 

@@ -52,7 +52,7 @@ static int await(struct client *client, int64_t until_ms, enum patience patience
 				*err = client->error;
 			else
 				server_fail(client->connection.server, err, STATUS_UNAVAILABLE,
-					    "reach", "no reply in time");
+					    "reach", connection_lateness(&client->connection));
 			return -1;
 		}
 		poll(&slot, 1, wake > now ? (int)(wake - now) : 0);

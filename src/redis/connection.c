@@ -222,7 +222,7 @@ static enum connection_event converse(struct connection *connection, redisReply 
 	/* a reply that came while we were late ourselves is in time */
 	if (is_late && (!next || next->type == REDIS_REPLY_PUSH)) {
 		freeReplyObject(next);
-		return connection_attempt_late(connection, "no reply in time");
+		return connection_attempt_late(connection);
 	}
 	if (!next && connection->redis->reader->len > BUFFER_MAX_BYTES)
 		return connection_fail(connection, STATUS_BUG, "understand",

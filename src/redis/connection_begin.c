@@ -15,11 +15,11 @@
 #include "redis/server.h"
 #include "redis/tls.h"
 
-/* Nothing has come yet. An attempt that has taken too long fails, with that as its cause. */
-static enum connection_event keep_waiting(struct connection *connection, const char *cause)
+/* Nothing has come yet. An attempt that has taken too long fails. */
+static enum connection_event keep_waiting(struct connection *connection)
 {
 	return clock_ms() < connection->due_ms ? CONNECTION_NOTHING
-					       : connection_attempt_late(connection, cause);
+					       : connection_attempt_late(connection);
 }
 
 /* An attempt has this time at least, also if this process was stopped meanwhile. */
@@ -68,8 +68,7 @@ static enum connection_event await_tls(struct connection *connection)
 	case 0:
 		return opened(connection);
 	case 1:
-		return keep_waiting(connection,
-				    "no answer to the TLS handshake in time (does it speak TLS?)");
+		return keep_waiting(connection);
 	default:
 		connection->broke |= connection->redis->err == REDIS_ERR_EOF;
 		server_fail(connection->server, &connection->error, why.status, "reach", why.text);
@@ -111,7 +110,7 @@ static enum connection_event await_socket(struct connection *connection)
 	case 0:
 		return connected(connection);
 	case 1:
-		return keep_waiting(connection, os_words(ETIMEDOUT));
+		return keep_waiting(connection);
 	default:
 		return connection_attempt_failed_for(connection, os_words(errno));
 	}
@@ -225,7 +224,7 @@ static enum connection_event await_name(struct connection *connection)
 	int fd = connection->fd;
 
 	if (poll(&slot, 1, 0) == 0)
-		return keep_waiting(connection, "its name was not found in time");
+		return keep_waiting(connection);
 	connection->fd = -1;
 	if (resolve_finish(fd, &connection->addresses, &cause) < 0)
 		return connection_attempt_failed_for(connection, cause);

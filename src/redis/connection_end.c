@@ -1,12 +1,14 @@
 /* Decides which server is tried next after a failure, and when. */
 #include "redis/connection_end.h"
 
+#include <errno.h>
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/os_words.h"
 #include "redis/reply_limits.h"
 #include "redis/server.h"
 
@@ -121,11 +123,27 @@ enum connection_event connection_attempt_failed_for(struct connection *connectio
 	return connection_attempt_failed(connection);
 }
 
-enum connection_event connection_attempt_late(struct connection *connection, const char *cause)
+const char *connection_lateness(const struct connection *connection)
+{
+	switch (connection->stage) {
+	case CONNECTION_LOOKING_UP:
+		return "its name was not found in time";
+	case CONNECTION_CONNECTING:
+		return os_words(ETIMEDOUT);
+	case CONNECTION_SECURING:
+		return "no answer to the TLS handshake in time (does it speak TLS?)";
+	case CONNECTION_DOWN:
+	case CONNECTION_OPEN:
+		break;
+	}
+	return "no reply in time";
+}
+
+enum connection_event connection_attempt_late(struct connection *connection)
 {
 	return connection->give_up_ms && connection->error.status
 		       ? connection_attempt_failed(connection)
-		       : connection_attempt_failed_for(connection, cause);
+		       : connection_attempt_failed_for(connection, connection_lateness(connection));
 }
 
 bool connection_await(struct connection *connection)

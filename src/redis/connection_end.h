@@ -24,6 +24,9 @@ bool connection_await(struct connection *connection);
 /* Counts a failed attempt. Returns for how many ms to leave the server alone: longer each time. */
 int64_t connection_back_off(struct connection *connection);
 
+/* What has not come yet, in words for an error: a name, a socket, TLS or a reply "in time". */
+const char *connection_lateness(const struct connection *connection);
+
 /* ---- For the files connection*.c ---- */
 
 /* The connection, or the round of attempts, is over, connection->error says why; the next one
@@ -40,4 +43,4 @@ enum connection_event connection_attempt_failed_for(struct connection *connectio
 
 /* The same for an attempt that took too long. The last one before connection_await gives up may
  * have had no time: then the error stays that of the attempts before. */
-enum connection_event connection_attempt_late(struct connection *connection, const char *cause);
+enum connection_event connection_attempt_late(struct connection *connection);
