@@ -114,16 +114,10 @@ join_nodes() {
 
 # Commands to nodes
 
-# node_cli PORT [COMMAND...]: redis-cli on one node, which follows no redirection
-node_cli() {
-	local auth=() tls=()
+# node_cli PORT [COMMAND...]: asks one node, and follows no redirection
+node_cli() { port_cli "$1" "${CLUSTER_PASSWORD:-}" "${CLUSTER_TLS:-}" "${@:2}"; }
 
-	[ -z "${CLUSTER_PASSWORD:-}" ] || auth=(--no-auth-warning -a "$CLUSTER_PASSWORD")
-	[ -z "${CLUSTER_TLS:-}" ] || tls=(--tls --cacert "$TLS_DIR/ca.crt")
-	"$CLI" "${tls[@]}" "${auth[@]}" -p "$1" "${@:2}" 3>&- 4>&-
-}
-
-# cluster_cli [COMMAND...]: redis-cli that follows redirections
+# cluster_cli [COMMAND...]: follows redirections
 cluster_cli() {
 	node_cli "$(awake_nodes | head -n 1)" -c "$@"
 }

@@ -101,17 +101,15 @@ hurry() {
 	node_cli "$1" SENTINEL DEBUG INFO-PERIOD 500 PUBLISH-PERIOD 250 TILT-PERIOD 1000 >/dev/null
 }
 
-# node_cli PORT [COMMAND...]: redis-cli on a server or a sentinel
+# node_cli PORT [COMMAND...]: asks a server or a sentinel
 node_cli() {
-	local options=() password=${MASTER_PASSWORD:-}
+	local password=${MASTER_PASSWORD:-}
 
 	[[ " $SENTINEL_PORTS " != *" $1 "* ]] || password=${SENTINEL_PASSWORD:-}
-	[ -z "$password" ] || options+=(--no-auth-warning -a "$password")
-	[ -z "${SENTINEL_TLS:-}" ] || options+=(--tls --cacert "$TLS_DIR/ca.crt")
-	"$CLI" "${options[@]}" -p "$1" "${@:2}" 3>&- 4>&-
+	port_cli "$1" "$password" "${SENTINEL_TLS:-}" "${@:2}"
 }
 
-# redis-cli on the master
+# asks the master
 master_cli() {
 	node_cli "$(master_port)" "$@"
 }

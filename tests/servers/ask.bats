@@ -7,14 +7,16 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	start_server
 	[ -n "$ASK" ]
+	: >input
 }
 
-# both WORD...: asks with both programs, which must print the same bytes and end with the same status. Sets $output.
+# both [WORD...]: asks with both programs, which must print the same bytes and end with the same status. Their standard input is the
+# file `input`. Sets $output.
 both() {
 	local of_cli=0 of_ask=0
 
-	"$CLI" -s "$SERVER_SOCKET" "$@" >cli || of_cli=$?
-	"$ASK" "$SERVER_SOCKET" "$@" >ask || of_ask=$?
+	"$CLI" -s "$SERVER_SOCKET" "$@" <input >cli || of_cli=$?
+	"$ASK" "$SERVER_SOCKET" "$@" <input >ask || of_ask=$?
 	assert_equal "$of_ask $(od -c ask)" "$of_cli $(od -c cli)"
 	output=$(<ask)
 }
@@ -42,11 +44,30 @@ both() {
 }
 
 @test "ask sends its standard input as the last word, as redis-cli does" {
-	both -x SET key </dev/null
+	both -x SET key
 	assert_output OK
 	run -0 "$ASK" "$SERVER_SOCKET" -x SET key < <(printf 'a\n\nb\n')
 	run -0 "$CLI" -s "$SERVER_SOCKET" STRLEN key
 	assert_output 5
+}
+
+@test "ask sends each line of its standard input as a command, as redis-cli does" {
+	printf 'SET key value\n\nGET key\nNONSENSE\nEVAL return{1,{2,3}} 0\n' >input
+	both
+	assert_output --partial $'OK\nvalue\n'
+	assert_output --partial 'unknown command'
+}
+
+@test "ask reaches a port, with a password" {
+	local port
+
+	port=$(free_port)
+	export REDISCLI_AUTH=SECRET
+	SERVER_DIR=$(mktemp -d "$SERVER_DIR/XXX") start_server --port "$port" --bind 127.0.0.1 --requirepass SECRET
+	run -0 "$ASK" "$port" PING
+	assert_output PONG
+	REDISCLI_AUTH='' run -0 "$ASK" "$port" PING
+	assert_output --partial NOAUTH
 }
 
 @test "ask fails when it cannot reach the server, or the server closes the connection" {
@@ -56,5 +77,5 @@ both() {
 
 @test "ask refuses options that it does not know" {
 	run -2 "$ASK" "$SERVER_SOCKET" --json PING
-	run -2 "$ASK" "$SERVER_SOCKET"
+	run -2 "$ASK"
 }
