@@ -181,9 +181,14 @@ stop_server() {
 	wait "$SERVER_PID" 2>/dev/null || true
 }
 
-# cli ARGUMENT...: redis-cli on the server of this test; or `ask`, which starts faster, and sends a single command
+# ask_can WORD...: ASK does the same with these words as redis-cli, which takes longer to start
+ask_can() {
+	[ -n "$ASK" ] && [[ ${1-} =~ ^([A-Z]+|--raw|-x)$ && $1 != *SUBSCRIBE && $1 != MONITOR ]]
+}
+
+# cli [ARGUMENT...]: asks the server of this test; as redis-cli, without arguments commands of the standard input, which may have quotes
 cli() {
-	if [[ ${1-} =~ ^([A-Z]+|--raw|-x)$ && $1 != *SUBSCRIBE && $1 != MONITOR ]] && [ -n "$ASK" ] && [ -z "${REDISCLI_AUTH-}" ]; then
+	if ask_can "$@"; then
 		"$ASK" "$SERVER_SOCKET" "$@" 3>&- 4>&-
 	else
 		"$CLI" -s "$SERVER_SOCKET" "$@" 3>&- 4>&-

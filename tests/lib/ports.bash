@@ -19,17 +19,18 @@ listens() {
 	(: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
-# port_cli PORT PASSWORD TLS [COMMAND...]: asks who listens there. PASSWORD and TLS are empty if it wants none. Without COMMAND, the lines of
-# the standard input are commands. Options of redis-cli may stand before COMMAND.
+# port_cli PORT PASSWORD TLS [COMMAND...]: asks the server at this port. PASSWORD and TLS are empty if it wants none. Without COMMAND, the
+# lines of the standard input are commands, of words without quotes. Options of redis-cli may stand before COMMAND.
 port_cli() {
-	local ask=("$CLI" -p "$1")
+	local client=("$CLI" -p "$1")
 
-	if [ -n "$ASK" ] && [ -z "$3" ] && [[ ${4-} = --raw || ${4-} != -* ]]; then
-		ask=("$ASK" "$1")
+	if [ -n "$3" ]; then
+		client+=(--tls --cacert "$TLS_DIR/ca.crt")
+	elif { [ $# = 3 ] && [ -n "$ASK" ]; } || ask_can "${@:4}"; then
+		client=("$ASK" "$1")
 	fi
-	[ -z "$3" ] || ask+=(--tls --cacert "$TLS_DIR/ca.crt")
 	[ -z "$2" ] || local -x REDISCLI_AUTH=$2
-	"${ask[@]}" "${@:4}" 3>&- 4>&-
+	"${client[@]}" "${@:4}" 3>&- 4>&-
 }
 
 # launch PORT COMMAND...: in the background, to be known by its PORT from now on

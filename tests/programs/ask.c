@@ -4,12 +4,12 @@
  *
  * ask ADDRESS [--raw] [-x] WORD...    -x: the standard input is the last word
  * ask ADDRESS [--raw]                 each line of the standard input is a command of words between
- *                                     blanks
+ *                                     blanks, without quotes
  *
  * ADDRESS is a socket's path, or a port of 127.0.0.1. The environment variable REDISCLI_AUTH has
  * the password if there is one. An answer has the form that redis-cli gives it if the standard
- * output is a file, with or without --raw; only behind INFO and CLIENT LIST there is one more
- * newline. */
+ * output is a file, with or without --raw; only behind a text that ends with a newline, as that of
+ * INFO, there is one more. */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,29 +71,51 @@ static int ask(redisContext *context, int count, const char **words, size_t inpu
 	return 0;
 }
 
-static int ask_lines(redisContext *context)
-{
-	static const char *words[WORDS_MAX + 1];
-	char *line = NULL;
-	size_t size = 0;
-
-	while (getline(&line, &size, stdin) > 0) {
-		int count = 0;
-
-		for (char *word = strtok(line, " \n"); word && count < WORDS_MAX;
-		     word = strtok(NULL, " \n"))
-			words[count++] = word;
-		if (count > 0 && ask(context, count, words, 0) < 0)
-			return -1;
-	}
-	free(line);
-	return 0;
-}
-
 static int usage(const char *cause)
 {
 	fprintf(stderr, "ask: %s\nusage: ask ADDRESS [--raw] [-x] [WORD...]\n", cause);
 	return 2;
+}
+
+static int complain(const redisContext *context, const char *address)
+{
+	fprintf(stderr, "ask: %s: %s\n", address, context ? context->errstr : "out of memory");
+	return 1;
+}
+
+/* Returns the number of words, or -1 if redis-cli might see others. */
+static int split(char *line, const char **words)
+{
+	int count = 0;
+
+	if (strpbrk(line, "\"'"))
+		return -1;
+	for (char *word = strtok(line, " \n"); word; word = strtok(NULL, " \n")) {
+		if (count == WORDS_MAX)
+			return -1;
+		words[count++] = word;
+	}
+	return count;
+}
+
+/* Returns a status for exit. */
+static int ask_lines(redisContext *context, const char *address)
+{
+	static const char *words[WORDS_MAX];
+	char *line = NULL;
+	size_t size = 0;
+	int status = 0;
+
+	while (status == 0 && getline(&line, &size, stdin) > 0) {
+		const int count = split(line, words);
+
+		if (count < 0)
+			status = usage("a line has quotes, or too many words");
+		else if (count > 0 && ask(context, count, words, 0) < 0)
+			status = complain(context, address);
+	}
+	free(line);
+	return status;
 }
 
 int main(int argc, char **argv)
@@ -102,7 +124,7 @@ int main(int argc, char **argv)
 	redisContext *context;
 	char **words = argv + 2;
 	size_t length = 0;
-	int count = argc - 2, result;
+	int count = argc - 2, status = 0;
 
 	if (count > 0 && strcmp(*words, "--raw") == 0)
 		words++, count--;
@@ -116,13 +138,11 @@ int main(int argc, char **argv)
 	if (length == sizeof(input))
 		return usage("the standard input is too long");
 	context = reach(argv[1]);
-	result = !context || context->err ? -1
-		 : count > 0              ? ask(context, count, (const char **)words, length)
-					  : ask_lines(context);
-	if (result < 0) {
-		fprintf(stderr, "ask: %s: %s\n", argv[1],
-			context ? context->errstr : "out of memory");
-		return 1;
-	}
-	return fflush(stdout) == 0 ? 0 : 1;
+	if (!context || context->err)
+		return complain(context, argv[1]);
+	if (count == 0)
+		status = ask_lines(context, argv[1]);
+	else if (ask(context, count, (const char **)words, length) < 0)
+		status = complain(context, argv[1]);
+	return fflush(stdout) == 0 ? status : 1;
 }

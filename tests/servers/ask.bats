@@ -78,4 +78,6 @@ both() {
 @test "ask refuses options that it does not know" {
 	run -2 "$ASK" "$SERVER_SOCKET" --json PING
 	run -2 "$ASK"
+	run -2 "$ASK" "$SERVER_SOCKET" < <(echo 'GET "key"')
+	assert_output --partial quotes
 }
