@@ -7,7 +7,6 @@
 #include "lock/wait_result.h"
 #include "lock/wire.h"
 #include "redis/client_call.h"
-#include "redis/server.h"
 
 /* How long a waiter that leaves waits for the answer; and if the server has never answered. */
 #define LEAVE_MS 2000
@@ -24,13 +23,10 @@ static bool is_cut_off(const struct waiting *w, struct error *err)
 
 	if (client->ever_answered && client->connection.attempts == 0)
 		return false;
-	if (client->error.status)
-		*err = client->error;
-	else if (w->wait->held.count > 0)
-		return false; /* the connection for this one of several locks is too new */
-	else
-		server_fail(client->connection.server, err, STATUS_UNAVAILABLE, "reach",
-			    connection_lateness(&client->connection));
+	/* the connection for this one of several locks may be too new */
+	if (!client->error.status && w->wait->held.count > 0)
+		return false;
+	client_tell_late(client, err);
 	return true;
 }
 

@@ -9,6 +9,7 @@
 #include "redis/client_fail.h"
 #include "redis/client_send.h"
 #include "redis/reply.h"
+#include "redis/server.h"
 #include "redis/server_error.h"
 
 /* So many replies are taken in one step: the caller has other things to wait for. */
@@ -213,6 +214,15 @@ static bool is_open(const struct client *client)
 {
 	return client->connection.stage == CONNECTION_OPEN &&
 	       !client->connection.handshake.to_sentinel;
+}
+
+void client_tell_late(const struct client *client, struct error *err)
+{
+	if (client->error.status)
+		*err = client->error;
+	else
+		server_fail(client->connection.server, err, STATUS_UNAVAILABLE, "reach",
+			    connection_lateness(&client->connection));
 }
 
 bool client_has_greeted(const struct client *client)

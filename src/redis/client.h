@@ -41,5 +41,9 @@ bool client_is_still(const struct client *client);
 /* Connects also when there is nothing to ask. */
 void client_open(struct client *client);
 
+/* Tells in *err why the server has not answered in time: how the last attempt to reach it failed,
+ * or else what the connection still waits for. */
+void client_tell_late(const struct client *client, struct error *err);
+
 /* Whether it is connected, and the server has answered the greeting. */
 bool client_has_greeted(const struct client *client);

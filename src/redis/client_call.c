@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "redis/connection.h"
 #include "redis/connection_trace.h"
-#include "redis/server.h"
 
 /* After which failures a call goes on. */
 enum patience {
@@ -48,11 +47,7 @@ static int await(struct client *client, int64_t until_ms, enum patience patience
 		const int64_t wake = earliest(client_wait(client, &slot), until_ms);
 
 		if (now >= until_ms) {
-			if (client->error.status)
-				*err = client->error;
-			else
-				server_fail(client->connection.server, err, STATUS_UNAVAILABLE,
-					    "reach", connection_lateness(&client->connection));
+			client_tell_late(client, err);
 			return -1;
 		}
 		poll(&slot, 1, wake > now ? (int)(wake - now) : 0);

@@ -24,7 +24,7 @@ bool connection_await(struct connection *connection);
 /* Counts a failed attempt. Returns for how many ms to leave the server alone: longer each time. */
 int64_t connection_back_off(struct connection *connection);
 
-/* What has not come yet, in words for an error: a name, a socket, TLS or a reply "in time". */
+/* Says what the connection still waits for, in words for an error: "no reply in time". */
 const char *connection_lateness(const struct connection *connection);
 
 /* ---- For the files connection*.c ---- */
