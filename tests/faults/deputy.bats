@@ -12,8 +12,9 @@ setup() {
 	mkfifo go
 }
 
-# hand_over_to_stopped [-g] OPTION...: `wrap OPTION... job sh -c "$WORK"` becomes the first in the queue, its wrapper WAITER is stopped,
-# with -g by a Ctrl-Z, and the lock is handed over while the guard listens. Sets GUARD, which has begun COMMAND, but not after Ctrl-Z.
+# hand_over_to_stopped [-g] OPTION...: `wrap OPTION... job sh -c "$WORK"` becomes the first in the queue, its wrapper WAITER is stopped, and
+# the lock is handed over while the guard listens. Sets GUARD, and returns when COMMAND has begun. With -g, a Ctrl-Z stops the job, and
+# COMMAND need not begin.
 hand_over_to_stopped() {
 	local group='' before
 
@@ -91,7 +92,7 @@ owner_of() { tr '\0' '\n' <"/proc/$(<began)/environ" | sed -n 's/^FAIRLOCK_OWNER
 @test "when wrapper and guard are both stopped after the guard took the grant COMMAND is dead before the lease ends" {
 	WORK='trap "" TERM; set -- command; . ./live'
 	write_job # for `live`
-	hand_over_to_stopped -l 2s
+	hand_over_to_stopped -l 10s # a grant that is older than a tenth of that is none
 	stop "$GUARD"
 	note_lease_end
 	cp began pids
@@ -103,7 +104,7 @@ owner_of() { tr '\0' '\n' <"/proc/$(<began)/environ" | sed -n 's/^FAIRLOCK_OWNER
 
 @test "a job that is stopped while its guard listens does not keep the lock from the next waiter" {
 	WORK=true
-	hand_over_to_stopped -g -l 2s
+	hand_over_to_stopped -g -l 10s
 	"$FAIRLOCK" wrap --wait 20s job true
 	kill -CONT "-$WAITER"
 	status_of "$WAITER"

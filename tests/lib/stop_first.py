@@ -2,13 +2,14 @@
 
 usage: stop_first.py WAITER CLOCK FIFO [group]
 
-Waits until the wrapper WAITER has made its guard, and the guard sleeps. Then sends the wrapper SIGSTOP, or with `group` SIGTSTP to its
+Waits until the wrapper WAITER has made its guard, and the guard is asleep. Then sends the wrapper SIGSTOP, or with `group` SIGTSTP to its
 process group; and writes a line into FIFO, which ends the holder's command. Prints "ready" when it looks, and then the guard's process
 id.
 
 A guard listens for milliseconds, and a slow machine needs longer to make it and to hand the lock over. So CLOCK, the file of the
-waiter's clock (tests/torture/clockwork.py), is three seconds ahead until the wrapper is stopped, and all but stands still. Then it is
-right again, and the guard listens for what is left of the three seconds."""
+waiter's clock (tests/torture/clockwork.py), is six seconds ahead until the wrapper is stopped, and all but stands still. Then it is
+right again, and the guard listens for what is left of the six seconds. With more than ten the waiter would ask the server again, and
+its guard would not listen."""
 
 import os
 import signal
@@ -18,7 +19,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../torture"))
 from clockwork import Clockwork  # noqa: E402
 
-AHEAD_NS = 3 * 10**9
+AHEAD_NS = 6 * 10**9
 RATE = 0.005
 
 
@@ -46,12 +47,15 @@ def await_child(parent, until):
 
 
 def await_sleep(pid, until):
-    """Returns when it has slept each time of five."""
+    """Returns when it was asleep in five looks in a row."""
     asleep = 0
     while asleep < 5:
         if time.monotonic() > until:
             sys.exit(f"process {pid} does not sleep")
-        asleep = asleep + 1 if stat_of(pid)[0] == "S" else 0
+        try:
+            asleep = asleep + 1 if stat_of(pid)[0] == "S" else 0
+        except FileNotFoundError:
+            sys.exit(f"process {pid} has ended")
         time.sleep(0.005)
 
 

@@ -55,7 +55,7 @@ class Clockwork:
         self.write()
 
     def correct(self):
-        """The clock shows the true time, and goes on at its rate."""
+        """Sets the clock to the true time. It goes on at the true rate."""
         self.since, self.ahead, self.rate = now(), 0, 1.0
         self.write()
 
