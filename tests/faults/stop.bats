@@ -192,7 +192,7 @@ knows_asker() { cli --raw HKEYS 'fairlock:{job}' | grep -q '^r:'; }
 		--repl-diskless-sync-delay 0 >replica.log 2>&1
 	REPLICA=$!
 	wait_until replica_follows
-	start_job -l 6h -k 500ms --replicas 1 --connect-timeout 2s
+	start_job -l 6h -k 500ms --replicas 1 --connect-timeout 6s # a replica has a third of that to confirm
 	stop "$REPLICA" # the renewal waits for it
 	cli PUBLISH "redisson_lock__channel:{job}:$(cli HKEYS job)" 0 >/dev/null
 	wait_until is_blocked

@@ -37,7 +37,10 @@ start_job() {
 	write_job
 	background "$FAIRLOCK" wrap "$@" job sh job 2>"${SAID:-said}"
 	WRAPPER=$!
-	wait_until job_runs
+	wait_until job_runs || {
+		cat "${SAID:-said}"
+		return 1
+	}
 	GUARD=$(ps -o ppid= -p "$(sed -n 2p pids)" | tr -d ' ')
 	[ "$(ps -o ppid= -p "$GUARD" | tr -d ' ')" = "$WRAPPER" ] || GUARD=$(pgrep -P "$WRAPPER")
 }

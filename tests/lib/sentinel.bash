@@ -177,15 +177,21 @@ sees_all() {
 		{ exit 1 }'
 }
 
-# Makes a replica the master, without a loss of what is replicated.
+# Makes a replica the master, without a loss of what is replicated. A sentinel gives up a failover that takes longer than 3 s, as on a
+# busy machine, and nobody begins it anew.
 fail_over() {
 	local old
 
 	old=$(master_port)
-	# A sentinel that has just seen a failover waits a while before it begins another.
-	wait_until promote && wait_until has_new_master "$old" && wait_until sentinels_are_ready
+	for _ in 1 2 3; do
+		[ "$(master_port)" != "$old" ] || wait_until promote || return
+		! WAIT_S=10 wait_until has_new_master "$old" || break
+		tail -n 5 "$NODES_DIR"/*.log >&2
+	done
+	wait_until has_new_master "$old" && wait_until sentinels_are_ready
 }
 
+# A sentinel that has just seen a failover waits a while before it begins another.
 promote() {
 	[ "$(node_cli "$(awake_sentinels | head -n 1)" SENTINEL FAILOVER mymaster)" = OK ]
 }
