@@ -63,11 +63,12 @@ HARDENING := -fPIE -fstack-protector-strong \
 ifeq ($(SANITIZE)$(findstring _FORTIFY_SOURCE,$(CFLAGS) $(CPPFLAGS))$(findstring -O0,$(CFLAGS)),)
 HARDENING += -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 endif
-# The tests start thousands of programs. With the sanitizers' runtime in it, as clang links it anyway, and no addresses to
-# correct (not PIE), one starts in two thirds of the time.
+# The tests start thousands of programs. A sanitized one starts in two thirds of the time if gcc links the runtime into it, as
+# clang does anyway, and if it is no PIE, which has many addresses to correct.
 ifneq ($(SANITIZE),)
+STATIC_RUNTIME := -static-libasan -static-libubsan
 CHECKING := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -fno-pie
-CHECKING_LDFLAGS := -no-pie $(call try,-static-libasan -static-libubsan)
+CHECKING_LDFLAGS := -no-pie $(if $(call try,-fsanitize=$(SANITIZE) $(STATIC_RUNTIME)),$(STATIC_RUNTIME))
 endif
 ifneq ($(COVERAGE),)
 CHECKING += --coverage -fdata-sections
