@@ -63,7 +63,8 @@ both() {
 
 	port=$(free_port)
 	export REDISCLI_AUTH=SECRET
-	SERVER_DIR=$(mktemp -d "$SERVER_DIR/XXX") start_server --port "$port" --bind 127.0.0.1 --requirepass SECRET
+	mkdir "$SERVER_DIR/other"
+	SERVER_DIR=$SERVER_DIR/other start_server --port "$port" --bind 127.0.0.1 --requirepass SECRET
 	run -0 "$ASK" "$port" PING
 	assert_output PONG
 	REDISCLI_AUTH='' run -0 "$ASK" "$port" PING
