@@ -110,32 +110,3 @@ owner_of() { tr '\0' '\n' <"/proc/$(<began)/environ" | sed -n 's/^FAIRLOCK_OWNER
 	status_of "$WAITER"
 	assert_equal "$STATUS" 0
 }
-
-@test "in a crowd of short jobs each ends with the status of its command, or says why that did not begin" {
-	local i command
-	local -A expected=()
-
-	hold job
-	mkdir folder
-	echo 'exit 3' >three
-	echo 'kill -KILL $$' >killed # a script without #!
-	chmod +x killed
-	for i in {1..12}; do
-		for command in 'sh three' ./missing ./folder ./killed; do
-			# shellcheck disable=SC2086
-			background "$FAIRLOCK" wrap job $command 2>>said
-			case $command in
-			*three) expected[$!]=3 ;;
-			*missing) expected[$!]=127 ;;
-			*folder) expected[$!]=126 ;;
-			*killed) expected[$!]=137 ;;
-			esac
-		done
-	done
-	wait_until in_queue job 48
-	kill "$HOLDER"
-	for i in "${!expected[@]}"; do ends_with "${expected[$i]}" "$i"; done
-	assert_equal "$(sort said | uniq -c | sed 's/^ *//')" '12 fairlock: cannot execute ./folder: Permission denied
-12 fairlock: cannot execute ./missing: No such file or directory'
-	wait_until is_free job
-}

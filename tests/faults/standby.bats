@@ -164,6 +164,21 @@ has_none() {
 	[ -e ran ]
 }
 
+@test 'a waiter that Ctrl-Z has stopped does not keep the lock from the next one, and takes its turn after fg' {
+	hold job
+	background python3 -c 'import os, sys; os.setpgrp(); os.execv(sys.argv[1], sys.argv[1:])' "$FAIRLOCK" wrap -l 2s job touch ran
+	WAITER=$!
+	stands_by
+	kill -TSTP "-$WAITER"
+	wait_until is_stopped "$WAITER"
+	kill "$HOLDER"
+	run -0 "$FAIRLOCK" wrap --wait 20s job test ! -e ran
+	kill -CONT "-$WAITER"
+	status_of "$WAITER"
+	assert_equal "$STATUS" 0
+	[ -e ran ]
+}
+
 @test 'a guard that was stopped before the grant goes on' {
 	first_waits job touch ran
 	stop "$GUARD"
