@@ -102,16 +102,11 @@ static int64_t ours_of(const struct lock *lock, int64_t at_ms)
 
 bool handover_accept(struct lock *lock, const struct client *client)
 {
-	return is_own_channel(lock, client) && handover_accept_text(lock, client->message);
-}
-
-bool handover_accept_text(struct lock *lock, const char *text)
-{
 	struct handing handing;
 	int64_t ttl_ms, since_ms;
 
-	if (!lock->handable || !read_handing(&handing, lock, text) ||
-	    !is_secret(lock, handing.secret))
+	if (!lock->handable || !is_own_channel(lock, client) ||
+	    !read_handing(&handing, lock, client->message) || !is_secret(lock, handing.secret))
 		return false;
 	ttl_ms = strtoll(handing.ttl_ms, NULL, 10);
 	since_ms = ours_of(lock, strtoll(handing.at_ms, NULL, 10));

@@ -6,6 +6,3 @@
 /* Accepts client->message, heard while no request was under way, if it hands the lock over: fills
  * owner, token and deadline_ms. Else changes nothing and returns false: the waiter must ask. */
 bool handover_accept(struct lock *lock, const struct client *client);
-
-/* The same for a text that was heard on the owner's own channel. */
-bool handover_accept_text(struct lock *lock, const char *text);

@@ -6,7 +6,6 @@
 #include "cli/options.h"
 #include "lock/progress.h"
 #include "lock/wait_ask.h"
-#include "lock/wait_deputy.h"
 #include "lock/wait_leave.h"
 #include "lock/wait_report.h"
 #include "lock/wait_result.h"
@@ -37,8 +36,6 @@ static bool is_over(const struct waiting *w)
 
 static int take_events(struct waiting *w, struct error *err)
 {
-	if (w->listener || is_over(w))
-		return 0;
 	for (int events = 0; events < EVENTS_AT_ONCE; events++) {
 		const enum client_event event = client_step(w->client);
 		int result = 0;
@@ -122,21 +119,13 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 		[SLOT_PID] = {.fd = w->wait->pidfd, .events = POLLIN},
 	};
 	int64_t wake = client_wait(w->client, &slots[SLOT_CLIENT]);
-	int polled;
 
-	if (w->listener) {
-		slots[SLOT_CLIENT].fd = w->deputy_fd;
-		wake = earliest(wake, w->deputy_ms);
-	}
 	w->held_ms = hold_set_wait(held, &slots[SLOT_HELD]);
 	wake = earliest(wake, w->held_ms);
 	wake = earliest(wake, earliest(wait_ask_again_ms(w), w->until_ms));
 	wake = earliest(wake, earliest(w->progress.draw_ms, wait_report_wake_ms(w)));
-	polled = deadline_poll(w->wait->loop, slots, (nfds_t)SLOT_HELD + (nfds_t)held->count + 1,
-			       wake, err);
-	if (wait_deputy_end(w))
-		return 0; /* signals that have come are for COMMAND */
-	if (polled < 0)
+	if (deadline_poll(w->wait->loop, slots, (nfds_t)SLOT_HELD + (nfds_t)held->count + 1, wake,
+			  err) < 0)
 		return -1;
 	for (int i = 0; i < held->count; i++)
 		w->held_woke |= slots[SLOT_HELD + i].revents != 0;
@@ -192,11 +181,6 @@ enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
 
 	*signo = 0;
 	while (take_events(w, err) == 0 && !is_over(w)) {
-		if (w->listener) {
-			if (pause_waiting(w, signo, err) < 0)
-				break;
-			continue;
-		}
 		if (keep_held(w, &end, err) < 0)
 			break;
 		if (wait_standby_ends(w))

@@ -50,7 +50,7 @@ void wait_ask(struct waiting *w)
 	w->sign_ms = w->watch_ms = NEVER_MS;
 	pace_take(&w->pace);
 	w->traceless = false;
-	w->moved_up = w->viewing = w->place_due = false;
+	w->viewing = w->place_due = false;
 }
 
 /* Whether a request for the lock is under way, and not just one for a view. */
@@ -172,7 +172,7 @@ void wait_heard(struct waiting *w)
 		return;
 	}
 	if (sscanf(message, "first %" SCNd64, &in_ms) == 1 && in_ms > 0) {
-		w->first = w->moved_up = w->may_be_next = true;
+		w->first = w->may_be_next = true;
 		/* the key is there until its last millisecond is over */
 		in_ms = earliest(in_ms, WATCH_MAX_MS) + 1;
 		if (!w->hears_outsiders)

@@ -41,17 +41,13 @@ struct waiting {
 	bool granted;
 	bool is_done; /* --once-ok: a COMMAND has ended with 0, so nothing is to be run */
 	int late_grants;
-	bool traceless;        /* the server knows nothing of us */
-	bool holder_is_said;   /* the error names the holder, or need not */
-	bool first;            /* in the queue, as far as we know */
-	bool hears_outsiders;  /* on the channel of plain Redisson locks */
-	bool moved_up;         /* a message has told that since our last request */
-	bool may_be_next;      /* WAIT_STAND_BY is to be told */
-	bool stands_by;        /* it was told, and WAIT_STAND_DOWN not since */
-	unsigned stands_on;    /* the connections that were there then */
-	_Atomic int *listener; /* who reads our messages: enum listener; NULL: we do */
-	int deputy_fd;
-	int64_t deputy_ms; /* when we listen again */
+	bool traceless;       /* the server knows nothing of us */
+	bool holder_is_said;  /* the error names the holder, or need not */
+	bool first;           /* in the queue, as far as we know */
+	bool hears_outsiders; /* on the channel of plain Redisson locks */
+	bool may_be_next;     /* WAIT_STAND_BY is to be told */
+	bool stands_by;       /* it was told, and WAIT_STAND_DOWN not since */
+	unsigned stands_on;   /* the connections that were there then */
 	bool told_queued;
 	bool held_woke;  /* there is something to read about a lock that is held already ... */
 	int64_t held_ms; /* ... or to do by then, and perhaps to be told */

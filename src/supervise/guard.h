@@ -3,9 +3,9 @@
 
 #include "supervise/guard_state.h"
 
-/* The guard's life, in the process that the wrapper forked. It stands by until COMMAND is let go:
- * by the wrapper, with the grant and the clients in *shared (shared_state_let_go), or by the guard,
- * which has taken the grant then. It ends if the wrapper ends before. Then it starts COMMAND, tells
- * the id of COMMAND's process in shared->command, and sees to the lease and to COMMAND's end. */
+/* The guard's life, in the process that the wrapper forked. It stands by until the wrapper lets
+ * COMMAND go, with the grant and the clients in *shared (shared_state_let_go). It ends if the
+ * wrapper ends before. Then it starts COMMAND, tells the id of COMMAND's process in
+ * shared->command, and sees to the lease and to COMMAND's end. */
 _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 			 const struct guard_ends *ends);

@@ -10,15 +10,12 @@
 #include "base/clock.h"
 #include "supervise/environment.h"
 #include "supervise/guard_command.h"
-#include "supervise/guard_deputy.h"
 
 /* For so long we believe what the rehearsal found in memory. */
 #define REHEARSED_MS 100
 
 int guard_get_ready(struct guard *guard, struct error *err)
 {
-	if (guard->is_ready)
-		return 0;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (!guard->kill_timer.is_there)
 		kill_timer_open(&guard->kill_timer);
@@ -26,7 +23,6 @@ int guard_get_ready(struct guard *guard, struct error *err)
 		return -1;
 	if (guard->signals.fd < 0 && signal_fd_open_deaf(&guard->signals, err) < 0)
 		return -1;
-	guard->is_ready = true;
 	return 0;
 }
 
@@ -37,38 +33,15 @@ static void rehearse(struct guard *guard)
 	guard->is_quick = guard_command_is_quick(guard);
 }
 
-/* How long poll is to wait, in milliseconds. */
-static int time_to(int64_t until_ms)
-{
-	const int64_t now = clock_ms();
-
-	if (until_ms == NEVER_MS)
-		return -1;
-	return until_ms > now ? (int)(until_ms - now) : 0;
-}
-
 /* Returns false if the wrapper is gone. */
-static bool await_start(struct guard *guard, struct guard_deputy *deputy)
+static bool await_start(const struct guard *guard)
 {
-	struct pollfd slots[] = {
-		{.fd = guard->ends->socket, .events = POLLIN},
-		{.events = POLLIN},
-	};
+	struct pollfd slot = {.fd = guard->socket, .events = POLLIN};
 
-	while (!guard->shared->is_let_go) {
-		slots[1].fd = deputy->fd;
-		if (poll(slots, 2, time_to(deputy->until_ms)) < 0 && errno != EINTR)
+	while (!guard->shared->is_let_go && !slot.revents)
+		if (poll(&slot, 1, -1) < 0 && errno != EINTR)
 			return false;
-		if (guard->shared->is_let_go)
-			break;
-		if (slots[0].revents)
-			return false;
-		if (time_to(deputy->until_ms) == 0)
-			guard_deputy_end(guard, deputy);
-		else if (slots[1].revents && guard_deputy_hear(guard, deputy))
-			break;
-	}
-	return true;
+	return guard->shared->is_let_go;
 }
 
 /* The wrapper has the grant, and lets COMMAND go. */
@@ -89,7 +62,6 @@ void guard_standby_run(struct guard *guard)
 	const struct guard_ends *ends = guard->ends;
 	const int64_t begin_ms = clock_ms();
 	struct error ignored;
-	struct guard_deputy deputy;
 
 	/* if we are stopped when the wrapper dies, we go on */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
@@ -99,11 +71,9 @@ void guard_standby_run(struct guard *guard)
 		hold_set_close(guard->job->set); /* the server is to see the wrapper go */
 	if (guard_get_ready(guard, &ignored) == 0)
 		rehearse(guard);
-	guard_deputy_begin(guard, &deputy);
-	if (!await_start(guard, &deputy))
+	if (!await_start(guard))
 		_exit(0);
-	if (!guard->has_grant)
-		take_grant(guard);
+	take_grant(guard);
 	if (clock_ms() >= begin_ms + REHEARSED_MS)
 		guard->is_quick = guard_command_is_quick(guard);
 }

@@ -3,8 +3,8 @@
 
 #include "supervise/guard_state.h"
 
-/* Returns when the lock is held, and COMMAND is let go: by the wrapper, or by this guard, which has
- * taken the grant then. Ends the process if the wrapper ends before. */
+/* Returns when the lock is held, and the wrapper has let COMMAND go. Ends the process if the
+ * wrapper ends before. */
 void guard_standby_run(struct guard *guard);
 
 /* Opens the timers and the descriptor of the signals, if they are not open yet. Returns 0, or -1

@@ -25,8 +25,6 @@ struct guard {
 	struct deadline_poll loop;
 	struct signal_fd signals;
 	struct kill_timer kill_timer;
-	bool is_ready;    /* these are open */
-	bool has_grant;   /* it took the grant itself: see guard_deputy.h */
 	bool is_quick;    /* COMMAND's exec will be: see guard_command.h */
 	int64_t max_ms;   /* when --max-hold is over */
 	struct stop stop; /* its command: 0 when it does not run */

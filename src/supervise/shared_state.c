@@ -93,21 +93,13 @@ void shared_state_put_times(struct shared_state *shared, const struct job *job)
 	shared->stop_ms = job_stop_ms(job);
 }
 
-void shared_state_take_locks(const struct shared_state *shared, const struct job *job)
-{
-	for (int i = 0; i < job->set->count; i++)
-		job->set->members[i].lock = shared->locks[i].lock;
-}
-
-void shared_state_let_go(struct shared_state *shared, const struct job *job, bool is_wrapper)
+void shared_state_let_go(struct shared_state *shared, const struct job *job)
 {
 	for (int i = 0; i < job->set->count; i++) {
 		shared->locks[i].lock = job->set->members[i].lock;
-		if (is_wrapper)
-			shared->locks[i].client = job->set->members[i].client;
+		shared->locks[i].client = job->set->members[i].client;
 	}
-	if (is_wrapper)
-		shared->is_deaf = job->messenger->is_deaf;
+	shared->is_deaf = job->messenger->is_deaf;
 	shared_state_put_times(shared, job);
 	shared->start_ms = clock_ms();
 	shared->ending.started = true;
@@ -118,8 +110,8 @@ void shared_state_let_go(struct shared_state *shared, const struct job *job, boo
  * guard's, too. */
 void shared_state_take(const struct shared_state *shared, const struct job *job)
 {
-	shared_state_take_locks(shared, job);
 	for (int i = 0; i < job->set->count; i++) {
+		job->set->members[i].lock = shared->locks[i].lock;
 		job->set->members[i].client = shared->locks[i].client;
 		job->set->members[i].client.reply = NULL;
 	}

@@ -60,13 +60,12 @@ struct shared_state {
 	_Atomic int64_t deadline_ms; /* ... and until when all locks are surely ours */
 	_Atomic int64_t repeat_ms;   /* when the guard sends SIGKILL again; 0: it has sent none */
 	_Atomic int phase;           /* enum guard_phase */
-	_Atomic int listener;        /* before the grant: enum listener */
 	struct ending ending;
 	_Atomic pid_t command;    /* COMMAND's process; 0: there is none */
 	_Atomic bool has_signals; /* it has those that came before it was there */
 	uint64_t untaken; /* signals that the wrapper leaves to COMMAND when it lets that go */
 	bool is_deaf;     /* of the wrapper's messenger then */
-	/* whoever lets COMMAND go writes these first: */
+	/* the wrapper writes these when it lets COMMAND go: */
 	int64_t start_ms;       /* of COMMAND */
 	_Atomic bool is_let_go; /* all of this is there, and the locks */
 	size_t bytes;           /* of all of this */
@@ -89,14 +88,10 @@ void shared_state_free(struct shared_state *shared);
 /* Puts the times of job's locks there, after each renewal. */
 void shared_state_put_times(struct shared_state *shared, const struct job *job);
 
-/* The process that has the grant tells it and the times: from now on COMMAND may start. That is the
- * wrapper, or the guard if it has taken the grant. The locks are held. Only the wrapper tells of
- * the clients, which are still (client_is_still), and of the messenger. */
-void shared_state_let_go(struct shared_state *shared, const struct job *job, bool is_wrapper);
+/* The wrapper tells all of that, and the times: from now on COMMAND may start. The locks are held,
+ * and the clients still (client_is_still). */
+void shared_state_let_go(struct shared_state *shared, const struct job *job);
 
 /* The guard takes all of that from the wrapper. It was forked when the clients' connections were
  * open already, and goes on with these, or with some of its own if they cannot be shared. */
 void shared_state_take(const struct shared_state *shared, const struct job *job);
-
-/* The wrapper takes the locks, and nothing else, from the guard. */
-void shared_state_take_locks(const struct shared_state *shared, const struct job *job);

@@ -7,19 +7,10 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "lock/wait_deputy.h"
 #include "supervise/guard.h"
 #include "supervise/proc_stat.h"
-
-#define NAP_NS 100000L
-
-bool standby_has_grant(const struct standby *standby)
-{
-	return standby->guard && standby->shared->listener == DEPUTY_HAS_GRANT;
-}
 
 /* The guard gets *guards_end, the wrapper the rest. A failure leaves that empty. */
 static int open_ends(struct standby *standby, int locks, int *guards_end)
@@ -40,8 +31,7 @@ static int open_ends(struct standby *standby, int locks, int *guards_end)
 }
 
 /* *standby is empty before, and if this fails (-1, errno). is_granted: the connection is free. */
-static int make(struct standby *standby, const struct job *job, bool is_granted,
-		enum listener listener)
+static int make(struct standby *standby, const struct job *job, bool is_granted)
 {
 	const struct member *last = &job->set->members[job->set->count - 1];
 	const pid_t wrapper = getpid();
@@ -49,7 +39,6 @@ static int make(struct standby *standby, const struct job *job, bool is_granted,
 
 	if (open_ends(standby, job->set->count, &guards_end) < 0)
 		return -1;
-	standby->shared->listener = (int)listener;
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* the guard's child is ours when it is gone */
 	standby->opened = hold_set_opened(job->set);
 	/* the guard's death wakes us if we are stopped then */
@@ -73,24 +62,12 @@ static int make(struct standby *standby, const struct job *job, bool is_granted,
 	return -1;
 }
 
-void standby_make(struct standby *standby, const struct job *job, struct waiting *waiting)
+void standby_make(struct standby *standby, const struct job *job)
 {
-	/* with --on-lost warn no timer ends a guard that is stopped */
-	const bool may_listen = job->set->count == 1 && job->options->on_lost != ON_LOST_WARN &&
-				wait_deputy_may_listen(waiting) &&
-				signal_fd_untaken(job->signals) == 0;
-
 	if (standby->guard && standby->opened == hold_set_opened(job->set))
 		return;
 	standby_end(standby);
-	/* if that fails, standby_start tries again */
-	if (make(standby, job, false, may_listen ? DEPUTY_LISTENS : WAITER_LISTENS) < 0 ||
-	    !may_listen)
-		return;
-	/* it may have come before the guard was there, and the guard hands down only its own */
-	if (signal_fd_untaken(job->signals) != 0)
-		deputy_cease(&standby->shared->listener);
-	wait_deputy_begin(waiting, &standby->shared->listener, standby->fd);
+	(void)!make(standby, job, false); /* if that fails, standby_start tries again */
 }
 
 void standby_end(struct standby *standby)
@@ -109,24 +86,9 @@ void standby_end(struct standby *standby)
 bool standby_hears_end(int fd)
 {
 	char byte;
-	ssize_t length;
 
-	while ((length = recv(fd, &byte, 1, MSG_DONTWAIT)) > 0)
-		;
 	/* a guard that died with signals unread leaves a reset, not an end */
-	return length == 0 || errno != EAGAIN;
-}
-
-/* The guard tells the grant at once. It may have been stopped before that. */
-bool standby_learn(const struct standby *standby, const struct job *job)
-{
-	kill(standby->guard, SIGCONT);
-	while (!standby->shared->is_let_go && !standby_hears_end(standby->fd))
-		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-	if (!standby->shared->is_let_go)
-		return false;
-	shared_state_take_locks(standby->shared, job);
-	return true;
+	return recv(fd, &byte, 1, MSG_DONTWAIT) == 0 || errno != EAGAIN;
 }
 
 /* SIGCONT continues a guard that is stopped. It also removes the guard's pending SIGTSTP, SIGTTIN
@@ -135,7 +97,7 @@ static void let_go(struct standby *standby, const struct job *job)
 {
 	kill(standby->guard, SIGCONT);
 	standby->shared->untaken = signal_fd_untaken(job->signals);
-	shared_state_let_go(standby->shared, job, true);
+	shared_state_let_go(standby->shared, job);
 	(void)!send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -147,11 +109,9 @@ static bool is_ready(const struct standby *standby, const struct job *job)
 
 int standby_start(struct standby *standby, const struct job *job, struct error *err)
 {
-	if (standby_has_grant(standby))
-		return 0;
 	if (!is_ready(standby, job)) {
 		standby_end(standby);
-		if (make(standby, job, true, WAITER_LISTENS) < 0)
+		if (make(standby, job, true) < 0)
 			return fail(err, STATUS_OS, "cannot make a process to run %s in: %s",
 				    job->shown, strerror(errno));
 	}

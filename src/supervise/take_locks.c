@@ -11,7 +11,6 @@
 #include "base/message.h"
 #include "cli/options.h"
 #include "lock/wait.h"
-#include "lock/wait_deputy.h"
 #include "lock/wait_result.h"
 
 /* ---- Which locks ---- */
@@ -129,19 +128,13 @@ static enum wait_event wait_for(const struct attempt *attempt, struct member *me
 
 		switch (event) {
 		case WAIT_GRANTED:
-			if (!standby_has_grant(attempt->standby) ||
-			    standby_learn(attempt->standby, attempt->job))
-				return event;
-			standby_end(attempt->standby);
-			wait_deputy_failed(&waiting);
-			break;
 		case WAIT_DONE:
 		case WAIT_FAILED:
 		case WAIT_LOST:
 			return event;
 		case WAIT_STAND_BY:
 			if (is_last)
-				standby_make(attempt->standby, attempt->job, &waiting);
+				standby_make(attempt->standby, attempt->job);
 			break;
 		case WAIT_STAND_DOWN:
 			standby_end(attempt->standby);
@@ -217,7 +210,7 @@ static enum wait_event take_all(struct attempt *attempt)
 			client_close(&member->client);
 		}
 	}
-	if (event == WAIT_GRANTED && !standby_has_grant(attempt->standby))
+	if (event == WAIT_GRANTED)
 		event = confirm_all(attempt);
 	if (event != WAIT_GRANTED) {
 		standby_end(attempt->standby);

@@ -4,8 +4,8 @@
  * renewals.
  *
  * A step is what a process does between two waits: see src/supervise/wrapper.c (the wrapper), src/supervise/guard.c and
- * src/supervise/guard_lease.c (the guard), src/supervise/guard_command.c (the start, and what becomes COMMAND),
- * src/supervise/standby.c (the grant), and src/supervise/guard_deputy.c with src/lock/wait_deputy.c (the guard takes the grant).
+ * src/supervise/guard_lease.c (the guard), src/supervise/guard_command.c (the start, and what becomes COMMAND), and
+ * src/supervise/standby.c (the grant).
  *
  * Time goes in steps from one of these moments to the next:
  *
@@ -23,9 +23,8 @@
  * time goes on; a process that is stopped or dead does nothing. A renewal sets the time back to 0.
  *
  * The wrapper lets COMMAND go. The guard learns of it a moment later, sets its fuse, and starts COMMAND. The fuse is a timer that
- * kills the guard, stopped or not. With DEPUTY, the guard may take the grant for the wrapper: it sets its fuse, then changes
- * `listener`, which decides who goes on. The wrapper learns of it when it wakes, which it does before time goes on. The guard may
- * start COMMAND in such a way that it does nothing until COMMAND runs. It does that only when exec is quick.
+ * kills the guard, stopped or not. The guard may start COMMAND in such a way that it does nothing until COMMAND runs. It does that
+ * only when exec is quick.
  *
  * The kernel does four things by itself. COMMAND's process gets a signal when its parent, the guard, ends. SIGCONT continues
  * a stopped wrapper when the guard ends, since that is the guard's exit signal; and a stopped guard when the wrapper ends, which
@@ -51,8 +50,6 @@
  *   LEAVE_REST       the lock is given back when COMMAND itself has been killed, without the processes that it started
  *   START_AGAIN      the wrapper makes another guard when the first one dies after it was set off
  *   FORGET_STATUS    the wrapper takes over also when the guard has COMMAND's status and dies as it gives back
- *   FUSE_BEHIND      a guard that takes the grant sets its fuse when it has let COMMAND go
- *   BOTH_LISTEN      the wrapper reads the grant also when the guard has taken it
  */
 
 #ifndef KILLS
@@ -66,9 +63,6 @@
 #endif
 #ifndef MIRROR
 #define MIRROR 1 /* when COMMAND stops, the guard stops the wrapper, so that a job-control shell sees it */
-#endif
-#ifndef DEPUTY
-#define DEPUTY 0 /* 1: the guard may take the grant */
 #endif
 #ifndef GRACE
 #define GRACE 1 /* 0: --kill-after 0 */
@@ -95,9 +89,8 @@
 #define REST    3 /* what COMMAND has started */
 
 mtype = { HOLDING, STOPPING, GIVING_BACK, DONE };              /* shared: what the guard does */
-mtype = { WAITING, GRANTED, CHECKED, WATCHING, TAKING_OVER, REPORTED }; /* the wrapper */
+mtype = { GRANTED, CHECKED, WATCHING, TAKING_OVER, REPORTED }; /* the wrapper */
 mtype = { MADE, SURE, RUNS };                                  /* COMMAND's process */
-mtype = { WRAPPER_LISTENS, GUARD_LISTENS, GUARD_HAS_GRANT };   /* shared: who reads the grant */
 mtype = { NOTHING, OWN, LOST };                                /* which status was reported */
 
 byte now;
@@ -107,14 +100,12 @@ bool stopped[4];
 byte fuse;              /* when the guard is killed; 0: never */
 
 mtype phase = HOLDING;
-mtype wrapper = (DEPUTY -> WAITING : GRANTED);
-mtype listener = (DEPUTY -> GUARD_LISTENS : WRAPPER_LISTENS);
+mtype wrapper = GRANTED;
 mtype command = MADE;
 mtype reported = NOTHING;
-bool accepts;           /* the guard has seen the grant, and has not started COMMAND yet */
-bool made;              /* there is, or was, a process for COMMAND */
 bool waits;             /* the guard does nothing until exec */
-bool set_off;           /* COMMAND was let go */
+bool set_off;           /* the wrapper has let COMMAND go */
+bool learned;           /* the guard knows, and has not started it yet */
 bool started;           /* the guard has started it */
 bool noted_end;         /* the guard knows that COMMAND has ended */
 bool noted_stop;        /* ... that it is stopped */
@@ -189,7 +180,7 @@ inline end_wrapper()
 	stopped[GUARD] = false;
 #endif
 	if
-	:: alive[GUARD] && !set_off && !accepts && !stopped[GUARD] -> end_guard()
+	:: alive[GUARD] && !set_off && !stopped[GUARD] -> end_guard()
 	:: else
 	fi
 }
@@ -219,10 +210,8 @@ inline set_fuse(at)
 
 /* ---- The guard ---- */
 
-#define may_accept      (listener == GUARD_LISTENS && !accepts && alive[WRAPPER])
-#define guard_learns    (set_off && !started && !accepts)
-#define may_start       (set_off && accepts)
-#define is_left         (!set_off && !accepts && !alive[WRAPPER])
+#define guard_learns    (set_off && !started && !learned)
+#define is_left         (!set_off && !alive[WRAPPER])
 #define sees_end        (started && !alive[COMMAND] && !noted_end)
 #define sees_stop       (started && !noted_end && stopped[COMMAND] != noted_stop)
 #define sees_wrapper_go (started && !alive[WRAPPER] && phase == HOLDING)
@@ -241,7 +230,7 @@ inline set_fuse(at)
 #define kills_again true
 #define note_kill skip
 #endif
-#define guard_is_due (may_accept || accepts || guard_learns || is_left || sees_end || sees_stop || sees_wrapper_go || sees_takeover || must_stop || \
+#define guard_is_due (guard_learns || learned || is_left || sees_end || sees_stop || sees_wrapper_go || sees_takeover || must_stop || \
 	must_kill && kills_again || is_over || phase == GIVING_BACK)
 
 inline mirror(is_stop)
@@ -257,31 +246,16 @@ inline mirror(is_stop)
 proctype guard()
 {
 	do
-	/* it takes the grant in three steps, ... */
-	:: d_step { guard_acts && may_accept && now == 0 ->
-		printf("the guard sees the grant\n");
-		accepts = true;
-#ifndef FUSE_BEHIND
-		set_fuse(FUSE_AT)
-#endif
-	}
-	:: d_step { guard_acts && accepts && listener == GUARD_LISTENS -> listener = GUARD_HAS_GRANT }
-	:: d_step { guard_acts && accepts && listener == GUARD_HAS_GRANT && !set_off -> set_off = true }
-	/* ... or the wrapper was faster, ... */
-	:: d_step { guard_acts && accepts && listener == WRAPPER_LISTENS && !set_off -> accepts = false; fuse = 0 }
-	:: d_step { guard_acts && may_accept -> listener = WRAPPER_LISTENS }
-	/* ... and lets COMMAND go */
 	:: d_step { guard_acts && guard_learns ->
 		printf("the guard learns that COMMAND was let go\n");
-		accepts = true;
+		learned = true;
 #ifndef FUSE_LATER
 		set_fuse((phase == STOPPING -> LAST_AT : FUSE_AT))
 #endif
 	}
-	:: d_step { guard_acts && may_start ->
+	:: d_step { guard_acts && learned ->
 		printf("the guard starts COMMAND\n");
-		accepts = false;
-		made = true;
+		learned = false;
 		started = true;
 		alive[COMMAND] = true;
 		if
@@ -289,7 +263,7 @@ proctype guard()
 		:: waits = false
 		fi
 	}
-#if defined(FUSE_BEHIND) || defined(FUSE_LATER)
+#ifdef FUSE_LATER
 	:: d_step { guard_acts && started && fuse == 0 && phase == HOLDING -> set_fuse(FUSE_AT) }
 #endif
 	/* by COMMAND's end, by the wrapper's, or by its timer */
@@ -339,21 +313,13 @@ proctype guard()
 		fi
 	}
 	:: d_step { guard_acts && phase == GIVING_BACK -> let_go_of_lock(); phase = DONE; alive[GUARD] = false }
-	:: d_step { !alive[GUARD] && wrapper != WAITING && wrapper != GRANTED && wrapper != CHECKED } -> break
+	:: d_step { !alive[GUARD] && wrapper != GRANTED && wrapper != CHECKED } -> break
 	:: d_step { !alive[GUARD] && !alive[WRAPPER] } -> break
 	od
 }
 
 /* ---- The wrapper ---- */
 
-#ifdef BOTH_LISTEN
-#define takes_back      (wrapper == WAITING)
-#else
-#define takes_back      (wrapper == WAITING && listener != GUARD_HAS_GRANT)
-#endif
-#define joins           (wrapper == WAITING && listener == GUARD_HAS_GRANT && set_off)
-/* the guard died before it let COMMAND go: the wrapper asks again */
-#define asks_again      (wrapper == WAITING && listener == GUARD_HAS_GRANT && !set_off && !alive[GUARD])
 #define sees_done       (wrapper == WATCHING && phase == DONE)
 #define sees_guard_die  (wrapper == WATCHING && !alive[GUARD] && phase != DONE)
 #ifdef NO_TAKEOVER
@@ -367,7 +333,7 @@ proctype guard()
 #define must_finish     (wrapper == WATCHING && phase == GIVING_BACK && now == DEADLINE)
 #define must_kill_too   (wrapper == TAKING_OVER && now >= LATE_AT && !tree_is_empty)
 #define is_over_too     (wrapper == TAKING_OVER && tree_is_empty)
-#define wrapper_is_due  (takes_back || joins || asks_again || sees_done || sees_guard_die || must_take_over || must_finish || must_kill_too || is_over_too)
+#define wrapper_is_due  (sees_done || sees_guard_die || must_take_over || must_finish || must_kill_too || is_over_too)
 
 inline report(what)
 {
@@ -391,12 +357,11 @@ inline make_guard()
 {
 	alive[GUARD] = true;
 	command = MADE;
-	made = false;
 	waits = false;
 	set_off = false;
 	started = false;
 	noted_end = false;
-	accepts = false
+	learned = false
 }
 
 inline take_over()
@@ -416,9 +381,6 @@ inline take_over()
 proctype front()
 {
 	do
-	:: d_step { runs(WRAPPER) && takes_back -> listener = WRAPPER_LISTENS; wrapper = GRANTED }
-	:: d_step { runs(WRAPPER) && joins -> wrapper = WATCHING }
-	:: d_step { runs(WRAPPER) && asks_again -> listener = WRAPPER_LISTENS; wrapper = GRANTED }
 	:: d_step { runs(WRAPPER) && wrapper == GRANTED && now < STOP_AT -> wrapper = CHECKED }
 	:: d_step { runs(WRAPPER) && wrapper == GRANTED && now >= STOP_AT ->
 		if

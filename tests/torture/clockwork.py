@@ -46,17 +46,11 @@ class Clockwork:
         SETTING.pack_into(self.memory, at, self.since, self.ahead, self.rate)
         CURRENT.pack_into(self.memory, 0, self.current)
 
-    def step(self, ns, rate=None):
-        """Sets the clock forward by ns. With rate, it goes on at that rate."""
+    def step(self, ns):
+        """Sets the clock forward by ns."""
         at = now()
         self.ahead += round((self.rate - 1) * (at - self.since)) + ns
         self.since = at
-        self.rate = rate or self.rate
-        self.write()
-
-    def correct(self):
-        """Sets the clock to the true time. It goes on at the true rate."""
-        self.since, self.ahead, self.rate = now(), 0, 1.0
         self.write()
 
     def close(self):
