@@ -19,6 +19,7 @@
 #include "redis/connection_trace.h"
 #include "redis/reply.h"
 #include "redis/script.h"
+#include "redis/server.h"
 
 enum {
 	NAME,
@@ -246,18 +247,22 @@ static char *watched_text(void *data, int width, struct error *err)
 	return text;
 }
 
-static int watch_queue(struct viewer *viewer, struct error *err)
+static int watch_queue(const struct viewer *viewer, struct error *err)
 {
-	const struct options *options = viewer->invocation->options;
+	struct invocation invocation = *viewer->invocation;
+	struct server server = *invocation.server;
+	struct viewer watched = *viewer;
 	char title[SHORT_MAX_BYTES + 32];
 	const struct watch watch = {.title = title,
-				    .period_ms = options->watch_ms,
-				    .headings = options->no_headings ? 0 : 1,
+				    .period_ms = invocation.options->watch_ms,
 				    .source = watched_text,
-				    .data = viewer};
+				    .data = &watched,
+				    .server = &server};
 
+	invocation.server = &server;
+	watched.invocation = &invocation;
+	watched.is_silent = true;
 	snprintf(title, sizeof(title), "fairlock queue %s", viewer->keys.shown);
-	viewer->is_silent = true;
 	return watch_run(&watch, err);
 }
 

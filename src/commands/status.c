@@ -20,6 +20,7 @@
 #include "redis/cluster_nodes.h"
 #include "redis/connection_trace.h"
 #include "redis/script.h"
+#include "redis/server.h"
 
 /* The locks that were looked at. */
 struct status_view {
@@ -232,6 +233,20 @@ static char *watched_text(void *data, int width, struct error *err)
 	return text;
 }
 
+static int watch_locks(const struct invocation *invocation, struct error *err)
+{
+	struct server server = *invocation->server;
+	struct invocation watched = *invocation;
+
+	watched.server = &server;
+	return watch_run(&(struct watch){.title = "fairlock status",
+					 .period_ms = watched.options->watch_ms,
+					 .source = watched_text,
+					 .data = &watched,
+					 .server = &server},
+			 err);
+}
+
 /* If something fails, no locks are printed: half of them would look as if the others were gone. */
 static int print_locks(struct status_view *view, struct error *err)
 {
@@ -260,12 +275,7 @@ static int run_status(const struct invocation *invocation, int *status, struct e
 		return -1;
 	*status = STATUS_OK;
 	if (options->watch_ms)
-		return watch_run(&(struct watch){.title = "fairlock status",
-						 .period_ms = options->watch_ms,
-						 .headings = options->no_headings ? 0 : 1,
-						 .source = watched_text,
-						 .data = (void *)(uintptr_t)invocation},
-				 err);
+		return watch_locks(invocation, err);
 	if (options->prometheus)
 		view.metrics = &metrics;
 	else if (!is_quiet && !(view.table = open_table(options, err)))

@@ -1,8 +1,9 @@
-/* This process draws, takes keys and signals, and never waits for anything else. There are two
- * more: the worker (output/watch_worker.h) and the restorer (output/full_screen.h). */
+/* Draws, waits for a key, a signal or the next time, and draws again. A source that waits for its
+ * server waits in await_event, too. */
 #include "output/watch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
-#include <sys/signalfd.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,9 +19,12 @@
 #include "base/duration.h"
 #include "base/signal_fd.h"
 #include "base/terminal.h"
-#include "output/full_screen.h"
-#include "output/scroll.h"
 #include "output/timestamp.h"
+#include "redis/server.h"
+
+/* Alternate screen, cursor hidden, no line wrap; and the reverse. */
+#define ENTER "\033[?1049h\033[?25l\033[?7l"
+#define LEAVE "\033[?7h\033[?25h\033[?1049l"
 
 /* After so much silence of the server, it is shown, and from then on every SILENT_AGAIN_MS. */
 #define SILENT_MS 2000
@@ -29,21 +33,76 @@
 /* The title, and the line for what is wrong. */
 #define HEAD_ROWS 2
 
+/* Of a terminal that does not know its size. */
+#define ROWS_USUAL 24
+
 struct watching {
 	const struct watch *watch;
-	struct full_screen screen; /* on /dev/tty: standard input may be something else */
-	int signals;
-	sigset_t before;
-	struct watch_worker worker;
+	int tty; /* /dev/tty, non-blocking: standard input may be something else */
+	struct termios usual;
+	bool has_screen;
+	struct signal_fd signals;
 	struct terminal terminal;
 	char *text; /* the last one that came */
-	struct scroll scroll;
 	struct error trouble;
 	int64_t next_ms;    /* when to ask again */
 	int64_t asked_ms;   /* when the text that is due was asked for */
 	int64_t overdue_ms; /* when to show that it has not come */
-	bool stale;         /* the frame on its way is older than the text */
+	bool has_ended;
 };
+
+/* ---- The screen ---- */
+
+/* If the terminal is held up, for example by Ctrl-S, waits until it goes on. A key or a signal ends
+ * the wait, because it may be what ends us. */
+static void put(const struct watching *w, const char *text, size_t length)
+{
+	enum { SIGNALS, TTY, SLOTS };
+	struct pollfd slots[SLOTS] = {[SIGNALS] = {.fd = w->signals.fd, .events = POLLIN},
+				      [TTY] = {.fd = w->tty, .events = POLLIN | POLLOUT}};
+
+	while (length > 0) {
+		const ssize_t written = write(w->tty, text, length);
+
+		if (written > 0) {
+			text += written;
+			length -= (size_t)written;
+		} else if (errno != EAGAIN || poll(slots, SLOTS, -1) < 0 ||
+			   slots[SIGNALS].revents || slots[TTY].revents != POLLOUT) {
+			return;
+		}
+	}
+}
+
+static void enter(struct watching *w)
+{
+	struct termios ours = w->usual;
+
+	ours.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	ours.c_cc[VMIN] = 1;
+	ours.c_cc[VTIME] = 0;
+	tcsetattr(w->tty, TCSANOW, &ours);
+	w->has_screen = true;
+	put(w, ENTER, strlen(ENTER));
+}
+
+static void leave(struct watching *w)
+{
+	const ssize_t length = (ssize_t)strlen(LEAVE);
+
+	if (!w->has_screen)
+		return;
+	/* Ctrl-S is undone: the user wants the shell now. TCOON does nothing without TCOOFF. */
+	tcflow(w->tty, TCOOFF);
+	tcflow(w->tty, TCOON);
+	if (write(w->tty, LEAVE, (size_t)length) != length) {
+		/* half a frame fills the terminal's buffer, and nobody needs it any more */
+		tcflush(w->tty, TCOFLUSH);
+		(void)!write(w->tty, LEAVE, (size_t)length);
+	}
+	tcsetattr(w->tty, TCSANOW, &w->usual);
+	w->has_screen = false;
+}
 
 /* ---- Drawing ---- */
 
@@ -51,6 +110,27 @@ struct watching {
 static int width(const struct watching *w)
 {
 	return w->terminal.columns > 1 ? w->terminal.columns - 1 : 1;
+}
+
+static void put_line(const struct watching *w, FILE *frame, const char *text)
+{
+	char cut[2048];
+
+	terminal_cut(&w->terminal, cut, sizeof(cut), text, width(w));
+	fprintf(frame, "%s\033[K", cut);
+}
+
+/* The right end of the title is always visible. */
+static void put_title(const struct watching *w, FILE *frame)
+{
+	char now[TIMESTAMP_MAX_BYTES], right[TIMESTAMP_MAX_BYTES + 16], left[2048];
+
+	timestamp_local(now, (int64_t)time(NULL) * 1000, TIMESTAMP_SECOND);
+	snprintf(right, sizeof(right), "  %s  q quits", now);
+	terminal_cut(&w->terminal, left, sizeof(left), w->watch->title,
+		     MAX(width(w) - (int)strlen(right), 0));
+	fputs(left, frame);
+	put_line(w, frame, right);
 }
 
 static size_t count_lines(const char *text)
@@ -62,113 +142,105 @@ static size_t count_lines(const char *text)
 	return count;
 }
 
-/* Which of the lines below the headings are shown, and how many there are. */
-static void fit_text(struct watching *w)
+/* If not all lines fit, the last row says how many are left out. */
+static void put_text(const struct watching *w, FILE *frame, size_t rows)
 {
-	const size_t lines = count_lines(w->text ? w->text : "");
-	const size_t taken = HEAD_ROWS + w->watch->headings;
-	const size_t rows = w->terminal.rows > 0 ? (size_t)w->terminal.rows : 0;
+	const char *text = w->text;
+	const size_t lines = count_lines(text), shown = lines <= rows ? lines : rows - 1;
+	char more[32];
 
-	scroll_fit(&w->scroll, lines > w->watch->headings ? lines - w->watch->headings : 0,
-		   rows > taken ? rows - taken : 1);
-}
-
-/* The right end of the title is always visible. */
-static void put_title(const struct watching *w, FILE *frame)
-{
-	const struct scroll *scroll = &w->scroll;
-	char now[TIMESTAMP_MAX_BYTES], rows[80] = "", line[256], cut[2048];
-	const size_t end = MIN(scroll->first + scroll->room, scroll->lines);
-
-	timestamp_local(now, (int64_t)time(NULL) * 1000, TIMESTAMP_SECOND);
-	if (scroll->lines > scroll->room)
-		snprintf(rows, sizeof(rows), "  rows %zu-%zu of %zu", scroll->first + 1, end,
-			 scroll->lines);
-	snprintf(line, sizeof(line), "  %s%s  q quits", now, rows);
-	terminal_cut(&w->terminal, cut, sizeof(cut), w->watch->title,
-		     MAX(width(w) - (int)strlen(line), 0));
-	fputs(cut, frame);
-	terminal_cut(&w->terminal, cut, sizeof(cut), line,
-		     width(w) - terminal_width(&w->terminal, cut));
-	fprintf(frame, "%s\033[K\r\n", cut);
-	terminal_cut(&w->terminal, cut, sizeof(cut), w->trouble.status ? w->trouble.text : "",
-		     width(w));
-	fprintf(frame, "%s\033[K", cut);
-}
-
-static void put_text(const struct watching *w, FILE *frame)
-{
-	const struct scroll *scroll = &w->scroll;
-	const size_t from = w->watch->headings + scroll->first;
-	const char *text = w->text ? w->text : "";
-
-	for (size_t i = 0; *text && i < from + scroll->room; i++) {
+	for (size_t i = 0; i < shown; i++) {
 		const size_t length = strcspn(text, "\n");
 
-		if (i < w->watch->headings || i >= from)
-			fprintf(frame, "\r\n%.*s\033[K", (int)length, text);
-		text += length + (text[length] == '\n');
+		fprintf(frame, "\r\n%.*s\033[K", (int)length, text);
+		text += length + 1;
 	}
+	if (shown == lines)
+		return;
+	snprintf(more, sizeof(more), "... %zu more", lines - shown);
+	fputs("\r\n", frame);
+	put_line(w, frame, more);
 }
 
-/* The frame is one write, and each line goes over the one before, so that nothing flickers. A frame
- * on its way is finished first. */
-static void draw(struct watching *w)
+/* The frame is one write, and each line goes over the one before, so that nothing flickers. */
+static void draw(const struct watching *w)
 {
-	FILE *frame;
+	const size_t rows = w->terminal.rows > 0 ? (size_t)w->terminal.rows : ROWS_USUAL;
+	char *bytes = NULL;
+	size_t length = 0;
+	FILE *frame = open_memstream(&bytes, &length);
 
-	w->stale = w->screen.sent > 0 && !full_screen_is_drawn(&w->screen);
-	if (w->stale)
-		return;
-	free(w->screen.frame);
-	w->screen.frame = NULL;
-	w->screen.length = w->screen.sent = 0;
-	frame = open_memstream(&w->screen.frame, &w->screen.length);
 	if (!frame)
 		return;
-	fit_text(w);
 	fputs("\033[H", frame);
 	put_title(w, frame);
-	put_text(w, frame);
-	fputs("\033[J", frame);
-	if (fclose(frame) != 0)
-		w->screen.length = 0;
-	full_screen_push(&w->screen);
-}
-
-/* ---- Asking for texts ---- */
-
-static void ask_for_text(struct watching *w)
-{
-	w->next_ms = clock_ms() + w->watch->period_ms;
-	if (w->worker.asked)
-		return;
-	watch_worker_ask(&w->worker, width(w));
-	w->asked_ms = clock_ms();
-	w->overdue_ms = w->asked_ms + SILENT_MS;
-}
-
-/* Returns -1 when no more text will come. */
-static int take_text(struct watching *w, struct error *err)
-{
-	char *text;
-
-	switch (watch_worker_take(&w->worker, &text, &w->trouble)) {
-	case WATCH_WORKER_NOT_YET:
-		return 0;
-	case WATCH_WORKER_TEXT:
-		free(w->text);
-		w->text = text;
-		break;
-	case WATCH_WORKER_FAILED:
-		break;
-	case WATCH_WORKER_GONE:
-		return fail(err, STATUS_OS,
-			    "cannot continue --watch: the process that asks the server was "
-			    "killed, or had no memory");
+	if (rows >= HEAD_ROWS) {
+		fputs("\r\n", frame);
+		put_line(w, frame, w->trouble.status ? w->trouble.text : "");
 	}
+	if (rows > HEAD_ROWS)
+		put_text(w, frame, rows - HEAD_ROWS);
+	fputs("\033[J", frame);
+	if (fclose(frame) == 0)
+		put(w, bytes, length);
+	free(bytes);
+}
+
+/* ---- Waiting ---- */
+
+/* Draws the last text in the new size at once, and has a new one asked for. */
+static void resize(struct watching *w)
+{
+	terminal_measure(&w->terminal, STDOUT_FILENO);
 	draw(w);
-	return 0;
+	w->next_ms = 0;
+}
+
+/* The screen comes back after all signals: one of them may end a process that Ctrl-Z stopped. */
+static void take_signals(struct watching *w)
+{
+	struct signalfd_siginfo info;
+
+	while (signal_fd_next(&w->signals, &info)) {
+		switch (info.ssi_signo) {
+		case SIGWINCH:
+			if (w->has_screen)
+				resize(w);
+			break;
+		case SIGTSTP:
+			if (signal_fd_ignores(SIGTSTP))
+				break;
+			leave(w);
+			raise(SIGSTOP);
+			break;
+		case SIGCONT: /* perhaps after a SIGSTOP: the shell has changed the terminal */
+			w->has_screen = false;
+			break;
+		default:
+			if (!signal_fd_is_deadly((int)info.ssi_signo))
+				break;
+			leave(w);
+			die_of((int)info.ssi_signo);
+		}
+	}
+	if (!w->has_screen) {
+		enter(w);
+		resize(w);
+	}
+}
+
+/* The terminal may have gone. Any key but q draws again, because it may have cut a frame short. */
+static void take_keys(struct watching *w)
+{
+	char keys[64];
+	const ssize_t length = read(w->tty, keys, sizeof(keys));
+
+	if (length < 0 && errno == EAGAIN)
+		return;
+	w->has_ended = length <= 0 || memchr(keys, 'q', (size_t)length) ||
+		       memchr(keys, 'Q', (size_t)length);
+	if (!w->has_ended)
+		draw(w);
 }
 
 static void show_silence(struct watching *w)
@@ -182,168 +254,111 @@ static void show_silence(struct watching *w)
 	draw(w);
 }
 
-/* ---- Keys and signals ---- */
-
-/* Draws the last text in the new size at once, and asks for a new one. */
-static void resize(struct watching *w)
+/* Waits for the server's slot, a key, a signal, or until_ms. Returns false when the screen is
+ * closed. */
+static bool await_event(void *data, const struct pollfd *server, int64_t until_ms)
 {
-	terminal_measure(&w->terminal, STDOUT_FILENO);
-	draw(w);
-	ask_for_text(w);
-}
+	struct watching *w = data;
+	const int64_t left = earliest(until_ms, w->overdue_ms) - clock_ms();
+	enum { SIGNALS, KEYS, SERVER, SLOTS };
+	struct pollfd slots[SLOTS] = {[SIGNALS] = {.fd = w->signals.fd, .events = POLLIN},
+				      [KEYS] = {.fd = w->tty, .events = POLLIN},
+				      [SERVER] = *server};
 
-/* For Ctrl-Z, which would stop this process if the signal were not blocked. */
-static void stop(struct watching *w)
-{
-	full_screen_leave(&w->screen);
-	raise(SIGSTOP);
-	full_screen_enter(&w->screen);
-	resize(w);
-}
-
-static void take_signals(struct watching *w)
-{
-	struct signalfd_siginfo info;
-
-	while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
-		switch (info.ssi_signo) {
-		case SIGWINCH:
-			resize(w);
-			break;
-		case SIGTSTP:
-			stop(w);
-			break;
-		default:
-			full_screen_leave(&w->screen);
-			watch_worker_end(&w->worker);
-			full_screen_close(&w->screen);
-			die_of((int)info.ssi_signo);
-		}
-	}
-}
-
-/* Returns whether q was typed, or the terminal has gone. */
-static bool take_keys(struct watching *w)
-{
-	char keys[64];
-	const ssize_t length = read(w->screen.tty, keys, sizeof(keys));
-
-	if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR))
-		return true;
-	if (length > 0 && scroll_take(&w->scroll, keys, (size_t)length))
-		return true;
-	draw(w);
-	return false;
-}
-
-static int64_t wake_ms(const struct watching *w)
-{
-	return w->worker.asked ? w->overdue_ms : w->next_ms;
-}
-
-static void wake(struct watching *w)
-{
-	if (w->worker.asked)
-		show_silence(w);
-	else
-		ask_for_text(w);
-}
-
-static int wait_and_draw(struct watching *w, struct error *err)
-{
-	enum { SIGNALS, KEYS, WORKER, SCREEN, SLOTS };
-	struct pollfd slots[SLOTS] = {[SIGNALS] = {.fd = w->signals, .events = POLLIN},
-				      [KEYS] = {.fd = w->screen.tty, .events = POLLIN},
-				      [WORKER] = {.fd = w->worker.fd, .events = POLLIN},
-				      [SCREEN] = {.events = POLLOUT}};
-
-	for (;;) {
-		const int64_t left = wake_ms(w) - clock_ms();
-
-		slots[SCREEN].fd = full_screen_is_drawn(&w->screen) ? -1 : w->screen.tty;
-		if (poll(slots, SLOTS, left > 0 ? (int)left : 0) < 0) {
-			if (errno != EINTR)
-				return 0;
-			continue;
-		}
+	if (!w->has_ended && poll(slots, SLOTS, left > 0 ? (int)left : 0) > 0) {
 		if (slots[SIGNALS].revents)
 			take_signals(w);
-		if ((slots[KEYS].revents & (POLLHUP | POLLERR)) ||
-		    (slots[KEYS].revents && take_keys(w)))
-			return 0;
-		if (slots[WORKER].revents && take_text(w, err) < 0)
-			return -1;
-		if (slots[SCREEN].revents)
-			full_screen_push(&w->screen);
-		if (w->stale && full_screen_is_drawn(&w->screen))
-			draw(w);
-		if (clock_ms() >= wake_ms(w))
-			wake(w);
+		if (slots[KEYS].revents)
+			take_keys(w);
 	}
+	if (!w->has_ended && clock_ms() >= w->overdue_ms)
+		show_silence(w);
+	return !w->has_ended;
+}
+
+static void ask(struct watching *w)
+{
+	char *text;
+
+	w->asked_ms = clock_ms();
+	w->next_ms = w->asked_ms + w->watch->period_ms;
+	w->overdue_ms = w->asked_ms + SILENT_MS;
+	text = w->watch->source(w->watch->data, width(w), &w->trouble);
+	w->overdue_ms = NEVER_MS;
+	if (text) {
+		free(w->text);
+		w->text = text;
+	}
+	if (!w->has_ended)
+		draw(w);
 }
 
 /* ---- Beginning and end ---- */
 
 static int open_terminal(struct watching *w, struct error *err)
 {
-	if (full_screen_open(&w->screen, err) < 0)
-		return -1;
+	w->tty = open("/dev/tty", O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	/* tcgetpgrp fails unless this is the controlling terminal */
+	if (w->tty < 0 || tcgetpgrp(STDOUT_FILENO) < 0 || terminal_is_dumb() ||
+	    tcgetattr(w->tty, &w->usual) < 0)
+		return fail(err, STATUS_USAGE,
+			    "cannot use option '--watch': standard output is not a terminal");
 	terminal_init(&w->terminal, STDOUT_FILENO);
 	terminal_measure(&w->terminal, STDOUT_FILENO);
 	return 0;
 }
 
+/* Ctrl-Z is taken, so that it finds the terminal restored. In the background, SIGTTOU stops us
+ * before we change the terminal. */
 static int open_signals(struct watching *w, struct error *err)
 {
-	static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 	sigset_t set;
 
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (!signal_fd_ignores(signals[i]) || signals[i] == SIGWINCH)
-			sigaddset(&set, signals[i]);
-	sigprocmask(SIG_BLOCK, &set, &w->before);
-	w->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return w->signals < 0
-		       ? fail(err, STATUS_OS, "cannot watch for signals: %s", strerror(errno))
-		       : 0;
-}
-
-/* Before the screen is switched: a failure is told as any other is. */
-static int get_first_text(struct watching *w, struct error *err)
-{
-	w->text = w->watch->source(w->watch->data, width(w), err);
-	if (w->text)
-		w->trouble = *err;
-	w->next_ms = clock_ms() + w->watch->period_ms;
-	return w->text ? 0 : -1;
-}
-
-static int open_all(struct watching *w, struct error *err)
-{
-	if (open_terminal(w, err) < 0 || get_first_text(w, err) < 0 || open_signals(w, err) < 0 ||
-	    full_screen_start_restorer(&w->screen, err) < 0)
+	if (signal_fd_open(&w->signals, err) < 0)
 		return -1;
-	return watch_worker_start(&w->worker, w->watch->source, w->watch->data, err);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTTOU);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	return 0;
 }
 
+static void watch_screen(struct watching *w)
+{
+	const struct meanwhile meanwhile = {.await = await_event, .data = w};
+	const struct pollfd no_server = {.fd = -1};
+
+	w->watch->server->meanwhile = &meanwhile;
+	enter(w);
+	draw(w);
+	while (await_event(w, &no_server, w->next_ms))
+		if (clock_ms() >= w->next_ms)
+			ask(w);
+	leave(w);
+	w->watch->server->meanwhile = NULL;
+}
+
+/* The first text comes before the screen is switched: a failure is told as any other is. */
 int watch_run(const struct watch *watch, struct error *err)
 {
-	struct watching w = {.watch = watch, .signals = -1, .worker = {.fd = -1}};
-	int result = open_all(&w, err);
+	struct watching w = {.watch = watch, .overdue_ms = NEVER_MS};
+	int result = open_terminal(&w, err);
 
 	if (result == 0) {
-		full_screen_enter(&w.screen);
-		draw(&w);
-		result = wait_and_draw(&w, err);
-		full_screen_leave(&w.screen);
+		w.text = watch->source(watch->data, width(&w), &w.trouble);
+		w.next_ms = clock_ms() + watch->period_ms;
+		*err = w.trouble;
+		result = w.text ? open_signals(&w, err) : -1;
 	}
-	watch_worker_end(&w.worker);
-	full_screen_close(&w.screen);
-	if (w.signals >= 0) {
-		sigprocmask(SIG_SETMASK, &w.before, NULL);
-		close(w.signals);
+	if (result == 0) {
+		watch_screen(&w);
+		signal_fd_restore(&w.signals);
+		signal_fd_close(&w.signals);
 	}
+	if (w.tty >= 0)
+		close(w.tty);
 	free(w.text);
 	return result;
 }

@@ -1,18 +1,20 @@
-/* A text that is drawn on the whole screen again and again, for `--watch`, and can be scrolled. */
+/* A text that is drawn on the whole screen again and again, for `--watch`. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
-#include "output/watch_worker.h"
+
+struct server;
 
 struct watch {
 	const char *title;
 	int64_t period_ms;
-	size_t headings; /* so many lines at the top of the text stay there when it is scrolled */
-	watch_source *source;
-	void *data; /* for the source */
+	/* Returns a text for a screen of so many columns, which the caller frees, with what is
+	 * missing in it in *err (STATUS_OK: nothing); or NULL with *err. It asks `server`. */
+	char *(*source)(void *data, int columns, struct error *err);
+	void *data;
+	struct server *server; /* while it is silent, the screen takes keys and signals */
 };
 
 /* Draws until q is typed (returns 0) or a signal comes (restores the terminal, and dies of it). If

@@ -1,4 +1,4 @@
-/* Waits for one request in a poll of its own, and for nothing else meanwhile. */
+/* Waits for one request in a poll of its own, or where the server's `meanwhile` waits. */
 #include "redis/client_call.h"
 
 #include <limits.h>
@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "redis/connection.h"
 #include "redis/connection_trace.h"
+#include "redis/server.h"
 
 /* After which failures a call goes on. */
 enum patience {
@@ -21,6 +22,21 @@ static bool goes_on(const struct client *client, enum patience patience)
 {
 	return client->error.status == STATUS_UNAVAILABLE &&
 	       (patience == ALWAYS || (patience == ON_BREAK && client->connection.broke));
+}
+
+/* Waits until wake_ms at most. */
+static int await_event(const struct client *client, struct pollfd *slot, int64_t wake_ms,
+		       struct error *err)
+{
+	const struct meanwhile *meanwhile = client->connection.server->meanwhile;
+	const int64_t left = wake_ms - clock_ms();
+
+	if (!meanwhile)
+		poll(slot, 1, left > 0 ? (int)left : 0);
+	else if (!meanwhile->await(meanwhile->data, slot, wake_ms))
+		return fail(err, STATUS_OS,
+			    "cannot wait for the server: it is not needed any more");
+	return 0;
 }
 
 /* Waits until the request is answered or, if there is none, until the server has greeted us. */
@@ -43,14 +59,14 @@ static int await(struct client *client, int64_t until_ms, enum patience patience
 		}
 		if (event != CLIENT_NOTHING)
 			continue;
-		const int64_t now = clock_ms();
 		const int64_t wake = earliest(client_wait(client, &slot), until_ms);
 
-		if (now >= until_ms) {
+		if (clock_ms() >= until_ms) {
 			client_tell_late(client, err);
 			return -1;
 		}
-		poll(&slot, 1, wake > now ? (int)(wake - now) : 0);
+		if (await_event(client, &slot, wake, err) < 0)
+			return -1;
 	}
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "redis/connect.h"
@@ -22,6 +23,15 @@ struct tls_files {
 	bool insecure;    /* trust any server */
 };
 
+struct pollfd;
+
+/* For a command that has more to attend to while it waits for a reply. Waits in place of poll(2)
+ * until the server's slot may be ready or until_ms has come, or less. Returns false to give up. */
+struct meanwhile {
+	bool (*await)(void *data, const struct pollfd *server, int64_t until_ms);
+	void *data;
+};
+
 struct server {
 	enum server_kind kind;
 	char *path;             /* SERVER_UNIX: the socket */
@@ -38,6 +48,7 @@ struct server {
 	char *label; /* the URL without its password, to show and to hand on */
 	/* what the password came from, as users call it; NULL: the URL, or there is none */
 	const char *password_from;
+	const struct meanwhile *meanwhile; /* NULL: calls wait for nothing but the server */
 };
 
 /* The URL of a server without its passwords, to show and to hand on; scheme is what it begins with.
