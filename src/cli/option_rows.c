@@ -37,12 +37,6 @@ enum {
 #define INT(member, min, max, expects) OPTION_INT, MEMBER(member), min, max, expects
 #define SIGNAL(member) OPTION_SIGNAL, MEMBER(member), 1, INT_MAX, "a signal"
 #define COLOUR(member) OPTION_COLOUR, MEMBER(member), 0, COLOUR_NEVER, "auto, always or never"
-#define ON_LOST(member) OPTION_ON_LOST, MEMBER(member), 0, ON_LOST_WARN, "kill or warn"
-
-const char on_lost_words[ON_LOST_COUNT][ON_LOST_BYTES] = {
-	[ON_LOST_KILL] = "kill",
-	[ON_LOST_WARN] = "warn",
-};
 
 const char colour_words[COLOUR_COUNT][COLOUR_BYTES] = {
 	[COLOUR_AUTO] = "auto",
@@ -121,8 +115,6 @@ const struct option_row option_rows[] = {
 	 DURATION(once_ok_ms, 1, YEAR_MS, "a duration from 1ms to 365d"), WRAP, SOURCE_FLAG},
 	{0, "jitter", "DUR", "first wait a random time up to DUR", "",
 	 DURATION(jitter_ms, 0, DAY_MS, "a duration up to 1d"), WRAP, SOURCE_ALL},
-	{0, "on-lost", "kill|warn", "if the lock is lost, stop COMMAND or only warn", "kill",
-	 ON_LOST(on_lost), WRAP, SOURCE_ALL},
 	{0, "while-pid", "PID", "renew until process PID ends, then release", "",
 	 INT(while_pid, 1, INT_MAX, "a process id"), COMMAND_ACQUIRE, SOURCE_FLAG},
 	{0, "owner", "ID", "act as this owner; acquire prints the ID", "", ID(OPTION_OWNER, owner),

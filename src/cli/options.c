@@ -104,14 +104,6 @@ static int parse_signal(const char *value, int64_t *number)
 	return failed;
 }
 
-static int parse_on_lost(const char *value, int64_t *number)
-{
-	for (*number = 0; *number < ON_LOST_COUNT; ++*number)
-		if (strcmp(value, on_lost_words[*number]) == 0)
-			return 0;
-	return -1;
-}
-
 /* The first place in a text that other people must not get on their terminals; its end if there is
  * none. *code is 0 if no character of UTF-8 is there. */
 static const char *find_unfit(const char *text, uint32_t *code)
@@ -175,8 +167,6 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 		return *value ? number_parse(value, strlen(value), number) : -1;
 	case OPTION_SIGNAL:
 		return parse_signal(value, number);
-	case OPTION_ON_LOST:
-		return parse_on_lost(value, number);
 	case OPTION_COLOUR:
 		return parse_colour(value, number);
 	}
@@ -219,9 +209,6 @@ static void store(void *member, enum option_kind kind, const char *value, int64_
 	case OPTION_INT:
 	case OPTION_SIGNAL:
 		*(int *)member = (int)number;
-		break;
-	case OPTION_ON_LOST:
-		*(enum on_lost *)member = (enum on_lost)number;
 		break;
 	case OPTION_COLOUR:
 		*(enum colour_choice *)member = (enum colour_choice)number;

@@ -12,12 +12,6 @@
 
 struct command;
 
-enum on_lost {
-	ON_LOST_KILL,
-	ON_LOST_WARN,
-	ON_LOST_COUNT,
-};
-
 /* The lease of wrap and acquire, unless it is set. */
 #define DEFAULT_LEASE_MS 30000
 
@@ -87,8 +81,7 @@ struct options {
 	int64_t min_hold_ms;
 	int64_t once_per_ms; /* 0: as often as asked */
 	int64_t once_ok_ms;  /* the same */
-	enum on_lost on_lost;
-	pid_t while_pid; /* 0: none */
+	pid_t while_pid;     /* 0: none */
 	const char *owner;
 	bool stop;
 	bool force;
@@ -138,7 +131,6 @@ enum option_kind {
 	OPTION_NUMBER,   /* int64_t */
 	OPTION_INT,      /* int or pid_t */
 	OPTION_SIGNAL,   /* int */
-	OPTION_ON_LOST,  /* enum on_lost */
 	OPTION_COLOUR,   /* enum colour_choice; a flag may do without a value, and is the fallback
 			    then */
 };
@@ -175,11 +167,7 @@ int64_t option_max(const struct option_row *row, unsigned command, const char **
 /* The longest lease of a lock that a process renews. */
 #define RENEWED_LEASE_MAX_MS 86400000
 
-/* The values of --on-lost, as they are written. */
-#define ON_LOST_BYTES 5
-extern const char on_lost_words[ON_LOST_COUNT][ON_LOST_BYTES];
-
-/* The same of --color. */
+/* The values of --color, as they are written. */
 #define COLOUR_BYTES 7
 extern const char colour_words[COLOUR_COUNT][COLOUR_BYTES];
 

@@ -125,12 +125,6 @@ static void complete_url(const struct complete_target *target)
 		complete_offer(target, "", scheme, NULL);
 }
 
-static void complete_on_lost(const struct complete_target *target)
-{
-	for (size_t i = 0; i < ON_LOST_COUNT; i++)
-		complete_offer(target, "", on_lost_words[i], NULL);
-}
-
 static void complete_colour(const struct complete_target *target)
 {
 	for (size_t i = 0; i < COLOUR_COUNT; i++)
@@ -150,9 +144,6 @@ bool complete_value(struct settings *settings, const struct command *command,
 		break;
 	case OPTION_SIGNAL:
 		complete_signal(target);
-		break;
-	case OPTION_ON_LOST:
-		complete_on_lost(target);
 		break;
 	case OPTION_COLOUR:
 		complete_colour(target);

@@ -46,9 +46,6 @@ static void show_value(char *text, size_t size, const struct options *options,
 	case OPTION_SIGNAL:
 		snprintf(text, size, "%s", signal_show(name, *(const int *)member));
 		break;
-	case OPTION_ON_LOST:
-		snprintf(text, size, "%s", on_lost_words[*(const enum on_lost *)member]);
-		break;
 	case OPTION_COLOUR:
 		snprintf(text, size, "%s", colour_words[*(const enum colour_choice *)member]);
 		break;

@@ -185,7 +185,7 @@ static int watch(struct guard *guard, struct error *err)
 	int64_t wake;
 
 	guard_notice_takeover(guard);
-	wake = earliest(hold_set_wait(set, &slots[SLOT_CLIENTS]), guard_first_lost_ms(guard));
+	wake = earliest(hold_set_wait(set, &slots[SLOT_CLIENTS]), job_stop_ms(guard->job));
 	if (guard->shared->phase == GUARD_STOPPING)
 		wake = earliest(wake, guard->stop.kill_ms);
 	else

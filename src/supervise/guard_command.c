@@ -47,9 +47,8 @@ static bool ends_by_signal(const struct job *job)
 
 bool guard_command_is_quick(const struct guard *guard)
 {
-	return guard->kill_timer.is_there && guard->job->options->on_lost != ON_LOST_WARN &&
-	       ends_by_signal(guard->job) && exec_path_is_cached(guard->job->argv) &&
-	       !has_terminal();
+	return guard->kill_timer.is_there && ends_by_signal(guard->job) &&
+	       exec_path_is_cached(guard->job->argv) && !has_terminal();
 }
 
 /* ---- COMMAND's process, until exec ---- */

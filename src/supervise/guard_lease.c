@@ -21,8 +21,6 @@ void guard_set_kill_timer(struct guard *guard)
 	const struct job *job = guard->job;
 	int64_t due_ms;
 
-	if (job->options->on_lost == ON_LOST_WARN)
-		return;
 	if (guard->killed)
 		due_ms = clock_ms() + KILLING_MS;
 	else if (guard->shared->phase == GUARD_STOPPING)
@@ -52,13 +50,9 @@ void guard_stop_command(struct guard *guard, int64_t kill_ms)
 
 static void lose(struct guard *guard, const struct lock *lock, int64_t kill_ms, const char *why)
 {
-	const bool warns_only = guard->job->options->on_lost == ON_LOST_WARN;
-
 	/* also for the wrapper, should it go on for us */
 	guard->lost = guard->shared->ending.lost = true;
-	guard_tell_loss(guard->job, lock, why, warns_only);
-	if (warns_only)
-		return;
+	guard_tell_loss(guard->job, lock, why);
 	guard_stop_command(guard, kill_ms);
 }
 
@@ -73,24 +67,6 @@ void guard_renew_holds(struct guard *guard)
 	shared_state_put_times(guard->shared, guard->job);
 }
 
-/* When a lock counts as lost, unless it is renewed before; NEVER_MS if it is lost already. */
-static int64_t lost_from_ms(const struct guard *guard, const struct member *member)
-{
-	if (member->hold.state != HOLD_HELD)
-		return NEVER_MS;
-	return guard->job->options->on_lost == ON_LOST_WARN
-		       ? member->lock.deadline_ms
-		       : job_stop_ms_for(guard->job, &member->lock);
-}
-
-int64_t guard_first_lost_ms(const struct guard *guard)
-{
-	const struct job *job = guard->job;
-
-	return job->options->on_lost == ON_LOST_WARN ? hold_set_deadline_ms(job->set)
-						     : job_stop_ms(job);
-}
-
 static void lose_overdue(struct guard *guard, int64_t now)
 {
 	const struct hold_set *set = guard->job->set;
@@ -98,7 +74,8 @@ static void lose_overdue(struct guard *guard, int64_t now)
 	for (int i = 0; i < set->count; i++) {
 		struct member *member = &set->members[i];
 
-		if (now < lost_from_ms(guard, member))
+		if (member->hold.state != HOLD_HELD ||
+		    now < job_stop_ms_for(guard->job, &member->lock))
 			continue;
 		hold_expire(&member->hold);
 		lose(guard, &member->lock, job_kill_ms_for(&member->lock),

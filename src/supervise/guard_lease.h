@@ -20,10 +20,6 @@ void guard_stop_command(struct guard *guard, int64_t kill_ms);
  */
 void guard_renew_holds(struct guard *guard);
 
-/* When the first of the locks counts as lost, unless it is renewed before; NEVER_MS if all are
- * lost. */
-int64_t guard_first_lost_ms(const struct guard *guard);
-
 /* Stops COMMAND if a lock was not renewed in time, and kills it at the end of its grace. */
 void guard_check_deadlines(struct guard *guard);
 

@@ -9,17 +9,14 @@
 #include "base/message.h"
 #include "base/signal_names.h"
 
-void guard_tell_loss(const struct job *job, const struct lock *lock, const char *why,
-		     bool warns_only)
+void guard_tell_loss(const struct job *job, const struct lock *lock, const char *why)
 {
-	const char *stopping = warns_only ? "" : "; stopping ";
-	const char *command = warns_only ? "" : job->shown;
-	const size_t taken = strlen("lost lock : ") + count_characters(lock->keys.shown) +
-			     strlen(stopping) + count_characters(command);
+	const size_t taken = strlen("lost lock : ; stopping ") +
+			     count_characters(lock->keys.shown) + count_characters(job->shown);
 	char cut[OWNER_SHOWN_BYTES];
 
-	message(job->messenger, LOG_ERR, "lost lock %s: %s%s%s", lock->keys.shown,
-		shorten_to(cut, MESSAGE_CHARACTERS - taken, why), stopping, command);
+	message(job->messenger, LOG_ERR, "lost lock %s: %s; stopping %s", lock->keys.shown,
+		shorten_to(cut, MESSAGE_CHARACTERS - taken, why), job->shown);
 }
 
 void guard_tell_asked(const struct job *job, const struct hold *hold)

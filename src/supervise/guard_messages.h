@@ -5,9 +5,8 @@
 
 #include "supervise/shared_state.h"
 
-/* why: perhaps a server's words, which are cut. warns_only: COMMAND goes on. */
-void guard_tell_loss(const struct job *job, const struct lock *lock, const char *why,
-		     bool warns_only);
+/* why: perhaps a server's words, which are cut. */
+void guard_tell_loss(const struct job *job, const struct lock *lock, const char *why);
 
 /* Somebody asks COMMAND to stop, for the sake of this lock. */
 void guard_tell_asked(const struct job *job, const struct hold *hold);

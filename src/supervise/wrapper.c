@@ -21,9 +21,6 @@
 #define LATE_MS 30
 #define LATE_ROUND_MS 60
 
-/* How often a guard that may warn only is continued after the lease, in case it is stopped. */
-#define NUDGE_MS 1000
-
 /* In the order in which they are served: only a guard that lives can pass signals on. The deadline
  * goes before both, as the machine may have slept. */
 enum {
@@ -41,7 +38,6 @@ struct wrapper {
 	uint64_t handed;  /* untaken signals that the guard hands to COMMAND: shared->untaken */
 	bool takes_over;  /* the guard is dead or hangs */
 	struct stop stop; /* of COMMAND, when it takes over */
-	int64_t nudge_ms; /* with --on-lost warn: not before */
 };
 
 /* SIGCONT is the exit signal of this guard, and of those before. */
@@ -185,11 +181,6 @@ static void hear_guard(struct wrapper *wrapper)
 		take_over(wrapper, "it died");
 }
 
-static bool warns_only(const struct wrapper *wrapper)
-{
-	return wrapper->job->options->on_lost == ON_LOST_WARN;
-}
-
 /* By then the guard must have sent SIGKILL, or sent it again: until all that it has killed is gone,
  * it does so every few milliseconds. */
 static int64_t late_kill_ms(const struct shared_state *shared)
@@ -207,10 +198,6 @@ static int64_t check_ms(const struct wrapper *wrapper)
 		return wrapper->stop.kill_ms;
 	if (wrapper->shared->phase == GUARD_GIVING_BACK)
 		return wrapper->shared->deadline_ms + LATE_MS;
-	if (warns_only(wrapper))
-		return wrapper->nudge_ms > wrapper->shared->deadline_ms + LATE_MS
-			       ? wrapper->nudge_ms
-			       : wrapper->shared->deadline_ms + LATE_MS;
 	if (wrapper->shared->phase == GUARD_STOPPING)
 		return late_kill_ms(wrapper->shared);
 	return wrapper->shared->stop_ms + LATE_MS;
@@ -222,11 +209,6 @@ static void check_guard(struct wrapper *wrapper)
 		return;
 	if (wrapper->shared->phase == GUARD_GIVING_BACK) {
 		finish_for_guard(wrapper);
-		return;
-	}
-	if (!wrapper->takes_over && warns_only(wrapper)) {
-		kill(wrapper->guard, SIGCONT);
-		wrapper->nudge_ms = clock_ms() + NUDGE_MS;
 		return;
 	}
 	if (!wrapper->takes_over) {

@@ -31,14 +31,14 @@ in_fish() {
 @test "bash offers commands, options and values" {
 	in_bash 'fairlock ' fairlock ''
 	assert_equal "$(sort <<<"$output")" "$commands"
-	in_bash 'fairlock wrap --on-l' fairlock wrap --on-l
-	assert_output --on-lost
-	in_bash 'fairlock wrap --on-lost ' fairlock wrap --on-lost ''
-	assert_output $'kill\nwarn'
-	in_bash 'fairlock wrap --on-lost=' fairlock wrap --on-lost =
-	assert_output $'kill\nwarn'
-	in_bash 'fairlock wrap --on-lost=w' fairlock wrap --on-lost = w
-	assert_output warn
+	in_bash 'fairlock wrap --sig' fairlock wrap --sig
+	assert_output --signal
+	in_bash 'fairlock wrap --signal US' fairlock wrap --signal US
+	assert_output $'USR1\nUSR2'
+	in_bash 'fairlock status --color=' fairlock status --color =
+	assert_output $'auto\nalways\nnever'
+	in_bash 'fairlock wrap --signal=TER' fairlock wrap --signal = TER
+	assert_output TERM
 }
 
 @test "bash offers names with a colon or a blank" {
@@ -80,10 +80,10 @@ in_fish() {
 @test "zsh offers commands, options and values" {
 	in_zsh 'fairlock '
 	assert_equal "$(sed '$d' <<<"$output" | sort)" "$commands"
-	in_zsh 'fairlock wrap --on-l'
-	assert_line 'line: fairlock wrap --on-lost '
-	in_zsh 'fairlock wrap --on-lost='
-	assert_output --partial $'--on-lost=kill\n--on-lost=warn'
+	in_zsh 'fairlock wrap --sig'
+	assert_line 'line: fairlock wrap --signal '
+	in_zsh 'fairlock status --color='
+	assert_output --partial $'--color=auto\n--color=always\n--color=never'
 	in_zsh 'fairlock wrap -sTER'
 	assert_line 'line: fairlock wrap -sTERM '
 }
@@ -112,10 +112,10 @@ in_fish() {
 @test "fish offers commands, options and values" {
 	in_fish 'fairlock '
 	assert_equal "$(sort <<<"$output")" "$commands"
-	in_fish 'fairlock wrap --on-l'
-	assert_output --on-lost
-	in_fish 'fairlock wrap --on-lost='
-	assert_output $'--on-lost=kill\n--on-lost=warn'
+	in_fish 'fairlock wrap --sig'
+	assert_output --signal
+	in_fish 'fairlock wrap --signal=US'
+	assert_output $'--signal=USR1\n--signal=USR2'
 	in_fish 'fairlock wrap -sTER'
 	assert_output -sTERM
 }

@@ -18,10 +18,10 @@ load ../lib/completion
 @test "completion offers the command and its options behind options that stand before it" {
 	ask -v ''
 	assert_equal "$(sort <<<"$output")" "$commands"
-	ask -v --url unix:/nowhere wrap --on-l
-	assert_output --on-lost
-	ask --nonsense wrap --on-lost ''
-	assert_output $'kill\nwarn'
+	ask -v --url unix:/nowhere wrap --sig
+	assert_output --signal
+	ask --nonsense wrap --signal US
+	assert_output $'USR1\nUSR2'
 	run "$FAIRLOCK" --complete -v --config ''
 	assert_output $'\tfiles 0'
 	run "$FAIRLOCK" --complete -v -q wrap x ''
@@ -38,8 +38,8 @@ load ../lib/completion
 }
 
 @test "completion prints each offer with a tab and a description" {
-	run "$FAIRLOCK" --complete wrap --on-l
-	assert_output --regexp $'^--on-lost\tkill\\|warn: .+'
+	run "$FAIRLOCK" --complete wrap --sig
+	assert_output --regexp $'^--signal\tSIG: .+'
 }
 
 @test "completion offers exactly the options that a command's --help shows" {
@@ -59,12 +59,12 @@ load ../lib/completion
 }
 
 @test "completion offers an option's values in the next word, behind = and behind the option's letter" {
-	ask wrap --on-lost ''
-	assert_output $'kill\nwarn'
-	ask wrap --on-lost=w
-	assert_output --on-lost=warn
-	ask wrap --on-l=w
-	assert_output --on-l=warn
+	ask wrap --signal US
+	assert_output $'USR1\nUSR2'
+	ask wrap --signal=TER
+	assert_output --signal=TERM
+	ask wrap --sig=TER
+	assert_output --sig=TERM
 	ask wrap -nqsTER
 	assert_output -nqsTERM
 	ask wrap -s SIGTER

@@ -17,14 +17,14 @@ setting() {
 	printf '%s\n' '# ours' "url = unix:$SERVER_SOCKET" 'password = SECRET' 'lease = 1m' 'wait = 7' 'lease = 2m' \
 		>"$HOME/.config/fairlock.conf"
 	unset FAIRLOCK_URL
-	export FAIRLOCK_WAIT=8s FAIRLOCK_ON_LOST=warn
+	export FAIRLOCK_WAIT=8s FAIRLOCK_SIGNAL=int
 	doctor 0 --replicas 0
 	assert_equal "$(setting url where)" "$HOME/.config/fairlock.conf:2"
 	assert_equal "$(setting lease where)" "$HOME/.config/fairlock.conf:6"
 	assert_equal "$(setting lease value)" 2m
 	assert_equal "$(setting wait where)" FAIRLOCK_WAIT
 	assert_equal "$(setting wait value)" 8s
-	assert_equal "$(setting on-lost value)" warn
+	assert_equal "$(setting signal value)" INT
 	assert_equal "$(setting replicas where)" --replicas
 	assert_equal "$(setting replicas source)" flag
 	assert_equal "$(setting connect-timeout source)" default

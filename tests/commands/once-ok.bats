@@ -86,8 +86,6 @@ GO='until [ -e go ]; do sleep 0.05; done'
 	run -127 "$FAIRLOCK" wrap job no-such-command
 	# shellcheck disable=SC2016
 	run -76 "$FAIRLOCK" wrap job sh -c 'trap "exit 0" TERM; "$FAIRLOCK" release --force job; while :; do sleep 0.05; done'
-	# shellcheck disable=SC2016
-	run -76 "$FAIRLOCK" wrap --on-lost warn job sh -c '"$FAIRLOCK" release --force job; sleep 0.5'
 	run -0 "$FAIRLOCK" wrap --once-ok 1h job echo ran
 	assert_output ran
 }

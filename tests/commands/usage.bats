@@ -208,10 +208,6 @@ cuts() {
 	done
 }
 
-@test "--on-lost with a word other than kill and warn is a usage error" {
-	refused wrap --on-lost stop x true because 'kill or warn'
-}
-
 @test "--while-pid with anything but a process id is a usage error" {
 	for pid in 0 -1 x 2147483648; do
 		refused acquire --while-pid "$pid" x because "'$pid' is not a process id"
@@ -233,7 +229,7 @@ cuts() {
 	refused "--$long" because 'there is no such option'
 	refused wrap "--$long=3" x true because 'there is no such option'
 	refused wrap --wait "x$long" x true because "...' is not a duration"
-	refused wrap --on-lost "$long" x true because "...' is not kill or warn"
+	refused wrap --signal "$long" x true because "...' is not a signal"
 	refused status -o "$long" because "...': there is no such column"
 	FAIRLOCK_CONFLICT_EXIT_CODE=x$long refused wrap x true because "...' is not a number from 0 to 255"
 }

@@ -53,27 +53,6 @@ all_free() {
 	assert_equal "$STATUS" 76
 }
 
-@test "with --on-lost warn a lost lock is told, COMMAND goes on, and the others are renewed and given back" {
-	# shellcheck disable=SC2016
-	background "$FAIRLOCK" wrap -v -l 1s --on-lost warn --also a --also z job \
-		sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done; touch finished' 2>said
-	WRAPPER=$!
-	wait_until test -e ready
-	"$FAIRLOCK" release --force -q a
-	wait_until grep -q 'lost lock a: somebody broke it by force$' said
-	: >said
-	wait_until renewed z 4
-	touch go
-	status_of "$WRAPPER"
-	assert_equal "$STATUS" 76
-	test -e finished
-	all_free
-	run ! grep -E 'lost|cannot' said
-}
-
-# renewed LOCK COUNT
-renewed() { [ "$(grep -c "renewed lock $1" said)" -ge "$2" ]; }
-
 @test "when a lock that it has is broken while it waits for the next, it leaves, gives all back, and begins anew" {
 	local id
 

@@ -34,17 +34,6 @@ setup() {
 	done
 }
 
-@test "with --on-lost warn a wrap that has lost one of its locks can still be asked to stop for the others" {
-	background "$FAIRLOCK" wrap --on-lost warn --also b a -c 'touch runs; sleep 30' 2>said
-	WAITER=$!
-	wait_until test -e runs
-	run -0 "$FAIRLOCK" release --force b
-	wait_until grep -q 'lost lock b' said
-	run -0 "$FAIRLOCK" release --stop --wait 20s a
-	is_free a
-	ends_with 76 "$WAITER"
-}
-
 # heartbeat: a COMMAND that takes no notice of TERM, and writes the time into `beat`
 heartbeat='trap "" TERM; while :; do date +%s%N >beat.new; mv beat.new beat; sleep 0.02; done'
 

@@ -174,13 +174,6 @@ knows_asker() { cli --raw HKEYS 'fairlock:{job}' | grep -q '^r:'; }
 	all_dead
 }
 
-@test "with --on-lost warn COMMAND is stopped, too" {
-	start_job -l 30s -k 500ms --on-lost warn
-	stop_in_background
-	job_has_ended
-	was_asked
-}
-
 @test "a holder that waits for its replicas when it is asked learns it right after that" {
 	local port began
 

@@ -44,7 +44,6 @@ min-hold = 0
 max-hold = 1d
 once-per = 1h
 jitter = 10m
-on-lost = warn
 """
 VARIABLES = """FAIRLOCK_URL=redis://:S3CRET@h
 FAIRLOCK_PASSWORD=S3CRET
@@ -73,7 +72,7 @@ CONFIGS = [
     settings("A", user="tls-key = k\n"),
     settings("@", user="kill-after = 20\nsentinel-user = u\n"),
     settings("A", user="wait = 1\x00\n"),
-    settings("A", system="on-lost = never"),
+    settings("A", system="signal = never"),
     *(settings("@", line) for line in VARIABLES.split("\n")),
     settings("h", VARIABLES, "url = local:", "", "", "S3CRET"),
     settings("@", "FAIRLOCK_PASSWORD_FILE=pw", password="\n"),
@@ -84,7 +83,7 @@ COMMANDS = dict(zip(["wrap", "acquire", "renew", "release", "status", "queue", "
 LINES = [
     "wrap job true -n",
     "wrap -nqv -w 10 -l30 job -- echo --help -- x",
-    "wrap -E 0 --kill-aft 1 -sINT --on-lost=warn -c ls -- -job",
+    "wrap -E 0 --kill-aft 1 -sINT -c ls -- -job",
     "wrap --max-queue 3 --once-per 1h --min-hold 30 --max-hold=1d --jitter 5m job true",
     "wrap --once-ok 365d -w 10m job true",
     "wrap --once-ok 1h --once-per 1h job true",
@@ -123,7 +122,6 @@ LINES = [
     "wrap -u ",
     "wrap --sig",
     "wrap -s SIGT",
-    "wrap --on-lost=k",
     "status --url re",
     "wrap job -",
     "log --config f \u00fc\u20ac\U0001f512",

@@ -106,7 +106,6 @@ static const struct {
 	{&wrap_command, "-s 0 N true", "a signal"},
 	{&wrap_command, "-s 65 N true", "a signal"},
 	{&wrap_command, "-s SIG N true", "a signal"},
-	{&wrap_command, "--on-lost stop N true", "kill or warn"},
 	{&wrap_command, "--quiet --help=x", "no value"},
 	{&wrap_command, "-k 10001ms N true", "third"},
 	{&wrap_command, "-l 1s -k 0.49s N true", "third"},
@@ -168,7 +167,7 @@ static void check_defaults(struct tally *tally)
 	CHECK(tally, options->wait_ms == -1 && !options->no_wait && options->lease_ms == 0);
 	CHECK(tally, options->conflict_status == 75 && options->max_queue == -1);
 	CHECK(tally, options->signal == SIGTERM && options->kill_after_ms == -1);
-	CHECK(tally, options->on_lost == ON_LOST_KILL && options->token == -1);
+	CHECK(tally, options->token == -1);
 }
 
 static void check_values(struct tally *tally)
@@ -176,14 +175,12 @@ static void check_values(struct tally *tally)
 	struct trial trial;
 	const struct options *options = &trial.options;
 
-	try(&trial, &wrap_command,
-	    "-qv -w1.5 --lease=1m N -E0 --max-queue 3 -s SIGHUP -k 20 --on-lost warn true");
+	try(&trial, &wrap_command, "-qv -w1.5 --lease=1m N -E0 --max-queue 3 -s SIGHUP -k 20 true");
 	CHECK(tally, trial.result == 0 && operands_are(&trial, "N true"));
 	CHECK(tally, options->quiet && options->verbose && !options->no_wait);
 	CHECK(tally, options->wait_ms == 1500 && options->lease_ms == 60000);
 	CHECK(tally, options->conflict_status == 0 && options->max_queue == 3);
 	CHECK(tally, options->signal == SIGHUP && options->kill_after_ms == 20000);
-	CHECK(tally, options->on_lost == ON_LOST_WARN);
 	try(&trial, &wrap_command, "-s 9 --connect 250ms --no N true");
 	CHECK(tally, options->signal == SIGKILL && options->connect_timeout_ms == 250);
 	CHECK(tally, options->no_wait);

@@ -105,7 +105,7 @@ static void check_kinds(struct tally *tally)
 	const struct options *options = &settings.options;
 
 	write_file(config, "min-hold = 50s\nmax-hold = 2h\nonce-per = 1d\nsyslog = yes\n"
-			   "replicas = 2\nsignal = INT\nkill-after = 1s\non-lost = warn\n"
+			   "replicas = 2\nsignal = INT\nkill-after = 1s\n"
 			   "conflict-exit-code = 3\nconnect-timeout = 1s\n");
 	setenv("FAIRLOCK_JITTER", "20s", 1);
 	setenv("FAIRLOCK_MAX_HOLD", "1h", 1);
@@ -114,7 +114,7 @@ static void check_kinds(struct tally *tally)
 	CHECK(tally, options->min_hold_ms == 50000 && options->max_hold_ms == 3600000);
 	CHECK(tally, options->once_per_ms == 86400000 && options->jitter_ms == 20000);
 	CHECK(tally, options->syslog && options->replicas == 2 && options->signal == SIGINT);
-	CHECK(tally, options->kill_after_ms == 1000 && options->on_lost == ON_LOST_WARN);
+	CHECK(tally, options->kill_after_ms == 1000);
 	CHECK(tally, options->conflict_status == 3 && options->connect_timeout_ms == 1000);
 	CHECK(tally, options->watch_ms == 0);
 	settings_free(&settings);

@@ -44,8 +44,6 @@ static bool same_value(const void *a, const void *b, enum option_kind kind)
 	case OPTION_INT:
 	case OPTION_SIGNAL:
 		return *(const int *)a == *(const int *)b;
-	case OPTION_ON_LOST:
-		return *(const enum on_lost *)a == *(const enum on_lost *)b;
 	case OPTION_COLOUR:
 		return *(const enum colour_choice *)a == *(const enum colour_choice *)b;
 	}
@@ -99,10 +97,6 @@ void value_of(char *text, size_t size, const struct options *options, const stru
 	case OPTION_INT:
 	case OPTION_SIGNAL:
 		snprintf(text, size, "%d", *(const int *)member);
-		break;
-	case OPTION_ON_LOST:
-		snprintf(text, size, "%s",
-			 *(const enum on_lost *)member == ON_LOST_WARN ? "warn" : "kill");
 		break;
 	case OPTION_COLOUR:
 		snprintf(text, size, "%s", colour_words[*(const enum colour_choice *)member]);
