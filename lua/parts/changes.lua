@@ -6,22 +6,6 @@ local function set_started(last, before, recall)
 	note('HSET', STATE, 'started', started_text(last, before, recall))
 end
 
--- Fields of the versions before this one that mean nothing now.
-local OLD_FIELDS = {'owner', 'since', 'until', 'lease', 'waited', 'by', 'holds', 'keep', 'taken_up',
-	'unheard', 'ended', 'forced', 'turn', 'turned', 'before', 'recall', 'up', 'touched', 'logged', 'mended',
-	'tended'}
-
--- Takes over what stays true from a hash of an older version.
-local function raise_version(run)
-	local before, recall, up = unpack(call('HMGET', STATE, 'before', 'recall', 'up'))
-	call('HDEL', STATE, unpack(OLD_FIELDS))
-	lock.up = number(up or nil) or lock.up
-	run('HSET', STATE, 'v', VERSION)
-	save_run(run)
-	set_started(lock.started, number(before or nil) or lock.before, number(recall or nil) or lock.recall)
-	lock.has_marks = true
-end
-
 -- Says of a new hash which name it is for, in which version, and when it was made: a ticket or a token
 -- from before that was given by a server that has lost its data since. run: call, or note.
 local function introduce(run)
@@ -32,10 +16,8 @@ local function introduce(run)
 		if lock.had_slots then
 			run('HSET', STATE, 's:', int(now + call('PTTL', LOCK))) -- see knows_holders
 		end
-	elseif lock.is_old then
-		raise_version(run)
+		lock.is_new = false
 	end
-	lock.is_new, lock.is_old = false, false
 end
 
 -- Makes id an owner, for ttl ms at first; see `enter`, which came before.

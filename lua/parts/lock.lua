@@ -25,7 +25,6 @@
 --   length, scores  how many are in list and sorted set, or nil when that is to be asked anew
 --   empty           nobody is queued, and nobody was since the script began
 --   is_new          there is no hash of ours yet
---   is_old          it is of an older version, and nobody uses it
 --   refusal         the answer of a script that may change nothing, or nil
 --   spelled         the other spelling of this name that is in use, or nil ({x} and x share all keys but the
 --                   lock)
@@ -67,8 +66,6 @@ local function read_lock(id, request)
 	local started, before, recall = read_started(field[9])
 	local ok_started, ok_ended = read_done(field[15])
 	local newest, newest_since = read_newest(field[16])
-	local our_version = tonumber(VERSION)
-	local version = name and (number(field[2] or nil) or 1) or our_version
 	local back = number(field[6] or nil) or 0
 	lock = {
 		field = key[1], mode = MODES[key[1]] or key[1] and 'x', were_many = MODES[holder] ~= nil,
@@ -84,7 +81,7 @@ local function read_lock(id, request)
 		grants = number(field[10] or nil) or 0,
 		newest = newest, newest_since = newest_since,
 		length = call('LLEN', QUEUE), scores = call('ZCARD', TIMEOUTS),
-		is_new = not name, is_old = version < our_version, spelled = name and name ~= LOCK and name or nil,
+		is_new = not name, spelled = name and name ~= LOCK and name or nil,
 	}
 	if holder and holder ~= id and not lock.were_many then
 		lock.hold = read_hold(holder, call('HGET', STATE, 'h:' .. holder) or '')
@@ -102,8 +99,8 @@ local function read_lock(id, request)
 	lock.empty = lock.length == 0 and lock.scores == 0 and lock.ours == 0
 	if lock.spelled then
 		lock.refusal = {'spelled', lock.spelled}
-	elseif version > our_version or lock.is_old and (lock.field or not lock.empty) then
-		lock.refusal = {'version', version, our_version}
+	elseif name and field[2] ~= VERSION then
+		lock.refusal = {'version', number(field[2] or nil) or 0, tonumber(VERSION)}
 	end
 end
 
@@ -121,15 +118,11 @@ local function record(event, ...)
 end
 
 -- Our hash was used: it stays for another day, for a day after the end of the lease and of a --min-hold, and
--- for as long as somebody will ask for the last start. One of an older version, which was not raised, keeps
--- the time that it has.
+-- for as long as somebody will ask for the last start.
 local function touch()
 	if lock.ours ~= lock.ours_saved then
 		note('HSET', STATE, 'ours', lock.ours)
 		lock.ours_saved = lock.ours
-	end
-	if lock.is_old then
-		return
 	end
 	local hold = lock.hold
 	local ends = math.max(now, number(hold and hold.ends) or 0, number(hold and hold.keep) or 0,

@@ -7,7 +7,7 @@
 
 local LOCK, QUEUE, TIMEOUTS, STATE, LOG = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local CHANNEL = ARGV[1]
-local VERSION = '5' -- of this protocol; a hash without the field `v` is of version 1
+local VERSION = '1' -- of this protocol, in the field `v` of our hash
 local LOG_LENGTH = 1000
 local MOST = 9007199254740992 -- numbers beyond it are not exact, and none of ours
 local LONGEST_MS = 31622400000 -- 366 days: nobody can ask for more, so a longer time is damage

@@ -131,7 +131,7 @@ local MARK_MS = 600000 -- neither a copy of a request nor a waiter that knows no
 local MARKS_MOST = 40
 
 -- Until when a field may be asked for that is no record of a waiting waiter. nil: it stays, as the record of
--- a present hold does. Fields of older versions may go at once.
+-- a present hold does.
 local function remembered_until(field, value)
 	local kind, id = match(field, '^(%l):(.*)$')
 	local owner = (kind == 'h' or kind == 'a') and id or kind == 's' and value
@@ -151,7 +151,7 @@ local function remembered_until(field, value)
 		local request = read_request(value)
 		return (request and request.made or 0) + MARK_MS
 	end
-	return kind and string.find('acdfpstx', kind, 1, true) and 0 or nil
+	return (kind == 'a' or kind == 's') and 0 or nil
 end
 
 -- Looks after a few fields of our hash, from the cursor on. A hash of up to some hundred fields has no

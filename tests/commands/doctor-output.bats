@@ -129,7 +129,7 @@ setting() {
 	for name in "a'b" 'a; touch oops; $(touch oops)' -n '{x}'; do
 		key=$name
 		[[ $name = *{* ]] || key="{$name}"
-		cli HSET "fairlock:$key" name "$name" v 5
+		cli HSET "fairlock:$key" name "$name" v 1
 		cli HSET "$name" owner:1 1
 		doctor 1
 		remedy=$(jq -r '.findings[] | select(.check == "leases") | .remedy' <<<"$output")

@@ -248,18 +248,6 @@ lives_again() {
 	shrinks_to 45 leave ben
 }
 
-@test "our hash drops fields of older versions" {
-	local i
-
-	acquire anna
-	for ((i = 1; i <= 50; i++)); do
-		echo HSET "$(key_state)" "d:w$i" somebody "t:w$i" 1 "p:w$i" 1 "x:w$i" 1 "c:w$i" 1 "f:w$i" 1
-	done | cli >/dev/null
-	queue_up ben
-	shrinks_to 45 leave ben
-	assert_equal "$(column h:anna state)" held
-}
-
 @test "our hash drops records that nobody can read, and keeps fields that are no records" {
 	local i
 

@@ -176,6 +176,28 @@ refuses() {
 	assert_output --partial 'shares keys with lock x'
 }
 
+# What is left of lock x on the server.
+left() { cli --raw EVAL "return {redis.call('KEYS', '*'), redis.call('HGETALL', 'x'), redis.call('HGETALL', 'fairlock:{x}')}" 0 | sort; }
+
+@test "a lock of another protocol version gives status 78, and stays as it is" {
+	local before
+
+	start_server
+	"$FAIRLOCK" acquire x >owner
+	cli HSET 'fairlock:{x}' v 2 >/dev/null
+	before=$(left)
+	for words in 'wrap x touch ran' 'wrap -n x touch ran' 'acquire x' "renew --owner $(<owner) x" "release --owner $(<owner) x" \
+		'release --force x' 'release --stop x'; do
+		# shellcheck disable=SC2086
+		run -78 "$FAIRLOCK" $words
+		assert_output "fairlock: cannot use this lock: another fairlock uses it with protocol 2, this one has protocol 1; \
+install the same version on all hosts"
+	done
+	assert_equal "$(left)" "$before"
+	[ ! -e ran ]
+	run -0 "$FAIRLOCK" status -q x
+}
+
 @test "a user that may not subscribe gets status 77 and leaves no lock" {
 	start_server
 	cli ACL SETUSER eve on '>pw' '~*' resetchannels +@all >/dev/null

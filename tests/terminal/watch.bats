@@ -24,7 +24,7 @@ many_locks() {
 	local i
 
 	for ((i = 1; i <= $1; i++)); do
-		echo "HSET fairlock:{free$i} name free$i v 5"
+		echo "HSET fairlock:{free$i} name free$i v 1"
 	done | cli >/dev/null
 }
 

@@ -20,7 +20,7 @@ MODES = {"fairlock:shared": "s", "fairlock:slots": "="}  # by the field of key 1
 REQUEST_COLUMNS = ["made", "strays", "answer"]
 
 OTHER_FIELDS = {
-    "name": r"job", "v": "5", "holder": r"\S+", "token": NUMBER, "ticket": NUMBER, "ours": NUMBER, "back": NUMBER,
+    "name": r"job", "v": "1", "holder": r"\S+", "token": NUMBER, "ticket": NUMBER, "ours": NUMBER, "back": NUMBER,
     "newest": rf"\S+ {NUMBER}", "run": rf"(?:\w+|-) {MAYBE} {MAYBE} {NUMBER}", "turn": rf"\S+ {NUMBER}", "started": rf"{MAYBE} {MAYBE} {MAYBE}",
     "head": rf"{NUMBER} (?:{NUMBER})? \S+(?: \S+)*", "theirs": rf"\S+(?: {NUMBER}){{3}}(?: \S+(?: {NUMBER}){{3}})*",
     "tended": rf"{NUMBER} {NUMBER} {NUMBER} {NUMBER}", "n:granted": NUMBER, "n:expired": NUMBER, "n:forced": NUMBER,

@@ -105,7 +105,7 @@ class World:
         if self.is_clean:
             check_clean(script, words, answer, before, after, self.listening)
             check_newest(script, words, answer, before, after, self.newest)
-        elif self.has_other_type is False and answer[:1] == ["version"] and self.look.hash.get("v") == "5":
+        elif self.has_other_type is False and answer[:1] == ["version"] and self.look.hash.get("v") == "1":
             raise Failure("version", f"{script} answers {answer} though the version is ours")
         return answer
 
@@ -320,7 +320,7 @@ class World:
         for who in list(self.listening):
             self.listen_not(who)
         self.look = Look(self.server)
-        if self.look.hash.get("name", "job") != "job" or self.look.hash.get("v") != "5":
+        if self.look.hash.get("name", "job") != "job" or self.look.hash.get("v") != "1":
             self.server.client.ask("DEL", KEYS[3])  # others use it, and it has a time to live
         self.run("release", "healer", "healer", "force", "", "0", "", 0, "", "", "")
         for who, score in self.look.scores.items():
