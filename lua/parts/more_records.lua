@@ -48,7 +48,7 @@ end
 -- first (ms; `-` once the pause after a restart was given); when data may have been lost last (ms), and the
 -- token that our hash had then. A hold with a larger token, from before, may be taken up.
 local function read_run(text)
-	local id, up, lost, floor = match(text or '', '^(%S*) ?(%S*) ?(%S*) ?(%S*)$')
+	local id, up, lost, floor = match(text or '', '^(%S+) (%S+) (%S+) (%S+)$')
 	return match(id or '', '^%w+$'), number(up), number(lost), number(floor)
 end
 
@@ -74,7 +74,7 @@ end
 -- `started`, "LAST BEFORE RECALL" in ms: when the last COMMAND of a wrap was started, when the one before,
 -- and until when somebody may ask for that. Returns numbers or nil.
 local function read_started(text)
-	local last, before, recall = match(text or '', '^(%S+) ?(%S*) ?(%S*)$')
+	local last, before, recall = match(text or '', '^(%S+) (%S+) (%S+)$')
 	return number(last), number(before), number(recall)
 end
 

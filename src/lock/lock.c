@@ -177,7 +177,7 @@ static int read_place(struct lock *lock, const struct client *client, struct ask
 /* OWNER BY HELD MODE COUNT NEXT HAND */
 struct holder lock_read_holder(const struct lock *lock, const struct redisReply *reply, size_t at)
 {
-	if (reply_count(reply) < at + 6)
+	if (reply_count(reply) < at + 7)
 		return (struct holder){
 			.owner = "", .by = "", .held_ms = -1, .next_ms = -1, .want = lock->want};
 	return (struct holder){
@@ -256,7 +256,7 @@ int lock_read_renewal(struct lock *lock, const struct client *client, struct ren
 	const struct redisReply *reply = client->reply;
 
 	*out = (struct renew_reply){.why = reply_text(reply, 1), .by = reply_text(reply, 3)};
-	if (is_tagged(reply, "renewed", 4)) {
+	if (is_tagged(reply, "renewed", 5)) {
 		out->outcome = renewal_outcome(lock, client);
 		out->ttl_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS);
 		out->by = reply_text(reply, 4);

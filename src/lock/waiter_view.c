@@ -36,7 +36,7 @@ void waiter_view_read(struct waiter_view *view, const struct client *client)
 	const struct redisReply *reply = client->reply, *usual;
 	const char *token;
 
-	if (reply_count(reply) < 11 || strcmp(reply_text(reply, 0), "view") != 0)
+	if (reply_count(reply) < 12 || strcmp(reply_text(reply, 0), "view") != 0)
 		return;
 	view->is_known = true;
 	view->at_ms = client->sent_ms;

@@ -65,7 +65,7 @@ def queued(ask_in=10000, first=0, ttl=29000, ticket="1795261602123001"):
     return say(["queued", ticket, ask_in, first, ttl, NOW])
 
 
-RENEWED = say(["renewed", 30000, str(NOW), 0])
+RENEWED = say(["renewed", 30000, str(NOW), 0, ""])
 RELEASED = say(["released", 0])
 
 
@@ -88,8 +88,19 @@ def handed(ttl, at=NOW, secret=SECRET, token=NOW):
     return message(f"granted {token} {ttl} {at} {secret}")
 
 
-KEPT = say(["view", 1, 1, OTHER, BY, -NOW, str(NOW), [7, 50000, 20, 40000]])
-VIEW = say(["view", 2, 5, OTHER, BY, 61000, str(NOW), [7, 50000, 20, 40000]])
+
+
+def about(owner=OTHER, by=BY, held=61000):
+    """The holder, in an answer to somebody who does not get the lock."""
+    return [owner, by, held, "x", 1, 29000, "0"]
+
+
+def view(place, waiters, owner=OTHER, by=BY, held=61000, token=str(NOW), usual=(7, 50000, 20, 40000)):
+    return say(["view", place, waiters, owner, by, held, token, list(usual), "x", 1, 29000, "0"])
+
+
+KEPT = view(1, 1, held=-NOW)
+VIEW = view(2, 5)
 SENTINEL = say(["127.0.0.1", "7000"])
 
 LONG = "x" * 700  # longer than any buffer for a part of a reply
@@ -149,7 +160,7 @@ REPLIES = {
         text(BEGIN, granted(), SOON, MESSAGE, PAUSE, say(["lost", "gone", "", ""])),
         text(BEGIN, granted(), PAUSE, END, error("LOADING Redis is loading"), PAUSE, END, BEGIN, RENEWED),
         text(BEGIN, queued(ttl=-1), PAUSE, say(["removed"])),
-        text(BEGIN, queued(), PAUSE, say(["superseded", BY, OTHER, BY, 61000]), PAUSE, say(["left"])),
+        text(BEGIN, queued(), PAUSE, say(["superseded", BY, *about()]), PAUSE, say(["left"])),
         text(BEGIN, queued(), PAUSE, say(["superseded", LONG])),
         text(BEGIN, say(["spelled", "{job}"])),
         text(BEGIN, error("NOPERM this user has no permissions to access one of the keys used as arguments")),
@@ -168,12 +179,12 @@ REPLIES = {
     "b": [
         text(BEGIN, say(["busy", LONG, LONG])),
         text(BEGIN, say(["busy", OTHER, BY])),
-        text(BEGIN, say(["busy", OTHER, BY, 61000])),
-        text(BEGIN, say(["busy", OTHER, LONG + "\t1\t" + LONG, 1 << 62])),
-        text(BEGIN, say(["busy", OTHER, BY + "\tnightly", -7])),
-        text(BEGIN, say(["busy", OTHER, BY, -NOW])),
-        text(BEGIN, say(["busy", OTHER, LONG, -(1 << 63)])),
-        text(BEGIN, say(["busy", REDISSON, ""])),
+        text(BEGIN, say(["busy", *about()])),
+        text(BEGIN, say(["busy", *about(by=LONG + "\t1\t" + LONG, held=1 << 62)])),
+        text(BEGIN, say(["busy", *about(by=BY + "\tnightly", held=-7)])),
+        text(BEGIN, say(["busy", *about(held=-NOW)])),
+        text(BEGIN, say(["busy", *about(by=LONG, held=-(1 << 63))])),
+        text(BEGIN, say(["busy", *about(REDISSON, "", -1)])),
         text(BEGIN, granted(), PAUSE, RELEASED),
     ],
     "c": [
@@ -182,20 +193,20 @@ REPLIES = {
         text(BEGIN, granted(), PAUSE, error("ERR no WAIT")),
     ],
     "d": [
-        text(BEGIN, queued(), PAUSE, say(["view", 2, 5, LONG, LONG, 61000, LONG, []]), PAUSE, VIEW),
+        text(BEGIN, queued(), PAUSE, view(2, 5, LONG, LONG, token=LONG, usual=[]), PAUSE, VIEW),
         text(BEGIN, queued(), PAUSE, VIEW, PAUSE, VIEW, SOON, MESSAGE, PAUSE, granted(), PAUSE, RELEASED),
-        text(BEGIN, queued(first=1), PAUSE, say(["view", 1, 1, "", "", -1, "", []]), PAUSE, say(["left"])),
+        text(BEGIN, queued(first=1), PAUSE, view(1, 1, "", "", -1, "", []), PAUSE, say(["left"])),
         text(BEGIN, queued(), PAUSE, error("NOPERM no permissions"), PAUSE, granted()),
         text(BEGIN, queued(first=1), PAUSE, KEPT, PAUSE, granted(), PAUSE, RELEASED),
     ],
     "e": [
         text(BEGIN, say(["ran ok", 60000])),
         text(BEGIN, say(["ran", 60000])),
-        text(BEGIN, say(["ran", 60000, OTHER, BY, 61000])),
+        text(BEGIN, say(["ran", 60000, *about()])),
         text(BEGIN, queued(), PAUSE, VIEW, PAUSE, granted(), PAUSE, RELEASED),
     ],
     "f": [text(BEGIN, granted()), text(BEGIN, queued(), PAUSE, granted())],
-    "g": [text(BEGIN, say(["full", 3])), text(BEGIN, say(["full", 3, OTHER, BY, 61000])), text(BEGIN, granted()), text(BEGIN, queued(), PAUSE, say(["left"]))],
+    "g": [text(BEGIN, say(["full", 3])), text(BEGIN, say(["full", 3, *about()])), text(BEGIN, granted()), text(BEGIN, queued(), PAUSE, say(["left"]))],
     "h": [text(BEGIN, granted(owner="abc:1"))],
     "i": [
         text(HELLO, RENEWED),
@@ -234,10 +245,10 @@ REPLIES = {
     ],
     "o": [text(SENTINEL, END, HELLO, RELEASED), text(say(["", "1"])), text(say(["h" * 300, "1"]))],
     "p": [
-        text(BEGIN, queued(), VIEW, PAUSE, VIEW, PAUSE, say(["left", OTHER, BY, 61000])),
-        text(BEGIN, queued(first=1), KEPT, PAUSE, KEPT, PAUSE, say(["left", OTHER, BY, -NOW])),
+        text(BEGIN, queued(), VIEW, PAUSE, VIEW, PAUSE, say(["left", *about()])),
+        text(BEGIN, queued(first=1), KEPT, PAUSE, KEPT, PAUSE, say(["left", *about(held=-NOW)])),
         text(BEGIN, queued(), error("NOPERM no permissions"), PAUSE, PAUSE, END, PAUSE, BEGIN, queued(), PAUSE, VIEW),
-        text(BEGIN, queued(), say(["view", 1, 1, OTHER, LONG, 1 << 62, "7", []]), PAUSE, END, PAUSE, PAUSE, PAUSE, BEGIN),
+        text(BEGIN, queued(), view(1, 1, by=LONG, held=1 << 62, token="7", usual=[]), PAUSE, END, PAUSE, PAUSE, PAUSE, BEGIN),
     ],
     "q": [
         text(BEGIN, say(["stops"])),
@@ -264,15 +275,19 @@ REPLIES = {
 }
 
 
-def state(name="job", owner=OTHER, by=BY, ours=1, ttl=29000, token=str(NOW), since=str(NOW - 61000), waiters=3):
-    return say([owner, 1, ttl, token, by, since, ours, waiters, str(NOW), name, 45000, 10, 1, 2, 0])
+def state(name="job", owner=OTHER, by=BY, ours=1, ttl=29000, token=str(NOW), since=str(NOW - 61000), waiters=3, slots=()):
+    """slots: those that are held; none: one holds the lock alone."""
+    rows = [[owner, 1, ttl, token, by, since, ours, 0, slot, 0] for slot in slots or ([""] if owner else [])]
+    return say([owner, 1, ttl, token, by, since, ours, waiters, str(NOW), name, 45000, 10, 1, 2, 0, 0, str(NOW - 61000),
+                "=" if slots else "x" if owner else "", rows, len(rows), len(slots), str(NOW - 90000), 0])
 
 
 FREE = state(owner="", by="", ttl=-2, token="", since="", waiters=0)
+SLOTS_HELD = state(slots=["1", "db1"])
 THEIRS = state(owner=REDISSON, by="", ours=0, token="", since="")
 ENDLESS = state(ttl=-1)
 OTHER_LOCK = state(name="other")
-QUEUE = say([[OTHER, "45000", BY, 1, 1], [REDISSON, "", "", 0, 1], [ID, "90061000", BY, 1, 0]])
+QUEUE = say([[OTHER, "45000", BY, 1, 1, "#2"], [REDISSON, "", "", 0, 1, "x"], [ID, "90061000", BY, 1, 0, "=a,b"]])
 
 
 def entry(number, event, **more):
@@ -291,10 +306,10 @@ ENTRIES = [
     entry(7, "granted", waited="1"),
     ["1-1", ["event", "granted", "time", "x"]],
 ]
-LAST = [OTHER, str(NOW - 30000), str(NOW - 30000), str(NOW + 30000), "20", BY]
-LOG = say(["log", str(NOW), ENTRIES, OTHER, LAST, [[str(NOW - 500), BY], ["", ""]]])
-NOTHING = say(["log", str(NOW), [], "", [], []])
-STRANGER = say(["log", str(NOW), ENTRIES[3:5], REDISSON, LAST, []])
+LAST = [OTHER, str(NOW - 30000), str(NOW - 30000), str(NOW + 30000), "20", BY, "x", ""]
+LOG = say(["log", str(NOW), ENTRIES, OTHER, LAST, [[str(NOW - 500), BY], ["", ""]], [LAST]])
+NOTHING = say(["log", str(NOW), [], "", [], [], []])
+STRANGER = say(["log", str(NOW), ENTRIES[3:5], REDISSON, LAST, [], []])
 
 SLOTS = say([[0, 8191, ["127.0.0.1", 7000, "a"], ["127.0.0.1", 7002, "b"]], [8192, 16383, ["", 7001, "c"]]])
 LOGS = say(["7", ["fairlock_log:{job}"]]) + say(["0", ["fairlock_log:{{x}}", "fairlock_log:x{y}"]])
@@ -348,7 +363,7 @@ ONE_LOCK = state() + QUEUE + LOG
 
 SHOWN = {
     "A": [text(HELLO, state(by=LONG, owner=LONG, token=LONG, since=LONG)), text(HELLO, state(), OTHER_LOCK, GRANTS), text(HELLO, state(), OTHER_LOCK, FULL), text(HELLO, FREE, error("WRONGTYPE no hash")), text(HELLO, state(), state())],
-    "B": [text(HELLO, state(), GRANTS), text(HELLO, state(), FULL), text(HELLO, THEIRS), text(HELLO, ENDLESS), text(HELLO, FREE)],
+    "B": [text(HELLO, SLOTS_HELD, GRANTS), text(HELLO, state(), GRANTS), text(HELLO, state(), FULL), text(HELLO, THEIRS), text(HELLO, ENDLESS), text(HELLO, FREE)],
     "C": [text(HELLO, state(by="a b\tx\ty\tz \\x1b[2J"))],
     "D": [text(HELLO, state(), OTHER_LOCK), text(HELLO, FREE, FREE)],
     "E": [text(HELLO, state(), OTHER_LOCK, GRANTS), text(HELLO, state(), OTHER_LOCK, FULL), text(HELLO, ENDLESS, THEIRS)],
@@ -370,7 +385,7 @@ SHOWN = {
     "O": [text(HELLO, LOG), text(HELLO, NOTHING), text(HELLO, error("NOPERM no permissions"))],
     "P": [text(HELLO, LOG), text(HELLO, NOTHING)],
     "Q": [text(HELLO, LOG)],
-    "R": [text(HELLO, say(["log", str(NOW), [["9" * 60, ENTRIES[2][1]]], LONG, [LONG] * 6, [[LONG, LONG]]])), text(HELLO, LOG, say(([["log", [ENTRIES[0]]]])), LOG, PAUSE, None or ["_"], PAUSE, LOG)],
+    "R": [text(HELLO, say(["log", str(NOW), [["9" * 60, ENTRIES[2][1]]], LONG, [LONG] * 8, [[LONG, LONG]], [[LONG] * 8]])), text(HELLO, LOG, say(([["log", [ENTRIES[0]]]])), LOG, PAUSE, None or ["_"], PAUSE, LOG)],
     "S": [text(HELLO, LOG, PAUSE, ["_"], PAUSE, LOG, PAUSE, END, HELLO, ["_"], LOG)],
     "T": [text(HELLO, LOG), text(HELLO, NOTHING), text(HELLO, STRANGER)],
     "U": [text(HELLO, LOG), text(HELLO, NOTHING)],
