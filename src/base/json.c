@@ -74,21 +74,6 @@ void json_text(struct json *json, const char *key, const char *text)
 		fputs("null", stdout);
 }
 
-/* Outside of strings all is ASCII. */
-void json_print_made(const char *text)
-{
-	while (*text) {
-		uint32_t code = 0;
-		const size_t length = utf8_decode(text, &code);
-
-		if (length > 0 && code >= 0x7f && utf8_is_harmful(code))
-			put_escaped(code);
-		else
-			fwrite(text, 1, length > 0 ? length : 1, stdout);
-		text += length > 0 ? length : 1;
-	}
-}
-
 void json_printf(struct json *json, const char *key, const char *format, ...)
 {
 	va_list args;

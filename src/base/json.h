@@ -1,4 +1,4 @@
-/* Writes JSON to standard output. Only lists as a whole are libsmartcols' (output/table.h). */
+/* Writes JSON to standard output. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,9 +18,6 @@ void json_close(struct json *json, char bracket);
 
 /* A string; null for NULL and "". Bytes that are no UTF-8 become U+FFFD. */
 void json_text(struct json *json, const char *key, const char *text);
-
-/* Prints JSON that is made already, with the harmful characters of its strings escaped. */
-void json_print_made(const char *text);
 
 /* A number, true, false or null, as printf writes it. */
 __attribute__((format(printf, 3, 4))) void json_printf(struct json *json, const char *key,

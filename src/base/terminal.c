@@ -141,7 +141,7 @@ int terminal_cut(const struct terminal *terminal, char *to, size_t size, const c
 
 		if (used + cell.width > room || length + bytes + strlen(mark) >= size)
 			break;
-		memcpy(to + length, cell.bytes, cell.length);
+		memmove(to + length, cell.bytes, cell.length);
 		length += cell.length;
 		used += cell.width;
 		text += bytes;

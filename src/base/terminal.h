@@ -39,7 +39,8 @@ void terminal_measure(struct terminal *terminal, int fd);
 int terminal_width(const struct terminal *terminal, const char *text);
 
 /* Copies as much of a text into `to` as fits into width columns and size bytes. A character that
- * cannot be shown becomes '?', so no text of others moves the cursor. Returns the columns used. */
+ * cannot be shown becomes '?', so no text of others moves the cursor. `to` may be the text. Returns
+ * the columns used. */
 int terminal_cut(const struct terminal *terminal, char *to, size_t size, const char *text,
 		 int width);
 

@@ -80,7 +80,7 @@ static int fetch(struct reader *reader, struct log_reply *history, bool patient,
 /* ---- Events so far ---- */
 
 /* An empty table on a screen tells since when there was nothing. */
-static int print_table(struct reader *reader, struct table *table, struct error *err)
+static void print_table(struct reader *reader, struct table *table)
 {
 	char since[TIMESTAMP_MAX_BYTES];
 
@@ -89,7 +89,7 @@ static int print_table(struct reader *reader, struct table *table, struct error 
 			 timestamp_local(since, reader->query.from_ms, TIMESTAMP_LONG));
 		table_when_empty(table, reader->nothing);
 	}
-	return table_print(table, err);
+	table_print(table);
 }
 
 static int list_events(struct reader *reader, struct table *table, struct error *err)
@@ -100,7 +100,7 @@ static int list_events(struct reader *reader, struct table *table, struct error 
 	for (size_t i = 0; result == 0 && i < history.count; i++)
 		result = log_table_add(table, reader->keys.name, &history.events[i], err);
 	if (result == 0)
-		result = print_table(reader, table, err);
+		print_table(reader, table);
 	log_reply_free(&history);
 	return result;
 }
@@ -143,7 +143,8 @@ static int print_new(struct reader *reader, struct table *table, struct seen *se
 			return -1;
 	if (*history->last_id)
 		strcpy(reader->query.after, history->last_id);
-	return table_flush(table, err);
+	table_flush(table);
+	return 0;
 }
 
 /* Sleeps until there may be something new, for BLOCK_MS at most. */
@@ -248,7 +249,8 @@ static int print_merged(struct reader *reader, struct table *table, struct merge
 	for (size_t i = 0; i < log->count; i++)
 		if (log_table_add(table, log->list[i].name, &log->list[i].event, err) < 0)
 			return -1;
-	return print_table(reader, table, err);
+	print_table(reader, table);
+	return 0;
 }
 
 static int list_all(struct reader *reader, const struct server *server, struct table *table,

@@ -103,7 +103,7 @@ static int add_waiter(struct table *table, const char *name, const struct redisR
 	row.cells[CLIENT] = reply_number(waiter, 3) == 1 ? "fairlock" : "redisson";
 	row.cells[WAITING] = row.cells[WAITING_MS] = reply_text(waiter, 1);
 	row.cells[PRESENT] = reply_number(waiter, 4) == 1 ? "1" : "0";
-	row.colours[PRESENT] = reply_number(waiter, 4) == 1 ? "green" : "red";
+	row.colours[PRESENT] = reply_number(waiter, 4) == 1 ? TABLE_GREEN : TABLE_RED;
 	return table_add(table, &row, err);
 }
 
@@ -218,7 +218,7 @@ static int print_queue(struct viewer *viewer, struct error *err)
 		return -1;
 	result = add_waiters(viewer, table, err);
 	if (result == 0)
-		result = table_print(table, err);
+		table_print(table);
 	table_close(table);
 	if (result < 0 || viewer->gap.status == STATUS_OK)
 		return result;

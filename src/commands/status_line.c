@@ -205,7 +205,9 @@ static void fill_state(struct table_row *row, struct owner_process *process,
 	const bool is_kept = state->holder.is_kept;
 
 	row->cells[STATE] = !state->is_held ? "free" : is_kept ? "kept" : "held";
-	row->colours[STATE] = !state->is_held ? "green" : is_kept ? "brown" : "magenta";
+	row->colours[STATE] = !state->is_held ? TABLE_GREEN
+			      : is_kept       ? TABLE_YELLOW
+					      : TABLE_MAGENTA;
 	if (!state->is_held)
 		return;
 	fill_hold(row, state);
@@ -230,7 +232,7 @@ static int add_line(struct table *table, const struct lock_status *state, bool i
 	char shown[STATE_MAX_BYTES];
 
 	if (is_ranked)
-		row.rank = state->is_held ? 0 : state->waiters > 0 ? 1 : 2;
+		row.rank = state->is_held ? "0" : state->waiters > 0 ? "1" : "2";
 	fill_state(&row, &process, shown, state, table_is_for_people(table));
 	table_row_number(&row, WAITERS, state->waiters);
 	table_row_number(&row, LAST_START, state->last_start_ms);

@@ -111,7 +111,7 @@ int follow_print_changed(struct follower *f, struct error *err)
 	for (size_t i = 0; result == 0 && i < log.count; i++)
 		result = log_table_add(f->table, log.list[i].name, &log.list[i].event, err);
 	if (result == 0)
-		result = table_flush(f->table, err);
+		table_flush(f->table);
 	merged_log_free(&log);
 	f->read_ms = clock_ms() + PAUSE_MS;
 	if (result == 0 && read < 0)

@@ -40,12 +40,22 @@ struct layout {
 
 #define TABLE_COLUMNS_MAX 24
 
+/* The numbers are those of the terminal. */
+enum table_colour {
+	TABLE_PLAIN,
+	TABLE_BOLD,
+	TABLE_RED = 31,
+	TABLE_GREEN,
+	TABLE_YELLOW,
+	TABLE_MAGENTA = 35,
+};
+
 /* A cell for each column of a layout, NULL or "" when unknown. Starts as {0}. */
 struct table_row {
 	const char *cells[TABLE_COLUMNS_MAX];
-	char numbers[TABLE_COLUMNS_MAX][24];    /* the texts of table_row_number */
-	const char *colours[TABLE_COLUMNS_MAX]; /* as libsmartcols names them; NULL: none */
-	unsigned rank; /* without --sort, lines of a lower rank stand first */
+	char numbers[TABLE_COLUMNS_MAX][24]; /* the texts of table_row_number */
+	enum table_colour colours[TABLE_COLUMNS_MAX];
+	const char *rank; /* without --sort, lines are sorted by it */
 };
 
 /* Fills a cell; a negative number is unknown. */
@@ -53,8 +63,8 @@ void table_row_number(struct table_row *row, size_t column, int64_t number);
 
 struct table;
 
-/* Makes an empty table with the columns that the options and the layout ask for; the layout must
- * outlive it. With --follow, JSON is an object a line. --sort and --color do what they say. Returns
+/* Makes an empty table with the columns that the options and the layout ask for; both must outlive
+ * it. With --follow, JSON is an object a line. --sort and --color do what they say. Returns
  * NULL with *err: STATUS_USAGE for an unknown column. */
 struct table *table_open(const struct layout *layout, const struct options *options,
 			 struct error *err);
@@ -69,14 +79,14 @@ void table_when_empty(struct table *table, const char *nothing);
 int table_add(struct table *table, const struct table_row *row, struct error *err);
 
 /* Writes the table to standard output; it fits there on a terminal. */
-int table_print(struct table *table, struct error *err);
+void table_print(struct table *table);
 
 /* Makes a text for people, for a screen of so many columns; the caller frees it. Returns NULL with
  * *err. */
 char *table_text(struct table *table, int columns, struct error *err);
 
 /* Writes the lines that were added since the last time; the headings stand before the first. */
-int table_flush(struct table *table, struct error *err);
+void table_flush(struct table *table);
 
 /* table may be NULL. */
 void table_close(struct table *table);

@@ -5,7 +5,7 @@
  * history/log_table.c history/intervals.c history/log_stats.c history/plot_rows.c
  * history/plot_queue.c history/plot_axis.c history/plot_labels.c history/plot.c lock/owner.c
  * output/prometheus.c output/table.c base/json.c base/utf8.c output/timestamp.c base/terminal.c
- * output/column_fit.c lock/lock_list.c redis/cluster_nodes.c commands/doctor.c doctor/diagnose.c
+ * lock/lock_list.c redis/cluster_nodes.c commands/doctor.c doctor/diagnose.c
  * doctor/server_info.c doctor/findings.c doctor/check_server.c doctor/check_replicas.c
  * doctor/check_clock.c doctor/check_acl.c doctor/check_locks.c doctor/remedies.c lock/grants.c */
 #include <stdlib.h>
