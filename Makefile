@@ -34,8 +34,6 @@ HIREDIS_ARCHIVE := $(BUILDROOT)/hiredis/lib/libhiredis.a
 HIREDIS_LIBS := $(HIREDIS_ARCHIVE)
 endif
 
-SMARTCOLS_CFLAGS := $(shell $(PKG_CONFIG) --cflags smartcols 2>/dev/null)
-SMARTCOLS_LIBS := $(or $(shell $(PKG_CONFIG) --libs smartcols 2>/dev/null),-lsmartcols)
 OPENSSL_CFLAGS := $(shell $(PKG_CONFIG) --cflags openssl 2>/dev/null)
 OPENSSL_LIBS := $(or $(shell $(PKG_CONFIG) --libs openssl 2>/dev/null),-lssl -lcrypto)
 
@@ -80,11 +78,11 @@ endif
 # The headers of others may warn as they like.
 OWN_CPPFLAGS := -D_GNU_SOURCE -DFAIRLOCK_VERSION='"$(VERSION)"' -DFAIRLOCK_PREFIX='"$(PREFIX)"' -Isrc -MMD -MP
 ALL_CPPFLAGS := $(OWN_CPPFLAGS) \
-	$(patsubst -I%,-isystem %,$(filter-out -I/usr/include,$(HIREDIS_CFLAGS) $(SMARTCOLS_CFLAGS) $(OPENSSL_CFLAGS))) \
+	$(patsubst -I%,-isystem %,$(filter-out -I/usr/include,$(HIREDIS_CFLAGS) $(OPENSSL_CFLAGS))) \
 	$(CPPFLAGS)
 ALL_CFLAGS := -std=c11 $(WARNINGS) $(HARDENING) $(CHECKING) $(CFLAGS)
 ALL_LDFLAGS := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $(CHECKING_LDFLAGS) $(LDFLAGS)
-ALL_LIBS := $(HIREDIS_LIBS) $(SMARTCOLS_LIBS)
+ALL_LIBS := $(HIREDIS_LIBS)
 
 # musl's headers have nothing to fortify.
 QUICK_CPPFLAGS := $(OWN_CPPFLAGS) -isystem $(BUILDROOT)/hiredis/include $(CPPFLAGS)
@@ -119,7 +117,7 @@ STATIC_OBJECTS := $(COMMON) \
 QUICK_OBJECTS := $(patsubst $(BUILD)/%,$(BUILD)/quick/%,$(BUILD)/base/bump_alloc.o \
 	$(if $(filter one,$(QUICK)),$(TLS_OBJECTS),$(STATIC_OBJECTS)))
 QUICK_LIBS := $(MUSL_HIREDIS) \
-	$(if $(filter one,$(QUICK)),$(patsubst %,$(MUSL_OTHERS)/lib/lib%.a,smartcols ssl crypto))
+	$(if $(filter one,$(QUICK)),$(patsubst %,$(MUSL_OTHERS)/lib/lib%.a,ssl crypto))
 FULL     := $(BUILD)/fairlock$(if $(filter no,$(QUICK)),,-full)
 PROGRAMS := $(BUILD)/fairlock
 ifneq ($(QUICK),one)

@@ -80,7 +80,7 @@ import_debian() {
 	tar -C "$DEBIAN_ROOT" --one-file-system -c . | podman import --quiet - debian:bookworm
 }
 
-# build_fairlock: builds the image "fairlock" as .ci/Containerfile says. OpenSSL, libsmartcols and hiredis are those that this
+# build_fairlock: builds the image "fairlock" as .ci/Containerfile says. OpenSSL and hiredis are those that this
 # machine has built; a minute would be too long.
 build_fairlock() {
 	local library volumes=()
