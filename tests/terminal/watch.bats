@@ -209,6 +209,11 @@ watch_it() {
 	shows_not 'q quits'
 }
 
+# told_by_shell TEXT: the shell tells how a job ended after a command
+told_by_shell() {
+	shows "$1" || { type_line true && false; }
+}
+
 @test "SIGTERM ends queue --watch that Ctrl-Z has stopped, and it leaves the screen to the shell" {
 	hold job
 	terminal 100
@@ -218,8 +223,7 @@ watch_it() {
 	wait_until shows Stopped
 	type_line 'kill %1'
 	wait_until ended "$watcher"
-	type_line true # the shell tells it after the next command
-	wait_until shows Terminated
+	wait_until told_by_shell Terminated
 	restored
 }
 
