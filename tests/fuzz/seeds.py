@@ -1,8 +1,6 @@
-"""Writes the inputs that the corpora began with: seeds.py FOLDER makes FOLDER/TARGET/NAME.
+"""Writes the inputs that the fuzz targets begin with: seeds.py FOLDER makes FOLDER/TARGET/NAME."""
 
-The corpora in the tree have, besides these, what libFuzzer found and needs to reach as much: tests/fuzz/run tells how
-they are made anew."""
-
+import json
 import os
 import sys
 
@@ -74,9 +72,9 @@ CONFIGS = [
     settings("A", user="wait = 1\x00\n"),
     settings("A", system="signal = never"),
     *(settings("@", line) for line in VARIABLES.split("\n")),
+    *(settings("@", "FAIRLOCK_URL=" + url) for url in URLS),
     settings("h", VARIABLES, "url = local:", "", "", "S3CRET"),
     settings("@", "FAIRLOCK_PASSWORD_FILE=pw", password="\n"),
-    settings("@", "FAIRLOCK_URL=redis://u:S3CRET@h:x"),
 ]
 
 COMMANDS = dict(zip(["wrap", "acquire", "renew", "release", "status", "queue", "log", "doctor"], "@ABCDEFG"))
@@ -117,6 +115,13 @@ LINES = [
     "queue --remove abc:1 fairlock:{x}",
     "log --since 1h --stats --json a{b}c",
     "log --plot --follow job",
+    "log --since yesterday 12:00",
+    "acquire --max-hold 1h job",
+    "wrap --lease 1h30 job true",
+    "wrap --lease 3 --kill-after 2 job true",
+    "wrap --also a --also b --skip job true",
+    "status --color never --sort NAME,-HELD -o all",
+    "status --color=x",
     "doctor --verbose --tls-ca /x a{}b",
     "doctor redisson_lock_queue:{x}",
     "wrap -u ",
@@ -129,12 +134,22 @@ LINES = [
     "queue 00000000-0000-4000-8000-000000000000:1 \udcff\udcc3",
 ]
 
+# Histories for records/fuzz.py. A usual case must leave a hold alone if any of its columns says something unusual.
+RECORDS = [
+    [["acquire", "anna", {}], ["column", "h:anna", column, text], [request, "anna", {"again": True, "compare": True}]]
+    for request in ("renew", "release") for column in range(13) for text in ("-", "kept", "9999999999999")
+] + [
+    [["acquire", "anna", {}], ["acquire", "anna", {"request": "ben", "inherited": ["anna"]}],
+     ["release", "anna", {"min": 60000, "request": "ben"}], ["release", "anna", {"compare": True}]],
+]
+
 SEEDS = {
     "config": CONFIGS,
     "options": [COMMANDS[line.split(" ")[0]] + line[1:].replace(" ", "\n") for line in LINES],
     "duration": DURATIONS,
     "url": URLS,
     "handed": HANDED,
+    "records": ["\n".join(map(json.dumps, history)) for history in RECORDS],
     "replies": [key + said for key, list_ in REPLIES.items() for said in list_],
     "shown": [key + said for key, list_ in SHOWN.items() for said in list_],
 }

@@ -65,6 +65,11 @@ def queued(ask_in=10000, first=0, ttl=29000, ticket="1795261602123001"):
     return say(["queued", ticket, ask_in, first, ttl, NOW])
 
 
+def holder(owner=OTHER, by=BY, held=61000, mode="x", count=1, next_end=29000, by_hand="0"):
+    """The end of answers that tell who holds the lock."""
+    return [owner, by, held, mode, count, next_end, by_hand]
+
+
 RENEWED = say(["renewed", 30000, str(NOW), 0, ""])
 RELEASED = say(["released", 0])
 
@@ -88,19 +93,13 @@ def handed(ttl, at=NOW, secret=SECRET, token=NOW):
     return message(f"granted {token} {ttl} {at} {secret}")
 
 
-
-
-def about(owner=OTHER, by=BY, held=61000):
-    """The holder, in an answer to somebody who does not get the lock."""
-    return [owner, by, held, "x", 1, 29000, "0"]
-
-
-def view(place, waiters, owner=OTHER, by=BY, held=61000, token=str(NOW), usual=(7, 50000, 20, 40000)):
-    return say(["view", place, waiters, owner, by, held, token, list(usual), "x", 1, 29000, "0"])
+def view(place=2, waiters=5, token=str(NOW), usual=(7, 50000, 20, 40000), **more):
+    owner, by, held, *rest = holder(**more)
+    return say(["view", place, waiters, owner, by, held, token, list(usual), *rest])
 
 
 KEPT = view(1, 1, held=-NOW)
-VIEW = view(2, 5)
+VIEW = view()
 SENTINEL = say(["127.0.0.1", "7000"])
 
 LONG = "x" * 700  # longer than any buffer for a part of a reply
@@ -160,7 +159,7 @@ REPLIES = {
         text(BEGIN, granted(), SOON, MESSAGE, PAUSE, say(["lost", "gone", "", ""])),
         text(BEGIN, granted(), PAUSE, END, error("LOADING Redis is loading"), PAUSE, END, BEGIN, RENEWED),
         text(BEGIN, queued(ttl=-1), PAUSE, say(["removed"])),
-        text(BEGIN, queued(), PAUSE, say(["superseded", BY, *about()]), PAUSE, say(["left"])),
+        text(BEGIN, queued(), PAUSE, say(["superseded", BY, *holder()]), PAUSE, say(["left"])),
         text(BEGIN, queued(), PAUSE, say(["superseded", LONG])),
         text(BEGIN, say(["spelled", "{job}"])),
         text(BEGIN, error("NOPERM this user has no permissions to access one of the keys used as arguments")),
@@ -177,14 +176,15 @@ REPLIES = {
         text(BEGIN, ["=9", "txt:hello", "(123", ",1.5", "#t", "~1", ":1", "!3", "ERR"]),
     ],
     "b": [
-        text(BEGIN, say(["busy", LONG, LONG])),
-        text(BEGIN, say(["busy", OTHER, BY])),
-        text(BEGIN, say(["busy", *about()])),
-        text(BEGIN, say(["busy", *about(by=LONG + "\t1\t" + LONG, held=1 << 62)])),
-        text(BEGIN, say(["busy", *about(by=BY + "\tnightly", held=-7)])),
-        text(BEGIN, say(["busy", *about(held=-NOW)])),
-        text(BEGIN, say(["busy", *about(by=LONG, held=-(1 << 63))])),
-        text(BEGIN, say(["busy", *about(REDISSON, "", -1)])),
+        text(BEGIN, say(["busy", *holder(LONG, LONG)])),
+        text(BEGIN, say(["busy", *holder()])),
+        text(BEGIN, say(["busy", *holder(by=LONG + "\t1\t" + LONG, held=1 << 62)])),
+        text(BEGIN, say(["busy", *holder(by=BY + "\tnightly", held=-7, by_hand="1")])),
+        text(BEGIN, say(["busy", *holder(held=-NOW)])),
+        text(BEGIN, say(["busy", *holder(by=LONG, held=-(1 << 63), mode="s", count=3)])),
+        text(BEGIN, say(["busy", *holder(REDISSON, "", -1)])),
+        text(BEGIN, say(["busy", *holder(mode="=", count=2, next_end=1 << 62)])),
+        text(BEGIN, say(["busy", *holder("", "", -1, "", 0, -1)])),
         text(BEGIN, granted(), PAUSE, RELEASED),
     ],
     "c": [
@@ -193,20 +193,20 @@ REPLIES = {
         text(BEGIN, granted(), PAUSE, error("ERR no WAIT")),
     ],
     "d": [
-        text(BEGIN, queued(), PAUSE, view(2, 5, LONG, LONG, token=LONG, usual=[]), PAUSE, VIEW),
-        text(BEGIN, queued(), PAUSE, VIEW, PAUSE, VIEW, SOON, MESSAGE, PAUSE, granted(), PAUSE, RELEASED),
-        text(BEGIN, queued(first=1), PAUSE, view(1, 1, "", "", -1, "", []), PAUSE, say(["left"])),
+        text(BEGIN, queued(), PAUSE, view(owner=LONG, by=LONG, token=LONG, usual=()), PAUSE, VIEW),
+        text(BEGIN, queued(), PAUSE, VIEW, PAUSE, view(mode="=", count=2, by_hand="1"), SOON, MESSAGE, PAUSE, granted(), PAUSE, RELEASED),
+        text(BEGIN, queued(first=1), PAUSE, view(1, 1, "", (), owner="", by="", held=-1, mode="", count=0), PAUSE, say(["left"])),
         text(BEGIN, queued(), PAUSE, error("NOPERM no permissions"), PAUSE, granted()),
         text(BEGIN, queued(first=1), PAUSE, KEPT, PAUSE, granted(), PAUSE, RELEASED),
     ],
     "e": [
         text(BEGIN, say(["ran ok", 60000])),
         text(BEGIN, say(["ran", 60000])),
-        text(BEGIN, say(["ran", 60000, *about()])),
+        text(BEGIN, say(["ran", 60000, *holder()])),
         text(BEGIN, queued(), PAUSE, VIEW, PAUSE, granted(), PAUSE, RELEASED),
     ],
     "f": [text(BEGIN, granted()), text(BEGIN, queued(), PAUSE, granted())],
-    "g": [text(BEGIN, say(["full", 3])), text(BEGIN, say(["full", 3, *about()])), text(BEGIN, granted()), text(BEGIN, queued(), PAUSE, say(["left"]))],
+    "g": [text(BEGIN, say(["full", 3])), text(BEGIN, say(["full", 3, *holder()])), text(BEGIN, granted()), text(BEGIN, queued(), PAUSE, say(["left"]))],
     "h": [text(BEGIN, granted(owner="abc:1"))],
     "i": [
         text(HELLO, RENEWED),
@@ -245,10 +245,10 @@ REPLIES = {
     ],
     "o": [text(SENTINEL, END, HELLO, RELEASED), text(say(["", "1"])), text(say(["h" * 300, "1"]))],
     "p": [
-        text(BEGIN, queued(), VIEW, PAUSE, VIEW, PAUSE, say(["left", *about()])),
-        text(BEGIN, queued(first=1), KEPT, PAUSE, KEPT, PAUSE, say(["left", *about(held=-NOW)])),
+        text(BEGIN, queued(), VIEW, PAUSE, VIEW, PAUSE, say(["left", *holder()])),
+        text(BEGIN, queued(first=1), KEPT, PAUSE, KEPT, PAUSE, say(["left", *holder(held=-NOW)])),
         text(BEGIN, queued(), error("NOPERM no permissions"), PAUSE, PAUSE, END, PAUSE, BEGIN, queued(), PAUSE, VIEW),
-        text(BEGIN, queued(), view(1, 1, by=LONG, held=1 << 62, token="7", usual=[]), PAUSE, END, PAUSE, PAUSE, PAUSE, BEGIN),
+        text(BEGIN, queued(), view(1, 1, "7", (), by=LONG, held=1 << 62), PAUSE, END, PAUSE, PAUSE, PAUSE, BEGIN),
     ],
     "q": [
         text(BEGIN, say(["stops"])),
@@ -257,6 +257,11 @@ REPLIES = {
         text(BEGIN, stops(("asked", -1), ("alone", 30000))),
         text(BEGIN, say(["stops", ["asked", 1, LONG, LONG], ["asked", 1, "", ""]]), PAUSE, say(["stops", ["x", 1, "", ""]])),
         text(BEGIN, say(["late"])),
+    ],
+    "r": [  # a connection for each lock
+        text(BEGIN, granted(), PAUSE, RENEWED, PAUSE, RENEWED, PAUSE, RELEASED, END, BEGIN, granted(), PAUSE, RENEWED, PAUSE, RELEASED),
+        text(BEGIN, granted(), PAUSE, say(["lost", "forced", "", ""]), END, BEGIN, queued(), PAUSE, granted()),
+        text(BEGIN, granted(), PAUSE, say(["renewed", 30000, str(NOW), 1, BY]), END, BEGIN, queued(), PAUSE, PAUSE, granted()),
     ],
     "s": [
         text(BEGIN, say(["ran ok", 60000])),
@@ -275,19 +280,26 @@ REPLIES = {
 }
 
 
-def state(name="job", owner=OTHER, by=BY, ours=1, ttl=29000, token=str(NOW), since=str(NOW - 61000), waiters=3, slots=()):
-    """slots: those that are held; none: one holds the lock alone."""
-    rows = [[owner, 1, ttl, token, by, since, ours, 0, slot, 0] for slot in slots or ([""] if owner else [])]
-    return say([owner, 1, ttl, token, by, since, ours, waiters, str(NOW), name, 45000, 10, 1, 2, 0, 0, str(NOW - 61000),
-                "=" if slots else "x" if owner else "", rows, len(rows), len(slots), str(NOW - 90000), 0])
+def row(owner=OTHER, by=BY, ttl=29000, token=str(NOW), since=str(NOW - 61000), ours=1, kept=0, slot="", by_hand=0):
+    """A holder in the answer to status."""
+    return [owner, 1, ttl, token, by, since, ours, kept, slot, by_hand]
 
 
-FREE = state(owner="", by="", ttl=-2, token="", since="", waiters=0)
-SLOTS_HELD = state(slots=["1", "db1"])
-THEIRS = state(owner=REDISSON, by="", ours=0, token="", since="")
-ENDLESS = state(ttl=-1)
-OTHER_LOCK = state(name="other")
-QUEUE = say([[OTHER, "45000", BY, 1, 1, "#2"], [REDISSON, "", "", 0, 1, "x"], [ID, "90061000", BY, 1, 0, "=a,b"]])
+def state(*rows, name="job", mode="x", waiters=3, slots=0):
+    """The answer to status; without a row the lock is free."""
+    owner, count, ttl, token, by, since, ours, kept, _, by_hand = rows[0] if rows else row("", "", -2, "", "", 0)
+    return say([owner, count, ttl, token, by, since, ours, waiters, str(NOW), name, 45000, 10, 1, 2, 0, kept, str(NOW - 90000),
+                mode if rows else "", list(rows), len(rows), slots, str(NOW - 80000), by_hand])
+
+
+HELD = state(row())
+FREE = state(waiters=0)
+THEIRS = state(row(REDISSON, "", 29000, "", "", 0))
+ENDLESS = state(row(ttl=-1))
+SLOTTED = state(row(slot="1"), row(ID, slot="db1", kept=1), row(slot="3", by_hand=1), mode="=", slots=3)
+OTHER_LOCK = state(row(), row(ID, BY + "\tnightly"), name="other", mode="s")
+QUEUE = say([[OTHER, "45000", BY, 1, 1, "x"], [REDISSON, "", "", 0, 1, "x"], [ID, "90061000", BY, 1, 0, "#3"],
+             [ID, "1", BY + "\twhy", 1, 1, "=db1,db2"], [ID, "", BY, 1, 1, "s"]])
 
 
 def entry(number, event, **more):
@@ -297,12 +309,15 @@ def entry(number, event, **more):
 
 
 ENTRIES = [
-    entry(1, "left", waited="5000"),
+    entry(1, "left", waited="5000", held="", status="", cause="", slot="", actor=""),
     entry(2, "lost", held="1000"),
     entry(3, "granted", waited="20"),
     entry(4, "forced", held="90061000", by="other.example\t1\troot\tmake"),
     entry(5, "expired", held="30000", waited="1000"),
-    entry(6, "released", held="12345", by="host\t1\tü\té\x9b"),
+    entry(6, "released", held="12345", by="host\t1\tü\té\x9b", status="143", cause="TERM", slot="db1"),
+    entry(6, "released", held="20", status="0", cause="exit"),
+    entry(6, "asked", actor=BY),
+    entry(6, "superseded", waited="20", actor=BY),
     entry(7, "granted", waited="1"),
     ["1-1", ["event", "granted", "time", "x"]],
 ]
@@ -310,6 +325,7 @@ LAST = [OTHER, str(NOW - 30000), str(NOW - 30000), str(NOW + 30000), "20", BY, "
 LOG = say(["log", str(NOW), ENTRIES, OTHER, LAST, [[str(NOW - 500), BY], ["", ""]], [LAST]])
 NOTHING = say(["log", str(NOW), [], "", [], [], []])
 STRANGER = say(["log", str(NOW), ENTRIES[3:5], REDISSON, LAST, [], []])
+MANY = say(["log", str(NOW), ENTRIES, OTHER, LAST, [], [LAST[:6] + ["=", "1"], [ID] + LAST[1:6] + ["=", "db1"]]])
 
 SLOTS = say([[0, 8191, ["127.0.0.1", 7000, "a"], ["127.0.0.1", 7002, "b"]], [8192, 16383, ["", 7001, "c"]]])
 LOGS = say(["7", ["fairlock_log:{job}"]]) + say(["0", ["fairlock_log:{{x}}", "fairlock_log:x{y}"]])
@@ -339,7 +355,8 @@ SETTINGS = {
 TIMES = [line for i in range(20) for line in say([str(NOW // 1000), str(1000 * i)])]
 GRANTS = say(1)
 FULL = error("OOM command not allowed when used memory > 'maxmemory'.")
-ALLOWED = say([1] * 56)
+QUESTIONS = 66  # of doctor/check_acl.c
+ALLOWED = say([1] * QUESTIONS)
 
 
 def doctor_info(settings=SETTINGS, may=1, hello=HELLO, grants=GRANTS):
@@ -359,24 +376,24 @@ HUGE_NUMBERS = [
 ]
 REPLICA_REFUSES = error("NOAUTH Authentication required.") + END
 REPLICA_TIMES = HELLO + HELLO + TIMES + END
-ONE_LOCK = state() + QUEUE + LOG
+ONE_LOCK = HELD + QUEUE + LOG
 
 SHOWN = {
-    "A": [text(HELLO, state(by=LONG, owner=LONG, token=LONG, since=LONG)), text(HELLO, state(), OTHER_LOCK, GRANTS), text(HELLO, state(), OTHER_LOCK, FULL), text(HELLO, FREE, error("WRONGTYPE no hash")), text(HELLO, state(), state())],
-    "B": [text(HELLO, SLOTS_HELD, GRANTS), text(HELLO, state(), GRANTS), text(HELLO, state(), FULL), text(HELLO, THEIRS), text(HELLO, ENDLESS), text(HELLO, FREE)],
-    "C": [text(HELLO, state(by="a b\tx\ty\tz \\x1b[2J"))],
-    "D": [text(HELLO, state(), OTHER_LOCK), text(HELLO, FREE, FREE)],
-    "E": [text(HELLO, state(), OTHER_LOCK, GRANTS), text(HELLO, state(), OTHER_LOCK, FULL), text(HELLO, ENDLESS, THEIRS)],
-    "F": [text(HELLO, PAUSE, NAMES, state(), OTHER_LOCK, GRANTS), text(HELLO, PAUSE, say(["0", []]), error("ERR compiling"), GRANTS)],
+    "A": [text(HELLO, state(row(LONG, LONG, token=LONG, since=LONG))), text(HELLO, HELD, OTHER_LOCK, GRANTS), text(HELLO, HELD, OTHER_LOCK, FULL), text(HELLO, FREE, error("WRONGTYPE no hash")), text(HELLO, SLOTTED, state(row(kept=1), name="other"))],
+    "B": [text(HELLO, HELD, GRANTS), text(HELLO, HELD, FULL), text(HELLO, THEIRS), text(HELLO, ENDLESS), text(HELLO, FREE), text(HELLO, SLOTTED)],
+    "C": [text(HELLO, state(row(by="a b\tx\ty\tz \\x1b[2J")))],
+    "D": [text(HELLO, HELD, OTHER_LOCK), text(HELLO, FREE, FREE)],
+    "E": [text(HELLO, HELD, OTHER_LOCK, GRANTS), text(HELLO, HELD, OTHER_LOCK, FULL), text(HELLO, ENDLESS, THEIRS)],
+    "F": [text(HELLO, PAUSE, NAMES, HELD, OTHER_LOCK, GRANTS), text(HELLO, PAUSE, say(["0", []]), error("ERR compiling"), GRANTS)],
     "G": [
-        text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, NAMES, PAUSE, state(), GRANTS, END, CLUSTER, say(["0", []]), PAUSE, OTHER_LOCK, FULL),
+        text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, NAMES, PAUSE, HELD, GRANTS, END, CLUSTER, say(["0", []]), PAUSE, OTHER_LOCK, FULL),
         text(CLUSTER, PAUSE, say([]), END),
         text(CLUSTER, PAUSE, say([[0, 1, [LONG, 7000]]]), END),
         text(CLUSTER, PAUSE, say([[0, 1]]), END),
         text(CLUSTER, PAUSE, say([[0, 1, ["h", 70000]]]), END),
     ],
-    "H": [text(HELLO, PAUSE, NAMES, state(), OTHER_LOCK, FULL)],
-    "I": [text(HELLO, PAUSE, NAMES, state(), OTHER_LOCK, END, HELLO, PAUSE, NAMES, state(), FREE)],
+    "H": [text(HELLO, PAUSE, NAMES, HELD, OTHER_LOCK, FULL)],
+    "I": [text(HELLO, PAUSE, NAMES, HELD, OTHER_LOCK, END, HELLO, PAUSE, NAMES, HELD, FREE)],
     "J": [text(HELLO, QUEUE), text(HELLO, say([]))],
     "K": [text(HELLO, QUEUE)],
     "L": [text(HELLO, QUEUE)],
@@ -385,11 +402,11 @@ SHOWN = {
     "O": [text(HELLO, LOG), text(HELLO, NOTHING), text(HELLO, error("NOPERM no permissions"))],
     "P": [text(HELLO, LOG), text(HELLO, NOTHING)],
     "Q": [text(HELLO, LOG)],
-    "R": [text(HELLO, say(["log", str(NOW), [["9" * 60, ENTRIES[2][1]]], LONG, [LONG] * 8, [[LONG, LONG]], [[LONG] * 8]])), text(HELLO, LOG, say(([["log", [ENTRIES[0]]]])), LOG, PAUSE, None or ["_"], PAUSE, LOG)],
+    "R": [text(HELLO, say(["log", str(NOW), [["9" * 60, ENTRIES[2][1]]], LONG, [LONG] * 8, [[LONG, LONG]], [[LONG] * 8]])), text(HELLO, LOG, say(([["log", [ENTRIES[0]]]])), LOG, PAUSE, ["_"], PAUSE, LOG)],
     "S": [text(HELLO, LOG, PAUSE, ["_"], PAUSE, LOG, PAUSE, END, HELLO, ["_"], LOG)],
-    "T": [text(HELLO, LOG), text(HELLO, NOTHING), text(HELLO, STRANGER)],
+    "T": [text(HELLO, LOG), text(HELLO, NOTHING), text(HELLO, STRANGER), text(HELLO, MANY)],
     "U": [text(HELLO, LOG), text(HELLO, NOTHING)],
-    "V": [text(HELLO, LOG), text(HELLO, NOTHING), text(HELLO, STRANGER)],
+    "V": [text(HELLO, LOG), text(HELLO, NOTHING), text(HELLO, STRANGER), text(HELLO, MANY)],
     "W": [text(HELLO, LOG)],
     "X": [
         text(hello(version=LONG, software=LONG), PAUSE, hello(version=LONG, software=LONG, mode=LONG), ALLOWED[:8],
@@ -401,12 +418,12 @@ SHOWN = {
         text(HELLO, PAUSE, HELLO, error("NOPERM no permissions to run the 'eval' command"), error("NOPERM info")),
         text(HELLO, PAUSE, HELLO, say([]), [line for words in INFO.values() for line in say(words)]),
     ],
-    "Y": [text(HELLO, PAUSE, DOCTOR_INFO, say([i % 2 for i in range(56)]), END, REPLICA_REFUSES, REPLICA_TIMES, HELLO, ONE_LOCK)],
+    "Y": [text(HELLO, PAUSE, DOCTOR_INFO, say([i % 3 for i in range(QUESTIONS)]), END, REPLICA_REFUSES, REPLICA_TIMES, HELLO, ONE_LOCK)],
     "Z": [text(HELLO, PAUSE, DOCTOR_INFO, ALLOWED, say([1]), NAMES, ONE_LOCK, ONE_LOCK, END, REPLICA_REFUSES, REPLICA_TIMES)],
     **{
         key: [
             text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, said, ALLOWED, say([1]), NAMES, ONE_LOCK, ONE_LOCK, END,
-                 CLUSTER, said, say([0] * 56), say(["0", []]), END, REPLICA_REFUSES, REPLICA_TIMES, REPLICA_REFUSES, REPLICA_TIMES)
+                 CLUSTER, said, say([0] * QUESTIONS), say(["0", []]), END, REPLICA_REFUSES, REPLICA_TIMES, REPLICA_REFUSES, REPLICA_TIMES)
         ]
         for key, said in {"[": doctor_info(BAD_SETTINGS, hello=CLUSTER), "\\": doctor_info(hello=CLUSTER)}.items()
     },

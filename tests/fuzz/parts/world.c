@@ -373,7 +373,7 @@ static int run_command(const struct command *command, const char *url, int argc,
 /* 1 and 2 are what status and doctor found. */
 static bool is_in_manual(int status)
 {
-	static const int listed[] = {0, 1, 2, 64, 69, 70, 75, 76, 77, 78};
+	static const int listed[] = {0, 1, 2, 64, 69, 70, 75, 76, 77, 78, 124};
 
 	for (size_t i = 0; i < sizeof(listed) / sizeof(listed[0]); i++)
 		if (status == listed[i])
