@@ -3,6 +3,7 @@
 import re
 
 from checks import Failure
+from forms import record_of
 from server import KEYS
 
 DURATIONS = {"waited", "held"}
@@ -25,6 +26,8 @@ def is_usual(script, words, before):
     """Whether this request may be a usual case."""
     if "r:" + words[1] in before.hash:
         return False
+    if "started" in before.hash and not record_of("started", before.hash["started"]):
+        return False  # a damaged start counts as none: only the long way writes that down
     if script == "acquire":
         return before.field is None and words[12] == "x" and not before.list and not words[5] and words[6] == "0" and not words[9] \
             and not words[13]
