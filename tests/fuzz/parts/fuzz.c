@@ -26,11 +26,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-void fuzz_show(const char *what, const char *bytes, size_t length)
+/* Prints the output on standard error, for the developer who repeats the input. */
+static void show_output(void)
 {
-	fprintf(stderr, "%s: ", what);
-	for (size_t i = 0; i < length; i++) {
-		const unsigned char c = (unsigned char)bytes[i];
+	fputs("standard output: ", stderr);
+	for (size_t i = 0; i < output_length; i++) {
+		const unsigned char c = (unsigned char)output[i];
 
 		if (c >= ' ' && c < 0x7f && c != '\\')
 			putc(c, stderr);
@@ -45,7 +46,7 @@ void fuzz_holds(bool holds, const char *file, int line, const char *what)
 	if (holds)
 		return;
 	if (output)
-		fuzz_show("standard output", output, output_length);
+		show_output();
 	fprintf(stderr, "%s:%d: does not hold: %s\n", file, line, what);
 	abort();
 }
@@ -109,6 +110,5 @@ bool fuzz_shows_secret(const struct server *server)
 	for (size_t i = 0; i < server->seed_count; i++)
 		if (says_secret(server->seeds[i].host))
 			return true;
-	return says_secret(server->user) || says_secret(server->master) ||
-	       says_secret(server->path);
+	return says_secret(server->user) || says_secret(server->master);
 }

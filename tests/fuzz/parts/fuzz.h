@@ -16,9 +16,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 void fuzz_holds(bool holds, const char *file, int line, const char *what);
 
-/* Prints bytes on standard error, for the developer who repeats the input. */
-void fuzz_show(const char *what, const char *bytes, size_t length);
-
 /* Returns a copy that ends with a NUL; the caller frees it. */
 char *fuzz_text(const uint8_t *data, size_t size);
 
