@@ -8,7 +8,7 @@ sys.dont_write_bytecode = True  # nothing is left beside the tests
 from server_seeds import HANDED, REPLIES, SHOWN
 
 DURATIONS = ["90", "0.5", "1.5h", "1h30m", "250ms", "1d2h3m4s5ms", ".5s", "1.", "1e3", "-1", "1h30", "", " 1s", "0x10",
-             "9223372036854775807ms", "9223372036854775808ms", "106751991167d", "0.0000000000000000001d", "inf", "s"]
+             "9223372036854775807ms", "9223372036854775808ms", "106751991167d", "9223372036854775.9s", "0.0000000000000000001d", "inf", "s"]
 
 URLS = [
     "local:", "unix:/run/r.sock", "unix:r?db=3&user=a%20b", "unix://u:S3CRET@/r", "redis://h", "redis://:S3CRET@h:7000/2",
@@ -113,6 +113,7 @@ LINES = [
     "status --watch=2s -o NAME,HELD a",
     "status --prometheus --raw",
     "queue --remove abc:1 fairlock:{x}",
+    "status fairlock:a fairlock_log:a fairlock_holders:a redisson_lock_timeout:a redisson_lock__channel:a",
     "log --since 1h --stats --json a{b}c",
     "log --plot --follow job",
     "log --since yesterday 12:00",
