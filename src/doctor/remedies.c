@@ -33,7 +33,7 @@ static const struct kind {
 	 "compare the URL (redis:// is without TLS, rediss:// with it), --tls-ca, and the host name in "
 	 "the certificate"},
 	{STATUS_UNAVAILABLE,
-	 {"Name or service", "name resolution", "its name", "No address", "Name does not"},
+	 {"Name ", "name resolution", "its name", "No address", "Try again"},
 	 "check the spelling of the host name, and this host's resolver: getent hosts %s"},
 	{STATUS_UNAVAILABLE,
 	 {"Connection refused"},

@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "base/os_words.h"
 #include "redis/connection_begin.h"
 #include "redis/connection_end.h"
 #include "redis/reply_limits.h"
@@ -141,7 +140,7 @@ static enum connection_event greeting_broke(struct connection *connection)
 {
 	char cause[192];
 
-	snprintf(cause, sizeof(cause), "%.128s%s", os_words_for(connection->redis->errstr),
+	snprintf(cause, sizeof(cause), "%.128s%s", connection->redis->errstr,
 		 may_speak_tls(connection) ? " (does it want TLS, rediss://?)" : "");
 	return connection_attempt_failed_for(connection, cause);
 }
@@ -158,7 +157,7 @@ static enum connection_event failed_with(struct connection *connection, enum sta
 /* Before the first answer the cause may be that the other end speaks TLS, or that we do. */
 static enum connection_event broken(struct connection *connection)
 {
-	const char *cause = os_words_for(connection->redis->errstr);
+	const char *cause = connection->redis->errstr;
 
 	if (connection->redis->err == TLS_REFUSED)
 		return failed_with(connection, STATUS_REFUSED, "reach", cause);

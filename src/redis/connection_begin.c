@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/os_words.h"
 #include "redis/connection_end.h"
 #include "redis/local_server.h"
 #include "redis/reply_limits.h"
@@ -93,7 +92,7 @@ static enum connection_event connected(struct connection *connection)
 {
 	connection->addresses.next = connection->addresses.count; /* no other address is needed */
 	if (!make_context(connection))
-		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", os_words(ENOMEM));
+		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(ENOMEM));
 	if (!connection->server->tls)
 		return opened(connection);
 	if (tls_start(connection->redis, connection->server, connection->endpoint.host,
@@ -112,7 +111,7 @@ static enum connection_event await_socket(struct connection *connection)
 	case 1:
 		return keep_waiting(connection);
 	default:
-		return connection_attempt_failed_for(connection, os_words(errno));
+		return connection_attempt_failed_for(connection, strerror(errno));
 	}
 }
 
@@ -122,7 +121,7 @@ static enum connection_event await_socket(struct connection *connection)
 static enum connection_event start_local(struct connection *connection)
 {
 	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
-		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", os_words(errno));
+		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(errno));
 	if (local_server_start(connection->local_folder, &connection->error) < 0)
 		return connection_lost(connection);
 	if (!connection->give_up_ms)
@@ -147,7 +146,7 @@ static enum connection_event open_unix(struct connection *connection)
 {
 	connection->fd = connect_unix(connection->server->path);
 	return connection->fd < 0
-		       ? connection_fail(connection, STATUS_UNAVAILABLE, "reach", os_words(errno))
+		       ? connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(errno))
 		       : connected(connection);
 }
 
@@ -155,7 +154,7 @@ static enum connection_event try_next_address(struct connection *connection)
 {
 	connection->fd = connect_next(&connection->addresses, connection->timeout_ms);
 	if (connection->fd < 0)
-		return connection_attempt_failed_for(connection, os_words(errno));
+		return connection_attempt_failed_for(connection, strerror(errno));
 	share_time(connection);
 	connection->stage = CONNECTION_CONNECTING;
 	return CONNECTION_NOTHING;
@@ -184,7 +183,7 @@ static enum connection_event open_tcp(struct connection *connection)
 		return try_next_address(connection);
 	connection->fd = resolve_start(&connection->endpoint);
 	if (connection->fd < 0)
-		return connection_attempt_failed_for(connection, os_words(errno));
+		return connection_attempt_failed_for(connection, strerror(errno));
 	share_time(connection);
 	connection->stage = CONNECTION_LOOKING_UP;
 	return CONNECTION_NOTHING;

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/os_words.h"
 #include "redis/reply_limits.h"
 #include "redis/server.h"
 
@@ -129,7 +129,7 @@ const char *connection_lateness(const struct connection *connection)
 	case CONNECTION_LOOKING_UP:
 		return "its name was not found in time";
 	case CONNECTION_CONNECTING:
-		return os_words(ETIMEDOUT);
+		return strerror(ETIMEDOUT);
 	case CONNECTION_SECURING:
 		return "no answer to the TLS handshake in time (does it speak TLS?)";
 	case CONNECTION_DOWN:

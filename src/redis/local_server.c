@@ -16,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/os_words.h"
 #include "base/shorten.h"
 #include "redis/connect.h"
 #include "redis/local_launch.h"
@@ -110,7 +109,7 @@ static int check_folder(int folder, const char *home, struct error *err)
 	struct stat st;
 
 	if (fstat(folder, &st) < 0)
-		return no_folder(err, home, os_words(errno));
+		return no_folder(err, home, strerror(errno));
 	if (st.st_uid != geteuid())
 		return no_folder(err, home, "its folder belongs to another user");
 	if ((st.st_mode & 0777) != 0700) {
@@ -119,7 +118,7 @@ static int check_folder(int folder, const char *home, struct error *err)
 		return no_folder(err, home, cause);
 	}
 	if (faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) < 0)
-		return no_folder(err, home, os_words(errno));
+		return no_folder(err, home, strerror(errno));
 	return 0;
 }
 
@@ -130,14 +129,14 @@ static int open_folder(const char *home, struct error *err)
 	int folder;
 
 	if (home_fd < 0)
-		return no_folder(err, home, os_words(errno));
+		return no_folder(err, home, strerror(errno));
 	folder_name(name);
 	folder = enter_all(home_fd, name);
 	close(home_fd);
 	if (folder < 0 && (errno == ELOOP || errno == ENOTDIR))
 		return no_folder(err, home, "a file or link is there instead of a folder");
 	if (folder < 0)
-		return no_folder(err, home, os_words(errno));
+		return no_folder(err, home, strerror(errno));
 	if (check_folder(folder, home, err) < 0) {
 		close(folder);
 		return -1;
@@ -205,7 +204,7 @@ static int start_unless_taken(int folder, int lock, struct error *err)
 		if (errno == EWOULDBLOCK)
 			return 0;
 		return fail(err, STATUS_OS, "cannot lock the folder of the private server: %s",
-			    os_words(errno));
+			    strerror(errno));
 	}
 	if (server_listens(folder) || started_lately(lock))
 		return 0;
@@ -220,7 +219,7 @@ int local_server_start(int folder, struct error *err)
 
 	if (lock < 0) {
 		result = fail(err, STATUS_OS, "cannot open the lock of the private server: %s",
-			      os_words(errno));
+			      strerror(errno));
 	} else {
 		result = start_unless_taken(folder, lock, err);
 		close(lock);

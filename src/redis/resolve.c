@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/os_words.h"
-
 /* The thread owns it: the thread may outlive the connection that wanted the name. */
 struct query {
 	struct endpoint endpoint;
@@ -92,7 +90,7 @@ int resolve_finish(int fd, struct addresses *addresses, const char **cause)
 		return -1;
 	}
 	if (answer.code) {
-		*cause = answer.code == EAI_SYSTEM ? os_words(answer.saved_errno)
+		*cause = answer.code == EAI_SYSTEM ? strerror(answer.saved_errno)
 						   : gai_strerror(answer.code);
 		return -1;
 	}

@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/os_words.h"
 #include "redis/server.h"
 #include "redis/tls_authority.h"
 
@@ -41,7 +40,7 @@ static const char *reason(void)
 	const char *text = NULL;
 
 	if (ERR_SYSTEM_ERROR(code))
-		text = os_words(ERR_GET_REASON(code));
+		text = strerror(ERR_GET_REASON(code));
 	else if (code)
 		text = ERR_reason_error_string(code);
 	return text ? text : "no reason given";
@@ -104,7 +103,7 @@ static ssize_t broke(redisContext *redis, int code, int saved_errno)
 	if (!against_us)
 		snprintf(redis->errstr, sizeof(redis->errstr), "%s",
 			 is_end(code)                               ? "Server closed the connection"
-			 : code == SSL_ERROR_SYSCALL && saved_errno ? os_words(saved_errno)
+			 : code == SSL_ERROR_SYSCALL && saved_errno ? strerror(saved_errno)
 								    : reason());
 	return -1;
 }
@@ -305,7 +304,7 @@ static int handshake_failed(struct redisContext *redis, int saved_errno, struct 
 		return fail(err, STATUS_UNAVAILABLE, "the TLS handshake failed: %s", reason());
 	redis->err = REDIS_ERR_EOF;
 	return fail(err, STATUS_UNAVAILABLE, "the TLS handshake failed: %s",
-		    saved_errno ? os_words(saved_errno) : "the connection was closed");
+		    saved_errno ? strerror(saved_errno) : "the connection was closed");
 }
 
 int tls_shake_hands(struct redisContext *redis, short *events, struct error *err)

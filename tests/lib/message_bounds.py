@@ -50,8 +50,6 @@ BOUNDS = {
     "name_commands:who": 60,  # all eight
     "tell_denied:name": 17,  # NAME_SHORT_BYTES
     "tell_denied:tail": 19,
-    "os_words_for()": 49,  # hiredis's words, or the system's
-    "os_words()": 49,
     "strerror()": 49,  # "Invalid or incomplete multibyte or wide character"
     "wait_result_stopped:name": 9,
     "superseded:newer": "NEWER_CHARACTERS",

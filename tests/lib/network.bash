@@ -19,6 +19,10 @@ NEAR_ADDRESS=10.77.0.1 NEAR_ADDRESS6=fd77::1 near_card=02:00:00:00:00:01
 FAR_ADDRESS=10.77.0.2 FAR_ADDRESS6=fd77::2 far_card=02:00:00:00:00:02
 no_card=02:00:00:00:00:99
 
+# What the system says of a host that cannot be reached, in the words of glibc or of musl.
+# shellcheck disable=SC2034
+TIMED_OUT='(Connection|Operation) timed out' NO_ROUTE='(No route to host|Host is unreachable)' NO_NETWORK='Network (is )?unreachable'
+
 # The kernel removes both hosts when their two processes have ended.
 new_network() {
 	local user=()

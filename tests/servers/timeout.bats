@@ -94,7 +94,7 @@ sentinel_is_up() { "$NEAR" "$CLI" -p 7003 PING | grep -q PONG; }
 	for words in 'wrap -w 500ms job true' 'wrap -q -E 0 -w 500ms job true' 'acquire -q -E 0 -w 500ms job'; do
 		# shellcheck disable=SC2086
 		run -69 "$NEAR" timeout 60 "$FAIRLOCK" ${words%% *} --connect-timeout 20s -u redis://10.77.0.3:1 ${words#* }
-		assert_output 'fairlock: cannot reach redis://10.77.0.3:1: Connection timed out'
+		assert_output --regexp "^fairlock: cannot reach redis://10.77.0.3:1: $TIMED_OUT\$"
 	done
 }
 

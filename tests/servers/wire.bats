@@ -129,7 +129,7 @@ has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | g
 	cut_wire
 	from=$(ms)
 	FAIRLOCK_URL=$FAR_URL run -69 "$NEAR" "$FAIRLOCK" wrap --connect-timeout 700ms job true
-	assert_output --regexp "^fairlock: cannot reach $FAR_URL: (Connection|Operation) timed out\$"
+	assert_output --regexp "^fairlock: cannot reach $FAR_URL: $TIMED_OUT\$"
 	[ $(($(ms) - from)) -ge 700 ]
 	[ $(($(ms) - from)) -lt 5000 ]
 }
@@ -145,11 +145,12 @@ has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | g
 	[ $(($(ms) - from)) -lt 5000 ]
 }
 
-@test "name not found: wrap ends with 69 at once if the resolver refuses" {
+# glibc fails at once; musl waits for the resolver.
+@test "name not found: wrap ends with 69 if nothing listens where the resolver should be" {
 	new_names
 	echo 'nameserver 127.0.0.1' >resolv.conf
 	FAIRLOCK_URL=redis://lock.example run -69 timeout 20 "$NEAR" "$NAMED" "$FAIRLOCK" wrap job true
-	assert_output --regexp '^fairlock: cannot reach redis://lock.example:6379: .*name resolution'
+	assert_output --regexp '^fairlock: cannot reach redis://lock.example:6379: (.*name resolution|its name was not found in time)$'
 }
 
 # As when a managed service fails over and gives its name to another address.
