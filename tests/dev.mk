@@ -200,7 +200,7 @@ rpm: static
 
 # What differs from the three programs: names, tables, TLS. The rest is the same code with the same C library.
 STATIC_TESTS := $(filter-out %/doctor-access.bats,$(wildcard $(addsuffix .bats,$(addprefix tests/, \
-	commands/completion* commands/doctor* commands/help commands/log* commands/names commands/prometheus \
+	commands/completion* commands/doctor* commands/getent commands/help commands/log* commands/names commands/prometheus \
 	commands/queue commands/quick commands/settings commands/status* commands/tables commands/usage \
 	servers/local servers/passwords servers/seeds servers/tls* terminal/* static/*))))
 

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/getent.h"
 #include "base/shorten.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
@@ -86,12 +86,8 @@ static int read_environment(struct options *options, unsigned command, struct er
 static const char *find_home(void)
 {
 	const char *home = get_variable("HOME");
-	const struct passwd *entry;
 
-	if (home)
-		return home;
-	entry = getpwuid(getuid());
-	return entry ? entry->pw_dir : NULL;
+	return home ? home : getent_home(getuid());
 }
 
 static int read_files(struct settings *settings, unsigned command, struct error *err)

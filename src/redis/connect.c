@@ -49,7 +49,7 @@ void connect_found(struct addresses *addresses, const struct addrinfo *found)
 	}
 }
 
-static bool add_numeric(struct addresses *addresses, const char *host, uint16_t port)
+bool connect_add(struct addresses *addresses, const char *host, uint16_t port)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 				       .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
@@ -58,7 +58,7 @@ static bool add_numeric(struct addresses *addresses, const char *host, uint16_t 
 	char service[8];
 
 	snprintf(service, sizeof(service), "%u", port);
-	if (getaddrinfo(host, service, &hints, &found))
+	if (addresses->count == CONNECT_ADDRESSES || getaddrinfo(host, service, &hints, &found))
 		return false;
 	connect_found(&one, found);
 	freeaddrinfo(found);
@@ -71,9 +71,9 @@ bool connect_known(struct addresses *addresses, const struct endpoint *endpoint)
 {
 	*addresses = (struct addresses){0};
 	if (strcmp(endpoint->host, "localhost") != 0)
-		return add_numeric(addresses, endpoint->host, endpoint->port);
-	add_numeric(addresses, "127.0.0.1", endpoint->port);
-	add_numeric(addresses, "::1", endpoint->port);
+		return connect_add(addresses, endpoint->host, endpoint->port);
+	connect_add(addresses, "127.0.0.1", endpoint->port);
+	connect_add(addresses, "::1", endpoint->port);
 	return true;
 }
 

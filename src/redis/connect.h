@@ -38,6 +38,9 @@ struct addresses {
  * Returns false when its name must be looked up. */
 bool connect_known(struct addresses *addresses, const struct endpoint *endpoint);
 
+/* Adds an IP address, as people write it. Returns false if it is none, or there is no room. */
+bool connect_add(struct addresses *addresses, const char *host, uint16_t port);
+
 /* Fills in what a resolver has found. */
 void connect_found(struct addresses *addresses, const struct addrinfo *found);
 

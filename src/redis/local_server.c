@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/getent.h"
 #include "base/shorten.h"
 #include "redis/connect.h"
 #include "redis/local_launch.h"
@@ -147,17 +147,17 @@ static int open_folder(const char *home, struct error *err)
 int local_server_open(struct error *err)
 {
 	/* not $HOME: cron, sudo and units must come to the same place */
-	const struct passwd *user = getpwuid(geteuid());
+	const char *home = getent_home(geteuid());
 	mode_t mask;
 	int folder;
 
-	if (!user || !user->pw_dir || user->pw_dir[0] != '/')
+	if (!home || *home != '/')
 		return fail(err, STATUS_CONFIG,
 			    "cannot find a place for a private server: user %u has no home "
 			    "directory; name a server with FAIRLOCK_URL",
 			    (unsigned int)geteuid());
 	mask = umask(077);
-	folder = open_folder(user->pw_dir, err);
+	folder = open_folder(home, err);
 	umask(mask);
 	return folder;
 }

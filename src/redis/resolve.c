@@ -1,4 +1,4 @@
-/* The thread writes getaddrinfo's answer into a pipe. */
+/* The thread writes the answer of getaddrinfo, or of getent, into a pipe. */
 #include "redis/resolve.h"
 
 #include <errno.h>
@@ -6,11 +6,13 @@
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/getent.h"
 
 /* The thread owns it: the thread may outlive the connection that wanted the name. */
 struct query {
@@ -21,22 +23,42 @@ struct query {
 struct answer {
 	int code; /* of getaddrinfo */
 	int saved_errno;
-	struct addrinfo *found;
+	struct addresses addresses;
 };
+
+/* Prints a line for each address and type of socket: "10.0.0.7 STREAM db.example". */
+static void ask_getent(const struct query *question, struct addresses *addresses)
+{
+	const struct endpoint *endpoint = &question->endpoint;
+	char text[4096], address[64], type[16];
+
+	getent("ahosts", endpoint->host, NEVER_MS, question->answer_fd, text, sizeof(text));
+	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		if (sscanf(line, "%63s %15s", address, type) == 2 && strcmp(type, "STREAM") == 0)
+			connect_add(addresses, address, endpoint->port);
+	}
+}
 
 static void *look_up(void *argument)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
 	struct query *question = argument;
 	struct answer answer = {0};
+	struct addrinfo *found;
 	char port[8];
 
 	snprintf(port, sizeof(port), "%u", question->endpoint.port);
-	answer.code = getaddrinfo(question->endpoint.host, port, &hints, &answer.found);
+	answer.code = getaddrinfo(question->endpoint.host, port, &hints, &found);
 	answer.saved_errno = errno;
-	if (write(question->answer_fd, &answer, sizeof(answer)) != sizeof(answer) &&
-	    answer.code == 0)
-		freeaddrinfo(answer.found); /* the descriptor was closed */
+	if (answer.code == 0) {
+		connect_found(&answer.addresses, found);
+		freeaddrinfo(found);
+	} else {
+		ask_getent(question, &answer.addresses);
+	}
+	/* fails if the look-up was dropped */
+	(void)!write(question->answer_fd, &answer, sizeof(answer));
 	close(question->answer_fd);
 	free(question);
 	return NULL;
@@ -82,20 +104,16 @@ int resolve_start(const struct endpoint *endpoint)
 int resolve_finish(int fd, struct addresses *addresses, const char **cause)
 {
 	struct answer answer;
-	bool complete = read(fd, &answer, sizeof(answer)) == sizeof(answer);
+	const ssize_t length = read(fd, &answer, sizeof(answer));
 
 	close(fd);
-	if (!complete) {
+	if (length != sizeof(answer)) {
 		*cause = "the look-up of its name failed";
 		return -1;
 	}
-	if (answer.code) {
-		*cause = answer.code == EAI_SYSTEM ? strerror(answer.saved_errno)
-						   : gai_strerror(answer.code);
-		return -1;
-	}
-	connect_found(addresses, answer.found);
-	freeaddrinfo(answer.found);
-	*cause = "its name has no address";
+	*addresses = answer.addresses;
+	*cause = answer.code == 0            ? "its name has no address"
+		 : answer.code == EAI_SYSTEM ? strerror(answer.saved_errno)
+					     : gai_strerror(answer.code);
 	return addresses->count > 0 ? 0 : -1;
 }
