@@ -3,47 +3,140 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/message.h"
+#include "base/shorten.h"
 #include "cli/command.h"
 #include "cli/front_words.h"
+#include "cli/help.h"
 #include "cli/options.h"
 #include "cli/parse_args.h"
 #include "cli/settings.h"
-#include "commands/program.h"
+#include "cli/suggest.h"
+#include "commands/complete.h"
+#include "output/column_help.h"
 
-/* Fills descriptors 0 to 2 if they are closed, so that no socket gets one of them, and then our
- * output. To use such a descriptor fails as if it were closed; for COMMAND it is closed again. */
-static int fill_standard_descriptors(void)
+static const struct command *const commands[] = {
+	&wrap_command,    &acquire_command, &renew_command,
+	&release_command, &status_command,  &queue_command,
+	&log_command,     &doctor_command,  NULL,
+};
+
+static const struct command *find_command(const char *name)
 {
-	for (int fd = 0; fd <= 2; fd++) {
-		const int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+	const struct command *const *command = commands;
 
-		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", mode | O_CLOEXEC) != fd)
-			return -1;
+	while (*command && strcmp((*command)->name, name) != 0)
+		command++;
+	return *command;
+}
+
+/* ---- Help ---- */
+
+static void print_version(void)
+{
+	puts("fairlock " FAIRLOCK_VERSION);
+}
+
+static void print_command_help(const struct command *command)
+{
+	help_print(command, stdout);
+	if (command->table) {
+		column_help_names(command->table, stdout);
+		putchar('\n');
 	}
-	return 0;
+	help_print_end(command, stdout);
 }
 
-/* words is argv as it was before parse_args moved them. */
-static int leave_to_other(struct settings *settings, int argc, char **words, char **argv)
+/* What --help, --version or -o help of a command asks for. */
+static void help(const struct command *command, const struct options *options)
 {
-	options_restore_url(&settings->options);
-	memcpy(argv, words, (size_t)argc * sizeof(*argv));
-	return program_other(argc, argv, &settings->server);
+	if (options->version)
+		print_version();
+	else if (options->column_help)
+		column_help_list(command->table, stdout);
+	else
+		print_command_help(command);
 }
 
-static int help(const struct command *command, const struct options *options, int argc,
-		char **words, char **argv)
+static int refuse_command(int count, char **words)
 {
-	options_restore_url(options);
-	memcpy(argv, words, (size_t)argc * sizeof(*argv));
-	return program_help(command, options, argv);
+	char shown[SHORT_MAX_BYTES], cause[CAUSE_MAX_BYTES];
+	struct error err;
+
+	/* a URL may have a password */
+	if (strstr(words[0], "://"))
+		fail(&err, STATUS_USAGE,
+		     "cannot run a URL as a command: name the server with -u URL");
+	else
+		fail(&err, STATUS_USAGE, "cannot run '%s': %s", shorten(shown, words[0]),
+		     suggest_command(cause, commands, words[0], count > 1));
+	return report_failure(&err, NULL);
 }
+
+/* fairlock help [COMMAND] */
+static int print_help(int count, char **words)
+{
+	const struct command *command;
+
+	front_words_move(count, words);
+	if (count == 0 || words[0][0] == '-' || strcmp(words[0], "help") == 0 ||
+	    strcmp(words[0], "version") == 0) {
+		help_print_commands(commands, stdout);
+		return STATUS_OK;
+	}
+	command = find_command(words[0]);
+	if (!command)
+		return refuse_command(1, words);
+	print_command_help(command);
+	return STATUS_OK;
+}
+
+/* The words are options, and none is a command; or there are no words. */
+static int read_options(int count, char **words)
+{
+	struct options options;
+	struct error err;
+	int status = STATUS_OK;
+
+	options_init(&options);
+	if (parse_args(&options, &front_command, &count, words, &err)) {
+		status = report_failure(&err, NULL);
+	} else if (options.help) {
+		help_print_commands(commands, stdout);
+	} else if (options.version) {
+		print_version();
+	} else {
+		fail(&err, STATUS_USAGE,
+		     "cannot run fairlock: COMMAND is missing, as in 'fairlock status'");
+		status = report_failure(&err, NULL);
+	}
+	options_free(&options);
+	return status;
+}
+
+/* The words do not name a command of the list. */
+static int run_other(int count, char **words)
+{
+	if (count <= 0 || words[0][0] == '-') {
+		if (count > 0 && strcmp(words[0], "--complete") == 0) {
+			complete(commands, count - 1, words + 1);
+			return STATUS_OK;
+		}
+		return read_options(count > 0 ? count : 0, words);
+	}
+	if (strcmp(words[0], "help") == 0)
+		return print_help(count - 1, words + 1);
+	if (strcmp(words[0], "version") != 0)
+		return refuse_command(count, words);
+	print_version();
+	return STATUS_OK;
+}
+
+/* ---- Commands ---- */
 
 static void tell_server(const struct messenger *messenger, const struct settings *settings)
 {
@@ -78,43 +171,41 @@ static int run_command(const struct command *command, int argc, char **argv)
 	struct settings settings;
 	const struct options *options = &settings.options;
 	struct messenger messenger;
-	struct invocation invocation = {options, &settings.server, &messenger, argc - 2, argv + 2};
-	char **words = malloc((size_t)argc * sizeof(*words));
+	struct invocation invocation = {options, &settings.server, &messenger, argc, argv};
 	struct error err;
-	bool failed, wants_help;
+	bool failed;
 	int status = STATUS_OK;
 
-	if (!words)
-		return STATUS_OS;
-	memcpy(words, argv, (size_t)argc * sizeof(*words));
 	messenger_init(&messenger);
 	settings_init(&settings);
 	failed = parse_args(&settings.options, command, &invocation.argc, invocation.argv, &err);
-	wants_help = !failed && options_want_help(options);
-	if (!failed && !wants_help)
-		failed = settings_merge(&settings, command, &err);
-	if (wants_help) {
-		status = help(command, options, argc, words, argv);
-	} else if (!failed && !program_reaches(&settings.server)) {
-		status = leave_to_other(&settings, argc, words, argv);
+	if (!failed && options_want_help(options)) {
+		help(command, options);
 	} else {
+		if (!failed)
+			failed = settings_merge(&settings, command, &err);
 		messenger_open(&messenger, options->verbose,
 			       options->syslog && command->takes_lock);
 		status = failed ? report(&messenger, command, &err)
 				: run_here(&invocation, &settings, command);
 	}
 	settings_free(&settings);
-	free(words);
 	return status;
 }
 
-static const struct command *find_command(const char *name)
+/* ---- Standard descriptors ---- */
+
+/* Fills descriptors 0 to 2 if they are closed, so that no socket gets one of them, and then our
+ * output. To use such a descriptor fails as if it were closed; for COMMAND it is closed again. */
+static int fill_standard_descriptors(void)
 {
-	for (size_t i = 0; program_commands[i]; i++) {
-		if (strcmp(program_commands[i]->name, name) == 0)
-			return program_commands[i];
+	for (int fd = 0; fd <= 2; fd++) {
+		const int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", mode | O_CLOEXEC) != fd)
+			return -1;
 	}
-	return NULL;
+	return 0;
 }
 
 /* Output that was printed may still fail to arrive: only now it is known. */
@@ -138,6 +229,6 @@ int main(int argc, char **argv)
 	if (argc > 2 && argv[1][0] == '-')
 		front_words_move(argc - 1, argv + 1);
 	command = argc > 1 ? find_command(argv[1]) : NULL;
-	return flush_output(command ? run_command(command, argc, argv)
-				    : program_other(argc, argv, NULL));
+	return flush_output(command ? run_command(command, argc - 2, argv + 2)
+				    : run_other(argc - 1, argv + 1));
 }

@@ -12,13 +12,12 @@ make uninstall
 make demo             three jobs that want one lock
 make check            all tests; TESTS='tests/commands/wrap.bats' some of them; SERVER=valkey-server with another server
 
-make deps             install what a build needs
-make static           one program that needs no library, $(BUILD)/static/fairlock
-make dist             a tarball of it with manual, completions and licenses, $(BUILD)/dist/fairlock-*.tar.gz
-make deb              a Debian package, $(BUILD)/fairlock_*.deb; make check-deb tries it in a clean Debian root
-make rpm              an rpm package, $(BUILD)/fairlock-*.rpm; make check-rpm installs it into an empty root and a Debian one
-make check-container  builds images, and runs fairlock in containers; make check-packages: deb and rpm, too
-make check-static     the tests of names, tables and TLS with the one program; the tarball in an empty root
+make deps             install what a build needs, and build OpenSSL and hiredis: about a minute
+make STATIC=no        one dynamic program with the libraries of the system; make check STATIC=no tests it
+make dist             a tarball with manual, completions and licenses, $(BUILD)/dist/fairlock-*.tar.gz
+make deb              a Debian package, $(BUILD)/fairlock_*.deb
+make rpm              an rpm package, $(BUILD)/fairlock-*.rpm
+make check-packages   try all of these in empty roots, Debian ones and containers; or check-dist, -deb, -rpm, -container
 make check-interop    with real Redisson, through a JDK and Maven
 make check-model      every state of the models, with spin
 make torture          random faults and a checker; DURATION=1h SEED=N
@@ -40,22 +39,41 @@ export HELP
 help:
 	@printf '%s\n' "$$HELP"
 
-# Programs for tests. Unit tests and most programs are linked with all of src/ but main.c.
+# The tests start thousands of programs. A sanitized one starts in two thirds of the time if gcc links the runtime into it, as
+# clang does anyway, and if it is no PIE, which has many addresses to correct.
+ifneq ($(SANITIZE),)
+STATIC_RUNTIME := -static-libasan -static-libubsan
+CHECKING := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -fno-pie
+CHECKING_LDFLAGS := -no-pie $(if $(call try,-fsanitize=$(SANITIZE) $(STATIC_RUNTIME)),$(STATIC_RUNTIME))
+endif
+ifneq ($(COVERAGE),)
+CHECKING += --coverage -fdata-sections
+CHECKING_LDFLAGS += -Wl,-T,tests/coverage/counters.ld,--wrap=__gcov_exit \
+	-Wl,--wrap=_exit,--wrap=execv,--wrap=execve,--wrap=kill,--wrap=raise
+ENDS := $(BUILD)/tests/ends.o
+endif
+
+# Programs for tests: built as fairlock is. Unit tests and most programs are linked with all of src/ but main.c.
 
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 TEST_PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%, \
 	$(sort $(filter-out %/clockwork.c %/ask.c,$(wildcard tests/programs/*.c))))
 CLOCKWORK := $(BUILD)/programs/clockwork.so
 ASK       := $(BUILD)/programs/ask
-BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/*.c))) $(BUILD)/bench/ping-shared
-PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS))
+BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/*.c)))
+PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(ENDS)
 
-tests: $(PROGRAMS) $(UNITS) $(TEST_PROGRAMS) $(CLOCKWORK) $(ASK) $(BENCHES)
+# Some tests give a program another clock, which only a dynamic one takes.
+tests: all dynamic $(UNITS) $(TEST_PROGRAMS) $(CLOCKWORK) $(ASK) $(BENCHES)
+
+dynamic:
+	$(if $(filter static,$(MODE)),$(MAKE) STATIC=no BUILD=$(BUILD)/dynamic all,@:)
 
 link_test = $(Q)mkdir -p $(@D) && \
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(PARTS) $(MORE_PARTS) $(ALL_LIBS)
+	$(COMPILER) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(if $(filter $(PARTS),$^),$(ALLOCATOR)) -o $@ $< $(filter %.o,$^) $(LIBS)
 
-$(BUILD)/unit/bump_alloc: MORE_PARTS := $(BUILD)/base/bump_alloc.o
+# It has a malloc of its own behind bump_alloc.
+$(BUILD)/unit/bump_alloc: ALLOCATOR :=
 $(BUILD)/unit/bump_alloc: $(BUILD)/base/bump_alloc.o
 
 # A rule each: to make 4.4, two patterns in one are two files that one command makes.
@@ -73,29 +91,14 @@ $(CLOCKWORK): tests/programs/clockwork.c $(BUILD)/flags
 	$(Q)mkdir -p $(@D) && $(CC) $(OWN_CPPFLAGS) -std=c11 $(WARNINGS) -O2 -g -fPIC -shared -o $@ $<
 
 # Tests run it all the time: no sanitizer here, either.
-$(ASK): tests/programs/ask.c $(BUILD)/flags | $(HIREDIS_ARCHIVE)
+$(ASK): tests/programs/ask.c $(BUILD)/flags | $(BUILT)
 	$(call say,LINK $@)
-	$(Q)mkdir -p $(@D) && $(CC) $(OWN_CPPFLAGS) $(HIREDIS_CFLAGS:-I%=-isystem %) -std=c11 $(WARNINGS) -O2 -g -o $@ $< \
-		$(HIREDIS_LIBS)
+	$(Q)mkdir -p $(@D) && $(COMPILER) $(filter-out -MMD -MP,$(ALL_CPPFLAGS)) -std=c11 $(WARNINGS) -O2 -g $(LINKING) -o $@ $< $(LIBS)
 
-# Programs that benchmarks run, built as fairlock is.
-link_shared = $(Q)mkdir -p $(@D) && \
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(ENDS) $(HIREDIS_LIBS)
-
-$(BUILD)/bench/ping-shared: tests/bench/ping.c $(ENDS) $(BUILD)/flags | $(HIREDIS_ARCHIVE)
+# Programs that benchmarks run.
+$(BUILD)/bench/%: tests/bench/%.c $(ENDS) $(BUILD)/flags | $(BUILT)
 	$(call say,LINK $@)
-	$(link_shared)
-
-ifeq ($(QUICK),yes)
-$(BUILD)/bench/%: tests/bench/%.c $(MUSL_HIREDIS) $(BUILD)/flags
-	$(call say,LINK $@)
-	$(Q)mkdir -p $(@D) && $(MUSL_CC) $(QUICK_CPPFLAGS) $(QUICK_CFLAGS) $(QUICK_LDFLAGS) -o $@ \
-		$(MUSL)/rcrt1.o $(MUSL)/crti.o $< $(MUSL_HIREDIS) $(MUSL)/crtn.o
-else
-$(BUILD)/bench/%: tests/bench/%.c $(ENDS) $(BUILD)/flags | $(HIREDIS_ARCHIVE)
-	$(call say,LINK $@)
-	$(link_shared)
-endif
+	$(link_test)
 
 # With COVERAGE=yes. That a process ends is not to be counted.
 $(BUILD)/tests/ends.o: tests/coverage/ends.c $(BUILD)/flags
@@ -118,119 +121,102 @@ $(BUILD)/targets/parts/%.o: tests/fuzz/parts/%.c $(BUILD)/flags
 $(BUILD)/targets/%: tests/fuzz/%.c $(FUZZ_PARTS:tests/fuzz/%.c=$(BUILD)/targets/%.o) $(PARTS) $(BUILD)/list
 	$(call say,LINK $@)
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -fsanitize=fuzzer $(ALL_LDFLAGS) $(FUZZ_WRAPS) -o $@ $< \
-		$(filter %.o,$^) $(ALL_LIBS)
+		$(filter %.o,$^) $(LIBS)
 
--include $(BUILD)/base/bump_alloc.d $(UNITS:=.d) $(TEST_PROGRAMS:=.d) $(ASK).d $(BENCHES:=.d) \
+-include $(UNITS:=.d) $(TEST_PROGRAMS:=.d) $(ASK).d $(BENCHES:=.d) \
 	$(FUZZ_TARGETS:=.d) $(FUZZ_PARTS:tests/fuzz/%.c=$(BUILD)/targets/%.d)
 
-# What set-up brings is seen by a new make only.
+# What set-up brings is seen by a new make only. Where the libraries of a static program cannot be built, .ci/setup says so, and
+# $(again) goes on with STATIC=no.
+
+kind := $(if $(filter static,$(MODE)),build,dynamic)
+again = $(MAKE) STATIC=$$(test -e build/deps/static/licenses/SOURCES && echo $(STATIC) || echo no)
 
 deps:
-	.ci/setup build
+	.ci/setup $(MODE)
 
 demo:
-	.ci/setup build run
-	$(MAKE) all
+	.ci/setup $(kind) run
+	$(again) all
 	BUILD=$(BUILD) tests/demo
 
 check:
-	.ci/setup build run test
+	.ci/setup $(kind) dynamic run test
 	-.ci/servers
 	-.ci/promtool
-	$(MAKE) check-built
+	$(again) check-built
 
 check-built: tests
 	BUILD=$(BUILD) tests/run $(TESTS)
 
 # SERVERS='redis@bookworm valkey@sid' for some.
 matrix:
-	.ci/setup build run test
+	.ci/setup $(kind) dynamic run test
 	-.ci/servers
 	-.ci/promtool
-	$(MAKE) tests
+	$(again) tests
 	BUILD=$(BUILD) .ci/matrix $(SERVERS)
 
 # -O0: so that each line is one.
 coverage:
-	.ci/setup build run test
+	.ci/setup dynamic run test
 	$(MAKE) BUILD=$(BUILD)/coverage COVERAGE=yes CFLAGS='-O0 -g -Werror' tests
 	BUILD=$(BUILD)/coverage tests/coverage/run $(TESTS)
 
 valgrind:
-	.ci/setup build run valgrind
+	.ci/setup dynamic run valgrind
 	.ci/memcheck
-	$(MAKE) BUILD=$(BUILD)/valgrind QUICK=no CFLAGS='-O1 -g' all
+	$(MAKE) BUILD=$(BUILD)/valgrind STATIC=no CFLAGS='-O1 -g' all
 	BUILD=$(BUILD)/valgrind tests/run tests/valgrind/*.bats
 
 check-interop:
-	.ci/setup build run test
+	.ci/setup $(kind) run test
 	-.ci/setup interop
-	$(MAKE) all
-	BUILD=$(BUILD) BUILDROOT=$(BUILDROOT) tests/interop/run
+	$(again) all
+	BUILD=$(BUILD) tests/interop/run
 
 check-model:
 	.ci/setup model
 	BUILD=$(BUILD) tests/model/run
 
 torture:
-	.ci/setup build run torture
-	$(MAKE) all $(BUILD)/programs/section $(BUILD)/programs/stalls $(CLOCKWORK)
+	.ci/setup $(kind) dynamic run torture
+	$(again) all dynamic $(BUILD)/programs/section $(BUILD)/programs/stalls $(CLOCKWORK)
 	BUILD=$(BUILD) tests/torture/run $(DURATION) $(SEED)
 
 fuzz:
-	.ci/setup build run fuzz
+	.ci/setup dynamic run fuzz
 	$(MAKE) BUILD=$(BUILD)/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined \
 		CFLAGS='-O1 -g -fprofile-instr-generate=$(BUILD)/fuzz/default.raw -fcoverage-mapping' fuzz-targets
 	BUILD=$(BUILD)/fuzz tests/fuzz/run $(FUZZ)
 
-static:
-	.ci/setup static
-	$(MAKE) BUILD=$(BUILD)/static QUICK=one all
-
-dist: static
-	+MAKE='$(MAKE)' BUILD=$(BUILD) BUILDROOT=$(BUILDROOT) VERSION=$(VERSION) .ci/dist
-
-deb:
-	.ci/setup build deb
-	+MAKE='$(MAKE)' BUILD=$(BUILD) VERSION=$(VERSION) .ci/deb
-
-rpm: static
-	.ci/setup rpm
-	+MAKE='$(MAKE)' BUILD=$(BUILD) BUILDROOT=$(BUILDROOT) VERSION=$(VERSION) .ci/rpm
-
-# What differs from the three programs: names, tables, TLS. The rest is the same code with the same C library.
-STATIC_TESTS := $(filter-out %/doctor-access.bats,$(wildcard $(addsuffix .bats,$(addprefix tests/, \
-	commands/completion* commands/doctor* commands/getent commands/help commands/log* commands/names commands/prometheus \
-	commands/queue commands/quick commands/settings commands/status* commands/tables commands/usage \
-	servers/local servers/passwords servers/seeds servers/tls* terminal/* static/*))))
-
-check-static:
-	.ci/setup build run test static
-	$(MAKE) dist
-	$(MAKE) BUILD=$(BUILD)/static QUICK=one tests
-	BUILD=$(BUILD)/static tests/run $(or $(TESTS),$(STATIC_TESTS))
+# A package holds the one static program.
+dist deb rpm:
+	.ci/setup static $(filter-out dist,$@)
+	$(MAKE) STATIC=yes all
+	+MAKE='$(MAKE)' BUILD=$(BUILD) VERSION=$(VERSION) .ci/$@
 
 # All of them use the Debian root.
-check-packages: PACKAGES := deb rpm container
-check-deb check-rpm check-container: PACKAGES = $(@:check-%=%)
-check-packages check-deb check-rpm check-container:
-	.ci/setup build run test root $(if $(filter container,$(PACKAGES)),container static)
-	$(MAKE) deb $(filter rpm,$(PACKAGES)) all
+check-packages: PACKAGES := dist deb rpm container
+check-dist check-deb check-rpm check-container: PACKAGES = $(@:check-%=%)
+check-packages check-dist check-deb check-rpm check-container:
+	.ci/setup static dynamic run test root $(filter container,$(PACKAGES))
+	$(MAKE) deb $(filter dist rpm,$(PACKAGES)) $(ASK)
 	.ci/deb-root $(BUILD)/fairlock_$(VERSION)-*.deb $(SUITE)
 	BUILD=$(BUILD) SUITE=$(SUITE) tests/run $(PACKAGES:%=tests/%/*.bats)
 
 # It does without those tools that cannot be installed: see tests/bench/README.md.
 bench:
-	.ci/setup build run bench
+	.ci/setup $(kind) run bench
 	-.ci/setup peers interop
 	-tests/interop/build 4.7.0
-	$(MAKE) all $(BENCHES)
-	BUILD=$(BUILD) BUILDROOT=$(BUILDROOT) tests/bench/run $(ROUNDS)
+	$(again) all $(BENCHES)
+	BUILD=$(BUILD) tests/bench/run $(ROUNDS)
 
 # "make check" tells when their words are no longer what the program says.
 pictures:
-	.ci/setup build run test
-	$(MAKE) all $(CLOCKWORK)
+	.ci/setup $(kind) run test
+	$(again) all $(CLOCKWORK)
 	BUILD=$(BUILD) tests/pictures/run
 
 html:
@@ -238,8 +224,8 @@ html:
 	man/html $(BUILD)/html
 
 lint:
-	.ci/setup build lint
-	$(MAKE) $(BUILD)/scripts.c $(BUILD)/flags
+	.ci/setup dynamic lint
+	$(MAKE) STATIC=no $(BUILD)/scripts.c $(BUILD)/flags
 	BUILD=$(BUILD) .ci/lint
 
 format:
@@ -247,12 +233,12 @@ format:
 
 # The libraries of others, the servers, promtool, valgrind and the Debian root stay: getting them again takes a network.
 clean:
-	test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name hiredis ! -name servers ! -name promtool \
-		! -name memcheck ! -name deb-root ! -name static-libraries -exec rm -rf {} +
+	test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name deps ! -name servers ! -name promtool \
+		! -name memcheck ! -name deb-root -exec rm -rf {} +
 
 distclean:
-	rm -rf $(BUILD) $(BUILDROOT)
+	rm -rf $(BUILD) build
 
-.PHONY: help tests static dist deb rpm deps check check-built check-static check-deb check-rpm check-container \
+.PHONY: help tests dynamic dist deb rpm deps check check-built check-dist check-deb check-rpm check-container \
 	check-packages check-interop check-model matrix torture fuzz fuzz-targets coverage valgrind bench demo pictures \
 	html lint format clean distclean

@@ -294,15 +294,8 @@ int options_take_url(struct options *options, char *url, struct error *err)
 		return fail(err, STATUS_OS, "cannot copy the URL: out of memory");
 	server_hide_password(url);
 	options->url = options->url_copy;
-	options->url_word = url;
 	options->url_is_flag = true;
 	return 0;
-}
-
-void options_restore_url(const struct options *options)
-{
-	if (options->url_copy)
-		memcpy(options->url_word, options->url_copy, strlen(options->url_copy));
 }
 
 /* Where a default comes from. */

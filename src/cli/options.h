@@ -109,7 +109,6 @@ struct options {
 	struct origin origins[ROWS_MAX];
 	enum password_source password_source;
 	char *url_copy; /* --url with its password, or NULL */
-	char *url_word; /* --url in argv, without it */
 };
 
 /* The type of a value, and of its member of struct options. */
@@ -222,9 +221,6 @@ const struct origin *options_origin(const struct options *options, const struct 
 /* Copies a --url, and wipes its password from argv, where ps would show it. The row must have been
  * set with it. Returns 0, or -1 with STATUS_OS. */
 int options_take_url(struct options *options, char *url, struct error *err);
-
-/* Puts the password back, for another program that gets the same words. */
-void options_restore_url(const struct options *options);
 
 /* Checks and settles options that depend on one another, once all sources are read. Returns 0, or
  * -1 with STATUS_USAGE. */

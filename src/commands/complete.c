@@ -22,7 +22,7 @@ static void complete_commands(const struct command *const *commands,
 
 /* Completes a word that begins with a dash: the beginning of an option, or an option with its value
  * in the same word. */
-static bool complete_option(struct settings *settings, const struct command *command, char *word,
+static void complete_option(struct settings *settings, const struct command *command, char *word,
 			    const char *name)
 {
 	const struct complete_target whole = {word, 0};
@@ -37,7 +37,8 @@ static bool complete_option(struct settings *settings, const struct command *com
 			const struct complete_target value = {word,
 							      (size_t)(arguments.value - word)};
 
-			return complete_value(settings, command, arguments.row, &value, name);
+			complete_value(settings, command, arguments.row, &value, name);
+			return;
 		}
 	}
 	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
@@ -48,7 +49,6 @@ static bool complete_option(struct settings *settings, const struct command *com
 			 *row->argument ? ": " : "", words.help);
 		complete_offer(&whole, "--", row->name, meaning);
 	}
-	return true;
 }
 
 static void set_option(struct options *options, const struct arguments *arguments)
@@ -86,7 +86,7 @@ static enum argument read_words(struct arguments *arguments, struct options *opt
 }
 
 /* words stand behind the command's name, and in the whole line, behind first words. */
-static bool complete_words(struct settings *settings, const struct command *command, int first,
+static void complete_words(struct settings *settings, const struct command *command, int first,
 			   int count, char **words)
 {
 	const struct complete_target target = {words[count - 1], 0};
@@ -97,18 +97,17 @@ static bool complete_words(struct settings *settings, const struct command *comm
 	arguments_init(&arguments, command, count - 1, words);
 	next = read_words(&arguments, &settings->options, &name);
 	if (next == ARGUMENT_NEEDS_VALUE) {
-		return complete_value(settings, command, arguments.row, &target, name);
+		complete_value(settings, command, arguments.row, &target, name);
 	} else if (next == ARGUMENT_COMMAND) {
 		printf("\tcommand %d\n", first + arguments.at);
 	} else if (target.word[0] == '-' && !arguments.options_ended) {
-		return complete_option(settings, command, words[count - 1], name);
+		complete_option(settings, command, words[count - 1], name);
 	} else if (command->runs_words && arguments.operands == 1) {
 		if (settings->options.shell_command == NULL)
 			printf("\tcommand %d\n", first + count - 1);
 	} else if (arguments.operands < command->most) {
-		return complete_name(settings, command, &target);
+		complete_name(settings, command, &target);
 	}
-	return true;
 }
 
 /* Reads the options before the command. Returns ARGUMENT_END (the last word is an option, or the
@@ -138,7 +137,7 @@ static void complete_front(struct settings *settings, const struct command *cons
 }
 
 /* argc > 0 */
-static bool complete_line(struct settings *settings, const struct command *const *commands,
+static void complete_line(struct settings *settings, const struct command *const *commands,
 			  int argc, char **argv)
 {
 	const struct complete_target target = {argv[argc - 1], 0};
@@ -147,29 +146,29 @@ static bool complete_line(struct settings *settings, const struct command *const
 	arguments_init(&arguments, &front_command, argc - 1, argv);
 	switch (read_front(&arguments, &settings->options)) {
 	case ARGUMENT_NEEDS_VALUE:
-		return complete_value(settings, &front_command, arguments.row, &target, NULL);
+		complete_value(settings, &front_command, arguments.row, &target, NULL);
+		return;
 	case ARGUMENT_OPERAND:
 		break;
 	default:
 		complete_front(settings, commands, argv[argc - 1]);
-		return true;
+		return;
 	}
 	if (strcmp(arguments.value, "help") == 0)
 		complete_commands(commands, &target);
 	while (*commands && strcmp((*commands)->name, arguments.value) != 0)
 		commands++;
-	return !*commands || complete_words(settings, *commands, arguments.at, argc - arguments.at,
-					    argv + arguments.at);
+	if (*commands)
+		complete_words(settings, *commands, arguments.at, argc - arguments.at,
+			       argv + arguments.at);
 }
 
-bool complete(const struct command *const *commands, int argc, char **argv)
+void complete(const struct command *const *commands, int argc, char **argv)
 {
 	char *empty = (char[]){""};
 	struct settings settings;
-	bool done;
 
 	settings_init(&settings);
-	done = complete_line(&settings, commands, argc > 0 ? argc : 1, argc > 0 ? argv : &empty);
+	complete_line(&settings, commands, argc > 0 ? argc : 1, argc > 0 ? argv : &empty);
 	settings_free(&settings);
-	return done;
 }

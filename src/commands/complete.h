@@ -1,8 +1,6 @@
 /* fairlock --complete WORD...: the words that a shell may offer. */
 #pragma once
 
-#include <stdbool.h>
-
 struct command;
 
 /* The WORDs are those of a command line behind "fairlock", up to the one that is being completed,
@@ -13,6 +11,5 @@ struct command;
  *	TAB command N   a command line of its own, that begins with the N-th WORD
  *	                (the first is 0)
  *
- * commands ends with a NULL. Returns false, and has printed nothing, if another program is needed
- * for the server. */
-bool complete(const struct command *const *commands, int argc, char **argv);
+ * commands ends with a NULL. */
+void complete(const struct command *const *commands, int argc, char **argv);

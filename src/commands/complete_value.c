@@ -9,7 +9,6 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/settings.h"
-#include "commands/program.h"
 #include "lock/lock_keys.h"
 #include "lock/lock_list.h"
 #include "lock/owner_list.h"
@@ -28,45 +27,30 @@ void complete_offer(const struct complete_target *target, const char *start, con
 		       meaning ? "\t" : "", meaning ? meaning : "");
 }
 
-/* Finds the server. Returns 1, 0 if the settings do not name one, -1 if this program cannot reach
- * it. */
-static int find_server(struct settings *settings, const struct command *command)
-{
-	struct error err;
-
-	if (settings_merge(settings, command, &err) < 0)
-		return 0;
-	if (program_reaches(&settings->server))
-		return 1;
-	options_restore_url(&settings->options);
-	return -1;
-}
-
-bool complete_name(struct settings *settings, const struct command *command,
+void complete_name(struct settings *settings, const struct command *command,
 		   const struct complete_target *target)
 {
 	struct lock_list names;
-	const int found = find_server(settings, command);
+	struct error err;
 
-	if (found <= 0)
-		return found == 0;
+	if (settings_merge(settings, command, &err) < 0)
+		return;
 	lock_list_find_quickly(&names, &settings->server);
 	for (size_t i = 0; i < names.count; i++)
 		complete_offer(target, "", names.list[i].name, NULL);
 	lock_list_free(&names);
-	return true;
 }
 
 /* kind: OPTION_OWNER, OPTION_WAITER or OPTION_SLOT. */
-static bool complete_owner(struct settings *settings, const struct command *command,
+static void complete_owner(struct settings *settings, const struct command *command,
 			   const struct complete_target *target, const char *name,
 			   enum option_kind kind)
 {
 	struct owner_list owners;
-	const int found = find_server(settings, command);
+	struct error err;
 
-	if (found <= 0)
-		return found == 0;
+	if (settings_merge(settings, command, &err) < 0)
+		return;
 	owner_list_find_quickly(&owners, &settings->server, name, kind == OPTION_WAITER);
 	for (size_t i = 0; i < owners.count; i++) {
 		const struct found_owner *owner = &owners.list[i];
@@ -77,7 +61,6 @@ static bool complete_owner(struct settings *settings, const struct command *comm
 			complete_offer(target, "", offer, owner->about);
 	}
 	owner_list_free(&owners);
-	return true;
 }
 
 /* The letters of a column stay as small as they are. */
@@ -131,7 +114,7 @@ static void complete_colour(const struct complete_target *target)
 		complete_offer(target, "", colour_words[i], NULL);
 }
 
-bool complete_value(struct settings *settings, const struct command *command,
+void complete_value(struct settings *settings, const struct command *command,
 		    const struct option_row *row, const struct complete_target *target,
 		    const char *name)
 {
@@ -157,13 +140,14 @@ bool complete_value(struct settings *settings, const struct command *command,
 			complete_columns(command->table, target);
 		break;
 	case OPTION_ALSO:
-		return complete_name(settings, command, target);
+		complete_name(settings, command, target);
+		break;
 	case OPTION_OWNER:
 	case OPTION_WAITER:
 	case OPTION_SLOT:
-		return complete_owner(settings, command, target, name, row->kind);
+		complete_owner(settings, command, target, name, row->kind);
+		break;
 	default:
 		break;
 	}
-	return true;
 }

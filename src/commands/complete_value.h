@@ -1,7 +1,6 @@
 /* The values of options, and names of locks, that completion offers. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct command;
@@ -19,13 +18,11 @@ struct complete_target {
 void complete_offer(const struct complete_target *target, const char *start, const char *text,
 		    const char *meaning);
 
-/* Both return false if this program cannot reach the server that has to be asked. */
-
 /* Offers the names of locks. */
-bool complete_name(struct settings *settings, const struct command *command,
+void complete_name(struct settings *settings, const struct command *command,
 		   const struct complete_target *target);
 
 /* Offers values of an option. name is the NAME on the line, or NULL. */
-bool complete_value(struct settings *settings, const struct command *command,
+void complete_value(struct settings *settings, const struct command *command,
 		    const struct option_row *row, const struct complete_target *target,
 		    const char *name);

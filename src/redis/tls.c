@@ -17,7 +17,6 @@
 #include "redis/server.h"
 #include "redis/tls_authority.h"
 
-const bool tls_is_here = true;
 
 /* ---- What hiredis reads and writes through ---- */
 

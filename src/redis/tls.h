@@ -1,16 +1,10 @@
-/* TLS for a connection of hiredis. fairlock-tls has tls.c, with OpenSSL, which takes long to load,
- * and so has the one file of "make static"; the other programs have tls_none.c. */
+/* TLS for a connection of hiredis, with OpenSSL. */
 #pragma once
-
-#include <stdbool.h>
 
 #include "base/error.h"
 
 struct redisContext;
 struct server;
-
-/* Whether this program has TLS. */
-extern const bool tls_is_here;
 
 /* The value of redis->err when the other end refused our certificate, or wants one. Under TLS 1.3
  * it may say so after the handshake. */

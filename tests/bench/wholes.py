@@ -83,7 +83,7 @@ def floors(bench, server, count=4):
 def run(bench):
     fairlock = bench.peer(Fairlock)
     programs = os.path.join(os.environ["BUILD"], "bench")
-    ping, shared_ping = ([os.path.join(programs, name), fairlock.server.socket] for name in ("ping", "ping-shared"))
+    ping = [os.path.join(programs, "ping"), fairlock.server.socket]
     whole = {peer.name: (peer, peer.command("job", ["true"])) for peer in bench.peers if not isinstance(peer, Redisson)}
     redisson = bench.peer(Redisson)
     requests = Requests(bench, fairlock.server)
@@ -107,7 +107,6 @@ def run(bench):
 
     tasks = [lambda peer=peer, command=command: one(peer, command) for peer, command in whole.values()]
     tasks += [lambda: add_shot("PING program", timed(ping)),
-              lambda: add_shot("PING program, shared libraries", timed(shared_ping)),
               lambda: one_shots(os.environ["FAIRLOCK"], pipe, add_shot)]
     # each stands in its task where acquire or release stands in one_shots: a program that has just run is faster
     tasks += [lambda ask=ask: ask(add_shot) for ask in (requests.ask, requests.ask_for_wrap, requests.call)]

@@ -80,15 +80,10 @@ import_debian() {
 	tar -C "$DEBIAN_ROOT" --one-file-system -c . | podman import --quiet - debian:bookworm
 }
 
-# build_fairlock: builds the image "fairlock" as .ci/Containerfile says. OpenSSL and hiredis are those that this
-# machine has built; a minute would be too long.
+# build_fairlock: builds the image "fairlock" as .ci/Containerfile says. The libraries are those that this machine has built; a
+# minute would be too long.
 build_fairlock() {
-	local library volumes=()
-
-	for library in hiredis static-libraries; do
-		volumes+=(--volume "$(realpath "$BUILDROOT/$library"):/fairlock/build/$library")
-	done
-	build "${volumes[@]}" --file "$TESTS_DIR/../.ci/Containerfile" --tag fairlock "$TESTS_DIR/.."
+	build --volume "$(realpath "$BUILDROOT/deps"):/fairlock/build/deps" --file "$TESTS_DIR/../.ci/Containerfile" --tag fairlock "$TESTS_DIR/.."
 }
 
 # in_container [OPTION...] IMAGE [ARGUMENT...]: runs a container with the test's server at unix:/socket

@@ -28,9 +28,13 @@ works_for() {
 	cmp "$PACKAGE" "$BATS_TEST_TMPDIR/${PACKAGE##*/}"
 }
 
-@test "the package has the program's version, and root owns all its files" {
+@test "the package has the program's version, depends on nothing, and names what is built in; root owns all its files" {
 	run -0 dpkg-deb -f "$PACKAGE" Version
 	assert_equal "fairlock ${output%-*}" "$("$FAIRLOCK" --version)"
+	run -0 dpkg-deb -f "$PACKAGE" Depends
+	refute_output
+	run -0 dpkg-deb -f "$PACKAGE" Built-Using
+	assert_output --regexp '^hiredis \(= [0-9][^ ]*\), musl \(= [0-9][^ ]*\), openssl \(= [0-9][^ ]*\)$'
 	run -0 dpkg-deb -c "$PACKAGE"
 	assert_line --regexp ' \./usr/share/man/man1/fairlock\.1\.gz$'
 	run awk '$2 != "root/root" || $1 !~ /^(drwxr-xr-x|-rwxr-xr-x|-rw-r--r--)$/' <<<"$output"
@@ -58,18 +62,19 @@ works_for() {
 	in_root test -s /usr/share/fish/vendor_completions.d/fairlock.fish
 	run -0 in_root cat /usr/share/doc/fairlock/copyright
 	assert_line 'MIT License'
+	assert_equal "$(grep -cE '^/usr/bin/fairlock contains (hiredis|musl|openssl) [0-9]' <<<"$output")" 3
+	assert_line --partial 'Apache License'
 	run -0 in_root zcat /usr/share/doc/fairlock/changelog.gz
 	assert_line '# Changelog'
 	run -0 in_root ls /usr/share/doc/fairlock/examples
 	assert_output "$(ls "$TESTS_DIR/../man/examples")"
 }
 
-@test "fairlock without a server's package says so, and its full programs work" {
+@test "fairlock without a server's package says so, and reaches servers with and without TLS" {
 	new_root
 	install_package --no-install-recommends
 	run -69 in_root fairlock wrap job -- true
 	assert_output --partial 'redis-server'
-	# Both full programs find their libraries, and no server at that address.
 	run -69 in_root fairlock status --url redis://127.0.0.1:1
 	run -69 in_root fairlock status --url rediss://127.0.0.1:1
 }

@@ -12,13 +12,12 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "commands/program.h"
 #include "doctor/setting_source.h"
+#include "parts/commands.h"
 #include "parts/fuzz.h"
 #include "parts/same.h"
 #include "parts/world.h"
 
-#define COMMANDS 8
 #define VARIABLES 32
 
 enum part {
@@ -258,8 +257,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size), *rest = text;
 	const unsigned char choice = size > 0 ? data[0] : 0;
-	struct trial trial = {.command = program_commands[choice % COMMANDS],
-			      .has_config = choice & 0x20};
+	struct trial trial = {.command = commands[choice % COMMANDS], .has_config = choice & 0x20};
 	char *part = fuzz_next(&rest, "\n===\n");
 
 	set_variables(&trial, size > 0 ? part + 1 : part);

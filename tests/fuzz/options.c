@@ -17,15 +17,14 @@
 #include "cli/help.h"
 #include "cli/parse_args.h"
 #include "commands/complete.h"
-#include "commands/program.h"
 #include "lock/lock_keys.h"
 #include "lock/owner.h"
+#include "parts/commands.h"
 #include "parts/fuzz.h"
 #include "parts/same.h"
 #include "parts/valid.h"
 #include "parts/world.h"
 
-#define COMMANDS 8
 #define WORDS 64
 /* Each byte may be an option, and an option two words. */
 #define LONGEST 512
@@ -244,7 +243,7 @@ static void check_completion(const struct parsed *parsed)
 	memcpy(copies, words, sizeof(copies));
 	fuzz_capture();
 	world_files(&none, 1);
-	complete(program_commands, count, words);
+	complete(commands, count, words);
 	world_files(NULL, 0);
 	output = fuzz_captured(&length);
 	if (!strpbrk(word, "\n"))
@@ -288,17 +287,23 @@ static void check_help(const struct command *command)
 	HOLDS(length > 0 && valid_text(output, length, "\n"));
 }
 
-/* A password stands behind a colon and before the last @, as in url.c. */
-static void check_wiped(const struct parsed *parsed)
+/* A password stands behind a colon and before the last @, as in url.c. words: a copy of the words
+ * before the password was wiped. */
+static void check_wiped(const struct parsed *parsed, char **words)
 {
+	size_t before = 0, after = 0;
 	const char *url = parsed->options.url_copy;
 	const char *slashes = url ? strstr(url, "://") : NULL,
 		   *secret = url ? strstr(url, SECRET) : NULL;
 	const char *colon = slashes ? strchr(slashes + 3, ':') : NULL,
 		   *at = url ? strrchr(url, '@') : NULL;
 
+	for (int i = 0; i < parsed->count; i++) {
+		before += fuzz_count(words[i], SECRET);
+		after += fuzz_count(parsed->words[i], SECRET);
+	}
 	if (secret && colon && at && colon < secret && secret < at)
-		HOLDS(!strstr(parsed->options.url_word, SECRET) || fuzz_count(url, SECRET) > 1);
+		HOLDS(after < before);
 }
 
 /* Checks the result of parse_args; words: a copy of its words. */
@@ -309,7 +314,7 @@ static void check_parsed(const struct parsed *parsed, char **words)
 	} else if (options_want_help(&parsed->options)) {
 		check_help(parsed->command);
 	} else {
-		check_wiped(parsed);
+		check_wiped(parsed, words);
 		check_spelling(parsed, words, false);
 		check_spelling(parsed, words, true);
 	}
@@ -318,7 +323,7 @@ static void check_parsed(const struct parsed *parsed, char **words)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size > LONGEST ? LONGEST : size), *rest = text;
-	struct parsed parsed = {.command = program_commands[(size > 0 ? data[0] : 0) % COMMANDS]};
+	struct parsed parsed = {.command = commands[(size > 0 ? data[0] : 0) % COMMANDS]};
 	struct parsed before = {.command = parsed.command};
 
 	fuzz_next(&rest, "\n");

@@ -304,10 +304,10 @@ nobody_present() {
 
 # install_to FOLDER: installs there as `make install` does, without building anything
 install_to() {
-	run -0 make -C "$TESTS_DIR/.." -o all install QUICK="$(division)" BUILD="$BUILD" DESTDIR="$1" PREFIX=/usr
+	run -0 make -C "$TESTS_DIR/.." -o all install STATIC="$(is_static && echo yes || echo no)" BUILD="$BUILD" DESTDIR="$1" PREFIX=/usr
 }
 
-# division: prints the value of QUICK with which the programs were built (see the Makefile)
-division() {
-	sed -n 's/.* quick: \([a-z]*\).*/\1/p' "$BUILD/list"
+# is_static: succeeds if the program is a static one
+is_static() {
+	[[ $(<"$BUILD/list") = static* ]]
 }

@@ -24,16 +24,13 @@ begin() {
 
 # new_machine: makes the host and its server. Sets HOST, or leaves it empty if that is not possible.
 new_machine() {
-	local program folder=$BATS_FILE_TMPDIR/machine
+	local folder=$BATS_FILE_TMPDIR/machine
 
 	export HOST='' BIN=$folder/bin
 	[ "$(id -u)" = 0 ] || return 0
 	unshare --mount --net --uts sh -c 'mount -t tmpfs tmpfs /run' 2>/dev/null || return 0
 	mkdir -p "$BIN"
 	cp "$FAIRLOCK" "$BIN/fairlock" # users of the host may not reach the folder of the build
-	for program in full tls; do
-		[ ! -e "${FAIRLOCK%-full}-$program" ] || cp "${FAIRLOCK%-full}-$program" "$BIN/fairlock-$program"
-	done
 	echo '127.0.0.1 localhost lock.example.com' >"$folder/hosts"
 	# shellcheck disable=SC2016
 	background unshare --mount --net --uts sh -ec '

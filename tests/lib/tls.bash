@@ -152,3 +152,20 @@ openssl_server() {
 		"${@:2}" >said 2>&1
 	wait_until grep -q ACCEPT said
 }
+
+# ending_server WAY: a server that ends each connection, at TLS_PORT; tls_ends.py knows the ways
+ending_server() {
+	rm -f port
+	background python3 "$TESTS_DIR/lib/tls_ends.py" "$1" "$TLS_DIR" port
+	wait_until test -s port
+	TLS_PORT=$(<port)
+}
+
+# slowly COMMAND...: runs it with a fairlock that waits for 500 ms before it writes anything: what the server says of its own
+# accord is there before. The calls are in `trace`.
+slowly() {
+	echo "exec strace -f -o trace -e trace=write -e inject=write:delay_enter=500000 ${FAIRLOCK@Q} \"\$@\"" >slow
+	chmod +x slow
+	# A sanitizer cannot look for leaks in a process that is traced.
+	ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 FAIRLOCK=./slow "$@"
+}

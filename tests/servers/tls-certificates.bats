@@ -30,7 +30,7 @@ with_hosts() {
 	tls_acquires -u "$(tls_url 127.0.0.1)"
 	tls_acquires -u "$(tls_url '[::1]')"
 	# musl looks in /etc/hosts for a name as it is written.
-	[ "$(division)" = one ] || tls_acquires -u "$(tls_url LocalHost)"
+	is_static || tls_acquires -u "$(tls_url LocalHost)"
 
 	new_certificate only-name DNS:localhost
 	cli CONFIG SET tls-cert-file "$TLS_DIR/only-name.crt" tls-key-file "$TLS_DIR/only-name.key"

@@ -101,7 +101,7 @@ setup() {
 	assert_output --partial version
 }
 
-# ---- What is said, and what it costs ----
+# ---- What is said ----
 
 @test "neither messages nor COMMAND's environment have a password or a line of a key in them" {
 	local secret
@@ -124,41 +124,4 @@ setup() {
 	while read -r secret; do
 		run -1 grep -F -e "$secret" all
 	done < <(grep -v -e ---- "$TLS_DIR/client.key")
-}
-
-@test "without TLS fairlock loads nothing of OpenSSL" {
-	local url command
-
-	[ "$(division)" != one ] || skip 'built as one static program, which has OpenSSL in it'
-	# A sanitizer cannot look for leaks in a process that is traced.
-	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
-	start_tls_server --port "$(free_ports 1)"
-	for url in "unix:$SERVER_SOCKET" "redis://127.0.0.1:$(cli CONFIG GET port | tail -n 1)"; do
-		for command in 'acquire other' 'wrap job true' 'status job' 'queue job'; do
-			# shellcheck disable=SC2086
-			run -0 strace -f -e trace=open,openat,execve -o trace "$FAIRLOCK" ${command% *} -u "$url" ${command##* }
-			run -1 grep -e libssl -e libcrypto -e openssl.cnf -e fairlock-tls trace
-		done
-	done
-	# With TLS the trace shows OpenSSL.
-	run -0 strace -f -e trace=open,openat,execve -o trace "$FAIRLOCK" status -u "$(tls_url)" job
-	run -0 grep -c -e 'libssl.*= [0-9]' -e 'fairlock-tls' trace
-}
-
-@test "the installed fairlock finds its TLS program, and says so when that is missing" {
-	[ "$(division)" != one ] || skip 'built as one static program, which needs no other'
-	start_tls_server
-	install_to "$PWD/root"
-	[ -x root/usr/libexec/fairlock-tls ]
-	FAIRLOCK=root/usr/bin/fairlock tls_acquires
-	PATH=$PWD/root/usr/bin:$PATH FAIRLOCK=fairlock tls_acquires
-	ln -s root/usr/bin/fairlock elsewhere
-	FAIRLOCK=./elsewhere tls_acquires
-	run -1 root/usr/bin/fairlock status -q -u "$(tls_url)" job
-	rm root/usr/libexec/fairlock-tls
-	run -71 root/usr/bin/fairlock acquire -u "$(tls_url)" job
-	assert_output --regexp "^fairlock: cannot run fairlock-tls, which belongs beside /[^ ]*/root/usr/bin/fairlock: No such file or directory\$"
-	run -71 root/usr/bin/fairlock status -u "$(tls_url)" job
-	assert_output --partial 'fairlock: cannot run fairlock-tls'
-	run -0 root/usr/bin/fairlock acquire -u "unix:$SERVER_SOCKET" job
 }

@@ -88,9 +88,10 @@ class Round:
         self.history = os.path.join(folder, "history")
         self.stalls = self.machine.start([os.path.join(build, "programs/stalls"), self.history], os.environ)
         fairlock = os.environ.get("FAIRLOCK") or os.path.join(build, "fairlock")
+        dynamic = os.path.join(build, "dynamic/fairlock")
         self.tools = Tools(
             fairlock,
-            fairlock + "-full" if os.path.exists(fairlock + "-full") else fairlock,
+            dynamic if os.path.exists(dynamic) else fairlock,
             os.path.join(build, "programs/section"),
             os.path.join(TESTS, "torture/script"),
             self.history,

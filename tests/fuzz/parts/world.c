@@ -19,7 +19,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/parse_args.h"
-#include "commands/program.h"
+#include "commands.h"
 #include "fuzz.h"
 #include "lock/hold_lease.h"
 #include "lock/lock_list.h"
@@ -339,9 +339,9 @@ static const struct command *find_command(const char *name)
 {
 	size_t i = 0;
 
-	while (strcmp(program_commands[i]->name, name) != 0)
+	while (strcmp(commands[i]->name, name) != 0)
 		i++;
-	return program_commands[i];
+	return commands[i];
 }
 
 static int run_command(const struct command *command, const char *url, int argc, char **argv)
