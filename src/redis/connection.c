@@ -159,6 +159,7 @@ static enum connection_event broken(struct connection *connection)
 {
 	const char *cause = connection->redis->errstr;
 
+	tls_explain(connection->redis);
 	if (connection->redis->err == TLS_REFUSED)
 		return failed_with(connection, STATUS_REFUSED, "reach", cause);
 	if (connection->redis->err != REDIS_ERR_PROTOCOL &&

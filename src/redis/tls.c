@@ -1,36 +1,25 @@
-/* TLS with OpenSSL: what hiredis reads and writes through, and what a failure there means. */
+/* TLS with OpenSSL: what a session is configured with, its handshake, and what a failure means.
+ * hiredis reads and writes through the session. */
 #include "redis/tls.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <hiredis/hiredis.h>
-#include <hiredis/sds.h>
+#include <hiredis/hiredis_ssl.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "redis/server.h"
-#include "redis/tls_authority.h"
 
-
-/* ---- What hiredis reads and writes through ---- */
-
-static void end_session(void *ssl)
-{
-	SSL_free(ssl); /* without a good-bye: another process may go on with the session */
-}
-
-static void close_socket(redisContext *redis)
-{
-	if (redis->fd >= 0)
-		close(redis->fd);
-	redis->fd = REDIS_INVALID_FD;
-}
+/* ---- What failed ---- */
 
 /* The oldest error that OpenSSL has noted, in its words or those of the system. */
 static const char *reason(void)
@@ -45,9 +34,18 @@ static const char *reason(void)
 	return text ? text : "no reason given";
 }
 
-static bool is_about_our_certificate(void)
+/* Whether the other end refuses us; tells why. */
+static bool objects(SSL *ssl, char *text, size_t size)
 {
 	switch (ERR_GET_REASON(ERR_peek_error())) {
+	case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+		/* under TLS 1.2 it asks for a certificate, and then just lets the handshake fail */
+		if (SSL_get0_certificate_types(ssl, NULL) == 0 || SSL_get_certificate(ssl))
+			return false;
+		/* fall through */
+	case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+		snprintf(text, size, "it wants a certificate of ours (--tls-cert)");
+		return true;
 	case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
 	case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
 	case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
@@ -55,109 +53,59 @@ static bool is_about_our_certificate(void)
 	case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
 	case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
 	case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Under TLS 1.2 the other end asks for a certificate, and then just lets the handshake fail. */
-static bool is_about_having_none(SSL *ssl)
-{
-	switch (ERR_GET_REASON(ERR_peek_error())) {
-	case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-		return true;
-	case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
-		return SSL_get0_certificate_types(ssl, NULL) > 0 && !SSL_get_certificate(ssl);
-	default:
-		return false;
-	}
-}
-
-/* Whether the other end refuses us; tells why. */
-static bool objects(SSL *ssl, char *text, size_t size)
-{
-	if (is_about_having_none(ssl))
-		snprintf(text, size, "it wants a certificate of ours (--tls-cert)");
-	else if (is_about_our_certificate())
 		snprintf(text, size, "it does not accept our certificate: %s", reason());
-	else
+		return true;
+	default:
 		return false;
-	return true;
+	}
 }
 
-static bool is_end(int code)
-{
-	return code == SSL_ERROR_ZERO_RETURN ||
-	       (code == SSL_ERROR_SSL &&
-		ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING);
-}
+/* ---- The authorities that the system trusts ---- */
 
-static ssize_t broke(redisContext *redis, int code, int saved_errno)
-{
-	const bool against_us = code == SSL_ERROR_SSL &&
-				objects(redis->privctx, redis->errstr, sizeof(redis->errstr));
-
-	redis->err = against_us ? TLS_REFUSED : is_end(code) ? REDIS_ERR_EOF : REDIS_ERR_IO;
-	if (!against_us)
-		snprintf(redis->errstr, sizeof(redis->errstr), "%s",
-			 is_end(code)                               ? "Server closed the connection"
-			 : code == SSL_ERROR_SYSCALL && saved_errno ? strerror(saved_errno)
-								    : reason());
-	return -1;
-}
-
-/* Turns the result of SSL_read or SSL_write into the one that hiredis expects. */
-static ssize_t passed(redisContext *redis, int result)
-{
-	const int saved_errno = errno;
-	const int code = SSL_get_error(redis->privctx, result);
-
-	if (result > 0)
-		return result;
-	if (code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE)
-		return 0;
-	return broke(redis, code, saved_errno);
-}
-
-static ssize_t read_session(redisContext *redis, char *buffer, size_t size)
-{
-	ERR_clear_error();
-	errno = 0;
-	return passed(redis, SSL_read(redis->privctx, buffer, (int)size));
-}
-
-/* The other end takes no more bytes. It may have said why: under TLS 1.3 it judges our certificate
- * when we are already talking. */
-static ssize_t write_failed(redisContext *redis, int saved_errno)
-{
-	char last_words, text[128];
-
-	ERR_clear_error();
-	if (SSL_read(redis->privctx, &last_words, 1) <= 0 &&
-	    objects(redis->privctx, text, sizeof(text)))
-		return broke(redis, SSL_ERROR_SSL, 0);
-	return broke(redis, SSL_ERROR_SYSCALL, saved_errno);
-}
-
-static ssize_t write_session(redisContext *redis)
-{
-	int result;
-
-	ERR_clear_error();
-	errno = 0;
-	result = SSL_write(redis->privctx, redis->obuf, (int)sdslen(redis->obuf));
-	if (result <= 0 && SSL_get_error(redis->privctx, result) == SSL_ERROR_SYSCALL)
-		return write_failed(redis, errno);
-	return passed(redis, result);
-}
-
-static const redisContextFuncs functions = {
-	.close = close_socket,
-	.free_privctx = end_session,
-	.read = read_session,
-	.write = write_session,
+/* OpenSSL's own places are those of the system for which it was built. The static program runs on
+ * others, and in containers that have a single file of certificates and nothing else. */
+static const char *const bundles[] = {
+	"/etc/ssl/certs/ca-certificates.crt",                /* Debian, Alpine, Arch */
+	"/etc/pki/tls/certs/ca-bundle.crt",                  /* Fedora, RHEL */
+	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", /* newer ones */
+	"/etc/ssl/ca-bundle.pem",                            /* SUSE */
+	NULL,
 };
+
+/* OpenSSL finds a certificate in a folder by its name there, a hash with ".0". */
+static bool has_certificates(const char *path)
+{
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+	bool found = false;
+
+	while (folder && !found && (entry = readdir(folder)) != NULL)
+		found = strlen(entry->d_name) == 10 && strcmp(entry->d_name + 8, ".0") == 0;
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+static bool is_found_by_openssl(void)
+{
+	return getenv(X509_get_default_cert_file_env()) ||
+	       getenv(X509_get_default_cert_dir_env()) ||
+	       access(X509_get_default_cert_file(), R_OK) == 0 ||
+	       has_certificates(X509_get_default_cert_dir());
+}
+
+static int trust_system(SSL_CTX *context)
+{
+	if (!SSL_CTX_set_default_verify_paths(context))
+		return 0;
+	if (is_found_by_openssl())
+		return 1;
+	for (size_t i = 0; bundles[i]; i++) {
+		if (access(bundles[i], R_OK) == 0)
+			return SSL_CTX_load_verify_file(context, bundles[i]);
+	}
+	return 1;
+}
 
 /* ---- Files ---- */
 
@@ -176,7 +124,7 @@ static int load_authority(SSL_CTX *context, const char *path)
 	struct stat about;
 
 	if (!path)
-		return tls_trust_system(context);
+		return trust_system(context);
 	if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
 		return SSL_CTX_load_verify_dir(context, path);
 	return SSL_CTX_load_verify_file(context, path);
@@ -213,8 +161,6 @@ static int load_key(SSL_CTX *context, const char *path, struct error *err)
 static int configure(SSL_CTX *context, const struct tls_files *files, struct error *err)
 {
 	SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-	SSL_CTX_set_mode(context,
-			 SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	SSL_CTX_set_verify(context, files->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
 	if (!load_authority(context, files->ca))
 		return refuse(err, "tls-ca", files->ca ? files->ca : "(that of the system)",
@@ -253,41 +199,44 @@ static int expect_host(SSL *ssl, const char *host)
 	return SSL_set_tlsext_host_name(ssl, name) == 1 && SSL_set1_host(ssl, name) == 1;
 }
 
-static SSL *new_session(SSL_CTX *context, redisContext *redis, const char *host, struct error *err)
+static SSL *new_session(SSL_CTX *context, const char *host, struct error *err)
 {
 	SSL *ssl = SSL_new(context);
 
-	if (ssl && SSL_set_fd(ssl, redis->fd) && expect_host(ssl, host)) {
-		SSL_set_connect_state(ssl);
+	if (ssl && expect_host(ssl, host))
 		return ssl;
-	}
 	fail(err, STATUS_OS, "cannot use TLS: %s", reason());
 	SSL_free(ssl);
 	return NULL;
+}
+
+/* OpenSSL keeps an error until it is cleared, and hiredis would take it for one of another session:
+ * it goes with the session that failed. */
+static void end_session(void *ssl)
+{
+	ERR_clear_error();
+	SSL_free(ssl);
 }
 
 int tls_start(struct redisContext *redis, const struct server *server, const char *host,
 	      struct error *err)
 {
 	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-	SSL *ssl = NULL;
 
-	ERR_clear_error();
 	if (!context)
-		return fail(err, STATUS_OS, "cannot use TLS: %s", reason());
-	if (configure(context, &server->tls_files, err) == 0)
-		ssl = new_session(context, redis, host, err);
+		fail(err, STATUS_OS, "cannot use TLS: %s", reason());
+	else if (configure(context, &server->tls_files, err) == 0)
+		redis->privdata = new_session(context, host, err);
+	redis->free_privdata = end_session;
 	SSL_CTX_free(context); /* the session keeps it */
-	if (!ssl)
-		return -1;
-	redis->privctx = ssl;
-	redis->funcs = &functions;
-	return 0;
+	ERR_clear_error();
+	return redis->privdata ? 0 : -1;
 }
 
-static int handshake_failed(struct redisContext *redis, int saved_errno, struct error *err)
+static int handshake_failed(struct redisContext *redis, struct error *err)
 {
-	SSL *ssl = redis->privctx;
+	const int saved_errno = errno;
+	SSL *ssl = redis->privdata;
 	const long verdict = SSL_get_verify_result(ssl);
 	const int code = ERR_GET_REASON(ERR_peek_error());
 	char text[128];
@@ -308,16 +257,19 @@ static int handshake_failed(struct redisContext *redis, int saved_errno, struct 
 
 int tls_shake_hands(struct redisContext *redis, short *events, struct error *err)
 {
-	SSL *ssl = redis->privctx;
-	int result, saved_errno;
+	SSL *ssl = redis->privdata;
 
-	ERR_clear_error();
-	errno = 0;
-	result = SSL_do_handshake(ssl);
-	saved_errno = errno;
-	if (result == 1)
+	errno = 0; /* where the other end just closes, the system has no words for it */
+	if (!redis->privctx) {
+		if (redisInitiateSSL(redis, ssl) != REDIS_OK)
+			return handshake_failed(redis, err);
+		SSL_up_ref(ssl); /* hiredis frees it, and so does end_session */
+		errno = 0;
+	}
+	switch (SSL_get_error(ssl, SSL_do_handshake(ssl))) {
+	case SSL_ERROR_NONE:
+		ERR_clear_error();
 		return 0;
-	switch (SSL_get_error(ssl, result)) {
 	case SSL_ERROR_WANT_READ:
 		*events = POLLIN;
 		return 1;
@@ -325,11 +277,31 @@ int tls_shake_hands(struct redisContext *redis, short *events, struct error *err
 		*events = POLLOUT;
 		return 1;
 	default:
-		return handshake_failed(redis, saved_errno, err);
+		return handshake_failed(redis, err);
 	}
+}
+
+/* hiredis knows no more than that it could not read or write. */
+void tls_explain(struct redisContext *redis)
+{
+	SSL *ssl = redis->privdata;
+	char last_words;
+	int code;
+
+	if (!ssl)
+		return;
+	code = ERR_GET_REASON(ERR_peek_error());
+	/* The other end takes no more bytes. It may have said why: under TLS 1.3 it judges our
+	 * certificate when we are already talking. */
+	if (!code && redis->err == REDIS_ERR_IO)
+		SSL_read(ssl, &last_words, 1);
+	if (objects(ssl, redis->errstr, sizeof(redis->errstr)))
+		redis->err = TLS_REFUSED;
+	else if (code && code != SSL_R_UNEXPECTED_EOF_WHILE_READING)
+		snprintf(redis->errstr, sizeof(redis->errstr), "%s", reason());
 }
 
 const char *tls_protocol(const struct redisContext *redis)
 {
-	return redis->funcs == &functions ? SSL_get_version(redis->privctx) : NULL;
+	return redis->privdata ? SSL_get_version(redis->privdata) : NULL;
 }

@@ -186,6 +186,15 @@ END
 	done
 }
 
+@test "fairlock hears why its certificate is refused under TLS 1.3 if it cannot write any more" {
+	ending_server refuse
+	slowly tls_fails 77 "cannot reach $(tls_url): it wants a certificate of ours (--tls-cert)"
+	grep -q ECONNRESET trace
+	slowly tls_fails 77 "cannot reach $(tls_url): it does not accept our certificate: tlsv1 alert unknown ca" \
+		--tls-cert "$TLS_DIR/unknown-client.crt" --tls-key "$TLS_DIR/unknown-client.key"
+	grep -q ECONNRESET trace
+}
+
 @test "a TLS file that is missing or something else gives status 78 with option and file" {
 	local client=(--tls-cert "$TLS_DIR/client.crt")
 

@@ -90,12 +90,40 @@ setup() {
 	tls_fails 69 'the TLS handshake failed: '
 }
 
+@test "a server that speaks or leaves before the handshake gives status 69" {
+	export FAIRLOCK_CONNECT_TIMEOUT=3s
+	ending_server speak
+	slowly tls_fails 69 "cannot reach $(tls_url): it does not speak TLS"
+	ending_server leave
+	slowly tls_fails 69 "cannot reach $(tls_url): the TLS handshake failed: Connection reset by peer"
+}
+
+@test "a connection that ends after the handshake gives status 69 and the cause" {
+	local way
+
+	export FAIRLOCK_CONNECT_TIMEOUT=1s
+	for way in goodbye close; do
+		ending_server "$way"
+		tls_fails 69 "cannot reach $(tls_url): Server closed the connection"
+	done
+	ending_server reset
+	tls_fails 69 "cannot reach $(tls_url): Connection reset by peer"
+	ending_server garbage
+	tls_fails 69 "cannot reach $(tls_url): wrong version number"
+}
+
 @test "fairlock speaks TLS 1.2 and 1.3, and refuses 1.1" {
+	local version
+
 	start_tls_server
-	[ "$(cli CONFIG SET tls-protocols TLSv1.2)" = OK ]
-	tls_acquires
-	[ "$(cli CONFIG SET tls-protocols TLSv1.3)" = OK ]
-	tls_acquires
+	for version in TLSv1.2 TLSv1.3; do
+		[ "$(cli CONFIG SET tls-protocols "$version")" = OK ]
+		tls_acquires
+		run "$FAIRLOCK" doctor -u "$(tls_url)"
+		assert_line --regexp "^ *TLS +$version\$"
+	done
+	run "$FAIRLOCK" doctor -u "$(tls_url)" --tls-insecure
+	assert_line --regexp '^ *TLS +TLSv1.3.*certificate not verified'
 	openssl_server server -tls1_1 -cipher DEFAULT@SECLEVEL=0
 	tls_fails 69 'the TLS handshake failed: '
 	assert_output --partial version
