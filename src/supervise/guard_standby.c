@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -33,14 +34,39 @@ static void rehearse(struct guard *guard)
 	guard->is_quick = guard_command_is_quick(guard);
 }
 
-/* Returns false if the wrapper is gone. */
+/* Returns a descriptor that is readable once for each message of the server, which the wrapper
+ * reads; -1 if there is none. */
+static int listen_in(const struct guard *guard)
+{
+	const struct hold_set *set = guard->job->set;
+	struct epoll_event each = {.events = EPOLLIN | EPOLLET};
+	struct pollfd slot;
+	int ears;
+
+	client_wait(&set->members[set->count - 1].client, &slot);
+	if (slot.fd < 0)
+		return -1;
+	ears = epoll_create1(EPOLL_CLOEXEC);
+	epoll_ctl(ears, EPOLL_CTL_ADD, slot.fd, &each);
+	return ears;
+}
+
+/* Returns false if the wrapper is gone. The message with the grant wakes us together with the
+ * wrapper: so we, and a processor, are awake when that lets COMMAND go. */
 static bool await_start(const struct guard *guard)
 {
-	struct pollfd slot = {.fd = guard->socket, .events = POLLIN};
+	const int ears = guard->shared->is_let_go ? -1 : listen_in(guard);
+	struct pollfd slots[] = {{.fd = guard->socket, .events = POLLIN},
+				 {.fd = ears, .events = POLLIN}};
+	struct epoll_event message;
 
-	while (!guard->shared->is_let_go && !slot.revents)
-		if (poll(&slot, 1, -1) < 0 && errno != EINTR)
+	while (!guard->shared->is_let_go && !slots[0].revents) {
+		if (poll(slots, 2, -1) < 0 && errno != EINTR)
 			return false;
+		epoll_wait(ears, &message, 1, 0);
+	}
+	if (ears >= 0)
+		close(ears);
 	return guard->shared->is_let_go;
 }
 
