@@ -14,7 +14,6 @@ import time
 import handover
 import idle
 import peers
-import plot
 import rate
 import recovery
 import report
@@ -116,7 +115,6 @@ def main():
     bench.samples.write(results)
     text = report.whole(bench, head, time.time() - started)
     (results / "table.md").write_text(text)
-    (results / "plot.svg").write_text(plot.svg(bench))
     print(text)
 
 
