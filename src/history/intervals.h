@@ -29,7 +29,7 @@ struct interval {
 	enum interval_end end;
 	const char *by; /* as owner_describe wrote it; belongs to the history */
 	int64_t token;
-	size_t row; /* of a drawing (plot_rows.h) */
+	size_t row; /* of a drawing (plot.c) */
 };
 
 struct intervals {

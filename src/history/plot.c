@@ -2,6 +2,7 @@
 #include "history/plot.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,15 @@
 #include "base/duration.h"
 #include "base/terminal.h"
 #include "history/intervals.h"
-#include "history/plot_axis.h"
-#include "history/plot_labels.h"
-#include "history/plot_queue.h"
-#include "history/plot_rows.h"
+#include "lock/owner.h"
 #include "output/timestamp.h"
+
+#define LABELS_MOST 48   /* columns on the left of a drawing */
+#define COMMAND_LEAST 13 /* for "up to 10 wait" */
+#define ROWS_LEAST 5
+#define ROWS_BESIDE 9    /* a screen also has title, axes, key and prompt */
+#define ROWS_UNSEEN 40   /* without a screen */
+#define ROWS_PER_AXIS 15 /* with more, a second axis stands below */
 
 enum mark {
 	NOTHING,
@@ -38,20 +43,294 @@ static const struct {
 static const char *const levels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 #define LEVELS 8
-#define ROWS_LEAST 5
-#define ROWS_BESIDE 9    /* a screen also has title, axes, key and prompt */
-#define ROWS_UNSEEN 40   /* without a screen */
-#define ROWS_PER_AXIS 15 /* with more, a second axis stands below */
+
+/* A stretch of time drawn in columns of equal length, with ticks at round times. */
+struct axis {
+	int64_t from_ms;
+	int64_t to_ms;
+	int64_t step_ms; /* between two ticks */
+	int columns;
+};
+
+/* A command of one user on one host. It may have run often. */
+struct job {
+	struct owner_process process;
+	char place[BY_MAX_BYTES + 1]; /* user@host */
+};
+
+/* A job has one row, and more if it ran or waited several times at once. */
+struct row {
+	size_t job;
+	int64_t last_ms; /* when its last interval ended */
+	bool shown;
+};
 
 struct plot {
 	struct terminal terminal;
-	struct plot_axis axis;
+	struct axis axis;
 	struct intervals intervals;
-	struct plot_rows rows;
-	struct plot_labels labels;
+	struct job *jobs; /* in the order in which they began */
+	size_t job_count;
+	struct row *rows; /* in the order in which they began */
+	size_t row_count;
+	const char *place; /* common to all jobs, so that no label shows it; "": there is none */
+	int command_width;
+	int place_width;      /* 0: it is not shown */
 	unsigned char *cells; /* the marks of one row */
-	struct plot_queue queue;
+	size_t *waiting;      /* how many at once: the most within each column */
+	size_t most_waiting;
 };
+
+/* ---- Rows ---- */
+
+static int compare_spans(const void *a, const void *b)
+{
+	const struct interval *x = a, *y = b;
+
+	if (x->waits_ms != y->waits_ms)
+		return x->waits_ms > y->waits_ms ? 1 : -1;
+	return (x->ends_ms > y->ends_ms) - (x->ends_ms < y->ends_ms);
+}
+
+static void describe(struct job *job, const char *by)
+{
+	const char *user, *host;
+
+	owner_parse(&job->process, by);
+	job->process.command = owner_without_folder(job->process.command);
+	if (!*job->process.command)
+		job->process.command = "?";
+	user = job->process.user;
+	host = job->process.host;
+	snprintf(job->place, sizeof(job->place), "%s%s%s", user, *user && *host ? "@" : "", host);
+}
+
+static size_t find_job(struct plot *plot, const char *by)
+{
+	struct job *new = &plot->jobs[plot->job_count];
+	size_t i = 0;
+
+	describe(new, by);
+	while (strcmp(plot->jobs[i].process.command, new->process.command) != 0 ||
+	       strcmp(plot->jobs[i].place, new->place) != 0)
+		i++; /* the search ends at the new one, if not before */
+	plot->job_count += i == plot->job_count;
+	return i;
+}
+
+/* An interval goes into the first row of its job that is free by then. */
+static size_t find_row(struct plot *plot, size_t job, const struct interval *span)
+{
+	size_t i = 0;
+
+	while (i < plot->row_count &&
+	       (plot->rows[i].job != job || plot->rows[i].last_ms > span->waits_ms))
+		i++;
+	if (i == plot->row_count)
+		plot->rows[plot->row_count++] = (struct row){.job = job, .shown = true};
+	plot->rows[i].last_ms = span->ends_ms;
+	return i;
+}
+
+/* Sorts the intervals by their beginnings and gives each one a row. */
+static int make_rows(struct plot *plot, struct error *err)
+{
+	struct intervals *intervals = &plot->intervals;
+	const size_t most = intervals->count + 1;
+
+	plot->jobs = calloc(most, sizeof(*plot->jobs));
+	plot->rows = calloc(most, sizeof(*plot->rows));
+	if (!plot->jobs || !plot->rows)
+		return fail(err, STATUS_OS, "cannot draw the plot: %s", strerror(ENOMEM));
+	qsort(intervals->list, intervals->count, sizeof(*intervals->list), compare_spans);
+	for (size_t i = 0; i < intervals->count; i++) {
+		struct interval *span = &intervals->list[i];
+
+		span->row = find_row(plot, find_job(plot, span->by), span);
+	}
+	return 0;
+}
+
+/* Of rows that ended at the same time, the lowest in the drawing is hidden first. */
+static bool is_hidden_before(const struct row *row, const struct row *other)
+{
+	if (!row->shown || !other->shown)
+		return row->shown;
+	if (row->last_ms != other->last_ms)
+		return row->last_ms < other->last_ms;
+	return row->job >= other->job; /* of the same job, row comes later */
+}
+
+/* Hides all rows but the latest. Returns how many it has hidden. */
+static size_t limit_rows(struct plot *plot, size_t most)
+{
+	const size_t hidden = plot->row_count > most ? plot->row_count - most : 0;
+
+	for (size_t n = 0; n < hidden; n++) {
+		struct row *chosen = plot->rows;
+
+		for (size_t i = 1; i < plot->row_count; i++)
+			if (is_hidden_before(&plot->rows[i], chosen))
+				chosen = &plot->rows[i];
+		chosen->shown = false;
+	}
+	return hidden;
+}
+
+/* ---- The axis ---- */
+
+#define SECOND INT64_C(1000)
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+
+#define TICK_GAP 3 /* behind the label of a tick */
+
+/* Ticks are multiples of a step in local time, so that a day begins at midnight. */
+static const int64_t steps[] = {
+	100,         200,         500,         SECOND,     2 * SECOND, 5 * SECOND,  10 * SECOND,
+	15 * SECOND, 30 * SECOND, MINUTE,      2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE,
+	30 * MINUTE, HOUR,        2 * HOUR,    3 * HOUR,   6 * HOUR,   12 * HOUR,   DAY,
+	2 * DAY,     7 * DAY,     14 * DAY,    28 * DAY,   91 * DAY,   182 * DAY,   365 * DAY,
+	1826 * DAY,  3652 * DAY,  36524 * DAY,
+};
+
+static int tick_width(int64_t step_ms)
+{
+	if (step_ms < SECOND || step_ms > 28 * DAY)
+		return (int)strlen("03:00:12.5");
+	if (step_ms < MINUTE)
+		return (int)strlen("03:00:12");
+	return (int)strlen("Nov 21");
+}
+
+/* The column that a time falls into; the first or last one if it lies outside. */
+static int column_of(const struct axis *axis, int64_t ms)
+{
+	const int64_t column = (ms - axis->from_ms) * axis->columns / (axis->to_ms - axis->from_ms);
+
+	if (ms < axis->from_ms)
+		return 0;
+	return column < axis->columns ? (int)column : axis->columns - 1;
+}
+
+/* Chooses as many ticks as have room for their labels. */
+static void init_axis(struct axis *axis, int64_t from_ms, int64_t to_ms, int columns)
+{
+	size_t i = 0;
+
+	if (to_ms - from_ms < SECOND)
+		from_ms = to_ms - SECOND;
+	*axis = (struct axis){.from_ms = from_ms, .to_ms = to_ms, .columns = columns};
+	while (i + 1 < sizeof(steps) / sizeof(steps[0]) &&
+	       steps[i] * columns / (to_ms - from_ms) < tick_width(steps[i]) + TICK_GAP)
+		i++;
+	axis->step_ms = steps[i];
+}
+
+/* The first tick after this time. */
+static int64_t next_tick(const struct axis *axis, int64_t ms)
+{
+	const int64_t offset_ms = timestamp_offset_ms(ms);
+	const int64_t local_ms = ((ms + offset_ms) / axis->step_ms + 1) * axis->step_ms;
+	/* summer time may begin in between */
+	const int64_t tick_ms = local_ms - timestamp_offset_ms(local_ms - offset_ms);
+
+	return tick_ms > ms ? tick_ms : ms + axis->step_ms;
+}
+
+static const char *label_tick(const struct axis *axis, int64_t tick_ms,
+			      char text[TIMESTAMP_MAX_BYTES])
+{
+	const bool is_midnight = (tick_ms + timestamp_offset_ms(tick_ms)) % DAY == 0;
+	size_t length;
+
+	if (axis->step_ms > 28 * DAY)
+		return timestamp_local(text, tick_ms, TIMESTAMP_DATE);
+	if (axis->step_ms >= DAY || (is_midnight && axis->step_ms >= MINUTE))
+		return timestamp_local(text, tick_ms, TIMESTAMP_DAY);
+	if (axis->step_ms >= MINUTE)
+		return timestamp_local(text, tick_ms, TIMESTAMP_MINUTE);
+	timestamp_local(text, tick_ms, TIMESTAMP_SECOND);
+	length = strlen(text);
+	if (axis->step_ms < SECOND)
+		snprintf(text + length, TIMESTAMP_MAX_BYTES - length, ".%d",
+			 (int)(tick_ms % SECOND / 100));
+	return text;
+}
+
+/* ---- The labels on the left ---- */
+
+/* Cuts the labels if they would leave too little room. A command gets the room that its place
+ * leaves, and a place at least half of it all. */
+static void measure_labels(struct plot *plot)
+{
+	const struct terminal *terminal = &plot->terminal;
+	const int most = MIN(terminal->columns * 2 / 5, LABELS_MOST);
+	int command = COMMAND_LEAST, place = 0;
+
+	plot->place = plot->jobs[0].place;
+	for (size_t i = 0; i < plot->job_count; i++) {
+		command = MAX(command, terminal_width(terminal, plot->jobs[i].process.command));
+		place = MAX(place, terminal_width(terminal, plot->jobs[i].place));
+		if (strcmp(plot->jobs[0].place, plot->jobs[i].place) != 0)
+			plot->place = "";
+	}
+	place = *plot->place ? 0 : MIN(place, MAX(most / 2, most - command - 1));
+	plot->place_width = place;
+	plot->command_width = MIN(command, most - place - (place > 0));
+}
+
+/* The blank behind them is included. */
+static int labels_width(const struct plot *plot)
+{
+	return plot->command_width + plot->place_width + (plot->place_width > 0) + 1;
+}
+
+/* Prints the label of a job; if job is NULL, as many blanks. */
+static void put_label(const struct plot *plot, const struct job *job)
+{
+	terminal_put(&plot->terminal, job ? job->process.command : "", plot->command_width);
+	if (plot->place_width > 0) {
+		putchar(' ');
+		terminal_put(&plot->terminal, job ? job->place : "", plot->place_width);
+	}
+	putchar(' ');
+}
+
+/* ---- The queue ---- */
+
+static void count_at(struct plot *plot, int64_t ms)
+{
+	const struct intervals *intervals = &plot->intervals;
+	size_t *column = &plot->waiting[column_of(&plot->axis, ms)];
+	size_t waiting = 0;
+
+	for (size_t i = 0; i < intervals->count; i++)
+		waiting += intervals->list[i].waits_ms <= ms && ms < intervals->list[i].holds_ms;
+	*column = MAX(*column, waiting);
+	plot->most_waiting = MAX(plot->most_waiting, waiting);
+}
+
+/* Within a column, the most wait where it begins or where another one begins to wait. */
+static int count_queue(struct plot *plot, struct error *err)
+{
+	const struct intervals *intervals = &plot->intervals;
+	const struct axis *axis = &plot->axis;
+	const int64_t length_ms = axis->to_ms - axis->from_ms;
+
+	plot->waiting = calloc((size_t)axis->columns, sizeof(*plot->waiting));
+	if (!plot->waiting)
+		return fail(err, STATUS_OS, "cannot count the waiters: %s", strerror(ENOMEM));
+	for (int i = 0; i < axis->columns; i++)
+		count_at(plot, axis->from_ms + (i * length_ms + axis->columns - 1) / axis->columns);
+	for (size_t i = 0; i < intervals->count; i++)
+		if (intervals->list[i].waits_ms > axis->from_ms)
+			count_at(plot, intervals->list[i].waits_ms);
+	return 0;
+}
+
+/* ---- Marks ---- */
 
 static void set_colour(const struct plot *plot, const char *colour)
 {
@@ -64,15 +343,15 @@ static void put_mark(const struct plot *plot, enum mark mark)
 	fputs(plot->terminal.utf8 ? marks[mark].fine : marks[mark].plain, stdout);
 }
 
-static void put_marks(const struct plot *plot, const unsigned char *cells)
+static void put_marks(const struct plot *plot)
 {
 	enum mark before = NOTHING;
 	int end = plot->axis.columns;
 
-	while (end > 0 && cells[end - 1] == NOTHING)
+	while (end > 0 && plot->cells[end - 1] == NOTHING)
 		end--;
 	for (int i = 0; i < end; i++) {
-		const enum mark mark = cells[i];
+		const enum mark mark = plot->cells[i];
 
 		if (mark != before && mark != NOTHING)
 			set_colour(plot, marks[mark].colour);
@@ -93,16 +372,16 @@ static void mark_columns(struct plot *plot, int from, int to, enum mark with)
 /* A hold is visible however short it was; waiting has its true length. */
 static void mark_span(struct plot *plot, const struct interval *span)
 {
-	const struct plot_axis *axis = &plot->axis;
-	const int holds = plot_axis_column(axis, span->holds_ms);
-	const int last = plot_axis_column(axis, span->ends_ms - (span->ends_ms > span->holds_ms));
+	const struct axis *axis = &plot->axis;
+	const int holds = column_of(axis, span->holds_ms);
+	const int last = column_of(axis, span->ends_ms - (span->ends_ms > span->holds_ms));
 	const int64_t half_ms = (axis->to_ms - axis->from_ms) / axis->columns / 2;
 
 	if (span->ends_ms < axis->from_ms)
 		return;
 	if (span->holds_ms > span->waits_ms)
-		mark_columns(plot, plot_axis_column(axis, span->waits_ms + half_ms),
-			     plot_axis_column(axis, span->holds_ms - 1), WAITS);
+		mark_columns(plot, column_of(axis, span->waits_ms + half_ms),
+			     column_of(axis, span->holds_ms - 1), WAITS);
 	if (span->holds)
 		mark_columns(plot, holds, last, HOLDS);
 	else if (span->end == INTERVAL_LEFT)
@@ -126,7 +405,7 @@ static void put_title(const struct plot *plot, const char *name)
 		 timestamp_local(from, intervals->from_ms, TIMESTAMP_LONG),
 		 intervals->goes_on ? "now" : timestamp_local(to, intervals->to_ms, TIMESTAMP_LONG),
 		 duration_show(length, intervals->to_ms - intervals->from_ms),
-		 *plot->labels.place ? ", all by " : "", plot->labels.place);
+		 *plot->place ? ", all by " : "", plot->place);
 	terminal_put(&plot->terminal, text,
 		     MIN(terminal_width(&plot->terminal, text), plot->terminal.columns));
 	puts("\n");
@@ -134,53 +413,46 @@ static void put_title(const struct plot *plot, const char *name)
 
 static void put_axis(const struct plot *plot)
 {
-	const struct plot_axis *axis = &plot->axis;
+	const struct axis *axis = &plot->axis;
 	char text[TIMESTAMP_MAX_BYTES];
 	int at = 0;
 
-	plot_labels_put(&plot->labels, &plot->terminal, NULL);
-	for (int64_t tick = plot_axis_next_tick(axis, axis->from_ms - 1); tick < axis->to_ms;
-	     tick = plot_axis_next_tick(axis, tick)) {
-		const int column = plot_axis_column(axis, tick);
+	put_label(plot, NULL);
+	for (int64_t tick = next_tick(axis, axis->from_ms - 1); tick < axis->to_ms;
+	     tick = next_tick(axis, tick)) {
+		const int column = column_of(axis, tick);
+		const char *label = label_tick(axis, tick, text);
 
-		plot_axis_label(axis, tick, text);
-		if (column < at || column + (int)strlen(text) > axis->columns)
+		if (column < at || column + (int)strlen(label) > axis->columns)
 			continue;
-		at += printf("%*s%s", column - at, "", text);
+		at += printf("%*s%s", column - at, "", label);
 	}
 	putchar('\n');
 }
 
-static void clear_cells(struct plot *plot)
+static void put_row(struct plot *plot, size_t row, const struct job *label)
 {
-	const struct plot_axis *axis = &plot->axis;
+	const struct axis *axis = &plot->axis;
 
 	memset(plot->cells, NOTHING, (size_t)axis->columns);
-	for (int64_t tick = plot_axis_next_tick(axis, axis->from_ms - 1); tick < axis->to_ms;
-	     tick = plot_axis_next_tick(axis, tick))
-		plot->cells[plot_axis_column(axis, tick)] = TICK;
-}
-
-static void put_row(struct plot *plot, size_t row, const struct plot_job *label)
-{
-	clear_cells(plot);
+	for (int64_t tick = next_tick(axis, axis->from_ms - 1); tick < axis->to_ms;
+	     tick = next_tick(axis, tick))
+		plot->cells[column_of(axis, tick)] = TICK;
 	for (size_t i = 0; i < plot->intervals.count; i++)
 		if (plot->intervals.list[i].row == row)
 			mark_span(plot, &plot->intervals.list[i]);
-	plot_labels_put(&plot->labels, &plot->terminal, label);
-	put_marks(plot, plot->cells);
+	put_label(plot, label);
+	put_marks(plot);
 }
 
 /* The rows of a job stand together, below its label. */
 static void put_rows(struct plot *plot)
 {
-	const struct plot_rows *rows = &plot->rows;
+	for (size_t job = 0; job < plot->job_count; job++) {
+		const struct job *label = &plot->jobs[job];
 
-	for (size_t job = 0; job < rows->job_count; job++) {
-		const struct plot_job *label = &rows->jobs[job];
-
-		for (size_t i = 0; i < rows->count; i++) {
-			if (rows->list[i].job != job || !rows->list[i].shown)
+		for (size_t i = 0; i < plot->row_count; i++) {
+			if (plot->rows[i].job != job || !plot->rows[i].shown)
 				continue;
 			put_row(plot, i, label);
 			label = NULL;
@@ -191,21 +463,21 @@ static void put_rows(struct plot *plot)
 /* Shows a pile-up even if it has more rows than the screen. */
 static void put_queue(const struct plot *plot)
 {
-	const struct plot_queue *queue = &plot->queue;
+	const size_t most = plot->most_waiting;
 	int end = plot->axis.columns;
 	char text[64];
 
-	while (end > 0 && queue->columns[end - 1] == 0)
+	while (end > 0 && plot->waiting[end - 1] == 0)
 		end--;
-	snprintf(text, sizeof(text), "up to %zu wait", queue->most);
-	terminal_put(&plot->terminal, text, plot_labels_width(&plot->labels) - 1);
+	snprintf(text, sizeof(text), "up to %zu wait", most);
+	terminal_put(&plot->terminal, text, labels_width(plot) - 1);
 	putchar(' ');
 	set_colour(plot, marks[WAITS].colour);
 	for (int i = 0; i < end; i++) {
-		const size_t count = queue->columns[i];
+		const size_t count = plot->waiting[i];
 
 		if (plot->terminal.utf8)
-			fputs(levels[(count * LEVELS + queue->most - 1) / queue->most], stdout);
+			fputs(levels[(count * LEVELS + most - 1) / most], stdout);
 		else
 			putchar(count == 0 ? ' ' : count > 9 ? '+' : (char)('0' + count));
 	}
@@ -242,22 +514,22 @@ static int draw(struct plot *plot, const char *name, struct error *err)
 {
 	const int rows = plot->terminal.rows;
 	const int most = rows > 0 ? MAX(ROWS_LEAST, rows - ROWS_BESIDE) : ROWS_UNSEEN;
-	const size_t hidden = plot_rows_limit(&plot->rows, (size_t)most);
+	const size_t hidden = limit_rows(plot, (size_t)most);
 
-	plot_labels_measure(&plot->labels, &plot->rows, &plot->terminal);
-	plot_axis_init(&plot->axis, plot->intervals.from_ms, plot->intervals.to_ms,
-		       plot->terminal.columns - plot_labels_width(&plot->labels));
+	measure_labels(plot);
+	init_axis(&plot->axis, plot->intervals.from_ms, plot->intervals.to_ms,
+		  plot->terminal.columns - labels_width(plot));
 	plot->cells = calloc((size_t)plot->axis.columns, sizeof(*plot->cells));
 	if (!plot->cells)
 		return fail(err, STATUS_OS, "cannot draw the plot: %s", strerror(ENOMEM));
-	if (plot_queue_count(&plot->queue, &plot->intervals, &plot->axis, err) < 0)
+	if (count_queue(plot, err) < 0)
 		return -1;
 	put_title(plot, name);
 	put_axis(plot);
 	put_rows(plot);
-	if (plot->queue.most > 1)
+	if (plot->most_waiting > 1)
 		put_queue(plot);
-	if (plot->rows.count - hidden > ROWS_PER_AXIS)
+	if (plot->row_count - hidden > ROWS_PER_AXIS)
 		put_axis(plot);
 	put_key(plot, hidden);
 	return 0;
@@ -273,14 +545,15 @@ int plot_print(const struct log_reply *history, const char *name, bool is_colour
 	plot.terminal.colour = is_coloured;
 	result = intervals_make(&plot.intervals, history, err);
 	if (result == 0)
-		result = plot_rows_make(&plot.rows, &plot.intervals, err);
+		result = make_rows(&plot, err);
 	if (result == 0 && plot.intervals.count > 0)
 		result = draw(&plot, name, err);
 	else if (result == 0)
 		printf("%s: nothing is known\n", name);
 	free(plot.cells);
-	plot_queue_free(&plot.queue);
-	plot_rows_free(&plot.rows);
+	free(plot.waiting);
+	free(plot.rows);
+	free(plot.jobs);
 	intervals_free(&plot.intervals);
 	return result;
 }
