@@ -10,13 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/message.h"
-#include "history/follow_state.h"
+#include "cli/options.h"
+#include "history/log_table.h"
+#include "history/merged_log.h"
 #include "lock/lock_keys.h"
 #include "lock/lock_list.h"
+#include "output/table.h"
 #include "output/timestamp.h"
 #include "redis/client_call.h"
+#include "redis/cluster_nodes.h"
+#include "redis/connection_trace.h"
 #include "redis/reply.h"
+#include "redis/server.h"
 #include "redis/tracking.h"
 
 /* How often a cluster is asked where its slots are. */
@@ -28,8 +35,66 @@
 /* The first pause between two attempts to reach a server that is away, or drops us. */
 #define RETRY_MIN_MS 100
 
+/* The longest pause between two attempts to reach a server that is away. */
+#define RETRY_MAX_MS 1000
+
 /* After it was there for so long, a server that drops us is tried again at once. */
 #define STEADY_MS 5000
+
+/* Events that follow each other within it are fetched together, and sorted by time. */
+#define PAUSE_MS 200
+
+/* So many entries of a lock are remembered: about twice as many as the server keeps. */
+#define SEEN_MAX 2048
+
+/* The id of an entry of a stream, MS-SEQUENCE. */
+struct entry_id {
+	uint64_t ms;
+	uint64_t sequence;
+};
+
+/* A lock whose log is followed, and the entries of it that were printed. */
+struct followed {
+	char *name;
+	char *key;                      /* of its log */
+	struct client *client;          /* of the node that has it */
+	bool is_due;                    /* the server may have new entries */
+	bool is_told;                   /* the user knows why the log cannot be read */
+	char after[ENTRY_ID_MAX_BYTES]; /* the last entry, see struct log_query */
+	struct entry_id newest;         /* the largest of ids */
+	struct entry_id *ids; /* of the latest entries: the list is a ring when it is full */
+	size_t count;         /* so many entries there were */
+	size_t room;
+};
+
+/* In the order of their keys. */
+struct followed_list {
+	struct followed *list;
+	size_t count;
+	size_t room;
+};
+
+struct follower {
+	const struct server *server;
+	const struct options *options;
+	const struct messenger *messenger;
+	struct log_query *query;
+	struct table *table;
+	struct followed_list locks;
+	struct cluster_nodes nodes;
+	struct tracking *trackings; /* one for each node */
+	struct pollfd *slots;       /* the same, and standard output */
+	int64_t read_ms;            /* changed logs are not read before */
+	int64_t look_ms;            /* when to ask where the slots are */
+	int64_t again_ms;           /* when to open all again */
+	int64_t away_ms;            /* since when the server is away; 0: it is there */
+	bool is_told;               /* the user knows what cannot be seen */
+};
+
+static int64_t until_ms(const struct follower *f)
+{
+	return clock_ms() + f->options->connect_timeout_ms;
+}
 
 bool follow_has_no_reader(void)
 {
@@ -43,6 +108,94 @@ static void tell_once(struct follower *f, const struct error *err)
 	if (!f->is_told)
 		complain("%s", err->text);
 	f->is_told = true;
+}
+
+/* ---- Locks ---- */
+
+static int no_memory(struct error *err)
+{
+	return fail(err, STATUS_OS, "cannot follow the logs: %s", strerror(ENOMEM));
+}
+
+/* The place of the first key that is not smaller. */
+static size_t place_of(const struct followed_list *locks, const char *key)
+{
+	size_t from = 0, to = locks->count;
+
+	while (from < to) {
+		const size_t middle = from + (to - from) / 2;
+
+		if (strcmp(locks->list[middle].key, key) < 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static bool is_at(const struct followed_list *locks, size_t place, const char *key)
+{
+	return place < locks->count && strcmp(locks->list[place].key, key) == 0;
+}
+
+/* The lock with this log, or NULL. */
+static struct followed *find_lock(const struct followed_list *locks, const char *key)
+{
+	const size_t place = place_of(locks, key);
+
+	return is_at(locks, place, key) ? &locks->list[place] : NULL;
+}
+
+static void forget(struct followed *lock)
+{
+	free(lock->name);
+	free(lock->key);
+	free(lock->ids);
+}
+
+static int make_room(struct followed_list *locks)
+{
+	const size_t room = locks->room ? 2 * locks->room : 16;
+	struct followed *list;
+
+	if (locks->count < locks->room)
+		return 0;
+	list = reallocarray(locks->list, room, sizeof(*list));
+	if (!list)
+		return -1;
+	locks->list = list;
+	locks->room = room;
+	return 0;
+}
+
+/* Finds or adds the lock, with copies of the texts. Other locks' addresses change. */
+static struct followed *insert_lock(struct followed_list *locks, const char *name, const char *key,
+				    struct error *err)
+{
+	const size_t place = place_of(locks, key);
+	struct followed lock = {0}, *at;
+
+	if (is_at(locks, place, key))
+		return &locks->list[place];
+	lock.name = strdup(name);
+	lock.key = strdup(key);
+	if (!lock.name || !lock.key || make_room(locks) < 0) {
+		forget(&lock);
+		no_memory(err);
+		return NULL;
+	}
+	at = &locks->list[place];
+	memmove(at + 1, at, (locks->count++ - place) * sizeof(*at));
+	*at = lock;
+	return at;
+}
+
+static void remove_lock(struct followed_list *locks, struct followed *lock)
+{
+	const size_t place = (size_t)(lock - locks->list);
+
+	forget(lock);
+	memmove(lock, lock + 1, (--locks->count - place) * sizeof(*lock));
 }
 
 /* ---- Opening ---- */
@@ -60,12 +213,12 @@ static int start_tracking(struct follower *f, struct error *err)
 	f->trackings = calloc(count, sizeof(*f->trackings));
 	f->slots = calloc(count + 1, sizeof(*f->slots));
 	if (!f->trackings || !f->slots)
-		return fail(err, STATUS_OS, "cannot follow the logs: %s", strerror(ENOMEM));
+		return no_memory(err);
 	for (size_t i = 0; i < count; i++) {
 		const struct client *client = &f->nodes.clients[i];
 
 		if (tracking_start(&f->trackings[i], client->connection.server, LOG_PREFIX,
-				   client->timeout_ms, follow_until_ms(f), err) < 0 &&
+				   client->timeout_ms, until_ms(f), err) < 0 &&
 		    lose(f, client, err) < 0)
 			return -1;
 	}
@@ -79,7 +232,7 @@ static int add_lock(struct follower *f, const char *name, struct client *client,
 
 	if (lock_keys_make(&keys, name, err) < 0)
 		return -1;
-	lock = followed_add(&f->locks, name, keys.log, err);
+	lock = insert_lock(&f->locks, name, keys.log, err);
 	if (!lock)
 		return -1;
 	lock->client = client;
@@ -122,7 +275,7 @@ static int begin_query(struct follower *f, struct error *err)
 
 	if (f->nodes.count == 0 || cluster_nodes_has_lost(&f->nodes, client))
 		return 0;
-	if (client_call(client, &request, follow_until_ms(f), false, err) < 0)
+	if (client_call(client, &request, until_ms(f), false, err) < 0)
 		return lose(f, client, err);
 	seconds = log_reply_number(reply_text(client->reply, 0));
 	if (seconds == UNKNOWN_MS || seconds > TIMESTAMP_LAST_MS / 1000)
@@ -143,7 +296,7 @@ static int open_all(struct follower *f, struct error *err)
 		f->locks.list[i].client = NULL;
 	}
 	result = cluster_nodes_open(&f->nodes, f->server, f->messenger,
-				    f->options->connect_timeout_ms, follow_until_ms(f), err);
+				    f->options->connect_timeout_ms, until_ms(f), err);
 	if (result == 0)
 		result = start_tracking(f, err);
 	if (result == 0)
@@ -168,12 +321,185 @@ static void close_all(struct follower *f)
 	cluster_nodes_close(&f->nodes);
 }
 
+/* ---- Entries ---- */
+
+static struct entry_id read_id(const char *text)
+{
+	struct entry_id id = {0};
+	char *end;
+
+	id.ms = strtoull(text, &end, 10);
+	if (*end == '-')
+		id.sequence = strtoull(end + 1, NULL, 10);
+	return id;
+}
+
+static bool is_later(struct entry_id a, struct entry_id b)
+{
+	return a.ms > b.ms || (a.ms == b.ms && a.sequence > b.sequence);
+}
+
+static bool is_known(const struct followed *lock, struct entry_id id)
+{
+	if (is_later(id, lock->newest))
+		return false;
+	for (size_t i = 0; i < lock->count && i < SEEN_MAX; i++)
+		if (lock->ids[i].ms == id.ms && lock->ids[i].sequence == id.sequence)
+			return true;
+	return false;
+}
+
+static int remember(struct followed *lock, struct entry_id id)
+{
+	const size_t room = lock->room ? 2 * lock->room : 8;
+	struct entry_id *ids = lock->ids;
+
+	if (lock->count == lock->room && lock->room < SEEN_MAX) {
+		ids = reallocarray(ids, room, sizeof(*ids));
+		if (!ids)
+			return -1;
+		lock->ids = ids;
+		lock->room = room;
+	}
+	ids[lock->count++ % SEEN_MAX] = id;
+	if (is_later(id, lock->newest))
+		lock->newest = id;
+	return 0;
+}
+
+/* Takes the entries out of *history that were printed before, and notes the others. A server that
+ * has lost its latest entries, or whose log begins anew, sends all that it has. */
+static int take_new(struct followed *lock, struct log_reply *history, struct error *err)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < history->count; i++) {
+		const struct entry_id id = read_id(history->events[i].id);
+
+		if (is_known(lock, id))
+			continue;
+		if (remember(lock, id) < 0)
+			return no_memory(err);
+		history->events[kept++] = history->events[i];
+	}
+	history->count = kept;
+	if (*history->last_id)
+		strcpy(lock->after, history->last_id);
+	return 0;
+}
+
+/* ---- Reading ---- */
+
+/* Whether the client was led to another node: then it is no client of its node any more. */
+static bool has_strayed(const struct follower *f, const struct client *client)
+{
+	const struct endpoint *there = &client->connection.endpoint,
+			      *home = client->connection.server->seeds;
+
+	return f->nodes.owners && *home->host &&
+	       (there->port != home->port || strcmp(there->host, home->host) != 0);
+}
+
+/* Whether the log is gone, and not only silent. */
+static int is_gone(struct follower *f, struct followed *lock, bool *gone, struct error *err)
+{
+	const struct request request = {.argv = {"XREVRANGE", lock->key, "+", "-", "COUNT", "1"},
+					.argc = 6};
+
+	if (client_call(lock->client, &request, until_ms(f), false, err) < 0)
+		return -1;
+	*gone = reply_count(lock->client->reply) == 0;
+	return 0;
+}
+
+static int read_log(struct follower *f, struct followed *lock, struct merged_log *log, bool *gone,
+		    struct error *err)
+{
+	struct log_reply history = {0};
+	struct request request;
+	struct lock_keys keys;
+	int result;
+
+	if (lock_keys_make(&keys, lock->name, err) < 0)
+		return -1;
+	strcpy(f->query->after, lock->after);
+	log_reply_request(f->query, &keys, &request);
+	connection_trace_ask(lock->client, "for the log of lock", keys.shown);
+	if (client_call(lock->client, &request, until_ms(f), false, err) < 0)
+		return -1;
+	result = log_reply_read(&history, f->query, lock->client->reply, err);
+	if (result == 0) {
+		*gone = !*history.last_id;
+		result = take_new(lock, &history, err);
+	}
+	if (result == 0)
+		result = merged_log_add(log, lock->name, &history, err);
+	log_reply_free(&history);
+	return result == 0 && *gone ? is_gone(f, lock, gone, err) : result;
+}
+
+/* If something else uses the name, the other logs are shown all the same. */
+static int read_or_tell(struct follower *f, struct followed *lock, struct merged_log *log,
+			bool *gone, struct error *err)
+{
+	if (read_log(f, lock, log, gone, err) == 0)
+		return 0;
+	if (err->status != STATUS_CONFIG && err->status != STATUS_USAGE)
+		return -1;
+	if (!lock->is_told)
+		complain("%s", err->text);
+	lock->is_told = true;
+	return 0;
+}
+
+static int read_changed(struct follower *f, struct merged_log *log, struct error *err)
+{
+	for (size_t i = f->locks.count; i > 0; i--) {
+		struct followed *lock = &f->locks.list[i - 1];
+		bool gone = false;
+
+		if (!lock->is_due)
+			continue;
+		lock->is_due = false;
+		if (cluster_nodes_has_lost(&f->nodes, lock->client))
+			continue;
+		if (read_or_tell(f, lock, log, &gone, err) < 0)
+			return -1;
+		if (has_strayed(f, lock->client))
+			f->again_ms = earliest(f->again_ms, clock_ms() + RETRY_MAX_MS);
+		if (gone)
+			remove_lock(&f->locks, lock);
+	}
+	return 0;
+}
+
+/* Prints the new events of the logs that have changed, in the order of their times. It does so even
+ * if it lost a node meanwhile, because it does not read them again. */
+static int print_changed(struct follower *f, struct error *err)
+{
+	struct merged_log log = {0};
+	struct error failure;
+	int read, result = 0;
+
+	read = read_changed(f, &log, &failure);
+	merged_log_sort(&log);
+	for (size_t i = 0; result == 0 && i < log.count; i++)
+		result = log_table_add(f->table, log.list[i].name, &log.list[i].event, err);
+	if (result == 0)
+		table_flush(f->table);
+	merged_log_free(&log);
+	f->read_ms = clock_ms() + PAUSE_MS;
+	if (result == 0 && read < 0)
+		*err = failure;
+	return result == 0 ? read : result;
+}
+
 /* ---- Waiting ---- */
 
 static int note_change(struct follower *f, const char *key, struct client *client,
 		       struct error *err)
 {
-	struct followed *lock = followed_find(&f->locks, key);
+	struct followed *lock = find_lock(&f->locks, key);
 	struct lock_list names = {0};
 	int result = 0;
 
@@ -182,7 +508,7 @@ static int note_change(struct follower *f, const char *key, struct client *clien
 		lock->is_due = true;
 		return 0;
 	}
-	result = lock_list_add_logged(&names, key, client, follow_until_ms(f), err);
+	result = lock_list_add_logged(&names, key, client, until_ms(f), err);
 	if (result == 0 && names.count > 0)
 		result = add_lock(f, names.list[0].name, client, err);
 	lock_list_free(&names);
@@ -263,13 +589,13 @@ static int listen_to_all(struct follower *f, struct error *err)
 		if (heard != 0)
 			return heard;
 		if ((is_first || has_changes(f)) && clock_ms() >= f->read_ms &&
-		    follow_print_changed(f, err) < 0)
+		    print_changed(f, err) < 0)
 			return -1;
 		if (ferror(stdout) || follow_has_no_reader())
 			return 0;
 		if (clock_ms() >= f->look_ms) {
 			f->look_ms = clock_ms() + LOOK_MS;
-			if (cluster_nodes_have_moved(&f->nodes, follow_until_ms(f)))
+			if (cluster_nodes_have_moved(&f->nodes, until_ms(f)))
 				return 1;
 		}
 		if (clock_ms() >= f->again_ms)
@@ -335,6 +661,8 @@ int follow_all(const struct server *server, const struct options *options,
 			     .table = table};
 	const int result = follow(&f, err);
 
-	followed_free(&f.locks);
+	for (size_t i = 0; i < f.locks.count; i++)
+		forget(&f.locks.list[i]);
+	free(f.locks.list);
 	return result;
 }
