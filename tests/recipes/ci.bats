@@ -1,0 +1,328 @@
+#!/usr/bin/env bats
+# The commands of man/examples/github-*.yml, gitlab-ci.yml and kubernetes-*.yml in plain shells, with the variables of the file.
+
+load ../lib/helpers
+load ../lib/machine
+
+setup() {
+	local name
+
+	/usr/bin/python3 -c 'import yaml' 2>/dev/null || skip 'there is no python3-yaml here'
+	begin
+	for name in deploy shop report; do
+		user $name
+	done
+	put /run/secrets/fairlock/password <<<secret
+	script migrate.sh 'fairlock status -q deploy && echo migrated >>done'
+	# shellcheck disable=SC2016
+	script deploy.sh 'fairlock status -q deploy && echo "deployed $1" >>done'
+	script build.sh '! fairlock status -q deploy && echo built >>done'
+}
+
+# script NAME TEXT: makes a script in this folder
+script() {
+	printf '#!/bin/bash\n%s\n' "$2" >"$1"
+	chmod +x "$1"
+}
+
+# part FILE KEY...: prints what the file has there: a text, or a line for each item of a list and for each variable
+part() {
+	/usr/bin/python3 - "$EXAMPLES/$1" "${@:2}" <<-'END'
+		import sys, yaml
+		found = yaml.safe_load(open(sys.argv[1]))
+		for key in sys.argv[2:]:
+		    found = found[int(key) if isinstance(found, list) else key]
+		if isinstance(found, dict):
+		    found = [{"name": name, "value": value} for name, value in found.items()]
+		for item in [found] if isinstance(found, str) else found:
+		    print(item if isinstance(item, str) else "{name}={value}".format(**item))
+	END
+}
+
+# start COMMAND...: runs it on the host in the background, through the words of IN, with the variables of VARIABLES only. Sets JOB,
+# and writes `log`.
+start() {
+	background "$HOST" "${IN[@]}" env --default-signal=INT -i HOME="$PWD" PATH=/usr/local/bin:/usr/bin:/bin \
+		"${VARIABLES[@]}" "$@" >>log 2>&1
+	JOB=$!
+}
+
+# github FILE KEY...: prints this part of the only job, with the values that GitHub has for its expressions
+github() {
+	part "$1" jobs deploy "${@:2}" | sed 's,\${{ secrets.FAIRLOCK_PASSWORD }},secret,
+		s,\${{ github.repository }},shop/site,; s,\${{ github.run_id }},4711,'
+}
+
+github_deploy() {
+	local shell
+
+	mapfile -t VARIABLES < <(github github-deploy.yml env)
+	shell=$(github github-deploy.yml steps 1 shell)
+	github github-deploy.yml steps 1 run >step
+	printf '%s\nexit $?\n' "${shell/\{0\}/step}" >runner
+	start bash runner
+}
+
+github_steps() {
+	local shell number
+
+	mapfile -t VARIABLES < <(github github-steps.yml env)
+	shell=$(github github-steps.yml defaults run shell)
+	for number in 1 2 3 4; do
+		github github-steps.yml steps $number run >step$number
+	done
+	cat >runner <<-END
+		export GITHUB_ENV=variables
+		bash -e step1 || exit
+		export \$(cat variables)
+		${shell/\{0\}/step2} && ${shell/\{0\}/step3}
+		status=\$?
+		bash -e step4 || status=\$?
+		exit \$status
+	END
+	start bash runner
+}
+
+# cancel: stops the process of the step that runs as GitHub does
+cancel() {
+	local signal
+
+	for signal in INT TERM KILL; do
+		pkill -$signal -P "$JOB" || return 0
+		sleep 0.3
+	done
+}
+
+# gitlab JOB: its script runs in a process group of its own.
+gitlab() {
+	mapfile -t VARIABLES < <(echo FAIRLOCK_PASSWORD=secret
+		part gitlab-ci.yml variables | sed 's,\$CI_JOB_URL,https://git.example.com/shop/-/jobs/4711,')
+	: >lines
+	[ "$1" = deploy ] || part gitlab-ci.yml "$1" before_script >>lines
+	part gitlab-ci.yml "$1" script >>lines
+	start setsid bash -eo pipefail lines
+}
+
+gitlab_after_script() {
+	part gitlab-ci.yml migrate-and-deploy after_script >after
+	IN=()
+	start bash -e after
+	ends_with 0 "$JOB"
+}
+
+# migration [VERSION]
+migration() {
+	local at=(kubernetes-migration.yml spec template spec initContainers 0) words
+
+	mapfile -t VARIABLES < <(part "${at[@]}" env)
+	mapfile -t words < <(part "${at[@]}" command)
+	start "${words[@]//'$(VERSION)'/${1-7}}"
+}
+
+report() {
+	local at=(kubernetes-cronjob.yml spec jobTemplate spec template spec containers 0) words
+
+	mapfile -t VARIABLES < <(part "${at[@]}" env)
+	mapfile -t words < <(part "${at[@]}" command && part "${at[@]}" args)
+	start "${words[@]}"
+}
+
+# The text of a script that waits for its child, as most do, and writes both process ids.
+# shellcheck disable=SC2016
+STAYS='sleep 600 & echo $$ $! >pids; wait'
+
+# runs_under_lock: succeeds if a script of the text STAYS runs, and the lock is held
+runs_under_lock() { [ -s pids ] && "$FAIRLOCK" status -q deploy; }
+
+# nothing_runs: succeeds if that script and its child are gone
+nothing_runs() {
+	local pid
+
+	for pid in $(<pids); do
+		ended "$pid" || return
+	done
+}
+
+@test "the step of github-deploy.yml runs its commands under the lock, and fails with the first one that fails" {
+	github_deploy
+	ends_with 0 "$JOB"
+	assert_equal "$(<done)" $'migrated\ndeployed production'
+	is_free deploy
+	script migrate.sh 'exit 3'
+	github_deploy
+	ends_with 3 "$JOB"
+	is_free deploy
+	[ "$(wc -l <done)" = 2 ]
+}
+
+@test "the step of github-deploy.yml waits for its turn, and its log says for which run" {
+	script deploy.sh "$STAYS"
+	github_deploy
+	wait_until runs_under_lock
+	script deploy.sh 'touch deployed'
+	github_deploy
+	wait_until grep -q 'held by .*shop/site, run 4711' log
+	[ ! -e deployed ]
+	kill $(<pids)
+	ends_with 0 "$JOB"
+	[ -e deployed ]
+}
+
+@test "all steps of github-steps.yml run under one lock, which the last one gives back, also if a step fails" {
+	# shellcheck disable=SC2016
+	script migrate.sh 'fairlock status --noheadings -o OWNER deploy | tr -d " " >owner; echo "$FAIRLOCK_OWNER" >told'
+	github_steps
+	ends_with 0 "$JOB"
+	[ -s told ]
+	diff owner told
+	assert_equal "$(<done)" 'deployed production'
+	is_free deploy
+	script migrate.sh 'exit 3'
+	github_steps
+	ends_with 3 "$JOB"
+	is_free deploy
+}
+
+@test "a run of github-deploy.yml or github-steps.yml that is cancelled while it waits does not run, and the next waiter gets the lock" {
+	local example
+
+	for example in github_deploy github_steps; do
+		hold deploy
+		$example
+		wait_until in_queue deploy 1
+		cancel
+		run ! wait "$JOB"
+		kill "$HOLDER"
+		run -0 "$FAIRLOCK" wrap --wait 20s deploy true
+	done
+	[ ! -e done ]
+}
+
+@test "nothing of a cancelled deploy runs when github-deploy.yml and github-steps.yml free the lock" {
+	local example
+
+	script deploy.sh "trap 'touch told; exit' TERM; $STAYS"
+	for example in github_deploy github_steps; do
+		rm -f pids told
+		$example
+		wait_until runs_under_lock
+		cancel
+		wait_until is_free deploy
+		nothing_runs
+		[ -e told ]
+		ends_with 137 "$JOB"
+	done
+}
+
+@test "the job deploy of gitlab-ci.yml runs its command under the lock, and ends with its status" {
+	gitlab deploy
+	ends_with 0 "$JOB"
+	assert_equal "$(<done)" $'built\ndeployed production'
+	script deploy.sh 'exit 3'
+	gitlab deploy
+	ends_with 3 "$JOB"
+	is_free deploy
+}
+
+@test "the job deploy of gitlab-ci.yml waits for its turn, shows for which job, and leaves the queue if it is cancelled" {
+	script build.sh true
+	hold --reason "another deploy" deploy
+	gitlab deploy
+	wait_until grep -q 'held by .*another deploy' log
+	run -0 "$FAIRLOCK" queue --raw --noheadings -o REASON deploy
+	assert_output https://git.example.com/shop/-/jobs/4711
+	kill -TERM -- "-$JOB"
+	ends_with 143 "$JOB"
+	in_queue deploy 0
+	[ ! -e done ]
+}
+
+@test "nothing of a cancelled job of gitlab-ci.yml runs when the lock is free" {
+	local name
+
+	script deploy.sh "$STAYS"
+	for name in deploy migrate-and-deploy; do
+		rm -f pids
+		gitlab $name
+		wait_until runs_under_lock
+		kill -TERM -- "-$JOB"
+		wait_until is_free deploy
+		nothing_runs
+		ends_with 143 "$JOB"
+	done
+}
+
+@test "the job migrate-and-deploy of gitlab-ci.yml holds one lock during its script, in a shell and in a container" {
+	# shellcheck disable=SC2016
+	script migrate.sh 'fairlock status --noheadings -o OWNER deploy | tr -d " " >owner; echo "$FAIRLOCK_OWNER" >told'
+	for IN in '' 'unshare --pid --fork --kill-child --mount-proc'; do
+		read -ra IN <<<"$IN"
+		gitlab migrate-and-deploy
+		ends_with 0 "$JOB"
+		[ -s told ]
+		diff owner told
+		gitlab_after_script
+		is_free deploy
+	done
+	assert_equal "$(<done)" $'deployed production\ndeployed production'
+}
+
+@test "the job migrate-and-deploy of gitlab-ci.yml ends with the status of a command that fails, and gives the lock back" {
+	script migrate.sh 'exit 3'
+	gitlab migrate-and-deploy
+	ends_with 3 "$JOB"
+	wait_until is_free deploy
+	[ ! -e done ]
+}
+
+@test "github-steps.yml and the job migrate-and-deploy of gitlab-ci.yml stop the deploy and fail if their lock is broken" {
+	local job
+
+	script deploy.sh "$STAYS"
+	for job in github_steps 'gitlab migrate-and-deploy'; do
+		rm -f pids
+		$job
+		wait_until runs_under_lock
+		"$FAIRLOCK" release --force deploy
+		ends_with 76 "$JOB"
+		nothing_runs
+	done
+}
+
+@test "one of four pods migrates, and all start; later pods start at once, and those of a new version migrate" {
+	local pods=() pod
+
+	program migrate 'echo started >>ran; until [ -e end ]; do sleep 0.05; done'
+	for _ in 1 2 3 4; do
+		migration
+		pods+=("$JOB")
+	done
+	wait_until in_queue migrate-shop-7 3
+	touch end
+	for pod in "${pods[@]}"; do
+		ends_with 0 "$pod"
+	done
+	migration
+	ends_with 0 "$JOB"
+	assert_equal "$(<ran)" started
+	migration 8
+	ends_with 0 "$JOB"
+	assert_equal "$(<ran)" $'started\nstarted'
+}
+
+@test "the cron job runs its report in one of two clusters, shows it no password, and ends it on SIGTERM" {
+	local first
+
+	# shellcheck disable=SC2016
+	program report 'echo "$*" >>ran; ! env | grep =secret >>ran; until [ -e end ]; do sleep 0.05; done'
+	report
+	first=$JOB
+	wait_until test -s ran
+	report
+	ends_with 0 "$JOB"
+	kill -TERM "$first"
+	ends_with 143 "$first"
+	is_free nightly-report
+	assert_equal "$(<ran)" --night
+	[ ! -s log ]
+}
