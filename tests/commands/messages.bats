@@ -1,87 +1,78 @@
 #!/usr/bin/env bats
-# Every message that the program can print on standard error has one form and is short. No server is
-# needed: the sources are read (tests/lib/messages.py).
+# Every message on standard error has one form, and is one line of less than 160 characters, whatever stands in it.
+# Messages about several holders and lost locks are in not-obtained.bats, about newer waiters in supersede.bats, about
+# servers in refused.bats.
 
 load ../lib/helpers
+load ../lib/one_server
 
 setup() {
-	cd "$BATS_TEST_TMPDIR" || return
+	begin
+	word=$(printf 'w%.0s' {1..300})
+	name=$(printf 'ä%.0s' {1..256}) # 512 bytes
+	command=$BATS_TEST_TMPDIR/${word:0:200}
+	ln -s "$(command -v sleep)" "$command"
+	cut_name="$(printf 'ä%.0s' {1..37})..."
+	background "$FAIRLOCK" wrap --reason "${word:0:200}" "$name" "$command" 600 2>said
+	holder=$!
 }
 
-messages() {
-	"${PYTHON:-python3}" "$TESTS_DIR/lib/messages.py" "$@"
+# says STATUS PATTERN WORD...: fairlock WORD... ends with STATUS, and says so in one short line; the hint of a mistake may follow
+says() {
+	run "-$1" timeout 60 "$FAIRLOCK" "${@:3}"
+	short "$2"
 }
 
-# with_message CALL: copies the sources, and adds a function with this call
-with_message() {
-	cp -r "$TESTS_DIR/../src" src
-	printf '#include "base/error.h"\n\nint broken(struct error *err, const char *name, int number)\n{\n\treturn %s;\n}\n' "$1" >src/broken.c
+# short PATTERN: so is $output
+short() {
+	mapfile -t lines < <(grep -v "^Try 'fairlock .*--help'\.$" <<<"$output")
+	assert_equal "${#lines[@]}" 1
+	[[ ${lines[0]} = 'fairlock: '* && ${#lines[0]} -lt 160 ]] || fail "${#lines[0]} characters: ${lines[0]}"
+	[[ ${lines[0]} =~ $1 ]] || fail "not '$1': ${lines[0]}"
 }
 
-# refuses CALL FAULT: the message of the call has this fault, and no other message has one
-refuses() {
-	with_message "$1"
-	run -1 messages src
-	assert_line --index 0 --partial "src/broken.c:5: $2"
-	assert_line --index 1 --regexp '^[0-9]+ messages, 1 faults$'
-	assert_equal "${#lines[@]}" 2
-	rm -r src
+@test "every message in the sources is of the form 'cannot VERB OBJECT: CAUSE'" {
+	run -0 python3 "$TESTS_DIR/lib/messages.py" "$TESTS_DIR/../src"
+	assert_output --regexp '^[1-9][0-9]{2} messages, 0 faults$'
 }
 
-@test "every message is one line under 160 characters, of the form 'cannot VERB OBJECT: CAUSE'" {
-	run messages "$TESTS_DIR/../src"
-	assert_equal "$status" 0
-	assert_output --regexp '^[0-9]{3,4} messages, 0 faults$'
+@test "messages about a busy lock, and about the ends of waits and holds, are short" {
+	local lock="lock $cut_name: "
+
+	wait_until "$FAIRLOCK" status -q "$name"
+	says 75 "^fairlock: cannot get ${lock}held by " wrap -n "$name" true
+	says 75 "${lock}timed out after 100ms; held by " wrap -w 100ms "$name" true
+	says 75 "${lock}the queue is full \(0 waiting\); held by " acquire --max-queue 0 "$name"
+	says 75 "${lock}its command started .* ago, within --once-per 23h59m; held by " wrap --once-per 23h59m "$name" true
+	says 76 "^fairlock: cannot release ${lock}this owner does not hold it now; " release --owner 1:1 "$name"
+	background "$FAIRLOCK" wrap "$name" true 2>removed
+	wait_until in_queue "$name" 1
+	"$FAIRLOCK" queue --remove "$(cli LINDEX "redisson_lock_queue:{$name}" 0)" "$name"
+	ends_with 75 $!
+	output=$(<removed) short "^fairlock: cannot get ${lock}removed from the queue after .*; held by "
+	"$FAIRLOCK" release --stop "$name"
+	ends_with 124 "$holder"
+	output=$(<said) short "^fairlock: lock $cut_name: was asked to stop by .*; stopping .{37}\.\.\.$"
 }
 
-@test "the test collects causes from tables, callers, conditions and the functions that make them" {
-	run messages --list "$TESTS_DIR/../src"
-	assert_output --partial ': it is a replica, which takes no writes; see fairlock doctor'
-	assert_output --partial ': it has no database ~~'
-	assert_output --partial ': this user may not run a command, or use a channel; see fairlock doctor'
-	assert_output --partial ': there is no such command, did you mean wrap?'
-	assert_output --partial ': to give a lock back, use '"'fairlock release NAME'"
-	assert_output --partial ": give either COMMAND or --command, not both"
-	assert_output --partial ': the queue is full (~~'
-	assert_output --partial ': its certificate is not trusted: ^'
-	assert_output --partial ': the path is too long for a socket'
-	assert_output --partial 'only its holder or release --force can free it'
-	assert_output --partial 'lost the guard of lock ~~'
-}
+@test "the message about a wrong value of each option, variable and setting is short" {
+	local command option key count=0
 
-@test "the test refuses a message of another form" {
-	refuses 'fail(err, STATUS_OS, "cannot work: %d", number)' "it is not 'cannot VERB OBJECT: CAUSE'"
-	refuses 'fail(err, STATUS_OS, "the disk is full")' "it is not 'cannot VERB OBJECT: CAUSE'"
-	refuses 'fail(err, STATUS_OS, "cannot write the file")' "it is not 'cannot VERB OBJECT: CAUSE'"
-}
-
-@test "the test refuses a newline, a period at the end, and a capital letter at the start" {
-	refuses 'fail(err, STATUS_OS, "cannot write a file: one\n%d", number)' 'it has a newline'
-	refuses 'fail(err, STATUS_OS, "cannot write a file: it is full.")' 'it ends with a period'
-	refuses 'message_step(err, "Wrote a file")' 'it does not begin with a small letter'
-}
-
-@test "the test refuses a message that may have 160 characters" {
-	local long
-
-	long=$(printf '%0118d' 0)
-	with_message "fail(err, STATUS_OS, \"cannot write the file: $long%s\", number ? \"\" : \"01234567\")"
-	run -0 messages src
-	rm -r src
-	refuses "fail(err, STATUS_OS, \"cannot write the file: $long%s\", number ? \"\" : \"012345678\")" 'it may have 160 characters'
-}
-
-@test "the test refuses a message whose argument has no bound" {
-	refuses 'fail(err, STATUS_OS, "cannot write the file: %s", getenv(name))' 'there is no bound for getenv()'
-}
-
-@test "the test refuses a message that does not name the actor" {
-	refuses 'fail(err, STATUS_OS, "cannot write the file: nobody may write it")' "'nobody' does not name the actor"
-	refuses 'message_step(err, "whoever holds the lock has it")' "'whoever' does not name the actor"
-}
-
-@test "the test refuses a function that prints messages and is not collected" {
-	with_message 'dprintf(STDERR_FILENO, "it works") > number'
-	run -1 messages src
-	assert_line --index 0 'src/broken.c:1: it writes to standard error 1 times, not 0'
+	for command in wrap acquire renew release status queue log doctor; do
+		for option in $("$FAIRLOCK" $command --help | sed -nE 's/^  (-.,|   ) --([a-z-]+)\[?[= ][A-Z].*/\2/p'); do
+			run timeout 60 "$FAIRLOCK" $command -u unix:none "--$option=x$word" x true
+			[ "$status" -ne 69 ] || continue
+			short '^fairlock: cannot '
+			count=$((count + 1))
+		done
+	done
+	[ "$count" -ge 60 ]
+	for key in lease wait signal url quiet "$word"; do
+		echo "$key = $word" >conf
+		says 78 '^fairlock: cannot read conf:1: ' status --config conf
+	done
+	FAIRLOCK_CONFLICT_EXIT_CODE=$word says 64 "cannot use FAIRLOCK_CONFLICT_EXIT_CODE: 'w{37}\.\.\.' is not " wrap x true
+	says 64 "cannot run 'w{37}\.\.\.': there is no such command" "$word"
+	says 64 "option '--w{35}\.\.\.': there is no such option" wrap "--$word" x true
+	says 64 'cannot use NAME: it is longer than 512 bytes' status "x$name"
 }
