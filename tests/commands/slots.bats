@@ -279,6 +279,8 @@ END
 	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap --slots "$word" job -c 'echo "$FAIRLOCK_SLOT"'
 	assert_output "$word"
+	run -0 "$FAIRLOCK" acquire --slots 'x,s,#3,=y,1a,2.,a,aa,A,ä,€' job
+	assert_output --regexp ' x$'
 	run -0 "$FAIRLOCK" acquire --slots 1000 job
 	assert_output --regexp ' 1$'
 	run -0 "$FAIRLOCK" acquire --slots "$(seq -s , -f "x$(printf '%059d' 0)%g" 1001 2000)" job

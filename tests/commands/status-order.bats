@@ -34,6 +34,15 @@ names() {
 	[ "$("$FAIRLOCK" status --json | jq -r '.locks[].name' | xargs)" = 'job2 job10 z2 z10 a2 a10' ]
 }
 
+@test "status sorts numbers in names by their value, and equal ones by their zeros" {
+	local name ordered='0 007 01 1 1b 2 10 10b 100 8999 job job- job1 job1- job1.9 job1.10 job1b job2 job9 job10 joba nona1 none ä'
+
+	for name in $(printf '%s\n' $ordered | tac); do
+		"$FAIRLOCK" acquire -- "$name" >/dev/null
+	done
+	assert_equal "$(names)" "$ordered"
+}
+
 @test "status --held shows only locks that somebody holds or waits for" {
 	"$FAIRLOCK" acquire job
 	"$FAIRLOCK" acquire free

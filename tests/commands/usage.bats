@@ -166,12 +166,6 @@ cuts() {
 	refused wrap x -c true -- true because '--command'
 }
 
-@test "a malformed duration is a usage error" {
-	for text in '' -1 1h30 1e3 inf nan 0x10 ' 1' '1 ' 1. 99999999999999999999; do
-		refused acquire --wait "$text" x because "'$text' is not a duration"
-	done
-}
-
 @test "what is nearly a duration is answered with the right one" {
 	refused acquire --wait 1h30 x because "'1h30' is not a duration, did you mean 1h30m?"
 	refused acquire --lease '5 minutes' x because "'5 minutes' is not a duration, did you mean 5m?"
@@ -196,6 +190,50 @@ cuts() {
 	refused acquire -E '' x because '0 to 255'
 }
 
+@test "a number or duration of another form or size is a usage error" {
+	refused wrap -E 0x1 x true because 'a number from 0 to 255'
+	refused wrap -E 99999999999999999999 x true because 'a number from 0 to 255'
+	refused wrap --max-queue 1.5 x true because 'a number'
+	refused wrap --connect-timeout 0 x true because 'a duration'
+	refused release --force --token x x because 'a number'
+	refused acquire --owner= x because 'an owner ID'
+}
+
+# wrong_name NAME: no lock can have it
+wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
+
+@test "a NAME is UTF-8 without control characters, and shares no key with another lock" {
+	local name
+
+	for name in x 'a b' 50%done '{x}' 'a{b}c' '{a}{b}' ä € 🔒 $'\xf4\x8f\xbf\xbf' $'\u00a0' -n -- fairlock fairlock_log '*' \
+		$'\xef\xbf\xbd' $'\xed\x9f\xbf' $'\xee\x80\x80' "$(printf '%0512d' 0)"; do
+		run -69 "$FAIRLOCK" status -- "$name"
+	done
+	for name in '' $'\n' $'a\tb' $'a\x1f' $'\x7f' $'\xc2\x80' $'\xc2\x9f' "$(printf '%0513d' 0)"; do
+		wrong_name "$name"
+	done
+	# cut short, continuation alone, overlong, surrogate, too large
+	for name in $'\xc3' $'\xe2\x82' $'\xf0\x9f\x94' $'\x80' $'a\xff' $'\xc0\xaf' $'\xe0\x9f\xbf' $'\xf0\x8f\xbf\xbf' \
+		$'\xed\xa0\x80' $'\xed\xbf\xbf' $'\xf4\x90\x80\x80' $'\xf8\x88\x80\x80\x80' $'\xe2\x28\xa1'; do
+		wrong_name "$name"
+	done
+	for name in redisson_lock_queue:x 'redisson_lock_timeout:{x}' redisson_lock__channel:x fairlock: 'fairlock:{x}' \
+		fairlock_log:x fairlock_holders:x 'a}b' '}' 'a{b' 'a{}b' '{' 'a{}{b}' 'a}{b'; do
+		wrong_name "$name"
+	done
+}
+
+@test "a message is cut between characters, also one of four bytes" {
+	local count
+
+	for count in 39 40 60 61 62 127; do
+		run -78 "$FAIRLOCK" status --config "/$(printf '𝄞%.0s' $(seq "$count"))"
+		assert_output --regexp "^fairlock: cannot read /𝄞+(\.\.\.𝄞+)?: (No such file|File name too long)"
+		iconv -f UTF-8 -t UTF-8 <<<"$output" >/dev/null
+		refused wrap "$(printf '𝄞%.0s' $(seq "$count"))" -w 'x𝄞' true because "'x𝄞' is not a duration"
+	done
+}
+
 @test "a kill-after of more than a third of the lease is a usage error" {
 	refused wrap -k 10001ms x true because 'more than a third of the lease'
 	refused wrap -l 1s -k 0.49s x true because 'more than a third of the lease'
@@ -214,28 +252,9 @@ cuts() {
 	done
 }
 
-@test "--token without --force is a usage error" {
-	refused release --token 3 x because '--force'
-}
-
-@test "--json with --raw is a usage error" {
-	refused status --json --raw because '--json'
-}
-
-@test "a message stays short however long the words are" {
-	local long
-	long=$(printf '%0500d' 0)
-	refused "$long" because '...'
-	refused "--$long" because 'there is no such option'
-	refused wrap "--$long=3" x true because 'there is no such option'
-	refused wrap --wait "x$long" x true because "...' is not a duration"
-	refused wrap --signal "$long" x true because "...' is not a signal"
-	refused status -o "$long" because "...': there is no such column"
-	FAIRLOCK_CONFLICT_EXIT_CODE=x$long refused wrap x true because "...' is not a number from 0 to 255"
-}
-
 @test "options that do not go together are a usage error" {
 	refused status --json --raw because "'--raw': it does not go with --json"
+	refused acquire a -- b because 'more than one NAME'
 	refused log --follow --stats x because "'--follow': it does not go with --stats"
 	refused wrap -c true x true because 'give either COMMAND or --command, not both'
 	refused release --token 3 x because "'--token': it needs --force, too"

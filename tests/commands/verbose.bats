@@ -97,7 +97,7 @@ setup_steps() {
 	assert_line --regexp "^${step}the server is local: \(the default\)$"
 	assert_line --regexp "^${step}no private server runs; starting one$"
 	assert_line --regexp "^${step}connected to the private server after $took$"
-	run -0 at_home "$FAIRLOCK" wrap -v job true
+	REDISCLI_AUTH=of-another run -0 at_home "$FAIRLOCK" wrap -v job true
 	refute_line --partial 'starting one'
 }
 

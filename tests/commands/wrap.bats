@@ -85,6 +85,37 @@ print(subprocess.run([os.environ["FAIRLOCK"], "wrap", "job", "sh", "-c", "kill -
 	cmp got want
 }
 
+@test "wrap reads options before and behind NAME, and the words behind COMMAND are COMMAND's" {
+	local words output_of
+
+	while IFS='|' read -r words output_of; do
+		# shellcheck disable=SC2086
+		run -0 "$FAIRLOCK" wrap $words
+		assert_output "$output_of"
+	done <<-'END'
+		N echo a|a
+		N -- echo a|a
+		-n N echo a -n|a -n
+		N -qw5 echo a --lease 3 -- x|a --lease 3 -- x
+		N -n -- echo -- x|-- x
+		-- N echo a|a
+		-- -N echo -- a|-- a
+		-- N -- echo a|a
+		-c echo N|
+		N -cecho --|
+	END
+}
+
+@test "all keys of a NAME with braces are in the cluster slot of these" {
+	hold 'a{b}c'
+	background "$FAIRLOCK" wrap 'a{b}c' true
+	wait_until in_list 'redisson_lock_queue:a{b}c'
+	run -1 grep -vF 'a{b}c' <(cli --raw KEYS '*')
+}
+
+# in_list KEY: a waiter is in it
+in_list() { [ "$(cli LLEN "$1")" = 1 ]; }
+
 @test "wrap does not run a single argument with blanks as a shell command" {
 	run -127 "$FAIRLOCK" wrap job 'echo no shell'
 }

@@ -13,7 +13,7 @@ start_with_password() {
 	cd "$BATS_TEST_TMPDIR" || return
 	export HOME=$PWD
 	unset FAIRLOCK_URL
-	echo SECRET >file
+	printf 'SECRET\nsecond line\n' >file
 }
 
 @test "a user's password comes from the URL, a variable, a file or a configuration file" {
@@ -29,6 +29,9 @@ start_with_password() {
 	printf 'url = %s\npassword-file = %s\n' "$socket" "$PWD/file" >conf
 	run -0 "$FAIRLOCK" wrap --config conf job true
 	run -77 "$FAIRLOCK" wrap -u "$socket" job true
+	cli --user backup --pass SECRET ACL SETUSER backup '>with blank ' >/dev/null
+	printf 'with blank ' >file # no newline
+	run -0 "$FAIRLOCK" wrap -u "$socket" --password-file file job true
 }
 
 @test "an earlier source of a password goes before a later one" {

@@ -1,0 +1,96 @@
+#!/usr/bin/env bats
+# Which durations fairlock reads, how it shows them, and which it guesses behind a mistake. No server is needed.
+
+load ../lib/helpers
+load ../lib/settings
+
+@test "a duration is a number with a unit, or a sum; no time but zero becomes zero, and nothing is rounded twice" {
+	local text shown
+
+	while read -r text shown; do
+		FAIRLOCK_WAIT=$text run "$FAIRLOCK" doctor -u "unix:$gone"
+		assert_line --regexp "^  wait +$shown +FAIRLOCK_WAIT$"
+	done <<-'END'
+		0 0ms
+		90 1m30s
+		007 7s
+		0.5 500ms
+		.5 500ms
+		250ms 250ms
+		999ms 999ms
+		1s 1s
+		1.5h 1h30m
+		1w 7d
+		0.5w 3d12h
+		1sec 1s
+		5min 5m
+		1w2d3h4min5sec6ms 9d3h
+		3h4min5sec6ms 3h4m
+		1m1ms1s1sec 1m2s
+		58s59ms1s 59.059s
+		10.25 10.25s
+		0.0001 1ms
+		0.1ms 1ms
+		0.0000000000000000000000000000001 1ms
+		0.0000000000000000000000000000000 0ms
+		1.001 1.001s
+		0.29 290ms
+		1.1 1.1s
+		4.35 4.35s
+		0.0010000000000000000000000000001 2ms
+		4611686018427387903ms 53375995583d15h
+	END
+}
+
+@test "what is no duration is refused, and what was meant is guessed, if it is clear" {
+	local text guess
+
+	while IFS='|' read -r text guess; do
+		run -64 "$FAIRLOCK" wrap -w "$text" x true
+		assert_line --index 0 "fairlock: cannot use option '--wait': '$text' is not a duration${guess:+, did you mean $guess?}"
+	done <<-'END'
+		|
+		 |
+		.|
+		1.|
+		-1|
+		+1|
+		1 s|1s
+		 5m |5m
+		1h30|1h30m
+		1d12|1d12h
+		5m30|5m30s
+		1min30|1m30s
+		30s5|30s5ms
+		1ms5|
+		-1h30|
+		1e3|
+		inf|
+		nan|
+		0x10|
+		1,5h|1.5h
+		1.5.5|
+		1.5.5s|
+		h1|
+		1hh|
+		1H|1h
+		1us|
+		1mi|
+		5mins|5m
+		1 hour 30 minutes|1h30m
+		2Days|2d
+		3weeks|3w
+		100msec|100ms
+		1y|
+		1.h|
+		1h:30|
+		15250284452472w|
+		4611686018427387904ms|
+		9223372036854775808ms|
+		9223372036854775.808|
+		99999999999999999999999999|
+		9223372036854775807ms1ms|
+	END
+	run -64 "$FAIRLOCK" wrap -w "$(printf '1h%.0s' {1..30})5" x true
+	refute_output --partial 'did you mean'
+}

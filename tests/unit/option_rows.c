@@ -1,0 +1,22 @@
+/* The texts of the table of options end, and each row has what its kind needs. */
+#include <string.h>
+
+#include "check.h"
+#include "cli/options.h"
+
+/* A text that fills its array has no NUL, and C does not mind. */
+#define ENDS(text) (memchr(text, '\0', sizeof(text)) != NULL)
+
+int main(void)
+{
+	struct tally tally = {0};
+	const struct option_row *row;
+
+	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
+		CHECK(&tally, ENDS(row->name) && ENDS(row->argument) && ENDS(row->help));
+		CHECK(&tally, ENDS(row->fallback) && ENDS(row->expects));
+		CHECK(&tally, *row->name && *row->help && *row->expects);
+		CHECK(&tally, !*row->argument == (row->kind == OPTION_FLAG));
+	}
+	return conclude(&tally);
+}
