@@ -109,11 +109,6 @@ start_tls_server() {
 	export TLS_PORT
 }
 
-# redis-cli through TLS
-tls_cli() {
-	"$CLI" --tls --cacert "$TLS_DIR/ca.crt" -h localhost -p "$TLS_PORT" "$@" 3>&- 4>&-
-}
-
 # For the tests of a file
 
 # The test runs in its folder, and fairlock trusts the authority `ca`.
