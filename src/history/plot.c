@@ -1,6 +1,7 @@
 /* A row is an array of columns; of several marks in a column the greatest one is seen. */
 #include "history/plot.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -270,6 +271,7 @@ static void measure_labels(struct plot *plot)
 	int command = COMMAND_LEAST, place = 0;
 
 	plot->place = plot->jobs[0].place;
+	assert(plot->place); /* there is a job */
 	for (size_t i = 0; i < plot->job_count; i++) {
 		command = MAX(command, terminal_width(terminal, plot->jobs[i].process.command));
 		place = MAX(place, terminal_width(terminal, plot->jobs[i].place));
