@@ -228,7 +228,7 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 
 	for count in 39 40 60 61 62 127; do
 		run -78 "$FAIRLOCK" status --config "/$(printf '𝄞%.0s' $(seq "$count"))"
-		assert_output --regexp "^fairlock: cannot read /𝄞+(\.\.\.𝄞+)?: (No such file|File name too long)"
+		assert_output --regexp "^fairlock: cannot read /𝄞+(\.\.\.𝄞+)?: (No such file|File ?name too long)"
 		iconv -f UTF-8 -t UTF-8 <<<"$output" >/dev/null
 		refused wrap "$(printf '𝄞%.0s' $(seq "$count"))" -w 'x𝄞' true because "'x𝄞' is not a duration"
 	done
