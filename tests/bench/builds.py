@@ -17,7 +17,7 @@ from samples import Samples
 from wholes import timed
 
 COMMANDS = (["wrap", "job", "true"], ["acquire", "-q", "other"], ["status", "job"])
-CROWD_ROUNDS = 6
+CROWD_ROUNDS = 20
 
 
 class Build(Fairlock):
