@@ -56,8 +56,8 @@ HARDENING := -fstack-protector-strong $(call try,-fstack-clash-protection) $(cal
 
 # No PIE in the static program: to correct OpenSSL's 15,000 addresses at each start would take a sixth of the time of a
 # short job. What a short job needs lies side by side, so that fewer pages are read: our strings are not merged with
-# OpenSSL's, and the C library stands before OpenSSL. musl's headers have nothing to fortify. The build ID would be that of the debugging information, which has the
-# names of folders.
+# OpenSSL's, and the C library stands before OpenSSL. musl's headers have nothing to fortify. The build ID would be that of
+# the debugging information, which has the names of folders.
 ifeq ($(MODE),static)
 HARDENING += -fno-PIE -ffunction-sections -fdata-sections -fno-merge-constants
 LINKING := -static -no-pie -Wl,--gc-sections,--build-id=none,-z,noexecstack
