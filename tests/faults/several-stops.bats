@@ -29,6 +29,7 @@ setup() {
 		background "$FAIRLOCK" release --stop a >out
 		kill -TERM "$HOLDER"
 		ends_with 124 "$WAITER"
+		wait_until ended "$HOLDER" # it may give b back later than the waiter ends
 		is_free a
 		is_free b
 	done
