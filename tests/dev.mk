@@ -13,7 +13,7 @@ make demo             three jobs that want one lock
 make check            all tests; TESTS='tests/commands/wrap.bats' some of them; SERVER=valkey-server with another server
 
 make deps             install what a build needs, and build OpenSSL and hiredis: about a minute
-make STATIC=no        one dynamic program with the libraries of the system; make check STATIC=no tests it
+make STATIC=no        one dynamic program with the libraries of the system; then make STATIC=no install, make STATIC=no check
 make dist             a tarball with manual, completions and licenses, $(BUILD)/dist/fairlock-*.tar.gz
 make deb              a Debian package, $(BUILD)/fairlock_*.deb
 make rpm              an rpm package, $(BUILD)/fairlock-*.rpm
@@ -191,9 +191,11 @@ fuzz:
 	BUILD=$(BUILD)/fuzz tests/fuzz/run $(FUZZ)
 
 # A package holds the one static program.
-dist deb rpm:
-	.ci/setup static $(filter-out dist,$@)
+packed:
+	.ci/setup static $(filter deb rpm,$(MAKECMDGOALS))
 	$(MAKE) STATIC=yes all
+
+dist deb rpm: packed
 	+MAKE='$(MAKE)' BUILD=$(BUILD) VERSION=$(VERSION) .ci/$@
 
 # All of them use the Debian root.
@@ -225,8 +227,8 @@ html:
 
 lint:
 	.ci/setup dynamic lint
-	$(MAKE) STATIC=no $(BUILD)/scripts.c $(BUILD)/flags
-	BUILD=$(BUILD) .ci/lint
+	$(MAKE) STATIC=no BUILD=$(BUILD)/dynamic $(BUILD)/dynamic/scripts.c $(BUILD)/dynamic/flags
+	BUILD=$(BUILD)/dynamic .ci/lint
 
 format:
 	find src tests -name '*.[ch]' -exec clang-format -i {} +
@@ -239,6 +241,6 @@ clean:
 distclean:
 	rm -rf $(BUILD) build
 
-.PHONY: help tests dynamic dist deb rpm deps check check-built check-dist check-deb check-rpm check-container \
+.PHONY: help tests dynamic packed dist deb rpm deps check check-built check-dist check-deb check-rpm check-container \
 	check-packages check-interop check-model matrix torture fuzz fuzz-targets coverage valgrind bench demo pictures \
 	html lint format clean distclean

@@ -35,7 +35,7 @@ static int await_event(const struct client *client, struct pollfd *slot, int64_t
 		poll(slot, 1, left > 0 ? (int)left : 0);
 	else if (!meanwhile->await(meanwhile->data, slot, wake_ms))
 		return fail(err, STATUS_OS,
-			    "cannot wait for the server: it is not needed any more");
+			    "cannot wait for the server: the user has quit"); /* unseen */
 	return 0;
 }
 

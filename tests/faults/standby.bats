@@ -258,7 +258,7 @@ is_refused() { [ "$(refusals)" -gt "${1:-0}" ]; }
 @test 'a first waiter whose request the server refused for a while hands its guard a connection that can be refused, too' {
 	local before
 
-	[ ! -e "$FAIRLOCK-full" ] || FAIRLOCK=$FAIRLOCK-full # its memory is checked when it is freed
+	! is_static || FAIRLOCK=$BUILD/dynamic/fairlock # its memory is checked when it is freed
 	first_waits -l 6s job sh -c 'until [ -e end ]; do sleep 0.05; done'
 	cli CONFIG SET min-replicas-to-write 1
 	cli PUBLISH "redisson_lock__channel:{job}:$(cli LRANGE 'redisson_lock_queue:{job}' 0 0)" 0
