@@ -222,10 +222,13 @@ static int flush_output(int status)
 
 int main(int argc, char **argv)
 {
+	static char output[1 << 16]; /* so that flush_output writes most, and sees why that fails */
 	const struct command *command;
 
 	if (fill_standard_descriptors())
 		return STATUS_OS;
+	if (!isatty(STDOUT_FILENO))
+		setvbuf(stdout, output, _IOFBF, sizeof(output));
 	if (argc > 2 && argv[1][0] == '-')
 		front_words_move(argc - 1, argv + 1);
 	command = argc > 1 ? find_command(argv[1]) : NULL;

@@ -123,7 +123,9 @@ helps() {
 	done
 }
 
-@test "fairlock --help ends with 71 and a message if standard output is full" {
+@test "fairlock --version and --help end with 71 and the reason if standard output is full" {
+	run -71 sh -c '"$FAIRLOCK" --version >/dev/full'
+	assert_output 'fairlock: cannot write to standard output: No space left on device'
 	run bash -c '"$1" --help >/dev/full' - "$FAIRLOCK"
 	assert_failure 71
 	assert_output 'fairlock: cannot write to standard output: No space left on device'
