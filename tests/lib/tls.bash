@@ -156,10 +156,10 @@ ending_server() {
 	TLS_PORT=$(<port)
 }
 
-# slowly COMMAND...: runs it with a fairlock that waits for 500 ms before it writes anything: what the server says of its own
-# accord is there before. The calls are in `trace`.
+# slowly COMMAND...: runs it with a fairlock that waits for 500 ms before each of its first writes: what the server says of its
+# own accord is there before. gcov writes later, and need not wait. The calls are in `trace`.
 slowly() {
-	echo "exec strace -f -o trace -e trace=write -e inject=write:delay_enter=500000 ${FAIRLOCK@Q} \"\$@\"" >slow
+	echo "exec strace -f -o trace -e trace=write -e inject=write:delay_enter=500000:when=1..6 ${FAIRLOCK@Q} \"\$@\"" >slow
 	chmod +x slow
 	# A sanitizer cannot look for leaks in a process that is traced.
 	ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 FAIRLOCK=./slow "$@"
