@@ -51,7 +51,7 @@ static void print_command_help(const struct command *command)
 	help_print_end(command, stdout);
 }
 
-/* What --help, --version or -o help of a command asks for. */
+/* Prints what --help, --version or -o help of a command asks for. */
 static void help(const struct command *command, const struct options *options)
 {
 	if (options->version)

@@ -24,8 +24,8 @@
 #define UID_FIELD 2
 #define HOME_FIELD 5
 
-/* What getent itself starts is in its process group. A thread may have made us, which blocks
- * signals. */
+/* The child leads a process group, so that one signal ends getent and its children. The thread
+ * that forked it blocks signals. */
 static _Noreturn void become(const char *const *words, int output, pid_t parent)
 {
 	char *const environment[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};

@@ -176,7 +176,7 @@ refuses() {
 	assert_output --partial 'shares keys with lock x'
 }
 
-# What is left of lock x on the server.
+# Prints all that the server keeps of lock x.
 left() { cli --raw EVAL "return {redis.call('KEYS', '*'), redis.call('HGETALL', 'x'), redis.call('HGETALL', 'fairlock:{x}')}" 0 | sort; }
 
 @test "a lock of another protocol version gives status 78, and stays as it is" {
