@@ -92,15 +92,12 @@ all: $(BUILD)/fairlock
 
 include tests/dev.mk
 
-# $(call record,NAME,TEXT): the file BUILD/NAME, with a new time if the text is another one than last time.
-record = $(shell mkdir -p $(BUILD))$(file >$(BUILD)/$(1).new,$(2))$(shell cd $(BUILD) && \
-	{ cmp -s $(1).new $(1) && rm $(1).new || mv $(1).new $(1); })
-
-ifneq ($(filter-out help clean distclean uninstall deps,$(or $(MAKECMDGOALS),all)),)
-$(call record,flags,$(COMPILER) $(ALL_CPPFLAGS) $(ALL_CFLAGS))
-$(call record,list,$(MODE) $(ALL_LDFLAGS) $(LIBS) $(OBJECTS))
-endif
-$(BUILD)/flags $(BUILD)/list: ;
+# What is built is built anew when these say something else than last time. Several makes may ask at once.
+$(BUILD)/flags: export TEXT = $(COMPILER) $(ALL_CPPFLAGS) $(ALL_CFLAGS)
+$(BUILD)/list: export TEXT = $(MODE) $(ALL_LDFLAGS) $(LIBS) $(OBJECTS)
+$(BUILD)/flags $(BUILD)/list: FORCE
+	@mkdir -p $(@D)
+	@printf "%s\n" "$$TEXT" >$@.$$$$ && { cmp -s $@.$$$$ $@ && rm $@.$$$$ || mv $@.$$$$ $@; }
 
 link = $(Q)mkdir -p $(@D) && $(COMPILER) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(ALLOCATOR) -o $@ $(filter %.o,$^) $(LIBS)
 compile = $(Q)mkdir -p $(@D) && $(COMPILER) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
@@ -164,6 +161,6 @@ uninstall:
 		$(EXAMPLES:%=$(examples)/%)
 	test ! -d $(examples) || rmdir --ignore-fail-on-non-empty $(examples) $(share)/doc/fairlock
 
-.PHONY: all install uninstall
+.PHONY: all FORCE install uninstall
 .DELETE_ON_ERROR:
 .SECONDARY:
