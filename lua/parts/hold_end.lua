@@ -35,7 +35,8 @@ local function end_hold(hold, event, time, status, cause, state, actor)
 		return
 	end
 	if hold.state == 'kept' and not status then
-		status, cause = match(hold.ending, '^(%d*):([%w-]*)$')
+		status, cause = match(hold.ending, '^(%d*):([%w_-]*)$')
+		cause = cause and string.gsub(cause, '_', ' ')
 	end
 	if state then
 		hold.state = state

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "lock/wait_result.h"
+#include "supervise/ground.h"
 #include "supervise/take_locks.h"
 #include "supervise/wrapper.h"
 
@@ -95,7 +96,9 @@ static int open_and_run(const struct job *job, struct signal_fd *signals,
 	if (take_locks_init(job, wanted, err) < 0 || signal_fd_open(signals, err) < 0 ||
 	    deadline_poll_open(job->loop, err) < 0)
 		return -1;
+	ground_look(job->ground);
 	result = get_and_run(job, wanted, status, err);
+	ground_leave(job->ground);
 	deadline_poll_close(job->loop);
 	signal_fd_close(signals);
 	return result;
@@ -112,6 +115,7 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 		.options = lock_options(options, invocation->argv[0], lease_ms, argv)};
 	struct signal_fd signals;
 	struct deadline_poll loop;
+	struct ground ground;
 	struct member one;
 	struct hold_set set = {.members = &one,
 			       .messenger = invocation->messenger,
@@ -122,6 +126,7 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 			  .loop = &loop,
 			  .set = &set,
 			  .server = invocation->server,
+			  .ground = &ground,
 			  .argv = argv,
 			  .kill_after_ms = kill_after(options, lease_ms)};
 	int result;

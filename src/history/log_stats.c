@@ -82,7 +82,8 @@ static void add_time(struct times *times, int64_t ms)
 static bool has_failed(const struct log_event *event)
 {
 	return log_reply_number(event->status) > 0 || strcmp(event->cause, "max-hold") == 0 ||
-	       strcmp(event->cause, "lost") == 0 || strcmp(event->cause, "asked") == 0;
+	       strcmp(event->cause, "lost") == 0 || strcmp(event->cause, "asked") == 0 ||
+	       strcmp(event->cause, "wrap died") == 0;
 }
 
 static void count_events(struct stats *stats, const struct log_reply *history)

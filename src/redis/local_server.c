@@ -326,8 +326,8 @@ bool local_server_is_ours(pid_t pid)
 	if (!name || strcmp(name, "/lock") != 0 || !strstr(path, "/" BASE_PATH "/"))
 		return false;
 	fd = open(link_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return false;
+	if (fd < 0) /* we may have no descriptor left: so it is spared */
+		return errno == EMFILE || errno == ENFILE;
 	is_server = read_pid(fd) == pid;
 	close(fd);
 	return is_server;

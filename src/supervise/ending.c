@@ -39,7 +39,7 @@ void ending_put(const struct ending *ending, struct lock *lock)
 	else if (ending->was_asked)
 		strcpy(lock->cause, "asked");
 	else if (ending->was_stopped)
-		strcpy(lock->cause, "lost");
+		strcpy(lock->cause, ending->wrap_died ? "wrap died" : "lost");
 	else if (WIFSIGNALED(ending->wait_status))
 		signal_show(lock->cause, WTERMSIG(ending->wait_status));
 	else

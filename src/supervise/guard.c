@@ -14,14 +14,18 @@
 #include "base/message.h"
 #include "base/signal_names.h"
 #include "cli/options.h"
-#include "supervise/descendants.h"
 #include "supervise/ending.h"
+#include "supervise/ground.h"
 #include "supervise/guard_command.h"
 #include "supervise/guard_lease.h"
 #include "supervise/guard_messages.h"
 #include "supervise/guard_standby.h"
 
 #define PAUSE_NS 5000000L
+
+/* How late the guard may be that waits for exec: later than a wrapper that is not stopped takes
+ * over (supervise/wrapper.c). */
+#define FUSE_MS 60
 
 /* In the order in which they are served. Deadlines go before: the machine may have slept. */
 enum {
@@ -33,6 +37,23 @@ enum {
 
 /* ---- COMMAND ---- */
 
+/* Says in a line each what wrap cannot do here. */
+static void tell_ground(const struct guard *guard)
+{
+	const struct job *job = guard->job;
+
+	if (job->ground->why)
+		message(job->messenger, LOG_WARNING,
+			"cannot see what %s starts: %s; only %s%s will be stopped", job->shown,
+			job->ground->why, job->shown,
+			job->ground->leads_group ? " and its process group" : "");
+	if (!guard->waker.is_there)
+		message(job->messenger, LOG_WARNING,
+			"cannot make the guard's timer: if somebody stops fairlock, %s is not "
+			"stopped in time",
+			job->shown);
+}
+
 /* The lock is held. */
 static bool start_command(struct guard *guard)
 {
@@ -43,11 +64,15 @@ static bool start_command(struct guard *guard)
 		guard->shared->ending.started = false;
 		return false;
 	}
-	guard_set_kill_timer(guard);
+	tell_ground(guard);
+	guard_set_waker(guard);
+	if (guard->is_quick)
+		signal_timer_set(&guard->fuse, job_stop_ms(guard->job) + FUSE_MS);
 	if (guard_start_command(guard) < 0) {
 		guard->shared->ending.exec_errno = errno;
 		return false;
 	}
+	signal_timer_set(&guard->fuse, NEVER_MS);
 	return true;
 }
 
@@ -56,6 +81,7 @@ static void adopt_command(struct guard *guard)
 	const struct job *job = guard->job;
 
 	guard->stop.command = guard->shared->command;
+	guard->stop.group = job->ground->leads_group ? guard->stop.command : 0;
 	message_step(job->messenger, "starting %s, pid %d", job->shown, (int)guard->stop.command);
 	if (job->options->max_hold_ms)
 		guard->max_ms = guard->shared->start_ms + job->options->max_hold_ms;
@@ -66,19 +92,20 @@ static void adopt_command(struct guard *guard)
 /* The shell must see the wrapper stop, or go on, when COMMAND does so by itself. */
 static void mirror(const struct guard *guard, int signo)
 {
-	if (getppid() == guard->ends->wrapper)
+	if (!guard->shared->is_killing && getppid() == guard->ends->wrapper)
 		kill(guard->ends->wrapper, signo);
 }
 
 static void reap_children(struct guard *guard)
 {
+	const int64_t begin_ms = clock_ms();
 	struct signalfd_siginfo info;
 	int status;
 	pid_t pid;
 
 	while (signal_fd_next(&guard->signals, &info))
 		;
-	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
+	while ((pid = stop_reap(begin_ms, WUNTRACED | WCONTINUED, &status))) {
 		if (pid != guard->stop.command)
 			continue;
 		if (WIFSTOPPED(status)) {
@@ -93,6 +120,16 @@ static void reap_children(struct guard *guard)
 					       clock_ms() - guard->shared->start_ms);
 		}
 	}
+}
+
+/* Between two looks at what is to be killed. */
+static void note_progress(void *context)
+{
+	struct guard *guard = context;
+
+	if (guard->shared->is_killing)
+		guard->shared->repeat_ms = clock_ms();
+	reap_children(guard);
 }
 
 /* The end of --max-hold. A COMMAND that has ended meanwhile was in time. */
@@ -151,28 +188,23 @@ static void hear_wrapper(struct guard *guard)
 	if (length == 0 || errno != EAGAIN) {
 		close(guard->socket);
 		guard->socket = -1;
-		message_event(guard->job->messenger, LOG_ERR,
-			      "lost the wrapper of lock %s; stopping %s",
-			      guard->job->lock->keys.shown, guard->job->shown);
+		guard->shared->ending.wrap_died = guard->shared->phase == GUARD_HOLDING;
+		message(guard->job->messenger, LOG_ERR, "lost the wrapper of lock %s; stopping %s",
+			guard->job->lock->keys.shown, guard->job->shown);
 		guard_stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 	}
 }
 
 /* ---- Life ---- */
 
-static bool is_over(const struct guard *guard)
+static bool is_over(struct guard *guard)
 {
-	int left;
-
 	if (guard->stop.command)
 		return false;
 	if (guard->shared->phase != GUARD_STOPPING)
 		return true;
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
-	left = descendants_signal(0, 0);
-	/* without /proc we go by our own children, orphans among them */
-	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG) < 0);
+	reap_children(guard);
+	return stop_is_over(&guard->stop);
 }
 
 static int watch(struct guard *guard, struct error *err)
@@ -190,7 +222,7 @@ static int watch(struct guard *guard, struct error *err)
 		wake = earliest(wake, guard->stop.kill_ms);
 	else
 		wake = earliest(wake, guard->max_ms);
-	guard_set_kill_timer(guard);
+	guard_set_waker(guard);
 	if (deadline_poll(&guard->loop, slots, (nfds_t)SLOT_CLIENTS + (nfds_t)set->count + 1, wake,
 			  err) < 0)
 		return -1;
@@ -209,12 +241,10 @@ static int watch(struct guard *guard, struct error *err)
 static void give_back_if_held(struct guard *guard)
 {
 	const struct hold_set *set = guard->job->set;
-	const int64_t deadline_ms = hold_set_deadline_ms(set);
 
 	for (int i = 0; i < set->count; i++)
 		ending_put(&guard->shared->ending, &set->members[i].lock);
-	if (deadline_ms != NEVER_MS)
-		kill_timer_set(&guard->kill_timer, deadline_ms + GUARD_KILL_TIMER_MS);
+	signal_timer_set(&guard->waker, clock_ms());
 	hold_set_release(set, clock_ms() + guard->job->options->connect_timeout_ms);
 }
 
@@ -270,7 +300,10 @@ _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 			      .loop = {.timer = -1},
 			      .signals = {.fd = -1},
 			      .max_ms = NEVER_MS,
-			      .stop = {.kill_ms = NEVER_MS}};
+			      .stop = {.ground = job->ground,
+				       .between = note_progress,
+				       .context = &guard,
+				       .kill_ms = NEVER_MS}};
 
 	guard_standby_run(&guard);
 	if (start_command(&guard))

@@ -14,7 +14,7 @@
 #include "cli/options.h"
 #include "supervise/environment.h"
 #include "supervise/exec_path.h"
-#include "supervise/proc_stat.h"
+#include "supervise/ground.h"
 
 /* exec_path keeps a path there, and little more is needed. */
 #define STACK_BYTES 65536
@@ -47,7 +47,7 @@ static bool ends_by_signal(const struct job *job)
 
 bool guard_command_is_quick(const struct guard *guard)
 {
-	return guard->kill_timer.is_there && ends_by_signal(guard->job) &&
+	return guard->fuse.is_there && ends_by_signal(guard->job) &&
 	       exec_path_is_cached(guard->job->argv) && !has_terminal();
 }
 
@@ -97,6 +97,8 @@ ON_OTHER_STACK static int run_child(void *argument)
 	struct shared_state *shared = start->guard->shared;
 
 	leave_guard(start->guard);
+	if (job->ground->leads_group)
+		setpgid(0, 0);
 	if (start->is_quick) /* not those that would stop this process: the guard waits for it */
 		signal_fd_hand_down(start->early & ~signal_fd_stopping(start->early), getpid());
 	else

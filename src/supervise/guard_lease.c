@@ -10,25 +10,12 @@
 /* Another owner may hold the lost lock already: COMMAND gets no more time than this. */
 #define LOST_KILL_MS 900
 
-/* How long the guard may take to send SIGKILL to all. */
-#define KILLING_MS 1000
-
-/* A guard that is stopped cannot stop COMMAND in time. The timer kills it, and its death wakes the
- * wrapper (supervise/standby.c), even if that is stopped, too. Only the end of the lease sets the
- * timer: a guard that a busy machine holds up at the end of --max-hold still has time. */
-void guard_set_kill_timer(struct guard *guard)
+void guard_set_waker(struct guard *guard)
 {
-	const struct job *job = guard->job;
-	int64_t due_ms;
-
-	if (guard->killed)
-		due_ms = clock_ms() + KILLING_MS;
-	else if (guard->shared->phase == GUARD_STOPPING)
-		due_ms = guard->lost ? earliest(guard->stop.kill_ms, job_kill_ms(job))
-				     : job_kill_ms(job);
+	if (guard->shared->phase == GUARD_STOPPING)
+		signal_timer_set(&guard->waker, guard->stop.kill_ms);
 	else
-		due_ms = job_stop_ms(job);
-	kill_timer_set(&guard->kill_timer, due_ms + GUARD_KILL_TIMER_MS);
+		signal_timer_set(&guard->waker, earliest(job_stop_ms(guard->job), guard->max_ms));
 }
 
 void guard_stop_command(struct guard *guard, int64_t kill_ms)
@@ -42,7 +29,7 @@ void guard_stop_command(struct guard *guard, int64_t kill_ms)
 	}
 	guard->shared->phase = GUARD_STOPPING;
 	guard->stop.kill_ms = kill_ms;
-	guard_set_kill_timer(guard);
+	guard_set_waker(guard);
 	stop_begin(&guard->stop, guard->job->options->signal, kill_ms);
 	message_step(guard->job->messenger, "sent signal %s to %s and what it started",
 		     signal_show(name, guard->job->options->signal), guard->job->shown);
@@ -67,6 +54,15 @@ void guard_renew_holds(struct guard *guard)
 	shared_state_put_times(guard->shared, guard->job);
 }
 
+/* A guard that was stopped may not have seen COMMAND's end. */
+static bool has_ended_in_time(const struct guard *guard, int64_t now, const struct lock *lock)
+{
+	if (guard->shared->phase != GUARD_HOLDING || now >= lock->deadline_ms)
+		return false;
+	guard->stop.between(guard->stop.context);
+	return !guard->stop.command;
+}
+
 static void lose_overdue(struct guard *guard, int64_t now)
 {
 	const struct hold_set *set = guard->job->set;
@@ -77,6 +73,8 @@ static void lose_overdue(struct guard *guard, int64_t now)
 		if (member->hold.state != HOLD_HELD ||
 		    now < job_stop_ms_for(guard->job, &member->lock))
 			continue;
+		if (has_ended_in_time(guard, now, &member->lock))
+			return;
 		hold_expire(&member->hold);
 		lose(guard, &member->lock, job_kill_ms_for(&member->lock),
 		     hold_lost_why(&member->hold));
@@ -89,10 +87,9 @@ void guard_check_deadlines(struct guard *guard)
 
 	lose_overdue(guard, now);
 	if (guard->shared->phase == GUARD_STOPPING && now >= guard->stop.kill_ms) {
-		const bool is_first = !guard->killed;
+		const bool is_first = guard->shared->repeat_ms == 0;
 
-		guard->killed = true;
-		guard_set_kill_timer(guard);
+		guard->shared->is_killing = true;
 		stop_kill(&guard->stop);
 		guard->shared->repeat_ms = guard->stop.kill_ms;
 		if (is_first)

@@ -5,12 +5,8 @@
 
 #include "supervise/guard_state.h"
 
-/* How late the guard may be before its timer kills it: later than a wrapper that is not stopped
- * takes over (supervise/wrapper.c). */
-#define GUARD_KILL_TIMER_MS 60
-
-/* Sets the timer that kills a guard that is stopped when it should stop COMMAND. */
-void guard_set_kill_timer(struct guard *guard);
+/* Sets the timer that continues a guard that is stopped when it should stop COMMAND. */
+void guard_set_waker(struct guard *guard);
 
 /* Sends the first signal to COMMAND and all that it started; SIGKILL follows at kill_ms. If that
  * was done before, the earlier time counts. */

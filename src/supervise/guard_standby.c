@@ -18,8 +18,10 @@
 int guard_get_ready(struct guard *guard, struct error *err)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (!guard->kill_timer.is_there)
-		kill_timer_open(&guard->kill_timer);
+	if (!guard->waker.is_there)
+		signal_timer_open(&guard->waker, SIGCONT);
+	if (!guard->fuse.is_there)
+		signal_timer_open(&guard->fuse, SIGKILL);
 	if (guard->loop.timer < 0 && deadline_poll_open(&guard->loop, err) < 0)
 		return -1;
 	if (guard->signals.fd < 0 && signal_fd_open_deaf(&guard->signals, err) < 0)

@@ -6,8 +6,8 @@
 
 #include "base/deadline_poll.h"
 #include "base/signal_fd.h"
-#include "supervise/kill_timer.h"
 #include "supervise/shared_state.h"
+#include "supervise/signal_timer.h"
 #include "supervise/stop.h"
 
 /* The things that the guard gets from the wrapper. */
@@ -24,10 +24,10 @@ struct guard {
 	int socket; /* of ends; -1 when the wrapper is gone */
 	struct deadline_poll loop;
 	struct signal_fd signals;
-	struct kill_timer kill_timer;
-	bool is_quick;    /* COMMAND's exec will be: see guard_command.h */
-	int64_t max_ms;   /* when --max-hold is over */
-	struct stop stop; /* its command: 0 when it does not run */
-	bool lost;        /* at least one of the locks */
-	bool killed;      /* SIGKILL was sent */
+	struct signal_timer waker; /* SIGCONT, for a guard that is stopped when it has work to do */
+	struct signal_timer fuse;  /* SIGKILL, for one that waits for an exec that does not come */
+	bool is_quick;             /* COMMAND's exec will be: see guard_command.h */
+	int64_t max_ms;            /* when --max-hold is over */
+	struct stop stop;          /* its command: 0 when it does not run */
+	bool lost;                 /* at least one of the locks */
 };

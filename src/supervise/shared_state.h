@@ -11,6 +11,7 @@
 #include "lock/hold_set.h"
 
 struct deadline_poll;
+struct ground;
 struct options;
 struct messenger;
 struct server;
@@ -23,6 +24,7 @@ struct job {
 	struct hold_set *set;            /* the locks */
 	struct lock *lock;               /* that of NAME, one of them */
 	const struct server *server;
+	struct ground *ground;
 	char *const *argv;           /* COMMAND */
 	char shown[SHORT_MAX_BYTES]; /* its first word for messages, cut */
 	int64_t kill_after_ms;
@@ -44,7 +46,8 @@ struct ending {
 	bool started;           /* its process was let go */
 	bool lost;              /* the lock was lost while it ran */
 	bool timed_out;         /* it was stopped by --max-hold ... */
-	bool was_asked;         /* ... or because somebody has asked it to stop */
+	bool was_asked;         /* ... or because somebody has asked it to stop ... */
+	bool wrap_died;         /* ... or because the wrapper was gone */
 };
 
 /* A lock as it was granted, and the wrapper's client, for a guard that has not taken the grant. */
@@ -58,7 +61,8 @@ struct shared_state {
 	_Atomic int64_t stop_ms;     /* when COMMAND gets its first signal ... */
 	_Atomic int64_t kill_ms;     /* ... and SIGKILL, ... */
 	_Atomic int64_t deadline_ms; /* ... and until when all locks are surely ours */
-	_Atomic int64_t repeat_ms;   /* when the guard sends SIGKILL again; 0: it has sent none */
+	_Atomic int64_t repeat_ms;   /* when the guard was last seen to kill; 0: it has not begun */
+	_Atomic bool is_killing;     /* guard or wrapper does: it is they that stop COMMAND */
 	_Atomic int phase;           /* enum guard_phase */
 	struct ending ending;
 	_Atomic pid_t command;    /* COMMAND's process; 0: there is none */

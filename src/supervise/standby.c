@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "supervise/ground.h"
 #include "supervise/guard.h"
-#include "supervise/proc_stat.h"
 
 /* The guard gets *guards_end, the wrapper the rest. A failure leaves that empty. */
 static int open_ends(struct standby *standby, int locks, int *guards_end)
@@ -39,6 +39,7 @@ static int make(struct standby *standby, const struct job *job, bool is_granted)
 
 	if (open_ends(standby, job->set->count, &guards_end) < 0)
 		return -1;
+	ground_note_older(job->ground);
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* the guard's child is ours when it is gone */
 	standby->opened = hold_set_opened(job->set);
 	/* the guard's death wakes us if we are stopped then */

@@ -11,9 +11,8 @@
 #include "base/message.h"
 #include "cli/options.h"
 #include "lock/hold_set.h"
-#include "supervise/descendants.h"
 #include "supervise/ending.h"
-#include "supervise/proc_stat.h"
+#include "supervise/ground.h"
 #include "supervise/stop.h"
 
 /* How long the guard may be late before the wrapper does its work: at first, and between two rounds
@@ -73,6 +72,54 @@ static void pass_on(struct wrapper *wrapper)
 	wrapper->handed = 0; /* they were among these */
 }
 
+/* Reaps what has ended: COMMAND, orphans, and children that this process had before it was a
+ * wrapper. The guard is among them if `which` is __WALL, not if it is 0. */
+static void reap(struct wrapper *wrapper, int which)
+{
+	const int64_t begin_ms = clock_ms();
+	pid_t pid;
+	int status;
+
+	while ((pid = stop_reap(begin_ms, which, &status)))
+		if (pid == wrapper->guard) {
+			wrapper->guard = wrapper->stop.spare = 0;
+		} else if (pid == wrapper->shared->command) {
+			ending_note(wrapper->shared, status);
+			wrapper->stop.command = 0;
+		} else {
+			ground_forget_older(wrapper->job->ground, pid);
+		}
+}
+
+static void reap_all(void *wrapper)
+{
+	reap(wrapper, __WALL);
+}
+
+static void end_guard(struct wrapper *wrapper)
+{
+	if (!wrapper->guard)
+		return;
+	kill(wrapper->guard, SIGKILL);
+	waitpid(wrapper->guard, NULL, __WALL);
+	wrapper->guard = wrapper->stop.spare = 0;
+}
+
+static void prepare_stop(struct wrapper *wrapper)
+{
+	struct ground *ground = wrapper->job->ground;
+	const struct shared_state *shared = wrapper->shared;
+
+	if (ground->proc < 0) /* then COMMAND's end is seen by its parent only */
+		end_guard(wrapper);
+	wrapper->stop = (struct stop){.ground = ground,
+				      .command = shared->ending.is_reaped ? 0 : shared->command,
+				      .group = ground->leads_group ? shared->command : 0,
+				      .spare = wrapper->guard,
+				      .between = reap_all,
+				      .context = wrapper};
+}
+
 /* The guard cannot do its work any more: we stop COMMAND and all that it started. A guard that was
  * stopped may go on meanwhile. Then the phase tells it that COMMAND did not end by itself, and that
  * the lock must not be given back before all of it is gone. */
@@ -90,8 +137,11 @@ static void take_over(struct wrapper *wrapper, const char *why)
 	wrapper->takes_over = true;
 	message(wrapper->job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopping %s",
 		wrapper->job->lock->keys.shown, why, wrapper->job->shown);
-	wrapper->stop = (struct stop){.spare = wrapper->guard};
-	stop_begin(&wrapper->stop, wrapper->job->options->signal, kill_ms);
+	prepare_stop(wrapper);
+	if (wrapper->shared->is_killing) /* its SIGCONT would undo what the guard has done */
+		wrapper->stop.kill_ms = clock_ms();
+	else
+		stop_begin(&wrapper->stop, wrapper->job->options->signal, kill_ms);
 }
 
 /* COMMAND is gone: the next waiters need not wait for the end of the lease. */
@@ -118,15 +168,6 @@ static void give_back_for_guard(const struct wrapper *wrapper)
 	hold_set_close(set);
 }
 
-static void end_guard(struct wrapper *wrapper)
-{
-	if (!wrapper->guard)
-		return;
-	kill(wrapper->guard, SIGKILL);
-	waitpid(wrapper->guard, NULL, __WALL);
-	wrapper->guard = 0;
-}
-
 /* COMMAND has ended, and the guard died or hangs while it gave the lock back. COMMAND's status is
  * known, and processes that it left behind are left alone. */
 static void finish_for_guard(struct wrapper *wrapper)
@@ -148,16 +189,15 @@ static void finish_for_guard(struct wrapper *wrapper)
  * status counts: had the guard's death ended it, it would not be the guard's child any more. */
 static bool finish_unseen(struct wrapper *wrapper)
 {
-	const pid_t command = wrapper->shared->command;
-	struct proc_stat proc;
+	struct process command = {.pid = wrapper->shared->command};
 	int status;
 
-	if (wrapper->shared->phase != GUARD_HOLDING || !command ||
-	    proc_stat_read(command, &proc) < 0 || proc.state != 'Z' ||
-	    proc.parent != wrapper->guard)
+	if (wrapper->shared->phase != GUARD_HOLDING || !command.pid ||
+	    ground_read(wrapper->job->ground, &command) < 0 || command.is_alive ||
+	    command.parent != wrapper->guard)
 		return false;
 	end_guard(wrapper);
-	if (waitpid(command, &status, 0) < 0)
+	if (waitpid(command.pid, &status, 0) < 0)
 		return false;
 	ending_note(wrapper->shared, status);
 	finish_for_guard(wrapper);
@@ -213,33 +253,18 @@ static void check_guard(struct wrapper *wrapper)
 	}
 	if (!wrapper->takes_over) {
 		if (!finish_unseen(wrapper))
-			take_over(wrapper, "it hangs");
+			take_over(wrapper, "it hangs (frozen, traced or without processor time)");
 		return;
 	}
-	wrapper->stop.spare = wrapper->guard;
+	wrapper->shared->is_killing = true;
 	stop_kill(&wrapper->stop);
-}
-
-static void reap(struct wrapper *wrapper)
-{
-	pid_t pid;
-	int status;
-
-	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
-		if (pid == wrapper->guard)
-			wrapper->guard = 0;
-		else if (pid == wrapper->shared->command)
-			ending_note(wrapper->shared, status);
 }
 
 /* After the wrapper took over: whether COMMAND and all that it started are gone. */
 static bool is_over(struct wrapper *wrapper)
 {
-	int left;
-
-	reap(wrapper);
-	left = descendants_signal(0, wrapper->guard);
-	return left == 0 || (left < 0 && waitpid(-1, NULL, WNOHANG | __WALL) < 0);
+	reap(wrapper, __WALL);
+	return stop_is_over(&wrapper->stop);
 }
 
 /* Without the guard nobody renewed the lease: the lock counts as lost. But if COMMAND was being
@@ -260,8 +285,8 @@ static int watch(struct wrapper *wrapper, struct error *err)
 		if (wrapper->takes_over && is_over(wrapper)) {
 			note_takeover(&wrapper->shared->ending);
 			end_guard(wrapper);
-			reap(wrapper); /* a COMMAND that had ended was the guard's child until now
-					*/
+			/* a COMMAND that had ended was the guard's child until now */
+			reap(wrapper, __WALL);
 			give_back_for_guard(wrapper);
 			return 0;
 		}
@@ -271,8 +296,10 @@ static int watch(struct wrapper *wrapper, struct error *err)
 		check_guard(wrapper);
 		if (slots[SLOT_GUARD].revents && wrapper->fd >= 0)
 			hear_guard(wrapper);
-		if (slots[SLOT_SIGNALS].revents)
+		if (slots[SLOT_SIGNALS].revents) {
 			pass_on(wrapper);
+			reap(wrapper, 0);
+		}
 	}
 	return 0;
 }

@@ -153,7 +153,7 @@ has_command() {
 	wait_until has_command "$HOLDER"
 	kill -KILL "$HOLDER"
 	wait_until is_free job
-	assert_equal "$(ended)" '[[143,"lost"]]'
+	assert_equal "$(ended)" '[[143,"wrap died"]]'
 }
 
 @test "log knows no status of an expired lease, nor of a lock of acquire" {

@@ -4,31 +4,35 @@
  * renewals.
  *
  * A step is what a process does between two waits: see src/supervise/wrapper.c (the wrapper), src/supervise/guard.c and
- * src/supervise/guard_lease.c (the guard), src/supervise/guard_command.c (the start, and what becomes COMMAND), and
- * src/supervise/standby.c (the grant).
+ * src/supervise/guard_lease.c (the guard), src/supervise/guard_command.c (the start, and what becomes COMMAND),
+ * src/supervise/standby.c (the grant), and src/supervise/stop.c (how all that COMMAND started is found and killed).
  *
  * Time goes in steps from one of these moments to the next:
  *
  *   0          the lease is fresh; 1: it is not
- *   STOP_AT    the guard must have sent COMMAND its first signal
+ *   STOP_AT    the guard must have sent COMMAND its first signal: its waker continues it
  *   TAKE_AT    the wrapper takes over, if the guard has not sent it
- *   FUSE_AT    the fuse kills the guard, if it has not sent it
+ *   FUSE_AT    the fuse kills a guard that still waits for COMMAND's exec
  *   KILL_AT    the guard must have killed all of COMMAND
  *   LATE_AT    the wrapper must have killed all of COMMAND, if it has taken over. It takes over now from a guard that
  *              has not killed, or has begun to and does not go on: a guard that goes on is not late
- *   LAST_AT    the fuse kills the guard, if it has stopped COMMAND and not killed all of it
  *   DEADLINE   another owner may have the lock
  *
  * Without grace (GRACE 0) the first signal and SIGKILL are due at one time. A process that runs does what is due before
  * time goes on; a process that is stopped or dead does nothing. A renewal sets the time back to 0.
  *
- * The wrapper lets COMMAND go. The guard learns of it a moment later, sets its fuse, and starts COMMAND. The fuse is a timer that
- * kills the guard, stopped or not. The guard may start COMMAND in such a way that it does nothing until COMMAND runs. It does that
- * only when exec is quick.
+ * The wrapper lets COMMAND go. The guard learns of it a moment later, sets its timers, and starts COMMAND. The waker continues a
+ * guard that is stopped when it has work to do, again and again. The guard may start COMMAND in such a way that it does nothing
+ * until COMMAND runs. It does that only when exec is quick, and then the fuse kills it, stopped or not.
+ *
+ * All that COMMAND started is found by looks through /proc. A process that forks and ends during a look escapes it, as often as it
+ * likes. What a look finds it stops, and a process that is stopped does not fork. When a look has found nothing new, all is killed.
+ * Nobody else continues a process in that moment. Where there is no /proc that can be used (BLIND), COMMAND leads a process group,
+ * which is killed in one step, and the wrapper ends the guard when it takes over.
  *
  * The kernel does four things by itself. COMMAND's process gets a signal when its parent, the guard, ends. SIGCONT continues
  * a stopped wrapper when the guard ends, since that is the guard's exit signal; and a stopped guard when the wrapper ends, which
- * the guard has asked for. And there is the fuse.
+ * the guard has asked for. And there are the timers.
  *
  * COMMAND ignores every signal that can be ignored, or ends: it may end at any moment.
  *
@@ -41,12 +45,14 @@
  *
  *   MUTE_EXIT        the guard's end does not continue a stopped wrapper
  *   MUTE_WRAPPER     the wrapper's end does not continue a stopped guard
+ *   NO_WAKER         the guard has no waker
+ *   WAKE_ONCE        the waker continues the guard once
  *   NO_FUSE          the guard has no fuse
- *   FUSE_LATER       the guard sets its fuse when it has started COMMAND
  *   NO_TAKEOVER      the wrapper leaves everything to the guard
  *   TAKE_SILENTLY    the wrapper takes over, and a guard that goes on believes that COMMAND has ended by itself
  *   NO_LEASE_CHECK   the process that becomes COMMAND does not look at the lease
- *   KILL_ONCE        SIGKILL is not repeated for processes that were forked meanwhile
+ *   ONE_LOOK         all that one look has found is killed
+ *   BELIEVE_PROC     guard and wrapper believe a /proc of others, which does not show what COMMAND started
  *   LEAVE_REST       the lock is given back when COMMAND itself has been killed, without the processes that it started
  *   START_AGAIN      the wrapper makes another guard when the first one dies after it was set off
  *   FORGET_STATUS    the wrapper takes over also when the guard has COMMAND's status and dies as it gives back
@@ -64,6 +70,9 @@
 #ifndef MIRROR
 #define MIRROR 1 /* when COMMAND stops, the guard stops the wrapper, so that a job-control shell sees it */
 #endif
+#ifndef BLIND
+#define BLIND 0
+#endif
 #ifndef GRACE
 #define GRACE 1 /* 0: --kill-after 0 */
 #endif
@@ -74,12 +83,10 @@
 #if GRACE
 #define KILL_AT  5
 #define LATE_AT  6
-#define LAST_AT  7
-#define DEADLINE 8
+#define DEADLINE 7
 #else
 #define KILL_AT  STOP_AT
 #define LATE_AT  TAKE_AT
-#define LAST_AT  FUSE_AT
 #define DEADLINE 5
 #endif
 
@@ -97,6 +104,7 @@ byte now;
 bool held = true;       /* the lock, by us */
 bool alive[4];
 bool stopped[4];
+byte waker;             /* from when on the guard is continued; 0: never */
 byte fuse;              /* when the guard is killed; 0: never */
 
 mtype phase = HOLDING;
@@ -111,8 +119,10 @@ bool noted_end;         /* the guard knows that COMMAND has ended */
 bool noted_stop;        /* ... that it is stopped */
 bool lost;              /* the guard has stopped it since the lease ends */
 bool left_alone;        /* COMMAND ended by itself: processes that it left behind may live on */
-bool killed_once;       /* a mutation only */
-bool fresh;             /* REST was forked just now */
+bool halted[4];         /* a look has found and stopped it */
+bool is_quiet;          /* the last look found nothing new */
+byte killed_at;         /* when all was killed that the looks had found; 0: not yet */
+bool woken;             /* a mutation only */
 byte starts;
 byte kills = KILLS, renewals = RENEWALS;
 
@@ -158,6 +168,7 @@ inline end_guard()
 	printf("the guard ends\n");
 	alive[GUARD] = false;
 	stopped[GUARD] = false;
+	waker = 0;
 	fuse = 0;
 #ifndef MUTE_EXIT
 	stopped[WRAPPER] = false;
@@ -185,27 +196,78 @@ inline end_wrapper()
 	fi
 }
 
-/* SIGKILL to all that COMMAND started; a process that is forked meanwhile can escape once. */
+inline end_rest()
+{
+	alive[REST] = false;
+	stopped[REST] = false
+}
+
+/* The first signal, and SIGCONT. Who comes second sends nothing: the other one may have begun to look. */
+inline begin_to_stop()
+{
+	if
+	:: phase == HOLDING -> stopped[COMMAND] = false; stopped[REST] = false
+	:: else
+	fi
+}
+
+/* SIGKILL to all that the looks have found; or to the process group, which lets nothing escape. */
 inline kill_tree()
 {
 	printf("all of COMMAND is killed\n");
+	killed_at = now;
+	is_quiet = false;
+#ifndef BELIEVE_PROC
 	if
-	:: alive[REST] -> alive[REST] = false; stopped[REST] = false
-	:: alive[REST] && fresh -> fresh = false
-	:: !alive[REST]
+	:: BLIND || halted[REST] -> end_rest()
+	:: else
 	fi;
-	end_command()
+	if
+	:: BLIND || halted[COMMAND] -> end_command()
+	:: else
+	fi;
+#endif
+	halted[COMMAND] = false;
+	halted[REST] = false
 }
 
-inline set_fuse(at)
+/* REST may fork and end meanwhile. What it has forked is REST then. */
+inline look()
 {
-#ifndef NO_FUSE
-	fuse = at
+	printf("a look\n");
+	is_quiet = true;
+#ifndef BELIEVE_PROC
+	if
+	:: alive[COMMAND] && !halted[COMMAND] -> is_quiet = false; halted[COMMAND] = true; stopped[COMMAND] = true
+	:: else
+	fi;
+	if
+	:: alive[REST] && !halted[REST] -> is_quiet = false; halted[REST] = true; stopped[REST] = true
+	:: alive[REST] && !stopped[REST] -> is_quiet = false
+	:: !alive[REST] || halted[REST]
+	fi
+#endif
+}
+
+#ifdef ONE_LOOK
+#define may_kill (is_quiet || halted[COMMAND] || halted[REST] || alive[REST])
+#else
+#define may_kill (BLIND || is_quiet)
+#endif
+/* A round takes its time; the next one is due a moment later. */
+#define must_look (!tree_is_empty && killed_at != now)
+
+inline set_timers(at)
+{
+#ifndef NO_WAKER
+	waker = at;
+	woken = false
 #else
 	skip
 #endif
 }
 
+#define waker_is_over (waker != 0 && now >= waker && !woken)
 #define fuse_is_over (fuse != 0 && now >= fuse)
 
 /* ---- The guard ---- */
@@ -215,23 +277,17 @@ inline set_fuse(at)
 #define sees_end        (started && !alive[COMMAND] && !noted_end)
 #define sees_stop       (started && !noted_end && stopped[COMMAND] != noted_stop)
 #define sees_wrapper_go (started && !alive[WRAPPER] && phase == HOLDING)
-#define sees_takeover   (started && phase == STOPPING && fuse == FUSE_AT && LAST_AT != FUSE_AT)
+#define sees_takeover   (started && phase == STOPPING && waker == STOP_AT && KILL_AT != STOP_AT)
+#define sees_exec       (started && fuse != 0)
 #define must_stop       (started && !lost && phase != GIVING_BACK && !noted_end && now >= STOP_AT)
-#define must_kill       (started && phase == STOPPING && now >= KILL_AT && !tree_is_empty)
+#define must_kill       (started && phase == STOPPING && now >= KILL_AT && must_look)
 #ifdef LEAVE_REST
 #define is_over         (started && noted_end && phase != GIVING_BACK)
 #else
 #define is_over         (started && noted_end && phase != GIVING_BACK && (phase == HOLDING || tree_is_empty))
 #endif
-#ifdef KILL_ONCE
-#define kills_again (!killed_once)
-#define note_kill killed_once = true
-#else
-#define kills_again true
-#define note_kill skip
-#endif
-#define guard_is_due (guard_learns || learned || is_left || sees_end || sees_stop || sees_wrapper_go || sees_takeover || must_stop || \
-	must_kill && kills_again || is_over || phase == GIVING_BACK)
+#define guard_is_due (guard_learns || learned || is_left || sees_end || sees_stop || sees_wrapper_go || sees_takeover || sees_exec || \
+	must_stop || must_kill || is_over || phase == GIVING_BACK)
 
 inline mirror(is_stop)
 {
@@ -249,9 +305,10 @@ proctype guard()
 	:: d_step { guard_acts && guard_learns ->
 		printf("the guard learns that COMMAND was let go\n");
 		learned = true;
-#ifndef FUSE_LATER
-		set_fuse((phase == STOPPING -> LAST_AT : FUSE_AT))
+#ifndef NO_FUSE
+		fuse = FUSE_AT;
 #endif
+		set_timers((phase == STOPPING -> KILL_AT : STOP_AT))
 	}
 	:: d_step { guard_acts && learned ->
 		printf("the guard starts COMMAND\n");
@@ -263,9 +320,7 @@ proctype guard()
 		:: waits = false
 		fi
 	}
-#ifdef FUSE_LATER
-	:: d_step { guard_acts && started && fuse == 0 && phase == HOLDING -> set_fuse(FUSE_AT) }
-#endif
+	:: d_step { guard_acts && sees_exec -> fuse = 0 }
 	/* by COMMAND's end, by the wrapper's, or by its timer */
 	:: d_step { guard_acts && is_left -> end_guard() }
 	:: d_step { guard_acts && sees_end ->
@@ -281,31 +336,28 @@ proctype guard()
 		noted_stop = stopped[COMMAND];
 		mirror(noted_stop)
 	}
-	:: d_step { guard_acts && sees_wrapper_go -> set_fuse(LAST_AT); phase = STOPPING }
+	:: d_step { guard_acts && sees_wrapper_go -> set_timers(KILL_AT); phase = STOPPING }
 	/* the wrapper has begun to stop COMMAND */
-	:: d_step { guard_acts && sees_takeover -> set_fuse(LAST_AT) }
+	:: d_step { guard_acts && sees_takeover -> set_timers(KILL_AT) }
 	:: d_step { guard_acts && must_stop ->
 		printf("the guard stops COMMAND\n");
-		set_fuse(LAST_AT);
+		set_timers(KILL_AT);
 		lost = true;
+		begin_to_stop();
 		phase = STOPPING;
-		stopped[COMMAND] = false;
-		stopped[REST] = false;
 		check_time()
 	}
 	/* COMMAND's grace may end earlier than it must */
-	:: atomic { guard_acts && started && phase == STOPPING && !tree_is_empty && kills_again ->
-		kill_tree();
-		note_kill
-	}
+	:: d_step { guard_acts && started && phase == STOPPING && must_look && may_kill -> kill_tree() }
+	:: atomic { guard_acts && started && phase == STOPPING && must_look && !may_kill -> look() }
 	:: d_step { guard_acts && started && phase == HOLDING && !noted_end && now < STOP_AT && now > 0 && renewals > 0 ->
 		printf("the guard renews\n");
 		renewals--;
 		now = 0;
-		set_fuse(FUSE_AT)
+		set_timers(STOP_AT)
 	}
 	:: d_step { guard_acts && is_over ->
-		fuse = 0;
+		set_timers(1);
 		if
 		:: lost -> phase = DONE; mirror(false); alive[GUARD] = false
 		:: !lost -> phase = GIVING_BACK
@@ -329,9 +381,9 @@ proctype guard()
 	(phase == HOLDING && now >= TAKE_AT || phase == STOPPING && now >= LATE_AT))
 #endif
 /* COMMAND has ended while its guard hung: its status is there to be read */
-#define ended_unseen    (must_take_over && phase == HOLDING && !alive[COMMAND] && starts > 0)
+#define ended_unseen    (must_take_over && phase == HOLDING && !alive[COMMAND] && starts > 0 && !BLIND)
 #define must_finish     (wrapper == WATCHING && phase == GIVING_BACK && now == DEADLINE)
-#define must_kill_too   (wrapper == TAKING_OVER && now >= LATE_AT && !tree_is_empty)
+#define must_kill_too   (wrapper == TAKING_OVER && now >= LATE_AT && must_look)
 #define is_over_too     (wrapper == TAKING_OVER && tree_is_empty)
 #define wrapper_is_due  (sees_done || sees_guard_die || must_take_over || must_finish || must_kill_too || is_over_too)
 
@@ -371,10 +423,13 @@ inline take_over()
 	assert(status);
 	wrapper = TAKING_OVER;
 #ifndef TAKE_SILENTLY
+	begin_to_stop();
 	phase = (phase == HOLDING -> STOPPING : phase);
 #endif
-	stopped[COMMAND] = false;
-	stopped[REST] = false;
+	if
+	:: BLIND && alive[GUARD] -> end_guard()
+	:: else
+	fi;
 	check_time()
 }
 
@@ -414,7 +469,8 @@ proctype front()
 	:: d_step { runs(WRAPPER) && ended_unseen -> end_guard(); noted_end = true; let_go_of_lock(); report(OWN) }
 	/* the lease is over, and the guard still hangs as it gives the lock back */
 	:: d_step { runs(WRAPPER) && must_finish -> end_guard(); report(OWN) }
-	:: atomic { runs(WRAPPER) && wrapper == TAKING_OVER && !tree_is_empty -> kill_tree() }
+	:: d_step { runs(WRAPPER) && wrapper == TAKING_OVER && must_look && may_kill -> kill_tree() }
+	:: atomic { runs(WRAPPER) && wrapper == TAKING_OVER && must_look && !may_kill -> look() }
 	:: d_step { runs(WRAPPER) && is_over_too ->
 		if
 		:: alive[GUARD] -> end_guard()
@@ -449,9 +505,8 @@ proctype job()
 		assert(once);
 		check_time()
 	}
-	:: d_step { runs(COMMAND) && command == RUNS && !alive[REST] && !left_alone && !fresh ->
+	:: d_step { runs(COMMAND) && command == RUNS && !alive[REST] && !left_alone ->
 		alive[REST] = true;
-		fresh = true;
 		check_time()
 	}
 	/* by itself, or by a signal */
@@ -459,7 +514,7 @@ proctype job()
 		left_alone = phase == HOLDING && wrapper != TAKING_OVER;
 		end_command()
 	}
-	:: d_step { runs(REST) -> alive[REST] = false }
+	:: d_step { runs(REST) -> end_rest() }
 	:: d_step { !alive[WRAPPER] && !alive[GUARD] && !alive[COMMAND] && (!alive[REST] || left_alone) } -> break
 	od
 }
@@ -480,7 +535,7 @@ proctype fate()
 {
 end:
 	do
-	:: d_step { now < DEADLINE && !fuse_is_over && !exec_must_be_quick &&
+	:: d_step { now < DEADLINE && !fuse_is_over && !(waker_is_over && stopped[GUARD]) && !exec_must_be_quick &&
 		!(runs(WRAPPER) && wrapper_is_due) && !(guard_acts && guard_is_due) &&
 		(alive[WRAPPER] || alive[GUARD] || alive[COMMAND] || alive[REST]) ->
 			now++;
@@ -489,6 +544,13 @@ end:
 			check_time()
 	}
 	:: d_step { fuse_is_over && alive[GUARD] -> printf("the fuse\n"); end_guard() }
+	:: d_step { waker_is_over && stopped[GUARD] ->
+		printf("the waker\n");
+#ifdef WAKE_ONCE
+		woken = true;
+#endif
+		stopped[GUARD] = false
+	}
 #if STOPS
 	:: d_step { may_stop(COMMAND) -> printf("COMMAND is stopped\n"); stopped[COMMAND] = true }
 	:: d_step { may_stop(REST) -> printf("the rest is stopped\n"); stopped[REST] = true }
@@ -499,8 +561,8 @@ end:
 #endif
 	:: d_step { stopped[WRAPPER] -> printf("the wrapper goes on\n"); stopped[WRAPPER] = false }
 	:: d_step { stopped[GUARD] -> printf("the guard goes on\n"); stopped[GUARD] = false }
-	:: d_step { stopped[COMMAND] -> printf("COMMAND goes on\n"); stopped[COMMAND] = false; check_time() }
-	:: d_step { stopped[REST] -> printf("the rest goes on\n"); stopped[REST] = false; check_time() }
+	:: d_step { stopped[COMMAND] && !(halted[COMMAND] && command == RUNS) -> printf("COMMAND goes on\n"); halted[COMMAND] = false; is_quiet = false; stopped[COMMAND] = false; check_time() }
+	:: d_step { stopped[REST] && !halted[REST] -> printf("the rest goes on\n"); stopped[REST] = false; check_time() }
 #if KILLS
 	:: d_step { kills > 0 && alive[WRAPPER] && may_kill_wrapper -> kills--; end_wrapper() }
 	:: d_step { kills > 0 && alive[GUARD] -> kills--; end_guard() }
