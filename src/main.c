@@ -225,8 +225,10 @@ int main(int argc, char **argv)
 	static char output[1 << 16]; /* so that flush_output writes most, and sees why that fails */
 	const struct command *command;
 
-	if (fill_standard_descriptors())
+	if (fill_standard_descriptors()) {
+		complain("cannot open /dev/null: %s", strerror(errno));
 		return STATUS_OS;
+	}
 	if (!isatty(STDOUT_FILENO))
 		setvbuf(stdout, output, _IOFBF, sizeof(output));
 	if (argc > 2 && argv[1][0] == '-')

@@ -34,14 +34,16 @@ static int ascending(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* A reader of our standard output waits for every process that could still write to it. */
-static void close_all_but(int *keep, size_t count)
+/* A reader of our standard output waits for every process that could still write to it. A container
+ * may have no /dev/null. Then the socket takes its place: the caller soon closes the other end, and
+ * from then on nothing is written to it. */
+static void close_all_but(int socket, int *keep, size_t count)
 {
 	int from = 3;
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	for (int fd = 0; null >= 0 && fd < 3; fd++)
-		dup2(null, fd);
+	for (int fd = 0; fd < from; fd++)
+		dup2(null >= 0 ? null : socket, fd);
 	qsort(keep, count, sizeof(*keep), ascending);
 	for (size_t i = 0; i < count; i++) {
 		if (keep[i] > from)
@@ -152,7 +154,7 @@ static _Noreturn void live(struct hold *hold, const struct wait *wait, int fd)
 
 	leave_group(wait->signals);
 	(void)!chdir("/");
-	close_all_but(ours, sizeof(ours) / sizeof(ours[0]));
+	close_all_but(fd, ours, sizeof(ours) / sizeof(ours[0]));
 	await_start(fd);
 	keep(hold, wait);
 }

@@ -121,6 +121,30 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 	nothing_left
 }
 
+# without_null COMMAND...: runs it where there is no /dev/null, as in a bare container; what it leaves ends with it
+without_null() {
+	local enter=(unshare --mount --pid --fork --kill-child)
+
+	[ "$(id -u)" = 0 ] || enter+=(--user --map-root-user)
+	"${enter[@]}" true 2>/dev/null || skip 'this machine allows no namespaces'
+	# shellcheck disable=SC2016
+	setpriv --pdeathsig KILL "${enter[@]}" sh -c 'mount -t tmpfs tmpfs /dev && exec "$@"' sh "$@" 3>&- 4>&-
+}
+
+@test "acquire --while-pid returns in a command substitution also where there is no /dev/null" {
+	# shellcheck disable=SC2016
+	without_null timeout 60 sh -c '
+		owner=$("$FAIRLOCK" acquire --while-pid $$ job) && echo "$owner" && "$FAIRLOCK" status -q job
+	' >said
+	[ -s said ]
+}
+
+@test "fairlock says that it needs /dev/null in the place of a closed descriptor" {
+	# shellcheck disable=SC2016
+	run -71 without_null sh -c '"$FAIRLOCK" status job <&-'
+	assert_output 'fairlock: cannot open /dev/null: No such file or directory'
+}
+
 @test "the keeper lets go of the descriptors, terminal and working folder that it inherited" {
 	background sleep 600
 	local pid=$! owner keeper
