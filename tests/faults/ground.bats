@@ -1,0 +1,299 @@
+#!/usr/bin/env bats
+# wrap where /proc is missing or another namespace's, and where it may open few files or have no timer: nothing of COMMAND runs
+# beside the next holder, every end comes, and wrap says what it cannot do.
+load ../lib/helpers
+load ../lib/jobs
+load ../lib/proxy
+load ../lib/waiters
+load ../lib/ground
+
+setup() { start_in_folder; }
+
+# ---- /proc ----
+
+@test "without a /proc of its own wrap says in one line that it stops only COMMAND and its process group, and runs COMMAND" {
+	local ground
+
+	needs_namespaces
+	for ground in $GROUNDS own; do
+		mkdir "$ground"
+		cd "$ground"
+		on_ground "$ground" "$FAIRLOCK" wrap job sh -c 'touch ran; exit 3'
+		wait_until test -e status
+		[ "$(cat status)" = 3 ]
+		[ -e ran ]
+		if [ "$ground" = own ]; then
+			assert_equal "$(cat said)" ''
+		else
+			warned
+			assert_equal "$(grep -c '' said)" 1
+			grep -q 'cannot see what sh starts: .*/proc' said
+		fi
+		is_free job
+		cd ..
+	done
+}
+
+@test "without a /proc of its own a lock that was released by force stops COMMAND and its child within a second" {
+	local ground until
+
+	needs_namespaces
+	for ground in $GROUNDS; do
+		start_group "$ground" -l 30s -k 200ms
+		run -0 "$FAIRLOCK" release -q --force "$ground"
+		until=$(($(us) + 1000000))
+		group_ended 76
+		silent_after "$until"
+		warned
+		cd ..
+	done
+}
+
+@test "without a /proc of its own and with a server that is away all of COMMAND's group is dead before the lease ends" {
+	local ground until
+
+	needs_namespaces
+	start_proxy "$SERVER_SOCKET" "$PWD/far"
+	for ground in $GROUNDS; do
+		FAIRLOCK_URL=unix://$BATS_TEST_TMPDIR/far start_group "$ground" -l 4s -k 200ms
+		proxy cut
+		until=$(($(us) + $(cli PTTL "$ground") * 1000))
+		wait_until ended "$ALIVE"
+		silent_after "$until"
+		proxy pass
+		group_ended 76
+		warned
+		cd ..
+	done
+}
+
+@test "without a /proc of its own --max-hold ends COMMAND and its child, and then the lock is free" {
+	local ground
+
+	needs_namespaces
+	for ground in $GROUNDS; do
+		start_group "$ground" --max-hold 1s -k 200ms
+		group_ended 124
+		is_free "$ground"
+		warned
+		cd ..
+	done
+}
+
+@test "without a /proc of its own release --stop ends COMMAND and its child, and comes to its end" {
+	local ground stopper
+
+	needs_namespaces
+	for ground in $GROUNDS; do
+		start_group "$ground" -k 200ms
+		background "$FAIRLOCK" release --stop "$ground"
+		stopper=$!
+		group_ended 124
+		wait_until ended "$stopper"
+		ends_with 0 "$stopper"
+		is_free "$ground"
+		warned
+		cd ..
+	done
+}
+
+@test "without a /proc of its own a wrap whose guard was killed stops COMMAND and its child before the lease ends" {
+	local ground until
+
+	needs_namespaces
+	for ground in outer inner hidden; do
+		start_group "$ground" -l 5s
+		kill -KILL "$(pgrep -P "$(pgrep -P "$GROUND_PID" -x fairlock)")"
+		until=$(($(us) + $(cli PTTL "$ground") * 1000))
+		group_ended 76
+		is_free "$ground"
+		silent_after "$until"
+		cd ..
+	done
+}
+
+@test "without a /proc of its own a guard whose wrapper was killed stops COMMAND and its child before the lease ends" {
+	local ground until
+
+	needs_namespaces
+	for ground in outer inner hidden; do
+		start_group "$ground" -l 5s
+		kill -KILL "$(pgrep -P "$GROUND_PID" -x fairlock)"
+		until=$(($(us) + $(cli PTTL "$ground") * 1000))
+		wait_until ended "$ALIVE"
+		silent_after "$until"
+		wait_until is_free "$ground"
+		cd ..
+	done
+}
+
+@test "no stranger gets a signal because its number is that of a descendant in the /proc of another namespace" {
+	local python
+
+	needs_namespaces
+	python=$(python3 -c 'import sys; print(sys.executable)') # a shim would need numbers of its own
+	write_group
+	background "$python" "$TESTS_DIR/lib/strangers.py" witness outside
+	# shellcheck disable=SC2016
+	background setsid unshare --mount --pid --fork --kill-child --mount-proc "$python" "$TESTS_DIR/lib/strangers.py" around \
+		signalled sh -c 'exec "$@" 2>said' sh "$FAIRLOCK" wrap -k 200ms job bash group
+	wait_until test -e strangers
+	assert_equal "$(cat chain)" '19 59'
+	run -0 "$FAIRLOCK" release -q --force job
+	wait_until test -e result || cat signalled
+	wait_until ended "$ALIVE"
+	assert_equal "$(cat result)" '76 0' # all witnesses live
+	assert_equal "$(cat signalled outside)" ''
+}
+
+# ---- Descriptors ----
+
+# COMMAND for few descriptors. A shell cannot redirect what it runs itself then, but the processes that it forks.
+# shellcheck disable=SC2089
+few='trap "" TERM
+(exec SETSID sh -c "while :; do echo child; sleep 0.05; done") >alive &
+(while :; do echo command; sleep 0.05; done) >alive'
+
+# start_few OPTION...: a wrap for each number N of open files, 7 to 20, in a folder of that name, and with a lock of that name.
+# With 13 and more COMMAND's child is in a session of its own.
+start_few() {
+	local n
+
+	needs_namespaces
+	for n in {7..20}; do
+		mkdir "$n"
+		cd "$n" || return
+		open_alive
+		READERS[n]=$ALIVE
+		# shellcheck disable=SC2016
+		on_ground own bash -c 'for ((fd = 3; fd < 40; fd++)); do eval "exec $fd>&-"; done; ulimit -n "$1"; exec "${@:2}"' \
+			bash "$n" "$FAIRLOCK" wrap "$@" "$n" sh -c "${few/SETSID/$([ "$n" -lt 13 ] || echo setsid)}"
+		cd ..
+	done
+	for n in {7..20}; do
+		wait_until runs_or_failed "$n" || { echo "ulimit -n $n"; cat "$n/said"; return 1; }
+	done
+}
+
+runs_or_failed() { [ -e "$1/status" ] || (cd "$1" && group_runs); }
+
+# few_ended STATUS: wrap has failed before COMMAND, has said why in one line, and has given the lock back; or it ends with
+# STATUS when COMMAND and its child are dead. With 13 and more all is as it is with many.
+few_ended() {
+	local n
+
+	for n in {7..20}; do
+		echo "ulimit -n $n"
+		cd "$n" || return
+		wait_until test -e status
+		ALIVE=${READERS[n]}
+		if [ -s beats ]; then
+			group_ended "$1"
+		else
+			cat said
+			assert_equal "$(cat status)" 71
+			assert_equal "$(grep -c '' said)" 1
+			grep -q '^fairlock: ' said
+		fi
+		is_free "$n"
+		[ "$(grep -c 'cannot see' said)" -le 1 ]
+		if [ "$n" -ge 13 ]; then
+			[ -s beats ]
+			refute grep -q 'cannot see' said
+		fi
+		cd ..
+	done
+}
+
+@test "with 7 to 20 descriptors --max-hold ends COMMAND and its child, or COMMAND does not start, and wrap says why" {
+	start_few --max-hold 1s -k 200ms
+	few_ended 124
+}
+
+@test "with 7 to 20 descriptors release --force ends COMMAND and its child, or COMMAND does not start, and wrap says why" {
+	local n
+
+	start_few -l 30s -k 200ms
+	for n in {7..20}; do
+		"$FAIRLOCK" release -q --force "$n" || [ -e "$n/status" ]
+	done
+	few_ended 76
+}
+
+@test "with 7 to 20 descriptors release --stop ends COMMAND and its child, or COMMAND does not start, and wrap says why" {
+	local n stoppers=()
+
+	start_few -k 200ms
+	for n in {7..20}; do
+		background "$FAIRLOCK" release --stop "$n"
+		stoppers[n]=$!
+	done
+	few_ended 124
+	for n in {7..20}; do
+		[ ! -s "$n/beats" ] || { wait_until ended "${stoppers[n]}"; ends_with 0 "${stoppers[n]}"; }
+	done
+}
+
+# ---- The timer ----
+
+# without_timer WORD...: `wrap WORD...`, whose processes can have no timer. Sets WRAPPER.
+without_timer() {
+	prlimit --sigpending=0 python3 -c 'import ctypes, sys
+sys.exit(ctypes.CDLL(None).timer_create(7, None, ctypes.create_string_buffer(8)) == 0)' ||
+		skip 'this system gives a timer all the same'
+	background prlimit --sigpending=0 "$FAIRLOCK" wrap "$@" 2>said
+	WRAPPER=$!
+}
+
+# start_job_without_timer OPTION...: as start_job
+start_job_without_timer() {
+	rm -f pids beats.*
+	write_job
+	without_timer "$@" job sh job
+	wait_until job_runs || { cat said; return 1; }
+	GUARD=$(pgrep -P "$WRAPPER")
+	grep -q '^fairlock: .*timer' said
+}
+
+@test "wrap that can have no timer says so in one line, and runs COMMAND" {
+	without_timer job sh -c 'exit 3'
+	ends_with 3 "$WRAPPER"
+	cat said
+	assert_equal "$(grep -c '' said)" 1
+	grep -q '^fairlock: .*timer' said
+	is_free job
+}
+
+@test "without a timer --max-hold, release --stop and release --force stop all of COMMAND all the same" {
+	start_job_without_timer --max-hold 1s -k 200ms
+	ends_with 124 "$WRAPPER"
+	all_dead
+	start_job_without_timer -k 200ms
+	run -0 "$FAIRLOCK" release --stop job
+	ends_with 124 "$WRAPPER"
+	all_dead
+	start_job_without_timer -k 200ms
+	run -0 "$FAIRLOCK" release -q --force job
+	ends_with 76 "$WRAPPER"
+	all_dead
+}
+
+@test "without a timer all of COMMAND is dead before the lease ends all the same when guard or wrapper is killed" {
+	start_job_without_timer -l 6s
+	kill -KILL "$GUARD"
+	dead_before_lease_ends
+	ends_with 76 "$WRAPPER"
+	is_free job
+	start_job_without_timer -l 6s
+	kill -KILL "$WRAPPER"
+	dead_before_lease_ends
+	wait_until is_free job
+}
+
+@test "without a timer wrap passes a signal on to COMMAND all the same" {
+	without_timer job sh -c 'trap "exit 5" USR1; touch ready; while :; do sleep 0.05; done'
+	wait_until test -e ready
+	kill -USR1 "$WRAPPER"
+	ends_with 5 "$WRAPPER"
+	grep -q '^fairlock: .*timer' said
+}
