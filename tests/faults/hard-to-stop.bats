@@ -1,0 +1,308 @@
+#!/usr/bin/env bats
+# Processes that are hard to find, to stop or to tell apart: without a first thread, forking without end, there before wrap or
+# left to it by others; and a wrapper or guard that is stopped.
+load ../lib/helpers
+load ../lib/jobs
+load ../lib/ground
+load ../lib/waiters
+
+setup() { start_in_folder; }
+
+# Ends the test's own processes, which fairlock leaves alone.
+teardown() {
+	local pid
+
+	for pid in $(cat sidecar sidecar.child 2>/dev/null); do
+		[ ! "/proc/$pid/cwd" -ef "$BATS_TEST_TMPDIR" ] || kill -KILL "$pid"
+	done
+}
+
+# ---- No first thread ----
+
+# What runs `firstless` as COMMAND itself, and as its child.
+# shellcheck disable=SC2016
+{
+	itself='echo $$ >pid; exec "$0" signals beats.command'
+	child='sh -c '\''echo $$ >pid; exec "$0" signals beats.command'\'' "$0" & wait'
+}
+
+# start_firstless SCRIPT OPTION...: sets WRAPPER, GUARD, and FIRSTLESS, the process whose first thread has ended
+start_firstless() {
+	rm -f pid signals beats.*
+	touch pids beats.session beats.orphan # which the functions of jobs.bash look at
+	background "$FAIRLOCK" wrap "${@:2}" job sh -c "$1" "$BUILD/programs/firstless" 2>said
+	WRAPPER=$!
+	wait_until test -s beats.command
+	FIRSTLESS=$(cat pid)
+	wait_until grep -q '^State:.Z' "/proc/$FIRSTLESS/status"
+	GUARD=$(pgrep -P "$WRAPPER")
+}
+
+# no_thread PID: none of its threads lives. The zombie of the first one stays until the process is reaped.
+no_thread() {
+	[ "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 2>/dev/null | grep -cv "/$1\$")" = 0 ]
+}
+
+# firstless_ended STATUS: it has got TERM, and was dead when wrap ended
+firstless_ended() {
+	wait_until ended "$WRAPPER"
+	no_thread "$FIRSTLESS"
+	ends_with "$1" "$WRAPPER"
+	grep -q TERM signals
+	is_free job
+}
+
+@test "a process whose first thread has ended gets --signal and SIGKILL, and is waited for, when the lock was released by force" {
+	local script
+
+	for script in "$itself" "$child"; do
+		start_firstless "$script" -l 30s -k 500ms
+		run -0 "$FAIRLOCK" release -q --force job
+		firstless_ended 76
+	done
+}
+
+@test "a process whose first thread has ended gets --signal and SIGKILL, and is waited for, at the end of --max-hold" {
+	local script
+
+	for script in "$itself" "$child"; do
+		start_firstless "$script" --max-hold 1s -k 500ms
+		firstless_ended 124
+	done
+}
+
+@test "a process whose first thread has ended gets --signal, and is dead before the lease ends, when the guard is killed" {
+	local script
+
+	for script in "$itself" "$child"; do
+		start_firstless "$script" -l 5s
+		kill -KILL "$GUARD"
+		note_lease_end
+		firstless_ended 76
+		dead_in_time
+	done
+}
+
+@test "a process whose first thread has ended gets --signal, and is dead before the lease ends, when the guard is stopped" {
+	local script
+
+	for script in "$itself" "$child"; do
+		start_firstless "$script" -l 5s -k 500ms
+		stop "$GUARD"
+		note_lease_end
+		firstless_ended 76
+		dead_in_time
+	done
+}
+
+@test "a process whose first thread has ended gets --signal, and is dead before the lease ends, when the wrapper is killed" {
+	local script
+
+	for script in "$itself" "$child"; do
+		start_firstless "$script" -l 5s
+		kill -KILL "$WRAPPER"
+		note_lease_end
+		wait_until ended "$GUARD"
+		no_thread "$FIRSTLESS"
+		grep -q TERM signals
+		dead_in_time
+		is_free job
+	done
+}
+
+# ---- Not COMMAND's ----
+
+@test "a child that wrap had before its guard lives on when the guard is killed, and wrap does not wait for it" {
+	write_job
+	# shellcheck disable=SC2016
+	background sh -c 'sh -c "sleep 100 & echo \$! >sidecar.child; wait" & echo $! >sidecar; exec "$@" 2>said' \
+		sh "$FAIRLOCK" wrap -l 60s -k 500ms job sh job
+	WRAPPER=$!
+	wait_until job_runs
+	wait_until test -s sidecar.child
+	GUARD=$(pgrep -P "$WRAPPER" -x fairlock)
+	kill -KILL "$GUARD"
+	wait_until ended "$WRAPPER" # long before the lease ends, and the sidecar
+	ends_with 76 "$WRAPPER"
+	all_dead
+	still_runs "$(cat sidecar)"
+	still_runs "$(cat sidecar.child)"
+	is_free job
+}
+
+# orphans_of PARENT: twenty processes in its namespace lose their parent at once, and end a moment later
+orphans_of() {
+	nsenter --target "$1" --pid --mount sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 1 & done'
+	[ "$(pgrep -P "$1" -x sleep | wc -l)" = 20 ] # they are its children now
+	wait_until no_sleeper "$1"
+	wait_until no_zombie "$1"
+}
+
+no_sleeper() { ! ps --ppid "$1" -o stat=,comm= | grep -v '^Z' | grep -q sleep; }
+
+no_zombie() { ! ps --ppid "$1" -o stat= | grep -q '^Z'; }
+
+# first_process WORD...: `wrap WORD...` is the first process of a namespace. Sets WRAPPER, and NAMESPACE to its parent, whose
+# status is wrap's.
+first_process() {
+	needs_namespaces
+	background unshare --pid --fork --kill-child --mount-proc "$FAIRLOCK" wrap "$@" 2>said
+	NAMESPACE=$!
+	wait_until pgrep -P "$NAMESPACE" -x fairlock
+	WRAPPER=$(pgrep -P "$NAMESPACE" -x fairlock)
+}
+
+until_go='while [ ! -e go ]; do sleep 0.05; done; exit 3'
+
+@test "wrap as the first process of a namespace reaps every orphan while COMMAND runs" {
+	first_process job sh -c "touch ready; $until_go"
+	wait_until test -e ready
+	orphans_of "$WRAPPER"
+	touch go
+	ends_with 3 "$NAMESPACE"
+	is_free job
+}
+
+@test "wrap as the first process of a namespace reaps every orphan while it waits for the lock" {
+	hold job
+	first_process job sh -c "touch ready; $until_go"
+	wait_until in_queue job 1
+	orphans_of "$WRAPPER"
+	[ ! -e ready ]
+	kill "$HOLDER"
+	wait_until test -e ready
+	touch go
+	ends_with 3 "$NAMESPACE"
+}
+
+# with_sidecar WORD...: `wrap WORD...`, which has a sidecar: when `make` is there, that makes 20 orphans that end soon, and ends
+# after them. Sets WRAPPER.
+with_sidecar() {
+	cat >side <<'END'
+while [ ! -e make ]; do sleep 0.05; done
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do (sleep 0.3 &); done
+sleep 1
+END
+	# shellcheck disable=SC2016
+	background sh -c 'sh side & echo $! >sidecar; exec "$@" 2>said' sh "$FAIRLOCK" wrap "$@"
+	WRAPPER=$!
+	wait_until test -s sidecar
+}
+
+# sidecar_is_reaped: with all its orphans
+sidecar_is_reaped() {
+	wait_until no_process "$(cat sidecar)"
+	wait_until no_zombie "$WRAPPER"
+}
+
+no_process() { [ ! -e "/proc/$1" ]; }
+
+@test "wrap reaps a child that it had before, and that one's orphans, while COMMAND runs" {
+	with_sidecar job sh -c "for i in 1 2 3 4 5 6 7 8 9; do (sleep 0.3 &); done; touch ready; $until_go"
+	wait_until test -e ready
+	touch make
+	sidecar_is_reaped
+	wait_until no_zombie "$(pgrep -P "$WRAPPER" -x fairlock)" # COMMAND's orphans are the guard's
+	touch go
+	ends_with 3 "$WRAPPER"
+}
+
+@test "wrap reaps a child that it had before, and that one's orphans, while it waits for the lock" {
+	hold job
+	with_sidecar job sh -c "touch ready; $until_go"
+	wait_until in_queue job 1
+	touch make
+	sidecar_is_reaped
+	[ ! -e ready ]
+	kill "$HOLDER"
+	wait_until test -e ready
+	touch go
+	ends_with 3 "$WRAPPER"
+}
+
+# ---- Forking without end ----
+
+# mtime FILE: when it was written last, in milliseconds
+mtime() { stat -c %.3Y "$1" | tr -d .,; }
+
+# last_write FILE...: the latest of them
+last_write() {
+	local file
+
+	for file; do mtime "$file"; done | sort -n | tail -n 1
+}
+
+@test "of 16 chains of processes that fork and end at once nothing lives a second after SIGKILL was due" {
+	local round late due
+
+	for round in {1..5}; do
+		mkdir "$round"
+		cd "$round"
+		# shellcheck disable=SC2016
+		background "$FAIRLOCK" wrap -l 60s -k 100ms job \
+			sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do "$0" "chain.$i" 4 & done; wait' "$BUILD/programs/fleeting" 2>said
+		WRAPPER=$!
+		wait_until test -s chain.16
+		run -0 "$FAIRLOCK" release -q --force job
+		wait_until grep -q 'lost lock job' said
+		due=$(($(mtime said) + 100))
+		wait_until ended "$WRAPPER" # or the chains have ended by themselves
+		late=$(($(last_write chain.*) - due))
+		echo "round $round: the last write was $late ms after SIGKILL was due"
+		[ "$late" -lt 1000 ]
+		ends_with 76 "$WRAPPER"
+		assert_equal "$(grep -c '' said)" 1
+		cd ..
+	done
+}
+
+# ---- Stopped processes ----
+
+@test "when wrapper and guard are stopped, and the wrapper again and again, all of COMMAND is dead before the lease ends" {
+	local stopper
+
+	start_job -l 6s
+	kill -STOP "$GUARD" "$WRAPPER"
+	note_lease_end
+	# shellcheck disable=SC2016
+	background python3 -c 'import os, signal, sys, time
+end = time.monotonic() + 20
+while time.monotonic() < end:
+    os.kill(int(sys.argv[1]), signal.SIGSTOP)
+    time.sleep(0.0005)' "$WRAPPER"
+	stopper=$!
+	wait_until is_stopped "$WRAPPER"
+	dead_in_time
+	kill "$stopper"
+	wait "$stopper" || true
+	kill -CONT "$WRAPPER"
+	ends_with 76 "$WRAPPER"
+	wait_until is_free job
+}
+
+@test "when COMMAND ends with 0 in time while wrapper and guard are stopped the status is 0, and the lock is given back" {
+	background "$FAIRLOCK" wrap -l 6s job sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done' 2>said
+	WRAPPER=$!
+	wait_until test -e ready
+	GUARD=$(pgrep -P "$WRAPPER")
+	stop "$GUARD"
+	stop "$WRAPPER"
+	touch go
+	ends_with 0 "$WRAPPER"
+	assert_equal "$(cat said)" ''
+	is_free job
+	wait_until ended "$GUARD"
+	assert_equal "$("$FAIRLOCK" log --json job | jq -r '.log | map(select(.event == "released") | .cause) | join(" ")')" 'exit'
+}
+
+@test "the guard of a killed wrapper says that it stops COMMAND, and the log that wrap died" {
+	start_job -l 30s -k 300ms
+	kill -KILL "$WRAPPER"
+	wait_until ended "$GUARD"
+	all_dead
+	cat said
+	assert_equal "$(grep -c 'lost the wrapper of lock job.*; stopping sh' said)" 1
+	assert_equal "$(grep -c '' said)" 1
+	is_free job
+	assert_equal "$("$FAIRLOCK" log --json job | jq -r '.log | map(select(.event == "released") | .cause) | join(" ")')" 'wrap died'
+}
