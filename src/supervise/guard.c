@@ -143,11 +143,11 @@ static void enforce_max_hold(struct guard *guard)
 	if (!guard->stop.command)
 		return;
 	guard->shared->ending.timed_out = true;
+	guard_stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 	message(guard->job->messenger, LOG_ERR,
 		"lock %s was held for %s, as long as --max-hold allows; stopping %s",
 		guard->job->lock->keys.shown,
 		duration_show_fraction(text, guard->job->options->max_hold_ms), guard->job->shown);
-	guard_stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 }
 
 /* Somebody has asked for a lock. A COMMAND that has ended meanwhile keeps its status. */
@@ -161,8 +161,8 @@ static void obey_stop(struct guard *guard)
 	if (!guard->stop.command)
 		return;
 	guard->shared->ending.was_asked = true;
-	guard_tell_asked(guard->job, hold);
 	guard_stop_command(guard, clock_ms() + guard->job->kill_after_ms);
+	guard_tell_asked(guard->job, hold);
 }
 
 static void pass_on(const struct guard *guard, int signo)
@@ -189,9 +189,9 @@ static void hear_wrapper(struct guard *guard)
 		close(guard->socket);
 		guard->socket = -1;
 		guard->shared->ending.wrap_died = guard->shared->phase == GUARD_HOLDING;
+		guard_stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 		message(guard->job->messenger, LOG_ERR, "lost the wrapper of lock %s; stopping %s",
 			guard->job->lock->keys.shown, guard->job->shown);
-		guard_stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 	}
 }
 
@@ -251,11 +251,13 @@ static void give_back_if_held(struct guard *guard)
 /* The system does not let us wait for anything: we stop COMMAND, and look again and again. */
 static void end_blindly(struct guard *guard, const struct error *err)
 {
-	if (guard->shared->phase != GUARD_STOPPING)
-		message(guard->job->messenger, LOG_ERR, "%s; stopping %s", err->text,
-			guard->job->shown);
+	const bool is_first = guard->shared->phase != GUARD_STOPPING;
+
 	guard_stop_command(guard, clock_ms());
 	guard_check_deadlines(guard);
+	if (is_first)
+		message(guard->job->messenger, LOG_ERR, "%s; stopping %s", err->text,
+			guard->job->shown);
 	nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 	reap_children(guard);
 }

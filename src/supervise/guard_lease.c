@@ -39,8 +39,8 @@ static void lose(struct guard *guard, const struct lock *lock, int64_t kill_ms, 
 {
 	/* also for the wrapper, should it go on for us */
 	guard->lost = guard->shared->ending.lost = true;
-	guard_tell_loss(guard->job, lock, why);
 	guard_stop_command(guard, kill_ms);
+	guard_tell_loss(guard->job, lock, why);
 }
 
 void guard_renew_holds(struct guard *guard)

@@ -135,13 +135,13 @@ static void take_over(struct wrapper *wrapper, const char *why)
 	    phase != GUARD_STOPPING)
 		return;
 	wrapper->takes_over = true;
-	message(wrapper->job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopping %s",
-		wrapper->job->lock->keys.shown, why, wrapper->job->shown);
 	prepare_stop(wrapper);
 	if (wrapper->shared->is_killing) /* its SIGCONT would undo what the guard has done */
 		wrapper->stop.kill_ms = clock_ms();
 	else
 		stop_begin(&wrapper->stop, wrapper->job->options->signal, kill_ms);
+	message(wrapper->job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopping %s",
+		wrapper->job->lock->keys.shown, why, wrapper->job->shown);
 }
 
 /* COMMAND is gone: the next waiters need not wait for the end of the lease. */
