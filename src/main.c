@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/message.h"
 #include "base/shorten.h"
+#include "base/signal_fd.h"
 #include "cli/command.h"
 #include "cli/front_words.h"
 #include "cli/help.h"
@@ -225,6 +226,7 @@ int main(int argc, char **argv)
 	static char output[1 << 16]; /* so that flush_output writes most, and sees why that fails */
 	const struct command *command;
 
+	signal_fd_outlive_full_files();
 	if (fill_standard_descriptors()) {
 		complain("cannot open /dev/null: %s", strerror(errno));
 		return STATUS_OS;

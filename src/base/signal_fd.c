@@ -8,13 +8,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static const int passed_on[] = {SIGHUP,  SIGINT, SIGQUIT,   SIGUSR1, SIGUSR2,  SIGALRM, SIGTERM,
-				SIGCONT, SIGURG, SIGVTALRM, SIGPROF, SIGWINCH, SIGIO,   SIGPWR};
+/* All others can be passed on. Of these, the first two cannot be taken, four tell of a crash of
+ * this process, three stop it, and the last two are about its children and connections. */
+static const int kept[] = {SIGKILL, SIGSTOP, SIGILL,  SIGBUS,  SIGFPE, SIGSEGV,
+			   SIGTSTP, SIGTTIN, SIGTTOU, SIGCHLD, SIGPIPE};
 
-#define PASSED_ON (sizeof(passed_on) / sizeof(passed_on[0]))
+#define KEPT (sizeof(kept) / sizeof(kept[0]))
 
-/* The GNU C library keeps 32 and 33 for its threads. */
-#define FIRST_REAL_TIME 34
+#define FIRST_REAL_TIME 32
 #define LAST_REAL_TIME 64
 
 bool signal_fd_ignores(int signo)
@@ -22,6 +23,19 @@ bool signal_fd_ignores(int signo)
 	struct sigaction action;
 
 	return sigaction(signo, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/* A handler ends with exec, and is no business of the programs that we start; SIG_IGN would stay.
+ */
+static void go_on(int signo)
+{
+	(void)signo;
+}
+
+void signal_fd_outlive_full_files(void)
+{
+	if (!signal_fd_ignores(SIGXFSZ))
+		signal(SIGXFSZ, go_on);
 }
 
 /* If SIGCHLD were ignored, the kernel would reap COMMAND before its status is read. */
@@ -56,13 +70,11 @@ static int open_descriptor(struct signal_fd *signals, uint64_t mask, struct erro
 
 int signal_fd_open(struct signal_fd *signals, struct error *err)
 {
-	uint64_t mask = 0;
+	uint64_t mask = ~UINT64_C(0);
 
 	stop_ignoring_children(signals);
-	for (size_t i = 0; i < PASSED_ON; i++)
-		mask |= mask_of(passed_on[i]);
-	for (int signo = FIRST_REAL_TIME; signo <= LAST_REAL_TIME; signo++)
-		mask |= mask_of(signo);
+	for (size_t i = 0; i < KEPT; i++)
+		mask &= ~mask_of(kept[i]);
 	/* SIGPIPE: a server that hangs up is an error. SIGTTOU: a message from the background must
 	 * not stop this process. */
 	change_mask(SIG_BLOCK, mask | mask_of(SIGCHLD) | mask_of(SIGPIPE) | mask_of(SIGTTOU),
@@ -74,6 +86,8 @@ int signal_fd_open(struct signal_fd *signals, struct error *err)
 int signal_fd_open_deaf(struct signal_fd *signals, struct error *err)
 {
 	change_mask(SIG_SETMASK, ~UINT64_C(0), &signals->original);
+	if (!signal_fd_ignores(SIGXFSZ))
+		signal(SIGXFSZ, SIG_DFL); /* for COMMAND's process, from the moment it is there */
 	signals->child_ignored = false;
 	return open_descriptor(signals, mask_of(SIGCHLD), err);
 }
@@ -85,7 +99,11 @@ void signal_fd_close(struct signal_fd *signals)
 
 bool signal_fd_next(const struct signal_fd *signals, struct signalfd_siginfo *info)
 {
-	return read(signals->fd, info, sizeof(*info)) == sizeof(*info);
+	do
+		if (read(signals->fd, info, sizeof(*info)) != sizeof(*info))
+			return false;
+	while (info->ssi_signo == SIGXFSZ && (pid_t)info->ssi_pid == getpid());
+	return true;
 }
 
 uint64_t signal_fd_pending(void)
@@ -93,7 +111,8 @@ uint64_t signal_fd_pending(void)
 	uint64_t signals = 0;
 
 	syscall(SYS_rt_sigpending, &signals, sizeof(signals));
-	return signals & ~(mask_of(SIGCHLD) | mask_of(SIGPIPE) | mask_of(SIGCONT));
+	return signals &
+	       ~(mask_of(SIGCHLD) | mask_of(SIGPIPE) | mask_of(SIGXFSZ) | mask_of(SIGCONT));
 }
 
 uint64_t signal_fd_untaken(const struct signal_fd *signals)

@@ -17,6 +17,10 @@ struct signal_fd {
 	int fd;
 };
 
+/* From now on SIGXFSZ does not end this process: a write beyond the limit of `ulimit -f` just
+ * fails. */
+void signal_fd_outlive_full_files(void);
+
 /* Takes SIGCHLD, the signals that can be passed on to COMMAND, and SIGTSTP while it is blocked. A
  * signal that was ignored or blocked at the start stays so. Returns 0, or -1 with STATUS_OS. */
 int signal_fd_open(struct signal_fd *signals, struct error *err);
@@ -27,12 +31,13 @@ int signal_fd_open_deaf(struct signal_fd *signals, struct error *err);
 
 void signal_fd_close(struct signal_fd *signals);
 
-/* The next signal, or false when there is none. */
+/* The next signal, or false when there is none. Drops each SIGXFSZ that the kernel sent because
+ * this process wrote too much. */
 bool signal_fd_next(const struct signal_fd *signals, struct signalfd_siginfo *info);
 
-/* The pending signals, a bit each, from 1 on. SIGCHLD and SIGPIPE are left out, because they are
- * for this process alone; and SIGCONT, because a child that has stopped itself meanwhile must stay
- * stopped. */
+/* The pending signals, a bit each, from 1 on. SIGCHLD, SIGPIPE and SIGXFSZ are left out, because
+ * they are for this process alone; and SIGCONT, because a child that has stopped itself meanwhile
+ * must stay stopped. */
 uint64_t signal_fd_pending(void);
 
 /* The pending signals that signal_fd_next would return. It leaves out real-time signals, because
