@@ -206,6 +206,18 @@ int ground_read(struct ground *ground, struct process *process)
 	return 0;
 }
 
+bool ground_is_below(struct ground *ground, pid_t pid, pid_t root)
+{
+	struct process process = {.parent = pid};
+
+	while (process.parent != root) {
+		process.pid = process.parent;
+		if (process.pid <= 1 || ground_read(ground, &process) < 0)
+			return false;
+	}
+	return true;
+}
+
 /* ---- Children that are not COMMAND's ---- */
 
 void ground_note_older(struct ground *ground)

@@ -53,6 +53,9 @@ void ground_list_children(struct ground *ground, struct processes *all);
 /* Reads what is in /proc of process->pid. Returns -1 if the process is gone, or cannot be seen. */
 int ground_read(struct ground *ground, struct process *process);
 
+/* Whether a process is root, or a descendant of it. False if it is gone, or cannot be seen. */
+bool ground_is_below(struct ground *ground, pid_t pid, pid_t root);
+
 /* fork(2), but the child's end sends this signal; unless that is SIGCHLD, wait for it with __WALL.
  * Writes the child's id to *child (NULL: nowhere) before either process goes on. */
 pid_t proc_fork(int end_signal, _Atomic pid_t *child);

@@ -46,17 +46,27 @@ static bool is_end_of_guard(const struct signalfd_siginfo *info)
 	       info->ssi_code <= CLD_CONTINUED;
 }
 
+/* The kernel sends these to the whole process group, and others, such as SIGALRM, to us alone. */
+static bool is_of_terminal(int signo)
+{
+	return signo == SIGINT || signo == SIGQUIT || signo == SIGHUP || signo == SIGTSTP ||
+	       signo == SIGCONT || signo == SIGWINCH;
+}
+
 /* The terminal's signals reach COMMAND by themselves, since it is in our process group. But when
- * the terminal goes away, only the leader of the session gets SIGHUP. */
+ * the terminal goes away, only the leader of the session gets SIGHUP. What the guard, COMMAND or
+ * one of its descendants sent is not passed back: COMMAND may send it again for each that it gets.
+ */
 static bool is_for_command(const struct wrapper *wrapper, const struct signalfd_siginfo *info)
 {
-	if (is_end_of_guard(info) || info->ssi_signo == SIGCHLD ||
-	    (pid_t)info->ssi_pid == wrapper->guard || signal_fd_ignores((int)info->ssi_signo) ||
-	    signal_fd_has(wrapper->handed, (int)info->ssi_signo))
+	const int signo = (int)info->ssi_signo;
+
+	if (is_end_of_guard(info) || signo == SIGCHLD || signal_fd_ignores(signo) ||
+	    signal_fd_has(wrapper->handed, signo))
 		return false;
 	if (info->ssi_code > 0)
-		return info->ssi_signo == SIGHUP && getsid(0) == getpid();
-	return true;
+		return !is_of_terminal(signo) || (signo == SIGHUP && getsid(0) == getpid());
+	return !ground_is_below(wrapper->job->ground, (pid_t)info->ssi_pid, wrapper->guard);
 }
 
 static void pass_on(struct wrapper *wrapper)

@@ -110,6 +110,40 @@ got_only() {
 	got_only HUP 50 50 USR1
 }
 
+@test "a signal that COMMAND sends to its process group reaches COMMAND once, also in three wraps inside each other" {
+	local wraps
+
+	for wraps in 1 3; do
+		rm -f go got pid
+		start_catcher "$wraps" 'os.kill(0, 1); os.kill(0, 50); os.kill(0, 50)'
+		wait_until lines_in got 3
+		got_only HUP 50 50
+	done
+}
+
+@test "a signal that a descendant of COMMAND sends to the process group reaches COMMAND once, also from another session" {
+	start_catcher 3 $'group = os.getpgrp()\nif os.fork() == 0: os.setsid(); os.killpg(group, 1); time.sleep(60)'
+	wait_until lines_in got 1
+	got_only HUP
+}
+
+@test "a signal that a child of COMMAND sends before it ends, while COMMAND does not wait for it, reaches COMMAND once" {
+	start_catcher 3 'if os.fork() == 0: os.kill(0, 1); os._exit(0)'
+	wait_until lines_in got 1
+	got_only HUP
+}
+
+@test "a shell that kills its process group gets its signal once, and ends" {
+	# shellcheck disable=SC2016
+	in_wraps 3 bash -c 'trap "echo HUP >>got" HUP; kill -HUP 0; until [ -e go ]; do sleep 0.05; done'
+	background setsid "${WORDS[@]}"
+	wait_until test -s got
+	sleep 0.3 # a signal that is handed back comes again and again
+	touch go
+	ends_with 0 $!
+	assert_equal "$(cat got)" HUP
+}
+
 @test "COMMAND gets the signal of timeout --foreground once" {
 	in_wraps 1 python3 catcher.py
 	background setsid timeout --foreground 1 "${WORDS[@]}"
@@ -119,6 +153,28 @@ got_only() {
 	touch go
 	ends_with 124 "$WRAPPER"
 	assert_equal "$(cat got)" "$(kill -l TERM)"
+}
+
+@test "an alarm that wrap has inherited ends COMMAND, whenever it comes" {
+	local us
+
+	run -142 perl -e 'alarm 1; exec @ARGV' "$FAIRLOCK" wrap job sleep 20
+	for us in {1..20}000; do
+		run -142 perl -MTime::HiRes=ualarm -e 'ualarm shift; exec @ARGV' "$us" "$FAIRLOCK" wrap job sleep 20
+	done
+	nothing_left
+}
+
+@test "an alarm that wrap has inherited ends its wait, and reaches COMMAND each time it comes" {
+	hold job
+	run -142 perl -e 'alarm 1; exec @ARGV' "$FAIRLOCK" wrap job true
+	in_queue job 0
+	background perl -MTime::HiRes=setitimer,ITIMER_REAL -e 'setitimer(ITIMER_REAL, 2, 0.1); exec @ARGV' "$FAIRLOCK" wrap other python3 catcher.py
+	WRAPPER=$!
+	wait_until lines_in got 3
+	touch go
+	ends_with 0 "$WRAPPER"
+	assert_equal "$(sort -u got)" "$(kill -l ALRM)"
 }
 
 # A size of 0 makes the kernel send SIGXFSZ for each byte that fairlock writes to a file.
