@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "lock/wait_result.h"
+#include "supervise/exec_path.h"
 #include "supervise/ground.h"
 #include "supervise/take_locks.h"
 #include "supervise/wrapper.h"
@@ -31,8 +32,10 @@ static int not_started(const struct job *job, int cause, struct error *err)
 	enum status status = cause == ENOENT ? STATUS_NOT_FOUND
 			     : is_short      ? STATUS_OS
 					     : STATUS_NOT_EXECUTABLE;
+	char why[EXEC_WHY_BYTES];
 
-	return fail(err, status, "cannot execute %s: %s", job->shown, strerror(cause));
+	return fail_about(err, status, "execute", job->shown,
+			  is_short ? strerror(cause) : exec_path_why(why, job->argv, cause));
 }
 
 static int end_as_command(const struct job *job, const struct ending *ending, int *status,

@@ -1,6 +1,7 @@
 /* The search goes on after the same errors as in the GNU library, and tells the same one. */
 #include "supervise/exec_path.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,9 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "base/shorten.h"
 
 #define DEFAULT_PATH "/bin:/usr/bin"
 
@@ -126,7 +130,7 @@ static bool is_cached_program(int fd)
 	const struct iovec into = {.iov_base = magic, .iov_len = sizeof(magic)};
 
 	return syscall(SYS_preadv2, fd, &into, 1, 0L, 0L, RWF_NOWAIT) == (long)sizeof(magic) &&
-	       memcmp(magic, "\177ELF", sizeof(magic)) == 0;
+	       memcmp(magic, ELFMAG, SELFMAG) == 0;
 }
 
 enum cached {
@@ -158,4 +162,136 @@ bool exec_path_is_cached(char *const *argv)
 	while (cached == CACHED_ABSENCE && search_next(&path, argv[0], file))
 		cached = look_at(file);
 	return cached == CACHED_PROGRAM;
+}
+
+/* ---- Why did it fail? ---- */
+
+#define HEAD_BYTES 256 /* so much Linux reads to find out what a file is */
+
+/* A longer name loses its middle, so that the words behind it stay in the message. */
+#define INTERPRETER_CHARACTERS 60
+
+static bool find_program(const char *name, char file[PATH_MAX])
+{
+	const char *path = strchr(name, '/') ? "" : search_from();
+	struct stat st;
+
+	while (search_next(&path, name, file))
+		if (stat(file, &st) == 0 && S_ISREG(st.st_mode) && access(file, X_OK) == 0)
+			return true;
+	return false;
+}
+
+/* A script without a first line #! is one for sh. */
+static void read_interpreter(const char *head, char interpreter[PATH_MAX])
+{
+	const char *name = head + 2 + strspn(head + 2, " \t");
+	const size_t length = strncmp(head, "#!", 2) == 0 ? strcspn(name, " \t\n") : 0;
+
+	snprintf(interpreter, PATH_MAX, "%.*s", (int)length, length > 0 ? name : "");
+	if (length == 0)
+		strcpy(interpreter, "/bin/sh");
+}
+
+/* Finds no loader if the program is static, or for a machine of the other byte order. */
+static void read_loader(int fd, const char *head, char loader[PATH_MAX])
+{
+	union {
+		Elf32_Ehdr narrow;
+		Elf64_Ehdr wide;
+	} header;
+	union {
+		Elf32_Word type; /* stands first in both */
+		Elf32_Phdr narrow;
+		Elf64_Phdr wide;
+	} entry = {0};
+	const bool is_wide = head[EI_CLASS] == ELFCLASS64;
+	const size_t size = is_wide ? sizeof(entry.wide) : sizeof(entry.narrow);
+
+	memcpy(&header, head, sizeof(header));
+	off_t at = is_wide ? (off_t)header.wide.e_phoff : (off_t)header.narrow.e_phoff;
+	int left = is_wide ? header.wide.e_phnum : header.narrow.e_phnum;
+
+	for (; left > 0 && pread(fd, &entry, size, at) == (ssize_t)size;
+	     left--, at += (off_t)size) {
+		if (entry.type != PT_INTERP)
+			continue;
+		at = is_wide ? (off_t)entry.wide.p_offset : (off_t)entry.narrow.p_offset;
+		(void)!pread(fd, loader, PATH_MAX - 1, at);
+		return;
+	}
+}
+
+/* Returns false if the program that is to run the file is not the cause. */
+static bool blame_interpreter(char why[EXEC_WHY_BYTES], const char *file, int cause)
+{
+	char head[HEAD_BYTES] = "", name[PATH_MAX] = "";
+	char shown[4 * INTERPRETER_CHARACTERS + 1];
+	const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return false;
+	(void)!read(fd, head, sizeof(head) - 1);
+	const bool is_script = memcmp(head, ELFMAG, SELFMAG) != 0;
+
+	if (is_script)
+		read_interpreter(head, name);
+	else
+		read_loader(fd, head, name);
+	close(fd);
+	if (!*name || access(name, X_OK) == 0 || errno != cause)
+		return false;
+	const bool has_cr = is_script && name[strlen(name) - 1] == '\r';
+
+	if (has_cr)
+		strcpy(strrchr(name, '\r'), "\\r");
+	snprintf(why, EXEC_WHY_BYTES, "its %s '%s' %s%s", is_script ? "interpreter" : "loader",
+		 shorten_middle(shown, INTERPRETER_CHARACTERS, name),
+		 cause == ENOENT ? "does not exist" : "cannot be executed",
+		 has_cr ? "; its lines end with CR LF" : "");
+	return true;
+}
+
+static bool is_among(const char *const *words, const char *word)
+{
+	while (*words && strcmp(*words, word) != 0)
+		words++;
+	return *words;
+}
+
+/* Whether it is VAR=VALUE, or a whole command in one word. */
+static bool looks_like_command(char *const *argv)
+{
+	const size_t name = strspn(argv[0], "abcdefghijklmnopqrstuvwxyz"
+					    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+	if (access(argv[0], F_OK) == 0) /* a folder */
+		return false;
+	return (name > 0 && argv[0][name] == '=') || (!argv[1] && strpbrk(argv[0], " \t;&|<>()`$"));
+}
+
+/* There is mostly no program of these names. */
+static const char *const words_of_sh[] = {
+	"!",      ".",     "alias", "case", "cd",    "command", "eval", "exec", "exit",
+	"export", "for",   "hash",  "if",   "read",  "set",     "trap", "type", "ulimit",
+	"umask",  "unset", "until", "wait", "while", "{",       NULL};
+static const char *const words_of_bash[] = {"[[",    "declare", "function", "popd", "pushd",
+					    "shopt", "source",  "time",     NULL};
+
+const char *exec_path_why(char why[EXEC_WHY_BYTES], char *const *argv, int cause)
+{
+	const char *shell = NULL;
+	char file[PATH_MAX];
+
+	if (find_program(argv[0], file))
+		return blame_interpreter(why, file, cause) ? why : strerror(cause);
+	if (is_among(words_of_bash, argv[0]))
+		shell = "bash -c";
+	else if (is_among(words_of_sh, argv[0]) || looks_like_command(argv))
+		shell = "-c";
+	if (!shell)
+		return strerror(cause);
+	snprintf(why, EXEC_WHY_BYTES, "there is no such program; for a shell command, use %s '...'",
+		 shell);
+	return why;
 }

@@ -12,3 +12,9 @@ void exec_path(char *const *argv);
  * does not tell (openat2(2) and preadv2(2) do, of Linux 5.12, on most file systems). What Linux
  * loads with the program, a dynamic linker or an emulator, counts as being in memory. */
 bool exec_path_is_cached(char *const *argv);
+
+#define EXEC_WHY_BYTES 400
+
+/* Says for a message why exec_path failed with this errno: which interpreter or loader is missing,
+ * or that only a shell could run this. Returns why, or the system's words for the errno. */
+const char *exec_path_why(char why[EXEC_WHY_BYTES], char *const *argv, int cause);

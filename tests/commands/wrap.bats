@@ -46,6 +46,92 @@ load ../lib/one_server
 	run -1 "$FAIRLOCK" status -q job
 }
 
+# executable FILE: writes the standard input into it
+executable() {
+	cat >"$1"
+	chmod +x "$1"
+}
+
+# cannot_execute STATUS CAUSE WORD...: wrap does not start `WORD...`, gives the lock back, and says so in one line
+cannot_execute() {
+	run "-$1" "$FAIRLOCK" wrap job "${@:3}"
+	assert_output "fairlock: cannot execute ${3:-''}: $2"
+	[ "${#output}" -lt 160 ]
+	is_free job
+}
+
+@test "wrap names the interpreter of a script that does not exist" {
+	local interpreter
+
+	executable crlf <<<$'#!/bin/sh\r\necho a\r'
+	executable missing <<<'#! /no/such -x'
+	executable data <<<'#!/etc/passwd'
+	executable harmful <<<$'#!/a\e[2J\xff'
+	cannot_execute 127 "its interpreter '/bin/sh\\r' does not exist; its lines end with CR LF" ./crlf
+	PATH=/none:$PWD:$PATH cannot_execute 127 "its interpreter '/bin/sh\\r' does not exist; its lines end with CR LF" crlf
+	cannot_execute 127 "its interpreter '/no/such' does not exist" ./missing
+	cannot_execute 126 "its interpreter '/etc/passwd' cannot be executed" ./data
+	cannot_execute 127 "its interpreter '/a?[2J?' does not exist" ./harmful
+	interpreter=/$(printf 'i%.0s' {1..200})
+	executable long <<<"#!$interpreter"$'\r'
+	run -127 "$FAIRLOCK" wrap job "$PWD/$(printf './%.0s' {1..50})long"
+	assert_output --regexp "cannot execute .{37}\.\.\.: its interpreter '/i+\.\.\.i+\\\\r' does not .*\.\.\.$"
+	[ "${#output}" -lt 160 ]
+}
+
+@test "wrap blames no interpreter that is there" {
+	executable crlf <<<$'#!/bin/sh -e\r\nexit 3\r'
+	executable other <<<'#!./missing'
+	executable missing <<<'#!/no/such'
+	run "$FAIRLOCK" wrap job ./crlf
+	refute_output --partial fairlock
+	cannot_execute 127 'No such file or directory' ./other
+}
+
+@test "wrap names the loader of a program that does not exist" {
+	LC_ALL=C sed 's,/ld-,/no-,' "$(command -v sleep)" | executable program
+	run -127 "$FAIRLOCK" wrap job ./program
+	assert_output --regexp "^fairlock: cannot execute \./program: its loader '/.*/no-.*' does not exist$"
+}
+
+@test "wrap names the loader of a 32-bit program that does not exist" {
+	[ "$(uname -m)" = x86_64 ] || skip 'this machine runs no programs for the 80386'
+	# an ELF header, and behind it the entry of a loader
+	python3 -c 'import struct, sys
+header = struct.pack("<16sHHIIIIIHHHHHH", b"\x7fELF\1\1\1", 2, 3, 1, 0, 52, 0, 0, 52, 32, 1, 0, 0, 0)
+entry = struct.pack("<IIIIIIII", 3, 84, 0, 0, 11, 11, 4, 1)
+sys.stdout.buffer.write(header + entry + b"/no/loader".ljust(200, b"\0"))' | executable program
+	python3 -c 'import os; os.execv("./program", ["program"])' 2>said || true
+	grep -q FileNotFoundError said || skip 'this kernel runs no 32-bit programs'
+	cannot_execute 127 "its loader '/no/loader' does not exist" ./program
+}
+
+@test "wrap proposes -c if COMMAND is for a shell" {
+	local word cause="there is no such program; for a shell command, use"
+
+	for word in 'echo a; ls' 'echo /; ls' 'ls -l' 'ls>out' 'ls|wc' "\$HOME" A_1=b '{' '!' set export eval; do
+		cannot_execute 127 "$cause -c '...'" "$word"
+	done
+	cannot_execute 127 "$cause -c '...'" A=b ls
+	cannot_execute 126 "$cause -c '...'" . ./file
+	cannot_execute 127 "$cause bash -c '...'" source ./file
+	cannot_execute 127 "$cause bash -c '...'" '[[' a = a ']]'
+	run -126 "$FAIRLOCK" wrap job "echo $(printf '%0300d' 0)"
+	assert_output --regexp "^fairlock: cannot execute echo 0{32}\.\.\.: $cause -c '\.\.\.'$"
+}
+
+@test "wrap proposes no -c for what looks like a file" {
+	mkdir 'my folder'
+	cannot_execute 126 'Permission denied' './my folder'
+	cannot_execute 127 'No such file or directory' ./A=b
+	cannot_execute 127 'No such file or directory' 'my job' --now
+	cannot_execute 127 'No such file or directory' sett
+	executable 'my job' <<<'#!/no/such'
+	cannot_execute 127 "its interpreter '/no/such' does not exist" './my job'
+	executable cd <<<'exit 4'
+	PATH=$PWD:$PATH run -4 "$FAIRLOCK" wrap job cd
+}
+
 @test "wrap ends with 71 or 69, says why and leaves the lock free if it may open too few descriptors" {
 	local limit told=
 

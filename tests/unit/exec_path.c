@@ -1,6 +1,8 @@
-/* Tests supervise/exec_path.c: which programs count as being in memory. */
+/* Tests supervise/exec_path.c: which programs count as being in memory, and that it reads damaged
+ * ones without harm. */
 #include "supervise/exec_path.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +56,21 @@ static void make_unexecutable(const char *path)
 		abort();
 }
 
+/* Linux refuses most of them before it looks for their loader. The class is 1 for 32 and 2 for 64
+ * bit. */
+static bool blames_nothing(char class, char rest, size_t length)
+{
+	char bytes[300] = "\177ELF", why[EXEC_WHY_BYTES], word[] = "damaged";
+	const int fd = open(word, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+
+	bytes[4] = class;
+	memset(bytes + 5, rest, sizeof(bytes) - 5);
+	if (fd < 0 || write(fd, bytes, length) != (ssize_t)length)
+		abort();
+	close(fd);
+	return exec_path_why(why, (char *const[]){word, NULL}, ENOENT) != why && unlink(word) == 0;
+}
+
 int main(void)
 {
 	struct tally tally = {0};
@@ -78,6 +95,12 @@ int main(void)
 	CHECK(&tally, !is_cached("nothing"));
 	CHECK(&tally, !is_cached("./nothing"));
 	CHECK(&tally, !is_cached(""));
+	for (char class = 0; class < 3; class ++) {
+		for (size_t length = 4; length < 300; length += 8)
+			CHECK(&tally, blames_nothing(class, 0, length) &&
+					      blames_nothing(class, 1, length) &&
+					      blames_nothing(class, '\377', length));
+	}
 	/* some file systems do not tell, and then it counts as not being in memory */
 	if (is_cached("./program")) {
 		(void)access("missing/program",
