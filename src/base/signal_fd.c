@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* All others can be passed on. Of these, the first two cannot be taken, four tell of a crash of
@@ -143,13 +144,21 @@ bool signal_fd_is_deadly(int signo)
 	       signo != SIGTSTP && !signal_fd_ignores(signo);
 }
 
+void signal_fd_reap(const struct signalfd_siginfo *info)
+{
+	while (info->ssi_signo == SIGCHLD && waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
 int signal_fd_next_deadly(const struct signal_fd *signals)
 {
 	struct signalfd_siginfo info;
 
-	while (signal_fd_next(signals, &info))
+	while (signal_fd_next(signals, &info)) {
+		signal_fd_reap(&info);
 		if (signal_fd_is_deadly((int)info.ssi_signo))
 			return (int)info.ssi_signo;
+	}
 	return 0;
 }
 

@@ -57,7 +57,11 @@ void signal_fd_hand_down(uint64_t signals, pid_t command);
 /* Whether a signal that was taken ends a process that does nothing about it. */
 bool signal_fd_is_deadly(int signo);
 
-/* The next signal of this kind, or 0; the signals before it are dropped. */
+/* If this is SIGCHLD: reaps what has ended. A process may have children that it had before exec,
+ * and orphans if it is the first of its PID namespace. */
+void signal_fd_reap(const struct signalfd_siginfo *info);
+
+/* The next signal of this kind, or 0; the signals before it are dropped, and children reaped. */
 int signal_fd_next_deadly(const struct signal_fd *signals);
 
 /* Whether a signal was ignored when this process was started. It has no effect then. */

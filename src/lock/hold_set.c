@@ -144,6 +144,8 @@ void hold_set_release(const struct hold_set *set, int64_t until_ms)
 		if (hold->state == HOLD_HELD)
 			hold_release_and_tell(hold, set->messenger,
 					      earliest(until_ms, hold->ends_ms));
+		else if (hold->state == HOLD_EXPIRED)
+			hold_let_go(hold, clock_ms() + LEAST_MS);
 	}
 }
 
@@ -155,8 +157,6 @@ void hold_set_give_up(const struct hold_set *set)
 		set->members[i].lock.unused = true;
 		if (hold->state == HOLD_HELD && clock_ms() >= hold->ends_ms)
 			hold_expire(hold);
-		if (hold->state == HOLD_EXPIRED)
-			hold_let_go(hold, clock_ms() + LEAST_MS);
 	}
 	hold_set_release(set, clock_ms() + earliest(set->timeout_ms, GIVE_UP_MS));
 	hold_set_close(set);

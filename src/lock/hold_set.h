@@ -58,11 +58,11 @@ int64_t hold_set_deadline_ms(const struct hold_set *set);
 struct member *hold_set_start(const struct hold_set *set);
 
 /* Gives back those that are held, the last one first, waiting until until_ms for all of them
- * together, and tells how that went. */
+ * together, and tells how that went. Frees those that have expired, too, if the server still has
+ * them, and tells nothing of these. */
 void hold_set_release(const struct hold_set *set, int64_t until_ms);
 
-/* The same for locks that will not be used. Frees those that have expired, too, and tells nothing
- * of these. Closes the clients. */
+/* The same for locks that will not be used. Closes the clients. */
 void hold_set_give_up(const struct hold_set *set);
 
 void hold_set_close(const struct hold_set *set);

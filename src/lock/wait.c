@@ -74,11 +74,13 @@ static int take_signals(struct waiting *w)
 {
 	struct signalfd_siginfo info;
 
-	while (signal_fd_next(w->wait->signals, &info))
+	while (signal_fd_next(w->wait->signals, &info)) {
+		signal_fd_reap(&info);
 		if (info.ssi_signo == SIGTSTP)
 			progress_stop(&w->progress);
 		else if (signal_fd_is_deadly((int)info.ssi_signo))
 			return (int)info.ssi_signo;
+	}
 	return 0;
 }
 

@@ -57,10 +57,7 @@ static void tell_ground(const struct guard *guard)
 /* The lock is held. */
 static bool start_command(struct guard *guard)
 {
-	struct error err;
-
-	if (guard_get_ready(guard, &err) < 0) {
-		message(guard->job->messenger, LOG_ERR, "%s", err.text);
+	if (guard_get_ready(guard, &guard->shared->failure) < 0) {
 		guard->shared->ending.started = false;
 		return false;
 	}

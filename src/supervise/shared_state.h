@@ -65,6 +65,7 @@ struct shared_state {
 	_Atomic bool is_killing;     /* guard or wrapper does: it is they that stop COMMAND */
 	_Atomic int phase;           /* enum guard_phase */
 	struct ending ending;
+	struct error failure; /* why COMMAND's process was not let go, although the lock was held */
 	_Atomic pid_t command;    /* COMMAND's process; 0: there is none */
 	_Atomic bool has_signals; /* it has those that came before it was there */
 	uint64_t untaken; /* signals that the wrapper leaves to COMMAND when it lets that go */

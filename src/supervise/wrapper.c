@@ -338,7 +338,7 @@ int wrapper_run(const struct job *job, struct standby *standby, struct ending *e
 	if (wrapper.takes_over)
 		note_takeover(ending);
 	if (!ending->started && !ending->exec_errno && !ending->lost)
-		return fail(err, STATUS_OS, "cannot start %s: its guard could not watch it",
-			    job->shown);
+		return fail(err, STATUS_OS, "cannot start %s: %s", job->shown,
+			    wrapper.shared->failure.text);
 	return 0;
 }

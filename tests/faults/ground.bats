@@ -191,7 +191,7 @@ few_ended() {
 			group_ended "$1"
 		else
 			cat said
-			assert_equal "$(cat status)" 71
+			[[ $(cat status) = 71 || $(cat status) = 69 ]] # 69: it did not get as far as the server
 			assert_equal "$(grep -c '' said)" 1
 			grep -q '^fairlock: ' said
 		fi

@@ -275,7 +275,7 @@ while time.monotonic() < end:
 	dead_in_time
 	kill "$stopper"
 	wait "$stopper" || true
-	kill -CONT "$WRAPPER"
+	kill -CONT "$WRAPPER" || true
 	ends_with 76 "$WRAPPER"
 	wait_until is_free job
 }

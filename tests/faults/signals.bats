@@ -227,7 +227,8 @@ stops_before_it_speaks() {
 
 # traced WORD...: `wrap WORD... job sleep 600`, by TRACER. Sets WRAPPER and GUARD.
 traced() {
-	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -qq -f -e trace=kill,write -s 200 -o calls "$FAIRLOCK" wrap "$@" job sleep 600 2>said
+	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -qq -f -e trace=kill,write -s 200 -o calls "$FAIRLOCK" wrap -k 300ms "$@" job \
+		sh -c 'trap "" TERM; exec sleep 600' 2>said # COMMAND's own end when its guard dies would be too early
 	TRACER=$!
 	wait_until pgrep -P "$TRACER"
 	WRAPPER=$(pgrep -P "$TRACER")
