@@ -193,33 +193,18 @@ static void read_interpreter(const char *head, char interpreter[PATH_MAX])
 		strcpy(interpreter, "/bin/sh");
 }
 
-/* Finds no loader if the program is static, or for a machine of the other byte order. */
-static void read_loader(int fd, const char *head, char loader[PATH_MAX])
+/* The name of the loader stands behind the program's headers, as its first path. If it is another
+ * path that is found, that is no fault of its. */
+static void read_loader(int fd, char loader[PATH_MAX])
 {
-	union {
-		Elf32_Ehdr narrow;
-		Elf64_Ehdr wide;
-	} header;
-	union {
-		Elf32_Word type; /* stands first in both */
-		Elf32_Phdr narrow;
-		Elf64_Phdr wide;
-	} entry = {0};
-	const bool is_wide = head[EI_CLASS] == ELFCLASS64;
-	const size_t size = is_wide ? sizeof(entry.wide) : sizeof(entry.narrow);
+	char head[4096 + 1] = "";
+	const ssize_t length = pread(fd, head, sizeof(head) - 1, 0);
 
-	memcpy(&header, head, sizeof(header));
-	off_t at = is_wide ? (off_t)header.wide.e_phoff : (off_t)header.narrow.e_phoff;
-	int left = is_wide ? header.wide.e_phnum : header.narrow.e_phnum;
-
-	for (; left > 0 && pread(fd, &entry, size, at) == (ssize_t)size;
-	     left--, at += (off_t)size) {
-		if (entry.type != PT_INTERP)
-			continue;
-		at = is_wide ? (off_t)entry.wide.p_offset : (off_t)entry.narrow.p_offset;
-		(void)!pread(fd, loader, PATH_MAX - 1, at);
-		return;
-	}
+	for (ssize_t i = 1; i < length; i++)
+		if (head[i] == '/' && head[i - 1] == '\0') {
+			strcpy(loader, head + i);
+			return;
+		}
 }
 
 /* Returns false if the program that is to run the file is not the cause. */
@@ -237,7 +222,7 @@ static bool blame_interpreter(char why[EXEC_WHY_BYTES], const char *file, int ca
 	if (is_script)
 		read_interpreter(head, name);
 	else
-		read_loader(fd, head, name);
+		read_loader(fd, name);
 	close(fd);
 	if (!*name || access(name, X_OK) == 0 || errno != cause)
 		return false;
@@ -252,11 +237,19 @@ static bool blame_interpreter(char why[EXEC_WHY_BYTES], const char *file, int ca
 	return true;
 }
 
-static bool is_among(const char *const *words, const char *word)
+/* There is mostly no program of these names. */
+static const char *const shell_words[] = {
+	"!",      ".",     "alias", "case",  "cd",   "command", "eval", "exec", "exit",
+	"export", "for",   "hash",  "if",    "read", "set",     "trap", "type", "source",
+	"ulimit", "umask", "unset", "until", "wait", "while",   "{",    "[[",   NULL};
+
+static bool is_shell_word(const char *word)
 {
-	while (*words && strcmp(*words, word) != 0)
-		words++;
-	return *words;
+	const char *const *one = shell_words;
+
+	while (*one && strcmp(*one, word) != 0)
+		one++;
+	return *one;
 }
 
 /* Whether it is VAR=VALUE, or a whole command in one word. */
@@ -270,28 +263,13 @@ static bool looks_like_command(char *const *argv)
 	return (name > 0 && argv[0][name] == '=') || (!argv[1] && strpbrk(argv[0], " \t;&|<>()`$"));
 }
 
-/* There is mostly no program of these names. */
-static const char *const words_of_sh[] = {
-	"!",      ".",     "alias", "case", "cd",    "command", "eval", "exec", "exit",
-	"export", "for",   "hash",  "if",   "read",  "set",     "trap", "type", "ulimit",
-	"umask",  "unset", "until", "wait", "while", "{",       NULL};
-static const char *const words_of_bash[] = {"[[",    "declare", "function", "popd", "pushd",
-					    "shopt", "source",  "time",     NULL};
-
 const char *exec_path_why(char why[EXEC_WHY_BYTES], char *const *argv, int cause)
 {
-	const char *shell = NULL;
 	char file[PATH_MAX];
 
 	if (find_program(argv[0], file))
 		return blame_interpreter(why, file, cause) ? why : strerror(cause);
-	if (is_among(words_of_bash, argv[0]))
-		shell = "bash -c";
-	else if (is_among(words_of_sh, argv[0]) || looks_like_command(argv))
-		shell = "-c";
-	if (!shell)
-		return strerror(cause);
-	snprintf(why, EXEC_WHY_BYTES, "there is no such program; for a shell command, use %s '...'",
-		 shell);
-	return why;
+	return is_shell_word(argv[0]) || looks_like_command(argv)
+		       ? "there is no such program; for a shell command, use -c '...'"
+		       : strerror(cause);
 }

@@ -29,15 +29,19 @@ static const char *find_fault(int proc)
 	return strcmp(self, number) == 0 ? NULL : "/proc is not this PID namespace's";
 }
 
-/* A process group in the background could not read from its terminal. */
 static bool has_terminal(void)
 {
-	return tcgetpgrp(0) >= 0 || tcgetpgrp(1) >= 0 || tcgetpgrp(2) >= 0;
+	const int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || tcgetpgrp(0) >= 0 || tcgetpgrp(1) >= 0 || tcgetpgrp(2) >= 0;
 }
 
 void ground_look(struct ground *ground)
 {
-	*ground = (struct ground){.session = getsid(0), .reserve = -1};
+	*ground = (struct ground){
+		.session = getsid(0), .has_terminal = has_terminal(), .reserve = -1};
 	ground->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	ground->why = find_fault(ground->proc);
 	if (!ground->why) {
@@ -49,7 +53,8 @@ void ground_look(struct ground *ground)
 	if (ground->proc >= 0)
 		close(ground->proc);
 	ground->proc = -1;
-	ground->leads_group = !has_terminal();
+	/* a process group in the background could not read from its terminal */
+	ground->leads_group = !ground->has_terminal;
 }
 
 void ground_leave(struct ground *ground)
@@ -110,6 +115,13 @@ static void sort(const struct processes *all)
 {
 	if (all->count > 0)
 		qsort(all->list, all->count, sizeof(*all->list), by_pid);
+}
+
+struct process *ground_find(const struct processes *all, pid_t pid)
+{
+	const struct process key = {.pid = pid};
+
+	return all->count == 0 ? NULL : bsearch(&key, all->list, all->count, sizeof(key), by_pid);
 }
 
 /* Reads those whose ids were added, and drops those that are gone. */
@@ -235,29 +247,19 @@ void ground_note_older(struct ground *ground)
 	ground->older.count = kept;
 }
 
-static struct process *find_older(const struct ground *ground, pid_t pid)
-{
-	const struct process key = {.pid = pid};
-
-	return ground->older.count == 0 ? NULL
-					: bsearch(&key, ground->older.list, ground->older.count,
-						  sizeof(key), by_pid);
-}
-
 bool ground_is_older(const struct ground *ground, pid_t pid)
 {
-	return find_older(ground, pid) != NULL;
+	const struct process *found = ground_find(&ground->older, pid);
+
+	return found && found->is_alive;
 }
 
 void ground_forget_older(struct ground *ground, pid_t pid)
 {
-	struct process *found = find_older(ground, pid);
-	const struct process *end = ground->older.list + ground->older.count;
+	struct process *found = ground_find(&ground->older, pid);
 
-	if (!found)
-		return;
-	memmove(found, found + 1, (size_t)(end - found - 1) * sizeof(*found));
-	ground->older.count--;
+	if (found)
+		found->is_alive = false;
 }
 
 /* ---- clone(2) ---- */

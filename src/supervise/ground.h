@@ -23,9 +23,10 @@ struct processes {
 };
 
 struct ground {
-	int proc;               /* a descriptor of /proc, or -1 if that cannot be used ... */
-	const char *why;        /* ... because of this */
-	bool leads_group;       /* COMMAND leads a process group of its own, because of that */
+	int proc;         /* a descriptor of /proc, or -1 if that cannot be used ... */
+	const char *why;  /* ... because of this */
+	bool leads_group; /* COMMAND leads a process group of its own, because of that */
+	bool has_terminal;
 	pid_t session;          /* of wrap's caller, in which there are strangers */
 	int reserve;            /* is given up if there is no other descriptor to read with */
 	struct processes older; /* children of the wrapper that are not COMMAND's */
@@ -49,6 +50,9 @@ int ground_list(struct ground *ground, struct processes *all, int64_t until_ms);
  * much less time. It may miss some while children end. Without the kernel's help
  * (CONFIG_PROC_CHILDREN) it lists none. */
 void ground_list_children(struct ground *ground, struct processes *all);
+
+/* Returns the one with that id, or NULL. */
+struct process *ground_find(const struct processes *all, pid_t pid);
 
 /* Reads what is in /proc of process->pid. Returns -1 if the process is gone, or cannot be seen. */
 int ground_read(struct ground *ground, struct process *process);

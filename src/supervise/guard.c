@@ -89,7 +89,7 @@ static void adopt_command(struct guard *guard)
 /* The shell must see the wrapper stop, or go on, when COMMAND does so by itself. */
 static void mirror(const struct guard *guard, int signo)
 {
-	if (!guard->shared->is_killing && getppid() == guard->ends->wrapper)
+	if (guard->shared->repeat_ms == 0 && getppid() == guard->ends->wrapper)
 		kill(guard->ends->wrapper, signo);
 }
 
@@ -124,7 +124,7 @@ static void note_progress(void *context)
 {
 	struct guard *guard = context;
 
-	if (guard->shared->is_killing)
+	if (guard->shared->repeat_ms)
 		guard->shared->repeat_ms = clock_ms();
 	reap_children(guard);
 }
@@ -213,7 +213,6 @@ static int watch(struct guard *guard, struct error *err)
 	};
 	int64_t wake;
 
-	guard_notice_takeover(guard);
 	wake = earliest(hold_set_wait(set, &slots[SLOT_CLIENTS]), job_stop_ms(guard->job));
 	if (guard->shared->phase == GUARD_STOPPING)
 		wake = earliest(wake, guard->stop.kill_ms);
@@ -259,31 +258,17 @@ static void end_blindly(struct guard *guard, const struct error *err)
 	reap_children(guard);
 }
 
-/* From now on the wrapper leaves us the time that the server needs, also for a COMMAND that was
- * stopped in time. False if COMMAND has ended by itself, and the wrapper took over before we saw
- * that. */
-static bool may_give_back(struct guard *guard)
-{
-	int phase = GUARD_HOLDING;
-
-	if (atomic_compare_exchange_strong(&guard->shared->phase, &phase, GUARD_GIVING_BACK))
-		return true;
-	if (!is_over(guard))
-		return false;
-	if (hold_set_deadline_ms(guard->job->set) != NEVER_MS)
-		atomic_compare_exchange_strong(&guard->shared->phase, &phase, GUARD_GIVING_BACK);
-	return true;
-}
-
 static _Noreturn void see_to_end(struct guard *guard)
 {
 	struct error err;
 
-	do
-		while (!is_over(guard))
-			if (watch(guard, &err) < 0)
-				end_blindly(guard, &err);
-	while (!may_give_back(guard));
+	while (!is_over(guard))
+		if (watch(guard, &err) < 0)
+			end_blindly(guard, &err);
+	/* Now the wrapper leaves us the time that the server needs, also for a COMMAND that was
+	 * stopped in time. */
+	if (hold_set_deadline_ms(guard->job->set) != NEVER_MS)
+		guard->shared->phase = GUARD_GIVING_BACK;
 	give_back_if_held(guard);
 	guard->shared->phase = GUARD_DONE;
 	_exit(0); /* which the wrapper sees */

@@ -27,15 +27,6 @@
 
 /* ---- How long may exec take? ---- */
 
-static bool has_terminal(void)
-{
-	const int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0 || errno != ENXIO;
-}
-
 /* Whether --signal ends COMMAND's process between signal_fd_restore and exec. */
 static bool ends_by_signal(const struct job *job)
 {
@@ -48,7 +39,7 @@ static bool ends_by_signal(const struct job *job)
 bool guard_command_is_quick(const struct guard *guard)
 {
 	return guard->fuse.is_there && ends_by_signal(guard->job) &&
-	       exec_path_is_cached(guard->job->argv) && !has_terminal();
+	       exec_path_is_cached(guard->job->argv) && !guard->job->ground->has_terminal;
 }
 
 /* ---- COMMAND's process, until exec ---- */

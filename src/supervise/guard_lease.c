@@ -89,18 +89,10 @@ void guard_check_deadlines(struct guard *guard)
 	if (guard->shared->phase == GUARD_STOPPING && now >= guard->stop.kill_ms) {
 		const bool is_first = guard->shared->repeat_ms == 0;
 
-		guard->shared->is_killing = true;
+		guard->shared->repeat_ms = now;
 		stop_kill(&guard->stop);
-		guard->shared->repeat_ms = guard->stop.kill_ms;
 		if (is_first)
 			message_step(guard->job->messenger,
 				     "sent signal KILL to all that is left of it");
 	}
-}
-
-void guard_notice_takeover(struct guard *guard)
-{
-	if (guard->shared->phase == GUARD_STOPPING && guard->stop.kill_ms == NEVER_MS)
-		guard->stop.kill_ms =
-			earliest(clock_ms() + guard->job->kill_after_ms, guard->shared->kill_ms);
 }

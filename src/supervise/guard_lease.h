@@ -18,7 +18,3 @@ void guard_renew_holds(struct guard *guard);
 
 /* Stops COMMAND if a lock was not renewed in time, and kills it at the end of its grace. */
 void guard_check_deadlines(struct guard *guard);
-
-/* If the wrapper took over while we were stopped, it has sent the first signal: the guard does the
- * rest. */
-void guard_notice_takeover(struct guard *guard);

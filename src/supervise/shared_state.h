@@ -61,8 +61,7 @@ struct shared_state {
 	_Atomic int64_t stop_ms;     /* when COMMAND gets its first signal ... */
 	_Atomic int64_t kill_ms;     /* ... and SIGKILL, ... */
 	_Atomic int64_t deadline_ms; /* ... and until when all locks are surely ours */
-	_Atomic int64_t repeat_ms;   /* when the guard was last seen to kill; 0: it has not begun */
-	_Atomic bool is_killing;     /* guard or wrapper does: it is they that stop COMMAND */
+	_Atomic int64_t repeat_ms;   /* when the guard last went on to kill; 0: it has not begun */
 	_Atomic int phase;           /* enum guard_phase */
 	struct ending ending;
 	struct error failure; /* why COMMAND's process was not let go, although the lock was held */

@@ -19,23 +19,6 @@
 
 /* ---- Finding ---- */
 
-static const struct process *find(const struct processes *all, pid_t pid)
-{
-	size_t low = 0, high = all->count;
-
-	while (low < high) {
-		const size_t middle = (low + high) / 2;
-
-		if (all->list[middle].pid == pid)
-			return &all->list[middle];
-		if (all->list[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
-}
-
 static bool is_below(const struct stop *stop, const struct processes *all,
 		     const struct process *process)
 {
@@ -43,7 +26,7 @@ static bool is_below(const struct stop *stop, const struct processes *all,
 
 	if (process->parent == getpid())
 		return !ground_is_older(stop->ground, process->pid);
-	parent = find(all, process->parent);
+	parent = ground_find(all, process->parent);
 	return parent && parent->is_below;
 }
 
@@ -63,10 +46,9 @@ static void mark(const struct stop *stop, struct processes *all)
 	}
 }
 
-static bool is_target(const struct stop *stop, const struct process *process)
+static bool is_target(const struct process *process)
 {
-	return process->is_below && process->is_alive && process->pid != stop->spare &&
-	       !local_server_is_ours(process->pid);
+	return process->is_below && process->is_alive && !local_server_is_ours(process->pid);
 }
 
 static void keep_targets(const struct stop *stop, struct processes *found)
@@ -75,7 +57,7 @@ static void keep_targets(const struct stop *stop, struct processes *found)
 
 	mark(stop, found);
 	for (size_t i = 0; i < found->count; i++)
-		if (is_target(stop, &found->list[i]))
+		if (is_target(&found->list[i]))
 			found->list[kept++] = found->list[i];
 	found->count = kept;
 }
@@ -97,8 +79,7 @@ static void list_children(const struct stop *stop, struct processes *children)
 
 	ground_list_children(stop->ground, children);
 	for (size_t i = 0; i < children->count; i++)
-		if (children->list[i].pid != stop->spare &&
-		    !ground_is_older(stop->ground, children->list[i].pid))
+		if (!ground_is_older(stop->ground, children->list[i].pid))
 			children->list[kept++] = children->list[i];
 	children->count = kept;
 }
@@ -194,7 +175,7 @@ static bool halt_new(const struct stop *stop, const struct looks *looks, struct 
 	for (size_t i = 0; i < looks->now.count; i++) {
 		const pid_t pid = looks->now.list[i].pid;
 
-		if (find(&looks->before, pid))
+		if (ground_find(&looks->before, pid))
 			continue;
 		kill(pid, SIGSTOP); /* it may just have forked */
 		halt_group(stop, groups, pid);

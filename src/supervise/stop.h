@@ -13,7 +13,6 @@ struct stop {
 	struct ground *ground;
 	pid_t command; /* 0 when its end was seen */
 	pid_t group; /* COMMAND's process group, if the ground is such that it leads one; else 0 */
-	pid_t spare; /* a child that is not COMMAND's, but whose children are; 0: none */
 	/* Between two looks: reaps what has ended, and may note that there is progress. */
 	void (*between)(void *context);
 	void *context;

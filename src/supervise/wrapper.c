@@ -92,7 +92,7 @@ static void reap(struct wrapper *wrapper, int which)
 
 	while ((pid = stop_reap(begin_ms, which, &status)))
 		if (pid == wrapper->guard) {
-			wrapper->guard = wrapper->stop.spare = 0;
+			wrapper->guard = 0;
 		} else if (pid == wrapper->shared->command) {
 			ending_note(wrapper->shared, status);
 			wrapper->stop.command = 0;
@@ -106,52 +106,32 @@ static void reap_all(void *wrapper)
 	reap(wrapper, __WALL);
 }
 
-static void end_guard(struct wrapper *wrapper)
-{
-	if (!wrapper->guard)
-		return;
-	kill(wrapper->guard, SIGKILL);
-	waitpid(wrapper->guard, NULL, __WALL);
-	wrapper->guard = wrapper->stop.spare = 0;
-}
-
-static void prepare_stop(struct wrapper *wrapper)
-{
-	struct ground *ground = wrapper->job->ground;
-	const struct shared_state *shared = wrapper->shared;
-
-	if (ground->proc < 0) /* then COMMAND's end is seen by its parent only */
-		end_guard(wrapper);
-	wrapper->stop = (struct stop){.ground = ground,
-				      .command = shared->ending.is_reaped ? 0 : shared->command,
-				      .group = ground->leads_group ? shared->command : 0,
-				      .spare = wrapper->guard,
-				      .between = reap_all,
-				      .context = wrapper};
-}
-
-/* The guard cannot do its work any more: we stop COMMAND and all that it started. A guard that was
- * stopped may go on meanwhile. Then the phase tells it that COMMAND did not end by itself, and that
- * the lock must not be given back before all of it is gone. */
+/* The guard does not do its work: we end it, and stop COMMAND and all that it started. */
 static void take_over(struct wrapper *wrapper, const char *why)
 {
-	const int64_t latest_ms = wrapper->shared->kill_ms;
-	const int64_t kill_ms = earliest(clock_ms() + wrapper->job->kill_after_ms, latest_ms);
+	const struct job *job = wrapper->job;
+	struct shared_state *shared = wrapper->shared;
+	const int64_t kill_ms = earliest(clock_ms() + job->kill_after_ms, shared->kill_ms);
 	int phase = GUARD_HOLDING;
 
 	if (wrapper->takes_over)
 		return;
-	if (!atomic_compare_exchange_strong(&wrapper->shared->phase, &phase, GUARD_STOPPING) &&
+	if (!atomic_compare_exchange_strong(&shared->phase, &phase, GUARD_STOPPING) &&
 	    phase != GUARD_STOPPING)
 		return;
 	wrapper->takes_over = true;
-	prepare_stop(wrapper);
-	if (wrapper->shared->is_killing) /* its SIGCONT would undo what the guard has done */
-		wrapper->stop.kill_ms = clock_ms();
-	else
-		stop_begin(&wrapper->stop, wrapper->job->options->signal, kill_ms);
-	message(wrapper->job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopping %s",
-		wrapper->job->lock->keys.shown, why, wrapper->job->shown);
+	if (wrapper->guard)
+		kill(wrapper->guard, SIGKILL);
+	wrapper->stop = (struct stop){.ground = job->ground,
+				      .command = shared->ending.is_reaped ? 0 : shared->command,
+				      .group = job->ground->leads_group ? shared->command : 0,
+				      .between = reap_all,
+				      .context = wrapper,
+				      .kill_ms = clock_ms()};
+	if (shared->repeat_ms == 0) /* else the guard was about to kill */
+		stop_begin(&wrapper->stop, job->options->signal, kill_ms);
+	message(job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopping %s",
+		job->lock->keys.shown, why, job->shown);
 }
 
 /* COMMAND is gone: the next waiters need not wait for the end of the lease. */
@@ -185,7 +165,8 @@ static void finish_for_guard(struct wrapper *wrapper)
 	const struct hold_set *set = wrapper->job->set;
 	const int64_t now = clock_ms();
 
-	end_guard(wrapper);
+	if (wrapper->guard)
+		kill(wrapper->guard, SIGKILL);
 	for (int i = 0; i < set->count; i++)
 		if (wrapper->shared->locks[i].deadline_ms <= now)
 			message(wrapper->job->messenger, LOG_ERR,
@@ -193,25 +174,6 @@ static void finish_for_guard(struct wrapper *wrapper)
 				set->members[i].lock.keys.shown);
 	give_back_for_guard(wrapper);
 	wrapper->shared->phase = GUARD_DONE;
-}
-
-/* COMMAND has ended under a guard that hangs and has not seen it. Nothing was lost, and COMMAND's
- * status counts: had the guard's death ended it, it would not be the guard's child any more. */
-static bool finish_unseen(struct wrapper *wrapper)
-{
-	struct process command = {.pid = wrapper->shared->command};
-	int status;
-
-	if (wrapper->shared->phase != GUARD_HOLDING || !command.pid ||
-	    ground_read(wrapper->job->ground, &command) < 0 || command.is_alive ||
-	    command.parent != wrapper->guard)
-		return false;
-	end_guard(wrapper);
-	if (waitpid(command.pid, &status, 0) < 0)
-		return false;
-	ending_note(wrapper->shared, status);
-	finish_for_guard(wrapper);
-	return true;
 }
 
 static bool is_done(const struct wrapper *wrapper)
@@ -261,13 +223,10 @@ static void check_guard(struct wrapper *wrapper)
 		finish_for_guard(wrapper);
 		return;
 	}
-	if (!wrapper->takes_over) {
-		if (!finish_unseen(wrapper))
-			take_over(wrapper, "it hangs (frozen, traced or without processor time)");
-		return;
-	}
-	wrapper->shared->is_killing = true;
-	stop_kill(&wrapper->stop);
+	if (wrapper->takes_over)
+		stop_kill(&wrapper->stop);
+	else
+		take_over(wrapper, "it hangs (frozen, traced or without processor time)");
 }
 
 /* After the wrapper took over: whether COMMAND and all that it started are gone. */
@@ -294,9 +253,6 @@ static int watch(struct wrapper *wrapper, struct error *err)
 	while (!is_done(wrapper)) {
 		if (wrapper->takes_over && is_over(wrapper)) {
 			note_takeover(&wrapper->shared->ending);
-			end_guard(wrapper);
-			/* a COMMAND that had ended was the guard's child until now */
-			reap(wrapper, __WALL);
 			give_back_for_guard(wrapper);
 			return 0;
 		}

@@ -114,8 +114,8 @@ sys.stdout.buffer.write(header + entry + b"/no/loader".ljust(200, b"\0"))' | exe
 	done
 	cannot_execute 127 "$cause -c '...'" A=b ls
 	cannot_execute 126 "$cause -c '...'" . ./file
-	cannot_execute 127 "$cause bash -c '...'" source ./file
-	cannot_execute 127 "$cause bash -c '...'" '[[' a = a ']]'
+	cannot_execute 127 "$cause -c '...'" source ./file
+	cannot_execute 127 "$cause -c '...'" '[[' a = a ']]'
 	run -126 "$FAIRLOCK" wrap job "echo $(printf '%0300d' 0)"
 	assert_output --regexp "^fairlock: cannot execute echo 0{32}\.\.\.: $cause -c '\.\.\.'$"
 }

@@ -273,7 +273,7 @@ while time.monotonic() < end:
 	stopper=$!
 	wait_until is_stopped "$WRAPPER"
 	dead_in_time
-	kill "$stopper"
+	kill "$stopper" || true
 	wait "$stopper" || true
 	kill -CONT "$WRAPPER" || true
 	ends_with 76 "$WRAPPER"

@@ -11,7 +11,7 @@
  *
  *   0          the lease is fresh; 1: it is not
  *   STOP_AT    the guard must have sent COMMAND its first signal: its waker continues it
- *   TAKE_AT    the wrapper takes over, if the guard has not sent it
+ *   TAKE_AT    the wrapper ends the guard and takes over, if the guard has not sent it
  *   FUSE_AT    the fuse kills a guard that still waits for COMMAND's exec
  *   KILL_AT    the guard must have killed all of COMMAND
  *   LATE_AT    the wrapper must have killed all of COMMAND, if it has taken over. It takes over now from a guard that
@@ -28,7 +28,7 @@
  * All that COMMAND started is found by looks through /proc. A process that forks and ends during a look escapes it, as often as it
  * likes. What a look finds it stops, and a process that is stopped does not fork. When a look has found nothing new, all is killed.
  * Nobody else continues a process in that moment. Where there is no /proc that can be used (BLIND), COMMAND leads a process group,
- * which is killed in one step, and the wrapper ends the guard when it takes over.
+ * which is killed in one step.
  *
  * The kernel does four things by itself. COMMAND's process gets a signal when its parent, the guard, ends. SIGCONT continues
  * a stopped wrapper when the guard ends, since that is the guard's exit signal; and a stopped guard when the wrapper ends, which
@@ -49,7 +49,7 @@
  *   WAKE_ONCE        the waker continues the guard once
  *   NO_FUSE          the guard has no fuse
  *   NO_TAKEOVER      the wrapper leaves everything to the guard
- *   TAKE_SILENTLY    the wrapper takes over, and a guard that goes on believes that COMMAND has ended by itself
+ *   SPARE_GUARD      the wrapper takes over and does not end the guard, which believes that COMMAND has ended by itself
  *   NO_LEASE_CHECK   the process that becomes COMMAND does not look at the lease
  *   ONE_LOOK         all that one look has found is killed
  *   BELIEVE_PROC     guard and wrapper believe a /proc of others, which does not show what COMMAND started
@@ -277,7 +277,6 @@ inline set_timers(at)
 #define sees_end        (started && !alive[COMMAND] && !noted_end)
 #define sees_stop       (started && !noted_end && stopped[COMMAND] != noted_stop)
 #define sees_wrapper_go (started && !alive[WRAPPER] && phase == HOLDING)
-#define sees_takeover   (started && phase == STOPPING && waker == STOP_AT && KILL_AT != STOP_AT)
 #define sees_exec       (started && fuse != 0)
 #define must_stop       (started && !lost && phase != GIVING_BACK && !noted_end && now >= STOP_AT)
 #define must_kill       (started && phase == STOPPING && now >= KILL_AT && must_look)
@@ -286,7 +285,7 @@ inline set_timers(at)
 #else
 #define is_over         (started && noted_end && phase != GIVING_BACK && (phase == HOLDING || tree_is_empty))
 #endif
-#define guard_is_due (guard_learns || learned || is_left || sees_end || sees_stop || sees_wrapper_go || sees_takeover || sees_exec || \
+#define guard_is_due (guard_learns || learned || is_left || sees_end || sees_stop || sees_wrapper_go || sees_exec || \
 	must_stop || must_kill || is_over || phase == GIVING_BACK)
 
 inline mirror(is_stop)
@@ -337,8 +336,6 @@ proctype guard()
 		mirror(noted_stop)
 	}
 	:: d_step { guard_acts && sees_wrapper_go -> set_timers(KILL_AT); phase = STOPPING }
-	/* the wrapper has begun to stop COMMAND */
-	:: d_step { guard_acts && sees_takeover -> set_timers(KILL_AT) }
 	:: d_step { guard_acts && must_stop ->
 		printf("the guard stops COMMAND\n");
 		set_timers(KILL_AT);
@@ -380,8 +377,6 @@ proctype guard()
 #define must_take_over  (wrapper == WATCHING && alive[GUARD] && \
 	(phase == HOLDING && now >= TAKE_AT || phase == STOPPING && now >= LATE_AT))
 #endif
-/* COMMAND has ended while its guard hung: its status is there to be read */
-#define ended_unseen    (must_take_over && phase == HOLDING && !alive[COMMAND] && starts > 0 && !BLIND)
 #define must_finish     (wrapper == WATCHING && phase == GIVING_BACK && now == DEADLINE)
 #define must_kill_too   (wrapper == TAKING_OVER && now >= LATE_AT && must_look)
 #define is_over_too     (wrapper == TAKING_OVER && tree_is_empty)
@@ -422,14 +417,14 @@ inline take_over()
 	status = status && phase != GIVING_BACK; /* COMMAND's status is known */
 	assert(status);
 	wrapper = TAKING_OVER;
-#ifndef TAKE_SILENTLY
+#ifndef SPARE_GUARD
 	begin_to_stop();
 	phase = (phase == HOLDING -> STOPPING : phase);
-#endif
 	if
-	:: BLIND && alive[GUARD] -> end_guard()
+	:: alive[GUARD] -> end_guard()
 	:: else
 	fi;
+#endif
 	check_time()
 }
 
@@ -465,20 +460,12 @@ proctype front()
 		:: else
 		fi
 	}
-	:: d_step { runs(WRAPPER) && must_take_over && !ended_unseen -> take_over() }
-	:: d_step { runs(WRAPPER) && ended_unseen -> end_guard(); noted_end = true; let_go_of_lock(); report(OWN) }
+	:: d_step { runs(WRAPPER) && must_take_over -> take_over() }
 	/* the lease is over, and the guard still hangs as it gives the lock back */
 	:: d_step { runs(WRAPPER) && must_finish -> end_guard(); report(OWN) }
 	:: d_step { runs(WRAPPER) && wrapper == TAKING_OVER && must_look && may_kill -> kill_tree() }
 	:: atomic { runs(WRAPPER) && wrapper == TAKING_OVER && must_look && !may_kill -> look() }
-	:: d_step { runs(WRAPPER) && is_over_too ->
-		if
-		:: alive[GUARD] -> end_guard()
-		:: else
-		fi;
-		let_go_of_lock();
-		report(LOST)
-	}
+	:: d_step { runs(WRAPPER) && is_over_too -> let_go_of_lock(); report(LOST) }
 	:: d_step { !alive[WRAPPER] } -> break
 	od
 }
