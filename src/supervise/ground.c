@@ -35,7 +35,7 @@ static bool has_terminal(void)
 
 	if (fd >= 0)
 		close(fd);
-	return fd >= 0 || tcgetpgrp(0) >= 0 || tcgetpgrp(1) >= 0 || tcgetpgrp(2) >= 0;
+	return fd >= 0 || (errno != ENXIO && (tcgetpgrp(0) >= 0 || tcgetpgrp(1) >= 0));
 }
 
 void ground_look(struct ground *ground)

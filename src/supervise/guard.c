@@ -23,6 +23,9 @@
 
 #define PAUSE_NS 5000000L
 
+/* A guard that gives the lock back and is stopped goes on after so long. */
+#define GIVING_BACK_MS 200
+
 /* How late the guard may be that waits for exec: later than a wrapper that is not stopped takes
  * over (supervise/wrapper.c). */
 #define FUSE_MS 60
@@ -240,7 +243,7 @@ static void give_back_if_held(struct guard *guard)
 
 	for (int i = 0; i < set->count; i++)
 		ending_put(&guard->shared->ending, &set->members[i].lock);
-	signal_timer_set(&guard->waker, clock_ms());
+	signal_timer_set(&guard->waker, clock_ms() + GIVING_BACK_MS);
 	hold_set_release(set, clock_ms() + guard->job->options->connect_timeout_ms);
 }
 
