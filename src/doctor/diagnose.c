@@ -1,6 +1,7 @@
 /* Runs the checks in order: each server and its user, round trips, locks, slots. */
 #include "doctor/diagnose.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 #include "lock/lock_list.h"
 #include "redis/connection_trace.h"
 #include "redis/local_server.h"
+#include "supervise/ground.h"
+#include "supervise/signal_timer.h"
 
 #define SAMPLES 20
 
@@ -57,6 +60,31 @@ static int ask_nodes(struct diagnosis *diagnosis, struct error *err)
 			     info->software, info->version, info->mode);
 	}
 	return diagnosis->info_count > 0 ? 0 : -1;
+}
+
+/* What wrap says here before it starts COMMAND. */
+static void check_ground(struct findings *findings)
+{
+	struct signal_timer timer;
+	struct ground ground;
+
+	ground_look(&ground);
+	if (ground.why) {
+		findings_add(findings, SEVERITY_WARNING, "processes", "%s", ground.why);
+		findings_explain(
+			findings,
+			"wrap cannot see what COMMAND starts: it stops COMMAND and its process group only.",
+			"mount /proc here: unshare --mount-proc, bwrap --proc /proc");
+	}
+	ground_leave(&ground);
+	signal_timer_open(&timer, SIGCONT);
+	if (!timer.is_there) {
+		findings_add(findings, SEVERITY_WARNING, "timers", "no timer can be made");
+		findings_explain(
+			findings,
+			"If somebody stops wrap and its guard, COMMAND is not stopped in time.",
+			"raise the limit of pending signals: ulimit -i");
+	}
 }
 
 /* All nodes of a cluster may be well while none of them has some of its slots. */
@@ -230,6 +258,7 @@ int diagnose(struct diagnosis *diagnosis, const struct invocation *invocation, s
 	int result;
 
 	*diagnosis = (struct diagnosis){.invocation = invocation};
+	check_ground(&diagnosis->findings);
 	result = run_checks(diagnosis, err);
 	check_slots(diagnosis);
 	if (result < 0)
