@@ -15,8 +15,8 @@
 --       8 strays    as for acquire
 --       9 status    of COMMAND, as a shell shows it, or ''; only from the wrap that took the lock: its
 --                   request is the id
---      10 cause     why COMMAND ended: 'exit', 'max-hold', 'asked', 'lost', 'wrap died', the name of a signal;
---                   or ''.
+--      10 cause     why COMMAND ended: 'exit', 'max-hold', 'asked', 'lost', 'wrap died', the name of a
+--                   signal; or ''.
 --                   `exit` with the status 0 is a success, which `done` tells; others are for the log only.
 --                   A keeper may say 'max-hold', too, of the hold that its acquire took
 --      11 only      with 'force' and 'stop': the hold of this owner only, or of =SLOT; or ''
