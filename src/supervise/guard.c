@@ -47,9 +47,9 @@ static void tell_ground(const struct guard *guard)
 
 	if (job->ground->why)
 		message(job->messenger, LOG_WARNING,
-			"cannot see what %s starts: %s; only %s%s will be stopped", job->shown,
-			job->ground->why, job->shown,
-			job->ground->leads_group ? " and its process group" : "");
+			"cannot see what %s starts: %s; only it%s stopped", job->shown,
+			job->ground->why,
+			job->ground->leads_group ? " and its process group are" : " is");
 	if (!guard->waker.is_there)
 		message(job->messenger, LOG_WARNING,
 			"cannot make the guard's timer: if somebody stops fairlock, %s is not "

@@ -38,7 +38,7 @@ void guard_stop_command(struct guard *guard, int64_t kill_ms)
 static void lose(struct guard *guard, const struct lock *lock, int64_t kill_ms, const char *why)
 {
 	/* also for the wrapper, should it go on for us */
-	guard->lost = guard->shared->ending.lost = true;
+	guard->shared->ending.lost = true;
 	guard_stop_command(guard, kill_ms);
 	guard_tell_loss(guard->job, lock, why);
 }

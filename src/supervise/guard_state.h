@@ -29,5 +29,4 @@ struct guard {
 	bool is_quick;             /* COMMAND's exec will be: see guard_command.h */
 	int64_t max_ms;            /* when --max-hold is over */
 	struct stop stop;          /* its command: 0 when it does not run */
-	bool lost;                 /* at least one of the locks */
 };

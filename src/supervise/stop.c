@@ -161,7 +161,7 @@ static void halt_group(const struct stop *stop, struct groups *groups, pid_t mem
 	if (group <= 0 || session <= 0 || session == stop->ground->session ||
 	    session == getsid(0) || has_group(groups, group) ||
 	    groups->count == sizeof(groups->list) / sizeof(*groups->list) ||
-	    local_server_is_ours(member))
+	    local_server_is_ours(group)) /* it leads the group of its own children */
 		return;
 	groups->list[groups->count++] = group;
 	kill(-group, SIGSTOP);

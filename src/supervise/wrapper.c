@@ -226,7 +226,7 @@ static void check_guard(struct wrapper *wrapper)
 	if (wrapper->takes_over)
 		stop_kill(&wrapper->stop);
 	else
-		take_over(wrapper, "it hangs (frozen, traced or without processor time)");
+		take_over(wrapper, "it is frozen or very slow");
 }
 
 /* After the wrapper took over: whether COMMAND and all that it started are gone. */
