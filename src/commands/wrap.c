@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "lock/wait_result.h"
 #include "supervise/exec_path.h"
-#include "supervise/ground.h"
+#include "supervise/processes.h"
 #include "supervise/take_locks.h"
 #include "supervise/wrapper.h"
 

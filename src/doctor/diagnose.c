@@ -16,8 +16,7 @@
 #include "lock/lock_list.h"
 #include "redis/connection_trace.h"
 #include "redis/local_server.h"
-#include "supervise/ground.h"
-#include "supervise/signal_timer.h"
+#include "supervise/processes.h"
 
 #define SAMPLES 20
 

@@ -1,25 +1,32 @@
-/* The guard after the grant, until COMMAND and all that it started have ended. */
+/* The guard, COMMAND's parent: gets ready while the wrapper waits, starts COMMAND, renews the
+ * lease, and stops COMMAND and all that it started before the lease ends. */
 #include "supervise/guard.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/deadline_poll.h"
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/signal_names.h"
 #include "cli/options.h"
 #include "supervise/ending.h"
-#include "supervise/ground.h"
-#include "supervise/guard_command.h"
-#include "supervise/guard_lease.h"
-#include "supervise/guard_messages.h"
-#include "supervise/guard_standby.h"
+#include "supervise/environment.h"
+#include "supervise/exec_path.h"
+#include "supervise/processes.h"
 
 #define PAUSE_NS 5000000L
 
@@ -29,6 +36,19 @@
 /* How late the guard may be that waits for exec: later than a wrapper that is not stopped takes
  * over (supervise/wrapper.c). */
 #define FUSE_MS 60
+#define NAP_NS 50000L
+
+/* Another owner may hold the lost lock already: COMMAND gets no more time than this. */
+#define LOST_KILL_MS 900
+
+/* For so long we believe what the rehearsal found in memory. */
+#define REHEARSED_MS 100
+
+/* exec_path keeps a path there, and little more is needed. */
+#define STACK_BYTES 65536
+
+/* For what may run on that stack, which AddressSanitizer takes for a mistake. */
+#define ON_OTHER_STACK __attribute__((no_sanitize("address")))
 
 /* In the order in which they are served. Deadlines go before: the machine may have slept. */
 enum {
@@ -38,56 +58,72 @@ enum {
 	SLOTS_IN_ALL = SLOT_CLIENTS + HOLDS_MAX + 1,
 };
 
-/* ---- COMMAND ---- */
+struct guard {
+	const struct job *job;
+	struct shared_state *shared;
+	const struct guard_ends *ends;
+	int socket; /* of ends; -1 when the wrapper is gone */
+	struct deadline_poll loop;
+	struct signal_fd signals;
+	struct signal_timer waker; /* SIGCONT, for a guard that is stopped when it has work to do */
+	struct signal_timer fuse;  /* SIGKILL, for one that waits for an exec that does not come */
+	bool is_quick;             /* COMMAND's exec will be: see exec_is_quick */
+	bool end_is_told;          /* COMMAND's */
+	int64_t max_ms;            /* when --max-hold is over */
+	struct stop stop;          /* its command: 0 when it does not run */
+};
 
-/* Says in a line each what wrap cannot do here. */
-static void tell_ground(const struct guard *guard)
+/* ---- Messages ---- */
+
+/* Words take time while the next waiter waits, so they are made only to be told. */
+
+/* why: perhaps a server's words, which are cut. */
+static void tell_loss(const struct job *job, const struct lock *lock, const char *why)
+{
+	const size_t taken = strlen("lost lock : ; stopping ") +
+			     count_characters(lock->keys.shown) + count_characters(job->shown);
+	char cut[OWNER_SHOWN_BYTES];
+
+	message(job->messenger, LOG_ERR, "lost lock %s: %s; stopping %s", lock->keys.shown,
+		shorten_to(cut, MESSAGE_CHARACTERS - taken, why), job->shown);
+}
+
+static void tell_asked(const struct job *job, const struct hold *hold)
+{
+	const char *name = hold->lock->keys.shown;
+	const size_t taken = strlen("lock : ; stopping ") + count_characters(name) +
+			     count_characters(job->shown);
+	char why[OWNER_SHOWN_BYTES], cut[OWNER_SHOWN_BYTES];
+
+	hold_asked_why(why, MESSAGE_CHARACTERS - taken, hold);
+	message(job->messenger, LOG_ERR, "lock %s: %s; stopping %s", name,
+		shorten_to(cut, MESSAGE_CHARACTERS - taken, why), job->shown);
+}
+
+/* The wrapper tells it if exec failed. */
+static void tell_end(struct guard *guard)
 {
 	const struct job *job = guard->job;
+	const int status = guard->shared->ending.wait_status;
+	const bool is_killed = WIFSIGNALED(status);
+	char took[DURATION_MAX_BYTES], number[SIGNAL_MAX_BYTES];
 
-	if (job->ground->why)
-		message(job->messenger, LOG_WARNING,
-			"cannot see what %s starts: %s; only it%s stopped", job->shown,
-			job->ground->why,
-			job->ground->leads_group ? " and its process group are" : " is");
-	if (!guard->waker.is_there)
-		message(job->messenger, LOG_WARNING,
-			"cannot make the guard's timer: if somebody stops fairlock, %s is not "
-			"stopped in time",
-			job->shown);
+	if (guard->end_is_told || !message_step_is_on(job->messenger) ||
+	    !guard->shared->ending.is_reaped || guard->shared->ending.exec_errno)
+		return;
+	guard->end_is_told = true;
+	duration_show(took, clock_ms() - guard->shared->start_ms);
+	if (is_killed)
+		signal_show(number, WTERMSIG(status));
+	else
+		snprintf(number, sizeof(number), "%d", WEXITSTATUS(status));
+	message_event(job->messenger, status == 0 ? LOG_INFO : LOG_NOTICE,
+		      is_killed ? "%s under lock %s was killed by signal %s after %s"
+				: "%s under lock %s ended with status %s after %s",
+		      job->shown, job->lock->keys.shown, number, took);
 }
 
-/* The lock is held. */
-static bool start_command(struct guard *guard)
-{
-	if (guard_get_ready(guard, &guard->shared->failure) < 0) {
-		guard->shared->ending.started = false;
-		return false;
-	}
-	tell_ground(guard);
-	guard_set_waker(guard);
-	if (guard->is_quick)
-		signal_timer_set(&guard->fuse, job_stop_ms(guard->job) + FUSE_MS);
-	if (guard_start_command(guard) < 0) {
-		guard->shared->ending.exec_errno = errno;
-		return false;
-	}
-	signal_timer_set(&guard->fuse, NEVER_MS);
-	return true;
-}
-
-static void adopt_command(struct guard *guard)
-{
-	const struct job *job = guard->job;
-
-	guard->stop.command = guard->shared->command;
-	guard->stop.group = job->ground->leads_group ? guard->stop.command : 0;
-	message_step(job->messenger, "starting %s, pid %d", job->shown, (int)guard->stop.command);
-	if (job->options->max_hold_ms)
-		guard->max_ms = guard->shared->start_ms + job->options->max_hold_ms;
-}
-
-/* ---- Children and the wrapper ---- */
+/* ---- Children ---- */
 
 /* The shell must see the wrapper stop, or go on, when COMMAND does so by itself. */
 static void mirror(const struct guard *guard, int signo)
@@ -99,38 +135,115 @@ static void mirror(const struct guard *guard, int signo)
 static void reap_children(struct guard *guard)
 {
 	const int64_t begin_ms = clock_ms();
+	const pid_t command = guard->stop.command;
 	struct signalfd_siginfo info;
 	int status;
 	pid_t pid;
 
 	while (signal_fd_next(&guard->signals, &info))
 		;
-	while ((pid = stop_reap(begin_ms, WUNTRACED | WCONTINUED, &status))) {
-		if (pid != guard->stop.command)
-			continue;
-		if (WIFSTOPPED(status)) {
+	while ((pid = stop_reap(&guard->stop, begin_ms, WUNTRACED | WCONTINUED, &status)))
+		if (pid == command && WIFSTOPPED(status))
 			mirror(guard, WSTOPSIG(status));
-		} else if (WIFCONTINUED(status)) {
+		else if (pid == command && WIFCONTINUED(status))
 			mirror(guard, SIGCONT);
-		} else {
-			ending_note(guard->shared, status);
-			guard->stop.command = 0;
-			if (!guard->shared->ending.exec_errno) /* the wrapper says that */
-				guard_tell_end(guard->job, status,
-					       clock_ms() - guard->shared->start_ms);
-		}
+}
+
+/* ---- The lease ---- */
+
+/* Sets the timer that continues a guard that is stopped when it should stop COMMAND. */
+static void set_waker(struct guard *guard)
+{
+	if (guard->shared->phase == GUARD_STOPPING)
+		signal_timer_set(&guard->waker, guard->stop.kill_ms);
+	else
+		signal_timer_set(&guard->waker, earliest(job_stop_ms(guard->job), guard->max_ms));
+}
+
+/* Sends the first signal to COMMAND and all that it started; SIGKILL follows at kill_ms. If that
+ * was done before, the earlier time counts. */
+static void stop_command(struct guard *guard, int64_t kill_ms)
+{
+	char name[SIGNAL_MAX_BYTES];
+
+	if (guard->shared->phase == GUARD_STOPPING) {
+		if (kill_ms < guard->stop.kill_ms)
+			guard->stop.kill_ms = kill_ms;
+		return;
+	}
+	guard->shared->phase = GUARD_STOPPING;
+	guard->stop.kill_ms = kill_ms;
+	set_waker(guard);
+	stop_begin(&guard->stop, guard->job->options->signal, kill_ms);
+	message_step(guard->job->messenger, "sent signal %s to %s and what it started",
+		     signal_show(name, guard->job->options->signal), guard->job->shown);
+}
+
+static void lose(struct guard *guard, const struct lock *lock, int64_t kill_ms, const char *why)
+{
+	/* also for the wrapper, should it go on for us */
+	guard->shared->ending.lost = true;
+	stop_command(guard, kill_ms);
+	tell_loss(guard->job, lock, why);
+}
+
+/* Renews the locks, as far as they are not lost, and stops COMMAND if one of them turns out to be.
+ */
+static void renew_holds(struct guard *guard)
+{
+	const int64_t kill_ms = clock_ms() + earliest(guard->job->kill_after_ms, LOST_KILL_MS);
+	const struct member *lost;
+
+	while ((lost = hold_set_step(guard->job->set)))
+		lose(guard, &lost->lock, earliest(kill_ms, job_kill_ms_for(&lost->lock)),
+		     hold_lost_why(&lost->hold));
+	shared_state_put_times(guard->shared, guard->job);
+}
+
+/* A guard that was stopped may not have seen COMMAND's end. */
+static bool has_ended_in_time(struct guard *guard, int64_t now, const struct lock *lock)
+{
+	if (guard->shared->phase != GUARD_HOLDING || now >= lock->deadline_ms)
+		return false;
+	reap_children(guard);
+	return !guard->stop.command;
+}
+
+static void lose_overdue(struct guard *guard, int64_t now)
+{
+	const struct hold_set *set = guard->job->set;
+
+	for (int i = 0; i < set->count; i++) {
+		struct member *member = &set->members[i];
+
+		if (member->hold.state != HOLD_HELD ||
+		    now < job_stop_ms_for(guard->job, &member->lock))
+			continue;
+		if (has_ended_in_time(guard, now, &member->lock))
+			return;
+		hold_expire(&member->hold);
+		lose(guard, &member->lock, job_kill_ms_for(&member->lock),
+		     hold_lost_why(&member->hold));
 	}
 }
 
-/* Between two looks at what is to be killed. */
-static void note_progress(void *context)
+/* Stops COMMAND if a lock was not renewed in time, and kills it at the end of its grace. */
+static void check_deadlines(struct guard *guard)
 {
-	struct guard *guard = context;
+	const int64_t now = clock_ms();
 
-	if (guard->shared->repeat_ms)
-		guard->shared->repeat_ms = clock_ms();
-	reap_children(guard);
+	lose_overdue(guard, now);
+	if (guard->shared->phase == GUARD_STOPPING && now >= guard->stop.kill_ms) {
+		const bool is_first = guard->shared->repeat_ms == 0;
+
+		stop_kill(&guard->stop);
+		if (is_first)
+			message_step(guard->job->messenger,
+				     "sent signal KILL to all that is left of it");
+	}
 }
+
+/* ---- Ends that are not the lease's ---- */
 
 /* The end of --max-hold. A COMMAND that has ended meanwhile was in time. */
 static void enforce_max_hold(struct guard *guard)
@@ -143,7 +256,7 @@ static void enforce_max_hold(struct guard *guard)
 	if (!guard->stop.command)
 		return;
 	guard->shared->ending.timed_out = true;
-	guard_stop_command(guard, clock_ms() + guard->job->kill_after_ms);
+	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 	message(guard->job->messenger, LOG_ERR,
 		"lock %s was held for %s, as long as --max-hold allows; stopping %s",
 		guard->job->lock->keys.shown,
@@ -161,8 +274,8 @@ static void obey_stop(struct guard *guard)
 	if (!guard->stop.command)
 		return;
 	guard->shared->ending.was_asked = true;
-	guard_stop_command(guard, clock_ms() + guard->job->kill_after_ms);
-	guard_tell_asked(guard->job, hold);
+	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
+	tell_asked(guard->job, hold);
 }
 
 static void pass_on(const struct guard *guard, int signo)
@@ -189,10 +302,303 @@ static void hear_wrapper(struct guard *guard)
 		close(guard->socket);
 		guard->socket = -1;
 		guard->shared->ending.wrap_died = guard->shared->phase == GUARD_HOLDING;
-		guard_stop_command(guard, clock_ms() + guard->job->kill_after_ms);
+		stop_command(guard, clock_ms() + guard->job->kill_after_ms);
 		message(guard->job->messenger, LOG_ERR, "lost the wrapper of lock %s; stopping %s",
 			guard->job->lock->keys.shown, guard->job->shown);
 	}
+}
+
+/* ---- How long may exec take? ---- */
+
+/* Whether --signal ends COMMAND's process between signal_fd_restore and exec. */
+static bool ends_by_signal(const struct job *job)
+{
+	const int signo = job->options->signal;
+
+	return (signo == SIGKILL || signo == SIGTERM || signo == SIGINT || signo == SIGHUP) &&
+	       !signal_fd_ignores(signo) && !signal_fd_has(job->signals->original, signo);
+}
+
+/* Whether the guard may wait for COMMAND's exec. That must not wait for a disk now, or the guard
+ * could not renew the lease meanwhile. On a terminal the guard does not wait either: see
+ * make_command. */
+static bool exec_is_quick(const struct guard *guard)
+{
+	return guard->fuse.is_there && ends_by_signal(guard->job) &&
+	       exec_path_is_cached(guard->job->argv) && !guard->job->ground->has_terminal;
+}
+
+/* ---- COMMAND's process, until exec ---- */
+
+struct start {
+	const struct guard *guard;
+	pid_t self;
+	bool is_quick;
+	uint64_t early; /* signals that came before */
+};
+
+/* The wrapper takes a process that has the socket for us, and the server one that has a connection.
+ */
+ON_OTHER_STACK static void leave_guard(const struct guard *guard)
+{
+	close(guard->ends->socket);
+	for (int i = 0; i < guard->job->set->count; i++)
+		connection_leave(&guard->job->set->members[i].client.connection);
+}
+
+/* COMMAND's process takes no signals until the guard has handed down the early ones. */
+static void await_signals(const struct start *start)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != start->self)
+		_exit(STATUS_NOT_FOUND);
+	while (!start->guard->shared->has_signals)
+		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+}
+
+/* A process that was stopped, and is continued when the lease is as good as over, does not become
+ * COMMAND, unless a renewal comes before the end. */
+ON_OTHER_STACK static void await_valid_lease(const struct shared_state *shared)
+{
+	while (clock_ms() >= shared->stop_ms) {
+		if (clock_ms() >= shared->kill_ms)
+			_exit(STATUS_NOT_HELD);
+		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+	}
+}
+
+ON_OTHER_STACK static int run_child(void *argument)
+{
+	const struct start *start = argument;
+	const struct job *job = start->guard->job;
+	struct shared_state *shared = start->guard->shared;
+
+	leave_guard(start->guard);
+	if (job->ground->leads_group)
+		setpgid(0, 0);
+	if (start->is_quick) /* not those that would stop this process: the guard waits for it */
+		signal_fd_hand_down(start->early & ~signal_fd_stopping(start->early), getpid());
+	else
+		await_signals(start);
+	prctl(PR_SET_PDEATHSIG, job->options->signal);
+	if (getppid() != start->self)
+		_exit(STATUS_NOT_FOUND); /* too late for a signal */
+	signal_fd_restore(job->signals);
+	await_valid_lease(shared);
+	exec_path(job->argv);
+	shared->ending.exec_errno = errno;
+	_exit(STATUS_NOT_FOUND);
+}
+
+/* ---- The guard ---- */
+
+/* The guard leaves the wrapper's process group, in which COMMAND stays, so that the terminal's
+ * signals do not reach it. In a job of a job-control shell it stays in the session, so that a group
+ * that COMMAND makes for itself can be stopped. Elsewhere it leaves the session, too: a parent in
+ * the session, but not in the group, keeps the group from being orphaned until COMMAND ends, and
+ * then the kernel sends SIGHUP and SIGCONT to all in it if one is stopped. */
+static void leave_group(const struct guard *guard)
+{
+	bool is_job = getpgrp() == guard->ends->wrapper &&
+		      getsid(guard->ends->wrapper) != guard->ends->wrapper;
+
+	if (is_job)
+		setpgid(0, 0);
+	else
+		setsid();
+}
+
+/* The id must be in shared->command before either process goes on: the wrapper must know whom to
+ * reap if we are killed. */
+static pid_t make_process(struct start *start)
+{
+	static _Alignas(16) char stack[STACK_BYTES];
+	const int flags = CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD;
+	_Atomic pid_t *command = &start->guard->shared->command;
+	pid_t pid;
+
+	if (start->is_quick)
+		return clone(run_child, stack + STACK_BYTES, flags, start, command);
+	pid = proc_fork(SIGCHLD, command);
+	if (pid == 0)
+		run_child(start);
+	return pid;
+}
+
+/* Makes COMMAND's process, in the wrapper's process group, which the guard leaves. The lock is
+ * held, and the timers are set. The process ends if the guard does, or if the lease is as good
+ * as over; then, and if exec fails, shared->ending tells. Returns 0, or -1 with errno if there is
+ * no process.
+ *
+ * If guard->is_quick, no memory is copied, and this returns at exec. Should the process be stopped
+ * before exec, the guard is killed by its timer, and the process ends.
+ *
+ * COMMAND gets each signal that came to the guard or the wrapper (shared->untaken) before its
+ * process was there. If guard->is_quick, a signal to the whole group in the last microseconds
+ * before that is lost. Until this returns the guard is in the wrapper's process group: SIGKILL to
+ * the group kills all three, and SIGSTOP stops them, also if COMMAND sends it as the first thing
+ * that it does. */
+static int make_command(const struct guard *guard)
+{
+	const uint64_t untaken = guard->shared->untaken;
+	struct start start = {.guard = guard, .self = getpid(), .is_quick = guard->is_quick};
+	pid_t pid;
+
+	environment_set(guard->job);
+	start.early = signal_fd_pending() | untaken;
+	pid = make_process(&start);
+	if (pid < 0)
+		return -1;
+	leave_group(guard);
+	signal_fd_hand_down(start.is_quick ? signal_fd_stopping(start.early)
+					   : signal_fd_pending() | untaken,
+			    pid);
+	guard->shared->has_signals = true;
+	return 0;
+}
+
+/* ---- Standing by ---- */
+
+/* Opens what is not open yet: a call that failed while the guard stood by is repeated after the
+ * grant. Returns 0, or -1 with STATUS_OS. */
+static int get_ready(struct guard *guard, struct error *err)
+{
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (!guard->waker.is_there)
+		signal_timer_open(&guard->waker, SIGCONT);
+	if (!guard->fuse.is_there)
+		signal_timer_open(&guard->fuse, SIGKILL);
+	if (guard->loop.timer < 0 && deadline_poll_open(&guard->loop, err) < 0)
+		return -1;
+	if (guard->signals.fd < 0 && signal_fd_open_deaf(&guard->signals, err) < 0)
+		return -1;
+	return 0;
+}
+
+/* Does what it can before the grant, so that little is left between the grant and exec. */
+static void rehearse(struct guard *guard)
+{
+	environment_set(guard->job);
+	guard->is_quick = exec_is_quick(guard);
+}
+
+/* Returns a descriptor that is readable once for each message of the server, which the wrapper
+ * reads; -1 if there is none. */
+static int listen_in(const struct guard *guard)
+{
+	const struct hold_set *set = guard->job->set;
+	struct epoll_event each = {.events = EPOLLIN | EPOLLET};
+	struct pollfd slot;
+	int ears;
+
+	client_wait(&set->members[set->count - 1].client, &slot);
+	if (slot.fd < 0)
+		return -1;
+	ears = epoll_create1(EPOLL_CLOEXEC);
+	epoll_ctl(ears, EPOLL_CTL_ADD, slot.fd, &each);
+	return ears;
+}
+
+/* Returns false if the wrapper is gone. The message with the grant wakes us together with the
+ * wrapper: so we, and a processor, are awake when that lets COMMAND go. */
+static bool await_start(const struct guard *guard)
+{
+	const int ears = guard->shared->is_let_go ? -1 : listen_in(guard);
+	struct pollfd slots[] = {{.fd = guard->socket, .events = POLLIN},
+				 {.fd = ears, .events = POLLIN}};
+	struct epoll_event message;
+
+	while (!guard->shared->is_let_go && !slots[0].revents) {
+		if (poll(slots, 2, -1) < 0 && errno != EINTR)
+			return false;
+		epoll_wait(ears, &message, 1, 0);
+	}
+	if (ears >= 0)
+		close(ears);
+	return guard->shared->is_let_go;
+}
+
+/* The wrapper has the grant, and lets COMMAND go. */
+static void take_grant(const struct guard *guard)
+{
+	const struct job *job = guard->job;
+
+	shared_state_take(guard->shared, job);
+	for (int i = 0; i < job->set->count; i++) {
+		if (guard->ends->needs_connection)
+			connection_forget(&job->set->members[i].client.connection);
+		hold_set_take(job->set, &job->set->members[i]);
+	}
+}
+
+/* Returns when the lock is held, and the wrapper has let COMMAND go. Ends the process if the
+ * wrapper ends before. */
+static void stand_by(struct guard *guard)
+{
+	const struct guard_ends *ends = guard->ends;
+	const int64_t begin_ms = clock_ms();
+	struct error ignored;
+
+	/* if we are stopped when the wrapper dies, we go on */
+	prctl(PR_SET_PDEATHSIG, SIGCONT);
+	if (getppid() != ends->wrapper)
+		_exit(STATUS_OS);
+	if (ends->needs_connection)
+		hold_set_close(guard->job->set); /* the server is to see the wrapper go */
+	if (get_ready(guard, &ignored) == 0)
+		rehearse(guard);
+	if (!await_start(guard))
+		_exit(0);
+	take_grant(guard);
+	if (clock_ms() >= begin_ms + REHEARSED_MS)
+		guard->is_quick = exec_is_quick(guard);
+}
+
+/* Says in a line each what wrap cannot do here. */
+static void tell_ground(const struct guard *guard)
+{
+	const struct job *job = guard->job;
+
+	if (job->ground->why)
+		message(job->messenger, LOG_WARNING,
+			"cannot see what %s starts: %s; only it%s stopped", job->shown,
+			job->ground->why,
+			job->ground->leads_group ? " and its process group are" : " is");
+	if (!guard->waker.is_there)
+		message(job->messenger, LOG_WARNING,
+			"cannot make the guard's timer: if somebody stops fairlock, %s is not "
+			"stopped in time",
+			job->shown);
+}
+
+/* The lock is held. */
+static bool start_command(struct guard *guard)
+{
+	if (get_ready(guard, &guard->shared->failure) < 0) {
+		guard->shared->ending.started = false;
+		return false;
+	}
+	tell_ground(guard);
+	set_waker(guard);
+	if (guard->is_quick)
+		signal_timer_set(&guard->fuse, job_stop_ms(guard->job) + FUSE_MS);
+	if (make_command(guard) < 0) {
+		guard->shared->ending.exec_errno = errno;
+		return false;
+	}
+	signal_timer_set(&guard->fuse, NEVER_MS);
+	return true;
+}
+
+static void adopt_command(struct guard *guard)
+{
+	const struct job *job = guard->job;
+
+	guard->stop.command = guard->shared->command;
+	guard->stop.group = job->ground->leads_group ? guard->stop.command : 0;
+	message_step(job->messenger, "starting %s, pid %d", job->shown, (int)guard->stop.command);
+	if (job->options->max_hold_ms)
+		guard->max_ms = guard->shared->start_ms + job->options->max_hold_ms;
 }
 
 /* ---- Life ---- */
@@ -201,6 +607,7 @@ static bool is_over(struct guard *guard)
 {
 	if (guard->stop.command)
 		return false;
+	tell_end(guard);
 	if (guard->shared->phase != GUARD_STOPPING)
 		return true;
 	reap_children(guard);
@@ -221,18 +628,18 @@ static int watch(struct guard *guard, struct error *err)
 		wake = earliest(wake, guard->stop.kill_ms);
 	else
 		wake = earliest(wake, guard->max_ms);
-	guard_set_waker(guard);
+	set_waker(guard);
 	if (deadline_poll(&guard->loop, slots, (nfds_t)SLOT_CLIENTS + (nfds_t)set->count + 1, wake,
 			  err) < 0)
 		return -1;
-	guard_check_deadlines(guard);
+	check_deadlines(guard);
 	enforce_max_hold(guard);
 	if (slots[SLOT_CHILDREN].revents)
 		reap_children(guard);
 	if (slots[SLOT_WRAPPER].revents)
 		hear_wrapper(guard);
 	if (guard->stop.command || guard->shared->phase == GUARD_STOPPING)
-		guard_renew_holds(guard);
+		renew_holds(guard);
 	obey_stop(guard);
 	return 0;
 }
@@ -252,8 +659,8 @@ static void end_blindly(struct guard *guard, const struct error *err)
 {
 	const bool is_first = guard->shared->phase != GUARD_STOPPING;
 
-	guard_stop_command(guard, clock_ms());
-	guard_check_deadlines(guard);
+	stop_command(guard, clock_ms());
+	check_deadlines(guard);
 	if (is_first)
 		message(guard->job->messenger, LOG_ERR, "%s; stopping %s", err->text,
 			guard->job->shown);
@@ -280,19 +687,17 @@ static _Noreturn void see_to_end(struct guard *guard)
 _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 			 const struct guard_ends *ends)
 {
-	struct guard guard = {.job = job,
-			      .shared = shared,
-			      .ends = ends,
-			      .socket = ends->socket,
-			      .loop = {.timer = -1},
-			      .signals = {.fd = -1},
-			      .max_ms = NEVER_MS,
-			      .stop = {.ground = job->ground,
-				       .between = note_progress,
-				       .context = &guard,
-				       .kill_ms = NEVER_MS}};
+	struct guard guard = {
+		.job = job,
+		.shared = shared,
+		.ends = ends,
+		.socket = ends->socket,
+		.loop = {.timer = -1},
+		.signals = {.fd = -1},
+		.max_ms = NEVER_MS,
+		.stop = {.ground = job->ground, .shared = shared, .kill_ms = NEVER_MS}};
 
-	guard_standby_run(&guard);
+	stand_by(&guard);
 	if (start_command(&guard))
 		adopt_command(&guard);
 	see_to_end(&guard); /* without COMMAND the end is now */

@@ -1,7 +1,14 @@
 /* The guard, COMMAND's parent: renews the lease, and stops COMMAND before the lease ends. */
 #pragma once
 
-#include "supervise/guard_state.h"
+#include "supervise/shared_state.h"
+
+/* The things that the guard gets from the wrapper. */
+struct guard_ends {
+	int socket; /* each byte is a signal to pass on, or 0; only the wrapper has the other end */
+	pid_t wrapper;
+	bool needs_connection; /* the guard cannot go on with those of the wrapper */
+};
 
 /* The guard's life, in the process that the wrapper forked. It stands by until the wrapper lets
  * COMMAND go, with the grant and the clients in *shared (shared_state_let_go). It ends if the

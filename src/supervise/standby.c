@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "supervise/ground.h"
 #include "supervise/guard.h"
+#include "supervise/processes.h"
 
 /* The guard gets *guards_end, the wrapper the rest. A failure leaves that empty. */
 static int open_ends(struct standby *standby, int locks, int *guards_end)

@@ -12,8 +12,7 @@
 #include "cli/options.h"
 #include "lock/hold_set.h"
 #include "supervise/ending.h"
-#include "supervise/ground.h"
-#include "supervise/stop.h"
+#include "supervise/processes.h"
 
 /* How long the guard may be late before the wrapper does its work: at first, and between two rounds
  * of SIGKILL. A round reads all of /proc, which takes long on a busy machine. */
@@ -90,20 +89,11 @@ static void reap(struct wrapper *wrapper, int which)
 	pid_t pid;
 	int status;
 
-	while ((pid = stop_reap(begin_ms, which, &status)))
-		if (pid == wrapper->guard) {
+	if (!wrapper->shared->ending.is_reaped)
+		wrapper->stop.command = wrapper->shared->command;
+	while ((pid = stop_reap(&wrapper->stop, begin_ms, which, &status)))
+		if (pid == wrapper->guard)
 			wrapper->guard = 0;
-		} else if (pid == wrapper->shared->command) {
-			ending_note(wrapper->shared, status);
-			wrapper->stop.command = 0;
-		} else {
-			ground_forget_older(wrapper->job->ground, pid);
-		}
-}
-
-static void reap_all(void *wrapper)
-{
-	reap(wrapper, __WALL);
 }
 
 /* The guard does not do its work: we end it, and stop COMMAND and all that it started. */
@@ -122,12 +112,9 @@ static void take_over(struct wrapper *wrapper, const char *why)
 	wrapper->takes_over = true;
 	if (wrapper->guard)
 		kill(wrapper->guard, SIGKILL);
-	wrapper->stop = (struct stop){.ground = job->ground,
-				      .command = shared->ending.is_reaped ? 0 : shared->command,
-				      .group = job->ground->leads_group ? shared->command : 0,
-				      .between = reap_all,
-				      .context = wrapper,
-				      .kill_ms = clock_ms()};
+	reap(wrapper, __WALL);
+	wrapper->stop.group = job->ground->leads_group ? shared->command : 0;
+	wrapper->stop.kill_ms = clock_ms();
 	if (shared->repeat_ms == 0) /* else the guard was about to kill */
 		stop_begin(&wrapper->stop, job->options->signal, kill_ms);
 	message(job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopping %s",
@@ -281,7 +268,8 @@ int wrapper_run(const struct job *job, struct standby *standby, struct ending *e
 				  .shared = standby->shared,
 				  .guard = standby->guard,
 				  .fd = standby->fd,
-				  .handed = standby->shared->untaken};
+				  .handed = standby->shared->untaken,
+				  .stop = {.ground = job->ground, .shared = standby->shared}};
 
 	hold_set_close(job->set); /* the guard has them now */
 	if (watch(&wrapper, err) < 0)

@@ -116,7 +116,7 @@ static void write_counts(void)
 	gcov_reset();
 }
 
-/* PLAIN: it may run on the stack of guard_start_command (supervise/guard_command.c). */
+/* PLAIN: it may run on the stack of make_command (supervise/guard.c). */
 PLAIN void counted_exit(int status)
 {
 	write_counts();

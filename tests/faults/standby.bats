@@ -190,6 +190,8 @@ has_none() {
 	wait_until nothing_left
 }
 
+sleeps() { grep -q '^State:.S' "/proc/$1/status"; }
+
 @test 'a grant counts that came while the wrapper was stopped for longer than an answer may take' {
 	local answer
 
@@ -201,6 +203,7 @@ has_none() {
 		WAITER=$!
 		wait_until has_guard "$WAITER"
 		[ "$answer" = first ] || wait_until holds_lock "$WAITER" "$answer"
+		wait_until sleeps "$WAITER" # it has sent its request
 		stop "$WAITER"
 		wait_until holds_lock "$WAITER" "$answer"
 		sleep 5 # more than the connect timeout

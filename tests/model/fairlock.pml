@@ -16,7 +16,7 @@
  *   r_ask, r_unlock                                           the scripts of Redisson 4.7.0's fair lock
  *
  * and from src/: lock/wait.c (begin, ask, heard, leave), redis/client.c (what is sent again, and `again`), lock/hold_lease.c,
- * supervise/guard_lease.c (renewals, deadline) and supervise/guard.c (giving back).
+ * supervise/guard.c (renewals, deadline, giving back).
  *
  * A connection ends at its client first. The server may still carry out a request that was under way (`orphan`), or not,
  * and keeps the subscription until it sees the end (`lingers`). Only then can the client lose its next connection.

@@ -3,9 +3,9 @@
  * them are killed. tests/model/run runs it beside fairlock.pml. The server and its answers are not in it, but for
  * renewals.
  *
- * A step is what a process does between two waits: see src/supervise/wrapper.c (the wrapper), src/supervise/guard.c and
- * src/supervise/guard_lease.c (the guard), src/supervise/guard_command.c (the start, and what becomes COMMAND),
- * src/supervise/standby.c (the grant), and src/supervise/stop.c (how all that COMMAND started is found and killed).
+ * A step is what a process does between two waits: see src/supervise/wrapper.c (the wrapper), src/supervise/guard.c (the guard, and
+ * what becomes COMMAND), src/supervise/standby.c (the grant), and src/supervise/processes.c (how all that COMMAND started is
+ * found and killed).
  *
  * Time goes in steps from one of these moments to the next:
  *

@@ -1,0 +1,586 @@
+/* Looks through all of /proc, since a descendant can leave the process group and the session. A
+ * process that forks can escape one look; one that is stopped cannot fork. So SIGKILL comes when
+ * all that a whole look has found was stopped before. */
+#include "supervise/processes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "redis/local_server.h"
+#include "supervise/ending.h"
+#include "supervise/shared_state.h"
+
+#define KILL_REPEAT_MS 5
+
+/* How long processes may be looked for before those that were found are killed. */
+#define LOOKING_MS 50
+#define REAPING_MS 20
+
+/* A timer's signal comes again after so long. */
+#define REPEAT_NS 20000000L
+
+/* ---- The ground ---- */
+
+/* In a /proc of another PID namespace our numbers are those of strangers. */
+static const char *find_fault(int proc)
+{
+	char self[24] = "", number[24];
+
+	if (proc < 0)
+		return errno == ENOENT ? "there is no /proc" : strerror(errno);
+	if (readlinkat(proc, "self", self, sizeof(self) - 1) < 0)
+		return "there is no /proc of this PID namespace";
+	snprintf(number, sizeof(number), "%d", (int)getpid());
+	return strcmp(self, number) == 0 ? NULL : "/proc is not this PID namespace's";
+}
+
+static bool has_terminal(void)
+{
+	const int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || (errno != ENXIO && (tcgetpgrp(0) >= 0 || tcgetpgrp(1) >= 0));
+}
+
+void ground_look(struct ground *ground)
+{
+	*ground = (struct ground){
+		.session = getsid(0), .has_terminal = has_terminal(), .reserve = -1};
+	ground->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	ground->why = find_fault(ground->proc);
+	if (!ground->why) {
+		ground->reserve = fcntl(ground->proc, F_DUPFD_CLOEXEC, 0);
+		if (ground->reserve >= 0)
+			return;
+		ground->why = strerror(errno);
+	}
+	if (ground->proc >= 0)
+		close(ground->proc);
+	ground->proc = -1;
+	/* a process group in the background could not read from its terminal */
+	ground->leads_group = !ground->has_terminal;
+}
+
+void ground_leave(struct ground *ground)
+{
+	if (ground->proc >= 0)
+		close(ground->proc);
+	if (ground->reserve >= 0)
+		close(ground->reserve);
+	free(ground->older.list);
+}
+
+/* ---- Reading /proc ---- */
+
+static int open_file(struct ground *ground, const char *path, int flags)
+{
+	int fd = openat(ground->proc, path, flags | O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE) && ground->reserve >= 0) {
+		close(ground->reserve);
+		ground->reserve = -1;
+		fd = openat(ground->proc, path, flags | O_RDONLY | O_CLOEXEC);
+	}
+	return fd;
+}
+
+/* What was opened with the reserve is the next reserve. */
+static void close_file(struct ground *ground, int fd)
+{
+	if (ground->reserve < 0)
+		ground->reserve = fd;
+	else
+		close(fd);
+}
+
+static int add(struct processes *all, pid_t pid)
+{
+	if (all->count == all->room) {
+		size_t room = all->room ? all->room * 2 : 256;
+		struct process *list = realloc(all->list, room * sizeof(*list));
+
+		if (!list)
+			return -1;
+		all->list = list;
+		all->room = room;
+	}
+	all->list[all->count++] = (struct process){.pid = pid};
+	return 0;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct process *left = a, *right = b;
+
+	return left->pid < right->pid ? -1 : left->pid > right->pid;
+}
+
+static void sort(const struct processes *all)
+{
+	if (all->count > 0)
+		qsort(all->list, all->count, sizeof(*all->list), by_pid);
+}
+
+static struct process *find(const struct processes *all, pid_t pid)
+{
+	const struct process key = {.pid = pid};
+
+	return all->count == 0 ? NULL : bsearch(&key, all->list, all->count, sizeof(key), by_pid);
+}
+
+/* Reads what is in /proc of process->pid. Returns -1 if the process is gone, or cannot be seen.
+ * Opens, reads and closes a file once: there may be thousands. */
+static int read_process(struct ground *ground, struct process *process)
+{
+	char path[32], text[512];
+	const char *behind_name;
+	ssize_t length;
+	int fd, parent, threads;
+
+	snprintf(path, sizeof(path), "%d/stat", (int)process->pid);
+	fd = open_file(ground, path, 0);
+	if (fd < 0)
+		return -1;
+	length = read(fd, text, sizeof(text) - 1);
+	close_file(ground, fd);
+	if (length <= 0)
+		return -1;
+	text[length] = '\0';
+	/* the name may contain anything, also ")" */
+	behind_name = strrchr(text, ')');
+	if (!behind_name ||
+	    sscanf(behind_name + 1,
+		   " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d",
+		   &process->state, &parent, &threads) != 3)
+		return -1;
+	process->parent = parent;
+	/* a process whose first thread has ended lives on as long as another one */
+	process->is_alive = (process->state != 'Z' && process->state != 'X') || threads > 1;
+	return 0;
+}
+
+/* Reads those whose ids were added, and drops those that are gone. */
+static void read_all(struct ground *ground, struct processes *all, int64_t until_ms)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < all->count && clock_ms() < until_ms; i++)
+		if (read_process(ground, &all->list[i]) == 0)
+			all->list[kept++] = all->list[i];
+	all->count = kept;
+}
+
+static int list_numbers(struct ground *ground, struct processes *all)
+{
+	const int fd = open_file(ground, ".", O_DIRECTORY);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	pid_t pid;
+	int result = 0;
+
+	if (!dir) {
+		if (fd >= 0)
+			close_file(ground, fd);
+		return -1;
+	}
+	while (result == 0 && (entry = readdir(dir)))
+		if ((pid = (pid_t)strtol(entry->d_name, NULL, 10)) > 0)
+			result = add(all, pid);
+	closedir(dir);
+	return result;
+}
+
+/* Lists all processes, in place of what was in *all; at until_ms it goes on without the rest.
+ * Returns 0, or -1 if they cannot be listed now. */
+static int list_all(struct ground *ground, struct processes *all, int64_t until_ms)
+{
+	all->count = 0;
+	if (ground->proc < 0 || list_numbers(ground, all) < 0)
+		return -1;
+	read_all(ground, all, until_ms);
+	sort(all);
+	return 0;
+}
+
+/* Lists the ids of our children, those that have ended, too, and no more of them, which takes much
+ * less time. It may miss some while children end. Without the kernel's help (CONFIG_PROC_CHILDREN)
+ * it lists none. */
+static void list_children(struct ground *ground, struct processes *all)
+{
+	char path[48], text[4096];
+	ssize_t length;
+	pid_t pid = 0;
+	int fd;
+
+	all->count = 0;
+	snprintf(path, sizeof(path), "self/task/%d/children", (int)getpid());
+	fd = open_file(ground, path, 0);
+	if (fd < 0)
+		return;
+	while ((length = read(fd, text, sizeof(text))) > 0)
+		for (ssize_t i = 0; i < length; i++)
+			if (text[i] >= '0' && text[i] <= '9') {
+				pid = pid * 10 + (text[i] - '0');
+			} else {
+				(void)!add(all, pid);
+				pid = 0;
+			}
+	close_file(ground, fd);
+	sort(all);
+}
+
+bool ground_is_below(struct ground *ground, pid_t pid, pid_t root)
+{
+	struct process process = {.parent = pid};
+
+	while (process.parent != root) {
+		process.pid = process.parent;
+		if (process.pid <= 1 || read_process(ground, &process) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* ---- Children that are not COMMAND's ---- */
+
+void ground_note_older(struct ground *ground)
+{
+	siginfo_t ignored;
+	size_t kept = 0;
+
+	ground->older.count = 0;
+	if (ground->proc < 0 || waitid(P_ALL, 0, &ignored, WEXITED | WNOHANG | WNOWAIT) < 0)
+		return; /* most often there are none */
+	(void)!list_all(ground, &ground->older, NEVER_MS);
+	for (size_t i = 0; i < ground->older.count; i++)
+		if (ground->older.list[i].parent == getpid())
+			ground->older.list[kept++] = ground->older.list[i];
+	ground->older.count = kept;
+}
+
+static bool is_older(const struct ground *ground, pid_t pid)
+{
+	const struct process *found = find(&ground->older, pid);
+
+	return found && found->is_alive;
+}
+
+static void forget_older(struct ground *ground, pid_t pid)
+{
+	struct process *found = find(&ground->older, pid);
+
+	if (found)
+		found->is_alive = false;
+}
+
+/* ---- Finding ---- */
+
+static bool is_below(const struct stop *stop, const struct processes *all,
+		     const struct process *process)
+{
+	const struct process *parent;
+
+	if (process->parent == getpid())
+		return !is_older(stop->ground, process->pid);
+	parent = find(all, process->parent);
+	return parent && parent->is_below;
+}
+
+/* Children may stand before their parents in the list, so this goes on until nothing changes. */
+static void mark(const struct stop *stop, struct processes *all)
+{
+	bool changed = true;
+
+	while (changed) {
+		changed = false;
+		for (size_t i = 0; i < all->count; i++) {
+			struct process *process = &all->list[i];
+
+			if (!process->is_below && is_below(stop, all, process))
+				changed = process->is_below = true;
+		}
+	}
+}
+
+static bool is_target(const struct process *process)
+{
+	return process->is_below && process->is_alive && !local_server_is_ours(process->pid);
+}
+
+static void keep_targets(const struct stop *stop, struct processes *found)
+{
+	size_t kept = 0;
+
+	mark(stop, found);
+	for (size_t i = 0; i < found->count; i++)
+		if (is_target(&found->list[i]))
+			found->list[kept++] = found->list[i];
+	found->count = kept;
+}
+
+/* Finds what is to be stopped, until that time. Returns -1 if the processes cannot be listed now.
+ */
+static int look(const struct stop *stop, struct processes *found, int64_t until_ms)
+{
+	if (list_all(stop->ground, found, until_ms) < 0)
+		return -1;
+	keep_targets(stop, found);
+	return 0;
+}
+
+/* Lists our children, also those that have ended, and those that are private servers. */
+static void look_at_children(const struct stop *stop, struct processes *children)
+{
+	size_t kept = 0;
+
+	list_children(stop->ground, children);
+	for (size_t i = 0; i < children->count; i++)
+		if (!is_older(stop->ground, children->list[i].pid))
+			children->list[kept++] = children->list[i];
+	children->count = kept;
+}
+
+/* ---- Signals ---- */
+
+static void signal_each(const struct processes *found, int signo)
+{
+	for (size_t i = 0; i < found->count; i++)
+		kill(found->list[i].pid, signo);
+}
+
+/* For a ground on which nothing can be found. */
+static void signal_blindly(const struct stop *stop, int signo)
+{
+	if (stop->group)
+		kill(-stop->group, signo);
+	else if (stop->command)
+		kill(stop->command, signo);
+}
+
+void stop_begin(struct stop *stop, int signo, int64_t kill_ms)
+{
+	struct processes found = {0};
+
+	stop->kill_ms = kill_ms;
+	if (look(stop, &found, kill_ms + LOOKING_MS) == 0) {
+		signal_each(&found, signo);
+		signal_each(&found, SIGCONT);
+	} else {
+		signal_blindly(stop, signo);
+		signal_blindly(stop, SIGCONT);
+	}
+	free(found.list);
+}
+
+/* ---- SIGKILL ---- */
+
+pid_t stop_reap(struct stop *stop, int64_t begin_ms, int options, int *status)
+{
+	pid_t pid = 0;
+
+	if (clock_ms() < begin_ms + REAPING_MS)
+		pid = waitpid(-1, status, WNOHANG | options);
+	else
+		kill(getpid(), SIGCHLD);
+	if (pid <= 0)
+		return 0;
+	if (WIFSTOPPED(*status) || WIFCONTINUED(*status))
+		return pid;
+	forget_older(stop->ground, pid);
+	if (pid == stop->command) {
+		ending_note(stop->shared, *status);
+		stop->command = 0;
+	}
+	return pid;
+}
+
+static void reap_all(struct stop *stop)
+{
+	const int64_t begin_ms = clock_ms();
+	int ignored;
+
+	while (stop_reap(stop, begin_ms, 0, &ignored))
+		;
+}
+
+/* Two looks, one after the other. */
+struct looks {
+	struct processes before, now;
+};
+
+static struct processes *look_again(struct looks *looks)
+{
+	const struct processes last = looks->now;
+
+	looks->now = looks->before;
+	looks->before = last;
+	return &looks->now;
+}
+
+static void looks_end(struct looks *looks)
+{
+	free(looks->before.list);
+	free(looks->now.list);
+}
+
+/* The process groups that were stopped as a whole. */
+struct groups {
+	pid_t list[64];
+	size_t count;
+};
+
+static bool has_group(const struct groups *groups, pid_t group)
+{
+	for (size_t i = 0; i < groups->count; i++)
+		if (groups->list[i] == group)
+			return true;
+	return false;
+}
+
+/* Processes that fork and end at once may be faster than we. But they leave their process group to
+ * the next one; and in a session that one of them has made there is nobody else. */
+static void halt_group(const struct stop *stop, struct groups *groups, pid_t member)
+{
+	const pid_t group = getpgid(member), session = getsid(member);
+
+	if (group <= 0 || session <= 0 || session == stop->ground->session ||
+	    session == getsid(0) || has_group(groups, group) ||
+	    groups->count == sizeof(groups->list) / sizeof(*groups->list) ||
+	    local_server_is_ours(group)) /* it leads the group of its own children */
+		return;
+	groups->list[groups->count++] = group;
+	kill(-group, SIGSTOP);
+}
+
+/* Stops what the look before this one did not have. Returns whether there was any. */
+static bool halt_new(const struct stop *stop, const struct looks *looks, struct groups *groups)
+{
+	bool is_new = false;
+
+	for (size_t i = 0; i < looks->now.count; i++) {
+		const pid_t pid = looks->now.list[i].pid;
+
+		if (find(&looks->before, pid))
+			continue;
+		kill(pid, SIGSTOP); /* it may just have forked */
+		halt_group(stop, groups, pid);
+		is_new = true;
+	}
+	return is_new;
+}
+
+/* Reading all of /proc takes so long that it misses processes that fork and end at once. But each
+ * of these becomes our child when the one before it ends, and the list of our children is read
+ * quickly. Only then is there time to see whether a private server was among them. */
+static void halt_children(struct stop *stop, struct groups *groups, int64_t until_ms)
+{
+	struct looks children = {0};
+
+	do {
+		stop->shared->repeat_ms = clock_ms();
+		reap_all(stop);
+		look_at_children(stop, look_again(&children));
+	} while (halt_new(stop, &children, groups) && clock_ms() < until_ms);
+	for (size_t i = 0; i < children.now.count; i++)
+		if (local_server_is_ours(children.now.list[i].pid))
+			kill(children.now.list[i].pid, SIGCONT);
+	looks_end(&children);
+}
+
+void stop_kill(struct stop *stop)
+{
+	const int64_t until_ms = clock_ms() + LOOKING_MS;
+	struct groups groups = {.count = 0};
+	struct looks all = {0};
+	bool is_new;
+
+	do {
+		halt_children(stop, &groups, until_ms);
+		if (look(stop, look_again(&all), NEVER_MS) < 0) {
+			all.now.count = 0;
+			signal_blindly(stop, SIGKILL);
+		}
+		is_new = halt_new(stop, &all, &groups);
+	} while (is_new && clock_ms() < until_ms);
+	signal_each(&all.now, SIGKILL);
+	looks_end(&all);
+	stop->kill_ms = clock_ms() + KILL_REPEAT_MS;
+}
+
+/* ---- The end ---- */
+
+/* Once the group is empty, its number may be another's. */
+static bool is_over_blindly(struct stop *stop)
+{
+	if (stop->command || (stop->group && kill(-stop->group, 0) == 0))
+		return false;
+	stop->group = 0;
+	return true;
+}
+
+/* A child that ends may just have forked another one, which the list has not yet. */
+static bool has_children(const struct stop *stop)
+{
+	struct processes children = {0};
+	bool has = false;
+
+	look_at_children(stop, &children);
+	for (size_t i = 0; i < children.count; i++)
+		has |= !local_server_is_ours(children.list[i].pid);
+	free(children.list);
+	return has;
+}
+
+bool stop_is_over(struct stop *stop)
+{
+	struct processes found = {0};
+	bool is_over;
+
+	if (stop->ground->proc < 0)
+		return is_over_blindly(stop);
+	is_over = look(stop, &found, NEVER_MS) == 0 && found.count == 0 && !has_children(stop);
+	free(found.list);
+	return is_over;
+}
+
+/* ---- The kernel's help ---- */
+
+void signal_timer_open(struct signal_timer *timer, int signo)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = signo};
+
+	timer->at_ms = NEVER_MS;
+	timer->is_there = timer_create(CLOCK_BOOTTIME, &event, &timer->timer) == 0;
+}
+
+void signal_timer_set(struct signal_timer *timer, int64_t at_ms)
+{
+	struct itimerspec when = {.it_interval = {.tv_nsec = REPEAT_NS}};
+
+	if (!timer->is_there || at_ms == timer->at_ms)
+		return;
+	if (at_ms != NEVER_MS) {
+		when.it_value.tv_sec = at_ms / 1000;
+		when.it_value.tv_nsec = at_ms % 1000 * 1000000;
+	}
+	timer_settime(timer->timer, TIMER_ABSTIME, &when, NULL);
+	timer->at_ms = at_ms;
+}
+
+pid_t proc_fork(int end_signal, _Atomic pid_t *child)
+{
+	const int flags = end_signal | (child ? CLONE_PARENT_SETTID : 0);
+
+	return (pid_t)syscall(SYS_clone, (unsigned long)flags, 0UL, child, 0UL, 0UL);
+}
