@@ -1,7 +1,6 @@
 /* Runs the checks in order: each server and its user, round trips, locks, slots. */
 #include "doctor/diagnose.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +63,6 @@ static int ask_nodes(struct diagnosis *diagnosis, struct error *err)
 /* What wrap says here before it starts COMMAND. */
 static void check_ground(struct findings *findings)
 {
-	struct signal_timer timer;
 	struct ground ground;
 
 	ground_look(&ground);
@@ -76,14 +74,6 @@ static void check_ground(struct findings *findings)
 			"mount /proc here: unshare --mount-proc, bwrap --proc /proc");
 	}
 	ground_leave(&ground);
-	signal_timer_open(&timer, SIGCONT);
-	if (!timer.is_there) {
-		findings_add(findings, SEVERITY_WARNING, "timers", "no timer can be made");
-		findings_explain(
-			findings,
-			"If somebody stops wrap and its guard, COMMAND is not stopped in time.",
-			"raise the limit of pending signals: ulimit -i");
-	}
 }
 
 /* All nodes of a cluster may be well while none of them has some of its slots. */

@@ -237,30 +237,21 @@ static bool blame_interpreter(char why[EXEC_WHY_BYTES], const char *file, int ca
 	return true;
 }
 
-/* There is mostly no program of these names. */
-static const char *const shell_words[] = {
-	"!",      ".",     "alias", "case",  "cd",   "command", "eval", "exec", "exit",
-	"export", "for",   "hash",  "if",    "read", "set",     "trap", "type", "source",
-	"ulimit", "umask", "unset", "until", "wait", "while",   "{",    "[[",   NULL};
-
-static bool is_shell_word(const char *word)
+/* Whether it is a word of the shell, VAR=VALUE, or a whole command in one word, and no folder. */
+static bool is_for_shell(char *const *argv)
 {
-	const char *const *one = shell_words;
+	static const char words[] =
+		" ! . [[ { alias case cd command eval exec exit export for hash if "
+		"read set source trap type ulimit umask unset until wait while ";
+	char word[16];
 
-	while (*one && strcmp(*one, word) != 0)
-		one++;
-	return *one;
-}
-
-/* Whether it is VAR=VALUE, or a whole command in one word. */
-static bool looks_like_command(char *const *argv)
-{
-	const size_t name = strspn(argv[0], "abcdefghijklmnopqrstuvwxyz"
-					    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-
-	if (access(argv[0], F_OK) == 0) /* a folder */
+	if (snprintf(word, sizeof(word), " %s ", argv[0]) < (int)sizeof(word) &&
+	    strstr(words, word))
+		return true;
+	if (access(argv[0], F_OK) == 0)
 		return false;
-	return (name > 0 && argv[0][name] == '=') || (!argv[1] && strpbrk(argv[0], " \t;&|<>()`$"));
+	return (strchr(argv[0], '=') && !strchr(argv[0], '/')) ||
+	       (!argv[1] && strpbrk(argv[0], " \t;&|<>()`$"));
 }
 
 const char *exec_path_why(char why[EXEC_WHY_BYTES], char *const *argv, int cause)
@@ -269,7 +260,6 @@ const char *exec_path_why(char why[EXEC_WHY_BYTES], char *const *argv, int cause
 
 	if (find_program(argv[0], file))
 		return blame_interpreter(why, file, cause) ? why : strerror(cause);
-	return is_shell_word(argv[0]) || looks_like_command(argv)
-		       ? "there is no such program; for a shell command, use -c '...'"
-		       : strerror(cause);
+	return is_for_shell(argv) ? "there is no such program; for a shell command, use -c '...'"
+				  : strerror(cause);
 }

@@ -23,8 +23,6 @@
 #include "base/message.h"
 #include "base/signal_names.h"
 #include "cli/options.h"
-#include "supervise/ending.h"
-#include "supervise/environment.h"
 #include "supervise/exec_path.h"
 #include "supervise/processes.h"
 

@@ -1,7 +1,7 @@
 /* The guard, COMMAND's parent: renews the lease, and stops COMMAND before the lease ends. */
 #pragma once
 
-#include "supervise/shared_state.h"
+#include "supervise/job.h"
 
 /* The things that the guard gets from the wrapper. */
 struct guard_ends {

@@ -17,14 +17,14 @@
 
 #include "base/clock.h"
 #include "redis/local_server.h"
-#include "supervise/ending.h"
-#include "supervise/shared_state.h"
+#include "supervise/job.h"
 
 #define KILL_REPEAT_MS 5
 
 /* How long processes may be looked for before those that were found are killed. */
 #define LOOKING_MS 50
 #define REAPING_MS 20
+#define GROUPS 256
 
 /* A timer's signal comes again after so long. */
 #define REPEAT_NS 20000000L
@@ -213,33 +213,6 @@ static int list_all(struct ground *ground, struct processes *all, int64_t until_
 	return 0;
 }
 
-/* Lists the ids of our children, those that have ended, too, and no more of them, which takes much
- * less time. It may miss some while children end. Without the kernel's help (CONFIG_PROC_CHILDREN)
- * it lists none. */
-static void list_children(struct ground *ground, struct processes *all)
-{
-	char path[48], text[4096];
-	ssize_t length;
-	pid_t pid = 0;
-	int fd;
-
-	all->count = 0;
-	snprintf(path, sizeof(path), "self/task/%d/children", (int)getpid());
-	fd = open_file(ground, path, 0);
-	if (fd < 0)
-		return;
-	while ((length = read(fd, text, sizeof(text))) > 0)
-		for (ssize_t i = 0; i < length; i++)
-			if (text[i] >= '0' && text[i] <= '9') {
-				pid = pid * 10 + (text[i] - '0');
-			} else {
-				(void)!add(all, pid);
-				pid = 0;
-			}
-	close_file(ground, fd);
-	sort(all);
-}
-
 bool ground_is_below(struct ground *ground, pid_t pid, pid_t root)
 {
 	struct process process = {.parent = pid};
@@ -282,6 +255,34 @@ static void forget_older(struct ground *ground, pid_t pid)
 
 	if (found)
 		found->is_alive = false;
+}
+
+/* Lists the ids of our children, and no more of them, which takes much less time: also of those
+ * that have ended, and of private servers. It may miss some while children end. Without the
+ * kernel's help (CONFIG_PROC_CHILDREN) it lists none. */
+static void list_children(struct ground *ground, struct processes *all)
+{
+	char path[48], text[4096];
+	ssize_t length;
+	pid_t pid = 0;
+	int fd;
+
+	all->count = 0;
+	snprintf(path, sizeof(path), "self/task/%d/children", (int)getpid());
+	fd = open_file(ground, path, 0);
+	if (fd < 0)
+		return;
+	while ((length = read(fd, text, sizeof(text))) > 0)
+		for (ssize_t i = 0; i < length; i++)
+			if (text[i] >= '0' && text[i] <= '9') {
+				pid = pid * 10 + (text[i] - '0');
+			} else {
+				if (!is_older(ground, pid))
+					(void)!add(all, pid);
+				pid = 0;
+			}
+	close_file(ground, fd);
+	sort(all);
 }
 
 /* ---- Finding ---- */
@@ -337,18 +338,6 @@ static int look(const struct stop *stop, struct processes *found, int64_t until_
 		return -1;
 	keep_targets(stop, found);
 	return 0;
-}
-
-/* Lists our children, also those that have ended, and those that are private servers. */
-static void look_at_children(const struct stop *stop, struct processes *children)
-{
-	size_t kept = 0;
-
-	list_children(stop->ground, children);
-	for (size_t i = 0; i < children->count; i++)
-		if (!is_older(stop->ground, children->list[i].pid))
-			children->list[kept++] = children->list[i];
-	children->count = kept;
 }
 
 /* ---- Signals ---- */
@@ -434,37 +423,23 @@ static void looks_end(struct looks *looks)
 	free(looks->now.list);
 }
 
-/* The process groups that were stopped as a whole. */
-struct groups {
-	pid_t list[64];
-	size_t count;
-};
-
-static bool has_group(const struct groups *groups, pid_t group)
-{
-	for (size_t i = 0; i < groups->count; i++)
-		if (groups->list[i] == group)
-			return true;
-	return false;
-}
-
 /* Processes that fork and end at once may be faster than we. But they leave their process group to
- * the next one; and in a session that one of them has made there is nobody else. */
-static void halt_group(const struct stop *stop, struct groups *groups, pid_t member)
+ * the next one; and in a session that one of them has made there is nobody else. `last` has a place
+ * for each of some groups, so that one is not stopped again and again. */
+static void halt_group(const struct stop *stop, pid_t last[GROUPS], pid_t member)
 {
 	const pid_t group = getpgid(member), session = getsid(member);
 
 	if (group <= 0 || session <= 0 || session == stop->ground->session ||
-	    session == getsid(0) || has_group(groups, group) ||
-	    groups->count == sizeof(groups->list) / sizeof(*groups->list) ||
+	    session == getsid(0) || last[group % GROUPS] == group ||
 	    local_server_is_ours(group)) /* it leads the group of its own children */
 		return;
-	groups->list[groups->count++] = group;
+	last[group % GROUPS] = group;
 	kill(-group, SIGSTOP);
 }
 
 /* Stops what the look before this one did not have. Returns whether there was any. */
-static bool halt_new(const struct stop *stop, const struct looks *looks, struct groups *groups)
+static bool halt_new(const struct stop *stop, const struct looks *looks, pid_t last[GROUPS])
 {
 	bool is_new = false;
 
@@ -474,7 +449,7 @@ static bool halt_new(const struct stop *stop, const struct looks *looks, struct 
 		if (find(&looks->before, pid))
 			continue;
 		kill(pid, SIGSTOP); /* it may just have forked */
-		halt_group(stop, groups, pid);
+		halt_group(stop, last, pid);
 		is_new = true;
 	}
 	return is_new;
@@ -483,15 +458,15 @@ static bool halt_new(const struct stop *stop, const struct looks *looks, struct 
 /* Reading all of /proc takes so long that it misses processes that fork and end at once. But each
  * of these becomes our child when the one before it ends, and the list of our children is read
  * quickly. Only then is there time to see whether a private server was among them. */
-static void halt_children(struct stop *stop, struct groups *groups, int64_t until_ms)
+static void halt_children(struct stop *stop, pid_t last[GROUPS], int64_t until_ms)
 {
 	struct looks children = {0};
 
 	do {
 		stop->shared->repeat_ms = clock_ms();
 		reap_all(stop);
-		look_at_children(stop, look_again(&children));
-	} while (halt_new(stop, &children, groups) && clock_ms() < until_ms);
+		list_children(stop->ground, look_again(&children));
+	} while (halt_new(stop, &children, last) && clock_ms() < until_ms);
 	for (size_t i = 0; i < children.now.count; i++)
 		if (local_server_is_ours(children.now.list[i].pid))
 			kill(children.now.list[i].pid, SIGCONT);
@@ -501,17 +476,17 @@ static void halt_children(struct stop *stop, struct groups *groups, int64_t unti
 void stop_kill(struct stop *stop)
 {
 	const int64_t until_ms = clock_ms() + LOOKING_MS;
-	struct groups groups = {.count = 0};
+	pid_t last[GROUPS] = {0};
 	struct looks all = {0};
 	bool is_new;
 
 	do {
-		halt_children(stop, &groups, until_ms);
+		halt_children(stop, last, until_ms);
 		if (look(stop, look_again(&all), NEVER_MS) < 0) {
 			all.now.count = 0;
 			signal_blindly(stop, SIGKILL);
 		}
-		is_new = halt_new(stop, &all, &groups);
+		is_new = halt_new(stop, &all, last);
 	} while (is_new && clock_ms() < until_ms);
 	signal_each(&all.now, SIGKILL);
 	looks_end(&all);
@@ -535,7 +510,7 @@ static bool has_children(const struct stop *stop)
 	struct processes children = {0};
 	bool has = false;
 
-	look_at_children(stop, &children);
+	list_children(stop->ground, &children);
 	for (size_t i = 0; i < children.count; i++)
 		has |= !local_server_is_ours(children.list[i].pid);
 	free(children.list);

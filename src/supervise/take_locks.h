@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "lock/wait.h"
-#include "supervise/shared_state.h"
-#include "supervise/standby.h"
+#include "supervise/job.h"
+#include "supervise/wrapper.h"
 
 /* The locks of NAME and --also. */
 struct wanted_locks {

@@ -4,7 +4,7 @@
  * renewals.
  *
  * A step is what a process does between two waits: see src/supervise/wrapper.c (the wrapper), src/supervise/guard.c (the guard, and
- * what becomes COMMAND), src/supervise/standby.c (the grant), and src/supervise/processes.c (how all that COMMAND started is
+ * what becomes COMMAND), src/supervise/wrapper.c (the grant), and src/supervise/processes.c (how all that COMMAND started is
  * found and killed).
  *
  * Time goes in steps from one of these moments to the next:

@@ -1,5 +1,5 @@
-/* Tests supervise/shared_state.c: when COMMAND must be stopped, by the lock's time to live. */
-#include "supervise/shared_state.h"
+/* Tests supervise/job.c: when COMMAND must be stopped, by the lock's time to live. */
+#include "supervise/job.h"
 
 #include "check.h"
 

@@ -37,7 +37,7 @@ enum guard_phase {
 	GUARD_DONE,
 };
 
-/* How COMMAND ended: supervise/ending.c tells the log. */
+/* How COMMAND ended: job.c tells the log. */
 struct ending {
 	_Atomic int exec_errno; /* why it could not be started, or 0 */
 	int wait_status;        /* as waitpid gives it: valid when is_reaped */
@@ -99,3 +99,14 @@ void shared_state_let_go(struct shared_state *shared, const struct job *job);
 /* The guard takes all of that from the wrapper. It was forked when the clients' connections were
  * open already, and goes on with these, or with some of its own if they cannot be shared. */
 void shared_state_take(const struct shared_state *shared, const struct job *job);
+
+/* Notes COMMAND's end. status: as waitpid gives it. */
+void ending_note(struct shared_state *shared, int status);
+
+/* Puts status and cause into the lock before it is given back, whether it was used, and that it is
+ * not kept for the rest of --min-hold if somebody has asked for it. */
+void ending_put(const struct ending *ending, struct lock *lock);
+
+/* Puts the FAIRLOCK_... variables of job's locks into this process's environment. It can be called
+ * before the grant, too, as a rehearsal: the memory that it takes is there then. */
+void environment_set(const struct job *job);
