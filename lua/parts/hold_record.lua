@@ -15,8 +15,8 @@
 --   taken    taken: the hold was taken up after a loss of data; counted: so it was, and key 1 with its hold
 --            count had survived
 --   unheard  ticket of an owner that was handed the lock and may not have heard the ticket
---   ending   of a kept hold: how its COMMAND ended, "STATUS:CAUSE", with _ for a blank; of a held one: asked, if
---            somebody asks it to stop, see `a:OWNER` in more_records.lua
+--   ending   of a kept hold: how its COMMAND ended, "STATUS:CAUSE", with _ for a blank; of a held one: asked,
+--            if somebody asks it to stop, see `a:OWNER` in more_records.lua
 --   mode     x exclusive, s shared, =SLOT
 --   holds    ",wREQUEST,aREQUEST,": w taken by wrap; v by a wrap of several locks that does not have all of
 --            them yet; a by acquire --while-pid; h by hand, that is by acquire without --while-pid; of a kept

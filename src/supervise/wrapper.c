@@ -2,6 +2,7 @@
  * COMMAND runs. It does the guard's work if that dies or hangs. */
 #include "supervise/wrapper.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -384,6 +385,7 @@ int wrapper_run(const struct job *job, struct standby *standby, struct ending *e
 		hold_set_give_up(job->set);
 		return -1;
 	}
+	assert(standby->shared);
 	struct wrapper wrapper = {.job = job,
 				  .shared = standby->shared,
 				  .guard = standby->guard,
