@@ -251,7 +251,7 @@ static bool is_for_shell(char *const *argv)
 	if (access(argv[0], F_OK) == 0)
 		return false;
 	return (strchr(argv[0], '=') && !strchr(argv[0], '/')) ||
-	       (!argv[1] && strpbrk(argv[0], " \t;&|<>()`$"));
+	       (!argv[1] && !strchr("./", *argv[0]) && strpbrk(argv[0], " \t;&|<>()`$"));
 }
 
 const char *exec_path_why(char why[EXEC_WHY_BYTES], char *const *argv, int cause)

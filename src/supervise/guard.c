@@ -31,7 +31,7 @@
 /* A guard that gives the lock back and is stopped goes on after so long. */
 #define GIVING_BACK_MS 200
 
-/* How late the guard may be that waits for exec: later than a wrapper that is not stopped takes
+/* How late the guard may be before its fuse ends it: later than a wrapper that is not stopped takes
  * over (supervise/wrapper.c). */
 #define FUSE_MS 60
 #define NAP_NS 50000L
@@ -63,8 +63,8 @@ struct guard {
 	int socket; /* of ends; -1 when the wrapper is gone */
 	struct deadline_poll loop;
 	struct signal_fd signals;
-	struct signal_timer waker; /* SIGCONT, for a guard that is stopped when it has work to do */
-	struct signal_timer fuse;  /* SIGKILL, for one that waits for an exec that does not come */
+	struct signal_timer waker; /* SIGCONT */
+	struct signal_timer fuse;  /* SIGKILL */
 	bool is_quick;             /* COMMAND's exec will be: see exec_is_quick */
 	bool end_is_told;          /* COMMAND's */
 	int64_t max_ms;            /* when --max-hold is over */
@@ -132,15 +132,14 @@ static void mirror(const struct guard *guard, int signo)
 
 static void reap_children(struct guard *guard)
 {
-	const int64_t begin_ms = clock_ms();
 	const pid_t command = guard->stop.command;
 	struct signalfd_siginfo info;
-	int status;
+	int status, left = 1000;
 	pid_t pid;
 
 	while (signal_fd_next(&guard->signals, &info))
 		;
-	while ((pid = stop_reap(&guard->stop, begin_ms, WUNTRACED | WCONTINUED, &status)))
+	while ((pid = stop_reap(&guard->stop, &left, WUNTRACED | WCONTINUED, &status)))
 		if (pid == command && WIFSTOPPED(status))
 			mirror(guard, WSTOPSIG(status));
 		else if (pid == command && WIFCONTINUED(status))
@@ -149,13 +148,22 @@ static void reap_children(struct guard *guard)
 
 /* ---- The lease ---- */
 
-/* Sets the timer that continues a guard that is stopped when it should stop COMMAND. */
-static void set_waker(struct guard *guard)
+/* A guard that is stopped when it has work to do goes on. Should somebody stop it again, it ends,
+ * and its death wakes the wrapper, even if that is stopped, too. Only the end of the lease ends it:
+ * a guard that a busy machine holds up at the end of --max-hold still has time. */
+static void set_timers(struct guard *guard)
 {
-	if (guard->shared->phase == GUARD_STOPPING)
-		signal_timer_set(&guard->waker, guard->stop.kill_ms);
-	else
-		signal_timer_set(&guard->waker, earliest(job_stop_ms(guard->job), guard->max_ms));
+	int64_t due_ms = job_stop_ms(guard->job), end_ms = due_ms;
+
+	if (guard->shared->phase == GUARD_STOPPING) {
+		due_ms = guard->stop.kill_ms;
+		end_ms = job_kill_ms(guard->job);
+		if (guard->shared->ending.lost)
+			end_ms = earliest(end_ms, due_ms);
+	}
+	signal_timer_set(&guard->waker, earliest(due_ms, guard->max_ms));
+	if (!guard->shared->repeat_ms && end_ms != NEVER_MS)
+		signal_timer_set(&guard->fuse, end_ms + FUSE_MS);
 }
 
 /* Sends the first signal to COMMAND and all that it started; SIGKILL follows at kill_ms. If that
@@ -171,7 +179,7 @@ static void stop_command(struct guard *guard, int64_t kill_ms)
 	}
 	guard->shared->phase = GUARD_STOPPING;
 	guard->stop.kill_ms = kill_ms;
-	set_waker(guard);
+	set_timers(guard);
 	stop_begin(&guard->stop, guard->job->options->signal, kill_ms);
 	message_step(guard->job->messenger, "sent signal %s to %s and what it started",
 		     signal_show(name, guard->job->options->signal), guard->job->shown);
@@ -577,14 +585,11 @@ static bool start_command(struct guard *guard)
 		return false;
 	}
 	tell_ground(guard);
-	set_waker(guard);
-	if (guard->is_quick)
-		signal_timer_set(&guard->fuse, job_stop_ms(guard->job) + FUSE_MS);
+	set_timers(guard);
 	if (make_command(guard) < 0) {
 		guard->shared->ending.exec_errno = errno;
 		return false;
 	}
-	signal_timer_set(&guard->fuse, NEVER_MS);
 	return true;
 }
 
@@ -626,7 +631,7 @@ static int watch(struct guard *guard, struct error *err)
 		wake = earliest(wake, guard->stop.kill_ms);
 	else
 		wake = earliest(wake, guard->max_ms);
-	set_waker(guard);
+	set_timers(guard);
 	if (deadline_poll(&guard->loop, slots, (nfds_t)SLOT_CLIENTS + (nfds_t)set->count + 1, wake,
 			  err) < 0)
 		return -1;
@@ -645,10 +650,12 @@ static int watch(struct guard *guard, struct error *err)
 static void give_back_if_held(struct guard *guard)
 {
 	const struct hold_set *set = guard->job->set;
+	const int64_t deadline_ms = hold_set_deadline_ms(set);
 
 	for (int i = 0; i < set->count; i++)
 		ending_put(&guard->shared->ending, &set->members[i].lock);
 	signal_timer_set(&guard->waker, clock_ms() + GIVING_BACK_MS);
+	signal_timer_set(&guard->fuse, deadline_ms == NEVER_MS ? NEVER_MS : deadline_ms + FUSE_MS);
 	hold_set_release(set, clock_ms() + guard->job->options->connect_timeout_ms);
 }
 
@@ -675,8 +682,8 @@ static _Noreturn void see_to_end(struct guard *guard)
 			end_blindly(guard, &err);
 	/* Now the wrapper leaves us the time that the server needs, also for a COMMAND that was
 	 * stopped in time. */
-	if (hold_set_deadline_ms(guard->job->set) != NEVER_MS)
-		guard->shared->phase = GUARD_GIVING_BACK;
+	guard->shared->phase =
+		hold_set_deadline_ms(guard->job->set) != NEVER_MS ? GUARD_GIVING_BACK : GUARD_DONE;
 	give_back_if_held(guard);
 	guard->shared->phase = GUARD_DONE;
 	_exit(0); /* which the wrapper sees */
@@ -685,15 +692,18 @@ static _Noreturn void see_to_end(struct guard *guard)
 _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 			 const struct guard_ends *ends)
 {
-	struct guard guard = {
-		.job = job,
-		.shared = shared,
-		.ends = ends,
-		.socket = ends->socket,
-		.loop = {.timer = -1},
-		.signals = {.fd = -1},
-		.max_ms = NEVER_MS,
-		.stop = {.ground = job->ground, .shared = shared, .kill_ms = NEVER_MS}};
+	struct guard guard = {.job = job,
+			      .shared = shared,
+			      .ends = ends,
+			      .socket = ends->socket,
+			      .loop = {.timer = -1},
+			      .signals = {.fd = -1},
+			      .max_ms = NEVER_MS,
+			      .stop = {.ground = job->ground,
+				       .shared = shared,
+				       .waker = &guard.waker,
+				       .fuse = &guard.fuse,
+				       .kill_ms = NEVER_MS}};
 
 	stand_by(&guard);
 	if (start_command(&guard))

@@ -19,15 +19,18 @@
 #include "redis/local_server.h"
 #include "supervise/job.h"
 
+/* SIGKILL is repeated after so long; what does not die of it in a hundred rounds takes longer. */
 #define KILL_REPEAT_MS 5
+#define KILL_PAUSE_MS 100
 
 /* How long processes may be looked for before those that were found are killed. */
 #define LOOKING_MS 50
-#define REAPING_MS 20
+#define REAPED_AT_ONCE 20000
 #define GROUPS 256
 
-/* A timer's signal comes again after so long. */
-#define REPEAT_NS 20000000L
+/* So late may a guard be that kills before its timers continue it, and end it. */
+#define WAKE_MS 20
+#define FUSE_MS 1000
 
 /* ---- The ground ---- */
 
@@ -50,7 +53,8 @@ static bool has_terminal(void)
 
 	if (fd >= 0)
 		close(fd);
-	return fd >= 0 || (errno != ENXIO && (tcgetpgrp(0) >= 0 || tcgetpgrp(1) >= 0));
+	return fd >= 0 ||
+	       (errno != ENXIO && (tcgetpgrp(0) >= 0 || tcgetpgrp(1) >= 0 || tcgetpgrp(2) >= 0));
 }
 
 void ground_look(struct ground *ground)
@@ -227,21 +231,6 @@ bool ground_is_below(struct ground *ground, pid_t pid, pid_t root)
 
 /* ---- Children that are not COMMAND's ---- */
 
-void ground_note_older(struct ground *ground)
-{
-	siginfo_t ignored;
-	size_t kept = 0;
-
-	ground->older.count = 0;
-	if (ground->proc < 0 || waitid(P_ALL, 0, &ignored, WEXITED | WNOHANG | WNOWAIT) < 0)
-		return; /* most often there are none */
-	(void)!list_all(ground, &ground->older, NEVER_MS);
-	for (size_t i = 0; i < ground->older.count; i++)
-		if (ground->older.list[i].parent == getpid())
-			ground->older.list[kept++] = ground->older.list[i];
-	ground->older.count = kept;
-}
-
 static bool is_older(const struct ground *ground, pid_t pid)
 {
 	const struct process *found = find(&ground->older, pid);
@@ -258,9 +247,9 @@ static void forget_older(struct ground *ground, pid_t pid)
 }
 
 /* Lists the ids of our children, and no more of them, which takes much less time: also of those
- * that have ended, and of private servers. It may miss some while children end. Without the
- * kernel's help (CONFIG_PROC_CHILDREN) it lists none. */
-static void list_children(struct ground *ground, struct processes *all)
+ * that have ended, and of private servers. Sends each a signal (0: none) as soon as its id was
+ * read. Without the kernel's help (CONFIG_PROC_CHILDREN) it lists none. */
+static void list_children(struct ground *ground, struct processes *all, int signo)
 {
 	char path[48], text[4096];
 	ssize_t length;
@@ -277,7 +266,7 @@ static void list_children(struct ground *ground, struct processes *all)
 			if (text[i] >= '0' && text[i] <= '9') {
 				pid = pid * 10 + (text[i] - '0');
 			} else {
-				if (!is_older(ground, pid))
+				if (!is_older(ground, pid) && kill(pid, signo) == 0)
 					(void)!add(all, pid);
 				pid = 0;
 			}
@@ -314,9 +303,15 @@ static void mark(const struct stop *stop, struct processes *all)
 	}
 }
 
+/* A private server may have been stopped before it was known to be one. */
 static bool is_target(const struct process *process)
 {
-	return process->is_below && process->is_alive && !local_server_is_ours(process->pid);
+	const bool is_ours = process->is_below && process->is_alive;
+
+	if (!is_ours || !local_server_is_ours(process->pid))
+		return is_ours;
+	kill(process->pid, SIGCONT);
+	return false;
 }
 
 static void keep_targets(const struct stop *stop, struct processes *found)
@@ -330,14 +325,45 @@ static void keep_targets(const struct stop *stop, struct processes *found)
 	found->count = kept;
 }
 
+/* /proc may hide a child of ours from its own user (hidepid), or was listed before it was there. */
+static void add_children(struct ground *ground, struct processes *found)
+{
+	struct processes children = {0};
+	const size_t listed = found->count;
+
+	list_children(ground, &children, 0);
+	for (size_t i = 0; i < children.count; i++) {
+		const struct processes all = {.list = found->list, .count = listed};
+
+		if (find(&all, children.list[i].pid) || add(found, children.list[i].pid) < 0)
+			continue;
+		found->list[found->count - 1].parent = getpid();
+		found->list[found->count - 1].is_alive = true;
+	}
+	sort(found);
+	free(children.list);
+}
+
 /* Finds what is to be stopped, until that time. Returns -1 if the processes cannot be listed now.
  */
 static int look(const struct stop *stop, struct processes *found, int64_t until_ms)
 {
 	if (list_all(stop->ground, found, until_ms) < 0)
 		return -1;
+	add_children(stop->ground, found);
 	keep_targets(stop, found);
 	return 0;
+}
+
+void ground_note_older(struct ground *ground, pid_t except)
+{
+	siginfo_t ignored;
+
+	if (waitid(P_ALL, 0, &ignored, WEXITED | WNOHANG | WNOWAIT) < 0)
+		return; /* most often there are none */
+	list_children(ground, &ground->older, 0);
+	for (size_t i = 0; i < ground->older.count; i++)
+		ground->older.list[i].is_alive = ground->older.list[i].pid != except;
 }
 
 /* ---- Signals ---- */
@@ -374,14 +400,15 @@ void stop_begin(struct stop *stop, int signo, int64_t kill_ms)
 
 /* ---- SIGKILL ---- */
 
-pid_t stop_reap(struct stop *stop, int64_t begin_ms, int options, int *status)
+pid_t stop_reap(struct stop *stop, int *left, int options, int *status)
 {
-	pid_t pid = 0;
+	pid_t pid;
 
-	if (clock_ms() < begin_ms + REAPING_MS)
-		pid = waitpid(-1, status, WNOHANG | options);
-	else
+	if (--*left < 0) {
 		kill(getpid(), SIGCHLD);
+		return 0;
+	}
+	pid = waitpid(-1, status, WNOHANG | options);
 	if (pid <= 0)
 		return 0;
 	if (WIFSTOPPED(*status) || WIFCONTINUED(*status))
@@ -396,10 +423,9 @@ pid_t stop_reap(struct stop *stop, int64_t begin_ms, int options, int *status)
 
 static void reap_all(struct stop *stop)
 {
-	const int64_t begin_ms = clock_ms();
-	int ignored;
+	int left = REAPED_AT_ONCE, ignored;
 
-	while (stop_reap(stop, begin_ms, 0, &ignored))
+	while (stop_reap(stop, &left, 0, &ignored))
 		;
 }
 
@@ -424,14 +450,16 @@ static void looks_end(struct looks *looks)
 }
 
 /* Processes that fork and end at once may be faster than we. But they leave their process group to
- * the next one; and in a session that one of them has made there is nobody else. `last` has a place
- * for each of some groups, so that one is not stopped again and again. */
+ * the next one; and in a session that one of them has made there is nobody else, but for orphans of
+ * older children. `last` has a place for each of some groups, so that one is not stopped again and
+ * again. */
 static void halt_group(const struct stop *stop, pid_t last[GROUPS], pid_t member)
 {
 	const pid_t group = getpgid(member), session = getsid(member);
 
-	if (group <= 0 || session <= 0 || session == stop->ground->session ||
-	    session == getsid(0) || last[group % GROUPS] == group ||
+	if (stop->ground->older.count > 0 || group <= 0 || session <= 0 ||
+	    session == stop->ground->session || session == getsid(0) ||
+	    last[group % GROUPS] == group ||
 	    local_server_is_ours(group)) /* it leads the group of its own children */
 		return;
 	last[group % GROUPS] = group;
@@ -455,30 +483,65 @@ static bool halt_new(const struct stop *stop, const struct looks *looks, pid_t l
 	return is_new;
 }
 
+/* A guard that is stopped now goes on, or ends, so that the wrapper goes on. */
+static void note_progress(struct stop *stop)
+{
+	const int64_t now = clock_ms();
+
+	stop->shared->repeat_ms = now;
+	if (stop->waker)
+		signal_timer_set(stop->waker, now + WAKE_MS);
+	if (stop->fuse)
+		signal_timer_set(stop->fuse, now + FUSE_MS);
+}
+
 /* Reading all of /proc takes so long that it misses processes that fork and end at once. But each
  * of these becomes our child when the one before it ends, and the list of our children is read
- * quickly. Only then is there time to see whether a private server was among them. */
+ * quickly. */
 static void halt_children(struct stop *stop, pid_t last[GROUPS], int64_t until_ms)
 {
 	struct looks children = {0};
 
 	do {
-		stop->shared->repeat_ms = clock_ms();
+		note_progress(stop);
 		reap_all(stop);
-		list_children(stop->ground, look_again(&children));
+		list_children(stop->ground, look_again(&children), SIGSTOP);
 	} while (halt_new(stop, &children, last) && clock_ms() < until_ms);
-	for (size_t i = 0; i < children.now.count; i++)
-		if (local_server_is_ours(children.now.list[i].pid))
-			kill(children.now.list[i].pid, SIGCONT);
 	looks_end(&children);
+}
+
+/* A guard that died may have reaped COMMAND, and not have said so. */
+static bool is_our_child(pid_t command)
+{
+	siginfo_t ignored;
+
+	return command && waitid(P_PID, (id_t)command, &ignored, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+/* Processes that fork and end leave as many zombies, which take time to reap. Once COMMAND's status
+ * is known, the kernel need not keep them. */
+static void end_command_first(struct stop *stop)
+{
+	const int64_t until_ms = clock_ms() + LOOKING_MS;
+
+	if (is_our_child(stop->command)) {
+		kill(stop->command, SIGKILL);
+		while (stop->command && clock_ms() < until_ms)
+			reap_all(stop);
+	}
+	if (!stop->command)
+		signal(SIGCHLD, SIG_IGN);
 }
 
 void stop_kill(struct stop *stop)
 {
-	const int64_t until_ms = clock_ms() + LOOKING_MS;
 	pid_t last[GROUPS] = {0};
 	struct looks all = {0};
 	bool is_new;
+
+	note_progress(stop);
+	end_command_first(stop);
+	const int64_t until_ms = clock_ms() + LOOKING_MS;
 
 	do {
 		halt_children(stop, last, until_ms);
@@ -490,7 +553,8 @@ void stop_kill(struct stop *stop)
 	} while (is_new && clock_ms() < until_ms);
 	signal_each(&all.now, SIGKILL);
 	looks_end(&all);
-	stop->kill_ms = clock_ms() + KILL_REPEAT_MS;
+	stop->rounds++;
+	stop->kill_ms = clock_ms() + (stop->rounds < 100 ? KILL_REPEAT_MS : KILL_PAUSE_MS);
 }
 
 /* ---- The end ---- */
@@ -498,23 +562,10 @@ void stop_kill(struct stop *stop)
 /* Once the group is empty, its number may be another's. */
 static bool is_over_blindly(struct stop *stop)
 {
-	if (stop->command || (stop->group && kill(-stop->group, 0) == 0))
+	if (is_our_child(stop->command) || (stop->group && kill(-stop->group, 0) == 0))
 		return false;
-	stop->group = 0;
+	stop->command = stop->group = 0;
 	return true;
-}
-
-/* A child that ends may just have forked another one, which the list has not yet. */
-static bool has_children(const struct stop *stop)
-{
-	struct processes children = {0};
-	bool has = false;
-
-	list_children(stop->ground, &children);
-	for (size_t i = 0; i < children.count; i++)
-		has |= !local_server_is_ours(children.list[i].pid);
-	free(children.list);
-	return has;
 }
 
 bool stop_is_over(struct stop *stop)
@@ -524,7 +575,7 @@ bool stop_is_over(struct stop *stop)
 
 	if (stop->ground->proc < 0)
 		return is_over_blindly(stop);
-	is_over = look(stop, &found, NEVER_MS) == 0 && found.count == 0 && !has_children(stop);
+	is_over = look(stop, &found, NEVER_MS) == 0 && found.count == 0;
 	free(found.list);
 	return is_over;
 }
@@ -541,7 +592,7 @@ void signal_timer_open(struct signal_timer *timer, int signo)
 
 void signal_timer_set(struct signal_timer *timer, int64_t at_ms)
 {
-	struct itimerspec when = {.it_interval = {.tv_nsec = REPEAT_NS}};
+	struct itimerspec when = {0};
 
 	if (!timer->is_there || at_ms == timer->at_ms)
 		return;

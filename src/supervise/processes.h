@@ -41,11 +41,23 @@ struct ground {
 void ground_look(struct ground *ground);
 void ground_leave(struct ground *ground);
 
-/* Remembers the children that this process has now, in place of those that it had before. */
-void ground_note_older(struct ground *ground);
+/* Remembers the children that this process has now, without that one: they are not COMMAND's. */
+void ground_note_older(struct ground *ground, pid_t except);
 
 /* Whether a process is root, or a descendant of it. False if it is gone, or cannot be seen. */
 bool ground_is_below(struct ground *ground, pid_t pid, pid_t root);
+
+/* Sends this process a signal at a set time, even while it is stopped. */
+struct signal_timer {
+	bool is_there; /* the system may refuse it: then nothing happens */
+	timer_t timer;
+	int64_t at_ms;
+};
+
+void signal_timer_open(struct signal_timer *timer, int signo);
+
+/* Sets the time by clock_ms(), in place of the one before; NEVER_MS: none. */
+void signal_timer_set(struct signal_timer *timer, int64_t at_ms);
 
 /* How the guard or, if that is gone, the wrapper stops COMMAND: a first signal and SIGCONT, then
  * SIGKILL. The process that does it is a child subreaper. A private server is not touched. */
@@ -54,6 +66,8 @@ struct stop {
 	struct shared_state *shared; /* gets COMMAND's status, and the time of each look */
 	pid_t command;               /* 0 when its end was seen */
 	pid_t group; /* COMMAND's process group, if the ground is such that it leads one; else 0 */
+	struct signal_timer *waker, *fuse; /* of the guard; NULL: none */
+	unsigned rounds;                   /* of SIGKILL */
 	int64_t kill_ms; /* when SIGKILL is due, by clock_ms(); NEVER_MS before stop_begin */
 };
 
@@ -66,23 +80,10 @@ void stop_kill(struct stop *stop);
 /* Whether all are gone, as far as they can be seen. What has ended was reaped. */
 bool stop_is_over(struct stop *stop);
 
-/* Reaps the next child of those that `options` means (waitpid(2); WNOHANG is always on), and notes
- * COMMAND's end. Returns its id, or 0 if there is none. Children may end as fast as they are
- * reaped: after begin_ms this goes on for some time only, and then has SIGCHLD come once more. */
-pid_t stop_reap(struct stop *stop, int64_t begin_ms, int options, int *status);
-
-/* Sends this process a signal at a set time, and again and again until that is changed, even while
- * the process is stopped. */
-struct signal_timer {
-	bool is_there; /* the system may refuse it: then nothing happens */
-	timer_t timer;
-	int64_t at_ms;
-};
-
-void signal_timer_open(struct signal_timer *timer, int signo);
-
-/* Sets the time by clock_ms(), in place of the one before; NEVER_MS: none. */
-void signal_timer_set(struct signal_timer *timer, int64_t at_ms);
+/* Reaps one child that has ended, and notes COMMAND's end. Returns its id, or 0 if there is none,
+ * or if *left is 0, which counts down: children may end as fast as they are reaped. SIGCHLD comes
+ * once more then. options: which children (waitpid(2)). */
+pid_t stop_reap(struct stop *stop, int *left, int options, int *status);
 
 /* fork(2), but the child's end sends this signal; unless that is SIGCHLD, wait for it with __WALL.
  * Writes the child's id to *child (NULL: nowhere) before either process goes on. */

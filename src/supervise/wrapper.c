@@ -22,7 +22,7 @@
 /* How long the guard may be late before the wrapper does its work: at first, and between two rounds
  * of SIGKILL. A round reads all of /proc, which takes long on a busy machine. */
 #define LATE_MS 30
-#define LATE_ROUND_MS 60
+#define LATE_ROUND_MS 200
 
 /* In the order in which they are served: only a guard that lives can pass signals on. The deadline
  * goes before both, as the machine may have slept. */
@@ -72,7 +72,6 @@ static int make(struct standby *standby, const struct job *job, bool is_granted)
 
 	if (open_ends(standby, job->set->count, &guards_end) < 0)
 		return -1;
-	ground_note_older(job->ground);
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* the guard's child is ours when it is gone */
 	standby->opened = hold_set_opened(job->set);
 	/* the guard's death wakes us if we are stopped then */
@@ -130,6 +129,7 @@ static bool guard_is_gone(int fd)
  * and SIGTTOU: the wrapper was stopped by them, too, and goes on. */
 static void let_go(struct standby *standby, const struct job *job)
 {
+	ground_note_older(job->ground, standby->guard);
 	kill(standby->guard, SIGCONT);
 	standby->shared->untaken = signal_fd_untaken(job->signals);
 	shared_state_let_go(standby->shared, job);
@@ -186,7 +186,8 @@ static bool is_for_command(const struct wrapper *wrapper, const struct signalfd_
 		return false;
 	if (info->ssi_code > 0)
 		return !is_of_terminal(signo) || (signo == SIGHUP && getsid(0) == getpid());
-	return !ground_is_below(wrapper->job->ground, (pid_t)info->ssi_pid, wrapper->guard);
+	return (pid_t)info->ssi_pid != wrapper->shared->command &&
+	       !ground_is_below(wrapper->job->ground, (pid_t)info->ssi_pid, wrapper->guard);
 }
 
 static void pass_on(struct wrapper *wrapper)
@@ -206,13 +207,12 @@ static void pass_on(struct wrapper *wrapper)
  * wrapper. The guard is among them if `which` is __WALL, not if it is 0. */
 static void reap(struct wrapper *wrapper, int which)
 {
-	const int64_t begin_ms = clock_ms();
+	int status, left = 1000;
 	pid_t pid;
-	int status;
 
 	if (!wrapper->shared->ending.is_reaped)
 		wrapper->stop.command = wrapper->shared->command;
-	while ((pid = stop_reap(&wrapper->stop, begin_ms, which, &status)))
+	while ((pid = stop_reap(&wrapper->stop, &left, which, &status)))
 		if (pid == wrapper->guard)
 			wrapper->guard = 0;
 }
@@ -295,7 +295,7 @@ static void hear_guard(struct wrapper *wrapper)
 		return;
 	close(wrapper->fd);
 	wrapper->fd = -1;
-	if (wrapper->shared->phase == GUARD_GIVING_BACK)
+	if (wrapper->shared->phase == GUARD_GIVING_BACK && !wrapper->takes_over)
 		finish_for_guard(wrapper);
 	else
 		take_over(wrapper, "it died");
@@ -327,12 +327,10 @@ static void check_guard(struct wrapper *wrapper)
 {
 	if (is_done(wrapper) || clock_ms() < check_ms(wrapper))
 		return;
-	if (wrapper->shared->phase == GUARD_GIVING_BACK) {
-		finish_for_guard(wrapper);
-		return;
-	}
 	if (wrapper->takes_over)
 		stop_kill(&wrapper->stop);
+	else if (wrapper->shared->phase == GUARD_GIVING_BACK)
+		finish_for_guard(wrapper);
 	else
 		take_over(wrapper, "it is frozen or very slow");
 }
@@ -361,6 +359,8 @@ static int watch(struct wrapper *wrapper, struct error *err)
 	while (!is_done(wrapper)) {
 		if (wrapper->takes_over && is_over(wrapper)) {
 			note_takeover(&wrapper->shared->ending);
+			/* a COMMAND that had ended was the guard's child until now */
+			reap(wrapper, __WALL);
 			give_back_for_guard(wrapper);
 			return 0;
 		}

@@ -196,7 +196,7 @@ sleeps() { grep -q '^State:.S' "/proc/$1/status"; }
 	local answer
 
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
-	proxy delay 300
+	proxy delay 600
 	# In the first round the server does not know the script, and its greeting has come by then.
 	for answer in later first; do
 		FAIRLOCK_URL=unix://$PWD/far background "$FAIRLOCK" wrap --connect-timeout 4 "$answer" touch "$answer.ran"

@@ -12,18 +12,19 @@
  *   0          the lease is fresh; 1: it is not
  *   STOP_AT    the guard must have sent COMMAND its first signal: its waker continues it
  *   TAKE_AT    the wrapper ends the guard and takes over, if the guard has not sent it
- *   FUSE_AT    the fuse kills a guard that still waits for COMMAND's exec
+ *   FUSE_AT    the fuse kills the guard, if it has not sent it
  *   KILL_AT    the guard must have killed all of COMMAND
  *   LATE_AT    the wrapper must have killed all of COMMAND, if it has taken over. It takes over now from a guard that
  *              has not killed, or has begun to and does not go on: a guard that goes on is not late
+ *   LAST_AT    the fuse kills the guard, if it has stopped COMMAND and not killed all of it
  *   DEADLINE   another owner may have the lock
  *
  * Without grace (GRACE 0) the first signal and SIGKILL are due at one time. A process that runs does what is due before
  * time goes on; a process that is stopped or dead does nothing. A renewal sets the time back to 0.
  *
  * The wrapper lets COMMAND go. The guard learns of it a moment later, sets its timers, and starts COMMAND. The waker continues a
- * guard that is stopped when it has work to do, again and again. The guard may start COMMAND in such a way that it does nothing
- * until COMMAND runs. It does that only when exec is quick, and then the fuse kills it, stopped or not.
+ * guard that is stopped when it has work to do, once. The fuse kills it, stopped or not. The guard may start COMMAND in such a way
+ * that it does nothing until COMMAND runs. It does that only when exec is quick.
  *
  * All that COMMAND started is found by looks through /proc. A process that forks and ends during a look escapes it, as often as it
  * likes. What a look finds it stops, and a process that is stopped does not fork. When a look has found nothing new, all is killed.
@@ -45,8 +46,6 @@
  *
  *   MUTE_EXIT        the guard's end does not continue a stopped wrapper
  *   MUTE_WRAPPER     the wrapper's end does not continue a stopped guard
- *   NO_WAKER         the guard has no waker
- *   WAKE_ONCE        the waker continues the guard once
  *   NO_FUSE          the guard has no fuse
  *   NO_TAKEOVER      the wrapper leaves everything to the guard
  *   SPARE_GUARD      the wrapper takes over and does not end the guard, which believes that COMMAND has ended by itself
@@ -83,10 +82,12 @@
 #if GRACE
 #define KILL_AT  5
 #define LATE_AT  6
-#define DEADLINE 7
+#define LAST_AT  7
+#define DEADLINE 8
 #else
 #define KILL_AT  STOP_AT
 #define LATE_AT  TAKE_AT
+#define LAST_AT  FUSE_AT
 #define DEADLINE 5
 #endif
 
@@ -104,7 +105,7 @@ byte now;
 bool held = true;       /* the lock, by us */
 bool alive[4];
 bool stopped[4];
-byte waker;             /* from when on the guard is continued; 0: never */
+byte waker;             /* when the guard is continued; 0: never, or it was */
 byte fuse;              /* when the guard is killed; 0: never */
 
 mtype phase = HOLDING;
@@ -122,7 +123,6 @@ bool left_alone;        /* COMMAND ended by itself: processes that it left behin
 bool halted[4];         /* a look has found and stopped it */
 bool is_quiet;          /* the last look found nothing new */
 byte killed_at;         /* when all was killed that the looks had found; 0: not yet */
-bool woken;             /* a mutation only */
 byte starts;
 byte kills = KILLS, renewals = RENEWALS;
 
@@ -259,15 +259,13 @@ inline look()
 
 inline set_timers(at)
 {
-#ifndef NO_WAKER
 	waker = at;
-	woken = false
-#else
-	skip
+#ifndef NO_FUSE
+	fuse = (at == STOP_AT -> FUSE_AT : LAST_AT)
 #endif
 }
 
-#define waker_is_over (waker != 0 && now >= waker && !woken)
+#define waker_is_over (waker != 0 && now >= waker)
 #define fuse_is_over (fuse != 0 && now >= fuse)
 
 /* ---- The guard ---- */
@@ -277,7 +275,6 @@ inline set_timers(at)
 #define sees_end        (started && !alive[COMMAND] && !noted_end)
 #define sees_stop       (started && !noted_end && stopped[COMMAND] != noted_stop)
 #define sees_wrapper_go (started && !alive[WRAPPER] && phase == HOLDING)
-#define sees_exec       (started && fuse != 0)
 #define must_stop       (started && !lost && phase != GIVING_BACK && !noted_end && now >= STOP_AT)
 #define must_kill       (started && phase == STOPPING && now >= KILL_AT && must_look)
 #ifdef LEAVE_REST
@@ -285,7 +282,7 @@ inline set_timers(at)
 #else
 #define is_over         (started && noted_end && phase != GIVING_BACK && (phase == HOLDING || tree_is_empty))
 #endif
-#define guard_is_due (guard_learns || learned || is_left || sees_end || sees_stop || sees_wrapper_go || sees_exec || \
+#define guard_is_due (guard_learns || learned || is_left || sees_end || sees_stop || sees_wrapper_go || \
 	must_stop || must_kill || is_over || phase == GIVING_BACK)
 
 inline mirror(is_stop)
@@ -304,9 +301,6 @@ proctype guard()
 	:: d_step { guard_acts && guard_learns ->
 		printf("the guard learns that COMMAND was let go\n");
 		learned = true;
-#ifndef NO_FUSE
-		fuse = FUSE_AT;
-#endif
 		set_timers((phase == STOPPING -> KILL_AT : STOP_AT))
 	}
 	:: d_step { guard_acts && learned ->
@@ -319,7 +313,6 @@ proctype guard()
 		:: waits = false
 		fi
 	}
-	:: d_step { guard_acts && sees_exec -> fuse = 0 }
 	/* by COMMAND's end, by the wrapper's, or by its timer */
 	:: d_step { guard_acts && is_left -> end_guard() }
 	:: d_step { guard_acts && sees_end ->
@@ -533,9 +526,7 @@ end:
 	:: d_step { fuse_is_over && alive[GUARD] -> printf("the fuse\n"); end_guard() }
 	:: d_step { waker_is_over && stopped[GUARD] ->
 		printf("the waker\n");
-#ifdef WAKE_ONCE
-		woken = true;
-#endif
+		waker = 0;
 		stopped[GUARD] = false
 	}
 #if STOPS
