@@ -266,7 +266,8 @@ static void list_children(struct ground *ground, struct processes *all, int sign
 			if (text[i] >= '0' && text[i] <= '9') {
 				pid = pid * 10 + (text[i] - '0');
 			} else {
-				if (!is_older(ground, pid) && kill(pid, signo) == 0)
+				/* one that has ended meanwhile may have forked */
+				if (!is_older(ground, pid) && (kill(pid, signo) == 0 || signo))
 					(void)!add(all, pid);
 				pid = 0;
 			}
