@@ -60,7 +60,7 @@ static int ask_nodes(struct diagnosis *diagnosis, struct error *err)
 	return diagnosis->info_count > 0 ? 0 : -1;
 }
 
-/* What wrap says here before it starts COMMAND. */
+/* wrap says the same on this host before it starts COMMAND. */
 static void check_ground(struct findings *findings)
 {
 	struct ground ground;
