@@ -232,7 +232,7 @@ last_write() {
 	for file; do mtime "$file"; done | sort -n | tail -n 1
 }
 
-@test "of 4 chains of processes that fork and end at once nothing lives a second after SIGKILL was due" {
+@test "of 16 chains of processes that fork and end at once nothing lives a second after SIGKILL was due" {
 	local round late due
 
 	for round in {1..3}; do
@@ -240,9 +240,9 @@ last_write() {
 		cd "$round"
 		# shellcheck disable=SC2016
 		background "$FAIRLOCK" wrap -l 60s -k 100ms job \
-			sh -c 'for i in 1 2 3 4; do "$0" "chain.$i" 3 & done; wait' "$BUILD/programs/fleeting" 2>said
+			sh -c 'for i in $(seq 16); do "$0" "chain.$i" 3 & done; wait' "$BUILD/programs/fleeting" 2>said
 		WRAPPER=$!
-		wait_until test -s chain.4
+		wait_until test -s chain.16
 		run -0 "$FAIRLOCK" release -q --force job
 		wait_until grep -q 'lost lock job' said
 		due=$(($(mtime said) + 100))

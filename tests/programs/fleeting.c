@@ -1,5 +1,6 @@
 /* A process that forks a copy of itself and ends, again and again, in a session of its own, faster
- * than anybody can read /proc.
+ * than anybody can read /proc. Each copy rests for a moment: without that a few chains use up all
+ * process ids, and no other test can fork.
  *
  * fleeting FILE SECONDS        each copy writes one byte to FILE; the last ends after SECONDS */
 #include <fcntl.h>
@@ -23,6 +24,7 @@ int main(int argc, char **argv)
 	}
 	setsid();
 	while (time(NULL) < end) {
+		nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
 		if (write(file, ".", 1) != 1 || fork() > 0)
 			_exit(0);
 	}
