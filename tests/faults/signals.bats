@@ -1,59 +1,12 @@
-# Which signals reach COMMAND, and how often: by who sent them, and under three wraps inside each other. A full file (`ulimit -f`)
-# ends no process of fairlock.
+# Which signals reach COMMAND, and how often: by who sent them, and under three wraps inside each other.
 load ../lib/helpers
 load ../lib/one_server
 load ../lib/waiters
+load ../lib/catcher
 
 setup() {
 	begin
-	# COMMAND adds a line to `got` for each signal, its number. It waits for signals, and has no handlers: so each one counts.
-	cat >catcher.py <<'END_OF_PYTHON'
-import os, signal, sys, time
-taken = signal.valid_signals() - {signal.SIGCHLD}
-signal.pthread_sigmask(signal.SIG_BLOCK, taken)
-with open("pid", "w") as pid:
-    print(os.getpid(), file=pid)
-exec(sys.argv[1] if len(sys.argv) > 1 else "")
-with open("got", "a", buffering=1) as got:
-    while not os.path.exists("go"):
-        info = signal.sigtimedwait(taken, 0.02)
-        if info:
-            print(info.si_signo, file=got)
-END_OF_PYTHON
-}
-
-# in_wraps N WORD...: sets WORDS to a command that runs this in N wraps of different locks
-in_wraps() {
-	local n
-
-	WORDS=("${@:2}")
-	for ((n = $1; n > 0; n--)); do
-		WORDS=("$FAIRLOCK" wrap "job$n" -- "${WORDS[@]}")
-	done
-}
-
-# start_catcher N [PYTHON]: in N wraps, COMMAND runs PYTHON and waits for signals. Its process group is its own. Sets WRAPPER, the outermost one.
-start_catcher() {
-	in_wraps "$1" python3 catcher.py "${2-}"
-	background setsid env --default-signal "${WORDS[@]}" 2>said
-	WRAPPER=$!
-	wait_until test -s pid
-}
-
-# got_only SIGNAL...: COMMAND has got these signals, each as often as it is named here. A last one, which WRAPPER passes on behind
-# all that has come to it, shows that no more are under way; then COMMAND ends.
-got_only() {
-	local signo want=()
-
-	kill -s 64 "$WRAPPER"
-	wait_until grep -qx 64 got
-	touch go
-	ends_with 0 "$WRAPPER"
-	for signo; do
-		[[ $signo = [0-9]* ]] || signo=$(kill -l "$signo")
-		want+=("$signo")
-	done
-	assert_equal "$(grep -vx 64 got | sort | paste -sd ' ')" "$(printf '%s\n' "${want[@]}" | sort | paste -sd ' ')"
+	write_catcher
 }
 
 @test "each signal that a process can catch reaches COMMAND once if somebody sends it to wrap" {
@@ -177,45 +130,6 @@ got_only() {
 	assert_equal "$(sort -u got)" "$(kill -l ALRM)"
 }
 
-# A size of 0 makes the kernel send SIGXFSZ for each byte that fairlock writes to a file.
-@test "with ulimit -f 0 a full file ends acquire with 71, and the lock is given back" {
-	# shellcheck disable=SC2016
-	run -71 bash -c 'ulimit -f 0; "$FAIRLOCK" acquire job >out'
-	assert_output 'fairlock: cannot write the owner id: File too large'
-	# shellcheck disable=SC2016
-	run -71 bash -c 'ulimit -f 0; "$FAIRLOCK" acquire -v job >out 2>&1'
-	# shellcheck disable=SC2016
-	run -71 bash -c 'ulimit -f 0; "$FAIRLOCK" acquire -v --while-pid $$ job >out 2>&1'
-	nothing_left
-}
-
-@test "with ulimit -f 0 and messages in a file each command ends with its own status" {
-	local words status other=00000000-0000-4000-8000-000000000000:1
-
-	hold job
-	for words in '71 status' '71 log job' '71 doctor' '71 --help' '64 wrap' "76 renew --owner $other job" "76 release --owner $other job" \
-		'75 wrap -vn job true' '127 wrap -v free ./no-such-file' '126 wrap -v free ./plain' '3 wrap -v free -c "exit 3"'; do
-		: >plain
-		: >out
-		status=0
-		bash -c "ulimit -f 0; \"\$FAIRLOCK\" ${words#* } >out 2>&1" || status=$?
-		assert_equal "$status ${words#* }" "$words"
-	done
-	is_free free
-}
-
-@test "with ulimit -f 0 and messages in a file COMMAND gets no signal that the kernel sent for them" {
-	in_wraps 3 python3 catcher.py
-	# shellcheck disable=SC2016
-	background bash -c 'ulimit -S -f 0; exec "$0" "$@" 2>said' "$FAIRLOCK" wrap -v --max-hold 1h job0 prlimit --fsize=unlimited: -- "${WORDS[@]}"
-	WRAPPER=$!
-	wait_until test -s pid
-	kill -s USR1 "$WRAPPER"
-	wait_until lines_in got 1
-	got_only USR1
-	assert_equal "$(cat said)" ''
-}
-
 # stops_before_it_speaks STATUS SIGNALLER TEXT: in `calls`, this process sends SIGTERM before it writes the message
 stops_before_it_speaks() {
 	ends_with "$1" "$TRACER"
@@ -255,24 +169,4 @@ traced() {
 	traced -v
 	kill -KILL "$WRAPPER"
 	stops_before_it_speaks 137 "$GUARD" 'lost the wrapper of lock job'
-}
-
-@test "with ulimit -f 0 and messages in a file COMMAND is stopped if its lock is broken, by release --stop, and when its guard dies" {
-	local words
-
-	for words in '76 release --force job' '124 release --stop job' '76 -KILL'; do
-		rm -f pid go
-		# shellcheck disable=SC2016
-		background bash -c 'ulimit -S -f 0; exec "$0" "$@" 2>said' "$FAIRLOCK" wrap -v job prlimit --fsize=unlimited: sh -c 'echo $$ >pid; exec sleep 600'
-		WRAPPER=$!
-		wait_until test -s pid
-		# shellcheck disable=SC2086
-		case $words in
-		*-KILL) kill -KILL "$(pgrep -P "$WRAPPER")" ;;
-		*) "$FAIRLOCK" ${words#* } ;;
-		esac
-		ends_with "${words%% *}" "$WRAPPER"
-		ended "$(cat pid)"
-	done
-	nothing_left
 }
