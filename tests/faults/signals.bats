@@ -26,7 +26,7 @@ setup() {
 	local signo wrapper
 
 	for signo in 32 33; do
-		background "$FAIRLOCK" wrap job sleep 600
+		background "$BUILD/programs/defaults" "$FAIRLOCK" wrap job sleep 600
 		wrapper=$!
 		wait_until has_guard "$wrapper"
 		wait_until pgrep -P "$GUARD" -x sleep
@@ -41,7 +41,7 @@ setup() {
 
 	hold job
 	for name in TRAP ABRT XCPU XFSZ SYS STKFLT; do
-		background env --default-signal "$FAIRLOCK" wrap job true
+		background "$BUILD/programs/defaults" "$FAIRLOCK" wrap job true
 		wait_until in_queue job 1
 		kill -s "$name" $!
 		ends_with $((128 + $(kill -l "$name"))) $!

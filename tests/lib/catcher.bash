@@ -31,7 +31,7 @@ in_wraps() {
 # start_catcher N [PYTHON]: in N wraps, COMMAND runs PYTHON and waits for signals. Its process group is its own. Sets WRAPPER, the outermost one.
 start_catcher() {
 	in_wraps "$1" python3 catcher.py "${2-}"
-	background setsid env --default-signal "${WORDS[@]}" 2>said
+	background setsid "$BUILD/programs/defaults" "${WORDS[@]}" 2>said
 	WRAPPER=$!
 	wait_until test -s pid
 }
