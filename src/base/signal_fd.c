@@ -33,15 +33,9 @@ static void go_on(int signo)
 	(void)signo;
 }
 
-static bool goes_on;
-
 void signal_fd_outlive_full_files(void)
 {
-	struct rlimit limit;
-
-	goes_on = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-		  !signal_fd_ignores(SIGXFSZ);
-	if (goes_on)
+	if (!signal_fd_ignores(SIGXFSZ))
 		signal(SIGXFSZ, go_on);
 }
 
@@ -93,8 +87,6 @@ int signal_fd_open(struct signal_fd *signals, struct error *err)
 int signal_fd_open_deaf(struct signal_fd *signals, struct error *err)
 {
 	change_mask(SIG_SETMASK, ~UINT64_C(0), &signals->original);
-	if (goes_on)
-		signal(SIGXFSZ, SIG_DFL); /* for COMMAND's process, from the moment it is there */
 	signals->child_ignored = false;
 	return open_descriptor(signals, mask_of(SIGCHLD), err);
 }

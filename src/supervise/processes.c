@@ -147,7 +147,7 @@ static struct process *find(const struct processes *all, pid_t pid)
  * Opens, reads and closes a file once: there may be thousands. */
 static int read_process(struct ground *ground, struct process *process)
 {
-	char path[32], text[512];
+	char path[32], text[512], state;
 	const char *behind_name;
 	ssize_t length;
 	int fd, parent, threads;
@@ -166,11 +166,11 @@ static int read_process(struct ground *ground, struct process *process)
 	if (!behind_name ||
 	    sscanf(behind_name + 1,
 		   " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d",
-		   &process->state, &parent, &threads) != 3)
+		   &state, &parent, &threads) != 3)
 		return -1;
 	process->parent = parent;
 	/* a process whose first thread has ended lives on as long as another one */
-	process->is_alive = (process->state != 'Z' && process->state != 'X') || threads > 1;
+	process->is_alive = (state != 'Z' && state != 'X') || threads > 1;
 	return 0;
 }
 

@@ -15,7 +15,6 @@ struct shared_state;
 struct process {
 	pid_t pid;
 	pid_t parent;
-	char state;    /* T: stopped; Z, X: its first thread has ended */
 	bool is_alive; /* at least one of its threads is */
 	bool is_below; /* COMMAND or what it started: see mark */
 };
