@@ -26,7 +26,6 @@
 /* How long processes may be looked for before those that were found are killed. */
 #define LOOKING_MS 50
 #define REAPED_AT_ONCE 20000
-#define GROUPS 256
 
 /* So late may a guard be that kills before its timers continue it, and end it. */
 #define WAKE_MS 20
@@ -59,8 +58,7 @@ static bool has_terminal(void)
 
 void ground_look(struct ground *ground)
 {
-	*ground = (struct ground){
-		.session = getsid(0), .has_terminal = has_terminal(), .reserve = -1};
+	*ground = (struct ground){.has_terminal = has_terminal(), .reserve = -1};
 	ground->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	ground->why = find_fault(ground->proc);
 	if (!ground->why) {
@@ -165,8 +163,8 @@ static int read_process(struct ground *ground, struct process *process)
 	behind_name = strrchr(text, ')');
 	if (!behind_name ||
 	    sscanf(behind_name + 1,
-		   " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d",
-		   &state, &parent, &threads) != 3)
+		   " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d", &state,
+		   &parent, &threads) != 3)
 		return -1;
 	process->parent = parent;
 	/* a process whose first thread has ended lives on as long as another one */
@@ -247,9 +245,9 @@ static void forget_older(struct ground *ground, pid_t pid)
 }
 
 /* Lists the ids of our children, and no more of them, which takes much less time: also of those
- * that have ended, and of private servers. Sends each a signal (0: none) as soon as its id was
- * read. Without the kernel's help (CONFIG_PROC_CHILDREN) it lists none. */
-static void list_children(struct ground *ground, struct processes *all, int signo)
+ * that have ended, and of private servers. Without the kernel's help (CONFIG_PROC_CHILDREN) it
+ * lists none. */
+static void list_children(struct ground *ground, struct processes *all)
 {
 	char path[48], text[4096];
 	ssize_t length;
@@ -266,8 +264,7 @@ static void list_children(struct ground *ground, struct processes *all, int sign
 			if (text[i] >= '0' && text[i] <= '9') {
 				pid = pid * 10 + (text[i] - '0');
 			} else {
-				/* one that has ended meanwhile may have forked */
-				if (!is_older(ground, pid) && (kill(pid, signo) == 0 || signo))
+				if (!is_older(ground, pid) && kill(pid, 0) == 0)
 					(void)!add(all, pid);
 				pid = 0;
 			}
@@ -277,8 +274,8 @@ static void list_children(struct ground *ground, struct processes *all, int sign
 
 /* ---- Finding ---- */
 
-static bool is_below(const struct stop *stop, const struct processes *all,
-		     const struct process *process)
+static bool is_parent_below(const struct stop *stop, const struct processes *all,
+			    const struct process *process)
 {
 	const struct process *parent;
 
@@ -286,6 +283,13 @@ static bool is_below(const struct stop *stop, const struct processes *all,
 		return !is_older(stop->ground, process->pid);
 	parent = find(all, process->parent);
 	return parent && parent->is_below;
+}
+
+/* A private server, with its children, is everybody's. */
+static bool is_below(const struct stop *stop, const struct processes *all,
+		     const struct process *process)
+{
+	return is_parent_below(stop, all, process) && !local_server_is_ours(process->pid);
 }
 
 /* Children may stand before their parents in the list, so this goes on until nothing changes. */
@@ -304,24 +308,13 @@ static void mark(const struct stop *stop, struct processes *all)
 	}
 }
 
-/* A private server may have been stopped before it was known to be one. */
-static bool is_target(const struct process *process)
-{
-	const bool is_ours = process->is_below && process->is_alive;
-
-	if (!is_ours || !local_server_is_ours(process->pid))
-		return is_ours;
-	kill(process->pid, SIGCONT);
-	return false;
-}
-
 static void keep_targets(const struct stop *stop, struct processes *found)
 {
 	size_t kept = 0;
 
 	mark(stop, found);
 	for (size_t i = 0; i < found->count; i++)
-		if (is_target(&found->list[i]))
+		if (found->list[i].is_below && found->list[i].is_alive)
 			found->list[kept++] = found->list[i];
 	found->count = kept;
 }
@@ -332,7 +325,7 @@ static void add_children(struct ground *ground, struct processes *found)
 	struct processes children = {0};
 	const size_t listed = found->count;
 
-	list_children(ground, &children, 0);
+	list_children(ground, &children);
 	for (size_t i = 0; i < children.count; i++) {
 		const struct processes all = {.list = found->list, .count = listed};
 
@@ -362,7 +355,7 @@ void ground_note_older(struct ground *ground, pid_t except)
 
 	if (waitid(P_ALL, 0, &ignored, WEXITED | WNOHANG | WNOWAIT) < 0)
 		return; /* most often there are none */
-	list_children(ground, &ground->older, 0);
+	list_children(ground, &ground->older);
 	for (size_t i = 0; i < ground->older.count; i++)
 		ground->older.list[i].is_alive = ground->older.list[i].pid != except;
 }
@@ -384,10 +377,20 @@ static void signal_blindly(const struct stop *stop, int signo)
 		kill(stop->command, signo);
 }
 
+/* Many processes that fork would leave us little of the processors. The system may refuse this, and
+ * musl does not even ask it. */
+static void run_before_others(void)
+{
+	const struct sched_param param = {.sched_priority = 1};
+
+	syscall(SYS_sched_setscheduler, 0, SCHED_RR | SCHED_RESET_ON_FORK, &param);
+}
+
 void stop_begin(struct stop *stop, int signo, int64_t kill_ms)
 {
 	struct processes found = {0};
 
+	run_before_others();
 	stop->kill_ms = kill_ms;
 	if (look(stop, &found, kill_ms + LOOKING_MS) == 0) {
 		signal_each(&found, signo);
@@ -450,25 +453,8 @@ static void looks_end(struct looks *looks)
 	free(looks->now.list);
 }
 
-/* Processes that fork and end at once may be faster than we. But they leave their process group to
- * the next one; and in a session that one of them has made there is nobody else, but for orphans of
- * older children. `last` has a place for each of some groups, so that one is not stopped again and
- * again. */
-static void halt_group(const struct stop *stop, pid_t last[GROUPS], pid_t member)
-{
-	const pid_t group = getpgid(member), session = getsid(member);
-
-	if (stop->ground->older.count > 0 || group <= 0 || session <= 0 ||
-	    session == stop->ground->session || session == getsid(0) ||
-	    last[group % GROUPS] == group ||
-	    local_server_is_ours(group)) /* it leads the group of its own children */
-		return;
-	last[group % GROUPS] = group;
-	kill(-group, SIGSTOP);
-}
-
 /* Stops what the look before this one did not have. Returns whether there was any. */
-static bool halt_new(const struct stop *stop, const struct looks *looks, pid_t last[GROUPS])
+static bool halt_new(const struct looks *looks)
 {
 	bool is_new = false;
 
@@ -478,7 +464,6 @@ static bool halt_new(const struct stop *stop, const struct looks *looks, pid_t l
 		if (find(&looks->before, pid))
 			continue;
 		kill(pid, SIGSTOP); /* it may just have forked */
-		halt_group(stop, last, pid);
 		is_new = true;
 	}
 	return is_new;
@@ -496,21 +481,6 @@ static void note_progress(struct stop *stop)
 		signal_timer_set(stop->fuse, now + FUSE_MS);
 }
 
-/* Reading all of /proc takes so long that it misses processes that fork and end at once. But each
- * of these becomes our child when the one before it ends, and the list of our children is read
- * quickly. */
-static void halt_children(struct stop *stop, pid_t last[GROUPS], int64_t until_ms)
-{
-	struct looks children = {0};
-
-	do {
-		note_progress(stop);
-		reap_all(stop);
-		list_children(stop->ground, look_again(&children), SIGSTOP);
-	} while (halt_new(stop, &children, last) && clock_ms() < until_ms);
-	looks_end(&children);
-}
-
 /* A guard that died may have reaped COMMAND, and not have said so. */
 static bool is_our_child(pid_t command)
 {
@@ -519,38 +489,20 @@ static bool is_our_child(pid_t command)
 	return command && waitid(P_PID, (id_t)command, &ignored, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/* Processes that fork and end leave as many zombies, which take time to reap. Once COMMAND's status
- * is known, the kernel need not keep them. */
-static void end_command_first(struct stop *stop)
-{
-	const int64_t until_ms = clock_ms() + LOOKING_MS;
-
-	if (is_our_child(stop->command)) {
-		kill(stop->command, SIGKILL);
-		while (stop->command && clock_ms() < until_ms)
-			reap_all(stop);
-	}
-	if (!stop->command)
-		signal(SIGCHLD, SIG_IGN);
-}
-
 void stop_kill(struct stop *stop)
 {
-	pid_t last[GROUPS] = {0};
+	const int64_t until_ms = clock_ms() + LOOKING_MS;
 	struct looks all = {0};
 	bool is_new;
 
-	note_progress(stop);
-	end_command_first(stop);
-	const int64_t until_ms = clock_ms() + LOOKING_MS;
-
 	do {
-		halt_children(stop, last, until_ms);
+		note_progress(stop);
+		reap_all(stop);
 		if (look(stop, look_again(&all), NEVER_MS) < 0) {
 			all.now.count = 0;
 			signal_blindly(stop, SIGKILL);
 		}
-		is_new = halt_new(stop, &all, last);
+		is_new = halt_new(&all);
 	} while (is_new && clock_ms() < until_ms);
 	signal_each(&all.now, SIGKILL);
 	looks_end(&all);

@@ -31,7 +31,6 @@ struct ground {
 	const char *why;  /* ... because of this */
 	bool leads_group; /* COMMAND leads a process group of its own, because of that */
 	bool has_terminal;
-	pid_t session;          /* of wrap's caller, in which there are strangers */
 	int reserve;            /* is given up if there is no other descriptor to read with */
 	struct processes older; /* children of the wrapper that are not COMMAND's */
 };
