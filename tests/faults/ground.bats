@@ -146,6 +146,33 @@ setup() { start_in_folder; }
 	assert_equal "$(cat signalled outside)" ''
 }
 
+# A user does not see a program of its own in a /proc with hidepid=2 if it may run the program, but not read it.
+@test "where /proc hides COMMAND and a child, whose programs may not be read, both are dead when the next holder starts" {
+	local user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+
+	needs_namespaces
+	[ "$(id -u)" = 0 ] || skip 'only root can become another user'
+	open_alive
+	cp "$BUILD/programs/hidden" "$FAIRLOCK" .
+	chmod 711 hidden
+	chmod 777 . "$SERVER_SOCKET" alive
+	cat >as_user <<'END'
+mount -t proc -o hidepid=2 proc /proc
+mount --bind "$PWD" /mnt # another user cannot come here by the way that we came
+cd /mnt
+FAIRLOCK_URL=unix:/mnt/redis.sock
+HOME=/nonexistent
+exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
+END
+	on_ground own sh as_user ./fairlock wrap -l 30s -k 300ms job ./hidden alive
+	wait_until lines_in beats 2
+	[ "$(nsenter --target "$GROUND_PID" --pid --mount "${user[@]}" pgrep -x hidden | wc -l)" = 0 ]
+	run -0 "$FAIRLOCK" release -q --force job
+	wait_until ended "$ALIVE"
+	wait_until test -e status
+	assert_equal "$(cat status)" 76
+}
+
 # ---- Descriptors ----
 
 # COMMAND for few descriptors. A shell cannot redirect what it runs itself then, but the processes that it forks.

@@ -130,6 +130,35 @@ firstless_ended() {
 	is_free job
 }
 
+@test "a process of COMMAND that has the number of a child that wrap had before is killed when the guard is" {
+	needs_namespaces
+	mkfifo alive
+	background cat alive
+	ALIVE=$!
+	cat >reuse <<'END'
+trap '' TERM
+exec 9>alive
+old=$(cat old)
+while [ -e "/proc/$old" ]; do sleep 0.05; done
+orphan=0
+while [ "$orphan" != "$old" ]; do
+	(echo $((old - 1)) >/proc/sys/kernel/ns_last_pid; sh -c 'trap "" TERM; exec sleep 100' & echo $! >orphan)
+	read -r orphan <orphan
+done
+exec 9>&-
+touch reused
+sleep 100
+END
+	# shellcheck disable=SC2016
+	on_ground own sh -c 'sleep 0.5 & echo $! >old; exec "$@"' sh "$FAIRLOCK" wrap -l 60s -k 300ms job bash reuse
+	wait_until test -e reused
+	kill -KILL "$(pgrep -P "$(pgrep -P "$GROUND_PID" -x fairlock)" -x fairlock)"
+	wait_until test -e status
+	assert_equal "$(cat status)" 76
+	wait_until ended "$ALIVE"
+	is_free job
+}
+
 # orphans_of PARENT: twenty processes in its namespace lose their parent at once, and end a moment later
 orphans_of() {
 	nsenter --target "$1" --pid --mount sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 1 & done'
@@ -258,24 +287,41 @@ last_write() {
 
 # ---- Stopped processes ----
 
-@test "when wrapper and guard are stopped, and the wrapper again and again, all of COMMAND is dead before the lease ends" {
-	local stopper
-
-	start_job -l 6s
-	kill -STOP "$GUARD" "$WRAPPER"
-	note_lease_end
-	# shellcheck disable=SC2016
+# stop_again_and_again PID SECONDS: with such pauses, until stop_no_more
+stop_again_and_again() {
 	background python3 -c 'import os, signal, sys, time
 end = time.monotonic() + 20
 while time.monotonic() < end:
     os.kill(int(sys.argv[1]), signal.SIGSTOP)
-    time.sleep(0.0005)' "$WRAPPER"
-	stopper=$!
-	wait_until is_stopped "$WRAPPER"
+    time.sleep(float(sys.argv[2]))' "$@" 2>/dev/null
+	STOPPER=$!
+	wait_until is_stopped "$1"
+}
+
+stop_no_more() {
+	kill "$STOPPER" || true
+	wait "$STOPPER" || true
+}
+
+@test "when wrapper and guard are stopped, and the wrapper again and again, all of COMMAND is dead before the lease ends" {
+	start_job -l 6s
+	kill -STOP "$GUARD" "$WRAPPER"
+	note_lease_end
+	stop_again_and_again "$WRAPPER" 0.0005
 	dead_in_time
-	kill "$stopper" || true
-	wait "$stopper" || true
+	stop_no_more
 	kill -CONT "$WRAPPER" || true
+	ends_with 76 "$WRAPPER"
+	wait_until is_free job
+}
+
+@test "when the guard is stopped again and again, and the wrapper once, all of COMMAND is dead before the lease ends" {
+	start_job -l 6s
+	kill -STOP "$WRAPPER"
+	note_lease_end
+	stop_again_and_again "$GUARD" 0.0003
+	dead_in_time
+	stop_no_more
 	ends_with 76 "$WRAPPER"
 	wait_until is_free job
 }

@@ -80,14 +80,20 @@ END
 	[ "$STATUS" = 76 ]
 }
 
-@test "a private server that COMMAND started is not stopped with it" {
+@test "a private server that COMMAND started is not stopped with it, nor a child of that, which saves" {
 	new_home
 	start_server
 	# shellcheck disable=SC2016
-	at_home env FAIRLOCK_URL="$FAIRLOCK_URL" "$FAIRLOCK" wrap outer sh -c '
+	run -76 at_home env FAIRLOCK_URL="$FAIRLOCK_URL" "$FAIRLOCK" wrap -q -k 100ms outer sh -c '
+		trap "" TERM
 		FAIRLOCK_URL=local: "$FAIRLOCK" wrap inner true
+		cd "$1"/.local/state/fairlock/*
+		"$2" -s socket CONFIG SET rdb-key-save-delay 20000000
+		"$2" -s socket BGSAVE
 		"$FAIRLOCK" release --force -q outer
-		sleep 60' || true
+		while :; do sleep 1; done' sh "$HOME_DIR" "$CLI"
+	run -0 at_home sh -c 'cd "$1"/.local/state/fairlock/* && "$2" -s socket INFO persistence' sh "$HOME_DIR" "$CLI"
+	assert_output --partial 'rdb_bgsave_in_progress:1'
 	run -0 at_home "$FAIRLOCK" wrap -u local: inner echo alive
 	assert_output alive
 	[ "$(grep -c 'Server initialized' "$HOME_DIR"/.local/state/fairlock/*/server.log)" = 1 ]
