@@ -193,8 +193,8 @@ static void read_interpreter(const char *head, char interpreter[PATH_MAX])
 		strcpy(interpreter, "/bin/sh");
 }
 
-/* The name of the loader stands behind the program's headers, as its first path. If it is another
- * path that is found, that is no fault of its. */
+/* The first path behind the program's headers is that of its loader, if it has one. The caller
+ * blames it only if it is missing, so another path does no harm. */
 static void read_loader(int fd, char loader[PATH_MAX])
 {
 	char head[4096 + 1] = "";

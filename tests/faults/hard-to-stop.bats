@@ -159,9 +159,9 @@ END
 	is_free job
 }
 
-# orphans_of PARENT: twenty processes in its namespace lose their parent at once, and end a moment later
+# orphans_of PARENT: twenty processes in its namespace lose their parent at once, and end three seconds later
 orphans_of() {
-	nsenter --target "$1" --pid --mount sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 1 & done'
+	nsenter --target "$1" --pid --mount sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 3 & done'
 	[ "$(pgrep -P "$1" -x sleep | wc -l)" = 20 ] # they are its children now
 	wait_until no_sleeper "$1"
 	wait_until no_zombie "$1"

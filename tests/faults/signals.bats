@@ -53,7 +53,7 @@ setup() {
 	local middle
 
 	start_catcher 3
-	middle=$(pgrep -f -x "$FAIRLOCK wrap job2.*" | head -n 1)
+	middle=$(pgrep -P "$(pgrep -P "$WRAPPER")") # COMMAND of the first one's guard
 	kill -s HUP "$WRAPPER"
 	wait_until lines_in got 1
 	kill -s 50 "$WRAPPER"
