@@ -97,7 +97,7 @@ static int open_file(struct ground *ground, const char *path, int flags)
 	return fd;
 }
 
-/* What was opened with the reserve is the next reserve. */
+/* What took the place of the reserve becomes the reserve. */
 static void close_file(struct ground *ground, int fd)
 {
 	if (ground->reserve < 0)
@@ -167,6 +167,7 @@ static int read_process(struct ground *ground, struct process *process)
 		   &parent, &threads) != 3)
 		return -1;
 	process->parent = parent;
+	process->is_stopped = state == 'T' || state == 't';
 	/* a process whose first thread has ended lives on as long as another one */
 	process->is_alive = (state != 'Z' && state != 'X') || threads > 1;
 	return 0;
@@ -433,40 +434,17 @@ static void reap_all(struct stop *stop)
 		;
 }
 
-/* Two looks, one after the other. */
-struct looks {
-	struct processes before, now;
-};
-
-static struct processes *look_again(struct looks *looks)
+/* Returns whether all had been stopped before, and so cannot have forked since. */
+static bool halt(const struct processes *found)
 {
-	const struct processes last = looks->now;
+	bool were_stopped = true;
 
-	looks->now = looks->before;
-	looks->before = last;
-	return &looks->now;
-}
-
-static void looks_end(struct looks *looks)
-{
-	free(looks->before.list);
-	free(looks->now.list);
-}
-
-/* Stops what the look before this one did not have. Returns whether there was any. */
-static bool halt_new(const struct looks *looks)
-{
-	bool is_new = false;
-
-	for (size_t i = 0; i < looks->now.count; i++) {
-		const pid_t pid = looks->now.list[i].pid;
-
-		if (find(&looks->before, pid))
-			continue;
-		kill(pid, SIGSTOP); /* it may just have forked */
-		is_new = true;
-	}
-	return is_new;
+	for (size_t i = 0; i < found->count; i++)
+		if (!found->list[i].is_stopped) {
+			kill(found->list[i].pid, SIGSTOP);
+			were_stopped = false;
+		}
+	return were_stopped;
 }
 
 /* A guard that is stopped now goes on, or ends, so that the wrapper goes on. */
@@ -475,10 +453,8 @@ static void note_progress(struct stop *stop)
 	const int64_t now = clock_ms();
 
 	stop->shared->repeat_ms = now;
-	if (stop->waker)
-		signal_timer_set(stop->waker, now + WAKE_MS);
-	if (stop->fuse)
-		signal_timer_set(stop->fuse, now + FUSE_MS);
+	signal_timer_set(stop->waker, now + WAKE_MS);
+	signal_timer_set(stop->fuse, now + FUSE_MS);
 }
 
 /* A guard that died may have reaped COMMAND, and not have said so. */
@@ -492,20 +468,18 @@ static bool is_our_child(pid_t command)
 void stop_kill(struct stop *stop)
 {
 	const int64_t until_ms = clock_ms() + LOOKING_MS;
-	struct looks all = {0};
-	bool is_new;
+	struct processes found = {0};
 
 	do {
 		note_progress(stop);
 		reap_all(stop);
-		if (look(stop, look_again(&all), NEVER_MS) < 0) {
-			all.now.count = 0;
+		if (look(stop, &found, NEVER_MS) < 0) {
+			found.count = 0;
 			signal_blindly(stop, SIGKILL);
 		}
-		is_new = halt_new(&all);
-	} while (is_new && clock_ms() < until_ms);
-	signal_each(&all.now, SIGKILL);
-	looks_end(&all);
+	} while (!halt(&found) && clock_ms() < until_ms);
+	signal_each(&found, SIGKILL);
+	free(found.list);
 	stop->rounds++;
 	stop->kill_ms = clock_ms() + (stop->rounds < 100 ? KILL_REPEAT_MS : KILL_PAUSE_MS);
 }
@@ -547,7 +521,7 @@ void signal_timer_set(struct signal_timer *timer, int64_t at_ms)
 {
 	struct itimerspec when = {0};
 
-	if (!timer->is_there || at_ms == timer->at_ms)
+	if (!timer || !timer->is_there || at_ms == timer->at_ms)
 		return;
 	if (at_ms != NEVER_MS) {
 		when.it_value.tv_sec = at_ms / 1000;

@@ -15,6 +15,7 @@ struct shared_state;
 struct process {
 	pid_t pid;
 	pid_t parent;
+	bool is_stopped;
 	bool is_alive; /* at least one of its threads is */
 	bool is_below; /* COMMAND or what it started: see mark */
 };
@@ -54,7 +55,7 @@ struct signal_timer {
 
 void signal_timer_open(struct signal_timer *timer, int signo);
 
-/* Sets the time by clock_ms(), in place of the one before; NEVER_MS: none. */
+/* Sets the time by clock_ms(), in place of the one before; NEVER_MS: none. timer may be NULL. */
 void signal_timer_set(struct signal_timer *timer, int64_t at_ms);
 
 /* How the guard or, if that is gone, the wrapper stops COMMAND: a first signal and SIGCONT, then
