@@ -146,6 +146,13 @@ static void reap_children(struct guard *guard)
 			mirror(guard, SIGCONT);
 }
 
+/* A guard that was stopped may not have seen COMMAND's end: then that was in time. */
+static bool still_runs(struct guard *guard)
+{
+	reap_children(guard);
+	return guard->stop.command;
+}
+
 /* ---- The lease ---- */
 
 /* A guard that is stopped when it has work to do goes on. Should somebody stop it again, it ends,
@@ -206,15 +213,6 @@ static void renew_holds(struct guard *guard)
 	shared_state_put_times(guard->shared, guard->job);
 }
 
-/* A guard that was stopped may not have seen COMMAND's end. */
-static bool has_ended_in_time(struct guard *guard, int64_t now, const struct lock *lock)
-{
-	if (guard->shared->phase != GUARD_HOLDING || now >= lock->deadline_ms)
-		return false;
-	reap_children(guard);
-	return !guard->stop.command;
-}
-
 static void lose_overdue(struct guard *guard, int64_t now)
 {
 	const struct hold_set *set = guard->job->set;
@@ -225,7 +223,8 @@ static void lose_overdue(struct guard *guard, int64_t now)
 		if (member->hold.state != HOLD_HELD ||
 		    now < job_stop_ms_for(guard->job, &member->lock))
 			continue;
-		if (has_ended_in_time(guard, now, &member->lock))
+		if (guard->shared->phase == GUARD_HOLDING && now < member->lock.deadline_ms &&
+		    !still_runs(guard))
 			return;
 		hold_expire(&member->hold);
 		lose(guard, &member->lock, job_kill_ms_for(&member->lock),
@@ -251,15 +250,13 @@ static void check_deadlines(struct guard *guard)
 
 /* ---- Ends that are not the lease's ---- */
 
-/* The end of --max-hold. A COMMAND that has ended meanwhile was in time. */
+/* The end of --max-hold. */
 static void enforce_max_hold(struct guard *guard)
 {
 	char text[DURATION_MAX_BYTES];
 
-	if (guard->shared->phase != GUARD_HOLDING || clock_ms() < guard->max_ms)
-		return;
-	reap_children(guard);
-	if (!guard->stop.command)
+	if (guard->shared->phase != GUARD_HOLDING || clock_ms() < guard->max_ms ||
+	    !still_runs(guard))
 		return;
 	guard->shared->ending.timed_out = true;
 	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
@@ -269,15 +266,12 @@ static void enforce_max_hold(struct guard *guard)
 		duration_show_fraction(text, guard->job->options->max_hold_ms), guard->job->shown);
 }
 
-/* Somebody has asked for a lock. A COMMAND that has ended meanwhile keeps its status. */
+/* Somebody has asked for a lock. */
 static void obey_stop(struct guard *guard)
 {
 	const struct hold *hold = hold_set_asked(guard->job->set);
 
-	if (guard->shared->phase != GUARD_HOLDING || !hold)
-		return;
-	reap_children(guard);
-	if (!guard->stop.command)
+	if (guard->shared->phase != GUARD_HOLDING || !hold || !still_runs(guard))
 		return;
 	guard->shared->ending.was_asked = true;
 	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
