@@ -173,17 +173,6 @@ static int read_process(struct ground *ground, struct process *process)
 	return 0;
 }
 
-/* Reads those whose ids were added, and drops those that are gone. */
-static void read_all(struct ground *ground, struct processes *all, int64_t until_ms)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < all->count && clock_ms() < until_ms; i++)
-		if (read_process(ground, &all->list[i]) == 0)
-			all->list[kept++] = all->list[i];
-	all->count = kept;
-}
-
 static int list_numbers(struct ground *ground, struct processes *all)
 {
 	const int fd = open_file(ground, ".", O_DIRECTORY);
@@ -204,14 +193,19 @@ static int list_numbers(struct ground *ground, struct processes *all)
 	return result;
 }
 
-/* Lists all processes, in place of what was in *all; at until_ms it goes on without the rest.
- * Returns 0, or -1 if they cannot be listed now. */
-static int list_all(struct ground *ground, struct processes *all, int64_t until_ms)
+/* Lists all processes, in place of what was in *all. Returns 0, or -1 if they cannot be listed now.
+ */
+static int list_all(struct ground *ground, struct processes *all)
 {
+	size_t kept = 0;
+
 	all->count = 0;
 	if (ground->proc < 0 || list_numbers(ground, all) < 0)
 		return -1;
-	read_all(ground, all, until_ms);
+	for (size_t i = 0; i < all->count; i++)
+		if (read_process(ground, &all->list[i]) == 0)
+			all->list[kept++] = all->list[i];
+	all->count = kept;
 	sort(all);
 	return 0;
 }
@@ -339,11 +333,10 @@ static void add_children(struct ground *ground, struct processes *found)
 	free(children.list);
 }
 
-/* Finds what is to be stopped, until that time. Returns -1 if the processes cannot be listed now.
- */
-static int look(const struct stop *stop, struct processes *found, int64_t until_ms)
+/* Finds what is to be stopped. Returns -1 if the processes cannot be listed now. */
+static int look(const struct stop *stop, struct processes *found)
 {
-	if (list_all(stop->ground, found, until_ms) < 0)
+	if (list_all(stop->ground, found) < 0)
 		return -1;
 	add_children(stop->ground, found);
 	keep_targets(stop, found);
@@ -393,7 +386,7 @@ void stop_begin(struct stop *stop, int signo, int64_t kill_ms)
 
 	run_before_others();
 	stop->kill_ms = kill_ms;
-	if (look(stop, &found, kill_ms + LOOKING_MS) == 0) {
+	if (look(stop, &found) == 0) {
 		signal_each(&found, signo);
 		signal_each(&found, SIGCONT);
 	} else {
@@ -473,7 +466,7 @@ void stop_kill(struct stop *stop)
 	do {
 		note_progress(stop);
 		reap_all(stop);
-		if (look(stop, &found, NEVER_MS) < 0) {
+		if (look(stop, &found) < 0) {
 			found.count = 0;
 			signal_blindly(stop, SIGKILL);
 		}
@@ -502,7 +495,7 @@ bool stop_is_over(struct stop *stop)
 
 	if (stop->ground->proc < 0)
 		return is_over_blindly(stop);
-	is_over = look(stop, &found, NEVER_MS) == 0 && found.count == 0;
+	is_over = look(stop, &found) == 0 && found.count == 0;
 	free(found.list);
 	return is_over;
 }
