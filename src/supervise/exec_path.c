@@ -166,8 +166,6 @@ bool exec_path_is_cached(char *const *argv)
 
 /* ---- Why did it fail? ---- */
 
-#define HEAD_BYTES 256 /* so much Linux reads to find out what a file is */
-
 /* A longer name loses its middle, so that the words behind it stay in the message. */
 #define INTERPRETER_CHARACTERS 60
 
@@ -182,58 +180,42 @@ static bool find_program(const char *name, char file[PATH_MAX])
 	return false;
 }
 
-/* A script without a first line #! is one for sh. */
-static void read_interpreter(const char *head, char interpreter[PATH_MAX])
+/* Returns the name of what runs a file that begins so, and ends it there; NULL: the file runs by
+ * itself. For a program that is the first path behind its headers. */
+static char *find_interpreter(char *head, ssize_t length)
 {
-	const char *name = head + 2 + strspn(head + 2, " \t");
-	const size_t length = strncmp(head, "#!", 2) == 0 ? strcspn(name, " \t\n") : 0;
+	static char sh[] = "/bin/sh";
+	char *name = head + 2 + strspn(head + 2, " \t");
 
-	snprintf(interpreter, PATH_MAX, "%.*s", (int)length, length > 0 ? name : "");
-	if (length == 0)
-		strcpy(interpreter, "/bin/sh");
-}
-
-/* The first path behind the program's headers is that of its loader, if it has one. The caller
- * blames it only if it is missing, so another path does no harm. */
-static void read_loader(int fd, char loader[PATH_MAX])
-{
-	char head[4096 + 1] = "";
-	const ssize_t length = pread(fd, head, sizeof(head) - 1, 0);
-
+	if (memcmp(head, ELFMAG, SELFMAG) != 0) {
+		name[strcspn(name, " \t\n")] = '\0';
+		return strncmp(head, "#!", 2) == 0 && *name ? name : sh;
+	}
 	for (ssize_t i = 1; i < length; i++)
-		if (head[i] == '/' && head[i - 1] == '\0') {
-			strcpy(loader, head + i);
-			return;
-		}
+		if (head[i] == '/' && head[i - 1] == '\0')
+			return head + i;
+	return NULL;
 }
 
 /* Returns false if the program that is to run the file is not the cause. */
 static bool blame_interpreter(char why[EXEC_WHY_BYTES], const char *file, int cause)
 {
-	char head[HEAD_BYTES] = "", name[PATH_MAX] = "";
-	char shown[4 * INTERPRETER_CHARACTERS + 1];
+	char head[4096] = "", shown[4 * INTERPRETER_CHARACTERS + 1];
 	const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	const ssize_t length = fd < 0 ? 0 : read(fd, head, sizeof(head) - 2);
+	const bool is_program = memcmp(head, ELFMAG, SELFMAG) == 0;
+	char *name = find_interpreter(head, length), *cr;
 
-	if (fd < 0)
-		return false;
-	(void)!read(fd, head, sizeof(head) - 1);
-	const bool is_script = memcmp(head, ELFMAG, SELFMAG) != 0;
-
-	if (is_script)
-		read_interpreter(head, name);
-	else
-		read_loader(fd, name);
 	close(fd);
-	if (!*name || access(name, X_OK) == 0 || errno != cause)
+	if (length <= 0 || !name || access(name, X_OK) == 0 || errno != cause)
 		return false;
-	const bool has_cr = is_script && name[strlen(name) - 1] == '\r';
-
-	if (has_cr)
-		strcpy(strrchr(name, '\r'), "\\r");
-	snprintf(why, EXEC_WHY_BYTES, "its %s '%s' %s%s", is_script ? "interpreter" : "loader",
+	cr = strchr(name, '\r');
+	if (cr)
+		strcpy(cr, "\\r");
+	snprintf(why, EXEC_WHY_BYTES, "its %s '%s' %s%s", is_program ? "loader" : "interpreter",
 		 shorten_middle(shown, INTERPRETER_CHARACTERS, name),
 		 cause == ENOENT ? "does not exist" : "cannot be executed",
-		 has_cr ? "; its lines end with CR LF" : "");
+		 cr ? "; its lines end with CR LF" : "");
 	return true;
 }
 

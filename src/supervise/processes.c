@@ -345,10 +345,6 @@ static int look(const struct stop *stop, struct processes *found)
 
 void ground_note_older(struct ground *ground, pid_t except)
 {
-	siginfo_t ignored;
-
-	if (waitid(P_ALL, 0, &ignored, WEXITED | WNOHANG | WNOWAIT) < 0)
-		return; /* most often there are none */
 	list_children(ground, &ground->older);
 	for (size_t i = 0; i < ground->older.count; i++)
 		ground->older.list[i].is_alive = ground->older.list[i].pid != except;
@@ -419,14 +415,6 @@ pid_t stop_reap(struct stop *stop, int *left, int options, int *status)
 	return pid;
 }
 
-static void reap_all(struct stop *stop)
-{
-	int left = REAPED_AT_ONCE, ignored;
-
-	while (stop_reap(stop, &left, 0, &ignored))
-		;
-}
-
 /* Returns whether all had been stopped before, and so cannot have forked since. */
 static bool halt(const struct processes *found)
 {
@@ -462,10 +450,12 @@ void stop_kill(struct stop *stop)
 {
 	const int64_t until_ms = clock_ms() + LOOKING_MS;
 	struct processes found = {0};
+	int left = REAPED_AT_ONCE, ignored;
 
 	do {
 		note_progress(stop);
-		reap_all(stop);
+		while (stop_reap(stop, &left, 0, &ignored))
+			;
 		if (look(stop, &found) < 0) {
 			found.count = 0;
 			signal_blindly(stop, SIGKILL);
