@@ -181,7 +181,7 @@ static bool find_program(const char *name, char file[PATH_MAX])
 }
 
 /* Returns the name of what runs a file that begins so, and ends it there; NULL: the file runs by
- * itself. For a program that is the first path behind its headers. */
+ * itself. For a program that is the first path in its headers. */
 static char *find_interpreter(char *head, ssize_t length)
 {
 	static char sh[] = "/bin/sh";
@@ -192,7 +192,7 @@ static char *find_interpreter(char *head, ssize_t length)
 		return strncmp(head, "#!", 2) == 0 && *name ? name : sh;
 	}
 	for (ssize_t i = 1; i < length; i++)
-		if (head[i] == '/' && head[i - 1] == '\0')
+		if (head[i] == '/' && head[i - 1] == '\0' && strchr(head + i + 1, '/'))
 			return head + i;
 	return NULL;
 }

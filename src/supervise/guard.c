@@ -127,7 +127,8 @@ static void tell_end(struct guard *guard)
 static void mirror(const struct guard *guard, int signo)
 {
 	if (guard->shared->repeat_ms == 0 && getppid() == guard->ends->wrapper)
-		kill(guard->ends->wrapper, signo);
+		/* the wrapper blocks SIGTTOU */
+		kill(guard->ends->wrapper, signo == SIGTTOU ? SIGSTOP : signo);
 }
 
 static void reap_children(struct guard *guard)

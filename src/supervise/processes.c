@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -239,9 +240,8 @@ static void forget_older(struct ground *ground, pid_t pid)
 		found->is_alive = false;
 }
 
-/* Lists the ids of our children, and no more of them, which takes much less time: also of those
- * that have ended, and of private servers. Without the kernel's help (CONFIG_PROC_CHILDREN) it
- * lists none. */
+/* Lists the ids of our children, and nothing else of them, which takes little time. A kernel
+ * without CONFIG_PROC_CHILDREN lists none. */
 static void list_children(struct ground *ground, struct processes *all)
 {
 	char path[48], text[4096];
@@ -259,8 +259,7 @@ static void list_children(struct ground *ground, struct processes *all)
 			if (text[i] >= '0' && text[i] <= '9') {
 				pid = pid * 10 + (text[i] - '0');
 			} else {
-				if (!is_older(ground, pid) && kill(pid, 0) == 0)
-					(void)!add(all, pid);
+				(void)!add(all, pid);
 				pid = 0;
 			}
 	close_file(ground, fd);
@@ -324,10 +323,14 @@ static void add_children(struct ground *ground, struct processes *found)
 	for (size_t i = 0; i < children.count; i++) {
 		const struct processes all = {.list = found->list, .count = listed};
 
-		if (find(&all, children.list[i].pid) || add(found, children.list[i].pid) < 0)
-			continue;
-		found->list[found->count - 1].parent = getpid();
-		found->list[found->count - 1].is_alive = true;
+		struct process *known = find(&all, children.list[i].pid);
+
+		if (known) {
+			known->parent = getpid(); /* perhaps only since it was read */
+		} else if (add(found, children.list[i].pid) == 0) {
+			found->list[found->count - 1].parent = getpid();
+			found->list[found->count - 1].is_alive = true;
+		}
 	}
 	sort(found);
 	free(children.list);
@@ -373,7 +376,8 @@ static void run_before_others(void)
 {
 	const struct sched_param param = {.sched_priority = 1};
 
-	syscall(SYS_sched_setscheduler, 0, SCHED_RR | SCHED_RESET_ON_FORK, &param);
+	if (syscall(SYS_sched_getscheduler, 0) == SCHED_OTHER)
+		syscall(SYS_sched_setscheduler, 0, SCHED_RR | SCHED_RESET_ON_FORK, &param);
 }
 
 void stop_begin(struct stop *stop, int signo, int64_t kill_ms)
@@ -415,16 +419,14 @@ pid_t stop_reap(struct stop *stop, int *left, int options, int *status)
 	return pid;
 }
 
-/* Returns whether all had been stopped before, and so cannot have forked since. */
+/* Returns whether all that we may stop had been stopped before, and so cannot have forked since. */
 static bool halt(const struct processes *found)
 {
 	bool were_stopped = true;
 
 	for (size_t i = 0; i < found->count; i++)
-		if (!found->list[i].is_stopped) {
-			kill(found->list[i].pid, SIGSTOP);
+		if (!found->list[i].is_stopped && kill(found->list[i].pid, SIGSTOP) == 0)
 			were_stopped = false;
-		}
 	return were_stopped;
 }
 
@@ -453,6 +455,8 @@ void stop_kill(struct stop *stop)
 	int left = REAPED_AT_ONCE, ignored;
 
 	do {
+		const int64_t from_ms = clock_ms();
+
 		note_progress(stop);
 		while (stop_reap(stop, &left, 0, &ignored))
 			;
@@ -460,7 +464,11 @@ void stop_kill(struct stop *stop)
 			found.count = 0;
 			signal_blindly(stop, SIGKILL);
 		}
-	} while (!halt(&found) && clock_ms() < until_ms);
+		if (halt(&found))
+			break;
+		/* on a single processor they need it to stop, and to die */
+		poll(NULL, 0, (int)(clock_ms() - from_ms) + 1);
+	} while (clock_ms() < until_ms);
 	signal_each(&found, SIGKILL);
 	free(found.list);
 	stop->rounds++;

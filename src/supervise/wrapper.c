@@ -343,10 +343,10 @@ static bool is_over(struct wrapper *wrapper)
 }
 
 /* Without the guard nobody renewed the lease: the lock counts as lost. But if COMMAND was being
- * stopped because somebody had asked for that, it has just been stopped by another process. */
+ * stopped for another reason, it has just been stopped by another process. */
 static void note_takeover(struct ending *ending)
 {
-	ending->lost |= !ending->was_asked;
+	ending->lost |= !ending->was_asked && !ending->timed_out;
 }
 
 static int watch(struct wrapper *wrapper, struct error *err)

@@ -156,6 +156,19 @@ want {PROMPT> $}
 END
 }
 
+@test "a COMMAND in the background that may not write to its terminal stops the job, and fg continues both" {
+	run -0 on_terminal <<'END'
+type {stty tostop; "$FAIRLOCK" wrap job sh -c 'echo went on; exit 3' &}
+want {PROMPT> $}
+type {wait -f; jobs}
+want {Stopped}
+type {fg; echo status $?}
+want {went on}
+want {status 3}
+want {PROMPT> $}
+END
+}
+
 @test "a COMMAND that stops itself stays stopped, also when the guard is late" {
 	"$FAIRLOCK" wrap job true # loads the scripts into the server
 	# the wrapper and the guard are late when they look for signals that came before COMMAND's process was there
