@@ -151,19 +151,12 @@ setup() { start_in_folder; }
 	local user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 
 	needs_namespaces
-	[ "$(id -u)" = 0 ] || skip 'only root can become another user'
 	open_alive
-	cp "$BUILD/programs/hidden" "$FAIRLOCK" .
+	cp "$BUILD/programs/hidden" .
 	chmod 711 hidden
-	chmod 777 . "$SERVER_SOCKET" alive
-	cat >as_user <<'END'
-mount -t proc -o hidepid=2 proc /proc
-mount --bind "$PWD" /mnt # another user cannot come here by the way that we came
-cd /mnt
-FAIRLOCK_URL=unix:/mnt/redis.sock
-HOME=/nonexistent
-exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
-END
+	chmod 777 alive
+	write_as_user
+	sed -i '1i mount -t proc -o hidepid=2 proc /proc' as_user
 	on_ground own sh as_user ./fairlock wrap -l 30s -k 300ms job ./hidden alive
 	wait_until lines_in beats 2
 	[ "$(nsenter --target "$GROUND_PID" --pid --mount "${user[@]}" pgrep -x hidden | wc -l)" = 0 ]

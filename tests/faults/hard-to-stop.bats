@@ -130,6 +130,20 @@ firstless_ended() {
 	is_free job
 }
 
+@test "wrap does not wait for a child of another user that it had before, when the guard is killed" {
+	needs_namespaces
+	write_as_user
+	sed -i '1i sleep 100 &' as_user
+	on_ground own sh as_user ./fairlock wrap -l 60s -k 300ms job sleep 90
+	wait_until pgrep -P "$GROUND_PID" -x fairlock
+	WRAPPER=$(pgrep -P "$GROUND_PID" -x fairlock)
+	wait_until pgrep -P "$WRAPPER" -x fairlock
+	wait_until pgrep -P "$(pgrep -P "$WRAPPER" -x fairlock)" -x sleep
+	kill -KILL "$(pgrep -P "$WRAPPER" -x fairlock)"
+	wait_until test -e status
+	assert_equal "$(cat status)" 76
+}
+
 @test "a process of COMMAND that has the number of a child that wrap had before is killed when the guard is" {
 	needs_namespaces
 	mkfifo alive
