@@ -68,8 +68,7 @@ void ground_look(struct ground *ground)
 			return;
 		ground->why = strerror(errno);
 	}
-	if (ground->proc >= 0)
-		close(ground->proc);
+	close(ground->proc);
 	ground->proc = -1;
 	/* a process group in the background could not read from its terminal */
 	ground->leads_group = !ground->has_terminal;
@@ -77,10 +76,8 @@ void ground_look(struct ground *ground)
 
 void ground_leave(struct ground *ground)
 {
-	if (ground->proc >= 0)
-		close(ground->proc);
-	if (ground->reserve >= 0)
-		close(ground->reserve);
+	close(ground->proc);
+	close(ground->reserve);
 	free(ground->older.list);
 }
 
@@ -183,8 +180,7 @@ static int list_numbers(struct ground *ground, struct processes *all)
 	int result = 0;
 
 	if (!dir) {
-		if (fd >= 0)
-			close_file(ground, fd);
+		close_file(ground, fd);
 		return -1;
 	}
 	while (result == 0 && (entry = readdir(dir)))
@@ -225,19 +221,12 @@ bool ground_is_below(struct ground *ground, pid_t pid, pid_t root)
 
 /* ---- Children that are not COMMAND's ---- */
 
-static bool is_older(const struct ground *ground, pid_t pid)
-{
-	const struct process *found = find(&ground->older, pid);
-
-	return found && found->is_alive;
-}
-
-static void forget_older(struct ground *ground, pid_t pid)
+/* NULL: it is none, or was reaped. */
+static struct process *find_older(const struct ground *ground, pid_t pid)
 {
 	struct process *found = find(&ground->older, pid);
 
-	if (found)
-		found->is_alive = false;
+	return found && found->is_alive ? found : NULL;
 }
 
 /* Lists the ids of our children, and nothing else of them, which takes little time. A kernel
@@ -274,7 +263,7 @@ static bool is_parent_below(const struct stop *stop, const struct processes *all
 	const struct process *parent;
 
 	if (process->parent == getpid())
-		return !is_older(stop->ground, process->pid);
+		return !find_older(stop->ground, process->pid);
 	parent = find(all, process->parent);
 	return parent && parent->is_below;
 }
@@ -400,6 +389,7 @@ void stop_begin(struct stop *stop, int signo, int64_t kill_ms)
 
 pid_t stop_reap(struct stop *stop, int *left, int options, int *status)
 {
+	struct process *older;
 	pid_t pid;
 
 	if (--*left < 0) {
@@ -411,7 +401,9 @@ pid_t stop_reap(struct stop *stop, int *left, int options, int *status)
 		return 0;
 	if (WIFSTOPPED(*status) || WIFCONTINUED(*status))
 		return pid;
-	forget_older(stop->ground, pid);
+	older = find_older(stop->ground, pid);
+	if (older)
+		older->is_alive = false;
 	if (pid == stop->command) {
 		ending_note(stop->shared, *status);
 		stop->command = 0;
