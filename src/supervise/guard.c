@@ -646,12 +646,13 @@ static void give_back_if_held(struct guard *guard)
 {
 	const struct hold_set *set = guard->job->set;
 	const int64_t deadline_ms = hold_set_deadline_ms(set);
+	const int64_t until_ms = clock_ms() + guard->job->options->connect_timeout_ms;
 
 	for (int i = 0; i < set->count; i++)
 		ending_put(&guard->shared->ending, &set->members[i].lock);
 	signal_timer_set(&guard->waker, clock_ms() + GIVING_BACK_MS);
-	signal_timer_set(&guard->fuse, deadline_ms == NEVER_MS ? NEVER_MS : deadline_ms + FUSE_MS);
-	hold_set_release(set, clock_ms() + guard->job->options->connect_timeout_ms);
+	signal_timer_set(&guard->fuse, earliest(deadline_ms, until_ms + 1000) + FUSE_MS);
+	hold_set_release(set, until_ms);
 }
 
 /* The system does not let us wait for anything: we stop COMMAND, and look again and again. */

@@ -38,9 +38,10 @@ struct wrapper {
 	struct shared_state *shared;
 	pid_t guard;
 	int fd;
-	uint64_t handed;  /* untaken signals that the guard hands to COMMAND: shared->untaken */
-	bool takes_over;  /* the guard is dead or hangs */
-	struct stop stop; /* of COMMAND, when it takes over */
+	uint64_t handed; /* untaken signals that the guard hands to COMMAND: shared->untaken */
+	const char *takes_over; /* why: the guard is dead or hangs; NULL: it is well */
+	struct stop stop;       /* of COMMAND, when it takes over */
+	struct signal_timer waker;
 };
 
 /* ---- Standing by ---- */
@@ -230,7 +231,9 @@ static void take_over(struct wrapper *wrapper, const char *why)
 	if (!atomic_compare_exchange_strong(&shared->phase, &phase, GUARD_STOPPING) &&
 	    phase != GUARD_STOPPING)
 		return;
-	wrapper->takes_over = true;
+	wrapper->takes_over = why;
+	signal_timer_open(&wrapper->waker, SIGCONT); /* for us, should somebody stop us now */
+	wrapper->stop.waker = &wrapper->waker;
 	if (wrapper->guard)
 		kill(wrapper->guard, SIGKILL);
 	reap(wrapper, __WALL);
@@ -238,8 +241,7 @@ static void take_over(struct wrapper *wrapper, const char *why)
 	wrapper->stop.kill_ms = clock_ms();
 	if (shared->repeat_ms == 0) /* else the guard was about to kill */
 		stop_begin(&wrapper->stop, job->options->signal, kill_ms);
-	message(job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopping %s",
-		job->lock->keys.shown, why, job->shown);
+	signal_timer_set(&wrapper->waker, wrapper->stop.kill_ms + LATE_MS);
 }
 
 /* COMMAND is gone: the next waiters need not wait for the end of the lease. */
@@ -349,6 +351,13 @@ static void note_takeover(struct ending *ending)
 	ending->lost |= !ending->was_asked && !ending->timed_out;
 }
 
+/* Now nothing of COMMAND is left that would run on while we wait for a full pipe, or a disk. */
+static void tell_takeover(const struct wrapper *wrapper)
+{
+	message(wrapper->job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopped %s",
+		wrapper->job->lock->keys.shown, wrapper->takes_over, wrapper->job->shown);
+}
+
 static int watch(struct wrapper *wrapper, struct error *err)
 {
 	struct pollfd slots[SLOTS] = {
@@ -358,6 +367,7 @@ static int watch(struct wrapper *wrapper, struct error *err)
 
 	while (!is_done(wrapper)) {
 		if (wrapper->takes_over && is_over(wrapper)) {
+			tell_takeover(wrapper);
 			note_takeover(&wrapper->shared->ending);
 			/* a COMMAND that had ended was the guard's child until now */
 			reap(wrapper, __WALL);
