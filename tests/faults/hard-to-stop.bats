@@ -287,7 +287,7 @@ chains() {
 	folder=$(mktemp -d chains.XXXX)
 	chmod 777 "$folder"
 	cp "$BUILD/programs/fleeting" "$folder"
-	cd "$folder"
+	cd "$folder" || return
 	# shellcheck disable=SC2016
 	background "${@:2}" "$FAIRLOCK" wrap -l 60s -k 100ms job \
 		"${few[@]}" sh -c 'for i in $(seq "$0"); do ./fleeting "chain.$i" 10 & done; wait' "$1" 2>said
@@ -314,6 +314,29 @@ chains() {
 @test "of 4 chains of processes that fork and end at once nothing lives a second after SIGKILL was due if wrap may have no priority" {
 	[ "$(id -u)" = 0 ] || skip 'only root has what wrap is to lack'
 	chains 4 setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice
+}
+
+@test "wrap stops COMMAND in a service whose filter of system calls ends who asks for priority" {
+	cat >filtered.py <<'END'
+import ctypes, os, platform, struct, sys
+number = {"x86_64": 144, "aarch64": 119}[platform.machine()]  # sched_setscheduler
+lines = (0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x80000000), (0x06, 0, 0, 0x7FFF0000)
+filters = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
+
+
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("filters", ctypes.c_void_p)]
+
+
+prctl = ctypes.CDLL(None).prctl
+if prctl(38, 1, 0, 0, 0) or prctl(22, 2, ctypes.byref(Program(len(lines), ctypes.addressof(filters)))):
+    sys.exit("there are no filters of system calls here")
+os.execvp(sys.argv[1], sys.argv[1:])
+END
+	run -159 python3 filtered.py chrt -r 1 true # SIGSYS
+	run -124 python3 filtered.py "$FAIRLOCK" wrap -k 200ms --max-hold 300ms job sh -c 'trap "" TERM; while :; do sleep 0.1; done'
+	assert_output 'fairlock: lock job was held for 300ms, as long as --max-hold allows; stopping sh'
+	is_free job
 }
 
 # ---- Stopped processes ----
