@@ -103,6 +103,7 @@ class World:
             "TZ": "UTC",
             # A blue prompt, and what is typed is bold.
             "PS1": r"\[\e[34m\]$\[\e[0;1m\] ",
+            "PROMPT_COMMAND": "sleep 0.5",  # what programs in the background say comes before the prompt
             "PS0": "\x1b[0m",
         }
         pairs = [f"{name}={value}" for name, value in environment.items()]
