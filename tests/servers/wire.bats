@@ -61,7 +61,7 @@ died_before_the_next_came() {
 		[ "$died" -lt "$until" ]
 		cat $lease.said
 		# on a busy machine the guard may be 30 ms late, and the wrapper does its work
-		grep -Eq "lost (lock job-$lease: .*|the guard of lock job-$lease: it is frozen or very slow); stopping sh" $lease.said
+		grep -Eq "lost (lock job-$lease: .*; stopping|the guard of lock job-$lease: it is frozen or very slow; stopped) sh" $lease.said
 	done
 }
 
