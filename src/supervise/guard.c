@@ -267,7 +267,7 @@ static void enforce_max_hold(struct guard *guard)
 		duration_show_fraction(text, guard->job->options->max_hold_ms), guard->job->shown);
 }
 
-/* Somebody has asked for a lock. */
+/* release --stop has asked this wrap to stop. */
 static void obey_stop(struct guard *guard)
 {
 	const struct hold *hold = hold_set_asked(guard->job->set);

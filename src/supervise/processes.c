@@ -96,7 +96,7 @@ static int open_file(struct ground *ground, const char *path, int flags)
 	return fd;
 }
 
-/* What took the place of the reserve becomes the reserve. */
+/* Keeps the descriptor as the new reserve if open_file has given up the old one. */
 static void close_file(struct ground *ground, int fd)
 {
 	if (ground->reserve < 0)

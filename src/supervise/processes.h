@@ -65,7 +65,7 @@ struct stop {
 	struct shared_state *shared; /* gets COMMAND's status, and the time of each look */
 	pid_t command;               /* 0 when its end was seen */
 	pid_t group; /* COMMAND's process group, if the ground is such that it leads one; else 0 */
-	struct signal_timer *waker, *fuse; /* of the guard; NULL: none */
+	struct signal_timer *waker, *fuse; /* of this process; NULL: none */
 	unsigned rounds;                   /* of SIGKILL */
 	int64_t kill_ms; /* when SIGKILL is due, by clock_ms(); NEVER_MS before stop_begin */
 };

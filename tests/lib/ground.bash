@@ -42,7 +42,7 @@ write_as_user() {
 	cp "$FAIRLOCK" .
 	chmod 777 . "$SERVER_SOCKET"
 	cat >as_user <<'END'
-mount --bind "$PWD" /mnt # another user cannot come here by the way that we came
+mount --bind "$PWD" /mnt # the other user may not enter the folders above this one
 cd /mnt
 FAIRLOCK_URL=unix:/mnt/redis.sock
 HOME=/nonexistent
