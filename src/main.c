@@ -18,6 +18,7 @@
 #include "cli/settings.h"
 #include "cli/suggest.h"
 #include "commands/complete.h"
+#include "lock/owner.h"
 #include "output/column_help.h"
 
 static const struct command *const commands[] = {
@@ -148,6 +149,23 @@ static void tell_server(const struct messenger *messenger, const struct settings
 		     *where ? where : "the default");
 }
 
+/* Other users and other hosts do not see a lock there: a job that should run once runs once more.
+ */
+static void tell_default(struct messenger *messenger, const char *lock)
+{
+	char name[SHORT_MAX_BYTES], user[SHORT_MAX_BYTES], host[SHORT_MAX_BYTES], by[BY_MAX_BYTES];
+	char *const no_words[] = {NULL};
+	struct owner_process us;
+
+	owner_describe(by, getpid(), no_words, NULL);
+	owner_parse(&us, by);
+	message(messenger, LOG_WARNING,
+		"no url is set, so lock %s is for %s on %s only: set url in /etc/fairlock.conf "
+		"('url = local:' if that is meant)",
+		shorten_to(name, 20, lock), shorten_to(user, 10, us.user),
+		shorten_to(host, 14, us.host));
+}
+
 static int report(struct messenger *messenger, const struct command *command,
 		  const struct error *err)
 {
@@ -162,6 +180,8 @@ static int run_here(const struct invocation *invocation, const struct settings *
 	int status = STATUS_OK;
 
 	tell_server(invocation->messenger, settings);
+	if (command->takes_lock && !settings->options.url)
+		tell_default(invocation->messenger, invocation->argv[0]);
 	if (command->run(invocation, &status, &err))
 		return report(invocation->messenger, command, &err);
 	return status;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/options.h"
 #include "doctor/checks.h"
 #include "doctor/remedies.h"
 
@@ -240,16 +241,21 @@ static void check_persistence(struct findings *findings, const struct server_inf
 }
 
 /* root's cron and a user's shell would each have a server of their own. */
-static void check_users(struct findings *findings, const struct server_info *info)
+static void check_users(struct findings *findings, const struct server_info *info,
+			const struct options *options)
 {
 	if (info->client->connection.server->kind != SERVER_LOCAL)
 		return;
-	findings_add(findings, SEVERITY_NOTE, "users", "local: is for this user alone");
-	findings_explain(findings,
-			 "Each user has a private server: a job of root's cron and one from this "
-			 "user's shell do not exclude each other.",
-			 "name one server for all users: url = redis://HOST, or unix:PATH, in "
-			 "/etc/fairlock.conf");
+	findings_add(findings, options->url ? SEVERITY_NOTE : SEVERITY_WARNING, "users",
+		     "%slocal: is for this user on this host alone",
+		     options->url ? "" : "no url is set, and ");
+	findings_explain(
+		findings,
+		"Each user of each host has a private server: jobs of other users, such as "
+		"root's cron, and of other hosts run beside those of this user.",
+		"name one server for all users: url = redis://HOST, or unix:PATH, in "
+		"/etc/fairlock.conf%s",
+		options->url ? "" : "; or url = local:, if that is meant");
 }
 
 /* ---- Connections ---- */
@@ -377,7 +383,7 @@ void check_server(struct findings *findings, const struct server_info *info,
 	is_told |= info->can_ask_permissions && strstr(info->refusal.text, "unknown command");
 	if (info->grants == GRANTS_NONE && !is_told)
 		report_refusal(findings, info);
-	check_users(findings, info);
+	check_users(findings, info, options);
 	check_timeout(findings, info);
 	check_keepalive(findings, info);
 	check_buffers(findings, info);

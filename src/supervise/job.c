@@ -214,10 +214,10 @@ static void set_path(const char *variable, const char *path)
 		setenv(variable, path, 1);
 }
 
-/* So that inner calls find the same server. */
+/* So that inner calls find the same server, and do not say again that nothing names it. */
 static void set_server(const struct options *options, const struct server *server)
 {
-	if (options->url_is_flag)
+	if (options->url_is_flag || !options->url)
 		setenv("FAIRLOCK_URL", server->label, 1);
 	if (!server->tls || (!options->url_is_flag && !options->tls_is_flag))
 		return;

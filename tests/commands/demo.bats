@@ -39,8 +39,8 @@ local_cli() {
 	run -0 at_home "$DEMO"
 	order=$(grep -oE 'job [123] (has the lock|is done)' <<<"$output")
 	assert_equal "$order" "$(printf 'job %s has the lock\njob %s is done\n' 1 1 2 2 3 3)"
-	assert_line --regexp '^    .*fairlock wrap try sleep 30$'
-	assert_line --regexp '^    .*fairlock status --watch$'
+	assert_line --regexp '^    .*fairlock wrap -u local: try sleep 30$'
+	assert_line --regexp '^    .*fairlock status -u local: --watch$'
 	assert_line --regexp "^    cd '$HOME_DIR/\.local/state/fairlock/[^/]+' && (redis|valkey)-cli -s socket shutdown$"
 	nothing_is_left
 	# start the server again, and end it as the demo says

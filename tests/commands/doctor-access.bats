@@ -245,6 +245,7 @@ names_hidden_commands() {
 	local socket
 
 	new_home
+	export FAIRLOCK_URL=local:
 	run -0 at_home "$FAIRLOCK" wrap job true
 	socket=$(echo "$HOME_DIR"/.local/state/fairlock/*)/socket
 	at_home "$CLI" -s "$socket" CONFIG SET maxmemory 1
@@ -258,9 +259,9 @@ names_hidden_commands() {
 
 @test "doctor tells where the private server is, and how to end it" {
 	new_home
-	run -0 at_home "$FAIRLOCK" doctor --json
+	run -0 at_home env FAIRLOCK_URL=local: "$FAIRLOCK" doctor --json
 	says .server.mode local
-	finds note users 'local: is for this user alone'
+	finds note users 'local: is for this user on this host alone'
 	says .server.folder "$(echo "$HOME_DIR"/.local/state/fairlock/*)"
 	says .server.pid "$(at_home pgrep -x 'redis-server|valkey-server')"
 	at_home test -e "$(jq -r .server.log <<<"$output")"

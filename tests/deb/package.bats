@@ -11,9 +11,9 @@ setup_file() {
 
 # works_for USER: wrap takes a lock on the private server of this user, and status shows it
 works_for() {
-	run -0 in_root su - "$1" -c 'fairlock wrap job -- echo "hi, $USER"'
+	run -0 in_root su - "$1" -c 'fairlock wrap -u local: job -- echo "hi, $USER"'
 	assert_output "hi, $1"
-	run -0 in_root su - "$1" -c 'fairlock wrap job -- fairlock status --noheadings --raw -o NAME,STATE,USER job'
+	run -0 in_root su - "$1" -c 'fairlock wrap -u local: job -- fairlock status --noheadings --raw -o NAME,STATE,USER job'
 	assert_output "job held $1"
 }
 
@@ -28,11 +28,13 @@ works_for() {
 	cmp "$PACKAGE" "$BATS_TEST_TMPDIR/${PACKAGE##*/}"
 }
 
-@test "the package has the program's version, depends on nothing, and names what is built in; root owns all its files" {
+@test "the package has the program's version, depends on nothing, suggests a server, and names what is built in; root owns all its files" {
 	run -0 dpkg-deb -f "$PACKAGE" Version
 	assert_equal "fairlock ${output%-*}" "$("$FAIRLOCK" --version)"
-	run -0 dpkg-deb -f "$PACKAGE" Depends
+	run -0 dpkg-deb -f "$PACKAGE" Depends Recommends
 	refute_output
+	run -0 dpkg-deb -f "$PACKAGE" Suggests
+	assert_output 'redis-server | valkey-server'
 	run -0 dpkg-deb -f "$PACKAGE" Built-Using
 	assert_output --regexp '^hiredis \(= [0-9][^ ]*\), musl \(= [0-9][^ ]*\), openssl \(= [0-9][^ ]*\)$'
 	run -0 dpkg-deb -c "$PACKAGE"
@@ -41,9 +43,11 @@ works_for() {
 	refute_output
 }
 
-@test "apt installs the package with its dependencies and a server, and it works for every user" {
+@test "apt installs the package without a server, and with one that the administrator adds it works for every user" {
 	new_root
 	install_package --install-recommends
+	run -1 in_root sh -c 'command -v redis-server || command -v valkey-server'
+	apt install redis-server
 	works_for root
 	in_root useradd --create-home --shell /bin/sh ann
 	works_for ann
@@ -51,7 +55,7 @@ works_for() {
 
 @test "the package has manual, completions, license and examples where Debian looks for them" {
 	new_root
-	install_package --no-install-recommends
+	install_package
 	apt --no-install-recommends install man-db
 	run -0 in_root man -w fairlock
 	assert_output /usr/share/man/man1/fairlock.1.gz
@@ -72,7 +76,7 @@ works_for() {
 
 @test "fairlock without a server's package says so, and reaches servers with and without TLS" {
 	new_root
-	install_package --no-install-recommends
+	install_package
 	run -69 in_root fairlock wrap job -- true
 	assert_output --partial 'redis-server'
 	run -69 in_root fairlock status --url redis://127.0.0.1:1
@@ -83,7 +87,7 @@ works_for() {
 	local file
 
 	new_root
-	install_package --no-install-recommends
+	install_package
 	mapfile -t files < <(in_root dpkg -L fairlock)
 	in_root dpkg -P fairlock
 	run -1 in_root dpkg-query -W fairlock

@@ -13,9 +13,9 @@ setup_file() {
 	export PACKAGE
 	[ -z "$(why_no_root)" ] || return 0 # setup skips
 	new_root
-	apt --no-install-recommends install man-db systemd
+	apt --no-install-recommends install man-db redis-server systemd
 	[ -e "$ROOT_FOLDER/no-groups" ] || boot_root
-	install_package --install-recommends
+	install_package
 	in_root useradd --create-home --shell /bin/sh --groups fairlock ann
 	in_root useradd --create-home --shell /bin/sh bob
 }

@@ -22,7 +22,7 @@ setup_file() {
 		new_root
 		export "ROOT_OF_$host=$ROOT_PID"
 		[ ! -e "$ROOT_FOLDER/no-groups" ] || continue
-		apt --no-install-recommends install sudo systemd
+		apt --no-install-recommends install openssl sudo systemd
 		boot_root
 		in_root hostname "$host"
 		in_root useradd --create-home --shell /bin/bash ann

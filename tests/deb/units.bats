@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The example units, word for word, under a real systemd in a Debian root that has the package. The
-# root has a network of its own, where lock.example.com runs the server that the package recommends.
+# root has a network of its own, where lock.example.com runs the server that the package suggests.
 load ../lib/helpers
 load root
 
@@ -21,8 +21,8 @@ setup_file() {
 	export PACKAGE
 	[ -z "$(why_no_root)" ] || return 0 # setup skips
 	new_root
-	install_package --install-recommends
-	apt --no-install-recommends install man-db systemd
+	install_package
+	apt --no-install-recommends install man-db redis-server systemd
 	put_in_root /usr/local/bin/backup <<<"$JOB"
 	put_in_root /usr/local/bin/orders-worker <<<"$JOB"
 	in_root sh -c 'echo 127.0.0.1 lock.example.com >>/etc/hosts && (umask 077 && echo secret >/etc/fairlock.password)'

@@ -384,5 +384,5 @@ check_restart() {
 	for tool in sh sed od tr rm cat sha256sum; do
 		ln -s "$(command -v $tool)" bin/
 	done
-	PATH=$PWD/bin refuses 'neither redis-server nor valkey-server is installed'
+	PATH=$PWD/bin refuses 'neither redis-server nor valkey-server is installed: install Redis or Valkey'
 }

@@ -1,0 +1,75 @@
+#!/usr/bin/env bats
+# Nothing names a server: locks are then on the private server of this user on this host, and a job that should run
+# once for many hosts would run on this one, too. So wrap, acquire and doctor say so.
+
+load ../lib/helpers
+
+setup() {
+	new_home
+	job="no url is set, so lock job is for root on $(uname -n | cut -c 1-14) only"
+	remedy="set url in /etc/fairlock.conf ('url = local:' if that is meant)"
+}
+
+# fairlock WORD...: runs it as root logs in, without a configuration
+fairlock() {
+	at_home env -u LOGNAME -u USER HOME="$HOME_DIR" "$FAIRLOCK" "$@"
+}
+
+@test "wrap and acquire say once that the lock is for this user on this host only, whatever options say" {
+	run --separate-stderr -3 fairlock wrap job sh -c 'echo out; exit 3'
+	assert_output out
+	assert_equal "$stderr" "fairlock: $job: $remedy"
+	fairlock release --forget-run job
+	for options in -q '--skip --once-per 1d' --jitter=1ms; do
+		# shellcheck disable=SC2086
+		run --separate-stderr -0 fairlock wrap $options job true
+		assert_equal "$stderr" "fairlock: $job: $remedy"
+	done
+	run --separate-stderr -0 fairlock acquire -q job
+	assert_equal "$stderr" "fairlock: $job: $remedy"
+	run -0 fairlock wrap --skip job true
+	assert_output "fairlock: $job: $remedy"
+}
+
+@test "the message about a default server is short, however long the names are" {
+	run -0 fairlock wrap "$(printf 'ä%.0s' {1..256})" true
+	assert_line --regexp "so lock ä{17}\.\.\. is for root on "
+	run -0 at_home env LOGNAME="$(printf 'u%.0s' {1..99})" HOME="$HOME_DIR" unshare --uts sh -c '
+		hostname "$(printf h%.0s 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9)"
+		exec "$FAIRLOCK" wrap "$(printf n%.0s 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6)" true'
+	assert_output --regexp 'lock n{17}\.\.\. is for u{7}\.\.\. on h{11}\.\.\. only'
+	[ "${#output}" -lt 160 ]
+}
+
+@test "COMMAND finds the private server in FAIRLOCK_URL, so inner calls are silent" {
+	run --separate-stderr -0 fairlock wrap job "$FAIRLOCK" wrap -v inner sh -c 'echo "$FAIRLOCK_URL"'
+	assert_output local:
+	assert_equal "$(grep -c 'no url is set' <<<"$stderr")" 1
+	[[ $stderr = "fairlock: $job"* && $stderr = *'the server is local: (FAIRLOCK_URL)'* ]]
+}
+
+@test "a server that is named, local: among them, is no default: nothing is said" {
+	run -0 fairlock wrap -u local: job true
+	refute_output
+	run -0 at_home env FAIRLOCK_URL=local: HOME="$HOME_DIR" "$FAIRLOCK" wrap job true
+	refute_output
+	mkdir "$HOME_DIR/.config"
+	echo 'url = local:' >"$HOME_DIR/.config/fairlock.conf"
+	run -0 fairlock wrap job true
+	refute_output
+	run -0 fairlock doctor --json
+	assert_equal "$(jq -r '.findings[] | select(.check == "users") | .severity, .finding' <<<"$output" | paste -sd ' ')" \
+		'note local: is for this user on this host alone'
+}
+
+@test "doctor warns that nothing names a server; what only shows locks says nothing" {
+	run fairlock doctor --json
+	assert_failure 1
+	assert_equal "$(jq -r '.findings[] | select(.check == "users") | .severity, .finding' <<<"$output" | paste -sd ' ')" \
+		'warning no url is set, and local: is for this user on this host alone'
+	for command in status queue log; do
+		run -0 fairlock $command
+		refute_output --partial 'no url'
+	done
+}
+
