@@ -99,6 +99,10 @@ static const struct kind {
 	 {NULL},
 	 "give the user what PERMISSIONS in fairlock(1) lists; fairlock doctor NAME says what is "
 	 "missing for a lock"},
+	{STATUS_CONFIG,
+	 {"list of hosts"},
+	 "write the master alone, redis://HOST, or the sentinels that watch it: "
+	 "redis+sentinel://S1,S2,S3/MASTER"},
 	{STATUS_CONFIG, {NULL}, "mend the URL; see in the settings where it comes from"},
 	{STATUS_BUG, {NULL}, "see what listens there: it may be no Redis, or want TLS (rediss://)"},
 };

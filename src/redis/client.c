@@ -201,13 +201,23 @@ static enum client_event take(struct client *client, redisReply *reply)
 
 /* ---- Life ---- */
 
+/* Only the greeting tells whether the server is the cluster that a list is for, and whether it has
+ * the database; so the first request waits for it. */
+static bool is_known(const struct client *client)
+{
+	const struct connection *connection = &client->connection;
+
+	return connection->connections > 0 ||
+	       (!server_is_list(connection->server) && !connection->server->db);
+}
+
 static void opened(struct client *client)
 {
 	client_forget_connection(client); /* the one before may have ended in its handshake */
 	/* a process that goes on for a dead one does not know what the dead one was told */
 	client->returning = client->ever_answered || client->strays > 0;
-	client->by_shard = client->connection.handshake.shards;
-	client_send_subscriptions(client);
+	if (is_known(client) || !client_has_request(client))
+		client_send_subscriptions(client);
 }
 
 static bool is_open(const struct client *client)
@@ -237,7 +247,8 @@ static bool is_wanted(const struct client *client)
 
 static bool may_send(const struct client *client)
 {
-	return is_open(client) && client->phase == REQUEST_WAITING;
+	return client->phase == REQUEST_WAITING &&
+	       (is_known(client) ? is_open(client) : client_has_greeted(client));
 }
 
 /* Until the handshake is answered, the connection watches the time: another seed may do. */

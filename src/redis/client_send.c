@@ -30,6 +30,8 @@ static void subscribe(struct client *client, const char *channel)
 
 void client_send_subscriptions(struct client *client)
 {
+	if (client->subscribed == 0)
+		client->by_shard = client->connection.handshake.shards;
 	while (client->subscribed < client->channel_count)
 		subscribe(client, client->channels[client->subscribed++]);
 }

@@ -72,7 +72,7 @@ static const char *field_of(const redisReply *hello, const char *name)
 }
 
 /* A sentinel or a replica is no place for locks: if there may be another server, that one is tried.
- */
+ * Of two ordinary servers, each would have a holder of its own. */
 static enum handshake_outcome take_hello(struct handshake *handshake, const redisReply *hello,
 					 struct error *err)
 {
@@ -85,8 +85,13 @@ static enum handshake_outcome take_hello(struct handshake *handshake, const redi
 			    "it is a sentinel; use redis+sentinel://HOST:PORT/MASTER");
 		return HANDSHAKE_FAILS;
 	}
-	if (strcmp(field_of(hello, "role"), "replica") != 0 || handshake->is_cluster ||
-	    (server->kind != SERVER_SENTINEL && server->seed_count < 2))
+	if (server_is_list(server) && !handshake->is_cluster) {
+		server_fail(server, err, STATUS_CONFIG, "use",
+			    "a list of hosts is for a cluster; for a master with replicas write "
+			    "redis+sentinel://");
+		return HANDSHAKE_REFUSED;
+	}
+	if (strcmp(field_of(hello, "role"), "replica") != 0 || server->kind != SERVER_SENTINEL)
 		return HANDSHAKE_GOES_ON;
 	server_fail(server, err, STATUS_UNAVAILABLE, "reach", "it is a replica");
 	return HANDSHAKE_FAILS;

@@ -74,6 +74,11 @@ char *server_label(const struct server *server, const char *scheme)
 	return NULL;
 }
 
+bool server_is_list(const struct server *server)
+{
+	return server->kind == SERVER_TCP && server->seed_count > 1;
+}
+
 const char *server_shown(const struct server *server)
 {
 	return server->kind == SERVER_LOCAL ? "the private server" : server->label;

@@ -55,6 +55,9 @@ struct server {
  * The caller frees it. NULL: there is no memory. */
 char *server_label(const struct server *server, const char *scheme);
 
+/* Whether the URL is a list of hosts, which only a cluster has. */
+bool server_is_list(const struct server *server);
+
 /* The name of the server in messages. */
 const char *server_shown(const struct server *server);
 

@@ -101,9 +101,11 @@ setup_steps() {
 	refute_line --partial 'starting one'
 }
 
-@test "wrap -v tells to which of several servers it has connected" {
+@test "wrap -v tells to which of several nodes it has connected" {
+	load ../lib/lone-cluster
+	SERVER_DIR=$BATS_TEST_TMPDIR
 	port=$(free_port)
-	cli CONFIG SET port "$port" >/dev/null
+	start_lone_cluster --port "$port"
 	run -0 "$FAIRLOCK" wrap -v -u "redis://127.0.0.1:1,127.0.0.1:$port" job true
 	assert_line --regexp "^${step}connected to 127\.0\.0\.1:$port after $took$"
 	refute_line --partial 'cannot reach'

@@ -83,15 +83,6 @@ refuses() {
 	one_line 'it, or a proxy before it, refuses HELLO 3 (RESP3)'
 }
 
-@test "a host with several addresses, all of replicas, gives status 69 with the reason" {
-	local port
-
-	port=$(free_port)
-	start_server --port "$port" --bind 127.0.0.1 --replicaof 127.0.0.1 1
-	run -69 timeout 10 "$FAIRLOCK" acquire -u "redis://localhost:$port,localhost:$port" job
-	one_line "cannot reach redis://localhost:$port,localhost:$port: it is a replica"
-}
-
 @test "a wrong or missing password gives status 77" {
 	start_server
 	cli CONFIG SET requirepass secret >/dev/null

@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
-# Several seeds in one URL, of which some are no server for locks: fairlock uses the first that is one.
+# Several seeds of a cluster in one URL, of which some are no server for locks: fairlock uses the first that is one. It
+# refuses a list of servers that are no cluster, because each of them would have a holder of its own.
 load ../lib/helpers
+load ../lib/lone-cluster
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -19,9 +21,9 @@ bad() {
 	wait_until is_there
 }
 
-# good: a server on PORT, the second of two seeds
+# good: a cluster on PORT, the second of two seeds
 good() {
-	start_server --port "$PORT" --bind 127.0.0.1
+	start_lone_cluster --port "$PORT" --bind 127.0.0.1
 	export FAIRLOCK_CONNECT_TIMEOUT=2s FAIRLOCK_URL=redis://127.0.0.1:$BAD,127.0.0.1:$PORT
 }
 
@@ -56,6 +58,48 @@ serves() {
 @test "nothing listens at the first of two seeds: the second serves" {
 	good
 	serves
+}
+
+# refused URL COMMAND...: the server of the test, which is no cluster, keeps no trace of it
+refused() {
+	run -78 timeout 20 "$FAIRLOCK" "${@:2}" -u "$1" job
+	assert_output "fairlock: cannot use $1: a list of hosts is for a cluster; for a master with replicas write redis+sentinel://"
+	[ "${#output}" -lt 160 ]
+}
+
+@test "a list of hosts that are no cluster is refused, whether the first or only the second of them answers" {
+	local url
+
+	start_server --port "$PORT" --bind 127.0.0.1
+	"$FAIRLOCK" wrap other true # the server knows the scripts
+	cli FLUSHALL
+	for url in "redis://127.0.0.1:$PORT,127.0.0.1:$BAD" "redis://127.0.0.1:$BAD,127.0.0.1:$PORT"; do
+		for command in acquire 'acquire --shared' 'renew --owner 1:1' 'release --owner 1:1' 'release --force' status queue log; do
+			# shellcheck disable=SC2086
+			refused "$url" $command
+		done
+		run -78 timeout 20 "$FAIRLOCK" wrap --skip -u "$url" job touch ran
+		run -78 timeout 20 "$FAIRLOCK" doctor --json -u "$url"
+		assert_equal "$(jq -r '.findings[] | select(.check == "reach") | .severity, .remedy' <<<"$output" | paste -sd ' ')" \
+			'error write the master alone, redis://HOST, or the sentinels that watch it: redis+sentinel://S1,S2,S3/MASTER'
+	done
+	[ ! -e ran ]
+	assert_equal "$(cli DBSIZE)" 0
+}
+
+@test "a list of replicas is refused, too" {
+	start_server --port "$PORT" --bind 127.0.0.1 --replicaof 127.0.0.1 1
+	refused "redis://127.0.0.1:$PORT,localhost:$PORT" acquire
+}
+
+@test "a lock in a database that the server does not have leaves no trace in another one" {
+	start_server
+	"$FAIRLOCK" wrap other true
+	cli FLUSHALL
+	run -78 timeout 20 "$FAIRLOCK" acquire -u "$FAIRLOCK_URL?db=99" job
+	assert_equal "$(cli DBSIZE)" 0
+	run -0 timeout 20 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?db=9" job "$CLI" -s "$SERVER_SOCKET" -n 9 EXISTS job
+	assert_output 1
 }
 
 @test "no seed is a Redis: 70 if the last one is something else, as with one seed" {

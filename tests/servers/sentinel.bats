@@ -139,14 +139,12 @@ start_wrong_sentinel() {
 	"$FAIRLOCK" release --owner "$owner" job
 }
 
-@test "among several seeds fairlock passes over replicas" {
+@test "fairlock uses neither a replica nor a list of a master and its replicas" {
 	read -r -a replicas < <(replica_ports)
-	url=redis://127.0.0.1:${replicas[0]},127.0.0.1:${replicas[1]}
-	fails_with 69 'it is a replica' --url "$url"
 	fails_with 69 'it is a replica, which takes no writes' --url "redis://127.0.0.1:${replicas[0]}"
-	owner=$("$FAIRLOCK" acquire --url "$url,127.0.0.1:$(master_port)" job)
-	[ "$(master_cli HKEYS job)" = "$owner" ]
-	"$FAIRLOCK" release --url "$url,127.0.0.1:$(master_port)" --owner "$owner" job
+	fails_with 78 'a list of hosts is for a cluster' --url "redis://127.0.0.1:${replicas[0]},127.0.0.1:$(master_port)"
+	fails_with 78 'a list of hosts is for a cluster' --url "redis://127.0.0.1:$(master_port),127.0.0.1:${replicas[0]}"
+	[ "$(master_cli EXISTS job)" = 0 ]
 }
 
 # ---- Failover

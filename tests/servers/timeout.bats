@@ -4,6 +4,7 @@
 load ../lib/helpers
 load ../lib/network
 load ../lib/jobs
+load ../lib/lone-cluster
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
@@ -16,6 +17,12 @@ swallow() {
 		"$NEAR" ip neighbour replace "10.77.0.$last" lladdr "$no_card" nud permanent dev wire
 	done
 	cut_wire
+}
+
+# start_far_cluster: start_far_server as a cluster, which several seeds may name
+start_far_cluster() {
+	start_far_server --cluster-enabled yes --cluster-port 7001
+	become_lone_cluster
 }
 
 # takes MS MOST COMMAND...: the command ends with 69, after MS to MOST milliseconds
@@ -76,7 +83,7 @@ sentinel_is_up() { "$NEAR" "$CLI" -p 7003 PING | grep -q PONG; }
 
 @test "the first seed swallows everything and the second serves: half of the connect timeout passes" {
 	new_network
-	start_far_server
+	start_far_cluster
 	"$NEAR" ip neighbour replace 10.77.0.3 lladdr "$no_card" nud permanent dev wire
 	local from
 
@@ -176,7 +183,7 @@ was_granted_and_left() {
 
 	load ../lib/proxy
 	port=$(free_port)
-	start_server --port "$port" --bind 127.0.0.1
+	start_lone_cluster --port "$port" --bind 127.0.0.1
 	start_proxy "127.0.0.1:$port"
 	owner=$("$FAIRLOCK" acquire -l 10m job)
 	background "$FAIRLOCK" wrap --connect-timeout 2s -u "redis://$PROXY_ADDRESS,127.0.0.1:1" job touch ran
@@ -194,7 +201,7 @@ was_granted_and_left() {
 	local acquire
 
 	new_network
-	start_far_server
+	start_far_cluster
 	"$NEAR" ip neighbour replace 10.77.0.3 lladdr "$no_card" nud permanent dev wire
 	background "$NEAR" "$FAIRLOCK" acquire --connect-timeout 2s -u "redis://10.77.0.3:1,${FAR_URL#*://}" job >owner
 	acquire=$!
@@ -241,7 +248,7 @@ connects_to() { "$NEAR" ss -Htn state syn-sent | grep -qF "$1"; }
 	local waiter
 
 	new_network
-	start_far_server
+	start_far_cluster
 	"$FAIRLOCK" acquire -l 10m job
 	background "$NEAR" "$FAIRLOCK" wrap --connect-timeout 1m -u "redis://$FAR_ADDRESS:7000,[$FAR_ADDRESS6]:7000" job true
 	waiter=$!
