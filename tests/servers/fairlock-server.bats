@@ -334,14 +334,23 @@ check_restart() {
 }
 
 @test "fairlock-server opens no port without a password, whatever the second file says" {
-	local line
+	local line port
 
 	for line in 'port 7000' 'TLS-PORT 7000' ' port	7000'; do
 		echo "$line" >settings
 		refuses "cannot open the port in $PWD/settings: without a URL of TCP in $PWD/conf there is no password"
 	done
-	echo 'port 0' >settings
-	serve
+	port=$(free_port)
+	echo "port $port" >included
+	for line in 'port 0' "\"port\" $port" "'port' $port" "include $PWD/included" "\"TLS-PORT\" \"$port\""; do
+		echo "$line" >settings
+		serve
+		run ss -Htlnp
+		refute_output --partial "pid=$SERVED,"
+		assert_equal "$(as_admin CONFIG GET '*port' | grep -cx "$port")" 0
+		kill "$SERVED"
+		wait "$SERVED" || true
+	done
 }
 
 @test "fairlock-server reads a configuration file with a byte order mark and carriage returns as fairlock does" {
