@@ -12,6 +12,15 @@
 #define BUFFER_LEAST 16384
 #define SCRIPT_LIMIT_LEAST_MS 1000
 
+/* Proposes a value for a setting. */
+static void explain_setting(struct findings *findings, const char *consequence, const char *setting)
+{
+	findings_explain(findings, consequence,
+			 "CONFIG SET %s, and the same setting in its configuration file: a restart forgets "
+			 "CONFIG SET",
+			 setting);
+}
+
 /* Adds one note for all that this user may not see. */
 static void check_unknown(struct findings *findings, const struct server_info *info)
 {
@@ -91,12 +100,12 @@ static void report_eviction(struct findings *findings, const char *policy, long 
 		snprintf(so_far, sizeof(so_far), "; %lld keys were evicted so far", evicted);
 	findings_add(findings, SEVERITY_ERROR, "memory",
 		     "maxmemory is set, and maxmemory-policy is %s%s", policy, so_far);
-	findings_explain(
+	explain_setting(
 		findings,
 		strncmp(policy, "volatile", 8) == 0
 			? "When memory is full, the server deletes keys that have a time to live, as every lock has: two jobs may hold one lock."
 			: "When memory is full, the server deletes any key, locks too: two jobs may hold one lock.",
-		"CONFIG SET maxmemory-policy noeviction, or use a server for locks alone");
+		"maxmemory-policy noeviction");
 }
 
 /* Being asked takes memory, too: what the server did decides, if it is known. */
@@ -226,7 +235,7 @@ static void check_snapshots(struct findings *findings, const char *when)
 		consequence =
 			"After a crash the server has forgotten the latest locks. Each wrap takes its lock again, unless another job was first.";
 	}
-	findings_explain(findings, consequence, "CONFIG SET appendonly yes");
+	explain_setting(findings, consequence, "appendonly yes");
 }
 
 static void check_persistence(struct findings *findings, const struct server_info *info)
@@ -291,10 +300,10 @@ static void check_keepalive(struct findings *findings, const struct server_info 
 		return;
 	}
 	findings_add(findings, SEVERITY_WARNING, "keepalive", "tcp-keepalive is %lld", keepalive_s);
-	findings_explain(
+	explain_setting(
 		findings,
 		"A waiter whose host vanished still counts as present: the waiters behind it lose 5 s, and its connection stays.",
-		"CONFIG SET tcp-keepalive 60");
+		"tcp-keepalive 60");
 }
 
 /* "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60" */
@@ -312,10 +321,10 @@ static void check_buffers(struct findings *findings, const struct server_info *i
 	}
 	findings_add(findings, SEVERITY_WARNING, "buffers",
 		     "client-output-buffer-limit pubsub is %lld %lld %lld", hard, soft, seconds);
-	findings_explain(
+	explain_setting(
 		findings,
 		"Waiters and holders are subscribers: the server ends their connection if a message is longer.",
-		"CONFIG SET client-output-buffer-limit \"pubsub 32mb 8mb 60\"");
+		"client-output-buffer-limit \"pubsub 32mb 8mb 60\"");
 }
 
 static void check_clients(struct findings *findings, const struct server_info *info)
@@ -346,10 +355,10 @@ static void check_scripts(struct findings *findings, const struct server_info *i
 	if (limit_ms > 0 && limit_ms < SCRIPT_LIMIT_LEAST_MS) {
 		findings_add(findings, SEVERITY_NOTE, "slow scripts", "lua-time-limit is %lld ms",
 			     limit_ms);
-		findings_explain(
+		explain_setting(
 			findings,
 			"While any script runs longer than that, the server answers BUSY: new jobs fail (69), waiters and holders try again.",
-			"CONFIG SET lua-time-limit 5000");
+			"lua-time-limit 5000");
 	} else if (limit_ms >= 0) {
 		findings_add(findings, SEVERITY_OK, "slow scripts",
 			     limit_ms ? "the server answers BUSY after %lld ms"

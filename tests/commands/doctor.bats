@@ -11,7 +11,8 @@ set_as_told() {
 	while IFS= read -r line; do
 		told=$((told + 1))
 		assert_equal "$(cli <<<"$line")" OK
-	done < <(jq -r '.findings[].remedy | values | capture("^(?<set>CONFIG SET .*?)(, or .*)?$").set' <<<"$output")
+	done < <(jq -r '.findings[].remedy | values | select(startswith("CONFIG SET")) |
+		capture("^(?<set>.*), and the same setting in its configuration file: a restart forgets CONFIG SET$").set' <<<"$output")
 	assert_equal "$told" "$1"
 }
 

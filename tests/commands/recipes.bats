@@ -272,7 +272,7 @@ metrics_line() {
 	find_promtool
 	cp "$TESTS_DIR/../man/examples/alerts.yml" rules.yml
 	run -0 "$PROMTOOL" check rules rules.yml
-	assert_output --partial '3 rules found'
+	assert_output --partial '4 rules found'
 	"$FAIRLOCK" status --prometheus >known
 	for metric in $(grep -oE 'fairlock_[a-z_]+' rules.yml); do
 		grep -q "^# TYPE $metric " known || fail "there is no $metric"

@@ -72,12 +72,14 @@ waits_on_lock1() { [ "$(waiters web1)" = 'lock1 yes' ]; }
 waits_on_web1() { [ "$(waiters lock1)" = 'web1 yes' ]; }
 
 @test "the README's five commands make a lock between two hosts that have nothing yet: one waits while the other holds" {
-	local host line holder waiter
+	local host line holder waiter password=
 
 	assert_equal "$(commands | wc -l)" 5
 	while IFS=$'\t' read -r host line; do
-		run -0 on "$host" "$line" <&-
+		run -0 on "$host" "${line/SECRET/$password}" <&-
+		[[ $output != 'url = '* ]] || password=$(sed 's/.*:\(.*\)@.*/\1/' <<<"$output")
 	done < <(commands)
+	[ "${#password}" = 32 ]
 
 	on lock1 "$(the_job)" >holder 2>&1 &
 	holder=$!

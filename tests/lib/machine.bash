@@ -3,7 +3,6 @@
 #   "$HOST" COMMAND...       runs COMMAND there, in the same process, in this folder and with this environment
 #   program NAME TEXT        makes the program /usr/local/bin/NAME, a shell script; fairlock is there already
 #   put PATH [MODE]          writes the standard input into this file
-#   user NAME                makes a user of the server, with the password `secret`
 #
 # The host has a network, a name, /etc, /run and /usr/sbin of its own; what a test changes there, only the tests of the
 # file see. lock.example.com is the host itself, where the server of the file listens on the usual port. `cli` reaches
@@ -64,5 +63,3 @@ program() {
 }
 
 put() { "$HOST" install -D -m "${2:-644}" /dev/stdin "$1" 3>&- 4>&-; }
-
-user() { cli ACL SETUSER "$1" on '>secret' '~*' '&*' +@all >/dev/null; }

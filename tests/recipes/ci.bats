@@ -5,13 +5,10 @@ load ../lib/helpers
 load ../lib/machine
 
 setup() {
-	local name
-
 	/usr/bin/python3 -c 'import yaml' 2>/dev/null || skip 'there is no python3-yaml here'
 	begin
-	for name in deploy shop report; do
-		user $name
-	done
+	cli ACL SETUSER default resetpass '>secret' >/dev/null
+	export REDISCLI_AUTH=secret # for the test itself
 	put /run/secrets/fairlock/password <<<secret
 	script migrate.sh 'fairlock status -q deploy && echo migrated >>done'
 	# shellcheck disable=SC2016

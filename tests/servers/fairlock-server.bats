@@ -43,7 +43,7 @@ as_client() { "$CLI" -s run/socket "$@"; }
 refuses() {
 	run -78 "$TIMEOUT" 20 "$PROGRAM" "$PWD/conf" "$PWD/settings"
 	assert_output "fairlock-server: $1"
-	refute_output --partial SECRET
+	refute_output --partial SESAME
 	[ ${#output} -lt 160 ] || [[ $output = *"$PWD"* ]]
 	[ ! -e state/server.conf ]
 }
@@ -176,14 +176,45 @@ check_doctor() {
 	check_doctor redis
 }
 
+# at_place COMMAND...: runs it where the folders of this server are those of fairlock-server.service
+at_place() {
+	# shellcheck disable=SC2016
+	unshare --mount sh -ec '
+		mount -t tmpfs tmpfs /var/lib
+		mount -t tmpfs tmpfs /run
+		mkdir /var/lib/fairlock-server /run/fairlock
+		mount --bind "$1/state" /var/lib/fairlock-server
+		mount --bind "$1/run" /run/fairlock
+		shift
+		exec "$@"' sh "$PWD" "$@"
+}
+
+@test "root's doctor on the host of fairlock-server sees what its administrator may see; that of another server does not" {
+	[ "$(id -u)" = 0 ] || skip 'only root can be root'
+	echo "url = redis://:SESAME@127.0.0.1:$(free_port)" >conf
+	serve
+	run -0 at_place env -u FAIRLOCK_URL "$FAIRLOCK" doctor --config conf
+	assert_output --partial 'fsync always: nothing is lost'
+	assert_output --partial 'no maxmemory'
+	refute_output --partial 'not known'
+	run -0 env -u FAIRLOCK_URL "$FAIRLOCK" doctor --config conf
+	assert_output --partial 'not known'
+
+	start_server
+	"$CLI" -s "$SERVER_SOCKET" ACL SETUSER default -config >/dev/null
+	run at_place "$FAIRLOCK" doctor --url "$FAIRLOCK_URL"
+	assert_output --partial 'not known'
+	assert_output --partial 'timeouts and limits'
+}
+
 check_doctor_of_tcp() {
 	kill "$SERVED"
 	wait "$SERVED" || true
-	echo "url = redis://:SECRET@127.0.0.1:$(free_port)" >conf
+	echo "url = redis://:SESAME@127.0.0.1:$(free_port)" >conf
 	serve
 	run -0 "$FAIRLOCK" doctor --url "$(sed 's/url = //' conf)"
 	echo "$(<state/admin.password)" >password
-	run -0 "$FAIRLOCK" doctor --url "$(sed 's/url = //; s/:SECRET/admin:/' conf)" --password-file password
+	run -0 "$FAIRLOCK" doctor --url "$(sed 's/url = //; s/:SESAME/admin:/' conf)" --password-file password
 	assert_output --partial 'fsync always: nothing is lost'
 }
 
@@ -242,17 +273,17 @@ check_restart() {
 	local port
 
 	port=$(free_port)
-	echo "  url=valkey://default:SECRET@127.0.0.1:$port/0 " >conf
+	echo "  url=valkey://default:SESAME@127.0.0.1:$port/0 " >conf
 	serve
 	assert_equal "$(ss -Htlnp | grep "pid=$SERVED," | awk '{ print $4 }')" "127.0.0.1:$port"
 	env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
 	run -77 "$FAIRLOCK" wrap --url "redis://127.0.0.1:$port" job true
 	run -77 "$FAIRLOCK" wrap --url "redis://:WRONG@127.0.0.1:$port" job true
 	run -77 "$FAIRLOCK" wrap job true
-	FAIRLOCK_PASSWORD=SECRET "$FAIRLOCK" wrap job true
-	run -1 grep -rq SECRET state log
-	REDISCLI_AUTH=SECRET each_is_refused as_client
-	REDISCLI_AUTH=SECRET no_way_out as_client
+	FAIRLOCK_PASSWORD=SESAME "$FAIRLOCK" wrap job true
+	run -1 grep -rq SESAME state log
+	REDISCLI_AUTH=SESAME each_is_refused as_client
+	REDISCLI_AUTH=SESAME no_way_out as_client
 }
 
 @test "the password of the server may stand in the configuration file, or in a file that this one names" {
@@ -276,13 +307,13 @@ check_restart() {
 	local port
 
 	port=$(free_port)
-	echo "url = redis://:SECRET@lock1.example.com:$port" >conf
+	echo "url = redis://:SESAME@lock1.example.com:$port" >conf
 	serve
 	run ss -Htlnp
 	assert_line --regexp " (0\.0\.0\.0|\*):$port .*pid=$SERVED,"
 	kill "$SERVED"
 	wait "$SERVED" || true
-	echo "url = redis://:SECRET@localhost:$port" >conf
+	echo "url = redis://:SESAME@localhost:$port" >conf
 	serve
 	run ss -Htlnp
 	assert_line --regexp " 127\.0\.0\.1:$port .*pid=$SERVED,"
@@ -304,25 +335,25 @@ check_restart() {
 		echo "url = $url" >conf
 		refuses "cannot serve the url in $PWD/conf: it has no password: write redis://:PASSWORD@HOST"
 	done
-	for url in redis://jobs:SECRET@127.0.0.1 'redis://SECRET@127.0.0.1' redis://@127.0.0.1; do
+	for url in redis://jobs:SESAME@127.0.0.1 'redis://SESAME@127.0.0.1' redis://@127.0.0.1; do
 		echo "url = $url" >conf
 		refuses "cannot serve the url in $PWD/conf: the server knows no user of this name: write redis://:PASSWORD@HOST"
 	done
-	for url in redis://:SECRET@one,two redis://:SECRET@127.0.0.1/3 redis://:SECRET@ 'redis://:SECRET@*' redis://:SECRET@-one \
-		'redis://:SECRET@one two'; do
+	for url in redis://:SESAME@one,two redis://:SESAME@127.0.0.1/3 redis://:SESAME@ 'redis://:SESAME@*' redis://:SESAME@-one \
+		'redis://:SESAME@one two'; do
 		echo "url = $url" >conf
 		refuses "cannot serve the url in $PWD/conf: it has not the form redis://:PASSWORD@HOST[:PORT]"
 	done
-	for url in redis://:SECRET@one: redis://:SECRET@one:7x redis://:SECRET@one:0 redis://:SECRET@one:65536 \
-		redis://:SECRET@one:99999999999999999999; do
+	for url in redis://:SESAME@one: redis://:SESAME@one:7x redis://:SESAME@one:0 redis://:SESAME@one:65536 \
+		redis://:SESAME@one:99999999999999999999; do
 		echo "url = $url" >conf
 		refuses "cannot serve the url in $PWD/conf: its port is no number from 1 to 65535"
 	done
-	for url in redis+sentinel://:SECRET@one/main unix:/elsewhere/socket REDIS://:SECRET@one '"redis://:SECRET@one"' one; do
+	for url in redis+sentinel://:SESAME@one/main unix:/elsewhere/socket REDIS://:SESAME@one '"redis://:SESAME@one"' one; do
 		echo "url = $url" >conf
 		refuses "cannot serve the url in $PWD/conf: it is neither unix:$PWD/run/socket nor redis://:PASSWORD@HOST[:PORT]"
 	done
-	echo 'url = redis://:SECRET%41@one' >conf
+	echo 'url = redis://:SESAME%41@one' >conf
 	refuses "cannot serve the url in $PWD/conf: its password has a %: write it as password = TEXT, or into a password-file"
 	printf 'url = redis://one\npassword-file = /nonexistent\n' >conf
 	refuses 'cannot read /nonexistent: let the group fairlock read it, outside of /home, /root and /tmp'
@@ -331,6 +362,18 @@ check_restart() {
 	: >empty
 	printf 'url = redis://one\npassword-file = %s/empty\n' "$PWD" >conf
 	refuses "cannot use $PWD/empty: it has no password"
+}
+
+@test "fairlock-server refuses the password SECRET of the examples, wherever it stands" {
+	local line
+
+	echo SECRET >password
+	for line in 'url = redis://:SECRET@127.0.0.1' $'url = redis://127.0.0.1\npassword = SECRET' 'password = SECRET' \
+		"password-file = $PWD/password"; do
+		echo "$line" >conf
+		run -78 "$TIMEOUT" 20 "$PROGRAM" "$PWD/conf" "$PWD/settings"
+		assert_output "fairlock-server: cannot use the password SECRET of the examples: put what 'openssl rand -hex 16' prints into its place"
+	done
 }
 
 @test "fairlock-server opens no port without a password, whatever the second file says" {
@@ -357,7 +400,7 @@ check_restart() {
 	local port
 
 	port=$(free_port)
-	printf '\xef\xbb\xbfurl = redis://127.0.0.1:%s\r\npassword = SECRET\r\n' "$port" >conf
+	printf '\xef\xbb\xbfurl = redis://127.0.0.1:%s\r\npassword = SESAME\r\n' "$port" >conf
 	serve
 	assert_equal "$(as_admin CONFIG GET port | sed -n 2p)" "$port"
 	env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
