@@ -44,9 +44,9 @@ static int release_as(struct owner_call *call, const char *owner, enum release_o
 
 static void say_forgotten(const struct lock *lock, long long ago_ms)
 {
-	char name[SHORT_MAX_BYTES], ago[DURATION_MAX_BYTES];
+	const char *name = lock->keys.shown;
+	char ago[DURATION_MAX_BYTES];
 
-	tame(strcpy(name, lock->keys.shown));
 	if (ago_ms < 0)
 		printf("lock %s had no last start\n", name);
 	else

@@ -8,11 +8,11 @@
 
 void release_say_whose(const struct lock *lock, const char *owner, const char *by)
 {
-	char holder[OWNER_SHOWN_BYTES], id[OWNER_MAX_BYTES], name[SHORT_MAX_BYTES];
+	const char *name = lock->keys.shown;
+	char holder[OWNER_SHOWN_BYTES], id[OWNER_MAX_BYTES];
 
 	owner_show(holder, MESSAGE_CHARACTERS, by);
 	snprintf(id, sizeof(id), "%s", owner);
-	tame(strcpy(name, lock->keys.shown));
 	tame(holder);
 	tame(id);
 	if (*by)
@@ -24,8 +24,5 @@ void release_say_whose(const struct lock *lock, const char *owner, const char *b
 
 void release_say_free(const struct lock *lock)
 {
-	char name[SHORT_MAX_BYTES];
-
-	tame(strcpy(name, lock->keys.shown));
-	printf("lock %s was free\n", name);
+	printf("lock %s was free\n", lock->keys.shown);
 }

@@ -2,6 +2,7 @@
 #include "lock/lock_keys.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,22 +20,56 @@ static const char *const prefixes[] = {
 	queue_prefix, timeouts_prefix, state_prefix, log_prefix, holders_prefix, channel_prefix,
 };
 
+static bool is_foreign_dash(uint32_t code)
+{
+	return (code >= 0x2010 && code <= 0x2015) || code == 0x2212;
+}
+
+static bool is_no_break(uint32_t code)
+{
+	return code == 0xa0 || code == 0x2007 || code == 0x202f;
+}
+
+static bool is_blank(uint32_t code)
+{
+	return code == ' ' || (code >= 0x2000 && code <= 0x200a) || code == 0x3000;
+}
+
+/* A NAME that looks like an option, or like another NAME, is a mistake: that lock excludes nobody.
+ */
 static int check_text(const char *name, struct error *err)
 {
-	for (const char *at = name; *at != '\0';) {
-		uint32_t code;
-		size_t length = utf8_decode(at, &code);
+	uint32_t code = 0;
+	size_t length;
 
+	for (const char *at = name; *at != '\0'; at += length) {
+		const ptrdiff_t byte = at - name + 1;
+
+		length = utf8_decode(at, &code);
 		if (length == 0)
 			return fail(err, STATUS_USAGE,
-				    "cannot use NAME: byte %td is not valid UTF-8", at - name + 1);
+				    "cannot use NAME: byte %td is not valid UTF-8", byte);
 		if (utf8_is_control(code))
 			return fail(err, STATUS_USAGE,
-				    "cannot use NAME: byte %td is a control character",
-				    at - name + 1);
-		at += length;
+				    "cannot use NAME: byte %td is a control character", byte);
+		if (is_no_break(code))
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: byte %td is U+%04X, a no-break blank", byte,
+				    code);
+		if (utf8_is_harmful(code))
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: byte %td is U+%04X, which cannot be seen",
+				    byte, code);
+		if (at == name && is_foreign_dash(code))
+			return fail(
+				err, STATUS_USAGE,
+				"cannot use NAME: it begins with U+%04X, a dash that is not '-'",
+				code);
+		if (at == name && is_blank(code))
+			return fail(err, STATUS_USAGE, "cannot use NAME: it begins with a blank");
 	}
-	return 0;
+	return is_blank(code) ? fail(err, STATUS_USAGE, "cannot use NAME: it ends with a blank")
+			      : 0;
 }
 
 static int check_prefix(const char *name, struct error *err)

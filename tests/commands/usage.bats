@@ -205,7 +205,7 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 @test "a NAME is UTF-8 without control characters, and shares no key with another lock" {
 	local name
 
-	for name in x 'a b' 50%done '{x}' 'a{b}c' '{a}{b}' ä € 🔒 $'\xf4\x8f\xbf\xbf' $'\u00a0' -n -- fairlock fairlock_log '*' \
+	for name in x 'a b' 50%done '{x}' 'a{b}c' '{a}{b}' ä € 🔒 $'\xf4\x8f\xbf\xbf' -n a–b -- fairlock fairlock_log '*' \
 		$'\xef\xbf\xbd' $'\xed\x9f\xbf' $'\xee\x80\x80' "$(printf '%0512d' 0)"; do
 		run -69 "$FAIRLOCK" status -- "$name"
 	done
@@ -221,6 +221,29 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 		fairlock_log:x fairlock_holders:x 'a}b' '}' 'a{b' 'a{}b' '{' 'a{}{b}' 'a}{b'; do
 		wrong_name "$name"
 	done
+}
+
+@test "a NAME that looks like an option or like another NAME is refused, and the message says why" {
+	local code name
+
+	for code in 2010 2011 2012 2013 2014 2015 2212; do
+		printf -v name "\\u${code}n"
+		refused wrap "$name" x true because "cannot use NAME: it begins with U+$code, a dash that is not '-'"
+		refused acquire "$name" because "U+$code"
+	done
+	for code in 00A0 2007 202F; do
+		printf -v name "a\\u${code}b"
+		refused status "$name" because "cannot use NAME: byte 2 is U+$code, a no-break blank"
+	done
+	for code in 00AD 200B 200C 200D 200E 202E 2028 2060 2066 FEFF; do
+		printf -v name "ab\\u$code"
+		refused release --force "$name" because "cannot use NAME: byte 3 is U+$code, which cannot be seen"
+	done
+	refused log $'\ufeffa' because 'byte 1 is U+FEFF, which cannot be seen'
+	refused queue ' a' because 'cannot use NAME: it begins with a blank'
+	refused renew --owner x 'a ' because 'cannot use NAME: it ends with a blank'
+	refused status $'a\u3000' because 'cannot use NAME: it ends with a blank'
+	refused wrap --also 'b ' a true because 'cannot use NAME: it ends with a blank'
 }
 
 @test "a message is cut between characters, also one of four bytes" {

@@ -34,7 +34,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	assert_output 'lock job was free'
 }
 
-@test "release --force cuts a long name at 40 characters, and shows no character that cannot be seen" {
+@test "release --force cuts a long name at 40 characters" {
 	local name
 
 	start_server
@@ -44,12 +44,6 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	assert_output --regexp '^lock 0{37}\.\.\. was held by fairlock acquire \(pid '
 	run -0 "$FAIRLOCK" release --force "$name"
 	assert_output "lock ${name:0:37}... was free"
-	name=$'a\u200bb\u202ec'
-	"$FAIRLOCK" acquire "$name"
-	run -0 "$FAIRLOCK" release --force "$name"
-	assert_output --regexp '^lock a\?b\?c was held by'
-	run -0 "$FAIRLOCK" release --force "$name"
-	assert_output 'lock a?b?c was free'
 }
 
 @test "COMMAND gets the signal that -s names, and time until SIGKILL" {
