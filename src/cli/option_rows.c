@@ -80,7 +80,7 @@ const struct option_row option_rows[] = {
 	{'E', "conflict-exit-code", "N", "exit with N if the lock was not obtained", "75",
 	 INT(conflict_status, 0, 255, "a number from 0 to 255"), TAKE, SOURCE_ALL},
 	{0, "skip", "", "if the lock is busy, exit with 0 and print nothing (-n -q -E 0)", "",
-	 FLAG(skip), TAKE, SOURCE_FLAG},
+	 FLAG(skip), WRAP, SOURCE_FLAG},
 	{0, "report", "DUR", "without a terminal, print the place in the queue every DUR", "",
 	 DURATION(report_ms, 1000, LONGEST_MS, "a duration from 1s"), TAKE, SOURCE_ALL},
 	{0, "reason", "TEXT", "show TEXT to others instead of the arguments", "", REASON(reason),

@@ -96,7 +96,7 @@ static int check_operands(const struct options *options, const struct command *c
 
 /* Options that exclude others on the command line. */
 static const struct {
-	char name[12], excluded[8][12];
+	char name[12], excluded[8][20];
 } exclusions[] = {
 	{"json", {"raw"}},
 	{"shared", {"slots"}},
@@ -104,6 +104,7 @@ static const struct {
 	{"slot", {"owner"}},
 	{"once-ok", {"once-per"}},
 	{"forget-run", {"force", "owner"}},
+	{"skip", {"wait", "conflict-exit-code"}},
 	{"supersede", {"no-wait", "skip", "slots", "shared"}},
 	{"stop", {"force", "token", "forget-run"}},
 	/* The format is fixed. */
@@ -137,8 +138,14 @@ static int check_flags(const struct options *options, const struct command *comm
 	if (command->bit == COMMAND_ACQUIRE && is_given(options, "max-hold") && !options->while_pid)
 		return fail(err, STATUS_USAGE,
 			    "cannot use option '--max-hold': it needs --while-pid, too");
+	if (is_given(options, "no-wait") && options->wait_ms > 0)
+		return fail(err, STATUS_USAGE,
+			    "cannot use option '--wait': it does not go with --no-wait");
+	if (is_given(options, "max-hold") && options->max_hold_ms < options->min_hold_ms)
+		return fail(err, STATUS_USAGE,
+			    "cannot use option '--max-hold': it is less than --min-hold");
 	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); i++) {
-		const char *name = exclusions[i].name, (*excluded)[12] = exclusions[i].excluded;
+		const char *name = exclusions[i].name, (*excluded)[20] = exclusions[i].excluded;
 
 		for (size_t k = 0; is_given(options, name) && k < 8 && *excluded[k]; k++)
 			if (is_given(options, excluded[k]))

@@ -58,6 +58,7 @@ const struct synonym option_synonyms[] = {
 	{"--unlock", TAKE, " to give a lock back, use 'fairlock release NAME'"},
 	{"--dry-run", TAKE, " to look only, use 'fairlock status' or 'fairlock doctor'"},
 	{"--max-time", WRAP, "--max-hold"}, {"--every", WRAP, "--once-per"},
+	{"--skip", ACQUIRE, " only wrap has it; a script would go on without the lock: use -n"},
 	{"-p", ACQUIRE, "--while-pid"}, {"--id", ACQUIRE | RENEW | RELEASE, "--owner"},
 	{"-f", RELEASE, "--force"}, {"--slots", RELEASE, "--slot"}, {"--clear", QUEUE, "--remove"},
 	{"--delete", QUEUE, "--remove"}, {"-i", STATUS | QUEUE, "--watch"},

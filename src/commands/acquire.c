@@ -36,6 +36,12 @@ static int pin_process(pid_t pid, int *pidfd, struct error *err)
 	*pidfd = -1;
 	if (!pid)
 		return 0;
+	/* a shell executes us in the place of the subshell that $BASHPID named */
+	if (pid == getpid())
+		return fail(err, STATUS_USAGE,
+			    "cannot watch process %d: it is this fairlock; in $(...), take $$ and "
+			    "not $BASHPID",
+			    (int)pid);
 	*pidfd = slot.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (*pidfd < 0 && (errno == ESRCH || errno == EINVAL))
 		return fail(err, STATUS_USAGE, "cannot watch process %d: there is no such process",

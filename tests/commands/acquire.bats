@@ -121,6 +121,18 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 	nothing_left
 }
 
+@test "acquire --while-pid holds the lock until a subshell of bash ends that stored its BASHPID, and not until the script does" {
+	# shellcheck disable=SC2016
+	run -0 bash -c '
+		(
+			pid=$BASHPID
+			owner=$("$FAIRLOCK" acquire -l 10m --while-pid "$pid" job) || exit
+			"$FAIRLOCK" status -q job && [ "$pid" != $$ ]
+		) || exit
+		timeout 20 "$FAIRLOCK" wrap job true'
+	nothing_left
+}
+
 # without_null COMMAND...: runs it where there is no /dev/null, as in a bare container; what it leaves ends with it
 without_null() {
 	local enter=(unshare --mount --pid --fork --kill-child)

@@ -171,7 +171,7 @@ jitter() {
 }
 
 @test "wrap --min-hold keeps the lock held after a COMMAND that was killed or that --max-hold stopped" {
-	run -124 "$FAIRLOCK" wrap --min-hold 1m --max-hold 100ms job sleep 600
+	FAIRLOCK_MIN_HOLD=1m run -124 "$FAIRLOCK" wrap --max-hold 100ms job sleep 600
 	[ "$(cli PTTL job)" -gt 10000 ]
 	cli FLUSHALL
 	run "$FAIRLOCK" wrap --min-hold 1m job sh -c 'kill -KILL $$'

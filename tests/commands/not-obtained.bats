@@ -279,16 +279,16 @@ share() {
 	hold job
 	run -0 "$FAIRLOCK" wrap --skip job touch ran
 	refute_output
-	run -0 "$FAIRLOCK" acquire --skip job
-	refute_output
 	[ ! -e ran ]
 	run -3 "$FAIRLOCK" wrap --skip free -- sh -c 'echo mine; exit 3'
 	assert_output mine
 }
 
-@test "--skip goes before --wait and -E, wherever they are set" {
+@test "--skip goes before a wait and a conflict-exit-code of variables and files" {
 	hold job
-	FAIRLOCK_WAIT=1h FAIRLOCK_CONFLICT_EXIT_CODE=7 run -0 "$FAIRLOCK" wrap --skip -E 9 -w 1h job true
+	FAIRLOCK_WAIT=1h FAIRLOCK_CONFLICT_EXIT_CODE=7 run -0 "$FAIRLOCK" wrap --skip job true
+	printf 'wait = 1h\nconflict-exit-code = 7\n' >conf
+	run -0 "$FAIRLOCK" wrap --config conf --skip job true
 	refute_output
 }
 

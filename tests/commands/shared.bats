@@ -122,7 +122,7 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 		run -64 timeout 20 "$FAIRLOCK" wrap --shared job "$FAIRLOCK" wrap $option job touch ran
 		assert_line --index 0 "fairlock: cannot go into lock job: the enclosing hold is shared; use --shared${advice:-, too}"
 	done
-	run -64 "$FAIRLOCK" wrap --shared job "$FAIRLOCK" acquire --skip -q -E 0 job
+	run -64 "$FAIRLOCK" wrap --shared job "$FAIRLOCK" acquire -nq -E 0 job
 	[ ! -e ran ]
 	nothing_left
 }

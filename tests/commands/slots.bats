@@ -164,7 +164,7 @@ load ../lib/holders
 			assert_line --index 0 'fairlock: cannot go into lock job: the enclosing hold has slot a; use --slots, too'
 		fi
 	done
-	run -64 "$FAIRLOCK" wrap --slots a job "$FAIRLOCK" acquire --skip -q -E 0 job
+	run -64 "$FAIRLOCK" wrap --slots a job "$FAIRLOCK" acquire -nq -E 0 job
 	[ ! -e ran ]
 	nothing_left
 }

@@ -275,12 +275,43 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 	done
 }
 
+@test "--while-pid with the process id of acquire itself is a usage error" {
+	run --separate-stderr bash -c 'owner=$("$FAIRLOCK" acquire --while-pid "$BASHPID" x)'
+	assert_failure 64
+	assert_output ''
+	assert_regex "${stderr_lines[0]}" '^fairlock: cannot watch process [0-9]+: it is this fairlock; in \$\(\.\.\.\), take \$\$ and not \$BASHPID$'
+}
+
 @test "options that do not go together are a usage error" {
 	refused status --json --raw because "'--raw': it does not go with --json"
 	refused acquire a -- b because 'more than one NAME'
 	refused log --follow --stats x because "'--follow': it does not go with --stats"
 	refused wrap -c true x true because 'give either COMMAND or --command, not both'
 	refused release --token 3 x because "'--token': it needs --force, too"
+	refused wrap -n -w 5s x true because "'--wait': it does not go with --no-wait"
+	refused acquire --wait 1ms --no-wait x because "'--wait': it does not go with --no-wait"
+	refused wrap --skip -w 5s x true because "'--wait': it does not go with --skip"
+	refused wrap -w 0 --skip x true because "'--wait': it does not go with --skip"
+	refused wrap --skip -E 3 x true because "'--conflict-exit-code': it does not go with --skip"
+	refused wrap --max-hold 59s --min-hold 1m x true because "'--max-hold': it is less than --min-hold"
+}
+
+@test "options that do not go together on the command line do if a variable or a file sets one" {
+	export FAIRLOCK_WAIT=5s FAIRLOCK_CONFLICT_EXIT_CODE=3 FAIRLOCK_MIN_HOLD=1m
+
+	run -69 "$FAIRLOCK" wrap -n x true
+	run -69 "$FAIRLOCK" acquire -n x
+	run -69 "$FAIRLOCK" wrap --skip x true
+	run -69 "$FAIRLOCK" wrap --max-hold 1s x true
+	run -69 "$FAIRLOCK" wrap -n -w 0 x true
+	run -69 "$FAIRLOCK" wrap --min-hold 1m --max-hold 1m x true
+	unset FAIRLOCK_WAIT FAIRLOCK_CONFLICT_EXIT_CODE FAIRLOCK_MIN_HOLD
+	printf 'wait = 5s\nmin-hold = 1m\n' >"$HOME/conf"
+	run -69 "$FAIRLOCK" wrap --config "$HOME/conf" --skip --max-hold 1s x true
+}
+
+@test "acquire has no --skip, because a script would go on without the lock" {
+	refused acquire --skip x because "'--skip': only wrap has it; a script would go on without the lock: use -n"
 }
 
 @test "renew and release without an owner say how to name one" {
