@@ -77,6 +77,15 @@ static int fetch(struct reader *reader, struct log_reply *history, bool patient,
 	return fetch_from(&reader->client, reader, history, patient, err);
 }
 
+/* An empty log may be that of a wrong name. */
+static void check_name(struct reader *reader)
+{
+	struct error ignored;
+	bool is_known;
+
+	lock_list_check(&reader->client, &reader->keys, &is_known, &ignored);
+}
+
 /* ---- Events so far ---- */
 
 /* An empty table on a screen tells since when there was nothing. */
@@ -101,6 +110,8 @@ static int list_events(struct reader *reader, struct table *table, struct error 
 		result = log_table_add(table, reader->keys.name, &history.events[i], err);
 	if (result == 0)
 		print_table(reader, table);
+	if (result == 0 && history.count == 0)
+		check_name(reader);
 	log_reply_free(&history);
 	return result;
 }
@@ -118,6 +129,8 @@ static int summarise(struct reader *reader, struct error *err)
 				    terminal_colours(options->colour, STDOUT_FILENO), err);
 	else if (result == 0)
 		result = log_stats_print(&history, reader->keys.name, options->json, err);
+	if (result == 0 && history.count == 0)
+		check_name(reader);
 	log_reply_free(&history);
 	return result;
 }
@@ -179,6 +192,8 @@ static int follow(struct reader *reader, struct table *table, struct error *err)
 
 		if (result == 0)
 			result = print_new(reader, table, &seen, &history, err);
+		if (result == 0 && !patient && history.count == 0)
+			check_name(reader);
 		log_reply_free(&history);
 		if (result < 0)
 			return -1;

@@ -173,7 +173,9 @@ static int add_all(struct viewer *viewer, struct table *table, struct error *err
 static int add_one(struct viewer *viewer, struct table *table, struct error *err)
 {
 	struct connection_trace steps = {.messenger = viewer->invocation->messenger};
+	struct error ignored;
 	struct client client;
+	bool is_known;
 	int result;
 
 	client_init(&client, viewer->invocation->server,
@@ -181,6 +183,8 @@ static int add_one(struct viewer *viewer, struct table *table, struct error *err
 	if (!viewer->is_silent)
 		client.steps = &steps;
 	result = add_queue(table, &viewer->keys, &client, err);
+	if (result == 0 && !viewer->is_silent && reply_count(client.reply) == 0)
+		lock_list_check(&client, &viewer->keys, &is_known, &ignored);
 	client_close(&client);
 	return result;
 }

@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "commands/release_stop.h"
 #include "commands/release_words.h"
+#include "lock/lock_list.h"
 #include "lock/owner_call.h"
 #include "lock/wire.h"
 #include "redis/reply.h"
@@ -86,31 +87,42 @@ static int report(const struct lock *lock, const struct options *options,
 	return 0;
 }
 
+static int release(struct owner_call *call, struct error *err)
+{
+	const struct options *options = call->invocation->options;
+	const bool needs_owner = owner_call_needs_owner(options);
+	const int tries = needs_owner ? call->lock.inherited_count : 1;
+	enum release_outcome outcome = RELEASE_NOT_HELD;
+	char took[DURATION_MAX_BYTES];
+
+	for (int i = 0; outcome == RELEASE_NOT_HELD && i < tries; i++)
+		if (release_as(call, needs_owner ? call->lock.inherited[i] : "", &outcome, err) < 0)
+			return -1;
+	if (report(&call->lock, options, outcome, call->client.reply, err) < 0)
+		return -1;
+	message_step(call->invocation->messenger, "the server has answered after %s",
+		     duration_show(took, clock_ms() - call->client.sent_ms));
+	return 0;
+}
+
 static int run_release(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
 	struct owner_call call;
-	enum release_outcome outcome = RELEASE_NOT_HELD;
-	char took[DURATION_MAX_BYTES];
-	int result = owner_call_init(&call, invocation, "release", err);
+	bool is_known = true;
+	int result;
 
-	if (result < 0)
-		return -1;
-	if (options->stop)
-		return release_stop(&call, status, err);
-	const bool needs_owner = owner_call_needs_owner(options);
-	const int tries = needs_owner ? call.lock.inherited_count : 1;
-
-	for (int i = 0; result == 0 && outcome == RELEASE_NOT_HELD && i < tries; i++)
-		result =
-			release_as(&call, needs_owner ? call.lock.inherited[i] : "", &outcome, err);
-	if (result == 0)
-		result = report(&call.lock, options, outcome, call.client.reply, err);
-	if (result == 0)
-		message_step(invocation->messenger, "the server has answered after %s",
-			     duration_show(took, clock_ms() - call.client.sent_ms));
-	client_close(&call.client);
 	*status = STATUS_OK;
+	if (owner_call_init(&call, invocation, "release", err) < 0)
+		return -1;
+	result = owner_call_needs_owner(options)
+			 ? 0
+			 : lock_list_check(&call.client, &call.lock.keys, &is_known, err);
+	if (result == 0 && is_known)
+		result = options->stop ? release_stop(&call, status, err) : release(&call, err);
+	else if (result == 0 && options->token >= 0) /* of a holder that there is not */
+		result = report(&call.lock, options, RELEASE_NOT_HELD, NULL, err);
+	client_close(&call.client);
 	return result;
 }
 

@@ -284,7 +284,6 @@ int release_stop(struct owner_call *call, int *status, struct error *err)
 	wire_channel(&call->lock.keys, call->lock.request, channel);
 	client_subscribe(&call->client, channel);
 	result = ask_and_wait(&stopping, err);
-	client_close(&call->client);
 	for (size_t i = 0; i < stopping.count; i++) {
 		free(stopping.holds[i].text);
 		free(stopping.holds[i].by);

@@ -121,17 +121,24 @@ static int add_lock(struct status_view *view, const char *name, struct client *c
 {
 	struct lock_keys keys;
 	struct lock_status state;
+	struct error ignored;
+	bool is_busy, is_known;
+	int result = 0;
 
 	if (lock_keys_make(&keys, name, err) < 0)
 		return -1;
 	if (fetch(&state, client, &keys, err) < 0)
 		return pass_over(view, client, err);
+	is_busy = state.is_held || state.waiters;
 	view->held |= state.is_held;
 	if (view->metrics)
-		return status_add_metrics(view->metrics, &state, err);
-	if (!view->table || (view->invocation->options->held && !state.is_held && !state.waiters))
-		return 0;
-	return status_add_lines(view->table, &state, view->is_ranked, err);
+		result = status_add_metrics(view->metrics, &state, err);
+	else if (view->table && (is_busy || !view->invocation->options->held))
+		result = status_add_lines(view->table, &state, view->is_ranked, err);
+	if (!is_busy && view->invocation->argc > 0 && !view->silent &&
+	    (view->table || view->metrics))
+		lock_list_check(client, &keys, &is_known, &ignored);
+	return result;
 }
 
 static int add_named(struct status_view *view, struct error *err)

@@ -12,6 +12,7 @@
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/natural_order.h"
+#include "cli/nearest.h"
 #include "lock/lock_keys.h"
 #include "redis/client_call.h"
 #include "redis/cluster_nodes.h"
@@ -25,6 +26,9 @@
 /* No real server has more: a scan must come to an end, whatever a server says. */
 #define SCAN_STEPS_MAX (1 << 20)
 #define NAMES_MAX (1 << 20)
+
+/* So long it looks for the lock that a wrong name was meant to be. */
+#define GUESS_MS 1000
 
 /* The keys that a lock is known by. */
 struct kind {
@@ -266,16 +270,52 @@ bool lock_list_is_reachable(const struct server *server)
 	return fd >= 0;
 }
 
-void lock_list_find_quickly(struct lock_list *names, const struct server *server)
+void lock_list_find_quickly(struct lock_list *names, const struct server *server, int64_t time_ms)
 {
-	const int64_t until_ms = clock_ms() + PROMPT_MS;
+	const int64_t until_ms = clock_ms() + time_ms;
 	struct cluster_nodes nodes;
 	struct error ignored;
 
 	*names = (struct lock_list){0};
 	if (!lock_list_is_reachable(server))
 		return;
-	if (cluster_nodes_open(&nodes, server, NULL, PROMPT_MS, until_ms, &ignored) == 0)
+	if (cluster_nodes_open(&nodes, server, NULL, time_ms, until_ms, &ignored) == 0)
 		lock_list_find(names, &nodes, until_ms, &ignored);
 	cluster_nodes_close(&nodes);
+}
+
+static void tell_unknown(const struct server *server, const struct lock_keys *keys)
+{
+	struct lock_list names;
+	struct nearest nearest;
+
+	lock_list_find_quickly(&names, server, GUESS_MS);
+	nearest_begin(&nearest, keys->name);
+	for (size_t i = 0; i < names.count; i++)
+		nearest_try(&nearest, names.list[i].name);
+	lock_list_free(&names);
+	complain("no lock %s is known%s%s%s", keys->shown, *nearest.best ? ", did you mean " : "",
+		 nearest.best, *nearest.best ? "?" : "");
+}
+
+/* PTTL is what a user that may only look may call. If the server refuses it, the lock counts as
+ * known. */
+int lock_list_check(struct client *client, const struct lock_keys *keys, bool *is_known,
+		    struct error *err)
+{
+	const char *const all[] = {keys->state, keys->log,      keys->name,
+				   keys->queue, keys->timeouts, keys->holders};
+
+	*is_known = true;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		const struct request request = {.argv = {"PTTL", all[i]}, .argc = 2};
+
+		if (ask(client, &request, NEVER_MS, err) < 0)
+			return err->status == STATUS_REFUSED ? 0 : -1;
+		if (reply_integer(client->reply) != -2)
+			return 0;
+	}
+	*is_known = false;
+	tell_unknown(client->connection.server, keys);
+	return 0;
 }

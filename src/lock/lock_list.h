@@ -9,6 +9,7 @@
 #include "redis/client.h"
 
 struct cluster_nodes;
+struct lock_keys;
 struct server;
 
 /* The names, each once, sorted: job2 stands before job10. */
@@ -44,8 +45,13 @@ int lock_list_add_logged(struct lock_list *names, const char *key, struct client
 /* Whether the server runs, as far as one can tell without starting it. */
 bool lock_list_is_reachable(const struct server *server);
 
-/* Finds for somebody who waits at a prompt the names that can be found at once. Starts no private
- * server. Call lock_list_free. */
-void lock_list_find_quickly(struct lock_list *names, const struct server *server);
+/* Finds the names that can be found within so many ms, for somebody who waits for them. Starts no
+ * private server. Call lock_list_free. */
+void lock_list_find_quickly(struct lock_list *names, const struct server *server, int64_t time_ms);
+
+/* Sets *is_known to whether the server has a key of this lock. If it has none, says so on standard
+ * error, and which lock has a name that is spelled nearly so. */
+int lock_list_check(struct client *client, const struct lock_keys *keys, bool *is_known,
+		    struct error *err);
 
 void lock_list_free(struct lock_list *names);

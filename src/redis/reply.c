@@ -45,11 +45,14 @@ const char *reply_text(const redisReply *list, size_t index)
 	return is(element, 's') && strlen(element->str) == element->len ? element->str : "";
 }
 
+long long reply_integer(const redisReply *reply)
+{
+	return is(reply, 'i') ? reply->integer : 0;
+}
+
 long long reply_number(const redisReply *list, size_t index)
 {
-	const redisReply *element = reply_at(list, index);
-
-	return is(element, 'i') ? element->integer : 0;
+	return reply_integer(reply_at(list, index));
 }
 
 const char *reply_string(const redisReply *reply)

@@ -25,6 +25,9 @@ const char *reply_text(const struct redisReply *list, size_t index);
 /* The element as a number; 0 if it is none. */
 long long reply_number(const struct redisReply *list, size_t index);
 
+/* The whole reply as a number; 0 if it is none. */
+long long reply_integer(const struct redisReply *reply);
+
 /* The whole reply as text; NULL if it is none. */
 const char *reply_string(const struct redisReply *reply);
 

@@ -62,7 +62,7 @@ stats() {
 
 @test "log --stats prints the figures of an empty log and of a single entry" {
 	assert_equal "$(stats '|[.granted, .busy, .from, .waited_ms.median, .held_ms.longest]')" '[0,null,null,null,null]'
-	run -0 "$FAIRLOCK" log --stats job
+	run -0 --separate-stderr "$FAIRLOCK" log --stats job
 	assert_line --index 0 'job: nothing is known'
 	at 10 granted 1 ann 3
 	assert_equal "$(stats '|[.granted, .busy, .waited_ms.median, .waited_ms.p95]')" '[1,null,3000,3000]'

@@ -20,11 +20,11 @@ last_is() {
 # ---- The events ----
 
 @test "log of an unused lock is empty, and writes nothing to the server" {
-	run -0 "$FAIRLOCK" log job
+	run -0 --separate-stderr "$FAIRLOCK" log job
 	refute_output
-	run -0 "$FAIRLOCK" log --json job
+	run -0 --separate-stderr "$FAIRLOCK" log --json job
 	assert_equal "$(jq -c . <<<"$output")" '{"log":[]}'
-	run -0 "$FAIRLOCK" log --plot job
+	run -0 --separate-stderr "$FAIRLOCK" log --plot job
 	assert_output 'job: nothing is known'
 	assert_equal "$(cli DBSIZE)" 0
 }

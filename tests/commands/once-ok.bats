@@ -175,6 +175,8 @@ GO='until [ -e go ]; do sleep 0.05; done'
 	refute_output
 	run -0 "$FAIRLOCK" wrap --once-per 1h job echo ran
 	assert_output ran
+	owner=$("$FAIRLOCK" acquire other)
+	"$FAIRLOCK" release --owner "$owner" other
 	run -0 "$FAIRLOCK" release --forget-run other
 	assert_output 'lock other had no last start'
 }

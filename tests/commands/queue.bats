@@ -27,6 +27,7 @@ join_as_redisson() {
 }
 
 @test "queue shows no waiters of a free lock" {
+	"$FAIRLOCK" wrap job true
 	run -0 "$FAIRLOCK" queue --json job
 	[ "$(jq -c . <<<"$output")" = '{"queue":[]}' ]
 	run -0 "$FAIRLOCK" queue job

@@ -33,6 +33,7 @@ load ../lib/status
 @test "status --color=always colours headings and states, never and a pipe do not" {
 	"$FAIRLOCK" acquire job
 	"$FAIRLOCK" wrap --min-hold 60s keep true
+	"$FAIRLOCK" wrap free true
 	run -0 "$FAIRLOCK" status --color=always job keep free
 	assert_line --index 0 --partial $'\e[1mNAME'
 	assert_line --index 1 --partial $'\e[35mby hand until '
@@ -71,6 +72,7 @@ load ../lib/status
 }
 
 @test "status --noheadings prints no headings" {
+	"$FAIRLOCK" wrap job true
 	run -0 "$FAIRLOCK" status --noheadings -o NAME,STATE job
 	[ "${#lines[@]}" -eq 1 ]
 	[[ ${lines[0]} =~ ^job\ +free\ *$ ]]

@@ -234,6 +234,7 @@ load ../lib/status
 
 @test "quiet as a default, in a file or a variable, does not empty status, nor turn its exit status into an answer" {
 	echo 'quiet = yes' >conf
+	"$FAIRLOCK" wrap other true
 	"$FAIRLOCK" acquire job
 	for words in 'FAIRLOCK_QUIET=yes' 'FAIRLOCK_CONFIG=conf'; do
 		for names in '' 'job other' other; do

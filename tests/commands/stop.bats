@@ -44,6 +44,7 @@ stopped() {
 }
 
 @test "release --stop of a free lock says so, and ends with 0; -q says nothing" {
+	"$FAIRLOCK" wrap job true
 	run -0 "$FAIRLOCK" release --stop job
 	assert_output 'lock job was free'
 	run -0 "$FAIRLOCK" release -q --stop job

@@ -117,12 +117,12 @@ shown() {
 	refute_output
 	run -0 "$FAIRLOCK" queue
 	refute_output
-	shown 60 'status; "$FAIRLOCK" status --held; "$FAIRLOCK" queue job; "$FAIRLOCK" queue; "$FAIRLOCK" log job; "$FAIRLOCK" queue --json job; "$FAIRLOCK" queue --raw job'
+	shown 60 'status; "$FAIRLOCK" status --held; "$FAIRLOCK" queue job 2>/dev/null; "$FAIRLOCK" queue; exec 2>/dev/null; "$FAIRLOCK" log job; "$FAIRLOCK" queue --json job; "$FAIRLOCK" queue --raw job'
 	[ "$(head -n 4 shown)" = $'no locks\nno lock is held or waited for\nnobody waits for job\nnobody waits for any lock' ]
 	sed -n 5p shown | grep -q '^no events'
 	[ "$(grep -c 'no ' shown)" = 3 ]
 	[ "$(sed -n 6p shown)" = '{"queue":[]}' ]
-	shown 60 'log; "$FAIRLOCK" log --since "2026-11-21 03:00" job; "$FAIRLOCK" log --since @1795230000'
+	shown 60 'log; "$FAIRLOCK" log --since "2026-11-21 03:00" job 2>/dev/null; "$FAIRLOCK" log --since @1795230000'
 	[ "$(head -n 3 shown)" = $'no events\nno events since Nov 21 03:00:00\nno events since Nov 21 03:00:00' ]
 }
 

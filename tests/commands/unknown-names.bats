@@ -1,0 +1,101 @@
+#!/usr/bin/env bats
+# A NAME that the server does not know: fairlock says so, proposes the nearest lock, and writes nothing.
+
+load ../lib/helpers
+load ../lib/one_server
+
+unknown='fairlock: no lock depoly is known'
+
+# says_unknown STATUS MESSAGE WORD...: fairlock WORD... ends with STATUS, prints this on standard error, and
+# changes nothing on the server
+says_unknown() {
+	local before
+
+	before=$(cli --raw KEYS '*' | sort)
+	run "-$1" --separate-stderr "$FAIRLOCK" "${@:3}"
+	# shellcheck disable=SC2154 # stderr comes from run
+	assert_equal "$stderr" "$2"
+	assert_equal "$(cli --raw KEYS '*' | sort)" "$before"
+}
+
+@test "release --force, --stop and --forget-run of an unknown lock say so, print nothing else, and write nothing" {
+	local option
+
+	for option in --force --stop --forget-run '--force --slot 1' '--force -q' '--stop --owner 1:1' '--stop --wait 0'; do
+		# shellcheck disable=SC2086
+		says_unknown 0 "$unknown" release $option depoly
+		refute_output
+	done
+	says_unknown 76 "$unknown
+fairlock: cannot release lock depoly: no holder has this token; see status -o +TOKEN" release --force --token 1 depoly
+}
+
+@test "status, queue and log of an unknown lock say so, and show what they show of a free one" {
+	says_unknown 0 "$unknown" status --raw --noheadings -o NAME,STATE depoly
+	assert_output 'depoly free'
+	says_unknown 0 "$unknown" status --json depoly
+	assert_equal "$(jq -r '.locks[0].state' <<<"$output")" free
+	says_unknown 0 "$unknown" status --prometheus depoly
+	says_unknown 0 "$unknown" queue --json depoly
+	assert_equal "$(jq -c . <<<"$output")" '{"queue":[]}'
+	says_unknown 0 "$unknown" log --json depoly
+	assert_equal "$(jq -c . <<<"$output")" '{"log":[]}'
+	says_unknown 0 "$unknown" log --stats depoly
+	says_unknown 0 "$unknown" log --since 1h depoly
+	says_unknown 1 '' status -q depoly
+	refute_output
+}
+
+@test "the message about an unknown lock proposes the lock with the nearest name, and none that is not near" {
+	local words
+
+	"$FAIRLOCK" wrap deploy true
+	"$FAIRLOCK" wrap backup true
+	for words in 'release --force' 'release --stop' 'release --forget-run' status queue log; do
+		# shellcheck disable=SC2086
+		says_unknown 0 "$unknown, did you mean deploy?" $words depoly
+	done
+	says_unknown 0 'fairlock: no lock nightly is known' status nightly
+	says_unknown 0 "$unknown, did you mean deploy?
+fairlock: no lock Backup is known, did you mean backup?" status depoly deploy Backup
+}
+
+@test "log --follow of an unknown lock says so once, and prints the events that come" {
+	background "$FAIRLOCK" log --follow --raw --noheadings -o EVENT depoly >events 2>said
+	wait_until grep -qx "$unknown" said
+	"$FAIRLOCK" wrap depoly true
+	wait_until lines_in events 2
+	assert_equal "$(<events)" $'granted\nreleased'
+	lines_in said 1
+	assert_equal "$(<said)" "$unknown"
+}
+
+@test "a lock with any key, of fairlock or Redisson, is known, also when it is free" {
+	local key
+
+	for key in 'HSET depoly 1:1 1' 'RPUSH redisson_lock_queue:{depoly} 1:1' 'ZADD redisson_lock_timeout:{depoly} 9999999999999 1:1' \
+		'HSET fairlock:{depoly} v 1' 'XADD fairlock_log:{depoly} 1-1 event granted' 'ZADD fairlock_holders:{depoly} 1 1:1'; do
+		cli FLUSHALL >/dev/null
+		# shellcheck disable=SC2086
+		cli $key >/dev/null
+		run --separate-stderr "$FAIRLOCK" status -o STATE depoly
+		refute [ "$stderr" = "$unknown" ]
+	done
+	cli FLUSHALL >/dev/null
+	"$FAIRLOCK" wrap depoly true
+	run -0 "$FAIRLOCK" release --force depoly
+	assert_output 'lock depoly was free'
+	run -0 "$FAIRLOCK" queue depoly
+	refute_output
+}
+
+@test "a user of the server who may only look at some locks learns that one is unknown, without a proposal" {
+	"$FAIRLOCK" wrap deploy true
+	cli ACL SETUSER watcher on '>secret' '~*depoly*' +eval +evalsha +time '+pubsub|numsub' '+pubsub|shardnumsub' \
+		+hget +hmget +hgetall +pttl +lrange +llen +xrevrange +zcard +zrange +zscore >/dev/null
+	export FAIRLOCK_PASSWORD=secret
+	says_unknown 0 "$unknown" status -u "$FAIRLOCK_URL?user=watcher" depoly
+	cli ACL SETUSER watcher resetkeys '~depoly' '~fairlock:*' '~fairlock_log:*' '~redisson_lock_*' >/dev/null # all but one key
+	says_unknown 0 '' log -u "$FAIRLOCK_URL?user=watcher" depoly
+	cli ACL DELUSER watcher >/dev/null
+}
