@@ -97,7 +97,7 @@ static int print_help(int count, char **words)
 	return STATUS_OK;
 }
 
-/* The words are options, and none is a command; or there are no words. */
+/* The words are options, and none is a command. */
 static int read_options(int count, char **words)
 {
 	struct options options;
@@ -123,13 +123,16 @@ static int read_options(int count, char **words)
 /* The words do not name a command of the list. */
 static int run_other(int count, char **words)
 {
-	if (count <= 0 || words[0][0] == '-') {
-		if (count > 0 && strcmp(words[0], "--complete") == 0) {
-			complete(commands, count - 1, words + 1);
-			return STATUS_OK;
-		}
-		return read_options(count > 0 ? count : 0, words);
+	if (count <= 0) {
+		help_print_commands(commands, stderr);
+		return STATUS_USAGE;
 	}
+	if (strcmp(words[0], "--complete") == 0) {
+		complete(commands, count - 1, words + 1);
+		return STATUS_OK;
+	}
+	if (words[0][0] == '-')
+		return read_options(count, words);
 	if (strcmp(words[0], "help") == 0)
 		return print_help(count - 1, words + 1);
 	if (strcmp(words[0], "version") != 0)

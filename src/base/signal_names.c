@@ -1,4 +1,4 @@
-/* The names of the signals, without SIG; real-time signals are numbers. */
+/* The names of the signals, without SIG; real-time signals are shown as numbers. */
 #include "base/signal_names.h"
 
 #include <signal.h>
@@ -22,6 +22,23 @@ static const struct {
 	{"PWR", SIGPWR},   {"SYS", SIGSYS},
 };
 
+/* The RTMIN of glibc, which most commands mean; it is 35 in musl, which we may be linked with. */
+#define FIRST_REAL_TIME 34
+
+/* RTMIN or RTMIN+N */
+static int parse_real_time(const char *text, int *number)
+{
+	int64_t offset = 0;
+
+	if (strncasecmp(text, "RTMIN", 5) != 0 ||
+	    (text[5] && (text[5] != '+' || !text[6] ||
+			 number_parse(text + 6, strlen(text + 6), &offset) < 0)) ||
+	    offset > SIGRTMAX - FIRST_REAL_TIME)
+		return -1;
+	*number = FIRST_REAL_TIME + (int)offset;
+	return 0;
+}
+
 int signal_parse(const char *text, int *number)
 {
 	int64_t value;
@@ -38,7 +55,7 @@ int signal_parse(const char *text, int *number)
 			return 0;
 		}
 	}
-	return -1;
+	return parse_real_time(text, number);
 }
 
 const char *signal_name_at(size_t index)

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* Parses "TERM", "SIGTERM" (either in any case) or "15". Returns 0, or -1 if there is no such
+/* Parses "TERM", "SIGTERM", "RTMIN+3" (in any case) or "15". Returns 0, or -1 if there is no such
  * signal. */
 int signal_parse(const char *text, int *number);
 

@@ -77,6 +77,13 @@ static bool is_quoted(const struct option_row *row, const char *value)
 	       value[length - 1] == *value;
 }
 
+/* A comment behind a value would be part of it. Texts and paths may have a #. */
+static bool has_comment(const struct option_row *row, const char *value)
+{
+	return row->kind != OPTION_TEXT && row->kind != OPTION_FILE && row->kind != OPTION_REASON &&
+	       (*value == '#' || strstr(value, " #") || strstr(value, "\t#"));
+}
+
 /* Another source may go first, and then nobody else reads this URL. The message names file and
  * line, where the URL can be seen. */
 static int check_url(const struct config_line *line, const char *url, struct error *err)
@@ -146,6 +153,11 @@ static int read_line(struct options *options, const struct options *before, unsi
 		return refuse_key(line, key, row, err);
 	if (is_quoted(row, value)) {
 		snprintf(cause, sizeof(cause), "the value of %s takes no quotes", key);
+		return refuse(line, err, cause);
+	}
+	if (has_comment(row, value)) {
+		snprintf(cause, sizeof(cause),
+			 "the value of %s takes no comment: give it a line of its own", key);
 		return refuse(line, err, cause);
 	}
 	if (row->kind == OPTION_URL && *value && check_url(line, value, err))

@@ -134,6 +134,8 @@ const struct option_row option_rows[] = {
 	 COMMAND_QUEUE, SOURCE_FLAG},
 	{0, "since", "DUR|TIME", "show only the events of the last DUR, or since TIME", "",
 	 OPTION_TEXT, MEMBER(since), 1, INT_MAX, "a duration or a time", COMMAND_LOG, SOURCE_FLAG},
+	{'n', "lines", "N", "show only the last N events", "", NUMBER(lines, 0), COMMAND_LOG,
+	 SOURCE_FLAG},
 	{0, "follow", "", "print new events as they come", "", FLAG(follow), COMMAND_LOG,
 	 SOURCE_FLAG},
 	{0, "stats", "", "print figures: how often, how long, how busy", "", FLAG(stats),

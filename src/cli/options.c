@@ -30,6 +30,7 @@ void options_init(struct options *options)
 		.signal = SIGTERM,
 		.kill_after_ms = -1,
 		.token = -1,
+		.lines = -1,
 	};
 }
 

@@ -90,6 +90,7 @@ struct options {
 	int64_t token; /* -1: none */
 	const char *remove;
 	const char *since; /* NULL: from the beginning */
+	int64_t lines;     /* -1: all */
 	bool follow;
 	bool stats;
 	bool plot;

@@ -112,8 +112,8 @@ static const struct {
 	/* A screen is for people, and has no end. */
 	{"watch", {"json", "raw", "remove"}},
 	/* Figures and drawings have no columns, and an end. */
-	{"plot", {"stats", "json", "follow", "raw", "noheadings", "output", "sort"}},
-	{"stats", {"follow", "raw", "noheadings", "output", "sort"}},
+	{"plot", {"stats", "json", "follow", "raw", "noheadings", "output", "sort", "lines"}},
+	{"stats", {"follow", "raw", "noheadings", "output", "sort", "lines"}},
 	/* Lines that come later cannot stand before those that were printed. */
 	{"follow", {"sort"}},
 };

@@ -32,6 +32,7 @@ const struct synonym command_synonyms[] = {
 	{"top", ALL, "status --watch"}, {"watch", ALL, "status --watch"}, {"waiters", ALL, "queue"},
 	{"history", ALL, "log"}, {"logs", ALL, "log"}, {"tail", ALL, "log --follow"},
 	{"check", ALL, "doctor"}, {"ping", ALL, "doctor"}, {"man", ALL, "help"},
+	{"server", ALL, "fairlock-server"},
 };
 
 /* Of two rows with the same word, the first that is about the command counts. */
@@ -63,9 +64,8 @@ const struct synonym option_synonyms[] = {
 	{"-f", RELEASE, "--force"}, {"--slots", RELEASE, "--slot"}, {"--clear", QUEUE, "--remove"},
 	{"--delete", QUEUE, "--remove"}, {"-i", STATUS | QUEUE, "--watch"},
 	{"-w", STATUS | QUEUE, "--watch"}, {"-f", STATUS | QUEUE, "--watch"},
-	{"--tail", LOG, "--follow"}, {"-f", LOG, "--follow"}, {"-F", LOG, "--follow"},
-	{"-w", LOG, "--follow"}, {"-n", LOG, "--since"}, {"-s", LOG, "--since"},
-	{"--lines", LOG, "--since"}, {"--limit", LOG, "--since"},
+	{"--tail", LOG, "--lines"}, {"-f", LOG, "--follow"}, {"-F", LOG, "--follow"},
+	{"-w", LOG, "--follow"}, {"-s", LOG, "--since"}, {"--limit", LOG, "--lines"},
 	{"--until", LOG, " log shows all events from --since on"}, {"--graph", LOG, "--plot"},
 	{"--all", STATUS, " it is not needed, status shows all locks without NAME"},
 	{"-a", STATUS, " it is not needed, status shows all locks without NAME"},

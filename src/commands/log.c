@@ -106,7 +106,8 @@ static int list_events(struct reader *reader, struct table *table, struct error 
 	struct log_reply history;
 	int result = fetch(reader, &history, false, err);
 
-	for (size_t i = 0; result == 0 && i < history.count; i++)
+	for (size_t i = log_table_first(reader->options, history.count);
+	     result == 0 && i < history.count; i++)
 		result = log_table_add(table, reader->keys.name, &history.events[i], err);
 	if (result == 0)
 		print_table(reader, table);
@@ -147,11 +148,12 @@ static bool is_new(struct seen *seen, const char *id)
 	return true;
 }
 
+/* Prints the new events, from the first-th on. */
 static int print_new(struct reader *reader, struct table *table, struct seen *seen,
-		     const struct log_reply *history, struct error *err)
+		     const struct log_reply *history, size_t first, struct error *err)
 {
 	for (size_t i = 0; i < history->count; i++)
-		if (is_new(seen, history->events[i].id) &&
+		if (is_new(seen, history->events[i].id) && i >= first &&
 		    log_table_add(table, reader->keys.name, &history->events[i], err) < 0)
 			return -1;
 	if (*history->last_id)
@@ -191,7 +193,9 @@ static int follow(struct reader *reader, struct table *table, struct error *err)
 		int result = fetch(reader, &history, patient, err);
 
 		if (result == 0)
-			result = print_new(reader, table, &seen, &history, err);
+			result = print_new(
+				reader, table, &seen, &history,
+				patient ? 0 : log_table_first(reader->options, history.count), err);
 		if (result == 0 && !patient && history.count == 0)
 			check_name(reader);
 		log_reply_free(&history);
@@ -261,7 +265,7 @@ static int print_merged(struct reader *reader, struct table *table, struct merge
 			struct error *err)
 {
 	merged_log_sort(log);
-	for (size_t i = 0; i < log->count; i++)
+	for (size_t i = log_table_first(reader->options, log->count); i < log->count; i++)
 		if (log_table_add(table, log->list[i].name, &log->list[i].event, err) < 0)
 			return -1;
 	print_table(reader, table);

@@ -88,6 +88,7 @@ struct follower {
 	int64_t look_ms;            /* when to ask where the slots are */
 	int64_t again_ms;           /* when to open all again */
 	int64_t away_ms;            /* since when the server is away; 0: it is there */
+	bool has_begun;             /* the first events were printed */
 	bool is_told;               /* the user knows what cannot be seen */
 };
 
@@ -483,11 +484,13 @@ static int print_changed(struct follower *f, struct error *err)
 
 	read = read_changed(f, &log, &failure);
 	merged_log_sort(&log);
-	for (size_t i = 0; result == 0 && i < log.count; i++)
+	for (size_t i = f->has_begun ? 0 : log_table_first(f->options, log.count);
+	     result == 0 && i < log.count; i++)
 		result = log_table_add(f->table, log.list[i].name, &log.list[i].event, err);
 	if (result == 0)
 		table_flush(f->table);
 	merged_log_free(&log);
+	f->has_begun = true;
 	f->read_ms = clock_ms() + PAUSE_MS;
 	if (result == 0 && read < 0)
 		*err = failure;

@@ -1,6 +1,7 @@
 /* The columns of `log`, and the cells of an event. */
 #include "history/log_table.h"
 
+#include "cli/options.h"
 #include "history/log_reply.h"
 #include "lock/owner.h"
 #include "output/table.h"
@@ -68,6 +69,13 @@ struct layout log_layout_of_one(void)
 	layout.people = "TIME," REST;
 	layout.raw = "TIME," RAW_REST;
 	return layout;
+}
+
+size_t log_table_first(const struct options *options, size_t count)
+{
+	const bool shows_all = options->lines < 0 || (size_t)options->lines > count;
+
+	return shows_all ? 0 : count - (size_t)options->lines;
 }
 
 int log_table_add(struct table *table, const char *name, const struct log_event *event,

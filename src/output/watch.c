@@ -299,10 +299,13 @@ static int open_terminal(struct watching *w, struct error *err)
 {
 	w->tty = open("/dev/tty", O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	/* tcgetpgrp fails unless this is the controlling terminal */
-	if (w->tty < 0 || tcgetpgrp(STDOUT_FILENO) < 0 || terminal_is_dumb() ||
-	    tcgetattr(w->tty, &w->usual) < 0)
+	if (w->tty < 0 || tcgetpgrp(STDOUT_FILENO) < 0 || tcgetattr(w->tty, &w->usual) < 0)
 		return fail(err, STATUS_USAGE,
 			    "cannot use option '--watch': standard output is not a terminal");
+	if (terminal_is_dumb())
+		return fail(err, STATUS_USAGE,
+			    "cannot use option '--watch': TERM says that this terminal cannot be "
+			    "redrawn");
 	terminal_init(&w->terminal, STDOUT_FILENO);
 	terminal_measure(&w->terminal, STDOUT_FILENO);
 	return 0;

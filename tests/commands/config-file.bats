@@ -69,6 +69,20 @@ load ../lib/settings
 	assert_failure 69
 }
 
+@test "fairlock refuses a comment behind a value, unless the value is a text" {
+	configure 'url = redis://127.0.0.1:1 # our server'
+	wrong ":1: the value of url takes no comment: give it a line of its own"
+	configure $'lease = 5m\t# longer'
+	wrong ":1: the value of lease takes no comment: give it a line of its own"
+	configure 'quiet = # yes'
+	wrong ":1: the value of quiet takes no comment: give it a line of its own"
+	configure 'conflict-exit-code = 3 #'
+	wrong ":1: the value of conflict-exit-code takes no comment: give it a line of its own"
+	printf 'reason = build # 3\npassword = a # b\nurl = unix:%s#1\n' "$gone" >"$conf"
+	run -69 "$FAIRLOCK" wrap x true
+	assert_output --partial "$gone#1"
+}
+
 @test "a message shows both ends of a long path" {
 	local folder=$HOME/a-folder-whose-name-is-long/and-another-one/and-the-last-one
 	mkdir -p "$folder"

@@ -35,6 +35,7 @@ answered() {
 		lock x | there is no such command, did you mean wrap or acquire?
 		unlock x | there is no such command, did you mean release?
 		trylock x | there is no such command, did you mean acquire -n?
+		server | there is no such command, did you mean fairlock-server?
 		ls | there is no such command, did you mean status?
 		list | there is no such command, did you mean status?
 		ps | there is no such command, did you mean status?
@@ -100,8 +101,7 @@ answered() {
 		queue -H x | there is no such option, did you mean --noheadings?
 		status --format json | there is no such option, did you mean --output?
 		log -f x | there is no such option, did you mean --follow?
-		log --tail x | there is no such option, did you mean --follow?
-		log -n 5 x | there is no such option, did you mean --since?
+		log --tail 5 x | there is no such option, did you mean --lines?
 		log --graph x | there is no such option, did you mean --plot?
 		queue x --delete y | there is no such option, did you mean --remove?
 		release -f x | there is no such option, did you mean --force?
@@ -128,7 +128,7 @@ answered() {
 		queue --all | it is not needed, queue shows all locks without NAME
 		log --all | it is not needed, log shows all locks without NAME
 		log -a | it is not needed, log shows all locks without NAME
-		log --lines 5 x | there is no such option, did you mean --since?
+		log --limit 5 x | there is no such option, did you mean --lines?
 		log --until 5m x | log shows all events from --since on
 		status --wide | there is no such option, did you mean --output?
 		status --namespace web | there is no such option, did you mean --url redis://HOST/DB?

@@ -283,6 +283,17 @@ options_of() {
 	assert_output ''
 }
 
+@test "the footer of each installed page names fairlock, and no system" {
+	local page
+
+	command -v man groff >/dev/null || skip 'there is no man, or no groff'
+	install_to "$PWD/root"
+	for page in $(pages); do
+		run -0 man -l "$PWD/root/usr/share/man/man${page##*.}/$page"
+		assert_line --index -1 --regexp '^fairlock +.* fairlock$'
+	done
+}
+
 @test "each fault in the table of fairlock(7) has a test that begins with the fault's name" {
 	local fault
 

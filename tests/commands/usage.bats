@@ -34,8 +34,12 @@ assert_regex() {
 	[[ $1 =~ $2 ]] || fail "$1 does not match $2"
 }
 
-@test "a missing command is a usage error" {
-	refused because 'COMMAND is missing'
+@test "fairlock alone prints the overview on standard error, and ends with 64" {
+	run --separate-stderr "$FAIRLOCK"
+	assert_failure 64
+	assert_output ''
+	# shellcheck disable=SC2154 # stderr comes from run
+	assert_equal "$stderr" "$("$FAIRLOCK" --help)"
 }
 
 @test "an unknown command is a usage error" {
@@ -264,8 +268,11 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 }
 
 @test "an unknown signal is a usage error" {
-	for signal in FOO SIG 0 65 -1 SIGSIGTERM; do
+	for signal in FOO SIG 0 65 -1 SIGSIGTERM RTMIN+ RTMIN3 RTMIN-1 RTMIN+31 RTMIN+x RTMIN+1x; do
 		refused wrap -s "$signal" x true because "'$signal' is not a signal"
+	done
+	for signal in RTMIN SIGRTMIN rtmin+3 RTMIN+30; do
+		run -69 "$FAIRLOCK" wrap -s "$signal" x true
 	done
 }
 

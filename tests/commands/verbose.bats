@@ -188,6 +188,7 @@ setup_steps() {
 	setup_steps
 	local answered="the server has answered after $took"
 
+	"$FAIRLOCK" wrap job true
 	"$FAIRLOCK" status -v job 2>said
 	told said "${begin[@]}" 'asking who holds lock job' "$connected" "$answered" \
 		'asking whether the server grants locks' "$answered"

@@ -63,6 +63,21 @@ END
 	[ "$(tr '\n' ' ' <trace)" = 'ready usr1 ' ]
 }
 
+@test "COMMAND gets the real-time signal that -s names as the C library of most commands counts" {
+	start_server
+	cat >job <<'END'
+trap 'echo real-time >>trace; exit 0' RTMIN+3
+echo ready >>trace
+while :; do sleep 0.05; done
+END
+	background "$FAIRLOCK" wrap -s RTMIN+3 -k 1s job bash job
+	local wrapper=$!
+	wait_until grep -q ready trace
+	"$FAIRLOCK" release --force -q job
+	status_of "$wrapper"
+	[ "$(tr '\n' ' ' <trace)" = 'ready real-time ' ]
+}
+
 @test "a COMMAND that is stopped is killed when the lock is lost" {
 	start_server
 	start_job

@@ -332,8 +332,9 @@ check_each_of_watcher() {
 	start_on system
 	mapfile -t words < <(rule watcher)
 	permit watcher "${words[@]}" +xread
+	"$FAIRLOCK" wrap backup-db true
 	become watcher
-	background "$FAIRLOCK" log --follow --raw --noheadings -o EVENT backup-db >"$BATS_TEST_TMPDIR/followed"
+	background "$FAIRLOCK" log --follow --lines 0 --raw --noheadings -o EVENT backup-db >"$BATS_TEST_TMPDIR/followed"
 	wait_until is_followed
 	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" wrap backup-db true
 	wait_until grep -q released "$BATS_TEST_TMPDIR/followed"

@@ -308,7 +308,7 @@ obtains_nothing() {
 		[ -z "$2" ] || says "$2"
 		[ -n "$2" ] || assert_output ''
 		# shellcheck disable=SC2086
-		run -"$1" timeout 20 "$FAIRLOCK" acquire --connect-timeout 500ms ${words%% --once*} job
+		run -"$1" timeout 20 "$FAIRLOCK" acquire --connect-timeout 500ms ${words/--skip*/-n -q -E 0} job
 		[ -z "$2" ] || says "$2"
 		[ -n "$2" ] || assert_output ''
 	done

@@ -42,6 +42,20 @@ watch_it() {
 	wait_until shows 'q quits'
 }
 
+@test "status and queue --watch refuse a terminal that cannot be redrawn, and send it no escape codes" {
+	local term words
+
+	terminal 100
+	hold job
+	for term in dumb ''; do
+		for words in status 'queue job'; do
+			type_line "clear; TERM=$term \"\$FAIRLOCK\" $words --watch; echo ended \$?"
+			wait_until shows '^ended 64$'
+			shows "cannot use option '--watch': TERM says that this terminal cannot be redrawn"
+		done
+	done
+}
+
 @test "status and queue --watch -v tell no steps that would spoil the screen" {
 	terminal 100
 	hold job
