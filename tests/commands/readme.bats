@@ -101,13 +101,21 @@ from_flock() {
 	done | paste -sd ' ')"
 }
 
+@test "each cell of the README's table of lock tools begins with yes, no or a few words" {
+	local cells
+
+	cells=$(sed -n '/how each was seen/,/^$/p' "$README" | tail -n +3 | cut -d '|' -f 3- | tr '|' '\n' | sed 's/^ *//; s/ *$//; /^$/d')
+	[ "$(wc -l <<<"$cells")" = 30 ]
+	! grep -vE '^[[:alpha:]]+( [[:alpha:]]+){0,3}([,:] .*)?$' <<<"$cells"
+}
+
 @test "the README's links lead to files and headings that exist" {
-	local link
+	local link file
 
 	for link in $(grep -oE '\]\([^)]+\)' "$README" | tr -d '])(' | sort -u); do
-		case $link in
-		'#'*) sed -n 's/^## //p' "$README" | tr 'A-Z ' 'a-z-' | grep -qx -e "${link#\#}" || fail "there is no $link" ;;
-		*) [ -e "$TESTS_DIR/../$link" ] || fail "there is no $link" ;;
-		esac
+		file=${link%%#*}
+		file=$TESTS_DIR/../${file:-README.md}
+		[ -e "$file" ] || fail "there is no $link"
+		[[ $link != *'#'* ]] || sed -n 's/^## //p' "$file" | tr 'A-Z ' 'a-z-' | grep -qx -e "${link##*#}" || fail "there is no $link"
 	done
 }
