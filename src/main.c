@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -34,6 +35,31 @@ static const struct command *find_command(const char *name)
 	while (*command && strcmp((*command)->name, name) != 0)
 		command++;
 	return *command;
+}
+
+/* stdio drops what a descriptor does not take at once. So a terminal or a pipe that another program
+ * has made non-blocking is opened anew, for us alone; what cannot be, such as a socket, is made
+ * blocking. A file takes all. */
+static void block_output(void)
+{
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+		const int flags = fcntl(fd, F_GETFL);
+		struct stat status;
+		char path[32];
+		int ours;
+
+		if (flags < 0 || !(flags & O_NONBLOCK) || fstat(fd, &status) < 0 ||
+		    S_ISREG(status.st_mode))
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		/* blocking, it would wait for a reader of a pipe that has none */
+		ours = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		if (ours >= 0) {
+			dup2(ours, fd);
+			close(ours);
+		}
+		fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+	}
 }
 
 /* ---- Help ---- */
@@ -204,6 +230,7 @@ static int run_command(const struct command *command, int argc, char **argv)
 	settings_init(&settings);
 	failed = parse_args(&settings.options, command, &invocation.argc, invocation.argv, &err);
 	if (!failed && options_want_help(options)) {
+		block_output();
 		help(command, options);
 	} else {
 		if (!failed)
@@ -259,6 +286,8 @@ int main(int argc, char **argv)
 	if (argc > 2 && argv[1][0] == '-')
 		front_words_move(argc - 1, argv + 1);
 	command = argc > 1 ? find_command(argv[1]) : NULL;
+	if (!command || !command->runs_words) /* COMMAND gets the descriptors as they are */
+		block_output();
 	return flush_output(command ? run_command(command, argc - 2, argv + 2)
 				    : run_other(argc - 1, argv + 1));
 }

@@ -1,6 +1,7 @@
 /* Formats messages, makes them safe to print, and writes each as one line. */
 #include "base/error.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -74,6 +75,23 @@ static bool is_ready(void)
 	return poll(&slot, 1, 0) == 1 && slot.revents == POLLOUT;
 }
 
+/* Waits for a descriptor that another program has made non-blocking, as for any other. */
+static void write_whole(const char *text, size_t length)
+{
+	struct pollfd slot = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	while (length > 0) {
+		const ssize_t written = write(STDERR_FILENO, text, length);
+
+		if (written >= 0) {
+			text += written;
+			length -= (size_t)written;
+		} else if (errno != EAGAIN || poll(&slot, 1, -1) < 0) {
+			return;
+		}
+	}
+}
+
 __attribute__((format(printf, 2, 0))) static void print_line(bool may_wait, const char *format,
 							     va_list args)
 {
@@ -89,7 +107,9 @@ __attribute__((format(printf, 2, 0))) static void print_line(bool may_wait, cons
 	tame(line + start);
 	length = strlen(line);
 	line[length++] = '\n';
-	if (may_wait || is_ready())
+	if (may_wait)
+		write_whole(line, length);
+	else if (is_ready())
 		(void)!write(STDERR_FILENO, line, length);
 }
 
@@ -113,10 +133,14 @@ void complain_in_passing(const char *format, ...)
 
 int report_failure(const struct error *err, const char *command)
 {
+	char hint[64];
+
 	complain("%s", err->text);
-	if (err->status == STATUS_USAGE)
-		dprintf(STDERR_FILENO, "Try 'fairlock%s%s --help'.\n", command ? " " : "",
-			command ? command : "");
+	if (err->status == STATUS_USAGE) {
+		snprintf(hint, sizeof(hint), "Try 'fairlock%s%s --help'.\n", command ? " " : "",
+			 command ? command : "");
+		write_whole(hint, strlen(hint));
+	}
 	/* a failure without a status must not look like success */
 	return err->status == STATUS_OK ? STATUS_BUG : (int)err->status;
 }

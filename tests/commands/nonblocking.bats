@@ -1,0 +1,87 @@
+#!/usr/bin/env bats
+# Standard output and standard error that another program has made non-blocking, as Node leaves them: nothing is cut off.
+
+load ../lib/helpers
+load ../lib/one_server
+
+# prints_whole KIND FILL WORD...: fairlock WORD... prints the same to such a descriptor as to a file, and ends with the same status
+prints_whole() {
+	local kind=$1 fill=$2 expected=0 status=0
+
+	"$FAIRLOCK" "${@:3}" >whole 2>/dev/null || expected=$?
+	python3 "$TESTS_DIR/lib/nonblocking.py" "$kind" 1 "$fill" "$FAIRLOCK" "${@:3}" >printed || status=$?
+	assert_equal "$status" "$expected"
+	cmp whole printed
+}
+
+# many_locks: makes so many free locks that a list of them does not fit into a pipe
+many_locks() {
+	local i
+
+	for ((i = 1; i <= 1500; i++)); do
+		echo "HSET fairlock:{free$i} name free$i v 1"
+		echo "XADD fairlock_log:{free$i} 1795230000000-0 event left by h\\t1\\tann\\tsh"
+	done | cli >/dev/null
+}
+
+@test "status, queue, log and metrics are printed whole to a pipe, a socket and a terminal that are non-blocking" {
+	local kind words
+
+	many_locks
+	for words in 'status --raw' 'status --json' 'status --prometheus' 'log --json' 'queue --json'; do
+		# shellcheck disable=SC2086
+		prints_whole pipe 0 $words
+	done
+	[ "$("$FAIRLOCK" status --json | wc -c)" -gt 300000 ]
+	prints_whole socket 0 status --json
+	"$FAIRLOCK" wrap job true
+	for kind in pipe socket; do
+		prints_whole "$kind" full log --json job
+		prints_whole "$kind" full status --json job
+	done
+	COLUMNS=80 python3 "$TESTS_DIR/lib/nonblocking.py" terminal 1 0 "$FAIRLOCK" status --json | tr -d '\r' >printed
+	"$FAIRLOCK" status --json | cmp - printed
+}
+
+@test "help, doctor and the owner id of acquire are printed whole to a pipe that is full and non-blocking" {
+	local words
+
+	for words in --help 'wrap --help' 'status -o help' version; do
+		# shellcheck disable=SC2086
+		prints_whole pipe full $words
+	done
+	"$FAIRLOCK" doctor >whole || true
+	run python3 "$TESTS_DIR/lib/nonblocking.py" pipe 1 full "$FAIRLOCK" doctor
+	assert_line --index 0 "$(head -n 1 whole)"
+	assert_equal "${#lines[@]}" "$(grep -c . whole)"
+	run -0 python3 "$TESTS_DIR/lib/nonblocking.py" pipe 1 full "$FAIRLOCK" acquire job
+	assert_output --regexp '^[-0-9a-f]{36}:[0-9]+$'
+	"$FAIRLOCK" release --owner "$output" job
+	run -0 python3 "$TESTS_DIR/lib/nonblocking.py" pipe 1 full "$FAIRLOCK" release --force job
+	assert_output 'lock job was free'
+}
+
+@test "log --follow waits for the reader of a non-blocking pipe" {
+	many_locks
+	run -124 python3 "$TESTS_DIR/lib/nonblocking.py" pipe 1 full timeout 5 "$FAIRLOCK" log --raw --noheadings -o NAME --follow
+	assert_equal "${#lines[@]}" 1500
+}
+
+@test "messages and the overview are printed whole to a standard error that is full and non-blocking" {
+	local words
+
+	hold job
+	for words in '' 'wrap -n job true' 'wrap --bogus' 'wrap -w 100ms job true' 'status unknown' 'status -u unix:/nowhere' 'release x'; do
+		# shellcheck disable=SC2086
+		"$FAIRLOCK" $words 2>whole >/dev/null || true
+		# shellcheck disable=SC2086
+		python3 "$TESTS_DIR/lib/nonblocking.py" pipe 2 full "$FAIRLOCK" $words >printed || true
+		sed -E 's/[0-9.]+ ?(ms|s)\b/T/g' whole | cmp - <(sed -E 's/[0-9.]+ ?(ms|s)\b/T/g' printed)
+		[ -s whole ]
+	done
+}
+
+@test "COMMAND of wrap gets a non-blocking standard output as it is" {
+	run -0 python3 "$TESTS_DIR/lib/nonblocking.py" pipe 1 0 "$FAIRLOCK" wrap job python3 -c 'import os; print(os.get_blocking(1))'
+	assert_output False
+}
