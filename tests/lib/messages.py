@@ -12,9 +12,9 @@ import sys
 
 LITERAL = r'"((?:\\.|[^"\\])*)"'
 CALL = re.compile(rf"\b(fail|fail_about|complain\w*|message|message_event)\(((?:{LITERAL}|[^\";{{}}])*)\)")
-# What happened, for --syslog, --verbose and --report, and what a default means: nothing has failed there.
+# What happened, for --syslog, --verbose and --report, what a default means, and what is not there: nothing has failed.
 EVENTS = ("got lock", "took lock", "gave lock", "giving back lock", "went into lock", "waiting for lock", "lock ", "lost ")
-EVENTS += ("%s under lock", "no url is set")
+EVENTS += ("%s under lock", "no url is set", "no lock %s is known")
 # A step of --verbose, what becomes the cause in another message, and what another function has made.
 PARTS = ("[%", "no reply for", "its certificate is", "it does not speak TLS", "the TLS handshake failed", "%s; stopping %s")
 RIDDLES = r"(?:^|: |; )(who|whoever|what|whatever|those|nobody|whose)\b"
