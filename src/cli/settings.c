@@ -90,6 +90,15 @@ static const char *find_home(void)
 	return home ? home : getent_home(getuid());
 }
 
+/* sudo and su may leave HOME as it was. */
+static int ask_whose_home(const char *path, struct error *err)
+{
+	if (access(path, R_OK) < 0 && errno == EACCES && get_variable("HOME"))
+		fail_about(err, STATUS_CONFIG, "read", path,
+			   "Permission denied; is HOME that of another user?");
+	return -1;
+}
+
 static int read_files(struct settings *settings, unsigned command, struct error *err)
 {
 	struct options *options = &settings->options;
@@ -102,7 +111,7 @@ static int read_files(struct settings *settings, unsigned command, struct error 
 	home = find_home();
 	if (home && (size_t)snprintf(path, sizeof(path), "%s/" USER_FILE, home) < sizeof(path) &&
 	    config_file_read(options, command, path, true, &settings->files[0], err))
-		return -1;
+		return ask_whose_home(path, err);
 	return config_file_read(options, command, SYSTEM_FILE, true, &settings->files[1], err);
 }
 

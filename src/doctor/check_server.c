@@ -11,14 +11,16 @@
 #define CAN_BE_ASKED 70000
 #define BUFFER_LEAST 16384
 #define SCRIPT_LIMIT_LEAST_MS 1000
+#define PRIVATE_CLIENTS_LEAST 1000
 
 /* Proposes a value for a setting. */
 static void explain_setting(struct findings *findings, const char *consequence, const char *setting)
 {
-	findings_explain(findings, consequence,
-			 "CONFIG SET %s, and the same setting in its configuration file: a restart forgets "
-			 "CONFIG SET",
-			 setting);
+	findings_explain(
+		findings, consequence,
+		"CONFIG SET %s, and the same setting in its configuration file: a restart forgets "
+		"CONFIG SET",
+		setting);
 }
 
 /* Adds one note for all that this user may not see. */
@@ -329,6 +331,7 @@ static void check_buffers(struct findings *findings, const struct server_info *i
 
 static void check_clients(struct findings *findings, const struct server_info *info)
 {
+	const bool is_private = info->client->connection.server->kind == SERVER_LOCAL;
 	const long long now = server_info_number(info, "connected_clients");
 	long long most = setting_number(info, "maxclients");
 
@@ -336,7 +339,7 @@ static void check_clients(struct findings *findings, const struct server_info *i
 		most = server_info_number(info, "maxclients");
 	if (now < 0 || most <= 0)
 		return;
-	if (now < most - most / 5) {
+	if (now < most - most / 5 && (!is_private || most >= PRIVATE_CLIENTS_LEAST)) {
 		findings_add(findings, SEVERITY_OK, "connections", "few of %lld are in use", most);
 		return;
 	}
@@ -345,7 +348,9 @@ static void check_clients(struct findings *findings, const struct server_info *i
 	findings_explain(
 		findings,
 		"Each waiter and each holder needs one. Without a free one, a job fails (69).",
-		"raise maxclients, and the server's limit of open files");
+		is_private ? "end it, as shown above; the next fairlock starts it again, with the "
+			     "limit of open files (ulimit -n) that it has itself"
+			   : "raise maxclients, and the server's limit of open files");
 }
 
 static void check_scripts(struct findings *findings, const struct server_info *info)

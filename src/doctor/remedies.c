@@ -17,6 +17,10 @@ static const struct kind {
 	 "install the package redis-server or valkey-server, or name a server: FAIRLOCK_URL, or url "
 	 "in fairlock.conf"},
 	{STATUS_UNAVAILABLE,
+	 {"has locked its folder"},
+	 "give each host a machine-id of its own (systemd-machine-id-setup), or name a server: "
+	 "FAIRLOCK_URL, or url in fairlock.conf"},
+	{STATUS_UNAVAILABLE,
 	 {"server.log"},
 	 "see server.log in its folder, whether the disk is full, and redis-server --version"},
 	{STATUS_UNAVAILABLE,

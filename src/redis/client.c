@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "redis/client_fail.h"
 #include "redis/client_send.h"
+#include "redis/local_server.h"
 #include "redis/reply.h"
 #include "redis/server.h"
 #include "redis/server_error.h"
@@ -230,6 +231,9 @@ void client_tell_late(const struct client *client, struct error *err)
 {
 	if (client->error.status)
 		*err = client->error;
+	else if (client->connection.local_folder >= 0 &&
+		 client->connection.stage == CONNECTION_DOWN)
+		local_server_failure(client->connection.local_folder, err);
 	else
 		server_fail(client->connection.server, err, STATUS_UNAVAILABLE, "reach",
 			    connection_lateness(&client->connection));

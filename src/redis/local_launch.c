@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -112,6 +113,22 @@ static void lift_limits(void)
 	}
 }
 
+/* The same holds for the caller's processors and priorities; only root may raise some of them. */
+static void lift_priorities(void)
+{
+	unsigned char all[8192 / CHAR_BIT]; /* the kernel leaves out those that there are not */
+	const struct sched_param none = {0};
+	const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	memset(all, 0xff, sizeof(all));
+	syscall(SYS_sched_setaffinity, 0, sizeof(all), all);
+	syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
+	syscall(SYS_ioprio_set, 1, 0, 0); /* of this process: no class, so that of its nice value */
+	setpriority(PRIO_PROCESS, 0, 0);
+	(void)!write(fd, "0", 1);
+	close(fd);
+}
+
 static void default_signals(void)
 {
 	sigset_t none;
@@ -142,6 +159,7 @@ __attribute__((noreturn)) static void become_server(const struct start *start)
 	    fchdir(start->folder) == 0 && write_pid(LAUNCH_LOCK_FD) == 0) {
 		close_descriptors_from(LAUNCH_LOCK_FD + 1, UINT_MAX);
 		lift_limits();
+		lift_priorities();
 		umask(077);
 		default_signals();
 		execve(start->program, argv, environment);

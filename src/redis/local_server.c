@@ -272,8 +272,15 @@ int local_server_failure(int folder, struct error *err)
 	char text[LOG_TAIL_BYTES], path[PATH_MAX], link_path[32];
 	char shown[SHORT_MAX_BYTES], shown_path[4 * LOG_PATH_CHARACTERS + 1];
 	const char *line = last_line(folder, text, sizeof(text));
+	const pid_t holder = local_server_pid(folder);
 	char *host;
 
+	if (holder && !local_server_is_ours(holder))
+		return fail(
+			err, STATUS_UNAVAILABLE,
+			"cannot start a private server: process %d, perhaps of another host with "
+			"this home and machine-id, has locked its folder; set FAIRLOCK_URL",
+			(int)holder);
 	snprintf(link_path, sizeof(link_path), "/proc/self/fd/%d", folder);
 	host = read_link(link_path, path) ? strrchr(path, '/') : NULL;
 	if (!host)

@@ -109,6 +109,15 @@ static void tell_unknown(char cause[CAUSE_MAX_BYTES], const struct server *serve
 	snprintf(cause, CAUSE_MAX_BYTES, "it answers '%s' (-v shows all)", shorten(shown, words));
 }
 
+static void tell_clients(char cause[CAUSE_MAX_BYTES], const struct server *server, const char *text)
+{
+	(void)text;
+	snprintf(cause, CAUSE_MAX_BYTES, "it has too many clients already (%s)",
+		 server->kind == SERVER_LOCAL
+			 ? "its ulimit -n is its first caller's: see fairlock doctor"
+			 : "maxclients");
+}
+
 /* ---- The table ---- */
 
 enum place {
@@ -146,8 +155,7 @@ static const struct kind {
 	{"UNBLOCKED", FIRST, STATUS_UNAVAILABLE, false, "it has just become a replica", NULL},
 	{"NOPROTO", FIRST, STATUS_UNAVAILABLE, false,
 	 "it, or a proxy before it, refuses HELLO 3 (RESP3)", NULL},
-	{"max number of clients", ANYWHERE, STATUS_UNAVAILABLE, false,
-	 "it has too many clients already (maxclients)", NULL},
+	{"max number of clients", ANYWHERE, STATUS_UNAVAILABLE, false, NULL, tell_clients},
 	{"unknown command", ANYWHERE, STATUS_UNAVAILABLE, false, NULL, tell_command},
 	/* a script calls it, or asks whether the user may */
 	{"Unknown Redis command", ANYWHERE, STATUS_UNAVAILABLE, false, LACKS_COMMAND, NULL},

@@ -160,3 +160,13 @@ opens_pipe() { [ "$(cut -d ' ' -f 2,3 "/proc/$1/stat")" = '(sh) S' ]; }
 	assert_failure 69
 	assert_output --partial "unix:$gone"
 }
+
+@test "a configuration file below the HOME of another user: 78, and the message names HOME" {
+	local without=()
+
+	[ "$(id -u)" != 0 ] || without=(setpriv --bounding-set=-dac_override,-dac_read_search)
+	chmod 000 "$HOME"
+	run -78 "${without[@]}" "$FAIRLOCK" status
+	chmod 700 "$HOME"
+	assert_output "fairlock: cannot read $conf: Permission denied; is HOME that of another user?"
+}

@@ -77,7 +77,7 @@ waits_on_web1() { [ "$(waiters lock1)" = 'web1 yes' ]; }
 	assert_equal "$(commands | wc -l)" 5
 	while IFS=$'\t' read -r host line; do
 		run -0 on "$host" "${line/SECRET/$password}" <&-
-		[[ $output != 'url = '* ]] || password=$(sed 's/.*:\(.*\)@.*/\1/' <<<"$output")
+		[ -n "$password" ] || password=$(sed -n 's,^url = redis://:\(.*\)@.*,\1,p' <<<"$output")
 	done < <(commands)
 	[ "${#password}" = 32 ]
 

@@ -63,13 +63,13 @@ in_state() { [ "$(state "$1")" = "$2" ]; }
 # started UNIT COUNT: succeeds if it has started so many times in this test
 started() { [ "$(said "$1" | grep -c '^started as ')" = "$2" ]; }
 
-is_free() { [ "$(in_root redis-cli EXISTS "$1")" = 0 ]; }
+is_free() { [ "$(in_root env REDISCLI_AUTH=secret redis-cli EXISTS "$1")" = 0 ]; }
 
 # processes_of PROGRAM: prints the ids of its processes in the root
 processes_of() { pgrep --ns "$ROOT_PID" --nslist pid -f "$1"; }
 
 # queued UNIT COUNT: succeeds if so many owners are in the queue of its lock
-queued() { [ "$(in_root redis-cli LLEN "redisson_lock_queue:{$1}")" = "$2" ]; }
+queued() { [ "$(in_root env REDISCLI_AUTH=secret redis-cli LLEN "redisson_lock_queue:{$1}")" = "$2" ]; }
 
 # said UNIT: prints the journal's lines by it and about it, of this test
 said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run/cursor)" -o cat -u "$1"' sh "$1"; }
@@ -135,7 +135,7 @@ said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run
 	in_root systemctl stop nightly-backup
 	run -1 processes_of /usr/local/bin/backup
 	[ "$(state nightly-backup)" = 'timeout 9' ]
-	[ "$(in_root redis-cli PTTL nightly-backup)" -gt 0 ]
+	[ "$(in_root env REDISCLI_AUTH=secret redis-cli PTTL nightly-backup)" -gt 0 ]
 }
 
 @test "the nightly timer runs a job later if the host was off at three, unless another host has run it" {

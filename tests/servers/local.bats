@@ -83,6 +83,57 @@ servers() {
 	assert_equal "$(find "$(folder)" -type f -perm /077)" ''
 }
 
+# scheduling PID: prints processors, nice value, I/O class, policy and OOM score of a process in the new home
+scheduling() {
+	# shellcheck disable=SC2016
+	at_home sh -c 'grep Cpus_allowed: /proc/$1/status; ps -o ni= -o cls= -p "$1"; ionice -p "$1"; cat /proc/$1/oom_score_adj' sh "$1" | tr -s ' '
+}
+
+@test "the server has neither the processors nor the priorities of its first caller" {
+	[ "$(id -u)" = 0 ] || skip 'only root may undo all of that'
+	new_home
+	# shellcheck disable=SC2016
+	at_home taskset -c 0 ionice -c 3 nice -n 7 chrt -i 0 \
+		sh -c 'echo 500 >/proc/self/oom_score_adj; exec "$FAIRLOCK" wrap -u local: first true'
+	assert_equal "$(scheduling "$(at_home "$local_program" pid)")" "$(scheduling 1 | sed '2s/.*/ 0 TS/; 4s/.*/0/')"
+}
+
+# start_with_few_files N: a first caller starts the server under this limit, and has not the right to raise it
+start_with_few_files() {
+	# shellcheck disable=SC2016
+	at_home setpriv --bounding-set=-sys_resource sh -c 'ulimit -n "$1"; exec "$FAIRLOCK" wrap -u local: first true' sh "$1"
+}
+
+@test "a job that finds all connections of the private server in use learns whose limit that is, and doctor what to do" {
+	[ "$(id -u)" = 0 ] || skip 'only root can take rights away from itself'
+	new_home
+	start_with_few_files 40
+	run at_home "$FAIRLOCK" doctor -u local: --json
+	assert_failure 1
+	assert_equal "$(jq -r '.findings[] | select(.check == "connections") | .severity, .remedy' <<<"$output" | paste -sd ' ')" \
+		'warning end it, as shown above; the next fairlock starts it again, with the limit of open files (ulimit -n) that it has itself'
+	for i in $(seq 8); do
+		at_home "$FAIRLOCK" wrap -u local: "$i" sleep 600 &
+	done 3>&- 4>&-
+	wait_until all_in_use
+	run -69 at_home "$FAIRLOCK" wrap -u local: --connect-timeout 1s job true
+	assert_output 'fairlock: cannot use the private server: it has too many clients already (its ulimit -n is its first caller'"'"'s: see fairlock doctor)'
+}
+
+all_in_use() { at_home "$FAIRLOCK" status -u local: --connect-timeout 1s x 2>&1 | grep -q 'too many clients'; }
+
+@test "a folder that another host has locked: the message says who may hold it" {
+	new_home
+	at_home "$local_program" open
+	echo 4000000 >"$(folder)/lock"
+	background flock "$(folder)/lock" sleep 600
+	run -69 at_home "$FAIRLOCK" wrap -u local: --connect-timeout 300ms job true
+	assert_output 'fairlock: cannot start a private server: process 4000000, perhaps of another host with this home and machine-id, has locked its folder; set FAIRLOCK_URL'
+	[ "${#output}" -lt 160 ]
+	run -69 at_home "$FAIRLOCK" doctor -u local: --connect-timeout 300ms
+	assert_output --partial '-> give each host a machine-id of its own'
+}
+
 # Until the server is gone it may still accept connections, and `start` finds it.
 kill_server() {
 	at_home kill -9 "$1"
