@@ -93,10 +93,12 @@ static const char *find_home(void)
 /* sudo and su may leave HOME as it was. */
 static int ask_whose_home(const char *path, struct error *err)
 {
-	if (access(path, R_OK) < 0 && errno == EACCES && get_variable("HOME"))
-		fail_about(err, STATUS_CONFIG, "read", path,
-			   "Permission denied; is HOME that of another user?");
-	return -1;
+	char cause[80];
+
+	if (access(path, R_OK) == 0 || errno != EACCES || !get_variable("HOME"))
+		return -1;
+	snprintf(cause, sizeof(cause), "%s; is HOME that of another user?", strerror(errno));
+	return fail_about(err, STATUS_CONFIG, "read", path, cause);
 }
 
 static int read_files(struct settings *settings, unsigned command, struct error *err)

@@ -164,7 +164,7 @@ opens_pipe() { [ "$(cut -d ' ' -f 2,3 "/proc/$1/stat")" = '(sh) S' ]; }
 @test "a configuration file below the HOME of another user: 78, and the message names HOME" {
 	local without=()
 
-	[ "$(id -u)" != 0 ] || without=(setpriv --bounding-set=-dac_override,-dac_read_search)
+	[ "$(id -u)" != 0 ] || without=(setpriv "--bounding-set=-dac_override,-dac_read_search")
 	chmod 000 "$HOME"
 	run -78 "${without[@]}" "$FAIRLOCK" status
 	chmod 700 "$HOME"
