@@ -114,6 +114,6 @@ restic backup --quiet srv$'
 	run ! nightly command /none-such
 	assert_output --partial none-such
 	run -1 "$FAIRLOCK" status -q restic
-	run -0 "$FAIRLOCK" log --raw --noheadings restic-prune
+	run -0 --separate-stderr "$FAIRLOCK" log --raw --noheadings restic-prune
 	refute_output
 }
