@@ -72,6 +72,8 @@ def holder(owner=OTHER, by=BY, held=61000, mode="x", count=1, next_end=29000, by
 
 RENEWED = say(["renewed", 30000, str(NOW), 0, ""])
 RELEASED = say(["released", 0])
+KNOWN = say(-1)  # the time to live of a key
+UNKNOWN = say(-2) * 6
 
 
 def stops(*holds):
@@ -222,11 +224,12 @@ REPLIES = {
         text(HELLO, say(["not acquired"])),
     ],
     "k": [
-        text(HELLO, say(["forced", LONG, LONG])),
-        text(HELLO, say(["forced", OTHER, BY])),
-        text(HELLO, say(["forced", REDISSON, ""])),
-        text(HELLO, say(["free"])),
-        text(HELLO, say(["not held", OTHER, BY])),
+        text(HELLO, KNOWN, say(["forced", LONG, LONG])),
+        text(HELLO, KNOWN, say(["forced", OTHER, BY])),
+        text(HELLO, KNOWN, say(["forced", REDISSON, ""])),
+        text(HELLO, KNOWN, say(["free"])),
+        text(HELLO, KNOWN, say(["not held", OTHER, BY])),
+        text(HELLO, UNKNOWN),
     ],
     "l": [
         text(CLUSTER, ["+OK"], SHARDED, error(f"MOVED 7 {LONG}:7001")),
@@ -247,7 +250,7 @@ REPLIES = {
         text(error("NOAUTH Authentication required."), END, ["+OK"], SENTINEL, END, HELLO, SUBSCRIBED, granted()),
         text(["*-1"], END, SENTINEL, END, hello(role="replica"), END, SENTINEL, END, HELLO, SUBSCRIBED, queued(), END),
     ],
-    "o": [text(SENTINEL, END, HELLO, RELEASED), text(say(["", "1"])), text(say(["h" * 300, "1"]))],
+    "o": [text(SENTINEL, END, HELLO, KNOWN, RELEASED), text(say(["", "1"])), text(say(["h" * 300, "1"]))],
     "p": [
         text(BEGIN, queued(), VIEW, PAUSE, VIEW, PAUSE, say(["left", *holder()])),
         text(BEGIN, queued(first=1), KEPT, PAUSE, KEPT, PAUSE, say(["left", *holder(held=-NOW)])),
@@ -255,12 +258,12 @@ REPLIES = {
         text(BEGIN, queued(), view(1, 1, "7", (), by=LONG, held=1 << 62), PAUSE, END, PAUSE, PAUSE, PAUSE, BEGIN),
     ],
     "q": [
-        text(BEGIN, say(["stops"])),
-        text(BEGIN, stops(("asked", 30000)), MESSAGE, say(["stops"])),
-        text(BEGIN, stops(("asked", 5), ("kept", 0)), PAUSE, stops(("asked", 1 << 62)), END, BEGIN, stops(("away", 0)), PAUSE),
-        text(BEGIN, stops(("asked", -1), ("alone", 30000))),
-        text(BEGIN, say(["stops", ["asked", 1, LONG, LONG], ["asked", 1, "", ""]]), PAUSE, say(["stops", ["x", 1, "", ""]])),
-        text(BEGIN, say(["late"])),
+        text(HELLO, KNOWN, SUBSCRIBED, say(["stops"])),
+        text(HELLO, KNOWN, SUBSCRIBED, stops(("asked", 30000)), MESSAGE, say(["stops"])),
+        text(HELLO, KNOWN, SUBSCRIBED, stops(("asked", 5), ("kept", 0)), PAUSE, stops(("asked", 1 << 62)), END, BEGIN, stops(("away", 0)), PAUSE),
+        text(HELLO, KNOWN, SUBSCRIBED, stops(("asked", -1), ("alone", 30000))),
+        text(HELLO, KNOWN, SUBSCRIBED, say(["stops", ["asked", 1, LONG, LONG], ["asked", 1, "", ""]]), PAUSE, say(["stops", ["x", 1, "", ""]])),
+        text(HELLO, KNOWN, SUBSCRIBED, say(["late"])),
     ],
     "r": [  # a connection for each lock
         text(BEGIN, granted(), PAUSE, RENEWED, PAUSE, RENEWED, PAUSE, RELEASED, END, BEGIN, granted(), PAUSE, RENEWED, PAUSE, RELEASED),
@@ -276,10 +279,10 @@ REPLIES = {
         text(BEGIN, queued(), PAUSE, granted(ttl=1), PAUSE, say(["ran ok", 5])),
     ],
     "t": [
-        text(HELLO, say(["forgot", 60000])),
-        text(HELLO, say(["forgot", -1])),
-        text(HELLO, say(["forgot", LONG])),
-        text(HELLO, RELEASED),
+        text(HELLO, KNOWN, say(["forgot", 60000])),
+        text(HELLO, KNOWN, say(["forgot", -1])),
+        text(HELLO, KNOWN, say(["forgot", LONG])),
+        text(HELLO, KNOWN, RELEASED),
     ],
 }
 
@@ -384,7 +387,7 @@ ONE_LOCK = HELD + QUEUE + LOG
 
 SHOWN = {
     "A": [text(HELLO, state(row(LONG, LONG, token=LONG, since=LONG))), text(HELLO, HELD, OTHER_LOCK, GRANTS), text(HELLO, HELD, OTHER_LOCK, FULL), text(HELLO, FREE, error("WRONGTYPE no hash")), text(HELLO, SLOTTED, state(row(kept=1), name="other"))],
-    "B": [text(HELLO, HELD, GRANTS), text(HELLO, HELD, FULL), text(HELLO, THEIRS), text(HELLO, ENDLESS), text(HELLO, FREE), text(HELLO, SLOTTED, GRANTS), text(HELLO, state(row("\"\\", 'a"b\tx\\y\tz\t"\\')), GRANTS)],
+    "B": [text(HELLO, HELD, GRANTS), text(HELLO, HELD, FULL), text(HELLO, THEIRS), text(HELLO, ENDLESS), text(HELLO, FREE, KNOWN, GRANTS), text(HELLO, FREE, UNKNOWN), text(HELLO, SLOTTED, GRANTS), text(HELLO, state(row("\"\\", 'a"b\tx\\y\tz\t"\\')), GRANTS)],
     "C": [text(HELLO, state(row(by="a b\tx\ty\tz \\x1b[2J")))],
     "D": [text(HELLO, HELD, OTHER_LOCK), text(HELLO, FREE, FREE)],
     "E": [text(HELLO, HELD, OTHER_LOCK, GRANTS), text(HELLO, HELD, OTHER_LOCK, FULL), text(HELLO, ENDLESS, THEIRS)],
