@@ -21,9 +21,9 @@ local function introduce(run)
 end
 
 -- Makes id an owner, for ttl ms at first; see `enter`, which came before.
--- entry: its first one in `holds`. unheard: a ticket that it may not have heard, as text, or `-`. Returns the
--- token, as text.
-local function take(id, mode, entry, lease, ttl, by, waited, unheard)
+-- entry: its first one in `holds`. unheard: a ticket that it may not have heard, as text, or `-`. period: as
+-- in the record of a waiter. Returns the token, as text.
+local function take(id, mode, entry, lease, ttl, by, waited, unheard, period)
 	local slot = match(mode, '^=(.*)$')
 	set_ttl(id, ttl)
 	introduce(call)
@@ -36,6 +36,13 @@ local function take(id, mode, entry, lease, ttl, by, waited, unheard)
 		-- written down before it is started, so that no start is missed
 		lock.started, lock.before = now, lock.started
 	end
+	local _, is_ok = read_period(period)
+	if lock.once and not is_ok then
+		call('HDEL', STATE, 'once')
+	elseif is_ok and lock.grants == 1 then
+		call('HSET', STATE, 'once', 'ok')
+	end
+	lock.once = is_ok and (lock.once or lock.grants == 1)
 	call('HSET', STATE, 'token', token, 'holder', lock.field, 'h:' .. id, record_of_hold,
 		'n:granted', lock.grants, 'ours', lock.ours,
 		'started', started_text(lock.started, lock.before, lock.recall))
@@ -50,10 +57,11 @@ local function take(id, mode, entry, lease, ttl, by, waited, unheard)
 	return token
 end
 
--- A job with this period wants to find its last start, or the last success, in our hash.
+-- A job with this period wants to find its last start, or the last success, in our hash. `status` shows for
+-- another period when the last start was, but nobody looks for a success after it.
 local function remember(period)
-	local ms = read_period(period)
-	local recall = ms and (lock.started or now) + 2 * ms
+	local ms, is_ok = read_period(period)
+	local recall = ms and (lock.started or now) + (is_ok and 1 or 2) * ms
 	if recall and recall > (lock.recall or 0) then
 		set_started(lock.started, lock.before, recall)
 	end

@@ -21,6 +21,7 @@
 --   started, before, recall   see read_started
 --   ok_started, ok_ended      see read_done
 --   newest, newest_since      see read_newest
+--   once            all grants that our hash knows were to a --once-ok
 --   grants          how many there were
 --   length, scores  how many are in list and sorted set, or nil when that is to be asked anew
 --   empty           nobody is queued, and nobody was since the script began
@@ -59,7 +60,7 @@ end
 local function read_lock(id, request)
 	local key = call('HGETALL', LOCK)
 	local field = call('HMGET', STATE, 'name', 'v', 'token', 'ticket', 'ours', 'back', 'run', 'turn', 'started',
-		'n:granted', 'holder', 'h:' .. id, 'w:' .. id, 'r:' .. request, 'done', 'newest')
+		'n:granted', 'holder', 'h:' .. id, 'w:' .. id, 'r:' .. request, 'done', 'newest', 'once')
 	local name, holder, mine = field[1], field[11], read_hold(id, field[12] or '')
 	local run, up, lost, floor = read_run(field[7])
 	local turn, turned = read_turn(field[8])
@@ -79,7 +80,7 @@ local function read_lock(id, request)
 		run = run, up = up, lost = lost, floor = floor, turn = turn, turned = turned,
 		started = started, before = before, recall = recall, ok_started = ok_started, ok_ended = ok_ended,
 		grants = number(field[10] or nil) or 0,
-		newest = newest, newest_since = newest_since,
+		newest = newest, newest_since = newest_since, once = field[17] == 'ok',
 		length = call('LLEN', QUEUE), scores = call('ZCARD', TIMEOUTS),
 		is_new = not name, spelled = name and name ~= LOCK and name or nil,
 	}

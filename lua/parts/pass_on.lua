@@ -103,7 +103,7 @@ local function hand_over(id, mode)
 	drop(id, 0)
 	local owner, count, hold = lock.owner, lock.count, lock.hold
 	local token = take(id, mode, waiter.kind .. id, waiter.lease, ttl, waiter.by, waited_by(id, waiter),
-		unheard)
+		unheard, waiter.period)
 	remember(waiter.period)
 	if owner then -- the script is still about this holder
 		lock.owner, lock.count, lock.hold = owner, count, hold

@@ -166,7 +166,7 @@ local function grant(is_first, mode)
 	end
 	local waited = waited_by(id, {ticket = since})
 	enter(call, mode, id)
-	local token = take(id, mode, entry, lease, lease, by, waited, '-')
+	local token = take(id, mode, entry, lease, lease, by, waited, '-', period)
 	remember(period)
 	if newest then
 		become_newest()

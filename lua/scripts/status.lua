@@ -5,7 +5,7 @@
 --          ms that the longest of ours has waited or -1, grants, expiries, breaks by force, losses,
 --          1 when it is held for the rest of a --min-hold only else 0, last start of a COMMAND ms or '',
 --          mode, holders, number of holders, slots, when a COMMAND last ended with 0 ms or '',
---          1 when it was taken by hand else 0}
+--          1 when it was taken by hand else 0, 1 when only --once-ok has taken it else 0}
 --          of several holders: owner, count, ttl, token, by, since, ours, kept and by hand of the one whose
 --          lease ends first
 --          mode     x: one holds the lock, alone; s: shared holds; =: holds of slots; '': it is free
@@ -93,4 +93,5 @@ local owner, count, ttl, token, by, since, is_ours, is_kept_now, _, by_hand = un
 return {owner, count, ttl, token, by, since, is_ours, waiting, stamp, lock.spelled or LOCK,
 	longest, events[1], events[2] + expired, events[3], events[4], is_kept_now,
 	lock.started and int(lock.started) or '', lock.mode or '', rows,
-	holders, math.max(slots, slots_held(rows)), lock.ok_ended and int(lock.ok_ended) or '', by_hand}
+	holders, math.max(slots, slots_held(rows)), lock.ok_ended and int(lock.ok_ended) or '', by_hand,
+	lock.once and 1 or 0}

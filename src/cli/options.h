@@ -95,7 +95,7 @@ struct options {
 	bool stats;
 	bool plot;
 	int64_t watch_ms; /* 0: once */
-	bool held;
+	bool all;
 	const char *sort; /* a column */
 	enum colour_choice colour;
 	bool prometheus;

@@ -108,7 +108,7 @@ static const struct {
 	{"supersede", {"no-wait", "skip", "slots", "shared"}},
 	{"stop", {"force", "token", "forget-run"}},
 	/* The format is fixed. */
-	{"prometheus", {"watch", "json", "raw", "noheadings", "output", "quiet", "held", "sort"}},
+	{"prometheus", {"watch", "json", "raw", "noheadings", "output", "quiet", "sort"}},
 	/* A screen is for people, and has no end. */
 	{"watch", {"json", "raw", "remove"}},
 	/* Figures and drawings have no columns, and an end. */

@@ -67,8 +67,6 @@ const struct synonym option_synonyms[] = {
 	{"--tail", LOG, "--lines"}, {"-f", LOG, "--follow"}, {"-F", LOG, "--follow"},
 	{"-w", LOG, "--follow"}, {"-s", LOG, "--since"}, {"--limit", LOG, "--lines"},
 	{"--until", LOG, " log shows all events from --since on"}, {"--graph", LOG, "--plot"},
-	{"--all", STATUS, " it is not needed, status shows all locks without NAME"},
-	{"-a", STATUS, " it is not needed, status shows all locks without NAME"},
 	{"--all", QUEUE, " it is not needed, queue shows all locks without NAME"},
 	{"-a", QUEUE, " it is not needed, queue shows all locks without NAME"},
 	{"--all", LOG, " it is not needed, log shows all locks without NAME"},

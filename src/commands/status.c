@@ -30,6 +30,8 @@ struct status_view {
 	bool is_ranked;             /* not if NAMEs give the order */
 	bool silent;                /* there is no place for messages */
 	bool held;                  /* any of them */
+	size_t others;              /* free locks that are not shown */
+	char last_line[48];         /* counts them */
 	int status;
 	struct error gap; /* the part of a cluster that is not among them; STATUS_OK: none */
 	int64_t unseen;   /* so many slots; METRIC_UNKNOWN: no cluster, or not all were asked for */
@@ -119,24 +121,28 @@ static int pass_over(struct status_view *view, const struct client *client, cons
 static int add_lock(struct status_view *view, const char *name, struct client *client,
 		    struct error *err)
 {
+	const bool is_named = view->invocation->argc > 0;
 	struct lock_keys keys;
 	struct lock_status state;
 	struct error ignored;
-	bool is_busy, is_known;
+	bool is_free, is_known;
 	int result = 0;
 
 	if (lock_keys_make(&keys, name, err) < 0)
 		return -1;
 	if (fetch(&state, client, &keys, err) < 0)
 		return pass_over(view, client, err);
-	is_busy = state.is_held || state.waiters;
+	is_free = !state.is_held && !state.waiters;
 	view->held |= state.is_held;
+	if (is_free && !is_named && state.is_once)
+		return 0;
 	if (view->metrics)
 		result = status_add_metrics(view->metrics, &state, err);
-	else if (view->table && (is_busy || !view->invocation->options->held))
+	else if (is_free && !is_named && !view->invocation->options->all)
+		view->others++;
+	else if (view->table)
 		result = status_add_lines(view->table, &state, view->is_ranked, err);
-	if (!is_busy && view->invocation->argc > 0 && !view->silent &&
-	    (view->table || view->metrics))
+	if (is_free && is_named && !view->silent && (view->table || view->metrics))
 		lock_list_check(client, &keys, &is_known, &ignored);
 	return result;
 }
@@ -197,9 +203,18 @@ static int add_all(struct status_view *view, struct error *err)
 
 static int add_locks(struct status_view *view, struct error *err)
 {
+	int result;
+
 	view->unseen = METRIC_UNKNOWN;
 	view->grants = METRIC_UNKNOWN;
-	return view->invocation->argc > 0 ? add_named(view, err) : add_all(view, err);
+	result = view->invocation->argc > 0 ? add_named(view, err) : add_all(view, err);
+	if (view->table && view->others > 0) {
+		snprintf(view->last_line, sizeof(view->last_line), "%zu free lock%s: --all",
+			 view->others, view->others == 1 ? "" : "s");
+		table_when_empty(view->table, "no lock is held or waited for");
+		table_end(view->table, view->last_line);
+	}
+	return result;
 }
 
 /* Mistakes in usage are told before the server is asked anything. */
@@ -213,21 +228,12 @@ static int check_names(char *const *names, int count, struct error *err)
 	return 0;
 }
 
-static struct table *open_table(const struct options *options, struct error *err)
-{
-	struct table *table = table_open(&status_layout, options, err);
-
-	if (table && options->held)
-		table_when_empty(table, "no lock is held or waited for");
-	return table;
-}
-
 /* Held locks stand first, so that none is hidden below the edge of the screen. */
 static char *watched_text(void *data, int width, struct error *err)
 {
 	const struct invocation *invocation = data;
 	struct status_view view = {.invocation = invocation,
-				   .table = open_table(invocation->options, err),
+				   .table = table_open(&status_layout, invocation->options, err),
 				   .is_ranked = true,
 				   .silent = true};
 	char *text = NULL;
@@ -287,7 +293,7 @@ static int run_status(const struct invocation *invocation, int *status, struct e
 		return watch_locks(invocation, err);
 	if (options->prometheus)
 		view.metrics = &metrics;
-	else if (!is_quiet && !(view.table = open_table(options, err)))
+	else if (!is_quiet && !(view.table = table_open(&status_layout, options, err)))
 		return -1;
 	result = print_locks(&view, err);
 	table_close(view.table);
@@ -303,7 +309,7 @@ const struct command status_command = {
 	.name = "status",
 	.operands = "[NAME...]",
 	.summary = "show the holder of each lock, and the number of waiters",
-	.examples = "  fairlock status                          all locks\n"
+	.examples = "  fairlock status                          the locks that are in use\n"
 		    "  fairlock status --watch backup deploy    two locks, redrawn every second\n"
 		    "  fairlock status -q backup && echo busy   exit with 0 if it is held\n",
 	.table = &status_layout,

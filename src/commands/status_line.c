@@ -125,8 +125,9 @@ int status_read(struct lock_status *state, const struct redisReply *reply, struc
 		.now_ms = now_ms,
 		.last_start_ms = time_of(reply, 16),
 		.last_ok_ms = time_of(reply, 21),
+		.is_once = reply_number(reply, 23) == 1,
 	};
-	if (!reply_fits(reply, "siisssiissiiiiiissliisi"))
+	if (!reply_fits(reply, "siisssiissiiiiiissliisii"))
 		return reply_nonsense(err);
 	state->is_held = *state->holder.owner != '\0';
 	return 0;

@@ -36,6 +36,7 @@ struct lock_status {
 	int64_t now_ms;         /* the server's clock */
 	int64_t last_start_ms;  /* of a COMMAND of wrap; -1: unknown */
 	int64_t last_ok_ms;     /* when one last ended with 0; -1: unknown */
+	bool is_once;           /* only wrap --once-ok has taken it */
 	long long grants, expiries, breaks, losses;
 };
 

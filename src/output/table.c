@@ -52,6 +52,7 @@ struct table {
 	size_t count;
 	const struct column *sorting; /* NULL: by the ranks of the rows */
 	const char *nothing;          /* what a screen shows if there are no lines */
+	const char *last;             /* what it shows below the lines; NULL: nothing */
 	struct line *lines;
 	size_t line_count;
 	struct terminal terminal;
@@ -185,6 +186,11 @@ bool table_is_for_people(const struct table *table)
 void table_when_empty(struct table *table, const char *nothing)
 {
 	table->nothing = nothing;
+}
+
+void table_end(struct table *table, const char *last)
+{
+	table->last = last;
 }
 
 /* ---- Lines ---- */
@@ -535,6 +541,8 @@ static void put_table(struct table *table, FILE *out)
 		put_lines(table, out);
 	else if (table->is_on_screen)
 		put_nothing(table, out);
+	if (table->last && table->is_on_screen)
+		fprintf(out, "%s\n", table->last);
 }
 
 void table_print(struct table *table)

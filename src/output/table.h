@@ -75,6 +75,9 @@ bool table_is_for_people(const struct table *table);
 /* Sets the text that a screen shows if there are no lines; it must outlive the table. */
 void table_when_empty(struct table *table, const char *nothing);
 
+/* Sets a line that a screen shows below the table; it must outlive the table. */
+void table_end(struct table *table, const char *last);
+
 /* Adds a line. The texts of the row are copied. */
 int table_add(struct table *table, const struct table_row *row, struct error *err);
 

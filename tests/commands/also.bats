@@ -9,10 +9,10 @@ load ../lib/several
 renewed() { [ "$(grep -c 'renewed lock a' said)" -ge "$1" ]; }
 
 # holders: prints which of the locks a, b, c are held
-holders() { "$FAIRLOCK" status --held --raw --noheadings -o NAME | sort | xargs; }
+holders() { "$FAIRLOCK" status --raw --noheadings -o NAME | sort | xargs; }
 
 @test "COMMAND runs under NAME and each --also, and all of them are given back" {
-	run -0 "$FAIRLOCK" wrap --also b --also c a -- "$FAIRLOCK" status --held --raw --noheadings -o NAME
+	run -0 "$FAIRLOCK" wrap --also b --also c a -- "$FAIRLOCK" status --raw --noheadings -o NAME
 	assert_output $'a\nb\nc'
 	assert_equal "$(holders)" ''
 	nothing_left
@@ -158,7 +158,7 @@ between_ms() {
 
 @test "a name that an enclosing wrap holds is gone into, and is held on when the inner wrap ends" {
 	# shellcheck disable=SC2016
-	run -0 "$FAIRLOCK" wrap b sh -c '"$FAIRLOCK" wrap -n --also a --also c b true; "$FAIRLOCK" status --held --raw --noheadings -o NAME'
+	run -0 "$FAIRLOCK" wrap b sh -c '"$FAIRLOCK" wrap -n --also a --also c b true; "$FAIRLOCK" status --raw --noheadings -o NAME'
 	assert_output b
 }
 

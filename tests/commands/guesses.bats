@@ -96,7 +96,7 @@ answered() {
 		status --cacert ca.pem | there is no such option, did you mean --tls-ca?
 		status -w | there is no such option, did you mean --watch?
 		status -i 1 | there is no such option, did you mean --watch?
-		status --all | it is not needed, status shows all locks without NAME
+		queue -a | it is not needed, queue shows all locks without NAME
 		status --no-headers | there is no such option, did you mean --noheadings?
 		queue -H x | there is no such option, did you mean --noheadings?
 		status --format json | there is no such option, did you mean --output?

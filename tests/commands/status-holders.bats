@@ -59,12 +59,12 @@ rows() {
 		'1 2 3 4 5 6 7 8 9 10 11'
 }
 
-@test "status shows a kept slot as kept beside one that is held, and --held shows both" {
+@test "status shows a kept slot as kept beside one that is held" {
 	"$FAIRLOCK" wrap --slots 2 --min-hold 1h job true
 	"$FAIRLOCK" acquire --slots 2 job >/dev/null
 	"$FAIRLOCK" wrap free true
 	assert_equal "$(rows job STATE,SLOT,HOLDS)" $'kept 1 -\nheld 2 1'
-	run -0 "$FAIRLOCK" status --held --noheadings -o STATE,SLOT
+	run -0 "$FAIRLOCK" status --noheadings -o STATE,SLOT
 	assert_line --index 0 --regexp '^kept until .* 1$'
 	assert_line --index 1 --regexp '^by hand until .* 2$'
 	assert_equal "${#lines[@]}" 2

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# fairlock status: which locks it shows, and in which order (--held, --sort).
+# fairlock status: which locks it shows, and in which order (--all, --sort).
 
 load ../lib/helpers
 load ../lib/one_server
 
-@test "status without a name shows all locks, each once, sorted by name" {
+@test "status without a name shows all that are held, each once, sorted by name" {
 	for name in pear apple 'fig tree'; do
 		"$FAIRLOCK" acquire "$name"
 	done
@@ -30,8 +30,9 @@ names() {
 	done
 	"$FAIRLOCK" release --force a10
 	"$FAIRLOCK" release --force a2
-	[ "$(names)" = 'job2 job10 z2 z10 a2 a10' ]
-	[ "$("$FAIRLOCK" status --json | jq -r '.locks[].name' | xargs)" = 'job2 job10 z2 z10 a2 a10' ]
+	[ "$(names)" = 'job2 job10 z2 z10' ]
+	[ "$(names --all)" = 'job2 job10 z2 z10 a2 a10' ]
+	[ "$("$FAIRLOCK" status -a --json | jq -r '.locks[].name' | xargs)" = 'job2 job10 z2 z10 a2 a10' ]
 }
 
 @test "status sorts numbers in names by their value, and equal ones by their zeros" {
@@ -43,14 +44,51 @@ names() {
 	assert_equal "$(names)" "$ordered"
 }
 
-@test "status --held shows only locks that somebody holds or waits for" {
+@test "status shows free locks if they are named, with --all, and in metrics" {
 	"$FAIRLOCK" acquire job
 	"$FAIRLOCK" acquire free
 	"$FAIRLOCK" release --force free
-	[ "$(names --held)" = job ]
-	[ "$(names --held free job)" = job ]
-	run -64 "$FAIRLOCK" status --held --prometheus
-	assert_line --index 0 "fairlock: cannot use option '--held': it does not go with --prometheus"
+	[ "$(names)" = job ]
+	[ "$(names free job)" = 'free job' ]
+	[ "$(names --all)" = 'job free' ]
+	[ "$("$FAIRLOCK" status --json | jq -c '[.locks[].name]')" = '["job"]' ]
+	[ "$("$FAIRLOCK" status --json -a | jq -c '[.locks[].name]')" = '["job","free"]' ]
+	run -0 "$FAIRLOCK" status --prometheus
+	assert_line 'fairlock_held{lock="free"} 0'
+	assert_line 'fairlock_locks 2'
+	assert_equal "$("$FAIRLOCK" status --prometheus --all | grep -c .)" "${#lines[@]}"
+	"$FAIRLOCK" release --force job
+	run -0 "$FAIRLOCK" status
+	refute_output
+}
+
+@test "a free lock that only --once-ok has used is no row and no metric, unless it is named" {
+	local image=build-4f2a91
+
+	"$FAIRLOCK" wrap --once-ok 30d "$image" true
+	run -3 "$FAIRLOCK" wrap --once-ok 30d build-77ab03 sh -c 'exit 3'
+	[ "$(names --all)" = '' ]
+	run -0 "$FAIRLOCK" status --prometheus
+	refute_output --partial build-
+	assert_line 'fairlock_locks 0'
+	assert_equal "$("$FAIRLOCK" status --json "$image" | jq -c '.locks[0] | [.state, .last_ok == null]')" '["free",false]'
+	"$FAIRLOCK" wrap --once-ok 30d build-held "$FAIRLOCK" status --raw --noheadings -o NAME >held
+	assert_equal "$(<held)" build-held
+	"$FAIRLOCK" wrap "$image" true # somebody else uses it, too
+	"$FAIRLOCK" wrap --once-ok 1ms "$image" true
+	[ "$(names --all)" = "$image" ]
+	[ "$(names)" = '' ]
+}
+
+@test "the server keeps what --once-ok remembers for DUR, and a day at least" {
+	local ttl
+
+	"$FAIRLOCK" wrap --once-ok 30d long true
+	"$FAIRLOCK" wrap --once-ok 1h short true
+	ttl=$(cli PTTL 'fairlock:{long}')
+	[ "$ttl" -le $((30 * 86400000)) ]
+	[ "$ttl" -gt $((30 * 86400000 - 60000)) ]
+	[ "$(cli PTTL 'fairlock:{short}')" -le $((86400000 + 30000)) ]
 }
 
 @test "status --sort sorts by a column, also one that is not shown, numbers as numbers, unknown ones first" {
@@ -61,10 +99,10 @@ names() {
 	cli PERSIST d
 	"$FAIRLOCK" acquire e
 	"$FAIRLOCK" release --force e
-	[ "$(names --sort LEASE_MS)" = 'd e a c b' ]
-	[ "$(names --sort lease)" = 'e a c b d' ] # "none" is more than any number
+	[ "$(names --all --sort LEASE_MS)" = 'd e a c b' ]
+	[ "$(names --all --sort lease)" = 'e a c b d' ] # "none" is more than any number
 	[ "$(names --sort NAME d c a)" = 'a c d' ]
-	[ "$("$FAIRLOCK" status --json --sort LEASE_MS -o NAME | jq -c .)" = '{"locks":[{"name":"d"},{"name":"e"},{"name":"a"},{"name":"c"},{"name":"b"}]}' ]
+	[ "$("$FAIRLOCK" status --all --json --sort LEASE_MS -o NAME | jq -c .)" = '{"locks":[{"name":"d"},{"name":"e"},{"name":"a"},{"name":"c"},{"name":"b"}]}' ]
 	run -64 "$FAIRLOCK" status --sort COLOUR
 	[[ ${lines[0]} == "fairlock: cannot sort by column 'COLOUR': "* ]]
 	run -64 "$FAIRLOCK" log --sort TIME --follow job

@@ -127,7 +127,7 @@ load ../lib/status
 	for i in {1..2500}; do
 		echo "HSET fairlock:{job$i} name job$i"
 	done | cli >/dev/null
-	[ "$("$FAIRLOCK" status --json | jq '[.locks[].name] | unique | length')" = 2500 ]
+	[ "$("$FAIRLOCK" status --all --json | jq '[.locks[].name] | unique | length')" = 2500 ]
 }
 
 @test "status of a server without locks is an empty list" {
@@ -142,7 +142,7 @@ load ../lib/status
 	cli HSET fairlock:foreign name job
 	cli HSET 'fairlock:{nameless}' field x
 	cli HSET 'fairlock:{wrong}' name right
-	[ "$("$FAIRLOCK" status --json | jq '.locks | length')" = 0 ]
+	[ "$("$FAIRLOCK" status --all --json | jq '.locks | length')" = 0 ]
 }
 
 @test "status shows a name in braces as it was given" {

@@ -117,13 +117,31 @@ shown() {
 	refute_output
 	run -0 "$FAIRLOCK" queue
 	refute_output
-	shown 60 'status; "$FAIRLOCK" status --held; "$FAIRLOCK" queue job 2>/dev/null; "$FAIRLOCK" queue; exec 2>/dev/null; "$FAIRLOCK" log job; "$FAIRLOCK" queue --json job; "$FAIRLOCK" queue --raw job'
-	[ "$(head -n 4 shown)" = $'no locks\nno lock is held or waited for\nnobody waits for job\nnobody waits for any lock' ]
-	sed -n 5p shown | grep -q '^no events'
-	[ "$(grep -c 'no ' shown)" = 3 ]
-	[ "$(sed -n 6p shown)" = '{"queue":[]}' ]
+	shown 60 'status; "$FAIRLOCK" queue job 2>/dev/null; "$FAIRLOCK" queue; exec 2>/dev/null; "$FAIRLOCK" log job; "$FAIRLOCK" queue --json job; "$FAIRLOCK" queue --raw job'
+	[ "$(head -n 3 shown)" = $'no locks\nnobody waits for job\nnobody waits for any lock' ]
+	sed -n 4p shown | grep -q '^no events'
+	[ "$(grep -c 'no ' shown)" = 2 ]
+	[ "$(sed -n 5p shown)" = '{"queue":[]}' ]
 	shown 60 'log; "$FAIRLOCK" log --since "2026-11-21 03:00" job 2>/dev/null; "$FAIRLOCK" log --since @1795230000'
 	[ "$(head -n 3 shown)" = $'no events\nno events since Nov 21 03:00:00\nno events since Nov 21 03:00:00' ]
+}
+
+@test "status counts the free locks that it does not show below the others, on a terminal only" {
+	"$FAIRLOCK" wrap free1 true
+	shown 60 'status'
+	assert_equal "$(<shown)" $'no lock is held or waited for\n1 free lock: --all'
+	"$FAIRLOCK" wrap free2 true
+	"$FAIRLOCK" wrap --once-ok 1h build true
+	hold job
+	shown 60 'status'
+	sed -n 2p shown | grep -q '^job *held'
+	assert_equal "$(sed 1,2d shown)" '2 free locks: --all'
+	shown 60 'status --all'
+	assert_equal "$(sed 1,2d shown | cut -d ' ' -f 1)" $'free1\nfree2'
+	shown 60 'status --raw'
+	assert_equal "$(wc -l <shown)" 2
+	run -0 "$FAIRLOCK" status
+	refute_output --partial --all
 }
 
 @test "status, queue and log use colours on a terminal, and none with NO_COLOR or --color=never" {

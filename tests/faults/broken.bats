@@ -114,7 +114,7 @@ none_to_break() {
 	done
 	for bytes in 400 800 1200; do
 		proxy snap down "$bytes"
-		run -0 --separate-stderr "$FAIRLOCK" status --noheadings -o NAME
+		run -0 --separate-stderr "$FAIRLOCK" status --all --noheadings -o NAME
 		assert_equal "$(xargs <<<"$output")" 'a b c d e f'
 		none_to_break
 	done

@@ -104,7 +104,7 @@ ping_beside() {
 	cli SLOWLOG RESET >/dev/null
 	cli CONFIG RESETSTAT >/dev/null
 	ping_beside >slowest &
-	run -0 timeout 60 "$FAIRLOCK" status --json
+	run -0 timeout 60 "$FAIRLOCK" status --all --json
 	touch shown
 	wait $!
 	[ "$(jq -r '.locks[] | .name + " " + .state' <<<"$output")" = 'first held

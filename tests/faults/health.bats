@@ -55,7 +55,7 @@ takes_none() {
 	local words
 
 	runs 69 wrap -n other true
-	for words in status 'status job' 'status --json job'; do
+	for words in 'status --all' 'status job' 'status --json job'; do
 		# shellcheck disable=SC2086
 		runs 69 $words
 		assert_output --partial job

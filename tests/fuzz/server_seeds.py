@@ -296,7 +296,7 @@ def state(*rows, name="job", mode="x", waiters=3, slots=0):
     """The answer to status; without a row the lock is free."""
     owner, count, ttl, token, by, since, ours, kept, _, by_hand = rows[0] if rows else row("", "", -2, "", "", 0)
     return say([owner, count, ttl, token, by, since, ours, waiters, str(NOW), name, 45000, 10, 1, 2, 0, kept, str(NOW - 90000),
-                mode if rows else "", list(rows), len(rows), slots, str(NOW - 80000), by_hand])
+                mode if rows else "", list(rows), len(rows), slots, str(NOW - 80000), by_hand, 0])
 
 
 HELD = state(row())

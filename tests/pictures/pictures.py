@@ -45,7 +45,7 @@ def of_one_screen(scene, title):
 
 PICTURES = {
     "takeover": takeover,
-    "status": of_one_screen(scenes.status, "fairlock status: a free lock, and two that are held; two hosts wait for one."),
+    "status": of_one_screen(scenes.status, "fairlock status: two locks that are held; two hosts wait for one of them. A last line counts one free lock."),
     "log": of_one_screen(scenes.log, "fairlock log --plot: an hour of a lock, drawn to scale."),
     "doctor": of_one_screen(scenes.doctor, "fairlock doctor: what it finds about a server, with a warning and its remedy."),
 }

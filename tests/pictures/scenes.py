@@ -40,7 +40,7 @@ def takeover(world):
 
 
 def status(world):
-    """A lock that is free, one that is held for long, one for which two wait."""
+    """A lock that is free, which is only counted, one that is held for long, one for which two wait."""
     world.set_clock(BEGIN)
     world.start("backup", "db1", "wrap", "--lease", "2h", "nightly", "./backup.sh")
     world.wait_for_holder("nightly", "backup.sh", HOUR)

@@ -143,7 +143,7 @@ is_down() { node_cli "$NODE" CLUSTER INFO | grep -q cluster_state:fail; }
 	kill_node "$(replica_of "$dead")"
 	kill_node "$dead"
 	local missing="slots 10922-16383: cannot reach redis://127.0.0.1:$dead: Connection refused"
-	shows_all_but "$missing" 69 status --noheadings -o NAME
+	shows_all_but "$missing" 69 status --all --noheadings -o NAME
 	assert_output $'b\njob'
 	shows_all_but "$missing" 69 status --prometheus
 	assert_line 'fairlock_locks 2'
@@ -161,9 +161,9 @@ is_down() { node_cli "$NODE" CLUSTER INFO | grep -q cluster_state:fail; }
 	"$FAIRLOCK" wrap job true
 	hung=$(owner_of 15495)
 	stop_node "$hung"
-	shows_all_but "slots 10922-16383: cannot reach redis://127.0.0.1:$hung: no reply in time" 69 status --noheadings -o NAME
+	shows_all_but "slots 10922-16383: cannot reach redis://127.0.0.1:$hung: no reply in time" 69 status --all --noheadings -o NAME
 	assert_output job
 	continue_node "$hung"
-	run -0 "$FAIRLOCK" status --noheadings -o NAME
+	run -0 "$FAIRLOCK" status --all --noheadings -o NAME
 	assert_output job
 }

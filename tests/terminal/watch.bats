@@ -106,7 +106,7 @@ watch_it() {
 	many_locks 60
 	hold zebra
 	terminal 100
-	watch_it status --watch=200ms
+	watch_it status --all --watch=200ms
 	wait_until leaves_out 41
 	[ "$(screen | sed -n 3p | cut -c 1-5)" = 'NAME ' ]
 	screen | sed -n 4p | grep -q '^zebra .* held '
@@ -127,7 +127,7 @@ watch_it() {
 @test "status --watch fills a window that grows, and leaves out nothing that fits" {
 	many_locks 60
 	terminal 100
-	watch_it status --watch=1h
+	watch_it status --all --watch=1h
 	leaves_out 40
 	on_terminal resize-window -y 40
 	wait_until leaves_out 24

@@ -15,7 +15,7 @@ NUMBERS = ["", "-", "-1", "0", "1", "99999999999999999999", "9007199254740992", 
 WORDS = NUMBERS + ["\x00\xff", "a b", "\t", "\n", " ", "x" * 5000, ",", ",,", ",a", "held", "kept", "released", "taken", "counted",
                    "waits", "new", "dropped", "removed", "superseded", "gone", "ok", "ok1000", "ok-", "o5", "forced", "free", "given", "left", "w", "a", "h", ":", "1:exit", "é", "s", "x", "=", "=1", "=a",
                    "=a,b", "asked", "asked 1 2 x a", "#0", "#2", "#99999999", "fairlock:slots", "fairlock:shared"]
-FIELDS = ["name", "v", "token", "ticket", "ours", "back", "run", "newest", "turn", "started", "done", "head", "theirs", "tended", "holder",
+FIELDS = ["name", "v", "token", "ticket", "ours", "back", "run", "newest", "turn", "started", "done", "once", "head", "theirs", "tended", "holder",
           "n:granted", "n:expired", "n:forced", "n:lost", "s:1", "s:a", "a:anna", "a:ben"]
 ODD_FIELDS = {"h:": "x", "w:": "x", "r:": "x", "": "x", "w:a b": "x", "\xff": "\xff"}
 RECORDS = ["held 1700000000000 1700000000000 1700000030000 30000 0 - - - - x ,wben, by ben",

@@ -24,7 +24,7 @@ OTHER_FIELDS = {
     "newest": rf"\S+ {NUMBER}", "run": rf"(?:\w+|-) {MAYBE} {MAYBE} {NUMBER}", "turn": rf"\S+ {NUMBER}", "started": rf"{MAYBE} {MAYBE} {MAYBE}",
     "head": rf"{NUMBER} (?:{NUMBER})? \S+(?: \S+)*", "theirs": rf"\S+(?: {NUMBER}){{3}}(?: \S+(?: {NUMBER}){{3}})*",
     "tended": rf"{NUMBER} {NUMBER} {NUMBER} {NUMBER}", "n:granted": NUMBER, "n:expired": NUMBER, "n:forced": NUMBER,
-    "n:lost": NUMBER, "done": rf"{NUMBER} {NUMBER}",
+    "n:lost": NUMBER, "done": rf"{NUMBER} {NUMBER}", "once": "ok",
 }
 OTHER_FIELDS = {field: re.compile(form) for field, form in OTHER_FIELDS.items()}
 
@@ -94,7 +94,7 @@ ANSWERS = {
                 ["not acquired"], ["forgot", is_number(-1)]] + REFUSALS,
     "leave": [LEFT, ["left"], ["late"], ["unknown"]] + REFUSALS,
     "status": [[TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, MS, DIGITS, TEXT, WAITED, MS, MS, MS, MS, FLAG,
-                DIGITS_OR_NONE, MODE, is_like(""), MS, MS, DIGITS_OR_NONE, FLAG]],
+                DIGITS_OR_NONE, MODE, is_like(""), MS, MS, DIGITS_OR_NONE, FLAG, FLAG]],
     "view": [["view", MS, MS, TEXT, TEXT, HELD, DIGITS_OR_NONE, is_like(""), MODE, MS, NEXT, is_like("[01]")]] + REFUSALS[:1],
 }
 WAITING = [TEXT, DIGITS_OR_NONE, TEXT, FLAG, FLAG, TEXT]
