@@ -1,10 +1,11 @@
-/* Lays out the options of a command in two columns. */
+/* Lays out the options of a command in groups, and each group in two columns. */
 #include "cli/help.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/front_words.h"
 #include "cli/options.h"
 
 #define HELP_AT 31 /* the column where the texts begin */
@@ -46,34 +47,56 @@ static void print_row(const struct option_row *row, unsigned bit, FILE *out)
 	print_wrapped(right, strlen(left) < HELP_AT - 2, out);
 }
 
-static void print_rows(unsigned bit, bool of_all, FILE *out)
+/* Only wrap and acquire have enough options for groups. */
+static bool is_in(enum option_group group, const struct option_row *row,
+		  const struct command *command)
+{
+	const bool is_grouped = command->takes_lock || row->group == GROUP_SERVER;
+
+	return option_is_for(row, command->bit, SOURCE_FLAG) &&
+	       group == (is_grouped ? row->group : GROUP_OTHER);
+}
+
+/* The options of all commands stand last. */
+static void print_group(enum option_group group, const char *title, const struct command *command,
+			FILE *out)
 {
 	const struct option_row *row;
 
-	for (size_t i = 0; (row = option_at(i)); i++)
-		if (option_is_for(row, bit, SOURCE_FLAG) &&
-		    (row->commands == COMMAND_ALL) == of_all)
-			print_row(row, bit, out);
+	for (int of_all = 0; of_all <= 1; of_all++)
+		for (size_t i = 0; (row = option_at(i)); i++) {
+			if (!is_in(group, row, command) || (row->commands == COMMAND_ALL) != of_all)
+				continue;
+			if (title)
+				fprintf(out, "\n%s:\n", title);
+			title = NULL;
+			print_row(row, command->bit, out);
+		}
 }
 
 void help_print(const struct command *command, FILE *out)
 {
-	const unsigned bit = command->bit;
+	static const char titles[GROUP_SERVER][24] = {
+		[GROUP_BUSY] = "If the lock is busy",
+		[GROUP_ONCE] = "Once",
+		[GROUP_MANY] = "How many",
+		[GROUP_LIMITS] = "Limits",
+		[GROUP_SEEN] = "What others see",
+	};
 
-	fprintf(out, "Usage: fairlock %s [options] %s\n\nExamples of how to %s:\n%s\nOptions:\n",
-		command->name, command->operands, command->summary, command->examples);
-	print_rows(bit, false, out);
-	fputs("\nOptions of all commands:\n", out);
-	print_rows(bit, true, out);
+	fprintf(out, "Usage: fairlock %s [options] %s\n\nExamples of how to %s:\n%s", command->name,
+		command->operands, command->summary, command->examples);
+	for (enum option_group group = GROUP_OTHER + 1; group < GROUP_SERVER; group++)
+		print_group(group, titles[group], command, out);
+	print_group(GROUP_OTHER, command->takes_lock ? "Other options" : "Options", command, out);
 	putc('\n', out);
 }
 
 void help_print_end(const struct command *command, FILE *out)
 {
 	fprintf(out,
-		"DUR is a number with a unit (ms, s, m, h, d, w; no unit: seconds), or a sum:\n"
-		"90, 0.5, 1h30m. See fairlock-%s(1) for more, fairlock(1) for servers and\n"
-		"variables, fairlock.conf(5) for files.\n",
+		"DUR: a number with a unit (ms s m h d w; none: seconds), or a sum: 90, 1h30m.\n"
+		"The server's options: fairlock --help. More: fairlock-%s(1), fairlock(1).\n",
 		command->name);
 }
 
@@ -92,8 +115,9 @@ void help_print_commands(const struct command *const *commands, FILE *out)
 	      out);
 	for (; *commands; commands++)
 		fprintf(out, "  %-9s %s\n", (*commands)->name, (*commands)->summary);
-	fputs("\nOptions of all commands, before or behind COMMAND:\n", out);
-	print_rows(COMMAND_FRONT, true, out);
+	print_group(GROUP_OTHER, "Options of all commands, before or behind COMMAND",
+		    &front_command, out);
+	print_group(GROUP_SERVER, "The server, for all commands", &front_command, out);
 	fputs("\nThe help of a command: fairlock help COMMAND, or its page fairlock-COMMAND(1).\n"
 	      "The version: fairlock version. Servers and variables: fairlock(1).\n",
 	      out);

@@ -135,6 +135,17 @@ enum option_kind {
 			    then */
 };
 
+/* Where --help shows an option: in one of these groups. */
+enum option_group {
+	GROUP_OTHER,
+	GROUP_BUSY,
+	GROUP_ONCE,
+	GROUP_MANY,
+	GROUP_LIMITS,
+	GROUP_SEEN,
+	GROUP_SERVER, /* only in `fairlock --help` */
+};
+
 /* All there is to know about one option, for the command line, --help, the environment, the
  * configuration files and completion. The texts are arrays and not pointers, because each pointer
  * has to be put right when the program starts. */
@@ -150,6 +161,7 @@ struct option_row {
 	char expects[40];  /* for messages: "a number from 0 to 255" */
 	unsigned commands; /* a set of command bits */
 	unsigned sources;  /* a set of enum option_source */
+	enum option_group group;
 };
 
 /* What --help and completion say of an option. */

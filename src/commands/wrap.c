@@ -151,10 +151,9 @@ const struct command wrap_command = {
 	.operands = "NAME [--] COMMAND [ARG...]",
 	.summary = "run a command while holding the lock",
 	.examples =
-		"  fairlock wrap backup ./backup.sh             wait for the lock, then run it\n"
-		"  fairlock wrap -n backup ./backup.sh          exit with 75 if the lock is busy\n"
-		"  fairlock wrap -n --once-per 1d news ./news   on many hosts: one runs it\n"
-		"  fairlock wrap --also cache site ./deploy.sh  hold two locks\n",
+		"  fairlock wrap --skip --once-per 1d news ./news   in cron: one host runs it\n"
+		"  fairlock wrap deploy ./deploy.sh                 wait for the lock\n"
+		"  fairlock wrap -n deploy ./deploy.sh              exit with 75 if it is busy\n",
 	.bit = COMMAND_WRAP,
 	.least = 1,
 	.most = OPERANDS_UNLIMITED,

@@ -42,11 +42,11 @@ load ../lib/completion
 	assert_output --regexp $'^--signal\tSIG: .+'
 }
 
-@test "completion offers exactly the options that a command's --help shows" {
+@test "completion offers exactly the options that a command's --help shows, and those of the server" {
 	for command in wrap acquire renew release status queue log; do
 		ask "$command" -
 		output=$(sort <<<"$output")
-		shown=$("$FAIRLOCK" "$command" --help | sed -nE 's/^  (-.,|   ) (--[a-z-]+).*/\2/p' | sort)
+		shown=$({ "$FAIRLOCK" "$command" --help && "$FAIRLOCK" --help | sed -n '/^The server, for all/,/^$/p'; } | sed -nE 's/^  (-.,|   ) (--[a-z-]+).*/\2/p' | sort)
 		assert_equal "$output" "$shown"
 	done
 }

@@ -72,8 +72,41 @@ examples() {
 		[ "$(wc -L <<<"$output")" -lt 80 ] || fail "$output"
 		run ! grep ' $' <<<"$output"
 	done
+	run -0 "$FAIRLOCK" status --help
+	[[ $output = *'Options:'*--output*--quiet*--verbose* ]]
+}
+
+# groups COMMAND: prints its options, each behind the heading under which it stands
+groups() {
+	# shellcheck disable=SC2086
+	"$FAIRLOCK" $1 --help | sed -nE '/^[A-Z].*:$/{s/:$//;h}; /^  (-.,|   ) --/{s/^  .{4}(--[a-z-]+).*/\1/;G;s/(.*)\n(.*)/\2: \1/p}'
+}
+
+@test "wrap --help has at most 50 lines, with the options in groups, and begins with the line for cron" {
 	run -0 "$FAIRLOCK" wrap --help
-	[[ $output = *'Options:'*--no-wait*'Options of all commands:'*--url* ]]
+	[ "${#lines[@]}" -lt 50 ]
+	[ "$("$FAIRLOCK" wrap --help | wc -l)" -le 50 ]
+	assert_equal "$(examples wrap | head -n 1)" 'fairlock wrap --skip --once-per 1d news ./news'
+	assert_equal "$(groups wrap | cut -d : -f 1 | uniq)" \
+		$'If the lock is busy\nOnce\nHow many\nLimits\nWhat others see\nOther options'
+	for line in 'If the lock is busy: --no-wait' 'Once: --once-ok' 'How many: --slots' 'Limits: --max-hold' \
+		'What others see: --reason' 'Other options: --command'; do
+		groups wrap | grep -qxF -- "$line" || fail "$line"
+	done
+}
+
+@test "only fairlock --help shows the options of the server" {
+	local option command
+
+	assert_equal "$(groups '' | grep -c '^The server, for all commands: ')" 10
+	for option in --url --config --connect-timeout --tls-ca --password-file --sentinel-user; do
+		groups '' | grep -qxF -- "The server, for all commands: $option" || fail "$option"
+		for command in wrap acquire renew release status queue log doctor; do
+			run ! grep -- "^[^:]*: $option" <(groups "$command")
+		done
+	done
+	run -0 "$FAIRLOCK" wrap --help
+	assert_line --partial "The server's options: fairlock --help."
 }
 
 # helps COMMAND OPTION: what its --help says of the option, on one line
@@ -93,7 +126,7 @@ helps() {
 	assert_equal "$(helps doctor --lease)" 'judge the server for jobs with this lease, 1s to 1d (default: 30s)'
 	assert_equal "$(helps wrap --replicas)" 'require N replicas to confirm the lock'
 	assert_equal "$(helps doctor --replicas)" 'judge the server for jobs that require N replicas'
-	assert_equal "$(helps wrap --quiet)" 'print nothing about a busy lock'
+	assert_equal "$(helps wrap --quiet)" 'print nothing if the lock is busy'
 	assert_equal "$(helps status --quiet)" 'print nothing; exit with 0 if a lock is held, else 1'
 	assert_equal "$(helps release --quiet)" 'with --stop, --force, --forget-run: print nothing on stdout'
 	assert_equal "$(helps doctor --quiet)" 'print only warnings and errors'

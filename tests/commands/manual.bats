@@ -34,9 +34,10 @@ pages() {
 
 # The tests compare options as lines "COMMAND -x --long ARG", without -x or ARG if there is none.
 
+# Each command has the options of its own help, and those of the server, which `fairlock --help` has.
 help_options() {
 	for command in $COMMANDS; do
-		"$FAIRLOCK" "$command" --help |
+		{ "$FAIRLOCK" "$command" --help && "$FAIRLOCK" --help | sed -n '/^The server, for all/,/^$/p'; } |
 			sed -E 's/\[=([A-Z]+)\]/ \1 /' | sed -nE "s/^  (-.,|   ) (--[a-z-]+)( [^ ]+)?( .*|)$/$command \1 \2\3/p" |
 			sed -E "s/^([a-z]+ -.),/\1/" | tr -s ' '
 	done
@@ -185,7 +186,7 @@ statuses() {
 		[ "$(wc -L <<<"$output")" -lt 80 ]
 		known=$("$FAIRLOCK" "$command" -o help | cut -d ' ' -f 1)
 		same "help of $command" "$known" "$("$FAIRLOCK" "$command" --help |
-			sed -nE '/^Columns /,/^DUR /{/^DUR /d; s/^Columns .*: //; p}' | tr -d ' ' | tr , '\n' | grep .)"
+			sed -nE '/^Columns /,/^DUR: /{/^DUR: /,$d; s/^Columns .*: //; p}' | tr -d ' ' | tr , '\n' | grep .)"
 		same "completion of $command" "$known" "$("$FAIRLOCK" --complete "$command" -o '' | cut -f 1 | grep -vx help)"
 	done
 }

@@ -59,7 +59,7 @@ short() {
 	local command option key count=0
 
 	for command in wrap acquire renew release status queue log doctor; do
-		for option in $("$FAIRLOCK" $command --help | sed -nE 's/^  (-.,|   ) --([a-z-]+)\[?[= ][A-Z].*/\2/p'); do
+		for option in $({ "$FAIRLOCK" $command --help && "$FAIRLOCK" --help; } | sed -nE 's/^  (-.,|   ) --([a-z-]+)\[?[= ][A-Z].*/\2/p'); do
 			run timeout 60 "$FAIRLOCK" $command -u unix:none "--$option=x$word" x true
 			[ "$status" -ne 69 ] || continue
 			short '^fairlock: cannot '

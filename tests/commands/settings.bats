@@ -69,7 +69,7 @@ load ../lib/settings
 
 # checked_keys: prints the settings of wrap for which x is not a valid value
 checked_keys() {
-	"$FAIRLOCK" wrap --help | sed -nE 's/^  (-.,|   ) --([a-z-]+).*/\2/p' |
+	{ "$FAIRLOCK" wrap --help && "$FAIRLOCK" --help; } | sed -nE 's/^  (-.,|   ) --([a-z-]+).*/\2/p' | sort -u |
 		grep -vxE 'url|config|command|no-wait|slots|shared|supersede|also|once-ok|skip|reason|help|version|tls-(ca|cert|key)|sentinel-user|(sentinel-)?password-file'
 }
 
