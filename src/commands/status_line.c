@@ -49,11 +49,11 @@ static const struct column columns[COLUMN_COUNT] = {
 		  .common = "exclusive"},
 	[SLOT] = {.name = "SLOT", .kind = COLUMN_TEXT, .least = 4, .is_rare = true},
 	[OWNER] = {.name = "OWNER", .kind = COLUMN_TEXT},
-	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8, .spare = 4},
+	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8, .spare = 1},
 	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 5},
-	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6, .spare = 3},
+	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6, .spare = 4},
 	[COMMAND] = {.name = "COMMAND", .kind = COLUMN_TEXT, .least = 10},
-	[REASON] = {.name = "REASON", .kind = COLUMN_TEXT, .least = 8, .spare = 1, .is_rare = true},
+	[REASON] = {.name = "REASON", .kind = COLUMN_TEXT, .least = 8, .spare = 2, .is_rare = true},
 	[CLIENT] = {.name = "CLIENT", .kind = COLUMN_TEXT},
 	[HELD_MS] = {.name = "HELD_MS", .kind = COLUMN_NUMBER},
 	[LEASE_MS] = {.name = "LEASE_MS", .kind = COLUMN_NUMBER},
@@ -63,7 +63,7 @@ static const struct column columns[COLUMN_COUNT] = {
 	[WAITERS] = {.name = "WAITERS", .kind = COLUMN_NUMBER},
 	[LAST_START] = {.name = "LAST_START", .kind = COLUMN_TIME},
 	[LAST_OK] = {.name = "LAST_OK", .kind = COLUMN_TIME},
-	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION, .spare = 2},
+	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION, .spare = 3},
 	[LEASE] = {.name = "LEASE", .kind = COLUMN_DURATION, .spare = 6},
 };
 

@@ -1,6 +1,8 @@
 /* The columns of `log`, and the cells of an event. */
 #include "history/log_table.h"
 
+#include <stdio.h>
+
 #include "cli/options.h"
 #include "history/log_reply.h"
 #include "lock/owner.h"
@@ -25,6 +27,7 @@ enum {
 	STATUS,
 	CAUSE,
 	BY,
+	WHO,
 	COLUMN_COUNT,
 };
 
@@ -47,9 +50,11 @@ static const struct column columns[COLUMN_COUNT] = {
 	[STATUS] = {.name = "STATUS", .kind = COLUMN_NUMBER},
 	[CAUSE] = {.name = "CAUSE", .kind = COLUMN_TEXT, .least = 8, .spare = 5},
 	[BY] = {.name = "BY", .kind = COLUMN_TEXT, .least = 10, .spare = 6, .is_rare = true},
+	[WHO] = {.name = "WHO", .kind = COLUMN_TEXT, .least = 11, .spare = 1},
 };
 
 #define REST "EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,USER,HOST,PID,COMMAND,BY"
+#define SCREEN_REST "EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,WHO,PID,COMMAND,BY"
 #define RAW_REST "EVENT,WAITED_MS,HELD_MS,STATUS,CAUSE,USER,HOST,PID,COMMAND"
 
 const struct layout log_layout = {
@@ -57,6 +62,7 @@ const struct layout log_layout = {
 	.columns = columns,
 	.column_count = COLUMN_COUNT,
 	.people = "TIME,NAME," REST,
+	.screen = "TIME,NAME," SCREEN_REST,
 	.raw = "TIME,NAME," RAW_REST,
 	.json = "NAME,TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,SLOT,REASON,TOKEN,WAITED_MS,HELD_MS,BY,STATUS,CAUSE",
 	.nothing = "no events",
@@ -67,6 +73,7 @@ struct layout log_layout_of_one(void)
 	struct layout layout = log_layout;
 
 	layout.people = "TIME," REST;
+	layout.screen = "TIME," SCREEN_REST;
 	layout.raw = "TIME," RAW_REST;
 	return layout;
 }
@@ -88,8 +95,9 @@ int log_table_add(struct table *table, const char *name, const struct log_event 
 					  [STATUS] = event->status,
 					  [CAUSE] = event->cause,
 					  [SLOT] = event->slot}};
+	const bool is_short = table_is_short(table);
 	struct owner_process process;
-	char actor[OWNER_SHOWN_BYTES];
+	char actor[OWNER_SHOWN_BYTES], who[BY_MAX_BYTES];
 
 	if (*event->actor)
 		row.cells[BY] = owner_show(actor, MESSAGE_CHARACTERS, event->actor);
@@ -97,12 +105,15 @@ int log_table_add(struct table *table, const char *name, const struct log_event 
 	row.cells[HOST] = process.host;
 	row.cells[PID] = process.pid;
 	row.cells[USER] = process.user;
-	row.cells[COMMAND] = process.command;
+	snprintf(who, sizeof(who), "%s%s%s", process.user, *process.host ? "@" : "", process.host);
+	row.cells[WHO] = who;
+	row.cells[COMMAND] = is_short && *process.reason ? process.reason : process.command;
 	row.cells[REASON] = process.reason;
 	table_row_number(&row, TIME, event->time_ms);
 	table_row_number(&row, WAITED_MS, event->waited_ms);
 	table_row_number(&row, HELD_MS, event->held_ms);
-	row.cells[WAITED] = row.cells[WAITED_MS];
+	if (!is_short || event->waited_ms > 0)
+		row.cells[WAITED] = row.cells[WAITED_MS];
 	row.cells[HELD] = row.cells[HELD_MS];
 	return table_add(table, &row, err);
 }

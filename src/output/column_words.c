@@ -40,7 +40,8 @@ static const struct {
 	{"EVENT", "what happened to the lock", " action type state what "},
 	{"STATUS", "exit status of the command, as a shell shows it", " exit code rc result "},
 	{"CAUSE", "why the command ended", " why signal exit reason "},
-	{"BY", "who broke, asked or removed it", " actor who whom user breaker "},
+	{"BY", "who broke, asked or removed it", " actor whom user breaker "},
+	{"WHO", "user and host of the process", " user@host "},
 	{"WAITED_MS", "how long the process had waited, in milliseconds", " "},
 	{"WAITED", "how long the process had waited", " waiting wait "},
 };

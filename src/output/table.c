@@ -121,9 +121,10 @@ static int choose_columns(struct table *table, struct error *err)
 {
 	const struct layout *layout = table->layout;
 	const char *asked = table->options->columns;
-	const char *usual = table->options->json  ? layout->json
-			    : table->options->raw ? layout->raw
-						  : layout->people;
+	const char *usual = table->options->json                    ? layout->json
+			    : table->options->raw                   ? layout->raw
+			    : table->is_on_screen && layout->screen ? layout->screen
+								    : layout->people;
 
 	if ((!asked || *asked == '+') && choose(table, usual, true, err) < 0)
 		return -1;
@@ -183,6 +184,11 @@ bool table_is_for_people(const struct table *table)
 	return !table->options->json && !table->options->raw;
 }
 
+bool table_is_short(const struct table *table)
+{
+	return table->is_on_screen && !table->options->columns;
+}
+
 void table_when_empty(struct table *table, const char *nothing)
 {
 	table->nothing = nothing;
@@ -230,9 +236,10 @@ static const char *text_of(const struct table *table, const struct column *colum
 	case COLUMN_DURATION:
 		return is_number(cell) ? duration_show(made, strtoll(cell, NULL, 10)) : cell;
 	case COLUMN_TIME:
-		return table_is_for_people(table)
-			       ? timestamp_local(made, strtoll(cell, NULL, 10), column->form)
-			       : timestamp_rfc3339(made, strtoll(cell, NULL, 10));
+		if (!table_is_for_people(table))
+			return timestamp_rfc3339(made, strtoll(cell, NULL, 10));
+		return timestamp_local(made, strtoll(cell, NULL, 10),
+				       table->is_on_screen ? TIMESTAMP_LONG : column->form);
 	}
 	return cell;
 }

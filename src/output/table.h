@@ -35,6 +35,7 @@ struct layout {
 	const struct column *columns;
 	size_t column_count;
 	const char *people, *raw, *json; /* the usual columns of each format */
+	const char *screen;              /* those for people on a terminal; NULL: people */
 	const char *nothing;             /* a screen shows this instead of no lines */
 };
 
@@ -71,6 +72,9 @@ struct table *table_open(const struct layout *layout, const struct options *opti
 
 /* Whether it is no list for programs (--json, --raw). */
 bool table_is_for_people(const struct table *table);
+
+/* Whether people see the usual columns on a terminal, where there is little room. */
+bool table_is_short(const struct table *table);
 
 /* Sets the text that a screen shows if there are no lines; it must outlive the table. */
 void table_when_empty(struct table *table, const char *nothing);

@@ -99,7 +99,7 @@ shown() {
 	[ "$(wc -l <shown)" = 3 ]
 	[ "$(wc -L <shown)" -le 60 ]
 	grep -Eq ' released .*…$' shown
-	head -n 1 shown | grep -Eq '^TIME +EVENT +HELD STATUS USER +COMMAND$'
+	head -n 1 shown | grep -Eq '^TIME +EVENT +HELD STATUS WHO +COMMAND$'
 	shown 60 'log'
 	[ "$(wc -l <shown)" = 3 ]
 	[ "$(wc -L <shown)" -le 60 ]
@@ -110,6 +110,42 @@ shown() {
 	both() { [ "$(screen | grep -Ec '(granted|released) .*…$')" = 4 ]; }
 	wait_until both
 	[ "$(screen | grep -c .)" -le 6 ] # with the headings
+}
+
+@test "log on 80 columns has user and host, a short time, no wait of 0ms, and the reason in place of the command" {
+	local key='fairlock_log:{job}' base=1795230000 who=$'build1.example.com\t4711\tdeploy'
+
+	cli XADD "$key" '*' event granted time ${base}007 waited 0 by "$who"$'\t./deploy.sh' >/dev/null
+	cli XADD "$key" '*' event left time ${base}107 waited 61000 by "$who"$'\t./deploy.sh\tmigrate the table' >/dev/null
+	cli XADD "$key" '*' event superseded time ${base}207 waited 61000 \
+		by $'build1.example.com\t4711\tdeploy\t./deploy.sh '"$long" >/dev/null
+	cli XADD "$key" '*' event released time ${base}907 waited 0 held 900 status 143 cause 'wrap died' by "$who"$'\t./deploy.sh' >/dev/null
+	shown 80 log job
+	[ "$(wc -L <shown)" -le 80 ]
+	head -n 1 shown | grep -Eq '^TIME +EVENT +WAITED +HELD +STATUS.* WHO +.*COMMAND$'
+	[ "$(grep -c ' deploy@b' shown)" = 4 ]
+	grep -Eq '^Nov 21 0[0-9]:00:00 granted +deploy@.* ./deploy.sh$' shown
+	grep -Eq '^Nov 21 0[0-9]:00:00 left +1m1s .* migrate ' shown
+	grep -Eq '^Nov 21 0[0-9]:00:00 released +900ms +143 ' shown
+	shown 80 log
+	[ "$(wc -L <shown)" -le 80 ]
+	[ "$(grep -c ' deploy@b' shown)" = 4 ]
+	shown 100 log -o TIME,WAITED,COMMAND job
+	grep -Eq '^Nov 21 0[0-9]:00:00 +1m1s ./deploy.sh$' shown
+	grep -Eq '^Nov 21 0[0-9]:00:00 +0ms ./deploy.sh$' shown
+	run -0 "$FAIRLOCK" log job
+	assert_line --index 0 --regexp '^TIME +EVENT +WAITED +HELD +STATUS CAUSE +USER +HOST +PID +COMMAND$'
+	assert_line --index 1 --regexp '\.007 granted +0ms +deploy build1\.example\.com +4711 \./deploy\.sh$'
+	run -0 "$FAIRLOCK" log --noheadings -o WHO job
+	assert_line --index 0 deploy@build1.example.com
+}
+
+@test "status shows the host on 60 columns, also of a lock that somebody holds by hand" {
+	LOGNAME=$long "$FAIRLOCK" acquire -l 20m "$long" >/dev/null
+	shown 60 status
+	[ "$(LC_ALL=C.UTF-8 wc -L <shown)" -le 60 ]
+	head -n 1 shown | grep -Eq '^NAME +STATE +HOST .*WAITERS$'
+	grep -Eq " by hand until [0-9:]{5} .*$(uname -n | cut -c 1-7).* fairlock .* 0\$" shown
 }
 
 @test "status, queue and log say on a terminal that their list is empty" {
