@@ -85,7 +85,7 @@ const struct option_row option_rows[] = {
 	 INT(conflict_status, 0, 255, "a number from 0 to 255"), TAKE, SOURCE_ALL, GROUP_BUSY},
 	{0, "skip", "", "exit with 0, and print nothing (-n -q -E 0)", "", FLAG(skip), WRAP,
 	 SOURCE_FLAG, GROUP_BUSY},
-	{0, "report", "DUR", "without a terminal, print the place every DUR", "",
+	{0, "report", "DUR", "without a terminal, print the place every DUR", "1m in CI",
 	 DURATION(report_ms, 1000, LONGEST_MS, "a duration from 1s"), TAKE, SOURCE_ALL, GROUP_BUSY},
 	{0, "reason", "TEXT", "show TEXT to others instead of the arguments", "", REASON(reason),
 	 TAKE, SOURCE_ALL, GROUP_SEEN},

@@ -63,6 +63,27 @@ lines() {
 	refute_output
 }
 
+@test "where CI is true, a waiter without a terminal reports at first and every minute, unless -q is given" {
+	hold job
+	local report='^fairlock: waiting for lock job: place 1 of 1, waited 0s, held by sleep 600 '
+
+	CI=true run -75 "$FAIRLOCK" wrap -w 1.2 job true
+	assert_line --index 0 --regexp "$report"
+	assert_equal "${#lines[@]}" 2
+	CI=true run -75 "$FAIRLOCK" acquire -w 100ms job
+	assert_line --index 0 --regexp "$report"
+	CI=true run -75 "$FAIRLOCK" wrap --report 1 -w 1.5 job true
+	assert_equal "${#lines[@]}" 3
+	CI=true run -75 "$FAIRLOCK" wrap -q -w 100ms job true
+	refute_output
+	CI=true run -75 "$FAIRLOCK" wrap -n job true
+	assert_equal "${#lines[@]}" 1
+	for ci in '' false 1; do
+		CI=$ci run -75 "$FAIRLOCK" wrap -w 100ms job true
+		assert_equal "${#lines[@]}" 1
+	done
+}
+
 @test "a report stays under 160 characters, and tells less if the server refuses it a view" {
 	local long
 

@@ -52,7 +52,7 @@ ASK=$BUILD/programs/ask
 [ -n "${SERVER_SOCKET:-}" ] && [ "unix:$SERVER_SOCKET" = "${FAIRLOCK_URL:-}" ] ||
 	export FAIRLOCK_URL=unix:/nonexistent/start_server-was-not-called
 unset FAIRLOCK_NAME FAIRLOCK_OWNER FAIRLOCK_TOKEN FAIRLOCK_HELD FAIRLOCK_PASSWORD
-unset REDISCLI_AUTH
+unset REDISCLI_AUTH CI
 
 for library in bats-support bats-assert; do
 	for folder in /usr/lib/bats /usr/share/bats /usr/lib "${BATS_LIB_PATH:-/usr/lib/bats}"; do
