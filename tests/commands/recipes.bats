@@ -192,6 +192,20 @@ has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
 	is_free backup
 }
 
+@test "the recipe for a shell function keeps the status under set -e, also if the lock is lost meanwhile" {
+	{
+		echo 'set -e'
+		code 'A shell function' | sed 's/^with_backup_lock [a-z].*/with_backup_lock "$@" || echo "ended with $?"/'
+		echo 'with_backup_lock "$@"'
+	} >script
+	# shellcheck disable=SC2016
+	PATH=$PWD/bin:$PATH run -3 sh script sh -c 'fairlock release -q --force backup; exit 3'
+	assert_line 'ended with 3'
+	PATH=$PWD/bin:$PATH run -0 sh script sh -c 'fairlock release -q --force backup'
+	assert_line --partial 'cannot release lock backup'
+	is_free backup
+}
+
 @test "the recipe for a shell function frees the lock when its shell is killed" {
 	code 'A shell function' >script
 	program pg_dump 'echo $$ >pid; exec sleep 600'
