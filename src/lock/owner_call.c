@@ -33,6 +33,7 @@ int owner_call_init(struct owner_call *call, const struct invocation *invocation
 	client_init(&call->client, invocation->server, options->connect_timeout_ms);
 	call->steps = (struct connection_trace){.messenger = invocation->messenger};
 	call->client.steps = &call->steps;
+	call->client.keen = true;
 	return 0;
 }
 

@@ -157,6 +157,7 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 		/* the present millisecond has begun already */
 		w->until_ms = (wait->from_ms ? wait->from_ms : lock->wanted_ms) +
 			      wait->options->wait_ms + 1;
+	client->keen = true;
 	wire_channel(&lock->keys, lock->id, channel);
 	client_subscribe(client, channel);
 	wait_ask(w);

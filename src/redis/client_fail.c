@@ -54,15 +54,15 @@ void client_start_over(struct client *client)
 
 /* The first request may come while a replica becomes the master, or while a slot moves. A
  * connection that was made and broke says little, too: the next one may work. In neither case is
- * the server down. */
+ * the server down. A keen client waits also for a server that is down: it may be restarting. */
 static bool may_pass(const struct client *client)
 {
 	const struct connection *connection = &client->connection;
 
 	return !client->ever_answered && !connection->refused &&
 	       client->error.status == STATUS_UNAVAILABLE &&
-	       (connection->broke || connection->server->kind == SERVER_SENTINEL ||
-		connection->handshake.is_cluster);
+	       (connection->broke || (client->keen && connection->away) ||
+		connection->server->kind == SERVER_SENTINEL || connection->handshake.is_cluster);
 }
 
 enum client_event client_lost(struct client *client)
@@ -143,17 +143,26 @@ static enum client_event stay(struct client *client, const char *cause)
 	return CLIENT_FAILED;
 }
 
+static bool may_load(const struct client *client)
+{
+	return client->connection.server->kind == SERVER_LOCAL ||
+	       (client->keen && !client->ever_answered);
+}
+
 static enum client_event refused_for_now(struct client *client, const char *text,
 					 bool of_subscription)
 {
+	const struct server *server = client->connection.server;
 	char cause[CAUSE_MAX_BYTES];
 
-	if (server_error_is(text, "LOADING") && client->connection.server->kind == SERVER_LOCAL &&
+	server_error_cause(cause, server, text);
+	if (server_error_is(text, "LOADING") && may_load(client) &&
 	    connection_await(&client->connection)) {
+		server_fail(server, &client->connection.error, STATUS_UNAVAILABLE, "use", cause);
+		client->error = client->connection.error;
 		client_forget_connection(client);
 		return CLIENT_NOTHING;
 	}
-	server_error_cause(cause, client->connection.server, text);
 	return may_stay(client, text, of_subscription)
 		       ? stay(client, cause)
 		       : client_break(client, STATUS_UNAVAILABLE, "use", cause);

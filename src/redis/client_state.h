@@ -69,6 +69,7 @@ struct client {
 	struct request request;
 	bool more;   /* the last step brought something, and there may be another: do not wait */
 	bool eager;  /* connects also when there is nothing to ask */
+	bool keen;   /* a server that is not there yet, or loads its data, has the whole timeout */
 	bool tracks; /* the server was asked to tell which keys change; see tracking.h */
 	enum request_phase phase;
 	bool retried; /* the request was sent before, perhaps over an earlier connection */

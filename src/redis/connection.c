@@ -170,7 +170,8 @@ static enum connection_event broken(struct connection *connection)
 			       : connection_fail(connection, STATUS_UNAVAILABLE, "reach", cause);
 	}
 	if (connection->handshake.due > 0 && strstr(cause, "\\x15"))
-		return connection_attempt_failed_for(connection, "it speaks TLS (rediss://)");
+		return failed_with(connection, STATUS_UNAVAILABLE, "reach",
+				   "it speaks TLS (rediss://)");
 	if (reply_limits_exceeded(connection->bounds))
 		cause = "it sent a reply that is too large";
 	else

@@ -91,6 +91,7 @@ static bool make_context(struct connection *connection)
 static enum connection_event connected(struct connection *connection)
 {
 	connection->addresses.next = connection->addresses.count; /* no other address is needed */
+	connection->away = false;
 	if (!make_context(connection))
 		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(ENOMEM));
 	if (!connection->server->tls)
@@ -117,10 +118,16 @@ static enum connection_event await_socket(struct connection *connection)
 
 /* ---- The way to a socket ---- */
 
+/* Why connect_unix failed: the server does not run, or is too busy to answer. */
+static bool is_not_there(int cause)
+{
+	return cause == ENOENT || cause == ECONNREFUSED || cause == EAGAIN;
+}
+
 /* The private server does not listen: starts it. */
 static enum connection_event start_local(struct connection *connection)
 {
-	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
+	if (!is_not_there(errno))
 		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(errno));
 	if (local_server_start(connection->local_folder, &connection->error) < 0)
 		return connection_lost(connection);
@@ -145,9 +152,11 @@ static enum connection_event open_local(struct connection *connection)
 static enum connection_event open_unix(struct connection *connection)
 {
 	connection->fd = connect_unix(connection->server->path);
-	return connection->fd < 0
-		       ? connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(errno))
-		       : connected(connection);
+	if (connection->fd >= 0)
+		return connected(connection);
+	return is_not_there(errno)
+		       ? connection_attempt_failed_for(connection, strerror(errno))
+		       : connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(errno));
 }
 
 static enum connection_event try_next_address(struct connection *connection)

@@ -117,9 +117,11 @@ enum connection_event connection_attempt_failed(struct connection *connection)
 enum connection_event connection_attempt_failed_for(struct connection *connection,
 						    const char *cause)
 {
-	if (connection->addresses.next <= 1 || connection->redis)
+	if (connection->addresses.next <= 1 || connection->redis) {
+		connection->away = true;
 		server_fail(connection->server, &connection->error, STATUS_UNAVAILABLE, "reach",
 			    cause);
+	}
 	return connection_attempt_failed(connection);
 }
 

@@ -74,6 +74,7 @@ struct connection {
 	char said[512];    /* the server's own words when it refused last */
 	unsigned refusals; /* so often it did */
 	bool broke;        /* a connection that was made has broken since the last answer */
+	bool away;         /* nobody answers, as the error says: a server may be starting */
 	bool refused;      /* the server has refused who we are, or the database */
 	struct error error;
 };

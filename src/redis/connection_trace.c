@@ -3,14 +3,19 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/message.h"
+#include "base/shorten.h"
 #include "redis/client.h"
 #include "redis/server.h"
 
 #define WORDS_MAX_BYTES 700
+
+/* For so long a server may be away before people are told. */
+#define ABSENCE_MS 1000
 
 /* Where there may be several servers, the endpoint says which one it is. */
 static void tell_connection(struct connection_trace *steps, const struct connection *connection)
@@ -84,12 +89,30 @@ void connection_trace_skip(struct connection_trace *steps, const struct client *
 	steps->refusals = client->connection.refusals;
 }
 
+static void tell_absence(struct connection_trace *steps, const struct client *client)
+{
+	const struct connection *connection = &client->connection;
+	const int64_t from_ms = connection->give_up_ms - connection->timeout_ms;
+	static const char words[] = "; trying again";
+	char text[4 * MESSAGE_CHARACTERS + 1];
+
+	if (steps->told_absence || !client->keen || client->ever_answered ||
+	    !client->error.status || !connection->give_up_ms || clock_ms() < from_ms + ABSENCE_MS ||
+	    !isatty(STDERR_FILENO))
+		return;
+	steps->told_absence = true;
+	shorten_to(text, MESSAGE_CHARACTERS - strlen(words), client->error.text);
+	complain_in_passing("%s", strcat(text, words));
+}
+
 void connection_trace_tell(struct connection_trace *steps, const struct client *client)
 {
 	const struct connection *connection = &client->connection;
 
-	if (!steps->messenger->verbose)
+	if (!steps->messenger->verbose) {
+		tell_absence(steps, client);
 		return;
+	}
 	if (connection->launches != steps->launches)
 		message_step(steps->messenger, "no private server runs; starting one");
 	steps->launches = connection->launches;

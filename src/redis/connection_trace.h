@@ -1,6 +1,8 @@
 /* Tells the steps that a connection takes by itself (--verbose). */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 struct client;
@@ -11,11 +13,12 @@ struct connection_trace {
 	unsigned connections; /* so many of them are told */
 	unsigned launches;
 	unsigned refusals;
+	bool told_absence;
 	char trouble[sizeof(((struct error *)0)->text)]; /* the last that was told, or "" */
 };
 
 /* Tells what is new since the last call: a private server's start, trouble, that it is connected.
- */
+ * Without --verbose it tells only people who wait for a server that is not there yet. */
 void connection_trace_tell(struct connection_trace *steps, const struct client *client);
 
 /* For a client with steps: tells what it is about to ask, "who holds lock" and the name, ... */

@@ -253,6 +253,7 @@ hide_servers() {
 	run -69 at_home "$local_program" start
 	assert_output --partial 'cannot start a private server: neither redis-server nor valkey-server is installed; install one, or set FAIRLOCK_URL'
 	assert_output --partial FAIRLOCK_URL
+	run -69 at_home timeout 20 "$FAIRLOCK" wrap --connect-timeout 10m job true
 	run -69 at_home "$FAIRLOCK" doctor
 	assert_equal "$(grep -c '^  error ' <<<"$output")" 1
 	assert_output --regexp '-> install the package redis-server or'
