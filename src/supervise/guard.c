@@ -23,10 +23,16 @@
 #include "base/message.h"
 #include "base/signal_names.h"
 #include "cli/options.h"
+#include "output/timestamp.h"
+#include "redis/server.h"
 #include "supervise/exec_path.h"
 #include "supervise/processes.h"
 
 #define PAUSE_NS 5000000L
+
+/* After so long an outage is told, with so much of COMMAND. */
+#define OUTAGE_MS 1000
+#define OUTAGE_COMMAND_CHARACTERS 24
 
 /* A guard that gives the lock back and is stopped goes on after so long. */
 #define GIVING_BACK_MS 200
@@ -69,6 +75,8 @@ struct guard {
 	bool end_is_told;          /* COMMAND's */
 	int64_t max_ms;            /* when --max-hold is over */
 	struct stop stop;          /* its command: 0 when it does not run */
+	int64_t away_ms;           /* since when a lock could not be renewed; NEVER_MS: all could */
+	const struct member *told; /* the lock that was told of; NULL: none */
 };
 
 /* ---- Messages ---- */
@@ -96,6 +104,37 @@ static void tell_asked(const struct job *job, const struct hold *hold)
 	hold_asked_why(why, MESSAGE_CHARACTERS - taken, hold);
 	message(job->messenger, LOG_ERR, "lock %s: %s; stopping %s", name,
 		shorten_to(cut, MESSAGE_CHARACTERS - taken, why), job->shown);
+}
+
+static void tell_outage(const struct job *job, const struct member *member)
+{
+	const struct client *client = &member->client;
+	const char *name = member->lock.keys.shown;
+	const bool answers = *member->hold.why || client->phase == REQUEST_CONFIRMING ||
+			     (client->error.status && !strstr(client->error.text, "cannot reach"));
+	const char *words = answers ? "does not renew it" : "does not answer";
+	const int64_t now_ms = (int64_t)time(NULL) * 1000;
+	char until[TIMESTAMP_MAX_BYTES], command[SHORT_MAX_BYTES], server[OWNER_SHOWN_BYTES];
+	size_t taken = strlen("lock :  ;  is stopped at  unless it does");
+
+	timestamp_until(until, now_ms + job_stop_ms(job) - clock_ms(), now_ms);
+	shorten_to(command, OUTAGE_COMMAND_CHARACTERS, job->shown);
+	taken += count_characters(name) + strlen(words) + count_characters(command) + strlen(until);
+	message(job->messenger, LOG_ERR, "lock %s: %s %s; %s is stopped at %s unless it does", name,
+		shorten_middle(server, MESSAGE_CHARACTERS - taken, server_shown(job->server)),
+		words, command, until);
+}
+
+static void tell_return(const struct job *job, const struct member *member)
+{
+	const char *name = member->lock.keys.shown;
+	const size_t taken = strlen("lock :  answers again;  goes on") + count_characters(name) +
+			     count_characters(job->shown);
+	char server[OWNER_SHOWN_BYTES];
+
+	message(job->messenger, LOG_NOTICE, "lock %s: %s answers again; %s goes on", name,
+		shorten_middle(server, MESSAGE_CHARACTERS - taken, server_shown(job->server)),
+		job->shown);
 }
 
 /* The wrapper tells it if exec failed. */
@@ -212,6 +251,40 @@ static void renew_holds(struct guard *guard)
 		lose(guard, &lost->lock, earliest(kill_ms, job_kill_ms_for(&lost->lock)),
 		     hold_lost_why(&lost->hold));
 	shared_state_put_times(guard->shared, guard->job);
+}
+
+/* A lock that the server does not renew just now; NULL: none. */
+static const struct member *find_unrenewed(const struct hold_set *set)
+{
+	for (int i = 0; i < set->count; i++) {
+		const struct member *member = &set->members[i];
+
+		if (member->hold.state == HOLD_HELD &&
+		    (client_has_request(&member->client) || member->client.error.status ||
+		     *member->hold.why))
+			return member;
+	}
+	return NULL;
+}
+
+/* Tells of an outage while there is time, and of its end. */
+static void watch_outage(struct guard *guard)
+{
+	const struct member *member = find_unrenewed(guard->job->set);
+
+	if (guard->shared->phase != GUARD_HOLDING || !guard->stop.command)
+		return;
+	if (!member && guard->told)
+		tell_return(guard->job, guard->told);
+	if (!member) {
+		guard->told = NULL;
+		guard->away_ms = NEVER_MS;
+	} else if (guard->away_ms == NEVER_MS) {
+		guard->away_ms = clock_ms();
+	} else if (!guard->told && clock_ms() >= guard->away_ms + OUTAGE_MS) {
+		guard->told = member;
+		tell_outage(guard->job, member);
+	}
 }
 
 static void lose_overdue(struct guard *guard, int64_t now)
@@ -626,6 +699,8 @@ static int watch(struct guard *guard, struct error *err)
 		wake = earliest(wake, guard->stop.kill_ms);
 	else
 		wake = earliest(wake, guard->max_ms);
+	if (guard->shared->phase == GUARD_HOLDING && guard->away_ms != NEVER_MS && !guard->told)
+		wake = earliest(wake, guard->away_ms + OUTAGE_MS);
 	set_timers(guard);
 	if (deadline_poll(&guard->loop, slots, (nfds_t)SLOT_CLIENTS + (nfds_t)set->count + 1, wake,
 			  err) < 0)
@@ -639,6 +714,7 @@ static int watch(struct guard *guard, struct error *err)
 	if (guard->stop.command || guard->shared->phase == GUARD_STOPPING)
 		renew_holds(guard);
 	obey_stop(guard);
+	watch_outage(guard); /* COMMAND does not wait for words */
 	return 0;
 }
 
@@ -695,6 +771,7 @@ _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 			      .loop = {.timer = -1},
 			      .signals = {.fd = -1},
 			      .max_ms = NEVER_MS,
+			      .away_ms = NEVER_MS,
 			      .stop = {.ground = job->ground,
 				       .shared = shared,
 				       .waker = &guard.waker,

@@ -91,9 +91,9 @@ from_flock() {
 	wait_until is_free x
 }
 
-@test "the README has 245 lines at most, its first screen 40, and its numbers are those of RESULTS.md" {
+@test "the README has 250 lines at most, its first screen 40, and its numbers are those of RESULTS.md" {
 	[ "$(sed '/^## /Q' "$README" | wc -l)" -le 40 ]
-	[ "$(wc -l <"$README")" -le 245 ]
+	[ "$(wc -l <"$README")" -le 250 ]
 	numbers=$(sed -nE 's/^\*\*Speed\*\*: .* takes ([0-9.]+) ms .* ([0-9.]+) ms with flock\..*/\1 \2/p' "$README")
 	[ -n "$numbers" ]
 	assert_equal "$numbers" "$(for tool in fairlock flock; do

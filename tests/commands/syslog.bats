@@ -269,3 +269,12 @@ s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.connect("log"); s.send(b
 	assert_output done
 	run -75 with_log timeout -s KILL 60 "$FAIRLOCK" wrap --syslog --once-per 1h job true
 }
+
+@test "wrap --syslog tells that the server is away while its command runs, and that it is back" {
+	listen
+	"${inside[@]}" "$FAIRLOCK" wrap --syslog -l 9s -k 100ms job sh -c '
+		kill -STOP "$1"; sleep 5; kill -CONT "$1"; sleep 1' sh "$SERVER_PID" 2>said
+	heard_all 'got lock job .*' 'lock job: .* does not answer; sh is stopped at .* unless it does' \
+		'lock job: .* answers again; sh goes on' 'sh under lock job ended .*' 'gave lock job back .*'
+	grep -q 'does not answer' said
+}

@@ -62,7 +62,7 @@ has_ended() {
 }
 
 @test "the locks of a host that died are free when their leases have ended, and the report does not run again" {
-	put /etc/fairlock.conf <<<$'url = redis://lock.example.com\nlease = 3s'
+	put /etc/cron.d/fairlock < <(sed 's/^FAIRLOCK_LEASE=.*/FAIRLOCK_LEASE=3s/' "$EXAMPLES/crontab")
 	start_cron
 	wait_until have_run '1 import,1 poll-mail,1 report,1 sync-shop'
 	kill -KILL "$CRON" # the kernel kills all that runs on that host
@@ -80,6 +80,7 @@ has_ended() {
 
 @test "cron mails the message of fairlock about a server that cannot be reached" {
 	put /etc/fairlock.conf <<<'url = redis://lock.example.com:1'
+	put /etc/cron.d/fairlock < <(sed 's/^\(FAIRLOCK_CONNECT_TIMEOUT\)=.*/\1=1s/' "$EXAMPLES/crontab")
 	start_cron
 	wait_until mailed '^fairlock: cannot reach '
 	[ ! -e ran ]

@@ -1,0 +1,96 @@
+# What wrap tells while its command runs and the server is away: until when the command may run, and that the server is back.
+load ../lib/helpers
+load ../lib/jobs
+
+setup() { cd "$BATS_TEST_TMPDIR" || return; }
+
+README=$TESTS_DIR/../README.md
+away='does not answer; sh is stopped at [0-9:]{8} unless it does'
+
+# runs OPTION...: `wrap OPTION... job sh` runs in the background until there is a file `go`. Its messages come into `said`.
+runs() {
+	rm -f begun
+	background "$FAIRLOCK" wrap "$@" job sh -c 'touch begun; until [ -e go ]; do sleep 0.05; done' 2>said
+	WRAPPER=$!
+	wait_until test -e begun
+}
+
+# says REGEX: the last line of `said` is `fairlock: lock job: ` and this
+says() { tail -n 1 said | grep -qE "^fairlock: lock job: $1\$"; }
+
+# seconds_left: prints in how many seconds the command is stopped, as the last line of `said` has it
+seconds_left() {
+	local at
+
+	at=$(date -d "$(sed -nE '$s/.* is stopped at ([0-9:]+) unless.*/\1/p' said)" +%s)
+	echo $(((at - $(stat -c %Y said) + 86400) % 86400))
+}
+
+@test "wrap says that the server does not answer, when its command is stopped, and that the server answers again" {
+	start_server --appendonly yes
+	runs -q -l 1m
+	stop_server
+	wait_until says "unix:$SERVER_SOCKET $away"
+	start_server --appendonly yes
+	wait_until says "unix:$SERVER_SOCKET answers again; sh goes on"
+	touch go
+	ends_with 0 "$WRAPPER"
+	assert_equal "$(wc -l <said)" 2
+}
+
+@test "wrap says that a frozen server does not answer, and stops its command then" {
+	start_server
+	runs -l 9s -k 1s
+	kill -STOP "$SERVER_PID"
+	wait_until says "unix:$SERVER_SOCKET $away"
+	[ "$(seconds_left)" -le 7 ]
+	sleep "$(seconds_left)"
+	ends_with 76 "$WRAPPER"
+	grep -q '^fairlock: lost lock job: cannot reach .*: no reply in time; stopping sh$' said
+	refute grep 'answers again' said
+}
+
+@test "wrap says that a server which takes no writes does not renew the lock" {
+	start_server
+	runs -l 12s -k 1s
+	cli REPLICAOF 127.0.0.1 1 >/dev/null
+	wait_until says "unix:$SERVER_SOCKET does not renew it; sh is stopped at [0-9:]{8} unless it does"
+	cli REPLICAOF NO ONE >/dev/null
+	wait_until says "unix:$SERVER_SOCKET answers again; sh goes on"
+	touch go
+	ends_with 0 "$WRAPPER"
+}
+
+@test "the seconds that a command survives are those of the README" {
+	local lease least most
+
+	start_server --appendonly yes
+	while read -r lease least most; do
+		runs -l "$lease"
+		stop_server
+		wait_until says ".* $away"
+		# a second has passed before the message, and there are no fractions of a second in it
+		[ "$(seconds_left)" -ge $((least - 4)) ]
+		[ "$(seconds_left)" -le "$most" ]
+		start_server --appendonly yes
+		wait_until says '.* answers again.*'
+		touch go
+		ends_with 0 "$WRAPPER"
+		rm go
+		echo "$lease" >>leases
+	done < <(sed -nE 's/^\| (30s|1m|5m) \| ([0-9]+) to ([0-9]+) s \|$/\1 \2 \3/p' "$README")
+	assert_equal "$(xargs <leases)" '30s 1m 5m'
+}
+
+@test "the message about an outage has less than 160 characters with the longest names" {
+	local name
+
+	name=$(printf '%040d' 7)
+	start_server
+	ln -s /bin/sh "$(printf 'c%039d' 7)"
+	background "$FAIRLOCK" wrap -l 1m "$name" "./$(printf 'c%039d' 7)" -c 'touch begun; exec sleep 600' 2>said
+	wait_until test -e begun
+	stop_server
+	wait_until grep -q "^fairlock: lock $name: unix:.* does not answer; .* is stopped at .* unless it does$" said
+	[ "$(wc -L <said)" -lt 160 ]
+}
