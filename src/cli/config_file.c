@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/read_file.h"
 #include "base/shorten.h"
 #include "cli/nearest.h"
 #include "cli/options.h"
-#include "cli/read_file.h"
 #include "redis/server_url.h"
 
 #define FILE_MAX_BYTES 65536

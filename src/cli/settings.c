@@ -6,18 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/getent.h"
+#include "base/read_file.h"
 #include "base/shorten.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
-#include "cli/read_file.h"
+#include "redis/password.h"
 
 #define SYSTEM_FILE "/etc/fairlock.conf"
 #define USER_FILE ".config/fairlock.conf"
 #define VARIABLE_PREFIX "FAIRLOCK_"
-#define PASSWORD_MAX_BYTES 4096
 
 const char *settings_variable(const struct option_row *row, char *name, size_t size)
 {
@@ -123,78 +124,6 @@ static int copy(const char *text, char **value, struct error *err)
 	return *value ? 0 : fail(err, STATUS_OS, "cannot copy a setting: out of memory");
 }
 
-/* The fault of the first line of a password file; NULL: nothing. */
-static const char *find_fault(const char *text, size_t length, size_t line)
-{
-	if (line == 0)
-		return "its first line is empty";
-	if (line > PASSWORD_MAX_BYTES)
-		return "its first line is longer than 4096 bytes";
-	return line < length && text[line] == '\0' ? "its first line has a NUL byte" : NULL;
-}
-
-static int read_password_file(const char *path, char **password, struct error *err)
-{
-	char text[PASSWORD_MAX_BYTES + 2];
-	const ssize_t length = read_file(read_file_open(path), text, sizeof(text) - 1);
-	const char *fault = length < 0 ? strerror(errno) : NULL;
-	size_t line = 0;
-	int failed;
-
-	if (!fault) {
-		text[length] = '\0';
-		line = strcspn(text, "\n");
-		fault = find_fault(text, (size_t)length, line);
-	}
-	if (fault)
-		return fail_about(err, STATUS_CONFIG, "read password file", path, fault);
-	text[line] = '\0';
-	failed = copy(text, password, err);
-	explicit_bzero(text, sizeof(text));
-	return failed;
-}
-
-static int find_password(struct server *server, struct options *options, bool file_is_flag,
-			 struct error *err)
-{
-	const char *shared = get_variable("REDISCLI_AUTH");
-
-	if (server->kind == SERVER_LOCAL)
-		return 0;
-	if (server->password) {
-		options->password_source = PASSWORD_URL;
-		return 0;
-	}
-	if (options->password && !file_is_flag) {
-		options->password_source = PASSWORD_TEXT;
-		server->password_from =
-			options_origin(options, option_named("password"))->source == SOURCE_FILE
-				? "a configuration file"
-				: "FAIRLOCK_PASSWORD";
-		return copy(options->password, &server->password, err);
-	}
-	if (options->password_file) {
-		options->password_source = PASSWORD_FILE;
-		server->password_from = "the password file";
-		return read_password_file(options->password_file, &server->password, err);
-	}
-	if (!shared)
-		return 0;
-	options->password_source = PASSWORD_SHARED;
-	server->password_from = "REDISCLI_AUTH";
-	return copy(shared, &server->password, err);
-}
-
-static int find_sentinel_password(struct server *server, const struct options *options,
-				  struct error *err)
-{
-	if (server->kind != SERVER_SENTINEL || !options->sentinel_password_file)
-		return 0;
-	if (options->sentinel_user && copy(options->sentinel_user, &server->sentinel_user, err))
-		return -1;
-	return read_password_file(options->sentinel_password_file, &server->sentinel_password, err);
-}
-
 /* COMMAND may look for the same file from another working directory; a keeper does so from /. Links
  * stay in the path, because they may change. */
 static int make_absolute(const char **path, char **absolute, struct error *err)
@@ -214,7 +143,153 @@ static int make_absolute(const char **path, char **absolute, struct error *err)
 	return 0;
 }
 
+/* ---- Passwords ---- */
+
 #define WHERE_MAX_BYTES 600
+#define NOWHERE INT_MAX
+
+/* How far away the source of an option is; NOWHERE: it is not set. */
+static int distance(const struct options *options, const char *name)
+{
+	const struct origin *origin = options_origin(options, option_named(name));
+
+	if (origin->source == SOURCE_FILE && strcmp(origin->path, SYSTEM_FILE) == 0)
+		return SOURCE_FILE + 1;
+	return origin->source ? (int)origin->source : NOWHERE;
+}
+
+/* For messages: a path may be long. */
+static const char *show_where(char shown[SHORT_MAX_BYTES], const struct options *options,
+			      const char *name)
+{
+	char where[WHERE_MAX_BYTES];
+
+	settings_where(options, option_named(name), where, sizeof(where));
+	return shorten_middle(shown, SHORT_CHARACTERS, where);
+}
+
+/* A regular file is read again for each connection: *kept is its path. */
+static int read_password_file(const char *path, char **password, const char **kept, char **absolute,
+			      struct error *err)
+{
+	char text[PASSWORD_MAX_BYTES + 2];
+	const char *fault = password_read(read_file_open(path), text);
+	struct stat status;
+	int failed;
+
+	if (fault)
+		return fail_about(err, STATUS_CONFIG, "read password file", path, fault);
+	failed = copy(text, password, err);
+	explicit_bzero(text, sizeof(text));
+	if (failed || stat(path, &status) < 0 || !S_ISREG(status.st_mode))
+		return failed;
+	*kept = path;
+	return make_absolute(kept, absolute, err);
+}
+
+/* A password counts that is as near as the URL, or nearer: one from farther away is for another
+ * server. */
+static enum password_source choose_password(const struct settings *settings, const char *shared)
+{
+	const struct options *options = &settings->options;
+	const int url = distance(options, "url"), text = distance(options, "password"),
+		  file = distance(options, "password-file");
+
+	if (text <= url && text <= file)
+		return PASSWORD_TEXT;
+	if (file <= url)
+		return PASSWORD_FILE;
+	if (settings->server.password)
+		return PASSWORD_URL;
+	return shared && url >= SOURCE_ENVIRONMENT ? PASSWORD_SHARED : PASSWORD_NONE;
+}
+
+static void tell_refused(char words[PASSWORD_WORDS_BYTES], const char *from, const char *password)
+{
+	const char *fault = password_fault(password);
+
+	if (fault)
+		snprintf(words, PASSWORD_WORDS_BYTES, "%s, which %s", from, fault);
+	else
+		snprintf(words, PASSWORD_WORDS_BYTES, "this user, or the password from %s", from);
+}
+
+/* There may be one that does not count. */
+static void tell_missing(char words[PASSWORD_WORDS_BYTES], const struct options *options,
+			 const char *shared)
+{
+	const bool is_text = distance(options, "password") <= distance(options, "password-file");
+	const bool is_flag = distance(options, "url") == SOURCE_FLAG;
+	char other[SHORT_MAX_BYTES], url[SHORT_MAX_BYTES];
+
+	show_where(other, options, is_text ? "password" : "password-file");
+	if (*other || shared)
+		snprintf(words, PASSWORD_WORDS_BYTES, "%s: %s is not for %s",
+			 is_flag ? "--password-file" : "FAIRLOCK_PASSWORD",
+			 *other ? other : "REDISCLI_AUTH", show_where(url, options, "url"));
+	else
+		snprintf(words, PASSWORD_WORDS_BYTES, "a password: %s--password-file",
+			 is_flag ? "" : "FAIRLOCK_PASSWORD or ");
+}
+
+static int find_password(struct settings *settings, struct error *err)
+{
+	struct options *options = &settings->options;
+	struct server *server = &settings->server;
+	const char *shared = get_variable("REDISCLI_AUTH"), *text = options->password;
+	char from[SHORT_MAX_BYTES], *own = server->password;
+	int failed = 0;
+
+	server->password_words = settings->password_words;
+	if (server->kind == SERVER_LOCAL)
+		return 0;
+	options->password_source = choose_password(settings, shared);
+	switch (options->password_source) {
+	case PASSWORD_NONE:
+		tell_missing(settings->password_words, options, shared);
+		return 0;
+	case PASSWORD_URL:
+		show_where(from, options, "url");
+		break;
+	case PASSWORD_FILE:
+		show_where(from, options, "password-file");
+		failed = read_password_file(options->password_file, &server->password,
+					    &server->password_file, &settings->paths[3], err);
+		break;
+	case PASSWORD_SHARED:
+		text = shared;
+		strcpy(from, "REDISCLI_AUTH");
+		failed = copy(text, &server->password, err);
+		break;
+	case PASSWORD_TEXT:
+		show_where(from, options, "password");
+		failed = copy(text, &server->password, err);
+		break;
+	}
+	if (server->password != own)
+		free(own);
+	if (!failed)
+		tell_refused(settings->password_words, from, server->password);
+	return failed;
+}
+
+static int find_sentinel_password(struct settings *settings, struct error *err)
+{
+	const struct options *options = &settings->options;
+	struct server *server = &settings->server;
+
+	if (server->kind != SERVER_SENTINEL ||
+	    distance(options, "sentinel-password-file") > distance(options, "url"))
+		return 0;
+	server->sentinel_from =
+		show_where(settings->sentinel_from, options, "sentinel-password-file");
+	if (options->sentinel_user && copy(options->sentinel_user, &server->sentinel_user, err))
+		return -1;
+	return read_password_file(options->sentinel_password_file, &server->sentinel_password,
+				  &server->sentinel_password_file, &settings->paths[4], err);
+}
+
+/* ---- Options that depend on each other ---- */
 
 /* Refuses the value of an option because of what other options say. */
 static int refuse(const struct options *options, const char *name, const char *cause,
@@ -274,7 +349,7 @@ static int find_tls_files(struct settings *settings, struct error *err)
 		return 0;
 	*files = settings->options.tls_files;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		if (make_absolute(paths[i], &settings->tls_paths[i], err))
+		if (make_absolute(paths[i], &settings->paths[i], err))
 			return -1;
 	return 0;
 }
@@ -295,17 +370,15 @@ int settings_merge(struct settings *settings, const struct command *command, str
 	struct options *options = &settings->options;
 	const unsigned bit =
 		command->shows_options ? (unsigned)COMMAND_ALL : (unsigned)command->bit;
-	const bool file_is_flag = options->password_file != NULL;
 
 	options->tls_is_flag = has_tls_files(&options->tls_files);
 	if (read_environment(options, bit, err) || read_files(settings, bit, err) ||
 	    options_settle(options, command, err) || check_pairs(options, err))
 		return -1;
 	if (server_parse(&settings->server, options->url ? options->url : "local:", err) ||
-	    find_tls_files(settings, err) ||
-	    find_password(&settings->server, options, file_is_flag, err))
+	    find_tls_files(settings, err) || find_password(settings, err))
 		return -1;
-	return find_sentinel_password(&settings->server, options, err);
+	return find_sentinel_password(settings, err);
 }
 
 const char *settings_where(const struct options *options, const struct option_row *row, char *text,
@@ -329,6 +402,6 @@ void settings_free(struct settings *settings)
 	options_free(&settings->options);
 	for (size_t i = 0; i < sizeof(settings->files) / sizeof(settings->files[0]); i++)
 		free(settings->files[i]);
-	for (size_t i = 0; i < sizeof(settings->tls_paths) / sizeof(settings->tls_paths[0]); i++)
-		free(settings->tls_paths[i]);
+	for (size_t i = 0; i < sizeof(settings->paths) / sizeof(settings->paths[0]); i++)
+		free(settings->paths[i]);
 }

@@ -3,17 +3,22 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/shorten.h"
 #include "cli/options.h"
 #include "redis/server_url.h"
 
 struct command;
 
+#define PASSWORD_WORDS_BYTES 480
+
 /* The outcome, and its memory. */
 struct settings {
 	struct options options;
 	struct server server;
-	char *files[2];     /* the texts of the configuration files; options point into them */
-	char *tls_paths[3]; /* of relative paths; server.tls_files points to them */
+	char *files[2]; /* the texts of the configuration files; options point into them */
+	char *paths[5]; /* of relative paths; server.tls_files and its files point to them */
+	char password_words[PASSWORD_WORDS_BYTES]; /* see struct server */
+	char sentinel_from[SHORT_MAX_BYTES];
 };
 
 /* Makes *settings hold the defaults and no server. */

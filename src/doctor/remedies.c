@@ -97,8 +97,8 @@ static const struct kind {
 	 "give a certificate that the server trusts: --tls-cert and --tls-key"},
 	{STATUS_REFUSED,
 	 {"password", "WRONGPASS", "NOAUTH"},
-	 "set FAIRLOCK_PASSWORD or --password-file, and the user in the URL; the settings show which "
-	 "one is used"},
+	 "set FAIRLOCK_PASSWORD or --password-file, at least as near as the URL: see Passwords in "
+	 "fairlock(1); the settings show which one is used"},
 	{STATUS_REFUSED,
 	 {NULL},
 	 "give the user what PERMISSIONS in fairlock(1) lists; fairlock doctor NAME says what is "

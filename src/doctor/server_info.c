@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/read_file.h"
+#include "base/read_file.h"
 #include "redis/client_call.h"
 #include "redis/reply.h"
 #include "redis/server_url.h"

@@ -71,7 +71,9 @@ enum client_event client_lost(struct client *client)
 	client->error = client->connection.error;
 	if (may_pass(client) && connection_await(&client->connection))
 		return CLIENT_NOTHING;
-	return client->connection.refused ? CLIENT_REFUSED : CLIENT_FAILED;
+	/* a password that is being changed is refused for a while */
+	return client->connection.refused && !client->ever_answered ? CLIENT_REFUSED
+								    : CLIENT_FAILED;
 }
 
 enum client_event client_break(struct client *client, enum status status, const char *verb,

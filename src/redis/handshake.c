@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/read_file.h"
 #include "base/shorten.h"
+#include "redis/password.h"
 #include "redis/reply.h"
 #include "redis/server.h"
 #include "redis/server_error.h"
@@ -24,6 +26,12 @@ static void prepare(struct handshake *handshake, struct redisContext *redis, int
 	handshake->due++;
 }
 
+/* The password that the file has now, or else the one that is known. */
+static const char *fresh(const char *file, const char *known, char text[PASSWORD_MAX_BYTES + 2])
+{
+	return file && !password_read(read_file_open_prompt(file), text) ? text : known;
+}
+
 /* A sentinel gets the user and the password for sentinels, or else those for the server. */
 static void greet_sentinel(struct handshake *handshake, struct redisContext *redis)
 {
@@ -31,7 +39,9 @@ static void greet_sentinel(struct handshake *handshake, struct redisContext *red
 	const bool own = server->sentinel_password != NULL;
 	const char *user = own ? server->sentinel_user : server->user;
 	const char *password = own ? server->sentinel_password : server->password;
-	const char *auth[] = {"AUTH", user ? user : "default", password};
+	const char *file = own ? server->sentinel_password_file : server->password_file;
+	char text[PASSWORD_MAX_BYTES + 2];
+	const char *auth[] = {"AUTH", user ? user : "default", fresh(file, password, text)};
 	const char *ask[] = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", server->master};
 
 	if (handshake->with_password)
@@ -40,15 +50,18 @@ static void greet_sentinel(struct handshake *handshake, struct redisContext *red
 }
 
 /* HELLO and the password are one command: a server that needs the password would refuse a HELLO
- * without it, and stay with RESP2. */
+ * without it, and stay with RESP2. A user that needs none may send any; without AUTH we would be
+ * the default user. */
 static void greet_server(struct handshake *handshake, struct redisContext *redis)
 {
 	const struct server *server = handshake->server;
-	const char *hello[] = {"HELLO", "3", "AUTH", server->user ? server->user : "default",
-			       server->password};
+	char text[PASSWORD_MAX_BYTES + 2];
+	const char *hello[] = {
+		"HELLO", "3", "AUTH", server->user ? server->user : "default",
+		fresh(server->password_file, server->password ? server->password : "", text)};
 	char db[16];
 
-	prepare(handshake, redis, server->password ? 5 : 2, hello);
+	prepare(handshake, redis, server->password || server->user ? 5 : 2, hello);
 	if (server->db) {
 		snprintf(db, sizeof(db), "%d", server->db);
 		prepare(handshake, redis, 2, (const char *[]){"SELECT", db});
@@ -119,11 +132,13 @@ static const char *sentinel_cause(char cause[CAUSE_MAX_BYTES], const struct hand
 {
 	if (server_error_is(text, "NOAUTH"))
 		return "it wants a password: --sentinel-password-file";
-	if (server_error_is(text, "WRONGPASS") && handshake->server->sentinel_password)
-		return "it refuses this user, or the password from --sentinel-password-file";
 	if (strstr(text, "unknown command"))
 		return "it is no sentinel";
-	return server_error_cause(cause, handshake->server, text);
+	if (!server_error_is(text, "WRONGPASS") || !handshake->server->sentinel_password)
+		return server_error_cause(cause, handshake->server, text);
+	snprintf(cause, CAUSE_MAX_BYTES, "it refuses this user, or the password from %s",
+		 handshake->server->sentinel_from);
+	return cause;
 }
 
 static enum handshake_outcome sentinel_refused(struct handshake *handshake, const char *text,

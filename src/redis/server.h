@@ -46,8 +46,12 @@ struct server {
 	char *sentinel_password; /* NULL: none, or those above */
 	int db;
 	char *label; /* the URL without its password, to show and to hand on */
-	/* what the password came from, as users call it; NULL: the URL, or there is none */
-	const char *password_from;
+	/* Regular files, read for each connection: they may have changed. NULL: none. */
+	const char *password_file;
+	const char *sentinel_password_file;
+	/* behind "it refuses": what the password came from; without one, behind "it wants" */
+	const char *password_words;
+	const char *sentinel_from;         /* what the password for sentinels came from */
 	const struct meanwhile *meanwhile; /* NULL: calls wait for nothing but the server */
 };
 

@@ -62,12 +62,13 @@ static void tell_denied(char cause[CAUSE_MAX_BYTES], const struct server *server
 			 strstr(text, "channel") ? "channel" : "key");
 }
 
+/* To a user without a password we sent an empty one. */
 static void tell_password(char cause[CAUSE_MAX_BYTES], const struct server *server,
 			  const char *text)
 {
 	(void)text;
-	snprintf(cause, CAUSE_MAX_BYTES, "it refuses this user, or the password from %s",
-		 server->password_from ? server->password_from : "its URL");
+	snprintf(cause, CAUSE_MAX_BYTES, "it %s %s", server->password ? "refuses" : "wants",
+		 server->password_words);
 }
 
 static void tell_db(char cause[CAUSE_MAX_BYTES], const struct server *server, const char *text)
@@ -168,8 +169,7 @@ static const struct kind {
 	 "it cannot save its data, and takes no writes" SEE_DOCTOR, NULL},
 	{"-NOREPLICAS ", ANYWHERE, STATUS_UNAVAILABLE, true,
 	 "it has too few replicas (min-replicas-to-write)" SEE_DOCTOR, NULL},
-	{"NOAUTH", FIRST, STATUS_REFUSED, false,
-	 "it wants a password: FAIRLOCK_PASSWORD or --password-file", NULL},
+	{"NOAUTH", FIRST, STATUS_REFUSED, false, NULL, tell_password},
 	{"WRONGPASS", FIRST, STATUS_REFUSED, false, NULL, tell_password},
 	{"DENIED", FIRST, STATUS_REFUSED, false,
 	 "it is in protected mode; give it a password or a bind address", NULL},

@@ -12,6 +12,7 @@
 
 #include "base/number.h"
 #include "base/shorten.h"
+#include "redis/password.h"
 #include "redis/server_url_hint.h"
 
 #define SERVER_PORT 6379
@@ -351,8 +352,15 @@ static int parse_url(struct server *server, const char *url, struct error *err)
 {
 	struct parse parse = {url, server, err, SERVER_PORT};
 	const struct scheme *scheme = find_scheme(url);
+	const char *fault = password_fault(url);
+	char cause[40];
 
 	memset(server, 0, sizeof(*server));
+	server->password_words = "this user, or the password from its URL";
+	if (fault) {
+		snprintf(cause, sizeof(cause), "it %s", fault);
+		return refuse(&parse, cause);
+	}
 	if (scheme == NULL)
 		return refuse(&parse, "begin with redis://, rediss://, redis+sentinel://, "
 				      "unix: or local:");

@@ -57,11 +57,11 @@ setting() {
 	assert_equal "$(setting url value)" "$url"
 	FAIRLOCK_URL=redis://:SECRET@127.0.0.1:$tcp doctor 0
 	comes_from 'url FAIRLOCK_URL'
-	FAIRLOCK_PASSWORD=SECRET doctor 0 -u "$url"
+	FAIRLOCK_PASSWORD=SECRET FAIRLOCK_URL=$url doctor 0
 	comes_from 'environment FAIRLOCK_PASSWORD'
-	REDISCLI_AUTH=SECRET doctor 0 -u "$url"
+	REDISCLI_AUTH=SECRET FAIRLOCK_URL=$url doctor 0
 	comes_from 'environment REDISCLI_AUTH'
-	FAIRLOCK_PASSWORD_FILE=$HOME/secret doctor 0 -u "$url"
+	FAIRLOCK_PASSWORD_FILE=$HOME/secret FAIRLOCK_URL=$url doctor 0
 	comes_from 'environment FAIRLOCK_PASSWORD_FILE'
 	FAIRLOCK_PASSWORD=wrong doctor 0 -u "$url" --password-file "$HOME/secret"
 	comes_from 'flag --password-file'

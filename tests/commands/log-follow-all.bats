@@ -198,7 +198,7 @@ all_told() {
 
 @test "log --follow without a name ends with 77 if the user may not CLIENT TRACKING, and says so" {
 	cli ACL SETUSER watcher on '>SECRET' '~*' '&*' +@all '-client|tracking' >/dev/null
-	FAIRLOCK_PASSWORD=SECRET run -77 timeout 20 "$FAIRLOCK" log --follow --url "unix:$SERVER_SOCKET?user=watcher"
+	FAIRLOCK_PASSWORD=SECRET FAIRLOCK_URL="unix:$SERVER_SOCKET?user=watcher" run -77 timeout 20 "$FAIRLOCK" log --follow
 	assert_output --partial 'client|tracking'
 }
 

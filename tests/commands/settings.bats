@@ -227,19 +227,19 @@ means() {
 }
 
 @test "a password file that cannot be read is a bad configuration" {
-	configure "password-file = $HOME/secret"
-	run "$FAIRLOCK" status -u "unix:$gone" x
+	configure "url = unix:$gone" "password-file = $HOME/secret"
+	run "$FAIRLOCK" status x
 	assert_failure 78
 	assert_output "fairlock: cannot read password file $HOME/secret: No such file or directory"
 	: >"$HOME/secret"
-	run "$FAIRLOCK" status -u "unix:$gone" x
+	run "$FAIRLOCK" status x
 	assert_failure 78
 	assert_output --partial 'its first line is empty'
 }
 
 @test "fairlock reads the password file only if it needs the password" {
 	configure "password-file = $HOME/missing"
-	FAIRLOCK_PASSWORD=x run "$FAIRLOCK" status -u "unix:$gone" x
+	FAIRLOCK_PASSWORD=x FAIRLOCK_URL=unix:$gone run "$FAIRLOCK" status x
 	refute_output --partial 'password file'
 	run "$FAIRLOCK" status -u redis://:x@127.0.0.1:1 x
 	refute_output --partial 'password file'

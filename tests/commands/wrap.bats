@@ -262,7 +262,7 @@ END
 	cli CONFIG SET requirepass secret >/dev/null
 	unset FAIRLOCK_URL
 	# shellcheck disable=SC2016
-	FAIRLOCK_PASSWORD=secret run -0 "$FAIRLOCK" wrap -u "$url" job sh -c 'echo "$FAIRLOCK_URL"; "$FAIRLOCK" wrap job echo inner'
+	FAIRLOCK_PASSWORD=secret run -0 "$FAIRLOCK" wrap -u "$url" --password-file <(echo secret) job sh -c 'echo "$FAIRLOCK_URL"; "$FAIRLOCK" wrap job echo inner'
 	cli -a secret --no-auth-warning CONFIG SET requirepass '' >/dev/null
 	assert_line "$url"
 	assert_line inner

@@ -20,10 +20,11 @@ start_with_password() {
 	start_with_password
 	run -0 "$FAIRLOCK" wrap -u "redis://backup:SECRET@127.0.0.1:$PORT" job true
 	FAIRLOCK_URL=redis://backup:SECRET@127.0.0.1:$PORT run -0 "$FAIRLOCK" wrap job true
-	FAIRLOCK_PASSWORD=SECRET run -0 "$FAIRLOCK" wrap -u "$socket" job true
-	REDISCLI_AUTH=SECRET run -0 "$FAIRLOCK" wrap -u "$socket" job true
+	FAIRLOCK_PASSWORD=SECRET FAIRLOCK_URL=$socket run -0 "$FAIRLOCK" wrap job true
+	REDISCLI_AUTH=SECRET FAIRLOCK_URL=$socket run -0 "$FAIRLOCK" wrap job true
 	run -0 "$FAIRLOCK" wrap -u "$socket" --password-file file job true
-	FAIRLOCK_PASSWORD_FILE=./file run -0 "$FAIRLOCK" wrap -u "$socket" job true
+	run -0 "$FAIRLOCK" wrap -u "$socket" --password-file <(echo SECRET) job true
+	FAIRLOCK_PASSWORD_FILE=./file FAIRLOCK_URL=$socket run -0 "$FAIRLOCK" wrap job true
 	printf 'url = %s\npassword = SECRET\n' "$socket" >conf
 	run -0 "$FAIRLOCK" wrap --config conf job true
 	printf 'url = %s\npassword-file = %s\n' "$socket" "$PWD/file" >conf
@@ -34,16 +35,148 @@ start_with_password() {
 	run -0 "$FAIRLOCK" wrap -u "$socket" --password-file file job true
 }
 
-@test "an earlier source of a password goes before a later one" {
+# configure FILE LINE...
+configure() { printf '%s\n' "${@:2}" >"$1"; }
+
+# own_files: the system's configuration file is `system`, and the user's one is `user`
+own_files() {
+	unshare -rm true 2>/dev/null || skip 'this machine allows no namespaces'
+	mkdir .config
+	: >system
+	ln -s ../user .config/fairlock.conf
+	: >user
+}
+
+# there STATUS [NAME=VALUE...] WORD...: `fairlock WORD...` with these files
+there() {
+	# shellcheck disable=SC2016
+	run "-$1" unshare -rm sh -c 'mount -t tmpfs none /etc && cp system /etc/fairlock.conf && exec env "$@"' sh "${@:2}"
+}
+
+@test "on one level FAIRLOCK_PASSWORD goes first, then a password file, then the URL" {
 	start_with_password
+	local right=redis://backup:SECRET@127.0.0.1:$PORT wrong=redis://backup:wrong@127.0.0.1:$PORT
+
 	echo wrong >wrong
 	export REDISCLI_AUTH=wrong
-	run -0 "$FAIRLOCK" wrap -u "$socket" --password-file file job true
-	FAIRLOCK_PASSWORD=SECRET run -0 "$FAIRLOCK" wrap -u "$socket" job true
-	FAIRLOCK_PASSWORD=wrong run -0 "$FAIRLOCK" wrap -u "redis://backup:SECRET@127.0.0.1:$PORT" --password-file wrong job true
-	FAIRLOCK_PASSWORD=wrong run -77 "$FAIRLOCK" wrap -u "$socket" job true
-	refute_output --partial wrong
+	run -0 "$FAIRLOCK" wrap -u "$wrong" --password-file file job true
+	run -77 "$FAIRLOCK" wrap -u "$right" --password-file wrong job true
+	FAIRLOCK_URL=$wrong FAIRLOCK_PASSWORD=SECRET FAIRLOCK_PASSWORD_FILE=wrong run -0 "$FAIRLOCK" wrap job true
+	FAIRLOCK_URL=$wrong FAIRLOCK_PASSWORD_FILE=file run -0 "$FAIRLOCK" wrap job true
+	FAIRLOCK_URL=$right run -0 "$FAIRLOCK" wrap job true
+	configure conf "url = $wrong" 'password-file = wrong' 'password = SECRET'
+	run -0 "$FAIRLOCK" wrap --config conf job true
+	configure conf "url = $wrong" "password-file = $PWD/file"
+	run -0 "$FAIRLOCK" wrap --config conf job true
 }
+
+@test "a variable with the password mends a wrong one in the URL of a file, and keeps its user" {
+	start_with_password
+	configure conf "url = redis://backup:wrong@127.0.0.1:$PORT"
+	run -77 "$FAIRLOCK" wrap --config conf job true
+	assert_output --partial 'the password from conf:1'
+	FAIRLOCK_PASSWORD=SECRET run -0 "$FAIRLOCK" wrap --config conf job true
+	run -0 "$FAIRLOCK" wrap --config conf --password-file file job true
+}
+
+@test "a password never goes to a server whose URL is nearer: it is for another server" {
+	start_with_password
+	configure conf "url = redis://backup:SECRET@127.0.0.1:1" 'password = SECRET'
+	FAIRLOCK_URL=$socket run -77 "$FAIRLOCK" wrap --config conf job true
+	assert_output --partial 'it wants FAIRLOCK_PASSWORD: conf:2 is not for FAIRLOCK_URL'
+	FAIRLOCK_PASSWORD=SECRET run -77 "$FAIRLOCK" wrap -u "$socket" job true
+	assert_output --partial 'it wants --password-file: FAIRLOCK_PASSWORD is not for --url'
+	FAIRLOCK_URL=redis://backup:SECRET@127.0.0.1:1 run -77 "$FAIRLOCK" wrap -u "$socket" job true
+	assert_output --regexp 'it wants a password: --password-file$'
+	REDISCLI_AUTH=SECRET run -77 "$FAIRLOCK" wrap -u "$socket" job true
+	FAIRLOCK_PASSWORD=other run -0 "$FAIRLOCK" wrap -u "redis://backup:SECRET@127.0.0.1:$PORT" job true
+}
+
+@test "the user's file goes before the system's, and a password of the system's file is for its URL" {
+	start_with_password
+	own_files
+	configure system "url = redis://backup:wrong@127.0.0.1:$PORT"
+	configure user 'password = SECRET'
+	there 0 "$FAIRLOCK" wrap job true
+	configure system 'password = SECRET'
+	configure user "url = $socket"
+	there 77 "$FAIRLOCK" wrap job true
+	assert_output --partial '/etc/fairlock.conf:1 is not for '
+	assert_output --partial '.conf:1'
+}
+
+@test "a message about a refused password names its source" {
+	start_with_password
+	local text
+
+	echo wrong >wrong
+	FAIRLOCK_URL=redis://backup:wrong@127.0.0.1:$PORT run -77 "$FAIRLOCK" status
+	assert_output --regexp 'or the password from FAIRLOCK_URL$'
+	run -77 "$FAIRLOCK" status -u "$socket" --password-file wrong
+	assert_output --regexp 'or the password from --password-file$'
+	configure conf '' "url = $socket" 'password = wrong'
+	run -77 "$FAIRLOCK" status --config conf
+	assert_output --regexp 'or the password from conf:3$'
+	export FAIRLOCK_URL=$socket
+	for text in $'SECRET\n=a line break' $'SECRET\r=a carriage return'; do
+		FAIRLOCK_PASSWORD=${text%=*} run -77 "$FAIRLOCK" status
+		assert_output --regexp "it refuses FAIRLOCK_PASSWORD, which ends with ${text#*=}\$"
+	done
+	FAIRLOCK_PASSWORD=$'\xef\xbb\xbfSECRET' run -77 "$FAIRLOCK" status
+	assert_output --regexp 'it refuses FAIRLOCK_PASSWORD, which has a byte order mark$'
+}
+
+@test "a password file may have a byte order mark, and a carriage return at the line's end" {
+	start_with_password
+	printf '\xef\xbb\xbfSECRET\r\n' >file
+	run -0 "$FAIRLOCK" wrap -u "$socket" --password-file file job true
+	printf 'SECRET\r' >file
+	run -0 "$FAIRLOCK" wrap -u "$socket" --password-file file job true
+}
+
+@test "a URL that ends with a line break or has a byte order mark is refused for that" {
+	run -78 "$FAIRLOCK" status -u $'redis://127.0.0.1:1\n'
+	assert_output "fairlock: cannot use URL 'redis://127.0.0.1...': it ends with a line break"
+	FAIRLOCK_URL=$'unix:/nonexistent/x\r' run -78 "$FAIRLOCK" status
+	assert_output --partial ': it ends with a carriage return'
+	FAIRLOCK_URL=$'\xef\xbb\xbfredis://:SECRET@127.0.0.1:1' run -78 "$FAIRLOCK" status
+	assert_output --partial ': it has a byte order mark'
+	refute_output --partial SECRET
+}
+
+# new_password TEXT: the server's password for the user backup
+new_password() { cli --user backup --pass "$(cat known)" ACL SETUSER backup resetpass ">$1" >/dev/null && echo "$1" >known; }
+
+# cut_connections: cuts all of the user
+cut_connections() { cli --user backup --pass "$(cat known)" CLIENT KILL USER backup >/dev/null; }
+
+@test "a new password in the file is read for the next connection: a holder and a waiter go on" {
+	local holder waiter
+
+	start_with_password
+	echo SECRET >known
+	background "$FAIRLOCK" wrap -v -l 12s -u "$socket" --password-file file job sh -c 'touch begun; until [ -e go ]; do sleep 0.05; done' 2>holder.said
+	holder=$!
+	wait_until test -e begun
+	background "$FAIRLOCK" wrap -v -u "$socket" --password-file file job touch ran 2>waiter.said
+	waiter=$!
+	wait_until grep -q 'waiting for lock job' waiter.said
+	new_password NEW
+	cut_connections
+	wait_until grep -q 'it refuses this user, or the password from --password-file' holder.said
+	wait_until grep -q 'it refuses this user, or the password from --password-file' waiter.said
+	echo NEW >file.new
+	mv file.new file
+	wait_until lines_with 2 'connected to' waiter.said
+	wait_until lines_with 2 'connected to\|renewed lock' holder.said
+	touch go
+	ends_with 0 "$holder"
+	ends_with 0 "$waiter"
+	[ -e ran ]
+}
+
+# lines_with N REGEX FILE: so many lines match, or more
+lines_with() { [ "$(grep -c "$2" "$3")" -ge "$1" ]; }
 
 # arguments_and_environment PID: what ps and a core file show of the process
 arguments_and_environment() {
@@ -91,7 +224,7 @@ shown_nowhere() {
 @test "an inherited password is passed on to COMMAND in the same variable and in no other" {
 	start_with_password
 	for variable in FAIRLOCK_PASSWORD REDISCLI_AUTH; do
-		run -0 env "$variable=SECRET" "$FAIRLOCK" wrap -u "$socket" job sh -c 'env | grep SECRET'
+		run -0 env "$variable=SECRET" "FAIRLOCK_URL=$socket" "$FAIRLOCK" wrap job sh -c 'env | grep SECRET'
 		assert_output "$variable=SECRET"
 	done
 }

@@ -94,9 +94,11 @@ refuses() {
 	says 'it refuses this user, or the password from REDISCLI_AUTH'
 	echo guess >password
 	run -77 "$FAIRLOCK" wrap --password-file password job true
-	says 'it refuses this user, or the password from the password file'
-	run -77 "$FAIRLOCK" wrap --config <(echo 'password = guess') job true
-	says 'it refuses this user, or the password from a configuration file'
+	says 'it refuses this user, or the password from --password-file'
+	echo 'password = guess' >conf
+	sed -i "1i url = $FAIRLOCK_URL" conf
+	run -77 env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
+	says 'it refuses this user, or the password from conf:2'
 	FAIRLOCK_PASSWORD=secret run -0 "$FAIRLOCK" wrap job true
 }
 
@@ -117,21 +119,21 @@ refuses() {
 @test "a user without permission gets status 77 with the command that was denied" {
 	start_server
 	cli ACL SETUSER eve on '>pw' '~*' '&*' +@all -evalsha -eval >/dev/null
-	FAIRLOCK_PASSWORD=pw run -77 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?user=eve" job true
+	FAIRLOCK_PASSWORD=pw FAIRLOCK_URL="$FAIRLOCK_URL?user=eve" run -77 "$FAIRLOCK" wrap job true
 	assert_output "fairlock: cannot use $FAIRLOCK_URL?user=eve: this user may not run 'evalsha'; see fairlock doctor"
 	cli ACL SETUSER eve on '>pw' resetkeys '~other' '&*' +@all >/dev/null
-	FAIRLOCK_PASSWORD=pw run -77 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?user=eve" job true
+	FAIRLOCK_PASSWORD=pw FAIRLOCK_URL="$FAIRLOCK_URL?user=eve" run -77 "$FAIRLOCK" wrap job true
 	assert_output "fairlock: cannot use $FAIRLOCK_URL?user=eve: it denies one of the keys job, redisson_lock_*:{job}, fairlock*:{job}"
-	FAIRLOCK_PASSWORD=pw run -77 "$FAIRLOCK" wrap -v -u "$FAIRLOCK_URL?user=eve" job true
+	FAIRLOCK_PASSWORD=pw FAIRLOCK_URL="$FAIRLOCK_URL?user=eve" run -77 "$FAIRLOCK" wrap -v job true
 	assert_output --partial 'needed: job redisson_lock_queue:{job} redisson_lock_timeout:{job} fairlock:{job} fairlock_log:{job}'
 }
 
 @test "a command and key that were denied are cut with dots" {
 	start_server
 	cli ACL SETUSER eve on '>pw' '~*' '&*' +@all -flushall -hincrby >/dev/null
-	FAIRLOCK_PASSWORD=pw run -77 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?user=eve" job true
+	FAIRLOCK_PASSWORD=pw FAIRLOCK_URL="$FAIRLOCK_URL?user=eve" run -77 "$FAIRLOCK" wrap job true
 	assert_output --partial ": this user may not run 'HINCRBY job'; see"
-	FAIRLOCK_PASSWORD=pw run -77 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?user=eve" deploy-to-production-in-europe true
+	FAIRLOCK_PASSWORD=pw FAIRLOCK_URL="$FAIRLOCK_URL?user=eve" run -77 "$FAIRLOCK" wrap deploy-to-production-in-europe true
 	assert_output --partial ": this user may not run 'HINCRBY deploy-to-production...'; see"
 }
 
@@ -192,7 +194,7 @@ install the same version on all hosts"
 @test "a user that may not subscribe gets status 77 and leaves no lock" {
 	start_server
 	cli ACL SETUSER eve on '>pw' '~*' resetchannels +@all >/dev/null
-	FAIRLOCK_PASSWORD=pw run -77 timeout 10 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?user=eve" job true
+	FAIRLOCK_PASSWORD=pw FAIRLOCK_URL="$FAIRLOCK_URL?user=eve" run -77 timeout 10 "$FAIRLOCK" wrap job true
 	assert_output --regexp "^fairlock: cannot use $FAIRLOCK_URL\?user=eve: it denies channel redisson_lock__channel:\{job\}:[0-9a-f]+\.\.\.; see fairlock doctor\$"
 	[ "$(cli EXISTS job)" = 0 ]
 }

@@ -94,6 +94,7 @@ promoted() { has_new_master "$1" && old_is_replica "$1"; }
 	echo wrong >wrong
 	FAIRLOCK_PASSWORD=secret run -7 "$FAIRLOCK" wrap --sentinel-password-file password job sh -c 'exit 7'
 	FAIRLOCK_PASSWORD=secret fails_with 77 'or the password from --sentinel-password-file' --sentinel-password-file wrong
+	FAIRLOCK_SENTINEL_PASSWORD_FILE=wrong FAIRLOCK_PASSWORD=secret fails_with 77 'or the password from FAIRLOCK_SENTINEL_PASSWORD_FILE'
 	FAIRLOCK_PASSWORD=secret fails_with 77 'sentinel'
 	FAIRLOCK_PASSWORD=wrong fails_with 77 'or the password from FAIRLOCK_PASSWORD' --sentinel-password-file password
 }

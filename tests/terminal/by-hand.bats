@@ -8,10 +8,10 @@ load ../lib/waiting_line
 # commands: prints the commands that acquire has told, each on one line
 commands() { screen | sed -n 's/^    \(fairlock .*\)/\1/p'; }
 
-# run_told VERB: runs the command for this verb that acquire has told, with a shell
+# run_told VERB [WORDS]: runs the command for this verb that acquire has told, and WORDS behind it, with a shell
 run_told() {
 	ln -sf "$FAIRLOCK" fairlock
-	PATH=$PWD:$PATH bash -c "$(commands | grep "^fairlock $1 ")"
+	PATH=$PWD:$PATH bash -c "$(commands | grep "^fairlock $1 ") ${2-}"
 }
 
 acquires() {
@@ -49,8 +49,7 @@ acquires() {
 	acquires 'env -u FAIRLOCK_URL "$FAIRLOCK" acquire --config "my conf" --url "unix:$SERVER_SOCKET" --password-file <(echo SECRET) job'
 	screen | grep -qF -- "--config 'my conf' job"
 	unset FAIRLOCK_URL
-	export FAIRLOCK_PASSWORD=SECRET
-	run_told release
+	run_told release "--password-file <(echo SECRET)"
 	[ "$("$CLI" -s "$SERVER_SOCKET" -a SECRET EXISTS job 2>/dev/null)" = 0 ]
 	commands >told
 	refute grep -q SECRET told

@@ -1,5 +1,5 @@
 /* A file may be a pipe, which gives its text in pieces. */
-#include "cli/read_file.h"
+#include "base/read_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,42 @@
+/* Editors and shells add to a secret what nobody sees. */
+#include "redis/password.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/read_file.h"
+
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
+const char *password_read(int fd, char text[PASSWORD_MAX_BYTES + 2])
+{
+	const ssize_t length = read_file(fd, text, PASSWORD_MAX_BYTES + 1);
+	size_t line, mark;
+
+	if (length < 0)
+		return strerror(errno);
+	text[length] = '\0';
+	mark = strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) ? 0
+								       : strlen(BYTE_ORDER_MARK);
+	memmove(text, text + mark, (size_t)length + 1 - mark);
+	line = strcspn(text, "\n");
+	if (line > PASSWORD_MAX_BYTES - mark)
+		return "its first line is longer than 4096 bytes";
+	if (line < (size_t)length - mark && text[line] == '\0')
+		return "its first line has a NUL byte";
+	if (line > 0 && text[line - 1] == '\r')
+		line--;
+	text[line] = '\0';
+	return line > 0 ? NULL : "its first line is empty";
+}
+
+const char *password_fault(const char *text)
+{
+	const size_t length = strlen(text);
+
+	if (length > 0 && text[length - 1] == '\n')
+		return "ends with a line break";
+	if (length > 0 && text[length - 1] == '\r')
+		return "ends with a carriage return";
+	return strstr(text, BYTE_ORDER_MARK) ? "has a byte order mark" : NULL;
+}
