@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
+#include "redis/password.h"
 
 #define WORD_SEPARATOR " "
 #define UUID_LENGTH 36
@@ -97,14 +98,24 @@ int owner_inherited(char (**ids)[OWNER_MAX_BYTES])
 	return list_owners(list, list_owners(list, 0, "FAIRLOCK_OWNER"), "FAIRLOCK_HELD");
 }
 
-/* Appends text, with '?' for control characters, and the separator behind it ('\0': none). most:
- * how long it may all become. Returns whether it fits; else it ends behind a whole character. */
+/* Appends text, with '?' for control characters and '*' for a password in a URL, and the separator
+ * behind it ('\0': none). most: how long it may all become. Returns whether it fits; else it ends
+ * behind a whole character. */
 static bool append(char *by, size_t most, const char *text, char behind)
 {
-	size_t at = strlen(by);
+	size_t at = strlen(by), hidden = 0;
+	const char *secret = password_find(text, &hidden);
 
-	for (; *text && at + (behind != '\0') < most; text++)
+	while (*text && at + (behind != '\0') < most) {
+		if (text == secret) {
+			by[at++] = '*';
+			text += hidden;
+			secret = password_find(text, &hidden);
+			continue;
+		}
 		by[at++] = (unsigned char)*text < ' ' || *text == 127 ? '?' : *text;
+		text++;
+	}
 	by[at] = '\0';
 	if (*text)
 		utf8_cut_end(by);

@@ -2,9 +2,13 @@
 #include "redis/password.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/read_file.h"
+
+/* What ends a URL in a shell command. */
+#define BLANKS " \t\n'\""
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
@@ -39,4 +43,24 @@ const char *password_fault(const char *text)
 	if (length > 0 && text[length - 1] == '\r')
 		return "ends with a carriage return";
 	return strstr(text, BYTE_ORDER_MARK) ? "has a byte order mark" : NULL;
+}
+
+/* In a word that begins with the URL, or with --url=, the password may have blanks. */
+const char *password_find(const char *text, size_t *length)
+{
+	const size_t word = strcspn(text, BLANKS);
+
+	for (const char *slashes = text; (slashes = strstr(slashes, "://")); slashes++) {
+		const char *user = slashes + strlen("://");
+		const bool is_word = (size_t)(slashes - text) < word;
+		const char *at = memrchr(user, '@', is_word ? strlen(user) : strcspn(user, BLANKS));
+		const char *colon = at ? memchr(user, ':', (size_t)(at - user)) : NULL;
+		const char *secret = colon ? colon + 1 : user;
+
+		if (at && at > secret) {
+			*length = (size_t)(at - secret);
+			return secret;
+		}
+	}
+	return NULL;
 }

@@ -241,3 +241,30 @@ shown_nowhere() {
 		refute_output --partial SECRET
 	done
 }
+
+@test "no password of a URL in a command line or a reason goes to the server" {
+	local long
+
+	start_server
+	cd "$BATS_TEST_TMPDIR" || return
+	long=$(printf '%0470d' 7)
+	"$FAIRLOCK" wrap a -- true --url redis://:SECRET@127.0.0.1:1 b
+	"$FAIRLOCK" wrap a -- true fairlock wrap "--url=redis://user:SECRET@h" -- curl https://SECRET@h/x https://u:SECRET@h
+	"$FAIRLOCK" wrap a -c ': "redis://:SECRET@h" "rediss://u:SECRET@h/1"; : a@b'
+	"$FAIRLOCK" wrap a -- true 'redis://:SECRET SECRET@h'
+	"$FAIRLOCK" wrap a -- true "$long" redis://:SECRET@h
+	"$FAIRLOCK" wrap --reason 'for redis://:SECRET@h' a true
+	background sh -c 'sleep 600; :' redis://:SECRET@h
+	wait_until grep -qz '^redis://' "/proc/$!/cmdline"
+	"$FAIRLOCK" acquire --while-pid $! b
+	run -0 "$FAIRLOCK" log --json
+	refute_output --partial SECRET
+	assert_output --partial 'true --url redis://:*@127.0.0.1:1 b'
+	assert_output --partial 'wrap --url=redis://user:*@h -- curl https://*@h/x https://u:*@h'
+	assert_output --partial 'rediss://u:*@h/1'
+	assert_output --partial 'for redis://:*@h'
+	run -0 "$FAIRLOCK" status --json
+	assert_output --partial 'redis://:*@h'
+	refute_output --partial SECRET
+	refute grep -q SECRET <(cli --raw KEYS '*' | while read -r key; do cli --raw DUMP "$key"; done)
+}
