@@ -8,7 +8,7 @@
 -- The names of the slots of a want, in order; none for other wants.
 local function slots_of(want)
 	local names = {}
-	for i = 1, math.min(number(match(want, '^#(%d+)$')) or 0, MANY) do
+	for i = 1, math.min(count_of(want) or 0, MANY) do
 		names[i] = int(i)
 	end
 	for name in string.gmatch(match(want, '^=(.*)$') or '', '[^,]+') do
@@ -64,15 +64,16 @@ local function free_slot(names)
 	return nil, first - now
 end
 
--- Whether a hold with this want fits beside those that there are. Returns its mode, as in its record; or nil
+-- Whether a hold with this want fits beside those that there are. Slots of different counts never fit beside
+-- each other: each process relies on its own count. Returns its mode, as in its record; or nil
 -- and, if the caller wants to know, in how many ms it may fit at the earliest (-1: nobody knows).
 local function fit(want, wants_ms)
 	if not lock.field or lock.mode == want and want == 's' then
 		local name = want ~= 'x' and want ~= 's' and slots_of(want)[1]
 		return name and '=' .. name or want == 's' and want or 'x'
 	elseif lock.mode == '=' then
-		local names = slots_of(want)
-		if names[1] then
+		local names, count = slots_of(want), count_of(want)
+		if names[1] and (not (count and lock.slots) or count == lock.slots) then
 			return free_slot(names)
 		end
 	end
@@ -113,17 +114,21 @@ local function set_ttl(id, ttl)
 	return set_last_end()
 end
 
--- Writes a hold of this mode into key 1, and into the sorted set beside others. run: call, or note, with
--- which it returns false where the server refuses that.
-local function enter(run, mode, id)
+-- Writes a hold of this mode into key 1, and into the sorted set beside others. want: what the holder asked
+-- for; a count in it is the value of key 1 until the lock is free. run: call, or note, with which it returns
+-- false where the server refuses that.
+local function enter(run, mode, id, want)
 	if mode ~= 'x' and not MODES[lock.field] and run('PTTL', HOLDERS) ~= -2 then
 		run('DEL', HOLDERS) -- of holds that our hash forgot
 	end
+	local slots = lock.slots or count_of(want)
+	local value = match(mode, '^=') and (slots or 0) or 1
 	-- a server that takes the first takes the second
-	if mode ~= 'x' and not run('ZADD', HOLDERS, stamp, id) or not run('HSET', LOCK, field_of(mode, id), 1) then
+	if mode ~= 'x' and not run('ZADD', HOLDERS, stamp, id) or
+		not run('HSET', LOCK, field_of(mode, id), value) then
 		return false
 	end
-	lock.field, lock.mode = field_of(mode, id), string.sub(mode, 1, 1)
+	lock.field, lock.mode, lock.slots = field_of(mode, id), string.sub(mode, 1, 1), slots
 	return true
 end
 

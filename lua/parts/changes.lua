@@ -172,7 +172,7 @@ local function notice_end()
 		notice_ends_of_some(ENDS_MOST)
 		if call('ZCARD', HOLDERS) == 0 then -- all leases end just now, or the key was deleted
 			call('DEL', LOCK)
-			lock.field, lock.mode = nil, nil
+			lock.field, lock.mode, lock.slots = nil, nil, nil
 			notice_ends_of_all()
 		end
 	elseif lock.were_many then

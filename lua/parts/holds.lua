@@ -55,8 +55,9 @@ end
 -- The first holder, for people. Returns its owner id, its description, and for how many ms it has held the
 -- lock; '', '' or -1 for what is unknown, and if the lock is free. Of a kept hold, which nobody holds: who
 -- held it, and in place of the time a negative number, until when (ms since the epoch) it is kept. Then how
--- the lock is held: x, s, =, or '' if it is free; the number of holders; in how many ms the lease of the
--- first ends, -1 if nobody knows; and '1' if the first holder took the lock by hand, else '0'.
+-- the lock is held: x, s, =, =N of N counted slots, or '' if it is free; the number of holders; in how many
+-- ms the lease of the first ends, -1 if nobody knows; and '1' if the first holder took the lock by hand, else
+-- '0'.
 local function about()
 	local owner, ends, hold = first_holder(true)
 	local held = hold and math.max(0, now - number(hold.since)) or -1
@@ -67,8 +68,8 @@ local function about()
 	if MODES[lock.field] then -- a hold whose lease has ended is none, though no script has noticed it
 		holders = call('ZCARD', HOLDERS) - #call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE')
 	end
-	return owner or '', hold and hold.by or '', held, lock.mode or '', holders, ends and ends - now or -1,
-		hold and is_by_hand(hold) and '1' or '0'
+	return owner or '', hold and hold.by or '', held, (lock.mode or '') .. (lock.slots or ''), holders,
+		ends and ends - now or -1, hold and is_by_hand(hold) and '1' or '0'
 end
 
 -- Whether a waiter is subscribed to its channel, plainly or sharded. tell() uses the way that was found:

@@ -44,7 +44,7 @@ local function end_this(event, status, cause, state, actor)
 			note('DEL', HOLDERS) -- it may have more ends than one script notices
 			call('HDEL', STATE, 'holder')
 		end
-		lock.field, lock.mode, lock.ttl = nil, nil, nil
+		lock.field, lock.mode, lock.slots, lock.ttl = nil, nil, nil, nil
 	end
 	if hold then
 		end_hold(hold, event, now, status, cause, state, actor)

@@ -10,6 +10,7 @@
 --   hold            with one holder: the hold whose end our hash does not know yet, or nil. It is over if
 --                   another owner holds the lock. With several holders: the hold of `owner`
 --   had_slots       holders had slots when the script began
+--   slots           the holders take slots of this count; nil: nobody counts them
 --   were_many       the last that our hash knows are several holders
 --   mine            the record of a hold of the caller's id, or nil
 --   waiter, request the records of the caller as a waiter, and of its request; or nil
@@ -33,6 +34,11 @@
 local lock
 
 local MODES = {[SHARED_HOLDS] = 's', [SLOT_HOLDS] = '='}
+
+-- The number of slots in a want `#N`, or nil.
+local function count_of(want)
+	return number(match(want, '^#([1-9]%d?%d?%d?)$'))
+end
 
 -- With several holders: whether this owner is one of them. Then the script is about its hold.
 local function select_hold(owner, hold)
@@ -70,7 +76,7 @@ local function read_lock(id, request)
 	local back = number(field[6] or nil) or 0
 	lock = {
 		field = key[1], mode = MODES[key[1]] or key[1] and 'x', were_many = MODES[holder] ~= nil,
-		had_slots = key[1] == SLOT_HOLDS,
+		had_slots = key[1] == SLOT_HOLDS, slots = key[1] == SLOT_HOLDS and count_of('#' .. key[2]) or nil,
 		owner = key[1], count = key[1] and math.max(1, number(key[2]) or 1),
 		hold = holder == id and mine or nil, mine = mine,
 		waiter = read_waiter(field[13] or ''), request = read_request(field[14]),

@@ -95,7 +95,7 @@ local function hand_over(id, mode)
 	local waiter = known(id)
 	-- a slot of a cluster that is moving refuses the key that has just gone: then it is told, as others are
 	if not waiter or waiter.secret == '-' or is_silent(waiter) or need_not_run(id, waiter) or
-		not enter(note, mode, id) then
+		not enter(note, mode, id, waiter.want) then
 		return false
 	end
 	local ttl = math.max(1, math.min(turn_left(), (number(waiter.lease) or OUR_SCORE_MS) - 1))

@@ -165,7 +165,7 @@ local function grant(is_first, mode)
 		drop(id, is_first and 0 or nil)
 	end
 	local waited = waited_by(id, {ticket = since})
-	enter(call, mode, id)
+	enter(call, mode, id, want)
 	local token = take(id, mode, entry, lease, lease, by, waited, '-', period)
 	remember(period)
 	if newest then

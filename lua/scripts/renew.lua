@@ -11,7 +11,8 @@
 --       8 period    as for acquire
 --       9 strays    as for acquire
 --      10 mode      of the hold: x, s or =SLOT; or nothing: x
---      11 start     '1': a wrap has all of its locks, and is about to start COMMAND
+--      11 start     '1': a wrap has all of its locks, and is about to start COMMAND; else ''
+--      12 want      of a hold of a slot, if it is a count: #N
 --
 -- Returns {'renewed', ttl ms, token, 1 when taken up again else 0, by}
 --                                  token: a new one if the hold is taken up before COMMAND starts
@@ -138,7 +139,7 @@ local function restore(taken)
 end
 
 local function take_up()
-	enter(call, mode, id)
+	enter(call, mode, id, ARGV[12] or '')
 	lock.owner, lock.count = id, 1
 	set_ttl(id, lease)
 	restore('taken')

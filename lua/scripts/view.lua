@@ -11,7 +11,8 @@
 --                  (ms since the epoch)
 --           usual  of holds that were given back lately: {how many of the holder's user and command, the
 --                  median of their lengths in ms, how many of all, their median}; {} when it is known
---           mode   x: one holds the lock, alone; s: shared holds; =: holds of slots; '': it is free
+--           mode   x: one holds the lock, alone; s: shared holds; =: holds of slots; =N: of N counted ones;
+--                  '': it is free
 --           holders   how many there are; 0 when it is free
 --           next   in how many ms the lease of a holder ends, or -1
 --           by hand   '1' if that holder took the lock by hand, and it is held, else '0'

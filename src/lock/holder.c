@@ -70,6 +70,14 @@ static bool has_slots(const struct holder *holder)
 	return holder->mode == MODE_SLOT && (holder->count > 1 || want_slots(holder->want) > 1);
 }
 
+const char *holder_show_count(char text[SLOTS_HELD_BYTES], const struct holder *holder)
+{
+	if (holder->slots == 0 || *holder->want != '#' || want_slots(holder->want) == holder->slots)
+		return NULL;
+	snprintf(text, SLOTS_HELD_BYTES, "all others take one of %" PRId64 " slots", holder->slots);
+	return text;
+}
+
 const char *holder_show_slots(char text[SLOTS_HELD_BYTES], const struct holder *holder)
 {
 	const int64_t wanted = wanted_slots(holder);
@@ -206,8 +214,13 @@ const char *holder_show(char text[OWNER_SHOWN_BYTES], size_t characters,
 			const struct holder *holder)
 {
 	char time[DURATION_MAX_BYTES], since[DURATION_MAX_BYTES + 8] = "";
-	char until[TIMESTAMP_MAX_BYTES];
+	char until[TIMESTAMP_MAX_BYTES], slots[SLOTS_HELD_BYTES];
 
+	*text = '\0';
+	if (holder_show_count(slots, holder)) {
+		append(text, characters, slots);
+		return text;
+	}
 	if (has_slots(holder)) {
 		show_slots(text, characters, holder);
 		return text;

@@ -21,6 +21,7 @@ struct holder {
 	int64_t held_ms; /* -1: unknown; below that: kept, see holder_show_kept */
 	char mode;       /* as in want.h; 0: unknown */
 	int64_t count;   /* how many hold the lock */
+	int64_t slots;   /* each has one of so many; 0: they are not counted */
 	int64_t next_ms; /* in how many ms the first of their leases ends; -1: unknown */
 	bool by_hand;    /* a person took it, with acquire, and gives it back */
 	/* Of the waiter: */
@@ -44,6 +45,10 @@ const char *holder_show_until(char text[UNTIL_MAX_BYTES], const struct holder *h
 
 #define SLOTS_HELD_BYTES 64
 
+/* If the holders take one of another number of slots than the waiter, writes that, and returns
+ * text; else returns NULL. */
+const char *holder_show_count(char text[SLOTS_HELD_BYTES], const struct holder *holder);
+
 /* Writes how many slots are held: "2 of 3 slots" if the waiter wants one of three, "3 slots" if it
  * wants none. Returns text, or NULL where a message is to name the holder: if it has the lock
  * alone, and if the waiter wants one slot only, which it has. */
@@ -51,8 +56,9 @@ const char *holder_show_slots(char text[SLOTS_HELD_BYTES], const struct holder *
 
 /* Writes "held by COMMAND (pid PID, USER@HOST) for TIME", or "... and 11 others that share it"; or
  * "held by hand until 14:00, USER@HOST: REASON"; or
- * "all 3 slots are held, the next lease ends in TIME"; or "kept until TIME by --min-hold of COMMAND
- * (USER@HOST)": as much of it as fits into so many characters. Returns text. */
+ * "all 3 slots are held, the next lease ends in TIME"; or "all others take one of 4 slots"; or
+ * "kept until TIME by --min-hold of COMMAND (USER@HOST)": as much of it as fits into so many
+ * characters. Returns text. */
 const char *holder_show(char text[OWNER_SHOWN_BYTES], size_t characters,
 			const struct holder *holder);
 

@@ -185,6 +185,7 @@ struct holder lock_read_holder(const struct lock *lock, const struct redisReply 
 		.by = reply_text(reply, at + 1),
 		.held_ms = holder_held_ms(reply_number(reply, at + 2)),
 		.mode = *reply_text(reply, at + 3),
+		.slots = mode_slots(reply_text(reply, at + 3)),
 		.count = within(reply_number(reply, at + 4), 0, HOLDERS_MAX),
 		.next_ms = within(reply_number(reply, at + 5), -1, TTL_MAX_MS),
 		.by_hand = strcmp(reply_text(reply, at + 6), "1") == 0,

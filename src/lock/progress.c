@@ -157,6 +157,8 @@ static void say_holder(struct text *text, const struct lock *lock, const struct 
 
 	if (!*view->owner) {
 		say(text, "; it is free just now");
+	} else if (holder_show_count(slots, &holder)) {
+		say(text, "; %s", slots);
 	} else if (holder_show_slots(slots, &holder)) {
 		say(text, "; %s held", slots);
 	} else if (view->holders > 1) {

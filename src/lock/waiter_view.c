@@ -46,6 +46,7 @@ void waiter_view_read(struct waiter_view *view, const struct client *client)
 	snprintf(view->by, sizeof(view->by), "%s", reply_text(reply, 4));
 	view->held_ms = holder_held_ms(reply_number(reply, 5));
 	view->mode = *reply_text(reply, 8);
+	view->slots = mode_slots(reply_text(reply, 8));
 	view->holders = number_at(reply, 9, HOLDERS_MAX);
 	view->by_hand = strcmp(reply_text(reply, 11), "1") == 0;
 	view->next_ms = reply_number(reply, 10) < 0 ? -1 : number_at(reply, 10, HELD_MAX_MS);
@@ -78,6 +79,7 @@ struct holder waiter_view_holder(const struct waiter_view *view, const struct lo
 			       .held_ms = waiter_view_held_ms(view),
 			       .mode = view->mode,
 			       .count = view->holders,
+			       .slots = view->slots,
 			       .next_ms = next_end_ms(view),
 			       .by_hand = view->by_hand,
 			       .want = lock->want,

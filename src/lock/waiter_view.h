@@ -22,6 +22,7 @@ struct waiter_view {
 	int64_t held_ms; /* how long it was held at at_ms; below 0: as in struct holder */
 	char mode;       /* how it is held, as in struct holder */
 	int64_t holders; /* how many hold it */
+	int64_t slots;   /* as in struct holder */
 	int64_t next_ms; /* as in struct holder, at at_ms */
 	bool by_hand;    /* as in struct holder */
 	char owner[OWNER_MAX_BYTES]; /* of the holder whose lease ends first */

@@ -1,6 +1,7 @@
 /* The longest list of slots is long, and most processes want none: so it has static memory. */
 #include "lock/want.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,13 @@ const char *mode_word(const char *mode)
 	return *mode == MODE_SLOT               ? "slots"
 	       : strcmp(mode, MODE_SHARED) == 0 ? "shared"
 						: "exclusive";
+}
+
+int64_t mode_slots(const char *mode)
+{
+	int64_t slots = 0;
+
+	return sscanf(mode, "=%4" SCNd64, &slots) == 1 && slots > 0 ? slots : 0;
 }
 
 const char *want_word(const char *want)

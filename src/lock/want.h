@@ -20,6 +20,9 @@ const char *want_make(const char *slots, bool shared);
 /* The words for the mode of a hold, for people: exclusive, shared, slots. */
 const char *mode_word(const char *mode);
 
+/* N of =N, which a script says where holders take one of N slots; 0 for any other mode. */
+int64_t mode_slots(const char *mode);
+
 /* The same for a want. */
 const char *want_word(const char *want);
 

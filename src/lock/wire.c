@@ -101,7 +101,9 @@ void wire_renew(const struct lock *lock, struct request *request)
 		 lock->by, lock->period);
 	wire_add_strays(request);
 	wire_add(request, lock->mode);
-	if (lock->starts)
+	if (*lock->want == '#')
+		wire_add(request, lock->starts ? "1" : "", lock->want);
+	else if (lock->starts)
 		wire_add(request, "1");
 	demand_replicas(lock, request, "renewed");
 }

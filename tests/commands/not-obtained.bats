@@ -211,16 +211,29 @@ share() {
 	wait_until in_queue job 1
 	says 'job: 2 of 3 slots are held, but others asked first' wrap -n --slots 3 job true
 	says 'job: timed out after 100ms; 2 of 3 slots are held, but others asked first' wrap -w 100ms --slots 3 job true
-	says 'job: all 2 slots are held, the next lease ends in 59m[0-9s]*' wrap -n --slots 2 job true
-	says 'job: 2 slots are held, the next lease ends in 59m[0-9s]*' wrap -n --slots 1 job true
+}
+
+@test "a waiter for slots of another count is told the count of the holders" {
+	share 2 --slots 3
+	says 'job: all others take one of 3 slots' wrap -n --slots 2 job true
+	says 'job: all others take one of 3 slots' acquire -n --slots 4 job
+	says 'job: timed out after 100ms; all others take one of 3 slots' wrap -w 100ms --slots 1 job true
+}
+
+@test "a waiter for fewer named slots than are held is told how many are held" {
+	share 2 --slots a,b,c
+	background "$FAIRLOCK" wrap job true
+	wait_until in_queue job 1
+	says 'job: all 2 slots are held, the next lease ends in 59m[0-9s]*' wrap -n --slots a,b job true
+	says 'job: 2 slots are held, the next lease ends in 59m[0-9s]*' wrap -n --slots a job true
 }
 
 @test "one slot that is held beside free ones names no holder, and the only slot names it" {
-	share 1 --slots 3
+	share 1 --slots a,b,c
 	background "$FAIRLOCK" wrap job true
 	wait_until in_queue job 1
-	says 'job: 1 of 3 slots is held, but others asked first' wrap -n --slots 3 job true
-	says "job: held by \./backup\.sh \(pid 4, ann@db1\) for $time" wrap -n --slots 1 job true
+	says 'job: 1 of 3 slots is held, but others asked first' wrap -n --slots a,b,c job true
+	says "job: held by \./backup\.sh \(pid 4, ann@db1\) for $time" wrap -n --slots a job true
 }
 
 @test "a waiter for the lock alone, or for a shared hold, is told how many slots are held" {

@@ -56,7 +56,7 @@ load ../lib/holders
 	join_holders --slots 1 job
 	assert_equal "$(slot_held_by "$HOLDER")" 1
 	run -75 "$FAIRLOCK" wrap -n --slots 1 job true
-	run -0 "$FAIRLOCK" wrap -n --slots 2 job true
+	run -0 "$FAIRLOCK" wrap -n --slots db1 job true
 }
 
 @test "the first waiter for whom no slot is free stops the others, also those for another slot" {
@@ -108,6 +108,97 @@ load ../lib/holders
 		last=$token
 	done
 	has_holders 5
+}
+
+# ---- Another count ----
+
+# write_counted: writes the COMMAND `counted COUNT` into this folder: it notes in `wrong` if another count is in with it, or
+# more than COUNT, or its slot is taken; and in `done` that it has ended
+write_counted() {
+	mkdir -p in
+	cat >counted <<'END'
+#!/bin/sh
+mkdir "in/$FAIRLOCK_SLOT.of.$1" || echo "slot $FAIRLOCK_SLOT of $1 is in already" >>wrong
+look() {
+	[ -z "$(ls in | grep -v "\.of\.$1\$")" ] && [ "$(ls in | wc -l)" -le "$1" ] || echo "of $1:" $(ls in) >>wrong
+}
+look "$1"
+sleep 0.1
+look "$1"
+rmdir "in/$FAIRLOCK_SLOT.of.$1"
+echo "$1" >>done
+END
+	chmod +x counted
+}
+
+@test "a rolling change from 3 slots to 4 loses no job, and holders of both counts never meet" {
+	local count pids=() pid
+
+	write_counted
+	hold job
+	for count in 3 3 3 4 3 4 4 3 4 3 4 4 4 4 4 3; do
+		join_waiters --slots "$count" job ./counted "$count"
+		pids+=("$WAITER")
+	done
+	let_go "$HOLDER"
+	for pid in "${pids[@]}"; do ends_with 0 "$pid"; done
+	nothing_wrong
+	assert_equal "$(sort done | uniq -c | xargs)" '7 3 9 4'
+	nothing_left
+}
+
+@test "a slot of another count waits for its turn until all holders are gone, and those behind it wait for it" {
+	local first late
+
+	join_holders --slots 3 job
+	first=$HOLDER
+	join_holders --slots 3 job
+	join_waiters --slots 4 job true
+	late=$WAITER
+	join_waiters --slots 3 job true
+	let_go "$first"
+	in_queue job 2
+	let_go "$HOLDER"
+	ends_with 0 "$late"
+	ends_with 0 "$WAITER"
+	nothing_left
+}
+
+@test "with -n a slot of another count is busy, and the message says why" {
+	join_holders --slots 3 job
+	for count in 4 2 1; do
+		run -75 "$FAIRLOCK" wrap -n --slots "$count" job true
+		assert_output 'fairlock: cannot get lock job: all others take one of 3 slots'
+	done
+	run -75 "$FAIRLOCK" acquire -w 100ms --slots 4 job
+	assert_output 'fairlock: cannot get lock job: timed out after 100ms; all others take one of 3 slots'
+	background setsid --wait "$FAIRLOCK" wrap --report 1s --slots 4 job true 2>report
+	wait_until grep -q '^fairlock: waiting for lock job: place 1 of 1, waited .*, all others take one of 3 slots$' report
+	run -75 "$FAIRLOCK" wrap -n --slots 3 job true
+	assert_output 'fairlock: cannot get lock job: 1 of 3 slots is held, but others asked first'
+}
+
+@test "named slots stand beside slots of any count, and the count stays until the lock is free" {
+	local counted
+
+	join_holders --slots db1,db2 job
+	join_holders --slots 3 job
+	counted=$HOLDER
+	run -75 "$FAIRLOCK" wrap -n --slots 4 job true
+	join_holders --slots db1,db2 job
+	let_go "$counted"
+	run -75 "$FAIRLOCK" wrap -n --slots 4 job true
+	run -0 "$FAIRLOCK" wrap -n --slots 3 job true
+	consistent
+}
+
+@test "after a loss of data a holder says its count again" {
+	join_holders --slots 3 -l 3s job
+	cli FLUSHALL >/dev/null
+	wait_until has_holders 1
+	run -75 "$FAIRLOCK" wrap -n --slots 4 job true
+	assert_output --partial 'all others take one of 3 slots'
+	run -0 "$FAIRLOCK" wrap -w 20s --slots 3 job true
 }
 
 # ---- FAIRLOCK_SLOT ----

@@ -212,9 +212,8 @@ all_hold_on() {
 @test "three holders of slots survive a restart of the server without its data, each in its own slot" {
 	survives --slots 3
 	run -75 "$FAIRLOCK" wrap -n --slots 3 job true
-	# shellcheck disable=SC2016
-	run -0 "$FAIRLOCK" wrap -n --slots 4 job -c 'echo "$FAIRLOCK_SLOT"'
-	assert_output 4
+	run -75 "$FAIRLOCK" wrap -n --slots 4 job true
+	assert_output --partial 'all others take one of 3 slots'
 	let_go "${PIDS[1]}"
 	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap -n --slots 3 job -c 'echo "$FAIRLOCK_SLOT"'

@@ -152,10 +152,11 @@ request_stop() {
 renew() {
 	local id=$1 request=$1 kind=w lease=30000 holder_token=${token[$1]-} by="by $1" period='' strays=0 hold_mode=x
 	local start='' # 1: COMMAND is about to start
+	local count='' # #N: of the slots of which it has one
 
 	shift
 	[ $# -eq 0 ] || local "$@"
-	script renew "$id" "$request" "$kind" "$lease" "$holder_token" "$by" "$period" "$strays" "$hold_mode" "$start"
+	script renew "$id" "$request" "$kind" "$lease" "$holder_token" "$by" "$period" "$strays" "$hold_mode" "$start" "$count"
 }
 
 leave() {

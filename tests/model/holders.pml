@@ -35,6 +35,7 @@
  *
  *   SLOT_TWICE       a slot is given without a look at who has it
  *   GIVE_UNKNOWN     ... or while the hash, which was deleted, does not know who has it
+ *   MIX_COUNTS       a slot is given beside holders of another count
  *   SLOT_LOST        a slot is free only when it was given back: a dead holder has it for as long as others hold
  *   OVERTAKE         a client for which there is room gets the lock, whoever waits: a reader overtakes a writer
  *   DROP_SECOND      a hold is taken up after a loss of data only if its token is newer than all that the hash knows
@@ -115,6 +116,9 @@
 #ifndef SEVERAL
 #define SEVERAL 0 /* 1: the clients wait for other locks, too, while they hold this one: COMMAND begins as they give it back */
 #endif
+#ifndef COUNTS
+#define COUNTS 0 /* 1: who wants slot 1 counts one slot, and who wants ANY counts two */
+#endif
 #ifndef KEEPS
 #define KEEPS 0 /* a hold is given back, and stays for a tick: the rest of its --min-hold */
 #endif
@@ -163,6 +167,9 @@ mtype = { GIVEN, TURN };
 
 byte field;              /* of key 1 */
 byte ttl;                /* of key 1 */
+#if COUNTS
+byte slots;              /* the value of key 1: what its holders want */
+#endif
 byte ends[SIZE];         /* the sorted set: 1 and the ticks that are left; 1: its end is to be noticed */
 byte described;          /* our hash: the last field of key 1 that our scripts know */
 byte mode[SIZE];         /* h:ID: ALONE, SHARED or the slot of a hold whose end was not noticed */
@@ -234,6 +241,7 @@ bool nothing_left = true;   /* when all is over there is no key 1, no holder, no
 #define is_prompt(i)  (phase[i] == WAITING && !hung[i] && !missed[i])
 #define has_many      (field >= SHARED_HOLDS)
 #define is_holder(i)  (field == (i) || has_many && ends[i] > 1)
+#define counts_fit(i, j) (!COUNTS || want(i) == want(j))
 #define beside(a, b)  ((a) == SHARED && (b) == SHARED || are_slots(a) && are_slots(b) && (a) != (b))
 #define is_handable(i) (is_ours(i) && !(TOLD && (i) % 2))
 
@@ -393,6 +401,12 @@ inline push(who)
 #define knows_holders true
 #endif
 
+#if COUNTS && !defined(MIX_COUNTS)
+#define count_fits(wish) (slots == (wish))
+#else
+#define count_fits(wish) true
+#endif
+
 /* Sets `room`, `slot` and `ms`: when there may be room. While the hash does not know all holders, the script says an
  * earlier time. */
 inline fit(wish)
@@ -401,7 +415,7 @@ inline fit(wish)
 	slot = (room && are_slots(wish) -> 2 - (wish & 1) : 0);
 	ms = ttl;
 	if
-	:: field == SLOT_HOLDS && are_slots(wish) && knows_holders ->
+	:: field == SLOT_HOLDS && are_slots(wish) && count_fits(wish) && knows_holders ->
 		ms = 99;
 		for (at : 1 .. 2) {
 			if
@@ -495,7 +509,7 @@ inline check_order(who)
 inline take_hold(who, ticks)
 {
 	for (id : 1 .. ALL) {
-		fits = fits && (id == who || !is_holder(id) || beside(held[id], what))
+		fits = fits && (id == who || !is_holder(id) || beside(held[id], what) && counts_fit(id, who))
 	}
 	assert(fits);
 	if
@@ -507,6 +521,9 @@ inline take_hold(who, ticks)
 #endif
 	:: else
 	fi;
+#if COUNTS
+	slots = (field == SLOT_HOLDS -> slots : want(who));
+#endif
 	field = (what == ALONE -> who : (what == SHARED -> SHARED_HOLDS : SLOT_HOLDS));
 	described = field;
 	held[who] = what;
@@ -1223,7 +1240,7 @@ inline look_at_room()
 		for (id : 1 .. CLIENTS) {
 			if
 			:: ends[id] <= 1
-			:: ends[id] > 1 && are_slots(slot) && are_slots(held[id]) -> slot = slot & (ANY - held[id]); room = room && slot != 0
+			:: ends[id] > 1 && are_slots(slot) && are_slots(held[id]) && counts_fit(id, first) -> slot = slot & (ANY - held[id]); room = room && slot != 0
 			:: ends[id] > 1 && slot == SHARED && held[id] == SHARED
 			:: else -> room = false
 			fi

@@ -17,21 +17,21 @@ row() {
 	acquire anna want='#2' lease=60000
 	acquire ben want='#2' lease=40000
 	acquire cleo want='#2' mode=try
-	assert_equal "${reply[*]:0:3} ${reply[*]:4:2}" 'busy ben by ben = 2'
+	assert_equal "${reply[*]:0:3} ${reply[*]:4:2}" 'busy ben by ben =2 2'
 	grown 0 "${reply[3]}"
 	left 40000 "${reply[6]}"
 	queue_up cleo
 	acquire dora want='#2' limit=1
-	assert_equal "${reply[*]:0:4} ${reply[*]:5:2}" 'full 1 ben by ben = 2'
+	assert_equal "${reply[*]:0:4} ${reply[*]:5:2}" 'full 1 ben by ben =2 2'
 	left 40000 "${reply[7]}"
 	acquire dora want='#2' period=60000
-	assert_equal "${reply[0]} ${reply[*]:2:2} ${reply[*]:5:2}" 'ran ben by ben = 2'
+	assert_equal "${reply[0]} ${reply[*]:2:2} ${reply[*]:5:2}" 'ran ben by ben =2 2'
 	left 40000 "${reply[7]}"
 	remove cleo
-	assert_equal "${reply[*]:0:3} ${reply[*]:4:2}" 'left ben by ben = 2'
+	assert_equal "${reply[*]:0:3} ${reply[*]:4:2}" 'left ben by ben =2 2'
 	left 40000 "${reply[6]}"
 	ask cleo want='#2'
-	assert_equal "${reply[*]:0:3} ${reply[*]:4:2}" 'removed ben by ben = 2'
+	assert_equal "${reply[*]:0:3} ${reply[*]:4:2}" 'removed ben by ben =2 2'
 	left 40000 "${reply[6]}"
 }
 
@@ -71,7 +71,7 @@ row() {
 	release anna min=20000
 	answered kept
 	script view zoe ''
-	assert_equal "${reply[*]:3:3} ${reply[*]: -4:2}" "anna by anna -$(column h:anna ends) = 1"
+	assert_equal "${reply[*]:3:3} ${reply[*]: -4:2}" "anna by anna -$(column h:anna ends) =1 1"
 }
 
 @test "status has a row for each slot, in the order of their grants" {
@@ -159,7 +159,7 @@ for _, words in json.load(sys.stdin):
 	assert_equal "$(event forced)" 'ben x'
 	acquire ben want='=y' lease=600000
 	later 60001
-	acquire cleo want='#1'
+	acquire cleo want='=1'
 	assert_equal "$(event expired)" 'anna 1'
 	wait_until is_past "${token[cleo]}"
 	release cleo

@@ -66,7 +66,7 @@ kinds_of_holds() { printf '%s\n' s '#2'; }
 	[[ ${lines[*]} = *' event expired time '*' owner a22 '*' slot 22 '* ]] || fail "$output"
 	acquire zoe want='=22'
 	answered granted zoe
-	acquire yuri want='#21'
+	acquire yuri want='=21'
 	answered granted yuri
 	assert_equal "$(field n:expired)" 22
 	release x mode=force only==22 request=req

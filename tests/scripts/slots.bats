@@ -12,7 +12,7 @@ load ../lib/handover
 	assert_equal "${reply[0]} ${reply[6]}" 'granted =2'
 	acquire cleo want='#2' mode=try
 	answered busy
-	assert_equal "$(cli HGETALL job | paste -sd ' ')" 'fairlock:slots 1'
+	assert_equal "$(cli HGETALL job | paste -sd ' ')" 'fairlock:slots 2'
 	assert_equal "$(holders)" 'anna ben'
 	agree
 }
@@ -24,6 +24,54 @@ load ../lib/handover
 	acquire cleo want='=db1,db3'
 	assert_equal "${reply[6]}" =db3
 	assert_equal "$(field s:db1) $(field s:db2) $(field s:db3)" 'anna ben cleo'
+}
+
+@test "a slot of another count does not fit beside counted ones, and every answer about the holders has their count" {
+	acquire anna want='#3'
+	acquire ben want='#4' mode=try
+	assert_equal "${reply[0]} ${reply[4]} ${reply[5]}" 'busy =3 1'
+	acquire ben want='#2'
+	answered queued
+	script view ben ''
+	assert_equal "${reply[*]: -4:1}" =3
+	release anna
+	ask ben want='#2'
+	assert_equal "${reply[0]} ${reply[6]}" 'granted =1'
+	assert_equal "$(cli HGETALL job | paste -sd ' ')" 'fairlock:slots 2'
+}
+
+@test "named slots have no count, and a count that came beside them stays until the lock is free" {
+	acquire anna want='=a,b'
+	assert_equal "$(cli HGETALL job | paste -sd ' ')" 'fairlock:slots 0'
+	acquire ben want='#3'
+	acquire cleo want='=a,b'
+	answered granted
+	acquire dora want='#4' mode=try
+	answered busy
+	release ben
+	acquire dora want='#4' mode=try
+	answered busy
+	release anna
+	release cleo
+	acquire dora want='#4'
+	answered granted
+}
+
+@test "a hold that is taken up brings its count, and fits beside holders of another one" {
+	local owner
+
+	for owner in anna ben cleo; do acquire $owner want='#3'; done
+	wait_until is_past "${token[cleo]}"
+	cli FLUSHALL >/dev/null
+	renew cleo hold_mode==3 count='#3'
+	answered renewed
+	assert_equal "$(cli HGETALL job | paste -sd ' ')" 'fairlock:slots 3'
+	later 2001
+	acquire dora want='#4' mode=try
+	answered busy
+	renew ben hold_mode==2 count='#4'
+	answered renewed
+	assert_equal "$(cli HGETALL job | paste -sd ' ')" 'fairlock:slots 3'
 }
 
 @test "a slot whose end nobody has noticed is given before one that comes later in the list" {
@@ -178,10 +226,10 @@ load ../lib/handover
 }
 
 @test "a slot that --min-hold keeps stays held until then" {
-	acquire anna want='#1'
+	acquire anna want='#2'
 	release anna min=60000
 	answered kept
-	acquire ben want='#1' mode=try
+	acquire ben want='=1' mode=try
 	answered busy
 	acquire cleo want='#2'
 	assert_equal "${reply[6]}" =2

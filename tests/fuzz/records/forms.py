@@ -79,7 +79,8 @@ FLAG, MS, TTL, COUNT = is_number(0, 1), is_number(0), is_number(-2), is_number(1
 WAITED, HELD = is_number(-1), is_number(-2 ** 53)  # below -1: until when the lock is kept
 REFUSALS = [["spelled", TEXT], ["version", MS, MS]]
 MODE, NEXT = is_like("[xs=]?"), is_number(-1)
-ABOUT = [TEXT, TEXT, HELD, MODE, MS, NEXT, is_like("[01]")]
+MODE_AND_COUNT = is_like("[xs=]?|=[1-9][0-9]*")
+ABOUT = [TEXT, TEXT, HELD, MODE_AND_COUNT, MS, NEXT, is_like("[01]")]
 LEFT = ["left", *ABOUT]
 
 ANSWERS = {
@@ -95,7 +96,7 @@ ANSWERS = {
     "leave": [LEFT, ["left"], ["late"], ["unknown"]] + REFUSALS,
     "status": [[TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, MS, DIGITS, TEXT, WAITED, MS, MS, MS, MS, FLAG,
                 DIGITS_OR_NONE, MODE, is_like(""), MS, MS, DIGITS_OR_NONE, FLAG, FLAG]],
-    "view": [["view", MS, MS, TEXT, TEXT, HELD, DIGITS_OR_NONE, is_like(""), MODE, MS, NEXT, is_like("[01]")]] + REFUSALS[:1],
+    "view": [["view", MS, MS, TEXT, TEXT, HELD, DIGITS_OR_NONE, is_like(""), MODE_AND_COUNT, MS, NEXT, is_like("[01]")]] + REFUSALS[:1],
 }
 WAITING = [TEXT, DIGITS_OR_NONE, TEXT, FLAG, FLAG, TEXT]
 HOLD_NOW = [TEXT, DIGITS, DIGITS, DIGITS, DIGITS_OR_NONE, TEXT, MODE, TEXT]

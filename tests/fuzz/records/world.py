@@ -144,6 +144,10 @@ class World:
         elif answer[0] in ("removed", "ran", "ran ok", "full", "superseded"):
             self.forget(who)
 
+    def count_of(self, who):
+        """The want of a hold of a slot that is counted."""
+        return self.wants.get(who, "x") if self.wants.get(who, "x")[0] == "#" else ""
+
     def do_renew(self, who, options):
         get = options.get
         request = get("request", who)
@@ -152,7 +156,7 @@ class World:
 
         def words(strays):
             return [who, request, get("kind", "w"), get("lease", 30000), token, get("by", "by " + who), get("period", ""), strays,
-                    self.modes.get(who, "x"), get("start", "")]
+                    self.modes.get(who, "x"), get("start", ""), self.count_of(who)]
 
         self.run("renew", *words(strays), compare=get("compare") and get("strays", 0) >= 0 and words(strays + 1))
 
@@ -366,7 +370,7 @@ class World:
             raise Failure("heal", f"{who} does not get the lock: it is {self.look.owners}'s, {self.look.holders}; {self.look.list} wait")
         self.tokens[who] = hold["token"]
         answer = self.run("renew", who, who, "w", 30000, hold["token"], "by " + who, "", self.strays_of(who, 0),
-                          self.modes.get(who, "x"))
+                          self.modes.get(who, "x"), "", self.count_of(who))
         if answer[0] != "renewed":
             raise Failure("heal", f"{who} holds the lock, and its renewal is answered {answer}")
 
