@@ -1,4 +1,5 @@
-/* Ids are random and have the form of Redisson's, so that both kinds of clients share a queue. */
+/* Ids have the form of Redisson's, so that both kinds of clients share a queue. The last eight
+ * digits of the UUID mark the process that drew it (ancestor.h), the others are random. */
 #include "lock/owner.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
+#include "lock/ancestor.h"
 #include "redis/password.h"
 
 #define WORD_SEPARATOR " "
@@ -26,12 +28,15 @@ static char *put_byte(char *text, uint8_t byte)
 
 int owner_new(char id[OWNER_MAX_BYTES], struct error *err)
 {
+	const uint32_t mark = ancestor_mark();
 	uint8_t b[16];
 
 	if (getrandom(b, sizeof(b), 0) != sizeof(b))
 		return fail(err, STATUS_OS, "cannot get random bytes: %s", strerror(errno));
 	b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
 	b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
+	for (size_t i = 0; mark && i < sizeof(mark); i++)
+		b[12 + i] = (uint8_t)(mark >> (24 - 8 * i));
 	for (size_t i = 0; i < sizeof(b); i++) {
 		if (i == 4 || i == 6 || i == 8 || i == 10)
 			*id++ = '-';

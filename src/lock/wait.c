@@ -5,6 +5,7 @@
 #include "base/message.h"
 #include "cli/options.h"
 #include "lock/progress.h"
+#include "lock/wait_above.h"
 #include "lock/wait_ask.h"
 #include "lock/wait_leave.h"
 #include "lock/wait_report.h"
@@ -51,6 +52,7 @@ static int take_events(struct waiting *w, struct error *err)
 			if (w->viewing) {
 				wait_show_answer(w);
 				wait_report_answer(w);
+				result = wait_above_answer(w, err);
 			} else {
 				result = wait_asked(w, err);
 			}
@@ -126,6 +128,8 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 	wake = earliest(wake, w->held_ms);
 	wake = earliest(wake, earliest(wait_ask_again_ms(w), w->until_ms));
 	wake = earliest(wake, earliest(w->progress.draw_ms, wait_report_wake_ms(w)));
+	if (!client_has_request(w->client))
+		wake = earliest(wake, w->above_ms);
 	if (deadline_poll(w->wait->loop, slots, (nfds_t)SLOT_HELD + (nfds_t)held->count + 1, wake,
 			  err) < 0)
 		return -1;
@@ -150,6 +154,7 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 			      .client = client,
 			      .until_ms = NEVER_MS,
 			      .report_ms = NEVER_MS,
+			      .above_ms = NEVER_MS,
 			      .steps = {.messenger = wait->messenger}};
 	lock->wanted_ms = wait->from_ms && wait->held.count == 0 ? wait->from_ms : clock_ms();
 	progress_init(&w->progress);
@@ -175,6 +180,7 @@ static int do_what_is_due(struct waiting *w, struct error *err)
 	if (w->place_due && !client_has_request(w->client))
 		wait_show_request(w);
 	wait_report_due(w);
+	wait_above_due(w);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "base/message.h"
 #include "cli/options.h"
 #include "lock/handover.h"
+#include "lock/wait_above.h"
 #include "lock/wait_report.h"
 #include "lock/wait_result.h"
 #include "lock/wire.h"
@@ -79,6 +80,8 @@ static void queued(struct waiting *w, const struct ask_reply *reply)
 		progress_start(&w->progress);
 	if (!w->told_queued)
 		wait_report_begin(w);
+	if (!w->told_queued)
+		wait_above_begin(w);
 	w->told_queued = true;
 	w->place_due = w->wait->messenger->verbose && w->view_ms != NEVER_MS;
 	w->sign_ms =

@@ -48,7 +48,8 @@ int wait_timed_out(const struct waiting *w, struct error *err)
 static bool is_worth_leaving(const struct error *err)
 {
 	return err->status == STATUS_NOT_OBTAINED || err->status == STATUS_UNAVAILABLE ||
-	       err->status == STATUS_REFUSED || err->status == STATUS_TIMED_OUT;
+	       err->status == STATUS_REFUSED || err->status == STATUS_TIMED_OUT ||
+	       err->status == STATUS_USAGE;
 }
 
 /* The server has been silent for as long as the user allows. It may go on later, and grant the lock

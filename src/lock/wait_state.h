@@ -57,8 +57,9 @@ struct waiting {
 	int64_t report_ms; /* when the next report is due; NEVER_MS: none is wanted */
 	int64_t away_ms;   /* since when the server is away; 0: it is not */
 	bool told_away;
-	bool viewing;    /* the request under way is for wait_show.c only */
-	int64_t view_ms; /* when to make the next of these; NEVER_MS: we may not */
+	int64_t above_ms; /* when to look whether a process above us holds the lock; NEVER_MS */
+	bool viewing;     /* the request under way is for wait_show.c only */
+	int64_t view_ms;  /* when to make the next of these; NEVER_MS: we may not */
 	struct waiter_view view;
 	struct progress progress; /* on a terminal */
 	struct connection_trace steps;

@@ -126,7 +126,7 @@ look "$1"
 sleep 0.1
 look "$1"
 rmdir "in/$FAIRLOCK_SLOT.of.$1"
-echo "$1" >>done
+echo "$1" >>"done"
 END
 	chmod +x counted
 }
@@ -143,7 +143,7 @@ END
 	let_go "$HOLDER"
 	for pid in "${pids[@]}"; do ends_with 0 "$pid"; done
 	nothing_wrong
-	assert_equal "$(sort done | uniq -c | xargs)" '7 3 9 4'
+	assert_equal "$(sort "done" | uniq -c | xargs)" '7 3 9 4'
 	nothing_left
 }
 
