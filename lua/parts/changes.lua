@@ -188,6 +188,38 @@ local function holders_are_elsewhere()
 		match(call('INFO', 'cluster'), 'cluster_enabled:1')
 end
 
+-- The server keeps the moment when a lease ends. If its clock was ahead and was set right, the lease would go
+-- on for as long as the clock was ahead. Redisson's waiter at the head sleeps until the end that it saw.
+local function cut_lease(id, hold, ttl)
+	if not is_too_long(hold, ttl) then
+		return
+	end
+	local back, most, head = set_back_by(hold), most_left(hold), call('LINDEX', QUEUE, 0)
+	set_ttl(id, most)
+	hold.since, hold.ends = int(number(hold.since) - back), int(now + most)
+	hold.keep = number(hold.keep) and int(math.max(0, number(hold.keep) - back)) or '-'
+	call('HSET', STATE, 'h:' .. id, hold_text(hold))
+	if head and not known(head) then
+		publish(call, channel(head), '0')
+	end
+end
+
+-- The same for the holder, or for several of them; leases of less than 30 s are over soon.
+local function cut_leases()
+	if lock.mode == 'x' and is_known() then
+		cut_lease(lock.owner, lock.hold, call('PTTL', LOCK))
+	elseif MODES[lock.field] then
+		local found = call('ZRANGE', HOLDERS, int(now + OUR_SCORE_MS), '+inf', 'BYSCORE', 'LIMIT', 0, ENDS_MOST,
+			'WITHSCORES')
+		for i = 1, #found, 2 do
+			local id = found[i]
+			local hold = lock.hold and lock.hold.id == id and lock.hold or
+				read_hold(id, call('HGET', STATE, 'h:' .. id))
+			cut_lease(id, hold, end_of(found[i + 1]) - now)
+		end
+	end
+end
+
 -- Each script that changes something begins so. late: what it answers to a late copy. Returns the answer of a
 -- script that may change nothing.
 local function begin(id, request, strays, late)
@@ -200,6 +232,7 @@ local function begin(id, request, strays, late)
 		return {late}
 	end
 	notice_end()
+	cut_leases()
 end
 
 -- Raises the time to live of the held lock to the lease, and never lowers it. Returns it, ms.
@@ -211,6 +244,9 @@ local function extend(lease)
 	end
 	if lock.hold then
 		lock.hold.ends = int(now + ttl)
+		if lease > (longest_lease(lock.hold) or MOST) then
+			lock.hold.longest = '/' .. int(lease)
+		end
 		note('HSET', STATE, 'h:' .. lock.owner, hold_text(lock.hold))
 	elseif lock.had_slots and not lock.is_new then
 		note('HSET', STATE, 's:', int(now + call('PTTL', LOCK))) -- see knows_holders

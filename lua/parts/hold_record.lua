@@ -9,7 +9,7 @@
 --   token    of the grant
 --   since    ms: when the hold began; `-`: our hash knows nothing of it but `token` and `holds`
 --   ends     ms: when its lease ends, as far as our hash knows
---   lease    ms
+--   lease    ms: that it was taken with; with /MS behind it if a longer one was asked for since
 --   waited   for how many ms the owner had waited
 --   keep     until when the lock stays held whatever is given back (--min-hold)
 --   taken    taken: the hold was taken up after a loss of data; counted: so it was, and key 1 with its hold
@@ -25,16 +25,17 @@
 --
 -- Returns nil for a text of another form.
 local function read_hold(id, text)
-	local state, token, since, ends, lease, waited, keep, taken, unheard, ending, mode, holds, by =
-		match(text or '', '^(%l+) (%d+) ([%d-]%d*) ([%d-]%d*) ([%d-]%d*) ([%d-]%d*) ([%d-]%d*) (%S+) ' ..
+	local state, token, since, ends, lease, longest, waited, keep, taken, unheard, ending, mode, holds, by =
+		match(text or '', '^(%l+) (%d+) ([%d-]%d*) ([%d-]%d*) ([%d-]%d*)(/?%d*) ([%d-]%d*) ([%d-]%d*) (%S+) ' ..
 		'([%d-]%d*) (%S+) (%S+) (%S+) (.*)$')
 	return state and #token < 17 and (mode == 'x' or mode == 's' or match(mode, '^=.')) and {
-		id = id, state = state, token = token, since = since, ends = ends, lease = lease, waited = waited,
-		keep = keep, taken = taken, unheard = unheard, ending = ending, mode = mode, holds = holds, by = by,
+		id = id, state = state, token = token, since = since, ends = ends, lease = lease, longest = longest,
+		waited = waited, keep = keep, taken = taken, unheard = unheard, ending = ending, mode = mode,
+		holds = holds, by = by,
 	} or nil
 end
 
 local function hold_text(hold)
-	return table.concat({hold.state, hold.token, hold.since, hold.ends, hold.lease, hold.waited, hold.keep,
-		hold.taken, hold.unheard, hold.ending, hold.mode, hold.holds, hold.by}, ' ')
+	return table.concat({hold.state, hold.token, hold.since, hold.ends, hold.lease .. hold.longest, hold.waited,
+		hold.keep, hold.taken, hold.unheard, hold.ending, hold.mode, hold.holds, hold.by}, ' ')
 end

@@ -151,3 +151,29 @@ local function is_untaken(hold)
 	local since, ends, lease = number(hold.since), number(hold.ends), number(hold.lease)
 	return since and ends and lease and ends - since < lease
 end
+
+-- The longest lease that was asked for, ms, or nil.
+local function longest_lease(hold)
+	return number(match(hold.longest, '%d+') or hold.lease)
+end
+
+-- How far the clock was set back after this hold began, as far as that shows, ms.
+local function set_back_by(hold)
+	return math.max(0, (number(hold.since) or 0) - now)
+end
+
+-- For how many ms at most a hold may go on from now, whatever its keys say, by its record; nil: nobody knows.
+local function most_left(hold)
+	local back = set_back_by(hold)
+	if hold.state == 'kept' then
+		return math.max(1, (number(hold.ends) or MOST) - back - now)
+	end
+	local lease = longest_lease(hold)
+	return lease and math.max(1, lease, (number(hold.keep) or 0) - back - now)
+end
+
+-- Whether a lease of so many ms is longer than its hold may have.
+local function is_too_long(hold, ttl)
+	local most = hold and number(hold.since) and most_left(hold)
+	return most and ttl > most + CLOCK_SLACK_MS
+end

@@ -101,7 +101,8 @@ local hold = lock.hold
 local keep_until = hold and number(hold.keep) or 0
 if min and mode == 'own' and hold and hold.id == id and hold.since ~= '-' then
 	-- if the clock was set back, the hold seems to begin later
-	keep_until = math.max(keep_until, math.min(number(hold.since) or now, now) + min)
+	hold.since = int(math.min(number(hold.since) or now, now))
+	keep_until = math.max(keep_until, number(hold.since) + min)
 	hold.keep = int(keep_until)
 end
 local kept_ms = math.max(0, keep_until - now)

@@ -45,18 +45,15 @@ if strays == 0 and kind ~= '' and lease and not is_start and call('LLEN', QUEUE)
 		'name', 'v', 'holder', 'h:' .. id, 'turn', 'r:' .. request, 'ours', 'started'))
 	local hold = name == LOCK and version == VERSION and ours == '0' and holder == id and
 		not (turn or earlier) and read_hold(id, record)
+	local taken_with = hold and tonumber(hold.lease) or 0
 	if hold and hold.state == 'held' and hold.token == ARGV[6] and hold.mode == 'x' and hold.since ~= '-' and
 		hold.keep == '-' and hold.ending == '-' and string.find(hold.holds, ',' .. entry .. ',', 1, true) and
-		match(started or '-', '%-$') then
-		local ttl = call('PTTL', LOCK)
-		if ttl < lease then
-			call('PEXPIRE', LOCK, lease)
-			ttl = lease
-		end
-		hold.ends = format('%.0f', now + ttl)
+		match(started or '-', '%-$') and lease <= taken_with and call('PTTL', LOCK) <= lease then
+		call('PEXPIRE', LOCK, lease)
+		hold.ends = format('%.0f', now + lease)
 		pcall_server('HSET', STATE, 'h:' .. id, hold_text(hold))
-		call('PEXPIRE', STATE, ttl + 86400000)
-		return {'renewed', ttl, hold.token, 0, ''}
+		call('PEXPIRE', STATE, lease + 86400000)
+		return {'renewed', lease, hold.token, 0, ''}
 	end
 end
 

@@ -5,7 +5,8 @@
 --          ms that the longest of ours has waited or -1, grants, expiries, breaks by force, losses,
 --          1 when it is held for the rest of a --min-hold only else 0, last start of a COMMAND ms or '',
 --          mode, holders, number of holders, slots, when a COMMAND last ended with 0 ms or '',
---          1 when it was taken by hand else 0, 1 when only --once-ok has taken it else 0}
+--          1 when it was taken by hand else 0, 1 when only --once-ok has taken it else 0,
+--          1 when a lease is longer than its hold may have else 0}
 --          of several holders: owner, count, ttl, token, by, since, ours, kept and by hand of the one whose
 --          lease ends first
 --          mode     x: one holds the lock, alone; s: shared holds; =: holds of slots; '': it is free
@@ -24,8 +25,13 @@ if lock.refusal and lock.refusal.err then
 	return lock.refusal
 end
 
+local too_long = 0
+
 -- The row of the holder that the script is about, whose lease ends then (ms).
 local function row_of(ends)
+	if is_known() and is_too_long(lock.hold, ends - now) then
+		too_long = 1
+	end
 	local hold = is_known() and lock.hold or {token = '', by = '', since = '', mode = '', holds = ''}
 	return {lock.owner, lock.count, ends - now, hold.token, hold.by, hold.since, is_known() and 1 or 0,
 		is_known() and is_kept() and 1 or 0, match(hold.mode, '^=(.*)$') or '', is_by_hand(hold) and 1 or 0}
@@ -94,4 +100,4 @@ return {owner, count, ttl, token, by, since, is_ours, waiting, stamp, lock.spell
 	longest, events[1], events[2] + expired, events[3], events[4], is_kept_now,
 	lock.started and int(lock.started) or '', lock.mode or '', rows,
 	holders, math.max(slots, slots_held(rows)), lock.ok_ended and int(lock.ok_ended) or '', by_hand,
-	lock.once and 1 or 0}
+	lock.once and 1 or 0, too_long}

@@ -21,6 +21,7 @@ struct tally {
 	size_t locks;
 	size_t held;
 	size_t endless;
+	size_t too_long; /* leases */
 	size_t waiters;
 	size_t dead;          /* absent waiters of ours */
 	size_t dead_redisson; /* and of Redisson's */
@@ -62,6 +63,15 @@ static int check_lease(struct findings *findings, struct tally *tally, const str
 	if (!*reply_text(reply, 0))
 		return 0;
 	tally->held++;
+	if (reply_number(reply, 24) == 1 && ++tally->too_long <= NAMED) {
+		findings_add(findings, SEVERITY_WARNING, "leases",
+			     "lock %.200s has a longer lease than its holder asked for",
+			     lock->name);
+		findings_explain(
+			findings,
+			"The server's clock was ahead. The next process that asks for the lock shortens the lease.",
+			"fairlock wrap --skip %s true", quote(quoted, lock->name));
+	}
 	if (reply_number(reply, 2) >= 0 || ++tally->endless > NAMED)
 		return 0;
 	findings_add(findings, SEVERITY_WARNING, "leases",
@@ -172,6 +182,9 @@ static void report_tally(struct findings *findings, const struct tally *tally, s
 	if (tally->endless > NAMED)
 		findings_add(findings, SEVERITY_WARNING, "leases", "and %zu more without an end",
 			     tally->endless - NAMED);
+	if (tally->too_long > NAMED)
+		findings_add(findings, SEVERITY_WARNING, "leases", "and %zu more that are too long",
+			     tally->too_long - NAMED);
 	if (tally->dead > NAMED)
 		findings_add(findings, SEVERITY_NOTE, "queues",
 			     "and %zu more waiters are not connected", tally->dead - NAMED);

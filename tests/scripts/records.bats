@@ -53,7 +53,7 @@ hold_is() {
 	hold_is carl held 2999 "3000 $(column h:carl waited) - - - - x ,acarl, by a waiter that moved"
 }
 
-@test "a renewal moves the end of the hold, and nothing else of its record" {
+@test "a renewal moves the end of the hold, and writes a longer lease beside the first one" {
 	local before since
 
 	acquire anna lease=20000
@@ -62,9 +62,18 @@ hold_is() {
 	since=$(column h:anna since)
 	assert_equal "$since" "$before"
 	between $((since + 40000)) "$(column h:anna ends)" "$(($(now_ms) + 40000))"
-	assert_equal "$(field h:anna)" "held ${token[anna]} $since $(column h:anna ends) 20000 0 - - - - x ,wanna, by anna"
+	assert_equal "$(field h:anna)" "held ${token[anna]} $since $(column h:anna ends) 20000/40000 0 - - - - x ,wanna, by anna"
 	renew anna lease=1000 # never a shorter one
 	between $((since + 40000)) "$(column h:anna ends)" "$(($(now_ms) + 40000))"
+	assert_equal "$(column h:anna lease)" 20000/40000
+}
+
+@test "a renewal moves nothing but the end of the hold" {
+	acquire anna lease=20000
+	cli PEXPIRE "$lock" 10000 >/dev/null
+	renew anna lease=20000 by='by somebody else'
+	assert_equal "$(field h:anna)" \
+		"held ${token[anna]} $(column h:anna since) $(column h:anna ends) 20000 0 - - - - x ,wanna, by anna"
 }
 
 @test "a renewal that meets waiters writes the same record" {
@@ -72,7 +81,7 @@ hold_is() {
 	queue_up ben
 	renew anna lease=40000
 	assert_equal "$(field h:anna)" \
-		"held ${token[anna]} $(column h:anna since) $(column h:anna ends) 20000 0 - - - - x ,wanna, by anna"
+		"held ${token[anna]} $(column h:anna since) $(column h:anna ends) 20000/40000 0 - - - - x ,wanna, by anna"
 	between $(($(column h:anna since) + 40000)) "$(column h:anna ends)" "$(($(now_ms) + 40000))"
 }
 
@@ -93,7 +102,7 @@ hold_is() {
 	acquire anna lease=20000
 	acquire inner inherited=anna lease=50000
 	between $(($(column h:anna since) + 50000)) "$(column h:anna ends)" "$(($(now_ms) + 50000))"
-	assert_equal "$(column h:anna lease)" 20000
+	assert_equal "$(column h:anna lease)" 20000/50000
 }
 
 @test "our hash knows only the token of a hold in a lock of Redisson's" {

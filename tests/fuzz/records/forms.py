@@ -7,7 +7,7 @@ MAYBE = r"(?:\d{1,16}|-)"
 DECIMAL = re.compile(NUMBER)
 
 HOLD = re.compile(
-    rf"(held|kept|released|expired|forced|gone|lost) ({NUMBER}) ({MAYBE}) ({MAYBE}) ({MAYBE}) ({MAYBE}) ({MAYBE}) "
+    rf"(held|kept|released|expired|forced|gone|lost) ({NUMBER}) ({MAYBE}) ({MAYBE}) ({MAYBE}(?:/{NUMBER})?) ({MAYBE}) ({MAYBE}) "
     rf"(taken|counted|-) ({MAYBE}) (\d*:[\w-]*|asked|-) (x|s|=[^ ,]+) (,(?:[^ ,]+,)*) (.*)", re.S)
 HOLD_COLUMNS = ["state", "token", "since", "ends", "lease", "waited", "keep", "taken", "unheard", "ending", "mode", "holds",
                 "by"]
@@ -95,7 +95,7 @@ ANSWERS = {
                 ["not acquired"], ["forgot", is_number(-1)]] + REFUSALS,
     "leave": [LEFT, ["left"], ["late"], ["unknown"]] + REFUSALS,
     "status": [[TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, MS, DIGITS, TEXT, WAITED, MS, MS, MS, MS, FLAG,
-                DIGITS_OR_NONE, MODE, is_like(""), MS, MS, DIGITS_OR_NONE, FLAG, FLAG]],
+                DIGITS_OR_NONE, MODE, is_like(""), MS, MS, DIGITS_OR_NONE, FLAG, FLAG, FLAG]],
     "view": [["view", MS, MS, TEXT, TEXT, HELD, DIGITS_OR_NONE, is_like(""), MODE_AND_COUNT, MS, NEXT, is_like("[01]")]] + REFUSALS[:1],
 }
 WAITING = [TEXT, DIGITS_OR_NONE, TEXT, FLAG, FLAG, TEXT]
