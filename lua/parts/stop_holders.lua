@@ -59,7 +59,7 @@ local function stop_one(owner, its_token, lease, its_mode)
 		return 'kept', 0, description
 	elseif not is_wrap then
 		-- where several processes hold as one owner, the wrap may take it up after another
-		return hold_of.taken == '-' and 'alone' or 'away', ttl, hold_of.by
+		return is_by_hand(hold_of) and 'by hand' or hold_of.taken == '-' and 'alone' or 'away', ttl, hold_of.by
 	end
 	ask_to_stop(hold_of)
 	return 'asked', ttl, hold_of.by

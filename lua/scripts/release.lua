@@ -30,8 +30,9 @@
 --         {'forgot', ms ago}       when the start was that is forgotten; -1: there was none
 --         {'stops', {what, ttl ms, by, hold}...}   the holds that are not over
 --             what  asked: its wrap knows, or will; alone: no process can be asked, since it is Redisson's,
---                   or that of acquire; kept: it was kept for the rest of its min, and is over now; away:
---                   the server has lost its data, and this hold may be taken up again
+--                   or that of acquire; by hand: nor here, since a person took it; kept: it was kept for
+--                   the rest of its min, and is over now; away: the server has lost its data, and this hold
+--                   may be taken up again
 --             ttl   until it is worth while to look again, since the hold may be over; -1: nobody knows
 --             hold  "TOKEN LEASE MODE OWNER", with `-` for what our hash does not know
 --         {'spelled', name}        another spelling of this name is in use

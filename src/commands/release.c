@@ -100,6 +100,8 @@ static int release(struct owner_call *call, struct error *err)
 			return -1;
 	if (report(&call->lock, options, outcome, call->client.reply, err) < 0)
 		return -1;
+	if (**call->by_hand && !options->quiet)
+		release_say_whose(&call->lock, *call->by_hand, call->by);
 	message_step(call->invocation->messenger, "the server has answered after %s",
 		     duration_show(took, clock_ms() - call->client.sent_ms));
 	return 0;

@@ -36,7 +36,8 @@ struct stopping {
 	struct asked_hold *holds;
 	size_t count;
 	size_t left;                    /* so many of them are there */
-	const struct asked_hold *alone; /* one that cannot be asked, or NULL */
+	const struct asked_hold *alone; /* one that cannot be asked, or NULL ... */
+	bool is_by_hand;                /* ... since a person took it */
 	char *list;                     /* of those that are there */
 };
 
@@ -114,8 +115,12 @@ static void note_row(struct stopping *stopping, const struct asked_hold *hold,
 	const long long ttl_ms = reply_number(row, 1);
 
 	stopping->left++;
-	if (strcmp(reply_text(row, 0), "alone") == 0 && !stopping->alone)
+	const bool is_by_hand = strcmp(reply_text(row, 0), "by hand") == 0;
+
+	if ((is_by_hand || strcmp(reply_text(row, 0), "alone") == 0) && !stopping->alone) {
 		stopping->alone = hold;
+		stopping->is_by_hand = is_by_hand;
+	}
 	if (ttl_ms >= 0 && ttl_ms < LOOK_MS) /* the key is there until its last ms is over */
 		stopping->look_ms =
 			earliest(stopping->look_ms, stopping->call->client.sent_ms + ttl_ms + 1);
@@ -262,9 +267,12 @@ static int ask_and_wait(struct stopping *stopping, struct error *err)
 		release_say_free(&stopping->call->lock);
 	while (stopping->left > 0) {
 		if (stopping->alone)
-			return fail_for(stopping,
-					"only the wrap that took it can be asked to stop, not ",
-					stopping->alone, 0, err);
+			return fail_for(
+				stopping,
+				stopping->is_by_hand
+					? "it is held by hand, and --force breaks that: "
+					: "only the wrap that took it can be asked to stop, not ",
+				stopping->alone, 0, err);
 		if (wait_ms == 0 || clock_ms() >= stopping->until_ms)
 			return time_is_over(stopping, wait_ms, err);
 		if (doze(stopping, err) < 0)

@@ -1,9 +1,89 @@
 /* Each call may wait as long as --connect-timeout, and tells the steps of its connection. */
 #include "lock/owner_call.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/clock.h"
+#include "base/shell_quote.h"
 #include "cli/options.h"
+#include "lock/wire.h"
 #include "redis/client_call.h"
+#include "redis/reply.h"
+#include "redis/script.h"
+
+/* A longer name does not go into a message as a word for a shell. */
+#define QUOTED_MAX_BYTES 46
+
+/* ---- Holds by hand ---- */
+
+static bool is_same_person(const char *one, const char *other)
+{
+	struct owner_process a, b;
+
+	owner_parse(&a, one);
+	owner_parse(&b, other);
+	return strcmp(a.user, b.user) == 0 && strcmp(a.host, b.host) == 0;
+}
+
+/* Finds the hold that this user took by hand on this host, if there is exactly one. */
+static int find_by_hand(struct owner_call *call, struct error *err)
+{
+	const struct redisReply *rows;
+	struct request request;
+	int found = 0;
+
+	wire_begin(&call->lock.keys, &request, &script_status);
+	if (owner_call_make(call, &request, err) < 0)
+		return -1;
+	rows = reply_at(call->client.reply, 18); /* see status.lua */
+	for (size_t i = 0; i < reply_count(rows); i++) {
+		const struct redisReply *row = reply_at(rows, i);
+
+		if (!reply_fits(row, "siisssiisi") || reply_number(row, 9) != 1 ||
+		    !owner_is_valid(reply_text(row, 0)) ||
+		    !is_same_person(reply_text(row, 4), call->lock.by))
+			continue;
+		snprintf(*call->by_hand, OWNER_MAX_BYTES, "%s", reply_text(row, 0));
+		snprintf(call->by, sizeof(call->by), "%s", reply_text(row, 4));
+		found++;
+	}
+	if (found != 1)
+		**call->by_hand = '\0';
+	return 0;
+}
+
+static int say_who_you_are(const struct owner_call *call, const char *verb, struct error *err)
+{
+	const char *name = call->lock.keys.name;
+	char quoted[QUOTED_MAX_BYTES];
+
+	if (!**call->by_hand)
+		return fail(err, STATUS_USAGE,
+			    "cannot %s lock %s: say who you are: --owner ID, as acquire printed it",
+			    verb, call->lock.keys.shown);
+	if (!shell_quote(quoted, sizeof(quoted), name))
+		strcpy(quoted, "NAME");
+	return fail(err, STATUS_USAGE, "cannot %s without an owner: fairlock %s --owner %s %s%s",
+		    verb, verb, *call->by_hand, *name == '-' ? "-- " : "", quoted);
+}
+
+/* A script must not give back the hold of another job. */
+static int take_by_hand(struct owner_call *call, const char *verb, struct error *err)
+{
+	const bool is_person = isatty(STDIN_FILENO);
+
+	if (find_by_hand(call, err) < 0 && (is_person || err->status != STATUS_UNAVAILABLE))
+		return -1;
+	if (!is_person || !**call->by_hand)
+		return say_who_you_are(call, verb, err);
+	call->lock.inherited = call->by_hand;
+	call->lock.inherited_count = 1;
+	return 0;
+}
+
+/* ---- Calls ---- */
 
 bool owner_call_needs_owner(const struct options *options)
 {
@@ -24,17 +104,19 @@ int owner_call_init(struct owner_call *call, const struct invocation *invocation
 					    .words = words};
 
 	call->invocation = invocation;
+	**call->by_hand = '\0';
 	if (lock_init(&call->lock, &wanted, err) < 0)
 		return -1;
-	if (owner_call_needs_owner(options) && call->lock.inherited_count == 0)
-		return fail(err, STATUS_USAGE,
-			    "cannot %s lock %s: say who you are: --owner ID, as acquire printed it",
-			    verb, call->lock.keys.shown);
 	client_init(&call->client, invocation->server, options->connect_timeout_ms);
 	call->steps = (struct connection_trace){.messenger = invocation->messenger};
 	call->client.steps = &call->steps;
 	call->client.keen = true;
-	return 0;
+	if (!owner_call_needs_owner(options) || call->lock.inherited_count > 0)
+		return 0;
+	if (take_by_hand(call, verb, err) == 0)
+		return 0;
+	client_close(&call->client);
+	return -1;
 }
 
 int owner_call_make(struct owner_call *call, const struct request *request, struct error *err)

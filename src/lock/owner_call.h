@@ -8,6 +8,8 @@
 struct owner_call {
 	const struct invocation *invocation;
 	struct lock lock; /* lock.inherited: the owners to try, one after the other */
+	char by_hand[1][OWNER_MAX_BYTES]; /* a hold that this user took by hand here, or "" */
+	char by[BY_MAX_BYTES];            /* its description */
 	struct client client;
 	struct connection_trace steps;
 };
@@ -15,8 +17,9 @@ struct owner_call {
 /* Whether the options need an owner to act as. */
 bool owner_call_needs_owner(const struct options *options);
 
-/* verb: the command's, for the message. Returns -1 with STATUS_USAGE if there is no owner to act as
- * and the options need one. The caller closes the client. */
+/* verb: the command's, for the message. Without an owner, a person at a terminal means the one hold
+ * that this user took by hand on this host. Returns -1 with STATUS_USAGE if there is no owner to
+ * act as and the options need one. The caller closes the client. */
 int owner_call_init(struct owner_call *call, const struct invocation *invocation, const char *verb,
 		    struct error *err);
 

@@ -351,7 +351,7 @@ no_locks() { [ -z "$(cli --raw KEYS 'job*')" ]; }
 }
 
 @test "renew and release without any owner are mistakes in usage" {
-	"$FAIRLOCK" acquire job >/dev/null
+	"$FAIRLOCK" acquire --while-pid $$ job >/dev/null
 	for verb in renew release; do
 		for FAIRLOCK_OWNER in '' 'no owner' nobody; do
 			FAIRLOCK_OWNER=$FAIRLOCK_OWNER run -64 "$FAIRLOCK" "$verb" job

@@ -188,3 +188,33 @@ has_entries() { [ "$(cli HGET job "$FAIRLOCK_OWNER")" = "$1" ]; }
 	is_free job
 	nothing_left
 }
+
+@test "in a script, release and renew without an owner change nothing, and the message has the command with the id" {
+	local owner name verb
+
+	for name in job "it's" -n "$(printf '%040d' 7)"; do
+		owner=$("$FAIRLOCK" acquire -l 10s -- "$name")
+		for verb in release renew; do
+			run -64 "$FAIRLOCK" "$verb" -- "$name" </dev/null
+			[ "${#lines[0]}" -le 160 ] || fail "${#lines[0]}: ${lines[0]}"
+			[[ ${lines[0]} = "fairlock: cannot $verb without an owner: fairlock $verb --owner $owner "* ]] || fail "$output"
+		done
+		[ "$(cli PTTL "$name")" -le 10000 ]
+		ln -sf "$FAIRLOCK" fairlock
+		PATH=$PWD:$PATH bash -c "${lines[0]#*owner: }"
+		"$FAIRLOCK" release --owner "$owner" -- "$name"
+		is_free "$name"
+	done
+}
+
+@test "the message has no id where it could be that of another hold" {
+	"$FAIRLOCK" acquire --slots 3 job
+	"$FAIRLOCK" acquire --slots 3 job
+	run -64 "$FAIRLOCK" release job
+	assert_line 'fairlock: cannot release lock job: say who you are: --owner ID, as acquire printed it'
+	LOGNAME=anna "$FAIRLOCK" acquire other
+	run -64 "$FAIRLOCK" release other
+	assert_line 'fairlock: cannot release lock other: say who you are: --owner ID, as acquire printed it'
+	run -64 "$FAIRLOCK" release free
+	assert_line 'fairlock: cannot release lock free: say who you are: --owner ID, as acquire printed it'
+}

@@ -138,7 +138,7 @@ stopped() {
 
 	owner=$("$FAIRLOCK" acquire job)
 	run -75 "$FAIRLOCK" release --stop job
-	assert_output --regexp '^fairlock: cannot release lock job: only the wrap that took it can be asked to stop, not fairlock acquire \(pid [0-9]+, .*\)$'
+	assert_output --regexp '^fairlock: cannot release lock job: it is held by hand, and --force breaks that: fairlock acquire \(pid [0-9]+, .*\)$'
 	"$FAIRLOCK" release --owner "$owner" job
 	owner=$("$FAIRLOCK" acquire --while-pid $$ job)
 	run -75 "$FAIRLOCK" release --stop job
@@ -154,7 +154,7 @@ stopped() {
 	join_holders --slots 2 job
 	"$FAIRLOCK" acquire --slots 2 job
 	run -75 "$FAIRLOCK" release --stop job
-	assert_output --partial 'only the wrap that took it can be asked to stop, not fairlock acquire'
+	assert_output --partial 'it is held by hand, and --force breaks that: fairlock acquire'
 	stopped "$HOLDER"
 	has_holders 1
 }

@@ -97,3 +97,37 @@ acquires() {
 	"$FAIRLOCK" release --force job
 	wait_until shows '^got it$'
 }
+
+@test "on a terminal, release without an owner gives back the hold that this user took by hand, and says whose it was" {
+	local owner
+
+	owner=$("$FAIRLOCK" acquire -l 10s job)
+	terminal 200
+	type_line 'clear; "$FAIRLOCK" renew -l 2h job; echo renewed $?'
+	wait_until shows '^renewed 0$'
+	[ "$(cli PTTL job)" -gt 3600000 ]
+	type_line 'clear; "$FAIRLOCK" release job </dev/null; echo ended $?'
+	wait_until shows '^ended 64$'
+	type_line 'clear; "$FAIRLOCK" release job; echo ended $?'
+	wait_until shows '^ended 0$'
+	shows "^lock job was held by fairlock acquire \\(pid [0-9]+, $(id -un)@$(uname -n)\\) as $owner\$"
+	is_free job
+}
+
+@test "on a terminal, release gives back no hold of another user, of a keeper or a wrap, and none of two" {
+	local name
+
+	LOGNAME=anna "$FAIRLOCK" acquire hers
+	"$FAIRLOCK" acquire --while-pid $$ kept
+	background "$FAIRLOCK" wrap run sleep 600
+	wait_until "$FAIRLOCK" status -q run
+	"$FAIRLOCK" acquire --slots 2 two
+	"$FAIRLOCK" acquire --slots 2 two
+	terminal 200
+	for name in hers kept run two; do
+		type_line "clear; \"\$FAIRLOCK\" release $name; echo $name ended \$?"
+		wait_until shows "^$name ended 64\$"
+		shows "^fairlock: cannot release lock $name: say who you are"
+		"$FAIRLOCK" status -q "$name"
+	done
+}

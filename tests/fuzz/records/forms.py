@@ -102,7 +102,7 @@ WAITING = [TEXT, DIGITS_OR_NONE, TEXT, FLAG, FLAG, TEXT]
 HOLD_NOW = [TEXT, DIGITS, DIGITS, DIGITS, DIGITS_OR_NONE, TEXT, MODE, TEXT]
 HOLDER = [TEXT, MS, TTL, DIGITS_OR_NONE, TEXT, DIGITS_OR_NONE, FLAG, FLAG, TEXT, FLAG]
 
-STOPPED = [is_like("asked|alone|kept|away"), is_number(-1), TEXT, is_like(r"\S+ \S+ \S+ .*")]
+STOPPED = [is_like("asked|alone|by hand|kept|away"), is_number(-1), TEXT, is_like(r"\S+ \S+ \S+ .*")]
 
 LOGGED = {
     "event": is_like("granted|released|expired|forced|lost|left|superseded|asked"), "time": DIGITS, "owner": TEXT,
