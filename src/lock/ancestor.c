@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/read_file.h"
+#include "base/read_file.h"
 
 struct process {
 	pid_t pid;
