@@ -93,9 +93,9 @@ fairlock: no lock Backup is known, did you mean backup?" status depoly deploy Ba
 	"$FAIRLOCK" wrap deploy true
 	cli ACL SETUSER watcher on '>secret' '~*depoly*' +eval +evalsha +time '+pubsub|numsub' '+pubsub|shardnumsub' \
 		+hget +hmget +hgetall +pttl +lrange +llen +xrevrange +zcard +zrange +zscore >/dev/null
-	export FAIRLOCK_PASSWORD=secret
-	says_unknown 0 "$unknown" status -u "$FAIRLOCK_URL?user=watcher" depoly
+	export FAIRLOCK_PASSWORD=secret FAIRLOCK_URL="$FAIRLOCK_URL?user=watcher"
+	says_unknown 0 "$unknown" status depoly
 	cli ACL SETUSER watcher resetkeys '~depoly' '~fairlock:*' '~fairlock_log:*' '~redisson_lock_*' >/dev/null # all but one key
-	says_unknown 0 '' log -u "$FAIRLOCK_URL?user=watcher" depoly
+	says_unknown 0 '' log depoly
 	cli ACL DELUSER watcher >/dev/null
 }
