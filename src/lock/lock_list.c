@@ -304,7 +304,7 @@ int lock_list_check(struct client *client, const struct lock_keys *keys, bool *i
 		    struct error *err)
 {
 	const char *const all[] = {keys->state, keys->log,      keys->name,
-				   keys->queue, keys->timeouts, keys->holders};
+				   keys->queue, keys->timeouts, keys->holders, keys->ours};
 
 	*is_known = true;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

@@ -11,7 +11,6 @@
 #include "lock/wire.h"
 #include "redis/client_call.h"
 #include "redis/reply.h"
-#include "redis/script.h"
 
 /* A longer name does not go into a message as a word for a shell. */
 #define QUOTED_MAX_BYTES 46
@@ -34,10 +33,10 @@ static int find_by_hand(struct owner_call *call, struct error *err)
 	struct request request;
 	int found = 0;
 
-	wire_begin(&call->lock.keys, &request, &script_status);
+	wire_look(&call->lock.keys, &request, "status");
 	if (owner_call_make(call, &request, err) < 0)
 		return -1;
-	rows = reply_at(call->client.reply, 18); /* see status.lua */
+	rows = reply_at(call->client.reply, 18); /* see look.lua */
 	for (size_t i = 0; i < reply_count(rows); i++) {
 		const struct redisReply *row = reply_at(rows, i);
 

@@ -15,7 +15,5 @@ extern const struct script script_acquire;
 extern const struct script script_renew;
 extern const struct script script_release;
 extern const struct script script_leave;
-extern const struct script script_status;
-extern const struct script script_queue;
+extern const struct script script_look;
 extern const struct script script_log;
-extern const struct script script_view;

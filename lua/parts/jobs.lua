@@ -1,0 +1,75 @@
+-- Jobs that need not run each time (--once-per, --once-ok), and jobs of which the newest waits (--supersede).
+
+-- The period of a waiter. Returns its ms, and whether it is that of --once-ok; nil: it has none.
+local function read_period(text)
+	local ok, ms = match(text, '^(o?k?)(%d+)$')
+	return number(ms), ok == 'ok'
+end
+
+-- Whether this time is less than nine tenths of so many ms ago. A clock that was set back does not stop a job for
+-- long.
+local function is_recent(time, ms)
+	return time and math.abs(now - time) * 10 < ms * 9
+end
+
+-- Whether a job with this period is --once-per, and the last start is too short a time ago for it.
+local function ran(period)
+	local ms, is_ok = read_period(period)
+	return ms and not is_ok and is_recent(lock.runs.last, ms)
+end
+
+-- Whether a job with this period is --once-ok, and need not run: a COMMAND ended with 0, and was started a short
+-- time ago, or ended since the job began to wait (ms; nil: it begins now). An end in the future was written before
+-- the clock was set back; nobody knows whether the job waited then.
+local function is_done(period, since)
+	local ms, is_ok = read_period(period)
+	local ended = lock.runs.ok_ended
+	return ms and is_ok and (is_recent(lock.runs.ok_started, ms) or
+		since and ended and ended <= now and ended >= since)
+end
+
+local function need_not_run(period, since)
+	return period ~= '-' and (is_done(period, since) or ran(period))
+end
+
+local function save_runs()
+	note('HSET', STATE, 'runs', runs_text(lock.runs))
+end
+
+-- A job with this period wants to find its last start, or the last success, in our hash. `status` shows for another
+-- period when the last start was, but nobody looks for a success after it.
+local function remember(period)
+	local ms, is_ok = read_period(period)
+	local recall = ms and (lock.runs.last or now) + (is_ok and 1 or 2) * ms
+	if recall and recall > (lock.runs.recall or 0) then
+		lock.runs.recall = recall
+		save_runs()
+	end
+end
+
+-- The COMMAND of this hold is not started after all. Another one may have been started since, by another holder.
+local function forget_start(hold)
+	if lock.runs.whose and lock.runs.whose == hold.token then
+		lock.runs.last, lock.runs.whose, lock.runs.before = lock.runs.before, nil, nil
+		save_runs()
+	end
+end
+
+-- `newest`, "ID SINCE": of the processes with --supersede the one that began to wait last, and since when it waits,
+-- ms: it may have the ticket of another.
+local function read_newest()
+	local id, since = match(lock.newest, '^(%S+) (%d+)$')
+	since = number(since)
+	return since and id, since
+end
+
+-- Since when a waiter waits, ms.
+local function waits_since(id, ticket)
+	local newest, since = read_newest()
+	return newest == id and since or math.floor(ticket / 1000)
+end
+
+-- For how many ms it has waited.
+local function waited_by(id, ticket)
+	return math.max(0, now - waits_since(id, ticket))
+end
