@@ -194,10 +194,18 @@ local function set_turn(id, score, absent, told)
 	end
 end
 
--- Whether this waiter was told its turn, and has not taken it.
-local function has_hung(id, score, want)
+local function is_silent(waiter)
+	return waiter ~= nil and now - waiter.seen >= SILENT_MS
+end
+
+-- Whether this waiter was told its turn, and has not taken it, although there is room. waiter: its record, or nil.
+local function has_hung(id, score, waiter)
 	local its = turn_of(id, score)
-	return its and its.told and now - its.told >= TURN_MS and fit(want) ~= nil
+	if its and its.told and not fit(waiter and waiter.want or 'x') then
+		set_turn(id, score, its.absent, nil) -- somebody else took the lock meanwhile
+		return false
+	end
+	return its and its.told and now - its.told >= (is_silent(waiter) and SILENT_TURN_MS or TURN_MS)
 end
 
 -- Whether a waiter of Redisson's at the head is to be passed over: its score has passed, so that its own kind would
@@ -217,17 +225,13 @@ local function is_dead_redisson(id)
 		end
 	elseif score <= now then
 		return true
-	elseif has_hung(id, score, 'x') then
+	elseif has_hung(id, score) then
 		tell(id, '0') -- should it be alive, it queues again
 		return true
 	end
 	local absent = not present(id) and (its and its.absent or now) or nil
 	set_turn(id, score, absent, its and its.told)
 	return absent and now - absent >= TURN_MS
-end
-
-local function is_silent(waiter)
-	return waiter ~= nil and now - waiter.seen >= SILENT_MS
 end
 
 local PASSED_MOST = 1000  -- so many are passed over by one script
@@ -247,7 +251,7 @@ local function pass_over_ours(me, ends)
 	local here = present_of(ids)
 	for i, id in ipairs(ids) do
 		local is_hung = here[id] and (has_missed and is_silent(waiter_of(id)) or
-			has_hung(id, tonumber(found[2 * i]), waiter_of(id) and waiter_of(id).want or 'x'))
+			has_hung(id, tonumber(found[2 * i]), waiter_of(id)))
 		if here[id] and not is_hung then
 			break
 		elseif is_hung then
@@ -287,7 +291,7 @@ local function first_waiter(me)
 			return id, ticket
 		else
 			local is_hung = has_missed and is_silent(waiter_of(id)) or
-				has_hung(id, ticket, waiter_of(id) and waiter_of(id).want or 'x')
+				has_hung(id, ticket, waiter_of(id))
 			if not is_hung and present(id) or not may_pass_over() or
 				not pass_over_ours(me, following or MOST) then
 				return id, ticket
@@ -348,7 +352,7 @@ end
 -- long.
 local function see_in(id, score)
 	local its = turn_of(id, score)
-	local ends = (its and its.told or now) + TURN_MS
+	local ends = (its and its.told or now) + (is_silent(waiter_of(id)) and SILENT_TURN_MS or TURN_MS)
 	if markers[list[1]] then
 		return math.max(1, ends - now)
 	elseif its and its.absent then

@@ -44,8 +44,8 @@ end
 make_room()
 local left = {'left', about()}
 local ticket, index, hold, given = ticket_of(leaving), place_of(leaving), nil, nil
-for i = 5, by_other and 4 or #ARGV do -- the caller may have gone into a hold that it inherited
-	local other = find_hold(i == 5 and id or ARGV[i])
+for i = 4, by_other and 3 or #ARGV do -- the caller may have gone into a hold that it inherited
+	local other = find_hold(i == 4 and (lock.mode == 'x' and lock.field or id) or ARGV[i])
 	if other and not given and entry_of(other, request) then
 		hold, given = other, entry_of(other, request)
 	end

@@ -35,6 +35,7 @@
 --             hold  "TOKEN LEASE MODE OWNER", with `-` for what our hash does not know
 --         {'spelled', name}        another spelling of this name is in use
 --         {'version', theirs, ours}   another version of this protocol
+--         {'late'}                 this is a late copy
 --         {'not held', owner, by}  {'not acquired'}: only wrap's own hold is left
 
 -- include base.lua permissions.lua
@@ -157,7 +158,7 @@ local function make_others()
 			end
 			publish(channel(id), '0')
 		elseif strays > 0 or not given then
-			set_last_word(request, 'released')
+			set_last_word(request, 'released ' .. hold.count - 1)
 		end
 		if not given and lock.mode ~= 'x' and request ~= id and mode ~= 'any' then
 			settle(hold)
@@ -367,9 +368,9 @@ local function make_others()
 		if mode == 'any' then
 			given = hold and hold.state == 'held' and match(hold.holds, ',([ah][^,]+)') or nil
 		end
-		local left = match(word or '', '^released ?(%d*)$')
+		local left = match(word or '', '^released (%d+)$')
 		if left and (mode == 'any' or not given) then
-			return {'released', tonumber(left) or 0} -- this is a copy
+			return again and {'released', tonumber(left)} or {'late'} -- this is a copy
 		elseif not hold then
 			return again and not word and has_ended(id, 'released') and {'released', 0} or not_held()
 		elseif hold.state == 'kept' and mode ~= 'any' and (again or has_entry(hold, request)) then

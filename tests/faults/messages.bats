@@ -17,7 +17,7 @@ teardown() {
 
 # The id of the only waiter
 waiter_id() {
-	cli LRANGE 'redisson_lock_queue:{job}' 0 0
+	cli ZRANGE 'fairlock_queue:{job}' 0 0
 }
 
 # What the server keeps of the waiter's last request

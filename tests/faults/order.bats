@@ -12,7 +12,7 @@ enqueue() {
 	local count=$1 before
 
 	shift
-	before=$(cli LLEN redisson_lock_queue:{L})
+	before=$(cli ZCARD fairlock_queue:{L})
 	WAITERS=()
 	for i in $(seq "$count"); do
 		# shellcheck disable=SC2016
@@ -24,7 +24,7 @@ enqueue() {
 
 # lists_agree NAME: list and sorted set have the same ids
 lists_agree() {
-	[ "$(cli --raw LRANGE "redisson_lock_queue:{$1}" 0 -1 | sort)" = \
+	[ "$(cli --raw ZRANGE "fairlock_queue:{$1}" 0 -1 | sort)" = \
 		"$(cli --raw ZRANGE "redisson_lock_timeout:{$1}" 0 -1 | sort)" ]
 }
 
@@ -163,7 +163,7 @@ stands_by() {
 	# shellcheck disable=SC2016
 	cli CONFIG RESETSTAT >/dev/null
 	local id
-	id=$(cli --raw LINDEX redisson_lock_queue:{L} 0)
+	id=$(cli --raw ZRANGE fairlock_queue:{L} 0 0)
 	# as if its turn had come and gone: the scripts drop it in this way
 	cli LREM redisson_lock_queue:{L} 0 "$id" >/dev/null
 	cli ZREM redisson_lock_timeout:{L} "$id" >/dev/null
@@ -171,7 +171,7 @@ stands_by() {
 	kill -CONT "$hung"
 	cli PUBLISH "redisson_lock__channel:{L}:$id" 0 >/dev/null
 	wait_until in_queue L 3
-	[ "$(cli --raw LINDEX redisson_lock_queue:{L} 0)" = "$id" ]
+	[ "$(cli --raw ZRANGE fairlock_queue:{L} 0 0)" = "$id" ]
 	lists_agree L
 }
 
@@ -179,7 +179,7 @@ stands_by() {
 	hold L
 	enqueue 3
 	local before
-	before=$(cli --raw LRANGE redisson_lock_queue:{L} 0 -1)
+	before=$(cli --raw ZRANGE fairlock_queue:{L} 0 -1)
 	cli CLIENT KILL TYPE pubsub >/dev/null
 	wait_until test_channels 4
 	kill -TERM "$HOLDER"
@@ -238,12 +238,12 @@ stands_by() {
 	cli HSET L redisson:1 1 >/dev/null
 	cli PEXPIRE L 600000 >/dev/null
 	enqueue 2
-	first=$(cli LINDEX 'redisson_lock_queue:{L}' 0)
+	first=$(cli ZRANGE 'fairlock_queue:{L}' 0 0)
 	stop "${WAITERS[0]}" # this one listens
 	cli >/dev/null <<END
 LREM redisson_lock_queue:{L} 0 $first
 ZREM redisson_lock_timeout:{L} $first
-PUBLISH redisson_lock__channel:{L}:$(cli LINDEX 'redisson_lock_queue:{L}' 1) "first 600000"
+PUBLISH redisson_lock__channel:{L}:$(cli ZRANGE 'fairlock_queue:{L}' 1 1) "first 600000"
 DEL L
 PUBLISH redisson_lock__channel:{L} 0
 END
@@ -309,7 +309,7 @@ cpu_times() {
 	background "$FAIRLOCK" wrap L true 2>said
 	local waiter=$!
 	wait_until in_queue L 1
-	run -0 "$FAIRLOCK" queue --remove "$(cli --raw LINDEX redisson_lock_queue:{L} 0)" L
+	run -0 "$FAIRLOCK" queue --remove "$(cli --raw ZRANGE fairlock_queue:{L} 0 0)" L
 	status_of "$waiter"
 	[ "$STATUS" = 75 ]
 	grep -q 'removed from the queue' said

@@ -260,7 +260,7 @@ offering() {
 
 # in_queue NAME COUNT: succeeds if the server's queue of the lock has COUNT owners
 in_queue() {
-	[ "$(cli LLEN "redisson_lock_queue:{$1}")" = "$2" ]
+	[ "$(cli ZCARD "fairlock_queue:{$1}")" = "$2" ]
 }
 
 # is_free NAME: succeeds if the server has no holder of the lock
@@ -292,7 +292,7 @@ nothing_left() {
 	local key
 
 	for key in $(cli --raw KEYS '*'); do
-		[[ $key = fairlock:* || $key = fairlock_log:* ]] || { echo "left: $key"; return 1; }
+		[[ $key = fairlock:* || $key = fairlock_log:* || $key = fairlock_done:* ]] || { echo "left: $key"; return 1; }
 		[ "$(cli PTTL "$key")" -gt 0 ] || { echo "without a time to live: $key"; return 1; }
 	done
 }
