@@ -310,6 +310,17 @@ local function set_last_word(request, word)
 	pcall_server('SET', 'fairlock_done:' .. TAG .. ':' .. request, word, 'PX', DONE_TTL_MS)
 end
 
+-- Whether this is a late copy, by how many requests the process has left under way: copies of requests that have left
+-- fewer are late from then on. Returns the last word, too, if there is one.
+local function is_late(request, strays)
+	local word = last_word(request)
+	local left = tonumber(match(word or '', '^asks (%d+)$'))
+	if strays > (left or 0) and (left or not word) then
+		set_last_word(request, 'asks ' .. int(strays))
+	end
+	return strays < (left or 0), not left and word or nil
+end
+
 -- Makes the server take what follows, also when its memory is full: from the first deletion on it refuses
 -- nothing of a script. To give back, to leave and to renew must be possible then.
 local function make_room()

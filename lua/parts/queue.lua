@@ -85,17 +85,15 @@ local function marker_behind(index)
 	end
 end
 
--- Which marker a ticket belongs to: its place in the list, and how many of Redisson's stand before it.
+-- The place in the list of the marker that a ticket belongs to, or nil.
 local function batch_of(ticket)
-	local index, before, ahead = nil, 0, 0
+	local index
 	for i, id in ipairs(list) do
-		if not markers[id] then
-			ahead = ahead + 1
-		elseif not index or markers[id] <= ticket then
-			index, before = i, ahead
+		if markers[id] and (not index or markers[id] <= ticket) then
+			index = i
 		end
 	end
-	return index, before
+	return index
 end
 
 local function has_redisson()
@@ -145,25 +143,47 @@ local function take_out(ids, ticket)
 	end
 end
 
+-- A waiter of ours that is older than all markers stands before a head of Redisson's: its marker was dropped, or it
+-- has come back.
+local function put_first_marker()
+	local id, ticket = find_oldest()
+	if id and not markers[list[1]] and ticket < (marker_behind(0) or MOST) then
+		add_marker('LPUSH', ticket)
+	end
+end
+
 -- Gives a waiter of ours its place. A newcomer that does not stand behind others of ours begins a batch.
 local function stand(id, ticket, is_newcomer)
 	oldest = nil
 	call('ZADD', OURS, int(ticket), id)
 	if is_newcomer and not markers[list[#list]] then
 		add_marker('RPUSH', ticket)
-	elseif not markers[list[1]] and ticket < (marker_behind(0) or MOST) then
-		add_marker('LPUSH', ticket)
+	end
+	put_first_marker()
+end
+
+-- Renews the scores of the markers. Redisson's grants, and its waiters that give up, each take up to 300 s from every
+-- score behind them.
+local function renew_markers()
+	local ahead, words = 0, {}
+	for _, id in ipairs(list) do
+		local score = now + MARKER_SCORE_MS + REDISSON_SCORE_MS * ahead
+		if not markers[id] then
+			ahead = ahead + 1
+		elseif score > scores[id] and #words < MANY then
+			words[#words + 1], words[#words + 2], scores[id] = int(score), id, score
+		end
+	end
+	if words[1] then
+		call('ZADD', TIMEOUTS, unpack(words))
 	end
 end
 
--- Renews the score of the marker of this ticket. Redisson's grants, and its waiters that give up, each take up to
--- 300 s from every score behind them.
-local function renew_marker(ticket)
-	local index, ahead = batch_of(ticket)
-	local id, score = list[index], now + MARKER_SCORE_MS + REDISSON_SCORE_MS * ahead
-	if score > scores[id] then
-		scores[id] = score
-		call('ZADD', TIMEOUTS, int(score), id)
+-- The last word on a request of this process; a late copy of acquire may have queued it meanwhile.
+local function withdraw(request)
+	local ticket = ticket_of(request)
+	if ticket then
+		take_out({request}, ticket)
 	end
 end
 
@@ -276,7 +296,7 @@ local function first_waiter(me)
 		if not id and not head then
 			return nil
 		elseif id and not begins and ticket < (following or MOST) then
-			add_marker('LPUSH', ticket)
+			put_first_marker()
 		elseif begins and (not id or ticket >= (following or MOST)) then
 			drop_entry(1) -- nobody is left in its batch
 		elseif not begins and is_dead_redisson(head) then
@@ -458,13 +478,16 @@ local function marker_to_hear()
 	end
 end
 
--- A script that changed something ends with this: those who must listen to a marker do, times to live are set.
-function settle(hold)
+-- A script that changed something ends with this: markers stand, and those who must listen to one do; times to live are
+-- set. has_left: somebody who may still listen has left.
+function settle(hold, has_left)
+	put_first_marker()
+	renew_markers()
 	local marker, waiting = marker_to_hear(), call('ZCARD', OURS)
 	if marker and waiting > 0 then
 		local name = channel('fairlock:' .. int(marker))
 		local heard = call('PUBSUB', 'NUMSUB', name)[2] + (SHARDED and call('PUBSUB', 'SHARDNUMSUB', name)[2] or 0)
-		for _, id in ipairs(heard < math.min(2, waiting) and next_of_ours(nil, 2) or {}) do
+		for _, id in ipairs((has_left or heard < math.min(2, waiting)) and next_of_ours(nil, 2) or {}) do
 			tell(id, '0') -- it asks, and is told which marker that is
 		end
 	end

@@ -59,7 +59,7 @@ if refusal then
 end
 
 read_lock(id)
-local word = last_word(request)
+local late, word = is_late(request, strays)
 local hold_mode, waited = 'x', 0 -- of the grant
 
 -- Returns the answer to a caller that does not get a hold of its own now, or nil.
@@ -242,7 +242,6 @@ local function consider()
 		if is_newcomer then
 			stand(request, ticket, true)
 		end
-		renew_marker(ticket)
 	end
 
 	-- Whether the lease that ends in so many ms is that of an owner which was handed the lock, and has not renewed it yet.
@@ -325,8 +324,9 @@ local function consider()
 	if is_traceless and not room then
 		return finally({'busy', about()})
 	end
+	local has_left = false
 	if was_late or newest and not ticket and not is_traceless then
-		supersede()
+		has_left = supersede()
 	elseif ticket and not is_waiting then
 		stand(request, ticket)
 	end
@@ -365,7 +365,7 @@ local function consider()
 		local rank = call('ZRANK', OURS, request) or 0
 		local ms = ask_in(first, first_ticket, rank)
 		local marker = rank <= 1 and marker_to_hear()
-		settle()
+		settle(nil, has_left)
 		return {'queued', int(ticket), ms, first == request and 1 or 0, call('PTTL', LOCK), now,
 			marker and int(marker) or ''}
 	end
@@ -377,8 +377,8 @@ local function consider()
 end
 
 -- Usually nobody holds, nobody waits, no hold has ended unnoticed, and there is nothing to consider.
-if lock.refusal then
-	return lock.refusal
+if lock.refusal or late then
+	return lock.refusal or {'removed'}
 end
 if word or lock.field or lock.holder or lock.is_queued or want ~= 'x' or ticket or again or newest or period ~= '' or
 	match(lock.run, ' %d+$') then
@@ -389,9 +389,6 @@ if word or lock.field or lock.holder or lock.is_queued or want ~= 'x' or ticket 
 end
 enter(call, hold_mode, id, want)
 local hold = take(id, hold_mode, entry, lease, lease, by, waited, period)
-if kind == 'h' and strays > 0 then
-	set_last_word(request, 'granted') -- this process ends, and copies of its request are not to take the lock again
-end
 if settle then
 	pass_on()
 	settle(hold)

@@ -10,6 +10,7 @@
 -- Returns {'left', owner, by, held, mode, holders, next, by hand}   it is out; the holder as `about` has it, or none if
 --              that was the waiter itself
 --         {'left'}     somebody else asked, and it was out already
+--         {'late'}     this is a late copy
 --         {'unknown'}  somebody else asked, and there is no such waiter
 --         {'spelled', name}  another spelling of this name is in use
 --         {'version', theirs, ours}  another version of this protocol
@@ -24,7 +25,7 @@ if lacking and lacking() then
 end
 
 read_lock(id)
-local word = last_word(request)
+local late, word = is_late(request, strays)
 
 -- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
@@ -38,8 +39,8 @@ local function place_of(waiter)
 end
 
 local refused = begin(id)
-if refused then
-	return refused
+if refused or late then
+	return refused or {'late'}
 end
 make_room()
 local left = {'left', about()}
@@ -94,5 +95,5 @@ if given then
 elseif was_first or not lock.field then
 	pass_on()
 end
-settle()
+settle(nil, true)
 return left

@@ -50,7 +50,7 @@ if lacking and lacking() then
 end
 
 read_lock(id)
-local word = last_word(request)
+local late, word = is_late(request, strays)
 local hold -- that ends
 
 -- COMMAND ended with 0. After a loss of data, the token says when the hold began.
@@ -363,6 +363,9 @@ local function make_others()
 		elseif mode == 'stop' then
 			return stop()
 		end
+		if strays > 0 and mode ~= 'any' then
+			withdraw(request)
+		end
 		hold = find_hold(id)
 		local given = hold and entry_of(hold, request)
 		if mode == 'any' then
@@ -386,8 +389,8 @@ local function make_others()
 	end
 end
 
-if lock.refusal then
-	return lock.refusal
+if lock.refusal or late then
+	return lock.refusal or {'late'}
 end
 
 -- Usually a process gives back the only hold of the lock, and that is all of it.

@@ -36,7 +36,7 @@ if lacking and lacking() then
 end
 
 read_lock(id)
-local word = last_word(request)
+local late, word = is_late(request, strays)
 local hold -- that is renewed
 
 -- Returns the answer where no hold of this process goes on, or it was changed; nil: it is renewed.
@@ -50,6 +50,7 @@ local function consider()
 	local function finally(answer)
 		if strays > 0 then
 			set_last_word(request, answer[1])
+			withdraw(request)
 		end
 		return answer
 	end
@@ -219,7 +220,7 @@ local function consider()
 	return lost()
 end
 
-if lock.refusal then
-	return lock.refusal
+if lock.refusal or late then
+	return lock.refusal or {'late'}
 end
 return consider()

@@ -109,8 +109,11 @@ for _, field in ipairs(redis.call("HKEYS", KEYS[4])) do
 	if field ~= "token" then
 		-- the id of a server process is no time, nor is the token of a hold, nor what is compared with tokens
 		local value, before, times, behind = redis.call("HGET", KEYS[4], field), "", nil, ""
-		if field == "run" then
-			before, times, behind = string.match(value, "^(%S* )(%S*)(.*)$")
+		if field == "run" or field == "lost" then
+			before, times = string.match(value, "^(%S+ )(.*)$")
+		elseif field == "runs" then
+			before, times = string.match(value, "^(%S+ %S+ )(.*)$")
+			before = string.gsub(before, "^%d+", older)
 		elseif string.find(field, "^h:") then
 			before, times = string.match(value, "^(%l+ [%d-]+)(.*)$")
 		end
