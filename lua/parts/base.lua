@@ -255,6 +255,20 @@ local function end_of(score)
 	return score and math.max(0, math.min(math.floor(score), now + LONGEST_MS))
 end
 
+-- entry: as in `holds`
+local function has_entry(hold, entry)
+	return string.find(hold.holds, ',' .. entry .. ',', 1, true) ~= nil
+end
+
+-- The entry of this request, or nil.
+local function entry_of(hold, request)
+	for kind in string.gmatch('wvah', '.') do
+		if has_entry(hold, kind .. request) then
+			return kind .. request
+		end
+	end
+end
+
 -- The hold of this owner, or nil if it holds nothing now. Of one without a record only the mode is known, and
 -- `count`: how many holds there are in this one.
 local function find_hold(owner)
@@ -272,23 +286,12 @@ local function find_hold(owner)
 	end
 	hold = hold or {id = owner, state = 'held', mode = lock.mode, holds = ',', notes = '-', by = ''}
 	hold.count = lock.mode == 'x' and number(lock.value) or select(2, string.gsub(hold.holds, ',', '')) - 1
+	if lock.mode ~= 'x' and not hold.since and not entry_of(hold, owner) then
+		hold.count = hold.count + 1 -- the one that our hash forgot
+	end
 	hold.count = math.max(1, hold.count)
 	holds[owner] = hold
 	return hold
-end
-
--- entry: as in `holds`
-local function has_entry(hold, entry)
-	return string.find(hold.holds, ',' .. entry .. ',', 1, true) ~= nil
-end
-
--- The entry of this request, or nil.
-local function entry_of(hold, request)
-	for kind in string.gmatch('wvah', '.') do
-		if has_entry(hold, kind .. request) then
-			return kind .. request
-		end
-	end
 end
 
 -- Whether a hold was taken by hand, and no process of ours looks after it.
@@ -504,6 +507,16 @@ local function set_free()
 	lock.field, lock.value, lock.mode, lock.slots, lock.holder = nil, nil, nil, nil, nil
 end
 
+-- Of several holders, ends those whose leases have ended: the last one that goes on goes.
+local function end_late_ones()
+	for _, id in ipairs(call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE', 'LIMIT', 0, MANY)) do
+		local hold = read_hold(id, call('HGET', STATE, 'h:' .. id))
+		if hold then
+			forget_hold(hold, hold.state == 'kept' and 'released' or 'expired', math.min(hold.ends or now, now))
+		end
+	end
+end
+
 -- Ends a hold; the lock is free with the last one. The arguments are as for forget_hold.
 local function end_hold(hold, event, status, cause, actor)
 	if lock.mode == 'x' then
@@ -516,8 +529,10 @@ local function end_hold(hold, event, status, cause, actor)
 		local other = end_of(last[last[1] == hold.id and 4 or 2]) or 0
 		call('ZREM', HOLDERS, hold.id)
 		if other <= now then
+			end_late_ones()
 			call('DEL', LOCK)
 			note('DEL', HOLDERS)
+			call('HDEL', STATE, 'holder')
 			set_free()
 		elseif set_last_end() then
 			tell_redisson()

@@ -193,6 +193,9 @@ local function notice_ends(owner)
 		call('DEL', LOCK)
 		call('HDEL', STATE, 'holder')
 		set_free()
+		for _, hold in ipairs(holds_left()) do
+			end_unnoticed(hold)
+		end
 	end
 	if lock.mode == 'x' and find_hold(lock.field).since then
 		cut_lease(find_hold(lock.field), call('PTTL', LOCK))

@@ -236,8 +236,7 @@ local function is_dead_redisson(id)
 	if not match(id, '^%S+$') then
 		return true -- no client has such an id, and `turn` cannot keep it
 	end
-	local its = turn_of(id, score)
-	if not its then
+	if not turn_of(id, score) then
 		if score < now + REDISSON_SCORE_MS and not is_traceless then
 			score = now + REDISSON_SCORE_MS
 			scores[id] = score
@@ -249,6 +248,7 @@ local function is_dead_redisson(id)
 		tell(id, '0') -- should it be alive, it queues again
 		return true
 	end
+	local its = turn_of(id, score)
 	local absent = not present(id) and (its and its.absent or now) or nil
 	set_turn(id, score, absent, its and its.told)
 	return absent and now - absent >= TURN_MS

@@ -160,10 +160,7 @@ local function make_others()
 		elseif strays > 0 or not given then
 			set_last_word(request, 'released ' .. hold.count - 1)
 		end
-		if not given and lock.mode ~= 'x' and request ~= id and mode ~= 'any' then
-			settle(hold)
-			return {'released', 1} -- nobody knows how many holds its owner has
-		elseif hold.count > 1 then
+		if hold.count > 1 then
 			if is_success then
 				note_success()
 				send_satisfied()
@@ -378,7 +375,7 @@ local function make_others()
 			return again and not word and has_ended(id, 'released') and {'released', 0} or not_held()
 		elseif hold.state == 'kept' and mode ~= 'any' and (again or has_entry(hold, request)) then
 			return has_entry(hold, request) and {'kept', ttl_of(hold)} or {'released', 0}
-		elseif given or not hold.token and not word then
+		elseif given or not hold.since and not word then
 			return give_back(given)
 		elseif mode == 'any' and hold.state ~= 'kept' then
 			return {'not acquired'}
