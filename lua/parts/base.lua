@@ -152,14 +152,14 @@ end
 local function read_hold(id, text)
 	local state, token, since, ends, lease, longest, waited, keep, mode, holds, notes, by = match(text or '',
 		'^(%l+) (%d+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (,%S*) (%S+) (.*)$')
-	token, ends, lease, keep = number(token), number(ends), number(lease), number(keep)
-	if not token or state ~= 'held' and state ~= 'kept' or not (mode == 'x' or mode == 's' or match(mode, '^=.')) or
-		math.max(ends or 0, keep or 0, now + (lease or 0)) > now + LONGEST_MS then
+	token, lease = number(token), number(lease)
+	if not token or (lease or 0) > LONGEST_MS or state ~= 'held' and state ~= 'kept' or
+		not (mode == 'x' or mode == 's' or match(mode, '^=.')) then
 		return nil
 	end
 	return {
-		id = id, state = state, token = token, since = number(since), ends = ends, lease = lease,
-		longest = number(longest), waited = number(waited), keep = keep, mode = mode, holds = holds,
+		id = id, state = state, token = token, since = number(since), ends = number(ends), lease = lease,
+		longest = number(longest), waited = number(waited), keep = number(keep), mode = mode, holds = holds,
 		notes = notes, by = by,
 	}
 end

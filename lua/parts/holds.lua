@@ -83,17 +83,19 @@ end
 
 -- ---- Ends that nobody has noticed ----
 
-local has_missed = false -- a waiter was handed the lock, and did not renew it: it hangs
+-- Since when the lock is free again that a waiter was handed, and did not renew: it hangs. nil: there was none.
+local missed_at
 
 -- Whether the lock was handed to this owner, which has not renewed it yet.
 local function is_untaken(hold)
 	return hold.since and hold.ends and hold.lease and hold.ends - hold.since < hold.lease
 end
 
--- Somebody broke the lock. Holds that end so are not taken up again after an earlier loss of data.
-local function forget_loss()
-	if match(lock.lost, '^%d') then
-		lock.lost = '- - ' .. (match(lock.lost, '(%S+)$'))
+-- Somebody broke the hold with this token: neither it nor an older one is taken up after an earlier loss of data.
+local function forget_loss(token)
+	local floor, rest = match(lock.lost, '^(%d+)( .*)$')
+	if floor and token > tonumber(floor) then
+		lock.lost = int(token) .. rest
 		call('HSET', STATE, 'lost', lock.lost)
 	end
 end
@@ -102,10 +104,10 @@ end
 local function end_unnoticed(hold)
 	local ends = hold.ends or now
 	if ends > now + CLOCK_SLACK_MS then
-		forget_loss()
+		forget_loss(hold.token)
 		forget_hold(hold, 'forced', now)
 	else
-		has_missed = has_missed or hold.state == 'held' and is_untaken(hold)
+		missed_at = hold.state == 'held' and is_untaken(hold) and ends or missed_at
 		forget_hold(hold, hold.state == 'kept' and 'released' or 'expired', ends)
 	end
 end

@@ -179,14 +179,6 @@ local function renew_markers()
 	end
 end
 
--- The last word on a request of this process; a late copy of acquire may have queued it meanwhile.
-local function withdraw(request)
-	local ticket = ticket_of(request)
-	if ticket then
-		take_out({request}, ticket)
-	end
-end
-
 -- ---- Whose turn it is ----
 
 -- `turn`, "ID SCORE ABSENT TOLD": the head of the list, if it is Redisson's, or the waiter that was told its turn:
@@ -258,6 +250,16 @@ local PASSED_MOST = 1000  -- so many are passed over by one script
 local CHUNK = 100         -- and so many are looked at together
 local passed_over = 0     -- so many were, Redisson's, too
 
+-- Whether a waiter of ours that is present hangs: it was told its turn in vain; or one that was handed the lock did not
+-- renew it, and this one is silent, too, or was first by then, and has not asked since.
+local has_followed = false
+local function hangs(id, ticket)
+	local waiter = waiter_of(id)
+	local follows = missed_at and waiter and not has_followed and waiter.seen < missed_at and now - missed_at >= TURN_MS
+	has_followed = has_followed or missed_at ~= nil
+	return follows or missed_at and is_silent(waiter) or has_hung(id, ticket, waiter)
+end
+
 -- Passes over those at the beginning of the queue that are not there, or hang: all of the head's batch, so many at
 -- once. They may come back with their tickets. me: the caller, which is alive since it asks.
 local function pass_over_ours(me, ends)
@@ -270,12 +272,11 @@ local function pass_over_ours(me, ends)
 	end
 	local here = present_of(ids)
 	for i, id in ipairs(ids) do
-		local is_hung = here[id] and (has_missed and is_silent(waiter_of(id)) or
-			has_hung(id, tonumber(found[2 * i]), waiter_of(id)))
+		local is_hung = here[id] and hangs(id, tonumber(found[2 * i]))
 		if here[id] and not is_hung then
 			break
 		elseif is_hung then
-			has_missed = true
+			missed_at = missed_at or now
 			tell(id, '0') -- should it be alive, it has its old place back
 		end
 		gone[i] = id
@@ -309,13 +310,9 @@ local function first_waiter(me)
 		elseif passed_over >= PASSED_MOST then
 			is_stuck = true
 			return id, ticket
-		else
-			local is_hung = has_missed and is_silent(waiter_of(id)) or
-				has_hung(id, ticket, waiter_of(id))
-			if not is_hung and present(id) or not may_pass_over() or
-				not pass_over_ours(me, following or MOST) then
-				return id, ticket
-			end
+		elseif (not (missed_at or turn_of(id, ticket)) and present(id)) or not may_pass_over() or
+			not pass_over_ours(me, following or MOST) then
+			return id, ticket
 		end
 	end
 end
@@ -350,11 +347,14 @@ end
 
 -- The next waiters of ours that are present and not silent, behind the first: so many at most.
 local function next_of_ours(but, most)
-	local found = {}
-	for _, id in ipairs(call('ZRANGE', OURS, 0, most + 4)) do
-		if id ~= but and #found < most and not is_silent(waiter_of(id)) and present(id) then
-			found[#found + 1] = id
+	local found, first, last = {}, 0, 4
+	while #found < most and first < CHUNK do -- mostly the first ones are there
+		for _, id in ipairs(call('ZRANGE', OURS, first, last)) do
+			if id ~= but and #found < most and not is_silent(waiter_of(id)) and present(id) then
+				found[#found + 1] = id
+			end
 		end
+		first, last = last + 1, CHUNK
 	end
 	return found
 end
@@ -368,20 +368,21 @@ local function tell_second(first, ms)
 	end
 end
 
+-- In how many ms a head of Redisson's that is absent counts as dead.
+local function seen_dead_in(id)
+	local its = turn_of(id, scores[id])
+	return its and its.absent and math.max(1, its.absent + TURN_MS - now) or MOST
+end
+
 -- In how many ms to look what became of a turn. One of Redisson's does not say that it took the lock, nor for how
 -- long.
 local function see_in(id, score)
 	local its = turn_of(id, score)
 	local ends = (its and its.told or now) + (is_silent(waiter_of(id)) and SILENT_TURN_MS or TURN_MS)
-	if markers[list[1]] then
-		return math.max(1, ends - now)
-	elseif its and its.absent then
-		ends = math.min(ends, its.absent + TURN_MS)
-	end
-	if (its and its.told or now) + LOOK_MS > now then
+	if not markers[list[1]] and (its and its.told or now) + LOOK_MS > now then
 		ends = math.min(ends, (its and its.told or now) + LOOK_MS)
 	end
-	return math.max(1, ends - now)
+	return math.max(1, math.min(ends - now, seen_dead_in(id)))
 end
 
 -- The messages `granted` of this script. What is said last leaves first, so they are said in the end.
@@ -459,7 +460,7 @@ function pass_on(me)
 	elseif ms and ms >= 0 and ticket then
 		tell(id, 'first ' .. int(ms))
 	elseif ms and ms >= 0 then
-		tell_second(id, ms + 1)
+		tell_second(id, math.min(ms + 1, seen_dead_in(id)))
 	end
 	for i = #to_tell, 1, -1 do
 		tell(to_tell[i][1], to_tell[i][2])

@@ -3,9 +3,7 @@
 -- Each script that changes something begins so. owner, request: of the caller. Returns the answer of a script that
 -- may change nothing.
 local function begin(owner)
-	if lock.refusal then
-		return lock.refusal
-	elseif MODES[lock.field] and not KEYS[7] and call('ZCARD', HOLDERS) == 0 and
+	if MODES[lock.field] and not KEYS[7] and call('ZCARD', HOLDERS) == 0 and
 		match(call('INFO', 'cluster'), 'cluster_enabled:1') then
 		-- the node that gets a slot shows a key that has not come yet as empty; a caller that declares this
 		-- key is refused there

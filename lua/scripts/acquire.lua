@@ -50,7 +50,7 @@ local entry = kind .. request -- of `holds`
 -- The client subscribes before it asks. A server that refuses that reads the request all the same.
 local refusal
 if lacking then
-	refusal = lacking() or lacking({{CHANNEL, 'SUBSCRIBE'}, {CHANNEL .. ':0', 'SUBSCRIBE'}})
+	refusal = lacking() or lacking('channel', 'SUBSCRIBE')
 elseif check and not (check('SUBSCRIBE', CHANNEL) and check('PUBLISH', CHANNEL, '0')) then
 	refusal = redis.error_reply("NOPERM this user has no permissions to run 'PUBLISH " .. CHANNEL .. "'")
 end
@@ -59,6 +59,9 @@ if refusal then
 end
 
 read_lock(id)
+if lock.refusal then
+	return lock.refusal
+end
 local late, word = is_late(request, strays)
 local hold_mode, waited = 'x', 0 -- of the grant
 
@@ -66,22 +69,14 @@ local hold_mode, waited = 'x', 0 -- of the grant
 local function consider()
 	-- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
-	-- The last answer to this process.
-	local function finally(answer)
-		if strays > 0 then
-			set_last_word(request, answer[1])
-		end
-		return answer
-	end
-
 	local function too_soon()
 		remember(period)
 		settle()
-		return finally({'ran', math.max(0, now - (lock.runs.last or now)), about()})
+		return {'ran', math.max(0, now - (lock.runs.last or now)), about()}
 	end
 
 	local function superseded(newer)
-		return finally({'superseded', newer, about()})
+		return {'superseded', newer, about()}
 	end
 
 	-- What this process was told, or is to be told, by its last word.
@@ -110,7 +105,7 @@ local function consider()
 	-- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
 	local function reenter(hold)
 		if hold.mode ~= 'x' and hold.mode ~= want and not is_wanted(hold.mode) then
-			return finally({'other', hold.mode})
+			return {'other', hold.mode}
 		end
 		if not has_entry(hold, entry) then
 			introduce()
@@ -266,7 +261,9 @@ local function consider()
 			return is_first and 1 or see_in(first, first_ticket or scores[first])
 		elseif is_first and ms == -1 then
 			return TURN_MS -- nobody knows when such a lock ends
-		elseif ms >= 0 and (is_first or rank == 0 or rank <= 3 and is_untaken_until(ms)) then
+		elseif ms >= 0 and rank == 0 and not first_ticket then
+			return math.min(ms + 1, seen_dead_in(first), SIGN_OF_LIFE_MS)
+		elseif ms >= 0 and (is_first or rank <= 3 and is_untaken_until(ms)) then
 			return math.min(ms + 1, SIGN_OF_LIFE_MS)
 		end
 		return SIGN_OF_LIFE_MS
@@ -284,7 +281,7 @@ local function consider()
 	if word and not (inside and has_entry(inside, entry)) then
 		return answer_again()
 	elseif inside and inside.state == 'kept' then
-		return finally({'removed'}) -- all of it was given back
+		return {'removed'} -- all of it was given back
 	elseif inside then
 		return reenter(inside)
 	end
@@ -315,19 +312,22 @@ local function consider()
 			end
 		end
 		settle()
-		return finally({'ran ok', math.max(0, now - lock.runs.ok_ended)})
+		return {'ran ok', math.max(0, now - lock.runs.ok_ended)}
 	elseif not ticket and ran(period) then
 		return too_soon()
 	end
 	is_traceless = mode == 'try'
 	local room = fit(want)
 	if is_traceless and not room then
-		return finally({'busy', about()})
+		return {'busy', about()}
 	end
 	local has_left = false
 	if was_late or newest and not ticket and not is_traceless then
 		has_left = supersede()
-	elseif ticket and not is_waiting then
+	elseif ticket and ticket ~= is_waiting then
+		if is_waiting then -- a late copy of its first request had queued it anew
+			take_out({request}, is_waiting)
+		end
 		stand(request, ticket)
 	end
 
@@ -345,10 +345,10 @@ local function consider()
 			if passed_over > 0 then
 				settle()
 			end
-			return finally({'busy', about()})
+			return {'busy', about()}
 		elseif is_newcomer and limit and is_full() then
 			settle()
-			return finally({'full', limit, about()})
+			return {'full', limit, about()}
 		end
 		ticket = ticket or new_ticket()
 		queue_up(is_newcomer)
@@ -377,8 +377,8 @@ local function consider()
 end
 
 -- Usually nobody holds, nobody waits, no hold has ended unnoticed, and there is nothing to consider.
-if lock.refusal or late then
-	return lock.refusal or {'removed'}
+if late then
+	return {'removed'}
 end
 if word or lock.field or lock.holder or lock.is_queued or want ~= 'x' or ticket or again or newest or period ~= '' or
 	match(lock.run, ' %d+$') then

@@ -20,11 +20,15 @@
 local id, request, strays, by_other = ARGV[2], ARGV[3], tonumber(ARGV[4]) or 0, ARGV[5] == 'remove'
 local leaving = by_other and id or request
 
-if lacking and lacking() then
-	return lacking()
+local refusal = lacking and lacking()
+if refusal then
+	return refusal
 end
 
 read_lock(id)
+if lock.refusal then
+	return lock.refusal
+end
 local late, word = is_late(request, strays)
 
 -- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
@@ -74,8 +78,6 @@ if by_other then
 		set_last_word(leaving, 'removed')
 	end
 	tell(leaving, '0') -- it asks, and so learns it
-elseif strays > 0 then
-	set_last_word(request, 'left')
 end
 
 if given then

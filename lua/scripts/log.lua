@@ -18,7 +18,7 @@
 local after, since, wants_now = ARGV[2], ARGV[3], ARGV[4] == '1'
 local MOST_ENTRIES = 2000 -- twice its length; more are no log of ours
 
-local refusal = lacking and lacking({{LOG, 'XREVRANGE2'}})
+local refusal = lacking and lacking('log', 'XREVRANGE2')
 if refusal then
 	return refusal
 end

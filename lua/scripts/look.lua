@@ -33,7 +33,7 @@
 local what, id, known_token = ARGV[2], ARGV[3] or '', ARGV[4]
 
 if lacking then
-	local refusal = lacking(what == 'view' and {{LOG, 'XREVRANGE2'}} or {})
+	local refusal = lacking('log', what == 'view' and 'XREVRANGE2' or '')
 	if refusal then
 		return refusal
 	end

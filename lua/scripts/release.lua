@@ -45,11 +45,15 @@ local min, strays, status, cause = tonumber(ARGV[7]), tonumber(ARGV[8]) or 0, AR
 if request ~= id then -- a wrap that went into the lock of another process
 	status, cause = '', ''
 end
-if lacking and lacking() then
-	return lacking()
+local refusal = lacking and lacking()
+if refusal then
+	return refusal
 end
 
 read_lock(id)
+if lock.refusal then
+	return lock.refusal
+end
 local late, word = is_late(request, strays)
 local hold -- that ends
 
@@ -160,7 +164,10 @@ local function make_others()
 		elseif strays > 0 or not given then
 			set_last_word(request, 'released ' .. hold.count - 1)
 		end
-		if hold.count > 1 then
+		if not given and lock.mode ~= 'x' and request ~= id and mode ~= 'any' then
+			settle(hold)
+			return {'released', 1} -- nobody knows how many holds its owner has
+		elseif hold.count > 1 then
 			if is_success then
 				note_success()
 				send_satisfied()
@@ -232,10 +239,10 @@ local function make_others()
 				set_last_word(held_by, 'forced') -- so this process is told why
 			end
 			publish(channel(one.id), '0')
+			forget_loss(one.token or lock.token)
 			end_hold(one, 'forced', nil, nil, by)
 		end
 		if broken[1] then
-			forget_loss()
 			pass_on()
 		end
 		settle()
@@ -360,9 +367,6 @@ local function make_others()
 		elseif mode == 'stop' then
 			return stop()
 		end
-		if strays > 0 and mode ~= 'any' then
-			withdraw(request)
-		end
 		hold = find_hold(id)
 		local given = hold and entry_of(hold, request)
 		if mode == 'any' then
@@ -386,8 +390,8 @@ local function make_others()
 	end
 end
 
-if lock.refusal or late then
-	return lock.refusal or {'late'}
+if late then
+	return {'late'}
 end
 
 -- Usually a process gives back the only hold of the lock, and that is all of it.

@@ -31,11 +31,15 @@ local token, by, period, strays = number(ARGV[6]), ARGV[7], ARGV[8] or '', tonum
 local mode, is_start = ARGV[10] or 'x', ARGV[11] == '1'
 local entry = kind .. request -- of `holds`
 
-if lacking and lacking() then
-	return lacking()
+local refusal = lacking and lacking()
+if refusal then
+	return refusal
 end
 
 read_lock(id)
+if lock.refusal then
+	return lock.refusal
+end
 local late, word = is_late(request, strays)
 local hold -- that is renewed
 
@@ -45,15 +49,6 @@ local function consider()
 
 	local has_not_begun = request == id and (kind == 'v' or is_start) -- says the wrap that took this hold
 	local slot, taken_up = match(mode, '^=(.*)$'), 0
-
-	-- The last answer to this process.
-	local function finally(answer)
-		if strays > 0 then
-			set_last_word(request, answer[1])
-			withdraw(request)
-		end
-		return answer
-	end
 
 	local function renewed()
 		local ttl = extend(hold, lease)
@@ -72,8 +67,7 @@ local function consider()
 		-- no process can be asked to stop but the wrap that took this hold
 		local asker = hold.state == 'held' and hold.notes ~= '-' and (entry == 'w' .. id or entry == 'v' .. id) and
 			match(hold.by, '\n(.*)$')
-		local answer = {'renewed', ttl, int(hold.token or lock.token), taken_up, asker or ''}
-		return kind == '' and finally(answer) or answer
+		return {'renewed', ttl, int(hold.token or lock.token), taken_up, asker or ''}
 	end
 
 	-- COMMAND is about to start, or has started. Going in again starts nothing that counts.
@@ -169,14 +163,14 @@ local function consider()
 		end
 		settle()
 		if fit(mode) then
-			return finally({'lost', how, '', ''})
+			return {'lost', how, '', ''}
 		end
 		local owner, owner_by = about()
 		local other = slot and lock.mode == '=' and call('HGET', STATE, 's:' .. slot)
 		if other and find_hold(other) then
 			owner, owner_by = other, by_of(find_hold(other))
 		end
-		return finally({'lost', how, owner, owner_by})
+		return {'lost', how, owner, owner_by}
 	end
 
 	local refused = begin(id)
@@ -193,7 +187,7 @@ local function consider()
 		return {'late'}
 	elseif hold and kind == '' then
 		if lease > STATE_TTL_MS and not (hold.token and is_by_hand(hold)) and ARGV[5] ~= '' then
-			return finally({'not by hand'})
+			return {'not by hand'}
 		end
 		return renewed()
 	elseif hold and (has_entry(hold, entry) or kind == 'w' and has_entry(hold, 'v' .. request)) then
@@ -203,7 +197,7 @@ local function consider()
 		if token and (not hold.token or hold.token == token) then
 			return join_hold()
 		end
-		return finally({'released'})
+		return {'released'}
 	end
 
 	-- Only a loss of data excuses a missing hold. When our hash knew its token, somebody broke the lock or the lease
@@ -220,7 +214,7 @@ local function consider()
 	return lost()
 end
 
-if lock.refusal or late then
-	return lock.refusal or {'late'}
+if late then
+	return {'late'}
 end
 return consider()

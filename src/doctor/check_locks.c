@@ -40,8 +40,8 @@ static const char *quote(char quoted[QUOTED_MAX_BYTES], const char *name)
 		       : strcpy(quoted, "NAME");
 }
 
-static int look(const struct found *lock, const struct lock_keys *keys,
-		const char *what, struct error *err)
+static int look(const struct found *lock, const struct lock_keys *keys, const char *what,
+		struct error *err)
 {
 	struct request request;
 

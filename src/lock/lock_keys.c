@@ -15,7 +15,7 @@ static const char state_prefix[] = "fairlock:";
 static const char log_prefix[] = "fairlock_log:";
 static const char ours_prefix[] = "fairlock_queue:";
 static const char holders_prefix[] = "fairlock_holders:";
-static const char done_prefix[] = "fairlock_done:"; /* the scripts make up the rest */
+static const char done_prefix[] = "fairlock_done:";
 static const char channel_prefix[] = "redisson_lock__channel:";
 
 static const char *const prefixes[] = {
@@ -138,6 +138,7 @@ int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err)
 	derive(keys->log, log_prefix, name);
 	derive(keys->ours, ours_prefix, name);
 	derive(keys->holders, holders_prefix, name);
+	derive(keys->done, done_prefix, name);
 	derive(keys->channel, channel_prefix, name);
 	/* The other keys differ only before the first brace. */
 	if (!share_slot(keys->name, keys->queue))

@@ -3,13 +3,17 @@
 
 #include <stddef.h>
 
-/* A script of lua/, joined with its prelude. */
+/* A script of lua/, joined with its parts. */
 struct script {
 	const char *name;
 	const char *sha1; /* of text, in hex */
 	const char *text;
 	size_t length;
 };
+
+/* What a user must be allowed to do, as lua/parts/permissions.lua has it: a line for each object,
+ * "OBJECT: COMMANDS; COMMANDS". */
+extern const char script_needs[];
 
 extern const struct script script_acquire;
 extern const struct script script_renew;

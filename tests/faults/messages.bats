@@ -27,7 +27,7 @@ entry() {
 
 # The secret of that request
 secret() {
-	entry | cut -d ' ' -f 5
+	entry | cut -d ' ' -f 3
 }
 
 # The waiter took a grant. The server knows nothing of a forged grant, so the guard may have stopped

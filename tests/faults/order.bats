@@ -22,9 +22,9 @@ enqueue() {
 	done
 }
 
-# lists_agree NAME: list and sorted set have the same ids
+# lists_agree NAME: Redisson's list and its sorted set have the same ids
 lists_agree() {
-	[ "$(cli --raw ZRANGE "fairlock_queue:{$1}" 0 -1 | sort)" = \
+	[ "$(cli --raw LRANGE "redisson_lock_queue:{$1}" 0 -1 | sort)" = \
 		"$(cli --raw ZRANGE "redisson_lock_timeout:{$1}" 0 -1 | sort)" ]
 }
 
@@ -165,8 +165,7 @@ stands_by() {
 	local id
 	id=$(cli --raw ZRANGE fairlock_queue:{L} 0 0)
 	# as if its turn had come and gone: the scripts drop it in this way
-	cli LREM redisson_lock_queue:{L} 0 "$id" >/dev/null
-	cli ZREM redisson_lock_timeout:{L} "$id" >/dev/null
+	cli ZREM fairlock_queue:{L} "$id" >/dev/null
 	cli HDEL fairlock:{L} "w:$id" >/dev/null
 	kill -CONT "$hung"
 	cli PUBLISH "redisson_lock__channel:{L}:$id" 0 >/dev/null
@@ -241,8 +240,7 @@ stands_by() {
 	first=$(cli ZRANGE 'fairlock_queue:{L}' 0 0)
 	stop "${WAITERS[0]}" # this one listens
 	cli >/dev/null <<END
-LREM redisson_lock_queue:{L} 0 $first
-ZREM redisson_lock_timeout:{L} $first
+ZREM fairlock_queue:{L} $first
 PUBLISH redisson_lock__channel:{L}:$(cli ZRANGE 'fairlock_queue:{L}' 1 1) "first 600000"
 DEL L
 PUBLISH redisson_lock__channel:{L} 0
@@ -320,9 +318,10 @@ cpu_times() {
 	hold L
 	enqueue 2
 	kill -KILL "${WAITERS[@]}"
-	[ "$(cli PTTL redisson_lock_queue:{L})" -gt 600000 ]
-	[ "$(cli PTTL redisson_lock_queue:{L})" -lt 700000 ]
-	[ "$(cli PTTL redisson_lock_timeout:{L})" -gt 600000 ]
+	for key in redisson_lock_queue:{L} redisson_lock_timeout:{L} fairlock_queue:{L}; do
+		[ "$(cli PTTL "$key")" -gt 0 ]
+		[ "$(cli PTTL "$key")" -le 600000 ]
+	done
 }
 
 @test "the end of COMMAND wakes no stopped process of an orphaned process group" {
