@@ -81,6 +81,10 @@ local function number(text)
 	end
 end
 
+local function maybe(number)
+	return number and format('%.0f', number)
+end
+
 -- A column: a number, or nothing.
 local function column(value)
 	return value and format('%.0f', value) or '-'
@@ -101,9 +105,9 @@ local function channel(id)
 	return CHANNEL .. ':' .. id
 end
 
--- Tells all who listen, in whatever way. A cluster sends PUBLISH to all of its nodes: so not when only sharded
--- subscribers are here, but when nobody is. In a cluster a message may fail where a slot moves, and no message
--- is needed.
+-- Tells all who listen, in whatever way. A cluster sends PUBLISH to all of its nodes: so not when only
+-- sharded subscribers are here, but when nobody is. In a cluster a message may fail where a slot moves, and
+-- no message is needed.
 local function publish(name, message)
 	local heard = SHARDED and pcall_server('SPUBLISH', name, message) or 0
 	local plain = heard ~= 0 and pcall_server('PUBSUB', 'NUMSUB', name)
@@ -165,8 +169,9 @@ local function read_hold(id, text)
 end
 
 local function hold_text(hold)
-	return table.concat({hold.state, int(hold.token or 0), column(hold.since), column(hold.ends), column(hold.lease),
-		column(hold.longest), column(hold.waited), column(hold.keep), hold.mode, hold.holds, hold.notes, hold.by}, ' ')
+	return table.concat({hold.state, int(hold.token or 0), column(hold.since), column(hold.ends),
+		column(hold.lease), column(hold.longest), column(hold.waited), column(hold.keep), hold.mode, hold.holds,
+		hold.notes, hold.by}, ' ')
 end
 
 -- Who holds, without the process that asks it to stop.
@@ -213,7 +218,7 @@ end
 --   is_queued     somebody is in a queue, or was when the script began
 --   is_new        there is no hash of ours yet
 --   refusal       the answer of a script that may change nothing, or nil
---   spelled       the other spelling of this name that is in use, or nil ({x} and x share all keys but the lock)
+--   spelled       the other spelling of this name that is in use, or nil
 local lock
 
 -- The holds that this script has looked at: owner → hold, or false. texts: the record, if it was read before.
@@ -224,18 +229,19 @@ local function count_of(want)
 	return number(match(want, '^#([1-9]%d?%d?%d?)$'))
 end
 
--- Reads the lock, and the hold of this owner if there is one. All is read before anything is changed: a key of
--- another type is to fail here.
+-- Reads the lock, and the hold of this owner if there is one. All is read before anything is changed: a key
+-- of another type is to fail here.
 local function read_lock(owner)
 	local key = call('HGETALL', LOCK)
 	local name, version, token, ticket, holder, run, lost, turn, runs, newest, grants, mine =
-		unpack(call('HMGET', STATE, 'name', 'v', 'token', 'ticket', 'holder', 'run', 'lost', 'turn', 'runs', 'newest',
-			'n:granted', 'h:' .. owner))
+		unpack(call('HMGET', STATE, 'name', 'v', 'token', 'ticket', 'holder', 'run', 'lost', 'turn', 'runs',
+			'newest', 'n:granted', 'h:' .. owner))
 	lock = {
 		field = key[1], value = key[2], mode = MODES[key[1]] or key[1] and 'x',
 		slots = key[1] == 'fairlock:slots' and count_of('#' .. key[2]) or nil,
-		holder = holder or nil, token = number(token) or 0, ticket = number(ticket) or 0, grants = number(grants) or 0,
-		runs = read_runs(runs), run = run or '', lost = lost or '', turn = turn or '', newest = newest or '',
+		holder = holder or nil, token = number(token) or 0, ticket = number(ticket) or 0,
+		grants = number(grants) or 0, runs = read_runs(runs), run = run or '', lost = lost or '',
+		turn = turn or '', newest = newest or '',
 		is_queued = call('LLEN', LIST) + call('ZCARD', TIMEOUTS) + call('ZCARD', OURS) > 0,
 		is_new = not name, spelled = name and name ~= LOCK and name or nil,
 	}
@@ -301,8 +307,8 @@ end
 
 -- ---- What changes it ----
 
--- The last word on a request, which a late copy of it finds; nil: it is under way, or has never come. This key
--- is not declared: where the slot of a cluster moves, a key that is not there may not be asked for, and a
+-- The last word on a request, which a late copy of it finds; nil: it is under way, or has never come. This
+-- key is not declared: where the slot of a cluster moves, a key that is not there may not be asked for, and a
 -- request that declared it would be refused.
 local function last_word(request)
 	local word = pcall_server('GET', 'fairlock_done:' .. TAG .. ':' .. request)
@@ -313,8 +319,8 @@ local function set_last_word(request, word)
 	pcall_server('SET', 'fairlock_done:' .. TAG .. ':' .. request, word, 'PX', DONE_TTL_MS)
 end
 
--- Whether this is a late copy, by how many requests the process has left under way: copies of requests that have left
--- fewer are late from then on. Returns the last word, too, if there is one.
+-- Whether this is a late copy, by how many requests the process has left under way: copies of requests that
+-- have left fewer are late from then on. Returns the last word, too, if there is one.
 local function is_late(request, strays)
 	local word = last_word(request)
 	local left = tonumber(match(word or '', '^asks (%d+)$'))
@@ -403,6 +409,18 @@ local function enter(run, mode, id, want)
 	return true
 end
 
+-- A job with this period wants to find its last start, or the last success, in our hash. `status` shows for
+-- another period when the last start was, but nobody looks for a success after it. Returns whether that is
+-- news.
+local function remember(period)
+	local is_ok, ms = match(period, '^(o?k?)(%d+)$')
+	local recall = ms and (lock.runs.last or now) + (is_ok == 'ok' and 1 or 2) * (number(ms) or 0) or 0
+	if recall > (lock.runs.recall or 0) then
+		lock.runs.recall = recall
+		return true
+	end
+end
+
 -- Makes `id` a holder, for ttl ms at first, behind `enter`. entry: its first one in `holds`. period: of
 -- --once-per or --once-ok, as acquire has it. Returns the hold.
 local function take(id, mode, entry, lease, ttl, by, waited, period)
@@ -419,11 +437,9 @@ local function take(id, mode, entry, lease, ttl, by, waited, period)
 		runs.last, runs.whose, runs.before = now, lock.token, runs.last
 	end
 	runs.once = is_ok and (runs.once == 'ok' or lock.grants == 1) and 'ok' or '-'
-	if match(period, '%d') then -- see remember in jobs.lua
-		runs.recall = math.max(runs.recall or 0, (runs.last or now) + (is_ok and 1 or 2) * (number(match(period, '%d+')) or 0))
-	end
-	call('HSET', STATE, 'token', token, 'holder', lock.field, 'h:' .. id, hold_text(hold), 'n:granted', lock.grants,
-		'runs', runs_text(runs))
+	remember(period)
+	call('HSET', STATE, 'token', token, 'holder', lock.field, 'h:' .. id, hold_text(hold),
+		'n:granted', lock.grants, 'runs', runs_text(runs))
 	if slot then
 		call('HSET', STATE, 's:' .. slot, id)
 	end
@@ -499,7 +515,7 @@ local function forget_hold(hold, event, time, status, cause, actor)
 			publish(channel(request), '0')
 		end
 	end
-	record(event, int(time), hold.id, hold.token and int(hold.token), by_of(hold), hold.waited and int(hold.waited),
+	record(event, int(time), hold.id, maybe(hold.token), by_of(hold), maybe(hold.waited),
 		hold.since and int(math.max(0, time - hold.since)), status, cause, slot, actor)
 end
 
@@ -541,6 +557,6 @@ local function end_hold(hold, event, status, cause, actor)
 	forget_hold(hold, event, now, status, cause, actor)
 end
 
--- What the scripts do where there is a queue, or where not all is as usual. To make these functions costs more
--- than a usual request does: so a script makes them when it has looked, and needs them.
+-- What the scripts do where there is a queue, or where not all is as usual. To make these functions costs
+-- more than a usual request does: so a script makes them when it has looked, and needs them.
 local pass_on, settle

@@ -3,8 +3,8 @@
 
 -- ---- Who fits ----
 --
--- A mode of a hold is `x`, exclusive; `s`, shared; or =SLOT. A waiter wants x, s, one of the slots 1 to N (`#N`), or
--- the first free one of some slots (`=A,B,C`).
+-- A mode of a hold is `x`, exclusive; `s`, shared; or =SLOT. A waiter wants x, s, one of the slots 1 to N
+-- (`#N`), or the first free one of some slots (`=A,B,C`).
 
 local function slots_of(want)
 	local names = {}
@@ -17,8 +17,8 @@ local function slots_of(want)
 	return names
 end
 
--- Whether our hash knows which slots all holders have. If somebody has deleted only our hash, it does not until
--- each holder has told its slot with its next renewal, or its lease has ended.
+-- Whether our hash knows which slots all holders have. If somebody has deleted only our hash, it does not
+-- until each holder has told its slot with its next renewal, or its lease has ended.
 local function knows_slots()
 	local until_ms = number(match(lock.lost, '^%S+ %S+ (%d+)$'))
 	if lock.is_new or (until_ms or 0) <= now then
@@ -66,8 +66,8 @@ local function free_slot(names)
 end
 
 -- Whether a hold with this want fits beside those that there are. Slots of different counts never fit beside
--- each other: each process relies on its own count. Returns its mode; or nil, and in how many ms it may fit at
--- the earliest (-1: nobody knows).
+-- each other: each process relies on its own count. Returns its mode; or nil, and in how many ms it may fit
+-- at the earliest (-1: nobody knows).
 local function fit(want)
 	if not lock.field or lock.mode == want and want == 's' then
 		local name = want ~= 'x' and want ~= 's' and slots_of(want)[1]
@@ -83,7 +83,8 @@ end
 
 -- ---- Ends that nobody has noticed ----
 
--- Since when the lock is free again that a waiter was handed, and did not renew: it hangs. nil: there was none.
+-- Since when the lock is free again that a waiter was handed, and did not renew: it hangs. nil: there was
+-- none.
 local missed_at
 
 -- Whether the lock was handed to this owner, which has not renewed it yet.
@@ -91,7 +92,8 @@ local function is_untaken(hold)
 	return hold.since and hold.ends and hold.lease and hold.ends - hold.since < hold.lease
 end
 
--- Somebody broke the hold with this token: neither it nor an older one is taken up after an earlier loss of data.
+-- Somebody broke the hold with this token: neither it nor an older one is taken up after an earlier loss of
+-- data.
 local function forget_loss(token)
 	local floor, rest = match(lock.lost, '^(%d+)( .*)$')
 	if floor and token > tonumber(floor) then
@@ -112,8 +114,8 @@ local function end_unnoticed(hold)
 	end
 end
 
--- The records of several holders; the caller knows that all of them are over. It may miss some: one script looks
--- through about a thousand fields.
+-- The records of several holders; the caller knows that all of them are over. It may miss some: one script
+-- looks through about a thousand fields.
 local function holds_left()
 	local left, cursor, pages = {}, '0', 0
 	repeat
@@ -132,9 +134,9 @@ local function holds_left()
 	return left
 end
 
--- How long a hold may go on from now, whatever its keys say; nil: nobody knows. The server keeps the moment when
--- a lease ends: if its clock was ahead and was set right, the lease would go on for as long as the clock was
--- ahead.
+-- How long a hold may go on from now, whatever its keys say; nil: nobody knows. The server keeps the moment
+-- when a lease ends: if its clock was ahead and was set right, the lease would go on for as long as the clock
+-- was ahead.
 local function most_left(hold)
 	local back = math.max(0, (hold.since or now) - now) -- so far was the clock set back, as far as it shows
 	if not hold.since then
@@ -160,9 +162,9 @@ local function cut_lease(hold, ttl)
 	end
 end
 
--- Notices what happened since the last script: no script runs at the moment when a lease ends or somebody deletes
--- the key. Of several holders, so many as one script can look at. owner: of the caller, which must not have two
--- holds.
+-- Notices what happened since the last script: no script runs at the moment when a lease ends or somebody
+-- deletes the key. Of several holders, so many as one script can look at. owner: of the caller, which must
+-- not have two holds.
 local ENDS_MOST = 20
 local function notice_ends(owner)
 	local mine = read_hold(owner, texts[owner])
@@ -202,7 +204,8 @@ local function notice_ends(owner)
 	if lock.mode == 'x' and find_hold(lock.field).since then
 		cut_lease(find_hold(lock.field), call('PTTL', LOCK))
 	elseif MODES[lock.field] then -- leases of less than 30 s are over soon
-		local found = call('ZRANGE', HOLDERS, int(now + 30000), '+inf', 'BYSCORE', 'LIMIT', 0, ENDS_MOST, 'WITHSCORES')
+		local found = call('ZRANGE', HOLDERS, int(now + 30000), '+inf', 'BYSCORE', 'LIMIT', 0, ENDS_MOST,
+			'WITHSCORES')
 		for i = 1, #found, 2 do
 			local hold = find_hold(found[i])
 			if hold then
@@ -214,9 +217,9 @@ end
 
 -- ---- For people ----
 
--- The holder that people see first: the only one, or of several the one whose lease ends first; with `living` one
--- that has given its hold back only if the next ones have, too. Returns its hold, and when the first lease ends
--- (ms), or nil.
+-- The holder that people see first: the only one, or of several the one whose lease ends first; with `living`
+-- one that has given its hold back only if the next ones have, too. Returns its hold, and when the first
+-- lease ends (ms), or nil.
 local function first_holder(living)
 	if lock.mode ~= 'x' then
 		local found = MODES[lock.field] and
@@ -235,11 +238,12 @@ local function first_holder(living)
 	return find_hold(lock.field), ttl >= 0 and now + ttl or nil
 end
 
--- The first holder, for people. Returns its owner id, its description, and for how many ms it has held the lock;
--- '', '' or -1 for what is unknown, and if the lock is free. Of a kept hold, which nobody holds: who held it, and
--- in place of the time a negative number, until when (ms since the epoch) it is kept. Then how the lock is held:
--- x, s, =, =N of N counted slots, or '' if it is free; the number of holders; in how many ms the lease of the
--- first ends, -1 if nobody knows; and '1' if the first holder took the lock by hand, else '0'.
+-- The first holder, for people. Returns its owner id, its description, and for how many ms it has held the
+-- lock; '', '' or -1 for what is unknown, and if the lock is free. Of a kept hold, which nobody holds: who
+-- held it, and in place of the time a negative number, until when (ms since the epoch) it is kept. Then how
+-- the lock is held: x, s, =, =N of N counted slots, or '' if it is free; the number of holders; in how many
+-- ms the lease of the first ends, -1 if nobody knows; and '1' if the first holder took the lock by hand, else
+-- '0'.
 local function about()
 	local hold, ends = first_holder(true)
 	local held, holders = -1, lock.field and 1 or 0
@@ -251,6 +255,6 @@ local function about()
 	if MODES[lock.field] then -- a hold whose lease has ended is none, though no script has noticed it
 		holders = call('ZCARD', HOLDERS) - #call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE')
 	end
-	return hold and hold.id or '', hold and by_of(hold) or '', held, (lock.mode or '') .. (lock.slots or ''), holders,
-		ends and ends - now or -1, hold and is_by_hand(hold) and '1' or '0'
+	return hold and hold.id or '', hold and by_of(hold) or '', held, (lock.mode or '') .. (lock.slots or ''),
+		holders, ends and ends - now or -1, hold and is_by_hand(hold) and '1' or '0'
 end

@@ -6,8 +6,8 @@ local function read_period(text)
 	return number(ms), ok == 'ok'
 end
 
--- Whether this time is less than nine tenths of so many ms ago. A clock that was set back does not stop a job for
--- long.
+-- Whether this time is less than nine tenths of so many ms ago. A clock that was set back does not stop a job
+-- for long.
 local function is_recent(time, ms)
 	return time and math.abs(now - time) * 10 < ms * 9
 end
@@ -18,9 +18,9 @@ local function ran(period)
 	return ms and not is_ok and is_recent(lock.runs.last, ms)
 end
 
--- Whether a job with this period is --once-ok, and need not run: a COMMAND ended with 0, and was started a short
--- time ago, or ended since the job began to wait (ms; nil: it begins now). An end in the future was written before
--- the clock was set back; nobody knows whether the job waited then.
+-- Whether a job with this period is --once-ok, and need not run: a COMMAND ended with 0, and was started a
+-- short time ago, or ended since the job began to wait (ms; nil: it begins now). An end in the future was
+-- written before the clock was set back; nobody knows whether the job waited then.
 local function is_done(period, since)
 	local ms, is_ok = read_period(period)
 	local ended = lock.runs.ok_ended
@@ -36,18 +36,8 @@ local function save_runs()
 	note('HSET', STATE, 'runs', runs_text(lock.runs))
 end
 
--- A job with this period wants to find its last start, or the last success, in our hash. `status` shows for another
--- period when the last start was, but nobody looks for a success after it.
-local function remember(period)
-	local ms, is_ok = read_period(period)
-	local recall = ms and (lock.runs.last or now) + (is_ok and 1 or 2) * ms
-	if recall and recall > (lock.runs.recall or 0) then
-		lock.runs.recall = recall
-		save_runs()
-	end
-end
-
--- The COMMAND of this hold is not started after all. Another one may have been started since, by another holder.
+-- The COMMAND of this hold is not started after all. Another one may have been started since, by another
+-- holder.
 local function forget_start(hold)
 	if lock.runs.whose and lock.runs.whose == hold.token then
 		lock.runs.last, lock.runs.whose, lock.runs.before = lock.runs.before, nil, nil
@@ -55,12 +45,20 @@ local function forget_start(hold)
 	end
 end
 
--- `newest`, "ID SINCE": of the processes with --supersede the one that began to wait last, and since when it waits,
--- ms: it may have the ticket of another.
+-- `newest`, "ID SINCE TICKET": of the processes with --supersede the one that began to wait last; since when
+-- it waits, ms, since it may have the ticket of another; and its ticket, while it waits.
 local function read_newest()
-	local id, since = match(lock.newest, '^(%S+) (%d+)$')
+	local id, since, ticket = match(lock.newest, '^(%S+) (%d+) (%S+)$')
 	since = number(since)
-	return since and id, since
+	return since and id, since, number(ticket)
+end
+
+local function set_newest(id, since, ticket)
+	local text = id .. ' ' .. int(since) .. ' ' .. column(ticket)
+	if text ~= lock.newest then
+		lock.newest = text
+		call('HSET', STATE, 'newest', text)
+	end
 end
 
 -- Since when a waiter waits, ms.

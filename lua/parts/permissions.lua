@@ -1,8 +1,8 @@
--- What a user of the server must be allowed to do: the one list, which `doctor` reads, too. A script refuses a user
--- who lacks any of it, before it changes anything.
+-- What a user of the server must be allowed to do: the one list, which `doctor` reads, too. A script refuses
+-- a user who lacks any of it, before it changes anything.
 
--- For each key or channel: the commands of scripts that only look; behind the semicolon those of all others. A digit
--- says how many words follow: from 8.6 on, Redis answers about a whole command only.
+-- For each key or channel: the commands of scripts that only look; behind the semicolon those of all others.
+-- A digit says how many words follow: from 8.6 on, Redis answers about a whole command only.
 if is_limited then
 	local NEEDS = [[
 		nothing: TIME PUBSUB|NUMSUB PUBSUB|SHARDNUMSUB; INFO|server
@@ -34,7 +34,8 @@ if is_limited then
 		end
 	end
 
-	-- Returns the refusal, or nil. more: object and commands of a script that only reads, beside what all of those need.
+	-- Returns the refusal, or nil. more: object and commands of a script that only reads, beside what all of
+	-- those need.
 	function lacking(more, its_commands)
 		for object, reads, writes in string.gmatch(NEEDS, '(%l+): ([^;\n]*); ?([^\n]*)') do
 			if object == 'nothing' or names[object] then

@@ -1,16 +1,16 @@
 -- The queue: who is next. Ours wait in one sorted set, id by ticket, and that alone is the order of ours.
 -- Redisson's list has one id for each batch of ours that stands between two of its own: a marker,
--- "fairlock:TICKET". A waiter of ours belongs to the last marker with a ticket that is not larger; one that is
--- older than all markers belongs to the first, or stands before a head of Redisson's. Redisson's scripts treat a
--- marker like any waiter, and may drop it.
+-- "fairlock:TICKET". A waiter of ours belongs to the last marker with a ticket that is not larger; one that
+-- is older than all markers belongs to the first, or stands before a head of Redisson's. Redisson's scripts
+-- treat a marker like any waiter, and may drop it.
 
 -- Set for a caller who must leave no trace: what it sees of Redisson's is not written down.
 local is_traceless = false
 
 -- ---- Redisson's list ----
 
--- What the list has, in order; the score of each id in it; and the ticket of each marker. A list longer than one
--- is read whole, once: ours are not in it.
+-- What the list has, in order; the score of each id in it; and the ticket of each marker. A list longer than
+-- one is read whole, once: ours are not in it.
 local list, scores, markers = call('LRANGE', LIST, 0, -1), {}, {}
 
 local function add_marker(side, ticket)
@@ -37,8 +37,8 @@ local function drop_entry(index)
 	scores[id], markers[id] = nil, nil
 end
 
--- Makes list and scores agree: other programs may have died half way, or deleted a key. An id without a score gets
--- one, and one of Redisson's gets a place: its scripts never push an id that has a score.
+-- Makes list and scores agree: other programs may have died half way, or deleted a key. An id without a score
+-- gets one, and one of Redisson's gets a place: its scripts never push an id that has a score.
 local function read_list()
 	local found, listed = call('ZRANGE', TIMEOUTS, 0, -1, 'WITHSCORES'), {}
 	for i = 1, #found, 2 do
@@ -125,8 +125,8 @@ local function find_oldest()
 	return oldest or nil, oldest_ticket
 end
 
--- Takes a waiter of ours out. It takes its marker along if its batch is empty then: Redisson's unlock would speak to
--- a marker that nobody listens to. For ids that are all in the batch of this ticket.
+-- Takes a waiter of ours out. It takes its marker along if its batch is empty then: Redisson's unlock would
+-- speak to a marker that nobody listens to. For ids that are all in the batch of this ticket.
 local function take_out(ids, ticket)
 	local fields = {}
 	for i, id in ipairs(ids) do
@@ -137,14 +137,24 @@ local function take_out(ids, ticket)
 	call('HDEL', STATE, unpack(fields))
 	local index = batch_of(ticket)
 	local following = index and marker_behind(index)
-	local first = index and marker_behind(0) == markers[list[index]] and '-inf' or index and int(markers[list[index]])
+	local begins = index and markers[list[index]]
+	local first = begins and marker_behind(0) ~= begins and int(begins) or '-inf'
 	if index and call('ZCOUNT', OURS, first, following and '(' .. int(following) or '+inf') == 0 then
 		drop_entry(index)
 	end
 end
 
--- A waiter of ours that is older than all markers stands before a head of Redisson's: its marker was dropped, or it
--- has come back.
+-- A waiter waits no more. If another one comes that supersedes it, there is no place to take over.
+local function end_wait(id, ticket)
+	local newest, since = read_newest()
+	take_out({id}, ticket)
+	if newest == id then
+		set_newest(id, since, nil)
+	end
+end
+
+-- A waiter of ours that is older than all markers stands before a head of Redisson's: its marker was dropped,
+-- or it has come back.
 local function put_first_marker()
 	local id, ticket = find_oldest()
 	if id and not markers[list[1]] and ticket < (marker_behind(0) or MOST) then
@@ -162,8 +172,8 @@ local function stand(id, ticket, is_newcomer)
 	put_first_marker()
 end
 
--- Renews the scores of the markers. Redisson's grants, and its waiters that give up, each take up to 300 s from every
--- score behind them.
+-- Renews the scores of the markers. Redisson's grants, and its waiters that give up, each take up to 300 s
+-- from every score behind them.
 local function renew_markers()
 	local ahead, words = 0, {}
 	for _, id in ipairs(list) do
@@ -181,10 +191,10 @@ end
 
 -- ---- Whose turn it is ----
 
--- `turn`, "ID SCORE ABSENT TOLD": the head of the list, if it is Redisson's, or the waiter that was told its turn:
--- one of Redisson's, or one of ours that could not be handed the lock. SCORE names the wait, since Redisson's
--- ids come again: for one wait at the head it stays the same. Of ours it is the ticket. ABSENT, TOLD: since
--- when, ms; `-`: it is present, it was not told.
+-- `turn`, "ID SCORE ABSENT TOLD": the head of the list, if it is Redisson's, or the waiter that was told its
+-- turn: one of Redisson's, or one of ours that could not be handed the lock. SCORE names the wait, since
+-- Redisson's ids come again: for one wait at the head it stays the same. Of ours it is the ticket. ABSENT,
+-- TOLD: since when, ms; `-`: it is present, it was not told.
 local turn
 local function turn_of(id, score)
 	if not turn then
@@ -210,7 +220,8 @@ local function is_silent(waiter)
 	return waiter ~= nil and now - waiter.seen >= SILENT_MS
 end
 
--- Whether this waiter was told its turn, and has not taken it, although there is room. waiter: its record, or nil.
+-- Whether this waiter was told its turn, and has not taken it, although there is room. waiter: its record, or
+-- nil.
 local function has_hung(id, score, waiter)
 	local its = turn_of(id, score)
 	if its and its.told and not fit(waiter and waiter.want or 'x') then
@@ -220,9 +231,9 @@ local function has_hung(id, score, waiter)
 	return its and its.told and now - its.told >= (is_silent(waiter) and SILENT_TURN_MS or TURN_MS)
 end
 
--- Whether a waiter of Redisson's at the head is to be passed over: its score has passed, so that its own kind would
--- drop it; it has been absent for longer than its gap between asking and subscribing; or it was told its turn in
--- vain.
+-- Whether a waiter of Redisson's at the head is to be passed over: its score has passed, so that its own kind
+-- would drop it; it has been absent for longer than its gap between asking and subscribing; or it was told
+-- its turn in vain.
 local function is_dead_redisson(id)
 	local score = scores[id]
 	if not match(id, '^%S+$') then
@@ -250,18 +261,19 @@ local PASSED_MOST = 1000  -- so many are passed over by one script
 local CHUNK = 100         -- and so many are looked at together
 local passed_over = 0     -- so many were, Redisson's, too
 
--- Whether a waiter of ours that is present hangs: it was told its turn in vain; or one that was handed the lock did not
--- renew it, and this one is silent, too, or was first by then, and has not asked since.
+-- Whether a waiter of ours that is present hangs: it was told its turn in vain; or one that was handed the
+-- lock did not renew it, and this one is silent, too, or was first by then, and has not asked since.
 local has_followed = false
 local function hangs(id, ticket)
 	local waiter = waiter_of(id)
-	local follows = missed_at and waiter and not has_followed and waiter.seen < missed_at and now - missed_at >= TURN_MS
+	local follows = missed_at and waiter and not has_followed and waiter.seen < missed_at and
+		now - missed_at >= TURN_MS
 	has_followed = has_followed or missed_at ~= nil
 	return follows or missed_at and is_silent(waiter) or has_hung(id, ticket, waiter)
 end
 
--- Passes over those at the beginning of the queue that are not there, or hang: all of the head's batch, so many at
--- once. They may come back with their tickets. me: the caller, which is alive since it asks.
+-- Passes over those at the beginning of the queue that are not there, or hang: all of the head's batch, so
+-- many at once. They may come back with their tickets. me: the caller, which is alive since it asks.
 local function pass_over_ours(me, ends)
 	local found, ids, gone = call('ZRANGE', OURS, 0, CHUNK - 1, 'WITHSCORES'), {}, {}
 	for i = 1, #found, 2 do
@@ -319,32 +331,6 @@ end
 
 -- ---- Passing the lock on ----
 
--- Takes a waiter that need not run out of the queue. It asks, and is answered so.
-local function send_away(id, ticket, waiter)
-	take_out({id}, ticket)
-	set_last_word(id, ran(waiter.period) and 'ran' or 'ran ok')
-	record('left', stamp, id, nil, waiter.by, int(waited_by(id, ticket)))
-	tell(id, '0')
-end
-
-local AWAY_MOST = 100 -- so many waiters are sent away by one script; the next one is told its turn, and asks
-local sent_away = 0
-
--- The first waiter that may run. Waiters before it that need not run are sent away: one with --once-ok also if
--- there is no room for it.
-local function first_to_run(me)
-	while true do
-		local id, ticket = first_waiter(me)
-		local waiter = ticket and id ~= me and waiter_of(id)
-		if not waiter or sent_away >= AWAY_MOST or not need_not_run(waiter.period, waits_since(id, ticket)) or
-			ran(waiter.period) and not fit(waiter.want) then
-			return id, ticket
-		end
-		sent_away = sent_away + 1
-		send_away(id, ticket, waiter)
-	end
-end
-
 -- The next waiters of ours that are present and not silent, behind the first: so many at most.
 local function next_of_ours(but, most)
 	local found, first, last = {}, 0, 4
@@ -359,8 +345,8 @@ local function next_of_ours(but, most)
 	return found
 end
 
--- Asks the next one to see after some time whether the first has taken its turn: the server has no timer, and a
--- hung waiter cannot speak for itself.
+-- Asks the next one to see after some time whether the first has taken its turn: the server has no timer, and
+-- a hung waiter cannot speak for itself.
 local function tell_second(first, ms)
 	local id = next_of_ours(first, 1)[1]
 	if id then
@@ -374,8 +360,8 @@ local function seen_dead_in(id)
 	return its and its.absent and math.max(1, its.absent + TURN_MS - now) or MOST
 end
 
--- In how many ms to look what became of a turn. One of Redisson's does not say that it took the lock, nor for how
--- long.
+-- In how many ms to look what became of a turn. One of Redisson's does not say that it took the lock, nor for
+-- how long.
 local function see_in(id, score)
 	local its = turn_of(id, score)
 	local ends = (its and its.told or now) + (is_silent(waiter_of(id)) and SILENT_TURN_MS or TURN_MS)
@@ -388,13 +374,15 @@ end
 -- The messages `granted` of this script. What is said last leaves first, so they are said in the end.
 local to_tell = {}
 
--- Gives the first waiter a hold of this mode: all is as if it had asked just now, but for the lease, which is a
--- turn at first. One that is alive renews it, and one that hangs costs no more than that. Returns whether it was
--- given.
+-- Gives the first waiter a hold of this mode: all is as if it had asked just now, but for the lease, which is
+-- a turn at first. One that is alive renews it, and one that hangs costs no more than that. Returns whether
+-- it was given.
 local function hand_over(id, ticket, mode)
 	local waiter = waiter_of(id)
-	-- a slot of a cluster that is moving refuses the key that has just gone: then the waiter is told its turn
-	if not waiter or waiter.secret == '-' or is_stuck or need_not_run(waiter.period, waits_since(id, ticket)) then
+	-- One that need not run is told its turn, asks, and is answered so. And a slot of a cluster that is moving
+	-- refuses the key that has just gone.
+	if not waiter or waiter.secret == '-' or is_stuck or
+		need_not_run(waiter.period, waits_since(id, ticket)) then
 		return false
 	end
 	local owner = waiter.owner == '-' and id or waiter.owner
@@ -403,7 +391,7 @@ local function hand_over(id, ticket, mode)
 	end
 	local ttl = math.max(1, math.min(is_silent(waiter) and SILENT_TURN_MS or TURN_MS, waiter.lease - 1))
 	local waited = waited_by(id, ticket)
-	take_out({id}, ticket)
+	end_wait(id, ticket)
 	local hold = take(owner, mode, waiter.kind .. id, waiter.lease, ttl, waiter.by, waited, waiter.period)
 	to_tell[#to_tell + 1] = {id, 'granted ' .. int(hold.token) .. ' ' .. int(ttl) .. ' ' .. stamp .. ' ' ..
 		waiter.secret .. (match(mode, '^=(.*)$') and ' ' .. string.sub(mode, 2) or '')}
@@ -420,9 +408,9 @@ local function tell_turn(id, score)
 	end
 end
 
--- The first waiter, and whether there is room for it; waiters before it that need not run are sent away.
+-- The first waiter, and whether there is room for it, or in how many ms there may be some.
 local function next_waiter(me)
-	local id, ticket = first_to_run(me)
+	local id, ticket = first_waiter(me)
 	if id and id ~= me then
 		return id, ticket, fit(ticket and waiter_of(id) and waiter_of(id).want or 'x')
 	end
@@ -431,10 +419,10 @@ end
 
 local HANDED_MOST = 20 -- so many waiters are handed the lock by one script; the next one is told, and goes on
 
--- Hands the lock to the first waiter if there is room for it, then to the next, and so on. No script looks at a
--- waiter behind the first, so none overtakes, whatever it wants. One to whom it cannot be handed, as
--- Redisson's, is told its turn; one for whom there is no room, when there may be some. me: the caller. Returns
--- the first waiter.
+-- Hands the lock to the first waiter if there is room for it, then to the next, and so on. No script looks at
+-- a waiter behind the first, so none overtakes, whatever it wants. One to whom it cannot be handed, as
+-- Redisson's, is told its turn; one for whom there is no room, when there may be some. me: the caller.
+-- Returns the first waiter.
 function pass_on(me)
 	local handed, id, ticket, mode, ms = 0, next_waiter(me)
 	while mode and ticket and now >= back_at() and handed < HANDED_MOST and hand_over(id, ticket, mode) do
@@ -469,9 +457,9 @@ function pass_on(me)
 	return id, ticket
 end
 
--- Redisson's unlock speaks to the head of the list, which may be a marker by then without a script of ours. So
--- where its clients hold, or may hold before ours, the first two of ours listen to the first marker. Returns the
--- ticket of that marker, or nil.
+-- Redisson's unlock speaks to the head of the list, which may be a marker by then without a script of ours.
+-- So where its clients hold, or may hold before ours, the first two of ours listen to the first marker.
+-- Returns the ticket of that marker, or nil.
 local function marker_to_hear()
 	local holder = lock.mode == 'x' and lock.holder ~= lock.field
 	if holder or has_redisson() then
@@ -479,8 +467,8 @@ local function marker_to_hear()
 	end
 end
 
--- A script that changed something ends with this: markers stand, and those who must listen to one do; times to live are
--- set. has_left: somebody who may still listen has left.
+-- A script that changed something ends with this: markers stand, and those who must listen to one do; times
+-- to live are set. has_left: somebody who may still listen has left.
 function settle(hold, has_left)
 	put_first_marker()
 	renew_markers()

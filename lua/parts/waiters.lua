@@ -2,8 +2,8 @@
 
 -- ---- Presence ----
 
--- Whether a waiter is subscribed to its channel, plainly or sharded. tell() uses the way that was found: nobody
--- else listens there.
+-- Whether a waiter is subscribed to its channel, plainly or sharded. tell() uses the way that was found:
+-- nobody else listens there.
 local ways = {}
 local function present(id)
 	local name = channel(id)
@@ -77,10 +77,11 @@ local function look_up(ids)
 	end
 end
 
--- All who wait, in order, so many at most: {id, ticket, or nil if it is Redisson's}. Ours stand where the marker of their
--- batch does; those that are older than all markers come first.
+-- All who wait, in order, so many at most: {id, ticket, or nil if it is Redisson's}. Ours stand where the
+-- marker of their batch does; those that are older than all markers come first.
 local function in_order(most)
-	local ours, ids, found, next_one = call('ZRANGE', OURS, 0, most - 1, 'WITHSCORES'), call('LRANGE', LIST, 0, -1), {}, 1
+	local ours, ids = call('ZRANGE', OURS, 0, most - 1, 'WITHSCORES'), call('LRANGE', LIST, 0, -1)
+	local found, next_one = {}, 1
 
 	local function add_ours(before)
 		while ours[next_one] and tonumber(ours[next_one + 1]) < before do

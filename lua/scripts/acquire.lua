@@ -1,5 +1,5 @@
--- acquire: takes the lock, goes in again, or queues for it; the one request of a waiter, also as its sign of life
--- and to come back after a connection was lost. May be sent twice.
+-- acquire: takes the lock, goes in again, or queues for it; the one request of a waiter, also as its sign of
+-- life and to come back after a connection was lost. May be sent twice.
 --
 -- ARGV  2 id       the owner id of a new grant
 --       3 request  identifies the asking process in all of its requests; the id in the queue
@@ -25,8 +25,8 @@
 --      16...       owner ids that the caller inherited, any of which may hold the lock already
 --
 -- Returns {'granted', owner, token, ttl ms, waited ms, hold count, mode}
---         {'queued', ticket, ask again in ms at the latest, 1 when first else 0, ttl of the lock in ms, now ms,
---          ticket of the marker on whose channel an unlock of Redisson's may be told to the caller, or ''}
+--         {'queued', ticket, ask again in ms at the latest, 1 when first else 0, ttl of the lock in ms,
+--          now ms, ticket of the marker on whose channel an unlock of Redisson's may be told, or ''}
 --         {'busy', HOLDER...}       mode 'try', or held back after a restart
 --         {'full', waiters, HOLDER...}
 --         {'ran', ms ago, HOLDER...}  a COMMAND was started too short a time ago; the waiter has left
@@ -70,7 +70,9 @@ local function consider()
 	-- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
 	local function too_soon()
-		remember(period)
+		if remember(period) then
+			save_runs()
+		end
 		settle()
 		return {'ran', math.max(0, now - (lock.runs.last or now)), about()}
 	end
@@ -84,10 +86,6 @@ local function consider()
 		local newer = match(word, '^superseded (.*)$')
 		if newer then
 			return {'superseded', newer, about()}
-		elseif word == 'ran' then
-			return {'ran', math.max(0, now - (lock.runs.last or now)), about()}
-		elseif word == 'ran ok' then
-			return {'ran ok', math.max(0, now - (lock.runs.ok_ended or now))}
 		end
 		return {'removed', about()}
 	end
@@ -137,24 +135,25 @@ local function consider()
 		return math.max(0, now + newest)
 	end
 
-	local function become_newest()
-		if newest and read_newest() ~= request then
-			lock.newest = request .. ' ' .. int(waits_from())
-			call('HSET', STATE, 'newest', lock.newest)
+	local function become_newest(its_ticket)
+		local other, since = read_newest()
+		if newest then
+			set_newest(request, other == request and since or waits_from(), its_ticket)
 		end
 	end
 
-	-- Whether the caller began to wait later than the newest, or at the same time, and our hash does not know it: data
-	-- were lost. The newest was back first, or the hash is a copy from before the caller came.
+	-- Whether the caller began to wait later than the newest, or at the same time, and our hash does not know
+	-- it: data were lost. The newest was back first, or the hash is a copy from before the caller came.
 	local function is_newest_again(is_known)
 		local other, since = read_newest()
-		return newest and ticket and other and other ~= request and not is_known and newest + CLOCK_SLACK_MS >= since
+		return newest and ticket and other and other ~= request and not is_known and
+			newest + CLOCK_SLACK_MS >= since
 	end
 
-	-- Whether a newer one has come since. A caller with a ticket was here before the newest, but for the case above. Any
-	-- other caller comes for the first time: it is older if it has been asking for longer than the newest has
-	-- waited. If the newest began in the future, the clock was set back, and nobody knows which is older. The caller
-	-- counts as newer then, and if both began at the same time.
+	-- Whether a newer one has come since. A caller with a ticket was here before the newest, but for the case
+	-- above. Any other caller comes for the first time: it is older if it has been asking for longer than the
+	-- newest has waited. If the newest began in the future, the clock was set back, and nobody knows which is
+	-- older. The caller counts as newer then, and if both began at the same time.
 	local function is_outdated(is_known)
 		local other, since = read_newest()
 		if not (newest and other) or other == request then
@@ -171,21 +170,25 @@ local function consider()
 		return waiter and waiter.by or hold and by_of(hold) or ''
 	end
 
-	-- For a newcomer, and one that is the newest again: gives it the place and the ticket of the newest waiter, and takes
-	-- that one out. Returns whether there was such a waiter.
+	-- For a newcomer, and one that is the newest again: gives it the place and the ticket of the newest waiter,
+	-- and takes that one out. Returns whether there was such a waiter.
 	local function supersede()
-		local old = read_newest()
-		local its_ticket = old and old ~= request and ticket_of(old)
-		if not its_ticket then
+		local old, _, its_ticket = read_newest()
+		local stands_at = old and old ~= request and ticket_of(old)
+		its_ticket = stands_at or its_ticket
+		if not its_ticket or old == request then
 			return false
 		end
 		local its_by, its_time = waiter_of(old) and waiter_of(old).by, waited_by(old, its_ticket)
 		call('ZADD', OURS, int(its_ticket), request) -- before the other goes, with whom the batch may
-		become_newest()
+		become_newest(its_ticket)
 		ticket = its_ticket
-		take_out({old}, its_ticket)
+		put_first_marker()
 		set_last_word(old, 'superseded ' .. by)
-		record('superseded', stamp, old, nil, its_by, int(its_time), nil, nil, nil, nil, by)
+		if stands_at then -- else it seemed dead, and was passed over
+			take_out({old}, its_ticket)
+			record('superseded', stamp, old, nil, its_by, int(its_time), nil, nil, nil, nil, by)
+		end
 		tell(old, '0') -- it asks, and is answered so
 		return true
 	end
@@ -225,10 +228,10 @@ local function consider()
 			check_run(false) -- on which server process the waiters queue
 		end
 		introduce()
-		if match(period, '^ok') then
-			remember(period) -- a COMMAND that ends with 0 looks for those who ask
+		if match(period, '^ok') and remember(period) then
+			save_runs() -- a COMMAND that ends with 0 looks for those who ask
 		end
-		become_newest()
+		become_newest(ticket)
 		local waiter = {stamp, ARGV[5], secret ~= '' and secret or '-', kind, period ~= '' and period or '-', want,
 			id ~= request and id or '-', by}
 		lock.ticket = math.max(lock.ticket, ticket)
@@ -239,7 +242,8 @@ local function consider()
 		end
 	end
 
-	-- Whether the lease that ends in so many ms is that of an owner which was handed the lock, and has not renewed it yet.
+	-- Whether the lease that ends in so many ms is that of an owner which was handed the lock, and has not
+	-- renewed it yet.
 	local function is_untaken_until(ms)
 		local owner = lock.field
 		if MODES[owner] then
@@ -248,7 +252,8 @@ local function consider()
 		return owner and find_hold(owner) and is_untaken(find_hold(owner))
 	end
 
-	-- When the caller must ask again at the latest if nobody tells it anything. rank: its place among ours, from 0.
+	-- When the caller must ask again at the latest if nobody tells it anything. rank: its place among ours, from
+	-- 0.
 	local function ask_in(first, first_ticket, rank)
 		local is_first = first == request
 		local waiter = first_ticket and waiter_of(first)
@@ -302,11 +307,13 @@ local function consider()
 
 	local since = newest and newest ~= 0 and waits_from() or ticket and waits_since(request, ticket)
 	if is_done(period, since) then
-		remember(period)
+		if remember(period) then
+			save_runs()
+		end
 		if is_waiting then
 			local was_first = find_oldest() == request
-			take_out({request}, is_waiting)
 			record('left', stamp, request, nil, by, int(waited_by(request, is_waiting)))
+			end_wait(request, is_waiting)
 			if was_first or not lock.field then
 				pass_on()
 			end
@@ -334,8 +341,8 @@ local function consider()
 	local first, first_ticket = first_waiter(request)
 	if (not first or first == request) and fit(want) and now >= back_at() and ran(period) then
 		-- this waiter stood behind the run that has just been
-		take_out({request}, ticket)
 		record('left', stamp, request, nil, by, int(waited_by(request, ticket)))
+		end_wait(request, ticket)
 		pass_on()
 		return too_soon()
 	end
@@ -369,19 +376,19 @@ local function consider()
 		return {'queued', int(ticket), ms, first == request and 1 or 0, call('PTTL', LOCK), now,
 			marker and int(marker) or ''}
 	end
-	become_newest()
 	if ticket then
 		waited = waited_by(request, ticket)
 		take_out({request}, ticket)
 	end
+	become_newest(nil)
 end
 
 -- Usually nobody holds, nobody waits, no hold has ended unnoticed, and there is nothing to consider.
 if late then
 	return {'removed'}
 end
-if word or lock.field or lock.holder or lock.is_queued or want ~= 'x' or ticket or again or newest or period ~= '' or
-	match(lock.run, ' %d+$') then
+if word or lock.field or lock.holder or lock.is_queued or want ~= 'x' or ticket or again or newest or
+	period ~= '' or match(lock.run, ' %d+$') then
 	local answer = consider()
 	if answer then
 		return answer

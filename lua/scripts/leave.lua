@@ -4,10 +4,11 @@
 --       3 request   as for acquire; with 'remove': of the caller
 --       4 strays    as for acquire
 --       5 mode      'own': the waiter itself leaves; 'remove': somebody else takes it out
---       6...        with 'own': owner ids that the caller inherited, as for acquire; with 'remove': by, the description
---                   of the caller
+--       6...        with 'own': owner ids that the caller inherited, as for acquire; with 'remove': by, the
+--                   description of the caller
 --
--- Returns {'left', owner, by, held, mode, holders, next, by hand}   it is out; the holder as `about` has it, or none if
+-- Returns {'left', owner, by, held, mode, holders, next, by hand}   it is out; the holder as `about` has it,
+-- or none if
 --              that was the waiter itself
 --         {'left'}     somebody else asked, and it was out already
 --         {'late'}     this is a late copy
@@ -65,9 +66,9 @@ end
 local was_first = index == 1 or ticket and find_oldest() == leaving
 if ticket then
 	local waiter = waiter_of(leaving)
-	record('left', stamp, leaving, nil, waiter and waiter.by, int(waited_by(leaving, ticket)), nil, nil, nil, nil,
-		by_other and ARGV[6] ~= '' and ARGV[6] or nil)
-	take_out({leaving}, ticket)
+	record('left', stamp, leaving, nil, waiter and waiter.by, int(waited_by(leaving, ticket)), nil, nil, nil,
+		nil, by_other and ARGV[6] ~= '' and ARGV[6] or nil)
+	end_wait(leaving, ticket)
 elseif index then
 	record('left', stamp, leaving, nil, nil, nil, nil, nil, nil, nil, ARGV[6] ~= '' and ARGV[6] or nil)
 	drop_entry(index)

@@ -35,8 +35,8 @@ local function entries_from(first)
 	return call('XREVRANGE', LOG, '+', first, 'COUNT', MOST_ENTRIES)
 end
 
--- When `after` is gone, the log may have begun anew, with earlier ids than it: then it is all of it that the caller has
--- to look through.
+-- When `after` is gone, the log may have begun anew, with earlier ids than it: then it is all of it that the
+-- caller has to look through.
 local function entries_after()
 	local entries = entries_from(after)
 	if entries[#entries] and entries[#entries][1] == after then
@@ -77,7 +77,7 @@ if lock.refusal and lock.refusal.err then
 end
 
 local function row_of(hold)
-	return {hold.id, int(hold.token), int(hold.since), int(hold.ends or now), hold.waited and int(hold.waited) or '',
+	return {hold.id, int(hold.token), int(hold.since), int(hold.ends or now), maybe(hold.waited) or '',
 		by_of(hold), string.sub(hold.mode, 1, 1), match(hold.mode, '^=(.*)$') or ''}
 end
 

@@ -4,28 +4,34 @@
 --       3 id      with 'view': of the waiter
 --       4 known   with 'view': token of the hold whose usual length the caller has been told, or ''
 --
--- status returns {owner or '', hold count, ttl ms, token or '', by, held since ms or '', 1 when ours else 0,
+-- status returns
+--         {owner or '', hold count, ttl ms, token or '', by, held since ms or '', 1 when ours else 0,
 --          present waiters, now ms, NAME as it is spelled,
 --          ms that the longest of ours has waited or -1, grants, expiries, breaks by force, losses,
 --          1 when it is held for the rest of a --min-hold only else 0, last start of a COMMAND ms or '',
 --          mode, holders, number of holders, slots, when a COMMAND last ended with 0 ms or '',
 --          1 when it was taken by hand else 0, 1 when only --once-ok has taken it else 0,
 --          1 when a lease is longer than its hold may have else 0}
---          of several holders: owner, count, ttl, token, by, since, ours, kept and by hand of the one whose lease ends
---          first
+--          of several holders: owner, count, ttl, token, by, since, ours, kept and by hand of the one whose
+--          lease ends first
 --          mode     x: one holds the lock, alone; s: shared holds; =: holds of slots; '': it is free
---          holders  up to 1,000, in the order of their grants: {{owner, hold count, ttl ms, token or '', by, held since
---                   ms or '', 1 when ours else 0, 1 when kept else 0, slot or '', 1 when by hand else 0}...}
---          slots    how many slots the lock has: the largest number that a present waiter wants or that holders have,
---                   since nobody else knows
--- queue returns a list of {id, waiting ms or '', by, 1 when ours else 0, 1 when present else 0, want: x, s, #N or =A,B}
+--          holders  up to 1,000, in the order of their grants: {{owner, hold count, ttl ms, token or '', by,
+--                   held since ms or '', 1 when ours else 0, 1 when kept else 0, slot or '', 1 when by hand
+--                   else 0}...}
+--          slots    how many slots the lock has: the largest number that a present waiter wants or that
+--                   holders have, since nobody else knows
+--
+-- queue returns a list of
+--         {id, waiting ms or '', by, 1 when ours else 0, 1 when present else 0, want: x, s, #N or =A,B}
+--
 -- view, for a waiter on a terminal, returns
---         {'view', place or 0, waiters, owner or '', by, held, token or '', usual, mode, holders, next, by hand}
---           of several holders: owner, by, held and token of the one whose lease ends first; of one that has given its
---           hold back only if the next ones have, too
---           usual  of holds that were given back lately: {how many of the holder's user and command, the median of
---                  their lengths in ms, how many of all, their median}; {} when it is known
---           the others: see `about` in holds.lua
+--         {'view', place or 0, waiters, owner or '', by, held, token or '', usual, mode, holders, next,
+--          by hand}
+--          of several holders: owner, by, held and token of the one whose lease ends first; of one that has
+--          given its hold back only if the next ones have, too
+--          usual  of holds that were given back lately: {how many of the holder's user and command, the
+--                 median of their lengths in ms, how many of all, their median}; {} when it is known
+--          the others: see `about` in holds.lua
 --         {'spelled', name}        another spelling of this name is in use
 
 -- include base.lua permissions.lua
@@ -77,7 +83,8 @@ local function row_of(hold, ttl)
 		is_known and match(hold.mode, '^=(.+)$') or '', is_by_hand(hold) and 1 or 0}
 end
 
--- Several holders whose leases go on, in the order of their grants; and how many have ended, and nobody has noticed.
+-- Several holders whose leases go on, in the order of their grants; and how many have ended, and nobody has
+-- noticed.
 local function several()
 	local found, fields, expired = {}, {}, 0
 	local ends = call('ZRANGE', HOLDERS, '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, MANY, 'WITHSCORES')
@@ -148,7 +155,8 @@ local function status()
 		if here[waiter[1]] then
 			waiting = waiting + 1
 			longest = math.max(longest, waiter[2] and waited_by(waiter[1], waiter[2]) or -1)
-			slots = math.max(slots, waiter[2] and waiter_of(waiter[1]) and slots_wanted(waiter_of(waiter[1]).want) or 0)
+			local known = waiter[2] and waiter_of(waiter[1])
+			slots = math.max(slots, known and slots_wanted(known.want) or 0)
 		end
 	end
 
@@ -157,10 +165,10 @@ local function status()
 		events[i] = number(events[i]) or 0
 	end
 	local runs, _, _, _, _, holders = lock.runs, about()
-	return {first[1], first[2], first[3], first[4], first[5], first[6], first[7], waiting, stamp, lock.spelled or LOCK,
-		longest, events[1], events[2] + expired, events[3], events[4], first[8], runs.last and int(runs.last) or '',
-		lock.mode or '', rows, holders, math.max(slots, slots_held(rows)), runs.ok_ended and int(runs.ok_ended) or '',
-		first[10], runs.once == 'ok' and 1 or 0, too_long}
+	return {first[1], first[2], first[3], first[4], first[5], first[6], first[7], waiting, stamp,
+		lock.spelled or LOCK, longest, events[1], events[2] + expired, events[3], events[4], first[8],
+		maybe(runs.last) or '', lock.mode or '', rows, holders, math.max(slots, slots_held(rows)),
+		maybe(runs.ok_ended) or '', first[10], runs.once == 'ok' and 1 or 0, too_long}
 end
 
 -- ---- view ----

@@ -6,21 +6,22 @@
 --                   'unused': the same, and its COMMAND was not started
 --                   'any': one hold that acquire took (the release command)
 --                   'force': break the lock, whoever holds it; id is not looked at
---                   'forget': forget when a COMMAND was last started, and when one last ended with 0; the lock is left
---                   alone, and id is not looked at
+--                   'forget': forget when a COMMAND was last started, and when one last ended with 0; the
+--                   lock is left alone, and id is not looked at
 --                   'stop': ask the holders to give it back; id is not looked at
 --       5 token     with 'force': only if it is still the holder's, or ''
 --       6 again     '1' when an earlier copy of this request may have arrived
 --       7 min       with 'own': the lock stays held for so many ms from its grant on, or ''
 --       8 strays    as for acquire
---       9 status    of COMMAND, as a shell shows it, or ''; only from the wrap that took the lock: its request is the id
---      10 cause     why COMMAND ended: 'exit', 'max-hold', 'asked', 'lost', 'wrap died', the name of a signal; or ''.
---                   `exit` with the status 0 is a success; others are for the log only. A keeper may say 'max-hold',
---                   too, of the hold that its acquire took
+--       9 status    of COMMAND, as a shell shows it, or ''; only from the wrap that took the lock: its
+--                   request is the id
+--      10 cause     why COMMAND ended: 'exit', 'max-hold', 'asked', 'lost', 'wrap died', the name of a
+--                   signal; or ''. `exit` with the status 0 is a success; others are for the log only. A keeper
+--                   may say 'max-hold', too, of the hold that its acquire took
 --      11 only      with 'force' and 'stop': the hold of this owner only, or of =SLOT; or ''
 --      12 by        with 'force' and 'stop': of the caller, as for acquire
---      13 list      with 'stop': the holds that this request has asked before, as `stops` told them, with a newline
---                   between; '' at first: it asks the holds that there are
+--      13 list      with 'stop': the holds that this request has asked before, as `stops` told them, with a
+--                   newline between; '' at first: it asks the holds that there are
 --
 -- Returns {'released', holds left}
 --         {'kept', ms}             the last hold was given back; the lock stays held for the rest of its min
@@ -28,9 +29,10 @@
 --         {'free'}
 --         {'forgot', ms ago}       when the start was that is forgotten; -1: there was none
 --         {'stops', {what, ttl ms, by, hold}...}   the holds that are not over
---             what  asked: its wrap knows, or will; alone: no process can be asked, since it is Redisson's, or that of
---                   acquire; by hand: nor here, since a person took it; kept: it was kept for the rest of its min, and
---                   is over now; away: the server has lost its data, and this hold may be taken up again
+--             what  asked: its wrap knows, or will; alone: no process can be asked, since it is Redisson's,
+--                   or that of acquire; by hand: nor here, since a person took it; kept: it was kept for
+--                   the rest of its min, and is over now; away: the server has lost its data, and this hold
+--                   may be taken up again
 --             ttl   until it is worth while to look again, since the hold may be over; -1: nobody knows
 --             hold  "TOKEN LEASE MODE OWNER", with `-` for what our hash does not know
 --         {'spelled', name}        another spelling of this name is in use
@@ -67,25 +69,26 @@ local function note_success()
 	note('HSET', STATE, 'runs', runs_text(runs))
 end
 
--- Returns the answer where no hold ends that is all of its owner's; consider() says so. send_satisfied: after a
--- success, waiters that need not run now are sent away, whether or not there is room for them.
-local consider, send_satisfied
+-- consider: returns the answer, or nil: the hold ends that is all of its owner's. tell_satisfied: after a
+-- success, waiters that need not run now are told to ask, whether or not there is room for them.
+local consider, tell_satisfied
 local function make_others()
 	-- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
 	local token, again, only, list_asked = number(ARGV[5]), ARGV[6] == '1', ARGV[11] or '', ARGV[13] or ''
 	local by = ARGV[12] ~= '' and ARGV[12] or nil
 
-	-- The first of them. Those behind learn it when they ask.
-	function send_satisfied()
-		local found, fields = call('ZRANGE', OURS, 0, 199, 'WITHSCORES'), {}
+	-- The first of them. Those behind learn it with their sign of life.
+	function tell_satisfied()
+		local found, ids = call('ZRANGE', OURS, 0, 199, 'WITHSCORES'), {}
 		for i = 1, #found, 2 do
-			fields[#fields + 1] = 'w:' .. found[i]
+			ids[#ids + 1] = found[i]
 		end
-		for i, text in ipairs(fields[1] and call('HMGET', STATE, unpack(fields)) or {}) do
-			local other, its_ticket, waiter = found[2 * i - 1], tonumber(found[2 * i]), read_waiter(text)
-			if waiter and is_done(waiter.period, waits_since(other, its_ticket)) then
-				send_away(other, its_ticket, waiter)
+		look_up(ids)
+		for i, other in ipairs(ids) do
+			local waiter = waiter_of(other)
+			if waiter and is_done(waiter.period, waits_since(other, tonumber(found[2 * i]))) then
+				tell(other, '0')
 			end
 		end
 	end
@@ -98,8 +101,8 @@ local function make_others()
 
 	-- ---- One of several holds, and --min-hold ----
 
-	-- The last hold is given back before its time: nobody renews the lock any more, and the first waiter knows when it
-	-- ends.
+	-- The last hold is given back before its time: nobody renews the lock any more, and the first waiter knows
+	-- when it ends.
 	local function keep(ms)
 		hold.state, hold.holds = 'kept', ',' .. request .. ','
 		hold.notes = (status or '') .. ':' .. string.gsub(cause or '', ' ', '_')
@@ -170,14 +173,14 @@ local function make_others()
 		elseif hold.count > 1 then
 			if is_success then
 				note_success()
-				send_satisfied()
+				tell_satisfied()
 				pass_on() -- another waiter may be first now
 			end
 			return give_one_back(given, kept_ms)
 		elseif given and kept_ms > 0 then
 			if is_success then
 				note_success()
-				send_satisfied()
+				tell_satisfied()
 			end
 			return keep(kept_ms)
 		end
@@ -249,7 +252,8 @@ local function make_others()
 		return forced(answer)
 	end
 
-	-- Forgets the last start and the last success. A COMMAND that runs now goes on, and counts if it ends with 0.
+	-- Forgets the last start and the last success. A COMMAND that runs now goes on, and counts if it ends with
+	-- 0.
 	local function forget_run()
 		local ago = match(word or '', '^forgot (-?%d+)$')
 		if not ago then
@@ -270,7 +274,8 @@ local function make_others()
 
 	local ASKERS_MOST = 20 -- so many are told the end of a hold; others look themselves
 
-	-- Writes beside this hold that the caller asks it to stop, once, and has its wrap renew: it learns that then.
+	-- Writes beside this hold that the caller asks it to stop, once, and has its wrap renew: it learns that
+	-- then.
 	local function ask_to_stop(one)
 		local askers = one.notes ~= '-' and one.notes or ''
 		if not string.find(',' .. askers .. ',', ',' .. request .. ',', 1, true) and
@@ -278,8 +283,8 @@ local function make_others()
 			one.notes = (askers ~= '' and askers .. ',' or '') .. request
 			one.by = askers ~= '' and one.by or one.by .. '\n' .. (by or '?')
 			save_hold(one)
-			record('asked', stamp, one.id, int(one.token), by_of(one), nil, int(math.max(0, now - (one.since or now))), nil,
-				nil, match(one.mode, '^=(.+)$'), by)
+			record('asked', stamp, one.id, int(one.token), by_of(one), nil,
+				int(math.max(0, now - (one.since or now))), nil, nil, match(one.mode, '^=(.+)$'), by)
 		end
 		publish(channel(one.id), '0')
 	end
@@ -304,8 +309,8 @@ local function make_others()
 		return ends > now and 'away' or nil, ends - now, ''
 	end
 
-	-- Asks one hold. Returns what it is, ttl and by, as the answer has them; nil: it is over. Each wrap has an id of its
-	-- own, and may have taken its hold up under a newer token.
+	-- Asks one hold. Returns what it is, ttl and by, as the answer has them; nil: it is over. Each wrap has an
+	-- id of its own, and may have taken its hold up under a newer token.
 	local function stop_one(owner, its_token, lease, its_mode)
 		local one = find_hold(owner)
 		if not one then
@@ -333,8 +338,8 @@ local function make_others()
 			list_asked = string.sub(word, 7)
 		elseif list_asked == '' then
 			each_holder(function(one)
-				lines[#lines + 1] = one.token and int(one.token) .. ' ' .. column(one.lease) .. ' ' .. one.mode .. ' ' .. one.id or
-					'- - - ' .. one.id
+				lines[#lines + 1] = not one.token and '- - - ' .. one.id or
+					table.concat({int(one.token), column(one.lease), one.mode, one.id}, ' ')
 			end)
 			list_asked = table.concat(lines, '\n')
 			-- sent again, this request is not to ask the next holders
@@ -395,8 +400,8 @@ if late then
 end
 
 -- Usually a process gives back the only hold of the lock, and that is all of it.
-hold = mode == 'own' and not min and not word and strays == 0 and lock.mode == 'x' and lock.holder == lock.field and
-	find_hold(id)
+hold = mode == 'own' and not min and not word and strays == 0 and lock.mode == 'x' and
+	lock.holder == lock.field and find_hold(id)
 local is_usual = hold and hold.since and hold.count == 1 and not hold.keep and hold.state == 'held' and
 	hold.notes == '-' and string.sub(hold.holds, 3) == request .. ','
 if not is_usual or lock.is_queued then
@@ -414,8 +419,8 @@ if is_success then
 	note_success()
 end
 end_hold(hold, 'released', status, cause)
-if is_success and send_satisfied then
-	send_satisfied()
+if is_success and tell_satisfied then
+	tell_satisfied()
 end
 if pass_on then
 	pass_on()

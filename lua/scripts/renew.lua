@@ -1,10 +1,10 @@
--- renew: gives the owner's lock a fresh lease, never a shorter one. A holder whose server lost its data takes the lock
--- up again. May be sent twice.
+-- renew: gives the owner's lock a fresh lease, never a shorter one. A holder whose server lost its data takes
+-- the lock up again. May be sent twice.
 --
 -- ARGV  2 id
 --       3 request   of the holding process, or of the renew command
---       4 kind      as for acquire, or '' for the renew command: any hold will do. With w, a hold of kind v becomes one of
---                   kind w, and the start of COMMAND counts, if the process did not go in
+--       4 kind      as for acquire, or '' for the renew command: any hold will do. With w, a hold of kind v
+--                   becomes one of kind w, and the start of COMMAND counts, if the process did not go in
 --       5 lease     ms, or '': the one that the lock was taken with
 --       6 token     that the holder knows, or '': do not take the lock up
 --       7 by        as for acquire
@@ -56,7 +56,8 @@ local function consider()
 			lock.lost = (match(lock.lost, '^(%S+ %S+) ') or '- -') .. ' ' .. int(now + call('PTTL', LOCK))
 			call('HSET', STATE, 'lost', lock.lost)
 		end
-		-- a Redisson waiter at the head may be dead. Where only its own kind waits, no script but the holder's sees that
+		-- a Redisson waiter at the head may be dead. Where only its own kind waits, no script but the holder's sees
+		-- that
 		if list[1] and not markers[list[1]] then
 			first_waiter()
 			if passed_over > 0 then
@@ -72,11 +73,12 @@ local function consider()
 
 	-- COMMAND is about to start, or has started. Going in again starts nothing that counts.
 	local function count_start()
-		local runs, began = lock.runs, is_start and now or math.min(now, token or now) -- the token is the time of the grant
+		local runs = lock.runs
+		local began = is_start and now or math.min(now, token or now) -- the token is the time of the grant
 		if kind == 'w' and request == id and (runs.last or 0) < began then
 			runs.last, runs.whose, runs.before = began, hold.token, runs.last
-			save_runs()
 			remember(period)
+			save_runs()
 		end
 	end
 
@@ -86,8 +88,8 @@ local function consider()
 		call('HSET', STATE, 'token', int(lock.token))
 	end
 
-	-- Writes into our hash what it forgot about this hold. Others may have had the lock since then: a COMMAND that has not
-	-- begun gets a newer token than theirs. since: unknown, `now` would say that it began just now.
+	-- Writes into our hash what it forgot about this hold. Others may have had the lock since then: a COMMAND
+	-- that has not begun gets a newer token than theirs. since: unknown, `now` would say that it began just now.
 	local function restore()
 		if has_not_begun then
 			token = math.max(now, token + 1, lock.token + 1)
@@ -119,8 +121,8 @@ local function consider()
 		return renewed()
 	end
 
-	-- Our hash may come from an old copy of the data, from before the take-up or before the start. The token that COMMAND
-	-- has counts; before it begins, the newer one does.
+	-- Our hash may come from an old copy of the data, from before the take-up or before the start. The token
+	-- that COMMAND has counts; before it begins, the newer one does.
 	local function mend_hold()
 		if kind == 'w' and has_entry(hold, 'v' .. request) then
 			local first, last = string.find(hold.holds, ',v' .. request .. ',', 1, true)
@@ -151,12 +153,13 @@ local function consider()
 		return renewed()
 	end
 
-	-- Our hash cannot have known a hold that is younger than the loss of data before which it was granted: then no script
-	-- has logged its end.
+	-- Our hash cannot have known a hold that is younger than the loss of data before which it was granted: then
+	-- no script has logged its end.
 	local function lost()
 		local floor, at = match(lock.lost, '^(%d+) (%d+) ')
 		local how = word == 'forced' and 'forced' or fit(mode) and 'gone' or 'taken'
-		if token and not word and (token > lock.token or floor and token > tonumber(floor) and token < tonumber(at)) then
+		if token and not word and
+			(token > lock.token or floor and token > tonumber(floor) and token < tonumber(at)) then
 			record('lost', stamp, id, int(token), by, nil, nil, nil, nil, slot)
 			introduce()
 			set_last_word(request, 'lost')
@@ -200,8 +203,8 @@ local function consider()
 		return {'released'}
 	end
 
-	-- Only a loss of data excuses a missing hold. When our hash knew its token, somebody broke the lock or the lease
-	-- passed.
+	-- Only a loss of data excuses a missing hold. When our hash knew its token, somebody broke the lock or the
+	-- lease passed.
 	if token and not word then
 		notice_loss(token, token > lock.token)
 		if read_run() then
