@@ -300,11 +300,6 @@ local function find_hold(owner)
 	return hold
 end
 
--- Whether a hold was taken by hand, and no process of ours looks after it.
-local function is_by_hand(hold)
-	return hold.state == 'held' and match(hold.holds, '^,h') ~= nil and not match(hold.holds, ',[^h]')
-end
-
 -- ---- What changes it ----
 
 -- The last word on a request, which a late copy of it finds; nil: it is under way, or has never come. This
@@ -356,14 +351,6 @@ local function save_hold(hold)
 	call('HSET', STATE, 'holder', field_of(hold.mode, hold.id), 'h:' .. hold.id, hold_text(hold))
 end
 
--- Writes how many holds this one consists of. Beside other holders only its record says that.
-local function set_count(hold, count)
-	hold.count = count
-	if lock.mode == 'x' then
-		call('HSET', LOCK, hold.id, count)
-	end
-end
-
 -- Lets both keys live until the last of several leases ends. Returns whether that is earlier than it was.
 local function set_last_end()
 	local last = end_of(call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or now
@@ -383,14 +370,6 @@ local function set_ttl(hold, ttl)
 	end
 	call('ZADD', HOLDERS, int(now + ttl), hold.id)
 	return set_last_end()
-end
-
--- What is left of the lease, ms; -1: the key has no time to live.
-local function ttl_of(hold)
-	if lock.mode == 'x' then
-		return call('PTTL', LOCK)
-	end
-	return (end_of(call('ZSCORE', HOLDERS, hold.id)) or now) - now
 end
 
 -- Writes a hold of this mode into key 1, and into the sorted set beside others. want: what the holder asked
@@ -452,23 +431,6 @@ local function take(id, mode, entry, lease, ttl, by, waited, period)
 	return hold
 end
 
--- Raises the lease of a hold, and never lowers it. Returns what is left of it, ms.
-local function extend(hold, lease)
-	local ttl = ttl_of(hold)
-	if ttl < lease then
-		set_ttl(hold, lease)
-		ttl = lease
-	end
-	if hold.token then
-		hold.ends = now + ttl
-		if lease > math.max(hold.lease or MOST, hold.longest or 0) then
-			hold.longest = lease
-		end
-		note('HSET', STATE, 'h:' .. hold.id, hold_text(hold))
-	end
-	return ttl
-end
-
 -- Our hash was used: it stays for another day, for a day after the end of the lease and of a --min-hold, and
 -- for as long as somebody will ask for the last start. hold: of the caller, or nil.
 local function touch(hold)
@@ -498,6 +460,13 @@ local function tell_redisson()
 	end
 end
 
+-- Tells all who have asked for the end of this hold to look again.
+local function tell_askers(hold)
+	for request in string.gmatch(hold.notes ~= '-' and hold.notes or '', '[^,]+') do
+		publish(channel(request), '0')
+	end
+end
+
 -- Takes a hold that is over out of our hash, tells those who have asked it to stop, and logs the end. status,
 -- cause: how COMMAND ended, if the caller knows. actor: see log_event.
 local function forget_hold(hold, event, time, status, cause, actor)
@@ -510,10 +479,8 @@ local function forget_hold(hold, event, time, status, cause, actor)
 	if hold.state == 'kept' then
 		status, cause = match(hold.notes, '^(%d*):(.*)$')
 		cause = string.gsub(cause or '', '_', ' ')
-	elseif hold.notes ~= '-' then
-		for request in string.gmatch(hold.notes, '[^,]+') do
-			publish(channel(request), '0')
-		end
+	else
+		tell_askers(hold)
 	end
 	record(event, int(time), hold.id, maybe(hold.token), by_of(hold), maybe(hold.waited),
 		hold.since and int(math.max(0, time - hold.since)), status, cause, slot, actor)
@@ -523,12 +490,29 @@ local function set_free()
 	lock.field, lock.value, lock.mode, lock.slots, lock.holder = nil, nil, nil, nil, nil
 end
 
--- Of several holders, ends those whose leases have ended: the last one that goes on goes.
-local function end_late_ones()
-	for _, id in ipairs(call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE', 'LIMIT', 0, MANY)) do
+-- Since when the lock is free again that a waiter was handed, and did not renew: it hangs. Nil: there was
+-- none.
+local missed_at
+
+-- Whether the lock was handed to this owner, which has not renewed it yet.
+local function is_untaken(hold)
+	return hold.since and hold.ends and hold.lease and hold.ends - hold.since < hold.lease
+end
+
+-- The lease of this hold has ended.
+local function expire(hold)
+	local ends = math.min(hold.ends or now, now)
+	missed_at = hold.state == 'held' and is_untaken(hold) and ends or missed_at
+	forget_hold(hold, hold.state == 'kept' and 'released' or 'expired', ends)
+end
+
+-- Of several holders, ends those whose leases have ended, so many at most.
+local function expire_some(most)
+	for _, id in ipairs(call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE', 'LIMIT', 0, most)) do
 		local hold = read_hold(id, call('HGET', STATE, 'h:' .. id))
+		call('ZREM', HOLDERS, id)
 		if hold then
-			forget_hold(hold, hold.state == 'kept' and 'released' or 'expired', math.min(hold.ends or now, now))
+			expire(hold)
 		end
 	end
 end
@@ -545,7 +529,7 @@ local function end_hold(hold, event, status, cause, actor)
 		local other = end_of(last[last[1] == hold.id and 4 or 2]) or 0
 		call('ZREM', HOLDERS, hold.id)
 		if other <= now then
-			end_late_ones()
+			expire_some(MANY)
 			call('DEL', LOCK)
 			note('DEL', HOLDERS)
 			call('HDEL', STATE, 'holder')

@@ -1,6 +1,54 @@
 -- The holders, looked at closely: how many may hold the lock, holds whose end nobody has noticed, and what
 -- people are told about them.
 
+-- ---- One hold ----
+
+-- Whether a hold was taken by hand, and no process of ours looks after it.
+local function is_by_hand(hold)
+	return hold.state == 'held' and match(hold.holds, '^,h') ~= nil and not match(hold.holds, ',[^h]')
+end
+
+-- Takes one entry out of `holds`, and puts another one in its place if there is one.
+local function replace_entry(hold, entry, other)
+	local first, last = string.find(hold.holds, ',' .. entry .. ',', 1, true)
+	hold.holds = string.sub(hold.holds, 1, first) .. (other and other .. ',' or '') ..
+		string.sub(hold.holds, last + 1)
+	save_hold(hold)
+end
+
+-- Writes how many holds this one consists of. Beside other holders only its record says that.
+local function set_count(hold, count)
+	hold.count = count
+	if lock.mode == 'x' then
+		call('HSET', LOCK, hold.id, count)
+	end
+end
+
+-- What is left of the lease, ms; -1: the key has no time to live.
+local function ttl_of(hold)
+	if lock.mode == 'x' then
+		return call('PTTL', LOCK)
+	end
+	return (end_of(call('ZSCORE', HOLDERS, hold.id)) or now) - now
+end
+
+-- Raises the lease of a hold, and never lowers it. Returns what is left of it, ms.
+local function extend(hold, lease)
+	local ttl = ttl_of(hold)
+	if ttl < lease then
+		set_ttl(hold, lease)
+		ttl = lease
+	end
+	if hold.token then
+		hold.ends = now + ttl
+		if lease > math.max(hold.lease or MOST, hold.longest or 0) then
+			hold.longest = lease
+		end
+		note('HSET', STATE, 'h:' .. hold.id, hold_text(hold))
+	end
+	return ttl
+end
+
 -- ---- Who fits ----
 --
 -- A mode of a hold is `x`, exclusive; `s`, shared; or =SLOT. A waiter wants x, s, one of the slots 1 to N
@@ -83,15 +131,6 @@ end
 
 -- ---- Ends that nobody has noticed ----
 
--- Since when the lock is free again that a waiter was handed, and did not renew: it hangs. nil: there was
--- none.
-local missed_at
-
--- Whether the lock was handed to this owner, which has not renewed it yet.
-local function is_untaken(hold)
-	return hold.since and hold.ends and hold.lease and hold.ends - hold.since < hold.lease
-end
-
 -- Somebody broke the hold with this token: neither it nor an older one is taken up after an earlier loss of
 -- data.
 local function forget_loss(token)
@@ -104,13 +143,11 @@ end
 
 -- Ends a hold of which the keys know nothing any more: by its lease, or somebody deleted the key.
 local function end_unnoticed(hold)
-	local ends = hold.ends or now
-	if ends > now + CLOCK_SLACK_MS then
+	if (hold.ends or now) > now + CLOCK_SLACK_MS then
 		forget_loss(hold.token)
 		forget_hold(hold, 'forced', now)
 	else
-		missed_at = hold.state == 'held' and is_untaken(hold) and ends or missed_at
-		forget_hold(hold, hold.state == 'kept' and 'released' or 'expired', ends)
+		expire(hold)
 	end
 end
 
@@ -180,14 +217,7 @@ local function notice_ends(owner)
 			end_unnoticed(hold)
 		end
 	elseif MODES[lock.field] then
-		for _, id in ipairs(call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE', 'LIMIT', 0, ENDS_MOST)) do
-			local hold = read_hold(id, call('HGET', STATE, 'h:' .. id))
-			call('ZREM', HOLDERS, id)
-			if hold then
-				hold.ends = math.min(hold.ends or now, now)
-				end_unnoticed(hold)
-			end
-		end
+		expire_some(ENDS_MOST)
 		if mine and holds[owner] == nil and not find_hold(owner) then
 			note('ZREM', HOLDERS, owner)
 			end_unnoticed(mine)

@@ -23,7 +23,9 @@ local function present_of(ids)
 		local plain = call('PUBSUB', 'NUMSUB', unpack(names))
 		local sharded = SHARDED and call('PUBSUB', 'SHARDNUMSUB', unpack(names))
 		for i = 1, #names do
-			found[ids[first + i - 1]] = plain[2 * i] > 0 or sharded and sharded[2 * i] > 0
+			if plain[2 * i] > 0 or sharded and sharded[2 * i] > 0 then
+				found[ids[first + i - 1]] = true
+			end
 		end
 	end
 	return found
@@ -77,7 +79,7 @@ local function look_up(ids)
 	end
 end
 
--- All who wait, in order, so many at most: {id, ticket, or nil if it is Redisson's}. Ours stand where the
+-- All who wait, in order, so many at most: tables of `id`, and `ticket` if it is ours. Ours stand where the
 -- marker of their batch does; those that are older than all markers come first.
 local function in_order(most)
 	local ours, ids = call('ZRANGE', OURS, 0, most - 1, 'WITHSCORES'), call('LRANGE', LIST, 0, -1)
@@ -85,7 +87,7 @@ local function in_order(most)
 
 	local function add_ours(before)
 		while ours[next_one] and tonumber(ours[next_one + 1]) < before do
-			found[#found + 1] = {ours[next_one], tonumber(ours[next_one + 1])}
+			found[#found + 1] = {id = ours[next_one], ticket = tonumber(ours[next_one + 1])}
 			next_one = next_one + 2
 		end
 	end
@@ -100,9 +102,23 @@ local function in_order(most)
 		if match(id, '^fairlock:%d+$') then
 			add_ours(ends[i])
 		elseif #found < most then
-			found[#found + 1] = {id}
+			found[#found + 1] = {id = id}
 		end
 	end
 	add_ours(MOST)
 	return found
+end
+
+-- The same with `is_here`, and the `record` of those of ours who have one.
+local function everybody(most)
+	local all, ids = in_order(most), {}
+	for i, waiter in ipairs(all) do
+		ids[i] = waiter.id
+	end
+	look_up(ids)
+	local here = present_of(ids)
+	for _, waiter in ipairs(all) do
+		waiter.is_here, waiter.record = here[waiter.id], waiter.ticket and waiter_of(waiter.id)
+	end
+	return all
 end

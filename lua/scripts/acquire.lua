@@ -41,9 +41,9 @@
 
 -- include base.lua permissions.lua
 
-local id, request, kind, lease, mode = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
-local ticket, again, limit, by = number(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
-local period, strays, secret = ARGV[11] or '', tonumber(ARGV[12]) or 0, ARGV[13] or ''
+local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local ticket, again, by = number(ARGV[7]), ARGV[8] == '1', ARGV[10]
+local period, strays = ARGV[11] or '', tonumber(ARGV[12]) or 0
 local want, newest = ARGV[14] or 'x', tonumber(ARGV[15] or '')
 local entry = kind .. request -- of `holds`
 
@@ -68,6 +68,8 @@ local hold_mode, waited = 'x', 0 -- of the grant
 -- Returns the answer to a caller that does not get a hold of its own now, or nil.
 local function consider()
 	-- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
+
+	local limit, secret = tonumber(ARGV[9]), ARGV[13] or ''
 
 	local function too_soon()
 		if remember(period) then
@@ -197,23 +199,14 @@ local function consider()
 
 	-- Whether so many waiters are present. Behind the first thousand each is taken for present.
 	local function is_full()
-		local ids, all = {}, call('ZCARD', OURS)
-		for _, other in ipairs(list) do
-			if not markers[other] then
-				ids[#ids + 1], all = other, all + 1
-			end
+		local ids, count = {}, math.max(0, call('ZCARD', OURS) - MANY)
+		for i, waiter in ipairs(in_order(MANY)) do
+			ids[i] = waiter.id
 		end
-		if all < limit then
-			return false
+		for _ in pairs(present_of(ids)) do
+			count = count + 1
 		end
-		for _, other in ipairs(call('ZRANGE', OURS, 0, MANY - 1)) do
-			ids[#ids + 1] = other
-		end
-		local here = present_of(ids)
-		for _, other in ipairs(ids) do
-			all = all - (here[other] and 0 or 1)
-		end
-		return all >= limit
+		return count >= limit
 	end
 
 	-- A newcomer's ticket is larger than the last one that was given, or brought, whatever the clock says.
@@ -323,7 +316,7 @@ local function consider()
 	elseif not ticket and ran(period) then
 		return too_soon()
 	end
-	is_traceless = mode == 'try'
+	is_traceless = ARGV[6] == 'try'
 	local room = fit(want)
 	if is_traceless and not room then
 		return {'busy', about()}

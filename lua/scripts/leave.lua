@@ -86,10 +86,8 @@ if given then
 		forget_start(hold)
 	end
 	if hold.count > 1 then
-		local first, last = string.find(hold.holds, ',' .. given .. ',', 1, true)
-		hold.holds = string.sub(hold.holds, 1, first) .. string.sub(hold.holds, last + 1)
 		set_count(hold, hold.count - 1)
-		save_hold(hold)
+		replace_entry(hold, given)
 	else
 		end_hold(hold, 'released')
 		pass_on()

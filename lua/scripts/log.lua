@@ -52,16 +52,11 @@ local function beginning()
 end
 
 local function present_waiters()
-	local found, ids, all = {}, {}, in_order(MANY)
-	for i, waiter in ipairs(all) do
-		ids[i] = waiter[1]
-	end
-	look_up(ids)
-	local here = present_of(ids)
-	for _, waiter in ipairs(all) do
-		local known = waiter[2] and waiter_of(waiter[1])
-		if here[waiter[1]] then
-			found[#found + 1] = {waiter[2] and int(waits_since(waiter[1], waiter[2])) or '', known and known.by or ''}
+	local found = {}
+	for _, waiter in ipairs(everybody(MANY)) do
+		if waiter.is_here then
+			found[#found + 1] = {waiter.ticket and int(waits_since(waiter.id, waiter.ticket)) or '',
+				waiter.record and waiter.record.by or ''}
 		end
 	end
 	return found

@@ -55,16 +55,11 @@ end
 -- ---- queue ----
 
 local function queue()
-	local rows, ids = {}, {}
-	for i, waiter in ipairs(in_order(MOST)) do
-		rows[i], ids[i] = waiter, waiter[1]
-	end
-	look_up(ids)
-	local here = present_of(ids)
+	local rows = everybody(MOST)
 	for i, waiter in ipairs(rows) do
-		local found = waiter[2] and waiter_of(waiter[1])
-		rows[i] = {waiter[1], waiter[2] and int(waited_by(waiter[1], waiter[2])) or '', found and found.by or '',
-			waiter[2] and 1 or 0, here[waiter[1]] and 1 or 0, found and found.want or 'x'}
+		local known = waiter.record or {by = '', want = 'x'}
+		rows[i] = {waiter.id, waiter.ticket and int(waited_by(waiter.id, waiter.ticket)) or '', known.by,
+			waiter.ticket and 1 or 0, waiter.is_here and 1 or 0, known.want}
 	end
 	return rows
 end
@@ -144,19 +139,12 @@ local function status()
 		expired = 1 -- the next script notices just that
 	end
 
-	local waiting, longest, slots, ids = 0, -1, 0, {}
-	local all = in_order(MOST)
-	for i, waiter in ipairs(all) do
-		ids[i] = waiter[1]
-	end
-	look_up(ids)
-	local here = present_of(ids)
-	for _, waiter in ipairs(all) do
-		if here[waiter[1]] then
+	local waiting, longest, slots = 0, -1, 0
+	for _, waiter in ipairs(everybody(MOST)) do
+		if waiter.is_here then
 			waiting = waiting + 1
-			longest = math.max(longest, waiter[2] and waited_by(waiter[1], waiter[2]) or -1)
-			local known = waiter[2] and waiter_of(waiter[1])
-			slots = math.max(slots, known and slots_wanted(known.want) or 0)
+			longest = math.max(longest, waiter.ticket and waited_by(waiter.id, waiter.ticket) or -1)
+			slots = math.max(slots, waiter.record and slots_wanted(waiter.record.want) or 0)
 		end
 	end
 
@@ -213,16 +201,15 @@ local function usual(by)
 end
 
 local function view()
-	local place, waiting, ids = 0, 0, {}
-	local all = in_order(PLACES)
+	local place, waiting, all, ids = 0, 0, in_order(PLACES), {}
 	for i = 1, math.min(#all, PRESENCE) do
-		ids[i] = all[i][1]
+		ids[i] = all[i].id
 	end
 	local here = present_of(ids)
 	for i, waiter in ipairs(all) do
-		if i > PRESENCE or waiter[1] == id or here[waiter[1]] then
+		if i > PRESENCE or waiter.id == id or here[waiter.id] then
 			waiting = waiting + 1
-			place = waiter[1] == id and waiting or place
+			place = waiter.id == id and waiting or place
 		end
 	end
 	if #all >= PLACES then

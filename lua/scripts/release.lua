@@ -16,8 +16,8 @@
 --       9 status    of COMMAND, as a shell shows it, or ''; only from the wrap that took the lock: its
 --                   request is the id
 --      10 cause     why COMMAND ended: 'exit', 'max-hold', 'asked', 'lost', 'wrap died', the name of a
---                   signal; or ''. `exit` with the status 0 is a success; others are for the log only. A keeper
---                   may say 'max-hold', too, of the hold that its acquire took
+--                   signal; or ''. `exit` with the status 0 is a success; others are for the log only. A
+--                   keeper may say 'max-hold', too, of the hold that its acquire took
 --      11 only      with 'force' and 'stop': the hold of this owner only, or of =SLOT; or ''
 --      12 by        with 'force' and 'stop': of the caller, as for acquire
 --      13 list      with 'stop': the holds that this request has asked before, as `stops` told them, with a
@@ -115,26 +115,18 @@ local function make_others()
 		return {'kept', ms}
 	end
 
-	local function tell_askers()
-		for asker in string.gmatch(hold.notes ~= '-' and hold.notes or '', '[^,]+') do
-			publish(channel(asker), '0')
-		end
-		hold.notes, hold.by = '-', by_of(hold)
-	end
-
 	-- One of several holds is over; the others, or the lease, end the lock.
 	local function give_one_back(given, kept_ms)
 		if given == 'w' .. id and hold.notes ~= '-' then
-			tell_askers()
-			hold.keep = nil -- the holds that are left want no --min-hold
+			tell_askers(hold)
+			-- the holds that are left want no --min-hold
+			hold.notes, hold.by, hold.keep = '-', by_of(hold), nil
 		elseif given and ttl_of(hold) < kept_ms then
 			set_ttl(hold, kept_ms)
 		end
 		set_count(hold, hold.count - 1)
 		if given then
-			local first, last = string.find(hold.holds, ',' .. given .. ',', 1, true)
-			hold.holds = string.sub(hold.holds, 1, first) .. string.sub(hold.holds, last + 1)
-			save_hold(hold)
+			replace_entry(hold, given)
 		end
 		settle(hold)
 		return {'released', hold.count}

@@ -125,9 +125,7 @@ local function consider()
 	-- that COMMAND has counts; before it begins, the newer one does.
 	local function mend_hold()
 		if kind == 'w' and has_entry(hold, 'v' .. request) then
-			local first, last = string.find(hold.holds, ',v' .. request .. ',', 1, true)
-			hold.holds = string.sub(hold.holds, 1, first) .. entry .. string.sub(hold.holds, last)
-			save_hold(hold)
+			replace_entry(hold, 'v' .. request, entry)
 			count_start()
 		end
 		if request == id and token and hold.token ~= token and not (has_not_begun and hold.token > token) then
