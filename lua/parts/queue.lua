@@ -459,25 +459,26 @@ end
 
 -- Redisson's unlock speaks to the head of the list, which may be a marker by then without a script of ours.
 -- So where its clients hold, or may hold before ours, the first two of ours listen to the first marker.
--- Returns the ticket of that marker, or nil.
+-- Returns the ticket of that marker and how many listen, or nil.
 local function marker_to_hear()
-	local holder = lock.mode == 'x' and lock.holder ~= lock.field
-	if holder or has_redisson() then
-		return (marker_behind(0))
+	local marker = (lock.mode == 'x' and lock.holder ~= lock.field or has_redisson()) and marker_behind(0)
+	if marker then
+		local name = channel('fairlock:' .. int(marker))
+		return marker, call('PUBSUB', 'NUMSUB', name)[2] + (SHARDED and call('PUBSUB', 'SHARDNUMSUB', name)[2] or 0)
 	end
 end
 
 -- A script that changed something ends with this: markers stand, and those who must listen to one do; times
--- to live are set. has_left: somebody who may still listen has left.
-function settle(hold, has_left)
+-- to live are set. has_left: somebody who may still listen has left. me: a waiter that is answered which
+-- marker it is.
+function settle(hold, has_left, me)
 	put_first_marker()
 	renew_markers()
-	local marker, waiting = marker_to_hear(), call('ZCARD', OURS)
-	if marker and waiting > 0 then
-		local name = channel('fairlock:' .. int(marker))
-		local heard = call('PUBSUB', 'NUMSUB', name)[2] + (SHARDED and call('PUBSUB', 'SHARDNUMSUB', name)[2] or 0)
-		for _, id in ipairs((has_left or heard < math.min(2, waiting)) and next_of_ours(nil, 2) or {}) do
-			tell(id, '0') -- it asks, and is told which marker that is
+	local marker, heard = marker_to_hear()
+	local waiting = call('ZCARD', OURS)
+	for _, id in ipairs(marker and (has_left or heard < math.min(2, waiting)) and next_of_ours(nil, 2) or {}) do
+		if id ~= me then
+			tell(id, '0')
 		end
 	end
 	if has_redisson() then -- its RPUSH would not renew a time to live

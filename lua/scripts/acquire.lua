@@ -79,10 +79,6 @@ local function consider()
 		return {'ran', math.max(0, now - (lock.runs.last or now)), about()}
 	end
 
-	local function superseded(newer)
-		return {'superseded', newer, about()}
-	end
-
 	-- What this process was told, or is to be told, by its last word.
 	local function answer_again()
 		local newer = match(word, '^superseded (.*)$')
@@ -122,7 +118,11 @@ local function consider()
 			save_hold(hold) -- the first to be refused by a server out of memory
 			set_count(hold, hold.count)
 		end
-		local ttl = extend(hold, lease)
+		local ttl, place = extend(hold, lease), ticket_of(request)
+		if place then -- another process of its owner was first
+			end_wait(request, place)
+			pass_on()
+		end
 		settle(hold)
 		return {'granted', hold.id, int(hold.token), ttl, hold.waited or 0, hold.count, hold.mode}
 	end
@@ -288,7 +288,7 @@ local function consider()
 	local brought = ticket
 	ticket = ticket or is_waiting -- it has not heard its ticket
 	if is_outdated(is_waiting) then
-		return superseded(newest_by())
+		return {'superseded', newest_by(), about()}
 	end
 	local was_late = is_newest_again(is_waiting) -- an older one was back first
 	if brought then
@@ -364,10 +364,10 @@ local function consider()
 	if first and first ~= request or not hold_mode or now < back_at() then
 		local rank = call('ZRANK', OURS, request) or 0
 		local ms = ask_in(first, first_ticket, rank)
-		local marker = rank <= 1 and marker_to_hear()
-		settle(nil, has_left)
+		settle(nil, has_left, request)
+		local marker, heard = marker_to_hear()
 		return {'queued', int(ticket), ms, first == request and 1 or 0, call('PTTL', LOCK), now,
-			marker and int(marker) or ''}
+			marker and (rank <= 1 or heard < 2) and int(marker) or ''}
 	end
 	if ticket then
 		waited = waited_by(request, ticket)
