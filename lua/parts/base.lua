@@ -242,7 +242,7 @@ local function read_lock(owner)
 		holder = holder or nil, token = number(token) or 0, ticket = number(ticket) or 0,
 		grants = number(grants) or 0, runs = read_runs(runs), run = run or '', lost = lost or '',
 		turn = turn or '', newest = newest or '',
-		is_queued = call('LLEN', LIST) + call('ZCARD', TIMEOUTS) + call('ZCARD', OURS) > 0,
+		is_queued = call('EXISTS', LIST, TIMEOUTS, OURS) > 0,
 		is_new = not name, spelled = name and name ~= LOCK and name or nil,
 	}
 	texts[owner] = mine or ''
@@ -472,7 +472,11 @@ end
 local function forget_hold(hold, event, time, status, cause, actor)
 	local slot = match(hold.mode, '^=(.+)$')
 	holds[hold.id] = false
-	call('HDEL', STATE, 'h:' .. hold.id)
+	if hold.mode == 'x' then
+		call('HDEL', STATE, 'holder', 'h:' .. hold.id)
+	else
+		call('HDEL', STATE, 'h:' .. hold.id)
+	end
 	if slot and call('HGET', STATE, 's:' .. slot) == hold.id then
 		call('HDEL', STATE, 's:' .. slot) -- else another has it by now
 	end
@@ -521,7 +525,6 @@ end
 local function end_hold(hold, event, status, cause, actor)
 	if lock.mode == 'x' then
 		call('DEL', LOCK)
-		call('HDEL', STATE, 'holder')
 		set_free()
 	else
 		-- read before the key may go: a slot of a cluster that moves refuses it from then on

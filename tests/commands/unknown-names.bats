@@ -74,7 +74,8 @@ fairlock: no lock Backup is known, did you mean backup?" status depoly deploy Ba
 	local key
 
 	for key in 'HSET depoly 1:1 1' 'RPUSH redisson_lock_queue:{depoly} 1:1' 'ZADD redisson_lock_timeout:{depoly} 9999999999999 1:1' \
-		'HSET fairlock:{depoly} v 1' 'XADD fairlock_log:{depoly} 1-1 event granted' 'ZADD fairlock_holders:{depoly} 1 1:1'; do
+		'HSET fairlock:{depoly} v 1' 'XADD fairlock_log:{depoly} 1-1 event granted' 'ZADD fairlock_holders:{depoly} 1 1:1' \
+		'ZADD fairlock_queue:{depoly} 1 1:1'; do
 		cli FLUSHALL >/dev/null
 		# shellcheck disable=SC2086
 		cli $key >/dev/null
