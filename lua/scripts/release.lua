@@ -405,12 +405,11 @@ if not is_usual then
 		return answer
 	end
 end
-make_room()
 local is_success = mode == 'own' and has_entry(hold, 'w' .. id) and status == '0' and cause == 'exit'
+end_hold(hold, 'released', status, cause)
 if is_success then
 	note_success()
 end
-end_hold(hold, 'released', status, cause)
 if is_success and tell_satisfied then
 	tell_satisfied()
 end

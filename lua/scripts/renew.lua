@@ -43,179 +43,174 @@ end
 local late, word = is_late(request, strays)
 local hold -- that is renewed
 
--- Returns the answer where no hold of this process goes on, or it was changed; nil: it is renewed.
-local function consider()
-	-- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
+-- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
-	local has_not_begun = request == id and (kind == 'v' or is_start) -- says the wrap that took this hold
-	local slot, taken_up = match(mode, '^=(.*)$'), 0
+local has_not_begun = request == id and (kind == 'v' or is_start) -- says the wrap that took this hold
+local slot, taken_up = match(mode, '^=(.*)$'), 0
 
-	local function renewed()
-		local ttl = extend(hold, lease)
-		if not hold.token and lock.mode == '=' and not lock.is_new then -- see knows_slots
-			lock.lost = (match(lock.lost, '^(%S+ %S+) ') or '- -') .. ' ' .. int(now + call('PTTL', LOCK))
-			call('HSET', STATE, 'lost', lock.lost)
-		end
-		-- a Redisson waiter at the head may be dead. Where only its own kind waits, no script but the holder's sees
-		-- that
-		if list[1] and not markers[list[1]] then
-			first_waiter()
-			if passed_over > 0 then
-				pass_on()
-			end
-		end
-		settle(hold)
-		-- no process can be asked to stop but the wrap that took this hold
-		local asker = hold.state == 'held' and hold.notes ~= '-' and (entry == 'w' .. id or entry == 'v' .. id) and
-			match(hold.by, '\n(.*)$')
-		return {'renewed', ttl, int(hold.token or lock.token), taken_up, asker or ''}
+local function renewed()
+	local ttl = extend(hold, lease)
+	if not hold.token and lock.mode == '=' and not lock.is_new then -- see knows_slots
+		lock.lost = (match(lock.lost, '^(%S+ %S+) ') or '- -') .. ' ' .. int(now + call('PTTL', LOCK))
+		call('HSET', STATE, 'lost', lock.lost)
 	end
-
-	-- COMMAND is about to start, or has started. Going in again starts nothing that counts.
-	local function count_start()
-		local runs = lock.runs
-		local began = is_start and now or math.min(now, token or now) -- the token is the time of the grant
-		if kind == 'w' and request == id and (runs.last or 0) < began then
-			runs.last, runs.whose, runs.before = began, hold.token, runs.last
-			remember(period)
-			save_runs()
+	-- a Redisson waiter at the head may be dead. Where only its own kind waits, no script but the holder's sees
+	-- that
+	if list[1] and not markers[list[1]] then
+		first_waiter()
+		if passed_over > 0 then
+			pass_on()
 		end
 	end
+	settle(hold)
+	-- no process can be asked to stop but the wrap that took this hold
+	local asker = hold.state == 'held' and hold.notes ~= '-' and (entry == 'w' .. id or entry == 'v' .. id) and
+		match(hold.by, '\n(.*)$')
+	return {'renewed', ttl, int(hold.token or lock.token), taken_up, asker or ''}
+end
 
-	local function raise_token(newest)
-		introduce()
-		lock.token = math.max(lock.token, newest)
-		call('HSET', STATE, 'token', int(lock.token))
+-- COMMAND is about to start, or has started. Going in again starts nothing that counts.
+local function count_start()
+	local runs = lock.runs
+	local began = is_start and now or math.min(now, token or now) -- the token is the time of the grant
+	if kind == 'w' and request == id and (runs.last or 0) < began then
+		runs.last, runs.whose, runs.before = began, hold.token, runs.last
+		remember(period)
+		save_runs()
 	end
+end
 
-	-- Writes into our hash what it forgot about this hold. Others may have had the lock since then: a COMMAND
-	-- that has not begun gets a newer token than theirs. since: unknown, `now` would say that it began just now.
-	local function restore()
-		if has_not_begun then
-			token = math.max(now, token + 1, lock.token + 1)
-		end
-		raise_token(token)
-		hold.token, hold.lease, hold.holds, hold.by = token, lease, ',' .. entry .. ',', by
-		hold.mode = mode
-		if slot then
-			call('HSET', STATE, 's:' .. slot, id)
-		end
-		lock.holder = lock.field
-		save_hold(hold)
+local function raise_token(newest)
+	introduce()
+	lock.token = math.max(lock.token, newest)
+	call('HSET', STATE, 'token', int(lock.token))
+end
+
+-- Writes into our hash what it forgot about this hold. Others may have had the lock since then: a COMMAND
+-- that has not begun gets a newer token than theirs. since: unknown, `now` would say that it began just now.
+local function restore()
+	if has_not_begun then
+		token = math.max(now, token + 1, lock.token + 1)
+	end
+	raise_token(token)
+	hold.token, hold.lease, hold.holds, hold.by = token, lease, ',' .. entry .. ',', by
+	hold.mode = mode
+	if slot then
+		call('HSET', STATE, 's:' .. slot, id)
+	end
+	lock.holder = lock.field
+	save_hold(hold)
+	count_start()
+end
+
+local function take_up()
+	note_loss(token, lease)
+	enter(call, mode, id, ARGV[12] or '')
+	hold = {id = id, state = 'held', mode = mode, notes = '-', count = 1}
+	holds[id] = hold
+	set_ttl(hold, lease)
+	restore()
+	if lock.turn ~= '' then
+		lock.turn = ''
+		call('HDEL', STATE, 'turn')
+	end
+	taken_up = 1
+	pass_on()
+	return renewed()
+end
+
+-- Our hash may come from an old copy of the data, from before the take-up or before the start. The token
+-- that COMMAND has counts; before it begins, the newer one does.
+local function mend_hold()
+	if kind == 'w' and has_entry(hold, 'v' .. request) then
+		replace_entry(hold, 'v' .. request, entry)
 		count_start()
 	end
+	if request == id and token and hold.token ~= token and not (has_not_begun and hold.token > token) then
+		hold.token = token
+		raise_token(token)
+		save_hold(hold)
+	end
+end
 
-	local function take_up()
-		note_loss(token, lease)
-		enter(call, mode, id, ARGV[12] or '')
-		hold = {id = id, state = 'held', mode = mode, notes = '-', count = 1}
-		holds[id] = hold
-		set_ttl(hold, lease)
+-- Another process of this owner took the lock up first; or our hash was lost, and key 1 counts all holds.
+local function join_hold()
+	if not hold.token then
 		restore()
-		if lock.turn ~= '' then
-			lock.turn = ''
-			call('HDEL', STATE, 'turn')
-		end
-		taken_up = 1
-		pass_on()
-		return renewed()
+	else
+		hold.holds = hold.holds .. entry .. ','
+		save_hold(hold)
 	end
+	local known = select(2, string.gsub(hold.holds, ',', '')) - 1
+	if lock.mode ~= 'x' or known > hold.count then
+		set_count(hold, known)
+	end
+	taken_up = 1
+	return renewed()
+end
 
-	-- Our hash may come from an old copy of the data, from before the take-up or before the start. The token
-	-- that COMMAND has counts; before it begins, the newer one does.
-	local function mend_hold()
-		if kind == 'w' and has_entry(hold, 'v' .. request) then
-			replace_entry(hold, 'v' .. request, entry)
-			count_start()
-		end
-		if request == id and token and hold.token ~= token and not (has_not_begun and hold.token > token) then
-			hold.token = token
-			raise_token(token)
-			save_hold(hold)
-		end
+-- Our hash cannot have known a hold that is younger than the loss of data before which it was granted: then
+-- no script has logged its end.
+local function lost()
+	local floor, at = match(lock.lost, '^(%d+) (%d+) ')
+	local how = word == 'forced' and 'forced' or fit(mode) and 'gone' or 'taken'
+	if token and not word and
+		(token > lock.token or floor and token > tonumber(floor) and token < tonumber(at)) then
+		record('lost', stamp, id, int(token), by, nil, nil, nil, nil, slot)
+		introduce()
+		set_last_word(request, 'lost')
 	end
-
-	-- Another process of this owner took the lock up first; or our hash was lost, and key 1 counts all holds.
-	local function join_hold()
-		if not hold.token then
-			restore()
-		else
-			hold.holds = hold.holds .. entry .. ','
-			save_hold(hold)
-		end
-		local known = select(2, string.gsub(hold.holds, ',', '')) - 1
-		if lock.mode ~= 'x' or known > hold.count then
-			set_count(hold, known)
-		end
-		taken_up = 1
-		return renewed()
+	settle()
+	if fit(mode) then
+		return {'lost', how, '', ''}
 	end
-
-	-- Our hash cannot have known a hold that is younger than the loss of data before which it was granted: then
-	-- no script has logged its end.
-	local function lost()
-		local floor, at = match(lock.lost, '^(%d+) (%d+) ')
-		local how = word == 'forced' and 'forced' or fit(mode) and 'gone' or 'taken'
-		if token and not word and
-			(token > lock.token or floor and token > tonumber(floor) and token < tonumber(at)) then
-			record('lost', stamp, id, int(token), by, nil, nil, nil, nil, slot)
-			introduce()
-			set_last_word(request, 'lost')
-		end
-		settle()
-		if fit(mode) then
-			return {'lost', how, '', ''}
-		end
-		local owner, owner_by = about()
-		local other = slot and lock.mode == '=' and call('HGET', STATE, 's:' .. slot)
-		if other and find_hold(other) then
-			owner, owner_by = other, by_of(find_hold(other))
-		end
-		return {'lost', how, owner, owner_by}
+	local owner, owner_by = about()
+	local other = slot and lock.mode == '=' and call('HGET', STATE, 's:' .. slot)
+	if other and find_hold(other) then
+		owner, owner_by = other, by_of(find_hold(other))
 	end
-
-	local refused = begin(id)
-	if refused then
-		return refused
-	end
-	make_room()
-	hold = find_hold(id)
-	lease = lease or hold and (hold.lease or 0) > 0 and hold.lease or 30000
-	if hold and hold.state == 'kept' or word == 'given' then
-		settle()
-		return {'released'}
-	elseif word and word ~= 'forced' and word ~= 'lost' and not (hold and has_entry(hold, entry)) then
-		return {'late'}
-	elseif hold and kind == '' then
-		if lease > STATE_TTL_MS and not (hold.token and is_by_hand(hold)) and ARGV[5] ~= '' then
-			return {'not by hand'}
-		end
-		return renewed()
-	elseif hold and (has_entry(hold, entry) or kind == 'w' and has_entry(hold, 'v' .. request)) then
-		mend_hold()
-		return renewed()
-	elseif hold then
-		if token and (not hold.token or hold.token == token) then
-			return join_hold()
-		end
-		return {'released'}
-	end
-
-	-- Only a loss of data excuses a missing hold. When our hash knew its token, somebody broke the lock or the
-	-- lease passed.
-	if token and not word then
-		notice_loss(token, token > lock.token)
-		if read_run() then
-			check_run(true)
-		end
-		if can_be_lost(token, lease, mode) and fit(mode) then
-			return take_up()
-		end
-	end
-	return lost()
+	return {'lost', how, owner, owner_by}
 end
 
 if late then
 	return {'late'}
 end
-return consider()
+local refused = begin(id)
+if refused then
+	return refused
+end
+make_room()
+hold = find_hold(id)
+lease = lease or hold and (hold.lease or 0) > 0 and hold.lease or 30000
+if hold and hold.state == 'kept' or word == 'given' then
+	settle()
+	return {'released'}
+elseif word and word ~= 'forced' and word ~= 'lost' and not (hold and has_entry(hold, entry)) then
+	return {'late'}
+elseif hold and kind == '' then
+	if lease > STATE_TTL_MS and not (hold.token and is_by_hand(hold)) and ARGV[5] ~= '' then
+		return {'not by hand'}
+	end
+	return renewed()
+elseif hold and (has_entry(hold, entry) or kind == 'w' and has_entry(hold, 'v' .. request)) then
+	mend_hold()
+	return renewed()
+elseif hold then
+	if token and (not hold.token or hold.token == token) then
+		return join_hold()
+	end
+	return {'released'}
+end
+
+-- Only a loss of data excuses a missing hold. When our hash knew its token, somebody broke the lock or the
+-- lease passed.
+if token and not word then
+	notice_loss(token, token > lock.token)
+	if read_run() then
+		check_run(true)
+	end
+	if can_be_lost(token, lease, mode) and fit(mode) then
+		return take_up()
+	end
+end
+return lost()
