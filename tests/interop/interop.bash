@@ -94,7 +94,7 @@ more_answers() {
 java_waits() {
 	local before
 
-	before=$(cli ZCARD "fairlock_queue:{$4}")
+	before=$(all_waiting "$4")
 	tell "$@"
 	wait_until in_queue "$4" $((before + 1))
 	wait_until last_listens "$4"
