@@ -28,6 +28,7 @@ local STATE_TTL_MS = 86400000
 local LOG_TTL_MS = 604800000
 local DONE_TTL_MS = 600000      -- no copy of a request comes later
 local LOG_LENGTH = 1000
+local CHUNK = 100               -- so many are looked at together
 local MANY = 1000               -- words for one command: unpack takes no more than some thousands
 local LONGEST_MS = 31622400000  -- 366 days: nobody can ask for more, so a longer time is damage
 local MOST = 9007199254740992   -- numbers beyond it are not exact, and none of ours

@@ -57,7 +57,7 @@ end
 local function slots_of(want)
 	local names = {}
 	for i = 1, math.min(count_of(want) or 0, MANY) do
-		names[i] = int(i)
+		names[i] = i .. ''
 	end
 	for name in string.gmatch(match(want, '^=(.*)$') or '', '[^,]+') do
 		names[#names + 1] = #names < MANY and name or nil
@@ -90,27 +90,27 @@ local function free_slot(names)
 		local ends = end_of(call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or now
 		return nil, math.max(1, ends - now)
 	end
-	local fields, taken, first = {}, {}, nil -- taken: those before the first that nobody has
-	for i, name in ipairs(names) do
-		fields[i] = 's:' .. name
-	end
-	for i, owner in ipairs(call('HMGET', STATE, unpack(fields))) do
-		if not owner then
-			break
+	local taken, soonest = {}, nil
+	for first = 1, #names, CHUNK do
+		local fields = {}
+		for i = first, math.min(#names, first + CHUNK - 1) do
+			fields[#fields + 1] = 's:' .. names[i]
 		end
-		taken[i] = owner
+		for i, owner in ipairs(call('HMGET', STATE, unpack(fields))) do
+			if not owner then
+				return '=' .. names[first + i - 1]
+			end
+			taken[#taken + 1] = owner
+		end
 	end
-	for i, score in ipairs(taken[1] and call('ZMSCORE', HOLDERS, unpack(taken)) or {}) do
+	for i, score in ipairs(call('ZMSCORE', HOLDERS, unpack(taken))) do
 		local ends = end_of(score) or 0
 		if ends <= now then
 			return '=' .. names[i] -- nobody has noticed the end
 		end
-		first = math.min(first or ends, ends)
+		soonest = math.min(soonest or ends, ends)
 	end
-	if names[#taken + 1] then
-		return '=' .. names[#taken + 1]
-	end
-	return nil, first - now
+	return nil, soonest - now
 end
 
 -- Whether a hold with this want fits beside those that there are. Slots of different counts never fit beside

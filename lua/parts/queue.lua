@@ -258,7 +258,6 @@ local function is_dead_redisson(id)
 end
 
 local PASSED_MOST = 1000  -- so many are passed over by one script
-local CHUNK = 100         -- and so many are looked at together
 local passed_over = 0     -- so many were, Redisson's, too
 
 -- Whether a waiter of ours that is present hangs: it was told its turn in vain; or one that was handed the
