@@ -324,7 +324,8 @@ local function consider()
 	local has_left = false
 	if was_late or newest and not ticket and not is_traceless then
 		has_left = supersede()
-	elseif ticket and ticket ~= is_waiting then
+	end
+	if not has_left and ticket and ticket ~= is_waiting then
 		if is_waiting then -- a late copy of its first request had queued it anew
 			take_out({request}, is_waiting)
 		end
