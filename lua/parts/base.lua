@@ -60,9 +60,10 @@ if asked and allowed then
 end
 -- Redis 6.2 cannot be asked; there both are nil, as for a user who may do everything.
 local is_limited = check and not (asked and allowed)
-local lacking -- see permissions.lua
+local lacking -- the refusal of a user who lacks a permission, or nil; nil for a user who may do everything
 
 -- in a function from here on
+-- include permissions.lua
 
 -- In ms since the epoch, of the server's clock; stamp: as text. Lua prints large numbers with an exponent,
 -- which Redis does not read back: what is written is text. Tickets count in µs.

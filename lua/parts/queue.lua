@@ -7,6 +7,20 @@
 -- Set for a caller who must leave no trace: what it sees of Redisson's is not written down.
 local is_traceless = false
 
+-- The oldest of ours and its ticket, or nil.
+local oldest, oldest_ticket
+local function find_oldest()
+	while oldest == nil do
+		local found = call('ZRANGE', OURS, 0, 0, 'WITHSCORES')
+		oldest, oldest_ticket = found[1] or false, number(found[2])
+		if oldest and not oldest_ticket then
+			call('ZREM', OURS, oldest) -- what no ticket of ours is
+			oldest = nil
+		end
+	end
+	return oldest or nil, oldest_ticket
+end
+
 -- ---- Redisson's list ----
 
 -- What the list has, in order; the score of each id in it; and the ticket of each marker. A list longer than
@@ -74,6 +88,7 @@ local function read_list()
 	end
 end
 
+find_oldest() -- all keys are read before anything is changed: one of another type is to fail here
 read_list()
 
 -- The ticket of the first marker behind this place in the list, or nil.
@@ -114,16 +129,6 @@ local function tell(id, message)
 end
 
 -- ---- Waiters of ours ----
-
--- The oldest of ours and its ticket, or nil.
-local oldest, oldest_ticket
-local function find_oldest()
-	if oldest == nil then
-		local found = call('ZRANGE', OURS, 0, 0, 'WITHSCORES')
-		oldest, oldest_ticket = found[1] or false, tonumber(found[2])
-	end
-	return oldest or nil, oldest_ticket
-end
 
 -- Takes a waiter of ours out. It takes its marker along if its batch is empty then: Redisson's unlock would
 -- speak to a marker that nobody listens to. For ids that are all in the batch of this ticket.

@@ -39,7 +39,7 @@
 --         HOLDER...: see `about` in holds.lua; busy: '', '', -1, '', 0, -1 and 0 if the lock is free, and
 --         others asked first
 
--- include base.lua permissions.lua
+-- include base.lua
 
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local ticket, again, by = number(ARGV[7]), ARGV[8] == '1', ARGV[10]
@@ -211,7 +211,7 @@ local function consider()
 
 	-- A newcomer's ticket is larger than the last one that was given, or brought, whatever the clock says.
 	local function new_ticket()
-		local last = tonumber(call('ZREVRANGE', OURS, 0, 0, 'WITHSCORES')[2]) or 0
+		local last = number(call('ZREVRANGE', OURS, 0, 0, 'WITHSCORES')[2]) or 0
 		return math.max(now_us, lock.ticket + 1, last + 1)
 	end
 

@@ -16,7 +16,7 @@
 --         {'spelled', name}  another spelling of this name is in use
 --         {'version', theirs, ours}  another version of this protocol
 
--- include base.lua permissions.lua
+-- include base.lua
 
 local id, request, strays, by_other = ARGV[2], ARGV[3], tonumber(ARGV[4]) or 0, ARGV[5] == 'remove'
 local leaving = by_other and id or request
@@ -43,11 +43,14 @@ local function place_of(waiter)
 	end
 end
 
-local refused = begin(id)
-if refused or late then
-	return refused or {'late'}
+if late then
+	return {'late'}
 end
 make_room()
+local refused = begin(id)
+if refused then
+	return refused
+end
 local left = {'left', about()}
 local ticket, index, hold, given = ticket_of(leaving), place_of(leaving), nil, nil
 for i = 4, by_other and 3 or #ARGV do -- the caller may have gone into a hold that it inherited

@@ -13,7 +13,7 @@
 --           of several holders: `holder` and `hold` are those of the one whose lease ends first
 --         {'spelled', name}  another spelling of this name is in use
 
--- include base.lua permissions.lua
+-- include base.lua
 
 local after, since, wants_now = ARGV[2], ARGV[3], ARGV[4] == '1'
 local MOST_ENTRIES = 2000 -- twice its length; more are no log of ours

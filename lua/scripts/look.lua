@@ -34,7 +34,7 @@
 --          the others: see `about` in holds.lua
 --         {'spelled', name}        another spelling of this name is in use
 
--- include base.lua permissions.lua
+-- include base.lua
 
 local what, id, known_token = ARGV[2], ARGV[3] or '', ARGV[4]
 

@@ -40,7 +40,7 @@
 --         {'late'}                 this is a late copy
 --         {'not held', owner, by}  {'not acquired'}: only wrap's own hold is left
 
--- include base.lua permissions.lua
+-- include base.lua
 
 local id, request, mode = ARGV[2], ARGV[3], ARGV[4]
 local min, strays, status, cause = tonumber(ARGV[7]), tonumber(ARGV[8]) or 0, ARGV[9], ARGV[10]
@@ -146,7 +146,6 @@ local function make_others()
 		if kept_ms > LONGEST_MS or hold.notes ~= '-' then
 			kept_ms = 0
 		end
-		make_room()
 		if mode == 'unused' and given == 'w' .. id then
 			forget_start(hold) -- going in again starts nothing that counts
 		elseif mode == 'any' then
@@ -221,7 +220,6 @@ local function make_others()
 			return not_held()
 		end
 		local answer = broken[1] and 'forced ' .. table.concat(lines, '\n') or 'free'
-		make_room()
 		set_last_word(request, answer)
 		for _, one in ipairs(broken) do
 			if not one.token then
@@ -252,7 +250,6 @@ local function make_others()
 			local runs = lock.runs
 			local last = runs.last or runs.ok_started
 			ago = last and int(math.max(0, now - last)) or '-1'
-			make_room()
 			set_last_word(request, 'forgot ' .. ago)
 			runs.last, runs.whose, runs.before, runs.ok_started, runs.ok_ended = nil, nil, nil, nil, nil
 			introduce()
@@ -337,7 +334,6 @@ local function make_others()
 			-- sent again, this request is not to ask the next holders
 			set_last_word(request, 'asked ' .. list_asked)
 		end
-		make_room()
 		for its_token, lease, its_mode, owner in string.gmatch(list_asked, '(%S+) (%S+) (%S+) ([^\n]*)') do
 			local what, ttl, whose = stop_one(owner, its_token, lease, its_mode)
 			if what then
@@ -354,6 +350,7 @@ local function make_others()
 
 	-- Returns the answer; or nil: the hold ends.
 	function consider()
+		make_room()
 		local refused = begin(id)
 		if refused then
 			return refused

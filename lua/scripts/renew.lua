@@ -24,7 +24,7 @@
 --         {'version', theirs, ours}   another version of this protocol
 --         {'lost', 'forced' | 'taken' | 'gone', owner, by}
 
--- include base.lua permissions.lua
+-- include base.lua
 
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], number(ARGV[5])
 local token, by, period, strays = number(ARGV[6]), ARGV[7], ARGV[8] or '', tonumber(ARGV[9]) or 0
@@ -175,11 +175,11 @@ end
 if late then
 	return {'late'}
 end
+make_room()
 local refused = begin(id)
 if refused then
 	return refused
 end
-make_room()
 hold = find_hold(id)
 lease = lease or hold and (hold.lease or 0) > 0 and hold.lease or 30000
 if hold and hold.state == 'kept' or word == 'given' then

@@ -135,7 +135,7 @@ static void add_script_questions(struct asked *asked)
 
 static void prepare(struct asked *asked, const struct lock_keys *keys)
 {
-	snprintf(asked->done, sizeof(asked->done), "%s:*", keys->done);
+	snprintf(asked->done, sizeof(asked->done), "%s*", keys->done);
 	snprintf(asked->channel, sizeof(asked->channel), "%s:0", keys->channel);
 	asked->objects[LOCK] = keys->name;
 	asked->objects[STATE] = keys->state;

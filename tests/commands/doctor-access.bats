@@ -80,7 +80,7 @@ check_rule() {
 	cli ACL SETUSER backup on nopass resetkeys '~job' '&*' +@all
 	become backup
 	doctor 2 job
-	finds error permissions 'user backup lacks ~fairlock:{job} ~redisson_lock_queue:{job} ~redisson_lock_timeout:{job} ~fairlock_log:{job} ~fairlock_queue:{job} ~fairlock_holders:{job} ~fairlock_done:{job}:* for lock job'
+	finds error permissions 'user backup lacks ~fairlock:{job} ~redisson_lock_queue:{job} ~redisson_lock_timeout:{job} ~fairlock_log:{job} ~fairlock_queue:{job} ~fairlock_holders:{job} ~fairlock_done:{job}* for lock job'
 }
 
 @test "doctor ends with 77 for a wrong password and with 69 for a missing server, and its JSON says why" {

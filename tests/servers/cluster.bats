@@ -183,7 +183,8 @@ waits_at() {
 	hold_job -l 30s
 	queue_up_to 2
 	open_slot "$SLOT" "$OTHER"
-	for key in job 'fairlock:{job}' 'redisson_lock_queue:{job}' 'fairlock_log:{job}' 'redisson_lock_timeout:{job}'; do
+	for key in job 'fairlock:{job}' 'redisson_lock_queue:{job}' 'fairlock_log:{job}' 'redisson_lock_timeout:{job}' \
+		'fairlock_queue:{job}'; do
 		move_keys "$SLOT" "$OTHER" "$key"
 		sleep 0.3
 	done
