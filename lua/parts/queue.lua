@@ -54,27 +54,24 @@ end
 -- Makes list and scores agree: other programs may have died half way, or deleted a key. An id without a score
 -- gets one, and one of Redisson's gets a place: its scripts never push an id that has a score.
 local function read_list()
-	local found, listed = call('ZRANGE', TIMEOUTS, 0, -1, 'WITHSCORES'), {}
+	local found, listed, doubles = call('ZRANGE', TIMEOUTS, 0, -1, 'WITHSCORES'), {}, {}
 	for i = 1, #found, 2 do
 		scores[found[i]] = tonumber(found[i + 1])
 	end
-	for i = #list, 1, -1 do
-		listed[list[i]] = (listed[list[i]] or 0) + 1
-	end
-	for i = #list, 1, -1 do
-		local id = list[i]
-		if listed[id] > 1 then
-			call('LREM', LIST, -1, id)
-			table.remove(list, i)
-			listed[id] = listed[id] - 1
+	for i, id in ipairs(list) do
+		if listed[id] then
+			doubles[#doubles + 1] = i
+		elseif string.byte(id) == 102 then -- `f`: it may be a marker
+			markers[id] = number(match(id, '^fairlock:(%d+)$'))
 		end
-	end
-	for _, id in ipairs(list) do
-		markers[id] = number(match(id, '^fairlock:(%d+)$'))
+		listed[id] = true
 		if not scores[id] then
 			scores[id] = now + (markers[id] and MARKER_SCORE_MS or REDISSON_SCORE_MS)
 			call('ZADD', TIMEOUTS, int(scores[id]), id)
 		end
+	end
+	for i = #doubles, 1, -1 do
+		call('LREM', LIST, -1, table.remove(list, doubles[i]))
 	end
 	for i = 1, #found, 2 do
 		local id = found[i]
@@ -182,11 +179,11 @@ end
 local function renew_markers()
 	local ahead, words = 0, {}
 	for _, id in ipairs(list) do
-		local score = now + MARKER_SCORE_MS + REDISSON_SCORE_MS * ahead
 		if not markers[id] then
 			ahead = ahead + 1
-		elseif score > scores[id] and #words < MANY then
-			words[#words + 1], words[#words + 2], scores[id] = int(score), id, score
+		elseif #words < MANY then
+			scores[id] = math.max(scores[id], now + MARKER_SCORE_MS + REDISSON_SCORE_MS * ahead)
+			words[#words + 1], words[#words + 2] = int(scores[id]), id
 		end
 	end
 	if words[1] then
