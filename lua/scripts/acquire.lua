@@ -312,7 +312,7 @@ local function consider()
 			end
 		end
 		settle()
-		return {'ran ok', math.max(0, now - lock.runs.ok_ended)}
+		return {'ran ok', math.max(0, now - (lock.runs.ok_ended or now))}
 	elseif not ticket and ran(period) then
 		return too_soon()
 	end
