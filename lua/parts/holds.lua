@@ -191,9 +191,9 @@ end
 
 local function cut_lease(hold, ttl)
 	if is_too_long(hold, ttl) then
-		local back = math.max(0, hold.since - now)
+		local most, back = most_left(hold), math.max(0, hold.since - now)
 		hold.since, hold.keep = hold.since - back, hold.keep and math.max(0, hold.keep - back)
-		set_ttl(hold, most_left(hold))
+		set_ttl(hold, most)
 		call('HSET', STATE, 'h:' .. hold.id, hold_text(hold))
 		tell_redisson()
 	end

@@ -45,6 +45,7 @@ static const struct need {
 	const char *commands;
 } needs[] = {
 	{TO_COMPARE, NOTHING, "HMGET SUBSCRIBE"},
+	{TO_COMPARE, LOCK, "GET"}, /* scripts use it for one key only */
 	{FOR_ALL, NOTHING, "EVALSHA2"},
 	{FOR_ALL, PLAIN, "SUBSCRIBE"},
 	{FOR_ALL, CHANNEL, "SUBSCRIBE"},

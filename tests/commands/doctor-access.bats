@@ -184,13 +184,6 @@ names_hidden_commands() {
 	finds error commands 'the server lacks HDEL, DEL'
 }
 
-@test "status asks for the same commands as doctor" {
-	diff <(sed -n '/needed = /,/\\n"$/p' "$TESTS_DIR/../src/lock/grants.c" | grep -oE '\b[A-Z]+[|A-Z]*' |
-		sed 's/|.*//' | sort -u) \
-		<(sed -nE 's/^\t\{FOR_ALL, [A-Z]+, "(.*)"\},/\1/p' "$TESTS_DIR/../src/doctor/check_acl.c" |
-			tr -s ' ' '\n' | sed 's/[|0-9].*//' | sort -u)
-}
-
 # ---- Ways to a server ----
 
 @test "doctor tells the protocol of TLS, and finds an error if the certificate is not trusted" {

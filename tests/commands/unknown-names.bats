@@ -93,7 +93,7 @@ fairlock: no lock Backup is known, did you mean backup?" status depoly deploy Ba
 @test "a user of the server who may only look at some locks learns that one is unknown, without a proposal" {
 	"$FAIRLOCK" wrap deploy true
 	cli ACL SETUSER watcher on '>secret' '~*depoly*' +eval +evalsha +time '+pubsub|numsub' '+pubsub|shardnumsub' \
-		+hget +hmget +hgetall +pttl +lrange +llen +xrevrange +zcard +zrange +zscore >/dev/null
+		+hget +hmget +hgetall +pttl +lrange +exists +xrevrange +zcard +zrange +zscore >/dev/null
 	export FAIRLOCK_PASSWORD=secret FAIRLOCK_URL="$FAIRLOCK_URL?user=watcher"
 	says_unknown 0 "$unknown" status depoly
 	cli ACL SETUSER watcher resetkeys '~depoly' '~fairlock:*' '~fairlock_log:*' '~redisson_lock_*' >/dev/null # all but one key
