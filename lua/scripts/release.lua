@@ -80,6 +80,9 @@ local function make_others()
 
 	-- The first of them. Those behind learn it with their sign of life.
 	function tell_satisfied()
+		if (lock.runs.recall or 0) < now then
+			return -- nobody asks
+		end
 		local found, ids = call('ZRANGE', OURS, 0, 199, 'WITHSCORES'), {}
 		for i = 1, #found, 2 do
 			ids[#ids + 1] = found[i]
