@@ -65,335 +65,335 @@ end
 local late, word = is_late(request, strays)
 local hold_mode, waited = 'x', 0 -- of the grant
 
--- Returns the answer to a caller that does not get a hold of its own now, or nil.
-local function consider()
-	-- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
-
-	local limit, secret = tonumber(ARGV[9]), ARGV[13] or ''
-
-	local function too_soon()
-		if remember(period) then
-			save_runs()
-		end
-		settle()
-		return {'ran', math.max(0, now - (lock.runs.last or now)), about()}
-	end
-
-	-- What this process was told, or is to be told, by its last word.
-	local function answer_again()
-		local newer = match(word, '^superseded (.*)$')
-		if newer then
-			return {'superseded', newer, about()}
-		end
-		return {'removed', about()}
-	end
-
-	-- Whether the slot of this mode is among those that are wanted.
-	local function is_wanted(slot_mode)
-		for _, name in ipairs(slots_of(want)) do
-			if slot_mode == '=' .. name then
-				return true
-			end
-		end
-		return false
-	end
-
-	-- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
-	local function reenter(hold)
-		if hold.mode ~= 'x' and hold.mode ~= want and not is_wanted(hold.mode) then
-			return {'other', hold.mode}
-		end
-		if not has_entry(hold, entry) then
-			introduce()
-			if not hold.token then
-				-- our hash was lost, or this is a hold of Redisson's
-				if lock.token == 0 then
-					lock.token = now -- one that nobody has had
-					call('HSET', STATE, 'token', stamp)
-				end
-				hold.token = lock.token
-			end
-			hold.count = (lock.mode == 'x' or hold.holds ~= ',') and hold.count + 1 or 1
-			hold.holds = hold.holds .. entry .. ','
-			save_hold(hold) -- the first to be refused by a server out of memory
-			set_count(hold, hold.count)
-		end
-		local ttl, place = extend(hold, lease), ticket_of(request)
-		if place then -- another process of its owner was first
-			end_wait(request, place)
-			pass_on()
-		end
-		settle(hold)
-		return {'granted', hold.id, int(hold.token), ttl, hold.waited or 0, hold.count, hold.mode}
-	end
-
-	-- ---- --supersede ----
-
-	-- Since when the caller waits, ms. Its ticket may be that of another one.
-	local function waits_from()
-		if newest > 0 then
-			return newest < MOST and newest or now
-		end
-		return math.max(0, now + newest)
-	end
-
-	local function become_newest(its_ticket)
-		local other, since = read_newest()
-		if newest then
-			set_newest(request, other == request and since or waits_from(), its_ticket)
-		end
-	end
-
-	-- Whether the caller began to wait later than the newest, or at the same time, and our hash does not know
-	-- it: data were lost. The newest was back first, or the hash is a copy from before the caller came.
-	local function is_newest_again(is_known)
-		local other, since = read_newest()
-		return newest and ticket and other and other ~= request and not is_known and
-			newest + CLOCK_SLACK_MS >= since
-	end
-
-	-- Whether a newer one has come since. A caller with a ticket was here before the newest, but for the case
-	-- above. Any other caller comes for the first time: it is older if it has been asking for longer than the
-	-- newest has waited. If the newest began in the future, the clock was set back, and nobody knows which is
-	-- older. The caller counts as newer then, and if both began at the same time.
-	local function is_outdated(is_known)
-		local other, since = read_newest()
-		if not (newest and other) or other == request then
-			return false
-		elseif ticket then
-			return not is_newest_again(is_known)
-		end
-		return waits_from() + CLOCK_SLACK_MS < since and since <= now
-	end
-
-	local function newest_by()
-		local other = read_newest()
-		local waiter, hold = waiter_of(other), find_hold(other)
-		return waiter and waiter.by or hold and by_of(hold) or ''
-	end
-
-	-- For a newcomer, and one that is the newest again: gives it the place and the ticket of the newest waiter,
-	-- and takes that one out. Returns whether there was such a waiter.
-	local function supersede()
-		local old, _, its_ticket = read_newest()
-		local stands_at = old and old ~= request and ticket_of(old)
-		its_ticket = stands_at or its_ticket
-		if not its_ticket or old == request then
-			return false
-		end
-		local its_by, its_time = waiter_of(old) and waiter_of(old).by, waited_by(old, its_ticket)
-		call('ZADD', OURS, int(its_ticket), request) -- before the other goes, with whom the batch may
-		become_newest(its_ticket)
-		ticket = its_ticket
-		put_first_marker()
-		set_last_word(old, 'superseded ' .. by)
-		if stands_at then -- else it seemed dead, and was passed over
-			take_out({old}, its_ticket)
-			record('superseded', stamp, old, nil, its_by, int(its_time), nil, nil, nil, nil, by)
-		end
-		tell(old, '0') -- it asks, and is answered so
-		return true
-	end
-
-	-- ---- The queue ----
-
-	-- Whether so many waiters are present. Behind the first thousand each is taken for present.
-	local function is_full()
-		local ids, count = {}, math.max(0, call('ZCARD', OURS) - MANY)
-		for i, waiter in ipairs(in_order(MANY)) do
-			ids[i] = waiter.id
-		end
-		for _ in pairs(present_of(ids)) do
-			count = count + 1
-		end
-		return count >= limit
-	end
-
-	-- A newcomer's ticket is larger than the last one that was given, or brought, whatever the clock says.
-	local function new_ticket()
-		local last = number(call('ZREVRANGE', OURS, 0, 0, 'WITHSCORES')[2]) or 0
-		return math.max(now_us, lock.ticket + 1, last + 1)
-	end
-
-	-- The caller waits, or goes on waiting.
-	local function queue_up(is_newcomer)
-		if not read_run() or is_newcomer and not find_oldest() then
-			check_run(false) -- on which server process the waiters queue
-		end
-		introduce()
-		if match(period, '^ok') and remember(period) then
-			save_runs() -- a COMMAND that ends with 0 looks for those who ask
-		end
-		become_newest(ticket)
-		local waiter = {stamp, ARGV[5], secret ~= '' and secret or '-', kind, period ~= '' and period or '-', want,
-			id ~= request and id or '-', by}
-		lock.ticket = math.max(lock.ticket, ticket)
-		call('HSET', STATE, 'w:' .. request, table.concat(waiter, ' '), 'ticket', int(lock.ticket))
-		waiters[request] = nil
-		if is_newcomer then
-			stand(request, ticket, true)
-		end
-	end
-
-	-- Whether the lease that ends in so many ms is that of an owner which was handed the lock, and has not
-	-- renewed it yet.
-	local function is_untaken_until(ms)
-		local owner = lock.field
-		if MODES[owner] then
-			owner = call('ZRANGE', HOLDERS, int(now + ms), int(now + ms), 'BYSCORE', 'LIMIT', 0, 1)[1]
-		end
-		return owner and find_hold(owner) and is_untaken(find_hold(owner))
-	end
-
-	-- When the caller must ask again at the latest if nobody tells it anything. rank: its place among ours, from
-	-- 0.
-	local function ask_in(first, first_ticket, rank)
-		local is_first = first == request
-		local waiter = first_ticket and waiter_of(first)
-		local room, ms = fit(is_first and want or waiter and waiter.want or 'x')
-		if is_stuck then
-			return 1
-		elseif is_first and now < back_at() then
-			return math.max(1, back_at() - now)
-		elseif room then
-			return is_first and 1 or see_in(first, first_ticket or scores[first])
-		elseif is_first and ms == -1 then
-			return TURN_MS -- nobody knows when such a lock ends
-		elseif ms >= 0 and rank == 0 and not first_ticket then
-			return math.min(ms + 1, seen_dead_in(first), SIGN_OF_LIFE_MS)
-		elseif ms >= 0 and (is_first or rank <= 3 and is_untaken_until(ms)) then
-			return math.min(ms + 1, SIGN_OF_LIFE_MS)
-		end
-		return SIGN_OF_LIFE_MS
-	end
-
-	local refused = begin(id)
-	if refused then
-		return refused
-	end
-	local inside = find_hold(id)
-	for i = 16, #ARGV do
-		local hold = find_hold(ARGV[i])
-		inside = hold and hold.state == 'held' and hold or inside
-	end
-	if word and not (inside and has_entry(inside, entry)) then
-		return answer_again()
-	elseif inside and inside.state == 'kept' then
-		return {'removed'} -- all of it was given back
-	elseif inside then
-		return reenter(inside)
-	end
-
-	local is_waiting = ticket_of(request)
-	local brought = ticket
-	ticket = ticket or is_waiting -- it has not heard its ticket
-	if is_outdated(is_waiting) then
-		return {'superseded', newest_by(), about()}
-	end
-	local was_late = is_newest_again(is_waiting) -- an older one was back first
-	if brought then
-		notice_loss(brought / 1000, brought > lock.ticket)
-	end
-	if brought and again then
-		check_run(true)
-	end
-
-	local since = newest and newest ~= 0 and waits_from() or ticket and waits_since(request, ticket)
-	if is_done(period, since) then
-		if remember(period) then
-			save_runs()
-		end
-		if is_waiting then
-			local was_first = find_oldest() == request
-			record('left', stamp, request, nil, by, int(waited_by(request, is_waiting)))
-			end_wait(request, is_waiting)
-			if was_first or not lock.field then
-				pass_on()
-			end
-		end
-		settle()
-		return {'ran ok', math.max(0, now - (lock.runs.ok_ended or now))}
-	elseif not ticket and ran(period) then
-		return too_soon()
-	end
-	is_traceless = ARGV[6] == 'try'
-	local room = fit(want)
-	if is_traceless and not room then
-		return {'busy', about()}
-	end
-	local has_left = false
-	if was_late or newest and not ticket and not is_traceless then
-		has_left = supersede()
-	end
-	if not has_left and ticket and ticket ~= is_waiting then
-		if is_waiting then -- a late copy of its first request had queued it anew
-			take_out({request}, is_waiting)
-		end
-		stand(request, ticket)
-	end
-
-	local first, first_ticket = first_waiter(request)
-	if (not first or first == request) and fit(want) and now >= back_at() and ran(period) then
-		-- this waiter stood behind the run that has just been
-		record('left', stamp, request, nil, by, int(waited_by(request, ticket)))
-		end_wait(request, ticket)
-		pass_on()
-		return too_soon()
-	end
-	local is_newcomer = not ticket
-	if is_newcomer and first or not fit(want) or now < back_at() or first and first ~= request then
-		if is_traceless then
-			if passed_over > 0 then
-				settle()
-			end
-			return {'busy', about()}
-		elseif is_newcomer and limit and is_full() then
-			settle()
-			return {'full', limit, about()}
-		end
-		ticket = ticket or new_ticket()
-		queue_up(is_newcomer)
-		local waiter = first_ticket and first ~= request and waiter_of(first)
-		if passed_over > 0 or first and first ~= request and fit(waiter and waiter.want or 'x') then
-			first, first_ticket = pass_on(request)
-		end
-		if not first then
-			first, first_ticket = request, ticket
-		end
-	end
-	hold_mode = fit(want)
-	if first and first ~= request or not hold_mode or now < back_at() then
-		local rank = call('ZRANK', OURS, request) or 0
-		local ms = ask_in(first, first_ticket, rank)
-		settle(nil, has_left, request)
-		local marker, heard = marker_to_hear()
-		return {'queued', int(ticket), ms, first == request and 1 or 0, call('PTTL', LOCK), now,
-			marker and (rank <= 1 or heard < 2) and int(marker) or ''}
-	end
-	if ticket then
-		waited = waited_by(request, ticket)
-		take_out({request}, ticket)
-	end
-	become_newest(nil)
-end
-
--- Usually nobody holds, nobody waits, no hold has ended unnoticed, and there is nothing to consider.
 if late then
 	return {'removed'}
 end
-if word or lock.field or lock.holder or lock.is_queued or want ~= 'x' or ticket or again or newest or
-	period ~= '' or match(lock.run, ' %d+$') then
-	local answer = consider()
-	if answer then
-		return answer
+
+local function grant()
+	enter(call, hold_mode, id, want)
+	local hold = take(id, hold_mode, entry, lease, lease, by, waited, period)
+	if pass_on then
+		pass_on()
+		settle(hold)
+	else
+		touch(hold)
+	end
+	return {'granted', id, int(hold.token), lease, waited, 1, hold_mode}
+end
+
+-- Usually nobody holds, nobody waits, no hold has ended unnoticed, and there is nothing to consider.
+if not (word or lock.field or lock.holder or lock.is_queued or want ~= 'x' or ticket or again or newest or
+	period ~= '' or match(lock.run, ' %d+$')) then
+	return grant()
+end
+
+-- in a function from here on
+-- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
+
+local limit, secret = tonumber(ARGV[9]), ARGV[13] or ''
+
+local function too_soon()
+	if remember(period) then
+		save_runs()
+	end
+	settle()
+	return {'ran', math.max(0, now - (lock.runs.last or now)), about()}
+end
+
+-- What this process was told, or is to be told, by its last word.
+local function answer_again()
+	local newer = match(word, '^superseded (.*)$')
+	if newer then
+		return {'superseded', newer, about()}
+	end
+	return {'removed', about()}
+end
+
+-- Whether the slot of this mode is among those that are wanted.
+local function is_wanted(slot_mode)
+	for _, name in ipairs(slots_of(want)) do
+		if slot_mode == '=' .. name then
+			return true
+		end
+	end
+	return false
+end
+
+-- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
+local function reenter(hold)
+	if hold.mode ~= 'x' and hold.mode ~= want and not is_wanted(hold.mode) then
+		return {'other', hold.mode}
+	end
+	if not has_entry(hold, entry) then
+		introduce()
+		if not hold.token then
+			-- our hash was lost, or this is a hold of Redisson's
+			if lock.token == 0 then
+				lock.token = now -- one that nobody has had
+				call('HSET', STATE, 'token', stamp)
+			end
+			hold.token = lock.token
+		end
+		hold.count = (lock.mode == 'x' or hold.holds ~= ',') and hold.count + 1 or 1
+		hold.holds = hold.holds .. entry .. ','
+		save_hold(hold) -- the first to be refused by a server out of memory
+		set_count(hold, hold.count)
+	end
+	local ttl, place = extend(hold, lease), ticket_of(request)
+	if place then -- another process of its owner was first
+		end_wait(request, place)
+		pass_on()
+	end
+	settle(hold)
+	return {'granted', hold.id, int(hold.token), ttl, hold.waited or 0, hold.count, hold.mode}
+end
+
+-- ---- --supersede ----
+
+-- Since when the caller waits, ms. Its ticket may be that of another one.
+local function waits_from()
+	if newest > 0 then
+		return newest < MOST and newest or now
+	end
+	return math.max(0, now + newest)
+end
+
+local function become_newest(its_ticket)
+	local other, since = read_newest()
+	if newest then
+		set_newest(request, other == request and since or waits_from(), its_ticket)
 	end
 end
-enter(call, hold_mode, id, want)
-local hold = take(id, hold_mode, entry, lease, lease, by, waited, period)
-if settle then
-	pass_on()
-	settle(hold)
-else
-	touch(hold)
+
+-- Whether the caller began to wait later than the newest, or at the same time, and our hash does not know
+-- it: data were lost. The newest was back first, or the hash is a copy from before the caller came.
+local function is_newest_again(is_known)
+	local other, since = read_newest()
+	return newest and ticket and other and other ~= request and not is_known and
+		newest + CLOCK_SLACK_MS >= since
 end
-return {'granted', id, int(hold.token), lease, waited, 1, hold_mode}
+
+-- Whether a newer one has come since. A caller with a ticket was here before the newest, but for the case
+-- above. Any other caller comes for the first time: it is older if it has been asking for longer than the
+-- newest has waited. If the newest began in the future, the clock was set back, and nobody knows which is
+-- older. The caller counts as newer then, and if both began at the same time.
+local function is_outdated(is_known)
+	local other, since = read_newest()
+	if not (newest and other) or other == request then
+		return false
+	elseif ticket then
+		return not is_newest_again(is_known)
+	end
+	return waits_from() + CLOCK_SLACK_MS < since and since <= now
+end
+
+local function newest_by()
+	local other = read_newest()
+	local waiter, hold = waiter_of(other), find_hold(other)
+	return waiter and waiter.by or hold and by_of(hold) or ''
+end
+
+-- For a newcomer, and one that is the newest again: gives it the place and the ticket of the newest waiter,
+-- and takes that one out. Returns whether there was such a waiter.
+local function supersede()
+	local old, _, its_ticket = read_newest()
+	local stands_at = old and old ~= request and ticket_of(old)
+	its_ticket = stands_at or its_ticket
+	if not its_ticket or old == request then
+		return false
+	end
+	local its_by, its_time = waiter_of(old) and waiter_of(old).by, waited_by(old, its_ticket)
+	call('ZADD', OURS, int(its_ticket), request) -- before the other goes, with whom the batch may
+	become_newest(its_ticket)
+	ticket = its_ticket
+	put_first_marker()
+	set_last_word(old, 'superseded ' .. by)
+	if stands_at then -- else it seemed dead, and was passed over
+		take_out({old}, its_ticket)
+		record('superseded', stamp, old, nil, its_by, int(its_time), nil, nil, nil, nil, by)
+	end
+	tell(old, '0') -- it asks, and is answered so
+	return true
+end
+
+-- ---- The queue ----
+
+-- Whether so many waiters are present. Behind the first thousand each is taken for present.
+local function is_full()
+	local ids, count = {}, math.max(0, call('ZCARD', OURS) - MANY)
+	for i, waiter in ipairs(in_order(MANY)) do
+		ids[i] = waiter.id
+	end
+	for _ in pairs(present_of(ids)) do
+		count = count + 1
+	end
+	return count >= limit
+end
+
+-- A newcomer's ticket is larger than the last one that was given, or brought, whatever the clock says.
+local function new_ticket()
+	local last = number(call('ZREVRANGE', OURS, 0, 0, 'WITHSCORES')[2]) or 0
+	return math.max(now_us, lock.ticket + 1, last + 1)
+end
+
+-- The caller waits, or goes on waiting.
+local function queue_up(is_newcomer)
+	if not read_run() or is_newcomer and not find_oldest() then
+		check_run(false) -- on which server process the waiters queue
+	end
+	introduce()
+	if match(period, '^ok') and remember(period) then
+		save_runs() -- a COMMAND that ends with 0 looks for those who ask
+	end
+	become_newest(ticket)
+	local waiter = {stamp, ARGV[5], secret ~= '' and secret or '-', kind, period ~= '' and period or '-', want,
+		id ~= request and id or '-', by}
+	lock.ticket = math.max(lock.ticket, ticket)
+	call('HSET', STATE, 'w:' .. request, table.concat(waiter, ' '), 'ticket', int(lock.ticket))
+	waiters[request] = nil
+	if is_newcomer then
+		stand(request, ticket, true)
+	end
+end
+
+-- Whether the lease that ends in so many ms is that of an owner which was handed the lock, and has not
+-- renewed it yet.
+local function is_untaken_until(ms)
+	local owner = lock.field
+	if MODES[owner] then
+		owner = call('ZRANGE', HOLDERS, int(now + ms), int(now + ms), 'BYSCORE', 'LIMIT', 0, 1)[1]
+	end
+	return owner and find_hold(owner) and is_untaken(find_hold(owner))
+end
+
+-- When the caller must ask again at the latest if nobody tells it anything. rank: its place among ours, from
+-- 0.
+local function ask_in(first, first_ticket, rank)
+	local is_first = first == request
+	local waiter = first_ticket and waiter_of(first)
+	local room, ms = fit(is_first and want or waiter and waiter.want or 'x')
+	if is_stuck then
+		return 1
+	elseif is_first and now < back_at() then
+		return math.max(1, back_at() - now)
+	elseif room then
+		return is_first and 1 or see_in(first, first_ticket or scores[first])
+	elseif is_first and ms == -1 then
+		return TURN_MS -- nobody knows when such a lock ends
+	elseif ms >= 0 and rank == 0 and not first_ticket then
+		return math.min(ms + 1, seen_dead_in(first), SIGN_OF_LIFE_MS)
+	elseif ms >= 0 and (is_first or rank <= 3 and is_untaken_until(ms)) then
+		return math.min(ms + 1, SIGN_OF_LIFE_MS)
+	end
+	return SIGN_OF_LIFE_MS
+end
+
+local refused = begin(id)
+if refused then
+	return refused
+end
+local inside = find_hold(id)
+for i = 16, #ARGV do
+	local hold = find_hold(ARGV[i])
+	inside = hold and hold.state == 'held' and hold or inside
+end
+if word and not (inside and has_entry(inside, entry)) then
+	return answer_again()
+elseif inside and inside.state == 'kept' then
+	return {'removed'} -- all of it was given back
+elseif inside then
+	return reenter(inside)
+end
+
+local is_waiting = ticket_of(request)
+local brought = ticket
+ticket = ticket or is_waiting -- it has not heard its ticket
+if is_outdated(is_waiting) then
+	return {'superseded', newest_by(), about()}
+end
+local was_late = is_newest_again(is_waiting) -- an older one was back first
+if brought then
+	notice_loss(brought / 1000, brought > lock.ticket)
+end
+if brought and again then
+	check_run(true)
+end
+
+local since = newest and newest ~= 0 and waits_from() or ticket and waits_since(request, ticket)
+if is_done(period, since) then
+	if remember(period) then
+		save_runs()
+	end
+	if is_waiting then
+		local was_first = find_oldest() == request
+		record('left', stamp, request, nil, by, int(waited_by(request, is_waiting)))
+		end_wait(request, is_waiting)
+		if was_first or not lock.field then
+			pass_on()
+		end
+	end
+	settle()
+	return {'ran ok', math.max(0, now - (lock.runs.ok_ended or now))}
+elseif not ticket and ran(period) then
+	return too_soon()
+end
+is_traceless = ARGV[6] == 'try'
+local room = fit(want)
+if is_traceless and not room then
+	return {'busy', about()}
+end
+local has_left = false
+if was_late or newest and not ticket and not is_traceless then
+	has_left = supersede()
+end
+if not has_left and ticket and ticket ~= is_waiting then
+	if is_waiting then -- a late copy of its first request had queued it anew
+		take_out({request}, is_waiting)
+	end
+	stand(request, ticket)
+end
+
+local first, first_ticket = first_waiter(request)
+if (not first or first == request) and fit(want) and now >= back_at() and ran(period) then
+	-- this waiter stood behind the run that has just been
+	record('left', stamp, request, nil, by, int(waited_by(request, ticket)))
+	end_wait(request, ticket)
+	pass_on()
+	return too_soon()
+end
+local is_newcomer = not ticket
+if is_newcomer and first or not fit(want) or now < back_at() or first and first ~= request then
+	if is_traceless then
+		if passed_over > 0 then
+			settle()
+		end
+		return {'busy', about()}
+	elseif is_newcomer and limit and is_full() then
+		settle()
+		return {'full', limit, about()}
+	end
+	ticket = ticket or new_ticket()
+	queue_up(is_newcomer)
+	local waiter = first_ticket and first ~= request and waiter_of(first)
+	if passed_over > 0 or first and first ~= request and fit(waiter and waiter.want or 'x') then
+		first, first_ticket = pass_on(request)
+	end
+	if not first then
+		first, first_ticket = request, ticket
+	end
+end
+hold_mode = fit(want)
+if first and first ~= request or not hold_mode or now < back_at() then
+	local rank = call('ZRANK', OURS, request) or 0
+	local ms = ask_in(first, first_ticket, rank)
+	settle(nil, has_left, request)
+	local marker, heard = marker_to_hear()
+	return {'queued', int(ticket), ms, first == request and 1 or 0, call('PTTL', LOCK), now,
+		marker and (rank <= 1 or heard < 2) and int(marker) or ''}
+end
+if ticket then
+	waited = waited_by(request, ticket)
+	take_out({request}, ticket)
+end
+become_newest(nil)
+return grant()
