@@ -109,14 +109,16 @@ local function note_loss(token, lease)
 	return at
 end
 
--- Whether the log says that this owner has `released`: of a repeated request that finds nothing to give back,
--- it tells whether an earlier copy did that.
-local function has_ended(owner, event)
-	for _, logged in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
-		local fields = logged[2]
-		if fields[2] == event and fields[6] == owner then
-			return true
+-- Whether the log says that this owner has `released`: of a repeated request that finds nothing to give back, it
+-- tells whether an earlier copy did that.
+local released
+local function has_released(owner)
+	if not released then
+		released = {}
+		for _, logged in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
+			local fields = logged[2]
+			released[fields[6] or ''] = released[fields[6] or ''] or fields[2] == 'released'
 		end
 	end
-	return false
+	return released[owner] or false
 end

@@ -308,6 +308,9 @@ end
 local is_waiting = ticket_of(request)
 local brought = ticket
 ticket = ticket or is_waiting -- it has not heard its ticket
+if not ticket and read_newest() == request then
+	ticket = select(3, read_newest()) -- and was passed over meanwhile
+end
 if is_outdated(is_waiting) then
 	return {'superseded', newest_by(), about()}
 end

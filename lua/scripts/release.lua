@@ -324,7 +324,7 @@ local function away(owner, its_token, lease, its_mode)
 		check_run(true)
 	end
 	local floor, at = match(lock.lost, '^(%d+) (%d+) ')
-	if not can_be_lost(its_token, lease, its_mode) or has_ended(owner, 'released') then
+	if not can_be_lost(its_token, lease, its_mode) or has_released(owner) then
 		return nil
 	end
 	-- from the first of us on that sees it, a lease may pass until its holder is back
@@ -407,7 +407,7 @@ local left = match(word or '', '^released (%d+)$')
 if left and (mode == 'any' or not given) then
 	return again and {'released', tonumber(left)} or {'late'} -- this is a copy
 elseif not hold then
-	return again and not word and has_ended(id, 'released') and {'released', 0} or not_held()
+	return again and not word and has_released(id) and {'released', 0} or not_held()
 elseif hold.state == 'kept' and mode ~= 'any' and (again or has_entry(hold, request)) then
 	return has_entry(hold, request) and {'kept', ttl_of(hold)} or {'released', 0}
 elseif given or not hold.since and not word then

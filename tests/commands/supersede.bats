@@ -180,7 +180,7 @@ live_on() {
 
 	hold job
 	waits old --supersede
-	cli HSET 'fairlock:{job}' newest "gone:1 $(now_ms)" >/dev/null
+	cli HSET 'fairlock:{job}' newest "gone:1 $(now_ms) -" >/dev/null
 	cli PUBLISH "redisson_lock__channel:{job}:$(cli ZRANGE 'fairlock_queue:{job}' 0 0)" 0 >/dev/null
 	ends_with 75 "$WAITER"
 	grep -q 'cannot get lock job: superseded by a newer waiter after' said.old

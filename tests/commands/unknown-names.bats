@@ -96,7 +96,7 @@ fairlock: no lock Backup is known, did you mean backup?" status depoly deploy Ba
 		+hget +hmget +hgetall +pttl +lrange +exists +xrevrange +zcard +zrange +zscore >/dev/null
 	export FAIRLOCK_PASSWORD=secret FAIRLOCK_URL="$FAIRLOCK_URL?user=watcher"
 	says_unknown 0 "$unknown" status depoly
-	cli ACL SETUSER watcher resetkeys '~depoly' '~fairlock:*' '~fairlock_log:*' '~redisson_lock_*' >/dev/null # all but one key
+	cli ACL SETUSER watcher resetkeys '~depoly' '~fairlock:*' '~fairlock_log:*' '~fairlock_queue:*' '~redisson_lock_*' >/dev/null # all but one key
 	says_unknown 0 '' log depoly
 	cli ACL DELUSER watcher >/dev/null
 }
