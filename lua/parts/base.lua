@@ -54,12 +54,11 @@ local MODES = {['fairlock:shared'] = 's', ['fairlock:slots'] = '='}
 -- everything, and is asked only for what each grant and release needs.
 local check = redis.acl_check_cmd
 local asked, allowed = pcall(check or error, 'FLUSHALL')
-if asked and allowed then
-	allowed = check('PEXPIRE', LOCK, '0') and check('DEL', LOCK) and check('HSET', LOCK, '0', '0') and
-		check('HDEL', STATE, '0')
-end
--- Redis 6.2 cannot be asked; there both are nil, as for a user who may do everything.
-local is_limited = check and not (asked and allowed)
+allowed = asked and allowed and check('PEXPIRE', LOCK, '0') and check('DEL', LOCK) and
+	check('HSET', LOCK, '0', '0') and check('HDEL', STATE, '0') and check('PUBLISH', CHANNEL, '0') and
+	check('SUBSCRIBE', CHANNEL)
+-- Redis 6.2 cannot be asked; there it is nil, as for a user who may do everything.
+local is_limited = check and not allowed
 local lacking -- the refusal of a user who lacks a permission, or nil; nil for a user who may do everything
 
 -- in a function from here on
@@ -81,10 +80,6 @@ local function number(text)
 	if value and value >= 0 and value < MOST then
 		return value - value % 1
 	end
-end
-
-local function maybe(number)
-	return number and format('%.0f', number)
 end
 
 -- A column: a number, or nothing.
@@ -118,18 +113,13 @@ local function publish(name, message)
 	end
 end
 
--- Writes an event into the log, as far as the server takes it; the arguments behind `owner` may be nil. slot:
--- of the hold. actor: the description of another process that did this.
-local function log_event(event, time, owner, token, by, waited, held, status, cause, slot, actor)
-	local entry = {'event', event, 'time', time, 'owner', owner, 'token', token or '', 'by', by or '',
-		'waited', waited or '', 'held', held or '', 'status', status or '', 'cause', cause or ''}
-	if slot or actor then
-		entry[19], entry[20] = 'slot', slot or ''
+-- Writes an event into the log, as far as the server takes it, and counts it (take counts grants): the log
+-- forgets, and what is counted may not fall. Behind owner: more fields with their values.
+local function record(event, time, owner, ...)
+	if event == 'expired' or event == 'forced' or event == 'lost' then
+		note('HINCRBY', STATE, 'n:' .. event, 1)
 	end
-	if actor then
-		entry[21], entry[22] = 'actor', actor
-	end
-	if type(pcall_server('XADD', LOG, 'MAXLEN', '~', LOG_LENGTH, '*', unpack(entry))) == 'string' then
+	if note('XADD', LOG, 'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', time, 'owner', owner, ...) then
 		pcall_server('PEXPIRE', LOG, LOG_TTL_MS)
 	end
 end
@@ -157,17 +147,13 @@ end
 --            the same of the process that asked first, behind a newline
 local function read_hold(id, text)
 	local state, token, since, ends, lease, longest, waited, keep, mode, holds, notes, by = match(text or '',
-		'^(%l+) (%d+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (,%S*) (%S+) (.*)$')
+		'^(%l+) (%d+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) ([xs=]%S*) (,%S*) (%S+) (.*)$')
 	token, lease = number(token), number(lease)
-	if not token or (lease or 0) > LONGEST_MS or state ~= 'held' and state ~= 'kept' or
-		not (mode == 'x' or mode == 's' or match(mode, '^=.')) then
-		return nil
-	end
-	return {
+	return token and (state == 'held' or state == 'kept') and (lease or 0) <= LONGEST_MS and {
 		id = id, state = state, token = token, since = number(since), ends = number(ends), lease = lease,
 		longest = number(longest), waited = number(waited), keep = number(keep), mode = mode, holds = holds,
 		notes = notes, by = by,
-	}
+	} or nil
 end
 
 local function hold_text(hold)
@@ -213,13 +199,9 @@ end
 --   token, ticket the last ones that were handed out, or 0
 --   grants        how many there were
 --   runs          see read_runs
---   run, up, back see read_run in recover.lua; as text
---   lost          as text, see recover.lua
---   turn          as text, see read_turn in queue.lua
---   newest        as text, see read_newest in jobs.lua
+--   run, lost, turn, newest  as text: see recover.lua, queue.lua, jobs.lua
 --   is_queued     somebody is in a queue, or was when the script began
 --   is_new        there is no hash of ours yet
---   refusal       the answer of a script that may change nothing, or nil
 --   spelled       the other spelling of this name that is in use, or nil
 local lock
 
@@ -232,7 +214,7 @@ local function count_of(want)
 end
 
 -- Reads the lock, and the hold of this owner if there is one. All is read before anything is changed: a key
--- of another type is to fail here.
+-- of another type is to fail here. Returns the answer of a script that may change nothing.
 local function read_lock(owner)
 	local key = call('HGETALL', LOCK)
 	local name, version, token, ticket, holder, run, lost, turn, runs, newest, grants, mine =
@@ -249,11 +231,11 @@ local function read_lock(owner)
 	}
 	texts[owner] = mine or ''
 	if MODES[lock.field] and check and not check('ZSCORE', HOLDERS, owner) then
-		lock.refusal = redis.error_reply("NOPERM this user has no permissions to run 'ZSCORE " .. HOLDERS .. "'")
+		return redis.error_reply("NOPERM this user has no permissions to run 'ZSCORE " .. HOLDERS .. "'")
 	elseif lock.spelled then
-		lock.refusal = {'spelled', lock.spelled}
+		return {'spelled', lock.spelled}
 	elseif name and version ~= VERSION then
-		lock.refusal = {'version', number(version) or 0, tonumber(VERSION)}
+		return {'version', number(version) or 0, tonumber(VERSION)}
 	end
 end
 
@@ -270,11 +252,13 @@ end
 
 -- The entry of this request, or nil.
 local function entry_of(hold, request)
-	for kind in string.gmatch('wvah', '.') do
-		if has_entry(hold, kind .. request) then
-			return kind .. request
-		end
-	end
+	local at = string.find(hold.holds, request .. ',', 1, true)
+	local entry = at and string.sub(hold.holds, at - 1, at - 1) .. request
+	return entry and has_entry(hold, entry) and entry or nil
+end
+
+local function count_entries(hold)
+	return select(2, string.gsub(hold.holds, ',', '')) - 1
 end
 
 -- The hold of this owner, or nil if it holds nothing now. Of one without a record only the mode is known, and
@@ -293,7 +277,7 @@ local function find_hold(owner)
 		hold = nil -- that of an earlier hold
 	end
 	hold = hold or {id = owner, state = 'held', mode = lock.mode, holds = ',', notes = '-', by = ''}
-	hold.count = lock.mode == 'x' and number(lock.value) or select(2, string.gsub(hold.holds, ',', '')) - 1
+	hold.count = lock.mode == 'x' and number(lock.value) or count_entries(hold)
 	if lock.mode ~= 'x' and not hold.since and not entry_of(hold, owner) then
 		hold.count = hold.count + 1 -- the one that our hash forgot
 	end
@@ -307,50 +291,25 @@ end
 -- The last word on a request, which a late copy of it finds; nil: it is under way, or has never come. This
 -- key is not declared: where the slot of a cluster moves, a key that is not there may not be asked for, and a
 -- request that declared it would be refused.
-local function last_word(request)
-	local word = pcall_server('GET', 'fairlock_done:' .. TAG .. ':' .. request)
-	return type(word) == 'string' and word or nil
+local word
+
+local function set_last_word(request, its_word)
+	pcall_server('SET', 'fairlock_done:' .. TAG .. ':' .. request, its_word, 'PX', DONE_TTL_MS)
 end
 
-local function set_last_word(request, word)
-	pcall_server('SET', 'fairlock_done:' .. TAG .. ':' .. request, word, 'PX', DONE_TTL_MS)
-end
-
--- Whether this is a late copy, by how many requests the process has left under way: copies of requests that
--- have left fewer are late from then on. Returns the last word, too, if there is one.
-local function is_late(request, strays)
-	local word = last_word(request)
+-- What a script that changes something begins with. strays: how many requests the process has left under way,
+-- whose copies may come late: one that has left fewer than another that came before is late. Returns the
+-- answer of a script that may change nothing.
+local function open(owner, request, strays, late)
+	local refusal = lacking and lacking() or read_lock(owner)
+	word = pcall_server('GET', 'fairlock_done:' .. TAG .. ':' .. request)
+	word = type(word) == 'string' and word or nil
 	local left = tonumber(match(word or '', '^asks (%d+)$'))
-	if strays > (left or 0) and (left or not word) then
+	if not refusal and strays > (left or 0) and (left or not word) then
 		set_last_word(request, 'asks ' .. int(strays))
 	end
-	return strays < (left or 0), not left and word or nil
-end
-
--- Makes the server take what follows, also when its memory is full: from the first deletion on it refuses
--- nothing of a script. To give back, to leave and to renew must be possible then.
-local function make_room()
-	call('HDEL', STATE, '-')
-end
-
--- Says of a new hash which name it is for, in which version, and when it was made: a ticket or a token from
--- before that was given by a server that has lost its data since. If somebody has slots, until when they may
--- have them: see knows_slots.
-local function introduce()
-	if lock.is_new then
-		local known_at = lock.mode == '=' and int(now + call('PTTL', LOCK)) or '-'
-		lock.is_new, lock.run, lock.lost = false, '- ' .. stamp .. ' -', '0 ' .. stamp .. ' ' .. known_at
-		call('HSET', STATE, 'name', LOCK, 'v', VERSION, 'run', lock.run, 'lost', lock.lost)
-	end
-end
-
--- The field of key 1 for a hold.
-local function field_of(mode, id)
-	return mode == 'x' and id or mode == 's' and 'fairlock:shared' or 'fairlock:slots'
-end
-
-local function save_hold(hold)
-	call('HSET', STATE, 'holder', field_of(hold.mode, hold.id), 'h:' .. hold.id, hold_text(hold))
+	word = not left and word or nil
+	return refusal or strays < (left or 0) and late or nil
 end
 
 -- Lets both keys live until the last of several leases ends. Returns whether that is earlier than it was.
@@ -362,77 +321,6 @@ local function set_last_end()
 	return last - now < before - CLOCK_SLACK_MS
 end
 
--- Gives the lease of a hold this time to live, ms. Returns whether several holders all end earlier than they
--- did.
-local function set_ttl(hold, ttl)
-	hold.ends = now + ttl
-	if lock.mode == 'x' then
-		call('PEXPIRE', LOCK, ttl)
-		return false
-	end
-	call('ZADD', HOLDERS, int(now + ttl), hold.id)
-	return set_last_end()
-end
-
--- Writes a hold of this mode into key 1, and into the sorted set beside others. want: what the holder asked
--- for; a count in it is the value of key 1 until the lock is free. run: call, or note, with which it returns
--- false where the server refuses that.
-local function enter(run, mode, id, want)
-	local slots = lock.slots or count_of(want)
-	if mode ~= 'x' and lock.mode ~= string.sub(mode, 1, 1) and run('PTTL', HOLDERS) ~= -2 then
-		run('DEL', HOLDERS) -- of holds that are over
-	end
-	if mode ~= 'x' and not run('ZADD', HOLDERS, stamp, id) or
-		not run('HSET', LOCK, field_of(mode, id), match(mode, '^=') and (slots or 0) or 1) then
-		return false
-	end
-	lock.field, lock.value, lock.mode, lock.slots = field_of(mode, id), '1', string.sub(mode, 1, 1), slots
-	return true
-end
-
--- A job with this period wants to find its last start, or the last success, in our hash. `status` shows for
--- another period when the last start was, but nobody looks for a success after it. Returns whether that is
--- news.
-local function remember(period)
-	local is_ok, ms = match(period, '^(o?k?)(%d+)$')
-	local recall = ms and (lock.runs.last or now) + (is_ok == 'ok' and 1 or 2) * (number(ms) or 0) or 0
-	if recall > (lock.runs.recall or 0) then
-		lock.runs.recall = recall
-		return true
-	end
-end
-
--- Makes `id` a holder, for ttl ms at first, behind `enter`. entry: its first one in `holds`. period: of
--- --once-per or --once-ok, as acquire has it. Returns the hold.
-local function take(id, mode, entry, lease, ttl, by, waited, period)
-	introduce()
-	lock.token, lock.grants, lock.holder = math.max(now, lock.token + 1), lock.grants + 1, lock.field
-	local hold, runs = {
-		id = id, state = 'held', token = lock.token, since = now, lease = lease, waited = waited, mode = mode,
-		holds = ',' .. entry .. ',', notes = '-', by = by, count = 1,
-	}, lock.runs
-	local token, is_ok, slot = int(lock.token), match(period, '^ok') ~= nil, match(mode, '^=(.*)$')
-	set_ttl(hold, ttl)
-	if string.sub(entry, 1, 1) == 'w' then
-		-- written down before it is started, so that no start is missed
-		runs.last, runs.whose, runs.before = now, lock.token, runs.last
-	end
-	runs.once = is_ok and (runs.once == 'ok' or lock.grants == 1) and 'ok' or '-'
-	remember(period)
-	call('HSET', STATE, 'token', token, 'holder', lock.field, 'h:' .. id, hold_text(hold),
-		'n:granted', lock.grants, 'runs', runs_text(runs))
-	if slot then
-		call('HSET', STATE, 's:' .. slot, id)
-	end
-	if lock.turn ~= '' then
-		call('HDEL', STATE, 'turn')
-		lock.turn = ''
-	end
-	holds[id] = hold
-	log_event('granted', stamp, id, token, by, int(waited), nil, nil, nil, slot)
-	return hold
-end
-
 -- Our hash was used: it stays for another day, for a day after the end of the lease and of a --min-hold, and
 -- for as long as somebody will ask for the last start. hold: of the caller, or nil.
 local function touch(hold)
@@ -442,108 +330,6 @@ local function touch(hold)
 	end
 	local ttl = math.max(ends - now + STATE_TTL_MS, (lock.runs.recall or 0) - now)
 	call('PEXPIRE', STATE, int(math.min(ttl, 2 * LONGEST_MS)))
-end
-
--- ---- Ends ----
-
--- Logs an event, and counts it (take counts grants): the log forgets, and what is counted may not fall.
-local function record(event, ...)
-	if event == 'expired' or event == 'forced' or event == 'lost' then
-		note('HINCRBY', STATE, 'n:' .. event, 1)
-	end
-	log_event(event, ...)
-end
-
--- Redisson's waiter at the head sleeps until the end of the lock that it saw when it asked.
-local function tell_redisson()
-	local head = call('LINDEX', LIST, 0)
-	if head and not match(head, '^fairlock:%d+$') then
-		publish(channel(head), '0')
-	end
-end
-
--- Tells all who have asked for the end of this hold to look again.
-local function tell_askers(hold)
-	for request in string.gmatch(hold.notes ~= '-' and hold.notes or '', '[^,]+') do
-		publish(channel(request), '0')
-	end
-end
-
--- Takes a hold that is over out of our hash, tells those who have asked it to stop, and logs the end. status,
--- cause: how COMMAND ended, if the caller knows. actor: see log_event.
-local function forget_hold(hold, event, time, status, cause, actor)
-	local slot = match(hold.mode, '^=(.+)$')
-	holds[hold.id] = false
-	if hold.mode == 'x' then
-		call('HDEL', STATE, 'holder', 'h:' .. hold.id)
-	else
-		call('HDEL', STATE, 'h:' .. hold.id)
-	end
-	if slot and call('HGET', STATE, 's:' .. slot) == hold.id then
-		call('HDEL', STATE, 's:' .. slot) -- else another has it by now
-	end
-	if hold.state == 'kept' then
-		status, cause = match(hold.notes, '^(%d*):(.*)$')
-		cause = string.gsub(cause or '', '_', ' ')
-	else
-		tell_askers(hold)
-	end
-	record(event, int(time), hold.id, maybe(hold.token), by_of(hold), maybe(hold.waited),
-		hold.since and int(math.max(0, time - hold.since)), status, cause, slot, actor)
-end
-
-local function set_free()
-	lock.field, lock.value, lock.mode, lock.slots, lock.holder = nil, nil, nil, nil, nil
-end
-
--- Since when the lock is free again that a waiter was handed, and did not renew: it hangs. Nil: there was
--- none.
-local missed_at
-
--- Whether the lock was handed to this owner, which has not renewed it yet.
-local function is_untaken(hold)
-	return hold.since and hold.ends and hold.lease and hold.ends - hold.since < hold.lease
-end
-
--- The lease of this hold has ended.
-local function expire(hold)
-	local ends = math.min(hold.ends or now, now)
-	missed_at = hold.state == 'held' and is_untaken(hold) and ends or missed_at
-	forget_hold(hold, hold.state == 'kept' and 'released' or 'expired', ends)
-end
-
--- Of several holders, ends those whose leases have ended, so many at most.
-local function expire_some(most)
-	for _, id in ipairs(call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE', 'LIMIT', 0, most)) do
-		local hold = read_hold(id, call('HGET', STATE, 'h:' .. id))
-		call('ZREM', HOLDERS, id)
-		if hold then
-			expire(hold)
-		end
-	end
-end
-
--- Ends a hold; the lock is free with the last one. The arguments are as for forget_hold.
-local function end_hold(hold, event, status, cause, actor)
-	if lock.mode == 'x' then
-		call('DEL', LOCK)
-		set_free()
-	else
-		-- read before the key may go: a slot of a cluster that moves refuses it from then on
-		local last = call('ZREVRANGE', HOLDERS, 0, 1, 'WITHSCORES')
-		local other = end_of(last[last[1] == hold.id and 4 or 2]) or 0
-		call('ZREM', HOLDERS, hold.id)
-		if other <= now then
-			expire_some(MANY)
-			call('DEL', LOCK)
-			note('DEL', HOLDERS)
-			call('HDEL', STATE, 'holder')
-			set_free()
-		elseif set_last_end() then
-			tell_redisson()
-		end
-	end
-	forget_hold(hold, event, now, status, cause, actor)
 end
 
 -- What the scripts do where there is a queue, or where not all is as usual. To make these functions costs

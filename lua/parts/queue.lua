@@ -10,111 +10,83 @@ local is_traceless = false
 -- The oldest of ours and its ticket, or nil.
 local oldest, oldest_ticket
 local function find_oldest()
-	while oldest == nil do
+	if oldest == nil then
 		local found = call('ZRANGE', OURS, 0, 0, 'WITHSCORES')
-		oldest, oldest_ticket = found[1] or false, number(found[2])
-		if oldest and not oldest_ticket then
-			call('ZREM', OURS, oldest) -- what no ticket of ours is
-			oldest = nil
-		end
+		oldest, oldest_ticket = found[1] or false, number(found[2]) or 0
 	end
 	return oldest or nil, oldest_ticket
 end
 
 -- ---- Redisson's list ----
 
--- What the list has, in order; the score of each id in it; and the ticket of each marker. A list longer than
--- one is read whole, once: ours are not in it.
-local list, scores, markers = call('LRANGE', LIST, 0, -1), {}, {}
+-- What the list has, in order; and its markers: `ticket`, and the place `at` which it stands. The list is read
+-- whole, once: ours are not in it.
+local list, batches = call('LRANGE', LIST, 0, -1), {}
 
-local function add_marker(side, ticket)
-	local id = 'fairlock:' .. int(ticket)
-	if scores[id] then
-		call('LREM', LIST, 0, id) -- it stands where its batch does not
-		for i, other in ipairs(list) do
-			if other == id then
-				table.remove(list, i)
-				break
-			end
+local function find_batches()
+	batches = {}
+	for at, id in ipairs(list) do
+		local ticket = marker_of(id)
+		if ticket then
+			batches[#batches + 1] = {at = at, ticket = ticket}
 		end
 	end
-	markers[id], scores[id] = ticket, now + MARKER_SCORE_MS
-	call(side, LIST, id)
-	call('ZADD', TIMEOUTS, int(scores[id]), id)
-	table.insert(list, side == 'LPUSH' and 1 or #list + 1, id)
 end
 
-local function drop_entry(index)
-	local id = table.remove(list, index)
-	call('LREM', LIST, 1, id)
-	call('ZREM', TIMEOUTS, id)
-	scores[id], markers[id] = nil, nil
-end
-
--- Makes list and scores agree: other programs may have died half way, or deleted a key. An id without a score
--- gets one, and one of Redisson's gets a place: its scripts never push an id that has a score.
-local function read_list()
-	local found, listed, doubles = call('ZRANGE', TIMEOUTS, 0, -1, 'WITHSCORES'), {}, {}
-	for i = 1, #found, 2 do
-		scores[found[i]] = tonumber(found[i + 1])
+-- Makes list and scores agree where another program has deleted a key or an id. An id without a score gets
+-- one. One of Redisson's gets a place: its scripts never push an id that has a score.
+local function agree()
+	local times = {}
+	for _, id in ipairs(list) do
+		times[id] = (times[id] or 0) + 1
+		call('ZADD', TIMEOUTS, 'NX', int(now + (marker_of(id) and MARKER_SCORE_MS or REDISSON_SCORE_MS)), id)
 	end
-	for i, id in ipairs(list) do
-		if listed[id] then
-			doubles[#doubles + 1] = i
-		elseif string.byte(id) == 102 then -- `f`: it may be a marker
-			markers[id] = number(match(id, '^fairlock:(%d+)$'))
-		end
-		listed[id] = true
-		if not scores[id] then
-			scores[id] = now + (markers[id] and MARKER_SCORE_MS or REDISSON_SCORE_MS)
-			call('ZADD', TIMEOUTS, int(scores[id]), id)
+	for id, count in pairs(times) do
+		if count > 1 then
+			call('LREM', LIST, 1 - count, id)
 		end
 	end
-	for i = #doubles, 1, -1 do
-		call('LREM', LIST, -1, table.remove(list, doubles[i]))
-	end
-	for i = 1, #found, 2 do
-		local id = found[i]
-		if not listed[id] and match(id, '^fairlock:%d+$') then
+	for _, id in ipairs(call('ZRANGE', TIMEOUTS, 0, -1)) do
+		if not times[id] and marker_of(id) then
 			call('ZREM', TIMEOUTS, id)
-			scores[id] = nil
-		elseif not listed[id] then
+		elseif not times[id] then
 			call('RPUSH', LIST, id)
-			list[#list + 1] = id
 		end
 	end
+	list = call('LRANGE', LIST, 0, -1)
 end
 
 find_oldest() -- all keys are read before anything is changed: one of another type is to fail here
-read_list()
+if call('ZCARD', TIMEOUTS) ~= #list then
+	agree()
+end
+find_batches()
 
--- The ticket of the first marker behind this place in the list, or nil.
-local function marker_behind(index)
-	for i = index + 1, #list do
-		if markers[list[i]] then
-			return markers[list[i]], i
-		end
-	end
+local function add_marker(side, ticket)
+	local id = 'fairlock:' .. int(ticket)
+	call(side, LIST, id)
+	call('ZADD', TIMEOUTS, int(now + MARKER_SCORE_MS), id)
+	table.insert(list, side == 'LPUSH' and 1 or #list + 1, id)
+	find_batches()
 end
 
--- The place in the list of the marker that a ticket belongs to, or nil.
-local function batch_of(ticket)
-	local index
-	for i, id in ipairs(list) do
-		if markers[id] and (not index or markers[id] <= ticket) then
-			index = i
-		end
-	end
-	return index
+local function drop_entry(at)
+	local id = table.remove(list, at)
+	call('LREM', LIST, 1, id)
+	call('ZREM', TIMEOUTS, id)
+	find_batches()
+end
+
+local function has_marker_at(at)
+	return list[at] and marker_of(list[at]) ~= nil
 end
 
 local function has_redisson()
-	for _, id in ipairs(list) do
-		if not markers[id] then
-			return true
-		end
-	end
-	return false
+	return #list > #batches
+end
+
+local function score_of(id)
+	return tonumber(call('ZSCORE', TIMEOUTS, id) or nil) or 0
 end
 
 local function tell(id, message)
@@ -127,22 +99,22 @@ end
 
 -- ---- Waiters of ours ----
 
--- Takes a waiter of ours out. It takes its marker along if its batch is empty then: Redisson's unlock would
--- speak to a marker that nobody listens to. For ids that are all in the batch of this ticket.
+-- Takes waiters of ours out, who are all in the batch of this ticket. They take its marker along if it is
+-- empty then: Redisson's unlock would speak to a marker that nobody listens to.
 local function take_out(ids, ticket)
-	local fields = {}
+	local fields, index = {}, batches[1] and 1
 	for i, id in ipairs(ids) do
 		fields[i], waiters[id] = 'w:' .. id, false
 	end
 	oldest = nil
 	call('ZREM', OURS, unpack(ids))
 	call('HDEL', STATE, unpack(fields))
-	local index = batch_of(ticket)
-	local following = index and marker_behind(index)
-	local begins = index and markers[list[index]]
-	local first = begins and marker_behind(0) ~= begins and int(begins) or '-inf'
-	if index and call('ZCOUNT', OURS, first, following and '(' .. int(following) or '+inf') == 0 then
-		drop_entry(index)
+	while index and batches[index + 1] and batches[index + 1].ticket <= ticket do
+		index = index + 1
+	end
+	if index and call('ZCOUNT', OURS, index == 1 and '-inf' or int(batches[index].ticket),
+		batches[index + 1] and '(' .. int(batches[index + 1].ticket) or '+inf') == 0 then
+		drop_entry(batches[index].at)
 	end
 end
 
@@ -159,7 +131,7 @@ end
 -- or it has come back.
 local function put_first_marker()
 	local id, ticket = find_oldest()
-	if id and not markers[list[1]] and ticket < (marker_behind(0) or MOST) then
+	if id and not has_marker_at(1) and not (batches[1] and ticket >= batches[1].ticket) then
 		add_marker('LPUSH', ticket)
 	end
 end
@@ -168,7 +140,7 @@ end
 local function stand(id, ticket, is_newcomer)
 	oldest = nil
 	call('ZADD', OURS, int(ticket), id)
-	if is_newcomer and not markers[list[#list]] then
+	if is_newcomer and not has_marker_at(#list) then
 		add_marker('RPUSH', ticket)
 	end
 	put_first_marker()
@@ -177,17 +149,13 @@ end
 -- Renews the scores of the markers. Redisson's grants, and its waiters that give up, each take up to 300 s
 -- from every score behind them.
 local function renew_markers()
-	local ahead, words = 0, {}
-	for _, id in ipairs(list) do
-		if not markers[id] then
-			ahead = ahead + 1
-		elseif #words < MANY then
-			scores[id] = math.max(scores[id], now + MARKER_SCORE_MS + REDISSON_SCORE_MS * ahead)
-			words[#words + 1], words[#words + 2] = int(scores[id]), id
-		end
+	local words = {}
+	for i = 1, math.min(#batches, MANY) do
+		local ahead = batches[i].at - i
+		words[2 * i - 1], words[2 * i] = int(now + MARKER_SCORE_MS + REDISSON_SCORE_MS * ahead), list[batches[i].at]
 	end
 	if words[1] then
-		call('ZADD', TIMEOUTS, unpack(words))
+		call('ZADD', TIMEOUTS, 'GT', unpack(words))
 	end
 end
 
@@ -197,54 +165,52 @@ end
 -- turn: one of Redisson's, or one of ours that could not be handed the lock. SCORE names the wait, since
 -- Redisson's ids come again: for one wait at the head it stays the same. Of ours it is the ticket. ABSENT,
 -- TOLD: since when, ms; `-`: it is present, it was not told.
-local turn
 local function turn_of(id, score)
-	if not turn then
-		local who, its_score, absent, told = match(lock.turn, '^(%S+) (%S+) (%S+) (%S+)$')
-		absent, told = number(absent), number(told)
-		turn = {id = who, score = tonumber(its_score), absent = absent and math.min(absent, now),
-			told = told and math.min(told, now)}
-	end
-	return turn.id == id and turn.score == score and turn or nil
+	local who, its_score, absent, told = match(lock.turn, '^(%S+) (%S+) (%S+) (%S+)$')
+	absent, told = number(absent), number(told)
+	return who == id and tonumber(its_score) == score and {absent = absent and math.min(absent, now),
+		told = told and math.min(told, now)} or nil
 end
 
 local function set_turn(id, score, absent, told)
 	local text = id .. ' ' .. int(score) .. ' ' .. column(absent) .. ' ' .. column(told)
-	turn = {id = id, score = score, absent = absent, told = told}
 	if text ~= lock.turn and not is_traceless then
-		lock.turn = text
 		introduce()
 		call('HSET', STATE, 'turn', text)
 	end
+	lock.turn = text
 end
 
 local function is_silent(waiter)
 	return waiter ~= nil and now - waiter.seen >= SILENT_MS
 end
 
--- Whether this waiter was told its turn, and has not taken it, although there is room. waiter: its record, or
--- nil.
+-- So long a waiter has to take its turn, ms. waiter: its record, or nil.
+local function turn_ms(waiter)
+	return is_silent(waiter) and SILENT_TURN_MS or TURN_MS
+end
+
+-- Whether this waiter was told its turn, and has not taken it, although there is room.
 local function has_hung(id, score, waiter)
 	local its = turn_of(id, score)
 	if its and its.told and not fit(waiter and waiter.want or 'x') then
 		set_turn(id, score, its.absent, nil) -- somebody else took the lock meanwhile
 		return false
 	end
-	return its and its.told and now - its.told >= (is_silent(waiter) and SILENT_TURN_MS or TURN_MS)
+	return its and its.told and now - its.told >= turn_ms(waiter)
 end
 
 -- Whether a waiter of Redisson's at the head is to be passed over: its score has passed, so that its own kind
 -- would drop it; it has been absent for longer than its gap between asking and subscribing; or it was told
 -- its turn in vain.
 local function is_dead_redisson(id)
-	local score = scores[id]
+	local score = score_of(id)
 	if not match(id, '^%S+$') then
 		return true -- no client has such an id, and `turn` cannot keep it
 	end
 	if not turn_of(id, score) then
 		if score < now + REDISSON_SCORE_MS and not is_traceless then
 			score = now + REDISSON_SCORE_MS
-			scores[id] = score
 			call('ZADD', TIMEOUTS, int(score), id)
 		end
 	elseif score <= now then
@@ -306,17 +272,19 @@ local is_stuck = false -- too many dead: the next script goes on
 local function first_waiter(me)
 	while true do
 		local head, id, ticket = list[1], find_oldest()
-		local begins, following = markers[head], marker_behind(1)
+		local is_marker = has_marker_at(1)
+		local ends = batches[is_marker and 2 or 1]
+		ends = ends and ends.ticket or MOST -- of the batch that is first
 		if not id and not head then
 			return nil
-		elseif id and not begins and ticket < (following or MOST) then
+		elseif id and not is_marker and ticket < ends then
 			put_first_marker()
-		elseif begins and (not id or ticket >= (following or MOST)) then
+		elseif is_marker and (not id or ticket >= ends) then
 			drop_entry(1) -- nobody is left in its batch
-		elseif not begins and is_dead_redisson(head) then
+		elseif not is_marker and is_dead_redisson(head) then
 			drop_entry(1)
 			passed_over = passed_over + 1
-		elseif not begins then
+		elseif not is_marker then
 			return head
 		elseif id == me then
 			return id, ticket
@@ -324,7 +292,7 @@ local function first_waiter(me)
 			is_stuck = true
 			return id, ticket
 		elseif (not (missed_at or turn_of(id, ticket)) and present(id)) or not may_pass_over() or
-			not pass_over_ours(me, following or MOST) then
+			not pass_over_ours(me, ends) then
 			return id, ticket
 		end
 	end
@@ -357,19 +325,20 @@ end
 
 -- In how many ms a head of Redisson's that is absent counts as dead.
 local function seen_dead_in(id)
-	local its = turn_of(id, scores[id])
+	local its = turn_of(id, score_of(id))
 	return its and its.absent and math.max(1, its.absent + TURN_MS - now) or MOST
 end
 
 -- In how many ms to look what became of a turn. One of Redisson's does not say that it took the lock, nor for
--- how long.
-local function see_in(id, score)
-	local its = turn_of(id, score)
-	local ends = (its and its.told or now) + (is_silent(waiter_of(id)) and SILENT_TURN_MS or TURN_MS)
-	if not markers[list[1]] and (its and its.told or now) + LOOK_MS > now then
-		ends = math.min(ends, (its and its.told or now) + LOOK_MS)
+-- how long. ticket: nil for one of Redisson's.
+local function see_in(id, ticket)
+	local its = turn_of(id, ticket or score_of(id))
+	local told = its and its.told or now
+	local ends = told + turn_ms(waiter_of(id))
+	if not has_marker_at(1) and told + LOOK_MS > now then
+		ends = math.min(ends, told + LOOK_MS)
 	end
-	return math.max(1, math.min(ends - now, seen_dead_in(id)))
+	return math.max(1, math.min(ends - now, ticket and MOST or seen_dead_in(id)))
 end
 
 -- The messages `granted` of this script. What is said last leaves first, so they are said in the end.
@@ -382,29 +351,28 @@ local function hand_over(id, ticket, mode)
 	local waiter = waiter_of(id)
 	-- One that need not run is told its turn, asks, and is answered so. And a slot of a cluster that is moving
 	-- refuses the key that has just gone.
-	if not waiter or waiter.secret == '-' or is_stuck or
-		need_not_run(waiter.period, waits_since(id, ticket)) then
+	if not waiter or waiter.secret == '-' or is_stuck or need_not_run(waiter.period, waits_since(id, ticket)) then
 		return false
 	end
 	local owner = waiter.owner == '-' and id or waiter.owner
 	if find_hold(owner) or not enter(note, mode, owner, waiter.want) then
 		return false
 	end
-	local ttl = math.max(1, math.min(is_silent(waiter) and SILENT_TURN_MS or TURN_MS, waiter.lease - 1))
-	local waited = waited_by(id, ticket)
+	local ttl, waited = math.max(1, math.min(turn_ms(waiter), waiter.lease - 1)), waited_by(id, ticket)
 	end_wait(id, ticket)
 	local hold = take(owner, mode, waiter.kind .. id, waiter.lease, ttl, waiter.by, waited, waiter.period)
 	to_tell[#to_tell + 1] = {id, 'granted ' .. int(hold.token) .. ' ' .. int(ttl) .. ' ' .. stamp .. ' ' ..
-		waiter.secret .. (match(mode, '^=(.*)$') and ' ' .. string.sub(mode, 2) or '')}
+		waiter.secret .. (match(mode, '^=') and ' ' .. string.sub(mode, 2) or '')}
 	return true
 end
 
--- Tells a waiter its turn, once, and the next to look after it.
-local function tell_turn(id, score)
+-- Tells a waiter its turn, once, and the next to look after it. ticket: nil for one of Redisson's.
+local function tell_turn(id, ticket)
+	local score = ticket or score_of(id)
 	local its = turn_of(id, score)
 	if not (its and its.told) then
 		set_turn(id, score, its and its.absent, now)
-		tell_second(id, see_in(id, score))
+		tell_second(id, see_in(id, ticket))
 		tell(id, '0')
 	end
 end
@@ -423,11 +391,10 @@ local HANDED_MOST = 20 -- so many waiters are handed the lock by one script; the
 -- Hands the lock to the first waiter if there is room for it, then to the next, and so on. No script looks at
 -- a waiter behind the first, so none overtakes, whatever it wants. One to whom it cannot be handed, as
 -- Redisson's, is told its turn; one for whom there is no room, when there may be some. me: the caller.
--- Returns the first waiter.
+-- Returns the first waiter, and its ticket if it is ours.
 function pass_on(me)
-	local handed, id, ticket, mode, ms = 0, next_waiter(me)
-	while mode and ticket and now >= back_at() and handed < HANDED_MOST and hand_over(id, ticket, mode) do
-		handed = handed + 1
+	local id, ticket, mode, ms = next_waiter(me)
+	while mode and ticket and now >= back_at() and #to_tell < HANDED_MOST and hand_over(id, ticket, mode) do
 		id, ticket, mode, ms = next_waiter(me)
 	end
 	if not id and not lock.field then
@@ -445,7 +412,7 @@ function pass_on(me)
 		end
 		tell_second(id, back_at() - now)
 	elseif mode then
-		tell_turn(id, ticket or scores[id])
+		tell_turn(id, ticket)
 	elseif ms and ms >= 0 and ticket then
 		tell(id, 'first ' .. int(ms))
 	elseif ms and ms >= 0 then
@@ -462,16 +429,16 @@ end
 -- So where its clients hold, or may hold before ours, the first two of ours listen to the first marker.
 -- Returns the ticket of that marker and how many listen, or nil.
 local function marker_to_hear()
-	local marker = (lock.mode == 'x' and lock.holder ~= lock.field or has_redisson()) and marker_behind(0)
-	if marker then
-		local name = channel('fairlock:' .. int(marker))
-		return marker, call('PUBSUB', 'NUMSUB', name)[2] + (SHARDED and call('PUBSUB', 'SHARDNUMSUB', name)[2] or 0)
+	if batches[1] and (lock.mode == 'x' and lock.holder ~= lock.field or has_redisson()) then
+		local name = channel(list[batches[1].at])
+		return batches[1].ticket,
+			call('PUBSUB', 'NUMSUB', name)[2] + (SHARDED and call('PUBSUB', 'SHARDNUMSUB', name)[2] or 0)
 	end
 end
 
 -- A script that changed something ends with this: markers stand, and those who must listen to one do; times
 -- to live are set. has_left: somebody who may still listen has left. me: a waiter that is answered which
--- marker it is.
+-- marker it is. Returns what marker_to_hear does.
 function settle(hold, has_left, me)
 	put_first_marker()
 	renew_markers()
@@ -495,4 +462,5 @@ function settle(hold, has_left, me)
 	if not lock.is_new then
 		touch(hold)
 	end
+	return marker, heard
 end

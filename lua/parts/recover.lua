@@ -1,17 +1,4 @@
--- What happens after the server was restarted, or has lost its data, and how late copies of requests are
--- told.
-
--- Each script that changes something begins so. owner, request: of the caller. Returns the answer of a script
--- that may change nothing.
-local function begin(owner)
-	if MODES[lock.field] and not KEYS[7] and call('ZCARD', HOLDERS) == 0 and
-		match(call('INFO', 'cluster'), 'cluster_enabled:1') then
-		-- the node that gets a slot shows a key that has not come yet as empty; a caller that declares this
-		-- key is refused there
-		return redis.error_reply('TRYAGAIN the holders of this lock are at another node')
-	end
-	notice_ends(owner)
-end
+-- What happens after the server was restarted, or has lost its data.
 
 -- ---- A restart ----
 
@@ -23,8 +10,7 @@ local function read_run()
 end
 
 local function save_run(id, up, back)
-	introduce()
-	lock.run = (id or '-') .. ' ' .. column(up) .. ' ' .. column(back)
+	lock.run = id .. ' ' .. column(up) .. ' ' .. column(back)
 	note('HSET', STATE, 'run', lock.run)
 end
 
@@ -36,12 +22,13 @@ local function back_at()
 end
 
 local function run_id()
-	return match(call('INFO', 'server'), 'run_id:(%w+)')
+	return match(call('INFO', 'server'), 'run_id:(%w+)') or '-'
 end
 
 -- The server was restarted, so all waiters are away for a moment: they get the time to come back, once. The
 -- old server may have told a waiter its turn in vain.
 local function hold_back(id)
+	introduce()
 	save_run(id, nil, now + AWAY_MS)
 	if lock.turn ~= '' then
 		lock.turn = ''
@@ -56,8 +43,8 @@ local function check_run(has_waited)
 	if is_checked then
 		return
 	end
-	local before, up, back = read_run()
-	local id = run_id()
+	introduce()
+	local id, before, up, back = run_id(), read_run()
 	is_checked = true
 	if id ~= before and has_waited then
 		hold_back(id)
@@ -72,6 +59,24 @@ local function may_pass_over()
 	return now >= back_at()
 end
 
+-- Each script that changes something begins so, behind `open`. Returns the answer of a script that may change
+-- nothing.
+local function begin(owner)
+	if MODES[lock.field] and not KEYS[7] and call('ZCARD', HOLDERS) == 0 and
+		match(call('INFO', 'cluster'), 'cluster_enabled:1') then
+		-- the node that gets a slot shows a key that has not come yet as empty; a caller that declares this
+		-- key is refused there
+		return redis.error_reply('TRYAGAIN the holders of this lock are at another node')
+	end
+	notice_ends(owner)
+end
+
+-- Makes the server take what follows, also when its memory is full: from the first deletion on it refuses
+-- nothing of a script. To give back, to leave and to renew must be possible then.
+local function make_room()
+	call('HDEL', STATE, '-')
+end
+
 -- ---- A loss of data ----
 
 -- The caller has a ticket or a token from that time (ms); is_newer: than the last one that our hash knows. If
@@ -84,41 +89,45 @@ local function notice_loss(since, is_newer)
 end
 
 -- `lost`, "TOKEN AT UNTIL": a loss of data was noticed at that time, ms, and `token` was TOKEN before; `-`:
--- there was none that counts. UNTIL: see knows_slots.
+-- there was none that counts. UNTIL: see free_slot.
+local function read_lost()
+	local floor, at = match(lock.lost, '^(%d+) (%d+) ')
+	return number(floor), number(at)
+end
+
+-- When the loss was noticed that took a hold with this token; nil: none did within its lease, after which that
+-- of each hold that was not taken up has passed.
+local function lost_at(token, lease)
+	local floor, at = read_lost()
+	return at and token > floor and math.abs(now - at) < lease and at or nil
+end
 
 -- Whether the server can have lost a hold with this token. Our hash knows the tokens that it gave, and each
 -- grant and take-up raises `token`: so a hold that was broken or has expired is not older than that. Of
--- several holds that were lost together, the first take-up raises it, too; for a lease, `lost` has what it
--- was before. When the loss is a lease ago, the lease of each hold that was not taken up has passed.
+-- several holds that were lost together, the first take-up raises it, too.
 local function can_be_lost(token, lease, mode)
-	local floor, at = match(lock.lost, '^(%d+) (%d+) ')
-	return token > lock.token or mode ~= 'x' and floor ~= nil and token > tonumber(floor) and
-		math.abs(now - tonumber(at)) < lease
+	return token > lock.token or mode ~= 'x' and lost_at(token, lease) ~= nil
 end
 
 -- Notes that the server has lost a hold with this token, unless that is noted. Returns when that was.
 local function note_loss(token, lease)
-	local floor, at = match(lock.lost, '^(%d+) (%d+) ')
-	at = number(at)
-	if not (at and token > tonumber(floor) and math.abs(now - at) < lease) then
-		at = now
+	local at = lost_at(token, lease)
+	if not at then
 		introduce()
 		lock.lost = int(lock.token) .. ' ' .. stamp .. ' ' .. (match(lock.lost, '(%S+)$') or '-')
 		call('HSET', STATE, 'lost', lock.lost)
 	end
-	return at
+	return at or now
 end
 
 -- Whether the log says that this owner has `released`: of a repeated request that finds nothing to give back,
 -- it tells whether an earlier copy did that.
-local released
 local function has_released(owner)
-	if not released then
-		released = {}
-		for _, logged in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
-			local fields = logged[2]
-			released[fields[6] or ''] = released[fields[6] or ''] or fields[2] == 'released'
+	for _, logged in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
+		local fields = logged[2]
+		if fields[6] == owner and fields[2] == 'released' then
+			return true
 		end
 	end
-	return released[owner] or false
+	return false
 end

@@ -12,22 +12,29 @@ local function present(id)
 	return ways[id] ~= nil
 end
 
--- The same for many: id → true.
+-- Calls it with so many of these as one command takes, prefixed, and where the first of them stands.
+local function in_chunks(ids, prefix, visit)
+	for first = 1, #ids, MANY do
+		local words = {}
+		for i = first, math.min(#ids, first + MANY - 1) do
+			words[#words + 1] = prefix .. ids[i]
+		end
+		visit(words, first - 1)
+	end
+end
+
+-- The same as `present` for many: id → true.
 local function present_of(ids)
 	local found = {}
-	for first = 1, #ids, MANY do
-		local names = {}
-		for i = first, math.min(#ids, first + MANY - 1) do
-			names[#names + 1] = channel(ids[i])
-		end
+	in_chunks(ids, channel(''), function(names, before)
 		local plain = call('PUBSUB', 'NUMSUB', unpack(names))
 		local sharded = SHARDED and call('PUBSUB', 'SHARDNUMSUB', unpack(names))
 		for i = 1, #names do
 			if plain[2 * i] > 0 or sharded and sharded[2 * i] > 0 then
-				found[ids[first + i - 1]] = true
+				found[ids[before + i]] = true
 			end
 		end
-	end
+	end)
 	return found
 end
 
@@ -68,22 +75,25 @@ end
 
 -- Reads the records of many in few calls.
 local function look_up(ids)
-	for first = 1, #ids, MANY do
-		local fields = {}
-		for i = first, math.min(#ids, first + MANY - 1) do
-			fields[#fields + 1] = 'w:' .. ids[i]
-		end
+	in_chunks(ids, 'w:', function(fields, before)
 		for i, text in ipairs(call('HMGET', STATE, unpack(fields))) do
-			waiters[ids[first + i - 1]] = read_waiter(text) or false
+			waiters[ids[before + i]] = read_waiter(text) or false
 		end
-	end
+	end)
 end
 
--- All who wait, in order, so many at most: tables of `id`, and `ticket` if it is ours. Ours stand where the
--- marker of their batch does; those that are older than all markers come first.
+-- ---- Order ----
+
+-- The ticket of a marker, or nil for one of Redisson's.
+local function marker_of(id)
+	return string.byte(id) == 102 and number(match(id, '^fairlock:(%d+)$')) or nil -- 102 is `f`
+end
+
+-- All who wait, in order: tables of `id`, and `ticket` if it is ours; so many of ours at most. One of
+-- Redisson's stands behind those of ours that are older than the next marker.
 local function in_order(most)
 	local ours, ids = call('ZRANGE', OURS, 0, most - 1, 'WITHSCORES'), call('LRANGE', LIST, 0, -1)
-	local found, next_one = {}, 1
+	local found, next_one, following = {}, 1, {[#ids] = MOST}
 
 	local function add_ours(before)
 		while ours[next_one] and tonumber(ours[next_one + 1]) < before do
@@ -92,16 +102,12 @@ local function in_order(most)
 		end
 	end
 
-	local ends, following = {}, MOST -- of each batch: the ticket of the next marker
-	for i = #ids, 1, -1 do
-		ends[i] = following
-		following = number(match(ids[i], '^fairlock:(%d+)$')) or following
+	for i = #ids, 2, -1 do
+		following[i - 1] = marker_of(ids[i]) or following[i]
 	end
-	add_ours(ids[1] and following or MOST)
 	for i, id in ipairs(ids) do
-		if match(id, '^fairlock:%d+$') then
-			add_ours(ends[i])
-		elseif #found < most then
+		if not marker_of(id) then
+			add_ours(following[i])
 			found[#found + 1] = {id = id}
 		end
 	end

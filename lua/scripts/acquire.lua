@@ -39,7 +39,7 @@
 --         HOLDER...: see `about` in holds.lua; busy: '', '', -1, '', 0, -1 and 0 if the lock is free, and
 --         others asked first
 
--- include base.lua
+-- include base.lua grant.lua
 
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local ticket, again, by = number(ARGV[7]), ARGV[8] == '1', ARGV[10]
@@ -47,81 +47,54 @@ local period, strays = ARGV[11] or '', tonumber(ARGV[12]) or 0
 local want, newest = ARGV[14] or 'x', tonumber(ARGV[15] or '')
 local entry = kind .. request -- of `holds`
 
--- The client subscribes before it asks. A server that refuses that reads the request all the same.
-local refusal
-if lacking then
-	refusal = lacking() or lacking('channel', 'SUBSCRIBE')
-elseif check and not (check('SUBSCRIBE', CHANNEL) and check('PUBLISH', CHANNEL, '0')) then
-	refusal = redis.error_reply("NOPERM this user has no permissions to run 'PUBLISH " .. CHANNEL .. "'")
-end
+local refusal = open(id, request, strays, {'removed'})
 if refusal then
 	return refusal
 end
 
-read_lock(id)
-if lock.refusal then
-	return lock.refusal
-end
-local late, word = is_late(request, strays)
-local hold_mode, waited = 'x', 0 -- of the grant
-
-if late then
-	return {'removed'}
-end
-
-local function grant()
-	enter(call, hold_mode, id, want)
-	local hold = take(id, hold_mode, entry, lease, lease, by, waited, period)
+local function grant(mode, waited)
+	enter(call, mode, id, want)
+	local hold = take(id, mode, entry, lease, lease, by, waited, period)
 	if pass_on then
 		pass_on()
 		settle(hold)
 	else
 		touch(hold)
 	end
-	return {'granted', id, int(hold.token), lease, waited, 1, hold_mode}
+	return {'granted', id, int(hold.token), lease, waited, 1, mode}
 end
 
 -- Usually nobody holds, nobody waits, no hold has ended unnoticed, and there is nothing to consider.
 if not (word or lock.field or lock.holder or lock.is_queued or want ~= 'x' or ticket or again or newest or
 	period ~= '' or match(lock.run, ' %d+$')) then
-	return grant()
+	return grant('x', 0)
 end
 
 -- in a function from here on
--- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
+-- include ends.lua holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
 local limit, secret = tonumber(ARGV[9]), ARGV[13] or ''
 
-local function too_soon()
+-- A COMMAND was started too short a time ago, or one ended with 0. The caller waits no more.
+local function need_not(...)
 	if remember(period) then
 		save_runs()
 	end
 	settle()
-	return {'ran', math.max(0, now - (lock.runs.last or now)), about()}
+	return {...}
 end
 
--- What this process was told, or is to be told, by its last word.
-local function answer_again()
-	local newer = match(word, '^superseded (.*)$')
-	if newer then
-		return {'superseded', newer, about()}
-	end
-	return {'removed', about()}
-end
-
--- Whether the slot of this mode is among those that are wanted.
-local function is_wanted(slot_mode)
-	for _, name in ipairs(slots_of(want)) do
-		if slot_mode == '=' .. name then
-			return true
-		end
-	end
-	return false
+local function leave_queue(its_ticket)
+	record('left', stamp, request, 'by', by, 'waited', int(waited_by(request, its_ticket)))
+	end_wait(request, its_ticket)
 end
 
 -- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
 local function reenter(hold)
-	if hold.mode ~= 'x' and hold.mode ~= want and not is_wanted(hold.mode) then
+	local slot, count = match(hold.mode, '^=(.*)$'), count_of(want)
+	local is_wanted = slot and (count and (number(slot) or MOST) <= count or
+		string.find(string.gsub(want, '^=', ',') .. ',', ',' .. slot .. ',', 1, true))
+	if hold.mode ~= 'x' and hold.mode ~= want and not is_wanted then
 		return {'other', hold.mode}
 	end
 	if not has_entry(hold, entry) then
@@ -134,10 +107,9 @@ local function reenter(hold)
 			end
 			hold.token = lock.token
 		end
-		hold.count = (lock.mode == 'x' or hold.holds ~= ',') and hold.count + 1 or 1
+		local count_now = (lock.mode == 'x' or hold.holds ~= ',') and hold.count + 1 or 1
 		hold.holds = hold.holds .. entry .. ','
-		save_hold(hold) -- the first to be refused by a server out of memory
-		set_count(hold, hold.count)
+		change_entries(hold, count_now, entry, entry)
 	end
 	local ttl, place = extend(hold, lease), ticket_of(request)
 	if place then -- another process of its owner was first
@@ -148,75 +120,151 @@ local function reenter(hold)
 	return {'granted', hold.id, int(hold.token), ttl, hold.waited or 0, hold.count, hold.mode}
 end
 
--- ---- --supersede ----
+-- ---- A caller that has the lock, or was told its last word ----
 
--- Since when the caller waits, ms. Its ticket may be that of another one.
-local function waits_from()
-	if newest > 0 then
-		return newest < MOST and newest or now
+refusal = begin(id)
+if refusal then
+	return refusal
+end
+local inside = find_hold(id)
+for i = 16, #ARGV do
+	local hold = find_hold(ARGV[i])
+	inside = hold and hold.state == 'held' and hold or inside
+end
+if word and not (inside and has_entry(inside, entry)) then
+	local newer = match(word, '^superseded (.*)$')
+	if word == 'ran ok' then
+		return {word, math.max(0, now - (lock.runs.ok_ended or now))}
 	end
-	return math.max(0, now + newest)
+	return newer and {'superseded', newer, about()} or {'removed', about()}
+elseif inside and inside.state == 'kept' then
+	return {'removed'} -- all of it was given back
+elseif inside then
+	return reenter(inside)
+end
+
+-- ---- Its place ----
+
+local is_waiting, brought = ticket_of(request), ticket
+local other, other_since, other_ticket = read_newest()
+ticket = ticket or is_waiting -- it has not heard its ticket
+if not ticket and other == request then
+	ticket = other_ticket -- and was passed over meanwhile
+end
+
+-- --supersede: since when the caller waits, ms; its ticket may be that of another one.
+local waits_from = newest and (newest > 0 and (newest < MOST and newest or now) or math.max(0, now + newest))
+other = newest and other ~= request and other or nil
+-- Whether it began to wait later than the newest, or at the same time, and our hash does not know it: data were
+-- lost. The newest was back first, or the hash is a copy from before the caller came.
+local is_newest_again = other and ticket and not is_waiting and newest + CLOCK_SLACK_MS >= other_since
+-- A caller with a ticket was here before the newest, but for that case. Any other caller comes for the first
+-- time: it is older if it has been asking for longer than the newest has waited. If the newest began in the
+-- future, the clock was set back, and nobody knows which is older. The caller counts as newer then, and if
+-- both began at the same time.
+if other and (ticket and not is_newest_again or
+	not ticket and waits_from + CLOCK_SLACK_MS < other_since and other_since <= now) then
+	local waiter, hold = waiter_of(other), find_hold(other)
+	return {'superseded', waiter and waiter.by or hold and by_of(hold) or '', about()}
 end
 
 local function become_newest(its_ticket)
-	local other, since = read_newest()
 	if newest then
-		set_newest(request, other == request and since or waits_from(), its_ticket)
+		local now_newest, since = read_newest()
+		set_newest(request, now_newest == request and since or waits_from, its_ticket)
 	end
 end
 
--- Whether the caller began to wait later than the newest, or at the same time, and our hash does not know
--- it: data were lost. The newest was back first, or the hash is a copy from before the caller came.
-local function is_newest_again(is_known)
-	local other, since = read_newest()
-	return newest and ticket and other and other ~= request and not is_known and
-		newest + CLOCK_SLACK_MS >= since
+if brought then
+	notice_loss(brought / 1000, brought > lock.ticket)
 end
-
--- Whether a newer one has come since. A caller with a ticket was here before the newest, but for the case
--- above. Any other caller comes for the first time: it is older if it has been asking for longer than the
--- newest has waited. If the newest began in the future, the clock was set back, and nobody knows which is
--- older. The caller counts as newer then, and if both began at the same time.
-local function is_outdated(is_known)
-	local other, since = read_newest()
-	if not (newest and other) or other == request then
-		return false
-	elseif ticket then
-		return not is_newest_again(is_known)
+if brought and again then
+	check_run(true)
+end
+if is_done(period, newest and newest ~= 0 and waits_from or ticket and waits_since(request, ticket)) then
+	if is_waiting then
+		local was_first = find_oldest() == request
+		leave_queue(is_waiting)
+		if not brought then -- a copy could not tell that it waited
+			set_last_word(request, 'ran ok')
+		end
+		if was_first or not lock.field then
+			pass_on()
+		end
 	end
-	return waits_from() + CLOCK_SLACK_MS < since and since <= now
+	return need_not('ran ok', math.max(0, now - (lock.runs.ok_ended or now)))
+elseif not ticket and ran(period) then
+	return need_not('ran', math.max(0, now - (lock.runs.last or now)), about())
+end
+local room, ms = fit(want)
+is_traceless = ARGV[6] == 'try'
+if is_traceless and not room then
+	return {'busy', about()}
 end
 
-local function newest_by()
-	local other = read_newest()
-	local waiter, hold = waiter_of(other), find_hold(other)
-	return waiter and waiter.by or hold and by_of(hold) or ''
-end
-
--- For a newcomer, and one that is the newest again: gives it the place and the ticket of the newest waiter,
--- and takes that one out. Returns whether there was such a waiter.
-local function supersede()
-	local old, _, its_ticket = read_newest()
-	local stands_at = old and old ~= request and ticket_of(old)
-	its_ticket = stands_at or its_ticket
-	if not its_ticket or old == request then
-		return false
-	end
-	local its_by, its_time = waiter_of(old) and waiter_of(old).by, waited_by(old, its_ticket)
-	call('ZADD', OURS, int(its_ticket), request) -- before the other goes, with whom the batch may
-	become_newest(its_ticket)
-	ticket = its_ticket
+-- A newcomer with --supersede, or one that is the newest again, gets the place and the ticket of the newest
+-- waiter, and takes that one out.
+local stands_at = other and ticket_of(other)
+other_ticket = other and (stands_at or other_ticket)
+local has_left = other_ticket and (is_newest_again or not ticket and not is_traceless)
+if has_left then
+	check_run(true)
+	local its_by, its_time = waiter_of(other) and waiter_of(other).by, waited_by(other, other_ticket)
+	ticket = other_ticket
+	call('ZADD', OURS, int(ticket), request) -- before the other goes, with whom the batch may
+	become_newest(ticket)
 	put_first_marker()
-	set_last_word(old, 'superseded ' .. by)
+	set_last_word(other, 'superseded ' .. by)
 	if stands_at then -- else it seemed dead, and was passed over
-		take_out({old}, its_ticket)
-		record('superseded', stamp, old, nil, its_by, int(its_time), nil, nil, nil, nil, by)
+		take_out({other}, ticket)
+		record('superseded', stamp, other, 'by', its_by or '', 'waited', int(its_time), 'actor', by)
 	end
-	tell(old, '0') -- it asks, and is answered so
-	return true
+	tell(other, '0') -- it asks, and is answered so
+elseif ticket and ticket ~= is_waiting then
+	if is_waiting then -- a late copy of its first request had queued it anew
+		take_out({request}, is_waiting)
+	end
+	stand(request, ticket)
 end
 
--- ---- The queue ----
+-- ---- Its turn ----
+
+local first, first_ticket = first_waiter(request)
+local is_free = room and now >= back_at() and (not first or first == request)
+if is_free and ran(period) then -- this waiter stood behind the run that has just been
+	leave_queue(ticket)
+	pass_on()
+	return need_not('ran', math.max(0, now - (lock.runs.last or now)), about())
+end
+
+-- The lock is not the caller's just now: it waits, or goes on waiting.
+local function queue_up()
+	local is_newcomer = not ticket
+	if not ticket then -- larger than the last one that was given, or brought, whatever the clock says
+		local last = number(call('ZREVRANGE', OURS, 0, 0, 'WITHSCORES')[2]) or 0
+		ticket = math.max(now_us, lock.ticket + 1, last + 1)
+	end
+	if not read_run() or is_newcomer and not find_oldest() then
+		check_run(false) -- on which server process the waiters queue
+	end
+	introduce()
+	if match(period, '^ok') and remember(period) then
+		save_runs() -- a COMMAND that ends with 0 looks for those who ask
+	end
+	become_newest(ticket)
+	if turn_of(request, ticket) then -- it does not hang: it asked, and there was no room any more
+		lock.turn = ''
+		call('HDEL', STATE, 'turn')
+	end
+	local waiter = {stamp, ARGV[5], secret ~= '' and secret or '-', kind, period ~= '' and period or '-', want,
+		id ~= request and id or '-', by}
+	lock.ticket = math.max(lock.ticket, ticket)
+	call('HSET', STATE, 'w:' .. request, table.concat(waiter, ' '), 'ticket', int(lock.ticket))
+	waiters[request] = nil
+	if is_newcomer then
+		stand(request, ticket, true)
+	end
+end
 
 -- Whether so many waiters are present. Behind the first thousand each is taken for present.
 local function is_full()
@@ -230,173 +278,60 @@ local function is_full()
 	return count >= limit
 end
 
--- A newcomer's ticket is larger than the last one that was given, or brought, whatever the clock says.
-local function new_ticket()
-	local last = number(call('ZREVRANGE', OURS, 0, 0, 'WITHSCORES')[2]) or 0
-	return math.max(now_us, lock.ticket + 1, last + 1)
-end
-
--- The caller waits, or goes on waiting.
-local function queue_up(is_newcomer)
-	if not read_run() or is_newcomer and not find_oldest() then
-		check_run(false) -- on which server process the waiters queue
-	end
-	introduce()
-	if match(period, '^ok') and remember(period) then
-		save_runs() -- a COMMAND that ends with 0 looks for those who ask
-	end
-	become_newest(ticket)
-	local waiter = {stamp, ARGV[5], secret ~= '' and secret or '-', kind, period ~= '' and period or '-', want,
-		id ~= request and id or '-', by}
-	lock.ticket = math.max(lock.ticket, ticket)
-	call('HSET', STATE, 'w:' .. request, table.concat(waiter, ' '), 'ticket', int(lock.ticket))
-	waiters[request] = nil
-	if is_newcomer then
-		stand(request, ticket, true)
-	end
-end
-
--- Whether the lease that ends in so many ms is that of an owner which was handed the lock, and has not
--- renewed it yet.
-local function is_untaken_until(ms)
-	local owner = lock.field
-	if MODES[owner] then
-		owner = call('ZRANGE', HOLDERS, int(now + ms), int(now + ms), 'BYSCORE', 'LIMIT', 0, 1)[1]
-	end
-	return owner and find_hold(owner) and is_untaken(find_hold(owner))
-end
-
--- When the caller must ask again at the latest if nobody tells it anything. rank: its place among ours, from
--- 0.
-local function ask_in(first, first_ticket, rank)
-	local is_first = first == request
+-- Whether there is room for the first, or in how many ms there may be some.
+local function fits_first()
 	local waiter = first_ticket and waiter_of(first)
-	local room, ms = fit(is_first and want or waiter and waiter.want or 'x')
-	if is_stuck then
-		return 1
-	elseif is_first and now < back_at() then
-		return math.max(1, back_at() - now)
-	elseif room then
-		return is_first and 1 or see_in(first, first_ticket or scores[first])
-	elseif is_first and ms == -1 then
-		return TURN_MS -- nobody knows when such a lock ends
-	elseif ms >= 0 and rank == 0 and not first_ticket then
-		return math.min(ms + 1, seen_dead_in(first), SIGN_OF_LIFE_MS)
-	elseif ms >= 0 and (is_first or rank <= 3 and is_untaken_until(ms)) then
-		return math.min(ms + 1, SIGN_OF_LIFE_MS)
+	if first and first ~= request then
+		return fit(waiter and waiter.want or 'x')
 	end
-	return SIGN_OF_LIFE_MS
+	return fit(want)
 end
 
-local refused = begin(id)
-if refused then
-	return refused
-end
-local inside = find_hold(id)
-for i = 16, #ARGV do
-	local hold = find_hold(ARGV[i])
-	inside = hold and hold.state == 'held' and hold or inside
-end
-if word and not (inside and has_entry(inside, entry)) then
-	return answer_again()
-elseif inside and inside.state == 'kept' then
-	return {'removed'} -- all of it was given back
-elseif inside then
-	return reenter(inside)
-end
-
-local is_waiting = ticket_of(request)
-local brought = ticket
-ticket = ticket or is_waiting -- it has not heard its ticket
-if not ticket and read_newest() == request then
-	ticket = select(3, read_newest()) -- and was passed over meanwhile
-end
-if is_outdated(is_waiting) then
-	return {'superseded', newest_by(), about()}
-end
-local was_late = is_newest_again(is_waiting) -- an older one was back first
-if brought then
-	notice_loss(brought / 1000, brought > lock.ticket)
-end
-if brought and again then
-	check_run(true)
-end
-
-local since = newest and newest ~= 0 and waits_from() or ticket and waits_since(request, ticket)
-if is_done(period, since) then
-	if remember(period) then
-		save_runs()
-	end
-	if is_waiting then
-		local was_first = find_oldest() == request
-		record('left', stamp, request, nil, by, int(waited_by(request, is_waiting)))
-		end_wait(request, is_waiting)
-		if was_first or not lock.field then
-			pass_on()
-		end
-	end
-	settle()
-	return {'ran ok', math.max(0, now - (lock.runs.ok_ended or now))}
-elseif not ticket and ran(period) then
-	return too_soon()
-end
-is_traceless = ARGV[6] == 'try'
-local room = fit(want)
-if is_traceless and not room then
-	return {'busy', about()}
-end
-local has_left = false
-if was_late or newest and not ticket and not is_traceless then
-	has_left = supersede()
-end
-if not has_left and ticket and ticket ~= is_waiting then
-	if is_waiting then -- a late copy of its first request had queued it anew
-		take_out({request}, is_waiting)
-	end
-	stand(request, ticket)
-end
-
-local first, first_ticket = first_waiter(request)
-if (not first or first == request) and fit(want) and now >= back_at() and ran(period) then
-	-- this waiter stood behind the run that has just been
-	record('left', stamp, request, nil, by, int(waited_by(request, ticket)))
-	end_wait(request, ticket)
-	pass_on()
-	return too_soon()
-end
-local is_newcomer = not ticket
-if is_newcomer and first or not fit(want) or now < back_at() or first and first ~= request then
+local has_handed = false
+if not is_free then
 	if is_traceless then
 		if passed_over > 0 then
 			settle()
 		end
 		return {'busy', about()}
-	elseif is_newcomer and limit and is_full() then
+	elseif not ticket and limit and is_full() then
 		settle()
 		return {'full', limit, about()}
 	end
-	ticket = ticket or new_ticket()
-	queue_up(is_newcomer)
-	local waiter = first_ticket and first ~= request and waiter_of(first)
-	if passed_over > 0 or first and first ~= request and fit(waiter and waiter.want or 'x') then
+	queue_up()
+	room, ms = fits_first()
+	if passed_over > 0 or room and first and first ~= request then
+		local grants = lock.grants
 		first, first_ticket = pass_on(request)
+		has_handed = lock.grants > grants
+		room, ms = fits_first()
 	end
 	if not first then
 		first, first_ticket = request, ticket
 	end
 end
-hold_mode = fit(want)
-if first and first ~= request or not hold_mode or now < back_at() then
-	local rank = call('ZRANK', OURS, request) or 0
-	local ms = ask_in(first, first_ticket, rank)
-	settle(nil, has_left, request)
-	local marker, heard = marker_to_hear()
-	return {'queued', int(ticket), ms, first == request and 1 or 0, call('PTTL', LOCK), now,
+if not room or first and first ~= request or now < back_at() then
+	local rank, ask_in = call('ZRANK', OURS, request) or 0, SIGN_OF_LIFE_MS -- when it must ask at the latest
+	if is_stuck then
+		ask_in = 1
+	elseif first == request and now < back_at() then
+		ask_in = math.max(1, back_at() - now)
+	elseif room then
+		ask_in = see_in(first, first_ticket)
+	elseif first == request and ms == -1 then
+		ask_in = TURN_MS -- nobody knows when such a lock ends
+	elseif ms >= 0 and rank == 0 and not first_ticket then
+		ask_in = math.min(ms + 1, seen_dead_in(first), SIGN_OF_LIFE_MS)
+	elseif ms >= 0 and (first == request or has_handed) then
+		ask_in = math.min(ms + 1, SIGN_OF_LIFE_MS)
+	end
+	local marker, heard = settle(nil, has_left, request)
+	return {'queued', int(ticket), ask_in, first == request and 1 or 0, call('PTTL', LOCK), now,
 		marker and (rank <= 1 or heard < 2) and int(marker) or ''}
 end
+local waited = ticket and waited_by(request, ticket) or 0
 if ticket then
-	waited = waited_by(request, ticket)
 	take_out({request}, ticket)
 end
 become_newest(nil)
-return grant()
+return grant(room, waited)

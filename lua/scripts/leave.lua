@@ -16,65 +16,47 @@
 --         {'spelled', name}  another spelling of this name is in use
 --         {'version', theirs, ours}  another version of this protocol
 
--- include base.lua
+-- include base.lua ends.lua grant.lua holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
 local id, request, strays, by_other = ARGV[2], ARGV[3], tonumber(ARGV[4]) or 0, ARGV[5] == 'remove'
-local leaving = by_other and id or request
+local leaving, remover = by_other and id or request, by_other and ARGV[6] or ''
 
-local refusal = lacking and lacking()
+local refusal = open(id, request, strays, {'late'})
 if refusal then
 	return refusal
 end
-
-read_lock(id)
-if lock.refusal then
-	return lock.refusal
-end
-local late, word = is_late(request, strays)
-
--- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
-
--- A Redisson waiter is in the list only.
-local function place_of(waiter)
-	for i, other in ipairs(list) do
-		if other == waiter and not markers[other] then
-			return i
-		end
-	end
-end
-
-if late then
-	return {'late'}
-end
 make_room()
-local refused = begin(id)
-if refused then
-	return refused
+refusal = begin(id)
+if refusal then
+	return refusal
 end
 local left = {'left', about()}
-local ticket, index, hold, given = ticket_of(leaving), place_of(leaving), nil, nil
+local ticket, at, hold, given = ticket_of(leaving), nil, nil, nil
+for i, other in ipairs(list) do
+	at = at or other == leaving and not marker_of(other) and i or nil -- one of Redisson's
+end
 for i = 4, by_other and 3 or #ARGV do -- the caller may have gone into a hold that it inherited
 	local other = find_hold(i == 4 and (lock.mode == 'x' and lock.field or id) or ARGV[i])
 	if other and not given and entry_of(other, request) then
 		hold, given = other, entry_of(other, request)
 	end
 end
-
 if word and by_other then
 	return {'left'} -- another waiter with this id may wait by now
-elseif by_other and not ticket and not index then
+elseif by_other and not ticket and not at then
 	settle()
 	return {'unknown'}
 end
-local was_first = index == 1 or ticket and find_oldest() == leaving
+
+local was_first = at == 1 or ticket and find_oldest() == leaving
 if ticket then
 	local waiter = waiter_of(leaving)
-	record('left', stamp, leaving, nil, waiter and waiter.by, int(waited_by(leaving, ticket)), nil, nil, nil,
-		nil, by_other and ARGV[6] ~= '' and ARGV[6] or nil)
+	record('left', stamp, leaving, 'by', waiter and waiter.by or '', 'waited', int(waited_by(leaving, ticket)),
+		'actor', remover)
 	end_wait(leaving, ticket)
-elseif index then
-	record('left', stamp, leaving, nil, nil, nil, nil, nil, nil, nil, ARGV[6] ~= '' and ARGV[6] or nil)
-	drop_entry(index)
+elseif at then
+	record('left', stamp, leaving, 'actor', remover)
+	drop_entry(at)
 end
 if by_other then
 	set_last_word(request, 'left')
@@ -89,14 +71,13 @@ if given then
 		forget_start(hold)
 	end
 	if hold.count > 1 then
-		set_count(hold, hold.count - 1)
-		replace_entry(hold, given)
+		change_entries(hold, hold.count - 1, given)
 	else
 		end_hold(hold, 'released')
-		pass_on()
 	end
 	left = {'left', '', '', -1, '', 0, -1, '0'}
-elseif was_first or not lock.field then
+end
+if given or was_first or not lock.field then
 	pass_on()
 end
 settle(nil, true)

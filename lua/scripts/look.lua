@@ -1,8 +1,13 @@
 -- look: the lock as it is, for people. Changes nothing.
 --
--- ARGV  2 what    'status', 'queue' or 'view'
---       3 id      with 'view': of the waiter
---       4 known   with 'view': token of the hold whose usual length the caller has been told, or ''
+-- ARGV  2 what    'status', 'queue', 'view' or 'log'
+--       with 'view':
+--       3 id      of the waiter
+--       4 known   token of the hold whose usual length the caller has been told, or ''
+--       with 'log':
+--       3 after   id of an entry: only what came after it; or ''
+--       4 since   only what was written so many ms ago or later; or '@' and the ms since the epoch; or ''
+--       5 now     '1': also who holds and waits, else '0'
 --
 -- status returns
 --         {owner or '', hold count, ttl ms, token or '', by, held since ms or '', 1 when ours else 0,
@@ -18,8 +23,8 @@
 --          holders  up to 1,000, in the order of their grants: {{owner, hold count, ttl ms, token or '', by,
 --                   held since ms or '', 1 when ours else 0, 1 when kept else 0, slot or '', 1 when by hand
 --                   else 0}...}
---          slots    how many slots the lock has: the largest number that a present waiter wants or that
---                   holders have, since nobody else knows
+--          slots    how many slots the lock has: the count of its holders, else the largest number that a
+--                   present waiter wants or that holders have
 --
 -- queue returns a list of
 --         {id, waiting ms or '', by, 1 when ours else 0, 1 when present else 0, want: x, s, #N or =A,B}
@@ -32,24 +37,56 @@
 --          usual  of holds that were given back lately: {how many of the holder's user and command, the
 --                 median of their lengths in ms, how many of all, their median}; {} when it is known
 --          the others: see `about` in holds.lua
---         {'spelled', name}        another spelling of this name is in use
+--         {'spelled', name}        another spelling of this name is in use; as for `log`
+--
+-- log, for what happened to the lock lately, returns {'log', now ms, entries, holder or '', waiters, holds}
+--         entries  {{id, {field, value...}}...}, newest first
+--         holder   of several the one whose lease ends first
+--         waiters  who is present, first is next: {{since ms or '', by}...}
+--         holds    those whose end nobody has noticed: {{owner, token, since, until, waited, by, mode, slot or
+--                  ''}...}; mode is x, s or =
 
 -- include base.lua
 
 local what, id, known_token = ARGV[2], ARGV[3] or '', ARGV[4]
 
-if lacking then
-	local refusal = lacking('log', what == 'view' and 'XREVRANGE2' or '')
-	if refusal then
-		return refusal
-	end
+local refusal = lacking and lacking('log', (what == 'view' or what == 'log') and 'XREVRANGE2' or '')
+if refusal then
+	return refusal
 end
 
--- include holds.lua jobs.lua waiters.lua
+-- include ends.lua grant.lua holds.lua jobs.lua waiters.lua
 
-read_lock(id)
-if lock.refusal and lock.refusal.err then
-	return lock.refusal
+-- All holds in the order of their grants, so many as one script can look at: those that go on, with what is left
+-- of their leases as `ttl`, and those whose end nobody has noticed.
+local function all_holds()
+	local found, fields, ends = {}, {}, {}
+	if MODES[lock.field] then
+		ends = call('ZRANGE', HOLDERS, '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, MANY, 'WITHSCORES')
+	elseif lock.field then
+		found[1] = find_hold(lock.field)
+		found[1].ttl = call('PTTL', LOCK)
+	end
+	for i = 1, #ends, 2 do
+		fields[#fields + 1] = 'h:' .. ends[i]
+	end
+	for i, text in ipairs(fields[1] and call('HMGET', STATE, unpack(fields)) or {}) do
+		local owner, ttl = ends[2 * i - 1], end_of(ends[2 * i]) - now
+		texts[owner] = text or ''
+		local hold = find_hold(owner) or read_hold(owner, text)
+		if hold then
+			hold.ttl = ttl > 0 and ttl or nil
+			found[#found + 1] = hold
+		end
+	end
+	for _, hold in ipairs(lock.holder and lock.holder ~= lock.field and holds_left() or {}) do
+		found[#found + 1] = hold
+	end
+	table.sort(found, function(a, b)
+		local one, other = a.token or MOST, b.token or MOST
+		return one < other or one == other and a.id < b.id
+	end)
+	return found
 end
 
 -- ---- queue ----
@@ -66,40 +103,11 @@ end
 
 -- ---- status ----
 
-local too_long = 0
-
-local function row_of(hold, ttl)
-	if is_too_long(hold, ttl) then
-		too_long = 1
-	end
+local function row_of(hold)
 	local is_known = hold.since ~= nil
-	return {hold.id, hold.count, ttl, is_known and int(hold.token) or '', is_known and by_of(hold) or '',
+	return {hold.id, hold.count, hold.ttl, is_known and int(hold.token) or '', is_known and by_of(hold) or '',
 		is_known and int(hold.since) or '', is_known and 1 or 0, hold.state == 'kept' and 1 or 0,
 		is_known and match(hold.mode, '^=(.+)$') or '', is_by_hand(hold) and 1 or 0}
-end
-
--- Several holders whose leases go on, in the order of their grants; and how many have ended, and nobody has
--- noticed.
-local function several()
-	local found, fields, expired = {}, {}, 0
-	local ends = call('ZRANGE', HOLDERS, '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, MANY, 'WITHSCORES')
-	for i = 1, #ends, 2 do
-		fields[#fields + 1] = 'h:' .. ends[i]
-	end
-	for i, text in ipairs(fields[1] and call('HMGET', STATE, unpack(fields)) or {}) do
-		local owner, its_end = ends[2 * i - 1], end_of(ends[2 * i])
-		texts[owner] = text or ''
-		if its_end > now then
-			found[#found + 1] = {hold = find_hold(owner), ttl = its_end - now}
-		elseif match(text or '', '^held') then
-			expired = expired + 1
-		end
-	end
-	table.sort(found, function(a, b)
-		local one, other = a.hold.token or MOST, b.hold.token or MOST
-		return one < other or one == other and a.hold.id < b.hold.id
-	end)
-	return found, expired
 end
 
 -- How many slots this waiter wants one of.
@@ -108,38 +116,26 @@ local function slots_wanted(want)
 	return count_of(want) or string.sub(want, 1, 1) == '=' and commas + 1 or 0
 end
 
--- How many slots there must be for these holders.
-local function slots_held(rows)
-	local largest, named = 0, 0
-	for _, row in ipairs(rows) do
-		local slot = row[9]
-		largest = math.max(largest, number(match(slot, '^%d+$')) or 0)
-		named = named + (slot ~= '' and not match(slot, '^%d+$') and 1 or 0)
-	end
-	return math.max(largest, named)
-end
-
 local function status()
-	local rows, first, expired = {}, {'', 0, call('PTTL', LOCK), '', '', '', 0, 0, '', 0}, 0
-	if MODES[lock.field] then
-		local all
-		all, expired = several()
-		for i, one in ipairs(all) do
-			rows[i] = row_of(one.hold, one.ttl)
+	local rows, first, too_long = {}, {'', 0, call('PTTL', LOCK), '', '', '', 0, 0, '', 0}, 0
+	local largest, named = 0, 0 -- of the slots that are taken
+	local events = call('HMGET', STATE, 'n:granted', 'n:expired', 'n:forced', 'n:lost')
+	for i = 1, #events do
+		events[i] = number(events[i]) or 0
+	end
+	local first_hold = first_holder()
+	for _, hold in ipairs(all_holds()) do
+		if hold.ttl then
+			rows[#rows + 1] = row_of(hold)
+			first = hold == first_hold and rows[#rows] or first
+			too_long = is_too_long(hold, hold.ttl) and 1 or too_long
+			largest = math.max(largest, number(match(hold.mode, '^=(%d+)$')) or 0)
+			named = named + (match(hold.mode, '^=.*%D') and 1 or 0)
+		elseif hold.state == 'held' and (hold.ends or now) <= now + CLOCK_SLACK_MS then
+			events[2] = events[2] + 1 -- the next script notices just that
 		end
-		local hold, ends = first_holder()
-		first = hold and row_of(hold, ends - now) or first
-	elseif lock.field then
-		first = row_of(find_hold(lock.field), first[3])
-		rows = {first}
 	end
-	local before = lock.holder and lock.holder ~= lock.field and not MODES[lock.holder] and
-		read_hold(lock.holder, call('HGET', STATE, 'h:' .. lock.holder))
-	if before and before.state == 'held' and (before.ends or now) <= now + CLOCK_SLACK_MS then
-		expired = 1 -- the next script notices just that
-	end
-
-	local waiting, longest, slots = 0, -1, 0
+	local waiting, longest, slots = 0, -1, math.max(largest, named)
 	for _, waiter in ipairs(everybody(MOST)) do
 		if waiter.is_here then
 			waiting = waiting + 1
@@ -147,16 +143,11 @@ local function status()
 			slots = math.max(slots, waiter.record and slots_wanted(waiter.record.want) or 0)
 		end
 	end
-
-	local events = call('HMGET', STATE, 'n:granted', 'n:expired', 'n:forced', 'n:lost')
-	for i = 1, #events do
-		events[i] = number(events[i]) or 0
-	end
 	local runs, _, _, _, _, holders = lock.runs, about()
 	return {first[1], first[2], first[3], first[4], first[5], first[6], first[7], waiting, stamp,
-		lock.spelled or LOCK, longest, events[1], events[2] + expired, events[3], events[4], first[8],
-		maybe(runs.last) or '', lock.mode or '', rows, holders, math.max(slots, slots_held(rows)),
-		maybe(runs.ok_ended) or '', first[10], runs.once == 'ok' and 1 or 0, too_long}
+		lock.spelled or LOCK, longest, events[1], events[2], events[3], events[4], first[8],
+		runs.last and int(runs.last) or '', lock.mode or '', rows, holders, lock.slots or slots,
+		runs.ok_ended and int(runs.ok_ended) or '', first[10], runs.once == 'ok' and 1 or 0, too_long}
 end
 
 -- ---- view ----
@@ -171,15 +162,10 @@ local function job(by)
 	return match(by, '^[^\t]*\t[^\t]*\t([^\t]*\t[^\t]*)') or by
 end
 
-local function add(samples, held)
-	if #samples < SAMPLES then
-		samples[#samples + 1] = held
-	end
-end
-
+-- How many there are, and their median.
 local function median(samples)
 	table.sort(samples)
-	return samples[math.ceil(#samples / 2)] or 0
+	return #samples, samples[math.ceil(#samples / 2)] or 0
 end
 
 local function usual(by)
@@ -190,14 +176,15 @@ local function usual(by)
 			fields[entry[2][i]] = entry[2][i + 1]
 		end
 		local held = fields.event == 'released' and number(fields.held)
-		if held then
-			add(of_all, held)
-			if job(fields.by or '') == job(by) then
-				add(of_job, held)
-			end
+		if held and #of_all < SAMPLES then
+			of_all[#of_all + 1] = held
+		end
+		if held and #of_job < SAMPLES and job(fields.by or '') == job(by) then
+			of_job[#of_job + 1] = held
 		end
 	end
-	return {#of_job, median(of_job), #of_all, median(of_all)}
+	local count, length = median(of_job)
+	return {count, length, median(of_all)}
 end
 
 local function view()
@@ -222,9 +209,61 @@ local function view()
 		token ~= '' and token ~= known_token and usual(by) or {}, mode, holders, next_end, by_hand}
 end
 
-if what == 'queue' then
+-- ---- log ----
+
+local MOST_ENTRIES = 2000 -- twice its length; more are no log of ours
+
+local function entries_of(after, since)
+	local time, ago = number(match(since, '^@(%d+)$')), tonumber(since)
+	local first = time and int(time) or ago and int(math.max(0, now - ago)) or '-'
+	local found = call('XREVRANGE', LOG, '+', after ~= '' and after or first, 'COUNT', MOST_ENTRIES)
+	if after == '' then
+		return found
+	elseif found[1] and found[#found][1] == after then
+		found[#found] = nil
+		return found
+	end
+	-- when `after` is gone, the log may have begun anew, with earlier ids than it: then it is all of it that the
+	-- caller has to look through
+	return call('XREVRANGE', LOG, '+', '-', 'COUNT', MOST_ENTRIES)
+end
+
+local function log(after, since, wants_now)
+	local answer = {'log', stamp, entries_of(after, since), '', {}, {}}
+	if not wants_now then
+		return answer
+	end
+	local first = lock.field and first_holder()
+	answer[4] = first and first.id or ''
+	for _, waiter in ipairs(everybody(MANY)) do
+		if waiter.is_here then
+			table.insert(answer[5], {waiter.ticket and int(waits_since(waiter.id, waiter.ticket)) or '',
+				waiter.record and waiter.record.by or ''})
+		end
+	end
+	for _, hold in ipairs(all_holds()) do
+		if hold.since then
+			table.insert(answer[6], {hold.id, int(hold.token), int(hold.since), int(hold.ends or now),
+				hold.waited and int(hold.waited) or '', by_of(hold), string.sub(hold.mode, 1, 1),
+				match(hold.mode, '^=(.*)$') or ''})
+		end
+	end
+	return answer
+end
+
+if what == 'log' and ARGV[5] ~= '1' then
+	-- the history is told also when somebody has put something else in the lock's place
+	local name = call('HGET', STATE, 'name')
+	return name and name ~= LOCK and {'spelled', name} or log(id, ARGV[4], false)
+end
+refusal = read_lock('')
+if refusal and (refusal.err or lock.spelled and (what == 'view' or what == 'log')) then
+	return refusal
+elseif what == 'queue' then
 	return queue()
 elseif what == 'view' then
-	return lock.spelled and {'spelled', lock.spelled} or view()
+	return view()
+elseif what == 'log' then
+	return log(id, ARGV[4], true)
 end
 return status()

@@ -24,39 +24,35 @@
 --         {'version', theirs, ours}   another version of this protocol
 --         {'lost', 'forced' | 'taken' | 'gone', owner, by}
 
--- include base.lua
+-- include base.lua ends.lua grant.lua holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], number(ARGV[5])
 local token, by, period, strays = number(ARGV[6]), ARGV[7], ARGV[8] or '', tonumber(ARGV[9]) or 0
 local mode, is_start = ARGV[10] or 'x', ARGV[11] == '1'
-local entry = kind .. request -- of `holds`
+local entry, slot = kind .. request, match(mode, '^=(.*)$') -- entry: of `holds`
 
-local refusal = lacking and lacking()
+local refusal = open(id, request, strays, {'late'})
 if refusal then
 	return refusal
 end
-
-read_lock(id)
-if lock.refusal then
-	return lock.refusal
+make_room()
+refusal = begin(id)
+if refusal then
+	return refusal
 end
-local late, word = is_late(request, strays)
-local hold -- that is renewed
-
--- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
-
+local hold, taken_up = find_hold(id), 0
+lease = lease or hold and (hold.lease or 0) > 0 and hold.lease or 30000
 local has_not_begun = request == id and (kind == 'v' or is_start) -- says the wrap that took this hold
-local slot, taken_up = match(mode, '^=(.*)$'), 0
 
 local function renewed()
 	local ttl = extend(hold, lease)
-	if not hold.token and lock.mode == '=' and not lock.is_new then -- see knows_slots
+	if not hold.token and lock.mode == '=' and not lock.is_new then -- see free_slot
 		lock.lost = (match(lock.lost, '^(%S+ %S+) ') or '- -') .. ' ' .. int(now + call('PTTL', LOCK))
 		call('HSET', STATE, 'lost', lock.lost)
 	end
 	-- a Redisson waiter at the head may be dead. Where only its own kind waits, no script but the holder's sees
 	-- that
-	if list[1] and not markers[list[1]] then
+	if list[1] and not has_marker_at(1) then
 		first_waiter()
 		if passed_over > 0 then
 			pass_on()
@@ -80,8 +76,9 @@ local function count_start()
 	end
 end
 
-local function raise_token(newest)
+local function set_token(newest)
 	introduce()
+	hold.token = newest
 	lock.token = math.max(lock.token, newest)
 	call('HSET', STATE, 'token', int(lock.token))
 end
@@ -89,99 +86,18 @@ end
 -- Writes into our hash what it forgot about this hold. Others may have had the lock since then: a COMMAND
 -- that has not begun gets a newer token than theirs. since: unknown, `now` would say that it began just now.
 local function restore()
-	if has_not_begun then
-		token = math.max(now, token + 1, lock.token + 1)
-	end
-	raise_token(token)
-	hold.token, hold.lease, hold.holds, hold.by = token, lease, ',' .. entry .. ',', by
-	hold.mode = mode
+	set_token(has_not_begun and math.max(now, token + 1, lock.token + 1) or token)
+	token = hold.token
+	hold.lease, hold.holds, hold.by, hold.mode = lease, ',' .. entry .. ',', by, mode
 	if slot then
 		call('HSET', STATE, 's:' .. slot, id)
 	end
 	lock.holder = lock.field
 	save_hold(hold)
 	count_start()
-end
-
-local function take_up()
-	note_loss(token, lease)
-	enter(call, mode, id, ARGV[12] or '')
-	hold = {id = id, state = 'held', mode = mode, notes = '-', count = 1}
-	holds[id] = hold
-	set_ttl(hold, lease)
-	restore()
-	if lock.turn ~= '' then
-		lock.turn = ''
-		call('HDEL', STATE, 'turn')
-	end
 	taken_up = 1
-	pass_on()
-	return renewed()
 end
 
--- Our hash may come from an old copy of the data, from before the take-up or before the start. The token
--- that COMMAND has counts; before it begins, the newer one does.
-local function mend_hold()
-	if kind == 'w' and has_entry(hold, 'v' .. request) then
-		replace_entry(hold, 'v' .. request, entry)
-		count_start()
-	end
-	if request == id and token and hold.token ~= token and not (has_not_begun and hold.token > token) then
-		hold.token = token
-		raise_token(token)
-		save_hold(hold)
-	end
-end
-
--- Another process of this owner took the lock up first; or our hash was lost, and key 1 counts all holds.
-local function join_hold()
-	if not hold.token then
-		restore()
-	else
-		hold.holds = hold.holds .. entry .. ','
-		save_hold(hold)
-	end
-	local known = select(2, string.gsub(hold.holds, ',', '')) - 1
-	if lock.mode ~= 'x' or known > hold.count then
-		set_count(hold, known)
-	end
-	taken_up = 1
-	return renewed()
-end
-
--- Our hash cannot have known a hold that is younger than the loss of data before which it was granted: then
--- no script has logged its end.
-local function lost()
-	local floor, at = match(lock.lost, '^(%d+) (%d+) ')
-	local how = word == 'forced' and 'forced' or fit(mode) and 'gone' or 'taken'
-	if token and not word and
-		(token > lock.token or floor and token > tonumber(floor) and token < tonumber(at)) then
-		record('lost', stamp, id, int(token), by, nil, nil, nil, nil, slot)
-		introduce()
-		set_last_word(request, 'lost')
-	end
-	settle()
-	if fit(mode) then
-		return {'lost', how, '', ''}
-	end
-	local owner, owner_by = about()
-	local other = slot and lock.mode == '=' and call('HGET', STATE, 's:' .. slot)
-	if other and find_hold(other) then
-		owner, owner_by = other, by_of(find_hold(other))
-	end
-	return {'lost', how, owner, owner_by}
-end
-
-if late then
-	return {'late'}
-end
-make_room()
-local refused = begin(id)
-if refused then
-	return refused
-end
-hold = find_hold(id)
-lease = lease or hold and (hold.lease or 0) > 0 and hold.lease or 30000
 if hold and hold.state == 'kept' or word == 'given' then
 	settle()
 	return {'released'}
@@ -193,12 +109,29 @@ elseif hold and kind == '' then
 	end
 	return renewed()
 elseif hold and (has_entry(hold, entry) or kind == 'w' and has_entry(hold, 'v' .. request)) then
-	mend_hold()
+	if not has_entry(hold, entry) then
+		change_entries(hold, hold.count, 'v' .. request, entry)
+		count_start()
+	end
+	-- our hash may come from an old copy of the data, from before the take-up or before the start. The token
+	-- that COMMAND has counts; before it begins, the newer one does
+	if request == id and token and hold.token ~= token and not (has_not_begun and hold.token > token) then
+		set_token(token)
+		save_hold(hold)
+	end
+	return renewed()
+elseif hold and token and (not hold.token or hold.token == token) then
+	-- another process of this owner took the lock up first; or our hash was lost, and key 1 counts all holds
+	if not hold.token then
+		restore()
+	else
+		hold.holds = hold.holds .. entry .. ','
+	end
+	local known = count_entries(hold)
+	change_entries(hold, lock.mode == 'x' and math.max(known, hold.count) or known, entry, entry)
+	taken_up = 1
 	return renewed()
 elseif hold then
-	if token and (not hold.token or hold.token == token) then
-		return join_hold()
-	end
 	return {'released'}
 end
 
@@ -210,7 +143,35 @@ if token and not word then
 		check_run(true)
 	end
 	if can_be_lost(token, lease, mode) and fit(mode) then
-		return take_up()
+		note_loss(token, lease)
+		enter(call, mode, id, ARGV[12] or '')
+		hold = {id = id, state = 'held', mode = mode, notes = '-', count = 1}
+		holds[id] = hold
+		set_ttl(hold, lease)
+		restore()
+		if lock.turn ~= '' then
+			lock.turn = ''
+			call('HDEL', STATE, 'turn')
+		end
+		pass_on()
+		return renewed()
 	end
 end
-return lost()
+
+-- It is lost. Our hash cannot have known a hold that is younger than the loss of data before which it was
+-- granted: then no script has logged its end.
+local floor, at = read_lost()
+local has_room, other = fit(mode), slot and lock.mode == '=' and call('HGET', STATE, 's:' .. slot)
+if token and not word and (token > lock.token or floor and token > floor and token < at) then
+	record('lost', stamp, id, 'token', int(token), 'by', by, 'slot', slot or '')
+	introduce()
+	set_last_word(request, 'lost')
+end
+settle()
+local owner, owner_by = about()
+if has_room then
+	owner, owner_by = '', ''
+elseif other and find_hold(other) then
+	owner, owner_by = other, by_of(find_hold(other))
+end
+return {'lost', word == 'forced' and 'forced' or has_room and 'gone' or 'taken', owner, owner_by}

@@ -9,7 +9,6 @@
 #include "lock/lock.h"
 #include "lock/wire.h"
 #include "redis/reply.h"
-#include "redis/script.h"
 
 /* A person waits for the answer. */
 #define CHECKING_MS 10000
@@ -130,7 +129,7 @@ static int check_log(struct findings *findings, const struct found *lock,
 	char quoted[QUOTED_MAX_BYTES];
 	struct request request;
 
-	wire_begin(keys, &request, &script_log);
+	wire_look(keys, &request, "log");
 	wire_add(&request, "");
 	wire_add(&request, "0"); /* nothing but what is written just now */
 	wire_add(&request, "0");

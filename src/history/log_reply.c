@@ -11,7 +11,6 @@
 #include "lock/wire.h"
 #include "output/timestamp.h"
 #include "redis/reply.h"
-#include "redis/script.h"
 
 /* The server keeps at least so many events. */
 #define LOG_LENGTH 1000
@@ -37,7 +36,7 @@ int64_t log_reply_number(const char *text)
 void log_reply_request(const struct log_query *query, const struct lock_keys *keys,
 		       struct request *request)
 {
-	wire_begin(keys, request, &script_log);
+	wire_look(keys, request, "log");
 	wire_add(request, query->after);
 	wire_add(request, query->since);
 	wire_add(request, query->wants_now ? "1" : "0");
@@ -168,12 +167,12 @@ void log_query_begin(struct log_query *query, int64_t now_ms)
 int log_reply_read(struct log_reply *history, struct log_query *query,
 		   const struct redisReply *reply, struct error *err)
 {
-	const struct redisReply *entries = reply_at(reply, 2), *waiters = reply_at(reply, 5),
-				*holds = reply_at(reply, 6);
+	const struct redisReply *entries = reply_at(reply, 2), *waiters = reply_at(reply, 4),
+				*holds = reply_at(reply, 5);
 
 	*history =
 		(struct log_reply){.now_ms = log_reply_number(reply_text(reply, 1)), .last_id = ""};
-	if (!reply_fits(reply, "sslslll") || strcmp(reply_text(reply, 0), "log") != 0 ||
+	if (!reply_fits(reply, "sslsll") || strcmp(reply_text(reply, 0), "log") != 0 ||
 	    history->now_ms == UNKNOWN_MS)
 		return lock_refused(reply, err);
 	log_query_begin(query, history->now_ms);

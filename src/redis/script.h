@@ -20,4 +20,3 @@ extern const struct script script_renew;
 extern const struct script script_release;
 extern const struct script script_leave;
 extern const struct script script_look;
-extern const struct script script_log;
