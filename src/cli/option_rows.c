@@ -118,7 +118,7 @@ const struct option_row option_rows[] = {
 	{0, "once-per", "DUR", "run at most once per DUR, on all hosts together", "",
 	 DURATION(once_per_ms, 1, YEAR_MS, "a duration from 1ms to 365d"), WRAP, SOURCE_ALL,
 	 GROUP_ONCE},
-	{0, "once-ok", "DUR", "run unless one has succeeded within the last DUR", "",
+	{0, "once-ok", "DUR", "run unless COMMAND has succeeded within DUR", "",
 	 DURATION(once_ok_ms, 1, YEAR_MS, "a duration from 1ms to 365d"), WRAP, SOURCE_FLAG,
 	 GROUP_ONCE},
 	{0, "jitter", "DUR", "first wait a random time up to DUR", "",

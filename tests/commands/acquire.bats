@@ -57,6 +57,8 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 	cli PEXPIRE job 30000 >/dev/null
 	"$FAIRLOCK" renew --owner "$owner" job
 	[ "$(cli PTTL job)" -gt 60000 ]
+	FAIRLOCK_LEASE=10m "$FAIRLOCK" renew --owner "$owner" --config <(echo 'lease = 20m') job
+	[ "$(cli PTTL job)" -le 120000 ]
 	"$FAIRLOCK" renew --owner "$owner" -l 1s job
 	[ "$(cli PTTL job)" -gt 60000 ]
 	"$FAIRLOCK" renew --owner "$owner" -l 5m job

@@ -267,8 +267,8 @@ load ../lib/once_ok
 @test "status tells when a COMMAND last ended with 0" {
 	acquire anna
 	script status
-	assert_equal "${reply[-3]}" ''
+	assert_equal "${reply[-4]}" ''
 	succeed anna
 	script status
-	assert_equal "${reply[-3]}" "$(column 'done' ended)"
+	assert_equal "${reply[-4]}" "$(column 'done' ended)"
 }

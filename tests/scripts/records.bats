@@ -397,3 +397,12 @@ request_is() {
 	script queue
 	assert_equal "${reply[2]}" ' a  - b '
 }
+
+@test "status tells of a lease that is longer than its record allows" {
+	acquire anna lease=30000
+	script status
+	assert_equal "${reply[-1]}" 0
+	cli PEXPIRE job 86400000 >/dev/null
+	script status
+	assert_equal "${reply[-1]}" 1
+}

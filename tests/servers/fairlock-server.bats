@@ -290,8 +290,8 @@ check_restart() {
 	local port
 
 	port=$(free_port)
-	printf 'password-file = %s/password\nurl = redis://none\nurl = redis://127.0.0.1:%s\n' "$PWD" "$port" >conf
-	printf 'SE"CRET %%#\\\nnot this\n' >password
+	printf 'password-file = %s/password\nurl = redis://none\nurl = redis://:UNUSED@127.0.0.1:%s\n' "$PWD" "$port" >conf
+	printf '\xef\xbb\xbfSE"CRET %%#\\\r\nnot this\n' >password
 	serve
 	env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
 	run -77 "$FAIRLOCK" wrap --url "redis://:WRONG@127.0.0.1:$port" job true
