@@ -209,8 +209,8 @@ local function cut_leases()
 	if lock.mode == 'x' and is_known() then
 		cut_lease(lock.owner, lock.hold, call('PTTL', LOCK))
 	elseif MODES[lock.field] then
-		local found = call('ZRANGE', HOLDERS, int(now + OUR_SCORE_MS), '+inf', 'BYSCORE', 'LIMIT', 0, ENDS_MOST,
-			'WITHSCORES')
+		local found = call('ZRANGE', HOLDERS, '+inf', int(now + OUR_SCORE_MS), 'BYSCORE', 'REV', 'LIMIT', 0,
+			ENDS_MOST, 'WITHSCORES')
 		for i = 1, #found, 2 do
 			local id = found[i]
 			local hold = lock.hold and lock.hold.id == id and lock.hold or

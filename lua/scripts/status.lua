@@ -13,8 +13,8 @@
 --          holders  up to 1,000, in the order of their grants: {{owner, hold count, ttl ms, token or '', by,
 --                   held since ms or '', 1 when ours else 0, 1 when kept else 0, slot or '', 1 when by hand
 --                   else 0}...}
---          slots    how many slots the lock has: the largest number that a present waiter wants or that
---                   holders have, since nobody else knows
+--          slots    how many slots the lock has: the count of its holders, else the largest number that a
+--                   present waiter wants or that holders have
 
 -- in a function from here on
 -- include base.lua hold_record.lua waiter_record.lua log_event.lua more_records.lua lock.lua
@@ -59,7 +59,7 @@ end
 local function slots_wanted(waiter)
 	local want = waiter and waiter.want or ''
 	local _, commas = string.gsub(match(want, '^=(.*)$') or '', ',', '')
-	return number(match(want, '^#(%d+)$')) or string.sub(want, 1, 1) == '=' and commas + 1 or 0
+	return count_of(want) or string.sub(want, 1, 1) == '=' and commas + 1 or 0
 end
 
 -- How many slots there must be for these holders.
@@ -99,5 +99,5 @@ local owner, count, ttl, token, by, since, is_ours, is_kept_now, _, by_hand = un
 return {owner, count, ttl, token, by, since, is_ours, waiting, stamp, lock.spelled or LOCK,
 	longest, events[1], events[2] + expired, events[3], events[4], is_kept_now,
 	lock.started and int(lock.started) or '', lock.mode or '', rows,
-	holders, math.max(slots, slots_held(rows)), lock.ok_ended and int(lock.ok_ended) or '', by_hand,
+	holders, lock.slots or math.max(slots, slots_held(rows)), lock.ok_ended and int(lock.ok_ended) or '', by_hand,
 	lock.once and 1 or 0, too_long}

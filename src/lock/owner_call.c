@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/shell_quote.h"
 #include "cli/options.h"
+#include "lock/lock_list.h"
 #include "lock/wire.h"
 #include "redis/client_call.h"
 #include "redis/reply.h"
@@ -69,12 +70,15 @@ static int say_who_you_are(const struct owner_call *call, const char *verb, stru
 		    verb, verb, *call->by_hand, *name == '-' ? "-- " : "", quoted);
 }
 
-/* A script must not give back the hold of another job. */
+/* A script must not give back the hold of another job: a shell with job control gives each command
+ * of a person a process group of its own, and a script's commands are in that of the script. */
 static int take_by_hand(struct owner_call *call, const char *verb, struct error *err)
 {
-	const bool is_person = isatty(STDIN_FILENO);
+	const bool is_person = isatty(STDIN_FILENO) && getpgrp() == getpid();
 
-	if (find_by_hand(call, err) < 0 && (is_person || err->status != STATUS_UNAVAILABLE))
+	call->client.keen = is_person;
+	if ((is_person || lock_list_is_reachable(call->invocation->server)) &&
+	    find_by_hand(call, err) < 0 && is_person)
 		return -1;
 	if (!is_person || !**call->by_hand)
 		return say_who_you_are(call, verb, err);
@@ -110,7 +114,7 @@ int owner_call_init(struct owner_call *call, const struct invocation *invocation
 	client_init(&call->client, invocation->server, options->connect_timeout_ms);
 	call->steps = (struct connection_trace){.messenger = invocation->messenger};
 	call->client.steps = &call->steps;
-	call->client.keen = true;
+	call->client.keen = true; /* a server that restarts may answer soon */
 	if (!owner_call_needs_owner(options) || call->lock.inherited_count > 0)
 		return 0;
 	if (take_by_hand(call, verb, err) == 0)

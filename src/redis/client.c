@@ -217,7 +217,7 @@ static void opened(struct client *client)
 	client_forget_connection(client); /* the one before may have ended in its handshake */
 	/* a process that goes on for a dead one does not know what the dead one was told */
 	client->returning = client->ever_answered || client->strays > 0;
-	if (is_known(client) || !client_has_request(client))
+	if (!client_has_request(client)) /* else they go with the request */
 		client_send_subscriptions(client);
 }
 

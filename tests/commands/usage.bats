@@ -322,6 +322,11 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 	assert_regex "${stderr_lines[0]}" 'use -n$'
 }
 
+@test "renew and release without an owner say so at once, also if the server is away" {
+	run -64 timeout 4 "$FAIRLOCK" release -u unix:/nonexistent x
+	run -64 timeout 4 "$FAIRLOCK" renew -u unix:/nonexistent x
+}
+
 @test "renew and release without an owner say how to name one" {
 	refused renew x because 'say who you are: --owner ID, as acquire printed it'
 	refused release x because 'say who you are: --owner ID, as acquire printed it'

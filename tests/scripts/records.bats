@@ -406,3 +406,15 @@ request_is() {
 	script status
 	assert_equal "${reply[-1]}" 1
 }
+
+@test "of many long leases, one that is longer than its record allows is cut down" {
+	local name
+
+	for name in {a..y}; do
+		acquire "$name" want=s lease=300000
+	done
+	cli ZADD 'fairlock_holders:{job}' $(($(now_ms) + 86400000)) g >/dev/null
+	cli PEXPIRE job 86400000 >/dev/null
+	acquire z want=s
+	[ "$(cli PTTL job)" -le 300000 ]
+}
