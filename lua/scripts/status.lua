@@ -94,10 +94,11 @@ if hold and hold.id ~= lock.owner and hold.since ~= '-' and unnoticed_end(hold) 
 	expired = 1
 end
 
+slots = lock.slots or math.max(slots, slots_held(rows))
 local _, _, _, _, holders = about()
 local owner, count, ttl, token, by, since, is_ours, is_kept_now, _, by_hand = unpack(first)
 return {owner, count, ttl, token, by, since, is_ours, waiting, stamp, lock.spelled or LOCK,
 	longest, events[1], events[2] + expired, events[3], events[4], is_kept_now,
 	lock.started and int(lock.started) or '', lock.mode or '', rows,
-	holders, lock.slots or math.max(slots, slots_held(rows)), lock.ok_ended and int(lock.ok_ended) or '', by_hand,
+	holders, slots, lock.ok_ended and int(lock.ok_ended) or '', by_hand,
 	lock.once and 1 or 0, too_long}
