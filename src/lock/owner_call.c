@@ -60,6 +60,9 @@ static int say_who_you_are(const struct owner_call *call, const char *verb, stru
 	const char *name = call->lock.keys.name;
 	char quoted[QUOTED_MAX_BYTES];
 
+	if (reply_count(call->client.reply) > 18 && !*reply_text(call->client.reply, 0))
+		return fail(err, STATUS_USAGE, "cannot %s lock %s: it is free", verb,
+			    call->lock.keys.shown);
 	if (!**call->by_hand)
 		return fail(err, STATUS_USAGE,
 			    "cannot %s lock %s: say who you are: --owner ID, as acquire printed it",

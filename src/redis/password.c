@@ -42,6 +42,8 @@ const char *password_fault(const char *text)
 		return "ends with a line break";
 	if (length > 0 && text[length - 1] == '\r')
 		return "ends with a carriage return";
+	if (length > 0 && text[length - 1] == ' ')
+		return "ends with a blank";
 	return strstr(text, BYTE_ORDER_MARK) ? "has a byte order mark" : NULL;
 }
 

@@ -34,7 +34,7 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 
 @test "release without an owner is a usage error" {
 	run -64 "$FAIRLOCK" release job
-	assert_line 'fairlock: cannot release lock job: say who you are: --owner ID, as acquire printed it'
+	assert_line 'fairlock: cannot release lock job: it is free'
 }
 
 @test "release refuses to give back the lock of another owner, which keeps it" {

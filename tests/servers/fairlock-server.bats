@@ -201,6 +201,7 @@ at_place() {
 	assert_output --partial 'not known'
 
 	start_server
+	wait_until test -S "$SERVER_SOCKET"
 	"$CLI" -s "$SERVER_SOCKET" ACL SETUSER default -config >/dev/null
 	run at_place "$FAIRLOCK" doctor --url "$FAIRLOCK_URL"
 	assert_output --partial 'not known'
