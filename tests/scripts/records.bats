@@ -418,3 +418,13 @@ request_is() {
 	acquire z want=s
 	[ "$(cli PTTL job)" -le 300000 ]
 }
+
+@test "a Redisson waiter at the head is told when a lease is cut down to what its record allows" {
+	acquire anna lease=5000
+	cli PEXPIRE job 86400000 >/dev/null
+	redisson_waits r1
+	present r1
+	acquire ben mode=try
+	told r1 0
+	[ "$(cli PTTL job)" -le 5000 ]
+}
