@@ -203,13 +203,12 @@ static enum client_event take(struct client *client, redisReply *reply)
 /* ---- Life ---- */
 
 /* Only the greeting tells whether the server is the cluster that a list is for, and whether it has
- * the database; so the first request waits for it. */
+ * the database; so requests wait for it. */
 static bool is_known(const struct client *client)
 {
-	const struct connection *connection = &client->connection;
+	const struct server *server = client->connection.server;
 
-	return connection->connections > 0 ||
-	       (!server_is_list(connection->server) && !connection->server->db);
+	return !server_is_list(server) && !server->db;
 }
 
 static void opened(struct client *client)

@@ -386,7 +386,8 @@ check_restart() {
 	done
 	port=$(free_port)
 	echo "port $port" >included
-	for line in 'port 0' "\"port\" $port" "'port' $port" "include $PWD/included" "\"TLS-PORT\" \"$port\""; do
+	for line in 'port 0' "\"port\" $port" "'port' $port" "include $PWD/included" "\"TLS-PORT\" \"$port\"" \
+		"\"\\x70ort\" $port" "\"\\x74ls-port\" $port" 'cluster-enabled yes'; do
 		echo "$line" >settings
 		serve
 		run ss -Htlnp
