@@ -14,6 +14,9 @@
 #include "redis/reply.h"
 #include "redis/script.h"
 
+/* Where the reply has the rows of the holders: see status.lua. */
+#define ROWS_AT 18
+
 /* A longer name does not go into a message as a word for a shell. */
 #define QUOTED_MAX_BYTES 46
 
@@ -38,7 +41,7 @@ static int find_by_hand(struct owner_call *call, struct error *err)
 	wire_begin(&call->lock.keys, &request, &script_status);
 	if (owner_call_make(call, &request, err) < 0)
 		return -1;
-	rows = reply_at(call->client.reply, 18); /* see status.lua */
+	rows = reply_at(call->client.reply, ROWS_AT);
 	for (size_t i = 0; i < reply_count(rows); i++) {
 		const struct redisReply *row = reply_at(rows, i);
 
@@ -60,7 +63,7 @@ static int say_who_you_are(const struct owner_call *call, const char *verb, stru
 	const char *name = call->lock.keys.name;
 	char quoted[QUOTED_MAX_BYTES];
 
-	if (reply_count(call->client.reply) > 18 && !*reply_text(call->client.reply, 0))
+	if (reply_count(call->client.reply) > ROWS_AT && !*reply_text(call->client.reply, 0))
 		return fail(err, STATUS_USAGE, "cannot %s lock %s: it is free", verb,
 			    call->lock.keys.shown);
 	if (!**call->by_hand)

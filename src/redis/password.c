@@ -7,7 +7,7 @@
 
 #include "base/read_file.h"
 
-/* What ends a URL in a shell command. */
+/* A URL in a shell command ends before one of these. */
 #define BLANKS " \t\n'\""
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"

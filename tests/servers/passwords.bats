@@ -118,7 +118,7 @@ there() {
 	run -77 "$FAIRLOCK" status --config conf
 	assert_output --regexp 'or the password from conf:3$'
 	export FAIRLOCK_URL=$socket
-	for text in $'SECRET\n=a line break' $'SECRET\r=a carriage return'; do
+	for text in $'SECRET\n=a line break' $'SECRET\r=a carriage return' 'SECRET =a blank'; do
 		FAIRLOCK_PASSWORD=${text%=*} run -77 "$FAIRLOCK" status
 		assert_output --regexp "it refuses FAIRLOCK_PASSWORD, which ends with ${text#*=}\$"
 	done
